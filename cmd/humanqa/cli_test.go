@@ -34,6 +34,7 @@ func TestTheCommandsWorkWhileTheServiceRuns(t *testing.T) {
 		"an operator cancels a job":                  jobCommands,
 		"the read models are listed and rebuilt":     projectionCommands,
 		"what operators do is on record":             recordedCommands,
+		"the doctor finds a healthy service":         doctorCommands,
 		"a mistake is one line and the right status": mistakes,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, s.in(t)) })

@@ -31,6 +31,7 @@ import (
 // commands is the command line; each command's Run is in its group's file.
 type commands struct {
 	JSON      bool        `name:"json" help:"Print one JSON object instead of text."`
+	EnvFile   string      `name:"env-file" type:"path" placeholder:"FILE" help:"Read settings from this file, such as /etc/humanqa/env; the environment wins."`
 	ShowBuild versionFlag `name:"version" help:"Show the version, as humanqa version does."`
 
 	Serve serveCmd `cmd:"" help:"Run the service."`
@@ -101,6 +102,7 @@ type commands struct {
 
 	Backup  backupCmd  `cmd:"" help:"Write everything into one file, while the service runs or is stopped."`
 	Restore restoreCmd `cmd:"" help:"Make a data directory of a backup, and check it. It trusts the file: restore only files from a source that you trust."`
+	Doctor  doctorCmd  `cmd:"" help:"Show the settings in force and their sources, and look at every part that the service needs. Exit 1 with the next step if one is wrong."`
 	Fsck    fsckCmd    `cmd:"" help:"Check every invariant on live data; exit 1 with the findings if one fails."`
 	Listen  listenCmd  `cmd:"" help:"Receive webhooks over HTTPS on this machine and verify them."`
 	Trigger triggerCmd `cmd:"" help:"Make an event happen in a sandbox's project, and so a delivery to its webhook."`
@@ -139,11 +141,20 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return tell(stderr, exitUsage, fmt.Errorf("%w: see humanqa --help", err))
 	}
+	var fromFile []string
+	if c.EnvFile != "" {
+		if environ, fromFile, err = service.ReadEnvFile(c.EnvFile, environ); err != nil {
+			return tell(stderr, exitUsage, err)
+		}
+	}
 	cfg, err := service.ParseConfig(environ)
 	if err != nil {
 		return tell(stderr, exitUsage, err)
 	}
-	a := &app{cfg: cfg, json: c.JSON, out: stdout, told: stderr, log: logging.New(cfg.LogFormat, cfg.LogLevel, stderr)}
+	a := &app{
+		cfg: cfg, envFile: c.EnvFile, fromFile: fromFile,
+		json: c.JSON, out: stdout, told: stderr, log: logging.New(cfg.LogFormat, cfg.LogLevel, stderr),
+	}
 	parsed.BindTo(ctx, (*context.Context)(nil))
 	if err := parsed.Run(a); err != nil {
 		return tell(stderr, exitFailed, err)
@@ -160,11 +171,13 @@ func newParser(c *commands, options ...kong.Option) (*kong.Kong, error) {
 
 // app is given to every command beside its flags.
 type app struct {
-	cfg  service.Config
-	json bool
-	out  io.Writer
-	told io.Writer // progress, for a person at a terminal
-	log  *logrus.Logger
+	cfg      service.Config
+	envFile  string   // "": none
+	fromFile []string // the settings that it settles
+	json     bool
+	out      io.Writer
+	told     io.Writer // progress, for a person at a terminal
+	log      *logrus.Logger
 }
 
 // print answers with one JSON object, or with the text.

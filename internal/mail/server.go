@@ -152,6 +152,15 @@ func (s *Server) tls() *tls.Config {
 	return &tls.Config{ServerName: s.host, RootCAs: s.Roots, MinVersion: tls.VersionTLS12}
 }
 
+// Reachable connects, and sends nothing.
+func (s *Server) Reachable(ctx context.Context) error {
+	conn, err := s.dial(ctx, "tcp", net.JoinHostPort(s.host, strconv.Itoa(s.port)))
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
 // dial connects, and with smtps:// makes the TLS connection that the client knows as one.
 func (s *Server) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)

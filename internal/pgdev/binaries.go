@@ -15,7 +15,7 @@ import (
 
 // ErrNoBinaries says that PostgreSQL's server programs are not installed.
 var ErrNoBinaries = errors.New(
-	"no PostgreSQL server binaries found: run `make run` or `make test`, which install them, or set HUMANQA_DATABASE_URL")
+	"no PostgreSQL server binaries found: install them (the package postgresql; in a checkout make postgres), or set HUMANQA_DATABASE_URL")
 
 // packaged is where distributions keep the server programs, out of the PATH.
 var packaged = []string{
@@ -52,6 +52,12 @@ func findBinaries(ctx context.Context, clusterMajor string) (string, error) {
 	}
 	return "", fmt.Errorf("the cluster was made by PostgreSQL %s, found only %s: install version %s or move the data directory away",
 		clusterMajor, strings.Join(slices.Compact(found), ", "), clusterMajor)
+}
+
+// Installed is the directory of the server programs for a data directory, whose cluster
+// need not be there yet. The error says which version is missing.
+func Installed(ctx context.Context, dir string) (bin string, err error) {
+	return findBinaries(ctx, home{dir: filepath.Join(dir, linkName)}.clusterVersion())
 }
 
 func candidates(ctx context.Context) []string {

@@ -10,7 +10,7 @@
 //	shutdown.go   the order and the time limits of a stop
 //
 // This package may import all others; only cmd and tests import it. The packages
-// below it are operations on a whole installation: backup, erase, fsck.
+// below it are operations on a whole installation: backup, doctor, erase, fsck.
 package service
 
 import (
