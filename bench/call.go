@@ -66,12 +66,17 @@ func (s *service) submitBulk(ctx context.Context, key, projectID string, jobs in
 	if projectID != "" {
 		one["projectId"] = projectID
 	}
+	return s.submitEach(ctx, key, jobs, func(int) any { return one })
+}
+
+// submitEach submits so many jobs, each with a body of its own, and gives their ids.
+func (s *service) submitEach(ctx context.Context, key string, jobs int, body func(i int) any) ([]string, error) {
 	ids := make([]string, jobs)
 	err := inTurns(ctx, (jobs+bulkSize-1)/bulkSize, func(ctx context.Context, i int) error {
 		from := i * bulkSize
 		batch := make([]any, min(bulkSize, jobs-from))
 		for n := range batch {
-			batch[n] = one
+			batch[n] = body(from + n)
 		}
 		var out struct{ JobIDs []string }
 		if err := s.call(ctx, http.StatusCreated, http.MethodPost, "/v1/jobs/bulk", key, map[string]any{"jobs": batch}, &out); err != nil {

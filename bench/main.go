@@ -16,6 +16,7 @@
 //	jobs.go       (i) jobs with a webhook at fixed rates, at rest, and behind events that hang
 //	rivals.go     (i) the dispatcher beside River
 //	growth.go     (j) rebuilds and checks of a long log, restarts
+//	find.go       (k) search, filters and palette over many tests
 //	service.go    the service under test, its accounts, its profile
 //	call.go       requests of any kind to it
 //	postgres.go   a server, a node and a client for the parts in this process
@@ -85,6 +86,7 @@ var parts = []part{
 		"webhooks: beside River: what waits, and jobs at 20 and 200 a second, with the processors' time; at rest; behind events that hang",
 		jobs},
 	{"j", "growth: rebuilds and checks of a long log, and the first command after a restart", growth},
+	{"k", "find: search, filters and palette of an account with 100,000 tests", find},
 }
 
 // options are the flags.

@@ -47,16 +47,9 @@ func pages(ctx context.Context, b *bench) (section, error) {
 	if _, err := s.submitBulk(ctx, account.key, "", listedJobs); err != nil {
 		return section{}, s.ifDead(err)
 	}
-	// One after the other: who tries a password many times at once is made to wait.
-	sessions := make([]string, dashboards)
-	for i := 0; i < dashboards; i += tabs {
-		cookie, err := s.signIn(ctx, account.logins[i/ofPerson])
-		if err != nil {
-			return section{}, s.ifDead(err)
-		}
-		for tab := range tabs {
-			sessions[i+tab] = cookie
-		}
+	sessions, err := s.openSessions(ctx, account, dashboards)
+	if err != nil {
+		return section{}, s.ifDead(err)
 	}
 
 	took := max(10*time.Second, 3*b.round)
@@ -146,6 +139,23 @@ func (s *service) openPeople(ctx context.Context, n int) (peopled, error) {
 	return account, nil
 }
 
+// openSessions signs the account's people in. Each of so many dashboards gets a cookie,
+// which tabs of them share.
+func (s *service) openSessions(ctx context.Context, account peopled, dashboards int) ([]string, error) {
+	// One after the other: who tries a password many times at once is made to wait.
+	sessions := make([]string, dashboards)
+	for i := 0; i < dashboards; i += tabs {
+		cookie, err := s.signIn(ctx, account.logins[i/ofPerson])
+		if err != nil {
+			return nil, err
+		}
+		for tab := range tabs {
+			sessions[i+tab] = cookie
+		}
+	}
+	return sessions, nil
+}
+
 func (s *service) signIn(ctx context.Context, login string) (cookie string, err error) {
 	return s.enter(ctx, "/signin", url.Values{"login": {login}, "password": {benchPassword}})
 }
@@ -189,12 +199,16 @@ func (s *service) page(ctx context.Context, method, path, cookie string, body io
 
 // look loads a page to its end.
 func (s *service) look(ctx context.Context, path, cookie string) error {
+	return s.read(ctx, path, cookie, io.Discard)
+}
+
+func (s *service) read(ctx context.Context, path, cookie string, into io.Writer) error {
 	answer, err := s.page(ctx, http.MethodGet, path, cookie, nil)
 	if err != nil {
 		return err
 	}
 	defer answer.Body.Close()
-	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
+	if _, err := io.Copy(into, answer.Body); err != nil {
 		return err
 	}
 	if answer.StatusCode != http.StatusOK {

@@ -53,20 +53,17 @@ SELECT j.id, j.project_id, j.status, j.title, j.url, j.type, j.type_echo, j.urge
        LEFT(COALESCE(NULLIF(j.feature, ''), j.description), 200) AS asked, j.report_pass, j.report_fail, j.report_skip,
        j.claimed_at, j.completed_at, COALESCE(d.commit, '') AS commit`
 
-// fewWords is how many tests may have the words of a search for it to read them all. A
-// search that more of them fit comes to the end of a page soon, as it walks the list.
-const fewWords = 1000
+// A search walks this many of the newest tests before it asks the index of words. A
+// common word fills a page there. The index then has to read the tests of a rare word
+// only, each of which costs about as much as one that is walked.
+const newestWalked = 1500
 
-const countWordsSQL = `
-SELECT COUNT(*)
-FROM (SELECT 1
-      FROM readmodel.job_words w
-      WHERE w.account_id = $1
-        AND %s
-      LIMIT %d) AS found`
+// walked is how many of the newest tests a page is looked for in: a page far down the
+// list needs more of them.
+func (s Search) walked() int { return max(newestWalked, 4*(s.Offset+s.Limit+1)) }
 
-// The tests with the words come first, and their jobs follow.
-const fewWordsSQL = `
+// The index gives the tests that have the words, and their jobs follow.
+const indexedWordsSQL = `
 WITH found AS MATERIALIZED (
     SELECT w.job_id
     FROM readmodel.job_words w
@@ -79,17 +76,20 @@ WHERE j.account_id = $1`
 
 // The list is walked in its order, and each test's words are looked at. OFFSET 0 keeps the
 // planner from doing that the other way round.
-const manyWordsSQL = findJobsSQL + `
-FROM readmodel.jobs j
+const walkedWordsSQL = findJobsSQL + `
+FROM (SELECT *
+      FROM readmodel.jobs j
+      WHERE j.account_id = $1%[2]s
+      ORDER BY j.created_at DESC, j.id DESC
+      LIMIT %[3]s) AS j
 CROSS JOIN LATERAL (
     SELECT 1
     FROM readmodel.job_words w
     WHERE w.job_id = j.id
       AND w.account_id = $1
-      AND %s
+      AND %[1]s
     OFFSET 0) AS found
-LEFT JOIN readmodel.history_deploys d ON d.job_id = j.id
-WHERE j.account_id = $1`
+LEFT JOIN readmodel.history_deploys d ON d.job_id = j.id`
 
 const noWordsSQL = findJobsSQL + `
 FROM readmodel.jobs j
@@ -101,17 +101,23 @@ ORDER BY j.created_at DESC, j.id DESC
 LIMIT %s
 OFFSET %s`
 
-// words is the condition on the words, which is empty where the search has none. An id
-// is no word.
-func (s Search) words(where *readmodel.Where) string {
-	all := labels(s.Type, s.Verdict)
-	words := strings.ToLower(strings.TrimSpace(s.Words))
+// text is what the search says in words, in small letters. An id is no word.
+func (s Search) text() string {
 	if _, isID := s.id(); isID {
-		words = ""
-	}
-	if words == "" && len(all) == 0 {
 		return ""
 	}
+	return strings.ToLower(strings.TrimSpace(s.Words))
+}
+
+// hasWords says that the search needs the words of tests: kind and verdict are words, too.
+func (s Search) hasWords() bool { return s.text() != "" || s.Type != "" || s.Verdict != "" }
+
+// words is the condition on the words, which is empty where the search has none.
+func (s Search) words(where *readmodel.Where) string {
+	if !s.hasWords() {
+		return ""
+	}
+	all, words := labels(s.Type, s.Verdict), s.text()
 	for i := range all {
 		all[i] = "'" + strings.ReplaceAll(all[i], "'", "''") + "'"
 	}
@@ -143,48 +149,36 @@ func (s Search) and(where *readmodel.Where) {
 	}
 }
 
-// count is the statement that says how many tests have the words; empty where the
-// search has none.
-func (s Search) count(where *readmodel.Where) string {
+// page is the statement that reads a page, and one test of the next. A walk looks at
+// the newest tests only.
+func (s Search) page(where *readmodel.Where, walk bool) string {
 	words := s.words(where)
-	if words == "" {
-		return ""
-	}
-	return fmt.Sprintf(countWordsSQL, words, fewWords+1)
-}
-
-// page is the statement that reads a page, and one test of the next.
-func (s Search) page(where *readmodel.Where, few bool) string {
-	query := noWordsSQL
-	if words := s.words(where); words != "" {
-		query = fmt.Sprintf(manyWordsSQL, words)
-		if few {
-			query = fmt.Sprintf(fewWordsSQL, words)
-		}
-	}
 	where.SQL = ""
 	s.and(where)
-	return query + where.SQL + fmt.Sprintf(orderFoundSQL, where.Param(s.Limit+1), where.Param(s.Offset))
+	query := noWordsSQL + where.SQL
+	switch {
+	case words != "" && walk:
+		query = fmt.Sprintf(walkedWordsSQL, words, where.SQL, where.Param(s.walked()))
+	case words != "":
+		query = fmt.Sprintf(indexedWordsSQL, words) + where.SQL
+	}
+	return query + fmt.Sprintf(orderFoundSQL, where.Param(s.Limit+1), where.Param(s.Offset))
 }
 
 // Find gives a page of the account's tests that fit the search, the newest first, and
 // says whether more follow.
 func (q *Reads) Find(ctx context.Context, accountID string, s Search) (page []Found, more bool, err error) {
-	few := false
-	counted := readmodel.WhereAccount(accountID)
-	if count := s.count(counted); count != "" {
-		var n int
-		if err := q.db.GetContext(ctx, &n, count, counted.Args...); err != nil {
-			return nil, false, fmt.Errorf("count the tests with the words of a search: %w", err)
+	for _, walk := range []bool{true, false} {
+		where := readmodel.WhereAccount(accountID)
+		page = nil
+		query := s.page(where, walk)
+		if err := q.db.SelectContext(ctx, &page, query, where.Args...); err != nil {
+			return nil, false, fmt.Errorf("find tests: %w", err)
 		}
-		few = n <= fewWords
+		if more = len(page) > s.Limit; more || !s.hasWords() {
+			break
+		}
 	}
-	where := readmodel.WhereAccount(accountID)
-	query := s.page(where, few)
-	if err := q.db.SelectContext(ctx, &page, query, where.Args...); err != nil {
-		return nil, false, fmt.Errorf("find tests: %w", err)
-	}
-	more = len(page) > s.Limit
 	page = page[:min(len(page), s.Limit)]
 	for i := range page {
 		readmodel.UTC(&page[i].CreatedAt, page[i].ClaimedAt, page[i].CompletedAt)

@@ -100,8 +100,8 @@ func TestATestIsFoundByItsWords(t *testing.T) {
 	w.Sound(w.Sup, "jobs")
 }
 
-// Few tests are read by the index of words, many as the list is walked.
-func TestASearchReadsTheIndexOfWordsOrWalksTheList(t *testing.T) {
+// The newest tests are walked, and the index of words finds what is not among them.
+func TestASearchWalksTheNewestTestsAndThenReadsTheIndexOfWords(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.Exec(manyJobsSQL)
@@ -112,36 +112,47 @@ FROM {jobs}.jobs`)
 	w.Exec("ANALYZE {jobs}.jobs, {jobs}.job_words")
 	for _, test := range []struct {
 		search Search
-		few    bool
+		walk   bool
 		index  string
 	}{
-		{Search{Words: "njob7"}, true, "job_words_by_word"},
-		{Search{Words: "njob777", Status: job.StatusCompleted}, true, "job_words_by_word"},
-		{Search{Type: job.GeneralQA, Verdict: "fail"}, true, "job_words_by_word"},
-		{Search{Words: "checkout"}, false, "jobs_by_account"},
-		{Search{Words: "check", Status: job.StatusPending}, false, "jobs_by_status"},
-		{Search{Words: "check", ProjectID: "p7"}, false, "jobs_by_project"},
-		{Search{From: modeltest.Noon}, false, "jobs_by_account"},
+		{Search{Words: "njob7"}, false, "job_words_by_word"},
+		{Search{Words: "njob777", Status: job.StatusCompleted}, false, "job_words_by_word"},
+		{Search{Type: job.GeneralQA, Verdict: "fail"}, false, "job_words_by_word"},
+		{Search{Words: "checkout"}, true, "jobs_by_account"},
+		{Search{Words: `"checkout njob7"`}, true, "jobs_by_account"},
+		{Search{Words: "check", Status: job.StatusPending}, true, "jobs_by_status"},
+		{Search{Words: "check", ProjectID: "p7"}, true, "jobs_by_project"},
+		{Search{From: modeltest.Noon}, true, "jobs_by_account"},
 	} {
 		test.search.Limit = 50
 		where := readmodel.WhereAccount("acc1")
-		plan := w.Plan(test.search.page(where, test.few), where.Args...)
-		if !strings.Contains(plan, test.index) || strings.Contains(plan, "Seq Scan on job") || !test.few && strings.Contains(plan, "Sort") {
+		plan := w.Plan(test.search.page(where, test.walk), where.Args...)
+		if !strings.Contains(plan, test.index) || strings.Contains(plan, "Seq Scan on job") || test.walk && strings.Contains(plan, "Sort") {
 			t.Errorf("%+v does not walk %s:\n%s", test.search, test.index, plan)
 		}
-		where = readmodel.WhereAccount("acc1")
-		if count := test.search.count(where); count != "" {
-			w.Plan(count, where.Args...)
-		}
+	}
+	find := func(s Search) []Found {
+		t.Helper()
+		s.Limit = 50
+		found, _, err := w.reads.Find(w.Ctx(), "acc1", s)
+		must.NoError(t, err)
+		return found
+	}
+	// The last of 4,000 tests is not among those that are walked.
+	if found := find(Search{Words: "njob11998"}); len(found) != 1 || found[0].ID != "job11998" {
+		t.Errorf("the oldest test is not found: %d", len(found))
+	}
+	if page := find(Search{Words: "checkout", Offset: 3980}); len(page) != 20 || page[19].ID != "job11998" {
+		t.Errorf("the last page has %d tests", len(page))
 	}
 	// Either way finds the same.
-	for _, few := range []bool{true, false} {
-		s := Search{Words: "checkout njob7", Limit: 50}
+	for _, walk := range []bool{true, false} {
+		s := Search{Words: "checkout njob1", Limit: 50}
 		where := readmodel.WhereAccount("acc1")
 		var found []Found
-		must.NoError(t, w.reads.db.SelectContext(w.Ctx(), &found, s.page(where, few), where.Args...))
-		if len(found) != 51 || found[0].ID != "job7" {
-			t.Errorf("few %v: found %d", few, len(found))
+		must.NoError(t, w.reads.db.SelectContext(w.Ctx(), &found, s.page(where, walk), where.Args...))
+		if len(found) != 51 || found[0].ID != "job1" {
+			t.Errorf("walk %v: found %d", walk, len(found))
 		}
 	}
 }
