@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"humanqa/domain"
+	"humanqa/domain/command/claims"
 	"humanqa/domain/command/settings"
 	"humanqa/domain/job"
 	"humanqa/domain/session"
@@ -14,11 +15,7 @@ type Cause = domain.Cause
 
 // Credentials are what a checker needs to sign in. They are sealed before they
 // reach an event.
-type Credentials struct {
-	Username string `json:"username,omitempty"`
-	Password string `json:"password,omitempty"`
-	Notes    string `json:"notes,omitempty"`
-}
+type Credentials = claims.Credentials
 
 // NewItem is a checklist item as a client submits it. Key may be empty: it is
 // then derived from the description.
@@ -223,71 +220,24 @@ type CancelledJob struct {
 type FailedJob CancelledJob
 
 // Brief is what a claimant is told beside the checklist.
-type Brief struct {
-	Title              string
-	URL                string
-	Description        string
-	Feature            string
-	Credentials        *Credentials
-	AccessInstructions string
-	// Questions are those of every claim on the job, the oldest first.
-	Questions []ToldQuestion
-	// Of a session's slot; else empty.
-	ScenarioBrief string
-	RoleLabel     string
-}
+type Brief = claims.Brief
 
 // ClaimedJob is a claim: the lease's token fences every later call. Checklist
 // and Findings are the draft of the report: what this checker, or one before,
 // said so far.
-type ClaimedJob struct {
-	JobID     string
-	AccountID string // whose evidence the draft's links name; never shown
-	ProjectID string // whose open failures the claimant may know of; never shown
-	Token     int
-	DueAt     time.Time
-	SessionID string // of a session's slot
-	Waiting   bool   // the slot's session has not started
-	Brief     Brief
-	Checklist []job.ReportItem
-	Findings  []job.ReportItem
-	Position  domain.Position
-}
+type ClaimedJob = claims.ClaimedJob
 
 // Claim names a claim: every call of a claimant carries it.
-type Claim struct {
-	CheckerID string
-	JobID     string
-	Token     int
-}
+type Claim = claims.Claim
 
 // CheckItem is a verdict on an item of the list.
-type CheckItem struct {
-	ItemID   string
-	Status   job.ItemStatus
-	Note     string
-	Severity job.Severity // empty: the item's own
-	Reason   string
-	// Screenshots replace those of the item, unless they are kept.
-	Screenshots     []string
-	KeepScreenshots bool
-}
+type CheckItem = claims.CheckItem
 
 // AddFinding reports something outside the list.
-type AddFinding struct {
-	// Key is of the failure that it is known by; empty: derived from the description.
-	Key         string
-	Description string
-	Status      job.ItemStatus
-	Note        string
-	Severity    job.Severity
-}
+type AddFinding = claims.AddFinding
 
 // CompleteJob ends a claim with a report.
-type CompleteJob struct {
-	Summary      string
-	RecordingURL string
-}
+type CompleteJob = claims.CompleteJob
 
 // CreateProject opens a project. Events nil: the list was omitted.
 type CreateProject = settings.CreateProject
@@ -323,3 +273,20 @@ func NewAccountID(cause Cause) string { return settings.NewAccountID(cause) }
 
 // NewCheckerID is the id of the checker that CreateChecker registers for that cause.
 func NewCheckerID(cause Cause) string { return settings.NewCheckerID(cause) }
+
+// AskQuestion is a claimant's question to the client.
+type AskQuestion = claims.AskQuestion
+
+// AnswerQuestion is the client's answer. Secret is shown to the current claimant only;
+// it may be empty.
+type AnswerQuestion = claims.AnswerQuestion
+
+// ToldQuestion is a question as its claimant sees it: with the secret of its answer.
+type ToldQuestion = claims.ToldQuestion
+
+// Hidden is a picture that was taken away from an item.
+type Hidden = claims.Hidden
+
+// Beat is what a claimant is told of the clocks. Stands says that a question is open, so
+// both clocks stand and their ends will be later.
+type Beat = claims.Beat

@@ -36,18 +36,18 @@ func (s *Service) MissSLA(ctx context.Context, cause Cause, jobID string) (domai
 func (s *Service) ReportUntestable(
 	ctx context.Context, cause Cause, claim Claim, reason, note string,
 ) (job.Status, domain.Position, error) {
-	target, err := s.readClaim(ctx, claim.JobID)
+	accountID, err := repository.Read(ctx, s.jobs, domain.JobStream(claim.JobID), func(st job.State) string { return st.AccountID })
 	if err != nil {
 		return "", domain.Position{}, err
 	}
-	hidden, err := s.hiddenFrom(ctx, claim.CheckerID)
+	hidden, err := s.HiddenFrom(ctx, claim.CheckerID)
 	switch {
 	case err != nil:
 		return "", domain.Position{}, err
-	case hidden(target.account):
+	case hidden(accountID):
 		return "", domain.Position{}, domain.NotFound("job")
 	}
-	cause.AccountID = target.account
+	cause.AccountID = accountID
 	ended, err := s.endJob(ctx, cause, claim.JobID, func(st job.State) ([]domain.Event, error) {
 		return job.DecideUntestable(st, job.Untestable{
 			CheckerID: claim.CheckerID, Token: claim.Token, Reason: reason, Note: note, At: s.Now(),

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"humanqa/domain"
+	"humanqa/domain/command/claims"
 	"humanqa/domain/job"
 	"humanqa/domain/repository"
 	"humanqa/domain/session"
@@ -53,4 +54,35 @@ func (s *Service) recordMark(
 	_, written, err := repository.Execute(ctx, s.sessions, cause, domain.SessionStream(sessionID),
 		func(st session.State, _ *repository.None) ([]domain.Event, error) { return session.DecideMark(st, m) })
 	return written.Position, err
+}
+
+// MarkMoment marks the moment of the test that was so long ago, under an id that derives
+// from the command.
+// In a session's slot it is marked for all in the room, too, as far as that still
+// takes marks; a repeat makes up for a crash between the two.
+func (s *Service) MarkMoment(ctx context.Context, cause Cause, claim Claim, label string, ago time.Duration) (domain.Position, error) {
+	now := s.Now()
+	m := job.Moment{ID: domain.DeriveID(cause.CommandID, "moment").String(), Label: label, At: now.Add(-ago)}
+	type marked struct {
+		sessionID string
+		ago       time.Duration
+	}
+	in, at, err := claims.Run(ctx, s.Claims, cause, claim, func(st job.State, in *marked) ([]domain.Event, error) {
+		events, err := job.DecideMarkMoment(st, claim.CheckerID, claim.Token, m, now)
+		*in = marked{sessionID: st.SessionID}
+		for _, e := range events {
+			if moment, ok := e.(*job.MomentMarked); ok {
+				in.ago = now.Sub(moment.At)
+			}
+		}
+		return events, err
+	})
+	if err != nil || in.sessionID == "" {
+		return at, err
+	}
+	shared, err := s.MarkSlot(ctx, cause.Step("room"), claim.CheckerID, in.sessionID, label, in.ago)
+	if domain.IsKind(err, domain.KindConflict) {
+		err = nil // it is full, or over: the moment stays the slot's own
+	}
+	return at.Max(shared), err
 }

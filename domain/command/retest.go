@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"humanqa/domain"
+	"humanqa/domain/command/claims"
 	"humanqa/domain/job"
 	"humanqa/domain/repository"
 )
@@ -25,7 +26,7 @@ func (s *Service) Retest(ctx context.Context, cause Cause, jobID string) (Submit
 				SubmitJob:   SubmitJob{Submission: st.Again(jobID)},
 				GeneratedBy: st.GeneratedBy, Regressions: st.Regressions,
 			},
-			sealed: briefed(st),
+			sealed: claims.Briefed(st),
 		}
 		o.sealed.SessionID = "" // no role is played here
 		for _, i := range st.Items {
@@ -45,7 +46,7 @@ func (s *Service) Retest(ctx context.Context, cause Cause, jobID string) (Submit
 	case o == nil:
 		return SubmittedJob{}, domain.NotFound("job")
 	}
-	secrets, err := s.brief(ctx, jobID, o.sealed)
+	secrets, err := s.Brief(ctx, jobID, o.sealed)
 	if err != nil {
 		return SubmittedJob{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/checker"
+	"humanqa/domain/command/claims"
 	"humanqa/domain/command/money"
 	"humanqa/domain/command/settings"
 	"humanqa/domain/credits"
@@ -132,6 +133,7 @@ type Deps struct {
 // Service runs commands. It may be used by many goroutines.
 type Service struct {
 	*settings.Commands
+	*claims.Claims
 	Deps
 
 	ledger    *money.Ledger
@@ -174,6 +176,10 @@ func New(d Deps) *Service {
 	s.Commands = settings.New(settings.Repositories{
 		Accounts: s.accounts, Checkers: s.checkers, Projects: s.projects, People: s.people, Pools: s.pools, Oversight: s.oversight,
 	}, d.Sealer, d.Now)
+	s.Claims = claims.New(claims.Config{
+		Settings: s.Commands, Sealer: d.Sealer, Now: d.Now, PerChecker: d.ClaimsPerChecker, Accounts: s.accounts, Checkers: s.checkers,
+		People: s.people, Projects: s.projects, Sessions: s.sessions, Jobs: s.jobs,
+	})
 	ended := func(ctx context.Context, accountID string, jobIDs []string) ([]string, error) {
 		return d.Reads.Ended(ctx, accountID, jobIDs)
 	}

@@ -103,7 +103,7 @@ func (s *Service) sessionFor(ctx context.Context, checkerID, sessionID string) (
 	if err != nil {
 		return session.State{}, err
 	}
-	hidden, err := s.hiddenFrom(ctx, checkerID)
+	hidden, err := s.HiddenFrom(ctx, checkerID)
 	switch {
 	case err != nil:
 		return session.State{}, err
@@ -129,22 +129,4 @@ func checkerSession(sessionID string, st session.State, slot session.Slot) Check
 		SessionID: sessionID, Status: st.Status, Slot: slot.Slot, JobID: slot.JobID,
 		ReadyCount: len(st.Ready), CheckerCount: len(st.Slots), ReadyDeadline: st.ReadyDeadline,
 	}
-}
-
-// briefSlot adds to a slot's brief what its checker plays in the session.
-func (s *Service) briefSlot(ctx context.Context, jobID, sessionID string, brief *Brief) error {
-	if sessionID == "" {
-		return nil
-	}
-	st, err := s.readSession(ctx, sessionID)
-	if err != nil {
-		return err
-	}
-	brief.ScenarioBrief = st.ScenarioBrief
-	for _, slot := range st.Slots {
-		if slot.JobID == jobID {
-			brief.RoleLabel = slot.RoleLabel
-		}
-	}
-	return nil
 }

@@ -1,4 +1,4 @@
-package command
+package claims
 
 import (
 	"context"
@@ -29,7 +29,7 @@ type AnswerQuestion struct {
 
 // AskQuestion asks the client under a live claim. The same text again, while the question
 // is open, answers the same question.
-func (s *Service) AskQuestion(ctx context.Context, cause Cause, claim Claim, in AskQuestion) (job.Question, domain.Position, error) {
+func (s *Claims) AskQuestion(ctx context.Context, cause domain.Cause, claim Claim, in AskQuestion) (job.Question, domain.Position, error) {
 	target, err := repository.Read(ctx, s.jobs, domain.JobStream(claim.JobID), func(st job.State) string { return st.ProjectID })
 	if err != nil {
 		return job.Question{}, domain.Position{}, err
@@ -47,9 +47,9 @@ func (s *Service) AskQuestion(ctx context.Context, cause Cause, claim Claim, in 
 	}
 	ask := job.Ask{
 		CheckerID: claim.CheckerID, Token: claim.Token, QuestionID: domain.DeriveID(cause.CommandID, "question").String(),
-		ItemID: in.ItemID, Kind: in.Kind, Text: in.Text, Wait: wait, At: s.Now(),
+		ItemID: in.ItemID, Kind: in.Kind, Text: in.Text, Wait: wait, At: s.now(),
 	}
-	return claimant(ctx, s, cause, claim, func(st job.State, q *job.Question) ([]domain.Event, error) {
+	return Run(ctx, s, cause, claim, func(st job.State, q *job.Question) ([]domain.Event, error) {
 		events, err := job.DecideAsk(st, ask)
 		if err != nil {
 			return nil, err
@@ -72,15 +72,15 @@ func (s *Service) AskQuestion(ctx context.Context, cause Cause, claim Claim, in 
 
 // AnswerQuestion answers an open question of the account's job. Both clocks of the job
 // run again.
-func (s *Service) AnswerQuestion(ctx context.Context, cause Cause, jobID string, in AnswerQuestion) (job.Question, domain.Position, error) {
-	now, err := s.AccountTime(ctx, cause)
+func (s *Claims) AnswerQuestion(ctx context.Context, cause domain.Cause, jobID string, in AnswerQuestion) (job.Question, domain.Position, error) {
+	now, err := s.settings.AccountTime(ctx, cause)
 	if err != nil {
 		return job.Question{}, domain.Position{}, err
 	}
 	stream := domain.JobStream(jobID)
 	sealed := ""
 	if in.Secret != "" {
-		if sealed, err = s.Sealer.Seal(ctx, cause.AccountID, stream, []byte(in.Secret)); err != nil {
+		if sealed, err = s.sealer.Seal(ctx, cause.AccountID, stream, []byte(in.Secret)); err != nil {
 			return job.Question{}, domain.Position{}, fmt.Errorf("seal the answer to question %s: %w", in.QuestionID, err)
 		}
 	}
@@ -112,12 +112,12 @@ type ToldQuestion struct {
 }
 
 // toldQuestions opens the secrets of the answers for the claimant.
-func (s *Service) toldQuestions(ctx context.Context, jobID string, st job.State) ([]ToldQuestion, error) {
+func (s *Claims) toldQuestions(ctx context.Context, jobID string, st job.State) ([]ToldQuestion, error) {
 	var told []ToldQuestion
 	for _, q := range st.Questions {
 		t := ToldQuestion{Question: q}
 		if q.Sealed != "" {
-			plain, err := s.Sealer.Unseal(ctx, st.AccountID, domain.JobStream(jobID), q.Sealed)
+			plain, err := s.sealer.Unseal(ctx, st.AccountID, domain.JobStream(jobID), q.Sealed)
 			if err != nil {
 				return nil, fmt.Errorf("unseal the answer to question %s: %w", q.ID, err)
 			}

@@ -1,4 +1,4 @@
-package command
+package claims
 
 import (
 	"context"
@@ -17,9 +17,9 @@ type Beat struct {
 }
 
 // Heartbeat says that the claimant is still at work.
-func (s *Service) Heartbeat(ctx context.Context, cause Cause, claim Claim) (Beat, domain.Position, error) {
-	return claimant(ctx, s, cause, claim, func(st job.State, beat *Beat) ([]domain.Event, error) {
-		now := s.Now()
+func (s *Claims) Heartbeat(ctx context.Context, cause domain.Cause, claim Claim) (Beat, domain.Position, error) {
+	return Run(ctx, s, cause, claim, func(st job.State, beat *Beat) ([]domain.Event, error) {
+		now := s.now()
 		events, err := job.DecideHeartbeat(st, claim.CheckerID, claim.Token, now)
 		heard := st.SignOfLife
 		if len(events) > 0 {

@@ -1,4 +1,4 @@
-package command
+package claims
 
 import (
 	"context"
@@ -13,12 +13,12 @@ import (
 
 // CheckItem records the claimant's verdict on an item of the list. A stale
 // claim is a conflict, an item that is not on the list not found.
-func (s *Service) CheckItem(ctx context.Context, cause Cause, claim Claim, in CheckItem) (job.ReportItem, domain.Position, error) {
-	return claimant(ctx, s, cause, claim, func(st job.State, item *job.ReportItem) ([]domain.Event, error) {
+func (s *Claims) CheckItem(ctx context.Context, cause domain.Cause, claim Claim, in CheckItem) (job.ReportItem, domain.Position, error) {
+	return Run(ctx, s, cause, claim, func(st job.State, item *job.ReportItem) ([]domain.Event, error) {
 		events, err := job.DecideCheckItem(st, job.Check{
 			CheckerID: claim.CheckerID, Token: claim.Token,
 			ItemID: in.ItemID, Status: in.Status, Note: in.Note, Severity: in.Severity,
-			Reason: in.Reason, Screenshots: in.Screenshots, KeepScreenshots: in.KeepScreenshots, At: s.Now(),
+			Reason: in.Reason, Screenshots: in.Screenshots, KeepScreenshots: in.KeepScreenshots, At: s.now(),
 		})
 		*item = checkedBy(st, in.ItemID, events)
 		return events, err
@@ -27,7 +27,7 @@ func (s *Service) CheckItem(ctx context.Context, cause Cause, claim Claim, in Ch
 
 // ShowScreenshot adds a picture to an item of the list, and leaves its verdict
 // as it is.
-func (s *Service) ShowScreenshot(ctx context.Context, cause Cause, claim Claim, itemID, screenshot string) (domain.Position, error) {
+func (s *Claims) ShowScreenshot(ctx context.Context, cause domain.Cause, claim Claim, itemID, screenshot string) (domain.Position, error) {
 	_, at, err := s.show(ctx, cause, claim, job.Show{ItemID: itemID, Screenshot: screenshot})
 	return at, err
 }
@@ -40,15 +40,15 @@ type Hidden struct {
 
 // HideScreenshot takes a picture away from an item of the list, and leaves its
 // verdict as it is.
-func (s *Service) HideScreenshot(
-	ctx context.Context, cause Cause, claim Claim, itemID, screenshot string,
+func (s *Claims) HideScreenshot(
+	ctx context.Context, cause domain.Cause, claim Claim, itemID, screenshot string,
 ) (Hidden, domain.Position, error) {
 	return s.show(ctx, cause, claim, job.Show{ItemID: itemID, Screenshot: screenshot, Remove: true})
 }
 
-func (s *Service) show(ctx context.Context, cause Cause, claim Claim, in job.Show) (Hidden, domain.Position, error) {
-	in.CheckerID, in.Token, in.At = claim.CheckerID, claim.Token, s.Now()
-	return claimant(ctx, s, cause, claim, func(st job.State, left *Hidden) ([]domain.Event, error) {
+func (s *Claims) show(ctx context.Context, cause domain.Cause, claim Claim, in job.Show) (Hidden, domain.Position, error) {
+	in.CheckerID, in.Token, in.At = claim.CheckerID, claim.Token, s.now()
+	return Run(ctx, s, cause, claim, func(st job.State, left *Hidden) ([]domain.Event, error) {
 		*left = Hidden{AccountID: st.AccountID}
 		for _, i := range st.ReportItems() {
 			left.Shown = left.Shown || i.ID != in.ItemID && slices.Contains(i.Screenshots(), in.Screenshot)
@@ -82,16 +82,16 @@ func checkedBy(st job.State, itemID string, events []domain.Event) job.ReportIte
 
 // AddFinding records something the claimant saw outside the list. Its id
 // derives from the command.
-func (s *Service) AddFinding(ctx context.Context, cause Cause, claim Claim, in AddFinding) (job.ReportItem, domain.Position, error) {
+func (s *Claims) AddFinding(ctx context.Context, cause domain.Cause, claim Claim, in AddFinding) (job.ReportItem, domain.Position, error) {
 	finding := job.Finding{
 		CheckerID: claim.CheckerID, Token: claim.Token,
 		Item: job.Item{
 			ID:  domain.DeriveID(cause.CommandID, "finding").String(),
 			Key: in.Key, Description: in.Description, Severity: in.Severity,
 		},
-		Status: in.Status, Note: in.Note, At: s.Now(),
+		Status: in.Status, Note: in.Note, At: s.now(),
 	}
-	return claimant(ctx, s, cause, claim, func(st job.State, item *job.ReportItem) ([]domain.Event, error) {
+	return Run(ctx, s, cause, claim, func(st job.State, item *job.ReportItem) ([]domain.Event, error) {
 		events, err := job.DecideAddFinding(st, finding)
 		for _, known := range st.Findings {
 			if known.ID == finding.Item.ID {
@@ -109,15 +109,15 @@ func (s *Service) AddFinding(ctx context.Context, cause Cause, claim Claim, in A
 
 // EditFinding replaces what a finding of the draft says. One that is not there is not
 // found.
-func (s *Service) EditFinding(
-	ctx context.Context, cause Cause, claim Claim, findingID string, in AddFinding,
+func (s *Claims) EditFinding(
+	ctx context.Context, cause domain.Cause, claim Claim, findingID string, in AddFinding,
 ) (job.ReportItem, domain.Position, error) {
 	finding := job.Finding{
 		CheckerID: claim.CheckerID, Token: claim.Token,
 		Item:   job.Item{ID: findingID, Key: in.Key, Description: in.Description, Severity: in.Severity},
-		Status: in.Status, Note: in.Note, At: s.Now(),
+		Status: in.Status, Note: in.Note, At: s.now(),
 	}
-	return claimant(ctx, s, cause, claim, func(st job.State, item *job.ReportItem) ([]domain.Event, error) {
+	return Run(ctx, s, cause, claim, func(st job.State, item *job.ReportItem) ([]domain.Event, error) {
 		events, err := job.DecideEditFinding(st, finding)
 		*item, _ = st.ReportItem(findingID)
 		for _, e := range events {
@@ -130,21 +130,21 @@ func (s *Service) EditFinding(
 }
 
 // WithdrawFinding takes a finding out of the draft.
-func (s *Service) WithdrawFinding(ctx context.Context, cause Cause, claim Claim, findingID string) (domain.Position, error) {
-	_, at, err := claimant(ctx, s, cause, claim, func(st job.State, _ *repository.None) ([]domain.Event, error) {
-		return job.DecideWithdrawFinding(st, claim.CheckerID, claim.Token, findingID, s.Now())
+func (s *Claims) WithdrawFinding(ctx context.Context, cause domain.Cause, claim Claim, findingID string) (domain.Position, error) {
+	_, at, err := Run(ctx, s, cause, claim, func(st job.State, _ *repository.None) ([]domain.Event, error) {
+		return job.DecideWithdrawFinding(st, claim.CheckerID, claim.Token, findingID, s.now())
 	})
 	return at, err
 }
 
 // CompleteJob ends the claim with a report. Items without a verdict are a
 // conflict that names them.
-func (s *Service) CompleteJob(ctx context.Context, cause Cause, claim Claim, in CompleteJob) (job.Completed, domain.Position, error) {
-	return claimant(ctx, s, cause, claim, func(st job.State, report *job.Completed) ([]domain.Event, error) {
+func (s *Claims) CompleteJob(ctx context.Context, cause domain.Cause, claim Claim, in CompleteJob) (job.Completed, domain.Position, error) {
+	return Run(ctx, s, cause, claim, func(st job.State, report *job.Completed) ([]domain.Event, error) {
 		events, err := job.DecideComplete(st, job.Completion{
 			CheckerID: claim.CheckerID, Token: claim.Token,
 			ReportID: domain.DeriveID(cause.CommandID, "report").String(),
-			Summary:  in.Summary, RecordingURL: in.RecordingURL, At: s.Now(),
+			Summary:  in.Summary, RecordingURL: in.RecordingURL, At: s.now(),
 		})
 		if err != nil {
 			return nil, err
@@ -163,19 +163,19 @@ func (s *Service) CompleteJob(ctx context.Context, cause Cause, claim Claim, in 
 
 // ReleaseJob puts the claimed job back into the queue; the verdicts so far
 // stay as a draft for the next checker.
-func (s *Service) ReleaseJob(ctx context.Context, cause Cause, claim Claim) (domain.Position, error) {
-	_, at, err := claimant(ctx, s, cause, claim, func(st job.State, _ *repository.None) ([]domain.Event, error) {
-		return job.DecideRelease(st, claim.CheckerID, claim.Token, s.Now())
+func (s *Claims) ReleaseJob(ctx context.Context, cause domain.Cause, claim Claim) (domain.Position, error) {
+	_, at, err := Run(ctx, s, cause, claim, func(st job.State, _ *repository.None) ([]domain.Event, error) {
+		return job.DecideRelease(st, claim.CheckerID, claim.Token, s.now())
 	})
 	return at, err
 }
 
-// claimant runs a command on a job for the holder of its claim. A job that is hidden
+// Run runs a command on a job for the holder of its claim. A job that is hidden
 // from the checker is not found.
-func claimant[R any](
-	ctx context.Context, s *Service, cause Cause, claim Claim, decide func(job.State, *R) ([]domain.Event, error),
+func Run[R any](
+	ctx context.Context, s *Claims, cause domain.Cause, claim Claim, decide func(job.State, *R) ([]domain.Event, error),
 ) (R, domain.Position, error) {
-	hidden, err := s.hiddenFrom(ctx, claim.CheckerID)
+	hidden, err := s.HiddenFrom(ctx, claim.CheckerID)
 	if err != nil {
 		return *new(R), domain.Position{}, err
 	}
@@ -189,9 +189,9 @@ func claimant[R any](
 	return r, written.Position, err
 }
 
-// hiddenFrom lists the accounts whose jobs and sessions the checker must not see: those
+// HiddenFrom lists the accounts whose jobs and sessions the checker must not see: those
 // of the checker, and those of its person.
-func (s *Service) hiddenFrom(ctx context.Context, checkerID string) (func(accountID string) bool, error) {
+func (s *Claims) HiddenFrom(ctx context.Context, checkerID string) (func(accountID string) bool, error) {
 	type known struct {
 		accounts []string
 		personID string

@@ -1,4 +1,4 @@
-package command
+package claims
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"humanqa/domain/checker"
 	"humanqa/domain/job"
 	"humanqa/domain/repository"
+	"humanqa/domain/session"
 )
 
 // reservedFor bounds a reservation for a claim that has not reached its job. It is
@@ -24,7 +25,7 @@ const reservedFor = 2 * repository.AppendTimeout
 //
 // The place among the checker's claims is reserved first, the job second: a
 // crash in between leaves a reservation that a later claim finds void.
-func (s *Service) ClaimJob(ctx context.Context, cause Cause, checkerID, jobID string) (ClaimedJob, error) {
+func (s *Claims) ClaimJob(ctx context.Context, cause domain.Cause, checkerID, jobID string) (ClaimedJob, error) {
 	if err := s.reserve(ctx, cause, checkerID, jobID); err != nil {
 		return ClaimedJob{}, err
 	}
@@ -34,7 +35,7 @@ func (s *Service) ClaimJob(ctx context.Context, cause Cause, checkerID, jobID st
 	}
 	g, written, err := repository.Execute(ctx, s.jobs, cause, domain.JobStream(jobID),
 		func(st job.State, g *granted) ([]domain.Event, error) {
-			events, err := job.DecideClaim(st, checkerID, s.Now())
+			events, err := job.DecideClaim(st, checkerID, s.now())
 			if err != nil {
 				return nil, err
 			}
@@ -44,22 +45,22 @@ func (s *Service) ClaimJob(ctx context.Context, cause Cause, checkerID, jobID st
 					g.Token, g.DueAt = claimed.Token, claimed.DueAt
 				}
 			}
-			g.job = briefed(st)
+			g.job = Briefed(st)
 			return events, nil
 		})
 	if err != nil {
 		return ClaimedJob{}, err
 	}
 	g.Position = written.Position
-	g.Brief, err = s.brief(ctx, jobID, g.job)
+	g.Brief, err = s.Brief(ctx, jobID, g.job)
 	return g.ClaimedJob, err
 }
 
 // LiveClaim gives the claim that the checker holds, with the draft as it stands;
 // held is false when there is none. Of several it is the oldest. One on a job
 // that is hidden from the checker by now is none.
-func (s *Service) LiveClaim(ctx context.Context, checkerID string) (claim ClaimedJob, held bool, err error) {
-	hidden, err := s.hiddenFrom(ctx, checkerID)
+func (s *Claims) LiveClaim(ctx context.Context, checkerID string) (claim ClaimedJob, held bool, err error) {
+	hidden, err := s.HiddenFrom(ctx, checkerID)
 	if err != nil {
 		return ClaimedJob{}, false, err
 	}
@@ -78,13 +79,13 @@ func (s *Service) LiveClaim(ctx context.Context, checkerID string) (claim Claime
 			if st.Status != job.StatusClaimed || st.CheckerID != checkerID || hidden(st.AccountID) {
 				return live{}
 			}
-			return live{claimedJob(r.JobID, st), true, briefed(st)}
+			return live{claimedJob(r.JobID, st), true, Briefed(st)}
 		})
 		switch {
 		case err != nil:
 			return ClaimedJob{}, false, err
 		case l.held:
-			l.Brief, err = s.brief(ctx, r.JobID, l.job)
+			l.Brief, err = s.Brief(ctx, r.JobID, l.job)
 			return l.ClaimedJob, true, err
 		}
 	}
@@ -93,12 +94,12 @@ func (s *Service) LiveClaim(ctx context.Context, checkerID string) (claim Claime
 
 // CompletedBy says that the checker has completed the job, and up to where the log
 // has to be shown for that to be seen.
-func (s *Service) CompletedBy(ctx context.Context, checkerID, jobID string) (at domain.Position, completed bool, err error) {
-	hidden, err := s.hiddenFrom(ctx, checkerID)
+func (s *Claims) CompletedBy(ctx context.Context, checkerID, jobID string) (at domain.Position, completed bool, err error) {
+	hidden, err := s.HiddenFrom(ctx, checkerID)
 	if err != nil {
 		return domain.Position{}, false, err
 	}
-	completed, written, err := repository.Execute(ctx, s.jobs, Cause{}, domain.JobStream(jobID),
+	completed, written, err := repository.Execute(ctx, s.jobs, domain.Cause{}, domain.JobStream(jobID),
 		func(st job.State, completed *bool) ([]domain.Event, error) {
 			*completed = st.Status == job.StatusCompleted && st.CheckerID == checkerID && !hidden(st.AccountID)
 			return nil, nil
@@ -115,8 +116,8 @@ func claimedJob(jobID string, st job.State) ClaimedJob {
 	}
 }
 
-// briefed is what the brief needs of a job.
-func briefed(st job.State) job.State {
+// Briefed is what the brief needs of a job.
+func Briefed(st job.State) job.State {
 	return job.State{
 		Submission: st.Submission, Credentials: st.Credentials, AccessInstructions: st.AccessInstructions,
 		Questions: slices.Clone(st.Questions),
@@ -126,19 +127,19 @@ func briefed(st job.State) job.State {
 // reserve takes one of the checker's places for the job, unless they hold its
 // claim already. A job of an account the checker belongs to is not found: they
 // must not even know of it.
-func (s *Service) reserve(ctx context.Context, cause Cause, checkerID, jobID string) error {
+func (s *Claims) reserve(ctx context.Context, cause domain.Cause, checkerID, jobID string) error {
 	target, err := s.readClaim(ctx, jobID)
 	if err != nil {
 		return err
 	}
 	refusal, err := repository.Read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) error {
-		_, err := job.DecideClaim(st, checkerID, s.Now())
+		_, err := job.DecideClaim(st, checkerID, s.now())
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	hidden, err := s.hiddenFrom(ctx, checkerID)
+	hidden, err := s.HiddenFrom(ctx, checkerID)
 	switch {
 	case err != nil:
 		return err
@@ -171,15 +172,15 @@ func (s *Service) reserve(ctx context.Context, cause Cause, checkerID, jobID str
 		if err != nil {
 			return err
 		}
-		live[r] = j.claimant == checkerID || j.pending && j.token == r.Token && s.Now().Sub(r.At) < reservedFor
+		live[r] = j.claimant == checkerID || j.pending && j.token == r.Token && s.now().Sub(r.At) < reservedFor
 	}
 	_, _, err = repository.Execute(ctx, s.checkers, cause, domain.CheckerStream(checkerID),
 		func(st checker.State, _ *repository.None) ([]domain.Event, error) {
-			return checker.DecideTake(st, checker.Reservation{JobID: jobID, Token: target.token, At: s.Now()},
+			return checker.DecideTake(st, checker.Reservation{JobID: jobID, Token: target.token, At: s.now()},
 				func(r checker.Reservation) bool {
 					alive, seen := live[r]
 					return alive || !seen // one that came since we looked counts
-				}, s.ClaimsPerChecker)
+				}, s.perChecker)
 		})
 	return err
 }
@@ -187,7 +188,7 @@ func (s *Service) reserve(ctx context.Context, cause Cause, checkerID, jobID str
 // offered refuses a job of an account that keeps its tests to other checkers
 // (decisions, "Pools"): it is not found. It also says whether the account is
 // suspended.
-func (s *Service) offered(ctx context.Context, accountID, checkerID string) (suspended bool, err error) {
+func (s *Claims) offered(ctx context.Context, accountID, checkerID string) (suspended bool, err error) {
 	type accountState struct {
 		suspended bool
 		poolID    string
@@ -197,7 +198,7 @@ func (s *Service) offered(ctx context.Context, accountID, checkerID string) (sus
 	if err != nil {
 		return false, err
 	}
-	in, err := s.InPool(ctx, of.poolID, checkerID)
+	in, err := s.settings.InPool(ctx, of.poolID, checkerID)
 	if err == nil && !in {
 		err = domain.NotFound("job")
 	}
@@ -212,7 +213,7 @@ type claimState struct {
 	token    int
 }
 
-func (s *Service) readClaim(ctx context.Context, jobID string) (claimState, error) {
+func (s *Claims) readClaim(ctx context.Context, jobID string) (claimState, error) {
 	return repository.Read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) claimState {
 		if !st.Exists {
 			return claimState{}
@@ -225,15 +226,15 @@ func (s *Service) readClaim(ctx context.Context, jobID string) (claimState, erro
 	})
 }
 
-// brief opens what was sealed for the claimant.
-func (s *Service) brief(ctx context.Context, jobID string, st job.State) (Brief, error) {
+// Brief opens what was sealed for the claimant.
+func (s *Claims) Brief(ctx context.Context, jobID string, st job.State) (Brief, error) {
 	out := Brief{Title: st.Title, URL: st.URL, Description: st.Description, Feature: st.Feature}
 	if err := s.briefSlot(ctx, jobID, st.SessionID, &out); err != nil {
 		return Brief{}, err
 	}
 	stream := domain.JobStream(jobID)
 	if st.Credentials != "" {
-		plain, err := s.Sealer.Unseal(ctx, st.AccountID, stream, st.Credentials)
+		plain, err := s.sealer.Unseal(ctx, st.AccountID, stream, st.Credentials)
 		if err != nil {
 			return Brief{}, fmt.Errorf("unseal credentials of %s: %w", stream, err)
 		}
@@ -243,7 +244,7 @@ func (s *Service) brief(ctx context.Context, jobID string, st job.State) (Brief,
 		}
 	}
 	if st.AccessInstructions != "" {
-		plain, err := s.Sealer.Unseal(ctx, st.AccountID, stream, st.AccessInstructions)
+		plain, err := s.sealer.Unseal(ctx, st.AccountID, stream, st.AccessInstructions)
 		if err != nil {
 			return Brief{}, fmt.Errorf("unseal access instructions of %s: %w", stream, err)
 		}
@@ -252,4 +253,22 @@ func (s *Service) brief(ctx context.Context, jobID string, st job.State) (Brief,
 	var err error
 	out.Questions, err = s.toldQuestions(ctx, jobID, st)
 	return out, err
+}
+
+// briefSlot adds to a slot's brief what its checker plays in the session.
+func (s *Claims) briefSlot(ctx context.Context, jobID, sessionID string, brief *Brief) error {
+	if sessionID == "" {
+		return nil
+	}
+	st, err := repository.Read(ctx, s.sessions, domain.SessionStream(sessionID), session.State.Clone)
+	if err != nil {
+		return err
+	}
+	brief.ScenarioBrief = st.ScenarioBrief
+	for _, slot := range st.Slots {
+		if slot.JobID == jobID {
+			brief.RoleLabel = slot.RoleLabel
+		}
+	}
+	return nil
 }

@@ -1,0 +1,54 @@
+// Package claims holds the commands of a checker with a claim on a job: taking and giving
+// back the claim, verdicts, findings, pictures, recordings, questions to the client, and the
+// report. None of them touches a ledger.
+package claims
+
+import (
+	"time"
+
+	"humanqa/domain/account"
+	"humanqa/domain/checker"
+	"humanqa/domain/command/settings"
+	"humanqa/domain/job"
+	"humanqa/domain/person"
+	"humanqa/domain/project"
+	"humanqa/domain/repository"
+	"humanqa/domain/session"
+)
+
+// Claims runs the commands. It may be used by many goroutines.
+type Claims struct {
+	settings   *settings.Commands
+	sealer     settings.Sealer
+	now        func() time.Time
+	perChecker int
+	accounts   *repository.Repository[account.State]
+	checkers   *repository.Repository[checker.State]
+	people     *repository.Repository[person.State]
+	projects   *repository.Repository[project.State]
+	sessions   *repository.Repository[session.State]
+	jobs       *repository.Repository[job.State]
+}
+
+// Config is what Claims stands on. All fields are required.
+type Config struct {
+	Settings *settings.Commands
+	Sealer   settings.Sealer
+	Now      func() time.Time
+	// PerChecker bounds the live claims of one checker.
+	PerChecker int
+	Accounts   *repository.Repository[account.State]
+	Checkers   *repository.Repository[checker.State]
+	People     *repository.Repository[person.State]
+	Projects   *repository.Repository[project.State]
+	Sessions   *repository.Repository[session.State]
+	Jobs       *repository.Repository[job.State]
+}
+
+// New makes Claims.
+func New(c Config) *Claims {
+	return &Claims{
+		settings: c.Settings, sealer: c.Sealer, now: c.Now, perChecker: c.PerChecker, accounts: c.Accounts, checkers: c.Checkers,
+		people: c.People, projects: c.Projects, sessions: c.Sessions, jobs: c.Jobs,
+	}
+}

@@ -1,0 +1,36 @@
+package claims
+
+import (
+	"context"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/domain/repository"
+)
+
+// Record gives the account of the job that the claimant continues to record. It is a
+// sign of life. A checker without the claim is refused as everywhere. But after the
+// report its checker may still send the rest of the recording.
+func (s *Claims) Record(ctx context.Context, cause domain.Cause, claim Claim) (accountID string, err error) {
+	accountID, _, err = Run(ctx, s, cause, claim, func(st job.State, accountID *string) ([]domain.Event, error) {
+		*accountID = st.AccountID
+		return job.DecideRecord(st, claim.CheckerID, claim.Token, s.now())
+	})
+	return accountID, err
+}
+
+// HoldsClaim says that the claim is alive.
+func (s *Claims) HoldsClaim(ctx context.Context, claim Claim) (bool, error) {
+	return repository.Read(ctx, s.jobs, domain.JobStream(claim.JobID), func(st job.State) bool {
+		return st.Holds(claim.CheckerID, claim.Token)
+	})
+}
+
+// AttachRecording takes a recording that is whole into the job.
+func (s *Claims) AttachRecording(ctx context.Context, cause domain.Cause, jobID string, r job.Recording) (domain.Position, error) {
+	_, written, err := repository.Execute(ctx, s.jobs, cause, domain.JobStream(jobID),
+		func(st job.State, _ *repository.None) ([]domain.Event, error) {
+			return job.DecideAttachRecording(st, r, s.now())
+		})
+	return written.Position, err
+}
