@@ -1,0 +1,117 @@
+package mcptools
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+type failuresIn struct {
+	ProjectID string `json:"projectId" jsonschema:"of the project"`
+	Limit     int    `json:"limit,omitempty" jsonschema:"at most so many, 1 to 100; 20 without it"`
+}
+
+type failures struct {
+	Failures []failure `json:"failures"`
+}
+
+type failure struct {
+	ID          string `json:"id"`
+	JobID       string `json:"jobId"`
+	Severity    string `json:"severity"`
+	FailedTests int    `json:"failedTests" jsonschema:"how many tests in a row it has failed"`
+	Item        string `json:"item" jsonschema:"fenced"`
+}
+
+func (s *server) failures(ctx context.Context, _ *sdk.CallToolRequest, in failuresIn) (*sdk.CallToolResult, failures, error) {
+	var list struct {
+		OpenFailures []struct {
+			ID          string `json:"id"`
+			JobID       string `json:"jobId"`
+			Severity    string `json:"severity"`
+			FailedTests int    `json:"failedTests"`
+			Description string `json:"description"`
+		} `json:"openFailures"`
+	}
+	path := "/v1/projects/" + url.PathEscape(in.ProjectID) + "/open-failures"
+	if in.Limit > 0 {
+		path += fmt.Sprintf("?limit=%d", in.Limit)
+	}
+	out := failures{Failures: []failure{}}
+	if _, err := s.do(ctx, request{method: http.MethodGet, path: path}, &list); err != nil {
+		return nil, out, err
+	}
+	for _, f := range list.OpenFailures {
+		out.Failures = append(out.Failures, failure{
+			ID: f.ID, JobID: f.JobID, Severity: f.Severity, FailedTests: f.FailedTests, Item: byChecker(f.Description),
+		})
+	}
+	return nil, out, nil
+}
+
+type prepareIn struct {
+	ProjectID         string   `json:"projectId" jsonschema:"of the project"`
+	FixedBugIDs       []string `json:"fixedBugIds,omitempty" jsonschema:"ids of items that failed in the project's last test"`
+	FixedDescriptions []string `json:"fixedDescriptions,omitempty" jsonschema:"other fixes, in words"`
+}
+
+type prepared struct {
+	RegressionItems int    `json:"regressionItems"`
+	Message         string `json:"message"`
+}
+
+func (s *server) prepareNext(ctx context.Context, _ *sdk.CallToolRequest, in prepareIn) (*sdk.CallToolResult, prepared, error) {
+	var out prepared
+	_, err := s.do(ctx, request{method: http.MethodPost, path: "/v1/hosted/prepare-next", body: in}, &out)
+	return nil, out, err
+}
+
+type retestIn struct {
+	JobID          string  `json:"jobId" jsonschema:"of the test to repeat"`
+	MaxCredits     float64 `json:"maxCredits,omitempty" jsonschema:"buy nothing dearer than this"`
+	IdempotencyKey string  `json:"idempotencyKey" jsonschema:"your name for this one retest; a repeat under it is paid once"`
+}
+
+func (s *server) retest(ctx context.Context, req *sdk.CallToolRequest, in retestIn) (*sdk.CallToolResult, submitted, error) {
+	if in.IdempotencyKey == "" {
+		return nil, submitted{}, errNoKey
+	}
+	ask, err := s.confirm(ctx, req, in.MaxCredits, func() (float64, error) { return s.priceAgain(ctx, in.JobID) })
+	if ask != nil || err != nil {
+		return ask, submitted{}, err
+	}
+	var out handle
+	path := "/v1/jobs/" + url.PathEscape(in.JobID) + "/retest"
+	if _, err := s.do(ctx, request{method: http.MethodPost, path: path, idempotency: in.IdempotencyKey}, &out); err != nil {
+		return nil, submitted{}, err
+	}
+	return nil, out.told(), nil
+}
+
+// priceAgain is what a retest costs: as much as the same test submitted anew.
+func (s *server) priceAgain(ctx context.Context, jobID string) (float64, error) {
+	var j struct {
+		URL, Title, JobType, Priority string
+	}
+	if _, err := s.do(ctx, request{method: http.MethodGet, path: "/v1/jobs/" + url.PathEscape(jobID)}, &j); err != nil {
+		return 0, err
+	}
+	price, err := s.priceOf(ctx, target{URL: j.URL, Feature: j.Title, JobType: j.JobType, Urgent: j.Priority == "urgent"})
+	return price.CreditsRequired, err
+}
+
+type cancelled struct {
+	JobID           string  `json:"jobId"`
+	Status          string  `json:"status"`
+	CreditsRefunded float64 `json:"creditsRefunded"`
+}
+
+func (s *server) cancel(ctx context.Context, _ *sdk.CallToolRequest, in jobIn) (*sdk.CallToolResult, cancelled, error) {
+	var out cancelled
+	path := "/v1/jobs/" + url.PathEscape(in.JobID) + "/cancel"
+	_, err := s.do(ctx, request{method: http.MethodPost, path: path, body: struct{}{}}, &out)
+	return nil, out, err
+}
