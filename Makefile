@@ -67,6 +67,7 @@ torture: postgres ## kill the service and its database under load, then send 20,
 	$(GO) test -count=1 -timeout 30m -v -run TestHostileRequests ./httpapi -args -hostile.count 20000
 	$(GO) test -count=1 -timeout 30m -v -run TestHostilePages ./httpapi/console -args -hostile.count 20000
 	$(GO) test -count=1 -timeout 30m -v -run TestReadsAtOnce ./cmd/humanqa -args -torture
+	$(GO) test -count=1 -timeout 30m -v -run 'TestTheClientAgainstAService/a_wait_outlasts' ./cmd/hqa -args -report.after 8m
 	$(GO) test -count=1 -timeout 30m -v -run TestAsOfAnswers ./httpapi -args -asof.steps 200
 
 .PHONY: bench

@@ -300,11 +300,20 @@ type process struct {
 
 func (u *user) launch(args ...string) *process {
 	u.t.Helper()
+	return u.launchOn(nil, args...)
+}
+
+// launchOn is launch with a standard input.
+func (u *user) launchOn(in *os.File, args ...string) *process {
+	u.t.Helper()
 	p := &process{t: u.t, lines: make(chan string, 1000), ended: make(chan int, 1)}
 	p.cmd = exec.CommandContext(context.Background(), os.Args[0], args...) //nolint:gosec // this very binary
 	p.cmd.Env = append(append([]string{}, u.environ...), runAsClient+"=1")
 	p.cmd.Dir = u.dir
 	p.cmd.Stderr = os.Stderr
+	if in != nil {
+		p.cmd.Stdin = in
+	}
 	pipe, err := p.cmd.StdoutPipe()
 	must.NoError(u.t, err)
 	must.NoError(u.t, p.cmd.Start())

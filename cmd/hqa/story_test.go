@@ -44,6 +44,8 @@ func TestTheClientAgainstAService(t *testing.T) {
 		{"files are written, checked and submitted", filesCommands},
 		{"reports have four formats, and Markdown is fenced", reportFormats},
 		{"a step of a GitHub Action tells the pull request", githubStep},
+		{"a task outlives kills of the service and of its client", taskOutlivesKills},
+		{"a wait outlasts a client's longest request", waitOutlastsRequests},
 	} {
 		t.Run(story.name, func(t *testing.T) {
 			s.t = t

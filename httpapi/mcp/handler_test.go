@@ -209,21 +209,6 @@ func TestAnAgentLoopsUntilAHumanSaysThatItWorks(t *testing.T) {
 	if now["done"] != true || now["passed"] != false || now["counts"].(map[string]any)["failedItems"] != 1.0 {
 		t.Errorf("the report: %v", now)
 	}
-	text, err := json.Marshal(now)
-	must.NoError(t, err)
-	bare := string(text)
-	for {
-		from := strings.Index(bare, "[data ")
-		if from < 0 {
-			break
-		}
-		to := strings.Index(bare, "[end of data ")
-		bare = bare[:from] + bare[to+len("[end of data "):]
-	}
-	if strings.Count(string(text), hostile) != 2 || strings.Contains(bare, hostile) {
-		t.Errorf("a checker's words are not fenced:\n%s", text)
-	}
-
 	if open := a.did(c, "open_failures", map[string]any{"projectId": project})["failures"].([]any); len(open) != 1 {
 		t.Errorf("open failures: %v", open)
 	}
@@ -240,18 +225,6 @@ func TestAnAgentLoopsUntilAHumanSaysThatItWorks(t *testing.T) {
 		t.Errorf("cancelled: %v", gone)
 	}
 
-	// Another account sees none of it through any tool.
-	other := a.connect(a.key(account.ScopeFull), "")
-	for tool, in := range map[string]map[string]any{
-		"wait_for_report": {"jobId": made["jobId"]}, "get_report": {"jobId": made["jobId"]}, "cancel_test": {"jobId": made["jobId"]},
-		"retest":        {"jobId": made["jobId"], "idempotencyKey": "k"},
-		"open_failures": {"projectId": project}, "prepare_next_test": {"projectId": project, "fixedDescriptions": []string{"x"}},
-		"test_with_a_human": shop(map[string]any{"projectId": project}),
-	} {
-		if out, refused := a.use(other, tool, in); !strings.Contains(refused, "NOT_FOUND") {
-			t.Errorf("%s of another account: %v, %q", tool, out, refused)
-		}
-	}
 	reader := a.connect(a.key(account.ScopeRead), "")
 	if _, refused := a.use(reader, "test_with_a_human", shop(nil)); !strings.Contains(refused, "FORBIDDEN") {
 		t.Errorf("a key for reading bought a test: %q", refused)

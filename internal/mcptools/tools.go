@@ -315,16 +315,16 @@ func (s *server) wait(ctx context.Context, req *sdk.CallToolRequest, in waitIn) 
 		atMost = min(time.Duration(in.Seconds)*time.Second, WaitLimit)
 	}
 	deadline, now, told := time.Now().Add(atMost), seen{}, progress{of: req}
-	for {
+	for first := true; ; first = false {
 		asked, left := time.Now(), int(min(time.Until(deadline).Seconds(), maxStatusWait))
 		next, err := s.statusAfter(ctx, in.JobID, now, left)
 		if err != nil {
 			return nil, outcome{}, err
 		}
 		// A wait that ends early without news is one of a service that stops.
-		stops := now.tag == next.tag && time.Since(asked) < time.Duration(left-1)*time.Second
+		stops := !first && left > 1 && now.tag == next.tag && time.Since(asked) < time.Duration(left-1)*time.Second
 		now = next
-		if now.IsFinal || now.OpenQuestion != nil || stops || time.Until(deadline) < time.Second {
+		if now.IsFinal || now.OpenQuestion != nil || stops || !first && time.Until(deadline) < time.Second {
 			out, err := s.outcomeOf(ctx, in.JobID, now.hostedStatus)
 			return nil, out, err
 		}
