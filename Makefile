@@ -21,6 +21,7 @@ LINT_VERSION = $(shell awk '$$1 == "github.com/golangci/golangci-lint/v2" { prin
 LINT         = $(TOOLS)/golangci-lint-$(LINT_VERSION)
 
 CLIENTS      = tools/clients
+SQUAWK       = tools/squawk
 
 .DEFAULT_GOAL := help
 
@@ -76,7 +77,7 @@ bench: postgres ## measure the service beside plain PostgreSQL, a CRUD twin and 
 
 .PHONY: release
 release: ## write binaries, packages, an image, SBOMs and checksums of this commit to dist (PLATFORMS=linux/amd64 for one)
-	cd tools/release && $(GO) run . -out $(CURDIR)/dist $(if $(VERSION),-version $(VERSION)) $(if $(PLATFORMS),-platforms $(PLATFORMS))
+	cd tools/release && $(GO) test . && $(GO) run . -out $(CURDIR)/dist $(if $(VERSION),-version $(VERSION)) $(if $(PLATFORMS),-platforms $(PLATFORMS))
 
 .PHONY: assets
 assets: ## bundle the pages' scripts and styles (httpapi/ui/assets/dist)
@@ -92,8 +93,9 @@ shots: postgres chromium ## write a picture of every page, in each state, on eac
 	HUMANQA_TEST_SHOTS=$(CURDIR)/.shots $(GO) test -count=1 -timeout 15m -run TestEveryPage ./httpapi/dashboard ./httpapi/workbench ./httpapi/console
 
 .PHONY: lint
-lint: $(LINT) ## golangci-lint, formatting, and the state of go.mod and go.sum, of the service and of bench
+lint: $(LINT) $(SQUAWK)/node_modules ## golangci-lint, formatting, the locks of new migrations, and the state of go.mod and go.sum, of the service and of bench
 	$(LINT) run ./...
+	scripts/lint-migrations.sh
 	cd bench && ../$(LINT) run ./...
 	cd tools/actionlint && $(GO) tool actionlint $(CURDIR)/integrations/github/example/*.yml
 	@test -z "$$(gofmt -l .)" || { echo "run make fmt; not formatted:"; gofmt -l .; exit 1; } >&2
@@ -113,7 +115,7 @@ fmt: $(LINT) ## format the Go code and group its imports
 
 .PHONY: clean
 clean: ## remove the output of other targets; data stays
-	rm -rf bin $(TOOLS) $(CLIENTS)/node_modules $(CLIENTS)/generated
+	rm -rf bin $(TOOLS) $(CLIENTS)/node_modules $(CLIENTS)/generated $(SQUAWK)/node_modules
 
 .PHONY: postgres
 postgres: ## install PostgreSQL's server programs if they are missing
@@ -128,9 +130,10 @@ help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / && !seen[$$1]++ {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # No script of a package runs during the installation.
-$(CLIENTS)/node_modules: $(CLIENTS)/package.json $(CLIENTS)/package-lock.json
+$(CLIENTS)/node_modules $(SQUAWK)/node_modules: %/node_modules: %/package.json %/package-lock.json
 	scripts/install-node.sh
-	cd $(CLIENTS) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	cd $* && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	mkdir -p $@
 	touch $@
 
 # The tools module pins and checks its version like every other dependency. The name

@@ -5,6 +5,10 @@
 // and the next start continues from there. A session advisory lock lets several
 // processes start at once: one migrates, and the others wait and find nothing left to
 // do.
+//
+// From 0070 on a file leaves a running older version its tables: it sets lock_timeout to a
+// second, and does nothing under a lock that takes longer (make lint, docs/upgrades.md). A
+// file that does not get its lock in that second is undone and tried again.
 package migrations
 
 import (
@@ -15,7 +19,9 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"time"
 
+	"github.com/lib/pq"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
 )
@@ -36,6 +42,14 @@ const lockID int64 = 0x68756d616e71616d
 const (
 	lockPeriod   = 1
 	lockAttempts = 120
+)
+
+// A file whose table is in use for longer than its lock_timeout is tried again for some
+// minutes: those who use the table come first in the pauses.
+const (
+	lockNotAvailable pq.ErrorCode = "55P03"
+	tableAttempts                 = 60
+	tablePause                    = 2 * time.Second
 )
 
 // ErrNewer matches, through errors.Is, the refusal of a database that a newer
@@ -110,6 +124,14 @@ func Up(ctx context.Context, db *sql.DB) error {
 	if err := Check(ctx, db); err != nil && !errors.Is(err, ErrOlder) {
 		return err
 	}
+	if err := up(ctx, db, files); err != nil {
+		return err
+	}
+	return Check(ctx, db)
+}
+
+// up applies the files that are missing.
+func up(ctx context.Context, db *sql.DB, files fs.FS) error {
 	locker, err := lock.NewPostgresSessionLocker(
 		lock.WithLockID(lockID),
 		lock.WithLockTimeout(lockPeriod, lockAttempts),
@@ -126,8 +148,19 @@ func Up(ctx context.Context, db *sql.DB) error {
 	if err != nil {
 		return fmt.Errorf("read migrations: %w", err)
 	}
-	if _, err := provider.Up(ctx); err != nil {
-		return fmt.Errorf("migrate: %w", err)
+	for try := 1; ; try++ {
+		_, err := provider.Up(ctx)
+		if err == nil {
+			return nil
+		}
+		var refused *pq.Error
+		if !errors.As(err, &refused) || refused.Code != lockNotAvailable || try == tableAttempts {
+			return fmt.Errorf("migrate: %w", err)
+		}
+		select {
+		case <-time.After(tablePause):
+		case <-ctx.Done():
+			return fmt.Errorf("migrate: %w", errors.Join(err, ctx.Err()))
+		}
 	}
-	return Check(ctx, db)
 }

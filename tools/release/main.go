@@ -26,6 +26,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -82,6 +83,9 @@ func release(ctx context.Context, out, version string, names []string) error {
 			return err
 		}
 	}
+	if err := keepsPatch(ctx, root, version); err != nil {
+		return err
+	}
 	if out, err = filepath.Abs(out); err != nil {
 		return err
 	}
@@ -111,6 +115,34 @@ func describe(ctx context.Context, root string, at time.Time) (string, error) {
 	}
 	hash, err := command(ctx, root, "git", "rev-parse", "--short=12", "HEAD")
 	return "0.0.0~" + at.Format("20060102150405") + "." + hash, err
+}
+
+var patchVersion = regexp.MustCompile(`^v?([0-9]+\.[0-9]+)\.[1-9][0-9]*$`)
+
+// keepsPatch refuses a patch that its minor version's data would not survive the way back
+// from: one with a migration, another event, or another version of a read model (docs/upgrades.md).
+func keepsPatch(ctx context.Context, root, version string) error {
+	minor := patchVersion.FindStringSubmatch(version)
+	if minor == nil {
+		return nil
+	}
+	tag := "v" + minor[1] + ".0"
+	for _, args := range [][]string{
+		{"migrations/*.sql"}, {"eventstore/testdata"}, {"-GVersion\\(\\) int", "--", "projections"},
+	} {
+		if len(args) == 1 {
+			args = []string{"--", args[0]}
+		}
+		changed, err := command(ctx, root, "git", append([]string{"diff", "--name-only", tag, "HEAD"}, args...)...)
+		if err != nil {
+			return fmt.Errorf("compare with %s, which %s is a patch of: %w", tag, version, err)
+		}
+		if changed != "" {
+			return fmt.Errorf("%s changes what a patch must not, since %s: %s: make it a minor version", version, tag,
+				strings.Join(strings.Fields(changed), ", "))
+		}
+	}
+	return nil
 }
 
 func (b *build) platform(ctx context.Context, p platform) error {

@@ -1,0 +1,4 @@
+package migrations
+
+// UpFrom is up, for tests with files of their own.
+var UpFrom = up

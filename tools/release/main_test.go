@@ -1,0 +1,55 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A patch goes back by a start of the older binary, so it leaves all data as it is.
+func TestAPatchThatChangesTheSchemaIsRefused(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	git := func(args ...string) {
+		t.Helper()
+		if _, err := command(t.Context(), root, "git", append([]string{"-c", "user.name=t", "-c", "user.email=t@example.com"}, args...)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write := func(file, content string) {
+		t.Helper()
+		file = filepath.Join(root, file)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		git("add", "-A")
+		git("commit", "-qm", "change")
+	}
+	git("init", "-q")
+	write("projections/jobs/model.go", "func (Model) Version() int { return 7 }\n")
+	git("tag", "v0.1.0")
+	write("projections/jobs/model.go", "// Version is the rows'.\nfunc (Model) Version() int { return 7 }\n")
+	if err := keepsPatch(t.Context(), root, "v0.1.1"); err != nil {
+		t.Errorf("a patch of the code alone: %v", err)
+	}
+	for file, content := range map[string]string{
+		"migrations/0099_new.sql": "-- +goose Up", "eventstore/testdata/job.new.json": "{}",
+		"projections/jobs/model.go": "func (Model) Version() int { return 8 }\n",
+	} {
+		write(file, content)
+		if err := keepsPatch(t.Context(), root, "0.1.1"); err == nil || !strings.Contains(err.Error(), "make it a minor version") {
+			t.Errorf("%s: %v", file, err)
+		}
+		git("reset", "-q", "--hard", "HEAD~1")
+	}
+	if err := keepsPatch(t.Context(), root, "v0.2.0"); err != nil {
+		t.Errorf("a minor version: %v", err)
+	}
+	if err := keepsPatch(t.Context(), root, "v0.3.1"); err == nil {
+		t.Error("a patch of a version that is not there is made")
+	}
+}

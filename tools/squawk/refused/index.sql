@@ -1,0 +1,3 @@
+-- +goose Up
+SET LOCAL lock_timeout = '1s';
+CREATE INDEX deliveries_by_event ON webhooks.deliveries (event);

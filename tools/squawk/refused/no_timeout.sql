@@ -1,0 +1,2 @@
+-- +goose Up
+ALTER TABLE webhooks.deliveries ADD COLUMN note text;

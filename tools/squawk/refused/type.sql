@@ -1,0 +1,3 @@
+-- +goose Up
+SET LOCAL lock_timeout = '1s';
+ALTER TABLE webhooks.deliveries ALTER COLUMN attempts TYPE bigint;
