@@ -1,16 +1,33 @@
 #!/usr/bin/env bash
-# Installs the browser for the tests of pages, if there is none. Silent when there is
+# Installs the browsers for the tests of pages: Chromium, and its shell without a window,
+# in which a walk over pages needs half the processor time. Silent when there is
 # nothing to do. Without a browser those tests are skipped; under CI=true they fail.
 set -euo pipefail
 
-# The same names, in the same order, as internal/testing/browsertest.
-for name in chromium chromium-browser google-chrome; do
-	if command -v "$name" >/dev/null; then
+# any PROGRAM... reports whether one of them is installed. The same names, in the same
+# order, as internal/testing/browsertest.
+any() {
+	local name
+	for name in "$@"; do
+		if command -v "$name" >/dev/null; then
+			return 0
+		fi
+	done
+	return 1
+}
+full() { any chromium chromium-browser google-chrome; }
+shell() { any chromium-headless-shell chrome-headless-shell; }
+
+# Only root gets the shell beside a browser that is there: the script asks for no password.
+if full && { shell || [[ $(id -u) -ne 0 ]]; }; then
+	exit 0
+fi
+
+# Without the shell the tests run in the whole browser.
+cannot() {
+	if full; then
 		exit 0
 	fi
-done
-
-cannot() {
 	echo "install-chromium: $*: the tests of pages are skipped" >&2
 	[[ ${CI:-} != true ]]
 	exit
@@ -22,6 +39,8 @@ if [[ $(id -u) -ne 0 ]]; then
 	as_root=(sudo)
 fi
 command -v apt-get >/dev/null || cannot "there is no browser, and no apt-get"
-echo "installing chromium …" >&2
 apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=120 --no-install-recommends)
-"${apt[@]}" update >&2 && "${apt[@]}" install -y chromium fonts-dejavu-core </dev/null >&2 || cannot "chromium could not be installed"
+echo "installing chromium …" >&2
+"${apt[@]}" update >&2 || cannot "the list of packages could not be read"
+full || "${apt[@]}" install -y chromium fonts-dejavu-core </dev/null >&2 || cannot "chromium could not be installed"
+shell || "${apt[@]}" install -y chromium-headless-shell </dev/null >&2 || cannot "chromium's shell could not be installed"

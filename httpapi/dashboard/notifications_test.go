@@ -207,8 +207,7 @@ func TestTheBrowserTellsOfReports(t *testing.T) {
 	w := setup(t)
 	account, other := w.account("Acme", 100), w.account("Globex", 100)
 	ann := w.Joined("Ann", person.Grant{Role: person.Viewer, AccountID: account})
-	tab := w.Tab(ann)
-	tab.Notifications()
+	tab := w.NotifiedTab(ann)
 	listen := func() {
 		browsertest.Eval[bool](tab, `(() => {
 			window.notices = []

@@ -25,8 +25,7 @@ func TestSomethingUrgentIsNoticed(t *testing.T) {
 	urgent := func(title, device string) {
 		w.test(account, title, 1, func(in *command.SubmitJob) { in.Urgent, in.Target = true, job.Target{Device: device} })
 	}
-	tab := w.Tab(ann)
-	tab.Notifications()
+	tab := w.NotifiedTab(ann)
 	// The page's own notices and tones, counted.
 	listen := func() {
 		browsertest.Eval[bool](tab, `(() => {

@@ -48,26 +48,34 @@ const patience = 60 * time.Second
 // ShotsEnv names a folder; pictures that tests take are written there.
 const ShotsEnv = "HUMANQA_TEST_SHOTS"
 
+// shell is Chromium without the parts around a page. A walk over pages needs half the
+// processor time in it. full is a whole browser: it can notify a person.
 var (
-	mu      sync.Mutex
-	browser context.Context
-	closing []context.CancelFunc
-	failed  error
+	shell = browser{names: []string{"chromium-headless-shell", "chrome-headless-shell"}}
+	full  = browser{names: []string{"chromium", "chromium-browser", "google-chrome"}}
 )
 
-// Main runs a package's tests and ends the browser after them.
+// browser is a program that all tabs of a package share.
+type browser struct {
+	names []string
+
+	mu     sync.Mutex
+	ctx    context.Context
+	ending []context.CancelFunc
+	failed error
+}
+
+// Main runs a package's tests and ends the browsers after them.
 func Main(run func() int) int {
 	code := run()
-	mu.Lock()
-	defer mu.Unlock()
-	for _, end := range slices.Backward(closing) {
-		end()
-	}
+	shell.end()
+	full.end()
 	return code
 }
 
-func find() string {
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+// path is "" where the browser is not installed.
+func (b *browser) path() string {
+	for _, name := range b.names {
 		if path, err := exec.LookPath(name); err == nil {
 			return path
 		}
@@ -75,25 +83,34 @@ func find() string {
 	return ""
 }
 
-func start() (context.Context, error) {
-	mu.Lock()
-	defer mu.Unlock()
-	if browser != nil || failed != nil {
-		return browser, failed
+// start returns the context of the browser, which the first call starts.
+func (b *browser) start() (context.Context, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ctx != nil || b.failed != nil {
+		return b.ctx, b.failed
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(find()), chromedp.NoSandbox,
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(b.path()), chromedp.NoSandbox,
 		chromedp.Flag("force-prefers-reduced-motion", true), chromedp.Flag("hide-scrollbars", true),
-		// A microphone that beeps, a screen that is made up, and nobody to ask for leave
-		// to use them.
+		// A microphone that beeps, a screen that is made up, and no question for leave to
+		// use them.
 		chromedp.Flag("use-fake-device-for-media-stream", true), chromedp.Flag("use-fake-ui-for-media-stream", true),
 		chromedp.Flag("autoplay-policy", "no-user-gesture-required"))
 	allocator, endAllocator := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, end := chromedp.NewContext(allocator)
-	closing = append(closing, endAllocator, end)
-	if failed = chromedp.Do(ctx); failed == nil {
-		browser = ctx
+	b.ending = append(b.ending, endAllocator, end)
+	if b.failed = chromedp.Do(ctx); b.failed == nil {
+		b.ctx = ctx
 	}
-	return browser, failed
+	return b.ctx, b.failed
+}
+
+func (b *browser) end() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, end := range slices.Backward(b.ending) {
+		end()
+	}
 }
 
 // Tab is one tab with a profile of its own. Its steps fail the test.
@@ -111,13 +128,29 @@ type Tab struct {
 // New opens a tab.
 func New(t testing.TB) *Tab {
 	t.Helper()
-	if find() == "" {
+	if shell.path() == "" {
+		return open(t, &full)
+	}
+	return open(t, &shell)
+}
+
+// NewNotified opens a tab whose pages may show notifications, once they ask.
+func NewNotified(t testing.TB) *Tab {
+	t.Helper()
+	tab := open(t, &full)
+	tab.allowNotifications()
+	return tab
+}
+
+func open(t testing.TB, in *browser) *Tab {
+	t.Helper()
+	if in.path() == "" {
 		if os.Getenv("CI") == "true" {
 			t.Fatal("there is no browser")
 		}
 		t.Skip("there is no browser: make test installs one")
 	}
-	first, err := start()
+	first, err := in.start()
 	must.NoError(t, err)
 	ctx, end := chromedp.NewContext(first, chromedp.WithNewBrowserContext())
 	tab := &Tab{t: t, ctx: ctx}
@@ -400,8 +433,7 @@ func (b *Tab) Passkeys() {
 	}))
 }
 
-// Notifications lets the tab's pages show some, once they ask.
-func (b *Tab) Notifications() {
+func (b *Tab) allowNotifications() {
 	b.t.Helper()
 	b.do("allow notifications", chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
 		in, err := cdp.Call(ctx, tab, target.GetTargetInfo, target.GetTargetInfoParams{})

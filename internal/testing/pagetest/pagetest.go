@@ -150,6 +150,7 @@ func Start(t *testing.T, pages Pages) *Service {
 	})
 	s.Must(err)
 
+	t.Cleanup(s.Commands.Drain) // once all of the following have ended
 	s.background(s.API.Run)
 	s.background(s.Evidence.Run)
 	s.background(feed.Run)
@@ -163,7 +164,6 @@ func Start(t *testing.T, pages Pages) *Service {
 	s.background(func(ctx context.Context) error {
 		return httpapi.Serve(ctx, httpapi.NewServer(front, log), ln, 5*time.Second)
 	})
-	t.Cleanup(s.Commands.Drain)
 	return s
 }
 
@@ -336,10 +336,20 @@ func (s *Service) Send(g Guest, method, path string, body io.Reader, headers ...
 	return Response{got.StatusCode, got.Header, string(text)}
 }
 
-// Tab opens a browser that is signed in as the guest.
+// Tab opens a browser's tab that is signed in as the guest.
 func (s *Service) Tab(g Guest) *browsertest.Tab {
 	s.T.Helper()
-	tab := browsertest.New(s.T)
+	return s.signedIn(browsertest.New(s.T), g)
+}
+
+// NotifiedTab is Tab whose pages may show notifications, once they ask.
+func (s *Service) NotifiedTab(g Guest) *browsertest.Tab {
+	s.T.Helper()
+	return s.signedIn(browsertest.NewNotified(s.T), g)
+}
+
+func (s *Service) signedIn(tab *browsertest.Tab, g Guest) *browsertest.Tab {
+	s.T.Helper()
 	if g.Token != "" {
 		tab.Cookie(s.Origin, CookieName, g.Token)
 	}
