@@ -8,7 +8,9 @@ import (
 
 	"humanqa/domain/command"
 	"humanqa/domain/person"
+	"humanqa/internal/testing/browsertest"
 	"humanqa/internal/testing/pagetest"
+	"humanqa/projections/projects"
 )
 
 // A refused form comes back on its page with what was typed, the error at its field, and the
@@ -58,6 +60,67 @@ func TestARefusedFormComesBackFilled(t *testing.T) {
 			(got.Header.Get("Set-Cookie") == "") != (c.dest == "empty") {
 			t.Errorf("%s as %s: %d, %s", c.cookie, c.dest, got.Status, got.Header.Get("Set-Cookie"))
 		}
+	}
+}
+
+// A form that was opened in one account does nothing in another one that its person chose
+// since, in another tab: it comes back filled, and says so.
+func TestAFormActsInTheAccountInWhichItWasOpened(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	acme, beta := w.account("Acme", 100), w.account("Beta", 100)
+	ann := w.Joined("Ann", person.Grant{Role: person.Owner, AccountID: acme})
+	w.Shown(w.Commands.GrantRole(t.Context(), pagetest.Client(""), ann.ID, person.Grant{Role: person.Owner, AccountID: beta}))
+	chooses := func(accountID string) {
+		t.Helper()
+		if got := w.Call(ann, "POST", "/dashboard/account", url.Values{"account": {accountID}}); got.Status != 303 {
+			t.Fatalf("another account: %d", got.Status)
+		}
+	}
+	names := func(accountID string) (names []string) {
+		t.Helper()
+		list, _, err := w.Reads.Projects.List(t.Context(), accountID, projects.Filter{Limit: 10})
+		w.Must(err)
+		for _, p := range list {
+			names = append(names, p.Name)
+		}
+		return names
+	}
+	chooses(acme)
+	tab := w.Tab(ann)
+	tab.Allow("422")
+	tab.Screen(1280, 900, false)
+	tab.Open(w.Origin + "/dashboard/projects")
+	chooses(beta) // in another tab
+	w.FormsOfAnotherAccount(ann, acme, "Acme", "Beta")
+	if got := w.Call(ann, "POST", "/dashboard/projects", url.Values{"in-account": {"<b>none</b>"}}); got.Status != 422 || strings.Contains(got.Body, "<b>none") {
+		t.Errorf("an account that is none: %d", got.Status)
+	}
+
+	// An open page does not turn into that of the other account by itself.
+	browsertest.Eval[bool](tab, `document.dispatchEvent(new Event('humanqa:refresh'))`)
+	tab.WaitText("You chose another account in another tab.")
+	form := `main form[action="/dashboard/projects"]`
+	browsertest.Eval[bool](tab, `(document.querySelector('`+form+`').closest('details')?.setAttribute('open', ''), true)`)
+	tab.Fill(form+" [name=name]", "The shop")
+	tab.Press(browsertest.Enter)
+	tab.WaitText("This form was opened in Acme, but you look at Beta now. Nothing was done.")
+	tab.Wait(`document.querySelector('` + form + ` [name=name]').value === 'The shop' && document.activeElement.id === 'refused'`)
+	tab.Axe("a form of another account")
+	tab.Shot("form-of-another-account-light-1280")
+	if got := append(names(acme), names(beta)...); len(got) > 0 {
+		t.Fatalf("there are the projects %v", got)
+	}
+	tab.Click(form + " button") // read, and meant
+	tab.WaitText("The project is created.")
+	if got := names(beta); len(got) != 1 || len(names(acme)) > 0 {
+		t.Errorf("Beta has the projects %v", got)
+	}
+	// A path that names a thing acts where the thing is, as its page has shown.
+	project, err := w.Commands.CreateProject(t.Context(), pagetest.Client(acme), command.CreateProject{Name: "Old"})
+	w.Shown(project.Position, err)
+	if got := w.Call(ann, "POST", "/dashboard/projects/"+project.ProjectID, url.Values{"in-account": {acme}, "name": {"New"}}); got.Status != 303 {
+		t.Errorf("a project of the other account: %d", got.Status)
 	}
 }
 

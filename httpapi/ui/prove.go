@@ -24,14 +24,14 @@ const ConfirmPath = "/signin/confirm"
 // askForProof leads to the page that asks for a fresh proof. A form that was sent is kept
 // and carried out after it (decisions, "Proof of a person"). A script of ours cannot
 // follow, so it is refused.
-func (s *Site) askForProof(r *Request) (Answer, error) {
+func (s *Site) askForProof(r *Request, page *Page) (Answer, error) {
 	if r.WantsJSON() {
 		return Answer{}, domain.Forbidden("this needs a fresh proof that it is you").
 			WithHint("load the page again, and confirm your identity")
 	}
 	query := url.Values{"next": {s.back(r)}}
 	if r.Method == http.MethodPost {
-		id, err := s.keepForm(r)
+		id, err := s.keepForm(r, page)
 		if err != nil {
 			return Answer{}, err
 		}
@@ -41,13 +41,16 @@ func (s *Site) askForProof(r *Request) (Answer, error) {
 }
 
 // keepForm keeps the body as it was sent, whatever its type is: at most maxForm bytes of it.
-func (s *Site) keepForm(r *Request) (uuid.UUID, error) {
+func (s *Site) keepForm(r *Request, page *Page) (uuid.UUID, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return uuid.Nil, domain.Invalid(domain.Detail{Path: "form", Message: "cannot be read"})
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	if err := r.readForm(false); err != nil {
+		return uuid.Nil, err
+	}
+	if err := r.sameAccount(page); err != nil {
 		return uuid.Nil, err
 	}
 	id, err := uuid.Parse(r.PostFormValue(CommandField))

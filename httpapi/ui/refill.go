@@ -90,7 +90,8 @@ func formOf(tree *html.Node, r *Request) (form *html.Node) {
 			switch {
 			case attribute(field, "formaction") == r.URL.Path:
 				sent = true
-			case field.DataAtom == atom.Input && attribute(field, "type") == "hidden" && attribute(field, "name") != CommandField:
+			case field.DataAtom == atom.Input && attribute(field, "type") == "hidden" &&
+				!slices.Contains([]string{CommandField, AccountField}, attribute(field, "name")):
 				same = same && slices.Contains(r.PostForm[attribute(field, "name")], attribute(field, "value"))
 			}
 		}

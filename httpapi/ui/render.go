@@ -113,6 +113,7 @@ func (r *renderer) functions(a *assets) template.FuncMap {
 	return template.FuncMap{
 		"asset":   a.url,
 		"command": func() string { return commandMark },
+		"account": func() template.HTML { return template.HTML(accountMark) }, //nolint:gosec // a word of ours
 		"tag":     func() string { return tagMark },
 		"ago":     func(t time.Time) string { return Ago(r.now(), t) },
 		"until":   func(t time.Time) string { return Until(r.now(), t) },

@@ -73,6 +73,7 @@ func (s *Site) send(w http.ResponseWriter, r *Request, a Answer) int {
 	if status >= http.StatusBadRequest && r.Method == http.MethodPost {
 		body = focused(body)
 	}
+	body = bytes.ReplaceAll(body, []byte(accountMark), []byte(accountField(r.Account)))
 	tag := ""
 	if !a.Secret && (len(a.Live) > 0 || a.Every > 0) {
 		sum := sha256.Sum256(bytes.ReplaceAll(body, []byte(commandMark), nil))

@@ -248,10 +248,13 @@ func (s *Site) handle(w http.ResponseWriter, r *Request, page *Page) (Answer, er
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	}
 	if page.Fresh && !r.Proven() {
-		return s.askForProof(r)
+		return s.askForProof(r, page)
 	}
 	if r.Method == http.MethodPost {
 		if err := r.readForm(page.Upload); err != nil {
+			return Answer{}, err
+		}
+		if err := r.sameAccount(page); err != nil {
 			return Answer{}, err
 		}
 	}

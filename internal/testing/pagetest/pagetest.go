@@ -372,6 +372,11 @@ var Screens = []struct {
 // at all.
 func Accessible(t *testing.T, tab *browsertest.Tab, name string) {
 	t.Helper()
+	// Each form of an account's pages names the account in which it was opened.
+	if lacks := browsertest.Eval[string](tab, `document.querySelector('.sidebar [data-palette]') === null ? '' :
+		[...document.querySelectorAll('main form[method=post][action^="/dashboard"]')].find(f => f.elements['`+ui.AccountField+`'] === undefined)?.outerHTML ?? ''`); lacks != "" {
+		t.Errorf("%s has a form that names no account: %s", name, lacks)
+	}
 	for _, screen := range Screens {
 		tab.Screen(screen.Wide, screen.High, screen.Dark)
 		// A bar that stays while the page is scrolled hides a part of what is under it.

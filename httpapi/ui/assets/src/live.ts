@@ -86,6 +86,7 @@ function become(next: Document, asked: number) {
   const to = next.getElementById('main')
   const now = main()
   if (to === null || now === null) return
+  if (to.dataset.account !== now.dataset.account) return elsewhere(now)
   document.title = next.title
   Idiomorph.morph(now, to, {
     // Only of a field: of anything else that has the focus it would leave all
@@ -103,6 +104,16 @@ function become(next: Document, asked: number) {
     },
   })
   document.dispatchEvent(new CustomEvent('humanqa:refreshed', { detail: asked }))
+}
+
+// elsewhere says that the page is of an account that was chosen no longer, by another tab:
+// what is half written here stays there.
+function elsewhere(now: HTMLElement) {
+  if (document.getElementById('elsewhere') !== null) return
+  const said = Object.assign(document.createElement('p'), { id: 'elsewhere', className: 'notice notice-warn' })
+  said.setAttribute('role', 'status')
+  said.append('You chose another account in another tab. This page still shows the earlier one. ', Object.assign(document.createElement('a'), { href: location.href, textContent: 'Load it again' }))
+  now.prepend(said)
 }
 
 function main(): HTMLElement | null { return document.getElementById('main') }

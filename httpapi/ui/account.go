@@ -1,0 +1,52 @@
+package ui
+
+import (
+	"fmt"
+	"html/template"
+	"net/http"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"humanqa/domain"
+	"humanqa/projections/people"
+)
+
+// AccountField is the hidden field that names the account in which a form was opened. A
+// person with several accounts may choose another one in another tab, before the form is
+// sent.
+const AccountField = "in-account"
+
+// accountMark stands for that field in what is rendered: a template cannot know the account
+// in each of its parts. Nobody can guess it.
+var accountMark = "account-" + strings.ReplaceAll(uuid.NewString(), "-", "")
+
+// accountField is the field for a page of the account; empty for one of no account.
+func accountField(a people.Account) string {
+	if a.ID == "" {
+		return ""
+	}
+	return fmt.Sprintf(`<input type="hidden" name="%s" value="%s">`, AccountField, template.HTMLEscapeString(a.ID))
+}
+
+// sameAccount refuses a form that was opened in another account than the one that its
+// person looks at now. A path that names something by its id says by itself in which
+// account it acts (Find).
+func (r *Request) sameAccount(page *Page) error {
+	opened := r.PostFormValue(AccountField)
+	if r.Method != http.MethodPost || opened == "" || opened == r.Account.ID || page.For.role() == "" ||
+		strings.Contains(page.Pattern, "{id}") {
+		return nil
+	}
+	name := "another account"
+	for _, m := range r.Person.Memberships() {
+		if m.AccountID == opened {
+			name = m.Account.Name
+		}
+	}
+	err := domain.Invalid(domain.Detail{Message: fmt.Sprintf(
+		"this form was opened in %s, but you look at %s now. Nothing was done. Send it again to act in %[2]s, or choose the other account first",
+		name, r.Account.Name)})
+	err.Message = "this form was opened in " + name + ", but you look at " + r.Account.Name + " now"
+	return err.WithHint("nothing was done: open the form again in the account that you mean")
+}

@@ -1,0 +1,37 @@
+package pagetest
+
+import (
+	"net/http"
+	"strings"
+
+	"humanqa/httpapi/ui"
+)
+
+// FormsOfAnotherAccount sends every form for the people of an account as a page sends it
+// that was opened in another one: each is refused with the names of both, and nothing is
+// appended to the log. A path with an id says by itself in which account it acts.
+func (s *Service) FormsOfAnotherAccount(g Guest, openedID, opened, now string) {
+	s.T.Helper()
+	before, err := s.Log.Head(s.T.Context())
+	s.Must(err)
+	walked := 0
+	for _, p := range s.Site.Table() {
+		if p.Method != http.MethodPost || p.For != ui.Viewers && p.For != ui.Developers && p.For != ui.Owners || strings.Contains(p.Pattern, "{id}") {
+			continue
+		}
+		walked++
+		path := wildcards.ReplaceAllString(p.Pattern, "018f2f70-2222-7d3b-9a52-6f0a3b1c2d4e")
+		for _, accept := range []string{"text/html", "application/json"} {
+			got := s.Call(g, "POST", path, Form(ui.AccountField, openedID), "Accept", accept)
+			if got.Status != http.StatusUnprocessableEntity || !strings.Contains(got.Body, "This form was opened in "+opened+", but you look at "+now+" now.") {
+				s.T.Errorf("%s of another account: %d %s", p.Pattern, got.Status, got.Header.Get("Location"))
+			}
+		}
+	}
+	if walked < 5 {
+		s.T.Errorf("%d forms were sent: the test shows nothing", walked)
+	}
+	if after, err := s.Log.Head(s.T.Context()); err != nil || after != before {
+		s.T.Errorf("forms of another account were carried out: %v", err)
+	}
+}
