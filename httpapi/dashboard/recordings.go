@@ -19,6 +19,26 @@ type filmView struct {
 	ID    string
 	Href  string
 	Marks []filmMark
+	Lasts time.Duration // 0: not known
+}
+
+// Strip are the moments on the line under the player, in the order in which they are drawn.
+func (f filmView) Strip() (strip []stripMark) {
+	whole := f.Lasts
+	if whole == 0 && len(f.Marks) > 0 {
+		whole = f.Marks[len(f.Marks)-1].At + time.Second
+	}
+	for _, m := range f.Marks {
+		strip = append(strip, stripMark{m, ui.Place(m.At, whole)})
+	}
+	slices.SortStableFunc(strip, func(a, b stripMark) int { return ui.DrawnAfter(string(a.Status), string(b.Status)) })
+	return strip
+}
+
+// stripMark is a moment at its place on the strip, which is 100 wide.
+type stripMark struct {
+	filmMark
+	X string
 }
 
 // filmMark is a moment, counted from the recording's start.
@@ -84,7 +104,8 @@ func (d Deps) films(ctx context.Context, j jobs.Job, recordings []job.Recording)
 		seen[id] = slices.ContainsFunc(j.Recordings, func(r job.Recording) bool { return shows(r, m.at, 0) })
 	}
 	for _, r := range recordings {
-		f := filmView{ID: r.ID, Href: "/dashboard/jobs/" + j.ID + "/recordings/" + r.ID}
+		f := filmView{ID: r.ID, Href: "/dashboard/jobs/" + j.ID + "/recordings/" + r.ID,
+			Lasts: time.Duration(r.DurationMs) * time.Millisecond}
 		for id, m := range moments {
 			if m.mark.Status == job.ItemPending || !shows(r, m.at, 0) && (seen[id] || !shows(r, m.at, afterFilm)) {
 				continue

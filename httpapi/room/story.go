@@ -19,7 +19,7 @@ import (
 type story struct {
 	Lasted  string
 	Tracks  []track
-	Lines   []float64 // where the marks are, in percent
+	Lines   []string // where the marks are, in percent
 	Moments []moment
 	Films   []film // for who watches
 	Seconds string // from the start to the end, or that of the longest film
@@ -89,11 +89,11 @@ func (d Deps) story(ctx context.Context, s seat, parts map[string]jobs.Part) (*s
 		l := track{Who: s.who(slot.Slot)}
 		counts := map[string]int{}
 		for _, m := range said {
-			l.Dots = append(l.Dots, dot{m.Kind, strconv.FormatFloat(s.place(m.At), 'f', 2, 64)})
+			l.Dots = append(l.Dots, dot{m.Kind, s.place(m.At)})
 			counts[m.Kind]++
 		}
 		l.failed = counts[string(job.ItemFail)]
-		slices.SortStableFunc(l.Dots, func(a, b dot) int { return cmp.Compare(drawn(a.Kind), drawn(b.Kind)) })
+		slices.SortStableFunc(l.Dots, func(a, b dot) int { return ui.DrawnAfter(a.Kind, b.Kind) })
 		l.Says = l.Who + ": " + strconv.Itoa(counts["pass"]) + " passed, " + strconv.Itoa(counts["fail"]) + " failed, " +
 			strconv.Itoa(counts["skip"]) + " skipped, over " + out.Lasted
 		out.Tracks = append(out.Tracks, l)
@@ -113,9 +113,6 @@ func (d Deps) story(ctx context.Context, s seat, parts map[string]jobs.Part) (*s
 	}
 	return out, nil
 }
-
-// drawn is the order in which the verdicts of a lane are drawn.
-func drawn(kind string) int { return slices.Index([]string{"skip", "pass", "fail"}, kind) }
 
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) }
 
@@ -156,12 +153,8 @@ func (d Deps) film(r *ui.Request, s seat) (ui.Answer, error) {
 }
 
 // place is where a time lies between start and end, in percent.
-func (s seat) place(at time.Time) float64 {
-	whole := s.ClosedAt.Sub(*s.StartedAt)
-	if whole <= 0 {
-		return 0
-	}
-	return min(100, max(0, 100*float64(at.Sub(*s.StartedAt))/float64(whole)))
+func (s seat) place(at time.Time) string {
+	return ui.Place(at.Sub(*s.StartedAt), s.ClosedAt.Sub(*s.StartedAt))
 }
 
 // verdicts are a slot's, each when it was said last.

@@ -156,6 +156,25 @@ func TestARecordingOutlivesTheServiceAndItsTab(t *testing.T) {
 	wanted := browsertest.Eval[float64](tab, `Number(document.querySelectorAll('.marks')[1].querySelector('[data-seek]').dataset.seek)`)
 	tab.Click(`.marks .fail [data-seek]`)
 	tab.Wait(fmt.Sprintf(`%s.played.length === 1 && Math.abs(%[1]s.played.start(0) - %f) < 1`, second, wanted))
+	// The strip has a mark for each verdict, those that failed on top; it leads there, and
+	// anywhere else.
+	strip := func(nth int, act string) float64 {
+		return browsertest.Eval[float64](tab, fmt.Sprintf(`(strip => %s)(document.querySelectorAll('.strip')[%d])`, act, nth))
+	}
+	if marks := strip(1, `strip.querySelectorAll('a').length`); marks != 2 {
+		t.Errorf("the strip has %f marks", marks)
+	}
+	if last := strip(1, `Number(strip.querySelector('a:last-of-type .fail') !== null)`); last != 1 {
+		t.Error("what failed is not on top of the strip")
+	}
+	strip(0, `(strip.dispatchEvent(new MouseEvent('click', {bubbles: true, clientX: strip.getBoundingClientRect().left + strip.getBoundingClientRect().width / 2})), 0)`)
+	tab.Wait(first + `.currentTime >= ` + first + `.duration / 2 - 0.1 && Number(document.querySelector('.strip .now').getAttribute('x')) >= 49`)
+	browsertest.Eval[bool](tab, `(document.querySelectorAll('video').forEach(video => video.pause()), true)`)
+	tab.Screen(390, 844, true)
+	tab.Shot("report-recording-dark-390")
+	tab.Screen(320, 640, false)
+	tab.Shot("report-recording-light-320")
+	tab.Screen(1280, 900, false)
 	// Black is what was seen while the login was shown.
 	lit := browsertest.Eval[[]float64](tab, fmt.Sprintf(`(async () => {
 		const video = %s, out = []

@@ -895,6 +895,7 @@ function become(next, asked) {
   const to = next.getElementById("main");
   const now = main();
   if (to === null || now === null) return;
+  if (to.dataset.account !== now.dataset.account) return elsewhere(now);
   document.title = next.title;
   Idiomorph.morph(now, to, {
     // Only of a field: of anything else that has the focus it would leave all
@@ -908,6 +909,13 @@ function become(next, asked) {
     }
   });
   document.dispatchEvent(new CustomEvent("humanqa:refreshed", { detail: asked }));
+}
+function elsewhere(now) {
+  if (document.getElementById("elsewhere") !== null) return;
+  const said = Object.assign(document.createElement("p"), { id: "elsewhere", className: "notice notice-warn" });
+  said.setAttribute("role", "status");
+  said.append("You chose another account in another tab. This page still shows the earlier one. ", Object.assign(document.createElement("a"), { href: location.href, textContent: "Load it again" }));
+  now.prepend(said);
 }
 function main() {
   return document.getElementById("main");
@@ -1088,16 +1096,42 @@ function build(action) {
 
 // src/player.ts
 function players() {
-  document.addEventListener("click", (event) => {
-    const link = event.target.closest("[data-seek]");
-    const video = link === null ? null : document.getElementById(link.dataset.player);
-    if (!(video instanceof HTMLVideoElement) || event.ctrlKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
-    video.currentTime = Number(link.dataset.seek);
+  const player = (id) => {
+    const video = document.getElementById(id ?? "");
+    return video instanceof HTMLVideoElement ? video : null;
+  };
+  const play = (video, at) => {
+    video.currentTime = at;
     video.scrollIntoView({ block: "nearest" });
     void video.play().catch(() => {
     });
+  };
+  document.addEventListener("click", (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    const target = event.target;
+    const link = target.closest("[data-seek]");
+    const strip2 = target.closest("[data-strip]");
+    const video = player(link?.dataset.player ?? strip2?.dataset.strip);
+    if (video === null) return;
+    if (link !== null) {
+      event.preventDefault();
+      play(video, Number(link.dataset.seek));
+    } else if (Number.isFinite(video.duration)) {
+      const box = strip2.getBoundingClientRect();
+      play(video, video.duration * (event.clientX - box.left) / box.width);
+    }
   });
+  const moved = (event) => {
+    const video = event.target;
+    const now = document.querySelector(`[data-strip="${CSS.escape(video.id)}"] .now`);
+    if (now === null || !Number.isFinite(video.duration)) return;
+    now.removeAttribute("hidden");
+    now.setAttribute("x", String(Math.min(99.75, 100 * video.currentTime / video.duration)));
+    const links = [...document.querySelectorAll(`.marks [data-player="${CSS.escape(video.id)}"]:first-child`)];
+    const last = links.filter((link) => Number(link.dataset.seek) <= video.currentTime + 0.05).at(-1);
+    for (const link of links) link.toggleAttribute("data-now", link === last);
+  };
+  for (const kind of ["timeupdate", "seeked"]) document.addEventListener(kind, moved, true);
 }
 
 // src/notice.ts
