@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"humanqa/webhooks"
+	"humanqa/internal/receiver"
 )
 
 // jobRates are jobs a second: few, and as many as keep a processor busy.
@@ -132,9 +132,9 @@ func (b *bench) openHooked(ctx context.Context, stops *stops) (*service, *hooked
 		return nil, nil, err
 	}
 	h := &hooked{}
-	receiver, err := webhooks.NewReceiver(ctx, webhooks.ReceiverConfig{
+	receiver, err := receiver.New(ctx, receiver.Config{
 		Dir: dir + "/endpoint",
-		Received: func(ctx context.Context, r webhooks.Received) int {
+		Received: func(ctx context.Context, r receiver.Delivery) int {
 			var about struct{ Data struct{ JobID, Title string } }
 			if err := json.Unmarshal(r.Body, &about); err != nil {
 				return http.StatusBadRequest

@@ -18,8 +18,8 @@ import (
 	"humanqa/internal/guard"
 	"humanqa/internal/pgdev"
 	"humanqa/internal/pgpool"
+	"humanqa/internal/receiver"
 	"humanqa/migrations"
-	"humanqa/webhooks"
 	"humanqa/webhooks/send"
 )
 
@@ -31,7 +31,7 @@ const drained = 5000
 // own with the same settings; while one is measured the other is idle.
 type rivals struct {
 	ours, rivers *pgdev.Server
-	endpoint     *webhooks.Receiver
+	endpoint     *receiver.Receiver
 	program      string
 	got          atomic.Int64  // since the last drain began
 	all          chan struct{} // the drain's last has come
@@ -51,7 +51,7 @@ func (b *bench) openRivals(ctx context.Context, stops *stops) (r *rivals, err er
 	if err != nil {
 		return nil, err
 	}
-	r.endpoint, err = webhooks.NewReceiver(ctx, webhooks.ReceiverConfig{Dir: dir, Received: func(context.Context, webhooks.Received) int {
+	r.endpoint, err = receiver.New(ctx, receiver.Config{Dir: dir, Received: func(context.Context, receiver.Delivery) int {
 		if r.got.Add(1) == drained {
 			r.all <- struct{}{}
 		}

@@ -22,10 +22,10 @@ import (
 
 	"humanqa/domain/command"
 	"humanqa/internal/guard"
+	"humanqa/internal/signature"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"
-	"humanqa/webhooks"
 	"humanqa/webhooks/send"
 )
 
@@ -37,7 +37,7 @@ type arrival struct {
 }
 
 func (a arrival) signedBy(secret string) bool {
-	return webhooks.Verify([]byte(secret), a.header, a.body, time.Now()) == nil
+	return signature.Verify([]byte(secret), a.header, a.body, time.Now()) == nil
 }
 
 // receiver is an HTTPS server that notes what it takes; while it is down it
@@ -61,7 +61,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.taken = append(r.taken, arrival{
-		req.Header.Get(webhooks.DeliveryHeader), req.Header.Get(webhooks.EventHeader), told.JobID, req.Header.Clone(), body,
+		req.Header.Get(signature.DeliveryHeader), req.Header.Get(signature.EventHeader), told.JobID, req.Header.Clone(), body,
 	})
 }
 
@@ -271,7 +271,7 @@ func TestARotationUnderLoadLeavesNothingThatDoesNotVerify(t *testing.T) {
 		if of, _ := submitted.Load(a.jobID); of == int64(overlapping) && (!a.signedBy(old) || !a.signedBy(fresh)) {
 			t.Errorf("in the overlap %s verifies with old: %t, new: %t", a.id, a.signedBy(old), a.signedBy(fresh))
 		}
-		if a.header.Get(webhooks.SignatureHeader) != webhooks.Signature([]byte(old), a.body) {
+		if a.header.Get(signature.SignatureHeader) != signature.Of([]byte(old), a.body) {
 			t.Errorf("X-Service-Signature of %s left the old secret before the end", a.id)
 		}
 	}

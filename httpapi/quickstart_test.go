@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"humanqa/httpapi/openapi"
+	"humanqa/internal/signature"
 	"humanqa/internal/testing/must"
-	"humanqa/webhooks"
 )
 
 const quickstartSecret = "0123456789abcdef0123456789abcdef"
@@ -76,7 +76,7 @@ func vectors(jobID string) map[string]delivery {
 		"of another time":           {body, now(-time.Minute), right, false},
 		"an hour old":               {body, old, signed(quickstartSecret, old, body), false},
 		"at no time":                {body, "soon", signed(quickstartSecret, "soon", body), false},
-		"by the other header alone": {body, at, webhooks.Signature([]byte(quickstartSecret), []byte(body)), false},
+		"by the other header alone": {body, at, signature.Of([]byte(quickstartSecret), []byte(body)), false},
 	}
 }
 

@@ -24,6 +24,4 @@
 // The Log lists deliveries and attempts. It sends one again, replays or drops held ones, has
 // a test event sent, and tells the health of an endpoint. Deliveries that were delivered or
 // dropped are deleted after 30 days. Those that may be replayed stay.
-//
-// A Receiver is the other end, for trials.
 package webhooks

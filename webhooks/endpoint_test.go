@@ -18,6 +18,7 @@ import (
 	"humanqa/domain/loop"
 	"humanqa/domain/project"
 	"humanqa/domain/session"
+	"humanqa/internal/signature"
 	"humanqa/internal/testing/hooktest"
 	"humanqa/internal/testing/must"
 	"humanqa/webhooks"
@@ -243,11 +244,11 @@ func TestARotationSignsWithBothSecrets(t *testing.T) {
 	b.Dispatch()
 	r := e.Next()
 	body := []byte(r.Body)
-	if r.Header.Get("X-Service-Signature") != webhooks.Signature([]byte("secret of p1"), body) {
+	if r.Header.Get("X-Service-Signature") != signature.Of([]byte("secret of p1"), body) {
 		t.Error("X-Service-Signature is not the old secret's")
 	}
 	for _, secret := range []string{"the new one", "secret of p1"} {
-		if err := webhooks.Verify([]byte(secret), r.Header, body, time.Now()); err != nil {
+		if err := signature.Verify([]byte(secret), r.Header, body, time.Now()); err != nil {
 			t.Errorf("%q does not verify: %v", secret, err)
 		}
 	}
@@ -256,7 +257,7 @@ func TestARotationSignsWithBothSecrets(t *testing.T) {
 		t.Helper()
 		b.Submit(projectID, jobID)
 		r := e.Next()
-		if r.Header.Get("X-Service-Signature") != webhooks.Signature([]byte("the new one"), []byte(r.Body)) ||
+		if r.Header.Get("X-Service-Signature") != signature.Of([]byte("the new one"), []byte(r.Body)) ||
 			strings.Contains(r.Header.Get("webhook-signature"), " ") {
 			t.Errorf("the old secret signs after %s", what)
 		}
@@ -294,7 +295,7 @@ func TestARotationUnderLoadLeavesNoDeliveryUnverified(t *testing.T) {
 		var told struct{ JobID string }
 		must.NoError(t, json.Unmarshal([]byte(r.Body), &told))
 		verifies := func(secret string) bool {
-			return webhooks.Verify([]byte(secret), r.Header, []byte(r.Body), time.Now()) == nil
+			return signature.Verify([]byte(secret), r.Header, []byte(r.Body), time.Now()) == nil
 		}
 		byOld, byNew := verifies("secret of p1"), verifies("the new one")
 		if !byOld && !byNew || !byNew && !strings.HasPrefix(told.JobID, "before") || byOld && strings.HasPrefix(told.JobID, "after") {
@@ -323,7 +324,7 @@ func TestADeliveryGoesOnlyToItsProjectsURLUnderItsSecret(t *testing.T) {
 	for range projects * jobs {
 		r := e.Next()
 		id := r.Path[1:]
-		if err := webhooks.Verify([]byte("secret of "+id), r.Header, []byte(r.Body), time.Now()); err != nil {
+		if err := signature.Verify([]byte("secret of "+id), r.Header, []byte(r.Body), time.Now()); err != nil {
 			t.Errorf("%s is not signed by its secret", r.Path)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/internal/cursor"
+	"humanqa/internal/signature"
 )
 
 // The states of a delivery. A held one belongs to an endpoint that was
@@ -99,8 +100,8 @@ type DeliveryDetail struct {
 }
 
 // Headers are those that an attempt was sent with, but what HTTP itself adds.
-func (w DeliveryDetail) Headers(a Attempt) []Header {
-	return Headers(w.Event, w.ID.String(), a.At, Signatures{Service: a.Signature, Standard: a.Standard})
+func (w DeliveryDetail) Headers(a Attempt) []signature.Header {
+	return signature.Headers(w.Event, w.ID.String(), a.At, signature.Pair{Service: a.Signature, Standard: a.Standard})
 }
 
 // DeliveryFilter narrows a list; empty fields don't.

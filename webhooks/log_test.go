@@ -15,6 +15,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/domain/project"
+	"humanqa/internal/signature"
 	"humanqa/internal/testing/hooktest"
 	"humanqa/internal/testing/must"
 	"humanqa/webhooks"
@@ -115,7 +116,7 @@ func TestATestEventIsSentOnceAndDisablesNothing(t *testing.T) {
 		t.Errorf("%s %s came to %s", r.Event(), r.Delivery(), r.Path)
 	}
 	golden(t, "webhook.test.json", pretty(t, r.Body))
-	if err := webhooks.Verify([]byte("secret of p1"), r.Header, []byte(r.Body), time.Now()); err != nil {
+	if err := signature.Verify([]byte("secret of p1"), r.Header, []byte(r.Body), time.Now()); err != nil {
 		t.Errorf("it does not verify: %v", err)
 	}
 	b.Settled("p1", map[string]int{"failed": 1})
@@ -336,7 +337,7 @@ func TestADeliveryIsShownAsItWasSent(t *testing.T) {
 		if len(shown) != len(sent) {
 			t.Errorf("sent were %v, shown are %v", sent, shown)
 		}
-		if err := webhooks.Verify([]byte("secret of p1"), shown, whole.Body, time.Now()); err != nil {
+		if err := signature.Verify([]byte("secret of p1"), shown, whole.Body, time.Now()); err != nil {
 			t.Error("what is shown does not verify")
 		}
 		if a := whole.Attempts[0]; a.Response != "thank you" || a.Status.Int64 != 200 {

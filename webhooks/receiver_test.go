@@ -11,17 +11,17 @@ import (
 	"testing"
 	"time"
 
+	"humanqa/internal/receiver"
 	"humanqa/internal/testing/must"
-	"humanqa/webhooks"
 )
 
 // receiver starts one; what arrives comes out of the channel.
-func (b *bundle) receiver(dir, secret string) (*webhooks.Receiver, <-chan webhooks.Received) {
+func (b *bundle) receiver(dir, secret string) (*receiver.Receiver, <-chan receiver.Delivery) {
 	b.Helper()
-	arrived := make(chan webhooks.Received, 10)
-	r, err := webhooks.NewReceiver(context.Background(), webhooks.ReceiverConfig{
-		Dir: dir, Secret: func() []byte { return []byte(secret) }, Log: b.Config.Log,
-		Received: func(_ context.Context, got webhooks.Received) int { arrived <- got; return http.StatusNoContent },
+	arrived := make(chan receiver.Delivery, 10)
+	r, err := receiver.New(context.Background(), receiver.Config{
+		Dir: dir, Secret: func() []byte { return []byte(secret) },
+		Received: func(_ context.Context, got receiver.Delivery) int { arrived <- got; return http.StatusNoContent },
 	})
 	must.NoError(b, err)
 	b.RunLoop(r.Run)
@@ -102,7 +102,7 @@ func TestAReceiverKeepsItsCertificate(t *testing.T) {
 }
 
 func TestAReceiverListensOnLoopbackOnly(t *testing.T) {
-	_, err := webhooks.NewReceiver(context.Background(), webhooks.ReceiverConfig{Dir: t.TempDir(), Addr: "0.0.0.0:0"})
+	_, err := receiver.New(context.Background(), receiver.Config{Dir: t.TempDir(), Addr: "0.0.0.0:0"})
 	if err == nil {
 		t.Error("it listens on every address")
 	}

@@ -46,6 +46,9 @@ type commands struct {
 	Cancel   cancelCmd   `cmd:"" help:"Cancel tests that no checker has begun, and get the credits back."`
 	Open     openCmd     `cmd:"" help:"Open a test's page in the browser."`
 
+	Listen  listenCmd  `cmd:"" help:"Receive a project's webhooks over HTTPS on this machine, verify them and pass them on."`
+	Trigger triggerCmd `cmd:"" help:"Make an event happen in a sandbox's project, and so a delivery to its webhook."`
+
 	GitHub     githubCmd     `cmd:"" name:"github" help:"The step of a GitHub Action: test, then tell the pull request."`
 	MCP        mcpCmd        `cmd:"" name:"mcp" help:"Serve the tools for coding agents on standard input and output."`
 	Verify     verifyCmd     `cmd:"" help:"Check a proof, and the report that it is of, offline."`

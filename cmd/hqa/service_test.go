@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"humanqa/domain"
+	"humanqa/internal/receiver"
 	"humanqa/internal/service"
 	"humanqa/internal/service/logging"
 	"humanqa/internal/testing/eventually"
@@ -70,8 +71,11 @@ type qa struct {
 	dir     string
 	url     string
 	environ []string
-	cmd     *exec.Cmd
-	exited  chan struct{}
+
+	certificates string // of listeners, which the service trusts
+
+	cmd    *exec.Cmd
+	exited chan struct{}
 
 	mu  sync.Mutex
 	log strings.Builder
@@ -85,10 +89,13 @@ func startService(t *testing.T) *qa {
 	must.NoError(t, err)
 	addr := listener.Addr().String()
 	must.NoError(t, listener.Close())
-	s := &qa{t: t, dir: pgtest.NewDataDir(t), url: "http://" + addr}
+	s := &qa{t: t, dir: pgtest.NewDataDir(t), url: "http://" + addr, certificates: t.TempDir()}
+	r, err := receiver.New(t.Context(), receiver.Config{Dir: s.certificates})
+	must.NoError(t, err)
+	must.NoError(t, r.Close())
 	s.environ = []string{
 		"HUMANQA_DATA_DIR=" + s.dir, "HUMANQA_ADDR=" + addr, "HUMANQA_ADMIN_ADDR=off", "HUMANQA_VOICE=off", "HUMANQA_LOG_LEVEL=warn",
-		"HUMANQA_RATE_LIMIT=1000000",
+		"HUMANQA_RATE_LIMIT=1000000", "HUMANQA_WEBHOOK_ALLOW=127.0.0.0/8", "HUMANQA_WEBHOOK_CA_FILE=" + r.CAFile(),
 	}
 	s.start()
 	t.Cleanup(func() {
@@ -237,6 +244,9 @@ func (s *qa) user(t *testing.T, key string, environ ...string) *user {
 		"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "HQA_URL=" + s.url, "HQA_API_KEY=" + key,
 	}, environ...)}
 }
+
+// key is the user's, by the environment.
+func (u *user) key() string { return strings.TrimPrefix(u.environ[3], "HQA_API_KEY=") }
 
 // told is what a command printed, and its exit code.
 type told struct {

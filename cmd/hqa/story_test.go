@@ -36,6 +36,7 @@ func TestTheClientAgainstAService(t *testing.T) {
 		{"a checker asks during the wait, and the client answers", answered},
 		{"the page for new users works line by line", newUsersPage},
 		{"a report is verified offline", verified},
+		{"every event is triggered, verified and passed on", everyEvent},
 		{"the doctor names what is missing", examined},
 		{"a killed client finds its test again and pays once", killedClient},
 		{"a pipeline's step pays once", repeatedStep},

@@ -126,13 +126,16 @@ func (a *app) unsettled(name string, again bool) (key string, err error) {
 	if known, found := last.Unsettled[name]; found && !again && time.Since(known.At) < unsettledFor {
 		return known.Key, nil
 	}
-	key = "hqa-" + rand.Text()
+	key = newKey()
 	if last.Unsettled == nil {
 		last.Unsettled = map[string]store.Unsettled{}
 	}
 	last.Unsettled[name] = store.Unsettled{Key: key, At: time.Now().UTC()}
 	return key, a.store.KeepRun(a.dir, last)
 }
+
+// newKey is an Idempotency-Key for one call.
+func newKey() string { return "hqa-" + rand.Text() }
 
 // settle forgets submissions: they were refused, or their verdict was told.
 func (a *app) settle(over func(name string, u store.Unsettled) bool) {

@@ -90,7 +90,7 @@ func (d *demo) tellStory(ctx context.Context) (t told, err error) {
 	d.say("%d available", t.CreditsBefore)
 
 	d.step("A receiver for webhooks starts on this machine.")
-	receiver, err := openInbox(ctx, service.ReceiverDir(d.app.cfg), d.app.log)
+	receiver, err := openInbox(ctx, service.ReceiverDir(d.app.cfg))
 	if err != nil {
 		return t, err
 	}

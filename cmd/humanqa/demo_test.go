@@ -16,9 +16,10 @@ import (
 	"testing"
 	"time"
 
+	"humanqa/internal/hqa/listen"
 	"humanqa/internal/service"
+	"humanqa/internal/signature"
 	"humanqa/internal/testing/must"
-	"humanqa/webhooks"
 )
 
 func TestADemoWithoutAServiceSaysHowToStartOne(t *testing.T) {
@@ -106,18 +107,18 @@ func TestListenPrintsAndVerifiesWhatArrives(t *testing.T) {
 		body := []byte(`{"event":"job.created"}`)
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, at.URL, bytes.NewReader(body))
 		must.NoError(t, err)
-		req.Header.Set(webhooks.EventHeader, "job.created")
-		req.Header.Set(webhooks.DeliveryHeader, "d-1")
-		req.Header.Set(webhooks.SignatureHeader, webhooks.Signature([]byte(secret), body))
+		req.Header.Set(signature.EventHeader, "job.created")
+		req.Header.Set(signature.DeliveryHeader, "d-1")
+		req.Header.Set(signature.SignatureHeader, signature.Of([]byte(secret), body))
 		res, err := client.Do(req)
 		must.NoError(t, err)
 		must.NoError(t, res.Body.Close())
 		return res.StatusCode
 	}
-	want := heard{Event: "job.created", DeliveryID: "d-1", Answered: http.StatusNoContent, Body: json.RawMessage(`{"event":"job.created"}`)}
-	expect := func(status, wantStatus int, want heard) {
+	want := listen.Heard{Type: "delivery", Event: "job.created", DeliveryID: "d-1", Answered: http.StatusNoContent, Body: json.RawMessage(`{"event":"job.created"}`)}
+	expect := func(status, wantStatus int, want listen.Heard) {
 		t.Helper()
-		var got heard
+		var got listen.Heard
 		next(&got)
 		if status != wantStatus || !reflect.DeepEqual(got, want) {
 			t.Errorf("%d %+v, want %d %+v", status, got, wantStatus, want)
@@ -130,7 +131,7 @@ func TestListenPrintsAndVerifiesWhatArrives(t *testing.T) {
 	verified.Verified = true
 	expect(post("right"), http.StatusNoContent, verified)
 	refused := want
-	refused.Problem, refused.Answered = webhooks.ErrSignature.Error(), 0
+	refused.Problem, refused.Answered = signature.ErrMismatch.Error(), 0
 	expect(post("wrong"), http.StatusUnauthorized, refused)
 
 	must.NoError(t, cmd.Process.Signal(syscall.SIGINT))

@@ -19,9 +19,9 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"humanqa/eventstore"
+	"humanqa/internal/receiver"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
-	"humanqa/webhooks"
 )
 
 var clientsDir = flag.String("clients", "", "the folder of others' clients, installed; see make contract")
@@ -149,8 +149,8 @@ func TestTheOfficialLibrariesVerifyDeliveries(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
 	s := p.start("--demo")
-	arrived := make(chan webhooks.Received, 10)
-	url := p.receive(t, webhooks.ReceiverConfig{Received: func(_ context.Context, r webhooks.Received) int {
+	arrived := make(chan receiver.Delivery, 10)
+	url := p.receive(t, receiver.Config{Received: func(_ context.Context, r receiver.Delivery) int {
 		arrived <- r
 		return http.StatusNoContent
 	}}).URL()

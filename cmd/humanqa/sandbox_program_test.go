@@ -11,9 +11,9 @@ import (
 	"sync"
 	"testing"
 
+	"humanqa/internal/receiver"
 	"humanqa/internal/service"
 	"humanqa/internal/testing/must"
-	"humanqa/webhooks"
 )
 
 func (p *program) newSandbox(credits int) (id, key string) {
@@ -143,7 +143,7 @@ func freePort(t *testing.T) string {
 
 // mailbox receives webhooks and counts them by delivery.
 type mailbox struct {
-	*webhooks.Receiver
+	*receiver.Receiver
 	t *testing.T
 
 	mu     sync.Mutex
@@ -158,15 +158,15 @@ func (p *program) inboxes() string { return service.ReceiverDir(service.Config{D
 func (p *program) openInboxFor(t *testing.T) *mailbox {
 	t.Helper()
 	in := &mailbox{t: t, seen: map[string]bool{}, bodies: map[string][]map[string]any{}}
-	in.Receiver = p.receive(t, webhooks.ReceiverConfig{Secret: in.key, Received: in.take})
+	in.Receiver = p.receive(t, receiver.Config{Secret: in.key, Received: in.take})
 	return in
 }
 
 // receive answers deliveries until the test ends.
-func (p *program) receive(t *testing.T, cfg webhooks.ReceiverConfig) *webhooks.Receiver {
+func (p *program) receive(t *testing.T, cfg receiver.Config) *receiver.Receiver {
 	t.Helper()
 	cfg.Dir = p.inboxes()
-	r, err := webhooks.NewReceiver(t.Context(), cfg)
+	r, err := receiver.New(t.Context(), cfg)
 	must.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
@@ -195,7 +195,7 @@ func (in *mailbox) key() []byte {
 	return in.secret
 }
 
-func (in *mailbox) take(_ context.Context, r webhooks.Received) int {
+func (in *mailbox) take(_ context.Context, r receiver.Delivery) int {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if !r.Verified {

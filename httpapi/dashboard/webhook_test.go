@@ -24,6 +24,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/person"
 	"humanqa/internal/guard"
+	"humanqa/internal/signature"
 	"humanqa/internal/testing/browsertest"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
@@ -46,7 +47,7 @@ type receiver struct {
 func (e *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body) // the test reads the record
 	e.mu.Lock()
-	e.ids = append(e.ids, r.Header.Get(webhooks.DeliveryHeader))
+	e.ids = append(e.ids, r.Header.Get(signature.DeliveryHeader))
 	e.mu.Unlock()
 	w.WriteHeader(int(e.code.Load()))
 	_, _ = w.Write([]byte("<b>my server</b> says " + http.StatusText(int(e.code.Load()))))

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 
 	"humanqa/domain"
-	"humanqa/webhooks"
+	"humanqa/internal/receiver"
 )
 
 // DemoCredits are what the demo account starts with.
@@ -103,7 +103,7 @@ func (s *Service) demoKey() string {
 }
 
 // forDemo lets deliveries reach receivers on this machine, and trusts the
-// certificates of `humanqa listen`, unless the operator named others.
+// certificates of `hqa listen`, unless the operator named others.
 //
 // The certificates are made here already, so that the first delivery trusts
 // them; a receiver that cannot listen now is one that cannot listen later.
@@ -111,15 +111,15 @@ func forDemo(ctx context.Context, cfg Config) (Config, error) {
 	cfg.WebhookAllow = append(cfg.WebhookAllow[:len(cfg.WebhookAllow):len(cfg.WebhookAllow)],
 		netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128"))
 	if cfg.WebhookCAFile == "" {
-		cfg.WebhookCAFile = webhooks.CAFile(ReceiverDir(cfg))
+		cfg.WebhookCAFile = receiver.CAFile(ReceiverDir(cfg))
 	}
-	receiver, err := webhooks.NewReceiver(ctx, webhooks.ReceiverConfig{Dir: ReceiverDir(cfg)})
+	listener, err := receiver.New(ctx, receiver.Config{Dir: ReceiverDir(cfg)})
 	if err != nil {
 		return cfg, err
 	}
-	return cfg, receiver.Close()
+	return cfg, listener.Close()
 }
 
-// ReceiverDir is where `humanqa listen` keeps its certificates unless told
+// ReceiverDir is where `humanqa listen` and the demo keep their certificates unless told
 // otherwise.
 func ReceiverDir(cfg Config) string { return filepath.Join(cfg.DataDir, "listen") }

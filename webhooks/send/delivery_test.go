@@ -11,9 +11,9 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 
+	"humanqa/internal/signature"
 	"humanqa/internal/testing/hooktest"
 	"humanqa/internal/testing/must"
-	"humanqa/webhooks"
 )
 
 func TestADeliveryCarriesTheSpecifiedHeaders(t *testing.T) {
@@ -26,7 +26,7 @@ func TestADeliveryCarriesTheSpecifiedHeaders(t *testing.T) {
 
 	r := e.Next()
 	secret := []byte("secret of p1")
-	if got, want := r.Header.Get("X-Service-Signature"), webhooks.Signature(secret, []byte(r.Body)); got != want {
+	if got, want := r.Header.Get("X-Service-Signature"), signature.Of(secret, []byte(r.Body)); got != want {
 		t.Errorf("X-Service-Signature is %s, want %s", got, want)
 	}
 	for name, want := range map[string]string{
@@ -43,7 +43,7 @@ func TestADeliveryCarriesTheSpecifiedHeaders(t *testing.T) {
 	if seconds, err := strconv.ParseInt(r.Header.Get("Webhook-Timestamp"), 10, 64); err != nil || time.Since(time.Unix(seconds, 0)).Abs() > time.Minute {
 		t.Errorf("webhook-timestamp is %q", r.Header.Get("Webhook-Timestamp"))
 	}
-	if err := webhooks.Verify(secret, r.Header, []byte(r.Body), time.Now()); err != nil {
+	if err := signature.Verify(secret, r.Header, []byte(r.Body), time.Now()); err != nil {
 		t.Errorf("the delivery does not verify: %v", err)
 	}
 	if r.Path != "/hook" {

@@ -13,8 +13,8 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/project"
+	"humanqa/internal/signature"
 	"humanqa/internal/testing/hooktest"
-	"humanqa/webhooks"
 	"humanqa/webhooks/send"
 )
 
@@ -47,9 +47,9 @@ func (v *verifier) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusInternalServerError)
 		return
 	}
-	verified := r.Header.Get("X-Service-Signature") == webhooks.Signature([]byte(v.secret), body)
+	verified := r.Header.Get("X-Service-Signature") == signature.Of([]byte(v.secret), body)
 	if v.standard {
-		verified = webhooks.Verify([]byte(v.secret), r.Header, body, time.Now()) == nil
+		verified = signature.Verify([]byte(v.secret), r.Header, body, time.Now()) == nil
 	}
 	if !verified {
 		w.WriteHeader(http.StatusUnauthorized)

@@ -20,7 +20,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/internal/guard"
-	"humanqa/webhooks"
+	"humanqa/internal/signature"
 )
 
 // How much of an answer is read: snippetLimit goes into the attempt log, what
@@ -83,7 +83,7 @@ type answer struct {
 	err      string
 	response string
 	slow     bool // it took the whole time it was given
-	signed   webhooks.Signatures
+	signed   signature.Pair
 }
 
 // sendDelivery makes one request. The body goes out as it is.
@@ -123,7 +123,7 @@ func (s *sender) postDelivery(ctx context.Context, c claimed, a *answer) error {
 	}
 	way := s.dials.awaitDial(ctx, u.Host)
 	defer way.endDial()
-	resp, err := s.currentClients().doRequest(ctx, c, webhooks.Headers(c.Event, c.ID, a.at, a.signed), way.markConnected)
+	resp, err := s.currentClients().doRequest(ctx, c, signature.Headers(c.Event, c.ID, a.at, a.signed), way.markConnected)
 	var interim *guard.InterimError
 	if errors.As(err, &interim) {
 		a.status = interim.Status
@@ -157,7 +157,7 @@ func (s *sender) postDelivery(ctx context.Context, c claimed, a *answer) error {
 // the same host answers, and there each failure counts: so one that broke there is
 // made once more, on a connection of its own. Its delivery has an id, if the first
 // came to be known after all.
-func (c clients) doRequest(ctx context.Context, d claimed, headers []webhooks.Header, connected func()) (*http.Response, error) {
+func (c clients) doRequest(ctx context.Context, d claimed, headers []signature.Header, connected func()) (*http.Response, error) {
 	var company atomic.Bool
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
 		connected()
@@ -171,7 +171,7 @@ func (c clients) doRequest(ctx context.Context, d claimed, headers []webhooks.He
 	return doOnce(ctx, c.own, d, headers)
 }
 
-func doOnce(ctx context.Context, client *http.Client, d claimed, headers []webhooks.Header) (*http.Response, error) {
+func doOnce(ctx context.Context, client *http.Client, d claimed, headers []signature.Header) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.URL, bytes.NewReader(d.Body))
 	if err != nil {
 		return nil, err

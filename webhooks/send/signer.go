@@ -3,7 +3,7 @@ package send
 import (
 	"time"
 
-	"humanqa/webhooks"
+	"humanqa/internal/signature"
 )
 
 // secrets sign one attempt.
@@ -22,11 +22,11 @@ func (s secrets) serviceSecret() []byte {
 
 // sign signs one attempt. In a rotation's overlap webhook-signature carries the
 // signatures of both secrets; X-Service-Signature has room for one.
-func sign(id string, at time.Time, body []byte, by secrets) webhooks.Signatures {
-	s := webhooks.Signatures{Service: webhooks.Signature(by.serviceSecret(), body),
-		Standard: webhooks.StandardSignature(by.present, id, at, body)}
+func sign(id string, at time.Time, body []byte, by secrets) signature.Pair {
+	s := signature.Pair{Service: signature.Of(by.serviceSecret(), body),
+		Standard: signature.Standard(by.present, id, at, body)}
 	if by.previous != nil {
-		s.Standard += " " + webhooks.StandardSignature(by.previous, id, at, body)
+		s.Standard += " " + signature.Standard(by.previous, id, at, body)
 	}
 	return s
 }

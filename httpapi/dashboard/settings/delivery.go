@@ -13,6 +13,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/person"
 	"humanqa/httpapi/ui"
+	"humanqa/internal/signature"
 	"humanqa/projections/projects"
 	"humanqa/webhooks"
 )
@@ -25,7 +26,7 @@ type deliveryView struct {
 	Attempts []attemptLine // the newest first
 	Body     string        // the exact bytes
 	Readable string        // the same, indented
-	Headers  []webhooks.Header
+	Headers  []signature.Header
 	Curl     string
 	Signed   bool // an attempt was: its signatures can be verified
 	Latest   webhooks.Attempt
@@ -37,7 +38,7 @@ type attemptLine struct {
 	webhooks.Attempt
 	Chip    ui.State
 	Why     string // what is not said by the status
-	Headers []webhooks.Header
+	Headers []signature.Header
 }
 
 func (d Deps) getDelivery(ctx context.Context, accountID, id string) (webhooks.DeliveryDetail, error) {
@@ -88,7 +89,7 @@ func (d Deps) delivery(r *ui.Request, w webhooks.DeliveryDetail) (_ ui.Answer, e
 
 // curlOf is the delivery as a command of a shell, byte for byte. --data-raw, for
 // which no first character has a meaning.
-func curlOf(url string, headers []webhooks.Header, body string) string {
+func curlOf(url string, headers []signature.Header, body string) string {
 	var b strings.Builder
 	b.WriteString("curl -X POST " + ui.ShellWord(url))
 	for _, h := range headers {

@@ -64,6 +64,9 @@ func onLoopback(host string) bool {
 // Base is the service's URL, without a slash at its end.
 func (c *Client) Base() string { return c.base }
 
+// Sandbox says that the key is one of a sandbox: nothing that it does reaches people.
+func (c *Client) Sandbox() bool { return strings.HasPrefix(c.key, "qa_test_") }
+
 // Error is a refusal of the service: its envelope and its status.
 type Error struct {
 	Status    int            `json:"status"`

@@ -73,6 +73,7 @@ type Job struct {
 	Description   string  `json:"description"`
 	CreditsUsed   int     `json:"creditsUsed"`
 	IsFinal       bool    `json:"isFinal"`
+	RequeueCount  int     `json:"requeueCount"`
 	ReportID      string  `json:"reportId"`
 	OverallStatus *string `json:"overallStatus"`
 	FailReason    string  `json:"failReason"`

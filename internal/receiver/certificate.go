@@ -1,4 +1,4 @@
-package webhooks
+package receiver
 
 import (
 	"crypto/tls"
@@ -77,7 +77,7 @@ func readCertificate(certFile, keyFile, caFile string, now time.Time) (tls.Certi
 
 func makeCertificates() (authority, leaf selfsigned.Pair, err error) {
 	authority, err = selfsigned.New(&x509.Certificate{
-		Subject: pkix.Name{CommonName: "humanqa listen (local trials)"},
+		Subject: pkix.Name{CommonName: "hqa listen (local trials)"},
 		IsCA:    true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign,
 		PermittedDNSDomainsCritical: true, PermittedDNSDomains: loopbackNames, PermittedIPRanges: loopbackNets,
 	}, certificateLife, nil)
@@ -89,7 +89,7 @@ func makeCertificates() (authority, leaf selfsigned.Pair, err error) {
 		return authority, leaf, err
 	}
 	leaf, err = selfsigned.New(&x509.Certificate{
-		Subject:  pkix.Name{CommonName: "humanqa listen"},
+		Subject:  pkix.Name{CommonName: "hqa listen"},
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		DNSNames: loopbackNames, IPAddresses: loopbackIPs,
 	}, certificateLife, &signer)

@@ -1,4 +1,5 @@
-package webhooks
+// Package signature signs the deliveries of webhooks, and verifies them.
+package signature
 
 import (
 	"crypto/hmac"
@@ -31,22 +32,22 @@ const (
 // Tolerance is how far the clocks of sender and receiver may be apart.
 const Tolerance = 5 * time.Minute
 
-// ErrSignature says that a request was not signed with the secret, or not over
+// ErrMismatch says that a request was not signed with the secret, or not over
 // these bytes, or too long ago.
-var ErrSignature = errors.New("the signature does not match")
+var ErrMismatch = errors.New("the signature does not match")
 
-// Signature is the value of X-Service-Signature: lower-case hex HMAC-SHA256 of
+// Of is the value of X-Service-Signature: lower-case hex HMAC-SHA256 of
 // the raw body.
-func Signature(secret, body []byte) string {
+func Of(secret, body []byte) string {
 	return hex.EncodeToString(hmacSHA256(secret, body))
 }
 
-// StandardSignature is one entry of webhook-signature.
-func StandardSignature(secret []byte, id string, at time.Time, body []byte) string {
-	return standardSignature(secret, id, unixText(at), body)
+// Standard is one entry of webhook-signature.
+func Standard(secret []byte, id string, at time.Time, body []byte) string {
+	return standard(secret, id, unixText(at), body)
 }
 
-func standardSignature(secret []byte, id, timestamp string, body []byte) string {
+func standard(secret []byte, id, timestamp string, body []byte) string {
 	return "v1," + base64.StdEncoding.EncodeToString(hmacSHA256(standardKey(secret), []byte(id), []byte("."), []byte(timestamp),
 		[]byte("."), body))
 }
@@ -74,9 +75,9 @@ func hmacSHA256(key []byte, parts ...[]byte) []byte {
 	return mac.Sum(nil)
 }
 
-// Signatures are the values of the two signature headers; empty where the attempt was
+// Pair are the values of the two signature headers; empty where the attempt was
 // not signed.
-type Signatures struct{ Service, Standard string }
+type Pair struct{ Service, Standard string }
 
 func unixText(at time.Time) string { return strconv.FormatInt(at.Unix(), 10) }
 
@@ -85,7 +86,7 @@ type Header struct{ Name, Value string }
 
 // Headers are all that an attempt is sent with, but what HTTP itself adds. An
 // attempt that was not signed, or lost, has no signatures.
-func Headers(event, id string, at time.Time, signed Signatures) []Header {
+func Headers(event, id string, at time.Time, signed Pair) []Header {
 	list := []Header{
 		{"Content-Type", "application/json"},
 		{"User-Agent", userAgent},
@@ -106,26 +107,26 @@ func Headers(event, id string, at time.Time, signed Signatures) []Header {
 // signatures of the request, in constant time. Where the Standard Webhooks
 // headers are there they decide, and must be no older than Tolerance: they
 // cover the time, and while a rotation overlaps either secret passes. Elsewhere
-// X-Service-Signature does. It returns nil or ErrSignature.
+// X-Service-Signature does. It returns nil or ErrMismatch.
 func Verify(secret []byte, h http.Header, body []byte, now time.Time) error {
 	timestamp := h.Get(webhookTimestampHeader)
 	if timestamp == "" && h.Get(webhookSignatureHeader) == "" {
-		if !sameSignature(Signature(secret, body), h.Get(SignatureHeader)) {
-			return ErrSignature
+		if !sameSignature(Of(secret, body), h.Get(SignatureHeader)) {
+			return ErrMismatch
 		}
 		return nil
 	}
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
 	if err != nil || now.Sub(time.Unix(seconds, 0)).Abs() > Tolerance {
-		return ErrSignature
+		return ErrMismatch
 	}
-	want := standardSignature(secret, h.Get(webhookIDHeader), timestamp, body)
+	want := standard(secret, h.Get(webhookIDHeader), timestamp, body)
 	for _, entry := range strings.Fields(h.Get(webhookSignatureHeader)) {
 		if sameSignature(want, entry) {
 			return nil
 		}
 	}
-	return ErrSignature
+	return ErrMismatch
 }
 
 func sameSignature(a, b string) bool { return hmac.Equal([]byte(a), []byte(b)) }

@@ -1,4 +1,4 @@
-package webhooks_test
+package signature_test
 
 import (
 	"errors"
@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"humanqa/webhooks"
+	"humanqa/internal/signature"
 )
 
 // The value was computed with another program:
 // printf '{"a":1}' | openssl dgst -sha256 -hmac secret
 func TestSignatureIsHexHMACOfTheBody(t *testing.T) {
-	got := webhooks.Signature([]byte("secret"), []byte(`{"a":1}`))
+	got := signature.Of([]byte("secret"), []byte(`{"a":1}`))
 	if want := "aa9e2e3575f5d7098b6caccd790888c36d5fdb63342a73bada2d6a51747a8494"; got != want {
 		t.Errorf("the signature is %s, want %s", got, want)
 	}
@@ -23,7 +23,7 @@ func TestVerify(t *testing.T) {
 	secret, body := []byte("secret"), []byte(`{"a":1}`)
 	plain := func(change func(http.Header)) http.Header {
 		h := http.Header{}
-		h.Set("X-Service-Signature", webhooks.Signature(secret, body))
+		h.Set("X-Service-Signature", signature.Of(secret, body))
 		change(h)
 		return h
 	}
@@ -33,7 +33,7 @@ func TestVerify(t *testing.T) {
 	sent := time.Unix(1614265330, 0)
 	standard := func(change func(http.Header)) http.Header {
 		h := http.Header{}
-		h.Set("X-Service-Signature", webhooks.Signature(known, payload))
+		h.Set("X-Service-Signature", signature.Of(known, payload))
 		h.Set("webhook-id", "msg_p5jXN8AQM9LWM0D4loKWxJek")
 		h.Set("webhook-timestamp", "1614265330")
 		h.Set("webhook-signature", "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=")
@@ -58,7 +58,7 @@ func TestVerify(t *testing.T) {
 		}), body, sent, false},
 		{"the standard's example", known, standard(same), payload, sent, true},
 		{"only the standard signature, as a new secret's is while a rotation overlaps", known, standard(func(h http.Header) {
-			h.Set("X-Service-Signature", webhooks.Signature(secret, payload))
+			h.Set("X-Service-Signature", signature.Of(secret, payload))
 		}), payload, sent, true},
 		{"one of two standard signatures", known, standard(func(h http.Header) {
 			h.Set("webhook-signature", "v1,AAAA "+h.Get("webhook-signature"))
@@ -72,8 +72,8 @@ func TestVerify(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			err := webhooks.Verify(tt.secret, tt.header, tt.body, tt.now)
-			if (err == nil) != tt.ok || err != nil && !errors.Is(err, webhooks.ErrSignature) {
+			err := signature.Verify(tt.secret, tt.header, tt.body, tt.now)
+			if (err == nil) != tt.ok || err != nil && !errors.Is(err, signature.ErrMismatch) {
 				t.Errorf("Verify gives %v, want ok=%v", err, tt.ok)
 			}
 		})

@@ -1,7 +1,8 @@
-package webhooks
+// Package receiver is a local HTTPS server for webhooks: it verifies what arrives. The
+// client and the service's developers' tools use it, so it knows nothing of the service.
+package receiver
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -14,7 +15,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/sirupsen/logrus"
+	"humanqa/internal/signature"
 )
 
 // receivedLimit is the longest delivery a Receiver takes.
@@ -23,8 +24,8 @@ const receivedLimit = 4 << 20
 // NoAnswer cuts the connection instead of answering.
 const NoAnswer = 0
 
-// ReceiverConfig is what a Receiver is told.
-type ReceiverConfig struct {
+// Config is what a Receiver is told.
+type Config struct {
 	// Dir keeps the certificates (0700), so that they outlive the process.
 	Dir string
 	// Addr is a loopback address to listen on; its default is 127.0.0.1:0.
@@ -35,13 +36,13 @@ type ReceiverConfig struct {
 	// Received is called with each delivery, in parallel, and gives the status to
 	// answer it with; with NoAnswer the connection is cut. An error of Verify is
 	// answered with 401 all the same. The context ends when the sender gives up.
-	Received func(context.Context, Received) int
-	// Log is told what net/http complains about, at debug level; it may be nil.
-	Log logrus.FieldLogger
+	Received func(context.Context, Delivery) int
+	// Log is told what net/http complains about, such as failed handshakes; it may be nil.
+	Log io.Writer
 }
 
-// Received is a delivery as it arrived.
-type Received struct {
+// Delivery is a delivery as it arrived.
+type Delivery struct {
 	DeliveryID string
 	Event      string
 	Header     http.Header
@@ -57,21 +58,19 @@ type Received struct {
 // has a certificate of its own for loopback names; the sender has to trust
 // CAFile and to allow loopback.
 type Receiver struct {
-	cfg      ReceiverConfig
+	cfg      Config
 	listener net.Listener
 	server   *http.Server
 }
 
-// NewReceiver makes the certificates where they are missing or old, and
+// New makes the certificates where they are missing or old, and
 // listens. Run answers; Close gives up without Run.
-func NewReceiver(ctx context.Context, cfg ReceiverConfig) (*Receiver, error) {
+func New(ctx context.Context, cfg Config) (*Receiver, error) {
 	if cfg.Addr == "" {
 		cfg.Addr = "127.0.0.1:0"
 	}
 	if cfg.Log == nil {
-		quiet := logrus.New()
-		quiet.SetOutput(io.Discard)
-		cfg.Log = quiet
+		cfg.Log = io.Discard
 	}
 	cert, err := loopbackCertificate(cfg.Dir, time.Now())
 	if err != nil {
@@ -88,7 +87,7 @@ func NewReceiver(ctx context.Context, cfg ReceiverConfig) (*Receiver, error) {
 	r.server = &http.Server{
 		Handler:           http.HandlerFunc(r.receiveDelivery),
 		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}},
-		ErrorLog:          log.New(debugLog{cfg.Log}, "", 0),
+		ErrorLog:          log.New(cfg.Log, "", 0),
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		IdleTimeout:       time.Minute,
@@ -138,8 +137,8 @@ func (r *Receiver) receiveDelivery(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "the body cannot be read", http.StatusBadRequest)
 		return
 	}
-	got := Received{
-		DeliveryID: req.Header.Get(DeliveryHeader), Event: req.Header.Get(EventHeader),
+	got := Delivery{
+		DeliveryID: req.Header.Get(signature.DeliveryHeader), Event: req.Header.Get(signature.EventHeader),
 		Header: req.Header, Body: body,
 	}
 	var secret []byte
@@ -147,7 +146,7 @@ func (r *Receiver) receiveDelivery(w http.ResponseWriter, req *http.Request) {
 		secret = r.cfg.Secret()
 	}
 	if len(secret) > 0 {
-		got.Err = Verify(secret, req.Header, body, time.Now())
+		got.Err = signature.Verify(secret, req.Header, body, time.Now())
 		got.Verified = got.Err == nil
 	}
 	refused := 0
@@ -167,12 +166,4 @@ func (r *Receiver) receiveDelivery(w http.ResponseWriter, req *http.Request) {
 	default:
 		w.WriteHeader(code)
 	}
-}
-
-// debugLog takes what net/http wants to say, such as failed handshakes.
-type debugLog struct{ logrus.FieldLogger }
-
-func (l debugLog) Write(line []byte) (int, error) {
-	l.Debug(string(bytes.TrimSpace(line)))
-	return len(line), nil
 }

@@ -1,0 +1,77 @@
+package listen
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"humanqa/internal/receiver"
+)
+
+const (
+	// forwardTime is what the service itself gives an endpoint.
+	forwardTime = 10 * time.Second
+	// forwardRead bounds what is read of an answer that nobody looks at.
+	forwardRead = 1 << 20
+)
+
+// answerer answers deliveries as the flags say.
+type answerer struct {
+	Flags
+	client *http.Client
+	ended  <-chan struct{} // listen is being stopped
+}
+
+func newForwarder() *http.Client {
+	return &http.Client{
+		Timeout:       forwardTime,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// answer gives the status to answer with; told says how passing on went, where it
+// was asked for.
+func (a answerer) answer(sender context.Context, r receiver.Delivery) (status int, told string) {
+	switch {
+	case a.Hang:
+		select {
+		case <-sender.Done():
+		case <-a.ended:
+		}
+		return receiver.NoAnswer, ""
+	case a.Answer != 0:
+		return a.Answer, ""
+	case a.ForwardTo == "":
+		return http.StatusNoContent, ""
+	}
+	began := time.Now()
+	status, err := a.forward(sender, r)
+	if err != nil {
+		return http.StatusBadGateway, "not passed on: " + strings.Join(strings.Fields(err.Error()), " ")
+	}
+	return status, fmt.Sprintf("passed on in %d ms", time.Since(began).Milliseconds())
+}
+
+// forward sends the same bytes, and the headers that belong to them.
+func (a answerer) forward(ctx context.Context, r receiver.Delivery) (status int, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.ForwardTo, bytes.NewReader(r.Body))
+	if err != nil {
+		return 0, err
+	}
+	for name, values := range r.Header {
+		if name == "Content-Type" || name == "User-Agent" || strings.HasPrefix(name, "X-Service-") || strings.HasPrefix(name, "Webhook-") {
+			req.Header[name] = values
+		}
+	}
+	resp, err := a.client.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = resp.Body.Close() }() // read as far as is needed
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, forwardRead))
+	return resp.StatusCode, nil
+}
