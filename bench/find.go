@@ -35,7 +35,7 @@ func foundTest(i int) any {
 			"description": fmt.Sprintf("Step %d of order %d shows %s", n, i, words[0]), "severity": "major", "expectedOutcome": "The total is right",
 		}
 	}
-	kinds := []string{"Payment Flow", "General QA", "Signup Flow"}
+	kinds := []string{"Payment Flow", "General QA", "Auth Flow"}
 	return map[string]any{
 		"url": "https://shop.example.com/checkout", "title": fmt.Sprint("Checkout n", i), "description": strings.Join(words, ", "),
 		"jobType": kinds[i%len(kinds)], "slaMinutes": 60, "checklistItems": items,

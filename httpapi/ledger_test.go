@@ -87,7 +87,12 @@ func TestTheLedgerAddsUpAtEveryLine(t *testing.T) {
 		t.Errorf("the next month is %s", next.Body)
 	}
 
-	equal(t, s.call(key, "GET", "/v1/credits/statement?month=november", "").paths(), []string{"month"})
+	rows := strings.Split(s.call(key, "GET", "/v1/credits/statement?format=ndjson", "").Body.String(), "\n")
+	if len(rows) != 1+7+1+1 || !strings.Contains(rows[0], `"kind":"opening"`) || !strings.Contains(rows[8], fmt.Sprintf(`"balance":%d`, running)) {
+		t.Errorf("as JSON: %v", rows)
+	}
+
+	equal(t, s.call(key, "GET", "/v1/credits/statement?month=november&format=xls", "").paths(), []string{"format", "month"})
 	equal(t, s.call(key, "GET", "/v1/credits/ledger?after=x&limit=0", "").paths(), []string{"after", "limit"})
 	_, other := s.account(1)
 	equal(t, len(s.call(other, "GET", "/v1/credits/ledger", "").want(http.StatusOK)["entries"].([]any)), 1) //nolint:forcetypeassert // a test

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"context"
 	"strconv"
 	"strings"
 	"time"
@@ -108,7 +109,8 @@ func (d Deps) setLow(r *ui.Request) (ui.Answer, error) {
 	return ui.Go("/dashboard/credits")
 }
 
-// statementMost is how many entries a page of a month has.
+// statementMost is how many entries a page of a month has, and how many of a whole month
+// are in memory at a time.
 const statementMost = 500
 
 // statementView is a month of the ledger, to be printed.
@@ -120,11 +122,23 @@ type statementView struct {
 	Previous, Next  string // months; empty: there is none
 	Opening, Change domain.Credits
 	Closing         domain.Credits
-	Lines           []statementLine
-	Before          domain.Credits // the balance before the first of the lines
-	Later           bool           // they are not the month's first ones
-	Further         uint64         // the revision that the next page begins with; 0: it is the last
-	Sound           bool           // at every line the balance before and the changes are the balance
+	Part            statementPart
+	Whole           bool   // all entries of the month are sent as they are read
+	Earlier         uint64 // the revision that the page before begins with
+	Paged           bool   // the month has more entries than a page
+}
+
+// statementPart is a run of a month's entries.
+type statementPart struct {
+	Lines   []statementLine
+	First   bool           // it begins the month
+	Alone   bool           // it is a page of its own
+	Month   time.Time      // the month's first instant, UTC
+	Before  domain.Credits // the balance before the first of the lines
+	Balance domain.Credits // that behind the last one
+	Further uint64         // the revision that the next part begins with; 0: it is the last
+	Closing domain.Credits // the month's
+	Sound   bool           // at every line the balance before and the changes are the balance
 }
 
 type statementLine struct {
@@ -172,21 +186,76 @@ func (d Deps) statement(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
+	v.Opening, v.Closing, v.Change = of.Opening, of.Closing, of.Closing-of.Opening
+	if v.Whole = r.FormValue("whole") != ""; v.Whole {
+		if of.From > 0 {
+			v.Previous = v.Month.AddDate(0, -1, 0).Format(form)
+		}
+		answer, err := ui.Show("statement", statementTitle(v.Month), v)
+		answer.Rows = func(ctx context.Context, each func(any) error) error {
+			return d.eachStatementPart(ctx, r.Account.ID, v.Month, of, each)
+		}
+		return answer, err
+	}
 	from := of.From
 	if text := r.FormValue("from"); text != "" {
 		if from, err = strconv.ParseUint(text, 10, 63); err != nil || from < of.From || from >= of.To {
 			return ui.Answer{}, domain.NotFound("page of the statement")
 		}
 	}
-	lines, err := d.Reads.Ledger.Lines(r.Context(), r.Account.ID, of, from, statementMost+1)
-	if err != nil {
+	if v.Part, err = d.statementPart(r.Context(), r.Account.ID, v.Month, of, from); err != nil {
 		return ui.Answer{}, err
 	}
-	if from > of.From && len(lines) == 0 {
-		return ui.Answer{}, domain.NotFound("page of the statement")
+	v.Part.Alone = true
+	if from > of.From {
+		if len(v.Part.Lines) == 0 {
+			return ui.Answer{}, domain.NotFound("page of the statement")
+		}
+		earlier, err := d.Reads.Ledger.Before(r.Context(), r.Account.ID, from, statementMost)
+		if err != nil {
+			return ui.Answer{}, err
+		}
+		v.Earlier = max(of.From, earlier[len(earlier)-1].Revision)
 	}
+	v.Paged = !v.Part.First || v.Part.Further > 0
+	if of.From > 0 && len(v.Part.Lines) > 0 || len(v.Part.Lines) == 0 && of.Opening != 0 {
+		v.Previous = v.Month.AddDate(0, -1, 0).Format(form)
+	}
+	return ui.Show("statement", statementTitle(v.Month), v, domain.CreditsStream(r.Account.ID))
+}
+
+func statementTitle(month time.Time) string { return "Credits, " + month.Format("January 2006") }
+
+// eachStatementPart reads a whole month, part by part.
+func (d Deps) eachStatementPart(ctx context.Context, accountID string, month time.Time, of ledger.Statement, each func(any) error) error {
+	sound := true
+	for from := of.From; ; {
+		part, err := d.statementPart(ctx, accountID, month, of, from)
+		if err != nil {
+			return err
+		}
+		part.Sound = part.Sound && sound
+		if err := each(part); err != nil || part.Further == 0 {
+			return err
+		}
+		from, sound = part.Further, part.Sound
+	}
+}
+
+// statementPart reads the entries of a statement that begin with a revision.
+func (d Deps) statementPart(
+	ctx context.Context, accountID string, month time.Time, of ledger.Statement, from uint64,
+) (part statementPart, err error) {
+	lines, err := d.Reads.Ledger.Lines(ctx, accountID, of, from, statementMost+1)
+	if err != nil {
+		return part, err
+	}
+	part = statementPart{First: from == of.From, Month: month, Before: of.Opening, Closing: of.Closing, Sound: true}
 	if len(lines) > statementMost {
-		v.Further, lines = lines[statementMost].Revision, lines[:statementMost]
+		part.Further, lines = lines[statementMost].Revision, lines[:statementMost]
+	}
+	if !part.First && len(lines) > 0 {
+		part.Before = lines[0].Balance - lines[0].Change
 	}
 	var people []string
 	for _, l := range lines {
@@ -194,24 +263,16 @@ func (d Deps) statement(r *ui.Request) (ui.Answer, error) {
 			people = append(people, id)
 		}
 	}
-	names, err := d.Credentials.Names(r.Context(), people...)
+	names, err := d.Credentials.Names(ctx, people...)
 	if err != nil {
-		return ui.Answer{}, err
+		return part, err
 	}
-	v.Opening, v.Closing, v.Change, v.Sound = of.Opening, of.Closing, of.Closing-of.Opening, true
-	v.Before, v.Later = of.Opening, from > of.From
-	if v.Later && len(lines) > 0 {
-		v.Before = lines[0].Balance - lines[0].Change
-	}
-	balance := v.Before
+	part.Balance = part.Before
 	for _, l := range lines {
-		balance += l.Change
-		v.Lines = append(v.Lines, statementLine{l, byWhom(l.Actor, names), balance == l.Balance})
-		v.Sound = v.Sound && balance == l.Balance
+		part.Balance += l.Change
+		part.Lines = append(part.Lines, statementLine{l, byWhom(l.Actor, names), part.Balance == l.Balance})
+		part.Sound = part.Sound && part.Balance == l.Balance
 	}
-	v.Sound = v.Sound && (v.Further > 0 || balance == of.Closing)
-	if of.From > 0 && len(lines) > 0 || len(lines) == 0 && of.Opening != 0 {
-		v.Previous = v.Month.AddDate(0, -1, 0).Format(form)
-	}
-	return ui.Show("statement", "Credits, "+v.Month.Format("January 2006"), v, domain.CreditsStream(r.Account.ID))
+	part.Sound = part.Sound && (part.Further > 0 || part.Balance == of.Closing)
+	return part, nil
 }

@@ -229,9 +229,9 @@ func TestAFormSentTwiceIsOneTest(t *testing.T) {
 	}
 	month := time.Now().UTC()
 	for at, want := range map[string][]string{
-		"":                                  {"<td class=\"right num nowrap\">0</td>", "<td class=\"nowrap\">Ann</td>", "It adds up", "<strong>90</strong>", "+90"},
-		"?month=" + month.Format("2006-01"): {"<strong>90</strong>"},
-		"?month=" + month.AddDate(0, 0, -month.Day()).Format("2006-01"): {"<strong>0</strong>", "It adds up", "Month after"},
+		"":                                  {"<td class=\"right num nowrap\">0</td>", "<td class=\"nowrap\">Ann</td>", "It adds up", "Closing balance</td>", ">90</td>", "+90"},
+		"?month=" + month.Format("2006-01"): {">90</td>"},
+		"?month=" + month.AddDate(0, 0, -month.Day()).Format("2006-01"): {">0</td>", "It adds up", "Month after"},
 	} {
 		got := w.Call(dev, "GET", "/dashboard/credits/statement"+at, nil)
 		for _, text := range want {
@@ -263,13 +263,20 @@ func TestALongStatementHasPages(t *testing.T) {
 	w.Shown(written.Position, err)
 	first := w.Call(owner, "GET", "/dashboard/credits/statement", nil)
 	next := regexp.MustCompile(`href="(/dashboard/credits/statement\?month=[0-9-]+)&amp;from=([0-9]+)"`).FindStringSubmatch(first.Body)
-	if next == nil || next[2] != "500" || !strings.Contains(first.Body, "It adds up") || strings.Contains(first.Body, "Closing balance</strong>") || strings.Contains(first.Body, "grant 500.") {
+	if next == nil || next[2] != "500" || !strings.Contains(first.Body, "It adds up") || strings.Contains(first.Body, "Closing balance</td>") || strings.Contains(first.Body, "grant 500.") {
 		t.Fatalf("the first page: %v", next)
 	}
 	second := w.Call(owner, "GET", next[1]+"&from="+next[2], nil)
-	for _, want := range []string{"It adds up", "<strong>601</strong>", "grant 500.", "grant 600.", "Balance before", ">500</td>", "From the beginning", "<dd>+601</dd>"} {
+	for _, want := range []string{"It adds up", ">601</td>", "grant 500.", "grant 600.", "Balance before", ">500</td>", "From the beginning", "Earlier entries", "from=0\"", "<dd>+601</dd>"} {
 		if !strings.Contains(second.Body, want) {
 			t.Errorf("the second page is without %q", want)
+		}
+	}
+	// The whole month comes as it is read, and adds up at its end.
+	whole := w.Call(owner, "GET", next[1]+"&whole=1", nil)
+	for want, times := range map[string]int{"It adds up": 1, "Opening balance</td>": 1, "<td>Closing balance": 1, "<tr>": 603 + 1, "grant 1.<": 1, "grant 500.<": 1, "grant 600.<": 1, "</html>": 1} {
+		if got := strings.Count(whole.Body, want); whole.Status != 200 || got != times {
+			t.Errorf("the whole month has %q %d times, not %d", want, got, times)
 		}
 	}
 	for _, from := range []string{"601", "-1", "x"} {

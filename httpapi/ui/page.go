@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"net/url"
@@ -73,6 +74,9 @@ type Answer struct {
 	Template string
 	View     any
 	Title    string
+	// Rows gives a long page's rows, which are sent as they are read: the template's part
+	// "rows" shows each of its values, where the page says {{rows}}. Such a page is not Live.
+	Rows func(ctx context.Context, each func(part any) error) error
 	// Live are the streams whose changes the page shows; Everything: all of the
 	// account's.
 	Live []string

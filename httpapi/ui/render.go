@@ -5,9 +5,11 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
+	"io"
 	"io/fs"
 	"net/http"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -59,6 +61,9 @@ var commandMark = "command-" + strings.ReplaceAll(uuid.NewString(), "-", "")
 // tagMark stands for the page's own ETag in what is rendered: an open page asks
 // for what is newer than itself.
 var tagMark = "tag-" + strings.ReplaceAll(uuid.NewString(), "-", "")
+
+// rowsMark stands for the rows of a page that sends them as they are read.
+var rowsMark = "rows-" + strings.ReplaceAll(uuid.NewString(), "-", "")
 
 // renderer knows every template. A page's set is the layout, the shared parts, the
 // parts of its package, and its own file. A set is parsed when it is first rendered:
@@ -115,6 +120,7 @@ func (r *renderer) functions(a *assets) template.FuncMap {
 		"command": func() string { return commandMark },
 		"account": func() template.HTML { return template.HTML(accountMark) }, //nolint:gosec // a word of ours
 		"tag":     func() string { return tagMark },
+		"rows":    func() string { return rowsMark },
 		"ago":     func(t time.Time) string { return Ago(r.now(), t) },
 		"until":   func(t time.Time) string { return Until(r.now(), t) },
 		"next":    func(t *time.Time) string { return Next(r.now(), *t) },
@@ -133,7 +139,7 @@ func (r *renderer) functions(a *assets) template.FuncMap {
 		"asking":  asking,
 		"short":   short,
 		"span":    Span,
-		"number":  func(n int) string { return group(int64(n)) },
+		"number":  Number,
 	}
 }
 
@@ -149,19 +155,25 @@ func zoned(t time.Time, as, layout string) template.HTML {
 
 // render gives the page's bytes with commandMark still in them.
 func (r *renderer) render(name string, f Frame) ([]byte, error) {
+	var out bytes.Buffer
+	err := r.part(&out, name, "layout", f)
+	return out.Bytes(), err
+}
+
+// part writes one of the parts that a page's template defines.
+func (r *renderer) part(w io.Writer, name, part string, view any) error {
 	parsed, found := r.pages[name]
 	if !found {
-		return nil, fmt.Errorf("there is no template %q", name)
+		return fmt.Errorf("there is no template %q", name)
 	}
 	set, err := parsed()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var out bytes.Buffer
-	if err := set.ExecuteTemplate(&out, "layout", f); err != nil {
-		return nil, fmt.Errorf("render %s: %w", name, err)
+	if err := set.ExecuteTemplate(w, part, view); err != nil {
+		return fmt.Errorf("render %s: %w", name, err)
 	}
-	return out.Bytes(), nil
+	return nil
 }
 
 // Ago says how long ago something was, as people say it.
@@ -222,6 +234,15 @@ func Credits(n domain.Credits) string {
 		return group(int64(n)) + " credit"
 	}
 	return group(int64(n)) + " credits"
+}
+
+// Number writes a number of any integer type, with thin spaces between thousands.
+func Number(n any) (string, error) {
+	v := reflect.ValueOf(n)
+	if !v.CanInt() {
+		return "", fmt.Errorf("a number is %T", n)
+	}
+	return group(v.Int()), nil
 }
 
 // group puts thin spaces between thousands.

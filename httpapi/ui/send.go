@@ -2,10 +2,13 @@ package ui
 
 import (
 	"bytes"
+	"cmp"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -74,6 +77,10 @@ func (s *Site) send(w http.ResponseWriter, r *Request, a Answer) int {
 		body = focused(body)
 	}
 	body = bytes.ReplaceAll(body, []byte(accountMark), []byte(accountField(r.Account)))
+	if a.Rows != nil {
+		s.sendRows(w, r, a, bytes.ReplaceAll(body, []byte(commandMark), []byte(uuid.NewString())))
+		return status
+	}
 	tag := ""
 	if !a.Secret && (len(a.Live) > 0 || a.Every > 0) {
 		sum := sha256.Sum256(bytes.ReplaceAll(body, []byte(commandMark), nil))
@@ -97,6 +104,31 @@ func (s *Site) send(w http.ResponseWriter, r *Request, a Answer) int {
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // the client is gone
 	return status
+}
+
+// sendRows sends a page whose rows are read as it goes out. A page that breaks off is cut
+// off: nobody takes half of it for the whole.
+func (s *Site) sendRows(w http.ResponseWriter, r *Request, a Answer, body []byte) {
+	head, tail, _ := bytes.Cut(body, []byte(rowsMark))
+	out, end := io.Writer(w), func() error { return nil }
+	w.Header().Add("Vary", "Accept-Encoding")
+	if !a.Secret && wire.TakesGzip(r.Header.Values("Accept-Encoding")) {
+		w.Header().Set("Content-Encoding", "gzip")
+		packed := gzip.NewWriter(w)
+		out, end = packed, packed.Close
+	}
+	w.WriteHeader(http.StatusOK)
+	_, err := out.Write(head)
+	if err == nil {
+		err = a.Rows(r.Context(), func(part any) error { return s.renderer.part(out, a.Template, "rows", part) })
+	}
+	if err == nil {
+		_, err = out.Write(tail)
+	}
+	if err = cmp.Or(err, end()); err != nil {
+		r.Log.WithError(err).Info("a page broke off")
+		panic(http.ErrAbortHandler)
+	}
 }
 
 // compressed is from how many bytes on a page is compressed: less is one packet anyway.

@@ -106,14 +106,15 @@ func (a *Handlers) ledgerThen(r *wire.Request, at *asked) (uint64, error) {
 // statementPage is how many lines of a statement are in memory at a time.
 const statementPage = 500
 
-// CreditsStatement is GET /v1/credits/statement: a month, in UTC, as CSV. The
-// opening balance and the lines' amounts are the closing balance, line by line.
+// CreditsStatement is GET /v1/credits/statement: a month, in UTC, in the format that is asked
+// for, else as CSV. The opening balance and the lines' amounts are the closing balance, line by line.
 func (a *Handlers) CreditsStatement(r *wire.Request) (wire.Answer, error) {
 	if r.Caller.ProjectID != "" {
 		return wire.Answer{}, errOtherProject
 	}
 	var p wire.Problems
-	text := r.Query(&p).Text("month")
+	q := r.Query(&p)
+	text, format := q.Text("month"), cmp.Or(tabular.Format(q.OneOf("format", tabular.Formats())), tabular.CSV)
 	at, err := a.asOf(r, &p)
 	if err != nil {
 		return wire.Answer{}, err
@@ -139,7 +140,7 @@ func (a *Handlers) CreditsStatement(r *wire.Request) (wire.Answer, error) {
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	return a.TableOf(r, tabular.CSV, "credits-"+month.Format("2006-01"), statementColumns,
+	return a.TableOf(r, format, "credits-"+month.Format("2006-01"), statementColumns,
 		func(ctx context.Context, each func([]any) error) error {
 			return a.statementRows(ctx, r.Caller.AccountID, s, month, at, each)
 		})
