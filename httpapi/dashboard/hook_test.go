@@ -29,14 +29,32 @@ func TestADeployHookIsShownAndReplacedBehindAProof(t *testing.T) {
 		}
 		return found[1]
 	}
-	if got := w.Call(owner, "GET", path, nil); strings.Contains(got.Body, "This project has no address.") {
+	if got := w.Call(owner, "GET", path, nil); strings.Contains(got.Body, "This project has no address") {
 		t.Error("a project with an address is said to have none")
 	}
 	bare, err := w.Commands.CreateProject(t.Context(), pagetest.Client(account), command.CreateProject{Name: "Bare"})
 	w.Shown(bare.Position, err)
-	if got := w.Call(owner, "GET", "/dashboard/projects/"+bare.ProjectID+"/hook", nil); !strings.Contains(got.Body, "This project has no address.") ||
+	if got := w.Call(owner, "GET", "/dashboard/projects/"+bare.ProjectID+"/hook", nil); !strings.Contains(got.Body, "This project has no address and no test to take one from.") ||
 		!strings.Contains(got.Body, `-d "{\&#34;url\&#34;`) && !strings.Contains(got.Body, `-d "{\"url\": `) {
 		t.Error("a project without an address does not say so")
+	}
+	// The first test lends its address, on the page and in a pipeline.
+	bareHook := "/v1/hooks/deploy/" + bare.HookToken
+	if got := w.Send(guest{}, "POST", bareHook, strings.NewReader(`{}`), "Content-Type", "application/json"); got.Status != 400 ||
+		!strings.Contains(got.Body, "no test to take one from") {
+		t.Errorf("a deploy without an address: %d %s", got.Status, got.Body)
+	}
+	if got := w.Send(guest{}, "POST", bareHook, strings.NewReader(`{"url": "https://bare.example.com"}`), "Content-Type", "application/json"); got.Status != 201 {
+		t.Errorf("a deploy with an address: %d %s", got.Status, got.Body)
+	}
+	if got := w.Call(owner, "GET", "/dashboard/projects/"+bare.ProjectID+"/hook", nil); !strings.Contains(got.Body, "https://bare.example.com, the address of the first test, is tested") ||
+		strings.Contains(got.Body, "This project has no address") {
+		t.Error("the page does not tell of the first test's address")
+	}
+	if got := w.Send(guest{}, "POST", bareHook, strings.NewReader(`{"commitSha": "b2"}`), "Content-Type", "application/json"); got.Status != 201 {
+		t.Errorf("a deploy by the first test's address: %d %s", got.Status, got.Body)
+	} else if made := w.Call(owner, "GET", "/dashboard/jobs", nil); strings.Count(made.Body, "bare.example.com") < 2 {
+		t.Error("the first test's address was not tested")
 	}
 	deploy := func(hook, commit string) int {
 		t.Helper()

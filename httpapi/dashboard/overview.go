@@ -55,7 +55,7 @@ func (n need) gravity() int {
 
 type liveJob struct {
 	jobLine
-	DueAt          time.Time
+	Due            string // when it is due; a question to the client stops its clock
 	Checked, Total int
 }
 
@@ -67,9 +67,17 @@ func (d Deps) overview(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	v.LiveCount = total
+	now, err := d.now(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
 	for _, j := range live {
 		pass, fail, skip := job.Counts(j.Items)
-		v.Live = append(v.Live, liveJob{jobLine: lineOf(j.Summary()), DueAt: j.DueAt, Checked: pass + fail + skip, Total: len(j.Items)})
+		due := ui.Until(now, j.DueAt)
+		if _, open := j.OpenQuestion(); open {
+			due = "when you answer"
+		}
+		v.Live = append(v.Live, liveJob{jobLine: lineOf(j.Summary()), Due: due, Checked: pass + fail + skip, Total: len(j.Items)})
 	}
 	done, _, err := d.Reads.Jobs.Find(ctx, account, jobs.Search{Status: job.StatusCompleted, Limit: recentShown})
 	if err != nil {
@@ -85,10 +93,6 @@ func (d Deps) overview(r *ui.Request) (ui.Answer, error) {
 		}
 	}
 	v.New = v.LiveCount == 0 && v.Completed == 0
-	now, err := d.now(r)
-	if err != nil {
-		return ui.Answer{}, err
-	}
 	if v.Balance, err = d.Reads.Credits.Balance(ctx, account, now); err != nil {
 		return ui.Answer{}, err
 	}

@@ -26,7 +26,7 @@ func TestAQuestionIsAnsweredOnThePageOfItsTest(t *testing.T) {
 	question := c.asks(0, "A code was sent by <b>mail</b>. What is it?")
 	tab.WaitText("A checker asks you something")
 	tab.WaitText("A code was sent by <b>mail</b>. What is it?")
-	if got := w.Call(owner, "GET", "/dashboard", nil); !strings.Contains(got.Body, "stands still") {
+	if got := w.Call(owner, "GET", "/dashboard", nil); !strings.Contains(got.Body, "stands still") || !strings.Contains(got.Body, "when you answer</td>") {
 		t.Error("the overview does not tell of the question")
 	}
 	at := "/dashboard/jobs/" + id + "/questions/" + question

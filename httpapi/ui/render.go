@@ -124,6 +124,7 @@ func (r *renderer) functions(a *assets) template.FuncMap {
 		"ago":     func(t time.Time) string { return Ago(r.now(), t) },
 		"until":   func(t time.Time) string { return Until(r.now(), t) },
 		"next":    func(t *time.Time) string { return Next(r.now(), *t) },
+		"closing": func(t time.Time) string { return Next(r.now(), t) },
 		"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"moment":  func(t time.Time) template.HTML { return zoned(t, "moment", inUTC) },
 		"day":     func(t time.Time) template.HTML { return zoned(t, "day", "2 Jan 2006") },

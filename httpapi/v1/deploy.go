@@ -55,20 +55,24 @@ func (a *Handlers) DeployHook(r *wire.Request) (wire.Answer, error) {
 	})
 }
 
-// deployedURL falls back to the project's URL, which the account may no longer
-// test since it was set.
+// deployedURL falls back to the project's URL, and to that of its first test. The account
+// may no longer test either since it was set.
 func (a *Handlers) deployedURL(ctx context.Context, c wire.Caller, test *command.HostedTest) error {
 	if test.URL == "" {
 		project, err := a.reads.Projects.Get(ctx, c.AccountID, c.ProjectID)
 		if err != nil {
 			return err
 		}
+		if project.DefaultURL != nil {
+			test.URL = *project.DefaultURL
+		} else if test.URL, err = a.reads.Jobs.FirstURL(ctx, c.AccountID, c.ProjectID); err != nil {
+			return err
+		}
 		var p wire.Problems
-		if project.DefaultURL == nil {
-			p.Add("url", "is required: the project has no defaultUrl")
+		if test.URL == "" {
+			p.Add("url", "is required: the project has no defaultUrl, and no test to take one from")
 			return p.Err()
 		}
-		test.URL = *project.DefaultURL
 		input.CheckTarget(wire.NewObject(&p), "url", test.URL, "")
 		if err := a.limits.Admit(ctx, c.AccountID, c.Sandbox, &p); err != nil {
 			return err

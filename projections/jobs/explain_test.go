@@ -53,6 +53,7 @@ func TestHotQueriesWalkTheirIndexes(t *testing.T) {
 		{"list by project", "jobs_by_project", func() (string, []any) { return list(Filter{ProjectID: "p7"}) }},
 		{"list since", "jobs_by_account", func() (string, []any) { return list(Filter{Since: &modeltest.Noon}) }},
 		{"total", "job_counts_pkey", func() (string, []any) { return totalJobsSQL, []any{"acc1"} }},
+		{"first address", "jobs_by_project", func() (string, []any) { return firstURLSQL, []any{"acc1", "p7"} }},
 		{"job", "jobs_pkey", func() (string, []any) { return getJobSQL, []any{"acc1", "job7"} }},
 		{"batch", "jobs_by_batch", func() (string, []any) { return batchSQL, []any{"acc1", "b7"} }},
 		{"AI report", "jobs_pkey", func() (string, []any) { return getAIReportSQL, []any{"acc1", "job7"} }},

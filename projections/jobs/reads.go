@@ -2,6 +2,8 @@ package jobs
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -450,4 +452,21 @@ func (q *Reads) Titles(ctx context.Context, accountID string, ids []string) (map
 		titles[row.ID] = row.Title
 	}
 	return titles, nil
+}
+
+const firstURLSQL = `
+SELECT url
+FROM readmodel.jobs
+WHERE account_id = $1
+  AND project_id = $2
+  AND project_id <> ''
+ORDER BY created_at, id
+LIMIT 1`
+
+// FirstURL is the address of a project's first test; empty while it has none.
+func (q *Reads) FirstURL(ctx context.Context, accountID, projectID string) (url string, err error) {
+	if err := q.db.GetContext(ctx, &url, firstURLSQL, accountID, projectID); err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return "", fmt.Errorf("read the first address of project %s: %w", projectID, err)
+	}
+	return url, nil
 }

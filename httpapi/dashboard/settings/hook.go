@@ -8,7 +8,8 @@ import (
 type hookView struct {
 	Project projects.Project
 	URL     string
-	Rotated bool // just now
+	Tested  string // the address that a call without one tests; empty: there is none
+	Rotated bool   // just now
 	MayEdit bool
 }
 
@@ -21,7 +22,15 @@ func (d Deps) hook(r *ui.Request, p projects.Project) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	v := hookView{Project: p, URL: d.hookURL(token), MayEdit: !r.Account.Suspended}
+	return d.showHook(r, hookView{Project: p, URL: d.hookURL(token), MayEdit: !r.Account.Suspended})
+}
+
+func (d Deps) showHook(r *ui.Request, v hookView) (_ ui.Answer, err error) {
+	if v.Project.DefaultURL != nil {
+		v.Tested = *v.Project.DefaultURL
+	} else if v.Tested, err = d.Reads.Jobs.FirstURL(r.Context(), v.Project.AccountID, v.Project.ID); err != nil {
+		return ui.Answer{}, err
+	}
 	return ui.Answer{Template: "hook", Title: "Deploy hook", View: v, Secret: true}, nil
 }
 
@@ -31,5 +40,5 @@ func (d Deps) rotateHook(r *ui.Request, p projects.Project) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	r.Visible(at)
-	return ui.Answer{Template: "hook", Title: "Deploy hook", View: hookView{Project: p, URL: d.hookURL(token), Rotated: true, MayEdit: true}, Secret: true}, nil
+	return d.showHook(r, hookView{Project: p, URL: d.hookURL(token), Rotated: true, MayEdit: true})
 }
