@@ -20,6 +20,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/internal/guard"
 	"humanqa/internal/signature"
@@ -120,6 +121,75 @@ func (s *service) health(key, path string) map[string]any {
 	s.t.Helper()
 	h, _ := s.call(key, "GET", path, "").want(http.StatusOK)["webhookHealth"].(map[string]any)
 	return h
+}
+
+// Own headers are set, replaced and removed by name. No answer, no delivery's record, no event and no
+// line of the service's log ever holds a value.
+func TestOwnHeadersOfAProjectsWebhook(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	r := s.delivering()
+	_, key := s.account(1000)
+	_, stranger := s.account(10)
+	const canary, second = "Bearer canary-5b1c77e0a9", "canary-second-0f3d"
+	created := s.call(key, "POST", "/v1/projects", `{"name":"Shop","webhookUrl":"`+r.URL+`/in","webhookHeaders":{"authorization":"`+canary+`"}}`).want(http.StatusCreated)
+	path := "/v1/projects/" + created["projectId"].(string)
+	names := func(want ...any) {
+		t.Helper()
+		got, _ := s.call(key, "GET", path, "").want(http.StatusOK)["webhookHeaderNames"].([]any)
+		if !slices.Equal(got, want) {
+			t.Errorf("the names are %v, want %v", got, want)
+		}
+	}
+	names("Authorization")
+	body := s.call(key, "PATCH", path, `{"webhookHeaders":{"X-Tenant":"`+second+`"}}`).want(http.StatusOK)
+	equal(t, body["webhookHeaderNames"], any([]any{"Authorization", "X-Tenant"}))
+	id := s.call(key, "POST", path+"/webhook/test", "").want(http.StatusAccepted)["id"].(string)
+	eventually.True(t, "the test event arrives", func() bool { return len(r.all()) == 1 })
+	if h := r.all()[0].header; h.Get("Authorization") != canary || h.Get("X-Tenant") != second {
+		t.Errorf("it carries %v", h)
+	}
+	for _, read := range []string{path, "/v1/projects", path + "/deliveries", path + "/deliveries/" + id, "/v1/events?limit=100"} {
+		if got := s.call(key, "GET", read, ""); strings.Contains(got.Body.String(), "canary") {
+			t.Errorf("%s answers %s", read, got.Body)
+		}
+	}
+	s.call(stranger, "PATCH", path, `{"webhookHeaders":{"X-Tenant":"theirs"}}`).want(http.StatusNotFound)
+
+	before := s.log.Head()
+	for wrong, at := range map[string]string{
+		`{"Host":"canary.example"}`: "webhookHeaders.Host", `{"X-A":"canary\r\nX-B: 1"}`: "webhookHeaders.X-A", `{"X-A":1}`: "webhookHeaders.X-A", `{"webhook-id":"canary"}`: "webhookHeaders.webhook-id",
+		`{"X-A":""}`: "webhookHeaders.X-A", `{"":"canary"}`: "webhookHeaders.", `["canary"]`: "webhookHeaders", `{"X-A":"1","x-a":"canary"}`: "webhookHeaders.x-a", `{"X-A":"` + strings.Repeat("canary", 500) + `"}`: "webhookHeaders.X-A",
+		`{"` + strings.Repeat("X", 65) + `":"canary"}`: "webhookHeaders",
+	} {
+		got := s.call(key, "PATCH", path, `{"webhookHeaders":`+wrong+`}`)
+		details, _ := got.refused(http.StatusBadRequest, domain.CodeInvalidRequest)["details"].([]any)
+		if len(details) != 1 || details[0].(map[string]any)["path"] != at || strings.Contains(got.Body.String(), "canary") && !strings.Contains(at, "canary") {
+			t.Errorf("%.60s: %s", wrong, got.Body)
+		}
+	}
+	equal(t, s.log.Head(), before)
+
+	s.call(key, "PATCH", path, `{"webhookHeaders":{"authorization":null}}`).want(http.StatusOK)
+	names("X-Tenant")
+	s.call(key, "PATCH", path, `{"webhookUrl":"https://hooks.example.com/x"}`).want(http.StatusOK)
+	names()
+	s.call(key, "PATCH", path, `{"webhookUrl":"`+r.URL+`/back"}`).want(http.StatusOK)
+	names("X-Tenant")
+	s.call(key, "PATCH", path, `{"webhookHeaders":null}`).want(http.StatusOK)
+	names()
+	bare := s.project(key, `{"name":"Bare"}`)
+	if got := s.call(key, "PATCH", "/v1/projects/"+bare, `{"webhookHeaders":{"X-A":"1"}}`).want(http.StatusOK); !strings.Contains(fmt.Sprint(got["warnings"]), "webhookHeaders") {
+		t.Errorf("without a webhook: %v", got["warnings"])
+	}
+	if strings.Contains(s.logged.String(), "canary") {
+		t.Errorf("the service logged %s", s.logged)
+	}
+	for _, e := range s.log.All() {
+		if raw, err := json.Marshal(e.Event); err != nil || strings.Contains(string(raw), "canary") {
+			t.Errorf("%s holds %s: %v", e.Type, raw, err)
+		}
+	}
 }
 
 // A receiver that is down for 200 events, is disabled, repaired, enabled and

@@ -68,7 +68,7 @@ WHERE e.project_id = d.project_id AND e.account_id = $1`
 
 const eraseEndpoints = `
 UPDATE webhooks.endpoints
-SET secret = '', previous_secret = '', last_error = '', disabled_reason = ''
+SET secret = '', previous_secret = '', headers = '[]', last_error = '', disabled_reason = ''
 WHERE account_id = $1`
 
 func (s *Subscriber) writeSteps(ctx context.Context, tx *sqlx.Tx, steps []step) error {
@@ -184,8 +184,8 @@ func deliveryID(projectID string, event uuid.UUID) uuid.UUID {
 const upsertEndpoint = `
 INSERT INTO webhooks.endpoints AS e (project_id, account_id, url, events, secret, previous_secret, previous_until, new_secret,
 	generation, enabled, disabled_by, disabled_reason, announced, cap,
-	consecutive_failures, failing_since, last_error, last_success_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
+	consecutive_failures, failing_since, last_error, last_success_at, headers, headers_origin)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
 ON CONFLICT (project_id) DO UPDATE
 SET url = excluded.url, events = excluded.events, secret = excluded.secret,
 	previous_secret = excluded.previous_secret, previous_until = excluded.previous_until, new_secret = excluded.new_secret,
@@ -193,12 +193,13 @@ SET url = excluded.url, events = excluded.events, secret = excluded.secret,
 	disabled_reason = excluded.disabled_reason, announced = excluded.announced, cap = excluded.cap,
 	consecutive_failures = excluded.consecutive_failures, failing_since = excluded.failing_since,
 	last_error = excluded.last_error, last_success_at = excluded.last_success_at,
+	headers = excluded.headers, headers_origin = excluded.headers_origin,
 	due_at = NULL`
 
 func saveEndpoint(ctx context.Context, tx *sqlx.Tx, e *EndpointRow) error {
 	_, err := tx.ExecContext(ctx, upsertEndpoint, e.ProjectID, e.AccountID, e.URL, e.Events, e.Secret, e.PreviousSecret,
 		e.PreviousUntil, e.NewSecret, e.Resets, e.Enabled, e.DisabledBy, e.DisabledReason, e.Announced, e.Cap,
-		e.ConsecutiveFailures, e.FailingSince, e.LastError, e.LastSuccessAt)
+		e.ConsecutiveFailures, e.FailingSince, e.LastError, e.LastSuccessAt, e.Headers, e.HeadersOrigin)
 	if err != nil {
 		return fmt.Errorf("save the endpoint of project %s: %w", e.ProjectID, err)
 	}

@@ -31,6 +31,7 @@ type EndpointRow struct {
 	DueAt          *time.Time     `db:"due_at"`
 	LeaseID        *uuid.UUID     `db:"lease_id"` // the dispatcher that sends; nil: none does
 	InFlight       pq.StringArray `db:"in_flight"`
+	OwnHeaders
 	EndpointHealth
 }
 
@@ -48,7 +49,8 @@ const (
 // EndpointColumns are those of an endpoint: a column that a later version adds does
 // not get in the way of this one.
 const EndpointColumns = `project_id, account_id, url, events, secret, previous_secret, previous_until, new_secret, generation, enabled, disabled_by,
-	disabled_reason, announced, cap, due_at, lease_id, in_flight, consecutive_failures, failing_since, last_error, last_success_at`
+	disabled_reason, announced, cap, due_at, lease_id, in_flight, consecutive_failures, failing_since, last_error, last_success_at,
+	headers, headers_origin`
 
 // EndpointHealth is how an endpoint has answered lately.
 type EndpointHealth struct {
@@ -98,6 +100,8 @@ func (e *EndpointRow) applyEvent(event domain.Event) (changed, hold bool) {
 		}
 		e.Secret, e.NewSecret = event.Sealed, SecretNotAccepted
 		e.Resets++
+	case *project.WebhookHeadersSet:
+		e.OwnHeaders = ownHeadersOf(event)
 	case *project.RotationFinished:
 		e.PreviousSecret, e.PreviousUntil, e.NewSecret = "", nil, SecretNotAccepted
 	default:

@@ -122,6 +122,9 @@ func TestAnErasureEndsHoweverOftenItIsCutOff(t *testing.T) {
 	s.stop()
 }
 
+// headerCanary is the value of a header of each client's webhook: no table and no event holds it.
+const headerCanary = "Bearer canary-77f0e1"
+
 // client is an account with something of everything that is kept.
 type client struct {
 	name, account, key, checker, person string
@@ -139,6 +142,7 @@ func newClient(p *program, name string) *client {
 	c.person = invited.PersonID
 	c.wantsMail(p)
 	project := p.call(http.StatusCreated, "POST", "/v1/projects", c.key, map[string]any{"name": "Shop", "webhookUrl": "https://hooks.example.com/in"}).text("projectId")
+	p.call(http.StatusOK, "PATCH", "/v1/projects/"+project, c.key, map[string]any{"webhookHeaders": map[string]any{"Authorization": headerCanary}})
 	submit := func(n int) string {
 		return p.call(http.StatusCreated, "POST", "/v1/jobs", c.key, submission(1, "projectId", project,
 			"credentials", map[string]any{"username": "shopper", "password": "hunter2"}), "Idempotency-Key", fmt.Sprint("k", n)).text("jobId")
@@ -213,7 +217,7 @@ func keeps(t *testing.T, p *program, gone, other *client) {
 		`SELECT COUNT(*) FROM http_evidence WHERE account_id = $1 AND $2 <> ''`:                                                                                      {0, 1},
 		`SELECT COUNT(*) FROM signin.invites WHERE person_id = $2 AND $1 <> ''`:                                                                                      {0, 1},
 		`SELECT COUNT(*) FROM mail.choices c JOIN mail.people p USING (person_id) WHERE c.account_id = $1 AND c.person_id = $2`:                                      {0, 1},
-		`SELECT COUNT(*) FROM webhooks.endpoints WHERE account_id = $1 AND (url <> '' OR secret <> '') AND $2 <> ''`:                                                 {0, 1},
+		`SELECT COUNT(*) FROM webhooks.endpoints WHERE account_id = $1 AND (url <> '' OR secret <> '' OR headers <> '[]') AND $2 <> ''`:                              {0, 1},
 		`SELECT COUNT(*) FROM readmodel.person_roles r JOIN readmodel.people p ON p.person_id = r.person_id AND NOT p.disabled WHERE r.account_id = $1 AND $2 <> ''`: {0, 1},
 		`SELECT COUNT(*) FROM readmodel.api_keys WHERE account_id = $1 AND NOT revoked AND $2 <> ''`:                                                                 {0, 1},
 		`SELECT COUNT(*) FROM readmodel.jobs WHERE account_id = $1 AND $2 <> ''`:                                                                                     {3, 3},
@@ -226,7 +230,7 @@ func keeps(t *testing.T, p *program, gone, other *client) {
 		}
 	}
 	// The names are sealed in the log, and nowhere any more once their key is gone.
-	for name, want := range map[string][]string{gone.name: nil, other.name: {"access"}} {
+	for name, want := range map[string][]string{gone.name: nil, other.name: {"access"}, headerCanary: nil} {
 		if got := holding(t, db, name); !slices.Equal(got, want) {
 			t.Errorf("%s stands in %v, want %v", name, got, want)
 		}

@@ -256,6 +256,9 @@ type Field[T any] = settings.Field[T]
 // webhook; Events nil leaves the list untouched.
 type UpdateProject = settings.UpdateProject
 
+// Headers changes the client's own headers of a project's deliveries.
+type Headers = settings.Headers
+
 // IssueKey describes a new API key.
 type IssueKey = settings.IssueKey
 

@@ -28,7 +28,11 @@ type CreateCommand struct {
 	Events     *[]string
 	// Secret is a freshly made one; it is used only with a WebhookURL.
 	Secret SecretSet
-	At     time.Time
+	// Headers, too, count only with a WebhookURL; nil: none. UserID or KeyID sets them.
+	Headers *HeadersChange
+	UserID  *string
+	KeyID   string
+	At      time.Time
 }
 
 // UpdateCommand changes what it names. A Field that is not set, and a nil
@@ -45,6 +49,11 @@ type UpdateCommand struct {
 	LoopAlertsSnoozedUntil Field[time.Time]
 	// QuestionMinutes is how long a checker's question waits: 0 (no questions) to 60.
 	QuestionMinutes Field[int]
+	// Headers changes the own headers, by the person UserID or the API key KeyID. It counts
+	// only where a URL is configured, before or by this command.
+	Headers *HeadersChange
+	UserID  *string
+	KeyID   string
 	// Secret is a freshly made one; it is used only when the webhook needs one.
 	Secret SecretSet
 	At     time.Time
@@ -80,7 +89,7 @@ func DecideCreate(s State, c CreateCommand) ([]domain.Event, error) {
 			firstSecret(c.Secret, c.At),
 			&WebhookSet{URL: c.WebhookURL, Events: c.Events, At: c.At})
 	}
-	return events, nil
+	return withHeaders(s, UpdateCommand{Headers: c.Headers, UserID: c.UserID, KeyID: c.KeyID, At: c.At}, events)
 }
 
 // DecideUpdate changes settings and webhook (specification, "PATCH
@@ -100,7 +109,20 @@ func DecideUpdate(s State, c UpdateCommand) ([]domain.Event, error) {
 	if len(wrong) > 0 {
 		return nil, domain.Invalid(wrong...)
 	}
-	return append(changeSettings(s, c), changeWebhook(s, c)...), nil
+	return withHeaders(s, c, append(changeSettings(s, c), changeWebhook(s, c)...))
+}
+
+// withHeaders adds the change of own headers to what else a command does.
+func withHeaders(s State, c UpdateCommand, events []domain.Event) ([]domain.Event, error) {
+	after := s
+	for _, e := range events {
+		after = Evolve(after, e)
+	}
+	own, err := changeHeaders(s, c, after)
+	if err != nil {
+		return nil, err
+	}
+	return append(events, own...), nil
 }
 
 func changeSettings(s State, c UpdateCommand) []domain.Event {

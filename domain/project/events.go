@@ -153,6 +153,17 @@ type RotationFinished struct {
 	By     string    `json:"by,omitempty"`
 }
 
+// WebhookHeadersSet replaces the client's own headers of deliveries. They are sent only while
+// the webhook's URL has that Origin.
+type WebhookHeadersSet struct {
+	Headers []OwnHeader `json:"headers"` // empty: none any more
+	Origin  string      `json:"origin"`
+	At      time.Time   `json:"at"`
+	// UserID is the person that set them, KeyID the API key.
+	UserID *string `json:"userId"`
+	KeyID  string  `json:"keyId,omitempty"`
+}
+
 // WebhookDisabled stops deliveries after the last retry of one failed (specification,
 // "Delivery rules" 3).
 type WebhookDisabled struct {
@@ -166,14 +177,15 @@ type WebhookEnabled struct {
 	At time.Time `json:"at"`
 }
 
-func (*Created) EventType() string          { return "project.created" }
-func (*SettingsChanged) EventType() string  { return "project.settings_changed" }
-func (*WebhookSet) EventType() string       { return "project.webhook_set" }
-func (*WebhookCleared) EventType() string   { return "project.webhook_cleared" }
-func (*SecretSet) EventType() string        { return "project.webhook_secret_set" }
-func (*RotationFinished) EventType() string { return "project.webhook_rotation_finished" }
-func (*WebhookDisabled) EventType() string  { return "project.webhook_disabled" }
-func (*WebhookEnabled) EventType() string   { return "project.webhook_enabled" }
+func (*Created) EventType() string           { return "project.created" }
+func (*SettingsChanged) EventType() string   { return "project.settings_changed" }
+func (*WebhookSet) EventType() string        { return "project.webhook_set" }
+func (*WebhookCleared) EventType() string    { return "project.webhook_cleared" }
+func (*SecretSet) EventType() string         { return "project.webhook_secret_set" }
+func (*RotationFinished) EventType() string  { return "project.webhook_rotation_finished" }
+func (*WebhookHeadersSet) EventType() string { return "project.webhook_headers_set" }
+func (*WebhookDisabled) EventType() string   { return "project.webhook_disabled" }
+func (*WebhookEnabled) EventType() string    { return "project.webhook_enabled" }
 
 func (*RegressionsPrepared) EventType() string { return "project.regressions_prepared" }
 func (*RegressionsAttached) EventType() string { return "project.regressions_attached" }
@@ -189,6 +201,7 @@ func Specs() []domain.EventSpec {
 		{New: func() domain.Event { return new(WebhookCleared) }},
 		{New: func() domain.Event { return new(SecretSet) }},
 		{New: func() domain.Event { return new(RotationFinished) }},
+		{New: func() domain.Event { return new(WebhookHeadersSet) }},
 		{New: func() domain.Event { return new(WebhookDisabled) }},
 		{New: func() domain.Event { return new(WebhookEnabled) }},
 		{New: func() domain.Event { return new(RegressionsPrepared) }},

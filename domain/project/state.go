@@ -51,6 +51,10 @@ type State struct {
 	// signs too; nil: it does not.
 	PreviousUntil *time.Time
 
+	// Headers are the client's own ones of deliveries to HeadersOrigin; see SentHeaders.
+	Headers       []OwnHeader
+	HeadersOrigin string
+
 	// LoopAlertsSnoozedUntil holds loop_session.ended back; nil: it does not.
 	LoopAlertsSnoozedUntil *time.Time
 	// QuestionMinutes is how long a checker's question waits; nil: as long as usual, 0: it
@@ -112,6 +116,8 @@ func Evolve(s State, e domain.Event) State {
 			s.Rotations = newest(KeptRotations, s.Rotations, Rotation{At: e.At, UserID: e.UserID, KeyID: e.KeyID, SecretID: e.SecretID})
 			s.SecretRotatedAt = &e.At
 		}
+	case *WebhookHeadersSet:
+		s.Headers, s.HeadersOrigin, s.UpdatedAt = e.Headers, e.Origin, e.At
 	case *RotationFinished:
 		s.UpdatedAt, s.PreviousUntil = e.At, nil
 	case *HookRotated:

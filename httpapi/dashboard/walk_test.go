@@ -106,15 +106,18 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 		"POST /dashboard/projects/{id}/webhook/replay":   {303},
 		"POST /dashboard/projects/{id}/webhook/drop":     {303},
 		"POST /dashboard/projects/{id}/webhook/finish":   {303},
-		"POST /dashboard/deliveries/{id}/redeliver":      {303},
-		"POST /dashboard/jobs/preview":                   {422},
-		"POST /dashboard/jobs/draft":                     {303},
-		"POST /dashboard/sessions":                       {422},
-		"POST /dashboard/sessions/preview":               {422},
-		"POST /dashboard/sessions/draft":                 {303},
-		"POST /dashboard/batches":                        {422},
-		"POST /dashboard/batches/preview":                {422},
-		"POST /dashboard/batches/draft":                  {303},
+
+		"POST /dashboard/projects/{id}/webhook/headers":        {422},
+		"POST /dashboard/projects/{id}/webhook/headers/remove": {422},
+		"POST /dashboard/deliveries/{id}/redeliver":            {303},
+		"POST /dashboard/jobs/preview":                         {422},
+		"POST /dashboard/jobs/draft":                           {303},
+		"POST /dashboard/sessions":                             {422},
+		"POST /dashboard/sessions/preview":                     {422},
+		"POST /dashboard/sessions/draft":                       {303},
+		"POST /dashboard/batches":                              {422},
+		"POST /dashboard/batches/preview":                      {422},
+		"POST /dashboard/batches/draft":                        {303},
 	}
 	rank := map[string]int{"viewer": 1, "developer": 2, "owner": 3}
 	need := map[ui.Audience]int{ui.Viewers: 1, ui.Developers: 2, ui.Owners: 3}

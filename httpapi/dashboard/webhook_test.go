@@ -143,6 +143,11 @@ func (w *world) webhookStates(accountID string) func(as guest) []screenOf {
 	rotating := w.hooked(accountID, "Rotating", "https://hooks.example.com/other")
 	rotated, err := w.Commands.RotateSecret(w.T.Context(), pagetest.Client(accountID), rotating, false)
 	w.Shown(rotated.Position, err)
+	token := "Bearer of a shot"
+	_, at, err = w.Commands.UpdateProject(w.T.Context(), pagetest.Client(accountID), rotating, command.UpdateProject{
+		Headers: &command.Headers{Values: map[string]*string{"Authorization": &token, "X-Environment": &token}},
+	})
+	w.Shown(at, err)
 	none, err := w.Commands.CreateProject(w.T.Context(), pagetest.Client(accountID), command.CreateProject{Name: "Without"})
 	w.Shown(none.Position, err)
 	w.within("an attempt has failed", func() bool {
@@ -227,6 +232,46 @@ func TestHeldEventsAreChosenReplayedAndDropped(t *testing.T) {
 	lead(w.Call(dev, "POST", page, url.Values{"event": {"job.created", "job.claimed"}}), "#events")
 	if p, err := w.Reads.Projects.Get(t.Context(), account, project); err != nil || p.Events == nil || fmt.Sprint(*p.Events) != "[job.created]" {
 		t.Errorf("one event: %v, %v", p.Events, err)
+	}
+}
+
+// An owner sets own headers of the deliveries, and removes them. No page ever shows a value.
+func TestOwnHeadersAreSetByAnOwnerAndNeverShown(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	account := w.account("Acme", 100)
+	owner := w.Joined("Ann Example", person.Grant{Role: person.Owner, AccountID: account})
+	dev := w.Joined("Bob", person.Grant{Role: person.Developer, AccountID: account})
+	page := "/dashboard/projects/" + w.hooked(account, "Shop", "https://hooks.example.com/in") + "/webhook"
+	const canary = "Bearer canary-41aa"
+	sent := url.Values{"header": {" authorization"}, "value": {canary}}
+	if got := w.Call(dev, "POST", page+"/headers", sent); got.Status != 403 {
+		t.Errorf("a developer sets one: %d", got.Status)
+	}
+	if got := w.Call(owner, "POST", page+"/headers", sent); got.Status != 303 || !strings.HasSuffix(got.Header.Get("Location"), "#headers") {
+		t.Errorf("an owner sets one: %d", got.Status)
+	}
+	for _, as := range []guest{owner, dev} {
+		got := w.Call(as, "GET", page, nil)
+		if !strings.Contains(got.Body, "<code>Authorization</code>") || strings.Contains(got.Body, "canary") {
+			t.Errorf("the page does not name it, or shows its value: %d", got.Status)
+		}
+		if strings.Contains(got.Body, page+"/headers/remove") != (as == owner) {
+			t.Error("the forms are not the owner's alone")
+		}
+	}
+	for field, values := range map[string]url.Values{
+		"Name must be a header": {"header": {"a b"}, "value": {canary}}, "Name is set by the service": {"header": {"Host"}, "value": {canary}},
+		"Value must be printable ASCII": {"header": {"X-A"}, "value": {canary + "\r\nX-B: 1"}},
+	} {
+		got := w.Call(owner, "POST", page+"/headers", values, "Referer", w.Origin+page)
+		if got.Status != 422 || !strings.Contains(got.Body, field) || strings.Contains(got.Body, "canary") {
+			t.Errorf("%s: %d", field, got.Status)
+		}
+	}
+	w.Call(owner, "POST", page+"/headers/remove", url.Values{"header": {"Authorization"}})
+	if got := w.Call(owner, "GET", page, nil); strings.Contains(got.Body, "<code>Authorization</code></td>") || !strings.Contains(got.Body, "No own headers") {
+		t.Error("it is not removed")
 	}
 }
 

@@ -16,6 +16,7 @@ func NewProject(o wire.Object, l *Limits) command.CreateProject {
 		DefaultJobType: o.Pointer("defaultJobType", wire.MaxWord),
 		WebhookURL:     o.Optional("webhookUrl", MaxURL),
 		Events:         readEventNames(o, "subscribedWebhookEvents"),
+		Headers:        readHeaders(o),
 	}
 	if minutes := readSLAMinutes(o, "defaultSlaMinutes"); minutes != 0 {
 		in.DefaultSLAMinutes = &minutes
@@ -47,6 +48,7 @@ func ProjectUpdate(o wire.Object, l *Limits) command.UpdateProject {
 		DefaultJobType:    readPatchText(o, "defaultJobType", wire.MaxWord),
 		DefaultSLAMinutes: readPatchSLA(o, "defaultSlaMinutes"),
 		Events:            readEventNames(o, "subscribedWebhookEvents"),
+		Headers:           readHeaders(o),
 
 		LoopAlertsSnoozedUntil: readPatchTime(o, "loopAlertsSnoozedUntil"),
 		QuestionMinutes:        readPatchInteger(o, "questionMinutes", 0, project.MaxQuestionMinutes),
@@ -64,5 +66,35 @@ func ProjectUpdate(o wire.Object, l *Limits) command.UpdateProject {
 	o.NotNull("webhookUrl", `; "" removes the webhook`)
 	o.NotNull("subscribedWebhookEvents", "; [] stops deliveries")
 	checkDefaults(o, in.DefaultURL.Value, in.DefaultJobType.Value)
+	return in
+}
+
+// readHeaders reads a change of the client's own headers: texts by name, null removes one, and
+// null instead of the object removes all. The values are secrets: no error repeats one.
+func readHeaders(o wire.Object) *command.Headers {
+	const name = "webhookHeaders"
+	v, there := o.Field(name)
+	if !there {
+		return nil
+	}
+	in := &command.Headers{Clear: v.IsNull(), Values: map[string]*string{}}
+	child, ok := o.Child(name)
+	if !ok {
+		return in // null, or refused as no object
+	}
+	for _, header := range child.Unread() {
+		if value, given := child.Given(header); given {
+			text, ok := child.Text(header, value, project.MaxHeaderValue)
+			if !ok {
+				continue
+			}
+			in.Values[header] = &text
+		} else {
+			in.Values[header] = nil
+		}
+	}
+	for _, wrong := range project.CheckHeaders(in.Values) {
+		o.Wrong(wrong.Path, "%s", wrong.Message)
+	}
 	return in
 }

@@ -35,6 +35,7 @@ type projectBody struct {
 	PreviousValidUntil      *wire.Timestamp `json:"webhookSecretPreviousValidUntil"`
 	SubscribedWebhookEvents []string        `json:"subscribedWebhookEvents"`
 	AllWebhookEvents        bool            `json:"allWebhookEvents"`
+	WebhookHeaderNames      []string        `json:"webhookHeaderNames"` // never the values
 	LoopAlertsSnoozedUntil  *wire.Timestamp `json:"loopAlertsSnoozedUntil"`
 	QuestionMinutes         int             `json:"questionMinutes"` // 0: checkers may ask nothing
 	CreatedAt               wire.Timestamp  `json:"createdAt"`
@@ -58,6 +59,7 @@ func bodyOf(p projects.Project, health map[string]webhooks.Health) projectBody {
 		WebhookURL: wire.OrNull(p.WebhookURL), WebhookDisabled: p.WebhookDisabled,
 		WebhookDisabledReason:  wire.OrNull(p.DisabledReason),
 		WebhookSecretRotatedAt: wire.Stamp(p.SecretRotatedAt), SubscribedWebhookEvents: []string{},
+		WebhookHeaderNames:     append([]string{}, p.HeaderNames...),
 		LoopAlertsSnoozedUntil: wire.Stamp(p.LoopAlertsSnoozedUntil), QuestionMinutes: p.QuestionWait(),
 		CreatedAt: wire.Timestamp(p.CreatedAt), UpdatedAt: wire.Timestamp(p.UpdatedAt),
 	}
@@ -93,6 +95,7 @@ func projectAfter(id string, s project.State) projects.Project {
 		WebhookURL: s.WebhookURL, Events: s.Events, WebhookDisabled: s.Disabled, DisabledReason: s.DisabledReason,
 		LoopAlertsSnoozedUntil: s.LoopAlertsSnoozedUntil, QuestionMinutes: s.QuestionMinutes,
 		SecretRotatedAt: s.SecretRotatedAt, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
+		HeaderNames: project.HeaderNames(s.SentHeaders()),
 	}
 	for _, r := range slices.Backward(s.Rotations) { // newest first
 		p.SecretRotations = append(p.SecretRotations, projects.SecretRotation(r))
@@ -217,8 +220,8 @@ func (a *Handlers) CreateProject(r *wire.Request) (wire.Answer, error) {
 	}
 	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		r.OwnSecret(o)
-		if in.Events != nil && in.WebhookURL == "" {
-			r.Unused("subscribedWebhookEvents")
+		if in.WebhookURL == "" {
+			unusedWithoutURL(r, in.Events, in.Headers)
 		}
 		out, err := a.Commands.CreateProject(ctx, cause, in)
 		return a.writer.Done(ctx, r, out.Position, err, http.StatusCreated, createdProject{
@@ -226,6 +229,16 @@ func (a *Handlers) CreateProject(r *wire.Request) (wire.Answer, error) {
 			DeployHookURL: a.baseURL + "/v1/hooks/deploy/" + out.HookToken,
 		})
 	})
+}
+
+// unusedWithoutURL warns of what counts only with a webhook's URL.
+func unusedWithoutURL(r *wire.Request, events *[]string, headers *command.Headers) {
+	if events != nil {
+		r.Unused("subscribedWebhookEvents")
+	}
+	if headers != nil {
+		r.Unused("webhookHeaders")
+	}
 }
 
 // UpdateProject is PATCH /v1/projects/:id.
@@ -244,10 +257,10 @@ func (a *Handlers) UpdateProject(r *wire.Request) (wire.Answer, error) {
 		}
 		a.writer.Visible(ctx, r, at)
 		r.OwnSecret(o)
-		if in.Events != nil && after.WebhookURL == "" {
-			r.Unused("subscribedWebhookEvents")
+		if after.WebhookURL == "" {
+			unusedWithoutURL(r, in.Events, in.Headers)
 		}
-		if in.WebhookURL != nil || in.Events != nil {
+		if in.WebhookURL != nil || in.Events != nil || in.Headers != nil {
 			a.fresh.Webhooks(ctx)
 		}
 		p := projectAfter(id, after)

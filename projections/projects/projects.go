@@ -25,7 +25,7 @@ import (
 type Projector struct{}
 
 func (Projector) Name() string { return "projects" }
-func (Projector) Version() int { return 4 }
+func (Projector) Version() int { return 5 }
 
 func (Projector) Tables() []consumer.Table {
 	return []consumer.Table{{Name: "projects", DDL: projectsDDL}}
@@ -33,7 +33,8 @@ func (Projector) Tables() []consumer.Table {
 
 // default_host is that of default_url, or empty (see host.Of). events is null
 // when the list was omitted (every kind), an array otherwise. rotations holds
-// the newest last.
+// the newest last. header_names are those of the client's own headers; their values
+// stay in the log, too.
 const projectsDDL = `
 CREATE TABLE {schema}.projects (
     id                  text PRIMARY KEY,
@@ -56,7 +57,9 @@ CREATE TABLE {schema}.projects (
     updated_at          timestamptz NOT NULL,
 
     loop_alerts_snoozed_until timestamptz,
-    question_minutes          integer
+    question_minutes          integer,
+    header_names              jsonb NOT NULL DEFAULT '[]',
+    headers_origin            text NOT NULL DEFAULT ''
 );
 CREATE INDEX projects_by_account ON {schema}.projects (account_id, created_at DESC, id DESC);
 CREATE INDEX projects_by_host    ON {schema}.projects (account_id, default_host, created_at DESC, id DESC) WHERE default_host <> '';
@@ -86,6 +89,9 @@ type projectRow struct {
 
 	LoopAlertsSnoozedUntil *time.Time `json:"loop_alerts_snoozed_until"`
 	QuestionMinutes        *int       `json:"question_minutes"`
+
+	HeaderNames   json.RawMessage `json:"header_names"`
+	HeadersOrigin string          `json:"headers_origin"`
 }
 
 var loadProjectsSQL = readmodel.Load[projectRow]("projects", "id")
@@ -151,6 +157,14 @@ func (r projectRow) state() (project.State, error) {
 		HookHash: r.HookHash, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, WebhookURL: r.WebhookURL,
 		Disabled: r.Disabled, DisabledBy: r.DisabledBy, DisabledReason: r.DisabledReason,
 		SecretRotatedAt: r.SecretRotatedAt, LoopAlertsSnoozedUntil: r.LoopAlertsSnoozedUntil, QuestionMinutes: r.QuestionMinutes,
+		HeadersOrigin: r.HeadersOrigin,
+	}
+	var names []string
+	if err := json.Unmarshal(r.HeaderNames, &names); err != nil {
+		return s, fmt.Errorf("decode the header names of project %s: %w", r.ID, err)
+	}
+	for _, name := range names {
+		s.Headers = append(s.Headers, project.OwnHeader{Name: name})
 	}
 	if r.Events != nil {
 		if err := json.Unmarshal(*r.Events, &s.Events); err != nil {
@@ -174,6 +188,7 @@ func rowOf(id string, s project.State) (projectRow, error) {
 		HookHash: s.HookHash, WebhookURL: s.WebhookURL,
 		Disabled: s.Disabled, DisabledBy: s.DisabledBy, DisabledReason: s.DisabledReason,
 		CreatedAt: readmodel.Moment(s.CreatedAt), UpdatedAt: readmodel.Moment(s.UpdatedAt), QuestionMinutes: s.QuestionMinutes,
+		HeadersOrigin: s.HeadersOrigin,
 	}
 	if s.DefaultURL != nil {
 		row.DefaultHost = host.Of(*s.DefaultURL)
@@ -198,6 +213,9 @@ func rowOf(id string, s project.State) (projectRow, error) {
 		rotations = append(rotations, rotation)
 	}
 	var err error
+	if row.HeaderNames, err = json.Marshal(append([]string{}, project.HeaderNames(s.Headers)...)); err != nil {
+		return row, fmt.Errorf("encode the header names of project %s: %w", id, err)
+	}
 	if row.Rotations, err = json.Marshal(rotations); err != nil {
 		return row, fmt.Errorf("encode the rotations of project %s: %w", id, err)
 	}
@@ -229,6 +247,8 @@ type Project struct {
 	// no webhook is configured, empty when the secret was never replaced.
 	SecretRotations []SecretRotation
 	SecretRotatedAt *time.Time
+	// HeaderNames are those of the client's own headers that deliveries to WebhookURL carry.
+	HeaderNames []string
 	// LoopAlertsSnoozedUntil holds loop_session.ended back; nil: it does not.
 	LoopAlertsSnoozedUntil *time.Time
 	// QuestionMinutes is how long a checker's question waits; nil: as long as usual.
@@ -418,6 +438,7 @@ func (r projectWithCounts) project() (Project, error) {
 		ID: r.ID, AccountID: s.AccountID, Name: s.Name, Description: s.Description,
 		DefaultURL: s.DefaultURL, DefaultJobType: s.DefaultJobType, DefaultSLAMinutes: s.DefaultSLAMinutes,
 		WebhookURL: s.WebhookURL, Events: s.Events, WebhookDisabled: s.Disabled, DisabledReason: s.DisabledReason,
+		HeaderNames:            project.HeaderNames(s.SentHeaders()),
 		LoopAlertsSnoozedUntil: s.LoopAlertsSnoozedUntil, QuestionMinutes: s.QuestionMinutes,
 		SecretRotatedAt: s.SecretRotatedAt, JobCount: r.Jobs, CompletedCount: r.Completed, CreatedAt: s.CreatedAt,
 		UpdatedAt: s.UpdatedAt,

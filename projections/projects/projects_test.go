@@ -81,10 +81,11 @@ func TestAProjectAsItsClientSeesIt(t *testing.T) {
 	w.Log.Record(stream,
 		&project.SettingsChanged{Name: "shop 2", DefaultURL: text("https://a.example"), DefaultJobType: text("Custom"), DefaultSLAMinutes: &sla, At: *modeltest.At(1)},
 		&project.SecretSet{SecretID: "s1", Sealed: "sealed", At: *modeltest.At(2)},
-		&project.WebhookSet{URL: "https://hook.example", At: *modeltest.At(2)})
+		&project.WebhookSet{URL: "https://hook.example", At: *modeltest.At(2)},
+		&project.WebhookHeadersSet{Headers: []project.OwnHeader{{Name: "X-Env", Sealed: "sealed"}}, Origin: "https://hook.example", At: *modeltest.At(2)})
 	want.Name, want.Description, want.DefaultURL = "shop 2", nil, text("https://a.example")
 	want.DefaultJobType, want.DefaultSLAMinutes, want.UpdatedAt = text("Custom"), &sla, *modeltest.At(2)
-	want.WebhookURL, want.SecretRotations = "https://hook.example", []SecretRotation{}
+	want.WebhookURL, want.SecretRotations, want.HeaderNames = "https://hook.example", []SecretRotation{}, []string{"X-Env"}
 	modeltest.Same(t, read(), want)
 
 	for i := range 7 {
@@ -101,7 +102,7 @@ func TestAProjectAsItsClientSeesIt(t *testing.T) {
 	modeltest.Same(t, read(), want)
 
 	w.Log.Record(stream, &project.WebhookCleared{At: *modeltest.At(22)})
-	want.WebhookURL, want.Events, want.SecretRotations = "", nil, nil
+	want.WebhookURL, want.Events, want.SecretRotations, want.HeaderNames = "", nil, nil, nil
 	want.WebhookDisabled, want.DisabledReason, want.UpdatedAt = false, "", *modeltest.At(22)
 	modeltest.Same(t, read(), want)
 

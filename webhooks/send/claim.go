@@ -44,6 +44,7 @@ type claimed struct {
 	NewSecret      string `db:"new_secret"`      // as in endpoint
 	LastStatus     int    `db:"last_status"`     // of the attempt before; 0: none
 	Resets         int64  `db:"generation"`
+	webhooks.OwnHeaders
 }
 
 // servable are the endpoints to look at: not those of accounts that have their
@@ -125,7 +126,7 @@ WITH served AS (
 	WHERE e.project_id = n.project_id
 )
 SELECT d.id, d.project_id, d.event, d.body, d.attempts + 1 AS attempt, d.failures, coalesce(d.last_status, 0) AS last_status,
-	e.account_id, e.url, e.secret, e.new_secret, e.generation,
+	e.account_id, e.url, e.secret, e.new_secret, e.generation, e.headers, e.headers_origin,
 	CASE WHEN e.previous_until > now() THEN e.previous_secret ELSE '' END AS previous_secret
 FROM picked p
 CROSS JOIN LATERAL (

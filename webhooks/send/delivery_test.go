@@ -4,16 +4,21 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"golang.org/x/net/dns/dnsmessage"
 
+	"humanqa/domain/project"
 	"humanqa/internal/signature"
 	"humanqa/internal/testing/hooktest"
 	"humanqa/internal/testing/must"
+	"humanqa/webhooks"
 )
 
 func TestADeliveryCarriesTheSpecifiedHeaders(t *testing.T) {
@@ -58,6 +63,55 @@ func TestADeliveryCarriesTheSpecifiedHeaders(t *testing.T) {
 	attempts := b.Attempts("p1", r.Delivery())
 	if len(attempts) != 1 || attempts[0].Status.Int64 != 200 || attempts[0].Error != "" || attempts[0].URL != e.URL+"/hook" {
 		t.Errorf("the attempt log says %+v", attempts)
+	}
+}
+
+// The client's own headers go with every attempt, a test event's too, but to no other origin, and never
+// instead of the service's. What a server answers of them is not kept.
+func TestOwnHeadersGoToTheirOriginAlone(t *testing.T) {
+	b := setup(t)
+	const token = "Bearer canary-8d1f0c"
+	var failed atomic.Bool
+	echo := func(w http.ResponseWriter, r *http.Request) {
+		if !failed.Swap(true) {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+		_, _ = w.Write([]byte("you sent " + r.Header.Get("Authorization") + " and " + strings.Repeat("x", 1024-46) + r.Header.Get("Authorization")))
+	}
+	e, other := b.Endpoint(echo), b.Endpoint(hooktest.Status(http.StatusOK))
+	b.Project("p1", e.URL+"/in", nil)
+	b.Change("p1", &project.WebhookHeadersSet{Origin: e.URL, Headers: []project.OwnHeader{
+		{Name: "Authorization", Sealed: hooktest.Seal("p1", token)},
+		{Name: "User-Agent", Sealed: hooktest.Seal("p1", "mine")}, // no command writes it
+	}})
+	b.Submit("p1", "j1")
+	b.Subscribe()
+	b.Dispatch()
+	first := e.Next()
+	for _, r := range []hooktest.Request{first, e.Next()} { // refused, and again
+		if got := r.Header.Values("Authorization"); !slices.Equal(got, []string{token}) || r.Header.Get("User-Agent") != "Service-Webhook/1.0" {
+			t.Errorf("sent %q as %q", got, r.Header.Get("User-Agent"))
+		}
+	}
+	b.Settled("p1", map[string]int{"delivered": 1})
+	for _, a := range b.Attempts("p1", first.Delivery()) {
+		if strings.Contains(a.Response, "canary") || !strings.Contains(a.Response, "you sent [sealed] and") {
+			t.Errorf("attempt %d keeps %q", a.Attempt, a.Response)
+		}
+	}
+	must.NoError(t, webhooks.NewLog(b.DB).Test(t.Context(), "acc", "p1", uuid.New(), time.Now()))
+	if got := e.Next().Header.Get("Authorization"); got != token {
+		t.Errorf("the test event carries %q", got)
+	}
+	b.Change("p1", &project.WebhookSet{URL: other.URL + "/in", At: hooktest.At})
+	b.Submit("p1", "j2")
+	if r := other.Next(); r.Header.Get("Authorization") != "" {
+		t.Errorf("another origin was sent %q", r.Header.Get("Authorization"))
+	}
+	b.Change("p1", &project.WebhookSet{URL: e.URL + "/elsewhere", At: hooktest.At}, &project.WebhookHeadersSet{Origin: e.URL})
+	b.Submit("p1", "j3")
+	if r := e.Next(); r.Header.Get("Authorization") != "" {
+		t.Errorf("a header that was removed is sent: %q", r.Header.Get("Authorization"))
 	}
 }
 

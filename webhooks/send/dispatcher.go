@@ -12,6 +12,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/internal/pgpool"
+	"humanqa/internal/signature"
 	"humanqa/internal/workloop"
 	"humanqa/webhooks"
 )
@@ -197,6 +198,13 @@ func (d deliveries) secrets(ctx context.Context, c claimed) (by secrets, err err
 	stream := domain.ProjectStream(c.ProjectID)
 	if by.present, err = d.vault.Unseal(ctx, c.AccountID, stream, c.Secret); err != nil {
 		return secrets{}, err
+	}
+	for _, h := range c.For(c.URL) {
+		value, err := d.vault.Unseal(ctx, c.AccountID, stream, h.Sealed)
+		if err != nil {
+			return secrets{}, err
+		}
+		by.headers = append(by.headers, signature.Header{Name: h.Name, Value: string(value)})
 	}
 	if c.PreviousSecret == "" {
 		return by, nil

@@ -12,6 +12,7 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -93,8 +94,9 @@ func (s *sender) sendDelivery(ctx context.Context, c claimed, by secrets) answer
 	began := time.Now()
 	a := answer{at: began.Truncate(time.Microsecond)}
 	a.signed = sign(c.ID, a.at, c.Body, by)
-	err := s.postDelivery(ctx, c, &a)
+	err := s.postDelivery(ctx, c, by.headers, &a)
 	a.took = time.Since(began)
+	a.response = by.conceal(a.response)
 	if err == nil {
 		a.err += by.blameSecret(a.status)
 		return a
@@ -106,12 +108,13 @@ func (s *sender) sendDelivery(ctx context.Context, c claimed, by secrets) answer
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		a.slow, a.err = true, fmt.Sprintf("no answer within %s", s.timeout)
 	default:
-		a.err = cleanText(err.Error())
+		a.err = by.conceal(cleanText(err.Error()))
 	}
 	return a
 }
 
-func (s *sender) postDelivery(ctx context.Context, c claimed, a *answer) error {
+// postDelivery sends the client's own headers, too. Those of the service come last, and win.
+func (s *sender) postDelivery(ctx context.Context, c claimed, own []signature.Header, a *answer) error {
 	if err := guard.WebhookURL(c.URL, s.allow); err != nil {
 		return fmt.Errorf("%w: %w", guard.ErrBlocked, err)
 	}
@@ -123,7 +126,8 @@ func (s *sender) postDelivery(ctx context.Context, c claimed, a *answer) error {
 	}
 	way := s.dials.awaitDial(ctx, u.Host)
 	defer way.endDial()
-	resp, err := s.currentClients().doRequest(ctx, c, signature.Headers(c.Event, c.ID, a.at, a.signed), way.markConnected)
+	headers := slices.Concat(own, signature.Headers(c.Event, c.ID, a.at, a.signed))
+	resp, err := s.currentClients().doRequest(ctx, c, headers, way.markConnected)
 	var interim *guard.InterimError
 	if errors.As(err, &interim) {
 		a.status = interim.Status

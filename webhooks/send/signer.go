@@ -1,17 +1,45 @@
 package send
 
 import (
+	"strings"
 	"time"
 
 	"humanqa/internal/signature"
 )
 
-// secrets sign one attempt.
+// secrets are what one attempt is sent with: what signs it, and the client's own headers.
 type secrets struct {
 	present    []byte
 	previous   []byte // nil outside a rotation's overlap
 	byPrevious bool   // X-Service-Signature is the previous secret's
+	headers    []signature.Header
 }
+
+// shortestSecret is the length from which a part of a header's value is taken for a secret:
+// "Bearer" alone is none.
+const shortestSecret = 8
+
+// conceal takes the values of own headers out of what a server answered, which the log of
+// attempts keeps: some servers answer with what they were sent. The text may end within one.
+func (s secrets) conceal(text string) string {
+	for _, h := range s.headers {
+		for _, part := range append([]string{h.Value}, strings.Fields(h.Value)...) {
+			if len(part) < shortestSecret {
+				continue
+			}
+			text = strings.ReplaceAll(text, part, concealed)
+			for n := len(part) - 1; n >= shortestSecret; n-- {
+				if rest, cut := strings.CutSuffix(text, part[:n]); cut {
+					text = rest + concealed
+					break
+				}
+			}
+		}
+	}
+	return text
+}
+
+const concealed = "[sealed]"
 
 func (s secrets) serviceSecret() []byte {
 	if s.byPrevious {

@@ -17,6 +17,14 @@ type CreateProject struct {
 	DefaultSLAMinutes *int
 	WebhookURL        string
 	Events            *[]string
+	Headers           *Headers
+}
+
+// Headers changes the client's own headers of deliveries. Values holds the new values by
+// name; nil removes a header. Clear removes all others. The values are secrets.
+type Headers struct {
+	Clear  bool
+	Values map[string]*string
 }
 
 // CreatedProject carries the deploy hook's token, which is shown only here.
@@ -51,6 +59,7 @@ type UpdateProject struct {
 	DefaultSLAMinutes Field[int]
 	WebhookURL        *string
 	Events            *[]string
+	Headers           *Headers // nil leaves them untouched
 	// LoopAlertsSnoozedUntil holds loop_session.ended back.
 	LoopAlertsSnoozedUntil Field[time.Time]
 	// QuestionMinutes is how long a checker's question waits: 0 (no questions) to 60.

@@ -26,6 +26,10 @@ func (s *Commands) CreateProject(ctx context.Context, cause domain.Cause, in Cre
 		WebhookURL: in.WebhookURL, Events: in.Events, HookHash: domain.HashToken(token),
 		At: now,
 	}
+	if opening.Headers, err = s.sealHeaders(ctx, cause, projectID, in.Headers); err != nil {
+		return CreatedProject{}, err
+	}
+	opening.UserID, opening.KeyID = cause.RequestedBy()
 	if in.WebhookURL != "" {
 		if opening.Secret, err = s.NewSecret(ctx, cause, projectID); err != nil {
 			return CreatedProject{}, err
@@ -76,6 +80,10 @@ func (s *Commands) UpdateProject(
 		QuestionMinutes:        in.QuestionMinutes,
 		At:                     now,
 	}
+	if update.Headers, err = s.sealHeaders(ctx, cause, projectID, in.Headers); err != nil {
+		return project.State{}, domain.Position{}, err
+	}
+	update.UserID, update.KeyID = cause.RequestedBy()
 	if in.WebhookURL != nil && *in.WebhookURL != "" {
 		if update.Secret, err = s.NewSecret(ctx, cause, projectID); err != nil {
 			return project.State{}, domain.Position{}, err

@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
+	"maps"
+	"slices"
 
 	"humanqa/domain"
 	"humanqa/domain/project"
@@ -138,4 +140,33 @@ func (s *Commands) SealSecret(ctx context.Context, cause domain.Cause, projectID
 		SecretID: domain.DeriveID(cause.CommandID, "secret").String(),
 		Sealed:   sealed, Fingerprint: known, At: now,
 	}, nil
+}
+
+// sealHeaders makes own headers fit for an event; nil stays nil.
+func (s *Commands) sealHeaders(ctx context.Context, cause domain.Cause, projectID string, in *Headers) (*project.HeadersChange, error) {
+	if in == nil {
+		return nil, nil
+	}
+	if wrong := project.CheckHeaders(in.Values); len(wrong) > 0 {
+		return nil, domain.Invalid(wrong...)
+	}
+	change := &project.HeadersChange{Clear: in.Clear}
+	for _, given := range slices.Sorted(maps.Keys(in.Values)) {
+		name, _ := project.HeaderName(given)
+		value := in.Values[given]
+		if value == nil {
+			change.Remove = append(change.Remove, name)
+			continue
+		}
+		sealed, err := s.sealer.Seal(ctx, cause.AccountID, domain.ProjectStream(projectID), []byte(*value))
+		if err != nil {
+			return nil, fmt.Errorf("seal a webhook header: %w", err)
+		}
+		known, err := s.sealer.Fingerprint(ctx, cause.AccountID, "webhook header "+name, []byte(*value))
+		if err != nil {
+			return nil, fmt.Errorf("fingerprint a webhook header: %w", err)
+		}
+		change.Set = append(change.Set, project.OwnHeader{Name: name, Sealed: sealed, Fingerprint: known})
+	}
+	return change, nil
 }

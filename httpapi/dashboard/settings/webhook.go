@@ -5,13 +5,16 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
+	"humanqa/domain"
 	"humanqa/domain/announce"
 	"humanqa/domain/command"
 	"humanqa/domain/person"
+	"humanqa/domain/project"
 	"humanqa/httpapi/ui"
 	"humanqa/projections/projects"
 	"humanqa/webhooks"
@@ -338,6 +341,32 @@ func (d Deps) rotateSecret(r *ui.Request, p projects.Project) (ui.Answer, error)
 func (d Deps) finishRotation(r *ui.Request, p projects.Project) (ui.Answer, error) {
 	out, err := d.Commands.FinishRotation(r.Context(), r.Cause(), p.ID)
 	return r.Done(out.Position, err, "/dashboard/projects/"+p.ID+"/webhook#secret")
+}
+
+// setHeader adds one of the client's own headers to the deliveries, or replaces its value. A
+// refused form comes back without the value: a page never shows one.
+func (d Deps) setHeader(r *ui.Request, p projects.Project) (ui.Answer, error) {
+	name, value := strings.TrimSpace(r.PostFormValue("header")), strings.TrimSpace(r.PostFormValue("value"))
+	_, wrongName := project.HeaderName(name)
+	var wrong []domain.Detail
+	for field, problem := range map[string]string{"header": wrongName, "value": project.HeaderValue(value)} {
+		if problem != "" {
+			wrong = append(wrong, domain.Detail{Path: field, Message: problem})
+		}
+	}
+	if len(wrong) > 0 {
+		return ui.Answer{}, domain.Invalid(wrong...)
+	}
+	return d.changeHeaders(r, p, map[string]*string{name: &value})
+}
+
+func (d Deps) removeHeader(r *ui.Request, p projects.Project) (ui.Answer, error) {
+	return d.changeHeaders(r, p, map[string]*string{r.PostFormValue("header"): nil})
+}
+
+func (d Deps) changeHeaders(r *ui.Request, p projects.Project, values map[string]*string) (ui.Answer, error) {
+	_, at, err := d.Commands.UpdateProject(r.Context(), r.Cause(), p.ID, command.UpdateProject{Headers: &command.Headers{Values: values}})
+	return r.Done(at, err, "/dashboard/projects/"+p.ID+"/webhook#headers")
 }
 
 type secretView struct {
