@@ -68,7 +68,7 @@ func TestTheLifeOfAJob(t *testing.T) {
 		"targetDevice": "phone", "targetOS": nil, "targetBrowser": nil, "targetScreenSize": nil, "targetNetwork": nil,
 		"feature": nil, "source": "api", "batchId": nil, "sessionId": nil, "cancelReason": nil, "failedAt": nil,
 		"failReason": nil, "failNote": nil, "overallStatus": nil, "aiReportStatus": nil, "checklistGeneratedBy": nil,
-		"branch": nil, "commitSha": nil, "environment": nil, "openQuestion": nil,
+		"branch": nil, "commitSha": nil, "environment": nil, "openQuestion": nil, "commitStatus": nil,
 	})
 	delete(rest, "createdAt")
 	delete(rest, "dueAt")

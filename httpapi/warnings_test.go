@@ -141,7 +141,7 @@ func TestWarningsAreBounded(t *testing.T) {
 		"a slip of a very long name": {`{"jobs":[{"url":"u"},{"` + strings.Repeat("priority", 1000) + `":1}]}`, 0},
 	} {
 		var p wire.Problems
-		input.Bulk(wire.ParseObject([]byte(c.body), &p))
+		input.Bulk(wire.ParseObject([]byte(c.body), &p), nil)
 		if got := len(p.Warnings(input.Submissions())); got != c.want {
 			t.Errorf("%s: %d warnings, not %d", name, got, c.want)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"humanqa/domain/command"
+	"humanqa/domain/job"
 )
 
 // CommandReads implements command.Reads over the read models.
@@ -40,4 +41,9 @@ func (n CommandReads) Tested(ctx context.Context, accountID, projectID string) (
 // Ended implements command.Reads.
 func (n CommandReads) Ended(ctx context.Context, accountID string, jobIDs []string) ([]string, error) {
 	return n.Jobs.Ended(ctx, accountID, jobIDs)
+}
+
+// SamePlace implements command.Reads.
+func (n CommandReads) SamePlace(ctx context.Context, accountID string, place job.CommitStatus) ([]string, error) {
+	return n.Commits.SamePlace(ctx, accountID, place)
 }

@@ -7,6 +7,7 @@ import (
 	"humanqa/eventstore/consumer"
 	"humanqa/projections/access"
 	"humanqa/projections/analytics"
+	"humanqa/projections/commitstatuses"
 	"humanqa/projections/credits"
 	"humanqa/projections/events"
 	"humanqa/projections/history"
@@ -39,6 +40,7 @@ func All() []consumer.Consumer {
 		people.Projector{},
 		pools.Projector{},
 		oversight.Projector{},
+		commitstatuses.Projector{},
 		timers.NewProjector(policy.Rules()),
 	}
 }
@@ -60,6 +62,7 @@ type Reads struct {
 	Sessions *sessions.Reads
 	Loops    *loops.Reads
 	Events   *events.Reads
+	Commits  *commitstatuses.Reads
 
 	Analytics *analytics.Reads
 }
@@ -80,6 +83,7 @@ func NewReads(db *sqlx.DB) *Reads {
 		Sessions: sessions.NewReads(db),
 		Loops:    loops.NewReads(db),
 		Events:   events.NewReads(db),
+		Commits:  commitstatuses.NewReads(db),
 
 		Analytics: analytics.NewReads(db),
 	}

@@ -22,11 +22,12 @@ import (
 const mostFiles = 20
 
 type runCmd struct {
-	Files   []string `arg:"" optional:"" name:"file" help:"The tests' files; without one, qa/*.md."`
-	Changed string   `placeholder:"BASE" help:"Only tests that the change since BASE touches, by their paths."`
-	URL     string   `placeholder:"URL" help:"The URL in front of a file's path. Without it HQA_TARGET_URL."`
-	waiting `embed:""`
-	consent `embed:""`
+	Files      []string `arg:"" optional:"" name:"file" help:"The tests' files; without one, qa/*.md."`
+	Changed    string   `placeholder:"BASE" help:"Only tests that the change since BASE touches, by their paths."`
+	URL        string   `placeholder:"URL" help:"The URL in front of a file's path. Without it HQA_TARGET_URL."`
+	waiting    `embed:""`
+	consent    `embed:""`
+	committing `embed:""`
 }
 
 // Run submits the files' tests as one batch: all or none.
@@ -49,9 +50,13 @@ func (c *runCmd) Run(ctx context.Context, a *app) error {
 	}
 	switch {
 	case len(tests) == 0:
-		return c.nothing(a)
+		return c.nothing(ctx, a)
 	case len(tests) > mostFiles:
 		return usage("%d tests are more than the %d of a batch: name fewer files, or use --changed", len(tests), mostFiles)
+	}
+	status, token, err := c.committing.read(a, c.FailOn)
+	if err != nil {
+		return err
 	}
 	client, err := a.client()
 	if err != nil {
@@ -65,7 +70,11 @@ func (c *runCmd) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	var batch api.Batch
-	replayed, err := a.submit(ctx, client, c.consent, "/v1/jobs/bulk", map[string]any{"jobs": jobs}, batch.Read)
+	body := map[string]any{"jobs": jobs}
+	if status != nil {
+		body["commitStatus"] = status
+	}
+	replayed, err := a.submit(ctx, client, c.consent, "/v1/jobs/bulk", body, token, batch.Read)
 	if err != nil {
 		return a.inFiles(err, tests)
 	}
@@ -82,7 +91,10 @@ func (c *runCmd) Run(ctx context.Context, a *app) error {
 }
 
 // nothing is the outcome of a change that touches no test.
-func (c *runCmd) nothing(a *app) error {
+func (c *runCmd) nothing(ctx context.Context, a *app) error {
+	if err := c.untouched(ctx, a); err != nil {
+		return err
+	}
 	if c.Format != "" {
 		empty, err := joinReports(c.Format, nil)
 		if err != nil {

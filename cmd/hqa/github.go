@@ -30,6 +30,7 @@ type githubCmd struct {
 	Timeout    time.Duration `default:"2h" help:"How long to wait; then exit 5, and the test goes on."`
 	NoWait     bool          `help:"End the step at once. A later step runs hqa wait."`
 	NoComment  bool          `help:"Write no comment on the pull request."`
+	committing `embed:""`
 }
 
 // Run runs the step. What cannot be told on GitHub is a warning, and never the verdict.
@@ -101,10 +102,14 @@ func (c *githubCmd) args(report string) ([]string, error) {
 	if c.MaxCredits != "" {
 		args = append(args, "--max-credits="+c.MaxCredits)
 	}
+	args = append(args, "--fail-on="+c.FailOn)
+	if c.CommitStatus != "" {
+		args = append(args, "--commit-status="+c.CommitStatus)
+	}
 	if c.NoWait {
 		return args, nil
 	}
-	return append(args, "--wait", "--cancel-on-interrupt", "--fail-on="+c.FailOn, "--timeout="+c.Timeout.String(), "--format=md",
+	return append(args, "--wait", "--cancel-on-interrupt", "--timeout="+c.Timeout.String(), "--format=md",
 		"--output="+report), nil
 }
 
@@ -351,7 +356,7 @@ func (g github) call(ctx context.Context, method, path string, body, out any) er
 	case err != nil:
 		return fmt.Errorf("GitHub's answer broke off: %w", err)
 	case res.StatusCode == http.StatusForbidden:
-		return errors.New("the token may not write comments: give the job the permission pull-requests: write")
+		return errors.New("the token may not do this: a comment needs pull-requests: write, a commit status needs statuses: write")
 	case res.StatusCode >= http.StatusBadRequest:
 		return fmt.Errorf("GitHub answered %s to %s %s", res.Status, method, path)
 	case out == nil:

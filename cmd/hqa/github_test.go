@@ -99,17 +99,8 @@ func (a *action) file(name string) string {
 func githubStep(t *testing.T, s *qa) {
 	key := s.account(100, true)
 	github := newPullRequest(t)
-	a := &action{t: t, dir: t.TempDir()}
-	event := filepath.Join(a.dir, "event.json")
-	must.NoError(t, os.WriteFile(event, []byte(`{"pull_request":{"number":7}}`), 0o600))
-	a.environ = []string{
-		runAsClient + "=1", "HQA_BINARY=" + os.Args[0], "HQA_URL=" + s.url, "HQA_API_KEY=" + key, "HOME=" + a.dir,
-		"GITHUB_ACTIONS=true", "GITHUB_REPOSITORY=acme/shop", "GITHUB_SERVER_URL=https://github.example", "GITHUB_API_URL=" + github.URL,
-		"GITHUB_TOKEN=gh-token", "GITHUB_EVENT_PATH=" + event, "GITHUB_SHA=0123456789abcdef", "GITHUB_WORKFLOW=ci", "GITHUB_JOB=qa",
-		"GITHUB_ACTION=human", "GITHUB_OUTPUT=" + filepath.Join(a.dir, "output"), "GITHUB_STEP_SUMMARY=" + filepath.Join(a.dir, "summary"),
-		"INPUT_URL=https://example.com", "INPUT_FEATURE=sign in", "INPUT_FILES=", "INPUT_CHANGED=", "INPUT_FAIL_ON=minor",
-		"INPUT_MAX_CREDITS=5", "INPUT_TIMEOUT=1h", "INPUT_WAIT=true", "INPUT_COMMENT=true",
-	}
+	a := newAction(t, s, key, github.URL)
+	a.head("0")
 	latest := func() (id string) {
 		eventually.True(t, "the test is submitted", func() bool {
 			jobs, _ := s.call("GET", "/v1/jobs?limit=1&status=pending", key, nil)["jobs"].([]any)

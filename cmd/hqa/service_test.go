@@ -76,6 +76,7 @@ type qa struct {
 
 	cmd    *exec.Cmd
 	exited chan struct{}
+	hosts  *codeHosts
 
 	mu  sync.Mutex
 	log strings.Builder
@@ -89,13 +90,14 @@ func startService(t *testing.T) *qa {
 	must.NoError(t, err)
 	addr := listener.Addr().String()
 	must.NoError(t, listener.Close())
-	s := &qa{t: t, dir: pgtest.NewDataDir(t), url: "http://" + addr, certificates: t.TempDir()}
+	s := &qa{t: t, dir: pgtest.NewDataDir(t), url: "http://" + addr, certificates: t.TempDir(), hosts: newCodeHosts(t)}
 	r, err := receiver.New(t.Context(), receiver.Config{Dir: s.certificates})
 	must.NoError(t, err)
 	must.NoError(t, r.Close())
 	s.environ = []string{
 		"HUMANQA_DATA_DIR=" + s.dir, "HUMANQA_ADDR=" + addr, "HUMANQA_ADMIN_ADDR=off", "HUMANQA_VOICE=off", "HUMANQA_LOG_LEVEL=warn",
 		"HUMANQA_RATE_LIMIT=1000000", "HUMANQA_WEBHOOK_ALLOW=127.0.0.0/8", "HUMANQA_WEBHOOK_CA_FILE=" + r.CAFile(),
+		"HUMANQA_GITHUB_API_URL=" + s.hosts.URL + "/api/v3", "HUMANQA_GITLAB_API_URL=" + s.hosts.URL + "/api/v4",
 	}
 	s.start()
 	t.Cleanup(func() {

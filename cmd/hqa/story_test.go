@@ -47,6 +47,7 @@ func TestTheClientAgainstAService(t *testing.T) {
 		{"a step of a GitHub Action tells the pull request", githubStep},
 		{"a task outlives kills of the service and of its client", taskOutlivesKills},
 		{"a wait outlasts a client's longest request", waitOutlastsRequests},
+		{"the service tells the commit after the step has ended", detachedStep},
 	} {
 		t.Run(story.name, func(t *testing.T) {
 			s.t = t

@@ -79,7 +79,8 @@ const unsettledFor = 20 * time.Hour
 // told: the same command goes on where a killed client, or a wait that ran out, left off.
 // A first Ctrl-C does not cut the call off.
 func (a *app) submit(
-	ctx context.Context, client *api.Client, c consent, path string, body any, read func(raw []byte) (jobIDs []string, err error),
+	ctx context.Context, client *api.Client, c consent, path string, body any, header map[string]string,
+	read func(raw []byte) (jobIDs []string, err error),
 ) (replayed bool, err error) {
 	raw, err := json.Marshal(body)
 	if err != nil {
@@ -94,7 +95,7 @@ func (a *app) submit(
 			return false, err
 		}
 	}
-	call := api.Call{Method: http.MethodPost, Path: path, Key: key}
+	call := api.Call{Method: http.MethodPost, Path: path, Key: key, Header: header}
 	if body != nil {
 		call.Body = json.RawMessage(raw)
 	}
@@ -189,14 +190,15 @@ func (a *app) lastRun(client *api.Client) (store.Run, error) {
 }
 
 type testCmd struct {
-	URL      string `arg:"" help:"The URL to test."`
-	Feature  string `help:"The focus of the test; the checklist is made for it."`
-	Type     string `help:"The type of test, such as general_qa or payment_flow; without it the service finds it."`
-	Priority string `enum:"normal,urgent" default:"normal" help:"normal or urgent, which costs twice as much."`
-	Device   string `help:"The device to test on, such as iPhone 15."`
-	Access   string `type:"existingfile" help:"A file that says how to reach protected parts, such as a login of a test account."`
-	waiting  `embed:""`
-	consent  `embed:""`
+	URL        string `arg:"" help:"The URL to test."`
+	Feature    string `help:"The focus of the test; the checklist is made for it."`
+	Type       string `help:"The type of test, such as general_qa or payment_flow; without it the service finds it."`
+	Priority   string `enum:"normal,urgent" default:"normal" help:"normal or urgent, which costs twice as much."`
+	Device     string `help:"The device to test on, such as iPhone 15."`
+	Access     string `type:"existingfile" help:"A file that says how to reach protected parts, such as a login of a test account."`
+	waiting    `embed:""`
+	consent    `embed:""`
+	committing `embed:""`
 }
 
 // hosted is the body of a hosted test.
@@ -207,6 +209,8 @@ type hosted struct {
 	Priority           string `json:"priority,omitempty"`
 	TargetDevice       string `json:"targetDevice,omitempty"`
 	AccessInstructions string `json:"accessInstructions,omitempty"`
+
+	CommitStatus *commitStatus `json:"commitStatus,omitempty"`
 }
 
 // Run submits a hosted test.
@@ -226,6 +230,10 @@ func (c *testCmd) Run(ctx context.Context, a *app) error {
 		}
 		body.AccessInstructions = string(raw)
 	}
+	var token map[string]string
+	if body.CommitStatus, token, err = c.committing.read(a, c.FailOn); err != nil {
+		return err
+	}
 	cost, err := hostedPrice(ctx, client, body)
 	if err != nil {
 		return err
@@ -234,7 +242,7 @@ func (c *testCmd) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	var job api.Submitted
-	replayed, err := a.submit(ctx, client, c.consent, "/v1/hosted/test", body, job.Read)
+	replayed, err := a.submit(ctx, client, c.consent, "/v1/hosted/test", body, token, job.Read)
 	if err != nil {
 		return err
 	}
@@ -352,7 +360,7 @@ func (c *retestCmd) Run(ctx context.Context, a *app) error {
 	kept := store.Run{Of: ids, Step: step, Files: map[string]string{}}
 	for _, id := range ids {
 		var job api.Submitted
-		replayed, err := a.submit(ctx, client, c.consent, "/v1/jobs/"+url.PathEscape(id)+"/retest", nil, job.Read)
+		replayed, err := a.submit(ctx, client, c.consent, "/v1/jobs/"+url.PathEscape(id)+"/retest", nil, nil, job.Read)
 		if err != nil {
 			return err
 		}

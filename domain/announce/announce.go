@@ -168,6 +168,9 @@ func Render(baseURL string, r domain.Recorded, about Enrichment) (body []byte, a
 // ReportPage is the dashboard's page of a job.
 func ReportPage(baseURL, jobID string) string { return baseURL + "/dashboard/jobs/" + jobID }
 
+// BatchPage is the dashboard's page of a batch.
+func BatchPage(baseURL, batchID string) string { return baseURL + "/dashboard/batches/" + batchID }
+
 // SessionPage is the dashboard's page of a session.
 func SessionPage(baseURL, sessionID string) string {
 	return baseURL + "/dashboard/sessions/" + sessionID

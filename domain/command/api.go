@@ -39,6 +39,15 @@ type SubmitJob struct {
 	// Wait has the checklist written before the answer, however long the
 	// writer takes (generateChecklist: sync).
 	Wait bool
+	// CommitStatus tells the verdict at a commit; nil: nowhere. A batch has one, which
+	// stands in its first job. No JSON ever holds its token.
+	CommitStatus *CommitStatus `json:"-"`
+}
+
+// CommitStatus is a commit status with the token that may write it.
+type CommitStatus struct {
+	job.CommitStatus
+	Token string
 }
 
 // SubmittedJob is the handle of a job that was just submitted.
@@ -91,6 +100,8 @@ type HostedTest struct {
 	// Items are the client's own checklist, behind what failed before; empty: one is
 	// written. A review makes its own.
 	Items []NewItem
+	// CommitStatus is as in SubmitJob.
+	CommitStatus *CommitStatus
 }
 
 // HostedJob is the handle of a hosted test.

@@ -68,7 +68,9 @@ func (g preparation) newJob(in HostedTest) newJob {
 		items = nil
 	}
 	return newJob{
-		SubmitJob:   SubmitJob{Submission: submission, AccessInstructions: in.AccessInstructions, Items: items},
+		SubmitJob: SubmitJob{
+			Submission: submission, AccessInstructions: in.AccessInstructions, Items: items, CommitStatus: in.CommitStatus,
+		},
 		Regressions: g.regressions, Prepared: g.prepared,
 	}
 }

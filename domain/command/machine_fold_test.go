@@ -235,3 +235,8 @@ func (a *moodyAI) Ended(_ context.Context, _ string, jobIDs []string) ([]string,
 func (a *moodyAI) Tested(_ context.Context, _, projectID string) (bool, error) {
 	return slices.ContainsFunc(a.w.jobOrder, func(id string) bool { return a.w.jobs[id].ProjectID == projectID }), nil
 }
+
+// SamePlace implements command.Reads.
+func (*moodyAI) SamePlace(context.Context, string, job.CommitStatus) ([]string, error) {
+	return nil, nil
+}

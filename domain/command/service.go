@@ -110,15 +110,46 @@ type Reads interface {
 	Tested(ctx context.Context, accountID, projectID string) (bool, error)
 	// Ended picks those of the account's jobs that may have ended.
 	Ended(ctx context.Context, accountID string, jobIDs []string) ([]string, error)
+	// SamePlace are the account's jobs that may still run and have a commit status at the
+	// same place (job.CommitStatus.SamePlace), at most a few hundred.
+	SamePlace(ctx context.Context, accountID string, place job.CommitStatus) (jobIDs []string, err error)
+}
+
+// Tokens keep secrets for a while and then forget them: package internal/vault.
+type Tokens interface {
+	// Hold keeps a secret under a name. It opens for the same use only, and is forgotten
+	// after atMost.
+	Hold(ctx context.Context, accountID, name, use string, secret []byte, atMost time.Duration) error
+	// Held opens it. domain.ErrShredded says that it is forgotten.
+	Held(ctx context.Context, accountID, name, use string) ([]byte, error)
+	Forget(ctx context.Context, accountID, name string) error
+}
+
+// Statuses sets commit statuses: package internal/codehost.
+type Statuses interface {
+	// Set sets a status. The same again changes nothing at the code host. ErrStatusRefused
+	// says that the host refused and will refuse again; any other error may pass.
+	Set(ctx context.Context, to job.CommitStatus, token string, is StatusUpdate) error
+}
+
+// StatusUpdate is what a commit status says.
+type StatusUpdate struct {
+	State       job.CommitState
+	Description string
+	// JobID is the job on the status's page, of a batch its first one; BatchID is empty
+	// outside one.
+	JobID, BatchID string
 }
 
 // Deps is what a Service stands on. All fields but CloseEvery and CloseFailed are
-// required.
+// required. Tokens and Statuses are needed for commit statuses only.
 type Deps struct {
-	Log    domain.Log
-	Sealer Sealer
-	AI     AI
-	Reads  Reads
+	Log      domain.Log
+	Sealer   Sealer
+	Tokens   Tokens
+	Statuses Statuses
+	AI       AI
+	Reads    Reads
 	// Now is the clock; it is read once a command.
 	Now func() time.Time
 	// ClaimsPerChecker bounds the live claims of one checker.

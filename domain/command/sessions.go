@@ -92,7 +92,7 @@ func (s *Service) openSession(ctx context.Context, cause Cause, sessionID string
 	handle := handleOf(sessionID, opened, remaining)
 	handle.Position = written.Position
 	for i, id := range jobIDs {
-		j, err := s.openJob(ctx, cause, id, drafts[i])
+		j, err := s.openJob(ctx, cause, id, drafts[i], nil)
 		if err != nil {
 			return CreatedSession{}, err
 		}

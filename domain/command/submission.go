@@ -54,7 +54,11 @@ func (s *Service) chargeAndOpen(ctx context.Context, cause Cause, jobID string, 
 	if err != nil {
 		return SubmittedJob{}, err
 	}
-	handle, err := s.openJob(ctx, cause, jobID, created)
+	tell, err := s.holdToken(ctx, cause, in.CommitStatus, []string{jobID}, created.CreatedAt)
+	if err != nil {
+		return SubmittedJob{}, err
+	}
+	handle, err := s.openJob(ctx, cause, jobID, created, tell)
 	handle.CreditsRemaining = remaining
 	return handle, err
 }
@@ -169,7 +173,9 @@ var errGivenBack = domain.Conflict("the submission was abandoned and its charge 
 // openJob creates the job of a charge that was made. The answer leaves out what
 // the account has left. A job that is there already is a repeat, answered with
 // what was submitted then.
-func (s *Service) openJob(ctx context.Context, cause Cause, jobID string, created job.Created) (SubmittedJob, error) {
+func (s *Service) openJob(
+	ctx context.Context, cause Cause, jobID string, created job.Created, tell *job.CommitStatusRequested,
+) (SubmittedJob, error) {
 	handle, written, err := repository.Create(ctx, s.jobs, cause, domain.JobStream(jobID),
 		func(st job.State, h *SubmittedJob) ([]domain.Event, error) {
 			*h = SubmittedJob{
@@ -186,7 +192,7 @@ func (s *Service) openJob(ctx context.Context, cause Cause, jobID string, create
 				h.CreditsDeducted, h.ChecklistItemCount = st.Price, len(st.Items)
 				return nil, nil
 			}
-			return job.DecideCreate(st, created)
+			return job.DecideCreate(st, created, tell)
 		})
 	if err != nil {
 		return SubmittedJob{}, fmt.Errorf("submit job %s: %w", jobID, err)

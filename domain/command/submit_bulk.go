@@ -57,9 +57,13 @@ func (s *Service) submitBatch(ctx context.Context, cause, charging Cause, jobIDs
 	if batch.CreditsRemaining, err = s.ledger.Debit(ctx, charging, charges...); err != nil {
 		return SubmittedBatch{}, err
 	}
+	tell, err := s.holdToken(ctx, cause, jobs[0].CommitStatus, batch.JobIDs, drafts[0].CreatedAt)
+	if err != nil {
+		return SubmittedBatch{}, err
+	}
 	handles := make([]SubmittedJob, len(jobs))
 	err = together(len(jobs), func(i int) (err error) {
-		handles[i], err = s.openJob(ctx, cause, batch.JobIDs[i], drafts[i])
+		handles[i], err = s.openJob(ctx, cause, batch.JobIDs[i], drafts[i], tell)
 		return err
 	})
 	for _, h := range handles {

@@ -290,7 +290,7 @@ func withoutVerdict(n int) string {
 func (s State) complete(reportID, summary, recordingURL string, items []ReportItem, at time.Time) *Completed {
 	done := &Completed{
 		ReportID: reportID, Summary: summary, RecordingURL: recordingURL, Items: items,
-		OverallStatus: OverallStatus(items), SessionID: s.SessionID, LoopID: s.LoopID, At: at,
+		OverallStatus: OverallStatus(items), SessionID: s.SessionID, LoopID: s.LoopID, CommitStatus: s.TellsCommit(), At: at,
 	}
 	done.PassCount, done.FailCount, done.SkipCount = Counts(items)
 	return done

@@ -18,17 +18,21 @@ const (
 	CancelOperator         = "operator"
 	CancelSessionExpired   = "session_expired"
 	CancelSessionCancelled = "session_cancelled"
+	// CancelSuperseded is the end of a job for an older commit (CommitStatus).
+	CancelSuperseded = "superseded"
 )
 
-// DecideCreate submits the job. A stream that was voided stays closed: the
-// job's charge was given back.
-func DecideCreate(s State, c Created) ([]domain.Event, error) {
+// DecideCreate submits the job, with a commit status if one is asked for (tell). A stream
+// that was voided stays closed: the job's charge was given back.
+func DecideCreate(s State, c Created, tell *CommitStatusRequested) ([]domain.Event, error) {
 	switch {
 	case s.Status == StatusVoided:
 		return nil, domain.Conflict("the submission was given up and its charge refunded").
 			WithHint("submit the job again")
 	case s.Exists:
 		return nil, domain.Conflict("the job exists already")
+	case tell != nil:
+		return []domain.Event{&c, tell}, nil
 	}
 	return []domain.Event{&c}, nil
 }
@@ -69,7 +73,7 @@ func DecideCancel(s State, reason string, now time.Time) ([]domain.Event, error)
 		return nil, domain.Conflict("the job is %s", s.Status).WithHint("only a pending job can be cancelled")
 	}
 	return s.leaving(now, &Cancelled{
-		Reason: reason, Refund: s.Price, SessionID: s.SessionID, LoopID: s.LoopID, At: now,
+		Reason: reason, Refund: s.Price, SessionID: s.SessionID, LoopID: s.LoopID, CommitStatus: s.TellsCommit(), At: now,
 	}), nil
 }
 

@@ -174,7 +174,9 @@ type Completed struct {
 	Items         []ReportItem `json:"items"`
 	SessionID     string       `json:"sessionId,omitempty"`
 	LoopID        string       `json:"loopId,omitempty"`
-	At            time.Time    `json:"at"`
+	// CommitStatus says that a commit status tells the verdict.
+	CommitStatus bool      `json:"commitStatus,omitempty"`
+	At           time.Time `json:"at"`
 }
 
 // ChecklistWritten adds the list of a job that was submitted without one.
@@ -222,7 +224,9 @@ type Failed struct {
 	RefundExpired domain.Credits `json:"refundExpired,omitempty"`
 	SessionID     string         `json:"sessionId,omitempty"`
 	LoopID        string         `json:"loopId,omitempty"`
-	At            time.Time      `json:"at"`
+	// CommitStatus is as in Completed.
+	CommitStatus bool      `json:"commitStatus,omitempty"`
+	At           time.Time `json:"at"`
 }
 
 // Heartbeat is a sign of life of the claimant.
@@ -278,14 +282,16 @@ type Rated struct {
 // Cancelled ends a job without a claim. The refund follows in the ledger; Refund is its
 // amount.
 type Cancelled struct {
-	Reason string         `json:"reason"` // client, operator, session_expired, session_cancelled
+	Reason string         `json:"reason"` // client, operator, session_expired, session_cancelled, superseded
 	Refund domain.Credits `json:"refund"`
 	// RefundExpired is the part of Refund for lots that had expired when the job
 	// ended. The refund itself has the last word.
 	RefundExpired domain.Credits `json:"refundExpired,omitempty"`
 	SessionID     string         `json:"sessionId,omitempty"`
 	LoopID        string         `json:"loopId,omitempty"`
-	At            time.Time      `json:"at"`
+	// CommitStatus is as in Completed.
+	CommitStatus bool      `json:"commitStatus,omitempty"`
+	At           time.Time `json:"at"`
 }
 
 // Voided closes the stream of a job whose creation was lost (see StatusVoided).
@@ -340,5 +346,8 @@ func Specs() []domain.EventSpec {
 		{New: func() domain.Event { return new(QuestionAsked) }},
 		{New: func() domain.Event { return new(AnswerGiven) }},
 		{New: func() domain.Event { return new(QuestionClosed) }},
+		{New: func() domain.Event { return new(CommitStatusRequested) }},
+		{New: func() domain.Event { return new(CommitStatusSet) }},
+		{New: func() domain.Event { return new(CommitStatusAbandoned) }},
 	}
 }

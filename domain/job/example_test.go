@@ -30,7 +30,7 @@ func Example() {
 		},
 		Items:     []job.Item{{ID: "item-1", Key: "pay", Description: "Pay by card", Severity: job.Critical}},
 		CreatedAt: now,
-	}))
+	}, nil))
 	then(job.DecideClaim(j, "ann", now.Add(time.Minute)))
 	then(job.DecideClaim(j, "bob", now.Add(2*time.Minute))) // she was first
 	then(job.DecideClaim(j, "ann", now.Add(2*time.Minute))) // a repeat decides nothing

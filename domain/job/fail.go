@@ -103,5 +103,8 @@ func FailNote(note, reason, said string) string {
 }
 
 func (s State) fail(reason string, now time.Time) *Failed {
-	return &Failed{Reason: reason, Refund: s.Price, Note: s.FailNote, SessionID: s.SessionID, LoopID: s.LoopID, At: now}
+	return &Failed{
+		Reason: reason, Refund: s.Price, Note: s.FailNote, SessionID: s.SessionID, LoopID: s.LoopID,
+		CommitStatus: s.TellsCommit(), At: now,
+	}
 }

@@ -68,7 +68,7 @@ func cancelled() domain.Event {
 
 func voided() domain.Event { return &job.Voided{AccountID: "acme", At: minute(1)} }
 
-func submit(s job.State) ([]domain.Event, error) { return job.DecideCreate(s, submission()) }
+func submit(s job.State) ([]domain.Event, error) { return job.DecideCreate(s, submission(), nil) }
 
 func claimAs(checker string) decide {
 	return func(s job.State) ([]domain.Event, error) { return job.DecideClaim(s, checker, minute(5)) }

@@ -62,7 +62,7 @@ func TestNoHistoryTakesAJobOutOfLine(t *testing.T) {
 			"create": func(t *rapid.T) {
 				c := drawSubmission(t, m.now)
 				if len(m.history) == 0 || rapid.Bool().Draw(t, "again") {
-					m.run(t, "", 0, func(s job.State) ([]domain.Event, error) { return job.DecideCreate(s, c) })
+					m.run(t, "", 0, func(s job.State) ([]domain.Event, error) { return job.DecideCreate(s, c, nil) })
 				}
 			},
 			"void": func(t *rapid.T) {

@@ -57,6 +57,12 @@ type State struct {
 	// Recordings are those that are there to be seen.
 	Recordings []Recording
 
+	// CommitStatus is the one that was asked for; nil: none. CommitTold is the state that the
+	// code host has, and CommitAbandoned the reason that it gets no other one.
+	CommitStatus    *CommitStatusRequested
+	CommitTold      CommitState
+	CommitAbandoned string
+
 	CompletedAt time.Time
 	Report      *Completed
 	AIReport    *AIReport
@@ -167,6 +173,12 @@ func Evolve(s State, e domain.Event) State {
 		s.AIReport = &e.AIReport
 	case *Rated:
 		s.Rating = e
+	case *CommitStatusRequested:
+		s.CommitStatus = e
+	case *CommitStatusSet:
+		s.CommitTold = e.State
+	case *CommitStatusAbandoned:
+		s.CommitAbandoned = e.Reason
 	case *Cancelled:
 		s.unclaim(StatusCancelled, "")
 		s.CancelledAt, s.CancelReason, s.Refund, s.RefundExpired = e.At, e.Reason, e.Refund, e.RefundExpired

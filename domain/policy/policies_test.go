@@ -108,6 +108,14 @@ func TestWhatSetsAndClearsTimers(t *testing.T) {
 		{policy.Analyst{}, "job-j", []reaction{
 			{&job.Completed{}, first(wall(set("analysis", "j", noon)))},
 		}, []domain.Event{&job.AIReportReady{}}},
+		{policy.CommitTeller{}, "job-j", []reaction{
+			{&job.CommitStatusRequested{Jobs: []string{"j", "k"}}, first(wall(set("commit_status", "j", noon)))},
+			{&job.CommitStatusRequested{Jobs: []string{"k", "j"}}, nil},
+			{&job.Completed{CommitStatus: true}, wall(set("commit_status", "j", noon))},
+			{&job.Cancelled{CommitStatus: true}, wall(set("commit_status", "j", noon))},
+			{&job.Failed{CommitStatus: true}, wall(set("commit_status", "j", noon))},
+			{&job.Completed{}, nil},
+		}, nil},
 		{policy.Reviewer{}, "job-j", []reaction{
 			{review, first(wall(set("review", "j", noon)))},
 			{plain, nil},
@@ -221,12 +229,17 @@ func (a *asked) AbandonLoop(_ context.Context, c command.Cause, id string) (doma
 	return a.did(c, "abandon "+id)
 }
 
+func (a *asked) TellCommit(_ context.Context, c command.Cause, id string) (domain.Position, error) {
+	return a.did(c, "tell "+id)
+}
+
 func TestEachTimerIssuesItsCommandOnBehalfOfItsCause(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{
 		"orphaned_debit": "void k", "missing_refund": "refund k job_ended", "lot_expiry": "expire",
 		"sla": "miss k", "silent_claim": "release k", "question": "close k", "checklist": "list k", "analysis": "analyse k", "review": "review k",
 		"session": "settle k", "loop_judge": "outcome k ", "loop_silence": "abandon k",
+		"commit_status": "tell k",
 	}
 	ids := map[uuid.UUID]bool{}
 	for _, p := range policy.All(&asked{}) {

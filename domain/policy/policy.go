@@ -136,6 +136,7 @@ type Commands interface {
 	Writers
 	Loops
 	Settlement
+	CommitStatuses
 }
 
 // All lists every policy.
@@ -146,6 +147,7 @@ func All(c Commands) []Policy {
 		ChecklistWriter{Writers: c}, Analyst{Writers: c}, Reviewer{Writers: c},
 		LoopOutcomes{c}, LoopSilence{c},
 		Sessions{c},
+		CommitTeller{c},
 	}
 }
 

@@ -83,7 +83,7 @@ func (d Deps) readBatch(r *ui.Request) (in []command.SubmitJob, missing map[int]
 		bodies = append(bodies, body)
 	}
 	form := ui.Object(map[string]any{"jobs": bodies})
-	in = input.Bulk(form)
+	in = input.Bulk(form, nil)
 	if err := d.Limits.AdmittedForm(r.Context(), r.Account, form.Problems); err != nil {
 		return in, nil, err
 	}

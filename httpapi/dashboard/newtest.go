@@ -116,7 +116,7 @@ func (d Deps) readTest(r *ui.Request) (in command.HostedTest, warned bool, err e
 		"url": "url", "feature": "feature", "type": "jobType", "priority": "priority", "access": "accessInstructions",
 		"device": "targetDevice", "browser": "targetBrowser",
 	})
-	in = input.HostedTest(form, d.Limits)
+	in = input.HostedTest(form, nil, d.Limits)
 	if err := d.Limits.AdmittedForm(r.Context(), r.Account, form.Problems); err != nil {
 		return in, false, err
 	}

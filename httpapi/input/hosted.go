@@ -1,6 +1,7 @@
 package input
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 
@@ -20,9 +21,9 @@ const (
 )
 
 // HostedTest reads a hosted test.
-func HostedTest(o wire.Object, l *Limits) command.HostedTest {
+func HostedTest(o wire.Object, h http.Header, l *Limits) command.HostedTest {
 	in := readHosted(o, l)
-	in.Target = readTarget(o)
+	in.Target, in.CommitStatus = readTarget(o), CommitStatus(o, h)
 	return in
 }
 

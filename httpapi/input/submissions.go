@@ -15,10 +15,10 @@ var Submissions = sync.OnceValue(func() (all []wire.Submission) {
 		call string
 		read func(wire.Object)
 	}{
-		{"POST /v1/jobs", func(o wire.Object) { Submit(o) }},
-		{"POST /v1/hosted/test", func(o wire.Object) { HostedTest(o, l) }},
+		{"POST /v1/jobs", func(o wire.Object) { Submit(o); CommitStatus(o, http.Header{}) }},
+		{"POST /v1/hosted/test", func(o wire.Object) { HostedTest(o, http.Header{}, l) }},
 		{"POST /v1/hosted/sessions", func(o wire.Object) { Session(o, l) }},
-		{"POST /v1/jobs/bulk", func(o wire.Object) { Bulk(o) }},
+		{"POST /v1/jobs/bulk", func(o wire.Object) { Bulk(o, http.Header{}) }},
 		{"POST /v1/hooks/deploy/{token}", func(o wire.Object) { Deploy(http.Header{}, o) }},
 	} {
 		o := wire.ParseObject([]byte("{}"), new(wire.Problems))

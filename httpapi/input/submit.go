@@ -1,6 +1,7 @@
 package input
 
 import (
+	"net/http"
 	"strings"
 
 	"humanqa/domain/command"
@@ -70,7 +71,8 @@ func readCredentials(o wire.Object) *command.Credentials {
 // "Limits").
 const maxBulkJobs = 20
 
-func Bulk(o wire.Object) []command.SubmitJob {
+// Bulk reads the jobs of a batch. Its commit status stands in the first of them.
+func Bulk(o wire.Object, h http.Header) []command.SubmitJob {
 	const name = "jobs"
 	values, given := o.List(name, maxBulkJobs)
 	if !o.Broken() && (!given || len(values) == 0) {
@@ -79,6 +81,9 @@ func Bulk(o wire.Object) []command.SubmitJob {
 	var submits []command.SubmitJob
 	for _, one := range o.Objects(name, maxBulkJobs) {
 		submits = append(submits, Submit(one))
+	}
+	if status := CommitStatus(o, h); len(submits) > 0 {
+		submits[0].CommitStatus = status
 	}
 	return submits
 }

@@ -26,7 +26,7 @@ type submittedBatch struct {
 func (a *Handlers) SubmitBulk(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	r.IdempotencyKey(&p)
-	submits := input.Bulk(r.Object(&p))
+	submits := input.Bulk(r.Object(&p), r.Header)
 	if err := a.limits.Admitted(r.Context(), r.Caller, &p); err != nil {
 		return wire.Answer{}, err
 	}

@@ -56,7 +56,7 @@ func (a *Handlers) TestHosted(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	r.IdempotencyKey(&p)
 	o := r.Object(&p)
-	in := input.HostedTest(o, a.limits)
+	in := input.HostedTest(o, r.Header, a.limits)
 	in.ProjectID = r.Caller.ProjectID // a project-bound key's tests go to its project, whatever their host
 	in.Loop = input.LoopStep(r, &p)
 	if err := a.limits.Admitted(r.Context(), r.Caller, &p); err != nil {

@@ -31,7 +31,9 @@ type submittedJob struct {
 func (a *Handlers) SubmitJob(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	r.IdempotencyKey(&p)
-	in := input.Submit(r.Object(&p))
+	o := r.Object(&p)
+	in := input.Submit(o)
+	in.CommitStatus = input.CommitStatus(o, r.Header)
 	if err := a.limits.Admitted(r.Context(), r.Caller, &p); err != nil {
 		return wire.Answer{}, err
 	}
@@ -190,6 +192,36 @@ type jobBody struct {
 	Environment      *string         `json:"environment"` // of a deploy
 	// OpenQuestion is a checker's question that waits for an answer; null without one.
 	OpenQuestion *report.Question `json:"openQuestion"`
+	// CommitStatus is null where none was asked for, and with asOf.
+	CommitStatus *commitStatus `json:"commitStatus"`
+}
+
+// commitStatus is where the verdict is told. State is null before the first word. Error is
+// the reason that no further word comes.
+type commitStatus struct {
+	Provider   string  `json:"provider"`
+	Repository string  `json:"repository"`
+	Commit     string  `json:"commit"`
+	Context    string  `json:"context"`
+	Ref        *string `json:"ref"`
+	FailOn     string  `json:"failOn"`
+	State      *string `json:"state"`
+	Error      *string `json:"error"`
+}
+
+// commitStatusOf reads the job's commit status; nil: it has none.
+func (a *Handlers) commitStatusOf(r *wire.Request, jobID string, at *asked) (*commitStatus, error) {
+	if at != nil {
+		return nil, nil
+	}
+	s, found, err := a.reads.Commits.OfJob(r.Context(), r.Caller.AccountID, jobID)
+	if err != nil || !found {
+		return nil, err
+	}
+	return &commitStatus{
+		Provider: s.Provider, Repository: s.Repository, Commit: s.Commit, Context: s.Context, Ref: wire.OrNull(s.Ref), FailOn: s.FailOn,
+		State: wire.OrNull(string(s.State)), Error: wire.OrNull(s.Abandoned),
+	}, nil
 }
 
 // openQuestion is the question that waits for an answer; nil without one.
@@ -208,8 +240,12 @@ func (a *Handlers) GetJob(r *wire.Request) (wire.Answer, error) {
 	if err != nil {
 		return wire.Answer{}, err
 	}
+	told, err := a.commitStatusOf(r, j.ID, at)
+	if err != nil {
+		return wire.Answer{}, err
+	}
 	return wire.Reply(http.StatusOK, jobBody{
-		AsOf: at.then(), OpenQuestion: openQuestion(j),
+		AsOf: at.then(), OpenQuestion: openQuestion(j), CommitStatus: told,
 		CommitSHA: wire.OrNull(j.Commit), Branch: wire.OrNull(j.Branch), Environment: wire.OrNull(j.Environment),
 		jobSummary: summaryOf(j.Summary()), CreditsUsed: j.CreditsUsed(), SLAMinutes: j.SLAMinutes,
 		ClaimedAt: wire.Stamp(j.ClaimedAt), CompletedAt: wire.Stamp(j.CompletedAt), ParentJobID: j.ParentID,

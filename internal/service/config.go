@@ -54,6 +54,8 @@ type environment struct {
 	WebhookCAFile            string `env:"HUMANQA_WEBHOOK_CA_FILE" unset:"the system's" about:"further CA certificates trusted for deliveries"`
 	SMTPURL                  string `env:"HUMANQA_SMTP_URL" unset:"no e-mail" about:"the mail server that takes notices to people: smtp://user:password@host:587 (with STARTTLS; ?starttls=off for a server without it) or smtps://…; the same in every process"`
 	SMTPFrom                 string `env:"HUMANQA_SMTP_FROM" about:"the sender of e-mail, such as humanqa <qa@example.com>"`
+	GitHubURL                string `env:"HUMANQA_GITHUB_API_URL" envDefault:"https://api.github.com" about:"GitHub's API, for commit statuses; of an own server https://HOST/api/v3 (in a private network with HUMANQA_WEBHOOK_ALLOW)"`
+	GitLabURL                string `env:"HUMANQA_GITLAB_API_URL" envDefault:"https://gitlab.com/api/v4" about:"GitLab's API, for commit statuses"`
 	TargetAllow              string `env:"HUMANQA_TARGET_ALLOW" unset:"public hosts only" about:"private hosts that any account may test and AI reviews may fetch: CIDRs, and suffixes of names, by commas"`
 	MaxConnections           int    `env:"HUMANQA_MAX_CONNECTIONS" envDefault:"10000" about:"connections that HUMANQA_ADDR has open at a time, half of the files that the process may open at most; one more closes the one that waits longest"`
 	RateLimit                int    `env:"HUMANQA_RATE_LIMIT" envDefault:"60" about:"requests per API key in any minute"`
@@ -93,6 +95,7 @@ type Config struct {
 	RecordingLimit           int64     // bytes of one checker and job
 	AI                       ai.Config // its Log comes with the core
 	WebhookAllow             guard.Allow
+	GitHubURL, GitLabURL     string // without a slash at the end
 	TargetAllow              guard.Targets
 	WebhookCAFile            string       // may appear later; serve warns until it does
 	Mail                     *mail.Server // nil: no e-mail is sent
@@ -198,6 +201,8 @@ func (e environment) config() (Config, error) {
 		EvidenceURL:              e.EvidenceURL,
 		RecordingLimit:           e.RecordingLimit,
 		WebhookCAFile:            e.WebhookCAFile,
+		GitHubURL:                strings.TrimRight(e.GitHubURL, "/"),
+		GitLabURL:                strings.TrimRight(e.GitLabURL, "/"),
 		MaxConnections:           e.MaxConnections,
 		RateLimit:                e.RateLimit,
 		CloseEvery:               e.CloseEvery,
@@ -262,6 +267,8 @@ func (e environment) config() (Config, error) {
 		CheckURL("HUMANQA_BASE_URL", c.BaseURL, "http", "https"),
 		CheckURL("HUMANQA_DATABASE_URL", c.DatabaseURL, "postgres", "postgresql"),
 		CheckURL("HUMANQA_EVENTSTORE_URL", c.EventStoreURL, "esdb", "esdb+discover", "kurrentdb", "kurrentdb+discover"),
+		checkCodeHost("HUMANQA_GITHUB_API_URL", c.GitHubURL),
+		checkCodeHost("HUMANQA_GITLAB_API_URL", c.GitLabURL),
 		checkChoice("HUMANQA_LOG_FORMAT", c.LogFormat, "text", "json"),
 		checkRange("HUMANQA_EVENTSTORE_MAX_APPEND", c.EventStoreMaxAppend, node.MinAppendSize, node.MaxAppendSize),
 		checkRange("HUMANQA_CLOSE_EVERY", c.CloseEvery, 1, 1_000_000),
@@ -350,6 +357,21 @@ func CheckURL(name, raw string, schemes ...string) error {
 	hostless := err == nil && u.Host == "" && !strings.HasPrefix(u.Scheme, "postgres")
 	if err != nil || hostless || u.Opaque != "" || !slices.Contains(schemes, u.Scheme) {
 		return BadSetting(name, "is no URL that starts with %s://", strings.Join(schemes, ":// or "))
+	}
+	return nil
+}
+
+// checkCodeHost wants HTTPS, but for a stub on this machine: a token goes there.
+func checkCodeHost(name, raw string) error {
+	if err := CheckURL(name, raw, "http", "https"); err != nil {
+		return err
+	}
+	u, err := url.Parse(raw)
+	if err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return BadSetting(name, "must have no user, query or fragment")
+	}
+	if ip := net.ParseIP(u.Hostname()); u.Scheme == "http" && (ip == nil || !ip.IsLoopback()) {
+		return BadSetting(name, "must start with https://: a token goes there")
 	}
 	return nil
 }

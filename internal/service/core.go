@@ -23,6 +23,7 @@ import (
 	"humanqa/eventstore/generation"
 	"humanqa/eventstore/node"
 	"humanqa/internal/ai"
+	"humanqa/internal/codehost"
 	"humanqa/internal/datadir"
 	"humanqa/internal/guard"
 	"humanqa/internal/pgclock"
@@ -63,6 +64,7 @@ type Core struct {
 	Binding  *binding.Binding // of the database to the log
 	Vault    *vault.Vault
 	Clock    *pgclock.Clock
+	Hosts    *codehost.Hosts
 	Commands *command.Service
 	own      *guard.Own // addresses that no page under test may have
 
@@ -213,9 +215,14 @@ func (c *Core) connectLog(ctx context.Context, socket string, log logrus.FieldLo
 	writer := c.Config.AI
 	writer.Log = log.WithField("part", "ai")
 	writer.Pages = guard.Pages{Allow: c.Config.TargetAllow, Own: c.own}
+	c.Hosts = codehost.New(codehost.Config{
+		GitHubURL: c.Config.GitHubURL, GitLabURL: c.Config.GitLabURL, Allow: c.Config.WebhookAllow,
+	})
 	c.Commands = command.New(command.Deps{
 		Log:              c.Binding.Guard(),
 		Sealer:           c.Vault,
+		Tokens:           c.Vault,
+		Statuses:         c.Hosts,
 		AI:               ai.New(writer),
 		Reads:            projections.CommandReads{Reads: projections.NewReads(c.DB)},
 		Now:              c.Clock.Now,

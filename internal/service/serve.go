@@ -87,6 +87,7 @@ func Serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*Serv
 	if s.cfg, err = s.openAddresses(ctx, cfg, log); err != nil {
 		return err
 	}
+	core.Hosts.SetPages(s.cfg.BaseURL)
 	feed := eventstore.NewFeed(core.Log, log)
 	feed.Verify(core.Binding.Check)
 	subscriber := webhooks.NewSubscriber(core.DB, core.Log, s.cfg.BaseURL)
@@ -152,6 +153,7 @@ func Serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*Serv
 
 	s.policies = scheduler.New(timers.New(core.DB, core.dsn), log, policy.All(core.Commands)...)
 	metrics.MustRegister(s.policies.Collectors()...)
+	run(roles.Policy, "held secrets", func(ctx context.Context) error { return core.forgetExpired(ctx, log) })
 	run(roles.Policy, "policies", func(ctx context.Context) error { s.policies.Run(ctx); return nil })
 
 	metrics.MustRegister(s.dispatcher.Collectors()...)

@@ -193,6 +193,9 @@ const shredDataKey = `
 
 func (k *keyring) shred(ctx context.Context, accountID string) error {
 	err := pgpool.InTxDurable(ctx, k.db, func(tx *sqlx.Tx) error {
+		if _, err := tx.ExecContext(ctx, forgetAllHeld, accountID); err != nil {
+			return err
+		}
 		_, err := tx.ExecContext(ctx, shredDataKey, accountID)
 		return err
 	})

@@ -57,6 +57,11 @@ func (NoReads) OpenFailures(context.Context, string, string, int) ([]command.Reg
 	return nil, nil
 }
 
+// SamePlace implements command.Reads.
+func (NoReads) SamePlace(context.Context, string, job.CommitStatus) ([]string, error) {
+	return nil, nil
+}
+
 // Tested implements command.Reads.
 func (NoReads) Tested(context.Context, string, string) (bool, error) { return false, nil }
 

@@ -1,0 +1,168 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/domain/repository"
+)
+
+// tokenKept is the longest time that a token is kept: a job ends hours before.
+const tokenKept = 24 * time.Hour
+
+// ErrStatusRefused says that a code host refused a commit status for good. The text of the
+// error is for the client.
+var ErrStatusRefused = errors.New("the code host refused the commit status")
+
+// holdToken keeps the token of a commit status and gives what its jobs ask for; nil: no
+// status is asked for. The token is kept before the first job is there: a crash in between
+// leaves a token that is forgotten by its age, and never a job without one.
+func (s *Service) holdToken(
+	ctx context.Context, cause Cause, in *CommitStatus, jobIDs []string, at time.Time,
+) (*job.CommitStatusRequested, error) {
+	if in == nil {
+		return nil, nil
+	}
+	err := s.Tokens.Hold(ctx, cause.AccountID, tokenName(jobIDs), tokenUse(in.CommitStatus), []byte(in.Token), tokenKept)
+	if err != nil {
+		return nil, err
+	}
+	return &job.CommitStatusRequested{CommitStatus: in.CommitStatus, Jobs: jobIDs, At: at}, nil
+}
+
+// tokenName is the name that a token is kept under, by the jobs with one verdict.
+func tokenName(jobIDs []string) string { return "commit-status/" + jobIDs[0] }
+
+// tokenUse binds a token: it opens for this status only.
+func tokenUse(c job.CommitStatus) string {
+	return strings.Join([]string{c.Provider, c.Repository, c.Commit, c.Context}, "\n")
+}
+
+// telling is what is known of the jobs with one verdict at a commit.
+type telling struct {
+	request *job.CommitStatusRequested
+	account string
+	batchID string
+	owner   string // the job that records what is told
+	told    job.CommitState
+	done    bool
+	missing bool // a job is neither there nor voided
+	created time.Time
+	parts   []job.CommitPart
+}
+
+// TellCommit sets the commit status of a job to what its jobs have come to, and forgets the
+// token once the verdict is told or refused. A job without a commit status has nothing to
+// tell. A crash before the event has the same status set again.
+func (s *Service) TellCommit(ctx context.Context, cause Cause, jobID string) (domain.Position, error) {
+	t, err := s.readTelling(ctx, jobID)
+	if err != nil || t.request == nil {
+		return domain.Position{}, err
+	}
+	name := tokenName(t.request.Jobs)
+	state, description := job.CommitVerdict(t.parts)
+	switch {
+	case t.missing && !t.done && state != job.CommitPending:
+		// The batch is being submitted, or crashed and is about to be settled.
+		return domain.Position{}, domain.Unavailable(errors.New("a job of the batch is not there yet"))
+	case t.done: // a crash may have come before the token was forgotten
+		return domain.Position{}, s.Tokens.Forget(ctx, t.account, name)
+	case state == t.told:
+		return domain.Position{}, nil
+	}
+	if t.told == "" {
+		if err := s.supersede(ctx, cause, t); err != nil {
+			return domain.Position{}, err
+		}
+	}
+	update := StatusUpdate{State: state, Description: description, JobID: t.owner, BatchID: t.batchID}
+	token, err := s.Tokens.Held(ctx, t.account, name, tokenUse(t.request.CommitStatus))
+	if err == nil {
+		err = s.Statuses.Set(ctx, t.request.CommitStatus, string(token), update)
+	}
+	reason := ""
+	switch {
+	case errors.Is(err, domain.ErrShredded):
+		reason = "the token is forgotten"
+	case errors.Is(err, ErrStatusRefused):
+		reason = err.Error()
+	case err != nil:
+		return domain.Position{}, domain.Unavailable(err)
+	}
+	at, err := s.decideWritten(ctx, cause, t.owner, func(st job.State, now time.Time) ([]domain.Event, error) {
+		if reason != "" {
+			return job.DecideAbandonCommit(st, reason, now)
+		}
+		return job.DecideTellCommit(st, state, now)
+	})
+	if err == nil && (reason != "" || state != job.CommitPending) {
+		err = s.Tokens.Forget(ctx, t.account, name)
+	}
+	return at, err
+}
+
+// readTelling reads the jobs with one verdict as the log has them now.
+func (s *Service) readTelling(ctx context.Context, jobID string) (t telling, err error) {
+	t.request, err = repository.Read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) *job.CommitStatusRequested {
+		return st.CommitStatus
+	})
+	if err != nil || t.request == nil {
+		return t, err
+	}
+	type one struct {
+		job.CommitPart
+		there            bool
+		account, batchID string
+		told             job.CommitState
+		done             bool
+		created          time.Time
+	}
+	for _, id := range t.request.Jobs {
+		o, err := repository.Read(ctx, s.jobs, domain.JobStream(id), func(st job.State) one {
+			return one{st.CommitPart(), st.Exists, st.AccountID, st.BatchID, st.CommitTold, st.CommitDone(), st.CreatedAt}
+		})
+		if err != nil {
+			return t, err
+		}
+		if o.there && t.owner == "" {
+			t.owner, t.account, t.batchID, t.told, t.done, t.created = id, o.account, o.batchID, o.told, o.done, o.created
+		}
+		t.missing = t.missing || o.Status == ""
+		t.parts = append(t.parts, o.CommitPart)
+	}
+	return t, nil
+}
+
+// supersede cancels the untouched jobs of an older submission at the same place. What a
+// checker has begun goes on: its credits are spent.
+func (s *Service) supersede(ctx context.Context, cause Cause, t telling) error {
+	if t.request.Ref == "" {
+		return nil
+	}
+	older, err := s.Reads.SamePlace(ctx, t.account, t.request.CommitStatus)
+	if err != nil {
+		return domain.Unavailable(err)
+	}
+	for _, id := range older {
+		replaced, err := repository.Read(ctx, s.jobs, domain.JobStream(id), func(st job.State) bool {
+			return st.Status == job.StatusPending && st.AccountID == t.account && st.CommitStatus != nil &&
+				st.CommitStatus.SamePlace(t.request.CommitStatus) && st.CommitStatus.Jobs[0] != t.request.Jobs[0] &&
+				st.CreatedAt.Before(t.created)
+		})
+		if err != nil {
+			return err
+		}
+		if !replaced {
+			continue
+		}
+		_, err = s.CancelJob(ctx, cause.Step("supersede "+id), id, job.CancelSuperseded)
+		if err != nil && !domain.IsKind(err, domain.KindConflict) { // a checker has just begun
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package vault
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"humanqa/domain"
+	"humanqa/internal/pgpool"
+)
+
+const holdSecret = `
+	INSERT INTO vault.held (account_id, name, sealed, expires_at)
+	VALUES ($1, $2, $3, now() + make_interval(secs => $4))
+	ON CONFLICT (account_id, name) DO UPDATE
+	SET sealed = EXCLUDED.sealed,
+	    expires_at = EXCLUDED.expires_at`
+
+const forgetExpired = `
+	DELETE FROM vault.held
+	WHERE expires_at <= now()`
+
+// Hold keeps a secret of the account under a name, for a while at most. use is what the
+// secret may be used for: under another use it does not open. Another secret of that name
+// takes its place. The row is committed before Hold returns.
+func (v *Vault) Hold(ctx context.Context, accountID, name, use string, secret []byte, atMost time.Duration) error {
+	sealed, err := v.Seal(ctx, accountID, heldContext(name, use), secret)
+	if err != nil {
+		return err
+	}
+	err = pgpool.InTxDurable(ctx, v.keys.db, func(tx *sqlx.Tx) error {
+		if _, err := tx.ExecContext(ctx, forgetExpired); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, holdSecret, accountID, name, sealed, atMost.Seconds())
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("hold %s: %w", name, err)
+	}
+	return nil
+}
+
+// heldContext binds a held secret to its name and its use.
+func heldContext(name, use string) string { return "held\n" + name + "\n" + use }
+
+const selectHeld = `
+	SELECT sealed
+	FROM vault.held
+	WHERE account_id = $1
+	  AND name = $2
+	  AND expires_at > now()`
+
+// Held opens a secret that is still kept. domain.ErrShredded says that it is forgotten.
+func (v *Vault) Held(ctx context.Context, accountID, name, use string) ([]byte, error) {
+	var sealed string
+	switch err := v.keys.db.GetContext(ctx, &sealed, selectHeld, accountID, name); {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, fmt.Errorf("%s is not held any more: %w", name, domain.ErrShredded)
+	case err != nil:
+		return nil, fmt.Errorf("read the held %s: %w", name, err)
+	}
+	return v.Unseal(ctx, accountID, heldContext(name, use), sealed)
+}
+
+const forgetHeld = `
+	DELETE FROM vault.held
+	WHERE account_id = $1
+	  AND name = $2`
+
+const forgetAllHeld = `
+	DELETE FROM vault.held
+	WHERE account_id = $1`
+
+// Forget deletes a held secret. A repeat does nothing. A crash of Postgres right after it
+// may bring the row back until it expires.
+func (v *Vault) Forget(ctx context.Context, accountID, name string) error {
+	if _, err := v.keys.db.ExecContext(ctx, forgetHeld, accountID, name); err != nil {
+		return fmt.Errorf("forget %s: %w", name, err)
+	}
+	return nil
+}
+
+// ForgetExpired deletes the held secrets whose time is over.
+func (v *Vault) ForgetExpired(ctx context.Context) error {
+	if _, err := v.keys.db.ExecContext(ctx, forgetExpired); err != nil {
+		return fmt.Errorf("forget expired secrets: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,203 @@
+// Package commitstatuses is the read model of the commit statuses that jobs asked for.
+package commitstatuses
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/eventstore/consumer"
+	"humanqa/projections/readmodel"
+)
+
+// Projector keeps a row per job with a commit status. The token is in no event, and so
+// never here.
+type Projector struct{}
+
+func (Projector) Name() string { return "commit_statuses" }
+func (Projector) Version() int { return 1 }
+
+func (Projector) Tables() []consumer.Table {
+	return []consumer.Table{{Name: "commit_statuses", DDL: commitStatusesDDL}}
+}
+
+// statement is the first of the jobs with one verdict. state is what the code host has
+// by this job's word; the statement's newest word holds.
+const commitStatusesDDL = `
+CREATE TABLE {schema}.commit_statuses (
+    job_id     text        PRIMARY KEY,
+    account_id text        NOT NULL,
+    statement  text        NOT NULL,
+    provider   text        NOT NULL,
+    repository text        NOT NULL,
+    commit     text        NOT NULL,
+    context    text        NOT NULL,
+    ref        text        NOT NULL,
+    fail_on    text        NOT NULL,
+    ended      boolean     NOT NULL,
+    state      text        NOT NULL,
+    abandoned  text        NOT NULL,
+    told_at    timestamptz
+);
+CREATE INDEX commit_statuses_by_statement ON {schema}.commit_statuses (account_id, statement);
+CREATE INDEX commit_statuses_by_place     ON {schema}.commit_statuses (account_id, provider, repository, context, ref)
+    WHERE NOT ended AND ref <> '';
+`
+
+func (Projector) Handles() []string {
+	return domain.TypesOf((*job.CommitStatusRequested)(nil), (*job.CommitStatusSet)(nil), (*job.CommitStatusAbandoned)(nil),
+		(*job.Completed)(nil), (*job.Cancelled)(nil), (*job.Failed)(nil))
+}
+
+type statusRow struct {
+	JobID      string          `json:"job_id"`
+	AccountID  string          `json:"account_id"`
+	Statement  string          `json:"statement"`
+	Provider   string          `json:"provider"`
+	Repository string          `json:"repository"`
+	Commit     string          `json:"commit"`
+	Context    string          `json:"context"`
+	Ref        string          `json:"ref"`
+	FailOn     string          `json:"fail_on"`
+	Ended      bool            `json:"ended"`
+	State      job.CommitState `json:"state"`
+	Abandoned  string          `json:"abandoned"`
+	ToldAt     *time.Time      `json:"told_at"`
+}
+
+var loadSQL = readmodel.Load[statusRow]("commit_statuses", "job_id")
+
+var writeSQL = readmodel.Upsert[statusRow]("commit_statuses", "job_id")
+
+// concerns says whether the event changes a row: most jobs have no commit status.
+func concerns(e domain.Event) bool {
+	switch e := e.(type) {
+	case *job.Completed:
+		return e.CommitStatus
+	case *job.Cancelled:
+		return e.CommitStatus
+	case *job.Failed:
+		return e.CommitStatus
+	}
+	return true
+}
+
+// Apply folds the batch per job in memory: each row is written once.
+func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
+	var ids []string
+	for _, r := range batch {
+		if concerns(r.Event) {
+			ids = append(ids, r.StreamID())
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	var loaded []statusRow
+	if err := readmodel.SelectAny(ctx, tx, schema, loadSQL, &loaded, ids); err != nil {
+		return fmt.Errorf("load commit statuses: %w", err)
+	}
+	rows := make(map[string]*statusRow, len(loaded))
+	for i := range loaded {
+		rows[loaded[i].JobID] = &loaded[i]
+	}
+	var order []*statusRow
+	for i := range loaded {
+		order = append(order, &loaded[i])
+	}
+	for _, r := range batch {
+		if e, ok := r.Event.(*job.CommitStatusRequested); ok {
+			row := &statusRow{
+				JobID: r.StreamID(), AccountID: r.Meta.AccountID, Statement: e.Jobs[0], Provider: e.Provider, Repository: e.Repository,
+				Commit: e.Commit, Context: e.Context, Ref: e.Ref, FailOn: e.FailOn,
+			}
+			rows[row.JobID], order = row, append(order, row)
+			continue
+		}
+		if row := rows[r.StreamID()]; row != nil && concerns(r.Event) {
+			row.fold(r.Event)
+		}
+	}
+	out := make([]statusRow, len(order))
+	for i, row := range order {
+		out[i] = *row
+	}
+	if err := readmodel.Write(ctx, tx, schema, writeSQL, out); err != nil {
+		return fmt.Errorf("write commit statuses: %w", err)
+	}
+	return nil
+}
+
+func (r *statusRow) fold(e domain.Event) {
+	switch e := e.(type) {
+	case *job.CommitStatusSet:
+		r.State, r.ToldAt = e.State, readmodel.MomentPtr(e.At)
+	case *job.CommitStatusAbandoned:
+		r.Abandoned, r.ToldAt = e.Reason, readmodel.MomentPtr(e.At)
+	default:
+		r.Ended = true
+	}
+}
+
+// Reads reads commit statuses.
+type Reads struct{ db *sqlx.DB }
+
+// NewReads reads through the views in schema readmodel.
+func NewReads(db *sqlx.DB) *Reads { return &Reads{db: readmodel.Pool(db)} }
+
+// Status is a commit status as far as it was told. State is empty before the first word;
+// Abandoned is the reason that no other word comes.
+type Status struct {
+	job.CommitStatus
+	State     job.CommitState
+	Abandoned string
+}
+
+const ofJobSQL = `
+SELECT j.provider, j.repository, j.commit, j.context, j.ref, j.fail_on, o.state, o.abandoned
+FROM readmodel.commit_statuses j
+JOIN readmodel.commit_statuses o ON o.account_id = j.account_id AND o.statement = j.statement
+WHERE j.account_id = $1
+  AND j.job_id = $2
+ORDER BY o.told_at DESC NULLS LAST, o.job_id
+LIMIT 1`
+
+// OfJob gives the commit status of a job; found is false where none was asked for.
+func (q *Reads) OfJob(ctx context.Context, accountID, jobID string) (s Status, found bool, err error) {
+	r, found, err := readmodel.Find[statusRow](ctx, q.db, "commit status", ofJobSQL, accountID, jobID)
+	if err != nil || !found {
+		return Status{}, false, err
+	}
+	return Status{
+		CommitStatus: job.CommitStatus{
+			Provider: r.Provider, Repository: r.Repository, Commit: r.Commit, Context: r.Context, Ref: r.Ref, FailOn: r.FailOn,
+		},
+		State: r.State, Abandoned: r.Abandoned,
+	}, true, nil
+}
+
+const samePlaceSQL = `
+SELECT job_id
+FROM readmodel.commit_statuses
+WHERE account_id = $1
+  AND provider = $2
+  AND repository = $3
+  AND context = $4
+  AND ref = $5
+  AND ref <> ''
+  AND NOT ended
+ORDER BY job_id
+LIMIT 500`
+
+// SamePlace are the jobs that have not ended and have a commit status at the place.
+func (q *Reads) SamePlace(ctx context.Context, accountID string, at job.CommitStatus) (jobIDs []string, err error) {
+	err = q.db.SelectContext(ctx, &jobIDs, samePlaceSQL, accountID, at.Provider, at.Repository, at.Context, at.Ref)
+	if err != nil {
+		return nil, fmt.Errorf("find commit statuses at one place: %w", err)
+	}
+	return jobIDs, nil
+}
