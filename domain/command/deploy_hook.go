@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"fmt"
 
 	"humanqa/domain"
 	"humanqa/domain/project"
@@ -44,4 +45,48 @@ func (s *Service) RotateHook(
 				UserID: userID})
 		})
 	return token, written.Position, err
+}
+
+// SetHookSignature has every call of the project's deploy hook need a signature of the
+// scheme, beside its token; an empty scheme needs none. userID is its author; nil: an author
+// without a sign-in.
+func (s *Service) SetHookSignature(
+	ctx context.Context, cause Cause, projectID, scheme, secret string, userID *string,
+) (domain.Position, error) {
+	now, err := s.AccountTime(ctx, cause)
+	if err != nil {
+		return domain.Position{}, err
+	}
+	stream := domain.ProjectStream(projectID)
+	set := project.HookSignatureSet{ChangeID: cause.CommandID.String(), At: now, UserID: userID}
+	if set.Scheme = scheme; scheme != "" {
+		if set.Sealed, err = s.Sealer.Seal(ctx, cause.AccountID, stream, []byte(secret)); err != nil {
+			return domain.Position{}, fmt.Errorf("seal the secret of a deploy hook: %w", err)
+		}
+	}
+	_, written, err := repository.Execute(ctx, s.projects, cause, stream, func(st project.State, _ *repository.None) ([]domain.Event, error) {
+		if !st.Exists || st.AccountID != cause.AccountID {
+			return nil, domain.NotFound("project")
+		}
+		return project.DecideHookSignature(st, set)
+	})
+	return written.Position, err
+}
+
+// HookSecret is the signature that the deploy hook needs, with the platform's secret; an
+// empty scheme needs none.
+func (s *Service) HookSecret(ctx context.Context, accountID, projectID string) (scheme string, secret []byte, err error) {
+	st, err := repository.Read(ctx, s.projects, domain.ProjectStream(projectID), func(st project.State) project.State {
+		return project.State{AccountID: st.AccountID, HookSignature: st.HookSignature}
+	})
+	switch {
+	case err != nil:
+		return "", nil, err
+	case st.AccountID != accountID:
+		return "", nil, domain.NotFound("project")
+	case st.HookSignature.Scheme == "":
+		return "", nil, nil
+	}
+	secret, err = s.Sealer.Unseal(ctx, accountID, domain.ProjectStream(projectID), st.HookSignature.Sealed)
+	return st.HookSignature.Scheme, secret, err
 }

@@ -208,5 +208,6 @@ func Specs() []domain.EventSpec {
 		{New: func() domain.Event { return new(RegressionsAttached) }},
 		{New: func() domain.Event { return new(DeployReceived) }},
 		{New: func() domain.Event { return new(HookRotated) }},
+		{New: func() domain.Event { return new(HookSignatureSet) }},
 	}
 }

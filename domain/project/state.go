@@ -27,9 +27,13 @@ type State struct {
 	DefaultJobType    *string
 	DefaultSLAMinutes *int
 	HookHash          string
-	HookID            string // of the token that replaced the first one; empty: none did
-	CreatedAt         time.Time
-	UpdatedAt         time.Time
+	// HookSignature is what a call of the deploy hook needs beside its token, and
+	// HookSignatureID the change that set it.
+	HookSignature   HookSignature
+	HookSignatureID string
+	HookID          string // of the token that replaced the first one; empty: none did
+	CreatedAt       time.Time
+	UpdatedAt       time.Time
 
 	// WebhookURL is empty when no webhook is configured. Events nil means
 	// every kind, empty means none.
@@ -122,6 +126,8 @@ func Evolve(s State, e domain.Event) State {
 		s.UpdatedAt, s.PreviousUntil = e.At, nil
 	case *HookRotated:
 		s.HookID, s.HookHash, s.UpdatedAt = e.HookID, e.HookHash, e.At
+	case *HookSignatureSet:
+		s.HookSignature, s.HookSignatureID = e.HookSignature, e.ChangeID
 	case *RegressionsPrepared:
 		s.Queue = queued(s.Queue, e)
 	case *RegressionsAttached:

@@ -81,6 +81,25 @@ func TestADeployHookIsShownAndReplacedBehindAProof(t *testing.T) {
 	if got := deploy(second, "a2"); got != 201 {
 		t.Errorf("by the new hook: %d", got)
 	}
+	sign := func(scheme, secret string) pagetest.Response {
+		return w.Call(owner, "POST", path+"/signature", url.Values{"scheme": {scheme}, "secret": {secret}})
+	}
+	if got := sign("gitea", "canary-secret"); got.Status != 422 || strings.Contains(got.Body, "canary") {
+		t.Errorf("an unknown platform: %d", got.Status)
+	}
+	if got := sign("vercel", "canary-secret"); got.Status != 303 {
+		t.Errorf("a signature: %d", got.Status)
+	}
+	if got := w.Call(owner, "GET", path, nil); !strings.Contains(got.Body, "Only calls that Vercel has signed start a test.") || strings.Contains(got.Body, "canary") {
+		t.Error("the page does not tell of the signature")
+	}
+	if got := deploy(second, "a3"); got != 401 {
+		t.Errorf("without the signature: %d", got)
+	}
+	w.Call(owner, "POST", path+"/signature", url.Values{"remove": {"1"}})
+	if got := deploy(second, "a3"); got != 201 {
+		t.Errorf("once none is needed: %d", got)
+	}
 	w.Must(func() error {
 		_, err := w.DB.ExecContext(t.Context(), `UPDATE signin.sessions SET proved_at = proved_at - interval '1 hour'`)
 		return err

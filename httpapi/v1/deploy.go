@@ -26,6 +26,9 @@ type ignoredDeploy struct {
 // DeployHook is POST /v1/hooks/deploy/:token. The token in the path is the
 // credential (see hook).
 func (a *Handlers) DeployHook(r *wire.Request) (wire.Answer, error) {
+	if err := a.signedByPlatform(r); err != nil {
+		return wire.Answer{}, err
+	}
 	var p wire.Problems
 	r.IdempotencyKey(&p)
 	in, ignored := input.Deploy(r.Header, r.OptionalObject(&p))

@@ -33,6 +33,10 @@ type Commands interface {
 	AnswerQuestion(ctx context.Context, cause command.Cause, jobID string, in command.AnswerQuestion) (job.Question, domain.Position, error)
 
 	TestHosted(context.Context, command.Cause, command.HostedTest) (command.HostedJob, error)
+	HookSecret(ctx context.Context, accountID, projectID string) (scheme string, secret []byte, err error)
+	SetHookSignature(
+		ctx context.Context, cause command.Cause, projectID, scheme, secret string, userID *string,
+	) (domain.Position, error)
 	Deploy(ctx context.Context, cause command.Cause, projectID string, in command.Deploy) (command.HostedJob, error)
 	PrepareNext(ctx context.Context, cause command.Cause, projectID string, fixes []command.PreparedFix) (command.PreparedFixes, error)
 	CreateSession(context.Context, command.Cause, command.NewSession) (command.CreatedSession, error)

@@ -35,7 +35,8 @@ type projectBody struct {
 	PreviousValidUntil      *wire.Timestamp `json:"webhookSecretPreviousValidUntil"`
 	SubscribedWebhookEvents []string        `json:"subscribedWebhookEvents"`
 	AllWebhookEvents        bool            `json:"allWebhookEvents"`
-	WebhookHeaderNames      []string        `json:"webhookHeaderNames"` // never the values
+	WebhookHeaderNames      []string        `json:"webhookHeaderNames"`  // never the values
+	DeployHookSignature     *string         `json:"deployHookSignature"` // the scheme; null: no signature is needed
 	LoopAlertsSnoozedUntil  *wire.Timestamp `json:"loopAlertsSnoozedUntil"`
 	QuestionMinutes         int             `json:"questionMinutes"` // 0: checkers may ask nothing
 	CreatedAt               wire.Timestamp  `json:"createdAt"`
@@ -59,7 +60,7 @@ func bodyOf(p projects.Project, health map[string]webhooks.Health) projectBody {
 		WebhookURL: wire.OrNull(p.WebhookURL), WebhookDisabled: p.WebhookDisabled,
 		WebhookDisabledReason:  wire.OrNull(p.DisabledReason),
 		WebhookSecretRotatedAt: wire.Stamp(p.SecretRotatedAt), SubscribedWebhookEvents: []string{},
-		WebhookHeaderNames:     append([]string{}, p.HeaderNames...),
+		WebhookHeaderNames: append([]string{}, p.HeaderNames...), DeployHookSignature: wire.OrNull(p.HookScheme),
 		LoopAlertsSnoozedUntil: wire.Stamp(p.LoopAlertsSnoozedUntil), QuestionMinutes: p.QuestionWait(),
 		CreatedAt: wire.Timestamp(p.CreatedAt), UpdatedAt: wire.Timestamp(p.UpdatedAt),
 	}
@@ -95,7 +96,7 @@ func projectAfter(id string, s project.State) projects.Project {
 		WebhookURL: s.WebhookURL, Events: s.Events, WebhookDisabled: s.Disabled, DisabledReason: s.DisabledReason,
 		LoopAlertsSnoozedUntil: s.LoopAlertsSnoozedUntil, QuestionMinutes: s.QuestionMinutes,
 		SecretRotatedAt: s.SecretRotatedAt, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
-		HeaderNames: project.HeaderNames(s.SentHeaders()),
+		HeaderNames: project.HeaderNames(s.SentHeaders()), HookScheme: s.HookSignature.Scheme,
 	}
 	for _, r := range slices.Backward(s.Rotations) { // newest first
 		p.SecretRotations = append(p.SecretRotations, projects.SecretRotation(r))
@@ -246,11 +247,17 @@ func (a *Handlers) UpdateProject(r *wire.Request) (wire.Answer, error) {
 	id, err := a.ownProject(r)
 	var p wire.Problems
 	o := r.Object(&p)
-	in := input.ProjectUpdate(o, a.limits)
+	in, signed := input.ProjectUpdate(o, a.limits), input.HookSignature(o)
 	if err := wire.RefusedFor(err, a.limits.Admitted(r.Context(), r.Caller, &p)); err != nil {
 		return wire.Answer{}, err
 	}
 	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		if signed != nil {
+			own := cause.Step("hook signature")
+			if _, err := a.Commands.SetHookSignature(ctx, own, id, signed.Scheme, signed.Secret, nil); err != nil {
+				return wire.Answer{}, err
+			}
+		}
 		after, at, err := a.Commands.UpdateProject(ctx, cause, id, in)
 		if err != nil {
 			return wire.Answer{}, err

@@ -59,7 +59,8 @@ CREATE TABLE {schema}.projects (
     loop_alerts_snoozed_until timestamptz,
     question_minutes          integer,
     header_names              jsonb NOT NULL DEFAULT '[]',
-    headers_origin            text NOT NULL DEFAULT ''
+    headers_origin            text NOT NULL DEFAULT '',
+    hook_scheme               text NOT NULL DEFAULT ''
 );
 CREATE INDEX projects_by_account ON {schema}.projects (account_id, created_at DESC, id DESC);
 CREATE INDEX projects_by_host    ON {schema}.projects (account_id, default_host, created_at DESC, id DESC) WHERE default_host <> '';
@@ -92,6 +93,7 @@ type projectRow struct {
 
 	HeaderNames   json.RawMessage `json:"header_names"`
 	HeadersOrigin string          `json:"headers_origin"`
+	HookScheme    string          `json:"hook_scheme"`
 }
 
 var loadProjectsSQL = readmodel.Load[projectRow]("projects", "id")
@@ -157,7 +159,7 @@ func (r projectRow) state() (project.State, error) {
 		HookHash: r.HookHash, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, WebhookURL: r.WebhookURL,
 		Disabled: r.Disabled, DisabledBy: r.DisabledBy, DisabledReason: r.DisabledReason,
 		SecretRotatedAt: r.SecretRotatedAt, LoopAlertsSnoozedUntil: r.LoopAlertsSnoozedUntil, QuestionMinutes: r.QuestionMinutes,
-		HeadersOrigin: r.HeadersOrigin,
+		HeadersOrigin: r.HeadersOrigin, HookSignature: project.HookSignature{Scheme: r.HookScheme},
 	}
 	var names []string
 	if err := json.Unmarshal(r.HeaderNames, &names); err != nil {
@@ -188,7 +190,7 @@ func rowOf(id string, s project.State) (projectRow, error) {
 		HookHash: s.HookHash, WebhookURL: s.WebhookURL,
 		Disabled: s.Disabled, DisabledBy: s.DisabledBy, DisabledReason: s.DisabledReason,
 		CreatedAt: readmodel.Moment(s.CreatedAt), UpdatedAt: readmodel.Moment(s.UpdatedAt), QuestionMinutes: s.QuestionMinutes,
-		HeadersOrigin: s.HeadersOrigin,
+		HeadersOrigin: s.HeadersOrigin, HookScheme: s.HookSignature.Scheme,
 	}
 	if s.DefaultURL != nil {
 		row.DefaultHost = host.Of(*s.DefaultURL)
@@ -249,6 +251,8 @@ type Project struct {
 	SecretRotatedAt *time.Time
 	// HeaderNames are those of the client's own headers that deliveries to WebhookURL carry.
 	HeaderNames []string
+	// HookScheme is the signature that calls of the deploy hook need; empty: none.
+	HookScheme string
 	// LoopAlertsSnoozedUntil holds loop_session.ended back; nil: it does not.
 	LoopAlertsSnoozedUntil *time.Time
 	// QuestionMinutes is how long a checker's question waits; nil: as long as usual.
@@ -438,7 +442,7 @@ func (r projectWithCounts) project() (Project, error) {
 		ID: r.ID, AccountID: s.AccountID, Name: s.Name, Description: s.Description,
 		DefaultURL: s.DefaultURL, DefaultJobType: s.DefaultJobType, DefaultSLAMinutes: s.DefaultSLAMinutes,
 		WebhookURL: s.WebhookURL, Events: s.Events, WebhookDisabled: s.Disabled, DisabledReason: s.DisabledReason,
-		HeaderNames:            project.HeaderNames(s.SentHeaders()),
+		HeaderNames: project.HeaderNames(s.SentHeaders()), HookScheme: s.HookSignature.Scheme,
 		LoopAlertsSnoozedUntil: s.LoopAlertsSnoozedUntil, QuestionMinutes: s.QuestionMinutes,
 		SecretRotatedAt: s.SecretRotatedAt, JobCount: r.Jobs, CompletedCount: r.Completed, CreatedAt: s.CreatedAt,
 		UpdatedAt: s.UpdatedAt,

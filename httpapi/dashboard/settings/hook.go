@@ -1,6 +1,10 @@
 package settings
 
 import (
+	"strings"
+
+	"humanqa/domain/project"
+	"humanqa/httpapi/input"
 	"humanqa/httpapi/ui"
 	"humanqa/projections/projects"
 )
@@ -11,6 +15,7 @@ type hookView struct {
 	Tested  string // the address that a call without one tests; empty: there is none
 	Rotated bool   // just now
 	MayEdit bool
+	Schemes [][2]string // of signatures: code and name
 }
 
 func (d Deps) hookURL(token string) string { return d.BaseURL + "/v1/hooks/deploy/" + token }
@@ -26,6 +31,7 @@ func (d Deps) hook(r *ui.Request, p projects.Project) (ui.Answer, error) {
 }
 
 func (d Deps) showHook(r *ui.Request, v hookView) (_ ui.Answer, err error) {
+	v.Schemes = hookSchemes
 	if v.Project.DefaultURL != nil {
 		v.Tested = *v.Project.DefaultURL
 	} else if v.Tested, err = d.Reads.Jobs.FirstURL(r.Context(), v.Project.AccountID, v.Project.ID); err != nil {
@@ -41,4 +47,27 @@ func (d Deps) rotateHook(r *ui.Request, p projects.Project) (ui.Answer, error) {
 	}
 	r.Visible(at)
 	return d.showHook(r, hookView{Project: p, URL: d.hookURL(token), Rotated: true, MayEdit: true})
+}
+
+// hookSchemes are the signatures that a form offers.
+var hookSchemes = [][2]string{
+	{project.SignedByGitHub, "GitHub"}, {project.SignedByVercel, "Vercel"}, {project.SignedByNetlify, "Netlify"},
+	{project.StandardSigned, "Render, or Standard Webhooks"},
+}
+
+// signHook has the calls of the hook need a signature, or none.
+func (d Deps) signHook(r *ui.Request, p projects.Project) (ui.Answer, error) {
+	body := map[string]any{"deployHookSignature": nil}
+	if r.PostFormValue("remove") == "" {
+		body["deployHookSignature"] = map[string]any{
+			"scheme": r.PostFormValue("scheme"), "secret": strings.TrimSpace(r.PostFormValue("secret")),
+		}
+	}
+	o := ui.Object(body)
+	set := input.HookSignature(o)
+	if err := o.Problems.Err(); err != nil {
+		return ui.Answer{}, err
+	}
+	at, err := d.Commands.SetHookSignature(r.Context(), r.Cause(), p.ID, set.Scheme, set.Secret, &r.Person.ID)
+	return r.Done(at, err, "/dashboard/projects/"+p.ID+"/hook#signature")
 }

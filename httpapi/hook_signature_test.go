@@ -1,0 +1,92 @@
+package httpapi
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/internal/signature"
+)
+
+// A signature is a second factor beside the token in the hook's URL.
+func TestADeployHookAsksForTheSignatureOfItsPlatform(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	_, other := s.account(100)
+	project, hook := s.hook(key, withURL)
+	const canary = "canary-of-the-platform"
+	patch := func(key, signature string) result {
+		return s.call(key, "PATCH", "/v1/projects/"+project, `{"deployHookSignature":`+signature+`}`)
+	}
+	set := patch(key, `{"scheme":"github","secret":"`+canary+`"}`)
+	equal(t, set.want(http.StatusOK)["deployHookSignature"], any("github"))
+	read := s.call(key, "GET", "/v1/projects/"+project, "")
+	equal(t, read.want(http.StatusOK)["deployHookSignature"], any("github"))
+	patch(other, `null`).refused(http.StatusNotFound, domain.CodeNotFound)
+	for text, paths := range map[string][]string{
+		`{"scheme":"gitea","secret":"` + canary + `"}`: {"deployHookSignature.scheme"}, `{"scheme":"github"}`: {"deployHookSignature.secret"},
+		`{"scheme":"github","secret":"short"}`: {"deployHookSignature.secret"}, `7`: {"deployHookSignature"},
+	} {
+		refused := patch(key, text)
+		equal(t, refused.paths(), paths)
+		if strings.Contains(refused.Body.String(), canary) {
+			t.Error("a refusal shows the secret")
+		}
+	}
+
+	body := platformBody(t, "github")
+	mac := hmac.New(sha256.New, []byte(canary))
+	_, _ = mac.Write([]byte(body))
+	signed := []string{"X-GitHub-Event", "deployment_status", "X-Hub-Signature-256", "sha256=" + hex.EncodeToString(mac.Sum(nil))}
+	head := s.log.Head()
+	for name, c := range map[string]struct {
+		body    string
+		headers []string
+		says    string
+	}{
+		"none":         {body, signed[:2], "the header X-Hub-Signature-256 is missing"},
+		"another body": {body + " ", signed, "does not match the body"},
+		"a ping":       {"{}", []string{"X-GitHub-Event", "ping"}, "is missing"},
+		"our own body": {`{"url":"https://example.com"}`, nil, "is missing"},
+	} {
+		refused := s.call("", "POST", hook, c.body, c.headers...)
+		got := refused.refused(http.StatusUnauthorized, domain.CodeUnauthorized)
+		if text, _ := got["error"].(string); !strings.Contains(text, c.says) || got["hint"] == nil {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	equal(t, s.log.Head(), head)
+	made := s.call("", "POST", hook, body, signed...).want(http.StatusCreated)
+	again := s.call("", "POST", hook, body, signed...).want(http.StatusOK) // a replay is the same test
+	equal(t, again["jobId"], made["jobId"])
+
+	patch(key, `{"scheme":"standard","secret":"`+canary+`"}`).want(http.StatusOK)
+	s.call("", "POST", hook, body, signed...).refused(http.StatusUnauthorized, domain.CodeUnauthorized)
+	render := platformBody(t, "render")
+	at := time.Now()
+	for _, c := range []struct {
+		at   time.Time
+		want int
+	}{{at.Add(-time.Hour), http.StatusUnauthorized}, {at, http.StatusCreated}} {
+		standard := []string{"webhook-id", "msg_1", "webhook-signature", signature.Standard([]byte(canary), "msg_1", c.at, []byte(render))}
+		for _, h := range signature.Headers("e", "msg_1", c.at, signature.Pair{Service: "-", Standard: "-"}) {
+			if h.Name == "webhook-timestamp" {
+				standard = append(standard, h.Name, h.Value)
+			}
+		}
+		equal(t, s.call("", "POST", hook, render, standard...).Code, c.want)
+	}
+	equal(t, patch(key, `null`).want(http.StatusOK)["deployHookSignature"], nil)
+	s.call("", "POST", hook, platformBody(t, "vercel")).want(http.StatusCreated)
+	for what, text := range map[string]string{"answer": set.Body.String() + read.Body.String(), "log": s.stored(), "words": s.logged.String()} {
+		if strings.Contains(text, canary) {
+			t.Errorf("the %s shows the secret", what)
+		}
+	}
+}
