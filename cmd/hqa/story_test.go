@@ -48,6 +48,8 @@ func TestTheClientAgainstAService(t *testing.T) {
 		{"a task outlives kills of the service and of its client", taskOutlivesKills},
 		{"a wait outlasts a client's longest request", waitOutlastsRequests},
 		{"the service tells the commit after the step has ended", detachedStep},
+		{"a job of GitLab's component", gitLabComponent},
+		{"the page about required checks works line by line", requiredCheckPage},
 	} {
 		t.Run(story.name, func(t *testing.T) {
 			s.t = t
