@@ -27,8 +27,8 @@ type commitStatus struct {
 // commitToken is the header with the token: it is no part of what a repeat compares.
 const commitToken = "X-Commit-Token"
 
-// read finds the commit in the pipeline's variables; nil: no status is wanted.
-func (c committing) read(a *app, failOn string) (status *commitStatus, token map[string]string, err error) {
+// atCommit finds the commit in the pipeline's variables; nil: no status is wanted.
+func (c committing) atCommit(a *app, failOn string) (status *commitStatus, token map[string]string, err error) {
 	if c.CommitStatus == "" {
 		return nil, nil, nil
 	}
@@ -81,7 +81,7 @@ func (a *app) pullRequestHead() string {
 // untouched sets the status of a change that touches no test: a required check must not
 // wait for a test that will never be. Only GitHub requires statuses.
 func (c committing) untouched(ctx context.Context, a *app) error {
-	s, token, err := c.read(a, "")
+	s, token, err := c.atCommit(a, "")
 	if err != nil || s == nil || s.Provider != "" {
 		return err
 	}

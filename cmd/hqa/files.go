@@ -54,7 +54,7 @@ func (c *runCmd) Run(ctx context.Context, a *app) error {
 	case len(tests) > mostFiles:
 		return usage("%d tests are more than the %d of a batch: name fewer files, or use --changed", len(tests), mostFiles)
 	}
-	status, token, err := c.committing.read(a, c.FailOn)
+	status, token, err := c.atCommit(a, c.FailOn)
 	if err != nil {
 		return err
 	}

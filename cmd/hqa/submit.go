@@ -231,7 +231,7 @@ func (c *testCmd) Run(ctx context.Context, a *app) error {
 		body.AccessInstructions = string(raw)
 	}
 	var token map[string]string
-	if body.CommitStatus, token, err = c.committing.read(a, c.FailOn); err != nil {
+	if body.CommitStatus, token, err = c.atCommit(a, c.FailOn); err != nil {
 		return err
 	}
 	cost, err := hostedPrice(ctx, client, body)

@@ -64,12 +64,13 @@ func (s *Service) SetHookSignature(
 			return domain.Position{}, fmt.Errorf("seal the secret of a deploy hook: %w", err)
 		}
 	}
-	_, written, err := repository.Execute(ctx, s.projects, cause, stream, func(st project.State, _ *repository.None) ([]domain.Event, error) {
-		if !st.Exists || st.AccountID != cause.AccountID {
-			return nil, domain.NotFound("project")
-		}
-		return project.DecideHookSignature(st, set)
-	})
+	_, written, err := repository.Execute(ctx, s.projects, cause, stream,
+		func(st project.State, _ *repository.None) ([]domain.Event, error) {
+			if !st.Exists || st.AccountID != cause.AccountID {
+				return nil, domain.NotFound("project")
+			}
+			return project.DecideHookSignature(st, set)
+		})
 	return written.Position, err
 }
 

@@ -17,7 +17,8 @@ func (a *Handlers) signedByPlatform(r *wire.Request) error {
 	if err != nil || scheme == "" {
 		return err
 	}
-	header, verified := "", error(nil)
+	var header string
+	var verified error
 	switch scheme {
 	case project.SignedByGitHub:
 		header, verified = signature.GitHubHeader, signature.VerifyGitHub(secret, r.Header, r.Content)

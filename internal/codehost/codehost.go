@@ -117,7 +117,8 @@ func (h *Hosts) Set(ctx context.Context, to job.CommitStatus, token string, is c
 func (h *Hosts) request(
 	ctx context.Context, to job.CommitStatus, token string, is command.StatusUpdate, page string,
 ) (*http.Request, error) {
-	path, body, headers := "", map[string]string{"target_url": page, "description": is.Description}, map[string]string{}
+	var path string
+	body, headers := map[string]string{"target_url": page, "description": is.Description}, map[string]string{}
 	switch to.Provider {
 	case job.GitHub:
 		owner, name, _ := strings.Cut(to.Repository, "/")

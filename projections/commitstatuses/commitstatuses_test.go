@@ -1,0 +1,61 @@
+package commitstatuses_test
+
+import (
+	"os"
+	"slices"
+	"testing"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
+	"humanqa/projections/commitstatuses"
+)
+
+func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
+
+// The newest word of one of the jobs holds for all, and jobs that have ended give no way.
+func TestJobsWithOneVerdictShowOneStatus(t *testing.T) {
+	t.Parallel()
+	w := modeltest.New(t, commitstatuses.Projector{})
+	w.Run(w.Sup)
+	at := job.CommitStatus{Provider: job.GitHub, Repository: "acme/shop", Commit: "c", Context: "Human QA", Ref: "refs/pull/7/merge", FailOn: "minor"}
+	ask := &job.CommitStatusRequested{CommitStatus: at, Jobs: []string{"a", "b"}}
+	for _, id := range ask.Jobs {
+		w.Log.Record(domain.JobStream(id), modeltest.Created("acc"), ask)
+	}
+	w.Log.Record(domain.JobStream("plain"), modeltest.Created("acc"), &job.Cancelled{})
+	w.Reach(w.Sup)
+	reads := commitstatuses.NewReads(w.DB)
+	place := func(account string) []string {
+		ids, err := reads.SamePlace(w.Ctx(), account, at)
+		must.NoError(t, err)
+		return ids
+	}
+	account := w.Log.Stream(domain.JobStream("a"))[1].Meta.AccountID
+	if got := place(account); !slices.Equal(got, []string{"a", "b"}) || len(place("other")) != 0 {
+		t.Errorf("at the place: %v", got)
+	}
+	w.Log.Record(domain.JobStream("a"), &job.CommitStatusSet{State: job.CommitPending, At: *modeltest.At(1)})
+	w.Log.Record(domain.JobStream("b"), &job.Cancelled{CommitStatus: true})
+	w.Log.Record(domain.JobStream("a"), &job.CommitStatusSet{State: job.CommitError, At: *modeltest.At(2)})
+	w.Reach(w.Sup)
+	for _, id := range ask.Jobs {
+		s, found, err := reads.OfJob(w.Ctx(), account, id)
+		must.NoError(t, err)
+		if !found || s.State != job.CommitError || s.CommitStatus != at {
+			t.Errorf("%s: %+v", id, s)
+		}
+	}
+	if _, found, _ := reads.OfJob(w.Ctx(), "other", "a"); found {
+		t.Error("another account sees it")
+	}
+	if _, found, _ := reads.OfJob(w.Ctx(), account, "plain"); found {
+		t.Error("a job without one has one")
+	}
+	if got := place(account); !slices.Equal(got, []string{"a"}) {
+		t.Errorf("at the place: %v", got)
+	}
+	w.Sound(w.Sup, "commit_statuses")
+}
