@@ -12,6 +12,7 @@ import (
 	"humanqa/httpapi/admit"
 	"humanqa/httpapi/evidence"
 	"humanqa/httpapi/input"
+	"humanqa/httpapi/openapi"
 	"humanqa/httpapi/report"
 	v1 "humanqa/httpapi/v1"
 	"humanqa/httpapi/v1/checkers"
@@ -91,6 +92,7 @@ type API struct {
 	keys      keyIssuer
 	now       func() time.Time
 	baseURL   string
+	llmsText  openapi.File
 	PastReads *wire.Quota
 }
 
@@ -112,6 +114,7 @@ func New(d Deps) *API {
 		keys:      d.Commands,
 		now:       d.Now,
 		baseURL:   d.BaseURL,
+		llmsText:  openapi.LLMs(d.BaseURL),
 		PastReads: wire.NewQuota(v1.QuotaOfNode, v1.QuotaOfAccount, 0),
 	}
 	a.clients = v1.New(v1.Deps{

@@ -55,6 +55,16 @@ func pageOrText(r *wire.Request, page, text openapi.File) wire.Answer {
 	return asPage(ans)
 }
 
+// llms is GET /llms.txt: for coding agents, where the texts are.
+func (a *API) llms(r *wire.Request) (wire.Answer, error) {
+	return serveFile(r, a.llmsText, cacheAndCheck), nil
+}
+
+// llmsFull is GET /llms-full.txt.
+func (a *API) llmsFull(r *wire.Request) (wire.Answer, error) {
+	return serveFile(r, openapi.LLMsFull(), cacheAndCheck), nil
+}
+
 // asPage adds what a browser must know of a page.
 func asPage(ans wire.Answer) wire.Answer {
 	ans.Header.Set("Content-Security-Policy", pagePolicy)

@@ -13,8 +13,14 @@ import (
 	"strings"
 	"testing"
 
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+	"humanqa/domain/loop"
+	"humanqa/httpapi/input"
 	"humanqa/httpapi/openapi"
 	"humanqa/httpapi/wire"
+	"humanqa/integrations/skill"
+	"humanqa/internal/fence"
 	"humanqa/internal/testing/apicheck"
 	"humanqa/internal/testing/must"
 )
@@ -125,6 +131,54 @@ func TestEveryPageOfTheReferenceHasItsMarkdown(t *testing.T) {
 	}
 	equal(t, s.call("", "GET", "/docs/webhooks.json", "").want(http.StatusOK)["events"] != nil, true)
 	s.call("", "GET", "/docs/nothing.md", "").want(http.StatusNotFound)
+}
+
+// llms.txt has the proposal's form and every page of the reference, and each of its links answers with text.
+func TestTheTextsForCodingAgents(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	r := s.call("", "GET", "/llms.txt", "")
+	equal(t, r.Code, http.StatusOK)
+	text := r.Body.String()
+	form := regexp.MustCompile(`^# [^\n]+\n\n> [^\n]+\n\n(?:- [^\n]+\n)+(?:\n## [^\n]+\n\n(?:- \[[^\]\n]+\]\([^)\s]+\): [^\n]+\n)+)+$`)
+	if !form.MatchString(text) || !strings.Contains(text, fence.Rule) {
+		t.Errorf("it has another form:\n%s", text)
+	}
+	for _, link := range regexp.MustCompile(`\]\(([^)]+)\)`).FindAllStringSubmatch(text, -1) {
+		path, ours := strings.CutPrefix(link[1], s.baseURL)
+		if got := s.call("", "GET", path, ""); !ours || got.Code != http.StatusOK || strings.HasPrefix(got.Header().Get("Content-Type"), "text/html") {
+			t.Errorf("%s: %d, %s", link[1], got.Code, got.Header().Get("Content-Type"))
+		}
+	}
+	for name := range openapi.ReferencePages() {
+		if name != "" && !strings.Contains(text, "/docs/"+name+".md)") {
+			t.Errorf("the page %s is not in it", name)
+		}
+	}
+	equal(t, s.call("", "GET", "/llms-full.txt", "").Body.String(), string(openapi.Markdown().Body))
+	equal(t, s.call("", "GET", "/docs/skill.md", "").Body.String(), skill.Text)
+	equal(t, s.call("", "GET", "/docs/agents.md", "").Body.String(), skill.AgentsSection)
+
+	var prices strings.Builder
+	for _, kind := range job.Types() {
+		fmt.Fprintf(&prices, "| %s (`%s`) | %d | %d |\n", kind.Title(), kind, command.Price(kind, false), command.Price(kind, true))
+	}
+	if !strings.Contains(skill.Text, "| Type | Normal | Urgent |\n|---|---|---|\n"+prices.String()+"\n") {
+		t.Errorf("the skill has other prices than\n%s", prices.String())
+	}
+	if want := fmt.Sprintf("a General QA test %d, urgent %d.", command.Price(job.GeneralQA, false), command.Price(job.GeneralQA, true)); !strings.Contains(skill.AgentsSection, want) {
+		t.Errorf("the section does not say %q", want)
+	}
+	for _, bound := range regexp.MustCompile(`hqa (?:test|retest) [^\n\x60]*--max-credits (\d+)`).FindAllStringSubmatch(skill.Text+skill.AgentsSection, -1) {
+		equal(t, bound[1], fmt.Sprint(command.Price(job.GeneralQA, false)))
+	}
+	for _, header := range []string{input.SkillHeader, input.IterationHeader, input.MaxIterationsHeader} {
+		equal(t, strings.Contains(skill.Text, "`"+header+"`"), true)
+	}
+	for _, end := range loop.Ends() {
+		equal(t, fmt.Sprint(end, strings.Contains(skill.Text, string(end))), fmt.Sprint(end, true))
+	}
+	equal(t, strings.Contains(skill.Text, fmt.Sprintf("The limit is %d iterations", loop.DefaultMaxIterations)), true)
 }
 
 func TestLargeTextsAreCompressedForWhoeverTakesThat(t *testing.T) {

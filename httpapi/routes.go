@@ -105,6 +105,8 @@ func routesOf(a *API) []wire.Route {
 		{Method: "GET", Pattern: "/v1/openapi-3.1.json", Audience: wire.Public, Handle: a.openAPI31},
 		{Method: "GET", Pattern: "/docs", Audience: wire.Public, Handle: a.docs},
 		{Method: "GET", Pattern: "/docs/{file}", Audience: wire.Public, Handle: a.docsFile},
+		{Method: "GET", Pattern: "/llms.txt", Audience: wire.Public, Handle: a.llms},
+		{Method: "GET", Pattern: "/llms-full.txt", Audience: wire.Public, Handle: a.llmsFull},
 		{Method: "GET", Pattern: "/healthz", Audience: wire.Public, Handle: a.healthz},
 		{Method: "HEAD", Pattern: "/healthz", Audience: wire.Public, Handle: a.healthz},
 		{Method: "GET", Pattern: "/readyz", Audience: wire.Public, Handle: a.readyz},

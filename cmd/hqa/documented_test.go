@@ -5,9 +5,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
+	"go.yaml.in/yaml/v3"
+
+	"humanqa/integrations/skill"
+	"humanqa/internal/fence"
 	"humanqa/internal/testing/must"
 )
 
@@ -37,7 +42,7 @@ func TestTheClientIsSmallAndHasNoPartOfTheService(t *testing.T) {
 	must.NoError(t, err)
 	for pkg := range strings.Lines(string(deps)) {
 		pkg = strings.TrimSpace(pkg)
-		if strings.HasPrefix(pkg, "humanqa/") && pkg != "humanqa/cmd/hqa" && !strings.HasPrefix(pkg, "humanqa/internal/") ||
+		if strings.HasPrefix(pkg, "humanqa/") && pkg != "humanqa/cmd/hqa" && pkg != "humanqa/integrations/skill" && !strings.HasPrefix(pkg, "humanqa/internal/") ||
 			strings.Contains(pkg, "lib/pq") || strings.Contains(pkg, "grpc") {
 			t.Errorf("the client holds %s", pkg)
 		}
@@ -92,4 +97,57 @@ func newUsersPage(t *testing.T, s *qa) {
 	if left := s.credits(key); left != 5 {
 		t.Errorf("%d credits are left after the page, which cancels its test", left)
 	}
+}
+
+// The texts for coding agents say what the programs do: exit codes, the fence's rule and every command line.
+func TestTheTextsForAgentsAreTrue(t *testing.T) {
+	t.Parallel()
+	if lines := strings.Count(skill.Text, "\n"); lines >= 500 {
+		t.Errorf("the skill has %d lines, and should have fewer than 500", lines)
+	}
+	head, body, found := strings.Cut(strings.TrimPrefix(skill.Text, "---\n"), "\n---\n")
+	var front struct{ Name, Description string }
+	if err := yaml.Unmarshal([]byte(head), &front); err != nil || !found || front.Name != skill.Name || len(front.Description) < 100 || len(front.Description) > 1024 {
+		t.Errorf("the front matter is %+v: %v", front, err)
+	}
+	var table strings.Builder
+	for code, meaning := range exits {
+		fmt.Fprintf(&table, "| %d | %s |\n", code, meaning)
+	}
+	if !strings.Contains(body, "| Code | Meaning |\n|---|---|\n"+table.String()+"\n") {
+		t.Errorf("the skill has other exit codes than\n%s", table.String())
+	}
+	for name, text := range map[string]string{"the skill": body, "the section": skill.AgentsSection} {
+		if !strings.Contains(text, fence.Rule) {
+			t.Errorf("%s has another rule about fences than %q", name, fence.Rule)
+		}
+		found := 0
+		for _, line := range regexp.MustCompile("(?m)^hqa .+$|`hqa [^`]+`").FindAllString(text, -1) {
+			args := words(strings.Trim(line, "`"))
+			if len(args) == 2 && args[1] == "--help" {
+				continue
+			}
+			parser, err := newParser(new(commands))
+			must.NoError(t, err)
+			if _, err := parser.Parse(args[1:]); err != nil {
+				t.Errorf("%s: %s: %v", name, line, err)
+			}
+			found++
+		}
+		if found < 3 {
+			t.Errorf("%s has %d commands", name, found)
+		}
+	}
+	mark := fence.Text("checker", "x")
+	if shown := regexp.MustCompile("\\[data [0-9a-f]+ by checker\\]"); !shown.MatchString(mark) || !shown.MatchString(body) {
+		t.Errorf("the skill shows another mark than %q", mark)
+	}
+}
+
+// words splits a command line as a shell does, as far as the texts need it.
+func words(line string) (all []string) {
+	for _, m := range regexp.MustCompile(`"([^"]*)"|(\S+)`).FindAllStringSubmatch(line, -1) {
+		all = append(all, m[1]+m[2])
+	}
+	return all
 }

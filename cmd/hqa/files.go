@@ -74,7 +74,7 @@ func (c *runCmd) Run(ctx context.Context, a *app) error {
 	if status != nil {
 		body["commitStatus"] = status
 	}
-	replayed, err := a.submit(ctx, client, c.consent, "/v1/jobs/bulk", body, token, batch.Read)
+	replayed, err := a.submit(ctx, client, c.consent, api.Call{Path: "/v1/jobs/bulk", Body: body, Header: token}, batch.Read)
 	if err != nil {
 		return a.inFiles(err, tests)
 	}
@@ -300,15 +300,25 @@ func (c *lintCmd) Run(a *app) error {
 }
 
 type initCmd struct {
-	File    string `arg:"" help:"The file to write, such as qa/checkout.md."`
+	File    string `arg:"" optional:"" help:"The file to write, such as qa/checkout.md; with --skill the folder of skills (.agents/skills), with --agents the file (AGENTS.md)."`
 	URL     string `xor:"from" placeholder:"URL" help:"Write a first test of this URL."`
 	Job     string `xor:"from" placeholder:"ID" help:"Write the test of this job, with its checklist."`
 	Project string `xor:"from" placeholder:"ID" help:"Write a test of what still fails in this project."`
+	Skill   bool   `xor:"from" help:"Install the skill for coding agents."`
+	Agents  bool   `xor:"from" help:"Write the section on human tests into AGENTS.md."`
 	Force   bool   `help:"Replace a file that is there."`
 }
 
 // Run writes the file.
 func (c *initCmd) Run(ctx context.Context, a *app) error {
+	switch {
+	case c.Skill:
+		return c.writeSkill(a)
+	case c.Agents:
+		return c.writeAgents(a)
+	case c.File == "":
+		return usage("name the file to write, such as qa/checkout.md")
+	}
 	t, err := c.test(ctx, a)
 	if err != nil {
 		return err

@@ -219,7 +219,7 @@ func (s *step) annotate(context.Context) error {
 				at = "file=" + escapeProperty(j.File) + ","
 			}
 			_, err := fmt.Fprintf(s.a.out, "::error %stitle=%s::%s\n", at, escapeProperty(oneLine("Human QA ("+i.Severity+")")),
-				escapeData(oneLine(i.Description+": "+i.CheckerNote)))
+				escapeData(marked(i.Description+": "+i.CheckerNote)))
 			if err != nil {
 				return err
 			}

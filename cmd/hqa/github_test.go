@@ -135,6 +135,12 @@ func githubStep(t *testing.T, s *qa) {
 	if got := github.comment(t); !strings.Contains(got, "### Human QA: failures") || strings.Count(got, "<!-- hqa-run -->") != 1 {
 		t.Errorf("comment: %s", got)
 	}
+	const note = "The button does nothing."
+	for name, text := range map[string]string{"comment": github.comment(t), "summary": a.file("summary"), "annotation": out.String()} {
+		if !strings.Contains(text, note) || strings.Contains(outside(text), note) {
+			t.Errorf("%s: a tester's note stands outside of a fence, or nowhere: %s", name, text)
+		}
+	}
 
 	step, out = a.start("1") // the step repeated
 	exits(step, out, exitFailures)

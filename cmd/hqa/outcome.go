@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"humanqa/internal/fence"
 	"humanqa/internal/hqa/api"
 	"humanqa/internal/hqa/wait"
 )
@@ -186,13 +187,13 @@ func (a *app) tellNote(n wait.Note, several bool) {
 		if several {
 			of = n.Item.JobID + " "
 		}
-		line := fmt.Sprintf("%s%d of %d  %-4s  %s", of, n.Item.Number, n.Item.Of, n.Item.Status, oneLine(n.Item.Description))
+		line := fmt.Sprintf("%s%d of %d  %-4s  %s", of, n.Item.Number, n.Item.Of, n.Item.Status, marked(n.Item.Description))
 		if n.Item.Status == api.Fail {
 			line += fmt.Sprintf(" (%s)", n.Item.Severity)
 		}
 		a.say("%s", line)
 	case n.Asked != nil:
-		a.say("the checker asks (%s): %s\nanswer with: hqa answer --job %s TEXT", n.Asked.Kind, oneLine(n.Asked.Text), n.Asked.JobID)
+		a.say("the checker asks (%s): %s\nanswer with: hqa answer --job %s TEXT", n.Asked.Kind, marked(n.Asked.Text), n.Asked.JobID)
 	case n.State != nil:
 		if several {
 			of = n.State.JobID + " "
@@ -291,9 +292,15 @@ func (e ending) conclude(ctx context.Context, a *app, client *api.Client, batchI
 	return verdict(out.ExitCode)
 }
 
-// summarize prints the outcome for a person.
+// summarize prints the outcome for a person, or for an agent that reads along.
 func (a *app) summarize(out outcome) error {
 	var b strings.Builder
+	for _, j := range out.Jobs {
+		if len(j.Failures) > 0 {
+			fmt.Fprintf(&b, "%s\n", fence.Rule)
+			break
+		}
+	}
 	for _, j := range out.Jobs {
 		if j.Status != api.Completed {
 			fmt.Fprintf(&b, "%s  %s\n", strings.ToUpper(j.Status), oneLine(j.Title))
@@ -306,9 +313,9 @@ func (a *app) summarize(out outcome) error {
 			fmt.Fprintf(&b, "  %s\n", oneLine(j.File))
 		}
 		for _, i := range j.Failures {
-			fmt.Fprintf(&b, "  %-8s %s\n", i.Severity, oneLine(i.Description))
+			fmt.Fprintf(&b, "  %-8s %s\n", i.Severity, marked(i.Description))
 			if i.CheckerNote != "" {
-				fmt.Fprintf(&b, "           %s\n", oneLine(i.CheckerNote))
+				fmt.Fprintf(&b, "           %s\n", marked(i.CheckerNote))
 			}
 		}
 		fmt.Fprintf(&b, "  %s\n", j.Page)

@@ -22,6 +22,9 @@ func fenced(markdown string) string {
 	return "> " + fence.Rule + "\n\n" + fence.Text("testers and pages", markdown) + "\n"
 }
 
+// marked is a tester's or a page's text in one line, as data.
+func marked(text string) string { return fence.Line("tester", oneLine(text)) }
+
 // joinReports makes one document of the reports of several jobs.
 func joinReports(format string, parts [][]byte) ([]byte, error) {
 	switch format {

@@ -79,26 +79,22 @@ const unsettledFor = 20 * time.Hour
 // told: the same command goes on where a killed client, or a wait that ran out, left off.
 // A first Ctrl-C does not cut the call off.
 func (a *app) submit(
-	ctx context.Context, client *api.Client, c consent, path string, body any, header map[string]string,
-	read func(raw []byte) (jobIDs []string, err error),
+	ctx context.Context, client *api.Client, c consent, call api.Call, read func(raw []byte) (jobIDs []string, err error),
 ) (replayed bool, err error) {
-	raw, err := json.Marshal(body)
+	raw, err := identity(call)
 	if err != nil {
 		return false, err
 	}
 	run := pipeline.Find(a.env, c.Again)
-	key := run.Key(path, raw)
+	key := run.Key(call.Path, raw)
 	name := ""
 	if !run.Known() {
-		name = pipeline.Run{}.Key(client.Base()+path, raw)
+		name = nameOf(client, call, raw)
 		if key, err = a.unsettled(name, c.Again); err != nil {
 			return false, err
 		}
 	}
-	call := api.Call{Method: http.MethodPost, Path: path, Key: key, Header: header}
-	if body != nil {
-		call.Body = json.RawMessage(raw)
-	}
+	call.Method, call.Key = http.MethodPost, key
 	answer, err := client.Do(context.WithoutCancel(ctx), call, nil)
 	if err != nil {
 		if !api.Passing(err) {
@@ -116,6 +112,31 @@ func (a *app) submit(
 		})
 	}
 	return answer.Replayed, nil
+}
+
+// identity is what tells submissions apart: the body, and the step of a loop. A token, which
+// each attempt of a step has anew, does not.
+func identity(call api.Call) ([]byte, error) {
+	raw, err := json.Marshal(call.Body)
+	for _, name := range []string{skillHeader, iterationHeader, maxIterationsHeader} {
+		if value := call.Header[name]; value != "" {
+			raw = append(raw, "\n"+name+": "+value...)
+		}
+	}
+	return raw, err
+}
+
+// nameOf is the submission's name on record here.
+func nameOf(client *api.Client, call api.Call, identity []byte) string {
+	return pipeline.Run{}.Key(client.Base()+call.Path, identity)
+}
+
+// isRepeat says that the submission is on record here, and its verdict was not told yet.
+func (a *app) isRepeat(client *api.Client, call api.Call) bool {
+	raw, err := identity(call)
+	last, errRun := a.store.LastRun(a.dir)
+	_, known := last.Unsettled[nameOf(client, call, raw)]
+	return err == nil && errRun == nil && known
 }
 
 // unsettled is the key on record for the submission, or a new one that it records.
@@ -170,7 +191,7 @@ func (a *app) changeRun(change func(*store.Run)) {
 // remember keeps what was submitted, for commands without an id.
 func (a *app) remember(client *api.Client, r store.Run) {
 	a.changeRun(func(last *store.Run) {
-		r.Service, r.At, r.Unsettled = client.Base(), time.Now().UTC(), last.Unsettled
+		r.Service, r.At, r.Unsettled, r.Loops = client.Base(), time.Now().UTC(), last.Unsettled, last.Loops
 		*last = r
 	})
 }
@@ -196,6 +217,7 @@ type testCmd struct {
 	Priority   string `enum:"normal,urgent" default:"normal" help:"normal or urgent, which costs twice as much."`
 	Device     string `help:"The device to test on, such as iPhone 15."`
 	Access     string `type:"existingfile" help:"A file that says how to reach protected parts, such as a login of a test account."`
+	loopStep   `embed:""`
 	waiting    `embed:""`
 	consent    `embed:""`
 	committing `embed:""`
@@ -234,6 +256,11 @@ func (c *testCmd) Run(ctx context.Context, a *app) error {
 	if body.CommitStatus, token, err = c.atCommit(a, c.FailOn); err != nil {
 		return err
 	}
+	call := api.Call{Path: "/v1/hosted/test", Body: body, Header: c.headers()}
+	maps.Copy(call.Header, token)
+	if err := c.mayGoOn(ctx, a, client, call); err != nil {
+		return err
+	}
 	cost, err := hostedPrice(ctx, client, body)
 	if err != nil {
 		return err
@@ -242,11 +269,12 @@ func (c *testCmd) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	var job api.Submitted
-	replayed, err := a.submit(ctx, client, c.consent, "/v1/hosted/test", body, token, job.Read)
+	replayed, err := a.submit(ctx, client, c.consent, call, job.Read)
 	if err != nil {
 		return err
 	}
 	a.remember(client, store.Run{JobIDs: []string{job.JobID}})
+	a.rememberLoop(c.Loop, job.LoopSessionID)
 	return c.follow(ctx, a, client, submission{JobIDs: []string{job.JobID}, Credits: job.CreditsDeducted, Replayed: replayed})
 }
 
@@ -360,7 +388,7 @@ func (c *retestCmd) Run(ctx context.Context, a *app) error {
 	kept := store.Run{Of: ids, Step: step, Files: map[string]string{}}
 	for _, id := range ids {
 		var job api.Submitted
-		replayed, err := a.submit(ctx, client, c.consent, "/v1/jobs/"+url.PathEscape(id)+"/retest", nil, nil, job.Read)
+		replayed, err := a.submit(ctx, client, c.consent, api.Call{Path: "/v1/jobs/" + url.PathEscape(id) + "/retest"}, job.Read)
 		if err != nil {
 			return err
 		}

@@ -73,5 +73,6 @@ var ReferenceFiles = sync.OnceValue(func() map[string]File {
 		files[name+".md"] = text
 	}
 	files[eventsFile] = eventCatalogue()
+	addAgentTexts(files)
 	return files
 })

@@ -22,7 +22,21 @@ func Text(by, text string) string {
 	if strings.TrimSpace(text) == "" {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(text))
-	mark := hex.EncodeToString(sum[:4])
+	mark := markOf(text)
 	return fmt.Sprintf("[data %s by %s]\n%s\n[end of data %s]", mark, by, text, mark)
+}
+
+// Line is Text in one line, for output whose lines have a meaning.
+func Line(by, text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if text == "" {
+		return ""
+	}
+	mark := markOf(text)
+	return fmt.Sprintf("[data %s by %s] %s [end of data %s]", mark, by, text, mark)
+}
+
+func markOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:4])
 }

@@ -16,7 +16,10 @@ func TestATextCannotEndItsFence(t *testing.T) {
 	if last := fenced[strings.LastIndex(fenced, "\n")+1:]; strings.Count(fenced, last) != 1 || last == end {
 		t.Errorf("the text holds its own end:\n%s", fenced)
 	}
-	if fence.Text("checker", " \n") != "" {
+	if line := fence.Line("checker", hostile); strings.Contains(line, "\n") || strings.Count(line, line[strings.LastIndex(line, "[end"):]) != 1 {
+		t.Errorf("the line holds its own end, or a second line: %s", line)
+	}
+	if fence.Text("checker", " \n") != "" || fence.Line("checker", " \n") != "" {
 		t.Error("an empty text has a fence")
 	}
 	if fence.Text("checker", hostile) != fenced {

@@ -21,6 +21,7 @@ type Submitted struct {
 	ChecklistItemCount         int    `json:"checklistItemCount"`
 	JobType                    string `json:"jobType"`
 	RegressionItemsIncluded    int    `json:"regressionItemsIncluded,omitempty"`
+	LoopSessionID              string `json:"loopSessionId,omitempty"` // of a test with a LoopStep
 }
 
 // Read fills it from an answer, and gives the ids of its jobs.

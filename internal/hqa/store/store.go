@@ -136,6 +136,8 @@ type Run struct {
 	Of      []string          `json:"of,omitempty"`    // the jobs that these are retests of
 	Step    string            `json:"step,omitempty"`  // of the pipeline that retested
 	At      time.Time         `json:"at"`
+	// Loops are the loop sessions of this directory, by the names of the loops.
+	Loops map[string]string `json:"loops,omitempty"`
 	// Unsettled are submissions whose verdict was not told yet, by submission. The same
 	// command takes its Idempotency-Key again, and so pays once.
 	Unsettled map[string]Unsettled `json:"unsettled,omitempty"`

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"net/url"
+	"strconv"
+
+	"humanqa/internal/hqa/api"
+	"humanqa/internal/hqa/store"
+)
+
+// loopStep says that a test is a step of an agent's loop, which the service counts.
+type loopStep struct {
+	Loop          string `placeholder:"NAME" help:"The agent's loop that this test is a step of. The service counts its steps and credits."`
+	Iteration     int    `placeholder:"N" help:"The step of the loop, from 1, which begins a new loop."`
+	MaxIterations int    `placeholder:"N" help:"With step 1: how many steps the loop may have. Without it 10."`
+}
+
+// The headers that say it to the service.
+const (
+	skillHeader         = "X-Agent-Skill"
+	iterationHeader     = "X-Agent-Iteration"
+	maxIterationsHeader = "X-Agent-Max-Iterations"
+)
+
+func (l loopStep) headers() map[string]string {
+	headers := map[string]string{}
+	if l.Loop == "" {
+		return headers
+	}
+	headers[skillHeader], headers[iterationHeader] = l.Loop, strconv.Itoa(l.Iteration)
+	if l.MaxIterations > 0 {
+		headers[maxIterationsHeader] = strconv.Itoa(l.MaxIterations)
+	}
+	return headers
+}
+
+// mayGoOn refuses a further step of a loop that has ended: the service would begin a new one, with
+// a new budget.
+func (l loopStep) mayGoOn(ctx context.Context, a *app, client *api.Client, call api.Call) error {
+	switch {
+	case l.Loop == "" && (l.Iteration != 0 || l.MaxIterations != 0):
+		return usage("--iteration and --max-iterations need the name of the loop: --loop NAME")
+	case l.Loop == "":
+		return nil
+	case l.Iteration < 1:
+		return usage("a step of a loop needs its number, from 1: --iteration N")
+	case l.Iteration == 1, a.isRepeat(client, call): // a repeat finds its test, and pays nothing
+		return nil
+	}
+	last, err := a.store.LastRun(a.dir)
+	if err != nil || last.Service != client.Base() || last.Loops[l.Loop] == "" {
+		return err
+	}
+	var session struct {
+		Status        string  `json:"status"`
+		Iterations    int     `json:"iterations"`
+		MaxIterations int     `json:"maxIterations"`
+		CreditsSpent  float64 `json:"creditsSpent"`
+	}
+	if err := client.Get(ctx, "/v1/loop-sessions/"+url.PathEscape(last.Loops[l.Loop]), &session); err != nil {
+		return err
+	}
+	if session.Status == "running" {
+		return nil
+	}
+	return refused("the loop %s has ended (%s) after %d of %d steps and %g credits: nothing was submitted. Ask a person; --iteration 1 begins a new one",
+		l.Loop, session.Status, session.Iterations, session.MaxIterations, session.CreditsSpent)
+}
+
+// rememberLoop keeps which loop session has the name here.
+func (a *app) rememberLoop(name, sessionID string) {
+	if name == "" || sessionID == "" {
+		return
+	}
+	a.changeRun(func(r *store.Run) {
+		loops := map[string]string{name: sessionID}
+		for other, id := range r.Loops {
+			if other != name {
+				loops[other] = id
+			}
+		}
+		r.Loops = loops
+	})
+}
