@@ -39,15 +39,18 @@ func TestTheNamesAndValuesOfOwnHeaders(t *testing.T) {
 		many["X-"+strings.Repeat("a", i+1)] = &one
 	}
 	for want, change := range map[string]map[string]*string{
-		"webhookHeaders": {"X-A": &long, "X-B": &long}, "webhookHeaders.x-a": {"X-A": &one, "x-a": &one}, "webhookHeaders.Host": {"Host": &one}, "webhookHeaders ": many, "": {"X-A": &one, "X-B": nil},
+		"webhookHeaders": {"X-A": &long, "X-B": &long}, "webhookHeaders.x-a": {"X-A": &one, "x-a": &one}, "webhookHeaders.Host": {"Host": &one}, "": {"X-A": &one, "X-B": nil},
 	} {
 		wrong := CheckHeaders(change)
 		if want == "" && len(wrong) == 0 {
 			continue
 		}
-		if len(wrong) != 1 || wrong[0].Path != strings.TrimSpace(want) {
+		if len(wrong) != 1 || wrong[0].Path != want {
 			t.Errorf("%q: %v", want, wrong)
 		}
+	}
+	if wrong := CheckHeaders(many); len(wrong) != 1 || wrong[0].Path != "webhookHeaders" {
+		t.Errorf("%d names: %v", len(many), wrong)
 	}
 }
 
