@@ -47,9 +47,9 @@ const (
 // A file whose table is in use for longer than its lock_timeout is tried again for some
 // minutes: those who use the table come first in the pauses.
 const (
-	lockNotAvailable pq.ErrorCode = "55P03"
-	tableAttempts                 = 60
-	tablePause                    = 2 * time.Second
+	lockNotAvailable = "55P03"
+	tableAttempts    = 60
+	tablePause       = 2 * time.Second
 )
 
 // ErrNewer matches, through errors.Is, the refusal of a database that a newer

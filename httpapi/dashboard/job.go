@@ -296,7 +296,8 @@ func (d Deps) curl(j jobs.Job) string {
 	if len(items) > 0 {
 		in["checklistItems"] = items
 	}
-	return "curl " + ui.ShellWord(d.BaseURL+"/v1/jobs") + " \\\n  -H \"Authorization: Bearer $API_KEY\" \\\n  -d " + ui.ShellWord(jsonText(in))
+	return "curl " + ui.ShellWord(d.BaseURL+"/v1/jobs") +
+		" \\\n  -H \"Authorization: Bearer $API_KEY\" \\\n  -d " + ui.ShellWord(jsonText(in))
 }
 
 // isFinding says that the checker found it beside the list.

@@ -6,6 +6,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/loop"
 	"humanqa/domain/person"
+	"humanqa/httpapi/dashboard/words"
 	"humanqa/httpapi/ui"
 	"humanqa/projections/loops"
 	"humanqa/projections/projects"
@@ -34,23 +35,6 @@ type loopLine struct {
 	State ui.State
 }
 
-func loopState(s loop.Status) ui.State {
-	switch s {
-	case loop.StatusRunning:
-		return ui.NewState("Running", "live", "")
-	case loop.StatusPassed:
-		return ui.NewState("Passed", "pass", "check")
-	case loop.StatusStuckSameBug:
-		return ui.NewState("Stuck", "fail", "cross")
-	case loop.StatusOutOfCredits:
-		return ui.NewState("Out of credits", "fail", "coin")
-	case loop.StatusMaxIterations:
-		return ui.NewState("Gave up", "warn", "alert")
-	case loop.StatusAbandoned:
-	}
-	return ui.NewState("Abandoned", "", "skip")
-}
-
 // loopSaying tells what a loop's state means for who looks after the agent.
 func loopSaying(s loops.Session) string {
 	switch s.Status {
@@ -70,7 +54,7 @@ func loopSaying(s loops.Session) string {
 }
 
 func (d Deps) loop(r *ui.Request, s loops.Session) (_ ui.Answer, err error) {
-	v := loopView{Session: s, State: loopState(s.Status), Saying: loopSaying(s),
+	v := loopView{Session: s, State: words.LoopState(s.Status), Saying: loopSaying(s),
 		MayEnd: r.May(person.Developer) && s.Status == loop.StatusRunning}
 	if v.Project, err = d.Reads.Projects.Get(r.Context(), s.AccountID, s.ProjectID); err != nil {
 		return ui.Answer{}, err

@@ -5,6 +5,7 @@ import (
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
 	"humanqa/domain/project"
+	"humanqa/httpapi/dashboard/words"
 	"humanqa/httpapi/ui"
 	"humanqa/projections/events"
 )
@@ -44,7 +45,7 @@ func (d Deps) news(r *ui.Request) (ui.Answer, error) {
 	}
 	for _, e := range came {
 		v.Cursor = e.Cursor
-		one := noticeOf(e)
+		one := words.NoticeOf(e)
 		line := newsLine{ID: one.ID, Title: one.Text, Text: one.Detail, Href: one.Href}
 		if done, ok := e.Recorded.Event.(*job.Completed); ok {
 			line.Title, line.Href = "Report: "+e.About.Title, "/dashboard/jobs/"+e.Recorded.StreamID()

@@ -5,11 +5,8 @@ import (
 	"time"
 
 	"humanqa/domain"
-	"humanqa/domain/credits"
-	"humanqa/domain/job"
-	"humanqa/domain/loop"
 	"humanqa/domain/person"
-	"humanqa/domain/project"
+	"humanqa/httpapi/dashboard/words"
 	"humanqa/httpapi/ui"
 	"humanqa/projections/events"
 )
@@ -21,17 +18,9 @@ const (
 	noticesFor = 30 * 24 * time.Hour
 )
 
-// notice is something that went wrong while nobody looked.
-type notice struct {
-	ID           string
-	At           time.Time
-	Text, Detail string
-	Href         string
-}
-
 // notices are those that the person has not marked as seen; upTo is the cursor
 // that marks them.
-func (d Deps) notices(r *ui.Request) (list []notice, upTo string, err error) {
+func (d Deps) notices(r *ui.Request) (list []words.Notice, upTo string, err error) {
 	seen, err := d.Preferences.Seen(r.Context(), r.Account.ID, r.Person.ID)
 	if err != nil {
 		return nil, "", err
@@ -49,7 +38,7 @@ func (d Deps) notices(r *ui.Request) (list []notice, upTo string, err error) {
 		if upTo == "" {
 			upTo = e.Cursor
 		}
-		list = append(list, noticeOf(e))
+		list = append(list, words.NoticeOf(e))
 	}
 	if !r.Role.Includes(person.Owner) {
 		return list, upTo, nil
@@ -59,7 +48,7 @@ func (d Deps) notices(r *ui.Request) (list []notice, upTo string, err error) {
 		return nil, "", err
 	}
 	list = append(list, looks...)
-	slices.SortStableFunc(list, func(a, b notice) int { return b.At.Compare(a.At) })
+	slices.SortStableFunc(list, func(a, b words.Notice) int { return b.At.Compare(a.At) })
 	if upTo == "" || at != "" && events.LaterCursor(upTo, at) == at {
 		upTo = at
 	}
@@ -68,7 +57,7 @@ func (d Deps) notices(r *ui.Request) (list []notice, upTo string, err error) {
 
 // lookNotices are the looks of operators that an owner has not marked as seen, and
 // the cursor of the latest.
-func (d Deps) lookNotices(r *ui.Request, seen string, oldest time.Time) (list []notice, upTo string, err error) {
+func (d Deps) lookNotices(r *ui.Request, seen string, oldest time.Time) (list []words.Notice, upTo string, err error) {
 	looks, err := d.looksInto(r, oldest, noticesShown)
 	if err != nil {
 		return nil, "", err
@@ -81,33 +70,10 @@ func (d Deps) lookNotices(r *ui.Request, seen string, oldest time.Time) (list []
 		if upTo == "" {
 			upTo = cursor
 		}
-		list = append(list, notice{ID: l.ID, At: l.At, Text: l.By + ", who runs this service, looked into " + l.What, Detail: l.Reason,
+		list = append(list, words.Notice{ID: l.ID, At: l.At, Text: l.By + ", who runs this service, looked into " + l.What, Detail: l.Reason,
 			Href: l.Href})
 	}
 	return list, upTo, nil
-}
-
-// noticeOf puts an event into words.
-func noticeOf(e events.AccountEvent) notice {
-	id := e.Recorded.StreamID()
-	n := notice{ID: e.Recorded.ID.String(), At: e.Recorded.Meta.Time}
-	switch one := e.Recorded.Event.(type) {
-	case *job.SLAMissed:
-		n.Text, n.Detail, n.Href = "Not done in time: "+e.About.Title, "It is back in the queue.", "/dashboard/jobs/"+id
-		if !one.Requeued {
-			n.Detail = "It was the third time: the test was given up."
-		}
-	case *job.Failed:
-		n.Text, n.Detail, n.Href = "Given up: "+e.About.Title, ui.Credits(one.Refund)+" came back.", "/dashboard/jobs/"+id
-	case *loop.Ended:
-		n.Text, n.Detail, n.Href = "The loop of "+one.Skill+" in "+one.ProjectName+" ended",
-			loopState(one.FinalStatus).Word+" after "+ui.Count(one.Iterations, "round")+".", "/dashboard/loops/"+one.SessionID
-	case *project.WebhookDisabled:
-		n.Text, n.Detail, n.Href = "The webhook of "+e.About.Title+" was disabled", one.Reason, "/dashboard/projects/"+id+"#webhook"
-	case *credits.Debited:
-		n.Text, n.Detail, n.Href = "Credits became low", ui.Credits(one.BalanceAfter)+" were left.", "/dashboard/credits"
-	}
-	return n
 }
 
 // markSeen takes the notices away, up to the newest that was shown.

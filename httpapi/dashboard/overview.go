@@ -10,6 +10,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/person"
 	"humanqa/httpapi/dashboard/settings"
+	"humanqa/httpapi/dashboard/words"
 	"humanqa/httpapi/ui"
 	"humanqa/projections/credits"
 	"humanqa/projections/jobs"
@@ -35,7 +36,7 @@ type overviewView struct {
 	Failed    int // completed tests of which something failed, among the recent
 	Balance   credits.Balance
 	Needs     []need
-	Notices   []notice
+	Notices   []words.Notice
 	SeenTo    string // the cursor of the newest notice
 }
 

@@ -12,6 +12,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/person"
 	"humanqa/httpapi/dashboard/settings"
+	"humanqa/httpapi/dashboard/words"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/wire"
@@ -269,7 +270,7 @@ func (d Deps) projectView(r *ui.Request) (v projectView, err error) {
 		return v, err
 	}
 	for _, s := range runs {
-		v.Loops = append(v.Loops, loopLine{s, loopState(s.Status)})
+		v.Loops = append(v.Loops, loopLine{s, words.LoopState(s.Status)})
 	}
 	if v.Matrix.Matrix, err = d.Reads.History.Matrix(ctx, v.AccountID, v.ID, testsCompared); err != nil {
 		return v, err

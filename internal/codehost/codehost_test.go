@@ -50,9 +50,9 @@ func TestWhatACodeHostAnswersIsFinalOrNot(t *testing.T) {
 		}, false, false},
 		"down": {job.GitHub, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, false, false},
 		"has it, told": {job.GitLab, func(w http.ResponseWriter, _ *http.Request) {
-			http.Error(w, `{"message":"Cannot transition status via :succeed from :success"}`, 400)
+			http.Error(w, `{"message":"Cannot transition status via :succeed from :success"}`, http.StatusBadRequest)
 		}, true, false},
-		"invalid": {job.GitLab, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, `{}`, 400) }, false, true},
+		"invalid": {job.GitLab, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, `{}`, http.StatusBadRequest) }, false, true},
 		"moved": {job.GitHub, func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/elsewhere" {
 				t.Error("the token goes to where a redirect leads")

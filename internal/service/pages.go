@@ -54,7 +54,8 @@ func (s *Service) openSite(ctx context.Context, api *httpapi.API, feed consumer.
 		Credentials: store, People: reads.People, Changes: out.changes,
 		Admit: api.Admit, Address: admit.Address, WaitFor: s.consumers.WaitFor,
 		Log: log.WithField("part", "pages"), Now: time.Now, BaseURL: s.cfg.BaseURL,
-		Templates: []fs.FS{signin.Templates, dashboard.Templates, settings.Templates, workbench.Templates, room.Templates, console.Templates},
+		Templates: []fs.FS{signin.Templates, dashboard.Templates, settings.Templates, workbench.Templates, room.Templates,
+			console.Templates},
 		Pages: slices.Concat(
 			signin.Pages(signin.Deps{Credentials: store, People: reads.People, Join: s.core.Commands.JoinPerson, BaseURL: s.cfg.BaseURL}),
 			dashboard.Pages(dashboard.Deps{
@@ -69,7 +70,8 @@ func (s *Service) openSite(ctx context.Context, api *httpapi.API, feed consumer.
 				Now: time.Now, BaseURL: s.cfg.BaseURL, DemoKey: s.demoKey,
 			}),
 			console.Pages(s.consoleDeps(ctx, reads, store, log)),
-			workbench.Pages(workbench.Deps{Commands: s.core.Commands, Reads: reads, Evidence: s.evidence, Voice: s.voice != nil, Now: time.Now}),
+			workbench.Pages(workbench.Deps{Commands: s.core.Commands, Reads: reads, Evidence: s.evidence, Voice: s.voice != nil,
+				Now: time.Now}),
 			room.Pages(room.Deps{Commands: s.core.Commands, Reads: reads, Evidence: s.evidence, Changes: out.changes, Voice: s.voice,
 				Now: time.Now}),
 		),

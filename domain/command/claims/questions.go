@@ -72,7 +72,9 @@ func (s *Claims) AskQuestion(ctx context.Context, cause domain.Cause, claim Clai
 
 // AnswerQuestion answers an open question of the account's job. Both clocks of the job
 // run again.
-func (s *Claims) AnswerQuestion(ctx context.Context, cause domain.Cause, jobID string, in AnswerQuestion) (job.Question, domain.Position, error) {
+func (s *Claims) AnswerQuestion(
+	ctx context.Context, cause domain.Cause, jobID string, in AnswerQuestion,
+) (job.Question, domain.Position, error) {
 	now, err := s.settings.AccountTime(ctx, cause)
 	if err != nil {
 		return job.Question{}, domain.Position{}, err

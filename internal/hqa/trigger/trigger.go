@@ -83,16 +83,16 @@ const (
 	written  = "A test that hqa trigger plays."
 )
 
-// errUse says that another command line would do.
-type errUse struct{ error }
+// useError says that another command line would do.
+type useError struct{ error }
 
 // IsUse says that the event or the project is a wrong one.
 func IsUse(err error) bool {
-	var use errUse
+	var use useError
 	return errors.As(err, &use)
 }
 
-func use(format string, args ...any) error { return errUse{fmt.Errorf(format, args...)} }
+func use(format string, args ...any) error { return useError{fmt.Errorf(format, args...)} }
 
 // Play makes the event happen in the project. Only a sandbox's key plays: another one would
 // pay for a test by people.

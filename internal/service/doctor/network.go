@@ -113,7 +113,8 @@ func (e *examination) tls(context.Context) {
 	left := time.Until(pair.Leaf.NotAfter)
 	switch {
 	case left <= 0:
-		e.wrong(part, fmt.Errorf("the certificate ended on %s", pair.Leaf.NotAfter.Format(time.DateOnly)), "renew it: the service takes the new one by itself")
+		e.wrong(part, fmt.Errorf("the certificate ended on %s", pair.Leaf.NotAfter.Format(time.DateOnly)),
+			"renew it: the service takes the new one by itself")
 		return
 	case time.Now().Before(pair.Leaf.NotBefore):
 		e.wrong(part, fmt.Errorf("the certificate begins on %s", pair.Leaf.NotBefore.Format(time.DateOnly)), "check this machine's clock")

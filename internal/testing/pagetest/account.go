@@ -16,14 +16,16 @@ func (s *Service) FormsOfAnotherAccount(g Guest, openedID, opened, now string) {
 	s.Must(err)
 	walked := 0
 	for _, p := range s.Site.Table() {
-		if p.Method != http.MethodPost || p.For != ui.Viewers && p.For != ui.Developers && p.For != ui.Owners || strings.Contains(p.Pattern, "{id}") {
+		if p.Method != http.MethodPost || p.For != ui.Viewers && p.For != ui.Developers && p.For != ui.Owners ||
+			strings.Contains(p.Pattern, "{id}") {
 			continue
 		}
 		walked++
 		path := wildcards.ReplaceAllString(p.Pattern, "018f2f70-2222-7d3b-9a52-6f0a3b1c2d4e")
 		for _, accept := range []string{"text/html", "application/json"} {
 			got := s.Call(g, "POST", path, Form(ui.AccountField, openedID), "Accept", accept)
-			if got.Status != http.StatusUnprocessableEntity || !strings.Contains(got.Body, "This form was opened in "+opened+", but you look at "+now+" now.") {
+			if got.Status != http.StatusUnprocessableEntity ||
+				!strings.Contains(got.Body, "This form was opened in "+opened+", but you look at "+now+" now.") {
 				s.T.Errorf("%s of another account: %d %s", p.Pattern, got.Status, got.Header.Get("Location"))
 			}
 		}

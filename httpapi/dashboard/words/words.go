@@ -1,0 +1,62 @@
+// Package words puts events and states into the words of the dashboard.
+package words
+
+import (
+	"time"
+
+	"humanqa/domain/credits"
+	"humanqa/domain/job"
+	"humanqa/domain/loop"
+	"humanqa/domain/project"
+	"humanqa/httpapi/ui"
+	"humanqa/projections/events"
+)
+
+// Notice is something that went wrong while the account's people were away.
+type Notice struct {
+	ID           string
+	At           time.Time
+	Text, Detail string
+	Href         string
+}
+
+// NoticeOf puts an event into words.
+func NoticeOf(e events.AccountEvent) Notice {
+	id := e.Recorded.StreamID()
+	n := Notice{ID: e.Recorded.ID.String(), At: e.Recorded.Meta.Time}
+	switch one := e.Recorded.Event.(type) {
+	case *job.SLAMissed:
+		n.Text, n.Detail, n.Href = "Not done in time: "+e.About.Title, "It is back in the queue.", "/dashboard/jobs/"+id
+		if !one.Requeued {
+			n.Detail = "It was the third time: the test was given up."
+		}
+	case *job.Failed:
+		n.Text, n.Detail, n.Href = "Given up: "+e.About.Title, ui.Credits(one.Refund)+" came back.", "/dashboard/jobs/"+id
+	case *loop.Ended:
+		n.Text, n.Detail, n.Href = "The loop of "+one.Skill+" in "+one.ProjectName+" ended",
+			LoopState(one.FinalStatus).Word+" after "+ui.Count(one.Iterations, "round")+".", "/dashboard/loops/"+one.SessionID
+	case *project.WebhookDisabled:
+		n.Text, n.Detail, n.Href = "The webhook of "+e.About.Title+" was disabled", one.Reason, "/dashboard/projects/"+id+"#webhook"
+	case *credits.Debited:
+		n.Text, n.Detail, n.Href = "Credits became low", ui.Credits(one.BalanceAfter)+" were left.", "/dashboard/credits"
+	}
+	return n
+}
+
+// LoopState is the state of a loop as pages show it.
+func LoopState(s loop.Status) ui.State {
+	switch s {
+	case loop.StatusRunning:
+		return ui.NewState("Running", "live", "")
+	case loop.StatusPassed:
+		return ui.NewState("Passed", "pass", "check")
+	case loop.StatusStuckSameBug:
+		return ui.NewState("Stuck", "fail", "cross")
+	case loop.StatusOutOfCredits:
+		return ui.NewState("Out of credits", "fail", "coin")
+	case loop.StatusMaxIterations:
+		return ui.NewState("Gave up", "warn", "alert")
+	case loop.StatusAbandoned:
+	}
+	return ui.NewState("Abandoned", "", "skip")
+}
