@@ -70,8 +70,8 @@ func (d Deps) lookNotices(r *ui.Request, seen string, oldest time.Time) (list []
 		if upTo == "" {
 			upTo = cursor
 		}
-		list = append(list, words.Notice{ID: l.ID, At: l.At, Text: l.By + ", who runs this service, looked into " + l.What, Detail: l.Reason,
-			Href: l.Href})
+		list = append(list, words.Notice{ID: l.ID, At: l.At, Text: l.By + ", who runs this service, looked into " + l.What,
+			Detail: l.Reason, Href: l.Href})
 	}
 	return list, upTo, nil
 }
