@@ -51,7 +51,6 @@ func TestACommandNeverMakesANewWorld(t *testing.T) {
 		{"export", "jobs"},
 		{"analyst", "create", "--name", "ann"},
 		{"listen"},
-		{"listen", "--project", id},
 		{"trigger", "job.created", "--project", id},
 		{"demo"},
 	} {
