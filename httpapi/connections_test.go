@@ -84,7 +84,10 @@ func TestOneConnectionTooManyTakesThePlaceOfTheOneThatWaitsLongest(t *testing.T)
 	asked.ask(t, "/")
 	status, _, _ := asked.answer(t)
 	equal(t, status, http.StatusOK)
+	// The answer reaches the client before the listener hears that the connection waits.
+	eventually.True(t, "one waits", func() bool { return l.count() == [2]int{1, 1} })
 	silent := connect(t, addr) // never sends a request
+	eventually.True(t, "both wait", func() bool { return l.count() == [2]int{2, 2} })
 	held := connect(t, addr)
 	held.ask(t, "/hold")
 	eventually.True(t, "two of three wait", func() bool { return l.count() == [2]int{3, 2} })
