@@ -32,7 +32,8 @@ func foundTest(i int) any {
 	items := make([]any, 5)
 	for n := range items {
 		items[n] = map[string]any{
-			"description": fmt.Sprintf("Step %d of order %d shows %s", n, i, words[0]), "severity": "major", "expectedOutcome": "The total is right",
+			"description": fmt.Sprintf("Step %d of order %d shows %s", n, i, words[0]),
+			"severity":    "major", "expectedOutcome": "The total is right",
 		}
 	}
 	kinds := []string{"Payment Flow", "General QA", "Auth Flow"}

@@ -132,7 +132,7 @@ func (b *bench) openHooked(ctx context.Context, stops *stops) (*service, *hooked
 		return nil, nil, err
 	}
 	h := &hooked{}
-	receiver, err := receiver.New(ctx, receiver.Config{
+	endpoint, err := receiver.New(ctx, receiver.Config{
 		Dir: dir + "/endpoint",
 		Received: func(ctx context.Context, r receiver.Delivery) int {
 			var about struct{ Data struct{ JobID, Title string } }
@@ -150,9 +150,9 @@ func (b *bench) openHooked(ctx context.Context, stops *stops) (*service, *hooked
 	if err != nil {
 		return nil, nil, err
 	}
-	stops.add(background(ctx, receiver.Run))
+	stops.add(background(ctx, endpoint.Run))
 	environ := []string{
-		"HUMANQA_DATA_DIR=" + dir + "/data", "HUMANQA_WEBHOOK_ALLOW=127.0.0.0/8", "HUMANQA_WEBHOOK_CA_FILE=" + receiver.CAFile(),
+		"HUMANQA_DATA_DIR=" + dir + "/data", "HUMANQA_WEBHOOK_ALLOW=127.0.0.0/8", "HUMANQA_WEBHOOK_CA_FILE=" + endpoint.CAFile(),
 		"HUMANQA_LOG_FORMAT=json", "HUMANQA_RATE_LIMIT=1000000000",
 	}
 	running, err := b.startWhole(ctx, program, environ)
@@ -167,7 +167,7 @@ func (b *bench) openHooked(ctx context.Context, stops *stops) (*service, *hooked
 	for name, id := range map[string]*string{"hooked": &h.project, hangsTitle: &h.hangs} {
 		var made struct{ ProjectID string }
 		err = s.call(ctx, http.StatusCreated, http.MethodPost, "/v1/projects", h.key, map[string]any{
-			"name": name, "webhookUrl": receiver.URL(), "subscribedWebhookEvents": []string{"job.created"},
+			"name": name, "webhookUrl": endpoint.URL(), "subscribedWebhookEvents": []string{"job.created"},
 		}, &made)
 		if err != nil {
 			return nil, nil, err
