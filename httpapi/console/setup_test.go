@@ -66,14 +66,13 @@ func setupWith(t *testing.T, more pagetest.Pages) world {
 		t.Cleanup(checks.Stop)
 		deliveries := webhooks.NewLog(s.DB)
 		templates, pages := more(s)
-		return append(templates, dashboard.Templates, settings.Templates, console.Templates), slices.Concat(pages,
+		return append(append(templates, dashboard.Templates...), settings.Templates, console.Templates), slices.Concat(pages,
 			dashboard.Pages(dashboard.Deps{
 				Commands: s.Commands, Reads: s.Reads, Limits: s.API.Limits, Fresh: s.API.Fresh, PastReads: s.API.PastReads, Evidence: s.Evidence, Credentials: s.Credentials, Preferences: preferences.New(s.DB, time.Now),
 				Deliveries: deliveries, Now: time.Now, BaseURL: s.BaseURL,
 			}),
 			settings.Pages(settings.Deps{
-				Commands: s.Commands, Reads: s.Reads, Fresh: s.API.Fresh, Credentials: s.Credentials, Deliveries: deliveries, Now: time.Now,
-				BaseURL: s.BaseURL, Logins: clientlogin.NewStore(s.DB, time.Now),
+				Commands: s.Commands, Reads: s.Reads, Credentials: s.Credentials, Now: time.Now, Logins: clientlogin.NewStore(s.DB, time.Now),
 				Mail: mail.NewStore(s.DB, time.Now, mail.Links{BaseURL: s.Origin, Keys: s.Vault.MACKeys}),
 			}),
 			console.Pages(console.Deps{

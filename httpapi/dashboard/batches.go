@@ -4,6 +4,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
+	"humanqa/httpapi/dashboard/words"
 	"humanqa/httpapi/ui"
 	"humanqa/projections/jobs"
 )
@@ -40,7 +41,7 @@ func batchBar(pass, fail, rest, open int) []ui.Segment {
 
 type batchView struct {
 	ID                     string
-	Lines                  []jobLine
+	Lines                  []words.JobLine
 	Pass, Fail, Open, Rest int // jobs; Rest ended without a verdict
 	Price                  domain.Credits
 	Bar                    []ui.Segment
@@ -59,7 +60,7 @@ func (d Deps) batch(r *ui.Request, list []jobs.Outline) (ui.Answer, error) {
 }
 
 func (v *batchView) add(j jobs.Outline) {
-	v.Lines = append(v.Lines, lineOf(j.Summary()))
+	v.Lines = append(v.Lines, words.LineOf(j.Summary()))
 	v.Price += j.CreditsUsed()
 	switch {
 	case !j.IsFinal():

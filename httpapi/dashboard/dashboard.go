@@ -1,5 +1,6 @@
-// Package dashboard has the pages of an account's people: tests live and as reports,
-// projects, sessions and credits. The account's settings are in dashboard/settings.
+// Package dashboard has the pages of an account's people: the overview, lists, forms,
+// sessions and credits. Below it jobpage has the page of a test, projects those of
+// projects, and settings those of the account.
 //
 // Each file is one subject: its pages above, its forms below. An id is searched in
 // every account of the person, so a link opens for every person with the right to it.
@@ -8,14 +9,17 @@ package dashboard
 
 import (
 	"embed"
+	"io/fs"
+	"slices"
 	"time"
 
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/httpapi/admit"
+	"humanqa/httpapi/dashboard/jobpage"
+	"humanqa/httpapi/dashboard/projects"
 	"humanqa/httpapi/evidence"
 	"humanqa/httpapi/input"
-	"humanqa/httpapi/report"
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/credential"
@@ -24,10 +28,11 @@ import (
 	"humanqa/webhooks"
 )
 
-// Templates are the package's, for ui.Config.
-//
 //go:embed templates/*.html
-var Templates embed.FS
+var templates embed.FS
+
+// Templates are those of all pages, for ui.Config.
+var Templates = []fs.FS{templates, jobpage.Templates, projects.Templates}
 
 // Deps is what the pages stand on. All fields are required.
 type Deps struct {
@@ -45,17 +50,10 @@ type Deps struct {
 	BaseURL string
 }
 
-// reports reads reports, with links that work.
-func (d Deps) reports() report.Reader {
-	return report.Reader{Jobs: d.Reads.Jobs, Links: d.Evidence, BaseURL: d.BaseURL}
-}
-
-// Pages are the pages of the package.
+// Pages are the pages of the package and of the two below it.
 func Pages(d Deps) []ui.Page {
-	aTest, aProject := ui.About("test", d.Reads.Jobs.Job), ui.About("project", d.Reads.Projects.Get)
-	aLoop, aSession := ui.About("loop", d.Reads.Loops.Session), ui.About("session", d.Reads.Sessions.Session)
-	aBatch := ui.About("batch", d.Reads.Jobs.Batch)
-	return []ui.Page{
+	aTest, aSession, aBatch := ui.About("test", d.Reads.Jobs.Job), ui.About("session", d.Reads.Sessions.Session), ui.About("batch", d.Reads.Jobs.Batch)
+	pages := []ui.Page{
 		{Method: "GET", Pattern: "/dashboard", For: ui.Viewers, Handle: d.overview},
 		{Method: "POST", Pattern: "/dashboard/notices/seen", For: ui.Viewers, Handle: d.markSeen},
 		{Method: "POST", Pattern: "/dashboard/account", For: ui.Viewers, Handle: d.switchAccount},
@@ -69,31 +67,7 @@ func Pages(d Deps) []ui.Page {
 		{Method: "POST", Pattern: "/dashboard/jobs", For: ui.Developers, Says: "The test is submitted.", Handle: d.startTest},
 		{Method: "POST", Pattern: "/dashboard/jobs/preview", For: ui.Developers, Handle: d.previewTest},
 		{Method: "POST", Pattern: "/dashboard/jobs/draft", For: ui.Developers, Handle: d.draft(testDraft)},
-		{Method: "GET", Pattern: "/dashboard/jobs/{id}", For: ui.Viewers, Handle: d.job},
-		{Method: "GET", Pattern: "/dashboard/jobs/{id}/report/{format}", For: ui.Viewers, Handle: aTest(d.reportFile)},
-		{Method: "GET", Pattern: "/dashboard/jobs/{id}/evidence/{evidence}", For: ui.Viewers, Handle: aTest(d.evidenceOf)},
-		{Method: "GET", Pattern: "/dashboard/jobs/{id}/recordings/{recording}", For: ui.Viewers, Handle: d.film},
-		{Method: "GET", Pattern: "/dashboard/jobs/{id}/recordings/{recording}/marks", For: ui.Viewers, Handle: d.filmMarks},
-		{Method: "GET", Pattern: "/dashboard/jobs/{id}/replay", For: ui.Viewers, Handle: aTest(d.replay)},
-		{Method: "POST", Pattern: "/dashboard/jobs/{id}/share", For: ui.Developers, Handle: aTest(ui.Changing(d.share))},
-		{Method: "POST", Pattern: "/dashboard/jobs/{id}/share/end", For: ui.Developers, Says: "The link is ended.",
-			Handle: aTest(d.endShare)},
-		{Method: "GET", Pattern: "/shared/{token}", Handle: d.shared},
-		{Method: "GET", Pattern: "/shared/{token}/evidence/{evidence}", Handle: d.sharedPicture},
-		{Method: "POST", Pattern: "/dashboard/jobs/{id}/retest", For: ui.Developers, Says: "The test is submitted.",
-			Handle: aTest(ui.Changing(d.retest))},
-		{Method: "POST", Pattern: "/dashboard/jobs/{id}/cancel", For: ui.Developers, Says: "The test is cancelled.",
-			Handle: aTest(ui.Changing(d.cancel))},
-		{Method: "POST", Pattern: "/dashboard/jobs/{id}/rating", For: ui.Developers, Says: "Saved.", Handle: aTest(ui.Changing(d.rate))},
-		{Method: "POST", Pattern: "/dashboard/jobs/{id}/questions/{question}", For: ui.Developers, Says: "The answer is sent.",
-			Handle: aTest(ui.Changing(d.answer))},
-		{Method: "POST", Pattern: "/dashboard/jobs/{id}/fixed", For: ui.Developers, Handle: aTest(ui.Changing(d.fixed))},
 
-		{Method: "GET", Pattern: "/dashboard/projects", For: ui.Viewers, Handle: d.projects},
-		{Method: "POST", Pattern: "/dashboard/projects", For: ui.Developers, Says: "The project is created.", Handle: d.createProject},
-		{Method: "GET", Pattern: "/dashboard/projects/{id}", For: ui.Viewers, Handle: d.project},
-		{Method: "POST", Pattern: "/dashboard/projects/{id}", For: ui.Developers, Says: "Saved.",
-			Handle: aProject(ui.Changing(d.updateProject))},
 		{Method: "GET", Pattern: "/dashboard/sessions", For: ui.Viewers, Handle: d.sessions},
 		{Method: "GET", Pattern: "/dashboard/sessions/new", For: ui.Developers, Handle: d.newSession},
 		{Method: "POST", Pattern: "/dashboard/sessions", For: ui.Developers, Handle: d.startSession},
@@ -108,9 +82,6 @@ func Pages(d Deps) []ui.Page {
 		{Method: "POST", Pattern: "/dashboard/batches/draft", For: ui.Developers, Handle: d.draft(batchDraft)},
 		{Method: "GET", Pattern: "/dashboard/batches/{id}", For: ui.Viewers, Handle: aBatch(d.batch)},
 
-		{Method: "GET", Pattern: "/dashboard/loops/{id}", For: ui.Viewers, Handle: aLoop(d.loop)},
-		{Method: "POST", Pattern: "/dashboard/loops/{id}/end", For: ui.Developers, Handle: aLoop(ui.Changing(d.endLoop))},
-
 		{Method: "GET", Pattern: "/dashboard/sandbox", For: ui.Viewers, Handle: d.sandbox},
 		{Method: "POST", Pattern: "/dashboard/sandbox/clock", For: ui.Developers, Handle: d.advance},
 		{Method: "POST", Pattern: "/dashboard/jobs/{id}/play", For: ui.Developers, Handle: aTest(ui.Changing(d.play))},
@@ -124,6 +95,15 @@ func Pages(d Deps) []ui.Page {
 
 		{Method: "GET", Pattern: "/dashboard/looks", For: ui.Owners, Handle: d.looks},
 	}
+	return slices.Concat(pages,
+		jobpage.Pages(jobpage.Deps{
+			Commands: d.Commands, Reads: d.Reads, Limits: d.Limits, Evidence: d.Evidence, Fresh: d.Fresh, PastReads: d.PastReads,
+			Credentials: d.Credentials, Now: d.Now, BaseURL: d.BaseURL,
+		}),
+		projects.Pages(projects.Deps{
+			Commands: d.Commands, Reads: d.Reads, Limits: d.Limits, Fresh: d.Fresh, Credentials: d.Credentials,
+			Deliveries: d.Deliveries, BaseURL: d.BaseURL,
+		}))
 }
 
 func (d Deps) switchAccount(r *ui.Request) (ui.Answer, error) {

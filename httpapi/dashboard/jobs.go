@@ -12,6 +12,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
+	"humanqa/httpapi/dashboard/words"
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/preferences"
@@ -19,52 +20,12 @@ import (
 	"humanqa/projections/projects"
 )
 
-// jobLine is a test as lists show it.
-type jobLine struct {
-	ID, Title, Host string
-	Type            string
-	Urgent          bool
-	State           ui.State
-	CreatedAt       time.Time
-	// Empty where nothing is known, or nothing came of the test yet.
-	Asked, Verdicts, Commit string
-	Took                    time.Duration
-}
-
-func stateOf(j jobs.Summary) ui.State {
-	switch j.Status {
-	case job.StatusPending:
-		return ui.NewState("Waiting", "", "clock")
-	case job.StatusClaimed:
-		return ui.NewState("Testing", "live", "")
-	case job.StatusCancelled:
-		return ui.NewState("Cancelled", "", "skip")
-	case job.StatusFailed:
-		return ui.NewState("Not tested", "warn", "alert")
-	case job.StatusCompleted, job.StatusVoided: // a voided job is never shown
-	}
-	switch j.OverallStatus {
-	case job.OverallPass:
-		return ui.NewState("Passed", "pass", "check")
-	case job.OverallFail:
-		return ui.NewState("Failed", "fail", "cross")
-	}
-	return ui.NewState("Inconclusive", "warn", "skip")
-}
-
-func lineOf(j jobs.Summary) jobLine {
-	return jobLine{
-		ID: j.ID, Title: j.Title, Host: hostOf(j.URL), Type: j.Type.Title(), Urgent: j.Urgent,
-		State: stateOf(j), CreatedAt: j.CreatedAt,
-	}
-}
-
 // askedShown is how much of what was asked for a list shows, in characters.
 const askedShown = 120
 
-func foundLine(f jobs.Found) jobLine {
-	line := lineOf(f.Summary)
-	line.Asked, line.Took, line.Commit = oneLine(wire.Clip(f.Asked, askedShown)), f.Took(), f.Commit
+func foundLine(f jobs.Found) words.JobLine {
+	line := words.LineOf(f.Summary)
+	line.Asked, line.Took, line.Commit = words.OneLine(wire.Clip(f.Asked, askedShown)), f.Took(), f.Commit
 	line.Verdicts = job.Tally(f.PassCount, f.FailCount, f.SkipCount)
 	return line
 }
@@ -75,7 +36,7 @@ type jobsView struct {
 	Projects []projects.Project
 	Kinds    []job.Type
 	Verdicts []choice
-	Lines    []jobLine
+	Lines    []words.JobLine
 	Pager    pager
 	Filtered bool
 	Narrowed bool // by more than its state

@@ -179,7 +179,7 @@ func TestAServiceWithoutAMailServerSaysSo(t *testing.T) {
 	t.Parallel()
 	w := &world{Service: pagetest.Start(t, func(s *pagetest.Service) ([]fs.FS, []ui.Page) {
 		return []fs.FS{settings.Templates}, settings.Pages(settings.Deps{
-			Commands: s.Commands, Reads: s.Reads, Fresh: s.API.Fresh, Now: time.Now,
+			Commands: s.Commands, Reads: s.Reads, Now: time.Now,
 		})
 	}), boxes: new(sync.Map)}
 	ann := w.Joined("Ann", person.Grant{Role: person.Viewer, AccountID: w.account("Acme", 0)})

@@ -9,7 +9,6 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
-	"humanqa/httpapi/dashboard/settings"
 	"humanqa/httpapi/dashboard/words"
 	"humanqa/httpapi/ui"
 	"humanqa/projections/credits"
@@ -31,7 +30,7 @@ type overviewView struct {
 	MayTest   bool
 	Live      []liveJob
 	LiveCount int
-	Recent    []jobLine
+	Recent    []words.JobLine
 	Completed int
 	Failed    int // completed tests of which something failed, among the recent
 	Balance   credits.Balance
@@ -55,7 +54,7 @@ func (n need) gravity() int {
 }
 
 type liveJob struct {
-	jobLine
+	words.JobLine
 	Due            string // when it is due; a question to the client stops its clock
 	Checked, Total int
 }
@@ -78,7 +77,7 @@ func (d Deps) overview(r *ui.Request) (ui.Answer, error) {
 		if _, open := j.OpenQuestion(); open {
 			due = "when you answer"
 		}
-		v.Live = append(v.Live, liveJob{jobLine: lineOf(j.Summary()), Due: due, Checked: pass + fail + skip, Total: len(j.Items)})
+		v.Live = append(v.Live, liveJob{JobLine: words.LineOf(j.Summary()), Due: due, Checked: pass + fail + skip, Total: len(j.Items)})
 	}
 	done, _, err := d.Reads.Jobs.Find(ctx, account, jobs.Search{Status: job.StatusCompleted, Limit: recentShown})
 	if err != nil {
@@ -202,7 +201,7 @@ func (d Deps) failingWebhooks(r *ui.Request, rows []projects.Project) (list []ne
 	}
 	for _, p := range rows {
 		n := need{Icon: "alert", Kind: "fail", Href: "/dashboard/projects/" + p.ID + "/webhook", Action: "Look at it"}
-		switch settings.WebhookState(p, health).Word {
+		switch words.WebhookState(p, health).Word {
 		case "Disabled":
 			n.Text = "The webhook of " + p.Name + " is disabled"
 			n.Detail = "Its deliveries failed four times in a row. Nothing is lost: they are held until it works again."

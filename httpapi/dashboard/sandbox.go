@@ -10,6 +10,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/person"
 	"humanqa/domain/session"
+	"humanqa/httpapi/dashboard/words"
 	"humanqa/httpapi/room"
 	"humanqa/httpapi/ui"
 	"humanqa/projections/jobs"
@@ -30,7 +31,7 @@ type sandboxView struct {
 }
 
 type playable struct {
-	jobLine
+	words.JobLine
 	DueAt time.Time
 	Ready bool // it has a checklist
 }
@@ -57,7 +58,7 @@ func (d Deps) sandbox(r *ui.Request) (ui.Answer, error) {
 			return ui.Answer{}, err
 		}
 		if whole.SessionID == "" {
-			v.Tests = append(v.Tests, playable{lineOf(j), whole.DueAt, len(whole.Items) > 0})
+			v.Tests = append(v.Tests, playable{words.LineOf(j), whole.DueAt, len(whole.Items) > 0})
 		}
 	}
 	lobbies, _, err := d.Reads.Sessions.List(r.Context(), r.Account.ID, sessions.Filter{Status: session.StatusLobby, Limit: sandboxShown})

@@ -66,11 +66,11 @@ func with(t *testing.T, more pagetest.Pages, resolve ...func(ctx context.Context
 		for _, look := range resolve {
 			limits = input.NewLimits(input.Settings{Resolve: look}, pools.NewReads(s.DB))
 		}
-		return append(templates, dashboard.Templates, settings.Templates), slices.Concat(pages, dashboard.Pages(dashboard.Deps{
+		return append(append(templates, dashboard.Templates...), settings.Templates), slices.Concat(pages, dashboard.Pages(dashboard.Deps{
 			Commands: s.Commands, Reads: s.Reads, Evidence: s.Evidence, Limits: limits, Fresh: s.API.Fresh, PastReads: s.API.PastReads, Credentials: s.Credentials,
 			Preferences: preferences.New(s.DB, time.Now), Deliveries: webhooks.NewLog(s.DB), Now: time.Now, BaseURL: s.BaseURL,
 		}), settings.Pages(settings.Deps{
-			Commands: s.Commands, Reads: s.Reads, Fresh: s.API.Fresh, Credentials: s.Credentials, Logins: clientlogin.NewStore(s.DB, time.Now), Mail: mail.NewStore(s.DB, time.Now, links(s)), Deliveries: webhooks.NewLog(s.DB), Now: time.Now, BaseURL: s.BaseURL,
+			Commands: s.Commands, Reads: s.Reads, Credentials: s.Credentials, Logins: clientlogin.NewStore(s.DB, time.Now), Mail: mail.NewStore(s.DB, time.Now, links(s)), Now: time.Now,
 			DemoKey: func() string { key, _ := demoKeys.Load(s.BaseURL); token, _ := key.(string); return token },
 		}))
 	})

@@ -28,7 +28,7 @@ func everywhere(t *testing.T) world {
 				Commands: s.Commands, Reads: s.Reads, Limits: s.API.Limits, Fresh: s.API.Fresh, PastReads: s.API.PastReads, Evidence: s.Evidence, Credentials: s.Credentials,
 				Deliveries: webhooks.NewLog(s.DB), Preferences: preferences.New(s.DB, time.Now), Now: time.Now, BaseURL: s.BaseURL,
 			})...)
-		return []fs.FS{workbench.Templates, dashboard.Templates}, pages
+		return append(dashboard.Templates, workbench.Templates), pages
 	})}
 }
 

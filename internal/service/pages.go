@@ -54,8 +54,8 @@ func (s *Service) openSite(ctx context.Context, api *httpapi.API, feed consumer.
 		Credentials: store, People: reads.People, Changes: out.changes,
 		Admit: api.Admit, Address: admit.Address, WaitFor: s.consumers.WaitFor,
 		Log: log.WithField("part", "pages"), Now: time.Now, BaseURL: s.cfg.BaseURL,
-		Templates: []fs.FS{signin.Templates, dashboard.Templates, settings.Templates, workbench.Templates, room.Templates,
-			console.Templates},
+		Templates: append([]fs.FS{signin.Templates, settings.Templates, workbench.Templates, room.Templates, console.Templates},
+			dashboard.Templates...),
 		Pages: slices.Concat(
 			signin.Pages(signin.Deps{Credentials: store, People: reads.People, Join: s.core.Commands.JoinPerson, BaseURL: s.cfg.BaseURL}),
 			dashboard.Pages(dashboard.Deps{
@@ -65,9 +65,8 @@ func (s *Service) openSite(ctx context.Context, api *httpapi.API, feed consumer.
 				Now: time.Now, BaseURL: s.cfg.BaseURL,
 			}),
 			settings.Pages(settings.Deps{
-				Commands: s.core.Commands, Reads: reads, Fresh: api.Fresh, Credentials: store,
-				Logins: clientlogin.NewStore(s.core.DB, time.Now), Mail: s.mailStore(), Deliveries: webhooks.NewLog(s.core.DB),
-				Now: time.Now, BaseURL: s.cfg.BaseURL, DemoKey: s.demoKey,
+				Commands: s.core.Commands, Reads: reads, Credentials: store, Logins: clientlogin.NewStore(s.core.DB, time.Now),
+				Mail: s.mailStore(), Now: time.Now, DemoKey: s.demoKey,
 			}),
 			console.Pages(s.consoleDeps(ctx, reads, store, log)),
 			workbench.Pages(workbench.Deps{Commands: s.core.Commands, Reads: reads, Evidence: s.evidence, Voice: s.voice != nil,

@@ -1,4 +1,4 @@
-package settings
+package projects
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/person"
 	"humanqa/domain/project"
+	"humanqa/httpapi/dashboard/words"
 	"humanqa/httpapi/ui"
 	"humanqa/projections/projects"
 	"humanqa/webhooks"
@@ -83,20 +84,6 @@ func lineOfDelivery(d webhooks.Delivery) deliveryLine {
 	return deliveryLine{Delivery: d, Chip: chip}
 }
 
-// WebhookState is how a webhook does, in the words of the pages.
-func WebhookState(p projects.Project, all map[string]webhooks.Health) ui.State {
-	h, known := all[p.ID]
-	switch {
-	case p.WebhookURL == "":
-		return ui.State{}
-	case p.WebhookDisabled || known && h.Status() == webhooks.HealthDisabled:
-		return ui.NewState("Disabled", "fail", "alert")
-	case known && h.Status() == webhooks.HealthFailing:
-		return ui.NewState("Failing", "warn", "alert")
-	}
-	return ui.NewState("Works", "pass", "check")
-}
-
 // deliveryTabs are the states that the list can be narrowed to.
 var deliveryTabs = []struct{ status, text string }{
 	{"", "All"}, {webhooks.StatePending, "Waiting"}, {webhooks.StateDelivered, "Delivered"},
@@ -113,7 +100,7 @@ func (d Deps) webhookView(r *ui.Request) (v webhookView, err error) {
 	if err != nil {
 		return v, err
 	}
-	v.Health, v.State = all[p.ID], WebhookState(p, all)
+	v.Health, v.State = all[p.ID], words.WebhookState(p, all)
 	v.Until = v.Health.PreviousUntil
 	v.WaitingOf = v.Health.Held + v.Health.Failed
 	v.MayEdit, v.Owner = r.May(person.Developer), r.May(person.Owner)

@@ -1,4 +1,4 @@
-package dashboard
+package jobpage
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
+	"humanqa/httpapi/dashboard/words"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/ui"
 	"humanqa/projections/jobs"
@@ -162,7 +163,7 @@ func (d Deps) jobPage(r *ui.Request) (jobView, error) {
 // are below base.
 func (d Deps) jobView(ctx context.Context, j jobs.Job, base string) (v jobView, err error) {
 	v = jobView{
-		Job: j, Host: hostOf(j.URL), Link: safeLink(j.URL), Type: j.Type.Title(), State: stateOf(j.Summary()),
+		Job: j, Host: ui.HostOf(j.URL), Link: ui.SafeLink(j.URL), Type: j.Type.Title(), State: words.JobState(j.Summary()),
 		ByAI: j.Type == job.AIReview, Live: !j.IsFinal(), AIPending: j.AIReport() == jobs.AIReportGenerating,
 	}
 	items := j.Items

@@ -1,4 +1,4 @@
-package dashboard
+package jobpage
 
 import (
 	"errors"
@@ -34,7 +34,7 @@ func (d Deps) answer(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 		_, at, err = d.Commands.AnswerQuestion(r.Context(), r.Cause(), j.ID, in)
 	}
 	var refused *domain.Error
-	wrong := wrongs(err)
+	wrong := ui.Wrongs(err)
 	if wrong == nil && (!errors.As(err, &refused) || refused.Kind != domain.KindConflict) {
 		return r.Done(at, err, "/dashboard/jobs/"+j.ID+"#questions")
 	}
@@ -42,7 +42,7 @@ func (d Deps) answer(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	if errView != nil {
 		return ui.Answer{}, errView
 	}
-	v.Errors, v.Answer = sentences(wrong, "text", "The answer", "secret", "The secret"), r.PostFormValue("text")
+	v.Errors, v.Answer = ui.Sentences(wrong, "text", "The answer", "secret", "The secret"), r.PostFormValue("text")
 	if len(v.Errors) == 0 {
 		v.Errors = []string{ui.Sentence(refused.Message) + " " + ui.Sentence(refused.Hint)}
 	}

@@ -1,4 +1,4 @@
-package dashboard
+package jobpage
 
 import (
 	"context"
@@ -24,7 +24,7 @@ func shotOf(base, stored string) *shot {
 	if id := evidence.ID(stored); id != "" {
 		return &shot{Ours: true, Href: base + "/evidence/" + id}
 	}
-	if link := safeLink(stored); link != "" {
+	if link := ui.SafeLink(stored); link != "" {
 		return &shot{Href: link}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package dashboard
+package projects
 
 import (
 	"strings"
@@ -25,7 +25,7 @@ type loopView struct {
 }
 
 type step struct {
-	jobLine
+	words.JobLine
 	N int
 }
 
@@ -68,7 +68,7 @@ func (d Deps) loop(r *ui.Request, s loops.Session) (_ ui.Answer, err error) {
 		if err != nil {
 			return ui.Answer{}, err
 		}
-		v.Steps = append(v.Steps, step{lineOf(j.Summary()), i + 1})
+		v.Steps = append(v.Steps, step{words.LineOf(j.Summary()), i + 1})
 		live = append(live, domain.JobStream(j.ID))
 	}
 	return ui.Show("loop", "Loop of "+s.Skill, v, live...)

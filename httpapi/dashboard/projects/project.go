@@ -1,4 +1,4 @@
-package dashboard
+package projects
 
 import (
 	"fmt"
@@ -8,173 +8,14 @@ import (
 	"time"
 
 	"humanqa/domain"
-	"humanqa/domain/command"
-	"humanqa/domain/job"
 	"humanqa/domain/person"
-	"humanqa/httpapi/dashboard/settings"
 	"humanqa/httpapi/dashboard/words"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/wire"
-	"humanqa/projections/analytics"
 	"humanqa/projections/history"
 	"humanqa/projections/projects"
 )
-
-type projectsView struct {
-	Projects  []projectLine
-	Weeks     []weekLine
-	WeeksPlot *ui.Plot
-	Pager     pager
-	MayAdd    bool
-	Name      string
-	URL       string
-	Wrong     map[string]string
-	Errors    []string
-}
-
-type projectLine struct {
-	projects.Project
-	Host    string
-	Percent int
-	Spark   *ui.Spark
-	Commit  string // of the latest test that has one
-}
-
-// weeksShown is how far back the pass rate goes.
-const weeksShown = 12
-
-// weekLine is a week of the pass rate, the oldest first.
-type weekLine struct {
-	analytics.PassRate
-	From    time.Time // its Monday, UTC
-	Percent int
-}
-
-// weeksOf lays the account's weeks out up to the present one.
-func weeksOf(rates []analytics.PassRate, now time.Time) ([]weekLine, *ui.Plot) {
-	byWeek := map[time.Time]analytics.PassRate{}
-	for _, rate := range rates {
-		if rate.Week != nil {
-			byWeek[rate.Week.UTC()] = rate
-		}
-	}
-	now = now.UTC()
-	monday := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC).AddDate(0, 0, -(int(now.Weekday())+6)%7)
-	var weeks []weekLine
-	var columns []ui.Column
-	tested := false
-	for n := range weeksShown {
-		week := weekLine{From: monday.AddDate(0, 0, 7*(n-weeksShown+1))}
-		week.PassRate = byWeek[week.From]
-		column := ui.Column{Label: week.From.Format("2 Jan"), Number: "–"}
-		column.Says = "Week from " + week.From.Format("2 Jan 2006") + ": no test"
-		if week.Completed > 0 {
-			tested = true
-			share := 100 * float64(week.Passed) / float64(week.Completed)
-			week.Percent = int(share + 0.5)
-			column.Number = strconv.Itoa(week.Percent)
-			column.Says = fmt.Sprintf("Week from %s: %d of %d tests passed", week.From.Format("2 Jan 2006"), week.Passed, week.Completed)
-			column.Parts = []ui.ColumnPart{{Kind: "pass", Of: share}, {Kind: "fail", Of: 100 - share}}
-		}
-		weeks, columns = append(weeks, week), append(columns, column)
-	}
-	if !tested {
-		return nil, nil
-	}
-	return weeks, ui.NewPlot(columns, 100, " %")
-}
-
-func (d Deps) projectsView(r *ui.Request) (v projectsView, err error) {
-	page := pageOf(r)
-	rows, total, err := d.Reads.Projects.List(r.Context(), r.Account.ID, projects.Filter{Limit: pageSize, Offset: (page - 1) * pageSize})
-	if err != nil {
-		return v, err
-	}
-	ids := make([]string, len(rows))
-	for i, p := range rows {
-		ids[i] = p.ID
-	}
-	latest, err := d.Reads.History.Latest(r.Context(), r.Account.ID, ids)
-	if err != nil {
-		return v, err
-	}
-	for _, p := range rows {
-		line := projectLine{Project: p, Percent: int(p.PassRate*100 + 0.5)}
-		line.Spark, line.Commit = sparkOf(latest[p.ID])
-		if p.DefaultURL != nil {
-			line.Host = hostOf(*p.DefaultURL)
-		}
-		v.Projects = append(v.Projects, line)
-	}
-	now, err := d.now(r)
-	if err != nil {
-		return v, err
-	}
-	rates, err := d.Reads.Analytics.PassRates(r.Context(), r.Account.ID, "", []string{"week"}, nil)
-	if err != nil {
-		return v, err
-	}
-	v.Weeks, v.WeeksPlot = weeksOf(rates, now)
-	v.Pager, v.MayAdd, v.Wrong = newPager(r, page, len(rows), total), r.May(person.Developer), map[string]string{}
-	return v, nil
-}
-
-// sparkOf draws the share of items that passed in the latest tests, the oldest first.
-func sparkOf(tests []history.LatestTest) (spark *ui.Spark, commit string) {
-	var values []float64
-	passed := 0
-	for _, t := range tests {
-		if t.Commit != "" {
-			commit = t.Commit
-		}
-		if t.OverallStatus == job.OverallPass {
-			passed++
-		}
-		if items := t.PassCount + t.FailCount; items > 0 {
-			values = append(values, float64(t.PassCount)/float64(items))
-		}
-	}
-	says := fmt.Sprintf("Items that passed, test by test: %d of the last %s passed.", passed, ui.Count(len(tests), "test"))
-	return ui.NewSpark(values, says), commit
-}
-
-func (d Deps) projects(r *ui.Request) (ui.Answer, error) {
-	v, err := d.projectsView(r)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	return ui.Show("projects", "Projects", v, ui.Everything)
-}
-
-func (d Deps) createProject(r *ui.Request) (ui.Answer, error) {
-	if err := r.Open(); err != nil {
-		return ui.Answer{}, err
-	}
-	r.Addresses("url")
-	form := ui.Form(r, map[string]string{"name": "name", "url": "defaultUrl"})
-	in := input.NewProject(form, d.Limits)
-	err := d.Limits.AdmittedForm(r.Context(), r.Account, form.Problems)
-	var out command.CreatedProject
-	if err == nil {
-		out, err = d.Commands.CreateProject(r.Context(), r.Cause(), in)
-	}
-	if err == nil {
-		r.Visible(out.Position)
-		return ui.Go("/dashboard/projects/" + out.ProjectID)
-	}
-	wrong := wrongs(err)
-	if wrong == nil {
-		return ui.Answer{}, err
-	}
-	v, errView := d.projectsView(r)
-	if errView != nil {
-		return ui.Answer{}, errView
-	}
-	v.Name, v.URL, v.Wrong = r.PostFormValue("name"), r.PostFormValue("url"), wrong
-	v.Errors = sentences(wrong, "name", "The name", "defaultUrl", "The address")
-	return ui.Answer{Template: "projects", Title: "Projects", View: v, Status: 422}, nil
-}
 
 const (
 	// loopsShown is how many loops of agents a project's page shows.
@@ -280,7 +121,7 @@ func (d Deps) projectView(r *ui.Request) (v projectView, err error) {
 	if err != nil {
 		return v, err
 	}
-	v.Webhook = settings.WebhookState(v.Project, health)
+	v.Webhook = words.WebhookState(v.Project, health)
 	v.Percent, v.Queue = int(v.History.PassRate+0.5), v.History.Prepared
 	v.MayEdit, v.Owner = r.May(person.Developer), r.May(person.Owner)
 	v.SLAs, v.Wrong = []int{15, 30, 60}, map[string]string{}
@@ -292,7 +133,7 @@ func (d Deps) projectView(r *ui.Request) (v projectView, err error) {
 		v.Form.Description = *v.Description
 	}
 	if v.DefaultURL != nil {
-		v.Form.URL, v.Host = *v.DefaultURL, hostOf(*v.DefaultURL)
+		v.Form.URL, v.Host = *v.DefaultURL, ui.HostOf(*v.DefaultURL)
 	}
 	if v.DefaultSLAMinutes != nil {
 		v.Form.SLA = *v.DefaultSLAMinutes
@@ -366,7 +207,7 @@ func (d Deps) updateProject(r *ui.Request, p projects.Project) (ui.Answer, error
 			return ui.Go("/dashboard/projects/" + p.ID)
 		}
 	}
-	wrong := wrongs(err)
+	wrong := ui.Wrongs(err)
 	if wrong == nil {
 		return ui.Answer{}, err
 	}
@@ -375,7 +216,7 @@ func (d Deps) updateProject(r *ui.Request, p projects.Project) (ui.Answer, error
 		return ui.Answer{}, errView
 	}
 	v.Form, v.Wrong = form, wrong
-	v.Errors = sentences(wrong, "name", "The name", "description", "The description", "defaultUrl", "The address",
+	v.Errors = ui.Sentences(wrong, "name", "The name", "description", "The description", "defaultUrl", "The address",
 		"defaultSlaMinutes", "The time limit", "questionMinutes", "The minutes of a question", "webhookUrl", "The webhook's address")
 	return ui.Answer{Template: "project", Title: v.Name, View: v, Status: 422}, nil
 }

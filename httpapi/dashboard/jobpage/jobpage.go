@@ -1,0 +1,68 @@
+// Package jobpage has the page of a test, live and as a report: its recordings,
+// questions, links to share and the replay of its events.
+package jobpage
+
+import (
+	"embed"
+	"time"
+
+	"humanqa/domain/command"
+	"humanqa/httpapi/admit"
+	"humanqa/httpapi/evidence"
+	"humanqa/httpapi/input"
+	"humanqa/httpapi/report"
+	"humanqa/httpapi/ui"
+	"humanqa/httpapi/wire"
+	"humanqa/internal/credential"
+	"humanqa/projections"
+)
+
+// Templates are the package's, for ui.Config.
+//
+//go:embed templates/*.html
+var Templates embed.FS
+
+// Deps is what the pages stand on. All fields are required.
+type Deps struct {
+	Commands    *command.Service
+	Reads       *projections.Reads
+	Limits      *input.Limits
+	Evidence    *evidence.Service
+	Fresh       *admit.Freshness
+	PastReads   *wire.Quota // of pages that read a whole stream
+	Credentials *credential.Store
+	Now         func() time.Time
+	// BaseURL starts the links that are shown to be copied.
+	BaseURL string
+}
+
+// reports reads reports, with links that work.
+func (d Deps) reports() report.Reader {
+	return report.Reader{Jobs: d.Reads.Jobs, Links: d.Evidence, BaseURL: d.BaseURL}
+}
+
+// Pages are the pages of the package.
+func Pages(d Deps) []ui.Page {
+	aTest := ui.About("test", d.Reads.Jobs.Job)
+	return []ui.Page{
+		{Method: "GET", Pattern: "/dashboard/jobs/{id}", For: ui.Viewers, Handle: d.job},
+		{Method: "GET", Pattern: "/dashboard/jobs/{id}/report/{format}", For: ui.Viewers, Handle: aTest(d.reportFile)},
+		{Method: "GET", Pattern: "/dashboard/jobs/{id}/evidence/{evidence}", For: ui.Viewers, Handle: aTest(d.evidenceOf)},
+		{Method: "GET", Pattern: "/dashboard/jobs/{id}/recordings/{recording}", For: ui.Viewers, Handle: d.film},
+		{Method: "GET", Pattern: "/dashboard/jobs/{id}/recordings/{recording}/marks", For: ui.Viewers, Handle: d.filmMarks},
+		{Method: "GET", Pattern: "/dashboard/jobs/{id}/replay", For: ui.Viewers, Handle: aTest(d.replay)},
+		{Method: "POST", Pattern: "/dashboard/jobs/{id}/share", For: ui.Developers, Handle: aTest(ui.Changing(d.share))},
+		{Method: "POST", Pattern: "/dashboard/jobs/{id}/share/end", For: ui.Developers, Says: "The link is ended.",
+			Handle: aTest(d.endShare)},
+		{Method: "GET", Pattern: "/shared/{token}", Handle: d.shared},
+		{Method: "GET", Pattern: "/shared/{token}/evidence/{evidence}", Handle: d.sharedPicture},
+		{Method: "POST", Pattern: "/dashboard/jobs/{id}/retest", For: ui.Developers, Says: "The test is submitted.",
+			Handle: aTest(ui.Changing(d.retest))},
+		{Method: "POST", Pattern: "/dashboard/jobs/{id}/cancel", For: ui.Developers, Says: "The test is cancelled.",
+			Handle: aTest(ui.Changing(d.cancel))},
+		{Method: "POST", Pattern: "/dashboard/jobs/{id}/rating", For: ui.Developers, Says: "Saved.", Handle: aTest(ui.Changing(d.rate))},
+		{Method: "POST", Pattern: "/dashboard/jobs/{id}/questions/{question}", For: ui.Developers, Says: "The answer is sent.",
+			Handle: aTest(ui.Changing(d.answer))},
+		{Method: "POST", Pattern: "/dashboard/jobs/{id}/fixed", For: ui.Developers, Handle: aTest(ui.Changing(d.fixed))},
+	}
+}
