@@ -1,6 +1,6 @@
-// Command bench measures the service against what it has to stand up to, side
-// by side in one run: the log against plain Postgres, the event-sourced
-// endpoint against a CRUD twin of it. `make bench` runs it.
+// Command bench compares the service with its rivals, side by side in one run. The log
+// stands against plain Postgres, the event-sourced endpoint against a CRUD twin of it.
+// `make bench` runs it.
 //
 //	main.go       flags, the parts, the order they run in
 //	measure.go    loops, rounds, quantiles
@@ -26,10 +26,10 @@
 //
 // It is run in its own folder: go -C bench run .
 //
-// Both sides of a comparison get the same machine, the same Postgres settings
-// (durable: fsync and synchronous_commit are on), the same number of clients and
-// rounds that alternate, so that whatever else the machine does hits both. The
-// ratios are what counts, the absolute figures are the machine's.
+// Both sides of a comparison get the same machine, the same number of clients, and the
+// same Postgres settings (durable: fsync and synchronous_commit are on). Their rounds
+// alternate, so other work of the machine hits both. Only the ratios count: the absolute
+// figures are the machine's.
 //
 // A goal that is missed is printed, never an error: exit code 1 says that
 // something broke.

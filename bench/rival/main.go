@@ -8,9 +8,8 @@
 //	rival -database URL -ca FILE -endpoint URL -over N -jobs N        sends what waits
 //	rival -database URL -ca FILE -endpoint URL -over N -jobs N -rate N  as it comes
 //
-// It prints one line of JSON: the seconds that a drain took, the processor time in
-// seconds, and of jobs at a rate the milliseconds from when each was due to its
-// answer.
+// It prints one line of JSON: the seconds of a drain, and the processor time in seconds.
+// For jobs at a rate it adds the milliseconds from when each was due to its answer.
 package main
 
 import (

@@ -1,5 +1,5 @@
 // Package twin is POST /v1/jobs as most services would build it: rows in
-// Postgres, changed in place, and an outbox for whoever wants to hear of it.
+// Postgres, changed in place, and an outbox for subscribers.
 // The HTTP stack is the service's own (package httpapi: routing, key lookup,
 // decoding, validation, answers, logs); only what stands behind it differs.
 //

@@ -12,8 +12,8 @@
 // for the disk (synchronous_commit = off). A crash of Postgres takes back rows and
 // checkpoint together, and they are applied again.
 //
-// The statements of a live batch are planned once, by plain index scans, however little
-// is in the tables when a plan is made: the statement that moves the checkpoint says so
+// The statements of a live batch are planned once, by plain index scans, even while the
+// tables are nearly empty. The statement that moves the checkpoint orders that
 // (generation.PlanOnce).
 //
 // Events that change nothing move the checkpoint in memory at once and in Postgres a
@@ -22,15 +22,15 @@
 // # Shared batches
 //
 // The consumers of a process that have caught up stand at the same place. One goroutine
-// does their work, a shared batch (shared_batch.go). It reads a page once, moves the
-// checkpoints of all participants that write with one statement, each under the same
-// conditions as by itself, writes their rows one after the other, and commits once.
+// does their work, a shared batch (shared_batch.go). It reads a page once, and moves
+// the checkpoints of all participants that write with one statement, each under the same
+// conditions as by itself. It writes their rows one after the other, and commits once.
 // Checkpoints that are stored without rows go the same way.
 //
 // A page that no request of this process waits for is held for a moment (Limits.Gather),
-// because the next event of a command may come right behind it. An event that says that
-// another one follows (domain.MoreFollows) is held until that one comes, also while another
-// process waits: the charge of a job and the job itself are one batch. Events that a
+// because the next event of a command may come right behind it. An event that announces
+// another one (domain.MoreFollows) is held until that one comes, also while another process
+// waits. So the charge of a job and the job itself are one batch. Events that a
 // Preparer handles are not held otherwise.
 //
 // Between two batches it rests half as long as the last one took, at most Limits.Gather.
@@ -108,9 +108,9 @@
 //     RawConsumer always does,
 //   - a generation goes on without Limits.Aside streams already: then it is the code.
 //
-// A stream that was set aside is tried again when a process takes the lease, which may run
-// newer code; after a pause that doubles up to an hour; and when an operator asks for it
-// (Retry). It is read from the log and applied up to the first event that fails. Other
+// A stream that was set aside is tried again when a process takes the lease, since it may
+// run newer code. It is tried after a pause that doubles up to an hour, and when an operator
+// asks for it (Retry). It is read from the log and applied up to the first event that fails. Other
 // streams have gone on meanwhile, so a read model is then built anew, in the log's order. An
 // operator may also skip an event, with a record of the operator and the reason: its stream
 // goes on behind it. A rebuild sets aside by itself. Verify leaves out of its fold the

@@ -1,4 +1,4 @@
-// Package generation keeps the state of what follows the log, in Postgres. A generation of a
+// Package generation keeps the state of the consumers of the log, in Postgres. A generation of a
 // projection is a schema with its tables and a row of projection_checkpoints: its place in
 // the log, its lease, its failure. The package also holds the operator's orders: retry,
 // skip, rebuild, drop. Package consumer moves the checkpoints.

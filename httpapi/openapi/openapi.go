@@ -1,5 +1,5 @@
-// Package openapi is the API's reference: one OpenAPI document, written by hand in the
-// YAML files of this folder, a file a subject, and the viewer that shows it to people.
+// Package openapi is the API's reference: one OpenAPI document, and the viewer that shows
+// it to people. The document is written by hand in the YAML files of this folder.
 // The document exists in OpenAPI 3.0 and 3.1. x-additive marks every part that the
 // specification does not show.
 //

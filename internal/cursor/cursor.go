@@ -1,6 +1,6 @@
 // Package cursor is the place of an entry in a list that is ordered by time and then by
-// id, as a text by which a client asks for what follows. It stays right when entries are
-// added, and costs the same at any depth of the list.
+// id. It is a text, and a client sends it to ask for the next entries. It stays right when
+// entries are added, and costs the same at any depth of the list.
 package cursor
 
 import (

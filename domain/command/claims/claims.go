@@ -1,6 +1,6 @@
-// Package claims holds the commands of a checker with a claim on a job: taking and giving
-// back the claim, verdicts, findings, pictures, recordings, questions to the client, and the
-// report. None of them touches a ledger.
+// Package claims holds the commands of a checker with a claim on a job. They take the claim
+// and give it back, add verdicts, findings, pictures, recordings and questions to the
+// client, and end with the report. None of them touches a ledger.
 package claims
 
 import (

@@ -1,26 +1,26 @@
 // Package store keeps the events of the embedded event store in Postgres: one writer that
-// commits in groups, pages for reading, and the tail of what was committed last.
+// commits in groups, pages for reading, and the tail of the latest events.
 //
 // # One writer
 //
 // Like the original, the node has a single writer. Calls hand their appends
 // to it over a queue. It checks every expected revision in memory (see states)
-// and forms a group of what has arrived; the whole group is written with one
-// INSERT – one transaction, one round trip, one fsync – then published to the
-// tail, and only then answered. While a group commits the next one is gathered
+// and forms a group of the appends that have arrived. One INSERT writes the whole
+// group: one transaction, one round trip, one fsync. Then the group is published to
+// the tail, and only then answered. While a group commits the next one is gathered
 // and decided, so groups grow with the load and a lonely writer never waits
 // for company.
 //
-// What it does not know of a stream it looks up, in the connection beside the
-// session's. A stream that is to be begun is nearly always new: it is taken for
-// absent, and the INSERT writes the group only if neither it nor its metadata has
-// any event, not even a tombstone. Nothing is decided meanwhile. If it was there
-// after all, nothing has been written, and the group is decided anew on what is
-// looked up then: repeats, deleted streams and metadata need no rule of their own.
+// It looks unknown streams up in the connection beside the session's. A stream that is
+// to be begun is nearly always new, so it is taken for absent. The INSERT writes the
+// group only if neither the stream nor its metadata has any event, not even a
+// tombstone. Nothing is decided meanwhile. If the stream was there after all, nothing
+// has been written. The group is then looked up and decided anew, so repeats, deleted
+// streams and metadata need no rule of their own.
 //
-// The writer assigns positions: 1, 2, 3 … Only it inserts and it commits in
-// order, so positions have no holes and no reader can see a later event before
-// an earlier one. Its connection holds a session advisory lock. A writer
+// The writer assigns positions: 1, 2, 3 and so on. Only it inserts, and it commits in
+// order. So positions have no holes, and no reader can see a later event before an
+// earlier one. Its connection holds a session advisory lock. A writer
 // that loses the connection loses the lock and the ability to commit in the same
 // moment, so there is never a second writer. The next holder of the lock knows that
 // everything the previous one had in flight is settled.

@@ -1,10 +1,10 @@
 // Package assemble makes the OpenAPI documents of the YAML files of httpapi/openapi.
-// It runs before the service is built (make openapi), which holds what it made: what
-// it needs to read YAML and to know schemas is as much code as the whole API.
+// It runs before the build of the service (make openapi), and the service embeds the
+// result. The code that reads YAML and knows schemas is as much as the whole API.
 //
-// What the API does in one place for every request (the request id, the credential,
-// the rate limit, the faults), the files leave out; complete adds it to every
-// operation.
+// The files leave out the parts that the API has in one place for every request: the
+// request id, the credential, the rate limit, the faults. The function complete adds
+// them to every operation.
 package assemble
 
 import (

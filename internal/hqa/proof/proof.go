@@ -1,6 +1,6 @@
 // Package proof verifies an exported log, or the proof of one event, offline: against
-// checkpoints that somebody kept, by the log's public key. It shares no code with the
-// service that wrote them, and needs none: RFC 6962's hashes, Ed25519 and the standard
+// checkpoints that were kept elsewhere, by the log's public key. It shares no code with
+// the service that wrote them, and needs none: RFC 6962's hashes, Ed25519 and the standard
 // library.
 package proof
 

@@ -1,5 +1,5 @@
 // Package store keeps what hqa remembers on this machine, in the user's config directory:
-// the keys, readable by the user alone, and what each directory submitted last.
+// the keys, readable by the user alone, and the latest submission of each directory.
 package store
 
 import (

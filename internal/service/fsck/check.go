@@ -1,6 +1,6 @@
-// Package fsck checks the invariants on live data: the log against itself and against
-// its signed checkpoints, the evidence, and the rows of every read model against a new
-// fold of the log.
+// Package fsck checks the invariants on live data. It compares the log with itself and
+// with its signed checkpoints, and looks for the files of the evidence. It compares the
+// rows of every read model with a new fold of the log.
 //
 // A stopped service owes nothing new, so fsck then judges by the time of the log's last
 // event.

@@ -1,6 +1,6 @@
 // Package apicheck holds answers against the OpenAPI document, for tests. It is
-// stricter than a client may be: a status, a header or a field that the document
-// does not know is an error here, so that the document stays complete.
+// stricter than a client may be: a status, a header or a field that is not in the
+// document is an error here. So the document stays complete.
 package apicheck
 
 import (

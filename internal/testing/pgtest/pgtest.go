@@ -1,15 +1,15 @@
 // Package pgtest gives every test a database of its own on a real PostgreSQL.
 //
-// The first New of a test binary starts one private server (or takes the one
-// named by HUMANQA_TEST_DATABASE_URL) and migrates one template database; each
-// New then copies the template, which takes tens of milliseconds. A package
-// that uses it says so in its TestMain:
+// The first New of a test binary starts one private server, or takes the one that
+// HUMANQA_TEST_DATABASE_URL names, and migrates one template database. Each New then
+// copies the template, which takes tens of milliseconds. A package that uses it says
+// so in its TestMain:
 //
 //	func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 //
 // Main stops the server and removes its directory. A binary that panics or
-// times out never gets there: the kernel then stops the server (see pgdev), and
-// the directory is removed by the next test binary that starts one.
+// times out never gets there. The kernel then stops the server (see pgdev), and the
+// next test binary that starts one removes the directory.
 package pgtest
 
 import (
