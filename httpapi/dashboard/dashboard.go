@@ -52,7 +52,8 @@ type Deps struct {
 
 // Pages are the pages of the package and of the two below it.
 func Pages(d Deps) []ui.Page {
-	aTest, aSession, aBatch := ui.About("test", d.Reads.Jobs.Job), ui.About("session", d.Reads.Sessions.Session), ui.About("batch", d.Reads.Jobs.Batch)
+	aTest, aBatch := ui.About("test", d.Reads.Jobs.Job), ui.About("batch", d.Reads.Jobs.Batch)
+	aSession := ui.About("session", d.Reads.Sessions.Session)
 	pages := []ui.Page{
 		{Method: "GET", Pattern: "/dashboard", For: ui.Viewers, Handle: d.overview},
 		{Method: "POST", Pattern: "/dashboard/notices/seen", For: ui.Viewers, Handle: d.markSeen},
@@ -128,7 +129,6 @@ var (
 	wrongs    = ui.Wrongs
 	sentences = ui.Sentences
 	hostOf    = ui.HostOf
-	safeLink  = ui.SafeLink
 	pageOf    = ui.PageOf
 	newPager  = ui.NewPager
 )

@@ -81,7 +81,8 @@ func weeksOf(rates []analytics.PassRate, now time.Time) ([]weekLine, *ui.Plot) {
 
 func (d Deps) projectsView(r *ui.Request) (v projectsView, err error) {
 	page := ui.PageOf(r)
-	rows, total, err := d.Reads.Projects.List(r.Context(), r.Account.ID, projects.Filter{Limit: ui.PageSize, Offset: (page - 1) * ui.PageSize})
+	all := projects.Filter{Limit: ui.PageSize, Offset: (page - 1) * ui.PageSize}
+	rows, total, err := d.Reads.Projects.List(r.Context(), r.Account.ID, all)
 	if err != nil {
 		return v, err
 	}
