@@ -29,6 +29,9 @@ func foundTest(i int) any {
 	if i < foundTests/20 {
 		words = append(words, "retired")
 	}
+	if i < foundTests/2 {
+		words = append(words, "earlier")
+	}
 	items := make([]any, 5)
 	for n := range items {
 		items[n] = map[string]any{
@@ -53,6 +56,10 @@ var sought = []struct{ what, path string }{
 	{"a word of every 100th", "/dashboard/jobs?q=in100+invoice"},
 	{"a word of every 1,000th", "/dashboard/jobs?q=in1000+invoice"},
 	{"a word of the oldest 20th", "/dashboard/jobs?q=retired"},
+	{"a word of the older half", "/dashboard/jobs?q=earlier"},
+	{"a word of the older half, state", "/dashboard/jobs?q=earlier&status=pending"},
+	{"a phrase of none", "/dashboard/jobs?q=" + url.QueryEscape(`"minute within a mail"`)},
+	{"without a word of all", "/dashboard/jobs?q=-checkout"},
 	{"a word of one", "/dashboard/jobs?q=n77"},
 	{"a word of none", "/dashboard/jobs?q=nothing"},
 	{"page 20 of a word of all", "/dashboard/jobs?q=checkout&page=20"},

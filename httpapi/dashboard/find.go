@@ -83,11 +83,11 @@ func (d Deps) find(r *ui.Request) (ui.Answer, error) {
 			}
 			v.Hits = append(v.Hits, hit{Kind: "Project", Text: p.Name, Detail: detail, Href: "/dashboard/projects/" + p.ID})
 		}
-		tests, _, err := d.Reads.Jobs.Find(r.Context(), r.Account.ID, jobs.Search{Words: v.Words, Limit: testsFound})
+		tests, err := d.Reads.Jobs.Find(r.Context(), r.Account.ID, jobs.Search{Words: v.Words, Limit: testsFound})
 		if err != nil {
 			return ui.Answer{}, err
 		}
-		for _, j := range tests {
+		for _, j := range tests.Page {
 			line := foundLine(j)
 			detail := line.State.Word
 			if line.Verdicts != "" {

@@ -40,6 +40,7 @@ type jobsView struct {
 	Pager    pager
 	Filtered bool
 	Narrowed bool // by more than its state
+	Partial  bool // only the newest tests were searched
 	Errors   []string
 	MayTest  bool
 	Views    []viewLine
@@ -179,11 +180,12 @@ func (d Deps) jobs(r *ui.Request) (ui.Answer, error) {
 	search, wrong := v.Filter.search()
 	v.Errors = wrong
 	search.Offset = (page - 1) * pageSize
-	rows, more, err := d.Reads.Jobs.Find(r.Context(), r.Account.ID, search)
+	found, err := d.Reads.Jobs.Find(r.Context(), r.Account.ID, search)
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	for _, j := range rows {
+	v.Partial = found.Partial
+	for _, j := range found.Page {
 		v.Lines = append(v.Lines, foundLine(j))
 	}
 	if v.Filter == (jobFilter{Status: v.Filter.Status, Project: v.Filter.Project}) {
@@ -191,9 +193,9 @@ func (d Deps) jobs(r *ui.Request) (ui.Answer, error) {
 		if err != nil {
 			return ui.Answer{}, err
 		}
-		v.Pager = newPager(r, page, len(rows), total)
+		v.Pager = newPager(r, page, len(found.Page), total)
 	} else {
-		v.Pager = ui.NewOpenPager(r, page, len(rows), more)
+		v.Pager = ui.NewOpenPager(r, page, len(found.Page), found.More)
 	}
 	return ui.Show("jobs", "Tests", v, ui.Everything)
 }

@@ -79,14 +79,14 @@ func (d Deps) overview(r *ui.Request) (ui.Answer, error) {
 		}
 		v.Live = append(v.Live, liveJob{JobLine: words.LineOf(j.Summary()), Due: due, Checked: pass + fail + skip, Total: len(j.Items)})
 	}
-	done, _, err := d.Reads.Jobs.Find(ctx, account, jobs.Search{Status: job.StatusCompleted, Limit: recentShown})
+	done, err := d.Reads.Jobs.Find(ctx, account, jobs.Search{Status: job.StatusCompleted, Limit: recentShown})
 	if err != nil {
 		return ui.Answer{}, err
 	}
 	if v.Completed, err = d.Reads.Jobs.Total(ctx, account, job.StatusCompleted, ""); err != nil {
 		return ui.Answer{}, err
 	}
-	for _, j := range done {
+	for _, j := range done.Page {
 		v.Recent = append(v.Recent, foundLine(j))
 		if j.OverallStatus == job.OverallFail {
 			v.Failed++

@@ -62,17 +62,25 @@ const newestWalked = 1500
 // list needs more of them.
 func (s Search) walked() int { return max(newestWalked, 4*(s.Offset+s.Limit+1)) }
 
-// The index gives the tests that have the words, and their jobs follow.
+// The index gives the tests that have the words. The jobs of one page follow: of all that
+// have the words only where a filter needs the jobs themselves.
 const indexedWordsSQL = `
 WITH found AS MATERIALIZED (
     SELECT w.job_id
-    FROM readmodel.job_words w
+    FROM readmodel.job_words w%[1]s
     WHERE w.account_id = $1
-      AND %s)` + findJobsSQL + `
+      AND %[2]s%[3]s
+    ORDER BY w.created_at DESC, w.job_id DESC
+    LIMIT %[4]s
+    OFFSET %[5]s)` + findJobsSQL + `
 FROM found
 JOIN readmodel.jobs j ON j.id = found.job_id
 LEFT JOIN readmodel.history_deploys d ON d.job_id = j.id
-WHERE j.account_id = $1`
+WHERE j.account_id = $1
+ORDER BY j.created_at DESC, j.id DESC`
+
+const jobOfWordsSQL = `
+    JOIN readmodel.jobs j ON j.id = w.job_id`
 
 // The list is walked in its order, and each test's words are looked at. OFFSET 0 keeps the
 // planner from doing that the other way round.
@@ -112,16 +120,13 @@ func (s Search) text() string {
 // hasWords says that the search needs the words of tests: kind and verdict are words, too.
 func (s Search) hasWords() bool { return s.text() != "" || s.Type != "" || s.Verdict != "" }
 
-// words is the condition on the words, which is empty where the search has none.
-func (s Search) words(where *readmodel.Where) string {
-	if !s.hasWords() {
-		return ""
-	}
+// query are the parameters of the search's words.
+func (s Search) query(where *readmodel.Where) []any {
 	all, words := labels(s.Type, s.Verdict), s.text()
 	for i := range all {
 		all[i] = "'" + strings.ReplaceAll(all[i], "'", "''") + "'"
 	}
-	return fmt.Sprintf(wordsSQL, where.Param(words), where.Param(prefixOf(words)), where.Param(strings.Join(all, " & ")))
+	return []any{where.Param(words), where.Param(prefixOf(words)), where.Param(strings.Join(all, " & "))}
 }
 
 func (s Search) id() (string, bool) {
@@ -129,8 +134,8 @@ func (s Search) id() (string, bool) {
 	return id.String(), err == nil
 }
 
-// and adds the conditions on the jobs themselves.
-func (s Search) and(where *readmodel.Where) {
+// ofJob adds the conditions that only the jobs themselves answer.
+func (s Search) ofJob(where *readmodel.Where) {
 	if id, isID := s.id(); isID {
 		where.And("j.id = %s", id)
 	}
@@ -141,49 +146,93 @@ func (s Search) and(where *readmodel.Where) {
 		// The second half is implied; it lets the planner use the partial index.
 		where.And("j.project_id = %s AND j.project_id <> ''", s.ProjectID)
 	}
+}
+
+// ofTime adds the conditions on created_at, of the jobs or of their words.
+func (s Search) ofTime(where *readmodel.Where, table string) {
 	if !s.From.IsZero() {
-		where.And("j.created_at >= %s", s.From)
+		where.And(table+".created_at >= %s", s.From)
 	}
 	if !s.Until.IsZero() {
-		where.And("j.created_at < %s", s.Until)
+		where.And(table+".created_at < %s", s.Until)
 	}
 }
 
 // page is the statement that reads a page, and one test of the next. A walk looks at
 // the newest tests only.
 func (s Search) page(where *readmodel.Where, walk bool) string {
-	words := s.words(where)
-	where.SQL = ""
-	s.and(where)
-	query := noWordsSQL + where.SQL
-	switch {
-	case words != "" && walk:
-		query = fmt.Sprintf(walkedWordsSQL, words, where.SQL, where.Param(s.walked()))
-	case words != "":
-		query = fmt.Sprintf(indexedWordsSQL, words) + where.SQL
+	words := ""
+	if s.hasWords() {
+		words = fmt.Sprintf(wordsSQL, s.query(where)...)
 	}
-	return query + fmt.Sprintf(orderFoundSQL, where.Param(s.Limit+1), where.Param(s.Offset))
+	limit, offset := where.Param(s.Limit+1), where.Param(s.Offset)
+	s.ofJob(where)
+	if words != "" && !walk {
+		jobs := ""
+		if where.SQL != "" {
+			jobs = jobOfWordsSQL
+		}
+		s.ofTime(where, "w")
+		return fmt.Sprintf(indexedWordsSQL, jobs, words, where.SQL, limit, offset)
+	}
+	s.ofTime(where, "j")
+	query := noWordsSQL + where.SQL
+	if words != "" {
+		query = fmt.Sprintf(walkedWordsSQL, words, where.SQL, where.Param(s.walked()))
+	}
+	return query + fmt.Sprintf(orderFoundSQL, limit, offset)
 }
 
-// Find gives a page of the account's tests that fit the search, the newest first, and
-// says whether more follow.
-func (q *Reads) Find(ctx context.Context, accountID string, s Search) (page []Found, more bool, err error) {
-	for _, walk := range []bool{true, false} {
-		where := readmodel.WhereAccount(accountID)
-		page = nil
-		query := s.page(where, walk)
-		if err := q.db.SelectContext(ctx, &page, query, where.Args...); err != nil {
-			return nil, false, fmt.Errorf("find tests: %w", err)
-		}
-		if more = len(page) > s.Limit; more || !s.hasWords() {
-			break
-		}
+// Results are a page of tests, the newest first.
+type Results struct {
+	Page []Found
+	More bool // others follow
+	// Partial says that only the newest tests were searched: the words of a phrase are in
+	// too many tests to look for the phrase in all of them.
+	Partial bool
+}
+
+// readAtMost is how many tests are read for one search that the index cannot answer.
+const readAtMost = 10_000
+
+// Find gives a page of the account's tests that fit the search.
+func (q *Reads) Find(ctx context.Context, accountID string, s Search) (Results, error) {
+	found, err := q.found(ctx, accountID, s, true)
+	if err != nil || found.More || !s.hasWords() {
+		return found, err
 	}
-	page = page[:min(len(page), s.Limit)]
-	for i := range page {
-		readmodel.UTC(&page[i].CreatedAt, page[i].ClaimedAt, page[i].CompletedAt)
+	where := readmodel.WhereAccount(accountID)
+	var candidates int
+	if err := q.db.GetContext(ctx, &candidates, s.candidates(where), where.Args...); err != nil {
+		return Results{}, fmt.Errorf("count candidates: %w", err)
 	}
-	return page, more, nil
+	if candidates > readAtMost {
+		found.Partial = true
+		return found, nil
+	}
+	return q.found(ctx, accountID, s, false)
+}
+
+func (q *Reads) found(ctx context.Context, accountID string, s Search, walk bool) (found Results, err error) {
+	where := readmodel.WhereAccount(accountID)
+	query := s.page(where, walk)
+	if err := q.db.SelectContext(ctx, &found.Page, query, where.Args...); err != nil {
+		return Results{}, fmt.Errorf("find tests: %w", err)
+	}
+	found.More = len(found.Page) > s.Limit
+	found.Page = found.Page[:min(len(found.Page), s.Limit)]
+	for i := range found.Page {
+		f := &found.Page[i]
+		readmodel.UTC(&f.CreatedAt, f.ClaimedAt, f.CompletedAt)
+	}
+	return found, nil
+}
+
+// candidates is the statement that counts the tests that must be read.
+func (s Search) candidates(where *readmodel.Where) string {
+	params := s.query(where)
+	s.ofTime(where, "w")
+	return fmt.Sprintf(candidatesSQL, append(params, where.SQL, where.Param(readAtMost+1))...)
 }
 
 // Total is how many tests the account has in a state and a project, which the counts know.

@@ -40,12 +40,12 @@ func TestATestIsFoundByItsWords(t *testing.T) {
 	find := func(s Search) (ids []string) {
 		t.Helper()
 		s.Limit = 10
-		page, more, err := w.reads.Find(w.Ctx(), "acc", s)
+		found, err := w.reads.Find(w.Ctx(), "acc", s)
 		must.NoError(t, err)
-		if more {
-			t.Errorf("%+v: there are more than %d", s, len(page))
+		if found.More || found.Partial {
+			t.Errorf("%+v: there are more than %d, or not all were searched: %v", s, len(found.Page), found.Partial)
 		}
-		for _, f := range page {
+		for _, f := range found.Page {
 			ids = append(ids, f.ID)
 		}
 		return ids
@@ -84,8 +84,9 @@ func TestATestIsFoundByItsWords(t *testing.T) {
 	if got := find(Search{Words: "purple"}); got != nil {
 		t.Errorf("a note that the report has not finds %v", got)
 	}
-	page, _, err := w.reads.Find(w.Ctx(), "acc", Search{Words: "mostly fine", Verdict: "fail", Limit: 1})
+	found, err := w.reads.Find(w.Ctx(), "acc", Search{Words: "mostly fine", Verdict: "fail", Limit: 1})
 	must.NoError(t, err)
+	page := found.Page
 	want := Found{
 		Summary: Summary{
 			ID: id, ProjectID: "p1", Status: job.StatusCompleted, Title: "Checkout with a gift card", URL: "https://shop.acme.example/basket?step=2",
@@ -107,7 +108,7 @@ func TestASearchWalksTheNewestTestsAndThenReadsTheIndexOfWords(t *testing.T) {
 	w.Exec(manyJobsSQL)
 	w.Exec(`
 INSERT INTO {jobs}.job_words
-SELECT id, account_id, ` + accountsOwn(`to_tsvector('simple', 'checkout n' || id)::text`, "account_id") + `::tsvector
+SELECT created_at, id, account_id, ` + accountsOwn(`to_tsvector('simple', 'checkout n' || id)::text`, "account_id") + `::tsvector
 FROM {jobs}.jobs`)
 	w.Exec("ANALYZE {jobs}.jobs, {jobs}.job_words")
 	for _, test := range []struct {
@@ -117,6 +118,8 @@ FROM {jobs}.jobs`)
 	}{
 		{Search{Words: "njob7"}, false, "job_words_by_word"},
 		{Search{Words: "njob777", Status: job.StatusCompleted}, false, "job_words_by_word"},
+		{Search{Words: "checkout"}, false, "job_words_by_word"}, // though all tests have it
+		{Search{Words: `"njob777 checkout"`, From: modeltest.Noon}, false, "job_words_by_word"},
 		{Search{Type: job.GeneralQA, Verdict: "fail"}, false, "job_words_by_word"},
 		{Search{Words: "checkout"}, true, "jobs_by_account"},
 		{Search{Words: `"checkout njob7"`}, true, "jobs_by_account"},
@@ -134,9 +137,12 @@ FROM {jobs}.jobs`)
 	find := func(s Search) []Found {
 		t.Helper()
 		s.Limit = 50
-		found, _, err := w.reads.Find(w.Ctx(), "acc1", s)
+		found, err := w.reads.Find(w.Ctx(), "acc1", s)
 		must.NoError(t, err)
-		return found
+		if found.Partial {
+			t.Errorf("%+v: not all tests were searched", s)
+		}
+		return found.Page
 	}
 	// The last of 4,000 tests is not among those that are walked.
 	if found := find(Search{Words: "njob11998"}); len(found) != 1 || found[0].ID != "job11998" {
@@ -154,5 +160,37 @@ FROM {jobs}.jobs`)
 		if len(found) != 51 || found[0].ID != "job1" {
 			t.Errorf("walk %v: found %d", walk, len(found))
 		}
+	}
+}
+
+// The index knows no phrases. A phrase of common words is looked for in the newest tests
+// only, which the answer says.
+func TestAPhraseOfCommonWordsIsLookedForInTheNewestTests(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.Exec(`
+INSERT INTO {jobs}.job_words
+SELECT now() - n * interval '1 minute', 'job' || n, 'acc', ` + accountsOwn(`to_tsvector('simple', 'gift card n' || n)::text || ' ''=kind:custom''' `, "'acc'") + `::tsvector
+FROM generate_series(1, 10001) n`)
+	w.Exec("ANALYZE {jobs}.job_words")
+	for words, partial := range map[string]bool{
+		"gift card": false, `"gift card"`: true, `"card gift"`: true, "card-gift": false, "-gift": true, "n7 -gift": false, `"gift card" n77`: false,
+		`"gift n77"`: false, "card or gift": false,
+	} {
+		found, err := w.reads.Find(w.Ctx(), "acc", Search{Words: words, Limit: 50})
+		must.NoError(t, err)
+		if found.Partial != partial {
+			t.Errorf("%s: partial %v", words, found.Partial)
+		}
+		found, err = w.reads.Find(w.Ctx(), "acc", Search{Words: words, From: time.Now().Add(-24 * time.Hour), Limit: 50})
+		must.NoError(t, err)
+		if found.Partial {
+			t.Errorf("%s of a day is partial", words)
+		}
+	}
+	where := readmodel.WhereAccount("acc")
+	query := Search{Words: `"card gift"`}.candidates(where)
+	if plan := w.Plan(query, where.Args...); !strings.Contains(plan, "job_words_by_word") || strings.Contains(plan, "Seq Scan on job_words") {
+		t.Errorf("the candidates are not read from the index:\n%s", plan)
 	}
 }

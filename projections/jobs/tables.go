@@ -20,7 +20,7 @@ import (
 type Projector struct{}
 
 func (Projector) Name() string { return "jobs" }
-func (Projector) Version() int { return 7 }
+func (Projector) Version() int { return 8 }
 
 func (Projector) Tables() []consumer.Table {
 	return []consumer.Table{
