@@ -160,7 +160,8 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 				t.Errorf("%s as %s tells of the account", name, who)
 			}
 			policy := got.Header.Get("Content-Security-Policy")
-			if !strings.Contains(policy, "require-trusted-types-for 'script'") || !strings.Contains(policy, "default-src 'none'") {
+			if !strings.Contains(policy, "require-trusted-types-for 'script'") || !strings.Contains(policy, "default-src 'none'") ||
+				!strings.Contains(policy, "font-src 'self';") {
 				t.Errorf("%s: the policy is %q", name, policy)
 			}
 			if got.Header.Get("Cache-Control") == "" || got.Header.Get("X-Content-Type-Options") != "nosniff" {

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"humanqa/httpapi/wire"
+	"humanqa/internal/inter"
 )
 
 // viewer is the template of the pages, their style, and the quickstart's programs, which
@@ -62,6 +63,7 @@ var ViewerFiles = sync.OnceValue(func() map[string]File {
 		}
 		files[name] = NewFile(contentType, body)
 	}
+	files[inter.Name] = NewFile(inter.Type, inter.File)
 	return files
 })
 

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 
 	"humanqa/httpapi/wire"
+	"humanqa/internal/inter"
 )
 
 //go:embed assets/dist
@@ -30,7 +32,7 @@ type asset struct {
 	url         string
 	contentType string
 	plain       []byte
-	zipped      []byte
+	zipped      []byte // nil: the format is compressed
 }
 
 // assets holds every file in memory, by its URL and by its name. A URL names its
@@ -42,6 +44,8 @@ type assets struct {
 
 func loadAssets() (*assets, error) {
 	all := &assets{byName: map[string]*asset{}, byURL: map[string]*asset{}}
+	font := &asset{contentType: inter.Type, plain: inter.File}
+	all.add(inter.Name, font)
 	err := fs.WalkDir(dist, "assets/dist", func(file string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -55,16 +59,23 @@ func loadAssets() (*assets, error) {
 		if one.plain, err = dist.ReadFile(file); err != nil {
 			return err
 		}
+		if path.Ext(name) == ".css" {
+			one.plain = bytes.ReplaceAll(one.plain, []byte(inter.Name), []byte(font.url))
+		}
 		one.zipped = wire.Gzip(one.plain)
-		sum := sha256.Sum256(one.plain)
-		one.url = assetsPath + hex.EncodeToString(sum[:10]) + "/" + name
-		all.byName[name], all.byURL[one.url] = one, one
+		all.add(name, one)
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("load the assets: %w", err)
 	}
 	return all, nil
+}
+
+func (a *assets) add(name string, one *asset) {
+	sum := sha256.Sum256(one.plain)
+	one.url = assetsPath + hex.EncodeToString(sum[:10]) + "/" + name
+	a.byName[name], a.byURL[one.url] = one, one
 }
 
 // url is where the asset of that name is; a template that names none fails at
@@ -98,7 +109,7 @@ func (one *asset) send(w http.ResponseWriter, r *http.Request, cache string) {
 	h.Set("Cache-Control", cache)
 	h.Set("Vary", "Accept-Encoding")
 	body := one.plain
-	if wire.TakesGzip(r.Header.Values("Accept-Encoding")) {
+	if one.zipped != nil && wire.TakesGzip(r.Header.Values("Accept-Encoding")) {
 		h.Set("Content-Encoding", "gzip")
 		body = one.zipped
 	}

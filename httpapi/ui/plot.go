@@ -31,7 +31,7 @@ type ColumnPart struct {
 
 const (
 	// mostLabels is how many labels have room on a phone.
-	mostLabels = 4
+	mostLabels = 5
 	// mostNumbers is how many columns may have a number each.
 	mostNumbers = 16
 )

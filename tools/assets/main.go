@@ -33,6 +33,7 @@ func main() {
 		Target:        api.ES2022,
 		Charset:       api.CharsetUTF8,
 		LegalComments: api.LegalCommentsInline,
+		External:      []string{"*.woff2"}, // the service puts in the font's URL
 		Loader:        map[string]api.Loader{".svg": api.LoaderCopy},
 		Alias:         map[string]string{"idiomorph": at("vendor", "idiomorph", "idiomorph.esm.js")},
 		LogLevel:      api.LogLevelWarning,

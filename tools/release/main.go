@@ -190,7 +190,10 @@ func (b *build) path(format string, args ...any) string {
 	return filepath.Join(b.out, fmt.Sprintf(format, args...))
 }
 
-// licences writes the licences of all modules in the binaries to one file.
+// vendored are the licences of the files that the binaries contain besides modules.
+var vendored = []string{"httpapi/ui/assets/vendor/*/LICENSE", "internal/inter/LICENSE"}
+
+// licences writes the licences of all modules and files in the binaries to one file.
 func (b *build) licences(ctx context.Context, work string) (file string, err error) {
 	modules := map[string]string{} // versions
 	for _, program := range programs {
@@ -229,6 +232,19 @@ func (b *build) licences(ctx context.Context, work string) (file string, err err
 		}
 		if !found {
 			return "", fmt.Errorf("%s has no licence", name)
+		}
+	}
+	for _, pattern := range vendored {
+		files, err := filepath.Glob(filepath.Join(b.root, pattern))
+		if err != nil || len(files) == 0 {
+			return "", fmt.Errorf("no licence is at %s: %w", pattern, err)
+		}
+		for _, f := range files {
+			body, err := os.ReadFile(f)
+			if err != nil {
+				return "", err
+			}
+			fmt.Fprintf(&text, "==== %s: %s\n\n%s\n\n", filepath.Base(filepath.Dir(f)), filepath.Base(f), body)
 		}
 	}
 	file = filepath.Join(work, "THIRD_PARTY_LICENSES")
