@@ -58,6 +58,7 @@ type jobView struct {
 	MayRetest, MayCancel, MayRate, MayFix, MayPlay, MayShare bool
 
 	RetestPrice domain.Credits
+	OtherBugs   []job.Bug // those of the analysis that belong to no failure
 	Curl        string
 	Brief       string // for a coding agent; empty: nothing failed
 	Shares      []shareLine
@@ -70,7 +71,7 @@ type itemView struct {
 	Finding bool // the checker's own, not on the list
 	Shots   []*shot
 	Fixable bool
-	Fix     string // what the analysis suggests for a failure
+	Bug     job.Bug // what the analysis says of a failure
 }
 
 // Unfolded are the items that are shown at once: all of them, but in a report with
@@ -193,7 +194,7 @@ func (d Deps) jobView(ctx context.Context, j jobs.Job, base string) (v jobView, 
 			return slices.Index(order, a.Status) - slices.Index(order, b.Status)
 		})
 	}
-	v.suggest()
+	v.explain()
 	v.count(items)
 	now, err := d.Commands.AccountTime(ctx, command.Cause{AccountID: j.AccountID, Sandbox: j.Sandbox})
 	if err != nil {
@@ -203,18 +204,27 @@ func (d Deps) jobView(ctx context.Context, j jobs.Job, base string) (v jobView, 
 	return v, nil
 }
 
-// suggest puts what the analysis suggests beside each failure.
-func (v *jobView) suggest() {
+// explain puts what the analysis says of a failure beside it. Other bugs stay with the
+// analysis.
+func (v *jobView) explain() {
 	if v.AI == nil {
 		return
 	}
-	fixes := map[string]string{}
-	for _, bug := range v.AI.Bugs {
-		fixes[bug.ItemID] = bug.SuggestedFix
+	failed := map[string]*itemView{}
+	for i := range v.Items {
+		if v.Items[i].Status == job.ItemFail {
+			failed[v.Items[i].ID] = &v.Items[i]
+		}
 	}
-	for i, item := range v.Items {
-		if item.Status == job.ItemFail {
-			v.Items[i].Fix = fixes[item.ID]
+	for _, bug := range v.AI.Bugs {
+		item, known := failed[bug.ItemID]
+		if !known || item.Bug.Title != "" {
+			v.OtherBugs = append(v.OtherBugs, bug)
+			continue
+		}
+		item.Bug = bug
+		if v.AI.GeneratedBy == "rules" {
+			item.Bug.Description = "" // the note and the expectation, which stand there
 		}
 	}
 }
