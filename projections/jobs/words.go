@@ -66,8 +66,8 @@ var querySQL = `(` + accountsOwn(`
       END`, "$1") + `::tsquery && ` + accountsOwn(`%[3]s::text`, "$1") + `::tsquery)`
 
 // wordsSQL is the condition that a job's words fit a search. The planner does not see the
-// search: for a word that half of the tests have it would read all of them, which takes
-// three times as long as the index.
+// search: for a word that half of the tests have it may read all of them, which takes
+// twice as long as the index.
 var wordsSQL = `w.words @@ (SELECT ` + querySQL + `)`
 
 // candidatesSQL counts the tests whose words must be read one by one, up to a limit: the
