@@ -11,7 +11,8 @@ import (
 
 // pagePolicy lets a page of the reference load its own style and font, and nothing else from
 // anywhere. It has no script.
-const pagePolicy = "default-src 'none'; style-src 'self'; font-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const pagePolicy = "default-src 'none'; style-src 'self'; font-src 'self'; img-src data:; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 const (
 	cacheForEver  = "public, max-age=31536000, immutable"

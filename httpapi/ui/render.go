@@ -316,7 +316,8 @@ func focused(page []byte) []byte {
 
 // securityPolicy lets a page run our scripts and styles only, and no string
 // become code.
-const securityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self' blob:; media-src 'self' blob:; " +
+const securityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; " +
+	"img-src 'self' blob:; media-src 'self' blob:; " +
 	"connect-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; " +
 	"require-trusted-types-for 'script'"
 
