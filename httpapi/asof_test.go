@@ -18,6 +18,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/httpapi/wire"
+	"humanqa/internal/testing/commandtest"
 	"humanqa/internal/testing/must"
 )
 
@@ -38,6 +39,7 @@ type pastAccount struct {
 	targets           []string
 	jobs, pending     []string
 	sessions, batches []string
+	committed         []string // jobs whose verdict is told at a commit
 	steps             []func()
 }
 
@@ -97,6 +99,21 @@ func (h *histories) open(accountID, key string) *pastAccount {
 		func() { h.call(key, "POST", "/v1/jobs/"+h.pick(a.jobs)+"/retest", "") },
 		func() {
 			h.call(key, "POST", "/v1/hosted/prepare-next", `{"projectId":"`+a.project+`","fixedDescriptions":["a","`+h.pick(a.jobs)+`"]}`)
+		},
+		func() { // two tests with one verdict at a commit
+			status := fmt.Sprintf(`"commitStatus":{"repository":"acme/shop","commit":"%040x"}`, len(a.jobs))
+			token := []string{"taken", commandtest.RefusedToken}[h.dice.IntN(2)]
+			body := `{"jobs":[` + jobWith(items) + `,` + jobWith(items) + `],` + status + `}`
+			for _, job := range h.call(key, "POST", "/v1/jobs/bulk", body, "X-Commit-Token", token).want(http.StatusCreated)["jobIds"].([]any) { //nolint:forcetypeassert // a test
+				h.shows(a, job.(string))                        //nolint:forcetypeassert // a test
+				a.committed = append(a.committed, job.(string)) //nolint:forcetypeassert // a test
+			}
+		},
+		func() {
+			if len(a.committed) > 0 {
+				at, err := h.commands.TellCommit(h.t.Context(), operator(uuid.New()), h.pick(a.committed))
+				h.visible(at, err)
+			}
 		},
 		func() { // takes prepared fixes along
 			id, _ := h.call(key, "POST", "/v1/hosted/test", `{"url":"https://shop.example.com/","jobType":"General QA"}`).want(http.StatusCreated)["jobId"].(string)

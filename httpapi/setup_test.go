@@ -90,7 +90,7 @@ func setup(t *testing.T) *service {
 	must.NoError(t, err)
 	reads := projections.NewReads(db)
 	s.commands = command.New(command.Deps{
-		Log: s.log, Sealer: v, Tokens: v, AI: commandtest.AI{}, Reads: projections.CommandReads{Reads: reads},
+		Log: s.log, Sealer: v, Tokens: v, Statuses: commandtest.CodeHost{}, AI: commandtest.AI{}, Reads: projections.CommandReads{Reads: reads},
 		Now: time.Now, ClaimsPerChecker: 1,
 	})
 	supervisor := consumer.New(db, s.log, logger, append(projections.All(), webhooks.NewSubscriber(db, s.log, "https://qa.example"))...)

@@ -12,6 +12,7 @@ import (
 	"humanqa/httpapi/report"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/cursor"
+	"humanqa/projections/commitstatuses"
 	"humanqa/projections/jobs"
 )
 
@@ -192,7 +193,7 @@ type jobBody struct {
 	Environment      *string         `json:"environment"` // of a deploy
 	// OpenQuestion is a checker's question that waits for an answer; null without one.
 	OpenQuestion *report.Question `json:"openQuestion"`
-	// CommitStatus is null where none was asked for, and with asOf.
+	// CommitStatus is null where none was asked for.
 	CommitStatus *commitStatus `json:"commitStatus"`
 }
 
@@ -209,12 +210,16 @@ type commitStatus struct {
 	Error      *string `json:"error"`
 }
 
-// commitStatusOf reads the job's commit status; nil: it has none.
+// commitStatusOf reads the job's commit status, as it was where at is given; nil: it has none.
 func (a *Handlers) commitStatusOf(r *wire.Request, jobID string, at *asked) (*commitStatus, error) {
-	if at != nil {
-		return nil, nil
+	var s commitstatuses.Status
+	var found bool
+	var err error
+	if at == nil {
+		s, found, err = a.reads.Commits.OfJob(r.Context(), r.Caller.AccountID, jobID)
+	} else {
+		s, found, err = a.past.CommitStatus(r.Context(), jobID, at.Until)
 	}
-	s, found, err := a.reads.Commits.OfJob(r.Context(), r.Caller.AccountID, jobID)
 	if err != nil || !found {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/projections"
+	"humanqa/projections/commitstatuses"
 	"humanqa/projections/events"
 	"humanqa/projections/history"
 	"humanqa/projections/jobs"
@@ -59,6 +60,23 @@ func (q *Reads) Job(ctx context.Context, jobID string, at events.Until) (*jobs.P
 func (q *Reads) job(ctx context.Context, jobID string, sandbox bool, at events.Until) (*jobs.Past, error) {
 	past := jobs.NewPast(jobID, sandbox)
 	return past, q.each(ctx, domain.JobStream(jobID), at, past.Fold)
+}
+
+// CommitStatus is the commit status of a job as it was; found is false where none was
+// asked for. One of the jobs with the same verdict records what was told.
+func (q *Reads) CommitStatus(ctx context.Context, jobID string, at events.Until) (s commitstatuses.Status, found bool, err error) {
+	past := commitstatuses.NewPast(jobID)
+	see := func(r domain.Recorded) error { past.Fold(r); return nil }
+	if err := q.each(ctx, domain.JobStream(jobID), at, see); err != nil {
+		return s, false, err
+	}
+	for _, other := range past.Others() {
+		if err := q.each(ctx, domain.JobStream(other), at, see); err != nil {
+			return s, false, err
+		}
+	}
+	s, found = past.Status()
+	return s, found, nil
 }
 
 // History is the project's history as it was; NotFound before its creation. The

@@ -4,6 +4,7 @@ package commitstatuses
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -101,29 +102,15 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 	if err := readmodel.SelectAny(ctx, tx, schema, loadSQL, &loaded, ids); err != nil {
 		return fmt.Errorf("load commit statuses: %w", err)
 	}
-	rows := make(map[string]*statusRow, len(loaded))
+	f := fold{rows: make(map[string]*statusRow, len(loaded))}
 	for i := range loaded {
-		rows[loaded[i].JobID] = &loaded[i]
-	}
-	var order []*statusRow
-	for i := range loaded {
-		order = append(order, &loaded[i])
+		f.add(&loaded[i])
 	}
 	for _, r := range batch {
-		if e, ok := r.Event.(*job.CommitStatusRequested); ok {
-			row := &statusRow{
-				JobID: r.StreamID(), AccountID: r.Meta.AccountID, Statement: e.Jobs[0], Provider: e.Provider, Repository: e.Repository,
-				Commit: e.Commit, Context: e.Context, Ref: e.Ref, FailOn: e.FailOn,
-			}
-			rows[row.JobID], order = row, append(order, row)
-			continue
-		}
-		if row := rows[r.StreamID()]; row != nil && concerns(r.Event) {
-			row.fold(r.Event)
-		}
+		f.fold(r)
 	}
-	out := make([]statusRow, len(order))
-	for i, row := range order {
+	out := make([]statusRow, len(f.order))
+	for i, row := range f.order {
 		out[i] = *row
 	}
 	if err := readmodel.Write(ctx, tx, schema, writeSQL, out); err != nil {
@@ -132,15 +119,77 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 	return nil
 }
 
-func (r *statusRow) fold(e domain.Event) {
-	switch e := e.(type) {
-	case *job.CommitStatusSet:
-		r.State, r.ToldAt = e.State, readmodel.MomentPtr(e.At)
-	case *job.CommitStatusAbandoned:
-		r.Abandoned, r.ToldAt = e.Reason, readmodel.MomentPtr(e.At)
-	default:
-		r.Ended = true
+// fold is the rows of some jobs, in the order in which they came.
+type fold struct {
+	rows  map[string]*statusRow
+	order []*statusRow
+}
+
+func (f *fold) add(row *statusRow) { f.rows[row.JobID], f.order = row, append(f.order, row) }
+
+func (f *fold) fold(r domain.Recorded) {
+	if e, ok := r.Event.(*job.CommitStatusRequested); ok {
+		f.add(&statusRow{
+			JobID: r.StreamID(), AccountID: r.Meta.AccountID, Statement: e.Jobs[0], Provider: e.Provider, Repository: e.Repository,
+			Commit: e.Commit, Context: e.Context, Ref: e.Ref, FailOn: e.FailOn,
+		})
+		return
 	}
+	row := f.rows[r.StreamID()]
+	if row == nil || !concerns(r.Event) {
+		return
+	}
+	switch e := r.Event.(type) {
+	case *job.CommitStatusSet:
+		row.State, row.ToldAt = e.State, readmodel.MomentPtr(e.At)
+	case *job.CommitStatusAbandoned:
+		row.Abandoned, row.ToldAt = e.Reason, readmodel.MomentPtr(e.At)
+	case *job.Completed, *job.Cancelled, *job.Failed:
+		row.Ended = true
+	}
+}
+
+// Past is the commit status of a job as its stream, and those of the jobs with the same
+// verdict, held it at a moment: the same fold, without a table.
+type Past struct {
+	jobID string
+	jobs  []string
+	fold  fold
+}
+
+// NewPast is a job before its first event.
+func NewPast(jobID string) *Past {
+	return &Past{jobID: jobID, fold: fold{rows: map[string]*statusRow{}}}
+}
+
+// Fold adds the next event of the job's stream, or of a job of Others.
+func (p *Past) Fold(r domain.Recorded) {
+	if e, ok := r.Event.(*job.CommitStatusRequested); ok && r.StreamID() == p.jobID {
+		p.jobs = e.Jobs
+	}
+	p.fold.fold(r)
+}
+
+// Others are the other jobs with the same verdict, once the job's own stream is folded.
+func (p *Past) Others() []string {
+	return slices.DeleteFunc(slices.Clone(p.jobs), func(id string) bool { return id == p.jobID })
+}
+
+// Status gives the commit status; found is false where none was asked for.
+func (p *Past) Status() (s Status, found bool) {
+	own := p.fold.rows[p.jobID]
+	if own == nil {
+		return Status{}, false
+	}
+	newest := own
+	for _, row := range p.fold.order {
+		if row.ToldAt != nil && (newest.ToldAt == nil || row.ToldAt.After(*newest.ToldAt)) {
+			newest = row
+		}
+	}
+	told := *own
+	told.State, told.Abandoned, told.ToldAt = newest.State, newest.Abandoned, newest.ToldAt
+	return told.status(), true
 }
 
 // Reads reads commit statuses.
@@ -150,15 +199,27 @@ type Reads struct{ db *sqlx.DB }
 func NewReads(db *sqlx.DB) *Reads { return &Reads{db: readmodel.Pool(db)} }
 
 // Status is a commit status as far as it was told. State is empty before the first word;
-// Abandoned is the reason that no other word comes.
+// Abandoned is the reason that no other word comes. ToldAt is the time of the newest word;
+// nil: there was none.
 type Status struct {
 	job.CommitStatus
+	Statement string // the first of the jobs with the same verdict
 	State     job.CommitState
 	Abandoned string
+	ToldAt    *time.Time
+}
+
+func (r statusRow) status() Status {
+	return Status{
+		CommitStatus: job.CommitStatus{
+			Provider: r.Provider, Repository: r.Repository, Commit: r.Commit, Context: r.Context, Ref: r.Ref, FailOn: r.FailOn,
+		},
+		Statement: r.Statement, State: r.State, Abandoned: r.Abandoned, ToldAt: r.ToldAt,
+	}
 }
 
 const ofJobSQL = `
-SELECT j.provider, j.repository, j.commit, j.context, j.ref, j.fail_on, o.state, o.abandoned
+SELECT j.statement, j.provider, j.repository, j.commit, j.context, j.ref, j.fail_on, o.state, o.abandoned, o.told_at
 FROM readmodel.commit_statuses j
 JOIN readmodel.commit_statuses o ON o.account_id = j.account_id AND o.statement = j.statement
 WHERE j.account_id = $1
@@ -172,12 +233,7 @@ func (q *Reads) OfJob(ctx context.Context, accountID, jobID string) (s Status, f
 	if err != nil || !found {
 		return Status{}, false, err
 	}
-	return Status{
-		CommitStatus: job.CommitStatus{
-			Provider: r.Provider, Repository: r.Repository, Commit: r.Commit, Context: r.Context, Ref: r.Ref, FailOn: r.FailOn,
-		},
-		State: r.State, Abandoned: r.Abandoned,
-	}, true, nil
+	return r.status(), true, nil
 }
 
 const samePlaceSQL = `

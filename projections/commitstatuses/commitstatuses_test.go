@@ -57,5 +57,26 @@ func TestJobsWithOneVerdictShowOneStatus(t *testing.T) {
 	if got := place(account); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("at the place: %v", got)
 	}
+	then := func(events int) (commitstatuses.Status, bool) { // both streams, up to so many events of the first
+		past := commitstatuses.NewPast("b")
+		for _, r := range w.Log.Stream(domain.JobStream("b")) {
+			past.Fold(r)
+		}
+		if others := past.Others(); !slices.Equal(others, []string{"a"}) {
+			t.Errorf("others: %v", others)
+		}
+		for _, r := range w.Log.Stream(domain.JobStream("a"))[:events] {
+			past.Fold(r)
+		}
+		return past.Status()
+	}
+	for events, state := range map[int]job.CommitState{1: "", 2: "", 3: job.CommitPending, 4: job.CommitError} {
+		if s, found := then(events); !found || s.State != state || s.CommitStatus != at || s.Statement != "a" {
+			t.Errorf("after %d events: %+v", events, s)
+		}
+	}
+	if _, found := commitstatuses.NewPast("plain").Status(); found {
+		t.Error("a job without one had one")
+	}
 	w.Sound(w.Sup, "commit_statuses")
 }

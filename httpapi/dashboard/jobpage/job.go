@@ -33,6 +33,8 @@ type jobView struct {
 
 	Prospect string // what the wait may come to; empty: it does not wait
 
+	AtCommit *words.AtCommit // nil: the test's verdict is told at no commit
+
 	Items                     []itemView
 	Pass, Fail, Skip, Pending int
 	Bar                       []ui.Segment
@@ -96,7 +98,7 @@ func (d Deps) job(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	answer, err := ui.Show("job", v.Title, v, domain.JobStream(v.ID), domain.CreditsStream(v.AccountID))
+	answer, err := ui.Show("job", v.Title, v, append(v.AtCommit.Streams(), domain.JobStream(v.ID), domain.CreditsStream(v.AccountID))...)
 	if v.Prospect != "" {
 		answer.Every = time.Minute // checkers come and go, and no stream tells of it
 	}
@@ -145,6 +147,9 @@ func (d Deps) jobPage(r *ui.Request) (jobView, error) {
 		return jobView{}, err
 	}
 	if v.Prospect, err = d.prospect(ctx, j); err != nil {
+		return jobView{}, err
+	}
+	if v.AtCommit, err = words.AtCommitOf(d.Reads.Commits.OfJob(ctx, j.AccountID, j.ID)); err != nil {
 		return jobView{}, err
 	}
 	if v.Report == nil {

@@ -4,6 +4,7 @@ package commandtest
 
 import (
 	"context"
+	"fmt"
 
 	"humanqa/domain/command"
 	"humanqa/domain/job"
@@ -40,6 +41,22 @@ func (AI) Review(context.Context, string) (command.Review, error) {
 		}},
 		Summary: "reviewed", By: "test",
 	}, nil
+}
+
+// CodeHost takes every commit status, but refuses the token RefusedToken.
+type CodeHost struct{}
+
+// RefusedToken is the token that CodeHost refuses.
+const RefusedToken = "token-that-is-refused"
+
+var _ command.Statuses = CodeHost{}
+
+// Set implements command.Statuses.
+func (CodeHost) Set(_ context.Context, _ job.CommitStatus, token string, _ command.StatusUpdate) error {
+	if token == RefusedToken {
+		return fmt.Errorf("%w: the token is unknown or expired (401)", command.ErrStatusRefused)
+	}
+	return nil
 }
 
 // NoReads nominates nothing: every project is new.

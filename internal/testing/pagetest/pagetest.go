@@ -40,6 +40,7 @@ import (
 	"humanqa/internal/credential"
 	"humanqa/internal/scheduler"
 	"humanqa/internal/testing/browsertest"
+	"humanqa/internal/testing/commandtest"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pagetest/alltest"
 	"humanqa/internal/testing/pgtest"
@@ -110,7 +111,7 @@ func Start(t *testing.T, pages Pages) *Service {
 	s.Must(err)
 	s.Reads = projections.NewReads(s.DB)
 	s.Commands = command.New(command.Deps{
-		Log: client, Sealer: v, AI: ai.New(ai.Config{Log: log}), Reads: projections.CommandReads{Reads: s.Reads},
+		Log: client, Sealer: v, Tokens: v, Statuses: commandtest.CodeHost{}, AI: ai.New(ai.Config{Log: log}), Reads: projections.CommandReads{Reads: s.Reads},
 		Now: time.Now, ClaimsPerChecker: 1,
 	})
 	supervisor := consumer.New(s.DB, feed, log,
