@@ -78,6 +78,20 @@ func TestARobotPlaysAJobOverHTTP(t *testing.T) {
 		s.submittedAs(key, twoItems)
 		equal(t, s.call(s.checker(), "GET", "/v1/checker/queue", "").want(http.StatusOK), map[string]any{"jobs": []any{}, "total": 0.0, "limit": 20.0, "offset": 0.0})
 	})
+	t.Run("with a question first", func(t *testing.T) {
+		id := s.submittedAs(key, twoItems)
+		play := func(question string) result {
+			return s.call(key, "POST", "/v1/sandbox/jobs/"+id+"/play", `{"question":`+question+`}`)
+		}
+		equal(t, play(`{"kind":"joke"}`).paths(), []string{"question.kind", "question.text"})
+		equal(t, play(`{"text":"?","item":"x"}`).paths(), []string{"question.item"})
+		equal(t, play(`"?"`).paths(), []string{"question"})
+		asked := play(`{"text":"Which code?","kind":"code","item":"item-1"}`).want(http.StatusAccepted)
+		open := s.call(key, "GET", "/v1/jobs/"+id, "").want(http.StatusOK)["openQuestion"]
+		equal(t, asked, map[string]any{"jobId": id, "status": "claimed", "question": open})
+		play(`{"text":"Another?"}`).refused(http.StatusConflict, domain.CodeConflict)
+		s.call(key, "POST", "/v1/sandbox/jobs/"+id+"/play", "").want(http.StatusOK) // without waiting for the answer
+	})
 	t.Run("with every mistake named", func(t *testing.T) {
 		id := s.submittedAs(key, twoItems)
 		play := func(body string) []string {

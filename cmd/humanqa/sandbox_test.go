@@ -22,6 +22,7 @@ var sandboxStories = map[string]story{
 	"a loop that is stuck on the same bug ends":                                    loopIsStuck,
 	"a lot that expires leaves the total":                                          lotExpires,
 	"a checklist and an AI report by rules, end to end":                            rulesEndToEnd,
+	"a robot asks, and goes on with an answer and without one":                     robotAsks,
 }
 
 // The stories that TestTheService plays, with a second policy node beside the service, which is
@@ -195,6 +196,49 @@ func lotExpires(t *testing.T, s *instance, blow func()) {
 			return fmt.Errorf("%d lots expired in the log", n)
 		}
 		return nil
+	})
+}
+
+// robotAsks has robots ask in two tests. The first is answered; the other one's question is
+// open until the sandbox's clock has passed it.
+func robotAsks(t *testing.T, s *instance, blow func()) {
+	_, key := s.newSandbox(100)
+	ask := func() (job, question string) {
+		job = s.call(201, "POST", "/v1/jobs", key, submission(2, "slaMinutes", 15)).text("jobId")
+		r := s.call(202, "POST", "/v1/sandbox/jobs/"+job+"/play", key, map[string]any{
+			"summary": "played", "results": []any{map[string]any{"item": "item-2", "status": "fail", "note": "broken"}},
+			"question": map[string]any{"text": "Which code came by mail?", "kind": "code", "item": "item-1"},
+		})
+		asked, _ := r.field("question").(map[string]any)
+		question, _ = asked["id"].(string)
+		return job, question
+	}
+	ends := func(job string, passed, failed, skipped int) {
+		t.Helper()
+		eventually.Within(t, eventually.Patience, func() error {
+			r, err := s.try("GET", "/v1/jobs/"+job+"/report", key, nil)
+			if err != nil || r.number("passCount") != passed || r.number("failCount") != failed || r.number("skipCount") != skipped {
+				return fmt.Errorf("%w %d %s", err, r.status, r.body)
+			}
+			return nil
+		})
+	}
+	job, question := ask()
+	s.call(200, "POST", "/v1/jobs/"+job+"/questions/"+question+"/answer", key, map[string]any{"text": "483112"})
+	ends(job, 1, 1, 0)
+	s.happened(t, "job-"+job, map[string]int{
+		"job.created": 1, "job.claimed": 1, "job.question_asked": 1, "job.question_answered": 1, "job.completed": 1,
+	})
+	job, _ = ask()
+	s.advance(key, 29*60) // beyond the SLA, whose clock stands
+	if got := s.call(200, "GET", "/v1/jobs/"+job, key, nil); got.text("status") != "claimed" || got.number("requeueCount") != 0 {
+		t.Errorf("while the question is open: %s", got.body)
+	}
+	blow()
+	s.advance(key, 61)
+	ends(job, 0, 1, 1)
+	s.happened(t, "job-"+job, map[string]int{
+		"job.created": 1, "job.claimed": 1, "job.question_asked": 1, "job.question_closed": 1, "job.item_checked": 1, "job.completed": 1,
 	})
 }
 

@@ -103,8 +103,9 @@ func (a *Audit) checkClaim(r domain.Recorded, j *life) {
 func (a *Audit) work(r domain.Recorded, j *life) {
 	a.legal(r, j, job.StatusClaimed)
 	skipped, isCheck := r.Event.(*job.ItemChecked)
-	if !j.skipping || !isCheck || skipped.Status != job.ItemSkip {
-		a.by(r, j)
+	_, asks := r.Event.(*job.QuestionAsked)
+	if robotAsks := asks && j.checker == job.Player; !robotAsks && (!j.skipping || !isCheck || skipped.Status != job.ItemSkip) {
+		a.by(r, j) // a robot asks at its account's word
 	}
 	j.skipping = false
 	switch e := r.Event.(type) {

@@ -272,6 +272,59 @@ func (w *world) play(t *rapid.T) {
 	w.playAs(t, w.drawTenant(t), id, drawVerdict(t))
 }
 
+// robotAsks has the robot ask about a job. It goes on by a timer.
+func (w *world) robotAsks(t *rapid.T) {
+	id := w.pick(t, func(j job.State) bool { return j.Exists && j.Sandbox && !j.Status.Ended() })
+	a, in := w.drawTenant(t), command.PlayQuestion{Kind: "other", Text: "Is this meant?"}
+	var results []command.PlayResult
+	if items := w.jobs[id].Items; len(items) > 0 {
+		results = []command.PlayResult{{Item: items[0].ID, Status: drawVerdict(t)}}
+		if rapid.Bool().Draw(t, "about an item") {
+			in.Item = items[0].ID
+		}
+	}
+	c := w.client(a)
+	w.send(t, &order{
+		name: "robot asks", once: true,
+		do: func(s *command.Service) (any, error) {
+			q, _, err := s.AskInPlay(ctx(), c, id, in, results, "played")
+			return q, err
+		},
+		holds: func(answer any, _ int) string {
+			j := w.jobs[id]
+			if j.AccountID != a.id || !j.Sandbox || !slices.ContainsFunc(j.Questions, func(q job.Question) bool { return q.ID == answer.(job.Question).ID }) {
+				return fmt.Sprintf("the job is %s with %+v", j.Status, j.Questions)
+			}
+			return ""
+		},
+	})
+}
+
+// answer answers an open question.
+func (w *world) answer(t *rapid.T) {
+	id := w.pick(t, func(j job.State) bool { _, open := j.OpenQuestion(); return open })
+	a := w.drawTenant(t)
+	c := w.client(a)
+	question := "none"
+	if n := len(w.jobs[id].Questions); n > 0 {
+		question = w.jobs[id].Questions[n-1].ID
+	}
+	w.send(t, &order{
+		name: "answer", once: true,
+		do: func(s *command.Service) (any, error) {
+			q, _, err := s.AnswerQuestion(ctx(), c, id, command.AnswerQuestion{QuestionID: question, Text: "It is."})
+			return q, err
+		},
+		holds: func(any, int) string {
+			j := w.jobs[id]
+			if _, open := j.OpenQuestion(); open || j.AccountID != a.id {
+				return fmt.Sprintf("the job is %s with %+v", j.Status, j.Questions)
+			}
+			return ""
+		},
+	})
+}
+
 func (w *world) playAs(t *rapid.T, a tenant, id string, verdict job.ItemStatus) {
 	var results []command.PlayResult
 	if items := w.jobs[id].Items; len(items) > 0 {

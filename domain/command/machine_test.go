@@ -71,6 +71,8 @@ func TestNoHistoryOfCommandsBreaksTheLog(t *testing.T) {
 			"leave more":    w.leave,
 			"advance":       w.advance,
 			"play":          w.play,
+			"robot asks":    w.robotAsks,
+			"answer":        w.answer,
 			"robots ready":  w.robotsReady,
 			"close":         w.closeBook,
 			"close again":   w.closeBook,

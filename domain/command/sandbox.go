@@ -3,6 +3,8 @@ package command
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	"humanqa/domain"
 	"humanqa/domain/job"
@@ -48,6 +50,75 @@ func (s *Service) PlayJob(
 			return events, nil
 		})
 	return report, written.Position, err
+}
+
+// PlayQuestion is a question that a robot asks in the middle of its work.
+type PlayQuestion struct {
+	Item string // an item's id or key; empty: about the whole test
+	Kind string // one of job.QuestionKinds
+	Text string
+}
+
+// AskInPlay has a robot checker claim a sandbox job and ask the client. The robot goes on by
+// itself, as PlayJob would, once the question has an answer or its time is over.
+func (s *Service) AskInPlay(
+	ctx context.Context, cause Cause, jobID string, in PlayQuestion, results []PlayResult, summary string,
+) (job.Question, domain.Position, error) {
+	now, err := s.AccountTime(ctx, cause)
+	if err != nil {
+		return job.Question{}, domain.Position{}, err
+	}
+	wait, err := s.QuestionWait(ctx, jobID)
+	if err != nil {
+		return job.Question{}, domain.Position{}, err
+	}
+	ask := job.Ask{
+		QuestionID: domain.DeriveID(cause.CommandID, "question").String(), Kind: in.Kind, Text: in.Text, Wait: wait, At: now,
+	}
+	q, written, err := repository.Execute(ctx, s.jobs, cause, domain.JobStream(jobID),
+		func(st job.State, q *job.Question) ([]domain.Event, error) {
+			if !st.Exists || st.AccountID != cause.AccountID {
+				return nil, domain.NotFound("job")
+			}
+			ask := ask
+			var items []job.ReportItem
+			if st.Report == nil && !st.NeedsChecklist() { // else the decision knows without
+				var err error
+				if items, err = played(st.Items, results); err != nil {
+					return nil, err
+				}
+			}
+			if in.Item != "" && items != nil {
+				at := slices.IndexFunc(st.Items, func(i job.Item) bool { return i.ID == in.Item || i.Key == in.Item })
+				if at < 0 {
+					return nil, domain.Invalid(domain.Detail{Path: "question.item", Message: "is no item of the job's checklist"})
+				}
+				ask.ItemID = st.Items[at].ID
+			}
+			events, err := job.DecideRobotAsk(st, ask, job.Script{Items: items, Summary: summary})
+			if err != nil {
+				return nil, err
+			}
+			for _, known := range st.Questions {
+				if known.ID == ask.QuestionID {
+					*q = known
+				}
+			}
+			for _, e := range events {
+				if asked, ok := e.(*job.QuestionAsked); ok {
+					*q = asked.Asked()
+				}
+			}
+			return events, nil
+		})
+	return q, written.Position, err
+}
+
+// GoOnPlaying has the robot complete a job whose question has ended.
+func (s *Service) GoOnPlaying(ctx context.Context, cause Cause, jobID string) (domain.Position, error) {
+	return s.decideWritten(ctx, cause, jobID, func(st job.State, now time.Time) ([]domain.Event, error) {
+		return job.DecideRobotGoOn(st, domain.DeriveID(cause.CommandID, "report").String(), now)
+	})
 }
 
 // played writes the robot's verdicts on the list. A name that is an item's id

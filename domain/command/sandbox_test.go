@@ -172,6 +172,77 @@ func TestARobotPlaysASandboxJob(t *testing.T) {
 	})
 }
 
+func TestARobotAsksAndGoesOn(t *testing.T) {
+	t.Parallel()
+	s := setSandbox(t)
+	results := []command.PlayResult{{Item: "mail", Status: job.ItemFail, Note: "none came"}}
+	in := command.PlayQuestion{Item: "pay", Kind: "code", Text: "Which card?"}
+	ask := func() (cause command.Cause, id string, q job.Question) {
+		t.Helper()
+		id, cause = s.submitInSandbox(t, threeItems()...), s.inSandbox()
+		q, _, err := s.AskInPlay(t.Context(), cause, id, in, results, "so so")
+		must.NoError(t, err)
+		return cause, id, q
+	}
+	goesOn := func(id string, want ...job.ItemStatus) {
+		t.Helper()
+		_, err := s.GoOnPlaying(t.Context(), s.inSandbox(), id)
+		must.NoError(t, err)
+		report := s.job(id).Report
+		if report == nil || report.Summary != "so so" {
+			t.Fatalf("the report is %+v", report)
+		}
+		for i, item := range report.Items {
+			if item.Status != want[i] {
+				t.Errorf("%s is %s, want %s", item.ID, item.Status, want[i])
+			}
+		}
+		s.nothing(t, func() { // the policy fires twice
+			_, err := s.GoOnPlaying(t.Context(), s.inSandbox(), id)
+			must.NoError(t, err)
+		})
+	}
+
+	cause, id, q := ask()
+	if q.ItemID != "item-1" || !q.Open() {
+		t.Errorf("the question is %+v", q)
+	}
+	s.nothing(t, func() {
+		again, _, err := s.AskInPlay(t.Context(), cause, id, in, results, "so so")
+		if err != nil || again.ID != q.ID {
+			t.Errorf("the repeat answers %+v, %v", again, err)
+		}
+		_, err = s.GoOnPlaying(t.Context(), s.inSandbox(), id) // it waits
+		must.NoError(t, err)
+		_, _, err = s.AskInPlay(t.Context(), s.inSandbox(), id, command.PlayQuestion{Kind: "other", Text: "Another?"}, nil, "")
+		wantKind(t, err, domain.KindConflict)
+	})
+	_, _, err := s.AnswerQuestion(t.Context(), s.inSandbox(), id, command.AnswerQuestion{QuestionID: q.ID, Text: "The blue one."})
+	must.NoError(t, err)
+	goesOn(id, job.ItemPass, job.ItemFail, job.ItemPass)
+
+	_, id, _ = ask()
+	_, err = s.AdvanceClock(t.Context(), s.inSandbox(), job.QuestionWait+time.Second)
+	must.NoError(t, err)
+	_, err = s.ExpireQuestion(t.Context(), s.inSandbox(), id)
+	must.NoError(t, err)
+	goesOn(id, job.ItemSkip, job.ItemFail, job.ItemPass)
+
+	t.Run("about an item of the list", func(t *testing.T) {
+		id := s.submitInSandbox(t, threeItems()...)
+		s.nothing(t, func() {
+			_, _, err := s.AskInPlay(t.Context(), s.inSandbox(), id, command.PlayQuestion{Item: "nothing", Kind: "code", Text: "?"}, nil, "")
+			wantPaths(t, err, "question.item")
+			_, _, err = s.AskInPlay(t.Context(), s.inSandbox(), id, in, []command.PlayResult{{Item: "nothing", Status: job.ItemPass}}, "")
+			wantPaths(t, err, "results[0].item")
+			stranger := s.inSandbox()
+			stranger.AccountID = "another"
+			_, _, err = s.AskInPlay(t.Context(), stranger, id, in, nil, "")
+			wantKind(t, err, domain.KindNotFound)
+		})
+	})
+}
+
 func TestWhatARobotDoesNotPlay(t *testing.T) {
 	t.Parallel()
 	s := setSandbox(t)

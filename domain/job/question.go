@@ -67,6 +67,8 @@ type QuestionAsked struct {
 	Text       string    `json:"text"`
 	Until      time.Time `json:"until"`
 	At         time.Time `json:"at"`
+	// Then is the rest of a robot's work, once the question has ended; a person has none.
+	Then *Script `json:"then,omitempty"`
 }
 
 // Asked is the question as it was asked.
@@ -88,6 +90,7 @@ type AnswerGiven struct {
 	Sealed string    `json:"sealed,omitempty"`
 	DueAt  time.Time `json:"dueAt"`
 	At     time.Time `json:"at"`
+	Robot  bool      `json:"robot,omitempty"` // a robot asked, and goes on now
 }
 
 // QuestionClosed ends a question without an answer. The clocks run again, as after an
@@ -98,6 +101,7 @@ type QuestionClosed struct {
 	Reason     string    `json:"reason"` // unanswered, claim_ended
 	DueAt      time.Time `json:"dueAt"`
 	At         time.Time `json:"at"`
+	Robot      bool      `json:"robot,omitempty"` // a robot asked, and goes on now
 }
 
 // EventType implements domain.Event.
@@ -248,6 +252,7 @@ func DecideAnswer(s State, a Answer) ([]domain.Event, error) {
 	now := notBefore(a.At, q.AskedAt)
 	return []domain.Event{&AnswerGiven{
 		QuestionID: q.ID, AnswerID: a.AnswerID, Text: a.Text, Sealed: a.Sealed, DueAt: s.dueAfter(q, now), At: now,
+		Robot: IsRobot(s.CheckerID),
 	}}, nil
 }
 
@@ -280,7 +285,10 @@ func (s State) closing(reason string, now time.Time) []domain.Event {
 		return nil
 	}
 	now = notBefore(now, q.AskedAt)
-	return []domain.Event{&QuestionClosed{QuestionID: q.ID, Reason: reason, DueAt: s.dueAfter(q, now), At: now}}
+	return []domain.Event{&QuestionClosed{
+		QuestionID: q.ID, Reason: reason, DueAt: s.dueAfter(q, now), At: now,
+		Robot: reason == QuestionUnanswered && IsRobot(s.CheckerID),
+	}}
 }
 
 // leaving puts the close of an open question before the events that end its claim.

@@ -8,7 +8,7 @@ import (
 )
 
 // The robots: checkers that are no people. What they claim they complete at
-// once, but for a slot that waits for its session.
+// once, but for a slot that waits for its session, and a job about which the player asks.
 const (
 	Reviewer = "ai-review" // does AI reviews
 	Player   = "sandbox"   // plays sandbox jobs
@@ -79,9 +79,61 @@ func DecideRobotComplete(s State, c RobotCompletion) ([]domain.Event, error) {
 	}
 	completed := s.complete(c.ReportID, c.Summary, "", items, c.At)
 	if s.Status == StatusClaimed {
-		return []domain.Event{completed}, nil
+		return s.leaving(c.At, completed), nil
 	}
 	return []domain.Event{s.claimedEvent(c.Robot, c.At), completed}, nil
+}
+
+// Script is what a robot does once its question has ended: Items is the report, with a
+// verdict on every item of the list.
+type Script struct {
+	Items   []ReportItem `json:"items"`
+	Summary string       `json:"summary,omitempty"`
+}
+
+// DecideRobotAsk has the player claim a job, unless it holds it, and ask the client. The
+// question has the bounds of any other. Then is what the robot does next.
+func DecideRobotAsk(s State, a Ask, then Script) ([]domain.Event, error) {
+	if slices.ContainsFunc(s.Questions, func(q Question) bool { return q.ID == a.QuestionID }) {
+		return nil, nil // a repeat
+	}
+	if err := robotMay(s, Player); err != nil {
+		return nil, err
+	}
+	if err := begun(s); err != nil {
+		return nil, err
+	}
+	var events []domain.Event
+	if s.Status == StatusPending {
+		claimed := s.claimedEvent(Player, a.At)
+		events, s = append(events, claimed), Evolve(s, claimed) // which changes no map or slice
+	}
+	a.CheckerID, a.Token = Player, s.Token
+	asked, err := DecideAsk(s, a)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range asked {
+		if q, ok := e.(*QuestionAsked); ok {
+			q.Then = &then
+		}
+	}
+	return append(events, asked...), nil
+}
+
+// DecideRobotGoOn has the player complete a job as it was to, once its question has ended.
+// An item that was skipped meanwhile, for want of an answer, stays skipped.
+func DecideRobotGoOn(s State, reportID string, now time.Time) ([]domain.Event, error) {
+	if _, open := s.OpenQuestion(); open || s.Script == nil || s.CheckerID != Player {
+		return nil, nil
+	}
+	items := slices.Clone(s.Script.Items)
+	for i, it := range items {
+		if v, said := s.Verdicts[it.ID]; said && v.Status != ItemPending {
+			items[i].Status, items[i].Note, items[i].Reason = v.Status, v.Note, v.Reason
+		}
+	}
+	return DecideRobotComplete(s, RobotCompletion{Robot: Player, ReportID: reportID, Summary: s.Script.Summary, Items: items, At: now})
 }
 
 // robotMay refuses a job that is not for that robot, or that another checker holds.

@@ -93,6 +93,81 @@ func TestARobot(t *testing.T) {
 	})
 }
 
+// robotAsk has the player ask about the submission's first item.
+func robotAsk(id string) decide {
+	return func(s job.State) ([]domain.Event, error) {
+		return job.DecideRobotAsk(s, job.Ask{
+			QuestionID: id, ItemID: submission().Items[0].ID, Kind: "code", Text: "The code of " + id + "?", Wait: job.QuestionWait, At: minute(5),
+		}, robotScript())
+	}
+}
+
+func robotScript() job.Script {
+	return job.Script{Summary: "played", Items: []job.ReportItem{
+		{Item: submission().Items[0], Status: job.ItemPass},
+		{Item: submission().Items[1], Status: job.ItemFail, Note: "500"},
+		{Item: job.Item{ID: "x", Description: "Pay"}, Status: job.ItemSkip, Reason: "blocked"},
+	}}
+}
+
+func robotGoesOn(s job.State) ([]domain.Event, error) { return job.DecideRobotGoOn(s, "r1", minute(5)) }
+
+func TestARobotAsks(t *testing.T) {
+	t.Parallel()
+	script := robotScript()
+	asked := &job.QuestionAsked{
+		QuestionID: "q", Token: 1, ItemID: submission().Items[0].ID, Kind: "code", Text: "The code of q?", Until: minute(5).Add(job.QuestionWait), At: minute(5), Then: &script,
+	}
+	answer := func(s job.State) ([]domain.Event, error) {
+		return job.DecideAnswer(s, job.Answer{QuestionID: "q", AnswerID: "a", Text: "12", At: minute(5)})
+	}
+	waiting := func(t *testing.T) []domain.Event {
+		t.Helper()
+		return []domain.Event{created(sandbox), claimedBy(job.Player, 1), asked}
+	}
+	t.Run("and goes on once it has the answer", func(t *testing.T) {
+		g := given(t, created(sandbox)).When(robotAsk("q")).Events(claimedBy(job.Player, 1), asked)
+		g.When(robotGoesOn).Nothing()
+		g.When(robotAsk("q")).Nothing()
+		g.When(robotAsk("other")).Conflict("a question is open already")
+		g = g.When(answer).Events(&job.AnswerGiven{QuestionID: "q", AnswerID: "a", Text: "12", DueAt: minute(30), At: minute(5), Robot: true})
+		s := g.When(robotGoesOn).Events(played("")).State()
+		given(t, created(sandbox)).When(robotGoesOn).Nothing()
+		if s.Script != nil || s.Status != job.StatusCompleted {
+			t.Errorf("the job is %s with %+v", s.Status, s.Script)
+		}
+	})
+	t.Run("and skips the item without one", func(t *testing.T) {
+		g := given(t, waiting(t)...)
+		g.When(func(s job.State) ([]domain.Event, error) { return job.DecideExpireQuestion(s, asked.Until.Add(-1)) }).Nothing()
+		expired, err := job.DecideExpireQuestion(g.State(), asked.Until)
+		if err != nil {
+			t.Fatal(err)
+		}
+		events, err := robotGoesOn(given(t, append(waiting(t), expired...)...).State())
+		done, _ := events[0].(*job.Completed)
+		if err != nil || done.SkipCount != 2 || done.Items[0].Reason != "no_access" || done.Items[1].Note != "500" {
+			t.Errorf("the report is %+v, %v", done, err)
+		}
+	})
+	t.Run("and is played on without waiting", func(t *testing.T) {
+		events, err := play(job.Player)(given(t, waiting(t)...).State())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := given(t, append(waiting(t), events...)...).State()
+		if _, open := s.OpenQuestion(); open || s.Status != job.StatusCompleted || s.Questions[0].Status != job.QuestionClaimEnded {
+			t.Errorf("the job is %s, its question %+v", s.Status, s.Questions)
+		}
+	})
+	t.Run("in a sandbox only", func(t *testing.T) {
+		given(t, created()).When(robotAsk("q")).Conflict("the job is not a sandbox's")
+		given(t, created(sandbox, noList)).When(robotAsk("q")).Conflict("the checklist is being written")
+		given(t, created(sandbox, slot)).When(robotAsk("q")).Conflict("the session has not started")
+		given(t, created(sandbox), claimedBy(job.Player, 1), completed()).When(robotAsk("q")).Conflict("the job is completed")
+	})
+}
+
 func TestNoCheckerClaimsARobotsJob(t *testing.T) {
 	t.Parallel()
 	given(t, created(sandbox)).When(claimAs("ann")).Conflict("a sandbox job is not for checkers")

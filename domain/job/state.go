@@ -54,6 +54,8 @@ type State struct {
 	Moments   []Moment
 	// Questions are those of every claim, in their order. Only the last one may be open.
 	Questions []Question
+	// Script is the rest of the claiming robot's work, which asked a question; nil: none.
+	Script *Script
 	// Recordings are those that are there to be seen.
 	Recordings []Recording
 
@@ -146,6 +148,7 @@ func Evolve(s State, e domain.Event) State {
 	case *QuestionAsked:
 		s.heard(e.At)
 		s.Questions = append(s.Questions, e.Asked())
+		s.Script = e.Then
 	case *AnswerGiven:
 		s.heard(e.At)
 		s.DueAt = e.DueAt
@@ -168,7 +171,7 @@ func Evolve(s State, e domain.Event) State {
 		}
 	case *Completed:
 		s.Status, s.CompletedAt, s.Report = StatusCompleted, e.At, e
-		s.Verdicts, s.Findings, s.Withdrawn = nil, nil, nil
+		s.Verdicts, s.Findings, s.Withdrawn, s.Script = nil, nil, nil, nil
 	case *AIReportReady:
 		s.AIReport = &e.AIReport
 	case *Rated:
@@ -207,7 +210,7 @@ func (s *State) create(e *Created) {
 // unclaim ends the claim, if there is one; its draft stays.
 func (s *State) unclaim(to Status, by string) {
 	s.Status, s.ReleasedBy = to, by
-	s.CheckerID, s.ClaimedAt, s.SignOfLife = "", time.Time{}, time.Time{}
+	s.CheckerID, s.ClaimedAt, s.SignOfLife, s.Script = "", time.Time{}, time.Time{}, nil
 }
 
 // heard notes a sign of the claimant's life. Nodes' clocks differ a little: an

@@ -100,6 +100,12 @@ func TestWhatSetsAndClearsTimers(t *testing.T) {
 			{&job.AnswerGiven{At: ahead}, set("silent_claim", "j", ahead.Add(6*time.Minute))},
 			{&job.QuestionClosed{At: ahead}, set("silent_claim", "j", ahead.Add(6*time.Minute))},
 		}, append(ends, &job.Released{}, &job.SLAMissed{Requeued: true}, &job.UntestableReported{}, &job.QuestionAsked{})},
+		{policy.Player{}, "job-j", []reaction{
+			{&job.AnswerGiven{Robot: true}, wall(set("player", "j", noon))},
+			{&job.QuestionClosed{Robot: true}, wall(set("player", "j", noon))},
+			{&job.AnswerGiven{}, nil},
+			{&job.QuestionClosed{}, nil},
+		}, nil},
 		{policy.ChecklistWriter{}, "job-j", []reaction{
 			{listless, first(wall(set("checklist", "j", noon)))},
 			{plain, nil},
@@ -229,6 +235,10 @@ func (a *asked) AbandonLoop(_ context.Context, c command.Cause, id string) (doma
 	return a.did(c, "abandon "+id)
 }
 
+func (a *asked) GoOnPlaying(_ context.Context, c command.Cause, id string) (domain.Position, error) {
+	return a.did(c, "play "+id)
+}
+
 func (a *asked) TellCommit(_ context.Context, c command.Cause, id string) (domain.Position, error) {
 	return a.did(c, "tell "+id)
 }
@@ -239,7 +249,7 @@ func TestEachTimerIssuesItsCommandOnBehalfOfItsCause(t *testing.T) {
 		"orphaned_debit": "void k", "missing_refund": "refund k job_ended", "lot_expiry": "expire",
 		"sla": "miss k", "silent_claim": "release k", "question": "close k", "checklist": "list k", "analysis": "analyse k", "review": "review k",
 		"session": "settle k", "loop_judge": "outcome k ", "loop_silence": "abandon k",
-		"commit_status": "tell k",
+		"commit_status": "tell k", "player": "play k",
 	}
 	ids := map[uuid.UUID]bool{}
 	for _, p := range policy.All(&asked{}) {

@@ -137,13 +137,14 @@ type Commands interface {
 	Loops
 	Settlement
 	CommitStatuses
+	Playing
 }
 
 // All lists every policy.
 func All(c Commands) []Policy {
 	return []Policy{
 		Orphans{c}, Refunds{c}, LotExpiry{c},
-		SLA{c}, Silence{c}, Questions{c},
+		SLA{c}, Silence{c}, Questions{c}, Player{c},
 		ChecklistWriter{Writers: c}, Analyst{Writers: c}, Reviewer{Writers: c},
 		LoopOutcomes{c}, LoopSilence{c},
 		Sessions{c},

@@ -95,12 +95,17 @@ func Rating(o wire.Object) (stars int, note string) {
 	return stars, o.Optional("note", maxNote)
 }
 
-// Play reads what a robot checker is to say.
-func Play(o wire.Object) (results []command.PlayResult, summary string) {
+// Play reads what a robot checker is to say, and to ask before; nil: nothing.
+func Play(o wire.Object) (results []command.PlayResult, summary string, question *command.PlayQuestion) {
 	for _, c := range o.Objects("results", maxItems) {
 		results = append(results, readPlayResult(c))
 	}
-	return results, o.Optional("summary", maxSummary)
+	if q, asks := o.Child("question"); asks {
+		question = &command.PlayQuestion{
+			Item: q.Optional("item", maxItemKey), Kind: q.OneOf("kind", "other", job.QuestionKinds()...), Text: q.Required("text", maxQuestion),
+		}
+	}
+	return results, o.Optional("summary", maxSummary), question
 }
 
 // readPlayResult reads what the robot says of one item. A skip without a reason was

@@ -46,6 +46,9 @@ type Commands interface {
 	AccountTime(ctx context.Context, cause command.Cause) (time.Time, error)
 	AdvanceClock(ctx context.Context, cause command.Cause, by time.Duration) (command.AdvancedClock, error)
 	ReadySlots(ctx context.Context, cause command.Cause, sessionID string, slots []int) (command.CheckerSession, error)
+	AskInPlay(
+		ctx context.Context, cause command.Cause, jobID string, in command.PlayQuestion, results []command.PlayResult, summary string,
+	) (job.Question, domain.Position, error)
 	PlayJob(
 		ctx context.Context, cause command.Cause, jobID string, results []command.PlayResult, summary string,
 	) (job.Completed, domain.Position, error)

@@ -9,6 +9,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/httpapi/input"
+	"humanqa/httpapi/report"
 	"humanqa/httpapi/wire"
 )
 
@@ -45,7 +46,15 @@ func (a *Handlers) AdvanceClock(r *wire.Request) (wire.Answer, error) {
 	})
 }
 
-// PlayJob is POST /v1/sandbox/jobs/:id/play: a robot checker does the job.
+// askedJob is a job that a robot has begun, and its question.
+type askedJob struct {
+	JobID    string          `json:"jobId"`
+	Status   job.Status      `json:"status"`
+	Question report.Question `json:"question"`
+}
+
+// PlayJob is POST /v1/sandbox/jobs/:id/play: a robot checker does the job. With a question
+// it asks first, and completes the job once the question has ended.
 func (a *Handlers) PlayJob(r *wire.Request) (wire.Answer, error) {
 	if !r.Caller.Sandbox {
 		return wire.Answer{}, account.ErrNoSandbox
@@ -53,13 +62,19 @@ func (a *Handlers) PlayJob(r *wire.Request) (wire.Answer, error) {
 	j, err := a.ownJob(r)
 	var p wire.Problems
 	o := r.OptionalObject(&p)
-	results, summary := input.Play(o)
+	results, summary, question := input.Play(o)
 	if err := wire.RefusedFor(err, p.Err()); err != nil {
 		return wire.Answer{}, err
 	}
+	if question != nil {
+		return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+			q, at, err := a.Commands.AskInPlay(ctx, cause, j.ID, *question, results, summary)
+			return a.writer.Done(ctx, r, at, err, http.StatusAccepted, askedJob{j.ID, job.StatusClaimed, report.QuestionOf(q)})
+		})
+	}
 	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
-		report, at, err := a.Commands.PlayJob(ctx, cause, j.ID, results, summary)
-		return a.writer.Done(ctx, r, at, err, http.StatusOK, CompletedOf(j.ID, report))
+		done, at, err := a.Commands.PlayJob(ctx, cause, j.ID, results, summary)
+		return a.writer.Done(ctx, r, at, err, http.StatusOK, CompletedOf(j.ID, done))
 	})
 }
 

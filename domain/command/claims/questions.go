@@ -30,20 +30,9 @@ type AnswerQuestion struct {
 // AskQuestion asks the client under a live claim. The same text again, while the question
 // is open, answers the same question.
 func (s *Claims) AskQuestion(ctx context.Context, cause domain.Cause, claim Claim, in AskQuestion) (job.Question, domain.Position, error) {
-	target, err := repository.Read(ctx, s.jobs, domain.JobStream(claim.JobID), func(st job.State) string { return st.ProjectID })
+	wait, err := s.QuestionWait(ctx, claim.JobID)
 	if err != nil {
 		return job.Question{}, domain.Position{}, err
-	}
-	wait := job.QuestionWait
-	if target != "" {
-		minutes, err := repository.Read(ctx, s.projects, domain.ProjectStream(target),
-			func(st project.State) *int { return st.QuestionMinutes })
-		if err != nil {
-			return job.Question{}, domain.Position{}, err
-		}
-		if minutes != nil {
-			wait = time.Duration(*minutes) * time.Minute
-		}
 	}
 	ask := job.Ask{
 		CheckerID: claim.CheckerID, Token: claim.Token, QuestionID: domain.DeriveID(cause.CommandID, "question").String(),
@@ -68,6 +57,19 @@ func (s *Claims) AskQuestion(ctx context.Context, cause domain.Cause, claim Clai
 		}
 		return events, nil
 	})
+}
+
+// QuestionWait is how long a question of the job may wait: its project may set it.
+func (s *Claims) QuestionWait(ctx context.Context, jobID string) (time.Duration, error) {
+	target, err := repository.Read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) string { return st.ProjectID })
+	if err != nil || target == "" {
+		return job.QuestionWait, err
+	}
+	minutes, err := repository.Read(ctx, s.projects, domain.ProjectStream(target), func(st project.State) *int { return st.QuestionMinutes })
+	if err != nil || minutes == nil {
+		return job.QuestionWait, err
+	}
+	return time.Duration(*minutes) * time.Minute, nil
 }
 
 // AnswerQuestion answers an open question of the account's job. Both clocks of the job
