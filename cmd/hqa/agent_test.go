@@ -101,7 +101,7 @@ func (s *qa) submitTask(key string) string {
 
 // agent is a client on standard input and output, in a process of its own.
 type agent struct {
-	*process
+	*launched
 	in io.WriteCloser
 	id int
 }
@@ -111,7 +111,7 @@ func (u *user) agent() *agent {
 	read, write, err := os.Pipe()
 	must.NoError(u.t, err)
 	defer func() { _ = read.Close() }() // the process has its own
-	return &agent{process: u.launchOn(read, "mcp"), in: write}
+	return &agent{launched: u.launchOn(read, "mcp"), in: write}
 }
 
 func (a *agent) send(method string, params map[string]any) {

@@ -59,7 +59,7 @@ func filesStory(t *testing.T, s *qa) {
 	u := s.user(t, key, "HQA_RUN_ID=77", "HQA_TARGET_URL=https://example.com")
 	u.repository()
 	run := []string{"--json", "run", "--changed", "main", "--wait", "--format", "junit", "--output", filepath.Join(u.dir, "junit.xml")}
-	submitted := func(p *process) (s submission) {
+	submitted := func(p *launched) (s submission) {
 		t.Helper()
 		must.NoError(t, json.Unmarshal([]byte(p.until(`"type":"submitted"`)), &s))
 		return s

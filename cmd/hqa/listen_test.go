@@ -21,14 +21,14 @@ import (
 
 // listener is a "hqa --json listen" that runs.
 type listener struct {
-	*process
+	*launched
 	place listen.Place
 }
 
 func (u *user) listening(s *qa, args ...string) listener {
 	u.t.Helper()
 	p := u.launch(append([]string{"--json", "listen", "--dir", s.certificates}, args...)...)
-	l := listener{process: p}
+	l := listener{launched: p}
 	must.NoError(u.t, json.Unmarshal([]byte(p.until(`"type":"listening"`)), &l.place))
 	if !strings.HasPrefix(l.place.URL, "https://127.0.0.1:") {
 		u.t.Fatalf("it listens at %q", l.place.URL)

@@ -5,16 +5,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -23,9 +20,9 @@ import (
 	"humanqa/internal/receiver"
 	"humanqa/internal/service"
 	"humanqa/internal/service/logging"
-	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"
+	"humanqa/internal/testing/process"
 )
 
 // The test binary is also the service that the tests start and kill, and the client where
@@ -67,30 +64,24 @@ func serve() int {
 
 // qa is a service on a data directory of its own.
 type qa struct {
-	t       *testing.T
+	t       *testing.T // of the story that is played
+	whole   *testing.T // of all stories
 	dir     string
 	url     string
 	environ []string
 
 	certificates string // of listeners, which the service trusts
 
-	cmd    *exec.Cmd
-	exited chan struct{}
-	hosts  *codeHosts
-
-	mu  sync.Mutex
-	log strings.Builder
+	process *process.Process
+	hosts   *codeHosts
 }
 
 // startService starts it. It has a Postgres of its own, so that one that was killed comes
 // back at once.
 func startService(t *testing.T) *qa {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a free port, at once
-	must.NoError(t, err)
-	addr := listener.Addr().String()
-	must.NoError(t, listener.Close())
-	s := &qa{t: t, dir: pgtest.NewDataDir(t), url: "http://" + addr, certificates: t.TempDir(), hosts: newCodeHosts(t)}
+	addr := process.Address(t)
+	s := &qa{t: t, whole: t, dir: pgtest.NewDataDir(t), url: "http://" + addr, certificates: t.TempDir(), hosts: newCodeHosts(t)}
 	r, err := receiver.New(t.Context(), receiver.Config{Dir: s.certificates})
 	must.NoError(t, err)
 	must.NoError(t, r.Close())
@@ -100,55 +91,19 @@ func startService(t *testing.T) *qa {
 		"HUMANQA_GITHUB_API_URL=" + s.hosts.URL + "/api/v3", "HUMANQA_GITLAB_API_URL=" + s.hosts.URL + "/api/v4",
 	}
 	s.start()
-	t.Cleanup(func() {
-		must.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
-		<-s.exited
-		if t.Failed() {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			t.Logf("the service's log:\n%s", s.log.String())
-		}
-	})
 	return s
 }
 
 func (s *qa) start() {
 	s.t.Helper()
-	s.cmd = exec.CommandContext(context.Background(), os.Args[0]) //nolint:gosec // this very binary
-	s.cmd.Env = append(append([]string{runAsService + "=1"}, s.environ...), os.Environ()...)
-	pipe, err := s.cmd.StderrPipe()
-	must.NoError(s.t, err)
-	must.NoError(s.t, s.cmd.Start())
-	exited := make(chan struct{})
-	s.exited = exited
-	go func() {
-		for lines := bufio.NewScanner(pipe); lines.Scan(); {
-			s.mu.Lock()
-			s.log.WriteString(lines.Text() + "\n")
-			s.mu.Unlock()
-		}
-		_ = s.cmd.Wait() // a kill is no news
-		close(exited)
-	}()
-	eventually.Within(s.t, 2*time.Minute, func() error {
-		res, err := http.Get(s.url + "/readyz") //nolint:noctx,gosec // a service of this test
-		if err != nil {
-			return err
-		}
-		defer func() { _ = res.Body.Close() }()
-		if res.StatusCode != http.StatusOK {
-			return errors.New(res.Status)
-		}
-		return nil
-	})
+	cmd := exec.CommandContext(context.Background(), os.Args[0]) //nolint:gosec // this very binary
+	cmd.Env = append(append([]string{runAsService + "=1"}, s.environ...), os.Environ()...)
+	s.process = process.Start(s.whole, cmd)
+	s.process.In(s.t).Ready(http.DefaultClient, s.url, 2*time.Minute)
 }
 
 // kill ends the service as a crash would.
-func (s *qa) kill() {
-	s.t.Helper()
-	must.NoError(s.t, s.cmd.Process.Kill())
-	<-s.exited
-}
+func (s *qa) kill() { s.t.Helper(); s.process.In(s.t).Kill() }
 
 // operate does something as the operator.
 func operate[T any](s *qa, do func(context.Context, *service.Core) (T, error)) T {
@@ -302,23 +257,23 @@ func (u *user) must(code int, args ...string) told {
 	return r
 }
 
-// process is a client of its own, which a test can kill.
-type process struct {
+// launched is a client of its own, which a test can kill.
+type launched struct {
 	t     *testing.T
 	cmd   *exec.Cmd
 	lines chan string // of standard output
 	ended chan int
 }
 
-func (u *user) launch(args ...string) *process {
+func (u *user) launch(args ...string) *launched {
 	u.t.Helper()
 	return u.launchOn(nil, args...)
 }
 
 // launchOn is launch with a standard input.
-func (u *user) launchOn(in *os.File, args ...string) *process {
+func (u *user) launchOn(in *os.File, args ...string) *launched {
 	u.t.Helper()
-	p := &process{t: u.t, lines: make(chan string, 1000), ended: make(chan int, 1)}
+	p := &launched{t: u.t, lines: make(chan string, 1000), ended: make(chan int, 1)}
 	p.cmd = exec.CommandContext(context.Background(), os.Args[0], args...) //nolint:gosec // this very binary
 	p.cmd.Env = append(append([]string{}, u.environ...), runAsClient+"=1")
 	p.cmd.Dir = u.dir
@@ -341,7 +296,7 @@ func (u *user) launchOn(in *os.File, args ...string) *process {
 }
 
 // until gives the first line with the text.
-func (p *process) until(text string) string {
+func (p *launched) until(text string) string {
 	p.t.Helper()
 	over := time.After(time.Minute)
 	for {
@@ -359,7 +314,7 @@ func (p *process) until(text string) string {
 }
 
 // exit waits for the end.
-func (p *process) exit() int {
+func (p *launched) exit() int {
 	p.t.Helper()
 	select {
 	case code := <-p.ended:

@@ -26,7 +26,7 @@ const most = 300
 // peak is the most memory that the process has ever had, in MB.
 func (s *instance) peak() int {
 	s.t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.Cmd.Process.Pid))
 	if errors.Is(err, os.ErrNotExist) {
 		s.t.Skip("this system does not tell")
 	}

@@ -223,7 +223,7 @@ func projectionCommands(t *testing.T, s *instance) {
 			t.Errorf("%s is not listed in %+v", name, before)
 		}
 	}
-	process := fmt.Sprintf(":%d/", s.cmd.Process.Pid)
+	process := fmt.Sprintf(":%d/", s.Cmd.Process.Pid)
 	for _, l := range before.Projections {
 		if !strings.Contains(l.Owner, process) {
 			t.Errorf("%s is run by %q, want the service's process %s", l.Name, l.Owner, process)

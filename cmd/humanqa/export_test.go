@@ -129,7 +129,7 @@ func askAll(t *testing.T, db *sql.DB) {
 // docs/eventstore.md say: to its admin, who may everything, and to a reader.
 func (p *program) readByOthers(s *instance, listen string) {
 	p.t.Helper()
-	admin := regexp.MustCompile(`esdb://admin:\S+`).FindString(s.said())
+	admin := regexp.MustCompile(`esdb://admin:\S+`).FindString(s.Said())
 	var checked struct {
 		Findings []struct {
 			What string

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -26,10 +23,10 @@ import (
 	"humanqa/internal/service/logging"
 	"humanqa/internal/testing/apicheck"
 	"humanqa/internal/testing/browsertest"
-	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pagetest/alltest"
 	"humanqa/internal/testing/pgtest"
+	"humanqa/internal/testing/process"
 )
 
 // runAsHumanqa makes the test binary be the program under test, so that the
@@ -67,10 +64,7 @@ func newProgram(t testing.TB, extra ...string) *program {
 // only who starts its Postgres too may end at once what the dead one had leased.
 func newEmbedded(t testing.TB, extra ...string) *program {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a free port, at once
-	must.NoError(t, err)
-	addr := listener.Addr().String()
-	must.NoError(t, listener.Close())
+	addr := process.Address(t)
 	checker, err := documented()
 	must.NoError(t, err)
 	p := &program{t: t, dir: pgtest.NewDataDir(t), addr: addr, client: &http.Client{
@@ -143,15 +137,10 @@ func (p *program) dsn() string {
 	return server.DSN(pgdev.Database)
 }
 
-// service is one running process of the program.
+// instance is one running process of the program.
 type instance struct {
 	*program
-	cmd    *exec.Cmd
-	exited chan struct{}
-	err    error // of the exit
-
-	mu  sync.Mutex
-	log strings.Builder
+	*process.Process
 }
 
 // start runs the service and waits until it is ready.
@@ -171,111 +160,17 @@ func (p *program) launch(args ...string) *instance {
 func (p *program) launchAs(cmd *exec.Cmd) *instance {
 	p.t.Helper()
 	cmd.Env = p.environ
-	s := &instance{program: p, cmd: cmd, exited: make(chan struct{})}
-	pipe, err := s.cmd.StderrPipe()
-	must.NoError(p.t, err)
-	must.NoError(p.t, s.cmd.Start())
-	go func() {
-		lines := bufio.NewScanner(pipe)
-		lines.Buffer(nil, 1<<20)
-		for lines.Scan() {
-			s.mu.Lock()
-			s.log.WriteString(lines.Text() + "\n")
-			s.mu.Unlock()
-		}
-		s.err = s.cmd.Wait()
-		close(s.exited)
-	}()
-	p.t.Cleanup(func() {
-		if s.running() {
-			s.stop()
-		}
-		if p.t.Failed() {
-			p.t.Logf("log of process %d:\n%s", s.cmd.Process.Pid, s.said())
-		}
-	})
-	return s
-}
-
-func (s *instance) said() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.log.String()
-}
-
-func (s *instance) running() bool {
-	select {
-	case <-s.exited:
-		return false
-	default:
-		return true
-	}
+	return &instance{p, process.Start(p.t, cmd)}
 }
 
 // waitReady waits until /readyz says that everything is there and caught up.
-func (s *instance) waitReady(limit time.Duration) {
-	s.t.Helper()
-	last := "no answer"
-	eventually.Within(s.t, limit, func() error {
-		if !s.running() {
-			s.t.Fatalf("the service ended: %v\n%s", s.err, s.said())
-		}
-		res, err := s.client.Get(s.url("/readyz")) //nolint:noctx // the client has a time-out
-		if err != nil {
-			return err
-		}
-		defer func() { _ = res.Body.Close() }() // read to its end
-		body, err := io.ReadAll(res.Body)
-		if err != nil {
-			return err
-		}
-		if last = string(body); res.StatusCode != http.StatusOK {
-			return fmt.Errorf("not ready: %d %s", res.StatusCode, last)
-		}
-		return nil
-	})
-}
+func (s *instance) waitReady(limit time.Duration) { s.t.Helper(); s.Ready(s.client, s.url(""), limit) }
 
 func (p *program) url(path string) string { return "http://" + p.addr + path }
 
-// stop asks the service to end, in order, and checks that it did so without a
-// complaint.
-func (s *instance) stop() {
-	s.t.Helper()
-	s.stopBy(syscall.SIGTERM)
-}
+func (s *instance) stop() { s.t.Helper(); s.Stop(syscall.SIGTERM) }
 
-func (s *instance) stopBy(signal syscall.Signal) {
-	s.t.Helper()
-	must.NoError(s.t, s.cmd.Process.Signal(signal))
-	s.waitExit(time.Minute)
-	if s.err != nil {
-		s.t.Errorf("stop: %v\n%s", s.err, s.said())
-	}
-}
-
-// kill ends the service as a crash would.
-func (s *instance) kill() {
-	s.t.Helper()
-	if err := s.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		s.t.Fatal(err)
-	}
-	s.waitExit(time.Minute)
-}
-
-func (s *instance) waitExit(limit time.Duration) {
-	s.t.Helper()
-	select {
-	case <-s.exited:
-	case <-time.After(limit):
-		_ = s.cmd.Process.Signal(syscall.SIGQUIT) // it says what it waits for
-		select {
-		case <-s.exited:
-		case <-time.After(5 * time.Second):
-		}
-		s.t.Fatalf("process %d is still there after %s\n%s", s.cmd.Process.Pid, limit, s.said())
-	}
-}
+func (s *instance) kill() { s.t.Helper(); s.Kill() }
 
 // reply is an answer of the service, read to its end.
 type reply struct {

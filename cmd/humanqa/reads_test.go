@@ -77,7 +77,7 @@ func TestReadsAtOnce(t *testing.T) {
 		}
 		return res.StatusCode
 	}
-	must.NoError(t, os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.cmd.Process.Pid), []byte("5"), 0)) // the peak begins anew
+	must.NoError(t, os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.Cmd.Process.Pid), []byte("5"), 0)) // the peak begins anew
 
 	done := make(chan struct{})
 	var took []time.Duration

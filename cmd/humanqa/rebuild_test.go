@@ -61,11 +61,11 @@ func TestARebuildOfAllThatIsKilledGoesOn(t *testing.T) {
 	for kills := 0; kills < *rebuildKills; {
 		s := p.launchAs(p.command(context.Background(), "projections", "rebuild", "--all"))
 		goal := applied(t, db) + dice.Int64N(int64(len(rebuildable())*events / *rebuildKills))
-		eventually.True(t, "the rebuild moves", func() bool { return !s.running() || applied(t, db) >= goal })
-		if s.running() {
+		eventually.True(t, "the rebuild moves", func() bool { return !s.Running() || applied(t, db) >= goal })
+		if s.Running() {
 			kills++
-		} else if s.err != nil {
-			t.Fatalf("the rebuild failed: %v\n%s", s.err, s.said())
+		} else if s.Err() != nil {
+			t.Fatalf("the rebuild failed: %v\n%s", s.Err(), s.Said())
 		}
 		s.kill()
 		// Postgres may still commit what the dead one had sent.

@@ -50,7 +50,7 @@ func TestTheService(t *testing.T) {
 func (s *instance) in(t *testing.T) *instance {
 	p := *s.program
 	p.t = t
-	return &instance{program: &p, cmd: s.cmd, exited: s.exited}
+	return &instance{&p, s.In(t)}
 }
 
 // fsck checks every invariant on the data as it is.
@@ -293,8 +293,8 @@ func inParallel(n int, call func(i int) int) map[int]int {
 
 func secondService(t *testing.T, s *instance) {
 	_, stderr, err := s.tryCLI("serve")
-	if err == nil || !strings.Contains(stderr, fmt.Sprint(s.cmd.Process.Pid)) || strings.Count(stderr, "\n") != 1 {
-		t.Errorf("%v: %q, want one line that names process %d", err, stderr, s.cmd.Process.Pid)
+	if err == nil || !strings.Contains(stderr, fmt.Sprint(s.Cmd.Process.Pid)) || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("%v: %q, want one line that names process %d", err, stderr, s.Cmd.Process.Pid)
 	}
 }
 
@@ -313,7 +313,7 @@ func TestAStopLetsAcceptedRequestsFinish(t *testing.T) {
 	// Under nohup a terminal that is closed ends nothing.
 	again := p.launchAs(exec.Command("sh", "-c", `trap "" HUP; exec "$0" serve`, os.Args[0])) //nolint:gosec,noctx // this very binary, stopped below
 	again.waitReady(2 * time.Minute)
-	must.NoError(t, again.cmd.Process.Signal(syscall.SIGHUP))
+	must.NoError(t, again.Cmd.Process.Signal(syscall.SIGHUP))
 	for _, id := range jobs {
 		again.call(200, "GET", "/v1/jobs/"+id, key, nil)
 	}
@@ -321,7 +321,7 @@ func TestAStopLetsAcceptedRequestsFinish(t *testing.T) {
 		t.Errorf("%d jobs were acknowledged, credits: %s", len(jobs), r.body)
 	}
 	again.fsck()
-	if !again.running() {
+	if !again.Running() {
 		t.Error("the service is gone")
 	}
 }
@@ -354,7 +354,7 @@ func (s *instance) stopUnderLoad(key string, signal syscall.Signal) (jobs []stri
 			s.t.Fatal("no answers")
 		}
 	}
-	s.stopBy(signal)
+	s.Stop(signal)
 	clients.Wait()
 	return jobs
 }

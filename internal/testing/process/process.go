@@ -1,0 +1,155 @@
+// Package process runs a program as a process of its own, which a test can stop and kill.
+package process
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/must"
+)
+
+// Address is a free one on the loopback interface.
+func Address(t testing.TB) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a free port, at once
+	must.NoError(t, err)
+	must.NoError(t, listener.Close())
+	return listener.Addr().String()
+}
+
+// Process is a running program, as one test or its subtest sees it.
+type Process struct {
+	*state
+	t testing.TB
+}
+
+type state struct {
+	Cmd    *exec.Cmd
+	exited chan struct{}
+	err    error // of the exit
+
+	mu  sync.Mutex
+	log strings.Builder
+}
+
+// Start starts the command and keeps what it says on standard error. The end of the test
+// stops it, and shows what it said if the test failed.
+func Start(t testing.TB, cmd *exec.Cmd) *Process {
+	t.Helper()
+	p := &Process{t: t, state: &state{Cmd: cmd, exited: make(chan struct{})}}
+	pipe, err := cmd.StderrPipe()
+	must.NoError(t, err)
+	must.NoError(t, cmd.Start())
+	go func() {
+		lines := bufio.NewScanner(pipe)
+		lines.Buffer(nil, 1<<20)
+		for lines.Scan() {
+			p.mu.Lock()
+			p.log.WriteString(lines.Text() + "\n")
+			p.mu.Unlock()
+		}
+		p.err = cmd.Wait()
+		close(p.exited)
+	}()
+	t.Cleanup(func() {
+		if p.Running() {
+			p.Stop(syscall.SIGTERM)
+		}
+		if t.Failed() {
+			t.Logf("log of process %d:\n%s", cmd.Process.Pid, p.Said())
+		}
+	})
+	return p
+}
+
+// In is the same process in a subtest.
+func (p *Process) In(t testing.TB) *Process { return &Process{t: t, state: p.state} }
+
+// Said is what it said so far.
+func (p *Process) Said() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.log.String()
+}
+
+// Running says that it has not ended.
+func (p *Process) Running() bool {
+	select {
+	case <-p.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+// Err is that of its exit, once it has ended.
+func (p *Process) Err() error { return p.err }
+
+// Ready waits until the service says that everything is there and caught up.
+func (p *Process) Ready(client *http.Client, url string, limit time.Duration) {
+	p.t.Helper()
+	eventually.Within(p.t, limit, func() error {
+		if !p.Running() {
+			p.t.Fatalf("the service ended: %v\n%s", p.err, p.Said())
+		}
+		res, err := client.Get(url + "/readyz") //nolint:noctx // the caller's client has a time-out
+		if err != nil {
+			return err
+		}
+		defer func() { _ = res.Body.Close() }() // read to its end
+		body, err := io.ReadAll(res.Body)
+		if err != nil {
+			return err
+		}
+		if res.StatusCode != http.StatusOK {
+			return fmt.Errorf("not ready: %d %s", res.StatusCode, body)
+		}
+		return nil
+	})
+}
+
+// Stop asks it to end, in order, and checks that it did so without a complaint.
+func (p *Process) Stop(by syscall.Signal) {
+	p.t.Helper()
+	must.NoError(p.t, p.Cmd.Process.Signal(by))
+	p.WaitExit(time.Minute)
+	if p.err != nil {
+		p.t.Errorf("stop: %v\n%s", p.err, p.Said())
+	}
+}
+
+// Kill ends it as a crash would.
+func (p *Process) Kill() {
+	p.t.Helper()
+	if err := p.Cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		p.t.Fatal(err)
+	}
+	p.WaitExit(time.Minute)
+}
+
+// WaitExit waits for its end.
+func (p *Process) WaitExit(limit time.Duration) {
+	p.t.Helper()
+	select {
+	case <-p.exited:
+	case <-time.After(limit):
+		_ = p.Cmd.Process.Signal(syscall.SIGQUIT) // it says what it waits for
+		select {
+		case <-p.exited:
+		case <-time.After(5 * time.Second):
+		}
+		p.t.Fatalf("process %d is still there after %s\n%s", p.Cmd.Process.Pid, limit, p.Said())
+	}
+}
