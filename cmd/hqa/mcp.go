@@ -18,7 +18,7 @@ func (mcpCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	server := mcptools.New(mcptools.Options{Version: a.build.Version, API: c.Transport(), BaseURL: c.Base()})
+	server := mcptools.New(c, a.build.Version)
 	if err := server.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(a.in), Writer: unclosed{a.out}}); ctx.Err() == nil {
 		return err
 	}

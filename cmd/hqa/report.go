@@ -161,6 +161,14 @@ func (a *app) these(named []string) (client *api.Client, batchID string, ids []s
 	return client, last.BatchID, last.JobIDs, err
 }
 
+// thisOne is these for a command that takes one job; empty: those of the last run.
+func (a *app) thisOne(job string) (client *api.Client, batchID string, ids []string, err error) {
+	if job == "" {
+		return a.these(nil)
+	}
+	return a.these([]string{job})
+}
+
 type waitCmd struct {
 	Jobs []string `arg:"" optional:"" name:"job" help:"The jobs; without one, those of the last run of this directory."`
 	ending
@@ -252,11 +260,7 @@ type openCmd struct {
 
 // Run opens the page. The URL is printed, too: the browser may be on another machine.
 func (c *openCmd) Run(ctx context.Context, a *app) error {
-	var named []string
-	if c.Job != "" {
-		named = []string{c.Job}
-	}
-	client, _, ids, err := a.these(named)
+	client, _, ids, err := a.thisOne(c.Job)
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
 	"humanqa/httpapi/wire"
+	client "humanqa/internal/hqa/api"
 	"humanqa/internal/mcptools"
 )
 
@@ -71,7 +72,7 @@ func New(api API, baseURL, version string) *Handler {
 		h.origin = at.Scheme + "://" + at.Host
 	}
 	h.stop = sync.OnceFunc(func() { close(h.stopped) })
-	h.tools = mcptools.New(mcptools.Options{Version: version, API: inProcess{api}, BaseURL: baseURL})
+	h.tools = mcptools.New(client.Within(baseURL, inProcess{api}, "mcp/"+version), version)
 	h.listens = wire.NewQuota(math.MaxInt64, mcptools.MaxListens, 0)
 	h.stateless, h.stateful = h.serving(h.tools.Server)
 	h.metadata = auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{

@@ -15,6 +15,7 @@ import (
 
 	"humanqa/domain/account"
 	"humanqa/httpapi/mcp"
+	"humanqa/internal/hqa/api"
 	"humanqa/internal/mcptools"
 	"humanqa/internal/testing/must"
 )
@@ -251,7 +252,9 @@ func TestAClientOnItsInputHearsOfItsTasks(t *testing.T) {
 	id, _ := a.submitted(key, "one", true)["taskId"].(string)
 	in, write := io.Pipe()
 	read, out := io.Pipe()
-	tools := mcptools.New(mcptools.Options{Version: "test", BaseURL: a.url, API: bearer{key: key}})
+	client, err := api.New(a.url, key, "test")
+	must.NoError(t, err)
+	tools := mcptools.New(client, "test")
 	over := make(chan error, 1)
 	go func() { over <- tools.Run(t.Context(), &sdk.IOTransport{Reader: in, Writer: out}) }()
 	s := &stream{agents: a, lines: bufio.NewScanner(read)}

@@ -7,6 +7,8 @@ import (
 	"net/url"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"humanqa/internal/hqa/api"
 )
 
 type failuresIn struct {
@@ -41,7 +43,7 @@ func (s *server) failures(ctx context.Context, _ *sdk.CallToolRequest, in failur
 		path += fmt.Sprintf("?limit=%d", in.Limit)
 	}
 	out := failures{Failures: []failure{}}
-	if _, err := s.do(ctx, request{method: http.MethodGet, path: path}, &list); err != nil {
+	if _, err := s.do(ctx, api.Call{Method: http.MethodGet, Path: path}, &list); err != nil {
 		return nil, out, err
 	}
 	for _, f := range list.OpenFailures {
@@ -65,7 +67,7 @@ type prepared struct {
 
 func (s *server) prepareNext(ctx context.Context, _ *sdk.CallToolRequest, in prepareIn) (*sdk.CallToolResult, prepared, error) {
 	var out prepared
-	_, err := s.do(ctx, request{method: http.MethodPost, path: "/v1/hosted/prepare-next", body: in}, &out)
+	_, err := s.do(ctx, api.Call{Method: http.MethodPost, Path: "/v1/hosted/prepare-next", Body: in}, &out)
 	return nil, out, err
 }
 
@@ -85,7 +87,7 @@ func (s *server) retest(ctx context.Context, req *sdk.CallToolRequest, in retest
 	}
 	var out handle
 	path := "/v1/jobs/" + url.PathEscape(in.JobID) + "/retest"
-	if _, err := s.do(ctx, request{method: http.MethodPost, path: path, idempotency: in.IdempotencyKey}, &out); err != nil {
+	if _, err := s.do(ctx, api.Call{Method: http.MethodPost, Path: path, Key: in.IdempotencyKey}, &out); err != nil {
 		return nil, submitted{}, err
 	}
 	return nil, out.told(), nil
@@ -96,7 +98,7 @@ func (s *server) priceAgain(ctx context.Context, jobID string) (float64, error) 
 	var j struct {
 		URL, Title, JobType, Priority string
 	}
-	if _, err := s.do(ctx, request{method: http.MethodGet, path: "/v1/jobs/" + url.PathEscape(jobID)}, &j); err != nil {
+	if _, err := s.do(ctx, api.Call{Method: http.MethodGet, Path: "/v1/jobs/" + url.PathEscape(jobID)}, &j); err != nil {
 		return 0, err
 	}
 	price, err := s.priceOf(ctx, target{URL: j.URL, Feature: j.Title, JobType: j.JobType, Urgent: j.Priority == "urgent"})
@@ -112,6 +114,6 @@ type cancelled struct {
 func (s *server) cancel(ctx context.Context, _ *sdk.CallToolRequest, in jobIn) (*sdk.CallToolResult, cancelled, error) {
 	var out cancelled
 	path := "/v1/jobs/" + url.PathEscape(in.JobID) + "/cancel"
-	_, err := s.do(ctx, request{method: http.MethodPost, path: path, body: struct{}{}}, &out)
+	_, err := s.do(ctx, api.Call{Method: http.MethodPost, Path: path, Body: struct{}{}}, &out)
 	return nil, out, err
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"humanqa/internal/hqa/api"
 )
 
 const (
@@ -95,7 +97,7 @@ func (t *Tools) Listen(ctx context.Context, header http.Header, l Listen, send f
 			continue
 		}
 		now, err := t.calls.task(ctx, id)
-		if isNotFound(err) {
+		if api.NotFound(err) {
 			continue // the acknowledgement leaves it out
 		}
 		if err != nil {
@@ -178,7 +180,7 @@ func (s *server) watch(ctx context.Context, last *task, changed chan<- *task) (e
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case err != nil && !passes(err):
+		case err != nil && !api.Passing(err):
 			return noTask(err)
 		case err != nil:
 			pause = listenRetry
@@ -229,12 +231,6 @@ var errNoTasks = func() error {
 	}
 	return &jsonrpc.Error{Code: sdk.CodeMissingRequiredClientCapabilities, Message: "Missing required client capability", Data: data}
 }()
-
-// passes says that the API may take the same request later.
-func passes(err error) bool {
-	var refused *apiError
-	return !errors.As(err, &refused) || refused.Status == http.StatusTooManyRequests || refused.Status >= http.StatusInternalServerError
-}
 
 func rest(ctx context.Context, pause time.Duration) {
 	over := time.NewTimer(pause)

@@ -1,30 +1,19 @@
 package mcptools
 
 import (
-	"net/http"
-	"strings"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"humanqa/internal/fence"
+	"humanqa/internal/hqa/api"
 )
 
 // WaitLimit is the longest that a tool waits: clients give up after a minute.
 const WaitLimit = 45 * time.Second
 
-// Options say where the API is.
-type Options struct {
-	Version string            // of this program
-	API     http.RoundTripper // sends a request to the service, with the caller's key
-	BaseURL string            // of the service, without a slash at its end
-}
-
 // server holds what the tools share.
-type server struct {
-	api  http.RoundTripper
-	base string
-}
+type server struct{ api *api.Client }
 
 const instructions = `Human testers check a web app for you. A test costs credits and takes minutes to an hour.
 Ask estimate for the price. Call test_with_a_human once, then wait_for_report until it is done.
@@ -39,12 +28,13 @@ type Tools struct {
 	calls *server
 }
 
-// New makes the server with its tools.
-func New(o Options) *Tools {
-	s := &server{api: o.API, base: strings.TrimSuffix(o.BaseURL, "/")}
+// New makes the server with its tools. The client of the API has the caller's key, unless
+// the requests of the callers bring it. version is that of this program.
+func New(client *api.Client, version string) *Tools {
+	s := &server{api: client}
 	capabilities := &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}
 	capabilities.AddExtension(tasksExtension, nil)
-	server := sdk.NewServer(&sdk.Implementation{Name: "humanqa", Title: "Human QA", Version: o.Version, WebsiteURL: o.BaseURL},
+	server := sdk.NewServer(&sdk.Implementation{Name: "humanqa", Title: "Human QA", Version: version, WebsiteURL: client.Base()},
 		&sdk.ServerOptions{Instructions: instructions, Capabilities: capabilities})
 	s.addTools(server)
 	s.addTasks(server)

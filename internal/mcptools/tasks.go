@@ -3,7 +3,6 @@ package mcptools
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -12,6 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"humanqa/internal/fence"
+	"humanqa/internal/hqa/api"
 )
 
 // tasksExtension is the official extension for work that outlives a request.
@@ -70,7 +70,7 @@ func (s *server) addTasks(to *sdk.Server) {
 		return now, nil
 	}
 	cancel := func(ctx context.Context, _ *sdk.ServerSession, p *taskParams) (*acknowledged, error) {
-		if _, _, err := s.cancel(ctx, nil, jobIn{JobID: p.TaskID}); err != nil && !isConflict(err) {
+		if _, _, err := s.cancel(ctx, nil, jobIn{JobID: p.TaskID}); err != nil && !api.Conflict(err) {
 			return nil, noTask(err)
 		}
 		return &acknowledged{ResultType: "complete"}, nil // a test that has begun goes on, as the extension allows
@@ -105,7 +105,7 @@ func (s *server) answerTask(ctx context.Context, p *taskParams, questionID strin
 	in := answerIn{JobID: p.TaskID, QuestionID: questionID}
 	in.Text, _ = filled.Content["answer"].(string)
 	in.Secret, _ = filled.Content["secret"].(string)
-	if _, _, err := s.answer(ctx, nil, in); err != nil && !isConflict(err) {
+	if _, _, err := s.answer(ctx, nil, in); err != nil && !api.Conflict(err) {
 		return noTask(err)
 	}
 	return nil
@@ -124,15 +124,10 @@ func ask(q *question) sdk.InputRequestMap {
 
 // noTask is the answer about a task that is not there, or not the caller's.
 func noTask(err error) error {
-	if isNotFound(err) {
+	if api.NotFound(err) {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is no such task"}
 	}
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
-}
-
-func isConflict(err error) bool {
-	var refused *apiError
-	return errors.As(err, &refused) && refused.Status == http.StatusConflict
 }
 
 // task reads a job as a task.
@@ -151,7 +146,7 @@ func (s *server) taskOf(ctx context.Context, jobID string, status hostedStatus) 
 		ClaimedAt   *string `json:"claimedAt"`
 		CompletedAt *string `json:"completedAt"`
 	}
-	if _, err := s.do(ctx, request{method: http.MethodGet, path: "/v1/jobs/" + url.PathEscape(jobID)}, &j); err != nil {
+	if _, err := s.do(ctx, api.Call{Method: http.MethodGet, Path: "/v1/jobs/" + url.PathEscape(jobID)}, &j); err != nil {
 		return nil, err
 	}
 	now, err := s.outcomeOf(ctx, jobID, status)

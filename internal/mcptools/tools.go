@@ -9,6 +9,8 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"humanqa/internal/hqa/api"
 )
 
 // The names of the tools: what an agent wants.
@@ -117,7 +119,7 @@ func (s *server) estimate(ctx context.Context, _ *sdk.CallToolRequest, in target
 }
 
 func (s *server) priceOf(ctx context.Context, in target) (out estimated, err error) {
-	_, err = s.do(ctx, request{method: http.MethodPost, path: "/v1/estimate", body: in.submission()}, &out)
+	_, err = s.do(ctx, api.Call{Method: http.MethodPost, Path: "/v1/estimate", Body: in.submission()}, &out)
 	if err != nil {
 		return out, err
 	}
@@ -193,7 +195,7 @@ func (s *server) test(ctx context.Context, req *sdk.CallToolRequest, in testIn) 
 		}
 	}
 	var out handle
-	_, err := s.do(ctx, request{method: http.MethodPost, path: path, idempotency: in.IdempotencyKey, body: body}, &out)
+	_, err := s.do(ctx, api.Call{Method: http.MethodPost, Path: path, Key: in.IdempotencyKey, Body: body}, &out)
 	if err != nil {
 		return nil, submitted{}, err
 	}
@@ -291,19 +293,16 @@ type seen struct {
 // statusAfter gives the first status that differs from the last one, or the last one again
 // after some seconds. The zero seen is answered at once.
 func (s *server) statusAfter(ctx context.Context, jobID string, last seen, seconds int) (seen, error) {
-	path, header := statusOf(jobID), http.Header{}
-	if last.tag != "" {
-		header.Set("If-None-Match", last.tag)
-		if seconds > 0 {
-			path += fmt.Sprintf("&wait=%d", seconds)
-		}
+	path := statusOf(jobID)
+	if last.tag != "" && seconds > 0 {
+		path += fmt.Sprintf("&wait=%d", seconds)
 	}
 	var now seen
-	answered, err := s.do(ctx, request{method: http.MethodGet, path: path, header: header}, &now.hostedStatus)
+	answered, err := s.do(ctx, api.Call{Method: http.MethodGet, Path: path, ETag: last.tag}, &now.hostedStatus)
 	if err != nil {
 		return seen{}, err
 	}
-	if now.tag = answered.Get("Etag"); now.tag == last.tag {
+	if now.tag = answered.ETag; now.tag == last.tag {
 		return last, nil // the answer had no body
 	}
 	return now, nil
@@ -362,7 +361,7 @@ func (s *server) report(ctx context.Context, _ *sdk.CallToolRequest, in jobIn) (
 // look gives what is known of a test now.
 func (s *server) look(ctx context.Context, jobID string) (outcome, error) {
 	var now hostedStatus
-	_, err := s.do(ctx, request{method: http.MethodGet, path: statusOf(jobID)}, &now)
+	_, err := s.do(ctx, api.Call{Method: http.MethodGet, Path: statusOf(jobID)}, &now)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -384,7 +383,7 @@ type qaReport struct {
 func (s *server) outcomeOf(ctx context.Context, jobID string, now hostedStatus) (outcome, error) {
 	out := outcome{
 		JobID: jobID, Status: now.Status, Done: now.IsFinal, Counts: now.Checklist, Progress: now.StatusMessage,
-		Page: s.base + "/dashboard/jobs/" + jobID,
+		Page: s.api.Base() + "/dashboard/jobs/" + jobID,
 	}
 	if !now.IsFinal {
 		out.Next = fmt.Sprintf("call %s again", toolWait)
@@ -400,7 +399,7 @@ func (s *server) outcomeOf(ctx context.Context, jobID string, now hostedStatus) 
 		return out, nil
 	}
 	var report qaReport
-	_, err := s.do(ctx, request{method: http.MethodGet, path: "/v1/jobs/" + url.PathEscape(jobID) + "/report"}, &report)
+	_, err := s.do(ctx, api.Call{Method: http.MethodGet, Path: "/v1/jobs/" + url.PathEscape(jobID) + "/report"}, &report)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -436,6 +435,6 @@ func (s *server) answer(ctx context.Context, _ *sdk.CallToolRequest, in answerIn
 	}
 	path := "/v1/jobs/" + url.PathEscape(in.JobID) + "/questions/" + url.PathEscape(in.QuestionID) + "/answer"
 	// A question has one answer, so its id makes the key.
-	_, err := s.do(ctx, request{method: http.MethodPost, path: path, idempotency: "mcp-answer-" + in.QuestionID, body: body}, &out)
+	_, err := s.do(ctx, api.Call{Method: http.MethodPost, Path: path, Key: "mcp-answer-" + in.QuestionID, Body: body}, &out)
 	return nil, out, err
 }

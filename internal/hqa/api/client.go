@@ -31,10 +31,10 @@ const (
 
 // Client calls one service with one key.
 type Client struct {
-	base    string
-	key     string
-	http    *http.Client
-	version string
+	base  string
+	key   string
+	http  *http.Client
+	agent string
 }
 
 // New makes a client of the service at base, such as https://qa.example.com. A key is
@@ -48,13 +48,19 @@ func New(base, key, version string) (*Client, error) {
 		return nil, fmt.Errorf("the key would go to %s in the clear: use an https:// URL", u.Host)
 	}
 	return &Client{
-		base: strings.TrimRight(u.Scheme+"://"+u.Host+u.Path, "/"), key: key, version: version,
-		http: &http.Client{
-			// A redirect would carry the key to a place that nobody named.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
+		base: strings.TrimRight(u.Scheme+"://"+u.Host+u.Path, "/"), key: key, agent: "hqa/" + version,
+		http: &http.Client{CheckRedirect: stay},
 	}, nil
 }
+
+// Within makes a client without a key of its own: each call has its caller's in its header.
+// It is for a service that calls itself by a transport.
+func Within(base string, by http.RoundTripper, agent string) *Client {
+	return &Client{base: strings.TrimRight(base, "/"), agent: agent, http: &http.Client{Transport: by, CheckRedirect: stay}}
+}
+
+// stay follows no redirect, which would carry the key to a place that nobody named.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 func onLoopback(host string) bool {
 	ip := net.ParseIP(host)
@@ -90,10 +96,24 @@ func (e *Error) Error() string {
 	for _, d := range e.Details {
 		line += fmt.Sprintf("; %s %s", d.Path, d.Message)
 	}
+	if short, ok := e.Extras["creditsShort"].(float64); ok && short > 0 {
+		line += fmt.Sprintf("; %g credits are missing, nothing was charged", short)
+	}
 	if e.Hint != "" {
 		line += ": " + e.Hint
 	}
 	return line
+}
+
+// NotFound says that the service knows no such thing, or not yet.
+func NotFound(err error) bool { return hasStatus(err, http.StatusNotFound) }
+
+// Conflict says that the thing is in another state.
+func Conflict(err error) bool { return hasStatus(err, http.StatusConflict) }
+
+func hasStatus(err error, status int) bool {
+	var refused *Error
+	return errors.As(err, &refused) && refused.Status == status
 }
 
 // Passing says that the same request may succeed later: the network, a restart, a
@@ -126,13 +146,13 @@ var errNetwork = errors.New("the service cannot be reached")
 // Call is one request.
 type Call struct {
 	Method string
-	Path   string // from /v1 on, with its query
-	Body   any    // nil: none
-	Key    string // Idempotency-Key
-	Safe   bool   // a repeat has no further effect, although it is no GET
-	Accept string // another format than JSON
-	ETag   string // of the answer that the caller has
-	Header map[string]string
+	Path   string            // from /v1 on, with its query
+	Body   any               // nil: none
+	Key    string            // Idempotency-Key
+	Safe   bool              // a repeat has no further effect, although it is no GET
+	Accept string            // another format than JSON
+	ETag   string            // of the answer that the caller has
+	Header map[string]string // wins over all that the client sets
 }
 
 // Answer is a complete answer below 400.
@@ -213,7 +233,7 @@ func (c *Client) send(ctx context.Context, call Call) (*http.Response, error) {
 			req.Header.Set(name, value)
 		}
 	}
-	set("User-Agent", "hqa/"+c.version)
+	set("User-Agent", c.agent)
 	set("Accept", call.Accept)
 	set("Idempotency-Key", call.Key)
 	set("If-None-Match", call.ETag)
@@ -238,21 +258,6 @@ func (c *Client) send(ctx context.Context, call Call) (*http.Response, error) {
 		return nil, fmt.Errorf("%w at %s: %w", errNetwork, c.base, err)
 	}
 	return res, nil
-}
-
-// Transport sends single requests with the key, to the service only.
-func (c *Client) Transport() http.RoundTripper { return transport{c} }
-
-type transport struct{ *Client }
-
-// RoundTrip implements http.RoundTripper.
-func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("User-Agent", "hqa/"+t.version)
-	if t.key != "" && strings.HasPrefix(r.URL.String(), t.base+"/") {
-		r.Header.Set("Authorization", "Bearer "+t.key)
-	}
-	return t.http.Do(r)
 }
 
 func refusalOf(res *http.Response, raw []byte) *Error {
