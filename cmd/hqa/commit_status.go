@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 )
 
@@ -68,14 +66,11 @@ func (c committing) atCommit(a *app, failOn string) (status *commitStatus, token
 // pullRequestHead is the newest commit of the pull request that the workflow runs for; empty
 // without one.
 func (a *app) pullRequestHead() string {
-	raw, err := os.ReadFile(a.env("GITHUB_EVENT_PATH"))
-	var event struct {
-		PullRequest struct{ Head struct{ SHA string } } `json:"pull_request"`
-	}
-	if err != nil || json.Unmarshal(raw, &event) != nil {
+	e, err := a.event()
+	if err != nil {
 		return ""
 	}
-	return event.PullRequest.Head.SHA
+	return e.PullRequest.Head.SHA
 }
 
 // untouched sets the status of a change that touches no test: a required check must not
@@ -85,13 +80,9 @@ func (c committing) untouched(ctx context.Context, a *app) error {
 	if err != nil || s == nil || s.Provider != "" {
 		return err
 	}
-	base := a.env("GITHUB_API_URL")
-	if base == "" {
-		base = "https://api.github.com"
-	}
 	owner, name, _ := strings.Cut(s.Repository, "/")
 	path := "/repos/" + url.PathEscape(owner) + "/" + url.PathEscape(name) + "/statuses/" + url.PathEscape(s.Commit)
-	return github{base, token[commitToken]}.call(ctx, http.MethodPost, path, map[string]string{
+	return github{a.githubBase(), token[commitToken]}.call(ctx, http.MethodPost, path, map[string]string{
 		"state": "success", "context": s.Context, "description": "The change touches no test.",
 	}, nil)
 }

@@ -8,11 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -30,6 +27,7 @@ type githubCmd struct {
 	Timeout    time.Duration `default:"2h" help:"How long to wait; then exit 5, and the test goes on."`
 	NoWait     bool          `help:"End the step at once. A later step runs hqa wait."`
 	NoComment  bool          `help:"Write no comment on the pull request."`
+	Refresh    bool          `help:"Submit nothing: fill in, on the pull requests of the event, the verdicts that came since. It is for a workflow on status."`
 	committing `embed:""`
 }
 
@@ -37,6 +35,9 @@ type githubCmd struct {
 func (c *githubCmd) Run(ctx context.Context, a *app) error {
 	if a.env("GITHUB_ACTIONS") != "true" {
 		return usage("this is a step of a GitHub Action: elsewhere use hqa test or hqa run")
+	}
+	if c.Refresh {
+		return a.refreshComments(ctx)
 	}
 	began := time.Now()
 	dir, err := os.MkdirTemp("", "hqa")
@@ -53,7 +54,7 @@ func (c *githubCmd) Run(ctx context.Context, a *app) error {
 	inner := a.world
 	inner.out, inner.terminal = io.MultiWriter(&lines, a.told), false
 	code := run(ctx, args, inner)
-	s := step{a: a, code: code, took: time.Since(began).Round(time.Second)}
+	s := step{a: a, code: code, took: time.Since(began).Round(time.Second), failOn: c.FailOn, status: c.CommitStatus}
 	s.read(lines.Bytes())
 	if text, err := os.ReadFile(report); err == nil { //nolint:gosec // our own path
 		s.report = string(text)
@@ -119,10 +120,6 @@ const (
 	callTime    = 20 * time.Second
 	// answerLimit bounds an answer of GitHub, in bytes.
 	answerLimit = 8 << 20
-	// earlierRuns is how many runs a comment keeps below the newest one.
-	earlierRuns = 20
-	// commentLimit is below what GitHub takes in a comment, in bytes.
-	commentLimit = 60_000
 )
 
 // step is the outcome of a run, as it is told.
@@ -130,6 +127,8 @@ type step struct {
 	a       *app
 	code    int
 	took    time.Duration
+	failOn  string
+	status  string // the name of the commit status that tells the verdict later; empty: none
 	credits int
 	out     outcome
 	report  string // Markdown, fenced
@@ -164,11 +163,9 @@ func (s *step) read(lines []byte) {
 	}
 }
 
-// verdict is the outcome in a word or two.
-func (s *step) verdict() string {
-	return map[string]string{
-		"passed": "passed", "failed": "failures", "untested": "not tested", "running": "still running", "error": "not submitted",
-	}[s.out.Result]
+// verdictWords are the results in a word or two.
+var verdictWords = map[string]string{
+	"passed": "passed", "failed": "failures", "untested": "not tested", "running": "still running", "error": "not submitted",
 }
 
 // writeOutputs sets the action's outputs. A value has one line, so it cannot set another.
@@ -194,7 +191,7 @@ func (s *step) writeOutputs(context.Context) error {
 }
 
 func (s *step) writeSummary(context.Context) error {
-	return appendTo(s.a.env("GITHUB_STEP_SUMMARY"), s.table()+"\n"+s.report+"\n")
+	return appendTo(s.a.env("GITHUB_STEP_SUMMARY"), s.out.table()+"\n"+s.later()+s.report+"\n")
 }
 
 // appendTo adds to a file that GitHub named; without a name there is nothing to do.
@@ -235,132 +232,4 @@ func escapeData(text string) string {
 
 func escapeProperty(text string) string {
 	return strings.NewReplacer(":", "%3A", ",", "%2C").Replace(escapeData(text))
-}
-
-// table is the newest run: a line a test. Names of files and texts of testers stand in the
-// fenced report only.
-func (s *step) table() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "### Human QA: %s\n\n", s.verdict())
-	if len(s.out.Jobs) > 0 {
-		b.WriteString("| Test | Verdict | Passed | Failed | Skipped |\n|---|---|---|---|---|\n")
-	}
-	for n, j := range s.out.Jobs {
-		word := j.OverallStatus
-		if word == "" {
-			word = j.Status
-		}
-		fmt.Fprintf(&b, "| [%d](%s) | %s | %d | %d | %d |\n", n+1, j.Page, plainWord(word), j.PassCount, j.FailCount, j.SkipCount)
-	}
-	return b.String()
-}
-
-var wordOnly = regexp.MustCompile(`[^a-zA-Z0-9_ .-]+`)
-
-func plainWord(text string) string { return wordOnly.ReplaceAllString(text, "") }
-
-// runRow is a line about a run in the comment; the marker finds it again.
-var runRow = regexp.MustCompile(`(?m)^\| .* \|<!-- hqa-run -->$`)
-
-// body is the comment: the newest run, and the runs before it folded below.
-func (s *step) body(marker, before string) string {
-	get := s.a.env
-	sha := plainWord(get("GITHUB_SHA"))
-	row := fmt.Sprintf("| %.7s | [%s](%s/%s/actions/runs/%s) | %s | %s | %s |<!-- hqa-run -->", sha, plainWord(get("GITHUB_RUN_NUMBER")),
-		get("GITHUB_SERVER_URL"), get("GITHUB_REPOSITORY"), plainWord(get("GITHUB_RUN_ID")), s.verdict(), s.took,
-		time.Now().UTC().Format("2006-01-02 15:04 UTC"))
-	rows := append([]string{row}, runRow.FindAllString(before, earlierRuns)...)
-	folded := "<details><summary>Runs</summary>\n\n| Commit | Run | Verdict | Took | At |\n|---|---|---|---|---|\n" +
-		strings.Join(rows, "\n") + "\n\n</details>\n"
-	report := s.report
-	if len(report)+len(folded) > commentLimit {
-		report = "The report is too long for a comment: see the pages of the tests.\n"
-	}
-	return marker + "\n" + s.table() + "\n" + report + "\n" + folded
-}
-
-// comment writes the one comment of this step on the pull request, if there is one.
-func (s *step) comment(ctx context.Context) error {
-	get := s.a.env
-	number, err := pullRequest(get("GITHUB_EVENT_PATH"))
-	token := get("GITHUB_TOKEN")
-	if err != nil || number == 0 || token == "" {
-		return err
-	}
-	marker := "<!-- hqa " + plainWord(get("GITHUB_WORKFLOW")+" "+get("GITHUB_JOB")+" "+get("GITHUB_ACTION")) + " -->"
-	g := github{base: strings.TrimRight(get("GITHUB_API_URL"), "/") + "/repos/" + get("GITHUB_REPOSITORY"), token: token}
-	type comment struct {
-		ID   int64  `json:"id"`
-		Body string `json:"body"`
-	}
-	for at := 1; at <= 10; at++ {
-		var list []comment
-		if err := g.call(ctx, http.MethodGet, fmt.Sprintf("/issues/%d/comments?per_page=100&page=%d", number, at), nil, &list); err != nil {
-			return err
-		}
-		for _, c := range list {
-			if strings.HasPrefix(c.Body, marker) {
-				body := map[string]string{"body": s.body(marker, c.Body)}
-				return g.call(ctx, http.MethodPatch, fmt.Sprintf("/issues/comments/%d", c.ID), body, nil)
-			}
-		}
-		if len(list) < 100 {
-			break
-		}
-	}
-	return g.call(ctx, http.MethodPost, fmt.Sprintf("/issues/%d/comments", number), map[string]string{"body": s.body(marker, "")}, nil)
-}
-
-// pullRequest is the number in the event that started the workflow; 0: there is none.
-func pullRequest(file string) (number int, err error) {
-	if file == "" {
-		return 0, nil
-	}
-	raw, err := os.ReadFile(file) //nolint:gosec // GitHub's own file
-	if err != nil {
-		return 0, err
-	}
-	var event struct {
-		PullRequest struct{ Number int } `json:"pull_request"`
-	}
-	return event.PullRequest.Number, json.Unmarshal(raw, &event)
-}
-
-// github is the API of GitHub, as far as a comment needs it.
-type github struct{ base, token string }
-
-func (g github) call(ctx context.Context, method, path string, body, out any) error {
-	ctx, stop := context.WithTimeout(ctx, callTime)
-	defer stop()
-	raw, err := json.Marshal(body)
-	if err != nil {
-		return err
-	}
-	req, err := http.NewRequestWithContext(ctx, method, g.base+path, bytes.NewReader(raw))
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Authorization", "Bearer "+g.token)
-	req.Header.Set("Accept", "application/vnd.github+json")
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		var lost *url.Error
-		if errors.As(err, &lost) {
-			err = lost.Err
-		}
-		return fmt.Errorf("GitHub cannot be reached: %w", err)
-	}
-	defer func() { _ = res.Body.Close() }()
-	answer, err := io.ReadAll(io.LimitReader(res.Body, answerLimit))
-	switch {
-	case err != nil:
-		return fmt.Errorf("GitHub's answer broke off: %w", err)
-	case res.StatusCode == http.StatusForbidden:
-		return errors.New("the token may not do this: a comment needs pull-requests: write, a commit status needs statuses: write")
-	case res.StatusCode >= http.StatusBadRequest:
-		return fmt.Errorf("GitHub answered %s to %s %s", res.Status, method, path)
-	case out == nil:
-		return nil
-	}
-	return json.Unmarshal(answer, out)
 }

@@ -21,7 +21,10 @@ import (
 type pullRequestStub struct {
 	*httptest.Server
 	mu       sync.Mutex
-	comments []string
+	comments []string // the step's own
+	forged   string   // a stranger's
+	head     string   // the newest commit of the pull request
+	written  int
 	refuse   bool
 }
 
@@ -36,18 +39,25 @@ func newPullRequest(t *testing.T) *pullRequestStub {
 			return
 		}
 		_ = json.NewDecoder(r.Body).Decode(&in) // a GET has none
+		const repository = "/repos/acme/shop"
 		switch {
-		case r.Method == http.MethodGet && r.URL.Path == "/repos/acme/shop/issues/7/comments":
-			list := []map[string]any{{"id": 1, "body": "a person's words"}}
+		case r.Method == http.MethodGet && r.URL.Path == repository+"/issues/7/comments":
+			person := map[string]string{"type": "User"}
+			list := []map[string]any{
+				{"id": 1, "body": "a person's words", "user": person, "author_association": "MEMBER"},
+				{"id": 2, "body": p.forged, "user": person, "author_association": "NONE"},
+			}
 			for i, body := range p.comments {
-				list = append(list, map[string]any{"id": 100 + i, "body": body})
+				list = append(list, map[string]any{"id": 100 + i, "body": body, "user": map[string]string{"type": "Bot"}, "author_association": "NONE"})
 			}
 			_ = json.NewEncoder(w).Encode(list)
-		case r.Method == http.MethodPost && r.URL.Path == "/repos/acme/shop/issues/7/comments":
-			p.comments = append(p.comments, in.Body)
+		case r.Method == http.MethodPost && r.URL.Path == repository+"/issues/7/comments":
+			p.comments, p.written = append(p.comments, in.Body), p.written+1
 			w.WriteHeader(http.StatusCreated)
-		case r.Method == http.MethodPatch && r.URL.Path == "/repos/acme/shop/issues/comments/100":
-			p.comments[0] = in.Body
+		case r.Method == http.MethodPatch && r.URL.Path == repository+"/issues/comments/100":
+			p.comments[0], p.written = in.Body, p.written+1
+		case r.Method == http.MethodGet && r.URL.Path == repository+"/commits/"+p.head+"/pulls":
+			_ = json.NewEncoder(w).Encode([]map[string]int{{"number": 7}})
 		default:
 			w.WriteHeader(http.StatusNotFound)
 		}
@@ -57,6 +67,7 @@ func newPullRequest(t *testing.T) *pullRequestStub {
 }
 
 func (p *pullRequestStub) comment(t *testing.T) string {
+	t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.comments) != 1 {
@@ -132,7 +143,7 @@ func githubStep(t *testing.T, s *qa) {
 	if got := a.file("summary"); !strings.Contains(got, "### Human QA: failures") || !strings.Contains(got, "[data ") {
 		t.Errorf("summary: %s", got)
 	}
-	if got := github.comment(t); !strings.Contains(got, "### Human QA: failures") || strings.Count(got, "<!-- hqa-run -->") != 1 {
+	if got := github.comment(t); !strings.Contains(got, "### Human QA: failures") || strings.Count(got, "<!-- hqa-run ") != 1 {
 		t.Errorf("comment: %s", got)
 	}
 	const note = "The button does nothing."
@@ -151,7 +162,7 @@ func githubStep(t *testing.T, s *qa) {
 	s.play(key, latest())
 	exits(step, out, exitPassed)
 	got := github.comment(t)
-	if !strings.Contains(got, "### Human QA: passed") || strings.Count(got, "<!-- hqa-run -->") != 3 || strings.Contains(got, "a person's words") {
+	if !strings.Contains(got, "### Human QA: passed") || strings.Count(got, "<!-- hqa-run ") != 3 || strings.Contains(got, "a person's words") {
 		t.Errorf("comment after three runs: %s", got)
 	}
 

@@ -333,6 +333,8 @@ func readTested(ctx context.Context, client *api.Client, id string) (tested, err
 	t := tested{JobID: id, Title: j.Title, URL: j.URL, Status: j.Status, Page: page(client, id)}
 	if j.Status != api.Completed {
 		switch {
+		case j.CancelReason == "superseded":
+			t.Reason = "a newer commit took its place; refunded"
 		case j.CancelReason != "":
 			t.Reason = "cancelled by " + j.CancelReason + "; refunded"
 		case j.FailReason == "sla":
@@ -357,6 +359,15 @@ func readTested(ctx context.Context, client *api.Client, id string) (tested, err
 
 // writeReport writes the report to the file, or to standard output.
 func (a *app) writeReport(ctx context.Context, client *api.Client, batchID string, ids []string, format, output string) error {
+	whole, err := reportsOf(ctx, client, batchID, ids, format)
+	if err != nil {
+		return err
+	}
+	return a.put(whole, output)
+}
+
+// reportsOf is the report of a batch, or of jobs, as one document.
+func reportsOf(ctx context.Context, client *api.Client, batchID string, ids []string, format string) ([]byte, error) {
 	parts := [][]byte{}
 	paths := []string{"/v1/jobs/bulk/" + url.PathEscape(batchID) + "/report"}
 	if batchID == "" {
@@ -372,15 +383,11 @@ func (a *app) writeReport(ctx context.Context, client *api.Client, batchID strin
 		case errors.As(err, &none) && none.Status == http.StatusNotFound && len(paths) > 1:
 			continue // the summary names it
 		case err != nil:
-			return err
+			return nil, err
 		}
 		parts = append(parts, answer.Raw)
 	}
-	whole, err := joinReports(format, parts)
-	if err != nil {
-		return err
-	}
-	return a.put(whole, output)
+	return joinReports(format, parts)
 }
 
 // put writes a report to the file, or to standard output.

@@ -51,6 +51,7 @@ func TestTheClientAgainstAService(t *testing.T) {
 		{"a task outlives kills of the service and of its client", taskOutlivesKills},
 		{"a wait outlasts a client's longest request", waitOutlastsRequests},
 		{"the service tells the commit after the step has ended", detachedStep},
+		{"the comment of a run that did not wait gets its verdict", detachedComment},
 		{"a job of GitLab's component", gitLabComponent},
 		{"the page about required checks works line by line", requiredCheckPage},
 	} {
