@@ -46,7 +46,10 @@ func (s *server) do(ctx context.Context, call api.Call, out any) (api.Answer, er
 	call.Accept = "application/json"
 	answer, err := s.api.Once(ctx, call, out)
 	var refused *api.Error
-	if err != nil && !errors.As(err, &refused) && ctx.Err() == nil {
+	switch {
+	case errors.As(err, &refused):
+		refused.Message += " (" + refused.Code + ")" // a model tells refusals apart by it
+	case err != nil && ctx.Err() == nil:
 		err = fmt.Errorf("%w. Try again; nothing is paid twice under one idempotencyKey", err)
 	}
 	return answer, err
