@@ -27,7 +27,7 @@ var exits = [...]string{
 	exitFailures: "A test found failures at or above `--fail-on`.",
 	exitUsage:    "Wrong use: the command line, a file, a field or an id is wrong. Nothing was submitted.",
 	exitRefused:  "Refused: the key, the credits or a limit.",
-	exitUntested: "Untestable, cancelled, or nobody tested it in time. Failed tests are refunded.",
+	exitUntested: "Untestable, cancelled, or not tested in time. Failed tests are refunded.",
 	exitRunning:  "Accepted and still running when the wait ran out. Run the same command again; nothing is charged.",
 	exitOutage:   "The service or this machine failed. Run the same command again.",
 }

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"slices"
 	"strings"
 )
 
@@ -101,7 +100,11 @@ type comment struct {
 // trusted says that a bot or a person with rights in the repository wrote the comment. A
 // stranger could copy the marker, and have verdicts shown that were none.
 func (c comment) trusted() bool {
-	return c.User.Type == "Bot" || slices.Contains([]string{"OWNER", "MEMBER", "COLLABORATOR"}, c.Association)
+	switch c.Association {
+	case "OWNER", "MEMBER", "COLLABORATOR":
+		return true
+	}
+	return c.User.Type == "Bot"
 }
 
 // comments are those that begin with the marker.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -200,17 +199,14 @@ func (a *app) refreshComments(ctx context.Context) error {
 
 // refreshed is a comment with the verdicts that its runs have come to.
 func (a *app) refreshed(ctx context.Context, client *api.Client, comment string) string {
-	runs := runsOf(comment)
-	before := slices.Clone(runs)
+	runs, before := runsOf(comment), runsOf(comment)
 	out, newest := a.fillIn(ctx, client, runs)
 	if newest {
 		marker, _, _ := strings.Cut(comment, "\n")
 		return commentOf(marker, out, "", a.reportFor(ctx, client, out), runs)
 	}
 	for i, r := range runs {
-		if r.verdict != before[i].verdict {
-			comment = strings.Replace(comment, before[i].String(), r.String(), 1)
-		}
+		comment = strings.Replace(comment, before[i].String(), r.String(), 1)
 	}
 	return comment
 }

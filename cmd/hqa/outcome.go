@@ -338,7 +338,7 @@ func readTested(ctx context.Context, client *api.Client, id string) (tested, err
 		case j.CancelReason != "":
 			t.Reason = "cancelled by " + j.CancelReason + "; refunded"
 		case j.FailReason == "sla":
-			t.Reason = "nobody tested it in time; refunded"
+			t.Reason = "not tested in time; refunded"
 		case j.FailReason != "":
 			t.Reason = "it could not be tested (" + j.FailReason + "); refunded"
 		}

@@ -209,7 +209,7 @@ func exitCodes(t *testing.T, s *qa) {
 			return int(n) > miss || j["status"] == "failed"
 		})
 	}
-	if r := <-done; r.code != exitUntested || !strings.Contains(r.out, "nobody tested it in time") {
+	if r := <-done; r.code != exitUntested || !strings.Contains(r.out, "not tested in time") {
 		t.Errorf("late: %+v", r)
 	}
 }
