@@ -179,15 +179,10 @@ func (f *identityFile) authorise(ctx context.Context, method string) error {
 	}
 	md, _ := grpcmeta.FromIncomingContext(ctx)
 	for _, header := range md.Get("authorization") {
-		scheme, value, _ := strings.Cut(header, " ")
-		if !strings.EqualFold(scheme, "basic") {
+		user, password, ok := basicCredentials(header)
+		if !ok {
 			continue
 		}
-		decoded, err := base64.StdEncoding.DecodeString(value)
-		if err != nil {
-			continue
-		}
-		user, password, _ := strings.Cut(string(decoded), ":")
 		hash := sha256.Sum256([]byte(password))
 		switch {
 		case is(user, Username) && subtle.ConstantTimeCompare(hash[:], f.passwordHash[:]) == 1:
@@ -200,6 +195,16 @@ func (f *identityFile) authorise(ctx context.Context, method string) error {
 		}
 	}
 	return status.Error(codes.Unauthenticated, "Unauthenticated")
+}
+
+func basicCredentials(header string) (user, password string, ok bool) {
+	scheme, value, _ := strings.Cut(header, " ")
+	decoded, err := base64.StdEncoding.DecodeString(value)
+	if err != nil || !strings.EqualFold(scheme, "basic") {
+		return "", "", false
+	}
+	user, password, _ = strings.Cut(string(decoded), ":")
+	return user, password, true
 }
 
 func is(user, name string) bool { return subtle.ConstantTimeCompare([]byte(user), []byte(name)) == 1 }

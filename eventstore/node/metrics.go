@@ -11,17 +11,29 @@ import (
 type metrics struct {
 	registerer    prometheus.Registerer
 	subscriptions prometheus.Gauge
+	behind        prometheus.Collector
 }
 
-func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
-	m := &metrics{subscriptions: prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "humanqa_eventlog_subscriptions", Help: "Open subscriptions.",
-	})}
+// newMetrics is told how to find the largest lag of a subscription.
+func newMetrics(registerer prometheus.Registerer, furthestBehind func() float64) (*metrics, error) {
+	m := &metrics{
+		subscriptions: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "humanqa_eventlog_subscriptions", Help: "Open subscriptions.",
+		}),
+		behind: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "humanqa_eventlog_subscription_lag", Help: "Events behind the open subscription that is furthest behind.",
+		}, furthestBehind),
+	}
 	if registerer == nil {
 		return m, nil
 	}
-	if err := registerer.Register(m.subscriptions); err != nil {
-		return nil, fmt.Errorf("register metrics: %w", err)
+	for i, c := range []prometheus.Collector{m.subscriptions, m.behind} {
+		if err := registerer.Register(c); err != nil {
+			if i > 0 {
+				registerer.Unregister(m.subscriptions)
+			}
+			return nil, fmt.Errorf("register metrics: %w", err)
+		}
 	}
 	m.registerer = registerer
 	return m, nil
@@ -30,6 +42,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 func (m *metrics) unregister() {
 	if m != nil && m.registerer != nil {
 		m.registerer.Unregister(m.subscriptions)
+		m.registerer.Unregister(m.behind)
 	}
 }
 

@@ -50,6 +50,8 @@ type Node struct {
 	metrics   *metrics
 	endpoints []*endpoint
 	identity  *identityFile // of the TLS address, nil without one
+
+	subscriptions subscriptions
 	// closing is closed when the node begins to close: it ends subscriptions.
 	closing   chan struct{}
 	closeOnce sync.Once
@@ -81,10 +83,10 @@ func (n *Node) start(ctx context.Context) error {
 		return errors.New("no address to listen on")
 	}
 	var err error
-	if n.metrics, err = newMetrics(n.config.Registerer); err != nil {
+	if n.store, err = store.Open(ctx, store.Config{DSN: n.config.DSN, Log: n.log, Registerer: n.config.Registerer}); err != nil {
 		return err
 	}
-	if n.store, err = store.Open(ctx, store.Config{DSN: n.config.DSN, Log: n.log, Registerer: n.config.Registerer}); err != nil {
+	if n.metrics, err = newMetrics(n.config.Registerer, n.furthestBehind); err != nil {
 		return err
 	}
 	if n.endpoints, err = n.listen(ctx); err != nil {

@@ -27,6 +27,7 @@ type reading struct {
 	idString bool
 	// compatible clients are told the stream's bounds after the events.
 	compatible bool
+	live       *subscription // of a subscription
 }
 
 func (s *streamsServer) Read(req *streams.ReadReq, out streams.Streams_ReadServer) error {

@@ -33,6 +33,7 @@ func (r *reading) sendCaughtUp(at resumePoint) error {
 // behind, and so does the node.
 func (r *reading) followAll(position int64, each func(*store.Record) error, live func(position int64) error) error {
 	var batch [liveBatch]*store.Record
+	r.live.at.Store(position)
 	next := prefetch{reading: r}
 	isLive := false
 	for {
@@ -70,6 +71,7 @@ func (r *reading) followAll(position int64, each func(*store.Record) error, live
 				return err
 			}
 			position = e.Position
+			r.live.at.Store(position)
 		}
 		if r.node.isClosing() {
 			return errClosing
@@ -96,7 +98,9 @@ func (r *reading) subscribeToAll(o *streams.ReadReq_Options_AllOptions, f *filte
 	default:
 		return invalid("a subscription to $all needs a start")
 	}
-	defer r.node.metrics.countSubscription()()
+	var end func()
+	r.live, end = r.node.subscribe(r.ctx, "$all", f != nil, position)
+	defer end()
 	if err := r.sendConfirmation(); err != nil {
 		return err
 	}
@@ -143,7 +147,9 @@ func (r *reading) subscribeToStream(o *streams.ReadReq_Options_StreamOptions) er
 	if err != nil {
 		return err
 	}
-	defer r.node.metrics.countSubscription()()
+	var end func()
+	r.live, end = r.node.subscribe(r.ctx, name, false, 0)
+	defer end()
 	head := r.node.store.Head()
 	info, err := r.node.store.Info(r.ctx, name)
 	if err != nil {

@@ -23,6 +23,7 @@ import (
 	"humanqa/domain/oversight"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
+	"humanqa/eventstore/node"
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/credential"
@@ -37,7 +38,7 @@ import (
 //go:embed templates/*.html
 var Templates embed.FS
 
-// Deps is what the pages stand on. All fields are required.
+// Deps is what the pages stand on. All fields are required but Subscriptions.
 type Deps struct {
 	Commands    *command.Service
 	Reads       *projections.Reads
@@ -53,6 +54,9 @@ type Deps struct {
 	// Audit says what the audit of the log has found; empty: nothing.
 	Audit func(context.Context) (string, error)
 	Now   func() time.Time
+	// Subscriptions lists those of the log's node, and how many there are; nil where
+	// another server has the log.
+	Subscriptions func() ([]node.Subscription, int)
 	// Facts are the versions in use, Settings what holds; no secret is in either.
 	Facts    []Fact
 	Settings []Setting

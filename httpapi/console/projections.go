@@ -14,6 +14,7 @@ import (
 	"humanqa/domain/oversight"
 	"humanqa/eventstore/consumer"
 	"humanqa/eventstore/generation"
+	"humanqa/eventstore/node"
 	"humanqa/httpapi/ui"
 	"humanqa/projections"
 	"humanqa/projections/auditlog"
@@ -27,6 +28,11 @@ type projectionsView struct {
 	Head  string
 	Skips []generation.Skipped
 	Now   time.Time
+	// Readers are the open subscriptions of the embedded node, the slowest first, among
+	// ReaderCount. OwnLog says that this process runs the node.
+	Readers     []node.Subscription
+	ReaderCount int
+	OwnLog      bool
 }
 
 type projectionLine struct {
@@ -55,6 +61,9 @@ func (d console) projectionsPage(r *ui.Request, state formState) (ui.Answer, err
 		return ui.Answer{}, err
 	}
 	v.Head = head.String()
+	if v.OwnLog = d.Subscriptions != nil; v.OwnLog {
+		v.Readers, v.ReaderCount = d.Subscriptions()
+	}
 	all, err := d.Status(ctx)
 	if err != nil {
 		return ui.Answer{}, err

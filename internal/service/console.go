@@ -11,6 +11,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"humanqa/eventstore/node"
 	"humanqa/httpapi/console"
 	"humanqa/internal/credential"
 	"humanqa/internal/invariantcheck"
@@ -25,8 +26,13 @@ func (s *Service) consoleDeps(ctx context.Context, reads *projections.Reads, sto
 		return invariantcheck.Result{Events: out.Events, Jobs: out.Jobs, Findings: out.Findings}, err
 	}, log)
 	s.core.shutdown.add("checks", workerBudget, func(context.Context) error { checks.Stop(); return nil })
+	var subscriptions func() ([]node.Subscription, int)
+	if s.core.node != nil {
+		subscriptions = s.core.node.Subscriptions
+	}
 	return console.Deps{
-		Commands: s.core.Commands, Reads: reads, Credentials: store, Deliveries: webhooks.NewLog(s.core.DB), Log: s.core.Log,
+		Subscriptions: subscriptions,
+		Commands:      s.core.Commands, Reads: reads, Credentials: store, Deliveries: webhooks.NewLog(s.core.DB), Log: s.core.Log,
 		Checks: checks, Status: s.consumers.Status, DB: s.core.DB, Problems: s.problems, Audit: s.core.Signer().Problem, Now: time.Now,
 		Facts: s.facts(ctx), Settings: s.cfg.inForce(),
 	}

@@ -1,0 +1,143 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unicode"
+
+	grpcmeta "google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+)
+
+const (
+	// listed bounds the subscriptions that are shown: the slowest ones.
+	listed = 100
+	// nameLength bounds a name that a client gives itself.
+	nameLength = 64
+)
+
+// Subscription is one that is open.
+type Subscription struct {
+	// Address is the client's, or "socket": then it runs on this machine, as the service
+	// itself does.
+	Address string
+	// User is that of the TLS address; empty where there are no users.
+	User string
+	// Name is what the client calls its connection; often empty.
+	Name string
+	// Stream is what it follows; "$all" is the whole log.
+	Stream   string
+	Filtered bool
+	Since    time.Time
+	// Position is the place in $all that it has come to, and Lag the events behind that. A
+	// subscription of a stream has no position until it has read the stream as it is.
+	Position, Lag int64
+}
+
+// subscription is an open one, as its call keeps it up to date.
+type subscription struct {
+	Subscription
+	at atomic.Int64
+}
+
+// subscriptions are the open ones: a call adds its own, and takes it out when it ends.
+type subscriptions struct {
+	mu   sync.Mutex
+	open map[*subscription]struct{}
+}
+
+// subscribe lists the call's subscription until end is called.
+func (n *Node) subscribe(ctx context.Context, stream string, filtered bool, position int64) (s *subscription, end func()) {
+	s = &subscription{Subscription: n.describe(ctx)}
+	s.Stream, s.Filtered, s.Since = stream, filtered, time.Now()
+	s.at.Store(position)
+	n.subscriptions.mu.Lock()
+	defer n.subscriptions.mu.Unlock()
+	if n.subscriptions.open == nil {
+		n.subscriptions.open = map[*subscription]struct{}{}
+	}
+	n.subscriptions.open[s] = struct{}{}
+	counted := n.metrics.countSubscription()
+	return s, func() {
+		counted()
+		n.subscriptions.mu.Lock()
+		defer n.subscriptions.mu.Unlock()
+		delete(n.subscriptions.open, s)
+	}
+}
+
+// describe says where a call comes from. Only the TLS address has users: elsewhere a
+// header proves nothing.
+func (n *Node) describe(ctx context.Context) (s Subscription) {
+	md, _ := grpcmeta.FromIncomingContext(ctx)
+	for _, name := range md.Get("connection-name") {
+		s.Name = printable(name)
+	}
+	p, ok := peer.FromContext(ctx)
+	if !ok {
+		return s
+	}
+	if s.Address = p.Addr.String(); p.Addr.Network() == "unix" {
+		s.Address = "socket"
+		return s
+	}
+	for _, e := range n.endpoints {
+		if !e.secure || p.LocalAddr == nil || portOf(p.LocalAddr) != portOf(e.listener.Addr()) {
+			continue
+		}
+		for _, header := range md.Get("authorization") {
+			if user, _, ok := basicCredentials(header); ok {
+				s.User = printable(user)
+			}
+		}
+	}
+	return s
+}
+
+// printable bounds a text of a client's.
+func printable(text string) string {
+	text = strings.Map(func(c rune) rune {
+		if !unicode.IsPrint(c) {
+			return -1
+		}
+		return c
+	}, text)
+	if short := []rune(text); len(short) > nameLength {
+		return string(short[:nameLength])
+	}
+	return text
+}
+
+// Subscriptions lists the open subscriptions, the slowest first, and says how many there
+// are: the list is bounded.
+func (n *Node) Subscriptions() (list []Subscription, total int) {
+	n.subscriptions.mu.Lock()
+	for s := range n.subscriptions.open {
+		shown := s.Subscription
+		shown.Position = s.at.Load()
+		list = append(list, shown)
+	}
+	n.subscriptions.mu.Unlock()
+	head := n.Head() // behind the places, so that none is beyond it
+	for i := range list {
+		list[i].Lag = max(head-list[i].Position, 0)
+	}
+	slices.SortFunc(list, func(a, b Subscription) int {
+		return cmp.Or(cmp.Compare(b.Lag, a.Lag), a.Since.Compare(b.Since), cmp.Compare(a.Address, b.Address))
+	})
+	return list[:min(len(list), listed)], len(list)
+}
+
+// furthestBehind is the largest lag of an open subscription.
+func (n *Node) furthestBehind() float64 {
+	list, _ := n.Subscriptions()
+	if len(list) == 0 {
+		return 0
+	}
+	return float64(list[0].Lag)
+}
