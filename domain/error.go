@@ -22,13 +22,14 @@ const (
 	KindRateLimited
 	KindUnavailable
 	KindMethod
+	KindGone // it was there, and will not be again
 )
 
 // Code is a stable machine-readable error code (specification, "Errors").
 type Code string
 
-// Codes of the specification, and the additive METHOD_NOT_ALLOWED and
-// UNAVAILABLE.
+// Codes of the specification, and the additive METHOD_NOT_ALLOWED, UNAVAILABLE and
+// those of cursors.
 const (
 	CodeInvalidRequest      Code = "INVALID_REQUEST"
 	CodeUnauthorized        Code = "UNAUTHORIZED"
@@ -43,6 +44,9 @@ const (
 	CodeInternal            Code = "INTERNAL_ERROR"
 	CodeMethodNotAllowed    Code = "METHOD_NOT_ALLOWED"
 	CodeUnavailable         Code = "UNAVAILABLE"
+	CodeCursorAhead         Code = "CURSOR_AHEAD"
+	CodeCursorGone          Code = "CURSOR_GONE"
+	CodeAnotherLog          Code = "ANOTHER_LOG"
 )
 
 // Error is a refusal that may be shown to the caller. Message and Hint are
@@ -151,6 +155,10 @@ func Unavailable(cause error) *Error {
 		Hint: "send the same request again, with the same Idempotency-Key", Cause: cause,
 	}
 }
+
+// ErrNewer says that an event was written by a newer version of the service than this
+// process runs: its type is not known, or its version. Nothing may be decided without it.
+var ErrNewer = errors.New("a newer version of the service has written it")
 
 // Why a sealed text does not open, for good.
 var (

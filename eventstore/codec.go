@@ -80,6 +80,7 @@ type DecodeError struct {
 	Stream   string
 	Revision uint64
 	Type     string
+	Version  int // of the type, as its metadata have it; 0 where they cannot be read
 	Err      error
 	// Event is what is known all the same: it has no Event and no Meta.
 	Event domain.Recorded
@@ -150,7 +151,7 @@ func Decode(eventType string, data, meta []byte) (domain.Event, domain.Metadata,
 	}
 	version := max(m.Schema, 1)
 	if version > spec.Version {
-		return nil, m, fmt.Errorf("schema version %d is newer than this binary's %d", version, spec.Version)
+		return nil, m, fmt.Errorf("schema version %d, and this binary knows %d: %w", version, spec.Version, domain.ErrNewer)
 	}
 	var err error
 	for ; version < spec.Version; version++ {
@@ -207,7 +208,7 @@ func (r RawEvent) decode(sums bool) (domain.Recorded, error) {
 	}
 	if err != nil {
 		return domain.Recorded{}, &DecodeError{
-			Position: r.Position, Stream: r.Stream, Revision: r.Revision, Type: r.Type, Err: err, Event: recorded,
+			Position: r.Position, Stream: r.Stream, Revision: r.Revision, Type: r.Type, Version: meta.Schema, Err: err, Event: recorded,
 		}
 	}
 	recorded.Meta, recorded.Event = meta, event

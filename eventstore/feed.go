@@ -48,6 +48,8 @@ type Feed struct {
 	// back may hold another log.
 	verify func(context.Context) error
 
+	unknown unknowns
+
 	mu   sync.Mutex
 	ring *ring         // nil until Run knows where the log ends
 	wake chan struct{} // closed and replaced when the ring moved
@@ -327,6 +329,7 @@ func (f *Feed) addBatch(ctx context.Context, batch []arrival) (moved bool, err e
 			f.ring.moveHead(s.position)
 		default:
 			f.ring.pushSlot(s)
+			f.unknown.note(s)
 		}
 		moved = true
 	}

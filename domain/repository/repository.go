@@ -414,7 +414,7 @@ func (w *writer[S]) forgetState() { w.loaded, w.begun = false, false }
 func (s *Repository[S]) catchUp(ctx context.Context, w *writer[S]) (news bool, err error) {
 	err = s.log.Load(ctx, w.stream, uint64(w.revision+1), func(r domain.Recorded) error { //nolint:gosec // never below zero
 		if r.Event == nil {
-			return fmt.Errorf("event %d has the unknown type %q: this binary is older than the log", r.Revision, r.Type)
+			return fmt.Errorf("event %d has the unknown type %q: %w", r.Revision, r.Type, domain.ErrNewer)
 		}
 		w.state = s.evolve(w.state, r.Event)
 		w.revision, w.position = domain.ExpectedRevision(r.Revision), r.Position //nolint:gosec // a stream never has 2^63 events

@@ -189,6 +189,9 @@ func (t *tenure) setEventAside(ctx context.Context, e domain.Recorded, cause err
 	failure := failureAt(e.Position, cause)
 	ordered, _ := t.runner.consumer.(InOrder)
 	if t.runner.raw || !ofEvent(cause) || len(t.aside) >= t.runner.limits.Aside || ordered != nil && ordered.InOrder(e.Stream) {
+		if errors.Is(cause, domain.ErrNewer) && !t.runner.raw {
+			return t.leaveToNewer(ctx, failure)
+		}
 		return t.stopLine(ctx, failure)
 	}
 	commit, prepare := generation.PositionColumns(eventstore.At(e.Position))

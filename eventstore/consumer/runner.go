@@ -27,6 +27,7 @@ type Limits struct {
 	CoolDown      time.Duration // how long a consumer that failed one writes by itself
 	Aside         int           // how many streams a generation goes on without
 	Again         time.Duration // the first pause before one of them is tried again
+	Yield         time.Duration // how long a newer binary has to take a line that is left to it
 	Backoff       time.Duration // the first pause after a transient failure
 	MaxBackoff    time.Duration
 	Retired       time.Duration // how long a replaced generation is kept
@@ -38,7 +39,7 @@ func defaultLimits() Limits {
 		Live: 500, Rebuild: 2000,
 		Lease: 15 * time.Second, StandBy: 500 * time.Millisecond, Store: 100 * time.Millisecond,
 		Gather: 5 * time.Millisecond, Hold: 50 * time.Millisecond, Shared: time.Second, CoolDown: time.Minute,
-		Aside: 100, Again: time.Minute,
+		Aside: 100, Again: time.Minute, Yield: 5 * time.Second,
 		Backoff: 50 * time.Millisecond, MaxBackoff: 5 * time.Second,
 		Retired: time.Minute, Report: 5 * time.Second,
 	}
@@ -57,6 +58,7 @@ type runner struct {
 	log         logrus.FieldLogger
 	tracker     *progressTracker
 	notifies    *atomic.Bool
+	yields      *yields
 	limits      Limits
 	consumer    Consumer
 	handles     map[string]bool
@@ -89,6 +91,8 @@ func (r *runner) run(ctx context.Context) {
 			return
 		case errors.Is(err, errGone):
 			return
+		case errors.Is(err, errYield):
+			pause, wait = r.limits.Yield, r.limits.Backoff
 		case err == nil, errors.Is(err, generation.ErrNotOwner), errors.Is(err, errStopped):
 			wait = r.limits.Backoff
 		default:

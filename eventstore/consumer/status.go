@@ -44,6 +44,9 @@ type Status struct {
 	Failure *generation.Failure // nil while the line runs
 	// SetAside are the streams that it goes on without.
 	SetAside []SetAside
+	// Newer is the event at which this process leaves the line to a newer version of the
+	// service; zero: it does not.
+	Newer domain.Position
 	// Foreign says that this binary has no code of that name: another one has written the
 	// rows, and nothing here needs them.
 	Foreign bool
@@ -73,6 +76,9 @@ func (s Status) Problem() string {
 		return fmt.Sprintf("projection %s shows rows of version %d, until those of version %d are built", s.Name, s.Version, s.Code)
 	case s.Failure != nil:
 		return fmt.Sprintf("projection %s stopped at %s (%s)", s.Name, s.Failure.Position, s.Failure.Category)
+	case s.Stalled >= stallAfter && s.Newer != (domain.Position{}):
+		return fmt.Sprintf("projection %s waits at %s for a newer version of the service, which has written the event: start that one", s.Name,
+			s.Newer)
 	case s.Stalled >= stallAfter && s.Ahead:
 		return fmt.Sprintf("projection %s stands at %s, beyond the log's end: was the log restored from a backup? rebuild it", s.Name,
 			s.Position)
@@ -91,6 +97,7 @@ func (s Status) Notes() (notes []string) {
 			"projection %s is none of this binary's, and nothing here keeps it up to date: `humanqa projections drop %s` removes it",
 			s.Name, s.Name)}
 	}
+	notes = s.newerNotes()
 	if n := len(s.SetAside); n > 0 {
 		streams := "1 stream"
 		if n > 1 {
@@ -182,6 +189,7 @@ func (s *Supervisor) Status(ctx context.Context) ([]Status, error) {
 		}
 		at := s.knownCheckpoint(*status)
 		status.Started, status.Position = !at.Start, at.Position
+		status.Newer = s.yields.of(*status)
 		switch {
 		case atEnd(at, head):
 			continue

@@ -32,6 +32,7 @@ type Supervisor struct {
 	consumers []Consumer
 	tracker   *progressTracker
 	stalls    stalls
+	yields    yields
 	limits    Limits
 	notifies  atomic.Bool // another process waits for what runs here
 }
@@ -339,7 +340,7 @@ func newOwner() string {
 func (s *Supervisor) newRunner(c Consumer, g generation.Generation) *runner {
 	_, raw := c.(RawConsumer)
 	return &runner{
-		db: s.db, source: s.source, scan: s.scan, tracker: s.tracker, limits: s.limits, notifies: &s.notifies,
+		db: s.db, source: s.source, scan: s.scan, tracker: s.tracker, limits: s.limits, notifies: &s.notifies, yields: &s.yields,
 		log:      s.log.WithFields(logrus.Fields{"consumer": g.Name, "schema": g.Schema}),
 		consumer: c, handles: handledBy(c), raw: raw, owner: newOwner(), target: g, setAsideDue: make(chan struct{}, 1),
 	}

@@ -81,6 +81,8 @@ func Classify(ctx context.Context, err error) (*domain.Error, int) {
 		return known, status
 	case errors.Is(ctx.Err(), context.Canceled):
 		return errInternal, StatusClientGone
+	case errors.Is(err, domain.ErrNewer):
+		return errNewer, http.StatusServiceUnavailable
 	case outage(err):
 		return domain.Unavailable(err), http.StatusServiceUnavailable
 	}
@@ -110,6 +112,8 @@ func StatusOf(k domain.Kind) int {
 		return http.StatusMethodNotAllowed
 	case domain.KindConflict:
 		return http.StatusConflict
+	case domain.KindGone:
+		return http.StatusGone
 	case domain.KindTooLarge:
 		return http.StatusRequestEntityTooLarge
 	case domain.KindRateLimited:
@@ -118,6 +122,13 @@ func StatusOf(k domain.Kind) int {
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusInternalServerError
+}
+
+// errNewer is told while processes of two versions run side by side.
+var errNewer = &domain.Error{
+	Kind: domain.KindUnavailable, Code: domain.CodeUnavailable,
+	Message: "the answer needs what a newer version of the service has written, and this process is an older one",
+	Hint:    "send the same request again, with the same Idempotency-Key: the upgrade of the service is under way",
 }
 
 // outage tells a part of the service that is away, and may come back, from a

@@ -3,9 +3,12 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"humanqa/domain"
+	"humanqa/eventstore"
 	"humanqa/httpapi"
 	"humanqa/internal/mail"
 )
@@ -57,6 +60,9 @@ func (s *Service) problems(ctx context.Context) []httpapi.Problem {
 			notes = append(notes, httpapi.Problem{Note: true, Part: "projections", Reason: note})
 		}
 	}
+	if note := unknownNote(s.feed.Unknown()); note != "" {
+		notes = append(notes, httpapi.Problem{Note: true, Part: "log", Reason: note})
+	}
 	if problem := s.dispatcher.Problem(); problem != "" {
 		found = append(found, httpapi.Problem{Part: "webhooks", Reason: problem})
 	}
@@ -81,6 +87,29 @@ func (s *Service) problems(ctx context.Context) []httpapi.Problem {
 	add("projections", "they are behind the log", s.consumers.WaitFor(short, head))
 	return append(found, notes...)
 }
+
+// unknownNote tells of events that a newer version of the service has written.
+func unknownNote(unknown []eventstore.Unknown) string {
+	if len(unknown) == 0 {
+		return ""
+	}
+	var events int64
+	var names []string
+	for i, u := range unknown {
+		events += u.Events
+		if i < unknownNamed {
+			names = append(names, u.String())
+		}
+	}
+	if len(unknown) > unknownNamed {
+		names = append(names, "and others")
+	}
+	return fmt.Sprintf("a newer version of the service has written %d events that this process does not know, and goes on without: %s", events,
+		strings.Join(names, ", "))
+}
+
+// unknownNamed is how many types a note names.
+const unknownNamed = 3
 
 // catchUpLimit is how far the read models of a ready service may be behind the
 // log.

@@ -50,6 +50,7 @@ import (
 type Service struct {
 	cfg        Config // BaseURL is set
 	core       *Core
+	feed       *eventstore.Feed
 	consumers  *consumer.Supervisor
 	policies   *scheduler.Scheduler
 	dispatcher *send.Dispatcher
@@ -90,13 +91,14 @@ func Serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*Serv
 	core.Hosts.SetPages(s.cfg.BaseURL)
 	feed := eventstore.NewFeed(core.Log, log)
 	feed.Verify(core.Binding.Check)
+	s.feed = feed
 	subscriber := webhooks.NewSubscriber(core.DB, core.Log, s.cfg.BaseURL)
 	followers := append(projections.All(), auditlog.Projector{}, subscriber)
 	if s.cfg.Mail != nil {
 		followers = append(followers, notices.New(core.DB, core.Log))
 	}
 	s.consumers = consumer.New(core.DB, feed, log, followers...)
-	metrics.MustRegister(s.consumers.Collector(), sizeMetrics{core.Commands})
+	metrics.MustRegister(s.consumers.Collector(), feed.Collector(), sizeMetrics{core.Commands})
 	if err := s.consumers.Prepare(ctx); err != nil {
 		return err
 	}

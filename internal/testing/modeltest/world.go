@@ -49,7 +49,7 @@ func (w *World) Service(source consumer.Source, consumers ...consumer.Consumer) 
 	s.SetLimits(consumer.Limits{
 		Live: 50, Rebuild: 200, Lease: time.Second, StandBy: 10 * time.Millisecond, Store: 5 * time.Millisecond,
 		Backoff: time.Millisecond, MaxBackoff: 10 * time.Millisecond, Retired: time.Hour, Report: 20 * time.Millisecond,
-		Aside: 10, Again: time.Hour, Shared: time.Second,
+		Aside: 10, Again: time.Hour, Shared: time.Second, Yield: 100 * time.Millisecond,
 	})
 	must.NoError(w.T, s.Prepare(w.Ctx()))
 	return s

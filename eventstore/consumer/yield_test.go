@@ -1,0 +1,100 @@
+package consumer_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/eventstore"
+	"humanqa/internal/testing/logtest"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/projections/events"
+	"humanqa/projections/jobs"
+)
+
+// older is the log as an older binary reads it: the event at a place has a version of its
+// type that it does not know.
+type older struct {
+	*logtest.Memory
+	at domain.Position
+}
+
+func (o older) cut(page eventstore.Page, err error) (eventstore.Page, error) {
+	for i, e := range page.Events {
+		switch {
+		case e.Position != o.at:
+		case i > 0:
+			return eventstore.Page{Events: page.Events[:i], Next: page.Events[i-1].Position}, nil
+		default:
+			e.Event, e.Meta = nil, domain.Metadata{}
+			return eventstore.Page{}, &eventstore.DecodeError{
+				Position: e.Position, Stream: e.Stream, Revision: e.Revision, Type: e.Type, Version: 2, Event: e,
+				Err: fmt.Errorf("schema version 2: %w", domain.ErrNewer),
+			}
+		}
+	}
+	return page, err
+}
+
+func (o older) Next(ctx context.Context, after eventstore.Checkpoint, n int) (eventstore.Page, error) {
+	return o.cut(o.Memory.Next(ctx, after, n))
+}
+
+func (o older) NextOf(ctx context.Context, types map[string]bool, after eventstore.Checkpoint, n int) (eventstore.Page, error) {
+	return o.cut(o.Memory.NextOf(ctx, types, after, n))
+}
+
+func (o older) Load(ctx context.Context, stream string, from uint64, each func(domain.Recorded) error) error {
+	return o.Memory.Load(ctx, stream, from, func(r domain.Recorded) error {
+		if r.Position == o.at {
+			return fmt.Errorf("load %s: %w", stream, domain.ErrNewer)
+		}
+		return each(r)
+	})
+}
+
+// The feed's line would stop in an older process at an event that a newer one has written.
+// It leaves the line to that one, with no failure for an operator to resume; a read model
+// that needs no order goes on without the stream.
+func TestALineThatNeedsANewerBinaryIsLeftToIt(t *testing.T) {
+	t.Parallel()
+	w := setup(t, events.Projector{}, jobs.Projector{})
+	w.Log.Record(domain.JobStream("a"), modeltest.Created("acc"))
+	newer := w.Log.Record(domain.JobStream("a"), &job.Cancelled{})
+	w.Log.Record(domain.JobStream("b"), modeltest.Created("acc"))
+	old := w.Service(older{w.Log, newer}, events.Projector{}, jobs.Projector{})
+	w.Sup = old // of whom Status tells
+	w.Run(old)
+	w.Eventually("the line is left to a newer version", func() bool { return w.Status("events").Newer == newer })
+	s := w.Status("events")
+	if s.Failure != nil || s.Problem() != "" || !strings.Contains(strings.Join(s.Notes(), "\n"), "newer version") {
+		t.Errorf("got %+v, %q, notes %q", s, s.Problem(), s.Notes())
+	}
+	w.Eventually("the jobs go on without the stream", func() bool {
+		return w.Count("SELECT count(*) FROM readmodel.jobs WHERE id = 'b'") == 1 && len(w.Status("jobs").SetAside) == 1
+	})
+	if n := w.Count("SELECT count(*) FROM readmodel.account_events"); n != 1 {
+		t.Errorf("the feed has %d events before the newer version runs", n)
+	}
+
+	w.Run(w.Service(w.Log, events.Projector{}, jobs.Projector{}))
+	w.Eventually("the newer version goes on", func() bool { return w.Count("SELECT count(*) FROM readmodel.account_events") == 3 })
+	w.Eventually("the older one has nothing to tell", func() bool { return len(w.Status("events").Notes()) == 0 })
+}
+
+// Rows of a newer version are no problem of an older process that reads them.
+func TestAnOlderProcessSaysThatANewerOneKeepsTheRows(t *testing.T) {
+	t.Parallel()
+	w := setup(t, events.Projector{})
+	w.Log.Record(domain.JobStream("a"), modeltest.Created("acc"))
+	w.Run(w.Sup)
+	w.Reach(w.Sup)
+	w.Exec("UPDATE projection_checkpoints SET version = version + 1")
+	s := w.Status("events")
+	if s.Problem() != "" || !strings.Contains(strings.Join(s.Notes(), "\n"), fmt.Sprintf("this one knows version %d", s.Code)) {
+		t.Errorf("%q, %q", s.Problem(), s.Notes())
+	}
+}
