@@ -173,6 +173,8 @@ func (a *app) tellNote(n wait.Note, several bool) {
 				Type string `json:"type"`
 				api.State
 			}{"state", state}
+		case n.Moved != nil:
+			object = map[string]string{"type": "moved", "error": oneLine(n.Moved.Error())}
 		case n.Lost != nil:
 			object = map[string]string{"type": "lost", "error": oneLine(n.Lost.Error())}
 		default:
@@ -199,6 +201,8 @@ func (a *app) tellNote(n wait.Note, several bool) {
 			of = n.State.JobID + " "
 		}
 		a.say("%s%s", of, oneLine(n.State.StatusMessage))
+	case n.Moved != nil:
+		a.say("%s", oneLine(n.Moved.Error()))
 	case n.Lost != nil:
 		a.say("%s; trying again, the test goes on meanwhile", oneLine(n.Lost.Error()))
 	default:

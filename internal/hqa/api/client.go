@@ -116,6 +116,17 @@ func hasStatus(err error, status int) bool {
 	return errors.As(err, &refused) && refused.Status == status
 }
 
+// Next is where a reader of events continues whose cursor was refused: the log was
+// restored, or is another one. Empty: at the beginning.
+func (e *Error) Next() (cursor string, refused bool) {
+	switch e.Code {
+	case "CURSOR_AHEAD", "CURSOR_GONE", "ANOTHER_LOG":
+		cursor, _ = e.Extras["next"].(string)
+		return cursor, true
+	}
+	return "", false
+}
+
 // Passing says that the same request may succeed later: the network, a restart, a
 // limit, or an answer that is still being made.
 func Passing(err error) bool {

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"humanqa/internal/backoff"
@@ -40,6 +41,7 @@ type Note struct {
 	Asked *Asked     // a checker asks, and the clocks stand until the answer
 	Lost  error      // the service cannot be reached; the waiter tries again
 	Back  bool       // it can be reached again
+	Moved error      // the service's log was restored, or is another one
 }
 
 // Checked is an item with a verdict.
@@ -66,6 +68,10 @@ type Waiter struct {
 	jobs []*job
 	wake chan struct{}
 	live chan bool // the stream stands, or broke
+	// moved is why the stream's cursor was refused, until it is told; other says that it ever
+	// was.
+	moved chan error
+	other atomic.Bool
 }
 
 type job struct {
@@ -84,7 +90,7 @@ func (w *Waiter) For(ctx context.Context, ids []string) ([]api.State, error) {
 	for _, id := range ids {
 		w.jobs = append(w.jobs, &job{id: id, checked: map[string]string{}})
 	}
-	w.wake, w.live = make(chan struct{}, 1), make(chan bool, 1)
+	w.wake, w.live, w.moved = make(chan struct{}, 1), make(chan bool, 1), make(chan error, 1)
 	streamed := make(chan struct{})
 	go func() {
 		defer close(streamed)
@@ -111,6 +117,11 @@ func (w *Waiter) watch(ctx context.Context) error {
 			pause = w.pause(streaming)
 		}
 		open, err := w.read(ctx, pause, streaming, first)
+		select {
+		case why := <-w.moved:
+			w.Tell(Note{Moved: why})
+		default:
+		}
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -121,7 +132,7 @@ func (w *Waiter) watch(ctx context.Context) error {
 				w.Tell(Note{Back: true})
 			}
 		case !api.Passing(err):
-			return err
+			return w.lostByRestore(err)
 		default:
 			failures++
 			if !lost && failures > 1 { // one failure in a row is no news
@@ -326,13 +337,33 @@ func (w *Waiter) stream(ctx context.Context) {
 		w.tell(false)
 		var refused *api.Error
 		if errors.As(err, &refused) && refused.Status >= 400 && refused.Status < 500 && refused.Status != http.StatusTooManyRequests {
-			cursor = "" // a cursor of another log, say
+			cursor = ""
+			if next, isCursor := refused.Next(); isCursor {
+				cursor = next
+				w.other.Store(true)
+				select {
+				case w.moved <- refused:
+				default:
+				}
+				w.rouse()
+			}
 		}
 		failures++
 		if backoff.Wait(ctx, api.Pause(err, failures)) != nil {
 			return
 		}
 	}
+}
+
+// lostByRestore says why a job is not found that was there when the wait began.
+func (w *Waiter) lostByRestore(err error) error {
+	var refused *api.Error
+	if !w.other.Load() || !errors.As(err, &refused) || refused.Status != http.StatusNotFound {
+		return err
+	}
+	told := *refused
+	told.Hint = "the service was restored from a backup of before the submission, so the test and its charge are lost: submit it again"
+	return &told
 }
 
 // begin is the cursor of the first job's latest event. The feed has no name for its end,
