@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -13,6 +14,7 @@ import (
 	"humanqa/httpapi/evidence"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/openapi"
+	"humanqa/httpapi/readers"
 	"humanqa/httpapi/report"
 	v1 "humanqa/httpapi/v1"
 	"humanqa/httpapi/v1/checkers"
@@ -41,6 +43,8 @@ type Deps struct {
 	// Past is the log, for answers as they were, and Head its newest position.
 	Past domain.Log
 	Head func(context.Context) (domain.Position, error)
+	// Origin says which log that is; nil where it is not known.
+	Origin readers.Origin
 	// Halted is why nothing may be asked but the service's health; nil, or a nil
 	// error, is nothing.
 	Halted func() error
@@ -119,16 +123,28 @@ func New(d Deps) *API {
 	}
 	a.clients = v1.New(v1.Deps{
 		Commands: d.Commands, Reads: d.Reads, DB: d.DB, Reports: report.Reader{Jobs: d.Reads.Jobs, Links: d.Evidence, BaseURL: d.BaseURL},
-		Limits: a.Limits, Gate: a.gate, Writer: a.writer, Fresh: a.Fresh, PastLog: d.Past, Head: d.Head, Checkpoint: d.Checkpoint,
+		Limits: a.Limits, Gate: a.gate, Writer: a.writer, Fresh: a.Fresh, PastLog: d.Past, Head: d.Head,
+		Origin: d.Origin, Checkpoint: d.Checkpoint,
 		OwnLog: d.OwnLog, Log: d.Log, Now: d.Now, BaseURL: d.BaseURL, Stopping: a.stopping.begun(),
 	})
+	if d.Metrics != nil {
+		d.Metrics.MustRegister(a.clients.Readers)
+	}
 	a.checkers = checkers.New(d.Commands, d.Reads, d.Evidence, a.writer, d.Now, d.BaseURL)
 	a.table = newTable(routesOf(a))
 	return a
 }
 
-// Run forgets old idempotency keys and callers that have been silent, until ctx ends.
+// Run forgets old idempotency keys and callers that have been silent, and writes where
+// the readers of the feed are, until ctx ends.
 func (a *API) Run(ctx context.Context) error {
+	var noting sync.WaitGroup
+	defer noting.Wait()
+	noting.Go(func() {
+		if err := a.clients.Readers.Run(ctx); err != nil {
+			a.log.WithError(err).Warn("the last places of named readers are not written")
+		}
+	})
 	for again := true; again; again = backoff.Wait(ctx, admit.SweepEvery) == nil {
 		if err := a.writer.Sweep(ctx); err != nil && ctx.Err() == nil {
 			a.log.WithError(err).Warn("old idempotency keys stay until the next sweep")

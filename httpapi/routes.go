@@ -44,6 +44,8 @@ func routesOf(a *API) []wire.Route {
 		{Method: "GET", Pattern: "/v1/loop-sessions/{id}", Audience: wire.Clients, Handle: c.GetLoop},
 		{Method: "POST", Pattern: "/v1/loop-sessions/{id}/finalize", Audience: wire.Clients, Write: true, Handle: c.FinalizeLoop},
 		{Method: "GET", Pattern: "/v1/events", Audience: wire.Clients, Handle: c.AccountEvents},
+		{Method: "GET", Pattern: "/v1/events/readers", Audience: wire.Clients, Handle: c.ListReaders},
+		{Method: "POST", Pattern: "/v1/events/readers/{name}/forget", Audience: wire.Clients, Write: true, Handle: c.ForgetReader},
 
 		{Method: "GET", Pattern: "/v1/projects", Audience: wire.Clients, Past: true, Handle: c.ListProjects},
 		{Method: "POST", Pattern: "/v1/projects", Audience: wire.Clients, Write: true, Creates: true, Handle: c.CreateProject},

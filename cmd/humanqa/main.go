@@ -84,6 +84,9 @@ type commands struct {
 		Check  eventstoreCheckCmd  `cmd:"" help:"Check that the log has the rights and limits that the service needs. Exit 1 with the next step if not."`
 		Reader eventstoreReaderCmd `cmd:"" help:"Make a password that may read the log and append nothing. Run it again for a new one."`
 		Copy   eventstoreCopyCmd   `cmd:"" help:"Copy a log to another server, event by event, and check the copy. A second run continues the first."`
+
+		Restored eventstoreRestoredCmd `cmd:"" help:"State that the log was restored, where the service cannot see it: readers with cursors of lost events are told."`
+		Trimmed  eventstoreTrimmedCmd  `cmd:"" help:"State that events up to a position are kept no more: readers from before it are told."`
 	} `cmd:"" help:"The event log."`
 
 	Audit struct {

@@ -56,6 +56,8 @@ func Specs() []domain.EventSpec {
 	return []domain.EventSpec{
 		{New: func() domain.Event { return new(Named) }},
 		{New: func() domain.Event { return new(KeyBound) }},
+		{New: func() domain.Event { return new(Restored) }},
+		{New: func() domain.Event { return new(Trimmed) }},
 		{New: func() domain.Event { return new(Part) }},
 	}
 }

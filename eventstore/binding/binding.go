@@ -44,6 +44,8 @@ type Binding struct {
 	now   func() time.Time
 	key   func(context.Context) (string, error) // nil: the log is not bound to one
 	found atomic.Pointer[domain.Error]
+	// lineage is the log's, as it was last read.
+	lineage atomic.Pointer[origin.Lineage]
 }
 
 // New makes a Binding, which knows nothing before Bind or Check.
@@ -54,8 +56,16 @@ func New(db *sqlx.DB, log BoundLog, now func() time.Time) *Binding {
 // BindKey has Bind write into the log by which key it is proved, where it does not say.
 func (b *Binding) BindKey(key func(context.Context) (string, error)) { b.key = key }
 
+// Lineage is which log this is, as Bind or Check last found it.
+func (b *Binding) Lineage() origin.Lineage {
+	if l := b.lineage.Load(); l != nil {
+		return *l
+	}
+	return origin.Lineage{}
+}
+
 const boundLogSQL = `
-SELECT log_id, coalesce(stands, '') AS stands
+SELECT log_id, coalesce(stands, '') AS stands, coalesce(place, '') AS place
 FROM projection_log`
 
 // Of two processes that bind at once one wins, and both have the same name: it
@@ -74,7 +84,11 @@ type logIdentity struct {
 	// Stands says where the name stands, and since when if it was copied there
 	// from another log. Empty: the database did not look yet.
 	Stands string `db:"stands"`
+	// Place is where the database stood when a service last ran on it (placeSQL), or
+	// the newest place that the log tells of a restore to.
+	Place string `db:"place"`
 
+	lineage  origin.Lineage
 	keyed    bool                    // the log says by which key it is proved
 	revision domain.ExpectedRevision // of the last event that says anything of the log
 }
@@ -114,8 +128,14 @@ func (b *Binding) Bind(ctx context.Context) error {
 			return fmt.Errorf("bind the database to log %s: %w", is.Name, err)
 		}
 	}
-	if err := b.Check(ctx); err != nil || b.key == nil || is.keyed {
+	if err := b.Check(ctx); err != nil {
 		return err
+	}
+	if err := b.noteRestore(ctx); err != nil {
+		return err
+	}
+	if b.key == nil || is.keyed {
+		return nil
 	}
 	return b.AcceptKey(ctx, "service", "")
 }
@@ -130,18 +150,12 @@ func (b *Binding) AcceptKey(ctx context.Context, actor, reason string) error {
 	if err != nil {
 		return err
 	}
-	id, now := uuid.New(), b.now().UTC().Truncate(time.Millisecond)
-	_, err = b.log.Append(ctx, origin.Stream, is.revision, []domain.NewEvent{{
-		ID: id, Event: &origin.KeyBound{AuditKey: key, At: now, Reason: reason},
-		Meta: domain.Metadata{CommandID: id, CorrelationID: id.String(), Actor: actor, Time: now},
-	}})
+	at := b.now().UTC().Truncate(time.Millisecond)
+	err = b.append(ctx, is.revision, actor, &origin.KeyBound{AuditKey: key, At: at, Reason: reason})
 	if errors.Is(err, domain.ErrWrongRevision) && reason == "" {
 		return nil // another process was first
 	}
-	if err != nil {
-		return fmt.Errorf("bind the log to its key: %w", err)
-	}
-	return nil
+	return err
 }
 
 // Check finds out whether the log is the database's, and what Problem says from
@@ -170,6 +184,7 @@ func (b *Binding) checkLog(ctx context.Context) error {
 	if err := sameLog(bound, is); err != nil {
 		return err
 	}
+	b.lineage.Store(&is.lineage)
 	var shorter *foreignLogError
 	if err := b.checkLength(ctx); !errors.As(err, &shorter) {
 		return err
@@ -184,7 +199,11 @@ func (b *Binding) checkLog(ctx context.Context) error {
 func (b *Binding) Watch(ctx context.Context, log logrus.FieldLogger) error {
 	for backoff.Wait(ctx, watchLog) == nil {
 		before := b.Problem()
-		_ = b.Check(ctx) // what else is in the way /readyz tells
+		err := b.Check(ctx) // what else is in the way /readyz tells
+		if err == nil {
+			// A stand-by of Postgres may have taken over, without its last moments.
+			_ = b.noteRestore(ctx) // the next look does it
+		}
 		switch now := b.Problem(); {
 		case now != nil && before == nil:
 			log.WithField("hint", now.Hint).Error(now.Message + ": nothing is done any more")
@@ -252,14 +271,22 @@ func identityOf(ctx context.Context, log domain.Log) (is logIdentity, err error)
 	is.revision = domain.NoStream
 	err = log.Load(ctx, origin.Stream, 0, func(r domain.Recorded) error {
 		is.revision = domain.ExpectedRevision(r.Revision) //nolint:gosec // a stream never has 2^63 events
-		if _, ok := r.Event.(*origin.KeyBound); ok {
+		switch e := r.Event.(type) {
+		case *origin.KeyBound:
 			is.keyed = true
-		}
-		if e, ok := r.Event.(*origin.Named); ok && is.Name == "" {
+		case *origin.Restored:
+			is.Place, is.lineage = e.Place, is.lineage.Restored(r.ID, r.Position)
+		case *origin.Trimmed:
+			is.lineage = is.lineage.Trimmed(e)
+		case *origin.Named:
+			if is.Name != "" {
+				break
+			}
 			is.Name, is.Stands, is.keyed = e.LogID, r.Position.String(), e.AuditKey != ""
 			if !r.Stored.Copied.IsZero() {
 				is.Stands += " since " + r.Stored.Copied.UTC().Format(time.RFC3339Nano)
 			}
+			is.lineage = origin.Begin(is.Name, is.Stands)
 		}
 		return nil
 	})

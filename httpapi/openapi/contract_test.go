@@ -203,6 +203,7 @@ func TestEveryRefusalSaysItsCodesAndShowsTheirEnvelopes(t *testing.T) {
 		"INVALID_REQUEST": "400", "UNAUTHORIZED": "401", "INSUFFICIENT_CREDITS": "402", "FORBIDDEN": "403",
 		"ACCOUNT_SUSPENDED": "403", "NOT_FOUND": "404", "CONFLICT": "409", "WEBHOOK_SECRET_CONFLICT": "409",
 		"PAYLOAD_TOO_LARGE": "413", "RATE_LIMITED": "429", "INTERNAL_ERROR": "500", "UNAVAILABLE": "503",
+		"CURSOR_AHEAD": "409", "CURSOR_GONE": "410", "ANOTHER_LOG": "409",
 	}
 	operations(load(t), func(name string, _ *openapi3.PathItem, op *openapi3.Operation) {
 		for status, response := range op.Responses.Map() {

@@ -2,7 +2,7 @@ package v1
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"regexp"
 	"time"
 
@@ -13,7 +13,7 @@ import (
 )
 
 // cursorForm is that of a cursor of GET /v1/events.
-var cursorForm = regexp.MustCompile(`^[0-9]{1,19}-[0-9]{1,19}$`)
+var cursorForm = regexp.MustCompile(`^[0-9]{1,19}-[0-9]{1,19}(\.[0-9a-f]*)?$`)
 
 // asked is what ?asOf= names, as it is echoed.
 type asked struct {
@@ -35,9 +35,17 @@ func (a *Handlers) asOf(r *wire.Request, p *wire.Problems) (*asked, error) {
 	}
 	if cursorForm.MatchString(text) {
 		at := asked{echo: text}
-		if n, _ := fmt.Sscanf(text, "%d-%d", &at.Position.Commit, &at.Position.Prepare); n < 2 || at.Position == (domain.Position{}) {
+		var ok bool
+		if at.Position, _, ok = events.SplitCursor(text); !ok || at.Position == (domain.Position{}) {
 			p.Add("asOf", "must be a time, or the cursor of an event")
 			return nil, nil //nolint:nilnil // it is told
+		}
+		if _, err := a.cursors.Accept(r.Context(), text); err != nil {
+			var refused *domain.Error
+			if errors.As(err, &refused) {
+				return nil, refused.WithHint("name the moment as a time, or by a cursor that this log gave")
+			}
+			return nil, err
 		}
 		head, err := a.head(r.Context())
 		if err != nil {

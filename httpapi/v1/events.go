@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/announce"
 	"humanqa/httpapi/admit"
+	"humanqa/httpapi/readers"
 	"humanqa/httpapi/wire"
 	"humanqa/projections/events"
 )
@@ -44,8 +46,9 @@ var announcedTypes = func() map[string]string {
 }()
 
 type jobFeed struct {
-	JobID  string            `json:"jobId"`
-	Events []json.RawMessage `json:"events"`
+	JobID      string            `json:"jobId"`
+	Events     []json.RawMessage `json:"events"`
+	PassedOver int               `json:"passedOver,omitempty"`
 }
 
 // JobEvents is GET /v1/jobs/:id/events.
@@ -59,17 +62,20 @@ func (a *Handlers) JobEvents(r *wire.Request) (wire.Answer, error) {
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	list, err := a.feedItems(found)
+	list, passedOver, err := a.feedItems(found)
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	return wire.Reply(http.StatusOK, jobFeed{JobID: j.ID, Events: list})
+	return wire.Reply(http.StatusOK, jobFeed{JobID: j.ID, Events: list, PassedOver: passedOver})
 }
 
 type eventPage struct {
 	Events  []json.RawMessage `json:"events"`
 	Next    *string           `json:"next"` // to be asked with as after; null before the first event
 	HasMore bool              `json:"hasMore"`
+	// PassedOver are events of kinds that this process does not know, while a newer version
+	// of the service runs beside it. Next lies behind them.
+	PassedOver int `json:"passedOver,omitempty"`
 }
 
 // AccountEvents is GET /v1/events: a page of the account's events, or all of
@@ -79,32 +85,79 @@ func (a *Handlers) AccountEvents(r *wire.Request) (wire.Answer, error) {
 		return a.streamEvents(r)
 	}
 	var p wire.Problems
-	f := eventFilter(r, &p)
+	f, reader := eventFilter(r, &p)
 	if err := p.Err(); err != nil {
 		return wire.Answer{}, err
 	}
-	limit := f.Limit
-	f.Limit++ // tells whether there are more
-	a.fresh.Feed(r.Context(), r.Log)
-	found, err := a.reads.Events.After(r.Context(), r.Caller.AccountID, f)
+	page, err := a.eventPage(r, f, reader)
 	if err != nil {
-		return wire.Answer{}, err
+		return wire.Answer{}, a.noteRefused(reader, f, err)
 	}
-	page := eventPage{Next: wire.OrNull(f.After), HasMore: len(found) > limit}
-	found = found[:min(limit, len(found))]
-	if len(found) > 0 {
-		page.Next = &found[len(found)-1].Cursor
-	}
-	if page.Events, err = a.feedItems(found); err != nil {
-		return wire.Answer{}, err
-	}
-	return wire.Reply(http.StatusOK, page)
+	answer, err := wire.Reply(http.StatusOK, page)
+	return a.onLog(answer), err
 }
 
-// eventFilter reads the query. A project-bound key only sees its project.
-func eventFilter(r *wire.Request, p *wire.Problems) events.Filter {
+// eventPage reads the page behind the filter's cursor, as the reader sent it.
+func (a *Handlers) eventPage(r *wire.Request, f events.Filter, reader *readers.ID) (page eventPage, err error) {
+	ctx := r.Context()
+	if err := a.admitReader(ctx, reader); err != nil {
+		return page, err
+	}
+	if f.After, err = a.cursors.Accept(ctx, f.After); err != nil {
+		return page, err
+	}
+	limit := f.Limit
+	f.Limit++ // tells whether there are more
+	a.fresh.Feed(ctx, r.Log)
+	end := ""
+	if reader != nil {
+		if end, err = a.reads.Events.Newest(ctx); err != nil { // before the page, which so reaches as far at least
+			return page, err
+		}
+	}
+	found, held, err := a.reads.Events.Page(ctx, r.Caller.AccountID, f)
+	if err != nil || held != nil && len(found) == 0 {
+		return page, errors.Join(err, held)
+	}
+	page.HasMore = len(found) > limit || held != nil
+	found = found[:min(limit, len(found))]
+	last, confirmed := f.After, f.After
+	if len(found) > 0 {
+		last = found[len(found)-1].Cursor
+	} else {
+		if err := a.cursors.Reached(ctx, f.After); err != nil {
+			return page, err
+		}
+		confirmed = events.LaterCursor(f.After, end) // nothing up to there is for this reader
+	}
+	a.noteReader(reader, confirmed, f.Types)
+	page.Next = wire.OrNull(a.cursors.Tell(last))
+	page.Events, page.PassedOver, err = a.feedItems(found)
+	return page, err
+}
+
+// onLog says in the answer's header which log it is of.
+func (a *Handlers) onLog(answer wire.Answer) wire.Answer {
+	if log := a.cursors.Log(); log != "" {
+		if answer.Header == nil {
+			answer.Header = http.Header{}
+		}
+		answer.Header.Set(readers.LogHeader, log)
+	}
+	return answer
+}
+
+// eventFilter reads the query. A project-bound key only sees its project. reader is nil
+// for one without a name.
+func eventFilter(r *wire.Request, p *wire.Problems) (f events.Filter, reader *readers.ID) {
 	q := r.Query(p)
-	f := events.Filter{
+	if name := q.Text("reader"); name != "" {
+		reader = &readers.ID{AccountID: r.Caller.AccountID, ProjectID: r.Caller.ProjectID, Name: name}
+		if !readers.IsName(name) {
+			p.Add("reader", readers.NameForm)
+		}
+	}
+	f = events.Filter{
 		After: q.Text("after"), ProjectID: r.Caller.ProjectID, Limit: q.Integer("limit", 20, 1, 100),
 	}
 	if !events.IsCursor(f.After) {
@@ -112,7 +165,7 @@ func eventFilter(r *wire.Request, p *wire.Problems) events.Filter {
 	}
 	names := q.Text("types")
 	if names == "" {
-		return f
+		return f, reader
 	}
 	for _, name := range strings.Split(names, ",") {
 		logged, known := announcedTypes[strings.TrimSpace(name)]
@@ -122,25 +175,26 @@ func eventFilter(r *wire.Request, p *wire.Problems) events.Filter {
 		}
 		f.Types = append(f.Types, logged)
 	}
-	return f
+	return f, reader
 }
 
 // feedItems renders events as webhooks announce them, with the event's id and
-// its place in the feed in front.
-func (a *Handlers) feedItems(found []events.AccountEvent) ([]json.RawMessage, error) {
-	items := make([]json.RawMessage, len(found))
-	for i, e := range found {
+// its place in the feed in front. It passes over what this binary does not announce.
+func (a *Handlers) feedItems(found []events.AccountEvent) (items []json.RawMessage, passedOver int, err error) {
+	items = make([]json.RawMessage, 0, len(found))
+	for _, e := range found {
 		body, announced, err := announce.Render(a.baseURL, e.Recorded, e.About)
-		switch {
-		case err != nil:
-			return nil, fmt.Errorf("render event %s: %w", e.Recorded.ID, err)
-		case !announced:
-			return nil, fmt.Errorf("event %s, a %s, is none that is announced", e.Recorded.ID, e.Recorded.Type)
+		if err != nil {
+			return nil, 0, fmt.Errorf("render event %s: %w", e.Recorded.ID, err)
 		}
-		head := fmt.Sprintf(`{"id":%q,"cursor":%q,`, e.Recorded.ID, e.Cursor)
-		items[i] = append([]byte(head), body[1:]...)
+		if !announced {
+			passedOver++
+			continue
+		}
+		head := fmt.Sprintf(`{"id":%q,"cursor":%q,`, e.Recorded.ID, a.cursors.Tell(e.Cursor))
+		items = append(items, append([]byte(head), body[1:]...))
 	}
-	return items, nil
+	return items, passedOver, nil
 }
 
 const EventStream = "text/event-stream"
@@ -172,7 +226,7 @@ func (a *Handlers) streamEvents(r *wire.Request) (wire.Answer, error) {
 		return wire.Answer{}, err
 	}
 	var p wire.Problems
-	f := eventFilter(r, &p)
+	f, reader := eventFilter(r, &p)
 	f.Limit = StreamPage
 	if last := r.Header.Get("Last-Event-ID"); last != "" {
 		f.After = last
@@ -180,33 +234,50 @@ func (a *Handlers) streamEvents(r *wire.Request) (wire.Answer, error) {
 			p.Add("Last-Event-ID", "must be a cursor of this feed")
 		}
 	}
-	if err := p.Err(); err != nil {
+	if err = p.Err(); err == nil {
+		f.After, err = a.beginStream(r.Context(), f, reader)
+	}
+	if err != nil {
 		leave()
 		return wire.Answer{}, err
 	}
-	return wire.Answer{
+	return a.onLog(wire.Answer{
 		Status: http.StatusOK,
 		Header: http.Header{
 			"Content-Type": {EventStream}, "X-Accel-Buffering": {"no"}, // proxies pass it on at once
 		},
 		Stream: func(ctx context.Context, w *wire.StreamWriter) {
 			defer leave()
-			if err := a.follow(ctx, r, f, w); err != nil && ctx.Err() == nil {
+			if err := a.follow(ctx, r, f, reader, w); err != nil && ctx.Err() == nil {
 				r.Log.WithError(err).Info("the stream of events ends early")
 			}
 		},
-	}, nil
+	}), nil
+}
+
+// beginStream judges the cursor of a stream.
+func (a *Handlers) beginStream(ctx context.Context, f events.Filter, reader *readers.ID) (after string, err error) {
+	if err := a.admitReader(ctx, reader); err != nil {
+		return "", err
+	}
+	if after, err = a.cursors.Accept(ctx, f.After); err == nil {
+		err = a.cursors.Reached(ctx, after)
+	}
+	if err != nil {
+		return "", a.noteRefused(reader, f, err)
+	}
+	return after, nil
 }
 
 // follow sends the account's events until the client is gone, the service stops
 // or the key is refused. Whatever ends it, the client goes on behind the last
 // event it got.
-func (a *Handlers) follow(ctx context.Context, r *wire.Request, f events.Filter, w *wire.StreamWriter) error {
+func (a *Handlers) follow(ctx context.Context, r *wire.Request, f events.Filter, reader *readers.ID, w *wire.StreamWriter) error {
 	token, err := admit.Bearer(r.Header)
 	if err != nil {
 		return err
 	}
-	news, leave := a.feedWatch.listen(r.Caller.AccountID, domain.HashToken(token))
+	news, leave := a.feedWatch.Listen(r.Caller.AccountID, domain.HashToken(token))
 	defer leave()
 	beat := time.NewTicker(a.Beat)
 	defer beat.Stop()
@@ -226,12 +297,14 @@ func (a *Handlers) follow(ctx context.Context, r *wire.Request, f events.Filter,
 			return nil
 		case <-a.stopping:
 			return nil
-		case <-news.refused:
+		case <-news.Refused:
 			return a.gate.StillMay(ctx, r)
-		case <-news.wake:
+		case <-news.Wake:
 			more = true
 		case <-next:
-			more, err = a.SendEvents(ctx, r.Caller.AccountID, &f, w)
+			if more, err = a.SendEvents(ctx, r.Caller.AccountID, &f, w); err == nil {
+				a.noteReader(reader, f.After, f.Types)
+			}
 		case <-beat.C:
 			more = true // in case nobody woke us
 			err = w.Send([]byte(": alive\n\n"))
@@ -252,25 +325,29 @@ func (a *Handlers) SendEvents(ctx context.Context, accountID string, f *events.F
 	if err != nil {
 		return false, err
 	}
-	found, err := a.reads.Events.After(ctx, accountID, *f)
-	if err != nil {
-		return false, err
-	}
-	if len(found) == 0 {
+	found, held, err := a.reads.Events.Page(ctx, accountID, *f)
+	switch {
+	case err != nil || held != nil && len(found) == 0:
+		return false, errors.Join(err, held) // the client connects again, perhaps to a newer process
+	case len(found) == 0:
 		f.After = events.LaterCursor(f.After, end)
 		return false, nil
 	}
-	items, err := a.feedItems(found)
-	if err != nil {
-		return false, err
-	}
 	var page bytes.Buffer
-	for i, item := range items {
-		kind, _ := announce.Of(found[i].Recorded.Event)
-		fmt.Fprintf(&page, "id: %s\nevent: %s\ndata: %s\n\n", found[i].Cursor, kind.Name, item)
+	for i, e := range found {
+		item, passedOver, err := a.feedItems(found[i : i+1])
+		switch {
+		case err != nil:
+			return false, err
+		case passedOver > 0:
+			page.WriteString(": an event of a kind that this process does not know is passed over\n\n")
+		default:
+			kind, _ := announce.Of(e.Recorded.Event)
+			fmt.Fprintf(&page, "id: %s\nevent: %s\ndata: %s\n\n", a.cursors.Tell(e.Cursor), kind.Name, item[0])
+		}
 	}
 	f.After = found[len(found)-1].Cursor
-	if more = len(found) == f.Limit; !more {
+	if more = len(found) == f.Limit || held != nil; !more {
 		f.After = events.LaterCursor(f.After, end)
 	}
 	return more, w.Send(page.Bytes())

@@ -15,6 +15,7 @@ import (
 	"humanqa/domain/project"
 	"humanqa/httpapi/admit"
 	"humanqa/httpapi/input"
+	"humanqa/httpapi/readers"
 	"humanqa/httpapi/report"
 	"humanqa/httpapi/wire"
 	"humanqa/projections"
@@ -75,6 +76,8 @@ type Deps struct {
 	// PastLog is the log, for answers as they were, and Head its newest position.
 	PastLog domain.Log
 	Head    func(context.Context) (domain.Position, error)
+	// Origin says which log that is; nil where it is not known.
+	Origin readers.Origin
 	// Checkpoint gives the newest signed checkpoint of the log, and the key to
 	// verify it by; an empty note before the first event.
 	Checkpoint func(context.Context) (note, verifier string, err error)
@@ -99,13 +102,17 @@ type Handlers struct {
 	fresh      *admit.Freshness
 	past       *asof.Reads
 	head       func(context.Context) (domain.Position, error)
+	cursors    *readers.Cursors
 	checkpoint func(context.Context) (note, verifier string, err error)
 	ownLog     OwnLog
 	deliveries *webhooks.Log
 	baseURL    string
 	stopping   <-chan struct{}
 
-	feedWatch   *feedWatch
+	// Readers are those of the feed that gave a name.
+	Readers *readers.Readers
+
+	feedWatch   *readers.Watch
 	streams     *wire.Quota
 	ExportQuota *wire.Quota
 	ReadGrace   time.Duration // of a client that reads a table
@@ -115,14 +122,17 @@ type Handlers struct {
 func New(d Deps) *Handlers {
 	return &Handlers{
 		Commands: d.Commands, reads: d.Reads, reports: d.Reports, limits: d.Limits, gate: d.Gate, writer: d.Writer, fresh: d.Fresh,
-		past: asof.NewReads(d.PastLog, d.DB, d.Reads), head: d.Head, checkpoint: d.Checkpoint, ownLog: d.OwnLog,
+		past: asof.NewReads(d.PastLog, d.DB, d.Reads), head: d.Head, cursors: readers.NewCursors(d.Origin, d.Head),
+		checkpoint: d.Checkpoint, ownLog: d.OwnLog,
+		Readers:    readers.New(d.DB, d.Now, d.Log),
 		deliveries: webhooks.NewLog(d.DB), baseURL: d.BaseURL, stopping: d.Stopping,
-		feedWatch: &feedWatch{
-			events: d.Reads.Events, access: d.Reads.Access, now: d.Now, log: d.Log, listeners: map[*listener]struct{}{},
-		},
+		feedWatch:   readers.NewWatch(d.Reads.Events, d.Reads.Access, d.Now, d.Log),
 		streams:     wire.NewQuota(math.MaxInt64, StreamsPerKey, 0),
 		ExportQuota: wire.NewQuota(QuotaOfNode, QuotaOfAccount, 0),
 		ReadGrace:   wire.BodyGrace,
 		Beat:        streamBeat,
 	}
 }
+
+// Followers says how many streams of events are open on this node.
+func (a *Handlers) Followers() int { return a.feedWatch.Followers() }

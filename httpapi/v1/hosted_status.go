@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"humanqa/domain/job"
+	"humanqa/httpapi/readers"
 	"humanqa/httpapi/report"
 	"humanqa/httpapi/wire"
 	"humanqa/projections/jobs"
@@ -131,7 +132,7 @@ func (a *Handlers) awaitChange(
 			return s, r.Context().Err()
 		}
 		var err error
-		if time.Since(mayAt) >= keysEvery {
+		if time.Since(mayAt) >= readers.KeysEvery {
 			if err = a.gate.StillMay(r.Context(), r); err != nil {
 				return s, err
 			}

@@ -51,11 +51,11 @@ func (s *Service) facts(ctx context.Context) []console.Fact {
 	if err := s.core.DB.GetContext(ctx, &postgres, "SHOW server_version"); err == nil {
 		facts = append(facts, console.Fact{Name: "PostgreSQL", Value: postgres})
 	}
-	node := "the embedded node"
+	server := "the embedded node"
 	if s.cfg.EventStoreURL != "" {
-		node = "another server"
+		server = "another server"
 	}
-	return append(facts, console.Fact{Name: "event log", Value: node})
+	return append(facts, console.Fact{Name: "event log", Value: server})
 }
 
 // inForce is every setting with its value: from the environment, or the default.

@@ -185,6 +185,7 @@ func (s *Service) apiDeps(log *logrus.Logger, metrics prometheus.Registerer, spo
 		OwnLog:        auditlog.NewOwn(s.core.Log, s.core.DB, s.core.Signer()),
 		Past:          s.core.Log,
 		Head:          s.core.Log.Head,
+		Origin:        s.core.Binding,
 		DB:            s.core.DB,
 		Vault:         s.core.Vault,
 		Evidence:      s.evidence,

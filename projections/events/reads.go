@@ -7,11 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math"
-	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/google/uuid"
 	"github.com/jmoiron/sqlx"
@@ -83,19 +79,33 @@ type readEventRow struct {
 
 // OfJob gives the events of one job of the account; none for another account's.
 func (q *Reads) OfJob(ctx context.Context, accountID, jobID string) ([]AccountEvent, error) {
-	return q.read(ctx, jobEventsSQL, accountID, domain.JobStream(jobID))
+	return q.read(ctx, false, jobEventsSQL, accountID, domain.JobStream(jobID))
 }
 
 // After gives a page of the account's events. A cursor that is none of ours is
-// Invalid, path "after".
+// Invalid, path "after". The page ends before an event of a version that this binary does
+// not know, so that no reader loses it; one that begins there is domain.ErrNewer.
 func (q *Reads) After(ctx context.Context, accountID string, f Filter) ([]AccountEvent, error) {
+	found, held, err := q.Page(ctx, accountID, f)
+	if held != nil && len(found) == 0 {
+		return nil, held
+	}
+	return found, err
+}
+
+// Page is After, and says why it ends before such an event.
+func (q *Reads) Page(ctx context.Context, accountID string, f Filter) (found []AccountEvent, held, err error) {
 	after, err := parseCursor(f.After)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	where := f.where(accountID, after)
 	query := selectEventsSQL + where.SQL + orderEventsSQL + "\nLIMIT " + where.Param(f.Limit)
-	return q.read(ctx, query, where.Args...)
+	found, err = q.read(ctx, false, query, where.Args...)
+	if errors.Is(err, domain.ErrNewer) {
+		return found, err, nil
+	}
+	return found, nil, err
 }
 
 var orderNoticesSQL = `
@@ -198,7 +208,7 @@ func (q *Reads) Notices(ctx context.Context, accountID, after string, limit int)
 		return nil, err
 	}
 	where := Filter{}.where(accountID, from)
-	return q.read(ctx, selectEventsSQL+where.SQL+orderNoticesSQL+"\nLIMIT "+where.Param(limit), where.Args...)
+	return q.read(ctx, true, selectEventsSQL+where.SQL+orderNoticesSQL+"\nLIMIT "+where.Param(limit), where.Args...)
 }
 
 func (f Filter) where(accountID string, after place) *readmodel.Where {
@@ -213,18 +223,23 @@ func (f Filter) where(accountID string, after place) *readmodel.Where {
 	return c
 }
 
-func (q *Reads) read(ctx context.Context, query string, args ...any) ([]AccountEvent, error) {
+// read gives the events of a query. At an event of a version that this binary does not
+// know it gives those before it, and domain.ErrNewer, unless it is to go on without. An
+// event of an unknown type has no Event.
+func (q *Reads) read(ctx context.Context, without bool, query string, args ...any) ([]AccountEvent, error) {
 	var rows []readEventRow
 	if err := q.db.SelectContext(ctx, &rows, query, args...); err != nil {
 		return nil, fmt.Errorf("read events: %w", err)
 	}
-	events := make([]AccountEvent, len(rows))
-	for i, row := range rows {
+	events := make([]AccountEvent, 0, len(rows))
+	for _, row := range rows {
 		e, err := row.event()
-		if err != nil {
-			return nil, err
+		switch {
+		case err == nil:
+			events = append(events, e)
+		case !without || !errors.Is(err, domain.ErrNewer):
+			return events, err
 		}
-		events[i] = e
 	}
 	return events, nil
 }
@@ -282,54 +297,4 @@ func (q *Reads) Newest(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("look for the newest event: %w", err)
 	}
 	return CursorAt(domain.Position{Commit: row.CommitPosition, Prepare: row.PreparePosition}), nil
-}
-
-// place is a position as Postgres compares it.
-type place struct{ commit, prepare int64 }
-
-// CursorAt is the cursor of a position.
-func CursorAt(p domain.Position) string {
-	return strconv.FormatUint(p.Commit, 10) + "-" + strconv.FormatUint(p.Prepare, 10)
-}
-
-var cursorPattern = regexp.MustCompile(`^(0|[1-9][0-9]{0,18})-(0|[1-9][0-9]{0,18})$`)
-
-// IsCursor says whether the text is a cursor, or empty.
-func IsCursor(s string) bool {
-	_, err := parseCursor(s)
-	return err == nil
-}
-
-// LaterCursor is the one of two cursors that lies behind the other.
-func LaterCursor(a, b string) string {
-	pa, errA := parseCursor(a)
-	pb, errB := parseCursor(b)
-	if errB != nil || errA == nil && (pa.commit > pb.commit || pa.commit == pb.commit && pa.prepare >= pb.prepare) {
-		return a
-	}
-	return b
-}
-
-// parseCursor reads what cursorAt wrote; empty is before the first event.
-func parseCursor(s string) (place, error) {
-	if s == "" {
-		return place{-1, -1}, nil
-	}
-	bad := domain.Invalid(domain.Detail{Path: "after", Message: "must be a cursor of this feed"})
-	if !cursorPattern.MatchString(s) {
-		return place{}, bad
-	}
-	commit, prepare, _ := strings.Cut(s, "-")
-	var p place
-	for _, part := range []struct {
-		text string
-		into *int64
-	}{{commit, &p.commit}, {prepare, &p.prepare}} {
-		n, err := strconv.ParseUint(part.text, 10, 64)
-		if err != nil || n > math.MaxInt64 {
-			return place{}, bad
-		}
-		*part.into = int64(n)
-	}
-	return p, nil
 }

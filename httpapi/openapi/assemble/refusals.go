@@ -104,7 +104,7 @@ func commonRefusals(method string, op *openapi3.Operation) []string {
 	names = append(names, "RateLimited", "Internal", "Away")
 	switch {
 	case takes(op, "asOf"):
-		names = append(names, "AsOf", "TooManyPast")
+		names = append(names, "AsOf", "TooManyPast", "MomentOfAnotherLog", "MomentGone")
 	case !writes && audience(op) == clients:
 		names = append(names, "NoMoment")
 	}
@@ -156,7 +156,7 @@ func refusalResponse(status int, names []string, known map[string]refusal, repla
 	}
 	words := strings.Join(codes, " ")
 	response.Description = &words
-	if status == http.StatusServiceUnavailable {
+	if status == http.StatusServiceUnavailable || status == http.StatusGone {
 		response.Extensions = map[string]any{additive: true}
 	}
 	response.Content = openapi3.Content{"application/json": {

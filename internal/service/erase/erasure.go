@@ -19,6 +19,7 @@ import (
 	"humanqa/eventstore"
 	"humanqa/httpapi/admit"
 	"humanqa/httpapi/evidence"
+	"humanqa/httpapi/readers"
 	"humanqa/internal/blob"
 	"humanqa/internal/credential"
 	"humanqa/internal/service"
@@ -244,8 +245,12 @@ func (e *Erasure) forgetRows(ctx context.Context) (erased int, err error) {
 		erased += answers + kept
 		switch {
 		case underWay == 0:
+			named, err := readers.Erase(ctx, e.DB, e.account)
+			if err != nil {
+				return 0, err
+			}
 			rows, err := e.people.EraseAccount(ctx, e.account)
-			return erased + rows, err
+			return erased + named + rows, err
 		case time.Now().After(late):
 			return 0, fmt.Errorf("%d uploads or recordings of the account are still being written: wait up to 15 minutes", underWay)
 		}

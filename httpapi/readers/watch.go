@@ -1,4 +1,4 @@
-package v1
+package readers
 
 import (
 	"context"
@@ -16,49 +16,54 @@ import (
 const (
 	// watchEvery is how often the feed is looked at while somebody follows it.
 	watchEvery = 200 * time.Millisecond
-	// keysEvery is how often the keys of those who follow are looked at.
-	keysEvery = 400 * time.Millisecond
+	// KeysEvery is how often the keys of those who follow are looked at.
+	KeysEvery = 400 * time.Millisecond
 	// watchTime bounds one look.
 	watchTime = 5 * time.Second
 )
 
-// feedWatch tells streams when their account has new events, and when their key
+// Watch tells streams when their account has new events, and when their key
 // may be used no more. One look at the feed's end, and at the keys, serves all streams of this node, whatever their number; while
 // nobody listens there is none. A stream holds no connection to the database
 // between two events.
-type feedWatch struct {
+type Watch struct {
 	events *events.Reads
 	access *access.Reads
 	now    func() time.Time
 	log    logrus.FieldLogger
 
 	mu        sync.Mutex
-	listeners map[*listener]struct{}
+	listeners map[*Listener]struct{}
 	stop      context.CancelFunc // of the watch, while somebody listens
 	stopped   chan struct{}
 }
 
-// listener hears of one account's events. A wake that was not taken yet stands for
-// all that came since.
-type listener struct {
-	accountID string
-	keyHash   string
-	wake      chan struct{}
-	refused   chan struct{} // closed when the key may be used no more
-	told      bool          // refused is closed
+// NewWatch looks at nothing before the first listener.
+func NewWatch(feed *events.Reads, keys *access.Reads, now func() time.Time, log logrus.FieldLogger) *Watch {
+	return &Watch{events: feed, access: keys, now: now, log: log, listeners: map[*Listener]struct{}{}}
 }
 
-func (e *listener) call() {
+// Listener hears of one account's events. A wake that was not taken yet stands for
+// all that came since.
+type Listener struct {
+	accountID string
+	keyHash   string
+	Wake      chan struct{}
+	Refused   chan struct{} // closed when the key may be used no more
+	told      bool          // Refused is closed
+}
+
+func (e *Listener) call() {
 	select {
-	case e.wake <- struct{}{}:
+	case e.Wake <- struct{}{}:
 	default:
 	}
 }
 
-// listen wakes the caller when the account may have new events, and tells when
+// Listen wakes the caller when the account may have new events, and tells when
 // the key is refused, from now on, until leave is called.
-func (n *feedWatch) listen(accountID, keyHash string) (e *listener, leave func()) {
-	e = &listener{accountID: accountID, keyHash: keyHash, wake: make(chan struct{}, 1), refused: make(chan struct{})}
+func (n *Watch) Listen(accountID, keyHash string) (e *Listener, leave func()) {
+	e = &Listener{accountID: accountID, keyHash: keyHash, Wake: make(chan struct{}, 1), Refused: make(chan struct{})}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.listeners[e] = struct{}{}
@@ -71,7 +76,7 @@ func (n *feedWatch) listen(accountID, keyHash string) (e *listener, leave func()
 }
 
 // leave ends the watch with its last listener, and returns when it has ended.
-func (n *feedWatch) leave(e *listener) {
+func (n *Watch) leave(e *Listener) {
 	n.mu.Lock()
 	delete(n.listeners, e)
 	stop, stopped := n.stop, n.stopped
@@ -84,14 +89,14 @@ func (n *feedWatch) leave(e *listener) {
 }
 
 // watch looks for news until ctx ends. A look that fails is made again.
-func (n *feedWatch) watch(ctx context.Context, stopped chan<- struct{}) {
+func (n *Watch) watch(ctx context.Context, stopped chan<- struct{}) {
 	defer close(stopped)
 	var at *string // the cursor up to which everybody was told
 	failing := false
 	var keysAt time.Time // when the keys were looked at
 	for again := true; again; again = backoff.Wait(ctx, watchEvery) == nil {
 		next, err := n.look(ctx, at)
-		if err == nil && time.Since(keysAt) >= keysEvery {
+		if err == nil && time.Since(keysAt) >= KeysEvery {
 			err = n.refuse(ctx)
 			keysAt = time.Now()
 		}
@@ -108,7 +113,7 @@ func (n *feedWatch) watch(ctx context.Context, stopped chan<- struct{}) {
 // look wakes whoever has news behind the cursor and gives the next one. The
 // first look only finds the feed's end: it wakes everybody, because nobody
 // knows what came while they began to listen.
-func (n *feedWatch) look(ctx context.Context, at *string) (next string, err error) {
+func (n *Watch) look(ctx context.Context, at *string) (next string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, watchTime)
 	defer cancel()
 	if at == nil {
@@ -125,11 +130,11 @@ func (n *feedWatch) look(ctx context.Context, at *string) (next string, err erro
 }
 
 // refuse tells those whose keys may be used no more.
-func (n *feedWatch) refuse(ctx context.Context) error {
+func (n *Watch) refuse(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, watchTime)
 	defer cancel()
 	n.mu.Lock()
-	asked := make(map[*listener]struct{}, len(n.listeners))
+	asked := make(map[*Listener]struct{}, len(n.listeners))
 	var hashes []string
 	for e := range n.listeners {
 		asked[e] = struct{}{}
@@ -147,13 +152,13 @@ func (n *feedWatch) refuse(ctx context.Context) error {
 		_, listens := n.listeners[e]
 		if listens && !e.told && !slices.Contains(valid, e.keyHash) {
 			e.told = true
-			close(e.refused)
+			close(e.Refused)
 		}
 	}
 	return nil
 }
 
-func (n *feedWatch) call(hears func(accountID string) bool) {
+func (n *Watch) call(hears func(accountID string) bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for e := range n.listeners {
@@ -164,8 +169,8 @@ func (n *feedWatch) call(hears func(accountID string) bool) {
 }
 
 // Followers says how many streams of events are open on this node.
-func (a *Handlers) Followers() int {
-	a.feedWatch.mu.Lock()
-	defer a.feedWatch.mu.Unlock()
-	return len(a.feedWatch.listeners)
+func (n *Watch) Followers() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.listeners)
 }

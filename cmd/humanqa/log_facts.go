@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"humanqa/domain"
+	"humanqa/domain/origin"
+	"humanqa/internal/service"
+)
+
+// logReason is why an operator states a fact of the log itself.
+type logReason struct {
+	Reason string `required:"" help:"The reason; it stands in the log."`
+}
+
+// Validate is called by kong.
+func (r logReason) Validate() error {
+	if strings.TrimSpace(r.Reason) == "" {
+		return errors.New("the reason is empty")
+	}
+	return nil
+}
+
+// toldLog is which log it is behind the statement.
+type toldLog struct {
+	Log        string `json:"log"`
+	Generation int    `json:"generation"`
+}
+
+func toldOf(l origin.Lineage) toldLog { return toldLog{l.Name, l.Generation()} }
+
+type eventstoreRestoredCmd struct {
+	logReason `embed:""`
+}
+
+// Run begins a new generation of the log where the service cannot see the restore itself:
+// copied files, a snapshot of a machine, a log on another server.
+func (c *eventstoreRestoredCmd) Run(ctx context.Context, a *app) error {
+	return a.withCore(ctx, func(ctx context.Context, core *service.Core) error {
+		now, err := core.Binding.NoteRestored(ctx, c.Reason)
+		if err != nil {
+			return err
+		}
+		return a.print(toldOf(now), "log %s is in generation %d now: cursors of what was lost are refused", now.Name, now.Generation())
+	})
+}
+
+type eventstoreTrimmedCmd struct {
+	logReason `embed:""`
+	UpTo      string `required:"" placeholder:"POSITION" help:"The last event that may be missing, commit/prepare as projections list shows it."`
+}
+
+func (c *eventstoreTrimmedCmd) position() (at domain.Position, err error) {
+	if n, err := fmt.Sscanf(c.UpTo, "%d/%d", &at.Commit, &at.Prepare); n < 2 || err != nil || at.String() != c.UpTo {
+		return at, fmt.Errorf("--up-to %q is no position such as 1200/1200", c.UpTo)
+	}
+	return at, nil
+}
+
+// Validate is called by kong.
+func (c *eventstoreTrimmedCmd) Validate() error {
+	_, err := c.position()
+	return errors.Join(c.logReason.Validate(), err)
+}
+
+// Run tells readers from before the place that events are missing.
+func (c *eventstoreTrimmedCmd) Run(ctx context.Context, a *app) error {
+	at, err := c.position()
+	if err != nil {
+		return err
+	}
+	return a.withCore(ctx, func(ctx context.Context, core *service.Core) error {
+		now, err := core.Binding.NoteTrimmed(ctx, at, c.Reason)
+		if err != nil {
+			return err
+		}
+		return a.print(struct {
+			toldLog
+			Gone string `json:"gone"`
+		}{toldOf(now), now.Gone.String()}, "cursors before %s are refused as gone", now.Gone)
+	})
+}

@@ -1,0 +1,122 @@
+package v1
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/httpapi/readers"
+	"humanqa/httpapi/wire"
+	"humanqa/projections/events"
+)
+
+// admitReader gives a reader with a name its row.
+func (a *Handlers) admitReader(ctx context.Context, id *readers.ID) error {
+	if id == nil {
+		return nil
+	}
+	return a.Readers.Admit(ctx, *id)
+}
+
+func (a *Handlers) noteReader(id *readers.ID, cursor string, types []string) {
+	if id != nil {
+		a.Readers.Note(readers.Note{ID: *id, Cursor: cursor, Types: types})
+	}
+}
+
+// noteRefused notes why a reader cannot continue, and gives the error on.
+func (a *Handlers) noteRefused(id *readers.ID, f events.Filter, err error) error {
+	var refused *domain.Error
+	if id != nil && errors.As(err, &refused) {
+		switch refused.Code {
+		case domain.CodeCursorAhead, domain.CodeCursorGone, domain.CodeAnotherLog:
+			a.Readers.Note(readers.Note{ID: *id, Types: f.Types, Refused: refused.Code})
+		}
+	}
+	return err
+}
+
+type readerList struct {
+	Log     *string    `json:"log"` // as in X-Service-Log
+	Readers []readerAs `json:"readers"`
+}
+
+// readerAs is a named reader of the feed.
+type readerAs struct {
+	Name         string        `json:"name"`
+	ProjectID    *string       `json:"projectId"` // of a project-bound key
+	State        readers.State `json:"state"`
+	Refused      *domain.Code  `json:"refused"`
+	Cursor       *string       `json:"cursor"` // null before the first event
+	Types        []string      `json:"types"`  // empty: all
+	EventsBehind int           `json:"eventsBehind"`
+	More         bool          `json:"more"` // there are events beyond those that were counted
+	LagSeconds   int64         `json:"lagSeconds"`
+	FirstSeenAt  string        `json:"firstSeenAt"`
+	LastSeenAt   string        `json:"lastSeenAt"`
+}
+
+// announcedNames are the names of announced events by the log's.
+var announcedNames = func() map[string]string {
+	names := map[string]string{}
+	for name, logged := range announcedTypes {
+		names[logged] = name
+	}
+	return names
+}()
+
+// ListReaders is GET /v1/events/readers.
+func (a *Handlers) ListReaders(r *wire.Request) (wire.Answer, error) {
+	now, err := a.accountTime(r.Context(), r)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	a.fresh.Feed(r.Context(), r.Log) // what the caller was answered before counts
+	found, err := a.Readers.Of(r.Context(), r.Caller.AccountID, r.Caller.ProjectID)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	list := readerList{Log: wire.OrNull(a.cursors.Log()), Readers: make([]readerAs, len(found))}
+	for i, one := range found {
+		list.Readers[i] = a.readerAs(one, now)
+	}
+	return wire.Reply(http.StatusOK, list)
+}
+
+func (a *Handlers) readerAs(one readers.Reader, now time.Time) readerAs {
+	types := map[string]bool{}
+	for _, logged := range one.Types {
+		if name, known := announcedNames[logged]; known {
+			types[name] = true
+		}
+	}
+	told := readerAs{
+		Name: one.Name, ProjectID: wire.OrNull(one.ProjectID), State: one.State(now), Cursor: wire.OrNull(a.cursors.Tell(one.Cursor)),
+		Types: slices.Sorted(maps.Keys(types)), EventsBehind: one.EventsBehind, More: one.More, LagSeconds: int64(one.Lag(now).Seconds()),
+		FirstSeenAt: one.FirstSeenAt.Format(wire.TimestampLayout), LastSeenAt: one.LastSeenAt.Format(wire.TimestampLayout),
+	}
+	if told.Types == nil {
+		told.Types = []string{}
+	}
+	if one.Refused != "" {
+		told.Refused = &one.Refused
+	}
+	return told
+}
+
+type forgottenReader struct {
+	Forgotten string `json:"forgotten"`
+}
+
+// ForgetReader is POST /v1/events/readers/:name/forget.
+func (a *Handlers) ForgetReader(r *wire.Request) (wire.Answer, error) {
+	name := r.Vars["name"]
+	if err := a.Readers.Forget(r.Context(), r.Caller.AccountID, r.Caller.ProjectID, name); err != nil {
+		return wire.Answer{}, err
+	}
+	return wire.Reply(http.StatusOK, forgottenReader{name})
+}
