@@ -83,10 +83,11 @@ var Invariants = []Invariant{
 	{19, "An automatic action happens once.", false, []string{
 		"TestTwoNodesFireEveryTimerOnceAndLeaveItSettled", "TestASettledTimerStaysSettledUntilALaterEventSetsItAgain",
 	}},
-	{20, "Every piece of evidence that the log names has its file, in a backup too. So has every acknowledged part of a recording.", true,
+	{20, "Every piece of evidence that the log names and keeps has its file, in a backup too. So has every acknowledged part of a recording.", true,
 		[]string{
 			"TestAPartThatBrokeOffIsSentAgain", "TestAPictureIsNotTakenAwayWhileItIsGiven", "TestARecordingOutlivesAKill",
 			"TestABackupUnderLoadRestoresWhatWasAcknowledged", "TestEvidenceWhoseFileIsLostIsFoundAndCostsNoBackup",
+			"TestASweepThatDiesAnywhereIsFinishedByTheNext",
 		}},
 	{21, "A slow or hostile endpoint never delays another account.", false, []string{
 		"TestHostileAnswersAreNotFeltByOthers", "TestAnAccountWithManyHangingProjectsLeavesPlacesToOthers",

@@ -29,7 +29,7 @@ const (
 type Code string
 
 // Codes of the specification, and the additive METHOD_NOT_ALLOWED, UNAVAILABLE and
-// those of cursors.
+// GONE and those of cursors.
 const (
 	CodeInvalidRequest      Code = "INVALID_REQUEST"
 	CodeUnauthorized        Code = "UNAUTHORIZED"
@@ -47,6 +47,7 @@ const (
 	CodeCursorAhead         Code = "CURSOR_AHEAD"
 	CodeCursorGone          Code = "CURSOR_GONE"
 	CodeAnotherLog          Code = "ANOTHER_LOG"
+	CodeGone                Code = "GONE"
 )
 
 // Error is a refusal that may be shown to the caller. Message and Hint are
@@ -115,6 +116,11 @@ func Invalid(details ...Detail) *Error {
 // a noun: "job", "project".
 func NotFound(what string) *Error {
 	return &Error{Kind: KindNotFound, Code: CodeNotFound, Message: what + " not found"}
+}
+
+// Gone refuses because the thing is kept no longer.
+func Gone(format string, args ...any) *Error {
+	return &Error{Kind: KindGone, Code: CodeGone, Message: fmt.Sprintf(format, args...)}
 }
 
 // Conflict refuses because the state forbids the operation.

@@ -125,7 +125,7 @@ func New(d Deps) *API {
 		Commands: d.Commands, Reads: d.Reads, DB: d.DB, Reports: report.Reader{Jobs: d.Reads.Jobs, Links: d.Evidence, BaseURL: d.BaseURL},
 		Limits: a.Limits, Gate: a.gate, Writer: a.writer, Fresh: a.Fresh, PastLog: d.Past, Head: d.Head,
 		Origin: d.Origin, Checkpoint: d.Checkpoint,
-		OwnLog: d.OwnLog, Log: d.Log, Now: d.Now, BaseURL: d.BaseURL, Stopping: a.stopping.begun(),
+		OwnLog: d.OwnLog, Evidence: d.Evidence, Log: d.Log, Now: d.Now, BaseURL: d.BaseURL, Stopping: a.stopping.begun(),
 	})
 	if d.Metrics != nil {
 		d.Metrics.MustRegister(a.clients.Readers)

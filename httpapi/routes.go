@@ -63,6 +63,9 @@ func routesOf(a *API) []wire.Route {
 		{Method: "GET", Pattern: "/v1/projects/{id}/history", Audience: wire.Clients, Past: true, Handle: c.ProjectHistory},
 		{Method: "GET", Pattern: "/v1/projects/{id}/open-failures", Audience: wire.Clients, Handle: c.OpenFailures},
 
+		{Method: "GET", Pattern: "/v1/evidence", Audience: wire.Clients, Handle: c.GetEvidence},
+		{Method: "PATCH", Pattern: "/v1/evidence", Audience: wire.Clients, Write: true, Handle: c.UpdateEvidence},
+
 		{Method: "GET", Pattern: "/v1/credits", Audience: wire.Clients, Past: true, Handle: c.GetCredits},
 		{Method: "GET", Pattern: "/v1/credits/ledger", Audience: wire.Clients, Past: true, Handle: c.CreditsLedger},
 		{Method: "GET", Pattern: "/v1/credits/statement", Audience: wire.Clients, Past: true, Handle: c.CreditsStatement},

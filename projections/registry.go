@@ -19,6 +19,7 @@ import (
 	"humanqa/projections/people"
 	"humanqa/projections/pools"
 	"humanqa/projections/projects"
+	"humanqa/projections/retention"
 	"humanqa/projections/sessions"
 	"humanqa/projections/timers"
 )
@@ -41,6 +42,7 @@ func All() []consumer.Consumer {
 		pools.Projector{},
 		oversight.Projector{},
 		commitstatuses.Projector{},
+		retention.Projector{},
 		timers.NewProjector(policy.Rules()),
 	}
 }
@@ -64,6 +66,8 @@ type Reads struct {
 	Events   *events.Reads
 	Commits  *commitstatuses.Reads
 
+	Retention *retention.Reads
+
 	Analytics *analytics.Reads
 }
 
@@ -84,6 +88,8 @@ func NewReads(db *sqlx.DB) *Reads {
 		Loops:    loops.NewReads(db),
 		Events:   events.NewReads(db),
 		Commits:  commitstatuses.NewReads(db),
+
+		Retention: retention.NewReads(db),
 
 		Analytics: analytics.NewReads(db),
 	}

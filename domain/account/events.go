@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"humanqa/domain"
+	"humanqa/domain/retention"
 )
 
 // Scope is the set of rights of an API key.
@@ -67,6 +68,19 @@ type PoolChosen struct {
 	PoolID string `json:"poolId,omitempty"`
 }
 
+// RetentionChanged replaces how long the account's evidence is kept (decisions, "What is
+// kept").
+type RetentionChanged struct {
+	retention.Keep
+	At time.Time `json:"at"`
+}
+
+// HoldPlaced stops retention in the whole account.
+type HoldPlaced struct{ retention.HoldPlaced }
+
+// HoldReleased ends the account's hold.
+type HoldReleased struct{ retention.HoldReleased }
+
 // Erased ends an account for good, by an operator's order (decisions, "Erasure"). The
 // service does nothing for it any more, and begins to erase its data.
 type Erased struct {
@@ -86,6 +100,10 @@ func (*KeyRevoked) EventType() string { return "account.key_revoked" }
 func (*ClockAdvanced) EventType() string { return "account.clock_advanced" }
 func (*PoolChosen) EventType() string    { return "account.pool_chosen" }
 
+func (*RetentionChanged) EventType() string { return "account.retention_changed" }
+func (*HoldPlaced) EventType() string       { return "account.hold_placed" }
+func (*HoldReleased) EventType() string     { return "account.hold_released" }
+
 func (*Erased) EventType() string          { return "account.erased" }
 func (*ErasureFinished) EventType() string { return "account.erasure_finished" }
 
@@ -99,6 +117,9 @@ func Specs() []domain.EventSpec {
 		{New: func() domain.Event { return new(KeyRevoked) }},
 		{New: func() domain.Event { return new(ClockAdvanced) }},
 		{New: func() domain.Event { return new(PoolChosen) }},
+		{New: func() domain.Event { return new(RetentionChanged) }},
+		{New: func() domain.Event { return new(HoldPlaced) }},
+		{New: func() domain.Event { return new(HoldReleased) }},
 		{New: func() domain.Event { return new(Erased) }},
 		{New: func() domain.Event { return new(ErasureFinished) }},
 	}

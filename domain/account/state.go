@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"humanqa/domain"
+	"humanqa/domain/retention"
 )
 
 // State is an account after some events. It belongs to its fold: Evolve
@@ -17,6 +18,9 @@ type State struct {
 	PoolID    string // whose checkers alone get its tests; empty: any
 	// Erased is for good; Finished: nothing is left that can be erased.
 	Erased, Finished bool
+	// Keep is how long evidence is kept; Hold stops that, nil: none does.
+	Keep retention.Keep
+	Hold *retention.Hold
 	// Ahead is how far the account's clock is ahead; zero but in a sandbox.
 	// Advances is how far it was after each call, by its id.
 	Ahead    time.Duration
@@ -47,6 +51,12 @@ func Evolve(s State, e domain.Event) State {
 		s.Suspended = false
 	case *PoolChosen:
 		s.PoolID = e.PoolID
+	case *RetentionChanged:
+		s.Keep = e.Keep
+	case *HoldPlaced:
+		s.Hold = e.Hold()
+	case *HoldReleased:
+		s.Hold = nil
 	case *Erased:
 		s.Erased, s.Suspended = true, true
 	case *ErasureFinished:

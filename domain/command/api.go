@@ -5,6 +5,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/command/claims"
+	"humanqa/domain/command/retention"
 	"humanqa/domain/command/settings"
 	"humanqa/domain/job"
 	"humanqa/domain/session"
@@ -304,3 +305,9 @@ type Hidden = claims.Hidden
 // Beat is what a claimant is told of the clocks. Stands says that a question is open, so
 // both clocks stand and their ends will be later.
 type Beat = claims.Beat
+
+// EvidenceSubject is an account, a project or a job with evidence.
+type EvidenceSubject = retention.Subject
+
+// ExpiredEvidence is a piece of evidence that is kept no longer.
+type ExpiredEvidence = retention.Gone

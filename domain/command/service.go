@@ -11,6 +11,7 @@ import (
 	"humanqa/domain/checker"
 	"humanqa/domain/command/claims"
 	"humanqa/domain/command/money"
+	"humanqa/domain/command/retention"
 	"humanqa/domain/command/settings"
 	"humanqa/domain/credits"
 	"humanqa/domain/host"
@@ -165,6 +166,7 @@ type Deps struct {
 type Service struct {
 	*settings.Commands
 	*claims.Claims
+	*retention.Retention
 	Deps
 
 	ledger    *money.Ledger
@@ -211,6 +213,7 @@ func New(d Deps) *Service {
 		Settings: s.Commands, Sealer: d.Sealer, Now: d.Now, PerChecker: d.ClaimsPerChecker, Accounts: s.accounts, Checkers: s.checkers,
 		People: s.people, Projects: s.projects, Sessions: s.sessions, Jobs: s.jobs,
 	})
+	s.Retention = retention.New(retention.Config{Settings: s.Commands, Accounts: s.accounts, Projects: s.projects, Jobs: s.jobs})
 	ended := func(ctx context.Context, accountID string, jobIDs []string) ([]string, error) {
 		return d.Reads.Ended(ctx, accountID, jobIDs)
 	}

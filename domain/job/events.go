@@ -319,6 +319,9 @@ func (*AIReportReady) EventType() string      { return "job.ai_report_ready" }
 func (*Rated) EventType() string              { return "job.rated" }
 func (*FindingEdited) EventType() string      { return "job.finding_edited" }
 func (*FindingWithdrawn) EventType() string   { return "job.finding_withdrawn" }
+func (*EvidenceExpired) EventType() string    { return "job.evidence_expired" }
+func (*HoldPlaced) EventType() string         { return "job.hold_placed" }
+func (*HoldReleased) EventType() string       { return "job.hold_released" }
 
 // Specs lists the events for the codec.
 func Specs() []domain.EventSpec {
@@ -349,5 +352,8 @@ func Specs() []domain.EventSpec {
 		{New: func() domain.Event { return new(CommitStatusRequested) }},
 		{New: func() domain.Event { return new(CommitStatusSet) }},
 		{New: func() domain.Event { return new(CommitStatusAbandoned) }},
+		{New: func() domain.Event { return new(EvidenceExpired) }},
+		{New: func() domain.Event { return new(HoldPlaced) }},
+		{New: func() domain.Event { return new(HoldReleased) }},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"humanqa/domain"
+	"humanqa/domain/retention"
 )
 
 // State is a job after some events. It belongs to its fold: Evolve changes the
@@ -64,6 +65,11 @@ type State struct {
 	CommitStatus    *CommitStatusRequested
 	CommitTold      CommitState
 	CommitAbandoned string
+
+	// Expired are the pieces of evidence that are kept no longer, by their ids. Hold keeps
+	// the others; nil: none does.
+	Expired map[string]*EvidenceExpired
+	Hold    *retention.Hold
 
 	CompletedAt time.Time
 	Report      *Completed
@@ -188,6 +194,17 @@ func Evolve(s State, e domain.Event) State {
 	case *Failed:
 		s.unclaim(StatusFailed, s.ReleasedBy)
 		s.FailedAt, s.FailReason, s.Refund, s.RefundExpired = e.At, e.Reason, e.Refund, e.RefundExpired
+	case *EvidenceExpired:
+		if s.Expired == nil {
+			s.Expired = make(map[string]*EvidenceExpired, len(e.Pieces))
+		}
+		for _, piece := range e.Pieces {
+			s.Expired[piece.ID] = e
+		}
+	case *HoldPlaced:
+		s.Hold = e.Hold()
+	case *HoldReleased:
+		s.Hold = nil
 	case *Voided:
 		s.Status, s.AccountID = StatusVoided, e.AccountID
 	}

@@ -42,6 +42,9 @@ const (
 	CreateChecker Act = "create_checker"
 	CancelJob     Act = "cancel_job"
 	FailJob       Act = "fail_job"
+	SetRetention  Act = "set_retention"
+	PlaceHold     Act = "place_hold"
+	ReleaseHold   Act = "release_hold"
 )
 
 // Acts lists them.
@@ -50,6 +53,7 @@ func Acts() []Act {
 		Look, GrantCredits, Suspend, Reinstate, ChoosePool, Invite, NewLink, GrantRole, RevokeRole, Disable,
 		CreatePool, AddChecker, RemoveChecker, Rebuild, Retry, Skip, Drop, Check, CancelCheck,
 		OpenAccount, EraseAccount, IssueKey, RevokeKey, CreateChecker, CancelJob, FailJob,
+		SetRetention, PlaceHold, ReleaseHold,
 	}
 }
 
@@ -63,6 +67,7 @@ func (a Act) Words() string {
 		Skip: "skipped an event in", Drop: "dropped", Check: "started a check of", CancelCheck: "cancelled a check of",
 		OpenAccount: "opened", EraseAccount: "erased", IssueKey: "created a key of", RevokeKey: "revoked a key of",
 		CreateChecker: "registered", CancelJob: "cancelled", FailJob: "ended as untestable",
+		SetRetention: "set how long evidence is kept of", PlaceHold: "placed a hold on", ReleaseHold: "released the hold on",
 	}[a]; words != "" {
 		return words
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"humanqa/domain"
+	"humanqa/domain/retention"
 )
 
 // Every decision returns the events to write, none for a harmless repeat, or
@@ -49,6 +50,8 @@ type UpdateCommand struct {
 	LoopAlertsSnoozedUntil Field[time.Time]
 	// QuestionMinutes is how long a checker's question waits: 0 (no questions) to 60.
 	QuestionMinutes Field[int]
+	// Keep changes how long the project's evidence is kept.
+	Keep retention.Change
 	// Headers changes the own headers, by the person UserID or the API key KeyID. It counts
 	// only where a URL is configured, before or by this command.
 	Headers *HeadersChange
@@ -105,6 +108,7 @@ func DecideUpdate(s State, c UpdateCommand) ([]domain.Event, error) {
 	}
 	wrong.sla(c.DefaultSLAMinutes.Value)
 	wrong.questions(c.QuestionMinutes.Value)
+	wrong = append(wrong, c.Keep.Wrong()...)
 	wrong.events(c.Events)
 	if len(wrong) > 0 {
 		return nil, domain.Invalid(wrong...)
@@ -135,6 +139,7 @@ func changeSettings(s State, c UpdateCommand) []domain.Event {
 
 		LoopAlertsSnoozedUntil: s.LoopAlertsSnoozedUntil,
 		QuestionMinutes:        s.QuestionMinutes,
+		Keep:                   c.Keep.On(s.Keep),
 		At:                     c.At,
 	}
 	if c.Name != nil {
@@ -151,7 +156,8 @@ func changeSettings(s State, c UpdateCommand) []domain.Event {
 	}
 	if e.Name == s.Name && same(e.Description, s.Description) && same(e.DefaultURL, s.DefaultURL) &&
 		same(e.DefaultJobType, s.DefaultJobType) && same(e.DefaultSLAMinutes, s.DefaultSLAMinutes) &&
-		sameTime(e.LoopAlertsSnoozedUntil, s.LoopAlertsSnoozedUntil) && same(e.QuestionMinutes, s.QuestionMinutes) {
+		sameTime(e.LoopAlertsSnoozedUntil, s.LoopAlertsSnoozedUntil) && same(e.QuestionMinutes, s.QuestionMinutes) &&
+		e.Same(s.Keep) {
 		return nil
 	}
 	return []domain.Event{&e}

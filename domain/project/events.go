@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"humanqa/domain"
+	"humanqa/domain/retention"
 )
 
 // Created opens a project of an account.
@@ -38,8 +39,15 @@ type SettingsChanged struct {
 	LoopAlertsSnoozedUntil *time.Time `json:"loopAlertsSnoozedUntil,omitempty"`
 	// QuestionMinutes is how long a checker's question waits; 0: no questions.
 	QuestionMinutes *int      `json:"questionMinutes,omitempty"`
+	retention.Keep            // of the project's evidence
 	At              time.Time `json:"at"`
 }
+
+// HoldPlaced stops retention in the project.
+type HoldPlaced struct{ retention.HoldPlaced }
+
+// HoldReleased ends the project's hold.
+type HoldReleased struct{ retention.HoldReleased }
 
 // Prepared is a fix to verify with the next test. BugID is the failed item that it
 // fixes, empty for a fix in plain words. Key is the item's key.
@@ -191,6 +199,8 @@ func (*RegressionsPrepared) EventType() string { return "project.regressions_pre
 func (*RegressionsAttached) EventType() string { return "project.regressions_attached" }
 func (*DeployReceived) EventType() string      { return "project.deploy_received" }
 func (*HookRotated) EventType() string         { return "project.hook_rotated" }
+func (*HoldPlaced) EventType() string          { return "project.hold_placed" }
+func (*HoldReleased) EventType() string        { return "project.hold_released" }
 
 // Specs lists the events for the codec.
 func Specs() []domain.EventSpec {
@@ -209,5 +219,7 @@ func Specs() []domain.EventSpec {
 		{New: func() domain.Event { return new(DeployReceived) }},
 		{New: func() domain.Event { return new(HookRotated) }},
 		{New: func() domain.Event { return new(HookSignatureSet) }},
+		{New: func() domain.Event { return new(HoldPlaced) }},
+		{New: func() domain.Event { return new(HoldReleased) }},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"humanqa/domain"
+	"humanqa/domain/retention"
 )
 
 const (
@@ -64,6 +65,9 @@ type State struct {
 	// QuestionMinutes is how long a checker's question waits; nil: as long as usual, 0: it
 	// may not be asked.
 	QuestionMinutes *int
+	// Keep is how long the project's evidence is kept; Hold stops that, nil: none does.
+	Keep retention.Keep
+	Hold *retention.Hold
 	// Queue holds the prepared fixes, the newest last, one a key: those that
 	// wait and those that a test has taken along (see Fix).
 	Queue []Fix
@@ -103,6 +107,7 @@ func Evolve(s State, e domain.Event) State {
 		s.Name, s.Description, s.DefaultURL = e.Name, e.Description, e.DefaultURL
 		s.DefaultJobType, s.DefaultSLAMinutes = e.DefaultJobType, e.DefaultSLAMinutes
 		s.LoopAlertsSnoozedUntil, s.QuestionMinutes, s.UpdatedAt = e.LoopAlertsSnoozedUntil, e.QuestionMinutes, e.At
+		s.Keep = e.Keep
 	case *WebhookSet:
 		s.WebhookURL, s.Events, s.UpdatedAt = e.URL, e.Events, e.At
 		s.Disabled, s.DisabledBy, s.DisabledReason = false, "", ""
@@ -128,6 +133,10 @@ func Evolve(s State, e domain.Event) State {
 		s.HookID, s.HookHash, s.UpdatedAt = e.HookID, e.HookHash, e.At
 	case *HookSignatureSet:
 		s.HookSignature, s.HookSignatureID = e.HookSignature, e.ChangeID
+	case *HoldPlaced:
+		s.Hold = e.Hold()
+	case *HoldReleased:
+		s.Hold = nil
 	case *RegressionsPrepared:
 		s.Queue = queued(s.Queue, e)
 	case *RegressionsAttached:

@@ -72,7 +72,7 @@ func setupWith(t *testing.T, more pagetest.Pages) world {
 				Deliveries: deliveries, Now: time.Now, BaseURL: s.BaseURL,
 			}),
 			settings.Pages(settings.Deps{
-				Commands: s.Commands, Reads: s.Reads, Credentials: s.Credentials, Now: time.Now, Logins: clientlogin.NewStore(s.DB, time.Now),
+				Commands: s.Commands, Reads: s.Reads, Credentials: s.Credentials, Evidence: s.Evidence, Now: time.Now, Logins: clientlogin.NewStore(s.DB, time.Now),
 				Mail: mail.NewStore(s.DB, time.Now, mail.Links{BaseURL: s.Origin, Keys: s.Vault.MACKeys}),
 			}),
 			console.Pages(console.Deps{

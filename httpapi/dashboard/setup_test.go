@@ -70,7 +70,7 @@ func with(t *testing.T, more pagetest.Pages, resolve ...func(ctx context.Context
 			Commands: s.Commands, Reads: s.Reads, Evidence: s.Evidence, Limits: limits, Fresh: s.API.Fresh, PastReads: s.API.PastReads, Credentials: s.Credentials,
 			Preferences: preferences.New(s.DB, time.Now), Deliveries: webhooks.NewLog(s.DB), Now: time.Now, BaseURL: s.BaseURL,
 		}), settings.Pages(settings.Deps{
-			Commands: s.Commands, Reads: s.Reads, Credentials: s.Credentials, Logins: clientlogin.NewStore(s.DB, time.Now), Mail: mail.NewStore(s.DB, time.Now, links(s)), Now: time.Now,
+			Commands: s.Commands, Reads: s.Reads, Credentials: s.Credentials, Logins: clientlogin.NewStore(s.DB, time.Now), Mail: mail.NewStore(s.DB, time.Now, links(s)), Evidence: s.Evidence, Now: time.Now,
 			DemoKey: func() string { key, _ := demoKeys.Load(s.BaseURL); token, _ := key.(string); return token },
 		}))
 	})

@@ -18,6 +18,7 @@
 //	recordings.go  a recording while it is under way; recording_rows.go, part_rows.go
 //	assemble.go    a recording that has ended becomes a file
 //	disk.go        recordings leave room for the log
+//	expire.go      evidence that is kept no longer; kept.go: what is kept, in bytes
 //	erase.go       the files of an erased account
 //	references.go  references in the log that lead to no file
 package evidence

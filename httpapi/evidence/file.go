@@ -37,6 +37,9 @@ func (s *Service) Answer(r *wire.Request, id string) (wire.Answer, error) {
 // fileAnswer answers with a piece of evidence, or with the part of it that is
 // asked for.
 func (s *Service) fileAnswer(r *wire.Request, e Piece) (wire.Answer, error) {
+	if err := e.gone(); err != nil {
+		return wire.Answer{}, err
+	}
 	tag := `"` + e.ID + `"`
 	header := http.Header{
 		"Etag":          {tag},
@@ -61,9 +64,12 @@ func (s *Service) fileAnswer(r *wire.Request, e Piece) (wire.Answer, error) {
 	}
 	header.Set("Content-Type", e.ContentType)
 	header.Set("Content-Length", strconv.FormatInt(length, 10))
-	header.Set("Content-Disposition", fmt.Sprintf("inline; filename=%q", "evidence-"+e.ID+e.extension()))
+	header.Set("Content-Disposition", fmt.Sprintf("inline; filename=%q", e.fileName()))
 	return s.streamFile(r, e, wire.Answer{Status: status, Header: header}, from, length)
 }
+
+// fileName is the name that a browser saves the piece under.
+func (e Piece) fileName() string { return "evidence-" + e.ID + e.extension() }
 
 func (e Piece) extension() string {
 	_, kind, _ := strings.Cut(e.ContentType, "/")

@@ -80,6 +80,8 @@ func (s *Service) signed(r *wire.Request, e Piece) error {
 		return err
 	case subtle.ConstantTimeCompare([]byte(want), []byte(query.Get("signature"))) != 1:
 		return errNoEvidence
+	case e.GoneAt != nil: // however old the link is
+		return e.gone()
 	case raw != lasting && s.Now().Unix() >= expires:
 		return domain.Forbidden("the link has expired").WithHint("read the report again: it has fresh links")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/google/uuid"
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 
@@ -12,12 +13,14 @@ import (
 )
 
 // References finds, in a log that is read from its start, what reports and
-// attached recordings refer to without a row. What is still a draft may change.
+// attached recordings refer to without a row. What is still a draft may change. And it
+// compares what the log let go with the rows.
 type References struct {
 	DB sqlx.QueryerContext
 
 	jobs, ids []string // not looked up yet, in pairs
 	lost      []Reference
+	expired   map[uuid.UUID]bool
 }
 
 // Reference is a piece that an event of the job refers to.
@@ -32,6 +35,15 @@ const referencesAtOnce = 1000
 // See takes the next event.
 func (e *References) See(ctx context.Context, r domain.Recorded) error {
 	switch event := r.Event.(type) {
+	case *job.EvidenceExpired:
+		for _, piece := range event.Pieces {
+			if id, err := uuid.Parse(piece.ID); err == nil {
+				if e.expired == nil {
+					e.expired = map[uuid.UUID]bool{}
+				}
+				e.expired[id] = true
+			}
+		}
 	case *job.RecordingAttached:
 		e.add(r.StreamID(), event.URL)
 	case *job.Completed:
@@ -78,4 +90,53 @@ func (e *References) lookUp(ctx context.Context) error {
 func (e *References) Lost(ctx context.Context) ([]Reference, error) {
 	err := e.lookUp(ctx)
 	return e.lost, err
+}
+
+// Unlike is a piece with a row that says something else than the log.
+type Unlike struct {
+	Reference
+	Problem string
+}
+
+// Files of pieces that are kept no longer, and pieces that a sweep is busy with.
+const letGoSQL = `
+SELECT id, account_id, job_id, content_type, size, TRUE AS stored, gone_at, COALESCE(gone_why, '') AS gone_why,
+       taken_until IS NOT NULL AS busy, erased_at IS NOT NULL AS erased
+FROM http_evidence
+WHERE stored_at IS NOT NULL
+  AND (gone_at IS NOT NULL OR id = ANY($1::uuid[]))
+ORDER BY account_id, job_id, id`
+
+// LetGo compares the pieces that the log let go with their rows, once the whole log was
+// seen. there says whether a file is still there; nil where that is unknown. A crash leaves
+// a lease, or a file, which the next sweep sees to: neither is a difference.
+func (e *References) LetGo(ctx context.Context, there func(key string, size int64) bool) (unlike []Unlike, err error) {
+	ids := make([]string, 0, len(e.expired))
+	for id := range e.expired {
+		ids = append(ids, id.String())
+	}
+	var rows []struct {
+		Piece
+		Busy   bool `db:"busy"`
+		Erased bool `db:"erased"`
+	}
+	if err := sqlx.SelectContext(ctx, e.DB, &rows, letGoSQL, pq.Array(ids)); err != nil {
+		return nil, fmt.Errorf("look for the evidence that is kept no longer: %w", err)
+	}
+	for _, r := range rows {
+		var problem string
+		id, err := uuid.Parse(r.ID)
+		switch {
+		case err == nil && r.GoneAt != nil && !e.expired[id]:
+			problem = "evidence " + r.ID + " is marked as kept no longer, which no event says"
+		case r.GoneAt == nil && !r.Busy:
+			problem = "evidence " + r.ID + " is kept although an event says that it is kept no longer"
+		case r.Erased && there != nil && there(r.key(), r.Size):
+			problem = "the file of evidence " + r.ID + ", which is kept no longer, is still there"
+		default:
+			continue
+		}
+		unlike = append(unlike, Unlike{Reference{JobID: r.JobID, ID: r.ID}, problem})
+	}
+	return unlike, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jmoiron/sqlx"
@@ -34,6 +35,9 @@ type Piece struct {
 	ContentType string `db:"content_type"`
 	Size        int64  `db:"size"`
 	Stored      bool   `db:"stored"`
+	// GoneAt is when the piece went, by the account's clock; nil: it is kept.
+	GoneAt  *time.Time `db:"gone_at"`
+	GoneWhy string     `db:"gone_why"` // the rule
 }
 
 // key is where the bucket has the file. It starts with the account and the job, so
@@ -149,7 +153,8 @@ SELECT count(*)
 FROM http_evidence
 WHERE job_id = $1
   AND id = ANY($2)
-  AND stored_at IS NOT NULL`
+  AND stored_at IS NOT NULL
+  AND gone_at IS NULL`
 
 // give runs what refers to pieces of the job's evidence while none of them can be
 // dropped. One that was dropped already is refused.
@@ -179,7 +184,7 @@ func isID(id string) bool {
 }
 
 const getEvidenceSQL = `
-SELECT id, account_id, job_id, content_type, size, stored_at IS NOT NULL AS stored
+SELECT id, account_id, job_id, content_type, size, stored_at IS NOT NULL AS stored, gone_at, COALESCE(gone_why, '') AS gone_why
 FROM http_evidence
 WHERE id = $1
   AND stored_at IS NOT NULL`
@@ -217,6 +222,7 @@ const storedEvidenceListSQL = `
 SELECT id, account_id, job_id, content_type, size, true AS stored
 FROM http_evidence
 WHERE stored_at IS NOT NULL
+  AND gone_at IS NULL
 UNION ALL
 SELECT id, account_id, job_id, '', size, true
 FROM http_recording_parts

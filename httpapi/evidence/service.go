@@ -52,6 +52,7 @@ type Commands interface {
 	CollectEvidence(context.Context, command.Cause, command.Claim) (accountID string, err error)
 	Record(context.Context, command.Cause, command.Claim) (accountID string, err error)
 	HoldsClaim(context.Context, command.Claim) (bool, error)
+	Expirer
 	AttachRecording(ctx context.Context, cause command.Cause, jobID string, r job.Recording) (domain.Position, error)
 }
 
@@ -80,6 +81,8 @@ func New(d Deps) *Service {
 const (
 	// sweepEvery is the time between two sweeps.
 	sweepEvery = 10 * time.Minute
+	// expireEvery is the time between two looks for evidence that is due.
+	expireEvery = time.Minute
 	// writeTime bounds the writing of one uploaded file.
 	writeTime = 30 * time.Second
 )
@@ -89,6 +92,7 @@ const (
 func (s *Service) Run(ctx context.Context) error {
 	var assembling sync.WaitGroup
 	assembling.Go(func() { s.runAssembly(ctx) })
+	assembling.Go(func() { s.runExpiry(ctx) })
 	defer assembling.Wait()
 	for again := true; again; again = backoff.Wait(ctx, sweepEvery) == nil {
 		if err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
@@ -96,6 +100,25 @@ func (s *Service) Run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// runExpiry lets go what is kept no longer, until ctx ends.
+func (s *Service) runExpiry(ctx context.Context) {
+	for again := true; again; again = backoff.Wait(ctx, expireEvery) == nil {
+		swept, err := s.Expire(ctx)
+		if err != nil && ctx.Err() == nil {
+			s.Log.WithError(err).Warn("evidence that is due stays until the next sweep")
+		}
+		if swept.Expired.Files > 0 || swept.Erased.Files > 0 {
+			s.Log.WithField("expired", swept.Expired.Files).WithField("erased", swept.Erased.Files).WithField("bytes", swept.Erased.Bytes).
+				Info("evidence that is kept no longer is gone")
+		}
+	}
+}
+
+// Expire lets go what is kept no longer.
+func (s *Service) Expire(ctx context.Context) (Swept, error) {
+	return Expiry{DB: s.DB, Files: s.Files, Commands: s.Commands}.Sweep(ctx)
 }
 
 // Sweep removes uploads and parts of recordings that broke off or are needed no

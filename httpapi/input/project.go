@@ -4,6 +4,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/project"
+	"humanqa/domain/retention"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/guard"
 )
@@ -52,6 +53,7 @@ func ProjectUpdate(o wire.Object, l *Limits) command.UpdateProject {
 
 		LoopAlertsSnoozedUntil: readPatchTime(o, "loopAlertsSnoozedUntil"),
 		QuestionMinutes:        readPatchInteger(o, "questionMinutes", 0, project.MaxQuestionMinutes),
+		Keep:                   Retention(o),
 	}
 	if _, there := o.Field("name"); there {
 		name := o.Required("name", maxProjectName)
@@ -97,4 +99,12 @@ func readHeaders(o wire.Object) *command.Headers {
 		o.Wrong(wrong.Path, "%s", wrong.Message)
 	}
 	return in
+}
+
+// Retention reads how long evidence is kept; null keeps everything.
+func Retention(o wire.Object) retention.Change {
+	days := func(name string) retention.Setting {
+		return retention.Setting(readPatchInteger(o, name, retention.MinDays, retention.MaxDays))
+	}
+	return retention.Change{Evidence: days(retention.EvidenceDays), Recordings: days(retention.RecordingsDays)}
 }

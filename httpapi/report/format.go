@@ -15,14 +15,16 @@ type Format struct {
 	// types are the media types that ask for it; it is sent as the first.
 	types []string
 	write func(Outcome) ([]byte, error) // nil: JSON, as everything else
+	// words says that a text may stand in the place of a link.
+	words bool
 }
 
 // formats are in the order of preference among equals.
 var formats = []Format{
 	{names: []string{"json"}, types: []string{"application/json"}},
-	{names: []string{"junit"}, types: []string{"application/xml", "application/junit+xml"}, write: writeJUnit},
+	{names: []string{"junit"}, types: []string{"application/xml", "application/junit+xml"}, write: writeJUnit, words: true},
 	{names: []string{"ctrf"}, types: []string{"application/vnd.ctrf+json"}, write: writeCTRF},
-	{names: []string{"md", "markdown"}, types: []string{"text/markdown"}, write: writeMarkdown},
+	{names: []string{"md", "markdown"}, types: []string{"text/markdown"}, write: writeMarkdown, words: true},
 }
 
 // Outcome is what a report tells of: one job, or those of a batch.

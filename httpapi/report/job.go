@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"humanqa/domain/job"
+	"humanqa/domain/retention"
 	"humanqa/projections/jobs"
 )
 
@@ -14,6 +15,9 @@ type Job struct {
 	jobs.Outline
 	Report *jobs.Report
 	Page   string // of the report, for people
+	// Gone is the evidence that is kept no longer. Its links answer so, and in formats
+	// for people its words stand in their place.
+	Gone []retention.Gone
 }
 
 // reason says in words why a job has no report.

@@ -18,6 +18,7 @@ type Body struct {
 	RecordingURL   *string        `json:"recordingUrl"`
 	Recordings     []recording    `json:"recordings,omitempty"`
 	Questions      []Question     `json:"questions,omitempty"`
+	NoLongerKept   []gone         `json:"noLongerKept,omitempty"`
 	CheckerRating  *int           `json:"checkerRating"`
 	CreatedAt      wire.Timestamp `json:"createdAt"`
 	AsOf           *string        `json:"asOf,omitempty"`
@@ -48,6 +49,17 @@ func QuestionOf(q job.Question) Question {
 		shown.Answer, shown.AnsweredAt = &q.Answer, wire.Stamp(&q.ClosedAt)
 	}
 	return shown
+}
+
+// gone is a piece of evidence that is kept no longer.
+type gone struct {
+	ID          string         `json:"id"`
+	Name        string         `json:"name"`
+	ContentType string         `json:"contentType"`
+	Size        int64          `json:"size"`
+	Recording   bool           `json:"recording"`
+	GoneAt      wire.Timestamp `json:"goneAt"`
+	Reason      string         `json:"reason"`
 }
 
 // recording is a recording in a report.
@@ -107,6 +119,12 @@ func (t Job) JSON() Body {
 	}
 	for _, r := range report.Recordings {
 		out.Recordings = append(out.Recordings, recordingOf(r))
+	}
+	for _, g := range t.Gone {
+		out.NoLongerKept = append(out.NoLongerKept, gone{
+			ID: g.ID, Name: g.Name, ContentType: g.ContentType, Size: g.Size, Recording: g.Recording,
+			GoneAt: wire.Timestamp(g.At), Reason: g.Why,
+		})
 	}
 	for _, q := range report.Questions {
 		out.Questions = append(out.Questions, QuestionOf(q))

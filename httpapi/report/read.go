@@ -7,6 +7,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/announce"
 	"humanqa/domain/job"
+	"humanqa/domain/retention"
 	"humanqa/projections/jobs"
 )
 
@@ -17,6 +18,8 @@ type Links interface {
 	Link(ctx context.Context, accountID, stored string) (string, error)
 	// LastingLink gives one that does not expire, for a file that is kept.
 	LastingLink(ctx context.Context, accountID, stored string) (string, error)
+	// Gone lists the evidence of a job that is kept no longer.
+	Gone(ctx context.Context, accountID, jobID string) ([]retention.Gone, error)
 }
 
 // Reader reads the reports of jobs.
@@ -47,7 +50,19 @@ func (s Reader) Read(ctx context.Context, accountID string, j jobs.Outline, past
 		link = s.Links.LastingLink
 	}
 	out.Report = &stored
-	return out, linkReport(&stored, func(stored string) (string, error) { return link(ctx, accountID, stored) })
+	if out.Gone, err = s.Links.Gone(ctx, accountID, j.ID); err != nil {
+		return out, err
+	}
+	return out, linkReport(&stored, func(stored string) (string, error) {
+		if format.words {
+			for _, g := range out.Gone {
+				if g.Reference == stored {
+					return g.Words(), nil
+				}
+			}
+		}
+		return link(ctx, accountID, stored)
+	})
 }
 
 // Unreported is a job that ended without a report.

@@ -13,6 +13,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/loop"
 	"humanqa/domain/project"
+	"humanqa/domain/retention"
 	"humanqa/httpapi/admit"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/readers"
@@ -58,6 +59,10 @@ type Commands interface {
 	UpdateProject(
 		ctx context.Context, cause command.Cause, projectID string, in command.UpdateProject,
 	) (project.State, domain.Position, error)
+	SetAccountRetention(
+		ctx context.Context, cause command.Cause, change retention.Change,
+	) (retention.Keep, domain.Position, error)
+	AccountRetention(ctx context.Context, accountID string) (retention.Keep, *retention.Hold, error)
 	EnableWebhook(ctx context.Context, cause command.Cause, projectID string) (domain.Position, error)
 	RotateSecret(ctx context.Context, cause command.Cause, projectID string, immediate bool) (command.RotatedSecret, error)
 	FinishRotation(ctx context.Context, cause command.Cause, projectID string) (command.RotatedSecret, error)
@@ -82,10 +87,12 @@ type Deps struct {
 	// verify it by; an empty note before the first event.
 	Checkpoint func(context.Context) (note, verifier string, err error)
 	// OwnLog gives accounts their own events, and proofs.
-	OwnLog  OwnLog
-	Log     logrus.FieldLogger
-	Now     func() time.Time
-	BaseURL string
+	OwnLog OwnLog
+	// Evidence measures evidence.
+	Evidence Evidence
+	Log      logrus.FieldLogger
+	Now      func() time.Time
+	BaseURL  string
 	// Stopping is closed when the service is about to stop: a request that waits for
 	// something answers with what there is.
 	Stopping <-chan struct{}
@@ -105,6 +112,7 @@ type Handlers struct {
 	cursors    *readers.Cursors
 	checkpoint func(context.Context) (note, verifier string, err error)
 	ownLog     OwnLog
+	evidence   Evidence
 	deliveries *webhooks.Log
 	baseURL    string
 	stopping   <-chan struct{}
@@ -123,7 +131,7 @@ func New(d Deps) *Handlers {
 	return &Handlers{
 		Commands: d.Commands, reads: d.Reads, reports: d.Reports, limits: d.Limits, gate: d.Gate, writer: d.Writer, fresh: d.Fresh,
 		past: asof.NewReads(d.PastLog, d.DB, d.Reads), head: d.Head, cursors: readers.NewCursors(d.Origin, d.Head),
-		checkpoint: d.Checkpoint, ownLog: d.OwnLog,
+		checkpoint: d.Checkpoint, ownLog: d.OwnLog, evidence: d.Evidence,
 		Readers:    readers.New(d.DB, d.Now, d.Log),
 		deliveries: webhooks.NewLog(d.DB), baseURL: d.BaseURL, stopping: d.Stopping,
 		feedWatch:   readers.NewWatch(d.Reads.Events, d.Reads.Access, d.Now, d.Log),

@@ -38,7 +38,10 @@ type projectBody struct {
 	WebhookHeaderNames      []string        `json:"webhookHeaderNames"`  // never the values
 	DeployHookSignature     *string         `json:"deployHookSignature"` // the scheme; null: no signature is needed
 	LoopAlertsSnoozedUntil  *wire.Timestamp `json:"loopAlertsSnoozedUntil"`
-	QuestionMinutes         int             `json:"questionMinutes"` // 0: checkers may ask nothing
+	QuestionMinutes         int             `json:"questionMinutes"`  // 0: checkers may ask nothing
+	KeepEvidenceDays        *int            `json:"keepEvidenceDays"` // null: kept, unless the account's setting says otherwise
+	KeepRecordingsDays      *int            `json:"keepRecordingsDays"`
+	EvidenceHeld            bool            `json:"evidenceHeld"` // a hold on the project keeps it
 	CreatedAt               wire.Timestamp  `json:"createdAt"`
 	UpdatedAt               wire.Timestamp  `json:"updatedAt"`
 }
@@ -62,6 +65,7 @@ func bodyOf(p projects.Project, health map[string]webhooks.Health) projectBody {
 		WebhookSecretRotatedAt: wire.Stamp(p.SecretRotatedAt), SubscribedWebhookEvents: []string{},
 		WebhookHeaderNames: append([]string{}, p.HeaderNames...), DeployHookSignature: wire.OrNull(p.HookScheme),
 		LoopAlertsSnoozedUntil: wire.Stamp(p.LoopAlertsSnoozedUntil), QuestionMinutes: p.QuestionWait(),
+		KeepEvidenceDays: p.Keep.EvidenceDays, KeepRecordingsDays: p.Keep.RecordingsDays, EvidenceHeld: p.Held,
 		CreatedAt: wire.Timestamp(p.CreatedAt), UpdatedAt: wire.Timestamp(p.UpdatedAt),
 	}
 	if p.WebhookURL == "" {
@@ -95,6 +99,7 @@ func projectAfter(id string, s project.State) projects.Project {
 		DefaultURL: s.DefaultURL, DefaultJobType: s.DefaultJobType, DefaultSLAMinutes: s.DefaultSLAMinutes,
 		WebhookURL: s.WebhookURL, Events: s.Events, WebhookDisabled: s.Disabled, DisabledReason: s.DisabledReason,
 		LoopAlertsSnoozedUntil: s.LoopAlertsSnoozedUntil, QuestionMinutes: s.QuestionMinutes,
+		Keep: s.Keep, Held: s.Hold != nil,
 		SecretRotatedAt: s.SecretRotatedAt, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
 		HeaderNames: project.HeaderNames(s.SentHeaders()), HookScheme: s.HookSignature.Scheme,
 	}

@@ -66,7 +66,7 @@ func (s *Service) openSite(ctx context.Context, api *httpapi.API, feed consumer.
 			}),
 			settings.Pages(settings.Deps{
 				Commands: s.core.Commands, Reads: reads, Credentials: store, Logins: clientlogin.NewStore(s.core.DB, time.Now),
-				Mail: s.mailStore(), Now: time.Now, DemoKey: s.demoKey,
+				Mail: s.mailStore(), Evidence: s.evidence, Now: time.Now, DemoKey: s.demoKey,
 			}),
 			console.Pages(s.consoleDeps(ctx, reads, store, log)),
 			workbench.Pages(workbench.Deps{Commands: s.core.Commands, Reads: reads, Evidence: s.evidence, Voice: s.voice != nil,

@@ -16,6 +16,7 @@ import (
 	"humanqa/domain/host"
 	"humanqa/domain/job"
 	"humanqa/domain/project"
+	"humanqa/domain/retention"
 	"humanqa/eventstore/consumer"
 	"humanqa/projections/readmodel"
 )
@@ -25,7 +26,7 @@ import (
 type Projector struct{}
 
 func (Projector) Name() string { return "projects" }
-func (Projector) Version() int { return 5 }
+func (Projector) Version() int { return 6 }
 
 func (Projector) Tables() []consumer.Table {
 	return []consumer.Table{{Name: "projects", DDL: projectsDDL}}
@@ -58,6 +59,9 @@ CREATE TABLE {schema}.projects (
 
     loop_alerts_snoozed_until timestamptz,
     question_minutes          integer,
+    keep_evidence_days        integer,
+    keep_recordings_days      integer,
+    held                      boolean NOT NULL DEFAULT false,
     header_names              jsonb NOT NULL DEFAULT '[]',
     headers_origin            text NOT NULL DEFAULT '',
     hook_scheme               text NOT NULL DEFAULT ''
@@ -90,6 +94,9 @@ type projectRow struct {
 
 	LoopAlertsSnoozedUntil *time.Time `json:"loop_alerts_snoozed_until"`
 	QuestionMinutes        *int       `json:"question_minutes"`
+	KeepEvidenceDays       *int       `json:"keep_evidence_days"`
+	KeepRecordingsDays     *int       `json:"keep_recordings_days"`
+	Held                   bool       `json:"held"`
 
 	HeaderNames   json.RawMessage `json:"header_names"`
 	HeadersOrigin string          `json:"headers_origin"`
@@ -160,6 +167,10 @@ func (r projectRow) state() (project.State, error) {
 		Disabled: r.Disabled, DisabledBy: r.DisabledBy, DisabledReason: r.DisabledReason,
 		SecretRotatedAt: r.SecretRotatedAt, LoopAlertsSnoozedUntil: r.LoopAlertsSnoozedUntil, QuestionMinutes: r.QuestionMinutes,
 		HeadersOrigin: r.HeadersOrigin, HookSignature: project.HookSignature{Scheme: r.HookScheme},
+		Keep: retention.Keep{EvidenceDays: r.KeepEvidenceDays, RecordingsDays: r.KeepRecordingsDays},
+	}
+	if r.Held {
+		s.Hold = &retention.Hold{}
 	}
 	var names []string
 	if err := json.Unmarshal(r.HeaderNames, &names); err != nil {
@@ -191,6 +202,7 @@ func rowOf(id string, s project.State) (projectRow, error) {
 		Disabled: s.Disabled, DisabledBy: s.DisabledBy, DisabledReason: s.DisabledReason,
 		CreatedAt: readmodel.Moment(s.CreatedAt), UpdatedAt: readmodel.Moment(s.UpdatedAt), QuestionMinutes: s.QuestionMinutes,
 		HeadersOrigin: s.HeadersOrigin, HookScheme: s.HookSignature.Scheme,
+		KeepEvidenceDays: s.Keep.EvidenceDays, KeepRecordingsDays: s.Keep.RecordingsDays, Held: s.Hold != nil,
 	}
 	if s.DefaultURL != nil {
 		row.DefaultHost = host.Of(*s.DefaultURL)
@@ -257,6 +269,9 @@ type Project struct {
 	LoopAlertsSnoozedUntil *time.Time
 	// QuestionMinutes is how long a checker's question waits; nil: as long as usual.
 	QuestionMinutes *int
+	// Keep is how long the project's evidence is kept. Held says that a hold stops that.
+	Keep retention.Keep
+	Held bool
 
 	JobCount       int
 	CompletedCount int     // jobs with a report
@@ -444,6 +459,7 @@ func (r projectWithCounts) project() (Project, error) {
 		WebhookURL: s.WebhookURL, Events: s.Events, WebhookDisabled: s.Disabled, DisabledReason: s.DisabledReason,
 		HeaderNames: project.HeaderNames(s.SentHeaders()), HookScheme: s.HookSignature.Scheme,
 		LoopAlertsSnoozedUntil: s.LoopAlertsSnoozedUntil, QuestionMinutes: s.QuestionMinutes,
+		Keep: s.Keep, Held: s.Hold != nil,
 		SecretRotatedAt: s.SecretRotatedAt, JobCount: r.Jobs, CompletedCount: r.Completed, CreatedAt: s.CreatedAt,
 		UpdatedAt: s.UpdatedAt,
 	}

@@ -6,6 +6,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/project"
+	"humanqa/domain/retention"
 )
 
 // CreateProject opens a project. Events nil: the list was omitted.
@@ -64,6 +65,8 @@ type UpdateProject struct {
 	LoopAlertsSnoozedUntil Field[time.Time]
 	// QuestionMinutes is how long a checker's question waits: 0 (no questions) to 60.
 	QuestionMinutes Field[int]
+	// Keep changes how long the project's evidence is kept.
+	Keep retention.Change
 }
 
 // IssueKey describes a new API key.

@@ -78,6 +78,7 @@ func (s *Commands) UpdateProject(
 		WebhookURL: in.WebhookURL, Events: in.Events,
 		LoopAlertsSnoozedUntil: in.LoopAlertsSnoozedUntil,
 		QuestionMinutes:        in.QuestionMinutes,
+		Keep:                   in.Keep,
 		At:                     now,
 	}
 	if update.Headers, err = s.sealHeaders(ctx, cause, projectID, in.Headers); err != nil {

@@ -26,6 +26,7 @@ type Deps struct {
 	Credentials *credential.Store
 	Logins      *clientlogin.Store
 	Mail        *mail.Store // nil: the service sends no e-mail
+	Evidence    Evidence
 	Now         func() time.Time
 	// DemoKey gives the API key that the demo of the service uses; nil or empty: there is no demo.
 	DemoKey func() string
@@ -40,6 +41,12 @@ func Pages(d Deps) []ui.Page {
 
 		{Method: "GET", Pattern: "/dashboard/device", For: ui.Owners, Handle: d.device},
 		{Method: "POST", Pattern: "/dashboard/device", For: ui.Owners, Fresh: true, Handle: d.answerDevice},
+
+		{Method: "GET", Pattern: "/dashboard/evidence", For: ui.Owners, Handle: d.evidence},
+		{Method: "POST", Pattern: "/dashboard/evidence", For: ui.Owners, Handle: d.estimateEvidence},
+		{Method: "POST", Pattern: "/dashboard/evidence/save", For: ui.Owners, Says: "Saved.", Handle: d.keepEvidence},
+		{Method: "POST", Pattern: "/dashboard/evidence/hold", For: ui.Owners, Says: "The hold is in place.", Handle: d.holdEvidence},
+		{Method: "POST", Pattern: "/dashboard/evidence/release", For: ui.Owners, Says: "The hold is released.", Handle: d.releaseEvidence},
 
 		{Method: "GET", Pattern: "/dashboard/members", For: ui.Owners, Handle: d.members},
 		{Method: "POST", Pattern: "/dashboard/members", For: ui.Owners, Handle: d.invite},

@@ -68,14 +68,23 @@ SELECT pg_export_snapshot(), now()`
 
 // Write takes everything from one snapshot of the database: what was answered
 // before it began is in it. Evidence that the snapshot knows is in the bucket
-// since before it, and is never changed: the files may be read after it.
+// since before it, and is never changed: the files may be read after it. What is kept no
+// longer keeps its file until the backup has ended.
 func Write(ctx context.Context, cfg service.Config, from pgdev.Address, file string) (Saved, error) {
 	db, err := pgpool.Open(ctx, from.DSN(pgdev.Database))
 	if err != nil {
 		return Saved{}, err
 	}
 	defer func() { _ = db.Close() }() // nothing is pending on it
-	tx, err := db.BeginTxx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+	conn, err := db.Connx(ctx)
+	if err != nil {
+		return Saved{}, fmt.Errorf("take a snapshot: %w", err)
+	}
+	defer func() { _ = conn.Close() }() // with the pool, which ends the lock
+	if err := evidence.LockFiles(ctx, conn); err != nil {
+		return Saved{}, err
+	}
+	tx, err := conn.BeginTxx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if err != nil {
 		return Saved{}, fmt.Errorf("take a snapshot: %w", err)
 	}

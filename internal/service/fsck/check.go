@@ -101,6 +101,9 @@ func (i Installation) CheckModels(
 	if err := i.auditReferences(ctx, &references, log, &out); err != nil {
 		return Result{}, err
 	}
+	if err := i.auditLetGo(ctx, &references, &out); err != nil {
+		return Result{}, err
+	}
 
 	tell("comparing the rows of the read models", out.Events)
 	feed := eventstore.NewFeed(i.Log, logger) // not run: it then reads pages
@@ -175,4 +178,20 @@ func (i Installation) auditReferences(ctx context.Context, references *evidence.
 		}
 	}
 	return nil
+}
+
+// auditLetGo compares what is kept no longer with the log: rows without an event, events
+// without a row, and files that are still there.
+func (i Installation) auditLetGo(ctx context.Context, references *evidence.References, out *Result) error {
+	var there func(string, int64) bool
+	if dir, ok := blob.Path(i.EvidenceURL); ok {
+		there = func(key string, size int64) bool {
+			return !blob.Lost(filepath.Join(dir, filepath.FromSlash(key)), size)
+		}
+	}
+	unlike, err := references.LetGo(ctx, there)
+	for _, u := range unlike {
+		out.Findings = append(out.Findings, audit.Finding{Invariant: 20, Stream: domain.JobStream(u.JobID), Problem: u.Problem})
+	}
+	return err
 }

@@ -1,0 +1,57 @@
+package account
+
+import (
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/retention"
+)
+
+// DecideRetention changes how long the account's evidence is kept.
+func DecideRetention(s State, c retention.Change, at time.Time) ([]domain.Event, error) {
+	if err := open(s); err != nil {
+		return nil, err
+	}
+	if wrong := c.Wrong(); len(wrong) > 0 {
+		return nil, domain.Invalid(wrong...)
+	}
+	after := c.On(s.Keep)
+	if after.Same(s.Keep) {
+		return nil, nil
+	}
+	return []domain.Event{&RetentionChanged{Keep: after, At: at}}, nil
+}
+
+// DecidePlaceHold places a hold on all evidence of the account.
+func DecidePlaceHold(s State, p retention.HoldPlaced) ([]domain.Event, error) {
+	if err := open(s); err != nil {
+		return nil, err
+	}
+	place, err := retention.DecidePlace(s.Hold, &p)
+	if err != nil || !place {
+		return nil, err
+	}
+	return []domain.Event{&HoldPlaced{p}}, nil
+}
+
+// DecideReleaseHold releases the account's hold.
+func DecideReleaseHold(s State, r retention.HoldReleased) ([]domain.Event, error) {
+	if err := open(s); err != nil {
+		return nil, err
+	}
+	release, err := retention.DecideRelease(s.Hold, &r)
+	if err != nil || !release {
+		return nil, err
+	}
+	return []domain.Event{&HoldReleased{r}}, nil
+}
+
+func open(s State) error {
+	switch {
+	case !s.Exists:
+		return domain.NotFound("account")
+	case s.Erased:
+		return ErrErased
+	}
+	return nil
+}

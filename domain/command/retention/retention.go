@@ -1,0 +1,219 @@
+// Package retention holds the commands that say how long evidence is kept, that place and
+// release holds, and that let evidence go (decisions, "What is kept").
+package retention
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+	"humanqa/domain/command/settings"
+	"humanqa/domain/job"
+	"humanqa/domain/project"
+	"humanqa/domain/repository"
+	"humanqa/domain/retention"
+)
+
+// Retention runs the commands. It may be used by many goroutines.
+type Retention struct{ Config }
+
+// Config is what Retention stands on. All fields are required.
+type Config struct {
+	Settings *settings.Commands
+	Accounts *repository.Repository[account.State]
+	Projects *repository.Repository[project.State]
+	Jobs     *repository.Repository[job.State]
+}
+
+// New makes Retention.
+func New(c Config) *Retention { return &Retention{c} }
+
+// SetAccountRetention changes how long the evidence of the cause's account is kept, and
+// gives the settings after it.
+func (s *Retention) SetAccountRetention(
+	ctx context.Context, cause domain.Cause, change retention.Change,
+) (keep retention.Keep, at domain.Position, err error) {
+	now, err := s.Settings.AccountTime(ctx, cause)
+	if err != nil {
+		return keep, at, err
+	}
+	keep, written, err := repository.Execute(ctx, s.Accounts, cause, domain.AccountStream(cause.AccountID),
+		func(st account.State, after *retention.Keep) ([]domain.Event, error) {
+			*after = change.On(st.Keep)
+			return account.DecideRetention(st, change, now)
+		})
+	return keep, written.Position, err
+}
+
+// AccountRetention gives the account's settings and its hold; nil: none is in place.
+func (s *Retention) AccountRetention(ctx context.Context, accountID string) (retention.Keep, *retention.Hold, error) {
+	type kept struct {
+		keep retention.Keep
+		hold *retention.Hold
+	}
+	k, err := repository.Read(ctx, s.Accounts, domain.AccountStream(accountID), func(st account.State) kept {
+		return kept{st.Keep, st.Hold}
+	})
+	return k.keep, k.hold, err
+}
+
+// Subject is a part of the cause's account: all of it, a project, or a job.
+type Subject struct {
+	Kind string // retention.OfAccount, OfProject, OfJob
+	ID   string
+}
+
+// Stream is the subject's stream.
+func (s Subject) Stream() string {
+	switch s.Kind {
+	case retention.OfProject:
+		return domain.ProjectStream(s.ID)
+	case retention.OfJob:
+		return domain.JobStream(s.ID)
+	}
+	return domain.AccountStream(s.ID)
+}
+
+// PlaceHold keeps the subject's evidence, whatever the settings say. The same hold again
+// is a repeat.
+func (s *Retention) PlaceHold(ctx context.Context, cause domain.Cause, of Subject, reason string, operator bool) (domain.Position, error) {
+	now, err := s.Settings.AccountTime(ctx, cause)
+	if err != nil {
+		return domain.Position{}, err
+	}
+	p := retention.HoldPlaced{Reason: reason, Operator: operator, At: now}
+	return s.onSubject(ctx, cause, of, decisions{
+		account: func(st account.State) ([]domain.Event, error) { return account.DecidePlaceHold(st, p) },
+		project: func(st project.State) ([]domain.Event, error) { return project.DecidePlaceHold(st, p) },
+		job:     func(st job.State) ([]domain.Event, error) { return job.DecidePlaceHold(st, p) },
+	})
+}
+
+// ReleaseHold ends the subject's hold; without one nothing changes.
+func (s *Retention) ReleaseHold(
+	ctx context.Context, cause domain.Cause, of Subject, reason string, operator bool,
+) (domain.Position, error) {
+	now, err := s.Settings.AccountTime(ctx, cause)
+	if err != nil {
+		return domain.Position{}, err
+	}
+	r := retention.HoldReleased{Reason: reason, Operator: operator, At: now}
+	return s.onSubject(ctx, cause, of, decisions{
+		account: func(st account.State) ([]domain.Event, error) { return account.DecideReleaseHold(st, r) },
+		project: func(st project.State) ([]domain.Event, error) { return project.DecideReleaseHold(st, r) },
+		job:     func(st job.State) ([]domain.Event, error) { return job.DecideReleaseHold(st, r) },
+	})
+}
+
+// decisions is one decision for each kind of subject.
+type decisions struct {
+	account func(account.State) ([]domain.Event, error)
+	project func(project.State) ([]domain.Event, error)
+	job     func(job.State) ([]domain.Event, error)
+}
+
+func (s *Retention) onSubject(ctx context.Context, cause domain.Cause, of Subject, d decisions) (domain.Position, error) {
+	var written domain.AppendResult
+	var err error
+	switch of.Kind {
+	case retention.OfAccount:
+		if of.ID != cause.AccountID {
+			return domain.Position{}, domain.NotFound("account")
+		}
+		_, written, err = repository.Execute(ctx, s.Accounts, cause, domain.AccountStream(of.ID),
+			func(st account.State, _ *repository.None) ([]domain.Event, error) { return d.account(st) })
+	case retention.OfProject:
+		_, written, err = repository.Execute(ctx, s.Projects, cause, domain.ProjectStream(of.ID),
+			func(st project.State, _ *repository.None) ([]domain.Event, error) {
+				if st.AccountID != cause.AccountID {
+					return nil, domain.NotFound("project")
+				}
+				return d.project(st)
+			})
+	case retention.OfJob:
+		_, written, err = repository.Execute(ctx, s.Jobs, cause, domain.JobStream(of.ID),
+			func(st job.State, _ *repository.None) ([]domain.Event, error) {
+				if st.AccountID != cause.AccountID {
+					return nil, domain.NotFound("job")
+				}
+				return d.job(st)
+			})
+	default:
+		return domain.Position{}, fmt.Errorf("%q has no holds", of.Kind)
+	}
+	return written.Position, err
+}
+
+// Gone is a piece of evidence that is kept no longer.
+type Gone struct {
+	ID   string
+	At   time.Time
+	Rule retention.Rule
+}
+
+// ExpireEvidence lets go what is due of the job's pieces by the settings, holds and time
+// that the log has. It gives those of the pieces that are gone, also by an earlier call:
+// a crash between the event and the caller's own record of it is repeated away.
+//
+// A hold of the account or the project that is placed at the same moment comes too late
+// for this job. One of the job itself does not.
+func (s *Retention) ExpireEvidence(ctx context.Context, cause domain.Cause, jobID string, pieces []job.Piece) ([]Gone, error) {
+	type owner struct {
+		account, project string
+		sandbox          bool
+	}
+	of, err := repository.Read(ctx, s.Jobs, domain.JobStream(jobID), func(st job.State) owner {
+		return owner{st.AccountID, st.ProjectID, st.Sandbox}
+	})
+	if err != nil {
+		return nil, err
+	}
+	var keep job.Retention
+	var hold *retention.Hold
+	if keep.Account, hold, err = s.AccountRetention(ctx, of.account); err != nil {
+		return nil, err
+	}
+	keep.Held = hold != nil
+	if of.project != "" {
+		inProject, err := repository.Read(ctx, s.Projects, domain.ProjectStream(of.project), func(st project.State) job.Retention {
+			return job.Retention{Project: st.Keep, Held: st.Hold != nil}
+		})
+		if err != nil {
+			return nil, err
+		}
+		keep.Project, keep.Held = inProject.Project, keep.Held || inProject.Held
+	}
+	// A job does not always say that its account is a sandbox; the account's clock does.
+	cause.AccountID, cause.Sandbox = of.account, true
+	now, err := s.Settings.AccountTime(ctx, cause)
+	if err != nil {
+		return nil, err
+	}
+	cause.Sandbox = of.sandbox
+	gone, _, err := repository.Execute(ctx, s.Jobs, cause, domain.JobStream(jobID),
+		func(st job.State, gone *[]Gone) ([]domain.Event, error) {
+			events, err := job.DecideExpire(st, keep, pieces, now)
+			expired := map[string]*job.EvidenceExpired{}
+			for _, e := range events {
+				if e, is := e.(*job.EvidenceExpired); is {
+					for _, piece := range e.Pieces {
+						expired[piece.ID] = e
+					}
+				}
+			}
+			*gone = nil
+			for _, piece := range pieces {
+				e := expired[piece.ID]
+				if e == nil {
+					e = st.Expired[piece.ID]
+				}
+				if e != nil {
+					*gone = append(*gone, Gone{piece.ID, e.At, e.Rule})
+				}
+			}
+			return events, err
+		})
+	return gone, err
+}

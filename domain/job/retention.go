@@ -1,0 +1,100 @@
+package job
+
+import (
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/retention"
+)
+
+// Piece is a piece of evidence of the job.
+type Piece struct {
+	ID          string `json:"id"`
+	ContentType string `json:"contentType"`
+	Size        int64  `json:"size"` // bytes
+	Recording   bool   `json:"recording,omitempty"`
+}
+
+// EvidenceExpired says that pieces of evidence are kept no longer. Their files go after
+// it. The report and the job's end stay as they are.
+type EvidenceExpired struct {
+	Pieces []Piece `json:"pieces"`
+	retention.Rule
+	At time.Time `json:"at"`
+}
+
+// HoldPlaced keeps the job's evidence, whatever the settings say.
+type HoldPlaced struct{ retention.HoldPlaced }
+
+// HoldReleased ends the job's hold.
+type HoldReleased struct{ retention.HoldReleased }
+
+// EndedAt is when the job ended; zero before it has.
+func (s State) EndedAt() time.Time {
+	switch s.Status {
+	case StatusCompleted:
+		return s.CompletedAt
+	case StatusCancelled:
+		return s.CancelledAt
+	case StatusFailed:
+		return s.FailedAt
+	}
+	return time.Time{}
+}
+
+// Retention is how the job's account and project keep evidence. Held says that one of
+// them has a hold.
+type Retention struct {
+	Account, Project retention.Keep
+	Held             bool
+}
+
+// DecideExpire lets go what is due of the pieces, with an event for each rule. A piece
+// that went before is not named again. A hold keeps all of them.
+func DecideExpire(s State, keep Retention, pieces []Piece, now time.Time) ([]domain.Event, error) {
+	ended := s.EndedAt()
+	switch {
+	case !s.Exists:
+		return nil, domain.NotFound("job")
+	case ended.IsZero() || keep.Held || s.Hold != nil:
+		return nil, nil
+	}
+	var events []domain.Event
+	byRule := map[retention.Rule]*EvidenceExpired{}
+	for _, piece := range pieces {
+		rule, limited := retention.Shortest(keep.Account, keep.Project, piece.Recording)
+		if !limited || rule.Due(ended).After(now) || s.Expired[piece.ID] != nil {
+			continue
+		}
+		if byRule[rule] == nil {
+			byRule[rule] = &EvidenceExpired{Rule: rule, At: now}
+			events = append(events, byRule[rule])
+		}
+		byRule[rule].Pieces = append(byRule[rule].Pieces, piece)
+	}
+	return events, nil
+}
+
+// DecidePlaceHold places a hold on the job's evidence.
+func DecidePlaceHold(s State, p retention.HoldPlaced) ([]domain.Event, error) {
+	if !s.Exists {
+		return nil, domain.NotFound("job")
+	}
+	place, err := retention.DecidePlace(s.Hold, &p)
+	if err != nil || !place {
+		return nil, err
+	}
+	return []domain.Event{&HoldPlaced{p}}, nil
+}
+
+// DecideReleaseHold releases the job's hold.
+func DecideReleaseHold(s State, r retention.HoldReleased) ([]domain.Event, error) {
+	if !s.Exists {
+		return nil, domain.NotFound("job")
+	}
+	release, err := retention.DecideRelease(s.Hold, &r)
+	if err != nil || !release {
+		return nil, err
+	}
+	return []domain.Event{&HoldReleased{r}}, nil
+}

@@ -1,0 +1,233 @@
+// Package retention says how long evidence is kept, and holds the rules of holds. Accounts,
+// projects and jobs share its rules. Everything here is pure: time comes in with the
+// command.
+package retention
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"humanqa/domain"
+)
+
+// The bounds of a setting, in days.
+const (
+	MinDays = 1
+	MaxDays = 3650
+)
+
+// The names of the settings, as requests and events have them.
+const (
+	EvidenceDays   = "keepEvidenceDays"
+	RecordingsDays = "keepRecordingsDays"
+)
+
+// Keep is how many days after a job's end its evidence goes; nil: it is kept. A recording
+// is evidence, too: the shorter of the two counts for it.
+type Keep struct {
+	EvidenceDays   *int `json:"keepEvidenceDays,omitempty"`
+	RecordingsDays *int `json:"keepRecordingsDays,omitempty"`
+}
+
+// Any says that the settings let something go.
+func (k Keep) Any() bool { return k.EvidenceDays != nil || k.RecordingsDays != nil }
+
+// Same compares the days, not the pointers.
+func (k Keep) Same(o Keep) bool {
+	return same(k.EvidenceDays, o.EvidenceDays) && same(k.RecordingsDays, o.RecordingsDays)
+}
+
+func same(a, b *int) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+// Setting is a setting in a change: not mentioned, cleared (Set, Value nil), or given.
+type Setting struct {
+	Set   bool
+	Value *int
+}
+
+// Change changes the settings that it mentions.
+type Change struct{ Evidence, Recordings Setting }
+
+// On gives the settings after the change.
+func (c Change) On(k Keep) Keep {
+	if c.Evidence.Set {
+		k.EvidenceDays = c.Evidence.Value
+	}
+	if c.Recordings.Set {
+		k.RecordingsDays = c.Recordings.Value
+	}
+	return k
+}
+
+// Wrong lists the settings out of bounds.
+func (c Change) Wrong() (wrong []domain.Detail) {
+	for _, one := range []struct {
+		name string
+		days *int
+	}{{EvidenceDays, c.Evidence.Value}, {RecordingsDays, c.Recordings.Value}} {
+		if one.days != nil && (*one.days < MinDays || *one.days > MaxDays) {
+			wrong = append(wrong, domain.Detail{
+				Path: one.name, Message: fmt.Sprintf("must be %d to %d days; null keeps everything", MinDays, MaxDays),
+			})
+		}
+	}
+	return wrong
+}
+
+// The owners of settings and holds. A job has no setting.
+const (
+	OfAccount = "account"
+	OfProject = "project"
+	OfJob     = "job"
+)
+
+// Rule is the setting that a piece of evidence goes by.
+type Rule struct {
+	Setting string `json:"setting"`   // EvidenceDays, RecordingsDays
+	Of      string `json:"settingOf"` // OfAccount, OfProject
+	Days    int    `json:"days"`
+}
+
+// Words gives the rule as a reader sees it.
+func (r Rule) Words() string {
+	return fmt.Sprintf("%s of the %s: %d days", r.Setting, r.Of, r.Days)
+}
+
+// Shortest gives the rule with the fewest days; false without one.
+func Shortest(account, project Keep, recording bool) (rule Rule, limited bool) {
+	var rules []Rule
+	add := func(setting, of string, days *int) {
+		if days != nil {
+			rules = append(rules, Rule{setting, of, *days})
+		}
+	}
+	if recording {
+		add(RecordingsDays, OfProject, project.RecordingsDays)
+		add(RecordingsDays, OfAccount, account.RecordingsDays)
+	}
+	add(EvidenceDays, OfProject, project.EvidenceDays)
+	add(EvidenceDays, OfAccount, account.EvidenceDays)
+	if len(rules) == 0 {
+		return Rule{}, false
+	}
+	return slices.MinFunc(rules, func(a, b Rule) int { return a.Days - b.Days }), true
+}
+
+// Due is when evidence of a job that ended then goes by the rule.
+func (r Rule) Due(ended time.Time) time.Time {
+	return ended.Add(time.Duration(r.Days) * 24 * time.Hour)
+}
+
+// Hold keeps evidence whatever the settings say.
+type Hold struct {
+	Reason string
+	// Operator says that an operator placed it: only operators release it.
+	Operator bool
+	At       time.Time
+}
+
+// HoldPlaced is the body of the events that place a hold.
+type HoldPlaced struct {
+	Reason   string    `json:"reason"`
+	Operator bool      `json:"operator,omitempty"`
+	At       time.Time `json:"at"`
+}
+
+// HoldReleased is the body of the events that release one.
+type HoldReleased struct {
+	Reason   string    `json:"reason"`
+	Operator bool      `json:"operator,omitempty"`
+	At       time.Time `json:"at"`
+}
+
+// Hold gives the hold that was placed.
+func (p HoldPlaced) Hold() *Hold { return &Hold{Reason: p.Reason, Operator: p.Operator, At: p.At} }
+
+// MaxReason bounds a reason, in characters.
+const MaxReason = 500
+
+// DecidePlace says whether the hold is to be placed: a repeat is not. An operator's hold
+// takes the place of a client's.
+func DecidePlace(now *Hold, p *HoldPlaced) (place bool, err error) {
+	if err := checkReason(&p.Reason); err != nil {
+		return false, err
+	}
+	switch {
+	case now == nil, p.Operator && !now.Operator:
+		return true, nil
+	case now.Reason == p.Reason && now.Operator == p.Operator:
+		return false, nil
+	}
+	return false, domain.Conflict("a hold is in place since %s", now.At.UTC().Format(time.RFC3339)).
+		WithHint("release it before you place another")
+}
+
+// DecideRelease says whether there is a hold to be released.
+func DecideRelease(now *Hold, r *HoldReleased) (release bool, err error) {
+	if err := checkReason(&r.Reason); err != nil {
+		return false, err
+	}
+	switch {
+	case now == nil:
+		return false, nil
+	case now.Operator && !r.Operator:
+		return false, domain.Forbidden("an operator of the service placed the hold").WithHint("ask the operator to release it")
+	}
+	return true, nil
+}
+
+func checkReason(reason *string) error {
+	*reason = strings.TrimSpace(*reason)
+	var problem string
+	switch {
+	case *reason == "":
+		problem = "must not be blank"
+	case utf8.RuneCountInString(*reason) > MaxReason:
+		problem = fmt.Sprintf("must have at most %d characters", MaxReason)
+	case strings.ContainsFunc(*reason, unicode.IsControl):
+		problem = "must be one line, without control characters"
+	default:
+		return nil
+	}
+	return domain.Invalid(domain.Detail{Path: "reason", Message: problem})
+}
+
+// Gone is a piece of evidence that is kept no longer.
+type Gone struct {
+	ID          string
+	Reference   string // what events hold of it
+	Name        string // of the file
+	ContentType string
+	Size        int64 // bytes
+	Recording   bool
+	At          time.Time // by the account's clock
+	Why         string    // the rule, in words
+}
+
+// Words stands in the place of a link to it.
+func (g Gone) Words() string {
+	return fmt.Sprintf("no longer kept since %s: %s, %d bytes", g.At.UTC().Format(time.DateOnly), g.Name, g.Size)
+}
+
+// Words gives the settings as a reader sees them.
+func (k Keep) Words() string {
+	say := func(days *int) string {
+		if days == nil {
+			return "for good"
+		}
+		return fmt.Sprintf("%d days", *days)
+	}
+	if k.RecordingsDays == nil {
+		return "evidence " + say(k.EvidenceDays)
+	}
+	return "evidence " + say(k.EvidenceDays) + ", recordings " + say(k.RecordingsDays)
+}

@@ -1,0 +1,260 @@
+package settings
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/person"
+	"humanqa/domain/retention"
+	"humanqa/httpapi/evidence"
+	"humanqa/httpapi/input"
+	"humanqa/httpapi/ui"
+	"humanqa/projections/projects"
+	kept "humanqa/projections/retention"
+)
+
+// Evidence measures evidence: package evidence.
+type Evidence interface {
+	Usage(ctx context.Context, accountID string) (evidence.Usage, error)
+	Estimate(ctx context.Context, accountID, projectID string, keep retention.Keep) (evidence.Usage, error)
+}
+
+type evidenceView struct {
+	Usage    evidence.Usage
+	Keep     retention.Keep // the account's
+	Settings []settingLine  // of projects
+	Holds    []holdLine
+	Projects []projects.Project
+	Form     evidenceForm
+	Estimate *evidence.Usage // what the form's days would do; nil: not asked
+	Job      string          // that a hold is asked for
+	Errors   []string
+	MayEdit  bool
+}
+
+// evidenceForm is what was filled in; empty days keep everything.
+type evidenceForm struct{ Project, ProjectName, Evidence, Recordings string }
+
+type settingLine struct {
+	retention.Keep
+	ProjectID, Name string
+}
+
+type holdLine struct {
+	kept.Hold
+	Name, Href, By string
+	Releasable     bool
+}
+
+// Size is a number of files with their bytes, as a page shows them.
+func Size(s evidence.Size) string {
+	return fmt.Sprintf("%s, %.1f MB", ui.Count(int(s.Files), "file"), float64(s.Bytes)/1e6)
+}
+
+// Sized shows a size.
+func (evidenceView) Sized(s evidence.Size) string { return Size(s) }
+
+// evidence shows how much there is, how long it is kept, and holds.
+func (d Deps) evidence(r *ui.Request) (ui.Answer, error) {
+	v, err := d.evidenceView(r)
+	v.Job = r.URL.Query().Get("job")
+	if project := r.URL.Query().Get("project"); err == nil && project != "" {
+		v.Form.Project = project
+		for _, s := range v.Settings {
+			if s.ProjectID == project {
+				v.Form.Evidence, v.Form.Recordings = daysText(s.EvidenceDays), daysText(s.RecordingsDays)
+			}
+		}
+	}
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	return ui.Show("evidence", "Evidence", v)
+}
+
+func (d Deps) evidenceView(r *ui.Request) (v evidenceView, err error) {
+	ctx, id := r.Context(), r.Account.ID
+	if v.Usage, err = d.Evidence.Usage(ctx, id); err != nil {
+		return v, err
+	}
+	if v.Keep, _, err = d.Commands.AccountRetention(ctx, id); err != nil {
+		return v, err
+	}
+	v.Form.Evidence, v.Form.Recordings = daysText(v.Keep.EvidenceDays), daysText(v.Keep.RecordingsDays)
+	if v.Projects, _, err = d.Reads.Projects.List(ctx, id, projects.Filter{Limit: projectsOffered}); err != nil {
+		return v, err
+	}
+	names := map[string]string{}
+	for _, p := range v.Projects {
+		names[p.ID] = p.Name
+	}
+	settings, err := d.Reads.Retention.Settings(ctx, id)
+	if err != nil {
+		return v, err
+	}
+	for _, s := range settings {
+		if s.ProjectID != "" {
+			v.Settings = append(v.Settings, settingLine{
+				retention.Keep{EvidenceDays: s.EvidenceDays, RecordingsDays: s.RecordingsDays},
+				s.ProjectID, nameOr(names[s.ProjectID], "A project"),
+			})
+		}
+	}
+	holds, err := d.Reads.Retention.Holds(ctx, id)
+	if err != nil {
+		return v, err
+	}
+	v.MayEdit = r.May(person.Owner)
+	if v.Holds, err = d.holdLines(ctx, holds, names); err != nil {
+		return v, err
+	}
+	return v, nil
+}
+
+func (d Deps) holdLines(ctx context.Context, holds []kept.Hold, names map[string]string) (lines []holdLine, err error) {
+	var people []string
+	for _, h := range holds {
+		if id, is := strings.CutPrefix(h.PlacedBy, "person:"); is && !h.Operator {
+			people = append(people, id)
+		}
+	}
+	known, err := d.Credentials.Names(ctx, people...)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range holds {
+		line := holdLine{Hold: h, Name: "The whole account", By: "the operator of the service", Releasable: !h.Operator}
+		switch h.Kind {
+		case retention.OfProject:
+			line.Name, line.Href = nameOr(names[h.ID], "A project"), "/dashboard/projects/"+h.ID
+		case retention.OfJob:
+			line.Name, line.Href = "A test", "/dashboard/jobs/"+h.ID
+		}
+		if id, is := strings.CutPrefix(h.PlacedBy, "person:"); is && !h.Operator {
+			line.By = nameOr(known[id].Name, "a person who left")
+		}
+		lines = append(lines, line)
+	}
+	return lines, nil
+}
+
+func nameOr(name, otherwise string) string {
+	if name == "" {
+		return otherwise
+	}
+	return name
+}
+
+func daysText(days *int) string {
+	if days == nil {
+		return ""
+	}
+	return strconv.Itoa(*days)
+}
+
+// keepForm reads the form: days that are empty keep everything.
+func keepForm(r *ui.Request) (form evidenceForm, change retention.Change, err error) {
+	form = evidenceForm{
+		Project: r.PostFormValue("project"), Evidence: strings.TrimSpace(r.PostFormValue("evidence")),
+		Recordings: strings.TrimSpace(r.PostFormValue("recordings")),
+	}
+	body := map[string]any{retention.EvidenceDays: nil, retention.RecordingsDays: nil}
+	for name, text := range map[string]string{retention.EvidenceDays: form.Evidence, retention.RecordingsDays: form.Recordings} {
+		if text == "" {
+			continue
+		}
+		if days, err := strconv.Atoi(text); err == nil {
+			body[name] = days
+		} else {
+			body[name] = text
+		}
+	}
+	o := ui.Object(body)
+	change = input.Retention(o)
+	return form, change, o.Problems.Err()
+}
+
+// estimateEvidence shows what would go before anything is saved.
+func (d Deps) estimateEvidence(r *ui.Request) (ui.Answer, error) {
+	form, change, wrong := keepForm(r)
+	v, err := d.evidenceView(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	v.Form = form
+	if v.Errors = ui.Sentences(ui.Wrongs(wrong), retention.EvidenceDays, "The days for evidence", retention.RecordingsDays,
+		"The days for recordings"); len(v.Errors) > 0 {
+		return ui.Answer{Template: "evidence", Title: "Evidence", View: v, Status: ui.StatusOf(domain.KindInvalid)}, nil
+	}
+	if form.Project != "" {
+		p, err := d.Reads.Projects.Get(r.Context(), r.Account.ID, form.Project)
+		if err != nil {
+			return ui.Answer{}, err
+		}
+		v.Form.ProjectName = p.Name
+	}
+	estimate, err := d.Evidence.Estimate(r.Context(), r.Account.ID, form.Project, change.On(retention.Keep{}))
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	v.Estimate = &estimate
+	return ui.Show("evidence", "Evidence", v)
+}
+
+// keepEvidence saves what was estimated.
+func (d Deps) keepEvidence(r *ui.Request) (ui.Answer, error) {
+	if err := r.Open(); err != nil {
+		return ui.Answer{}, err
+	}
+	form, change, err := keepForm(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	var at domain.Position
+	if form.Project == "" {
+		_, at, err = d.Commands.SetAccountRetention(r.Context(), r.Cause(), change)
+	} else {
+		_, at, err = d.Commands.UpdateProject(r.Context(), r.Cause(), form.Project, command.UpdateProject{Keep: change})
+	}
+	return r.Done(at, err, "/dashboard/evidence")
+}
+
+func holdForm(r *ui.Request) (of command.EvidenceSubject, reason string, err error) {
+	of = command.EvidenceSubject{Kind: r.PostFormValue("kind"), ID: r.PostFormValue("id")}
+	switch of.Kind {
+	case retention.OfAccount:
+		of.ID = r.Account.ID
+	case retention.OfProject, retention.OfJob:
+	default:
+		return of, "", domain.Invalid(domain.Detail{Path: "kind", Message: "must be account, project or job"})
+	}
+	reason, err = r.Text("reason", retention.MaxReason)
+	return of, reason, err
+}
+
+// holdEvidence keeps evidence whatever the settings say.
+func (d Deps) holdEvidence(r *ui.Request) (ui.Answer, error) {
+	return d.changeHold(r, d.Commands.PlaceHold)
+}
+
+func (d Deps) releaseEvidence(r *ui.Request) (ui.Answer, error) {
+	return d.changeHold(r, d.Commands.ReleaseHold)
+}
+
+func (d Deps) changeHold(
+	r *ui.Request, do func(context.Context, command.Cause, command.EvidenceSubject, string, bool) (domain.Position, error),
+) (ui.Answer, error) {
+	if err := r.Open(); err != nil {
+		return ui.Answer{}, err
+	}
+	of, reason, err := holdForm(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	at, err := do(r.Context(), r.Cause(), of, reason, false)
+	return r.Done(at, err, "/dashboard/evidence#holds")
+}

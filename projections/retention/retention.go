@@ -1,0 +1,246 @@
+// Package retention is the read model of how long evidence is kept: the settings of
+// accounts and projects, holds, and the clocks of sandboxes. It only nominates evidence
+// that may go; the log decides (domain/command/retention).
+package retention
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"humanqa/domain"
+	"humanqa/domain/account"
+	"humanqa/domain/job"
+	"humanqa/domain/project"
+	"humanqa/domain/retention"
+	"humanqa/eventstore/consumer"
+	"humanqa/projections/readmodel"
+)
+
+// Projector keeps a row for each account and project with a setting, for each hold, and
+// for the clock of each sandbox.
+type Projector struct{}
+
+func (Projector) Name() string { return "retention" }
+func (Projector) Version() int { return 1 }
+
+func (Projector) Tables() []consumer.Table {
+	return []consumer.Table{
+		{Name: "retention_settings", DDL: settingsDDL},
+		{Name: "retention_holds", DDL: holdsDDL},
+		{Name: "retention_clocks", DDL: clocksDDL},
+		{Name: "retention_projects", DDL: projectsDDL},
+	}
+}
+
+// A setting that was cleared keeps its row. project_id is empty for the account's own.
+const settingsDDL = `
+CREATE TABLE {schema}.retention_settings (
+    account_id      text NOT NULL,
+    project_id      text NOT NULL,
+    evidence_days   integer,
+    recordings_days integer,
+    PRIMARY KEY (account_id, project_id)
+);
+`
+
+// kind is account, project or job. A hold that was released leaves no row.
+const holdsDDL = `
+CREATE TABLE {schema}.retention_holds (
+    kind       text NOT NULL,
+    id         text NOT NULL,
+    account_id text NOT NULL,
+    reason     text NOT NULL,
+    operator   boolean NOT NULL,
+    placed_by  text NOT NULL, -- an actor
+    placed_at  timestamptz NOT NULL,
+    PRIMARY KEY (kind, id)
+);
+CREATE INDEX retention_holds_of_account ON {schema}.retention_holds (account_id, placed_at);
+`
+
+const clocksDDL = `
+CREATE TABLE {schema}.retention_clocks (
+    account_id    text PRIMARY KEY,
+    ahead_seconds bigint NOT NULL
+);
+`
+
+// The events of a project name its account only once, and those of a job never.
+const projectsDDL = `
+CREATE TABLE {schema}.retention_projects (
+    project_id text PRIMARY KEY,
+    account_id text NOT NULL
+);
+`
+
+func (Projector) Handles() []string {
+	return domain.TypesOf(
+		(*account.ClockAdvanced)(nil), (*account.RetentionChanged)(nil), (*account.HoldPlaced)(nil), (*account.HoldReleased)(nil),
+		(*account.Erased)(nil),
+		(*project.Created)(nil), (*project.SettingsChanged)(nil), (*project.HoldPlaced)(nil), (*project.HoldReleased)(nil),
+		(*job.HoldPlaced)(nil), (*job.HoldReleased)(nil),
+	)
+}
+
+const clockSQL = `
+INSERT INTO {schema}.retention_clocks (account_id, ahead_seconds)
+VALUES ($1, $2)
+ON CONFLICT (account_id) DO UPDATE
+SET ahead_seconds = EXCLUDED.ahead_seconds`
+
+const settingSQL = `
+INSERT INTO {schema}.retention_settings (account_id, project_id, evidence_days, recordings_days)
+VALUES ($1, '', $2, $3)
+ON CONFLICT (account_id, project_id) DO UPDATE
+SET evidence_days = EXCLUDED.evidence_days,
+    recordings_days = EXCLUDED.recordings_days`
+
+const projectSQL = `
+INSERT INTO {schema}.retention_projects (project_id, account_id)
+VALUES ($1, $2)`
+
+// Most projects have no setting, and get no row.
+const projectSettingSQL = `
+INSERT INTO {schema}.retention_settings AS s (account_id, project_id, evidence_days, recordings_days)
+SELECT p.account_id, p.project_id, $2::integer, $3::integer
+FROM {schema}.retention_projects p
+WHERE p.project_id = $1
+  AND ($2::integer IS NOT NULL
+    OR $3::integer IS NOT NULL
+    OR EXISTS (
+        SELECT
+        FROM {schema}.retention_settings o
+        WHERE o.account_id = p.account_id
+          AND o.project_id = p.project_id))
+ON CONFLICT (account_id, project_id) DO UPDATE
+SET evidence_days = EXCLUDED.evidence_days,
+    recordings_days = EXCLUDED.recordings_days`
+
+// The account of a hold is that of the command, which places one in its own account only.
+const placeHoldSQL = `
+INSERT INTO {schema}.retention_holds (kind, id, account_id, reason, operator, placed_by, placed_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
+ON CONFLICT (kind, id) DO UPDATE
+SET reason = EXCLUDED.reason,
+    operator = EXCLUDED.operator,
+    placed_by = EXCLUDED.placed_by,
+    placed_at = EXCLUDED.placed_at`
+
+const releaseHoldSQL = `
+DELETE FROM {schema}.retention_holds
+WHERE kind = $1
+  AND id = $2`
+
+// Reasons are the words of people, and go with the account.
+const eraseSQL = `
+UPDATE {schema}.retention_holds
+SET reason = ''
+WHERE account_id = $1`
+
+// Apply writes event by event: all of these change rarely.
+func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
+	for _, r := range batch {
+		query, args, err := change(r)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, consumer.In(schema, query), args...); err != nil {
+			return fmt.Errorf("apply %s of %s: %w", r.Type, r.Stream, err)
+		}
+	}
+	return nil
+}
+
+func change(r domain.Recorded) (query string, args []any, err error) {
+	id := r.StreamID()
+	placed := func(kind string, p retention.HoldPlaced) (string, []any, error) {
+		return placeHoldSQL, []any{kind, id, r.Meta.AccountID, p.Reason, p.Operator, r.Meta.Actor, readmodel.Moment(p.At)}, nil
+	}
+	switch e := r.Event.(type) {
+	case *account.ClockAdvanced:
+		return clockSQL, []any{id, e.OffsetSeconds}, nil
+	case *account.RetentionChanged:
+		return settingSQL, []any{id, e.EvidenceDays, e.RecordingsDays}, nil
+	case *account.Erased:
+		return eraseSQL, []any{id}, nil
+	case *project.Created:
+		return projectSQL, []any{id, e.AccountID}, nil
+	case *project.SettingsChanged:
+		return projectSettingSQL, []any{id, e.EvidenceDays, e.RecordingsDays}, nil
+	case *account.HoldPlaced:
+		return placed(retention.OfAccount, e.HoldPlaced)
+	case *project.HoldPlaced:
+		return placed(retention.OfProject, e.HoldPlaced)
+	case *job.HoldPlaced:
+		return placed(retention.OfJob, e.HoldPlaced)
+	case *account.HoldReleased:
+		return releaseHoldSQL, []any{retention.OfAccount, id}, nil
+	case *project.HoldReleased:
+		return releaseHoldSQL, []any{retention.OfProject, id}, nil
+	case *job.HoldReleased:
+		return releaseHoldSQL, []any{retention.OfJob, id}, nil
+	}
+	return "", nil, fmt.Errorf("no statement for %s", r.Type)
+}
+
+// Reads reads settings and holds. Every method is bound to one account.
+type Reads struct{ db *sqlx.DB }
+
+// NewReads reads through the views in schema readmodel.
+func NewReads(db *sqlx.DB) *Reads { return &Reads{db: readmodel.Pool(db)} }
+
+// Setting is how long an account or a project keeps evidence.
+type Setting struct {
+	ProjectID      string `json:"project_id"` // empty: the account's own
+	EvidenceDays   *int   `json:"evidence_days"`
+	RecordingsDays *int   `json:"recordings_days"`
+}
+
+const settingsSQL = `
+SELECT project_id, evidence_days, recordings_days
+FROM readmodel.retention_settings
+WHERE account_id = $1
+  AND (evidence_days IS NOT NULL OR recordings_days IS NOT NULL)
+ORDER BY project_id`
+
+// Settings lists the account's settings, its own first.
+func (q *Reads) Settings(ctx context.Context, accountID string) (list []Setting, err error) {
+	if err := q.db.SelectContext(ctx, &list, settingsSQL, accountID); err != nil {
+		return nil, fmt.Errorf("list how long evidence is kept: %w", err)
+	}
+	return list, nil
+}
+
+// Hold is a hold that is in place.
+type Hold struct {
+	Kind     string    `json:"kind"` // account, project, job
+	ID       string    `json:"id"`
+	Reason   string    `json:"reason"`
+	Operator bool      `json:"operator"`
+	PlacedBy string    `json:"placed_by"` // an actor
+	PlacedAt time.Time `json:"placed_at"`
+}
+
+// maxHolds bounds a list of holds.
+const maxHolds = 200
+
+const holdsSQL = `
+SELECT kind, id, reason, operator, placed_by, placed_at
+FROM readmodel.retention_holds
+WHERE account_id = $1
+ORDER BY placed_at, kind, id
+LIMIT $2`
+
+// Holds lists the account's holds, the oldest first, at most 200.
+func (q *Reads) Holds(ctx context.Context, accountID string) (list []Hold, err error) {
+	if err := q.db.SelectContext(ctx, &list, holdsSQL, accountID, maxHolds); err != nil {
+		return nil, fmt.Errorf("list holds: %w", err)
+	}
+	for i := range list {
+		readmodel.UTC(&list[i].PlacedAt)
+	}
+	return list, nil
+}
