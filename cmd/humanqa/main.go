@@ -74,7 +74,7 @@ type commands struct {
 	Evidence struct {
 		Usage   evidenceUsageCmd   `cmd:"" help:"Show the evidence of each account by kind, and the part that goes within a month."`
 		Keep    evidenceKeepCmd    `cmd:"" help:"Say how long an account or a project keeps evidence."`
-		Hold    evidenceHoldCmd    `cmd:"" help:"Keep the evidence of an account, a project or a job, whatever the settings say."`
+		Hold    evidenceHoldCmd    `cmd:"" help:"Keep the evidence of an account, a project or a job, despite the settings."`
 		Release evidenceReleaseCmd `cmd:"" help:"End a hold."`
 		Sweep   evidenceSweepCmd   `cmd:"" help:"Let go the evidence that is due, and delete its files, as the service does each minute."`
 	} `cmd:"" help:"Evidence, and how long it is kept."`

@@ -117,8 +117,7 @@ type Handlers struct {
 	baseURL    string
 	stopping   <-chan struct{}
 
-	// Readers are those of the feed that gave a name.
-	Readers *readers.Readers
+	Readers *readers.Readers // of the feed, those that gave a name
 
 	feedWatch   *readers.Watch
 	streams     *wire.Quota
@@ -132,8 +131,7 @@ func New(d Deps) *Handlers {
 		Commands: d.Commands, reads: d.Reads, reports: d.Reports, limits: d.Limits, gate: d.Gate, writer: d.Writer, fresh: d.Fresh,
 		past: asof.NewReads(d.PastLog, d.DB, d.Reads), head: d.Head, cursors: readers.NewCursors(d.Origin, d.Head),
 		checkpoint: d.Checkpoint, ownLog: d.OwnLog, evidence: d.Evidence,
-		Readers:    readers.New(d.DB, d.Now, d.Log),
-		deliveries: webhooks.NewLog(d.DB), baseURL: d.BaseURL, stopping: d.Stopping,
+		Readers: readers.New(d.DB, d.Now, d.Log), deliveries: webhooks.NewLog(d.DB), baseURL: d.BaseURL, stopping: d.Stopping,
 		feedWatch:   readers.NewWatch(d.Reads.Events, d.Reads.Access, d.Now, d.Log),
 		streams:     wire.NewQuota(math.MaxInt64, StreamsPerKey, 0),
 		ExportQuota: wire.NewQuota(QuotaOfNode, QuotaOfAccount, 0),
