@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/oversight"
@@ -17,11 +19,10 @@ import (
 
 type peopleView struct {
 	formState
-	Choices choices
-	Role    string
-	Roles   []tab
-	Lines   []personRow
-	Pager   ui.Pager
+	Role  string
+	Roles []tab
+	Lines []personRow
+	Pager ui.Pager
 	linkView
 }
 
@@ -52,9 +53,6 @@ func (d console) peoplePage(r *ui.Request, state formState) (ui.Answer, error) {
 	if v.Lines, err = d.personRows(r.Context(), list); err != nil {
 		return ui.Answer{}, err
 	}
-	if v.Choices, err = d.choices(r.Context()); err != nil {
-		return ui.Answer{}, err
-	}
 	v.Pager = ui.NewPager(r, ui.PageOf(r), len(list), total)
 	return ui.Show("console-people", "People", v)
 }
@@ -74,30 +72,33 @@ func (d console) personRows(ctx context.Context, list []overall.Person) (rows []
 			row.Login = *login
 		}
 		if row.Name == "" {
-			row.Name = nameless(p.ID)
+			row.Name = "Somebody, " + short(p.ID)
 		}
 		rows = append(rows, row)
 	}
 	return rows, nil
 }
 
-// nameless is what a person is called who has told no name.
-func nameless(id string) string { return "Person " + id }
-
-// grantOf reads which role a form gives. A checker that no field names is a new one.
-func (d console) grantOf(r *ui.Request) (g person.Grant, err error) {
-	g.Role = person.Role(r.PostFormValue("role"))
+// grantOf reads which role a form gives. A checker without an id is a new one.
+func grantOf(r *ui.Request) (person.Grant, error) {
+	g := person.Grant{Role: person.Role(r.PostFormValue("role"))}
+	var wrong []domain.Detail
 	switch {
 	case g.Role.OfAccount():
-		g.AccountID, err = d.accountOf(r.Context(), r.PostFormValue("account"))
+		if g.AccountID = strings.TrimSpace(r.PostFormValue("account")); uuid.Validate(g.AccountID) != nil {
+			wrong = append(wrong, domain.Detail{Path: "account", Message: "must be the id of the account that the role is of"})
+		}
 	case g.Role == person.Checker:
-		if typed := r.PostFormValue("checker"); strings.TrimSpace(typed) != "" {
-			g.CheckerID, err = d.checkerOf(r.Context(), typed)
+		if g.CheckerID = strings.TrimSpace(r.PostFormValue("checker")); g.CheckerID != "" && uuid.Validate(g.CheckerID) != nil {
+			wrong = append(wrong, domain.Detail{Path: "checker", Message: "must be a checker's id, or empty for a new one"})
 		}
 	case g.Role != person.Operator:
-		err = domain.Invalid(domain.Detail{Path: "role", Message: "must be owner, developer, viewer, checker or operator"})
+		wrong = append(wrong, domain.Detail{Path: "role", Message: "must be owner, developer, viewer, checker or operator"})
 	}
-	return g, err
+	if len(wrong) > 0 {
+		return g, domain.Invalid(wrong...)
+	}
+	return g, nil
 }
 
 // grantNames are the fields of grantOf as the forms call them.
@@ -106,7 +107,7 @@ var grantNames = []string{"account", "The account", "checker", "The checker", "r
 // grantWords says which role it is.
 func grantWords(g person.Grant) string {
 	if g.AccountID != "" {
-		return string(g.Role) + " of account " + g.AccountID
+		return string(g.Role) + " of account " + short(g.AccountID)
 	}
 	return string(g.Role)
 }
@@ -127,7 +128,7 @@ func (d console) withChecker(ctx context.Context, cause command.Cause, g *person
 // invite answers with the page itself: the link is on it, and nowhere else. The
 // same form again makes another link for the same person.
 func (d console) invite(r *ui.Request) (ui.Answer, error) {
-	g, err := d.grantOf(r)
+	g, err := grantOf(r)
 	name, wrong := r.Text("name", credential.MaxName)
 	if err == nil && (name == "" || wrong != nil) {
 		err = domain.Invalid(domain.Detail{Path: "name", Message: "must have 1 to 120 characters"})
@@ -167,7 +168,6 @@ func (d console) link(r *ui.Request, personID, name string, grants []person.Gran
 
 type personView struct {
 	formState
-	Choices choices
 	people.Person
 	linkView
 	Name, Login string
@@ -192,13 +192,10 @@ func (d console) personPage(r *ui.Request, state formState) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	if v.Name = names[id].Name; v.Name == "" {
-		v.Name = nameless(id)
+		v.Name = "Somebody, " + short(id)
 	}
 	if login := names[id].Login; login != nil {
 		v.Login = *login
-	}
-	if v.Choices, err = d.choices(ctx); err != nil {
-		return ui.Answer{}, err
 	}
 	if v.Acts, err = d.actsBy(ctx, id); err != nil {
 		return ui.Answer{}, err
@@ -221,9 +218,9 @@ func (d console) onPerson(
 	case err != nil:
 		return who, err
 	case id == r.Person.ID:
-		return who, domain.Conflict("you cannot change your own roles").WithHint("ask another operator")
+		return who, domain.Conflict("you cannot change what you may do yourself").WithHint("another operator can")
 	case who.Disabled:
-		return who, domain.Conflict("this person is disabled for good").WithHint("invite the person again")
+		return who, domain.Conflict("they are disabled, for good").WithHint("invite them anew")
 	}
 	return who, d.act(r, command.OperatorAct{Act: act, Subject: domain.PersonStream(id), AccountID: accountID, Detail: detail},
 		func(ctx context.Context, cause command.Cause) (domain.Position, error) { return do(ctx, cause, who) })
@@ -255,7 +252,7 @@ func (d console) newLink(r *ui.Request) (ui.Answer, error) {
 }
 
 func (d console) grantRole(r *ui.Request) (ui.Answer, error) {
-	g, err := d.grantOf(r)
+	g, err := grantOf(r)
 	if err == nil {
 		_, err = d.onPerson(r, oversight.GrantRole, g.AccountID, grantWords(g),
 			func(ctx context.Context, cause command.Cause, who people.Person) (domain.Position, error) {

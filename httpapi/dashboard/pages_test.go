@@ -82,7 +82,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 			Keys: []string{"commit:" + commit},
 		})
 		w.Shown(out.Position, err)
-		eventually.True(t, "The checklist is written", func() bool {
+		eventually.True(t, "the checklist is written", func() bool {
 			j, err := w.Reads.Jobs.Job(t.Context(), full, out.JobID)
 			return err == nil && len(j.Items) > 0
 		})

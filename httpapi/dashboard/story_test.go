@@ -141,7 +141,7 @@ func TestEverythingWorksWithoutAScript(t *testing.T) {
 	at("Waiting for a checker")
 	tab.Click("#cancel-menu summary")
 	tab.Click("form[action$='/cancel'] button")
-	at("5 credits refunded")
+	at("5 credits came back")
 	tab.Open(w.Origin + "/dashboard/keys")
 	tab.Fill("#name", "Pipeline")
 	tab.Click("form[action='/dashboard/keys'] button")

@@ -86,7 +86,7 @@ func TestAFindingTakesTheLineageOfAnOpenFailure(t *testing.T) {
 	})
 	keys.press("a")
 	keys.press("The footer covers the pay button")
-	tab.WaitText("One open failure is similar")
+	tab.WaitText("One open failure sounds like it")
 	pagetest.Accessible(t, tab, "bench-similar")
 	tab.Screen(1280, 900, false)
 	tab.Click(`#finding [aria-label^="Name it in the note"]`)
