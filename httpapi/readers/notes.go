@@ -124,7 +124,7 @@ func (s *Readers) Admit(ctx context.Context, id ID) error {
 	}
 	if made == 0 {
 		return domain.Conflict("the account has %d readers with a name", PerAccount).
-			WithHint("forget one that reads no more: POST /v1/events/readers/NAME/forget, or on the dashboard; or read without a name")
+			WithHint("forget one that reads no more: POST /v1/events/readers/NAME/forget; or read without a name")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
