@@ -39,7 +39,7 @@ demo: build ## with `make run` up: one job from submission to a verified webhook
 .PHONY: build
 build: ## build bin/humanqa and bin/hqa, its client (LDFLAGS= keeps the data for debuggers)
 	@GO="$(GO)" scripts/build.sh $(BIN) ./cmd/humanqa
-	@GO="$(GO)" CGO_ENABLED=0 scripts/build.sh bin/hqa ./cmd/hqa
+	@GO="$(GO)" GOFLAGS="$(GOFLAGS) -trimpath" CGO_ENABLED=0 scripts/build.sh bin/hqa ./cmd/hqa
 
 .PHONY: go
 go:

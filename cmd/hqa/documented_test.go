@@ -48,7 +48,7 @@ func TestTheClientIsSmallAndHasNoPartOfTheService(t *testing.T) {
 		}
 	}
 	file := filepath.Join(t.TempDir(), "hqa")
-	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-s -w", "-o", file, ".")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", file, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -188,7 +188,8 @@ func (a *app) refreshComments(ctx context.Context) error {
 			if body == c.Body {
 				continue
 			}
-			if err := g.call(ctx, http.MethodPatch, fmt.Sprintf("/issues/comments/%d", c.ID), map[string]string{"body": body}, nil); err != nil {
+			path := fmt.Sprintf("/issues/comments/%d", c.ID)
+			if err := g.call(ctx, http.MethodPatch, path, map[string]string{"body": body}, nil); err != nil {
 				return err
 			}
 			filled++

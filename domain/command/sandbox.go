@@ -99,6 +99,9 @@ func (s *Service) AskInPlay(
 			if err != nil {
 				return nil, err
 			}
+			if open, is := st.OpenQuestion(); is { // the same text again is the same question
+				*q = open
+			}
 			for _, known := range st.Questions {
 				if known.ID == ask.QuestionID {
 					*q = known

@@ -102,7 +102,8 @@ func Play(o wire.Object) (results []command.PlayResult, summary string, question
 	}
 	if q, asks := o.Child("question"); asks {
 		question = &command.PlayQuestion{
-			Item: q.Optional("item", maxItemKey), Kind: q.OneOf("kind", "other", job.QuestionKinds()...), Text: q.Required("text", maxQuestion),
+			Item: q.Optional("item", maxItemKey), Kind: q.OneOf("kind", "other", job.QuestionKinds()...),
+			Text: q.Required("text", maxQuestion),
 		}
 	}
 	return results, o.Optional("summary", maxSummary), question

@@ -88,9 +88,9 @@ type completedJob struct {
 	SkipCount     int        `json:"skipCount"`
 }
 
-func CompletedOf(jobID string, report job.Completed) completedJob {
+func CompletedOf(jobID string, done job.Completed) completedJob {
 	return completedJob{
-		JobID: jobID, Status: job.StatusCompleted, ReportID: report.ReportID, OverallStatus: report.OverallStatus,
-		PassCount: report.PassCount, FailCount: report.FailCount, SkipCount: report.SkipCount,
+		JobID: jobID, Status: job.StatusCompleted, ReportID: done.ReportID, OverallStatus: done.OverallStatus,
+		PassCount: done.PassCount, FailCount: done.FailCount, SkipCount: done.SkipCount,
 	}
 }

@@ -65,7 +65,8 @@ func (s *Claims) QuestionWait(ctx context.Context, jobID string) (time.Duration,
 	if err != nil || target == "" {
 		return job.QuestionWait, err
 	}
-	minutes, err := repository.Read(ctx, s.projects, domain.ProjectStream(target), func(st project.State) *int { return st.QuestionMinutes })
+	stream := domain.ProjectStream(target)
+	minutes, err := repository.Read(ctx, s.projects, stream, func(st project.State) *int { return st.QuestionMinutes })
 	if err != nil || minutes == nil {
 		return job.QuestionWait, err
 	}

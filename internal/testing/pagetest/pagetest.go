@@ -111,7 +111,8 @@ func Start(t *testing.T, pages Pages) *Service {
 	s.Must(err)
 	s.Reads = projections.NewReads(s.DB)
 	s.Commands = command.New(command.Deps{
-		Log: client, Sealer: v, Tokens: v, Statuses: commandtest.CodeHost{}, AI: ai.New(ai.Config{Log: log}), Reads: projections.CommandReads{Reads: s.Reads},
+		Log: client, Sealer: v, Tokens: v, Statuses: commandtest.CodeHost{}, AI: ai.New(ai.Config{Log: log}),
+		Reads: projections.CommandReads{Reads: s.Reads},
 		Now: time.Now, ClaimsPerChecker: 1,
 	})
 	supervisor := consumer.New(s.DB, feed, log,
