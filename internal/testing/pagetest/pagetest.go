@@ -113,7 +113,7 @@ func Start(t *testing.T, pages Pages) *Service {
 	s.Commands = command.New(command.Deps{
 		Log: client, Sealer: v, Tokens: v, Statuses: commandtest.CodeHost{}, AI: ai.New(ai.Config{Log: log}),
 		Reads: projections.CommandReads{Reads: s.Reads},
-		Now: time.Now, ClaimsPerChecker: 1,
+		Now:   time.Now, ClaimsPerChecker: 1,
 	})
 	supervisor := consumer.New(s.DB, feed, log,
 		append(projections.All(), webhooks.NewSubscriber(s.DB, client, "https://qa.example"))...)
