@@ -21,6 +21,7 @@ import (
 	"humanqa/httpapi/wire"
 	"humanqa/internal/backoff"
 	"humanqa/internal/clientlogin"
+	"humanqa/internal/tracing"
 	"humanqa/projections"
 )
 
@@ -59,6 +60,7 @@ type Deps struct {
 	Spool    *wire.Spool
 	Evidence *evidence.Service
 	Log      logrus.FieldLogger
+	Tracer   *tracing.Tracer // nil: no spans
 	Now      func() time.Time
 	// BaseURL starts every URL that is handed out; no slash at its end.
 	BaseURL string
@@ -80,6 +82,7 @@ type API struct {
 	ready  *readiness
 	halted func() error
 	log    logrus.FieldLogger
+	tracer *tracing.Tracer
 	Limits *input.Limits
 
 	table    table
@@ -106,6 +109,7 @@ func New(d Deps) *API {
 	a := &API{
 		Fresh: admit.NewFreshness(d.FeedShown, d.WebhooksShown, d.Log), ready: &readiness{look: d.Ready, log: d.Log}, halted: d.Halted,
 		log:    d.Log,
+		tracer: d.Tracer,
 		Limits: input.NewLimits(d.Settings, d.Reads.Pools),
 		gate:   admit.NewGate(d.Reads, limiter, d.Now),
 		writer: admit.NewWriter(d.DB, d.Vault, d.WaitFor, input.Submissions, d.Now),

@@ -13,6 +13,7 @@ import (
 	"humanqa/eventstore"
 	"humanqa/eventstore/generation"
 	"humanqa/internal/backoff"
+	"humanqa/internal/tracing"
 )
 
 // Limits are the sizes and times of the runners; tests shorten them.
@@ -60,6 +61,7 @@ type runner struct {
 	notifies    *atomic.Bool
 	yields      *yields
 	limits      Limits
+	tracer      *tracing.Tracer
 	consumer    Consumer
 	handles     map[string]bool
 	raw         bool // it sees every event
