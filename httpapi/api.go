@@ -21,7 +21,6 @@ import (
 	"humanqa/httpapi/wire"
 	"humanqa/internal/backoff"
 	"humanqa/internal/clientlogin"
-	"humanqa/internal/tracing"
 	"humanqa/projections"
 )
 
@@ -60,7 +59,6 @@ type Deps struct {
 	Spool    *wire.Spool
 	Evidence *evidence.Service
 	Log      logrus.FieldLogger
-	Tracer   *tracing.Tracer // nil: no spans
 	Now      func() time.Time
 	// BaseURL starts every URL that is handed out; no slash at its end.
 	BaseURL string
@@ -82,7 +80,6 @@ type API struct {
 	ready  *readiness
 	halted func() error
 	log    logrus.FieldLogger
-	tracer *tracing.Tracer
 	Limits *input.Limits
 
 	table    table
@@ -109,7 +106,6 @@ func New(d Deps) *API {
 	a := &API{
 		Fresh: admit.NewFreshness(d.FeedShown, d.WebhooksShown, d.Log), ready: &readiness{look: d.Ready, log: d.Log}, halted: d.Halted,
 		log:    d.Log,
-		tracer: d.Tracer,
 		Limits: input.NewLimits(d.Settings, d.Reads.Pools),
 		gate:   admit.NewGate(d.Reads, limiter, d.Now),
 		writer: admit.NewWriter(d.DB, d.Vault, d.WaitFor, input.Submissions, d.Now),

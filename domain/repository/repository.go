@@ -446,7 +446,7 @@ func (s *Repository[S]) addMetadata(to []domain.NewEvent, c domain.Cause, events
 			ID:    uuid.New(),
 			Event: e,
 			Meta: domain.Metadata{
-				CommandID: c.CommandID, CorrelationID: c.CorrelationID, CausationID: c.CausationID, Trace: c.Trace,
+				CommandID: c.CommandID, CorrelationID: c.CorrelationID, CausationID: c.CausationID,
 				Actor: c.Actor, AccountID: c.AccountID, Time: at,
 			},
 		})

@@ -13,7 +13,6 @@ import (
 	"humanqa/eventstore"
 	"humanqa/eventstore/generation"
 	"humanqa/internal/backoff"
-	"humanqa/internal/tracing"
 )
 
 // Limits are the sizes and times of the runners; tests shorten them.
@@ -61,7 +60,6 @@ type runner struct {
 	notifies    *atomic.Bool
 	yields      *yields
 	limits      Limits
-	tracer      *tracing.Tracer
 	consumer    Consumer
 	handles     map[string]bool
 	raw         bool // it sees every event

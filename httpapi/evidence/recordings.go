@@ -11,7 +11,6 @@ import (
 	"humanqa/domain/command"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/blob"
-	"humanqa/internal/tracing"
 )
 
 // Recordings: films of a test that are sent while it is under way (decisions,
@@ -153,7 +152,7 @@ func (s *Service) discard(ctx context.Context, part partRow) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTime) // ctx may be what ended
 	defer cancel()
 	if err := discardPart(ctx, s.DB, s.Files, part); err != nil {
-		tracing.Log(ctx, s.Log).WithError(err).WithField("recording", part.RecordingID).Warn("a part that is not the recording's stays until the sweep")
+		s.Log.WithError(err).WithField("recording", part.RecordingID).Warn("a part that is not the recording's stays until the sweep")
 	}
 }
 

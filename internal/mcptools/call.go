@@ -41,11 +41,7 @@ func recovered(err *error) {
 // refusal is an *api.Error.
 func (s *server) do(ctx context.Context, call api.Call, out any) (api.Answer, error) {
 	if came, ok := ctx.Value(headerKey{}).(http.Header); ok {
-		for _, name := range []string{"Authorization", "X-Request-Id", "Traceparent"} {
-			if values := came.Values(name); len(values) > 0 {
-				req.Header[name] = values
-			}
-		}
+		call.Header = map[string]string{"Authorization": came.Get("Authorization"), "X-Request-Id": came.Get("X-Request-Id")}
 	}
 	call.Accept = "application/json"
 	answer, err := s.api.Once(ctx, call, out)

@@ -129,7 +129,6 @@ func (s *Service) webhookConfig(log *logrus.Logger) send.Config {
 		Allow:  s.cfg.WebhookAllow,
 		CAFile: s.cfg.WebhookCAFile,
 		Log:    log.WithField("part", "webhooks"),
-		Tracer: s.tracer,
 	}
 }
 
@@ -159,10 +158,10 @@ func (s *Service) mailLinks() mail.Links {
 	return mail.Links{BaseURL: ui.Origin(s.cfg.PagesURL()), Keys: s.core.Vault.MACKeys}
 }
 
-func (s *Service) evidenceDeps(log *logrus.Logger, metrics prometheus.Registerer, spool *wire.Spool) evidence.Deps {
+func (s *Service) evidenceDeps(log *logrus.Logger, spool *wire.Spool) evidence.Deps {
 	return evidence.Deps{
 		DB:             s.core.DB,
-		Files:          countFiles(s.bucket, metrics),
+		Files:          s.bucket,
 		Commands:       s.core.Commands,
 		Vault:          s.core.Vault,
 		Spool:          spool,
@@ -192,7 +191,6 @@ func (s *Service) apiDeps(log *logrus.Logger, metrics prometheus.Registerer, spo
 		Evidence:      s.evidence,
 		Spool:         spool,
 		Log:           log.WithField("part", "api"),
-		Tracer:        s.tracer,
 		Now:           s.core.Clock.Now,
 		BaseURL:       s.cfg.BaseURL,
 		RateLimit:     s.cfg.RateLimit,

@@ -53,9 +53,9 @@ func (s *Service) openSite(ctx context.Context, api *httpapi.API, feed consumer.
 	out.Site, err = ui.New(ui.Config{
 		Credentials: store, People: reads.People, Changes: out.changes,
 		Admit: api.Admit, Address: admit.Address, WaitFor: s.consumers.WaitFor,
-		Log: log.WithField("part", "pages"), Tracer: s.tracer, Now: time.Now, BaseURL: s.cfg.BaseURL,
-		Templates: []fs.FS{signin.Templates, dashboard.Templates, settings.Templates, workbench.Templates, room.Templates,
-			console.Templates},
+		Log: log.WithField("part", "pages"), Now: time.Now, BaseURL: s.cfg.BaseURL,
+		Templates: append([]fs.FS{signin.Templates, settings.Templates, workbench.Templates, room.Templates, console.Templates},
+			dashboard.Templates...),
 		Pages: slices.Concat(
 			signin.Pages(signin.Deps{Credentials: store, People: reads.People, Join: s.core.Commands.JoinPerson, BaseURL: s.cfg.BaseURL}),
 			dashboard.Pages(dashboard.Deps{

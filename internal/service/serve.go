@@ -35,7 +35,6 @@ import (
 	"humanqa/internal/blob"
 	"humanqa/internal/mail"
 	"humanqa/internal/scheduler"
-	"humanqa/internal/tracing"
 	"humanqa/internal/voice"
 	"humanqa/projections"
 	"humanqa/projections/analytics"
@@ -51,7 +50,7 @@ import (
 type Service struct {
 	cfg        Config // BaseURL is set
 	core       *Core
-	tracer     *tracing.Tracer // nil: no traces
+	feed       *eventstore.Feed
 	consumers  *consumer.Supervisor
 	policies   *scheduler.Scheduler
 	dispatcher *send.Dispatcher
@@ -73,14 +72,9 @@ func Serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*Serv
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		ThisBuild().metric())
 	cfg.AI.Failed = countAIFailures(metrics)
-	tracer, err := tracing.FromEnvironment(ctx, ThisBuild().Version, log)
-	if err != nil {
-		return err
-	}
 
 	// Data directory, Postgres, schema, node, log, vault, commands.
 	core, err := Start(ctx, cfg, log, metrics)
-	defer func() { err = errors.Join(err, closeTracer(ctx, tracer)) }()
 	if err != nil && ctx.Err() != nil {
 		log.WithError(err).Info("stopped while starting")
 		return nil // as asked
@@ -90,8 +84,7 @@ func Serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*Serv
 	}
 	defer func() { err = errors.Join(err, core.Close(ctx)) }()
 	core.serves = true
-	core.Log.TraceWith(tracer)
-	s := &Service{core: core, tracer: tracer}
+	s := &Service{core: core}
 	if s.cfg, err = s.openAddresses(ctx, cfg, log); err != nil {
 		return err
 	}
@@ -105,9 +98,7 @@ func Serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*Serv
 		followers = append(followers, notices.New(core.DB, core.Log))
 	}
 	s.consumers = consumer.New(core.DB, feed, log, followers...)
-	s.consumers.TraceWith(tracer)
-	metrics.MustRegister(s.consumers.Collector(), sizeMetrics{core.Commands},
-		resourceMetrics{cfg.DataDir, core.Clock})
+	metrics.MustRegister(s.consumers.Collector(), feed.Collector(), sizeMetrics{core.Commands})
 	if err := s.consumers.Prepare(ctx); err != nil {
 		return err
 	}
@@ -176,7 +167,7 @@ func Serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*Serv
 	}
 
 	spool := wire.NewSpool(s.cfg.DataDir)
-	s.evidence = evidence.New(s.evidenceDeps(log, metrics, spool))
+	s.evidence = evidence.New(s.evidenceDeps(log, spool))
 	run(roles.API, "evidence", s.evidence.Run)
 	api := httpapi.New(s.apiDeps(log, metrics, spool))
 	run(roles.API, "api upkeep", api.Run)

@@ -19,8 +19,6 @@ const (
 	SignatureHeader = "X-Service-Signature"
 	EventHeader     = "X-Service-Event"
 	DeliveryHeader  = "X-Service-Delivery"
-	// RequestHeader is the id of the request that led to the event.
-	RequestHeader = "X-Request-Id"
 
 	// Standard Webhooks: unlike SignatureHeader they cover the time, so a
 	// recorded delivery cannot be replayed for ever.
@@ -86,18 +84,15 @@ func unixText(at time.Time) string { return strconv.FormatInt(at.Unix(), 10) }
 // Header is one header of an attempt.
 type Header struct{ Name, Value string }
 
-// Headers are all that an attempt is sent with, but what HTTP itself and tracing add.
-// An attempt that was not signed, or lost, has no signatures; requestID may be empty.
-func Headers(event, id, requestID string, at time.Time, signed Pair) []Header {
+// Headers are all that an attempt is sent with, but what HTTP itself adds. An
+// attempt that was not signed, or lost, has no signatures.
+func Headers(event, id string, at time.Time, signed Pair) []Header {
 	list := []Header{
 		{"Content-Type", "application/json"},
 		{"User-Agent", userAgent},
 		{EventHeader, event},
 		{DeliveryHeader, id},
 		{webhookIDHeader, id},
-	}
-	if requestID != "" {
-		list = append(list, Header{RequestHeader, requestID})
 	}
 	if signed.Service == "" {
 		return list

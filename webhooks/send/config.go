@@ -9,7 +9,6 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/internal/guard"
-	"humanqa/internal/tracing"
 )
 
 // Vault opens sealed secrets.
@@ -31,8 +30,6 @@ type Config struct {
 	// Resolver finds addresses; nil means the system's.
 	Resolver *net.Resolver
 	Log      logrus.FieldLogger
-	// Tracer makes the spans of attempts; nil makes none.
-	Tracer *tracing.Tracer
 
 	// Pool is how many requests run at once (256), PerEndpoint how many of them
 	// to an endpoint that nothing is known of (8), MostPerEndpoint to one that has
