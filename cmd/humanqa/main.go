@@ -71,7 +71,13 @@ type commands struct {
 		Secret projectSecretCmd `cmd:"" help:"Show the signing secret of a project's webhook."`
 	} `cmd:"" help:"Projects."`
 
-	Erase eraseCmd `cmd:"" help:"Erase one job for good: its texts, pictures, recordings and stored deliveries. Verdicts, credits and proofs stay."`
+	Evidence struct {
+		Usage   evidenceUsageCmd   `cmd:"" help:"Show the evidence of each account by kind, and the part that goes within a month."`
+		Keep    evidenceKeepCmd    `cmd:"" help:"Say how long an account or a project keeps evidence."`
+		Hold    evidenceHoldCmd    `cmd:"" help:"Keep the evidence of an account, a project or a job, despite the settings."`
+		Release evidenceReleaseCmd `cmd:"" help:"End a hold."`
+		Sweep   evidenceSweepCmd   `cmd:"" help:"Let go the evidence that is due, and delete its files, as the service does each minute."`
+	} `cmd:"" help:"Evidence, and how long it is kept."`
 
 	Replay      replayCmd `cmd:"" help:"Print a stream's events, one line each, secrets as [sealed]."`
 	Projections struct {

@@ -352,6 +352,8 @@ func Specs() []domain.EventSpec {
 		{New: func() domain.Event { return new(CommitStatusRequested) }},
 		{New: func() domain.Event { return new(CommitStatusSet) }},
 		{New: func() domain.Event { return new(CommitStatusAbandoned) }},
-		{New: func() domain.Event { return new(Erased) }},
+		{New: func() domain.Event { return new(EvidenceExpired) }},
+		{New: func() domain.Event { return new(HoldPlaced) }},
+		{New: func() domain.Event { return new(HoldReleased) }},
 	}
 }

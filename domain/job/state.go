@@ -83,9 +83,6 @@ type State struct {
 	Refund       domain.Credits
 	// RefundExpired is what the end foretold of Refund (see Cancelled).
 	RefundExpired domain.Credits
-
-	// ErasedAt is when the job's texts and pictures were erased; zero: they are there.
-	ErasedAt time.Time
 }
 
 // Verdict is what the checker says about one item of the list. Severity is
@@ -197,8 +194,17 @@ func Evolve(s State, e domain.Event) State {
 	case *Failed:
 		s.unclaim(StatusFailed, s.ReleasedBy)
 		s.FailedAt, s.FailReason, s.Refund, s.RefundExpired = e.At, e.Reason, e.Refund, e.RefundExpired
-	case *Erased:
-		s.erase(e)
+	case *EvidenceExpired:
+		if s.Expired == nil {
+			s.Expired = make(map[string]*EvidenceExpired, len(e.Pieces))
+		}
+		for _, piece := range e.Pieces {
+			s.Expired[piece.ID] = e
+		}
+	case *HoldPlaced:
+		s.Hold = e.Hold()
+	case *HoldReleased:
+		s.Hold = nil
 	case *Voided:
 		s.Status, s.AccountID = StatusVoided, e.AccountID
 	}

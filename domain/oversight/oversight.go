@@ -42,7 +42,9 @@ const (
 	CreateChecker Act = "create_checker"
 	CancelJob     Act = "cancel_job"
 	FailJob       Act = "fail_job"
-	EraseJob      Act = "erase_job"
+	SetRetention  Act = "set_retention"
+	PlaceHold     Act = "place_hold"
+	ReleaseHold   Act = "release_hold"
 )
 
 // Acts lists them.
@@ -50,7 +52,8 @@ func Acts() []Act {
 	return []Act{
 		Look, GrantCredits, Suspend, Reinstate, ChoosePool, Invite, NewLink, GrantRole, RevokeRole, Disable,
 		CreatePool, AddChecker, RemoveChecker, Rebuild, Retry, Skip, Drop, Check, CancelCheck,
-		OpenAccount, EraseAccount, IssueKey, RevokeKey, CreateChecker, CancelJob, FailJob, EraseJob,
+		OpenAccount, EraseAccount, IssueKey, RevokeKey, CreateChecker, CancelJob, FailJob,
+		SetRetention, PlaceHold, ReleaseHold,
 	}
 }
 
@@ -64,7 +67,7 @@ func (a Act) Words() string {
 		Skip: "skipped an event in", Drop: "dropped", Check: "started a check of", CancelCheck: "cancelled a check of",
 		OpenAccount: "opened", EraseAccount: "erased", IssueKey: "made a key of", RevokeKey: "ended a key of",
 		CreateChecker: "registered", CancelJob: "cancelled", FailJob: "called untestable",
-		EraseJob: "erased",
+		SetRetention: "set how long evidence is kept of", PlaceHold: "placed a hold on", ReleaseHold: "released the hold on",
 	}[a]; words != "" {
 		return words
 	}

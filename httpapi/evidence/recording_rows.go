@@ -130,21 +130,14 @@ func getRecording(ctx context.Context, q sqlx.QueryerContext, checkerID, jobID, 
 	return row, nil
 }
 
-// erasedSQL says that account $1 was erased (Erase), or the job of the row or parameter.
-func erasedSQL(job string) string {
-	return `(EXISTS (
+// erasedSQL says that account $1 was erased (Erase).
+const erasedSQL = `EXISTS (
     SELECT
     FROM vault.data_keys
     WHERE account_id = $1
-      AND shredded_at IS NOT NULL)
-  OR EXISTS (
-    SELECT
-    FROM vault.subject_keys
-    WHERE subject = '` + domain.JobStreams + `' || ` + job + `
-      AND destroyed_at IS NOT NULL))`
-}
+      AND shredded_at IS NOT NULL)`
 
-var growRecordingSQL = `
+const growRecordingSQL = `
 UPDATE http_recordings
 SET size = size + $4,
     parts = parts + 1,
@@ -154,7 +147,7 @@ WHERE account_id = $1
   AND id = $2
   AND size = $3
   AND finished_at IS NULL
-  AND NOT ` + erasedSQL("job_id")
+  AND NOT ` + erasedSQL
 
 // grow makes the part the recording's next; false where something else came first.
 func (r recordingRows) grow(ctx context.Context, p partRow, contentType string) (grown bool, err error) {
@@ -235,16 +228,16 @@ func (r recordingRows) take(ctx context.Context) (row recordingRow, found bool, 
 	return row, true, nil
 }
 
-var keepRecordingSQL = `
+const keepRecordingSQL = `
 INSERT INTO http_evidence
     (id, account_id, job_id, checker_id, digest, content_type, size, begun_at, stored_at)
 SELECT $2, $1, $3, $4, $5, $6, $7, now(), now()
-WHERE NOT ` + erasedSQL("$3") + `
+WHERE NOT ` + erasedSQL + `
 ON CONFLICT (id) DO UPDATE
 SET size = EXCLUDED.size`
 
 // keep makes evidence of the file that the recording became, unless its account
-// or its job was erased. It is the same as no other: its digest is of its id.
+// was erased. It is the same as no other: its digest is of its id.
 func (r recordingRows) keep(ctx context.Context, row recordingRow, size int64) (kept bool, err error) {
 	digest := sha256.Sum256([]byte("recording " + row.ID))
 	err = pgpool.InTxDurable(ctx, r.db, func(tx *sqlx.Tx) error {
@@ -260,9 +253,9 @@ func (r recordingRows) keep(ctx context.Context, row recordingRow, size int64) (
 	return kept, err
 }
 
-// erased says that the account, or the job, is no more.
+// erased says that the account is no more.
 func (r recordingRows) erased(ctx context.Context, row recordingRow) (erased bool, err error) {
-	err = r.db.GetContext(ctx, &erased, `SELECT `+erasedSQL("$2"), row.AccountID, row.JobID)
+	err = r.db.GetContext(ctx, &erased, `SELECT `+erasedSQL, row.AccountID)
 	return erased, err
 }
 

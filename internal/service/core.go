@@ -268,11 +268,11 @@ func (c *Core) WaitVisible(ctx context.Context, at domain.Position) {
 // crash to catch up with.
 const catchUpWithin = time.Minute
 
-// CatchUp brings the read models, and what else is named, up to a position.
-func (c *Core) CatchUp(ctx context.Context, logger *logrus.Logger, to domain.Position, more ...consumer.Consumer) (err error) {
+// CatchUp brings the read models up to a position.
+func (c *Core) CatchUp(ctx context.Context, logger *logrus.Logger, to domain.Position) (err error) {
 	log := logging.Quiet(logger)
 	feed := eventstore.NewFeed(c.Log, log)
-	models := consumer.New(c.DB, feed, log, append(projections.All(), more...)...)
+	models := consumer.New(c.DB, feed, log, projections.All()...)
 	if err := models.Prepare(ctx); err != nil {
 		return err
 	}

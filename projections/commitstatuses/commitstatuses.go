@@ -51,7 +51,7 @@ CREATE INDEX commit_statuses_by_place     ON {schema}.commit_statuses (account_i
 
 func (Projector) Handles() []string {
 	return domain.TypesOf((*job.CommitStatusRequested)(nil), (*job.CommitStatusSet)(nil), (*job.CommitStatusAbandoned)(nil),
-		(*job.Completed)(nil), (*job.Cancelled)(nil), (*job.Failed)(nil), (*job.Erased)(nil))
+		(*job.Completed)(nil), (*job.Cancelled)(nil), (*job.Failed)(nil))
 }
 
 type statusRow struct {
@@ -119,17 +119,21 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 	return nil
 }
 
-func (r *statusRow) fold(e domain.Event) {
-	switch e := e.(type) {
-	case *job.CommitStatusSet:
-		r.State, r.ToldAt = e.State, readmodel.MomentPtr(e.At)
-	case *job.CommitStatusAbandoned:
-		r.Abandoned, r.ToldAt = e.Reason, readmodel.MomentPtr(e.At)
-	case *job.Erased:
-		left := job.CommitStatus{Repository: r.Repository, Context: r.Context, Ref: r.Ref}.Erased()
-		r.Repository, r.Context, r.Ref = left.Repository, left.Context, left.Ref
-	default:
-		r.Ended = true
+// fold is the rows of some jobs, in the order in which they came.
+type fold struct {
+	rows  map[string]*statusRow
+	order []*statusRow
+}
+
+func (f *fold) add(row *statusRow) { f.rows[row.JobID], f.order = row, append(f.order, row) }
+
+func (f *fold) fold(r domain.Recorded) {
+	if e, ok := r.Event.(*job.CommitStatusRequested); ok {
+		f.add(&statusRow{
+			JobID: r.StreamID(), AccountID: r.Meta.AccountID, Statement: e.Jobs[0], Provider: e.Provider, Repository: e.Repository,
+			Commit: e.Commit, Context: e.Context, Ref: e.Ref, FailOn: e.FailOn,
+		})
+		return
 	}
 	row := f.rows[r.StreamID()]
 	if row == nil || !concerns(r.Event) {
