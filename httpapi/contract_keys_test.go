@@ -63,7 +63,7 @@ func TestAProjectBoundKeyIsRefusedEveryOtherProject(t *testing.T) {
 		"GET /v1/credits": allowed, "GET /v1/pricing": allowed, "GET /v1/audit/checkpoint": allowed,
 		"GET /v1/analytics/pass-rate": allowed,
 		"GET /v1/credits/ledger":      "", "GET /v1/credits/statement": "", "GET /v1/exports/events": "", "GET /v1/evidence": "", "PATCH /v1/evidence": "{}", "GET /v1/audit/proof": "",
-		"GET /v1/projects": allowed, "GET /v1/events": allowed,
+		"GET /v1/projects": allowed, "GET /v1/events": allowed, "GET /v1/events/readers": allowed,
 		"POST /v1/hosted/test": allowed, "POST /v1/hosted/sessions": allowed,
 	}
 	before := s.log.Head()
@@ -73,6 +73,10 @@ func TestAProjectBoundKeyIsRefusedEveryOtherProject(t *testing.T) {
 			continue
 		}
 		name := row.Method + " " + row.Pattern
+		if name == "POST /v1/events/readers/{name}/forget" { // the names of a bound key's readers are its own
+			s.call(bound, row.Method, of.at(t, row.Pattern), "").refused(http.StatusNotFound, domain.CodeNotFound)
+			continue
+		}
 		path, body := of.at(t, row.Pattern), valid
 		if !strings.Contains(row.Pattern, "{") {
 			sent, known := literal[name]
@@ -110,8 +114,8 @@ func TestAProjectBoundKeyIsRefusedEveryOtherProject(t *testing.T) {
 	}
 }
 
-// belongings are what an account may own, all of one project.
-type belongings struct{ project, job, batch, session, loop, delivery string }
+// belongings are what an account may own, all of one project but the reader, which is of all.
+type belongings struct{ project, job, batch, session, loop, delivery, reader string }
 
 // belongings makes one of each. The job is completed.
 func (s *service) belongings(key, host string) belongings {
@@ -126,6 +130,8 @@ func (s *service) belongings(key, host string) belongings {
 		s.complete(of.job)
 	}
 	s.call(key, "PATCH", "/v1/projects/"+of.project, `{"webhookUrl":"https://hooks.example.com/in"}`).want(http.StatusOK)
+	of.reader = "warehouse"
+	s.call(key, "GET", "/v1/events?reader="+of.reader, "").want(http.StatusOK)
 	of.delivery, _ = s.call(key, "POST", "/v1/projects/"+of.project+"/webhook/test", "").want(http.StatusAccepted)["id"].(string)
 	return of
 }
@@ -136,7 +142,7 @@ func (b belongings) at(t *testing.T, pattern string) string {
 	pattern = strings.Replace(pattern, "/v1/exports/{table}", "/v1/exports/jobs", 1)
 	for _, of := range []struct{ prefix, id string }{
 		{"/v1/jobs/bulk/", b.batch}, {"/v1/jobs/", b.job}, {"/v1/hosted/status/", b.job}, {"/v1/hosted/sessions/", b.session},
-		{"/v1/loop-sessions/", b.loop}, {"/v1/projects/", b.project}, {"/v1/sandbox/jobs/", b.job}, {"/v1/sandbox/sessions/", b.session},
+		{"/v1/loop-sessions/", b.loop}, {"/v1/events/readers/", b.reader}, {"/v1/projects/", b.project}, {"/v1/sandbox/jobs/", b.job}, {"/v1/sandbox/sessions/", b.session},
 	} {
 		if strings.HasPrefix(pattern, of.prefix) {
 			return at(strings.Replace(pattern, "{deliveryId}", b.delivery, 1), of.id)

@@ -66,7 +66,8 @@ func TestARestoredLogUnderAReaderWithAnOldCursor(t *testing.T) {
 	})
 
 	var stated toldLog
-	q.cli(&stated, "eventstore", "restored", "--reason", "the disk of a snapshot")
+	restoredAs, args := q.asWritten(`bin/humanqa eventstore restored --reason "the volume was put back to Monday's snapshot"`)
+	q.written(&stated, restoredAs, args)
 	if stated.Generation != 3 {
 		t.Errorf("the log is %+v", stated)
 	}
@@ -75,7 +76,8 @@ func TestARestoredLogUnderAReaderWithAnOldCursor(t *testing.T) {
 		t.Errorf("a strange position: %v, %s", err, stderr)
 	}
 	at := strings.ReplaceAll(strings.Split(next, ".")[0], "-", "/")
-	q.cli(nil, "eventstore", "trimmed", "--up-to", at, "--reason", "archived")
+	trimmedAs, args := q.asWritten(`bin/humanqa eventstore trimmed --up-to 1200/1200 --reason "ended jobs of 2024 are in the archive"`, "1200/1200", at)
+	q.written(&stated, trimmedAs, args)
 	eventually.Within(t, time.Minute, func() error {
 		r, err := p.try("GET", after(common), key, nil)
 		if err == nil && r.status != http.StatusGone {

@@ -139,6 +139,10 @@ func (s *Readers) list(ctx context.Context, limit int, query string, args ...any
 	return list, nil
 }
 
+func errNoReader() error {
+	return domain.NotFound("reader").WithHint("GET /v1/events/readers lists the names")
+}
+
 const forgetSQL = `
 DELETE FROM event_readers
 WHERE account_id = $1
@@ -148,13 +152,16 @@ WHERE account_id = $1
 // Forget removes the readers of that name, of the project if one is named. One that reads
 // on comes back.
 func (s *Readers) Forget(ctx context.Context, accountID, projectID, name string) error {
+	if !IsName(name) {
+		return errNoReader()
+	}
 	done, err := s.db.ExecContext(ctx, forgetSQL, accountID, name, projectID)
 	if err != nil {
 		return fmt.Errorf("forget the reader %s: %w", name, err)
 	}
 	if n, err := done.RowsAffected(); err != nil || n == 0 {
 		if err == nil {
-			err = domain.NotFound("reader").WithHint("GET /v1/events/readers lists the names")
+			err = errNoReader()
 		}
 		return err
 	}
