@@ -12,7 +12,19 @@ import (
 	"humanqa/domain/session"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/pagetest"
+	"humanqa/projections/changes"
 )
+
+// Between the end of a claim and the list of completed tests the page names no stream of the
+// test: it follows its checker, and so hears that the list has it.
+func TestTheQueueFollowsItsChecker(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	ann, id := w.Checks("Ann")
+	if page := w.Call(ann, "GET", "/workbench", nil).Body; !strings.Contains(page, `data-live="`+changes.Queue+" "+changes.Checker(id)+`"`) {
+		t.Errorf("it follows something else: %s", page)
+	}
+}
 
 // Three sessions come while a thousand older tests wait, and three checkers only press
 // "Take the next": each lobby fills before it closes, and its slots are done before any

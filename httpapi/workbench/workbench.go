@@ -137,7 +137,7 @@ func (d Deps) home(r *ui.Request) (ui.Answer, error) {
 	if err := d.queue(r, &v); err != nil {
 		return ui.Answer{}, err
 	}
-	live := []string{changes.Queue}
+	live := []string{changes.Queue, changes.Checker(checker)}
 	if found {
 		v.Claim, v.Left = &held, left(held.Checklist)
 		live = append(live, domain.JobStream(held.JobID))

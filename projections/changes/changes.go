@@ -42,7 +42,9 @@ const Everything = "*"
 const Queue = "queue"
 
 // Checker is a topic, like an account: the checker's claimed and completed jobs, and
-// their sessions. A change of another slot counts as a change of the session.
+// their sessions. A change of another slot counts as a change of the session. Its follower
+// also hears of a stream of that name: a page between the end of a claim and the read model
+// that lists it as work names no stream of that job.
 func Checker(id string) string { return "checker:" + id }
 
 // Person is what is followed, like an account, to hear that what the person may do has
@@ -255,7 +257,8 @@ func (c *Changes) work(ctx context.Context, page eventstore.Page, news map[strin
 		return fmt.Errorf("find whose session changed: %w", err)
 	}
 	for _, r := range append(rows, rooms...) {
-		news[Checker(r.AccountID)] = append(news[Checker(r.AccountID)], r.Stream)
+		topic := Checker(r.AccountID)
+		news[topic] = append(news[topic], r.Stream, topic)
 	}
 	return nil
 }

@@ -137,14 +137,14 @@ func TestCheckersHearOfTheQueueAndOfTheirOwnWork(t *testing.T) {
 	w.Log.Record(domain.JobStream("j1"), modeltest.Created("acc"))
 	heard(Queue)
 	w.Log.Record(domain.JobStream("j1"), modeltest.Claimed("ann"))
-	heard(domain.JobStream("j1"), Queue)
+	heard(Checker("ann"), domain.JobStream("j1"), Queue)
 	w.Log.Record(domain.JobStream("j2"), modeltest.Created("acc"))
 	heard(Queue)
 	w.Log.Record(domain.JobStream("j2"), modeltest.Claimed("bob"))
 	heard(Queue)
 	w.Log.Record(domain.JobStream("j2"), &job.ItemChecked{ItemID: "i1", Status: job.ItemPass}) // bob's
 	w.Log.Record(domain.JobStream("j1"), &job.ItemChecked{ItemID: "i1", Status: job.ItemPass})
-	heard(domain.JobStream("j1"))
+	heard(Checker("ann"), domain.JobStream("j1"))
 
 	// Of a session they belong to they hear all, as the session's.
 	modeltest.Gather(w.Log, "s1")
@@ -152,11 +152,11 @@ func TestCheckersHearOfTheQueueAndOfTheirOwnWork(t *testing.T) {
 	w.Log.Record(domain.JobStream("s1-2"), modeltest.Claimed("bob"))
 	heard(Queue)
 	w.Log.Record(domain.JobStream("s1-1"), modeltest.Claimed("ann"))
-	heard(domain.JobStream("s1-1"), Queue, domain.SessionStream("s1"))
+	heard(Checker("ann"), domain.JobStream("s1-1"), Queue, domain.SessionStream("s1"))
 	w.Log.Record(domain.JobStream("s1-2"), &job.ItemChecked{ItemID: "i1", Status: job.ItemPass}) // bob's
-	heard(domain.SessionStream("s1"))
+	heard(Checker("ann"), domain.SessionStream("s1"))
 	w.Log.Record(domain.SessionStream("s1"), &session.Marked{ID: "m", PersonID: "owner", At: modeltest.Noon})
-	heard(domain.SessionStream("s1"))
+	heard(Checker("ann"), domain.SessionStream("s1"))
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)
