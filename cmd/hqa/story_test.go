@@ -191,6 +191,14 @@ func exitCodes(t *testing.T, s *qa) {
 	}
 	u.must(exitRunning, "report", running)
 	u.must(exitUntested, "report", cancelled)
+	if r := u.must(exitRunning, "failures", passed, running, cancelled); strings.Contains(r.err, "nothing fails") {
+		t.Errorf("a test that goes on has no failure: %+v", r)
+	}
+	u.must(exitUntested, "failures", cancelled)
+	u.must(exitUntested, "--json", "failures", minor, cancelled)
+	if r := u.must(exitPassed, "failures", passed); !strings.Contains(r.err, "nothing fails") {
+		t.Errorf("a test that passed: %+v", r)
+	}
 	other := s.user(t, s.account(0, true))
 	other.must(exitUsage, "wait", passed)
 	other.must(exitUsage, "report", passed)
