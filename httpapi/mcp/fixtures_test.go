@@ -240,10 +240,10 @@ func inputs(s *sdk.Server) {
 		if has != nil && has.Elicitation != nil {
 			ask["user_name"] = name
 		}
-		if has != nil && has.Sampling != nil {
+		if has != nil && has.Sampling != nil { //nolint:staticcheck // the suite asks for it
 			ask["greeting"] = question("Generate a greeting")
 		}
-		if has != nil && has.RootsV2 != nil {
+		if has != nil && has.RootsV2 != nil { //nolint:staticcheck // the suite asks for it
 			ask["client_roots"] = roots
 		}
 		if len(req.Params.InputResponses) > 0 || len(ask) == 0 {
@@ -283,7 +283,7 @@ func diagnostics(s *sdk.Server) {
 			})
 	}
 	tool(s, "test_missing_capability", func(_ context.Context, req *sdk.CallToolRequest) ([]sdk.Content, error) {
-		if has := req.ClientCapabilities(); has != nil && has.Sampling != nil {
+		if has := req.ClientCapabilities(); has != nil && has.Sampling != nil { //nolint:staticcheck // the suite asks for it
 			return words("sampling is there")
 		}
 		needs := &sdk.ClientCapabilities{Sampling: &sdk.SamplingCapabilities{}} //nolint:staticcheck // the suite asks for it
