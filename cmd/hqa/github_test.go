@@ -178,6 +178,12 @@ func githubStep(t *testing.T, s *qa) {
 	if left := s.credits(key); left != 90 {
 		t.Errorf("%d credits are left of 100: the superseded run is not refunded", left)
 	}
+	step, out = a.start("8") // nobody can test it
+	s.call("POST", "/v1/jobs/"+latest()+"/cancel", key, nil)
+	exits(step, out, exitUntested)
+	if got := a.file("output"); !strings.Contains(got, "\nuntested\n") || !strings.Contains(github.comment(t), "### Human QA: not tested") {
+		t.Errorf("a cancelled test: %s %s", got, github.comment(t))
+	}
 	step, out = a.start("4", "INPUT_MAX_CREDITS=1")
 	exits(step, out, exitRefused)
 	step, out = a.start("5", "INPUT_FILES=qa/x.md")

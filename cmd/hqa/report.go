@@ -29,7 +29,7 @@ func joinReports(format string, parts [][]byte) ([]byte, error) {
 	switch format {
 	case "md":
 		if len(parts) == 0 {
-			return []byte("No test was called for.\n"), nil
+			return []byte("There is no report.\n"), nil
 		}
 		var texts []string
 		for _, p := range parts {

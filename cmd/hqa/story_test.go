@@ -183,6 +183,11 @@ func exitCodes(t *testing.T, s *qa) {
 	u.must(exitPassed, "wait", minor, "--fail-on", "major")
 	u.must(exitFailures, "wait", passed, minor, cancelled)
 	u.must(exitUntested, "wait", passed, cancelled)
+	for _, format := range []string{"md", "junit", "ctrf"} {
+		if r := u.must(exitUntested, "wait", cancelled, "--format", format); !strings.Contains(r.err, "job "+cancelled+" is cancelled: ") {
+			t.Errorf("%s of a cancelled test: %+v", format, r)
+		}
+	}
 	u.must(exitUsage, "wait", "nothing")
 	u.must(exitUsage, "wait", "--fail-on", "tiny")
 	u.must(exitRefused, "cancel", passed)
@@ -191,6 +196,7 @@ func exitCodes(t *testing.T, s *qa) {
 	}
 	u.must(exitRunning, "report", running)
 	u.must(exitUntested, "report", cancelled)
+	u.must(exitOutage, "report", passed, "--output", filepath.Join(u.dir, "missing", "report.md"))
 	if r := u.must(exitRunning, "failures", passed, running, cancelled); strings.Contains(r.err, "nothing fails") {
 		t.Errorf("a test that goes on has no failure: %+v", r)
 	}

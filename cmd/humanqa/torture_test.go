@@ -101,8 +101,11 @@ func TestTorture(t *testing.T) {
 // without a checkpoint, every connection cut.
 func (p *program) killPostgres() {
 	p.t.Helper()
-	raw, err := os.ReadFile(filepath.Join(p.dir, "postgres", "data", "postmaster.pid"))
-	must.NoError(p.t, err)
+	var raw []byte
+	eventually.Within(p.t, time.Minute, func() (err error) { // it may be on its way up from the last blow
+		raw, err = os.ReadFile(filepath.Join(p.dir, "postgres", "data", "postmaster.pid"))
+		return err
+	})
 	line, _, _ := strings.Cut(string(raw), "\n")
 	pid, err := strconv.Atoi(line)
 	must.NoError(p.t, err)
