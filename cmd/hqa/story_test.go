@@ -45,6 +45,7 @@ func TestTheClientAgainstAService(t *testing.T) {
 		{"files are written, checked and submitted", filesCommands},
 		{"reports have four formats, and Markdown is fenced", reportFormats},
 		{"a step of a GitHub Action tells the pull request", githubStep},
+		{"a step's summary shows the pictures of failures", summaryPictures},
 		{"the service counts an agent's loop", countedLoop},
 		{"the texts for agents are installed", agentTexts},
 		{"every output marks the words of testers as data", fencedOutputs},
@@ -254,7 +255,7 @@ func itemsShow(t *testing.T, s *qa) {
 			"X-Claim-Token", strings.Trim(string(raw), `"`))
 	}
 	check("item-1", "pass")
-	if line := p.until(`"type":"item"`); !strings.Contains(line, "The page opens") || !strings.Contains(line, `"pass"`) {
+	if line := p.until(`"type":"item"`); !strings.Contains(line, "The page opens") || !strings.Contains(line, `"pass"`) || !strings.Contains(line, `"number":1,"of":3`) {
 		t.Errorf("the first item shows as %s", line)
 	}
 	s.kill()
