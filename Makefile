@@ -23,6 +23,10 @@ LINT         = $(TOOLS)/golangci-lint-$(LINT_VERSION)
 CLIENTS      = tools/clients
 SQUAWK       = tools/squawk
 
+# The client waits for the network and for people: a program a tenth smaller is worth more
+# than inlined calls.
+SMALL        = -trimpath -gcflags=all=-l
+
 .DEFAULT_GOAL := help
 
 .PHONY: run
@@ -39,7 +43,7 @@ demo: build ## with `make run` up: one job from submission to a verified webhook
 .PHONY: build
 build: ## build bin/humanqa and bin/hqa, its client (LDFLAGS= keeps the data for debuggers)
 	@GO="$(GO)" scripts/build.sh $(BIN) ./cmd/humanqa
-	@GO="$(GO)" GOFLAGS="$(GOFLAGS) -trimpath" CGO_ENABLED=0 scripts/build.sh bin/hqa ./cmd/hqa
+	@GO="$(GO)" GOFLAGS="$(GOFLAGS) $(SMALL)" CGO_ENABLED=0 scripts/build.sh bin/hqa ./cmd/hqa
 
 .PHONY: go
 go:

@@ -2,9 +2,14 @@ package httpapi
 
 import (
 	"crypto/hmac"
+	"crypto/sha1" //nolint:gosec // Vercel signs by it
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
+	"hash"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -88,5 +93,64 @@ func TestADeployHookAsksForTheSignatureOfItsPlatform(t *testing.T) {
 		if strings.Contains(text, canary) {
 			t.Errorf("the %s shows the secret", what)
 		}
+	}
+}
+
+// Each platform's own body, signed as it signs: with the right key it is one test, however
+// often it comes, and with anything else it is none.
+func TestEachPlatformsSignatureIsASecondFactor(t *testing.T) {
+	t.Parallel()
+	const secret = "secret-of-the-platform"
+	of := func(hash func() hash.Hash, key string, body string) []byte {
+		mac := hmac.New(hash, []byte(key))
+		_, _ = mac.Write([]byte(body))
+		return mac.Sum(nil)
+	}
+	for scheme, c := range map[string]struct {
+		headers []string
+		body    string
+		signed  func(key, body string) []string // the headers of the signature
+	}{
+		"github": {[]string{"X-GitHub-Event", "deployment_status"}, "github", func(key, body string) []string {
+			return []string{"X-Hub-Signature-256", "sha256=" + hex.EncodeToString(of(sha256.New, key, body))}
+		}},
+		"vercel": {nil, "vercel", func(key, body string) []string {
+			return []string{"X-Vercel-Signature", hex.EncodeToString(of(sha1.New, key, body))}
+		}},
+		"netlify": {[]string{"X-Netlify-Event", "deploy_created"}, "netlify", func(key, body string) []string {
+			sum := sha256.Sum256([]byte(body))
+			claims := `{"iss":"netlify","sha256":"` + hex.EncodeToString(sum[:]) + `"}`
+			token := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"HS256"}`)) + "." + base64.RawURLEncoding.EncodeToString([]byte(claims))
+			return []string{"X-Webhook-Signature", token + "." + base64.RawURLEncoding.EncodeToString(of(sha256.New, key, token))}
+		}},
+		"standard": {nil, "render", func(key, body string) []string {
+			at := strconv.FormatInt(time.Now().Unix(), 10)
+			mac := base64.StdEncoding.EncodeToString(of(sha256.New, key, "msg_1."+at+"."+body))
+			return []string{"Webhook-Id", "msg_1", "Webhook-Timestamp", at, "Webhook-Signature", "v1," + mac}
+		}},
+	} {
+		t.Run(scheme, func(t *testing.T) {
+			t.Parallel()
+			s := setup(t)
+			_, key := s.account(100)
+			project, hook := s.hook(key, withURL)
+			s.call(key, "PATCH", "/v1/projects/"+project, `{"deployHookSignature":{"scheme":"`+scheme+`","secret":"`+secret+`"}}`).want(http.StatusOK)
+			body, head := platformBody(t, c.body), s.log.Head()
+			send := func(body string, signature []string) result {
+				return s.call("", "POST", hook, body, slices.Concat(c.headers, signature)...)
+			}
+			right := c.signed(secret, body)
+			for name, refused := range map[string]result{
+				"missing": send(body, nil), "another key": send(body, c.signed("another-secret-of-it", body)),
+				"another body": send(body+" ", right), "an empty one": send(body, []string{right[len(right)-2], ""}),
+			} {
+				if refused.Code != http.StatusUnauthorized {
+					t.Errorf("%s: %d %s", name, refused.Code, refused.Body)
+				}
+			}
+			equal(t, s.log.Head(), head)
+			made := send(body, right).want(http.StatusCreated)
+			with(t, send(body, c.signed(secret, body)).want(http.StatusOK), map[string]any{"jobId": made["jobId"], "deduplicated": true})
+		})
 	}
 }

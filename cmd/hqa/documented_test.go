@@ -37,7 +37,7 @@ func TestThePublishedExitCodesAreTheProgramsOwn(t *testing.T) {
 // The client is one small static program, and nothing of the service is in it.
 func TestTheClientIsSmallAndHasNoPartOfTheService(t *testing.T) {
 	t.Parallel()
-	const most = 12 << 20
+	const most = 12_000_000
 	deps, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
 	must.NoError(t, err)
 	for pkg := range strings.Lines(string(deps)) {
@@ -48,7 +48,13 @@ func TestTheClientIsSmallAndHasNoPartOfTheService(t *testing.T) {
 		}
 	}
 	file := filepath.Join(t.TempDir(), "hqa")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", file, ".")
+	const flags = "-trimpath -gcflags=all=-l"
+	makefile, err := os.ReadFile("../../Makefile")
+	must.NoError(t, err)
+	if !strings.Contains(string(makefile), "= "+flags+"\n") {
+		t.Errorf("make build has other flags than %s", flags)
+	}
+	build := exec.CommandContext(t.Context(), "go", append(append([]string{"build"}, strings.Fields(flags)...), "-ldflags", "-s -w", "-o", file, ".")...)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

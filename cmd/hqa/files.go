@@ -46,7 +46,7 @@ func (c *runCmd) Run(ctx context.Context, a *app) error {
 		}
 		all := len(tests)
 		tests = slices.DeleteFunc(tests, func(t testfile.Test) bool { return !t.Touched(changed) })
-		a.say("%d of %d tests are touched by %d changed files", len(tests), all, len(changed))
+		a.say("%d of %s touched by %s", len(tests), count(all, "test"), count(len(changed), "changed file"))
 	}
 	switch {
 	case len(tests) == 0:
@@ -294,7 +294,7 @@ func (c *lintCmd) Run(a *app) error {
 		return err
 	}
 	if !a.json {
-		a.say("%d files are right", len(tests))
+		a.say("no mistake in %s", count(len(tests), "file"))
 	}
 	return nil
 }
@@ -346,8 +346,8 @@ func (c *initCmd) Run(ctx context.Context, a *app) error {
 	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	return a.print(map[string]any{"file": c.File, "items": len(t.Items)}, "wrote %s with %d items; run it with: hqa run %s", c.File,
-		len(t.Items), c.File)
+	return a.print(map[string]any{"file": c.File, "items": len(t.Items)}, "wrote %s with %s; run it with: hqa run %s", c.File,
+		count(len(t.Items), "item"), c.File)
 }
 
 // test is what the file is made of.

@@ -191,7 +191,7 @@ func (s *step) writeOutputs(context.Context) error {
 }
 
 func (s *step) writeSummary(context.Context) error {
-	return appendTo(s.a.env("GITHUB_STEP_SUMMARY"), s.out.table()+"\n"+s.later()+s.report+"\n")
+	return appendTo(s.a.env("GITHUB_STEP_SUMMARY"), s.out.table()+"\n"+s.later()+s.report+"\n"+pictures(s.report))
 }
 
 // appendTo adds to a file that GitHub named; without a name there is nothing to do.

@@ -105,6 +105,19 @@ func (a *action) file(name string) string {
 	return string(text)
 }
 
+// latest is the account's newest test that no checker has begun.
+func (s *qa) latest(key string) (id string) {
+	s.t.Helper()
+	eventually.True(s.t, "the test is submitted", func() bool {
+		jobs, _ := s.call("GET", "/v1/jobs?limit=1&status=pending", key, nil)["jobs"].([]any)
+		if len(jobs) > 0 {
+			id, _ = jobs[0].(map[string]any)["id"].(string)
+		}
+		return id != ""
+	})
+	return id
+}
+
 // githubStep is the action's script against a service and a stub of GitHub: each mode, each
 // exit, the comment after three runs, a run that is superseded.
 func githubStep(t *testing.T, s *qa) {
@@ -112,16 +125,7 @@ func githubStep(t *testing.T, s *qa) {
 	github := newPullRequest(t)
 	a := newAction(t, s, key, github.URL)
 	a.head("0")
-	latest := func() (id string) {
-		eventually.True(t, "the test is submitted", func() bool {
-			jobs, _ := s.call("GET", "/v1/jobs?limit=1&status=pending", key, nil)["jobs"].([]any)
-			if len(jobs) > 0 {
-				id, _ = jobs[0].(map[string]any)["id"].(string)
-			}
-			return id != ""
-		})
-		return id
-	}
+	latest := func() (id string) { return s.latest(key) }
 	exits := func(step *exec.Cmd, out *strings.Builder, want int) {
 		t.Helper()
 		_ = step.Wait() // the code says it
@@ -173,6 +177,12 @@ func githubStep(t *testing.T, s *qa) {
 	exits(step, out, exitRunning)
 	if left := s.credits(key); left != 90 {
 		t.Errorf("%d credits are left of 100: the superseded run is not refunded", left)
+	}
+	step, out = a.start("8") // nobody can test it
+	s.call("POST", "/v1/jobs/"+latest()+"/cancel", key, nil)
+	exits(step, out, exitUntested)
+	if got := a.file("output"); !strings.Contains(got, "\nuntested\n") || !strings.Contains(github.comment(t), "### Human QA: not tested") {
+		t.Errorf("a cancelled test: %s %s", got, github.comment(t))
 	}
 	step, out = a.start("4", "INPUT_MAX_CREDITS=1")
 	exits(step, out, exitRefused)

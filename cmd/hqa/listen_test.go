@@ -6,12 +6,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"humanqa/domain/announce"
 	"humanqa/internal/hqa/listen"
 	"humanqa/internal/hqa/trigger"
 	"humanqa/internal/signature"
@@ -122,7 +124,16 @@ func everyEvent(t *testing.T, s *qa) {
 		t.Errorf("the secret's file: %v %v", info, err)
 	}
 	secret = []byte(strings.TrimSpace(string(secret)))
-	for _, event := range trigger.Events() {
+	published := []string{trigger.Test}
+	for _, k := range announce.Kinds() {
+		if !k.OfAccount { // those are of no project
+			published = append(published, k.Name)
+		}
+	}
+	if slices.Sort(published); !slices.Equal(published, trigger.Events()) {
+		t.Errorf("hqa triggers %v, and the service publishes %v", trigger.Events(), published)
+	}
+	for _, event := range published {
 		told := u.trigger(event, project)
 		if told.Event != event || told.ProjectID != project || told.JobID+told.SessionID+told.DeliveryID == "" {
 			t.Errorf("trigger printed %+v", told)

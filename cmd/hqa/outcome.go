@@ -278,6 +278,11 @@ func (e ending) conclude(ctx context.Context, a *app, client *api.Client, batchI
 		if err := a.writeReport(ctx, client, batchID, ids, e.Format, e.Output); err != nil {
 			return err
 		}
+		for _, j := range out.Jobs {
+			if j.Status != api.Completed && !a.json {
+				a.say("job %s is %s: %s", j.JobID, j.Status, j.Reason)
+			}
+		}
 	}
 	var err error
 	switch {
@@ -384,8 +389,8 @@ func reportsOf(ctx context.Context, client *api.Client, batchID string, ids []st
 		answer, err := client.Do(ctx, api.Call{Method: http.MethodGet, Path: path + "?format=" + format}, nil)
 		var none *api.Error
 		switch {
-		case errors.As(err, &none) && none.Status == http.StatusNotFound && len(paths) > 1:
-			continue // the summary names it
+		case errors.As(err, &none) && none.Status == http.StatusNotFound:
+			continue // a test without a report, which the caller names
 		case err != nil:
 			return nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -18,9 +19,7 @@ import (
 
 // fenced marks the Markdown of reports as data: pull requests and coding agents read it,
 // and testers, pages and models wrote its texts.
-func fenced(markdown string) string {
-	return "> " + fence.Rule + "\n\n" + fence.Text("testers and pages", markdown) + "\n"
-}
+func fenced(markdown string) string { return fence.Document("testers and pages", markdown) }
 
 // marked is a tester's or a page's text in one line, as data.
 func marked(text string) string { return fence.Line("tester", oneLine(text)) }
@@ -30,13 +29,13 @@ func joinReports(format string, parts [][]byte) ([]byte, error) {
 	switch format {
 	case "md":
 		if len(parts) == 0 {
-			return []byte("No test was called for.\n"), nil
+			return []byte("There is no report.\n"), nil
 		}
 		var texts []string
 		for _, p := range parts {
-			texts = append(texts, strings.TrimSpace(string(p)))
+			texts = append(texts, fenced(string(p))) // an older service fences none
 		}
-		return []byte(fenced(strings.Join(texts, "\n\n"))), nil
+		return []byte(strings.Join(texts, "\n")), nil
 	case "json":
 		if len(parts) == 1 {
 			return parts[0], nil
@@ -295,34 +294,37 @@ func (c *failuresCmd) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	var items []failing
+	var untested error // of a job without a report
 	if c.Project != "" {
 		if len(c.Jobs) > 0 {
 			return usage("name jobs or a --project, not both")
 		}
 		items, err = openFailures(ctx, client, c.Project)
 	} else {
-		items, err = a.failuresOf(ctx, c.Jobs)
+		items, untested, err = a.failuresOf(ctx, c.Jobs)
 	}
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.line(map[string]any{"failures": items})
-	}
-	if len(items) == 0 {
+	switch {
+	case a.json:
+		return errors.Join(a.line(map[string]any{"failures": items}), untested)
+	case len(items) == 0 && untested == nil:
 		a.say("nothing fails")
 		return nil
+	case len(items) == 0:
+		return untested
 	}
 	var b strings.Builder
 	for _, i := range items {
 		fmt.Fprintf(&b, "- %s: %s", i.Severity, oneLine(i.Description))
 		if i.Note != "" {
-			fmt.Fprintf(&b, " — %s", oneLine(i.Note))
+			fmt.Fprintf(&b, ": %s", oneLine(i.Note))
 		}
 		fmt.Fprintf(&b, " (%s)\n", i.ID)
 	}
 	_, err = fmt.Fprint(a.out, fenced(strings.TrimSpace(b.String())))
-	return err
+	return errors.Join(err, untested)
 }
 
 // failing is an item that fails.
@@ -336,22 +338,29 @@ type failing struct {
 	Note        string `json:"note,omitempty"`
 }
 
-func (a *app) failuresOf(ctx context.Context, named []string) (items []failing, err error) {
+// failuresOf are the failures of the jobs that have a report. untested tells of one that has
+// none, if any: no failure is no verdict there.
+func (a *app) failuresOf(ctx context.Context, named []string) (items []failing, untested, err error) {
 	client, _, ids, err := a.these(named)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	items = []failing{}
 	for _, id := range ids {
 		t, err := readTested(ctx, client, id)
-		if err != nil {
-			return nil, err
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case t.Status != api.Completed && t.Reason == "":
+			untested = &failure{exitRunning, fmt.Errorf("job %s has not ended: run hqa wait %[1]s", id)}
+		case t.Status != api.Completed && untested == nil:
+			untested = &failure{exitUntested, fmt.Errorf("job %s is %s (%s): nothing of it was tested", id, t.Status, t.Reason)}
 		}
 		for _, i := range t.Failures {
 			items = append(items, failing{i.ID, id, i.Key, i.Description, i.ExpectedOutcome, i.Severity, i.CheckerNote})
 		}
 	}
-	return items, nil
+	return items, untested, nil
 }
 
 // openFailures are the items whose latest result in the project is a failure.

@@ -45,6 +45,7 @@ func TestTheClientAgainstAService(t *testing.T) {
 		{"files are written, checked and submitted", filesCommands},
 		{"reports have four formats, and Markdown is fenced", reportFormats},
 		{"a step of a GitHub Action tells the pull request", githubStep},
+		{"a step's summary shows the pictures of failures", summaryPictures},
 		{"the service counts an agent's loop", countedLoop},
 		{"the texts for agents are installed", agentTexts},
 		{"every output marks the words of testers as data", fencedOutputs},
@@ -183,6 +184,11 @@ func exitCodes(t *testing.T, s *qa) {
 	u.must(exitPassed, "wait", minor, "--fail-on", "major")
 	u.must(exitFailures, "wait", passed, minor, cancelled)
 	u.must(exitUntested, "wait", passed, cancelled)
+	for _, format := range []string{"md", "junit", "ctrf"} {
+		if r := u.must(exitUntested, "wait", cancelled, "--format", format); !strings.Contains(r.err, "job "+cancelled+" is cancelled: ") {
+			t.Errorf("%s of a cancelled test: %+v", format, r)
+		}
+	}
 	u.must(exitUsage, "wait", "nothing")
 	u.must(exitUsage, "wait", "--fail-on", "tiny")
 	u.must(exitRefused, "cancel", passed)
@@ -191,6 +197,15 @@ func exitCodes(t *testing.T, s *qa) {
 	}
 	u.must(exitRunning, "report", running)
 	u.must(exitUntested, "report", cancelled)
+	u.must(exitOutage, "report", passed, "--output", filepath.Join(u.dir, "missing", "report.md"))
+	if r := u.must(exitRunning, "failures", passed, running, cancelled); strings.Contains(r.err, "nothing fails") {
+		t.Errorf("a test that goes on has no failure: %+v", r)
+	}
+	u.must(exitUntested, "failures", cancelled)
+	u.must(exitUntested, "--json", "failures", minor, cancelled)
+	if r := u.must(exitPassed, "failures", passed); !strings.Contains(r.err, "nothing fails") {
+		t.Errorf("a test that passed: %+v", r)
+	}
 	other := s.user(t, s.account(0, true))
 	other.must(exitUsage, "wait", passed)
 	other.must(exitUsage, "report", passed)
@@ -240,7 +255,7 @@ func itemsShow(t *testing.T, s *qa) {
 			"X-Claim-Token", strings.Trim(string(raw), `"`))
 	}
 	check("item-1", "pass")
-	if line := p.until(`"type":"item"`); !strings.Contains(line, "The page opens") || !strings.Contains(line, `"pass"`) {
+	if line := p.until(`"type":"item"`); !strings.Contains(line, "The page opens") || !strings.Contains(line, `"pass"`) || !strings.Contains(line, `"number":1,"of":3`) {
 		t.Errorf("the first item shows as %s", line)
 	}
 	s.kill()

@@ -35,12 +35,17 @@ type price struct {
 	Tests     int  `json:"tests"`
 }
 
+// count is a number of things, in words: 1 test, 2 tests.
+func count(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprint(n, " ", thing)
+}
+
 // agree shows the price before it is paid, and asks a person who is there.
 func (c consent) agree(a *app, p price) error {
-	tests, upTo := "1 test", ""
-	if p.Tests != 1 {
-		tests = fmt.Sprint(p.Tests, " tests")
-	}
+	upTo := ""
 	if p.AtMost {
 		upTo = "at most "
 	}
@@ -52,7 +57,7 @@ func (c consent) agree(a *app, p price) error {
 			return err
 		}
 	} else {
-		a.say("%s: %s%d credits of %d, about %d minutes", tests, upTo, p.Credits, p.Available, p.Minutes)
+		a.say("%s: %s%d credits of %d, about %d minutes", count(p.Tests, "test"), upTo, p.Credits, p.Available, p.Minutes)
 	}
 	switch {
 	case c.MaxCredits != nil && p.Credits > *c.MaxCredits:

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/must"
 )
 
 // A story is what a client plays in a sandbox. It calls blow where a crash
@@ -223,9 +224,20 @@ func robotAsks(t *testing.T, s *instance, blow func()) {
 			return nil
 		})
 	}
+	due := func(job string) time.Time {
+		t.Helper()
+		at, err := time.Parse(time.RFC3339Nano, s.call(200, "GET", "/v1/jobs/"+job, key, nil).text("dueAt"))
+		must.NoError(t, err)
+		return at
+	}
 	job, question := ask()
+	before := due(job)
+	s.advance(key, 10*60)
 	s.call(200, "POST", "/v1/jobs/"+job+"/questions/"+question+"/answer", key, map[string]any{"text": "483112"})
 	ends(job, 1, 1, 0)
+	if later := due(job).Sub(before); later < 10*time.Minute || later > 12*time.Minute {
+		t.Errorf("after a wait of ten minutes the SLA ends later by %s", later)
+	}
 	s.happened(t, "job-"+job, map[string]int{
 		"job.created": 1, "job.claimed": 1, "job.question_asked": 1, "job.question_answered": 1, "job.completed": 1,
 	})

@@ -86,11 +86,12 @@ func TestTorture(t *testing.T) {
 		}
 		closes += strings.Count(stdout, "credits.closed")
 	}
-	t.Logf("%d jobs acknowledged, %d cancelled, %d completed; %d ledgers closed", len(load.jobs), len(load.cancelled), len(load.completed), closes)
+	t.Logf("%d jobs acknowledged, %d cancelled, %d completed, %d asked about, %d answered; %d ledgers closed",
+		len(load.jobs), len(load.cancelled), len(load.completed), len(load.asked), len(load.answered), closes)
 	if closes == 0 && len(load.jobs) > 1000 {
 		t.Error("no ledger was ever closed")
 	}
-	if len(load.jobs) == 0 || len(load.completed) == 0 {
+	if len(load.jobs) == 0 || len(load.completed) == 0 || len(load.asked) == 0 {
 		t.Error("the load did nothing")
 	}
 	s.stop()
@@ -100,8 +101,11 @@ func TestTorture(t *testing.T) {
 // without a checkpoint, every connection cut.
 func (p *program) killPostgres() {
 	p.t.Helper()
-	raw, err := os.ReadFile(filepath.Join(p.dir, "postgres", "data", "postmaster.pid"))
-	must.NoError(p.t, err)
+	var raw []byte
+	eventually.Within(p.t, time.Minute, func() (err error) { // it may be on its way up from the last blow
+		raw, err = os.ReadFile(filepath.Join(p.dir, "postgres", "data", "postmaster.pid"))
+		return err
+	})
 	line, _, _ := strings.Cut(string(raw), "\n")
 	pid, err := strconv.Atoi(line)
 	must.NoError(p.t, err)
@@ -124,12 +128,15 @@ type load struct {
 	jobs      map[string]string // id to the account's key, of every acknowledged submission
 	cancelled map[string]bool
 	completed map[string]bool
+	asked     map[string]int  // the questions of a job that were acknowledged
+	answered  map[string]bool // jobs with an answer that was acknowledged
 }
 
 func newLoad(p *program, dice *rand.Rand) *load {
 	l := &load{
 		program: p, dice: dice, quit: make(chan struct{}),
 		projects: map[string][]string{}, jobs: map[string]string{}, cancelled: map[string]bool{}, completed: map[string]bool{},
+		asked: map[string]int{}, answered: map[string]bool{},
 	}
 	for range 3 {
 		id, key := p.newAccount(100_000)
@@ -259,6 +266,9 @@ func (l *load) work(key string, claim reply, dice *rand.Rand) {
 		l.settled("POST", "/v1/checker/jobs/"+id+"/release", key, nil, "X-Claim-Token", token)
 		return
 	}
+	if dice.IntN(4) == 0 {
+		l.ask(id, token, key, list.Checklist[0].ID, dice)
+	}
 	for _, item := range list.Checklist {
 		status := []string{"pass", "fail"}[dice.IntN(2)]
 		r := l.settled("PUT", "/v1/checker/jobs/"+id+"/items/"+item.ID, key, map[string]any{"status": status}, "X-Claim-Token", token)
@@ -275,6 +285,46 @@ func (l *load) work(key string, claim reply, dice *rand.Rand) {
 	l.mu.Lock()
 	l.completed[id] = true
 	l.mu.Unlock()
+}
+
+// ask has the checker ask about an item. The client answers, or leaves the question to the
+// claim's end.
+func (l *load) ask(id, token, key, item string, dice *rand.Rand) {
+	question := map[string]any{"text": "Which code came by mail?", "kind": "code", "itemId": item}
+	r := l.settled("POST", "/v1/checker/jobs/"+id+"/questions", key, question, "X-Claim-Token", token, "Idempotency-Key", "ask-"+id+token)
+	if r.status != 201 {
+		l.t.Errorf("ask about %s: %d %s", id, r.status, r.body)
+		return
+	}
+	l.mu.Lock()
+	l.asked[id]++
+	client := l.jobs[id]
+	l.mu.Unlock()
+	if client == "" || dice.IntN(3) == 0 { // the submission is not acknowledged yet, or nobody answers
+		return
+	}
+	at := "/v1/jobs/" + id + "/questions/" + r.text("questionId") + "/answer"
+	r = l.settled("POST", at, client, map[string]any{"text": "By mail.", "secret": "483112"}, "Idempotency-Key", "answer-"+id+token)
+	if r.status != 200 {
+		l.t.Errorf("answer to %s: %d %s", id, r.status, r.body)
+		return
+	}
+	l.mu.Lock()
+	l.answered[id] = true
+	l.mu.Unlock()
+}
+
+// checkQuestions holds the questions of a job against what was acknowledged.
+func (l *load) checkQuestions(id, key, status string) {
+	if l.asked[id] == 0 {
+		return
+	}
+	r := l.call(200, "GET", "/v1/jobs/"+id+"/questions", key, nil)
+	answered := strings.Contains(string(r.body), `"status":"answered"`)
+	open := strings.Contains(string(r.body), `"status":"open"`)
+	if len(r.list("questions")) != l.asked[id] || answered != l.answered[id] || open && status == "completed" {
+		l.t.Errorf("%s is %s: %d questions and the answer (%t) were acknowledged: %s", id, status, l.asked[id], l.answered[id], r.body)
+	}
 }
 
 // check holds what the service says now against what it acknowledged.
@@ -294,6 +344,7 @@ func (l *load) check() {
 		if l.completed[id] && status != "completed" {
 			l.t.Errorf("%s was acknowledged as completed and is %s", id, status)
 		}
+		l.checkQuestions(id, key, status)
 	}
 	for _, key := range l.accounts {
 		if total := l.call(200, "GET", "/v1/jobs?limit=1", key, nil).number("total"); total != jobs[key] {

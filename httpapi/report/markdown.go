@@ -9,10 +9,12 @@ import (
 
 	"humanqa/domain/job"
 	"humanqa/httpapi/wire"
+	"humanqa/internal/fence"
 )
 
 // The Markdown form is for people: pull requests, chats. Testers and clients wrote
-// the texts in it, so none of them may become markup.
+// the texts in it, so none of them may become markup. Coding agents read it, too: the
+// whole of it is fenced as data.
 
 func writeMarkdown(o Outcome) ([]byte, error) {
 	var b strings.Builder
@@ -27,7 +29,7 @@ func writeMarkdown(o Outcome) ([]byte, error) {
 		}
 		t.markdown(&b, heading)
 	}
-	return []byte(b.String()), nil
+	return []byte(fence.Document("testers and pages", b.String())), nil
 }
 
 func (t Job) markdown(b *strings.Builder, heading string) {

@@ -36,6 +36,27 @@ func Line(by, text string) string {
 	return fmt.Sprintf("[data %s by %s] %s [end of data %s]", mark, by, text, mark)
 }
 
+// Document is Text for a whole report in Markdown, with the rule above it. One that is
+// fenced already stays as it is.
+func Document(by, markdown string) string {
+	text := strings.TrimSpace(markdown)
+	if isDocument(text) {
+		return text + "\n"
+	}
+	return head + Text(by, "\n"+text+"\n") + "\n" // an empty line, or the end would belong to a table
+}
+
+const head = "> " + Rule + "\n\n"
+
+// isDocument says that all below the rule stands between two marks, which are those of what
+// they enclose.
+func isDocument(text string) bool {
+	rest, ok := strings.CutPrefix(text, head+"[data ")
+	_, rest, found := strings.Cut(rest, "]\n")
+	end := strings.LastIndex(rest, "\n[end of data ")
+	return ok && found && end >= 0 && rest[end:] == "\n[end of data "+markOf(rest[:end])+"]"
+}
+
 func markOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:4])

@@ -133,7 +133,7 @@ func (s *server) priceOf(ctx context.Context, in target) (out estimated, err err
 type testIn struct {
 	target
 	Checks             []string `json:"checks,omitempty" jsonschema:"the checklist, one check a line; without it the service writes one from feature"`
-	ProjectID          string   `json:"projectId,omitempty" jsonschema:"only with checks; without it the project follows from the url"`
+	ProjectID          string   `json:"projectId,omitempty" jsonschema:"the project of a test with checks, such as for open_failures; a test without checks finds its own by the url"`
 	AccessInstructions string   `json:"accessInstructions,omitempty" jsonschema:"how a checker gets in; no passwords"`
 	MaxCredits         float64  `json:"maxCredits,omitempty" jsonschema:"buy nothing dearer than this"`
 	IdempotencyKey     string   `json:"idempotencyKey" jsonschema:"your name for this one test, 1 to 255 visible characters; a repeat under it is paid once"`

@@ -154,7 +154,11 @@ func (b *build) platform(ctx context.Context, p platform) error {
 	for _, program := range programs {
 		file := filepath.Join(work, program)
 		fmt.Println("building", program, "for", p.os+"/"+p.arch)
-		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=auto", "-ldflags=-s -w -buildid=", "-o", file, "./cmd/"+program)
+		args := []string{"build", "-trimpath", "-buildvcs=auto", "-ldflags=-s -w -buildid="}
+		if program == "hqa" {
+			args = append(args, "-gcflags=all=-l") // as make build does
+		}
+		cmd := exec.CommandContext(ctx, "go", append(args, "-o", file, "./cmd/"+program)...)
 		cmd.Dir, cmd.Stderr = b.root, os.Stderr
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOOS="+p.os, "GOARCH="+p.arch)
 		if err := cmd.Run(); err != nil {

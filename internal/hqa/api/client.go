@@ -94,6 +94,9 @@ type Detail struct {
 func (e *Error) Error() string {
 	line := e.Message
 	for _, d := range e.Details {
+		if strings.HasPrefix(e.Message, d.Path+": ") { // the first one is the message, as a rule
+			continue
+		}
 		line += fmt.Sprintf("; %s %s", d.Path, d.Message)
 	}
 	if short, ok := e.Extras["creditsShort"].(float64); ok && short > 0 {

@@ -52,6 +52,8 @@ var stories = map[string][]step{
 	"job.cancelled":         {(*story).submitJob, (*story).cancelJob},
 	"job.failed":            {(*story).submitJob, (*story).missSLA, (*story).missSLA, (*story).missSLA},
 	"job.failed_sla":        {(*story).submitJob, (*story).missSLA},
+	"job.question_asked":    {(*story).submitJob, (*story).askInJob}, // the robot waits for an answer
+	"job.question_answered": {(*story).submitJob, (*story).askInJob, (*story).answerJob},
 	"job.session_ready":     {(*story).openSession},
 	"job.session_completed": {(*story).openSession, (*story).playSlots},
 	"loop_session.ended":    {(*story).startLoop, (*story).playJob},
@@ -65,9 +67,10 @@ type step func(*story, context.Context) error
 // story is one that is being played.
 type story struct {
 	Told
-	client *api.Client
-	slots  []string // the jobs of the session
-	missed int      // SLAs
+	client   *api.Client
+	slots    []string // the jobs of the session
+	missed   int      // SLAs
+	question string   // of the robot
 }
 
 const (
@@ -158,11 +161,31 @@ func (s *story) submitJob(ctx context.Context) error {
 
 // playJob has a robot claim, check and complete the job. One item fails, so that the report
 // shows how that looks.
-func (s *story) playJob(ctx context.Context) error {
+func (s *story) playJob(ctx context.Context) error { return s.play(ctx, played(), nil) }
+
+func (s *story) play(ctx context.Context, body map[string]any, out any) error {
+	return s.post(ctx, "/v1/sandbox/jobs/"+s.job()+"/play", body, out)
+}
+
+func played() map[string]any {
 	failing := map[string]string{"item": "item-1", "status": "fail", "note": "The button does nothing."}
-	return s.post(ctx, "/v1/sandbox/jobs/"+s.job()+"/play", map[string]any{
-		"results": []any{failing}, "summary": "Played by hqa trigger.",
-	}, nil)
+	return map[string]any{"results": []any{failing}, "summary": "Played by hqa trigger."}
+}
+
+// askInJob has the robot ask first. It goes on with an answer, or once the sandbox's clock
+// has passed the question's time.
+func (s *story) askInJob(ctx context.Context) error {
+	body := played()
+	body["question"] = map[string]string{"text": "Which code came by mail?", "kind": "code", "item": "item-2"}
+	var asked struct{ Question struct{ ID string } }
+	err := s.play(ctx, body, &asked)
+	s.question = asked.Question.ID
+	return err
+}
+
+func (s *story) answerJob(ctx context.Context) error {
+	path := "/v1/jobs/" + s.job() + "/questions/" + url.PathEscape(s.question) + "/answer"
+	return s.post(ctx, path, map[string]string{"text": "123456"}, nil)
 }
 
 func (s *story) cancelJob(ctx context.Context) error {

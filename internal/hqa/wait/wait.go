@@ -48,7 +48,8 @@ type Note struct {
 type Checked struct {
 	JobID string `json:"jobId"`
 	api.Item
-	Number, Of int
+	Number int `json:"number"`
+	Of     int `json:"of"`
 }
 
 // Asked is a question that waits for an answer.
