@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"io"
 	"net/http"
 	"time"
@@ -113,9 +112,4 @@ func readStranger(r *wire.Request) error {
 	}
 	r.Content = raw
 	return nil
-}
-
-// keyIssuer makes API keys.
-type keyIssuer interface {
-	IssueKey(ctx context.Context, cause command.Cause, accountID string, in command.IssueKey) (command.IssuedKey, error)
 }

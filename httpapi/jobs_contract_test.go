@@ -14,10 +14,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"humanqa/domain"
 	"humanqa/domain/announce"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
-	v1 "humanqa/httpapi/v1"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/testing/commandtest"
 	"humanqa/internal/testing/must"
@@ -110,30 +110,24 @@ func TestWhatAChecklistItemMustHold(t *testing.T) {
 	}
 }
 
-// submissions notes what SubmitJob is told.
-type submissions struct {
-	v1.Commands
-	last command.SubmitJob
-}
+// slowAI takes long over a checklist, as a model does.
+type slowAI struct{ command.AI }
 
-func (s *submissions) SubmitJob(ctx context.Context, cause command.Cause, in command.SubmitJob) (command.SubmittedJob, error) {
-	s.last = in
-	return s.Commands.SubmitJob(ctx, cause, in)
-}
+func (slowAI) Instant() bool { return false }
 
 // Specification, "POST /v1/jobs", generateChecklist.
 func TestOnlyASynchronousChecklistIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	_, key := s.account(100)
-	spy := &submissions{Commands: s.clients.Commands}
-	s.clients.Commands = spy
+	s.commands.AI = slowAI{s.commands.AI}
 	for field, want := range map[string]bool{
 		`"generateChecklist":"sync"`: true, `"generateChecklist":"async"`: false, `"generateChecklist":null`: false, `"x":0`: false,
 	} {
-		s.submittedWith(key, field)
-		if spy.last.Wait != want {
-			t.Errorf("%s: it waits: %t", field, spy.last.Wait)
+		id := s.submittedWith(key, field)
+		created, _ := s.log.Stream(domain.JobStream(id))[0].Event.(*job.Created)
+		if waited := len(created.Items) > 0; waited != want {
+			t.Errorf("%s: it waits: %t", field, waited)
 		}
 	}
 }
@@ -341,4 +335,22 @@ FROM pg_tables
 WHERE schemaname NOT IN ('pg_catalog', 'information_schema')`)
 	must.NoError(s.t, err)
 	return names
+}
+
+// Decisions, "Item keys": a derived key is a hash, which tells nothing of an erased text. A
+// project that knows the item by a readable key keeps that one.
+func TestADerivedKeyIsAHashUnlessTheProjectKnowsAReadableOne(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	project := s.project(key, `{"name":"shop"}`)
+	keyOf := func(item string) string {
+		id := s.submittedWith(key, `"projectId":"`+project+`","checklistItems":[`+item+`]`)
+		s.complete(id)
+		created, _ := s.log.Stream(domain.JobStream(id))[0].Event.(*job.Created)
+		return created.Items[0].Key
+	}
+	equal(t, keyOf(`{"description":"Log in works."}`), job.KeyFor("log in   works"))
+	equal(t, keyOf(`{"description":"Sign out works","key":"sign-out-works"}`), "sign-out-works")
+	equal(t, keyOf(`{"description":"Sign out works."}`), "sign-out-works")
 }
