@@ -170,6 +170,9 @@ var ErrNewer = errors.New("a newer version of the service has written it")
 var (
 	// ErrShredded says that the key it was sealed with is gone, on purpose.
 	ErrShredded = errors.New("the secret was shredded")
+	// ErrKeyLost says that the key is not in this database, though nobody destroyed it: the
+	// database was made anew, or belongs to another log.
+	ErrKeyLost = errors.New("the key of its texts is not in this database")
 	// ErrUnsealable says that it was sealed for another stream, or is damaged.
 	ErrUnsealable = errors.New("not sealed for this stream, or damaged")
 )

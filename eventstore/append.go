@@ -133,6 +133,9 @@ func (c *Client) proposals(ctx context.Context, stream string, events []domain.N
 		if err == nil {
 			data, err = c.seal(ctx, stream, e.Event.EventType(), data)
 		}
+		if err == nil {
+			data, err = c.sealTexts(ctx, stream, e, data)
+		}
 		if err != nil {
 			return nil, err
 		}

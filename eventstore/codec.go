@@ -179,7 +179,9 @@ type RawEvent struct {
 	Binary   bool      // the log keeps Data as octets, not as JSON
 	Copied   time.Time // when this log took it from another one, which had Created it; else zero
 
-	data []byte // of an event whose data stand in parts, or sealed, put together
+	data        []byte // of an event whose data stand in parts, or sealed, put together
+	texts       []byte // that were sealed, behind their salt
+	sealedParts bool   // the data in its parts have sealed texts
 }
 
 // Recorded is the event without a look at what it means.

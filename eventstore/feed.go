@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
@@ -297,6 +298,15 @@ func collectArrived(batch []arrival, arriving <-chan arrival) ([]arrival, error)
 // an event whose parts cannot be read now.
 func (f *Feed) addBatch(ctx context.Context, batch []arrival) (moved bool, err error) {
 	slots := make([]slot, 0, len(batch))
+	var page []*esdb.RecordedEvent
+	for _, a := range batch {
+		if a.event != nil {
+			page = append(page, a.event)
+		}
+	}
+	if err := f.client.expect(ctx, page); err != nil {
+		return false, err
+	}
 	for _, a := range batch {
 		if a.reached != nil {
 			slots = append(slots, slot{position: *a.reached})

@@ -98,11 +98,20 @@ func (c *Client) storeParts(ctx context.Context, e *esdb.EventData) error {
 // texts that are sealed. Parts that are missing or changed are a *DecodeError.
 func (c *Client) whole(ctx context.Context, e *esdb.RecordedEvent) (RawEvent, error) {
 	r := raw(e)
-	if in := r.partsMeta(); in.Parts > 0 {
-		return c.assembled(ctx, r, in)
-	}
 	var err error
-	r.data, err = c.unseal(ctx, r.Stream, r.Type, r.Data)
+	if in := r.partsMeta(); in.Parts > 0 {
+		if r, err = c.assembled(ctx, r, in); err != nil || r.data == nil {
+			return r, err
+		}
+		open, _, err := c.openTexts(ctx, r.Stream, r.Type, r.data)
+		if open != nil {
+			r.data, r.sealedParts = open, true
+		}
+		return r, err
+	}
+	if r.data, r.texts, err = c.openTexts(ctx, r.Stream, r.Type, r.Data); r.data == nil && err == nil {
+		r.data, err = c.unseal(ctx, r.Stream, r.Type, r.Data)
+	}
 	return r, err
 }
 

@@ -25,6 +25,7 @@ const sealedField = "sealed"
 // is domain.ErrShredded, what was not sealed for this stream domain.ErrUnsealable; any
 // other error may pass.
 type Sealer interface {
+	TextSealer
 	Seal(ctx context.Context, accountID, stream string, plaintext []byte) (string, error)
 	Unseal(ctx context.Context, accountID, stream, sealed string) ([]byte, error)
 }

@@ -2,6 +2,7 @@ package eventstore
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -16,7 +17,10 @@ import (
 )
 
 // mirror seals by writing backwards; it fails with what is set.
-type mirror struct{ fails error }
+type mirror struct {
+	fails    error
+	accounts []string // whose keys were asked for
+}
 
 func (m *mirror) Seal(_ context.Context, accountID, stream string, plaintext []byte) (string, error) {
 	return accountID + "|" + stream + "|" + backwards(string(plaintext)), m.fails
@@ -29,6 +33,25 @@ func (m *mirror) Unseal(_ context.Context, accountID, stream, sealed string) ([]
 	}
 	return []byte(backwards(text)), m.fails
 }
+
+func (m *mirror) SealText(_ context.Context, subject, accountID string, plaintext []byte) (string, error) {
+	m.accounts = append(m.accounts, accountID)
+	return "s1." + base64.RawURLEncoding.EncodeToString([]byte(subject+"|"+backwards(string(plaintext)))), m.fails
+}
+
+func (m *mirror) OpenText(_ context.Context, subject string, sealed []byte) ([]byte, error) {
+	text, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(string(sealed), "s1."))
+	if err != nil {
+		return nil, domain.ErrUnsealable
+	}
+	plain, ours := strings.CutPrefix(string(text), subject+"|")
+	if !ours {
+		return nil, domain.ErrUnsealable
+	}
+	return []byte(backwards(plain)), m.fails
+}
+
+func (m *mirror) Expect(context.Context, []string) error { return m.fails }
 
 func backwards(s string) string {
 	b := []byte(s)

@@ -172,6 +172,9 @@ func (c *Client) readAll(
 	})
 }
 
+// readBlock is how many events of a page are looked at together: their keys take one query.
+const readBlock = 256
+
 // readStored is readAll with every event, as the log holds it.
 func (c *Client) readStored(ctx context.Context, after domain.Position, fromStart bool, maxEvents int, begin func(),
 	each func(context.Context, *esdb.RecordedEvent) error,
@@ -191,20 +194,37 @@ func (c *Client) readStored(ctx context.Context, after domain.Position, fromStar
 		begin()
 		next, seen = after, 0
 		moved := false
+		var block []*esdb.RecordedEvent
+		flush := func() error {
+			if err := c.expect(ctx, block); err != nil {
+				return err
+			}
+			for _, e := range block {
+				if err := each(ctx, e); err != nil {
+					return err
+				}
+				next, moved = positionOf(e), true
+			}
+			block = block[:0]
+			return nil
+		}
 		err := c.runRead(ctx, func(ctx context.Context, client *esdb.Client) (*esdb.ReadStream, error) {
 			return client.ReadAll(ctx, opts, count)
 		}, func(e *esdb.RecordedEvent) error {
 			seen++
-			position := positionOf(e)
-			if !fromStart && position.Compare(after) <= 0 {
+			if !fromStart && positionOf(e).Compare(after) <= 0 {
 				return nil
 			}
-			if err := each(ctx, e); err != nil {
-				return err
+			if block = append(block, e); len(block) < readBlock {
+				return nil
 			}
-			next, moved = position, true
-			return nil
+			return flush()
 		})
+		if err == nil {
+			if err = flush(); err != nil {
+				err = &consumerError{err}
+			}
+		}
 		if broken = err != nil && moved; broken {
 			return true, nil // the next page meets the error
 		}

@@ -24,6 +24,7 @@ var secret = map[string]bool{
 	"hash":               true,
 	"hookHash":           true,
 	"part":               true, // of an event that may hold one
+	"texts":              true,
 }
 
 // Redact gives an event's JSON for human eyes: in the same order, secrets

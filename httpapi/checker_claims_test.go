@@ -127,7 +127,7 @@ func TestACheckerGetsTheLiveClaimBackWithTheDraft(t *testing.T) {
 			want(http.StatusOK)
 	}
 	equal(t, finding, map[string]any{
-		"id": finding["id"], "key": "two-typos", "description": "Two typos", "expectedOutcome": "", "severity": "major", "status": "fail",
+		"id": finding["id"], "key": "item-c11ba11f6dd26ef3", "description": "Two typos", "expectedOutcome": "", "severity": "major", "status": "fail",
 		"note": "in the footer", "reason": nil, "screenshotUrl": nil,
 	})
 	for _, unknown := range []string{uuid.NewString(), w.items[0], "%00"} {

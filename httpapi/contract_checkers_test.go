@@ -76,7 +76,7 @@ func TestWhatAClaimHandsOver(t *testing.T) {
 			"credentials": map[string]any{"username": "u", "password": "p", "notes": ""}, "accessInstructions": "4711-door",
 		},
 		"checklist": []any{
-			map[string]any{"id": field(items, 0, "id"), "key": "the-cart-opens", "description": "The cart opens", "expectedOutcome": "", "severity": "major",
+			map[string]any{"id": field(items, 0, "id"), "key": "item-d7a324958c29807d", "description": "The cart opens", "expectedOutcome": "", "severity": "major",
 				"status": "pending", "note": "", "reason": nil, "screenshotUrl": nil},
 			map[string]any{"id": field(items, 1, "id"), "key": "pay", "description": "A card is charged", "expectedOutcome": "a receipt", "severity": "critical",
 				"status": "pending", "note": "", "reason": nil, "screenshotUrl": nil},

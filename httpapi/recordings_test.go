@@ -347,7 +347,7 @@ func TestRecordingsAreErasedWithTheirAccount(t *testing.T) {
 	must.NoError(t, s.deps.Vault.(*vault.Vault).Shred(t.Context(), account))
 	erase := func(wantMore bool, wantUnderWay int) {
 		t.Helper()
-		n, underWay, err := evidence.Erase(t.Context(), s.db, s.evidence.Files, account)
+		n, underWay, err := evidence.Erase(t.Context(), s.db, s.evidence.Files, account, "")
 		if err != nil || (n > 0) != wantMore || underWay != wantUnderWay {
 			t.Errorf("%d erased, %d under way, %v", n, underWay, err)
 		}

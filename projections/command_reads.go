@@ -3,6 +3,7 @@ package projections
 import (
 	"context"
 
+	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 )
@@ -23,14 +24,22 @@ func (n CommandReads) OpenFailures(ctx context.Context, accountID, projectID str
 	if err != nil {
 		return nil, err
 	}
-	regressions := make([]command.Regression, len(failures))
-	for i, f := range failures {
-		regressions[i] = command.Regression{
+	regressions := make([]command.Regression, 0, len(failures))
+	for _, f := range failures {
+		if f.Description == domain.ErasedText {
+			continue // no checker could tell what to look at
+		}
+		regressions = append(regressions, command.Regression{
 			Key: f.Key, Description: f.Description, ExpectedOutcome: f.ExpectedOutcome,
 			Severity: f.Severity, FailedAt: f.FailedAt,
-		}
+		})
 	}
 	return regressions, nil
+}
+
+// KnownKeys implements command.Reads.
+func (n CommandReads) KnownKeys(ctx context.Context, accountID, projectID string, keys []string) ([]string, error) {
+	return n.History.KnownKeys(ctx, accountID, projectID, keys)
 }
 
 // Tested implements command.Reads.

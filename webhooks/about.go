@@ -26,6 +26,9 @@ func (a About) Event(ctx context.Context, r domain.Recorded) (announce.Enrichmen
 	return about, err
 }
 
+// Forget drops what a stream has told.
+func (a About) Forget(stream string) { a.enricher.known.Remove(stream) }
+
 // Project gives a project's name; empty where there is none.
 func (a About) Project(ctx context.Context, id string) (string, error) {
 	if id == "" {

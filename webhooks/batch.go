@@ -42,9 +42,19 @@ type row struct {
 
 func (s *Subscriber) writeBatch(ctx context.Context, tx *sqlx.Tx, steps []step) error {
 	erased := Distinct(steps, func(st step) string { return st.erased })
-	steps = slices.DeleteFunc(slices.Clone(steps), func(st step) bool { return st.erased != "" })
+	erasedJobs := Distinct(steps, func(st step) string { return st.erasedJob })
+	steps = slices.DeleteFunc(slices.Clone(steps), func(st step) bool { return st.erased != "" || st.erasedJob != "" })
 	if err := s.writeSteps(ctx, tx, steps); err != nil {
 		return err
+	}
+	// Behind the job's other events, whose deliveries are there by now.
+	for _, stream := range erasedJobs {
+		if stream == "" {
+			continue
+		}
+		if _, err := tx.ExecContext(ctx, eraseBodies, stream); err != nil {
+			return fmt.Errorf("erase the deliveries of %s: %w", stream, err)
+		}
 	}
 	// Last: what an account's events led to was written by then, and its projects
 	// have no webhook any more.
@@ -60,6 +70,22 @@ func (s *Subscriber) writeBatch(ctx context.Context, tx *sqlx.Tx, steps []step) 
 	}
 	return nil
 }
+
+// eraseBodies leaves of a job's deliveries when they were sent, and with what result. What
+// still waits is given up: its bytes were signed with the texts.
+const eraseBodies = `
+WITH emptied AS (
+	UPDATE webhooks.deliveries
+	SET body = '{"erased":true}',
+		settled_at = COALESCE(settled_at, now()),
+		state = CASE WHEN state = 'delivered' THEN state ELSE 'dropped' END
+	WHERE ordering_key = $1
+	RETURNING id
+)
+UPDATE webhooks.attempts a
+SET response = ''
+FROM emptied e
+WHERE a.delivery_id = e.id`
 
 const eraseDeliveries = `
 DELETE FROM webhooks.deliveries d

@@ -14,6 +14,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/announce"
+	"humanqa/domain/job"
 	"humanqa/domain/project"
 	"humanqa/domain/subscription"
 	"humanqa/eventstore/consumer"
@@ -82,7 +83,7 @@ func (*Subscriber) Handles() []string {
 	for _, k := range announce.Kinds() {
 		types = append(types, k.Type)
 	}
-	return append(types, (*account.ErasureFinished)(nil).EventType())
+	return append(types, domain.TypesOf((*account.ErasureFinished)(nil), (*job.Erased)(nil))...)
 }
 
 const listURLs = `
@@ -117,10 +118,11 @@ func (s *Subscriber) Begin(ctx context.Context) error {
 	return nil
 }
 
-// step is one event that may touch an endpoint, or ends all of an account.
+// step is one event that may touch an endpoint, or erases an account or a job.
 type step struct {
 	domain.Recorded
 	erased    string // the account of which nothing is to be left; else empty
+	erasedJob string // the stream of a job of which no text is to be left; else empty
 	projectID string
 	kind      announce.Kind // of an announcement; zero for a project event
 	body      []byte        // of an announcement
@@ -160,6 +162,10 @@ func (s *Subscriber) prepareEvent(ctx context.Context, r domain.Recorded) (steps
 	}
 	if _, ok := r.Event.(*account.ErasureFinished); ok {
 		return append(steps, step{Recorded: r, erased: r.StreamID()}), nil
+	}
+	if _, ok := r.Event.(*job.Erased); ok {
+		s.enricher.known.Remove(r.Stream)
+		return append(steps, step{Recorded: r, erasedJob: r.Stream}), nil
 	}
 	kind, announced := announce.Of(r.Event)
 	if !announced || len(s.urls) == 0 || kind.OfAccount && len(s.listeners) == 0 {

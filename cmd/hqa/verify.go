@@ -61,6 +61,10 @@ func compare(raw []byte, proved *proof.Event) string {
 	if proved == nil || proved.Type != "job.completed" || proved.Data == nil {
 		return "the proof is not of a job.completed: GET /v1/jobs/ID/events names its id"
 	}
+	opened, ok := proved.Opened()
+	if !ok {
+		return "the proof has no texts, or others than those that were signed: an erased test has none"
+	}
 	var shown, signed struct {
 		reported
 		ID, JobID, ReportID     string
@@ -69,13 +73,13 @@ func compare(raw []byte, proved *proof.Event) string {
 	if err := json.Unmarshal(raw, &shown); err != nil {
 		return "it is no report in JSON"
 	}
-	if err := json.Unmarshal([]byte(*proved.Data), &signed); err != nil {
+	if err := json.Unmarshal([]byte(opened), &signed); err != nil {
 		return "the event's data are no JSON"
 	}
 	var notes, signedNotes struct {
 		Items []struct{ CheckerNote, Note string }
 	}
-	_, _ = json.Unmarshal(raw, &notes), json.Unmarshal([]byte(*proved.Data), &signedNotes) // both were read above
+	_, _ = json.Unmarshal(raw, &notes), json.Unmarshal([]byte(opened), &signedNotes) // both were read above
 	switch {
 	case proved.Stream != "job-"+shown.JobID:
 		return "it is of job " + shown.JobID + ", and the proof of " + proved.Stream

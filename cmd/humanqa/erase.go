@@ -13,6 +13,178 @@ import (
 	"humanqa/internal/service/erase"
 )
 
+type eraseCmd struct {
+	Job      string `xor:"subject" required:"" help:"A job, by its id: its texts, pictures, recordings and stored deliveries."`
+	Checker  string `xor:"subject" required:"" help:"A checker, by their id: their name, profile and key."`
+	Person   string `xor:"subject" required:"" help:"A person, by their id: their name, ways to sign in, mails and drafts, and the checker that they work as."`
+	Pictures bool   `help:"Of a checker also the pictures and recordings that they made."`
+	Tests    bool   `help:"Of a checker also every test that they had, as --job does: notes, summaries and the texts of the client."`
+	By       string `help:"The operator's name, for the record."`
+	Reason   string `help:"The reason, for the record."`
+	DryRun   bool   `help:"Show what would be erased, and erase nothing."`
+}
+
+// Validate is called by kong.
+func (c *eraseCmd) Validate() error {
+	switch {
+	case !c.DryRun && (strings.TrimSpace(c.By) == "" || strings.TrimSpace(c.Reason) == ""):
+		return errors.New("--by and --reason must not be blank")
+	case c.Job != "" && (c.Pictures || c.Tests):
+		return errors.New("--pictures and --tests are of a checker or a person: a job goes whole")
+	}
+	return nil
+}
+
+// erasure is one subject that can be erased.
+type erasure interface {
+	Search(context.Context) (erase.Searched, error)
+	Close()
+}
+
+// erasing is an erasure with what there is to say of it.
+type erasing struct {
+	erasure
+	act     command.OperatorAct
+	account string // of a job
+	run     func(context.Context) (erase.Searched, error)
+	plan    any
+	lines   func() []string
+}
+
+func (c *eraseCmd) open(ctx context.Context, core *service.Core, a *app) (erasing, error) {
+	asked := erase.Asked{Pictures: c.Pictures, Tests: c.Tests}
+	switch {
+	case c.Job != "":
+		j, err := erase.NewJob(ctx, core, a.log, c.Job, c.By, c.Reason)
+		if err != nil {
+			return erasing{}, err
+		}
+		act := command.OperatorAct{Act: oversight.EraseJob, Subject: domain.JobStream(c.Job), AccountID: j.Plan.AccountID}
+		return erasing{j, act, j.Plan.AccountID, j.Run, &j.Plan, func() []string { return jobLines(j.Plan) }}, nil
+	case c.Checker != "":
+		e, err := erase.NewChecker(ctx, core, a.log, c.Checker, c.By, c.Reason)
+		if err != nil {
+			return erasing{}, err
+		}
+		act := command.OperatorAct{Act: oversight.EraseChecker, Subject: domain.CheckerStream(c.Checker)}
+		run := func(ctx context.Context) (erase.Searched, error) { return e.Run(ctx, asked) }
+		return erasing{e, act, "", run, &e.Plan, func() []string { return checkerLines(e.Plan) }}, nil
+	}
+	p, err := erase.NewPerson(ctx, core, a.log, c.Person, c.By, c.Reason)
+	if err != nil {
+		return erasing{}, err
+	}
+	act := command.OperatorAct{Act: oversight.ErasePerson, Subject: domain.PersonStream(c.Person)}
+	run := func(ctx context.Context) (erase.Searched, error) { return p.Run(ctx, asked) }
+	return erasing{p, act, "", run, &p.Plan, func() []string { return personLines(p.Plan) }}, nil
+}
+
+// Run may be repeated, after a crash too.
+func (c *eraseCmd) Run(ctx context.Context, a *app) error {
+	return a.withCore(ctx, func(ctx context.Context, core *service.Core) error {
+		e, err := c.open(ctx, core, a)
+		if err != nil {
+			return err
+		}
+		defer e.Close()
+		if c.DryRun {
+			found, err := e.Search(ctx)
+			if err != nil {
+				return err
+			}
+			return a.printErasure("would be erased", e, found)
+		}
+		var left erase.Searched
+		_, err = auditTrail{By: c.By, Reason: c.Reason}.record(ctx, core, service.OperatorCause(e.account), e.act,
+			func(ctx context.Context, _ command.Cause) (domain.Position, error) {
+				left, err = e.run(ctx)
+				return domain.Position{}, err
+			})
+		var refused *domain.Error
+		switch {
+		case errors.Is(err, erase.ErrHeld), errors.As(err, &refused):
+			return err
+		case err != nil:
+			return fmt.Errorf("%w: run the same command again to erase the rest", err)
+		}
+		if err := a.printErasure("erased", e, left); err != nil {
+			return err
+		}
+		switch {
+		case len(left.Left) > 0:
+			return errors.New("texts are still there, and so is their key: update every process of the service, drop read models that no binary runs (humanqa projections list), and run the same command again")
+		case len(left.InClear) > 0:
+			return errors.New("the log holds texts that were written before texts were sealed: they stay")
+		}
+		return nil
+	})
+}
+
+// printErasure tells what there was, and where the texts were found.
+func (a *app) printErasure(status string, e erasing, found erase.Searched) error {
+	if a.json {
+		return a.print(struct {
+			Status string         `json:"status"`
+			Plan   any            `json:"plan"`
+			Search erase.Searched `json:"search"`
+		}{status, e.plan, found}, "")
+	}
+	lines := append([]string{e.act.Subject + ", " + status + ":"}, e.lines()...)
+	lines = append(lines, fmt.Sprintf("searched for %d texts: %d tables, about %d rows; %d events of the log",
+		found.Texts, found.Tables, found.Rows, found.Events))
+	for _, places := range []struct {
+		title string
+		list  []erase.Place
+	}{
+		{"left", found.Left}, {"in the clear in the log", found.InClear},
+		{"the same texts in what belongs to others, untouched", found.Elsewhere},
+	} {
+		if len(places.list) == 0 {
+			lines = append(lines, "  "+places.title+": none")
+		}
+		for _, p := range places.list {
+			lines = append(lines, "  "+places.title+": "+p.String())
+		}
+	}
+	return a.print(nil, "%s", strings.Join(lines, "\n"))
+}
+
+func jobLines(plan erase.Plan) []string {
+	lines := []string{
+		fmt.Sprintf("  %d texts in %d events, %d of these events in the clear", plan.Texts, plan.Events, plan.InClear),
+		fmt.Sprintf("  %d files of evidence, %d bytes", plan.Files, plan.FileBytes),
+		fmt.Sprintf("  the stored bodies of %d deliveries", plan.Deliveries),
+	}
+	if plan.KeyGone {
+		lines = append(lines, "  it was erased before: its texts open no more, so this run could not search for them")
+	}
+	return lines
+}
+
+func checkerLines(plan erase.CheckerPlan) []string {
+	lines := []string{
+		fmt.Sprintf("  name and profile: %d texts, %d of these too short to be searched for", plan.Texts, plan.Short),
+		fmt.Sprintf("  %s of pictures and recordings that they made (--pictures)", sized(plan.Made)),
+		fmt.Sprintf("  %d tests that they had (--tests)", plan.Tests),
+	}
+	if plan.PersonID != "" {
+		lines = append(lines, "  the person who works as this checker is "+plan.PersonID)
+	}
+	return lines
+}
+
+func personLines(plan erase.PersonPlan) []string {
+	lines := []string{
+		fmt.Sprintf("  name and addresses: %d texts, %d of these too short to be searched for", plan.Texts, plan.Short),
+		fmt.Sprintf("  %d roles", len(plan.Roles)),
+	}
+	if plan.Checker != nil {
+		lines = append(lines, "  checker "+plan.Checker.CheckerID+":")
+		lines = append(lines, checkerLines(*plan.Checker)...)
+	}
+	return lines
+}
+
 type accountEraseCmd struct {
 	Account string `required:"" help:"The account's id."`
 	By      string `required:"" help:"The operator's name, for the record."`

@@ -27,6 +27,8 @@ func DecideBind(s State, personID string) ([]domain.Event, error) {
 	switch {
 	case !s.Exists:
 		return nil, domain.NotFound("checker")
+	case !s.ErasedAt.IsZero():
+		return nil, errErased()
 	case s.PersonID == personID:
 		return nil, nil
 	case s.PersonID != "":
@@ -44,8 +46,11 @@ const (
 // DecideProfile notes what the checker says of themselves: blanks around an entry,
 // empty ones, and one that is there twice are left out.
 func DecideProfile(s State, p Profiled) ([]domain.Event, error) {
-	if !s.Exists {
+	switch {
+	case !s.Exists:
 		return nil, domain.NotFound("checker")
+	case !s.ErasedAt.IsZero():
+		return nil, errErased()
 	}
 	var wrong []domain.Detail
 	tidy := func(path string, entries []string) []string {
@@ -80,8 +85,11 @@ func DecideProfile(s State, p Profiled) ([]domain.Event, error) {
 // an earlier reservation still stands for a claim. DecideTake drops the others, and an
 // earlier reservation of the same job.
 func DecideTake(s State, take Reservation, live func(Reservation) bool, limit int) ([]domain.Event, error) {
-	if !s.Exists {
+	switch {
+	case !s.Exists:
 		return nil, domain.NotFound("checker")
+	case !s.ErasedAt.IsZero():
+		return nil, errErased()
 	}
 	if n := len(s.Held); n > 0 && s.Held[n-1] == take {
 		return nil, nil

@@ -60,5 +60,6 @@ func Specs() []domain.EventSpec {
 		{New: func() domain.Event { return new(ClaimTaken) }},
 		{New: func() domain.Event { return new(Bound) }},
 		{New: func() domain.Event { return new(Profiled) }},
+		{New: func() domain.Event { return new(Erased) }},
 	}
 }

@@ -1,6 +1,10 @@
 package checker
 
-import "humanqa/domain"
+import (
+	"time"
+
+	"humanqa/domain"
+)
 
 // State is a checker after some events. It belongs to its fold: a state that
 // was passed to Evolve must not be used again.
@@ -17,6 +21,8 @@ type State struct {
 	// Held are the reservations that were left when the last one was taken,
 	// oldest first. Some may be void by now (see ClaimTaken).
 	Held []Reservation
+	// ErasedAt is when the checker was erased; zero: they were not.
+	ErasedAt time.Time
 }
 
 // Evolve folds one event into the state and takes the old state over (see
@@ -31,6 +37,8 @@ func Evolve(s State, e domain.Event) State {
 		s.PersonID = e.PersonID
 	case *Profiled:
 		s.Languages, s.Devices = e.Languages, e.Devices
+	case *Erased:
+		s.erase(e)
 	}
 	return s
 }

@@ -32,7 +32,7 @@ func TestAHostedTestRepeatsWhatFailedAndWhatWasFixed(t *testing.T) {
 	})
 	must.NoError(t, err)
 	j := b.test(t, aTest())
-	want := []string{"the-cart-adds-up prepared_fix", "login prepared_fix", "menu open_failure"}
+	want := []string{job.KeyFor("The cart adds up") + " prepared_fix", "login prepared_fix", "menu open_failure"}
 	if got := b.regressions(t, j.JobID); !slices.Equal(got, want) || j.RegressionItems != 3 || j.ChecklistItemCount != 4 || j.Type != job.GeneralQA {
 		t.Errorf("the list repeats %v, want %v; %+v", got, want, j)
 	}
@@ -56,7 +56,7 @@ func TestAHostedTestRepeatsWhatFailedAndWhatWasFixed(t *testing.T) {
 		}
 		b.prepare(t, p, "newest")
 		got := b.regressions(t, b.test(t, aTest()).JobID)
-		if len(got) != 20 || got[0] != "newest prepared_fix" || got[19] != "k18 open_failure" {
+		if len(got) != 20 || got[0] != job.KeyFor("newest")+" prepared_fix" || got[19] != "k18 open_failure" {
 			t.Errorf("the list repeats %v", got)
 		}
 	})
@@ -67,7 +67,7 @@ func TestAHostedTestRepeatsWhatFailedAndWhatWasFixed(t *testing.T) {
 		if review := b.test(t, in); review.RegressionItems != 0 || review.CreditsDeducted != 2 {
 			t.Errorf("%+v", review)
 		}
-		if got := b.regressions(t, b.test(t, aTest()).JobID); got[0] != "later prepared_fix" {
+		if got := b.regressions(t, b.test(t, aTest()).JobID); got[0] != job.KeyFor("later")+" prepared_fix" {
 			t.Errorf("the list repeats %v", got)
 		}
 	})
@@ -156,7 +156,7 @@ func TestPreparingTheNextTest(t *testing.T) {
 	}
 	wantTypes(t, b.log, domain.ProjectStream(p), "project.created", "project.regressions_prepared")
 	items := b.log.Stream(domain.ProjectStream(p))[1].Event.(*project.RegressionsPrepared).Items
-	if items[0].Key != "login" || items[0].Severity != "major" || items[1].BugID != "item-2" || items[0].ID == items[1].ID {
+	if items[0].Key != job.KeyFor("Login") || items[0].Severity != "major" || items[1].BugID != "item-2" || items[0].ID == items[1].ID {
 		t.Errorf("queued are %+v", items)
 	}
 	other := b.cause()

@@ -236,6 +236,11 @@ func (a *moodyAI) Tested(_ context.Context, _, projectID string) (bool, error) {
 	return slices.ContainsFunc(a.w.jobOrder, func(id string) bool { return a.w.jobs[id].ProjectID == projectID }), nil
 }
 
+// KnownKeys implements command.Reads.
+func (*moodyAI) KnownKeys(context.Context, string, string, []string) ([]string, error) {
+	return nil, nil
+}
+
 // SamePlace implements command.Reads.
 func (*moodyAI) SamePlace(context.Context, string, job.CommitStatus) ([]string, error) {
 	return nil, nil

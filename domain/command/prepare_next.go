@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -19,11 +20,16 @@ func (s *Service) PrepareNext(ctx context.Context, cause Cause, projectID string
 		return PreparedFixes{}, err
 	}
 	batch := project.RegressionsPrepared{BatchID: domain.DeriveID(cause.CommandID, "prepared").String(), At: now}
+	items := make([]NewItem, len(fixes))
+	for n, f := range fixes {
+		items[n] = NewItem{Key: f.Key, Description: f.Description}
+	}
+	if items, err = s.keepKeys(ctx, cause.AccountID, projectID, items); err != nil {
+		return PreparedFixes{}, err
+	}
 	out := PreparedFixes{Descriptions: []string{}}
 	for n, f := range fixes {
-		if f.Key == "" {
-			f.Key = job.KeyFor(f.Description)
-		}
+		f.Key = cmp.Or(items[n].Key, job.KeyFor(f.Description))
 		if f.Severity == "" {
 			f.Severity = job.Major
 		}

@@ -66,7 +66,7 @@ func TestAnAIReviewIsDoneByTheReviewer(t *testing.T) {
 	s.ai.set(func(a *scriptedAI) {
 		a.review = command.Review{Summary: "reviewed", Items: []job.ReportItem{
 			{Item: job.Item{ID: "item-1", Key: "images", Description: "Images have texts", Severity: job.Minor}, Status: job.ItemFail, Note: "two have none"},
-			{Item: job.Item{ID: "item-2", Key: "the-page-loads", Description: "It loads", Severity: job.Major}, Status: job.ItemPass, Note: "200"},
+			{Item: job.Item{ID: "item-2", Key: job.KeyFor("The page loads"), Description: "It loads", Severity: job.Major}, Status: job.ItemPass, Note: "200"},
 		}}
 		a.err = errNoModel
 	})

@@ -16,10 +16,14 @@ func (s *Service) Retest(ctx context.Context, cause Cause, jobID string) (Submit
 	type original struct {
 		newJob
 		sealed job.State // only what the brief needs
+		erased bool
 	}
 	o, err := repository.Read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) *original {
 		if !st.Exists || st.AccountID != cause.AccountID {
 			return nil
+		}
+		if !st.ErasedAt.IsZero() {
+			return &original{erased: true}
 		}
 		o := &original{
 			newJob: newJob{
@@ -45,6 +49,8 @@ func (s *Service) Retest(ctx context.Context, cause Cause, jobID string) (Submit
 		return SubmittedJob{}, err
 	case o == nil:
 		return SubmittedJob{}, domain.NotFound("job")
+	case o.erased:
+		return SubmittedJob{}, domain.Conflict("the job was erased").WithHint("submit a new one")
 	}
 	secrets, err := s.Brief(ctx, jobID, o.sealed)
 	if err != nil {

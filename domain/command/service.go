@@ -107,6 +107,8 @@ type Reads interface {
 	// OpenFailures are the items of the project with fail as their latest result, the
 	// newest first, at most limit.
 	OpenFailures(ctx context.Context, accountID, projectID string, limit int) ([]Regression, error)
+	// KnownKeys picks those of the keys that the project's tests had.
+	KnownKeys(ctx context.Context, accountID, projectID string, keys []string) ([]string, error)
 	// Tested says whether the project ever had a job.
 	Tested(ctx context.Context, accountID, projectID string) (bool, error)
 	// Ended picks those of the account's jobs that may have ended.

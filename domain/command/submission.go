@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"humanqa/domain"
 	"humanqa/domain/credits"
@@ -91,6 +92,9 @@ func (s *Service) draftJob(ctx context.Context, cause Cause, in newJob) (job.Cre
 			return job.Created{}, err
 		}
 	}
+	if items, err = s.keepKeys(ctx, cause.AccountID, in.ProjectID, items); err != nil {
+		return job.Created{}, err
+	}
 	created.Items = checklist(in.Regressions, items)
 	return created, nil
 }
@@ -114,6 +118,30 @@ func (s *Service) composeChecklist(ctx context.Context, brief ChecklistBrief, pr
 	return items, by, nil
 }
 
+// keepKeys gives items without a key the readable one by which their project knows them.
+func (s *Service) keepKeys(ctx context.Context, accountID, projectID string, items []NewItem) ([]NewItem, error) {
+	var readable []string
+	for _, it := range items {
+		if it.Key == "" {
+			readable = append(readable, job.ReadableKey(it.Description))
+		}
+	}
+	if projectID == "" || len(readable) == 0 {
+		return items, nil
+	}
+	known, err := s.Reads.KnownKeys(ctx, accountID, projectID, readable)
+	if err != nil {
+		return nil, domain.Unavailable(fmt.Errorf("keys of project %s: %w", projectID, err))
+	}
+	items = slices.Clone(items)
+	for i, it := range items {
+		if key := job.ReadableKey(it.Description); it.Key == "" && slices.Contains(known, key) {
+			items[i].Key = key
+		}
+	}
+	return items, nil
+}
+
 // checklist puts the regressions before the items, each key once, and numbers
 // them all.
 func checklist(regressions []job.Item, items []NewItem) []job.Item {
@@ -130,7 +158,7 @@ func checklist(regressions []job.Item, items []NewItem) []job.Item {
 		if key == "" {
 			key = job.KeyFor(it.Description)
 		}
-		if !known[key] {
+		if !known[key] && (it.Key != "" || !known[job.ReadableKey(it.Description)]) {
 			out = append(out, job.Item{
 				Key: it.Key, Description: it.Description, ExpectedOutcome: it.ExpectedOutcome, Severity: it.Severity,
 			})

@@ -308,7 +308,7 @@ func TestRegressionsOpenTheListAndStandInItOnce(t *testing.T) {
 			must.NoError(t, err)
 			want := []job.Item{
 				{ID: "item-1", Key: "pay", Description: "Paying works", Severity: job.Critical, Origin: job.OpenFailure},
-				{ID: "item-2", Key: "log-in", Description: "Log in"},
+				{ID: "item-2", Key: job.KeyFor("log in"), Description: "Log in"},
 			}
 			if got := s.job(j.JobID).Items; !reflect.DeepEqual(got, want) {
 				t.Errorf("the list is %+v, want %+v", got, want)

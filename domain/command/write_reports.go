@@ -40,6 +40,9 @@ func (s *Service) WriteChecklist(ctx context.Context, cause Cause, jobID string)
 	if err != nil {
 		return domain.Position{}, err
 	}
+	if items, err = s.keepKeys(ctx, w.brief.AccountID, w.projectID, items); err != nil {
+		return domain.Position{}, err
+	}
 	list := checklist(w.regressions, items)
 	return s.decideWritten(ctx, cause, jobID, func(st job.State, now time.Time) ([]domain.Event, error) {
 		return job.DecideWriteChecklist(st, list, by, now)
@@ -50,7 +53,7 @@ func (s *Service) WriteChecklist(ctx context.Context, cause Cause, jobID string)
 // has the job's own id, so that two that raced are one.
 func (s *Service) AnalyseJob(ctx context.Context, cause Cause, jobID string) (domain.Position, error) {
 	brief, err := repository.Read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) *AnalysisBrief {
-		if st.Report == nil || st.AIReport != nil {
+		if st.Report == nil || st.AIReport != nil || !st.ErasedAt.IsZero() {
 			return nil
 		}
 		return &AnalysisBrief{

@@ -10,6 +10,9 @@ import (
 	"humanqa/domain/job"
 )
 
+// The keys of findings that bring none.
+var aTypo, twoTypos = job.KeyFor("A typo."), job.KeyFor("Two typos.")
+
 func check(changes ...func(*job.Check)) decide {
 	return func(s job.State) ([]domain.Event, error) {
 		c := job.Check{CheckerID: "ann", Token: 1, ItemID: "i1", Status: job.ItemPass, At: minute(6)}
@@ -152,7 +155,7 @@ func TestAVerdict(t *testing.T) {
 			Nothing()
 	})
 	t.Run("is about an item of the list", func(t *testing.T) {
-		given(t, created(), claimedBy("ann", 1), found("f1", "a-typo")).
+		given(t, created(), claimedBy("ann", 1), found("f1", aTypo)).
 			When(check(func(c *job.Check) { c.ItemID = "f1" })).
 			NotFound("checklist item")
 	})
@@ -209,7 +212,7 @@ func TestPictures(t *testing.T) {
 	})
 	t.Run("are taken under the live claim, of an item of the list", func(t *testing.T) {
 		given(t, created(), claimedBy("bob", 1)).When(show("a", false)).Conflict("the job is claimed by another checker")
-		given(t, created(), claimedBy("ann", 1), found("f1", "a-typo")).
+		given(t, created(), claimedBy("ann", 1), found("f1", aTypo)).
 			When(func(s job.State) ([]domain.Event, error) {
 				return job.DecideShow(s, job.Show{CheckerID: "ann", Token: 1, ItemID: "f1", Screenshot: "a"})
 			}).NotFound("checklist item")
@@ -219,17 +222,17 @@ func TestPictures(t *testing.T) {
 func TestAFinding(t *testing.T) {
 	t.Parallel()
 	t.Run("gets a key and a severity where it brings none", func(t *testing.T) {
-		given(t, created(), claimedBy("ann", 1)).When(finding()).Events(found("f1", "a-typo"))
+		given(t, created(), claimedBy("ann", 1)).When(finding()).Events(found("f1", aTypo))
 	})
 	t.Run("gets a key that no other item has", func(t *testing.T) {
 		second := func(f *job.Finding) { f.Item.ID = "f2" }
-		given(t, created(), claimedBy("ann", 1), found("f1", "a-typo")).When(finding(second)).Events(found("f2", "a-typo-2"))
+		given(t, created(), claimedBy("ann", 1), found("f1", aTypo)).When(finding(second)).Events(found("f2", aTypo+"-2"))
 		given(t, created(), claimedBy("ann", 1)).
 			When(finding(func(f *job.Finding) { f.Item.Key = "pay" })).
 			Events(found("f1", "pay-2"))
 	})
 	t.Run("keeps the severity it brings", func(t *testing.T) {
-		want := found("f1", "a-typo")
+		want := found("f1", aTypo)
 		want.Item.Severity = job.Critical
 		given(t, created(), claimedBy("ann", 1)).
 			When(finding(func(f *job.Finding) { f.Item.Severity = job.Critical })).
@@ -262,41 +265,41 @@ func TestAFindingIsEdited(t *testing.T) {
 		return func(f *job.Finding) { f.Item.Description = text }
 	}
 	t.Run("and has a key of its new words", func(t *testing.T) {
-		s := given(t, created(), claimedBy("ann", 1), found("f1", "a-typo"), found("f2", "a-typo-2")).
+		s := given(t, created(), claimedBy("ann", 1), found("f1", aTypo), found("f2", aTypo+"-2")).
 			When(edited()).
-			Events(edit("f1", "two-typos", "Two typos.")).
+			Events(edit("f1", twoTypos, "Two typos.")).
 			State()
 		if len(s.Findings) != 2 || s.Findings[0].Description != "Two typos." || s.Findings[0].Status != job.ItemPass || s.Findings[0].Note != "" {
 			t.Errorf("the findings are %+v", s.Findings)
 		}
-		given(t, created(), claimedBy("ann", 1), found("f1", "a-typo"), edit("f1", "two-typos", "Two typos.")).When(edited()).Nothing()
+		given(t, created(), claimedBy("ann", 1), found("f1", aTypo), edit("f1", twoTypos, "Two typos.")).When(edited()).Nothing()
 	})
 	t.Run("and keeps a key that it was given, or that still fits", func(t *testing.T) {
 		given(t, created(), claimedBy("ann", 1), found("f1", "footer")).When(edited()).Events(edit("f1", "footer", "Two typos."))
-		given(t, created(), claimedBy("ann", 1), found("f1", "a-typo-2")).
+		given(t, created(), claimedBy("ann", 1), found("f1", aTypo+"-2")).
 			When(edited(describes("A typo."))).
-			Events(edit("f1", "a-typo-2", "A typo."))
-		given(t, created(), claimedBy("ann", 1), found("f1", "a-typo")).
+			Events(edit("f1", aTypo+"-2", "A typo."))
+		given(t, created(), claimedBy("ann", 1), found("f1", aTypo)).
 			When(edited(func(f *job.Finding) { f.Item.Key = "pay" })).
 			Events(edit("f1", "pay-2", "Two typos."))
 	})
 	t.Run("only if it is there, and by words that say something", func(t *testing.T) {
 		given(t, created(), claimedBy("ann", 1)).When(edited()).NotFound("finding")
-		given(t, created(), claimedBy("ann", 1), found("f1", "a-typo")).When(edited(describes(" "))).Invalid("description")
+		given(t, created(), claimedBy("ann", 1), found("f1", aTypo)).When(edited(describes(" "))).Invalid("description")
 	})
 }
 
 func TestAFindingIsWithdrawn(t *testing.T) {
 	t.Parallel()
 	gone := &job.FindingWithdrawn{FindingID: "f1", At: minute(9)}
-	s := given(t, created(), claimedBy("ann", 1), found("f1", "a-typo"), found("f2", "a-typo-2")).
+	s := given(t, created(), claimedBy("ann", 1), found("f1", aTypo), found("f2", aTypo+"-2")).
 		When(withdrawn("f1")).
 		Events(gone).
 		State()
 	if len(s.Findings) != 1 || s.Findings[0].ID != "f2" {
 		t.Errorf("the findings are %+v", s.Findings)
 	}
-	again := given(t, created(), claimedBy("ann", 1), found("f1", "a-typo"), gone)
+	again := given(t, created(), claimedBy("ann", 1), found("f1", aTypo), gone)
 	again.When(withdrawn("f1")).Nothing() // a repeat
 	again.When(finding()).Nothing()       // a late repeat of the finding itself
 	again.When(edited()).NotFound("finding")
@@ -306,7 +309,7 @@ func TestAFindingIsWithdrawn(t *testing.T) {
 func TestComplete(t *testing.T) {
 	t.Parallel()
 	t.Run("makes the report: the list in its order, then the findings", func(t *testing.T) {
-		s := given(t, created(), claimedBy("ann", 1), found("f1", "a-typo"),
+		s := given(t, created(), claimedBy("ann", 1), found("f1", aTypo),
 			&job.ItemChecked{ItemID: "i2", Status: job.ItemSkip, Reason: "blocked", At: minute(8)},
 			&job.ItemChecked{
 				ItemID: "i1", Status: job.ItemPass, Note: "ok", Severity: job.Minor,
@@ -326,7 +329,7 @@ func TestComplete(t *testing.T) {
 						Status: job.ItemSkip, Reason: "blocked",
 					},
 					{
-						Item:   job.Item{ID: "f1", Key: "a-typo", Description: "A typo.", Severity: job.Major},
+						Item:   job.Item{ID: "f1", Key: aTypo, Description: "A typo.", Severity: job.Major},
 						Status: job.ItemFail, Note: "in the footer",
 					},
 				},
@@ -426,30 +429,32 @@ func TestKeysFollowTheDescription(t *testing.T) {
 			}
 		})
 	}
-	// Keys are stored: a change of the rule would cut every item off from its past.
-	for description, want := range map[string]string{
-		"Log in works.": "log-in-works", "total < 5": "total-5-216a8882", "???": "item-e3b0c442", "支払い": "item-e7882037",
+	// Keys are stored: a change of a rule would cut every item off from its past.
+	for description, want := range map[string][2]string{
+		"Log in works.": {"item-acec2e7c10cae63f", "log-in-works"}, "total < 5": {"item-216a8882d4be7a71", "total-5-216a8882"},
+		"???": {"item-e3b0c44298fc1c14", "item-e3b0c442"}, "支払い": {"item-e78820377e6c7e23", "item-e7882037"},
 	} {
-		if got := job.KeyFor(description); got != want {
-			t.Errorf("the key of %q is %q, wanted %q", description, got, want)
+		if got := [2]string{job.KeyFor(description), job.ReadableKey(description)}; got != want {
+			t.Errorf("the keys of %q are %q, wanted %q", description, got, want)
 		}
 	}
-	if got := job.KeyFor(long); len(got) > 69 {
+	if got := job.ReadableKey(long); len(got) > 69 {
 		t.Errorf("the key %q is too long", got)
 	}
 }
 
 func TestKeysOfOneListAreUnique(t *testing.T) {
 	t.Parallel()
+	pay := job.KeyFor("pay")
 	items := []job.Item{
-		{Description: "Pay"}, {Description: "pay!"}, {Key: "pay-2"}, {Key: "x"}, {Key: "x", Description: "Pay"}, {Key: "pay"},
+		{Description: "Pay"}, {Description: "pay!"}, {Key: pay + "-2"}, {Key: "x"}, {Key: "x", Description: "Pay"}, {Key: pay},
 	}
 	keyed := job.UniqueKeys(items)
 	keys := make([]string, len(keyed))
 	for i, item := range keyed {
 		keys[i] = item.Key
 	}
-	if want := []string{"pay-3", "pay-4", "pay-2", "x", "x-2", "pay"}; !slices.Equal(keys, want) {
+	if want := []string{pay + "-3", pay + "-4", pay + "-2", "x", "x-2", pay}; !slices.Equal(keys, want) {
 		t.Errorf("the keys are %q, wanted %q", keys, want)
 	}
 	if items[0].Key != "" {

@@ -170,5 +170,5 @@ func DecideAbandonCommit(s State, reason string, now time.Time) ([]domain.Event,
 
 // CommitDone says that nothing more is told at the commit.
 func (s State) CommitDone() bool {
-	return s.CommitAbandoned != "" || s.CommitTold != "" && s.CommitTold != CommitPending
+	return !s.ErasedAt.IsZero() || s.CommitAbandoned != "" || s.CommitTold != "" && s.CommitTold != CommitPending
 }

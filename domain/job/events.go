@@ -355,5 +355,6 @@ func Specs() []domain.EventSpec {
 		{New: func() domain.Event { return new(EvidenceExpired) }},
 		{New: func() domain.Event { return new(HoldPlaced) }},
 		{New: func() domain.Event { return new(HoldReleased) }},
+		{New: func() domain.Event { return new(Erased) }},
 	}
 }

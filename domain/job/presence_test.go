@@ -35,8 +35,8 @@ func TestAHeartbeat(t *testing.T) {
 		g.When(heartbeat("ann", 1, minute(6))).Events(beat(1, minute(6)))
 		given(t, created(), claimedBy("ann", 1), checked("i1", job.ItemPass)). // at minute 6
 											When(heartbeat("ann", 1, minute(6).Add(59*time.Second))).Nothing()
-		given(t, created(), claimedBy("ann", 1), found("f1", "a-typo")). // at minute 7
-											When(heartbeat("ann", 1, minute(7).Add(59*time.Second))).Nothing()
+		given(t, created(), claimedBy("ann", 1), found("f1", aTypo)). // at minute 7
+										When(heartbeat("ann", 1, minute(7).Add(59*time.Second))).Nothing()
 		given(t, created(), claimedBy("ann", 1), beat(1, minute(20))).When(heartbeat("ann", 1, minute(12))).Nothing()
 	})
 	t.Run("also comes from a slot that waits for its session", func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestSilence(t *testing.T) {
 	}{
 		"the claim":   {beat(1, t0), minute(5)}, // a clock that is behind changes nothing
 		"a verdict":   {checked("i1", job.ItemPass), minute(6)},
-		"a finding":   {found("f1", "a-typo"), minute(7)},
+		"a finding":   {found("f1", aTypo), minute(7)},
 		"a heartbeat": {beat(1, minute(8)), minute(8)},
 	} {
 		t.Run("of six minutes after "+name+" ends the claim and keeps the draft", func(t *testing.T) {

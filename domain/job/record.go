@@ -50,7 +50,7 @@ func (*MomentMarked) EventType() string { return "job.moment_marked" }
 // DecideRecord notes that the claimant goes on recording, which is a sign of life.
 // What they had recorded when they completed the job they may still send.
 func DecideRecord(s State, checkerID string, token int, now time.Time) ([]domain.Event, error) {
-	if s.Status == StatusCompleted && s.CheckerID == checkerID && s.Token == token {
+	if s.Status == StatusCompleted && s.CheckerID == checkerID && s.Token == token && s.ErasedAt.IsZero() {
 		return nil, nil
 	}
 	if err := working(s, checkerID, token); err != nil {
@@ -67,6 +67,9 @@ func (s State) Holds(checkerID string, token int) bool { return fenced(s, checke
 func DecideAttachRecording(s State, r Recording, now time.Time) ([]domain.Event, error) {
 	if !s.Exists {
 		return nil, domain.NotFound("job")
+	}
+	if !s.ErasedAt.IsZero() {
+		return nil, errErased()
 	}
 	for _, known := range s.Recordings {
 		if known.ID == r.ID {

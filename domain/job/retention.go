@@ -75,6 +75,27 @@ func DecideExpire(s State, keep Retention, pieces []Piece, now time.Time) ([]dom
 	return events, nil
 }
 
+// DecideEraseEvidence lets go all of the pieces, with the checker who made them. A job that
+// has not ended, and a hold, keep them.
+func DecideEraseEvidence(s State, held bool, pieces []Piece, now time.Time) ([]domain.Event, error) {
+	switch {
+	case !s.Exists:
+		return nil, domain.NotFound("job")
+	case s.EndedAt().IsZero() || held || s.Hold != nil:
+		return nil, nil
+	}
+	e := &EvidenceExpired{Rule: retention.Rule{Setting: retention.CheckerErased}, At: now}
+	for _, piece := range pieces {
+		if s.Expired[piece.ID] == nil {
+			e.Pieces = append(e.Pieces, piece)
+		}
+	}
+	if len(e.Pieces) == 0 {
+		return nil, nil
+	}
+	return []domain.Event{e}, nil
+}
+
 // DecidePlaceHold places a hold on the job's evidence.
 func DecidePlaceHold(s State, p retention.HoldPlaced) ([]domain.Event, error) {
 	if !s.Exists {

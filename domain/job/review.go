@@ -15,7 +15,7 @@ func DecideAnalysed(s State, report AIReport) ([]domain.Event, error) {
 		return nil, domain.NotFound("job")
 	case s.Status != StatusCompleted:
 		return nil, domain.Conflict("the job is %s", s.Status).WithHint("there is no report to analyse")
-	case s.AIReport != nil:
+	case s.AIReport != nil, !s.ErasedAt.IsZero():
 		return nil, nil
 	}
 	return []domain.Event{&AIReportReady{AIReport: report}}, nil
@@ -33,6 +33,8 @@ func DecideRate(s State, rating int, note string, now time.Time) ([]domain.Event
 		return nil, domain.Conflict("an AI review has no checker").WithHint("there is nobody to rate")
 	case s.Status != StatusCompleted:
 		return nil, domain.Conflict("the job is %s", s.Status).WithHint("a job can be rated once it is completed")
+	case !s.ErasedAt.IsZero():
+		return nil, errErased()
 	case s.Rating != nil && s.Rating.Rating == rating && s.Rating.Note == note:
 		return nil, nil
 	}

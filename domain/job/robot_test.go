@@ -33,7 +33,7 @@ func played(sessionID string) *job.Completed {
 		Items: []job.ReportItem{
 			{Item: submission().Items[0], Status: job.ItemPass},
 			{Item: submission().Items[1], Status: job.ItemFail, Note: "500"},
-			{Item: job.Item{ID: "x", Key: "pay-2", Description: "Pay"}, Status: job.ItemSkip, Reason: "blocked"},
+			{Item: job.Item{ID: "x", Key: job.KeyFor("Pay"), Description: "Pay"}, Status: job.ItemSkip, Reason: "blocked"},
 		},
 		SessionID: sessionID, At: minute(5),
 	}

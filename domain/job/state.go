@@ -83,6 +83,9 @@ type State struct {
 	Refund       domain.Credits
 	// RefundExpired is what the end foretold of Refund (see Cancelled).
 	RefundExpired domain.Credits
+
+	// ErasedAt is when the job's texts and pictures were erased; zero: they are there.
+	ErasedAt time.Time
 }
 
 // Verdict is what the checker says about one item of the list. Severity is
@@ -205,6 +208,8 @@ func Evolve(s State, e domain.Event) State {
 		s.Hold = e.Hold()
 	case *HoldReleased:
 		s.Hold = nil
+	case *Erased:
+		s.erase(e)
 	case *Voided:
 		s.Status, s.AccountID = StatusVoided, e.AccountID
 	}

@@ -45,6 +45,9 @@ const (
 	SetRetention  Act = "set_retention"
 	PlaceHold     Act = "place_hold"
 	ReleaseHold   Act = "release_hold"
+	EraseJob      Act = "erase_job"
+	EraseChecker  Act = "erase_checker"
+	ErasePerson   Act = "erase_person"
 )
 
 // Acts lists them.
@@ -52,7 +55,7 @@ func Acts() []Act {
 	return []Act{
 		Look, GrantCredits, Suspend, Reinstate, ChoosePool, Invite, NewLink, GrantRole, RevokeRole, Disable,
 		CreatePool, AddChecker, RemoveChecker, Rebuild, Retry, Skip, Drop, Check, CancelCheck,
-		OpenAccount, EraseAccount, IssueKey, RevokeKey, CreateChecker, CancelJob, FailJob,
+		OpenAccount, EraseAccount, IssueKey, RevokeKey, CreateChecker, CancelJob, FailJob, EraseJob, EraseChecker, ErasePerson,
 		SetRetention, PlaceHold, ReleaseHold,
 	}
 }
@@ -68,6 +71,7 @@ func (a Act) Words() string {
 		OpenAccount: "opened", EraseAccount: "erased", IssueKey: "made a key of", RevokeKey: "ended a key of",
 		CreateChecker: "registered", CancelJob: "cancelled", FailJob: "called untestable",
 		SetRetention: "set how long evidence is kept of", PlaceHold: "placed a hold on", ReleaseHold: "released the hold on",
+		EraseJob: "erased", EraseChecker: "erased", ErasePerson: "erased",
 	}[a]; words != "" {
 		return words
 	}

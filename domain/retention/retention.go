@@ -92,13 +92,19 @@ const (
 
 // Rule is the setting that a piece of evidence goes by.
 type Rule struct {
-	Setting string `json:"setting"`   // EvidenceDays, RecordingsDays
-	Of      string `json:"settingOf"` // OfAccount, OfProject
+	Setting string `json:"setting"`   // EvidenceDays, RecordingsDays, CheckerErased
+	Of      string `json:"settingOf"` // OfAccount, OfProject; empty: no setting
 	Days    int    `json:"days"`
 }
 
+// CheckerErased stands for a setting where the evidence goes with the checker who made it.
+const CheckerErased = "checkerErased"
+
 // Words gives the rule as a reader sees it.
 func (r Rule) Words() string {
+	if r.Setting == CheckerErased {
+		return "the checker who made it was erased"
+	}
 	return fmt.Sprintf("%s of the %s: %d days", r.Setting, r.Of, r.Days)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -37,6 +38,7 @@ type Expiry struct {
 // Expirer is what an Expiry asks of the domain: *command.Service.
 type Expirer interface {
 	ExpireEvidence(ctx context.Context, cause command.Cause, jobID string, pieces []job.Piece) ([]command.ExpiredEvidence, error)
+	EraseEvidence(ctx context.Context, cause command.Cause, jobID string, pieces []job.Piece) ([]command.ExpiredEvidence, error)
 }
 
 const (
@@ -68,6 +70,10 @@ func (x Expiry) Sweep(ctx context.Context) (swept Swept, err error) {
 			break
 		}
 	}
+	return x.eraseFiles(ctx, swept)
+}
+
+func (x Expiry) eraseFiles(ctx context.Context, swept Swept) (Swept, error) {
 	for {
 		erased, waiting, err := x.eraseBatch(ctx)
 		swept.Erased, swept.Waiting = swept.Erased.plus(erased), waiting
@@ -152,7 +158,7 @@ func (x Expiry) expireBatch(ctx context.Context) (expired Size, err error) {
 		byJob[p.JobID] = append(byJob[p.JobID], p)
 	}
 	for jobID, pieces := range byJob {
-		size, err := x.expireJob(ctx, jobID, pieces)
+		size, err := x.expireJob(ctx, jobID, pieces, x.Commands.ExpireEvidence)
 		expired = expired.plus(size)
 		if err != nil {
 			return expired, fmt.Errorf("let evidence of job %s go: %w", jobID, err)
@@ -161,7 +167,10 @@ func (x Expiry) expireBatch(ctx context.Context) (expired Size, err error) {
 	return expired, nil
 }
 
-func (x Expiry) expireJob(ctx context.Context, jobID string, due []duePiece) (expired Size, err error) {
+// letGo has the log let pieces of a job go: ExpireEvidence or EraseEvidence.
+type letGo func(ctx context.Context, cause command.Cause, jobID string, pieces []job.Piece) ([]command.ExpiredEvidence, error)
+
+func (x Expiry) expireJob(ctx context.Context, jobID string, due []duePiece, commands letGo) (expired Size, err error) {
 	pieces := make([]job.Piece, len(due))
 	sizes := map[string]int64{}
 	for i, p := range due {
@@ -171,7 +180,7 @@ func (x Expiry) expireJob(ctx context.Context, jobID string, due []duePiece) (ex
 	if err := x.step("event"); err != nil {
 		return expired, err
 	}
-	gone, err := x.Commands.ExpireEvidence(ctx,
+	gone, err := commands(ctx,
 		command.Cause{CommandID: command.NewCommandID(), Actor: "policy:retention", AccountID: due[0].AccountID}, jobID, pieces)
 	var refused *domain.Error
 	if errors.As(err, &refused) && refused.Kind == domain.KindNotFound {
@@ -197,6 +206,50 @@ func (x Expiry) expireJob(ctx context.Context, jobID string, due []duePiece) (ex
 		return Size{}, err
 	}
 	return expired, nil
+}
+
+const madeBySQL = `
+SELECT e.id, e.account_id, e.job_id, e.content_type, e.size,
+    EXISTS (
+        SELECT
+        FROM http_recordings f
+        WHERE f.id = e.id) AS recording
+FROM http_evidence e
+WHERE e.checker_id = $1
+  AND e.gone_at IS NULL
+ORDER BY e.job_id, e.id`
+
+// MadeBy counts the pieces that a checker made, and that are kept.
+func MadeBy(ctx context.Context, db *sqlx.DB, checkerID string) (kept Size, err error) {
+	var pieces []duePiece
+	if err := db.SelectContext(ctx, &pieces, madeBySQL, checkerID); err != nil {
+		return kept, fmt.Errorf("list the evidence of checker %s: %w", checkerID, err)
+	}
+	for _, p := range pieces {
+		kept = kept.plus(Size{1, p.Size})
+	}
+	return kept, nil
+}
+
+// EraseMadeBy lets go what a checker made, and deletes the files. It may be repeated. What a
+// hold or a test that has not ended keeps stays: MadeBy counts it.
+func (x Expiry) EraseMadeBy(ctx context.Context, checkerID string) (swept Swept, err error) {
+	var pieces []duePiece
+	if err := x.DB.SelectContext(ctx, &pieces, madeBySQL, checkerID); err != nil {
+		return swept, fmt.Errorf("list the evidence of checker %s: %w", checkerID, err)
+	}
+	for len(pieces) > 0 {
+		n := slices.IndexFunc(pieces, func(p duePiece) bool { return p.JobID != pieces[0].JobID })
+		if n < 0 {
+			n = len(pieces)
+		}
+		expired, err := x.expireJob(ctx, pieces[0].JobID, pieces[:n], x.Commands.EraseEvidence)
+		swept.Expired, pieces = swept.Expired.plus(expired), pieces[n:]
+		if err != nil {
+			return swept, err
+		}
+	}
+	return x.eraseFiles(ctx, swept)
 }
 
 // filesLock keeps the deletion of files apart from backups (LockFiles).

@@ -130,14 +130,21 @@ func getRecording(ctx context.Context, q sqlx.QueryerContext, checkerID, jobID, 
 	return row, nil
 }
 
-// erasedSQL says that account $1 was erased (Erase).
-const erasedSQL = `EXISTS (
+// erasedSQL says that account $1 was erased (Erase), or the job of the row or parameter.
+func erasedSQL(job string) string {
+	return `(EXISTS (
     SELECT
     FROM vault.data_keys
     WHERE account_id = $1
-      AND shredded_at IS NOT NULL)`
+      AND shredded_at IS NOT NULL)
+  OR EXISTS (
+    SELECT
+    FROM vault.subject_keys
+    WHERE subject = '` + domain.JobStreams + `' || ` + job + `
+      AND destroyed_at IS NOT NULL))`
+}
 
-const growRecordingSQL = `
+var growRecordingSQL = `
 UPDATE http_recordings
 SET size = size + $4,
     parts = parts + 1,
@@ -147,7 +154,7 @@ WHERE account_id = $1
   AND id = $2
   AND size = $3
   AND finished_at IS NULL
-  AND NOT ` + erasedSQL
+  AND NOT ` + erasedSQL("job_id")
 
 // grow makes the part the recording's next; false where something else came first.
 func (r recordingRows) grow(ctx context.Context, p partRow, contentType string) (grown bool, err error) {
@@ -228,16 +235,16 @@ func (r recordingRows) take(ctx context.Context) (row recordingRow, found bool, 
 	return row, true, nil
 }
 
-const keepRecordingSQL = `
+var keepRecordingSQL = `
 INSERT INTO http_evidence
     (id, account_id, job_id, checker_id, digest, content_type, size, begun_at, stored_at)
 SELECT $2, $1, $3, $4, $5, $6, $7, now(), now()
-WHERE NOT ` + erasedSQL + `
+WHERE NOT ` + erasedSQL("$3") + `
 ON CONFLICT (id) DO UPDATE
 SET size = EXCLUDED.size`
 
 // keep makes evidence of the file that the recording became, unless its account
-// was erased. It is the same as no other: its digest is of its id.
+// or its job was erased. It is the same as no other: its digest is of its id.
 func (r recordingRows) keep(ctx context.Context, row recordingRow, size int64) (kept bool, err error) {
 	digest := sha256.Sum256([]byte("recording " + row.ID))
 	err = pgpool.InTxDurable(ctx, r.db, func(tx *sqlx.Tx) error {
@@ -253,9 +260,9 @@ func (r recordingRows) keep(ctx context.Context, row recordingRow, size int64) (
 	return kept, err
 }
 
-// erased says that the account is no more.
+// erased says that the account, or the job, is no more.
 func (r recordingRows) erased(ctx context.Context, row recordingRow) (erased bool, err error) {
-	err = r.db.GetContext(ctx, &erased, `SELECT `+erasedSQL, row.AccountID)
+	err = r.db.GetContext(ctx, &erased, `SELECT `+erasedSQL("$2"), row.AccountID, row.JobID)
 	return erased, err
 }
 

@@ -94,12 +94,12 @@ func (r pieceRows) reserve(ctx context.Context, accountID, jobID, checkerID stri
 	return row, err
 }
 
-const storedEvidenceSQL = `
+var storedEvidenceSQL = `
 UPDATE http_evidence
 SET stored_at = COALESCE(stored_at, now())
 WHERE account_id = $1
   AND id = $2
-  AND NOT ` + erasedSQL
+  AND NOT ` + erasedSQL("job_id")
 
 // stored notes that the file is there; false where the row was swept, and its file
 // with it, or the account was erased meanwhile.

@@ -180,6 +180,7 @@ type jobBody struct {
 	FailNote         *string         `json:"failNote"` // the checkers' words, a line each
 	RequeueCount     int             `json:"requeueCount"`
 	LastFailedSLAAt  *wire.Timestamp `json:"lastFailedSlaAt"`
+	ErasedAt         *wire.Timestamp `json:"erasedAt,omitempty"`
 	OverallStatus    *string         `json:"overallStatus"`
 	AIReportStatus   *string         `json:"aiReportStatus"`       // null until completed, generating, completed
 	GeneratedBy      *string         `json:"checklistGeneratedBy"` // null: the client's own list, or none yet
@@ -258,7 +259,7 @@ func (a *Handlers) GetJob(r *wire.Request) (wire.Answer, error) {
 		BatchID: wire.OrNull(j.BatchID), SessionID: wire.OrNull(j.SessionID), DueAt: wire.Timestamp(j.DueAt),
 		CancelledAt: wire.Stamp(j.CancelledAt), CancelReason: wire.OrNull(j.CancelReason),
 		FailedAt: wire.Stamp(j.FailedAt), FailReason: wire.OrNull(j.FailReason), FailNote: wire.OrNull(j.FailNote),
-		RequeueCount: j.RequeueCount, LastFailedSLAAt: wire.Stamp(j.LastFailedSLAAt),
+		RequeueCount: j.RequeueCount, LastFailedSLAAt: wire.Stamp(j.LastFailedSLAAt), ErasedAt: wire.Stamp(j.ErasedAt),
 		OverallStatus: wire.OrNull(j.OverallStatus), AIReportStatus: wire.OrNull(string(j.AIReport())),
 		GeneratedBy:  wire.OrNull(j.GeneratedBy),
 		TargetDevice: wire.OrNull(j.Target.Device), TargetOS: wire.OrNull(j.Target.OS),

@@ -20,7 +20,9 @@ func (a *Handlers) RetestJob(r *wire.Request) (wire.Answer, error) {
 	parent, err := a.ownJob(r)
 	var p wire.Problems
 	r.IdempotencyKey(&p)
-	input.CheckTarget(wire.NewObject(&p), "url", parent.URL, parent.Type)
+	if parent.ErasedAt == nil { // the command says that it was
+		input.CheckTarget(wire.NewObject(&p), "url", parent.URL, parent.Type)
+	}
 	if err := wire.RefusedFor(err, a.limits.Admitted(r.Context(), r.Caller, &p)); err != nil {
 		return wire.Answer{}, err
 	}

@@ -289,14 +289,14 @@ var byType = map[job.Type][]item{
 var topicByKey = func() map[string]topic {
 	known := make(map[string]topic)
 	for _, i := range basics {
-		known[job.KeyFor(i.description)] = general
+		known[job.ReadableKey(i.description)] = general
 	}
 	for _, c := range checks {
 		known[c.key] = topic{label: c.topic, fix: c.fix}
 	}
 	for _, t := range topics {
 		for _, i := range t.items {
-			known[job.KeyFor(i.description)] = t
+			known[job.ReadableKey(i.description)] = t
 		}
 	}
 	return known

@@ -142,7 +142,7 @@ func readChecklist(answer string, b command.ChecklistBrief) ([]command.NewItem, 
 		if !fits(&w.Description, maxItemText) || !fits(&w.ExpectedOutcome, maxItemText) {
 			return nil, malformed("item %d is blank or too long", i)
 		}
-		list.addItems(maxItems, item{w.Description, w.ExpectedOutcome, w.Severity})
+		list.addWritten(item{w.Description, w.ExpectedOutcome, w.Severity})
 	}
 	for _, i := range checklistByRules(b) {
 		list.addItems(minItems, item{i.Description, i.ExpectedOutcome, i.Severity})

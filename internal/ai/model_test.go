@@ -32,9 +32,9 @@ func TestAModelWritesAChecklist(t *testing.T) {
 	}
 	// What failed before and what came twice is left out; the rules fill up.
 	want := append([]command.NewItem{
-		{Key: "do-one-thing", Description: "Do one thing.", ExpectedOutcome: "It works.", Severity: job.Critical},
-		{Key: "do-another", Description: "Do another.", ExpectedOutcome: "It works.", Severity: job.Minor},
-		{Key: "do-a-third", Description: "Do a third.", ExpectedOutcome: "It works.", Severity: job.Major},
+		{Description: "Do one thing.", ExpectedOutcome: "It works.", Severity: job.Critical},
+		{Description: "Do another.", ExpectedOutcome: "It works.", Severity: job.Minor},
+		{Description: "Do a third.", ExpectedOutcome: "It works.", Severity: job.Major},
 	}, checklistByRules(listBrief)[:2]...)
 	if !reflect.DeepEqual(items, want) {
 		t.Errorf("got  %+v\nwant %+v", items, want)

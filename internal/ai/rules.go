@@ -94,7 +94,7 @@ func newChecklist(failures []command.Regression) *checklist {
 	l := &checklist{taken: make(map[string]bool)}
 	for _, f := range failures {
 		l.taken[f.Key] = true
-		l.taken[job.KeyFor(f.Description)] = true
+		l.taken[job.KeyFor(f.Description)], l.taken[job.ReadableKey(f.Description)] = true, true
 	}
 	return l
 }
@@ -102,9 +102,20 @@ func newChecklist(failures []command.Regression) *checklist {
 func (l *checklist) addItems(limit int, items ...item) {
 	for _, i := range items {
 		if len(l.items) < min(limit, maxItems) {
-			l.put(job.KeyFor(i.description), i)
+			l.put(job.ReadableKey(i.description), i)
 		}
 	}
+}
+
+// addWritten adds an item of a model's words, whose key is derived later.
+func (l *checklist) addWritten(i item) {
+	derived, readable := job.KeyFor(i.description), job.ReadableKey(i.description)
+	if len(l.items) == maxItems || l.taken[readable] || l.taken[derived] {
+		return
+	}
+	l.put(derived, i)
+	l.taken[readable] = true
+	l.items[len(l.items)-1].Key = ""
 }
 
 // put adds an item whose key is free.

@@ -131,7 +131,7 @@ func wellFormed(t rapid.TB, items []command.NewItem) {
 	}
 	seen := map[string]bool{}
 	for _, i := range items {
-		if seen[i.Key] || i.Key != job.KeyFor(i.Description) {
+		if seen[i.Key] || i.Key != job.ReadableKey(i.Description) {
 			t.Errorf("key %q of %q is not its own", i.Key, i.Description)
 		}
 		seen[i.Key] = true

@@ -9,6 +9,7 @@ import (
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 
+	"humanqa/domain"
 	"humanqa/internal/pgpool"
 )
 
@@ -86,6 +87,20 @@ WITH choices AS (
 )
 DELETE FROM mail.notices
 WHERE account_id = $1`
+
+const eraseJobSQL = `
+UPDATE mail.notices
+SET title = '` + domain.ErasedText + `'
+WHERE account_id = $1
+  AND split_part(path, '#', 1) = '/dashboard/jobs/' || $2`
+
+// EraseJob takes the title of a test out of what is to be told.
+func EraseJob(ctx context.Context, tx *sqlx.Tx, accountID, jobID string) error {
+	if _, err := tx.ExecContext(ctx, eraseJobSQL, accountID, jobID); err != nil {
+		return fmt.Errorf("erase the notices of job %s: %w", jobID, err)
+	}
+	return nil
+}
 
 // EraseAccount forgets all that was to be told of an account.
 func EraseAccount(ctx context.Context, tx *sqlx.Tx, accountID string) error {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/url"
 	"time"
+
+	"github.com/jmoiron/sqlx"
 )
 
 // Draft is a form that a person has filled in and not sent. It never holds a secret.
@@ -66,6 +68,38 @@ WHERE account_id = $1
 func (s *Store) DropDraft(ctx context.Context, accountID, personID, form string) error {
 	if _, err := s.db.ExecContext(ctx, dropDraftSQL, accountID, personID, form); err != nil {
 		return fmt.Errorf("drop a draft: %w", err)
+	}
+	return nil
+}
+
+const accountDraftsSQL = `
+SELECT person_id, form, fields
+FROM desk.drafts
+WHERE account_id = $1`
+
+const eraseDraftSQL = `
+DELETE FROM desk.drafts
+WHERE person_id = $1
+  AND account_id = $2
+  AND form = $3`
+
+// EraseDrafts removes the account's drafts that hold what is to be erased.
+func EraseDrafts(ctx context.Context, db *sqlx.DB, accountID string, holds func(fields string) bool) error {
+	var rows []struct {
+		PersonID string `db:"person_id"`
+		Form     string `db:"form"`
+		Fields   string `db:"fields"`
+	}
+	if err := db.SelectContext(ctx, &rows, accountDraftsSQL, accountID); err != nil {
+		return fmt.Errorf("list drafts: %w", err)
+	}
+	for _, row := range rows {
+		if !holds(row.Fields) {
+			continue
+		}
+		if _, err := db.ExecContext(ctx, eraseDraftSQL, row.PersonID, accountID, row.Form); err != nil {
+			return fmt.Errorf("erase a draft: %w", err)
+		}
 	}
 	return nil
 }

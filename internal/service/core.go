@@ -268,11 +268,12 @@ func (c *Core) WaitVisible(ctx context.Context, at domain.Position) {
 // crash to catch up with.
 const catchUpWithin = time.Minute
 
-// CatchUp brings the read models up to a position.
-func (c *Core) CatchUp(ctx context.Context, logger *logrus.Logger, to domain.Position) (err error) {
+// CatchUp brings the read models, and what else is named, up to a position.
+func (c *Core) CatchUp(ctx context.Context, logger *logrus.Logger, to domain.Position, more ...consumer.Consumer) (err error) {
 	log := logging.Quiet(logger)
 	feed := eventstore.NewFeed(c.Log, log)
-	models := consumer.New(c.DB, feed, log, projections.All()...)
+	all := append(projections.All(), more...)
+	models := consumer.New(c.DB, feed, log, all...)
 	if err := models.Prepare(ctx); err != nil {
 		return err
 	}
@@ -283,7 +284,13 @@ func (c *Core) CatchUp(ctx context.Context, logger *logrus.Logger, to domain.Pos
 	defer func() { err = errors.Join(err, stop.run(ctx)) }()
 	limited, cancel := context.WithTimeout(running, catchUpWithin)
 	defer cancel()
-	if err := models.WaitFor(limited, to); err != nil && running.Err() == nil {
+	err = models.WaitFor(limited, to)
+	for _, one := range all { // writes do not wait for a lazy one
+		if _, lazy := one.(consumer.Lazy); lazy && err == nil {
+			err = models.CatchUp(limited, one.Name())
+		}
+	}
+	if err != nil && running.Err() == nil {
 		log.WithError(err).Warn("the read models are behind: start the service, or see humanqa projections list")
 	}
 	if ctx.Err() == nil && running.Err() != nil {

@@ -17,6 +17,9 @@
 // A data key is committed durably before its first ciphertext leaves Seal. A crash may
 // leave an unused key, and never a ciphertext without its key.
 //
+// The free texts of a job or a checker are sealed with a key of that subject (see
+// subjects.go), so that one subject can be erased alone.
+//
 // Opened data keys are cached for cacheFor. Shred forgets the key in its own process at
 // once. Another process may open that account's secrets until its copy has expired.
 package vault
@@ -54,7 +57,8 @@ type Config struct {
 
 // Vault seals and opens secrets. It is safe for concurrent use.
 type Vault struct {
-	keys *keyring
+	keys     *keyring
+	subjects *subjects
 }
 
 // MACKeys gives the keys under which events prove who wrote them, by the ids of the keys
@@ -87,7 +91,7 @@ func Open(ctx context.Context, cfg Config) (*Vault, error) {
 		return nil, fmt.Errorf("master key file %s is not the one this database's keys were made with: "+
 			"put that one back, or name it by HUMANQA_MASTER_KEY_FILE", cfg.KeyFile)
 	}
-	return &Vault{keys: newKeyring(cfg.DB, master)}, nil
+	return &Vault{keys: newKeyring(cfg.DB, master), subjects: newSubjects(cfg.DB, master)}, nil
 }
 
 // Seal encrypts a secret for the event of one stream of one account. The

@@ -23,7 +23,7 @@ import (
 type Projector struct{}
 
 func (Projector) Name() string { return "access" }
-func (Projector) Version() int { return 3 }
+func (Projector) Version() int { return 4 }
 
 func (Projector) Tables() []consumer.Table {
 	return []consumer.Table{
@@ -79,6 +79,7 @@ func (Projector) Handles() []string {
 		(*account.KeyIssued)(nil),
 		(*account.KeyRevoked)(nil),
 		(*checker.Created)(nil),
+		(*checker.Erased)(nil),
 	)
 }
 
@@ -118,6 +119,14 @@ const insertCheckerSQL = `
 INSERT INTO {schema}.checkers (checker_id, hash, name, prefix, accounts)
 VALUES ($1, $2, $3, $4, $5)`
 
+// No token has this hash.
+const eraseCheckerSQL = `
+UPDATE {schema}.checkers
+SET name = $2,
+    hash = 'erased ' || checker_id,
+    prefix = ''
+WHERE checker_id = $1`
+
 // Apply writes event by event: accounts and keys change rarely.
 func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
 	for _, r := range batch {
@@ -151,6 +160,8 @@ func accessChange(r domain.Recorded) (query string, args []any, err error) {
 	case *checker.Created:
 		id := r.StreamID()
 		return insertCheckerSQL, []any{id, e.Hash, e.Name, e.Prefix, pq.Array(append([]string{}, e.Accounts...))}, nil
+	case *checker.Erased:
+		return eraseCheckerSQL, []any{r.StreamID(), domain.ErasedText}, nil
 	}
 	return "", nil, fmt.Errorf("no statement for %s", r.Type)
 }

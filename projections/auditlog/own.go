@@ -1,7 +1,6 @@
 package auditlog
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"time"
@@ -103,9 +102,13 @@ func (o *Own) Proof(ctx context.Context, accountID string, id uuid.UUID) (Proof,
 			text := string(e.Meta)
 			proof.Event.Meta = &text
 		}
-		if utf8.Valid(e.Data) && bytes.Equal(eventstore.RedactBy(e.Type, e.Data, eventstore.Redacted, withheld), e.Data) {
-			text := string(e.Data)
+		if data, texts, told := eventstore.Proved(e, withheld); told && utf8.Valid(data) {
+			text := string(data)
 			proof.Event.Data = &text
+			if texts != nil {
+				salted := string(texts)
+				proof.Event.Texts = &salted
+			}
 		}
 		return nil
 	})

@@ -30,7 +30,9 @@ type BoundEvent struct {
 	// ContentType is what the data are, where they are not JSON.
 	ContentType string  `json:"contentType,omitempty"`
 	Data        *string `json:"data,omitempty"`
-	Meta        *string `json:"meta,omitempty"`
+	// Texts are those that Data has sealed: a salt, and then each as JSON, a line each.
+	Texts *string `json:"texts,omitempty"`
+	Meta  *string `json:"meta,omitempty"`
 	// Leaf is the hash of this leaf in the service's tree, in an export.
 	Leaf string `json:"leaf,omitempty"`
 }

@@ -20,7 +20,7 @@ import (
 type Projector struct{}
 
 func (Projector) Name() string { return "commit_statuses" }
-func (Projector) Version() int { return 1 }
+func (Projector) Version() int { return 2 }
 
 func (Projector) Tables() []consumer.Table {
 	return []consumer.Table{{Name: "commit_statuses", DDL: commitStatusesDDL}}
@@ -51,7 +51,7 @@ CREATE INDEX commit_statuses_by_place     ON {schema}.commit_statuses (account_i
 
 func (Projector) Handles() []string {
 	return domain.TypesOf((*job.CommitStatusRequested)(nil), (*job.CommitStatusSet)(nil), (*job.CommitStatusAbandoned)(nil),
-		(*job.Completed)(nil), (*job.Cancelled)(nil), (*job.Failed)(nil))
+		(*job.Completed)(nil), (*job.Cancelled)(nil), (*job.Failed)(nil), (*job.Erased)(nil))
 }
 
 type statusRow struct {
@@ -146,6 +146,9 @@ func (f *fold) fold(r domain.Recorded) {
 		row.Abandoned, row.ToldAt = e.Reason, readmodel.MomentPtr(e.At)
 	case *job.Completed, *job.Cancelled, *job.Failed:
 		row.Ended = true
+	case *job.Erased:
+		left := job.CommitStatus{Repository: row.Repository, Context: row.Context, Ref: row.Ref}.Erased()
+		row.Repository, row.Context, row.Ref = left.Repository, left.Context, left.Ref
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"humanqa/domain/project"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
+	"humanqa/eventstore/freetext"
 	"humanqa/projections/readmodel"
 )
 
@@ -32,7 +33,7 @@ func (Projector) Name() string { return Name }
 func (Projector) Version() int { return announce.Revision() + layout }
 
 // layout is the tables'. Raise it when they change.
-const layout = 4
+const layout = 5
 
 // Gather implements consumer.Lazy: writes don't wait for the feed, its readers
 // do (Supervisor.CatchUp).
@@ -93,7 +94,9 @@ var noticed = "type IN ('" + strings.Join(
 	domain.TypesOf((*job.SLAMissed)(nil), (*job.Failed)(nil), (*loop.Ended)(nil), (*project.WebhookDisabled)(nil), (*credits.Debited)(nil)),
 	"', '") + "')"
 
-func (Projector) Handles() []string { return announce.Types() }
+func (Projector) Handles() []string {
+	return append(announce.Types(), domain.TypesOf((*job.Erased)(nil))...)
+}
 
 type eventStreamRow struct {
 	Position  uint64                              `json:"position"`
@@ -134,6 +137,7 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 	var (
 		changed []*eventStream
 		rows    []accountEventRow
+		erased  []string // streams
 	)
 	for _, r := range batch {
 		s := streams[r.Stream]
@@ -148,6 +152,15 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 		}
 		if begins {
 			s.row.About.V = about
+		}
+		if _, erases := r.Event.(*job.Erased); erases {
+			erased = append(erased, r.Stream)
+			s.row.About.V.Submission = s.row.About.V.ErasedSubmission()
+			if !s.dirty {
+				s.dirty = true
+				changed = append(changed, s)
+			}
+			continue
 		}
 		if learned := begins || s.row.About.V.Learn(r.Event); learned && !s.dirty {
 			s.dirty = true
@@ -179,7 +192,43 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 	if err := readmodel.Append(ctx, tx, schema, "account_events", rows); err != nil {
 		return fmt.Errorf("insert events: %w", err)
 	}
+	return eraseStreams(ctx, tx, schema, erased)
+}
+
+const ofStreamsSQL = `
+SELECT commit_position, prepare_position, type, data
+FROM {schema}.account_events
+WHERE stream = ANY($1)
+ORDER BY commit_position, prepare_position`
+
+const eraseEventsSQL = `
+UPDATE {schema}.account_events e
+SET data = r.data
+FROM json_populate_recordset(NULL::{schema}.account_events, $1) r
+WHERE e.commit_position = r.commit_position
+  AND e.prepare_position = r.prepare_position`
+
+// eraseStreams leaves of the streams' events what is read of them in the log once the key
+// of their texts is gone.
+func eraseStreams(ctx context.Context, tx *sqlx.Tx, schema string, streams []string) error {
+	var rows []erasedEventRow
+	if err := readmodel.SelectAny(ctx, tx, schema, ofStreamsSQL, &rows, streams); err != nil {
+		return fmt.Errorf("load events to erase: %w", err)
+	}
+	for i := range rows {
+		rows[i].Data = freetext.Erase(rows[i].Type, rows[i].Data)
+	}
+	if err := readmodel.Write(ctx, tx, schema, eraseEventsSQL, rows); err != nil {
+		return fmt.Errorf("erase events: %w", err)
+	}
 	return nil
+}
+
+type erasedEventRow struct {
+	CommitPosition  uint64          `json:"commit_position"`
+	PreparePosition uint64          `json:"prepare_position"`
+	Type            string          `json:"type"`
+	Data            json.RawMessage `json:"data"`
 }
 
 // eventStream is what is known of a job, a session or a loop.

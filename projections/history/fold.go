@@ -124,6 +124,7 @@ type historyFold struct {
 	touched  []*foldedProject
 	items    map[itemAt]*historyItemRow
 	seen     []*historyItemRow
+	erased   []*historyTestRow
 	deploys  []historyDeployRow
 }
 
@@ -173,6 +174,8 @@ func (f *historyFold) fold(r domain.Recorded) {
 		}
 	case *job.AIReportReady:
 		f.score(id, e.HealthScore)
+	case *job.Erased:
+		f.erase(id)
 	}
 }
 
@@ -304,6 +307,38 @@ func (f *historyFold) see(test *historyTestRow, place int, i job.ReportItem) (re
 	case job.ItemSkip, job.ItemPending: // no verdict
 	}
 	return regressed
+}
+
+// erase takes a job's words out of its project; what it proved stays. Its items are erased
+// behind the rest of the batch, since a later test may have written their rows anew.
+func (f *historyFold) erase(jobID string) {
+	test := f.tests[jobID]
+	if test == nil { // no project has learned from it
+		return
+	}
+	f.erased = append(f.erased, test)
+	for _, item := range f.items {
+		if item.JobID == jobID {
+			item.Description, item.ExpectedOutcome = domain.Erased(item.Description), domain.Erased(item.ExpectedOutcome)
+		}
+	}
+	p := f.projects[test.ProjectID]
+	if p == nil {
+		return
+	}
+	p.failures = slices.Clone(p.failures)
+	for i := range p.failures {
+		if left := &p.failures[i]; left.JobID == jobID {
+			left.Description, left.ExpectedOutcome = domain.Erased(left.Description), domain.Erased(left.ExpectedOutcome)
+		}
+	}
+	if test.N == p.row.Tests { // they are the latest test's
+		p.regressions = slices.Clone(p.regressions)
+		for i := range p.regressions {
+			p.regressions[i] = domain.Erased(p.regressions[i])
+		}
+	}
+	f.touch(p)
 }
 
 // score adds the analysis of a completed test.

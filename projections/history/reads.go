@@ -219,6 +219,21 @@ func (q *Reads) Failing(ctx context.Context, accountID string, projectIDs []stri
 	return failing, nil
 }
 
+const knownKeysSQL = `
+SELECT key
+FROM readmodel.history_items
+WHERE account_id = $1
+  AND project_id = $2
+  AND key = ANY($3)`
+
+// KnownKeys picks those of the keys that items of the project's tests had.
+func (q *Reads) KnownKeys(ctx context.Context, accountID, projectID string, keys []string) (known []string, err error) {
+	if err := q.db.SelectContext(ctx, &known, knownKeysSQL, accountID, projectID, pq.Array(keys)); err != nil {
+		return nil, fmt.Errorf("look for keys of project %s: %w", projectID, err)
+	}
+	return known, nil
+}
+
 // Open is OpenFailures for a project that need not exist: it then has none.
 func (q *Reads) Open(ctx context.Context, accountID, projectID string, limit int) ([]OpenFailure, error) {
 	var rows []historyItemRow

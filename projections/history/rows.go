@@ -28,7 +28,7 @@ func (f *historyFold) load(ctx context.Context, tx *sqlx.Tx, schema string, batc
 		switch e := r.Event.(type) {
 		case *job.Created:
 			created[id] = e.ProjectID
-		case *job.AIReportReady:
+		case *job.AIReportReady, *job.Erased:
 			analysed = append(analysed, id)
 		case *job.Completed, *job.Cancelled, *job.Failed, *job.Voided:
 			ended = append(ended, id)
@@ -140,6 +140,9 @@ func (f *historyFold) write(ctx context.Context, tx *sqlx.Tx, schema string) err
 	}
 	if err := readmodel.Write(ctx, tx, schema, insertHistoryDeploysSQL, f.deploys); err != nil {
 		return fmt.Errorf("insert deploys: %w", err)
+	}
+	if err := readmodel.Write(ctx, tx, schema, eraseHistoryItemsSQL, f.erased); err != nil {
+		return fmt.Errorf("erase items: %w", err)
 	}
 	if len(f.ended) == 0 {
 		return nil

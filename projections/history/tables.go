@@ -19,7 +19,7 @@ import (
 type Projector struct{}
 
 func (Projector) Name() string { return "history" }
-func (Projector) Version() int { return 3 }
+func (Projector) Version() int { return 4 }
 
 func (Projector) Tables() []consumer.Table {
 	return []consumer.Table{
@@ -123,6 +123,7 @@ func (Projector) Handles() []string {
 		(*job.Cancelled)(nil),
 		(*job.Failed)(nil),
 		(*job.Voided)(nil),
+		(*job.Erased)(nil),
 	)
 }
 
@@ -214,6 +215,15 @@ type historyDeployRow struct {
 
 var insertHistoryDeploysSQL = readmodel.Insert("history_deploys") + `
 ON CONFLICT (job_id) DO NOTHING`
+
+const eraseHistoryItemsSQL = `
+UPDATE {schema}.history_items i
+SET description = '` + domain.ErasedText + `',
+    expected_outcome = CASE WHEN i.expected_outcome = '' THEN '' ELSE '` + domain.ErasedText + `' END
+FROM json_populate_recordset(NULL::{schema}.history_tests, $1) r
+WHERE i.account_id = r.account_id
+  AND i.project_id = r.project_id
+  AND i.job_id = r.job_id`
 
 const deleteHistoryJobsSQL = `
 DELETE FROM {schema}.history_jobs

@@ -117,6 +117,7 @@ type foldedJob struct {
 	row            storedRow
 	isNew, changed bool
 	reworded       bool // what a search looks at has changed
+	erased         bool // by this batch
 }
 
 // load fetches what the batch builds on: the jobs it changes but did not
@@ -162,7 +163,7 @@ func (f *jobsFold) load(ctx context.Context, tx *sqlx.Tx, schema string, batch [
 
 // write puts the folded batch into the tables, a statement per table.
 func (f *jobsFold) write(ctx context.Context, tx *sqlx.Tx, schema string) error {
-	var inserts, updates []storedRow
+	var inserts, updates, erased []storedRow
 	var worded []wordsRow
 	for _, j := range f.order {
 		if !j.changed {
@@ -171,9 +172,13 @@ func (f *jobsFold) write(ctx context.Context, tx *sqlx.Tx, schema string) error 
 		if j.reworded {
 			worded = append(worded, j.row.words())
 		}
-		if j.isNew {
+		switch {
+		case j.isNew:
 			inserts = append(inserts, j.row)
-		} else {
+		case j.erased:
+			erased = append(erased, j.row)
+			fallthrough
+		default:
 			updates = append(updates, j.row)
 		}
 	}
@@ -185,6 +190,9 @@ func (f *jobsFold) write(ctx context.Context, tx *sqlx.Tx, schema string) error 
 	}
 	if err := readmodel.Write(ctx, tx, schema, updateJobsSQL, updates); err != nil {
 		return fmt.Errorf("update jobs: %w", err)
+	}
+	if err := readmodel.Write(ctx, tx, schema, eraseJobsSQL, erased); err != nil {
+		return fmt.Errorf("erase jobs: %w", err)
 	}
 	if err := readmodel.Write(ctx, tx, schema, writeWordsSQL, worded); err != nil {
 		return fmt.Errorf("write the words of jobs: %w", err)
@@ -267,6 +275,8 @@ func (f *jobsFold) fold(r domain.Recorded) error {
 		f.move(j, job.StatusFailed)
 		j.row.FailReason, j.row.FailedAt, j.row.Refunded = e.Reason, readmodel.MomentPtr(e.At), e.Refund
 		j.row.FailNote = cmp.Or(e.Note, j.reports())
+	case *job.Erased:
+		return j.erase(e)
 	case *credits.Refunded:
 		j.row.Refunded = e.Amount
 	}
@@ -316,6 +326,33 @@ func (f *jobsFold) complete(j *foldedJob, e *job.Completed) {
 func (j *foldedJob) analyse(e *job.AIReportReady) error {
 	text, err := json.Marshal(e.AIReport)
 	j.row.Analysed, j.row.AIReport = true, string(text)
+	return err
+}
+
+// erase leaves what the same events lead to once the key of their texts is gone.
+func (j *foldedJob) erase(e *job.Erased) error {
+	r := &j.row
+	left := r.outline().ErasedSubmission()
+	r.submission, r.Target.V = submission(left), left.Target
+	r.ErasedAt = readmodel.MomentPtr(e.At)
+	r.Items.V, r.Questions.V = job.ErasedItems(r.Items.V), job.ErasedQuestions(r.Questions.V)
+	r.Recordings.V, r.RecordingURL = []job.Recording{}, ""
+	r.FailNote, r.Summary, r.CheckerNote = domain.Erased(r.FailNote), domain.Erased(r.Summary), domain.Erased(r.CheckerNote)
+	r.Returns.V = slices.Clone(r.Returns.V)
+	for i := range r.Returns.V {
+		back := &r.Returns.V[i]
+		back.Reason, back.Note = domain.Erased(back.Reason), domain.Erased(back.Note)
+	}
+	j.erased, j.reworded = true, true
+	if !r.Analysed {
+		return nil
+	}
+	var report job.AIReport
+	if err := json.Unmarshal([]byte(r.AIReport), &report); err != nil {
+		return fmt.Errorf("decode the AI report: %w", err)
+	}
+	text, err := json.Marshal(report.Erased())
+	r.AIReport = string(text)
 	return err
 }
 

@@ -392,7 +392,7 @@ func (r *jobRow) whole() Job {
 }
 
 func (r *jobRow) outline() Outline {
-	readmodel.UTC(&r.CreatedAt, &r.DueAt, r.ClaimedAt, r.CompletedAt, r.CancelledAt, r.FailedAt, r.LastFailedSLAAt)
+	readmodel.UTC(&r.CreatedAt, &r.DueAt, r.ClaimedAt, r.CompletedAt, r.CancelledAt, r.FailedAt, r.LastFailedSLAAt, r.ErasedAt)
 	o := Outline{ID: r.ID, Submission: job.Submission(r.submission), Progress: r.Progress}
 	o.Target = r.Target.V
 	return o

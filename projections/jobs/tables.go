@@ -20,7 +20,7 @@ import (
 type Projector struct{}
 
 func (Projector) Name() string { return "jobs" }
-func (Projector) Version() int { return 8 }
+func (Projector) Version() int { return 9 }
 
 func (Projector) Tables() []consumer.Table {
 	return []consumer.Table{
@@ -54,6 +54,7 @@ CREATE TABLE {schema}.jobs (
     cancelled_at       timestamptz,
     failed_at          timestamptz,
     last_failed_sla_at timestamptz,
+    erased_at          timestamptz,
     sla_minutes        integer NOT NULL,
     batch_index        integer NOT NULL,
     requeue_count      integer NOT NULL,
@@ -176,6 +177,7 @@ func (Projector) Handles() []string {
 		(*job.QuestionClosed)(nil),
 		(*job.Cancelled)(nil),
 		(*job.Failed)(nil),
+		(*job.Erased)(nil),
 	)
 }
 
@@ -228,6 +230,8 @@ type Progress struct {
 	CancelledAt     *time.Time     `json:"cancelled_at"`
 	FailedAt        *time.Time     `json:"failed_at"`
 	LastFailedSLAAt *time.Time     `json:"last_failed_sla_at"`
+	// ErasedAt is when the job's texts and pictures were erased.
+	ErasedAt *time.Time `json:"erased_at"`
 }
 
 // Return is the end of a claim without a report. No announcement tells of it, and the
@@ -337,6 +341,7 @@ SET status = r.status,
     cancelled_at = r.cancelled_at,
     failed_at = r.failed_at,
     last_failed_sla_at = r.last_failed_sla_at,
+    erased_at = r.erased_at,
     items = r.items,
     recordings = r.recordings,
     questions = r.questions,
@@ -348,6 +353,19 @@ SET status = r.status,
     report_rating = r.report_rating,
     report_note = r.report_note,
     ai_report = r.ai_report
+FROM json_populate_recordset(NULL::{schema}.jobs, $1) r
+WHERE j.id = r.id`
+
+// What was submitted changes with an erasure only.
+const eraseJobsSQL = `
+UPDATE {schema}.jobs j
+SET url = r.url,
+    title = r.title,
+    description = r.description,
+    feature = r.feature,
+    target = r.target,
+    branch = r.branch,
+    environment = r.environment
 FROM json_populate_recordset(NULL::{schema}.jobs, $1) r
 WHERE j.id = r.id`
 

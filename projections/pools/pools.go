@@ -21,7 +21,7 @@ import (
 type Projector struct{}
 
 func (Projector) Name() string { return "pools" }
-func (Projector) Version() int { return 1 }
+func (Projector) Version() int { return 2 }
 
 func (Projector) Tables() []consumer.Table {
 	return []consumer.Table{
@@ -67,7 +67,7 @@ CREATE TABLE {schema}.checker_profiles (
 func (Projector) Handles() []string {
 	return domain.TypesOf(
 		(*pool.Created)(nil), (*pool.CheckerAdded)(nil), (*pool.CheckerRemoved)(nil),
-		(*account.PoolChosen)(nil), (*checker.Profiled)(nil),
+		(*account.PoolChosen)(nil), (*checker.Profiled)(nil), (*checker.Erased)(nil),
 	)
 }
 
@@ -98,6 +98,10 @@ ON CONFLICT (checker_id) DO UPDATE
 SET languages = EXCLUDED.languages,
     devices = EXCLUDED.devices`
 
+const eraseProfileSQL = `
+DELETE FROM {schema}.checker_profiles
+WHERE checker_id = $1`
+
 // Apply writes event by event: pools change rarely.
 func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
 	for _, r := range batch {
@@ -114,6 +118,8 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 			query, args = choosePoolSQL, append(args, e.PoolID)
 		case *checker.Profiled:
 			query, args = profileSQL, append(args, pq.Array(some(e.Languages)), pq.Array(some(e.Devices)))
+		case *checker.Erased:
+			query = eraseProfileSQL
 		default:
 			return fmt.Errorf("no statement for %s", r.Type)
 		}

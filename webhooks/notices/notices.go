@@ -50,7 +50,7 @@ func (*Subscriber) Begin(context.Context) error { return nil }
 // in mind.
 func (*Subscriber) Handles() []string {
 	return domain.TypesOf((*job.Created)(nil), (*job.Completed)(nil), (*job.Failed)(nil), (*job.QuestionAsked)(nil),
-		(*credits.Debited)(nil), (*project.WebhookDisabled)(nil), (*account.ErasureFinished)(nil))
+		(*credits.Debited)(nil), (*project.WebhookDisabled)(nil), (*account.ErasureFinished)(nil), (*job.Erased)(nil))
 }
 
 // Prepare implements consumer.Preparer.
@@ -79,13 +79,21 @@ func (s *Subscriber) Prepare(ctx context.Context, batch []domain.Recorded) (writ
 			list = append(list, n.Notice)
 		}
 	}
-	erased := erasedIn(batch[:done])
-	if len(list) == 0 && len(erased) == 0 {
+	erased, erasedJobs := erasedIn(batch[:done])
+	for _, r := range erasedJobs {
+		s.about.Forget(r.Stream)
+	}
+	if len(list) == 0 && len(erased) == 0 && len(erasedJobs) == 0 {
 		return nil, done, err
 	}
 	return func(ctx context.Context, tx *sqlx.Tx) error {
 		if err := mail.Add(ctx, tx, list); err != nil {
 			return err
+		}
+		for _, r := range erasedJobs {
+			if err := mail.EraseJob(ctx, tx, r.Meta.AccountID, r.StreamID()); err != nil {
+				return err
+			}
 		}
 		// Last: what the account's events led to was written by then.
 		for _, id := range erased {
@@ -126,13 +134,16 @@ func (s *Subscriber) collect(ctx context.Context, batch []domain.Recorded) (list
 	return list, done, nil
 }
 
-func erasedIn(batch []domain.Recorded) (accounts []string) {
+func erasedIn(batch []domain.Recorded) (accounts []string, jobs []domain.Recorded) {
 	for _, r := range batch {
-		if _, ok := r.Event.(*account.ErasureFinished); ok {
+		switch r.Event.(type) {
+		case *account.ErasureFinished:
 			accounts = append(accounts, r.StreamID())
+		case *job.Erased:
+			jobs = append(jobs, r)
 		}
 	}
-	return accounts
+	return accounts, jobs
 }
 
 // notice puts an event into words; tells is false where it has nothing to tell.

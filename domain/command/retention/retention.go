@@ -59,6 +59,15 @@ func (s *Retention) AccountRetention(ctx context.Context, accountID string) (ret
 	return k.keep, k.hold, err
 }
 
+// Held says that a hold of the account, or of the project if one is named, keeps evidence.
+func (s *Retention) Held(ctx context.Context, accountID, projectID string) (bool, error) {
+	_, hold, err := s.AccountRetention(ctx, accountID)
+	if err != nil || hold != nil || projectID == "" {
+		return hold != nil, err
+	}
+	return repository.Read(ctx, s.Projects, domain.ProjectStream(projectID), func(st project.State) bool { return st.Hold != nil })
+}
+
 // Subject is a part of the cause's account: all of it, a project, or a job.
 type Subject struct {
 	Kind string // retention.OfAccount, OfProject, OfJob
@@ -160,6 +169,23 @@ type Gone struct {
 // A hold of the account or the project that is placed at the same moment comes too late
 // for this job. One of the job itself does not.
 func (s *Retention) ExpireEvidence(ctx context.Context, cause domain.Cause, jobID string, pieces []job.Piece) ([]Gone, error) {
+	return s.letGo(ctx, cause, jobID, pieces, func(st job.State, keep job.Retention, now time.Time) ([]domain.Event, error) {
+		return job.DecideExpire(st, keep, pieces, now)
+	})
+}
+
+// EraseEvidence lets go all of the job's pieces, whatever the settings say, and gives those
+// that are gone, as ExpireEvidence does. A hold, and a job that has not ended, keep them.
+func (s *Retention) EraseEvidence(ctx context.Context, cause domain.Cause, jobID string, pieces []job.Piece) ([]Gone, error) {
+	return s.letGo(ctx, cause, jobID, pieces, func(st job.State, keep job.Retention, now time.Time) ([]domain.Event, error) {
+		return job.DecideEraseEvidence(st, keep.Held, pieces, now)
+	})
+}
+
+func (s *Retention) letGo(
+	ctx context.Context, cause domain.Cause, jobID string, pieces []job.Piece,
+	decide func(job.State, job.Retention, time.Time) ([]domain.Event, error),
+) ([]Gone, error) {
 	type owner struct {
 		account, project string
 		sandbox          bool
@@ -194,7 +220,7 @@ func (s *Retention) ExpireEvidence(ctx context.Context, cause domain.Cause, jobI
 	cause.Sandbox = of.sandbox
 	gone, _, err := repository.Execute(ctx, s.Jobs, cause, domain.JobStream(jobID),
 		func(st job.State, gone *[]Gone) ([]domain.Event, error) {
-			events, err := job.DecideExpire(st, keep, pieces, now)
+			events, err := decide(st, keep, now)
 			expired := map[string]*job.EvidenceExpired{}
 			for _, e := range events {
 				if e, is := e.(*job.EvidenceExpired); is {

@@ -7,6 +7,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/checker"
+	"humanqa/domain/person"
 	"humanqa/domain/project"
 	"humanqa/domain/repository"
 )
@@ -120,4 +121,32 @@ func (s *Commands) CreateChecker(ctx context.Context, cause domain.Cause, name s
 		})
 	out.Position = written.Position
 	return out, err
+}
+
+// Checker gives a checker as the log has them; NotFound without one.
+func (s *Commands) Checker(ctx context.Context, checkerID string) (checker.State, error) {
+	st, err := repository.Read(ctx, s.checkers, domain.CheckerStream(checkerID), func(st checker.State) checker.State { return st })
+	if err == nil && !st.Exists {
+		err = domain.NotFound("checker")
+	}
+	return st, err
+}
+
+// EraseChecker says in the log that the checker is erased: their key works no more. The key
+// of their texts, and what was derived from them, is the caller's to destroy.
+func (s *Commands) EraseChecker(ctx context.Context, cause domain.Cause, checkerID, by, reason string) (domain.Position, error) {
+	_, written, err := repository.Execute(ctx, s.checkers, cause, domain.CheckerStream(checkerID),
+		func(st checker.State, _ *repository.None) ([]domain.Event, error) {
+			return checker.DecideErase(st, by, reason, s.now())
+		})
+	return written.Position, err
+}
+
+// Person gives a person as the log has them; NotFound without one.
+func (s *Commands) Person(ctx context.Context, personID string) (person.State, error) {
+	st, err := repository.Read(ctx, s.people, domain.PersonStream(personID), func(st person.State) person.State { return st })
+	if err == nil && !st.Exists {
+		err = domain.NotFound("person")
+	}
+	return st, err
 }

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,7 +56,43 @@ type Event struct {
 	DataHash, MetaHash string
 	ContentType        string // where the data are no JSON
 	Data, Meta         *string
-	Leaf               string
+	// Texts are those that Data has sealed, behind their salt, a line each (docs, "Audit").
+	Texts *string
+	Leaf  string
+}
+
+// Marks stand in an event's data in the place of its texts, in their order.
+var marks = regexp.MustCompile(`"\\u005bsealed\]"|"\[sealed\\u005d"`)
+
+var textsSum = regexp.MustCompile(`^\{"texts":"[^"]*","textsSum":"([^"]*)",`)
+
+// Opened gives the event's data with its texts; false where they are not those whose sum
+// the data hold.
+func (e Event) Opened() (data string, ok bool) {
+	if e.Data == nil {
+		return "", false
+	}
+	head := textsSum.FindStringSubmatch(*e.Data)
+	if head == nil {
+		return *e.Data, true
+	}
+	if e.Texts == nil {
+		return "", false
+	}
+	sum := sha256.Sum256([]byte(*e.Texts))
+	texts := strings.Split(*e.Texts, "\n")[1:]
+	if base64.RawURLEncoding.EncodeToString(sum[:]) != head[1] {
+		return "", false
+	}
+	next := 0
+	data = marks.ReplaceAllStringFunc("{"+(*e.Data)[len(head[0]):], func(mark string) string {
+		if next == len(texts) {
+			return mark
+		}
+		next++
+		return texts[next-1]
+	})
+	return data, next == len(texts)
 }
 
 func (e Event) String() string {
@@ -164,6 +201,9 @@ func (v *verifier) hold(c checkpoint) {
 func (v *verifier) leaf(e Event) hash {
 	if !shows(e.Data, e.DataHash) || !shows(e.Meta, e.MetaHash) {
 		v.fail("%s: its data or metadata is not what its hash says", e)
+	}
+	if _, ok := e.Opened(); e.Texts != nil && !ok {
+		v.fail("%s: its texts are not those that its data have sealed", e)
 	}
 	return e.hash()
 }

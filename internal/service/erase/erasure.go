@@ -83,8 +83,8 @@ func (e *Erasure) Run(ctx context.Context) error {
 // says how much that was. The fact comes first: from then on nothing new begins.
 // Webhooks end before jobs do, so that no webhook is sent.
 func (e *Erasure) Steps() []func(context.Context) (int, error) {
-	return []func(context.Context) (int, error){e.endAccount, e.shredDataKey, e.collectBelongings, e.endWebhooks, e.endJobs, e.forgetPeople,
-		e.forgetRows}
+	return []func(context.Context) (int, error){e.endAccount, e.shredDataKey, e.collectBelongings, e.endWebhooks, e.endJobs, e.eraseJobs,
+		e.forgetPeople, e.forgetRows}
 }
 
 func (e *Erasure) cause() command.Cause {
@@ -188,6 +188,31 @@ func (e *Erasure) endJobs(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
+// eraseJobs takes the texts of every job, each with a fact of its own, so that the read
+// models follow as they do for one job.
+func (e *Erasure) eraseJobs(ctx context.Context) (n int, err error) {
+	var at domain.Position
+	for id := range e.found.jobs {
+		of, err := e.Commands.ErasingJob(ctx, id)
+		if err != nil {
+			return n, err
+		}
+		written, err := e.Commands.EraseJob(ctx, e.cause(), id, e.by, e.reason)
+		if err != nil {
+			return n, fmt.Errorf("erase job %s: %w", id, err)
+		}
+		if err := e.Vault.ShredSubject(ctx, domain.JobStream(id), e.account); err != nil {
+			return n, err
+		}
+		if !of.Erased {
+			n++
+		}
+		at = at.Max(written)
+	}
+	e.WaitVisible(ctx, at)
+	return n, nil
+}
+
 // forgetPeople takes the account's roles back. A person without another role is disabled
 // and forgotten: no sign-in works, and no name is kept.
 func (e *Erasure) forgetPeople(ctx context.Context) (n int, err error) {
@@ -238,7 +263,7 @@ func (e *Erasure) forgetRows(ctx context.Context) (erased int, err error) {
 		if err != nil {
 			return 0, err
 		}
-		kept, underWay, err := evidence.Erase(ctx, e.DB, e.files, e.account)
+		kept, underWay, err := evidence.Erase(ctx, e.DB, e.files, e.account, "")
 		if err != nil {
 			return 0, err
 		}

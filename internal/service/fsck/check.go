@@ -18,6 +18,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/audit"
+	"humanqa/domain/job"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
 	"humanqa/httpapi/evidence"
@@ -67,6 +68,8 @@ func (i Installation) CheckModels(
 ) (Result, error) {
 	log := audit.New()
 	references := evidence.References{DB: i.DB}
+	gone := map[string]bool{} // jobs that were erased alone
+	closed := map[string]bool{} // streams whose texts do not open
 	out := Result{Findings: []audit.Finding{}}
 	err := i.AgainstTree(ctx, against, func(check *auditlog.Check) error {
 		return auditlog.Each(ctx, i.Log, func(e eventstore.RawEvent) error {
@@ -76,6 +79,15 @@ func (i Installation) CheckModels(
 				out.Findings = append(out.Findings, audit.Finding{Invariant: 13, Stream: e.Stream, Problem: err.Error()})
 			}
 			log.See(r)
+			if !closed[e.Stream] && eventstore.TextsClosed(e) {
+				closed[e.Stream] = true
+				out.Findings = append(out.Findings, audit.Finding{
+					Invariant: 13, Stream: e.Stream, Problem: domain.ErrKeyLost.Error() + ": restore table vault.subject_keys from a backup",
+				})
+			}
+			if _, erased := r.Event.(*job.Erased); erased {
+				gone[r.StreamID()] = true
+			}
 			if log.Events%toldEvery == 1 {
 				tell("reading the log", log.Events)
 			}
@@ -98,7 +110,7 @@ func (i Installation) CheckModels(
 	if err := i.auditEvidence(ctx, &out); err != nil {
 		return Result{}, err
 	}
-	if err := i.auditReferences(ctx, &references, log, &out); err != nil {
+	if err := i.auditReferences(ctx, &references, log, gone, &out); err != nil {
 		return Result{}, err
 	}
 	if err := i.auditLetGo(ctx, &references, &out); err != nil {
@@ -160,8 +172,10 @@ func (i Installation) auditEvidence(ctx context.Context, out *Result) error {
 }
 
 // auditReferences tells of evidence that events refer to and nobody has any more,
-// but for accounts that were erased.
-func (i Installation) auditReferences(ctx context.Context, references *evidence.References, log *audit.Audit, out *Result) error {
+// but for accounts and jobs that were erased.
+func (i Installation) auditReferences(
+	ctx context.Context, references *evidence.References, log *audit.Audit, gone map[string]bool, out *Result,
+) error {
 	lost, err := references.Lost(ctx)
 	if err != nil || len(lost) == 0 {
 		return err
@@ -171,7 +185,7 @@ func (i Installation) auditReferences(ctx context.Context, references *evidence.
 		return err
 	}
 	for _, l := range lost {
-		if !erased[log.AccountOf(l.JobID)] {
+		if !erased[log.AccountOf(l.JobID)] && !gone[l.JobID] {
 			out.Findings = append(out.Findings, audit.Finding{
 				Invariant: 20, Stream: domain.JobStream(l.JobID), Problem: "an event refers to evidence " + l.ID + ", which has no row",
 			})

@@ -74,6 +74,11 @@ func (NoReads) OpenFailures(context.Context, string, string, int) ([]command.Reg
 	return nil, nil
 }
 
+// KnownKeys implements command.Reads.
+func (NoReads) KnownKeys(context.Context, string, string, []string) ([]string, error) {
+	return nil, nil
+}
+
 // SamePlace implements command.Reads.
 func (NoReads) SamePlace(context.Context, string, job.CommitStatus) ([]string, error) {
 	return nil, nil

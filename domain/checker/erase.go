@@ -1,0 +1,48 @@
+package checker
+
+import (
+	"strings"
+	"time"
+
+	"humanqa/domain"
+)
+
+// Erased takes the checker's name and profile away for good, and their key, by an
+// operator's order (decisions, "Erasure of one subject"). The key of the texts is
+// destroyed behind it.
+type Erased struct {
+	By     string    `json:"by"` // the operator's name
+	Reason string    `json:"reason"`
+	At     time.Time `json:"at"`
+}
+
+// EventType implements domain.Event.
+func (*Erased) EventType() string { return "checker.erased" }
+
+func errErased() error { return domain.Conflict("the checker was erased") }
+
+// DecideErase erases a checker. A repeat changes nothing.
+func DecideErase(s State, by, reason string, now time.Time) ([]domain.Event, error) {
+	switch {
+	case !s.Exists:
+		return nil, domain.NotFound("checker")
+	case !s.ErasedAt.IsZero():
+		return nil, nil
+	}
+	var wrong []domain.Detail
+	for _, field := range []struct{ path, value string }{{"by", by}, {"reason", reason}} {
+		if strings.TrimSpace(field.value) == "" {
+			wrong = append(wrong, domain.Detail{Path: field.path, Message: "must not be blank"})
+		}
+	}
+	if len(wrong) > 0 {
+		return nil, domain.Invalid(wrong...)
+	}
+	return []domain.Event{&Erased{By: by, Reason: reason, At: now}}, nil
+}
+
+// erase changes nothing that the state shares with events.
+func (s *State) erase(e *Erased) {
+	s.ErasedAt = e.At
+	s.Name, s.Hash, s.Prefix, s.Languages, s.Devices = domain.Erased(s.Name), "", "", nil, nil
+}

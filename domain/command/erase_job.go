@@ -1,0 +1,59 @@
+package command
+
+import (
+	"context"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/domain/repository"
+)
+
+// ErasingJob is what an erasure has to know of a job.
+type ErasingJob struct {
+	AccountID string
+	Sandbox   bool
+	Open      bool // it has not ended
+	Erased    bool // the log says so; what it had may still be there
+	Held      bool // a hold of the job, its project or its account keeps its evidence
+}
+
+// ErasingJob looks at a job before its erasure; NotFound without one.
+func (s *Service) ErasingJob(ctx context.Context, jobID string) (ErasingJob, error) {
+	var found bool
+	var projectID string
+	of, err := repository.Read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) ErasingJob {
+		found, projectID = st.Exists, st.ProjectID
+		return ErasingJob{
+			AccountID: st.AccountID, Sandbox: st.Sandbox, Open: !st.Status.Ended(), Erased: !st.ErasedAt.IsZero(), Held: st.Hold != nil,
+		}
+	})
+	switch {
+	case err != nil:
+		return of, err
+	case !found:
+		return of, domain.NotFound("job")
+	}
+	held, err := s.Held(ctx, of.AccountID, projectID)
+	of.Held = of.Held || held
+	return of, err
+}
+
+// EraseJob says in the log that the job is erased. One that has not ended fails first, with a
+// refund. The key of its texts, and what was derived from them, is the caller's to destroy.
+func (s *Service) EraseJob(ctx context.Context, cause Cause, jobID, by, reason string) (domain.Position, error) {
+	of, err := s.ErasingJob(ctx, jobID)
+	if err != nil {
+		return domain.Position{}, err
+	}
+	cause.AccountID, cause.Sandbox = of.AccountID, of.Sandbox
+	if of.Open {
+		if _, err := s.FailJob(ctx, cause, jobID, job.FailOperator); err != nil && !domain.IsKind(err, domain.KindConflict) {
+			return domain.Position{}, err
+		}
+	}
+	_, written, err := repository.Execute(ctx, s.jobs, cause, domain.JobStream(jobID),
+		func(st job.State, _ *repository.None) ([]domain.Event, error) {
+			return job.DecideErase(st, by, reason, s.Now())
+		})
+	return written.Position, err
+}

@@ -1,0 +1,193 @@
+package erase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain"
+	"humanqa/domain/checker"
+	"humanqa/domain/job"
+	"humanqa/eventstore"
+	"humanqa/httpapi/evidence"
+	"humanqa/internal/blob"
+	"humanqa/internal/service"
+	"humanqa/projections/auditlog"
+)
+
+// Checker is the erasure of one checker (decisions, "Erasure of one subject"): name, profile
+// and key, and what else is asked for. A run that was cut off is continued by the same
+// command.
+type Checker struct {
+	*service.Core
+	log        *logrus.Logger
+	id         string
+	by, reason string
+	files      *blob.Bucket
+	jobs       []string // that they claimed
+	needles    needles
+	Plan       CheckerPlan
+}
+
+// CheckerPlan says what an erasure is about.
+type CheckerPlan struct {
+	CheckerID   string        `json:"checkerId"`
+	PersonID    string        `json:"personId,omitempty"` // who works as the checker
+	Texts       int           `json:"texts"`              // name and profile
+	Short       int           `json:"shortTexts"`         // of these: too short to be searched for
+	Tests       int           `json:"tests"`              // that they claimed
+	Made        evidence.Size `json:"made"`               // pictures and recordings
+	ErasedAgain bool          `json:"erasedBefore"`
+}
+
+// NewChecker looks at a checker before the erasure; by and reason stand in the log.
+func NewChecker(ctx context.Context, c *service.Core, log *logrus.Logger, checkerID, by, reason string) (*Checker, error) {
+	st, err := c.Commands.Checker(ctx, checkerID)
+	if err != nil {
+		return nil, err
+	}
+	files, err := blob.Open(ctx, c.Config.EvidenceURL)
+	if err != nil {
+		return nil, err
+	}
+	e := &Checker{Core: c, log: log, id: checkerID, by: by, reason: reason, files: files}
+	e.Plan = CheckerPlan{CheckerID: checkerID, PersonID: st.PersonID, ErasedAgain: !st.ErasedAt.IsZero()}
+	if err := e.look(ctx); err != nil {
+		return nil, errors.Join(err, files.Close())
+	}
+	return e, nil
+}
+
+// Close gives back what the erasure holds open, which is only read.
+func (e *Checker) Close() { _ = e.files.Close() }
+
+// look reads the checker's texts, of earlier profiles too, and finds their tests in the log.
+func (e *Checker) look(ctx context.Context) (err error) {
+	claimed := (*job.Claimed)(nil).EventType()
+	texts, jobs := map[string]bool{}, map[string]bool{}
+	err = auditlog.Each(ctx, e.Log, func(raw eventstore.RawEvent) error {
+		if raw.Type != claimed && raw.Stream != domain.CheckerStream(e.id) {
+			return nil
+		}
+		r, err := raw.Decode()
+		if err != nil {
+			return err
+		}
+		switch event := r.Event.(type) {
+		case *job.Claimed:
+			if event.CheckerID == e.id {
+				jobs[r.StreamID()] = true
+			}
+		case *checker.Created:
+			texts[event.Name] = true
+		case *checker.Profiled:
+			for _, text := range slices.Concat(event.Languages, event.Devices) {
+				texts[text] = true
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	delete(texts, domain.ErasedText)
+	e.jobs = slices.Sorted(maps.Keys(jobs))
+	e.needles = newNeedles(texts)
+	e.Plan.Texts, e.Plan.Tests, e.Plan.Short = len(texts), len(jobs), len(texts)-e.needles.texts
+	e.Plan.Made, err = evidence.MadeBy(ctx, e.DB, e.id)
+	return err
+}
+
+// Search looks for the checker's texts everywhere, and changes nothing.
+func (e *Checker) Search(ctx context.Context) (out Searched, err error) {
+	out = Searched{Texts: e.needles.texts, Left: []Place{}, InClear: []Place{}, Elsewhere: []Place{}}
+	owns := func(_ string, row map[string]any) (of string, own bool) {
+		if id, _ := row["checker_id"].(string); id == e.id {
+			return domain.CheckerStream(id), true
+		}
+		return ownerOf(row), false
+	}
+	if err := e.needles.tables(ctx, e.DB, owns, &out); err != nil {
+		return out, err
+	}
+	return out, e.needles.log(ctx, e.Core, domain.CheckerStream(e.id), &out)
+}
+
+// Asked is what else of a checker goes.
+type Asked struct {
+	Pictures bool // and recordings that they made
+	Tests    bool // all that they had, as by an erasure of each
+}
+
+// ErrHeld says that a hold, or a test that has not ended, keeps what the checker made.
+var ErrHeld = errors.New("what the checker made is kept by a hold, or by a test that has not ended")
+
+// Run erases the checker and proves it. The fact comes first: from then on their key does not
+// work. The tests that they hold come back to the queue by themselves.
+func (e *Checker) Run(ctx context.Context, asked Asked) (out Searched, err error) {
+	if _, err := e.Commands.EraseChecker(ctx, service.OperatorCause(""), e.id, e.by, e.reason); err != nil {
+		return out, err
+	}
+	at, err := e.Log.Head(ctx)
+	if err != nil {
+		return out, err
+	}
+	if err := e.CatchUp(ctx, e.log, at); err != nil {
+		return out, err
+	}
+	if asked.Tests {
+		if err := e.eraseTests(ctx); err != nil {
+			return out, err
+		}
+	}
+	if asked.Pictures {
+		if _, err := (evidence.Expiry{DB: e.DB, Files: e.files, Commands: e.Commands}).EraseMadeBy(ctx, e.id); err != nil {
+			return out, err
+		}
+	}
+	if out, err = e.Search(ctx); err != nil || len(out.Left) > 0 {
+		return out, err
+	}
+	if err := e.Vault.ShredSubject(ctx, domain.CheckerStream(e.id), ""); err != nil {
+		return out, err
+	}
+	if e.Plan.Made, err = evidence.MadeBy(ctx, e.DB, e.id); err == nil && asked.Pictures && e.Plan.Made.Files > 0 {
+		err = fmt.Errorf("%w: %d pieces", ErrHeld, e.Plan.Made.Files)
+	}
+	return out, err
+}
+
+func (e *Checker) eraseTests(ctx context.Context) error {
+	for _, id := range e.jobs {
+		j, err := NewJob(ctx, e.Core, e.log, id, e.by, e.reason)
+		if err != nil {
+			return fmt.Errorf("erase job %s: %w", id, err)
+		}
+		left, err := j.Run(ctx)
+		j.Close()
+		switch {
+		case err != nil:
+			return fmt.Errorf("erase job %s: %w", id, err)
+		case len(left.Left) > 0:
+			return fmt.Errorf("texts of job %s are still in %s", id, left.Left[0])
+		}
+	}
+	return nil
+}
+
+// ownerOf names the stream that a row of a table belongs to, as far as its columns say.
+func ownerOf(row map[string]any) string {
+	for column, streams := range map[string]string{
+		"job_id": domain.JobStreams, "checker_id": domain.CheckerStreams, "person_id": domain.PersonStreams,
+		"project_id": domain.ProjectStreams,
+	} {
+		if id, _ := row[column].(string); id != "" {
+			return streams + id
+		}
+	}
+	return ""
+}

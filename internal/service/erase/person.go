@@ -1,0 +1,137 @@
+package erase
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"humanqa/domain"
+	"humanqa/domain/person"
+	"humanqa/internal/credential"
+	"humanqa/internal/service"
+)
+
+// Person is the erasure of one person (decisions, "Erasure of one subject"): their roles, name,
+// proofs, mails and drafts, and the checker that they work as. The log has none of their
+// words: it names people by id.
+type Person struct {
+	*service.Core
+	log        *logrus.Logger
+	id         string
+	by, reason string
+	now        person.State
+	store      *credential.Store
+	needles    needles
+	Checker    *Checker // nil: they test for nobody
+	Plan       PersonPlan
+}
+
+// PersonPlan says what an erasure is about.
+type PersonPlan struct {
+	PersonID string         `json:"personId"`
+	Roles    []person.Grant `json:"roles"` // that end
+	Texts    int            `json:"texts"` // name, sign-in name, address
+	Short    int            `json:"shortTexts"`
+	Checker  *CheckerPlan   `json:"checker,omitempty"`
+}
+
+// NewPerson looks at a person before the erasure; by and reason stand in the log.
+func NewPerson(ctx context.Context, c *service.Core, log *logrus.Logger, personID, by, reason string) (*Person, error) {
+	now, err := c.Commands.Person(ctx, personID)
+	if err != nil {
+		return nil, err
+	}
+	store, err := credential.Open(credential.Config{DB: c.DB, Now: time.Now, BaseURL: c.Config.PagesURL(), Grants: c.Commands.Grants,
+		Sealer: c.Vault})
+	if err != nil {
+		return nil, err
+	}
+	p := &Person{Core: c, log: log, id: personID, by: by, reason: reason, now: now, store: store}
+	p.Plan = PersonPlan{PersonID: personID, Roles: now.Grants}
+	if err := p.look(ctx); err != nil {
+		return nil, err
+	}
+	if id := now.CheckerID(); id != "" {
+		if p.Checker, err = NewChecker(ctx, c, log, id, by, reason); err != nil {
+			return nil, err
+		}
+		p.Plan.Checker = &p.Checker.Plan
+	}
+	return p, nil
+}
+
+// Close gives back what the erasure holds open, which is only read.
+func (p *Person) Close() {
+	if p.Checker != nil {
+		p.Checker.Close()
+	}
+}
+
+const addressSQL = `
+SELECT address
+FROM mail.people
+WHERE person_id = $1
+  AND address <> ''`
+
+func (p *Person) look(ctx context.Context) error {
+	names, err := p.store.Names(ctx, p.id)
+	if err != nil {
+		return err
+	}
+	texts := map[string]bool{}
+	if known, ok := names[p.id]; ok {
+		texts[known.Name] = known.Name != ""
+		if known.Login != nil {
+			texts[*known.Login] = true
+		}
+	}
+	var addresses []string
+	if err := p.DB.SelectContext(ctx, &addresses, addressSQL, p.id); err != nil {
+		return fmt.Errorf("read the address of person %s: %w", p.id, err)
+	}
+	for _, a := range addresses {
+		texts[a] = true
+	}
+	delete(texts, "")
+	p.needles = newNeedles(texts)
+	p.Plan.Texts, p.Plan.Short = len(texts), len(texts)-p.needles.texts
+	return nil
+}
+
+// Search looks for the person's texts everywhere, and changes nothing.
+func (p *Person) Search(ctx context.Context) (out Searched, err error) {
+	out = Searched{Texts: p.needles.texts, Left: []Place{}, InClear: []Place{}, Elsewhere: []Place{}}
+	owns := func(_ string, row map[string]any) (of string, own bool) {
+		if id, _ := row["person_id"].(string); id == p.id {
+			return domain.PersonStream(id), true
+		}
+		return ownerOf(row), false
+	}
+	if err := p.needles.tables(ctx, p.DB, owns, &out); err != nil {
+		return out, err
+	}
+	return out, p.needles.log(ctx, p.Core, domain.PersonStream(p.id), &out)
+}
+
+// Run erases the person and proves it. The rights go first: nothing is added from then on.
+func (p *Person) Run(ctx context.Context, asked Asked) (out Searched, err error) {
+	if !p.now.Disabled {
+		at, err := p.Commands.DisablePerson(ctx, service.OperatorCause(""), p.id, "erased by an operator")
+		if err != nil {
+			return out, err
+		}
+		p.WaitVisible(ctx, at)
+	}
+	if p.Checker != nil {
+		of, err := p.Checker.Run(ctx, asked)
+		if err != nil || len(of.Left) > 0 {
+			return of, err
+		}
+	}
+	if err := p.store.Erase(ctx, p.id); err != nil {
+		return out, err
+	}
+	return p.Search(ctx)
+}

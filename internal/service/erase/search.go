@@ -1,0 +1,176 @@
+package erase
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"humanqa/eventstore"
+	"humanqa/internal/service"
+	"humanqa/projections/auditlog"
+)
+
+// shortestNeedle is how long a text is at least that is searched for, in characters: a
+// shorter one stands in texts of others by chance.
+const shortestNeedle = 8
+
+// Place is where a search has found one of the texts.
+type Place struct {
+	Where string `json:"where"` // a table, or log and stream
+	Of    string `json:"of,omitempty"`
+	Count int    `json:"count"`
+}
+
+// String is a line about the place.
+func (p Place) String() string {
+	if p.Of == "" {
+		return fmt.Sprintf("%s: %d", p.Where, p.Count)
+	}
+	return fmt.Sprintf("%s, of %s: %d", p.Where, p.Of, p.Count)
+}
+
+// Searched says where the texts of a subject were looked for, and found.
+type Searched struct {
+	Texts     int     `json:"texts"` // that were looked for
+	Tables    int     `json:"tables"`
+	Rows      int64   `json:"rows"` // about as many
+	Events    int64   `json:"events"`
+	Left      []Place `json:"left"`      // of the subject itself
+	InClear   []Place `json:"inClear"`   // of its events that were written before texts were sealed
+	Elsewhere []Place `json:"elsewhere"` // the same texts, in what belongs to others
+}
+
+// needles are the spellings under which texts may be stored.
+type needles struct {
+	texts int
+	all   []string
+}
+
+func newNeedles(texts map[string]bool) needles {
+	var n needles
+	spellings := map[string]bool{}
+	for text := range texts {
+		if utf8.RuneCountInString(text) < shortestNeedle {
+			continue
+		}
+		n.texts++
+		once := escaped(text)
+		for _, s := range []string{
+			text, once, escaped(once), url.QueryEscape(text), hex.EncodeToString([]byte(text)), hex.EncodeToString([]byte(once)),
+		} {
+			spellings[s] = true
+		}
+	}
+	n.all = slices.Sorted(maps.Keys(spellings))
+	return n
+}
+
+// escaped is the text as it stands within a JSON string.
+func escaped(text string) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(text) // a string
+	return strings.Trim(strings.TrimSuffix(b.String(), "\n"), `"`)
+}
+
+func (n needles) in(data []byte) bool {
+	for _, s := range n.all {
+		if bytes.Contains(data, []byte(s)) {
+			return true
+		}
+	}
+	return false
+}
+
+// owner says to whom a row of a table belongs, in words; own: to the subject.
+type owner func(table string, row map[string]any) (of string, own bool)
+
+const listTablesSQL = `
+SELECT format('%I.%I', n.nspname, c.relname) AS name, GREATEST(c.reltuples, 0)::bigint AS rows
+FROM pg_class c
+JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'm')
+  AND n.nspname NOT LIKE 'pg\_%'
+  AND n.nspname NOT IN ('information_schema', 'eventlog') -- it is searched as the log
+ORDER BY 1`
+
+// A row is searched as JSON: numbers, texts, arrays, and bytes in hex.
+const searchTableSQL = `
+SELECT r.line
+FROM (SELECT to_jsonb(t)::text AS line FROM %s t) r
+WHERE EXISTS (
+    SELECT
+    FROM unnest($1::text[]) AS n (needle)
+    WHERE position(n.needle in r.line) > 0)
+LIMIT 10000`
+
+// tables searches every table of the database.
+func (n needles) tables(ctx context.Context, db *sqlx.DB, of owner, out *Searched) error {
+	var tables []struct {
+		Name string `db:"name"`
+		Rows int64  `db:"rows"`
+	}
+	if err := db.SelectContext(ctx, &tables, listTablesSQL); err != nil {
+		return fmt.Errorf("list the tables: %w", err)
+	}
+	for _, t := range tables {
+		out.Tables++
+		out.Rows += t.Rows
+		if len(n.all) == 0 {
+			continue
+		}
+		var lines []string
+		if err := db.SelectContext(ctx, &lines, fmt.Sprintf(searchTableSQL, t.Name), pq.Array(n.all)); err != nil {
+			return fmt.Errorf("search table %s: %w", t.Name, err)
+		}
+		for _, line := range lines {
+			var row map[string]any
+			if err := json.Unmarshal([]byte(line), &row); err != nil {
+				return fmt.Errorf("search table %s: %w", t.Name, err)
+			}
+			whose, own := of(t.Name, row)
+			if own {
+				out.Left = add(out.Left, "table "+t.Name, "")
+			} else {
+				out.Elsewhere = add(out.Elsewhere, "table "+t.Name, whose)
+			}
+		}
+	}
+	return nil
+}
+
+// log searches every event, as it is stored and as it opens. The subject's own stream is
+// counted apart: what it holds in the clear stays there.
+func (n needles) log(ctx context.Context, c *service.Core, stream string, out *Searched) error {
+	return auditlog.Each(ctx, c.Log, func(e eventstore.RawEvent) error {
+		out.Events++
+		switch stored := n.in(e.Data) || n.in(e.Meta); {
+		case stored && e.Stream == stream:
+			out.InClear = add(out.InClear, "log", e.Stream)
+		case stored || e.Stream != stream && n.in(e.Whole()):
+			out.Elsewhere = add(out.Elsewhere, "log", e.Stream)
+		}
+		return nil
+	})
+}
+
+func add(to []Place, where, of string) []Place {
+	for i := range to {
+		if to[i].Where == where && to[i].Of == of {
+			to[i].Count++
+			return to
+		}
+	}
+	return append(to, Place{Where: where, Of: of, Count: 1})
+}

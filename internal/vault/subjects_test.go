@@ -1,0 +1,148 @@
+package vault_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"humanqa/domain"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/vault"
+)
+
+const subject = "job-1"
+
+func sealText(t *testing.T, v *vault.Vault) []byte {
+	t.Helper()
+	sealed, err := v.SealText(t.Context(), subject, account, []byte(secret))
+	must.NoError(t, err)
+	return []byte(sealed)
+}
+
+func TestATextOpensForItsSubjectOnly(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	sealed := sealText(t, b.vault)
+	if bytes.Contains(sealed, []byte(secret)) || !bytes.HasPrefix(sealed, []byte("s1.")) {
+		t.Errorf("sealed is %s", sealed)
+	}
+	if again := sealText(t, b.vault); !bytes.Equal(again, sealed) {
+		t.Error("an append that is sent again would have other bytes")
+	}
+	plain, err := b.open(t).OpenText(t.Context(), subject, sealed) // also in another process
+	if err != nil || string(plain) != secret {
+		t.Errorf("it opens to %q, %v", plain, err)
+	}
+	_, err = b.vault.SealText(t.Context(), "job-2", account, []byte("other"))
+	must.NoError(t, err)
+	for name, c := range map[string]struct {
+		subject string
+		sealed  []byte
+		want    error
+	}{
+		"another subject":   {"job-2", sealed, domain.ErrUnsealable},
+		"an unknown one":    {"job-3", sealed, domain.ErrKeyLost},
+		"another format":    {subject, append([]byte("s2."), sealed[3:]...), domain.ErrUnsealable},
+		"not base64":        {subject, []byte("s1.###"), domain.ErrUnsealable},
+		"cut short":         {subject, sealed[:len(sealed)-4], domain.ErrUnsealable},
+		"a few bytes":       {subject, []byte("s1.AQ"), domain.ErrUnsealable},
+		"an account's seal": {subject, []byte(seal(t, b.vault)), domain.ErrUnsealable},
+	} {
+		if plain, err := b.vault.OpenText(t.Context(), c.subject, c.sealed); !errors.Is(err, c.want) {
+			t.Errorf("%s: %q, %v; want %v", name, plain, err, c.want)
+		}
+	}
+}
+
+func TestAnErasedSubjectNeverOpensAgain(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	sealed, other := sealText(t, b.vault), b.open(t)
+	must.NoError(t, b.vault.ShredSubject(t.Context(), subject, account))
+	must.NoError(t, b.vault.ShredSubject(t.Context(), subject, account)) // a repeat
+	must.NoError(t, b.vault.ShredSubject(t.Context(), "job-without-a-key", account))
+	for name, v := range map[string]*vault.Vault{"here": b.vault, "elsewhere": other, "after a restart": b.open(t)} {
+		if plain, err := v.OpenText(t.Context(), subject, sealed); !errors.Is(err, vault.ErrShredded) {
+			t.Errorf("%s it opens to %q, %v", name, plain, err)
+		}
+		for _, gone := range []string{subject, "job-without-a-key"} {
+			if _, err := v.SealText(t.Context(), gone, account, []byte(secret)); !errors.Is(err, vault.ErrShredded) {
+				t.Errorf("%s a text of %s is sealed: %v", name, gone, err)
+			}
+		}
+	}
+	var left int
+	must.NoError(t, b.db.GetContext(t.Context(), &left, "SELECT count(*) FROM vault.subject_keys WHERE wrapped IS NOT NULL"))
+	if left != 0 {
+		t.Errorf("%d keys are left", left)
+	}
+}
+
+// A process that has the key in its memory opens texts a little longer, and no more then.
+func TestACopyOfAKeyExpires(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	sealed, other := sealText(t, b.vault), b.open(t)
+	_, err := other.OpenText(t.Context(), subject, sealed)
+	must.NoError(t, err)
+	must.NoError(t, b.vault.ShredSubject(t.Context(), subject, account))
+	vault.ExpireSubjects(other)
+	if plain, err := other.OpenText(t.Context(), subject, sealed); !errors.Is(err, vault.ErrShredded) {
+		t.Errorf("it opens to %q, %v", plain, err)
+	}
+}
+
+func TestManyFirstTextsOfTwoProcesses(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	vaults := []*vault.Vault{b.vault, b.open(t)}
+	const jobs = 20
+	var wg sync.WaitGroup
+	sealed, errs := make([]string, 2*jobs), make([]error, 2*jobs)
+	for i := range sealed {
+		wg.Go(func() {
+			sealed[i], errs[i] = vaults[i%2].SealText(t.Context(), fmt.Sprint("job-", i/2), account, []byte(secret))
+		})
+	}
+	wg.Wait()
+	must.NoError(t, errors.Join(errs...))
+	names := make([]string, jobs)
+	for i := range names {
+		names[i] = fmt.Sprint("job-", i)
+	}
+	reader := b.open(t)
+	must.NoError(t, reader.Expect(t.Context(), append(names, "job-unknown")))
+	must.NoError(t, b.db.Close()) // nothing is asked any more
+	for i, text := range sealed {
+		if plain, err := reader.OpenText(t.Context(), names[i/2], []byte(text)); err != nil || string(plain) != secret {
+			t.Errorf("text %d opens to %q, %v", i, plain, err)
+		}
+	}
+}
+
+func TestAKeyOfASubjectIsStoredWrapped(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	sealed := sealText(t, b.vault)
+	const steal = `
+		INSERT INTO vault.subject_keys (subject, account_id, wrapped)
+		SELECT 'job-thief', account_id, wrapped
+		FROM vault.subject_keys`
+	_, err := b.db.ExecContext(t.Context(), steal)
+	must.NoError(t, err)
+	if plain, err := b.vault.OpenText(t.Context(), "job-thief", sealed); err == nil {
+		t.Errorf("a copied row opened %q", plain)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := b.open(t).OpenText(ctx, subject, sealed); err == nil || errors.Is(err, vault.ErrShredded) || errors.Is(err, domain.ErrKeyLost) {
+		t.Errorf("while the database is away: %v", err)
+	}
+	if _, err := b.open(t).SealText(ctx, "job-new", account, nil); err == nil || strings.Contains(err.Error(), "erased") {
+		t.Errorf("while the database is away: %v", err)
+	}
+}
