@@ -39,7 +39,7 @@ func TestWhatIsAppendedIsLoaded(t *testing.T) {
 		t.Fatalf("loaded %d events", len(got))
 	}
 	for i, want := range append(first, second...) {
-		want.Meta.Schema = 1
+		want.Meta.Schema = Version(want.Event.EventType())
 		r := got[i]
 		if r.ID != want.ID || r.Stream != "job-1" || r.Revision != uint64(i) || r.Type != want.Event.EventType() {
 			t.Errorf("event %d is %+v", i, r)

@@ -56,10 +56,10 @@ func (*Profiled) EventType() string   { return "checker.profiled" }
 // Specs lists the events for the codec.
 func Specs() []domain.EventSpec {
 	return []domain.EventSpec{
-		{New: func() domain.Event { return new(Created) }},
+		domain.WithSealedTexts(func() domain.Event { return new(Created) }),
 		{New: func() domain.Event { return new(ClaimTaken) }},
 		{New: func() domain.Event { return new(Bound) }},
-		{New: func() domain.Event { return new(Profiled) }},
+		domain.WithSealedTexts(func() domain.Event { return new(Profiled) }),
 		{New: func() domain.Event { return new(Erased) }},
 	}
 }
