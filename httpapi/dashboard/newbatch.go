@@ -120,7 +120,7 @@ func (d Deps) startBatch(r *ui.Request) (ui.Answer, error) {
 	}
 	in, missing, err := d.readBatch(r)
 	if err == nil && r.PostFormValue("cost") != strconv.FormatInt(int64(costOf(in)), 10) {
-		return d.showBatch(r, in, missing, nil, "Nothing was charged yet: look at the tests and the cost, then start.")
+		return d.showBatch(r, in, missing, nil, "Nothing was charged yet. Check the tests and the cost, then start.")
 	}
 	var out command.SubmittedBatch
 	if err == nil {

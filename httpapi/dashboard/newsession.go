@@ -134,7 +134,7 @@ func (d Deps) startSession(r *ui.Request) (ui.Answer, error) {
 		case err != nil:
 			return ui.Answer{}, err
 		case r.PostFormValue("cost") == "":
-			return d.showSession(r, in, warned, nil, "Nothing was charged yet: look at the cost, then start.")
+			return d.showSession(r, in, warned, nil, "Nothing was charged yet. Check the cost, then start.")
 		case p.changed(r):
 			return d.showSession(r, in, warned, nil, costChanged)
 		}

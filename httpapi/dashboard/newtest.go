@@ -72,7 +72,7 @@ func (v *submitView) refused(err error, names ...string) (status int, known bool
 		v.Wrong, v.Errors = wrong, sentences(wrong, names...)
 		return 422, true
 	case errors.As(err, &short) && short.Kind == domain.KindPayment:
-		v.Errors = []string{"Your credits do not suffice. Nothing was charged."}
+		v.Errors = []string{"You do not have enough credits. Nothing was charged."}
 		return 402, true
 	}
 	return 0, false
@@ -166,7 +166,7 @@ func (d Deps) startTest(r *ui.Request) (ui.Answer, error) {
 }
 
 // costChanged says why a form came back although nothing is wrong with it.
-const costChanged = "The cost has changed. Nothing was charged yet: look at it, then start."
+const costChanged = "The cost has changed. Nothing was charged. Check the new cost, then start."
 
 // previewTest shows what will be tested and what it costs. It writes nothing but the
 // draft.

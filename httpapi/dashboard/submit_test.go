@@ -101,7 +101,7 @@ func testAPreviewShowsWhatFailedBefore(t *testing.T, w *world) {
 	c.checks(0, job.ItemFail, "White page.")
 	c.completes("It fails.")
 	got = w.Call(owner, "POST", "/dashboard/jobs/preview", url.Values{"url": {"shop.example.com"}, "item": {"The mail arrives"}, "severity": {"minor"}})
-	for _, want := range []string{"Tested again, because it failed before", "A declined card leads back", `value="The mail arrives"`, "2 items", "in shop.example.com"} {
+	for _, want := range []string{"Retested, because these items failed before", "A declined card leads back", `value="The mail arrives"`, "2 items", "in shop.example.com"} {
 		if !strings.Contains(got.Body, want) {
 			t.Errorf("the preview is without %q", want)
 		}
@@ -141,7 +141,7 @@ func TestSessionsAndBatchesAreStartedOnTheirPages(t *testing.T) {
 	}
 	tab.Click("#cancel-menu summary")
 	tab.Click("#cancel-menu button")
-	tab.WaitText("It was cancelled before it was done.")
+	tab.WaitText("The session was cancelled before its end.")
 	if s, err := w.Reads.Sessions.Session(t.Context(), account, id); err != nil || s.Status != session.StatusCancelled || s.CreditsRefunded != 15 {
 		t.Errorf("the session is %s, %d came back, %v", s.Status, s.CreditsRefunded, err)
 	}

@@ -70,6 +70,15 @@ func (r *Request) Addresses(fields ...string) {
 	}
 }
 
+// Named says which field of the form holds what the API calls by a path: its name, and
+// behind it the place among those of one name, such as role[2].
+func (r *Request) Named(path, field string) {
+	if r.fields == nil {
+		r.fields = map[string]string{}
+	}
+	r.fields[path] = field
+}
+
 // fieldNamed is the form's field of an API's path.
 func (r *Request) fieldNamed(path string) string {
 	if field, there := r.fields[path]; there {

@@ -168,7 +168,7 @@ var skipAdvice = []struct{ reason, because, advice string }{
 	{"no_access", "the checker had no access", "Give credentials or access instructions, then test again"},
 	{"blocked", "something else stood in the way", "Repair that, then test again"},
 	{"out_of_time", "the time ran out", "Split the test, or give it a longer SLA"},
-	{"not_applicable", "the app has no such thing", "Drop or reword the check"},
+	{"not_applicable", "it does not apply to the app", "Drop or reword the check"},
 }
 
 func recommendations(b command.AnalysisBrief) []string {

@@ -35,7 +35,7 @@ func momentOf(r domain.Recorded, st job.State) (m moment, ok bool) {
 	case *job.ChecklistWritten:
 		m.Text, m.Detail = "Checklist written", ui.Count(len(e.Items), "item")
 	case *job.Claimed:
-		m.Text = "A checker took it"
+		m.Text = "A checker started"
 	case *job.Released:
 		m.Text, m.Detail = "Back in the queue", releaseWords[e.Reason]
 	case *job.ItemChecked:
@@ -57,18 +57,18 @@ func momentOf(r domain.Recorded, st job.State) (m moment, ok bool) {
 			m.Detail = "with a secret"
 		}
 	case *job.QuestionClosed:
-		m.Text = "The question stayed without an answer"
+		m.Text = "The question got no answer"
 	case *job.RecordingAttached:
-		m.Text = "A recording is there"
+		m.Text = "A recording was added"
 	case *job.SLAMissed:
-		m.Text = "It was not done in time"
+		m.Text = "The time limit was missed"
 		if e.Requeued {
 			m.Detail = "back in the queue"
 		}
 	case *job.UntestableReported:
 		m.Text, m.Detail, m.Said = untestableWords, reasonWords(e.Reason), e.Note
 	case *job.SlotStarted:
-		m.Text = "Its session began"
+		m.Text = "The session started"
 	case *job.Completed:
 		m.Text = "Report finished"
 		m.Detail = fmt.Sprintf("%d passed, %d failed, %d skipped", e.PassCount, e.FailCount, e.SkipCount)

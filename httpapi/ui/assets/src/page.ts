@@ -19,7 +19,6 @@ players()
 verifies()
 newest()
 strip()
-labels()
 palette()
 told()
 onces()
@@ -80,20 +79,6 @@ function strip() {
   addEventListener('resize', show)
 }
 
-// On a narrow screen a row of a table is a card: each cell says the name of its column.
-function labels() {
-  const name = () => {
-    for (const table of document.querySelectorAll<HTMLTableElement>('.table')) {
-      const names = [...(table.tHead?.rows[0]?.cells ?? [])].map((cell) => cell.textContent ?? '')
-      for (const row of table.tBodies[0]?.rows ?? []) {
-        [...row.cells].forEach((cell, i) => { if (i > 0 && names[i]) cell.dataset.label = names[i] })
-      }
-    }
-  }
-  name()
-  document.addEventListener('humanqa:refreshed', name)
-}
-
 // Times say how long ago they were, and go on saying so.
 function ages() {
   setInterval(() => {
@@ -146,7 +131,7 @@ function copies() {
       setTimeout(() => button.classList.remove('copied'), 1500)
     } catch {
       getSelection()?.selectAllChildren(source) // no clipboard here: it is at least marked
-      announce('Marked: copy it with your keyboard')
+      announce('Selected: copy it with your keyboard')
     }
   })
 }
