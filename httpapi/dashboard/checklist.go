@@ -52,6 +52,17 @@ func (c checklistRow) blank() bool { return c.Description == "" }
 
 // rowsOf reads the editor's rows, without those that are empty.
 func rowsOf(fields url.Values) (rows []checklistRow) {
+	for _, row := range allRowsOf(fields) {
+		if !row.blank() {
+			row.N = len(rows) + 1
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// allRowsOf reads the editor's rows in their places.
+func allRowsOf(fields url.Values) (rows []checklistRow) {
 	at := func(name string, i int) string {
 		if values := fields[name]; i < len(values) {
 			return strings.TrimSpace(values[i])
@@ -59,11 +70,9 @@ func rowsOf(fields url.Values) (rows []checklistRow) {
 		return ""
 	}
 	for i := range fields["item"] {
-		row := checklistRow{Description: at("item", i), Expected: at("expected", i), Severity: job.Severity(at("severity", i))}
-		if !row.blank() {
-			row.N = len(rows) + 1
-			rows = append(rows, row)
-		}
+		rows = append(rows, checklistRow{
+			N: i + 1, Description: at("item", i), Expected: at("expected", i), Severity: job.Severity(at("severity", i)),
+		})
 	}
 	return rows
 }
@@ -127,9 +136,7 @@ func (d Deps) preview(r *ui.Request, in command.HostedTest, checkers int) (*chec
 		})
 	}
 	if !v.Review {
-		for range blankRows {
-			v.Rows = append(v.Rows, checklistRow{N: len(v.Rows) + 1, Severity: job.Major})
-		}
+		v.Rows = blanks(v.Rows)
 	}
 	return v, nil
 }

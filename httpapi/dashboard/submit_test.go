@@ -156,10 +156,21 @@ func TestSessionsAndBatchesAreStartedOnTheirPages(t *testing.T) {
 	tab.WaitText("Submit for 10 credits")
 	tab.Axe("the preview of a batch")
 	tab.Shot("batch-preview")
+	refill(tab, "#item-2-1", "The mail has a link")
+	tab.Wait(`fetch('/dashboard/batches/new').then((r) => r.text()).then((page) => page.includes('The mail has a link'))`) // the draft
 	tab.Click("aside button")
 	tab.WaitText("Batch of 2 tests")
 	tab.WaitText("Buy the cheapest plan")
 	tab.WaitText("Test of shop.example.com")
+	batch, err := w.Reads.Jobs.Batch(t.Context(), account, strings.TrimPrefix(browsertest.Eval[string](tab, "location.pathname"), "/dashboard/batches/"))
+	w.Must(err)
+	for _, j := range batch {
+		whole, err := w.Reads.Jobs.Job(t.Context(), account, j.ID)
+		w.Must(err)
+		if edited := whole.Items[0].Description == "The mail has a link"; edited != (j.Title == "Test of shop.example.com") || len(whole.Items) < 3 {
+			t.Errorf("the list of %s is %+v", j.Title, whole.Items)
+		}
+	}
 	unseen := w.Call(owner, "POST", "/dashboard/batches", url.Values{"tests": {"a.example.com\nb.example.com"}, "type": {"custom"}, "cost": {"5"}})
 	if unseen.Status != 200 || !strings.Contains(unseen.Body, "Nothing was charged yet") {
 		t.Errorf("another cost: %d", unseen.Status)
