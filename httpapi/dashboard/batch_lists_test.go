@@ -53,7 +53,8 @@ func TestTheListsOfABatchFollowTheirTests(t *testing.T) {
 	// What is wrong with an item names its test; the lists stay.
 	browsertest.Eval[bool](tab, `(document.querySelector('#item-2-1').maxLength = 9999, document.querySelector('#item-2-1').value = 'Own '.repeat(300)) !== ''`)
 	previews("shop.example.com/c New words\nshop.example.com/a Alpha", "Own new", strings.TrimSpace(strings.Repeat("Own ", 300)))
-	tab.WaitText("Test 2: item 1 must have at most 1000 characters")
+	tab.WaitText("Test 2, item 1: check must have at most 1000 characters")
+	tab.Wait(`document.activeElement.id === 'item-2-1'`)
 	// Without items a list is written anew.
 	browsertest.Eval[bool](tab, `([...document.querySelectorAll('#test-2 [name=item]')].forEach((item) => { item.value = '' }), true)`)
 	previews("shop.example.com/c New words\nshop.example.com/a Alpha", "Own new", "written")

@@ -1,14 +1,17 @@
 package dashboard
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/httpapi/ui"
 )
@@ -112,32 +115,36 @@ func blanks(rows []checklistRow) []checklistRow {
 
 var (
 	batchPath     = regexp.MustCompile(`^jobs\[([0-9]+)\]\.(\w+)$`)
-	batchItemPath = regexp.MustCompile(`^jobs\[([0-9]+)\]\.(checklistItems\[[0-9]+\]\.\w+)$`)
+	batchItemPath = regexp.MustCompile(`^jobs\[([0-9]+)\]\.checklistItems\[([0-9]+)\]\.(description|expectedOutcome|severity)$`)
 )
 
-// batchNames name the paths of a batch for sentences, and mark the tests that are wrong.
-func batchNames(wrong map[string]string, tests []batchTest) []string {
+// refusedBatch tells what is wrong with the lines of a batch, and which error stands at the
+// items of the tests, as they are shown again.
+func refusedBatch(r *ui.Request, wrong map[string]string, tests []batchTest) (lines []string, atItems error) {
 	names := []string{"jobs", "The list"}
 	words := map[string]string{"url": "the address", "description": "what to test", "jobType": "the kind", "projectId": "the project"}
-	for path := range wrong {
-		of, word := batchPath.FindStringSubmatch(path), ""
-		if of != nil {
-			if word = words[of[2]]; word == "" {
-				word = of[2]
-			}
-		} else if of = batchItemPath.FindStringSubmatch(path); of != nil {
-			if item := itemNames(map[string]string{of[2]: ""}); item != nil {
-				word = strings.Replace(item[1], "Item", "item", 1)
-			}
+	rows := func(before int) (n int) {
+		for _, t := range tests[:before] {
+			n += len(t.Rows)
 		}
-		if word == "" {
-			continue
-		}
-		n, _ := strconv.Atoi(of[1])
-		names = append(names, path, fmt.Sprintf("Test %d: %s", n+1, word))
-		if n < len(tests) {
-			tests[n].Wrong = true
+		return n
+	}
+	var items []domain.Detail
+	for path, message := range maps.Clone(wrong) {
+		if of := batchItemPath.FindStringSubmatch(path); of != nil {
+			test, _ := strconv.Atoi(of[1])
+			item, _ := strconv.Atoi(of[2])
+			tests[test].Wrong = true
+			r.Named(path, fmt.Sprintf("%s[%d]", itemFields[of[3]], rows(test)+item))
+			items = append(items, domain.Detail{Path: path, Message: message})
+			delete(wrong, path)
+		} else if of := batchPath.FindStringSubmatch(path); of != nil {
+			n, _ := strconv.Atoi(of[1])
+			names = append(names, path, fmt.Sprintf("Test %d: %s", n+1, cmp.Or(words[of[2]], of[2])))
 		}
 	}
-	return names
+	if len(items) > 0 {
+		atItems = domain.Invalid(items...)
+	}
+	return sentences(wrong, names...), atItems
 }

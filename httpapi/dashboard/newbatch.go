@@ -135,9 +135,13 @@ func (d Deps) showBatch(
 		return ui.Answer{}, err
 	}
 	tests := batchTests(r.PostForm)
-	status, known := v.refused(wrong, batchNames(wrongs(wrong), tests)...)
+	status, known := v.refused(wrong)
 	if !known {
 		return ui.Answer{}, wrong
+	}
+	var atItems error
+	if status == 422 {
+		v.Errors, atItems = refusedBatch(r, wrongs(wrong), tests)
 	}
 	v.Notice = notice
 	if v.Preview != nil {
@@ -154,7 +158,7 @@ func (d Deps) showBatch(
 	if err := d.keep(r, batchDraft); err != nil {
 		return ui.Answer{}, err
 	}
-	return ui.Answer{Template: "newbatch", Title: "New batch", View: v, Status: status}, nil
+	return ui.Answer{Template: "newbatch", Title: "New batch", View: v, Status: status, Refused: atItems}, nil
 }
 
 // batchPreview has a list written for each test that has none, and says what all cost.

@@ -79,7 +79,7 @@ func testAPersonEditsTheChecklistBeforeItCosts(t *testing.T, w *world) {
 		t.Errorf("another cost: %d", got.Status)
 	}
 	form.Set("item", strings.Repeat("x", 1001))
-	if got := w.Call(owner, "POST", "/dashboard/jobs/preview", form); got.Status != 422 || !strings.Contains(got.Body, "Item 1 must have at most 1000 characters") {
+	if got := w.Call(owner, "POST", "/dashboard/jobs/preview", form); got.Status != 422 || !strings.Contains(got.Body, `id="item-1-refused">Item 1: check must have at most 1000 characters`) {
 		t.Errorf("a long item: %d", got.Status)
 	}
 	balance(95)

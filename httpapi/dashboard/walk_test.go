@@ -337,7 +337,7 @@ func TestRefusedFormsSayWhatToMend(t *testing.T) {
 	w := setup(t)
 	poor := w.Joined("Ann", person.Grant{Role: person.Owner, AccountID: w.account("Acme", 4)})
 	got := w.Call(poor, "POST", "/dashboard/jobs", url.Values{"url": {"http://10.0.0.1/x"}, "feature": {"<b>typed</b>"}})
-	if got.Status != 422 || !strings.Contains(got.Body, "The address") || !strings.Contains(got.Body, "&lt;b&gt;typed&lt;/b&gt;") || !strings.Contains(got.Body, "http://10.0.0.1/x") {
+	if got.Status != 422 || !strings.Contains(got.Body, `id="url-refused">This host is private or reserved. Enter a public address. A private host can be tested in a sandbox account, `) || !strings.Contains(got.Body, "&lt;b&gt;typed&lt;/b&gt;") || !strings.Contains(got.Body, "http://10.0.0.1/x") {
 		t.Errorf("a private address: %d", got.Status)
 	}
 	got = w.Call(poor, "POST", "/dashboard/jobs", url.Values{"url": {"https://shop.example.com"}})

@@ -112,10 +112,10 @@ func formOf(tree *html.Node, r *Request) (form *html.Node, isSame bool) {
 		if n.DataAtom != atom.Form || !strings.EqualFold(attribute(n, "method"), "post") {
 			continue
 		}
-		sent, same := attribute(n, "action") == r.URL.Path, true
+		sent, same := posts(n, "action", r.URL.Path), true
 		for field := range n.Descendants() {
 			switch {
-			case attribute(field, "formaction") == r.URL.Path:
+			case posts(field, "formaction", r.URL.Path):
 				sent = true
 			case field.DataAtom == atom.Input && attribute(field, "type") == "hidden" &&
 				!slices.Contains([]string{CommandField, AccountField}, attribute(field, "name")):
@@ -130,6 +130,12 @@ func formOf(tree *html.Node, r *Request) (form *html.Node, isSame bool) {
 		}
 	}
 	return form, false
+}
+
+// posts says whether a form or its button sends to the path, wherever the answer scrolls to.
+func posts(n *html.Node, name, path string) bool {
+	to, _, _ := strings.Cut(attribute(n, name), "#")
+	return to == path
 }
 
 // own are the kinds of inputs whose values are not typed.
@@ -208,10 +214,11 @@ func mark(tree, form *html.Node, r *Request, refused *domain.Error) {
 			set(field, "id", id, true)
 		}
 		said := element(atom.P, "class", "wrong", "id", id+"-refused")
-		said.AppendChild(&html.Node{Type: html.TextNode, Data: Sentence(labelOf(tree, id) + " " + wrong[path])})
+		said.AppendChild(&html.Node{Type: html.TextNode, Data: Sentence(worded(labelOf(tree, id), wrong[path]))})
 		field.Parent.InsertBefore(said, field.NextSibling)
 		set(field, "aria-invalid", "true", true)
 		set(field, "aria-describedby", strings.TrimSpace(attribute(field, "aria-describedby")+" "+id+"-refused"), true)
+		unfold(field)
 		if first == nil || before(form, field, first) {
 			first = field
 		}
@@ -233,7 +240,12 @@ func mark(tree, form *html.Node, r *Request, refused *domain.Error) {
 	if first != nil {
 		set(first, "autofocus", "", true)
 	}
-	for n := cmp.Or(first, form); n != nil; n = n.Parent {
+	unfold(cmp.Or(first, form))
+}
+
+// unfold opens all that hides a part of the page.
+func unfold(n *html.Node) {
+	for ; n != nil; n = n.Parent {
 		if n.DataAtom == atom.Details {
 			set(n, "open", "", true)
 		}

@@ -1325,6 +1325,7 @@ palette();
 told();
 onces();
 kept();
+refused2();
 function onces() {
   document.addEventListener("submit", (event) => {
     const form = event.target;
@@ -1361,6 +1362,10 @@ function kept() {
     clearTimeout(timer);
   });
   addEventListener("pagehide", () => send(true));
+}
+function refused2() {
+  if (location.hash === "") return;
+  addEventListener("load", () => setTimeout(() => document.querySelector("[autofocus]")?.focus()));
 }
 function newest() {
   for (const table of document.querySelectorAll(".matrix")) table.parentElement.scrollLeft = table.scrollWidth;

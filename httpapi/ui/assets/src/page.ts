@@ -23,6 +23,7 @@ palette()
 told()
 onces()
 kept()
+refused()
 
 // A form with data-once is sent once, however often it is clicked: a second answer would
 // hide the first, which may show a secret.
@@ -61,6 +62,13 @@ function kept() {
   })
   form.addEventListener('submit', () => { changed = false; clearTimeout(timer) })
   addEventListener('pagehide', () => send(true))
+}
+
+// Where the address names a place, the browser gives the focus to no field: the first error
+// of a refused form has it all the same.
+function refused() {
+  if (location.hash === '') return
+  addEventListener('load', () => setTimeout(() => document.querySelector<HTMLElement>('[autofocus]')?.focus())) // it has scrolled by then
 }
 
 // A matrix that is wider than the screen begins at its newest test.
