@@ -36,6 +36,9 @@ func momentOf(r domain.Recorded, st job.State) (m moment, ok bool) {
 		m.Text, m.Detail = "Checklist written", ui.Count(len(e.Items), "item")
 	case *job.Claimed:
 		m.Text = "A checker started"
+		if st.Type == job.AIReview {
+			m.Text = "The review started"
+		}
 	case *job.Released:
 		m.Text, m.Detail = "Back in the queue", releaseWords[e.Reason]
 	case *job.ItemChecked:
@@ -114,8 +117,10 @@ func (d Deps) timeline(ctx context.Context, j jobs.Job) (told []moment, err erro
 	if err != nil {
 		return nil, err
 	}
+	var st job.State // the words need no more of it
+	st.Type = j.Type
 	for _, e := range announced {
-		if m, ok := momentOf(e.Recorded, job.State{}); ok {
+		if m, ok := momentOf(e.Recorded, st); ok {
 			told = append(told, m)
 		}
 	}
