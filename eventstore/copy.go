@@ -203,7 +203,7 @@ func (c *copying) appendBatch(ctx context.Context, batch []*storedEvent) error {
 	}
 	_, err := c.target.appendWhole(ctx, first.Stream, expected, data)
 	if errors.Is(err, domain.ErrWrongRevision) {
-		return fmt.Errorf("%w: %s: the events before it in its stream are gone, or somebody else writes to the log to copy to: %w",
+		return fmt.Errorf("%w: %s: the events before it in its stream are gone, or another program writes to the target log: %w",
 			ErrCannotCopy, first, err)
 	}
 	return err
@@ -240,7 +240,7 @@ func (c *copying) verify(ctx context.Context, want *summary) error {
 	}
 	if got.events != want.events || got.content() != want.content() {
 		return fmt.Errorf(
-			"the copy is not the same: %d events with hash %s, not %d with %s: somebody else wrote to the log, copy to an empty one",
+			"the copy is not the same: %d events with hash %s, not %d with %s: another program wrote to the log; copy to an empty one",
 			got.events, got.content(), want.events, want.content())
 	}
 	c.samePlaces = got.placesSum() == want.placesSum()

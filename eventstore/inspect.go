@@ -98,7 +98,7 @@ func (i *inspection) how() string {
 	case config.DisableTLS:
 		return "without TLS"
 	case config.Username == "":
-		return "TLS, as nobody"
+		return "TLS, without a user"
 	}
 	return "TLS, as " + config.Username
 }

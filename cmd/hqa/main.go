@@ -34,11 +34,11 @@ type commands struct {
 	Logout logoutCmd `cmd:"" help:"Forget the key of a service. The key stays valid until it is revoked on the dashboard."`
 
 	Test     testCmd     `cmd:"" help:"Have a person test a URL."`
-	Run      runCmd      `cmd:"" help:"Have tests that stand in files done, as one batch."`
+	Run      runCmd      `cmd:"" help:"Run the tests in files, as one batch."`
 	Init     initCmd     `cmd:"" help:"Write a test's file: a first one, or one of a job or of what fails."`
-	Lint     lintCmd     `cmd:"" help:"Check tests' files and name line and column of each mistake."`
+	Lint     lintCmd     `cmd:"" help:"Check tests' files; print the line and column of each mistake."`
 	Retest   retestCmd   `cmd:"" help:"Test a job again; without an id, what failed in the last run of this directory."`
-	Status   statusCmd   `cmd:"" help:"Show where a test is."`
+	Status   statusCmd   `cmd:"" help:"Show the state of a test."`
 	Wait     waitCmd     `cmd:"" help:"Wait until tests have ended, and exit by their verdict."`
 	Report   reportCmd   `cmd:"" help:"Print the report of a test that has ended."`
 	Failures failuresCmd `cmd:"" help:"List the items that fail."`
@@ -51,7 +51,7 @@ type commands struct {
 
 	GitHub     githubCmd     `cmd:"" name:"github" help:"The step of a GitHub Action: test, then tell the pull request."`
 	MCP        mcpCmd        `cmd:"" name:"mcp" help:"Serve the tools for coding agents on standard input and output."`
-	Verify     verifyCmd     `cmd:"" help:"Check a proof, and the report that it is of, offline."`
+	Verify     verifyCmd     `cmd:"" help:"Check a proof and its report, offline."`
 	Doctor     doctorCmd     `cmd:"" help:"Check the service, the key and this machine."`
 	Completion completionCmd `cmd:"" help:"Print the completion of a shell."`
 	Version    versionCmd    `cmd:"" help:"Show the version, the commit and the Go that made this binary."`

@@ -322,6 +322,7 @@ func TestADataDirectoryIsPrivateAndCanBeUsedWithoutItsService(t *testing.T) {
 	for name, want := range map[string]os.FileMode{
 		".":                  os.ModeDir | 0o700,
 		"demo.json":          0o600,
+		"pages-url":          0o600,
 		"master-keyset.json": 0o600,
 		"eventstore.sock":    os.ModeSocket | 0o600,
 	} {

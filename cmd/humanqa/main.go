@@ -38,7 +38,7 @@ type commands struct {
 
 	Account struct {
 		List      accountListCmd      `cmd:"" help:"List every account."`
-		Show      accountShowCmd      `cmd:"" help:"Show an account, its credits and how much it has."`
+		Show      accountShowCmd      `cmd:"" help:"Show an account, its credits and its counts."`
 		Create    accountCreateCmd    `cmd:"" help:"Open an account and issue its first key."`
 		Suspend   accountSuspendCmd   `cmd:"" help:"Stop every key of an account."`
 		Reinstate accountReinstateCmd `cmd:"" help:"End a suspension."`
@@ -58,7 +58,7 @@ type commands struct {
 	} `cmd:"" help:"Checkers."`
 	Person struct {
 		Invite personInviteCmd `cmd:"" help:"Make a one-time link for a new person to sign in by."`
-		Link   personLinkCmd   `cmd:"" help:"Make a new one-time link for a person without a way in."`
+		Link   personLinkCmd   `cmd:"" help:"Make a new one-time link for a person who cannot sign in."`
 	} `cmd:"" help:"People who sign in."`
 	Job struct {
 		List       jobListCmd       `cmd:"" help:"List an account's jobs, the newest first."`
@@ -82,10 +82,10 @@ type commands struct {
 
 	Replay      replayCmd `cmd:"" help:"Print a stream's events, one line each, secrets as [sealed]."`
 	Projections struct {
-		List    projectionsListCmd    `cmd:"" help:"Show where each read model is."`
-		Rebuild projectionsRebuildCmd `cmd:"" help:"Build a read model anew beside the one that serves."`
+		List    projectionsListCmd    `cmd:"" help:"Show the position of each read model."`
+		Rebuild projectionsRebuildCmd `cmd:"" help:"Build a read model again beside the serving one."`
 		Retry   projectionsRetryCmd   `cmd:"" help:"Let a stopped read model try its event again."`
-		Skip    projectionsSkipCmd    `cmd:"" help:"Let a read model pass over the event it stopped at or set aside, on record."`
+		Skip    projectionsSkipCmd    `cmd:"" help:"Skip the event at which a read model stopped, or that it set aside. The skip is recorded."`
 		Drop    projectionsDropCmd    `cmd:"" help:"Remove a read model that no binary runs any more."`
 	} `cmd:"" help:"Read models."`
 

@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,6 +42,13 @@ func linksStory(t *testing.T, p *instance) {
 	}
 	if status, _ := page(second.Link); status != 200 {
 		t.Errorf("the second link: %d", status)
+	}
+	// A terminal without the service's settings finds its address all the same.
+	elsewhere := program{t: t, environ: append(slices.Clone(p.environ), "HUMANQA_ADDR=127.0.0.1:1")}
+	var third personLink
+	elsewhere.cli(&third, "person", "link", "--person", first.PersonID)
+	if status, _ := page(third.Link); status != 200 {
+		t.Errorf("the link %s of another terminal: %d", third.Link, status)
 	}
 	if _, stderr, err := p.tryCLI("person", "link", "--person", "nobody"); exitCode(err) != exitFailed || !strings.Contains(stderr, "person not found") {
 		t.Errorf("a link for nobody: %v %q", err, stderr)

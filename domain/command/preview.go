@@ -61,3 +61,15 @@ func (s *Service) PreviewTest(ctx context.Context, cause Cause, in HostedTest) (
 	out.CreditsAvailable, err = s.availableCredits(ctx, cause)
 	return out, err
 }
+
+// PreviewBulk says which checklists SubmitBulk would give the same tests, and writes
+// nothing. The list of a test that names no items is as one of PreviewTest.
+func (s *Service) PreviewBulk(ctx context.Context, cause Cause, tests []SubmitJob) ([]job.Created, error) {
+	drafts := make([]job.Created, len(tests))
+	return drafts, together(len(tests), func(i int) (err error) {
+		test := newJob{SubmitJob: tests[i]}
+		test.Wait = true
+		drafts[i], err = s.draftJob(ctx, cause, test)
+		return err
+	})
+}

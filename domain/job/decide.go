@@ -27,7 +27,7 @@ const (
 func DecideCreate(s State, c Created, tell *CommitStatusRequested) ([]domain.Event, error) {
 	switch {
 	case s.Status == StatusVoided:
-		return nil, domain.Conflict("the submission was given up and its charge refunded").
+		return nil, domain.Conflict("the submission has ended and its charge is refunded").
 			WithHint("submit the job again")
 	case s.Exists:
 		return nil, domain.Conflict("the job exists already")

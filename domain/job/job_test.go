@@ -100,7 +100,7 @@ func TestALateSubmissionLosesToItsSettlement(t *testing.T) {
 	if s.Exists || s.Status != job.StatusVoided || s.AccountID != "acme" {
 		t.Errorf("the job is %+v", s)
 	}
-	given(t, voided()).When(submit).Conflict("the submission was given up and its charge refunded")
+	given(t, voided()).When(submit).Conflict("the submission has ended and its charge is refunded")
 	given(t, voided()).When(claimAs("ann")).NotFound("job")
 	given(t, voided()).When(cancel(job.CancelClient)).NotFound("job")
 	given(t, created()).When(void).Conflict("the job exists")

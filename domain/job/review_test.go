@@ -64,7 +64,7 @@ func TestARating(t *testing.T) {
 		e := given(t, created(aiReview), claimedBy(job.Reviewer, 1), completed()).
 			When(rate(5, "")).
 			Conflict("an AI review has no checker")
-		if e.Hint != "there is nobody to rate" {
+		if e.Hint != "rate tests that a person did" {
 			t.Errorf("the hint is %q", e.Hint)
 		}
 		given(t, created()).When(rate(5, "")).Conflict("the job is pending")

@@ -63,13 +63,13 @@ func Acts() []Act {
 // Words gives the act as the verb of a sentence.
 func (a Act) Words() string {
 	if words := map[Act]string{
-		Look: "looked into", GrantCredits: "granted credits to", Suspend: "suspended", Reinstate: "reinstated",
-		ChoosePool: "chose the checkers of", Invite: "invited", NewLink: "made a new way in for", GrantRole: "gave a role to",
-		RevokeRole: "took a role from", Disable: "disabled", CreatePool: "made", AddChecker: "added a checker to",
-		RemoveChecker: "took a checker out of", Rebuild: "ordered a rebuild of", Retry: "had another try made by",
+		Look: "opened the texts of", GrantCredits: "granted credits to", Suspend: "suspended", Reinstate: "reinstated",
+		ChoosePool: "chose the checkers of", Invite: "invited", NewLink: "created a sign-in link for", GrantRole: "added a role to",
+		RevokeRole: "revoked a role of", Disable: "disabled", CreatePool: "created", AddChecker: "added a checker to",
+		RemoveChecker: "removed a checker from", Rebuild: "requested a rebuild of", Retry: "retried",
 		Skip: "skipped an event in", Drop: "dropped", Check: "started a check of", CancelCheck: "cancelled a check of",
-		OpenAccount: "opened", EraseAccount: "erased", IssueKey: "made a key of", RevokeKey: "ended a key of",
-		CreateChecker: "registered", CancelJob: "cancelled", FailJob: "called untestable",
+		OpenAccount: "opened", EraseAccount: "erased", IssueKey: "created a key of", RevokeKey: "revoked a key of",
+		CreateChecker: "registered", CancelJob: "cancelled", FailJob: "ended as untestable",
 		SetRetention: "set how long evidence is kept of", PlaceHold: "placed a hold on", ReleaseHold: "released the hold on",
 		EraseJob: "erased", EraseChecker: "erased", ErasePerson: "erased",
 	}[a]; words != "" {

@@ -295,7 +295,7 @@ func (s *Repository[S]) writeBatch(ctx context.Context, w *writer[S], batch []*q
 }
 
 // errStale says that the log had moved on: decide again on the newer state.
-var errStale = errors.New("the stream was written to by somebody else")
+var errStale = errors.New("another command wrote to the stream")
 
 // attemptBatch makes one round: decide everything, append what follows, answer. It
 // answers either every request or none.

@@ -50,16 +50,18 @@ type accountView struct {
 	formState
 	access.Account
 	Balance  credits.Balance
-	Projects []projects.Project
-	Keys     []keyLine
-	KeyCount int
-	Members  []personLine
-	Jobs     []overall.Job
-	Pool     pools.Pool
-	Pooled   bool
-	Pools    []pools.Pool // it may be kept to
-	Acts     []actLine
-	Now      time.Time
+	Projects []projects.Project // the newest
+	// ProjectCount is how many there are in all.
+	ProjectCount int
+	Keys         []keyLine
+	KeyCount     int
+	Members      []personLine
+	Jobs         []overall.Job
+	Pool         pools.Pool
+	Pooled       bool
+	Pools        []pools.Pool // it may be kept to
+	Acts         []actLine
+	Now          time.Time
 }
 
 type keyLine struct {
@@ -92,7 +94,7 @@ func (d console) accountPage(r *ui.Request, state formState) (ui.Answer, error) 
 	if v.Balance, err = d.Reads.Credits.Balance(ctx, id, now); err != nil {
 		return ui.Answer{}, err
 	}
-	if v.Projects, _, err = d.Reads.Projects.List(ctx, id, projects.Filter{Limit: accountShown}); err != nil {
+	if v.Projects, v.ProjectCount, err = d.Reads.Projects.List(ctx, id, projects.Filter{Limit: accountShown}); err != nil {
 		return ui.Answer{}, err
 	}
 	keys, count, err := d.Reads.Access.Keys(ctx, id, access.Page{Limit: accountShown})
@@ -179,7 +181,7 @@ func (d console) grantCredits(r *ui.Request) (ui.Answer, error) {
 	var wrong []domain.Detail
 	amount, err := strconv.Atoi(strings.TrimSpace(r.PostFormValue("amount")))
 	if err != nil || amount < 1 || amount > maxGrant {
-		wrong = append(wrong, domain.Detail{Path: "amount", Message: "must be a number from 1 to 1000000"})
+		wrong = append(wrong, domain.Detail{Path: "amount", Message: "must be a number from 1 to 1,000,000"})
 	}
 	detail := ui.Credits(domain.Credits(amount))
 	days := 0

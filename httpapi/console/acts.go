@@ -51,7 +51,7 @@ func (d console) acts(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	v.Pager = ui.NewPager(r, ui.PageOf(r), len(list), total)
-	return ui.Show("console-acts", "Operators' acts", v)
+	return ui.Show("console-acts", "Audit log", v)
 }
 
 // actsOf are the latest acts that concerned the account.
@@ -72,16 +72,38 @@ func (d console) actLines(ctx context.Context, list []oversight.Act) (lines []ac
 	if err != nil {
 		return nil, err
 	}
+	var accounts []string
+	for _, a := range list {
+		accounts = append(accounts, accountIn(a.Subject))
+	}
+	called, err := d.Reads.Overall.AccountNames(ctx, accounts)
+	if err != nil {
+		return nil, err
+	}
 	for _, a := range list {
 		_, outside := domainOversight.WhoOnCommandLine(a.PersonID)
-		lines = append(lines, actLine{Act: a, By: name(a.PersonID), Person: !outside, Did: a.Act.Words(), Name: subjectName(a.Subject),
-			Href: subjectHref(a.Subject)})
+		lines = append(lines, actLine{
+			Act: a, By: name(a.PersonID), Person: !outside, Did: a.Act.Words(),
+			Name: subjectName(a.Subject, called), Href: subjectHref(a.Subject),
+		})
 	}
 	return lines, nil
 }
 
-// subjectName says what was acted on.
-func subjectName(subject string) string {
+// accountIn is the account whose stream or ledger was acted on; empty: it was another one.
+func accountIn(subject string) string {
+	category, id, _ := strings.Cut(subject, "-")
+	if category == "account" || category == "credits" {
+		return id
+	}
+	return ""
+}
+
+// subjectName says what was acted on: an account by its name, all else by its id.
+func subjectName(subject string, accounts map[string]string) string {
+	if name := accounts[accountIn(subject)]; name != "" {
+		return "account " + name
+	}
 	category, id, isStream := strings.Cut(subject, "-")
 	if !isStream || len(id) < 8 {
 		return subject
@@ -89,7 +111,7 @@ func subjectName(subject string) string {
 	if category == "credits" {
 		category = "account"
 	}
-	return category + " " + short(id)
+	return category + " " + id
 }
 
 // subjectHref is where what was acted on can be seen.

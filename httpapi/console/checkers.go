@@ -4,8 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/oversight"
@@ -35,36 +33,56 @@ func (d console) checkers(r *ui.Request) (ui.Answer, error) {
 
 type poolsView struct {
 	formState
-	Pools []pools.Pool
-	Name  string
+	Choices choices
+	Pools   []poolRow
+	Name    string
+}
+
+type poolRow struct {
+	pools.Pool
+	Account string // the name of the one that it belongs to
 }
 
 func (d console) pools(r *ui.Request) (ui.Answer, error) { return d.poolsPage(r, formState{}) }
 
 func (d console) poolsPage(r *ui.Request, state formState) (ui.Answer, error) {
 	v := poolsView{formState: state, Name: r.PostFormValue("name")}
-	var err error
-	if v.Pools, err = d.Reads.Pools.Pools(r.Context()); err != nil {
+	all, err := d.Reads.Pools.Pools(r.Context())
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	ids := make([]string, len(all))
+	for i, p := range all {
+		ids[i] = p.AccountID
+	}
+	names, err := d.Reads.Overall.AccountNames(r.Context(), ids)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	for _, p := range all {
+		v.Pools = append(v.Pools, poolRow{p, names[p.AccountID]})
+	}
+	if v.Choices, err = d.choices(r.Context()); err != nil {
 		return ui.Answer{}, err
 	}
 	return ui.Show("console-pools", "Pools", v)
 }
 
 func (d console) createPool(r *ui.Request) (ui.Answer, error) {
-	name, accountID := strings.TrimSpace(r.PostFormValue("name")), strings.TrimSpace(r.PostFormValue("account"))
-	var wrong []domain.Detail
-	if accountID != "" && uuid.Validate(accountID) != nil {
-		wrong = append(wrong, domain.Detail{Path: "account", Message: "must be an account's id, or empty"})
+	name, accountID := strings.TrimSpace(r.PostFormValue("name")), ""
+	var err error
+	if typed := r.PostFormValue("account"); strings.TrimSpace(typed) != "" {
+		accountID, err = d.accountOf(r.Context(), typed)
 	}
 	if name == "" {
-		wrong = append(wrong, domain.Detail{Path: "name", Message: "must not be blank"})
+		err = domain.Invalid(domain.Detail{Path: "name", Message: "must not be blank"})
 	}
-	if len(wrong) > 0 {
-		return again(r, domain.Invalid(wrong...), d.poolsPage, "name", "The name", "account", "The account")
+	if err != nil {
+		return again(r, err, d.poolsPage, "name", "The name", "account", "The account")
 	}
 	var id string
 	cause := r.Cause()
-	err := d.actAs(r, cause, command.OperatorAct{
+	err = d.actAs(r, cause, command.OperatorAct{
 		Act: oversight.CreatePool, Subject: domain.PoolStream(domain.DeriveID(cause.CommandID, "pool").String()), AccountID: accountID,
 		Detail: name,
 	}, func(ctx context.Context, cause command.Cause) (at domain.Position, err error) {
@@ -79,6 +97,7 @@ func (d console) createPool(r *ui.Request) (ui.Answer, error) {
 
 type poolView struct {
 	formState
+	Choices choices
 	pools.Pool
 	Account string // whose own it is, by name
 	Lines   []overall.Checker
@@ -104,6 +123,9 @@ func (d console) poolPage(r *ui.Request, state formState) (ui.Answer, error) {
 		}
 		v.Account = of.Name
 	}
+	if v.Choices, err = d.choices(ctx); err != nil {
+		return ui.Answer{}, err
+	}
 	var total int
 	if v.Lines, total, err = d.Reads.Overall.Checkers(ctx, "", id, pageOf(r)); err != nil {
 		return ui.Answer{}, err
@@ -122,17 +144,16 @@ func (d console) changePool(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	checkerID := strings.TrimSpace(r.PostFormValue("checker"))
-	if uuid.Validate(checkerID) != nil {
-		return again(r, domain.Invalid(domain.Detail{Path: "checker", Message: "must be a checker's id"}), d.poolPage, "checker",
-			"The checker")
+	checkerID, err := d.checkerOf(r.Context(), r.PostFormValue("checker"))
+	if err != nil {
+		return again(r, err, d.poolPage, "checker", "The checker")
 	}
 	act, change := oversight.AddChecker, d.Commands.AddToPool
 	if r.FormValue("action") == "remove" {
 		act, change = oversight.RemoveChecker, d.Commands.RemoveFromPool
 	}
 	err = d.act(r, command.OperatorAct{Act: act, Subject: domain.PoolStream(id), AccountID: p.AccountID,
-		Detail: "checker " + short(checkerID)},
+		Detail: "checker " + checkerID},
 		func(ctx context.Context, cause command.Cause) (domain.Position, error) {
 			return change(ctx, cause, id, checkerID)
 		})

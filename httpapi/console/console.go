@@ -122,9 +122,12 @@ func Pages(deps Deps) []ui.Page {
 		{Method: "POST", Pattern: "/console/pools/{id}/checkers", For: ui.Operators, Says: "Saved.", Handle: d.changePool},
 
 		{Method: "GET", Pattern: "/console/projections", For: ui.Operators, Handle: d.projections},
-		{Method: "POST", Pattern: "/console/projections/{name}/rebuild", For: ui.Operators, Fresh: true, Handle: d.rebuild},
-		{Method: "POST", Pattern: "/console/projections/{name}/retry", For: ui.Operators, Handle: d.retry},
-		{Method: "POST", Pattern: "/console/projections/{name}/skip", For: ui.Operators, Fresh: true, Handle: d.skip},
+		{Method: "POST", Pattern: "/console/projections/{name}/rebuild", For: ui.Operators, Fresh: true,
+			Says: "The rebuild is requested. It starts within a few seconds.", Handle: d.rebuild},
+		{Method: "POST", Pattern: "/console/projections/{name}/retry", For: ui.Operators, Says: "The projection tries again.",
+			Handle: d.retry},
+		{Method: "POST", Pattern: "/console/projections/{name}/skip", For: ui.Operators, Fresh: true, Says: "The event is skipped.",
+			Handle: d.skip},
 		{Method: "GET", Pattern: "/console/webhooks", For: ui.Operators, Handle: d.webhooks},
 
 		{Method: "GET", Pattern: "/console/streams", For: ui.Operators, Handle: d.streams},
@@ -208,7 +211,7 @@ type formState struct {
 	Reason string
 }
 
-// names gives what people are called, or the beginning of their id.
+// names gives what people are called, or their id.
 func (d console) names(ctx context.Context, ids ...string) (func(id string) string, error) {
 	known, err := d.Credentials.Names(ctx, ids...)
 	return func(id string) string {
@@ -218,9 +221,6 @@ func (d console) names(ctx context.Context, ids ...string) (func(id string) stri
 		if user, is := oversight.WhoOnCommandLine(id); is {
 			return user + ", on the command line"
 		}
-		return short(id)
+		return nameless(id)
 	}, err
 }
-
-// short is as much of an id as people compare.
-func short(id string) string { return id[:min(8, len(id))] }

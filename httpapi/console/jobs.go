@@ -88,5 +88,5 @@ func (d console) job(r *ui.Request) (ui.Answer, error) {
 		}
 		v.Summary, v.Completed = report.Summary, err == nil
 	}
-	return ui.Answer{Template: "console-job", Title: "Job " + short(id), View: v, Secret: v.Open}, nil
+	return ui.Answer{Template: "console-job", Title: "Job " + id, View: v, Secret: v.Open}, nil
 }

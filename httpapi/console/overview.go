@@ -117,7 +117,7 @@ func (d console) wrongNow(r *ui.Request, overdue int) (lines []problemLine, err 
 		lines = append(lines, problemLine{Part: "audit", Text: ui.Sentence(found), Href: "/console/checks"})
 	}
 	if overdue > 0 {
-		lines = append(lines, problemLine{Part: "queue", Text: ui.Count(overdue, "test") + " in the queue should have been done by now.",
+		lines = append(lines, problemLine{Part: "queue", Text: ui.Count(overdue, "test") + " in the queue passed the time limit.",
 			Href: "/console/jobs?status=pending"})
 	}
 	fleet, _, err := d.Deliveries.Fleet(r.Context(), false, 1, 0)
@@ -155,7 +155,7 @@ const staleCheck = 7 * 24 * time.Hour
 func checkProblem(last invariantcheck.Check, found bool, now time.Time) string {
 	switch {
 	case !found:
-		return "The invariants were never checked from here."
+		return "The invariants have not been checked from the console yet."
 	case last.Found > 0:
 		return ui.Count(last.Found, "finding") + " in the last check of the invariants."
 	case now.Sub(last.StartedAt) > staleCheck:

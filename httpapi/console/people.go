@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/oversight"
@@ -19,10 +17,11 @@ import (
 
 type peopleView struct {
 	formState
-	Role  string
-	Roles []tab
-	Lines []personRow
-	Pager ui.Pager
+	Choices choices
+	Role    string
+	Roles   []tab
+	Lines   []personRow
+	Pager   ui.Pager
 	linkView
 }
 
@@ -53,6 +52,9 @@ func (d console) peoplePage(r *ui.Request, state formState) (ui.Answer, error) {
 	if v.Lines, err = d.personRows(r.Context(), list); err != nil {
 		return ui.Answer{}, err
 	}
+	if v.Choices, err = d.choices(r.Context()); err != nil {
+		return ui.Answer{}, err
+	}
 	v.Pager = ui.NewPager(r, ui.PageOf(r), len(list), total)
 	return ui.Show("console-people", "People", v)
 }
@@ -72,33 +74,30 @@ func (d console) personRows(ctx context.Context, list []overall.Person) (rows []
 			row.Login = *login
 		}
 		if row.Name == "" {
-			row.Name = "Somebody, " + short(p.ID)
+			row.Name = nameless(p.ID)
 		}
 		rows = append(rows, row)
 	}
 	return rows, nil
 }
 
-// grantOf reads which role a form gives. A checker without an id is a new one.
-func grantOf(r *ui.Request) (person.Grant, error) {
-	g := person.Grant{Role: person.Role(r.PostFormValue("role"))}
-	var wrong []domain.Detail
+// nameless is what a person is called who has told no name.
+func nameless(id string) string { return "Person " + id }
+
+// grantOf reads which role a form gives. A checker that no field names is a new one.
+func (d console) grantOf(r *ui.Request) (g person.Grant, err error) {
+	g.Role = person.Role(r.PostFormValue("role"))
 	switch {
 	case g.Role.OfAccount():
-		if g.AccountID = strings.TrimSpace(r.PostFormValue("account")); uuid.Validate(g.AccountID) != nil {
-			wrong = append(wrong, domain.Detail{Path: "account", Message: "must be the id of the account that the role is of"})
-		}
+		g.AccountID, err = d.accountOf(r.Context(), r.PostFormValue("account"))
 	case g.Role == person.Checker:
-		if g.CheckerID = strings.TrimSpace(r.PostFormValue("checker")); g.CheckerID != "" && uuid.Validate(g.CheckerID) != nil {
-			wrong = append(wrong, domain.Detail{Path: "checker", Message: "must be a checker's id, or empty for a new one"})
+		if typed := r.PostFormValue("checker"); strings.TrimSpace(typed) != "" {
+			g.CheckerID, err = d.checkerOf(r.Context(), typed)
 		}
 	case g.Role != person.Operator:
-		wrong = append(wrong, domain.Detail{Path: "role", Message: "must be owner, developer, viewer, checker or operator"})
+		err = domain.Invalid(domain.Detail{Path: "role", Message: "must be owner, developer, viewer, checker or operator"})
 	}
-	if len(wrong) > 0 {
-		return g, domain.Invalid(wrong...)
-	}
-	return g, nil
+	return g, err
 }
 
 // grantNames are the fields of grantOf as the forms call them.
@@ -107,7 +106,7 @@ var grantNames = []string{"account", "The account", "checker", "The checker", "r
 // grantWords says which role it is.
 func grantWords(g person.Grant) string {
 	if g.AccountID != "" {
-		return string(g.Role) + " of account " + short(g.AccountID)
+		return string(g.Role) + " of account " + g.AccountID
 	}
 	return string(g.Role)
 }
@@ -128,7 +127,7 @@ func (d console) withChecker(ctx context.Context, cause command.Cause, g *person
 // invite answers with the page itself: the link is on it, and nowhere else. The
 // same form again makes another link for the same person.
 func (d console) invite(r *ui.Request) (ui.Answer, error) {
-	g, err := grantOf(r)
+	g, err := d.grantOf(r)
 	name, wrong := r.Text("name", credential.MaxName)
 	if err == nil && (name == "" || wrong != nil) {
 		err = domain.Invalid(domain.Detail{Path: "name", Message: "must have 1 to 120 characters"})
@@ -168,6 +167,7 @@ func (d console) link(r *ui.Request, personID, name string, grants []person.Gran
 
 type personView struct {
 	formState
+	Choices choices
 	people.Person
 	linkView
 	Name, Login string
@@ -192,10 +192,13 @@ func (d console) personPage(r *ui.Request, state formState) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	if v.Name = names[id].Name; v.Name == "" {
-		v.Name = "Somebody, " + short(id)
+		v.Name = nameless(id)
 	}
 	if login := names[id].Login; login != nil {
 		v.Login = *login
+	}
+	if v.Choices, err = d.choices(ctx); err != nil {
+		return ui.Answer{}, err
 	}
 	if v.Acts, err = d.actsBy(ctx, id); err != nil {
 		return ui.Answer{}, err
@@ -218,9 +221,9 @@ func (d console) onPerson(
 	case err != nil:
 		return who, err
 	case id == r.Person.ID:
-		return who, domain.Conflict("you cannot change what you may do yourself").WithHint("another operator can")
+		return who, domain.Conflict("you cannot change your own roles").WithHint("ask another operator")
 	case who.Disabled:
-		return who, domain.Conflict("they are disabled, for good").WithHint("invite them anew")
+		return who, domain.Conflict("this person is disabled for good").WithHint("invite the person again")
 	}
 	return who, d.act(r, command.OperatorAct{Act: act, Subject: domain.PersonStream(id), AccountID: accountID, Detail: detail},
 		func(ctx context.Context, cause command.Cause) (domain.Position, error) { return do(ctx, cause, who) })
@@ -252,7 +255,7 @@ func (d console) newLink(r *ui.Request) (ui.Answer, error) {
 }
 
 func (d console) grantRole(r *ui.Request) (ui.Answer, error) {
-	g, err := grantOf(r)
+	g, err := d.grantOf(r)
 	if err == nil {
 		_, err = d.onPerson(r, oversight.GrantRole, g.AccountID, grantWords(g),
 			func(ctx context.Context, cause command.Cause, who people.Person) (domain.Position, error) {

@@ -75,7 +75,7 @@ func (d console) projectionsPage(r *ui.Request, state formState) (ui.Answer, err
 	for _, s := range all {
 		line := projectionLine{
 			Status: s, Behind: s.Position.Compare(head) < 0, Problem: s.Problem(), Notes: s.Notes(),
-			MayRebuild: slices.Contains(rebuildable(), s.Name), OwnerName: short(s.Owner),
+			MayRebuild: slices.Contains(rebuildable(), s.Name), OwnerName: s.Owner,
 		}
 		if size := sizes[s.Schema]; size > 0 {
 			line.Size = humanize.Bytes(uint64(size))
@@ -197,7 +197,7 @@ func (d console) skip(r *ui.Request) (ui.Answer, error) {
 		}
 		i := slices.IndexFunc(failed, func(p domain.Position) bool { return p.String() == at })
 		if i < 0 {
-			return domain.Conflict("it does not stand at %s any more", at).WithHint("look again")
+			return domain.Conflict("the projection no longer stops at %s", at).WithHint("load the page again")
 		}
 		return generation.Skip(ctx, d.DB, name, failed[i], "operator:"+r.Person.ID, strings.TrimSpace(r.PostFormValue("reason")))
 	})

@@ -90,11 +90,11 @@ func TestWhatAnOperatorDoesToAnAccount(t *testing.T) {
 	if got := w.Call(olga, "POST", pool+"/checkers?action=remove", form("checker", bob, "reason", "Left")); got.Status != 303 {
 		t.Errorf("taking out: %d", got.Status)
 	}
-	if got := w.Call(olga, "POST", pool+"/checkers", form("checker", account, "reason", "A slip")); got.Status != 404 || !strings.Contains(got.Body, "Checker not found") {
+	if got := w.Call(olga, "POST", pool+"/checkers", form("checker", account, "reason", "A slip")); got.Status != 422 || !strings.Contains(got.Body, "no checker has this name or id") {
 		t.Errorf("one who is nobody: %d", got.Status)
 	}
-	body = w.has(olga, pool, "Banking", "Ann", "The own checkers of")
-	if strings.Contains(body, "Bob") {
+	body = w.has(olga, pool, "Banking", "Ann", "Belongs to")
+	if strings.Contains(body, `id="checker-`+bob) {
 		t.Error("Bob is still in it")
 	}
 	if got := w.Call(olga, "POST", at+"/pool", form("pool", strings.TrimPrefix(pool, "/console/pools/"), "reason", "As agreed")); got.Status != 303 {
@@ -108,7 +108,7 @@ func TestWhatAnOperatorDoesToAnAccount(t *testing.T) {
 		t.Errorf("Ann sees %v, %v", queue, err)
 	}
 
-	acts := w.has(olga, "/console/acts", "Olga Example", "Unpaid", "Paid", "Vetted", "took a checker out of", "chose the checkers of", "not done", "checker not found")
+	acts := w.has(olga, "/console/acts", "Olga Example", "Unpaid", "Paid", "Vetted", "removed a checker from", "chose the checkers of", "granted credits to")
 	if strings.Contains(acts, hostile) {
 		t.Error("a reason runs")
 	}
@@ -157,9 +157,25 @@ func TestWhatAnOperatorDoesWithPeople(t *testing.T) {
 			t.Errorf("%v: %d", bad, got.Status)
 		}
 	}
-	if got := w.Call(olga, "POST", "/console/people", form("role", "owner", "account", uuid.NewString(), "name", "X", "reason", "y")); got.Status != 404 || link(got.Body) != "" {
+	if got := w.Call(olga, "POST", "/console/people", form("role", "owner", "account", uuid.NewString(), "name", "X", "reason", "y")); got.Status != 422 || link(got.Body) != "" {
 		t.Errorf("into no account: %d", got.Status)
 	}
+
+	// An account and a checker are named by their names; a name that several have is refused.
+	if got := w.Call(olga, "POST", carol+"/roles", form("role", "developer", "account", "acme", "reason", "By its name")); got.Status != 303 {
+		t.Errorf("an account by its name: %d %s", got.Status, got.Body)
+	}
+	w.has(olga, carol, "developer", "Acme")
+	twin := w.Account("ACME", 0, false)
+	if got := w.Call(olga, "POST", carol+"/roles", form("role", "owner", "account", "Acme", "reason", "Which one?"), "Referer", w.Origin+carol); got.Status != 422 ||
+		!strings.Contains(got.Body, "Account is the name of several accounts: enter the id of one (") || !strings.Contains(got.Body, twin) {
+		t.Errorf("a name of two accounts: %d %s", got.Status, got.Body)
+	}
+	w.Checker("Key Only")
+	if got := w.Call(olga, "POST", "/console/people", form("role", "checker", "checker", "key only", "name", "Kim", "reason", "Gets a sign-in")); got.Status != 200 {
+		t.Errorf("a checker by the name: %d %s", got.Status, got.Body)
+	}
+	w.has(olga, "/console/people", `<option value="`+twin+`">ACME</option>`, `<option value="Key Only">`)
 
 	if got := w.Call(olga, "POST", carol+"/roles", form("role", "viewer", "account", account, "reason", "Also helps there")); got.Status != 303 {
 		t.Errorf("giving a role: %d %s", got.Status, got.Body)
@@ -185,7 +201,7 @@ func TestWhatAnOperatorDoesWithPeople(t *testing.T) {
 	}
 	w.has(olga, "/console/people/"+dave.ID, "disabled")
 	w.has(olga, "/console/people?show=operators", "Olga Example")
-	w.has(olga, "/console/acts", "Lost the mail", "Left us", "made a new way in for")
+	w.has(olga, "/console/acts", "Lost the mail", "Left us", "created a sign-in link for")
 }
 
 // A look into what belongs to a client opens it for the one who gave a reason, for a
@@ -198,7 +214,7 @@ func TestALookIsSeenByTheClient(t *testing.T) {
 	jobID := w.test(account, "Sign-up, top-secret")
 	job, stream := "/console/jobs/"+jobID, "/console/streams/job-"+jobID
 	for _, path := range []string{job, stream} {
-		if body := w.has(olga, path, "Look into it for an hour"); strings.Contains(body, "top-secret") {
+		if body := w.has(olga, path, "Open them for one hour"); strings.Contains(body, "top-secret") {
 			t.Errorf("%s shows what the client wrote", path)
 		}
 	}
@@ -210,7 +226,7 @@ func TestALookIsSeenByTheClient(t *testing.T) {
 	if got := w.Call(olga, "POST", stream+"/look", form("reason", "x", "next", "https://evil.example")); got.Header.Get("Location") != stream {
 		t.Errorf("the form leads to %q", got.Header.Get("Location"))
 	}
-	body := w.has(olga, job, "Sign-up, top-secret", "top-secret words", "You are looking into what belongs to Acme", "&lt;script&gt;")
+	body := w.has(olga, job, "Sign-up, top-secret", "top-secret words", "These texts belong to Acme", "&lt;script&gt;")
 	data := w.has(olga, stream, "top-secret words", "[sealed]")
 	if strings.Contains(body+data, "correct-horse") || strings.Contains(body+data, hostile) {
 		t.Error("a secret is shown, or a text runs")
@@ -245,7 +261,7 @@ func TestALookIsSeenByTheClient(t *testing.T) {
 	// It is over an hour later.
 	_, err := w.DB.ExecContext(t.Context(), `UPDATE readmodel.operator_acts SET at = at - interval '61 minutes'`)
 	w.Must(err)
-	if body := w.has(olga, job, "Look into it for an hour"); strings.Contains(body, "top-secret") {
+	if body := w.has(olga, job, "Open them for one hour"); strings.Contains(body, "top-secret") {
 		t.Error("a look never ends")
 	}
 }
@@ -256,7 +272,7 @@ func TestAProjectionIsRebuilt(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	olga := w.operates("Olga Example")
-	body := w.has(olga, "/console/projections", "jobs", "webhooks", "serves", "Rebuild: loops")
+	body := w.has(olga, "/console/projections", "jobs", "webhooks", "live", "Rebuild: loops")
 	if !regexp.MustCompile(`<strong>jobs</strong><small>version \d+, generation 1, [\d.]+ kB</small>`).MatchString(body) {
 		t.Error("nothing says what the jobs take on disk")
 	}
@@ -280,7 +296,7 @@ func TestAProjectionIsRebuilt(t *testing.T) {
 	if got := w.Call(olga, "POST", "/console/projections/webhooks/rebuild", form("reason", "y")); got.Status != 404 {
 		t.Errorf("rebuilding the webhooks: %d", got.Status)
 	}
-	w.has(olga, "/console/acts", "ordered a rebuild of", "A look at it", "loops is not stopped")
+	w.has(olga, "/console/acts", "requested a rebuild of", "A look at it", "loops is not stopped")
 
 	_, err := w.DB.ExecContext(t.Context(), `
 UPDATE projection_checkpoints
@@ -322,8 +338,8 @@ func TestTheInvariantsAreChecked(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	olga, account := w.operates("Olga Example"), w.Account("Acme", 10, false)
-	w.has(olga, "/console/checks", "Never checked from here", "Credits are never negative", "not checked", "by tests only")
-	w.has(olga, "/console", "The invariants were never checked from here")
+	w.has(olga, "/console/checks", "Not checked from this page yet", "Credits are never negative", "not checked", "checked by tests only")
+	w.has(olga, "/console", "The invariants have not been checked from the console yet")
 
 	started := make(chan struct{})
 	w.check <- func(ctx context.Context, tell invariantcheck.Progress) (invariantcheck.Result, error) {
@@ -365,7 +381,7 @@ func TestTheInvariantsAreChecked(t *testing.T) {
 		t.Fatalf("starting: %d %s", got.Status, got.Body)
 	}
 	eventually.True(t, "the findings are there", func() bool {
-		return strings.Contains(w.Call(olga, "GET", "/console/checks", nil).Body, "What the last check found")
+		return strings.Contains(w.Call(olga, "GET", "/console/checks", nil).Body, "Findings of the last check")
 	})
 	body := w.has(olga, "/console/checks", `href="/console/streams/credits-`+account+`"`, "balance -1 &lt;script&gt;", "1 finding", "holds", "12 events, 3 jobs")
 	if strings.Contains(body, hostile) {

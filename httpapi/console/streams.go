@@ -126,7 +126,7 @@ func (d console) streamPage(r *ui.Request, state formState) (ui.Answer, error) {
 	case err != nil:
 		return ui.Answer{}, err
 	case !found:
-		return ui.Answer{}, domain.NotFound("stream").WithHint("find it by the id of what it is of")
+		return ui.Answer{}, domain.NotFound("stream").WithHint("search for the id of a job, an account or a person")
 	}
 	v := streamView{formState: state, Stream: stream}
 	if v.lookView, err = d.lookInto(r, stream, begins.accountID); err != nil {

@@ -51,10 +51,10 @@ func TestOnesOwnAccount(t *testing.T) {
 
 	w.Prove(ann, "1 hour")
 	tab.Click("a[href='/account/passkeys/new']")
-	tab.WaitText("Confirm that it is you")
+	tab.WaitText("Confirm your identity")
 	fill("#password", password)
 	tab.Click("form[action='/signin/confirm'] button")
-	tab.WaitText("It tells you later which device this is.")
+	tab.WaitText("It helps you recognise this device later.")
 	fill("#name", "Work laptop")
 	tab.Click("form[data-passkey] button")
 	tab.WaitText("Work laptop")
@@ -72,7 +72,7 @@ func TestOnesOwnAccount(t *testing.T) {
 	w.Prove(ann, "1 hour")
 	fill("#password", another)
 	tab.Click("form[action='/account/password'] button")
-	tab.WaitText("Then the form that you sent is carried out.")
+	tab.WaitText("After that, the form that you sent is carried out.")
 	tab.Click("form[data-passkey] button")
 	tab.Wait(`location.pathname === '/account'`)
 	if got := w.Call(guest{ID: id, Token: other}, "GET", "/account", nil); got.Status != 303 {

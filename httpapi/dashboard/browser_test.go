@@ -225,7 +225,7 @@ func testACheckersPictureIsSeenInTheReport(t *testing.T, w *world) {
 		t.Error("the shared report shows the film")
 	}
 	page := w.Call(owner, "GET", "/dashboard/jobs/"+id, nil)
-	if !strings.Contains(page.Body, open) || !strings.Contains(page.Body, "their pictures, not the recording") {
+	if !strings.Contains(page.Body, open) || !strings.Contains(page.Body, "their pictures without a sign-in") {
 		t.Error("the report's own page shows no film, or does not say what a share link opens")
 	}
 	links, err := w.Credentials.Shares(t.Context(), account, id)
@@ -259,7 +259,7 @@ func TestAPasskeyGivesTheProofThatADelicatePageWants(t *testing.T) {
 	_, err = w.DB.ExecContext(t.Context(), `UPDATE signin.sessions SET proved_at = proved_at - interval '1 hour'`)
 	w.Must(err)
 	tab.Open(w.Origin + "/dashboard/projects/" + project.ProjectID + "/hook")
-	tab.WaitText("Confirm that it is you")
+	tab.WaitText("Confirm your identity")
 	tab.Click("form[data-passkey] button")
 	tab.WaitText("Deploy hook")
 	if path := browsertest.Eval[string](tab, "location.pathname"); path != "/dashboard/projects/"+project.ProjectID+"/hook" {
@@ -273,7 +273,7 @@ func TestAPasskeyGivesTheProofThatADelicatePageWants(t *testing.T) {
 	tab.Fill("#name", "Reports")
 	tab.Click("input[name=scope][value=read]")
 	tab.Click("form[action='/dashboard/keys'] button")
-	tab.WaitText("Confirm that it is you")
+	tab.WaitText("Confirm your identity")
 	tab.Click("form[data-passkey] button")
 	tab.WaitText("Your new key")
 	keys, _, err := w.Reads.Access.Keys(t.Context(), account, access.Page{Limit: 10})
@@ -290,7 +290,7 @@ func testAReportPrints(t *testing.T, w *world) {
 	id := w.completed(account, "Checkout", "The page stays white.", job.ItemFail, job.ItemPass, job.ItemPass)
 	tab := w.Tab(owner)
 	tab.Open(w.Origin + "/dashboard/jobs/" + id)
-	tab.WaitText("Written by rules")
+	tab.WaitText("Generated from the checker's report.")
 	tab.Wait(`document.querySelectorAll('.items:not(.folded *) > li').length === 1 && !document.querySelector('.folded li').checkVisibility()`)
 	tab.Print()
 	got := browsertest.Eval[string](tab, `(() => {

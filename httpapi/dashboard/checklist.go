@@ -1,7 +1,7 @@
 package dashboard
 
 import (
-	"fmt"
+	"cmp"
 	"net/url"
 	"regexp"
 	"slices"
@@ -52,6 +52,17 @@ func (c checklistRow) blank() bool { return c.Description == "" }
 
 // rowsOf reads the editor's rows, without those that are empty.
 func rowsOf(fields url.Values) (rows []checklistRow) {
+	for _, row := range allRowsOf(fields) {
+		if !row.blank() {
+			row.N = len(rows) + 1
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// allRowsOf reads the editor's rows in their places.
+func allRowsOf(fields url.Values) (rows []checklistRow) {
 	at := func(name string, i int) string {
 		if values := fields[name]; i < len(values) {
 			return strings.TrimSpace(values[i])
@@ -59,11 +70,9 @@ func rowsOf(fields url.Values) (rows []checklistRow) {
 		return ""
 	}
 	for i := range fields["item"] {
-		row := checklistRow{Description: at("item", i), Expected: at("expected", i), Severity: job.Severity(at("severity", i))}
-		if !row.blank() {
-			row.N = len(rows) + 1
-			rows = append(rows, row)
-		}
+		rows = append(rows, checklistRow{
+			N: i + 1, Description: at("item", i), Expected: at("expected", i), Severity: job.Severity(at("severity", i)),
+		})
 	}
 	return rows
 }
@@ -87,16 +96,33 @@ func itemsOf(fields url.Values) ([]command.NewItem, error) {
 
 var itemPath = regexp.MustCompile(`^checklistItems\[([0-9]+)\]\.(description|expectedOutcome|severity)$`)
 
-// itemNames name the paths of items for sentences, in their order.
-func itemNames(wrong map[string]string) (names []string) {
-	words := map[string]string{"description": "", "expectedOutcome": ", what is expected,", "severity": ", its severity,"}
-	for path := range wrong {
-		if of := itemPath.FindStringSubmatch(path); of != nil {
-			n, _ := strconv.Atoi(of[1])
-			names = append(names, path, fmt.Sprintf("Item %d%s", n+1, words[of[2]]))
+// both joins what is wrong with a form with what is wrong with its items, so that a person
+// sees all of it at once.
+func both(form, items error) error {
+	inForm, inItems := wrongs(form), wrongs(items)
+	if inForm == nil || inItems == nil {
+		return cmp.Or(form, items)
+	}
+	var all []domain.Detail
+	for _, wrong := range []map[string]string{inForm, inItems} {
+		for path, message := range wrong {
+			all = append(all, domain.Detail{Path: path, Message: message})
 		}
 	}
-	return names
+	return domain.Invalid(all...)
+}
+
+// itemFields are the fields of a row, by the API's names.
+var itemFields = map[string]string{"description": "item", "expectedOutcome": "expected", "severity": "severity"}
+
+// atItems names the fields of the items that are wrong, in the rows as they are shown again.
+func atItems(r *ui.Request, wrong error) error {
+	for path := range wrongs(wrong) {
+		if of := itemPath.FindStringSubmatch(path); of != nil {
+			r.Named(path, itemFields[of[2]]+"["+of[1]+"]")
+		}
+	}
+	return wrong
 }
 
 // preview says what the test would check and cost, for each of so many checkers; 0: it
@@ -127,9 +153,7 @@ func (d Deps) preview(r *ui.Request, in command.HostedTest, checkers int) (*chec
 		})
 	}
 	if !v.Review {
-		for range blankRows {
-			v.Rows = append(v.Rows, checklistRow{N: len(v.Rows) + 1, Severity: job.Major})
-		}
+		v.Rows = blanks(v.Rows)
 	}
 	return v, nil
 }

@@ -24,7 +24,9 @@ var (
 	sessionDraft = draftForm{"session", "/dashboard/sessions/new", append([]string{
 		"url", "feature", "type", "priority", "brief", "checkers", "role", "device", "browser", "silent",
 	}, checklistFields...)}
-	batchDraft = draftForm{"batch", "/dashboard/batches/new", []string{"tests", "type", "priority", "project"}}
+	batchDraft = draftForm{"batch", "/dashboard/batches/new", append([]string{
+		"tests", "type", "priority", "project", "of",
+	}, checklistFields...)}
 )
 
 // keptDraft tells of a draft that a form was filled with.

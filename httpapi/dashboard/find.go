@@ -40,7 +40,7 @@ var places = []place{
 	{"Act", "Change the warning for low credits", "limit balance", "/dashboard/credits", person.Owner, false},
 	{"Page", "Overview", "home start attention notices", "/dashboard", person.Viewer, false},
 	{"Page", "Tests", "jobs list reports", "/dashboard/jobs", person.Viewer, false},
-	{"Page", "Tests that failed", "jobs failures broken", "/dashboard/jobs?verdict=fail", person.Viewer, false},
+	{"Page", "Failed tests", "jobs failures broken", "/dashboard/jobs?verdict=fail", person.Viewer, false},
 	{"Page", "Batches", "bulk", "/dashboard/batches", person.Viewer, false},
 	{"Page", "Projects", "apps matrix trend", "/dashboard/projects", person.Viewer, false},
 	{"Page", "Sessions", "lobby room voice", "/dashboard/sessions", person.Viewer, false},

@@ -34,7 +34,7 @@ func TestADeployHookIsShownAndReplacedBehindAProof(t *testing.T) {
 	}
 	bare, err := w.Commands.CreateProject(t.Context(), pagetest.Client(account), command.CreateProject{Name: "Bare"})
 	w.Shown(bare.Position, err)
-	if got := w.Call(owner, "GET", "/dashboard/projects/"+bare.ProjectID+"/hook", nil); !strings.Contains(got.Body, "This project has no address and no test to take one from.") ||
+	if got := w.Call(owner, "GET", "/dashboard/projects/"+bare.ProjectID+"/hook", nil); !strings.Contains(got.Body, "This project has no address and no earlier test.") ||
 		!strings.Contains(got.Body, `-d "{\&#34;url\&#34;`) && !strings.Contains(got.Body, `-d "{\"url\": `) {
 		t.Error("a project without an address does not say so")
 	}

@@ -20,8 +20,8 @@ func TestAKeyTellsWhoseItIsAndWhenItWasUsed(t *testing.T) {
 	const page = "/dashboard/keys"
 	made := w.Call(owner, "POST", page, url.Values{"scope": {"read"}, "name": {"Nightly <b>run</b>"}})
 	token := regexp.MustCompile(`qa_live_[A-Za-z0-9_-]{20,}`).FindString(made.Body)
-	if token == "" || !strings.Contains(made.Body, "Nightly &lt;b&gt;run&lt;/b&gt;") || !regexp.MustCompile(`made <time [^>]*>\d+ \w+ \d+</time> by Ann<`).MatchString(made.Body) ||
-		!strings.Contains(made.Body, `<span class="muted">never</span></td><td><span class="muted">never</span>`) {
+	if token == "" || !strings.Contains(made.Body, "Nightly &lt;b&gt;run&lt;/b&gt;") || !regexp.MustCompile(`created <time [^>]*>\d+ \w+ \d+</time> by Ann<`).MatchString(made.Body) ||
+		!strings.Contains(made.Body, `<span class="muted">never</span></td><td data-label="Expires"><span class="muted">never</span>`) {
 		t.Fatalf("the new key: %d %s", made.Status, made.Body)
 	}
 	if got := w.Call(guest{}, "GET", "/v1/jobs", nil, "Authorization", "Bearer "+token); got.Status != 200 {

@@ -47,7 +47,7 @@ func (d Deps) looksInto(r *ui.Request, since time.Time, limit int) (lines []look
 		return nil, err
 	}
 	for _, a := range acts {
-		line := lookLine{Act: a, By: names[a.PersonID].Name, What: "something of yours"}
+		line := lookLine{Act: a, By: names[a.PersonID].Name, What: "texts of yours"}
 		if line.By == "" {
 			line.By = "Somebody"
 		}

@@ -32,7 +32,7 @@ func TestALostPasskeyIsReplaced(t *testing.T) {
 	tab := browsertest.New(t)
 	tab.Passkeys()
 	tab.Open(w.Origin + link)
-	tab.WaitText("It replaces every passkey and password you had here")
+	tab.WaitText("It replaces all your passkeys and your password here")
 	tab.Click("form[data-passkey] button")
 	tab.WaitText("Welcome to Acme")
 	if got := w.Call(member, "GET", "/dashboard", nil); got.Status != 303 {

@@ -1,11 +1,8 @@
 package dashboard
 
 import (
-	"fmt"
 	"net/url"
-	"regexp"
 	"strconv"
-	"strings"
 
 	"humanqa/domain"
 	"humanqa/domain/command"
@@ -23,21 +20,21 @@ type newBatchView struct {
 
 // batchPreview is what a batch would test and cost.
 type batchPreview struct {
-	Lines []batchDraftLine
-	Cost  domain.Credits
-	Left  domain.Credits
-	Short domain.Credits
+	Tests  []batchTest
+	Review bool           // the AI works through its own list
+	Cost   domain.Credits // 0: it is not known yet
+	Left   domain.Credits
+	Short  domain.Credits
 }
 
-type batchDraftLine struct {
-	Title, Host, What string
-	Unresolved        bool
-}
-
+// batchForm is the form, with the lists that are written so far.
 func (d Deps) batchForm(r *ui.Request, fields url.Values) (v newBatchView, err error) {
 	v.Tests = fields.Get("tests")
 	v.submitView, err = d.submitView(r, fields)
 	v.Types = job.Types()
+	if fields.Has("item") {
+		v.Preview = &batchPreview{Tests: batchTests(fields), Review: v.Type == string(job.AIReview)}
+	}
 	return v, err
 }
 
@@ -54,31 +51,21 @@ func (d Deps) newBatch(r *ui.Request) (ui.Answer, error) {
 	return ui.Show("newbatch", "New batch", v)
 }
 
-// titleLength is how much of a line becomes its test's title, in characters.
-const titleLength = 120
-
 // readBatch reads a test a line. missing are the places of those whose host has no
 // address.
 func (d Deps) readBatch(r *ui.Request) (in []command.SubmitJob, missing map[int]bool, err error) {
 	var bodies []map[string]any
-	for line := range strings.Lines(r.PostFormValue("tests")) {
-		address, what, _ := strings.Cut(strings.Join(strings.Fields(line), " "), " ")
-		if address == "" {
-			continue
+	for _, t := range batchTests(r.PostForm) {
+		body := map[string]any{
+			"url": t.Address, "title": t.Title, "description": t.What, "jobType": r.PostFormValue("type"),
 		}
-		address = ui.Address(address)
-		title := what
-		if what == "" {
-			title, what = "Test of "+hostOf(address), "Test the app as a whole."
-		}
-		if long := []rune(title); len(long) > titleLength {
-			title = string(long[:titleLength-1]) + "…"
-		}
-		body := map[string]any{"url": address, "title": title, "description": what, "jobType": r.PostFormValue("type")}
 		for field, name := range map[string]string{"priority": "priority", "project": "projectId"} {
 			if value := r.PostFormValue(field); value != "" {
 				body[name] = value
 			}
+		}
+		if len(t.Rows) > 0 && r.PostFormValue("type") != string(job.AIReview) {
+			body["checklistItems"] = bodyOf(t.Rows)
 		}
 		bodies = append(bodies, body)
 	}
@@ -105,8 +92,6 @@ func (d Deps) readBatch(r *ui.Request) (in []command.SubmitJob, missing map[int]
 	return in, missing, nil
 }
 
-var batchPath = regexp.MustCompile(`^jobs\[([0-9]+)\]\.(\w+)$`)
-
 func (d Deps) previewBatch(r *ui.Request) (ui.Answer, error) {
 	in, missing, err := d.readBatch(r)
 	return d.showBatch(r, in, missing, err, "")
@@ -120,7 +105,7 @@ func (d Deps) startBatch(r *ui.Request) (ui.Answer, error) {
 	}
 	in, missing, err := d.readBatch(r)
 	if err == nil && r.PostFormValue("cost") != strconv.FormatInt(int64(costOf(in)), 10) {
-		return d.showBatch(r, in, missing, nil, "Nothing was charged yet: look at the tests and the cost, then start.")
+		return d.showBatch(r, in, missing, nil, "Nothing was charged yet. Check the tests and the cost, then start.")
 	}
 	var out command.SubmittedBatch
 	if err == nil {
@@ -149,33 +134,56 @@ func (d Deps) showBatch(
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	names := []string{"jobs", "The list"}
-	words := map[string]string{"url": "the address", "description": "what to test", "jobType": "the kind", "projectId": "the project"}
-	for path := range wrongs(wrong) {
-		if of := batchPath.FindStringSubmatch(path); of != nil {
-			n, _ := strconv.Atoi(of[1])
-			word := words[of[2]]
-			if word == "" {
-				word = of[2]
-			}
-			names = append(names, path, fmt.Sprintf("Test %d: %s", n+1, word))
-		}
-	}
-	status, known := v.refused(wrong, names...)
+	tests := batchTests(r.PostForm)
+	status, known := v.refused(wrong)
 	if !known {
 		return ui.Answer{}, wrong
 	}
+	var atItems error
+	if status == 422 {
+		v.Errors, atItems = refusedBatch(r, wrongs(wrong), tests)
+	}
 	v.Notice = notice
+	if v.Preview != nil {
+		v.Preview.Tests = tests
+	}
 	if wrong == nil || status == 402 {
-		v.Preview = &batchPreview{Cost: costOf(in)}
-		v.Preview.Left = max(0, v.Balance.Available-v.Preview.Cost)
-		v.Preview.Short = max(0, v.Preview.Cost-v.Balance.Available)
-		for i, one := range in {
-			v.Preview.Lines = append(v.Preview.Lines, batchDraftLine{one.Title, hostOf(one.URL), one.Description, missing[i]})
+		if v.Preview, err = d.batchPreview(r, in, tests, v.Balance.Available); err != nil {
+			return ui.Answer{}, err
 		}
+	}
+	for i := range tests {
+		tests[i].Unresolved = missing[i]
 	}
 	if err := d.keep(r, batchDraft); err != nil {
 		return ui.Answer{}, err
 	}
-	return ui.Answer{Template: "newbatch", Title: "New batch", View: v, Status: status}, nil
+	return ui.Answer{Template: "newbatch", Title: "New batch", View: v, Status: status, Refused: atItems}, nil
+}
+
+// batchPreview has a list written for each test that has none, and says what all cost.
+func (d Deps) batchPreview(r *ui.Request, in []command.SubmitJob, tests []batchTest, has domain.Credits) (*batchPreview, error) {
+	leave, err := d.PastReads.Enter("previews", r.Account.ID)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	drafts, err := d.Commands.PreviewBulk(r.Context(), r.Cause(), in)
+	if err != nil {
+		return nil, err
+	}
+	v := &batchPreview{Tests: tests, Review: in[0].Type == job.AIReview, Cost: costOf(in)}
+	v.Left, v.Short = max(0, has-v.Cost), max(0, v.Cost-has)
+	for i, draft := range drafts {
+		tests[i].Rows = nil
+		for n, item := range draft.Items {
+			tests[i].Rows = append(tests[i].Rows, checklistRow{
+				N: n + 1, Description: item.Description, Expected: item.ExpectedOutcome, Severity: item.Severity,
+			})
+		}
+		if !v.Review {
+			tests[i].Rows = blanks(tests[i].Rows)
+		}
+	}
+	return v, nil
 }

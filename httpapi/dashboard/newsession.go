@@ -99,10 +99,8 @@ func (d Deps) readSession(r *ui.Request) (in command.NewSession, warned bool, er
 	body["slots"] = slots
 	form := ui.Object(body)
 	in = input.Session(form, d.Limits)
-	if err := d.Limits.AdmittedForm(r.Context(), r.Account, form.Problems); err != nil {
-		return in, false, err
-	}
-	if in.Test.Items, err = itemsOf(r.PostForm); err != nil {
+	in.Test.Items, err = itemsOf(r.PostForm)
+	if err := both(d.Limits.AdmittedForm(r.Context(), r.Account, form.Problems), err); err != nil {
 		return in, false, err
 	}
 	return in, len(d.Limits.Unresolved(r.Context(), form.Problems)) > 0, nil
@@ -134,7 +132,7 @@ func (d Deps) startSession(r *ui.Request) (ui.Answer, error) {
 		case err != nil:
 			return ui.Answer{}, err
 		case r.PostFormValue("cost") == "":
-			return d.showSession(r, in, warned, nil, "Nothing was charged yet: look at the cost, then start.")
+			return d.showSession(r, in, warned, nil, "Nothing was charged yet. Check the cost, then start.")
 		case p.changed(r):
 			return d.showSession(r, in, warned, nil, costChanged)
 		}
@@ -157,14 +155,15 @@ func (d Deps) showSession(r *ui.Request, in command.NewSession, warned bool, wro
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	names := append(itemNames(wrongs(wrong)), "url", "The address", "feature", "What to test", "jobType", "The kind of test",
-		"accessInstructions", "How to get in", "scenarioBrief", "The scenario")
+	for path, field := range map[string]string{"jobType": "type", "accessInstructions": "access", "scenarioBrief": "brief"} {
+		r.Named(path, field)
+	}
 	for i := range v.Slots {
-		for name, word := range map[string]string{"roleLabel": "role", "targetDevice": "device", "targetBrowser": "browser"} {
-			names = append(names, fmt.Sprintf("slots[%d].%s", i, name), fmt.Sprintf("The %s of checker %d", word, i+1))
+		for name, field := range map[string]string{"roleLabel": "role", "targetDevice": "device", "targetBrowser": "browser"} {
+			r.Named(fmt.Sprintf("slots[%d].%s", i, name), fmt.Sprintf("%s[%d]", field, i))
 		}
 	}
-	status, known := v.refused(wrong, names...)
+	status, known := v.refused(wrong)
 	if !known {
 		return ui.Answer{}, wrong
 	}
@@ -182,5 +181,5 @@ func (d Deps) showSession(r *ui.Request, in command.NewSession, warned bool, wro
 	if err := d.keep(r, sessionDraft); err != nil {
 		return ui.Answer{}, err
 	}
-	return ui.Answer{Template: "newsession", Title: "New session", View: v, Status: status}, nil
+	return ui.Answer{Template: "newsession", Title: "New session", View: v, Status: status, Refused: atItems(r, wrong)}, nil
 }

@@ -27,8 +27,7 @@ type submitView struct {
 	// Unresolved is the address without a host that answers; the person may go on.
 	Unresolved string
 	Notice     string
-	Wrong      map[string]string
-	Errors     []string
+	Errors     []string // what belongs to no field
 }
 
 type newTestView struct {
@@ -44,7 +43,7 @@ type prices struct{ Normal, Urgent, AI, AIUrgent domain.Credits }
 func (d Deps) submitView(r *ui.Request, fields url.Values) (submitView, error) {
 	v := submitView{
 		Type: fields.Get("type"), Urgent: fields.Get("priority") == wire.Urgent, Project: fields.Get("project"),
-		Types: job.Types()[:5], Wrong: map[string]string{},
+		Types: job.Types()[:5],
 		Prices: prices{
 			command.Price(job.GeneralQA, false), command.Price(job.GeneralQA, true),
 			command.Price(job.AIReview, false), command.Price(job.AIReview, true),
@@ -61,18 +60,17 @@ func (d Deps) submitView(r *ui.Request, fields url.Values) (submitView, error) {
 	return v, err
 }
 
-// refused shows what is wrong in a form; known is false where the error belongs to no
-// form. names are pairs of a path and the form's name of that field.
-func (v *submitView) refused(err error, names ...string) (status int, known bool) {
+// refused is the status of a form that is shown again; known is false where the error
+// belongs to no form. What is wrong with a field stands there (ui.Answer.Refused).
+func (v *submitView) refused(err error) (status int, known bool) {
 	var short *domain.Error
-	switch wrong := wrongs(err); {
+	switch {
 	case err == nil:
 		return 200, true
-	case wrong != nil:
-		v.Wrong, v.Errors = wrong, sentences(wrong, names...)
+	case wrongs(err) != nil:
 		return 422, true
 	case errors.As(err, &short) && short.Kind == domain.KindPayment:
-		v.Errors = []string{"Your credits do not suffice. Nothing was charged."}
+		v.Errors = []string{"You do not have enough credits. Nothing was charged."}
 		return 402, true
 	}
 	return 0, false
@@ -117,10 +115,8 @@ func (d Deps) readTest(r *ui.Request) (in command.HostedTest, warned bool, err e
 		"device": "targetDevice", "browser": "targetBrowser",
 	})
 	in = input.HostedTest(form, nil, d.Limits)
-	if err := d.Limits.AdmittedForm(r.Context(), r.Account, form.Problems); err != nil {
-		return in, false, err
-	}
-	if in.Items, err = itemsOf(r.PostForm); err != nil {
+	in.Items, err = itemsOf(r.PostForm)
+	if err := both(d.Limits.AdmittedForm(r.Context(), r.Account, form.Problems), err); err != nil {
 		return in, false, err
 	}
 	if id := r.PostFormValue("project"); id != "" {
@@ -166,7 +162,7 @@ func (d Deps) startTest(r *ui.Request) (ui.Answer, error) {
 }
 
 // costChanged says why a form came back although nothing is wrong with it.
-const costChanged = "The cost has changed. Nothing was charged yet: look at it, then start."
+const costChanged = "The cost has changed. Nothing was charged. Check the new cost, then start."
 
 // previewTest shows what will be tested and what it costs. It writes nothing but the
 // draft.
@@ -186,9 +182,7 @@ func (d Deps) showTest(r *ui.Request, in command.HostedTest, warned bool, wrong 
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	status, known := v.refused(wrong, append(itemNames(wrongs(wrong)), "url", "The address", "feature", "What to test",
-		"jobType", "The kind of test", "accessInstructions", "How to get in", "targetDevice", "The device",
-		"targetBrowser", "The browser")...)
+	status, known := v.refused(wrong)
 	if !known {
 		return ui.Answer{}, wrong
 	}
@@ -206,5 +200,5 @@ func (d Deps) showTest(r *ui.Request, in command.HostedTest, warned bool, wrong 
 	if err := d.keep(r, testDraft); err != nil {
 		return ui.Answer{}, err
 	}
-	return ui.Answer{Template: "newtest", Title: "New test", View: v, Status: status}, nil
+	return ui.Answer{Template: "newtest", Title: "New test", View: v, Status: status, Refused: atItems(r, wrong)}, nil
 }

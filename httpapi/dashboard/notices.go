@@ -70,7 +70,7 @@ func (d Deps) lookNotices(r *ui.Request, seen string, oldest time.Time) (list []
 		if upTo == "" {
 			upTo = cursor
 		}
-		list = append(list, words.Notice{ID: l.ID, At: l.At, Text: l.By + ", who runs this service, looked into " + l.What,
+		list = append(list, words.Notice{ID: l.ID, At: l.At, Text: l.By + ", an operator of this service, opened " + l.What,
 			Detail: l.Reason, Href: l.Href})
 	}
 	return list, upTo, nil
@@ -80,7 +80,7 @@ func (d Deps) lookNotices(r *ui.Request, seen string, oldest time.Time) (list []
 func (d Deps) markSeen(r *ui.Request) (ui.Answer, error) {
 	upTo := r.PostFormValue("upto")
 	if upTo == "" || !events.IsCursor(upTo) {
-		return ui.Answer{}, domain.Invalid(domain.Detail{Path: "upto", Message: "must be what the page sent along"})
+		return ui.Answer{}, domain.Invalid(domain.Detail{Path: "upto", Message: "must be the value that the page sent"})
 	}
 	if err := d.Preferences.MarkSeen(r.Context(), r.Account.ID, r.Person.ID, upTo); err != nil {
 		return ui.Answer{}, err

@@ -27,7 +27,7 @@ func TestNoticesAreShownUntilTheyAreSeen(t *testing.T) {
 	w.Shown(w.Commands.DisableWebhook(t.Context(), pagetest.Operator(), project.ProjectID, "", "answered 500"))
 	out, err := w.Commands.AdvanceClock(t.Context(), w.cause(account), 61*60e9)
 	w.Shown(out.Position, err)
-	texts := []string{"Not done in time: Late &lt;b&gt;test&lt;/b&gt;", "The webhook of Shop was disabled", "Credits became low", `href="/dashboard/jobs/` + late + `">Look at it`}
+	texts := []string{"Not done in time: Late &lt;b&gt;test&lt;/b&gt;", "The webhook of Shop was disabled", "Low credits", `href="/dashboard/jobs/` + late + `">Open`}
 	shows := func(g guest, want bool) func() bool {
 		return func() bool {
 			page := w.Call(g, "GET", "/dashboard", nil).Body

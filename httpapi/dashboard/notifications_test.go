@@ -87,7 +87,7 @@ func TestPeopleAreToldByMailUntilTheyStopIt(t *testing.T) {
 	}
 	eventually.True(t, "the page says that the letter was not sent", func() bool {
 		page := w.Call(bob, "GET", "/dashboard/notifications", nil).Body
-		return strings.Contains(page, "Confirm your address.") && strings.Contains(page, "The last letter was not sent.") &&
+		return strings.Contains(page, "Confirm your address.") && strings.Contains(page, "The last e-mail was not sent.") &&
 			!strings.Contains(page, "ann@example.com")
 	})
 	smtpd.Refuse(nil)

@@ -112,8 +112,8 @@ func asking(live []jobs.Job, now time.Time) (list []need) {
 		if q, open := j.OpenQuestion(); open {
 			list = append(list, need{
 				Icon: "person", Kind: "warn", Word: "Question", Text: q.Text,
-				Detail: fmt.Sprintf("%s stands still. The question is open %s.", j.Title, ui.Until(now, q.Until)),
-				Href:   "/dashboard/jobs/" + j.ID + "#questions", Action: "Answer it",
+				Detail: fmt.Sprintf("%s is paused. The question ends %s.", j.Title, ui.Until(now, q.Until)),
+				Href:   "/dashboard/jobs/" + j.ID + "#questions", Action: "Answer",
 			})
 		}
 	}
@@ -134,7 +134,7 @@ func (d Deps) needs(r *ui.Request, b credits.Balance, now time.Time) (list []nee
 	if b.Available < b.LowBelow {
 		list = append(list, need{
 			Icon: "coin", Kind: "warn", Text: ui.Credits(b.Available) + " left",
-			Detail: "A test by a person costs 5 credits, an urgent one 10.", Href: "/dashboard/credits", Action: "See the ledger",
+			Detail: "A test by a person costs 5 credits, an urgent one 10.", Href: "/dashboard/credits", Action: "Open the ledger",
 		})
 	}
 	var soon domain.Credits
@@ -150,7 +150,7 @@ func (d Deps) needs(r *ui.Request, b credits.Balance, now time.Time) (list []nee
 	if soon > 0 {
 		list = append(list, need{
 			Icon: "clock", Kind: "warn", Text: fmt.Sprintf("%s expire %s", ui.Credits(soon), ui.Until(now, first)),
-			Detail: "They are spent first.", Href: "/dashboard/credits", Action: "See when",
+			Detail: "They are spent before other credits.", Href: "/dashboard/credits", Action: "View",
 		})
 	}
 	open, err := d.openFailures(r, rows)
@@ -180,7 +180,7 @@ func (d Deps) openFailures(r *ui.Request, rows []projects.Project) (list []need,
 		}
 		list = append(list, need{
 			Icon: "cross", Kind: "fail", Text: fmt.Sprintf("%s in %s", ui.Count(f.Failures, "open failure"), names[f.ProjectID]),
-			Detail: detail, Href: "/dashboard/projects/" + f.ProjectID, Action: "See them",
+			Detail: detail, Href: "/dashboard/projects/" + f.ProjectID, Action: "View",
 		})
 	}
 	return list, nil
@@ -200,14 +200,17 @@ func (d Deps) failingWebhooks(r *ui.Request, rows []projects.Project) (list []ne
 		return nil, err
 	}
 	for _, p := range rows {
-		n := need{Icon: "alert", Kind: "fail", Href: "/dashboard/projects/" + p.ID + "/webhook", Action: "Look at it"}
+		n := need{Icon: "alert", Kind: "fail", Href: "/dashboard/projects/" + p.ID + "/webhook", Action: "Open"}
 		switch words.WebhookState(p, health).Word {
 		case "Disabled":
 			n.Text = "The webhook of " + p.Name + " is disabled"
-			n.Detail = "Its deliveries failed four times in a row. Nothing is lost: they are held until it works again."
+			n.Detail = "Nothing is lost: its events are held until you enable it and replay them."
+			if failures := health[p.ID].ConsecutiveFailures; failures > 0 {
+				n.Detail = ui.Count(failures, "attempt") + " failed in a row. " + n.Detail
+			}
 		case "Failing":
 			n.Kind, n.Text = "warn", "The webhook of "+p.Name+" fails"
-			n.Detail = fmt.Sprintf("%s, %s in a row. It is disabled if the last retry fails as well.", health[p.ID].LastError, ui.Count(health[p.ID].ConsecutiveFailures, "attempt"))
+			n.Detail = fmt.Sprintf("%s, %s in a row. The webhook is disabled when the last retry fails.", health[p.ID].LastError, ui.Count(health[p.ID].ConsecutiveFailures, "attempt"))
 		default:
 			continue
 		}

@@ -137,7 +137,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 			case "project":
 				tab.Wait(`(at => at.scrollLeft > 0 && at.scrollLeft + at.clientWidth >= at.scrollWidth - 1)(document.querySelector('.matrix').parentElement)`)
 			case "overview": // what is broken before what will be
-				tab.Wait(`(words => words.includes('Broken') && words.includes('Soon') && words.lastIndexOf('Broken') < words.indexOf('Soon'))([...document.querySelectorAll('.need .verdict')].map((v) => v.textContent))`)
+				tab.Wait(`(words => words.includes('Broken') && words.includes('Warning') && words.lastIndexOf('Broken') < words.indexOf('Warning'))([...document.querySelectorAll('.need .verdict')].map((v) => v.textContent))`)
 			}
 			pagetest.Accessible(t, tab, page.name)
 		})

@@ -46,7 +46,7 @@ func TestAFormWaitsForTheProofOfItsPerson(t *testing.T) {
 		t.Fatalf("the form waits as %q, %d keys", id, len(keys(account)))
 	}
 	confirm := "/signin/confirm?" + url.Values{"form": {id}, "next": {"/dashboard/keys"}}.Encode()
-	if page := w.Call(ann, "GET", confirm, nil); !strings.Contains(page.Body, `name="form" value="`+id+`"`) || !strings.Contains(page.Body, "Confirm your identity.") {
+	if page := w.Call(ann, "GET", confirm, nil); !strings.Contains(page.Body, `name="form" value="`+id+`"`) || !strings.Contains(page.Body, "Confirm your identity") {
 		t.Errorf("the proof's page: %d", page.Status)
 	}
 	proof := url.Values{"form": {id}, "next": {"/dashboard/keys"}, "password": {password}}
@@ -83,7 +83,7 @@ func TestAFormWaitsForTheProofOfItsPerson(t *testing.T) {
 	w.Shown(w.Commands.GrantRole(t.Context(), pagetest.Operator(), ann.ID, person.Grant{Role: person.Owner, AccountID: elsewhere}))
 	id = pagetest.Waiting(w.Call(ann, "POST", "/dashboard/keys", form()))
 	w.Prove(ann, "0")
-	if page := w.Call(ann, "GET", "/signin/confirm?form="+id, nil); !strings.Contains(page.Body, "Continue to carry it out") {
+	if page := w.Call(ann, "GET", "/signin/confirm?form="+id, nil); !strings.Contains(page.Body, "Continue to send it") {
 		t.Errorf("after a crash: %d", page.Status)
 	}
 	w.Call(ann, "POST", "/dashboard/account", url.Values{"account": {elsewhere}}) // in another tab
@@ -103,5 +103,26 @@ func TestAFormWaitsForTheProofOfItsPerson(t *testing.T) {
 	w.Prove(ann, "1 hour")
 	if got := w.Call(ann, "POST", "/dashboard/keys", form(), "Accept", "application/json"); got.Status != 403 || ui.ConfirmPath == got.Header.Get("Location") {
 		t.Errorf("a script: %d", got.Status)
+	}
+}
+
+// A form that comes after its session has ended is not kept, and the page says so.
+func TestAFormWithoutASessionIsSaidToBeLost(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	to := func(method string) string {
+		got := w.Call(guest{}, method, "/dashboard/keys", url.Values{"name": {"Pipeline"}}, "Referer", w.Origin+"/dashboard/keys")
+		if got.Status != 303 {
+			t.Fatalf("%s: %d", method, got.Status)
+		}
+		return got.Header.Get("Location")
+	}
+	const lost = "The form that you sent was not saved"
+	if page := w.Call(guest{}, "GET", to("POST"), nil); page.Status != 200 || !strings.Contains(page.Body, lost) ||
+		!strings.Contains(page.Body, `name="next" value="/dashboard/keys"`) {
+		t.Errorf("after a form: %d %s", page.Status, page.Body)
+	}
+	if page := w.Call(guest{}, "GET", to("GET"), nil); strings.Contains(page.Body, lost) {
+		t.Error("who only opens a page is told of a form")
 	}
 }

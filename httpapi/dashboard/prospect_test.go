@@ -46,7 +46,7 @@ func TestAWaitingTestTellsWhatToExpect(t *testing.T) {
 		}
 		c.completes("")
 	}
-	says("Checkers are online. Tests like this one took about 1 minute lately.")
+	says("Checkers are online. Similar tests recently took about 1 minute.")
 	pool, at, err := w.Commands.CreatePool(t.Context(), pagetest.Operator(), "Staff", "")
 	w.Shown(at, err)
 	w.Shown(w.Commands.ChoosePool(t.Context(), pagetest.Operator(), account, pool))

@@ -24,9 +24,9 @@ func TestAQuestionIsAnsweredOnThePageOfItsTest(t *testing.T) {
 	tab.Open(w.Origin + "/dashboard/jobs/" + id)
 	tab.WaitText("A checker is testing")
 	question := c.asks(0, "A code was sent by <b>mail</b>. What is it?")
-	tab.WaitText("A checker asks you something")
+	tab.WaitText("The checker has a question")
 	tab.WaitText("A code was sent by <b>mail</b>. What is it?")
-	if got := w.Call(owner, "GET", "/dashboard", nil); !strings.Contains(got.Body, "stands still") || !strings.Contains(got.Body, "when you answer</td>") {
+	if got := w.Call(owner, "GET", "/dashboard", nil); !strings.Contains(got.Body, "is paused") || !strings.Contains(got.Body, "when you answer</td>") {
 		t.Error("the overview does not tell of the question")
 	}
 	at := "/dashboard/jobs/" + id + "/questions/" + question
@@ -58,7 +58,7 @@ func TestAQuestionIsAnsweredOnThePageOfItsTest(t *testing.T) {
 		c.checks(i, job.ItemPass, "")
 	}
 	c.completes("It works.")
-	tab.WaitText("Everything that was tested works")
+	tab.WaitText("All tested items passed")
 	tab.WaitText("It is the secret.")
 	tab.WaitText("A checker asked")
 	if got := w.Call(owner, "POST", at, pagetest.Form("text", "Late")); got.Status != 422 || !strings.Contains(got.Body, "the job is completed") && !strings.Contains(got.Body, "The job is completed") {

@@ -154,3 +154,56 @@ func TestAnAddressThatIsNoneLeadsOn(t *testing.T) {
 		t.Errorf("/docs: %d", got.Status)
 	}
 }
+
+// The forms that cost credits show each error at its field, with the focus at the first one,
+// and lose nothing: a test, a session with its roles, and the lists of a batch.
+func TestARefusedSubmissionShowsEachErrorAtItsField(t *testing.T) {
+	t.Parallel()
+	w := setupWithRoom(t)
+	owner := w.Joined("Ann", person.Grant{Role: person.Owner, AccountID: w.account("Acme", 100)})
+	long := func(n int) string { return strings.Repeat("x", n) }
+	for path, c := range map[string]struct {
+		form url.Values
+		want []string
+	}{
+		"/dashboard/jobs": {
+			url.Values{"url": {"nonsense"}, "device": {long(101)}, "item": {"It opens", long(1001)}, "severity": {"minor", "major"}},
+			[]string{
+				`id="url-refused">Address must`, `id="device-refused">Device must have at most 100 characters`,
+				`id="item-2-refused">Item 2: check must have at most 1000 characters`, `value="It opens"`, `<details class="more" open="">`,
+			},
+		},
+		"/dashboard/sessions": {
+			url.Values{
+				"url": {"chat.example.com"}, "brief": {long(2001)}, "checkers": {"3"}, "role": {"Caller", "Callee", long(101)},
+				"browser": {"Firefox", long(101), ""},
+			},
+			[]string{
+				`id="brief-refused">Scenario must have at most 2000 characters`, `id="role-3-refused">Role of checker 3 must have`,
+				`id="browser-2-refused">Browser of checker 2 must have`, `value="Caller"`, `value="Firefox"`,
+			},
+		},
+		"/dashboard/batches": {
+			url.Values{
+				"tests": {"shop.example.com/a Alpha\nshop.example.com/b Beta\nnonsense\nhttp://10.0.0.1/"}, "type": {"custom"}, "of": {"1-", "2-", "2-"},
+				"item": {"It opens", "It closes", "It rings"}, "expected": {"", "", long(1001)}, "severity": {"minor", "minor", "minor"},
+			},
+			[]string{
+				`<li>Test 3: the address must`, `<li>Test 4: this host is private or reserved. Enter a public address. `, `id="expected-2-2-refused">Test 2, item 2: expected result must have at most 1000 characters`,
+				`value="It opens"`, `value="It closes"`,
+			},
+		},
+	} {
+		for _, to := range []string{path, path + "/preview"} {
+			got := w.Call(owner, "POST", to, c.form)
+			for _, want := range c.want {
+				if got.Status != 422 || !strings.Contains(got.Body, want) {
+					t.Errorf("%s: %d without %s", to, got.Status, want)
+				}
+			}
+			if strings.Count(got.Body, `autofocus=""`) != 1 {
+				t.Errorf("%s: %d fields have the focus", to, strings.Count(got.Body, `autofocus=""`))
+			}
+		}
+	}
+}

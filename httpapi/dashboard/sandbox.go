@@ -38,7 +38,7 @@ type playable struct {
 
 func (d Deps) sandbox(r *ui.Request) (ui.Answer, error) {
 	if !r.Account.Sandbox {
-		return ui.Answer{}, domain.NotFound("sandbox").WithHint("this account is not one: humanqa account create --sandbox makes one")
+		return ui.Answer{}, domain.NotFound("sandbox").WithHint("this account is no sandbox; humanqa account create --sandbox creates one")
 	}
 	now, err := d.now(r)
 	if err != nil {
@@ -119,7 +119,7 @@ func (d Deps) play(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	if err := sandboxed(r); err != nil {
 		return ui.Answer{}, err
 	}
-	const note = "The robot was told that this fails."
+	const note = "The robot was told to fail this item."
 	var results []command.PlayResult
 	for i, item := range j.Items {
 		verdict := job.ItemStatus(r.PostFormValue("verdict-" + item.ID))
@@ -134,9 +134,9 @@ func (d Deps) play(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 		case job.ItemPass, job.ItemPending:
 		}
 	}
-	summary := "A robot played this test: everything works."
+	summary := "A robot did this test. All items passed."
 	if len(results) > 0 {
-		summary = "A robot played this test: not everything works."
+		summary = "A robot did this test. Some items failed."
 	}
 	_, at, err := d.Commands.PlayJob(r.Context(), r.Cause(), j.ID, results, summary)
 	return r.Done(at, err, "/dashboard/jobs/"+j.ID)

@@ -24,11 +24,11 @@ func TestASandboxTellsItsStoriesFromThePage(t *testing.T) {
 	good, bad, late := w.test(account, "Goes well", nil), w.test(account, "Goes wrong", nil), w.test(account, "Goes nowhere", nil)
 	tab.Open(w.Origin + "/dashboard/sandbox")
 	tab.Click("#play-" + good + " form:nth-of-type(1) button")
-	tab.WaitText("Everything that was tested works")
+	tab.WaitText("All tested items passed")
 	tab.Open(w.Origin + "/dashboard/sandbox")
 	tab.Click("#play-" + bad + " form:nth-of-type(2) button")
 	tab.WaitText("1 problem found")
-	tab.WaitText("The robot was told that this fails.")
+	tab.WaitText("The robot was told to fail this item.")
 	tab.Open(w.Origin + "/dashboard/jobs/" + late)
 	tab.WaitText("Waiting for a checker")
 	for _, want := range []string{"Back in the queue", "Back in the queue", "Could not be tested"} {
@@ -40,7 +40,7 @@ func TestASandboxTellsItsStoriesFromThePage(t *testing.T) {
 		})
 	}
 	tab.Open(w.Origin + "/dashboard/sandbox")
-	tab.WaitText("ahead of the service's")
+	tab.WaitText("ahead of real time")
 
 	session, err := w.Commands.CreateSession(t.Context(), w.cause(account), command.NewSession{
 		Test:  command.HostedTest{Submission: job.Submission{URL: "https://chat.example.com", Source: "session"}, Host: "chat.example.com"},
@@ -53,7 +53,7 @@ func TestASandboxTellsItsStoriesFromThePage(t *testing.T) {
 	})
 	tab.Open(w.Origin + "/dashboard/sandbox")
 	tab.Click("#lobby-" + session.SessionID + " button")
-	tab.WaitText("All who were ready test at the same moment")
+	tab.WaitText("All checkers who were ready test at the same time")
 
 	for _, minutes := range []string{"", "0", "-5", "1e3", "525601"} {
 		if got := w.Call(dev, "POST", "/dashboard/sandbox/clock", url.Values{"minutes": {minutes}}); got.Status != 422 {

@@ -73,7 +73,7 @@ func TestAnOwnersFirstTest(t *testing.T) {
 	}
 	c.completes("The sign-up button does nothing.")
 	tab.WaitText("1 problem found")
-	tab.WaitText("Written by rules")
+	tab.WaitText("Generated from the checker's report.")
 	if !browsertest.Eval[bool](tab, "window.same === true") {
 		t.Error("the page was loaded anew")
 	}
@@ -141,7 +141,7 @@ func TestEverythingWorksWithoutAScript(t *testing.T) {
 	at("Waiting for a checker")
 	tab.Click("#cancel-menu summary")
 	tab.Click("form[action$='/cancel'] button")
-	at("5 credits came back")
+	at("5 credits refunded")
 	tab.Open(w.Origin + "/dashboard/keys")
 	tab.Fill("#name", "Pipeline")
 	tab.Click("form[action='/dashboard/keys'] button")

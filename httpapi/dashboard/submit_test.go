@@ -79,7 +79,7 @@ func testAPersonEditsTheChecklistBeforeItCosts(t *testing.T, w *world) {
 		t.Errorf("another cost: %d", got.Status)
 	}
 	form.Set("item", strings.Repeat("x", 1001))
-	if got := w.Call(owner, "POST", "/dashboard/jobs/preview", form); got.Status != 422 || !strings.Contains(got.Body, "Item 1 must have at most 1000 characters") {
+	if got := w.Call(owner, "POST", "/dashboard/jobs/preview", form); got.Status != 422 || !strings.Contains(got.Body, `id="item-1-refused">Item 1: check must have at most 1000 characters`) {
 		t.Errorf("a long item: %d", got.Status)
 	}
 	balance(95)
@@ -101,7 +101,7 @@ func testAPreviewShowsWhatFailedBefore(t *testing.T, w *world) {
 	c.checks(0, job.ItemFail, "White page.")
 	c.completes("It fails.")
 	got = w.Call(owner, "POST", "/dashboard/jobs/preview", url.Values{"url": {"shop.example.com"}, "item": {"The mail arrives"}, "severity": {"minor"}})
-	for _, want := range []string{"Tested again, because it failed before", "A declined card leads back", `value="The mail arrives"`, "2 items", "in shop.example.com"} {
+	for _, want := range []string{"Retested, because these items failed before", "A declined card leads back", `value="The mail arrives"`, "2 items", "in shop.example.com"} {
 		if !strings.Contains(got.Body, want) {
 			t.Errorf("the preview is without %q", want)
 		}
@@ -141,7 +141,7 @@ func TestSessionsAndBatchesAreStartedOnTheirPages(t *testing.T) {
 	}
 	tab.Click("#cancel-menu summary")
 	tab.Click("#cancel-menu button")
-	tab.WaitText("It was cancelled before it was done.")
+	tab.WaitText("The session was cancelled before its end.")
 	if s, err := w.Reads.Sessions.Session(t.Context(), account, id); err != nil || s.Status != session.StatusCancelled || s.CreditsRefunded != 15 {
 		t.Errorf("the session is %s, %d came back, %v", s.Status, s.CreditsRefunded, err)
 	}
@@ -156,10 +156,21 @@ func TestSessionsAndBatchesAreStartedOnTheirPages(t *testing.T) {
 	tab.WaitText("Submit for 10 credits")
 	tab.Axe("the preview of a batch")
 	tab.Shot("batch-preview")
+	refill(tab, "#item-2-1", "The mail has a link")
+	tab.Wait(`fetch('/dashboard/batches/new').then((r) => r.text()).then((page) => page.includes('The mail has a link'))`) // the draft
 	tab.Click("aside button")
 	tab.WaitText("Batch of 2 tests")
 	tab.WaitText("Buy the cheapest plan")
 	tab.WaitText("Test of shop.example.com")
+	batch, err := w.Reads.Jobs.Batch(t.Context(), account, strings.TrimPrefix(browsertest.Eval[string](tab, "location.pathname"), "/dashboard/batches/"))
+	w.Must(err)
+	for _, j := range batch {
+		whole, err := w.Reads.Jobs.Job(t.Context(), account, j.ID)
+		w.Must(err)
+		if edited := whole.Items[0].Description == "The mail has a link"; edited != (j.Title == "Test of shop.example.com") || len(whole.Items) < 3 {
+			t.Errorf("the list of %s is %+v", j.Title, whole.Items)
+		}
+	}
 	unseen := w.Call(owner, "POST", "/dashboard/batches", url.Values{"tests": {"a.example.com\nb.example.com"}, "type": {"custom"}, "cost": {"5"}})
 	if unseen.Status != 200 || !strings.Contains(unseen.Body, "Nothing was charged yet") {
 		t.Errorf("another cost: %d", unseen.Status)

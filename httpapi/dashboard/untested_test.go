@@ -32,11 +32,11 @@ func testTheReasonsOfATestThatCouldNotBeTested(t *testing.T, w *world) {
 		w.Shown(at, err)
 	}
 	gaveUp("bob-the-checker", "The site is down", "502 on <b>every</b> page.")
-	tab.WaitText("One checker gave up. The test waits for a second one.")
+	tab.WaitText("One checker could not test it. The test waits for a second checker.")
 	tab.WaitText("502 on <b>every</b> page.")
 	gaveUp("dave-the-checker", "no_access", "The login is refused.")
 	tab.WaitText("Could not be tested")
-	tab.WaitText("Checkers could not test it. 5 credits came back.")
+	tab.WaitText("Checkers could not test it. 5 credits refunded.")
 	tab.WaitText("The login is refused.")
 	equalsReload(t, tab)
 	tab.Axe("a test that could not be tested")
@@ -48,8 +48,8 @@ func testTheReasonsOfATestThatCouldNotBeTested(t *testing.T, w *world) {
 			told = append(told, strings.TrimSpace(strings.Split(line[1], "<span")[0]))
 		}
 	}
-	want := "Submitted, A checker took it, Back in the queue, A checker took it, A checker could not test it, " +
-		"A checker took it, A checker could not test it, Could not be tested"
+	want := "Submitted, A checker started, Back in the queue, A checker started, A checker could not test it, " +
+		"A checker started, A checker could not test it, Could not be tested"
 	if got := strings.Join(told, ", "); got != want {
 		t.Errorf("the timeline is %s", got)
 	}

@@ -238,9 +238,9 @@ func TestAFormSentTwiceIsOneTest(t *testing.T) {
 	}
 	month := time.Now().UTC()
 	for at, want := range map[string][]string{
-		"":                                  {"<td class=\"right num nowrap\">0</td>", "<td class=\"nowrap\">Ann</td>", "It adds up", "Closing balance</td>", ">90</td>", "+90"},
+		"":                                  {`<td data-label="Balance" class="right num nowrap">0</td>`, `<td data-label="By" class="nowrap">Ann</td>`, "It adds up", "Closing balance</td>", ">90</td>", "+90"},
 		"?month=" + month.Format("2006-01"): {">90</td>"},
-		"?month=" + month.AddDate(0, 0, -month.Day()).Format("2006-01"): {">0</td>", "It adds up", "Month after"},
+		"?month=" + month.AddDate(0, 0, -month.Day()).Format("2006-01"): {">0</td>", "It adds up", "Next month"},
 	} {
 		got := w.Call(dev, "GET", "/dashboard/credits/statement"+at, nil)
 		for _, text := range want {
@@ -327,7 +327,7 @@ func TestTheOwnerSaysWhenCreditsAreLow(t *testing.T) {
 			t.Errorf("with a limit of %s the overview says that credits are low: %t\n%s", c.below, !c.says, got.Body)
 		}
 	}
-	if got := w.Call(dev, "GET", "/dashboard/credits", nil); !strings.Contains(got.Body, "Nobody is told") || strings.Contains(got.Body, "/credits/low") {
+	if got := w.Call(dev, "GET", "/dashboard/credits", nil); !strings.Contains(got.Body, "The warning is off") || strings.Contains(got.Body, "/credits/low") {
 		t.Errorf("what a developer is shown: %s", got.Body)
 	}
 }
@@ -337,7 +337,7 @@ func TestRefusedFormsSayWhatToMend(t *testing.T) {
 	w := setup(t)
 	poor := w.Joined("Ann", person.Grant{Role: person.Owner, AccountID: w.account("Acme", 4)})
 	got := w.Call(poor, "POST", "/dashboard/jobs", url.Values{"url": {"http://10.0.0.1/x"}, "feature": {"<b>typed</b>"}})
-	if got.Status != 422 || !strings.Contains(got.Body, "The address") || !strings.Contains(got.Body, "&lt;b&gt;typed&lt;/b&gt;") || !strings.Contains(got.Body, "http://10.0.0.1/x") {
+	if got.Status != 422 || !strings.Contains(got.Body, `id="url-refused">This host is private or reserved. Enter a public address. A private host can be tested in a sandbox account, `) || !strings.Contains(got.Body, "&lt;b&gt;typed&lt;/b&gt;") || !strings.Contains(got.Body, "http://10.0.0.1/x") {
 		t.Errorf("a private address: %d", got.Status)
 	}
 	got = w.Call(poor, "POST", "/dashboard/jobs", url.Values{"url": {"https://shop.example.com"}})

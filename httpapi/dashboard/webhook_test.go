@@ -193,7 +193,7 @@ func TestHeldEventsAreChosenReplayedAndDropped(t *testing.T) {
 		return p.WebhookDisabled
 	})
 	seen := w.Call(viewer, "GET", page, nil)
-	if !strings.Contains(seen.Body, "The webhook is disabled.") || !strings.Contains(seen.Body, "4 events never reached") || strings.Contains(seen.Body, "<form method=\"post\" action=\""+page+"/enable") || strings.Contains(seen.Body, "Drop") && strings.Contains(seen.Body, "Drop all") {
+	if !strings.Contains(seen.Body, "The webhook is disabled.") || !strings.Contains(seen.Body, "4 events did not reach") || strings.Contains(seen.Body, "<form method=\"post\" action=\""+page+"/enable") || strings.Contains(seen.Body, "Drop") && strings.Contains(seen.Body, "Drop all") {
 		t.Errorf("a viewer sees: %d", seen.Status)
 	}
 	if overview := w.Call(viewer, "GET", "/dashboard", nil); !strings.Contains(overview.Body, "The webhook of Shop is disabled") {
@@ -291,7 +291,7 @@ func TestTheSecretIsRotatedAndShownOnce(t *testing.T) {
 	form := url.Values{"command": {found[1]}, "how": {"overlap"}}
 	first, again := w.Call(owner, "POST", page+"/rotate", form), w.Call(owner, "POST", page+"/rotate", form)
 	secret := regexp.MustCompile(`id="new-secret">([^<]+)<`).FindStringSubmatch(strings.ReplaceAll(first.Body, "&#43;", "+"))
-	if secret == nil || !strings.Contains(strings.ReplaceAll(again.Body, "&#43;", "+"), secret[1]) || !strings.Contains(first.Body, "A rotation is under way.") {
+	if secret == nil || !strings.Contains(strings.ReplaceAll(again.Body, "&#43;", "+"), secret[1]) || !strings.Contains(first.Body, "The secret is being replaced.") {
 		t.Fatalf("rotated: %d, then %d", first.Status, again.Status)
 	}
 	if now, err := w.Commands.WebhookSecret(t.Context(), project); err != nil || now != secret[1] {
@@ -310,10 +310,10 @@ func TestTheSecretIsRotatedAndShownOnce(t *testing.T) {
 	if got := w.Call(owner, "POST", page+"/finish", url.Values{}); got.Status != 303 {
 		t.Errorf("finished: %d", got.Status)
 	}
-	if got := w.Call(owner, "GET", page, nil); strings.Contains(got.Body, "A rotation is under way.") {
+	if got := w.Call(owner, "GET", page, nil); strings.Contains(got.Body, "The secret is being replaced.") {
 		t.Error("the overlap goes on")
 	}
-	if got := w.Call(owner, "POST", page+"/rotate", url.Values{"how": {"immediate"}}); !strings.Contains(got.Body, "The new signing secret.") || strings.Contains(got.Body, "A rotation is under way.") {
+	if got := w.Call(owner, "POST", page+"/rotate", url.Values{"how": {"immediate"}}); !strings.Contains(got.Body, "The new signing secret.") || strings.Contains(got.Body, "The secret is being replaced.") {
 		t.Errorf("a leaked secret: %d", got.Status)
 	}
 	key, err := w.Commands.IssueKey(t.Context(), pagetest.Operator(), account, command.IssueKey{Scope: "full"})
@@ -365,8 +365,8 @@ func TestADeliveryIsVerifiedInTheBrowser(t *testing.T) {
 	sent := "performance.getEntriesByType('resource').filter(e => e.name !== location.href && !e.name.endsWith('/live')).length"
 	before := browsertest.Eval[int](tab, sent)
 	for _, try := range []struct{ secret, says string }{
-		{"whsec_bm90IHRoZSBvbmU=", "X-Service-Signature is not made with this secret. Nor is webhook-signature."},
-		{secret, "X-Service-Signature is made with this secret. webhook-signature is, too."},
+		{"whsec_bm90IHRoZSBvbmU=", "X-Service-Signature is not made with this secret. webhook-signature is not made with this secret."},
+		{secret, "X-Service-Signature is made with this secret. webhook-signature is made with this secret, too."},
 	} {
 		tab.Fill("#verify-secret", try.secret)
 		tab.Click("[data-verify-now]")

@@ -31,10 +31,10 @@ func TestTheProjectsPageShowsThePassRateByWeek(t *testing.T) {
 	w.test(account, "Waits", nil)
 	got := w.Call(viewer, "GET", "/dashboard/projects", nil)
 	for text, n := range map[string]int{
-		`<td class="num">4</td><td class="num">3</td><td class="num">1</td><td class="right num">75 %</td>`: 1,
-		`<rect class="fail" x="0" y="0.0" width="10" height="25.0"/>`:                                       1,
-		`<rect class="pass" x="0" y="25.0" width="10" height="75.0"/>`:                                      1,
-		`: 3 of 4 tests passed"`: 1, `: no test"`: 11, `<b>75</b>`: 1, `<b>–</b>`: 11, `<td class="right num">–</td>`: 11, `<span>100 %</span>`: 1,
+		`<td data-label="Tests" class="num">4</td><td data-label="Passed" class="num">3</td><td data-label="Failed" class="num">1</td><td data-label="Pass rate" class="right num">75 %</td>`: 1,
+		`<rect class="fail" x="0" y="0.0" width="10" height="25.0"/>`:  1,
+		`<rect class="pass" x="0" y="25.0" width="10" height="75.0"/>`: 1,
+		`: 3 of 4 tests passed"`: 1, `: no test"`: 11, `<b>75</b>`: 1, `<b>–</b>`: 11, `<td data-label="Pass rate" class="right num">–</td>`: 11, `<span>100 %</span>`: 1,
 	} {
 		if strings.Count(got.Body, text) != n {
 			t.Errorf("%d times %s, want %d", strings.Count(got.Body, text), text, n)
@@ -68,7 +68,7 @@ func TestThePlotsNameCommitsAndDays(t *testing.T) {
 			Keys: []string{fmt.Sprintf("commit:%d0c5ea7e9d3b", 4+i)},
 		})
 		w.Shown(out.Position, err)
-		eventually.True(t, "the checklist is written", func() bool {
+		eventually.True(t, "The checklist is written", func() bool {
 			j, err := w.Reads.Jobs.Job(t.Context(), account, out.JobID)
 			return err == nil && len(j.Items) > 1
 		})
@@ -84,8 +84,8 @@ func TestThePlotsNameCommitsAndDays(t *testing.T) {
 	}
 	page := w.Call(viewer, "GET", "/dashboard/projects/"+project.ProjectID, nil).Body
 	for text, n := range map[string]int{
-		`class="plot-column" title="`: 2, `, commit 50c5ea7e9d3b"><svg`: 1, `<span>100 %</span>`: 1, `<td><code>50c5ea7e9d</code></td>`: 1,
-		`scope="colgroup" colspan="2"`: 1, `<tr><th scope="row">`: 1, "?items=all#matrix": 1, "Show also what passes again (1)": 1,
+		`class="plot-column" title="`: 2, `, commit 50c5ea7e9d3b"><svg`: 1, `<span>100 %</span>`: 1, `<td data-label="Commit"><code>50c5ea7e9d</code></td>`: 1,
+		`scope="colgroup" colspan="2"`: 1, `<tr><th scope="row">`: 1, "?items=all#matrix": 1, "Also show items that pass again (1)": 1,
 	} {
 		if got := strings.Count(page, text); got != n {
 			t.Errorf("the project's page has %d times %s, want %d", got, text, n)

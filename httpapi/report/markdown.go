@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -23,13 +24,26 @@ func writeMarkdown(o Outcome) ([]byte, error) {
 		fmt.Fprintf(&b, "# %s\n\n", inline(o.Title))
 		heading = "##"
 	}
+	linked := false
 	for i, t := range o.Jobs {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
 		t.markdown(&b, heading)
+		linked = linked || t.hasLinks()
+	}
+	if linked {
+		b.WriteString("\n" + lastingLinks + "\n")
 	}
 	return []byte(fence.Document("testers and pages", b.String())), nil
+}
+
+// lastingLinks says what a reader cannot see of a link (decisions, "Links in exports").
+const lastingLinks = "Links to pictures and recordings need no sign-in and do not expire. They end when the evidence is deleted."
+
+func (t Job) hasLinks() bool {
+	return t.Report != nil && (t.Report.RecordingURL != "" ||
+		slices.ContainsFunc(t.Report.Items, func(i job.ReportItem) bool { return len(i.Screenshots()) > 0 }))
 }
 
 func (t Job) markdown(b *strings.Builder, heading string) {

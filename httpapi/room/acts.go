@@ -14,10 +14,7 @@ func (d Deps) mark(r *ui.Request, s seat) (ui.Answer, error) {
 	form := ui.Form(r, map[string]string{"note": "note"})
 	note, err := input.Mark(form), form.Problems.Err()
 	if err != nil {
-		if r.WantsJSON() {
-			return ui.Answer{}, err
-		}
-		return d.page(r, s, func(v *view) { v.Errors = ui.Sentences(ui.Wrongs(err), "note", "The note") })
+		return ui.Answer{}, err
 	}
 	var at domain.Position
 	if s.watches() {
@@ -54,14 +51,14 @@ func (d Deps) inLobby(
 	return d.acted(r, out.Position, err, next)
 }
 
-// acted leads on from what was written, in JSON for our script.
+// acted leads on from what was written, in JSON for our script, which shows it by itself.
 func (d Deps) acted(r *ui.Request, at domain.Position, err error, next string) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
 	r.Visible(at)
 	if r.WantsJSON() {
-		return ui.Answer{JSON: map[string]string{"next": next}}, nil
+		return ui.Answer{JSON: map[string]string{"next": next}, Silent: next != "/workbench"}, nil
 	}
 	return ui.Go(next)
 }

@@ -41,19 +41,21 @@ type Deps struct {
 // Pages are the pages of the package.
 func Pages(d Deps) []ui.Page {
 	const watch, work = "/dashboard/sessions/{id}", "/workbench/sessions/{id}"
+	const marked = "The moment is marked."
 	return []ui.Page{
 		{Method: "GET", Pattern: watch, For: ui.Viewers, Handle: through(d.watcher, d.show)},
-		{Method: "POST", Pattern: watch + "/marks", For: ui.Developers, Handle: through(d.watcher, d.mark)},
+		{Method: "POST", Pattern: watch + "/marks", For: ui.Developers, Says: marked, Handle: through(d.watcher, d.mark)},
 		{Method: "GET", Pattern: watch + "/voice", For: ui.Viewers, Takes: true, Handle: d.talk(ui.Viewers, d.watcher)},
 		{Method: "GET", Pattern: watch + "/films/{film}", For: ui.Viewers, Handle: through(d.watcher, d.film)},
 
 		{Method: "GET", Pattern: work, For: ui.Checkers, Handle: through(d.worker, d.show)},
-		{Method: "POST", Pattern: work + "/marks", For: ui.Checkers, Handle: through(d.worker, d.mark)},
-		{Method: "POST", Pattern: work + "/ready", For: ui.Checkers, Handle: through(d.worker, d.ready)},
-		{Method: "POST", Pattern: work + "/leave", For: ui.Checkers, Handle: through(d.worker, d.leave)},
+		{Method: "POST", Pattern: work + "/marks", For: ui.Checkers, Says: marked, Handle: through(d.worker, d.mark)},
+		{Method: "POST", Pattern: work + "/ready", For: ui.Checkers, Says: "You are ready.", Handle: through(d.worker, d.ready)},
+		{Method: "POST", Pattern: work + "/leave", For: ui.Checkers, Says: "You left the session.", Handle: through(d.worker, d.leave)},
 		{Method: "GET", Pattern: work + "/voice", For: ui.Checkers, Takes: true, Handle: d.talk(ui.Checkers, d.worker)},
 
-		{Method: "POST", Pattern: watch + "/cancel", For: ui.Developers, Handle: through(d.watcher, d.cancel)},
+		{Method: "POST", Pattern: watch + "/cancel", For: ui.Developers, Says: "The session is cancelled.",
+			Handle: through(d.watcher, d.cancel)},
 	}
 }
 

@@ -134,14 +134,14 @@ func TestTheLifeOfARoom(t *testing.T) {
 		}
 		return got.Body
 	}
-	see(dev, watch, at+" UTC</time> with 0 of 5 ready: it does not start, 5 refunded = 25 credits.", "In the lobby")
+	see(dev, watch, at+" UTC</time> the session will not start, with 0 of 5 checkers ready; 25 credits refunded. It starts at once when all are ready.", "In the lobby")
 	for n := range 3 {
 		if got := w.Call(guests[n], "POST", work+"/ready", pagetest.Form()); got.Header.Get("Location") != work {
 			t.Fatalf("ready: %d %s", got.Status, got.Body)
 		}
 	}
-	see(dev, watch, at+" UTC</time> with 3 of 5 ready: starts with 3, 2 refunded = 10 credits.")
-	page := see(guests[0], work, at+" UTC</time> with 3 of 5 ready: starts with 3.", "You are: Caller", "You are ready", "The caller rings", `data-token="1"`)
+	see(dev, watch, at+" UTC</time> the session will start with 3 of 5 checkers; 10 credits refunded.")
+	page := see(guests[0], work, at+" UTC</time> the session will start with 3 of 5 checkers.", "You are: Caller", "You are ready", "The caller rings", `data-token="1"`)
 	if strings.Contains(page, "refunded") || strings.Contains(page, "I am ready") {
 		t.Error("a checker is told of the client's credits, or to be ready again")
 	}
@@ -158,15 +158,15 @@ func TestTheLifeOfARoom(t *testing.T) {
 	if got := w.Call(dev, "POST", watch+"/marks", pagetest.Form("note", "")); got.Status != 303 {
 		t.Fatalf("a mark of the client's: %d", got.Status)
 	}
-	long := w.Call(dev, "POST", watch+"/marks", pagetest.Form("note", strings.Repeat("x", 201)))
-	if long.Status != 422 || !strings.Contains(long.Body, "The note") || !strings.Contains(long.Body, strings.Repeat("x", 201)) {
+	long := w.Call(dev, "POST", watch+"/marks", pagetest.Form("note", strings.Repeat("x", 201)), "Referer", w.Origin+watch)
+	if long.Status != 422 || !strings.Contains(long.Body, "Description must have at most 200 characters") || !strings.Contains(long.Body, strings.Repeat("x", 201)) {
 		t.Errorf("a note that is too long: %d", long.Status)
 	}
 	seats[0].says(0, job.ItemPass, "")
 	seats[0].says(1, job.ItemFail, "Silence.")
 	total := len(seats[0].Checklist)
 	for _, g := range guests[:2] {
-		body := see(g, work, fmt.Sprintf("2 of %d", total), "1 failed", "&lt;b&gt;It rings&lt;/b&gt; twice", "The client", "To your checklist")
+		body := see(g, work, fmt.Sprintf("2 of %d", total), "1 failed", "&lt;b&gt;It rings&lt;/b&gt; twice", "The client", "Open your checklist")
 		if strings.Count(body, "&lt;b&gt;It rings") != 1 {
 			t.Error("a mark is there twice")
 		}

@@ -75,8 +75,6 @@ type view struct {
 	// MayCancel is the client's, while the session is open.
 	MayCancel bool
 	Marks     []markView
-	Errors    []string
-	Note      string // half written
 	Story     *story // of a session that is over
 	Voice     *ui.Voice
 }
@@ -102,10 +100,8 @@ type markView struct {
 	After string // since the start, as 04:05; empty before it
 }
 
-func (d Deps) show(r *ui.Request, s seat) (ui.Answer, error) { return d.page(r, s, nil) }
-
-// page is the room; change adds to it what only one answer shows.
-func (d Deps) page(r *ui.Request, s seat, change func(*view)) (ui.Answer, error) {
+// show is the room.
+func (d Deps) show(r *ui.Request, s seat) (ui.Answer, error) {
 	v := view{
 		Session: s.Session, Path: s.path, Watches: s.watches(), Host: ui.HostOf(s.URL), Link: ui.SafeLink(s.URL),
 		State: StateOf(s.Session), Saying: saying(s), Gathers: s.gathers(), Lobby: s.Status == session.StatusLobby, Open: s.ClosedAt == nil,
@@ -141,13 +137,7 @@ func (d Deps) page(r *ui.Request, s seat, change func(*view)) (ui.Answer, error)
 		}
 		v.Story = told
 	}
-	ans, err := ui.Show("room", "Session on "+v.Host, &v, live...)
-	if change != nil {
-		change(&v)
-		v.Note = r.PostFormValue("note")
-		ans.Status = 422
-	}
-	return ans, err
+	return ui.Show("room", "Session on "+v.Host, &v, live...)
 }
 
 // own adds what the checker does here.
@@ -238,11 +228,11 @@ func saying(s seat) string {
 	case session.StatusLobby:
 		return outlook(s)
 	case session.StatusActive:
-		return "All who were ready test at the same moment."
+		return "All checkers who were ready test at the same time."
 	case session.StatusExpired:
-		return "Fewer than two checkers were ready in time." + refunded(s, " Everything was refunded.")
+		return "Fewer than two checkers were ready in time." + refunded(s, " All credits were refunded.")
 	case session.StatusCancelled:
-		return "It was cancelled before it was done." + refunded(s, " What was not tested was refunded.")
+		return "The session was cancelled before its end." + refunded(s, " Tests without a report were refunded.")
 	case session.StatusCompleted:
 	}
 	return ui.Count(s.PassCount, "test") + " passed, " + ui.Count(s.FailCount, "test") + " failed."
@@ -258,25 +248,23 @@ func refunded(s seat, words string) string {
 // gathers says that the lobby waits for its deadline.
 func (s seat) gathers() bool { return s.Status == session.StatusLobby && s.now.Before(s.ReadyDeadline) }
 
-// outlook says what the deadline will do if nobody comes or goes, by the rule that
+// outlook says what the deadline will do if no checker comes or goes, by the rule that
 // decides it. While it is ahead, the page says the time before.
 func outlook(s seat) string {
 	all := len(s.Slots)
 	if !s.gathers() {
-		return "The time to gather is over: in a moment it starts, or ends."
+		return "The lobby has closed. The session starts or ends in a moment."
 	}
 	out := session.AtDeadline(s.ReadyCount, all)
-	words := fmt.Sprintf("with %d of %d ready: ", s.ReadyCount, all)
-	if out.Starts {
-		words += fmt.Sprintf("starts with %d", s.ReadyCount)
-	} else {
-		words += "it does not start"
+	words := fmt.Sprintf("the session will start with %d of %d checkers", s.ReadyCount, all)
+	if !out.Starts {
+		words = fmt.Sprintf("the session will not start, with %d of %d checkers ready", s.ReadyCount, all)
 	}
 	if out.Refunded > 0 && s.watches() {
 		price := s.CreditsCharged / domain.Credits(all)
-		words += fmt.Sprintf(", %d refunded = %s", out.Refunded, ui.Credits(price*domain.Credits(out.Refunded)))
+		words += fmt.Sprintf("; %s refunded", ui.Credits(price*domain.Credits(out.Refunded)))
 	}
-	return words + ". As soon as all are ready it starts at once."
+	return words + ". It starts at once when all are ready."
 }
 
 func target(t job.Target) string {

@@ -87,7 +87,7 @@ func (d Deps) talk(audience ui.Audience, door func(*ui.Request) (seat, error)) f
 		case errors.Is(err, voice.ErrFull):
 			_ = wsjson.Write(ctx, conn, voice.Message{Type: "end", Why: endedFull}) // or they are gone
 		case err != nil:
-			r.Log.WithError(err).Info("somebody left the voice chat")
+			r.Log.WithError(err).Info("a person left the voice chat")
 		}
 		_ = conn.Close(websocket.StatusNormalClosure, "") // or they are gone
 		return ui.Answer{Taken: true}, nil
@@ -133,7 +133,7 @@ func (d Deps) watch(
 			end(voice.End(endedOver))
 			return
 		case err != nil && ctx.Err() == nil:
-			r.Log.WithError(err).Warn("it is not known whether somebody may still talk")
+			r.Log.WithError(err).Warn("it is not known whether a person may still talk")
 		}
 		select {
 		case <-ctx.Done():

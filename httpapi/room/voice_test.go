@@ -55,7 +55,7 @@ func TestARoomThatTalks(t *testing.T) {
 
 	// Who watches is heard once they are let speak, and no longer than that.
 	ann.Click("[data-let=invite]")
-	watcher.WaitText("Speak: you were invited to")
+	watcher.WaitText("Speak (you were invited)")
 	watcher.Click("[data-mute]")
 	hears(ann, 2)
 	hears(bob, 2)
@@ -108,7 +108,7 @@ func TestARoomThatTalks(t *testing.T) {
 	ann.Allow("404")
 	ann.Allow("409")
 	ann.WaitText("You no longer hold this test.")
-	ann.WaitText("The session is over, or your place in it is.")
+	ann.WaitText("The session has ended, or you are no longer part of it.")
 	for _, tab := range []*browsertest.Tab{bob, watcher} {
 		tab.WaitText("Cancelled")
 		tab.Wait(`document.getElementById('voice') === null`)

@@ -88,13 +88,19 @@ type formView struct {
 	Passkeys bool
 	// Insecure says that the browser will not keep a session at this address.
 	Insecure bool
+	// Ended says that a form was sent after its session had ended.
+	Ended bool
 }
 
 // next is where a sign-in leads: a page of ours, or the person's place.
 func next(r *ui.Request) string { return ui.LocalPath(r.FormValue("next"), "/") }
 
 func (d Deps) view(r *ui.Request) formView {
-	return formView{Next: next(r), Form: r.FormValue(ui.FormField), Login: r.PostFormValue("login"), Passkeys: d.Credentials.Passkeys(r.Host), Insecure: d.insecure(r)}
+	return formView{
+		Next: next(r), Form: r.FormValue(ui.FormField), Login: r.PostFormValue("login"), Passkeys: d.Credentials.Passkeys(r.Host),
+		Insecure: d.insecure(r),
+		Ended:    r.FormValue(ui.EndedField) != "",
+	}
 }
 
 // insecure says that browsers keep no secure cookie here.
@@ -121,7 +127,7 @@ func (d Deps) failed(template, title string, v formView, err error) (ui.Answer, 
 	v.Wrong = "Wrong name or password."
 	status := 401
 	if known.Kind == domain.KindRateLimited {
-		v.Wrong, status = "Too many attempts: "+known.Hint+".", 429
+		v.Wrong, status = "Too many attempts. "+ui.Sentence(known.Hint), 429
 	}
 	return ui.Answer{Template: template, Title: title, View: v, Status: status}, nil
 }
@@ -220,7 +226,7 @@ func (d Deps) confirmForm(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	return ui.Show("confirm", "Confirm that it is you", v)
+	return ui.Show("confirm", "Confirm your identity", v)
 }
 
 func (d Deps) confirm(r *ui.Request) (ui.Answer, error) {
@@ -232,7 +238,7 @@ func (d Deps) confirm(r *ui.Request) (ui.Answer, error) {
 	if errView != nil {
 		return ui.Answer{}, errView
 	}
-	ans, err := d.failed("confirm", "Confirm that it is you", v.formView, err)
+	ans, err := d.failed("confirm", "Confirm your identity", v.formView, err)
 	if err != nil {
 		return ui.Answer{}, err
 	}

@@ -67,7 +67,7 @@ func (s *Site) admit(r *Request, page *Page) (Answer, error) {
 		return Answer{}, nil
 	}
 	if r.Person == nil {
-		return Answer{Redirect: "/signin?next=" + url.QueryEscape(s.back(r))}, nil
+		return s.signInAnew(r)
 	}
 	switch page.For {
 	case Operators:
@@ -75,7 +75,7 @@ func (s *Site) admit(r *Request, page *Page) (Answer, error) {
 			return Answer{}, errNoPage
 		}
 		if s.Now().Sub(r.Session.CreatedAt) > credential.OperatorFor {
-			return Answer{Redirect: "/signin?next=" + url.QueryEscape(s.back(r))}, nil
+			return s.signInAnew(r)
 		}
 	case Checkers:
 		if r.Person.CheckerID() == "" {
@@ -95,6 +95,19 @@ func (s *Site) admit(r *Request, page *Page) (Answer, error) {
 	case Anybody:
 	}
 	return Answer{}, nil
+}
+
+// EndedField tells the page of the sign-in that a form came without a session.
+const EndedField = "sent"
+
+// signInAnew leads to the sign-in. A form that was sent is not kept: without a session
+// nothing says whose it is (decisions, "Proof of a person"). The page says so.
+func (s *Site) signInAnew(r *Request) (Answer, error) {
+	query := url.Values{"next": {s.back(r)}}
+	if r.Method == http.MethodPost {
+		query.Set(EndedField, "1")
+	}
+	return Go("/signin?" + query.Encode())
 }
 
 // back is the page to return to: a form that was posted is opened again, at the

@@ -15,6 +15,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/httpapi/wire"
+	"humanqa/internal/guard"
 )
 
 // Form is a posted form as the API's readers take it; fields gives the names of its
@@ -68,6 +69,15 @@ func (r *Request) Addresses(fields ...string) {
 			r.PostForm.Set(field, Address(typed))
 		}
 	}
+}
+
+// Named says which field of the form holds what the API calls by a path: its name, and
+// behind it the place among those of one name, such as role[2].
+func (r *Request) Named(path, field string) {
+	if r.fields == nil {
+		r.fields = map[string]string{}
+	}
+	r.fields[path] = field
 }
 
 // fieldNamed is the form's field of an API's path.
@@ -138,7 +148,7 @@ func Sentences(wrong map[string]string, names ...string) (out []string) {
 	told := map[string]bool{}
 	for i := 0; i+1 < len(names); i += 2 {
 		if message, there := wrong[names[i]]; there {
-			out = append(out, names[i+1]+" "+message+".")
+			out = append(out, Sentence(worded(names[i+1], message)))
 			told[names[i]] = true
 		}
 	}
@@ -148,6 +158,24 @@ func Sentences(wrong map[string]string, names ...string) (out []string) {
 		}
 	}
 	return out
+}
+
+// worded joins the name of a field and what is wrong with it. A message that has a subject
+// of its own stands without the name, but behind the name of its part, such as "Test 3: ".
+func worded(name, message string) string {
+	if !strings.HasPrefix(message, "the ") {
+		return name + " " + message
+	}
+	if hint, private := strings.CutPrefix(message, guard.ErrPrivate.Error()); private {
+		message = "this host is private or reserved. Enter a public address"
+		if hint = strings.TrimPrefix(hint, "; "); hint != "" {
+			message += ". " + strings.TrimSuffix(Sentence(hint), ".")
+		}
+	}
+	if part, _, is := strings.Cut(name, ": "); is {
+		return part + ": " + message
+	}
+	return message
 }
 
 // HostOf gives the host of a URL, by which people recognise it.

@@ -43,7 +43,7 @@ func followedBy(p *Person) []string {
 func (s *Site) live(w http.ResponseWriter, hr *http.Request) {
 	r := s.accept(w, hr)
 	if err := s.identify(r); err != nil || r.Person == nil {
-		s.send(w, r, s.refuse(r, domain.Unauthorized("nobody is signed in")))
+		s.send(w, r, s.refuse(r, domain.Unauthorized("you are not signed in")))
 		return
 	}
 	if err := s.limit(r); err != nil {

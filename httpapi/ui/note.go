@@ -17,7 +17,7 @@ const (
 // noted puts what the page says of its form (Page.Says) into a cookie: the page that the
 // answer leads to shows it, once.
 func noted(page *Page, ans Answer) Answer {
-	if page.Says != "" && (ans.Redirect != "" || ans.JSON != nil) {
+	if page.Says != "" && (ans.Redirect != "" || ans.JSON != nil && !ans.Silent) {
 		ans.Cookies = append(ans.Cookies, kept(noteCookie, url.QueryEscape(page.Says), noteFor))
 	}
 	return ans

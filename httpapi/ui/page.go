@@ -83,6 +83,8 @@ type Answer struct {
 	// Every is how often an open page fetches itself anew, where what it shows
 	// changes with the time, too; zero: never. Whole seconds.
 	Every time.Duration
+	// Refused is why the page shows a form again: each error stands at its field.
+	Refused error
 	// Secret pages are kept by no cache, not even the browser's.
 	Secret bool
 	// Bare pages belong to no account, whoever looks at them.
@@ -99,6 +101,8 @@ type Answer struct {
 	Serve http.Handler
 	// JSON is for the scripts of our own pages.
 	JSON any
+	// Silent JSON is for a script that shows by itself what was done: no page says it (Page.Says).
+	Silent bool
 	// Cookies go out beside any of them.
 	Cookies []*http.Cookie
 	// page is a page as it is sent.
@@ -210,7 +214,7 @@ func (r *Request) Again(page Audience) error {
 	}
 	led, err := r.site.admit(r, &Page{For: page})
 	if err == nil && led.Redirect != "" {
-		err = domain.Unauthorized("nobody is signed in")
+		err = domain.Unauthorized("you are not signed in")
 	}
 	return err
 }

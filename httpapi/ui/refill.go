@@ -2,12 +2,14 @@ package ui
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -34,11 +36,12 @@ func (m *memory) Write(b []byte) (int, error) { return m.body.Write(b) }
 
 // refill answers a refused form by the page on which it stood: what was typed is in its
 // fields, each error stands at its field, and the first one has the focus. So no page has
-// code for this. It is not ok where the form is not found on that page.
+// code for this. A conflict stands above the form. It is not ok where the form is not found
+// on that page, such as after a conflict that took its button away.
 func (s *Site) refill(r *Request, err error) (ans Answer, ok bool) {
 	var known *domain.Error
 	if r.Method != http.MethodPost || r.WantsJSON() || refilling(r.Context()) || len(r.PostForm) == 0 ||
-		!errors.As(err, &known) || known.Kind != domain.KindInvalid {
+		!errors.As(err, &known) || known.Kind != domain.KindInvalid && known.Kind != domain.KindConflict {
 		return Answer{}, false
 	}
 	from, errFrom := url.Parse(r.Referer())
@@ -60,12 +63,12 @@ func (s *Site) refill(r *Request, err error) (ans Answer, ok bool) {
 	if errParse != nil {
 		return Answer{}, false
 	}
-	form := formOf(tree, r)
-	if form == nil {
+	form, same := formOf(tree, r)
+	if !same {
 		return Answer{}, false
 	}
 	fill(form, r.PostForm)
-	mark(tree, form, r, Wrongs(err))
+	mark(tree, form, r, known)
 	var out bytes.Buffer
 	if err := html.Render(&out, tree); err != nil {
 		r.Log.WithError(err).Error("page not rendered")
@@ -78,17 +81,41 @@ func (s *Site) refill(r *Request, err error) (ans Answer, ok bool) {
 // page on which it stood, filled. It is not ok where the browser does not name that page.
 func (r *Request) Refill(err error) (Answer, bool) { return r.site.refill(r, err) }
 
+// marked puts what is wrong with a form into the page that shows it again by itself
+// (Answer.Refused).
+func (r *Request) marked(page []byte, err error) []byte {
+	var known *domain.Error
+	if !errors.As(err, &known) {
+		return page
+	}
+	tree, errParse := html.Parse(bytes.NewReader(page))
+	if errParse != nil {
+		return page
+	}
+	form, _ := formOf(tree, r)
+	if form == nil {
+		return page
+	}
+	mark(tree, form, r, known)
+	var out bytes.Buffer
+	if err := html.Render(&out, tree); err != nil {
+		return page
+	}
+	return out.Bytes()
+}
+
 // formOf finds the form that was sent: the one that posts to the path, and of several the
-// first whose hidden fields were sent as they are.
-func formOf(tree *html.Node, r *Request) (form *html.Node) {
+// first whose hidden fields were sent as they are. Without such a one it is the first that
+// posts there, and not the same.
+func formOf(tree *html.Node, r *Request) (form *html.Node, isSame bool) {
 	for n := range tree.Descendants() {
 		if n.DataAtom != atom.Form || !strings.EqualFold(attribute(n, "method"), "post") {
 			continue
 		}
-		sent, same := attribute(n, "action") == r.URL.Path, true
+		sent, same := posts(n, "action", r.URL.Path), true
 		for field := range n.Descendants() {
 			switch {
-			case attribute(field, "formaction") == r.URL.Path:
+			case posts(field, "formaction", r.URL.Path):
 				sent = true
 			case field.DataAtom == atom.Input && attribute(field, "type") == "hidden" &&
 				!slices.Contains([]string{CommandField, AccountField}, attribute(field, "name")):
@@ -96,21 +123,39 @@ func formOf(tree *html.Node, r *Request) (form *html.Node) {
 			}
 		}
 		if sent && same {
-			return n
+			return n, true
+		}
+		if sent && form == nil {
+			form = n
 		}
 	}
-	return nil
+	return form, false
 }
+
+// posts says whether a form or its button sends to the path, wherever the answer scrolls to.
+func posts(n *html.Node, name, path string) bool {
+	to, _, _ := strings.Cut(attribute(n, name), "#")
+	return to == path
+}
+
+// own are the kinds of inputs whose values are not typed.
+var own = []string{"hidden", "radio", "checkbox", "submit", "button", "file"}
 
 // fill puts what was sent into the fields, but into none that hides what is typed.
 func fill(form *html.Node, sent url.Values) {
+	times := map[string]int{} // of a name: its values are in the order of its fields
 	for n := range form.Descendants() {
 		name := attribute(n, "name")
 		values, there := sent[name]
+		if there && name != "" && (n.DataAtom == atom.Textarea || n.DataAtom == atom.Select || n.DataAtom == atom.Input &&
+			!slices.Contains(own, attribute(n, "type"))) {
+			values = values[min(times[name], len(values)-1):]
+			times[name]++
+		}
 		switch n.DataAtom {
 		case atom.Input:
 			switch attribute(n, "type") {
-			case "hidden", "password", "file", "submit":
+			case "hidden", "password", "file", "submit", "button":
 			case "checkbox", "radio":
 				set(n, "checked", "", name != "" && slices.Contains(values, attribute(n, "value")))
 			default:
@@ -128,7 +173,7 @@ func fill(form *html.Node, sent url.Values) {
 		case atom.Select:
 			for option := range n.Descendants() {
 				if option.DataAtom == atom.Option && there {
-					set(option, "selected", "", slices.Contains(values, attribute(option, "value")))
+					set(option, "selected", "", optionValue(option) == values[0])
 				}
 			}
 		}
@@ -138,11 +183,25 @@ func fill(form *html.Node, sent url.Values) {
 // shown makes of what was sent a text that a page can hold.
 func shown(text string) string { return strings.ReplaceAll(strings.ToValidUTF8(text, ""), "\x00", "") }
 
-// mark puts each error at its field, and those of other paths above the form. wrong are
-// the errors by path, as Wrongs gives them.
-func mark(tree, form *html.Node, r *Request, wrong map[string]string) {
+// optionValue is what an option sends.
+func optionValue(option *html.Node) string {
+	for _, a := range option.Attr {
+		if a.Key == "value" {
+			return a.Val
+		}
+	}
+	return strings.TrimSpace(wordsOf(option))
+}
+
+// mark puts each error at its field, and those of other paths above the form, with an
+// error that has no path.
+func mark(tree, form *html.Node, r *Request, refused *domain.Error) {
 	var first *html.Node
 	var others []string
+	wrong := Wrongs(refused)
+	if wrong == nil {
+		others = append(others, strings.TrimSpace(Sentence(refused.Message)+" "+Sentence(refused.Hint)))
+	}
 	for _, path := range slices.Sorted(maps.Keys(wrong)) {
 		field := fieldOf(form, r.fieldNamed(path))
 		if field == nil {
@@ -151,14 +210,15 @@ func mark(tree, form *html.Node, r *Request, wrong map[string]string) {
 		}
 		id := strings.TrimSpace(attribute(field, "id"))
 		if id == "" {
-			id = "refused-" + attribute(field, "name")
+			id = "refused-" + r.fieldNamed(path)
 			set(field, "id", id, true)
 		}
 		said := element(atom.P, "class", "wrong", "id", id+"-refused")
-		said.AppendChild(&html.Node{Type: html.TextNode, Data: Sentence(labelOf(tree, id) + " " + wrong[path])})
+		said.AppendChild(&html.Node{Type: html.TextNode, Data: Sentence(worded(labelOf(tree, id), wrong[path]))})
 		field.Parent.InsertBefore(said, field.NextSibling)
 		set(field, "aria-invalid", "true", true)
 		set(field, "aria-describedby", strings.TrimSpace(attribute(field, "aria-describedby")+" "+id+"-refused"), true)
+		unfold(field)
 		if first == nil || before(form, field, first) {
 			first = field
 		}
@@ -180,7 +240,12 @@ func mark(tree, form *html.Node, r *Request, wrong map[string]string) {
 	if first != nil {
 		set(first, "autofocus", "", true)
 	}
-	for n := form; n != nil; n = n.Parent {
+	unfold(cmp.Or(first, form))
+}
+
+// unfold opens all that hides a part of the page.
+func unfold(n *html.Node) {
+	for ; n != nil; n = n.Parent {
 		if n.DataAtom == atom.Details {
 			set(n, "open", "", true)
 		}
@@ -197,31 +262,45 @@ func before(form, one, other *html.Node) bool {
 	return false
 }
 
-// fieldOf finds the field that a person can see.
+// fieldOf finds the field that a person can see: name is its name, with its place among
+// those of one name behind it, such as role[2].
 func fieldOf(form *html.Node, name string) *html.Node {
+	before := 0
+	if at, place, indexed := strings.Cut(name, "["); indexed {
+		name = at
+		before, _ = strconv.Atoi(strings.TrimSuffix(place, "]")) // 0: the first
+	}
 	for n := range form.Descendants() {
 		if (n.DataAtom == atom.Input || n.DataAtom == atom.Textarea || n.DataAtom == atom.Select) && attribute(n, "name") == name &&
 			!slices.Contains([]string{"hidden", "radio", "checkbox", "submit"}, attribute(n, "type")) {
-			return n
+			if before == 0 {
+				return n
+			}
+			before--
 		}
 	}
 	return nil
 }
 
-// labelOf gives the words of the label of a field.
+// labelOf gives the words of the label of a field, without what stands in brackets.
 func labelOf(tree *html.Node, id string) string {
 	for n := range tree.Descendants() {
 		if n.DataAtom == atom.Label && attribute(n, "for") == id {
-			var words strings.Builder
-			for text := range n.Descendants() {
-				if text.Type == html.TextNode {
-					words.WriteString(text.Data)
-				}
-			}
-			return strings.Join(strings.Fields(words.String()), " ")
+			return strings.TrimSuffix(strings.Join(strings.Fields(wordsOf(n)), " "), " (optional)")
 		}
 	}
 	return "It"
+}
+
+// wordsOf gives the text in a node.
+func wordsOf(n *html.Node) string {
+	var words strings.Builder
+	for text := range n.Descendants() {
+		if text.Type == html.TextNode {
+			words.WriteString(text.Data)
+		}
+	}
+	return words.String()
 }
 
 func element(kind atom.Atom, pairs ...string) *html.Node {

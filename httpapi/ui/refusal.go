@@ -2,7 +2,9 @@ package ui
 
 import (
 	"errors"
+	"maps"
 	"net/http"
+	"slices"
 
 	"humanqa/domain"
 	"humanqa/httpapi/wire"
@@ -23,7 +25,17 @@ type Refusal struct {
 	Heading string
 	Message string
 	Hint    string
-	ID      string
+	// Wrong are the errors of a form, of which its page cannot be shown again.
+	Wrong []string
+	ID    string
+}
+
+// sentencesOf are the errors of a form, by the names of its fields.
+func sentencesOf(wrong map[string]string, r *Request) (out []string) {
+	for _, path := range slices.Sorted(maps.Keys(wrong)) {
+		out = append(out, Sentence(r.fieldNamed(path)+" "+wrong[path]))
+	}
+	return out
 }
 
 // refuse is the only place that turns an error into a page.
@@ -34,6 +46,10 @@ func (s *Site) refuse(r *Request, err error) Answer {
 	switch {
 	case errors.As(err, &known):
 		v.Status, v.Message, v.Hint = StatusOf(known.Kind), Sentence(known.Message), Sentence(known.Hint)
+		if wrong := Wrongs(known); len(wrong) > 0 && wrong[""] == "" {
+			v.Message, v.Wrong = "The form was not accepted.", sentencesOf(wrong, r)
+			v.Hint = "Go back, correct it, and send it again."
+		}
 	case r.Context().Err() != nil:
 		v.Status = http.StatusServiceUnavailable
 	}

@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"io"
 	"io/fs"
+	"math"
 	"net/http"
 	"path"
 	"reflect"
@@ -226,6 +227,9 @@ func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
+	if before, y := strings.CutSuffix(noun, "y"); y && !strings.HasSuffix(before, "a") {
+		return group(int64(n)) + " " + before + "ies"
+	}
 	return group(int64(n)) + " " + noun + "s"
 }
 
@@ -240,6 +244,9 @@ func Credits(n domain.Credits) string {
 // Number writes a number of any integer type, with thin spaces between thousands.
 func Number(n any) (string, error) {
 	v := reflect.ValueOf(n)
+	if v.CanUint() && v.Uint() <= math.MaxInt64 {
+		return group(int64(v.Uint())), nil //nolint:gosec // it fits
+	}
 	if !v.CanInt() {
 		return "", fmt.Errorf("a number is %T", n)
 	}

@@ -73,8 +73,13 @@ func (s *Site) send(w http.ResponseWriter, r *Request, a Answer) int {
 	if a.For > 0 {
 		h.Set("Refresh", fmt.Sprintf("%d; url=%s", int(a.For.Seconds()), a.Then))
 	}
-	if status >= http.StatusBadRequest && r.Method == http.MethodPost {
+	if a.Refused != nil {
+		body = r.marked(body, a.Refused)
+	} else if status >= http.StatusBadRequest && r.Method == http.MethodPost {
 		body = focused(body)
+	}
+	if a.Rows == nil {
+		body = new(labels).add(body)
 	}
 	body = bytes.ReplaceAll(body, []byte(accountMark), []byte(accountField(r.Account)))
 	if a.Rows != nil {
@@ -118,12 +123,20 @@ func (s *Site) sendRows(w http.ResponseWriter, r *Request, a Answer, body []byte
 		out, end = packed, packed.Close
 	}
 	w.WriteHeader(http.StatusOK)
-	_, err := out.Write(head)
+	cells, rows := new(labels), new(bytes.Buffer)
+	_, err := out.Write(cells.add(head))
 	if err == nil {
-		err = a.Rows(r.Context(), func(part any) error { return s.renderer.part(out, a.Template, "rows", part) })
+		err = a.Rows(r.Context(), func(part any) error {
+			rows.Reset()
+			if err := s.renderer.part(rows, a.Template, "rows", part); err != nil {
+				return err
+			}
+			_, err := out.Write(cells.add(rows.Bytes()))
+			return err
+		})
 	}
 	if err == nil {
-		_, err = out.Write(tail)
+		_, err = out.Write(cells.add(tail))
 	}
 	if err = cmp.Or(err, end()); err != nil {
 		r.Log.WithError(err).Info("a page broke off")

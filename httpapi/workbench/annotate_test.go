@@ -51,18 +51,18 @@ func TestWhatIsBlurredIsGone(t *testing.T) {
 	}
 	tab.Press("3")
 	drag(100, 60, 220, 140)
-	tab.WaitText("cannot be read any more")
+	tab.WaitText("is unreadable now")
 	if got := contrast(); got > 140 { // about grey; the fourth value of each pixel is 255
 		t.Errorf("the blurred part has a contrast of %d", got)
 	}
 	tab.Press("u")
-	tab.WaitText("The last mark is gone")
+	tab.WaitText("The last mark is removed")
 	if got := contrast(); got != 255 {
 		t.Errorf("what was taken back has a contrast of %d", got)
 	}
 	tab.Screen(390, 844, false)
 	drag(220, 140, 100, 60) // the other way round, on a phone
-	tab.WaitText("cannot be read any more")
+	tab.WaitText("is unreadable now")
 	tab.Press("1")
 	drag(300, 200, 240, 160)
 	tab.WaitText("An arrow is drawn")
@@ -73,10 +73,10 @@ func TestWhatIsBlurredIsGone(t *testing.T) {
 
 	paste()
 	tab.Press("3" + strings.Repeat(browsertest.Left, 5) + browsertest.Enter) // by keys: from 160, 120
-	tab.WaitText("It begins here")
+	tab.WaitText("The mark begins here")
 	tab.Press(browsertest.Escape) // not there
 	tab.Press(strings.Repeat(browsertest.Up, 5) + browsertest.Enter + strings.Repeat(browsertest.Down+browsertest.Right, 6) + browsertest.Enter)
-	tab.WaitText("cannot be read any more") // from 160, 80 to 208, 128
+	tab.WaitText("is unreadable now") // from 160, 80 to 208, 128
 	if n := len(w.draft(checker).Checklist[0].Screenshots()); n != 0 {
 		t.Fatalf("%d pictures are there before any is kept", n)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -36,8 +37,6 @@ type benchView struct {
 	Levels  []job.Severity
 	Lobby   *sessions.Session // of a slot that waits
 	Voice   *ui.Voice         // nil: there is none
-	Errors  []string
-	Summary string // half written
 }
 
 // askedView is a question to the client, without the secret of its answer.
@@ -89,7 +88,7 @@ func (d Deps) bench(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	if mine {
-		return d.show(r, c, nil)
+		return d.show(r, c)
 	}
 	w, err := d.doneBy(r)
 	switch {
@@ -118,8 +117,8 @@ func (d Deps) doneBy(r *ui.Request) (jobs.Work, error) {
 	return d.Reads.Jobs.DoneBy(ctx, checker, id)
 }
 
-// show is the bench; change adds to it what only one answer shows.
-func (d Deps) show(r *ui.Request, c command.ClaimedJob, change func(*benchView)) (ui.Answer, error) {
+// show is the bench.
+func (d Deps) show(r *ui.Request, c command.ClaimedJob) (ui.Answer, error) {
 	v := benchView{
 		Person: r.Person.ID, Link: ui.SafeLink(c.Brief.URL), Host: ui.HostOf(c.Brief.URL),
 		Secrets: c.Brief.Credentials != nil || c.Brief.AccessInstructions != "",
@@ -142,12 +141,7 @@ func (d Deps) show(r *ui.Request, c command.ClaimedJob, change func(*benchView))
 			v.Voice = &ui.Voice{Path: "/workbench/sessions/" + c.SessionID}
 		}
 	}
-	ans, err := ui.Show("bench", c.Brief.Title, &v, domain.JobStream(c.JobID), changes.Queue)
-	if change != nil {
-		change(&v)
-		ans.Status = 422
-	}
-	return ans, err
+	return ui.Show("bench", c.Brief.Title, &v, domain.JobStream(c.JobID), changes.Queue)
 }
 
 // ask tells of the questions to the client.
@@ -163,7 +157,7 @@ func (v *benchView) ask(c command.ClaimedJob) {
 	}
 }
 
-var errGone = domain.Conflict("this test is not yours, or not any more").
+var errGone = domain.Conflict("you do not hold this test").
 	WithHint("it returned to the queue, another checker has it, or it has ended")
 
 type lostView struct {
@@ -205,47 +199,31 @@ func claimOf(r *ui.Request) command.Claim {
 	return command.Claim{CheckerID: r.Person.CheckerID(), JobID: r.PathValue("id"), Token: int(token)}
 }
 
-// acted answers a form of the bench: where it leads, in JSON for our script. A
-// refusal that a person can mend is shown on the bench, one of the claim tells
-// why. names are pairs of a path and what the page calls it.
-func (d Deps) acted(r *ui.Request, at domain.Position, err error, next string, names ...string) (ui.Answer, error) {
+// acted answers a form of the bench: where it leads, in JSON for our script. A conflict of
+// the claim tells why, and gives back what was written; other refusals fill the form again
+// (ui.Request.Refill).
+func (d Deps) acted(r *ui.Request, at domain.Position, err error, next string) (ui.Answer, error) {
 	if err == nil {
 		r.Visible(at)
 		if r.WantsJSON() {
-			return ui.Answer{JSON: map[string]string{"next": next}}, nil
+			// Where the script leaves the bench, the next page says what was done.
+			stays := next != "/workbench" && !strings.HasSuffix(r.Pattern, "/complete")
+			return ui.Answer{JSON: map[string]string{"next": next}, Silent: stays}, nil
 		}
 		return ui.Go(next)
 	}
 	var refused *domain.Error
-	if !errors.As(err, &refused) || r.WantsJSON() {
+	if r.WantsJSON() || !errors.As(err, &refused) || refused.Kind != domain.KindConflict {
 		return ui.Answer{}, err
 	}
 	c, mine, errHeld := d.held(r.Context(), r)
-	if errHeld != nil {
-		return ui.Answer{}, errHeld
-	}
-	wrong := ui.Wrongs(err)
 	switch {
-	case mine && wrong != nil:
-	case mine && refused.Kind == domain.KindConflict && c.Token == claimOf(r).Token:
-		wrong = map[string]string{}
-	case refused.Kind == domain.KindConflict:
-		return d.lost(r, refused)
-	default:
+	case errHeld != nil:
+		return ui.Answer{}, errHeld
+	case mine && c.Token == claimOf(r).Token:
 		return ui.Answer{}, err
 	}
-	return d.show(r, c, func(v *benchView) {
-		v.Errors = ui.Sentences(wrong, names...)
-		if len(wrong) == 0 {
-			v.Errors = []string{ui.Sentence(refused.Message) + " " + ui.Sentence(refused.Hint)}
-		}
-		v.Summary = r.PostFormValue("summary")
-		for n := range v.Items {
-			if v.Items[n].ID == r.PathValue("item") {
-				v.Items[n].Note = r.PostFormValue("note")
-			}
-		}
-	})
+	return d.lost(r, refused)
 }
 
 func itemAt(r *ui.Request) string {
@@ -264,7 +242,7 @@ func (d Deps) check(r *ui.Request) (ui.Answer, error) {
 	if err == nil {
 		_, at, err = d.Commands.CheckItem(r.Context(), r.Cause(), claimOf(r), in)
 	}
-	return d.acted(r, at, err, itemAt(r), "note", "The note", "reason", "The reason", "status", "The verdict", "severity", "The severity")
+	return d.acted(r, at, err, itemAt(r))
 }
 
 // ask asks the client. The clocks stand until the answer.
@@ -275,8 +253,7 @@ func (d Deps) ask(r *ui.Request) (ui.Answer, error) {
 	if err == nil {
 		_, at, err = d.Commands.AskQuestion(r.Context(), r.Cause(), claimOf(r), in)
 	}
-	return d.acted(r, at, err, benchPath(r.PathValue("id"))+"#questions",
-		"text", "The question", "kind", "Its subject", "itemId", "The item")
+	return d.acted(r, at, err, benchPath(r.PathValue("id"))+"#questions")
 }
 
 func (d Deps) addFinding(r *ui.Request) (ui.Answer, error) {
@@ -304,7 +281,7 @@ func (d Deps) saysFinding(r *ui.Request, say func(command.AddFinding) (domain.Po
 	if err == nil {
 		at, err = say(in)
 	}
-	return d.acted(r, at, err, findingsAt(r), "description", "The finding", "note", "The note")
+	return d.acted(r, at, err, findingsAt(r))
 }
 
 func (d Deps) withdrawFinding(r *ui.Request) (ui.Answer, error) {
@@ -329,7 +306,7 @@ func (d Deps) addPicture(r *ui.Request) (ui.Answer, error) {
 			return err
 		})
 	}
-	return d.acted(r, at, err, itemAt(r), "file", "The picture", "screenshotUrls", "The pictures")
+	return d.acted(r, at, err, itemAt(r))
 }
 
 // removePicture takes a picture away from an item. Once nothing shows it any
@@ -433,7 +410,7 @@ func (d Deps) complete(r *ui.Request) (ui.Answer, error) {
 	if err == nil {
 		_, at, err = d.Commands.CompleteJob(r.Context(), r.Cause(), claimOf(r), command.CompleteJob{Summary: summary})
 	}
-	return d.acted(r, at, err, benchPath(r.PathValue("id")), "summary", "The summary")
+	return d.acted(r, at, err, benchPath(r.PathValue("id")))
 }
 
 func (d Deps) release(r *ui.Request) (ui.Answer, error) {
@@ -449,7 +426,7 @@ func (d Deps) untestable(r *ui.Request) (ui.Answer, error) {
 	if err == nil {
 		_, at, err = d.Commands.ReportUntestable(r.Context(), r.Cause(), claimOf(r), reason, note)
 	}
-	return d.acted(r, at, err, "/workbench", "reason", "The reason", "note", "The note")
+	return d.acted(r, at, err, "/workbench")
 }
 
 // ready and leave are a session's: its slots begin together.

@@ -45,7 +45,8 @@ func TestTheQueueKnowsWhatACheckerHas(t *testing.T) {
 			t.Errorf("%s does not say what fits", path)
 		}
 	}
-	if got := w.Call(ann, "POST", "/workbench/profile", pagetest.Form("languages", strings.Repeat("x", 81))); got.Status != 422 || !strings.Contains(got.Body, "The languages must have entries") {
+	if got := w.Call(ann, "POST", "/workbench/profile", pagetest.Form("languages", strings.Repeat("x", 81)), "Referer", w.Origin+"/workbench/profile"); got.Status != 422 ||
+		!strings.Contains(got.Body, "Languages you speak must have entries") {
 		t.Errorf("too long: %d", got.Status)
 	}
 }

@@ -27,7 +27,7 @@ func TestACheckerAsksTheClient(t *testing.T) {
 	tab.Fill("#ask-text-"+c.Checklist[0].ID, "A code was sent by mail. What is it?")
 	tab.Click(item + " button")
 	tab.WaitText("Questions to the client")
-	tab.WaitText("Stands until the answer")
+	tab.WaitText("Paused until the answer")
 	tab.Shot("question-asked")
 	open := w.draft(annID).Brief.Questions
 	if len(open) != 1 || open[0].ItemID != c.Checklist[0].ID || open[0].Kind != "code" {
@@ -37,7 +37,7 @@ func TestACheckerAsksTheClient(t *testing.T) {
 	// Without a script the same form; a second question waits for its turn.
 	at := "/workbench/jobs/" + id + "/questions"
 	form := pagetest.Form("token", "1", "text", "Another?", "kind", "other", "item", "")
-	if got := w.Call(ann, "POST", at, form); got.Status != 422 || !strings.Contains(got.Body, "A question is open already") {
+	if got := w.Call(ann, "POST", at, form); got.Status != 409 || !strings.Contains(got.Body, "A question is open already") {
 		t.Errorf("a second question: %d", got.Status)
 	}
 
@@ -47,7 +47,7 @@ func TestACheckerAsksTheClient(t *testing.T) {
 	w.Shown(shown, err)
 	tab.WaitText("It is the secret.")
 	tab.WaitText(" left")
-	tab.Wait(`!document.getElementById('clock').textContent.includes('Stands')`)
+	tab.Wait(`!document.getElementById('clock').textContent.includes('Paused')`)
 	if strings.Contains(browsertest.Eval[string](tab, "document.documentElement.outerHTML"), "483112") {
 		t.Error("the page holds the secret")
 	}

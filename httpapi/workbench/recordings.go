@@ -64,5 +64,5 @@ func (d Deps) markMoment(r *ui.Request) (ui.Answer, error) {
 	if err == nil {
 		at, err = d.Commands.MarkMoment(r.Context(), r.Cause(), claimOf(r), label, ago)
 	}
-	return d.acted(r, at, err, benchPath(r.PathValue("id")), "note", "The note", "ago", "The time")
+	return d.acted(r, at, err, benchPath(r.PathValue("id")))
 }

@@ -56,7 +56,7 @@ func TestACheckersFirstTest(t *testing.T) {
 	tab.Open(w.Origin + link)
 	tab.WaitText("You are invited as a checker")
 	tab.Click("form[data-passkey] button")
-	tab.WaitText("Nothing waits right now")
+	tab.WaitText("No waiting tests")
 	if at := browsertest.Eval[string](tab, "location.pathname"); at != "/workbench" {
 		t.Errorf("a checker lands at %s", at)
 	}
@@ -371,7 +371,7 @@ func TestAClaimThatEndsFreezesThePage(t *testing.T) {
 	// The page notices it by itself, long before its next heartbeat.
 	ended := time.Now()
 	w.Shown(w.Commands.ReleaseJob(t.Context(), pagetest.ByChecker(checker), command.Claim{CheckerID: checker, JobID: c.JobID, Token: w.draft(checker).Token}))
-	tab.WaitText("All that you said is saved.")
+	tab.WaitText("All your entries are saved.")
 	if late := time.Since(ended); late > 30*time.Second {
 		t.Errorf("the end of the claim is noticed after %s", late)
 	}

@@ -65,7 +65,7 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 		"POST /workbench/jobs/{id}/marks":                        303,
 		"POST /workbench/jobs/{id}/ready":                        404,
 		"POST /workbench/jobs/{id}/leave":                        404,
-		"POST /workbench/jobs/{id}/complete":                     422,
+		"POST /workbench/jobs/{id}/complete":                     409,
 		"POST /workbench/jobs/{id}/untestable":                   422,
 		"POST /workbench/jobs/{id}/release":                      303,
 	}
@@ -336,13 +336,13 @@ func TestATestWithoutAScript(t *testing.T) {
 	ann, id := w.Checks("Ann")
 	live := w.Tab(ann) // has a script: its queue keeps itself current
 	live.Open(w.Origin + "/")
-	live.WaitText("Nothing waits right now")
+	live.WaitText("No waiting tests")
 	jobID := w.test(account, "Checkout with a card", 3)
 	live.WaitText("Checkout with a card")
 
 	tab := w.Tab(ann)
 	tab.NoScript()
-	tab.Allow("422") // completed too early, once
+	tab.Allow("409") // completed too early, once
 	tab.Screen(1280, 900, false)
 	tab.Open(w.Origin + "/workbench")
 	tab.Click("#job-" + jobID + " button")

@@ -95,8 +95,11 @@ func bugs(b command.AnalysisBrief) []job.Bug {
 func bug(b command.AnalysisBrief, i job.ReportItem) job.Bug {
 	note, expected := clean(i.Note, maxItemText), clean(i.ExpectedOutcome, maxItemText)
 	description := "The check failed; the checker left no note."
+	if b.Type == job.AIReview {
+		description = "The check failed."
+	}
 	if note != "" {
-		description = "The checker saw: " + sentence(note)
+		description = sawBy(b.Type, "The %s: ") + sentence(note)
 	}
 	if expected != "" {
 		description += " Expected: " + sentence(expected)
@@ -113,6 +116,15 @@ func bug(b command.AnalysisBrief, i job.ReportItem) job.Bug {
 	}
 }
 
+// sawBy says where a note is from: no checker takes part in a review.
+func sawBy(kind job.Type, words string) string {
+	by := "checker saw"
+	if kind == job.AIReview {
+		by = "review found"
+	}
+	return fmt.Sprintf(words, by)
+}
+
 // steps lead from an empty browser to the failure.
 func steps(b command.AnalysisBrief, i job.ReportItem, note, expected string) []string {
 	open := "Open " + clean(b.URL, maxShownURL)
@@ -125,7 +137,7 @@ func steps(b command.AnalysisBrief, i job.ReportItem, note, expected string) []s
 	}
 	switch {
 	case note != "":
-		all = append(all, clean("See what the checker saw: "+sentence(note), maxStep))
+		all = append(all, clean(sawBy(b.Type, "See what the %s: ")+sentence(note), maxStep))
 	case expected != "":
 		all = append(all, clean("See that this does not hold: "+sentence(expected), maxStep))
 	}
@@ -168,7 +180,7 @@ var skipAdvice = []struct{ reason, because, advice string }{
 	{"no_access", "the checker had no access", "Give credentials or access instructions, then test again"},
 	{"blocked", "something else stood in the way", "Repair that, then test again"},
 	{"out_of_time", "the time ran out", "Split the test, or give it a longer SLA"},
-	{"not_applicable", "the app has no such thing", "Drop or reword the check"},
+	{"not_applicable", "it does not apply to the app", "Drop or reword the check"},
 }
 
 func recommendations(b command.AnalysisBrief) []string {

@@ -27,7 +27,7 @@ type Share struct {
 }
 
 // ErrNoShare refuses a link to a report that does not lead anywhere (any more).
-var ErrNoShare = domain.NotFound("report").WithHint("the link has ended: ask whoever sent it for a new one")
+var ErrNoShare = domain.NotFound("report").WithHint("the link has ended: ask the sender for a new one")
 
 const insertShareSQL = `
 INSERT INTO signin.shares (hash, id, account_id, job_id, person_id, created_at, expires_at)

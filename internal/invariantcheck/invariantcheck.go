@@ -168,7 +168,7 @@ LIMIT 1`
 // one runs it is a conflict.
 func (c *Checks) Start(ctx context.Context, id uuid.UUID, personID string) error {
 	if _, err := c.db.ExecContext(ctx, buryChecksSQL); err != nil {
-		return fmt.Errorf("end checks that nobody runs: %w", err)
+		return fmt.Errorf("end checks that no process runs: %w", err)
 	}
 	done, err := c.db.ExecContext(ctx, startCheckSQL, id, personID)
 	var taken *pq.Error
@@ -290,7 +290,7 @@ func (c *Checks) Cancel(ctx context.Context, id uuid.UUID) error {
 // List gives the newest checks.
 func (c *Checks) List(ctx context.Context, limit int) (list []Check, err error) {
 	if _, err := c.db.ExecContext(ctx, buryChecksSQL); err != nil {
-		return nil, fmt.Errorf("end checks that nobody runs: %w", err)
+		return nil, fmt.Errorf("end checks that no process runs: %w", err)
 	}
 	if err := c.db.SelectContext(ctx, &list, listChecksSQL, limit); err != nil {
 		return nil, fmt.Errorf("list checks: %w", err)

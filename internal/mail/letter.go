@@ -29,7 +29,7 @@ func confirmLetter(id, to, link, host string) letter {
 	return letter{
 		ID: id, To: to, Subject: "Confirm your e-mail address",
 		Text: fmt.Sprintf("A member of %s wants notices at this address.\n\nOpen this link to confirm that it is yours. It works for seven days.\n\n%s\n\n"+
-			"Ignore this letter if you did not ask for it. You get no other one.\n", host, link),
+			"Ignore this letter if you did not ask for it. We send no other letter.\n", host, link),
 	}
 }
 
@@ -47,7 +47,7 @@ func digestLetter(id, to string, told []Notice, more int, links Links, stop stri
 	if more > 0 {
 		fmt.Fprintf(&text, "%d more are on the dashboard.\n%s\n\n", more, links.Page("/dashboard"))
 	}
-	fmt.Fprintf(&text, "-- \nChange what you are told: %s\nStop all e-mail: %s\n", links.Page("/dashboard/notifications"), stop)
+	fmt.Fprintf(&text, "-- \nChange your notifications: %s\nStop all e-mail: %s\n", links.Page("/dashboard/notifications"), stop)
 	return letter{ID: id, To: to, Subject: subject(told, more), Text: text.String(), Stop: stop}
 }
 

@@ -125,7 +125,7 @@ func (s *server) priceOf(ctx context.Context, in target) (out estimated, err err
 	}
 	out.Price = fmt.Sprintf("%g of your %g credits; about %d minutes", out.CreditsRequired, out.CreditsAvailable, out.EstimatedCompletionMinutes)
 	if !out.Sufficient {
-		out.Price += ". The credits do not suffice: a person has to buy some"
+		out.Price += ". There are not enough credits: a person has to buy some"
 	}
 	return out, nil
 }

@@ -228,7 +228,7 @@ func (h home) ownDir(path string) error {
 	case uid == os.Getuid(): // a crash came between Mkdir and Lchown
 		return os.Lchown(path, h.owner.uid, h.owner.gid)
 	default:
-		return fmt.Errorf("%s belongs to somebody else: remove it", path)
+		return fmt.Errorf("%s belongs to another user: remove it", path)
 	}
 }
 

@@ -59,6 +59,9 @@ func (s *Service) openAddresses(ctx context.Context, cfg Config, log *logrus.Log
 		if cfg.BaseURL == "" {
 			cfg.BaseURL = cfg.scheme() + baseAddr(cfg.Addr, s.api.Addr())
 		}
+		if err := s.tellPagesURL(cfg); err != nil {
+			return cfg, err
+		}
 		if cfg.TLSCert != "" {
 			pair, err := openCertificate(cfg.TLSCert, cfg.TLSKey, log.WithField("part", "tls"))
 			if err != nil {

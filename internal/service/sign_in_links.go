@@ -2,6 +2,9 @@ package service
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/google/uuid"
@@ -13,12 +16,30 @@ import (
 	"humanqa/projections"
 )
 
-// PagesURL is where people reach the pages, as far as a command can know it.
+// PagesURL is where people reach the pages, as far as a command can know it: by the
+// settings, by what the service of this data directory says while it runs, or by default.
 func (c Config) PagesURL() string {
 	if c.BaseURL != "" {
 		return c.BaseURL
 	}
+	if said, err := os.ReadFile(c.pagesFile()); err == nil && len(said) > 0 && CheckURL("", string(said), "http", "https") == nil {
+		return string(said)
+	}
 	return c.scheme() + c.Addr
+}
+
+// pagesFile has the running service's own address. One that a crash left behind is of the
+// latest service that ran here.
+func (c Config) pagesFile() string { return filepath.Join(c.DataDir, "pages-url") }
+
+// tellPagesURL tells commands where the pages are, until the service stops.
+func (s *Service) tellPagesURL(cfg Config) error {
+	at := cfg.pagesFile()
+	if err := os.WriteFile(at, []byte(cfg.BaseURL), 0o600); err != nil {
+		return fmt.Errorf("tell where the pages are: %w", err)
+	}
+	s.core.shutdown.add("the pages' address", closeBudget, func(context.Context) error { return os.Remove(at) })
+	return nil
 }
 
 // SignInLinks makes one-time links.

@@ -84,7 +84,7 @@ func (r *room) let(by *peer, id string, speak bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if by.Watches {
-		return errors.New("who watches invites nobody")
+		return errors.New("a viewer cannot invite speakers")
 	}
 	for _, p := range r.peers {
 		if p.id != id || !p.Watches || p.speaks.Load() == speak {

@@ -372,7 +372,7 @@ func TestWhoWatchesSpeaksWhenInvited(t *testing.T) {
 	ann.hears(anns, client)
 
 	other.line.up <- invite // who watches invites nobody
-	if err := <-other.over; err == nil || !strings.Contains(err.Error(), "invites nobody") {
+	if err := <-other.over; err == nil || !strings.Contains(err.Error(), "cannot invite") {
 		t.Errorf("an invitation by who watches: %v", err)
 	}
 }

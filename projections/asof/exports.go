@@ -37,7 +37,7 @@ func (q *Reads) Export(ctx context.Context, v analytics.View, f analytics.Filter
 	case "projects", "tests":
 		return q.exportProjects(ctx, v, f, at, each)
 	}
-	return fmt.Errorf("nobody knows what %s was", v.Name)
+	return fmt.Errorf("the earlier value of %s is not known", v.Name)
 }
 
 func (q *Reads) exportRows(

@@ -40,7 +40,7 @@ func (s *Commands) Act(
 	if err == nil || recorded.repeat { // the first time it may have been done
 		return recorded.position.Max(at), err
 	}
-	problem := "nobody knows whether it was done: the service's log tells why"
+	problem := "the outcome is unknown: the service's log has the reason"
 	var known *domain.Error
 	if errors.As(err, &known) {
 		problem = known.Message

@@ -25,7 +25,7 @@ func (d Deps) prospect(ctx context.Context, j jobs.Job) (string, error) {
 		words = "Checkers are online."
 	}
 	if p.Typical > 0 {
-		words += " Tests like this one took about " + ui.Span(p.Typical) + " lately."
+		words += " Similar tests recently took about " + ui.Span(p.Typical) + "."
 	}
 	return words, nil
 }
@@ -45,13 +45,13 @@ func (v *jobView) tell(now time.Time) {
 			v.Saying = "The checklist is being written."
 		}
 		if now.After(v.DueAt) {
-			v.Saying = "It is late. It goes back into the queue, or your credits are refunded."
+			v.Saying = "The test is overdue. It returns to the queue, or your credits are refunded."
 		}
 	case job.StatusClaimed:
 		v.Heading = "A checker is testing"
 		if v.Open != nil {
-			v.Heading = "A checker asks you something"
-			v.Saying = fmt.Sprintf("%d of %s checked. The clock stands until you answer.", checked, ui.Count(len(v.Items), "item"))
+			v.Heading = "The checker has a question"
+			v.Saying = fmt.Sprintf("%d of %s checked. The time limit is paused until you answer.", checked, ui.Count(len(v.Items), "item"))
 			return
 		}
 		v.Saying = fmt.Sprintf("%d of %s checked, due %s.", checked, ui.Count(len(v.Items), "item"), ui.Until(now, v.DueAt))
@@ -60,16 +60,16 @@ func (v *jobView) tell(now time.Time) {
 	case job.StatusFailed:
 		v.Heading = "Could not be tested"
 		reasons := map[string]string{"sla": "No checker finished it in time.", "untestable": "Checkers could not test it.",
-			"operator": "An operator ended it."}
+			"operator": "An operator ended the test."}
 		v.Saying = strings.TrimSpace(reasons[v.FailReason] + " " + refundWords(v.Job))
 	case job.StatusCompleted, job.StatusVoided:
 		switch v.OverallStatus {
 		case job.OverallFail:
 			v.Heading = ui.Count(v.Fail, "problem") + " found"
 		case job.OverallPass:
-			v.Heading = "Everything that was tested works"
+			v.Heading = "All tested items passed"
 		default:
-			v.Heading = "Nothing could be tested"
+			v.Heading = "No item could be tested"
 		}
 		if v.CompletedAt != nil {
 			v.Saying = "Tested in " + took(v.Job) + "."
@@ -79,7 +79,7 @@ func (v *jobView) tell(now time.Time) {
 
 func refundWords(j jobs.Job) string {
 	if back := j.Refunded; back > 0 {
-		return ui.Credits(back) + " came back."
+		return ui.Credits(back) + " refunded."
 	}
 	return ""
 }

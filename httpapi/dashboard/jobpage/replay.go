@@ -35,7 +35,10 @@ func momentOf(r domain.Recorded, st job.State) (m moment, ok bool) {
 	case *job.ChecklistWritten:
 		m.Text, m.Detail = "Checklist written", ui.Count(len(e.Items), "item")
 	case *job.Claimed:
-		m.Text = "A checker took it"
+		m.Text = "A checker started"
+		if st.Type == job.AIReview {
+			m.Text = "The review started"
+		}
 	case *job.Released:
 		m.Text, m.Detail = "Back in the queue", releaseWords[e.Reason]
 	case *job.ItemChecked:
@@ -57,18 +60,18 @@ func momentOf(r domain.Recorded, st job.State) (m moment, ok bool) {
 			m.Detail = "with a secret"
 		}
 	case *job.QuestionClosed:
-		m.Text = "The question stayed without an answer"
+		m.Text = "The question got no answer"
 	case *job.RecordingAttached:
-		m.Text = "A recording is there"
+		m.Text = "A recording was added"
 	case *job.SLAMissed:
-		m.Text = "It was not done in time"
+		m.Text = "The time limit was missed"
 		if e.Requeued {
 			m.Detail = "back in the queue"
 		}
 	case *job.UntestableReported:
 		m.Text, m.Detail, m.Said = untestableWords, reasonWords(e.Reason), e.Note
 	case *job.SlotStarted:
-		m.Text = "Its session began"
+		m.Text = "The session started"
 	case *job.Completed:
 		m.Text = "Report finished"
 		m.Detail = fmt.Sprintf("%d passed, %d failed, %d skipped", e.PassCount, e.FailCount, e.SkipCount)
@@ -114,8 +117,10 @@ func (d Deps) timeline(ctx context.Context, j jobs.Job) (told []moment, err erro
 	if err != nil {
 		return nil, err
 	}
+	var st job.State // the words need no more of it
+	st.Type = j.Type
 	for _, e := range announced {
-		if m, ok := momentOf(e.Recorded, job.State{}); ok {
+		if m, ok := momentOf(e.Recorded, st); ok {
 			told = append(told, m)
 		}
 	}

@@ -1,8 +1,6 @@
 package projects
 
 import (
-	"strings"
-
 	"humanqa/domain"
 	"humanqa/domain/loop"
 	"humanqa/domain/person"
@@ -20,7 +18,8 @@ type loopView struct {
 	State   ui.State
 	Saying  string
 	Project projects.Project
-	Steps   []step // the latest first
+	Steps   []step   // the latest first
+	Failing []string // what failed in the latest report
 	MayEnd  bool
 }
 
@@ -39,18 +38,18 @@ type loopLine struct {
 func loopSaying(s loops.Session) string {
 	switch s.Status {
 	case loop.StatusRunning:
-		return "The agent fixes what fails and has it tested again."
+		return "The agent fixes the failures and starts another test."
 	case loop.StatusPassed:
 		return "The agent's last test passed."
 	case loop.StatusStuckSameBug:
-		return "The same items failed three times in a row. Somebody has to help the agent: " + strings.Join(s.FailingKeys, ", ") + "."
+		return "The same items failed three times in a row. The agent needs help."
 	case loop.StatusOutOfCredits:
-		return "The credits did not suffice for the agent's next test."
+		return "There were not enough credits for the agent's next test."
 	case loop.StatusMaxIterations:
-		return "The agent used up its iterations, and something still fails."
+		return "The agent has used all its rounds, and items still fail."
 	case loop.StatusAbandoned:
 	}
-	return "The agent was not heard of for a day, or gave up."
+	return "The agent sent nothing for a day, or ended the loop."
 }
 
 func (d Deps) loop(r *ui.Request, s loops.Session) (_ ui.Answer, err error) {
@@ -71,8 +70,23 @@ func (d Deps) loop(r *ui.Request, s loops.Session) (_ ui.Answer, err error) {
 		v.Steps = append(v.Steps, step{words.LineOf(j.Summary()), i + 1})
 		live = append(live, domain.JobStream(j.ID))
 	}
+	if v.Failing, err = d.failingWords(r, s); err != nil {
+		return ui.Answer{}, err
+	}
 	return ui.Show("loop", "Loop of "+s.Skill, v, live...)
 }
+
+// failingWords are the items that failed in the loop's latest report.
+func (d Deps) failingWords(r *ui.Request, s loops.Session) ([]string, error) {
+	open, err := d.Reads.History.Open(r.Context(), s.AccountID, s.ProjectID, failuresNamed)
+	if err != nil {
+		return nil, err
+	}
+	return words.Failing(s.FailingKeys, open), nil
+}
+
+// failuresNamed is how many open failures of a project are looked at for their words.
+const failuresNamed = 500
 
 // endLoop is for a loop whose agent is known to be gone.
 func (d Deps) endLoop(r *ui.Request, s loops.Session) (ui.Answer, error) {

@@ -114,7 +114,7 @@ func (d Deps) createKey(r *ui.Request) (ui.Answer, error) {
 	}
 	key, err := d.Commands.IssueKey(r.Context(), r.Cause(), r.Account.ID, in)
 	if domain.IsKind(err, domain.KindConflict) {
-		return ui.Answer{}, domain.Conflict("this key was made already").WithHint("a key is shown once: revoke it and make another one if you have lost it")
+		return ui.Answer{}, domain.Conflict("this key was created already").WithHint("a key is shown only once; if you lost it, revoke it and create another one")
 	}
 	if err != nil {
 		return ui.Answer{}, err

@@ -46,7 +46,7 @@ func (d Deps) membersView(r *ui.Request) (v membersView, err error) {
 			line.Login = *login
 		}
 		if line.Name == "" {
-			line.Name = "Somebody invited"
+			line.Name = "Invited person"
 		}
 		v.Members = append(v.Members, line)
 	}
@@ -111,7 +111,7 @@ func (d Deps) member(r *ui.Request) (people.Person, error) {
 	case at < 0:
 		return people.Person{}, domain.NotFound("member")
 	case list[at].ID == r.Person.ID:
-		return people.Person{}, domain.Conflict("you cannot change your own role").WithHint("another owner can")
+		return people.Person{}, domain.Conflict("you cannot change your own role").WithHint("ask another owner")
 	}
 	return list[at], nil
 }
@@ -129,7 +129,7 @@ func (d Deps) changeMember(r *ui.Request) (ui.Answer, error) {
 	default:
 		role := person.Role(action)
 		if !role.OfAccount() {
-			return ui.Answer{}, domain.Invalid(domain.Detail{Path: "action", Message: "is none that is offered"})
+			return ui.Answer{}, domain.Invalid(domain.Detail{Path: "action", Message: "must be one of the offered actions"})
 		}
 		position, err = d.Commands.GrantRole(r.Context(), r.Cause(), member.ID, person.Grant{Role: role, AccountID: r.Account.ID})
 	}
@@ -152,12 +152,13 @@ func (d Deps) newLink(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	if len(whole.Roles) != 1 {
-		return ui.Answer{}, domain.Conflict("they also belong elsewhere").WithHint("whoever runs this service can make them a new link: humanqa person link")
+		return ui.Answer{}, domain.Conflict("the person also has a role outside this account").
+			WithHint("an operator can create the link: humanqa person link")
 	}
 	names, err := d.Credentials.Names(r.Context(), member.ID)
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	r.Log.WithField("person", member.ID).WithField("by", r.Person.ID).Info("a new way in was made")
+	r.Log.WithField("person", member.ID).WithField("by", r.Person.ID).Info("a new sign-in link was created")
 	return d.withLink(r, member.ID, names[member.ID].Name, whole.Grants())
 }

@@ -2,6 +2,8 @@
 package words
 
 import (
+	"cmp"
+	"strings"
 	"time"
 
 	"humanqa/domain/credits"
@@ -10,6 +12,7 @@ import (
 	"humanqa/domain/project"
 	"humanqa/httpapi/ui"
 	"humanqa/projections/events"
+	"humanqa/projections/history"
 )
 
 // Notice is something that went wrong while the account's people were away.
@@ -28,19 +31,32 @@ func NoticeOf(e events.AccountEvent) Notice {
 	case *job.SLAMissed:
 		n.Text, n.Detail, n.Href = "Not done in time: "+e.About.Title, "It is back in the queue.", "/dashboard/jobs/"+id
 		if !one.Requeued {
-			n.Detail = "It was the third time: the test was given up."
+			n.Detail = "It was the third missed time limit. The test has ended."
 		}
 	case *job.Failed:
-		n.Text, n.Detail, n.Href = "Given up: "+e.About.Title, ui.Credits(one.Refund)+" came back.", "/dashboard/jobs/"+id
+		n.Text, n.Detail, n.Href = "Could not be tested: "+e.About.Title, ui.Credits(one.Refund)+" refunded.", "/dashboard/jobs/"+id
 	case *loop.Ended:
 		n.Text, n.Detail, n.Href = "The loop of "+one.Skill+" in "+one.ProjectName+" ended",
 			LoopState(one.FinalStatus).Word+" after "+ui.Count(one.Iterations, "round")+".", "/dashboard/loops/"+one.SessionID
 	case *project.WebhookDisabled:
 		n.Text, n.Detail, n.Href = "The webhook of "+e.About.Title+" was disabled", one.Reason, "/dashboard/projects/"+id+"#webhook"
 	case *credits.Debited:
-		n.Text, n.Detail, n.Href = "Credits became low", ui.Credits(one.BalanceAfter)+" were left.", "/dashboard/credits"
+		n.Text, n.Detail, n.Href = "Low credits", ui.Credits(one.BalanceAfter)+" left.", "/dashboard/credits"
 	}
 	return n
+}
+
+// Failing gives the items of the keys as the checklist calls them. One that the project's
+// list of open failures no longer has is called by its key.
+func Failing(keys []string, open []history.OpenFailure) (items []string) {
+	called := map[string]string{}
+	for _, f := range open {
+		called[f.Key] = f.Description
+	}
+	for _, key := range keys {
+		items = append(items, cmp.Or(called[key], strings.ReplaceAll(key, "-", " ")))
+	}
+	return items
 }
 
 // LoopState is the state of a loop as pages show it.

@@ -97,7 +97,7 @@ var Outbox = class {
     });
   }
 };
-var signedOut = "You are signed out: sign in again in another tab.";
+var signedOut = "You are signed out. Sign in again in another tab.";
 async function send(entry) {
   let url = entry.url;
   let body;
@@ -306,7 +306,7 @@ function similar(job, ended) {
     const at = panel();
     if (at === null) return;
     at.hidden = found.length === 0;
-    at.querySelector("[role=status]").textContent = found.length === 0 ? "" : found.length === 1 ? "One open failure sounds like it:" : found.length + " open failures sound like it:";
+    at.querySelector("[role=status]").textContent = found.length === 0 ? "" : found.length === 1 ? "One open failure is similar:" : found.length + " open failures are similar:";
     at.querySelector("ul").replaceChildren(...found.map((one) => {
       const row = document.createElement("li");
       const words = document.createElement("div");
@@ -315,8 +315,8 @@ function similar(job, ended) {
         Object.assign(document.createElement("small"), { className: "muted", textContent: `${one.severity}, failing since ${day(one)}` })
       );
       row.append(words);
-      if (item === "") row.append(press("It is this one", one, () => take(one)));
-      row.append(press("Name it in the note", one, () => cite(one)));
+      if (item === "") row.append(press("This is the same", one, () => take(one)));
+      row.append(press("Mention it in the note", one, () => cite(one)));
       return row;
     }));
   }
@@ -404,13 +404,13 @@ function clock(at, silence) {
     if (Number.isNaN(due)) return;
     if (stands) {
       at.classList.remove("soon", "over");
-      write(words, "Stands until the answer");
+      write(words, "Paused until the answer");
       return;
     }
     const left = seconds(due);
     at.classList.toggle("soon", left > 0 && left < 300);
     at.classList.toggle("over", left <= 0);
-    write(words, left <= 0 ? "Time is over: it returns to the queue" : time(left) + " left");
+    write(words, left <= 0 ? "Time is over. The test returns to the queue" : time(left) + " left");
   };
   setInterval(tick, 1e3);
   return {
@@ -637,7 +637,7 @@ function film(person, job = "", token = "") {
     const line = at();
     if (line === null) return;
     let text = "";
-    if (sent.refused !== "") text = "The recording was not taken. " + sent.refused;
+    if (sent.refused !== "") text = "The recording was not accepted. " + sent.refused;
     else if (running !== null) text = hidden ? "Recording: black while the login is shown" : "Recording";
     else if (sent.reels > 0) {
       text = "Sending the recording";
@@ -673,7 +673,7 @@ function film(person, job = "", token = "") {
       await roll(stream);
     } catch (problem) {
       stream?.getTracks().forEach((t) => t.stop());
-      complain(problem.name === "NotAllowedError" ? "Nothing is recorded: the browser was not allowed to." : "This browser cannot record: " + problem.message);
+      complain(problem.name === "NotAllowedError" ? "Nothing is recorded, because the browser was not allowed to." : "This browser cannot record: " + problem.message);
     } finally {
       starting = false;
     }
@@ -830,12 +830,12 @@ function annotates(dialog) {
     }
     marks.push(mark);
     again();
-    told.textContent = { arrow: "An arrow is drawn.", box: "A box is drawn.", blur: "This part cannot be read any more." }[tool];
+    told.textContent = { arrow: "An arrow is drawn.", box: "A box is drawn.", blur: "This part is unreadable now." }[tool];
   }
   function undo() {
     if (marks.pop() === void 0) return;
     again();
-    told.textContent = "The last mark is gone.";
+    told.textContent = "The last mark is removed.";
     if (marks.length === 0) canvas.focus();
   }
   async function show2(file) {
@@ -949,7 +949,7 @@ function annotates(dialog) {
       keyed = true;
       if (from === null) {
         from = at;
-        told.textContent = "It begins here.";
+        told.textContent = "The mark begins here.";
       } else finish();
     } else if (event.key === "Escape" && from !== null) {
       from = null;
@@ -1030,7 +1030,7 @@ async function drawn(canvas, was) {
 }
 
 // src/notice.ts
-var refused = "This browser does not let us.";
+var refused = "This browser does not allow notifications.";
 function possible() {
   return typeof Notification !== "undefined";
 }
@@ -1086,7 +1086,7 @@ function bell() {
   async function awake() {
     audio ??= new AudioContext();
     if (audio.state !== "running") await Promise.race([audio.resume(), new Promise((late) => setTimeout(late, 500))]);
-    told.textContent = audio.state === "running" ? "" : "No sound before you click anything here.";
+    told.textContent = audio.state === "running" ? "" : "The browser plays no sound before you click on this page.";
     return audio;
   }
   async function beep() {
@@ -1320,7 +1320,7 @@ function floats(bench2) {
 // src/voice.ts
 var pauses3 = [500, 1e3, 2e3, 5e3, 1e4];
 var lastWords = {
-  over: "The session is over, or your place in it is.",
+  over: "The session has ended, or you are no longer part of it.",
   replaced: "You are in the voice chat in another tab.",
   full: "The voice chat is full."
 };
@@ -1397,7 +1397,7 @@ var Talk = class {
       return this.paint();
     }
     if (navigator.mediaDevices === void 0 || typeof RTCPeerConnection === "undefined") {
-      return this.say("This browser gives no microphone to a page without HTTPS. The test goes on without voice.");
+      return this.say("This browser allows no microphone on a page without HTTPS. The test continues without voice.");
     }
     if (!this.watches && !await this.open()) return;
     this.wanted = true;
@@ -1414,7 +1414,7 @@ var Talk = class {
       return true;
     } catch (problem) {
       const denied = problem.name === "NotAllowedError";
-      this.say((denied ? "The browser was not allowed to use the microphone." : "There is no microphone that can be used.") + " The test goes on without voice.");
+      this.say((denied ? "The browser was not allowed to use the microphone." : "No usable microphone was found.") + " The test continues without voice.");
       return false;
     }
   }
@@ -1458,7 +1458,7 @@ var Talk = class {
     this.hangUp();
     this.paint();
     if (!this.wanted) return;
-    this.say(this.tries > 2 ? "Voice does not get through just now. The test goes on without it; we keep trying." : "Connecting again");
+    this.say(this.tries > 2 ? "The voice chat has no connection right now. The test continues without it, and the page keeps trying." : "Connecting again");
     setTimeout(() => {
       if (this.wanted && this.socket === void 0) this.connect();
     }, pauses3[Math.min(this.tries++, pauses3.length - 1)]);
@@ -1471,7 +1471,7 @@ var Talk = class {
       this.people = m.peers ?? [];
       this.you = m.you ?? "";
       this.paint();
-      if (this.people.length === 1 && this.pc === void 0) this.say("You are the first one here.");
+      if (this.people.length === 1 && this.pc === void 0) this.say("You are the first in the voice chat.");
     }
     if (m.type === "speaking") {
       this.speaking = m.speaking ?? [];
@@ -1548,7 +1548,7 @@ var Talk = class {
     mute.hidden = !inside || this.me()?.speaks !== true;
     const off = this.mic !== void 0 && !this.mic.enabled;
     mute.setAttribute("aria-pressed", String(off));
-    mute.textContent = this.mic === void 0 ? "Speak: you were invited to" : off ? "Muted" : "Mute";
+    mute.textContent = this.mic === void 0 ? "Speak (you were invited)" : off ? "Muted" : "Mute";
     if (this.watches && inside && this.me()?.speaks !== true) {
       this.mic?.stop();
       this.mic = void 0;
@@ -1675,7 +1675,7 @@ function start(bench2) {
   const count = (n, one, many) => n === 1 ? "1 " + one : n + " " + many;
   const complain = (text) => tell("refused", text);
   function keep(entry) {
-    return outbox.add(entry).catch((problem) => complain("This browser could not keep it: " + problem.message));
+    return outbox.add(entry).catch((problem) => complain("This browser could not keep the text: " + problem.message));
   }
   async function refused2(entry, why) {
     if (entry.item !== void 0) verdicts.delete(entry.item);
@@ -1729,7 +1729,7 @@ function start(bench2) {
     }
     void list().then((unsaved2) => {
       const kept = [unsaved2 > 0 ? count(unsaved2, "unsaved entry", "unsaved entries") : "", typed > 0 ? count(typed, "half-typed text", "half-typed texts") : ""];
-      at.querySelector("[data-kept]").textContent = unsaved2 + typed === 0 ? "All that you said is saved." : `${kept.filter(Boolean).join(" and ")} ${unsaved2 + typed === 1 ? "is" : "are"} kept below.`;
+      at.querySelector("[data-kept]").textContent = unsaved2 + typed === 0 ? "All your entries are saved." : `${kept.filter(Boolean).join(" and ")} ${unsaved2 + typed === 1 ? "is" : "are"} kept below.`;
     });
     small.paint();
   }
@@ -2095,7 +2095,7 @@ function start(bench2) {
         }
       }
       const about = form.closest("[data-finding]")?.querySelector("b")?.textContent ?? "";
-      const labels = { finding: "Found: " + fields.description, edit: "Found: " + fields.description, ask: "Asked: " + fields.text, withdraw: "Withdrawn: " + about, hide: "A picture taken away", complete: "The summary: " + (fields.summary ?? "") };
+      const labels = { finding: "Found: " + fields.description, edit: "Found: " + fields.description, ask: "Asked: " + fields.text, withdraw: "Withdrawn: " + about, hide: "A picture removed", complete: "The summary: " + (fields.summary ?? "") };
       const entry = { kind, url: new URL(form.action).pathname, item: li?.dataset.item, fields, label: labels[kind] ?? "Ending the test" };
       if (labels[kind] === void 0 || kind === "complete") void reel.stop().then(() => keep(entry));
       else keep(entry);

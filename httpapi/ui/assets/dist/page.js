@@ -914,7 +914,7 @@ function elsewhere(now) {
   if (document.getElementById("elsewhere") !== null) return;
   const said = Object.assign(document.createElement("p"), { id: "elsewhere", className: "notice notice-warn" });
   said.setAttribute("role", "status");
-  said.append("You chose another account in another tab. This page still shows the earlier one. ", Object.assign(document.createElement("a"), { href: location.href, textContent: "Load it again" }));
+  said.append("You chose another account in another tab. This page still shows the previous account. ", Object.assign(document.createElement("a"), { href: location.href, textContent: "Load it again" }));
   now.prepend(said);
 }
 function main() {
@@ -944,7 +944,7 @@ async function run(form) {
     const fields = new URLSearchParams(new FormData(form));
     const asked = await post(form.action + "/ask", fields);
     const answer = form.dataset.passkey === "new" ? await navigator.credentials.create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(asked.options.publicKey ?? asked.options) }) : await navigator.credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(asked.options.publicKey ?? asked.options) });
-    if (answer === null) throw new Error("There was no passkey.");
+    if (answer === null) throw new Error("The browser gave no passkey.");
     fields.set("challenge", asked.challenge);
     fields.set("answer", JSON.stringify(answer.toJSON()));
     const done = await post(form.action, fields);
@@ -955,7 +955,7 @@ async function run(form) {
     }
   } catch (problem) {
     const name = problem.name;
-    say(name === "InvalidStateError" ? "This device has a passkey for you already." : name === "NotAllowedError" || name === "AbortError" ? "The passkey was not used. Try again, or choose another way." : problem.message);
+    say(name === "InvalidStateError" ? "This device already has a passkey for you." : name === "NotAllowedError" || name === "AbortError" ? "The passkey was not used. Try again, or choose another way." : problem.message);
     if (button !== null) button.disabled = false;
   }
 }
@@ -1023,11 +1023,11 @@ function build(action) {
   for (const [name, value] of Object.entries({
     name: "q",
     type: "search",
-    placeholder: "A test, a project, a page or an act",
+    placeholder: "Search tests, projects, pages and actions",
     maxlength: "200",
     autocomplete: "off",
     role: "combobox",
-    "aria-label": "A test, a project, a page or an act",
+    "aria-label": "Search tests, projects, pages and actions",
     "aria-autocomplete": "list",
     "aria-controls": "palette-hits",
     "aria-expanded": "false"
@@ -1036,7 +1036,7 @@ function build(action) {
   list.className = "hits";
   list.id = "palette-hits";
   list.setAttribute("role", "listbox");
-  list.setAttribute("aria-label", "What was found");
+  list.setAttribute("aria-label", "Results");
   const status = dialog.appendChild(document.createElement("p"));
   status.setAttribute("role", "status");
   let hits = [];
@@ -1135,7 +1135,7 @@ function players() {
 }
 
 // src/notice.ts
-var refused = "This browser does not let us.";
+var refused = "This browser does not allow notifications.";
 function possible() {
   return typeof Notification !== "undefined";
 }
@@ -1260,7 +1260,7 @@ async function verify() {
   const standardOf = (standard ?? "").split(" ");
   const says = [
     service ? "X-Service-Signature is made with this secret." : "X-Service-Signature is not made with this secret.",
-    standardOf.includes(own) ? "webhook-signature is, too." : "Nor is webhook-signature."
+    standardOf.includes(own) ? "webhook-signature is made with this secret, too." : "webhook-signature is not made with this secret."
   ];
   if (service !== standardOf.includes(own)) {
     says[1] = standardOf.includes(own) ? "webhook-signature is: a rotation was under way." : "webhook-signature is not.";
@@ -1321,11 +1321,11 @@ players();
 verifies();
 newest();
 strip();
-labels();
 palette();
 told();
 onces();
 kept();
+refused2();
 function onces() {
   document.addEventListener("submit", (event) => {
     const form = event.target;
@@ -1363,6 +1363,10 @@ function kept() {
   });
   addEventListener("pagehide", () => send(true));
 }
+function refused2() {
+  if (location.hash === "") return;
+  addEventListener("load", () => setTimeout(() => document.querySelector("[autofocus]")?.focus()));
+}
 function newest() {
   for (const table of document.querySelectorAll(".matrix")) table.parentElement.scrollLeft = table.scrollWidth;
 }
@@ -1374,20 +1378,6 @@ function strip() {
   };
   show3();
   addEventListener("resize", show3);
-}
-function labels() {
-  const name = () => {
-    for (const table of document.querySelectorAll(".table")) {
-      const names = [...table.tHead?.rows[0]?.cells ?? []].map((cell) => cell.textContent ?? "");
-      for (const row of table.tBodies[0]?.rows ?? []) {
-        [...row.cells].forEach((cell, i) => {
-          if (i > 0 && names[i]) cell.dataset.label = names[i];
-        });
-      }
-    }
-  };
-  name();
-  document.addEventListener("humanqa:refreshed", name);
 }
 function ages() {
   setInterval(() => {
@@ -1432,7 +1422,7 @@ function copies() {
       setTimeout(() => button.classList.remove("copied"), 1500);
     } catch {
       getSelection()?.selectAllChildren(source);
-      announce("Marked: copy it with your keyboard");
+      announce("Selected: copy it with your keyboard");
     }
   });
 }

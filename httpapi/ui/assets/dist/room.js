@@ -78,7 +78,7 @@ function replay() {
 // src/voice.ts
 var pauses = [500, 1e3, 2e3, 5e3, 1e4];
 var lastWords = {
-  over: "The session is over, or your place in it is.",
+  over: "The session has ended, or you are no longer part of it.",
   replaced: "You are in the voice chat in another tab.",
   full: "The voice chat is full."
 };
@@ -150,7 +150,7 @@ var Talk = class {
       return this.paint();
     }
     if (navigator.mediaDevices === void 0 || typeof RTCPeerConnection === "undefined") {
-      return this.say("This browser gives no microphone to a page without HTTPS. The test goes on without voice.");
+      return this.say("This browser allows no microphone on a page without HTTPS. The test continues without voice.");
     }
     if (!this.watches && !await this.open()) return;
     this.wanted = true;
@@ -167,7 +167,7 @@ var Talk = class {
       return true;
     } catch (problem) {
       const denied = problem.name === "NotAllowedError";
-      this.say((denied ? "The browser was not allowed to use the microphone." : "There is no microphone that can be used.") + " The test goes on without voice.");
+      this.say((denied ? "The browser was not allowed to use the microphone." : "No usable microphone was found.") + " The test continues without voice.");
       return false;
     }
   }
@@ -211,7 +211,7 @@ var Talk = class {
     this.hangUp();
     this.paint();
     if (!this.wanted) return;
-    this.say(this.tries > 2 ? "Voice does not get through just now. The test goes on without it; we keep trying." : "Connecting again");
+    this.say(this.tries > 2 ? "The voice chat has no connection right now. The test continues without it, and the page keeps trying." : "Connecting again");
     setTimeout(() => {
       if (this.wanted && this.socket === void 0) this.connect();
     }, pauses[Math.min(this.tries++, pauses.length - 1)]);
@@ -224,7 +224,7 @@ var Talk = class {
       this.people = m.peers ?? [];
       this.you = m.you ?? "";
       this.paint();
-      if (this.people.length === 1 && this.pc === void 0) this.say("You are the first one here.");
+      if (this.people.length === 1 && this.pc === void 0) this.say("You are the first in the voice chat.");
     }
     if (m.type === "speaking") {
       this.speaking = m.speaking ?? [];
@@ -301,7 +301,7 @@ var Talk = class {
     mute.hidden = !inside || this.me()?.speaks !== true;
     const off = this.mic !== void 0 && !this.mic.enabled;
     mute.setAttribute("aria-pressed", String(off));
-    mute.textContent = this.mic === void 0 ? "Speak: you were invited to" : off ? "Muted" : "Mute";
+    mute.textContent = this.mic === void 0 ? "Speak (you were invited)" : off ? "Muted" : "Mute";
     if (this.watches && inside && this.me()?.speaks !== true) {
       this.mic?.stop();
       this.mic = void 0;
@@ -403,14 +403,14 @@ async function mark(form) {
   try {
     const answer = await post(form.action, { note: note?.value ?? "" });
     if (!answer.ok) {
-      announce("It was not marked: load the page again.");
+      announce("The moment was not marked. Load the page again.");
       return;
     }
     if (note !== null) note.value = "";
-    announce("Marked for all");
+    announce("Marked for everyone");
     document.dispatchEvent(new Event("humanqa:refresh"));
   } catch {
-    announce("It was not marked: the service does not answer.");
+    announce("The moment was not marked. The service does not answer.");
   }
 }
 function announce(text) {

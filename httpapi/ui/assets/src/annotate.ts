@@ -65,13 +65,13 @@ export function annotates(dialog: HTMLDialogElement) {
     if (tool === 'arrow' ? wide + high < 2 * least : wide < least || high < least) { paint(); return }
     marks.push(mark)
     again()
-    told.textContent = { arrow: 'An arrow is drawn.', box: 'A box is drawn.', blur: 'This part cannot be read any more.' }[tool]
+    told.textContent = { arrow: 'An arrow is drawn.', box: 'A box is drawn.', blur: 'This part is unreadable now.' }[tool]
   }
 
   function undo() {
     if (marks.pop() === undefined) return
     again()
-    told.textContent = 'The last mark is gone.'
+    told.textContent = 'The last mark is removed.'
     if (marks.length === 0) canvas.focus() // the button is off by now
   }
 
@@ -160,7 +160,7 @@ export function annotates(dialog: HTMLDialogElement) {
       told.textContent = `${Math.round(100 * at.x / canvas.width)} % from the left, ${Math.round(100 * at.y / canvas.height)} % from the top`
     } else if (event.key === 'Enter' || event.key === ' ') {
       keyed = true
-      if (from === null) { from = at; told.textContent = 'It begins here.' } else finish()
+      if (from === null) { from = at; told.textContent = 'The mark begins here.' } else finish()
     } else if (event.key === 'Escape' && from !== null) {
       from = null
     } else return false

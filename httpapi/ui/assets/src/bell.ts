@@ -40,7 +40,7 @@ export function bell() {
   async function awake(): Promise<AudioContext> {
     audio ??= new AudioContext()
     if (audio.state !== 'running') await Promise.race([audio.resume(), new Promise((late) => setTimeout(late, 500))])
-    told.textContent = audio.state === 'running' ? '' : 'No sound before you click anything here.'
+    told.textContent = audio.state === 'running' ? '' : 'The browser plays no sound before you click on this page.'
     return audio
   }
 

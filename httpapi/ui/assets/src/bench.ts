@@ -98,7 +98,7 @@ function start(bench: HTMLElement) {
   // keep writes down what was said. A browser without room for it says so: nothing
   // may look saved that is not.
   function keep(entry: Parameters<Outbox['add']>[0]) {
-    return outbox.add(entry).catch((problem: Error) => complain('This browser could not keep it: ' + problem.message))
+    return outbox.add(entry).catch((problem: Error) => complain('This browser could not keep the text: ' + problem.message))
   }
 
   // A refusal may be the claim's: then nothing more can be said here.
@@ -147,7 +147,7 @@ function start(bench: HTMLElement) {
     for (const field of fields) { field.disabled = false; field.readOnly = true } // it can be copied
     void list().then((unsaved) => {
       const kept = [unsaved > 0 ? count(unsaved, 'unsaved entry', 'unsaved entries') : '', typed > 0 ? count(typed, 'half-typed text', 'half-typed texts') : '']
-      at.querySelector('[data-kept]')!.textContent = unsaved + typed === 0 ? 'All that you said is saved.'
+      at.querySelector('[data-kept]')!.textContent = unsaved + typed === 0 ? 'All your entries are saved.'
         : `${kept.filter(Boolean).join(' and ')} ${unsaved + typed === 1 ? 'is' : 'are'} kept below.`
     })
     small.paint()
@@ -471,7 +471,7 @@ function start(bench: HTMLElement) {
         }
       }
       const about = form.closest('[data-finding]')?.querySelector('b')?.textContent ?? ''
-      const labels: Record<string, string> = { finding: 'Found: ' + fields.description, edit: 'Found: ' + fields.description, ask: 'Asked: ' + fields.text, withdraw: 'Withdrawn: ' + about, hide: 'A picture taken away', complete: 'The summary: ' + (fields.summary ?? '') }
+      const labels: Record<string, string> = { finding: 'Found: ' + fields.description, edit: 'Found: ' + fields.description, ask: 'Asked: ' + fields.text, withdraw: 'Withdrawn: ' + about, hide: 'A picture removed', complete: 'The summary: ' + (fields.summary ?? '') }
       const entry = { kind, url: new URL(form.action).pathname, item: li?.dataset.item, fields, label: labels[kind] ?? 'Ending the test' }
       if (labels[kind] === undefined || kind === 'complete') void reel.stop().then(() => keep(entry))
       else keep(entry)

@@ -18,13 +18,13 @@ export function clock(at: HTMLElement, silence: HTMLElement) {
     if (Number.isNaN(due)) return
     if (stands) {
       at.classList.remove('soon', 'over')
-      write(words, 'Stands until the answer')
+      write(words, 'Paused until the answer')
       return
     }
     const left = seconds(due)
     at.classList.toggle('soon', left > 0 && left < 300)
     at.classList.toggle('over', left <= 0)
-    write(words, left <= 0 ? 'Time is over: it returns to the queue' : time(left) + ' left')
+    write(words, left <= 0 ? 'Time is over. The test returns to the queue' : time(left) + ' left')
   }
   setInterval(tick, 1000)
   return {

@@ -22,7 +22,7 @@ export function film(person: string, job = '', token = '') {
     const line = at()
     if (line === null) return
     let text = ''
-    if (sent.refused !== '') text = 'The recording was not taken. ' + sent.refused
+    if (sent.refused !== '') text = 'The recording was not accepted. ' + sent.refused
     else if (running !== null) text = hidden ? 'Recording: black while the login is shown' : 'Recording'
     else if (sent.reels > 0) { text = 'Sending the recording'; saved = true } else if (saved) text = 'The recording is saved'
     if (sent.waits !== '' && sent.refused === '') text += `. ${sent.waits} ${size(sent.unsent)} are kept in this browser.`
@@ -57,7 +57,7 @@ export function film(person: string, job = '', token = '') {
       await roll(stream)
     } catch (problem) {
       stream?.getTracks().forEach((t) => t.stop())
-      complain((problem as Error).name === 'NotAllowedError' ? 'Nothing is recorded: the browser was not allowed to.' : 'This browser cannot record: ' + (problem as Error).message)
+      complain((problem as Error).name === 'NotAllowedError' ? 'Nothing is recorded, because the browser was not allowed to.' : 'This browser cannot record: ' + (problem as Error).message)
     } finally {
       starting = false
     }

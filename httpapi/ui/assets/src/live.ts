@@ -112,7 +112,7 @@ function elsewhere(now: HTMLElement) {
   if (document.getElementById('elsewhere') !== null) return
   const said = Object.assign(document.createElement('p'), { id: 'elsewhere', className: 'notice notice-warn' })
   said.setAttribute('role', 'status')
-  said.append('You chose another account in another tab. This page still shows the earlier one. ', Object.assign(document.createElement('a'), { href: location.href, textContent: 'Load it again' }))
+  said.append('You chose another account in another tab. This page still shows the previous account. ', Object.assign(document.createElement('a'), { href: location.href, textContent: 'Load it again' }))
   now.prepend(said)
 }
 

@@ -1,6 +1,6 @@
 // Notices of the browser, which its person has to allow.
 
-const refused = 'This browser does not let us.'
+const refused = 'This browser does not allow notifications.'
 
 export function possible(): boolean { return typeof Notification !== 'undefined' }
 export function allowed(): boolean { return possible() && Notification.permission === 'granted' }

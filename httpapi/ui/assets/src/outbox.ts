@@ -127,7 +127,7 @@ export class Outbox {
   }
 }
 
-export const signedOut = 'You are signed out: sign in again in another tab.'
+export const signedOut = 'You are signed out. Sign in again in another tab.'
 
 type Outcome = { kind: 'done'; next: string } | { kind: 'later'; why: string } | { kind: 'refused'; why: string }
 

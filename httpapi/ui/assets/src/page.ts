@@ -19,11 +19,11 @@ players()
 verifies()
 newest()
 strip()
-labels()
 palette()
 told()
 onces()
 kept()
+refused()
 
 // A form with data-once is sent once, however often it is clicked: a second answer would
 // hide the first, which may show a secret.
@@ -64,6 +64,13 @@ function kept() {
   addEventListener('pagehide', () => send(true))
 }
 
+// Where the address names a place, the browser gives the focus to no field: the first error
+// of a refused form has it all the same.
+function refused() {
+  if (location.hash === '') return
+  addEventListener('load', () => setTimeout(() => document.querySelector<HTMLElement>('[autofocus]')?.focus())) // it has scrolled by then
+}
+
 // A matrix that is wider than the screen begins at its newest test.
 function newest() {
   for (const table of document.querySelectorAll('.matrix')) table.parentElement!.scrollLeft = table.scrollWidth
@@ -78,20 +85,6 @@ function strip() {
   }
   show()
   addEventListener('resize', show)
-}
-
-// On a narrow screen a row of a table is a card: each cell says the name of its column.
-function labels() {
-  const name = () => {
-    for (const table of document.querySelectorAll<HTMLTableElement>('.table')) {
-      const names = [...(table.tHead?.rows[0]?.cells ?? [])].map((cell) => cell.textContent ?? '')
-      for (const row of table.tBodies[0]?.rows ?? []) {
-        [...row.cells].forEach((cell, i) => { if (i > 0 && names[i]) cell.dataset.label = names[i] })
-      }
-    }
-  }
-  name()
-  document.addEventListener('humanqa:refreshed', name)
 }
 
 // Times say how long ago they were, and go on saying so.
@@ -146,7 +139,7 @@ function copies() {
       setTimeout(() => button.classList.remove('copied'), 1500)
     } catch {
       getSelection()?.selectAllChildren(source) // no clipboard here: it is at least marked
-      announce('Marked: copy it with your keyboard')
+      announce('Selected: copy it with your keyboard')
     }
   })
 }

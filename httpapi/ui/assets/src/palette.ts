@@ -59,14 +59,14 @@ function build(action: string) {
   form.action = action
   const input = form.appendChild(document.createElement('input'))
   for (const [name, value] of Object.entries({
-    name: 'q', type: 'search', placeholder: 'A test, a project, a page or an act', maxlength: '200', autocomplete: 'off',
-    role: 'combobox', 'aria-label': 'A test, a project, a page or an act', 'aria-autocomplete': 'list', 'aria-controls': 'palette-hits', 'aria-expanded': 'false',
+    name: 'q', type: 'search', placeholder: 'Search tests, projects, pages and actions', maxlength: '200', autocomplete: 'off',
+    role: 'combobox', 'aria-label': 'Search tests, projects, pages and actions', 'aria-autocomplete': 'list', 'aria-controls': 'palette-hits', 'aria-expanded': 'false',
   })) input.setAttribute(name, value)
   const list = dialog.appendChild(document.createElement('ul'))
   list.className = 'hits'
   list.id = 'palette-hits'
   list.setAttribute('role', 'listbox')
-  list.setAttribute('aria-label', 'What was found')
+  list.setAttribute('aria-label', 'Results')
   const status = dialog.appendChild(document.createElement('p'))
   status.setAttribute('role', 'status')
 

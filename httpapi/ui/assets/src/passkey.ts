@@ -25,7 +25,7 @@ async function run(form: HTMLFormElement) {
     const answer = form.dataset.passkey === 'new'
       ? await navigator.credentials.create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(asked.options.publicKey ?? asked.options) })
       : await navigator.credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(asked.options.publicKey ?? asked.options) })
-    if (answer === null) throw new Error('There was no passkey.')
+    if (answer === null) throw new Error('The browser gave no passkey.')
     fields.set('challenge', asked.challenge)
     fields.set('answer', JSON.stringify((answer as PublicKeyCredential).toJSON()))
     const done = await post(form.action, fields)
@@ -36,7 +36,7 @@ async function run(form: HTMLFormElement) {
     }
   } catch (problem) {
     const name = (problem as Error).name
-    say(name === 'InvalidStateError' ? 'This device has a passkey for you already.' : name === 'NotAllowedError' || name === 'AbortError' ? 'The passkey was not used. Try again, or choose another way.' : (problem as Error).message)
+    say(name === 'InvalidStateError' ? 'This device already has a passkey for you.' : name === 'NotAllowedError' || name === 'AbortError' ? 'The passkey was not used. Try again, or choose another way.' : (problem as Error).message)
     if (button !== null) button.disabled = false
   }
 }

@@ -62,12 +62,12 @@ async function mark(form: HTMLFormElement) {
   const note = form.querySelector<HTMLInputElement>('[name=note]')
   try {
     const answer = await post(form.action, { note: note?.value ?? '' })
-    if (!answer.ok) { announce('It was not marked: load the page again.'); return }
+    if (!answer.ok) { announce('The moment was not marked. Load the page again.'); return }
     if (note !== null) note.value = ''
-    announce('Marked for all')
+    announce('Marked for everyone')
     document.dispatchEvent(new Event('humanqa:refresh'))
   } catch {
-    announce('It was not marked: the service does not answer.')
+    announce('The moment was not marked. The service does not answer.')
   }
 }
 

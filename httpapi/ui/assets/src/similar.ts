@@ -45,7 +45,7 @@ export function similar(job: string, ended: () => boolean) {
     const at = panel()
     if (at === null) return
     at.hidden = found.length === 0
-    at.querySelector('[role=status]')!.textContent = found.length === 0 ? '' : found.length === 1 ? 'One open failure sounds like it:' : found.length + ' open failures sound like it:'
+    at.querySelector('[role=status]')!.textContent = found.length === 0 ? '' : found.length === 1 ? 'One open failure is similar:' : found.length + ' open failures are similar:'
     at.querySelector('ul')!.replaceChildren(...found.map((one) => {
       const row = document.createElement('li')
       const words = document.createElement('div')
@@ -53,8 +53,8 @@ export function similar(job: string, ended: () => boolean) {
         Object.assign(document.createElement('span'), { textContent: one.description }),
         Object.assign(document.createElement('small'), { className: 'muted', textContent: `${one.severity}, failing since ${day(one)}` }))
       row.append(words)
-      if (item === '') row.append(press('It is this one', one, () => take(one))) // an item has a lineage of its own
-      row.append(press('Name it in the note', one, () => cite(one)))
+      if (item === '') row.append(press('This is the same', one, () => take(one))) // an item has a lineage of its own
+      row.append(press('Mention it in the note', one, () => cite(one)))
       return row
     }))
   }

@@ -34,7 +34,7 @@ async function verify() {
   const standardOf = (standard ?? '').split(' ')
   const says = [
     service ? 'X-Service-Signature is made with this secret.' : 'X-Service-Signature is not made with this secret.',
-    standardOf.includes(own) ? 'webhook-signature is, too.' : 'Nor is webhook-signature.',
+    standardOf.includes(own) ? 'webhook-signature is made with this secret, too.' : 'webhook-signature is not made with this secret.',
   ]
   if (service !== standardOf.includes(own)) {
     says[1] = standardOf.includes(own) ? 'webhook-signature is: a rotation was under way.' : 'webhook-signature is not.'

@@ -18,7 +18,7 @@ interface Message {
 const pauses = [500, 1000, 2000, 5000, 10_000]
 
 const lastWords: Record<string, string> = {
-  over: 'The session is over, or your place in it is.',
+  over: 'The session has ended, or you are no longer part of it.',
   replaced: 'You are in the voice chat in another tab.',
   full: 'The voice chat is full.',
 }
@@ -83,7 +83,7 @@ class Talk {
       return this.paint()
     }
     if (navigator.mediaDevices === undefined || typeof RTCPeerConnection === 'undefined') {
-      return this.say('This browser gives no microphone to a page without HTTPS. The test goes on without voice.')
+      return this.say('This browser allows no microphone on a page without HTTPS. The test continues without voice.')
     }
     if (!this.watches && !await this.open()) return
     this.wanted = true
@@ -101,7 +101,7 @@ class Talk {
       return true
     } catch (problem) {
       const denied = (problem as DOMException).name === 'NotAllowedError'
-      this.say((denied ? 'The browser was not allowed to use the microphone.' : 'There is no microphone that can be used.') + ' The test goes on without voice.')
+      this.say((denied ? 'The browser was not allowed to use the microphone.' : 'No usable microphone was found.') + ' The test continues without voice.')
       return false
     }
   }
@@ -145,7 +145,7 @@ class Talk {
     this.hangUp()
     this.paint()
     if (!this.wanted) return
-    this.say(this.tries > 2 ? 'Voice does not get through just now. The test goes on without it; we keep trying.' : 'Connecting again')
+    this.say(this.tries > 2 ? 'The voice chat has no connection right now. The test continues without it, and the page keeps trying.' : 'Connecting again')
     setTimeout(() => { if (this.wanted && this.socket === undefined) this.connect() }, pauses[Math.min(this.tries++, pauses.length - 1)])
   }
 
@@ -158,7 +158,7 @@ class Talk {
       this.people = m.peers ?? []
       this.you = m.you ?? ''
       this.paint()
-      if (this.people.length === 1 && this.pc === undefined) this.say('You are the first one here.')
+      if (this.people.length === 1 && this.pc === undefined) this.say('You are the first in the voice chat.')
     }
     if (m.type === 'speaking') { this.speaking = m.speaking ?? []; this.paint() }
     if (m.type === 'offer') await this.offered(m)
@@ -230,7 +230,7 @@ class Talk {
     mute.hidden = !inside || this.me()?.speaks !== true
     const off = this.mic !== undefined && !this.mic.enabled
     mute.setAttribute('aria-pressed', String(off))
-    mute.textContent = this.mic === undefined ? 'Speak: you were invited to' : off ? 'Muted' : 'Mute'
+    mute.textContent = this.mic === undefined ? 'Speak (you were invited)' : off ? 'Muted' : 'Mute'
     if (this.watches && inside && this.me()?.speaks !== true) { this.mic?.stop(); this.mic = undefined }
     // Oneself first, then everyone who speaks: on a narrow screen the rest is further on.
     const rank = (p: Person) => p.id === this.you ? 0 : p.speaks ? 1 : 2
