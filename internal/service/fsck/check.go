@@ -68,7 +68,7 @@ func (i Installation) CheckModels(
 ) (Result, error) {
 	log := audit.New()
 	references := evidence.References{DB: i.DB}
-	gone := map[string]bool{} // jobs that were erased alone
+	gone := map[string]bool{}   // jobs that were erased alone
 	closed := map[string]bool{} // streams whose texts do not open
 	out := Result{Findings: []audit.Finding{}}
 	err := i.AgainstTree(ctx, against, func(check *auditlog.Check) error {
@@ -81,9 +81,8 @@ func (i Installation) CheckModels(
 			log.See(r)
 			if !closed[e.Stream] && eventstore.TextsClosed(e) {
 				closed[e.Stream] = true
-				out.Findings = append(out.Findings, audit.Finding{
-					Invariant: 13, Stream: e.Stream, Problem: domain.ErrKeyLost.Error() + ": restore table vault.subject_keys from a backup",
-				})
+				problem := domain.ErrKeyLost.Error() + ": restore table vault.subject_keys from a backup"
+				out.Findings = append(out.Findings, audit.Finding{Invariant: 13, Stream: e.Stream, Problem: problem})
 			}
 			if _, erased := r.Event.(*job.Erased); erased {
 				gone[r.StreamID()] = true
