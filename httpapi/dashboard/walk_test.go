@@ -276,7 +276,7 @@ func TestALongStatementHasPages(t *testing.T) {
 		t.Fatalf("the first page: %v", next)
 	}
 	second := w.Call(owner, "GET", next[1]+"&from="+next[2], nil)
-	for _, want := range []string{"It adds up", ">601</td>", "grant 500.", "grant 600.", "Balance before", ">500</td>", "From the beginning", "Earlier entries", "from=0\"", "<dd>+601</dd>"} {
+	for _, want := range []string{"It adds up", ">601</td>", "grant 500.", "grant 600.", "Balance before", ">500</td>", "From the beginning", "Earlier entries", "The month and its times are UTC.", "from=0\"", "<dd>+601</dd>"} {
 		if !strings.Contains(second.Body, want) {
 			t.Errorf("the second page is without %q", want)
 		}

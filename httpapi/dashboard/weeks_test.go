@@ -34,7 +34,7 @@ func TestTheProjectsPageShowsThePassRateByWeek(t *testing.T) {
 		`<td data-label="Tests" class="num">4</td><td data-label="Passed" class="num">3</td><td data-label="Failed" class="num">1</td><td data-label="Pass rate" class="right num">75 %</td>`: 1,
 		`<rect class="fail" x="0" y="0.0" width="10" height="25.0"/>`:  1,
 		`<rect class="pass" x="0" y="25.0" width="10" height="75.0"/>`: 1,
-		`: 3 of 4 tests passed"`: 1, `: no test"`: 11, `<b>75</b>`: 1, `<b>–</b>`: 11, `<td data-label="Pass rate" class="right num">–</td>`: 11, `<span>100 %</span>`: 1,
+		`for each week (UTC)`: 1, `: 3 of 4 tests passed"`: 1, `: no test"`: 11, `<b>75</b>`: 1, `<b>–</b>`: 11, `<td data-label="Pass rate" class="right num">–</td>`: 11, `<span>100 %</span>`: 1,
 	} {
 		if strings.Count(got.Body, text) != n {
 			t.Errorf("%d times %s, want %d", strings.Count(got.Body, text), text, n)

@@ -173,6 +173,16 @@ func TestARecordingOutlivesTheServiceAndItsTab(t *testing.T) {
 	tab.Screen(390, 844, true)
 	tab.Shot("report-recording-dark-390")
 	tab.Screen(320, 640, false)
+	// Of an hour, too, a time stays in one line.
+	broken := browsertest.Eval[int](tab, `[...document.querySelectorAll('.marks .num, .marks .small')].filter((time) => {
+		if (time.matches('.num')) time.textContent = '01:02:03 h'
+		const words = document.createRange()
+		words.selectNodeContents(time)
+		return new Set([...words.getClientRects()].map((line) => line.top)).size !== 1
+	}).length`)
+	if broken != 0 {
+		t.Errorf("%d times of the recording break", broken)
+	}
 	tab.Shot("report-recording-light-320")
 	tab.Screen(1280, 900, false)
 	// Black is what was seen while the login was shown.

@@ -395,4 +395,12 @@ func TestTheClockIsTheServers(t *testing.T) {
 	if left := time.Duration(minutes)*time.Minute + time.Duration(seconds)*time.Second; left > time.Hour || left < 50*time.Minute {
 		t.Errorf("the clock says %s", left)
 	}
+	// Beside it stands how long the service will wait for a sign of life; without one, that
+	// there is no contact.
+	tab.Wait(`/^In contact, [56]:[0-9][0-9]$/.test(document.getElementById('silence').textContent)`)
+	browsertest.Eval[bool](tab, `(() => { const real = performance.now.bind(performance); performance.now = () => real() + 120_000; return true })()`)
+	tab.Wait(`/^No contact, [34]:[0-9][0-9] to reconnect$/.test(document.getElementById('silence').textContent)`)
+	if !browsertest.Eval[bool](tab, `document.getElementById('silence').checkVisibility()`) {
+		t.Error("the clock of the silence is not seen")
+	}
 }

@@ -178,7 +178,7 @@ func strengths(items []job.ReportItem) []string {
 // skipAdvice says what to do about items that were skipped, by their reason.
 var skipAdvice = []struct{ reason, because, advice string }{
 	{"no_access", "the checker had no access", "Give credentials or access instructions, then test again"},
-	{"blocked", "something else stood in the way", "Repair that, then test again"},
+	{"blocked", "it was blocked", "Remove the cause, then test again"},
 	{"out_of_time", "the time ran out", "Split the test, or give it a longer SLA"},
 	{"not_applicable", "it does not apply to the app", "Drop or reword the check"},
 }
@@ -194,7 +194,11 @@ func recommendations(b command.AnalysisBrief) []string {
 		add("Fix %s before the next release: what customers come for does not work.", counted(n, "critical failure"))
 	}
 	if n := len(failed); n > 0 {
-		add("After the fixes, test the %s again: the next test of the project includes what is still open.", counted(n, "failed check"))
+		which := "failed check"
+		if n > 1 {
+			which = counted(n, which)
+		}
+		add("After the fixes, retest the %s. The project's next test includes each item that still fails.", which)
 	}
 	skipped := withStatus(items, job.ItemSkip)
 	for _, a := range skipAdvice {

@@ -1368,7 +1368,11 @@ function refused2() {
   addEventListener("load", () => setTimeout(() => document.querySelector("[autofocus]")?.focus()));
 }
 function newest() {
-  for (const table of document.querySelectorAll(".matrix")) table.parentElement.scrollLeft = table.scrollWidth;
+  const show3 = () => {
+    for (const table of document.querySelectorAll(".matrix")) table.parentElement.scrollLeft = table.scrollWidth;
+  };
+  show3();
+  void document.fonts.ready.then(show3);
 }
 function strip() {
   const show3 = () => {

@@ -71,9 +71,12 @@ function refused() {
   addEventListener('load', () => setTimeout(() => document.querySelector<HTMLElement>('[autofocus]')?.focus())) // it has scrolled by then
 }
 
-// A matrix that is wider than the screen begins at its newest test.
+// A matrix that is wider than the screen begins at its newest test, by the font that it is
+// shown in.
 function newest() {
-  for (const table of document.querySelectorAll('.matrix')) table.parentElement!.scrollLeft = table.scrollWidth
+  const show = () => { for (const table of document.querySelectorAll('.matrix')) table.parentElement!.scrollLeft = table.scrollWidth }
+  show()
+  void document.fonts.ready.then(show)
 }
 
 // On a narrow screen the tabs are a strip, which begins with the chosen one in sight.
