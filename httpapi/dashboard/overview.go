@@ -256,7 +256,7 @@ func (d Deps) stoppedReaders(r *ui.Request, now time.Time) (list []need, err err
 	if behind := names[readers.Behind]; len(behind) > 0 {
 		list = append(list, need{
 			Icon: "clock", Kind: "warn", Word: "Behind",
-			Text: ui.Count(len(behind), "event reader") + " behind: " + strings.Join(behind, ", "),
+			Text:   ui.Count(len(behind), "event reader") + " behind: " + strings.Join(behind, ", "),
 			Detail: "An event is unread for more than an hour.", Href: "/dashboard/readers", Action: "See readers",
 		})
 	}
