@@ -10,7 +10,6 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
-	"humanqa/domain/command"
 	"humanqa/httpapi/admit"
 	"humanqa/httpapi/evidence"
 	"humanqa/httpapi/input"
@@ -28,7 +27,7 @@ import (
 // Deps is what the API stands on. Metrics and Halted may be nil, all else is
 // required.
 type Deps struct {
-	Commands *command.Service
+	Commands Commands
 	Reads    *projections.Reads
 	// WaitFor returns when every read model shows the position.
 	WaitFor func(context.Context, domain.Position) error
@@ -94,7 +93,7 @@ type API struct {
 	metrics   *metrics
 	stopping  *stopSignal
 	logins    *clientlogin.Store
-	keys      *command.Service
+	keys      keyIssuer
 	now       func() time.Time
 	baseURL   string
 	llmsText  openapi.File
@@ -157,6 +156,13 @@ func (a *API) Run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// Commands is what the handlers ask of the domain: *command.Service.
+type Commands interface {
+	v1.Commands
+	checkers.Commands
+	keyIssuer
 }
 
 // Admit asks for a place among the caller's requests of the last minute.

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"time"
@@ -112,4 +113,9 @@ func readStranger(r *wire.Request) error {
 	}
 	r.Content = raw
 	return nil
+}
+
+// keyIssuer makes API keys.
+type keyIssuer interface {
+	IssueKey(ctx context.Context, cause command.Cause, accountID string, in command.IssueKey) (command.IssuedKey, error)
 }

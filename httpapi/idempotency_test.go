@@ -16,6 +16,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/credits"
 	"humanqa/httpapi/admit"
+	v1 "humanqa/httpapi/v1"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/logtest"
@@ -204,6 +205,18 @@ func TestARequestInFlightIsNotRepeatedUntilItsLeaseIsOver(t *testing.T) {
 	}
 }
 
+// slowCommands blocks submissions until they are let go.
+type slowCommands struct {
+	v1.Commands
+	begun, goOn chan struct{}
+}
+
+func (c slowCommands) SubmitJob(ctx context.Context, cause command.Cause, in command.SubmitJob) (command.SubmittedJob, error) {
+	close(c.begun)
+	<-c.goOn
+	return c.Commands.SubmitJob(ctx, cause, in)
+}
+
 // A process that dies leaves its keys leased for a moment only; a request that
 // lives, however slowly, keeps its own.
 func TestALeaseIsShortAndRenewedByALivingRequest(t *testing.T) {
@@ -213,12 +226,11 @@ func TestALeaseIsShortAndRenewedByALivingRequest(t *testing.T) {
 	}
 	s := setup(t)
 	_, key := s.account(100)
-	begun, goOn := make(chan struct{}), make(chan struct{})
-	var once sync.Once
-	s.log.Before(func(string) { once.Do(func() { close(begun); <-goOn }) })
+	slow := slowCommands{s.clients.Commands, make(chan struct{}), make(chan struct{})}
+	s.clients.Commands = slow
 	answered := make(chan result, 1)
 	go func() { answered <- s.call(key, "POST", "/v1/jobs", aJob, "Idempotency-Key", "k") }()
-	<-begun
+	<-slow.begun
 	var until, renewed time.Time
 	leasedUntil := `SELECT leased_until FROM http_idempotency`
 	must.NoError(t, s.db.GetContext(t.Context(), &until, leasedUntil))
@@ -226,7 +238,7 @@ func TestALeaseIsShortAndRenewedByALivingRequest(t *testing.T) {
 		return s.db.GetContext(t.Context(), &renewed, leasedUntil) == nil && renewed.After(until)
 	})
 	s.call(key, "POST", "/v1/jobs", aJob, "Idempotency-Key", "k").refused(http.StatusConflict, domain.CodeConflict)
-	close(goOn)
+	close(slow.goOn)
 	(<-answered).want(http.StatusCreated)
 	equal(t, s.log.Count("job.created"), 1)
 }

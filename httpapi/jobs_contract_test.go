@@ -18,6 +18,7 @@ import (
 	"humanqa/domain/announce"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
+	v1 "humanqa/httpapi/v1"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/testing/commandtest"
 	"humanqa/internal/testing/must"
@@ -110,24 +111,30 @@ func TestWhatAChecklistItemMustHold(t *testing.T) {
 	}
 }
 
-// slowAI takes long over a checklist, as a model does.
-type slowAI struct{ command.AI }
+// submissions notes what SubmitJob is told.
+type submissions struct {
+	v1.Commands
+	last command.SubmitJob
+}
 
-func (slowAI) Instant() bool { return false }
+func (s *submissions) SubmitJob(ctx context.Context, cause command.Cause, in command.SubmitJob) (command.SubmittedJob, error) {
+	s.last = in
+	return s.Commands.SubmitJob(ctx, cause, in)
+}
 
 // Specification, "POST /v1/jobs", generateChecklist.
 func TestOnlyASynchronousChecklistIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	_, key := s.account(100)
-	s.commands.AI = slowAI{s.commands.AI}
+	spy := &submissions{Commands: s.clients.Commands}
+	s.clients.Commands = spy
 	for field, want := range map[string]bool{
 		`"generateChecklist":"sync"`: true, `"generateChecklist":"async"`: false, `"generateChecklist":null`: false, `"x":0`: false,
 	} {
-		id := s.submittedWith(key, field)
-		created, _ := s.log.Stream(domain.JobStream(id))[0].Event.(*job.Created)
-		if waited := len(created.Items) > 0; waited != want {
-			t.Errorf("%s: it waits: %t", field, waited)
+		s.submittedWith(key, field)
+		if spy.last.Wait != want {
+			t.Errorf("%s: it waits: %t", field, spy.last.Wait)
 		}
 	}
 }
