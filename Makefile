@@ -94,7 +94,7 @@ openapi: ## build the API's document from its YAML files (httpapi/openapi/dist)
 .PHONY: shots
 shots: postgres chromium ## write a picture of every page, in each state, on each screen, to .shots
 	mkdir -p .shots
-	HUMANQA_TEST_SHOTS=$(CURDIR)/.shots $(GO) test -count=1 -timeout 15m -run TestEveryPage ./httpapi/dashboard ./httpapi/workbench ./httpapi/console
+	HUMANQA_TEST_SHOTS=$(CURDIR)/.shots $(GO) test -count=1 -timeout 15m -run TestEveryPage ./httpapi/dashboard ./httpapi/workbench ./httpapi/console ./httpapi/room
 
 .PHONY: lint
 lint: $(LINT) $(SQUAWK)/node_modules ## golangci-lint, formatting, the locks of new migrations, and the state of go.mod and go.sum, of the service and of bench

@@ -401,4 +401,8 @@ func Accessible(t *testing.T, tab *browsertest.Tab, name string) {
 	}
 	tab.Wait(`(at => at === null || at.getBoundingClientRect().left >= 0 && at.getBoundingClientRect().right <= 321)(document.querySelector('.sidebar nav [aria-current=page]'))`)
 	tab.Shot(name + "-light-320")
+	if os.Getenv(browsertest.ShotsEnv) != "" {
+		tab.Screen(320, 640, true)
+		tab.Shot(name + "-dark-320")
+	}
 }
