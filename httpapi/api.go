@@ -99,6 +99,7 @@ type API struct {
 	baseURL   string
 	llmsText  openapi.File
 	PastReads *wire.Quota
+	Readers   *readers.Readers // those of the feed that have a name
 }
 
 // New makes the API.
@@ -128,8 +129,9 @@ func New(d Deps) *API {
 		Origin: d.Origin, Checkpoint: d.Checkpoint,
 		OwnLog: d.OwnLog, Evidence: d.Evidence, Log: d.Log, Now: d.Now, BaseURL: d.BaseURL, Stopping: a.stopping.begun(),
 	})
+	a.Readers = a.clients.Readers
 	if d.Metrics != nil {
-		d.Metrics.MustRegister(a.clients.Readers)
+		d.Metrics.MustRegister(a.Readers)
 	}
 	a.checkers = checkers.New(d.Commands, d.Reads, d.Evidence, a.writer, d.Now, d.BaseURL)
 	a.table = newTable(routesOf(a))
@@ -142,7 +144,7 @@ func (a *API) Run(ctx context.Context) error {
 	var noting sync.WaitGroup
 	defer noting.Wait()
 	noting.Go(func() {
-		if err := a.clients.Readers.Run(ctx); err != nil {
+		if err := a.Readers.Run(ctx); err != nil {
 			a.log.WithError(err).Warn("the last places of named readers are not written")
 		}
 	})

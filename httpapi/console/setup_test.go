@@ -68,11 +68,11 @@ func setupWith(t *testing.T, more pagetest.Pages) world {
 		templates, pages := more(s)
 		return append(append(templates, dashboard.Templates...), settings.Templates, console.Templates), slices.Concat(pages,
 			dashboard.Pages(dashboard.Deps{
-				Commands: s.Commands, Reads: s.Reads, Limits: s.API.Limits, Fresh: s.API.Fresh, PastReads: s.API.PastReads, Evidence: s.Evidence, Credentials: s.Credentials, Preferences: preferences.New(s.DB, time.Now),
+				Commands: s.Commands, Reads: s.Reads, Limits: s.API.Limits, Fresh: s.API.Fresh, PastReads: s.API.PastReads, Evidence: s.Evidence, Readers: s.API.Readers, Credentials: s.Credentials, Preferences: preferences.New(s.DB, time.Now),
 				Deliveries: deliveries, Now: time.Now, BaseURL: s.BaseURL,
 			}),
 			settings.Pages(settings.Deps{
-				Commands: s.Commands, Reads: s.Reads, Credentials: s.Credentials, Evidence: s.Evidence, Now: time.Now, Logins: clientlogin.NewStore(s.DB, time.Now),
+				Commands: s.Commands, Reads: s.Reads, Credentials: s.Credentials, Evidence: s.Evidence, Readers: s.API.Readers, Now: time.Now, Logins: clientlogin.NewStore(s.DB, time.Now),
 				Mail: mail.NewStore(s.DB, time.Now, mail.Links{BaseURL: s.Origin, Keys: s.Vault.MACKeys}),
 			}),
 			console.Pages(console.Deps{

@@ -72,7 +72,7 @@ func testEveryPageReflowsAtFourHundredPercent(t *testing.T, w *world) {
 	for _, path := range []string{
 		"/dashboard", "/dashboard/jobs", "/dashboard/jobs?status=completed&verdict=fail", "/dashboard/find?q=Long", "/dashboard/jobs/new", "/dashboard/sessions/new", "/dashboard/batches/new", "/dashboard/jobs/" + id, "/dashboard/jobs/" + id + "/replay",
 		"/dashboard/projects", "/dashboard/projects/" + hosted.ProjectID, "/dashboard/projects/" + hosted.ProjectID + "/hook",
-		"/dashboard/sessions", "/dashboard/batches/" + batch, "/dashboard/credits", "/dashboard/credits/statement", "/dashboard/batches", "/dashboard/keys", "/dashboard/members", "/account", "/signin/confirm",
+		"/dashboard/sessions", "/dashboard/batches/" + batch, "/dashboard/credits", "/dashboard/credits/statement", "/dashboard/batches", "/dashboard/keys", "/dashboard/readers", "/dashboard/members", "/account", "/signin/confirm",
 	} {
 		tab.Open(w.Origin + path)
 		if wide := browsertest.Eval[int](tab, "document.documentElement.scrollWidth"); wide > 320 {

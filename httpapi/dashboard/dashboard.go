@@ -40,6 +40,7 @@ type Deps struct {
 	Reads       *projections.Reads
 	Limits      *input.Limits
 	Evidence    *evidence.Service
+	Readers     Readers
 	Fresh       *admit.Freshness
 	PastReads   *wire.Quota // of pages that read a whole stream
 	Credentials *credential.Store

@@ -48,6 +48,7 @@ var places = []place{
 	{"Page", "Credits", "balance ledger money", "/dashboard/credits", person.Viewer, false},
 	{"Page", "Statement", "credits entries ledger print", "/dashboard/credits/statement", person.Viewer, false},
 	{"Page", "API keys", "token secret", "/dashboard/keys", person.Owner, false},
+	{"Page", "Event readers", "feed cursor lag consumers", "/dashboard/readers", person.Developer, false},
 	{"Page", "Members", "people team roles invitations", "/dashboard/members", person.Owner, false},
 	{"Page", "Access by staff", "looks operators audit", "/dashboard/looks", person.Owner, false},
 	{"Page", "Notifications", "e-mail mail alerts told unsubscribe", "/dashboard/notifications", person.Viewer, false},

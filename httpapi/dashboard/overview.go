@@ -2,14 +2,17 @@ package dashboard
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
 	"humanqa/httpapi/dashboard/words"
+	"humanqa/httpapi/readers"
 	"humanqa/httpapi/ui"
 	"humanqa/projections/credits"
 	"humanqa/projections/jobs"
@@ -131,6 +134,11 @@ func (d Deps) needs(r *ui.Request, b credits.Balance, now time.Time) (list []nee
 		return nil, err
 	}
 	list = append(list, failing...)
+	stopped, err := d.stoppedReaders(r, now)
+	if err != nil {
+		return nil, err
+	}
+	list = append(list, stopped...)
 	if b.Available < b.LowBelow {
 		list = append(list, need{
 			Icon: "coin", Kind: "warn", Text: ui.Credits(b.Available) + " left",
@@ -212,6 +220,42 @@ func (d Deps) failingWebhooks(r *ui.Request, rows []projects.Project) (list []ne
 			continue
 		}
 		list = append(list, n)
+	}
+	return list, nil
+}
+
+// Readers tells where the named readers of the feed of events are: *readers.Readers.
+type Readers interface {
+	Brief(ctx context.Context, accountID string) ([]readers.Reader, error)
+}
+
+// stoppedReaders tells of readers that are refused or fell behind, to those who may see
+// the page of readers.
+func (d Deps) stoppedReaders(r *ui.Request, now time.Time) (list []need, err error) {
+	if !r.Role.Includes(person.Developer) {
+		return nil, nil
+	}
+	found, err := d.Readers.Brief(r.Context(), r.Account.ID)
+	if err != nil {
+		return nil, err
+	}
+	names := map[readers.State][]string{}
+	for _, one := range found {
+		names[one.State(now)] = append(names[one.State(now)], one.Name)
+	}
+	if refused := names[readers.Refused]; len(refused) > 0 {
+		list = append(list, need{
+			Icon: "alert", Kind: "fail", Text: ui.Count(len(refused), "event reader") + " refused: " + strings.Join(refused, ", "),
+			Detail: "The service does not take the cursor. The page says what to do next.",
+			Href:   "/dashboard/readers", Action: "See readers",
+		})
+	}
+	if behind := names[readers.Behind]; len(behind) > 0 {
+		list = append(list, need{
+			Icon: "clock", Kind: "warn", Word: "Behind",
+			Text:   ui.Count(len(behind), "event reader") + " behind: " + strings.Join(behind, ", "),
+			Detail: "An event is unread for more than an hour.", Href: "/dashboard/readers", Action: "See readers",
+		})
 	}
 	return list, nil
 }

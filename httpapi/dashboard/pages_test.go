@@ -6,9 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
+	"humanqa/httpapi/readers"
 	"humanqa/internal/clientlogin"
 	"humanqa/internal/mail"
 	"humanqa/internal/testing/eventually"
@@ -99,6 +101,9 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	share, err := w.Credentials.Share(t.Context(), full, report, owner.ID, time.Hour)
 	w.Must(err)
 
+	w.reads(readers.Note{ID: readers.ID{AccountID: full, Name: "warehouse"}, Refused: domain.CodeAnotherLog})
+	w.reads(readers.Note{ID: readers.ID{AccountID: full, ProjectID: hosted.ProjectID, Name: "mirror"}})
+
 	begun, err := clientlogin.NewStore(w.DB, time.Now).Begin(t.Context(), "hqa on ann-laptop", "192.0.2.7")
 	w.Must(err)
 
@@ -106,7 +111,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	for _, page := range append([]screenOf{
 		{"front", "/", guest{}}, {"signin", "/signin", guest{}}, {"join", link, guest{}}, {"nothing", "/dashboard/jobs/none", owner},
 		{"welcome", "/dashboard", fresh}, {"jobs-empty", "/dashboard/jobs", fresh}, {"projects-empty", "/dashboard/projects", fresh},
-		{"sessions-empty", "/dashboard/sessions", fresh}, {"keys-empty", "/dashboard/keys", fresh},
+		{"sessions-empty", "/dashboard/sessions", fresh}, {"keys-empty", "/dashboard/keys", fresh}, {"readers-empty", "/dashboard/readers", fresh},
 		{"overview", "/dashboard", owner}, {"jobs", "/dashboard/jobs", owner}, {"jobs-kept", "/dashboard/jobs?status=completed", owner}, {"new-test", "/dashboard/jobs/new", owner}, {"new-session", "/dashboard/sessions/new", owner}, {"new-batch", "/dashboard/batches/new", owner},
 		{"jobs-found", "/dashboard/jobs?q=white&verdict=fail", owner}, {"jobs-not-found", "/dashboard/jobs?q=nothing&from=soon", owner}, {"find", "/dashboard/find?q=checkout", owner},
 		{"job-report", "/dashboard/jobs/" + report, owner}, {"job-live", "/dashboard/jobs/" + live, owner}, {"job-waiting", "/dashboard/jobs/" + waiting, owner},
@@ -116,7 +121,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 		{"sessions", "/dashboard/sessions", owner},
 		{"batch", "/dashboard/batches/" + batch, owner}, {"batches", "/dashboard/batches", owner}, {"loop", "/dashboard/loops/" + loop, owner},
 		{"sandbox", "/dashboard/sandbox", tries}, {"job-sandbox", "/dashboard/jobs/" + played, tries},
-		{"credits", "/dashboard/credits", owner}, {"statement", "/dashboard/credits/statement", owner}, {"keys", "/dashboard/keys", owner}, {"device", "/dashboard/device", owner}, {"device-code", "/dashboard/device?code=" + begun.UserCode, owner}, {"device-done", "/dashboard/device?done=confirmed", owner}, {"members", "/dashboard/members", owner}, {"looks-empty", "/dashboard/looks", owner},
+		{"credits", "/dashboard/credits", owner}, {"statement", "/dashboard/credits/statement", owner}, {"keys", "/dashboard/keys", owner}, {"readers", "/dashboard/readers", owner}, {"device", "/dashboard/device", owner}, {"device-code", "/dashboard/device?code=" + begun.UserCode, owner}, {"device-done", "/dashboard/device?done=confirmed", owner}, {"members", "/dashboard/members", owner}, {"looks-empty", "/dashboard/looks", owner},
 		{"account", "/account", owner}, {"account-checker", "/account", checks}, {"account-operator", "/account", runs}, {"passkey", "/account/passkeys/new", owner}, {"confirm", "/signin/confirm", owner},
 		{"confirm-form", "/signin/confirm?form=0195c6c0-0000-7000-8000-000000000000", owner},
 		{"notifications-empty", "/dashboard/notifications", fresh}, {"notifications", "/dashboard/notifications", owner},

@@ -67,10 +67,10 @@ func with(t *testing.T, more pagetest.Pages, resolve ...func(ctx context.Context
 			limits = input.NewLimits(input.Settings{Resolve: look}, pools.NewReads(s.DB))
 		}
 		return append(append(templates, dashboard.Templates...), settings.Templates), slices.Concat(pages, dashboard.Pages(dashboard.Deps{
-			Commands: s.Commands, Reads: s.Reads, Evidence: s.Evidence, Limits: limits, Fresh: s.API.Fresh, PastReads: s.API.PastReads, Credentials: s.Credentials,
+			Commands: s.Commands, Reads: s.Reads, Evidence: s.Evidence, Readers: s.API.Readers, Limits: limits, Fresh: s.API.Fresh, PastReads: s.API.PastReads, Credentials: s.Credentials,
 			Preferences: preferences.New(s.DB, time.Now), Deliveries: webhooks.NewLog(s.DB), Now: time.Now, BaseURL: s.BaseURL,
 		}), settings.Pages(settings.Deps{
-			Commands: s.Commands, Reads: s.Reads, Credentials: s.Credentials, Logins: clientlogin.NewStore(s.DB, time.Now), Mail: mail.NewStore(s.DB, time.Now, links(s)), Evidence: s.Evidence, Now: time.Now,
+			Commands: s.Commands, Reads: s.Reads, Credentials: s.Credentials, Logins: clientlogin.NewStore(s.DB, time.Now), Mail: mail.NewStore(s.DB, time.Now, links(s)), Evidence: s.Evidence, Readers: s.API.Readers, Now: time.Now,
 			DemoKey: func() string { key, _ := demoKeys.Load(s.BaseURL); token, _ := key.(string); return token },
 		}))
 	})

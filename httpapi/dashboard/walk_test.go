@@ -84,6 +84,7 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 		"POST /dashboard/credits/low":                    {422},
 		"POST /dashboard/keys/revoke":                    {404},
 		"POST /dashboard/device":                         {404},
+		"POST /dashboard/readers/forget":                 {404},
 		"POST /dashboard/evidence":                       {200},
 		"POST /dashboard/evidence/save":                  {303},
 		"POST /dashboard/evidence/hold":                  {422},

@@ -127,6 +127,16 @@ func (s *Readers) Of(ctx context.Context, accountID, projectID string) ([]Reader
 	return s.list(ctx, counted, ofAccountSQL, counted+1, accountID, projectID)
 }
 
+// Brief is Of by a short look, for a page that only tells states: it counts up to two
+// hundred events behind a reader, and the age of the first unread one judges.
+func (s *Readers) Brief(ctx context.Context, accountID string) ([]Reader, error) {
+	list, err := s.list(ctx, lookedAt, ofAccountSQL, lookedAt+1, accountID, "")
+	for i := range list {
+		list[i].More = false
+	}
+	return list, err
+}
+
 func (s *Readers) list(ctx context.Context, limit int, query string, args ...any) ([]Reader, error) {
 	var rows []readerRow
 	if err := s.db.SelectContext(ctx, &rows, query, args...); err != nil {

@@ -59,14 +59,14 @@ func (s *Service) openSite(ctx context.Context, api *httpapi.API, feed consumer.
 		Pages: slices.Concat(
 			signin.Pages(signin.Deps{Credentials: store, People: reads.People, Join: s.core.Commands.JoinPerson, BaseURL: s.cfg.BaseURL}),
 			dashboard.Pages(dashboard.Deps{
-				Commands: s.core.Commands, Reads: reads, Evidence: s.evidence, Limits: api.Limits,
+				Commands: s.core.Commands, Reads: reads, Evidence: s.evidence, Readers: api.Readers, Limits: api.Limits,
 				Fresh: api.Fresh, PastReads: api.PastReads, Credentials: store,
 				Preferences: preferences.New(s.core.DB, time.Now), Deliveries: webhooks.NewLog(s.core.DB),
 				Now: time.Now, BaseURL: s.cfg.BaseURL,
 			}),
 			settings.Pages(settings.Deps{
 				Commands: s.core.Commands, Reads: reads, Credentials: store, Logins: clientlogin.NewStore(s.core.DB, time.Now),
-				Mail: s.mailStore(), Evidence: s.evidence, Now: time.Now, DemoKey: s.demoKey,
+				Mail: s.mailStore(), Evidence: s.evidence, Readers: api.Readers, Now: time.Now, DemoKey: s.demoKey,
 			}),
 			console.Pages(s.consoleDeps(ctx, reads, store, log)),
 			workbench.Pages(workbench.Deps{Commands: s.core.Commands, Reads: reads, Evidence: s.evidence, Voice: s.voice != nil,

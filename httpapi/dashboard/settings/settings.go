@@ -27,6 +27,7 @@ type Deps struct {
 	Logins      *clientlogin.Store
 	Mail        *mail.Store // nil: the service sends no e-mail
 	Evidence    Evidence
+	Readers     Readers
 	Now         func() time.Time
 	// DemoKey gives the API key that the demo of the service uses; nil or empty: there is no demo.
 	DemoKey func() string
@@ -38,6 +39,10 @@ func Pages(d Deps) []ui.Page {
 		{Method: "GET", Pattern: "/dashboard/keys", For: ui.Owners, Handle: d.keys},
 		{Method: "POST", Pattern: "/dashboard/keys", For: ui.Owners, Fresh: true, Handle: d.createKey},
 		{Method: "POST", Pattern: "/dashboard/keys/revoke", For: ui.Owners, Says: "The key is revoked.", Handle: d.revokeKey},
+
+		{Method: "GET", Pattern: "/dashboard/readers", For: ui.Developers, Handle: d.readers},
+		{Method: "POST", Pattern: "/dashboard/readers/forget", For: ui.Developers, Says: "The reader is forgotten.",
+			Handle: d.forgetReader},
 
 		{Method: "GET", Pattern: "/dashboard/device", For: ui.Owners, Handle: d.device},
 		{Method: "POST", Pattern: "/dashboard/device", For: ui.Owners, Fresh: true, Handle: d.answerDevice},
