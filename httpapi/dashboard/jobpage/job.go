@@ -12,6 +12,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
+	"humanqa/domain/retention"
 	"humanqa/httpapi/dashboard/words"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/ui"
@@ -66,6 +67,8 @@ type jobView struct {
 	Shares      []shareLine
 	NewShare    string // the link, shown once
 	Shared      bool   // it is looked at by such a link
+
+	gone map[string]*retention.Gone // evidence that is kept no longer
 }
 
 type itemView struct {
@@ -139,6 +142,9 @@ func (d Deps) jobPage(r *ui.Request) (jobView, error) {
 	if v.Films, err = d.films(ctx, j, j.Recordings); err != nil {
 		return jobView{}, err
 	}
+	for i, recording := range j.Recordings {
+		v.Films[i].Gone = v.gone[recording.URL]
+	}
 	if v.Report != nil && slices.ContainsFunc(j.Recordings, func(r job.Recording) bool { return r.URL == v.Report.RecordingURL }) {
 		v.Recording = nil // it is one of them
 	}
@@ -172,6 +178,9 @@ func (d Deps) jobView(ctx context.Context, j jobs.Job, base string) (v jobView, 
 		Job: j, Host: ui.HostOf(j.URL), Link: ui.SafeLink(j.URL), Type: j.Type.Title(), State: words.JobState(j.Summary()),
 		ByAI: j.Type == job.AIReview, Live: !j.IsFinal(), AIPending: j.AIReport() == jobs.AIReportGenerating,
 	}
+	if v.gone, err = d.goneOf(ctx, j); err != nil {
+		return v, err
+	}
 	items := j.Items
 	if j.Status == job.StatusCompleted {
 		report, err := d.Reads.Jobs.Report(ctx, j.AccountID, j.ID)
@@ -179,7 +188,7 @@ func (d Deps) jobView(ctx context.Context, j jobs.Job, base string) (v jobView, 
 			return v, err
 		}
 		v.Report, items = &report, report.Items
-		v.Recording = shotOf(base, report.RecordingURL)
+		v.Recording = shotOf(base, report.RecordingURL, v.gone)
 	}
 	if j.AIReport() == jobs.AIReportReady {
 		report, err := d.Reads.Jobs.AIReport(ctx, j.AccountID, j.ID)
@@ -192,7 +201,7 @@ func (d Deps) jobView(ctx context.Context, j jobs.Job, base string) (v jobView, 
 	if q, open := j.OpenQuestion(); open {
 		v.Open = &q
 	}
-	v.Items = itemViews(items, base)
+	v.Items = itemViews(items, base, v.gone)
 	if v.Report != nil { // what needs somebody comes first
 		order := []job.ItemStatus{job.ItemFail, job.ItemSkip, job.ItemPass, job.ItemPending}
 		slices.SortStableFunc(v.Items, func(a, b itemView) int {
@@ -234,9 +243,9 @@ func (v *jobView) explain() {
 	}
 }
 
-func itemViews(items []job.ReportItem, base string) (list []itemView) {
+func itemViews(items []job.ReportItem, base string, gone map[string]*retention.Gone) (list []itemView) {
 	for _, i := range items {
-		list = append(list, itemView{ReportItem: i, Finding: isFinding(i), Shots: shotsOf(base, i)})
+		list = append(list, itemView{ReportItem: i, Finding: isFinding(i), Shots: shotsOf(base, i, gone)})
 	}
 	return list
 }
