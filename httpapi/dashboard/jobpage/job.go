@@ -58,7 +58,7 @@ type jobView struct {
 	Errors    []string
 	Answer    string // half written
 
-	MayRetest, MayCancel, MayRate, MayFix, MayPlay, MayShare bool
+	MayRetest, MayCancel, MayRate, MayFix, MayPlay, MayShare, MayHold bool
 
 	RetestPrice domain.Credits
 	OtherBugs   []job.Bug // those of the analysis that belong to no failure
@@ -125,6 +125,7 @@ func (d Deps) jobPage(r *ui.Request) (jobView, error) {
 	v.MayRate = developer && j.Status == job.StatusCompleted && j.Type != job.AIReview
 	v.MayPlay = developer && r.Account.Sandbox && !j.IsFinal() && len(j.Items) > 0 && j.SessionID == ""
 	v.MayShare = developer && v.Report != nil
+	v.MayHold = r.May(person.Owner)
 	v.MayAnswer = developer && v.Open != nil
 	fixable, err := d.lookAtProject(ctx, &v)
 	if err != nil {
