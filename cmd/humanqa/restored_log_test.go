@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"humanqa/internal/receiver"
 	"humanqa/internal/service/backup"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
@@ -20,9 +22,34 @@ import (
 func TestARestoredLogUnderAReaderWithAnOldCursor(t *testing.T) {
 	t.Parallel()
 	p := newEmbedded(t)
+	logs := make(chan string, 100)
+	hook := p.receive(t, receiver.Config{Received: func(_ context.Context, r receiver.Delivery) int {
+		logs <- r.Header.Get("X-Service-Log")
+		return http.StatusNoContent
+	}})
+	delivers := []string{"HUMANQA_WEBHOOK_CA_FILE=" + hook.CAFile(), "HUMANQA_WEBHOOK_ALLOW=127.0.0.0/8"}
+	p.environ = append(p.environ, delivers...)
 	s := p.start()
 	_, key := p.newAccount(100)
-	submit := func() string { return p.call(http.StatusCreated, "POST", "/v1/jobs", key, submission(1)).text("jobId") }
+	project := p.call(http.StatusCreated, "POST", "/v1/projects", key, map[string]any{"name": "Shop", "webhookUrl": hook.URL()}).text("projectId")
+	delivered := func(generation string) {
+		t.Helper()
+		eventually.Within(t, time.Minute, func() error {
+			for {
+				select {
+				case log := <-logs:
+					if strings.HasSuffix(log, generation) {
+						return nil
+					}
+				default:
+					return fmt.Errorf("no delivery is of generation %s", generation)
+				}
+			}
+		})
+	}
+	submit := func() string {
+		return p.call(http.StatusCreated, "POST", "/v1/jobs", key, submission(1, "projectId", project)).text("jobId")
+	}
 	after := func(cursor string) string { return "/v1/events?reader=warehouse&after=" + url.QueryEscape(cursor) }
 	kept := submit()
 	common := p.call(http.StatusOK, "GET", after(""), key, nil).text("next")
@@ -34,9 +61,10 @@ func TestARestoredLogUnderAReaderWithAnOldCursor(t *testing.T) {
 	if log := p.call(http.StatusOK, "GET", after(old), key, nil).header.Get("X-Service-Log"); !strings.HasSuffix(log, "/1") {
 		t.Errorf("the log is %q", log)
 	}
+	delivered("/1")
 	s.kill()
 
-	q := newEmbedded(t)
+	q := newEmbedded(t, delivers...)
 	q.restore(file, made.Events)
 	again := q.start()
 	p.addr = q.addr
@@ -55,6 +83,7 @@ func TestARestoredLogUnderAReaderWithAnOldCursor(t *testing.T) {
 		return readerIs(p.call(http.StatusOK, "GET", "/v1/events/readers", key, nil), "refused", "ANOTHER_LOG")
 	})
 	anew := submit()
+	delivered("/2") // the webhooks tell it, too
 	page := p.call(http.StatusOK, "GET", after(next), key, nil)
 	if list := page.list("events"); len(list) != 1 || list[0].(map[string]any)["jobId"] != anew {
 		t.Errorf("behind %s there is %s", next, page.body)

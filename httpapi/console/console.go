@@ -121,6 +121,12 @@ func Pages(deps Deps) []ui.Page {
 		{Method: "GET", Pattern: "/console/pools/{id}", For: ui.Operators, Handle: d.pool},
 		{Method: "POST", Pattern: "/console/pools/{id}/checkers", For: ui.Operators, Says: "Saved.", Handle: d.changePool},
 
+		{Method: "GET", Pattern: "/console/evidence", For: ui.Operators, Handle: d.evidence},
+		{Method: "POST", Pattern: "/console/evidence/hold", For: ui.Operators, Fresh: true, Says: "The hold is in place.",
+			Handle: d.hold},
+		{Method: "POST", Pattern: "/console/evidence/release", For: ui.Operators, Fresh: true, Says: "The hold is released.",
+			Handle: d.releaseHold},
+
 		{Method: "GET", Pattern: "/console/projections", For: ui.Operators, Handle: d.projections},
 		{Method: "POST", Pattern: "/console/projections/{name}/rebuild", For: ui.Operators, Fresh: true,
 			Says: "The rebuild is requested. It starts within a few seconds.", Handle: d.rebuild},

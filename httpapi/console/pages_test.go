@@ -68,6 +68,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	do("/console/accounts/"+account+"/pool", "pool", strings.TrimPrefix(pool, "/console/pools/"))
 	do("/console/accounts/" + other + "/suspend")
 	do("/console/streams/job-" + jobs[0] + "/look")
+	do("/console/evidence/hold", "kind", "job", "id", jobs[0])
 	w.check <- finds(audit.Finding{Invariant: 3, Stream: domain.CreditsStream(account), Problem: "job x is charged twice"})
 	do("/console/checks")
 	eventually.True(t, "the check is through", func() bool {
@@ -86,7 +87,7 @@ VALUES ('audit', 1, 1, 'audit_v1_g1', 'stopped', TRUE, 'poison', 3, 3, 'column "
 		{"console-checkers", "/console/checkers"}, {"console-pools", "/console/pools"}, {"console-pool", pool},
 		{"console-projections", "/console/projections"}, {"console-webhooks", "/console/webhooks"},
 		{"console-streams", "/console/streams?q=" + account}, {"console-stream", "/console/streams/credits-" + account}, {"console-stream-private", "/console/streams/job-" + jobs[1]},
-		{"console-checks", "/console/checks"}, {"console-acts", "/console/acts"}, {"console-system", "/console/system"},
+		{"console-checks", "/console/checks"}, {"console-evidence", "/console/evidence"}, {"console-acts", "/console/acts"}, {"console-system", "/console/system"},
 	} {
 		t.Run(page.name, func(t *testing.T) {
 			t.Parallel()

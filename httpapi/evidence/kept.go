@@ -73,10 +73,19 @@ func (u Usage) Going() Size { return u.Pictures.Due.plus(u.Recordings.Due) }
 func (u Usage) NextMonth() Size { return u.Pictures.NextMonth.plus(u.Recordings.NextMonth) }
 
 // Kept is everything that is kept.
-func (u Usage) Kept() Size { return u.Pictures.plus(u.Recordings.Size) }
+func (u Usage) Kept() Size { return u.Pictures.Size.plus(u.Recordings.Size) }
 
 // Held is what holds keep.
 func (u Usage) Held() Size { return u.Pictures.Held.plus(u.Recordings.Held) }
+
+// Plus adds the evidence of another account.
+func (u Usage) Plus(o Usage) Usage {
+	return Usage{u.Pictures.plus(o.Pictures), u.Recordings.plus(o.Recordings), u.Gone.plus(o.Gone)}
+}
+
+func (k Kind) plus(o Kind) Kind {
+	return Kind{k.Size.plus(o.Size), k.Held.plus(o.Held), k.Due.plus(o.Due), k.NextMonth.plus(o.NextMonth)}
+}
 
 func (s Size) plus(o Size) Size { return Size{s.Files + o.Files, s.Bytes + o.Bytes} }
 

@@ -9,6 +9,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/origin"
 	"humanqa/internal/backoff"
+	"humanqa/internal/signature"
 	"humanqa/projections/events"
 )
 
@@ -21,7 +22,7 @@ type Origin interface {
 }
 
 // LogHeader names the log and its generation in answers of the feed.
-const LogHeader = "X-Service-Log"
+const LogHeader = signature.LogHeader
 
 // lateHead is for how long a node of a cluster may not know the newest events yet.
 const lateHead = time.Second

@@ -142,6 +142,7 @@ func (r *renderer) functions(a *assets) template.FuncMap {
 		"short":   short,
 		"span":    Span,
 		"number":  Number,
+		"bytes":   Bytes,
 	}
 }
 
@@ -251,6 +252,19 @@ func Number(n any) (string, error) {
 		return "", fmt.Errorf("a number is %T", n)
 	}
 	return group(v.Int()), nil
+}
+
+// Bytes writes a size in the largest unit in which it is one or more.
+func Bytes(n int64) string {
+	switch {
+	case n < 1e3:
+		return Count(int(n), "byte")
+	case n < 1e6:
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	case n < 1e9:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 }
 
 // group puts thin spaces between thousands.

@@ -128,10 +128,11 @@ func (s *Service) reach() httpapi.Reach {
 
 func (s *Service) webhookConfig(log *logrus.Logger) send.Config {
 	return send.Config{
-		DSN:    s.core.dsn,
-		Allow:  s.cfg.WebhookAllow,
-		CAFile: s.cfg.WebhookCAFile,
-		Log:    log.WithField("part", "webhooks"),
+		DSN:     s.core.dsn,
+		Allow:   s.cfg.WebhookAllow,
+		CAFile:  s.cfg.WebhookCAFile,
+		Log:     log.WithField("part", "webhooks"),
+		LogName: func() string { return s.core.Binding.Lineage().String() },
 	}
 }
 

@@ -19,6 +19,9 @@ const (
 	SignatureHeader = "X-Service-Signature"
 	EventHeader     = "X-Service-Event"
 	DeliveryHeader  = "X-Service-Delivery"
+	// LogHeader names the log and its generation (decisions, "Cursors of events"). No
+	// signature covers it.
+	LogHeader = "X-Service-Log"
 
 	// Standard Webhooks: unlike SignatureHeader they cover the time, so a
 	// recorded delivery cannot be replayed for ever.
@@ -84,8 +87,9 @@ func unixText(at time.Time) string { return strconv.FormatInt(at.Unix(), 10) }
 // Header is one header of an attempt.
 type Header struct{ Name, Value string }
 
-// Headers are all that an attempt is sent with, but what HTTP itself adds. An
-// attempt that was not signed, or lost, has no signatures.
+// Headers are all that an attempt is sent with, but what HTTP itself adds, the client's
+// own and LogHeader, which no attempt keeps. An attempt that was not signed, or lost, has
+// no signatures.
 func Headers(event, id string, at time.Time, signed Pair) []Header {
 	list := []Header{
 		{"Content-Type", "application/json"},

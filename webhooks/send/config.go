@@ -30,6 +30,8 @@ type Config struct {
 	// Resolver finds addresses; nil means the system's.
 	Resolver *net.Resolver
 	Log      logrus.FieldLogger
+	// LogName names the event log and its generation; nil or empty: it is not known.
+	LogName func() string
 
 	// Pool is how many requests run at once (256), PerEndpoint how many of them
 	// to an endpoint that nothing is known of (8), MostPerEndpoint to one that has

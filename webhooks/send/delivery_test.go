@@ -66,6 +66,39 @@ func TestADeliveryCarriesTheSpecifiedHeaders(t *testing.T) {
 	}
 }
 
+// Each attempt names the log of its time. A service that does not know its log sends no
+// such header, and a client's own never stands for it.
+func TestADeliveryNamesItsLog(t *testing.T) {
+	b := setup(t)
+	var name atomic.Value
+	name.Store("the-log/1")
+	b.Config.LogName = func() string { return name.Load().(string) }
+	e := b.Endpoint(hooktest.Status(http.StatusOK))
+	b.Project("p1", e.URL+"/in", nil)
+	b.Change("p1", &project.WebhookHeadersSet{Origin: e.URL, Headers: []project.OwnHeader{
+		{Name: "X-Service-Log", Sealed: hooktest.Seal("p1", "mine/9")}, // no command writes it
+	}})
+	b.Subscribe()
+	b.Dispatch()
+	for i, want := range []string{"the-log/1", "the-log/2"} {
+		name.Store(want)
+		b.Submit("p1", "j"+strconv.Itoa(i))
+		r := e.Next()
+		if got := r.Header.Values("X-Service-Log"); !slices.Equal(got, []string{want}) {
+			t.Errorf("the delivery names the log %q, want %s", got, want)
+		}
+		if err := signature.Verify([]byte("secret of p1"), r.Header, []byte(r.Body), time.Now()); err != nil {
+			t.Errorf("the delivery does not verify: %v", err)
+		}
+	}
+	b.Change("p1", &project.WebhookHeadersSet{Origin: e.URL})
+	name.Store("")
+	b.Submit("p1", "j9")
+	if got, has := e.Next().Header["X-Service-Log"]; has {
+		t.Errorf("an unknown log is named %q", got)
+	}
+}
+
 // The client's own headers go with every attempt, a test event's too, but to no other origin, and never
 // instead of the service's. What a server answers of them is not kept.
 func TestOwnHeadersGoToTheirOriginAlone(t *testing.T) {

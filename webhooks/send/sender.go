@@ -49,6 +49,7 @@ type sender struct {
 	timeout  time.Duration
 	idle     int // connections that are kept open for the next request
 	log      logrus.FieldLogger
+	logName  func() string // nil: the event log has none
 	dials    dials
 
 	mu        sync.Mutex // guards the rest
@@ -66,7 +67,8 @@ func (c clients) close() {
 }
 
 func newSender(cfg Config) (*sender, error) {
-	s := &sender{allow: cfg.Allow, resolver: cfg.Resolver, caFile: cfg.CAFile, timeout: cfg.Timeout, idle: cfg.Pool, log: cfg.Log}
+	s := &sender{allow: cfg.Allow, resolver: cfg.Resolver, caFile: cfg.CAFile, timeout: cfg.Timeout, idle: cfg.Pool, log: cfg.Log,
+		logName: cfg.LogName}
 	s.caStamp, s.caChecked = s.caFileStamp(), time.Now()
 	pool, err := trustedRoots(s.caFile)
 	if err != nil {
@@ -127,6 +129,11 @@ func (s *sender) postDelivery(ctx context.Context, c claimed, own []signature.He
 	way := s.dials.awaitDial(ctx, u.Host)
 	defer way.endDial()
 	headers := slices.Concat(own, signature.Headers(c.Event, c.ID, a.at, a.signed))
+	if s.logName != nil {
+		if name := s.logName(); name != "" {
+			headers = append(headers, signature.Header{Name: signature.LogHeader, Value: name})
+		}
+	}
 	resp, err := s.currentClients().doRequest(ctx, c, headers, way.markConnected)
 	var interim *guard.InterimError
 	if errors.As(err, &interim) {

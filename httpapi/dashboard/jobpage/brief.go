@@ -38,6 +38,10 @@ func (d Deps) brief(ctx context.Context, v jobView) (string, error) {
 			line("\nThe tester saw:\n\n%s", quoted(i.Note))
 		}
 		for _, stored := range i.Screenshots() {
+			if gone := v.gone[stored]; gone != nil {
+				line("\nPicture: %s", gone.Words())
+				continue
+			}
 			link, err := d.Evidence.LastingLink(ctx, v.AccountID, stored)
 			if err != nil {
 				return "", err

@@ -12,6 +12,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
+	"humanqa/domain/retention"
 	"humanqa/httpapi/dashboard/words"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/ui"
@@ -57,7 +58,7 @@ type jobView struct {
 	Errors    []string
 	Answer    string // half written
 
-	MayRetest, MayCancel, MayRate, MayFix, MayPlay, MayShare bool
+	MayRetest, MayCancel, MayRate, MayFix, MayPlay, MayShare, MayHold bool
 
 	RetestPrice domain.Credits
 	OtherBugs   []job.Bug // those of the analysis that belong to no failure
@@ -66,6 +67,8 @@ type jobView struct {
 	Shares      []shareLine
 	NewShare    string // the link, shown once
 	Shared      bool   // it is looked at by such a link
+
+	gone map[string]*retention.Gone // evidence that is kept no longer
 }
 
 type itemView struct {
@@ -122,6 +125,7 @@ func (d Deps) jobPage(r *ui.Request) (jobView, error) {
 	v.MayRate = developer && j.Status == job.StatusCompleted && j.Type != job.AIReview
 	v.MayPlay = developer && r.Account.Sandbox && !j.IsFinal() && len(j.Items) > 0 && j.SessionID == ""
 	v.MayShare = developer && v.Report != nil
+	v.MayHold = r.May(person.Owner)
 	v.MayAnswer = developer && v.Open != nil
 	fixable, err := d.lookAtProject(ctx, &v)
 	if err != nil {
@@ -138,6 +142,9 @@ func (d Deps) jobPage(r *ui.Request) (jobView, error) {
 	}
 	if v.Films, err = d.films(ctx, j, j.Recordings); err != nil {
 		return jobView{}, err
+	}
+	for i, recording := range j.Recordings {
+		v.Films[i].Gone = v.gone[recording.URL]
 	}
 	if v.Report != nil && slices.ContainsFunc(j.Recordings, func(r job.Recording) bool { return r.URL == v.Report.RecordingURL }) {
 		v.Recording = nil // it is one of them
@@ -172,6 +179,9 @@ func (d Deps) jobView(ctx context.Context, j jobs.Job, base string) (v jobView, 
 		Job: j, Host: ui.HostOf(j.URL), Link: ui.SafeLink(j.URL), Type: j.Type.Title(), State: words.JobState(j.Summary()),
 		ByAI: j.Type == job.AIReview, Live: !j.IsFinal(), AIPending: j.AIReport() == jobs.AIReportGenerating,
 	}
+	if v.gone, err = d.goneOf(ctx, j); err != nil {
+		return v, err
+	}
 	items := j.Items
 	if j.Status == job.StatusCompleted {
 		report, err := d.Reads.Jobs.Report(ctx, j.AccountID, j.ID)
@@ -179,7 +189,7 @@ func (d Deps) jobView(ctx context.Context, j jobs.Job, base string) (v jobView, 
 			return v, err
 		}
 		v.Report, items = &report, report.Items
-		v.Recording = shotOf(base, report.RecordingURL)
+		v.Recording = shotOf(base, report.RecordingURL, v.gone)
 	}
 	if j.AIReport() == jobs.AIReportReady {
 		report, err := d.Reads.Jobs.AIReport(ctx, j.AccountID, j.ID)
@@ -192,7 +202,7 @@ func (d Deps) jobView(ctx context.Context, j jobs.Job, base string) (v jobView, 
 	if q, open := j.OpenQuestion(); open {
 		v.Open = &q
 	}
-	v.Items = itemViews(items, base)
+	v.Items = itemViews(items, base, v.gone)
 	if v.Report != nil { // what needs somebody comes first
 		order := []job.ItemStatus{job.ItemFail, job.ItemSkip, job.ItemPass, job.ItemPending}
 		slices.SortStableFunc(v.Items, func(a, b itemView) int {
@@ -234,9 +244,9 @@ func (v *jobView) explain() {
 	}
 }
 
-func itemViews(items []job.ReportItem, base string) (list []itemView) {
+func itemViews(items []job.ReportItem, base string, gone map[string]*retention.Gone) (list []itemView) {
 	for _, i := range items {
-		list = append(list, itemView{ReportItem: i, Finding: isFinding(i), Shots: shotsOf(base, i)})
+		list = append(list, itemView{ReportItem: i, Finding: isFinding(i), Shots: shotsOf(base, i, gone)})
 	}
 	return list
 }

@@ -5,6 +5,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
+	"humanqa/domain/retention"
 	"humanqa/httpapi/evidence"
 	"humanqa/httpapi/ui"
 	"humanqa/projections/jobs"
@@ -15,11 +16,25 @@ import (
 type shot struct {
 	Ours bool
 	Href string
+	Gone *retention.Gone // it is kept no longer; nil: it is there
 }
 
-func shotOf(base, stored string) *shot {
+// goneOf are the pieces of the test that are kept no longer, by what events hold of them.
+func (d Deps) goneOf(ctx context.Context, j jobs.Job) (map[string]*retention.Gone, error) {
+	list, err := d.Evidence.Gone(ctx, j.AccountID, j.ID)
+	gone := make(map[string]*retention.Gone, len(list))
+	for i := range list {
+		gone[list[i].Reference] = &list[i]
+	}
+	return gone, err
+}
+
+func shotOf(base, stored string, gone map[string]*retention.Gone) *shot {
 	if stored == "" {
 		return nil
+	}
+	if g := gone[stored]; g != nil {
+		return &shot{Ours: true, Gone: g}
 	}
 	if id := evidence.ID(stored); id != "" {
 		return &shot{Ours: true, Href: base + "/evidence/" + id}
@@ -30,9 +45,9 @@ func shotOf(base, stored string) *shot {
 	return nil
 }
 
-func shotsOf(base string, i job.ReportItem) (shots []*shot) {
+func shotsOf(base string, i job.ReportItem, gone map[string]*retention.Gone) (shots []*shot) {
 	for _, stored := range i.Screenshots() {
-		if s := shotOf(base, stored); s != nil {
+		if s := shotOf(base, stored, gone); s != nil {
 			shots = append(shots, s)
 		}
 	}

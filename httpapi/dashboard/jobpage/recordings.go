@@ -10,6 +10,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
+	"humanqa/domain/retention"
 	"humanqa/httpapi/ui"
 	"humanqa/projections/jobs"
 )
@@ -20,6 +21,7 @@ type filmView struct {
 	Href  string
 	Marks []filmMark
 	Lasts time.Duration // 0: not known
+	Gone  *retention.Gone
 }
 
 // Strip are the moments on the line under the player, in the order in which they are drawn.

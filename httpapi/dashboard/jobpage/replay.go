@@ -220,7 +220,11 @@ func (d Deps) replay(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	items := was.Items
-	v.Items = itemViews(items, "/dashboard/jobs/"+j.ID)
+	gone, err := d.goneOf(r.Context(), j)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	v.Items = itemViews(items, "/dashboard/jobs/"+j.ID, gone)
 	var skip int
 	v.Pass, v.Fail, skip = job.Counts(items)
 	v.Pending = len(items) - v.Pass - v.Fail - skip

@@ -228,6 +228,9 @@ func holdForm(r *ui.Request) (of command.EvidenceSubject, reason string, err err
 	switch of.Kind {
 	case retention.OfAccount:
 		of.ID = r.Account.ID
+		if project := r.PostFormValue("project"); project != "" {
+			of = command.EvidenceSubject{Kind: retention.OfProject, ID: project}
+		}
 	case retention.OfProject, retention.OfJob:
 	default:
 		return of, "", domain.Invalid(domain.Detail{Path: "kind", Message: "must be account, project or job"})

@@ -122,7 +122,7 @@ func nameExample(media *openapi3.MediaType) {
 
 var webhookHeaders = []string{
 	"WebhookSignature", "WebhookEvent", "WebhookUserAgent",
-	"WebhookDelivery", "StandardWebhookId", "StandardWebhookTimestamp", "StandardWebhookSignature",
+	"WebhookDelivery", "WebhookLog", "StandardWebhookId", "StandardWebhookTimestamp", "StandardWebhookSignature",
 }
 
 // completeWebhook adds what is the same for every kind of event.

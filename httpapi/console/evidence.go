@@ -1,0 +1,185 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"humanqa/domain"
+	"humanqa/domain/command"
+	"humanqa/domain/oversight"
+	"humanqa/domain/retention"
+	"humanqa/httpapi/evidence"
+	"humanqa/httpapi/ui"
+	"humanqa/projections/overall"
+)
+
+// evidenceShown is how many accounts the page lists, those with the most bytes first.
+const evidenceShown = 50
+
+type evidenceView struct {
+	formState
+	Total    evidence.Usage
+	Accounts int
+	Lines    []evidenceLine
+	Holds    []holdLine
+	Pager    ui.Pager
+	Kinds    []string
+	Kind, ID string // in the form
+}
+
+type evidenceLine struct {
+	evidence.Usage
+	ID, Name string
+}
+
+type holdLine struct {
+	overall.Hold
+	Account string // its name
+	By      string
+	Href    string
+	Value   string // kind and id, as the form to release it sends them
+}
+
+// evidence measures the evidence of all accounts, and lists the holds.
+func (d console) evidence(r *ui.Request) (ui.Answer, error) { return d.evidencePage(r, formState{}) }
+
+func (d console) evidencePage(r *ui.Request, state formState) (ui.Answer, error) {
+	ctx := r.Context()
+	v := evidenceView{formState: state, Kinds: []string{retention.OfJob, retention.OfProject, retention.OfAccount}}
+	v.Kind, v.ID = r.FormValue("kind"), r.FormValue("id")
+	all, err := evidence.UsageByAccount(ctx, d.DB, "")
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	v.Accounts = len(all)
+	ids := slices.SortedFunc(maps.Keys(all), func(a, b string) int {
+		return cmp.Or(cmp.Compare(all[b].Kept().Bytes, all[a].Kept().Bytes), cmp.Compare(a, b))
+	})
+	for _, usage := range all {
+		v.Total = v.Total.Plus(usage)
+	}
+	page := pageOf(r)
+	holds, total, err := d.Reads.Overall.Holds(ctx, page)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	v.Pager = ui.NewPager(r, ui.PageOf(r), len(holds), total)
+	shown := ids[:min(len(ids), evidenceShown)]
+	names, err := d.accountNames(ctx, append(slices.Clone(shown), accountsOf(holds)...))
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	for _, id := range shown {
+		v.Lines = append(v.Lines, evidenceLine{all[id], id, names[id]})
+	}
+	if v.Holds, err = d.holdLines(ctx, holds, names); err != nil {
+		return ui.Answer{}, err
+	}
+	return ui.Show("console-evidence", "Evidence", v)
+}
+
+func accountsOf(holds []overall.Hold) (ids []string) {
+	for _, h := range holds {
+		ids = append(ids, h.AccountID)
+	}
+	return ids
+}
+
+// accountNames gives the names of accounts by their ids; an account that is not there has
+// none.
+func (d console) accountNames(ctx context.Context, ids []string) (map[string]string, error) {
+	names := map[string]string{}
+	for _, id := range ids {
+		if _, known := names[id]; known {
+			continue
+		}
+		account, err := d.Reads.Access.Account(ctx, id)
+		if err != nil && !domain.IsKind(err, domain.KindNotFound) {
+			return nil, err
+		}
+		names[id] = account.Name
+	}
+	return names, nil
+}
+
+// holdLines leaves out the reason of a client's hold: the client wrote it.
+func (d console) holdLines(ctx context.Context, holds []overall.Hold, accounts map[string]string) (lines []holdLine, err error) {
+	var ids []string
+	for _, h := range holds {
+		if id, is := strings.CutPrefix(h.PlacedBy, "operator:"); is {
+			ids = append(ids, id)
+		}
+	}
+	name, err := d.names(ctx, ids...)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range holds {
+		line := holdLine{Hold: h, Account: accounts[h.AccountID], By: "the client", Value: h.Kind + "-" + h.ID}
+		if h.Operator {
+			line.By = "an operator"
+			if id, is := strings.CutPrefix(h.PlacedBy, "operator:"); is {
+				line.By = name(id)
+			}
+		} else {
+			line.Reason = ""
+		}
+		line.Href = subjectHref(command.EvidenceSubject{Kind: h.Kind, ID: h.ID}.Stream())
+		lines = append(lines, line)
+	}
+	return lines, nil
+}
+
+func (d console) hold(r *ui.Request) (ui.Answer, error) {
+	of := command.EvidenceSubject{Kind: r.PostFormValue("kind"), ID: strings.TrimSpace(r.PostFormValue("id"))}
+	return d.onHold(r, of, oversight.PlaceHold, d.Commands.PlaceHold)
+}
+
+func (d console) releaseHold(r *ui.Request) (ui.Answer, error) {
+	kind, id, _ := strings.Cut(r.PostFormValue("hold"), "-")
+	return d.onHold(r, command.EvidenceSubject{Kind: kind, ID: id}, oversight.ReleaseHold, d.Commands.ReleaseHold)
+}
+
+func (d console) onHold(
+	r *ui.Request, of command.EvidenceSubject, act oversight.Act,
+	do func(context.Context, command.Cause, command.EvidenceSubject, string, bool) (domain.Position, error),
+) (ui.Answer, error) {
+	cause := r.Cause()
+	accountID, err := d.holdAccount(r.Context(), of)
+	if err == nil {
+		account, missing := d.Reads.Access.Account(r.Context(), accountID)
+		cause.AccountID, cause.Sandbox, err = accountID, account.Sandbox, missing
+	}
+	if err == nil {
+		err = d.actAs(r, cause, command.OperatorAct{Act: act, Subject: of.Stream(), AccountID: accountID},
+			func(ctx context.Context, cause command.Cause) (domain.Position, error) {
+				return do(ctx, cause, of, strings.TrimSpace(r.PostFormValue("reason")), true)
+			})
+	}
+	if err != nil {
+		return again(r, err, d.evidencePage, "kind", "The kind", "id", "The id")
+	}
+	return ui.Go("/console/evidence#holds")
+}
+
+// holdAccount gives the id of the account whose evidence it is.
+func (d console) holdAccount(ctx context.Context, of command.EvidenceSubject) (string, error) {
+	known := slices.Contains([]string{retention.OfAccount, retention.OfProject, retention.OfJob}, of.Kind)
+	switch id, err := uuid.Parse(of.ID); {
+	case !known:
+		return "", domain.Invalid(domain.Detail{Path: "kind", Message: "must be account, project or job"})
+	case err != nil, id.String() != of.ID: // it names a stream
+		return "", domain.Invalid(domain.Detail{Path: "id", Message: "must be the id of the " + of.Kind})
+	case of.Kind == retention.OfProject:
+		return d.Reads.Overall.ProjectAccount(ctx, of.ID)
+	case of.Kind == retention.OfJob:
+		job, err := d.Reads.Overall.Job(ctx, of.ID)
+		return job.AccountID, err
+	}
+	return of.ID, nil
+}

@@ -1,0 +1,62 @@
+package overall
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"humanqa/domain"
+	"humanqa/projections/readmodel"
+)
+
+// Hold is a hold on evidence of any account.
+type Hold struct {
+	AccountID string    `json:"account_id"`
+	Kind      string    `json:"kind"` // account, project, job
+	ID        string    `json:"id"`
+	Reason    string    `json:"reason"` // written by a client unless Operator
+	Operator  bool      `json:"operator"`
+	PlacedBy  string    `json:"placed_by"` // an actor
+	PlacedAt  time.Time `json:"placed_at"`
+}
+
+const holdsSQL = `
+SELECT account_id, kind, id, reason, operator, placed_by, placed_at, count(*) OVER () AS total
+FROM readmodel.retention_holds
+ORDER BY placed_at DESC, kind, id
+LIMIT $1 OFFSET $2`
+
+// Holds lists holds on evidence, the newest first, and says how many there are.
+func (q *Reads) Holds(ctx context.Context, page Page) (list []Hold, total int, err error) {
+	var rows []struct {
+		Hold
+		Total int `json:"total"`
+	}
+	if err := q.db.SelectContext(ctx, &rows, holdsSQL, page.Limit, page.Offset); err != nil {
+		return nil, 0, fmt.Errorf("list holds: %w", err)
+	}
+	for _, row := range rows {
+		readmodel.UTC(&row.PlacedAt)
+		list, total = append(list, row.Hold), row.Total
+	}
+	return list, total, nil
+}
+
+const projectAccountSQL = `
+SELECT account_id
+FROM readmodel.retention_projects
+WHERE project_id = $1`
+
+// ProjectAccount gives the id of the project's account.
+func (q *Reads) ProjectAccount(ctx context.Context, projectID string) (accountID string, err error) {
+	err = q.db.GetContext(ctx, &accountID, projectAccountSQL, projectID)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", domain.NotFound("project")
+	}
+	if err != nil {
+		return "", fmt.Errorf("look for the account of project %s: %w", projectID, err)
+	}
+	return accountID, nil
+}
