@@ -205,10 +205,20 @@ func (b *Tab) do(what string, steps ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
-	if err := chromedp.Do(ctx, steps...); err != nil {
+	err := chromedp.Do(ctx, steps...)
+	// The page replaced the element between the look for it and the step, which has not begun.
+	for ; err != nil && strings.Contains(err.Error(), replacedNode); err = chromedp.Do(ctx, steps...) {
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	if err != nil {
 		b.t.Fatalf("%s: %v\n%s", what, err, b.where())
 	}
 }
+
+// replacedNode is what Chromium says of an element that is no more.
+const replacedNode = "Could not find node with given id"
 
 // where describes the page for a failure.
 func (b *Tab) where() string {
