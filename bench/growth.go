@@ -17,11 +17,10 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/command"
-	"humanqa/domain/credits"
-	"humanqa/domain/job"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
 	"humanqa/internal/testing/commandtest"
+	"humanqa/internal/testing/longlog"
 	"humanqa/internal/vault"
 	"humanqa/projections"
 )
@@ -161,17 +160,18 @@ func (g *grown) live(ctx context.Context) error {
 	writing.SetLimit(growers)
 	for range grownAccounts {
 		writing.Go(func() error {
-			ledger := g.newLedger(uuid.NewString())
+			ledger := longlog.NewLedger(g.client, uuid.NewString(), closedEvery)
 			for range grownJobs / grownAccounts / 50 {
 				ids := make([]string, 50)
 				for i := range ids {
 					ids[i] = uuid.NewString()
 				}
-				if err := ledger.charge(ctx, ids); err != nil {
+				if err := ledger.Charge(ctx, ids); err != nil {
 					return err
 				}
 				for _, id := range ids {
-					if err := g.append(ctx, domain.JobStream(id), domain.NoStream, ledger.account, aLife(ledger.account)...); err != nil {
+					life := longlog.Life{AccountID: ledger.Account, Ended: time.Now()}
+					if err := life.Write(ctx, g.client, id); err != nil {
 						return err
 					}
 				}
@@ -185,114 +185,15 @@ func (g *grown) live(ctx context.Context) error {
 	return g.db.GetContext(ctx, &g.events, "SELECT COUNT(*) FROM eventlog.events")
 }
 
-// aLife is a job that was found to work.
-func aLife(accountID string) []domain.Event {
-	created, _ := newEvent().Event.(*job.Created)
-	created.AccountID, created.Price = accountID, 5
-	item := job.ReportItem{Item: created.Items[0], Status: job.ItemPass}
-	now := created.CreatedAt
-	return []domain.Event{
-		created,
-		&job.Claimed{CheckerID: "ann", Token: 1, At: now},
-		&job.ItemChecked{ItemID: item.ID, Status: job.ItemPass, At: now},
-		&job.Completed{ReportID: uuid.NewString(), OverallStatus: "pass", PassCount: 1, Summary: "The voucher works.",
-			Items: []job.ReportItem{item}, At: now},
-		&job.AIReportReady{AIReport: job.AIReport{ID: uuid.NewString(), ExecutiveSummary: "All is well.", HealthScore: 100, PassCount: 1,
-			GeneratedBy: "rules", At: now}},
-	}
-}
-
-func (g *grown) append(ctx context.Context, stream string, at domain.ExpectedRevision, accountID string, events ...domain.Event) error {
-	batch := make([]domain.NewEvent, len(events))
-	for i, e := range events {
-		batch[i] = domain.NewEvent{ID: uuid.New(), Event: e, Meta: domain.Metadata{
-			CommandID: uuid.New(), CorrelationID: uuid.NewString(), Actor: "checker:ann", AccountID: accountID, Time: time.Now().UTC(),
-		}}
-	}
-	_, err := g.client.Append(ctx, stream, at, batch)
-	return err
-}
-
-// longLedger is a ledger that is written as the commands write it.
-type longLedger struct {
-	*grown
-	account string
-	state   credits.State
-	next    domain.ExpectedRevision
-	debits  int
-	closes  bool
-}
-
-func (g *grown) newLedger(accountID string) *longLedger {
-	return &longLedger{grown: g, account: accountID, next: domain.NoStream, closes: true}
-}
-
-func (l *longLedger) write(ctx context.Context, events []domain.Event, err error) error {
-	if err != nil || len(events) == 0 {
-		return err
-	}
-	if err := l.append(ctx, domain.CreditsStream(l.account), l.next, l.account, events...); err != nil {
-		return err
-	}
-	for _, e := range events {
-		l.state = credits.Evolve(l.state, e)
-	}
-	l.next += domain.ExpectedRevision(len(events))
-	return nil
-}
-
-// charge debits jobs that will be completed, and closes the book when it is full.
-func (l *longLedger) charge(ctx context.Context, jobIDs []string) error {
-	now := time.Now().UTC()
-	if l.next == domain.NoStream {
-		events, err := credits.DecideGrant(l.state, uuid.NewString(), plenty, nil, "bench", now)
-		if err := l.write(ctx, events, err); err != nil {
-			return err
-		}
-	}
-	charges := make([]credits.Charge, len(jobIDs))
-	for i, id := range jobIDs {
-		charges[i] = credits.Charge{JobID: id, Amount: 5, AskedAt: now, KnownTo: l.state.Book().Closes}
-	}
-	events, err := credits.DecideDebits(l.state, charges, now)
-	if err := l.write(ctx, events, err); err != nil {
-		return err
-	}
-	l.debits += len(jobIDs)
-	if !l.closes || !l.state.Full(closedEvery) {
-		return nil
-	}
-	_, open := l.state.Unsettled()
-	settled := make(map[string]credits.Settled, len(open))
-	for _, id := range open {
-		settled[id] = credits.Settled{Completed: true}
-	}
-	events, err = credits.DecideClose(l.state, settled, now)
-	return l.write(ctx, events, err)
-}
-
-func (l *longLedger) grow(ctx context.Context, debits int) error {
-	for l.debits < debits {
-		ids := make([]string, min(ledgerBatch, debits-l.debits))
-		for i := range ids {
-			ids[i] = uuid.NewString()
-		}
-		if err := l.charge(ctx, ids); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // restarts measures the first command of a new process.
 func (g *grown) restarts(ctx context.Context, s *section) error {
-	closed := g.newLedger(uuid.NewString())
+	closed := longlog.NewLedger(g.client, uuid.NewString(), closedEvery)
 	for _, length := range ledgerLengths {
 		if time.Until(g.deadline) < time.Duration(length)*100*time.Microsecond {
 			s.Notes = append(s.Notes, fmt.Sprintf("time was too short for %d debits: give it more with -limit", length))
 			break
 		}
-		if err := closed.grow(ctx, length); err != nil {
+		if err := closed.Grow(ctx, length, ledgerBatch); err != nil {
 			return err
 		}
 		took, mb, err := g.firstCommand(ctx, closed)
@@ -303,9 +204,8 @@ func (g *grown) restarts(ctx context.Context, s *section) error {
 			below(fmt.Sprintf("first command, %d debits", length), millis(took), 20, "ms"),
 			below(fmt.Sprintf("ledger in memory, %d debits", length), mb, 5, "MB"))
 	}
-	open := g.newLedger(uuid.NewString())
-	open.closes = false
-	if err := open.grow(ctx, unclosedLength); err != nil {
+	open := longlog.NewLedger(g.client, uuid.NewString(), 0)
+	if err := open.Grow(ctx, unclosedLength, ledgerBatch); err != nil {
 		return err
 	}
 	took, mb, err := g.firstCommand(ctx, open)
@@ -316,7 +216,7 @@ func (g *grown) restarts(ctx context.Context, s *section) error {
 }
 
 // firstCommand is the median, and what of the heap the ledger takes.
-func (g *grown) firstCommand(ctx context.Context, l *longLedger) (took time.Duration, mb float64, err error) {
+func (g *grown) firstCommand(ctx context.Context, l *longlog.Ledger) (took time.Duration, mb float64, err error) {
 	var all []time.Duration
 	for range restarts {
 		before := heap()
@@ -326,34 +226,19 @@ func (g *grown) firstCommand(ctx context.Context, l *longLedger) (took time.Dura
 		})
 		s := &assembly{commands: commands, waitFor: func(context.Context, domain.Position) error { return nil }}
 		began := time.Now()
-		if _, _, err := s.submit(ctx, l.account); err != nil {
+		if _, _, err := s.submit(ctx, l.Account); err != nil {
 			return 0, 0, err
 		}
 		all = append(all, time.Since(began))
 		commands.Drain()
 		mb = max(heap()-before, 0)
 		runtime.KeepAlive(commands)
-		l.next++ // the submission's debit
-		l.state = credits.State{}
-		if err := g.reload(ctx, l); err != nil {
+		if err := l.Reload(ctx); err != nil { // behind the submission's debit
 			return 0, 0, err
 		}
 	}
 	slices.Sort(all)
 	return all[len(all)/2], mb, nil
-}
-
-// reload has the ledger go on behind what a command wrote.
-func (g *grown) reload(ctx context.Context, l *longLedger) error {
-	stream := domain.CreditsStream(l.account)
-	from, _, err := g.client.Newest(ctx, stream, (*credits.Closed)(nil).EventType(), math.MaxInt)
-	if err != nil {
-		return err
-	}
-	return g.client.Load(ctx, stream, from, func(r domain.Recorded) error {
-		l.state = credits.Evolve(l.state, r.Event)
-		return nil
-	})
 }
 
 // heap is what lives, in megabytes.

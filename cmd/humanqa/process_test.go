@@ -34,6 +34,9 @@ import (
 const runAsHumanqa = "HUMANQA_TEST_RUN_AS_HUMANQA"
 
 func TestMain(m *testing.M) {
+	if step := os.Getenv(dieBefore); step != "" {
+		os.Exit(sweepAndDie(step))
+	}
 	if os.Getenv(runAsHumanqa) != "" {
 		main()
 	}
@@ -110,13 +113,21 @@ func (p *program) cli(out any, args ...string) {
 // tryCLI runs a command in this process: starting one of its own, with the race
 // detector in it, takes longer than most commands.
 func (p *program) tryCLI(args ...string) (stdout, stderr string, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), limitOfCommands())
 	defer cancel()
 	var out, complaint bytes.Buffer
 	if code := run(ctx, args, p.environ, &out, &complaint); code != exitDone {
 		err = exitError(code)
 	}
 	return out.String(), complaint.String(), err
+}
+
+// limitOfCommands is longer where a torture may have made a long log.
+func limitOfCommands() time.Duration {
+	if *torture {
+		return 20 * time.Minute
+	}
+	return 2 * time.Minute
 }
 
 // exitError is the status of a command that failed.
