@@ -91,7 +91,8 @@ func TestTorture(t *testing.T) {
 	if closes == 0 && len(load.jobs) > 1000 {
 		t.Error("no ledger was ever closed")
 	}
-	if len(load.jobs) == 0 || len(load.completed) == 0 || len(load.asked) == 0 {
+	// A few rounds on a busy machine may hold no question.
+	if len(load.jobs) == 0 || len(load.completed) == 0 || len(load.jobs) > 1000 && len(load.asked) == 0 {
 		t.Error("the load did nothing")
 	}
 	s.stop()
