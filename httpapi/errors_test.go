@@ -59,6 +59,7 @@ func TestEveryErrorHasItsStatusAndCode(t *testing.T) {
 		{&pq.Error{Code: "57P01", Message: "terminating"}, 503, domain.CodeUnavailable},
 		{&pq.Error{Code: "53300", Message: "too many"}, 503, domain.CodeUnavailable},
 		{&pq.Error{Code: "42703", Message: "column \"new\" does not exist"}, 503, domain.CodeUnavailable},
+		{&pq.Error{Code: "40P01", Message: "deadlock detected"}, 503, domain.CodeUnavailable},
 		{&pq.Error{Code: "42601", Message: "syntax error"}, 500, domain.CodeInternal},
 		{&pq.Error{Code: "42601", Message: "syntax"}, 500, domain.CodeInternal},
 		{fmt.Errorf("read: %w", context.DeadlineExceeded), 503, domain.CodeUnavailable},

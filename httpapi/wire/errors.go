@@ -140,9 +140,17 @@ func outage(err error) bool {
 		case "08", "53", "57": // connection, resources, operator intervention
 			return true
 		}
+		switch fromPostgres.Code {
 		// After an upgrade a read model shows the rows of the version before, until
 		// its own are built: a column, or a table, may be missing for a while.
-		return fromPostgres.Code == "42703" || fromPostgres.Code == "42P01"
+		case "42703", "42P01":
+			return true
+		// A read of several views and their move to the new
+		// rows may wait for each other: Postgres ends one of the two.
+		case "40P01":
+			return true
+		}
+		return false
 	}
 	var network net.Error
 	return errors.Is(err, context.DeadlineExceeded) ||
