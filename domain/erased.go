@@ -1,5 +1,7 @@
 package domain
 
+import "strings"
+
 // ErasedText stands in the place of a text whose subject was erased (decisions, "Erasure of
 // one subject").
 const ErasedText = "[erased]"
@@ -10,4 +12,18 @@ func Erased(text string) string {
 		return ""
 	}
 	return ErasedText
+}
+
+// OrderOfErasure refuses the order of an erasure that does not say who gives it, and why.
+func OrderOfErasure(by, reason string) error {
+	var wrong []Detail
+	for _, field := range []struct{ path, value string }{{"by", by}, {"reason", reason}} {
+		if strings.TrimSpace(field.value) == "" {
+			wrong = append(wrong, Detail{Path: field.path, Message: "must not be blank"})
+		}
+	}
+	if len(wrong) > 0 {
+		return Invalid(wrong...)
+	}
+	return nil
 }

@@ -155,15 +155,8 @@ func DecideErase(s State, by, reason string) ([]domain.Event, error) {
 	case s.Erased:
 		return nil, nil
 	}
-	var wrong []domain.Detail
-	if strings.TrimSpace(by) == "" {
-		wrong = append(wrong, domain.Detail{Path: "by", Message: "must not be blank"})
-	}
-	if strings.TrimSpace(reason) == "" {
-		wrong = append(wrong, domain.Detail{Path: "reason", Message: "must not be blank"})
-	}
-	if len(wrong) > 0 {
-		return nil, domain.Invalid(wrong...)
+	if err := domain.OrderOfErasure(by, reason); err != nil {
+		return nil, err
 	}
 	var events []domain.Event
 	for _, id := range slices.Sorted(maps.Keys(s.Keys)) {

@@ -1,7 +1,6 @@
 package checker
 
 import (
-	"strings"
 	"time"
 
 	"humanqa/domain"
@@ -29,14 +28,8 @@ func DecideErase(s State, by, reason string, now time.Time) ([]domain.Event, err
 	case !s.ErasedAt.IsZero():
 		return nil, nil
 	}
-	var wrong []domain.Detail
-	for _, field := range []struct{ path, value string }{{"by", by}, {"reason", reason}} {
-		if strings.TrimSpace(field.value) == "" {
-			wrong = append(wrong, domain.Detail{Path: field.path, Message: "must not be blank"})
-		}
-	}
-	if len(wrong) > 0 {
-		return nil, domain.Invalid(wrong...)
+	if err := domain.OrderOfErasure(by, reason); err != nil {
+		return nil, err
 	}
 	return []domain.Event{&Erased{By: by, Reason: reason, At: now}}, nil
 }

@@ -2,7 +2,6 @@ package job
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"humanqa/domain"
@@ -32,14 +31,8 @@ func DecideErase(s State, by, reason string, now time.Time) ([]domain.Event, err
 	case !s.Status.Ended():
 		return nil, domain.Conflict("the job is %s", s.Status).WithHint("end it first")
 	}
-	var wrong []domain.Detail
-	for _, field := range []struct{ path, value string }{{"by", by}, {"reason", reason}} {
-		if strings.TrimSpace(field.value) == "" {
-			wrong = append(wrong, domain.Detail{Path: field.path, Message: "must not be blank"})
-		}
-	}
-	if len(wrong) > 0 {
-		return nil, domain.Invalid(wrong...)
+	if err := domain.OrderOfErasure(by, reason); err != nil {
+		return nil, err
 	}
 	return []domain.Event{&Erased{By: by, Reason: reason, At: now}}, nil
 }
