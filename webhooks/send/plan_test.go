@@ -194,7 +194,11 @@ func TestPlansHoldHoweverMuchIsSettled(t *testing.T) {
 		for _, prepare := range []string{"", "ANALYZE webhooks.deliveries, webhooks.attempts, webhooks.endpoints"} {
 			s.exec(prepare)
 			var ids []string
-			if n := s.reads(func() { ids = s.round(stockDue) }); n > 8*stockDue+min(settled, 1000) { // so few may be read as a whole
+			limit := 8 * stockDue
+			if settled == 1000 && prepare == "" {
+				limit += settled // without statistics so small a table may be read as a whole
+			}
+			if n := s.reads(func() { ids = s.round(stockDue) }); n > limit {
 				t.Errorf("with %d settled, after %q, a round of %d deliveries reads %d", settled, prepare, stockDue, n)
 			}
 			s.again(ids)

@@ -207,10 +207,8 @@ func (b *Tab) do(what string, steps ...chromedp.Action[chromedp.Void]) {
 	defer cancel()
 	err := chromedp.Do(ctx, steps...)
 	// The page replaced the element between the look for it and the step, which has not begun.
-	for ; err != nil && strings.Contains(err.Error(), replacedNode); err = chromedp.Do(ctx, steps...) {
-		if ctx.Err() != nil {
-			break
-		}
+	for err != nil && ctx.Err() == nil && strings.Contains(err.Error(), replacedNode) {
+		err = chromedp.Do(ctx, steps...)
 	}
 	if err != nil {
 		b.t.Fatalf("%s: %v\n%s", what, err, b.where())
