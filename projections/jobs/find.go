@@ -62,25 +62,21 @@ const newestWalked = 1500
 // list needs more of them.
 func (s Search) walked() int { return max(newestWalked, 4*(s.Offset+s.Limit+1)) }
 
-// The index gives the tests that have the words. The jobs of one page follow: of all that
-// have the words only where a filter needs the jobs themselves.
+// The index gives the tests that have the words. The jobs of one page follow.
 const indexedWordsSQL = `
 WITH found AS MATERIALIZED (
     SELECT w.job_id
-    FROM readmodel.job_words w%[1]s
+    FROM readmodel.job_words w
     WHERE w.account_id = $1
-      AND %[2]s%[3]s
+      AND %[1]s%[2]s
     ORDER BY w.created_at DESC, w.job_id DESC
-    LIMIT %[4]s
-    OFFSET %[5]s)` + findJobsSQL + `
+    LIMIT %[3]s
+    OFFSET %[4]s)` + findJobsSQL + `
 FROM found
 JOIN readmodel.jobs j ON j.id = found.job_id
 LEFT JOIN readmodel.history_deploys d ON d.job_id = j.id
 WHERE j.account_id = $1
 ORDER BY j.created_at DESC, j.id DESC`
-
-const jobOfWordsSQL = `
-    JOIN readmodel.jobs j ON j.id = w.job_id`
 
 // The list is walked in its order, and each test's words are looked at. OFFSET 0 keeps the
 // planner from doing that the other way round.
@@ -134,18 +130,20 @@ func (s Search) id() (string, bool) {
 	return id.String(), err == nil
 }
 
-// ofJob adds the conditions that only the jobs themselves answer.
-func (s Search) ofJob(where *readmodel.Where) {
-	if id, isID := s.id(); isID {
-		where.And("j.id = %s", id)
+// filter adds the conditions that are no words. Table and id are those of the jobs, or of
+// their words.
+func (s Search) filter(where *readmodel.Where, table, id string) {
+	if sought, isID := s.id(); isID {
+		where.And(table+"."+id+" = %s", sought)
 	}
 	if s.Status != "" {
-		where.And("j.status = %s", s.Status)
+		where.And(table+".status = %s", s.Status)
 	}
 	if s.ProjectID != "" {
 		// The second half is implied; it lets the planner use the partial index.
-		where.And("j.project_id = %s AND j.project_id <> ''", s.ProjectID)
+		where.And(table+".project_id = %s AND "+table+".project_id <> ''", s.ProjectID)
 	}
+	s.ofTime(where, table)
 }
 
 // ofTime adds the conditions on created_at, of the jobs or of their words.
@@ -166,16 +164,11 @@ func (s Search) page(where *readmodel.Where, walk bool) string {
 		words = fmt.Sprintf(wordsSQL, s.query(where)...)
 	}
 	limit, offset := where.Param(s.Limit+1), where.Param(s.Offset)
-	s.ofJob(where)
 	if words != "" && !walk {
-		jobs := ""
-		if where.SQL != "" {
-			jobs = jobOfWordsSQL
-		}
-		s.ofTime(where, "w")
-		return fmt.Sprintf(indexedWordsSQL, jobs, words, where.SQL, limit, offset)
+		s.filter(where, "w", "job_id")
+		return fmt.Sprintf(indexedWordsSQL, words, where.SQL, limit, offset)
 	}
-	s.ofTime(where, "j")
+	s.filter(where, "j", "id")
 	query := noWordsSQL + where.SQL
 	if words != "" {
 		query = fmt.Sprintf(walkedWordsSQL, words, where.SQL, where.Param(s.walked()))
@@ -200,6 +193,9 @@ func (q *Reads) Find(ctx context.Context, accountID string, s Search) (Results, 
 	found, err := q.found(ctx, accountID, s, true)
 	if err != nil || found.More || !s.hasWords() {
 		return found, err
+	}
+	if all, err := q.Total(ctx, accountID, s.Status, s.ProjectID); err != nil || all <= s.walked() {
+		return found, err // the newest tests were all of them
 	}
 	where := readmodel.WhereAccount(accountID)
 	var candidates int

@@ -99,6 +99,15 @@ func TestATestIsFoundByItsWords(t *testing.T) {
 		t.Errorf("it took %v", page[0].Took())
 	}
 	w.Sound(w.Sup, "jobs")
+	var differ int
+	must.NoError(t, w.reads.db.GetContext(w.Ctx(), &differ, `
+SELECT count(*)
+FROM readmodel.jobs j
+FULL JOIN readmodel.job_words w ON w.job_id = j.id AND w.status = j.status AND w.project_id = j.project_id
+WHERE j.id IS NULL OR w.job_id IS NULL`))
+	if differ > 0 {
+		t.Errorf("%d rows of words are in another state or project than their tests", differ)
+	}
 }
 
 // The newest tests are walked, and the index of words finds what is not among them.
@@ -107,9 +116,14 @@ func TestASearchWalksTheNewestTestsAndThenReadsTheIndexOfWords(t *testing.T) {
 	w := setup(t)
 	w.Exec(manyJobsSQL)
 	w.Exec(`
-INSERT INTO {jobs}.job_words
-SELECT created_at, id, account_id, ` + accountsOwn(`to_tsvector('simple', 'checkout n' || id)::text`, "account_id") + `::tsvector
+INSERT INTO {jobs}.job_words (created_at, job_id, account_id, project_id, status, words)
+SELECT created_at, id, account_id, project_id, status, ` + accountsOwn(`to_tsvector('simple', 'checkout n' || id)::text`, "account_id") + `::tsvector
 FROM {jobs}.jobs`)
+	w.Exec(`
+INSERT INTO {jobs}.job_counts (account_id, project_id, status, jobs, passed)
+SELECT account_id, project_id, status, count(*), 0
+FROM {jobs}.jobs
+GROUP BY account_id, project_id, status`)
 	w.Exec("ANALYZE {jobs}.jobs, {jobs}.job_words")
 	for _, test := range []struct {
 		search Search
@@ -119,6 +133,7 @@ FROM {jobs}.jobs`)
 		{Search{Words: "njob7"}, false, "job_words_by_word"},
 		{Search{Words: "njob777", Status: job.StatusCompleted}, false, "job_words_by_word"},
 		{Search{Words: "checkout"}, false, "job_words_by_word"}, // though all tests have it
+		{Search{Words: "checkout", Status: job.StatusPending, ProjectID: "p7"}, false, "job_words_by_word"},
 		{Search{Words: `"njob777 checkout"`, From: modeltest.Noon}, false, "job_words_by_word"},
 		{Search{Type: job.GeneralQA, Verdict: "fail"}, false, "job_words_by_word"},
 		{Search{Words: "checkout"}, true, "jobs_by_account"},
@@ -130,6 +145,9 @@ FROM {jobs}.jobs`)
 		test.search.Limit = 50
 		where := readmodel.WhereAccount("acc1")
 		plan := w.Plan(test.search.page(where, test.walk), where.Args...)
+		if !test.walk && !strings.Contains(plan, "jobs_pkey") {
+			t.Errorf("%+v reads other jobs than those of the page:\n%s", test.search, plan)
+		}
 		if !strings.Contains(plan, test.index) || strings.Contains(plan, "Seq Scan on job") || test.walk && strings.Contains(plan, "Sort") {
 			t.Errorf("%+v does not walk %s:\n%s", test.search, test.index, plan)
 		}
@@ -151,6 +169,12 @@ FROM {jobs}.jobs`)
 	if page := find(Search{Words: "checkout", Offset: 3980}); len(page) != 20 || page[19].ID != "job11998" {
 		t.Errorf("the last page has %d tests", len(page))
 	}
+	if page := find(Search{Words: "checkout", Status: job.StatusPending, ProjectID: "p1"}); len(page) != 0 {
+		t.Errorf("%d waiting tests are found in a project that has none", len(page))
+	}
+	if page := find(Search{Words: "njob11995", Status: job.StatusCompleted}); len(page) != 1 || page[0].ID != "job11995" {
+		t.Errorf("an old test is not found by its words and its state: %d", len(page))
+	}
 	// Either way finds the same.
 	for _, walk := range []bool{true, false} {
 		s := Search{Words: "checkout njob1", Limit: 50}
@@ -169,9 +193,10 @@ func TestAPhraseOfCommonWordsIsLookedForInTheNewestTests(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.Exec(`
-INSERT INTO {jobs}.job_words
-SELECT now() - n * interval '1 minute', 'job' || n, 'acc', ` + accountsOwn(`to_tsvector('simple', 'gift card n' || n)::text || ' ''=kind:custom''' `, "'acc'") + `::tsvector
+INSERT INTO {jobs}.job_words (created_at, job_id, account_id, project_id, status, words)
+SELECT now() - n * interval '1 minute', 'job' || n, 'acc', '', 'pending', ` + accountsOwn(`to_tsvector('simple', 'gift card n' || n)::text || ' ''=kind:custom''' `, "'acc'") + `::tsvector
 FROM generate_series(1, 10001) n`)
+	w.Exec("INSERT INTO {jobs}.job_counts (account_id, project_id, status, jobs, passed) VALUES ('acc', '', 'pending', 10001, 0)")
 	w.Exec("ANALYZE {jobs}.job_words")
 	for words, partial := range map[string]bool{
 		"gift card": false, `"gift card"`: true, `"card gift"`: true, "card-gift": false, "-gift": true, "n7 -gift": false, `"gift card" n77`: false,

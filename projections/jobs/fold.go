@@ -116,6 +116,7 @@ type jobsFold struct {
 type foldedJob struct {
 	row            storedRow
 	isNew, changed bool
+	moved          bool // its state has changed
 	reworded       bool // what a search looks at has changed
 	erased         bool // by this batch
 }
@@ -165,12 +166,16 @@ func (f *jobsFold) load(ctx context.Context, tx *sqlx.Tx, schema string, batch [
 func (f *jobsFold) write(ctx context.Context, tx *sqlx.Tx, schema string) error {
 	var inserts, updates, erased []storedRow
 	var worded []wordsRow
+	var moved []statusRow
 	for _, j := range f.order {
 		if !j.changed {
 			continue
 		}
-		if j.reworded {
+		switch {
+		case j.reworded:
 			worded = append(worded, j.row.words())
+		case j.moved:
+			moved = append(moved, statusRow{JobID: j.row.ID, Status: j.row.Status})
 		}
 		switch {
 		case j.isNew:
@@ -196,6 +201,9 @@ func (f *jobsFold) write(ctx context.Context, tx *sqlx.Tx, schema string) error 
 	}
 	if err := readmodel.Write(ctx, tx, schema, writeWordsSQL, worded); err != nil {
 		return fmt.Errorf("write the words of jobs: %w", err)
+	}
+	if err := readmodel.Write(ctx, tx, schema, moveWordsSQL, moved); err != nil {
+		return fmt.Errorf("write the states beside the words: %w", err)
 	}
 	if err := readmodel.Write(ctx, tx, schema, addCountsSQL, f.tally); err != nil {
 		return fmt.Errorf("add to the counts: %w", err)
@@ -448,7 +456,7 @@ func (f *jobsFold) move(j *foldedJob, to job.Status) {
 	if j.row.Status != "" {
 		f.count(j, j.row.Status).Jobs--
 	}
-	j.row.Status = to
+	j.row.Status, j.moved = to, true
 	f.count(j, to).Jobs++
 }
 

@@ -20,7 +20,7 @@ import (
 type Projector struct{}
 
 func (Projector) Name() string { return "jobs" }
-func (Projector) Version() int { return 9 }
+func (Projector) Version() int { return 10 }
 
 func (Projector) Tables() []consumer.Table {
 	return []consumer.Table{

@@ -26,8 +26,10 @@ CREATE TABLE {schema}.job_words (
     created_at timestamptz NOT NULL,
     job_id     text PRIMARY KEY,
     account_id text NOT NULL,
+    project_id text NOT NULL,
+    status     text NOT NULL,
     words      tsvector NOT NULL
-);
+) WITH (fillfactor = 85);
 `
 
 const jobWordsIndexes = `
@@ -39,6 +41,8 @@ type wordsRow struct {
 	CreatedAt time.Time      `json:"created_at"`
 	JobID     string         `json:"job_id"`
 	AccountID string         `json:"account_id"`
+	ProjectID string         `json:"project_id"`
+	Status    job.Status     `json:"status"`
 	Labels    pq.StringArray `json:"labels"`
 	Text      string         `json:"text"`
 }
@@ -50,12 +54,25 @@ func accountsOwn(text, account string) string {
 }
 
 var writeWordsSQL = `
-INSERT INTO {schema}.job_words (created_at, job_id, account_id, words)
-SELECT created_at, job_id, account_id,
+INSERT INTO {schema}.job_words (created_at, job_id, account_id, project_id, status, words)
+SELECT created_at, job_id, account_id, project_id, status,
        ` + accountsOwn(`(to_tsvector('simple', text) || array_to_tsvector(ARRAY(SELECT json_array_elements_text(labels))))::text`, "account_id") + `::tsvector
-FROM json_to_recordset($1) AS r (created_at timestamptz, job_id text, account_id text, labels json, text text)
+FROM json_to_recordset($1) AS r (created_at timestamptz, job_id text, account_id text, project_id text, status text, labels json, text text)
 ON CONFLICT (job_id) DO UPDATE
-SET words = EXCLUDED.words`
+SET status = EXCLUDED.status,
+    words = EXCLUDED.words`
+
+// statusRow is a job that is in another state, with the same words.
+type statusRow struct {
+	JobID  string     `json:"job_id"`
+	Status job.Status `json:"status"`
+}
+
+const moveWordsSQL = `
+UPDATE {schema}.job_words w
+SET status = r.status
+FROM json_populate_recordset(NULL::{schema}.job_words, $1) r
+WHERE w.job_id = r.job_id`
 
 // querySQL is a search as a tsquery. Its parameters are the search, what follows its last
 // word (":*" where that may be the beginning of one), and the labels. A search that is not
@@ -127,8 +144,9 @@ func (r *storedRow) words() wordsRow {
 	}
 	add(r.Summary, r.Description)
 	return wordsRow{
-		CreatedAt: r.CreatedAt, JobID: r.ID, AccountID: r.AccountID, Labels: labels(r.Type, r.OverallStatus),
-		Text: strings.ToLower(strings.ToValidUTF8(text.String(), " ")),
+		CreatedAt: r.CreatedAt, JobID: r.ID, AccountID: r.AccountID, ProjectID: r.ProjectID, Status: r.Status,
+		Labels: labels(r.Type, r.OverallStatus),
+		Text:   strings.ToLower(strings.ToValidUTF8(text.String(), " ")),
 	}
 }
 
