@@ -1,7 +1,10 @@
 package main
 
 import (
+	"archive/zip"
+	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -11,8 +14,10 @@ import (
 	"strings"
 	"testing"
 
+	"humanqa/domain"
 	"humanqa/internal/pgpool"
 	"humanqa/internal/service"
+	"humanqa/internal/service/backup"
 	"humanqa/internal/service/erase"
 	"humanqa/internal/service/logging"
 	"humanqa/internal/testing/eventually"
@@ -110,7 +115,7 @@ func (c *client) figures(p *program, project string) (all []string) {
 // log verifies, and another test of the account keeps everything.
 func TestATestIsErasedHoweverOftenItIsCutOff(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t, "HUMANQA_SMTP_URL=smtp://127.0.0.1:1?starttls=off", "HUMANQA_SMTP_FROM=qa@qa.example") // nothing is there
+	p := newEmbedded(t, "HUMANQA_SMTP_URL=smtp://127.0.0.1:1?starttls=off", "HUMANQA_SMTP_FROM=qa@qa.example") // nothing is there
 	s := p.start()
 	c := newClient(p, "Staying Ltd")
 	project := p.call(http.StatusCreated, "POST", "/v1/projects", c.key,
@@ -140,6 +145,9 @@ func TestATestIsErasedHoweverOftenItIsCutOff(t *testing.T) {
 	cutOffJob(t, p, gone.id)
 
 	s = p.start()
+	if stdout, _, err := p.tryCLI("fsck"); exitCode(err) != exitFailed || !strings.Contains(stdout, "run humanqa erase --job "+gone.id+" again") {
+		t.Errorf("fsck does not tell of the erasure that was cut off: %v %s", err, stdout)
+	}
 	erasing := []string{"erase", "--job", gone.id, "--by", "Ann Operator", "--reason", "the customer asked for it"}
 	for range 2 { // what is finished is finished
 		dry.Search.Left = nil
@@ -181,6 +189,45 @@ func TestATestIsErasedHoweverOftenItIsCutOff(t *testing.T) {
 	}
 	p.verifies(t, kept)
 	p.fsck()
+	restoredWithout(t, p, gone, stays, c.key)
+	s.stop()
+}
+
+// restoredWithout looks into the next backup, and into what it is restored to.
+func restoredWithout(t *testing.T, p *program, gone, stays *erasedJob, key string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "backup.zip")
+	var made backup.Saved
+	p.cli(&made, "backup", file)
+	archive, err := zip.OpenReader(file)
+	must.NoError(t, err)
+	defer func() { _ = archive.Close() }()
+	for _, entry := range archive.File {
+		in, err := entry.Open()
+		must.NoError(t, err)
+		content, err := io.ReadAll(in)
+		must.NoError(t, errors.Join(err, in.Close()))
+		for _, word := range gone.all {
+			if bytes.Contains(content, []byte(word)) {
+				t.Errorf("%s of the backup has %q", entry.Name, word)
+			}
+		}
+	}
+	q := newEmbedded(t)
+	q.restore(file, made.Events)
+	s := q.start()
+	for _, word := range gone.all {
+		if in := q.holding(t, word); len(in) > 0 {
+			t.Errorf("restored, %q stands in %v", word, in)
+		}
+	}
+	if got := s.call(http.StatusOK, "GET", "/v1/jobs/"+gone.id, key, nil).text("title"); got != domain.ErasedText {
+		t.Errorf("restored, the erased test has the title %q", got)
+	}
+	if got := s.call(http.StatusOK, "GET", "/v1/jobs/"+stays.id, key, nil).text("title"); !strings.Contains(got, stays.mark) {
+		t.Errorf("restored, the test that stays has the title %q", got)
+	}
+	q.fsck()
 	s.stop()
 }
 

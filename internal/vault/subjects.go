@@ -308,3 +308,18 @@ func (v *Vault) ShredSubject(ctx context.Context, subject, accountID string) err
 	v.subjects.cache.Remove(subject)
 	return nil
 }
+
+const subjectsWithKeysSQL = `
+	SELECT subject
+	FROM vault.subject_keys
+	WHERE subject = ANY($1)
+	  AND destroyed_at IS NULL
+	ORDER BY subject`
+
+// SubjectsWithKeys gives those of the subjects that have a key which was not destroyed.
+func (v *Vault) SubjectsWithKeys(ctx context.Context, subjects []string) (left []string, err error) {
+	if err := v.subjects.db.SelectContext(ctx, &left, subjectsWithKeysSQL, pq.Array(subjects)); err != nil {
+		return nil, fmt.Errorf("look for the keys of subjects: %w", err)
+	}
+	return left, nil
+}

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -18,6 +19,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/audit"
+	"humanqa/domain/checker"
 	"humanqa/domain/job"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
@@ -69,6 +71,7 @@ func (i Installation) CheckModels(
 	log := audit.New()
 	references := evidence.References{DB: i.DB}
 	gone := map[string]bool{}   // jobs that were erased alone
+	var erased []string         // streams of jobs and checkers that were erased
 	closed := map[string]bool{} // streams whose texts do not open
 	out := Result{Findings: []audit.Finding{}}
 	err := i.AgainstTree(ctx, against, func(check *auditlog.Check) error {
@@ -84,8 +87,12 @@ func (i Installation) CheckModels(
 				problem := domain.ErrKeyLost.Error() + ": restore table vault.subject_keys from a backup"
 				out.Findings = append(out.Findings, audit.Finding{Invariant: 13, Stream: e.Stream, Problem: problem})
 			}
-			if _, erased := r.Event.(*job.Erased); erased {
+			switch r.Event.(type) {
+			case *job.Erased:
 				gone[r.StreamID()] = true
+				erased = append(erased, r.Stream)
+			case *checker.Erased:
+				erased = append(erased, r.Stream)
 			}
 			if log.Events%toldEvery == 1 {
 				tell("reading the log", log.Events)
@@ -113,6 +120,9 @@ func (i Installation) CheckModels(
 		return Result{}, err
 	}
 	if err := i.auditLetGo(ctx, &references, &out); err != nil {
+		return Result{}, err
+	}
+	if err := i.auditErasures(ctx, erased, &out); err != nil {
 		return Result{}, err
 	}
 
@@ -191,6 +201,18 @@ func (i Installation) auditReferences(
 		}
 	}
 	return nil
+}
+
+// auditErasures tells of erasures that were cut off: the log says "erased", and the key of
+// the texts is still there.
+func (i Installation) auditErasures(ctx context.Context, erased []string, out *Result) error {
+	left, err := i.Vault.SubjectsWithKeys(ctx, erased)
+	for _, stream := range left {
+		kind, id, _ := strings.Cut(stream, "-")
+		out.Findings = append(out.Findings, audit.Finding{Invariant: 13, Stream: stream, Problem: fmt.Sprintf(
+			"it was erased, and the key of its texts is still there: run humanqa erase --%s %s again", kind, id)})
+	}
+	return err
 }
 
 // auditLetGo compares what is kept no longer with the log: rows without an event, events
