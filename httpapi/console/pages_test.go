@@ -141,4 +141,29 @@ VALUES ('audit', 1, 1, 'audit_v1_g1', 'stopped', TRUE, 'poison', 3, 3, 'column "
 			t.Errorf("what was typed became %q", typed)
 		}
 	})
+	t.Run("a rebuild is watched", func(t *testing.T) {
+		t.Parallel()
+		w := w.in(t)
+		head, err := w.Log.Head(t.Context())
+		w.Must(err)
+		built := func(percent uint64) {
+			t.Helper()
+			_, err := w.DB.ExecContext(t.Context(), `
+INSERT INTO projection_checkpoints (name, generation, version, schema_name, status, serving, commit_position, prepare_position)
+VALUES ('audit', 2, 1, 'audit_v1_g2', 'building', FALSE, $1, $1)
+ON CONFLICT (name, generation) DO UPDATE SET commit_position = $1, prepare_position = $1`, head.Commit*percent/100)
+			w.Must(err)
+		}
+		built(25)
+		tab := w.Tab(olga)
+		tab.Open(w.Origin + "/console/projections")
+		const bar = "document.querySelector('#projection-audit_v1_g2 progress')"
+		first := browsertest.Eval[float64](tab, bar+".value")
+		if first <= 0 || first > 25 {
+			t.Errorf("a quarter of the log is built, and the bar shows %v percent", first)
+		}
+		built(75)
+		tab.Wait(bar + ".value > 50")
+		tab.WaitText("to go")
+	})
 }
