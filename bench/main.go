@@ -87,6 +87,7 @@ var parts = []part{
 		jobs},
 	{"j", "growth: rebuilds and checks of a long log, and the first command after a restart", growth},
 	{"k", "find: search, filters and palette of an account with 100,000 tests", find},
+	{"l", "long: the whole service on a log of -events events, from its start to a restored backup", long},
 }
 
 // options are the flags.
@@ -98,6 +99,7 @@ type options struct {
 	dir      string
 	json     bool
 	profiles string
+	events   int
 }
 
 // bench is one run: what was asked for, and what was started for it.
@@ -108,6 +110,8 @@ type bench struct {
 	deadline time.Time
 	stops    stops
 	service  *service // of parts b and d
+	// readyWithin is how long a process may take until it is ready; 0: readyLimit.
+	readyWithin time.Duration
 }
 
 func main() {
@@ -131,6 +135,7 @@ func parse(args []string, out io.Writer) (options, []part, error) {
 	flags.StringVar(&o.dir, "dir", os.TempDir(), "where the databases live while it runs: put it on the disk that counts")
 	flags.BoolVar(&o.json, "json", false, "print one JSON object")
 	flags.StringVar(&o.profiles, "profile", "", "`folder` for CPU profiles: of this process in each part, and of the service in (b)")
+	flags.IntVar(&o.events, "events", 100_000, "length of the log in part l")
 	flags.Usage = func() {
 		_, _ = fmt.Fprintln(out, "usage: go -C bench run . [flags]   (in the repository's root)\n\nparts, in the order they run:")
 		for _, p := range parts {
@@ -153,7 +158,7 @@ func parse(args []string, out io.Writer) (options, []part, error) {
 	chosen := slices.Clone(parts)
 	chosen = slices.DeleteFunc(chosen, func(p part) bool { return !slices.Contains(letters, p.letter) })
 	if len(chosen) != len(letters) {
-		return o, nil, fmt.Errorf("-only %s: the parts are a to i", o.only)
+		return o, nil, fmt.Errorf("-only %s: the parts are a to l", o.only)
 	}
 	return o, chosen, nil
 }

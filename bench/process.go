@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,7 +49,7 @@ func (b *bench) start(ctx context.Context, name, addr string, environ []string, 
 		defer close(p.ended)
 		_ = p.cmd.Wait() // its log tells more than its code
 	}()
-	if err := p.becomeReady(ctx); err != nil {
+	if err := p.becomeReady(ctx, cmp.Or(b.readyWithin, readyLimit)); err != nil {
 		return nil, errors.Join(fmt.Errorf("start %s: %w", name, err), p.stop(ctx))
 	}
 	return p, nil
@@ -65,8 +66,8 @@ func withoutOurs(environ []string) []string {
 	return kept
 }
 
-func (p *process) becomeReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, readyLimit)
+func (p *process) becomeReady(ctx context.Context, within time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	tick := time.NewTicker(readyEvery)
 	defer tick.Stop()

@@ -27,6 +27,7 @@ type service struct {
 	*process
 	bench   *bench
 	program string
+	data    string // its directory
 	environ []string
 	admin   string
 	keys    []string
@@ -44,8 +45,7 @@ func (b *bench) openService(ctx context.Context) (*service, error) {
 		return nil, err
 	}
 	s := &service{bench: b, program: program}
-	data, err := b.folder("service")
-	if err != nil {
+	if s.data, err = b.folder("service"); err != nil {
 		return nil, err
 	}
 	addr, err := freeAddr(ctx)
@@ -56,7 +56,7 @@ func (b *bench) openService(ctx context.Context) (*service, error) {
 		return nil, err
 	}
 	s.environ = []string{
-		"HUMANQA_DATA_DIR=" + data, "HUMANQA_ADDR=" + addr, "HUMANQA_ADMIN_ADDR=" + s.admin, "HUMANQA_LOG_FORMAT=json",
+		"HUMANQA_DATA_DIR=" + s.data, "HUMANQA_ADDR=" + addr, "HUMANQA_ADMIN_ADDR=" + s.admin, "HUMANQA_LOG_FORMAT=json",
 		// Counted all the same, only never too many.
 		"HUMANQA_RATE_LIMIT=1000000000",
 	}
