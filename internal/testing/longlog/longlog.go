@@ -135,7 +135,8 @@ func (l *Ledger) write(ctx context.Context, events []domain.Event, err error) er
 	return nil
 }
 
-// Charge debits jobs that will be completed, and closes the book when it is full.
+// Charge debits jobs that will be completed. It closes a full book first: the jobs that
+// were charged before have ended by now.
 func (l *Ledger) Charge(ctx context.Context, jobIDs []string) error {
 	now := time.Now().UTC()
 	if l.next == domain.NoStream {
@@ -143,6 +144,9 @@ func (l *Ledger) Charge(ctx context.Context, jobIDs []string) error {
 		if err := l.write(ctx, events, err); err != nil {
 			return err
 		}
+	}
+	if err := l.closeBook(ctx, now); err != nil {
+		return err
 	}
 	charges := make([]credits.Charge, len(jobIDs))
 	for i, id := range jobIDs {
@@ -153,6 +157,11 @@ func (l *Ledger) Charge(ctx context.Context, jobIDs []string) error {
 		return err
 	}
 	l.Debits += len(jobIDs)
+	return nil
+}
+
+// closeBook closes a full book, in which every job was completed.
+func (l *Ledger) closeBook(ctx context.Context, now time.Time) error {
 	if l.CloseEvery == 0 || !l.state.Full(l.CloseEvery) {
 		return nil
 	}
@@ -161,7 +170,7 @@ func (l *Ledger) Charge(ctx context.Context, jobIDs []string) error {
 	for _, id := range open {
 		settled[id] = credits.Settled{Completed: true}
 	}
-	events, err = credits.DecideClose(l.state, settled, now)
+	events, err := credits.DecideClose(l.state, settled, now)
 	return l.write(ctx, events, err)
 }
 
