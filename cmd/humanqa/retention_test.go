@@ -319,15 +319,10 @@ VALUES ($1, $2, $3, 'ann', $4, 'image/png', $5, now(), now())`, id, accountID, j
 	return err
 }
 
-// work starts a process that keeps the read models and sweeps nothing, and joins it. A
-// rebuild reads a long log once for all of them.
+// work starts a process that keeps the read models and sweeps nothing, and joins it.
 func (y *year) work() *instance {
 	y.t.Helper()
 	began := time.Now()
-	if *retentionEvents > 10_000 {
-		y.cli(nil, "projections", "rebuild", "--all")
-		y.cli(nil, "projections", "rebuild", "audit")
-	}
 	worker := *y.program
 	worker.environ = slices.Concat(y.environ, []string{"HUMANQA_ADMIN_ADDR=" + y.addr})
 	s := worker.launch("--roles", "projector,webhooks,policy")

@@ -117,16 +117,18 @@ func nextOf(s Source, types map[string]bool) func(context.Context, eventstore.Ch
 	}
 }
 
-// handledBy is the set of types whose events a consumer wants decoded. A raw
+// handledBy is the set of types whose events any of the consumers wants decoded. A raw
 // consumer keeps sums of what the log holds, whatever it means.
-func handledBy(c Consumer) map[string]bool {
+func handledBy(consumers ...Consumer) map[string]bool {
 	types := map[string]bool{}
-	if _, raw := c.(RawConsumer); raw {
-		types[eventstore.Sums] = true
-		return types
-	}
-	for _, eventType := range c.Handles() {
-		types[eventType] = true
+	for _, c := range consumers {
+		if _, raw := c.(RawConsumer); raw {
+			types[eventstore.Sums] = true
+			continue
+		}
+		for _, eventType := range c.Handles() {
+			types[eventType] = true
+		}
 	}
 	return types
 }

@@ -62,7 +62,8 @@ type runner struct {
 	limits      Limits
 	consumer    Consumer
 	handles     map[string]bool
-	raw         bool // it sees every event
+	handledHere map[string]bool // by any consumer of this process
+	raw         bool            // it sees every event
 	owner       string
 	batch       *sharedBatch          // nil: it always goes by itself
 	target      generation.Generation // which generation; its state is read anew with every lease
@@ -134,10 +135,13 @@ func (r *runner) holdLease(ctx context.Context) (progressed bool, err error) {
 		f.beginReporting()
 	}
 	defer f.endReporting()
-	if l.Gen.State == generation.Building {
+	switch {
+	case l.Gen.State == generation.Building:
 		f.scanReader = r.scan.addReader(l.Seen, r.handles)
-		defer f.scanReader.leaveScan()
+	case f.isBehind(): // so are the others, and each page of the first serves them all
+		f.scanReader = r.scan.addReader(l.Seen, r.handledHere)
 	}
+	defer f.leaveScan()
 	before := l.Stored
 	err = f.followLog(ctx)
 	if errors.Is(err, generation.ErrNotOwner) {

@@ -60,10 +60,7 @@ type expectation struct{ types map[string]bool }
 // expectReaders has what is read until forget decoded for these, too: they join one after
 // the other, and the page that one begins has to serve the next.
 func (p *sharedScan) expectReaders(consumers []Consumer) (forget func()) {
-	e := &expectation{types: map[string]bool{}}
-	for _, c := range consumers {
-		maps.Copy(e.types, handledBy(c))
-	}
+	e := &expectation{types: handledBy(consumers...)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.expected[e] = true

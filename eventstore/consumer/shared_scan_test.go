@@ -212,3 +212,26 @@ func TestRebuildingAllReadsTheLogOnce(t *testing.T) {
 		t.Errorf("a row that was changed: %+v, %v", differences, err)
 	}
 }
+
+// After a night without a projector, all read models follow the log with one pass.
+func TestWhatBeginsBehindTheLogsEndReadsItTogether(t *testing.T) {
+	t.Parallel()
+	w := setup(t, projections.All()...)
+	modeltest.Everything(w.Log)
+	stop := w.Run(w.Sup)
+	w.Reach(w.Sup)
+	stop()
+	for i := range 1000 {
+		w.Log.Record(domain.JobStream(fmt.Sprint("night", i)), &job.Heartbeat{}, &job.Heartbeat{}, &job.Heartbeat{})
+	}
+	morning := w.Service(w.Log, projections.All()...)
+	const page = 50
+	morning.ChangeLimits(func(l *consumer.Limits) { l.Rebuild, l.Live = page, page })
+	before := len(w.Log.Asked())
+	w.Run(morning)
+	w.Reach(morning)
+	models := len(projections.Names())
+	if pages := len(w.Log.Asked()) - before; pages > models*3000/page/3 {
+		t.Errorf("%d read models read %d pages of %d events to get over 3,000", models, pages, page)
+	}
+}

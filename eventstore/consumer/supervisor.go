@@ -342,6 +342,7 @@ func (s *Supervisor) newRunner(c Consumer, g generation.Generation) *runner {
 	return &runner{
 		db: s.db, source: s.source, scan: s.scan, tracker: s.tracker, limits: s.limits, notifies: &s.notifies, yields: &s.yields,
 		log:      s.log.WithFields(logrus.Fields{"consumer": g.Name, "schema": g.Schema}),
-		consumer: c, handles: handledBy(c), raw: raw, owner: newOwner(), target: g, setAsideDue: make(chan struct{}, 1),
+		consumer: c, handles: handledBy(c), handledHere: handledBy(s.consumers...), raw: raw, owner: newOwner(), target: g,
+		setAsideDue: make(chan struct{}, 1),
 	}
 }

@@ -19,7 +19,7 @@ type tenure struct {
 	skips       map[domain.Position]bool
 	aside       map[string]domain.Position // streams that wait, and from which event on
 	reporting   bool                       // to the progress tracker
-	scanReader  *scanReader                // while it is being built
+	scanReader  *scanReader                // while it is being built, or began behind the log's end
 	applied     int64                      // in this tenure
 	lastBatch   time.Time                  // of the last batch
 	lastStore   time.Time                  // when the checkpoint was stored
@@ -99,6 +99,7 @@ func (t *tenure) followLog(ctx context.Context) error {
 	for {
 		if !reading && t.canShareBatches() {
 			t.atEnd = false
+			t.leaveScan()
 			if err := t.runner.batch.joinBatch(t); err != nil {
 				return err
 			}
@@ -145,17 +146,20 @@ func (t *tenure) canShareBatches() bool {
 	return t.atEnd || !head.Start && generation.AtLeast(t.lease.Seen, head)
 }
 
-// pageSource is where the next page comes from: builds share one scan of
-// the log.
+// isBehind says that events wait, as those of a night without a projector do. Before the
+// feed has found the log's end they may.
+func (t *tenure) isBehind() bool {
+	head := headOf(t.runner.source)
+	return head.Start || !generation.AtLeast(t.lease.Seen, head)
+}
+
+// pageSource is where the next page comes from: builds, and all that began behind the log's
+// end, share one scan of the log.
 func (t *tenure) pageSource() func(context.Context, eventstore.Checkpoint) (eventstore.Page, error) {
-	if t.lease.Gen.State == generation.Building && t.scanReader != nil {
+	if t.scanReader != nil {
 		return t.scanReader.nextPage
 	}
-	var types map[string]bool // what is live is decoded for all
-	if t.runner.raw {
-		types = t.runner.handles
-	}
-	next := nextOf(t.runner.source, types)
+	next := nextOf(t.runner.source, t.runner.handles)
 	return func(ctx context.Context, after eventstore.Checkpoint) (eventstore.Page, error) {
 		return next(ctx, after, t.runner.limits.Live)
 	}
@@ -163,9 +167,9 @@ func (t *tenure) pageSource() func(context.Context, eventstore.Checkpoint) (even
 
 // restTime lets a busy log gather into larger batches: each costs Postgres the same
 // few statements, however many events it holds. After a quiet moment the first
-// event is applied at once.
+// event is applied at once. A reader of the scan does not rest: others wait for it.
 func (t *tenure) restTime() time.Duration {
-	if t.lease.Gen.State == generation.Building {
+	if t.scanReader != nil {
 		return 0
 	}
 	gather := t.runner.limits.Gather

@@ -33,7 +33,9 @@ func (t *tenure) handlePage(ctx context.Context, next pageRead) error {
 	case next.err != nil:
 		return fmt.Errorf("read the log: %w", next.err)
 	}
-	t.atEnd = next.page.Live
+	if t.atEnd = next.page.Live; t.atEnd && t.lease.Gen.State == generation.Live {
+		t.leaveScan()
+	}
 	batch := t.selectEvents(next.page.Events)
 	if len(batch) == 0 {
 		return t.advancePast(ctx, eventstore.At(next.page.Next))

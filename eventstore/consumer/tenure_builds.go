@@ -14,8 +14,14 @@ import (
 // markLive has the others not wait for this one any more.
 func (t *tenure) markLive() {
 	t.lease.Gen.State = generation.Live
+	t.leaveScan()
+}
+
+// leaveScan has the readers of the shared scan not wait for this one any more.
+func (t *tenure) leaveScan() {
 	if t.scanReader != nil {
 		t.scanReader.leaveScan()
+		t.scanReader = nil
 	}
 }
 
