@@ -289,6 +289,9 @@ func (t *tenure) loadBacklog(ctx context.Context, row asideRow) (w backlog, err 
 				return errEnough
 			case t.skips[e.Position]:
 				w.skipped++
+			case t.isUnknown(e):
+				w.unreadable = unknownTo(e)
+				return errEnough
 			case t.runner.handles[e.Type]:
 				w.events = append(w.events, e)
 			}

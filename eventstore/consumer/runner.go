@@ -63,6 +63,7 @@ type runner struct {
 	consumer    Consumer
 	handles     map[string]bool
 	handledHere map[string]bool // by any consumer of this process
+	families    map[string]bool // of these types none is passed over (see tenure.mustNotPass)
 	raw         bool            // it sees every event
 	owner       string
 	batch       *sharedBatch          // nil: it always goes by itself

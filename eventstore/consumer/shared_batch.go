@@ -285,10 +285,11 @@ func (b *sharedBatch) handlePage(ctx context.Context, from eventstore.Checkpoint
 			continue // it came while this was read, or has been there
 		}
 		r.contribution = contribution{before: *r.tenure.lease}
-		batch := r.tenure.selectEvents(eventsAfter(next.page.Events, r.tenure.lease.Seen))
+		events := eventsAfter(next.page.Events, r.tenure.lease.Seen)
+		batch := r.tenure.selectEvents(events)
 		write, err := b.prepareWrite(ctx, r, batch)
 		switch {
-		case err != nil:
+		case err != nil, slices.ContainsFunc(events, r.tenure.mustNotPass):
 			*r.tenure.lease = r.contribution.before
 			r.tenure.coolsUntil = time.Now().Add(b.limits.CoolDown)
 			failing = append(failing, r)

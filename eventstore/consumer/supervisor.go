@@ -339,10 +339,16 @@ func newOwner() string {
 
 func (s *Supervisor) newRunner(c Consumer, g generation.Generation) *runner {
 	_, raw := c.(RawConsumer)
-	return &runner{
+	r := &runner{
 		db: s.db, source: s.source, scan: s.scan, tracker: s.tracker, limits: s.limits, notifies: &s.notifies, yields: &s.yields,
 		log:      s.log.WithFields(logrus.Fields{"consumer": g.Name, "schema": g.Schema}),
 		consumer: c, handles: handledBy(c), handledHere: handledBy(s.consumers...), raw: raw, owner: newOwner(), target: g,
-		setAsideDue: make(chan struct{}, 1),
+		setAsideDue: make(chan struct{}, 1), families: map[string]bool{},
 	}
+	if _, prepares := c.(Preparer); prepares {
+		for eventType := range r.handles {
+			r.families[familyOf(eventType)] = true
+		}
+	}
+	return r
 }

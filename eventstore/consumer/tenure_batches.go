@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -36,11 +37,51 @@ func (t *tenure) handlePage(ctx context.Context, next pageRead) error {
 	if t.atEnd = next.page.Live; t.atEnd && t.lease.Gen.State == generation.Live {
 		t.leaveScan()
 	}
-	batch := t.selectEvents(next.page.Events)
-	if len(batch) == 0 {
-		return t.advancePast(ctx, eventstore.At(next.page.Next))
+	return t.applyEvents(ctx, next.page.Events, next.page.Next)
+}
+
+// applyEvents applies what the consumer handles of the events. One that it must not pass is
+// set aside in its place.
+func (t *tenure) applyEvents(ctx context.Context, events []domain.Recorded, next domain.Position) error {
+	if at := slices.IndexFunc(events, t.mustNotPass); at >= 0 {
+		unknown := events[at]
+		if at > 0 {
+			if err := t.applyEvents(ctx, events[:at], events[at-1].Position); err != nil {
+				return err
+			}
+		}
+		if err := t.setEventAside(ctx, unknown, unknownTo(unknown)); err != nil {
+			return err
+		}
+		return t.applyEvents(ctx, events[at+1:], next)
 	}
-	return t.applyBatch(ctx, batch, next.page.Next)
+	batch := t.selectEvents(events)
+	if len(batch) == 0 {
+		return t.advancePast(ctx, eventstore.At(next))
+	}
+	return t.applyBatch(ctx, batch, next)
+}
+
+// mustNotPass says that the event is of a type that this binary does not know, and that a
+// newer one may announce. A read model passes over it, because the newer version builds it
+// anew. What cannot be rebuilt sets the stream aside, for the newer one to go on with.
+func (t *tenure) mustNotPass(e domain.Recorded) bool { return t.isUnknown(e) && !t.isSetAside(&e) }
+
+func (t *tenure) isUnknown(e domain.Recorded) bool {
+	return e.Event == nil && t.runner.families[familyOf(e.Type)] && eventstore.Version(e.Type) == 0 && !t.skips[e.Position]
+}
+
+// familyOf is the aggregate that a type belongs to: job of job.created.
+func familyOf(eventType string) string {
+	family, _, _ := strings.Cut(eventType, ".")
+	return family
+}
+
+func unknownTo(e domain.Recorded) *eventstore.DecodeError {
+	return &eventstore.DecodeError{
+		Position: e.Position, Stream: e.Stream, Revision: e.Revision, Type: e.Type, Event: e,
+		Err: fmt.Errorf("this binary does not know the type: %w", domain.ErrNewer),
+	}
 }
 
 // selectEvents keeps the events that the consumer handles and counts the others. What it

@@ -3,14 +3,20 @@ package consumer_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/uuid"
 
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/eventstore"
+	"humanqa/eventstore/consumer"
 	"humanqa/internal/testing/logtest"
 	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/must"
 	"humanqa/projections/events"
 	"humanqa/projections/jobs"
 )
@@ -97,4 +103,75 @@ func TestAnOlderProcessSaysThatANewerOneKeepsTheRows(t *testing.T) {
 	if s.Problem() != "" || !strings.Contains(strings.Join(s.Notes(), "\n"), fmt.Sprintf("this one knows version %d", s.Code)) {
 		t.Errorf("%q, %q", s.Problem(), s.Notes())
 	}
+}
+
+// stranger is the log as an older binary reads it: the events of a stream have a type that
+// it does not know.
+type stranger struct {
+	*logtest.Memory
+	of string
+}
+
+func (s stranger) hide(page eventstore.Page, err error) (eventstore.Page, error) {
+	page.Events = slices.Clone(page.Events)
+	for i := range page.Events {
+		page.Events[i] = s.hidden(page.Events[i])
+	}
+	return page, err
+}
+
+func (s stranger) hidden(e domain.Recorded) domain.Recorded {
+	if e.Stream == s.of {
+		e.Event, e.Meta, e.Type = nil, domain.Metadata{}, "job.called_off"
+	}
+	return e
+}
+
+func (s stranger) Next(ctx context.Context, after eventstore.Checkpoint, n int) (eventstore.Page, error) {
+	return s.hide(s.Memory.Next(ctx, after, n))
+}
+
+func (s stranger) NextOf(ctx context.Context, types map[string]bool, after eventstore.Checkpoint, n int) (eventstore.Page, error) {
+	return s.hide(s.Memory.NextOf(ctx, types, after, n))
+}
+
+func (s stranger) Load(ctx context.Context, stream string, from uint64, each func(domain.Recorded) error) error {
+	return s.Memory.Load(ctx, stream, from, func(r domain.Recorded) error { return each(s.hidden(r)) })
+}
+
+// An older process never passes over an event that a newer one announces: what was sent
+// cannot be built anew. The stream waits for the newer one, and the others go on.
+func TestAnEventOfAnUnknownTypeWaitsForTheBinaryThatAnnouncesIt(t *testing.T) {
+	t.Parallel()
+	announce := func(name string) func(*grouped) consumer.Consumer {
+		return func(c *grouped) consumer.Consumer { return &announcer{name: name, c: c} }
+	}
+	c := newGrouped(t, asTheyAre, announce("announcer"), announce("crier"))
+	c.Exec("CREATE TABLE announced (who text, stream text, PRIMARY KEY (who, stream))")
+	told := func() (streams []string) {
+		must.NoError(t, c.DB.SelectContext(c.Ctx(), &streams, "SELECT stream FROM announced WHERE who = 'announcer' ORDER BY stream"))
+		return streams
+	}
+	begin := func(id string) domain.Position { return c.Log.Record(domain.JobStream(id), modeltest.Created("acc")) }
+	old := c.Service(stranger{c.Log, domain.JobStream("b")}, announce("announcer")(c), announce("crier")(c))
+	old.ChangeLimits(func(l *consumer.Limits) { l.Again = 10 * time.Millisecond })
+	c.Log.Record("weather-1", logtest.Unknown("weather.changed")) // of no family that is announced
+	begin("a")
+	stop := c.Run(old)
+	c.Eventually("they share a transaction", func() bool {
+		c.reach(begin(uuid.NewString()), "announcer", "crier")
+		return c.together("announcer", "crier")
+	})
+	begin("b")
+	c.reach(begin("c"), "announcer", "crier")
+	c.Eventually("it was tried again", func() bool {
+		aside := c.Status("announcer").SetAside
+		return len(aside) == 1 && aside[0].Stream == "job-b" && aside[0].Attempts > 2
+	})
+	stop()
+	if got := told(); !slices.Contains(got, "job-a") || slices.Contains(got, "job-b") || !slices.Contains(got, "job-c") {
+		t.Errorf("the older one has told %v", got)
+	}
+	c.Run(c.Sup)
+	c.Eventually("the newer one tells", func() bool { return slices.Contains(told(), "job-b") })
 }
