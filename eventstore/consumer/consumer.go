@@ -98,25 +98,6 @@ type Source interface {
 	Load(ctx context.Context, stream string, from uint64, each func(domain.Recorded) error) error
 }
 
-// Selective is a Source that decodes only the types that are asked for: decoding is half of
-// the cost of reading the log: nothing for a RawConsumer.
-type Selective interface {
-	// NextOf is Next whose events of other types may lack Event and Meta, and all of them
-	// their sums unless the types have eventstore.Sums.
-	NextOf(ctx context.Context, types map[string]bool, after eventstore.Checkpoint, maxEvents int) (eventstore.Page, error)
-}
-
-// nextOf reads a source for the given types; nil: for all.
-func nextOf(s Source, types map[string]bool) func(context.Context, eventstore.Checkpoint, int) (eventstore.Page, error) {
-	selective, ok := s.(Selective)
-	if !ok || types == nil {
-		return s.Next
-	}
-	return func(ctx context.Context, after eventstore.Checkpoint, maxEvents int) (eventstore.Page, error) {
-		return selective.NextOf(ctx, types, after, maxEvents)
-	}
-}
-
 // handledBy is the set of types whose events any of the consumers wants decoded. A raw
 // consumer keeps sums of what the log holds, whatever it means.
 func handledBy(consumers ...Consumer) map[string]bool {

@@ -85,18 +85,5 @@ func (t *Tenure) Stored() eventstore.Checkpoint { return t.f.lease.Stored }
 // Believe makes the owner think that the checkpoint is elsewhere.
 func (t *Tenure) Believe(at eventstore.Checkpoint) { t.f.lease.Stored = at }
 
-// Pass is one pass over the log of a source, for several readers.
-func Pass(source Source, size int) (join func(at eventstore.Checkpoint, types ...string) (next func(context.Context, eventstore.Checkpoint) (eventstore.Page, error), leave func())) {
-	p := newSharedScan(source, size)
-	return func(at eventstore.Checkpoint, types ...string) (func(context.Context, eventstore.Checkpoint) (eventstore.Page, error), func()) {
-		handled := map[string]bool{}
-		for _, t := range types {
-			handled[t] = true
-		}
-		r := p.addReader(at, handled)
-		return r.nextPage, r.leaveScan
-	}
-}
-
 // Decoded are the types whose events the consumer wants decoded.
 func Decoded(c Consumer) map[string]bool { return handledBy(c) }

@@ -59,7 +59,7 @@ func (s *Supervisor) RebuildAll(ctx context.Context, names []string, progress fu
 			return err
 		}
 	}
-	defer s.scan.expectReaders(built)()
+	defer s.scan.Expect(handledBy(built...))()
 	runners := newRunnerSet(s, s.consumers)
 	defer runners.waitForRunners()
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -12,6 +12,7 @@ import (
 	"humanqa/domain"
 	"humanqa/eventstore"
 	"humanqa/eventstore/generation"
+	"humanqa/eventstore/sharedscan"
 	"humanqa/internal/backoff"
 )
 
@@ -54,7 +55,7 @@ var errStopped = errors.New("the line stopped")
 type runner struct {
 	db          *sqlx.DB
 	source      Source
-	scan        *sharedScan
+	scan        *sharedscan.Scan
 	log         logrus.FieldLogger
 	tracker     *progressTracker
 	notifies    *atomic.Bool
@@ -62,12 +63,12 @@ type runner struct {
 	limits      Limits
 	consumer    Consumer
 	handles     map[string]bool
-	handledHere map[string]bool // by any consumer of this process
 	families    map[string]bool // of these types none is passed over (see tenure.mustNotPass)
 	raw         bool            // it sees every event
 	owner       string
 	batch       *sharedBatch          // nil: it always goes by itself
 	target      generation.Generation // which generation; its state is read anew with every lease
+	came        func()                // tells the scan that it has joined, or does not for now
 	setAsideDue chan struct{}         // holds one token: something that was set aside is to be tried again
 }
 
@@ -84,6 +85,7 @@ func (r *runner) remindSetAside() {
 
 // run ends with ctx, or when the generation was replaced or removed.
 func (r *runner) run(ctx context.Context) {
+	defer r.came()
 	wait := r.limits.Backoff
 	for ctx.Err() == nil {
 		progressed, err := r.holdLease(ctx)
@@ -125,6 +127,7 @@ func (r *runner) holdLease(ctx context.Context) (progressed bool, err error) {
 		return false, err
 	}
 	if l == nil {
+		r.came()
 		g, exists, err := generation.Get(ctx, r.db, r.target.Name, r.target.Number)
 		if err == nil && (!exists || g.State == generation.Retired) {
 			err = errGone
@@ -136,13 +139,11 @@ func (r *runner) holdLease(ctx context.Context) (progressed bool, err error) {
 		f.beginReporting()
 	}
 	defer f.endReporting()
-	switch {
-	case l.Gen.State == generation.Building:
-		f.scanReader = r.scan.addReader(l.Seen, r.handles)
-	case f.isBehind(): // so are the others, and each page of the first serves them all
-		f.scanReader = r.scan.addReader(l.Seen, r.handledHere)
+	if l.Gen.State == generation.Building || f.isBehind() {
+		f.scanReader = r.scan.Add(l.Seen, r.handles)
+		defer f.leaveScan()
 	}
-	defer f.leaveScan()
+	r.came()
 	before := l.Stored
 	err = f.followLog(ctx)
 	if errors.Is(err, generation.ErrNotOwner) {

@@ -18,6 +18,7 @@ import (
 	"humanqa/domain"
 	"humanqa/eventstore"
 	"humanqa/eventstore/generation"
+	"humanqa/eventstore/sharedscan"
 	"humanqa/internal/backoff"
 	"humanqa/internal/pgpool"
 )
@@ -27,7 +28,7 @@ import (
 type Supervisor struct {
 	db        *sqlx.DB
 	source    Source
-	scan      *sharedScan // over the log, for all that is being built or verified
+	scan      *sharedscan.Scan // over the log, for all that is being built or verified
 	log       logrus.FieldLogger
 	consumers []Consumer
 	tracker   *progressTracker
@@ -41,14 +42,14 @@ type Supervisor struct {
 // API calls Prepare, WaitFor and Status, and never Run.
 func New(db *sqlx.DB, source Source, log logrus.FieldLogger, consumers ...Consumer) *Supervisor {
 	return &Supervisor{
-		db: db, source: source, scan: newSharedScan(source, defaultLimits().Rebuild), log: log.WithField("component", "consumers"),
+		db: db, source: source, scan: sharedscan.New(source, defaultLimits().Rebuild), log: log.WithField("component", "consumers"),
 		consumers: consumers,
 		tracker:   newProgressTracker(db, consumers), limits: defaultLimits(),
 	}
 }
 
 // SetLimits changes the sizes and times of all runners, before Run.
-func (s *Supervisor) SetLimits(l Limits) { s.limits, s.scan = l, newSharedScan(s.source, l.Rebuild) }
+func (s *Supervisor) SetLimits(l Limits) { s.limits, s.scan = l, sharedscan.New(s.source, l.Rebuild) }
 
 // Prepare creates the schemas and views of projections that are new. It is
 // safe to call by any number of processes at once, and by Run itself.
@@ -78,7 +79,7 @@ func (s *Supervisor) runConsumers(ctx context.Context, consumers []Consumer) err
 		}
 		return err
 	}
-	defer s.scan.expectReaders(consumers)() // whichever of them is built
+	defer s.scan.Expect(handledBy(consumers...))() // whichever of them is built
 	runners := newRunnerSet(s, consumers)
 	defer runners.waitForRunners()
 	runners.startBatches(ctx)
@@ -289,7 +290,7 @@ func (c *runnerSet) startRunner(ctx context.Context, g generation.Generation) {
 		return
 	}
 	r := c.s.newRunner(wanted, g)
-	r.batch = c.batches[batchKeyOf(wanted)]
+	r.batch, r.came = c.batches[batchKeyOf(wanted)], c.s.scan.Await()
 	c.started[g.Schema] = r
 	c.running.Go(func() {
 		r.run(ctx)
@@ -342,7 +343,7 @@ func (s *Supervisor) newRunner(c Consumer, g generation.Generation) *runner {
 	r := &runner{
 		db: s.db, source: s.source, scan: s.scan, tracker: s.tracker, limits: s.limits, notifies: &s.notifies, yields: &s.yields,
 		log:      s.log.WithFields(logrus.Fields{"consumer": g.Name, "schema": g.Schema}),
-		consumer: c, handles: handledBy(c), handledHere: handledBy(s.consumers...), raw: raw, owner: newOwner(), target: g,
+		consumer: c, handles: handledBy(c), raw: raw, owner: newOwner(), target: g,
 		setAsideDue: make(chan struct{}, 1), families: map[string]bool{},
 	}
 	if _, prepares := c.(Preparer); prepares {

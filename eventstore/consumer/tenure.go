@@ -10,6 +10,7 @@ import (
 	"humanqa/domain"
 	"humanqa/eventstore"
 	"humanqa/eventstore/generation"
+	"humanqa/eventstore/sharedscan"
 )
 
 // tenure is one tenure of the lease.
@@ -19,7 +20,7 @@ type tenure struct {
 	skips       map[domain.Position]bool
 	aside       map[string]domain.Position // streams that wait, and from which event on
 	reporting   bool                       // to the progress tracker
-	scanReader  *scanReader                // while it is being built, or began behind the log's end
+	scanReader  *sharedscan.Reader         // while it is being built, or began behind the log's end
 	applied     int64                      // in this tenure
 	lastBatch   time.Time                  // of the last batch
 	lastStore   time.Time                  // when the checkpoint was stored
@@ -157,9 +158,9 @@ func (t *tenure) isBehind() bool {
 // end, share one scan of the log.
 func (t *tenure) pageSource() func(context.Context, eventstore.Checkpoint) (eventstore.Page, error) {
 	if t.scanReader != nil {
-		return t.scanReader.nextPage
+		return t.scanReader.Next
 	}
-	next := nextOf(t.runner.source, t.runner.handles)
+	next := sharedscan.NextOf(t.runner.source, t.runner.handles)
 	return func(ctx context.Context, after eventstore.Checkpoint) (eventstore.Page, error) {
 		return next(ctx, after, t.runner.limits.Live)
 	}

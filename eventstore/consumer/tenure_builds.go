@@ -20,7 +20,7 @@ func (t *tenure) markLive() {
 // leaveScan has the readers of the shared scan not wait for this one any more.
 func (t *tenure) leaveScan() {
 	if t.scanReader != nil {
-		t.scanReader.leaveScan()
+		t.scanReader.Leave()
 		t.scanReader = nil
 	}
 }

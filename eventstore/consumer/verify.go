@@ -15,6 +15,7 @@ import (
 	"humanqa/domain"
 	"humanqa/eventstore"
 	"humanqa/eventstore/generation"
+	"humanqa/eventstore/sharedscan"
 )
 
 // Difference is a row that a projection has and the fold of the log has not,
@@ -58,12 +59,12 @@ func (s *Supervisor) Verify(ctx context.Context, name string) ([]Difference, err
 }
 
 // joinScan takes part in the shared scan of the log, from its beginning.
-func (s *Supervisor) joinScan(name string) *scanReader {
+func (s *Supervisor) joinScan(name string) *sharedscan.Reader {
 	types := map[string]bool{}
 	if p := s.projectorNamed(name); p != nil {
 		types = handledBy(p)
 	}
-	return s.scan.addReader(eventstore.Checkpoint{Start: true}, types)
+	return s.scan.Add(eventstore.Checkpoint{Start: true}, types)
 }
 
 // VerifyAll verifies several projections with one scan of the log. The
@@ -73,7 +74,7 @@ func (s *Supervisor) VerifyAll(ctx context.Context, names []string) ([][]Differe
 	defer cancel(nil)
 	differences := make([][]Difference, len(names))
 	var folding sync.WaitGroup
-	logs := make([]*scanReader, len(names)) // none runs ahead before all are there
+	logs := make([]*sharedscan.Reader, len(names)) // none runs ahead before all are there
 	for i := range names {
 		logs[i] = s.joinScan(names[i])
 	}
@@ -100,8 +101,8 @@ func servingOf(name string) loadGeneration {
 }
 
 // verifyGeneration compares a generation with the fold of the log.
-func (s *Supervisor) verifyGeneration(ctx context.Context, name string, log *scanReader, load loadGeneration) ([]Difference, error) {
-	defer log.leaveScan()
+func (s *Supervisor) verifyGeneration(ctx context.Context, name string, log *sharedscan.Reader, load loadGeneration) ([]Difference, error) {
+	defer log.Leave()
 	p := s.projectorNamed(name)
 	if p == nil {
 		return nil, fmt.Errorf("there is no projection %s", name)
@@ -125,7 +126,7 @@ func (s *Supervisor) verifyGeneration(ctx context.Context, name string, log *sca
 	if err := s.foldInto(ctx, tx, p, scratch, log, g); err != nil {
 		return nil, fmt.Errorf("fold the log for %s: %w", name, err)
 	}
-	log.leaveScan() // what follows is Postgres' own
+	log.Leave() // what follows is Postgres' own
 	var differences []Difference
 	for _, t := range p.Tables() {
 		if t.View {
@@ -149,7 +150,7 @@ func (s *Supervisor) verifyGeneration(ctx context.Context, name string, log *sca
 
 // foldInto applies the log up to a generation's checkpoint, as the runner of a rebuild does.
 func (s *Supervisor) foldInto(
-	ctx context.Context, tx *sqlx.Tx, p Projector, schema string, log *scanReader, of generation.Generation,
+	ctx context.Context, tx *sqlx.Tx, p Projector, schema string, log *sharedscan.Reader, of generation.Generation,
 ) error {
 	skips, err := generation.LoadSkips(ctx, s.db, p.Name())
 	if err != nil {
@@ -162,7 +163,7 @@ func (s *Supervisor) foldInto(
 	f := tenure{runner: s.newRunner(p, generation.Generation{}), lease: &generation.Lease{}, skips: skips, aside: byStream(aside)}
 	to := of.Checkpoint()
 	for at := (eventstore.Checkpoint{Start: true}); !generation.AtLeast(at, to); {
-		page, err := log.nextPage(ctx, at)
+		page, err := log.Next(ctx, at)
 		var undecodable *eventstore.DecodeError
 		switch {
 		case errors.As(err, &undecodable) && f.runner.raw:

@@ -1,4 +1,5 @@
-package consumer
+// Package sharedscan reads a log once for any number of readers.
+package sharedscan
 
 import (
 	"context"
@@ -12,6 +13,31 @@ import (
 	"humanqa/eventstore/generation"
 )
 
+// Source is where pages come from: eventstore.Feed.
+type Source interface {
+	// Next gives what lies behind the checkpoint; it blocks until there is something.
+	Next(ctx context.Context, after eventstore.Checkpoint, maxEvents int) (eventstore.Page, error)
+}
+
+// Selective is a Source that decodes only the types that are asked for: decoding is half of
+// the cost of reading the log.
+type Selective interface {
+	// NextOf is Next whose events of other types may lack Event and Meta, and all of them
+	// their sums unless the types have eventstore.Sums.
+	NextOf(ctx context.Context, types map[string]bool, after eventstore.Checkpoint, maxEvents int) (eventstore.Page, error)
+}
+
+// NextOf reads a source for the given types; nil: for all.
+func NextOf(s Source, types map[string]bool) func(context.Context, eventstore.Checkpoint, int) (eventstore.Page, error) {
+	selective, ok := s.(Selective)
+	if !ok || types == nil {
+		return s.Next
+	}
+	return func(ctx context.Context, after eventstore.Checkpoint, maxEvents int) (eventstore.Page, error) {
+		return selective.NextOf(ctx, types, after, maxEvents)
+	}
+}
+
 const (
 	// scanPages is how many pages of the log are kept for the readers: so much may the
 	// fastest be ahead.
@@ -20,19 +46,20 @@ const (
 	scanPatience = 5 * time.Second
 )
 
-// sharedScan reads the log from its beginning once for any number of readers: each
+// Scan reads the log from its beginning once for any number of readers: each
 // page is read and decoded by the reader that comes first. The readers stay together,
 // because the fastest waits for the others; one that is elsewhere in the log, such
 // as a build that was interrupted, reads by itself until it meets them. What no
 // reader handles is not decoded.
-type sharedScan struct {
+type Scan struct {
 	source Source
 	size   int // events in a page
 
 	mu       sync.Mutex
 	pages    []*scanPage // they follow on each other
-	readers  map[*scanReader]bool
+	readers  map[*Reader]bool
 	expected map[*expectation]bool
+	awaited  int           // readers that may still join
 	moved    chan struct{} // closed and replaced when a reader moved or left
 }
 
@@ -47,20 +74,20 @@ type scanPage struct {
 	cancel  context.CancelFunc
 }
 
-// scanReader takes part in the scan.
-type scanReader struct {
-	scan  *sharedScan
+// Reader takes part in the scan.
+type Reader struct {
+	scan  *Scan
 	types map[string]bool       // what it looks at
-	at    eventstore.Checkpoint // guarded by sharedScan.mu
+	at    eventstore.Checkpoint // guarded by Scan.mu
 }
 
-// expectation is that some consumers will join.
+// expectation is that some readers will join.
 type expectation struct{ types map[string]bool }
 
-// expectReaders has what is read until forget decoded for these, too: they join one after
-// the other, and the page that one begins has to serve the next.
-func (p *sharedScan) expectReaders(consumers []Consumer) (forget func()) {
-	e := &expectation{types: handledBy(consumers...)}
+// Expect has what is read until forget decoded for readers of these types, too: they join
+// one after the other, and the page that one begins has to serve the next.
+func (p *Scan) Expect(types map[string]bool) (forget func()) {
+	e := &expectation{types: types}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.expected[e] = true
@@ -71,13 +98,28 @@ func (p *sharedScan) expectReaders(consumers []Consumer) (forget func()) {
 	}
 }
 
-func newSharedScan(source Source, size int) *sharedScan {
-	return &sharedScan{source: source, size: size, readers: map[*scanReader]bool{}, expected: map[*expectation]bool{},
+// Await has those that run ahead wait, for a while, until came was called: a reader that may
+// join at the same place takes a moment to begin. Came may be called again.
+func (p *Scan) Await() (came func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.awaited++
+	return sync.OnceFunc(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.awaited--
+		p.wakeReaders()
+	})
+}
+
+// New prepares a scan in pages of so many events.
+func New(source Source, size int) *Scan {
+	return &Scan{source: source, size: size, readers: map[*Reader]bool{}, expected: map[*expectation]bool{},
 		moved: make(chan struct{})}
 }
 
 // decodesFor says that the page holds what the reader looks at.
-func (s *scanPage) decodesFor(r *scanReader) bool {
+func (s *scanPage) decodesFor(r *Reader) bool {
 	if s.types == nil {
 		return true
 	}
@@ -89,11 +131,11 @@ func (s *scanPage) decodesFor(r *scanReader) bool {
 	return true
 }
 
-// addReader adds a reader of the given types. Until it leaves, others wait for it.
-func (p *sharedScan) addReader(at eventstore.Checkpoint, types map[string]bool) *scanReader {
+// Add adds a reader of the given types. Until it leaves, others wait for it.
+func (p *Scan) Add(at eventstore.Checkpoint, types map[string]bool) *Reader {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r := &scanReader{scan: p, at: at, types: types}
+	r := &Reader{scan: p, at: at, types: types}
 	if slices.ContainsFunc(p.pages, func(s *scanPage) bool { return !s.decodesFor(r) }) {
 		p.pages = nil // readers from now on begin a scan that serves them all
 	}
@@ -101,8 +143,8 @@ func (p *sharedScan) addReader(at eventstore.Checkpoint, types map[string]bool) 
 	return r
 }
 
-// leaveScan may be called twice.
-func (r *scanReader) leaveScan() {
+// Leave may be called twice.
+func (r *Reader) Leave() {
 	p := r.scan
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,13 +156,13 @@ func (r *scanReader) leaveScan() {
 }
 
 // wakeReaders wakes the readers that wait for others. The caller holds the lock.
-func (p *sharedScan) wakeReaders() {
+func (p *Scan) wakeReaders() {
 	close(p.moved)
 	p.moved = make(chan struct{})
 }
 
-// nextPage gives what lies behind the checkpoint, as Source.Next does.
-func (r *scanReader) nextPage(ctx context.Context, after eventstore.Checkpoint) (eventstore.Page, error) {
+// Next gives what lies behind the checkpoint, as Source.Next does.
+func (r *Reader) Next(ctx context.Context, after eventstore.Checkpoint) (eventstore.Page, error) {
 	p := r.scan
 	patience := time.NewTimer(scanPatience)
 	defer patience.Stop()
@@ -134,7 +176,7 @@ func (r *scanReader) nextPage(ctx context.Context, after eventstore.Checkpoint) 
 			switch {
 			case !p.canAppendPage(r, after):
 				p.mu.Unlock()
-				return nextOf(p.source, r.types)(ctx, after, p.size)
+				return NextOf(p.source, r.types)(ctx, after, p.size)
 			case p.isAhead(r) && !waited:
 				moved := p.moved
 				p.mu.Unlock()
@@ -174,7 +216,7 @@ func (r *scanReader) nextPage(ctx context.Context, after eventstore.Checkpoint) 
 
 // pageCovering is the page that holds what comes behind the checkpoint for a reader,
 // if it is kept or under way. The caller holds the lock.
-func (p *sharedScan) pageCovering(r *scanReader, after eventstore.Checkpoint) *scanPage {
+func (p *Scan) pageCovering(r *Reader, after eventstore.Checkpoint) *scanPage {
 	for _, s := range p.pages {
 		if !s.decodesFor(r) {
 			continue
@@ -195,7 +237,7 @@ func (p *sharedScan) pageCovering(r *scanReader, after eventstore.Checkpoint) *s
 
 // canAppendPage says that the page behind the checkpoint follows on those that are
 // kept, or that no other reader is at them any more. The caller holds the lock.
-func (p *sharedScan) canAppendPage(r *scanReader, after eventstore.Checkpoint) bool {
+func (p *Scan) canAppendPage(r *Reader, after eventstore.Checkpoint) bool {
 	if len(p.pages) == 0 {
 		return true
 	}
@@ -217,11 +259,14 @@ func (p *sharedScan) canAppendPage(r *scanReader, after eventstore.Checkpoint) b
 	return true
 }
 
-// isAhead says that one more page would push out one that a reader has not read.
-// The caller holds the lock.
-func (p *sharedScan) isAhead(r *scanReader) bool {
+// isAhead says that one more page would push out one that a reader has not read, or may
+// not have. The caller holds the lock.
+func (p *Scan) isAhead(r *Reader) bool {
 	if len(p.pages) < scanPages {
 		return false
+	}
+	if p.awaited > 0 {
+		return true
 	}
 	for other := range p.readers {
 		if other != r && p.pageCovering(other, other.at) == p.pages[0] {
@@ -232,7 +277,7 @@ func (p *sharedScan) isAhead(r *scanReader) bool {
 }
 
 // startPage reads the page behind the checkpoint for all. The caller holds the lock.
-func (p *sharedScan) startPage(ctx context.Context, r *scanReader, after eventstore.Checkpoint) *scanPage {
+func (p *Scan) startPage(ctx context.Context, r *Reader, after eventstore.Checkpoint) *scanPage {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // it is for all readers
 	s := &scanPage{from: after, done: make(chan struct{}), cancel: cancel}
 	if _, can := p.source.(Selective); can {
@@ -249,7 +294,7 @@ func (p *sharedScan) startPage(ctx context.Context, r *scanReader, after eventst
 	}
 	p.pages = append(p.pages[:len(p.pages):len(p.pages)], s)
 	go func() {
-		page, err := nextOf(p.source, s.types)(ctx, after, p.size)
+		page, err := NextOf(p.source, s.types)(ctx, after, p.size)
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		s.page, s.err = page, err

@@ -1,4 +1,4 @@
-package consumer_test
+package sharedscan_test
 
 import (
 	"context"
@@ -15,13 +15,24 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/eventstore"
-	"humanqa/eventstore/consumer"
+	"humanqa/eventstore/sharedscan"
 	"humanqa/internal/testing/logtest"
-	"humanqa/internal/testing/modeltest"
-	"humanqa/internal/testing/must"
-	"humanqa/projections"
-	"humanqa/projections/auditlog"
 )
+
+type next = func(context.Context, eventstore.Checkpoint) (eventstore.Page, error)
+
+// joining gives readers of one scan of the log.
+func joining(source sharedscan.Source, size int) func(at eventstore.Checkpoint, types ...string) (next, func()) {
+	scan := sharedscan.New(source, size)
+	return func(at eventstore.Checkpoint, types ...string) (next, func()) {
+		wanted := map[string]bool{}
+		for _, t := range types {
+			wanted[t] = true
+		}
+		r := scan.Add(at, wanted)
+		return r.Next, r.Leave
+	}
+}
 
 // Whoever reads, from wherever, at whatever speed, sees every event once and in
 // order; those that begin together cost one reading.
@@ -31,7 +42,7 @@ func TestReadersShareOnePassOverTheLog(t *testing.T) {
 	for i := range 100 {
 		log.Record(domain.JobStream(fmt.Sprint(i)), &job.Heartbeat{}, &job.Heartbeat{}, &job.Heartbeat{})
 	}
-	join := consumer.Pass(log, 7)
+	join := joining(log, 7)
 	read := func(at eventstore.Checkpoint, dice *rand.Rand, next func(context.Context, eventstore.Checkpoint) (eventstore.Page, error)) {
 		want := at.Position.Commit + 1
 		for at.Position != log.Head() {
@@ -109,15 +120,6 @@ func (h *half) NextOf(ctx context.Context, types map[string]bool, after eventsto
 	return h.Memory.NextOf(ctx, types, after, maxEvents)
 }
 
-// The tree of the audit waits for every type, and understands none.
-func TestNothingIsDecodedForTheAuditsTree(t *testing.T) {
-	t.Parallel()
-	tree := auditlog.Projector{}
-	if types := consumer.Decoded(tree); !maps.Equal(types, map[string]bool{eventstore.Sums: true}) || len(tree.Handles()) == 0 {
-		t.Errorf("%d of %d types are decoded", len(types), len(tree.Handles()))
-	}
-}
-
 // What nobody looks at is not decoded, nothing at all for a raw consumer. Who comes later
 // does not get pages that lack what it looks at, and from there on the pages serve
 // all.
@@ -128,14 +130,13 @@ func TestOnlyWhatSomebodyLooksAtIsDecoded(t *testing.T) {
 		log.Record(domain.JobStream("1"), &job.Heartbeat{}, &job.Released{})
 	}
 	beat, released := (&job.Heartbeat{}).EventType(), (&job.Released{}).EventType()
-	join := consumer.Pass(log, 10)
+	join := joining(log, 10)
 	at := func(position uint64) eventstore.Checkpoint {
 		if position == 0 {
 			return eventstore.Checkpoint{Start: true}
 		}
 		return eventstore.At(domain.Position{Commit: position, Prepare: position})
 	}
-	type next = func(context.Context, eventstore.Checkpoint) (eventstore.Page, error)
 	expect := func(what string, read next, behind uint64, pages int64, types ...string) {
 		t.Helper()
 		page, err := read(t.Context(), at(behind))
@@ -167,71 +168,4 @@ func TestOnlyWhatSomebodyLooksAtIsDecoded(t *testing.T) {
 	leaveBeats()
 	leaveBoth()
 	expect("the raw consumer alone again", raw, 20, 6)
-}
-
-// All read models are built with one pass, and one that is interrupted again and
-// again ends with the rows that serve.
-func TestRebuildingAllReadsTheLogOnce(t *testing.T) {
-	t.Parallel()
-	w := setup(t, projections.All()...)
-	modeltest.Everything(w.Log)
-	stop := w.Run(w.Sup)
-	w.Reach(w.Sup)
-	stop()
-	operator := w.Service(w.Log, projections.All()...)
-	operator.ChangeLimits(func(l *consumer.Limits) { l.Rebuild = 100 })
-	for range 3 {
-		ctx, cancel := context.WithCancel(w.Ctx())
-		events := int64(rand.IntN(600))
-		err := operator.RebuildAll(ctx, projections.Names(), func(p consumer.Progress) {
-			if p.Applied >= events {
-				cancel()
-			}
-		})
-		if cancel(); err != nil && !errors.Is(err, context.Canceled) {
-			t.Fatal(err)
-		}
-	}
-	must.NoError(t, operator.RebuildAll(w.Ctx(), projections.Names(), nil))
-	before := len(w.Log.Asked())
-	must.NoError(t, operator.RebuildAll(w.Ctx(), projections.Names(), nil))
-	begun := w.Log.Asked()[before:]
-	if n := len(begun) - len(slices.DeleteFunc(begun, func(c eventstore.Checkpoint) bool { return c.Start })); n != 1 {
-		t.Errorf("the log is begun %d times for %d read models", n, len(projections.Names()))
-	}
-	differences, err := operator.VerifyAll(w.Ctx(), projections.Names())
-	for i, found := range differences {
-		if len(found) > 0 {
-			t.Errorf("%s: %+v", projections.Names()[i], found)
-		}
-	}
-	must.NoError(t, err)
-	w.Exec("UPDATE {credits}.credit_accounts SET used = used + 1 WHERE account_id = (SELECT min(account_id) FROM {credits}.credit_accounts)")
-	differences, err = operator.VerifyAll(w.Ctx(), projections.Names())
-	if err != nil || len(differences[slices.Index(projections.Names(), "credits")]) != 2 {
-		t.Errorf("a row that was changed: %+v, %v", differences, err)
-	}
-}
-
-// After a night without a projector, all read models follow the log with one pass.
-func TestWhatBeginsBehindTheLogsEndReadsItTogether(t *testing.T) {
-	t.Parallel()
-	w := setup(t, projections.All()...)
-	modeltest.Everything(w.Log)
-	stop := w.Run(w.Sup)
-	w.Reach(w.Sup)
-	stop()
-	for i := range 1000 {
-		w.Log.Record(domain.JobStream(fmt.Sprint("night", i)), &job.Heartbeat{}, &job.Heartbeat{}, &job.Heartbeat{})
-	}
-	morning := w.Service(w.Log, projections.All()...)
-	const page = 50
-	morning.ChangeLimits(func(l *consumer.Limits) { l.Rebuild, l.Live = page, page })
-	before := len(w.Log.Asked())
-	w.Run(morning)
-	w.Reach(morning)
-	models := len(projections.Names())
-	if pages := len(w.Log.Asked()) - before; pages > models*3000/page/3 {
-		t.Errorf("%d read models read %d pages of %d events to get over 3,000", models, pages, page)
-	}
 }

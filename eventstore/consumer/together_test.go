@@ -1,0 +1,96 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+	"humanqa/eventstore"
+	"humanqa/eventstore/consumer"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/must"
+	"humanqa/projections"
+	"humanqa/projections/auditlog"
+)
+
+// The tree of the audit waits for every type, and understands none.
+func TestNothingIsDecodedForTheAuditsTree(t *testing.T) {
+	t.Parallel()
+	tree := auditlog.Projector{}
+	if types := consumer.Decoded(tree); !maps.Equal(types, map[string]bool{eventstore.Sums: true}) || len(tree.Handles()) == 0 {
+		t.Errorf("%d of %d types are decoded", len(types), len(tree.Handles()))
+	}
+}
+
+// All read models are built with one pass, and one that is interrupted again and
+// again ends with the rows that serve.
+func TestRebuildingAllReadsTheLogOnce(t *testing.T) {
+	t.Parallel()
+	w := setup(t, projections.All()...)
+	modeltest.Everything(w.Log)
+	stop := w.Run(w.Sup)
+	w.Reach(w.Sup)
+	stop()
+	operator := w.Service(w.Log, projections.All()...)
+	operator.ChangeLimits(func(l *consumer.Limits) { l.Rebuild = 100 })
+	for range 3 {
+		ctx, cancel := context.WithCancel(w.Ctx())
+		events := int64(rand.IntN(600))
+		err := operator.RebuildAll(ctx, projections.Names(), func(p consumer.Progress) {
+			if p.Applied >= events {
+				cancel()
+			}
+		})
+		if cancel(); err != nil && !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+	must.NoError(t, operator.RebuildAll(w.Ctx(), projections.Names(), nil))
+	before := len(w.Log.Asked())
+	must.NoError(t, operator.RebuildAll(w.Ctx(), projections.Names(), nil))
+	begun := w.Log.Asked()[before:]
+	if n := len(begun) - len(slices.DeleteFunc(begun, func(c eventstore.Checkpoint) bool { return c.Start })); n != 1 {
+		t.Errorf("the log is begun %d times for %d read models", n, len(projections.Names()))
+	}
+	differences, err := operator.VerifyAll(w.Ctx(), projections.Names())
+	for i, found := range differences {
+		if len(found) > 0 {
+			t.Errorf("%s: %+v", projections.Names()[i], found)
+		}
+	}
+	must.NoError(t, err)
+	w.Exec("UPDATE {credits}.credit_accounts SET used = used + 1 WHERE account_id = (SELECT min(account_id) FROM {credits}.credit_accounts)")
+	differences, err = operator.VerifyAll(w.Ctx(), projections.Names())
+	if err != nil || len(differences[slices.Index(projections.Names(), "credits")]) != 2 {
+		t.Errorf("a row that was changed: %+v, %v", differences, err)
+	}
+}
+
+// After a night without a projector, all read models follow the log with one pass.
+func TestWhatBeginsBehindTheLogsEndReadsItTogether(t *testing.T) {
+	t.Parallel()
+	w := setup(t, projections.All()...)
+	modeltest.Everything(w.Log)
+	stop := w.Run(w.Sup)
+	w.Reach(w.Sup)
+	stop()
+	for i := range 1000 {
+		w.Log.Record(domain.JobStream(fmt.Sprint("night", i)), &job.Heartbeat{}, &job.Heartbeat{}, &job.Heartbeat{})
+	}
+	morning := w.Service(w.Log, projections.All()...)
+	const page = 300
+	morning.ChangeLimits(func(l *consumer.Limits) { l.Rebuild, l.Live = page, page })
+	before := len(w.Log.Asked())
+	w.Run(morning)
+	w.Reach(morning)
+	models := len(projections.Names())
+	if pages := len(w.Log.Asked()) - before; pages > models*3000/page/3 {
+		t.Errorf("%d read models read %d pages of %d events to get over 3,000", models, pages, page)
+	}
+}
