@@ -18,7 +18,7 @@ type Part struct {
 	Expired bool           `json:"expired,omitempty"`
 }
 
-// Granted adds a lot. ExpiresAt nil means never.
+// Granted adds a lot of credits. A lot without ExpiresAt never expires.
 type Granted struct {
 	LotID        string         `json:"lotId"`
 	Amount       domain.Credits `json:"amount"`

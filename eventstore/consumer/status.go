@@ -94,7 +94,7 @@ func (s Status) Problem() string {
 func (s Status) Notes() (notes []string) {
 	if s.Foreign {
 		return []string{fmt.Sprintf(
-			"projection %s is none of this binary's, and nothing here keeps it up to date: `humanqa projections drop %s` removes it",
+			"this version has no projection %s, and nothing keeps it up to date: `humanqa projections drop %s` removes it",
 			s.Name, s.Name)}
 	}
 	notes = s.newerNotes()

@@ -45,7 +45,7 @@ type projectionLine struct {
 	Notes      []string
 	Rebuilding bool   // the next generation is built beside it
 	MayRebuild bool   // it is a read model
-	OwnerName  string // the process that advances it
+	OwnerName  string // the machine and process that advance it
 	Size       string // what it takes on disk; empty: no table
 }
 
@@ -75,8 +75,8 @@ func (d console) projectionsPage(r *ui.Request, state formState) (ui.Answer, err
 	for _, s := range all {
 		line := projectionLine{
 			Status: s, Behind: s.Position.Compare(head) < 0, Problem: s.Problem(), Notes: s.Notes(),
-			MayRebuild: slices.Contains(rebuildable(), s.Name), OwnerName: s.Owner,
-		}
+			MayRebuild: slices.Contains(rebuildable(), s.Name)}
+		line.OwnerName, _, _ = strings.Cut(s.Owner, "/") // the rest is an id for leases
 		if size := sizes[s.Schema]; size > 0 {
 			line.Size = humanize.Bytes(uint64(size))
 		}

@@ -140,7 +140,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 			tab.Open(w.Origin + page.path)
 			switch page.name {
 			case "project":
-				tab.Wait(`(at => at.scrollLeft > 0 && at.scrollLeft + at.clientWidth >= at.scrollWidth - 1)(document.querySelector('.matrix').parentElement)`)
+				tab.Wait(`(matrix => matrix.scrollWidth > matrix.parentElement.clientWidth && matrix.getBoundingClientRect().right <= matrix.parentElement.getBoundingClientRect().right + 1)(document.querySelector('.matrix'))`)
 			case "overview": // what is broken before what will be
 				tab.Wait(`(words => words.includes('Broken') && words.includes('Warning') && words.lastIndexOf('Broken') < words.indexOf('Warning'))([...document.querySelectorAll('.need .verdict')].map((v) => v.textContent))`)
 			}

@@ -268,6 +268,15 @@ func TestADigestIsSentOnceAnHour(t *testing.T) {
 	}
 }
 
+// The page of a person who never gave an address tells neither of a confirmed one nor of a
+// stopped one.
+func TestAPersonWithoutAnAddressIsTheZeroPerson(t *testing.T) {
+	w := setup(t)
+	if p, err := w.store.Person(t.Context(), "none"); err != nil || p != (mail.Person{}) {
+		t.Errorf("got %+v, %v", p, err)
+	}
+}
+
 // A server that is not there, one that hangs and one that talks for ever lose nothing, and
 // the letters to others go on once one of them is well again.
 func TestADeadServerLosesNothing(t *testing.T) {

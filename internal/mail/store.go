@@ -81,7 +81,10 @@ WHERE person_id = $1`
 // Person gives where letters to the person go; the zero Person: nowhere.
 func (s *Store) Person(ctx context.Context, personID string) (p Person, err error) {
 	err = s.db.GetContext(ctx, &p, personSQL, personID)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+	if errors.Is(err, sql.ErrNoRows) {
+		return Person{}, nil // sqlx has made a time for each pointer by then
+	}
+	if err != nil {
 		return Person{}, fmt.Errorf("read the address of a person: %w", err)
 	}
 	if said, refused := strings.CutPrefix(p.Trouble, refusedMark); refused {

@@ -1319,7 +1319,6 @@ scrubs();
 countdowns();
 players();
 verifies();
-newest();
 strip();
 palette();
 told();
@@ -1367,18 +1366,11 @@ function refused2() {
   if (location.hash === "") return;
   addEventListener("load", () => setTimeout(() => document.querySelector("[autofocus]")?.focus()));
 }
-function newest() {
-  const show3 = () => {
-    for (const table of document.querySelectorAll(".matrix")) table.parentElement.scrollLeft = table.scrollWidth;
-  };
-  show3();
-  void document.fonts.ready.then(show3);
-}
 function strip() {
   const show3 = () => {
     const at = document.querySelector('.sidebar nav [aria-current="page"]');
     const nav = at?.closest("nav");
-    if (at && nav) nav.scrollLeft += at.getBoundingClientRect().left - nav.getBoundingClientRect().left - 16;
+    if (at && nav) nav.scrollLeft += at.getBoundingClientRect().left - nav.getBoundingClientRect().left - 40;
   };
   show3();
   addEventListener("resize", show3);

@@ -17,7 +17,6 @@ scrubs()
 countdowns()
 players()
 verifies()
-newest()
 strip()
 palette()
 told()
@@ -71,20 +70,13 @@ function refused() {
   addEventListener('load', () => setTimeout(() => document.querySelector<HTMLElement>('[autofocus]')?.focus())) // it has scrolled by then
 }
 
-// A matrix that is wider than the screen begins at its newest test, by the font that it is
-// shown in.
-function newest() {
-  const show = () => { for (const table of document.querySelectorAll('.matrix')) table.parentElement!.scrollLeft = table.scrollWidth }
-  show()
-  void document.fonts.ready.then(show)
-}
-
-// On a narrow screen the tabs are a strip, which begins with the chosen one in sight.
+// On a narrow screen the tabs are a strip, which begins with the chosen one in sight, and
+// with the end of the one before it: there is more on that side.
 function strip() {
   const show = () => {
     const at = document.querySelector<HTMLElement>('.sidebar nav [aria-current="page"]')
     const nav = at?.closest('nav')
-    if (at && nav) nav.scrollLeft += at.getBoundingClientRect().left - nav.getBoundingClientRect().left - 16
+    if (at && nav) nav.scrollLeft += at.getBoundingClientRect().left - nav.getBoundingClientRect().left - 40
   }
   show()
   addEventListener('resize', show)
