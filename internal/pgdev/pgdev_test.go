@@ -20,6 +20,7 @@ import (
 
 	"humanqa/internal/datadir"
 	"humanqa/internal/pgdev"
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 )
 
@@ -56,9 +57,13 @@ func TestStopIsCleanAndAStartOnTheSameDirectoryKeepsTheData(t *testing.T) {
 	if _, err := pgdev.Running(dir); !errors.Is(err, pgdev.ErrNotRunning) {
 		t.Errorf("Running after Stop = %v, want ErrNotRunning", err)
 	}
-	if log := serverLog(t, dir); !strings.Contains(log, "database system is shut down") {
-		t.Errorf("no clean shutdown in the log:\n%s", log)
-	}
+	// Postgres' own collector of logs ends after it, and writes the last line then.
+	eventually.Within(t, eventually.Patience, func() error {
+		if log := serverLog(t, dir); !strings.Contains(log, "database system is shut down") {
+			return fmt.Errorf("no clean shutdown in the log:\n%s", log)
+		}
+		return nil
+	})
 
 	port := s.Port
 	// What a killed server leaves; its number has become another living program's.
