@@ -89,11 +89,10 @@ func (s *Service) LeaveSession(ctx context.Context, cause Cause, checkerID, sess
 		return CheckerSession{}, err
 	}
 	own := checkerSession(sessionID, after, slot)
-	_, released, err := repository.Execute(ctx, s.jobs, cause, domain.JobStream(slot.JobID),
-		func(j job.State, _ *repository.None) ([]domain.Event, error) {
-			return job.DecideLeave(j, checkerID, now)
-		})
-	own.Position = written.Position.Max(released.Position)
+	released, err := repository.Decide(ctx, s.jobs, cause, domain.JobStream(slot.JobID), func(j job.State) ([]domain.Event, error) {
+		return job.DecideLeave(j, checkerID, now)
+	})
+	own.Position = written.Position.Max(released)
 	return own, err
 }
 

@@ -106,11 +106,9 @@ func (s *Service) settleSlots(ctx context.Context, cause Cause, st session.State
 }
 
 func (s *Service) startSlot(ctx context.Context, cause Cause, slot session.Slot, st session.State) (domain.Position, error) {
-	_, written, err := repository.Execute(ctx, s.jobs, cause.Step("start"), domain.JobStream(slot.JobID),
-		func(j job.State, _ *repository.None) ([]domain.Event, error) {
-			return job.DecideStartSlot(j, st.DueAt, st.StartedAt)
-		})
-	return written.Position, err
+	return repository.Decide(ctx, s.jobs, cause.Step("start"), domain.JobStream(slot.JobID), func(j job.State) ([]domain.Event, error) {
+		return job.DecideStartSlot(j, st.DueAt, st.StartedAt)
+	})
 }
 
 // dropSlot cancels the slot's job and refunds it. It also refunds a failed job without

@@ -174,14 +174,13 @@ func (s *Claims) reserve(ctx context.Context, cause domain.Cause, checkerID, job
 		}
 		live[r] = j.claimant == checkerID || j.pending && j.token == r.Token && s.now().Sub(r.At) < reservedFor
 	}
-	_, _, err = repository.Execute(ctx, s.checkers, cause, domain.CheckerStream(checkerID),
-		func(st checker.State, _ *repository.None) ([]domain.Event, error) {
-			return checker.DecideTake(st, checker.Reservation{JobID: jobID, Token: target.token, At: s.now()},
-				func(r checker.Reservation) bool {
-					alive, seen := live[r]
-					return alive || !seen // one that came since we looked counts
-				}, s.perChecker)
-		})
+	_, err = repository.Decide(ctx, s.checkers, cause, domain.CheckerStream(checkerID), func(st checker.State) ([]domain.Event, error) {
+		return checker.DecideTake(st, checker.Reservation{JobID: jobID, Token: target.token, At: s.now()},
+			func(r checker.Reservation) bool {
+				alive, seen := live[r]
+				return alive || !seen // one that came since we looked counts
+			}, s.perChecker)
+	})
 	return err
 }
 

@@ -28,9 +28,7 @@ func (s *Claims) HoldsClaim(ctx context.Context, claim Claim) (bool, error) {
 
 // AttachRecording takes a recording that is whole into the job.
 func (s *Claims) AttachRecording(ctx context.Context, cause domain.Cause, jobID string, r job.Recording) (domain.Position, error) {
-	_, written, err := repository.Execute(ctx, s.jobs, cause, domain.JobStream(jobID),
-		func(st job.State, _ *repository.None) ([]domain.Event, error) {
-			return job.DecideAttachRecording(st, r, s.now())
-		})
-	return written.Position, err
+	return repository.Decide(ctx, s.jobs, cause, domain.JobStream(jobID), func(st job.State) ([]domain.Event, error) {
+		return job.DecideAttachRecording(st, r, s.now())
+	})
 }

@@ -155,14 +155,12 @@ func (l *Ledger) closeFull(ctx context.Context, cause domain.Cause, every int) (
 	if err != nil {
 		return domain.Position{}, err
 	}
-	_, written, err := repository.Execute(ctx, l.ledgers, cause, stream,
-		func(st credits.State, _ *repository.None) ([]domain.Event, error) {
-			if every > 0 && !st.Full(every) {
-				return nil, nil // another process was first
-			}
-			return credits.DecideClose(st, settled, l.now())
-		})
-	return written.Position, err
+	return repository.Decide(ctx, l.ledgers, cause, stream, func(st credits.State) ([]domain.Event, error) {
+		if every > 0 && !st.Full(every) {
+			return nil, nil // another process was first
+		}
+		return credits.DecideClose(st, settled, l.now())
+	})
 }
 
 // settled asks the log which of the account's jobs have ended, past the cache:

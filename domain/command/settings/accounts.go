@@ -96,9 +96,7 @@ func (s *Commands) onAccount(
 	ctx context.Context, cause domain.Cause, accountID string, decide func(account.State) ([]domain.Event, error),
 ) (domain.Position, error) {
 	cause.AccountID = accountID
-	_, written, err := repository.Execute(ctx, s.accounts, cause, domain.AccountStream(accountID),
-		func(st account.State, _ *repository.None) ([]domain.Event, error) { return decide(st) })
-	return written.Position, err
+	return repository.Decide(ctx, s.accounts, cause, domain.AccountStream(accountID), decide)
 }
 
 // NewCheckerID is the id of the checker that CreateChecker registers for that cause.
@@ -135,11 +133,9 @@ func (s *Commands) Checker(ctx context.Context, checkerID string) (checker.State
 // EraseChecker says in the log that the checker is erased: their key works no more. The key
 // of their texts, and what was derived from them, is the caller's to destroy.
 func (s *Commands) EraseChecker(ctx context.Context, cause domain.Cause, checkerID, by, reason string) (domain.Position, error) {
-	_, written, err := repository.Execute(ctx, s.checkers, cause, domain.CheckerStream(checkerID),
-		func(st checker.State, _ *repository.None) ([]domain.Event, error) {
-			return checker.DecideErase(st, by, reason, s.now())
-		})
-	return written.Position, err
+	return repository.Decide(ctx, s.checkers, cause, domain.CheckerStream(checkerID), func(st checker.State) ([]domain.Event, error) {
+		return checker.DecideErase(st, by, reason, s.now())
+	})
 }
 
 // Person gives a person as the log has them; NotFound without one.

@@ -79,9 +79,7 @@ func (s *Commands) recordAct(ctx context.Context, cause domain.Cause, a Operator
 // refuseAct writes down that an act was not done.
 func (s *Commands) refuseAct(ctx context.Context, cause domain.Cause, personID, actID, problem string) (domain.Position, error) {
 	cause.CommandID = domain.DeriveID(cause.CommandID, "refused")
-	_, written, err := repository.Execute(ctx, s.oversight, cause, domain.OperatorStream(personID),
-		func(st oversight.State, _ *repository.None) ([]domain.Event, error) {
-			return oversight.DecideRefused(st, actID, problem)
-		})
-	return written.Position, err
+	return repository.Decide(ctx, s.oversight, cause, domain.OperatorStream(personID), func(st oversight.State) ([]domain.Event, error) {
+		return oversight.DecideRefused(st, actID, problem)
+	})
 }

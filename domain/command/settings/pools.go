@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"context"
 
 	"humanqa/domain"
@@ -50,9 +51,7 @@ func (s *Commands) RemoveFromPool(ctx context.Context, cause domain.Cause, poolI
 func (s *Commands) onPool(
 	ctx context.Context, cause domain.Cause, poolID string, decide func(pool.State) ([]domain.Event, error),
 ) (domain.Position, error) {
-	_, written, err := repository.Execute(ctx, s.pools, cause, domain.PoolStream(poolID),
-		func(st pool.State, _ *repository.None) ([]domain.Event, error) { return decide(st) })
-	return written.Position, err
+	return repository.Decide(ctx, s.pools, cause, domain.PoolStream(poolID), decide)
 }
 
 // ChoosePool keeps the account's tests, those that wait too, to a pool's checkers;
@@ -75,11 +74,9 @@ func (s *Commands) ChoosePool(ctx context.Context, cause domain.Cause, accountID
 func (s *Commands) ProfileChecker(
 	ctx context.Context, cause domain.Cause, checkerID string, languages, devices []string,
 ) (domain.Position, error) {
-	_, written, err := repository.Execute(ctx, s.checkers, cause, domain.CheckerStream(checkerID),
-		func(st checker.State, _ *repository.None) ([]domain.Event, error) {
-			return checker.DecideProfile(st, checker.Profiled{Languages: languages, Devices: devices})
-		})
-	return written.Position, err
+	return repository.Decide(ctx, s.checkers, cause, domain.CheckerStream(checkerID), func(st checker.State) ([]domain.Event, error) {
+		return checker.DecideProfile(st, checker.Profiled{Languages: languages, Devices: devices})
+	})
 }
 
 // InPool says that the pool's tests may go to the checker; of no pool, to any.
@@ -92,18 +89,14 @@ func (s *Commands) InPool(ctx context.Context, poolID, checkerID string) (bool, 
 
 // accountExists refuses an account that is not there, or no more.
 func (s *Commands) accountExists(ctx context.Context, accountID string) error {
-	var refusal error
-	_, err := repository.Read(ctx, s.accounts, domain.AccountStream(accountID), func(st account.State) repository.None {
+	refusal, err := repository.Read(ctx, s.accounts, domain.AccountStream(accountID), func(st account.State) error {
 		switch {
 		case !st.Exists:
-			refusal = domain.NotFound("account")
+			return domain.NotFound("account")
 		case st.Erased:
-			refusal = account.ErrErased
+			return account.ErrErased
 		}
-		return repository.None{}
+		return nil
 	})
-	if err == nil {
-		err = refusal
-	}
-	return err
+	return cmp.Or(err, refusal)
 }

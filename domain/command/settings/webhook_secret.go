@@ -107,11 +107,9 @@ func (s *Commands) FinishRotation(ctx context.Context, cause domain.Cause, proje
 // secret; sealed is that secret as its event holds it. A repeat changes nothing.
 func (s *Commands) ConfirmSecret(ctx context.Context, cause domain.Cause, projectID, sealed string) (domain.Position, error) {
 	wall := s.now()
-	_, written, err := repository.Execute(ctx, s.projects, cause, domain.ProjectStream(projectID),
-		func(st project.State, _ *repository.None) ([]domain.Event, error) {
-			return project.DecideConfirmed(st, sealed, wall)
-		})
-	return written.Position, err
+	return repository.Decide(ctx, s.projects, cause, domain.ProjectStream(projectID), func(st project.State) ([]domain.Event, error) {
+		return project.DecideConfirmed(st, sealed, wall)
+	})
 }
 
 // NewSecret makes a signing secret of 256 random bits and seals it. It is
