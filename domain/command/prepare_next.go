@@ -43,7 +43,8 @@ func (s *Service) PrepareNext(ctx context.Context, cause Cause, projectID string
 			ExpectedOutcome: f.ExpectedOutcome, Severity: string(f.Severity),
 		})
 	}
-	out.Position, err = repository.Decide(ctx, s.projects, cause, domain.ProjectStream(projectID), func(st project.State) ([]domain.Event, error) {
+	stream := domain.ProjectStream(projectID)
+	out.Position, err = repository.Decide(ctx, s.projects, cause, stream, func(st project.State) ([]domain.Event, error) {
 		if !st.Exists || st.AccountID != cause.AccountID {
 			return nil, domain.NotFound("project")
 		}

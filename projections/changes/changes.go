@@ -4,7 +4,6 @@ package changes
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -191,9 +190,9 @@ func (c *Changes) tell(ctx context.Context, page eventstore.Page) error {
 	// Late read models are told all the same: the next change tells again.
 	_ = c.waitFor(short, page.Next)
 	if len(unknown) > 0 {
-		var rows []ownerRow
-		if err := c.db.SelectContext(ctx, &rows, ownersSQL, pq.Array(unknown)); err != nil {
-			return fmt.Errorf("find whose streams changed: %w", err)
+		rows, err := readmodel.List[ownerRow](ctx, c.db, "the owners of streams", ownersSQL, pq.Array(unknown))
+		if err != nil {
+			return err
 		}
 		for _, r := range rows {
 			if owner[r.Stream] == "" {
@@ -249,12 +248,13 @@ func (c *Changes) work(ctx context.Context, page eventstore.Page, news map[strin
 	if len(jobs)+len(sessions) == 0 {
 		return nil
 	}
-	var rows, rooms []ownerRow
-	if err := c.db.SelectContext(ctx, &rows, claimantsSQL, pq.Array(jobs)); err != nil {
-		return fmt.Errorf("find whose work changed: %w", err)
+	rows, err := readmodel.List[ownerRow](ctx, c.db, "the claimants of jobs", claimantsSQL, pq.Array(jobs))
+	if err != nil {
+		return err
 	}
-	if err := c.db.SelectContext(ctx, &rooms, roomsSQL, pq.Array(jobs), pq.Array(sessions)); err != nil {
-		return fmt.Errorf("find whose session changed: %w", err)
+	rooms, err := readmodel.List[ownerRow](ctx, c.db, "the checkers in sessions", roomsSQL, pq.Array(jobs), pq.Array(sessions))
+	if err != nil {
+		return err
 	}
 	for _, r := range append(rows, rooms...) {
 		topic := Checker(r.AccountID)

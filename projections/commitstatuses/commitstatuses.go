@@ -254,9 +254,6 @@ LIMIT 500`
 
 // SamePlace are the jobs that have not ended and have a commit status at the place.
 func (q *Reads) SamePlace(ctx context.Context, accountID string, at job.CommitStatus) (jobIDs []string, err error) {
-	err = q.db.SelectContext(ctx, &jobIDs, samePlaceSQL, accountID, at.Provider, at.Repository, at.Context, at.Ref)
-	if err != nil {
-		return nil, fmt.Errorf("find commit statuses at one place: %w", err)
-	}
-	return jobIDs, nil
+	return readmodel.List[string](ctx, q.db, "commit statuses at one place", samePlaceSQL,
+		accountID, at.Provider, at.Repository, at.Context, at.Ref)
 }

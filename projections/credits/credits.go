@@ -252,9 +252,9 @@ ORDER BY l.expires_at, l.lot_id`
 // Balance adds up what can be spent at that moment. A lot whose time is over
 // is out at once, whether or not its expiry was recorded.
 func (q *Reads) Balance(ctx context.Context, accountID string, now time.Time) (Balance, error) {
-	var rows []balanceRow
-	if err := q.db.SelectContext(ctx, &rows, balanceSQL, accountID, now); err != nil {
-		return Balance{}, fmt.Errorf("read the balance of %s: %w", accountID, err)
+	rows, err := readmodel.List[balanceRow](ctx, q.db, "the balance of "+accountID, balanceSQL, accountID, now)
+	if err != nil {
+		return Balance{}, err
 	}
 	return balanceOf(rows, now), nil
 }

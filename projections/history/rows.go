@@ -105,7 +105,6 @@ func (f *historyFold) loadItems(ctx context.Context, tx *sqlx.Tx, schema string,
 		return fmt.Errorf("load items: %w", err)
 	}
 	for _, row := range rows {
-		readmodel.UTC(row.FailedAt, row.FirstFailedAt, row.LastPassedAt)
 		f.items[itemAt{row.ProjectID, row.Key}] = &row
 	}
 	return nil

@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/lib/pq"
@@ -152,14 +151,13 @@ func (q *Reads) Others(ctx context.Context, f QueueFilter) ([]QueuedJob, error) 
 }
 
 func (q *Reads) queue(ctx context.Context, f QueueFilter, part string) ([]QueuedJob, error) {
-	var rows []queuedRow
-	if err := q.db.SelectContext(ctx, &rows, listQueueSQL, f.CheckerID, f.Now, pq.Array(f.Devices), f.Fitting, part, f.Limit,
-		f.Offset); err != nil {
-		return nil, fmt.Errorf("list the queue: %w", err)
+	rows, err := readmodel.List[queuedRow](ctx, q.db, "the queue", listQueueSQL,
+		f.CheckerID, f.Now, pq.Array(f.Devices), f.Fitting, part, f.Limit, f.Offset)
+	if err != nil {
+		return nil, err
 	}
 	jobs := make([]QueuedJob, len(rows))
 	for i, r := range rows {
-		readmodel.UTC(&r.CreatedAt, &r.DueAt, r.LobbyUntil)
 		jobs[i] = QueuedJob{
 			ID: r.ID, Title: r.Title, URL: r.URL, Type: r.Type, TypeEcho: r.TypeEcho, Urgent: r.Urgent,
 			SLAMinutes: r.SLAMinutes, SessionID: r.SessionID, Target: r.Target.V, CreatedAt: r.CreatedAt, DueAt: r.DueAt,
@@ -170,11 +168,8 @@ func (q *Reads) queue(ctx context.Context, f QueueFilter, part string) ([]Queued
 }
 
 // CountQueue counts what the checker may claim, whatever the limit.
-func (q *Reads) CountQueue(ctx context.Context, f QueueFilter) (n QueueCounts, err error) {
-	if err := q.db.GetContext(ctx, &n, countQueueSQL, f.CheckerID, f.Now, pq.Array(f.Devices), f.Fitting); err != nil {
-		return n, fmt.Errorf("count the queue: %w", err)
-	}
-	return n, nil
+func (q *Reads) CountQueue(ctx context.Context, f QueueFilter) (QueueCounts, error) {
+	return readmodel.Get[QueueCounts](ctx, q.db, "the length of the queue", countQueueSQL, f.CheckerID, f.Now, pq.Array(f.Devices), f.Fitting)
 }
 
 // NextForChecker nominates the job at the head of the checker's queue, those

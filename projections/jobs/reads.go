@@ -2,8 +2,6 @@ package jobs
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
@@ -232,16 +230,12 @@ func (q *Reads) List(ctx context.Context, accountID string, f Filter) (page []Su
 	if f.Since != nil {
 		totalSQL = totalJobsSinceSQL
 	}
-	if err := q.db.GetContext(ctx, &total, totalSQL+where.SQL, where.Args...); err != nil {
-		return nil, 0, fmt.Errorf("count jobs: %w", err)
+	if total, err = readmodel.Get[int](ctx, q.db, "the number of jobs", totalSQL+where.SQL, where.Args...); err != nil {
+		return nil, 0, err
 	}
-	if err := q.db.SelectContext(ctx, &page, f.page(where), where.Args...); err != nil {
-		return nil, 0, fmt.Errorf("list jobs: %w", err)
-	}
-	for i := range page {
-		readmodel.UTC(&page[i].CreatedAt)
-	}
-	return page, total, nil
+	query := f.page(where)
+	page, err = readmodel.List[Summary](ctx, q.db, "jobs", query, where.Args...)
+	return page, total, err
 }
 
 // page is the statement that reads a page.
@@ -265,20 +259,11 @@ func (q *Reads) Job(ctx context.Context, accountID, id string) (Job, error) {
 // Live gives the account's newest jobs that have not ended, those that are being done
 // first, and how many there are.
 func (q *Reads) Live(ctx context.Context, accountID string, limit int) (page []Job, total int, err error) {
-	if err := q.db.GetContext(ctx, &total, totalLiveSQL, accountID); err != nil {
-		return nil, 0, fmt.Errorf("count the jobs that have not ended: %w", err)
-	}
-	if total == 0 {
-		return nil, 0, nil
-	}
-	var rows []jobRow
-	if err := q.db.SelectContext(ctx, &rows, liveJobsSQL, accountID, limit); err != nil {
-		return nil, 0, fmt.Errorf("list the jobs that have not ended: %w", err)
-	}
+	rows, total, err := readmodel.Page[jobRow](ctx, q.db, "live jobs", totalLiveSQL, liveJobsSQL, []any{accountID}, limit)
 	for i := range rows {
 		page = append(page, rows[i].whole())
 	}
-	return page, total, nil
+	return page, total, err
 }
 
 // Report gives the report of a job. A job without one answers not found. A caller that
@@ -321,11 +306,11 @@ func (q *Reads) AIReport(ctx context.Context, accountID, jobID string) (job.AIRe
 // Batch gives the jobs of a bulk submission in submitted order, without their
 // texts; NotFound when the account has no such batch.
 func (q *Reads) Batch(ctx context.Context, accountID, batchID string) ([]Outline, error) {
-	var rows []jobRow
-	if err := q.db.SelectContext(ctx, &rows, batchSQL, accountID, batchID); err != nil {
-		return nil, fmt.Errorf("read batch %s: %w", batchID, err)
-	}
-	if len(rows) == 0 {
+	rows, err := readmodel.List[jobRow](ctx, q.db, "batch "+batchID, batchSQL, accountID, batchID)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(rows) == 0:
 		return nil, domain.NotFound("batch")
 	}
 	batch := make([]Outline, len(rows))
@@ -374,17 +359,8 @@ WHERE account_id = $1
 
 // Batches lists an account's bulk submissions, the newest first, and says how
 // many there are.
-func (q *Reads) Batches(ctx context.Context, accountID string, limit, offset int) (batches []BatchSummary, total int, err error) {
-	if err := q.db.GetContext(ctx, &total, countBatchesSQL, accountID); err != nil {
-		return nil, 0, fmt.Errorf("count the batches of %s: %w", accountID, err)
-	}
-	if err := q.db.SelectContext(ctx, &batches, batchesSQL, accountID, limit, offset); err != nil {
-		return nil, 0, fmt.Errorf("list the batches of %s: %w", accountID, err)
-	}
-	for i := range batches {
-		readmodel.UTC(&batches[i].CreatedAt)
-	}
-	return batches, total, nil
+func (q *Reads) Batches(ctx context.Context, accountID string, limit, offset int) ([]BatchSummary, int, error) {
+	return readmodel.Page[BatchSummary](ctx, q.db, "batches of "+accountID, countBatchesSQL, batchesSQL, []any{accountID}, limit, offset)
 }
 
 func (r *jobRow) whole() Job {
@@ -392,7 +368,6 @@ func (r *jobRow) whole() Job {
 }
 
 func (r *jobRow) outline() Outline {
-	readmodel.UTC(&r.CreatedAt, &r.DueAt, r.ClaimedAt, r.CompletedAt, r.CancelledAt, r.FailedAt, r.LastFailedSLAAt, r.ErasedAt)
 	o := Outline{ID: r.ID, Submission: job.Submission(r.submission), Progress: r.Progress}
 	o.Target = r.Target.V
 	return o
@@ -407,11 +382,8 @@ SELECT EXISTS (
       AND jobs > 0)`
 
 // Tested says whether the project has had a job.
-func (q *Reads) Tested(ctx context.Context, accountID, projectID string) (tested bool, err error) {
-	if err := q.db.GetContext(ctx, &tested, testedSQL, accountID, projectID); err != nil {
-		return false, fmt.Errorf("look whether project %s was tested: %w", projectID, err)
-	}
-	return tested, nil
+func (q *Reads) Tested(ctx context.Context, accountID, projectID string) (bool, error) {
+	return readmodel.Get[bool](ctx, q.db, "whether project "+projectID+" was tested", testedSQL, accountID, projectID)
 }
 
 const endedSQL = `
@@ -422,11 +394,8 @@ WHERE account_id = $1
   AND status NOT IN ('pending', 'claimed')`
 
 // Ended picks those of the account's jobs that have ended.
-func (q *Reads) Ended(ctx context.Context, accountID string, ids []string) (ended []string, err error) {
-	if err := q.db.SelectContext(ctx, &ended, endedSQL, accountID, pq.StringArray(ids)); err != nil {
-		return nil, fmt.Errorf("look which jobs of %s have ended: %w", accountID, err)
-	}
-	return ended, nil
+func (q *Reads) Ended(ctx context.Context, accountID string, ids []string) ([]string, error) {
+	return readmodel.List[string](ctx, q.db, "the ended jobs of "+accountID, endedSQL, accountID, pq.StringArray(ids))
 }
 
 const titlesSQL = `
@@ -440,18 +409,12 @@ func (q *Reads) Titles(ctx context.Context, accountID string, ids []string) (map
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	var rows []struct {
-		ID    string `json:"id"`
-		Title string `json:"title"`
-	}
-	if err := q.db.SelectContext(ctx, &rows, titlesSQL, accountID, pq.StringArray(ids)); err != nil {
-		return nil, fmt.Errorf("read titles of jobs: %w", err)
-	}
+	rows, err := readmodel.List[Summary](ctx, q.db, "titles of jobs", titlesSQL, accountID, pq.StringArray(ids))
 	titles := make(map[string]string, len(rows))
 	for _, row := range rows {
 		titles[row.ID] = row.Title
 	}
-	return titles, nil
+	return titles, err
 }
 
 const firstURLSQL = `
@@ -464,9 +427,7 @@ ORDER BY created_at, id
 LIMIT 1`
 
 // FirstURL is the address of a project's first test; empty while it has none.
-func (q *Reads) FirstURL(ctx context.Context, accountID, projectID string) (url string, err error) {
-	if err := q.db.GetContext(ctx, &url, firstURLSQL, accountID, projectID); err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return "", fmt.Errorf("read the first address of project %s: %w", projectID, err)
-	}
-	return url, nil
+func (q *Reads) FirstURL(ctx context.Context, accountID, projectID string) (string, error) {
+	url, _, err := readmodel.Find[string](ctx, q.db, "the first address of project "+projectID, firstURLSQL, accountID, projectID)
+	return url, err
 }

@@ -3,8 +3,6 @@ package loops
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
@@ -186,14 +184,8 @@ WHERE account_id = $1
 
 // Session gives one loop session.
 func (q *Reads) Session(ctx context.Context, accountID, id string) (Session, error) {
-	var r loopRow
-	switch err := q.db.GetContext(ctx, &r, loopSessionSQL, accountID, id); {
-	case errors.Is(err, sql.ErrNoRows):
-		return Session{}, domain.NotFound("loop session")
-	case err != nil:
-		return Session{}, fmt.Errorf("read loop session: %w", err)
-	}
-	return r.session(), nil
+	row, err := readmodel.Get[loopRow](ctx, q.db, "loop session", loopSessionSQL, accountID, id)
+	return row.session(), err
 }
 
 var projectSessionsSQL = `
@@ -221,19 +213,16 @@ func (q *Reads) OfJob(ctx context.Context, accountID, projectID, jobID string) (
 }
 
 func (q *Reads) list(ctx context.Context, accountID, projectID, jobID string, limit int) ([]Session, error) {
-	var rows []loopRow
-	if err := q.db.SelectContext(ctx, &rows, projectSessionsSQL, accountID, projectID, jobID, limit); err != nil {
-		return nil, fmt.Errorf("read the loop sessions of project %s: %w", projectID, err)
-	}
+	rows, err := readmodel.List[loopRow](ctx, q.db, "the loop sessions of project "+projectID,
+		projectSessionsSQL, accountID, projectID, jobID, limit)
 	sessions := make([]Session, len(rows))
 	for i := range rows {
 		sessions[i] = rows[i].session()
 	}
-	return sessions, nil
+	return sessions, err
 }
 
 func (r *loopRow) session() Session {
-	readmodel.UTC(&r.StartedAt, &r.LastSeenAt, r.EndedAt)
 	return Session{
 		ID: r.ID, LoopID: r.LoopID, AccountID: r.AccountID, ProjectID: r.ProjectID, Skill: r.Skill,
 		Status: r.Status, Iterations: r.Iterations, MaxIterations: r.MaxIterations, CreditsSpent: r.CreditsSpent,

@@ -148,37 +148,19 @@ WHERE person_id = $1
   AND subject = $2`
 
 // Acts lists what was done, the latest first, and how much there is in all.
-func (q *Reads) Acts(ctx context.Context, f Filter) (acts []Act, total int, err error) {
-	if err := q.db.GetContext(ctx, &total, countActsSQL, f.PersonID, f.AccountID, f.Act); err != nil {
-		return nil, 0, fmt.Errorf("count operators' acts: %w", err)
-	}
-	if err := q.db.SelectContext(ctx, &acts, listActsSQL, f.PersonID, f.AccountID, f.Act, f.Limit, f.Offset); err != nil {
-		return nil, 0, fmt.Errorf("list operators' acts: %w", err)
-	}
-	return utc(acts), total, nil
+func (q *Reads) Acts(ctx context.Context, f Filter) ([]Act, int, error) {
+	return readmodel.Page[Act](ctx, q.db, "operators' acts", countActsSQL, listActsSQL,
+		[]any{f.PersonID, f.AccountID, f.Act}, f.Limit, f.Offset)
 }
 
 // Looks lists the looks into what belongs to the account since a moment, the
 // latest first.
-func (q *Reads) Looks(ctx context.Context, accountID string, since time.Time, limit int) (acts []Act, err error) {
-	if err := q.db.SelectContext(ctx, &acts, looksSQL, accountID, since, limit); err != nil {
-		return nil, fmt.Errorf("list the looks into account %s: %w", accountID, err)
-	}
-	return utc(acts), nil
+func (q *Reads) Looks(ctx context.Context, accountID string, since time.Time, limit int) ([]Act, error) {
+	return readmodel.List[Act](ctx, q.db, "the looks into account "+accountID, looksSQL, accountID, since, limit)
 }
 
 // Looked says that the operator gave a reason to look into the stream, later than
 // a moment.
-func (q *Reads) Looked(ctx context.Context, personID, stream string, after time.Time) (looked bool, err error) {
-	if err := q.db.GetContext(ctx, &looked, lookedSQL, personID, stream, after); err != nil {
-		return false, fmt.Errorf("look for a look into %s: %w", stream, err)
-	}
-	return looked, nil
-}
-
-func utc(acts []Act) []Act {
-	for i := range acts {
-		readmodel.UTC(&acts[i].At)
-	}
-	return acts
+func (q *Reads) Looked(ctx context.Context, personID, stream string, after time.Time) (bool, error) {
+	return readmodel.Get[bool](ctx, q.db, "a look into "+stream, lookedSQL, personID, stream, after)
 }

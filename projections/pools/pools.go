@@ -188,11 +188,8 @@ FROM readmodel.checker_profiles
 WHERE checker_id = $1`
 
 // Pools lists every pool, by name; 500 at most.
-func (q *Reads) Pools(ctx context.Context) (pools []Pool, err error) {
-	if err := q.db.SelectContext(ctx, &pools, listPoolsSQL); err != nil {
-		return nil, fmt.Errorf("list pools: %w", err)
-	}
-	return pools, nil
+func (q *Reads) Pools(ctx context.Context) ([]Pool, error) {
+	return readmodel.List[Pool](ctx, q.db, "pools", listPoolsSQL)
 }
 
 // Pool gives one pool.
@@ -207,11 +204,8 @@ func (q *Reads) OfAccount(ctx context.Context, accountID string) (p Pool, found 
 }
 
 // Checkers lists the ids of a pool's checkers.
-func (q *Reads) Checkers(ctx context.Context, poolID string) (ids []string, err error) {
-	if err := q.db.SelectContext(ctx, &ids, poolCheckersSQL, poolID); err != nil {
-		return nil, fmt.Errorf("list the checkers of pool %s: %w", poolID, err)
-	}
-	return ids, nil
+func (q *Reads) Checkers(ctx context.Context, poolID string) ([]string, error) {
+	return readmodel.List[string](ctx, q.db, "the checkers of pool "+poolID, poolCheckersSQL, poolID)
 }
 
 // Profile is what the checker says of themselves; empty while they said nothing.

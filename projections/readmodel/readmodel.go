@@ -233,6 +233,26 @@ func Find[Row any](ctx context.Context, db *sqlx.DB, what, query string, args ..
 	return row, true, nil
 }
 
+// List reads the rows of a query. what names them in an error.
+func List[Row any](ctx context.Context, db *sqlx.DB, what, query string, args ...any) (rows []Row, err error) {
+	if err := db.SelectContext(ctx, &rows, query, args...); err != nil {
+		return nil, fmt.Errorf("read %s: %w", what, err)
+	}
+	return rows, nil
+}
+
+// Page reads a part of a list, and how many rows the whole list has. of are the parameters
+// of both queries; those of the page come behind them.
+func Page[Row any](
+	ctx context.Context, db *sqlx.DB, what, countSQL, listSQL string, of []any, page ...any,
+) (rows []Row, total int, err error) {
+	if total, err = Get[int](ctx, db, "the number of "+what, countSQL, of...); err != nil {
+		return nil, 0, err
+	}
+	rows, err = List[Row](ctx, db, what, listSQL, slices.Concat(of, page)...)
+	return rows, total, err
+}
+
 // JobOf is the job an event is about; empty when it is about none.
 func JobOf(r domain.Recorded) string {
 	switch e := r.Event.(type) {
@@ -252,15 +272,6 @@ func Moment(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 func MomentPtr(t time.Time) *time.Time {
 	m := Moment(t)
 	return &m
-}
-
-// UTC turns what the driver scanned, in the session's time zone, back into UTC.
-func UTC(times ...*time.Time) {
-	for _, t := range times {
-		if t != nil {
-			*t = t.UTC()
-		}
-	}
 }
 
 // Where collects the conditions of a list and their parameters, the account's

@@ -207,11 +207,8 @@ WHERE account_id = $1
 ORDER BY project_id`
 
 // Settings lists the account's settings, its own first.
-func (q *Reads) Settings(ctx context.Context, accountID string) (list []Setting, err error) {
-	if err := q.db.SelectContext(ctx, &list, settingsSQL, accountID); err != nil {
-		return nil, fmt.Errorf("list how long evidence is kept: %w", err)
-	}
-	return list, nil
+func (q *Reads) Settings(ctx context.Context, accountID string) ([]Setting, error) {
+	return readmodel.List[Setting](ctx, q.db, "how long evidence is kept", settingsSQL, accountID)
 }
 
 // Hold is a hold that is in place.
@@ -235,12 +232,6 @@ ORDER BY placed_at, kind, id
 LIMIT $2`
 
 // Holds lists the account's holds, the oldest first, at most 200.
-func (q *Reads) Holds(ctx context.Context, accountID string) (list []Hold, err error) {
-	if err := q.db.SelectContext(ctx, &list, holdsSQL, accountID, maxHolds); err != nil {
-		return nil, fmt.Errorf("list holds: %w", err)
-	}
-	for i := range list {
-		readmodel.UTC(&list[i].PlacedAt)
-	}
-	return list, nil
+func (q *Reads) Holds(ctx context.Context, accountID string) ([]Hold, error) {
+	return readmodel.List[Hold](ctx, q.db, "holds", holdsSQL, accountID, maxHolds)
 }

@@ -126,7 +126,6 @@ func (t *Timers) TakeDue(ctx context.Context, kinds []string, limit, perAccount 
 	}
 	due := make([]policy.Timer, len(rows))
 	for i, r := range rows {
-		readmodel.UTC(&r.DueAt)
 		due[i] = policy.Timer{
 			Kind: r.Kind, Key: r.Key, AccountID: r.AccountID, DueAt: r.DueAt, WallClock: r.WallClock,
 			Sandbox: r.Sandbox, CauseID: r.CauseID, Position: r.Position, Attempt: r.Attempts, Fence: r.Fence,
