@@ -171,7 +171,8 @@ func (q *Reads) OfProject(ctx context.Context, accountID, projectID string, u Un
 // eachOfProject stops when each says so.
 func (q *Reads) eachOfProject(ctx context.Context, accountID, projectID string, u Until, each func(AccountEvent) bool) error {
 	where := &readmodel.Where{Args: []any{accountID, projectID}}
-	rows, err := q.db.QueryxContext(ctx, ofProjectSQL+u.holds(where)+orderEventsSQL, where.Args...)
+	query := ofProjectSQL + u.holds(where) + orderEventsSQL
+	rows, err := q.db.QueryxContext(ctx, query, where.Args...) //nolint:sqlclosecheck // it is closed below: the linter does not know sqlx
 	if err != nil {
 		return err
 	}
