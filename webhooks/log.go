@@ -3,7 +3,6 @@ package webhooks
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/internal/cursor"
+	"humanqa/internal/pgpool"
 	"humanqa/internal/signature"
 )
 
@@ -221,13 +221,12 @@ ORDER BY attempt`
 // Delivery gives one delivery whole: of the project, or with an empty project
 // of any of the account's.
 func (l *Log) Delivery(ctx context.Context, accountID, projectID string, id uuid.UUID) (DeliveryDetail, error) {
-	var w DeliveryDetail
-	err := l.db.GetContext(ctx, &w, readDelivery, accountID, projectID, id)
-	if errors.Is(err, sql.ErrNoRows) {
+	w, found, err := pgpool.Find[DeliveryDetail](ctx, l.db, "a delivery", readDelivery, accountID, projectID, id)
+	switch {
+	case err != nil:
+		return DeliveryDetail{}, err
+	case !found:
 		return DeliveryDetail{}, domain.NotFound("delivery")
-	}
-	if err != nil {
-		return DeliveryDetail{}, fmt.Errorf("read a delivery: %w", err)
 	}
 	w.Attempts = []Attempt{}
 	if err := l.db.SelectContext(ctx, &w.Attempts, listAttempts, id); err != nil {

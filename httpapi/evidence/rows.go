@@ -2,8 +2,6 @@ package evidence
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -194,13 +192,7 @@ func (r pieceRows) get(ctx context.Context, id string) (e Piece, found bool, err
 	if !isID(id) {
 		return Piece{}, false, nil
 	}
-	switch err = r.db.GetContext(ctx, &e, getEvidenceSQL, id); {
-	case errors.Is(err, sql.ErrNoRows):
-		return Piece{}, false, nil
-	case err != nil:
-		return Piece{}, false, fmt.Errorf("read evidence %s: %w", id, err)
-	}
-	return e, true, nil
+	return pgpool.Find[Piece](ctx, r.db, "evidence "+id, getEvidenceSQL, id)
 }
 
 const unfinishedEvidenceSQL = `
@@ -232,7 +224,7 @@ ORDER BY account_id, job_id, id`
 // StoredFiles calls each for every piece of evidence that is in the bucket:
 // its job, its key there, and its size in bytes.
 func StoredFiles(ctx context.Context, q sqlx.QueryerContext, each func(jobID, key string, size int64) error) error {
-	rows, err := q.QueryxContext(ctx, storedEvidenceListSQL)
+	rows, err := q.QueryxContext(ctx, storedEvidenceListSQL) //nolint:sqlclosecheck // it is closed below: the linter does not know sqlx
 	if err != nil {
 		return fmt.Errorf("list the evidence: %w", err)
 	}

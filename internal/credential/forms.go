@@ -2,14 +2,13 @@ package credential
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
 
 	"humanqa/domain"
+	"humanqa/internal/pgpool"
 )
 
 const (
@@ -91,12 +90,12 @@ WHERE session_id = $1
 // Form gives a form that waits in the session; ErrNoForm: there is none. It waits on
 // until ForgetForm, so that a crash while it is carried out loses nothing.
 func (s *Store) Form(ctx context.Context, session Session, id uuid.UUID) (form Form, err error) {
-	var sealed string
-	switch err := s.db.GetContext(ctx, &sealed, formSQL, session.ID, id, session.PersonID, s.time()); {
-	case errors.Is(err, sql.ErrNoRows):
-		return form, ErrNoForm
+	sealed, found, err := pgpool.Find[string](ctx, s.db, "a form", formSQL, session.ID, id, session.PersonID, s.time())
+	switch {
 	case err != nil:
-		return form, fmt.Errorf("look a form up: %w", err)
+		return form, err
+	case !found:
+		return form, ErrNoForm
 	}
 	plain, err := s.sealer.Unseal(ctx, formsOwner, sealedForm(session, id), sealed)
 	if err != nil {

@@ -2,7 +2,6 @@ package credential
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -88,14 +87,13 @@ WHERE hash = $1
 
 // Invitation gives the open link of the token; ErrNoLink if there is none.
 func (s *Store) Invitation(ctx context.Context, token string) (Invitation, error) {
-	var i Invitation
-	switch err := s.db.GetContext(ctx, &i, invitationSQL, domain.HashToken(token), s.time()); {
-	case errors.Is(err, sql.ErrNoRows):
-		return Invitation{}, ErrNoLink
+	i, found, err := pgpool.Find[Invitation](ctx, s.db, "an invitation", invitationSQL, domain.HashToken(token), s.time())
+	switch {
 	case err != nil:
-		return Invitation{}, fmt.Errorf("look an invitation up: %w", err)
+		return Invitation{}, err
+	case !found:
+		return Invitation{}, ErrNoLink
 	}
-	i.ExpiresAt = i.ExpiresAt.UTC()
 	return i, s.stillFor(ctx, i)
 }
 
@@ -236,12 +234,12 @@ WHERE person_id = $1`
 // looked up while the link's row is locked: whoever gives them a role ends their
 // links, and so either this join comes first, or it finds the role and is refused.
 func (s *Store) spend(ctx context.Context, tx *sqlx.Tx, token string) (personID string, err error) {
-	var i Invitation
-	switch err := tx.GetContext(ctx, &i, spendSQL, domain.HashToken(token), s.time()); {
-	case errors.Is(err, sql.ErrNoRows):
-		return "", ErrNoLink
+	i, found, err := pgpool.Find[Invitation](ctx, tx, "an invitation", spendSQL, domain.HashToken(token), s.time())
+	switch {
 	case err != nil:
-		return "", fmt.Errorf("spend an invitation: %w", err)
+		return "", err
+	case !found:
+		return "", ErrNoLink
 	}
 	if err := s.stillFor(ctx, i); err != nil {
 		return "", err

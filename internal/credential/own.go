@@ -116,11 +116,8 @@ type passkeyRow struct {
 	UsedAt     time.Time `db:"used_at"`
 }
 
-func (s *Store) passkeyRows(ctx context.Context, personID string) (rows []passkeyRow, err error) {
-	if err := s.db.SelectContext(ctx, &rows, passkeysSQL, personID); err != nil {
-		return nil, fmt.Errorf("list the passkeys of %s: %w", personID, err)
-	}
-	return rows, nil
+func (s *Store) passkeyRows(ctx context.Context, personID string) ([]passkeyRow, error) {
+	return pgpool.List[passkeyRow](ctx, s.db, "the passkeys of "+personID, passkeysSQL, personID)
 }
 
 // PasskeysOf lists the person's passkeys, the oldest first.

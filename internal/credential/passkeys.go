@@ -83,12 +83,12 @@ func (s *Store) ask(ctx context.Context, purpose string, stored storedChallenge,
 
 // takeChallenge gives the challenge back, once.
 func (s *Store) takeChallenge(ctx context.Context, token, purpose string) (stored storedChallenge, err error) {
-	var data []byte
-	switch err := s.db.GetContext(ctx, &data, takeChallengeSQL, domain.HashToken(token), purpose, s.time()); {
-	case errors.Is(err, sql.ErrNoRows):
-		return stored, ErrWrong
+	data, found, err := pgpool.Find[[]byte](ctx, s.db, "a challenge", takeChallengeSQL, domain.HashToken(token), purpose, s.time())
+	switch {
 	case err != nil:
-		return stored, fmt.Errorf("take a challenge: %w", err)
+		return stored, err
+	case !found:
+		return stored, ErrWrong
 	}
 	return stored, json.Unmarshal(data, &stored)
 }

@@ -2,8 +2,6 @@ package vault
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
@@ -57,12 +55,12 @@ const selectHeld = `
 
 // Held opens a secret that is still kept. domain.ErrShredded says that it is forgotten.
 func (v *Vault) Held(ctx context.Context, accountID, name, use string) ([]byte, error) {
-	var sealed string
-	switch err := v.keys.db.GetContext(ctx, &sealed, selectHeld, accountID, name); {
-	case errors.Is(err, sql.ErrNoRows):
-		return nil, fmt.Errorf("%s is not held any more: %w", name, domain.ErrShredded)
+	sealed, found, err := pgpool.Find[string](ctx, v.keys.db, "the held "+name, selectHeld, accountID, name)
+	switch {
 	case err != nil:
-		return nil, fmt.Errorf("read the held %s: %w", name, err)
+		return nil, err
+	case !found:
+		return nil, fmt.Errorf("%s is not held any more: %w", name, domain.ErrShredded)
 	}
 	return v.Unseal(ctx, accountID, heldContext(name, use), sealed)
 }

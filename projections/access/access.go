@@ -15,6 +15,7 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/checker"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -214,7 +215,7 @@ WHERE k.hash = ANY($1)
 
 // Valid gives those of the keys that may still be used.
 func (q *Reads) Valid(ctx context.Context, hashes []string, now time.Time) ([]string, error) {
-	return readmodel.List[string](ctx, q.db, "the keys in use", validKeysSQL, pq.Array(hashes), now)
+	return pgpool.List[string](ctx, q.db, "the keys in use", validKeysSQL, pq.Array(hashes), now)
 }
 
 // Key finds an API key, a revoked or expired one too. hash is the lower-case
@@ -239,5 +240,5 @@ func ScanKey(row interface{ Scan(into ...any) error }, more ...any) (k Key, foun
 
 // Checker finds a checker by the hash of their key.
 func (q *Reads) Checker(ctx context.Context, hash string) (Checker, bool, error) {
-	return readmodel.Find[Checker](ctx, q.db, "a checker", getCheckerSQL, hash)
+	return pgpool.Find[Checker](ctx, q.db, "a checker", getCheckerSQL, hash)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/lib/pq"
 
 	"humanqa/domain/account"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -103,7 +104,7 @@ func (q *Reads) KeyHints(ctx context.Context, accountID string, ids ...string) (
 	if len(ids) == 0 {
 		return hints, nil
 	}
-	rows, err := readmodel.List[IssuedKey](ctx, q.db, "how keys begin", keyHintsSQL, accountID, pq.Array(ids))
+	rows, err := pgpool.List[IssuedKey](ctx, q.db, "how keys begin", keyHintsSQL, accountID, pq.Array(ids))
 	for _, r := range rows {
 		hints[r.ID] = r.Hint
 	}

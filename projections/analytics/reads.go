@@ -11,6 +11,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"humanqa/domain"
+	"humanqa/internal/pgpool"
 	"humanqa/internal/tabular"
 	"humanqa/projections/events"
 	"humanqa/projections/readmodel"
@@ -164,7 +165,7 @@ WHERE account_id = $1
   AND ($2 = '' OR project_id = $2)
 GROUP BY 1, 2, 3
 ORDER BY 1, 2, 3`
-	return readmodel.List[PassRate](ctx, q.db, "the pass rates of "+accountID, query, where.Args...)
+	return pgpool.List[PassRate](ctx, q.db, "the pass rates of "+accountID, query, where.Args...)
 }
 
 // ErrNoView says which there are.

@@ -12,6 +12,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/internal/backoff"
+	"humanqa/internal/pgpool"
 )
 
 const (
@@ -148,13 +149,12 @@ FROM audit.keys`
 
 // Problem is what the audit has found, in one sentence; empty if nothing.
 func (s *Signer) Problem(ctx context.Context) (string, error) {
-	var row foundRow
-	err := s.db.GetContext(ctx, &row, foundSQL)
+	row, found, err := pgpool.Find[foundRow](ctx, s.db, "what the audit found", foundSQL)
 	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return "", nil
 	case err != nil:
-		return "", fmt.Errorf("read what the audit found: %w", err)
+		return "", err
+	case !found:
+		return "", nil
 	case row.Problem != "":
 		return "no checkpoint is signed: " + row.Problem, nil
 	case row.Findings > 0:

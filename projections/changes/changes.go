@@ -17,6 +17,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -190,7 +191,7 @@ func (c *Changes) tell(ctx context.Context, page eventstore.Page) error {
 	// Late read models are told all the same: the next change tells again.
 	_ = c.waitFor(short, page.Next)
 	if len(unknown) > 0 {
-		rows, err := readmodel.List[ownerRow](ctx, c.db, "the owners of streams", ownersSQL, pq.Array(unknown))
+		rows, err := pgpool.List[ownerRow](ctx, c.db, "the owners of streams", ownersSQL, pq.Array(unknown))
 		if err != nil {
 			return err
 		}
@@ -248,11 +249,11 @@ func (c *Changes) work(ctx context.Context, page eventstore.Page, news map[strin
 	if len(jobs)+len(sessions) == 0 {
 		return nil
 	}
-	rows, err := readmodel.List[ownerRow](ctx, c.db, "the claimants of jobs", claimantsSQL, pq.Array(jobs))
+	rows, err := pgpool.List[ownerRow](ctx, c.db, "the claimants of jobs", claimantsSQL, pq.Array(jobs))
 	if err != nil {
 		return err
 	}
-	rooms, err := readmodel.List[ownerRow](ctx, c.db, "the checkers in sessions", roomsSQL, pq.Array(jobs), pq.Array(sessions))
+	rooms, err := pgpool.List[ownerRow](ctx, c.db, "the checkers in sessions", roomsSQL, pq.Array(jobs), pq.Array(sessions))
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -232,7 +233,7 @@ LIMIT 1`
 
 // OfJob gives the commit status of a job; found is false where none was asked for.
 func (q *Reads) OfJob(ctx context.Context, accountID, jobID string) (s Status, found bool, err error) {
-	r, found, err := readmodel.Find[statusRow](ctx, q.db, "commit status", ofJobSQL, accountID, jobID)
+	r, found, err := pgpool.Find[statusRow](ctx, q.db, "commit status", ofJobSQL, accountID, jobID)
 	if err != nil || !found {
 		return Status{}, false, err
 	}
@@ -254,6 +255,6 @@ LIMIT 500`
 
 // SamePlace are the jobs that have not ended and have a commit status at the place.
 func (q *Reads) SamePlace(ctx context.Context, accountID string, at job.CommitStatus) (jobIDs []string, err error) {
-	return readmodel.List[string](ctx, q.db, "commit statuses at one place", samePlaceSQL,
+	return pgpool.List[string](ctx, q.db, "commit statuses at one place", samePlaceSQL,
 		accountID, at.Provider, at.Repository, at.Context, at.Ref)
 }

@@ -16,6 +16,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/credits"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -252,7 +253,7 @@ ORDER BY l.expires_at, l.lot_id`
 // Balance adds up what can be spent at that moment. A lot whose time is over
 // is out at once, whether or not its expiry was recorded.
 func (q *Reads) Balance(ctx context.Context, accountID string, now time.Time) (Balance, error) {
-	rows, err := readmodel.List[balanceRow](ctx, q.db, "the balance of "+accountID, balanceSQL, accountID, now)
+	rows, err := pgpool.List[balanceRow](ctx, q.db, "the balance of "+accountID, balanceSQL, accountID, now)
 	if err != nil {
 		return Balance{}, err
 	}

@@ -15,6 +15,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/announce"
 	"humanqa/eventstore"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -122,7 +123,7 @@ LIMIT $3`
 // Streams lists the account's streams that began behind a position, in that order,
 // and says where the last one did.
 func (q *Reads) Streams(ctx context.Context, accountID string, after int64, limit int) (streams []string, last int64, err error) {
-	rows, err := readmodel.List[struct {
+	rows, err := pgpool.List[struct {
 		Position int64  `json:"position"`
 		Stream   string `json:"stream"`
 	}](ctx, q.db, "the streams of "+accountID, streamsSQL, accountID, after, limit)
@@ -221,7 +222,7 @@ func (f Filter) where(accountID string, after place) *readmodel.Where {
 // know it gives those before it, and domain.ErrNewer, unless it is to go on without. An
 // event of an unknown type has no Event.
 func (q *Reads) read(ctx context.Context, without bool, query string, args ...any) ([]AccountEvent, error) {
-	rows, err := readmodel.List[readEventRow](ctx, q.db, "events", query, args...)
+	rows, err := pgpool.List[readEventRow](ctx, q.db, "events", query, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -267,7 +268,7 @@ func (q *Reads) News(ctx context.Context, after string) (accounts []string, next
 	if err != nil {
 		return nil, "", err
 	}
-	rows, err := readmodel.List[accountEventRow](ctx, q.db, "new events", newsSQL, from.commit, from.prepare, newsPage)
+	rows, err := pgpool.List[accountEventRow](ctx, q.db, "new events", newsSQL, from.commit, from.prepare, newsPage)
 	if err != nil {
 		return nil, "", err
 	}
@@ -282,7 +283,7 @@ func (q *Reads) News(ctx context.Context, after string) (accounts []string, next
 
 // Newest is the cursor of the newest event of all, empty before the first.
 func (q *Reads) Newest(ctx context.Context) (string, error) {
-	row, found, err := readmodel.Find[accountEventRow](ctx, q.db, "the newest event", newestEventSQL)
+	row, found, err := pgpool.Find[accountEventRow](ctx, q.db, "the newest event", newestEventSQL)
 	if err != nil || !found {
 		return "", err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/lib/pq"
 
 	"humanqa/domain/job"
-	"humanqa/projections/readmodel"
+	"humanqa/internal/pgpool"
 )
 
 // Matrix is what the project's latest tests say of each item that failed in one
@@ -69,7 +69,7 @@ type matrixCell struct {
 
 // Matrix gives the project's last tests, at most limit, and their items.
 func (q *Reads) Matrix(ctx context.Context, accountID, projectID string, limit int) (m Matrix, err error) {
-	m.Tests, err = readmodel.List[MatrixTest](ctx, q.db, "tests of project "+projectID, matrixTestsSQL, accountID, projectID, limit)
+	m.Tests, err = pgpool.List[MatrixTest](ctx, q.db, "tests of project "+projectID, matrixTestsSQL, accountID, projectID, limit)
 	if err != nil {
 		return m, err
 	}
@@ -79,7 +79,7 @@ func (q *Reads) Matrix(ctx context.Context, accountID, projectID string, limit i
 	for i := range m.Tests {
 		ids[i], at[m.Tests[i].JobID] = m.Tests[i].JobID, i
 	}
-	cells, err := readmodel.List[matrixCell](ctx, q.db, "the items of project "+projectID, matrixCellsSQL, accountID, pq.Array(ids))
+	cells, err := pgpool.List[matrixCell](ctx, q.db, "the items of project "+projectID, matrixCellsSQL, accountID, pq.Array(ids))
 	if err != nil {
 		return m, err
 	}

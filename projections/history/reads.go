@@ -11,6 +11,7 @@ import (
 
 	"humanqa/domain/job"
 	"humanqa/domain/project"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -212,7 +213,7 @@ type Failing struct {
 // Failing gives those of the account's projects that have open failures, in the order
 // they are asked for. Of each no more than limit are counted.
 func (q *Reads) Failing(ctx context.Context, accountID string, projectIDs []string, limit int) ([]Failing, error) {
-	return readmodel.List[Failing](ctx, q.db, "the projects with open failures", failingSQL, accountID, pq.Array(projectIDs), limit)
+	return pgpool.List[Failing](ctx, q.db, "the projects with open failures", failingSQL, accountID, pq.Array(projectIDs), limit)
 }
 
 const knownKeysSQL = `
@@ -224,12 +225,12 @@ WHERE account_id = $1
 
 // KnownKeys picks those of the keys that items of the project's tests had.
 func (q *Reads) KnownKeys(ctx context.Context, accountID, projectID string, keys []string) ([]string, error) {
-	return readmodel.List[string](ctx, q.db, "the known keys of project "+projectID, knownKeysSQL, accountID, projectID, pq.Array(keys))
+	return pgpool.List[string](ctx, q.db, "the known keys of project "+projectID, knownKeysSQL, accountID, projectID, pq.Array(keys))
 }
 
 // Open is OpenFailures for a project that need not exist: it then has none.
 func (q *Reads) Open(ctx context.Context, accountID, projectID string, limit int) ([]OpenFailure, error) {
-	rows, err := readmodel.List[historyItemRow](ctx, q.db, "the open failures of project "+projectID,
+	rows, err := pgpool.List[historyItemRow](ctx, q.db, "the open failures of project "+projectID,
 		openFailuresSQL, accountID, projectID, limit)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"humanqa/domain/job"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -213,7 +214,7 @@ func (q *Reads) Find(ctx context.Context, accountID string, s Search) (Results, 
 func (q *Reads) found(ctx context.Context, accountID string, s Search, walk bool) (found Results, err error) {
 	where := readmodel.WhereAccount(accountID)
 	query := s.page(where, walk)
-	if found.Page, err = readmodel.List[Found](ctx, q.db, "the tests that fit", query, where.Args...); err != nil {
+	if found.Page, err = pgpool.List[Found](ctx, q.db, "the tests that fit", query, where.Args...); err != nil {
 		return Results{}, err
 	}
 	found.More = len(found.Page) > s.Limit

@@ -7,6 +7,7 @@ import (
 	"github.com/lib/pq"
 
 	"humanqa/domain/job"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -151,7 +152,7 @@ func (q *Reads) Others(ctx context.Context, f QueueFilter) ([]QueuedJob, error) 
 }
 
 func (q *Reads) queue(ctx context.Context, f QueueFilter, part string) ([]QueuedJob, error) {
-	rows, err := readmodel.List[queuedRow](ctx, q.db, "the queue", listQueueSQL,
+	rows, err := pgpool.List[queuedRow](ctx, q.db, "the queue", listQueueSQL,
 		f.CheckerID, f.Now, pq.Array(f.Devices), f.Fitting, part, f.Limit, f.Offset)
 	if err != nil {
 		return nil, err
@@ -179,5 +180,5 @@ func (q *Reads) NextForChecker(ctx context.Context, checkerID string, now time.T
 	if skip == nil {
 		skip = []string{}
 	}
-	return readmodel.Find[string](ctx, q.db, "the head of the queue", nextInQueueSQL, checkerID, now, pq.Array(skip))
+	return pgpool.Find[string](ctx, q.db, "the head of the queue", nextInQueueSQL, checkerID, now, pq.Array(skip))
 }

@@ -11,6 +11,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/internal/cursor"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -234,7 +235,7 @@ func (q *Reads) List(ctx context.Context, accountID string, f Filter) (page []Su
 		return nil, 0, err
 	}
 	query := f.page(where)
-	page, err = readmodel.List[Summary](ctx, q.db, "jobs", query, where.Args...)
+	page, err = pgpool.List[Summary](ctx, q.db, "jobs", query, where.Args...)
 	return page, total, err
 }
 
@@ -306,7 +307,7 @@ func (q *Reads) AIReport(ctx context.Context, accountID, jobID string) (job.AIRe
 // Batch gives the jobs of a bulk submission in submitted order, without their
 // texts; NotFound when the account has no such batch.
 func (q *Reads) Batch(ctx context.Context, accountID, batchID string) ([]Outline, error) {
-	rows, err := readmodel.List[jobRow](ctx, q.db, "batch "+batchID, batchSQL, accountID, batchID)
+	rows, err := pgpool.List[jobRow](ctx, q.db, "batch "+batchID, batchSQL, accountID, batchID)
 	switch {
 	case err != nil:
 		return nil, err
@@ -395,7 +396,7 @@ WHERE account_id = $1
 
 // Ended picks those of the account's jobs that have ended.
 func (q *Reads) Ended(ctx context.Context, accountID string, ids []string) ([]string, error) {
-	return readmodel.List[string](ctx, q.db, "the ended jobs of "+accountID, endedSQL, accountID, pq.StringArray(ids))
+	return pgpool.List[string](ctx, q.db, "the ended jobs of "+accountID, endedSQL, accountID, pq.StringArray(ids))
 }
 
 const titlesSQL = `
@@ -409,7 +410,7 @@ func (q *Reads) Titles(ctx context.Context, accountID string, ids []string) (map
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	rows, err := readmodel.List[Summary](ctx, q.db, "titles of jobs", titlesSQL, accountID, pq.StringArray(ids))
+	rows, err := pgpool.List[Summary](ctx, q.db, "titles of jobs", titlesSQL, accountID, pq.StringArray(ids))
 	titles := make(map[string]string, len(rows))
 	for _, row := range rows {
 		titles[row.ID] = row.Title
@@ -428,6 +429,6 @@ LIMIT 1`
 
 // FirstURL is the address of a project's first test; empty while it has none.
 func (q *Reads) FirstURL(ctx context.Context, accountID, projectID string) (string, error) {
-	url, _, err := readmodel.Find[string](ctx, q.db, "the first address of project "+projectID, firstURLSQL, accountID, projectID)
+	url, _, err := pgpool.Find[string](ctx, q.db, "the first address of project "+projectID, firstURLSQL, accountID, projectID)
 	return url, err
 }

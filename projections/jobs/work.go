@@ -7,6 +7,7 @@ import (
 	"github.com/lib/pq"
 
 	"humanqa/domain/job"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -67,7 +68,7 @@ SELECT COUNT(*) AS done, COUNT(rating) AS rated, COALESCE(AVG(rating), 0)::float
 // Done gives what the checker has completed, the latest first and without the
 // items, and all of it in numbers.
 func (q *Reads) Done(ctx context.Context, checkerID string, limit int) (done []Work, all Record, err error) {
-	if done, err = readmodel.List[Work](ctx, q.db, "the work of checker "+checkerID, listWorkSQL, checkerID, limit); err != nil {
+	if done, err = pgpool.List[Work](ctx, q.db, "the work of checker "+checkerID, listWorkSQL, checkerID, limit); err != nil {
 		return nil, Record{}, err
 	}
 	all, err = readmodel.Get[Record](ctx, q.db, "the record of checker "+checkerID, recordSQL, checkerID)
@@ -123,7 +124,7 @@ WHERE account_id = $1
 
 // Parts gives how far the account's jobs are, by their id.
 func (q *Reads) Parts(ctx context.Context, accountID string, jobIDs []string) (map[string]Part, error) {
-	rows, err := readmodel.List[partRow](ctx, q.db, "how far jobs are", partsSQL, accountID, pq.Array(jobIDs))
+	rows, err := pgpool.List[partRow](ctx, q.db, "how far jobs are", partsSQL, accountID, pq.Array(jobIDs))
 	parts := make(map[string]Part, len(rows))
 	for _, r := range rows {
 		parts[r.ID] = Part{r.Items.V, r.Recordings.V}

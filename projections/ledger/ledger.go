@@ -14,6 +14,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/credits"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -180,7 +181,7 @@ WHERE account_id = $1`
 
 // Entries gives a page of the account's ledger, the newest entry first.
 func (q *Reads) Entries(ctx context.Context, accountID string, limit, offset int) ([]Entry, error) {
-	return readmodel.List[Entry](ctx, q.db, "the ledger of "+accountID, ledgerEntriesSQL, accountID, limit, offset)
+	return pgpool.List[Entry](ctx, q.db, "the ledger of "+accountID, ledgerEntriesSQL, accountID, limit, offset)
 }
 
 // DayEnd is the balance at the end of a day (UTC) that has entries.
@@ -207,7 +208,7 @@ UNION ALL
 // DayEnds gives the balances at the end of the days since a moment that have entries, the
 // oldest first, and before them the latest of an earlier day.
 func (q *Reads) DayEnds(ctx context.Context, accountID string, since time.Time) ([]DayEnd, error) {
-	return readmodel.List[DayEnd](ctx, q.db, "the balances of "+accountID, dayEndsSQL, accountID, since)
+	return pgpool.List[DayEnd](ctx, q.db, "the balances of "+accountID, dayEndsSQL, accountID, since)
 }
 
 // Sum adds all entries of the account's ledger up.
@@ -321,7 +322,7 @@ func (q *Reads) Lines(ctx context.Context, accountID string, s Statement, from u
 }
 
 func (q *Reads) lines(ctx context.Context, query, accountID string, args ...any) ([]Line, error) {
-	rows, err := readmodel.List[lineRow](ctx, q.db, "the ledger of "+accountID, query, append([]any{accountID}, args...)...)
+	rows, err := pgpool.List[lineRow](ctx, q.db, "the ledger of "+accountID, query, append([]any{accountID}, args...)...)
 	lines := make([]Line, len(rows))
 	for i, r := range rows {
 		lines[i] = Line{Entry: r.Entry, Revision: r.Revision, Lots: r.Lots.V, Actor: r.Actor, RequestID: r.RequestID}

@@ -12,6 +12,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/loop"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -213,7 +214,7 @@ func (q *Reads) OfJob(ctx context.Context, accountID, projectID, jobID string) (
 }
 
 func (q *Reads) list(ctx context.Context, accountID, projectID, jobID string, limit int) ([]Session, error) {
-	rows, err := readmodel.List[loopRow](ctx, q.db, "the loop sessions of project "+projectID,
+	rows, err := pgpool.List[loopRow](ctx, q.db, "the loop sessions of project "+projectID,
 		projectSessionsSQL, accountID, projectID, jobID, limit)
 	sessions := make([]Session, len(rows))
 	for i := range rows {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -26,7 +27,7 @@ LIMIT $1 OFFSET $2`
 
 // Holds lists holds on evidence, the newest first, and says how many there are.
 func (q *Reads) Holds(ctx context.Context, page Page) (list []Hold, total int, err error) {
-	rows, err := readmodel.List[struct {
+	rows, err := pgpool.List[struct {
 		Hold
 		Total int `json:"total"`
 	}](ctx, q.db, "holds", holdsSQL, page.Limit, page.Offset)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/lib/pq"
 
-	"humanqa/projections/readmodel"
+	"humanqa/internal/pgpool"
 )
 
 // Named is an account or a checker that an operator picks by its name.
@@ -82,5 +82,5 @@ func (q *Reads) AccountNames(ctx context.Context, ids []string) (map[string]stri
 }
 
 func (q *Reads) named(ctx context.Context, query string, args ...any) ([]Named, error) {
-	return readmodel.List[Named](ctx, q.db, "names", query, args...)
+	return pgpool.List[Named](ctx, q.db, "names", query, args...)
 }

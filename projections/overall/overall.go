@@ -13,6 +13,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -45,7 +46,7 @@ ORDER BY urgent DESC`
 
 // Queue is how the queue stands, by urgency; urgent first.
 func (q *Reads) Queue(ctx context.Context, now time.Time) ([]Waiting, error) {
-	return readmodel.List[Waiting](ctx, q.db, "the queue", waitingSQL, now)
+	return pgpool.List[Waiting](ctx, q.db, "the queue", waitingSQL, now)
 }
 
 // Ages is how many tests of the queue have used up how much of their time: a quarter of
@@ -62,7 +63,7 @@ GROUP BY quarter`
 
 // Ages is how the queue stands against its time limits.
 func (q *Reads) Ages(ctx context.Context, now time.Time) (ages Ages, err error) {
-	rows, err := readmodel.List[struct {
+	rows, err := pgpool.List[struct {
 		Quarter int `json:"quarter"`
 		Jobs    int `json:"jobs"`
 	}](ctx, q.db, "how old the queue is", agesSQL, now)
@@ -306,7 +307,7 @@ func (q *Reads) Jobs(ctx context.Context, f JobFilter, page Page) ([]Job, error)
 		where += fmt.Sprintf(findJobsSQL, param(f.Text))
 	}
 	query := jobColumnsSQL + where + fmt.Sprintf(orderJobsSQL, param(page.Limit), param(page.Offset))
-	return readmodel.List[Job](ctx, q.db, "jobs of all accounts", query, args...)
+	return pgpool.List[Job](ctx, q.db, "jobs of all accounts", query, args...)
 }
 
 // Job gives one job, of any account.
@@ -336,5 +337,5 @@ LIMIT $1`
 
 // Next lists the jobs in the queue whose time is over soonest.
 func (q *Reads) Next(ctx context.Context, limit int) ([]Deadline, error) {
-	return readmodel.List[Deadline](ctx, q.db, "what is due", deadlinesSQL, limit)
+	return pgpool.List[Deadline](ctx, q.db, "what is due", deadlinesSQL, limit)
 }

@@ -11,6 +11,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/oversight"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -156,7 +157,7 @@ func (q *Reads) Acts(ctx context.Context, f Filter) ([]Act, int, error) {
 // Looks lists the looks into what belongs to the account since a moment, the
 // latest first.
 func (q *Reads) Looks(ctx context.Context, accountID string, since time.Time, limit int) ([]Act, error) {
-	return readmodel.List[Act](ctx, q.db, "the looks into account "+accountID, looksSQL, accountID, since, limit)
+	return pgpool.List[Act](ctx, q.db, "the looks into account "+accountID, looksSQL, accountID, since, limit)
 }
 
 // Looked says that the operator gave a reason to look into the stream, later than

@@ -11,6 +11,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/person"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -222,7 +223,7 @@ func (q *Reads) Account(ctx context.Context, id string) (Account, error) {
 
 // list reads people from rows of one role each.
 func (q *Reads) list(ctx context.Context, what, query, arg string) (people []Person, err error) {
-	rows, err := readmodel.List[struct {
+	rows, err := pgpool.List[struct {
 		Person
 		Account
 		Role      person.Role `json:"role"`

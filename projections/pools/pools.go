@@ -14,6 +14,7 @@ import (
 	"humanqa/domain/checker"
 	"humanqa/domain/pool"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -189,7 +190,7 @@ WHERE checker_id = $1`
 
 // Pools lists every pool, by name; 500 at most.
 func (q *Reads) Pools(ctx context.Context) ([]Pool, error) {
-	return readmodel.List[Pool](ctx, q.db, "pools", listPoolsSQL)
+	return pgpool.List[Pool](ctx, q.db, "pools", listPoolsSQL)
 }
 
 // Pool gives one pool.
@@ -200,16 +201,16 @@ func (q *Reads) Pool(ctx context.Context, id string) (Pool, error) {
 // OfAccount is the pool that the account is kept to; found is false where any
 // checker may take its tests.
 func (q *Reads) OfAccount(ctx context.Context, accountID string) (p Pool, found bool, err error) {
-	return readmodel.Find[Pool](ctx, q.db, "the account's pool", poolOfAccountSQL, accountID)
+	return pgpool.Find[Pool](ctx, q.db, "the account's pool", poolOfAccountSQL, accountID)
 }
 
 // Checkers lists the ids of a pool's checkers.
 func (q *Reads) Checkers(ctx context.Context, poolID string) ([]string, error) {
-	return readmodel.List[string](ctx, q.db, "the checkers of pool "+poolID, poolCheckersSQL, poolID)
+	return pgpool.List[string](ctx, q.db, "the checkers of pool "+poolID, poolCheckersSQL, poolID)
 }
 
 // Profile is what the checker says of themselves; empty while they said nothing.
 func (q *Reads) Profile(ctx context.Context, checkerID string) (Profile, error) {
-	p, _, err := readmodel.Find[Profile](ctx, q.db, "the checker's profile", profileOfSQL, checkerID)
+	p, _, err := pgpool.Find[Profile](ctx, q.db, "the checker's profile", profileOfSQL, checkerID)
 	return p, err
 }

@@ -16,6 +16,7 @@ import (
 	"humanqa/domain/project"
 	"humanqa/domain/retention"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -301,7 +302,7 @@ WHERE p.hook_hash = $1`
 
 // ByHook finds a project by the hash of its deploy hook's token.
 func (q *Reads) ByHook(ctx context.Context, hash string) (HookTarget, bool, error) {
-	return readmodel.Find[HookTarget](ctx, q.db, "a deploy hook", byHookSQL, hash)
+	return pgpool.Find[HookTarget](ctx, q.db, "a deploy hook", byHookSQL, hash)
 }
 
 var selectProjectsSQL = `
@@ -385,7 +386,7 @@ LIMIT $3`
 
 // Named finds the account's projects by a part of their name.
 func (q *Reads) Named(ctx context.Context, accountID, part string, limit int) ([]Named, error) {
-	return readmodel.List[Named](ctx, q.db, "projects by name", namedSQL, accountID, part, limit)
+	return pgpool.List[Named](ctx, q.db, "projects by name", namedSQL, accountID, part, limit)
 }
 
 // Get gives one project.
@@ -417,7 +418,7 @@ func Of(id string, s project.State, c Counts) (Project, error) {
 
 // IDs lists the account's projects, the newest first; or the one with that id.
 func (q *Reads) IDs(ctx context.Context, accountID, id string) ([]string, error) {
-	return readmodel.List[string](ctx, q.db, "the projects of "+accountID, projectIDsSQL, accountID, id)
+	return pgpool.List[string](ctx, q.db, "the projects of "+accountID, projectIDsSQL, accountID, id)
 }
 
 const projectIDsSQL = `
@@ -466,5 +467,5 @@ LIMIT 1`
 
 // ForHost finds the account's newest project whose default URL has the host.
 func (q *Reads) ForHost(ctx context.Context, accountID, name string) (id string, found bool, err error) {
-	return readmodel.Find[string](ctx, q.db, "the host's project", projectForHostSQL, accountID, name)
+	return pgpool.Find[string](ctx, q.db, "the host's project", projectForHostSQL, accountID, name)
 }

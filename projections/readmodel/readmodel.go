@@ -3,10 +3,8 @@ package readmodel
 
 import (
 	"context"
-	"database/sql"
 	"database/sql/driver"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -23,6 +21,7 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/credits"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/pgpool"
 )
 
 // mapper lets one struct tag name a row's column, both for scanning and for
@@ -215,30 +214,11 @@ func SelectAny[Row any](ctx context.Context, tx *sqlx.Tx, schema, query string, 
 
 // Get reads one row, which is not found where there is none.
 func Get[Row any](ctx context.Context, db *sqlx.DB, what, query string, args ...any) (row Row, err error) {
-	row, found, err := Find[Row](ctx, db, what, query, args...)
+	row, found, err := pgpool.Find[Row](ctx, db, what, query, args...)
 	if err == nil && !found {
 		err = domain.NotFound(what)
 	}
 	return row, err
-}
-
-// Find reads one row if it is there.
-func Find[Row any](ctx context.Context, db *sqlx.DB, what, query string, args ...any) (row Row, found bool, err error) {
-	switch err = db.GetContext(ctx, &row, query, args...); {
-	case errors.Is(err, sql.ErrNoRows):
-		return row, false, nil
-	case err != nil:
-		return row, false, fmt.Errorf("read %s: %w", what, err)
-	}
-	return row, true, nil
-}
-
-// List reads the rows of a query. what names them in an error.
-func List[Row any](ctx context.Context, db *sqlx.DB, what, query string, args ...any) (rows []Row, err error) {
-	if err := db.SelectContext(ctx, &rows, query, args...); err != nil {
-		return nil, fmt.Errorf("read %s: %w", what, err)
-	}
-	return rows, nil
 }
 
 // Page reads a part of a list, and how many rows the whole list has. of are the parameters
@@ -249,7 +229,7 @@ func Page[Row any](
 	if total, err = Get[int](ctx, db, "the number of "+what, countSQL, of...); err != nil {
 		return nil, 0, err
 	}
-	rows, err = List[Row](ctx, db, what, listSQL, slices.Concat(of, page)...)
+	rows, err = pgpool.List[Row](ctx, db, what, listSQL, slices.Concat(of, page)...)
 	return rows, total, err
 }
 

@@ -16,6 +16,7 @@ import (
 	"humanqa/domain/project"
 	"humanqa/domain/retention"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -208,7 +209,7 @@ ORDER BY project_id`
 
 // Settings lists the account's settings, its own first.
 func (q *Reads) Settings(ctx context.Context, accountID string) ([]Setting, error) {
-	return readmodel.List[Setting](ctx, q.db, "how long evidence is kept", settingsSQL, accountID)
+	return pgpool.List[Setting](ctx, q.db, "how long evidence is kept", settingsSQL, accountID)
 }
 
 // Hold is a hold that is in place.
@@ -233,5 +234,5 @@ LIMIT $2`
 
 // Holds lists the account's holds, the oldest first, at most 200.
 func (q *Reads) Holds(ctx context.Context, accountID string) ([]Hold, error) {
-	return readmodel.List[Hold](ctx, q.db, "holds", holdsSQL, accountID, maxHolds)
+	return pgpool.List[Hold](ctx, q.db, "holds", holdsSQL, accountID, maxHolds)
 }

@@ -10,6 +10,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/domain/session"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -136,7 +137,7 @@ func (q *Reads) List(ctx context.Context, accountID string, f Filter) (sessions 
 func (q *Reads) IDs(ctx context.Context, accountID, projectID string) ([]string, error) {
 	where := Filter{ProjectID: projectID}.where(accountID)
 	query := "SELECT id FROM readmodel.sessions WHERE account_id = $1" + where.SQL + " ORDER BY created_at DESC, id DESC"
-	return readmodel.List[string](ctx, q.db, "the sessions of "+accountID, query, where.Args...)
+	return pgpool.List[string](ctx, q.db, "the sessions of "+accountID, query, where.Args...)
 }
 
 // Session gives one session.
