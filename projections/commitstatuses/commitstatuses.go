@@ -114,10 +114,7 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 	for i, row := range f.order {
 		out[i] = *row
 	}
-	if err := readmodel.Write(ctx, tx, schema, writeSQL, out); err != nil {
-		return fmt.Errorf("write commit statuses: %w", err)
-	}
-	return nil
+	return readmodel.Run(ctx, tx, schema, readmodel.Write("write commit statuses", writeSQL, out))
 }
 
 // fold is the rows of some jobs, in the order in which they came.

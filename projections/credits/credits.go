@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -123,19 +122,12 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 	for _, r := range batch {
 		f.fold(r.StreamID(), r.Event)
 	}
-	if err := readmodel.Write(ctx, tx, schema, addToCreditAccountsSQL, f.sums); err != nil {
-		return fmt.Errorf("add to the ledgers: %w", err)
-	}
-	if err := readmodel.Write(ctx, tx, schema, insertCreditLotsSQL, f.granted); err != nil {
-		return fmt.Errorf("insert lots: %w", err)
-	}
-	if err := readmodel.Write(ctx, tx, schema, addToCreditLotsSQL, f.changed); err != nil {
-		return fmt.Errorf("add to the lots: %w", err)
-	}
-	if err := readmodel.Write(ctx, tx, schema, setCreditLimitsSQL, slices.Collect(maps.Values(f.limits))); err != nil {
-		return fmt.Errorf("set the limits: %w", err)
-	}
-	return nil
+	return readmodel.Run(ctx, tx, schema,
+		readmodel.Write("add to the ledgers", addToCreditAccountsSQL, f.sums),
+		readmodel.Write("insert lots", insertCreditLotsSQL, f.granted),
+		readmodel.Write("add to the lots", addToCreditLotsSQL, f.changed),
+		readmodel.Write("set the limits", setCreditLimitsSQL, slices.Collect(maps.Values(f.limits))),
+	)
 }
 
 type lotKey struct{ accountID, lotID string }

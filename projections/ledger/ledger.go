@@ -3,7 +3,6 @@ package ledger
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"strings"
 	"time"
@@ -123,10 +122,7 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 		}
 		rows = append(rows, row)
 	}
-	if err := readmodel.Append(ctx, tx, schema, "ledger_entries", rows); err != nil {
-		return fmt.Errorf("insert ledger entries: %w", err)
-	}
-	return nil
+	return readmodel.Run(ctx, tx, schema, readmodel.Append("ledger_entries", rows))
 }
 
 // Reads reads the entries of ledgers. Every method is bound to one account.

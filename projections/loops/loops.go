@@ -106,10 +106,7 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 	for i, row := range order {
 		out[i] = *row
 	}
-	if err := readmodel.Write(ctx, tx, schema, writeLoopSessionsSQL, out); err != nil {
-		return fmt.Errorf("write loop sessions: %w", err)
-	}
-	return nil
+	return readmodel.Run(ctx, tx, schema, readmodel.Write("write loop sessions", writeLoopSessionsSQL, out))
 }
 
 func loopSessionOf(e domain.Event) string {

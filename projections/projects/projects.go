@@ -142,10 +142,7 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 			rows = append(rows, row)
 		}
 	}
-	if err := readmodel.Write(ctx, tx, schema, writeProjectsSQL, rows); err != nil {
-		return fmt.Errorf("write projects: %w", err)
-	}
-	return nil
+	return readmodel.Run(ctx, tx, schema, readmodel.Write("write projects", writeProjectsSQL, rows))
 }
 
 // SecretRotation is one replacement of the signing secret, by a person or else

@@ -39,12 +39,12 @@ func Pool(db *sqlx.DB) *sqlx.DB {
 // reads: while services are replaced one by one, old code reads the rows of
 // newer projectors, which may have more.
 func Columns[Row any](prefix string) string {
-	return prefix + strings.Join(columns[Row](), ", "+prefix)
+	return prefix + strings.Join(Names[Row](), ", "+prefix)
 }
 
 // ColumnsBut is Columns with an expression in the place of some.
 func ColumnsBut[Row any](instead map[string]string) string {
-	names := columns[Row]()
+	names := Names[Row]()
 	for i, name := range names {
 		if expression, ok := instead[name]; ok {
 			names[i] = expression + " AS " + name
@@ -53,7 +53,8 @@ func ColumnsBut[Row any](instead map[string]string) string {
 	return strings.Join(names, ", ")
 }
 
-func columns[Row any]() (names []string) {
+// Names lists a row's columns.
+func Names[Row any]() (names []string) {
 	for _, field := range mapper.TypeMap(reflect.TypeFor[Row]()).Index {
 		if !field.Embedded && !strings.Contains(field.Path, ".") {
 			names = append(names, field.Path)
@@ -62,20 +63,37 @@ func columns[Row any]() (names []string) {
 	return names
 }
 
-// Write runs a statement that takes all its rows at once: its only parameter is
+// Statement writes a batch's rows into a table of a generation.
+type Statement func(ctx context.Context, tx *sqlx.Tx, schema string) error
+
+// Run runs statements in turn, up to the first that fails.
+func Run(ctx context.Context, tx *sqlx.Tx, schema string, statements ...Statement) error {
+	for _, run := range statements {
+		if err := run(ctx, tx, schema); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Write is a statement that takes all its rows at once: its only parameter is
 // a JSON array, which the statement opens with
 // json_populate_recordset(NULL::{schema}.<table>, $1), as Insert and Upsert do.
-// One parse, however many rows and columns there are.
-func Write[Row any](ctx context.Context, tx *sqlx.Tx, schema, query string, rows []Row) error {
-	if len(rows) == 0 {
+// One parse, however many rows and columns there are. what says in an error what it does.
+func Write[Row any](what, query string, rows []Row) Statement {
+	return func(ctx context.Context, tx *sqlx.Tx, schema string) error {
+		if len(rows) == 0 {
+			return nil
+		}
+		data, err := json.Marshal(rows)
+		if err == nil {
+			_, err = tx.ExecContext(ctx, consumer.In(schema, query), string(data))
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
 		return nil
 	}
-	data, err := json.Marshal(rows)
-	if err != nil {
-		return fmt.Errorf("encode rows: %w", err)
-	}
-	_, err = tx.ExecContext(ctx, consumer.In(schema, query), string(data))
-	return err
 }
 
 // copied is how many rows are worth a COPY, which takes three round trips.
@@ -83,11 +101,20 @@ const copied = 100
 
 // Append writes new rows; many, as a rebuild brings them, with COPY, which costs
 // Postgres a third.
-func Append[Row any](ctx context.Context, tx *sqlx.Tx, schema, table string, rows []Row) (err error) {
+func Append[Row any](table string, rows []Row) Statement {
 	if len(rows) < copied {
-		return Write(ctx, tx, schema, Insert(table), rows)
+		return Write("insert "+table, Insert(table), rows)
 	}
-	names := columns[Row]()
+	return func(ctx context.Context, tx *sqlx.Tx, schema string) error {
+		if err := copyRows(ctx, tx, schema, table, rows); err != nil {
+			return fmt.Errorf("insert %s: %w", table, err)
+		}
+		return nil
+	}
+}
+
+func copyRows[Row any](ctx context.Context, tx *sqlx.Tx, schema, table string, rows []Row) (err error) {
+	names := Names[Row]()
 	in, err := tx.PrepareContext(ctx, consumer.In(schema, "COPY {schema}."+table+" ("+strings.Join(names, ", ")+") FROM STDIN"))
 	if err != nil {
 		return err
@@ -178,7 +205,7 @@ FROM json_populate_recordset(NULL::{schema}.` + table + `, $1)`
 // with all their columns.
 func Upsert[Row any](table string, key ...string) string {
 	var set []string
-	for _, column := range columns[Row]() {
+	for _, column := range Names[Row]() {
 		if !slices.Contains(key, column) {
 			set = append(set, column+" = EXCLUDED."+column)
 		}
@@ -186,6 +213,19 @@ func Upsert[Row any](table string, key ...string) string {
 	return Insert(table) + `
 ON CONFLICT (` + strings.Join(key, ", ") + `) DO UPDATE
 SET ` + strings.Join(set, ",\n    ")
+}
+
+// Update is the statement that writes some columns of rows that are there.
+func Update(table, key string, columns ...string) string {
+	set := make([]string, len(columns))
+	for i, column := range columns {
+		set[i] = column + " = r." + column
+	}
+	return `
+UPDATE {schema}.` + table + ` t
+SET ` + strings.Join(set, ",\n    ") + `
+FROM json_populate_recordset(NULL::{schema}.` + table + `, $1) r
+WHERE t.` + key + ` = r.` + key
 }
 
 // Load is the query for the rows whose key is in a list.
