@@ -161,12 +161,8 @@ func (j *Job) seeSecret(ctx context.Context, sealed string) error {
 }
 
 // Search looks for the job's texts everywhere, and changes nothing.
-func (j *Job) Search(ctx context.Context) (out Searched, err error) {
-	out = Searched{Texts: j.needles.texts, Left: []Place{}, InClear: []Place{}, Elsewhere: []Place{}}
-	if err := j.needles.tables(ctx, j.DB, j.owns, &out); err != nil {
-		return out, err
-	}
-	return out, j.needles.log(ctx, j.Core, domain.JobStream(j.id), &out)
+func (j *Job) Search(ctx context.Context) (Searched, error) {
+	return j.needles.search(ctx, j.Core, domain.JobStream(j.id), j.owns)
 }
 
 // owns says whose row it is. A row that names no other owner counts as the job's.
