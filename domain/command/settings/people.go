@@ -38,7 +38,7 @@ func (s *Commands) JoinPerson(ctx context.Context, cause domain.Cause, personID 
 // one they had there. Jobs of that account are theirs to test no longer, those
 // they have claimed included.
 func (s *Commands) GrantRole(ctx context.Context, cause domain.Cause, personID string, grant person.Grant) (domain.Position, error) {
-	refusal, err := repository.Read(ctx, s.people, domain.PersonStream(personID), func(st person.State) error {
+	refusal, err := repository.Read(ctx, s.People, domain.PersonStream(personID), func(st person.State) error {
 		_, err := person.DecideGrant(st, grant)
 		return err
 	})
@@ -70,7 +70,7 @@ func (s *Commands) DisablePerson(ctx context.Context, cause domain.Cause, person
 // Grants gives what the log says now that the person may do; domain.KindNotFound where
 // they are disabled, or not there.
 func (s *Commands) Grants(ctx context.Context, personID string) ([]person.Grant, error) {
-	now, err := repository.Read(ctx, s.people, domain.PersonStream(personID), func(st person.State) person.State { return st })
+	now, err := repository.Read(ctx, s.People, domain.PersonStream(personID), func(st person.State) person.State { return st })
 	if err == nil && (!now.Exists || now.Disabled) {
 		err = domain.NotFound("person")
 	}
@@ -89,7 +89,7 @@ func (s *Commands) prepareGrant(ctx context.Context, cause domain.Cause, personI
 		return nil
 	}
 	stream := domain.CheckerStream(grant.CheckerID)
-	_, err := repository.Decide(ctx, s.checkers, cause, stream, func(st checker.State) ([]domain.Event, error) {
+	_, err := repository.Decide(ctx, s.Checkers, cause, stream, func(st checker.State) ([]domain.Event, error) {
 		return checker.DecideBind(st, personID)
 	})
 	return err
@@ -99,5 +99,5 @@ func (s *Commands) onPerson(
 	ctx context.Context, cause domain.Cause, personID, accountID string, decide func(person.State) ([]domain.Event, error),
 ) (domain.Position, error) {
 	cause.AccountID = accountID
-	return repository.Decide(ctx, s.people, cause, domain.PersonStream(personID), decide)
+	return repository.Decide(ctx, s.People, cause, domain.PersonStream(personID), decide)
 }
