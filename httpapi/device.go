@@ -49,7 +49,7 @@ func (a *API) beginLogin(r *wire.Request) (wire.Answer, error) {
 		return wire.Answer{}, err
 	}
 	return wire.Reply(http.StatusCreated, begunLogin{
-		DeviceCode: begun.DeviceCode, UserCode: begun.UserCode, VerificationURL: a.baseURL + "/dashboard/device?code=" + begun.UserCode,
+		DeviceCode: begun.DeviceCode, UserCode: begun.UserCode, VerificationURL: a.BaseURL + "/dashboard/device?code=" + begun.UserCode,
 		ExpiresIn: int(clientlogin.Life / time.Second), Interval: devicePoll,
 	})
 }
@@ -85,10 +85,10 @@ func (a *API) collectLogin(r *wire.Request) (wire.Answer, error) {
 	}
 	in := command.IssueKey{Name: approval.Name, Scope: approval.Scope, ProjectID: approval.ProjectID}
 	if approval.KeyDays > 0 {
-		at := a.now().Add(time.Duration(approval.KeyDays) * 24 * time.Hour).UTC()
+		at := a.Now().Add(time.Duration(approval.KeyDays) * 24 * time.Hour).UTC()
 		in.ExpiresAt = &at
 	}
-	key, err := a.keys.IssueKey(r.Context(), command.Cause{
+	key, err := a.Commands.IssueKey(r.Context(), command.Cause{
 		CommandID: commandID, CorrelationID: r.ID, Actor: "person:" + approval.PersonID, AccountID: approval.AccountID, Sandbox: approval.Sandbox,
 	}, approval.AccountID, in)
 	if err != nil {
