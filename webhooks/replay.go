@@ -171,10 +171,7 @@ func (l *Log) Redeliver(ctx context.Context, accountID, projectID string, id uui
 		if err := e.checkSends(); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, redeliver, id, projectID); err != nil {
-			return fmt.Errorf("redeliver: %w", err)
-		}
-		return nil
+		return pgpool.Exec(ctx, tx, "redeliver", redeliver, id, projectID)
 	})
 }
 
@@ -196,9 +193,6 @@ func (l *Log) Test(ctx context.Context, accountID, projectID string, id uuid.UUI
 		if err := e.checkSends(); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, insertTest, id, projectID, body); err != nil {
-			return fmt.Errorf("insert a test event: %w", err)
-		}
-		return nil
+		return pgpool.Exec(ctx, tx, "insert a test event", insertTest, id, projectID, body)
 	})
 }

@@ -225,10 +225,7 @@ func (s keyStore) releaseKey(ctx context.Context, at KeyScope, commandID uuid.UU
 	if nothingWritten {
 		statement = forgetKeySQL
 	}
-	if _, err := s.db.ExecContext(ctx, statement, at.Owner, at.Path, at.Key, commandID); err != nil {
-		return fmt.Errorf("release idempotency key: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.db, "release idempotency key", statement, at.Owner, at.Path, at.Key, commandID)
 }
 
 const sweepKeysSQL = `

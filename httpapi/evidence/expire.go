@@ -318,10 +318,7 @@ SELECT pg_advisory_lock_shared(hashtext($1))`
 // LockFiles keeps every file that a later snapshot of the database knows, until UnlockFiles
 // or the connection's end. A backup takes it before its snapshot.
 func LockFiles(ctx context.Context, c *sqlx.Conn) error {
-	if _, err := c.ExecContext(ctx, lockFilesSQL, filesLock); err != nil {
-		return fmt.Errorf("keep the files of the evidence: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, c, "keep the files of the evidence", lockFilesSQL, filesLock)
 }
 
 const unlockFilesSQL = `
@@ -329,10 +326,7 @@ SELECT pg_advisory_unlock_shared(hashtext($1))`
 
 // UnlockFiles ends LockFiles.
 func UnlockFiles(ctx context.Context, c *sqlx.Conn) error {
-	if _, err := c.ExecContext(ctx, unlockFilesSQL, filesLock); err != nil {
-		return fmt.Errorf("let the files of the evidence go: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, c, "let the files of the evidence go", unlockFilesSQL, filesLock)
 }
 
 // gone refuses a piece that is kept no longer.

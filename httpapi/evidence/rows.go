@@ -136,10 +136,7 @@ func (r pieceRows) drop(ctx context.Context, jobID, id string, take func() (comm
 		if err != nil || left.Shown || !isID(id) {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, dropEvidenceSQL, left.AccountID, jobID, id); err != nil {
-			return fmt.Errorf("drop evidence %s: %w", id, err)
-		}
-		return nil
+		return pgpool.Exec(ctx, tx, "drop evidence "+id, dropEvidenceSQL, left.AccountID, jobID, id)
 	})
 }
 

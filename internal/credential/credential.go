@@ -27,6 +27,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/person"
+	"humanqa/internal/pgpool"
 )
 
 // Config is what a Store stands on. All fields are required.
@@ -151,10 +152,7 @@ WHERE person_id = $1`
 // Erase forgets a person: their name, their proofs, their sessions, and what
 // they kept of the pages, with their address for e-mail and the letters to it.
 func (s *Store) Erase(ctx context.Context, personID string) error {
-	if _, err := s.db.ExecContext(ctx, eraseSQL, personID); err != nil {
-		return fmt.Errorf("erase person %s: %w", personID, err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.db, "erase person "+personID, eraseSQL, personID)
 }
 
 const eraseAccountSQL = `
@@ -195,9 +193,6 @@ const keepSpent = 30 * 24 * time.Hour
 // Sweep removes what is over.
 func (s *Store) Sweep(ctx context.Context) error {
 	now := s.time()
-	if _, err := s.db.ExecContext(ctx, sweepSQL, now, now.Add(-idleFor), now.Add(-keepSpent), now.Add(-forgetAfter),
-		now.Add(-DeviceFor)); err != nil {
-		return fmt.Errorf("sweep what sign-ins left: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.db, "sweep what sign-ins left", sweepSQL,
+		now, now.Add(-idleFor), now.Add(-keepSpent), now.Add(-forgetAfter), now.Add(-DeviceFor))
 }

@@ -72,11 +72,7 @@ func (s *Store) KeepForm(ctx context.Context, session Session, id uuid.UUID, for
 	if err != nil {
 		return fmt.Errorf("seal a form: %w", err)
 	}
-	if _, err := s.db.ExecContext(ctx, keepFormSQL, session.ID, id, session.PersonID, sealed, s.time().Add(FormFor),
-		formsKept-1); err != nil {
-		return fmt.Errorf("keep a form: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.db, "keep a form", keepFormSQL, session.ID, id, session.PersonID, sealed, s.time().Add(FormFor), formsKept-1)
 }
 
 const formSQL = `
@@ -111,8 +107,5 @@ WHERE session_id = $1
 
 // ForgetForm removes a form that was carried out.
 func (s *Store) ForgetForm(ctx context.Context, session Session, id uuid.UUID) error {
-	if _, err := s.db.ExecContext(ctx, forgetFormSQL, session.ID, id); err != nil {
-		return fmt.Errorf("forget a form: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.db, "forget a form", forgetFormSQL, session.ID, id)
 }

@@ -64,10 +64,7 @@ WHERE person_id = $1
 // waits for a join that is under way. Their rows stay for a while: they say what the
 // person is called.
 func (s *Store) EndLinks(ctx context.Context, personID string) error {
-	if _, err := s.db.ExecContext(ctx, endInvitesSQL, personID, s.time()); err != nil {
-		return fmt.Errorf("end the open links of %s: %w", personID, err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.db, "end the open links of "+personID, endInvitesSQL, personID, s.time())
 }
 
 // Invitation is an open link. Looking at it does not spend it.

@@ -42,10 +42,7 @@ func (s *Store) Rename(ctx context.Context, personID, name string) error {
 	if wrong := checkName(name); len(wrong) > 0 {
 		return domain.Invalid(wrong...)
 	}
-	if _, err := s.db.ExecContext(ctx, renameSQL, personID, name); err != nil {
-		return fmt.Errorf("rename person %s: %w", personID, err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.db, "rename person "+personID, renameSQL, personID, name)
 }
 
 func checkLogin(login string) []domain.Detail {

@@ -119,18 +119,12 @@ WHERE person_id = $1
 
 // End ends one of the person's sessions; another person's is not touched.
 func (s *Store) End(ctx context.Context, personID string, id uuid.UUID) error {
-	if _, err := s.db.ExecContext(ctx, endSessionSQL, personID, id); err != nil {
-		return fmt.Errorf("end a session: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.db, "end a session", endSessionSQL, personID, id)
 }
 
 // EndOthers ends all of the person's sessions but one; uuid.Nil: all of them.
 func (s *Store) EndOthers(ctx context.Context, personID string, but uuid.UUID) error {
-	if _, err := s.db.ExecContext(ctx, endSessionsSQL, personID, but); err != nil {
-		return fmt.Errorf("end the sessions of %s: %w", personID, err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.db, "end the sessions of "+personID, endSessionsSQL, personID, but)
 }
 
 const provedSQL = `
@@ -140,10 +134,7 @@ WHERE id = $1`
 
 // Proved notes that the session's person has just proved who they are.
 func (s *Store) Proved(ctx context.Context, id uuid.UUID) error {
-	if _, err := s.db.ExecContext(ctx, provedSQL, id, s.time()); err != nil {
-		return fmt.Errorf("note a proof: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.db, "note a proof", provedSQL, id, s.time())
 }
 
 const lookAtSQL = `
@@ -153,8 +144,5 @@ WHERE id = $1`
 
 // LookAt remembers which account the session looks at.
 func (s *Store) LookAt(ctx context.Context, id uuid.UUID, accountID string) error {
-	if _, err := s.db.ExecContext(ctx, lookAtSQL, id, accountID); err != nil {
-		return fmt.Errorf("choose an account: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.db, "choose an account", lookAtSQL, id, accountID)
 }

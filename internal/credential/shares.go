@@ -91,8 +91,5 @@ WHERE account_id = $1
 // EndShare ends one of the job's links at once; one that is over already is
 // fine.
 func (s *Store) EndShare(ctx context.Context, accountID, jobID string, id uuid.UUID) error {
-	if _, err := s.db.ExecContext(ctx, endShareSQL, accountID, jobID, id); err != nil {
-		return fmt.Errorf("end a share link: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.db, "end a share link", endShareSQL, accountID, jobID, id)
 }

@@ -74,10 +74,7 @@ ON CONFLICT DO NOTHING`
 // Add writes a notice for each person who wants it; one of the same event and person is
 // there once.
 func Add(ctx context.Context, tx *sqlx.Tx, list []Notice) error {
-	if _, err := tx.ExecContext(ctx, addNoticesSQL, pgpool.Rows(list)); err != nil {
-		return fmt.Errorf("add notices: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, tx, "add notices", addNoticesSQL, pgpool.Rows(list))
 }
 
 const eraseAccountSQL = `
@@ -96,16 +93,10 @@ WHERE account_id = $1
 
 // EraseJob takes the title of a test out of what is to be told.
 func EraseJob(ctx context.Context, tx *sqlx.Tx, accountID, jobID string) error {
-	if _, err := tx.ExecContext(ctx, eraseJobSQL, accountID, jobID); err != nil {
-		return fmt.Errorf("erase the notices of job %s: %w", jobID, err)
-	}
-	return nil
+	return pgpool.Exec(ctx, tx, "erase the notices of job "+jobID, eraseJobSQL, accountID, jobID)
 }
 
 // EraseAccount forgets all that was to be told of an account.
 func EraseAccount(ctx context.Context, tx *sqlx.Tx, accountID string) error {
-	if _, err := tx.ExecContext(ctx, eraseAccountSQL, accountID); err != nil {
-		return fmt.Errorf("erase the notices of account %s: %w", accountID, err)
-	}
-	return nil
+	return pgpool.Exec(ctx, tx, "erase the notices of account "+accountID, eraseAccountSQL, accountID)
 }

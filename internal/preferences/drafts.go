@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+
+	"humanqa/internal/pgpool"
 )
 
 // Draft is a form that a person has filled in and not sent. It never holds a secret.
@@ -27,10 +29,7 @@ SET fields = EXCLUDED.fields,
 // KeepDraft keeps the fields of a form in place of an earlier draft of it. The caller
 // bounds them, and leaves secrets out.
 func (s *Store) KeepDraft(ctx context.Context, accountID, personID, form string, fields url.Values) error {
-	if _, err := s.db.ExecContext(ctx, keepDraftSQL, personID, accountID, form, fields.Encode(), s.now()); err != nil {
-		return fmt.Errorf("keep a draft: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.db, "keep a draft", keepDraftSQL, personID, accountID, form, fields.Encode(), s.now())
 }
 
 const draftSQL = `
@@ -66,10 +65,7 @@ WHERE account_id = $1
 
 // DropDraft forgets a draft; one that is gone is fine.
 func (s *Store) DropDraft(ctx context.Context, accountID, personID, form string) error {
-	if _, err := s.db.ExecContext(ctx, dropDraftSQL, accountID, personID, form); err != nil {
-		return fmt.Errorf("drop a draft: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.db, "drop a draft", dropDraftSQL, accountID, personID, form)
 }
 
 const accountDraftsSQL = `

@@ -98,10 +98,7 @@ WHERE account_id = $1
 
 // DropView forgets a view; one that is gone is fine.
 func (s *Store) DropView(ctx context.Context, accountID, personID string, id uuid.UUID) error {
-	if _, err := s.db.ExecContext(ctx, dropViewSQL, accountID, personID, id); err != nil {
-		return fmt.Errorf("drop a view: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.db, "drop a view", dropViewSQL, accountID, personID, id)
 }
 
 const seenSQL = `
@@ -125,8 +122,5 @@ SET cursor = EXCLUDED.cursor`
 
 // MarkSeen moves that cursor.
 func (s *Store) MarkSeen(ctx context.Context, accountID, personID, cursor string) error {
-	if _, err := s.db.ExecContext(ctx, markSeenSQL, personID, accountID, cursor); err != nil {
-		return fmt.Errorf("note how far notices are seen: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.db, "note how far notices are seen", markSeenSQL, personID, accountID, cursor)
 }

@@ -77,16 +77,10 @@ const forgetAllHeld = `
 // Forget deletes a held secret. A repeat does nothing. A crash of Postgres right after it
 // may bring the row back until it expires.
 func (v *Vault) Forget(ctx context.Context, accountID, name string) error {
-	if _, err := v.keys.db.ExecContext(ctx, forgetHeld, accountID, name); err != nil {
-		return fmt.Errorf("forget %s: %w", name, err)
-	}
-	return nil
+	return pgpool.Exec(ctx, v.keys.db, "forget "+name, forgetHeld, accountID, name)
 }
 
 // ForgetExpired deletes the held secrets whose time is over.
 func (v *Vault) ForgetExpired(ctx context.Context) error {
-	if _, err := v.keys.db.ExecContext(ctx, forgetExpired); err != nil {
-		return fmt.Errorf("forget expired secrets: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, v.keys.db, "forget expired secrets", forgetExpired)
 }

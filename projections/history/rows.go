@@ -13,6 +13,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/project"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -136,10 +137,7 @@ func (f *historyFold) write(ctx context.Context, tx *sqlx.Tx, schema string) err
 	if err != nil || len(f.ended) == 0 {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, consumer.In(schema, deleteHistoryJobsSQL), pq.Array(f.ended)); err != nil {
-		return fmt.Errorf("delete jobs: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, tx, "delete jobs", consumer.In(schema, deleteHistoryJobsSQL), pq.Array(f.ended))
 }
 
 // open decodes a row for folding.

@@ -89,10 +89,7 @@ WHERE person_id = $1
 func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
 	apply := func(r domain.Recorded, query string, args ...any) error {
 		args = append([]any{r.StreamID()}, args...)
-		if _, err := tx.ExecContext(ctx, consumer.In(schema, query), args...); err != nil {
-			return fmt.Errorf("apply %s of %s: %w", r.Type, r.Stream, err)
-		}
-		return nil
+		return pgpool.Exec(ctx, tx, "apply "+r.Type+" of "+r.Stream, consumer.In(schema, query), args...)
 	}
 	grant := func(r domain.Recorded, g person.Grant) error {
 		return apply(r, grantRoleSQL, g.AccountID, g.Role, g.CheckerID)

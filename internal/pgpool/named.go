@@ -27,3 +27,11 @@ func Find[Row any](ctx context.Context, q sqlx.QueryerContext, what, query strin
 	}
 	return row, true, nil
 }
+
+// Exec runs a statement without rows. what says in an error what it does.
+func Exec(ctx context.Context, e sqlx.ExecerContext, what, query string, args ...any) error {
+	if _, err := e.ExecContext(ctx, query, args...); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
