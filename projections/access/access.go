@@ -130,16 +130,7 @@ WHERE checker_id = $1`
 
 // Apply writes event by event: accounts and keys change rarely.
 func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
-	for _, r := range batch {
-		query, args, err := accessChange(r)
-		if err != nil {
-			return err
-		}
-		if _, err := tx.ExecContext(ctx, consumer.In(schema, query), args...); err != nil {
-			return fmt.Errorf("apply %s of %s: %w", r.Type, r.Stream, err)
-		}
-	}
-	return nil
+	return readmodel.Each(ctx, tx, schema, batch, accessChange)
 }
 
 func accessChange(r domain.Recorded) (query string, args []any, err error) {
@@ -164,7 +155,7 @@ func accessChange(r domain.Recorded) (query string, args []any, err error) {
 	case *checker.Erased:
 		return eraseCheckerSQL, []any{r.StreamID(), domain.ErasedText}, nil
 	}
-	return "", nil, fmt.Errorf("no statement for %s", r.Type)
+	return "", nil, errors.New("no statement for it")
 }
 
 // Reads looks callers up by the hash of the token they sent.

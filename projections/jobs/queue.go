@@ -14,21 +14,21 @@ import (
 // QueuedJob is a job that waits for a human checker, as the checker may see
 // it: nothing in it names the account.
 type QueuedJob struct {
-	ID         string
-	Title      string
-	URL        string
-	Type       job.Type
-	TypeEcho   string
-	Urgent     bool
-	SLAMinutes int
-	SessionID  string
-	Target     job.Target
-	CreatedAt  time.Time
-	DueAt      time.Time
+	ID         string     `json:"id"`
+	Title      string     `json:"title"`
+	URL        string     `json:"url"`
+	Type       job.Type   `json:"type"`
+	TypeEcho   string     `json:"type_echo"`
+	Urgent     bool       `json:"urgent"`
+	SLAMinutes int        `json:"sla_minutes"`
+	SessionID  string     `json:"session_id"`
+	Target     job.Target `json:"-"` // a column of JSON
+	CreatedAt  time.Time  `json:"created_at"`
+	DueAt      time.Time  `json:"due_at"`
 	// LobbyUntil is the end of the lobby that the slot waits in; nil for other jobs.
-	LobbyUntil *time.Time
+	LobbyUntil *time.Time `json:"lobby_until"`
 	// Fits says that the checker has what the job asks for.
-	Fits bool
+	Fits bool `json:"fits"`
 }
 
 // QueueFilter is a look at the queue by one checker.
@@ -131,8 +131,8 @@ ORDER BY ` + queueOrder + `
 LIMIT 1`
 
 type queuedRow struct {
-	jobRow
-	Fits bool `json:"fits"`
+	QueuedJob
+	Target readmodel.JSON[job.Target] `json:"target"`
 }
 
 // Queue lists what the checker may claim: urgent jobs and the slots of open lobbies
@@ -154,18 +154,12 @@ func (q *Reads) Others(ctx context.Context, f QueueFilter) ([]QueuedJob, error) 
 func (q *Reads) queue(ctx context.Context, f QueueFilter, part string) ([]QueuedJob, error) {
 	rows, err := pgpool.List[queuedRow](ctx, q.db, "the queue", listQueueSQL,
 		f.CheckerID, f.Now, pq.Array(f.Devices), f.Fitting, part, f.Limit, f.Offset)
-	if err != nil {
-		return nil, err
-	}
 	jobs := make([]QueuedJob, len(rows))
 	for i, r := range rows {
-		jobs[i] = QueuedJob{
-			ID: r.ID, Title: r.Title, URL: r.URL, Type: r.Type, TypeEcho: r.TypeEcho, Urgent: r.Urgent,
-			SLAMinutes: r.SLAMinutes, SessionID: r.SessionID, Target: r.Target.V, CreatedAt: r.CreatedAt, DueAt: r.DueAt,
-			LobbyUntil: r.LobbyUntil, Fits: r.Fits,
-		}
+		jobs[i] = r.QueuedJob
+		jobs[i].Target = r.Target.V
 	}
-	return jobs, nil
+	return jobs, err
 }
 
 // CountQueue counts what the checker may claim, whatever the limit.

@@ -115,20 +115,20 @@ type Filter struct {
 
 // Report is the finished report of a job.
 type Report struct {
-	ID            string
-	JobID         string
-	OverallStatus string
-	PassCount     int
-	FailCount     int
-	SkipCount     int
-	Summary       string
-	RecordingURL  string
-	Recordings    []job.Recording
-	Questions     []job.Question // without secrets
-	CheckerRating *int           // nil until the client rates
-	RatingNote    string         // the client's words beside the rating
-	Items         []job.ReportItem
-	CreatedAt     time.Time
+	ID            string           `json:"report_id"`
+	JobID         string           `json:"job_id"`
+	OverallStatus string           `json:"overall_status"`
+	PassCount     int              `json:"pass_count"`
+	FailCount     int              `json:"fail_count"`
+	SkipCount     int              `json:"skip_count"`
+	Summary       string           `json:"summary"`
+	RecordingURL  string           `json:"recording_url"`
+	Recordings    []job.Recording  `json:"-"`              // a column of JSON, as are the next and the items
+	Questions     []job.Question   `json:"-"`              // without secrets
+	CheckerRating *int             `json:"checker_rating"` // nil until the client rates
+	RatingNote    string           `json:"checker_note"`   // the client's words beside the rating
+	Items         []job.ReportItem `json:"-"`
+	CreatedAt     time.Time        `json:"created_at"`
 }
 
 var getJobSQL = `
@@ -289,13 +289,9 @@ func (r *storedRow) report() Report {
 }
 
 func (r reportRow) report() Report {
-	return Report{
-		ID: r.ReportID, JobID: r.JobID, OverallStatus: r.OverallStatus,
-		PassCount: r.PassCount, FailCount: r.FailCount, SkipCount: r.SkipCount,
-		Summary: r.Summary, RecordingURL: r.RecordingURL, Recordings: r.Recordings.V, Questions: r.Questions.V,
-		CheckerRating: r.CheckerRating, RatingNote: r.CheckerNote, Items: r.Items.V,
-		CreatedAt: r.CreatedAt.UTC(),
-	}
+	whole := r.Report
+	whole.Recordings, whole.Questions, whole.Items = r.Recordings.V, r.Questions.V, r.Items.V
+	return whole
 }
 
 // AIReport gives the analysis of a completed job; NotFound while there is none.

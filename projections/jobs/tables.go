@@ -282,21 +282,10 @@ type storedRow struct {
 }
 
 type reportRow struct {
-	JobID         string                           `json:"job_id"`
-	AccountID     string                           `json:"account_id"`
-	ReportID      string                           `json:"report_id"`
-	OverallStatus string                           `json:"overall_status"`
-	PassCount     int                              `json:"pass_count"`
-	FailCount     int                              `json:"fail_count"`
-	SkipCount     int                              `json:"skip_count"`
-	Summary       string                           `json:"summary"`
-	RecordingURL  string                           `json:"recording_url"`
-	Recordings    readmodel.JSON[[]job.Recording]  `json:"recordings"`
-	Questions     readmodel.JSON[[]job.Question]   `json:"questions"`
-	CheckerRating *int                             `json:"checker_rating"`
-	CheckerNote   string                           `json:"checker_note"`
-	Items         readmodel.JSON[[]job.ReportItem] `json:"items"`
-	CreatedAt     time.Time                        `json:"created_at"`
+	Report
+	Recordings readmodel.JSON[[]job.Recording]  `json:"recordings"`
+	Questions  readmodel.JSON[[]job.Question]   `json:"questions"`
+	Items      readmodel.JSON[[]job.ReportItem] `json:"items"`
 }
 
 type countRow struct {

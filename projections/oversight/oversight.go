@@ -3,7 +3,7 @@ package oversight
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -59,24 +59,16 @@ WHERE act_id = $1`
 
 // Apply writes event by event: people act slowly.
 func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
-	for _, r := range batch {
-		var query string
-		var args []any
+	return readmodel.Each(ctx, tx, schema, batch, func(r domain.Recorded) (query string, args []any, err error) {
 		switch e := r.Event.(type) {
 		case *oversight.Acted:
-			query = insertActSQL
-			args = []any{e.ActID, readmodel.Moment(r.Meta.Time), int64(r.Position.Commit), int64(r.Position.Prepare), e.PersonID, e.Act,
-				e.Subject, e.AccountID, e.Detail, e.Reason}
+			return insertActSQL, []any{e.ActID, readmodel.Moment(r.Meta.Time), int64(r.Position.Commit), int64(r.Position.Prepare),
+				e.PersonID, e.Act, e.Subject, e.AccountID, e.Detail, e.Reason}, nil
 		case *oversight.Refused:
-			query, args = refuseActSQL, []any{e.ActID, e.Problem}
-		default:
-			return fmt.Errorf("no statement for %s", r.Type)
+			return refuseActSQL, []any{e.ActID, e.Problem}, nil
 		}
-		if _, err := tx.ExecContext(ctx, consumer.In(schema, query), args...); err != nil {
-			return fmt.Errorf("apply %s of %s: %w", r.Type, r.Stream, err)
-		}
-	}
-	return nil
+		return "", nil, errors.New("no statement for it")
+	})
 }
 
 // Reads tells what operators did.

@@ -4,7 +4,7 @@ package pools
 
 import (
 	"context"
-	"fmt"
+	"errors"
 
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
@@ -105,30 +105,24 @@ WHERE checker_id = $1`
 
 // Apply writes event by event: pools change rarely.
 func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
-	for _, r := range batch {
-		var query string
-		args := []any{r.StreamID()}
+	return readmodel.Each(ctx, tx, schema, batch, func(r domain.Recorded) (query string, args []any, err error) {
+		id := r.StreamID()
 		switch e := r.Event.(type) {
 		case *pool.Created:
-			query, args = insertPoolSQL, append(args, e.Name, e.AccountID)
+			return insertPoolSQL, []any{id, e.Name, e.AccountID}, nil
 		case *pool.CheckerAdded:
-			query, args = addCheckerSQL, append(args, e.CheckerID)
+			return addCheckerSQL, []any{id, e.CheckerID}, nil
 		case *pool.CheckerRemoved:
-			query, args = removeCheckerSQL, append(args, e.CheckerID)
+			return removeCheckerSQL, []any{id, e.CheckerID}, nil
 		case *account.PoolChosen:
-			query, args = choosePoolSQL, append(args, e.PoolID)
+			return choosePoolSQL, []any{id, e.PoolID}, nil
 		case *checker.Profiled:
-			query, args = profileSQL, append(args, pq.Array(some(e.Languages)), pq.Array(some(e.Devices)))
+			return profileSQL, []any{id, pq.Array(some(e.Languages)), pq.Array(some(e.Devices))}, nil
 		case *checker.Erased:
-			query = eraseProfileSQL
-		default:
-			return fmt.Errorf("no statement for %s", r.Type)
+			return eraseProfileSQL, []any{id}, nil
 		}
-		if _, err := tx.ExecContext(ctx, consumer.In(schema, query), args...); err != nil {
-			return fmt.Errorf("apply %s of %s: %w", r.Type, r.Stream, err)
-		}
-	}
-	return nil
+		return "", nil, errors.New("no statement for it")
+	})
 }
 
 // some is the list, empty rather than nil.

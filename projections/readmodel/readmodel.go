@@ -228,6 +228,23 @@ FROM json_populate_recordset(NULL::{schema}.` + table + `, $1) r
 WHERE t.` + key + ` = r.` + key
 }
 
+// Each runs the statement of each event in turn: for what changes rarely.
+func Each(
+	ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded,
+	change func(domain.Recorded) (query string, args []any, err error),
+) error {
+	for _, r := range batch {
+		query, args, err := change(r)
+		if err == nil {
+			_, err = tx.ExecContext(ctx, consumer.In(schema, query), args...)
+		}
+		if err != nil {
+			return fmt.Errorf("apply %s of %s: %w", r.Type, r.Stream, err)
+		}
+	}
+	return nil
+}
+
 // Load is the query for the rows whose key is in a list.
 func Load[Row any](table, key string) string {
 	return `

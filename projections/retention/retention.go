@@ -5,7 +5,7 @@ package retention
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -143,16 +143,7 @@ WHERE account_id = $1`
 
 // Apply writes event by event: all of these change rarely.
 func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
-	for _, r := range batch {
-		query, args, err := change(r)
-		if err != nil {
-			return err
-		}
-		if _, err := tx.ExecContext(ctx, consumer.In(schema, query), args...); err != nil {
-			return fmt.Errorf("apply %s of %s: %w", r.Type, r.Stream, err)
-		}
-	}
-	return nil
+	return readmodel.Each(ctx, tx, schema, batch, change)
 }
 
 func change(r domain.Recorded) (query string, args []any, err error) {
@@ -184,7 +175,7 @@ func change(r domain.Recorded) (query string, args []any, err error) {
 	case *job.HoldReleased:
 		return releaseHoldSQL, []any{retention.OfJob, id}, nil
 	}
-	return "", nil, fmt.Errorf("no statement for %s", r.Type)
+	return "", nil, errors.New("no statement for it")
 }
 
 // Reads reads settings and holds. Every method is bound to one account.
