@@ -49,13 +49,7 @@ func (s *Service) advanceSession(
 	if err != nil {
 		return st, domain.Position{}, err
 	}
-	after, written, err := repository.Execute(ctx, s.sessions, cause, domain.SessionStream(sessionID),
-		func(st session.State, after *session.State) ([]domain.Event, error) {
-			events := decide(st, work, now)
-			*after = foldedInto(st, events)
-			return events, nil
-		})
-	return after, written.Position, err
+	return s.onSession(ctx, cause, sessionID, func(st session.State) ([]domain.Event, error) { return decide(st, work, now), nil })
 }
 
 // slotWork is what the session's decisions need to know of its jobs, in the
