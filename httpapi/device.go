@@ -32,11 +32,7 @@ type begunLogin struct {
 
 // beginLogin is POST /v1/device.
 func (a *API) beginLogin(r *wire.Request) (wire.Answer, error) {
-	header := make(http.Header)
-	if err := a.gate.LimitStranger(r, header, nil); err != nil {
-		return wire.Answer{}, err
-	}
-	if err := readStranger(r); err != nil {
+	if err := a.readStranger(r); err != nil {
 		return wire.Answer{}, err
 	}
 	var p wire.Problems
@@ -64,11 +60,7 @@ type collectedLogin struct {
 // collectLogin is POST /v1/device/token. The key is made here, so that it lies nowhere
 // before. Its command's id is the sign-in's: nothing makes a second one.
 func (a *API) collectLogin(r *wire.Request) (wire.Answer, error) {
-	header := make(http.Header)
-	if err := a.gate.LimitStranger(r, header, nil); err != nil {
-		return wire.Answer{}, err
-	}
-	if err := readStranger(r); err != nil {
+	if err := a.readStranger(r); err != nil {
 		return wire.Answer{}, err
 	}
 	var p wire.Problems
@@ -101,9 +93,12 @@ func (a *API) collectLogin(r *wire.Request) (wire.Answer, error) {
 // strangerBody is more than either body needs.
 const strangerBody = 4 << 10
 
-// readStranger reads the body of a request without a credential, whose body is left alone
+// readStranger counts and reads the body of a request without a credential, whose body is left alone
 // otherwise.
-func readStranger(r *wire.Request) error {
+func (a *API) readStranger(r *wire.Request) error {
+	if err := a.gate.LimitStranger(r, make(http.Header), nil); err != nil {
+		return err
+	}
 	raw, err := io.ReadAll(io.LimitReader(r.Body, strangerBody+1))
 	switch {
 	case err != nil:

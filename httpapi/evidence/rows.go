@@ -251,20 +251,28 @@ func discardPiece(ctx context.Context, q sqlx.ExecerContext, files Files, e Piec
 // sweep removes uploads that broke off. Their rows stay locked until their
 // files are gone, so the same file sent again waits, and begins anew.
 func (r pieceRows) sweep(ctx context.Context, files Files) error {
-	err := pgpool.InTx(ctx, r.db, func(tx *sqlx.Tx) error {
-		var broken []Piece
-		if err := tx.SelectContext(ctx, &broken, unfinishedEvidenceSQL, evidenceMinutes, evidenceBatch); err != nil {
+	return sweepRows(ctx, r.db, "sweep evidence", unfinishedEvidenceSQL, files, discardPiece)
+}
+
+// sweepRows discards what a query finds, and keeps its rows locked meanwhile.
+func sweepRows[Row any](
+	ctx context.Context, db *sqlx.DB, what, query string, files Files,
+	discard func(context.Context, sqlx.ExecerContext, Files, Row) error,
+) error {
+	err := pgpool.InTx(ctx, db, func(tx *sqlx.Tx) error {
+		found, err := pgpool.List[Row](ctx, tx, "what is unfinished", query, evidenceMinutes, evidenceBatch)
+		if err != nil {
 			return err
 		}
-		for _, e := range broken {
-			if err := discardPiece(ctx, tx, files, e); err != nil {
+		for _, row := range found {
+			if err := discard(ctx, tx, files, row); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("sweep evidence: %w", err)
+		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil
 }
