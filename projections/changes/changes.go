@@ -17,6 +17,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/backoff"
 	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
@@ -133,10 +134,7 @@ func (c *Changes) Run(ctx context.Context, from domain.Position) error {
 			// What stops the projections is told there.
 			c.log.WithError(err).Warn("what changed cannot be found out, all open pages look for it")
 			c.tellAll()
-			select {
-			case <-time.After(changesRetry):
-			case <-ctx.Done():
-			}
+			_ = backoff.Wait(ctx, changesRetry)
 		}
 	}
 	return nil

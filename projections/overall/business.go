@@ -15,6 +15,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/backoff"
 )
 
 const (
@@ -87,7 +88,7 @@ func (b *Business) Run(ctx context.Context, from domain.Position) error {
 			if err := b.weigh(ctx); err != nil && ctx.Err() == nil {
 				b.log.WithError(err).Warn("what the evidence takes is not known, and looked for again in ten minutes")
 			}
-			pause(ctx, weighEvery)
+			_ = backoff.Wait(ctx, weighEvery)
 		}
 	}()
 	at := eventstore.Checkpoint{Position: from, Start: from == domain.Position{}}
@@ -98,7 +99,7 @@ func (b *Business) Run(ctx context.Context, from domain.Position) error {
 		case errors.As(err, &unreadable):
 			at = eventstore.At(unreadable.Position) // it stops the read models, which tell of it
 		case err != nil:
-			pause(ctx, countRetry)
+			_ = backoff.Wait(ctx, countRetry)
 		default:
 			at = eventstore.At(page.Next)
 			for _, e := range page.Events {
@@ -108,13 +109,6 @@ func (b *Business) Run(ctx context.Context, from domain.Position) error {
 	}
 	<-done
 	return nil
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
 }
 
 func (b *Business) count(e domain.Event) {

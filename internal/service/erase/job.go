@@ -20,6 +20,7 @@ import (
 	"humanqa/eventstore/freetext"
 	"humanqa/httpapi/admit"
 	"humanqa/httpapi/evidence"
+	"humanqa/internal/backoff"
 	"humanqa/internal/blob"
 	"humanqa/internal/preferences"
 	"humanqa/internal/service"
@@ -258,10 +259,8 @@ func (j *Job) eraseFiles(ctx context.Context) error {
 		case time.Now().After(late):
 			return fmt.Errorf("%d uploads or recordings of the job are still being written: wait up to 15 minutes", underWay)
 		}
-		select {
-		case <-time.After(lookAtFiles):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := backoff.Wait(ctx, lookAtFiles); err != nil {
+			return err
 		}
 	}
 }
