@@ -242,9 +242,6 @@ const hasPasskeySQL = `
 SELECT EXISTS (SELECT FROM signin.passkeys WHERE person_id = $1)`
 
 // HasPasskey says whether the person can prove themselves by one.
-func (s *Store) HasPasskey(ctx context.Context, personID string) (has bool, err error) {
-	if err := s.db.GetContext(ctx, &has, hasPasskeySQL, personID); err != nil {
-		return false, fmt.Errorf("look for a passkey: %w", err)
-	}
-	return has, nil
+func (s *Store) HasPasskey(ctx context.Context, personID string) (bool, error) {
+	return pgpool.One[bool](ctx, s.db, "whether there is a passkey", hasPasskeySQL, personID)
 }

@@ -2,7 +2,6 @@ package mail
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -44,15 +43,7 @@ WHERE account_id = ANY($1)`
 
 // Listeners gives the accounts of which some person wants to hear something.
 func Listeners(ctx context.Context, db *sqlx.DB, accountIDs []string) (map[string]bool, error) {
-	var ids []string
-	if err := db.SelectContext(ctx, &ids, listenersSQL, pq.Array(accountIDs)); err != nil {
-		return nil, fmt.Errorf("list who wants e-mail: %w", err)
-	}
-	listen := make(map[string]bool, len(ids))
-	for _, id := range ids {
-		listen[id] = true
-	}
-	return listen, nil
+	return pgpool.Set(ctx, db, "the accounts with e-mail", listenersSQL, pq.Array(accountIDs))
 }
 
 const addNoticesSQL = `

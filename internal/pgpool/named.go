@@ -35,3 +35,21 @@ func Exec(ctx context.Context, e sqlx.ExecerContext, what, query string, args ..
 	}
 	return nil
 }
+
+// One reads the row that a query always has, such as a count.
+func One[Row any](ctx context.Context, q sqlx.QueryerContext, what, query string, args ...any) (row Row, err error) {
+	if err := sqlx.GetContext(ctx, q, &row, query, args...); err != nil {
+		return row, fmt.Errorf("read %s: %w", what, err)
+	}
+	return row, nil
+}
+
+// Set reads the texts of a query's only column as a set.
+func Set(ctx context.Context, q sqlx.QueryerContext, what, query string, args ...any) (map[string]bool, error) {
+	list, err := List[string](ctx, q, what, query, args...)
+	set := make(map[string]bool, len(list))
+	for _, one := range list {
+		set[one] = true
+	}
+	return set, err
+}

@@ -84,13 +84,9 @@ func (q *Reads) Titles(ctx context.Context, lines []ledger.Line, at events.Until
 	}
 	w := &readmodel.Where{Args: []any{pq.Array(ids)}}
 	query := "SELECT j.id FROM unnest($1::text[]) AS j (id)" + at.JoinThen(w, "j.id") + " WHERE past.created"
-	there, err := pgpool.List[string](ctx, q.db, "which jobs there were", query, w.Args...)
+	came, err := pgpool.Set(ctx, q.db, "which jobs there were", query, w.Args...)
 	if err != nil {
 		return err
-	}
-	came := make(map[string]bool, len(there))
-	for _, id := range there {
-		came[id] = true
 	}
 	for i := range lines {
 		if !came[lines[i].JobID] {

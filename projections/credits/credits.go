@@ -102,9 +102,7 @@ type limitRow struct {
 	LowBelow  domain.Credits `json:"low_below"`
 }
 
-var setCreditLimitsSQL = readmodel.Insert("credit_limits") + `
-ON CONFLICT (account_id) DO UPDATE
-SET low_below = EXCLUDED.low_below`
+var setCreditLimitsSQL = readmodel.Upsert[limitRow]("credit_limits", "account_id")
 
 var insertCreditLotsSQL = readmodel.Insert("credit_lots")
 

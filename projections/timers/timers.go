@@ -108,9 +108,7 @@ type clockRow struct {
 	AheadSeconds int64  `json:"ahead_seconds"`
 }
 
-var setClocksSQL = readmodel.Insert("timer_clocks") + `
-ON CONFLICT (account_id) DO UPDATE
-SET ahead_seconds = EXCLUDED.ahead_seconds`
+var setClocksSQL = readmodel.Upsert[clockRow]("timer_clocks", "account_id")
 
 // Whatever is set, or moved, lies behind the horizon from then on. Its row is
 // locked whether it changes or not, so that Forget, which moves it forward,
