@@ -221,12 +221,10 @@ ORDER BY attempt`
 // Delivery gives one delivery whole: of the project, or with an empty project
 // of any of the account's.
 func (l *Log) Delivery(ctx context.Context, accountID, projectID string, id uuid.UUID) (DeliveryDetail, error) {
-	w, found, err := pgpool.Find[DeliveryDetail](ctx, l.db, "a delivery", readDelivery, accountID, projectID, id)
-	switch {
-	case err != nil:
+	w, err := pgpool.FindOr[DeliveryDetail](ctx, l.db, domain.NotFound("delivery"),
+		"a delivery", readDelivery, accountID, projectID, id)
+	if err != nil {
 		return DeliveryDetail{}, err
-	case !found:
-		return DeliveryDetail{}, domain.NotFound("delivery")
 	}
 	w.Attempts = []Attempt{}
 	if err := l.db.SelectContext(ctx, &w.Attempts, listAttempts, id); err != nil {

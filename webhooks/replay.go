@@ -2,8 +2,6 @@ package webhooks
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
@@ -132,13 +130,9 @@ func (l *Log) changeDeliveries(
 // dispatchers.
 func (l *Log) withLockedEndpoint(ctx context.Context, accountID, projectID string, change func(*sqlx.Tx, EndpointRow) error) error {
 	return pgpool.InTx(ctx, l.db, func(tx *sqlx.Tx) error {
-		var e EndpointRow
-		err := tx.GetContext(ctx, &e, lockOwn, accountID, projectID)
-		if errors.Is(err, sql.ErrNoRows) {
-			return domain.NotFound("project")
-		}
+		e, err := pgpool.FindOr[EndpointRow](ctx, tx, domain.NotFound("project"), "the endpoint", lockOwn, accountID, projectID)
 		if err != nil {
-			return fmt.Errorf("lock the endpoint: %w", err)
+			return err
 		}
 		if err := change(tx, e); err != nil {
 			return err

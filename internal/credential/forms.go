@@ -86,12 +86,9 @@ WHERE session_id = $1
 // Form gives a form that waits in the session; ErrNoForm: there is none. It waits on
 // until ForgetForm, so that a crash while it is carried out loses nothing.
 func (s *Store) Form(ctx context.Context, session Session, id uuid.UUID) (form Form, err error) {
-	sealed, found, err := pgpool.Find[string](ctx, s.db, "a form", formSQL, session.ID, id, session.PersonID, s.time())
-	switch {
-	case err != nil:
+	sealed, err := pgpool.FindOr[string](ctx, s.db, ErrNoForm, "a form", formSQL, session.ID, id, session.PersonID, s.time())
+	if err != nil {
 		return form, err
-	case !found:
-		return form, ErrNoForm
 	}
 	plain, err := s.sealer.Unseal(ctx, formsOwner, sealedForm(session, id), sealed)
 	if err != nil {

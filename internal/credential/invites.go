@@ -84,12 +84,9 @@ WHERE hash = $1
 
 // Invitation gives the open link of the token; ErrNoLink if there is none.
 func (s *Store) Invitation(ctx context.Context, token string) (Invitation, error) {
-	i, found, err := pgpool.Find[Invitation](ctx, s.db, "an invitation", invitationSQL, domain.HashToken(token), s.time())
-	switch {
-	case err != nil:
+	i, err := pgpool.FindOr[Invitation](ctx, s.db, ErrNoLink, "an invitation", invitationSQL, domain.HashToken(token), s.time())
+	if err != nil {
 		return Invitation{}, err
-	case !found:
-		return Invitation{}, ErrNoLink
 	}
 	return i, s.stillFor(ctx, i)
 }
@@ -231,12 +228,9 @@ WHERE person_id = $1`
 // looked up while the link's row is locked: whoever gives them a role ends their
 // links, and so either this join comes first, or it finds the role and is refused.
 func (s *Store) spend(ctx context.Context, tx *sqlx.Tx, token string) (personID string, err error) {
-	i, found, err := pgpool.Find[Invitation](ctx, tx, "an invitation", spendSQL, domain.HashToken(token), s.time())
-	switch {
-	case err != nil:
+	i, err := pgpool.FindOr[Invitation](ctx, tx, ErrNoLink, "an invitation", spendSQL, domain.HashToken(token), s.time())
+	if err != nil {
 		return "", err
-	case !found:
-		return "", ErrNoLink
 	}
 	if err := s.stillFor(ctx, i); err != nil {
 		return "", err

@@ -83,12 +83,10 @@ func (s *Store) ask(ctx context.Context, purpose string, stored storedChallenge,
 
 // takeChallenge gives the challenge back, once.
 func (s *Store) takeChallenge(ctx context.Context, token, purpose string) (stored storedChallenge, err error) {
-	data, found, err := pgpool.Find[[]byte](ctx, s.db, "a challenge", takeChallengeSQL, domain.HashToken(token), purpose, s.time())
-	switch {
-	case err != nil:
+	data, err := pgpool.FindOr[[]byte](ctx, s.db, ErrWrong,
+		"a challenge", takeChallengeSQL, domain.HashToken(token), purpose, s.time())
+	if err != nil {
 		return stored, err
-	case !found:
-		return stored, ErrWrong
 	}
 	return stored, json.Unmarshal(data, &stored)
 }

@@ -62,11 +62,7 @@ WHERE hash = $1
 
 // Shared gives the link of the token; ErrNoShare if there is none.
 func (s *Store) Shared(ctx context.Context, token string) (Share, error) {
-	share, found, err := pgpool.Find[Share](ctx, s.db, "a share link", shareSQL, domain.HashToken(token), s.time())
-	if err == nil && !found {
-		err = ErrNoShare
-	}
-	return share, err
+	return pgpool.FindOr[Share](ctx, s.db, ErrNoShare, "a share link", shareSQL, domain.HashToken(token), s.time())
 }
 
 const sharesSQL = `

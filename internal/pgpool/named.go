@@ -28,6 +28,15 @@ func Find[Row any](ctx context.Context, q sqlx.QueryerContext, what, query strin
 	return row, true, nil
 }
 
+// FindOr is Find that gives an error of the caller's where there is no row.
+func FindOr[Row any](ctx context.Context, q sqlx.QueryerContext, missing error, what, query string, args ...any) (Row, error) {
+	row, found, err := Find[Row](ctx, q, what, query, args...)
+	if err == nil && !found {
+		err = missing
+	}
+	return row, err
+}
+
 // Exec runs a statement without rows. what says in an error what it does.
 func Exec(ctx context.Context, e sqlx.ExecerContext, what, query string, args ...any) error {
 	if _, err := e.ExecContext(ctx, query, args...); err != nil {

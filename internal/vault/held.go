@@ -55,12 +55,10 @@ const selectHeld = `
 
 // Held opens a secret that is still kept. domain.ErrShredded says that it is forgotten.
 func (v *Vault) Held(ctx context.Context, accountID, name, use string) ([]byte, error) {
-	sealed, found, err := pgpool.Find[string](ctx, v.keys.db, "the held "+name, selectHeld, accountID, name)
-	switch {
-	case err != nil:
+	sealed, err := pgpool.FindOr[string](ctx, v.keys.db, fmt.Errorf("%s is not held any more: %w", name, domain.ErrShredded),
+		"the held "+name, selectHeld, accountID, name)
+	if err != nil {
 		return nil, err
-	case !found:
-		return nil, fmt.Errorf("%s is not held any more: %w", name, domain.ErrShredded)
 	}
 	return v.Unseal(ctx, accountID, heldContext(name, use), sealed)
 }

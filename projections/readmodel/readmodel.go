@@ -270,12 +270,8 @@ func SelectAny[Row any](ctx context.Context, tx *sqlx.Tx, schema, query string, 
 }
 
 // Get reads one row, which is not found where there is none.
-func Get[Row any](ctx context.Context, db *sqlx.DB, what, query string, args ...any) (row Row, err error) {
-	row, found, err := pgpool.Find[Row](ctx, db, what, query, args...)
-	if err == nil && !found {
-		err = domain.NotFound(what)
-	}
-	return row, err
+func Get[Row any](ctx context.Context, db *sqlx.DB, what, query string, args ...any) (Row, error) {
+	return pgpool.FindOr[Row](ctx, db, domain.NotFound(what), what, query, args...)
 }
 
 // Page reads a part of a list, and how many rows the whole list has. of are the parameters
