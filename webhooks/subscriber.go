@@ -99,8 +99,7 @@ WHERE url <> ''
   AND events && $1`
 
 // Begin implements consumer.Preparer.
-func (s *Subscriber) Begin(ctx context.Context) error {
-	var err error
+func (s *Subscriber) Begin(ctx context.Context) (err error) {
 	if s.urls, err = pgpool.Set(ctx, s.db, "the endpoints", listURLs); err != nil {
 		return err
 	}

@@ -283,14 +283,7 @@ func requireOneRow(res sql.Result, err error) error {
 
 // Get reads one row; ok is false when it is gone.
 func Get(ctx context.Context, q sqlx.QueryerContext, name string, number int) (g Generation, ok bool, err error) {
-	err = sqlx.GetContext(ctx, q, &g, getSQL, name, number)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return g, false, nil
-	case err != nil:
-		return g, false, fmt.Errorf("read the checkpoint of %s: %w", name, err)
-	}
-	return g, true, nil
+	return pgpool.Find[Generation](ctx, q, "the checkpoint of "+name, getSQL, name, number)
 }
 
 // Serving is the generation of a projection that serves.

@@ -169,10 +169,7 @@ SELECT (SELECT COUNT(*) FROM shares) + (SELECT COUNT(*) FROM views) + (SELECT CO
 // EraseAccount forgets what people keep of an account, and the links to its
 // reports. It says how many rows that were.
 func (s *Store) EraseAccount(ctx context.Context, accountID string) (rows int, err error) {
-	if err := s.db.GetContext(ctx, &rows, eraseAccountSQL, accountID); err != nil {
-		return 0, fmt.Errorf("erase what people keep of account %s: %w", accountID, err)
-	}
-	return rows, nil
+	return pgpool.One[int](ctx, s.db, "how many rows were erased of account "+accountID, eraseAccountSQL, accountID)
 }
 
 const sweepSQL = `

@@ -2,8 +2,6 @@ package preferences
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"net/url"
 	"time"
@@ -41,16 +39,14 @@ WHERE account_id = $1
 
 // Draft is the person's draft of a form in the account; found is false without one.
 func (s *Store) Draft(ctx context.Context, accountID, personID, form string) (kept Draft, found bool, err error) {
-	var row struct {
+	row, found, err := pgpool.Find[struct {
 		Fields  string    `db:"fields"`
 		SavedAt time.Time `db:"saved_at"`
+	}](ctx, s.db, "a draft", draftSQL, accountID, personID, form)
+	if err != nil || !found {
+		return kept, false, err
 	}
-	if err := s.db.GetContext(ctx, &row, draftSQL, accountID, personID, form); errors.Is(err, sql.ErrNoRows) {
-		return kept, false, nil
-	} else if err != nil {
-		return kept, false, fmt.Errorf("read a draft: %w", err)
-	}
-	kept.SavedAt = row.SavedAt.UTC()
+	kept.SavedAt = row.SavedAt
 	if kept.Fields, err = url.ParseQuery(row.Fields); err != nil {
 		return kept, false, fmt.Errorf("read a draft: %w", err)
 	}

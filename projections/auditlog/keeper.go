@@ -2,7 +2,6 @@ package auditlog
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -115,13 +114,9 @@ UPDATE audit.keys
 SET findings = $1`
 
 func (k *Keeper) daily(ctx context.Context) error {
-	var taken bool
-	err := k.signer.db.GetContext(ctx, &taken, takeCheckSQL)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("take the check of the day: %w", err)
+	_, taken, err := pgpool.Find[bool](ctx, k.signer.db, "the check of the day", takeCheckSQL)
+	if err != nil || !taken {
+		return err
 	}
 	n, err := k.check(ctx)
 	if err != nil {

@@ -4,7 +4,6 @@ package credits
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"maps"
 	"slices"
 	"strings"
@@ -254,7 +253,7 @@ func (q *Reads) Balance(ctx context.Context, accountID string, now time.Time) (B
 type balanceRow struct {
 	Used      domain.Credits  `json:"used"`
 	Remaining *domain.Credits `json:"remaining"`
-	ExpiresAt sql.NullTime    `json:"expires_at"`
+	ExpiresAt *time.Time      `json:"expires_at"`
 	LowBelow  *domain.Credits `json:"low_below"`
 }
 
@@ -269,8 +268,8 @@ func balanceOf(rows []balanceRow, now time.Time) (b Balance) {
 			continue
 		}
 		b.Available += *r.Remaining
-		if r.ExpiresAt.Valid && !r.ExpiresAt.Time.After(now.Add(ExpirySoon)) {
-			b.Expiring = append(b.Expiring, ExpiringCredits{Amount: *r.Remaining, ExpiresAt: r.ExpiresAt.Time.UTC()})
+		if r.ExpiresAt != nil && !r.ExpiresAt.After(now.Add(ExpirySoon)) {
+			b.Expiring = append(b.Expiring, ExpiringCredits{Amount: *r.Remaining, ExpiresAt: *r.ExpiresAt})
 		}
 	}
 	b.Total = b.Available + b.Used
@@ -310,11 +309,9 @@ func (p *Past) Balance(now time.Time) Balance {
 	})
 	for _, lot := range f.granted {
 		if lot.Remaining > 0 && (lot.ExpiresAt == nil || lot.ExpiresAt.After(now)) {
-			row := balanceRow{Used: rows[0].Used, LowBelow: rows[0].LowBelow, Remaining: &lot.Remaining}
-			if lot.ExpiresAt != nil {
-				row.ExpiresAt = sql.NullTime{Time: *lot.ExpiresAt, Valid: true}
-			}
-			rows = append(rows, row)
+			rows = append(rows, balanceRow{
+				Used: rows[0].Used, LowBelow: rows[0].LowBelow, Remaining: &lot.Remaining, ExpiresAt: lot.ExpiresAt,
+			})
 		}
 	}
 	return balanceOf(rows, now)

@@ -16,6 +16,7 @@ import (
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
 	"humanqa/internal/backoff"
+	"humanqa/internal/pgpool"
 )
 
 const (
@@ -135,12 +136,11 @@ SELECT (SELECT COALESCE(SUM(size), 0) FROM http_evidence WHERE stored_at IS NOT 
 func (b *Business) weigh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, weighLimit)
 	defer cancel()
-	var bytes float64
-	if err := b.db.GetContext(ctx, &bytes, evidenceSQL); err != nil {
-		return fmt.Errorf("sum the evidence up: %w", err)
+	bytes, err := pgpool.One[float64](ctx, b.db, "the sum of the evidence", evidenceSQL)
+	if err == nil {
+		b.evidence.Set(bytes)
 	}
-	b.evidence.Set(bytes)
-	return nil
+	return err
 }
 
 // Describe implements prometheus.Collector.
