@@ -75,11 +75,10 @@ type Problem = wire.ReadyProblem
 
 // API is the service's http.Handler.
 type API struct {
+	Deps
 	Fresh *admit.Freshness
 
 	ready  *readiness
-	halted func() error
-	log    logrus.FieldLogger
 	Limits *input.Limits
 
 	table    table
@@ -88,14 +87,9 @@ type API struct {
 	gate     *admit.Gate
 	writer   *admit.Writer
 
-	evidence  *evidence.Service
-	spool     *wire.Spool
 	metrics   *metrics
 	stopping  *stopSignal
 	logins    *clientlogin.Store
-	keys      keyIssuer
-	now       func() time.Time
-	baseURL   string
 	llmsText  openapi.File
 	PastReads *wire.Quota
 	Readers   *readers.Readers // those of the feed that have a name
@@ -105,20 +99,14 @@ type API struct {
 func New(d Deps) *API {
 	limiter := admit.NewLimiter(d.DB, d.RateLimit)
 	a := &API{
-		Fresh: admit.NewFreshness(d.FeedShown, d.WebhooksShown, d.Log), ready: &readiness{look: d.Ready, log: d.Log}, halted: d.Halted,
-		log:    d.Log,
+		Deps: d, Fresh: admit.NewFreshness(d.FeedShown, d.WebhooksShown, d.Log), ready: &readiness{look: d.Ready, log: d.Log},
 		Limits: input.NewLimits(d.Settings, d.Reads.Pools),
 		gate:   admit.NewGate(d.Reads, limiter, d.Now),
 		writer: admit.NewWriter(d.DB, d.Vault, d.WaitFor, input.Submissions, d.Now),
 
-		evidence:  d.Evidence,
-		spool:     d.Spool,
 		metrics:   newMetrics(d.Metrics),
 		stopping:  newStopSignal(),
 		logins:    clientlogin.NewStore(d.DB, d.Now),
-		keys:      d.Commands,
-		now:       d.Now,
-		baseURL:   d.BaseURL,
 		llmsText:  openapi.LLMs(d.BaseURL),
 		PastReads: wire.NewQuota(v1.QuotaOfNode, v1.QuotaOfAccount, 0),
 	}
@@ -144,15 +132,15 @@ func (a *API) Run(ctx context.Context) error {
 	defer noting.Wait()
 	noting.Go(func() {
 		if err := a.Readers.Run(ctx); err != nil {
-			a.log.WithError(err).Warn("the last places of named readers are not written")
+			a.Log.WithError(err).Warn("the last places of named readers are not written")
 		}
 	})
 	for again := true; again; again = backoff.Wait(ctx, admit.SweepEvery) == nil {
 		if err := a.writer.Sweep(ctx); err != nil && ctx.Err() == nil {
-			a.log.WithError(err).Warn("old idempotency keys stay until the next sweep")
+			a.Log.WithError(err).Warn("old idempotency keys stay until the next sweep")
 		}
 		if err := a.gate.Limits.Sweep(ctx); err != nil && ctx.Err() == nil {
-			a.log.WithError(err).Warn("silent callers' rows stay until the next sweep")
+			a.Log.WithError(err).Warn("silent callers' rows stay until the next sweep")
 		}
 	}
 	return nil

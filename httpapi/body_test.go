@@ -47,26 +47,26 @@ func TestSlowBodiesKeepNobodyFromTheirOwn(t *testing.T) {
 	}
 	checker := s.checker()
 	s.stalled(addr, checker, "/v1/checker/jobs/1/evidence")
-	eventually.True(t, "the slow bodies have come", func() bool { return len(s.spool.Disk.Holders()) == len(slow)+1 })
+	eventually.True(t, "the slow bodies have come", func() bool { return len(s.Spool.Disk.Holders()) == len(slow)+1 })
 	for _, size := range []int{3 << 20, 49 << 20} {
 		status, _ := post(t, srv, key, strings.NewReader(strings.Repeat("x", size)), int64(size))
 		equal(t, status, http.StatusBadRequest) // it was read, and is no JSON; without a place it is a 503
 	}
-	equal(t, s.spool.Parse.Holders(), []string{})
-	equal(t, len(s.spool.Disk.Holders()), len(slow)+1) // each still has what it sent
+	equal(t, s.Spool.Parse.Holders(), []string{})
+	equal(t, len(s.Spool.Disk.Holders()), len(slow)+1) // each still has what it sent
 	for _, id := range slow {
-		must.NoError(t, s.spool.Disk.Acquire(t.Context(), id, wire.SpoolShare-3*wire.SpoolStep))
-		if s.spool.Disk.TryAcquire(id, 3*wire.SpoolStep) == nil {
+		must.NoError(t, s.Spool.Disk.Acquire(t.Context(), id, wire.SpoolShare-3*wire.SpoolStep))
+		if s.Spool.Disk.TryAcquire(id, 3*wire.SpoolStep) == nil {
 			t.Errorf("%s has more than its share", id)
 		}
-		s.spool.Disk.Release(id, wire.SpoolShare-3*wire.SpoolStep)
+		s.Spool.Disk.Release(id, wire.SpoolShare-3*wire.SpoolStep)
 	}
 }
 
 func TestASpooledBodyIsTheBodyThatCame(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
-	s.spool.Dir = t.TempDir()
+	s.Spool.Dir = t.TempDir()
 	_, key := s.account(100)
 	padding := strings.Repeat(" ", 3<<20)
 	one := `{"jobs":[` + aJob + `],` + padding + `"of":"me"}`
@@ -75,15 +75,15 @@ func TestASpooledBodyIsTheBodyThatCame(t *testing.T) {
 	}
 	equal(t, s.log.Count("job.created"), 1)
 	s.call(key, "POST", "/v1/jobs", one).refused(http.StatusBadRequest, domain.CodeInvalidRequest) // a batch is no job
-	left, err := os.ReadDir(s.spool.Dir)
+	left, err := os.ReadDir(s.Spool.Dir)
 	if err != nil || len(left) > 0 {
 		t.Errorf("%v are left: %v", left, err)
 	}
-	equal(t, s.spool.Disk.Holders(), []string{})
+	equal(t, s.Spool.Disk.Holders(), []string{})
 
-	s.spool.Dir = filepath.Join(s.spool.Dir, "nowhere")
+	s.Spool.Dir = filepath.Join(s.Spool.Dir, "nowhere")
 	s.call(key, "POST", "/v1/jobs", one).refused(http.StatusServiceUnavailable, domain.CodeUnavailable) // a disk that takes nothing
-	equal(t, s.spool.Disk.Holders(), []string{})
+	equal(t, s.Spool.Disk.Holders(), []string{})
 }
 
 func TestAParsedBodyLeavesTheMemoryWhileItsCommandRuns(t *testing.T) {
@@ -93,7 +93,7 @@ func TestAParsedBodyLeavesTheMemoryWhileItsCommandRuns(t *testing.T) {
 	during := make(chan []string, 1)
 	s.log.Before(func(string) {
 		select {
-		case during <- s.spool.Parse.Holders():
+		case during <- s.Spool.Parse.Holders():
 		default:
 		}
 	})
@@ -121,7 +121,7 @@ func TestABodyThatArrivesTooSlowlyIsCutOff(t *testing.T) {
 	// A stranger's is not read, but its connection ends as soon.
 	status, _, _ := raw(t, addr, "POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 200\r\n\r\n{")
 	equal(t, status, http.StatusUnauthorized)
-	equal(t, s.spool.Disk.Holders(), []string{})
+	equal(t, s.Spool.Disk.Holders(), []string{})
 }
 
 func TestABodyHasToKeepTheLeastRate(t *testing.T) {

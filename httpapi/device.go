@@ -32,11 +32,7 @@ type begunLogin struct {
 
 // beginLogin is POST /v1/device.
 func (a *API) beginLogin(r *wire.Request) (wire.Answer, error) {
-	header := make(http.Header)
-	if err := a.gate.LimitStranger(r, header, nil); err != nil {
-		return wire.Answer{}, err
-	}
-	if err := readStranger(r); err != nil {
+	if err := a.readStranger(r); err != nil {
 		return wire.Answer{}, err
 	}
 	var p wire.Problems
@@ -49,7 +45,7 @@ func (a *API) beginLogin(r *wire.Request) (wire.Answer, error) {
 		return wire.Answer{}, err
 	}
 	return wire.Reply(http.StatusCreated, begunLogin{
-		DeviceCode: begun.DeviceCode, UserCode: begun.UserCode, VerificationURL: a.baseURL + "/dashboard/device?code=" + begun.UserCode,
+		DeviceCode: begun.DeviceCode, UserCode: begun.UserCode, VerificationURL: a.BaseURL + "/dashboard/device?code=" + begun.UserCode,
 		ExpiresIn: int(clientlogin.Life / time.Second), Interval: devicePoll,
 	})
 }
@@ -64,11 +60,7 @@ type collectedLogin struct {
 // collectLogin is POST /v1/device/token. The key is made here, so that it lies nowhere
 // before. Its command's id is the sign-in's: nothing makes a second one.
 func (a *API) collectLogin(r *wire.Request) (wire.Answer, error) {
-	header := make(http.Header)
-	if err := a.gate.LimitStranger(r, header, nil); err != nil {
-		return wire.Answer{}, err
-	}
-	if err := readStranger(r); err != nil {
+	if err := a.readStranger(r); err != nil {
 		return wire.Answer{}, err
 	}
 	var p wire.Problems
@@ -85,10 +77,10 @@ func (a *API) collectLogin(r *wire.Request) (wire.Answer, error) {
 	}
 	in := command.IssueKey{Name: approval.Name, Scope: approval.Scope, ProjectID: approval.ProjectID}
 	if approval.KeyDays > 0 {
-		at := a.now().Add(time.Duration(approval.KeyDays) * 24 * time.Hour).UTC()
+		at := a.Now().Add(time.Duration(approval.KeyDays) * 24 * time.Hour).UTC()
 		in.ExpiresAt = &at
 	}
-	key, err := a.keys.IssueKey(r.Context(), command.Cause{
+	key, err := a.Commands.IssueKey(r.Context(), command.Cause{
 		CommandID: commandID, CorrelationID: r.ID, Actor: "person:" + approval.PersonID, AccountID: approval.AccountID, Sandbox: approval.Sandbox,
 	}, approval.AccountID, in)
 	if err != nil {
@@ -101,9 +93,12 @@ func (a *API) collectLogin(r *wire.Request) (wire.Answer, error) {
 // strangerBody is more than either body needs.
 const strangerBody = 4 << 10
 
-// readStranger reads the body of a request without a credential, whose body is left alone
+// readStranger counts and reads the body of a request without a credential, whose body is left alone
 // otherwise.
-func readStranger(r *wire.Request) error {
+func (a *API) readStranger(r *wire.Request) error {
+	if err := a.gate.LimitStranger(r, make(http.Header), nil); err != nil {
+		return err
+	}
 	raw, err := io.ReadAll(io.LimitReader(r.Body, strangerBody+1))
 	switch {
 	case err != nil:

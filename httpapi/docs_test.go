@@ -145,7 +145,7 @@ func TestTheTextsForCodingAgents(t *testing.T) {
 		t.Errorf("it has another form:\n%s", text)
 	}
 	for _, link := range regexp.MustCompile(`\]\(([^)]+)\)`).FindAllStringSubmatch(text, -1) {
-		path, ours := strings.CutPrefix(link[1], s.baseURL)
+		path, ours := strings.CutPrefix(link[1], s.BaseURL)
 		if got := s.call("", "GET", path, ""); !ours || got.Code != http.StatusOK || strings.HasPrefix(got.Header().Get("Content-Type"), "text/html") {
 			t.Errorf("%s: %d, %s", link[1], got.Code, got.Header().Get("Content-Type"))
 		}

@@ -7,5 +7,5 @@ import (
 // getEvidence is GET /v1/evidence/:id. The signature in the query is the whole
 // credential.
 func (a *API) getEvidence(r *wire.Request) (wire.Answer, error) {
-	return a.evidence.Answer(r, r.Vars["id"])
+	return a.Evidence.Answer(r, r.Vars["id"])
 }

@@ -45,9 +45,9 @@ func TestAnUploadThatBrokeOffIsTakenUpAgainOrSwept(t *testing.T) {
 			t.Parallel()
 			s := setup(t)
 			_, key := s.account(100)
-			good := s.evidence.Files
+			good := s.Evidence.Files
 			fault.Files = good
-			s.evidence.Files = fault
+			s.Evidence.Files = fault
 			w := s.working(key)
 			r := w.uploads(aPNG)
 			r.refused(http.StatusServiceUnavailable, domain.CodeUnavailable)
@@ -58,7 +58,7 @@ func TestAnUploadThatBrokeOffIsTakenUpAgainOrSwept(t *testing.T) {
 			finished, unfinished := s.pieces()
 			equal(t, []int{finished, unfinished}, []int{0, 2})
 
-			s.evidence.Files = good
+			s.Evidence.Files = good
 			link := w.shown(aPNG) // the same row goes on
 			finished, unfinished = s.pieces()
 			equal(t, []int{finished, unfinished}, []int{1, 1})
@@ -85,7 +85,7 @@ func TestAnUploadThatBrokeOffIsTakenUpAgainOrSwept(t *testing.T) {
 
 func (s *service) sweeps() {
 	s.t.Helper()
-	must.NoError(s.t, s.evidence.Sweep(s.t.Context()))
+	must.NoError(s.t, s.Evidence.Sweep(s.t.Context()))
 }
 
 func TestABucketThatIsAwayIsNoFaultOfTheLink(t *testing.T) {
@@ -93,7 +93,7 @@ func TestABucketThatIsAwayIsNoFaultOfTheLink(t *testing.T) {
 	s := setup(t)
 	_, key := s.account(100)
 	link := s.working(key).shown(aPNG)
-	s.evidence.Files = &faultyFiles{Files: s.evidence.Files, reading: errors.New("out of luck")}
+	s.Evidence.Files = &faultyFiles{Files: s.Evidence.Files, reading: errors.New("out of luck")}
 	r := s.visit(link)
 	r.refused(http.StatusServiceUnavailable, domain.CodeUnavailable)
 	equal(t, r.Header().Get("Content-Disposition")+r.Header().Get("Etag"), "")
@@ -119,7 +119,7 @@ func TestHalfAFileIsNotTakenForAWholeOne(t *testing.T) {
 	s := setup(t)
 	_, key := s.account(100)
 	link := s.working(key).shown(aPNG + strings.Repeat("x", 1000))
-	s.evidence.Files = brittleFiles{s.evidence.Files}
+	s.Evidence.Files = brittleFiles{s.Evidence.Files}
 	server := httptest.NewServer(s)
 	defer server.Close()
 	ask, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.Replace(link, "https://qa.example", server.URL, 1), nil)

@@ -43,7 +43,7 @@ func (s *service) filmed(key string) *work {
 
 func (s *service) expires() evidence.Swept {
 	s.t.Helper()
-	swept, err := s.evidence.Expire(s.t.Context())
+	swept, err := s.Evidence.Expire(s.t.Context())
 	must.NoError(s.t, err)
 	s.visible(s.log.Head(), nil)
 	return swept
@@ -125,7 +125,7 @@ func TestEvidenceGoesByTheSettingAndTheReportSaysSo(t *testing.T) {
 			s.visit(link).refused(http.StatusGone, domain.CodeGone)
 		}
 	}
-	usage, err := s.evidence.Usage(t.Context(), accountID)
+	usage, err := s.Evidence.Usage(t.Context(), accountID)
 	must.NoError(t, err)
 	equal(t, []int64{usage.Kept().Files, usage.Gone.Files}, []int64{0, 2})
 	s.call(key, "GET", "/v1/evidence?keepEvidenceDays=0", "").refused(http.StatusBadRequest, domain.CodeInvalidRequest)
@@ -156,7 +156,7 @@ func TestAHoldKeepsEvidence(t *testing.T) {
 		at, err := s.commands.PlaceHold(t.Context(), cause(), of, "a lawsuit", false)
 		s.visible(at, err)
 		equal(t, s.expires(), evidence.Swept{})
-		usage, err := s.evidence.Usage(t.Context(), accountID)
+		usage, err := s.Evidence.Usage(t.Context(), accountID)
 		must.NoError(t, err)
 		equal(t, usage.Held().Files, int64(1))
 		// Whatever a read model that is behind nominates, the log decides.
@@ -207,7 +207,7 @@ func TestASweepThatDiesAnywhereIsFinishedByTheNext(t *testing.T) {
 			s.later(accountID, 2)
 			s.later(keptID, 2)
 			seen := 0
-			_, err := evidence.Expiry{DB: s.db, Files: s.evidence.Files, Commands: s.commands, Before: func(step string) error {
+			_, err := evidence.Expiry{DB: s.db, Files: s.Evidence.Files, Commands: s.commands, Before: func(step string) error {
 				if step == at.step {
 					if seen++; seen == at.nth {
 						return dead

@@ -22,7 +22,7 @@ func TestALinkOpensWhatItWasSignedForAsLongAsItSays(t *testing.T) {
 	_, key := s.account(100)
 	_, otherKey := s.account(100)
 	now := time.Now()
-	s.evidence.Now = func() time.Time { return now }
+	s.Evidence.Now = func() time.Time { return now }
 	w := s.working(key)
 	link, second, others := w.shown(aPNG), w.shown(aPNG+"2"), s.working(otherKey).shown(aPNG)
 	path, query, _ := strings.Cut(link, "?")
@@ -64,7 +64,7 @@ func TestTheLinksOfAnExportedReportLast(t *testing.T) {
 	s := setup(t)
 	accountID, key := s.account(100)
 	now := time.Now()
-	s.evidence.Now = func() time.Time { return now }
+	s.Evidence.Now = func() time.Time { return now }
 	w := s.working(key)
 	shot, other := w.shown(aPNG), w.shown(aPNG+"2")
 	w.check(0, `{"status":"fail","screenshotUrl":"`+shot+`"}`)

@@ -43,7 +43,7 @@ func TestAPictureIsNotTakenAwayWhileItIsGiven(t *testing.T) {
 		must.NoError(t, s.db.GetContext(t.Context(), &claim.CheckerID, `SELECT checker_id FROM http_evidence WHERE id = $1`, id))
 		claim.Token, _ = strconv.Atoi(w.token)
 		take := func(meanwhile func()) error {
-			return s.evidence.Drop(t.Context(), w.jobID, evidence.Prefix+id, func() (command.Hidden, error) {
+			return s.Evidence.Drop(t.Context(), w.jobID, evidence.Prefix+id, func() (command.Hidden, error) {
 				left, _, err := s.commands.HideScreenshot(t.Context(), operator(command.NewCommandID()), claim, w.items[0], evidence.Prefix+id)
 				if meanwhile != nil {
 					meanwhile()
@@ -62,7 +62,7 @@ func TestAPictureIsNotTakenAwayWhileItIsGiven(t *testing.T) {
 			give(1).want(http.StatusOK)
 		} else {
 			taken := make(chan error, 1)
-			must.NoError(t, s.evidence.Give(t.Context(), w.jobID, []string{evidence.Prefix + id}, func() error {
+			must.NoError(t, s.Evidence.Give(t.Context(), w.jobID, []string{evidence.Prefix + id}, func() error {
 				go func() { taken <- take(nil) }()
 				s.waits()
 				in := command.CheckItem{ItemID: w.items[1], Status: "pass", Screenshots: []string{evidence.Prefix + id}}

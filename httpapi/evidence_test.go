@@ -301,7 +301,7 @@ func TestEvidenceHasItsLimits(t *testing.T) {
 	if got := s.visit(link).Body.Len(); got != videoLimit {
 		t.Errorf("%d bytes came back", got)
 	}
-	equal(t, s.spool.Disk.Holders(), []string{}) // everything was given back
+	equal(t, s.Spool.Disk.Holders(), []string{}) // everything was given back
 	finished, unfinished := s.pieces()
 	equal(t, []int{finished, unfinished}, []int{2, 0})
 }

@@ -172,7 +172,7 @@ func TestAReaderThatIsTooSlowIsCutOff(t *testing.T) {
 	s.clients.ReadGrace = 50 * time.Millisecond
 	ended := make(chan int, 1)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
-		r := &wire.Request{Request: hr, Caller: wire.Caller{AccountID: "acc"}, Log: s.API.log}
+		r := &wire.Request{Request: hr, Caller: wire.Caller{AccountID: "acc"}, Log: s.Log}
 		ans, err := s.clients.TableOf(r, tabular.NDJSON, "endless", []tabular.Column{{Name: "text"}}, func(_ context.Context, each func([]any) error) error {
 			for {
 				if err := each([]any{strings.Repeat("x", 1<<10)}); err != nil {

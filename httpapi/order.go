@@ -23,7 +23,7 @@ const handleTime = 40 * time.Second
 func (a *API) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	started := time.Now()
 	r := &wire.Request{Request: hr, Match: a.table.find(hr), ID: wire.RequestID(hr.Header)}
-	r.Log = a.log.WithFields(logrus.Fields{"requestId": r.ID, "method": wire.LoggedMethod(hr.Method), "route": r.RouteName()})
+	r.Log = a.Log.WithFields(logrus.Fields{"requestId": r.ID, "method": wire.LoggedMethod(hr.Method), "route": r.RouteName()})
 	h := w.Header()
 	h.Set(wire.RequestIDHeader, r.ID)
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -71,8 +71,8 @@ func (a *API) answer(w http.ResponseWriter, r *wire.Request) (ans wire.Answer) {
 
 // handle is the order of checks (decisions, "Order of checks") up to the handler.
 func (a *API) handle(w http.ResponseWriter, r *wire.Request) (wire.Answer, error) {
-	if a.halted != nil && (r.Audience != wire.Public || r.RoutePattern == "") {
-		if err := a.halted(); err != nil {
+	if a.Halted != nil && (r.Audience != wire.Public || r.RoutePattern == "") {
+		if err := a.Halted(); err != nil {
 			return wire.Answer{}, err
 		}
 	}
@@ -82,7 +82,7 @@ func (a *API) handle(w http.ResponseWriter, r *wire.Request) (wire.Answer, error
 	if err := admit.MayWrite(r); err != nil { // counted like any call: guessing is not free
 		return wire.Answer{}, err
 	}
-	body, err := a.spool.ReadBody(w, r.Request, r.Caller)
+	body, err := a.Spool.ReadBody(w, r.Request, r.Caller)
 	if err != nil {
 		return wire.Answer{}, err
 	}
@@ -149,11 +149,11 @@ func (a *API) Authorize(w http.ResponseWriter, hr *http.Request, route string) (
 	started := time.Now()
 	match := wire.Match{Audience: wire.Clients, RoutePattern: route}
 	r := &wire.Request{Request: hr, Match: match, ID: wire.RequestID(hr.Header)}
-	r.Log = a.log.WithFields(logrus.Fields{"requestId": r.ID, "method": wire.LoggedMethod(hr.Method), "route": route})
+	r.Log = a.Log.WithFields(logrus.Fields{"requestId": r.ID, "method": wire.LoggedMethod(hr.Method), "route": route})
 	w.Header().Set(wire.RequestIDHeader, r.ID)
 	var err error
-	if a.halted != nil {
-		err = a.halted()
+	if a.Halted != nil {
+		err = a.Halted()
 	}
 	if err == nil {
 		err = a.authenticate(w.Header(), r)

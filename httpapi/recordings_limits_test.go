@@ -22,7 +22,7 @@ func TestARecordingsLimits(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	_, key := s.account(100)
-	s.evidence.RecordingLimit = 9 << 20
+	s.Evidence.RecordingLimit = 9 << 20
 	w := s.working(key)
 	one, two := w.recording(), w.recording()
 	w.sends(one, 0, make([]byte, evidence.MaxRecordingPart+1)).refused(http.StatusRequestEntityTooLarge, domain.CodePayloadTooLarge)
@@ -53,7 +53,7 @@ func TestACheckersRecordingsOfADayAreBounded(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	_, key := s.account(100)
-	s.evidence.RecordingLimit = int64(len(aFilm))
+	s.Evidence.RecordingLimit = int64(len(aFilm))
 	checker := s.checker()
 	record := func() (w *work, id string) {
 		t.Helper()
@@ -92,9 +92,9 @@ func TestPartsOnTheirWayCount(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	_, key := s.account(100)
-	s.evidence.RecordingLimit = int64(len(aFilm)) + 10
-	held := &heldFiles{Files: s.evidence.Files, begun: make(chan struct{}, 8), letGo: make(chan struct{})}
-	s.evidence.Files = held
+	s.Evidence.RecordingLimit = int64(len(aFilm)) + 10
+	held := &heldFiles{Files: s.Evidence.Files, begun: make(chan struct{}, 8), letGo: make(chan struct{})}
+	s.Evidence.Files = held
 	w := s.working(key)
 	id := w.recording()
 	answered := make(chan int)
@@ -119,9 +119,9 @@ func TestANearlyFullDiskRefusesRecordingsFirst(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	account, key := s.account(100)
-	good := s.evidence.Files
+	good := s.Evidence.Files
 	disk := &fullFiles{Files: good, total: 100 << 30}
-	s.evidence.Files = disk
+	s.Evidence.Files = disk
 	w := s.working(key)
 	id := w.recording()
 	disk.free = 1<<30 + 1000
@@ -178,8 +178,8 @@ func TestOnePartOfManyAtOncePlaceIsTaken(t *testing.T) {
 	id := w.recording()
 	w.sends(id, 0, aFilm[:500]).want(http.StatusOK)
 	codes := make([]int, 6)
-	held := &heldFiles{Files: s.evidence.Files, begun: make(chan struct{}, 8), letGo: make(chan struct{})}
-	s.evidence.Files = held
+	held := &heldFiles{Files: s.Evidence.Files, begun: make(chan struct{}, 8), letGo: make(chan struct{})}
+	s.Evidence.Files = held
 	var senders sync.WaitGroup
 	for n := range codes {
 		senders.Go(func() { codes[n] = w.sends(id, 500, bytes.Repeat([]byte{byte(n)}, 100+n)).Code })
@@ -209,7 +209,7 @@ func TestOnePartOfManyAtOncePlaceIsTaken(t *testing.T) {
 		ORDER BY at`, id))
 	var all []byte
 	for _, p := range parts {
-		part, err := s.evidence.Files.Read(t.Context(), p.Key, 0, p.Size)
+		part, err := s.Evidence.Files.Read(t.Context(), p.Key, 0, p.Size)
 		must.NoError(t, err)
 		content, err := io.ReadAll(part)
 		must.NoError(t, errors.Join(err, part.Close()))

@@ -53,7 +53,7 @@ func (s *service) assembles(later time.Duration) {
 	s.t.Helper()
 	_, err := s.db.ExecContext(s.t.Context(), `UPDATE http_recordings SET due_at = due_at - make_interval(secs => $1)`, later.Seconds())
 	must.NoError(s.t, err)
-	for s.evidence.AssembleNext(s.t.Context()) {
+	for s.Evidence.AssembleNext(s.t.Context()) {
 	}
 	s.visible(s.log.Head(), nil)
 }
@@ -258,14 +258,14 @@ func TestAPartThatBrokeOffIsSentAgain(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	_, key := s.account(100)
-	good := s.evidence.Files
+	good := s.Evidence.Files
 	w := s.working(key)
 	id := w.recording()
 	w.sends(id, 0, aFilm[:700]).want(http.StatusOK)
 	for _, fault := range []*faultyFiles{{before: errors.New("out of luck")}, {behind: errors.New("out of luck")}} {
-		fault.Files, s.evidence.Files = good, fault
+		fault.Files, s.Evidence.Files = good, fault
 		w.sends(id, 700, aFilm[700:]).refused(http.StatusServiceUnavailable, domain.CodeUnavailable)
-		s.evidence.Files = good
+		s.Evidence.Files = good
 	}
 	w.sends(id, 700, aFilm[700:]).want(http.StatusOK)
 	var keys []string
@@ -287,10 +287,10 @@ func TestAPartThatBrokeOffIsSentAgain(t *testing.T) {
 
 	// The bucket is away while the file is made, then it is not.
 	w.call("POST", "/recordings/"+id+"/finish", "").want(http.StatusOK)
-	s.evidence.Files = &faultyFiles{Files: good, behind: errors.New("out of luck")}
+	s.Evidence.Files = &faultyFiles{Files: good, behind: errors.New("out of luck")}
 	s.assembles(0)
 	equal(t, len(s.attached()), 0)
-	s.evidence.Files = good
+	s.Evidence.Files = good
 	s.assembles(time.Minute)
 	equal(t, len(s.attached()), 1)
 	w.checks(passes).completes("Fine.")
@@ -299,7 +299,7 @@ func TestAPartThatBrokeOffIsSentAgain(t *testing.T) {
 
 	sweep := func() {
 		t.Helper()
-		must.NoError(t, s.evidence.Sweep(t.Context()))
+		must.NoError(t, s.Evidence.Sweep(t.Context()))
 	}
 	there := func(key string) bool {
 		r, err := good.Read(t.Context(), key, 0, 1)
@@ -342,12 +342,12 @@ func TestRecordingsAreErasedWithTheirAccount(t *testing.T) {
 	late := uuid.NewString()
 	s.set(`INSERT INTO http_recording_parts (id, recording_id, account_id, job_id, at, size, begun_at)
 		VALUES ($1, $2, $3, $4, 500, 1, now())`, late, open, account, w.jobID)
-	must.NoError(t, s.evidence.Files.Write(t.Context(), account+"/"+w.jobID+"/"+uuid.NewString(), "video/webm", nil, strings.NewReader("stray")))
+	must.NoError(t, s.Evidence.Files.Write(t.Context(), account+"/"+w.jobID+"/"+uuid.NewString(), "video/webm", nil, strings.NewReader("stray")))
 
 	must.NoError(t, s.deps.Vault.(*vault.Vault).Shred(t.Context(), account))
 	erase := func(wantMore bool, wantUnderWay int) {
 		t.Helper()
-		n, underWay, err := evidence.Erase(t.Context(), s.db, s.evidence.Files, account, "")
+		n, underWay, err := evidence.Erase(t.Context(), s.db, s.Evidence.Files, account, "")
 		if err != nil || (n > 0) != wantMore || underWay != wantUnderWay {
 			t.Errorf("%d erased, %d under way, %v", n, underWay, err)
 		}

@@ -96,7 +96,7 @@ func TestBodiesOverTheLimitAre413BeforeAnyParsing(t *testing.T) {
 			t.Errorf("%s: got %d %v", name, status, body)
 		}
 	}
-	equal(t, s.spool.Disk.Holders(), []string{}) // every place was left again
+	equal(t, s.Spool.Disk.Holders(), []string{}) // every place was left again
 	status, _ := post(t, srv, "nobody", junk(wire.MaxBody+1), wire.MaxBody+1)
 	equal(t, status, http.StatusUnauthorized) // 401 comes first
 }

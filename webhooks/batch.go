@@ -223,13 +223,10 @@ SET url = excluded.url, events = excluded.events, secret = excluded.secret,
 	due_at = NULL`
 
 func saveEndpoint(ctx context.Context, tx *sqlx.Tx, e *EndpointRow) error {
-	_, err := tx.ExecContext(ctx, upsertEndpoint, e.ProjectID, e.AccountID, e.URL, e.Events, e.Secret, e.PreviousSecret,
-		e.PreviousUntil, e.NewSecret, e.Resets, e.Enabled, e.DisabledBy, e.DisabledReason, e.Announced, e.Cap,
-		e.ConsecutiveFailures, e.FailingSince, e.LastError, e.LastSuccessAt, e.Headers, e.HeadersOrigin)
-	if err != nil {
-		return fmt.Errorf("save the endpoint of project %s: %w", e.ProjectID, err)
-	}
-	return nil
+	return pgpool.Exec(ctx, tx, "save the endpoint of project "+e.ProjectID, upsertEndpoint,
+		e.ProjectID, e.AccountID, e.URL, e.Events, e.Secret, e.PreviousSecret, e.PreviousUntil, e.NewSecret, e.Resets, e.Enabled,
+		e.DisabledBy, e.DisabledReason, e.Announced, e.Cap, e.ConsecutiveFailures, e.FailingSince, e.LastError, e.LastSuccessAt,
+		e.Headers, e.HeadersOrigin)
 }
 
 // insertDeliveries also schedules the endpoints: a delivery waits for each round trip.
@@ -280,10 +277,7 @@ func (s *Subscriber) insertRows(ctx context.Context, tx *sqlx.Tx, p batchPlan, t
 			return s.insertLeased(ctx, tx, p, touched, lease)
 		}
 	}
-	if _, err := tx.ExecContext(ctx, insertDeliveries, pq.Array(touched), pgpool.Rows(newDeliveries(p.rows, nil))); err != nil {
-		return fmt.Errorf("insert deliveries: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, tx, "insert deliveries", insertDeliveries, pq.Array(touched), pgpool.Rows(newDeliveries(p.rows, nil)))
 }
 
 // orderingKey is the stream: what it tells goes out in order. An event of the

@@ -3,8 +3,9 @@ package webhooks
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"time"
+
+	"humanqa/internal/pgpool"
 )
 
 // Endpoint is how a project's webhook stands, as operators see it: never its
@@ -81,11 +82,9 @@ ORDER BY e.enabled, e.failures = 0, e.failing_since, e.project_id`
 
 // Fleet lists the webhooks of all accounts, those that are ill or all of them.
 func (l *Log) Fleet(ctx context.Context, all bool, limit, offset int) (sum Fleet, endpoints []Endpoint, err error) {
-	if err := l.db.GetContext(ctx, &sum, fleetSQL); err != nil {
-		return sum, nil, fmt.Errorf("count webhooks: %w", err)
+	if sum, err = pgpool.One[Fleet](ctx, l.db, "the number of webhooks", fleetSQL); err != nil {
+		return sum, nil, err
 	}
-	if err := l.db.SelectContext(ctx, &endpoints, listFleetSQL, all, limit, offset); err != nil {
-		return sum, nil, fmt.Errorf("list webhooks: %w", err)
-	}
-	return sum, endpoints, nil
+	endpoints, err = pgpool.List[Endpoint](ctx, l.db, "webhooks", listFleetSQL, all, limit, offset)
+	return sum, endpoints, err
 }

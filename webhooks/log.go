@@ -3,7 +3,6 @@ package webhooks
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/internal/cursor"
+	"humanqa/internal/pgpool"
 	"humanqa/internal/signature"
 )
 
@@ -221,13 +221,10 @@ ORDER BY attempt`
 // Delivery gives one delivery whole: of the project, or with an empty project
 // of any of the account's.
 func (l *Log) Delivery(ctx context.Context, accountID, projectID string, id uuid.UUID) (DeliveryDetail, error) {
-	var w DeliveryDetail
-	err := l.db.GetContext(ctx, &w, readDelivery, accountID, projectID, id)
-	if errors.Is(err, sql.ErrNoRows) {
-		return DeliveryDetail{}, domain.NotFound("delivery")
-	}
+	w, err := pgpool.FindOr[DeliveryDetail](ctx, l.db, domain.NotFound("delivery"),
+		"a delivery", readDelivery, accountID, projectID, id)
 	if err != nil {
-		return DeliveryDetail{}, fmt.Errorf("read a delivery: %w", err)
+		return DeliveryDetail{}, err
 	}
 	w.Attempts = []Attempt{}
 	if err := l.db.SelectContext(ctx, &w.Attempts, listAttempts, id); err != nil {

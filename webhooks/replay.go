@@ -2,8 +2,6 @@ package webhooks
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
@@ -132,13 +130,9 @@ func (l *Log) changeDeliveries(
 // dispatchers.
 func (l *Log) withLockedEndpoint(ctx context.Context, accountID, projectID string, change func(*sqlx.Tx, EndpointRow) error) error {
 	return pgpool.InTx(ctx, l.db, func(tx *sqlx.Tx) error {
-		var e EndpointRow
-		err := tx.GetContext(ctx, &e, lockOwn, accountID, projectID)
-		if errors.Is(err, sql.ErrNoRows) {
-			return domain.NotFound("project")
-		}
+		e, err := pgpool.FindOr[EndpointRow](ctx, tx, domain.NotFound("project"), "the endpoint", lockOwn, accountID, projectID)
 		if err != nil {
-			return fmt.Errorf("lock the endpoint: %w", err)
+			return err
 		}
 		if err := change(tx, e); err != nil {
 			return err
@@ -171,10 +165,7 @@ func (l *Log) Redeliver(ctx context.Context, accountID, projectID string, id uui
 		if err := e.checkSends(); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, redeliver, id, projectID); err != nil {
-			return fmt.Errorf("redeliver: %w", err)
-		}
-		return nil
+		return pgpool.Exec(ctx, tx, "redeliver", redeliver, id, projectID)
 	})
 }
 
@@ -196,9 +187,6 @@ func (l *Log) Test(ctx context.Context, accountID, projectID string, id uuid.UUI
 		if err := e.checkSends(); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, insertTest, id, projectID, body); err != nil {
-			return fmt.Errorf("insert a test event: %w", err)
-		}
-		return nil
+		return pgpool.Exec(ctx, tx, "insert a test event", insertTest, id, projectID, body)
 	})
 }

@@ -19,6 +19,7 @@ import (
 	"humanqa/domain/subscription"
 	"humanqa/eventstore/consumer"
 	"humanqa/eventstore/generation"
+	"humanqa/internal/pgpool"
 )
 
 // SubscriberName is the subscriber's name among what follows the log.
@@ -98,18 +99,13 @@ WHERE url <> ''
   AND events && $1`
 
 // Begin implements consumer.Preparer.
-func (s *Subscriber) Begin(ctx context.Context) error {
-	var ids []string
-	if err := s.db.SelectContext(ctx, &ids, listURLs); err != nil {
-		return fmt.Errorf("list endpoints: %w", err)
+func (s *Subscriber) Begin(ctx context.Context) (err error) {
+	if s.urls, err = pgpool.Set(ctx, s.db, "the endpoints", listURLs); err != nil {
+		return err
 	}
-	s.urls = make(map[string]bool, len(ids))
-	for _, id := range ids {
-		s.urls[id] = true
-	}
-	var named []EndpointRow
-	if err := s.db.SelectContext(ctx, &named, listListeners, pq.Array(subscription.OfAccount())); err != nil {
-		return fmt.Errorf("list the listeners of accounts: %w", err)
+	named, err := pgpool.List[EndpointRow](ctx, s.db, "the listeners of accounts", listListeners, pq.Array(subscription.OfAccount()))
+	if err != nil {
+		return err
 	}
 	s.listeners = make(map[string]string, len(named))
 	for _, e := range named {

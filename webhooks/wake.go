@@ -2,10 +2,11 @@ package webhooks
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
+
+	"humanqa/internal/pgpool"
 )
 
 // DueChannel is notified once per batch of new work.
@@ -27,8 +28,5 @@ SELECT pg_notify('` + DueChannel + `', '')`
 // scheduleEndpoints must be called, under the endpoints' locks, after each change of
 // which of their deliveries are due.
 func scheduleEndpoints(ctx context.Context, tx *sqlx.Tx, projectIDs []string) error {
-	if _, err := tx.ExecContext(ctx, scheduleEndpointsSQL, pq.Array(projectIDs)); err != nil {
-		return fmt.Errorf("schedule endpoints: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, tx, "schedule endpoints", scheduleEndpointsSQL, pq.Array(projectIDs))
 }

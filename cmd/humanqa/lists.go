@@ -52,6 +52,26 @@ func printPage[T any, L fmt.Stringer](a *app, name string, p page, found []T, to
 	return a.print(map[string]any{name: listed, "total": total}, "%s", strings.Join(lines, "\n"))
 }
 
+// list prints what find gives, once every read model shows what was written. An account
+// that is named must be there.
+func list[T any, L fmt.Stringer](
+	ctx context.Context, a *app, name string, account *string, p page, of func(T) L,
+	find func(context.Context, *projections.Reads) ([]T, int, error),
+) error {
+	return a.withReads(ctx, func(ctx context.Context, _ *service.Core, reads *projections.Reads) error {
+		if account != nil {
+			if _, err := reads.Access.Account(ctx, *account); err != nil {
+				return err
+			}
+		}
+		found, total, err := find(ctx, reads)
+		if err != nil {
+			return err
+		}
+		return printPage(a, name, p, found, total, of)
+	})
+}
+
 // withReads runs a command on read models that show everything that has been
 // written. Where no service is at work they are brought up to it here.
 func (a *app) withReads(ctx context.Context, do func(context.Context, *service.Core, *projections.Reads) error) error {
@@ -103,13 +123,10 @@ func (l listedAccount) String() string {
 }
 
 func (c *accountListCmd) Run(ctx context.Context, a *app) error {
-	return a.withReads(ctx, func(ctx context.Context, _ *service.Core, reads *projections.Reads) error {
-		found, total, err := reads.Access.Accounts(ctx, c.access())
-		if err != nil {
-			return err
-		}
-		return printPage(a, "accounts", c.page, found, total, listedAccountOf)
-	})
+	return list(ctx, a, "accounts", nil, c.page, listedAccountOf,
+		func(ctx context.Context, reads *projections.Reads) ([]access.Account, int, error) {
+			return reads.Access.Accounts(ctx, c.access())
+		})
 }
 
 type accountShowCmd struct {
@@ -214,16 +231,10 @@ func (l listedKey) String() string {
 }
 
 func (c *keyListCmd) Run(ctx context.Context, a *app) error {
-	return a.withReads(ctx, func(ctx context.Context, _ *service.Core, reads *projections.Reads) error {
-		if _, err := reads.Access.Account(ctx, c.Account); err != nil {
-			return err
-		}
-		found, total, err := reads.Access.Keys(ctx, c.Account, c.access())
-		if err != nil {
-			return err
-		}
-		return printPage(a, "keys", c.page, found, total, listedKeyOf)
-	})
+	return list(ctx, a, "keys", &c.Account, c.page, listedKeyOf,
+		func(ctx context.Context, reads *projections.Reads) ([]access.IssuedKey, int, error) {
+			return reads.Access.Keys(ctx, c.Account, c.access())
+		})
 }
 
 type checkerListCmd struct {
@@ -237,6 +248,10 @@ type listedChecker struct {
 	Accounts  []string `json:"accounts"` // their own
 }
 
+func listedCheckerOf(k access.Checker) listedChecker {
+	return listedChecker{CheckerID: k.ID, Name: k.Name, Accounts: append([]string{}, k.Accounts...)}
+}
+
 func (l listedChecker) String() string {
 	line := l.CheckerID + "  " + logging.OneLine(l.Name)
 	if len(l.Accounts) > 0 {
@@ -246,13 +261,8 @@ func (l listedChecker) String() string {
 }
 
 func (c *checkerListCmd) Run(ctx context.Context, a *app) error {
-	return a.withReads(ctx, func(ctx context.Context, _ *service.Core, reads *projections.Reads) error {
-		found, total, err := reads.Access.Checkers(ctx, c.access())
-		if err != nil {
-			return err
-		}
-		return printPage(a, "checkers", c.page, found, total, func(k access.Checker) listedChecker {
-			return listedChecker{CheckerID: k.ID, Name: k.Name, Accounts: append([]string{}, k.Accounts...)}
+	return list(ctx, a, "checkers", nil, c.page, listedCheckerOf,
+		func(ctx context.Context, reads *projections.Reads) ([]access.Checker, int, error) {
+			return reads.Access.Checkers(ctx, c.access())
 		})
-	})
 }

@@ -56,16 +56,10 @@ func (l listedProject) String() string {
 }
 
 func (c *projectListCmd) Run(ctx context.Context, a *app) error {
-	return a.withReads(ctx, func(ctx context.Context, _ *service.Core, reads *projections.Reads) error {
-		if _, err := reads.Access.Account(ctx, c.Account); err != nil {
-			return err
-		}
-		found, total, err := reads.Projects.List(ctx, c.Account, projects.Filter{Limit: c.Limit, Offset: c.Offset})
-		if err != nil {
-			return err
-		}
-		return printPage(a, "projects", c.page, found, total, listedProjectOf)
-	})
+	return list(ctx, a, "projects", &c.Account, c.page, listedProjectOf,
+		func(ctx context.Context, reads *projections.Reads) ([]projects.Project, int, error) {
+			return reads.Projects.List(ctx, c.Account, projects.Filter{Limit: c.Limit, Offset: c.Offset})
+		})
 }
 
 type jobListCmd struct {
@@ -107,18 +101,11 @@ func (l listedJob) String() string {
 }
 
 func (c *jobListCmd) Run(ctx context.Context, a *app) error {
-	return a.withReads(ctx, func(ctx context.Context, _ *service.Core, reads *projections.Reads) error {
-		if _, err := reads.Access.Account(ctx, c.Account); err != nil {
-			return err
-		}
-		found, total, err := reads.Jobs.List(ctx, c.Account, jobs.Filter{
-			Status: c.Status, ProjectID: c.Project, Limit: c.Limit, Offset: c.Offset,
+	return list(ctx, a, "jobs", &c.Account, c.page, listedJobOf,
+		func(ctx context.Context, reads *projections.Reads) ([]jobs.Summary, int, error) {
+			f := jobs.Filter{Status: c.Status, ProjectID: c.Project, Limit: c.Limit, Offset: c.Offset}
+			return reads.Jobs.List(ctx, c.Account, f)
 		})
-		if err != nil {
-			return err
-		}
-		return printPage(a, "jobs", c.page, found, total, listedJobOf)
-	})
 }
 
 type jobShowCmd struct {

@@ -231,9 +231,6 @@ type CancelledJob struct {
 // FailedJob is the outcome of the operator's word, the same for a repeat.
 type FailedJob CancelledJob
 
-// Brief is what a claimant is told beside the checklist.
-type Brief = claims.Brief
-
 // ClaimedJob is a claim: the lease's token fences every later call. Checklist
 // and Findings are the draft of the report: what this checker, or one before,
 // said so far.

@@ -36,15 +36,14 @@ func (s *Service) RotateHook(
 	if err != nil {
 		return "", domain.Position{}, err
 	}
-	_, written, err := repository.Execute(ctx, s.projects, cause, domain.ProjectStream(projectID),
-		func(st project.State, _ *repository.None) ([]domain.Event, error) {
-			if !st.Exists || st.AccountID != cause.AccountID {
-				return nil, domain.NotFound("project")
-			}
-			return project.DecideRotateHook(st, project.HookRotated{HookID: hookID, HookHash: domain.HashToken(token), At: now,
-				UserID: userID})
-		})
-	return token, written.Position, err
+	at, err = repository.Decide(ctx, s.projects, cause, domain.ProjectStream(projectID), func(st project.State) ([]domain.Event, error) {
+		if !st.Exists || st.AccountID != cause.AccountID {
+			return nil, domain.NotFound("project")
+		}
+		return project.DecideRotateHook(st, project.HookRotated{HookID: hookID, HookHash: domain.HashToken(token), At: now,
+			UserID: userID})
+	})
+	return token, at, err
 }
 
 // SetHookSignature has every call of the project's deploy hook need a signature of the
@@ -64,14 +63,12 @@ func (s *Service) SetHookSignature(
 			return domain.Position{}, fmt.Errorf("seal the secret of a deploy hook: %w", err)
 		}
 	}
-	_, written, err := repository.Execute(ctx, s.projects, cause, stream,
-		func(st project.State, _ *repository.None) ([]domain.Event, error) {
-			if !st.Exists || st.AccountID != cause.AccountID {
-				return nil, domain.NotFound("project")
-			}
-			return project.DecideHookSignature(st, set)
-		})
-	return written.Position, err
+	return repository.Decide(ctx, s.projects, cause, stream, func(st project.State) ([]domain.Event, error) {
+		if !st.Exists || st.AccountID != cause.AccountID {
+			return nil, domain.NotFound("project")
+		}
+		return project.DecideHookSignature(st, set)
+	})
 }
 
 // HookSecret is the signature that the deploy hook needs, with the platform's secret; an

@@ -51,9 +51,7 @@ func (s *Service) EraseJob(ctx context.Context, cause Cause, jobID, by, reason s
 			return domain.Position{}, err
 		}
 	}
-	_, written, err := repository.Execute(ctx, s.jobs, cause, domain.JobStream(jobID),
-		func(st job.State, _ *repository.None) ([]domain.Event, error) {
-			return job.DecideErase(st, by, reason, s.Now())
-		})
-	return written.Position, err
+	return repository.Decide(ctx, s.jobs, cause, domain.JobStream(jobID), func(st job.State) ([]domain.Event, error) {
+		return job.DecideErase(st, by, reason, s.Now())
+	})
 }

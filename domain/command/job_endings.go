@@ -117,14 +117,12 @@ func (s *Service) ReleaseSilent(ctx context.Context, cause Cause, jobID string) 
 	if err != nil {
 		return domain.Position{}, err
 	}
-	_, written, err := repository.Execute(ctx, s.jobs, cause, domain.JobStream(jobID),
-		func(st job.State, _ *repository.None) ([]domain.Event, error) {
-			if due := cause.NotBefore; !due.IsZero() && due.Before(st.SignOfLife.Add(job.SilentAfter)) {
-				return nil, nil // the timer's silence was broken: another timer watches the next
-			}
-			return job.DecideReleaseSilent(st, now)
-		})
-	return written.Position, err
+	return repository.Decide(ctx, s.jobs, cause, domain.JobStream(jobID), func(st job.State) ([]domain.Event, error) {
+		if due := cause.NotBefore; !due.IsZero() && due.Before(st.SignOfLife.Add(job.SilentAfter)) {
+			return nil, nil // the timer's silence was broken: another timer watches the next
+		}
+		return job.DecideReleaseSilent(st, now)
+	})
 }
 
 // ExpireQuestion closes a question that nobody answered in time, and skips its item. A
@@ -135,11 +133,9 @@ func (s *Service) ExpireQuestion(ctx context.Context, cause Cause, jobID string)
 	if err != nil {
 		return domain.Position{}, err
 	}
-	_, written, err := repository.Execute(ctx, s.jobs, cause, domain.JobStream(jobID),
-		func(st job.State, _ *repository.None) ([]domain.Event, error) {
-			return job.DecideExpireQuestion(st, now)
-		})
-	return written.Position, err
+	return repository.Decide(ctx, s.jobs, cause, domain.JobStream(jobID), func(st job.State) ([]domain.Event, error) {
+		return job.DecideExpireQuestion(st, now)
+	})
 }
 
 // foretold are the events that end a job, with what its refund will lose.

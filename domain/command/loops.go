@@ -61,10 +61,10 @@ func (s *Service) loopOutOfCredits(ctx context.Context, cause Cause, projectID s
 		return err
 	}
 	// A step of its own: the test may have joined under the command's own id.
-	_, _, err = repository.Execute(ctx, s.loops, cause.Step("out of credits"), domain.LoopStream(LoopID(projectID, step.Skill)),
-		func(st loop.State, _ *repository.None) ([]domain.Event, error) {
-			return loop.DecideOutOfCredits(st, jobID, at)
-		})
+	cause, stream := cause.Step("out of credits"), domain.LoopStream(LoopID(projectID, step.Skill))
+	_, err = repository.Decide(ctx, s.loops, cause, stream, func(st loop.State) ([]domain.Event, error) {
+		return loop.DecideOutOfCredits(st, jobID, at)
+	})
 	return err
 }
 
@@ -167,9 +167,9 @@ func (s *Service) onLoop(
 	if err != nil {
 		return domain.Position{}, err
 	}
-	_, written, err := repository.Execute(ctx, s.loops, cause, domain.LoopStream(loopID),
-		func(st loop.State, _ *repository.None) ([]domain.Event, error) { return decide(st, at) })
-	return written.Position, err
+	return repository.Decide(ctx, s.loops, cause, domain.LoopStream(loopID), func(st loop.State) ([]domain.Event, error) {
+		return decide(st, at)
+	})
 }
 
 // loopSetting reads what the end of a session depends on.

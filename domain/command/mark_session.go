@@ -51,9 +51,9 @@ func (s *Service) recordMark(
 		return domain.Position{}, err
 	}
 	m.ID, m.At = domain.DeriveID(cause.CommandID, "mark").String(), now.Add(-ago)
-	_, written, err := repository.Execute(ctx, s.sessions, cause, domain.SessionStream(sessionID),
-		func(st session.State, _ *repository.None) ([]domain.Event, error) { return session.DecideMark(st, m) })
-	return written.Position, err
+	return repository.Decide(ctx, s.sessions, cause, domain.SessionStream(sessionID), func(st session.State) ([]domain.Event, error) {
+		return session.DecideMark(st, m)
+	})
 }
 
 // MarkMoment marks the moment of the test that was so long ago, under an id that derives

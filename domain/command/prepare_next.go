@@ -43,13 +43,12 @@ func (s *Service) PrepareNext(ctx context.Context, cause Cause, projectID string
 			ExpectedOutcome: f.ExpectedOutcome, Severity: string(f.Severity),
 		})
 	}
-	_, written, err := repository.Execute(ctx, s.projects, cause, domain.ProjectStream(projectID),
-		func(st project.State, _ *repository.None) ([]domain.Event, error) {
-			if !st.Exists || st.AccountID != cause.AccountID {
-				return nil, domain.NotFound("project")
-			}
-			return project.DecidePrepare(st, batch)
-		})
-	out.Position = written.Position
+	stream := domain.ProjectStream(projectID)
+	out.Position, err = repository.Decide(ctx, s.projects, cause, stream, func(st project.State) ([]domain.Event, error) {
+		if !st.Exists || st.AccountID != cause.AccountID {
+			return nil, domain.NotFound("project")
+		}
+		return project.DecidePrepare(st, batch)
+	})
 	return out, err
 }

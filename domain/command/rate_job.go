@@ -15,12 +15,10 @@ func (s *Service) RateJob(ctx context.Context, cause Cause, jobID string, rating
 	if err != nil {
 		return domain.Position{}, err
 	}
-	_, written, err := repository.Execute(ctx, s.jobs, cause, domain.JobStream(jobID),
-		func(st job.State, _ *repository.None) ([]domain.Event, error) {
-			if st.AccountID != cause.AccountID {
-				return nil, domain.NotFound("job")
-			}
-			return job.DecideRate(st, rating, note, now)
-		})
-	return written.Position, err
+	return repository.Decide(ctx, s.jobs, cause, domain.JobStream(jobID), func(st job.State) ([]domain.Event, error) {
+		if st.AccountID != cause.AccountID {
+			return nil, domain.NotFound("job")
+		}
+		return job.DecideRate(st, rating, note, now)
+	})
 }

@@ -35,10 +35,9 @@ func (s *Service) ReadySlots(ctx context.Context, cause Cause, sessionID string,
 	}
 	var own CheckerSession
 	for _, slot := range taken {
-		_, _, err := repository.Execute(ctx, s.jobs, cause, domain.JobStream(slot.JobID),
-			func(j job.State, _ *repository.None) ([]domain.Event, error) {
-				return job.DecideRobotClaim(j, now)
-			})
+		_, err := repository.Decide(ctx, s.jobs, cause, domain.JobStream(slot.JobID), func(j job.State) ([]domain.Event, error) {
+			return job.DecideRobotClaim(j, now)
+		})
 		if err != nil {
 			return CheckerSession{}, err
 		}

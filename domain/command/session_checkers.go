@@ -39,21 +39,15 @@ func (s *Service) enterSession(
 	if err != nil {
 		return CheckerSession{}, err
 	}
-	after, written, err := repository.Execute(ctx, s.sessions, cause, domain.SessionStream(sessionID),
-		func(st session.State, after *session.State) ([]domain.Event, error) {
-			events, err := session.DecideReady(st, slot.Slot, checkerID, work, now)
-			if err != nil {
-				return nil, err
-			}
-			*after = foldedInto(st, events)
-			return events, nil
-		})
+	after, ready, err := s.onSession(ctx, cause, sessionID, func(st session.State) ([]domain.Event, error) {
+		return session.DecideReady(st, slot.Slot, checkerID, work, now)
+	})
 	if err != nil {
 		return CheckerSession{}, err
 	}
 	own := checkerSession(sessionID, after, slot)
 	at, err := s.settleSlots(ctx, cause, after, false)
-	own.Position = written.Position.Max(at)
+	own.Position = ready.Max(at)
 	return own, err
 }
 
@@ -76,24 +70,17 @@ func (s *Service) LeaveSession(ctx context.Context, cause Cause, checkerID, sess
 	if err != nil {
 		return CheckerSession{}, err
 	}
-	after, written, err := repository.Execute(ctx, s.sessions, cause, domain.SessionStream(sessionID),
-		func(st session.State, after *session.State) ([]domain.Event, error) {
-			events, err := session.DecideLeave(st, slot.Slot, checkerID, now)
-			if err != nil {
-				return nil, err
-			}
-			*after = foldedInto(st, events)
-			return events, nil
-		})
+	after, left, err := s.onSession(ctx, cause, sessionID, func(st session.State) ([]domain.Event, error) {
+		return session.DecideLeave(st, slot.Slot, checkerID, now)
+	})
 	if err != nil {
 		return CheckerSession{}, err
 	}
 	own := checkerSession(sessionID, after, slot)
-	_, released, err := repository.Execute(ctx, s.jobs, cause, domain.JobStream(slot.JobID),
-		func(j job.State, _ *repository.None) ([]domain.Event, error) {
-			return job.DecideLeave(j, checkerID, now)
-		})
-	own.Position = written.Position.Max(released.Position)
+	released, err := repository.Decide(ctx, s.jobs, cause, domain.JobStream(slot.JobID), func(j job.State) ([]domain.Event, error) {
+		return job.DecideLeave(j, checkerID, now)
+	})
+	own.Position = left.Max(released)
 	return own, err
 }
 

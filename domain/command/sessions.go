@@ -247,12 +247,9 @@ func (s *Service) CancelSession(ctx context.Context, cause Cause, sessionID stri
 	if err != nil {
 		return CancelledSession{}, err
 	}
-	st, written, err := repository.Execute(ctx, s.sessions, cause, domain.SessionStream(sessionID),
-		func(st session.State, after *session.State) ([]domain.Event, error) {
-			events, err := session.DecideCancel(st, session.CancelClient, now)
-			*after = foldedInto(st, events)
-			return events, err
-		})
+	st, cancelled, err := s.onSession(ctx, cause, sessionID, func(st session.State) ([]domain.Event, error) {
+		return session.DecideCancel(st, session.CancelClient, now)
+	})
 	if err != nil {
 		return CancelledSession{}, err
 	}
@@ -268,7 +265,7 @@ func (s *Service) CancelSession(ctx context.Context, cause Cause, sessionID stri
 		_, err := session.DecideCancel(st, session.CancelClient, now)
 		return CancelledSession{}, err
 	}
-	out := CancelledSession{SessionID: sessionID, Status: st.Status, Position: written.Position.Max(at).Max(ended)}
+	out := CancelledSession{SessionID: sessionID, Status: st.Status, Position: cancelled.Max(at).Max(ended)}
 	of, err := s.refundsOf(ctx, cause, st)
 	if err != nil {
 		return CancelledSession{}, err
@@ -314,6 +311,19 @@ func (s *Service) refundsOf(ctx context.Context, cause Cause, st session.State) 
 // readSession is what the log holds of a session; the zero state if there is none.
 func (s *Service) readSession(ctx context.Context, sessionID string) (session.State, error) {
 	return repository.Read(ctx, s.sessions, domain.SessionStream(sessionID), session.State.Clone)
+}
+
+// onSession runs a decision on a session, and gives the state after it.
+func (s *Service) onSession(
+	ctx context.Context, cause Cause, sessionID string, decide func(session.State) ([]domain.Event, error),
+) (session.State, domain.Position, error) {
+	after, written, err := repository.Execute(ctx, s.sessions, cause, domain.SessionStream(sessionID),
+		func(st session.State, after *session.State) ([]domain.Event, error) {
+			events, err := decide(st)
+			*after = foldedInto(st, events)
+			return events, err
+		})
+	return after, written.Position, err
 }
 
 // foldedInto is a state of its own, with the events folded in.

@@ -49,13 +49,7 @@ func (s *Service) advanceSession(
 	if err != nil {
 		return st, domain.Position{}, err
 	}
-	after, written, err := repository.Execute(ctx, s.sessions, cause, domain.SessionStream(sessionID),
-		func(st session.State, after *session.State) ([]domain.Event, error) {
-			events := decide(st, work, now)
-			*after = foldedInto(st, events)
-			return events, nil
-		})
-	return after, written.Position, err
+	return s.onSession(ctx, cause, sessionID, func(st session.State) ([]domain.Event, error) { return decide(st, work, now), nil })
 }
 
 // slotWork is what the session's decisions need to know of its jobs, in the
@@ -106,11 +100,9 @@ func (s *Service) settleSlots(ctx context.Context, cause Cause, st session.State
 }
 
 func (s *Service) startSlot(ctx context.Context, cause Cause, slot session.Slot, st session.State) (domain.Position, error) {
-	_, written, err := repository.Execute(ctx, s.jobs, cause.Step("start"), domain.JobStream(slot.JobID),
-		func(j job.State, _ *repository.None) ([]domain.Event, error) {
-			return job.DecideStartSlot(j, st.DueAt, st.StartedAt)
-		})
-	return written.Position, err
+	return repository.Decide(ctx, s.jobs, cause.Step("start"), domain.JobStream(slot.JobID), func(j job.State) ([]domain.Event, error) {
+		return job.DecideStartSlot(j, st.DueAt, st.StartedAt)
+	})
 }
 
 // dropSlot cancels the slot's job and refunds it. It also refunds a failed job without

@@ -138,9 +138,7 @@ func (s *Service) decideWritten(
 	if err != nil {
 		return domain.Position{}, err
 	}
-	_, written, err := repository.Execute(ctx, s.jobs, cause, domain.JobStream(jobID),
-		func(st job.State, _ *repository.None) ([]domain.Event, error) {
-			return decide(st, now)
-		})
-	return written.Position, err
+	return repository.Decide(ctx, s.jobs, cause, domain.JobStream(jobID), func(st job.State) ([]domain.Event, error) {
+		return decide(st, now)
+	})
 }

@@ -65,7 +65,9 @@ func grant(lot string, amount domain.Credits, expires, now *time.Time) decide {
 }
 
 func debit(job string, amount domain.Credits, now *time.Time) decide {
-	return func(s credits.State) ([]domain.Event, error) { return credits.DecideDebit(s, job, amount, *now) }
+	return func(s credits.State) ([]domain.Event, error) {
+		return credits.DecideDebits(s, []credits.Charge{{JobID: job, Amount: amount}}, *now)
+	}
 }
 
 func refund(job string, now *time.Time) decide {
@@ -322,7 +324,7 @@ func TestALedgerOfManyDebitsStaysCheap(t *testing.T) {
 	before := heap()
 	s := credits.Evolve(credits.State{}, granted("a", debits, nil, debits))
 	for _, id := range ids {
-		events, err := credits.DecideDebit(s, id, 1, t0)
+		events, err := credits.DecideDebits(s, []credits.Charge{{JobID: id, Amount: 1}}, t0)
 		must.NoError(t, err)
 		for _, e := range events {
 			s = credits.Evolve(s, e)
@@ -356,7 +358,7 @@ func BenchmarkDebit(b *testing.B) {
 }
 
 func charge(b *testing.B, s credits.State, job string) credits.State {
-	events, err := credits.DecideDebit(s, job, 5, t0)
+	events, err := credits.DecideDebits(s, []credits.Charge{{JobID: job, Amount: 5}}, t0)
 	must.NoError(b, err)
 	return credits.Evolve(s, events[0])
 }

@@ -58,15 +58,10 @@ type Charge struct {
 	Past    *Debit
 }
 
-// DecideDebit charges a job. The soonest-expiring lots pay first, those that
+// DecideDebits charges jobs, all or none. The soonest-expiring lots pay first, those that
 // never expire last, ties by grant order. A job is charged once: the same
 // amount again is a repeat, and a charge that was given back stays given back.
-// An *UnsureError says that the log has to be asked first.
-func DecideDebit(s State, jobID string, amount domain.Credits, now time.Time) ([]domain.Event, error) {
-	return DecideDebits(s, []Charge{{JobID: jobID, Amount: amount}}, now)
-}
-
-// DecideDebits charges several jobs, all or none (see DecideDebit). What is
+// An *UnsureError says that the log has to be asked first. What is
 // refused for want of credits names the sum that is still to be charged.
 func DecideDebits(s State, charges []Charge, now time.Time) ([]domain.Event, error) {
 	if err := s.sound(); err != nil {

@@ -26,9 +26,9 @@ func Example() {
 
 	then(credits.DecideGrant(ledger, "bought", 10, nil, "invoice 7", now))
 	then(credits.DecideGrant(ledger, "welcome", 5, &soon, "a present", now))
-	then(credits.DecideDebit(ledger, "job-a", 7, now)) // five of the present, two of the rest
-	then(credits.DecideDebit(ledger, "job-a", 7, now)) // a repeat decides nothing
-	then(credits.DecideDebit(ledger, "job-b", 20, now))
+	then(credits.DecideDebits(ledger, []credits.Charge{{JobID: "job-a", Amount: 7}}, now)) // five of the present, two of the rest
+	then(credits.DecideDebits(ledger, []credits.Charge{{JobID: "job-a", Amount: 7}}, now)) // a repeat decides nothing
+	then(credits.DecideDebits(ledger, []credits.Charge{{JobID: "job-b", Amount: 20}}, now))
 	then(credits.DecideRefund(ledger, "job-a", "client", now))
 	then(credits.DecideExpire(ledger, soon))
 	fmt.Println(ledger.Available(soon), "available once the present has expired")

@@ -17,7 +17,7 @@ func TestADebitCarriesTheLimitInForce(t *testing.T) {
 	state := credits.Evolve(credits.State{}, &credits.Granted{LotID: "lot", Amount: 100, BalanceAfter: 100})
 	debit := func(job string) *credits.Debited {
 		t.Helper()
-		events, err := credits.DecideDebit(state, job, 5, t0)
+		events, err := credits.DecideDebits(state, []credits.Charge{{JobID: job, Amount: 5}}, t0)
 		if err != nil || len(events) != 1 {
 			t.Fatal(events, err)
 		}

@@ -250,7 +250,9 @@ func (m *machine) run(t *rapid.T, checker string, token int, decide func(job.Sta
 			t.Fatalf("%s under claim %s/%d while %s/%d is live", e.EventType(), checker, token, holder, live)
 		}
 		if c, ok := e.(*job.Created); ok {
-			m.pay(t, func() ([]domain.Event, error) { return credits.DecideDebit(m.ledger, "1", c.Price, m.now) })
+			m.pay(t, func() ([]domain.Event, error) {
+				return credits.DecideDebits(m.ledger, []credits.Charge{{JobID: "1", Amount: c.Price}}, m.now)
+			})
 		}
 		m.state = job.Evolve(m.state, e)
 		m.history = append(m.history, e)

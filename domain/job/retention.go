@@ -101,11 +101,7 @@ func DecidePlaceHold(s State, p retention.HoldPlaced) ([]domain.Event, error) {
 	if !s.Exists {
 		return nil, domain.NotFound("job")
 	}
-	place, err := retention.DecidePlace(s.Hold, &p)
-	if err != nil || !place {
-		return nil, err
-	}
-	return []domain.Event{&HoldPlaced{p}}, nil
+	return retention.DecidePlace(s.Hold, p, func(p retention.HoldPlaced) domain.Event { return &HoldPlaced{p} })
 }
 
 // DecideReleaseHold releases the job's hold.
@@ -113,9 +109,5 @@ func DecideReleaseHold(s State, r retention.HoldReleased) ([]domain.Event, error
 	if !s.Exists {
 		return nil, domain.NotFound("job")
 	}
-	release, err := retention.DecideRelease(s.Hold, &r)
-	if err != nil || !release {
-		return nil, err
-	}
-	return []domain.Event{&HoldReleased{r}}, nil
+	return retention.DecideRelease(s.Hold, r, func(r retention.HoldReleased) domain.Event { return &HoldReleased{r} })
 }

@@ -114,6 +114,14 @@ func Execute[S, R any](
 	return submit(ctx, s, stream, cause, false, decide)
 }
 
+// Decide is Execute for a decision that tells its caller nothing but the position.
+func Decide[S any](
+	ctx context.Context, s *Repository[S], cause domain.Cause, stream string, decide func(S) ([]domain.Event, error),
+) (domain.Position, error) {
+	_, written, err := submit(ctx, s, stream, cause, false, func(state S, _ *None) ([]domain.Event, error) { return decide(state) })
+	return written.Position, err
+}
+
 // Create is execute for a stream that should not exist yet: it is not read
 // unless the append finds it.
 func Create[S, R any](

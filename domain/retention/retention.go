@@ -161,34 +161,34 @@ func (p HoldPlaced) Hold() *Hold { return &Hold{Reason: p.Reason, Operator: p.Op
 // MaxReason bounds a reason, in characters.
 const MaxReason = 500
 
-// DecidePlace says whether the hold is to be placed: a repeat is not. An operator's hold
-// takes the place of a client's.
-func DecidePlace(now *Hold, p *HoldPlaced) (place bool, err error) {
+// DecidePlace places the hold by an event of its subject; a repeat decides nothing. An
+// operator's hold takes the place of a client's.
+func DecidePlace(now *Hold, p HoldPlaced, event func(HoldPlaced) domain.Event) ([]domain.Event, error) {
 	if err := checkReason(&p.Reason); err != nil {
-		return false, err
+		return nil, err
 	}
 	switch {
 	case now == nil, p.Operator && !now.Operator:
-		return true, nil
+		return []domain.Event{event(p)}, nil
 	case now.Reason == p.Reason && now.Operator == p.Operator:
-		return false, nil
+		return nil, nil
 	}
-	return false, domain.Conflict("a hold is in place since %s", now.At.UTC().Format(time.RFC3339)).
+	return nil, domain.Conflict("a hold is in place since %s", now.At.UTC().Format(time.RFC3339)).
 		WithHint("release it before you place another")
 }
 
-// DecideRelease says whether there is a hold to be released.
-func DecideRelease(now *Hold, r *HoldReleased) (release bool, err error) {
+// DecideRelease releases the hold by an event of its subject; without one it decides nothing.
+func DecideRelease(now *Hold, r HoldReleased, event func(HoldReleased) domain.Event) ([]domain.Event, error) {
 	if err := checkReason(&r.Reason); err != nil {
-		return false, err
+		return nil, err
 	}
 	switch {
 	case now == nil:
-		return false, nil
+		return nil, nil
 	case now.Operator && !r.Operator:
-		return false, domain.Forbidden("an operator of the service placed the hold").WithHint("ask the operator to release it")
+		return nil, domain.Forbidden("an operator of the service placed the hold").WithHint("ask the operator to release it")
 	}
-	return true, nil
+	return []domain.Event{event(r)}, nil
 }
 
 func checkReason(reason *string) error {

@@ -120,10 +120,7 @@ func Rebind(ctx context.Context, db *sqlx.DB, from, to CopiedLog) error {
 		if err := movePositions(ctx, tx, from, to); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, rebindLogSQL, now.Stands, now.Name); err != nil {
-			return fmt.Errorf("bind the database to the copy: %w", err)
-		}
-		return nil
+		return pgpool.Exec(ctx, tx, "bind the database to the copy", rebindLogSQL, now.Stands, now.Name)
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"humanqa/domain"
 	"humanqa/eventstore"
 	"humanqa/eventstore/generation"
+	"humanqa/internal/pgpool"
 )
 
 // InOrder is a consumer that does not go on without an event of some streams: what it
@@ -139,11 +140,7 @@ func generationKey(name string, number int) string { return fmt.Sprintf("%s %d",
 
 // loadAside gives what a generation has set aside, or what of it is due.
 func loadAside(ctx context.Context, q sqlx.QueryerContext, g generation.Generation, due bool) ([]asideRow, error) {
-	var rows []asideRow
-	if err := sqlx.SelectContext(ctx, q, &rows, asideOfSQL, g.Name, g.Number, due); err != nil {
-		return nil, fmt.Errorf("read what %s has set aside: %w", g.Schema, err)
-	}
-	return rows, nil
+	return pgpool.List[asideRow](ctx, q, "what "+g.Schema+" has set aside", asideOfSQL, g.Name, g.Number, due)
 }
 
 // byStream is where each stream waits.

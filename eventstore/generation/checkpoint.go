@@ -11,6 +11,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/eventstore"
+	"humanqa/internal/pgpool"
 )
 
 // State says what a generation is doing.
@@ -282,38 +283,20 @@ func requireOneRow(res sql.Result, err error) error {
 
 // Get reads one row; ok is false when it is gone.
 func Get(ctx context.Context, q sqlx.QueryerContext, name string, number int) (g Generation, ok bool, err error) {
-	err = sqlx.GetContext(ctx, q, &g, getSQL, name, number)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return g, false, nil
-	case err != nil:
-		return g, false, fmt.Errorf("read the checkpoint of %s: %w", name, err)
-	}
-	return g, true, nil
+	return pgpool.Find[Generation](ctx, q, "the checkpoint of "+name, getSQL, name, number)
 }
 
 // Serving is the generation of a projection that serves.
-func Serving(ctx context.Context, q sqlx.QueryerContext, name string) (g Generation, err error) {
-	if err := sqlx.GetContext(ctx, q, &g, servingSQL, name); err != nil {
-		return g, fmt.Errorf("read the serving checkpoint of %s: %w", name, err)
-	}
-	return g, nil
+func Serving(ctx context.Context, q sqlx.QueryerContext, name string) (Generation, error) {
+	return pgpool.One[Generation](ctx, q, "the serving checkpoint of "+name, servingSQL, name)
 }
 
 // ListServing lists the generations that serve.
 func ListServing(ctx context.Context, q sqlx.QueryerContext) ([]Generation, error) {
-	var all []Generation
-	if err := sqlx.SelectContext(ctx, q, &all, listServingSQL); err != nil {
-		return nil, fmt.Errorf("read the checkpoints: %w", err)
-	}
-	return all, nil
+	return pgpool.List[Generation](ctx, q, "the checkpoints", listServingSQL)
 }
 
 // ListAll lists the generations of all projections, by name and number.
 func ListAll(ctx context.Context, q sqlx.QueryerContext) ([]Generation, error) {
-	var all []Generation
-	if err := sqlx.SelectContext(ctx, q, &all, listGenerationsSQL); err != nil {
-		return nil, fmt.Errorf("read the checkpoints: %w", err)
-	}
-	return all, nil
+	return pgpool.List[Generation](ctx, q, "the checkpoints", listGenerationsSQL)
 }

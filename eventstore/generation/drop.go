@@ -66,10 +66,7 @@ func Drop(ctx context.Context, db *sqlx.DB, name string) error {
 				return err
 			}
 		}
-		if _, err := tx.ExecContext(ctx, forgetSQL, name); err != nil {
-			return fmt.Errorf("forget what was ordered of %s: %w", name, err)
-		}
-		return nil
+		return pgpool.Exec(ctx, tx, "forget what was ordered of "+name, forgetSQL, name)
 	})
 }
 

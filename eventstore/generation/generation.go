@@ -237,10 +237,7 @@ func dropGeneration(ctx context.Context, tx *sqlx.Tx, g Generation) error {
 	if _, err := tx.ExecContext(ctx, deleteGenerationSQL, g.Name, g.Number); err != nil {
 		return fmt.Errorf("delete the checkpoint of %s: %w", g.Schema, err)
 	}
-	if _, err := tx.ExecContext(ctx, In(g.Schema, "DROP SCHEMA IF EXISTS {schema} CASCADE")); err != nil {
-		return fmt.Errorf("drop schema %s: %w", g.Schema, err)
-	}
-	return nil
+	return pgpool.Exec(ctx, tx, "drop schema "+g.Schema, In(g.Schema, "DROP SCHEMA IF EXISTS {schema} CASCADE"))
 }
 
 // ErrOldCode says that a newer binary's generation serves.

@@ -128,10 +128,7 @@ func Skip(ctx context.Context, db *sqlx.DB, name string, position domain.Positio
 // RequestRebuild orders a rebuild from whichever service runs the projection.
 // Ordering it again while it is under way changes nothing.
 func RequestRebuild(ctx context.Context, q sqlx.ExecerContext, name string) error {
-	if _, err := q.ExecContext(ctx, requestRebuildSQL, name); err != nil {
-		return fmt.Errorf("order a rebuild of %s: %w", name, err)
-	}
-	return nil
+	return pgpool.Exec(ctx, q, "order a rebuild of "+name, requestRebuildSQL, name)
 }
 
 // TakeOrder takes the order to rebuild a projection; ErrNotOwner: there is none any more.

@@ -2,9 +2,10 @@ package generation
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/jmoiron/sqlx"
+
+	"humanqa/internal/pgpool"
 )
 
 const releaseAllSQL = `
@@ -19,8 +20,5 @@ WHERE owner IS NOT NULL`
 // An owner that is alive after all is fenced: its next write finds that it owns
 // nothing, rolls back, and it stands by.
 func ReleaseAll(ctx context.Context, db *sqlx.DB) error {
-	if _, err := db.ExecContext(ctx, releaseAllSQL); err != nil {
-		return fmt.Errorf("release the leases of a server that was started anew: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, db, "release the leases of a server that was started anew", releaseAllSQL)
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
+
+	"humanqa/internal/pgpool"
 )
 
 // The views are what readers know, ours and an operator's own: the rights on
@@ -115,10 +117,7 @@ func createView(ctx context.Context, tx *sqlx.Tx, name, table string, columns []
 		quoted[i] = pq.QuoteIdentifier(c)
 	}
 	statement := "CREATE OR REPLACE VIEW readmodel." + name + " AS SELECT " + strings.Join(quoted, ", ") + " FROM " + table
-	if _, err := tx.ExecContext(ctx, statement); err != nil {
-		return fmt.Errorf("create view %s: %w", name, err)
-	}
-	return nil
+	return pgpool.Exec(ctx, tx, "create view "+name, statement)
 }
 
 // dependentsSQL lists the view and all views that stand on it, each behind what

@@ -15,6 +15,7 @@ import (
 	"humanqa/domain"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/backoff"
+	"humanqa/internal/pgpool"
 )
 
 const (
@@ -188,12 +189,12 @@ func (s keyStore) StoreAnswer(ctx context.Context, at KeyScope, commandID uuid.U
 	if n, err := res.RowsAffected(); err != nil || n == 1 {
 		return nil, err
 	}
-	var row storedRow
-	switch err := s.db.GetContext(ctx, &row, storedAnswerSQL, at.Owner, at.Path, at.Key); {
-	case errors.Is(err, sql.ErrNoRows):
-		return nil, nil // a day has passed, the key is forgotten
+	row, found, err := pgpool.Find[storedRow](ctx, s.db, "the stored answer", storedAnswerSQL, at.Owner, at.Path, at.Key)
+	switch {
 	case err != nil:
-		return nil, fmt.Errorf("read the stored answer: %w", err)
+		return nil, err
+	case !found:
+		return nil, nil // a day has passed, the key is forgotten
 	case row.CommandID != commandID || !row.Status.Valid:
 		return nil, nil // a day has passed, the key stands for something else
 	}
@@ -224,10 +225,7 @@ func (s keyStore) releaseKey(ctx context.Context, at KeyScope, commandID uuid.UU
 	if nothingWritten {
 		statement = forgetKeySQL
 	}
-	if _, err := s.db.ExecContext(ctx, statement, at.Owner, at.Path, at.Key, commandID); err != nil {
-		return fmt.Errorf("release idempotency key: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.db, "release idempotency key", statement, at.Owner, at.Path, at.Key, commandID)
 }
 
 const sweepKeysSQL = `

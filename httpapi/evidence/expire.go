@@ -221,14 +221,11 @@ ORDER BY e.job_id, e.id`
 
 // MadeBy counts the pieces that a checker made, and that are kept.
 func MadeBy(ctx context.Context, db *sqlx.DB, checkerID string) (kept Size, err error) {
-	var pieces []duePiece
-	if err := db.SelectContext(ctx, &pieces, madeBySQL, checkerID); err != nil {
-		return kept, fmt.Errorf("list the evidence of checker %s: %w", checkerID, err)
-	}
+	pieces, err := pgpool.List[duePiece](ctx, db, "the evidence of checker "+checkerID, madeBySQL, checkerID)
 	for _, p := range pieces {
 		kept = kept.plus(Size{1, p.Size})
 	}
-	return kept, nil
+	return kept, err
 }
 
 // EraseMadeBy lets go what a checker made, and deletes the files. It may be repeated. What a
@@ -318,10 +315,7 @@ SELECT pg_advisory_lock_shared(hashtext($1))`
 // LockFiles keeps every file that a later snapshot of the database knows, until UnlockFiles
 // or the connection's end. A backup takes it before its snapshot.
 func LockFiles(ctx context.Context, c *sqlx.Conn) error {
-	if _, err := c.ExecContext(ctx, lockFilesSQL, filesLock); err != nil {
-		return fmt.Errorf("keep the files of the evidence: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, c, "keep the files of the evidence", lockFilesSQL, filesLock)
 }
 
 const unlockFilesSQL = `
@@ -329,10 +323,7 @@ SELECT pg_advisory_unlock_shared(hashtext($1))`
 
 // UnlockFiles ends LockFiles.
 func UnlockFiles(ctx context.Context, c *sqlx.Conn) error {
-	if _, err := c.ExecContext(ctx, unlockFilesSQL, filesLock); err != nil {
-		return fmt.Errorf("let the files of the evidence go: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, c, "let the files of the evidence go", unlockFilesSQL, filesLock)
 }
 
 // gone refuses a piece that is kept no longer.
@@ -360,16 +351,13 @@ ORDER BY e.gone_at, e.id`
 
 // Gone lists the pieces of the account's job that are kept no longer.
 func (s *Service) Gone(ctx context.Context, accountID, jobID string) ([]retention.Gone, error) {
-	var rows []duePiece
-	if err := s.DB.SelectContext(ctx, &rows, goneOfJobSQL, accountID, jobID); err != nil {
-		return nil, fmt.Errorf("list the evidence of job %s that is kept no longer: %w", jobID, err)
-	}
+	rows, err := pgpool.List[duePiece](ctx, s.DB, "the evidence of job "+jobID+" that is kept no longer", goneOfJobSQL, accountID, jobID)
 	list := make([]retention.Gone, len(rows))
 	for i, r := range rows {
 		list[i] = retention.Gone{
 			ID: r.ID, Reference: r.Reference(), Name: r.fileName(), ContentType: r.ContentType, Size: r.Size, Recording: r.Recording,
-			At: r.GoneAt.UTC(), Why: r.GoneWhy,
+			At: *r.GoneAt, Why: r.GoneWhy,
 		}
 	}
-	return list, nil
+	return list, err
 }

@@ -2,12 +2,12 @@ package evidence
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jmoiron/sqlx"
 
 	"humanqa/domain/retention"
+	"humanqa/internal/pgpool"
 )
 
 // keptSQL is the evidence that is kept: by which days it goes (NULL: by none), when that
@@ -150,26 +150,20 @@ func UsageByAccount(ctx context.Context, db *sqlx.DB, accountID string) (map[str
 	if err != nil {
 		return nil, err
 	}
-	var gone []struct {
+	gone, err := pgpool.List[struct {
 		AccountID string `db:"account_id"`
 		Size
-	}
-	if err := db.SelectContext(ctx, &gone, goneSQL, accountID); err != nil {
-		return nil, fmt.Errorf("measure the evidence that is kept no longer: %w", err)
-	}
+	}](ctx, db, "what the evidence took that is kept no longer", goneSQL, accountID)
 	for _, g := range gone {
 		u := usage[g.AccountID]
 		u.Gone = g.Size
 		usage[g.AccountID] = u
 	}
-	return usage, nil
+	return usage, err
 }
 
 func usageOf(ctx context.Context, db *sqlx.DB, query string, args ...any) (map[string]Usage, error) {
-	var rows []usageRow
-	if err := db.SelectContext(ctx, &rows, query, args...); err != nil {
-		return nil, fmt.Errorf("measure the evidence: %w", err)
-	}
+	rows, err := pgpool.List[usageRow](ctx, db, "what the evidence takes", query, args...)
 	usage := map[string]Usage{}
 	for _, r := range rows {
 		u := usage[r.AccountID]
@@ -180,7 +174,7 @@ func usageOf(ctx context.Context, db *sqlx.DB, query string, args ...any) (map[s
 		}
 		usage[r.AccountID] = u
 	}
-	return usage, nil
+	return usage, err
 }
 
 // Usage is the evidence of the account.

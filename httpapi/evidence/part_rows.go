@@ -128,20 +128,5 @@ func discardPart(ctx context.Context, q sqlx.ExecerContext, files Files, p partR
 
 // sweep removes parts that broke off, or are needed no more.
 func (r recordingRows) sweep(ctx context.Context, files Files) error {
-	err := pgpool.InTx(ctx, r.db, func(tx *sqlx.Tx) error {
-		var unneeded []partRow
-		if err := tx.SelectContext(ctx, &unneeded, unneededPartListSQL, evidenceMinutes, evidenceBatch); err != nil {
-			return err
-		}
-		for _, p := range unneeded {
-			if err := discardPart(ctx, tx, files, p); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("sweep recordings: %w", err)
-	}
-	return nil
+	return sweepRows(ctx, r.db, "sweep recordings", unneededPartListSQL, files, discardPart)
 }

@@ -3,9 +3,7 @@ package evidence
 import (
 	"context"
 	"crypto/sha256"
-	"database/sql"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -121,13 +119,11 @@ func getRecording(ctx context.Context, q sqlx.QueryerContext, checkerID, jobID, 
 	if !isID(id) {
 		return row, errNoRecording
 	}
-	switch err = sqlx.GetContext(ctx, q, &row, getRecordingSQL, id, checkerID); {
-	case errors.Is(err, sql.ErrNoRows) || err == nil && row.JobID != jobID:
+	row, _, err = pgpool.Find[recordingRow](ctx, q, "recording "+id, getRecordingSQL, id, checkerID)
+	if err == nil && row.JobID != jobID { // or there is none
 		return recordingRow{}, errNoRecording
-	case err != nil:
-		return row, fmt.Errorf("read recording %s: %w", id, err)
 	}
-	return row, nil
+	return row, err
 }
 
 // erasedSQL says that account $1 was erased (Erase), or the job of the row or parameter.
@@ -225,14 +221,8 @@ WHERE id = (
 RETURNING ` + recordingColumns
 
 // take leases a recording that is due to be looked at.
-func (r recordingRows) take(ctx context.Context) (row recordingRow, found bool, err error) {
-	switch err = r.db.GetContext(ctx, &row, takeRecordingSQL, assembleLease); {
-	case errors.Is(err, sql.ErrNoRows):
-		return row, false, nil
-	case err != nil:
-		return row, false, fmt.Errorf("take a recording: %w", err)
-	}
-	return row, true, nil
+func (r recordingRows) take(ctx context.Context) (recordingRow, bool, error) {
+	return pgpool.Find[recordingRow](ctx, r.db, "the next recording", takeRecordingSQL, assembleLease)
 }
 
 var keepRecordingSQL = `

@@ -2,8 +2,6 @@ package evidence
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -138,10 +136,7 @@ func (r pieceRows) drop(ctx context.Context, jobID, id string, take func() (comm
 		if err != nil || left.Shown || !isID(id) {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, dropEvidenceSQL, left.AccountID, jobID, id); err != nil {
-			return fmt.Errorf("drop evidence %s: %w", id, err)
-		}
-		return nil
+		return pgpool.Exec(ctx, tx, "drop evidence "+id, dropEvidenceSQL, left.AccountID, jobID, id)
 	})
 }
 
@@ -194,13 +189,7 @@ func (r pieceRows) get(ctx context.Context, id string) (e Piece, found bool, err
 	if !isID(id) {
 		return Piece{}, false, nil
 	}
-	switch err = r.db.GetContext(ctx, &e, getEvidenceSQL, id); {
-	case errors.Is(err, sql.ErrNoRows):
-		return Piece{}, false, nil
-	case err != nil:
-		return Piece{}, false, fmt.Errorf("read evidence %s: %w", id, err)
-	}
-	return e, true, nil
+	return pgpool.Find[Piece](ctx, r.db, "evidence "+id, getEvidenceSQL, id)
 }
 
 const unfinishedEvidenceSQL = `
@@ -232,7 +221,7 @@ ORDER BY account_id, job_id, id`
 // StoredFiles calls each for every piece of evidence that is in the bucket:
 // its job, its key there, and its size in bytes.
 func StoredFiles(ctx context.Context, q sqlx.QueryerContext, each func(jobID, key string, size int64) error) error {
-	rows, err := q.QueryxContext(ctx, storedEvidenceListSQL)
+	rows, err := q.QueryxContext(ctx, storedEvidenceListSQL) //nolint:sqlclosecheck // it is closed below: the linter does not know sqlx
 	if err != nil {
 		return fmt.Errorf("list the evidence: %w", err)
 	}
@@ -262,20 +251,28 @@ func discardPiece(ctx context.Context, q sqlx.ExecerContext, files Files, e Piec
 // sweep removes uploads that broke off. Their rows stay locked until their
 // files are gone, so the same file sent again waits, and begins anew.
 func (r pieceRows) sweep(ctx context.Context, files Files) error {
-	err := pgpool.InTx(ctx, r.db, func(tx *sqlx.Tx) error {
-		var broken []Piece
-		if err := tx.SelectContext(ctx, &broken, unfinishedEvidenceSQL, evidenceMinutes, evidenceBatch); err != nil {
+	return sweepRows(ctx, r.db, "sweep evidence", unfinishedEvidenceSQL, files, discardPiece)
+}
+
+// sweepRows discards what a query finds, and keeps its rows locked meanwhile.
+func sweepRows[Row any](
+	ctx context.Context, db *sqlx.DB, what, query string, files Files,
+	discard func(context.Context, sqlx.ExecerContext, Files, Row) error,
+) error {
+	err := pgpool.InTx(ctx, db, func(tx *sqlx.Tx) error {
+		found, err := pgpool.List[Row](ctx, tx, "what is unfinished", query, evidenceMinutes, evidenceBatch)
+		if err != nil {
 			return err
 		}
-		for _, e := range broken {
-			if err := discardPiece(ctx, tx, files, e); err != nil {
+		for _, row := range found {
+			if err := discard(ctx, tx, files, row); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("sweep evidence: %w", err)
+		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil
 }

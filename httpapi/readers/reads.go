@@ -9,6 +9,7 @@ import (
 	"github.com/lib/pq"
 
 	"humanqa/domain"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/events"
 )
 
@@ -138,15 +139,12 @@ func (s *Readers) Brief(ctx context.Context, accountID string) ([]Reader, error)
 }
 
 func (s *Readers) list(ctx context.Context, limit int, query string, args ...any) ([]Reader, error) {
-	var rows []readerRow
-	if err := s.db.SelectContext(ctx, &rows, query, args...); err != nil {
-		return nil, fmt.Errorf("list the readers of events: %w", err)
-	}
+	rows, err := pgpool.List[readerRow](ctx, s.db, "the readers of events", query, args...)
 	list := make([]Reader, len(rows))
 	for i, row := range rows {
 		list[i] = row.reader(limit)
 	}
-	return list, nil
+	return list, err
 }
 
 func errNoReader() error {

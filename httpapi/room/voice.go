@@ -135,10 +135,7 @@ func (d Deps) watch(
 		case err != nil && ctx.Err() == nil:
 			r.Log.WithError(err).Warn("it is not known whether a person may still talk")
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(lookPause):
-		}
+		_ = backoff.Wait(ctx, lookPause)
 	}
 }
 

@@ -29,7 +29,7 @@ func (a *Handlers) GetAIReport(r *wire.Request) (wire.Answer, error) {
 	if past != nil {
 		analysis, err = past.AIReport()
 	} else {
-		analysis, err = a.reads.Jobs.AIReport(r.Context(), r.Caller.AccountID, j.ID)
+		analysis, err = a.Reads.Jobs.AIReport(r.Context(), r.Caller.AccountID, j.ID)
 	}
 	switch {
 	case domain.IsKind(err, domain.KindNotFound):

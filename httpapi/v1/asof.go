@@ -30,7 +30,7 @@ func (a *Handlers) asOf(r *wire.Request, p *wire.Problems) (*asked, error) {
 		return nil, nil //nolint:nilnil // none was asked for
 	}
 	// What had become of jobs the feed tells. One that is behind would tell it wrongly.
-	if err := a.fresh.RequireFeed(r.Context()); err != nil {
+	if err := a.Fresh.RequireFeed(r.Context()); err != nil {
 		return nil, err
 	}
 	if cursorForm.MatchString(text) {
@@ -47,7 +47,7 @@ func (a *Handlers) asOf(r *wire.Request, p *wire.Problems) (*asked, error) {
 			}
 			return nil, err
 		}
-		head, err := a.head(r.Context())
+		head, err := a.Head(r.Context())
 		if err != nil {
 			return nil, err
 		}

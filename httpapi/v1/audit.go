@@ -34,7 +34,7 @@ func (a *Handlers) GetProof(r *wire.Request) (wire.Answer, error) {
 	if err := p.Err(); err != nil {
 		return wire.Answer{}, err
 	}
-	proof, err := a.ownLog.Proof(r.Context(), r.Caller.AccountID, id)
+	proof, err := a.OwnLog.Proof(r.Context(), r.Caller.AccountID, id)
 	if domain.IsKind(err, domain.KindNotFound) {
 		return wire.Answer{}, wire.RetryAfter(err, proofRetry)
 	}
@@ -58,9 +58,9 @@ func (a *Handlers) ExportEvents(r *wire.Request) (wire.Answer, error) {
 	if in.at != nil {
 		until = &in.at.Until
 	}
-	a.fresh.Feed(r.Context(), r.Log) // it knows whose streams there are
+	a.Fresh.Feed(r.Context(), r.Log) // it knows whose streams there are
 	return a.TableOf(r, in.format, "events", auditlog.EventColumns, func(ctx context.Context, each func([]any) error) error {
-		return a.ownLog.Events(ctx, r.Caller.AccountID, in.since, until, each)
+		return a.OwnLog.Events(ctx, r.Caller.AccountID, in.since, until, each)
 	})
 }
 
@@ -70,7 +70,7 @@ const auditKeyHeader = "X-Audit-Key"
 // GetCheckpoint is GET /v1/audit/checkpoint: a signed note, byte for byte, for
 // whoever wants to keep one.
 func (a *Handlers) GetCheckpoint(r *wire.Request) (wire.Answer, error) {
-	note, verifier, err := a.checkpoint(r.Context())
+	note, verifier, err := a.Checkpoint(r.Context())
 	if err != nil {
 		return wire.Answer{}, err
 	}

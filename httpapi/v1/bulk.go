@@ -27,7 +27,7 @@ func (a *Handlers) SubmitBulk(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	r.IdempotencyKey(&p)
 	submits := input.Bulk(r.Object(&p), r.Header)
-	if err := a.limits.Admitted(r.Context(), r.Caller, &p); err != nil {
+	if err := a.Limits.Admitted(r.Context(), r.Caller, &p); err != nil {
 		return wire.Answer{}, err
 	}
 	for i := range submits {
@@ -35,9 +35,9 @@ func (a *Handlers) SubmitBulk(r *wire.Request) (wire.Answer, error) {
 			return wire.Answer{}, err
 		}
 	}
-	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		out, err := a.Commands.SubmitBulk(ctx, cause, submits)
-		return a.writer.Done(ctx, r, out.Position, err, http.StatusCreated, submittedBatch{
+		return a.Writer.Done(ctx, r, out.Position, err, http.StatusCreated, submittedBatch{
 			BatchID: out.BatchID, JobIDs: out.JobIDs, TotalCreditsDeducted: out.CreditsDeducted,
 			CreditsRemaining: out.CreditsRemaining, EstimatedCompletionMinutes: out.EstimatedMinutes,
 		})
@@ -143,7 +143,7 @@ func (a *Handlers) ownBatch(r *wire.Request) (id string, batch []jobs.Outline, e
 	if !wire.IDPattern.MatchString(id) {
 		return "", nil, domain.NotFound("batch")
 	}
-	batch, err = a.reads.Jobs.Batch(r.Context(), r.Caller.AccountID, id)
+	batch, err = a.Reads.Jobs.Batch(r.Context(), r.Caller.AccountID, id)
 	if err != nil {
 		return "", nil, err
 	}

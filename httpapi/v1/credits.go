@@ -52,7 +52,7 @@ func (a *Handlers) balanceThen(r *wire.Request, at *asked) (credits.Balance, err
 	if err != nil {
 		return credits.Balance{}, err
 	}
-	return a.reads.Credits.Balance(r.Context(), r.Caller.AccountID, now)
+	return a.Reads.Credits.Balance(r.Context(), r.Caller.AccountID, now)
 }
 
 type pricingBody struct {

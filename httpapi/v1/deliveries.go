@@ -65,10 +65,10 @@ func (a *Handlers) ListDeliveries(r *wire.Request) (wire.Answer, error) {
 	if err := wire.RefusedFor(err, p.Err()); err != nil {
 		return wire.Answer{}, err
 	}
-	if _, err := a.reads.Projects.Get(r.Context(), r.Caller.AccountID, id); err != nil {
+	if _, err := a.Reads.Projects.Get(r.Context(), r.Caller.AccountID, id); err != nil {
 		return wire.Answer{}, err
 	}
-	a.fresh.Webhooks(r.Context())
+	a.Fresh.Webhooks(r.Context())
 	list, next, err := a.deliveries.Deliveries(r.Context(), r.Caller.AccountID, id, f)
 	if err != nil {
 		return wire.Answer{}, err
@@ -110,7 +110,7 @@ func (a *Handlers) GetDelivery(r *wire.Request) (wire.Answer, error) {
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	a.fresh.Webhooks(r.Context())
+	a.Fresh.Webhooks(r.Context())
 	w, err := a.deliveries.Delivery(r.Context(), r.Caller.AccountID, projectID, id)
 	if err != nil {
 		return wire.Answer{}, err
@@ -146,7 +146,7 @@ func (a *Handlers) ownDelivery(r *wire.Request) (projectID string, id uuid.UUID,
 	if id, err = uuid.Parse(r.Vars["deliveryId"]); err != nil {
 		return "", uuid.Nil, domain.NotFound("delivery")
 	}
-	_, err = a.reads.Projects.Get(r.Context(), r.Caller.AccountID, projectID)
+	_, err = a.Reads.Projects.Get(r.Context(), r.Caller.AccountID, projectID)
 	return projectID, id, err
 }
 
@@ -156,8 +156,8 @@ func (a *Handlers) Redeliver(r *wire.Request) (wire.Answer, error) {
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	a.fresh.Webhooks(r.Context())
-	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	a.Fresh.Webhooks(r.Context())
+	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		if err := a.deliveries.Redeliver(ctx, cause.AccountID, projectID, id); err != nil {
 			return wire.Answer{}, err
 		}
@@ -180,7 +180,7 @@ func (a *Handlers) TestWebhook(r *wire.Request) (wire.Answer, error) {
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		at, err := a.Commands.AccountTime(ctx, cause)
 		if err != nil {
 			return wire.Answer{}, err
@@ -216,11 +216,11 @@ func (a *Handlers) changeDeliveries(
 	if err := wire.RefusedFor(err, p.Err()); err != nil {
 		return wire.Answer{}, err
 	}
-	if _, err := a.reads.Projects.Get(r.Context(), r.Caller.AccountID, id); err != nil {
+	if _, err := a.Reads.Projects.Get(r.Context(), r.Caller.AccountID, id); err != nil {
 		return wire.Answer{}, err
 	}
-	a.fresh.Webhooks(r.Context())
-	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	a.Fresh.Webhooks(r.Context())
+	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		n, err := change(ctx, cause.AccountID, id, chosen)
 		if err != nil {
 			return wire.Answer{}, webhooks.HeardOf(err)
@@ -236,9 +236,9 @@ func (a *Handlers) ownWebhook(r *wire.Request) (projects.Project, error) {
 	if err != nil {
 		return projects.Project{}, err
 	}
-	p, err := a.reads.Projects.Get(r.Context(), r.Caller.AccountID, id)
+	p, err := a.Reads.Projects.Get(r.Context(), r.Caller.AccountID, id)
 	if err == nil {
-		a.fresh.Webhooks(r.Context())
+		a.Fresh.Webhooks(r.Context())
 	}
 	return p, err
 }

@@ -36,10 +36,10 @@ func (a *Handlers) DeployHook(r *wire.Request) (wire.Answer, error) {
 		return wire.Reply(http.StatusAccepted, ignoredDeploy{Ignored: true, Reason: ignored})
 	}
 	in.Test.AccessInstructions = input.Bypass(r.Query(&p))
-	if err := a.limits.Admitted(r.Context(), r.Caller, &p); err != nil {
+	if err := a.Limits.Admitted(r.Context(), r.Caller, &p); err != nil {
 		return wire.Answer{}, err
 	}
-	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		// Within the command: a stored answer is repeated whatever the settings
 		// are now.
 		if err := a.deployedURL(ctx, r.Caller, &in.Test); err != nil {
@@ -49,7 +49,7 @@ func (a *Handlers) DeployHook(r *wire.Request) (wire.Answer, error) {
 		if err != nil {
 			return wire.Answer{}, err
 		}
-		a.writer.Visible(ctx, r, out.Position)
+		a.Writer.Visible(ctx, r, out.Position)
 		status := http.StatusCreated
 		if out.Deduplicated {
 			status = http.StatusOK
@@ -62,13 +62,13 @@ func (a *Handlers) DeployHook(r *wire.Request) (wire.Answer, error) {
 // may no longer test either since it was set.
 func (a *Handlers) deployedURL(ctx context.Context, c wire.Caller, test *command.HostedTest) error {
 	if test.URL == "" {
-		project, err := a.reads.Projects.Get(ctx, c.AccountID, c.ProjectID)
+		project, err := a.Reads.Projects.Get(ctx, c.AccountID, c.ProjectID)
 		if err != nil {
 			return err
 		}
 		if project.DefaultURL != nil {
 			test.URL = *project.DefaultURL
-		} else if test.URL, err = a.reads.Jobs.FirstURL(ctx, c.AccountID, c.ProjectID); err != nil {
+		} else if test.URL, err = a.Reads.Jobs.FirstURL(ctx, c.AccountID, c.ProjectID); err != nil {
 			return err
 		}
 		var p wire.Problems
@@ -77,13 +77,13 @@ func (a *Handlers) deployedURL(ctx context.Context, c wire.Caller, test *command
 			return p.Err()
 		}
 		input.CheckTarget(wire.NewObject(&p), "url", test.URL, "")
-		if err := a.limits.Admit(ctx, c.AccountID, c.Sandbox, &p); err != nil {
+		if err := a.Limits.Admit(ctx, c.AccountID, c.Sandbox, &p); err != nil {
 			return err
 		}
 		if err := p.Err(); err != nil {
 			return err
 		}
 	}
-	test.Host, test.HostedApp = host.Of(test.URL), a.limits.HostedApp(test.URL)
+	test.Host, test.HostedApp = host.Of(test.URL), a.Limits.HostedApp(test.URL)
 	return nil
 }

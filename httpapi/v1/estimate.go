@@ -28,13 +28,13 @@ type estimateBody struct {
 func (a *Handlers) EstimateJob(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	in := input.Submit(r.Object(&p))
-	if err := a.limits.Admitted(r.Context(), r.Caller, &p); err != nil {
+	if err := a.Limits.Admitted(r.Context(), r.Caller, &p); err != nil {
 		return wire.Answer{}, err
 	}
 	if err := a.place(r, &in, "api"); err != nil {
 		return wire.Answer{}, err
 	}
-	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		out, err := a.Commands.EstimateJob(ctx, cause, in)
 		if err != nil {
 			return wire.Answer{}, err

@@ -57,8 +57,8 @@ func (a *Handlers) JobEvents(r *wire.Request) (wire.Answer, error) {
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	a.fresh.Feed(r.Context(), r.Log)
-	found, err := a.reads.Events.OfJob(r.Context(), r.Caller.AccountID, j.ID)
+	a.Fresh.Feed(r.Context(), r.Log)
+	found, err := a.Reads.Events.OfJob(r.Context(), r.Caller.AccountID, j.ID)
 	if err != nil {
 		return wire.Answer{}, err
 	}
@@ -108,14 +108,14 @@ func (a *Handlers) eventPage(r *wire.Request, f events.Filter, reader *readers.I
 	}
 	limit := f.Limit
 	f.Limit++ // tells whether there are more
-	a.fresh.Feed(ctx, r.Log)
+	a.Fresh.Feed(ctx, r.Log)
 	end := ""
 	if reader != nil {
-		if end, err = a.reads.Events.Newest(ctx); err != nil { // before the page, which so reaches as far at least
+		if end, err = a.Reads.Events.Newest(ctx); err != nil { // before the page, which so reaches as far at least
 			return page, err
 		}
 	}
-	found, held, err := a.reads.Events.Page(ctx, r.Caller.AccountID, f)
+	found, held, err := a.Reads.Events.Page(ctx, r.Caller.AccountID, f)
 	if err != nil || held != nil && len(found) == 0 {
 		return page, errors.Join(err, held)
 	}
@@ -183,7 +183,7 @@ func eventFilter(r *wire.Request, p *wire.Problems) (f events.Filter, reader *re
 func (a *Handlers) feedItems(found []events.AccountEvent) (items []json.RawMessage, passedOver int, err error) {
 	items = make([]json.RawMessage, 0, len(found))
 	for _, e := range found {
-		body, announced, err := announce.Render(a.baseURL, e.Recorded, e.About)
+		body, announced, err := announce.Render(a.BaseURL, e.Recorded, e.About)
 		if err != nil {
 			return nil, 0, fmt.Errorf("render event %s: %w", e.Recorded.ID, err)
 		}
@@ -295,10 +295,10 @@ func (a *Handlers) follow(ctx context.Context, r *wire.Request, f events.Filter,
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-a.stopping:
+		case <-a.Stopping:
 			return nil
 		case <-news.Refused:
-			return a.gate.StillMay(ctx, r)
+			return a.Gate.StillMay(ctx, r)
 		case <-news.Wake:
 			more = true
 		case <-next:
@@ -321,11 +321,11 @@ func (a *Handlers) follow(ctx context.Context, r *wire.Request, f events.Filter,
 func (a *Handlers) SendEvents(ctx context.Context, accountID string, f *events.Filter, w *wire.StreamWriter) (more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, streamReadTime)
 	defer cancel()
-	end, err := a.reads.Events.Newest(ctx) // before the page, which so reaches as far at least
+	end, err := a.Reads.Events.Newest(ctx) // before the page, which so reaches as far at least
 	if err != nil {
 		return false, err
 	}
-	found, held, err := a.reads.Events.Page(ctx, accountID, *f)
+	found, held, err := a.Reads.Events.Page(ctx, accountID, *f)
 	switch {
 	case err != nil || held != nil && len(found) == 0:
 		return false, errors.Join(err, held) // the client connects again, perhaps to a newer process

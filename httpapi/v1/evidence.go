@@ -60,13 +60,13 @@ func (a *Handlers) GetEvidence(r *wire.Request) (wire.Answer, error) {
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	usage, err := a.evidence.Usage(r.Context(), r.Caller.AccountID)
+	usage, err := a.Evidence.Usage(r.Context(), r.Caller.AccountID)
 	if err != nil {
 		return wire.Answer{}, err
 	}
 	out := evidenceOf(keep, hold, usage)
 	if asked.Any() {
-		would, err := a.evidence.Estimate(r.Context(), r.Caller.AccountID, projectID, asked)
+		would, err := a.Evidence.Estimate(r.Context(), r.Caller.AccountID, projectID, asked)
 		if err != nil {
 			return wire.Answer{}, err
 		}
@@ -94,7 +94,7 @@ func (a *Handlers) UpdateEvidence(r *wire.Request) (wire.Answer, error) {
 	if err := p.Err(); err != nil {
 		return wire.Answer{}, err
 	}
-	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		keep, at, err := a.Commands.SetAccountRetention(ctx, cause, change)
 		if err != nil {
 			return wire.Answer{}, err
@@ -103,9 +103,9 @@ func (a *Handlers) UpdateEvidence(r *wire.Request) (wire.Answer, error) {
 		if err != nil {
 			return wire.Answer{}, err
 		}
-		a.writer.Visible(ctx, r, at)
-		usage, err := a.evidence.Usage(ctx, r.Caller.AccountID)
-		return a.writer.Done(ctx, r, at, err, http.StatusOK, evidenceOf(keep, hold, usage))
+		a.Writer.Visible(ctx, r, at)
+		usage, err := a.Evidence.Usage(ctx, r.Caller.AccountID)
+		return a.Writer.Done(ctx, r, at, err, http.StatusOK, evidenceOf(keep, hold, usage))
 	})
 }
 

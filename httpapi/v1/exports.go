@@ -105,7 +105,7 @@ func (a *Handlers) GetExport(r *wire.Request) (wire.Answer, error) {
 		if in.at != nil {
 			return a.past.Export(ctx, v, f, in.at.Until, each)
 		}
-		return a.reads.Analytics.Each(ctx, v, f, each)
+		return a.Reads.Analytics.Each(ctx, v, f, each)
 	})
 }
 
@@ -147,7 +147,7 @@ func (a *Handlers) GetPassRates(r *wire.Request) (wire.Answer, error) {
 	if at != nil {
 		until = &at.Until
 	}
-	rates, err := a.reads.Analytics.PassRates(r.Context(), r.Caller.AccountID, r.Caller.ProjectID, by, until)
+	rates, err := a.Reads.Analytics.PassRates(r.Context(), r.Caller.AccountID, r.Caller.ProjectID, by, until)
 	if err != nil {
 		return wire.Answer{}, err
 	}

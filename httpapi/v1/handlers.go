@@ -96,22 +96,10 @@ type Deps struct {
 
 // Handlers are those of clients.
 type Handlers struct {
-	Commands   Commands
-	reads      *projections.Reads
-	reports    report.Reader
-	limits     *input.Limits
-	gate       *admit.Gate
-	writer     *admit.Writer
-	fresh      *admit.Freshness
+	Deps
 	past       *asof.Reads
-	head       func(context.Context) (domain.Position, error)
 	cursors    *readers.Cursors
-	checkpoint func(context.Context) (note, verifier string, err error)
-	ownLog     OwnLog
-	evidence   Evidence
 	deliveries *webhooks.Log
-	baseURL    string
-	stopping   <-chan struct{}
 
 	Readers *readers.Readers // of the feed, those that gave a name
 
@@ -124,10 +112,8 @@ type Handlers struct {
 
 func New(d Deps) *Handlers {
 	return &Handlers{
-		Commands: d.Commands, reads: d.Reads, reports: d.Reports, limits: d.Limits, gate: d.Gate, writer: d.Writer, fresh: d.Fresh,
-		past: asof.NewReads(d.PastLog, d.DB, d.Reads), head: d.Head, cursors: readers.NewCursors(d.Origin, d.Head),
-		checkpoint: d.Checkpoint, ownLog: d.OwnLog, evidence: d.Evidence,
-		Readers: readers.New(d.DB, d.Now, d.Log), deliveries: webhooks.NewLog(d.DB), baseURL: d.BaseURL, stopping: d.Stopping,
+		Deps: d, past: asof.NewReads(d.PastLog, d.DB, d.Reads), cursors: readers.NewCursors(d.Origin, d.Head),
+		Readers: readers.New(d.DB, d.Now, d.Log), deliveries: webhooks.NewLog(d.DB),
 		feedWatch:   readers.NewWatch(d.Reads.Events, d.Reads.Access, d.Now, d.Log),
 		streams:     wire.NewQuota(math.MaxInt64, StreamsPerKey, 0),
 		ExportQuota: wire.NewQuota(QuotaOfNode, QuotaOfAccount, 0),

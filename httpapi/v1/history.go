@@ -68,7 +68,7 @@ func (a *Handlers) ProjectHistory(r *wire.Request) (wire.Answer, error) {
 
 // historyThen is the project's history, as ?asOf= asks for it.
 func (a *Handlers) historyThen(r *wire.Request, id string, at *asked) (history.Project, error) {
-	h, err := a.reads.History.Project(r.Context(), r.Caller.AccountID, id)
+	h, err := a.Reads.History.Project(r.Context(), r.Caller.AccountID, id)
 	if err != nil || at == nil {
 		return h, err // another account's is none, whenever
 	}
@@ -138,7 +138,7 @@ func (a *Handlers) OpenFailures(r *wire.Request) (wire.Answer, error) {
 	if err := wire.RefusedFor(err, p.Err()); err != nil {
 		return wire.Answer{}, err
 	}
-	failures, err := a.reads.History.OpenFailures(r.Context(), r.Caller.AccountID, id, limit)
+	failures, err := a.Reads.History.OpenFailures(r.Context(), r.Caller.AccountID, id, limit)
 	if err != nil {
 		return wire.Answer{}, err
 	}

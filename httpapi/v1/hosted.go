@@ -44,30 +44,30 @@ func (a *Handlers) hostedJob(in command.HostedTest, out command.HostedJob) hoste
 		JobType:            out.TypeEcho, JobTypeCode: out.Type,
 		IsHostedApp: in.HostedApp, RegressionItemsIncluded: out.RegressionItems,
 		LoopSessionID: out.LoopSessionID,
-		StatusURL:     a.statusURL(out.JobID), ReportURL: a.baseURL + "/v1/jobs/" + out.JobID + "/report",
-		DashboardReportURL: announce.ReportPage(a.baseURL, out.JobID),
+		StatusURL:     a.statusURL(out.JobID), ReportURL: a.BaseURL + "/v1/jobs/" + out.JobID + "/report",
+		DashboardReportURL: announce.ReportPage(a.BaseURL, out.JobID),
 	}
 }
 
-func (a *Handlers) statusURL(jobID string) string { return a.baseURL + "/v1/hosted/status/" + jobID }
+func (a *Handlers) statusURL(jobID string) string { return a.BaseURL + "/v1/hosted/status/" + jobID }
 
 // TestHosted is POST /v1/hosted/test.
 func (a *Handlers) TestHosted(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	r.IdempotencyKey(&p)
 	o := r.Object(&p)
-	in := input.HostedTest(o, r.Header, a.limits)
+	in := input.HostedTest(o, r.Header, a.Limits)
 	in.ProjectID = r.Caller.ProjectID // a project-bound key's tests go to its project, whatever their host
 	in.Loop = input.LoopStep(r, &p)
-	if err := a.limits.Admitted(r.Context(), r.Caller, &p); err != nil {
+	if err := a.Limits.Admitted(r.Context(), r.Caller, &p); err != nil {
 		return wire.Answer{}, err
 	}
-	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		out, err := a.Commands.TestHosted(ctx, cause, in)
 		if err != nil {
 			return wire.Answer{}, err
 		}
-		a.writer.Visible(ctx, r, out.Position)
+		a.Writer.Visible(ctx, r, out.Position)
 		a.noteUnused(ctx, r, in.Webhook, out.ProjectID)
 		return wire.Reply(http.StatusCreated, a.hostedJob(in, out))
 	})
@@ -79,7 +79,7 @@ func (a *Handlers) noteUnused(ctx context.Context, r *wire.Request, in command.W
 	if in.URL != "" || in.Secret == "" && in.Events == nil {
 		return
 	}
-	p, err := a.reads.Projects.Get(ctx, r.Caller.AccountID, projectID)
+	p, err := a.Reads.Projects.Get(ctx, r.Caller.AccountID, projectID)
 	if err != nil {
 		r.Log.WithError(err).Warn("answered without a look at the project's webhook")
 		return
@@ -115,9 +115,9 @@ func (a *Handlers) PrepareNext(r *wire.Request) (wire.Answer, error) {
 	if err := a.mayUseProject(r.Context(), r.Caller, projectID); err != nil {
 		return wire.Answer{}, err
 	}
-	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		// Within the command: a stored answer is repeated whatever failed since.
-		named, err := input.FailedInLastTest(ctx, a.reads, cause.AccountID, projectID, bugs)
+		named, err := input.FailedInLastTest(ctx, a.Reads, cause.AccountID, projectID, bugs)
 		if err != nil {
 			return wire.Answer{}, err
 		}
@@ -125,7 +125,7 @@ func (a *Handlers) PrepareNext(r *wire.Request) (wire.Answer, error) {
 		if err != nil {
 			return wire.Answer{}, err
 		}
-		a.writer.Visible(ctx, r, out.Position)
+		a.Writer.Visible(ctx, r, out.Position)
 		n := len(out.Descriptions)
 		return wire.Reply(http.StatusOK, preparedBody{
 			Message:         fmt.Sprintf("%d %s will be verified by the project's next test", n, plural(n, "fix", "fixes")),

@@ -126,14 +126,14 @@ func (a *Handlers) awaitChange(
 		case <-look.C:
 		case <-over.C:
 			return s, nil
-		case <-a.stopping:
+		case <-a.Stopping:
 			return s, nil
 		case <-r.Context().Done():
 			return s, r.Context().Err()
 		}
 		var err error
 		if time.Since(mayAt) >= readers.KeysEvery {
-			if err = a.gate.StillMay(r.Context(), r); err != nil {
+			if err = a.Gate.StillMay(r.Context(), r); err != nil {
 				return s, err
 			}
 			mayAt = time.Now()
@@ -166,7 +166,7 @@ func (a *Handlers) readHostedStatus(r *wire.Request, p *wire.Problems, withItems
 		out.OpenQuestion = openQuestion(j)
 	}
 	if j.Status == job.StatusCompleted {
-		stored, err := a.reports.Stored(r.Context(), r.Caller.AccountID, j.ID, past)
+		stored, err := a.Reports.Stored(r.Context(), r.Caller.AccountID, j.ID, past)
 		if err != nil {
 			return hostedState{}, err
 		}

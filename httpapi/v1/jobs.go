@@ -35,15 +35,15 @@ func (a *Handlers) SubmitJob(r *wire.Request) (wire.Answer, error) {
 	o := r.Object(&p)
 	in := input.Submit(o)
 	in.CommitStatus = input.CommitStatus(o, r.Header)
-	if err := a.limits.Admitted(r.Context(), r.Caller, &p); err != nil {
+	if err := a.Limits.Admitted(r.Context(), r.Caller, &p); err != nil {
 		return wire.Answer{}, err
 	}
 	if err := a.place(r, &in, "api"); err != nil {
 		return wire.Answer{}, err
 	}
-	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		out, err := a.Commands.SubmitJob(ctx, cause, in)
-		return a.writer.Done(ctx, r, out.Position, err, http.StatusCreated, submittedOf(out, in.TypeEcho, in.Type, in.ProjectID))
+		return a.Writer.Done(ctx, r, out.Position, err, http.StatusCreated, submittedOf(out, in.TypeEcho, in.Type, in.ProjectID))
 	})
 }
 
@@ -155,7 +155,7 @@ func (a *Handlers) jobsThen(r *wire.Request, f jobs.Filter, at *asked) ([]jobs.S
 	if at != nil {
 		return a.past.Jobs(r.Context(), r.Caller.AccountID, f, at.Until)
 	}
-	return a.reads.Jobs.List(r.Context(), r.Caller.AccountID, f)
+	return a.Reads.Jobs.List(r.Context(), r.Caller.AccountID, f)
 }
 
 // jobBody is a job read alone.
@@ -217,7 +217,7 @@ func (a *Handlers) commitStatusOf(r *wire.Request, jobID string, at *asked) (*co
 	var found bool
 	var err error
 	if at == nil {
-		s, found, err = a.reads.Commits.OfJob(r.Context(), r.Caller.AccountID, jobID)
+		s, found, err = a.Reads.Commits.OfJob(r.Context(), r.Caller.AccountID, jobID)
 	} else {
 		s, found, err = a.past.CommitStatus(r.Context(), jobID, at.Until)
 	}
@@ -288,7 +288,7 @@ func (a *Handlers) ownJob(r *wire.Request) (jobs.Job, error) { return a.ownJobNa
 
 // ownJobNamed reads a job that the path names otherwise.
 func (a *Handlers) ownJobNamed(r *wire.Request, id string) (jobs.Job, error) {
-	return own(r, "job", id, a.reads.Jobs.Job, func(j jobs.Job) string { return j.ProjectID })
+	return own(r, "job", id, a.Reads.Jobs.Job, func(j jobs.Job) string { return j.ProjectID })
 }
 
 // own reads what a path names. Another account's does not exist; a project-bound
@@ -324,9 +324,9 @@ func (a *Handlers) CancelJob(r *wire.Request) (wire.Answer, error) {
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		out, err := a.Commands.CancelJob(ctx, cause, j.ID, "client")
-		return a.writer.Done(ctx, r, out.Position, err, http.StatusOK, cancelledJob{
+		return a.Writer.Done(ctx, r, out.Position, err, http.StatusOK, cancelledJob{
 			JobID: out.JobID, Status: out.Status,
 			CreditsRefunded: out.CreditsRefunded, CreditsExpired: out.CreditsExpired, CreditsRemaining: out.CreditsRemaining,
 		})

@@ -81,7 +81,7 @@ func (a *Handlers) CreditsLedger(r *wire.Request) (wire.Answer, error) {
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	lines, err := a.reads.Ledger.Before(r.Context(), r.Caller.AccountID, min(before, whole), limit+1)
+	lines, err := a.Reads.Ledger.Before(r.Context(), r.Caller.AccountID, min(before, whole), limit+1)
 	if err == nil && at != nil {
 		err = a.past.Titles(r.Context(), lines, at.Until)
 	}
@@ -136,7 +136,7 @@ func (a *Handlers) CreditsStatement(r *wire.Request) (wire.Answer, error) {
 	if err := p.Err(); err != nil {
 		return wire.Answer{}, err
 	}
-	s, err := a.reads.Ledger.Statement(r.Context(), r.Caller.AccountID, month, month.AddDate(0, 1, 0), whole)
+	s, err := a.Reads.Ledger.Statement(r.Context(), r.Caller.AccountID, month, month.AddDate(0, 1, 0), whole)
 	if err != nil {
 		return wire.Answer{}, err
 	}
@@ -169,7 +169,7 @@ func (a *Handlers) statementRows(
 		return err
 	}
 	for from := s.From; ; {
-		lines, err := a.reads.Ledger.Lines(ctx, accountID, s, from, statementPage)
+		lines, err := a.Reads.Ledger.Lines(ctx, accountID, s, from, statementPage)
 		if err == nil && at != nil {
 			err = a.past.Titles(ctx, lines, at.Until)
 		}

@@ -49,13 +49,13 @@ func (a *Handlers) FinalizeLoop(r *wire.Request) (wire.Answer, error) {
 	if err := wire.RefusedFor(err, p.Err()); err != nil {
 		return wire.Answer{}, err
 	}
-	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		at, err := a.Commands.FinalizeLoop(ctx, cause, found.LoopID, found.ID, loop.Status(final))
 		if err != nil {
 			return wire.Answer{}, err
 		}
-		a.writer.Visible(ctx, r, at)
-		s, err := a.reads.Loops.Session(ctx, r.Caller.AccountID, found.ID)
+		a.Writer.Visible(ctx, r, at)
+		s, err := a.Reads.Loops.Session(ctx, r.Caller.AccountID, found.ID)
 		if err != nil {
 			return wire.Answer{}, err
 		}
@@ -65,7 +65,7 @@ func (a *Handlers) FinalizeLoop(r *wire.Request) (wire.Answer, error) {
 
 // ownLoop reads the loop session the path names.
 func (a *Handlers) ownLoop(r *wire.Request) (loops.Session, error) {
-	return own(r, "loop session", r.Vars["id"], a.reads.Loops.Session, func(s loops.Session) string { return s.ProjectID })
+	return own(r, "loop session", r.Vars["id"], a.Reads.Loops.Session, func(s loops.Session) string { return s.ProjectID })
 }
 
 func loopSessionOf(s loops.Session) loopSession {

@@ -150,7 +150,7 @@ func (a *Handlers) GetProject(r *wire.Request) (wire.Answer, error) {
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	p, err := a.reads.Projects.Get(r.Context(), r.Caller.AccountID, id)
+	p, err := a.Reads.Projects.Get(r.Context(), r.Caller.AccountID, id)
 	if err == nil && at != nil { // another account's is none, whenever
 		p, err = a.past.Project(r.Context(), r.Caller.AccountID, id, at.Until)
 		err = at.orNotThen("project", err)
@@ -171,7 +171,7 @@ func (a *Handlers) projectsThen(r *wire.Request, f projects.Filter, at *asked) (
 	if at != nil {
 		return a.past.Projects(r.Context(), r.Caller.AccountID, f, at.Until)
 	}
-	return a.reads.Projects.List(r.Context(), r.Caller.AccountID, f)
+	return a.Reads.Projects.List(r.Context(), r.Caller.AccountID, f)
 }
 
 // countedThen are projects as ?asOf= asks for them. How their webhooks did then the
@@ -220,19 +220,19 @@ func (a *Handlers) CreateProject(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	r.IdempotencyKey(&p)
 	o := r.Object(&p)
-	in := input.NewProject(o, a.limits)
-	if err := a.limits.Admitted(r.Context(), r.Caller, &p); err != nil {
+	in := input.NewProject(o, a.Limits)
+	if err := a.Limits.Admitted(r.Context(), r.Caller, &p); err != nil {
 		return wire.Answer{}, err
 	}
-	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		r.OwnSecret(o)
 		if in.WebhookURL == "" {
 			unusedWithoutURL(r, in.Events, in.Headers)
 		}
 		out, err := a.Commands.CreateProject(ctx, cause, in)
-		return a.writer.Done(ctx, r, out.Position, err, http.StatusCreated, createdProject{
+		return a.Writer.Done(ctx, r, out.Position, err, http.StatusCreated, createdProject{
 			ProjectID: out.ProjectID, Name: out.Name,
-			DeployHookURL: a.baseURL + "/v1/hooks/deploy/" + out.HookToken,
+			DeployHookURL: a.BaseURL + "/v1/hooks/deploy/" + out.HookToken,
 		})
 	})
 }
@@ -252,11 +252,11 @@ func (a *Handlers) UpdateProject(r *wire.Request) (wire.Answer, error) {
 	id, err := a.ownProject(r)
 	var p wire.Problems
 	o := r.Object(&p)
-	in, signed := input.ProjectUpdate(o, a.limits), input.HookSignature(o)
-	if err := wire.RefusedFor(err, a.limits.Admitted(r.Context(), r.Caller, &p)); err != nil {
+	in, signed := input.ProjectUpdate(o, a.Limits), input.HookSignature(o)
+	if err := wire.RefusedFor(err, a.Limits.Admitted(r.Context(), r.Caller, &p)); err != nil {
 		return wire.Answer{}, err
 	}
-	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		if signed != nil {
 			own := cause.Step("hook signature")
 			if _, err := a.Commands.SetHookSignature(ctx, own, id, signed.Scheme, signed.Secret, nil); err != nil {
@@ -267,13 +267,13 @@ func (a *Handlers) UpdateProject(r *wire.Request) (wire.Answer, error) {
 		if err != nil {
 			return wire.Answer{}, err
 		}
-		a.writer.Visible(ctx, r, at)
+		a.Writer.Visible(ctx, r, at)
 		r.OwnSecret(o)
 		if after.WebhookURL == "" {
 			unusedWithoutURL(r, in.Events, in.Headers)
 		}
 		if in.WebhookURL != nil || in.Events != nil || in.Headers != nil {
-			a.fresh.Webhooks(ctx)
+			a.Fresh.Webhooks(ctx)
 		}
 		p := projectAfter(id, after)
 		health, err := a.healthOf(ctx, p)

@@ -44,8 +44,8 @@ func (a *Handlers) AnswerQuestion(r *wire.Request) (wire.Answer, error) {
 	if err := wire.RefusedFor(err, p.Err()); err != nil {
 		return wire.Answer{}, err
 	}
-	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		q, at, err := a.Commands.AnswerQuestion(ctx, cause, j.ID, in)
-		return a.writer.Done(ctx, r, at, err, http.StatusOK, answeredQuestion{JobID: j.ID, Question: report.QuestionOf(q)})
+		return a.Writer.Done(ctx, r, at, err, http.StatusOK, answeredQuestion{JobID: j.ID, Question: report.QuestionOf(q)})
 	})
 }

@@ -24,8 +24,8 @@ func (a *Handlers) RateJob(r *wire.Request) (wire.Answer, error) {
 	if err := wire.RefusedFor(err, p.Err()); err != nil {
 		return wire.Answer{}, err
 	}
-	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		at, err := a.Commands.RateJob(ctx, cause, j.ID, rating, note)
-		return a.writer.Done(ctx, r, at, err, http.StatusOK, ratedJob{JobID: j.ID, CheckerRating: rating, Note: wire.OrNull(note)})
+		return a.Writer.Done(ctx, r, at, err, http.StatusOK, ratedJob{JobID: j.ID, CheckerRating: rating, Note: wire.OrNull(note)})
 	})
 }

@@ -75,7 +75,7 @@ func (a *Handlers) ListReaders(r *wire.Request) (wire.Answer, error) {
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	a.fresh.Feed(r.Context(), r.Log) // what the caller was answered before counts
+	a.Fresh.Feed(r.Context(), r.Log) // what the caller was answered before counts
 	found, err := a.Readers.Of(r.Context(), r.Caller.AccountID, r.Caller.ProjectID)
 	if err != nil {
 		return wire.Answer{}, err

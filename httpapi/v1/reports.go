@@ -23,7 +23,7 @@ func (a *Handlers) GetReport(r *wire.Request) (wire.Answer, error) {
 	case j.ReportID == "":
 		return wire.Answer{}, noReport(j, "report", "the report exists once the job is completed")
 	}
-	tested, err := a.reports.Read(r.Context(), r.Caller.AccountID, j.Outline, past, format)
+	tested, err := a.Reports.Read(r.Context(), r.Caller.AccountID, j.Outline, past, format)
 	if err != nil {
 		return wire.Answer{}, err
 	}
@@ -60,7 +60,7 @@ func (a *Handlers) GetBatchReport(r *wire.Request) (wire.Answer, error) {
 	out := report.Batch{BatchID: id, Reports: []report.Body{}, WithoutReport: []report.Unreported{}, AsOf: at.then()}
 	shown := report.Outcome{Title: "Batch " + id, BatchID: id}
 	for i, j := range batch {
-		tested := a.reports.Unreported(j)
+		tested := a.Reports.Unreported(j)
 		if j.ReportID == "" {
 			out.WithoutReport = append(out.WithoutReport, report.Unreported{JobID: j.ID, Status: j.Status})
 		} else {
@@ -68,7 +68,7 @@ func (a *Handlers) GetBatchReport(r *wire.Request) (wire.Answer, error) {
 			if at != nil {
 				of = past[i]
 			}
-			if tested, err = a.reports.Read(r.Context(), r.Caller.AccountID, j, of, format); err != nil {
+			if tested, err = a.Reports.Read(r.Context(), r.Caller.AccountID, j, of, format); err != nil {
 				return wire.Answer{}, err
 			}
 			out.Reports = append(out.Reports, tested.JSON())

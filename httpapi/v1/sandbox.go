@@ -38,9 +38,9 @@ func (a *Handlers) AdvanceClock(r *wire.Request) (wire.Answer, error) {
 	if err := p.Err(); err != nil {
 		return wire.Answer{}, err
 	}
-	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		out, err := a.Commands.AdvanceClock(ctx, cause, time.Duration(seconds)*time.Second)
-		return a.writer.Done(ctx, r, out.Position, err, http.StatusOK, advancedClock{
+		return a.Writer.Done(ctx, r, out.Position, err, http.StatusOK, advancedClock{
 			Now: wire.Timestamp(out.Now), OffsetSeconds: int64(out.Ahead / time.Second), AdvancedSeconds: int64(seconds),
 		})
 	})
@@ -67,14 +67,14 @@ func (a *Handlers) PlayJob(r *wire.Request) (wire.Answer, error) {
 		return wire.Answer{}, err
 	}
 	if question != nil {
-		return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 			q, at, err := a.Commands.AskInPlay(ctx, cause, j.ID, *question, results, summary)
-			return a.writer.Done(ctx, r, at, err, http.StatusAccepted, askedJob{j.ID, job.StatusClaimed, report.QuestionOf(q)})
+			return a.Writer.Done(ctx, r, at, err, http.StatusAccepted, askedJob{j.ID, job.StatusClaimed, report.QuestionOf(q)})
 		})
 	}
-	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		done, at, err := a.Commands.PlayJob(ctx, cause, j.ID, results, summary)
-		return a.writer.Done(ctx, r, at, err, http.StatusOK, CompletedOf(j.ID, done))
+		return a.Writer.Done(ctx, r, at, err, http.StatusOK, CompletedOf(j.ID, done))
 	})
 }
 

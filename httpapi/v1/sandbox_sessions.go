@@ -30,9 +30,9 @@ func (a *Handlers) ReadySlots(r *wire.Request) (wire.Answer, error) {
 	if err := wire.RefusedFor(err, p.Err()); err != nil {
 		return wire.Answer{}, err
 	}
-	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		out, err := a.Commands.ReadySlots(ctx, cause, found.ID, slots)
-		return a.writer.Done(ctx, r, out.Position, err, http.StatusOK, readySession{
+		return a.Writer.Done(ctx, r, out.Position, err, http.StatusOK, readySession{
 			SessionID: out.SessionID, Status: out.Status, ReadyCount: out.ReadyCount, CheckerCount: out.CheckerCount,
 		})
 	})

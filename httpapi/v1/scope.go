@@ -18,7 +18,7 @@ func (a *Handlers) mayUseProject(ctx context.Context, c wire.Caller, projectID s
 	if c.ProjectID == "" || c.ProjectID == projectID {
 		return nil
 	}
-	if _, err := a.reads.Projects.Get(ctx, c.AccountID, projectID); err != nil {
+	if _, err := a.Reads.Projects.Get(ctx, c.AccountID, projectID); err != nil {
 		return err
 	}
 	return errOtherProject

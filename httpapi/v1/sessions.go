@@ -46,24 +46,24 @@ type createdSlot struct {
 func (a *Handlers) CreateSession(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	r.IdempotencyKey(&p)
-	in := input.Session(r.Object(&p), a.limits)
+	in := input.Session(r.Object(&p), a.Limits)
 	in.Test.ProjectID = r.Caller.ProjectID
-	if err := a.limits.Admitted(r.Context(), r.Caller, &p); err != nil {
+	if err := a.Limits.Admitted(r.Context(), r.Caller, &p); err != nil {
 		return wire.Answer{}, err
 	}
-	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		out, err := a.Commands.CreateSession(ctx, cause, in)
 		if err != nil {
 			return wire.Answer{}, err
 		}
-		a.writer.Visible(ctx, r, out.Position)
+		a.Writer.Visible(ctx, r, out.Position)
 		a.noteUnused(ctx, r, in.Test.Webhook, out.ProjectID)
 		body := createdSession{
 			SessionID: out.SessionID, ProjectID: out.ProjectID, Status: out.Status, CheckerCount: len(out.Slots),
 			CreditsDeducted: out.CreditsDeducted, CreditsCharged: out.CreditsDeducted, CreditsRemaining: out.CreditsRemaining,
 			ChecklistItemCount: out.ChecklistItemCount, JobType: out.TypeEcho, JobTypeCode: out.Type,
 			IsHostedApp: in.Test.HostedApp, ReadyDeadline: wire.Timestamp(out.ReadyDeadline),
-			SessionURL: announce.SessionPage(a.baseURL, out.SessionID),
+			SessionURL: announce.SessionPage(a.BaseURL, out.SessionID),
 		}
 		for _, slot := range out.Slots {
 			body.Slots = append(body.Slots, createdSlot{
@@ -124,7 +124,7 @@ func (a *Handlers) sessionBody(s sessions.Session) sessionBody {
 		CreditsCharged: s.CreditsCharged, CreditsRefunded: s.CreditsRefunded, CreditsExpired: s.CreditsExpired,
 		ReadyDeadline: wire.Timestamp(s.ReadyDeadline), CreatedAt: wire.Timestamp(s.CreatedAt),
 		StartedAt: wire.Stamp(s.StartedAt), ClosedAt: wire.Stamp(s.ClosedAt), CloseReason: wire.OrNull(s.CloseReason),
-		PassCount: s.PassCount, FailCount: s.FailCount, SessionURL: announce.SessionPage(a.baseURL, s.ID),
+		PassCount: s.PassCount, FailCount: s.FailCount, SessionURL: announce.SessionPage(a.BaseURL, s.ID),
 	}
 	for _, slot := range s.Slots {
 		out.Slots = append(out.Slots, slotBody{
@@ -203,12 +203,12 @@ func (a *Handlers) sessionsThen(r *wire.Request, f sessions.Filter, at *asked) (
 	if at != nil {
 		return a.past.Sessions(r.Context(), r.Caller.AccountID, f, at.Until)
 	}
-	return a.reads.Sessions.List(r.Context(), r.Caller.AccountID, f)
+	return a.Reads.Sessions.List(r.Context(), r.Caller.AccountID, f)
 }
 
 // ownSession reads the session the path names.
 func (a *Handlers) ownSession(r *wire.Request) (sessions.Session, error) {
-	return own(r, "session", r.Vars["id"], a.reads.Sessions.Session, func(s sessions.Session) string { return s.ProjectID })
+	return own(r, "session", r.Vars["id"], a.Reads.Sessions.Session, func(s sessions.Session) string { return s.ProjectID })
 }
 
 type cancelledSession struct {
@@ -226,9 +226,9 @@ func (a *Handlers) CancelSession(r *wire.Request) (wire.Answer, error) {
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		out, err := a.Commands.CancelSession(ctx, cause, s.ID)
-		return a.writer.Done(ctx, r, out.Position, err, http.StatusOK, cancelledSession{
+		return a.Writer.Done(ctx, r, out.Position, err, http.StatusOK, cancelledSession{
 			SessionID: out.SessionID, Status: out.Status,
 			CreditsRefunded: out.CreditsRefunded, CreditsExpired: out.CreditsExpired, CreditsRemaining: out.CreditsRemaining,
 		})

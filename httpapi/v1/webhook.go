@@ -66,14 +66,14 @@ func (a *Handlers) EnableWebhook(r *wire.Request) (wire.Answer, error) {
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		at, err := a.Commands.EnableWebhook(ctx, cause, id)
 		if err != nil {
 			return wire.Answer{}, err
 		}
-		a.writer.Visible(ctx, r, at)
-		a.fresh.Webhooks(ctx)
-		p, err := a.reads.Projects.Get(ctx, r.Caller.AccountID, id)
+		a.Writer.Visible(ctx, r, at)
+		a.Fresh.Webhooks(ctx)
+		p, err := a.Reads.Projects.Get(ctx, r.Caller.AccountID, id)
 		if err != nil {
 			return wire.Answer{}, err
 		}
@@ -117,7 +117,7 @@ func (a *Handlers) RotateSecret(r *wire.Request) (wire.Answer, error) {
 	if err := wire.RefusedFor(err, p.Err()); err != nil {
 		return wire.Answer{}, err
 	}
-	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		var out command.RotatedSecret
 		var err error
 		next := afterOverlap
@@ -133,8 +133,8 @@ func (a *Handlers) RotateSecret(r *wire.Request) (wire.Answer, error) {
 		if err != nil {
 			return wire.Answer{}, err
 		}
-		a.writer.Visible(ctx, r, out.Position)
-		a.fresh.Webhooks(ctx)
+		a.Writer.Visible(ctx, r, out.Position)
+		a.Fresh.Webhooks(ctx)
 		body := rotatedSecret{WebhookSecret: wire.OrNull(out.Secret), PreviousValidUntil: wire.Stamp(out.PreviousUntil), Next: next}
 		if !out.RotatedAt.IsZero() {
 			body.WebhookSecretRotatedAt = wire.Stamp(&out.RotatedAt)

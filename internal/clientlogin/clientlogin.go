@@ -20,6 +20,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/account"
+	"humanqa/internal/pgpool"
 )
 
 const (
@@ -123,15 +124,15 @@ var errUnknown = domain.NotFound("sign-in").WithHint("it is over, or the code is
 
 // Find is the sign-in that a person named by its user code, while it waits.
 func (s *Store) Find(ctx context.Context, userCode string) (w Waiting, err error) {
-	err = s.db.GetContext(ctx, &w, `
+	w, err = pgpool.FindOr[Waiting](ctx, s.db, errUnknown, "a sign-in", `
 		SELECT user_code, client, address
 		FROM signin.client_logins
 		WHERE user_code = $1 AND expires_at > $2 AND approval IS NULL AND NOT denied`, plain(userCode), s.now())
-	if errors.Is(err, sql.ErrNoRows) {
-		return w, errUnknown
+	if err != nil {
+		return w, err
 	}
 	w.UserCode = w.UserCode[:codeLength/2] + "-" + w.UserCode[codeLength/2:]
-	return w, err
+	return w, nil
 }
 
 // Answer settles a sign-in by a person's word; nil denies it. The first answer counts.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"humanqa/domain"
+	"humanqa/internal/pgpool"
 )
 
 const (
@@ -79,17 +80,11 @@ func (s *Store) attempt(ctx context.Context, c counted) error {
 }
 
 func (s *Store) forgive(ctx context.Context, who string) error {
-	if _, err := s.db.ExecContext(ctx, forgiveSQL, who); err != nil {
-		return fmt.Errorf("forgive attempts: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.db, "forgive attempts", forgiveSQL, who)
 }
 
 // takeBack takes one attempt out of the count: it was no guess. The others stay,
 // so that nobody clears an address by signing in themselves.
 func (s *Store) takeBack(ctx context.Context, c counted) error {
-	if _, err := s.db.ExecContext(ctx, takeBackSQL, c.who, c.free, s.time()); err != nil {
-		return fmt.Errorf("take an attempt back: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.db, "take an attempt back", takeBackSQL, c.who, c.free, s.time())
 }

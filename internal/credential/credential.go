@@ -27,6 +27,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/person"
+	"humanqa/internal/pgpool"
 )
 
 // Config is what a Store stands on. All fields are required.
@@ -151,10 +152,7 @@ WHERE person_id = $1`
 // Erase forgets a person: their name, their proofs, their sessions, and what
 // they kept of the pages, with their address for e-mail and the letters to it.
 func (s *Store) Erase(ctx context.Context, personID string) error {
-	if _, err := s.db.ExecContext(ctx, eraseSQL, personID); err != nil {
-		return fmt.Errorf("erase person %s: %w", personID, err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.db, "erase person "+personID, eraseSQL, personID)
 }
 
 const eraseAccountSQL = `
@@ -171,10 +169,7 @@ SELECT (SELECT COUNT(*) FROM shares) + (SELECT COUNT(*) FROM views) + (SELECT CO
 // EraseAccount forgets what people keep of an account, and the links to its
 // reports. It says how many rows that were.
 func (s *Store) EraseAccount(ctx context.Context, accountID string) (rows int, err error) {
-	if err := s.db.GetContext(ctx, &rows, eraseAccountSQL, accountID); err != nil {
-		return 0, fmt.Errorf("erase what people keep of account %s: %w", accountID, err)
-	}
-	return rows, nil
+	return pgpool.One[int](ctx, s.db, "how many rows were erased of account "+accountID, eraseAccountSQL, accountID)
 }
 
 const sweepSQL = `
@@ -195,9 +190,6 @@ const keepSpent = 30 * 24 * time.Hour
 // Sweep removes what is over.
 func (s *Store) Sweep(ctx context.Context) error {
 	now := s.time()
-	if _, err := s.db.ExecContext(ctx, sweepSQL, now, now.Add(-idleFor), now.Add(-keepSpent), now.Add(-forgetAfter),
-		now.Add(-DeviceFor)); err != nil {
-		return fmt.Errorf("sweep what sign-ins left: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.db, "sweep what sign-ins left", sweepSQL,
+		now, now.Add(-idleFor), now.Add(-keepSpent), now.Add(-forgetAfter), now.Add(-DeviceFor))
 }

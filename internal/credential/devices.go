@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"humanqa/domain"
+	"humanqa/internal/pgpool"
 )
 
 const (
@@ -64,12 +65,9 @@ SELECT EXISTS (
       AND d.seen_at > $3)`
 
 // knows says that the owner of the login has signed in with that browser before.
-func (s *Store) knows(ctx context.Context, device, login string) (known bool, err error) {
+func (s *Store) knows(ctx context.Context, device, login string) (bool, error) {
 	if device == "" {
 		return false, nil
 	}
-	if err := s.db.GetContext(ctx, &known, knownDeviceSQL, domain.HashToken(device), login, s.time().Add(-DeviceFor)); err != nil {
-		return false, fmt.Errorf("look a browser up: %w", err)
-	}
-	return known, nil
+	return pgpool.One[bool](ctx, s.db, "a browser", knownDeviceSQL, domain.HashToken(device), login, s.time().Add(-DeviceFor))
 }

@@ -2,14 +2,13 @@ package credential
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
 
 	"humanqa/domain"
+	"humanqa/internal/pgpool"
 )
 
 const (
@@ -73,11 +72,7 @@ func (s *Store) KeepForm(ctx context.Context, session Session, id uuid.UUID, for
 	if err != nil {
 		return fmt.Errorf("seal a form: %w", err)
 	}
-	if _, err := s.db.ExecContext(ctx, keepFormSQL, session.ID, id, session.PersonID, sealed, s.time().Add(FormFor),
-		formsKept-1); err != nil {
-		return fmt.Errorf("keep a form: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.db, "keep a form", keepFormSQL, session.ID, id, session.PersonID, sealed, s.time().Add(FormFor), formsKept-1)
 }
 
 const formSQL = `
@@ -91,12 +86,9 @@ WHERE session_id = $1
 // Form gives a form that waits in the session; ErrNoForm: there is none. It waits on
 // until ForgetForm, so that a crash while it is carried out loses nothing.
 func (s *Store) Form(ctx context.Context, session Session, id uuid.UUID) (form Form, err error) {
-	var sealed string
-	switch err := s.db.GetContext(ctx, &sealed, formSQL, session.ID, id, session.PersonID, s.time()); {
-	case errors.Is(err, sql.ErrNoRows):
-		return form, ErrNoForm
-	case err != nil:
-		return form, fmt.Errorf("look a form up: %w", err)
+	sealed, err := pgpool.FindOr[string](ctx, s.db, ErrNoForm, "a form", formSQL, session.ID, id, session.PersonID, s.time())
+	if err != nil {
+		return form, err
 	}
 	plain, err := s.sealer.Unseal(ctx, formsOwner, sealedForm(session, id), sealed)
 	if err != nil {
@@ -112,8 +104,5 @@ WHERE session_id = $1
 
 // ForgetForm removes a form that was carried out.
 func (s *Store) ForgetForm(ctx context.Context, session Session, id uuid.UUID) error {
-	if _, err := s.db.ExecContext(ctx, forgetFormSQL, session.ID, id); err != nil {
-		return fmt.Errorf("forget a form: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.db, "forget a form", forgetFormSQL, session.ID, id)
 }

@@ -2,7 +2,6 @@ package credential
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -65,10 +64,7 @@ WHERE person_id = $1
 // waits for a join that is under way. Their rows stay for a while: they say what the
 // person is called.
 func (s *Store) EndLinks(ctx context.Context, personID string) error {
-	if _, err := s.db.ExecContext(ctx, endInvitesSQL, personID, s.time()); err != nil {
-		return fmt.Errorf("end the open links of %s: %w", personID, err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.db, "end the open links of "+personID, endInvitesSQL, personID, s.time())
 }
 
 // Invitation is an open link. Looking at it does not spend it.
@@ -88,14 +84,10 @@ WHERE hash = $1
 
 // Invitation gives the open link of the token; ErrNoLink if there is none.
 func (s *Store) Invitation(ctx context.Context, token string) (Invitation, error) {
-	var i Invitation
-	switch err := s.db.GetContext(ctx, &i, invitationSQL, domain.HashToken(token), s.time()); {
-	case errors.Is(err, sql.ErrNoRows):
-		return Invitation{}, ErrNoLink
-	case err != nil:
-		return Invitation{}, fmt.Errorf("look an invitation up: %w", err)
+	i, err := pgpool.FindOr[Invitation](ctx, s.db, ErrNoLink, "an invitation", invitationSQL, domain.HashToken(token), s.time())
+	if err != nil {
+		return Invitation{}, err
 	}
-	i.ExpiresAt = i.ExpiresAt.UTC()
 	return i, s.stillFor(ctx, i)
 }
 
@@ -236,12 +228,9 @@ WHERE person_id = $1`
 // looked up while the link's row is locked: whoever gives them a role ends their
 // links, and so either this join comes first, or it finds the role and is refused.
 func (s *Store) spend(ctx context.Context, tx *sqlx.Tx, token string) (personID string, err error) {
-	var i Invitation
-	switch err := tx.GetContext(ctx, &i, spendSQL, domain.HashToken(token), s.time()); {
-	case errors.Is(err, sql.ErrNoRows):
-		return "", ErrNoLink
-	case err != nil:
-		return "", fmt.Errorf("spend an invitation: %w", err)
+	i, err := pgpool.FindOr[Invitation](ctx, tx, ErrNoLink, "an invitation", spendSQL, domain.HashToken(token), s.time())
+	if err != nil {
+		return "", err
 	}
 	if err := s.stillFor(ctx, i); err != nil {
 		return "", err

@@ -42,10 +42,7 @@ func (s *Store) Rename(ctx context.Context, personID, name string) error {
 	if wrong := checkName(name); len(wrong) > 0 {
 		return domain.Invalid(wrong...)
 	}
-	if _, err := s.db.ExecContext(ctx, renameSQL, personID, name); err != nil {
-		return fmt.Errorf("rename person %s: %w", personID, err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.db, "rename person "+personID, renameSQL, personID, name)
 }
 
 func checkLogin(login string) []domain.Detail {
@@ -116,11 +113,8 @@ type passkeyRow struct {
 	UsedAt     time.Time `db:"used_at"`
 }
 
-func (s *Store) passkeyRows(ctx context.Context, personID string) (rows []passkeyRow, err error) {
-	if err := s.db.SelectContext(ctx, &rows, passkeysSQL, personID); err != nil {
-		return nil, fmt.Errorf("list the passkeys of %s: %w", personID, err)
-	}
-	return rows, nil
+func (s *Store) passkeyRows(ctx context.Context, personID string) ([]passkeyRow, error) {
+	return pgpool.List[passkeyRow](ctx, s.db, "the passkeys of "+personID, passkeysSQL, personID)
 }
 
 // PasskeysOf lists the person's passkeys, the oldest first.

@@ -83,12 +83,10 @@ func (s *Store) ask(ctx context.Context, purpose string, stored storedChallenge,
 
 // takeChallenge gives the challenge back, once.
 func (s *Store) takeChallenge(ctx context.Context, token, purpose string) (stored storedChallenge, err error) {
-	var data []byte
-	switch err := s.db.GetContext(ctx, &data, takeChallengeSQL, domain.HashToken(token), purpose, s.time()); {
-	case errors.Is(err, sql.ErrNoRows):
-		return stored, ErrWrong
-	case err != nil:
-		return stored, fmt.Errorf("take a challenge: %w", err)
+	data, err := pgpool.FindOr[[]byte](ctx, s.db, ErrWrong,
+		"a challenge", takeChallengeSQL, domain.HashToken(token), purpose, s.time())
+	if err != nil {
+		return stored, err
 	}
 	return stored, json.Unmarshal(data, &stored)
 }
@@ -242,9 +240,6 @@ const hasPasskeySQL = `
 SELECT EXISTS (SELECT FROM signin.passkeys WHERE person_id = $1)`
 
 // HasPasskey says whether the person can prove themselves by one.
-func (s *Store) HasPasskey(ctx context.Context, personID string) (has bool, err error) {
-	if err := s.db.GetContext(ctx, &has, hasPasskeySQL, personID); err != nil {
-		return false, fmt.Errorf("look for a passkey: %w", err)
-	}
-	return has, nil
+func (s *Store) HasPasskey(ctx context.Context, personID string) (bool, error) {
+	return pgpool.One[bool](ctx, s.db, "whether there is a passkey", hasPasskeySQL, personID)
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/crypto/argon2"
 
 	"humanqa/domain"
+	"humanqa/internal/pgpool"
 )
 
 // Parameters of new hashes (RFC 9106, section 4, the second choice).
@@ -196,9 +197,6 @@ const hasPasswordSQL = `
 SELECT EXISTS (SELECT FROM signin.passwords WHERE person_id = $1)`
 
 // HasPassword says whether the person can prove themselves by one.
-func (s *Store) HasPassword(ctx context.Context, personID string) (has bool, err error) {
-	if err := s.db.GetContext(ctx, &has, hasPasswordSQL, personID); err != nil {
-		return false, fmt.Errorf("look for a password: %w", err)
-	}
-	return has, nil
+func (s *Store) HasPassword(ctx context.Context, personID string) (bool, error) {
+	return pgpool.One[bool](ctx, s.db, "whether there is a password", hasPasswordSQL, personID)
 }

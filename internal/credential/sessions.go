@@ -2,14 +2,13 @@ package credential
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/google/uuid"
 
 	"humanqa/domain"
+	"humanqa/internal/pgpool"
 )
 
 const (
@@ -81,14 +80,10 @@ WHERE hash = $1
 // Session gives the live session of the token and notes that it is in use.
 func (s *Store) Session(ctx context.Context, token string) (Session, bool, error) {
 	hash, now := domain.HashToken(token), s.time()
-	var one Session
-	switch err := s.db.GetContext(ctx, &one, sessionSQL, hash, now, now.Add(-idleFor)); {
-	case errors.Is(err, sql.ErrNoRows):
-		return Session{}, false, nil
-	case err != nil:
-		return Session{}, false, fmt.Errorf("look a session up: %w", err)
+	one, found, err := pgpool.Find[Session](ctx, s.db, "a session", sessionSQL, hash, now, now.Add(-idleFor))
+	if err != nil || !found {
+		return Session{}, false, err
 	}
-	one.utc()
 	if now.Sub(one.SeenAt) >= seenEvery {
 		if _, err := s.db.ExecContext(ctx, seenSQL, hash, now); err != nil {
 			return Session{}, false, fmt.Errorf("note a session's use: %w", err)
@@ -96,12 +91,6 @@ func (s *Store) Session(ctx context.Context, token string) (Session, bool, error
 		one.SeenAt = now
 	}
 	return one, true, nil
-}
-
-func (s *Session) utc() {
-	for _, at := range []*time.Time{&s.CreatedAt, &s.SeenAt, &s.ProvedAt, &s.ExpiresAt} {
-		*at = at.UTC()
-	}
 }
 
 const sessionsSQL = `
@@ -115,14 +104,7 @@ ORDER BY seen_at DESC, id`
 // Sessions lists the person's live sessions, the one used last first.
 func (s *Store) Sessions(ctx context.Context, personID string) ([]Session, error) {
 	now := s.time()
-	var list []Session
-	if err := s.db.SelectContext(ctx, &list, sessionsSQL, personID, now, now.Add(-idleFor)); err != nil {
-		return nil, fmt.Errorf("list the sessions of %s: %w", personID, err)
-	}
-	for i := range list {
-		list[i].utc()
-	}
-	return list, nil
+	return pgpool.List[Session](ctx, s.db, "the sessions of "+personID, sessionsSQL, personID, now, now.Add(-idleFor))
 }
 
 const endSessionSQL = `
@@ -137,18 +119,12 @@ WHERE person_id = $1
 
 // End ends one of the person's sessions; another person's is not touched.
 func (s *Store) End(ctx context.Context, personID string, id uuid.UUID) error {
-	if _, err := s.db.ExecContext(ctx, endSessionSQL, personID, id); err != nil {
-		return fmt.Errorf("end a session: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.db, "end a session", endSessionSQL, personID, id)
 }
 
 // EndOthers ends all of the person's sessions but one; uuid.Nil: all of them.
 func (s *Store) EndOthers(ctx context.Context, personID string, but uuid.UUID) error {
-	if _, err := s.db.ExecContext(ctx, endSessionsSQL, personID, but); err != nil {
-		return fmt.Errorf("end the sessions of %s: %w", personID, err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.db, "end the sessions of "+personID, endSessionsSQL, personID, but)
 }
 
 const provedSQL = `
@@ -158,10 +134,7 @@ WHERE id = $1`
 
 // Proved notes that the session's person has just proved who they are.
 func (s *Store) Proved(ctx context.Context, id uuid.UUID) error {
-	if _, err := s.db.ExecContext(ctx, provedSQL, id, s.time()); err != nil {
-		return fmt.Errorf("note a proof: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.db, "note a proof", provedSQL, id, s.time())
 }
 
 const lookAtSQL = `
@@ -171,8 +144,5 @@ WHERE id = $1`
 
 // LookAt remembers which account the session looks at.
 func (s *Store) LookAt(ctx context.Context, id uuid.UUID, accountID string) error {
-	if _, err := s.db.ExecContext(ctx, lookAtSQL, id, accountID); err != nil {
-		return fmt.Errorf("choose an account: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.db, "choose an account", lookAtSQL, id, accountID)
 }

@@ -2,7 +2,6 @@ package credential
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"humanqa/domain"
+	"humanqa/internal/pgpool"
 )
 
 // sharesPerJob bounds the links to one report that work at a time.
@@ -62,19 +62,7 @@ WHERE hash = $1
 
 // Shared gives the link of the token; ErrNoShare if there is none.
 func (s *Store) Shared(ctx context.Context, token string) (Share, error) {
-	var found Share
-	switch err := s.db.GetContext(ctx, &found, shareSQL, domain.HashToken(token), s.time()); {
-	case errors.Is(err, sql.ErrNoRows):
-		return Share{}, ErrNoShare
-	case err != nil:
-		return Share{}, fmt.Errorf("look a share link up: %w", err)
-	}
-	return found.utc(), nil
-}
-
-func (s Share) utc() Share {
-	s.CreatedAt, s.ExpiresAt = s.CreatedAt.UTC(), s.ExpiresAt.UTC()
-	return s
+	return pgpool.FindOr[Share](ctx, s.db, ErrNoShare, "a share link", shareSQL, domain.HashToken(token), s.time())
 }
 
 const sharesSQL = `
@@ -87,14 +75,7 @@ ORDER BY created_at DESC, id`
 
 // Shares lists the links to the job's report that work, the newest first.
 func (s *Store) Shares(ctx context.Context, accountID, jobID string) ([]Share, error) {
-	var list []Share
-	if err := s.db.SelectContext(ctx, &list, sharesSQL, accountID, jobID, s.time()); err != nil {
-		return nil, fmt.Errorf("list share links: %w", err)
-	}
-	for i := range list {
-		list[i] = list[i].utc()
-	}
-	return list, nil
+	return pgpool.List[Share](ctx, s.db, "share links", sharesSQL, accountID, jobID, s.time())
 }
 
 const endShareSQL = `
@@ -106,8 +87,5 @@ WHERE account_id = $1
 // EndShare ends one of the job's links at once; one that is over already is
 // fine.
 func (s *Store) EndShare(ctx context.Context, accountID, jobID string, id uuid.UUID) error {
-	if _, err := s.db.ExecContext(ctx, endShareSQL, accountID, jobID, id); err != nil {
-		return fmt.Errorf("end a share link: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.db, "end a share link", endShareSQL, accountID, jobID, id)
 }

@@ -19,6 +19,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/audit"
+	"humanqa/internal/pgpool"
 )
 
 const (
@@ -288,32 +289,14 @@ func (c *Checks) Cancel(ctx context.Context, id uuid.UUID) error {
 }
 
 // List gives the newest checks.
-func (c *Checks) List(ctx context.Context, limit int) (list []Check, err error) {
+func (c *Checks) List(ctx context.Context, limit int) ([]Check, error) {
 	if _, err := c.db.ExecContext(ctx, buryChecksSQL); err != nil {
 		return nil, fmt.Errorf("end checks that no process runs: %w", err)
 	}
-	if err := c.db.SelectContext(ctx, &list, listChecksSQL, limit); err != nil {
-		return nil, fmt.Errorf("list checks: %w", err)
-	}
-	for i := range list {
-		list[i].utc()
-	}
-	return list, nil
+	return pgpool.List[Check](ctx, c.db, "checks", listChecksSQL, limit)
 }
 
 // LastDone is the newest check that went through; found is false before the first.
 func (c *Checks) LastDone(ctx context.Context) (last Check, found bool, err error) {
-	var list []Check
-	if err := c.db.SelectContext(ctx, &list, lastDoneSQL); err != nil || len(list) == 0 {
-		return last, false, err
-	}
-	list[0].utc()
-	return list[0], true, nil
-}
-
-func (c *Check) utc() {
-	c.StartedAt = c.StartedAt.UTC()
-	if c.EndedAt != nil {
-		*c.EndedAt = c.EndedAt.UTC()
-	}
+	return pgpool.Find[Check](ctx, c.db, "the last check", lastDoneSQL)
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/jmoiron/sqlx"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"humanqa/internal/pgpool"
 )
 
 func newOutcomes() *prometheus.CounterVec {
@@ -68,11 +70,8 @@ SELECT count(*) AS count, extract(epoch FROM now() - min(created_at)) AS oldest
 FROM mail.letters
 WHERE state = 'waiting'`
 
-func countWaiting(ctx context.Context, db *sqlx.DB) (w waiting, err error) {
-	if err := db.GetContext(ctx, &w, waitingSQL); err != nil {
-		return waiting{}, fmt.Errorf("count the letters that wait: %w", err)
-	}
-	return w, nil
+func countWaiting(ctx context.Context, db *sqlx.DB) (waiting, error) {
+	return pgpool.One[waiting](ctx, db, "the number of letters that wait", waitingSQL)
 }
 
 // Note tells operators that letters have waited for long, whichever process sends them;

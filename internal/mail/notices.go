@@ -2,7 +2,6 @@ package mail
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -44,15 +43,7 @@ WHERE account_id = ANY($1)`
 
 // Listeners gives the accounts of which some person wants to hear something.
 func Listeners(ctx context.Context, db *sqlx.DB, accountIDs []string) (map[string]bool, error) {
-	var ids []string
-	if err := db.SelectContext(ctx, &ids, listenersSQL, pq.Array(accountIDs)); err != nil {
-		return nil, fmt.Errorf("list who wants e-mail: %w", err)
-	}
-	listen := make(map[string]bool, len(ids))
-	for _, id := range ids {
-		listen[id] = true
-	}
-	return listen, nil
+	return pgpool.Set(ctx, db, "the accounts with e-mail", listenersSQL, pq.Array(accountIDs))
 }
 
 const addNoticesSQL = `
@@ -74,10 +65,7 @@ ON CONFLICT DO NOTHING`
 // Add writes a notice for each person who wants it; one of the same event and person is
 // there once.
 func Add(ctx context.Context, tx *sqlx.Tx, list []Notice) error {
-	if _, err := tx.ExecContext(ctx, addNoticesSQL, pgpool.Rows(list)); err != nil {
-		return fmt.Errorf("add notices: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, tx, "add notices", addNoticesSQL, pgpool.Rows(list))
 }
 
 const eraseAccountSQL = `
@@ -96,16 +84,10 @@ WHERE account_id = $1
 
 // EraseJob takes the title of a test out of what is to be told.
 func EraseJob(ctx context.Context, tx *sqlx.Tx, accountID, jobID string) error {
-	if _, err := tx.ExecContext(ctx, eraseJobSQL, accountID, jobID); err != nil {
-		return fmt.Errorf("erase the notices of job %s: %w", jobID, err)
-	}
-	return nil
+	return pgpool.Exec(ctx, tx, "erase the notices of job "+jobID, eraseJobSQL, accountID, jobID)
 }
 
 // EraseAccount forgets all that was to be told of an account.
 func EraseAccount(ctx context.Context, tx *sqlx.Tx, accountID string) error {
-	if _, err := tx.ExecContext(ctx, eraseAccountSQL, accountID); err != nil {
-		return fmt.Errorf("erase the notices of account %s: %w", accountID, err)
-	}
-	return nil
+	return pgpool.Exec(ctx, tx, "erase the notices of account "+accountID, eraseAccountSQL, accountID)
 }

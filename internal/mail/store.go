@@ -288,10 +288,7 @@ func (s *Store) Confirm(ctx context.Context, token string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.db.ExecContext(ctx, confirmSQL, personID, address, s.time()); err != nil {
-		return fmt.Errorf("confirm an address: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.db, "confirm an address", confirmSQL, personID, address, s.time())
 }
 
 // Stops says that the link is one of those that end all e-mail to a person; ErrNoLink
@@ -324,8 +321,5 @@ func (s *Store) Stop(ctx context.Context, token string) error {
 	if err := s.Stops(token); err != nil {
 		return err
 	}
-	if _, err := s.db.ExecContext(ctx, stopSQL, personOf(token), s.time()); err != nil {
-		return fmt.Errorf("stop the e-mail to a person: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.db, "stop the e-mail to a person", stopSQL, personOf(token), s.time())
 }

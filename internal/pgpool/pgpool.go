@@ -18,6 +18,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"github.com/jmoiron/sqlx"
@@ -28,9 +29,21 @@ import (
 // service has.
 const kept = 256
 
-// Open connects to a Postgres URL or keyword string.
+// Open connects to a Postgres URL or keyword string. Its sessions have the time zone UTC,
+// whatever the server's is, so that every time that is read is in UTC.
 func Open(ctx context.Context, dsn string) (*sqlx.DB, error) {
-	inner, err := pq.NewConnector(dsn)
+	config, err := pq.NewConfig(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("read the database url: %w", err)
+	}
+	parameters := map[string]string{"timezone": "UTC"}
+	for name, value := range config.Runtime {
+		if !strings.EqualFold(name, "timezone") {
+			parameters[name] = value
+		}
+	}
+	config.Runtime = parameters
+	inner, err := pq.NewConnectorConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("read the database url: %w", err)
 	}

@@ -2,9 +2,11 @@ package pgpool_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/jmoiron/sqlx"
 
@@ -42,6 +44,29 @@ func prepared(t *testing.T, db *sqlx.DB, like string) (n int) {
 	t.Helper()
 	must.NoError(t, db.GetContext(t.Context(), &n, fmt.Sprintf("SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%s'", like)))
 	return n
+}
+
+const elsewhereSQL = `
+DO $$
+BEGIN
+    EXECUTE format('ALTER DATABASE %I SET timezone = "Asia/Kathmandu"', current_database());
+END $$`
+
+func TestTimesAreReadInUTCWhateverTheServersZoneIs(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.NewDSN(t)
+	first, err := pgpool.Open(t.Context(), dsn)
+	must.NoError(t, err)
+	_, err = first.ExecContext(t.Context(), elsewhereSQL)
+	must.NoError(t, errors.Join(err, first.Close()))
+	db, err := pgpool.Open(t.Context(), dsn)
+	must.NoError(t, err)
+	var at time.Time
+	err = db.GetContext(t.Context(), &at, "SELECT timestamptz '2026-07-01 12:00+02' WHERE $1", true)
+	must.NoError(t, errors.Join(err, db.Close()))
+	if want := time.Date(2026, 7, 1, 10, 0, 0, 0, time.UTC); at != want {
+		t.Errorf("got %v, want %v", at, want)
+	}
 }
 
 func TestAStatementIsPreparedOnce(t *testing.T) {

@@ -2,13 +2,13 @@ package preferences
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"net/url"
 	"time"
 
 	"github.com/jmoiron/sqlx"
+
+	"humanqa/internal/pgpool"
 )
 
 // Draft is a form that a person has filled in and not sent. It never holds a secret.
@@ -27,10 +27,7 @@ SET fields = EXCLUDED.fields,
 // KeepDraft keeps the fields of a form in place of an earlier draft of it. The caller
 // bounds them, and leaves secrets out.
 func (s *Store) KeepDraft(ctx context.Context, accountID, personID, form string, fields url.Values) error {
-	if _, err := s.db.ExecContext(ctx, keepDraftSQL, personID, accountID, form, fields.Encode(), s.now()); err != nil {
-		return fmt.Errorf("keep a draft: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.db, "keep a draft", keepDraftSQL, personID, accountID, form, fields.Encode(), s.now())
 }
 
 const draftSQL = `
@@ -42,16 +39,14 @@ WHERE account_id = $1
 
 // Draft is the person's draft of a form in the account; found is false without one.
 func (s *Store) Draft(ctx context.Context, accountID, personID, form string) (kept Draft, found bool, err error) {
-	var row struct {
+	row, found, err := pgpool.Find[struct {
 		Fields  string    `db:"fields"`
 		SavedAt time.Time `db:"saved_at"`
+	}](ctx, s.db, "a draft", draftSQL, accountID, personID, form)
+	if err != nil || !found {
+		return kept, false, err
 	}
-	if err := s.db.GetContext(ctx, &row, draftSQL, accountID, personID, form); errors.Is(err, sql.ErrNoRows) {
-		return kept, false, nil
-	} else if err != nil {
-		return kept, false, fmt.Errorf("read a draft: %w", err)
-	}
-	kept.SavedAt = row.SavedAt.UTC()
+	kept.SavedAt = row.SavedAt
 	if kept.Fields, err = url.ParseQuery(row.Fields); err != nil {
 		return kept, false, fmt.Errorf("read a draft: %w", err)
 	}
@@ -66,10 +61,7 @@ WHERE account_id = $1
 
 // DropDraft forgets a draft; one that is gone is fine.
 func (s *Store) DropDraft(ctx context.Context, accountID, personID, form string) error {
-	if _, err := s.db.ExecContext(ctx, dropDraftSQL, accountID, personID, form); err != nil {
-		return fmt.Errorf("drop a draft: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.db, "drop a draft", dropDraftSQL, accountID, personID, form)
 }
 
 const accountDraftsSQL = `

@@ -5,7 +5,6 @@ package preferences
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"humanqa/domain"
+	"humanqa/internal/pgpool"
 )
 
 const (
@@ -49,11 +49,8 @@ WHERE account_id = $1
 ORDER BY lower(name), name`
 
 // Views lists what the person keeps in the account, by name.
-func (s *Store) Views(ctx context.Context, accountID, personID string) (list []View, err error) {
-	if err := s.db.SelectContext(ctx, &list, viewsSQL, accountID, personID); err != nil {
-		return nil, fmt.Errorf("list saved views: %w", err)
-	}
-	return list, nil
+func (s *Store) Views(ctx context.Context, accountID, personID string) ([]View, error) {
+	return pgpool.List[View](ctx, s.db, "saved views", viewsSQL, accountID, personID)
 }
 
 // A name that is there keeps its place and gets the new filter.
@@ -101,10 +98,7 @@ WHERE account_id = $1
 
 // DropView forgets a view; one that is gone is fine.
 func (s *Store) DropView(ctx context.Context, accountID, personID string, id uuid.UUID) error {
-	if _, err := s.db.ExecContext(ctx, dropViewSQL, accountID, personID, id); err != nil {
-		return fmt.Errorf("drop a view: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.db, "drop a view", dropViewSQL, accountID, personID, id)
 }
 
 const seenSQL = `
@@ -116,11 +110,8 @@ WHERE account_id = $1
 // Seen is the cursor up to which the person has seen the account's notices;
 // empty: none.
 func (s *Store) Seen(ctx context.Context, accountID, personID string) (cursor string, err error) {
-	err = s.db.GetContext(ctx, &cursor, seenSQL, accountID, personID)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return "", fmt.Errorf("read how far notices are seen: %w", err)
-	}
-	return cursor, nil
+	cursor, _, err = pgpool.Find[string](ctx, s.db, "how far notices are seen", seenSQL, accountID, personID)
+	return cursor, err
 }
 
 const markSeenSQL = `
@@ -131,8 +122,5 @@ SET cursor = EXCLUDED.cursor`
 
 // MarkSeen moves that cursor.
 func (s *Store) MarkSeen(ctx context.Context, accountID, personID, cursor string) error {
-	if _, err := s.db.ExecContext(ctx, markSeenSQL, personID, accountID, cursor); err != nil {
-		return fmt.Errorf("note how far notices are seen: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.db, "note how far notices are seen", markSeenSQL, personID, accountID, cursor)
 }

@@ -2,8 +2,6 @@ package vault
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
@@ -57,12 +55,10 @@ const selectHeld = `
 
 // Held opens a secret that is still kept. domain.ErrShredded says that it is forgotten.
 func (v *Vault) Held(ctx context.Context, accountID, name, use string) ([]byte, error) {
-	var sealed string
-	switch err := v.keys.db.GetContext(ctx, &sealed, selectHeld, accountID, name); {
-	case errors.Is(err, sql.ErrNoRows):
-		return nil, fmt.Errorf("%s is not held any more: %w", name, domain.ErrShredded)
-	case err != nil:
-		return nil, fmt.Errorf("read the held %s: %w", name, err)
+	sealed, err := pgpool.FindOr[string](ctx, v.keys.db, fmt.Errorf("%s is not held any more: %w", name, domain.ErrShredded),
+		"the held "+name, selectHeld, accountID, name)
+	if err != nil {
+		return nil, err
 	}
 	return v.Unseal(ctx, accountID, heldContext(name, use), sealed)
 }
@@ -79,16 +75,10 @@ const forgetAllHeld = `
 // Forget deletes a held secret. A repeat does nothing. A crash of Postgres right after it
 // may bring the row back until it expires.
 func (v *Vault) Forget(ctx context.Context, accountID, name string) error {
-	if _, err := v.keys.db.ExecContext(ctx, forgetHeld, accountID, name); err != nil {
-		return fmt.Errorf("forget %s: %w", name, err)
-	}
-	return nil
+	return pgpool.Exec(ctx, v.keys.db, "forget "+name, forgetHeld, accountID, name)
 }
 
 // ForgetExpired deletes the held secrets whose time is over.
 func (v *Vault) ForgetExpired(ctx context.Context) error {
-	if _, err := v.keys.db.ExecContext(ctx, forgetExpired); err != nil {
-		return fmt.Errorf("forget expired secrets: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, v.keys.db, "forget expired secrets", forgetExpired)
 }

@@ -212,13 +212,5 @@ const selectShredded = `
 	WHERE shredded_at IS NOT NULL`
 
 func (k *keyring) shredded(ctx context.Context) (map[string]bool, error) {
-	var ids []string
-	if err := k.db.SelectContext(ctx, &ids, selectShredded); err != nil {
-		return nil, fmt.Errorf("list the accounts whose data key was destroyed: %w", err)
-	}
-	gone := make(map[string]bool, len(ids))
-	for _, id := range ids {
-		gone[id] = true
-	}
-	return gone, nil
+	return pgpool.Set(ctx, k.db, "the accounts whose data key was destroyed", selectShredded)
 }

@@ -2,8 +2,6 @@ package vault
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 
 	"github.com/jmoiron/sqlx"
@@ -27,12 +25,8 @@ const selectProof = `
 
 // readProof gives nil before the first start.
 func readProof(ctx context.Context, db *sqlx.DB) ([]byte, error) {
-	var proof []byte
-	err := db.GetContext(ctx, &proof, selectProof)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return nil, fmt.Errorf("read the master keyset's proof: %w", err)
-	}
-	return proof, nil
+	proof, _, err := pgpool.Find[[]byte](ctx, db, "the master keyset's proof", selectProof)
+	return proof, err
 }
 
 const insertProof = `

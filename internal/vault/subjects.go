@@ -317,9 +317,6 @@ const subjectsWithKeysSQL = `
 	ORDER BY subject`
 
 // SubjectsWithKeys gives those of the subjects that have a key which was not destroyed.
-func (v *Vault) SubjectsWithKeys(ctx context.Context, subjects []string) (left []string, err error) {
-	if err := v.subjects.db.SelectContext(ctx, &left, subjectsWithKeysSQL, pq.Array(subjects)); err != nil {
-		return nil, fmt.Errorf("look for the keys of subjects: %w", err)
-	}
-	return left, nil
+func (v *Vault) SubjectsWithKeys(ctx context.Context, subjects []string) ([]string, error) {
+	return pgpool.List[string](ctx, v.subjects.db, "the keys of subjects", subjectsWithKeysSQL, pq.Array(subjects))
 }

@@ -15,6 +15,7 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/checker"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -129,16 +130,7 @@ WHERE checker_id = $1`
 
 // Apply writes event by event: accounts and keys change rarely.
 func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
-	for _, r := range batch {
-		query, args, err := accessChange(r)
-		if err != nil {
-			return err
-		}
-		if _, err := tx.ExecContext(ctx, consumer.In(schema, query), args...); err != nil {
-			return fmt.Errorf("apply %s of %s: %w", r.Type, r.Stream, err)
-		}
-	}
-	return nil
+	return readmodel.Each(ctx, tx, schema, batch, accessChange)
 }
 
 func accessChange(r domain.Recorded) (query string, args []any, err error) {
@@ -163,7 +155,7 @@ func accessChange(r domain.Recorded) (query string, args []any, err error) {
 	case *checker.Erased:
 		return eraseCheckerSQL, []any{r.StreamID(), domain.ErasedText}, nil
 	}
-	return "", nil, fmt.Errorf("no statement for %s", r.Type)
+	return "", nil, errors.New("no statement for it")
 }
 
 // Reads looks callers up by the hash of the token they sent.
@@ -186,9 +178,9 @@ type Key struct {
 
 // Checker is a human checker.
 type Checker struct {
-	ID       string
-	Name     string
-	Accounts []string // their own; they never see these accounts' jobs
+	ID       string         `json:"checker_id"`
+	Name     string         `json:"name"`
+	Accounts pq.StringArray `json:"accounts"` // their own; they never see these accounts' jobs
 }
 
 // KeySQL finds an API key by its hash, $1, and gives what ScanKey reads.
@@ -213,11 +205,8 @@ WHERE k.hash = ANY($1)
   AND (k.expires_at IS NULL OR k.expires_at > $2)`
 
 // Valid gives those of the keys that may still be used.
-func (q *Reads) Valid(ctx context.Context, hashes []string, now time.Time) (valid []string, err error) {
-	if err := q.db.SelectContext(ctx, &valid, validKeysSQL, pq.Array(hashes), now); err != nil {
-		return nil, fmt.Errorf("look at the keys in use: %w", err)
-	}
-	return valid, nil
+func (q *Reads) Valid(ctx context.Context, hashes []string, now time.Time) ([]string, error) {
+	return pgpool.List[string](ctx, q.db, "the keys in use", validKeysSQL, pq.Array(hashes), now)
 }
 
 // Key finds an API key, a revoked or expired one too. hash is the lower-case
@@ -237,19 +226,10 @@ func ScanKey(row interface{ Scan(into ...any) error }, more ...any) (k Key, foun
 	case err != nil:
 		return Key{}, false, fmt.Errorf("look an API key up: %w", err)
 	}
-	readmodel.UTC(k.ExpiresAt)
 	return k, true, nil
 }
 
 // Checker finds a checker by the hash of their key.
 func (q *Reads) Checker(ctx context.Context, hash string) (Checker, bool, error) {
-	var c Checker
-	err := q.db.QueryRowxContext(ctx, getCheckerSQL, hash).Scan(&c.ID, &c.Name, pq.Array(&c.Accounts))
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return Checker{}, false, nil
-	case err != nil:
-		return Checker{}, false, fmt.Errorf("look a checker up: %w", err)
-	}
-	return c, true, nil
+	return pgpool.Find[Checker](ctx, q.db, "a checker", getCheckerSQL, hash)
 }

@@ -2,7 +2,7 @@ package access
 
 import (
 	"context"
-	"fmt"
+	"errors"
 
 	"github.com/jmoiron/sqlx"
 
@@ -49,20 +49,14 @@ SET finished_at = $2
 WHERE account_id = $1`
 
 func (Erasures) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
-	for _, r := range batch {
-		var err error
+	return readmodel.Each(ctx, tx, schema, batch, func(r domain.Recorded) (query string, args []any, err error) {
 		at := readmodel.Moment(r.Meta.Time)
 		switch e := r.Event.(type) {
 		case *account.Erased:
-			_, err = tx.ExecContext(ctx, consumer.In(schema, insertErasureSQL), r.StreamID(), at, e.By, e.Reason)
+			return insertErasureSQL, []any{r.StreamID(), at, e.By, e.Reason}, nil
 		case *account.ErasureFinished:
-			_, err = tx.ExecContext(ctx, consumer.In(schema, finishErasureSQL), r.StreamID(), at)
-		default:
-			err = fmt.Errorf("no statement for %s", r.Type)
+			return finishErasureSQL, []any{r.StreamID(), at}, nil
 		}
-		if err != nil {
-			return fmt.Errorf("apply %s of %s: %w", r.Type, r.Stream, err)
-		}
-	}
-	return nil
+		return "", nil, errors.New("no statement for it")
+	})
 }

@@ -2,51 +2,50 @@ package access
 
 import (
 	"context"
-	"database/sql"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/lib/pq"
 
-	"humanqa/domain"
 	"humanqa/domain/account"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
 // Account is an account as operators see it.
 type Account struct {
-	ID        string
-	Name      string
-	Sandbox   bool
-	Suspended bool // also once it is erased
+	ID        string `json:"account_id"`
+	Name      string `json:"name"`
+	Sandbox   bool   `json:"sandbox"`
+	Suspended bool   `json:"suspended"` // also once it is erased
 	// Erased is when it was; nil: it was not. Finished: nothing is left of it that
 	// can be erased.
-	Erased   *time.Time
-	Finished bool
+	Erased   *time.Time `json:"erased_at"`
+	Finished bool       `json:"finished"`
 }
 
 // IssuedKey is an API key without its token.
 type IssuedKey struct {
-	ID        string
-	Hint      string // how the token begins
-	Scope     account.Scope
-	ProjectID string     // bound to this project; empty: to none
-	ExpiresAt *time.Time // nil: never
-	Revoked   bool
-	Name      string // empty: none was given
-	IssuedBy  string // an actor, such as person:<id>
-	IssuedAt  time.Time
-	UsedAt    *time.Time // the last use, to the minute; nil: none is known
+	ID        string        `json:"key_id"`
+	Hint      string        `json:"prefix"` // how the token begins
+	Scope     account.Scope `json:"scope"`
+	ProjectID string        `json:"project_id"` // bound to this project; empty: to none
+	ExpiresAt *time.Time    `json:"expires_at"` // nil: never
+	Revoked   bool          `json:"revoked"`
+	Name      string        `json:"name"`      // empty: none was given
+	IssuedBy  string        `json:"issued_by"` // an actor, such as person:<id>
+	IssuedAt  time.Time     `json:"issued_at"`
+	UsedAt    *time.Time    `json:"used_at"` // the last use, to the minute; nil: none is known
 }
 
 // Page is a part of a list.
 type Page struct{ Limit, Offset int }
 
-const listAccountsSQL = `
-SELECT a.account_id, a.name, a.sandbox, a.suspended, e.erased_at, e.finished_at IS NOT NULL
+const accountsSQL = `
+SELECT a.account_id, a.name, a.sandbox, a.suspended, e.erased_at, e.finished_at IS NOT NULL AS finished
 FROM readmodel.accounts a
-LEFT JOIN readmodel.erasures e ON e.account_id = a.account_id
+LEFT JOIN readmodel.erasures e ON e.account_id = a.account_id`
+
+const listAccountsSQL = accountsSQL + `
 ORDER BY a.name, a.account_id
 LIMIT $1
 OFFSET $2`
@@ -55,10 +54,7 @@ const countAccountsSQL = `
 SELECT count(*)
 FROM readmodel.accounts`
 
-const getAccountSQL = `
-SELECT a.account_id, a.name, a.sandbox, a.suspended, e.erased_at, e.finished_at IS NOT NULL
-FROM readmodel.accounts a
-LEFT JOIN readmodel.erasures e ON e.account_id = a.account_id
+const getAccountSQL = accountsSQL + `
 WHERE a.account_id = $1`
 
 const listKeysSQL = `
@@ -88,19 +84,12 @@ FROM readmodel.checkers`
 
 // Accounts lists every account, by name, and how many there are.
 func (q *Reads) Accounts(ctx context.Context, page Page) ([]Account, int, error) {
-	return list(ctx, q, "accounts", countAccountsSQL, listAccountsSQL, page, scanAccount)
+	return readmodel.Page[Account](ctx, q.db, "accounts", countAccountsSQL, listAccountsSQL, nil, page.Limit, page.Offset)
 }
 
 // Account finds one by its id.
 func (q *Reads) Account(ctx context.Context, id string) (Account, error) {
-	a, err := scanAccount(q.db.QueryRowxContext(ctx, getAccountSQL, id))
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return Account{}, domain.NotFound("account")
-	case err != nil:
-		return Account{}, fmt.Errorf("read account %s: %w", id, err)
-	}
-	return a, nil
+	return readmodel.Get[Account](ctx, q.db, "account", getAccountSQL, id)
 }
 
 const keyHintsSQL = `
@@ -115,70 +104,19 @@ func (q *Reads) KeyHints(ctx context.Context, accountID string, ids ...string) (
 	if len(ids) == 0 {
 		return hints, nil
 	}
-	var rows []struct {
-		KeyID  string `json:"key_id"`
-		Prefix string `json:"prefix"`
-	}
-	if err := q.db.SelectContext(ctx, &rows, keyHintsSQL, accountID, pq.Array(ids)); err != nil {
-		return nil, fmt.Errorf("look up how keys begin: %w", err)
-	}
+	rows, err := pgpool.List[IssuedKey](ctx, q.db, "how keys begin", keyHintsSQL, accountID, pq.Array(ids))
 	for _, r := range rows {
-		hints[r.KeyID] = r.Prefix
+		hints[r.ID] = r.Hint
 	}
-	return hints, nil
+	return hints, err
 }
 
 // Keys lists an account's keys, those that work first, and how many there are.
 func (q *Reads) Keys(ctx context.Context, accountID string, page Page) ([]IssuedKey, int, error) {
-	return list(ctx, q, "keys", countKeysSQL, listKeysSQL, page, func(row scanner) (k IssuedKey, err error) {
-		err = row.Scan(&k.ID, &k.Hint, &k.Scope, &k.ProjectID, &k.ExpiresAt, &k.Revoked, &k.Name, &k.IssuedBy, &k.IssuedAt, &k.UsedAt)
-		k.IssuedAt = k.IssuedAt.UTC()
-		readmodel.UTC(k.ExpiresAt)
-		readmodel.UTC(k.UsedAt)
-		return k, err
-	}, accountID)
+	return readmodel.Page[IssuedKey](ctx, q.db, "keys", countKeysSQL, listKeysSQL, []any{accountID}, page.Limit, page.Offset)
 }
 
 // Checkers lists every checker, by name, and how many there are.
 func (q *Reads) Checkers(ctx context.Context, page Page) ([]Checker, int, error) {
-	return list(ctx, q, "checkers", countCheckersSQL, listCheckersSQL, page, func(row scanner) (c Checker, err error) {
-		err = row.Scan(&c.ID, &c.Name, pq.Array(&c.Accounts))
-		return c, err
-	})
-}
-
-type scanner interface{ Scan(into ...any) error }
-
-func scanAccount(row scanner) (a Account, err error) {
-	err = row.Scan(&a.ID, &a.Name, &a.Sandbox, &a.Suspended, &a.Erased, &a.Finished)
-	readmodel.UTC(a.Erased)
-	return a, err
-}
-
-// list gives a page and the total; of are the parameters of both queries, and
-// the page's come after them.
-func list[T any](
-	ctx context.Context, q *Reads, what, countSQL, listSQL string, page Page, scan func(scanner) (T, error), of ...any,
-) ([]T, int, error) {
-	var total int
-	if err := q.db.QueryRowxContext(ctx, countSQL, of...).Scan(&total); err != nil {
-		return nil, 0, fmt.Errorf("count %s: %w", what, err)
-	}
-	rows, err := q.db.QueryxContext(ctx, listSQL, append(of, page.Limit, page.Offset)...)
-	if err != nil {
-		return nil, 0, fmt.Errorf("list %s: %w", what, err)
-	}
-	defer func() { _ = rows.Close() }() // its error is the rows' own
-	found := []T{}
-	for rows.Next() {
-		one, err := scan(rows)
-		if err != nil {
-			return nil, 0, fmt.Errorf("list %s: %w", what, err)
-		}
-		found = append(found, one)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, 0, fmt.Errorf("list %s: %w", what, err)
-	}
-	return found, total, nil
+	return readmodel.Page[Checker](ctx, q.db, "checkers", countCheckersSQL, listCheckersSQL, nil, page.Limit, page.Offset)
 }

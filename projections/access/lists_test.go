@@ -45,7 +45,7 @@ func TestOperatorsListWhoThereIs(t *testing.T) {
 		{Limit: 10}:           {gone, bank, shop, other},
 		{Limit: 3}:            {gone, bank, shop},
 		{Limit: 2, Offset: 3}: {other},
-		{Limit: 2, Offset: 9}: {},
+		{Limit: 2, Offset: 9}: nil,
 	} {
 		found, total, err := w.reads.Accounts(w.Ctx(), page)
 		modeltest.Same(t, listed[Account]{found, total, err}, listed[Account]{want, 4, nil})

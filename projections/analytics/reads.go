@@ -11,6 +11,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"humanqa/domain"
+	"humanqa/internal/pgpool"
 	"humanqa/internal/tabular"
 	"humanqa/projections/events"
 	"humanqa/projections/readmodel"
@@ -138,7 +139,7 @@ var Dimensions = []string{"week", "jobType", "project"}
 // PassRates groups an account's completed jobs, in the order of the groups. A
 // project narrows them, as a project-bound key's; then, where it is given, leaves
 // those that were completed by then.
-func (q *Reads) PassRates(ctx context.Context, accountID, projectID string, by []string, then *events.Until) (rates []PassRate, err error) {
+func (q *Reads) PassRates(ctx context.Context, accountID, projectID string, by []string, then *events.Until) ([]PassRate, error) {
 	pick := func(dimension, column, otherwise string) string {
 		if slices.Contains(by, dimension) {
 			return column
@@ -164,13 +165,7 @@ WHERE account_id = $1
   AND ($2 = '' OR project_id = $2)
 GROUP BY 1, 2, 3
 ORDER BY 1, 2, 3`
-	if err := q.db.SelectContext(ctx, &rates, query, where.Args...); err != nil {
-		return nil, fmt.Errorf("read the pass rates of %s: %w", accountID, err)
-	}
-	for _, r := range rates {
-		readmodel.UTC(r.Week)
-	}
-	return rates, nil
+	return pgpool.List[PassRate](ctx, q.db, "the pass rates of "+accountID, query, where.Args...)
 }
 
 // ErrNoView says which there are.

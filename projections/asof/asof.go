@@ -8,7 +8,6 @@ package asof
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 
 	"github.com/jmoiron/sqlx"
@@ -143,14 +142,6 @@ func (q *Reads) verdicts(ctx context.Context, past *history.Past, at events.Unti
 		if err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// selectAll runs a query into rows.
-func (q *Reads) selectAll(ctx context.Context, what string, rows any, query string, w *readmodel.Where) error {
-	if err := q.db.SelectContext(ctx, rows, query, w.Args...); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/account"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/analytics"
 	"humanqa/projections/events"
 	"humanqa/projections/readmodel"
@@ -85,9 +86,9 @@ func (q *Reads) exportJobs(ctx context.Context, v analytics.View, f analytics.Fi
 		if f.Since != nil {
 			w.And("created_at >= %s", *f.Since)
 		}
-		var ids []string
 		query := "SELECT id FROM readmodel.jobs WHERE account_id = $1" + w.SQL + " ORDER BY id LIMIT " + w.Param(exportPage)
-		if err := q.selectAll(ctx, "list jobs", &ids, query, w); err != nil {
+		ids, err := pgpool.List[string](ctx, q.db, "jobs", query, w.Args...)
+		if err != nil {
 			return err
 		}
 		var rows []any

@@ -11,6 +11,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/project"
 	"humanqa/internal/cursor"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/events"
 	"humanqa/projections/jobs"
 	"humanqa/projections/projects"
@@ -50,8 +51,8 @@ func (q *Reads) Jobs(ctx context.Context, accountID string, f jobs.Filter, at ev
 	}
 	const order = "\nORDER BY j.created_at DESC, j.id DESC"
 	if open {
-		var all []listed
-		if err := q.selectAll(ctx, "list the jobs that had not ended", &all, "SELECT j.id, j.created_at"+from+order, w); err != nil {
+		all, err := pgpool.List[listed](ctx, q.db, "the jobs that had not ended", "SELECT j.id, j.created_at"+from+order, w.Args...)
+		if err != nil {
 			return nil, 0, err
 		}
 		passed := 0
@@ -72,15 +73,13 @@ func (q *Reads) Jobs(ctx context.Context, accountID string, f jobs.Filter, at ev
 		}
 		return page, total, nil
 	}
-	if err := q.db.GetContext(ctx, &total, "SELECT COUNT(*)"+from, w.Args...); err != nil {
-		return nil, 0, fmt.Errorf("count the jobs that there were: %w", err)
-	}
+	of, count := w.Args, "SELECT COUNT(*)"+from
 	if !f.After.IsBeginning() {
 		from += fmt.Sprintf("\n  AND (j.created_at, j.id) < (%s, %s)", w.Param(f.After.At), w.Param(f.After.ID))
 	}
-	var found []listed
 	query := "SELECT j.id, j.created_at" + from + order + fmt.Sprintf("\nLIMIT %s\nOFFSET %s", w.Param(f.Limit), w.Param(f.Offset))
-	if err := q.selectAll(ctx, "list the jobs that there were", &found, query, w); err != nil {
+	found, total, err := readmodel.Page[listed](ctx, q.db, "the jobs that there were", count, query, of, w.Args[len(of):]...)
+	if err != nil {
 		return nil, 0, err
 	}
 	for _, one := range found {
@@ -143,15 +142,12 @@ FROM (
       AND ($2 = '' OR project_id = $2)) j` + at.JoinThen(w, "j.id") + `
 WHERE past.created
 GROUP BY j.project_id`
-	var rows []countsThen
-	if err := q.selectAll(ctx, "count the jobs that there were", &rows, query, w); err != nil {
-		return nil, err
-	}
+	rows, err := pgpool.List[countsThen](ctx, q.db, "the counts of jobs that there were", query, w.Args...)
 	counts := make(map[string]countsThen, len(rows))
 	for _, c := range rows {
 		counts[c.ProjectID] = c
 	}
-	return counts, nil
+	return counts, err
 }
 
 // state folds a project's stream; its Exists says whether there was one.

@@ -8,6 +8,7 @@ import (
 	"github.com/lib/pq"
 
 	"humanqa/domain"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/credits"
 	"humanqa/projections/events"
 	"humanqa/projections/ledger"
@@ -82,14 +83,10 @@ func (q *Reads) Titles(ctx context.Context, lines []ledger.Line, at events.Until
 		return nil
 	}
 	w := &readmodel.Where{Args: []any{pq.Array(ids)}}
-	var there []string
 	query := "SELECT j.id FROM unnest($1::text[]) AS j (id)" + at.JoinThen(w, "j.id") + " WHERE past.created"
-	if err := q.selectAll(ctx, "look which jobs there were", &there, query, w); err != nil {
+	came, err := pgpool.Set(ctx, q.db, "which jobs there were", query, w.Args...)
+	if err != nil {
 		return err
-	}
-	came := make(map[string]bool, len(there))
-	for _, id := range there {
-		came[id] = true
 	}
 	for i := range lines {
 		if !came[lines[i].JobID] {

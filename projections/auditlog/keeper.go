@@ -2,7 +2,6 @@ package auditlog
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -12,6 +11,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/internal/backoff"
+	"humanqa/internal/pgpool"
 )
 
 const (
@@ -114,13 +114,9 @@ UPDATE audit.keys
 SET findings = $1`
 
 func (k *Keeper) daily(ctx context.Context) error {
-	var taken bool
-	err := k.signer.db.GetContext(ctx, &taken, takeCheckSQL)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("take the check of the day: %w", err)
+	_, taken, err := pgpool.Find[bool](ctx, k.signer.db, "the check of the day", takeCheckSQL)
+	if err != nil || !taken {
+		return err
 	}
 	n, err := k.check(ctx)
 	if err != nil {
@@ -148,13 +144,12 @@ FROM audit.keys`
 
 // Problem is what the audit has found, in one sentence; empty if nothing.
 func (s *Signer) Problem(ctx context.Context) (string, error) {
-	var row foundRow
-	err := s.db.GetContext(ctx, &row, foundSQL)
+	row, found, err := pgpool.Find[foundRow](ctx, s.db, "what the audit found", foundSQL)
 	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return "", nil
 	case err != nil:
-		return "", fmt.Errorf("read what the audit found: %w", err)
+		return "", err
+	case !found:
+		return "", nil
 	case row.Problem != "":
 		return "no checkpoint is signed: " + row.Problem, nil
 	case row.Findings > 0:

@@ -101,13 +101,9 @@ LIMIT 1`
 
 // Newest is the checkpoint that was signed last; found is false before the first.
 func (s *Signer) Newest(ctx context.Context) (c Checkpoint, found bool, err error) {
-	var signed string
-	err = s.db.GetContext(ctx, &signed, newestSQL)
-	if errors.Is(err, sql.ErrNoRows) {
-		return Checkpoint{}, false, nil
-	}
-	if err != nil {
-		return Checkpoint{}, false, fmt.Errorf("read the newest checkpoint: %w", err)
+	signed, found, err := pgpool.Find[string](ctx, s.db, "the newest checkpoint", newestSQL)
+	if err != nil || !found {
+		return Checkpoint{}, false, err
 	}
 	key, err := s.key(ctx)
 	if err != nil {

@@ -2,8 +2,6 @@ package auditlog
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -12,6 +10,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"humanqa/domain"
+	"humanqa/internal/pgpool"
 )
 
 // Tree reads the tree through the views in schema readmodel. It only ever grows
@@ -31,15 +30,8 @@ LIMIT 1`
 
 // Size is how many leaves the tree has.
 func (t Tree) Size(ctx context.Context) (int64, error) {
-	var last struct{ Index, Width int64 }
-	err := sqlx.GetContext(ctx, t.db, &last, sizeSQL)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return 0, nil
-	case err != nil:
-		return 0, fmt.Errorf("read the tree's size: %w", err)
-	}
-	return last.Index*tileWidth + last.Width, nil
+	last, _, err := pgpool.Find[struct{ Index, Width int64 }](ctx, t.db, "the tree's size", sizeSQL)
+	return last.Index*tileWidth + last.Width, err
 }
 
 // Root is the hash of the tree's first size leaves.
@@ -189,13 +181,9 @@ LIMIT 1`
 
 // Find gives the leaf of an event.
 func (t Tree) Find(ctx context.Context, id uuid.UUID) (l Leaf, found bool, err error) {
-	var row leafRow
-	err = sqlx.GetContext(ctx, t.db, &row, leafByIDSQL, id)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return Leaf{}, false, nil
-	case err != nil:
-		return Leaf{}, false, fmt.Errorf("look for the leaf of %s: %w", id, err)
+	row, found, err := pgpool.Find[leafRow](ctx, t.db, "the leaf of "+id.String(), leafByIDSQL, id)
+	if err != nil || !found {
+		return Leaf{}, false, err
 	}
 	return row.leaf(), true, nil
 }
@@ -208,10 +196,6 @@ WHERE level = 0
 
 // leafHashes gives the hashes of one tile's leaves, none if it is not there.
 func (t Tree) leafHashes(ctx context.Context, index int64) ([]byte, error) {
-	var hashes []byte
-	err := sqlx.GetContext(ctx, t.db, &hashes, tileSQL, index)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return nil, fmt.Errorf("read tile %d: %w", index, err)
-	}
-	return hashes, nil
+	hashes, _, err := pgpool.Find[[]byte](ctx, t.db, fmt.Sprintf("tile %d", index), tileSQL, index)
+	return hashes, err
 }

@@ -4,7 +4,6 @@ package changes
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +17,8 @@ import (
 	"humanqa/domain/job"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/backoff"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -133,10 +134,7 @@ func (c *Changes) Run(ctx context.Context, from domain.Position) error {
 			// What stops the projections is told there.
 			c.log.WithError(err).Warn("what changed cannot be found out, all open pages look for it")
 			c.tellAll()
-			select {
-			case <-time.After(changesRetry):
-			case <-ctx.Done():
-			}
+			_ = backoff.Wait(ctx, changesRetry)
 		}
 	}
 	return nil
@@ -191,9 +189,9 @@ func (c *Changes) tell(ctx context.Context, page eventstore.Page) error {
 	// Late read models are told all the same: the next change tells again.
 	_ = c.waitFor(short, page.Next)
 	if len(unknown) > 0 {
-		var rows []ownerRow
-		if err := c.db.SelectContext(ctx, &rows, ownersSQL, pq.Array(unknown)); err != nil {
-			return fmt.Errorf("find whose streams changed: %w", err)
+		rows, err := pgpool.List[ownerRow](ctx, c.db, "the owners of streams", ownersSQL, pq.Array(unknown))
+		if err != nil {
+			return err
 		}
 		for _, r := range rows {
 			if owner[r.Stream] == "" {
@@ -249,12 +247,13 @@ func (c *Changes) work(ctx context.Context, page eventstore.Page, news map[strin
 	if len(jobs)+len(sessions) == 0 {
 		return nil
 	}
-	var rows, rooms []ownerRow
-	if err := c.db.SelectContext(ctx, &rows, claimantsSQL, pq.Array(jobs)); err != nil {
-		return fmt.Errorf("find whose work changed: %w", err)
+	rows, err := pgpool.List[ownerRow](ctx, c.db, "the claimants of jobs", claimantsSQL, pq.Array(jobs))
+	if err != nil {
+		return err
 	}
-	if err := c.db.SelectContext(ctx, &rooms, roomsSQL, pq.Array(jobs), pq.Array(sessions)); err != nil {
-		return fmt.Errorf("find whose session changed: %w", err)
+	rooms, err := pgpool.List[ownerRow](ctx, c.db, "the checkers in sessions", roomsSQL, pq.Array(jobs), pq.Array(sessions))
+	if err != nil {
+		return err
 	}
 	for _, r := range append(rows, rooms...) {
 		topic := Checker(r.AccountID)

@@ -12,6 +12,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -113,10 +114,7 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 	for i, row := range f.order {
 		out[i] = *row
 	}
-	if err := readmodel.Write(ctx, tx, schema, writeSQL, out); err != nil {
-		return fmt.Errorf("write commit statuses: %w", err)
-	}
-	return nil
+	return readmodel.Run(ctx, tx, schema, readmodel.Write("write commit statuses", writeSQL, out))
 }
 
 // fold is the rows of some jobs, in the order in which they came.
@@ -232,7 +230,7 @@ LIMIT 1`
 
 // OfJob gives the commit status of a job; found is false where none was asked for.
 func (q *Reads) OfJob(ctx context.Context, accountID, jobID string) (s Status, found bool, err error) {
-	r, found, err := readmodel.Find[statusRow](ctx, q.db, "commit status", ofJobSQL, accountID, jobID)
+	r, found, err := pgpool.Find[statusRow](ctx, q.db, "commit status", ofJobSQL, accountID, jobID)
 	if err != nil || !found {
 		return Status{}, false, err
 	}
@@ -254,9 +252,6 @@ LIMIT 500`
 
 // SamePlace are the jobs that have not ended and have a commit status at the place.
 func (q *Reads) SamePlace(ctx context.Context, accountID string, at job.CommitStatus) (jobIDs []string, err error) {
-	err = q.db.SelectContext(ctx, &jobIDs, samePlaceSQL, accountID, at.Provider, at.Repository, at.Context, at.Ref)
-	if err != nil {
-		return nil, fmt.Errorf("find commit statuses at one place: %w", err)
-	}
-	return jobIDs, nil
+	return pgpool.List[string](ctx, q.db, "commit statuses at one place", samePlaceSQL,
+		accountID, at.Provider, at.Repository, at.Context, at.Ref)
 }

@@ -4,8 +4,6 @@ package credits
 import (
 	"cmp"
 	"context"
-	"database/sql"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -16,6 +14,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/credits"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -102,9 +101,7 @@ type limitRow struct {
 	LowBelow  domain.Credits `json:"low_below"`
 }
 
-var setCreditLimitsSQL = readmodel.Insert("credit_limits") + `
-ON CONFLICT (account_id) DO UPDATE
-SET low_below = EXCLUDED.low_below`
+var setCreditLimitsSQL = readmodel.Upsert[limitRow]("credit_limits", "account_id")
 
 var insertCreditLotsSQL = readmodel.Insert("credit_lots")
 
@@ -122,19 +119,12 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 	for _, r := range batch {
 		f.fold(r.StreamID(), r.Event)
 	}
-	if err := readmodel.Write(ctx, tx, schema, addToCreditAccountsSQL, f.sums); err != nil {
-		return fmt.Errorf("add to the ledgers: %w", err)
-	}
-	if err := readmodel.Write(ctx, tx, schema, insertCreditLotsSQL, f.granted); err != nil {
-		return fmt.Errorf("insert lots: %w", err)
-	}
-	if err := readmodel.Write(ctx, tx, schema, addToCreditLotsSQL, f.changed); err != nil {
-		return fmt.Errorf("add to the lots: %w", err)
-	}
-	if err := readmodel.Write(ctx, tx, schema, setCreditLimitsSQL, slices.Collect(maps.Values(f.limits))); err != nil {
-		return fmt.Errorf("set the limits: %w", err)
-	}
-	return nil
+	return readmodel.Run(ctx, tx, schema,
+		readmodel.Write("add to the ledgers", addToCreditAccountsSQL, f.sums),
+		readmodel.Write("insert lots", insertCreditLotsSQL, f.granted),
+		readmodel.Write("add to the lots", addToCreditLotsSQL, f.changed),
+		readmodel.Write("set the limits", setCreditLimitsSQL, slices.Collect(maps.Values(f.limits))),
+	)
 }
 
 type lotKey struct{ accountID, lotID string }
@@ -252,9 +242,9 @@ ORDER BY l.expires_at, l.lot_id`
 // Balance adds up what can be spent at that moment. A lot whose time is over
 // is out at once, whether or not its expiry was recorded.
 func (q *Reads) Balance(ctx context.Context, accountID string, now time.Time) (Balance, error) {
-	var rows []balanceRow
-	if err := q.db.SelectContext(ctx, &rows, balanceSQL, accountID, now); err != nil {
-		return Balance{}, fmt.Errorf("read the balance of %s: %w", accountID, err)
+	rows, err := pgpool.List[balanceRow](ctx, q.db, "the balance of "+accountID, balanceSQL, accountID, now)
+	if err != nil {
+		return Balance{}, err
 	}
 	return balanceOf(rows, now), nil
 }
@@ -263,7 +253,7 @@ func (q *Reads) Balance(ctx context.Context, accountID string, now time.Time) (B
 type balanceRow struct {
 	Used      domain.Credits  `json:"used"`
 	Remaining *domain.Credits `json:"remaining"`
-	ExpiresAt sql.NullTime    `json:"expires_at"`
+	ExpiresAt *time.Time      `json:"expires_at"`
 	LowBelow  *domain.Credits `json:"low_below"`
 }
 
@@ -278,8 +268,8 @@ func balanceOf(rows []balanceRow, now time.Time) (b Balance) {
 			continue
 		}
 		b.Available += *r.Remaining
-		if r.ExpiresAt.Valid && !r.ExpiresAt.Time.After(now.Add(ExpirySoon)) {
-			b.Expiring = append(b.Expiring, ExpiringCredits{Amount: *r.Remaining, ExpiresAt: r.ExpiresAt.Time.UTC()})
+		if r.ExpiresAt != nil && !r.ExpiresAt.After(now.Add(ExpirySoon)) {
+			b.Expiring = append(b.Expiring, ExpiringCredits{Amount: *r.Remaining, ExpiresAt: *r.ExpiresAt})
 		}
 	}
 	b.Total = b.Available + b.Used
@@ -319,11 +309,9 @@ func (p *Past) Balance(now time.Time) Balance {
 	})
 	for _, lot := range f.granted {
 		if lot.Remaining > 0 && (lot.ExpiresAt == nil || lot.ExpiresAt.After(now)) {
-			row := balanceRow{Used: rows[0].Used, LowBelow: rows[0].LowBelow, Remaining: &lot.Remaining}
-			if lot.ExpiresAt != nil {
-				row.ExpiresAt = sql.NullTime{Time: *lot.ExpiresAt, Valid: true}
-			}
-			rows = append(rows, row)
+			rows = append(rows, balanceRow{
+				Used: rows[0].Used, LowBelow: rows[0].LowBelow, Remaining: &lot.Remaining, ExpiresAt: lot.ExpiresAt,
+			})
 		}
 	}
 	return balanceOf(rows, now)

@@ -92,7 +92,7 @@ func TestBalancesAgreeWithTheLedger(t *testing.T) {
 			events, err = credits.DecideGrant(state, fmt.Sprint("l", step), domain.Credits(1+dice.IntN(50)), expires, "", now)
 		case 1, 2, 3, 4:
 			jobs++
-			events, err = credits.DecideDebit(state, fmt.Sprint("j", jobs), domain.Credits(1+dice.IntN(9)), now)
+			events, err = credits.DecideDebits(state, []credits.Charge{{JobID: fmt.Sprint("j", jobs), Amount: domain.Credits(1 + dice.IntN(9))}}, now)
 		case 5, 6:
 			events, err = credits.DecideRefund(state, fmt.Sprint("j", dice.IntN(jobs+1)), "client", now)
 		default:

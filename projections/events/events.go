@@ -121,11 +121,7 @@ type accountEventRow struct {
 
 var loadEventStreamsSQL = readmodel.Load[eventStreamRow]("event_streams", "stream")
 
-const learnSQL = `
-UPDATE {schema}.event_streams s
-SET about = r.about
-FROM json_populate_recordset(NULL::{schema}.event_streams, $1) r
-WHERE s.stream = r.stream`
+var learnSQL = readmodel.Update("event_streams", "stream", "about")
 
 // Apply writes a row per announced event. One whose stream does not begin as it
 // should, because an operator skipped that, is passed over.
@@ -183,14 +179,13 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 			learned = append(learned, s.row)
 		}
 	}
-	if err := readmodel.Append(ctx, tx, schema, "event_streams", begun); err != nil {
-		return fmt.Errorf("insert streams: %w", err)
-	}
-	if err := readmodel.Write(ctx, tx, schema, learnSQL, learned); err != nil {
-		return fmt.Errorf("update streams: %w", err)
-	}
-	if err := readmodel.Append(ctx, tx, schema, "account_events", rows); err != nil {
-		return fmt.Errorf("insert events: %w", err)
+	err = readmodel.Run(ctx, tx, schema,
+		readmodel.Append("event_streams", begun),
+		readmodel.Write("update streams", learnSQL, learned),
+		readmodel.Append("account_events", rows),
+	)
+	if err != nil {
+		return err
 	}
 	return eraseStreams(ctx, tx, schema, erased)
 }
@@ -218,10 +213,7 @@ func eraseStreams(ctx context.Context, tx *sqlx.Tx, schema string, streams []str
 	for i := range rows {
 		rows[i].Data = freetext.Erase(rows[i].Type, rows[i].Data)
 	}
-	if err := readmodel.Write(ctx, tx, schema, eraseEventsSQL, rows); err != nil {
-		return fmt.Errorf("erase events: %w", err)
-	}
-	return nil
+	return readmodel.Run(ctx, tx, schema, readmodel.Write("erase events", eraseEventsSQL, rows))
 }
 
 type erasedEventRow struct {

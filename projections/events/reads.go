@@ -2,7 +2,6 @@ package events
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/announce"
 	"humanqa/eventstore"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -123,17 +123,14 @@ LIMIT $3`
 // Streams lists the account's streams that began behind a position, in that order,
 // and says where the last one did.
 func (q *Reads) Streams(ctx context.Context, accountID string, after int64, limit int) (streams []string, last int64, err error) {
-	var rows []struct {
+	rows, err := pgpool.List[struct {
 		Position int64  `json:"position"`
 		Stream   string `json:"stream"`
-	}
-	if err := q.db.SelectContext(ctx, &rows, streamsSQL, accountID, after, limit); err != nil {
-		return nil, 0, fmt.Errorf("list the streams of %s: %w", accountID, err)
-	}
+	}](ctx, q.db, "the streams of "+accountID, streamsSQL, accountID, after, limit)
 	for _, row := range rows {
 		streams, last = append(streams, row.Stream), row.Position
 	}
-	return streams, last, nil
+	return streams, last, err
 }
 
 const ownsSQL = `
@@ -144,11 +141,8 @@ SELECT EXISTS (
       AND account_id = $1)`
 
 // Owns says whether a stream is the account's.
-func (q *Reads) Owns(ctx context.Context, accountID, stream string) (owns bool, err error) {
-	if err := q.db.GetContext(ctx, &owns, ownsSQL, accountID, stream); err != nil {
-		return false, fmt.Errorf("look whose stream %s is: %w", stream, err)
-	}
-	return owns, nil
+func (q *Reads) Owns(ctx context.Context, accountID, stream string) (bool, error) {
+	return readmodel.Get[bool](ctx, q.db, "the account of stream "+stream, ownsSQL, accountID, stream)
 }
 
 // ofProjectSQL begins with the project's jobs, not with the account's events.
@@ -178,7 +172,8 @@ func (q *Reads) OfProject(ctx context.Context, accountID, projectID string, u Un
 // eachOfProject stops when each says so.
 func (q *Reads) eachOfProject(ctx context.Context, accountID, projectID string, u Until, each func(AccountEvent) bool) error {
 	where := &readmodel.Where{Args: []any{accountID, projectID}}
-	rows, err := q.db.QueryxContext(ctx, ofProjectSQL+u.holds(where)+orderEventsSQL, where.Args...)
+	query := ofProjectSQL + u.holds(where) + orderEventsSQL
+	rows, err := q.db.QueryxContext(ctx, query, where.Args...) //nolint:sqlclosecheck // it is closed below: the linter does not know sqlx
 	if err != nil {
 		return err
 	}
@@ -227,9 +222,9 @@ func (f Filter) where(accountID string, after place) *readmodel.Where {
 // know it gives those before it, and domain.ErrNewer, unless it is to go on without. An
 // event of an unknown type has no Event.
 func (q *Reads) read(ctx context.Context, without bool, query string, args ...any) ([]AccountEvent, error) {
-	var rows []readEventRow
-	if err := q.db.SelectContext(ctx, &rows, query, args...); err != nil {
-		return nil, fmt.Errorf("read events: %w", err)
+	rows, err := pgpool.List[readEventRow](ctx, q.db, "events", query, args...)
+	if err != nil {
+		return nil, err
 	}
 	events := make([]AccountEvent, 0, len(rows))
 	for _, row := range rows {
@@ -245,7 +240,6 @@ func (q *Reads) read(ctx context.Context, without bool, query string, args ...an
 }
 
 func (r readEventRow) event() (AccountEvent, error) {
-	readmodel.UTC(&r.Time)
 	meta, err := json.Marshal(domain.Metadata{AccountID: r.AccountID, Time: r.Time, Schema: r.SchemaVersion})
 	if err != nil {
 		return AccountEvent{}, fmt.Errorf("encode the metadata of event %s: %w", r.EventID, err)
@@ -274,9 +268,9 @@ func (q *Reads) News(ctx context.Context, after string) (accounts []string, next
 	if err != nil {
 		return nil, "", err
 	}
-	var rows []readEventRow
-	if err := q.db.SelectContext(ctx, &rows, newsSQL, from.commit, from.prepare, newsPage); err != nil {
-		return nil, "", fmt.Errorf("look for new events: %w", err)
+	rows, err := pgpool.List[accountEventRow](ctx, q.db, "new events", newsSQL, from.commit, from.prepare, newsPage)
+	if err != nil {
+		return nil, "", err
 	}
 	next = after
 	for _, r := range rows {
@@ -289,12 +283,9 @@ func (q *Reads) News(ctx context.Context, after string) (accounts []string, next
 
 // Newest is the cursor of the newest event of all, empty before the first.
 func (q *Reads) Newest(ctx context.Context) (string, error) {
-	var row accountEventRow
-	switch err := q.db.GetContext(ctx, &row, newestEventSQL); {
-	case errors.Is(err, sql.ErrNoRows):
-		return "", nil
-	case err != nil:
-		return "", fmt.Errorf("look for the newest event: %w", err)
+	row, found, err := pgpool.Find[accountEventRow](ctx, q.db, "the newest event", newestEventSQL)
+	if err != nil || !found {
+		return "", err
 	}
 	return CursorAt(domain.Position{Commit: row.CommitPosition, Prepare: row.PreparePosition}), nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/lib/pq"
 
 	"humanqa/domain/job"
-	"humanqa/projections/readmodel"
+	"humanqa/internal/pgpool"
 )
 
 // Matrix is what the project's latest tests say of each item that failed in one
@@ -69,19 +69,19 @@ type matrixCell struct {
 
 // Matrix gives the project's last tests, at most limit, and their items.
 func (q *Reads) Matrix(ctx context.Context, accountID, projectID string, limit int) (m Matrix, err error) {
-	if err := q.db.SelectContext(ctx, &m.Tests, matrixTestsSQL, accountID, projectID, limit); err != nil {
-		return m, fmt.Errorf("read the last tests of project %s: %w", projectID, err)
+	m.Tests, err = pgpool.List[MatrixTest](ctx, q.db, "tests of project "+projectID, matrixTestsSQL, accountID, projectID, limit)
+	if err != nil {
+		return m, err
 	}
 	slices.Reverse(m.Tests)
 	at := map[string]int{}
 	ids := make([]string, len(m.Tests))
 	for i := range m.Tests {
-		readmodel.UTC(&m.Tests[i].TestedAt)
 		ids[i], at[m.Tests[i].JobID] = m.Tests[i].JobID, i
 	}
-	var cells []matrixCell
-	if err := q.db.SelectContext(ctx, &cells, matrixCellsSQL, accountID, pq.Array(ids)); err != nil {
-		return m, fmt.Errorf("read the items of project %s: %w", projectID, err)
+	cells, err := pgpool.List[matrixCell](ctx, q.db, "the items of project "+projectID, matrixCellsSQL, accountID, pq.Array(ids))
+	if err != nil {
+		return m, err
 	}
 	slices.SortFunc(cells, func(a, b matrixCell) int {
 		return cmp.Or(cmp.Compare(at[a.JobID], at[b.JobID]), cmp.Compare(a.Key, b.Key))

@@ -11,6 +11,7 @@ import (
 
 	"humanqa/domain/job"
 	"humanqa/domain/project"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -161,10 +162,9 @@ func (p *foldedProject) shown(trend []historyTestRow) Project {
 		h.AverageHealthScore = float64(row.HealthSum) / float64(row.HealthTests)
 	}
 	for _, t := range trend {
-		readmodel.UTC(&t.TestedAt)
 		h.Trend = append(h.Trend, TrendTest{
 			JobID: t.JobID, OverallStatus: t.OverallStatus, HealthScore: t.HealthScore,
-			PassCount: t.PassCount, FailCount: t.FailCount, TestedAt: t.TestedAt,
+			PassCount: t.PassCount, FailCount: t.FailCount, TestedAt: t.TestedAt.UTC(),
 		})
 	}
 	return h
@@ -212,11 +212,8 @@ type Failing struct {
 
 // Failing gives those of the account's projects that have open failures, in the order
 // they are asked for. Of each no more than limit are counted.
-func (q *Reads) Failing(ctx context.Context, accountID string, projectIDs []string, limit int) (failing []Failing, err error) {
-	if err := q.db.SelectContext(ctx, &failing, failingSQL, accountID, pq.Array(projectIDs), limit); err != nil {
-		return nil, fmt.Errorf("read which projects have open failures: %w", err)
-	}
-	return failing, nil
+func (q *Reads) Failing(ctx context.Context, accountID string, projectIDs []string, limit int) ([]Failing, error) {
+	return pgpool.List[Failing](ctx, q.db, "the projects with open failures", failingSQL, accountID, pq.Array(projectIDs), limit)
 }
 
 const knownKeysSQL = `
@@ -227,22 +224,19 @@ WHERE account_id = $1
   AND key = ANY($3)`
 
 // KnownKeys picks those of the keys that items of the project's tests had.
-func (q *Reads) KnownKeys(ctx context.Context, accountID, projectID string, keys []string) (known []string, err error) {
-	if err := q.db.SelectContext(ctx, &known, knownKeysSQL, accountID, projectID, pq.Array(keys)); err != nil {
-		return nil, fmt.Errorf("look for keys of project %s: %w", projectID, err)
-	}
-	return known, nil
+func (q *Reads) KnownKeys(ctx context.Context, accountID, projectID string, keys []string) ([]string, error) {
+	return pgpool.List[string](ctx, q.db, "the known keys of project "+projectID, knownKeysSQL, accountID, projectID, pq.Array(keys))
 }
 
 // Open is OpenFailures for a project that need not exist: it then has none.
 func (q *Reads) Open(ctx context.Context, accountID, projectID string, limit int) ([]OpenFailure, error) {
-	var rows []historyItemRow
-	if err := q.db.SelectContext(ctx, &rows, openFailuresSQL, accountID, projectID, limit); err != nil {
-		return nil, fmt.Errorf("read the open failures of project %s: %w", projectID, err)
+	rows, err := pgpool.List[historyItemRow](ctx, q.db, "the open failures of project "+projectID,
+		openFailuresSQL, accountID, projectID, limit)
+	if err != nil {
+		return nil, err
 	}
 	failures := make([]OpenFailure, len(rows))
 	for i, r := range rows {
-		readmodel.UTC(r.FailedAt, r.FirstFailedAt, r.LastPassedAt)
 		failures[i] = OpenFailure{
 			FailedItem: FailedItem{
 				JobID: r.JobID, ID: r.ItemID, Key: r.Key, Description: r.Description,

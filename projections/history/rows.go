@@ -13,6 +13,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/project"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -105,7 +106,6 @@ func (f *historyFold) loadItems(ctx context.Context, tx *sqlx.Tx, schema string,
 		return fmt.Errorf("load items: %w", err)
 	}
 	for _, row := range rows {
-		readmodel.UTC(row.FailedAt, row.FirstFailedAt, row.LastPassedAt)
 		f.items[itemAt{row.ProjectID, row.Key}] = &row
 	}
 	return nil
@@ -126,31 +126,18 @@ func (f *historyFold) write(ctx context.Context, tx *sqlx.Tx, schema string) err
 			opened = append(opened, historyJobRow{JobID: id, ProjectID: projectID})
 		}
 	}
-	if err := readmodel.Write(ctx, tx, schema, writeHistoryProjectsSQL, projects); err != nil {
-		return fmt.Errorf("write projects: %w", err)
+	err := readmodel.Run(ctx, tx, schema,
+		readmodel.Write("write projects", writeHistoryProjectsSQL, projects),
+		readmodel.Write("write tests", writeHistoryTestsSQL, f.changed),
+		readmodel.Write("write items", writeHistoryItemsSQL, f.seen),
+		readmodel.Write("insert jobs", insertHistoryJobsSQL, opened),
+		readmodel.Write("insert deploys", insertHistoryDeploysSQL, f.deploys),
+		readmodel.Write("erase items", eraseHistoryItemsSQL, f.erased),
+	)
+	if err != nil || len(f.ended) == 0 {
+		return err
 	}
-	if err := readmodel.Write(ctx, tx, schema, writeHistoryTestsSQL, f.changed); err != nil {
-		return fmt.Errorf("write tests: %w", err)
-	}
-	if err := readmodel.Write(ctx, tx, schema, writeHistoryItemsSQL, f.seen); err != nil {
-		return fmt.Errorf("write items: %w", err)
-	}
-	if err := readmodel.Write(ctx, tx, schema, insertHistoryJobsSQL, opened); err != nil {
-		return fmt.Errorf("insert jobs: %w", err)
-	}
-	if err := readmodel.Write(ctx, tx, schema, insertHistoryDeploysSQL, f.deploys); err != nil {
-		return fmt.Errorf("insert deploys: %w", err)
-	}
-	if err := readmodel.Write(ctx, tx, schema, eraseHistoryItemsSQL, f.erased); err != nil {
-		return fmt.Errorf("erase items: %w", err)
-	}
-	if len(f.ended) == 0 {
-		return nil
-	}
-	if _, err := tx.ExecContext(ctx, consumer.In(schema, deleteHistoryJobsSQL), pq.Array(f.ended)); err != nil {
-		return fmt.Errorf("delete jobs: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, tx, "delete jobs", consumer.In(schema, deleteHistoryJobsSQL), pq.Array(f.ended))
 }
 
 // open decodes a row for folding.

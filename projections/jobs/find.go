@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"humanqa/domain/job"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -198,9 +199,10 @@ func (q *Reads) Find(ctx context.Context, accountID string, s Search) (Results, 
 		return found, err // the newest tests were all of them
 	}
 	where := readmodel.WhereAccount(accountID)
-	var candidates int
-	if err := q.db.GetContext(ctx, &candidates, s.candidates(where), where.Args...); err != nil {
-		return Results{}, fmt.Errorf("count candidates: %w", err)
+	query := s.candidates(where)
+	candidates, err := readmodel.Get[int](ctx, q.db, "the number of candidates", query, where.Args...)
+	if err != nil {
+		return Results{}, err
 	}
 	if candidates > readAtMost {
 		found.Partial = true
@@ -212,15 +214,11 @@ func (q *Reads) Find(ctx context.Context, accountID string, s Search) (Results, 
 func (q *Reads) found(ctx context.Context, accountID string, s Search, walk bool) (found Results, err error) {
 	where := readmodel.WhereAccount(accountID)
 	query := s.page(where, walk)
-	if err := q.db.SelectContext(ctx, &found.Page, query, where.Args...); err != nil {
-		return Results{}, fmt.Errorf("find tests: %w", err)
+	if found.Page, err = pgpool.List[Found](ctx, q.db, "the tests that fit", query, where.Args...); err != nil {
+		return Results{}, err
 	}
 	found.More = len(found.Page) > s.Limit
 	found.Page = found.Page[:min(len(found.Page), s.Limit)]
-	for i := range found.Page {
-		f := &found.Page[i]
-		readmodel.UTC(&f.CreatedAt, f.ClaimedAt, f.CompletedAt)
-	}
 	return found, nil
 }
 
@@ -232,10 +230,7 @@ func (s Search) candidates(where *readmodel.Where) string {
 }
 
 // Total is how many tests the account has in a state and a project, which the counts know.
-func (q *Reads) Total(ctx context.Context, accountID string, status job.Status, projectID string) (total int, err error) {
+func (q *Reads) Total(ctx context.Context, accountID string, status job.Status, projectID string) (int, error) {
 	where := Filter{Status: status, ProjectID: projectID}.where(accountID)
-	if err := q.db.GetContext(ctx, &total, totalJobsSQL+where.SQL, where.Args...); err != nil {
-		return 0, fmt.Errorf("count jobs: %w", err)
-	}
-	return total, nil
+	return readmodel.Get[int](ctx, q.db, "the number of jobs", totalJobsSQL+where.SQL, where.Args...)
 }

@@ -187,28 +187,15 @@ func (f *jobsFold) write(ctx context.Context, tx *sqlx.Tx, schema string) error 
 			updates = append(updates, j.row)
 		}
 	}
-	if err := readmodel.Write(ctx, tx, schema, insertSandboxesSQL, f.sandboxes); err != nil {
-		return fmt.Errorf("insert sandbox accounts: %w", err)
-	}
-	if err := readmodel.Append(ctx, tx, schema, "jobs", inserts); err != nil {
-		return fmt.Errorf("insert jobs: %w", err)
-	}
-	if err := readmodel.Write(ctx, tx, schema, updateJobsSQL, updates); err != nil {
-		return fmt.Errorf("update jobs: %w", err)
-	}
-	if err := readmodel.Write(ctx, tx, schema, eraseJobsSQL, erased); err != nil {
-		return fmt.Errorf("erase jobs: %w", err)
-	}
-	if err := readmodel.Write(ctx, tx, schema, writeWordsSQL, worded); err != nil {
-		return fmt.Errorf("write the words of jobs: %w", err)
-	}
-	if err := readmodel.Write(ctx, tx, schema, moveWordsSQL, moved); err != nil {
-		return fmt.Errorf("write the states beside the words: %w", err)
-	}
-	if err := readmodel.Write(ctx, tx, schema, addCountsSQL, f.tally); err != nil {
-		return fmt.Errorf("add to the counts: %w", err)
-	}
-	return nil
+	return readmodel.Run(ctx, tx, schema,
+		readmodel.Write("insert sandbox accounts", insertSandboxesSQL, f.sandboxes),
+		readmodel.Append("jobs", inserts),
+		readmodel.Write("update jobs", updateJobsSQL, updates),
+		readmodel.Write("erase jobs", eraseJobsSQL, erased),
+		readmodel.Write("write the words of jobs", writeWordsSQL, worded),
+		readmodel.Write("write the states beside the words", moveWordsSQL, moved),
+		readmodel.Write("add to the counts", addCountsSQL, f.tally),
+	)
 }
 
 // fold applies one event. A job that has no row is passed over: an operator

@@ -2,33 +2,33 @@ package jobs
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/lib/pq"
 
 	"humanqa/domain/job"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
 // QueuedJob is a job that waits for a human checker, as the checker may see
 // it: nothing in it names the account.
 type QueuedJob struct {
-	ID         string
-	Title      string
-	URL        string
-	Type       job.Type
-	TypeEcho   string
-	Urgent     bool
-	SLAMinutes int
-	SessionID  string
-	Target     job.Target
-	CreatedAt  time.Time
-	DueAt      time.Time
+	ID         string     `json:"id"`
+	Title      string     `json:"title"`
+	URL        string     `json:"url"`
+	Type       job.Type   `json:"type"`
+	TypeEcho   string     `json:"type_echo"`
+	Urgent     bool       `json:"urgent"`
+	SLAMinutes int        `json:"sla_minutes"`
+	SessionID  string     `json:"session_id"`
+	Target     job.Target `json:"-"` // a column of JSON
+	CreatedAt  time.Time  `json:"created_at"`
+	DueAt      time.Time  `json:"due_at"`
 	// LobbyUntil is the end of the lobby that the slot waits in; nil for other jobs.
-	LobbyUntil *time.Time
+	LobbyUntil *time.Time `json:"lobby_until"`
 	// Fits says that the checker has what the job asks for.
-	Fits bool
+	Fits bool `json:"fits"`
 }
 
 // QueueFilter is a look at the queue by one checker.
@@ -131,8 +131,8 @@ ORDER BY ` + queueOrder + `
 LIMIT 1`
 
 type queuedRow struct {
-	jobRow
-	Fits bool `json:"fits"`
+	QueuedJob
+	Target readmodel.JSON[job.Target] `json:"target"`
 }
 
 // Queue lists what the checker may claim: urgent jobs and the slots of open lobbies
@@ -152,29 +152,19 @@ func (q *Reads) Others(ctx context.Context, f QueueFilter) ([]QueuedJob, error) 
 }
 
 func (q *Reads) queue(ctx context.Context, f QueueFilter, part string) ([]QueuedJob, error) {
-	var rows []queuedRow
-	if err := q.db.SelectContext(ctx, &rows, listQueueSQL, f.CheckerID, f.Now, pq.Array(f.Devices), f.Fitting, part, f.Limit,
-		f.Offset); err != nil {
-		return nil, fmt.Errorf("list the queue: %w", err)
-	}
+	rows, err := pgpool.List[queuedRow](ctx, q.db, "the queue", listQueueSQL,
+		f.CheckerID, f.Now, pq.Array(f.Devices), f.Fitting, part, f.Limit, f.Offset)
 	jobs := make([]QueuedJob, len(rows))
 	for i, r := range rows {
-		readmodel.UTC(&r.CreatedAt, &r.DueAt, r.LobbyUntil)
-		jobs[i] = QueuedJob{
-			ID: r.ID, Title: r.Title, URL: r.URL, Type: r.Type, TypeEcho: r.TypeEcho, Urgent: r.Urgent,
-			SLAMinutes: r.SLAMinutes, SessionID: r.SessionID, Target: r.Target.V, CreatedAt: r.CreatedAt, DueAt: r.DueAt,
-			LobbyUntil: r.LobbyUntil, Fits: r.Fits,
-		}
+		jobs[i] = r.QueuedJob
+		jobs[i].Target = r.Target.V
 	}
-	return jobs, nil
+	return jobs, err
 }
 
 // CountQueue counts what the checker may claim, whatever the limit.
-func (q *Reads) CountQueue(ctx context.Context, f QueueFilter) (n QueueCounts, err error) {
-	if err := q.db.GetContext(ctx, &n, countQueueSQL, f.CheckerID, f.Now, pq.Array(f.Devices), f.Fitting); err != nil {
-		return n, fmt.Errorf("count the queue: %w", err)
-	}
-	return n, nil
+func (q *Reads) CountQueue(ctx context.Context, f QueueFilter) (QueueCounts, error) {
+	return readmodel.Get[QueueCounts](ctx, q.db, "the length of the queue", countQueueSQL, f.CheckerID, f.Now, pq.Array(f.Devices), f.Fitting)
 }
 
 // NextForChecker nominates the job at the head of the checker's queue, those
@@ -184,5 +174,5 @@ func (q *Reads) NextForChecker(ctx context.Context, checkerID string, now time.T
 	if skip == nil {
 		skip = []string{}
 	}
-	return readmodel.Find[string](ctx, q.db, "the head of the queue", nextInQueueSQL, checkerID, now, pq.Array(skip))
+	return pgpool.Find[string](ctx, q.db, "the head of the queue", nextInQueueSQL, checkerID, now, pq.Array(skip))
 }

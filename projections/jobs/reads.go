@@ -2,8 +2,6 @@ package jobs
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
@@ -13,6 +11,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/internal/cursor"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -116,20 +115,20 @@ type Filter struct {
 
 // Report is the finished report of a job.
 type Report struct {
-	ID            string
-	JobID         string
-	OverallStatus string
-	PassCount     int
-	FailCount     int
-	SkipCount     int
-	Summary       string
-	RecordingURL  string
-	Recordings    []job.Recording
-	Questions     []job.Question // without secrets
-	CheckerRating *int           // nil until the client rates
-	RatingNote    string         // the client's words beside the rating
-	Items         []job.ReportItem
-	CreatedAt     time.Time
+	ID            string           `json:"report_id"`
+	JobID         string           `json:"job_id"`
+	OverallStatus string           `json:"overall_status"`
+	PassCount     int              `json:"pass_count"`
+	FailCount     int              `json:"fail_count"`
+	SkipCount     int              `json:"skip_count"`
+	Summary       string           `json:"summary"`
+	RecordingURL  string           `json:"recording_url"`
+	Recordings    []job.Recording  `json:"-"`              // a column of JSON, as are the next and the items
+	Questions     []job.Question   `json:"-"`              // without secrets
+	CheckerRating *int             `json:"checker_rating"` // nil until the client rates
+	RatingNote    string           `json:"checker_note"`   // the client's words beside the rating
+	Items         []job.ReportItem `json:"-"`
+	CreatedAt     time.Time        `json:"created_at"`
 }
 
 var getJobSQL = `
@@ -232,16 +231,12 @@ func (q *Reads) List(ctx context.Context, accountID string, f Filter) (page []Su
 	if f.Since != nil {
 		totalSQL = totalJobsSinceSQL
 	}
-	if err := q.db.GetContext(ctx, &total, totalSQL+where.SQL, where.Args...); err != nil {
-		return nil, 0, fmt.Errorf("count jobs: %w", err)
+	if total, err = readmodel.Get[int](ctx, q.db, "the number of jobs", totalSQL+where.SQL, where.Args...); err != nil {
+		return nil, 0, err
 	}
-	if err := q.db.SelectContext(ctx, &page, f.page(where), where.Args...); err != nil {
-		return nil, 0, fmt.Errorf("list jobs: %w", err)
-	}
-	for i := range page {
-		readmodel.UTC(&page[i].CreatedAt)
-	}
-	return page, total, nil
+	query := f.page(where)
+	page, err = pgpool.List[Summary](ctx, q.db, "jobs", query, where.Args...)
+	return page, total, err
 }
 
 // page is the statement that reads a page.
@@ -265,20 +260,11 @@ func (q *Reads) Job(ctx context.Context, accountID, id string) (Job, error) {
 // Live gives the account's newest jobs that have not ended, those that are being done
 // first, and how many there are.
 func (q *Reads) Live(ctx context.Context, accountID string, limit int) (page []Job, total int, err error) {
-	if err := q.db.GetContext(ctx, &total, totalLiveSQL, accountID); err != nil {
-		return nil, 0, fmt.Errorf("count the jobs that have not ended: %w", err)
-	}
-	if total == 0 {
-		return nil, 0, nil
-	}
-	var rows []jobRow
-	if err := q.db.SelectContext(ctx, &rows, liveJobsSQL, accountID, limit); err != nil {
-		return nil, 0, fmt.Errorf("list the jobs that have not ended: %w", err)
-	}
+	rows, total, err := readmodel.Page[jobRow](ctx, q.db, "live jobs", totalLiveSQL, liveJobsSQL, []any{accountID}, limit)
 	for i := range rows {
 		page = append(page, rows[i].whole())
 	}
-	return page, total, nil
+	return page, total, err
 }
 
 // Report gives the report of a job. A job without one answers not found. A caller that
@@ -303,13 +289,9 @@ func (r *storedRow) report() Report {
 }
 
 func (r reportRow) report() Report {
-	return Report{
-		ID: r.ReportID, JobID: r.JobID, OverallStatus: r.OverallStatus,
-		PassCount: r.PassCount, FailCount: r.FailCount, SkipCount: r.SkipCount,
-		Summary: r.Summary, RecordingURL: r.RecordingURL, Recordings: r.Recordings.V, Questions: r.Questions.V,
-		CheckerRating: r.CheckerRating, RatingNote: r.CheckerNote, Items: r.Items.V,
-		CreatedAt: r.CreatedAt.UTC(),
-	}
+	whole := r.Report
+	whole.Recordings, whole.Questions, whole.Items = r.Recordings.V, r.Questions.V, r.Items.V
+	return whole
 }
 
 // AIReport gives the analysis of a completed job; NotFound while there is none.
@@ -321,11 +303,11 @@ func (q *Reads) AIReport(ctx context.Context, accountID, jobID string) (job.AIRe
 // Batch gives the jobs of a bulk submission in submitted order, without their
 // texts; NotFound when the account has no such batch.
 func (q *Reads) Batch(ctx context.Context, accountID, batchID string) ([]Outline, error) {
-	var rows []jobRow
-	if err := q.db.SelectContext(ctx, &rows, batchSQL, accountID, batchID); err != nil {
-		return nil, fmt.Errorf("read batch %s: %w", batchID, err)
-	}
-	if len(rows) == 0 {
+	rows, err := pgpool.List[jobRow](ctx, q.db, "batch "+batchID, batchSQL, accountID, batchID)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(rows) == 0:
 		return nil, domain.NotFound("batch")
 	}
 	batch := make([]Outline, len(rows))
@@ -374,17 +356,8 @@ WHERE account_id = $1
 
 // Batches lists an account's bulk submissions, the newest first, and says how
 // many there are.
-func (q *Reads) Batches(ctx context.Context, accountID string, limit, offset int) (batches []BatchSummary, total int, err error) {
-	if err := q.db.GetContext(ctx, &total, countBatchesSQL, accountID); err != nil {
-		return nil, 0, fmt.Errorf("count the batches of %s: %w", accountID, err)
-	}
-	if err := q.db.SelectContext(ctx, &batches, batchesSQL, accountID, limit, offset); err != nil {
-		return nil, 0, fmt.Errorf("list the batches of %s: %w", accountID, err)
-	}
-	for i := range batches {
-		readmodel.UTC(&batches[i].CreatedAt)
-	}
-	return batches, total, nil
+func (q *Reads) Batches(ctx context.Context, accountID string, limit, offset int) ([]BatchSummary, int, error) {
+	return readmodel.Page[BatchSummary](ctx, q.db, "batches of "+accountID, countBatchesSQL, batchesSQL, []any{accountID}, limit, offset)
 }
 
 func (r *jobRow) whole() Job {
@@ -392,7 +365,6 @@ func (r *jobRow) whole() Job {
 }
 
 func (r *jobRow) outline() Outline {
-	readmodel.UTC(&r.CreatedAt, &r.DueAt, r.ClaimedAt, r.CompletedAt, r.CancelledAt, r.FailedAt, r.LastFailedSLAAt, r.ErasedAt)
 	o := Outline{ID: r.ID, Submission: job.Submission(r.submission), Progress: r.Progress}
 	o.Target = r.Target.V
 	return o
@@ -407,11 +379,8 @@ SELECT EXISTS (
       AND jobs > 0)`
 
 // Tested says whether the project has had a job.
-func (q *Reads) Tested(ctx context.Context, accountID, projectID string) (tested bool, err error) {
-	if err := q.db.GetContext(ctx, &tested, testedSQL, accountID, projectID); err != nil {
-		return false, fmt.Errorf("look whether project %s was tested: %w", projectID, err)
-	}
-	return tested, nil
+func (q *Reads) Tested(ctx context.Context, accountID, projectID string) (bool, error) {
+	return readmodel.Get[bool](ctx, q.db, "whether project "+projectID+" was tested", testedSQL, accountID, projectID)
 }
 
 const endedSQL = `
@@ -422,11 +391,8 @@ WHERE account_id = $1
   AND status NOT IN ('pending', 'claimed')`
 
 // Ended picks those of the account's jobs that have ended.
-func (q *Reads) Ended(ctx context.Context, accountID string, ids []string) (ended []string, err error) {
-	if err := q.db.SelectContext(ctx, &ended, endedSQL, accountID, pq.StringArray(ids)); err != nil {
-		return nil, fmt.Errorf("look which jobs of %s have ended: %w", accountID, err)
-	}
-	return ended, nil
+func (q *Reads) Ended(ctx context.Context, accountID string, ids []string) ([]string, error) {
+	return pgpool.List[string](ctx, q.db, "the ended jobs of "+accountID, endedSQL, accountID, pq.StringArray(ids))
 }
 
 const titlesSQL = `
@@ -440,18 +406,12 @@ func (q *Reads) Titles(ctx context.Context, accountID string, ids []string) (map
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	var rows []struct {
-		ID    string `json:"id"`
-		Title string `json:"title"`
-	}
-	if err := q.db.SelectContext(ctx, &rows, titlesSQL, accountID, pq.StringArray(ids)); err != nil {
-		return nil, fmt.Errorf("read titles of jobs: %w", err)
-	}
+	rows, err := pgpool.List[Summary](ctx, q.db, "titles of jobs", titlesSQL, accountID, pq.StringArray(ids))
 	titles := make(map[string]string, len(rows))
 	for _, row := range rows {
 		titles[row.ID] = row.Title
 	}
-	return titles, nil
+	return titles, err
 }
 
 const firstURLSQL = `
@@ -464,9 +424,7 @@ ORDER BY created_at, id
 LIMIT 1`
 
 // FirstURL is the address of a project's first test; empty while it has none.
-func (q *Reads) FirstURL(ctx context.Context, accountID, projectID string) (url string, err error) {
-	if err := q.db.GetContext(ctx, &url, firstURLSQL, accountID, projectID); err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return "", fmt.Errorf("read the first address of project %s: %w", projectID, err)
-	}
-	return url, nil
+func (q *Reads) FirstURL(ctx context.Context, accountID, projectID string) (string, error) {
+	url, _, err := pgpool.Find[string](ctx, q.db, "the first address of project "+projectID, firstURLSQL, accountID, projectID)
+	return url, err
 }

@@ -2,6 +2,7 @@
 package jobs
 
 import (
+	"slices"
 	"time"
 
 	"github.com/lib/pq"
@@ -281,21 +282,10 @@ type storedRow struct {
 }
 
 type reportRow struct {
-	JobID         string                           `json:"job_id"`
-	AccountID     string                           `json:"account_id"`
-	ReportID      string                           `json:"report_id"`
-	OverallStatus string                           `json:"overall_status"`
-	PassCount     int                              `json:"pass_count"`
-	FailCount     int                              `json:"fail_count"`
-	SkipCount     int                              `json:"skip_count"`
-	Summary       string                           `json:"summary"`
-	RecordingURL  string                           `json:"recording_url"`
-	Recordings    readmodel.JSON[[]job.Recording]  `json:"recordings"`
-	Questions     readmodel.JSON[[]job.Question]   `json:"questions"`
-	CheckerRating *int                             `json:"checker_rating"`
-	CheckerNote   string                           `json:"checker_note"`
-	Items         readmodel.JSON[[]job.ReportItem] `json:"items"`
-	CreatedAt     time.Time                        `json:"created_at"`
+	Report
+	Recordings readmodel.JSON[[]job.Recording]  `json:"recordings"`
+	Questions  readmodel.JSON[[]job.Question]   `json:"questions"`
+	Items      readmodel.JSON[[]job.ReportItem] `json:"items"`
 }
 
 type countRow struct {
@@ -317,57 +307,16 @@ SELECT account_id
 FROM {schema}.job_sandboxes
 WHERE account_id = ANY($1)`
 
-const updateJobsSQL = `
-UPDATE {schema}.jobs j
-SET status = r.status,
-    refunded = r.refunded,
-    generated_by = r.generated_by,
-    in_queue = r.in_queue,
-    checker_id = r.checker_id,
-    untestable_by = r.untestable_by,
-    report_id = r.report_id,
-    overall_status = r.overall_status,
-    analysed = r.analysed,
-    cancel_reason = r.cancel_reason,
-    fail_reason = r.fail_reason,
-    fail_note = r.fail_note,
-    returns = r.returns,
-    requeue_count = r.requeue_count,
-    due_at = r.due_at,
-    queue_due_at = r.queue_due_at,
-    lobby_until = r.lobby_until,
-    claimed_at = r.claimed_at,
-    completed_at = r.completed_at,
-    cancelled_at = r.cancelled_at,
-    failed_at = r.failed_at,
-    last_failed_sla_at = r.last_failed_sla_at,
-    erased_at = r.erased_at,
-    items = r.items,
-    recordings = r.recordings,
-    questions = r.questions,
-    report_pass = r.report_pass,
-    report_fail = r.report_fail,
-    report_skip = r.report_skip,
-    report_summary = r.report_summary,
-    report_url = r.report_url,
-    report_rating = r.report_rating,
-    report_note = r.report_note,
-    ai_report = r.ai_report
-FROM json_populate_recordset(NULL::{schema}.jobs, $1) r
-WHERE j.id = r.id`
+var updateJobsSQL = readmodel.Update("jobs", "id", changing()...)
+
+// changing are the columns that follow the job.
+func changing() []string {
+	fixed := append(readmodel.Names[submission](), "id", "target", "created_at")
+	return slices.DeleteFunc(readmodel.Names[storedRow](), func(name string) bool { return slices.Contains(fixed, name) })
+}
 
 // What was submitted changes with an erasure only.
-const eraseJobsSQL = `
-UPDATE {schema}.jobs j
-SET url = r.url,
-    title = r.title,
-    description = r.description,
-    feature = r.feature,
-    target = r.target,
-    branch = r.branch,
-    environment = r.environment
-FROM json_populate_recordset(NULL::{schema}.jobs, $1) r
-WHERE j.id = r.id`
+var eraseJobsSQL = readmodel.Update("jobs", "id", "url", "title", "description", "feature", "target", "branch", "environment")
 
 var insertSandboxesSQL = readmodel.Insert("job_sandboxes")
 

@@ -9,6 +9,7 @@ import (
 	"github.com/lib/pq"
 
 	"humanqa/domain/job"
+	"humanqa/projections/readmodel"
 )
 
 // What a search of tests looks at. It is a table of its own, because its index is
@@ -68,11 +69,7 @@ type statusRow struct {
 	Status job.Status `json:"status"`
 }
 
-const moveWordsSQL = `
-UPDATE {schema}.job_words w
-SET status = r.status
-FROM json_populate_recordset(NULL::{schema}.job_words, $1) r
-WHERE w.job_id = r.job_id`
+var moveWordsSQL = readmodel.Update("job_words", "job_id", "status")
 
 // querySQL is a search as a tsquery. Its parameters are the search, what follows its last
 // word (":*" where that may be the beginning of one), and the labels. A search that is not

@@ -2,13 +2,12 @@ package jobs
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/lib/pq"
 
-	"humanqa/domain"
 	"humanqa/domain/job"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -69,30 +68,17 @@ SELECT COUNT(*) AS done, COUNT(rating) AS rated, COALESCE(AVG(rating), 0)::float
 // Done gives what the checker has completed, the latest first and without the
 // items, and all of it in numbers.
 func (q *Reads) Done(ctx context.Context, checkerID string, limit int) (done []Work, all Record, err error) {
-	if err := q.db.SelectContext(ctx, &done, listWorkSQL, checkerID, limit); err != nil {
-		return nil, Record{}, fmt.Errorf("list the work of checker %s: %w", checkerID, err)
+	if done, err = pgpool.List[Work](ctx, q.db, "the work of checker "+checkerID, listWorkSQL, checkerID, limit); err != nil {
+		return nil, Record{}, err
 	}
-	for i := range done {
-		readmodel.UTC(&done[i].ClaimedAt, &done[i].CompletedAt)
-	}
-	if err := q.db.GetContext(ctx, &all, recordSQL, checkerID); err != nil {
-		return nil, Record{}, fmt.Errorf("count the work of checker %s: %w", checkerID, err)
-	}
-	return done, all, nil
+	all, err = readmodel.Get[Record](ctx, q.db, "the record of checker "+checkerID, recordSQL, checkerID)
+	return done, all, err
 }
 
 // DoneBy gives one test that the checker has completed, with its items; NotFound
 // where it is not theirs.
 func (q *Reads) DoneBy(ctx context.Context, checkerID, jobID string) (Work, error) {
-	var found []Work
-	if err := q.db.SelectContext(ctx, &found, oneWorkSQL, checkerID, jobID); err != nil {
-		return Work{}, fmt.Errorf("read the work of checker %s on %s: %w", checkerID, jobID, err)
-	}
-	if len(found) == 0 {
-		return Work{}, domain.NotFound("test")
-	}
-	readmodel.UTC(&found[0].ClaimedAt, &found[0].CompletedAt)
-	return found[0], nil
+	return readmodel.Get[Work](ctx, q.db, "test", oneWorkSQL, checkerID, jobID)
 }
 
 // Part is a slot's test as its session shows it: how far it is, and its recordings.
@@ -138,13 +124,10 @@ WHERE account_id = $1
 
 // Parts gives how far the account's jobs are, by their id.
 func (q *Reads) Parts(ctx context.Context, accountID string, jobIDs []string) (map[string]Part, error) {
-	var rows []partRow
-	if err := q.db.SelectContext(ctx, &rows, partsSQL, accountID, pq.Array(jobIDs)); err != nil {
-		return nil, fmt.Errorf("read how far jobs are: %w", err)
-	}
+	rows, err := pgpool.List[partRow](ctx, q.db, "how far jobs are", partsSQL, accountID, pq.Array(jobIDs))
 	parts := make(map[string]Part, len(rows))
 	for _, r := range rows {
 		parts[r.ID] = Part{r.Items.V, r.Recordings.V}
 	}
-	return parts, nil
+	return parts, err
 }

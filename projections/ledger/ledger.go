@@ -3,7 +3,6 @@ package ledger
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/credits"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -122,10 +122,7 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 		}
 		rows = append(rows, row)
 	}
-	if err := readmodel.Append(ctx, tx, schema, "ledger_entries", rows); err != nil {
-		return fmt.Errorf("insert ledger entries: %w", err)
-	}
-	return nil
+	return readmodel.Run(ctx, tx, schema, readmodel.Append("ledger_entries", rows))
 }
 
 // Reads reads the entries of ledgers. Every method is bound to one account.
@@ -137,14 +134,14 @@ func NewReads(db *sqlx.DB) *Reads { return &Reads{db: readmodel.Pool(db)} }
 // Entry is one event of a ledger. Change is what it did to the balance,
 // Expired what of a refund came back to a lot whose time was over.
 type Entry struct {
-	Kind     string
-	Change   domain.Credits
-	Expired  domain.Credits
-	Balance  domain.Credits
-	JobID    string
-	JobTitle string // empty where the job never came
-	Reason   string
-	At       time.Time
+	Kind     string         `json:"kind"`
+	Change   domain.Credits `json:"change"`
+	Expired  domain.Credits `json:"expired"`
+	Balance  domain.Credits `json:"balance"`
+	JobID    string         `json:"job_id"`
+	JobTitle string         `json:"job_title"` // empty where the job never came
+	Reason   string         `json:"reason"`
+	At       time.Time      `json:"at"`
 }
 
 // Sum is what the entries add up to. The ledger is sound when Sum is the
@@ -180,21 +177,7 @@ WHERE account_id = $1`
 
 // Entries gives a page of the account's ledger, the newest entry first.
 func (q *Reads) Entries(ctx context.Context, accountID string, limit, offset int) ([]Entry, error) {
-	var rows []struct {
-		ledgerRow
-		JobTitle string `json:"job_title"`
-	}
-	if err := q.db.SelectContext(ctx, &rows, ledgerEntriesSQL, accountID, limit, offset); err != nil {
-		return nil, fmt.Errorf("read the ledger of %s: %w", accountID, err)
-	}
-	entries := make([]Entry, len(rows))
-	for i, r := range rows {
-		entries[i] = Entry{
-			Kind: r.Kind, Change: r.Change, Expired: r.Expired, Balance: r.Balance,
-			JobID: r.JobID, JobTitle: r.JobTitle, Reason: r.Reason, At: r.At.UTC(),
-		}
-	}
-	return entries, nil
+	return pgpool.List[Entry](ctx, q.db, "the ledger of "+accountID, ledgerEntriesSQL, accountID, limit, offset)
 }
 
 // DayEnd is the balance at the end of a day (UTC) that has entries.
@@ -220,22 +203,13 @@ UNION ALL
 
 // DayEnds gives the balances at the end of the days since a moment that have entries, the
 // oldest first, and before them the latest of an earlier day.
-func (q *Reads) DayEnds(ctx context.Context, accountID string, since time.Time) (days []DayEnd, err error) {
-	if err := q.db.SelectContext(ctx, &days, dayEndsSQL, accountID, since); err != nil {
-		return nil, fmt.Errorf("read the balances of %s: %w", accountID, err)
-	}
-	for i := range days {
-		readmodel.UTC(&days[i].Day)
-	}
-	return days, nil
+func (q *Reads) DayEnds(ctx context.Context, accountID string, since time.Time) ([]DayEnd, error) {
+	return pgpool.List[DayEnd](ctx, q.db, "the balances of "+accountID, dayEndsSQL, accountID, since)
 }
 
 // Sum adds all entries of the account's ledger up.
-func (q *Reads) Sum(ctx context.Context, accountID string) (s Sum, err error) {
-	if err := q.db.GetContext(ctx, &s, ledgerSumSQL, accountID); err != nil {
-		return s, fmt.Errorf("add the ledger of %s up: %w", accountID, err)
-	}
-	return s, nil
+func (q *Reads) Sum(ctx context.Context, accountID string) (Sum, error) {
+	return readmodel.Get[Sum](ctx, q.db, "the sum of the ledger of "+accountID, ledgerSumSQL, accountID)
 }
 
 // Line is an entry with all that is known of it. Revision is its place in the
@@ -249,8 +223,16 @@ type Line struct {
 	RequestID string
 }
 
+type lineRow struct {
+	Entry
+	Revision  uint64                 `json:"revision"`
+	Lots      readmodel.JSON[[]Part] `json:"lots"`
+	Actor     string                 `json:"actor"`
+	RequestID string                 `json:"request_id"`
+}
+
 const linesSQL = `
-SELECT e.account_id, e.revision, e.kind, e.change, e.expired, e.balance, e.job_id, e.reason, e.at, e.lots, e.actor, e.request_id,
+SELECT e.revision, e.kind, e.change, e.expired, e.balance, e.job_id, e.reason, e.at, e.lots, e.actor, e.request_id,
        COALESCE(j.title, '') AS job_title
 FROM readmodel.ledger_entries e
 LEFT JOIN readmodel.jobs j
@@ -280,11 +262,8 @@ FROM readmodel.ledger_entries
 WHERE account_id = $1`
 
 // Length is how many events the account's ledger has, up to its newest entry.
-func (q *Reads) Length(ctx context.Context, accountID string) (n uint64, err error) {
-	if err := q.db.GetContext(ctx, &n, lengthSQL, accountID); err != nil {
-		return 0, fmt.Errorf("read how long the ledger of %s is: %w", accountID, err)
-	}
-	return n, nil
+func (q *Reads) Length(ctx context.Context, accountID string) (uint64, error) {
+	return readmodel.Get[uint64](ctx, q.db, "the length of the ledger of "+accountID, lengthSQL, accountID)
 }
 
 const refundsSQL = linesSQL + `
@@ -301,8 +280,10 @@ func (q *Reads) Refunds(ctx context.Context, accountID string, jobIDs []string, 
 // Statement is a stretch of a ledger: the entries from one revision up to
 // another, and the balances around them. Opening and the changes are Closing.
 type Statement struct {
-	From, To         uint64 // revisions; To is not part of it
-	Opening, Closing domain.Credits
+	From    uint64         `json:"first"`  // a revision
+	To      uint64         `json:"behind"` // not part of it
+	Opening domain.Credits `json:"opening"`
+	Closing domain.Credits `json:"closing"`
 }
 
 // What happened at a moment or later begins with its first entry by revision:
@@ -328,16 +309,7 @@ const Whole = math.MaxInt64
 // Statement finds the entries from one moment up to another, of those that stand
 // before a revision.
 func (q *Reads) Statement(ctx context.Context, accountID string, from, to time.Time, revision uint64) (Statement, error) {
-	var row struct {
-		First   int64          `json:"first"`
-		Behind  int64          `json:"behind"`
-		Opening domain.Credits `json:"opening"`
-		Closing domain.Credits `json:"closing"`
-	}
-	if err := q.db.GetContext(ctx, &row, statementSQL, accountID, from, to, int64(min(revision, Whole))); err != nil {
-		return Statement{}, fmt.Errorf("find a statement of %s: %w", accountID, err)
-	}
-	return Statement{From: uint64(row.First), To: uint64(row.Behind), Opening: row.Opening, Closing: row.Closing}, nil
+	return readmodel.Get[Statement](ctx, q.db, "a statement of "+accountID, statementSQL, accountID, from, to, int64(min(revision, Whole)))
 }
 
 // Lines gives the statement's entries from a revision on, the oldest first.
@@ -346,22 +318,10 @@ func (q *Reads) Lines(ctx context.Context, accountID string, s Statement, from u
 }
 
 func (q *Reads) lines(ctx context.Context, query, accountID string, args ...any) ([]Line, error) {
-	var rows []struct {
-		ledgerRow
-		JobTitle string `json:"job_title"`
-	}
-	if err := q.db.SelectContext(ctx, &rows, query, append([]any{accountID}, args...)...); err != nil {
-		return nil, fmt.Errorf("read the ledger of %s: %w", accountID, err)
-	}
+	rows, err := pgpool.List[lineRow](ctx, q.db, "the ledger of "+accountID, query, append([]any{accountID}, args...)...)
 	lines := make([]Line, len(rows))
 	for i, r := range rows {
-		lines[i] = Line{
-			Entry: Entry{
-				Kind: r.Kind, Change: r.Change, Expired: r.Expired, Balance: r.Balance,
-				JobID: r.JobID, JobTitle: r.JobTitle, Reason: r.Reason, At: r.At.UTC(),
-			},
-			Revision: r.Revision, Lots: r.Lots.V, Actor: r.Actor, RequestID: r.RequestID,
-		}
+		lines[i] = Line{Entry: r.Entry, Revision: r.Revision, Lots: r.Lots.V, Actor: r.Actor, RequestID: r.RequestID}
 	}
-	return lines, nil
+	return lines, err
 }

@@ -3,8 +3,6 @@ package loops
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
@@ -14,6 +12,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/loop"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -50,28 +49,9 @@ CREATE INDEX loop_sessions_by_project ON {schema}.loop_sessions (account_id, pro
 
 func (Projector) Handles() []string { return domain.TypesIn(loop.Specs()) }
 
-// loopRow is a session. FailingKeys are those of its latest report.
-type loopRow struct {
-	ID            string         `json:"id"`
-	LoopID        string         `json:"loop_id"`
-	AccountID     string         `json:"account_id"`
-	ProjectID     string         `json:"project_id"`
-	Skill         string         `json:"skill"`
-	Status        loop.Status    `json:"status"`
-	Iterations    int            `json:"iterations"`
-	MaxIterations int            `json:"max_iterations"`
-	CreditsSpent  domain.Credits `json:"credits_spent"`
-	FinalReportID string         `json:"final_report_id"`
-	FailingKeys   pq.StringArray `json:"failing_keys"`
-	JobIDs        pq.StringArray `json:"job_ids"`
-	StartedAt     time.Time      `json:"started_at"`
-	LastSeenAt    time.Time      `json:"last_seen_at"`
-	EndedAt       *time.Time     `json:"ended_at"`
-}
+var loadLoopSessionsSQL = readmodel.Load[Session]("loop_sessions", "id")
 
-var loadLoopSessionsSQL = readmodel.Load[loopRow]("loop_sessions", "id")
-
-var writeLoopSessionsSQL = readmodel.Upsert[loopRow]("loop_sessions", "id")
+var writeLoopSessionsSQL = readmodel.Upsert[Session]("loop_sessions", "id")
 
 // Apply folds the batch per session in memory: each is written once. One that
 // has no row (an operator skipped its beginning) is passed over.
@@ -82,12 +62,12 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 			known = append(known, loopSessionOf(r.Event))
 		}
 	}
-	var loaded []loopRow
+	var loaded []Session
 	if err := readmodel.SelectAny(ctx, tx, schema, loadLoopSessionsSQL, &loaded, known); err != nil {
 		return fmt.Errorf("load loop sessions: %w", err)
 	}
-	rows := make(map[string]*loopRow, len(loaded))
-	var order []*loopRow
+	rows := make(map[string]*Session, len(loaded))
+	var order []*Session
 	for i := range loaded {
 		rows[loaded[i].ID] = &loaded[i]
 		order = append(order, &loaded[i])
@@ -103,14 +83,11 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 			row.fold(r.Event)
 		}
 	}
-	out := make([]loopRow, len(order))
+	out := make([]Session, len(order))
 	for i, row := range order {
 		out[i] = *row
 	}
-	if err := readmodel.Write(ctx, tx, schema, writeLoopSessionsSQL, out); err != nil {
-		return fmt.Errorf("write loop sessions: %w", err)
-	}
-	return nil
+	return readmodel.Run(ctx, tx, schema, readmodel.Write("write loop sessions", writeLoopSessionsSQL, out))
 }
 
 func loopSessionOf(e domain.Event) string {
@@ -127,8 +104,8 @@ func loopSessionOf(e domain.Event) string {
 	return ""
 }
 
-func startedLoop(loopID string, e *loop.Started) *loopRow {
-	return &loopRow{
+func startedLoop(loopID string, e *loop.Started) *Session {
+	return &Session{
 		ID: e.SessionID, LoopID: loopID, AccountID: e.AccountID, ProjectID: e.ProjectID, Skill: e.Skill,
 		Status: loop.StatusRunning, MaxIterations: e.MaxIterations,
 		FailingKeys: pq.StringArray{}, JobIDs: pq.StringArray{},
@@ -136,7 +113,7 @@ func startedLoop(loopID string, e *loop.Started) *loopRow {
 	}
 }
 
-func (r *loopRow) fold(e domain.Event) {
+func (r *Session) fold(e domain.Event) {
 	switch e := e.(type) {
 	case *loop.Iterated:
 		r.Iterations++
@@ -161,43 +138,36 @@ func NewReads(db *sqlx.DB) *Reads { return &Reads{db: readmodel.Pool(db)} }
 
 // Session is one run of an agent on a project. LoopID names its stream.
 type Session struct {
-	ID            string
-	LoopID        string
-	AccountID     string
-	ProjectID     string
-	Skill         string
-	Status        loop.Status
-	Iterations    int
-	MaxIterations int
-	CreditsSpent  domain.Credits
-	FinalReportID string
-	FailingKeys   []string // of the latest report
-	JobIDs        []string // in order
-	StartedAt     time.Time
-	LastSeenAt    time.Time
-	EndedAt       *time.Time
+	ID            string         `json:"id"`
+	LoopID        string         `json:"loop_id"`
+	AccountID     string         `json:"account_id"`
+	ProjectID     string         `json:"project_id"`
+	Skill         string         `json:"skill"`
+	Status        loop.Status    `json:"status"`
+	Iterations    int            `json:"iterations"`
+	MaxIterations int            `json:"max_iterations"`
+	CreditsSpent  domain.Credits `json:"credits_spent"`
+	FinalReportID string         `json:"final_report_id"`
+	FailingKeys   pq.StringArray `json:"failing_keys"` // of the latest report
+	JobIDs        pq.StringArray `json:"job_ids"`      // in order
+	StartedAt     time.Time      `json:"started_at"`
+	LastSeenAt    time.Time      `json:"last_seen_at"`
+	EndedAt       *time.Time     `json:"ended_at"`
 }
 
 var loopSessionSQL = `
-SELECT ` + readmodel.Columns[loopRow]("") + `
+SELECT ` + readmodel.Columns[Session]("") + `
 FROM readmodel.loop_sessions
 WHERE account_id = $1
   AND id = $2`
 
 // Session gives one loop session.
 func (q *Reads) Session(ctx context.Context, accountID, id string) (Session, error) {
-	var r loopRow
-	switch err := q.db.GetContext(ctx, &r, loopSessionSQL, accountID, id); {
-	case errors.Is(err, sql.ErrNoRows):
-		return Session{}, domain.NotFound("loop session")
-	case err != nil:
-		return Session{}, fmt.Errorf("read loop session: %w", err)
-	}
-	return r.session(), nil
+	return readmodel.Get[Session](ctx, q.db, "loop session", loopSessionSQL, accountID, id)
 }
 
 var projectSessionsSQL = `
-SELECT ` + readmodel.Columns[loopRow]("") + `
+SELECT ` + readmodel.Columns[Session]("") + `
 FROM readmodel.loop_sessions
 WHERE account_id = $1
   AND project_id = $2
@@ -221,23 +191,6 @@ func (q *Reads) OfJob(ctx context.Context, accountID, projectID, jobID string) (
 }
 
 func (q *Reads) list(ctx context.Context, accountID, projectID, jobID string, limit int) ([]Session, error) {
-	var rows []loopRow
-	if err := q.db.SelectContext(ctx, &rows, projectSessionsSQL, accountID, projectID, jobID, limit); err != nil {
-		return nil, fmt.Errorf("read the loop sessions of project %s: %w", projectID, err)
-	}
-	sessions := make([]Session, len(rows))
-	for i := range rows {
-		sessions[i] = rows[i].session()
-	}
-	return sessions, nil
-}
-
-func (r *loopRow) session() Session {
-	readmodel.UTC(&r.StartedAt, &r.LastSeenAt, r.EndedAt)
-	return Session{
-		ID: r.ID, LoopID: r.LoopID, AccountID: r.AccountID, ProjectID: r.ProjectID, Skill: r.Skill,
-		Status: r.Status, Iterations: r.Iterations, MaxIterations: r.MaxIterations, CreditsSpent: r.CreditsSpent,
-		FinalReportID: r.FinalReportID, FailingKeys: r.FailingKeys, JobIDs: r.JobIDs,
-		StartedAt: r.StartedAt, LastSeenAt: r.LastSeenAt, EndedAt: r.EndedAt,
-	}
+	return pgpool.List[Session](ctx, q.db, "the loop sessions of project "+projectID,
+		projectSessionsSQL, accountID, projectID, jobID, limit)
 }

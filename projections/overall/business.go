@@ -15,6 +15,8 @@ import (
 	"humanqa/domain/job"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/backoff"
+	"humanqa/internal/pgpool"
 )
 
 const (
@@ -87,7 +89,7 @@ func (b *Business) Run(ctx context.Context, from domain.Position) error {
 			if err := b.weigh(ctx); err != nil && ctx.Err() == nil {
 				b.log.WithError(err).Warn("what the evidence takes is not known, and looked for again in ten minutes")
 			}
-			pause(ctx, weighEvery)
+			_ = backoff.Wait(ctx, weighEvery)
 		}
 	}()
 	at := eventstore.Checkpoint{Position: from, Start: from == domain.Position{}}
@@ -98,7 +100,7 @@ func (b *Business) Run(ctx context.Context, from domain.Position) error {
 		case errors.As(err, &unreadable):
 			at = eventstore.At(unreadable.Position) // it stops the read models, which tell of it
 		case err != nil:
-			pause(ctx, countRetry)
+			_ = backoff.Wait(ctx, countRetry)
 		default:
 			at = eventstore.At(page.Next)
 			for _, e := range page.Events {
@@ -108,13 +110,6 @@ func (b *Business) Run(ctx context.Context, from domain.Position) error {
 	}
 	<-done
 	return nil
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
 }
 
 func (b *Business) count(e domain.Event) {
@@ -141,12 +136,11 @@ SELECT (SELECT COALESCE(SUM(size), 0) FROM http_evidence WHERE stored_at IS NOT 
 func (b *Business) weigh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, weighLimit)
 	defer cancel()
-	var bytes float64
-	if err := b.db.GetContext(ctx, &bytes, evidenceSQL); err != nil {
-		return fmt.Errorf("sum the evidence up: %w", err)
+	bytes, err := pgpool.One[float64](ctx, b.db, "the sum of the evidence", evidenceSQL)
+	if err == nil {
+		b.evidence.Set(bytes)
 	}
-	b.evidence.Set(bytes)
-	return nil
+	return err
 }
 
 // Describe implements prometheus.Collector.

@@ -2,12 +2,9 @@ package overall
 
 import (
 	"context"
-	"database/sql"
-	"errors"
-	"fmt"
 	"time"
 
-	"humanqa/domain"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -30,18 +27,14 @@ LIMIT $1 OFFSET $2`
 
 // Holds lists holds on evidence, the newest first, and says how many there are.
 func (q *Reads) Holds(ctx context.Context, page Page) (list []Hold, total int, err error) {
-	var rows []struct {
+	rows, err := pgpool.List[struct {
 		Hold
 		Total int `json:"total"`
-	}
-	if err := q.db.SelectContext(ctx, &rows, holdsSQL, page.Limit, page.Offset); err != nil {
-		return nil, 0, fmt.Errorf("list holds: %w", err)
-	}
+	}](ctx, q.db, "holds", holdsSQL, page.Limit, page.Offset)
 	for _, row := range rows {
-		readmodel.UTC(&row.PlacedAt)
 		list, total = append(list, row.Hold), row.Total
 	}
-	return list, total, nil
+	return list, total, err
 }
 
 const projectAccountSQL = `
@@ -50,13 +43,6 @@ FROM readmodel.retention_projects
 WHERE project_id = $1`
 
 // ProjectAccount gives the id of the project's account.
-func (q *Reads) ProjectAccount(ctx context.Context, projectID string) (accountID string, err error) {
-	err = q.db.GetContext(ctx, &accountID, projectAccountSQL, projectID)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", domain.NotFound("project")
-	}
-	if err != nil {
-		return "", fmt.Errorf("look for the account of project %s: %w", projectID, err)
-	}
-	return accountID, nil
+func (q *Reads) ProjectAccount(ctx context.Context, projectID string) (string, error) {
+	return readmodel.Get[string](ctx, q.db, "project", projectAccountSQL, projectID)
 }

@@ -2,9 +2,10 @@ package overall
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/lib/pq"
+
+	"humanqa/internal/pgpool"
 )
 
 // Named is an account or a checker that an operator picks by its name.
@@ -80,9 +81,6 @@ func (q *Reads) AccountNames(ctx context.Context, ids []string) (map[string]stri
 	return names, err
 }
 
-func (q *Reads) named(ctx context.Context, query string, args ...any) (rows []Named, err error) {
-	if err := q.db.SelectContext(ctx, &rows, query, args...); err != nil {
-		return nil, fmt.Errorf("look for names: %w", err)
-	}
-	return rows, nil
+func (q *Reads) named(ctx context.Context, query string, args ...any) ([]Named, error) {
+	return pgpool.List[Named](ctx, q.db, "names", query, args...)
 }

@@ -13,6 +13,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -44,14 +45,8 @@ GROUP BY urgent
 ORDER BY urgent DESC`
 
 // Queue is how the queue stands, by urgency; urgent first.
-func (q *Reads) Queue(ctx context.Context, now time.Time) (rows []Waiting, err error) {
-	if err := q.db.SelectContext(ctx, &rows, waitingSQL, now); err != nil {
-		return nil, fmt.Errorf("look at the queue: %w", err)
-	}
-	for i := range rows {
-		readmodel.UTC(rows[i].Oldest, rows[i].Next)
-	}
-	return rows, nil
+func (q *Reads) Queue(ctx context.Context, now time.Time) ([]Waiting, error) {
+	return pgpool.List[Waiting](ctx, q.db, "the queue", waitingSQL, now)
 }
 
 // Ages is how many tests of the queue have used up how much of their time: a quarter of
@@ -68,17 +63,14 @@ GROUP BY quarter`
 
 // Ages is how the queue stands against its time limits.
 func (q *Reads) Ages(ctx context.Context, now time.Time) (ages Ages, err error) {
-	var rows []struct {
+	rows, err := pgpool.List[struct {
 		Quarter int `json:"quarter"`
 		Jobs    int `json:"jobs"`
-	}
-	if err := q.db.SelectContext(ctx, &rows, agesSQL, now); err != nil {
-		return ages, fmt.Errorf("look how old the queue is: %w", err)
-	}
+	}](ctx, q.db, "how old the queue is", agesSQL, now)
 	for _, row := range rows {
 		ages[row.Quarter-1] = row.Jobs
 	}
-	return ages, nil
+	return ages, err
 }
 
 // Counts is how many there are of what matters.
@@ -101,11 +93,8 @@ SELECT (SELECT COUNT(*) FROM readmodel.accounts) AS accounts,
 FROM readmodel.job_counts`
 
 // Counts counts.
-func (q *Reads) Counts(ctx context.Context) (c Counts, err error) {
-	if err := q.db.GetContext(ctx, &c, countsSQL); err != nil {
-		return c, fmt.Errorf("count: %w", err)
-	}
-	return c, nil
+func (q *Reads) Counts(ctx context.Context) (Counts, error) {
+	return readmodel.Get[Counts](ctx, q.db, "the counts", countsSQL)
 }
 
 // Page is a part of a list.
@@ -147,14 +136,9 @@ OFFSET $3`
 
 // Accounts lists accounts by name, those whose name has the text in it or whose
 // id it is, and how many there are.
-func (q *Reads) Accounts(ctx context.Context, text string, page Page, now time.Time) (rows []Account, total int, err error) {
-	if err := q.db.GetContext(ctx, &total, `SELECT COUNT(*)`+accountsSQL, text); err != nil {
-		return nil, 0, fmt.Errorf("count accounts: %w", err)
-	}
-	if err := q.db.SelectContext(ctx, &rows, listAccountsSQL, text, page.Limit, page.Offset, now); err != nil {
-		return nil, 0, fmt.Errorf("list accounts: %w", err)
-	}
-	return rows, total, nil
+func (q *Reads) Accounts(ctx context.Context, text string, page Page, now time.Time) ([]Account, int, error) {
+	return readmodel.Page[Account](ctx, q.db, "accounts", `SELECT COUNT(*)`+accountsSQL, listAccountsSQL,
+		[]any{text}, page.Limit, page.Offset, now)
 }
 
 // Person is a person in a list, with the person's roles in words of their own.
@@ -189,21 +173,9 @@ OFFSET $4`
 
 // People lists people, the last invited first: those with the role, where one is
 // given, and of the ids, where those are (nil: all people).
-func (q *Reads) People(ctx context.Context, role string, ids []string, page Page) (rows []Person, total int, err error) {
-	var of any
-	if ids != nil {
-		of = pq.Array(ids)
-	}
-	if err := q.db.GetContext(ctx, &total, `SELECT COUNT(*)`+peopleSQL, role, of); err != nil {
-		return nil, 0, fmt.Errorf("count people: %w", err)
-	}
-	if err := q.db.SelectContext(ctx, &rows, listPeopleSQL, role, of, page.Limit, page.Offset); err != nil {
-		return nil, 0, fmt.Errorf("list people: %w", err)
-	}
-	for i := range rows {
-		readmodel.UTC(&rows[i].InvitedAt, rows[i].JoinedAt)
-	}
-	return rows, total, nil
+func (q *Reads) People(ctx context.Context, role string, ids []string, page Page) ([]Person, int, error) {
+	return readmodel.Page[Person](ctx, q.db, "people", `SELECT COUNT(*)`+peopleSQL, listPeopleSQL,
+		[]any{role, pq.Array(ids)}, page.Limit, page.Offset)
 }
 
 // Checker is a checker in a list.
@@ -261,14 +233,9 @@ ORDER BY c.name, c.checker_id`
 
 // Checkers lists checkers by name: those whose name has the text in it or whose id
 // it is, and those of a pool where one is given.
-func (q *Reads) Checkers(ctx context.Context, text, poolID string, page Page) (rows []Checker, total int, err error) {
-	if err := q.db.GetContext(ctx, &total, `SELECT COUNT(*)`+checkersSQL, text, poolID); err != nil {
-		return nil, 0, fmt.Errorf("count checkers: %w", err)
-	}
-	if err := q.db.SelectContext(ctx, &rows, listCheckersSQL, text, poolID, page.Limit, page.Offset); err != nil {
-		return nil, 0, fmt.Errorf("list checkers: %w", err)
-	}
-	return rows, total, nil
+func (q *Reads) Checkers(ctx context.Context, text, poolID string, page Page) ([]Checker, int, error) {
+	return readmodel.Page[Checker](ctx, q.db, "checkers", `SELECT COUNT(*)`+checkersSQL, listCheckersSQL,
+		[]any{text, poolID}, page.Limit, page.Offset)
 }
 
 // Job is a job as operators see it without a reason: nothing that a client or a
@@ -326,7 +293,7 @@ const findJobsSQL = ` AND j.id IN (
 
 // Jobs lists jobs of all accounts, the newest first; one more than the limit says
 // that there are more.
-func (q *Reads) Jobs(ctx context.Context, f JobFilter, page Page) (rows []Job, err error) {
+func (q *Reads) Jobs(ctx context.Context, f JobFilter, page Page) ([]Job, error) {
 	var args []any
 	param := func(v any) string { args = append(args, v); return fmt.Sprintf("$%d", len(args)) }
 	where := "\nWHERE TRUE"
@@ -340,23 +307,12 @@ func (q *Reads) Jobs(ctx context.Context, f JobFilter, page Page) (rows []Job, e
 		where += fmt.Sprintf(findJobsSQL, param(f.Text))
 	}
 	query := jobColumnsSQL + where + fmt.Sprintf(orderJobsSQL, param(page.Limit), param(page.Offset))
-	if err := q.db.SelectContext(ctx, &rows, query, args...); err != nil {
-		return nil, fmt.Errorf("list jobs of all accounts: %w", err)
-	}
-	for i := range rows {
-		r := &rows[i]
-		readmodel.UTC(&r.CreatedAt, &r.DueAt, r.ClaimedAt, r.CompletedAt)
-	}
-	return rows, nil
+	return pgpool.List[Job](ctx, q.db, "jobs of all accounts", query, args...)
 }
 
 // Job gives one job, of any account.
 func (q *Reads) Job(ctx context.Context, id string) (Job, error) {
-	row, err := readmodel.Get[Job](ctx, q.db, "job", jobColumnsSQL+"\nWHERE j.id = $1", id)
-	if err == nil {
-		readmodel.UTC(&row.CreatedAt, &row.DueAt, row.ClaimedAt, row.CompletedAt)
-	}
-	return row, err
+	return readmodel.Get[Job](ctx, q.db, "job", jobColumnsSQL+"\nWHERE j.id = $1", id)
 }
 
 // Deadline is a job whose time is over or nearly, and that has not ended.
@@ -380,12 +336,6 @@ ORDER BY j.queue_due_at, j.id
 LIMIT $1`
 
 // Next lists the jobs in the queue whose time is over soonest.
-func (q *Reads) Next(ctx context.Context, limit int) (rows []Deadline, err error) {
-	if err := q.db.SelectContext(ctx, &rows, deadlinesSQL, limit); err != nil {
-		return nil, fmt.Errorf("list what is due: %w", err)
-	}
-	for i := range rows {
-		readmodel.UTC(&rows[i].CreatedAt, &rows[i].DueAt)
-	}
-	return rows, nil
+func (q *Reads) Next(ctx context.Context, limit int) ([]Deadline, error) {
+	return pgpool.List[Deadline](ctx, q.db, "what is due", deadlinesSQL, limit)
 }

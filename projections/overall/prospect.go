@@ -3,11 +3,11 @@ package overall
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"slices"
 	"time"
 
 	"humanqa/domain/job"
+	"humanqa/internal/pgpool"
 )
 
 const (
@@ -75,16 +75,12 @@ HAVING COUNT(*) >= $6`
 // Prospect tells an account of checkers and of tests of one kind; nothing in it names
 // others.
 func (q *Reads) Prospect(ctx context.Context, accountID string, of job.Type, urgent bool, now time.Time) (p Prospect, err error) {
-	if err := q.db.GetContext(ctx, &p.Online, onlineSQL, slices.Concat(presence(now), []any{accountID})...); err != nil {
-		return Prospect{}, fmt.Errorf("look for present checkers: %w", err)
+	present := slices.Concat(presence(now), []any{accountID})
+	if p.Online, err = pgpool.One[bool](ctx, q.db, "whether a checker is present", onlineSQL, present...); err != nil {
+		return Prospect{}, err
 	}
-	var took []sql.NullFloat64
-	err = q.db.SelectContext(ctx, &took, typicalSQL, accountID, of, urgent, now.Add(-latelyFor), latelyLooked, latelyLeast)
-	if err != nil {
-		return Prospect{}, fmt.Errorf("look how long tests took: %w", err)
-	}
-	if len(took) > 0 && took[0].Valid {
-		p.Typical = time.Duration(took[0].Float64 * float64(time.Second))
-	}
-	return p, nil
+	took, _, err := pgpool.Find[sql.NullFloat64](ctx, q.db, "how long tests took", typicalSQL,
+		accountID, of, urgent, now.Add(-latelyFor), latelyLooked, latelyLeast)
+	p.Typical = time.Duration(took.Float64 * float64(time.Second))
+	return p, err
 }

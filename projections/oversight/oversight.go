@@ -3,7 +3,7 @@ package oversight
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -11,6 +11,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/oversight"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -58,24 +59,16 @@ WHERE act_id = $1`
 
 // Apply writes event by event: people act slowly.
 func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
-	for _, r := range batch {
-		var query string
-		var args []any
+	return readmodel.Each(ctx, tx, schema, batch, func(r domain.Recorded) (query string, args []any, err error) {
 		switch e := r.Event.(type) {
 		case *oversight.Acted:
-			query = insertActSQL
-			args = []any{e.ActID, readmodel.Moment(r.Meta.Time), int64(r.Position.Commit), int64(r.Position.Prepare), e.PersonID, e.Act,
-				e.Subject, e.AccountID, e.Detail, e.Reason}
+			return insertActSQL, []any{e.ActID, readmodel.Moment(r.Meta.Time), int64(r.Position.Commit), int64(r.Position.Prepare),
+				e.PersonID, e.Act, e.Subject, e.AccountID, e.Detail, e.Reason}, nil
 		case *oversight.Refused:
-			query, args = refuseActSQL, []any{e.ActID, e.Problem}
-		default:
-			return fmt.Errorf("no statement for %s", r.Type)
+			return refuseActSQL, []any{e.ActID, e.Problem}, nil
 		}
-		if _, err := tx.ExecContext(ctx, consumer.In(schema, query), args...); err != nil {
-			return fmt.Errorf("apply %s of %s: %w", r.Type, r.Stream, err)
-		}
-	}
-	return nil
+		return "", nil, errors.New("no statement for it")
+	})
 }
 
 // Reads tells what operators did.
@@ -148,37 +141,19 @@ WHERE person_id = $1
   AND subject = $2`
 
 // Acts lists what was done, the latest first, and how much there is in all.
-func (q *Reads) Acts(ctx context.Context, f Filter) (acts []Act, total int, err error) {
-	if err := q.db.GetContext(ctx, &total, countActsSQL, f.PersonID, f.AccountID, f.Act); err != nil {
-		return nil, 0, fmt.Errorf("count operators' acts: %w", err)
-	}
-	if err := q.db.SelectContext(ctx, &acts, listActsSQL, f.PersonID, f.AccountID, f.Act, f.Limit, f.Offset); err != nil {
-		return nil, 0, fmt.Errorf("list operators' acts: %w", err)
-	}
-	return utc(acts), total, nil
+func (q *Reads) Acts(ctx context.Context, f Filter) ([]Act, int, error) {
+	return readmodel.Page[Act](ctx, q.db, "operators' acts", countActsSQL, listActsSQL,
+		[]any{f.PersonID, f.AccountID, f.Act}, f.Limit, f.Offset)
 }
 
 // Looks lists the looks into what belongs to the account since a moment, the
 // latest first.
-func (q *Reads) Looks(ctx context.Context, accountID string, since time.Time, limit int) (acts []Act, err error) {
-	if err := q.db.SelectContext(ctx, &acts, looksSQL, accountID, since, limit); err != nil {
-		return nil, fmt.Errorf("list the looks into account %s: %w", accountID, err)
-	}
-	return utc(acts), nil
+func (q *Reads) Looks(ctx context.Context, accountID string, since time.Time, limit int) ([]Act, error) {
+	return pgpool.List[Act](ctx, q.db, "the looks into account "+accountID, looksSQL, accountID, since, limit)
 }
 
 // Looked says that the operator gave a reason to look into the stream, later than
 // a moment.
-func (q *Reads) Looked(ctx context.Context, personID, stream string, after time.Time) (looked bool, err error) {
-	if err := q.db.GetContext(ctx, &looked, lookedSQL, personID, stream, after); err != nil {
-		return false, fmt.Errorf("look for a look into %s: %w", stream, err)
-	}
-	return looked, nil
-}
-
-func utc(acts []Act) []Act {
-	for i := range acts {
-		readmodel.UTC(&acts[i].At)
-	}
-	return acts
+func (q *Reads) Looked(ctx context.Context, personID, stream string, after time.Time) (bool, error) {
+	return readmodel.Get[bool](ctx, q.db, "a look into "+stream, lookedSQL, personID, stream, after)
 }

@@ -3,8 +3,6 @@ package people
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
@@ -13,6 +11,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/person"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -90,10 +89,7 @@ WHERE person_id = $1
 func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
 	apply := func(r domain.Recorded, query string, args ...any) error {
 		args = append([]any{r.StreamID()}, args...)
-		if _, err := tx.ExecContext(ctx, consumer.In(schema, query), args...); err != nil {
-			return fmt.Errorf("apply %s of %s: %w", r.Type, r.Stream, err)
-		}
-		return nil
+		return pgpool.Exec(ctx, tx, "apply "+r.Type+" of "+r.Stream, consumer.In(schema, query), args...)
 	}
 	grant := func(r domain.Recorded, g person.Grant) error {
 		return apply(r, grantRoleSQL, g.AccountID, g.Role, g.CheckerID)
@@ -131,11 +127,11 @@ func NewReads(db *sqlx.DB) *Reads { return &Reads{db: readmodel.Pool(db)} }
 
 // Person is a person that may sign in, now or after joining.
 type Person struct {
-	ID        string
-	InvitedAt time.Time
-	JoinedAt  *time.Time // nil: they have not taken the invitation up
-	Disabled  bool
-	Roles     []PersonRole
+	ID        string       `json:"person_id"`
+	InvitedAt time.Time    `json:"invited_at"`
+	JoinedAt  *time.Time   `json:"joined_at"` // nil: they have not taken the invitation up
+	Disabled  bool         `json:"disabled"`
+	Roles     []PersonRole `json:"-"` // in rows of their own
 }
 
 // Grants are what the person may do, without what matters of their accounts.
@@ -155,10 +151,10 @@ type PersonRole struct {
 
 // Account is an account as the people in it see it.
 type Account struct {
-	ID        string
-	Name      string
-	Sandbox   bool
-	Suspended bool
+	ID        string `json:"account_id"`
+	Name      string `json:"name"`
+	Sandbox   bool   `json:"sandbox"`
+	Suspended bool   `json:"suspended"`
 }
 
 const personSQL = `
@@ -190,10 +186,10 @@ SELECT EXISTS (
 
 // Person gives one person with their roles, a disabled one too.
 func (q *Reads) Person(ctx context.Context, id string) (Person, error) {
-	people, err := q.list(ctx, onePersonSQL, id)
+	people, err := q.list(ctx, "person "+id, onePersonSQL, id)
 	switch {
 	case err != nil:
-		return Person{}, fmt.Errorf("read person %s: %w", id, err)
+		return Person{}, err
 	case len(people) == 0:
 		return Person{}, domain.NotFound("person")
 	}
@@ -203,21 +199,13 @@ func (q *Reads) Person(ctx context.Context, id string) (Person, error) {
 // Members gives the people of the account, people that have not joined yet too,
 // each with their role there. The first invited comes first.
 func (q *Reads) Members(ctx context.Context, accountID string) ([]Person, error) {
-	people, err := q.list(ctx, membersSQL, accountID)
-	if err != nil {
-		return nil, fmt.Errorf("list the members of %s: %w", accountID, err)
-	}
-	return people, nil
+	return q.list(ctx, "the members of "+accountID, membersSQL, accountID)
 }
 
 // AnyOperator says whether a person runs the service, or was invited
 // to.
 func (q *Reads) AnyOperator(ctx context.Context, joined bool) (bool, error) {
-	var found bool
-	if err := q.db.GetContext(ctx, &found, anyOperatorSQL, joined); err != nil {
-		return false, fmt.Errorf("look for an operator: %w", err)
-	}
-	return found, nil
+	return readmodel.Get[bool](ctx, q.db, "whether there is an operator", anyOperatorSQL, joined)
 }
 
 const accountSQL = `
@@ -227,44 +215,26 @@ WHERE account_id = $1`
 
 // Account gives what the people of an account see of it.
 func (q *Reads) Account(ctx context.Context, id string) (Account, error) {
-	var a Account
-	err := q.db.QueryRowxContext(ctx, accountSQL, id).Scan(&a.ID, &a.Name, &a.Sandbox, &a.Suspended)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return Account{}, domain.NotFound("account")
-	case err != nil:
-		return Account{}, fmt.Errorf("read account %s: %w", id, err)
-	}
-	return a, nil
+	return readmodel.Get[Account](ctx, q.db, "account", accountSQL, id)
 }
 
 // list reads people from rows of one role each.
-func (q *Reads) list(ctx context.Context, query, arg string) ([]Person, error) {
-	rows, err := q.db.QueryxContext(ctx, query, arg)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var people []Person
-	for rows.Next() {
-		var (
-			p Person
-			r PersonRole
-		)
-		err := rows.Scan(&p.ID, &p.InvitedAt, &p.JoinedAt, &p.Disabled,
-			&r.Role, &r.AccountID, &r.CheckerID, &r.Account.Name, &r.Account.Sandbox, &r.Account.Suspended)
-		if err != nil {
-			return nil, err
-		}
-		if n := len(people); n == 0 || people[n-1].ID != p.ID {
-			readmodel.UTC(&p.InvitedAt, p.JoinedAt)
-			people = append(people, p)
+func (q *Reads) list(ctx context.Context, what, query, arg string) (people []Person, err error) {
+	rows, err := pgpool.List[struct {
+		Person
+		Account
+		Role      person.Role `json:"role"`
+		CheckerID string      `json:"checker_id"`
+	}](ctx, q.db, what, query, arg)
+	for _, r := range rows {
+		if n := len(people); n == 0 || people[n-1].ID != r.Person.ID {
+			people = append(people, r.Person)
 		}
 		if r.Role != "" {
-			r.Account.ID = r.AccountID
 			last := &people[len(people)-1]
-			last.Roles = append(last.Roles, r)
+			grant := person.Grant{Role: r.Role, AccountID: r.Account.ID, CheckerID: r.CheckerID}
+			last.Roles = append(last.Roles, PersonRole{Grant: grant, Account: r.Account})
 		}
 	}
-	return people, rows.Err()
+	return people, err
 }

@@ -4,7 +4,7 @@ package pools
 
 import (
 	"context"
-	"fmt"
+	"errors"
 
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
@@ -14,6 +14,7 @@ import (
 	"humanqa/domain/checker"
 	"humanqa/domain/pool"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -104,30 +105,24 @@ WHERE checker_id = $1`
 
 // Apply writes event by event: pools change rarely.
 func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
-	for _, r := range batch {
-		var query string
-		args := []any{r.StreamID()}
+	return readmodel.Each(ctx, tx, schema, batch, func(r domain.Recorded) (query string, args []any, err error) {
+		id := r.StreamID()
 		switch e := r.Event.(type) {
 		case *pool.Created:
-			query, args = insertPoolSQL, append(args, e.Name, e.AccountID)
+			return insertPoolSQL, []any{id, e.Name, e.AccountID}, nil
 		case *pool.CheckerAdded:
-			query, args = addCheckerSQL, append(args, e.CheckerID)
+			return addCheckerSQL, []any{id, e.CheckerID}, nil
 		case *pool.CheckerRemoved:
-			query, args = removeCheckerSQL, append(args, e.CheckerID)
+			return removeCheckerSQL, []any{id, e.CheckerID}, nil
 		case *account.PoolChosen:
-			query, args = choosePoolSQL, append(args, e.PoolID)
+			return choosePoolSQL, []any{id, e.PoolID}, nil
 		case *checker.Profiled:
-			query, args = profileSQL, append(args, pq.Array(some(e.Languages)), pq.Array(some(e.Devices)))
+			return profileSQL, []any{id, pq.Array(some(e.Languages)), pq.Array(some(e.Devices))}, nil
 		case *checker.Erased:
-			query = eraseProfileSQL
-		default:
-			return fmt.Errorf("no statement for %s", r.Type)
+			return eraseProfileSQL, []any{id}, nil
 		}
-		if _, err := tx.ExecContext(ctx, consumer.In(schema, query), args...); err != nil {
-			return fmt.Errorf("apply %s of %s: %w", r.Type, r.Stream, err)
-		}
-	}
-	return nil
+		return "", nil, errors.New("no statement for it")
+	})
 }
 
 // some is the list, empty rather than nil.
@@ -188,11 +183,8 @@ FROM readmodel.checker_profiles
 WHERE checker_id = $1`
 
 // Pools lists every pool, by name; 500 at most.
-func (q *Reads) Pools(ctx context.Context) (pools []Pool, err error) {
-	if err := q.db.SelectContext(ctx, &pools, listPoolsSQL); err != nil {
-		return nil, fmt.Errorf("list pools: %w", err)
-	}
-	return pools, nil
+func (q *Reads) Pools(ctx context.Context) ([]Pool, error) {
+	return pgpool.List[Pool](ctx, q.db, "pools", listPoolsSQL)
 }
 
 // Pool gives one pool.
@@ -203,19 +195,16 @@ func (q *Reads) Pool(ctx context.Context, id string) (Pool, error) {
 // OfAccount is the pool that the account is kept to; found is false where any
 // checker may take its tests.
 func (q *Reads) OfAccount(ctx context.Context, accountID string) (p Pool, found bool, err error) {
-	return readmodel.Find[Pool](ctx, q.db, "the account's pool", poolOfAccountSQL, accountID)
+	return pgpool.Find[Pool](ctx, q.db, "the account's pool", poolOfAccountSQL, accountID)
 }
 
 // Checkers lists the ids of a pool's checkers.
-func (q *Reads) Checkers(ctx context.Context, poolID string) (ids []string, err error) {
-	if err := q.db.SelectContext(ctx, &ids, poolCheckersSQL, poolID); err != nil {
-		return nil, fmt.Errorf("list the checkers of pool %s: %w", poolID, err)
-	}
-	return ids, nil
+func (q *Reads) Checkers(ctx context.Context, poolID string) ([]string, error) {
+	return pgpool.List[string](ctx, q.db, "the checkers of pool "+poolID, poolCheckersSQL, poolID)
 }
 
 // Profile is what the checker says of themselves; empty while they said nothing.
 func (q *Reads) Profile(ctx context.Context, checkerID string) (Profile, error) {
-	p, _, err := readmodel.Find[Profile](ctx, q.db, "the checker's profile", profileOfSQL, checkerID)
+	p, _, err := pgpool.Find[Profile](ctx, q.db, "the checker's profile", profileOfSQL, checkerID)
 	return p, err
 }

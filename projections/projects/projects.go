@@ -3,9 +3,7 @@ package projects
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -18,6 +16,7 @@ import (
 	"humanqa/domain/project"
 	"humanqa/domain/retention"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -143,10 +142,7 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 			rows = append(rows, row)
 		}
 	}
-	if err := readmodel.Write(ctx, tx, schema, writeProjectsSQL, rows); err != nil {
-		return fmt.Errorf("write projects: %w", err)
-	}
-	return nil
+	return readmodel.Run(ctx, tx, schema, readmodel.Write("write projects", writeProjectsSQL, rows))
 }
 
 // SecretRotation is one replacement of the signing secret, by a person or else
@@ -159,7 +155,6 @@ type SecretRotation struct {
 }
 
 func (r projectRow) state() (project.State, error) {
-	readmodel.UTC(&r.CreatedAt, &r.UpdatedAt, r.SecretRotatedAt, r.LoopAlertsSnoozedUntil)
 	s := project.State{
 		Exists: true, AccountID: r.AccountID, Name: r.Name, Description: r.Description,
 		DefaultURL: r.DefaultURL, DefaultJobType: r.DefaultJobType, DefaultSLAMinutes: r.DefaultSLAMinutes,
@@ -290,10 +285,10 @@ func (p Project) QuestionWait() int {
 
 // HookTarget is the project that a deploy hook's token opens.
 type HookTarget struct {
-	AccountID string
-	ProjectID string
-	Suspended bool // the account is
-	Sandbox   bool // the account is
+	AccountID string `json:"account_id"`
+	ProjectID string `json:"id"`
+	Suspended bool   `json:"suspended"` // the account is
+	Sandbox   bool   `json:"sandbox"`   // the account is
 }
 
 const byHookSQL = `
@@ -304,16 +299,7 @@ WHERE p.hook_hash = $1`
 
 // ByHook finds a project by the hash of its deploy hook's token.
 func (q *Reads) ByHook(ctx context.Context, hash string) (HookTarget, bool, error) {
-	var target HookTarget
-	err := q.db.QueryRowxContext(ctx, byHookSQL, hash).Scan(
-		&target.AccountID, &target.ProjectID, &target.Suspended, &target.Sandbox)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return HookTarget{}, false, nil
-	case err != nil:
-		return HookTarget{}, false, fmt.Errorf("look a deploy hook up: %w", err)
-	}
-	return target, true, nil
+	return pgpool.Find[HookTarget](ctx, q.db, "a deploy hook", byHookSQL, hash)
 }
 
 var selectProjectsSQL = `
@@ -364,13 +350,10 @@ type Filter struct {
 // List gives a page of the account's projects, the newest first, and how many
 // there are on all pages.
 func (q *Reads) List(ctx context.Context, accountID string, f Filter) ([]Project, int, error) {
-	var total int
-	if err := q.db.GetContext(ctx, &total, totalProjectsSQL, accountID, f.ID); err != nil {
-		return nil, 0, fmt.Errorf("count projects: %w", err)
-	}
-	var rows []projectWithCounts
-	if err := q.db.SelectContext(ctx, &rows, listProjectsSQL, accountID, f.ID, f.Limit, f.Offset); err != nil {
-		return nil, 0, fmt.Errorf("list projects: %w", err)
+	rows, total, err := readmodel.Page[projectWithCounts](ctx, q.db, "projects", totalProjectsSQL, listProjectsSQL,
+		[]any{accountID, f.ID}, f.Limit, f.Offset)
+	if err != nil {
+		return nil, 0, err
 	}
 	projects := make([]Project, len(rows))
 	for i, row := range rows {
@@ -399,11 +382,8 @@ ORDER BY LOWER(name), id
 LIMIT $3`
 
 // Named finds the account's projects by a part of their name.
-func (q *Reads) Named(ctx context.Context, accountID, part string, limit int) (found []Named, err error) {
-	if err := q.db.SelectContext(ctx, &found, namedSQL, accountID, part, limit); err != nil {
-		return nil, fmt.Errorf("find projects by name: %w", err)
-	}
-	return found, nil
+func (q *Reads) Named(ctx context.Context, accountID, part string, limit int) ([]Named, error) {
+	return pgpool.List[Named](ctx, q.db, "projects by name", namedSQL, accountID, part, limit)
 }
 
 // Get gives one project.
@@ -434,11 +414,8 @@ func Of(id string, s project.State, c Counts) (Project, error) {
 }
 
 // IDs lists the account's projects, the newest first; or the one with that id.
-func (q *Reads) IDs(ctx context.Context, accountID, id string) (ids []string, err error) {
-	if err := q.db.SelectContext(ctx, &ids, projectIDsSQL, accountID, id); err != nil {
-		return nil, fmt.Errorf("list the projects of %s: %w", accountID, err)
-	}
-	return ids, nil
+func (q *Reads) IDs(ctx context.Context, accountID, id string) ([]string, error) {
+	return pgpool.List[string](ctx, q.db, "the projects of "+accountID, projectIDsSQL, accountID, id)
 }
 
 const projectIDsSQL = `
@@ -487,5 +464,5 @@ LIMIT 1`
 
 // ForHost finds the account's newest project whose default URL has the host.
 func (q *Reads) ForHost(ctx context.Context, accountID, name string) (id string, found bool, err error) {
-	return readmodel.Find[string](ctx, q.db, "the host's project", projectForHostSQL, accountID, name)
+	return pgpool.Find[string](ctx, q.db, "the host's project", projectForHostSQL, accountID, name)
 }

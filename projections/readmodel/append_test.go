@@ -78,11 +78,11 @@ func TestHowManyRowsAreAppendedDoesNotMatter(t *testing.T) {
 	}
 	err = pgpool.InTx(t.Context(), db, func(tx *sqlx.Tx) error {
 		for _, row := range rows {
-			if err := Append(t.Context(), tx, "few", "rows", []*anyRow{row}); err != nil {
+			if err := Append("rows", []*anyRow{row})(t.Context(), tx, "few"); err != nil {
 				return fmt.Errorf("%q: %w", row.Text, err)
 			}
 		}
-		return Append(t.Context(), tx, "many", "rows", rows)
+		return Append("rows", rows)(t.Context(), tx, "many")
 	})
 	must.NoError(t, err)
 	var found []int
@@ -95,7 +95,7 @@ SELECT COUNT(*) FROM (SELECT * FROM few.rows INTERSECT SELECT * FROM many.rows) 
 	}
 	// What is there already is refused either way.
 	for schema, again := range map[string][]*anyRow{"few": rows[:1], "many": rows} {
-		err := pgpool.InTx(t.Context(), db, func(tx *sqlx.Tx) error { return Append(t.Context(), tx, "few", "rows", again) })
+		err := pgpool.InTx(t.Context(), db, func(tx *sqlx.Tx) error { return Append("rows", again)(t.Context(), tx, "few") })
 		if err == nil || !strings.Contains(err.Error(), "duplicate key") {
 			t.Errorf("%s: got %v", schema, err)
 		}

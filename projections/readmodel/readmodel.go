@@ -3,10 +3,8 @@ package readmodel
 
 import (
 	"context"
-	"database/sql"
 	"database/sql/driver"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -23,6 +21,7 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/credits"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/pgpool"
 )
 
 // mapper lets one struct tag name a row's column, both for scanning and for
@@ -40,12 +39,12 @@ func Pool(db *sqlx.DB) *sqlx.DB {
 // reads: while services are replaced one by one, old code reads the rows of
 // newer projectors, which may have more.
 func Columns[Row any](prefix string) string {
-	return prefix + strings.Join(columns[Row](), ", "+prefix)
+	return prefix + strings.Join(Names[Row](), ", "+prefix)
 }
 
 // ColumnsBut is Columns with an expression in the place of some.
 func ColumnsBut[Row any](instead map[string]string) string {
-	names := columns[Row]()
+	names := Names[Row]()
 	for i, name := range names {
 		if expression, ok := instead[name]; ok {
 			names[i] = expression + " AS " + name
@@ -54,7 +53,8 @@ func ColumnsBut[Row any](instead map[string]string) string {
 	return strings.Join(names, ", ")
 }
 
-func columns[Row any]() (names []string) {
+// Names lists a row's columns.
+func Names[Row any]() (names []string) {
 	for _, field := range mapper.TypeMap(reflect.TypeFor[Row]()).Index {
 		if !field.Embedded && !strings.Contains(field.Path, ".") {
 			names = append(names, field.Path)
@@ -63,20 +63,37 @@ func columns[Row any]() (names []string) {
 	return names
 }
 
-// Write runs a statement that takes all its rows at once: its only parameter is
+// Statement writes a batch's rows into a table of a generation.
+type Statement func(ctx context.Context, tx *sqlx.Tx, schema string) error
+
+// Run runs statements in turn, up to the first that fails.
+func Run(ctx context.Context, tx *sqlx.Tx, schema string, statements ...Statement) error {
+	for _, run := range statements {
+		if err := run(ctx, tx, schema); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Write is a statement that takes all its rows at once: its only parameter is
 // a JSON array, which the statement opens with
 // json_populate_recordset(NULL::{schema}.<table>, $1), as Insert and Upsert do.
-// One parse, however many rows and columns there are.
-func Write[Row any](ctx context.Context, tx *sqlx.Tx, schema, query string, rows []Row) error {
-	if len(rows) == 0 {
+// One parse, however many rows and columns there are. what says in an error what it does.
+func Write[Row any](what, query string, rows []Row) Statement {
+	return func(ctx context.Context, tx *sqlx.Tx, schema string) error {
+		if len(rows) == 0 {
+			return nil
+		}
+		data, err := json.Marshal(rows)
+		if err == nil {
+			_, err = tx.ExecContext(ctx, consumer.In(schema, query), string(data))
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
 		return nil
 	}
-	data, err := json.Marshal(rows)
-	if err != nil {
-		return fmt.Errorf("encode rows: %w", err)
-	}
-	_, err = tx.ExecContext(ctx, consumer.In(schema, query), string(data))
-	return err
 }
 
 // copied is how many rows are worth a COPY, which takes three round trips.
@@ -84,11 +101,20 @@ const copied = 100
 
 // Append writes new rows; many, as a rebuild brings them, with COPY, which costs
 // Postgres a third.
-func Append[Row any](ctx context.Context, tx *sqlx.Tx, schema, table string, rows []Row) (err error) {
+func Append[Row any](table string, rows []Row) Statement {
 	if len(rows) < copied {
-		return Write(ctx, tx, schema, Insert(table), rows)
+		return Write("insert "+table, Insert(table), rows)
 	}
-	names := columns[Row]()
+	return func(ctx context.Context, tx *sqlx.Tx, schema string) error {
+		if err := copyRows(ctx, tx, schema, table, rows); err != nil {
+			return fmt.Errorf("insert %s: %w", table, err)
+		}
+		return nil
+	}
+}
+
+func copyRows[Row any](ctx context.Context, tx *sqlx.Tx, schema, table string, rows []Row) (err error) {
+	names := Names[Row]()
 	in, err := tx.PrepareContext(ctx, consumer.In(schema, "COPY {schema}."+table+" ("+strings.Join(names, ", ")+") FROM STDIN"))
 	if err != nil {
 		return err
@@ -179,7 +205,7 @@ FROM json_populate_recordset(NULL::{schema}.` + table + `, $1)`
 // with all their columns.
 func Upsert[Row any](table string, key ...string) string {
 	var set []string
-	for _, column := range columns[Row]() {
+	for _, column := range Names[Row]() {
 		if !slices.Contains(key, column) {
 			set = append(set, column+" = EXCLUDED."+column)
 		}
@@ -187,6 +213,36 @@ func Upsert[Row any](table string, key ...string) string {
 	return Insert(table) + `
 ON CONFLICT (` + strings.Join(key, ", ") + `) DO UPDATE
 SET ` + strings.Join(set, ",\n    ")
+}
+
+// Update is the statement that writes some columns of rows that are there.
+func Update(table, key string, columns ...string) string {
+	set := make([]string, len(columns))
+	for i, column := range columns {
+		set[i] = column + " = r." + column
+	}
+	return `
+UPDATE {schema}.` + table + ` t
+SET ` + strings.Join(set, ",\n    ") + `
+FROM json_populate_recordset(NULL::{schema}.` + table + `, $1) r
+WHERE t.` + key + ` = r.` + key
+}
+
+// Each runs the statement of each event in turn: for what changes rarely.
+func Each(
+	ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded,
+	change func(domain.Recorded) (query string, args []any, err error),
+) error {
+	for _, r := range batch {
+		query, args, err := change(r)
+		if err == nil {
+			_, err = tx.ExecContext(ctx, consumer.In(schema, query), args...)
+		}
+		if err != nil {
+			return fmt.Errorf("apply %s of %s: %w", r.Type, r.Stream, err)
+		}
+	}
+	return nil
 }
 
 // Load is the query for the rows whose key is in a list.
@@ -214,23 +270,20 @@ func SelectAny[Row any](ctx context.Context, tx *sqlx.Tx, schema, query string, 
 }
 
 // Get reads one row, which is not found where there is none.
-func Get[Row any](ctx context.Context, db *sqlx.DB, what, query string, args ...any) (row Row, err error) {
-	row, found, err := Find[Row](ctx, db, what, query, args...)
-	if err == nil && !found {
-		err = domain.NotFound(what)
-	}
-	return row, err
+func Get[Row any](ctx context.Context, db *sqlx.DB, what, query string, args ...any) (Row, error) {
+	return pgpool.FindOr[Row](ctx, db, domain.NotFound(what), what, query, args...)
 }
 
-// Find reads one row if it is there.
-func Find[Row any](ctx context.Context, db *sqlx.DB, what, query string, args ...any) (row Row, found bool, err error) {
-	switch err = db.GetContext(ctx, &row, query, args...); {
-	case errors.Is(err, sql.ErrNoRows):
-		return row, false, nil
-	case err != nil:
-		return row, false, fmt.Errorf("read %s: %w", what, err)
+// Page reads a part of a list, and how many rows the whole list has. of are the parameters
+// of both queries; those of the page come behind them.
+func Page[Row any](
+	ctx context.Context, db *sqlx.DB, what, countSQL, listSQL string, of []any, page ...any,
+) (rows []Row, total int, err error) {
+	if total, err = Get[int](ctx, db, "the number of "+what, countSQL, of...); err != nil {
+		return nil, 0, err
 	}
-	return row, true, nil
+	rows, err = pgpool.List[Row](ctx, db, what, listSQL, slices.Concat(of, page)...)
+	return rows, total, err
 }
 
 // JobOf is the job an event is about; empty when it is about none.
@@ -252,15 +305,6 @@ func Moment(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 func MomentPtr(t time.Time) *time.Time {
 	m := Moment(t)
 	return &m
-}
-
-// UTC turns what the driver scanned, in the session's time zone, back into UTC.
-func UTC(times ...*time.Time) {
-	for _, t := range times {
-		if t != nil {
-			*t = t.UTC()
-		}
-	}
 }
 
 // Where collects the conditions of a list and their parameters, the account's

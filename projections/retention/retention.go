@@ -5,7 +5,7 @@ package retention
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -16,6 +16,7 @@ import (
 	"humanqa/domain/project"
 	"humanqa/domain/retention"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -142,16 +143,7 @@ WHERE account_id = $1`
 
 // Apply writes event by event: all of these change rarely.
 func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
-	for _, r := range batch {
-		query, args, err := change(r)
-		if err != nil {
-			return err
-		}
-		if _, err := tx.ExecContext(ctx, consumer.In(schema, query), args...); err != nil {
-			return fmt.Errorf("apply %s of %s: %w", r.Type, r.Stream, err)
-		}
-	}
-	return nil
+	return readmodel.Each(ctx, tx, schema, batch, change)
 }
 
 func change(r domain.Recorded) (query string, args []any, err error) {
@@ -183,7 +175,7 @@ func change(r domain.Recorded) (query string, args []any, err error) {
 	case *job.HoldReleased:
 		return releaseHoldSQL, []any{retention.OfJob, id}, nil
 	}
-	return "", nil, fmt.Errorf("no statement for %s", r.Type)
+	return "", nil, errors.New("no statement for it")
 }
 
 // Reads reads settings and holds. Every method is bound to one account.
@@ -207,11 +199,8 @@ WHERE account_id = $1
 ORDER BY project_id`
 
 // Settings lists the account's settings, its own first.
-func (q *Reads) Settings(ctx context.Context, accountID string) (list []Setting, err error) {
-	if err := q.db.SelectContext(ctx, &list, settingsSQL, accountID); err != nil {
-		return nil, fmt.Errorf("list how long evidence is kept: %w", err)
-	}
-	return list, nil
+func (q *Reads) Settings(ctx context.Context, accountID string) ([]Setting, error) {
+	return pgpool.List[Setting](ctx, q.db, "how long evidence is kept", settingsSQL, accountID)
 }
 
 // Hold is a hold that is in place.
@@ -235,12 +224,6 @@ ORDER BY placed_at, kind, id
 LIMIT $2`
 
 // Holds lists the account's holds, the oldest first, at most 200.
-func (q *Reads) Holds(ctx context.Context, accountID string) (list []Hold, err error) {
-	if err := q.db.SelectContext(ctx, &list, holdsSQL, accountID, maxHolds); err != nil {
-		return nil, fmt.Errorf("list holds: %w", err)
-	}
-	for i := range list {
-		readmodel.UTC(&list[i].PlacedAt)
-	}
-	return list, nil
+func (q *Reads) Holds(ctx context.Context, accountID string) ([]Hold, error) {
+	return pgpool.List[Hold](ctx, q.db, "holds", holdsSQL, accountID, maxHolds)
 }

@@ -10,6 +10,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/domain/session"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -122,30 +123,21 @@ func (f Filter) where(accountID string) *readmodel.Where {
 // there are on all pages.
 func (q *Reads) List(ctx context.Context, accountID string, f Filter) (sessions []Session, total int, err error) {
 	where := f.where(accountID)
-	if err := q.db.GetContext(ctx, &total, totalSessionsSQL+where.SQL, where.Args...); err != nil {
-		return nil, 0, fmt.Errorf("count sessions: %w", err)
-	}
-	query := listSessionsSQL + where.SQL
-	query += fmt.Sprintf(orderSessionsSQL, where.Param(f.Limit), where.Param(f.Offset))
-	var rows []sessionRow
-	if err := q.db.SelectContext(ctx, &rows, query, where.Args...); err != nil {
-		return nil, 0, fmt.Errorf("list sessions: %w", err)
-	}
+	of := where.Args
+	query := listSessionsSQL + where.SQL + fmt.Sprintf(orderSessionsSQL, where.Param(f.Limit), where.Param(f.Offset))
+	rows, total, err := readmodel.Page[sessionRow](ctx, q.db, "sessions", totalSessionsSQL+where.SQL, query, of, f.Limit, f.Offset)
 	sessions = make([]Session, len(rows))
 	for i := range rows {
 		sessions[i] = rows[i].session()
 	}
-	return sessions, total, nil
+	return sessions, total, err
 }
 
 // IDs lists the account's sessions, the newest first; a project narrows them.
-func (q *Reads) IDs(ctx context.Context, accountID, projectID string) (ids []string, err error) {
+func (q *Reads) IDs(ctx context.Context, accountID, projectID string) ([]string, error) {
 	where := Filter{ProjectID: projectID}.where(accountID)
 	query := "SELECT id FROM readmodel.sessions WHERE account_id = $1" + where.SQL + " ORDER BY created_at DESC, id DESC"
-	if err := q.db.SelectContext(ctx, &ids, query, where.Args...); err != nil {
-		return nil, fmt.Errorf("list the sessions of %s: %w", accountID, err)
-	}
-	return ids, nil
+	return pgpool.List[string](ctx, q.db, "the sessions of "+accountID, query, where.Args...)
 }
 
 // Session gives one session.
@@ -156,7 +148,6 @@ func (q *Reads) Session(ctx context.Context, accountID, id string) (Session, err
 
 func (r *sessionRow) session() Session {
 	s := r.Session
-	readmodel.UTC(&s.ReadyDeadline, &s.CreatedAt, s.StartedAt, s.ClosedAt)
 	s.Slots, s.Marks = r.Slots.V, r.Marks.V
 	for _, slot := range s.Slots {
 		if slot.ReadyAt != nil {

@@ -109,20 +109,8 @@ var loadSessionsSQL = readmodel.Load[sessionRow]("sessions", "id")
 
 var insertSessionJobsSQL = readmodel.Insert("session_jobs")
 
-const updateSessionsSQL = `
-UPDATE {schema}.sessions s
-SET status = r.status,
-    refunded = r.refunded,
-    expired = r.expired,
-    pass_count = r.pass_count,
-    fail_count = r.fail_count,
-    close_reason = r.close_reason,
-    started_at = r.started_at,
-    closed_at = r.closed_at,
-    slots = r.slots,
-    marks = r.marks
-FROM json_populate_recordset(NULL::{schema}.sessions, $1) r
-WHERE s.id = r.id`
+var updateSessionsSQL = readmodel.Update("sessions", "id",
+	"status", "refunded", "expired", "pass_count", "fail_count", "close_reason", "started_at", "closed_at", "slots", "marks")
 
 // Apply folds the batch per session in memory, so that a session is written
 // once however many of its events the batch holds.
@@ -222,14 +210,9 @@ func (f *sessionsFold) write(ctx context.Context, tx *sqlx.Tx, schema string) er
 			updates = append(updates, s.row)
 		}
 	}
-	if err := readmodel.Append(ctx, tx, schema, "sessions", inserts); err != nil {
-		return fmt.Errorf("insert sessions: %w", err)
-	}
-	if err := readmodel.Write(ctx, tx, schema, insertSessionJobsSQL, f.jobs); err != nil {
-		return fmt.Errorf("insert the jobs of sessions: %w", err)
-	}
-	if err := readmodel.Write(ctx, tx, schema, updateSessionsSQL, updates); err != nil {
-		return fmt.Errorf("update sessions: %w", err)
-	}
-	return nil
+	return readmodel.Run(ctx, tx, schema,
+		readmodel.Append("sessions", inserts),
+		readmodel.Write("insert the jobs of sessions", insertSessionJobsSQL, f.jobs),
+		readmodel.Write("update sessions", updateSessionsSQL, updates),
+	)
 }

@@ -126,7 +126,6 @@ func (t *Timers) TakeDue(ctx context.Context, kinds []string, limit, perAccount 
 	}
 	due := make([]policy.Timer, len(rows))
 	for i, r := range rows {
-		readmodel.UTC(&r.DueAt)
 		due[i] = policy.Timer{
 			Kind: r.Kind, Key: r.Key, AccountID: r.AccountID, DueAt: r.DueAt, WallClock: r.WallClock,
 			Sandbox: r.Sandbox, CauseID: r.CauseID, Position: r.Position, Attempt: r.Attempts, Fence: r.Fence,
@@ -197,10 +196,7 @@ func (t *Timers) Settle(ctx context.Context, outcomes []policy.Outcome) error {
 	if err != nil {
 		return fmt.Errorf("encode what timers led to: %w", err)
 	}
-	if _, err := t.db.ExecContext(ctx, settleTimersSQL, string(data)); err != nil {
-		return fmt.Errorf("settle timers: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, t.db, "settle timers", settleTimersSQL, string(data))
 }
 
 // Timers that are due later are not looked for: of kinds that have no timers every one that

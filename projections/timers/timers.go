@@ -108,9 +108,7 @@ type clockRow struct {
 	AheadSeconds int64  `json:"ahead_seconds"`
 }
 
-var setClocksSQL = readmodel.Insert("timer_clocks") + `
-ON CONFLICT (account_id) DO UPDATE
-SET ahead_seconds = EXCLUDED.ahead_seconds`
+var setClocksSQL = readmodel.Upsert[clockRow]("timer_clocks", "account_id")
 
 // Whatever is set, or moved, lies behind the horizon from then on. Its row is
 // locked whether it changes or not, so that Forget, which moves it forward,
@@ -176,8 +174,8 @@ func (p Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch 
 		return err
 	}
 	set, kinds, keys := p.fold(batch)
-	if err := readmodel.Write(ctx, tx, schema, setTimersSQL, set); err != nil {
-		return fmt.Errorf("set timers: %w", err)
+	if err := readmodel.Run(ctx, tx, schema, readmodel.Write("set timers", setTimersSQL, set)); err != nil {
+		return err
 	}
 	if len(keys) > 0 {
 		if _, err := tx.ExecContext(ctx, consumer.In(schema, clearTimersSQL), pq.Array(kinds), pq.Array(keys)); err != nil {
@@ -220,10 +218,7 @@ func setClocks(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.R
 	for i, id := range order {
 		rows[i] = clockRow{AccountID: id, AheadSeconds: ahead[id]}
 	}
-	if err := readmodel.Write(ctx, tx, schema, setClocksSQL, rows); err != nil {
-		return nil, fmt.Errorf("set the clocks of sandboxes: %w", err)
-	}
-	return advanced, nil
+	return advanced, readmodel.Run(ctx, tx, schema, readmodel.Write("set the clocks of sandboxes", setClocksSQL, rows))
 }
 
 // fold gives the timers that the batch leaves set, and those it leaves cleared.

@@ -70,10 +70,7 @@ func postponeSealed(ctx context.Context, tx *sqlx.Tx, batch []outcome) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	if _, err := tx.ExecContext(ctx, postponeDeliveries, pq.Array(ids), unsealWait.Milliseconds()); err != nil {
-		return fmt.Errorf("postpone deliveries: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, tx, "postpone deliveries", postponeDeliveries, pq.Array(ids), unsealWait.Milliseconds())
 }
 
 // adjustHealth updates the health of endpoints. Attempts about what the endpoint was before,

@@ -2,7 +2,6 @@ package send
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -12,6 +11,7 @@ import (
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 
+	"humanqa/internal/pgpool"
 	"humanqa/webhooks"
 )
 
@@ -213,8 +213,5 @@ func (q *queue) expireAttempts(ctx context.Context, tx *sqlx.Tx, endpoints []due
 	if len(ids) == 0 {
 		return nil
 	}
-	if _, err := tx.ExecContext(ctx, expireAttemptsSQL, pq.Array(ids), pq.Array(projects), q.inFlight.lease.Milliseconds()); err != nil {
-		return fmt.Errorf("expire attempts: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, tx, "expire attempts", expireAttemptsSQL, pq.Array(ids), pq.Array(projects), q.inFlight.lease.Milliseconds())
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/lib/pq"
+
+	"humanqa/internal/pgpool"
 )
 
 // A process that has died is noticed before its leases end: the connection on which it
@@ -100,10 +102,7 @@ func (q *queue) endDeadLeases(ctx context.Context) error {
 	if len(dead) == 0 {
 		return nil
 	}
-	if _, err := q.db.ExecContext(ctx, endLeasesSQL, pq.Array(dead)); err != nil {
-		return fmt.Errorf("end the leases of a dispatcher that has died: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, q.db, "end the leases of a dispatcher that has died", endLeasesSQL, pq.Array(dead))
 }
 
 func later(a, b time.Time) time.Time {

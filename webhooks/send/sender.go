@@ -18,8 +18,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/sirupsen/logrus"
-
 	"humanqa/internal/guard"
 	"humanqa/internal/signature"
 )
@@ -43,14 +41,8 @@ const (
 // sender is the HTTP side of the dispatcher: HTTPS only, no proxy, no
 // redirects, no compression, addresses checked as they are dialled.
 type sender struct {
-	allow    guard.Allow
-	resolver *net.Resolver
-	caFile   string
-	timeout  time.Duration
-	idle     int // connections that are kept open for the next request
-	log      logrus.FieldLogger
-	logName  func() string // nil: the event log has none
-	dials    dials
+	Config // as many connections as Pool says are kept open for the next request
+	dials  dials
 
 	mu        sync.Mutex // guards the rest
 	clients   clients
@@ -67,10 +59,9 @@ func (c clients) close() {
 }
 
 func newSender(cfg Config) (*sender, error) {
-	s := &sender{allow: cfg.Allow, resolver: cfg.Resolver, caFile: cfg.CAFile, timeout: cfg.Timeout, idle: cfg.Pool, log: cfg.Log,
-		logName: cfg.LogName}
+	s := &sender{Config: cfg}
 	s.caStamp, s.caChecked = s.caFileStamp(), time.Now()
-	pool, err := trustedRoots(s.caFile)
+	pool, err := trustedRoots(s.CAFile)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +99,7 @@ func (s *sender) sendDelivery(ctx context.Context, c claimed, by secrets) answer
 	case errors.Is(err, guard.ErrBlocked):
 		a.err = "the endpoint's address is private or reserved"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		a.slow, a.err = true, fmt.Sprintf("no answer within %s", s.timeout)
+		a.slow, a.err = true, fmt.Sprintf("no answer within %s", s.Timeout)
 	default:
 		a.err = by.conceal(cleanText(err.Error()))
 	}
@@ -117,10 +108,10 @@ func (s *sender) sendDelivery(ctx context.Context, c claimed, by secrets) answer
 
 // postDelivery sends the client's own headers, too. Those of the service come last, and win.
 func (s *sender) postDelivery(ctx context.Context, c claimed, own []signature.Header, a *answer) error {
-	if err := guard.WebhookURL(c.URL, s.allow); err != nil {
+	if err := guard.WebhookURL(c.URL, s.Allow); err != nil {
 		return fmt.Errorf("%w: %w", guard.ErrBlocked, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
 	u, err := url.Parse(c.URL)
 	if err != nil {
@@ -129,8 +120,8 @@ func (s *sender) postDelivery(ctx context.Context, c claimed, own []signature.He
 	way := s.dials.awaitDial(ctx, u.Host)
 	defer way.endDial()
 	headers := slices.Concat(own, signature.Headers(c.Event, c.ID, a.at, a.signed))
-	if s.logName != nil {
-		if name := s.logName(); name != "" {
+	if s.LogName != nil {
+		if name := s.LogName(); name != "" {
 			headers = append(headers, signature.Header{Name: signature.LogHeader, Value: name})
 		}
 	}
@@ -213,7 +204,7 @@ func cleanText(s string) string {
 func (s *sender) currentClients() clients {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.caFile == "" || time.Since(s.caChecked) < caCheckEvery {
+	if s.CAFile == "" || time.Since(s.caChecked) < caCheckEvery {
 		return s.clients
 	}
 	s.caChecked = time.Now()
@@ -222,9 +213,9 @@ func (s *sender) currentClients() clients {
 		return s.clients
 	}
 	s.caStamp = stamp
-	pool, err := trustedRoots(s.caFile)
+	pool, err := trustedRoots(s.CAFile)
 	if err != nil {
-		s.log.WithError(err).Error("the webhook CA file cannot be used; the certificates of before stay trusted")
+		s.Log.WithError(err).Error("the webhook CA file cannot be used; the certificates of before stay trusted")
 		return s.clients
 	}
 	s.clients.close()
@@ -240,10 +231,10 @@ func (s *sender) close() {
 
 // caFileStamp tells versions of the CA file apart; empty while there is none.
 func (s *sender) caFileStamp() string {
-	if s.caFile == "" {
+	if s.CAFile == "" {
 		return ""
 	}
-	info, err := os.Stat(s.caFile)
+	info, err := os.Stat(s.CAFile)
 	if err != nil {
 		return ""
 	}
@@ -286,8 +277,8 @@ func (s *sender) newClients(pool *x509.CertPool) clients {
 
 func (s *sender) newClient(pool *x509.CertPool, sessions tls.ClientSessionCache, protocols http.Protocols) *http.Client {
 	dialer := &net.Dialer{
-		Timeout: s.timeout, KeepAlive: 30 * time.Second,
-		Resolver: s.resolver, Control: guard.Control(s.allow),
+		Timeout: s.Timeout, KeepAlive: 30 * time.Second,
+		Resolver: s.Resolver, Control: guard.Control(s.Allow),
 	}
 	return &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -295,24 +286,24 @@ func (s *sender) newClient(pool *x509.CertPool, sessions tls.ClientSessionCache,
 			// No Proxy: one would dial where the guard does not see it.
 			DialContext:         dialer.DialContext,
 			TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool, ClientSessionCache: sessions},
-			TLSHandshakeTimeout: s.timeout,
+			TLSHandshakeTimeout: s.Timeout,
 			DisableCompression:  true,
 			Protocols:           &protocols,
 			HTTP2: &http.HTTP2Config{
 				// What a stranger may send before it is read (by default 4 MiB a request),
 				// and never so much that others on the connection wait for it.
 				MaxReceiveBufferPerStream:     bodyLimit,
-				MaxReceiveBufferPerConnection: max(s.idle, 1) * bodyLimit,
+				MaxReceiveBufferPerConnection: max(s.Pool, 1) * bodyLimit,
 				// A connection that has died, or is not read at the other end, takes no
 				// further requests along.
-				SendPingTimeout:  s.timeout / 2,
-				PingTimeout:      s.timeout / 2,
-				WriteByteTimeout: s.timeout,
+				SendPingTimeout:  s.Timeout / 2,
+				PingTimeout:      s.Timeout / 2,
+				WriteByteTimeout: s.Timeout,
 			},
 			// As many as requests run at once, and all of them to one host, where many
 			// endpoints may live: a handshake costs more than a delivery.
-			MaxIdleConns:           max(1024, s.idle),
-			MaxIdleConnsPerHost:    s.idle,
+			MaxIdleConns:           max(1024, s.Pool),
+			MaxIdleConnsPerHost:    s.Pool,
 			IdleConnTimeout:        idleTime,
 			MaxResponseHeaderBytes: headerLimit,
 		}),

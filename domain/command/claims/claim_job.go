@@ -33,9 +33,9 @@ func (s *Claims) ClaimJob(ctx context.Context, cause domain.Cause, checkerID, jo
 		ClaimedJob
 		job job.State // only what the brief needs
 	}
-	g, written, err := repository.Execute(ctx, s.jobs, cause, domain.JobStream(jobID),
+	g, written, err := repository.Execute(ctx, s.Jobs, cause, domain.JobStream(jobID),
 		func(st job.State, g *granted) ([]domain.Event, error) {
-			events, err := job.DecideClaim(st, checkerID, s.now())
+			events, err := job.DecideClaim(st, checkerID, s.Now())
 			if err != nil {
 				return nil, err
 			}
@@ -64,7 +64,7 @@ func (s *Claims) LiveClaim(ctx context.Context, checkerID string) (claim Claimed
 	if err != nil {
 		return ClaimedJob{}, false, err
 	}
-	taken, err := repository.Read(ctx, s.checkers, domain.CheckerStream(checkerID),
+	taken, err := repository.Read(ctx, s.Checkers, domain.CheckerStream(checkerID),
 		func(st checker.State) []checker.Reservation { return st.Held })
 	if err != nil {
 		return ClaimedJob{}, false, err
@@ -75,7 +75,7 @@ func (s *Claims) LiveClaim(ctx context.Context, checkerID string) (claim Claimed
 		job  job.State // only what the brief needs
 	}
 	for _, r := range taken {
-		l, err := repository.Read(ctx, s.jobs, domain.JobStream(r.JobID), func(st job.State) live {
+		l, err := repository.Read(ctx, s.Jobs, domain.JobStream(r.JobID), func(st job.State) live {
 			if st.Status != job.StatusClaimed || st.CheckerID != checkerID || hidden(st.AccountID) {
 				return live{}
 			}
@@ -99,7 +99,7 @@ func (s *Claims) CompletedBy(ctx context.Context, checkerID, jobID string) (at d
 	if err != nil {
 		return domain.Position{}, false, err
 	}
-	completed, written, err := repository.Execute(ctx, s.jobs, domain.Cause{}, domain.JobStream(jobID),
+	completed, written, err := repository.Execute(ctx, s.Jobs, domain.Cause{}, domain.JobStream(jobID),
 		func(st job.State, completed *bool) ([]domain.Event, error) {
 			*completed = st.Status == job.StatusCompleted && st.CheckerID == checkerID && !hidden(st.AccountID)
 			return nil, nil
@@ -132,8 +132,8 @@ func (s *Claims) reserve(ctx context.Context, cause domain.Cause, checkerID, job
 	if err != nil {
 		return err
 	}
-	refusal, err := repository.Read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) error {
-		_, err := job.DecideClaim(st, checkerID, s.now())
+	refusal, err := repository.Read(ctx, s.Jobs, domain.JobStream(jobID), func(st job.State) error {
+		_, err := job.DecideClaim(st, checkerID, s.Now())
 		return err
 	})
 	if err != nil {
@@ -161,7 +161,7 @@ func (s *Claims) reserve(ctx context.Context, cause domain.Cause, checkerID, job
 		return nil
 	}
 	// Which of the places are taken is asked of the jobs themselves.
-	held, err := repository.Read(ctx, s.checkers, domain.CheckerStream(checkerID),
+	held, err := repository.Read(ctx, s.Checkers, domain.CheckerStream(checkerID),
 		func(st checker.State) []checker.Reservation { return st.Held })
 	if err != nil {
 		return err
@@ -172,16 +172,15 @@ func (s *Claims) reserve(ctx context.Context, cause domain.Cause, checkerID, job
 		if err != nil {
 			return err
 		}
-		live[r] = j.claimant == checkerID || j.pending && j.token == r.Token && s.now().Sub(r.At) < reservedFor
+		live[r] = j.claimant == checkerID || j.pending && j.token == r.Token && s.Now().Sub(r.At) < reservedFor
 	}
-	_, _, err = repository.Execute(ctx, s.checkers, cause, domain.CheckerStream(checkerID),
-		func(st checker.State, _ *repository.None) ([]domain.Event, error) {
-			return checker.DecideTake(st, checker.Reservation{JobID: jobID, Token: target.token, At: s.now()},
-				func(r checker.Reservation) bool {
-					alive, seen := live[r]
-					return alive || !seen // one that came since we looked counts
-				}, s.perChecker)
-		})
+	_, err = repository.Decide(ctx, s.Checkers, cause, domain.CheckerStream(checkerID), func(st checker.State) ([]domain.Event, error) {
+		return checker.DecideTake(st, checker.Reservation{JobID: jobID, Token: target.token, At: s.Now()},
+			func(r checker.Reservation) bool {
+				alive, seen := live[r]
+				return alive || !seen // one that came since we looked counts
+			}, s.PerChecker)
+	})
 	return err
 }
 
@@ -193,12 +192,12 @@ func (s *Claims) offered(ctx context.Context, accountID, checkerID string) (susp
 		suspended bool
 		poolID    string
 	}
-	of, err := repository.Read(ctx, s.accounts, domain.AccountStream(accountID),
+	of, err := repository.Read(ctx, s.Accounts, domain.AccountStream(accountID),
 		func(st account.State) accountState { return accountState{st.Suspended, st.PoolID} })
 	if err != nil {
 		return false, err
 	}
-	in, err := s.settings.InPool(ctx, of.poolID, checkerID)
+	in, err := s.Settings.InPool(ctx, of.poolID, checkerID)
 	if err == nil && !in {
 		err = domain.NotFound("job")
 	}
@@ -214,7 +213,7 @@ type claimState struct {
 }
 
 func (s *Claims) readClaim(ctx context.Context, jobID string) (claimState, error) {
-	return repository.Read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) claimState {
+	return repository.Read(ctx, s.Jobs, domain.JobStream(jobID), func(st job.State) claimState {
 		if !st.Exists {
 			return claimState{}
 		}
@@ -234,7 +233,7 @@ func (s *Claims) Brief(ctx context.Context, jobID string, st job.State) (Brief, 
 	}
 	stream := domain.JobStream(jobID)
 	if st.Credentials != "" {
-		plain, err := s.sealer.Unseal(ctx, st.AccountID, stream, st.Credentials)
+		plain, err := s.Sealer.Unseal(ctx, st.AccountID, stream, st.Credentials)
 		if err != nil {
 			return Brief{}, fmt.Errorf("unseal credentials of %s: %w", stream, err)
 		}
@@ -244,7 +243,7 @@ func (s *Claims) Brief(ctx context.Context, jobID string, st job.State) (Brief, 
 		}
 	}
 	if st.AccessInstructions != "" {
-		plain, err := s.sealer.Unseal(ctx, st.AccountID, stream, st.AccessInstructions)
+		plain, err := s.Sealer.Unseal(ctx, st.AccountID, stream, st.AccessInstructions)
 		if err != nil {
 			return Brief{}, fmt.Errorf("unseal access instructions of %s: %w", stream, err)
 		}
@@ -260,7 +259,7 @@ func (s *Claims) briefSlot(ctx context.Context, jobID, sessionID string, brief *
 	if sessionID == "" {
 		return nil
 	}
-	st, err := repository.Read(ctx, s.sessions, domain.SessionStream(sessionID), session.State.Clone)
+	st, err := repository.Read(ctx, s.Sessions, domain.SessionStream(sessionID), session.State.Clone)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func (s *Claims) CheckItem(ctx context.Context, cause domain.Cause, claim Claim,
 		events, err := job.DecideCheckItem(st, job.Check{
 			CheckerID: claim.CheckerID, Token: claim.Token,
 			ItemID: in.ItemID, Status: in.Status, Note: in.Note, Severity: in.Severity,
-			Reason: in.Reason, Screenshots: in.Screenshots, KeepScreenshots: in.KeepScreenshots, At: s.now(),
+			Reason: in.Reason, Screenshots: in.Screenshots, KeepScreenshots: in.KeepScreenshots, At: s.Now(),
 		})
 		*item = checkedBy(st, in.ItemID, events)
 		return events, err
@@ -47,7 +47,7 @@ func (s *Claims) HideScreenshot(
 }
 
 func (s *Claims) show(ctx context.Context, cause domain.Cause, claim Claim, in job.Show) (Hidden, domain.Position, error) {
-	in.CheckerID, in.Token, in.At = claim.CheckerID, claim.Token, s.now()
+	in.CheckerID, in.Token, in.At = claim.CheckerID, claim.Token, s.Now()
 	return Run(ctx, s, cause, claim, func(st job.State, left *Hidden) ([]domain.Event, error) {
 		*left = Hidden{AccountID: st.AccountID}
 		for _, i := range st.ReportItems() {
@@ -89,7 +89,7 @@ func (s *Claims) AddFinding(ctx context.Context, cause domain.Cause, claim Claim
 			ID:  domain.DeriveID(cause.CommandID, "finding").String(),
 			Key: in.Key, Description: in.Description, Severity: in.Severity,
 		},
-		Status: in.Status, Note: in.Note, At: s.now(),
+		Status: in.Status, Note: in.Note, At: s.Now(),
 	}
 	return Run(ctx, s, cause, claim, func(st job.State, item *job.ReportItem) ([]domain.Event, error) {
 		events, err := job.DecideAddFinding(st, finding)
@@ -115,7 +115,7 @@ func (s *Claims) EditFinding(
 	finding := job.Finding{
 		CheckerID: claim.CheckerID, Token: claim.Token,
 		Item:   job.Item{ID: findingID, Key: in.Key, Description: in.Description, Severity: in.Severity},
-		Status: in.Status, Note: in.Note, At: s.now(),
+		Status: in.Status, Note: in.Note, At: s.Now(),
 	}
 	return Run(ctx, s, cause, claim, func(st job.State, item *job.ReportItem) ([]domain.Event, error) {
 		events, err := job.DecideEditFinding(st, finding)
@@ -132,7 +132,7 @@ func (s *Claims) EditFinding(
 // WithdrawFinding takes a finding out of the draft.
 func (s *Claims) WithdrawFinding(ctx context.Context, cause domain.Cause, claim Claim, findingID string) (domain.Position, error) {
 	_, at, err := Run(ctx, s, cause, claim, func(st job.State, _ *repository.None) ([]domain.Event, error) {
-		return job.DecideWithdrawFinding(st, claim.CheckerID, claim.Token, findingID, s.now())
+		return job.DecideWithdrawFinding(st, claim.CheckerID, claim.Token, findingID, s.Now())
 	})
 	return at, err
 }
@@ -144,7 +144,7 @@ func (s *Claims) CompleteJob(ctx context.Context, cause domain.Cause, claim Clai
 		events, err := job.DecideComplete(st, job.Completion{
 			CheckerID: claim.CheckerID, Token: claim.Token,
 			ReportID: domain.DeriveID(cause.CommandID, "report").String(),
-			Summary:  in.Summary, RecordingURL: in.RecordingURL, At: s.now(),
+			Summary:  in.Summary, RecordingURL: in.RecordingURL, At: s.Now(),
 		})
 		if err != nil {
 			return nil, err
@@ -165,7 +165,7 @@ func (s *Claims) CompleteJob(ctx context.Context, cause domain.Cause, claim Clai
 // stay as a draft for the next checker.
 func (s *Claims) ReleaseJob(ctx context.Context, cause domain.Cause, claim Claim) (domain.Position, error) {
 	_, at, err := Run(ctx, s, cause, claim, func(st job.State, _ *repository.None) ([]domain.Event, error) {
-		return job.DecideRelease(st, claim.CheckerID, claim.Token, s.now())
+		return job.DecideRelease(st, claim.CheckerID, claim.Token, s.Now())
 	})
 	return at, err
 }
@@ -179,7 +179,7 @@ func Run[R any](
 	if err != nil {
 		return *new(R), domain.Position{}, err
 	}
-	r, written, err := repository.Execute(ctx, s.jobs, cause, domain.JobStream(claim.JobID),
+	r, written, err := repository.Execute(ctx, s.Jobs, cause, domain.JobStream(claim.JobID),
 		func(st job.State, r *R) ([]domain.Event, error) {
 			if hidden(st.AccountID) {
 				return nil, domain.NotFound("job")
@@ -196,12 +196,12 @@ func (s *Claims) HiddenFrom(ctx context.Context, checkerID string) (func(account
 		accounts []string
 		personID string
 	}
-	own, err := repository.Read(ctx, s.checkers, domain.CheckerStream(checkerID), func(c checker.State) known {
+	own, err := repository.Read(ctx, s.Checkers, domain.CheckerStream(checkerID), func(c checker.State) known {
 		return known{slices.Clone(c.Accounts), c.PersonID}
 	})
 	var who person.State
 	if err == nil && own.personID != "" {
-		who, err = repository.Read(ctx, s.people, domain.PersonStream(own.personID), func(st person.State) person.State { return st })
+		who, err = repository.Read(ctx, s.People, domain.PersonStream(own.personID), func(st person.State) person.State { return st })
 	}
 	return func(accountID string) bool {
 		return slices.Contains(own.accounts, accountID) || who.BelongsTo(accountID)

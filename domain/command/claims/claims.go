@@ -17,18 +17,7 @@ import (
 )
 
 // Claims runs the commands. It may be used by many goroutines.
-type Claims struct {
-	settings   *settings.Commands
-	sealer     settings.Sealer
-	now        func() time.Time
-	perChecker int
-	accounts   *repository.Repository[account.State]
-	checkers   *repository.Repository[checker.State]
-	people     *repository.Repository[person.State]
-	projects   *repository.Repository[project.State]
-	sessions   *repository.Repository[session.State]
-	jobs       *repository.Repository[job.State]
-}
+type Claims struct{ Config }
 
 // Config is what Claims stands on. All fields are required.
 type Config struct {
@@ -46,9 +35,4 @@ type Config struct {
 }
 
 // New makes Claims.
-func New(c Config) *Claims {
-	return &Claims{
-		settings: c.Settings, sealer: c.Sealer, now: c.Now, perChecker: c.PerChecker, accounts: c.Accounts, checkers: c.Checkers,
-		people: c.People, projects: c.Projects, sessions: c.Sessions, jobs: c.Jobs,
-	}
-}
+func New(c Config) *Claims { return &Claims{c} }

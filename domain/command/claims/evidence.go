@@ -12,7 +12,7 @@ import (
 func (s *Claims) CollectEvidence(ctx context.Context, cause domain.Cause, claim Claim) (accountID string, err error) {
 	accountID, _, err = Run(ctx, s, cause, claim, func(st job.State, accountID *string) ([]domain.Event, error) {
 		*accountID = st.AccountID
-		return job.DecideHeartbeat(st, claim.CheckerID, claim.Token, s.now())
+		return job.DecideHeartbeat(st, claim.CheckerID, claim.Token, s.Now())
 	})
 	return accountID, err
 }

@@ -19,7 +19,7 @@ type Beat struct {
 // Heartbeat says that the claimant is still at work.
 func (s *Claims) Heartbeat(ctx context.Context, cause domain.Cause, claim Claim) (Beat, domain.Position, error) {
 	return Run(ctx, s, cause, claim, func(st job.State, beat *Beat) ([]domain.Event, error) {
-		now := s.now()
+		now := s.Now()
 		events, err := job.DecideHeartbeat(st, claim.CheckerID, claim.Token, now)
 		heard := st.SignOfLife
 		if len(events) > 0 {

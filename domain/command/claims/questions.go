@@ -36,7 +36,7 @@ func (s *Claims) AskQuestion(ctx context.Context, cause domain.Cause, claim Clai
 	}
 	ask := job.Ask{
 		CheckerID: claim.CheckerID, Token: claim.Token, QuestionID: domain.DeriveID(cause.CommandID, "question").String(),
-		ItemID: in.ItemID, Kind: in.Kind, Text: in.Text, Wait: wait, At: s.now(),
+		ItemID: in.ItemID, Kind: in.Kind, Text: in.Text, Wait: wait, At: s.Now(),
 	}
 	return Run(ctx, s, cause, claim, func(st job.State, q *job.Question) ([]domain.Event, error) {
 		events, err := job.DecideAsk(st, ask)
@@ -61,12 +61,12 @@ func (s *Claims) AskQuestion(ctx context.Context, cause domain.Cause, claim Clai
 
 // QuestionWait is how long a question of the job may wait: its project may set it.
 func (s *Claims) QuestionWait(ctx context.Context, jobID string) (time.Duration, error) {
-	target, err := repository.Read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) string { return st.ProjectID })
+	target, err := repository.Read(ctx, s.Jobs, domain.JobStream(jobID), func(st job.State) string { return st.ProjectID })
 	if err != nil || target == "" {
 		return job.QuestionWait, err
 	}
 	stream := domain.ProjectStream(target)
-	minutes, err := repository.Read(ctx, s.projects, stream, func(st project.State) *int { return st.QuestionMinutes })
+	minutes, err := repository.Read(ctx, s.Projects, stream, func(st project.State) *int { return st.QuestionMinutes })
 	if err != nil || minutes == nil {
 		return job.QuestionWait, err
 	}
@@ -78,18 +78,18 @@ func (s *Claims) QuestionWait(ctx context.Context, jobID string) (time.Duration,
 func (s *Claims) AnswerQuestion(
 	ctx context.Context, cause domain.Cause, jobID string, in AnswerQuestion,
 ) (job.Question, domain.Position, error) {
-	now, err := s.settings.AccountTime(ctx, cause)
+	now, err := s.Settings.AccountTime(ctx, cause)
 	if err != nil {
 		return job.Question{}, domain.Position{}, err
 	}
 	stream := domain.JobStream(jobID)
 	sealed := ""
 	if in.Secret != "" {
-		if sealed, err = s.sealer.Seal(ctx, cause.AccountID, stream, []byte(in.Secret)); err != nil {
+		if sealed, err = s.Sealer.Seal(ctx, cause.AccountID, stream, []byte(in.Secret)); err != nil {
 			return job.Question{}, domain.Position{}, fmt.Errorf("seal the answer to question %s: %w", in.QuestionID, err)
 		}
 	}
-	q, written, err := repository.Execute(ctx, s.jobs, cause, stream, func(st job.State, q *job.Question) ([]domain.Event, error) {
+	q, written, err := repository.Execute(ctx, s.Jobs, cause, stream, func(st job.State, q *job.Question) ([]domain.Event, error) {
 		if st.AccountID != cause.AccountID {
 			return nil, domain.NotFound("job")
 		}
@@ -122,7 +122,7 @@ func (s *Claims) toldQuestions(ctx context.Context, jobID string, st job.State) 
 	for _, q := range st.Questions {
 		t := ToldQuestion{Question: q}
 		if q.Sealed != "" {
-			plain, err := s.sealer.Unseal(ctx, st.AccountID, domain.JobStream(jobID), q.Sealed)
+			plain, err := s.Sealer.Unseal(ctx, st.AccountID, domain.JobStream(jobID), q.Sealed)
 			if err != nil {
 				return nil, fmt.Errorf("unseal the answer to question %s: %w", q.ID, err)
 			}

@@ -14,23 +14,21 @@ import (
 func (s *Claims) Record(ctx context.Context, cause domain.Cause, claim Claim) (accountID string, err error) {
 	accountID, _, err = Run(ctx, s, cause, claim, func(st job.State, accountID *string) ([]domain.Event, error) {
 		*accountID = st.AccountID
-		return job.DecideRecord(st, claim.CheckerID, claim.Token, s.now())
+		return job.DecideRecord(st, claim.CheckerID, claim.Token, s.Now())
 	})
 	return accountID, err
 }
 
 // HoldsClaim says that the claim is alive.
 func (s *Claims) HoldsClaim(ctx context.Context, claim Claim) (bool, error) {
-	return repository.Read(ctx, s.jobs, domain.JobStream(claim.JobID), func(st job.State) bool {
+	return repository.Read(ctx, s.Jobs, domain.JobStream(claim.JobID), func(st job.State) bool {
 		return st.Holds(claim.CheckerID, claim.Token)
 	})
 }
 
 // AttachRecording takes a recording that is whole into the job.
 func (s *Claims) AttachRecording(ctx context.Context, cause domain.Cause, jobID string, r job.Recording) (domain.Position, error) {
-	_, written, err := repository.Execute(ctx, s.jobs, cause, domain.JobStream(jobID),
-		func(st job.State, _ *repository.None) ([]domain.Event, error) {
-			return job.DecideAttachRecording(st, r, s.now())
-		})
-	return written.Position, err
+	return repository.Decide(ctx, s.Jobs, cause, domain.JobStream(jobID), func(st job.State) ([]domain.Event, error) {
+		return job.DecideAttachRecording(st, r, s.Now())
+	})
 }

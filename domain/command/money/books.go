@@ -48,7 +48,7 @@ func (l *Ledger) recordBook(accountID string, st credits.State) bool {
 		b.seen = map[string]credits.Book{}
 	}
 	b.seen[accountID] = st.Book()
-	return st.Full(l.closeEvery)
+	return st.Full(l.CloseEvery)
 }
 
 // LongestBooks is the most that an open book holds of each, over all ledgers; OpenedAt is
@@ -107,20 +107,20 @@ func (b *books) stopCloses() {
 // close that dies with the process is begun again by the next command that finds
 // it so; one that fails is told, and begun again a minute later.
 func (l *Ledger) closeSoon(of domain.Cause) {
-	ctx := l.books.startClose(of.AccountID, l.now())
+	ctx := l.books.startClose(of.AccountID, l.Now())
 	if ctx == nil {
 		return
 	}
 	l.books.busy.Go(func() {
 		_, err := l.closeFull(ctx, domain.Cause{
 			CommandID: domain.NewCommandID(), CorrelationID: of.CorrelationID, Actor: "policy:close_book", AccountID: of.AccountID,
-		}, l.closeEvery)
+		}, l.CloseEvery)
 		if ctx.Err() != nil {
 			err = nil // stopped
 		}
-		l.books.endClose(of.AccountID, l.now(), err)
-		if err != nil && l.closeFailed != nil {
-			l.closeFailed(of.AccountID, err)
+		l.books.endClose(of.AccountID, l.Now(), err)
+		if err != nil && l.CloseFailed != nil {
+			l.CloseFailed(of.AccountID, err)
 		}
 	})
 }
@@ -138,7 +138,7 @@ func (l *Ledger) closeFull(ctx context.Context, cause domain.Cause, every int) (
 		full           bool
 		refunded, open []string
 	}
-	ask, err := repository.Read(ctx, l.ledgers, stream, func(st credits.State) (u unsettled) {
+	ask, err := repository.Read(ctx, l.Ledgers, stream, func(st credits.State) (u unsettled) {
 		if u.full = every == 0 || st.Full(every); u.full {
 			u.refunded, u.open = st.Unsettled()
 		}
@@ -147,7 +147,7 @@ func (l *Ledger) closeFull(ctx context.Context, cause domain.Cause, every int) (
 	if err != nil || !ask.full {
 		return domain.Position{}, err
 	}
-	ended, err := l.ended(ctx, cause.AccountID, ask.open)
+	ended, err := l.Ended(ctx, cause.AccountID, ask.open)
 	if err != nil {
 		return domain.Position{}, domain.Unavailable(err)
 	}
@@ -155,14 +155,12 @@ func (l *Ledger) closeFull(ctx context.Context, cause domain.Cause, every int) (
 	if err != nil {
 		return domain.Position{}, err
 	}
-	_, written, err := repository.Execute(ctx, l.ledgers, cause, stream,
-		func(st credits.State, _ *repository.None) ([]domain.Event, error) {
-			if every > 0 && !st.Full(every) {
-				return nil, nil // another process was first
-			}
-			return credits.DecideClose(st, settled, l.now())
-		})
-	return written.Position, err
+	return repository.Decide(ctx, l.Ledgers, cause, stream, func(st credits.State) ([]domain.Event, error) {
+		if every > 0 && !st.Full(every) {
+			return nil, nil // another process was first
+		}
+		return credits.DecideClose(st, settled, l.Now())
+	})
 }
 
 // settled asks the log which of the account's jobs have ended, past the cache:
@@ -199,7 +197,7 @@ func (l *Ledger) settled(ctx context.Context, accountID string, jobIDs []string)
 // debitInLog is PastDebit past the cache.
 func (l *Ledger) debitInLog(ctx context.Context, accountID, jobID string) (*credits.Debit, error) {
 	var st job.State
-	err := l.log.Load(ctx, domain.JobStream(jobID), 0, func(r domain.Recorded) error {
+	err := l.Log.Load(ctx, domain.JobStream(jobID), 0, func(r domain.Recorded) error {
 		st = job.Evolve(st, r.Event)
 		return nil
 	})
@@ -212,7 +210,7 @@ func (l *Ledger) debitInLog(ctx context.Context, accountID, jobID string) (*cred
 // PastDebit is the debit of a job that a close may have left behind, from the job's own
 // stream. It is nil if the job has not ended: then no close left it behind.
 func (l *Ledger) PastDebit(ctx context.Context, accountID, jobID string) (*credits.Debit, error) {
-	return repository.Read(ctx, l.jobs, domain.JobStream(jobID), func(st job.State) *credits.Debit { return pastOf(st, accountID) })
+	return repository.Read(ctx, l.Jobs, domain.JobStream(jobID), func(st job.State) *credits.Debit { return pastOf(st, accountID) })
 }
 
 func pastOf(st job.State, accountID string) *credits.Debit {

@@ -12,15 +12,8 @@ import (
 
 // Ledger runs commands on the accounts' ledgers. It may be used by many goroutines.
 type Ledger struct {
-	log         domain.Log
-	now         func() time.Time
-	clock       func(context.Context, domain.Cause) (time.Time, error)
-	ended       func(ctx context.Context, accountID string, jobIDs []string) ([]string, error)
-	ledgers     *repository.Repository[credits.State]
-	jobs        *repository.Repository[job.State]
-	closeEvery  int
-	closeFailed func(accountID string, err error)
-	books       books
+	Config
+	books books
 }
 
 // Config is what a Ledger stands on. All fields but CloseFailed are required.
@@ -41,12 +34,7 @@ type Config struct {
 }
 
 // New makes a Ledger.
-func New(c Config) *Ledger {
-	return &Ledger{
-		log: c.Log, now: c.Now, clock: c.Clock, ended: c.Ended, ledgers: c.Ledgers, jobs: c.Jobs,
-		closeEvery: c.CloseEvery, closeFailed: c.CloseFailed,
-	}
-}
+func New(c Config) *Ledger { return &Ledger{Config: c} }
 
 // StopCloses ends the closes under way: a long one is no reason to wait.
 func (l *Ledger) StopCloses() { l.books.stopCloses() }
@@ -66,12 +54,12 @@ func (l *Ledger) Debit(ctx context.Context, cause domain.Cause, charges ...credi
 // CheckFunds fails as debits would, and writes nothing. A command that has
 // settings to write asks first, so that a want of credits leaves no trace.
 func (l *Ledger) CheckFunds(ctx context.Context, cause domain.Cause, charges ...credits.Charge) error {
-	now, err := l.clock(ctx, cause)
+	now, err := l.Clock(ctx, cause)
 	if err != nil {
 		return err
 	}
 	return l.charge(ctx, cause, charges, func(charges []credits.Charge) error {
-		refusal, err := repository.Read(ctx, l.ledgers, domain.CreditsStream(cause.AccountID), func(st credits.State) error {
+		refusal, err := repository.Read(ctx, l.Ledgers, domain.CreditsStream(cause.AccountID), func(st credits.State) error {
 			_, err := credits.DecideDebits(st, charges, now)
 			return err
 		})
@@ -93,7 +81,7 @@ type Refund struct {
 // Refund gives a job's debit back, once. A repeat says the same of it, also of a
 // debit that a close left behind.
 func (l *Ledger) Refund(ctx context.Context, cause domain.Cause, jobID, reason string) (Refund, error) {
-	now, err := l.clock(ctx, cause)
+	now, err := l.Clock(ctx, cause)
 	if err != nil {
 		return Refund{}, err
 	}
@@ -101,7 +89,7 @@ func (l *Ledger) Refund(ctx context.Context, cause domain.Cause, jobID, reason s
 		Refund
 		leftBehind, full bool
 	}
-	out, written, err := repository.Execute(ctx, l.ledgers, cause, domain.CreditsStream(cause.AccountID),
+	out, written, err := repository.Execute(ctx, l.Ledgers, cause, domain.CreditsStream(cause.AccountID),
 		func(st credits.State, out *outcome) (events []domain.Event, err error) {
 			out.leftBehind, out.full = st.LeftBehind(jobID), l.recordBook(cause.AccountID, st)
 			if !out.leftBehind {
@@ -130,11 +118,11 @@ func (l *Ledger) Refund(ctx context.Context, cause domain.Cause, jobID, reason s
 // ExpiringRefund is what of a job's refund would go into expired lots now. A command
 // that ends a job asks earlier, because the job's end is announced before the refund.
 func (l *Ledger) ExpiringRefund(ctx context.Context, cause domain.Cause, jobID string) (domain.Credits, error) {
-	now, err := l.clock(ctx, cause)
+	now, err := l.Clock(ctx, cause)
 	if err != nil {
 		return 0, err
 	}
-	return repository.Read(ctx, l.ledgers, domain.CreditsStream(cause.AccountID), func(st credits.State) domain.Credits {
+	return repository.Read(ctx, l.Ledgers, domain.CreditsStream(cause.AccountID), func(st credits.State) domain.Credits {
 		return st.Lost(jobID, now)
 	})
 }
@@ -144,7 +132,7 @@ func (l *Ledger) ExpiringRefund(ctx context.Context, cause domain.Cause, jobID s
 func (l *Ledger) Execute(
 	ctx context.Context, cause domain.Cause, decide func(credits.State, time.Time) ([]domain.Event, error),
 ) (domain.Credits, domain.Position, error) {
-	now, err := l.clock(ctx, cause)
+	now, err := l.Clock(ctx, cause)
 	if err != nil {
 		return 0, domain.Position{}, err
 	}
@@ -152,7 +140,7 @@ func (l *Ledger) Execute(
 		available domain.Credits
 		full      bool
 	}
-	out, written, err := repository.Execute(ctx, l.ledgers, cause, domain.CreditsStream(cause.AccountID),
+	out, written, err := repository.Execute(ctx, l.Ledgers, cause, domain.CreditsStream(cause.AccountID),
 		func(st credits.State, out *outcome) ([]domain.Event, error) {
 			events, err := decide(st, now)
 			out.available, out.full = balanceAfter(st, events, now), l.recordBook(cause.AccountID, st)

@@ -124,35 +124,28 @@ type decisions struct {
 }
 
 func (s *Retention) onSubject(ctx context.Context, cause domain.Cause, of Subject, d decisions) (domain.Position, error) {
-	var written domain.AppendResult
-	var err error
 	switch of.Kind {
 	case retention.OfAccount:
 		if of.ID != cause.AccountID {
 			return domain.Position{}, domain.NotFound("account")
 		}
-		_, written, err = repository.Execute(ctx, s.Accounts, cause, domain.AccountStream(of.ID),
-			func(st account.State, _ *repository.None) ([]domain.Event, error) { return d.account(st) })
+		return repository.Decide(ctx, s.Accounts, cause, of.Stream(), d.account)
 	case retention.OfProject:
-		_, written, err = repository.Execute(ctx, s.Projects, cause, domain.ProjectStream(of.ID),
-			func(st project.State, _ *repository.None) ([]domain.Event, error) {
-				if st.AccountID != cause.AccountID {
-					return nil, domain.NotFound("project")
-				}
-				return d.project(st)
-			})
+		return repository.Decide(ctx, s.Projects, cause, of.Stream(), func(st project.State) ([]domain.Event, error) {
+			if st.AccountID != cause.AccountID {
+				return nil, domain.NotFound("project")
+			}
+			return d.project(st)
+		})
 	case retention.OfJob:
-		_, written, err = repository.Execute(ctx, s.Jobs, cause, domain.JobStream(of.ID),
-			func(st job.State, _ *repository.None) ([]domain.Event, error) {
-				if st.AccountID != cause.AccountID {
-					return nil, domain.NotFound("job")
-				}
-				return d.job(st)
-			})
-	default:
-		return domain.Position{}, fmt.Errorf("%q has no holds", of.Kind)
+		return repository.Decide(ctx, s.Jobs, cause, of.Stream(), func(st job.State) ([]domain.Event, error) {
+			if st.AccountID != cause.AccountID {
+				return nil, domain.NotFound("job")
+			}
+			return d.job(st)
+		})
 	}
-	return written.Position, err
+	return domain.Position{}, fmt.Errorf("%q has no holds", of.Kind)
 }
 
 // Gone is a piece of evidence that is kept no longer.

@@ -16,7 +16,7 @@ import (
 func (s *Commands) CreateAccount(ctx context.Context, cause domain.Cause, name string, sandbox bool) (string, domain.Position, error) {
 	accountID := NewAccountID(cause)
 	cause.AccountID = accountID
-	_, written, err := repository.Create(ctx, s.accounts, cause, domain.AccountStream(accountID),
+	_, written, err := repository.Create(ctx, s.Accounts, cause, domain.AccountStream(accountID),
 		func(st account.State, _ *repository.None) ([]domain.Event, error) {
 			return account.DecideCreate(st, name, sandbox)
 		})
@@ -59,7 +59,7 @@ func (s *Commands) FinishErasure(ctx context.Context, cause domain.Cause, accoun
 // as everywhere.
 func (s *Commands) IssueKey(ctx context.Context, cause domain.Cause, accountID string, in IssueKey) (IssuedKey, error) {
 	if in.ProjectID != "" {
-		owner, err := repository.Read(ctx, s.projects, domain.ProjectStream(in.ProjectID),
+		owner, err := repository.Read(ctx, s.Projects, domain.ProjectStream(in.ProjectID),
 			func(st project.State) string { return st.AccountID })
 		switch {
 		case err != nil:
@@ -71,7 +71,7 @@ func (s *Commands) IssueKey(ctx context.Context, cause domain.Cause, accountID s
 	keyID := accountID + "." + domain.DeriveID(cause.CommandID, "key").String()
 	live, sandbox := domain.NewToken(domain.LiveKeyPrefix), domain.NewToken(domain.SandboxKeyPrefix)
 	cause.AccountID = accountID
-	token, written, err := repository.Execute(ctx, s.accounts, cause, domain.AccountStream(accountID),
+	token, written, err := repository.Execute(ctx, s.Accounts, cause, domain.AccountStream(accountID),
 		func(st account.State, token *string) ([]domain.Event, error) {
 			*token = live
 			if st.Sandbox {
@@ -96,9 +96,7 @@ func (s *Commands) onAccount(
 	ctx context.Context, cause domain.Cause, accountID string, decide func(account.State) ([]domain.Event, error),
 ) (domain.Position, error) {
 	cause.AccountID = accountID
-	_, written, err := repository.Execute(ctx, s.accounts, cause, domain.AccountStream(accountID),
-		func(st account.State, _ *repository.None) ([]domain.Event, error) { return decide(st) })
-	return written.Position, err
+	return repository.Decide(ctx, s.Accounts, cause, domain.AccountStream(accountID), decide)
 }
 
 // NewCheckerID is the id of the checker that CreateChecker registers for that cause.
@@ -113,7 +111,7 @@ func (s *Commands) CreateChecker(ctx context.Context, cause domain.Cause, name s
 		CheckerID: NewCheckerID(cause),
 		Token:     domain.NewToken(domain.CheckerKeyPrefix),
 	}
-	_, written, err := repository.Create(ctx, s.checkers, cause, domain.CheckerStream(out.CheckerID),
+	_, written, err := repository.Create(ctx, s.Checkers, cause, domain.CheckerStream(out.CheckerID),
 		func(st checker.State, _ *repository.None) ([]domain.Event, error) {
 			return checker.DecideCreate(st, checker.Created{
 				Name: name, Hash: domain.HashToken(out.Token), Prefix: domain.TokenHint(out.Token), Accounts: accounts,
@@ -125,7 +123,7 @@ func (s *Commands) CreateChecker(ctx context.Context, cause domain.Cause, name s
 
 // Checker gives a checker as the log has them; NotFound without one.
 func (s *Commands) Checker(ctx context.Context, checkerID string) (checker.State, error) {
-	st, err := repository.Read(ctx, s.checkers, domain.CheckerStream(checkerID), func(st checker.State) checker.State { return st })
+	st, err := repository.Read(ctx, s.Checkers, domain.CheckerStream(checkerID), func(st checker.State) checker.State { return st })
 	if err == nil && !st.Exists {
 		err = domain.NotFound("checker")
 	}
@@ -135,16 +133,14 @@ func (s *Commands) Checker(ctx context.Context, checkerID string) (checker.State
 // EraseChecker says in the log that the checker is erased: their key works no more. The key
 // of their texts, and what was derived from them, is the caller's to destroy.
 func (s *Commands) EraseChecker(ctx context.Context, cause domain.Cause, checkerID, by, reason string) (domain.Position, error) {
-	_, written, err := repository.Execute(ctx, s.checkers, cause, domain.CheckerStream(checkerID),
-		func(st checker.State, _ *repository.None) ([]domain.Event, error) {
-			return checker.DecideErase(st, by, reason, s.now())
-		})
-	return written.Position, err
+	return repository.Decide(ctx, s.Checkers, cause, domain.CheckerStream(checkerID), func(st checker.State) ([]domain.Event, error) {
+		return checker.DecideErase(st, by, reason, s.now())
+	})
 }
 
 // Person gives a person as the log has them; NotFound without one.
 func (s *Commands) Person(ctx context.Context, personID string) (person.State, error) {
-	st, err := repository.Read(ctx, s.people, domain.PersonStream(personID), func(st person.State) person.State { return st })
+	st, err := repository.Read(ctx, s.People, domain.PersonStream(personID), func(st person.State) person.State { return st })
 	if err == nil && !st.Exists {
 		err = domain.NotFound("person")
 	}

@@ -14,7 +14,7 @@ import (
 func (s *Commands) AccountTime(ctx context.Context, cause domain.Cause) (time.Time, error) {
 	now := s.now()
 	if cause.Sandbox {
-		ahead, err := repository.Read(ctx, s.accounts, domain.AccountStream(cause.AccountID), func(st account.State) time.Duration {
+		ahead, err := repository.Read(ctx, s.Accounts, domain.AccountStream(cause.AccountID), func(st account.State) time.Duration {
 			return st.Ahead
 		})
 		if err != nil {
@@ -32,7 +32,7 @@ func (s *Commands) AccountTime(ctx context.Context, cause domain.Cause) (time.Ti
 // soon after, automatically.
 func (s *Commands) AdvanceClock(ctx context.Context, cause domain.Cause, by time.Duration) (AdvancedClock, error) {
 	advanceID := domain.DeriveID(cause.CommandID, "advance").String()
-	ahead, written, err := repository.Execute(ctx, s.accounts, cause, domain.AccountStream(cause.AccountID),
+	ahead, written, err := repository.Execute(ctx, s.Accounts, cause, domain.AccountStream(cause.AccountID),
 		func(st account.State, ahead *time.Duration) ([]domain.Event, error) {
 			events, err := account.DecideAdvance(st, advanceID, by)
 			*ahead = st.Advances[advanceID] // a repeat

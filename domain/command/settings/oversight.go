@@ -64,7 +64,7 @@ type recordedAct struct {
 // recordAct writes an act down. Its id derives from the command.
 func (s *Commands) recordAct(ctx context.Context, cause domain.Cause, a OperatorAct) (recordedAct, error) {
 	id := domain.DeriveID(cause.CommandID, "act").String()
-	out, written, err := repository.Execute(ctx, s.oversight, cause, domain.OperatorStream(a.PersonID),
+	out, written, err := repository.Execute(ctx, s.Oversight, cause, domain.OperatorStream(a.PersonID),
 		func(st oversight.State, out *recordedAct) ([]domain.Event, error) {
 			events, err := oversight.DecideAct(st, oversight.Acted{
 				ActID: id, PersonID: a.PersonID, Act: a.Act, Subject: a.Subject, AccountID: a.AccountID, Detail: a.Detail, Reason: a.Reason,
@@ -79,9 +79,7 @@ func (s *Commands) recordAct(ctx context.Context, cause domain.Cause, a Operator
 // refuseAct writes down that an act was not done.
 func (s *Commands) refuseAct(ctx context.Context, cause domain.Cause, personID, actID, problem string) (domain.Position, error) {
 	cause.CommandID = domain.DeriveID(cause.CommandID, "refused")
-	_, written, err := repository.Execute(ctx, s.oversight, cause, domain.OperatorStream(personID),
-		func(st oversight.State, _ *repository.None) ([]domain.Event, error) {
-			return oversight.DecideRefused(st, actID, problem)
-		})
-	return written.Position, err
+	return repository.Decide(ctx, s.Oversight, cause, domain.OperatorStream(personID), func(st oversight.State) ([]domain.Event, error) {
+		return oversight.DecideRefused(st, actID, problem)
+	})
 }

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"context"
 
 	"humanqa/domain"
@@ -37,15 +38,12 @@ func (s *Commands) JoinPerson(ctx context.Context, cause domain.Cause, personID 
 // one they had there. Jobs of that account are theirs to test no longer, those
 // they have claimed included.
 func (s *Commands) GrantRole(ctx context.Context, cause domain.Cause, personID string, grant person.Grant) (domain.Position, error) {
-	var refusal error
-	if _, err := repository.Read(ctx, s.people, domain.PersonStream(personID), func(st person.State) repository.None {
-		_, refusal = person.DecideGrant(st, grant)
-		return repository.None{}
-	}); err != nil {
-		return domain.Position{}, err
-	}
-	if refusal != nil {
-		return domain.Position{}, refusal // a checker must not be bound for a grant that cannot come
+	refusal, err := repository.Read(ctx, s.People, domain.PersonStream(personID), func(st person.State) error {
+		_, err := person.DecideGrant(st, grant)
+		return err
+	})
+	if err = cmp.Or(err, refusal); err != nil {
+		return domain.Position{}, err // a checker must not be bound for a grant that cannot come
 	}
 	if err := s.prepareGrant(ctx, cause, personID, grant); err != nil {
 		return domain.Position{}, err
@@ -72,7 +70,7 @@ func (s *Commands) DisablePerson(ctx context.Context, cause domain.Cause, person
 // Grants gives what the log says now that the person may do; domain.KindNotFound where
 // they are disabled, or not there.
 func (s *Commands) Grants(ctx context.Context, personID string) ([]person.Grant, error) {
-	now, err := repository.Read(ctx, s.people, domain.PersonStream(personID), func(st person.State) person.State { return st })
+	now, err := repository.Read(ctx, s.People, domain.PersonStream(personID), func(st person.State) person.State { return st })
 	if err == nil && (!now.Exists || now.Disabled) {
 		err = domain.NotFound("person")
 	}
@@ -90,10 +88,10 @@ func (s *Commands) prepareGrant(ctx context.Context, cause domain.Cause, personI
 	if grant.Role != person.Checker || grant.CheckerID == "" {
 		return nil
 	}
-	_, _, err := repository.Execute(ctx, s.checkers, cause, domain.CheckerStream(grant.CheckerID),
-		func(st checker.State, _ *repository.None) ([]domain.Event, error) {
-			return checker.DecideBind(st, personID)
-		})
+	stream := domain.CheckerStream(grant.CheckerID)
+	_, err := repository.Decide(ctx, s.Checkers, cause, stream, func(st checker.State) ([]domain.Event, error) {
+		return checker.DecideBind(st, personID)
+	})
 	return err
 }
 
@@ -101,7 +99,5 @@ func (s *Commands) onPerson(
 	ctx context.Context, cause domain.Cause, personID, accountID string, decide func(person.State) ([]domain.Event, error),
 ) (domain.Position, error) {
 	cause.AccountID = accountID
-	_, written, err := repository.Execute(ctx, s.people, cause, domain.PersonStream(personID),
-		func(st person.State, _ *repository.None) ([]domain.Event, error) { return decide(st) })
-	return written.Position, err
+	return repository.Decide(ctx, s.People, cause, domain.PersonStream(personID), decide)
 }

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"context"
 
 	"humanqa/domain"
@@ -22,7 +23,7 @@ func (s *Commands) CreatePool(
 	}
 	poolID = domain.DeriveID(cause.CommandID, "pool").String()
 	cause.AccountID = accountID
-	_, written, err := repository.Create(ctx, s.pools, cause, domain.PoolStream(poolID),
+	_, written, err := repository.Create(ctx, s.Pools, cause, domain.PoolStream(poolID),
 		func(st pool.State, _ *repository.None) ([]domain.Event, error) {
 			return pool.DecideCreate(st, pool.Created{Name: name, AccountID: accountID})
 		})
@@ -31,7 +32,7 @@ func (s *Commands) CreatePool(
 
 // AddToPool takes a checker into a pool.
 func (s *Commands) AddToPool(ctx context.Context, cause domain.Cause, poolID, checkerID string) (domain.Position, error) {
-	exists, err := repository.Read(ctx, s.checkers, domain.CheckerStream(checkerID), func(st checker.State) bool { return st.Exists })
+	exists, err := repository.Read(ctx, s.Checkers, domain.CheckerStream(checkerID), func(st checker.State) bool { return st.Exists })
 	switch {
 	case err != nil:
 		return domain.Position{}, err
@@ -50,16 +51,14 @@ func (s *Commands) RemoveFromPool(ctx context.Context, cause domain.Cause, poolI
 func (s *Commands) onPool(
 	ctx context.Context, cause domain.Cause, poolID string, decide func(pool.State) ([]domain.Event, error),
 ) (domain.Position, error) {
-	_, written, err := repository.Execute(ctx, s.pools, cause, domain.PoolStream(poolID),
-		func(st pool.State, _ *repository.None) ([]domain.Event, error) { return decide(st) })
-	return written.Position, err
+	return repository.Decide(ctx, s.Pools, cause, domain.PoolStream(poolID), decide)
 }
 
 // ChoosePool keeps the account's tests, those that wait too, to a pool's checkers;
 // an empty id lets them go to any checker.
 func (s *Commands) ChoosePool(ctx context.Context, cause domain.Cause, accountID, poolID string) (domain.Position, error) {
 	if poolID != "" {
-		serves, err := repository.Read(ctx, s.pools, domain.PoolStream(poolID), func(st pool.State) bool { return st.Serves(accountID) })
+		serves, err := repository.Read(ctx, s.Pools, domain.PoolStream(poolID), func(st pool.State) bool { return st.Serves(accountID) })
 		switch {
 		case err != nil:
 			return domain.Position{}, err
@@ -75,11 +74,9 @@ func (s *Commands) ChoosePool(ctx context.Context, cause domain.Cause, accountID
 func (s *Commands) ProfileChecker(
 	ctx context.Context, cause domain.Cause, checkerID string, languages, devices []string,
 ) (domain.Position, error) {
-	_, written, err := repository.Execute(ctx, s.checkers, cause, domain.CheckerStream(checkerID),
-		func(st checker.State, _ *repository.None) ([]domain.Event, error) {
-			return checker.DecideProfile(st, checker.Profiled{Languages: languages, Devices: devices})
-		})
-	return written.Position, err
+	return repository.Decide(ctx, s.Checkers, cause, domain.CheckerStream(checkerID), func(st checker.State) ([]domain.Event, error) {
+		return checker.DecideProfile(st, checker.Profiled{Languages: languages, Devices: devices})
+	})
 }
 
 // InPool says that the pool's tests may go to the checker; of no pool, to any.
@@ -87,23 +84,19 @@ func (s *Commands) InPool(ctx context.Context, poolID, checkerID string) (bool, 
 	if poolID == "" {
 		return true, nil
 	}
-	return repository.Read(ctx, s.pools, domain.PoolStream(poolID), func(st pool.State) bool { return st.Has(checkerID) })
+	return repository.Read(ctx, s.Pools, domain.PoolStream(poolID), func(st pool.State) bool { return st.Has(checkerID) })
 }
 
 // accountExists refuses an account that is not there, or no more.
 func (s *Commands) accountExists(ctx context.Context, accountID string) error {
-	var refusal error
-	_, err := repository.Read(ctx, s.accounts, domain.AccountStream(accountID), func(st account.State) repository.None {
+	refusal, err := repository.Read(ctx, s.Accounts, domain.AccountStream(accountID), func(st account.State) error {
 		switch {
 		case !st.Exists:
-			refusal = domain.NotFound("account")
+			return domain.NotFound("account")
 		case st.Erased:
-			refusal = account.ErrErased
+			return account.ErrErased
 		}
-		return repository.None{}
+		return nil
 	})
-	if err == nil {
-		err = refusal
-	}
-	return err
+	return cmp.Or(err, refusal)
 }

@@ -35,7 +35,7 @@ func (s *Commands) CreateProject(ctx context.Context, cause domain.Cause, in Cre
 			return CreatedProject{}, err
 		}
 	}
-	_, written, err := repository.Create(ctx, s.projects, cause, domain.ProjectStream(projectID),
+	_, written, err := repository.Create(ctx, s.Projects, cause, domain.ProjectStream(projectID),
 		func(st project.State, _ *repository.None) ([]domain.Event, error) {
 			if st.Exists {
 				return nil, nil // the id derives from the command: a repeat
@@ -90,7 +90,7 @@ func (s *Commands) UpdateProject(
 			return project.State{}, domain.Position{}, err
 		}
 	}
-	after, written, err := repository.Execute(ctx, s.projects, cause, domain.ProjectStream(projectID),
+	after, written, err := repository.Execute(ctx, s.Projects, cause, domain.ProjectStream(projectID),
 		func(st project.State, after *project.State) ([]domain.Event, error) {
 			if !st.Exists || st.AccountID != cause.AccountID {
 				return nil, domain.NotFound("project")
@@ -111,21 +111,17 @@ func (s *Commands) EnableWebhook(ctx context.Context, cause domain.Cause, projec
 	if err != nil {
 		return domain.Position{}, err
 	}
-	_, written, err := repository.Execute(ctx, s.projects, cause, domain.ProjectStream(projectID),
-		func(st project.State, _ *repository.None) ([]domain.Event, error) {
-			if !st.Exists || st.AccountID != cause.AccountID {
-				return nil, domain.NotFound("project")
-			}
-			return project.DecideEnable(st, now)
-		})
-	return written.Position, err
+	return repository.Decide(ctx, s.Projects, cause, domain.ProjectStream(projectID), func(st project.State) ([]domain.Event, error) {
+		if !st.Exists || st.AccountID != cause.AccountID {
+			return nil, domain.NotFound("project")
+		}
+		return project.DecideEnable(st, now)
+	})
 }
 
 // DisableWebhook stops deliveries after one failed for good.
 func (s *Commands) DisableWebhook(ctx context.Context, cause domain.Cause, projectID, deliveryID, reason string) (domain.Position, error) {
-	_, written, err := repository.Execute(ctx, s.projects, cause, domain.ProjectStream(projectID),
-		func(st project.State, _ *repository.None) ([]domain.Event, error) {
-			return project.DecideDisable(st, deliveryID, reason, s.now())
-		})
-	return written.Position, err
+	return repository.Decide(ctx, s.Projects, cause, domain.ProjectStream(projectID), func(st project.State) ([]domain.Event, error) {
+		return project.DecideDisable(st, deliveryID, reason, s.now())
+	})
 }

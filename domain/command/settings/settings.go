@@ -26,14 +26,9 @@ type Sealer interface {
 
 // Commands runs the commands. It may be used by many goroutines.
 type Commands struct {
-	sealer    Sealer
-	now       func() time.Time
-	accounts  *repository.Repository[account.State]
-	checkers  *repository.Repository[checker.State]
-	projects  *repository.Repository[project.State]
-	people    *repository.Repository[person.State]
-	pools     *repository.Repository[pool.State]
-	oversight *repository.Repository[oversight.State]
+	Repositories
+	sealer Sealer
+	now    func() time.Time
 }
 
 // Repositories are the streams that the commands are run on.
@@ -48,8 +43,5 @@ type Repositories struct {
 
 // New makes Commands. now is the service's clock.
 func New(r Repositories, sealer Sealer, now func() time.Time) *Commands {
-	return &Commands{
-		sealer: sealer, now: now,
-		accounts: r.Accounts, checkers: r.Checkers, projects: r.Projects, people: r.People, pools: r.Pools, oversight: r.Oversight,
-	}
+	return &Commands{r, sealer, now}
 }

@@ -16,7 +16,7 @@ import (
 // WebhookSecret opens a project's signing secret, for the dashboard and the
 // operator; the API never returns it.
 func (s *Commands) WebhookSecret(ctx context.Context, projectID string) (string, error) {
-	p, err := repository.Read(ctx, s.projects, domain.ProjectStream(projectID), func(st project.State) project.State {
+	p, err := repository.Read(ctx, s.Projects, domain.ProjectStream(projectID), func(st project.State) project.State {
 		return project.State{AccountID: st.AccountID, Secret: st.Secret}
 	})
 	switch {
@@ -52,7 +52,7 @@ func (s *Commands) RotateSecret(ctx context.Context, cause domain.Cause, project
 		sealed string
 		out    RotatedSecret
 	}
-	after, written, err := repository.Execute(ctx, s.projects, cause, domain.ProjectStream(projectID),
+	after, written, err := repository.Execute(ctx, s.Projects, cause, domain.ProjectStream(projectID),
 		func(st project.State, after *held) ([]domain.Event, error) {
 			if st.AccountID != cause.AccountID {
 				return nil, domain.NotFound("project")
@@ -89,7 +89,7 @@ func (s *Commands) FinishRotation(ctx context.Context, cause domain.Cause, proje
 	finished := project.RotationFinished{At: now}
 	finished.UserID, finished.KeyID = cause.RequestedBy()
 	wall := s.now()
-	after, written, err := repository.Execute(ctx, s.projects, cause, domain.ProjectStream(projectID),
+	after, written, err := repository.Execute(ctx, s.Projects, cause, domain.ProjectStream(projectID),
 		func(st project.State, after *RotatedSecret) ([]domain.Event, error) {
 			if st.AccountID != cause.AccountID {
 				return nil, domain.NotFound("project")
@@ -107,11 +107,9 @@ func (s *Commands) FinishRotation(ctx context.Context, cause domain.Cause, proje
 // secret; sealed is that secret as its event holds it. A repeat changes nothing.
 func (s *Commands) ConfirmSecret(ctx context.Context, cause domain.Cause, projectID, sealed string) (domain.Position, error) {
 	wall := s.now()
-	_, written, err := repository.Execute(ctx, s.projects, cause, domain.ProjectStream(projectID),
-		func(st project.State, _ *repository.None) ([]domain.Event, error) {
-			return project.DecideConfirmed(st, sealed, wall)
-		})
-	return written.Position, err
+	return repository.Decide(ctx, s.Projects, cause, domain.ProjectStream(projectID), func(st project.State) ([]domain.Event, error) {
+		return project.DecideConfirmed(st, sealed, wall)
+	})
 }
 
 // NewSecret makes a signing secret of 256 random bits and seals it. It is

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/lib/pq"
+
+	"humanqa/internal/pgpool"
 )
 
 // lockID is the session advisory lock of the writer: "humanqae" in ASCII.
@@ -134,10 +136,7 @@ func (s *session) tryWrite(ctx context.Context) error {
 	if _, err := s.writeGroup(s.lastCreated, []*Record{{Position: s.head + 1, Data: data}}, nil); err != nil {
 		return fmt.Errorf("try to write: %w", err)
 	}
-	if _, err := s.conn.ExecContext(ctx, "ROLLBACK"); err != nil {
-		return fmt.Errorf("try to write: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, s.conn, "try to write", "ROLLBACK")
 }
 
 // writeGroup commits a group in one statement, which is one transaction; not, if a stream has

@@ -103,18 +103,8 @@ func (e *Checker) look(ctx context.Context) (err error) {
 }
 
 // Search looks for the checker's texts everywhere, and changes nothing.
-func (e *Checker) Search(ctx context.Context) (out Searched, err error) {
-	out = Searched{Texts: e.needles.texts, Left: []Place{}, InClear: []Place{}, Elsewhere: []Place{}}
-	owns := func(_ string, row map[string]any) (of string, own bool) {
-		if id, _ := row["checker_id"].(string); id == e.id {
-			return domain.CheckerStream(id), true
-		}
-		return ownerOf(row), false
-	}
-	if err := e.needles.tables(ctx, e.DB, owns, &out); err != nil {
-		return out, err
-	}
-	return out, e.needles.log(ctx, e.Core, domain.CheckerStream(e.id), &out)
+func (e *Checker) Search(ctx context.Context) (Searched, error) {
+	return e.needles.search(ctx, e.Core, domain.CheckerStream(e.id), ownRows("checker_id", e.id))
 }
 
 // Asked is what else of a checker goes.
@@ -177,6 +167,11 @@ func (e *Checker) eraseTests(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// ownRows says that a row is the subject's if the column holds its id.
+func ownRows(column, id string) owner {
+	return func(_ string, row map[string]any) (of string, own bool) { return ownerOf(row), row[column] == id }
 }
 
 // ownerOf names the stream that a row of a table belongs to, as far as its columns say.

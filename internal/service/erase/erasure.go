@@ -20,6 +20,7 @@ import (
 	"humanqa/httpapi/admit"
 	"humanqa/httpapi/evidence"
 	"humanqa/httpapi/readers"
+	"humanqa/internal/backoff"
 	"humanqa/internal/blob"
 	"humanqa/internal/credential"
 	"humanqa/internal/service"
@@ -279,10 +280,8 @@ func (e *Erasure) forgetRows(ctx context.Context) (erased int, err error) {
 		case time.Now().After(late):
 			return 0, fmt.Errorf("%d uploads or recordings of the account are still being written: wait up to 15 minutes", underWay)
 		}
-		select {
-		case <-time.After(lookAgain):
-		case <-ctx.Done():
-			return 0, ctx.Err()
+		if err := backoff.Wait(ctx, lookAgain); err != nil {
+			return 0, err
 		}
 	}
 }

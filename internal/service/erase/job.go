@@ -20,6 +20,7 @@ import (
 	"humanqa/eventstore/freetext"
 	"humanqa/httpapi/admit"
 	"humanqa/httpapi/evidence"
+	"humanqa/internal/backoff"
 	"humanqa/internal/blob"
 	"humanqa/internal/preferences"
 	"humanqa/internal/service"
@@ -161,12 +162,8 @@ func (j *Job) seeSecret(ctx context.Context, sealed string) error {
 }
 
 // Search looks for the job's texts everywhere, and changes nothing.
-func (j *Job) Search(ctx context.Context) (out Searched, err error) {
-	out = Searched{Texts: j.needles.texts, Left: []Place{}, InClear: []Place{}, Elsewhere: []Place{}}
-	if err := j.needles.tables(ctx, j.DB, j.owns, &out); err != nil {
-		return out, err
-	}
-	return out, j.needles.log(ctx, j.Core, domain.JobStream(j.id), &out)
+func (j *Job) Search(ctx context.Context) (Searched, error) {
+	return j.needles.search(ctx, j.Core, domain.JobStream(j.id), j.owns)
 }
 
 // owns says whose row it is. A row that names no other owner counts as the job's.
@@ -262,10 +259,8 @@ func (j *Job) eraseFiles(ctx context.Context) error {
 		case time.Now().After(late):
 			return fmt.Errorf("%d uploads or recordings of the job are still being written: wait up to 15 minutes", underWay)
 		}
-		select {
-		case <-time.After(lookAtFiles):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := backoff.Wait(ctx, lookAtFiles); err != nil {
+			return err
 		}
 	}
 }

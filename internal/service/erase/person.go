@@ -101,18 +101,8 @@ func (p *Person) look(ctx context.Context) error {
 }
 
 // Search looks for the person's texts everywhere, and changes nothing.
-func (p *Person) Search(ctx context.Context) (out Searched, err error) {
-	out = Searched{Texts: p.needles.texts, Left: []Place{}, InClear: []Place{}, Elsewhere: []Place{}}
-	owns := func(_ string, row map[string]any) (of string, own bool) {
-		if id, _ := row["person_id"].(string); id == p.id {
-			return domain.PersonStream(id), true
-		}
-		return ownerOf(row), false
-	}
-	if err := p.needles.tables(ctx, p.DB, owns, &out); err != nil {
-		return out, err
-	}
-	return out, p.needles.log(ctx, p.Core, domain.PersonStream(p.id), &out)
+func (p *Person) Search(ctx context.Context) (Searched, error) {
+	return p.needles.search(ctx, p.Core, domain.PersonStream(p.id), ownRows("person_id", p.id))
 }
 
 // Run erases the person and proves it. The rights go first: nothing is added from then on.

@@ -93,6 +93,16 @@ func (n needles) in(data []byte) bool {
 	return false
 }
 
+// search looks for the texts in every table and in the whole log, and changes nothing.
+// stream is the subject's.
+func (n needles) search(ctx context.Context, c *service.Core, stream string, of owner) (Searched, error) {
+	out := Searched{Texts: n.texts, Left: []Place{}, InClear: []Place{}, Elsewhere: []Place{}}
+	if err := n.tables(ctx, c.DB, of, &out); err != nil {
+		return out, err
+	}
+	return out, n.log(ctx, c, stream, &out)
+}
+
 // owner says to whom a row of a table belongs, in words; own: to the subject.
 type owner func(table string, row map[string]any) (of string, own bool)
 

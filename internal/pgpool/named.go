@@ -1,0 +1,64 @@
+package pgpool
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/jmoiron/sqlx"
+)
+
+// List reads the rows of a query. what names them in an error.
+func List[Row any](ctx context.Context, q sqlx.QueryerContext, what, query string, args ...any) (rows []Row, err error) {
+	if err := sqlx.SelectContext(ctx, q, &rows, query, args...); err != nil {
+		return nil, fmt.Errorf("read %s: %w", what, err)
+	}
+	return rows, nil
+}
+
+// Find reads one row if it is there.
+func Find[Row any](ctx context.Context, q sqlx.QueryerContext, what, query string, args ...any) (row Row, found bool, err error) {
+	switch err = sqlx.GetContext(ctx, q, &row, query, args...); {
+	case errors.Is(err, sql.ErrNoRows):
+		return row, false, nil
+	case err != nil:
+		return row, false, fmt.Errorf("read %s: %w", what, err)
+	}
+	return row, true, nil
+}
+
+// FindOr is Find that gives an error of the caller's where there is no row.
+func FindOr[Row any](ctx context.Context, q sqlx.QueryerContext, missing error, what, query string, args ...any) (Row, error) {
+	row, found, err := Find[Row](ctx, q, what, query, args...)
+	if err == nil && !found {
+		err = missing
+	}
+	return row, err
+}
+
+// Exec runs a statement without rows. what says in an error what it does.
+func Exec(ctx context.Context, e sqlx.ExecerContext, what, query string, args ...any) error {
+	if _, err := e.ExecContext(ctx, query, args...); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// One reads the row that a query always has, such as a count.
+func One[Row any](ctx context.Context, q sqlx.QueryerContext, what, query string, args ...any) (row Row, err error) {
+	if err := sqlx.GetContext(ctx, q, &row, query, args...); err != nil {
+		return row, fmt.Errorf("read %s: %w", what, err)
+	}
+	return row, nil
+}
+
+// Set reads the texts of a query's only column as a set.
+func Set(ctx context.Context, q sqlx.QueryerContext, what, query string, args ...any) (map[string]bool, error) {
+	list, err := List[string](ctx, q, what, query, args...)
+	set := make(map[string]bool, len(list))
+	for _, one := range list {
+		set[one] = true
+	}
+	return set, err
+}
