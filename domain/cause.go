@@ -13,6 +13,7 @@ type Cause struct {
 	CommandID     uuid.UUID
 	CorrelationID string // x-request-id
 	CausationID   string // id of the event that a policy reacts to
+	Trace         string // the traceparent that the command goes on from; empty: no trace
 	Actor         string // key:<id>, checker:<id>, operator, policy:<name>
 	AccountID     string // whose data the command is about
 	// Sandbox says that the account is one: its time is its own (see

@@ -78,6 +78,9 @@ type Metadata struct {
 	// CausationID is the id of the event that caused the command; empty when
 	// a caller did.
 	CausationID string `json:"causationId,omitempty"`
+	// Trace is the traceparent (W3C Trace Context) of the request that started it all;
+	// empty without traces.
+	Trace string `json:"trace,omitempty"`
 	// Actor is the author: "key:<id>", "checker:<id>", "operator", "operator:<person
 	// id>", "policy:<name>".
 	Actor     string    `json:"actor"`

@@ -10,6 +10,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/origin"
+	"humanqa/internal/tracing"
 )
 
 // maxIncomplete is how often an append may be ended by the node half-way.
@@ -33,7 +34,21 @@ func (c *Client) Append(
 		return domain.AppendResult{}, fmt.Errorf("append to %s: %w", stream, err)
 	}
 	c.authenticated(stream, uint64(expected+1), data) //nolint:gosec // below zero is refused
-	return c.appendWhole(ctx, stream, expected, data)
+	ctx, span := c.tracer.StartCaused(ctx, "append", func(yield func(string) bool) {
+		for i := range events {
+			if !yield(events[i].Meta.Trace) {
+				return
+			}
+		}
+	})
+	defer span.End()
+	span.Note("humanqa.stream", stream)
+	span.Count("humanqa.events", len(events))
+	written, err := c.appendWhole(ctx, stream, expected, data)
+	if err != nil {
+		span.Failed(err.Error())
+	}
+	return written, err
 }
 
 // appendWhole is Append for events that are encoded and fit.
@@ -85,7 +100,7 @@ func (c *Client) appendWhole(
 		default:
 			unknown = unknown || sent
 			if ctx.Err() == nil {
-				c.log.WithError(err).WithField("stream", stream).Warn("outcome of an append unknown, sending it again")
+				tracing.Log(ctx, c.log).WithError(err).WithField("stream", stream).Warn("outcome of an append unknown, sending it again")
 				continue
 			}
 		}

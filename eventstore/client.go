@@ -12,6 +12,8 @@ import (
 
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 	"github.com/sirupsen/logrus"
+
+	"humanqa/internal/tracing"
 )
 
 const (
@@ -84,8 +86,12 @@ type Client struct {
 	log  logrus.FieldLogger
 	// sealer keeps customers' own words from readers of the bare log; nil: they are not sealed.
 	sealer Sealer
+	tracer *tracing.Tracer // nil: no spans
 	limits
 }
+
+// TraceWith has appends of traced requests make spans. It is called before the client is used.
+func (c *Client) TraceWith(t *tracing.Tracer) { c.tracer = t }
 
 // Open prepares a client for an esdb:// (or esdb+discover://) connection
 // string; kurrentdb:// and kurrentdb+discover:// are the same. It does not dial:

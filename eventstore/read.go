@@ -11,6 +11,7 @@ import (
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 
 	"humanqa/domain"
+	"humanqa/internal/tracing"
 )
 
 // Load calls each for every event of the stream from the given revision on, in
@@ -305,7 +306,7 @@ func (c *Client) retry(ctx context.Context, what string, read func() (moved bool
 			return fmt.Errorf("read %s: %w: %w", what, ErrStreamDeleted, err)
 		case classRetry, classReconnect, classTimeout, classIncomplete:
 			if ctx.Err() == nil && time.Now().Before(limit) {
-				c.log.WithError(err).WithField("stream", what).Debug("a read broke, reading on")
+				tracing.Log(ctx, c.log).WithError(err).WithField("stream", what).Debug("a read broke, reading on")
 				continue
 			}
 		}

@@ -21,6 +21,7 @@ import (
 	"humanqa/httpapi/wire"
 	"humanqa/internal/backoff"
 	"humanqa/internal/clientlogin"
+	"humanqa/internal/tracing"
 	"humanqa/projections"
 )
 
@@ -59,6 +60,7 @@ type Deps struct {
 	Spool    *wire.Spool
 	Evidence *evidence.Service
 	Log      logrus.FieldLogger
+	Tracer   *tracing.Tracer // nil: no spans
 	Now      func() time.Time
 	// BaseURL starts every URL that is handed out; no slash at its end.
 	BaseURL string

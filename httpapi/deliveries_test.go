@@ -74,9 +74,13 @@ func TestHeldDeliveriesAreSeenReplayedAndDropped(t *testing.T) {
 	whole := s.call(key, "GET", path+"/deliveries/"+id, "").want(http.StatusOK)
 	with(t, whole, map[string]any{"id": id, "projectId": project})
 	equal(t, whole["attempts"], any([]any{}))
+	requestID, _ := whole["headers"].(map[string]any)["X-Request-Id"].(string)
+	if requestID == "" {
+		t.Error("the delivery does not name the request that led to it")
+	}
 	equal(t, whole["headers"], any(map[string]any{
 		"Content-Type": "application/json", "User-Agent": "Service-Webhook/1.0", "X-Service-Event": "job.created",
-		"X-Service-Delivery": id, "webhook-id": id,
+		"X-Service-Delivery": id, "webhook-id": id, "X-Request-Id": requestID,
 	}))
 	var body struct{ Event, JobID string }
 	if err := json.Unmarshal([]byte(whole["body"].(string)), &body); err != nil || body.Event != "job.created" || body.JobID != first {

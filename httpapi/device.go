@@ -11,6 +11,7 @@ import (
 	"humanqa/httpapi/admit"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/clientlogin"
+	"humanqa/internal/tracing"
 )
 
 // The device flow: the command line gets a key that an owner confirms on the dashboard.
@@ -81,7 +82,8 @@ func (a *API) collectLogin(r *wire.Request) (wire.Answer, error) {
 		in.ExpiresAt = &at
 	}
 	key, err := a.Commands.IssueKey(r.Context(), command.Cause{
-		CommandID: commandID, CorrelationID: r.ID, Actor: "person:" + approval.PersonID, AccountID: approval.AccountID, Sandbox: approval.Sandbox,
+		CommandID: commandID, CorrelationID: r.ID, Trace: tracing.Of(r.Context()),
+		Actor: "person:" + approval.PersonID, AccountID: approval.AccountID, Sandbox: approval.Sandbox,
 	}, approval.AccountID, in)
 	if err != nil {
 		return wire.Answer{}, err

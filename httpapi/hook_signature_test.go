@@ -80,7 +80,7 @@ func TestADeployHookAsksForTheSignatureOfItsPlatform(t *testing.T) {
 		want int
 	}{{at.Add(-time.Hour), http.StatusUnauthorized}, {at, http.StatusCreated}} {
 		standard := []string{"webhook-id", "msg_1", "webhook-signature", signature.Standard([]byte(canary), "msg_1", c.at, []byte(render))}
-		for _, h := range signature.Headers("e", "msg_1", c.at, signature.Pair{Service: "-", Standard: "-"}) {
+		for _, h := range signature.Headers("e", "msg_1", "", c.at, signature.Pair{Service: "-", Standard: "-"}) {
 			if h.Name == "webhook-timestamp" {
 				standard = append(standard, h.Name, h.Value)
 			}

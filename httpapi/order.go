@@ -14,6 +14,7 @@ import (
 	"humanqa/domain"
 	"humanqa/httpapi/admit"
 	"humanqa/httpapi/wire"
+	"humanqa/internal/tracing"
 )
 
 // handleTime bounds a request from the moment its body is there.
@@ -23,7 +24,14 @@ const handleTime = 40 * time.Second
 func (a *API) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	started := time.Now()
 	r := &wire.Request{Request: hr, Match: a.table.find(hr), ID: wire.RequestID(hr.Header)}
-	r.Log = a.Log.WithFields(logrus.Fields{"requestId": r.ID, "method": wire.LoggedMethod(hr.Method), "route": r.RouteName()})
+	method := wire.LoggedMethod(hr.Method)
+	ctx, span := a.Tracer.StartRequest(hr.Context(), hr.Header, method, r.RouteName(), r.ID)
+	defer span.End()
+	if a.Tracer != nil {
+		hr = hr.WithContext(ctx)
+		r.Request = hr
+	}
+	r.Log = tracing.Log(hr.Context(), a.Log).WithFields(logrus.Fields{"requestId": r.ID, "method": method, "route": r.RouteName()})
 	h := w.Header()
 	h.Set(wire.RequestIDHeader, r.ID)
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -32,9 +40,11 @@ func (a *API) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	defer a.metrics.inFlight()()
 	ans := a.answer(w, r)
 	sent := 0
+	span.Answered(ans.Status)
 	switch {
 	case ans.Stream != nil:
-		a.metrics.observe(wire.LoggedMethod(hr.Method), r.RouteName(), ans.Status, time.Since(started)) // its body has no due time
+		span.End()                                                                // as the measured time does
+		a.metrics.observe(method, r.RouteName(), ans.Status, time.Since(started)) // its body has no due time
 		sent = ans.SendStream(r, w)
 		a.logAccess(r, ans.Status, sent, time.Since(started))
 		return
@@ -42,7 +52,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 		sent = ans.Send(w)
 	}
 	took := time.Since(started)
-	a.metrics.observe(wire.LoggedMethod(hr.Method), r.RouteName(), ans.Status, took)
+	a.metrics.observe(method, r.RouteName(), ans.Status, took)
 	a.logAccess(r, ans.Status, sent, took)
 	if ans.Status == http.StatusRequestEntityTooLarge {
 		wire.Drain(w, hr)
@@ -149,7 +159,9 @@ func (a *API) Authorize(w http.ResponseWriter, hr *http.Request, route string) (
 	started := time.Now()
 	match := wire.Match{Audience: wire.Clients, RoutePattern: route}
 	r := &wire.Request{Request: hr, Match: match, ID: wire.RequestID(hr.Header)}
-	r.Log = a.Log.WithFields(logrus.Fields{"requestId": r.ID, "method": wire.LoggedMethod(hr.Method), "route": route})
+	r.Log = tracing.Log(hr.Context(), a.Log).WithFields(logrus.Fields{
+		"requestId": r.ID, "method": wire.LoggedMethod(hr.Method), "route": route,
+	})
 	w.Header().Set(wire.RequestIDHeader, r.ID)
 	var err error
 	if a.Halted != nil {

@@ -71,7 +71,8 @@ func TestTheMetricsOfTheBusiness(t *testing.T) {
 		"humanqa_checkers_present 0", "humanqa_claims_total 0", "humanqa_credits_granted_total 0", "humanqa_credits_refunded_total 0",
 		"humanqa_credits_used_total 0", "humanqa_evidence_bytes 0", "humanqa_live_claims 0", `humanqa_queue_jobs{priority="normal"} 0`,
 		`humanqa_queue_jobs{priority="urgent"} 0`, `humanqa_queue_oldest_seconds{priority="normal"} 0`,
-		`humanqa_queue_oldest_seconds{priority="urgent"} 0`, "humanqa_sla_misses_total 0",
+		`humanqa_queue_oldest_seconds{priority="urgent"} 0`, `humanqa_queue_sla_used_ratio{priority="normal"} 0`,
+		`humanqa_queue_sla_used_ratio{priority="urgent"} 0`, "humanqa_sla_misses_total 0",
 	}
 	if got := values(scrape()); !slices.Equal(got, empty) {
 		t.Errorf("an empty service tells\n%s", strings.Join(got, "\n"))
@@ -118,7 +119,8 @@ func TestTheMetricsOfTheBusiness(t *testing.T) {
 		"humanqa_checkers_present 2", "humanqa_claims_total 3", "humanqa_credits_granted_total 100", "humanqa_credits_refunded_total 10",
 		"humanqa_credits_used_total 15", "humanqa_evidence_bytes 21000", "humanqa_live_claims 1", `humanqa_queue_jobs{priority="normal"} 2`,
 		`humanqa_queue_jobs{priority="urgent"} 1`, `humanqa_queue_oldest_seconds{priority="normal"} 540`,
-		`humanqa_queue_oldest_seconds{priority="urgent"} 120`, "humanqa_sla_misses_total 1",
+		`humanqa_queue_oldest_seconds{priority="urgent"} 120`, `humanqa_queue_sla_used_ratio{priority="normal"} 0.15`,
+		`humanqa_queue_sla_used_ratio{priority="urgent"} 0.03333333333333333`, "humanqa_sla_misses_total 1",
 	}
 	w.Eventually("the log is counted up to its end", func() bool { return slices.Contains(values(scrape()), "humanqa_sla_misses_total 1") })
 	w.Reach(w.Sup)

@@ -236,10 +236,10 @@ WITH ` + inserted + `, ` + scheduled + wakeDispatchers
 const inserted = `given AS (
 	SELECT *
 	FROM json_to_recordset($2) AS g (id uuid, project_id text, event_id uuid, event text, ordering_key text, revision bigint, body text,
-		state text, offered boolean)
+		state text, offered boolean, request_id text, trace text)
 ), inserted AS (
-	INSERT INTO webhooks.deliveries (id, project_id, event_id, event, ordering_key, revision, body, state)
-	SELECT id, project_id, event_id, event, ordering_key, revision, convert_to(body, 'UTF8'), state
+	INSERT INTO webhooks.deliveries (id, project_id, event_id, event, ordering_key, revision, body, state, request_id, trace)
+	SELECT id, project_id, event_id, event, ordering_key, revision, convert_to(body, 'UTF8'), state, request_id, trace
 	FROM given
 	ON CONFLICT (id) DO NOTHING
 	RETURNING id
@@ -256,6 +256,8 @@ type newDelivery struct {
 	Body        string `json:"body"` // JSON, so text
 	State       string `json:"state"`
 	Offered     bool   `json:"offered"` // for direct dispatch
+	RequestID   string `json:"request_id"`
+	Trace       string `json:"trace"`
 }
 
 func newDeliveries(rows []row, offered []string) (list []newDelivery) {
@@ -264,6 +266,7 @@ func newDeliveries(rows []row, offered []string) (list []newDelivery) {
 		list = append(list, newDelivery{
 			ID: id, ProjectID: r.projectID, EventID: r.ID.String(), Event: r.kind.Name, OrderingKey: r.orderingKey(),
 			Revision: r.Revision, Body: string(r.body), State: r.state, Offered: slices.Contains(offered, id),
+			RequestID: r.Meta.CorrelationID, Trace: r.Meta.Trace,
 		})
 	}
 	return list

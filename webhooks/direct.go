@@ -28,10 +28,12 @@ type DirectSender interface {
 
 // Candidate is a new delivery that waits for nothing of its own batch.
 type Candidate struct {
-	ID       uuid.UUID
-	Event    string
-	Body     []byte
-	Endpoint *EndpointRow // as it is locked
+	ID    uuid.UUID
+	Event string
+	Body  []byte
+	// RequestID and Trace are of the request that led to the event; either may be empty.
+	RequestID, Trace string
+	Endpoint         *EndpointRow // as it is locked
 }
 
 // DirectLease is a dispatcher's lease of the endpoints of deliveries.
@@ -61,7 +63,8 @@ func (p *batchPlan) candidates() (list []Candidate) {
 		first := !streams[key]
 		streams[key] = true
 		if first && r.state == StatePending && !p.changesSettings(r.projectID) {
-			list = append(list, Candidate{ID: r.id, Event: r.kind.Name, Body: r.body, Endpoint: p.endpoints[r.projectID]})
+			list = append(list, Candidate{ID: r.id, Event: r.kind.Name, Body: r.body, Endpoint: p.endpoints[r.projectID],
+				RequestID: r.Meta.CorrelationID, Trace: r.Meta.Trace})
 		}
 	}
 	return list

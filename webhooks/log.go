@@ -96,12 +96,13 @@ type DeliveryDetail struct {
 	Delivery
 	AccountID string    `db:"account_id"`
 	Body      []byte    `db:"body"`
+	RequestID string    `db:"request_id"`
 	Attempts  []Attempt `db:"-"`
 }
 
 // Headers are those that an attempt was sent with, but what HTTP itself adds.
 func (w DeliveryDetail) Headers(a Attempt) []signature.Header {
-	return signature.Headers(w.Event, w.ID.String(), a.At, signature.Pair{Service: a.Signature, Standard: a.Standard})
+	return signature.Headers(w.Event, w.ID.String(), w.RequestID, a.At, signature.Pair{Service: a.Signature, Standard: a.Standard})
 }
 
 // DeliveryFilter narrows a list; empty fields don't.
@@ -207,7 +208,7 @@ func (l *Log) Waiting(ctx context.Context, accountID, projectID string, limit in
 
 // The project may be left open: a page is found by the delivery alone.
 const readDelivery = `
-SELECT ` + deliveryColumns + `, e.account_id, d.body
+SELECT ` + deliveryColumns + `, e.account_id, d.body, d.request_id
 FROM webhooks.deliveries d
 JOIN webhooks.endpoints e ON e.project_id = d.project_id
 WHERE e.account_id = $1 AND ($2 = '' OR e.project_id = $2) AND d.id = $3`

@@ -454,7 +454,7 @@ func (s *Repository[S]) addMetadata(to []domain.NewEvent, c domain.Cause, events
 			ID:    uuid.New(),
 			Event: e,
 			Meta: domain.Metadata{
-				CommandID: c.CommandID, CorrelationID: c.CorrelationID, CausationID: c.CausationID,
+				CommandID: c.CommandID, CorrelationID: c.CorrelationID, CausationID: c.CausationID, Trace: c.Trace,
 				Actor: c.Actor, AccountID: c.AccountID, Time: at,
 			},
 		})

@@ -14,6 +14,7 @@ import (
 	"humanqa/eventstore/generation"
 	"humanqa/eventstore/sharedscan"
 	"humanqa/internal/backoff"
+	"humanqa/internal/tracing"
 )
 
 // Limits are the sizes and times of the runners; tests shorten them.
@@ -61,6 +62,7 @@ type runner struct {
 	notifies    *atomic.Bool
 	yields      *yields
 	limits      Limits
+	tracer      *tracing.Tracer
 	consumer    Consumer
 	handles     map[string]bool
 	families    map[string]bool // of these types none is passed over (see tenure.mustNotPass)

@@ -14,6 +14,7 @@ import (
 	"humanqa/domain"
 	"humanqa/eventstore"
 	"humanqa/eventstore/generation"
+	"humanqa/internal/tracing"
 )
 
 // fewer is by how much the shared batch's pages are smaller than a runner's own: of
@@ -35,6 +36,7 @@ type sharedBatch struct {
 	tracker  *progressTracker
 	notifies *atomic.Bool
 	log      logrus.FieldLogger
+	tracer   *tracing.Tracer
 
 	participants []*participant
 	lastBatch    time.Time // of the last batch
@@ -64,6 +66,7 @@ type contribution struct {
 func newSharedBatch(s *Supervisor, gather time.Duration) *sharedBatch {
 	return &sharedBatch{
 		db: s.db, source: s.source, limits: s.limits, gather: gather, tracker: s.tracker, notifies: &s.notifies, log: s.log,
+		tracer:  s.tracer,
 		joining: make(chan struct{}, 1),
 	}
 }
@@ -307,7 +310,12 @@ func (b *sharedBatch) handlePage(ctx context.Context, from eventstore.Checkpoint
 		b.tracker.noteProgress(r.tenure.lease.Gen.Name, to)
 	}
 	began := time.Now()
+	var span tracing.Span
+	if b.tracer != nil && len(writing) > 0 {
+		ctx, span = startBatch(ctx, b.tracer, next.page.Events, namesOf(writing)...)
+	}
 	b.commitContributions(ctx, to, slices.Concat(writing, b.overdueParticipants(passing, storeBusy*b.limits.Store)))
+	span.End()
 	if len(writing) > 0 {
 		b.lastBatch = time.Now()
 		b.lastTook = b.lastBatch.Sub(began)

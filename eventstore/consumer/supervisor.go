@@ -21,6 +21,7 @@ import (
 	"humanqa/eventstore/sharedscan"
 	"humanqa/internal/backoff"
 	"humanqa/internal/pgpool"
+	"humanqa/internal/tracing"
 )
 
 // Supervisor runs the consumers of this process, and knows how far all are,
@@ -36,7 +37,11 @@ type Supervisor struct {
 	yields    yields
 	limits    Limits
 	notifies  atomic.Bool // another process waits for what runs here
+	tracer    *tracing.Tracer
 }
+
+// TraceWith has batches of rows make spans of the requests behind them, before Run.
+func (s *Supervisor) TraceWith(t *tracing.Tracer) { s.tracer = t }
 
 // New makes a supervisor; nothing runs before Run. A node that only serves the
 // API calls Prepare, WaitFor and Status, and never Run.
@@ -342,6 +347,7 @@ func (s *Supervisor) newRunner(c Consumer, g generation.Generation) *runner {
 	_, raw := c.(RawConsumer)
 	r := &runner{
 		db: s.db, source: s.source, scan: s.scan, tracker: s.tracker, limits: s.limits, notifies: &s.notifies, yields: &s.yields,
+		tracer:   s.tracer,
 		log:      s.log.WithFields(logrus.Fields{"consumer": g.Name, "schema": g.Schema}),
 		consumer: c, handles: handledBy(c), raw: raw, owner: newOwner(), target: g,
 		setAsideDue: make(chan struct{}, 1), families: map[string]bool{},

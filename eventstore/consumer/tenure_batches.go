@@ -15,6 +15,7 @@ import (
 	"humanqa/eventstore"
 	"humanqa/eventstore/generation"
 	"humanqa/internal/pgpool"
+	"humanqa/internal/tracing"
 )
 
 // handlePage deals with what was read.
@@ -143,7 +144,12 @@ func (t *tenure) applyBatch(ctx context.Context, batch []domain.Recorded, next d
 	if poison != nil {
 		return t.applyPrefix(ctx, batch, write, done, poison, next)
 	}
-	err := t.commitBatch(ctx, write, len(batch), eventstore.At(next))
+	within, span := ctx, tracing.Span{}
+	if write != nil && t.lease.Gen.State != generation.Building { // a build would write of traces that ended long ago
+		within, span = startBatch(ctx, t.runner.tracer, batch, t.lease.Gen.Name)
+	}
+	err := t.commitBatch(within, write, len(batch), eventstore.At(next))
+	span.End()
 	switch {
 	case err == nil:
 		return nil

@@ -7,6 +7,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
+	"humanqa/internal/tracing"
 )
 
 // Freshness waits, for a while, until what is read shows what was answered before.
@@ -47,6 +48,6 @@ func (f *Freshness) Webhooks(ctx context.Context) {
 	short, cancel := context.WithTimeout(ctx, VisibleWithin)
 	defer cancel()
 	if err := f.webhooks(short); err != nil && ctx.Err() == nil {
-		f.log.WithError(err).Warn("the webhooks were used before they caught up")
+		tracing.Log(ctx, f.log).WithError(err).Warn("the webhooks were used before they caught up")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/blob"
+	"humanqa/internal/tracing"
 )
 
 // Recordings: films of a test that are sent while it is under way (decisions,
@@ -152,7 +153,8 @@ func (s *Service) discard(ctx context.Context, part partRow) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTime) // ctx may be what ended
 	defer cancel()
 	if err := discardPart(ctx, s.DB, s.Files, part); err != nil {
-		s.Log.WithError(err).WithField("recording", part.RecordingID).Warn("a part that is not the recording's stays until the sweep")
+		log := tracing.Log(ctx, s.Log).WithError(err).WithField("recording", part.RecordingID)
+		log.Warn("a part that is not the recording's stays until the sweep")
 	}
 }
 

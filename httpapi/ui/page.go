@@ -15,6 +15,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/person"
 	"humanqa/internal/credential"
+	"humanqa/internal/tracing"
 	"humanqa/projections/people"
 )
 
@@ -227,7 +228,7 @@ func (r *Request) Cause() command.Cause {
 		id = domain.CommandIDFor("form", r.Person.ID, r.Pattern, r.URL.Path, form.String())
 	}
 	return command.Cause{
-		CommandID: id, CorrelationID: r.ID, Actor: "person:" + r.Person.ID,
+		CommandID: id, CorrelationID: r.ID, Trace: tracing.Of(r.Context()), Actor: "person:" + r.Person.ID,
 		AccountID: r.Account.ID, Sandbox: r.Account.Sandbox,
 	}
 }

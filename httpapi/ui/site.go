@@ -21,6 +21,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/person"
 	"humanqa/internal/credential"
+	"humanqa/internal/tracing"
 	"humanqa/projections/people"
 )
 
@@ -39,7 +40,7 @@ const (
 	strangerRate = 300
 )
 
-// Config is what a Site stands on. All fields are required.
+// Config is what a Site stands on. All fields but Tracer are required.
 type Config struct {
 	Credentials *credential.Store
 	People      PeopleReads
@@ -52,6 +53,7 @@ type Config struct {
 	// Address is where a connection comes from, as limits count it.
 	Address func(remote string) string
 	Log     logrus.FieldLogger
+	Tracer  *tracing.Tracer // nil: no spans
 	Now     func() time.Time
 	BaseURL string
 	// Templates are those of the packages whose pages are in Pages.
@@ -136,7 +138,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // accept makes what a page is given of a request.
 func (s *Site) accept(w http.ResponseWriter, hr *http.Request) *Request {
 	r := &Request{Request: hr, ID: w.Header().Get(requestIDHeader), Address: s.Address(hr.RemoteAddr), Writer: w, site: s}
-	r.Log = s.Log.WithFields(logrus.Fields{"requestId": r.ID, "page": hr.Pattern})
+	r.Log = tracing.Log(hr.Context(), s.Log).WithFields(logrus.Fields{"requestId": r.ID, "page": hr.Pattern})
 	return r
 }
 
@@ -152,9 +154,12 @@ func (s *Site) serve(w http.ResponseWriter, hr *http.Request, page *Page) {
 		ctx, cancel = s.untilStop(hr.Context())
 	}
 	defer cancel()
+	ctx, span := s.tracePage(ctx, w, hr, page)
+	defer span.End()
 	r := s.accept(w, hr.WithContext(ctx))
 	ans := s.answer(w, r, page)
 	if ans.Serve != nil {
+		span.End() // its time is not the page's
 		r.Log.Info("page")
 		ans.Serve.ServeHTTP(w, hr) // in its own time, not the page's
 		return
@@ -163,7 +168,17 @@ func (s *Site) serve(w http.ResponseWriter, hr *http.Request, page *Page) {
 	if !ans.Taken {
 		status = s.send(w, r, ans)
 	}
+	span.Answered(status)
 	r.Log.WithFields(logrus.Fields{"status": status, "millis": float64(time.Since(started).Microseconds()) / 1000}).Info("page")
+}
+
+// tracePage begins the span of a page, named by its pattern: a path may hold a token.
+func (s *Site) tracePage(ctx context.Context, w http.ResponseWriter, hr *http.Request, page *Page) (context.Context, tracing.Span) {
+	method, route := http.MethodGet, "page"
+	if page != nil {
+		method, route = page.Method, page.Pattern
+	}
+	return s.Tracer.StartRequest(ctx, hr.Header, method, route, w.Header().Get(requestIDHeader))
 }
 
 // untilStop is for what has no end of its own.

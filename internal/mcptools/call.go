@@ -41,7 +41,12 @@ func recovered(err *error) {
 // refusal is an *api.Error.
 func (s *server) do(ctx context.Context, call api.Call, out any) (api.Answer, error) {
 	if came, ok := ctx.Value(headerKey{}).(http.Header); ok {
-		call.Header = map[string]string{"Authorization": came.Get("Authorization"), "X-Request-Id": came.Get("X-Request-Id")}
+		call.Header = map[string]string{}
+		for _, name := range []string{"Authorization", "X-Request-Id", "Traceparent"} {
+			if value := came.Get(name); value != "" {
+				call.Header[name] = value
+			}
+		}
 	}
 	call.Accept = "application/json"
 	answer, err := s.api.Once(ctx, call, out)

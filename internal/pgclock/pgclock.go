@@ -52,6 +52,9 @@ func Open(ctx context.Context, db *sqlx.DB, log logrus.FieldLogger, local func()
 // Now is the time.
 func (c *Clock) Now() time.Time { return c.local().Add(time.Duration(c.ahead.Load())) }
 
+// Ahead is how far Postgres' clock is before this machine's; below zero it is behind.
+func (c *Clock) Ahead() time.Duration { return time.Duration(c.ahead.Load()) }
+
 // Problem says how far the clocks are apart; nothing when that is tolerated.
 func (c *Clock) Problem() string {
 	ahead := time.Duration(c.ahead.Load())

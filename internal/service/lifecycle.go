@@ -133,6 +133,7 @@ func (s *Service) webhookConfig(log *logrus.Logger) send.Config {
 		CAFile:  s.cfg.WebhookCAFile,
 		Log:     log.WithField("part", "webhooks"),
 		LogName: func() string { return s.core.Binding.Lineage().String() },
+		Tracer:  s.tracer,
 	}
 }
 
@@ -162,10 +163,10 @@ func (s *Service) mailLinks() mail.Links {
 	return mail.Links{BaseURL: ui.Origin(s.cfg.PagesURL()), Keys: s.core.Vault.MACKeys}
 }
 
-func (s *Service) evidenceDeps(log *logrus.Logger, spool *wire.Spool) evidence.Deps {
+func (s *Service) evidenceDeps(log *logrus.Logger, metrics prometheus.Registerer, spool *wire.Spool) evidence.Deps {
 	return evidence.Deps{
 		DB:             s.core.DB,
-		Files:          s.bucket,
+		Files:          countFiles(s.bucket, metrics),
 		Commands:       s.core.Commands,
 		Vault:          s.core.Vault,
 		Spool:          spool,
@@ -195,6 +196,7 @@ func (s *Service) apiDeps(log *logrus.Logger, metrics prometheus.Registerer, spo
 		Evidence:      s.evidence,
 		Spool:         spool,
 		Log:           log.WithField("part", "api"),
+		Tracer:        s.tracer,
 		Now:           s.core.Clock.Now,
 		BaseURL:       s.cfg.BaseURL,
 		RateLimit:     s.cfg.RateLimit,

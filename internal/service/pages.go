@@ -53,7 +53,7 @@ func (s *Service) openSite(ctx context.Context, api *httpapi.API, feed consumer.
 	out.Site, err = ui.New(ui.Config{
 		Credentials: store, People: reads.People, Changes: out.changes,
 		Admit: api.Admit, Address: admit.Address, WaitFor: s.consumers.WaitFor,
-		Log: log.WithField("part", "pages"), Now: time.Now, BaseURL: s.cfg.BaseURL,
+		Log: log.WithField("part", "pages"), Tracer: s.tracer, Now: time.Now, BaseURL: s.cfg.BaseURL,
 		Templates: append([]fs.FS{signin.Templates, settings.Templates, workbench.Templates, room.Templates, console.Templates},
 			dashboard.Templates...),
 		Pages: slices.Concat(

@@ -35,6 +35,7 @@ import (
 	"humanqa/internal/blob"
 	"humanqa/internal/mail"
 	"humanqa/internal/scheduler"
+	"humanqa/internal/tracing"
 	"humanqa/internal/voice"
 	"humanqa/projections"
 	"humanqa/projections/analytics"
@@ -51,6 +52,7 @@ type Service struct {
 	cfg        Config // BaseURL is set
 	core       *Core
 	feed       *eventstore.Feed
+	tracer     *tracing.Tracer // nil: no traces
 	consumers  *consumer.Supervisor
 	policies   *scheduler.Scheduler
 	dispatcher *send.Dispatcher
@@ -72,9 +74,14 @@ func Serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*Serv
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		ThisBuild().metric())
 	cfg.AI.Failed = countAIFailures(metrics)
+	tracer, err := tracing.FromEnvironment(ctx, ThisBuild().Version, log)
+	if err != nil {
+		return err
+	}
 
 	// Data directory, Postgres, schema, node, log, vault, commands.
 	core, err := Start(ctx, cfg, log, metrics)
+	defer func() { err = errors.Join(err, closeTracer(ctx, tracer)) }()
 	if err != nil && ctx.Err() != nil {
 		log.WithError(err).Info("stopped while starting")
 		return nil // as asked
@@ -84,7 +91,8 @@ func Serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*Serv
 	}
 	defer func() { err = errors.Join(err, core.Close(ctx)) }()
 	core.serves = true
-	s := &Service{core: core}
+	core.Log.TraceWith(tracer)
+	s := &Service{core: core, tracer: tracer}
 	if s.cfg, err = s.openAddresses(ctx, cfg, log); err != nil {
 		return err
 	}
@@ -98,7 +106,9 @@ func Serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*Serv
 		followers = append(followers, notices.New(core.DB, core.Log))
 	}
 	s.consumers = consumer.New(core.DB, feed, log, followers...)
-	metrics.MustRegister(s.consumers.Collector(), feed.Collector(), sizeMetrics{core.Commands})
+	s.consumers.TraceWith(tracer)
+	metrics.MustRegister(s.consumers.Collector(), feed.Collector(), sizeMetrics{core.Commands},
+		resourceMetrics{cfg.DataDir, core.Clock})
 	if err := s.consumers.Prepare(ctx); err != nil {
 		return err
 	}
@@ -167,7 +177,7 @@ func Serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*Serv
 	}
 
 	spool := wire.NewSpool(s.cfg.DataDir)
-	s.evidence = evidence.New(s.evidenceDeps(log, spool))
+	s.evidence = evidence.New(s.evidenceDeps(log, metrics, spool))
 	run(roles.API, "evidence", s.evidence.Run)
 	api := httpapi.New(s.apiDeps(log, metrics, spool))
 	run(roles.API, "api upkeep", api.Run)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"humanqa/internal/tracing"
 )
 
 // The time limits of the steps of a stop. They are not shared: however long one
@@ -26,6 +28,12 @@ const (
 	// behind, and it ends with this process.
 	overtime = 6 * time.Second
 )
+
+// closeTracer sends the spans that wait, last of all. A collector that is away costs no
+// more than its budget, and is no failure of the stop.
+func closeTracer(ctx context.Context, t *tracing.Tracer) error {
+	return shutdownStep{"traces", closeBudget, func(ctx context.Context) error { _ = t.Close(ctx); return nil }}.run(ctx, overtime)
+}
 
 // shutdown holds how to undo each step of a start; the steps run in reverse.
 type shutdown []shutdownStep

@@ -22,6 +22,8 @@ const (
 	// LogHeader names the log and its generation (decisions, "Cursors of events"). No
 	// signature covers it.
 	LogHeader = "X-Service-Log"
+	// RequestHeader is the id of the request that led to the event.
+	RequestHeader = "X-Request-Id"
 
 	// Standard Webhooks: unlike SignatureHeader they cover the time, so a
 	// recorded delivery cannot be replayed for ever.
@@ -87,16 +89,19 @@ func unixText(at time.Time) string { return strconv.FormatInt(at.Unix(), 10) }
 // Header is one header of an attempt.
 type Header struct{ Name, Value string }
 
-// Headers are all that an attempt is sent with, but what HTTP itself adds, the client's
-// own and LogHeader, which no attempt keeps. An attempt that was not signed, or lost, has
-// no signatures.
-func Headers(event, id string, at time.Time, signed Pair) []Header {
+// Headers are all that an attempt is sent with, but what HTTP itself and tracing add, the
+// client's own and LogHeader, which no attempt keeps. An attempt that was not signed, or
+// lost, has no signatures; requestID may be empty.
+func Headers(event, id, requestID string, at time.Time, signed Pair) []Header {
 	list := []Header{
 		{"Content-Type", "application/json"},
 		{"User-Agent", userAgent},
 		{EventHeader, event},
 		{DeliveryHeader, id},
 		{webhookIDHeader, id},
+	}
+	if requestID != "" {
+		list = append(list, Header{RequestHeader, requestID})
 	}
 	if signed.Service == "" {
 		return list

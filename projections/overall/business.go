@@ -41,6 +41,8 @@ var (
 		"Jobs that wait for a checker.", []string{"priority"}, nil)
 	queueAgeDesc = prometheus.NewDesc("humanqa_queue_oldest_seconds",
 		"How long ago the oldest job came that waits for a checker.", []string{"priority"}, nil)
+	slaUsedDesc = prometheus.NewDesc("humanqa_queue_sla_used_ratio",
+		"The part of its SLA that a waiting job has used, of the job with the largest part; above 1 the SLA is over.", []string{"priority"}, nil)
 	liveClaimsDesc = prometheus.NewDesc("humanqa_live_claims",
 		"Jobs that checkers work on.", nil, nil)
 	checkersDesc = prometheus.NewDesc("humanqa_checkers_present",
@@ -145,7 +147,7 @@ func (b *Business) weigh(ctx context.Context) error {
 
 // Describe implements prometheus.Collector.
 func (b *Business) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{queueDesc, queueAgeDesc, liveClaimsDesc, checkersDesc} {
+	for _, d := range []*prometheus.Desc{queueDesc, queueAgeDesc, slaUsedDesc, liveClaimsDesc, checkersDesc} {
 		to <- d
 	}
 	for _, c := range b.counted() {
@@ -213,15 +215,17 @@ func (b *Business) look(ctx context.Context, to chan<- prometheus.Metric) error 
 		return err
 	}
 	for _, priority := range []string{"urgent", "normal"} {
-		jobs, age := 0, 0.0
+		jobs, age, used := 0, 0.0, 0.0
 		for _, q := range queue {
 			if q.Urgent == (priority == "urgent") {
 				jobs = q.Jobs
 				age = max(now.Sub(*q.Oldest).Seconds(), 0)
+				used = max(q.Used, 0)
 			}
 		}
 		gauge(queueDesc, float64(jobs), priority)
 		gauge(queueAgeDesc, age, priority)
+		gauge(slaUsedDesc, used, priority)
 	}
 	var atWork struct{ Present, Claims float64 }
 	err = b.db.GetContext(ctx, &atWork, atWorkSQL, presence(now)...)

@@ -31,13 +31,15 @@ type Waiting struct {
 	Soon    int        `json:"soon"`    // it is within ten minutes
 	Oldest  *time.Time `json:"oldest"`  // when the one that waits longest came
 	Next    *time.Time `json:"next"`    // when the first time is over
+	Used    float64    `json:"used"`    // the part of its time that has passed, of the job with the largest; above 1 it is over
 }
 
 const waitingSQL = `
 SELECT urgent, COUNT(*) AS jobs,
        COUNT(*) FILTER (WHERE queue_due_at <= $1) AS overdue,
        COUNT(*) FILTER (WHERE queue_due_at > $1 AND queue_due_at <= $1 + interval '10 minutes') AS soon,
-       MIN(created_at) AS oldest, MIN(queue_due_at) AS next
+       MIN(created_at) AS oldest, MIN(queue_due_at) AS next,
+       MAX(1 - EXTRACT(EPOCH FROM queue_due_at - $1) / (60 * sla_minutes))::double precision AS used
 FROM readmodel.jobs
 WHERE in_queue
   AND status = 'pending'

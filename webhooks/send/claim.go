@@ -35,7 +35,9 @@ type claimed struct {
 	ProjectID      string `db:"project_id"`
 	Event          string `db:"event"`
 	Body           []byte `db:"body"`
-	Attempt        int    `db:"attempt"` // its number, from one: settling asks for it
+	RequestID      string `db:"request_id"` // of the request that led to the event; empty: none is known
+	Trace          string `db:"trace"`      // its traceparent; empty: none
+	Attempt        int    `db:"attempt"`    // its number, from one: settling asks for it
 	Failures       int    `db:"failures"`
 	AccountID      string `db:"account_id"`
 	URL            string `db:"url"`
@@ -125,7 +127,7 @@ WITH served AS (
 	FROM next n
 	WHERE e.project_id = n.project_id
 )
-SELECT d.id, d.project_id, d.event, d.body, d.attempts + 1 AS attempt, d.failures, coalesce(d.last_status, 0) AS last_status,
+SELECT d.id, d.project_id, d.event, d.body, d.request_id, d.trace, d.attempts + 1 AS attempt, d.failures, coalesce(d.last_status, 0) AS last_status,
 	e.account_id, e.url, e.secret, e.new_secret, e.generation, e.headers, e.headers_origin,
 	CASE WHEN e.previous_until > now() THEN e.previous_secret ELSE '' END AS previous_secret
 FROM picked p

@@ -9,6 +9,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/internal/guard"
+	"humanqa/internal/tracing"
 )
 
 // Vault opens sealed secrets.
@@ -32,6 +33,8 @@ type Config struct {
 	Log      logrus.FieldLogger
 	// LogName names the event log and its generation; nil or empty: it is not known.
 	LogName func() string
+	// Tracer makes the spans of attempts; nil makes none.
+	Tracer *tracing.Tracer
 
 	// Pool is how many requests run at once (256), PerEndpoint how many of them
 	// to an endpoint that nothing is known of (8), MostPerEndpoint to one that has

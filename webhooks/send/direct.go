@@ -63,6 +63,7 @@ func (d direct) ReservePlaces(candidates []webhooks.Candidate) webhooks.DirectLe
 		}
 		c := claimed{
 			ID: one.ID.String(), ProjectID: e.ProjectID, Event: one.Event, Body: one.Body, Attempt: 1,
+			RequestID: one.RequestID, Trace: one.Trace,
 			AccountID: e.AccountID, URL: e.URL, Secret: e.Secret, Resets: e.Resets, OwnHeaders: e.OwnHeaders,
 		}
 		if !d.queue.inFlight.reservePlace(c, h.kept, until) {

@@ -180,7 +180,7 @@ func (d deliveries) Do(ctx context.Context, c claimed) outcome {
 			claimed: c, result: postponed, wait: unsealWait, unsent: true, answer: answer{at: time.Now(), err: sealedSecret},
 		}
 	}
-	a := d.sender.sendDelivery(ctx, c, by)
+	a := d.sendTraced(ctx, c, by)
 	if a.err != "" && errors.Is(context.Cause(ctx), workloop.ErrStopped) {
 		a.err = interrupted + workloop.ErrStopped.Error()
 		a.slow = false

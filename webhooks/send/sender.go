@@ -20,6 +20,7 @@ import (
 
 	"humanqa/internal/guard"
 	"humanqa/internal/signature"
+	"humanqa/internal/tracing"
 )
 
 // How much of an answer is read: snippetLimit goes into the attempt log, what
@@ -119,11 +120,14 @@ func (s *sender) postDelivery(ctx context.Context, c claimed, own []signature.He
 	}
 	way := s.dials.awaitDial(ctx, u.Host)
 	defer way.endDial()
-	headers := slices.Concat(own, signature.Headers(c.Event, c.ID, a.at, a.signed))
+	headers := slices.Concat(own, signature.Headers(c.Event, c.ID, c.RequestID, a.at, a.signed))
 	if s.LogName != nil {
 		if name := s.LogName(); name != "" {
 			headers = append(headers, signature.Header{Name: signature.LogHeader, Value: name})
 		}
+	}
+	if c.Trace != "" {
+		headers = append(headers, signature.Header{Name: tracing.Header, Value: c.Trace})
 	}
 	resp, err := s.currentClients().doRequest(ctx, c, headers, way.markConnected)
 	var interim *guard.InterimError

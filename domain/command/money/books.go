@@ -113,7 +113,8 @@ func (l *Ledger) closeSoon(of domain.Cause) {
 	}
 	l.books.busy.Go(func() {
 		_, err := l.closeFull(ctx, domain.Cause{
-			CommandID: domain.NewCommandID(), CorrelationID: of.CorrelationID, Actor: "policy:close_book", AccountID: of.AccountID,
+			CommandID: domain.NewCommandID(), CorrelationID: of.CorrelationID, Trace: of.Trace,
+			Actor: "policy:close_book", AccountID: of.AccountID,
 		}, l.CloseEvery)
 		if ctx.Err() != nil {
 			err = nil // stopped

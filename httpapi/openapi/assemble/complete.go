@@ -122,7 +122,8 @@ func nameExample(media *openapi3.MediaType) {
 
 var webhookHeaders = []string{
 	"WebhookSignature", "WebhookEvent", "WebhookUserAgent",
-	"WebhookDelivery", "WebhookLog", "StandardWebhookId", "StandardWebhookTimestamp", "StandardWebhookSignature",
+	"WebhookDelivery", "WebhookLog", "WebhookRequest", "WebhookTrace",
+	"StandardWebhookId", "StandardWebhookTimestamp", "StandardWebhookSignature",
 }
 
 // completeWebhook adds what is the same for every kind of event.

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,6 +16,7 @@ import (
 	"humanqa/eventstore"
 	"humanqa/eventstore/binding"
 	"humanqa/internal/blob"
+	"humanqa/internal/datadir"
 	"humanqa/internal/pgclock"
 	"humanqa/internal/pgdev"
 	"humanqa/internal/pgpool"
@@ -174,23 +174,12 @@ const enough = 1 << 30
 // disk looks at the disk of the data directory, and of the embedded Postgres.
 func (e *examination) disk(context.Context) {
 	const part = "disk"
-	places := []string{e.cfg.DataDir}
-	if elsewhere, err := filepath.EvalSymlinks(filepath.Join(e.cfg.DataDir, "postgres")); err == nil {
-		places = append(places, elsewhere)
-	}
-	for _, place := range places {
-		var disk unix.Statfs_t
-		err := unix.Statfs(place, &disk)
-		for errors.Is(err, fs.ErrNotExist) && place != filepath.Dir(place) {
-			place = filepath.Dir(place) // where the first start makes it
-			err = unix.Statfs(place, &disk)
-		}
+	for _, place := range datadir.Places(e.cfg.DataDir) {
+		free, total, err := datadir.Room(place)
 		if err != nil {
-			e.wrong(part, fmt.Errorf("measure the disk of %s: %w", place, err), "run the doctor as the service's user")
+			e.wrong(part, err, "run the doctor as the service's user")
 			return
 		}
-		size := int64(disk.Bsize)                                       //nolint:unconvert // the type differs by system
-		free, total := int64(disk.Bavail)*size, int64(disk.Blocks)*size //nolint:gosec // no disk has 2^63 bytes
 		if !e.room(part, place, free, total) {
 			return
 		}

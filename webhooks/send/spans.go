@@ -1,0 +1,29 @@
+package send
+
+import (
+	"context"
+	"net/url"
+)
+
+// sendTraced sends a delivery below the trace of the request that led to it, which goes on
+// to the receiver. An attempt of a request without a trace has no span.
+func (d deliveries) sendTraced(ctx context.Context, c claimed, by secrets) answer {
+	ctx, span := d.cfg.Tracer.StartSend(ctx, "webhook attempt", c.Trace)
+	defer span.End()
+	c.Trace = span.Traceparent() // empty without a tracer: the receiver would look for a span that is nowhere
+	span.Note("humanqa.delivery", c.ID)
+	span.Note("humanqa.webhook_event", c.Event)
+	span.Note("humanqa.request_id", c.RequestID)
+	span.Count("humanqa.attempt", c.Attempt)
+	if u, err := url.Parse(c.URL); err == nil { // the rest may hold a token
+		span.Note("server.address", u.Host)
+	}
+	a := d.sender.sendDelivery(ctx, c, by)
+	if a.status != 0 {
+		span.Count("http.response.status_code", a.status)
+	}
+	if a.err != "" {
+		span.Failed(a.err)
+	}
+	return a
+}
