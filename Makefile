@@ -60,11 +60,15 @@ race: PAGES_RACE = -race
 race: test ## run the suite with the race detector everywhere, and fail where it does not work
 
 .PHONY: contract
-contract: $(CLIENTS)/node_modules postgres ## check the OpenAPI document, the log, the exports and the agents' protocol with third-party tools, and the types of the pages' scripts
+contract: alerts $(CLIENTS)/node_modules postgres ## check the OpenAPI document, the log, the exports, the agents' protocol and the alerts with third-party tools, and the types of the pages' scripts
 	cd $(CLIENTS) && node_modules/.bin/tsc -p pages.tsconfig.json
 	$(GO) test -count=1 -timeout 10m -run TestTheDocumentInOtherTools ./httpapi/openapi -args -clients $(CURDIR)/$(CLIENTS)
 	$(GO) test -count=1 -timeout 10m -run "TestOthersReadWhatWeWrote|TestTheOfficialLibraries" ./cmd/humanqa -args -clients $(CURDIR)/$(CLIENTS)
 	$(GO) test -count=1 -timeout 10m -run TestTheOfficial ./httpapi/mcp -args -clients $(CURDIR)/$(CLIENTS)
+
+.PHONY: alerts
+alerts: ## check the alerts' rules, and play them with Prometheus' own promtool
+	@scripts/alerts.sh
 
 .PHONY: torture
 torture: postgres ## kill the service and its database under load, let a year of retention pass, then send 20,000 hostile requests each to the API and the pages (two hours at most)
