@@ -125,11 +125,13 @@ func (r *runner) holdLease(ctx context.Context) (progressed bool, err error) {
 	taking, done := context.WithTimeout(context.WithoutCancel(ctx), takeTime)
 	l, err := generation.Acquire(taking, r.db, r.target, r.owner, r.limits.Lease)
 	done()
+	if l == nil { // after an error, too
+		r.came()
+	}
 	if err != nil {
 		return false, err
 	}
 	if l == nil {
-		r.came()
 		g, exists, err := generation.Get(ctx, r.db, r.target.Name, r.target.Number)
 		if err == nil && (!exists || g.State == generation.Retired) {
 			err = errGone
