@@ -66,8 +66,9 @@ var textsOf = func() map[string]map[string]use {
 		"job.rated":              fields("note"),
 		"job.moment_marked":      fields("label"),
 		"job.recording_attached": fields("link:url"),
-		"job.question_asked":     fields("text"),
-		"job.question_answered":  fields("text", "sealed"),
+		"job.question_asked": fields("text", // and of the rest of a robot's work
+			"description", "expectedOutcome", "note", "summary", "link:screenshotUrl", "link:moreScreenshotUrls"),
+		"job.question_answered": fields("text", "sealed"),
 
 		"job.commit_status_requested": fields("repository", "context", "ref"),
 
