@@ -39,7 +39,12 @@ var errPassed = errors.New("the rest came later")
 
 // each hands out the events of a stream up to there.
 func (q *Reads) each(ctx context.Context, stream string, at events.Until, see func(domain.Recorded) error) error {
-	err := q.log.Load(ctx, stream, 0, func(r domain.Recorded) error {
+	return q.eachFrom(ctx, stream, 0, at, see)
+}
+
+// eachFrom begins at a revision.
+func (q *Reads) eachFrom(ctx context.Context, stream string, from uint64, at events.Until, see func(domain.Recorded) error) error {
+	err := q.log.Load(ctx, stream, from, func(r domain.Recorded) error {
 		if at.Passed(r) {
 			return errPassed
 		}

@@ -15,19 +15,31 @@ import (
 	"humanqa/projections/readmodel"
 )
 
+// A balance is looked for from this many events before the place, and from four times as
+// many where no close stands among them. A book is closed after some 1,000 events.
+const bookLength = 1500
+
 // Balance is what the account had. At a position credits expire by the time of
 // the ledger's newest event up to there.
 func (q *Reads) Balance(ctx context.Context, accountID string, at events.Until) (credits.Balance, error) {
-	past := credits.NewPast(accountID)
-	now := at.Moment
-	err := q.each(ctx, domain.CreditsStream(accountID), at, func(r domain.Recorded) error {
-		past.Fold(r.Event)
-		if at.Moment.IsZero() {
-			now = r.Meta.Time
+	length, err := q.Ledger(ctx, accountID, at)
+	if err != nil {
+		return credits.Balance{}, err
+	}
+	for back := uint64(bookLength); ; back *= 4 {
+		from := length - min(back, length)
+		past, now := credits.NewPast(accountID), at.Moment
+		err := q.eachFrom(ctx, domain.CreditsStream(accountID), from, at, func(r domain.Recorded) error {
+			past.Fold(r.Event)
+			if at.Moment.IsZero() {
+				now = r.Meta.Time
+			}
+			return nil
+		})
+		if err != nil || from == 0 || past.Whole() {
+			return past.Balance(now), err
 		}
-		return nil
-	})
-	return past.Balance(now), err
+	}
 }
 
 // Ledger is how long the account's ledger was: the revision that the first event

@@ -281,13 +281,41 @@ func balanceOf(rows []balanceRow, now time.Time) (b Balance) {
 type Past struct {
 	accountID string
 	fold      creditsFold
+	whole     bool // it began at a close
 }
 
 // NewPast is a ledger before its first event.
-func NewPast(accountID string) *Past { return &Past{accountID, newFold()} }
+func NewPast(accountID string) *Past { return &Past{accountID: accountID, fold: newFold()} }
 
-// Fold adds the ledger's next event.
-func (p *Past) Fold(e domain.Event) { p.fold.fold(p.accountID, e) }
+// Whole says that a close was among the events, so that those before it are not missing.
+func (p *Past) Whole() bool { return p.whole }
+
+// Fold adds the ledger's next event. A close says all that a balance needs of the events
+// before it, so a fold may begin there.
+func (p *Past) Fold(e domain.Event) {
+	if closed, ok := e.(*credits.Closed); ok {
+		p.begin(closed)
+		return
+	}
+	p.fold.fold(p.accountID, e)
+}
+
+func (p *Past) begin(e *credits.Closed) {
+	p.fold, p.whole = newFold(), true
+	sums := p.fold.account(p.accountID)
+	sums.Granted, sums.Used, sums.Expired = e.Granted, e.Used, e.Expired
+	for _, l := range e.Lots {
+		lot := &lotRow{AccountID: p.accountID, LotID: l.LotID, Remaining: l.Left}
+		if l.ExpiresAt != nil {
+			lot.ExpiresAt = readmodel.MomentPtr(*l.ExpiresAt)
+		}
+		p.fold.lots[lotKey{p.accountID, l.LotID}] = lot
+		p.fold.granted = append(p.fold.granted, lot)
+	}
+	if e.LowBelow != nil {
+		p.fold.limits[p.accountID] = &limitRow{p.accountID, *e.LowBelow}
+	}
+}
 
 // Balance is what the account had at a moment.
 func (p *Past) Balance(now time.Time) Balance {

@@ -63,7 +63,8 @@ func TestABalanceShowsWhatCanBeSpentNow(t *testing.T) {
 	w.Sound(w.Sup, "credits")
 }
 
-// The ledger's own fold and the read model must agree whatever happens.
+// The ledger's own fold and the read model must agree whatever happens, and so must the
+// balance of a moment that is folded from the last close on.
 func TestBalancesAgreeWithTheLedger(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
@@ -75,6 +76,7 @@ func TestBalancesAgreeWithTheLedger(t *testing.T) {
 		state credits.State
 		jobs  int
 		now   = modeltest.Noon
+		past  = NewPast("acc") // from the last close on
 	)
 	for step := range 400 {
 		var (
@@ -82,7 +84,7 @@ func TestBalancesAgreeWithTheLedger(t *testing.T) {
 			err    error
 		)
 		now = now.Add(time.Duration(dice.IntN(3600)) * time.Second)
-		switch dice.IntN(8) {
+		switch dice.IntN(9) {
 		case 0:
 			var expires *time.Time
 			if dice.IntN(3) > 0 {
@@ -92,9 +94,21 @@ func TestBalancesAgreeWithTheLedger(t *testing.T) {
 			events, err = credits.DecideGrant(state, fmt.Sprint("l", step), domain.Credits(1+dice.IntN(50)), expires, "", now)
 		case 1, 2, 3, 4:
 			jobs++
-			events, err = credits.DecideDebits(state, []credits.Charge{{JobID: fmt.Sprint("j", jobs), Amount: domain.Credits(1 + dice.IntN(9))}}, now)
+			charge := credits.Charge{
+				JobID: fmt.Sprint("j", jobs), Amount: domain.Credits(1 + dice.IntN(9)), AskedAt: now, KnownTo: state.Book().Closes,
+			}
+			events, err = credits.DecideDebits(state, []credits.Charge{charge}, now)
 		case 5, 6:
-			events, err = credits.DecideRefund(state, fmt.Sprint("j", dice.IntN(jobs+1)), "client", now)
+			id := fmt.Sprint("j", dice.IntN(jobs+1))
+			if _, charged := state.Debit(id); charged {
+				events, err = credits.DecideRefund(state, id, "client", now)
+			}
+		case 7:
+			id := fmt.Sprint("j", dice.IntN(jobs+1))
+			events, err = credits.DecideClose(state, map[string]credits.Settled{id: {Completed: true}}, now)
+			if len(events) > 0 {
+				past = NewPast("acc")
+			}
 		default:
 			events, err = credits.DecideExpire(state, now)
 		}
@@ -103,6 +117,7 @@ func TestBalancesAgreeWithTheLedger(t *testing.T) {
 		}
 		for _, e := range events {
 			state = credits.Evolve(state, e)
+			past.Fold(e)
 		}
 		w.Log.Record(domain.CreditsStream("acc"), events...)
 		if step%20 != 0 {
@@ -114,6 +129,7 @@ func TestBalancesAgreeWithTheLedger(t *testing.T) {
 		if b.Available != state.Available(now) || b.Used != state.Used() {
 			t.Fatalf("step %d: the read model has %+v, the ledger %d available, %d used", step, b, state.Available(now), state.Used())
 		}
+		modeltest.Same(t, past.Balance(now), b)
 	}
 	w.Sound(w.Sup, "credits")
 }

@@ -57,7 +57,7 @@ SELECT j.id, j.project_id, j.status, j.title, j.url, j.type, j.type_echo, j.urge
 // A search walks this many of the newest tests before it asks the index of words. A
 // common word fills a page there. The index then has to read the tests of a rare word
 // only, each of which costs about as much as one that is walked.
-const newestWalked = 1500
+const newestWalked = 1000
 
 // walked is how many of the newest tests a page is looked for in: a page far down the
 // list needs more of them.
@@ -187,7 +187,7 @@ type Results struct {
 }
 
 // readAtMost is how many tests are read for one search that the index cannot answer.
-const readAtMost = 10_000
+const readAtMost = 5_000
 
 // Find gives a page of the account's tests that fit the search.
 func (q *Reads) Find(ctx context.Context, accountID string, s Search) (Results, error) {

@@ -195,8 +195,8 @@ func TestAPhraseOfCommonWordsIsLookedForInTheNewestTests(t *testing.T) {
 	w.Exec(`
 INSERT INTO {jobs}.job_words (created_at, job_id, account_id, project_id, status, words)
 SELECT now() - n * interval '1 minute', 'job' || n, 'acc', '', 'pending', ` + accountsOwn(`to_tsvector('simple', 'gift card n' || n)::text || ' ''=kind:custom''' `, "'acc'") + `::tsvector
-FROM generate_series(1, 10001) n`)
-	w.Exec("INSERT INTO {jobs}.job_counts (account_id, project_id, status, jobs, passed) VALUES ('acc', '', 'pending', 10001, 0)")
+FROM generate_series(1, 5001) n`)
+	w.Exec("INSERT INTO {jobs}.job_counts (account_id, project_id, status, jobs, passed) VALUES ('acc', '', 'pending', 5001, 0)")
 	w.Exec("ANALYZE {jobs}.job_words")
 	for words, partial := range map[string]bool{
 		"gift card": false, `"gift card"`: true, `"card gift"`: true, "card-gift": false, "-gift": true, "n7 -gift": false, `"gift card" n77`: false,
