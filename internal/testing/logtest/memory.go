@@ -148,11 +148,27 @@ func (m *Memory) Load(_ context.Context, stream string, from uint64, each func(d
 		if e.Revision < from {
 			continue
 		}
+		if m.isSpoiled(e.Position) {
+			return undecodable(e)
+		}
 		if err := each(e); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (m *Memory) isSpoiled(at domain.Position) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.spoiled[at.Commit]
+}
+
+func undecodable(e domain.Recorded) *eventstore.DecodeError {
+	e.Event, e.Meta = nil, domain.Metadata{}
+	return &eventstore.DecodeError{
+		Position: e.Position, Stream: e.Stream, Revision: e.Revision, Type: e.Type, Err: errors.New("not JSON"), Event: e,
+	}
 }
 
 // Newest implements domain.Log.
@@ -217,10 +233,7 @@ func (m *Memory) page(after eventstore.Checkpoint, maxEvents int) (page eventsto
 	for _, e := range m.events[from:max(from, min(to, from+maxEvents))] {
 		if m.spoiled[e.Position.Commit] {
 			if len(page.Events) == 0 {
-				e.Event, e.Meta = nil, domain.Metadata{}
-				err = &eventstore.DecodeError{
-					Position: e.Position, Stream: e.Stream, Revision: e.Revision, Type: e.Type, Err: errors.New("not JSON"), Event: e,
-				}
+				err = undecodable(e)
 			}
 			break
 		}
