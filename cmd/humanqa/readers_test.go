@@ -19,7 +19,6 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"humanqa/eventstore"
-	"humanqa/internal/receiver"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 )
@@ -149,13 +148,7 @@ func TestTheOfficialLibrariesVerifyDeliveries(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
 	s := p.start("--demo")
-	arrived := make(chan receiver.Delivery, 10)
-	url := p.receive(t, receiver.Config{Received: func(_ context.Context, r receiver.Delivery) int {
-		arrived <- r
-		return http.StatusNoContent
-	}}).URL()
-	_, key := p.newAccount(100)
-	project := p.call(http.StatusCreated, "POST", "/v1/projects", key, map[string]any{"name": "Shop", "webhookUrl": url}).text("projectId")
+	key, project, url, arrived := p.newReceived(t)
 	var made struct{ WebhookSecret string }
 	p.cli(&made, "project", "secret", "--project", project)
 	const own = "a secret of the client's own, in 32 to 256 characters"

@@ -162,6 +162,19 @@ func (p *program) openInboxFor(t *testing.T) *mailbox {
 	return in
 }
 
+// newReceived makes an account and a project whose webhooks arrive at a receiver of its own.
+func (p *program) newReceived(t *testing.T) (key, project, inbox string, arrived chan receiver.Delivery) {
+	t.Helper()
+	arrived = make(chan receiver.Delivery, 10)
+	inbox = p.receive(t, receiver.Config{Received: func(_ context.Context, r receiver.Delivery) int {
+		arrived <- r
+		return http.StatusNoContent
+	}}).URL()
+	_, key = p.newAccount(100)
+	project = p.call(http.StatusCreated, "POST", "/v1/projects", key, map[string]any{"name": "Shop", "webhookUrl": inbox}).text("projectId")
+	return key, project, inbox, arrived
+}
+
 // receive answers deliveries until the test ends.
 func (p *program) receive(t *testing.T, cfg receiver.Config) *receiver.Receiver {
 	t.Helper()

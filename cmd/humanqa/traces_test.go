@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -22,13 +21,7 @@ func TestATraceLeadsFromTheRequestToTheWebhook(t *testing.T) {
 	p := newProgram(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.URL, "OTEL_BSP_SCHEDULE_DELAY=50",
 		"HUMANQA_LOG_LEVEL=info", "HUMANQA_LOG_FORMAT=json")
 	s := p.start("--demo")
-	arrived := make(chan receiver.Delivery, 10)
-	url := p.receive(t, receiver.Config{Received: func(_ context.Context, r receiver.Delivery) int {
-		arrived <- r
-		return http.StatusNoContent
-	}}).URL()
-	_, key := p.newAccount(100)
-	project := p.call(http.StatusCreated, "POST", "/v1/projects", key, map[string]any{"name": "Shop", "webhookUrl": url}).text("projectId")
+	key, project, _, arrived := p.newReceived(t)
 
 	const trace, caller = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 	p.call(http.StatusCreated, "POST", "/v1/jobs", key, submission(1, "projectId", project),
@@ -114,13 +107,7 @@ func TestWithoutTracesTheRequestsIDIsStillInTheWebhook(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
 	p.start("--demo")
-	arrived := make(chan receiver.Delivery, 10)
-	url := p.receive(t, receiver.Config{Received: func(_ context.Context, r receiver.Delivery) int {
-		arrived <- r
-		return http.StatusNoContent
-	}}).URL()
-	_, key := p.newAccount(100)
-	project := p.call(http.StatusCreated, "POST", "/v1/projects", key, map[string]any{"name": "Shop", "webhookUrl": url}).text("projectId")
+	key, project, _, arrived := p.newReceived(t)
 	p.call(http.StatusCreated, "POST", "/v1/jobs", key, submission(1, "projectId", project),
 		"X-Request-Id", "deploy-4711", "Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 	select {
