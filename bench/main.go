@@ -131,7 +131,7 @@ func parse(args []string, out io.Writer) (options, []part, error) {
 	flags.StringVar(&o.only, "only", "", "run only these `parts`, such as a,c")
 	flags.Float64Var(&seconds, "seconds", 3, "length of one measured round")
 	flags.IntVar(&o.rounds, "rounds", 3, "rounds of each side; medians are shown")
-	flags.DurationVar(&o.limit, "limit", 10*time.Minute, "whole run, at most")
+	flags.DurationVar(&o.limit, "limit", 40*time.Minute, "whole run, at most")
 	flags.StringVar(&o.dir, "dir", os.TempDir(), "where the databases live while it runs: put it on the disk that counts")
 	flags.BoolVar(&o.json, "json", false, "print one JSON object")
 	flags.StringVar(&o.profiles, "profile", "", "`folder` for CPU profiles: of this process in each part, and of the service in (b)")

@@ -87,6 +87,7 @@ type API struct {
 	clients  *v1.Handlers
 	checkers *checkers.Handlers
 	gate     *admit.Gate
+	load     *admit.LoadLimit
 	writer   *admit.Writer
 
 	metrics   *metrics
@@ -104,6 +105,7 @@ func New(d Deps) *API {
 		Deps: d, Fresh: admit.NewFreshness(d.FeedShown, d.WebhooksShown, d.Log), ready: &readiness{look: d.Ready, log: d.Log},
 		Limits: input.NewLimits(d.Settings, d.Reads.Pools),
 		gate:   admit.NewGate(d.Reads, limiter, d.Now),
+		load:   admit.NewLoadLimit(d.Metrics, d.Log),
 		writer: admit.NewWriter(d.DB, d.Vault, d.WaitFor, input.Submissions, d.Now),
 
 		metrics:   newMetrics(d.Metrics),

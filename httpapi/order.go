@@ -86,10 +86,7 @@ func (a *API) handle(w http.ResponseWriter, r *wire.Request) (wire.Answer, error
 			return wire.Answer{}, err
 		}
 	}
-	if err := a.authenticate(w.Header(), r); err != nil {
-		return wire.Answer{}, err
-	}
-	if err := admit.MayWrite(r); err != nil { // counted like any call: guessing is not free
+	if err := a.admit(w.Header(), r); err != nil {
 		return wire.Answer{}, err
 	}
 	body, err := a.Spool.ReadBody(w, r.Request, r.Caller)
@@ -123,6 +120,12 @@ func (a *API) handle(w http.ResponseWriter, r *wire.Request) (wire.Answer, error
 	defer cancel()
 	timed.Request = r.WithContext(ctx)
 	timed.Looked = map[string]bool{}
+	leaveLoad, err := a.load.Return(ctx, r.Match)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	defer leaveLoad()
+	timed.LeaveLoad = leaveLoad
 	if err := a.refuseMoment(&timed); err != nil {
 		return wire.Answer{}, err
 	}
@@ -138,6 +141,20 @@ func (a *API) handle(w http.ResponseWriter, r *wire.Request) (wire.Answer, error
 		return ans, err
 	}
 	return timed.WarnedOfQuery(ans), nil
+}
+
+// admit finds the caller of a request, counts it, and holds its right to write. No place
+// among the requests under way is held while the body comes: a client may be slow.
+func (a *API) admit(h http.Header, r *wire.Request) error {
+	leave, err := a.load.Enter(r.Context(), r.Match)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if err := a.authenticate(h, r); err != nil {
+		return err
+	}
+	return admit.MayWrite(r) // counted like any call: guessing is not free
 }
 
 // authenticate finds the caller of a request and counts it.

@@ -99,6 +99,7 @@ func (a *Handlers) HostedStatus(r *wire.Request) (wire.Answer, error) {
 		if len(has) == 0 {
 			has = []string{s.tag}
 		}
+		r.LeaveLoad()
 		if s, err = a.awaitChange(r, s, has, time.Duration(wait)*time.Second, withItems); err != nil {
 			return wire.Answer{}, err
 		}

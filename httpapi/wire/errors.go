@@ -46,15 +46,16 @@ func RetryAfter(err error, seconds int) error {
 // request id and shown as an internal error.
 func Refuse(r *Request, err error) Answer {
 	shown, status := Classify(r.Context(), err)
-	switch status {
-	case http.StatusServiceUnavailable:
+	var extra *refusal
+	foreseen := errors.As(err, &extra)
+	switch {
+	case status == http.StatusServiceUnavailable && !foreseen:
 		r.Log.WithError(err).Warn("request not served")
-	case http.StatusInternalServerError:
+	case status == http.StatusInternalServerError:
 		r.Log.WithError(err).Error("internal error")
 	}
 	ans := Answer{Status: status, Header: make(http.Header), Body: Envelope(shown, r.ID)}
-	var extra *refusal
-	if errors.As(err, &extra) {
+	if foreseen {
 		for name, value := range extra.headers {
 			ans.Header.Set(name, value)
 		}

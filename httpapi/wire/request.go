@@ -23,6 +23,9 @@ type Request struct {
 	Looked  map[string]bool // the query parameters that the handler knows
 	Notes   []domain.Detail // for the warnings of the answer
 	Log     logrus.FieldLogger
+	// LeaveLoad gives the place among the requests under way back, before the request waits
+	// for something that is not its own work.
+	LeaveLoad func()
 }
 
 // RouteName is the route as logs and metrics show it: its pattern, because a path
