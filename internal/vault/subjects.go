@@ -87,13 +87,20 @@ const selectSubjectKeys = `
 
 // load brings the keys of subjects into the cache. One that has no row is left out.
 func (s *subjects) load(ctx context.Context, names []string) error {
-	var rows []struct {
-		Subject string `db:"subject"`
-		Wrapped []byte `db:"wrapped"`
-	}
+	var rows []storedKey
 	if err := s.db.SelectContext(ctx, &rows, selectSubjectKeys, pq.Array(names)); err != nil {
 		return fmt.Errorf("read the keys of subjects: %w", err)
 	}
+	return s.remember(rows)
+}
+
+// storedKey is a row of the table; a destroyed key is nil.
+type storedKey struct {
+	Subject string `db:"subject"`
+	Wrapped []byte `db:"wrapped"`
+}
+
+func (s *subjects) remember(rows []storedKey) error {
 	expires := time.Now().Add(cacheFor)
 	for _, r := range rows {
 		key := subjectKey{expires: expires}
@@ -157,21 +164,21 @@ func (s *subjects) get(ctx context.Context, subject string) (key subjectKey, fou
 // getOrCreate commits a new key before it gives it. Of two processes that make the key at
 // once one wins, and both use its key.
 func (s *subjects) getOrCreate(ctx context.Context, subject, accountID string) (subjectKey, error) {
-	key, found, err := s.get(ctx, subject)
-	if err != nil || found {
-		return key, err
+	if key, found := s.cached(subject); found {
+		return key, nil
 	}
 	if err := s.create(ctx, subject, accountID); err != nil {
 		return subjectKey{}, fmt.Errorf("store the key of %s: %w", subject, err)
 	}
-	key, found, err = s.get(ctx, subject)
+	key, found, err := s.get(ctx, subject)
 	if err == nil && !found {
 		err = fmt.Errorf("the key of %s was stored, and is gone", subject)
 	}
 	return key, err
 }
 
-// create stores a key. Subjects that come while a transaction runs share the next one.
+// create stores a key where there is none, and brings the stored one into the cache.
+// Subjects that come while a transaction runs share the next one.
 func (s *subjects) create(ctx context.Context, subject, accountID string) error {
 	plain := make([]byte, subjectKeySize)
 	_, _ = rand.Read(plain) // it never fails
@@ -198,12 +205,21 @@ func (s *subjects) create(ctx context.Context, subject, accountID string) error 
 }
 
 // The rows are sorted: two processes that insert the same subjects wait for each other
-// in one order.
+// in one order. A key that another process commits meanwhile is not among the answers.
 const insertSubjectKeys = `
-	INSERT INTO vault.subject_keys (subject, account_id, wrapped)
-	SELECT subject, account_id, decode(wrapped, 'base64')
-	FROM json_to_recordset($1) AS r (subject text, account_id text, wrapped text)
-	ON CONFLICT (subject) DO NOTHING`
+	WITH wanted AS MATERIALIZED (
+		SELECT subject, account_id, decode(wrapped, 'base64') AS wrapped
+		FROM json_to_recordset($1) AS r (subject text, account_id text, wrapped text)
+	), stored AS (
+		INSERT INTO vault.subject_keys (subject, account_id, wrapped)
+		SELECT subject, account_id, wrapped
+		FROM wanted
+		ON CONFLICT (subject) DO NOTHING
+		RETURNING subject, wrapped
+	)
+	SELECT subject, wrapped FROM stored
+	UNION ALL
+	SELECT k.subject, k.wrapped FROM vault.subject_keys k JOIN wanted USING (subject)`
 
 // writeTime bounds one transaction of new keys.
 const writeTime = 30 * time.Second
@@ -222,10 +238,13 @@ func (s *subjects) writeWanted(ctx context.Context) {
 		}
 		slices.SortStableFunc(batch, func(a, b *newKey) int { return strings.Compare(a.Subject, b.Subject) })
 		bounded, cancel := context.WithTimeout(ctx, writeTime)
+		var rows []storedKey
 		err := pgpool.InTxDurable(bounded, s.db, func(tx *sqlx.Tx) error {
-			_, err := tx.ExecContext(bounded, insertSubjectKeys, pgpool.Rows(batch))
-			return err
+			return tx.SelectContext(bounded, &rows, insertSubjectKeys, pgpool.Rows(batch))
 		})
+		if err == nil {
+			_ = s.remember(rows) // of a key that does not open its own subject is told, by get
+		}
 		cancel()
 		for _, k := range batch {
 			k.err = err
