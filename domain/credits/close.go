@@ -130,10 +130,14 @@ func (s State) Book() Book {
 	return Book{Events: s.events, Debits: len(s.debits), Closes: s.closes, Lots: len(s.lots), OpenedAt: s.closedAt}
 }
 
-// Full says that it is time to close: after so many events, and not before there are as
-// many as debits had to be kept. So even if no job ends, all closes of a ledger
-// together are no longer than the ledger.
-func (s State) Full(every int) bool { return s.events >= max(every, s.kept) }
+// keptPerEvent is how many debits a close may keep for each event before it. An event takes
+// as many bytes as some sixteen ids in a close.
+const keptPerEvent = 16
+
+// Full says that it is time to close: after so many events, and not before they take as
+// many bytes as the debits that had to be kept. So even if no job ends, all closes of a
+// ledger together take about as many bytes as its other events.
+func (s State) Full(every int) bool { return s.events >= max(every, s.kept/keptPerEvent) }
 
 // Unsettled lists the debits that a close would have to check: refunded ones of ended
 // jobs, and the others.
@@ -206,7 +210,7 @@ func (s *State) closeBook(e *Closed) {
 	} else {
 		s.compare(e)
 	}
-	kept := make(map[string]debit)
+	kept := make(map[string]debit, e.keeps())
 	split := make(map[string][]share)
 	s.open = s.open[:0:0]
 	for i := range s.lots {
@@ -215,11 +219,17 @@ func (s *State) closeBook(e *Closed) {
 		}
 	}
 	slices.SortFunc(s.open, s.payingOrder)
-	for _, d := range e.each() {
-		if _, twice := kept[d.JobID]; twice {
-			s.damaged("close %d keeps the debit of job %s twice", e.Number, d.JobID)
+	for _, o := range e.Open {
+		i, ok := s.byID[o.LotID]
+		if !ok {
+			s.damaged("close %d keeps a debit from the unknown lot %s", e.Number, o.LotID)
 			return
 		}
+		for _, id := range o.JobIDs {
+			kept[id] = debit{amount: o.Amount, lot: int32(i)}
+		}
+	}
+	for _, d := range e.Kept {
 		of := debit{amount: d.Amount, lot: noLot, refunded: d.Refunded}
 		var shares []share
 		for _, p := range d.Parts {
@@ -238,6 +248,10 @@ func (s *State) closeBook(e *Closed) {
 			split[d.JobID] = shares
 		}
 		kept[d.JobID] = of
+	}
+	if len(kept) < e.keeps() {
+		s.damaged("close %d keeps the debit of a job twice", e.Number)
+		return
 	}
 	s.debits, s.split = kept, split
 	s.closes, s.closedAt, s.askedAt = e.Number, e.At, time.Time{}
@@ -294,6 +308,15 @@ func (s *State) compare(e *Closed) {
 type sums struct {
 	Number, Debits                  int
 	Granted, Used, Expired, Balance domain.Credits
+}
+
+// keeps is how many debits stay.
+func (e *Closed) keeps() int {
+	n := len(e.Kept)
+	for _, o := range e.Open {
+		n += len(o.JobIDs)
+	}
+	return n
 }
 
 // each lists every debit that stays.

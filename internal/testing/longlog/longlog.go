@@ -91,6 +91,8 @@ type Ledger struct {
 	Account string
 	// CloseEvery is after how many events the book is closed; 0: never.
 	CloseEvery int
+	// Running says that no job ends, so no close leaves a debit behind.
+	Running bool
 	// Debits are the jobs that were charged.
 	Debits int
 
@@ -160,15 +162,17 @@ func (l *Ledger) Charge(ctx context.Context, jobIDs []string) error {
 	return nil
 }
 
-// closeBook closes a full book, in which every job was completed.
+// closeBook closes a full book.
 func (l *Ledger) closeBook(ctx context.Context, now time.Time) error {
 	if l.CloseEvery == 0 || !l.state.Full(l.CloseEvery) {
 		return nil
 	}
-	_, open := l.state.Unsettled()
-	settled := make(map[string]credits.Settled, len(open))
-	for _, id := range open {
-		settled[id] = credits.Settled{Completed: true}
+	settled := map[string]credits.Settled{}
+	if !l.Running {
+		_, open := l.state.Unsettled()
+		for _, id := range open {
+			settled[id] = credits.Settled{Completed: true}
+		}
 	}
 	events, err := credits.DecideClose(l.state, settled, now)
 	return l.write(ctx, events, err)
