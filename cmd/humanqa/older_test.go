@@ -6,12 +6,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 )
 
@@ -21,7 +24,8 @@ import (
 const olderAccount = "7131abad-bb65-57d3-998a-636f36b3317c"
 
 // What an older version kept is taken over: migrated, the read models built anew
-// beside the old ones, nothing lost; and whatever it answered is still answered.
+// beside the old ones, nothing lost; and whatever it answered is still answered. The new
+// version is killed again and again in the middle of it, and goes on.
 func TestADataDirectoryOfAnOlderVersionIsTakenOver(t *testing.T) {
 	t.Parallel()
 	p := newEmbedded(t, "HUMANQA_ROLES=api,projector") // nothing happens by itself
@@ -29,6 +33,21 @@ func TestADataDirectoryOfAnOlderVersionIsTakenOver(t *testing.T) {
 	p.cli(&out, "restore", olderBackup(t))
 	if out.Events != 78 { // and one more, which says how the log is proved
 		t.Errorf("restore printed %+v", out)
+	}
+	seed, kills := rand.Uint64(), 2
+	if *torture {
+		kills = 20
+	}
+	t.Logf("seed %d", seed)
+	dice := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // it only varies
+	for range kills {
+		s := p.launch()
+		eventually.Within(t, time.Minute, func() error { // it answers while it migrates and rebuilds
+			_, err := p.try("GET", "/readyz", "", nil)
+			return err
+		})
+		time.Sleep(time.Duration(dice.IntN(600)) * time.Millisecond) // when the blow falls is the point
+		s.kill()
 	}
 	s := p.start()
 	var key struct{ APIKey string }
