@@ -177,12 +177,16 @@ type EventSpec struct {
 	Version int
 	// Upcast turns the JSON of version v into the JSON of version v+1, by v.
 	Upcast map[int]func([]byte) ([]byte, error)
+	// Sealed are the fields whose texts are sealed (WithSealedTexts).
+	Sealed map[string]Sealed
 }
 
-// WithSealedTexts is the spec of an event whose free texts are sealed since version 2
-// (decisions, "Erasure of one subject"). Its JSON is the same once they are open. A binary
+// WithSealedTexts is the spec of an event whose fields with the tag `sealed` are sealed since
+// version 2 (decisions, "Erasure of one subject"). Its JSON is the same once they are open. A binary
 // that knows no sealed texts must not take the marks for texts, and leaves such events.
 func WithSealedTexts(newEvent func() Event) EventSpec {
 	same := func(data []byte) ([]byte, error) { return data, nil }
-	return EventSpec{New: newEvent, Version: 2, Upcast: map[int]func([]byte) ([]byte, error){1: same}}
+	return EventSpec{
+		New: newEvent, Version: 2, Upcast: map[int]func([]byte) ([]byte, error){1: same}, Sealed: SealedFields(newEvent()),
+	}
 }

@@ -26,13 +26,25 @@ type TextSealer interface {
 	Expect(ctx context.Context, subjects []string) error
 }
 
+// EachText calls each for every text of an event's JSON in the clear that is sealed in the
+// log, as it stands there.
+func EachText(eventType string, data []byte, each func(quoted []byte)) {
+	freetext.Each(registry[eventType].Sealed, data, each)
+}
+
+// EraseTexts gives an event's JSON in the clear as it would read with its texts sealed and
+// their key destroyed.
+func EraseTexts(eventType string, data []byte) []byte {
+	return freetext.Erase(registry[eventType].Sealed, data)
+}
+
 // sealTexts moves the free texts of an event into its first field, sealed.
 func (c *Client) sealTexts(ctx context.Context, stream string, e domain.NewEvent, data []byte) ([]byte, error) {
 	if c.sealer == nil {
 		return data, nil
 	}
 	eventType := e.Event.EventType()
-	taken, found := freetext.Take(eventType, data)
+	taken, found := freetext.Take(registry[eventType].Sealed, data)
 	if !found {
 		return data, nil
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -75,7 +74,7 @@ func decoded(t *testing.T, c *Client, stream string, like domain.Event, data []b
 // once its key is gone.
 func TestTextsOfASubjectAreSealedAndComeBack(t *testing.T) {
 	t.Parallel()
-	for _, eventType := range freetext.Types() {
+	for _, eventType := range onceClear {
 		t.Run(eventType, func(t *testing.T) {
 			t.Parallel()
 			seal := &mirror{}
@@ -88,7 +87,7 @@ func TestTextsOfASubjectAreSealedAndComeBack(t *testing.T) {
 			if !json.Valid(data) || freetext.Sealed(data) == nil {
 				t.Fatalf("stored is %s", data)
 			}
-			freetext.Each(eventType, plain, func(quoted []byte) {
+			EachText(eventType, plain, func(quoted []byte) {
 				if bytes.Contains(data, bytes.Trim(quoted, `"`)) {
 					t.Errorf("the log shows %s", quoted)
 				}
@@ -111,11 +110,11 @@ func TestTextsOfASubjectAreSealedAndComeBack(t *testing.T) {
 			erased, err := marshal(gone)
 			must.NoError(t, err)
 			want := registry[eventType].New()
-			must.NoError(t, json.Unmarshal(freetext.Erase(eventType, plain), want))
+			must.NoError(t, json.Unmarshal(EraseTexts(eventType, plain), want))
 			if !reflect.DeepEqual(gone, want) {
 				t.Errorf("erased it reads %s", erased)
 			}
-			freetext.Each(eventType, erased, func(quoted []byte) {
+			EachText(eventType, erased, func(quoted []byte) {
 				if string(quoted) != `"[erased]"` {
 					t.Errorf("left is %s", quoted)
 				}
@@ -128,7 +127,7 @@ func TestTextsOfASubjectAreSealedAndComeBack(t *testing.T) {
 				t.Errorf("without its key it reads %s", r.Whole())
 			}
 			// What is not erased is as it was: the order of the marks is the order of the texts.
-			if again := freetext.Erase(eventType, erased); !bytes.Equal(again, erased) {
+			if again := EraseTexts(eventType, erased); !bytes.Equal(again, erased) {
 				t.Errorf("erased twice it reads %s", again)
 			}
 		})
@@ -207,7 +206,7 @@ var onceClear = []string{
 // that it does not know.
 func TestTypesThatWereInTheClearHaveAVersionOfTheirOwn(t *testing.T) {
 	for _, eventType := range onceClear {
-		if Version(eventType) < 2 || !slices.Contains(freetext.Types(), eventType) {
+		if Version(eventType) < 2 || registry[eventType].Sealed == nil {
 			t.Errorf("%s has version %d", eventType, Version(eventType))
 		}
 	}
@@ -241,7 +240,7 @@ func TestEachStringOfASubjectIsSealedOrNoText(t *testing.T) {
 		plain, err := marshal(e)
 		must.NoError(t, err)
 		texts := map[string]bool{}
-		freetext.Each(eventType, plain, func(quoted []byte) {
+		EachText(eventType, plain, func(quoted []byte) {
 			var text string
 			must.NoError(t, json.Unmarshal(quoted, &text))
 			texts[text] = true
@@ -253,7 +252,7 @@ func TestEachStringOfASubjectIsSealedOrNoText(t *testing.T) {
 				return
 			}
 			if found[name] = true; !bare[name] {
-				t.Errorf("%q of %s: seal it in package freetext and erase it in the read models, or name it as no text", name, eventType)
+				t.Errorf("%q of %s: seal it by its tag and erase it in the read models, or name it as no text", name, eventType)
 			}
 		})
 	}

@@ -10,7 +10,7 @@ import (
 
 // Created registers a checker. Only the SHA-256 of the key is kept.
 type Created struct {
-	Name   string `json:"name"`
+	Name   string `json:"name" sealed:"text"`
 	Hash   string `json:"hash"`
 	Prefix string `json:"prefix"`
 	// Accounts of the checker; their jobs are never shown to the checker.
@@ -44,8 +44,8 @@ type Bound struct {
 // Profiled is a checker's own profile: languages and test devices. It replaces the
 // earlier profile.
 type Profiled struct {
-	Languages []string `json:"languages"`
-	Devices   []string `json:"devices"` // in their own words, such as "iPhone 15, iOS 18"
+	Languages []string `json:"languages" sealed:"text"`
+	Devices   []string `json:"devices" sealed:"text"` // in their own words, such as "iPhone 15, iOS 18"
 }
 
 func (*Created) EventType() string    { return "checker.created" }

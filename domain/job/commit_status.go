@@ -11,13 +11,13 @@ import (
 // CommitStatus is a status at a commit of a code host, which tells the verdict of jobs
 // once they have ended. Its token is no part of it: no event holds the token.
 type CommitStatus struct {
-	Provider   string `json:"provider"`   // github, gitlab
-	Repository string `json:"repository"` // owner/name
-	Commit     string `json:"commit"`     // the whole hash, lower-case hex
-	Context    string `json:"context"`    // the name of the status among those of the commit
+	Provider   string `json:"provider"`                 // github, gitlab
+	Repository string `json:"repository" sealed:"text"` // owner/name
+	Commit     string `json:"commit"`                   // the whole hash, lower-case hex
+	Context    string `json:"context" sealed:"text"`    // the name of the status among those of the commit
 	// Ref is the branch or the pull request. A newer submission with the same provider,
 	// repository, context and ref cancels the untouched jobs of this one; empty: none does.
-	Ref string `json:"ref,omitempty"`
+	Ref string `json:"ref,omitempty" sealed:"text"`
 	// FailOn is the least severity of a failure that counts, or StatusFailNever.
 	FailOn string `json:"failOn"`
 }

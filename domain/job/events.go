@@ -53,8 +53,8 @@ const (
 type Item struct {
 	ID              string   `json:"id"`
 	Key             string   `json:"key"`
-	Description     string   `json:"description"`
-	ExpectedOutcome string   `json:"expectedOutcome,omitempty"`
+	Description     string   `json:"description" sealed:"text"`
+	ExpectedOutcome string   `json:"expectedOutcome,omitempty" sealed:"text"`
 	Severity        Severity `json:"severity"`
 	// Origin is the reason that the project's past put the item here; empty without one.
 	Origin Origin `json:"origin,omitempty"`
@@ -83,8 +83,8 @@ type Created struct {
 	Prepared []string `json:"prepared,omitempty"`
 	// Credentials and AccessInstructions are sealed (vault, bound to this
 	// stream); only the current claimant ever sees them open.
-	Credentials        string    `json:"credentials,omitempty"`
-	AccessInstructions string    `json:"accessInstructions,omitempty"`
+	Credentials        string    `json:"credentials,omitempty" sealed:"secret"`
+	AccessInstructions string    `json:"accessInstructions,omitempty" sealed:"secret"`
 	CreatedAt          time.Time `json:"createdAt"`
 }
 
@@ -110,12 +110,12 @@ type Released struct {
 type ItemChecked struct {
 	ItemID        string     `json:"itemId"`
 	Status        ItemStatus `json:"status"`
-	Note          string     `json:"note,omitempty"`
+	Note          string     `json:"note,omitempty" sealed:"text"`
 	Severity      Severity   `json:"severity,omitempty"`
 	Reason        string     `json:"reason,omitempty"` // of a skip: blocked, not_applicable, no_access, out_of_time
-	ScreenshotURL string     `json:"screenshotUrl,omitempty"`
+	ScreenshotURL string     `json:"screenshotUrl,omitempty" sealed:"link"`
 	// MoreScreenshotURLs are the pictures beside the first.
-	MoreScreenshotURLs []string  `json:"moreScreenshotUrls,omitempty"`
+	MoreScreenshotURLs []string  `json:"moreScreenshotUrls,omitempty" sealed:"link"`
 	At                 time.Time `json:"at"`
 }
 
@@ -123,7 +123,7 @@ type ItemChecked struct {
 type FindingAdded struct {
 	Item   Item       `json:"item"`
 	Status ItemStatus `json:"status"`
-	Note   string     `json:"note,omitempty"`
+	Note   string     `json:"note,omitempty" sealed:"text"`
 	At     time.Time  `json:"at"`
 }
 
@@ -131,7 +131,7 @@ type FindingAdded struct {
 type FindingEdited struct {
 	Item   Item       `json:"item"`
 	Status ItemStatus `json:"status"`
-	Note   string     `json:"note,omitempty"`
+	Note   string     `json:"note,omitempty" sealed:"text"`
 	At     time.Time  `json:"at"`
 }
 
@@ -145,11 +145,11 @@ type FindingWithdrawn struct {
 type ReportItem struct {
 	Item
 	Status        ItemStatus `json:"status"`
-	Note          string     `json:"note,omitempty"`
+	Note          string     `json:"note,omitempty" sealed:"text"`
 	Reason        string     `json:"reason,omitempty"`
-	ScreenshotURL string     `json:"screenshotUrl,omitempty"`
+	ScreenshotURL string     `json:"screenshotUrl,omitempty" sealed:"link"`
 	// MoreScreenshotURLs are the pictures beside the first.
-	MoreScreenshotURLs []string `json:"moreScreenshotUrls,omitempty"`
+	MoreScreenshotURLs []string `json:"moreScreenshotUrls,omitempty" sealed:"link"`
 }
 
 // Screenshots are all pictures of the item, in the order of their arrival.
@@ -169,8 +169,8 @@ type Completed struct {
 	PassCount     int          `json:"passCount"`
 	FailCount     int          `json:"failCount"`
 	SkipCount     int          `json:"skipCount"`
-	Summary       string       `json:"summary"`
-	RecordingURL  string       `json:"recordingUrl,omitempty"`
+	Summary       string       `json:"summary" sealed:"text"`
+	RecordingURL  string       `json:"recordingUrl,omitempty" sealed:"link"`
 	Items         []ReportItem `json:"items"`
 	SessionID     string       `json:"sessionId,omitempty"`
 	LoopID        string       `json:"loopId,omitempty"`
@@ -207,8 +207,8 @@ type SLAMissed struct {
 type UntestableReported struct {
 	CheckerID string    `json:"checkerId"`
 	Token     int       `json:"token"`
-	Reason    string    `json:"reason"`
-	Note      string    `json:"note,omitempty"`
+	Reason    string    `json:"reason" sealed:"text"`
+	Note      string    `json:"note,omitempty" sealed:"text"`
 	At        time.Time `json:"at"`
 }
 
@@ -219,7 +219,7 @@ type Failed struct {
 	Refund domain.Credits `json:"refund"`
 	// Note has the reports of checkers that could not test the job, a line each; older
 	// events have none.
-	Note string `json:"note,omitempty"`
+	Note string `json:"note,omitempty" sealed:"text"`
 	// RefundExpired is as in Cancelled.
 	RefundExpired domain.Credits `json:"refundExpired,omitempty"`
 	SessionID     string         `json:"sessionId,omitempty"`
@@ -244,14 +244,14 @@ type SlotStarted struct {
 // AIReport is the analysis of a report (specification, "AI report").
 type AIReport struct {
 	ID               string    `json:"id"`
-	ExecutiveSummary string    `json:"executiveSummary"`
+	ExecutiveSummary string    `json:"executiveSummary" sealed:"text"`
 	HealthScore      int       `json:"healthScore"` // 0 to 100, higher is better
 	Bugs             []Bug     `json:"bugs"`        // gravest first
 	PassCount        int       `json:"passCount"`
 	FailCount        int       `json:"failCount"`
 	SkipCount        int       `json:"skipCount"`
-	Strengths        []string  `json:"strengths"`
-	Recommendations  []string  `json:"recommendations"`
+	Strengths        []string  `json:"strengths" sealed:"text"`
+	Recommendations  []string  `json:"recommendations" sealed:"text"`
 	GeneratedBy      string    `json:"generatedBy"` // rules, or a model's name
 	At               time.Time `json:"at"`
 }
@@ -259,11 +259,11 @@ type AIReport struct {
 // Bug is a failed item in the analysis.
 type Bug struct {
 	ItemID            string   `json:"itemId,omitempty"`
-	Title             string   `json:"title"`
+	Title             string   `json:"title" sealed:"text"`
 	Severity          Severity `json:"severity"`
-	Description       string   `json:"description"`
-	ReproductionSteps []string `json:"reproductionSteps"`
-	SuggestedFix      string   `json:"suggestedFix"`
+	Description       string   `json:"description" sealed:"text"`
+	ReproductionSteps []string `json:"reproductionSteps" sealed:"text"`
+	SuggestedFix      string   `json:"suggestedFix" sealed:"text"`
 }
 
 // AIReportReady adds the analysis of the completed job.
@@ -275,7 +275,7 @@ type AIReportReady struct {
 // earlier one.
 type Rated struct {
 	Rating int       `json:"rating"` // 1 to 5
-	Note   string    `json:"note,omitempty"`
+	Note   string    `json:"note,omitempty" sealed:"text"`
 	At     time.Time `json:"at"`
 }
 

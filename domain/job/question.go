@@ -40,17 +40,17 @@ type Question struct {
 	ID       string    `json:"id"`
 	ItemID   string    `json:"itemId,omitempty"` // of the list; empty: about the whole test
 	Kind     string    `json:"kind"`
-	Text     string    `json:"text"`
+	Text     string    `json:"text" sealed:"text"`
 	Token    int       `json:"token"` // of the claim that asked
 	AskedAt  time.Time `json:"askedAt"`
 	Until    time.Time `json:"until"` // the end of its wait
 	Status   string    `json:"status"`
-	Answer   string    `json:"answer,omitempty"`
+	Answer   string    `json:"answer,omitempty" sealed:"text"`
 	ClosedAt time.Time `json:"closedAt,omitzero"` // answered or closed
 	// HasSecret says that a secret came with the answer. Sealed is the secret; a read
 	// model never holds it.
 	HasSecret bool   `json:"hasSecret,omitempty"`
-	Sealed    string `json:"-"`
+	Sealed    string `json:"-" sealed:"secret"`
 	AnswerID  string `json:"-"`
 }
 
@@ -64,7 +64,7 @@ type QuestionAsked struct {
 	Token      int       `json:"token"`
 	ItemID     string    `json:"itemId,omitempty"`
 	Kind       string    `json:"kind"`
-	Text       string    `json:"text"`
+	Text       string    `json:"text" sealed:"text"`
 	Until      time.Time `json:"until"`
 	At         time.Time `json:"at"`
 	// Then is the rest of a robot's work, once the question has ended; a person has none.
@@ -84,10 +84,10 @@ type AnswerGiven struct {
 	QuestionID string `json:"questionId"`
 	// AnswerID tells a repeat of the same command from a second answer.
 	AnswerID string `json:"answerId"`
-	Text     string `json:"text"`
+	Text     string `json:"text" sealed:"text"`
 	// Sealed is a secret that came with the answer (vault, bound to this stream). Only
 	// the current claimant ever sees it open.
-	Sealed string    `json:"sealed,omitempty"`
+	Sealed string    `json:"sealed,omitempty" sealed:"secret"`
 	DueAt  time.Time `json:"dueAt"`
 	At     time.Time `json:"at"`
 	Robot  bool      `json:"robot,omitempty"` // a robot asked, and goes on now

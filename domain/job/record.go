@@ -13,8 +13,8 @@ const MaxMoments = 100
 // it is after StartedAt.
 type Recording struct {
 	ID          string    `json:"id"`
-	Token       int       `json:"token"` // of the claim
-	URL         string    `json:"url"`   // as of evidence: its path, without a signature
+	Token       int       `json:"token"`             // of the claim
+	URL         string    `json:"url" sealed:"link"` // as of evidence: its path, without a signature
 	ContentType string    `json:"contentType"`
 	Size        int64     `json:"size"` // bytes
 	StartedAt   time.Time `json:"startedAt"`
@@ -24,7 +24,7 @@ type Recording struct {
 // Moment is a marked moment of the test.
 type Moment struct {
 	ID    string    `json:"id"`
-	Label string    `json:"label,omitempty"`
+	Label string    `json:"label,omitempty" sealed:"text"`
 	At    time.Time `json:"at"`
 }
 

@@ -88,7 +88,7 @@ func DecideRobotComplete(s State, c RobotCompletion) ([]domain.Event, error) {
 // verdict on every item of the list.
 type Script struct {
 	Items   []ReportItem `json:"items"`
-	Summary string       `json:"summary,omitempty"`
+	Summary string       `json:"summary,omitempty" sealed:"text"`
 }
 
 // DecideRobotAsk has the player claim a job, unless it holds it, and ask the client. The

@@ -21,8 +21,8 @@ type State struct {
 	Items              []Item // empty while the list is still to be written
 	Regressions        []Item // open that list
 	GeneratedBy        string
-	Credentials        string // sealed
-	AccessInstructions string // sealed
+	Credentials        string `sealed:"secret"`
+	AccessInstructions string `sealed:"secret"`
 	CreatedAt          time.Time
 
 	// The SLA. DueAt is its end, from the submission on. A re-queue moves it, and so
@@ -44,7 +44,7 @@ type State struct {
 	// Untestable are the checkers that reported the job as untestable.
 	Untestable []string
 	// FailNote has their words, a line a report.
-	FailNote string
+	FailNote string `sealed:"text"`
 
 	// The draft of the report. Verdicts, by item id, and Findings outlive a
 	// release; after completion only Report holds them.

@@ -11,12 +11,12 @@ import (
 type Submission struct {
 	AccountID string `json:"accountId"`
 	ProjectID string `json:"projectId,omitempty"`
-	URL       string `json:"url"`
-	Title     string `json:"title"`
+	URL       string `json:"url" sealed:"text"`
+	Title     string `json:"title" sealed:"text"`
 	// Description is what the checker should test; Feature is the hosted
 	// endpoints' word for it.
-	Description string `json:"description,omitempty"`
-	Feature     string `json:"feature,omitempty"`
+	Description string `json:"description,omitempty" sealed:"text"`
+	Feature     string `json:"feature,omitempty" sealed:"text"`
 	// Type is the canonical code, TypeEcho the spelling that was submitted.
 	Type        Type           `json:"type"`
 	TypeEcho    string         `json:"typeEcho"`
@@ -36,17 +36,17 @@ type Submission struct {
 	Target  Target `json:"target,omitzero"`
 	// Commit, Branch and Environment are those of the deploy that is tested.
 	Commit      string `json:"commit,omitempty"`
-	Branch      string `json:"branch,omitempty"`
-	Environment string `json:"environment,omitempty"`
+	Branch      string `json:"branch,omitempty" sealed:"text"`
+	Environment string `json:"environment,omitempty" sealed:"text"`
 }
 
 // Target is what the checker should test on. Empty strings mean anything.
 type Target struct {
-	Device     string `json:"device,omitempty"`
-	OS         string `json:"os,omitempty"`
-	Browser    string `json:"browser,omitempty"`
-	ScreenSize string `json:"screenSize,omitempty"`
-	Network    string `json:"network,omitempty"`
+	Device     string `json:"device,omitempty" sealed:"text"`
+	OS         string `json:"os,omitempty" sealed:"text"`
+	Browser    string `json:"browser,omitempty" sealed:"text"`
+	ScreenSize string `json:"screenSize,omitempty" sealed:"text"`
+	Network    string `json:"network,omitempty" sealed:"text"`
 }
 
 // Again is the submission of a retest: the same, but in no session, batch or loop. Which

@@ -20,62 +20,13 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"maps"
-	"slices"
-	"strings"
 
 	"humanqa/domain"
 )
 
-// use says what a text is for.
-type use int
-
-const (
-	isText use = iota + 1
-	isLink     // to evidence, which goes with its subject
-)
-
-// textsOf names the fields, at any depth, that hold free texts, by the type of event. A
-// field with a list of strings is a list of texts.
-var textsOf = func() map[string]map[string]use {
-	fields := func(texts ...string) map[string]use {
-		all := make(map[string]use, len(texts))
-		for _, name := range texts {
-			if link, ok := strings.CutPrefix(name, "link:"); ok {
-				all[link] = isLink
-			} else {
-				all[name] = isText
-			}
-		}
-		return all
-	}
-	finding := fields("description", "expectedOutcome", "note")
-	return map[string]map[string]use{
-		"job.created": fields("url", "title", "description", "feature", "expectedOutcome", "device", "os", "browser",
-			"screenSize", "network", "branch", "environment", "credentials", "accessInstructions"),
-		"job.checklist_written": fields("description", "expectedOutcome"),
-		"job.item_checked":      fields("note", "link:screenshotUrl", "link:moreScreenshotUrls"),
-		"job.finding_added":     finding,
-		"job.finding_edited":    finding,
-		"job.completed": fields("description", "expectedOutcome", "note", "summary", "link:recordingUrl", "link:screenshotUrl",
-			"link:moreScreenshotUrls"),
-		"job.untestable_reported": fields("reason", "note"),
-		"job.failed":              fields("note"),
-		"job.ai_report_ready": fields("executiveSummary", "strengths", "recommendations", "title", "description", "reproductionSteps",
-			"suggestedFix"),
-		"job.rated":              fields("note"),
-		"job.moment_marked":      fields("label"),
-		"job.recording_attached": fields("link:url"),
-		"job.question_asked": fields("text", // and of the rest of a robot's work
-			"description", "expectedOutcome", "note", "summary", "link:screenshotUrl", "link:moreScreenshotUrls"),
-		"job.question_answered": fields("text", "sealed"),
-
-		"job.commit_status_requested": fields("repository", "context", "ref"),
-
-		"checker.created":  fields("name"),
-		"checker.profiled": fields("languages", "devices"),
-	}
-}()
+// Fields are the fields with texts, at any depth, by their names in JSON
+// (domain.SealedFields). A field with a list of strings is a list of texts.
+type Fields = map[string]domain.Sealed
 
 const (
 	textMark   = `"\u005bsealed]"`
@@ -96,7 +47,7 @@ var (
 )
 
 // eachText calls each for every text that is not empty, with its place in the JSON.
-func eachText(data []byte, names map[string]use, each func(from, to int, as use)) {
+func eachText(data []byte, fields Fields, each func(from, to int, as domain.Sealed)) {
 	for at := 0; at < len(data); {
 		if data[at] != '"' {
 			at++
@@ -108,9 +59,9 @@ func eachText(data []byte, names map[string]use, each func(from, to int, as use)
 			at = end
 			continue
 		}
-		as := names[string(data[at+1:end-1])]
+		as := fields[string(data[at+1:end-1])]
 		at = skipBlanks(data, next+1)
-		if as == 0 || at >= len(data) {
+		if as == "" || at >= len(data) {
 			continue
 		}
 		list := data[at] == '['
@@ -158,13 +109,12 @@ type Taken struct {
 }
 
 // Take takes the texts out of the JSON of an event; found is false where there are none.
-func Take(eventType string, data []byte) (t Taken, found bool) {
-	names := textsOf[eventType]
-	if names == nil {
+func Take(fields Fields, data []byte) (t Taken, found bool) {
+	if fields == nil {
 		return t, false
 	}
 	kept := len("{")
-	eachText(data, names, func(from, to int, as use) {
+	eachText(data, fields, func(from, to int, as domain.Sealed) {
 		if t.Plain == nil {
 			salt := make([]byte, saltBytes)
 			_, _ = rand.Read(salt) // it never fails
@@ -172,7 +122,7 @@ func Take(eventType string, data []byte) (t Taken, found bool) {
 		}
 		t.Plain = append(append(t.Plain, '\n'), data[from:to]...) // no JSON string holds a line feed
 		mark := textMark
-		if as == isLink {
+		if as == domain.SealedLink {
 			mark = linkMark
 		}
 		t.rest = append(append(t.rest, data[kept:from]...), mark...)
@@ -235,7 +185,7 @@ func Put(data, plain []byte) (whole []byte, ok bool) {
 	plain = plain[saltLength:]
 	left := true
 	enough := true
-	whole = replaced(rest, len(plain), func(use) (text []byte) {
+	whole = replaced(rest, len(plain), func(domain.Sealed) (text []byte) {
 		enough = enough && left
 		text, plain, left = bytes.Cut(plain, []byte("\n"))
 		return text
@@ -258,8 +208,8 @@ func Closed(data []byte) (whole []byte, ok bool) {
 	if rest == nil {
 		return nil, false
 	}
-	return replaced(rest, 0, func(as use) []byte {
-		if as == isLink {
+	return replaced(rest, 0, func(as domain.Sealed) []byte {
+		if as == domain.SealedLink {
 			return []byte(`""`)
 		}
 		return []byte(`"` + ClosedText + `"`)
@@ -269,15 +219,15 @@ func Closed(data []byte) (whole []byte, ok bool) {
 // ClosedText stands in the place of a text whose key was lost.
 const ClosedText = "[sealed]"
 
-func erased(as use) []byte {
-	if as == isLink {
+func erased(as domain.Sealed) []byte {
+	if as == domain.SealedLink {
 		return []byte(`""`)
 	}
 	return []byte(`"` + domain.ErasedText + `"`)
 }
 
 // replaced puts a text in the place of each mark.
-func replaced(rest []byte, more int, text func(use) []byte) []byte {
+func replaced(rest []byte, more int, text func(domain.Sealed) []byte) []byte {
 	out := append(make([]byte, 0, len(rest)+more+1), '{')
 	for {
 		at := bytes.Index(rest, []byte(marked))
@@ -285,7 +235,7 @@ func replaced(rest []byte, more int, text func(use) []byte) []byte {
 			return append(out, rest...)
 		}
 		begin, end, as := markAt(rest, at)
-		if as == 0 { // within a text that was left in the clear
+		if as == "" { // within a text that was left in the clear
 			out, rest = append(out, rest[:at+1]...), rest[at+1:]
 			continue
 		}
@@ -295,25 +245,25 @@ func replaced(rest []byte, more int, text func(use) []byte) []byte {
 }
 
 // markAt gives the mark around an occurrence of what all marks have.
-func markAt(data []byte, at int) (begin, end int, as use) {
+func markAt(data []byte, at int) (begin, end int, as domain.Sealed) {
 	for _, mark := range []struct {
 		text   string
 		before int
-		as     use
-	}{{textMark, len(beforeText), isText}, {linkMark, len(beforeLink), isLink}} {
+		as     domain.Sealed
+	}{{textMark, len(beforeText), domain.SealedText}, {linkMark, len(beforeLink), domain.SealedLink}} {
 		if begin := at - mark.before; begin >= 0 && bytes.HasPrefix(data[begin:], []byte(mark.text)) {
 			return begin, begin + len(mark.text), mark.as
 		}
 	}
-	return 0, 0, 0
+	return 0, 0, ""
 }
 
 // Erase gives an event's JSON in the clear as it would read with its texts sealed and their
 // key destroyed.
-func Erase(eventType string, data []byte) []byte {
+func Erase(fields Fields, data []byte) []byte {
 	out := make([]byte, 0, len(data))
 	kept := 0
-	eachText(data, textsOf[eventType], func(from, to int, as use) {
+	eachText(data, fields, func(from, to int, as domain.Sealed) {
 		out = append(append(out, data[kept:from]...), erased(as)...)
 		kept = to
 	})
@@ -321,9 +271,6 @@ func Erase(eventType string, data []byte) []byte {
 }
 
 // Each calls each for every free text of an event's JSON in the clear, as it stands there.
-func Each(eventType string, data []byte, each func(quoted []byte)) {
-	eachText(data, textsOf[eventType], func(from, to int, _ use) { each(data[from:to]) })
+func Each(fields Fields, data []byte, each func(quoted []byte)) {
+	eachText(data, fields, func(from, to int, _ domain.Sealed) { each(data[from:to]) })
 }
-
-// Types lists the events with free texts.
-func Types() []string { return slices.Sorted(maps.Keys(textsOf)) }

@@ -145,8 +145,7 @@ func (f *fold) fold(r domain.Recorded) {
 	case *job.Completed, *job.Cancelled, *job.Failed:
 		row.Ended = true
 	case *job.Erased:
-		left := job.CommitStatus{Repository: row.Repository, Context: row.Context, Ref: row.Ref}.Erased()
-		row.Repository, row.Context, row.Ref = left.Repository, left.Context, left.Ref
+		row.Repository, row.Context, row.Ref = domain.Erased(row.Repository), domain.Erased(row.Context), domain.Erased(row.Ref)
 	}
 }
 

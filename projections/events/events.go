@@ -18,7 +18,6 @@ import (
 	"humanqa/domain/project"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
-	"humanqa/eventstore/freetext"
 	"humanqa/projections/readmodel"
 )
 
@@ -151,7 +150,7 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 		}
 		if _, erases := r.Event.(*job.Erased); erases {
 			erased = append(erased, r.Stream)
-			s.row.About.V.Submission = s.row.About.V.ErasedSubmission()
+			s.row.About.V.Submission = domain.WithoutTexts(s.row.About.V.Submission)
 			if !s.dirty {
 				s.dirty = true
 				changed = append(changed, s)
@@ -211,7 +210,7 @@ func eraseStreams(ctx context.Context, tx *sqlx.Tx, schema string, streams []str
 		return fmt.Errorf("load events to erase: %w", err)
 	}
 	for i := range rows {
-		rows[i].Data = freetext.Erase(rows[i].Type, rows[i].Data)
+		rows[i].Data = eventstore.EraseTexts(rows[i].Type, rows[i].Data)
 	}
 	return readmodel.Run(ctx, tx, schema, readmodel.Write("erase events", eraseEventsSQL, rows))
 }

@@ -327,10 +327,10 @@ func (j *foldedJob) analyse(e *job.AIReportReady) error {
 // erase leaves what the same events lead to once the key of their texts is gone.
 func (j *foldedJob) erase(e *job.Erased) error {
 	r := &j.row
-	left := r.outline().ErasedSubmission()
+	left := domain.WithoutTexts(r.outline().Submission)
 	r.submission, r.Target.V = submission(left), left.Target
 	r.ErasedAt = readmodel.MomentPtr(e.At)
-	r.Items.V, r.Questions.V = job.ErasedItems(r.Items.V), job.ErasedQuestions(r.Questions.V)
+	r.Items.V, r.Questions.V = domain.WithoutTexts(r.Items.V), domain.WithoutTexts(r.Questions.V)
 	r.Recordings.V, r.RecordingURL = []job.Recording{}, ""
 	r.FailNote, r.Summary, r.CheckerNote = domain.Erased(r.FailNote), domain.Erased(r.Summary), domain.Erased(r.CheckerNote)
 	r.Returns.V = slices.Clone(r.Returns.V)
@@ -346,7 +346,7 @@ func (j *foldedJob) erase(e *job.Erased) error {
 	if err := json.Unmarshal([]byte(r.AIReport), &report); err != nil {
 		return fmt.Errorf("decode the AI report: %w", err)
 	}
-	text, err := json.Marshal(report.Erased())
+	text, err := json.Marshal(domain.WithoutTexts(report))
 	r.AIReport = string(text)
 	return err
 }

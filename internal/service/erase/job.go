@@ -17,7 +17,6 @@ import (
 	"humanqa/domain/job"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
-	"humanqa/eventstore/freetext"
 	"humanqa/httpapi/admit"
 	"humanqa/httpapi/evidence"
 	"humanqa/internal/backoff"
@@ -105,7 +104,7 @@ func (j *Job) look(ctx context.Context) (err error) {
 
 func (j *Job) see(ctx context.Context, e eventstore.RawEvent) error {
 	found := false
-	freetext.Each(e.Type, e.Whole(), func(quoted []byte) {
+	eventstore.EachText(e.Type, e.Whole(), func(quoted []byte) {
 		found = true
 		var text string
 		if json.Unmarshal(quoted, &text) == nil && text != domain.ErasedText {
