@@ -70,6 +70,10 @@ contract: alerts $(CLIENTS)/node_modules postgres ## check the OpenAPI document,
 alerts: ## check the alerts' rules, and play them with Prometheus' own promtool
 	@scripts/alerts.sh
 
+.PHONY: alarms
+alarms: alerts postgres ## cause twelve alerts in a running service that a Prometheus server watches (a minute)
+	$(GO) test -count=1 -timeout 10m -v -run TestAlertsFire ./cmd/humanqa -args -prometheus $(CURDIR)/$(TOOLS)/prometheus/usr/bin/prometheus
+
 .PHONY: torture
 torture: postgres ## kill the service and its database under load, overload it, let a year of retention pass, then send 20,000 hostile requests each to the API and the pages (two hours at most)
 	$(GO) test -count=1 -timeout 30m -v -run TestTorture ./cmd/humanqa -args -torture
