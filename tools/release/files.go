@@ -114,6 +114,9 @@ func (b *build) sbom(info *debug.BuildInfo, program string, p platform) error {
 const (
 	dataDir = "/var/lib/humanqa"
 	userID  = 10001
+	// certificates is the package without which no HTTPS server is trusted: receivers of
+	// webhooks, models, mail servers, and the service itself for its client.
+	certificates = "ca-certificates"
 )
 
 // packages are the .deb or .rpm of both programs.
@@ -131,12 +134,15 @@ func (b *build) packages(work, licences string, p platform, format string) error
 		&files.Content{Source: filepath.Join(deploy, "humanqa.service"), Destination: "/lib/systemd/system/humanqa.service", FileInfo: b.info(0o644)},
 		&files.Content{Source: filepath.Join(deploy, "env"), Destination: "/etc/humanqa/env", Type: files.TypeConfigNoReplace, FileInfo: b.info(0o600)},
 	))
-	server.Recommends = []string{"postgresql"}
+	server.Depends, server.Recommends = []string{"passwd"}, []string{"postgresql", certificates}
 	if format == "rpm" {
-		server.Recommends = []string{"postgresql-server"}
+		// By file, because distributions name its package differently.
+		server.Depends = []string{"/bin/sh", "/usr/sbin/groupadd", "/usr/sbin/useradd"}
+		server.Recommends = []string{"postgresql-server", certificates}
 	}
 	server.Scripts = nfpm.Scripts{PostInstall: filepath.Join(deploy, "postinstall.sh"), PreRemove: filepath.Join(deploy, "preremove.sh")}
 	client := b.packageOf("hqa", "The client of the Human QA Testing Service", p, docs("hqa"))
+	client.Recommends = []string{certificates}
 	packager, err := nfpm.Get(format)
 	if err != nil {
 		return err
@@ -172,12 +178,12 @@ func (b *build) image(work, licences string, p platform) error {
 	if err := os.WriteFile(users, []byte(line), 0o600); err != nil {
 		return err
 	}
-	certificates, err := rootCertificates()
+	roots, err := rootCertificates()
 	if err != nil {
 		return err
 	}
 	layer, err := archived([]entry{
-		{users, "/etc/passwd", 0o644}, {certificates, "/etc/ssl/certs/ca-certificates.crt", 0o644},
+		{users, "/etc/passwd", 0o644}, {roots, "/etc/ssl/certs/ca-certificates.crt", 0o644},
 		{filepath.Join(work, "humanqa"), "/usr/bin/humanqa", 0o755}, {licences, "/usr/share/doc/humanqa/THIRD_PARTY_LICENSES", 0o644},
 	}, []string{dataDir, "/tmp"}, b.commit)
 	if err != nil {
