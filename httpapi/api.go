@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -92,6 +93,7 @@ type API struct {
 
 	metrics   *metrics
 	stopping  *stopSignal
+	leaving   atomic.Bool // a stop was asked for, and has not begun
 	logins    *clientlogin.Store
 	llmsText  openapi.File
 	PastReads *wire.Quota

@@ -65,6 +65,9 @@ func (a *API) healthz(*wire.Request) (wire.Answer, error) {
 // up; else 503 with every reason.
 func (a *API) readyz(r *wire.Request) (wire.Answer, error) {
 	var notes, problems []Problem
+	if a.leaving.Load() { // not in the look, whose result is told for a second more
+		problems = append(problems, Problem{Part: "service", Reason: "it is stopping"})
+	}
 	for _, p := range a.ready.problems(r.Context()) {
 		if p.Note {
 			notes = append(notes, p)

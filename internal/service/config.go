@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/caarlos0/env/v11"
 	"github.com/sirupsen/logrus"
@@ -58,6 +59,7 @@ type environment struct {
 	GitLabURL                string `env:"HUMANQA_GITLAB_API_URL" envDefault:"https://gitlab.com/api/v4" about:"GitLab's API, for commit statuses"`
 	TargetAllow              string `env:"HUMANQA_TARGET_ALLOW" unset:"public hosts only" about:"private hosts that any account may test and AI reviews may fetch: CIDRs, and suffixes of names, by commas"`
 	MaxConnections           int    `env:"HUMANQA_MAX_CONNECTIONS" envDefault:"10000" about:"connections that HUMANQA_ADDR has open at a time, half of the files that the process may open at most; one more closes the one that waits longest"`
+	StopDelay                int    `env:"HUMANQA_STOP_DELAY" envDefault:"0" about:"seconds for which a stop serves on with /readyz at 503, so that the proxy in front takes this process out first; up to 30"`
 	RateLimit                int    `env:"HUMANQA_RATE_LIMIT" envDefault:"60" about:"requests per API key in any minute"`
 	CloseEvery               int    `env:"HUMANQA_CLOSE_EVERY" envDefault:"1000" about:"events after which an account's ledger is closed, so that the first command after a restart need not read it from its beginning"`
 	HostedDomains            string `env:"HUMANQA_HOSTED_DOMAINS" unset:"those that are known" about:"domains of hosted-app platforms, by commas"`
@@ -100,8 +102,9 @@ type Config struct {
 	WebhookCAFile            string       // may appear later; serve warns until it does
 	Mail                     *mail.Server // nil: no e-mail is sent
 	MaxConnections           int          // open at HUMANQA_ADDR
-	RateLimit                int          // requests per key in any minute
-	CloseEvery               int          // events after which a ledger is closed
+	StopDelay                time.Duration
+	RateLimit                int // requests per key in any minute
+	CloseEvery               int // events after which a ledger is closed
 	HostedDomains            hosting.Domains
 	Roles                    Roles
 	LogFormat                string // text, json, or "" to follow the terminal
@@ -204,6 +207,7 @@ func (e environment) config() (Config, error) {
 		GitHubURL:                strings.TrimRight(e.GitHubURL, "/"),
 		GitLabURL:                strings.TrimRight(e.GitLabURL, "/"),
 		MaxConnections:           e.MaxConnections,
+		StopDelay:                time.Duration(e.StopDelay) * time.Second,
 		RateLimit:                e.RateLimit,
 		CloseEvery:               e.CloseEvery,
 		LogFormat:                e.LogFormat,
@@ -274,6 +278,7 @@ func (e environment) config() (Config, error) {
 		checkRange("HUMANQA_CLOSE_EVERY", c.CloseEvery, 1, 1_000_000),
 		checkRange("HUMANQA_RECORDING_LIMIT", c.RecordingLimit, 1<<20, 1<<40),
 		checkRange("HUMANQA_MAX_CONNECTIONS", c.MaxConnections, 1, 1_000_000),
+		checkRange("HUMANQA_STOP_DELAY", e.StopDelay, 0, 30),
 		checkRange("HUMANQA_RATE_LIMIT", c.RateLimit, 1, admit.MaxRateLimit),
 		checkChoice("HUMANQA_AI", e.AI, "rules", "openai"),
 		e.checkAI(),

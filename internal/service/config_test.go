@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sirupsen/logrus"
 
@@ -65,6 +66,7 @@ func TestEverySettingIsTaken(t *testing.T) {
 		"HUMANQA_RATE_LIMIT=120",
 		"HUMANQA_MAX_CONNECTIONS=500",
 		"HUMANQA_CLOSE_EVERY=50",
+		"HUMANQA_STOP_DELAY=5",
 		"HUMANQA_HOSTED_DOMAINS=apps.example, Other.example",
 		"HUMANQA_ROLES=api, policy",
 		"HUMANQA_LOG_FORMAT=json",
@@ -98,6 +100,7 @@ func TestEverySettingIsTaken(t *testing.T) {
 	want.RateLimit = 120
 	want.MaxConnections = 500
 	want.CloseEvery = 50
+	want.StopDelay = 5 * time.Second
 	want.HostedDomains = hosting.Domains{"apps.example", "other.example"}
 	want.AdminAddrGiven = true
 	want.VoiceAddr = ":7000"
@@ -148,6 +151,7 @@ func TestABadSettingStopsTheStartWithOneClearLine(t *testing.T) {
 		"HUMANQA_CLOSE_EVERY=0":                           "HUMANQA_CLOSE_EVERY: 0 is out of range: use 1 to 1000000",
 		"HUMANQA_RECORDING_LIMIT=1":                       "HUMANQA_RECORDING_LIMIT: 1 is out of range",
 		"HUMANQA_RATE_LIMIT=0":                            "HUMANQA_RATE_LIMIT: 0 is out of range: use 1 to 1000000000",
+		"HUMANQA_STOP_DELAY=31":                           "HUMANQA_STOP_DELAY: 31 is out of range: use 0 to 30",
 		"HUMANQA_ROLES=api,janitor":                       `HUMANQA_ROLES: "janitor" is no role`,
 		"HUMANQA_LOG_FORMAT=xml":                          `HUMANQA_LOG_FORMAT: "xml" is not offered: use text or json`,
 		"HUMANQA_LOG_LEVEL=loud":                          `HUMANQA_LOG_LEVEL: "loud" is no level`,

@@ -192,7 +192,9 @@ func Serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*Serv
 				Site: pages.Site, API: mcp.New(api, s.cfg.BaseURL, ThisBuild().Version),
 				Halted: core.Binding.Refuse, Settle: s.reach().Settle,
 			}
-			return httpapi.Serve(ctx, httpapi.NewServer(front, log), httpapi.CapConns(s.api, s.cfg.connections(), log), drainTime)
+			server := httpapi.NewServer(front, log)
+			server.Handler = api.Parting(server.Handler)
+			return httpapi.Serve(ctx, server, httpapi.CapConns(s.api, s.cfg.connections(), log), drainTime)
 		}))
 	}
 	run(s.admin != nil, "admin", func(ctx context.Context) error {
@@ -207,6 +209,9 @@ func Serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*Serv
 	}
 	log.Info("stopping")
 	tellSystemd(daemon.SdNotifyStopping, log)
+	if s.started.Load() && ctx.Err() != nil { // a service that broke has nothing to say
+		s.leave(api)
+	}
 	switch {
 	case ctx.Err() != nil:
 		return nil // as asked

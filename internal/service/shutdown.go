@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"humanqa/httpapi"
 	"humanqa/internal/tracing"
 )
 
@@ -28,6 +29,15 @@ const (
 	// behind, and it ends with this process.
 	overtime = 6 * time.Second
 )
+
+// leave tells of the stop before it begins, by /readyz: a proxy that learned of it from
+// refused connections would fail the requests that it sends in between.
+func (s *Service) leave(api *httpapi.API) {
+	if s.api != nil {
+		api.Leave()
+		time.Sleep(s.cfg.StopDelay)
+	}
+}
 
 // closeTracer sends the spans that wait, last of all. A collector that is away costs no
 // more than its budget, and is no failure of the stop.
