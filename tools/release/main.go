@@ -28,6 +28,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,6 +57,7 @@ type build struct {
 	root    string // of the repository
 	out     string
 	version string
+	head    string    // the commit's hash
 	commit  time.Time // every time that a file bears
 }
 
@@ -70,10 +72,11 @@ func release(ctx context.Context, out, version string, names []string) error {
 	if dirty, err := command(ctx, root, "git", "status", "--porcelain", "--untracked-files=no"); err != nil || dirty != "" {
 		return errors.Join(err, errors.New("commit first: a release is made of a commit"))
 	}
-	seconds, err := command(ctx, root, "git", "log", "-1", "--format=%ct")
+	logged, err := command(ctx, root, "git", "log", "-1", "--format=%H %ct")
 	if err != nil {
 		return err
 	}
+	head, seconds, _ := strings.Cut(logged, " ")
 	at, err := strconv.ParseInt(seconds, 10, 64)
 	if err != nil {
 		return err
@@ -95,7 +98,7 @@ func release(ctx context.Context, out, version string, names []string) error {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
 	}
-	b := &build{root: root, out: out, version: strings.TrimPrefix(version, "v"), commit: time.Unix(at, 0).UTC()}
+	b := &build{root: root, out: out, version: strings.TrimPrefix(version, "v"), head: head, commit: time.Unix(at, 0).UTC()}
 	for _, name := range names {
 		system, arch, found := strings.Cut(name, "/")
 		if !found {
@@ -154,18 +157,22 @@ func (b *build) platform(ctx context.Context, p platform) error {
 	for _, program := range programs {
 		file := filepath.Join(work, program)
 		fmt.Println("building", program, "for", p.os+"/"+p.arch)
-		args := []string{"build", "-trimpath", "-buildvcs=auto", "-ldflags=-s -w -buildid="}
+		args := []string{"build", "-buildvcs=true", "-ldflags=-s -w -buildid="}
 		if program == "hqa" {
 			args = append(args, "-gcflags=all=-l") // as make build does
 		}
 		cmd := exec.CommandContext(ctx, "go", append(args, "-o", file, "./cmd/"+program)...)
 		cmd.Dir, cmd.Stderr = b.root, os.Stderr
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOOS="+p.os, "GOARCH="+p.arch)
+		// An empty GOFLAGS would leave this machine's go env in force.
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath", "GOOS="+p.os, "GOARCH="+p.arch)
 		if err := cmd.Run(); err != nil {
 			return fmt.Errorf("build %s: %w", program, err)
 		}
 		info, err := buildinfo.ReadFile(file)
 		if err != nil {
+			return err
+		}
+		if err := namesCommit(info, b.head); err != nil {
 			return err
 		}
 		if err := b.sbom(info, program, p); err != nil {
@@ -188,6 +195,17 @@ func (b *build) platform(ctx context.Context, p platform) error {
 		}
 	}
 	return b.image(work, licences, p)
+}
+
+// namesCommit refuses a binary that cannot say what it was made of: humanqa version, the metrics
+// and every report of a fault need it. Go reads no commit in a worktree of git.
+func namesCommit(info *debug.BuildInfo, head string) error {
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && s.Value == head {
+			return nil
+		}
+	}
+	return fmt.Errorf("the binary does not name its commit %s: release from a clone, not from a worktree of git", head)
 }
 
 func (b *build) path(format string, args ...any) string {

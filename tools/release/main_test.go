@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
 )
@@ -51,5 +52,18 @@ func TestAPatchThatChangesTheSchemaIsRefused(t *testing.T) {
 	}
 	if err := keepsPatch(t.Context(), root, "v0.3.1"); err == nil {
 		t.Error("a patch of a version that is not there is made")
+	}
+}
+
+func TestABinaryThatDoesNotNameItsCommitIsRefused(t *testing.T) {
+	t.Parallel()
+	named := &debug.BuildInfo{Settings: []debug.BuildSetting{{Key: "GOOS", Value: "linux"}, {Key: "vcs.revision", Value: "abc"}}}
+	if err := namesCommit(named, "abc"); err != nil {
+		t.Error(err)
+	}
+	for _, info := range []*debug.BuildInfo{{}, named} {
+		if err := namesCommit(info, "def"); err == nil || !strings.Contains(err.Error(), "release from a clone") {
+			t.Errorf("%v: %v", info.Settings, err)
+		}
 	}
 }
