@@ -178,12 +178,17 @@ func (b *build) image(work, licences string, p platform) error {
 	if err := os.WriteFile(users, []byte(line), 0o600); err != nil {
 		return err
 	}
+	// A container's runtime brings its own. Where none does, humanqa doctor asks localhost all the same.
+	hosts := filepath.Join(work, "hosts")
+	if err := os.WriteFile(hosts, []byte("127.0.0.1 localhost\n::1 localhost\n"), 0o600); err != nil {
+		return err
+	}
 	roots, err := rootCertificates()
 	if err != nil {
 		return err
 	}
 	layer, err := archived([]entry{
-		{users, "/etc/passwd", 0o644}, {roots, "/etc/ssl/certs/ca-certificates.crt", 0o644},
+		{users, "/etc/passwd", 0o644}, {hosts, "/etc/hosts", 0o644}, {roots, "/etc/ssl/certs/ca-certificates.crt", 0o644},
 		{filepath.Join(work, "humanqa"), "/usr/bin/humanqa", 0o755}, {licences, "/usr/share/doc/humanqa/THIRD_PARTY_LICENSES", 0o644},
 	}, []string{dataDir, "/tmp"}, b.commit)
 	if err != nil {
