@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/tink-crypto/tink-go/v2/aead"
 	"github.com/tink-crypto/tink-go/v2/insecurecleartextkeyset"
@@ -28,7 +29,7 @@ type master struct {
 
 // openMaster reads the master keyset: a tink keyset as JSON, in cleartext,
 // because this file is the root of trust. What protects it is its mode (0600,
-// checked) and that it is neither in the database nor in a dump of it. Its
+// or lent by root, checked) and that it is neither in the database nor in a dump of it. Its
 // loss is the loss of every sealed secret: back it up apart from the database.
 //
 // A missing file is made only if mayCreate: with data keys in the database a
@@ -61,7 +62,7 @@ func readMaster(path string) (*master, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("master key file %s is not a regular file: name one by HUMANQA_MASTER_KEY_FILE", path)
 	}
-	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+	if mode := info.Mode().Perm(); mode&0o077 != 0 && !lent(info, os.Geteuid()) {
 		return nil, fmt.Errorf("master key file %s has mode %04o, readable by others: run chmod 600 %s", path, mode, path)
 	}
 	text, err := io.ReadAll(f)
@@ -82,6 +83,13 @@ func readMaster(path string) (*master, error) {
 		return nil, fmt.Errorf("master key file %s: %w", path, err)
 	}
 	return m, nil
+}
+
+// lent says that root let one group read the file, to which this process belongs. A secret that
+// Kubernetes mounts for a user other than root has no other form.
+func lent(info fs.FileInfo, uid int) bool {
+	file, ok := info.Sys().(*syscall.Stat_t)
+	return ok && file.Uid == 0 && uid != 0 && info.Mode().Perm()&0o037 == 0
 }
 
 // deriveMACs makes a MAC key of each key in a keyset: of the bytes as they stand in the
