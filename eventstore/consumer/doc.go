@@ -77,7 +77,8 @@
 //
 // A generation has a lease in its checkpoint row: an owner, a fencing token (column epoch)
 // that rises with every change of hands, and an end by Postgres' clock. Every batch renews
-// it. Other processes stand by and take over when it ends.
+// it. Other processes stand by and take over when it ends. They end the lease of a process
+// that has died (peers.go), so that no request waits for the rest of it.
 //
 // # Waiting
 //

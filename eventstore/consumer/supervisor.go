@@ -38,6 +38,8 @@ type Supervisor struct {
 	limits    Limits
 	notifies  atomic.Bool // another process waits for what runs here
 	tracer    *tracing.Tracer
+	session   string // in the names of this process's owners, and of its connection
+	peers     peers
 }
 
 // TraceWith has batches of rows make spans of the requests behind them, before Run.
@@ -49,7 +51,7 @@ func New(db *sqlx.DB, source Source, log logrus.FieldLogger, consumers ...Consum
 	return &Supervisor{
 		db: db, source: source, scan: sharedscan.New(source, defaultLimits().Rebuild), log: log.WithField("component", "consumers"),
 		consumers: consumers,
-		tracker:   newProgressTracker(db, consumers), limits: defaultLimits(),
+		tracker:   newProgressTracker(db, consumers), limits: defaultLimits(), session: uuid.NewString(),
 	}
 }
 
@@ -105,8 +107,8 @@ func (s *Supervisor) runConsumers(ctx context.Context, consumers []Consumer) err
 }
 
 // lookSQL is one statement, since it is asked so often: every generation, with the
-// orders to rebuild and whether another process waits for what runs here, which are
-// the same on each row. Before the first generation there is nothing to do.
+// orders to rebuild, the sessions of all processes, and whether another process waits for
+// what runs here, which are the same on each row. Before the first generation there is nothing to do.
 const lookSQL = `
 SELECT ` + generation.Columns + `, around.*,
     EXISTS (
@@ -116,6 +118,12 @@ SELECT ` + generation.Columns + `, around.*,
 FROM projection_checkpoints
 CROSS JOIN (
     SELECT ARRAY(SELECT r.name FROM projection_rebuilds r ORDER BY r.requested_at) AS orders,
+        pg_postmaster_start_time() AS started,
+        ARRAY(
+            SELECT substr(a.application_name, length('consumers ') + 1)
+            FROM pg_stat_activity a
+            WHERE a.datname = current_database()
+              AND a.application_name LIKE 'consumers %') AS present,
         EXISTS (
             SELECT FROM pg_stat_activity
             WHERE datname = current_database()
@@ -126,9 +134,11 @@ ORDER BY name, generation`
 func (s *Supervisor) lookForWork(ctx context.Context, runners *runnerSet) error {
 	var seen []struct {
 		generation.Generation
-		Orders pq.StringArray `db:"orders"`
-		Waited bool           `db:"waited"`
-		Due    bool           `db:"due"` // something that was set aside
+		Orders  pq.StringArray `db:"orders"`
+		Started time.Time      `db:"started"` // the database
+		Present pq.StringArray `db:"present"`
+		Waited  bool           `db:"waited"`
+		Due     bool           `db:"due"` // something that was set aside
 	}
 	if err := s.db.SelectContext(ctx, &seen, lookSQL, listenerName); err != nil {
 		return fmt.Errorf("read the checkpoints and orders: %w", err)
@@ -154,6 +164,9 @@ func (s *Supervisor) lookForWork(ctx context.Context, runners *runnerSet) error 
 		}
 	}
 	s.observeStalls(all)
+	if err := endLeases(ctx, s.db, s.peers.note(seen[0].Started, seen[0].Present), all); err != nil {
+		return err
+	}
 	if !retired {
 		return nil
 	}
@@ -333,14 +346,14 @@ func (s *Supervisor) projectorNamed(name string) Projector {
 	return p
 }
 
-// newOwner names a holder of leases: the machine, the process, and what sets it
+// newOwner names a holder of leases: the machine, the process, its session, and what sets it
 // apart from all others.
-func newOwner() string {
+func (s *Supervisor) newOwner() string {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown" // the rest tells owners apart
 	}
-	return fmt.Sprintf("%s:%d/%s", host, os.Getpid(), uuid.NewString())
+	return fmt.Sprintf("%s:%d/%s.%s", host, os.Getpid(), s.session, uuid.NewString())
 }
 
 func (s *Supervisor) newRunner(c Consumer, g generation.Generation) *runner {
@@ -349,7 +362,7 @@ func (s *Supervisor) newRunner(c Consumer, g generation.Generation) *runner {
 		db: s.db, source: s.source, scan: s.scan, tracker: s.tracker, limits: s.limits, notifies: &s.notifies, yields: &s.yields,
 		tracer:   s.tracer,
 		log:      s.log.WithFields(logrus.Fields{"consumer": g.Name, "schema": g.Schema}),
-		consumer: c, handles: handledBy(c), raw: raw, owner: newOwner(), target: g,
+		consumer: c, handles: handledBy(c), raw: raw, owner: s.newOwner(), target: g,
 		setAsideDue: make(chan struct{}, 1), families: map[string]bool{},
 	}
 	if _, prepares := c.(Preparer); prepares {

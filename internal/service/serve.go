@@ -153,6 +153,7 @@ func Serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*Serv
 			following = append(following, notices.Name)
 		}
 	}
+	run(len(following) > 0, "consumers' session", func(ctx context.Context) error { return s.consumers.Present(ctx, core.dsn) })
 	run(len(following) > 0, "consumers", s.consumers.Only(following...))
 	if roles.Projector {
 		keeper := auditlog.NewKeeper(core.Signer(), core.checkAll, log)

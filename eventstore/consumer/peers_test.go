@@ -1,0 +1,73 @@
+package consumer_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"humanqa/eventstore/consumer"
+	"humanqa/internal/testing/modeltest"
+	"humanqa/internal/testing/pgtest"
+	"humanqa/projections"
+	"humanqa/projections/events"
+)
+
+// The process that holds the lease for an hour lives for as long as its connection.
+func TestTheLeaseOfAProcessThatDiesIsTakenOverAtOnce(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	other := w.Service(w.Log, projections.All()...)
+	alive, die := context.WithCancel(w.Ctx())
+	defer die()
+	go func() { _ = other.Present(alive, pgtest.DSN(t, w.DB)) }() // nil
+	w.Eventually("its connection is there", func() bool {
+		return w.Count("SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'consumers %'") == 1
+	})
+	w.Exec("UPDATE projection_checkpoints SET owner = $1, epoch = epoch + 1, lease_until = now() + interval '1 hour' WHERE name = 'jobs'", other.OwnerOfSession())
+	held := func() bool {
+		return w.Count("SELECT COUNT(*) FROM projection_checkpoints WHERE name = 'jobs' AND owner = $1", other.OwnerOfSession()) == 1
+	}
+	modeltest.Lives(w.Log, "a", 5)
+	w.Run(w.Sup)
+	w.Eventually("the others are folded", func() bool { return w.Status(events.Name).Applied > 0 })
+	if !held() {
+		t.Fatal("a lease was taken from a process that lives")
+	}
+	die()
+	w.Reach(w.Sup)
+	if held() {
+		t.Error("the dead process has its lease")
+	}
+	w.Sound(w.Sup, "jobs")
+}
+
+func TestAProcessIsDeadWhenTwoLooksInARowMissIt(t *testing.T) {
+	t.Parallel()
+	start := time.Now()
+	for name, c := range map[string]struct {
+		looks [][]string
+		dead  []string
+	}{
+		"it lives":                            {[][]string{{"a"}, {"a"}, {"a"}}, nil},
+		"its connection broke and came back":  {[][]string{{"a"}, {}, {"a"}, {}}, nil},
+		"it is gone":                          {[][]string{{"a", "b"}, {"b"}, {"b"}}, []string{"a"}},
+		"it is gone, which is told once":      {[][]string{{"a"}, {}, {}, {}}, nil},
+		"it was never seen, as with a pooler": {[][]string{{}, {}, {}}, nil},
+	} {
+		var p consumer.Peers
+		var dead []string
+		for _, present := range c.looks {
+			dead = p.Note(start, present)
+		}
+		if !slices.Equal(dead, c.dead) {
+			t.Errorf("%s: the last look finds %v dead, want %v", name, dead, c.dead)
+		}
+	}
+	var p consumer.Peers
+	p.Note(start, []string{"a"})
+	p.Note(start.Add(time.Second), nil) // Postgres was restarted: every connection is new
+	if dead := p.Note(start.Add(time.Second), nil); len(dead) > 0 {
+		t.Errorf("after a restart of Postgres %v is dead", dead)
+	}
+}
