@@ -107,7 +107,7 @@ func (b *balancer) proxy() http.Handler {
 			DialContext: (&net.Dialer{Timeout: giveUp}).DialContext, ResponseHeaderTimeout: 10 * time.Second, MaxIdleConnsPerHost: 32,
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
-			w.Header().Set(byProxy, "the backend: "+strings.ReplaceAll(err.Error(), "\n", " "))
+			w.Header().Set(byProxy, reason(err))
 			w.WriteHeader(http.StatusBadGateway)
 		},
 	}
@@ -120,6 +120,14 @@ func (b *balancer) proxy() http.Handler {
 		}
 		forward.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), backendKey{}, target)))
 	})
+}
+
+// reason is an error without the addresses, which are different each time.
+func reason(err error) string {
+	if at := (*net.OpError)(nil); errors.As(err, &at) {
+		return at.Op + ": " + at.Err.Error()
+	}
+	return strings.ReplaceAll(err.Error(), "\n", " ")
 }
 
 // backendKey is that of a request's backend.
@@ -167,7 +175,7 @@ func (t *tally) count(res *http.Response, err error, took time.Duration) {
 	case err != nil:
 		kind = "no answer"
 	case res.StatusCode >= http.StatusInternalServerError && res.Header.Get(byProxy) != "":
-		kind = fmt.Sprintf("%d of the proxy", res.StatusCode)
+		kind = fmt.Sprintf("%d of the proxy (%s)", res.StatusCode, res.Header.Get(byProxy))
 	case res.StatusCode >= http.StatusInternalServerError:
 		kind = fmt.Sprintf("%d of the service", res.StatusCode)
 	}
