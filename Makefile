@@ -92,6 +92,10 @@ bench: postgres ## measure the service beside plain PostgreSQL, a CRUD twin and 
 release: ## write binaries, packages, an image, SBOMs and checksums of this commit to dist (PLATFORMS=linux/amd64 for one)
 	cd tools/release && $(GO) test . && $(GO) run . -out $(CURDIR)/dist $(if $(VERSION),-version $(VERSION)) $(if $(PLATFORMS),-platforms $(PLATFORMS))
 
+.PHONY: try-release
+try-release: ## install the release in dist in fresh roots and run it there (as root on Debian; make release first)
+	scripts/try-release.sh dist
+
 .PHONY: assets
 assets: ## bundle the pages' scripts and styles (httpapi/ui/assets/dist)
 	cd tools && $(GO) run ./assets ../httpapi/ui/assets
@@ -140,7 +144,7 @@ chromium: ## install a browser for the tests of pages if there is none
 
 .PHONY: help
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / && !seen[$$1]++ {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / && !seen[$$1]++ {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # No script of a package runs during the installation.
 $(CLIENTS)/node_modules $(SQUAWK)/node_modules: %/node_modules: %/package.json %/package-lock.json
