@@ -154,7 +154,12 @@ func (s *site) goesOn() {
 	s.t.Helper()
 	succeeded := func() int { c := s.tally.sofar(); return c.requests - c.failures }
 	until := succeeded() + enough
-	eventually.True(s.t, "the load goes on", func() bool { return succeeded() >= until })
+	eventually.Within(s.t, 5*time.Minute, func() error { // the machine may be very busy
+		if n := succeeded(); n < until {
+			return fmt.Errorf("the load stands still: %d requests succeeded, want %d", n, until)
+		}
+		return nil
+	})
 }
 
 // phase tells of the requests during a blow, until every process is ready and the load goes on.
