@@ -193,7 +193,8 @@ func TestTheServiceTakesTheSettingsOfKubernetes(t *testing.T) {
 		for _, e := range container.Env {
 			environment[e.Name] = e.Value
 		}
-		takes(t, m.Metadata.Name, environment, map[string]string{"humanqa-api": "api", "humanqa-workers": "projector,webhooks,policy"}[m.Metadata.Name])
+		roles := map[string]string{"humanqa-api": "api", "humanqa-workers": "projector,webhooks,policy"}
+		takes(t, m.Metadata.Name, environment, roles[m.Metadata.Name])
 		switch {
 		case m.Spec.Replicas < 2, pod.TerminationGracePeriodSeconds < 90, container.ReadinessProbe.HTTPGet.Path != "/readyz":
 			t.Errorf("%s: a restart would lose requests", m.Metadata.Name)

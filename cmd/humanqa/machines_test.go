@@ -94,7 +94,8 @@ func newSite(t *testing.T) *site {
 	s.log = own.on("9090", append(shared, "HUMANQA_ROLES=policy", "HUMANQA_EVENTSTORE_LISTEN="+own.address+":2113")...)
 	s.log.start()
 	eventually.True(t, "the log's process is up", func() bool { return s.log.logURL() != "" })
-	shared = append(shared, "HUMANQA_EVENTSTORE_URL="+s.log.logURL(), "HUMANQA_MASTER_KEY_FILE="+filepath.Join(s.log.dir, "master-keyset.json"))
+	shared = append(shared, "HUMANQA_EVENTSTORE_URL="+s.log.logURL(),
+		"HUMANQA_MASTER_KEY_FILE="+filepath.Join(s.log.dir, "master-keyset.json"))
 	for range 2 {
 		s.apis = append(s.apis, n.machine().on("8080", append(shared, "HUMANQA_ROLES=api", "HUMANQA_STOP_DELAY=3")...))
 		s.workers = append(s.workers, n.machine().on("9090", append(shared, "HUMANQA_ROLES=projector,webhooks,policy")...))

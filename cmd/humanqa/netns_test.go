@@ -138,7 +138,8 @@ func newOwnPostgres(t testing.TB, m *machine) *ownPostgres {
 }
 
 func (p *ownPostgres) asPostgres(program string, args ...string) *exec.Cmd {
-	return p.command(append([]string{"setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", filepath.Join(p.bin, program)}, args...)...)
+	asUser := []string{"setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", filepath.Join(p.bin, program)}
+	return p.command(append(asUser, args...)...)
 }
 
 func (p *ownPostgres) start() {

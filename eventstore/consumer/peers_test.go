@@ -24,7 +24,8 @@ func TestTheLeaseOfAProcessThatDiesIsTakenOverAtOnce(t *testing.T) {
 	w.Eventually("its connection is there", func() bool {
 		return w.Count("SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'consumers %'") == 1
 	})
-	w.Exec("UPDATE projection_checkpoints SET owner = $1, epoch = epoch + 1, lease_until = now() + interval '1 hour' WHERE name = 'jobs'", other.OwnerOfSession())
+	w.Exec(`UPDATE projection_checkpoints SET owner = $1, epoch = epoch + 1, lease_until = now() + interval '1 hour'
+		WHERE name = 'jobs'`, other.OwnerOfSession())
 	held := func() bool {
 		return w.Count("SELECT COUNT(*) FROM projection_checkpoints WHERE name = 'jobs' AND owner = $1", other.OwnerOfSession()) == 1
 	}
