@@ -212,6 +212,11 @@ func (r reply) number(name string) int {
 // try makes a request; body is marshalled unless it is nil. header are
 // name-value pairs.
 func (p *program) try(method, path, key string, body any, header ...string) (reply, error) {
+	return p.tryIn(context.Background(), method, path, key, body, header...)
+}
+
+// tryIn is try that ends with its context.
+func (p *program) tryIn(ctx context.Context, method, path, key string, body any, header ...string) (reply, error) {
 	var content io.Reader
 	if body != nil {
 		raw, err := json.Marshal(body)
@@ -220,7 +225,7 @@ func (p *program) try(method, path, key string, body any, header ...string) (rep
 		}
 		content = bytes.NewReader(raw)
 	}
-	req, err := http.NewRequestWithContext(context.Background(), method, p.url(path), content)
+	req, err := http.NewRequestWithContext(ctx, method, p.url(path), content)
 	if err != nil {
 		return reply{}, err
 	}

@@ -1,0 +1,289 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/faultproxy"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/process"
+)
+
+var faultsOperations = flag.Int("faults.operations", 0, "break the parts' connections until clients have made so many calls, instead of for some rounds")
+
+// part is a proxy between two parts of the service's world.
+type part struct {
+	*faultproxy.Proxy
+	name    string
+	seen    *program     // the service, as its clients see it; nil between other parts
+	changes atomic.Int64 // of the mode
+}
+
+func (p *part) set(mode faultproxy.Mode) {
+	p.changes.Add(1)
+	p.Set(mode)
+}
+
+// broken is two services on one log and database, with a proxy between every two parts.
+type broken struct {
+	t        *testing.T
+	dice     *rand.Rand
+	direct   *program // the first service, past all proxies
+	services []*instance
+	parts    []*part
+	record   *recorder
+	hooks    string // the receiver's URL, through its proxy
+	heard    *heard
+	eras     int
+}
+
+// Every two parts are cut off from each other in every way, again and again, while clients
+// and checkers work over two services on one log and database. Every answer must be one of a
+// job and a ledger on which the calls act one at a time; and in the end what was
+// acknowledged is there, nothing is charged twice, and each webhook has arrived.
+func TestFaultsBetweenTheParts(t *testing.T) {
+	t.Parallel()
+	seed, rounds := *tortureSeed, 2
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	if *torture {
+		rounds = 60
+	}
+	t.Logf("seed %d: repeat with -args -torture.seed %d", seed, seed)
+	b := newBroken(t, rand.New(rand.NewPCG(seed, 3))) //nolint:gosec // repeatable on purpose
+	began := time.Now()
+	more := func(round int) bool {
+		if *faultsOperations > 0 {
+			return b.record.history.Calls() < *faultsOperations
+		}
+		return round < rounds
+	}
+	for round := 0; more(round) && !t.Failed(); {
+		round = b.era(round, more)
+	}
+	b.record.history.Check(t, artefacts(t), late(b.services...))
+	if stdout, stderr, err := b.direct.tryCLI("fsck"); err != nil {
+		t.Errorf("fsck: %v\n%s%s", err, stdout, stderr)
+	}
+	for _, s := range b.services {
+		s.stop()
+	}
+	b.tell(time.Since(began))
+	if t.Failed() {
+		t.Logf("seed %d: repeat with -args -torture.seed %d", seed, seed)
+	}
+}
+
+// artefacts is a folder that outlives the test.
+func artefacts(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(os.TempDir(), "humanqa-histories")
+	must.NoError(t, os.MkdirAll(dir, 0o700))
+	return dir
+}
+
+func newBroken(t *testing.T, dice *rand.Rand) *broken {
+	t.Helper()
+	b := &broken{t: t, dice: dice}
+	x := newStrangers(t)
+	b.heard = hear(t, x)
+	log := process.Address(t)
+	first := newProgram(t, append(x.settings(), "HUMANQA_CLOSE_EVERY=50", "HUMANQA_EVENTSTORE_LISTEN_INSECURE="+log)...)
+	second := newProgram(t, append(x.settings(), "HUMANQA_CLOSE_EVERY=50", "HUMANQA_DATABASE_URL="+first.dsn(),
+		"HUMANQA_MASTER_KEY_FILE="+filepath.Join(first.dir, "master-keyset.json"))...)
+	beyond := b.between("the second service and the log", "tcp", log)
+	b.direct = first
+	var clients []*part
+	for i, p := range []*program{first, second} {
+		name := []string{"the first service", "the second service"}[i]
+		served := *p
+		served.environ = append(slices.Clone(p.environ), "HUMANQA_DATABASE_URL="+b.through(name, p.dsn()))
+		if i == 1 {
+			served.environ = append(served.environ, "HUMANQA_EVENTSTORE_URL=esdb://"+beyond.Addr()+"?tls=false")
+		}
+		b.services = append(b.services, served.start())
+		front := b.between("clients and "+name, "tcp", p.addr)
+		front.seen = new(program)
+		*front.seen = *p
+		front.seen.addr = front.Addr()
+		front.seen.client = &http.Client{Transport: p.client.Transport} // its limit is each call's own
+		clients = append(clients, front)
+	}
+	hooks, err := url.Parse(x.URL)
+	must.NoError(t, err)
+	b.hooks = "https://" + b.between("the services and the receiver", "tcp", hooks.Host).Addr()
+	b.record = newRecorder(t, rand.New(rand.NewPCG(dice.Uint64(), 5)), clients...) //nolint:gosec // repeatable on purpose
+	return b
+}
+
+// between puts a proxy before an address.
+func (b *broken) between(name, network, address string) *part {
+	p := &part{Proxy: faultproxy.New(b.t, network, address, rand.New(rand.NewPCG(b.dice.Uint64(), 4))), name: name} //nolint:gosec // repeatable on purpose
+	b.parts = append(b.parts, p)
+	return p
+}
+
+// through is the URL of a database by way of a proxy. Its server may be at a unix socket.
+func (b *broken) through(name, dsn string) string {
+	u, err := url.Parse(dsn)
+	must.NoError(b.t, err)
+	query := u.Query()
+	network, address := "tcp", u.Host
+	if folder := query.Get("host"); folder != "" {
+		network, address = "unix", filepath.Join(folder, ".s.PGSQL."+query.Get("port"))
+	}
+	query.Del("host")
+	query.Del("port")
+	u.RawQuery = query.Encode()
+	u.Host = b.between(name+" and Postgres", network, address).Addr()
+	return u.String()
+}
+
+// eraRounds bounds the history of an account: each era has accounts of its own.
+const eraRounds = 8
+
+// era is some rounds of faults under the load of new accounts.
+func (b *broken) era(round int, more func(round int) bool) int {
+	b.eras++
+	grants := []int{100_000, 100_000, 60}
+	if *torture {
+		grants[2] = 500
+	}
+	load := newLoad(b.direct, b.dice, grants...)
+	load.receivers(b.hooks, []string{"/ok"})
+	load.attempt, load.chooses = b.record.attempt, true
+	for i, key := range load.accounts {
+		name := fmt.Sprintf("account %d of era %d", i+1, b.eras)
+		b.record.know(key, name)
+		b.record.history.Open(name, grants[i])
+	}
+	for i, key := range load.checkers {
+		b.record.know(key, fmt.Sprintf("checker %d of era %d", i+1, b.eras))
+	}
+	load.start()
+	for n := 0; n < eraRounds && more(round); n++ {
+		round++
+		b.round(round)
+	}
+	for _, p := range b.parts {
+		p.set(faultproxy.Healthy)
+	}
+	for _, s := range b.services {
+		s.waitReady(time.Minute)
+	}
+	load.stop()
+	load.attempt = b.direct.try
+	load.check()
+	b.webhooks(load)
+	return round
+}
+
+// round breaks one to three connections for a while, and mends them.
+func (b *broken) round(round int) {
+	lasts := time.Duration(300+b.dice.IntN(1200)) * time.Millisecond
+	victims := slices.Clone(b.parts)
+	b.dice.Shuffle(len(victims), func(i, j int) { victims[i], victims[j] = victims[j], victims[i] })
+	victims = victims[:1+b.dice.IntN(3)]
+	if *torture && b.dice.IntN(15) == 0 { // longer than any time limit of the service
+		victims, lasts = victims[:1], 45*time.Second
+	}
+	for _, v := range victims {
+		mode := faultproxy.Faults()[b.dice.IntN(len(faultproxy.Faults()))]
+		b.t.Logf("round %d: %s between %s, for %s", round, mode, v.name, lasts)
+		v.set(mode)
+	}
+	time.Sleep(lasts) // the load runs under the fault
+	for _, v := range victims {
+		v.set(faultproxy.Healthy)
+	}
+	time.Sleep(time.Duration(b.dice.IntN(700)) * time.Millisecond) // and without one
+}
+
+// webhooks waits until the receiver has heard of each acknowledged job. A webhook that was
+// disabled after its fourth attempt is enabled, and sends what it held.
+func (b *broken) webhooks(load *load) {
+	b.t.Helper()
+	for _, key := range load.accounts {
+		for _, project := range load.projects[key] {
+			at := "/v1/projects/" + project + "/webhook/"
+			b.direct.call(http.StatusOK, "POST", at+"enable", key, nil)
+			b.direct.call(http.StatusAccepted, "POST", at+"replay", key, map[string]any{"since": "2020-01-01"})
+		}
+	}
+	limit := eventually.Patience + 75*time.Second // its attempts are up to 71 s apart
+	eventually.Within(b.t, limit, func() error {
+		if missing := b.heard.missing(load.jobs); len(missing) > 0 {
+			return fmt.Errorf("the receiver has not heard of %d of %d jobs, such as %s", len(missing), len(load.jobs), missing[0])
+		}
+		return nil
+	})
+}
+
+// heard is the jobs of which the receiver has heard.
+type heard struct {
+	mu   sync.Mutex
+	jobs map[string]bool
+}
+
+func hear(t *testing.T, x *strangers) *heard {
+	h := &heard{jobs: map[string]bool{}}
+	go func() {
+		for {
+			select {
+			case id := <-x.arrived:
+				h.mu.Lock()
+				h.jobs[id] = true
+				h.mu.Unlock()
+			case <-t.Context().Done():
+				return
+			}
+		}
+	}()
+	return h
+}
+
+func (h *heard) missing(jobs map[string]string) (ids []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for id := range jobs {
+		if !h.jobs[id] {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// tell says what was done.
+func (b *broken) tell(took time.Duration) {
+	b.t.Helper()
+	faults := map[string]int{}
+	for _, p := range b.parts {
+		b.t.Logf("between %s: %v", p.name, p.Counts())
+		for what, n := range p.Counts() {
+			faults[what] += n
+		}
+	}
+	r := b.record
+	b.t.Logf("%d calls in %s over %d eras; longest answer over a healthy connection %s; faults %v",
+		r.history.Calls(), took.Round(time.Second), b.eras, r.longest.Round(time.Millisecond), faults)
+	for _, what := range slices.Sorted(maps.Keys(r.answers)) {
+		b.t.Logf("%6d  %s", r.answers[what], strings.TrimSpace(what))
+	}
+	if r.history.Calls() == 0 || r.answers["complete done"] == 0 || r.answers["claim done"] == 0 {
+		b.t.Error("the load did nothing")
+	}
+}

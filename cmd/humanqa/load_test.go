@@ -1,0 +1,318 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"humanqa/internal/testing/eventually"
+)
+
+// load is clients and checkers at work. Each repeats a call, with the same
+// Idempotency-Key, until it gets an answer that settles it.
+type load struct {
+	*program
+	attempt  func(method, path, key string, body any, header ...string) (reply, error)
+	chooses  bool          // checkers claim a job of the queue by its id
+	settles  time.Duration // how long a call is repeated
+	calls    atomic.Uint64
+	dice     *rand.Rand
+	accounts []string // keys
+	ids      []string // of the accounts
+	checkers []string
+	projects map[string][]string // of an account's key
+	quit     chan struct{}
+	workers  sync.WaitGroup
+
+	mu        sync.Mutex
+	jobs      map[string]string // id to the account's key, of every acknowledged submission
+	refused   int               // for want of credits
+	cancelled map[string]bool
+	completed map[string]bool
+	asked     map[string]int  // the questions of a job that were acknowledged
+	answered  map[string]bool // jobs with an answer that was acknowledged
+}
+
+func (l *load) hasAsked() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.asked) > 0
+}
+
+// newLoad opens an account for each grant, and as many checkers.
+func newLoad(p *program, dice *rand.Rand, grants ...int) *load {
+	l := &load{
+		program: p, attempt: p.try, settles: 3 * time.Minute, dice: dice, quit: make(chan struct{}),
+		projects: map[string][]string{}, jobs: map[string]string{}, cancelled: map[string]bool{}, completed: map[string]bool{},
+		asked: map[string]int{}, answered: map[string]bool{},
+	}
+	for _, credits := range grants {
+		id, key := p.newAccount(credits)
+		l.accounts, l.ids = append(l.accounts, key), append(l.ids, id)
+		_, key = p.newChecker()
+		l.checkers = append(l.checkers, key)
+	}
+	return l
+}
+
+// receivers gives each account a project for each endpoint.
+func (l *load) receivers(url string, paths []string) {
+	for _, key := range l.accounts {
+		for _, path := range paths {
+			l.projects[key] = append(l.projects[key], l.newProject(key, url+path))
+		}
+	}
+}
+
+func (l *load) start() {
+	for i := range 6 {
+		dice := rand.New(rand.NewPCG(l.dice.Uint64(), 1)) //nolint:gosec // repeatable on purpose
+		l.workers.Go(func() { l.submitAndCancel(i, l.accounts[i%len(l.accounts)], dice) })
+	}
+	for _, key := range l.checkers {
+		dice := rand.New(rand.NewPCG(l.dice.Uint64(), 2)) //nolint:gosec // repeatable on purpose
+		l.workers.Go(func() { l.workQueue(key, dice) })
+	}
+}
+
+// stop lets every worker bring its last call to an end.
+func (l *load) stop() {
+	close(l.quit)
+	l.workers.Wait()
+}
+
+func (l *load) going() bool {
+	select {
+	case <-l.quit:
+		return false
+	default:
+		return true
+	}
+}
+
+// settled repeats a call until the answer says what happened; 409s that only
+// say "still under way" are repeated too. All repeats have one X-Request-Id.
+func (l *load) settled(method, path, key string, body any, header ...string) reply {
+	deadline := time.Now().Add(l.settles)
+	header = append(header, "X-Request-Id", fmt.Sprintf("load-%d", l.calls.Add(1)))
+	for {
+		r, err := l.attempt(method, path, key, body, header...)
+		if err == nil && r.status < 500 && (r.status != 409 || r.header.Get("Retry-After") == "") {
+			return r
+		}
+		if time.Now().After(deadline) {
+			l.t.Errorf("%s %s: no answer that settles it: %v %d %s", method, path, err, r.status, r.body)
+			return r
+		}
+		time.Sleep(20 * time.Millisecond) // the service is down, or busy with this very call
+	}
+}
+
+func (l *load) submitAndCancel(worker int, key string, dice *rand.Rand) {
+	var mine []string
+	for n := 0; l.going(); n++ {
+		var project []any // in turn, where there are receivers
+		if all := l.projects[key]; len(all) > 0 {
+			project = []any{"projectId", all[n%len(all)]}
+		}
+		r := l.settled("POST", "/v1/jobs", key, submission(1+dice.IntN(3), project...), "Idempotency-Key", fmt.Sprintf("%d-%d", worker, n))
+		switch {
+		case r.status == 409 && strings.Contains(string(r.body), "abandoned"):
+			continue // settled by the policy while we were cut off
+		case r.status == 402:
+			l.mu.Lock()
+			l.refused++
+			l.mu.Unlock()
+			l.look(key, mine, dice)
+			if len(mine) > 0 {
+				l.cancel(key, mine[dice.IntN(len(mine))])
+			}
+			continue
+		case r.status != 201:
+			l.t.Errorf("submit: %d %s", r.status, r.body)
+			return
+		}
+		id := r.text("jobId")
+		l.mu.Lock()
+		if _, twice := l.jobs[id]; twice {
+			l.t.Errorf("two submissions were answered with the job %s", id)
+		}
+		l.jobs[id] = key
+		l.mu.Unlock()
+		mine = append(mine, id)
+		l.look(key, mine, dice)
+		if dice.IntN(5) == 0 {
+			l.cancel(key, id)
+		}
+	}
+}
+
+// look reads a job, the newest one more often than others, or the credits.
+func (l *load) look(key string, jobs []string, dice *rand.Rand) {
+	switch n := dice.IntN(5); {
+	case n == 0:
+		l.settled("GET", "/v1/credits", key, nil)
+	case n < 3 && len(jobs) > 0:
+		at := max(len(jobs)-1-dice.IntN(3)*dice.IntN(5), 0)
+		l.settled("GET", "/v1/jobs/"+jobs[at], key, nil)
+	}
+}
+
+func (l *load) cancel(key, id string) {
+	if r := l.settled("POST", "/v1/jobs/"+id+"/cancel", key, nil); r.status == 200 {
+		l.mu.Lock()
+		l.cancelled[id] = true
+		l.mu.Unlock()
+	}
+}
+
+func (l *load) workQueue(key string, dice *rand.Rand) {
+	for l.going() {
+		r, queued := l.claim(key, dice)
+		if !queued {
+			time.Sleep(20 * time.Millisecond) // until clients have submitted more
+			continue
+		}
+		if r.status != 201 {
+			// Nothing to do, or a claim whose answer was lost with the service.
+			l.resume(key, r, dice)
+			continue
+		}
+		l.work(key, r, dice)
+	}
+}
+
+// claim claims the next job of the queue, or one near its head by its id, so that checkers
+// race for it. queued is false for an empty queue that was read.
+func (l *load) claim(key string, dice *rand.Rand) (r reply, queued bool) {
+	if !l.chooses {
+		return l.settled("POST", "/v1/checker/claims", key, nil), true
+	}
+	queue := l.settled("GET", "/v1/checker/queue?limit=4", key, nil).list("jobs")
+	if len(queue) == 0 {
+		return reply{}, false
+	}
+	entry, _ := queue[dice.IntN(len(queue))].(map[string]any)
+	return l.settled("POST", "/v1/checker/claims", key, map[string]any{"jobId": entry["id"]}), true
+}
+
+// resume goes on with a claim whose answer never reached us: the refusal of the
+// next one names it.
+func (l *load) resume(key string, refused reply, dice *rand.Rand) {
+	held, _ := refused.field("claimedJobs").([]any)
+	for _, id := range held {
+		if r := l.settled("POST", "/v1/checker/claims", key, map[string]any{"jobId": id}); r.status == 201 {
+			l.work(key, r, dice)
+		}
+	}
+}
+
+func (l *load) work(key string, claim reply, dice *rand.Rand) {
+	id, token := claim.text("jobId"), claim.text("claimToken")
+	var list struct{ Checklist []struct{ ID string } }
+	if err := json.Unmarshal(claim.body, &list); err != nil {
+		l.t.Errorf("claim: %v: %s", err, claim.body)
+		return
+	}
+	if dice.IntN(8) == 0 {
+		l.settled("POST", "/v1/checker/jobs/"+id+"/release", key, nil, "X-Claim-Token", token)
+		return
+	}
+	if dice.IntN(4) == 0 {
+		l.ask(id, token, key, list.Checklist[0].ID, dice)
+	}
+	for _, item := range list.Checklist {
+		status := []string{"pass", "fail"}[dice.IntN(2)]
+		r := l.settled("PUT", "/v1/checker/jobs/"+id+"/items/"+item.ID, key, map[string]any{"status": status}, "X-Claim-Token", token)
+		if r.status != 200 {
+			l.t.Errorf("check an item of %s: %d %s", id, r.status, r.body)
+			return
+		}
+	}
+	r := l.settled("POST", "/v1/checker/jobs/"+id+"/complete", key, map[string]any{"summary": "looked at it"}, "X-Claim-Token", token)
+	if r.status != 200 {
+		l.t.Errorf("complete %s: %d %s", id, r.status, r.body)
+		return
+	}
+	l.mu.Lock()
+	l.completed[id] = true
+	l.mu.Unlock()
+}
+
+// ask has the checker ask about an item. The client answers, or leaves the question to the
+// claim's end.
+func (l *load) ask(id, token, key, item string, dice *rand.Rand) {
+	question := map[string]any{"text": "Which code came by mail?", "kind": "code", "itemId": item}
+	r := l.settled("POST", "/v1/checker/jobs/"+id+"/questions", key, question, "X-Claim-Token", token, "Idempotency-Key", "ask-"+id+token)
+	if r.status != 201 {
+		l.t.Errorf("ask about %s: %d %s", id, r.status, r.body)
+		return
+	}
+	l.mu.Lock()
+	l.asked[id]++
+	client := l.jobs[id]
+	l.mu.Unlock()
+	if client == "" || dice.IntN(3) == 0 { // the submission is not acknowledged yet, or nobody answers
+		return
+	}
+	at := "/v1/jobs/" + id + "/questions/" + r.text("questionId") + "/answer"
+	r = l.settled("POST", at, client, map[string]any{"text": "By mail.", "secret": "483112"}, "Idempotency-Key", "answer-"+id+token)
+	if r.status != 200 {
+		l.t.Errorf("answer to %s: %d %s", id, r.status, r.body)
+		return
+	}
+	l.mu.Lock()
+	l.answered[id] = true
+	l.mu.Unlock()
+}
+
+// checkQuestions holds the questions of a job against what was acknowledged.
+func (l *load) checkQuestions(id, key, status string) {
+	if l.asked[id] == 0 {
+		return
+	}
+	r := l.call(200, "GET", "/v1/jobs/"+id+"/questions", key, nil)
+	answered := strings.Contains(string(r.body), `"status":"answered"`)
+	open := strings.Contains(string(r.body), `"status":"open"`)
+	if len(r.list("questions")) != l.asked[id] || answered != l.answered[id] || open && status == "completed" {
+		l.t.Errorf("%s is %s: %d questions and the answer (%t) were acknowledged: %s", id, status, l.asked[id], l.answered[id], r.body)
+	}
+}
+
+// check holds what the service says now against what it acknowledged.
+func (l *load) check() {
+	jobs := map[string]int{}
+	charged := map[string]int{}
+	for id, key := range l.jobs {
+		r := l.call(200, "GET", "/v1/jobs/"+id, key, nil)
+		jobs[key]++
+		status := r.text("status")
+		if status != "cancelled" {
+			charged[key] += 5
+		}
+		if l.cancelled[id] && status != "cancelled" {
+			l.t.Errorf("%s was acknowledged as cancelled and is %s", id, status)
+		}
+		if l.completed[id] && status != "completed" {
+			l.t.Errorf("%s was acknowledged as completed and is %s", id, status)
+		}
+		l.checkQuestions(id, key, status)
+	}
+	for _, key := range l.accounts {
+		if total := l.call(200, "GET", "/v1/jobs?limit=1", key, nil).number("total"); total != jobs[key] {
+			l.t.Errorf("%d jobs exist, %d were acknowledged", total, jobs[key])
+		}
+		// A debit that lost its job while we were cut off is refunded by the
+		// policy soon.
+		eventually.Within(l.t, 75*time.Second, func() error {
+			if used := l.call(200, "GET", "/v1/credits", key, nil).number("used"); used != charged[key] {
+				return fmt.Errorf("%d credits used, the jobs cost %d", used, charged[key])
+			}
+			return nil
+		})
+	}
+}
