@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"humanqa/internal/testing/faultproxy"
 	"humanqa/internal/testing/history"
 )
 
@@ -69,7 +68,7 @@ func (x *recorder) attempt(method, path, key string, body any, header ...string)
 	service, limit := x.draw()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	healthy, changes := service.Mode() == faultproxy.Healthy, service.changes.Load()
+	healthy, changes := !service.broken.Load(), service.changes.Load()
 	begin := time.Now()
 	r, err := service.seen.tryIn(ctx, method, path, key, body, header...)
 	end := time.Now()
@@ -128,11 +127,11 @@ func (x *recorder) note(method, path, key string, body any, header []string, r r
 		c.Job, _ = asked["jobId"].(string)
 	}
 	c.Outcome = outcome(r, err)
-	counted := c.Outcome != "" && !(c.Kind == history.Claim && c.Outcome == history.Refused && r.field("claimedJobs") != nil)
+	holdsAnother := c.Kind == history.Claim && c.Outcome == history.Refused && r.field("claimedJobs") != nil
 	x.mu.Lock()
 	x.answers[string(c.Kind)+" "+string(c.Outcome)]++
 	x.mu.Unlock()
-	if counted {
+	if c.Outcome != "" && !holdsAnother { // such a refusal says nothing about this job
 		x.history.Add(asAnswered(c, r))
 	}
 }
@@ -187,13 +186,13 @@ func asAnswered(c history.Call, r reply) history.Call {
 // lateRequest finds the requests that a service answered before the read models had caught up.
 var lateRequest = regexp.MustCompile(`answered before the read models caught up.*requestId=(load-[\w-]+)`)
 
-// late says which requests the services answered so.
-func late(services ...*instance) func(request string) bool {
+// late are the requests that the services answered so.
+func late(services ...*instance) map[string]bool {
 	all := map[string]bool{}
 	for _, s := range services {
 		for _, m := range lateRequest.FindAllStringSubmatch(s.Said(), -1) {
 			all[m[1]] = true
 		}
 	}
-	return func(request string) bool { return all[request] }
+	return all
 }

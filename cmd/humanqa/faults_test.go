@@ -30,10 +30,12 @@ type part struct {
 	name    string
 	seen    *program     // the service, as its clients see it; nil between other parts
 	changes atomic.Int64 // of the mode
+	broken  atomic.Bool
 }
 
 func (p *part) set(mode faultproxy.Mode) {
 	p.changes.Add(1)
+	p.broken.Store(mode != faultproxy.Healthy)
 	p.Set(mode)
 }
 
@@ -75,14 +77,15 @@ func TestFaultsBetweenTheParts(t *testing.T) {
 	for round := 0; more(round) && !t.Failed(); {
 		round = b.era(round, more)
 	}
-	b.record.history.Check(t, artefacts(t), late(b.services...))
+	answeredLate := late(b.services...)
+	b.record.history.Check(t, artefacts(t), func(request string) bool { return answeredLate[request] })
 	if stdout, stderr, err := b.direct.tryCLI("fsck"); err != nil {
 		t.Errorf("fsck: %v\n%s%s", err, stdout, stderr)
 	}
 	for _, s := range b.services {
 		s.stop()
 	}
-	b.tell(time.Since(began))
+	b.tell(time.Since(began), len(answeredLate))
 	if t.Failed() {
 		t.Logf("seed %d: repeat with -args -torture.seed %d", seed, seed)
 	}
@@ -165,7 +168,7 @@ func (b *broken) era(round int, more func(round int) bool) int {
 	}
 	load := newLoad(b.direct, b.dice, grants...)
 	load.receivers(b.hooks, []string{"/ok"})
-	load.attempt, load.chooses = b.record.attempt, true
+	load.attempt, load.races = b.record.attempt, true
 	for i, key := range load.accounts {
 		name := fmt.Sprintf("account %d of era %d", i+1, b.eras)
 		b.record.know(key, name)
@@ -205,6 +208,9 @@ func (b *broken) round(round int) {
 		mode := faultproxy.Faults()[b.dice.IntN(len(faultproxy.Faults()))]
 		b.t.Logf("round %d: %s between %s, for %s", round, mode, v.name, lasts)
 		v.set(mode)
+		if mode == faultproxy.Refuse || mode == faultproxy.Hang || mode == faultproxy.Reorder {
+			v.Sever() // so that new connections are needed
+		}
 	}
 	time.Sleep(lasts) // the load runs under the fault
 	for _, v := range victims {
@@ -268,7 +274,7 @@ func (h *heard) missing(jobs map[string]string) (ids []string) {
 }
 
 // tell says what was done.
-func (b *broken) tell(took time.Duration) {
+func (b *broken) tell(took time.Duration, late int) {
 	b.t.Helper()
 	faults := map[string]int{}
 	for _, p := range b.parts {
@@ -278,8 +284,8 @@ func (b *broken) tell(took time.Duration) {
 		}
 	}
 	r := b.record
-	b.t.Logf("%d calls in %s over %d eras; longest answer over a healthy connection %s; faults %v",
-		r.history.Calls(), took.Round(time.Second), b.eras, r.longest.Round(time.Millisecond), faults)
+	b.t.Logf("%d calls in %s over %d eras; %d answered before the read models; longest answer over a healthy connection %s; faults %v",
+		r.history.Calls(), took.Round(time.Second), b.eras, late, r.longest.Round(time.Millisecond), faults)
 	for _, what := range slices.Sorted(maps.Keys(r.answers)) {
 		b.t.Logf("%6d  %s", r.answers[what], strings.TrimSpace(what))
 	}

@@ -17,7 +17,7 @@ import (
 type load struct {
 	*program
 	attempt  func(method, path, key string, body any, header ...string) (reply, error)
-	chooses  bool          // checkers claim a job of the queue by its id
+	races    bool          // for jobs: checkers claim near the head of the queue, and clients cancel there
 	settles  time.Duration // how long a call is repeated
 	calls    atomic.Uint64
 	dice     *rand.Rand
@@ -148,6 +148,10 @@ func (l *load) submitAndCancel(worker int, key string, dice *rand.Rand) {
 		if dice.IntN(5) == 0 {
 			l.cancel(key, id)
 		}
+		for l.races && len(mine) > 1 && dice.IntN(2) == 0 {
+			l.cancel(key, mine[0])
+			mine = mine[1:]
+		}
 	}
 }
 
@@ -189,7 +193,7 @@ func (l *load) workQueue(key string, dice *rand.Rand) {
 // claim claims the next job of the queue, or one near its head by its id, so that checkers
 // race for it. queued is false for an empty queue that was read.
 func (l *load) claim(key string, dice *rand.Rand) (r reply, queued bool) {
-	if !l.chooses {
+	if !l.races {
 		return l.settled("POST", "/v1/checker/claims", key, nil), true
 	}
 	queue := l.settled("GET", "/v1/checker/queue?limit=4", key, nil).list("jobs")

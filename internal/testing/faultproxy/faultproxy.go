@@ -17,10 +17,9 @@ import (
 	"time"
 )
 
-// Mode is one way to break the network.
+// Mode is one way to break the network. HalfOpen and Cut draw their direction.
 type Mode string
 
-// The modes. HalfOpen and Cut draw their direction.
 const (
 	Healthy  Mode = "healthy"
 	Latency  Mode = "latency"   // each chunk comes 1 to 200 ms late
@@ -41,7 +40,6 @@ const (
 	trickleBytes = 64
 	trickleDelay = 5 * time.Millisecond
 	cutOneIn     = 20 // chunks
-	dialTime     = 5 * time.Second
 	forever      = time.Hour
 )
 
@@ -93,13 +91,6 @@ func New(t testing.TB, network, address string, dice *rand.Rand) *Proxy {
 // Addr is the address that clients dial.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// Mode is the present one.
-func (p *Proxy) Mode() Mode {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.mode
-}
-
 // Set changes the mode, of open connections too.
 func (p *Proxy) Set(mode Mode) {
 	p.mu.Lock()
@@ -107,6 +98,16 @@ func (p *Proxy) Set(mode Mode) {
 	p.mode, p.blocked = mode, []direction{up, down}[p.dice.IntN(2)]
 	close(p.changed)
 	p.changed = make(chan struct{})
+}
+
+// Sever resets every open connection.
+func (p *Proxy) Sever() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for l := range p.links {
+		p.counts["connections severed"]++
+		l.end(true)
+	}
 }
 
 // Counts tells how often the proxy did each thing.
@@ -124,13 +125,9 @@ func (p *Proxy) count(what string) {
 
 // close ends every connection, and waits for all goroutines.
 func (p *Proxy) close() {
-	p.mu.Lock()
 	close(p.ended)
-	for l := range p.links {
-		l.end(false)
-	}
-	p.mu.Unlock()
 	_ = p.listener.Close() // what it said has no use any more
+	p.Sever()
 	p.running.Wait()
 }
 
@@ -160,7 +157,7 @@ func (p *Proxy) admit(client net.Conn) {
 	if !p.door(l) {
 		return
 	}
-	server, err := (&net.Dialer{Timeout: dialTime}).Dial(p.network, p.address) //nolint:noctx // bounded
+	server, err := (&net.Dialer{Timeout: 5 * time.Second}).Dial(p.network, p.address)
 	if err != nil {
 		p.count("server refused")
 		l.end(true)
@@ -178,7 +175,7 @@ func (p *Proxy) admit(client net.Conn) {
 
 // door says whether the connection may pass, once that is decided.
 func (p *Proxy) door(l *link) bool {
-	for told := false; ; told = true {
+	for told := false; p.wait(l.ended, nil, 0); told = true {
 		p.mu.Lock()
 		mode, changed := p.mode, p.changed
 		held := time.Duration(p.dice.Int64N(int64(longestDelay)))
@@ -202,6 +199,7 @@ func (p *Proxy) door(l *link) bool {
 			return true
 		}
 	}
+	return false
 }
 
 // wait ends with the event or after the time. It is false if the link or the proxy ended first.
@@ -212,11 +210,16 @@ func (p *Proxy) wait(gone, event <-chan struct{}, limit time.Duration) bool {
 	case <-event:
 	case <-timer.C:
 	case <-gone:
+	case <-p.ended:
+	}
+	select {
+	case <-gone:
 		return false
 	case <-p.ended:
 		return false
+	default:
+		return true
 	}
-	return true
 }
 
 // pump passes bytes and their end on in one direction.
@@ -228,14 +231,13 @@ func (p *Proxy) pump(l *link, d direction, to, from net.Conn) {
 			l.end(false)
 			return
 		}
-		if err == nil {
-			continue
+		if err != nil {
+			half, ok := to.(interface{ CloseWrite() error })
+			if !errors.Is(err, io.EOF) || !ok || half.CloseWrite() != nil {
+				l.end(true)
+			}
+			return
 		}
-		half, ok := to.(interface{ CloseWrite() error })
-		if !errors.Is(err, io.EOF) || !ok || half.CloseWrite() != nil {
-			l.end(true)
-		}
-		return
 	}
 }
 

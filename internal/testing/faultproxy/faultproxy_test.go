@@ -226,6 +226,21 @@ func TestNewConnectionsAreRefusedOrHang(t *testing.T) {
 	}
 }
 
+func TestOpenConnectionsAreSevered(t *testing.T) {
+	t.Parallel()
+	p, _ := setup(t)
+	open := dial(t, p)
+	mustSay(t, open, "a")
+	p.Sever()
+	if _, err := say(open, "b", eventually.Patience); !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) {
+		t.Errorf("a severed connection ends with %v", err)
+	}
+	mustSay(t, dial(t, p), "c")
+	if n := p.Counts()["connections severed"]; n != 1 {
+		t.Errorf("%d connections were severed", n)
+	}
+}
+
 func TestLaterConnectionsPassEarlierOnes(t *testing.T) {
 	t.Parallel()
 	p, e := setup(t)

@@ -52,7 +52,7 @@ func ledgerOperations(calls []Call, late func(string) bool) (ops []porcupine.Ope
 		}
 	}
 	for _, of := range cancels {
-		if c, any := cancelOf(of); any {
+		if c, found := cancelOf(of); found {
 			in := step{part: refund}
 			if c.Outcome == Done {
 				in.id = owes(c)
@@ -65,14 +65,14 @@ func ledgerOperations(calls []Call, late func(string) bool) (ops []porcupine.Ope
 
 // cancelOf is all attempts to cancel one job as one: it refunds once, from the first attempt
 // that may have on. It is none if each was refused.
-func cancelOf(attempts []Call) (one Call, any bool) {
+func cancelOf(attempts []Call) (one Call, found bool) {
 	slices.SortFunc(attempts, func(a, b Call) int { return int(a.End - b.End) })
 	for _, c := range attempts {
 		switch {
 		case c.Outcome != Done && c.Outcome != Unknown:
 			continue
-		case !any:
-			one, any = c, true
+		case !found:
+			one, found = c, true
 		case one.Outcome == Done:
 			one.Begin = min(one.Begin, c.Begin)
 		default:
@@ -81,7 +81,7 @@ func cancelOf(attempts []Call) (one Call, any bool) {
 			one.Begin = begin
 		}
 	}
-	return one, any
+	return one, found
 }
 
 func ledgerModel(granted, price int) porcupine.Model {
