@@ -77,6 +77,7 @@ alarms: alerts postgres ## cause twelve alerts in a running service that a Prome
 .PHONY: torture
 torture: postgres ## kill the service and its database under load, overload it, let a year of retention pass, then send 20,000 hostile requests each to the API and the pages (two hours at most)
 	$(GO) test -count=1 -timeout 30m -v -run TestTorture ./cmd/humanqa -args -torture
+	$(GO) test -count=1 -timeout 90m -v -run TestFaultsBetweenTheParts ./cmd/humanqa -args -torture -faults.operations 100000
 	$(GO) test -count=1 -timeout 30m -v -run TestHostileRequests ./httpapi -args -hostile.count 20000
 	$(GO) test -count=1 -timeout 30m -v -run TestHostilePages ./httpapi/console -args -hostile.count 20000
 	$(GO) test -count=1 -timeout 30m -v -run 'TestReadsAtOnce|TestOverload|TestADataDirectoryOfAnOlder' ./cmd/humanqa -args -torture

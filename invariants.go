@@ -56,7 +56,7 @@ var Invariants = []Invariant{
 		"TestALostLeaseIsLostByOneOfThoseThatShareATransaction",
 	}},
 	{12, "A read after a write sees the write.", false, []string{
-		"TestWhoWaitsSeesWhatTheyWaitedFor", "TestTheService",
+		"TestWhoWaitsSeesWhatTheyWaitedFor", "TestTheService", "TestFaultsBetweenTheParts",
 	}},
 	{13, "Every event ever written decodes with this binary.", true, []string{
 		"TestEveryGoldenFileDecodes", "TestEveryTypeHasAGoldenFileOfTodaysVersion", "TestTheGoldenLogLeadsToTheSameRows",

@@ -22,7 +22,10 @@ import (
 	"humanqa/internal/testing/process"
 )
 
-var faultsOperations = flag.Int("faults.operations", 0, "break the parts' connections until clients have made so many calls, instead of for some rounds")
+var (
+	faultsOperations = flag.Int("faults.operations", 0, "break the parts' connections until clients have made so many calls, instead of for some rounds")
+	faultsHold       = flag.Duration("faults.hold", 45*time.Second, "how long a fault lasts that is to be longer than the service's time limits")
+)
 
 // part is a proxy between two parts of the service's world.
 type part struct {
@@ -68,6 +71,7 @@ func TestFaultsBetweenTheParts(t *testing.T) {
 	t.Logf("seed %d: repeat with -args -torture.seed %d", seed, seed)
 	b := newBroken(t, rand.New(rand.NewPCG(seed, 3))) //nolint:gosec // repeatable on purpose
 	began := time.Now()
+	defer b.judge(seed, began) // a failure of the load must not hide one of the history
 	more := func(round int) bool {
 		if *faultsOperations > 0 {
 			return b.record.history.Calls() < *faultsOperations
@@ -77,26 +81,24 @@ func TestFaultsBetweenTheParts(t *testing.T) {
 	for round := 0; more(round) && !t.Failed(); {
 		round = b.era(round, more)
 	}
-	answeredLate := late(b.services...)
-	b.record.history.Check(t, artefacts(t), func(request string) bool { return answeredLate[request] })
 	if stdout, stderr, err := b.direct.tryCLI("fsck"); err != nil {
 		t.Errorf("fsck: %v\n%s%s", err, stdout, stderr)
 	}
 	for _, s := range b.services {
 		s.stop()
 	}
-	b.tell(time.Since(began), len(answeredLate))
-	if t.Failed() {
-		t.Logf("seed %d: repeat with -args -torture.seed %d", seed, seed)
-	}
 }
 
-// artefacts is a folder that outlives the test.
-func artefacts(t *testing.T) string {
-	t.Helper()
-	dir := filepath.Join(os.TempDir(), "humanqa-histories")
-	must.NoError(t, os.MkdirAll(dir, 0o700))
-	return dir
+// judge checks the order of all calls, and says what was done. A drawing outlives the test.
+func (b *broken) judge(seed uint64, began time.Time) {
+	b.t.Helper()
+	folder := filepath.Join(os.TempDir(), fmt.Sprintf("humanqa-history-%d", seed))
+	answeredLate := late(b.services...)
+	b.record.history.Check(b.t, folder, func(request string) bool { return answeredLate[request] })
+	b.tell(time.Since(began), len(answeredLate))
+	if b.t.Failed() {
+		b.t.Logf("seed %d: repeat with -args -torture.seed %d", seed, seed)
+	}
 }
 
 func newBroken(t *testing.T, dice *rand.Rand) *broken {
@@ -202,7 +204,7 @@ func (b *broken) round(round int) {
 	b.dice.Shuffle(len(victims), func(i, j int) { victims[i], victims[j] = victims[j], victims[i] })
 	victims = victims[:1+b.dice.IntN(3)]
 	if *torture && b.dice.IntN(15) == 0 { // longer than any time limit of the service
-		victims, lasts = victims[:1], 45*time.Second
+		victims, lasts = victims[:1], *faultsHold
 	}
 	for _, v := range victims {
 		mode := faultproxy.Faults()[b.dice.IntN(len(faultproxy.Faults()))]

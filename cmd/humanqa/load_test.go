@@ -131,6 +131,7 @@ func (l *load) submitAndCancel(worker int, key string, dice *rand.Rand) {
 			if len(mine) > 0 {
 				l.cancel(key, mine[dice.IntN(len(mine))])
 			}
+			time.Sleep(50 * time.Millisecond) // a refusal is quick, and the others' calls are the point
 			continue
 		case r.status != 201:
 			l.t.Errorf("submit: %d %s", r.status, r.body)

@@ -22,7 +22,8 @@ const (
 	// CommandTime bounds a command that no longer hangs on its client.
 	CommandTime = 30 * time.Second
 	// VisibleWithin bounds the wait for the read models. The answer is sent
-	// either way; only a GET right behind it could then be early.
+	// either way; only a GET right behind it could then be early (decisions, "A read
+	// after a write").
 	VisibleWithin = 2 * time.Second
 )
 

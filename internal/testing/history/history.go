@@ -1,6 +1,6 @@
-// Package history records the calls of clients with their beginnings and ends, and checks
-// that the answers are those of one job, and of one ledger, on which the calls act one at a
-// time (linearizability). Porcupine searches for such an order.
+// Package history records the calls of clients with their beginnings and ends. It then looks
+// for an order of the calls that explains all answers: one job, and one ledger, on which the
+// calls act one at a time (linearizability). Porcupine does the search.
 //
 // A call without an answer may have had its effect at any time after it began, or never.
 // So it stays open to the end of the history.
@@ -16,6 +16,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -168,12 +169,16 @@ func check(name string, model porcupine.Model, ops []porcupine.Operation) []Faul
 	return []Fault{{Name: name, Why: "no order of the calls explains the answers", model: model, info: info}}
 }
 
-// Check fails the test for each fault, and draws it in the folder.
+// Check fails the test for each fault, and draws it in the folder, which it makes.
 func (h *History) Check(t testing.TB, folder string, late func(request string) bool) {
 	t.Helper()
 	for _, f := range h.Faults(late) {
 		t.Errorf("%s: %s", f.Name, f.Why)
 		if f.model.Init == nil {
+			continue
+		}
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Errorf("draw %s: %v", f.Name, err)
 			continue
 		}
 		path := filepath.Join(folder, strings.ReplaceAll(f.Name, " ", "-")+".html")
