@@ -36,6 +36,7 @@ type recorder struct {
 	clients map[string]int    // by name
 	answers map[string]int    // by kind and outcome
 	longest time.Duration     // of an answer over a healthy connection
+	slowest string            // its call
 }
 
 func newRecorder(t *testing.T, dice *rand.Rand, services ...*part) *recorder {
@@ -74,11 +75,16 @@ func (x *recorder) attempt(method, path, key string, body any, header ...string)
 	end := time.Now()
 	if healthy = healthy && service.changes.Load() == changes; healthy {
 		x.mu.Lock()
-		x.longest = max(x.longest, end.Sub(begin))
+		if took := end.Sub(begin); took > x.longest {
+			x.longest, x.slowest = took, method+" "+path
+		}
 		x.mu.Unlock()
 		if end.Sub(begin) >= answersWithin {
 			x.t.Errorf("%s %s hung for %s over a healthy connection: %v", method, path, end.Sub(begin), err)
 		}
+	}
+	if r.status >= 500 && (r.status != http.StatusServiceUnavailable || r.header.Get("Retry-After") == "") {
+		x.t.Errorf("%s %s: %d %s, want a 503 that says when to come again", method, path, r.status, r.body)
 	}
 	x.note(method, path, key, body, header, r, err, begin, end)
 	return r, err
@@ -131,13 +137,13 @@ func (x *recorder) note(method, path, key string, body any, header []string, r r
 	x.mu.Lock()
 	x.answers[string(c.Kind)+" "+string(c.Outcome)]++
 	x.mu.Unlock()
-	if c.Outcome != "" && !holdsAnother { // such a refusal says nothing about this job
+	if !holdsAnother { // such a refusal says nothing about this job
 		x.history.Add(asAnswered(c, r))
 	}
 }
 
-// outcome is empty for an answer that says nothing about a job or a ledger: a submission
-// of the same key is still in flight.
+// outcome is unknown also for a submission of which an earlier request is still in flight:
+// that may have been this call's own, sent on a connection that broke and was replaced.
 func outcome(r reply, err error) history.Outcome {
 	switch {
 	case err != nil || r.status >= 500:
@@ -151,7 +157,7 @@ func outcome(r reply, err error) history.Outcome {
 	case r.status == http.StatusConflict && strings.Contains(string(r.body), "abandoned"):
 		return history.Abandoned
 	case r.status == http.StatusConflict && r.header.Get("Retry-After") != "":
-		return ""
+		return history.Unknown
 	}
 	return history.Refused
 }

@@ -53,6 +53,8 @@ type broken struct {
 	hooks    string // the receiver's URL, through its proxy
 	heard    *heard
 	eras     int
+	ledgers  map[string]string // ids of accounts, by their name in the history
+	judged   sync.Once
 }
 
 // Every two parts are cut off from each other in every way, again and again, while clients
@@ -84,26 +86,35 @@ func TestFaultsBetweenTheParts(t *testing.T) {
 	if stdout, stderr, err := b.direct.tryCLI("fsck"); err != nil {
 		t.Errorf("fsck: %v\n%s%s", err, stdout, stderr)
 	}
+	b.judge(seed, began)
 	for _, s := range b.services {
 		s.stop()
 	}
 }
 
-// judge checks the order of all calls, and says what was done. A drawing outlives the test.
+// judge checks the order of all calls, once, and says what was done. The drawing of a fault
+// outlives the test.
 func (b *broken) judge(seed uint64, began time.Time) {
 	b.t.Helper()
-	folder := filepath.Join(os.TempDir(), fmt.Sprintf("humanqa-history-%d", seed))
-	answeredLate := late(b.services...)
-	b.record.history.Check(b.t, folder, func(request string) bool { return answeredLate[request] })
-	b.tell(time.Since(began), len(answeredLate))
-	if b.t.Failed() {
-		b.t.Logf("seed %d: repeat with -args -torture.seed %d", seed, seed)
-	}
+	b.judged.Do(func() {
+		folder := filepath.Join(os.TempDir(), fmt.Sprintf("humanqa-history-%d", seed))
+		answeredLate := late(b.services...)
+		faults := b.record.history.Check(b.t, folder, func(request string) bool { return answeredLate[request] })
+		for _, f := range faults {
+			stream := "job-" + f.Of
+			if id, is := b.ledgers[f.Of]; is {
+				stream = "credits-" + id
+			}
+			stdout, stderr, err := b.direct.tryCLI("replay", stream)
+			b.t.Logf("%s in the log: %v\n%s%s", f.Of, err, stdout, stderr)
+		}
+		b.tell(time.Since(began), len(answeredLate))
+	})
 }
 
 func newBroken(t *testing.T, dice *rand.Rand) *broken {
 	t.Helper()
-	b := &broken{t: t, dice: dice}
+	b := &broken{t: t, dice: dice, ledgers: map[string]string{}}
 	x := newStrangers(t)
 	b.heard = hear(t, x)
 	log := process.Address(t)
@@ -170,11 +181,12 @@ func (b *broken) era(round int, more func(round int) bool) int {
 	}
 	load := newLoad(b.direct, b.dice, grants...)
 	load.receivers(b.hooks, []string{"/ok"})
-	load.attempt, load.races = b.record.attempt, true
+	load.attempt, load.races, load.name = b.record.attempt, true, fmt.Sprintf("era%d", b.eras)
 	for i, key := range load.accounts {
 		name := fmt.Sprintf("account %d of era %d", i+1, b.eras)
 		b.record.know(key, name)
 		b.record.history.Open(name, grants[i])
+		b.ledgers[name] = load.ids[i]
 	}
 	for i, key := range load.checkers {
 		b.record.know(key, fmt.Sprintf("checker %d of era %d", i+1, b.eras))
@@ -193,8 +205,29 @@ func (b *broken) era(round int, more func(round int) bool) int {
 	load.stop()
 	load.attempt = b.direct.try
 	load.check()
+	b.settle(load)
 	b.webhooks(load)
 	return round
+}
+
+// settle tells the history what became of the jobs and the charges.
+func (b *broken) settle(load *load) {
+	b.t.Helper()
+	for id, status := range load.ended {
+		b.record.history.End(id, status)
+	}
+	for name, id := range b.ledgers {
+		if !slices.Contains(load.ids, id) {
+			continue
+		}
+		stdout, stderr, err := b.direct.tryCLI("replay", "credits-"+id)
+		if err != nil {
+			b.t.Fatalf("replay the ledger of %s: %v\n%s", name, err, stderr)
+		}
+		if strings.Contains(stdout, "job_never_created") {
+			b.record.history.GaveBack(name)
+		}
+	}
 }
 
 // round breaks one to three connections for a while, and mends them.
@@ -286,8 +319,8 @@ func (b *broken) tell(took time.Duration, late int) {
 		}
 	}
 	r := b.record
-	b.t.Logf("%d calls in %s over %d eras; %d answered before the read models; longest answer over a healthy connection %s; faults %v",
-		r.history.Calls(), took.Round(time.Second), b.eras, late, r.longest.Round(time.Millisecond), faults)
+	b.t.Logf("%d calls in %s over %d eras; %d answered before the read models; longest answer over a healthy connection %s (%s); faults %v",
+		r.history.Calls(), took.Round(time.Second), b.eras, late, r.longest.Round(time.Millisecond), r.slowest, faults)
 	for _, what := range slices.Sorted(maps.Keys(r.answers)) {
 		b.t.Logf("%6d  %s", r.answers[what], strings.TrimSpace(what))
 	}

@@ -19,6 +19,7 @@ type load struct {
 	attempt  func(method, path, key string, body any, header ...string) (reply, error)
 	races    bool          // for jobs: checkers claim near the head of the queue, and clients cancel there
 	settles  time.Duration // how long a call is repeated
+	name     string        // of the load, in the ids of its requests
 	calls    atomic.Uint64
 	dice     *rand.Rand
 	accounts []string // keys
@@ -33,8 +34,9 @@ type load struct {
 	refused   int               // for want of credits
 	cancelled map[string]bool
 	completed map[string]bool
-	asked     map[string]int  // the questions of a job that were acknowledged
-	answered  map[string]bool // jobs with an answer that was acknowledged
+	ended     map[string]string // the states in the end
+	asked     map[string]int    // the questions of a job that were acknowledged
+	answered  map[string]bool   // jobs with an answer that was acknowledged
 }
 
 func (l *load) hasAsked() bool {
@@ -47,7 +49,7 @@ func (l *load) hasAsked() bool {
 func newLoad(p *program, dice *rand.Rand, grants ...int) *load {
 	l := &load{
 		program: p, attempt: p.try, settles: 3 * time.Minute, dice: dice, quit: make(chan struct{}),
-		projects: map[string][]string{}, jobs: map[string]string{}, cancelled: map[string]bool{}, completed: map[string]bool{},
+		projects: map[string][]string{}, jobs: map[string]string{}, cancelled: map[string]bool{}, completed: map[string]bool{}, ended: map[string]string{},
 		asked: map[string]int{}, answered: map[string]bool{},
 	}
 	for _, credits := range grants {
@@ -98,7 +100,7 @@ func (l *load) going() bool {
 // say "still under way" are repeated too. All repeats have one X-Request-Id.
 func (l *load) settled(method, path, key string, body any, header ...string) reply {
 	deadline := time.Now().Add(l.settles)
-	header = append(header, "X-Request-Id", fmt.Sprintf("load-%d", l.calls.Add(1)))
+	header = append(header, "X-Request-Id", fmt.Sprintf("load-%s-%d", l.name, l.calls.Add(1)))
 	for {
 		r, err := l.attempt(method, path, key, body, header...)
 		if err == nil && r.status < 500 && (r.status != 409 || r.header.Get("Retry-After") == "") {
@@ -296,6 +298,7 @@ func (l *load) check() {
 		r := l.call(200, "GET", "/v1/jobs/"+id, key, nil)
 		jobs[key]++
 		status := r.text("status")
+		l.ended[id] = status
 		if status != "cancelled" {
 			charged[key] += 5
 		}

@@ -43,10 +43,8 @@ const (
 	forever      = time.Hour
 )
 
-// direction is up from the client to the server, and down back.
-type direction string
-
-const up, down direction = "up", "down"
+// The directions: from the client to the server, and back.
+const up, down = "up", "down"
 
 // Proxy forwards connections to one address.
 type Proxy struct {
@@ -59,7 +57,7 @@ type Proxy struct {
 	dice    *rand.Rand
 	mode    Mode
 	changed chan struct{} // closed and replaced by Set
-	blocked direction     // of HalfOpen
+	blocked string        // of HalfOpen
 	links   map[*link]struct{}
 	counts  map[string]int
 }
@@ -95,7 +93,7 @@ func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 func (p *Proxy) Set(mode Mode) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mode, p.blocked = mode, []direction{up, down}[p.dice.IntN(2)]
+	p.mode, p.blocked = mode, []string{up, down}[p.dice.IntN(2)]
 	close(p.changed)
 	p.changed = make(chan struct{})
 }
@@ -166,7 +164,10 @@ func (p *Proxy) admit(client net.Conn) {
 	p.mu.Lock()
 	l.server = server
 	p.mu.Unlock()
-	defer func() { _ = server.Close() }() // the link may have ended while it was dialled
+	if !p.wait(l.ended, nil, 0) { // it ended while the server was dialled
+		_ = server.Close()
+		return
+	}
 	var pumps sync.WaitGroup
 	pumps.Go(func() { p.pump(l, up, server, client) })
 	pumps.Go(func() { p.pump(l, down, client, server) })
@@ -223,7 +224,7 @@ func (p *Proxy) wait(gone, event <-chan struct{}, limit time.Duration) bool {
 }
 
 // pump passes bytes and their end on in one direction.
-func (p *Proxy) pump(l *link, d direction, to, from net.Conn) {
+func (p *Proxy) pump(l *link, d string, to, from net.Conn) {
 	chunk := make([]byte, chunkBytes)
 	for {
 		n, err := from.Read(chunk)
@@ -242,7 +243,7 @@ func (p *Proxy) pump(l *link, d direction, to, from net.Conn) {
 }
 
 // pass writes one chunk as the mode says. It is false once the connection has ended.
-func (p *Proxy) pass(l *link, d direction, to net.Conn, chunk []byte) bool {
+func (p *Proxy) pass(l *link, d string, to net.Conn, chunk []byte) bool {
 	for len(chunk) > 0 {
 		p.mu.Lock()
 		mode, changed, blocked := p.mode, p.changed, p.blocked == d
@@ -263,7 +264,7 @@ func (p *Proxy) pass(l *link, d direction, to net.Conn, chunk []byte) bool {
 				return false
 			}
 		case mode == Cut && cut:
-			p.count("cut " + string(d))
+			p.count("cut " + d)
 			_, _ = to.Write(chunk[:middle]) // the reset follows in any case
 			l.end(true)
 			return false

@@ -241,6 +241,33 @@ func TestOpenConnectionsAreSevered(t *testing.T) {
 	}
 }
 
+// The end of the test waits for every connection: none may outlive its link.
+func TestAConnectionThatIsSeveredWhileItIsMadeEnds(t *testing.T) {
+	t.Parallel()
+	p, _ := setup(t)
+	var dialling sync.WaitGroup
+	for range 8 {
+		dialling.Go(func() {
+			for range 50 {
+				if conn, err := net.Dial("tcp", p.Addr()); err == nil { //nolint:noctx // at once
+					_, _ = io.ReadFull(conn, make([]byte, 1)) // until it is severed
+					_ = conn.Close()
+				}
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { dialling.Wait(); close(done) }()
+	for {
+		select {
+		case <-done:
+			return
+		default:
+			p.Sever()
+		}
+	}
+}
+
 func TestLaterConnectionsPassEarlierOnes(t *testing.T) {
 	t.Parallel()
 	p, e := setup(t)

@@ -79,16 +79,36 @@ type History struct {
 	mu      sync.Mutex
 	calls   []Call
 	granted map[string]int // by account
+	ended   map[string]string
+	gave    map[string]bool
 }
 
 // New makes a history of jobs with one price.
-func New(price int) *History { return &History{Price: price, granted: map[string]int{}} }
+func New(price int) *History {
+	return &History{Price: price, granted: map[string]int{}, ended: map[string]string{}, gave: map[string]bool{}}
+}
 
 // Open notes an account with its grant, which came before all calls.
 func (h *History) Open(account string, granted int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.granted[account] = granted
+}
+
+// End notes the state of a job after all calls. A cancel without an answer had no effect on
+// a job that did not end so, which shortens the search.
+func (h *History) End(job, status string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ended[job] = status
+}
+
+// GaveBack notes that the log has a charge of the account that the policy gave back. A slow
+// submission may then have been charged, refunded and charged again.
+func (h *History) GaveBack(account string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.gave[account] = true
 }
 
 // Add notes a call that has ended.
@@ -107,7 +127,8 @@ func (h *History) Calls() int {
 
 // Fault is a part of the history that no order explains.
 type Fault struct {
-	Name string // of the job or the account
+	Name string
+	Of   string // the job, or the account
 	Why  string
 
 	model porcupine.Model
@@ -125,7 +146,7 @@ func (h *History) Faults(late func(request string) bool) (faults []Fault) {
 	jobs, accounts := map[string][]Call{}, map[string][]Call{}
 	for _, s := range h.submissions() {
 		if s.fault != "" {
-			faults = append(faults, Fault{Name: s.Account + " key " + s.Key, Why: s.fault})
+			faults = append(faults, Fault{Name: s.Account + " key " + s.Key, Of: s.Account, Why: s.fault})
 		}
 		accounts[s.Account] = append(accounts[s.Account], s.Call)
 		if s.Outcome == Done {
@@ -148,31 +169,32 @@ func (h *History) Faults(late func(request string) bool) (faults []Fault) {
 		if created := slices.ContainsFunc(calls, func(c Call) bool { return c.Kind == Submit }); !created {
 			continue // no client learnt of it; the test looks for such jobs by itself
 		}
-		faults = append(faults, check("job "+job, jobModel(), jobOperations(calls, late))...)
+		faults = append(faults, check("job ", job, jobModel(), jobOperations(calls, late))...)
 	}
 	for account, calls := range accounts {
 		model := ledgerModel(h.granted[account], h.Price)
-		faults = append(faults, check("ledger of "+account, model, ledgerOperations(calls, late))...)
+		faults = append(faults, check("ledger of ", account, model, h.ledgerOperations(account, calls, late))...)
 	}
 	slices.SortFunc(faults, func(a, b Fault) int { return cmp.Compare(a.Name, b.Name) })
 	return faults
 }
 
-func check(name string, model porcupine.Model, ops []porcupine.Operation) []Fault {
+func check(kind, of string, model porcupine.Model, ops []porcupine.Operation) []Fault {
 	switch porcupine.CheckOperationsTimeout(model, ops, checkTime) {
 	case porcupine.Ok:
 		return nil
 	case porcupine.Unknown:
-		return []Fault{{Name: name, Why: fmt.Sprintf("no order was found or excluded within %s: %d operations", checkTime, len(ops))}}
+		return []Fault{{Name: kind + of, Of: of, Why: fmt.Sprintf("no order was found or excluded within %s: %d operations", checkTime, len(ops))}}
 	}
 	_, info := porcupine.CheckOperationsVerbose(model, ops, checkTime)
-	return []Fault{{Name: name, Why: "no order of the calls explains the answers", model: model, info: info}}
+	return []Fault{{Name: kind + of, Of: of, Why: "no order of the calls explains the answers", model: model, info: info}}
 }
 
 // Check fails the test for each fault, and draws it in the folder, which it makes.
-func (h *History) Check(t testing.TB, folder string, late func(request string) bool) {
+func (h *History) Check(t testing.TB, folder string, late func(request string) bool) []Fault {
 	t.Helper()
-	for _, f := range h.Faults(late) {
+	faults := h.Faults(late)
+	for _, f := range faults {
 		t.Errorf("%s: %s", f.Name, f.Why)
 		if f.model.Init == nil {
 			continue
@@ -188,6 +210,7 @@ func (h *History) Check(t testing.TB, folder string, late func(request string) b
 		}
 		t.Logf("%s is drawn in %s", f.Name, path)
 	}
+	return faults
 }
 
 // submission is all attempts under one Idempotency-Key as one call: it has one effect, and

@@ -19,7 +19,7 @@ type ledger struct {
 const givenBackAfter = 15 * time.Second
 
 // ledgerOperations are the calls of one account that concern its ledger.
-func ledgerOperations(calls []Call, late func(string) bool) (ops []porcupine.Operation) {
+func (h *History) ledgerOperations(account string, calls []Call, late func(string) bool) (ops []porcupine.Operation) {
 	cancels := map[string][]Call{}
 	add := func(c Call, in step) {
 		ops = append(ops, operation(c, in))
@@ -45,14 +45,18 @@ func ledgerOperations(calls []Call, late func(string) bool) (ops []porcupine.Ope
 			ops = append(ops, operation(c, step{part: void}))
 		case c.Kind == Submit && c.Outcome == Done:
 			add(c, step{id: owes(c)})
-			if c.End-c.Begin > int64(givenBackAfter) {
+			if h.gave[account] && c.End-c.Begin > int64(givenBackAfter) {
 				c.Outcome = Unknown
 				ops = append(ops, operation(c, step{part: void}), operation(c, step{part: again}))
 			}
 		}
 	}
 	for _, of := range cancels {
-		if c, found := cancelOf(of); found {
+		c, found := cancelOf(of)
+		if status, known := h.ended[c.Job]; known && status != cancelled && c.Outcome == Unknown {
+			continue
+		}
+		if found {
 			in := step{part: refund}
 			if c.Outcome == Done {
 				in.id = owes(c)
