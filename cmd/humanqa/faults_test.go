@@ -19,6 +19,7 @@ import (
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/faultproxy"
 	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
 	"humanqa/internal/testing/process"
 )
 
@@ -127,7 +128,9 @@ func newBroken(t *testing.T, dice *rand.Rand) *broken {
 	for i, p := range []*program{first, second} {
 		name := []string{"the first service", "the second service"}[i]
 		served := *p
-		served.environ = append(slices.Clone(p.environ), "HUMANQA_DATABASE_URL="+b.through(name, p.dsn()))
+		served.environ = append(slices.Clone(p.environ), "HUMANQA_DATABASE_URL="+pgtest.Through(t, p.dsn(), func(network, address string) string {
+			return b.between(name+" and Postgres", network, address).Addr()
+		}))
 		if i == 1 {
 			served.environ = append(served.environ, "HUMANQA_EVENTSTORE_URL=esdb://"+beyond.Addr()+"?tls=false")
 		}
@@ -151,22 +154,6 @@ func (b *broken) between(name, network, address string) *part {
 	p := &part{Proxy: faultproxy.New(b.t, network, address, rand.New(rand.NewPCG(b.dice.Uint64(), 4))), name: name} //nolint:gosec // repeatable on purpose
 	b.parts = append(b.parts, p)
 	return p
-}
-
-// through is the URL of a database by way of a proxy. Its server may be at a unix socket.
-func (b *broken) through(name, dsn string) string {
-	u, err := url.Parse(dsn)
-	must.NoError(b.t, err)
-	query := u.Query()
-	network, address := "tcp", u.Host
-	if folder := query.Get("host"); folder != "" {
-		network, address = "unix", filepath.Join(folder, ".s.PGSQL."+query.Get("port"))
-	}
-	query.Del("host")
-	query.Del("port")
-	u.RawQuery = query.Encode()
-	u.Host = b.between(name+" and Postgres", network, address).Addr()
-	return u.String()
 }
 
 // eraRounds bounds the history of an account: each era has accounts of its own.

@@ -18,6 +18,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
@@ -99,6 +100,17 @@ type conn struct {
 	pqConn
 	prepared *simplelru.LRU[string, statement]
 	inTx     bool
+}
+
+// Close implements driver.Conn. The driver says goodbye to the server first. A connection
+// that the network broke cannot, and is closed all the same: nothing is pending on it.
+func (c *conn) Close() error {
+	err := c.pqConn.Close()
+	var network *net.OpError
+	if errors.As(err, &network) || errors.Is(err, driver.ErrBadConn) {
+		return nil
+	}
+	return err
 }
 
 // ExecContext implements driver.ExecerContext.

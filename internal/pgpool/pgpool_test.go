@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"humanqa/internal/pgpool"
+	"humanqa/internal/testing/faultproxy"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"
 )
@@ -125,6 +127,26 @@ func TestAViewMayGetOtherColumns(t *testing.T) {
 			t.Errorf("transaction %d: %v", attempt, err)
 		}
 		must.NoError(t, tx.Rollback())
+	}
+}
+
+// A stop of the service closes the pool, and reports an error as its own failure.
+func TestAPoolClosesInOrderAfterTheNetworkBrokeItsConnections(t *testing.T) {
+	t.Parallel()
+	var proxy *faultproxy.Proxy
+	dsn := pgtest.Through(t, pgtest.NewDSN(t), func(network, address string) string {
+		proxy = faultproxy.New(t, network, address, rand.New(rand.NewPCG(1, 2)))
+		return proxy.Addr()
+	})
+	db, err := pgpool.Open(t.Context(), dsn)
+	must.NoError(t, err)
+	run(t, db, "CREATE TABLE things (id bigint)")
+	proxy.Sever()
+	if open := db.Stats().OpenConnections; open != 1 {
+		t.Fatalf("%d connections are open, want the one that is severed", open)
+	}
+	if err := db.Close(); err != nil {
+		t.Errorf("close: %v", err)
 	}
 }
 

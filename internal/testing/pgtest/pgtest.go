@@ -224,6 +224,23 @@ func DSN(t testing.TB, db *sqlx.DB) string {
 	return s.dsn(name)
 }
 
+// Through is the URL of the same database by way of a proxy. before gets the network and the
+// address of the server, and gives the TCP address of a proxy to it.
+func Through(t testing.TB, dsn string, before func(network, address string) string) string {
+	t.Helper()
+	u, err := url.Parse(dsn)
+	must.NoError(t, err)
+	query := u.Query()
+	network, address := "tcp", u.Host
+	if folder := query.Get("host"); folder != "" { // a unix socket
+		network, address = "unix", filepath.Join(folder, ".s.PGSQL."+query.Get("port"))
+	}
+	query.Del("host")
+	query.Del("port")
+	u.Host, u.RawQuery = before(network, address), query.Encode()
+	return u.String()
+}
+
 // shared is this binary's server, started by the first caller.
 func shared() (*server, error) {
 	mu.Lock()
