@@ -24,9 +24,9 @@ import (
 
 var prometheusBinary = flag.String("prometheus", "", "have TestAlertsFire run this Prometheus server")
 
-// impatient are the rules with seconds where they have minutes, so that a test need not
+// hurriedRules turns the rules into ones with seconds for minutes, so that a test need not
 // wait. promtool plays the rules as they are (scripts/alerts.sh).
-var impatient = strings.NewReplacer("> 0.7", "> 0.0002", "> 60", "> 1", "> 10000", "> 10", "[10m]", "[20s]", "[5m]", "[20s]")
+var hurriedRules = strings.NewReplacer("> 0.7", "> 0.0002", "> 60", "> 1", "> 10000", "> 10", "[10m]", "[20s]", "[5m]", "[20s]")
 
 var patience = regexp.MustCompile(`(?m)^\s+for: .*\n`)
 
@@ -86,7 +86,7 @@ func watch(t *testing.T, admin string) (address string) {
 	dir := t.TempDir()
 	rules, err := os.ReadFile("../../deploy/prometheus/humanqa.rules.yml")
 	must.NoError(t, err)
-	must.NoError(t, os.WriteFile(filepath.Join(dir, "rules.yml"), []byte(patience.ReplaceAllString(impatient.Replace(string(rules)), "")), 0o600))
+	must.NoError(t, os.WriteFile(filepath.Join(dir, "rules.yml"), []byte(patience.ReplaceAllString(hurriedRules.Replace(string(rules)), "")), 0o600))
 	must.NoError(t, os.WriteFile(filepath.Join(dir, "prometheus.yml"), fmt.Appendf(nil, `
 global: {scrape_interval: 1s, evaluation_interval: 1s}
 rule_files: [rules.yml]

@@ -184,7 +184,8 @@ func check(kind, of string, model porcupine.Model, ops []porcupine.Operation) []
 	case porcupine.Ok:
 		return nil
 	case porcupine.Unknown:
-		return []Fault{{Name: kind + of, Of: of, Why: fmt.Sprintf("no order was found or excluded within %s: %d operations", checkTime, len(ops))}}
+		why := fmt.Sprintf("no order was found or excluded within %s: %d operations", checkTime, len(ops))
+		return []Fault{{Name: kind + of, Of: of, Why: why}}
 	}
 	_, info := porcupine.CheckOperationsVerbose(model, ops, checkTime)
 	return []Fault{{Name: kind + of, Of: of, Why: "no order of the calls explains the answers", model: model, info: info}}
