@@ -75,7 +75,7 @@ alarms: alerts postgres ## cause twelve alerts in a running service that a Prome
 	$(GO) test -count=1 -timeout 10m -v -run TestAlertsFire ./cmd/humanqa -args -prometheus $(CURDIR)/$(TOOLS)/prometheus/usr/bin/prometheus
 
 .PHONY: torture
-torture: postgres ## kill the service and its database under load, overload it, let a year of retention pass, then send 20,000 hostile requests each to the API and the pages (two hours at most)
+torture: postgres ## kill the service and its database under load, overload it, break the connections between every two parts, let a year of retention pass, then send 20,000 hostile requests each to the API and the pages (three hours at most)
 	$(GO) test -count=1 -timeout 30m -v -run TestTorture ./cmd/humanqa -args -torture
 	$(GO) test -count=1 -timeout 90m -v -run TestFaultsBetweenTheParts ./cmd/humanqa -args -torture -faults.operations 100000
 	$(GO) test -count=1 -timeout 30m -v -run TestHostileRequests ./httpapi -args -hostile.count 20000

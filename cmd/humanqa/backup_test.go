@@ -108,7 +108,7 @@ func TestABackupUnderLoadRestoresWhatWasAcknowledged(t *testing.T) {
 	t.Parallel()
 	p := newEmbedded(t)
 	s := p.start()
-	l := newLoad(p, rand.New(rand.NewPCG(1, 0))) //nolint:gosec // repeatable on purpose
+	l := newLoad(p, rand.New(rand.NewPCG(1, 0)), plenty...) //nolint:gosec // repeatable on purpose
 	a := newAlbum(l)
 	l.start()
 	l.workers.Go(a.run)
@@ -259,7 +259,7 @@ func TestEvidenceWhoseFileIsLostIsFoundAndCostsNoBackup(t *testing.T) {
 	t.Parallel()
 	p := newEmbedded(t)
 	s := p.start()
-	l := newLoad(p, rand.New(rand.NewPCG(1, 0))) //nolint:gosec // repeatable on purpose
+	l := newLoad(p, rand.New(rand.NewPCG(1, 0)), plenty...) //nolint:gosec // repeatable on purpose
 	a := newAlbum(l)
 	l.workers.Go(a.run)
 	eventually.Within(t, time.Minute, func() error {

@@ -45,6 +45,9 @@ func (l *load) hasAsked() bool {
 	return len(l.asked) > 0
 }
 
+// plenty are grants that no test spends.
+var plenty = []int{100_000, 100_000, 100_000}
+
 // newLoad opens an account for each grant, and as many checkers.
 func newLoad(p *program, dice *rand.Rand, grants ...int) *load {
 	l := &load{

@@ -41,7 +41,7 @@ func TestTorture(t *testing.T) {
 	x := newStrangers(t)
 	p := newEmbedded(t, append(x.settings(), "HUMANQA_CLOSE_EVERY=50")...)
 	s := p.start()
-	load := newLoad(p, dice, 100_000, 100_000, 100_000)
+	load := newLoad(p, dice, plenty...)
 	load.receivers(x.URL, append([]string{"/ok"}, hostile...))
 	load.start()
 	for round := range rounds {
