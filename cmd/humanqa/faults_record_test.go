@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// answersWithin bounds an answer over a healthy connection, whatever is broken behind
-	// the service: the time of a look-up of the key, of a handler, and of a command.
+	// answersWithin bounds an answer over a healthy connection: the sum of the limits of a
+	// look-up of the key, of a handler, of a command and of the storing of its answer.
 	answersWithin = 85 * time.Second
 	// impatient is when a client hangs up that does not wait for its answer.
 	impatient = 2 * time.Second
