@@ -25,9 +25,7 @@ import (
 
 var (
 	faultsOperations = flag.Int("faults.operations", 0, "break the parts' connections until clients have made so many calls, instead of for some rounds")
-	// Above answersWithin the test fails: a request waits for a Postgres that is silent on an
-	// open connection until it speaks again, because the driver reads on past its context.
-	faultsHold = flag.Duration("faults.hold", 45*time.Second, "how long a fault lasts, now and then, that is to be longer than a handler's time")
+	faultsHold       = flag.Duration("faults.hold", 45*time.Second, "how long a fault lasts, now and then, that is to be longer than a handler's time")
 )
 
 // part is a proxy between two parts of the service's world.

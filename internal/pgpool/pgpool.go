@@ -10,6 +10,9 @@
 // changes. A statement must be prepared again only if its result has got other columns.
 // Outside a transaction the pool does that. Inside one the transaction fails, and the
 // next one finds it prepared anew.
+//
+// A connection whose context ends is ended soon after (silent.go): the driver would wait for
+// a silent server for ever.
 package pgpool
 
 import (
@@ -20,6 +23,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"github.com/jmoiron/sqlx"
@@ -48,6 +52,7 @@ func Open(ctx context.Context, dsn string) (*sqlx.DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the database url: %w", err)
 	}
+	inner.Dialer(new(dialer))
 	db := sqlx.NewDb(sql.OpenDB(connector{inner}), "postgres")
 	if err := db.PingContext(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("connect to postgres: %w", err), db.Close())
@@ -59,7 +64,12 @@ type connector struct{ driver.Connector }
 
 // Connect implements driver.Connector.
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
-	opened, err := c.Connector.Connect(ctx)
+	var below socket
+	stop := context.AfterFunc(ctx, func() { below.endAt(time.Unix(1, 0)) }) // the driver's greeting has no context
+	opened, err := c.Connector.Connect(context.WithValue(ctx, socketKey{}, &below))
+	if err == nil && !stop() {
+		err = errors.Join(ctx.Err(), opened.Close())
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +83,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, errors.Join(err, opened.Close())
 	}
-	return &conn{pqConn: inner, prepared: prepared}, nil
+	return &conn{pqConn: inner, prepared: prepared, socket: &below}, nil
 }
 
 // pqConn is what database/sql can make use of in lib/pq's connection.
@@ -100,11 +110,16 @@ type conn struct {
 	pqConn
 	prepared *simplelru.LRU[string, statement]
 	inTx     bool
+
+	socket    *socket
+	stopWatch func() bool // nil: nothing is watched
+	ended     bool        // a context did, while the connection was in use
 }
 
 // Close implements driver.Conn. The driver says goodbye to the server first. A connection
 // that the network broke cannot, and is closed all the same: nothing is pending on it.
 func (c *conn) Close() error {
+	c.unwatch()
 	err := c.pqConn.Close()
 	var network *net.OpError
 	if errors.As(err, &network) || errors.Is(err, driver.ErrBadConn) {
@@ -115,6 +130,7 @@ func (c *conn) Close() error {
 
 // ExecContext implements driver.ExecerContext.
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	c.watch(ctx)
 	if len(args) == 0 {
 		return c.pqConn.ExecContext(ctx, query, args)
 	}
@@ -123,6 +139,7 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 
 // QueryContext implements driver.QueryerContext.
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	c.watch(ctx)
 	if len(args) == 0 {
 		return c.pqConn.QueryContext(ctx, query, args)
 	}
@@ -131,6 +148,7 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 
 // BeginTx implements driver.ConnBeginTx.
 func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
+	c.watch(ctx)
 	tx, err := c.pqConn.BeginTx(ctx, opts)
 	if err != nil {
 		return nil, err

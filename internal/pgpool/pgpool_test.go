@@ -163,3 +163,56 @@ func TestAFailedStatementLeavesTheConnectionUsable(t *testing.T) {
 	}
 	run(t, db, "UPDATE things SET name = $2 WHERE id = $1", 1, "two")
 }
+
+// A statement, its rows, and the end of a transaction are given up soon after their context
+// where the server is silent on an open connection, and the pool goes on once it is not.
+func TestASilentServerHoldsNothingBeyondItsContext(t *testing.T) {
+	t.Parallel()
+	var proxy *faultproxy.Proxy
+	dsn := pgtest.Through(t, pgtest.NewDSN(t), func(network, address string) string {
+		proxy = faultproxy.New(t, network, address, rand.New(rand.NewPCG(1, 2)))
+		return proxy.Addr()
+	})
+	db, err := pgpool.Open(t.Context(), dsn)
+	must.NoError(t, err)
+	defer func() { must.NoError(t, db.Close()) }()
+	const limit = 100 * time.Millisecond
+	for name, use := range map[string]func(ctx context.Context, silent func()) error{
+		"a statement": func(ctx context.Context, silent func()) error {
+			silent()
+			_, err := db.ExecContext(ctx, "SELECT $1::int", 1)
+			return err
+		},
+		"its rows": func(ctx context.Context, silent func()) error {
+			silent()
+			var all []int
+			return db.SelectContext(ctx, &all, "SELECT generate_series(1, 100)")
+		},
+		"a commit": func(ctx context.Context, silent func()) error {
+			tx, err := db.BeginTxx(ctx, nil)
+			must.NoError(t, err)
+			silent()
+			return tx.Commit()
+		},
+	} {
+		must.NoError(t, db.PingContext(t.Context())) // a connection is there
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		began := time.Now()
+		err := use(ctx, func() { proxy.Set(faultproxy.HalfOpen) })
+		cancel()
+		if took := time.Since(began); err == nil || took > 15*time.Second {
+			t.Errorf("%s is given up after %s: %v", name, took, err)
+		}
+		proxy.Set(faultproxy.Healthy)
+	}
+	must.NoError(t, db.PingContext(t.Context()))
+	proxy.Set(faultproxy.Hang)
+	db.SetMaxIdleConns(0) // the next one is opened anew
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	began := time.Now()
+	if err := db.PingContext(ctx); err == nil || time.Since(began) > 15*time.Second {
+		t.Errorf("a greeting is given up after %s: %v", time.Since(began), err)
+	}
+	proxy.Set(faultproxy.Healthy)
+}
