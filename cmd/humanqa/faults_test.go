@@ -25,7 +25,7 @@ import (
 
 var (
 	faultsOperations = flag.Int("faults.operations", 0, "break the parts' connections until clients have made so many calls, instead of for some rounds")
-	faultsHold       = flag.Duration("faults.hold", 45*time.Second, "how long a fault lasts, now and then, that is to be longer than a handler's time")
+	faultsHold       = flag.Duration("faults.hold", 100*time.Second, "how long a fault lasts, now and then, that is to be longer than a handler's time")
 )
 
 // part is a proxy between two parts of the service's world.
