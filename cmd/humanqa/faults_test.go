@@ -64,14 +64,7 @@ type broken struct {
 // acknowledged is there, nothing is charged twice, and each webhook has arrived.
 func TestFaultsBetweenTheParts(t *testing.T) {
 	t.Parallel()
-	seed, rounds := *tortureSeed, 2
-	if seed == 0 {
-		seed = rand.Uint64()
-	}
-	if *torture {
-		rounds = 60
-	}
-	t.Logf("seed %d: repeat with -args -torture.seed %d", seed, seed)
+	seed, rounds := tortureOf(t, 2)
 	b := newBroken(t, rand.New(rand.NewPCG(seed, 3))) //nolint:gosec // repeatable on purpose
 	began := time.Now()
 	defer b.judge(seed, began) // a failure of the load must not hide one of the history

@@ -28,14 +28,7 @@ var (
 // read models must be the fold of the log.
 func TestTorture(t *testing.T) {
 	t.Parallel()
-	seed, rounds := *tortureSeed, 4
-	if seed == 0 {
-		seed = rand.Uint64()
-	}
-	if *torture {
-		rounds = 60
-	}
-	t.Logf("seed %d: repeat with -args -torture.seed %d", seed, seed)
+	seed, rounds := tortureOf(t, 4)
 	dice := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // repeatable on purpose
 
 	x := newStrangers(t)
@@ -95,6 +88,21 @@ func TestTorture(t *testing.T) {
 		t.Error("the load did nothing")
 	}
 	s.stop()
+}
+
+// tortureOf is the seed of a test's dice, which it prints, and how many rounds it has; brief
+// ones without -torture.
+func tortureOf(t *testing.T, brief int) (seed uint64, rounds int) {
+	t.Helper()
+	seed, rounds = *tortureSeed, brief
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	if *torture {
+		rounds = 60
+	}
+	t.Logf("seed %d: repeat with -args -torture.seed %d", seed, seed)
+	return seed, rounds
 }
 
 // killPostgres stops the embedded server as `pg_ctl stop -m immediate` does:

@@ -130,16 +130,22 @@ func TestAViewMayGetOtherColumns(t *testing.T) {
 	}
 }
 
-// A stop of the service closes the pool, and reports an error as its own failure.
-func TestAPoolClosesInOrderAfterTheNetworkBrokeItsConnections(t *testing.T) {
-	t.Parallel()
-	var proxy *faultproxy.Proxy
+// setupBehindProxy is a pool of a database whose network can be broken. The test closes it.
+func setupBehindProxy(t *testing.T) (db *sqlx.DB, proxy *faultproxy.Proxy) {
+	t.Helper()
 	dsn := pgtest.Through(t, pgtest.NewDSN(t), func(network, address string) string {
 		proxy = faultproxy.New(t, network, address, rand.New(rand.NewPCG(1, 2)))
 		return proxy.Addr()
 	})
 	db, err := pgpool.Open(t.Context(), dsn)
 	must.NoError(t, err)
+	return db, proxy
+}
+
+// A stop of the service closes the pool, and reports an error as its own failure.
+func TestAPoolClosesInOrderAfterTheNetworkBrokeItsConnections(t *testing.T) {
+	t.Parallel()
+	db, proxy := setupBehindProxy(t)
 	run(t, db, "CREATE TABLE things (id bigint)")
 	proxy.Sever()
 	if open := db.Stats().OpenConnections; open != 1 {
@@ -168,13 +174,7 @@ func TestAFailedStatementLeavesTheConnectionUsable(t *testing.T) {
 // where the server is silent on an open connection, and the pool goes on once it is not.
 func TestASilentServerHoldsNothingBeyondItsContext(t *testing.T) {
 	t.Parallel()
-	var proxy *faultproxy.Proxy
-	dsn := pgtest.Through(t, pgtest.NewDSN(t), func(network, address string) string {
-		proxy = faultproxy.New(t, network, address, rand.New(rand.NewPCG(1, 2)))
-		return proxy.Addr()
-	})
-	db, err := pgpool.Open(t.Context(), dsn)
-	must.NoError(t, err)
+	db, proxy := setupBehindProxy(t)
 	defer func() { must.NoError(t, db.Close()) }()
 	const limit = 100 * time.Millisecond
 	for name, use := range map[string]func(ctx context.Context, silent func()) error{
