@@ -164,9 +164,10 @@ type Log interface {
 	// on, in order. A stream that does not exist has no events. An error means
 	// that the events seen are not all: nothing may be decided on them.
 	Load(ctx context.Context, stream string, from uint64, each func(Recorded) error) error
-	// Newest finds the last event of a type among the last ones of the stream, so
-	// many. It reads backwards: what it costs is what stands behind that event.
-	Newest(ctx context.Context, stream, eventType string, among int) (revision uint64, found bool, err error)
+	// LoadTail gives the events of the stream from the last one of a type on, in order,
+	// or all if it has none of the type. Not ok: they are more than so many. It reads
+	// backwards: its cost is that of the events that it gives.
+	LoadTail(ctx context.Context, stream, eventType string, most int) (events []Recorded, ok bool, err error)
 }
 
 // EventSpec tells the codec how one event type is stored.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,41 +33,43 @@ func (c *Client) Load(ctx context.Context, stream string, from uint64, each func
 	})
 }
 
-// newestPage is how many events Newest reads at first; every further page is
-// twice as long, up to maxNewestPage.
-const (
-	newestPage    = 128
-	maxNewestPage = 4096
-)
+// errTail ends a read that goes backwards at the event that it looked for.
+var errTail = errors.New("the tail is read")
 
-// Newest finds the last event of a type among the last ones of the stream, so
-// many. It reads backwards and looks at the types only.
-func (c *Client) Newest(ctx context.Context, stream, eventType string, among int) (revision uint64, found bool, err error) {
-	var from esdb.StreamPosition = esdb.End{}
-	left := uint64(max(among, 0))
-	for page := uint64(newestPage); left > 0; page = min(2*page, maxNewestPage) {
-		page = min(page, left)
-		left -= page
-		var seen, last uint64
-		err := c.retry(ctx, stream, func() (bool, error) {
-			seen, found = 0, false
-			return false, c.runRead(ctx, func(ctx context.Context, client *esdb.Client) (*esdb.ReadStream, error) {
-				opts := esdb.ReadStreamOptions{From: from, Direction: esdb.Backwards}
-				return client.ReadStream(ctx, stream, opts, page)
-			}, func(e *esdb.RecordedEvent) error {
-				seen, last = seen+1, e.EventNumber
-				if !found && e.EventType == eventType {
-					revision, found = e.EventNumber, true
-				}
-				return nil
-			})
+// LoadTail gives the events of a stream from the last one of a type on, in order, or all
+// if it has none of the type. It reads backwards, once. Not ok: they are more than so many.
+func (c *Client) LoadTail(ctx context.Context, stream, eventType string, most int) (events []domain.Recorded, ok bool, err error) {
+	err = c.retry(ctx, stream, func() (bool, error) {
+		events = nil
+		return false, c.runRead(ctx, func(ctx context.Context, client *esdb.Client) (*esdb.ReadStream, error) {
+			opts := esdb.ReadStreamOptions{From: esdb.End{}, Direction: esdb.Backwards}
+			return client.ReadStream(ctx, stream, opts, uint64(max(most, 1)))
+		}, func(e *esdb.RecordedEvent) error {
+			if n := len(events); n > 0 && e.EventNumber != events[n-1].Revision-1 {
+				return fmt.Errorf("read %s: %w: revision %d before %d", stream, ErrTruncated, e.EventNumber, events[n-1].Revision)
+			}
+			r, err := c.whole(ctx, e)
+			if err != nil {
+				return err
+			}
+			recorded, err := r.Decode()
+			if err != nil {
+				return err
+			}
+			if events = append(events, recorded); e.EventType == eventType {
+				return errTail
+			}
+			return nil
 		})
-		if err != nil || found || seen < page || last == 0 {
-			return revision, found, err
-		}
-		from = esdb.Revision(last - 1)
+	})
+	if err != nil && !errors.Is(err, errTail) {
+		return nil, false, err
 	}
-	return 0, false, nil
+	slices.Reverse(events)
+	if err == nil && len(events) > 0 && events[0].Revision > 0 {
+		return nil, false, nil
+	}
+	return events, true, nil
 }
 
 // ReadRaw calls each for every event of the stream, as it is stored.

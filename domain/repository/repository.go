@@ -28,8 +28,8 @@ const (
 	// AppendTimeout bounds one round of load, decide and append. The log's own
 	// resends after an unknown outcome fit into it.
 	AppendTimeout = 30 * time.Second
-	// longestBook is how far back a close is looked for. A stream of a version
-	// that did not close, however long, is not read twice.
+	// longestBook is how many events are held until their close is found. A longer
+	// stream of a version that did not close is folded as it is read.
 	longestBook = 100_000
 )
 
@@ -383,7 +383,7 @@ func (s *Repository[S]) loadState(ctx context.Context, w *writer[S], fresh bool)
 		return nil
 	}
 	if !w.begun {
-		if err := s.loadStart(ctx, w, fresh); err != nil {
+		if err := s.loadTail(ctx, w, fresh); err != nil {
 			return err
 		}
 	}
@@ -396,18 +396,20 @@ func (s *Repository[S]) loadState(ctx context.Context, w *writer[S], fresh bool)
 	return nil
 }
 
-// loadStart makes the writer's state that of the stream's beginning, or of its newest
-// close.
-func (s *Repository[S]) loadStart(ctx context.Context, w *writer[S], fresh bool) error {
+// loadTail makes the writer's state that of the stream's beginning, or folds the events
+// since its newest close.
+func (s *Repository[S]) loadTail(ctx context.Context, w *writer[S], fresh bool) error {
 	var zero S
 	w.state, w.revision, w.position = zero, domain.NoStream, domain.Position{}
 	if s.ClosedBy != "" && !fresh {
-		at, closed, err := s.log.Newest(ctx, w.stream, s.ClosedBy, longestBook)
+		events, _, err := s.log.LoadTail(ctx, w.stream, s.ClosedBy, longestBook)
 		if err != nil {
-			return fmt.Errorf("find the newest close: %w", err)
+			return fmt.Errorf("load since the newest close: %w", err)
 		}
-		if closed {
-			w.revision = domain.ExpectedRevision(at) - 1 //nolint:gosec // a stream never has 2^63 events
+		for _, r := range events {
+			if err := s.fold(w, r); err != nil {
+				return err
+			}
 		}
 	}
 	w.begun = true
@@ -421,18 +423,24 @@ func (w *writer[S]) forgetState() { w.loaded, w.begun = false, false }
 // the state is a true one, only perhaps not the newest.
 func (s *Repository[S]) catchUp(ctx context.Context, w *writer[S]) (news bool, err error) {
 	err = s.log.Load(ctx, w.stream, uint64(w.revision+1), func(r domain.Recorded) error { //nolint:gosec // never below zero
-		if r.Event == nil {
-			return fmt.Errorf("event %d has the unknown type %q: %w", r.Revision, r.Type, domain.ErrNewer)
-		}
-		w.state = s.evolve(w.state, r.Event)
-		w.revision, w.position = domain.ExpectedRevision(r.Revision), r.Position //nolint:gosec // a stream never has 2^63 events
-		news = true
-		return nil
+		err := s.fold(w, r)
+		news = news || err == nil
+		return err
 	})
 	if err != nil {
 		return news, fmt.Errorf("load: %w", err)
 	}
 	return news, nil
+}
+
+// fold makes a stored event part of the writer's state.
+func (s *Repository[S]) fold(w *writer[S], r domain.Recorded) error {
+	if r.Event == nil {
+		return fmt.Errorf("event %d has the unknown type %q: %w", r.Revision, r.Type, domain.ErrNewer)
+	}
+	w.state = s.evolve(w.state, r.Event)
+	w.revision, w.position = domain.ExpectedRevision(r.Revision), r.Position //nolint:gosec // a stream never has 2^63 events
+	return nil
 }
 
 func (w *writer[S]) foldEvents(evolve func(S, domain.Event) S, events []domain.Event) {

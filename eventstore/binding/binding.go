@@ -248,12 +248,12 @@ func (g guardedLog) Load(ctx context.Context, stream string, from uint64, each f
 	return g.b.log.Load(ctx, stream, from, each)
 }
 
-// Newest implements domain.Log.
-func (g guardedLog) Newest(ctx context.Context, stream, eventType string, among int) (revision uint64, found bool, err error) {
+// LoadTail implements domain.Log.
+func (g guardedLog) LoadTail(ctx context.Context, stream, eventType string, most int) (events []domain.Recorded, ok bool, err error) {
 	if err := g.b.Refuse(); err != nil {
-		return 0, false, err
+		return nil, false, err
 	}
-	return g.b.log.Newest(ctx, stream, eventType, among)
+	return g.b.log.LoadTail(ctx, stream, eventType, most)
 }
 
 // boundIdentity is the name of the database's log, empty if it has none yet.

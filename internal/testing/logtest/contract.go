@@ -29,7 +29,7 @@ func Test(t *testing.T, log Log) {
 		{"an append is read back as it was written", (*contract).readBack},
 		{"a load begins at a revision", (*contract).loadFrom},
 		{"a load ends with the first error of who reads", (*contract).loadEnds},
-		{"the newest event of a type is found", (*contract).newest},
+		{"the tail from the newest event of a type on", (*contract).tail},
 		{"the expected revision decides", (*contract).expected},
 		{"the same append again is one append", (*contract).repeated},
 		{"of many writers at one revision one wins", (*contract).raced},
@@ -141,33 +141,42 @@ func (c *contract) loadEnds() {
 	}
 }
 
-// newest looks over more events than a node is asked for at once.
-func (c *contract) newest() {
-	among := 1000
-	find := func(want uint64, is bool) {
+// tail is of more events than a node gives at once.
+func (c *contract) tail() {
+	most := 1000
+	tail := func(first, last uint64) {
 		c.Helper()
-		at, found, err := c.log.Newest(c.Context(), c.stream, "job.heartbeat", among)
-		if err != nil || found != is || at != want {
-			c.Errorf("found at %d (%t), %v; want %d (%t)", at, found, err, want, is)
+		events, ok, err := c.log.LoadTail(c.Context(), c.stream, "job.heartbeat", most)
+		if err != nil || !ok || uint64(len(events)) != last+1-first {
+			c.Errorf("%d events, %t, %v; want %d to %d", len(events), ok, err, first, last)
+		}
+		for i, e := range events {
+			if e.Revision != first+uint64(i) || e.Event == nil { //nolint:gosec // an index
+				c.Errorf("event %d is %d, %s %v", i, e.Revision, e.Type, e.Event)
+			}
 		}
 	}
-	find(0, false)
+	if events, ok, err := c.log.LoadTail(c.Context(), c.stream, "job.heartbeat", most); len(events) > 0 || !ok || err != nil {
+		c.Errorf("no stream has the tail %v %t %v", events, ok, err)
+	}
 	c.append(domain.NoStream, notes(3)...)
-	find(0, false)
+	tail(0, 2)
 	beat := note("")
 	beat.Event = &job.Heartbeat{Token: 1}
 	c.append(2, beat)
-	find(3, true)
+	tail(3, 3)
 	c.append(3, notes(500)...)
-	find(3, true)
+	tail(3, 503)
 	beat.ID = uuid.New()
 	c.append(503, beat)
-	find(504, true)
+	tail(504, 504)
 	c.append(504, notes(150)...)
-	among = 151
-	find(504, true)
-	among = 150
-	find(0, false)
+	most = 151
+	tail(504, 654)
+	most = 150
+	if events, ok, err := c.log.LoadTail(c.Context(), c.stream, "job.heartbeat", most); len(events) > 0 || ok || err != nil {
+		c.Errorf("a longer tail is %d events %t %v", len(events), ok, err)
+	}
 }
 
 // wrong expects that somebody else wrote first.

@@ -171,15 +171,20 @@ func undecodable(e domain.Recorded) *eventstore.DecodeError {
 	}
 }
 
-// Newest implements domain.Log.
-func (m *Memory) Newest(_ context.Context, stream, eventType string, among int) (revision uint64, found bool, err error) {
-	events := m.Stream(stream)
-	for _, e := range slices.Backward(events[max(len(events)-among, 0):]) {
+// LoadTail implements domain.Log.
+func (m *Memory) LoadTail(_ context.Context, stream, eventType string, most int) (events []domain.Recorded, ok bool, err error) {
+	events = m.Stream(stream)
+	from := 0
+	for i, e := range slices.Backward(events) {
 		if e.Type == eventType {
-			return e.Revision, true, nil
+			from = i
+			break
 		}
 	}
-	return 0, false, nil
+	if events = events[from:]; len(events) > most {
+		return nil, false, nil
+	}
+	return events, true, nil
 }
 
 // Next implements Log. It gives what lies behind the checkpoint, and blocks

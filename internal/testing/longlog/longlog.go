@@ -20,8 +20,7 @@ const Price = 5
 // Log is what is written to: *eventstore.Client.
 type Log interface {
 	Append(ctx context.Context, stream string, at domain.ExpectedRevision, events []domain.NewEvent) (domain.AppendResult, error)
-	Load(ctx context.Context, stream string, from uint64, each func(domain.Recorded) error) error
-	Newest(ctx context.Context, stream, eventType string, among int) (revision uint64, found bool, err error)
+	LoadTail(ctx context.Context, stream, eventType string, most int) (events []domain.Recorded, ok bool, err error)
 }
 
 // Life is a job that was found to work.
@@ -111,16 +110,16 @@ func NewLedger(log Log, accountID string, closeEvery int) *Ledger {
 // Reload continues behind what others wrote.
 func (l *Ledger) Reload(ctx context.Context) error {
 	stream := domain.CreditsStream(l.Account)
-	from, _, err := l.Log.Newest(ctx, stream, (*credits.Closed)(nil).EventType(), math.MaxInt)
+	events, _, err := l.Log.LoadTail(ctx, stream, (*credits.Closed)(nil).EventType(), math.MaxInt)
 	if err != nil {
 		return err
 	}
 	l.state = credits.State{}
-	return l.Log.Load(ctx, stream, from, func(r domain.Recorded) error {
+	for _, r := range events {
 		l.state = credits.Evolve(l.state, r.Event)
 		l.next = domain.ExpectedRevision(r.Revision) //nolint:gosec // far below the bound
-		return nil
-	})
+	}
+	return nil
 }
 
 func (l *Ledger) write(ctx context.Context, events []domain.Event, err error) error {
