@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"humanqa/domain"
+	"humanqa/domain/credits"
 	"humanqa/internal/testing/must"
 )
 
@@ -74,6 +75,10 @@ func fill(t *testing.T, v reflect.Value, name string) {
 		v.Set(reflect.New(v.Type().Elem()))
 		fill(t, v.Elem(), name)
 	case reflect.Slice:
+		if ids, is := v.Addr().Interface().(*credits.JobIDs); is {
+			*ids = credits.JobIDs{domain.CommandIDFor(name).String()}
+			return
+		}
 		if v.Type().Elem().Kind() == reflect.Uint8 {
 			v.SetBytes([]byte(name))
 			return

@@ -25,7 +25,7 @@ type Closed struct {
 	// Lots are all lots ever granted, in grant order.
 	Lots []ClosedLot `json:"lots"`
 	// Open are the debits that can still be refunded and that one lot paid, by
-	// lot and amount.
+	// lot and amount. Their jobIds are base64 of the ids' bytes, 16 each.
 	Open []OpenDebits `json:"open,omitempty"`
 	// Kept are the other debits that stay.
 	Kept []KeptDebit `json:"kept,omitempty"`
@@ -46,7 +46,7 @@ type ClosedLot struct {
 type OpenDebits struct {
 	LotID  string         `json:"lotId"`
 	Amount domain.Credits `json:"amount"`
-	JobIDs []string       `json:"jobIds"`
+	JobIDs JobIDs         `json:"jobIds"`
 }
 
 // KeptDebit is a debit that several lots paid, a debit of 0, or one with a refund that
@@ -131,8 +131,8 @@ func (s State) Book() Book {
 }
 
 // keptPerEvent is how many debits a close may keep for each event before it. An event takes
-// as many bytes as some sixteen ids in a close.
-const keptPerEvent = 16
+// as many bytes as some 32 ids in a close.
+const keptPerEvent = 32
 
 // Full says that it is time to close: after so many events, and not before they take as
 // many bytes as the debits that had to be kept. So even if no job ends, all closes of a

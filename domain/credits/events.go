@@ -83,6 +83,6 @@ func Specs() []domain.EventSpec {
 		{New: func() domain.Event { return new(Refunded) }},
 		{New: func() domain.Event { return new(LotExpired) }},
 		{New: func() domain.Event { return new(LowSet) }},
-		{New: func() domain.Event { return new(Closed) }},
+		domain.Second(func() domain.Event { return new(Closed) }),
 	}
 }
