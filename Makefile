@@ -11,11 +11,10 @@ ifeq ($(shell git rev-parse --verify --quiet HEAD 2>/dev/null),)
 export GOFLAGS += -buildvcs=false
 endif
 
-# The suite has two groups (scripts/test.sh), each with two packages at a time: each
-# package runs its own PostgreSQL, and waits now and then. The race detector needs a C
-# compiler; without one go says 0 here.
+# Packages run their own PostgreSQL, and wait now and then: so more run at once than there
+# are processors. The race detector needs a C compiler; without one go says 0 here.
 RACE        = $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
-TEST_FLAGS ?= -count=1 -timeout 12m -p 2
+TEST_FLAGS ?= -count=1 -timeout 12m -p 4
 
 LINT_VERSION = $(shell awk '$$1 == "github.com/golangci/golangci-lint/v2" { print $$2 }' tools/go.mod)
 LINT         = $(TOOLS)/golangci-lint-$(LINT_VERSION)
@@ -26,6 +25,7 @@ SQUAWK       = tools/squawk
 # The client waits for the network and for people: a program a tenth smaller is worth more
 # than inlined calls.
 SMALL        = -trimpath -gcflags=all=-l
+HQA_MOST     = 12000000
 
 .DEFAULT_GOAL := help
 
@@ -43,7 +43,7 @@ demo: build ## with `make run` up: one job from submission to a verified webhook
 .PHONY: build
 build: ## build bin/humanqa and bin/hqa, its client (LDFLAGS= keeps the data for debuggers)
 	@GO="$(GO)" scripts/build.sh $(BIN) ./cmd/humanqa
-	@GO="$(GO)" GOFLAGS="$(GOFLAGS) $(SMALL)" CGO_ENABLED=0 scripts/build.sh bin/hqa ./cmd/hqa
+	@GO="$(GO)" GOFLAGS="$(GOFLAGS) $(SMALL)" CGO_ENABLED=0 MOST=$(HQA_MOST) scripts/build.sh bin/hqa ./cmd/hqa
 
 .PHONY: go
 go:
@@ -52,19 +52,14 @@ go:
 .PHONY: test
 test: go postgres chromium ## install missing programs and run the whole test suite, with the race detector where it works
 	@scripts/install.sh jq
-	@GO="$(GO)" RACE="$(RACE)" PAGES_RACE="$(PAGES_RACE)" TEST_FLAGS="$(TEST_FLAGS)" scripts/test.sh $(PACKAGE)
-
-.PHONY: race
-race: RACE = -race
-race: PAGES_RACE = -race
-race: test ## run the suite with the race detector everywhere, and fail where it does not work
+	@GO="$(GO)" RACE="$(RACE)" TEST_FLAGS="$(TEST_FLAGS)" scripts/test.sh $(PACKAGE)
 
 .PHONY: contract
 contract: alerts $(CLIENTS)/node_modules postgres ## check the OpenAPI document, the log, the exports, the agents' protocol and the alerts with third-party tools, and the types of the pages' scripts
 	cd $(CLIENTS) && node_modules/.bin/tsc -p pages.tsconfig.json
-	$(GO) test -count=1 -timeout 10m -run TestTheDocumentInOtherTools ./httpapi/openapi -args -clients $(CURDIR)/$(CLIENTS)
-	$(GO) test -count=1 -timeout 10m -run "TestOthersReadWhatWeWrote|TestTheOfficialLibraries" ./cmd/humanqa -args -clients $(CURDIR)/$(CLIENTS)
-	$(GO) test -count=1 -timeout 10m -run TestTheOfficial ./httpapi/mcp -args -clients $(CURDIR)/$(CLIENTS)
+	$(GO) test $(RACE) -vet=off -count=1 -timeout 10m -run TestTheDocumentInOtherTools ./httpapi/openapi -args -clients $(CURDIR)/$(CLIENTS)
+	$(GO) test $(RACE) -vet=off -count=1 -timeout 10m -run "TestOthersReadWhatWeWrote|TestTheOfficialLibraries" ./cmd/humanqa -args -clients $(CURDIR)/$(CLIENTS)
+	$(GO) test $(RACE) -vet=off -count=1 -timeout 10m -run TestTheOfficial ./httpapi/mcp -args -clients $(CURDIR)/$(CLIENTS)
 
 .PHONY: alerts
 alerts: ## check the alerts' rules, and play them with Prometheus' own promtool

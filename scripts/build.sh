@@ -5,7 +5,8 @@
 #	scripts/build.sh bin/humanqa ./cmd/humanqa
 #
 # LDFLAGS go to the linker. By default they leave out the symbols and lines for
-# debuggers: stack traces, profiles and --version don't need them.
+# debuggers: stack traces, profiles and --version don't need them. MOST is how many bytes
+# the program may have.
 #
 # The compiler spends a fifth of its time on garbage of processes that end within
 # seconds. Four times the heap is still below 500 MB each.
@@ -43,6 +44,12 @@ if ((total > 50)); then
 	echo "compiling $total packages into $out; the first time that takes minutes, later seconds …" >&2
 fi
 "$go" build -v -ldflags "${LDFLAGS--s -w}" -o "$out" "$package" 2>&1 | report "compiled" " of $total"
+
+size=$(wc -c <"$out")
+if [[ -n ${MOST:-} && -z ${LDFLAGS+set} && $size -gt $MOST ]]; then
+	echo "$out has $size bytes, and at most $MOST are allowed: what was added to its imports?" >&2
+	exit 1
+fi
 
 # Files that root builds in another user's checkout keep that owner.
 if [[ $(id -u) -eq 0 && $out == bin/* ]]; then

@@ -21,7 +21,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -106,11 +105,10 @@ func NewDB(t testing.TB, dsn string) *sqlx.DB {
 	if err != nil {
 		t.Fatalf("open the test database: %v", err)
 	}
-	// The default keeps two: each of the rest would be opened, and its statements
-	// prepared, for a moment. A server takes 200 of all tests that run at once.
-	most := max(24, 120/runtime.GOMAXPROCS(0))
-	db.SetMaxIdleConns(most)
-	db.SetMaxOpenConns(most)
+	// A new connection costs Postgres 5 ms of processor time, and prepares its statements
+	// anew. So there are few, and they stay.
+	db.SetMaxIdleConns(8)
+	db.SetMaxOpenConns(8)
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			t.Errorf("close the test database: %v", err)
