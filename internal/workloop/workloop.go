@@ -277,6 +277,14 @@ func (l *Loop[T, R]) busyPlaces() int {
 	return len(l.running)
 }
 
+// hasPlace says that an item still has its place; only the loop's goroutine takes it away.
+func (l *Loop[T, R]) hasPlace(id uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, held := l.running[id]
+	return held
+}
+
 // freePlace gives a place back, once.
 func (l *Loop[T, R]) freePlace(id uint64, what report) (held bool) {
 	l.mu.Lock()
@@ -303,6 +311,11 @@ func (l *Loop[T, R]) reportResult(r result[R]) {
 // collectResults takes everything that is reported by now.
 func (l *Loop[T, R]) collectResults(r result[R]) {
 	for {
+		if r.what == overdue && l.hasPlace(r.id) {
+			// First the complaint, then the place: while a full pipe holds the log, the
+			// pool has work under way, and Stalled grows.
+			l.Log.Warnf("%s: something goes on after its lease of %s; its place is given to others", l.Name, l.Lease)
+		}
 		held := l.freePlace(r.id, r.what)
 		switch {
 		case r.what == finished:
@@ -313,7 +326,6 @@ func (l *Loop[T, R]) collectResults(r result[R]) {
 			l.stats.moved.Store(time.Now().UnixNano())
 		case r.what == overdue && held:
 			l.stats.abandoned.Add(1)
-			l.Log.Warnf("%s: something goes on after its lease of %s; its place is given to others", l.Name, l.Lease)
 		}
 		select {
 		case r = <-l.results:

@@ -272,6 +272,28 @@ func TestAPoolWithoutMovementSaysSo(t *testing.T) {
 	}
 }
 
+// fullLog is a log whose pipe is full.
+type fullLog struct{ emptied chan struct{} }
+
+func (f fullLog) Warnf(string, ...any) { <-f.emptied }
+
+// A reader of the log that stands still holds the loop's own goroutine, too.
+func TestAPoolSaysThatItStandsStillWhileItsLogDoes(t *testing.T) {
+	t.Parallel()
+	emptied := make(chan struct{})
+	d := newDesk(func(_ context.Context, item string) string { <-emptied; return item })
+	d.add("logs")
+	loop, _, _ := start(t, d, func(c *workloop.Config) { c.Lease, c.Log = 20*time.Millisecond, fullLog{emptied} })
+	empty := sync.OnceFunc(func() { close(emptied) })
+	t.Cleanup(empty)
+	eventually.True(t, "it has the problem for longer than three leases", func() bool { return loop.Stalled() > 3*loop.Lease })
+	empty()
+	d.wait(t, "logs")
+	if p := loop.Problem(); p != "" {
+		t.Errorf("a pool that moves again has the problem %q", p)
+	}
+}
+
 func TestAPanicEndsOneItem(t *testing.T) {
 	t.Parallel()
 	d := newDesk(func(_ context.Context, item string) string {

@@ -84,6 +84,16 @@ func (p *Process) Said() string {
 	return p.log.String()
 }
 
+// LeaveUnread reads no more of what it says, as a broken collector of logs does: once the
+// pipe is full, the process waits where it writes to its log. Meanwhile Said waits too. The
+// end of the test reads on at the latest.
+func (p *Process) LeaveUnread() (readOn func()) {
+	p.mu.Lock()
+	readOn = sync.OnceFunc(p.mu.Unlock)
+	p.t.Cleanup(readOn)
+	return readOn
+}
+
 // Running says that it has not ended.
 func (p *Process) Running() bool {
 	select {
