@@ -111,7 +111,7 @@ func (a *alarms) check(name string, does func(), alerts []string) {
 // startAlarms starts a service on a small disk of its own, and the Prometheus that watches it.
 func startAlarms(t *testing.T) *alarms {
 	t.Helper()
-	admin := freePort(t)
+	admin := process.Address(t)
 	p := newEmbedded(t, "HUMANQA_ADMIN_ADDR="+admin, "HUMANQA_WEBHOOK_ALLOW=127.0.0.1/32",
 		"HUMANQA_SMTP_URL=smtp://127.0.0.1:1?starttls=off", "HUMANQA_SMTP_FROM=qa@qa.example", // nothing is there
 		"HUMANQA_LOG_LEVEL=debug")

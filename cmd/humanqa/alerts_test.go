@@ -14,6 +14,7 @@ import (
 
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/process"
 )
 
 var (
@@ -115,7 +116,7 @@ func TestTheAlertsKnowTheServicesMetrics(t *testing.T) {
 		}
 	}
 
-	admin := freePort(t)
+	admin := process.Address(t)
 	p := newProgram(t, "HUMANQA_ADMIN_ADDR="+admin, "HUMANQA_SMTP_URL=smtp://127.0.0.1:1?starttls=off", "HUMANQA_SMTP_FROM=qa@example.com")
 	p.start()
 	_, key := p.newAccount(10)

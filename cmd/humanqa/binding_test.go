@@ -14,6 +14,7 @@ import (
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"
+	"humanqa/internal/testing/process"
 )
 
 // A service whose log is an address at which another log begins to answer, by a
@@ -21,7 +22,7 @@ import (
 // belong together.
 func TestAStrangeLogIsRefusedByNameWhileRunningAtTheStartAndByCommands(t *testing.T) {
 	t.Parallel()
-	address := freePort(t)
+	address := process.Address(t)
 	listens := "HUMANQA_EVENTSTORE_LISTEN_INSECURE=" + address
 	first, second := newProgram(t, listens), newProgram(t, listens)
 	owner := first.start()

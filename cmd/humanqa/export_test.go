@@ -15,6 +15,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/process"
 )
 
 // What is taken away is as much as there is, without what is sealed, and an
@@ -22,7 +23,7 @@ import (
 func TestTheDataIsTakenAwayAndReadByAnAnalyst(t *testing.T) {
 	t.Parallel()
 	p := newEmbedded(t)
-	listen := freePort(t)
+	listen := process.Address(t)
 	listens, serve := p.asWritten(`HUMANQA_EVENTSTORE_LISTEN=127.0.0.1:2113 bin/humanqa serve`, "127.0.0.1:2113", listen)
 	cmd := p.command(context.Background(), serve...)
 	p.environ = append(p.environ, listens...)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -21,6 +20,7 @@ import (
 	"humanqa/eventstore"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/process"
 )
 
 var clientsDir = flag.String("clients", "", "the folder of others' clients, installed; see make contract")
@@ -32,10 +32,7 @@ func TestOthersReadWhatWeWrote(t *testing.T) {
 	if *clientsDir == "" {
 		t.Skip("make contract runs it")
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a free port, at once
-	must.NoError(t, err)
-	address := listener.Addr().String()
-	must.NoError(t, listener.Close())
+	address := process.Address(t)
 	p := newProgram(t, "HUMANQA_EVENTSTORE_LISTEN="+address)
 	p.refuses("has not served "+address+" yet", "eventstore", "reader")
 	s := p.start()

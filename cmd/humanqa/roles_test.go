@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"regexp"
@@ -14,6 +13,7 @@ import (
 
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/process"
 )
 
 // readmeSettings gives the settings of each process that README.md starts in
@@ -48,9 +48,7 @@ func readmeSettings(t *testing.T, section string) (processes [][]string) {
 // replaced by this test's.
 func TestTwoProcessesShareTheWorkAsTheREADMESays(t *testing.T) {
 	t.Parallel()
-	log, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a free port, at once
-	must.NoError(t, err)
-	must.NoError(t, log.Close())
+	log := process.Address(t)
 	processes := readmeSettings(t, "More than one process")
 	if len(processes) != 2 {
 		t.Fatalf("README.md starts %d processes, want 2: %v", len(processes), processes)
@@ -58,7 +56,7 @@ func TestTwoProcessesShareTheWorkAsTheREADMESays(t *testing.T) {
 	api, worker := newProgram(t), newProgram(t)
 	here := strings.NewReplacer(
 		"postgres://humanqa:secret@127.0.0.1:5432/humanqa?sslmode=disable", api.dsn(),
-		"127.0.0.1:2113", log.Addr().String(),
+		"127.0.0.1:2113", log,
 		"127.0.0.1:8080", api.addr,
 		".humanqa-worker", worker.dir,
 		".humanqa/", api.dir+"/",

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -130,15 +129,6 @@ func (p *program) happened(t *testing.T, stream string, want map[string]int) {
 			t.Errorf("%s: %d times %s, want %d: %v", stream, got[kind], kind, n, got)
 		}
 	}
-}
-
-// freePort is a loopback address that nobody uses.
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	must.NoError(t, err)
-	defer func() { _ = l.Close() }() // nobody connects
-	return l.Addr().String()
 }
 
 // mailbox receives webhooks and counts them by delivery.

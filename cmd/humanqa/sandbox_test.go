@@ -10,6 +10,7 @@ import (
 
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/process"
 )
 
 // A story is what a client plays in a sandbox. It calls blow where a crash
@@ -30,7 +31,7 @@ var sandboxStories = map[string]story{
 // killed in the middle of each: every effect comes once.
 func TestASandboxPlaysEveryStoryThroughCrashes(t *testing.T) {
 	t.Parallel()
-	log := freePort(t)
+	log := process.Address(t)
 	p := newEmbedded(t, "HUMANQA_EVENTSTORE_LISTEN_INSECURE="+log)
 	s := p.start("--demo")
 	second := newProgram(t, "HUMANQA_DATABASE_URL="+p.dsn(),
@@ -289,7 +290,7 @@ func rulesEndToEnd(t *testing.T, s *instance, blow func()) {
 // the list and finish the report, and the answers say so.
 func TestGenerateChecklistSyncWithTheModelDown(t *testing.T) {
 	t.Parallel()
-	s := newProgram(t, "HUMANQA_AI=openai", "HUMANQA_AI_BASE_URL=http://"+freePort(t), "HUMANQA_AI_MODEL=gone", "HUMANQA_AI_KEY=none").start()
+	s := newProgram(t, "HUMANQA_AI=openai", "HUMANQA_AI_BASE_URL=http://"+process.Address(t), "HUMANQA_AI_MODEL=gone", "HUMANQA_AI_KEY=none").start()
 	_, key := s.newSandbox(100)
 	body := submission(0, "generateChecklist", "sync")
 	delete(body, "checklistItems")

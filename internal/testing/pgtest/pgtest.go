@@ -21,6 +21,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -105,10 +106,12 @@ func NewDB(t testing.TB, dsn string) *sqlx.DB {
 	if err != nil {
 		t.Fatalf("open the test database: %v", err)
 	}
-	// A new connection costs Postgres 5 ms of processor time, and prepares its statements
-	// anew. So there are few, and they stay.
-	db.SetMaxIdleConns(8)
-	db.SetMaxOpenConns(8)
+	// The default keeps two: each of the rest would be opened, and its statements
+	// prepared, for a moment. A server takes 200 of all tests that run at once. A rebuild
+	// of all read models takes 20 at once, and waits for ever for less.
+	most := max(24, 120/runtime.GOMAXPROCS(0))
+	db.SetMaxIdleConns(most)
+	db.SetMaxOpenConns(most)
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			t.Errorf("close the test database: %v", err)

@@ -6,27 +6,49 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"humanqa/internal/datadir"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 )
 
-// Address is a free one on the loopback interface.
+// The kernel gives ports from 32768 on by itself, and internal/pgdev chooses from 20000.
+const firstPort, ports = 10_000, 10_000
+
+// Address is one on the loopback interface that is this test's until its end. A port that
+// the kernel gave, and that is free again, may be another test's by the time a program
+// listens there.
 func Address(t testing.TB) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a free port, at once
-	must.NoError(t, err)
-	must.NoError(t, listener.Close())
-	return listener.Addr().String()
+	for {
+		port := strconv.Itoa(firstPort + rand.IntN(ports)) //nolint:gosec // no secret
+		release, err := datadir.Lock(filepath.Join(os.TempDir(), "humanqa-test-ports", port))
+		if errors.Is(err, datadir.ErrInUse) {
+			continue
+		}
+		must.NoError(t, err)
+		address := net.JoinHostPort("127.0.0.1", port)
+		listener, err := net.Listen("tcp", address) //nolint:noctx // at once
+		if err != nil {
+			release() // somebody else's
+			continue
+		}
+		must.NoError(t, listener.Close())
+		t.Cleanup(release)
+		return address
+	}
 }
 
 // Process is a running program, as one test or its subtest sees it.
