@@ -145,9 +145,11 @@ func (l *Loop[T, R]) Run(ctx context.Context, wake <-chan struct{}) {
 	full := false                 // the last look may have left something for want of places
 	var gathered <-chan time.Time // while something waits to be settled with more
 	for {
+		l.stats.looked.Store(time.Now().UnixNano())
 		due := full
 		select {
 		case <-ctx.Done():
+			l.stats.looked.Store(0)
 			l.drainItems(ctx, abort)
 			return
 		case r := <-l.results:
@@ -277,14 +279,6 @@ func (l *Loop[T, R]) busyPlaces() int {
 	return len(l.running)
 }
 
-// hasPlace says that an item still has its place; only the loop's goroutine takes it away.
-func (l *Loop[T, R]) hasPlace(id uint64) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_, held := l.running[id]
-	return held
-}
-
 // freePlace gives a place back, once.
 func (l *Loop[T, R]) freePlace(id uint64, what report) (held bool) {
 	l.mu.Lock()
@@ -311,11 +305,6 @@ func (l *Loop[T, R]) reportResult(r result[R]) {
 // collectResults takes everything that is reported by now.
 func (l *Loop[T, R]) collectResults(r result[R]) {
 	for {
-		if r.what == overdue && l.hasPlace(r.id) {
-			// First the complaint, then the place: while a full pipe holds the log, the
-			// pool has work under way, and Stalled grows.
-			l.Log.Warnf("%s: something goes on after its lease of %s; its place is given to others", l.Name, l.Lease)
-		}
 		held := l.freePlace(r.id, r.what)
 		switch {
 		case r.what == finished:
@@ -326,6 +315,7 @@ func (l *Loop[T, R]) collectResults(r result[R]) {
 			l.stats.moved.Store(time.Now().UnixNano())
 		case r.what == overdue && held:
 			l.stats.abandoned.Add(1)
+			l.Log.Warnf("%s: something goes on after its lease of %s; its place is given to others", l.Name, l.Lease)
 		}
 		select {
 		case r = <-l.results:
@@ -423,22 +413,27 @@ func (l *Loop[T, R]) drainItems(ctx context.Context, abort context.CancelCauseFu
 type stats struct {
 	busy, abandoned atomic.Int64
 	moved           atomic.Int64 // Unix nanoseconds: when last something ended by itself, or began in an empty pool
+	looked          atomic.Int64 // Unix nanoseconds: when the loop last came round; 0 while it does not run
 }
 
-// Stalled is how long nothing has ended by itself, while something is under way;
-// zero within the time of a lease.
+// Stalled is how long nothing has ended by itself, while something is under way, or for
+// how long the loop itself has stood still; zero within the time of a lease.
 func (l *Loop[T, R]) Stalled() time.Duration {
-	still := time.Since(time.Unix(0, l.stats.moved.Load()))
-	if l.stats.busy.Load() == 0 || still < l.Lease {
-		return 0
+	if still := time.Since(time.Unix(0, l.stats.moved.Load())); l.stats.busy.Load() > 0 && still >= l.Lease {
+		return still
 	}
-	return still
+	looked := l.stats.looked.Load()
+	// It rests for Poll at most, and settles and takes within a lease each.
+	if still := time.Since(time.Unix(0, looked)); looked != 0 && still > l.Poll+2*l.Lease {
+		return still
+	}
+	return 0
 }
 
 // Problem says what is wrong with the pool; empty: nothing.
 func (l *Loop[T, R]) Problem() string {
 	if still := l.Stalled(); still > 0 {
-		return fmt.Sprintf("nothing has ended in the pool %s for %s: %d of %d places are taken",
+		return fmt.Sprintf("nothing has moved in the pool %s for %s: %d of %d places are taken",
 			l.Name, still.Round(time.Second), l.stats.busy.Load(), l.Places)
 	}
 	return ""

@@ -283,7 +283,9 @@ func TestAPoolSaysThatItStandsStillWhileItsLogDoes(t *testing.T) {
 	emptied := make(chan struct{})
 	d := newDesk(func(_ context.Context, item string) string { <-emptied; return item })
 	d.add("logs")
-	loop, _, _ := start(t, d, func(c *workloop.Config) { c.Lease, c.Log = 20*time.Millisecond, fullLog{emptied} })
+	loop, _, _ := start(t, d, func(c *workloop.Config) {
+		c.Lease, c.Poll, c.Log = 20*time.Millisecond, 10*time.Millisecond, fullLog{emptied}
+	})
 	empty := sync.OnceFunc(func() { close(emptied) })
 	t.Cleanup(empty)
 	eventually.True(t, "it has the problem for longer than three leases", func() bool { return loop.Stalled() > 3*loop.Lease })
@@ -292,6 +294,17 @@ func TestAPoolSaysThatItStandsStillWhileItsLogDoes(t *testing.T) {
 	if p := loop.Problem(); p != "" {
 		t.Errorf("a pool that moves again has the problem %q", p)
 	}
+}
+
+// The loop may stand still with nothing under way: then nothing that is due is taken.
+func TestALoopThatStandsStillSaysSo(t *testing.T) {
+	t.Parallel()
+	d := newDesk(func(_ context.Context, item string) string { return item })
+	loop, _, _ := start(t, d, func(c *workloop.Config) { c.Lease, c.Poll = 20*time.Millisecond, 10*time.Millisecond })
+	d.mu.Lock() // Take waits
+	eventually.True(t, "it says so", func() bool { return loop.Problem() != "" })
+	d.mu.Unlock()
+	eventually.True(t, "it moves again", func() bool { return loop.Problem() == "" })
 }
 
 func TestAPanicEndsOneItem(t *testing.T) {
