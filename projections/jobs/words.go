@@ -48,16 +48,19 @@ type wordsRow struct {
 	Text      string         `json:"text"`
 }
 
-// accountsOwn puts the account's characters before each word of the text of a tsvector
-// or a tsquery. A quote within a word is doubled there.
+// accountsOwn puts the account's characters before each word of the text of a tsquery. A
+// quote within a word is doubled there.
 func accountsOwn(text, account string) string {
 	return `regexp_replace(` + text + `, $re$'((?:[^']|'')+)'$re$, '''' || left(md5(` + account + `), 6) || '\1''', 'g')`
 }
 
-var writeWordsSQL = `
+// writeWordsSQL puts the account's characters before each word, too: in the text of a tsvector
+// a quote behind a space begins a word, and no word has a space.
+const writeWordsSQL = `
 INSERT INTO {schema}.job_words (created_at, job_id, account_id, project_id, status, words)
 SELECT created_at, job_id, account_id, project_id, status,
-       ` + accountsOwn(`(to_tsvector('simple', text) || array_to_tsvector(ARRAY(SELECT json_array_elements_text(labels))))::text`, "account_id") + `::tsvector
+       replace(' ' || (to_tsvector('simple', text) || array_to_tsvector(ARRAY(SELECT json_array_elements_text(labels))))::text,
+               ' ''', ' ''' || left(md5(account_id), 6))::tsvector
 FROM json_to_recordset($1) AS r (created_at timestamptz, job_id text, account_id text, project_id text, status text, labels json, text text)
 ON CONFLICT (job_id) DO UPDATE
 SET status = EXCLUDED.status,
