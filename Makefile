@@ -14,7 +14,7 @@ endif
 # Packages run their own PostgreSQL, and wait now and then: so more run at once than there
 # are processors. The race detector needs a C compiler; without one go says 0 here.
 RACE        = $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
-TEST_FLAGS ?= -count=1 -timeout 12m -p 4
+TEST_FLAGS ?= -count=1 -timeout 20m -p 4
 
 LINT_VERSION = $(shell awk '$$1 == "github.com/golangci/golangci-lint/v2" { print $$2 }' tools/go.mod)
 LINT         = $(TOOLS)/golangci-lint-$(LINT_VERSION)

@@ -21,16 +21,20 @@ import (
 // seen.
 func (c *Client) Load(ctx context.Context, stream string, from uint64, each func(domain.Recorded) error) error {
 	return c.readStream(ctx, stream, from, math.MaxInt64, func(e *esdb.RecordedEvent) error {
-		r, err := c.whole(ctx, e)
-		if err != nil {
-			return err
-		}
-		recorded, err := r.Decode()
+		recorded, err := c.decode(ctx, e)
 		if err != nil {
 			return err
 		}
 		return each(recorded)
 	})
+}
+
+func (c *Client) decode(ctx context.Context, e *esdb.RecordedEvent) (domain.Recorded, error) {
+	r, err := c.whole(ctx, e)
+	if err != nil {
+		return domain.Recorded{}, err
+	}
+	return r.Decode()
 }
 
 // errTail ends a read that goes backwards at the event that it looked for.
@@ -48,11 +52,7 @@ func (c *Client) LoadTail(ctx context.Context, stream, eventType string, most in
 			if n := len(events); n > 0 && e.EventNumber != events[n-1].Revision-1 {
 				return fmt.Errorf("read %s: %w: revision %d before %d", stream, ErrTruncated, e.EventNumber, events[n-1].Revision)
 			}
-			r, err := c.whole(ctx, e)
-			if err != nil {
-				return err
-			}
-			recorded, err := r.Decode()
+			recorded, err := c.decode(ctx, e)
 			if err != nil {
 				return err
 			}

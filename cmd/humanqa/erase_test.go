@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
 
 	"humanqa/domain/person"
 	"humanqa/internal/mail"
@@ -318,8 +320,12 @@ func holding(t *testing.T, db *sqlx.DB, text string) (schemas []string) {
 	}
 	for _, table := range tables {
 		var rows int
-		must.NoError(t, db.GetContext(t.Context(), &rows,
-			`SELECT COUNT(*) FROM `+table.Name+` t WHERE strpos(t::text, $1) > 0 OR strpos(t::text, encode(convert_to($1, 'UTF8'), 'hex')) > 0`, text))
+		err := db.GetContext(t.Context(), &rows,
+			`SELECT COUNT(*) FROM `+table.Name+` t WHERE strpos(t::text, $1) > 0 OR strpos(t::text, encode(convert_to($1, 'UTF8'), 'hex')) > 0`, text)
+		if gone := new(pq.Error); errors.As(err, &gone) && gone.Code.Name() == "undefined_table" {
+			continue // of an older generation, which the service has dropped by now
+		}
+		must.NoError(t, err)
 		schema, _, _ := strings.Cut(table.Schema, "_v") // of a read model's generation
 		if rows > 0 && !slices.Contains(schemas, schema) {
 			schemas = append(schemas, schema)
