@@ -107,8 +107,8 @@ func NewDB(t testing.TB, dsn string) *sqlx.DB {
 		t.Fatalf("open the test database: %v", err)
 	}
 	// The default keeps two: each of the rest would be opened, and its statements
-	// prepared, for a moment. A server takes 200 of all tests that run at once. A rebuild
-	// of all read models takes 20 at once, and waits for ever for less.
+	// prepared, for a moment. A server takes 200 of all tests that run at once. With
+	// eight, a rebuild of all read models waits for ever.
 	most := max(24, 120/runtime.GOMAXPROCS(0))
 	db.SetMaxIdleConns(most)
 	db.SetMaxOpenConns(most)

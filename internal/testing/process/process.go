@@ -32,9 +32,10 @@ const firstPort, ports = 10_000, 10_000
 // listens there.
 func Address(t testing.TB) string {
 	t.Helper()
-	for {
+	locks := filepath.Join(os.TempDir(), fmt.Sprintf("humanqa-test-ports-%d", os.Getuid()))
+	for range 1000 {
 		port := strconv.Itoa(firstPort + rand.IntN(ports)) //nolint:gosec // no secret
-		release, err := datadir.Lock(filepath.Join(os.TempDir(), "humanqa-test-ports", port))
+		release, err := datadir.Lock(filepath.Join(locks, port))
 		if errors.Is(err, datadir.ErrInUse) {
 			continue
 		}
@@ -49,6 +50,8 @@ func Address(t testing.TB) string {
 		t.Cleanup(release)
 		return address
 	}
+	t.Fatalf("no port from %d to %d is free", firstPort, firstPort+ports)
+	return ""
 }
 
 // Process is a running program, as one test or its subtest sees it.
