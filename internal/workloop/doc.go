@@ -15,8 +15,8 @@
 //   - A stop is bounded. The items in progress get Drain to end by themselves, and a
 //     moment more after their context has ended. The rest is left to its leases.
 //
-// A pool in which no item ends for longer than a lease reports that (Problem, and the
-// metrics).
+// A pool in which no item ends for longer than a lease reports that, and so does a loop
+// that stands still (Problem, and the metrics).
 //
 // # Leases
 //

@@ -13,7 +13,7 @@ func describe(pool string) descs {
 	return descs{
 		places:    desc("places", "How many items the pool does at once."),
 		busy:      desc("busy", "Places of the pool that are taken."),
-		stalled:   desc("stalled_seconds", "How long nothing has ended by itself in a pool with work under way; 0 within a lease."),
+		stalled:   desc("stalled_seconds", "How long nothing has ended by itself in a pool with work under way, or its loop has stood still; 0 within a lease."),
 		abandoned: desc("abandoned_total", "Items that went on after their lease had ended."),
 	}
 }
