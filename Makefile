@@ -23,7 +23,7 @@ CLIENTS      = tools/clients
 SQUAWK       = tools/squawk
 
 # The client waits for the network and for people: a program a tenth smaller is worth more
-# than inlined calls.
+# than inlined calls. It has so many bytes at most.
 SMALL        = -trimpath -gcflags=all=-l
 HQA_MOST     = 12000000
 
