@@ -33,6 +33,7 @@ func TestNothingIsDecodedForTheAuditsTree(t *testing.T) {
 func TestRebuildingAllReadsTheLogOnce(t *testing.T) {
 	t.Parallel()
 	w := setup(t, projections.All()...)
+	w.DB.SetMaxOpenConns(2 * len(projections.All())) // each model that is built holds one
 	modeltest.Everything(w.Log)
 	stop := w.Run(w.Sup)
 	w.Reach(w.Sup)

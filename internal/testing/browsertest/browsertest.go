@@ -476,9 +476,11 @@ type Violation struct {
 // Axe holds the page against WCAG 2.2 AA and axe's good practice: no findings.
 func (b *Tab) Axe(what string) {
 	b.t.Helper()
+	if !Eval[bool](b, "window.axe !== undefined") {
+		Eval[bool](b, axe+"; true")
+	}
 	found := Eval[[]Violation](b, `(async () => {
-		if (window.axe === undefined) { `+axe+` }
-		const r = await axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']})
+		const r = await axe.run(document, {resultTypes: ['violations'], runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']})
 		return r.violations.map(v => ({id: v.id, help: v.help, nodes: v.nodes.slice(0, 4).map(n => n.html.slice(0, 200) + ' | ' + (n.any[0]?.message ?? ''))}))
 	})()`)
 	for _, v := range found {

@@ -21,7 +21,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -47,6 +46,8 @@ const (
 	queryLimit = time.Minute
 
 	dirPrefix = "humanqa-pgtest-"
+
+	connections = 8 // of a pool
 
 	// A file system in memory makes a copy of the template in a third of the
 	// time. The largest packages fill it with some hundred databases of 8 MB.
@@ -106,12 +107,11 @@ func NewDB(t testing.TB, dsn string) *sqlx.DB {
 	if err != nil {
 		t.Fatalf("open the test database: %v", err)
 	}
-	// The default keeps two: each of the rest would be opened, and its statements
-	// prepared, for a moment. A server takes 200 of all tests that run at once. With
-	// eight, a rebuild of all read models waits for ever.
-	most := max(24, 120/runtime.GOMAXPROCS(0))
-	db.SetMaxIdleConns(most)
-	db.SetMaxOpenConns(most)
+	// A connection costs the server five milliseconds of processor time, which is a
+	// third of what most tests take: so they are few, and kept. The library's default
+	// keeps two.
+	db.SetMaxIdleConns(connections)
+	db.SetMaxOpenConns(connections)
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			t.Errorf("close the test database: %v", err)
