@@ -69,7 +69,8 @@ type Committer interface {
 // Lazy is a consumer that WaitFor does not wait for. A request that reads it right
 // behind a write waits then (CatchUp).
 type Lazy interface {
-	// Gather is the least time between two batches, unless a request waits (CatchUp).
+	// Gather is the least time between two batches at the log's end, unless a request
+	// waits (CatchUp).
 	// Consumers with the same share transactions. Zero: as promptly as can be, together
 	// with those that are waited for.
 	Gather() time.Duration

@@ -167,6 +167,31 @@ type patient struct{ watched }
 
 func (patient) Gather() time.Duration { return time.Hour }
 
+// leisurely has a read model gather for two seconds.
+type leisurely struct{ watched }
+
+func (leisurely) Gather() time.Duration { return 2 * time.Second }
+
+// A burst is more than one batch. Rested between all of them, it would take minutes, and
+// timers that are due would wait for it.
+func TestABurstIsNotGatheredPageByPage(t *testing.T) {
+	t.Parallel()
+	c := newGrouped(t, func(w watched) consumer.Consumer { return leisurely{w} })
+	c.Sup.ChangeLimits(func(l *consumer.Limits) { l.Live = 4 })
+	c.Run(c.Sup)
+	c.Eventually("feed and timers share a transaction", func() bool {
+		c.submit()
+		c.Reach(c.Sup)
+		must.NoError(t, errors.Join(c.Sup.CatchUp(c.Ctx(), "events"), c.Sup.CatchUp(c.Ctx(), "timers")))
+		return c.together("events", "timers")
+	})
+	for range 200 {
+		c.submit()
+	}
+	head := c.Log.Head()
+	c.Eventually("the timers are set", func() bool { return c.Status("timers").Position.Compare(head) >= 0 })
+}
+
 func TestWhatGathersIsWrittenTogetherOnceSomebodyWaits(t *testing.T) {
 	t.Parallel()
 	c := newGrouped(t, func(w watched) consumer.Consumer { return patient{w} })

@@ -168,13 +168,14 @@ func (t *tenure) pageSource() func(context.Context, eventstore.Checkpoint) (even
 
 // restTime lets a busy log gather into larger batches: each costs Postgres the same
 // few statements, however many events it holds. After a quiet moment the first
-// event is applied at once. A reader of the scan does not rest: others wait for it.
+// event is applied at once. A lazy consumer gathers at the log's end only: what waits
+// already is a batch. A reader of the scan does not rest: others wait for it.
 func (t *tenure) restTime() time.Duration {
 	if t.scanReader != nil {
 		return 0
 	}
 	gather := t.runner.limits.Gather
-	if _, lazy := t.runner.consumer.(Lazy); lazy {
+	if _, lazy := t.runner.consumer.(Lazy); lazy && t.atEnd {
 		gather = gatherOf(t.runner.consumer)
 	}
 	return gather - time.Since(t.lastBatch)
