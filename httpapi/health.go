@@ -2,7 +2,9 @@ package httpapi
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -40,11 +42,21 @@ func (r *readiness) problems(ctx context.Context) []Problem {
 	// Whoever asked first may hang up; the others still want to know.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyTime)
 	defer cancel()
+	before := r.found
 	r.found = r.look(ctx)
 	r.until = time.Now().Add(readyFor)
 	for _, p := range r.found {
-		if p.Cause != nil {
-			r.log.WithError(p.Cause).WithField("part", p.Part).Warn("not ready")
+		// A part that is not ready yet, or still not, has one line, not one a second.
+		told := slices.ContainsFunc(before, func(b Problem) bool {
+			return b.Part == p.Part && b.Note == p.Note && fmt.Sprint(b.Cause) == fmt.Sprint(p.Cause)
+		})
+		line := r.log.WithField("part", p.Part)
+		switch {
+		case told:
+		case p.Cause != nil:
+			line.WithError(p.Cause).Warn("not ready")
+		case !p.Note:
+			line.Warnf("not ready: %s", p.Reason)
 		}
 	}
 	return r.found
@@ -76,10 +88,10 @@ func (a *API) readyz(r *wire.Request) (wire.Answer, error) {
 		}
 	}
 	if len(problems) > 0 {
-		return wire.Answer{}, (&domain.Error{
-			Kind: domain.KindUnavailable, Code: domain.CodeUnavailable,
-			Message: problems[0].Part + ": " + problems[0].Reason,
-		}).With("problems", problems)
+		unready := &domain.Error{
+			Kind: domain.KindUnavailable, Code: domain.CodeUnavailable, Message: problems[0].Part + ": " + problems[0].Reason,
+		}
+		return wire.Answer{}, wire.RetryAfter(unready.With("problems", problems), int(readyFor/time.Second))
 	}
 	return wire.Reply(http.StatusOK, healthBody{Status: "ready", Notes: notes})
 }

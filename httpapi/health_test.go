@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	logrustest "github.com/sirupsen/logrus/hooks/test"
 )
 
 func TestReadinessIsLookedAtOnceASecond(t *testing.T) {
@@ -25,6 +27,32 @@ func TestReadinessIsLookedAtOnceASecond(t *testing.T) {
 		time.Sleep(readyFor)
 		r.problems(t.Context())
 		equal(t, looks, 2)
+	})
+}
+
+// A proxy asks every second. A part that stays away is one line of the log, and another
+// cause, or the next time, are lines of their own.
+func TestAPartThatIsNotReadyIsLoggedOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		log, lines := logrustest.NewNullLogger()
+		var found []Problem
+		r := &readiness{log: log, look: func(context.Context) []Problem { return found }}
+		away := Problem{Part: "log", Reason: "away", Cause: errors.New("refused")}
+		behind := Problem{Part: "jobs", Reason: "still being built"}
+		for _, look := range []struct {
+			found []Problem
+			lines int
+		}{
+			{[]Problem{behind}, 1}, {[]Problem{behind}, 1}, {[]Problem{behind, away}, 2}, {[]Problem{away}, 2},
+			{[]Problem{{Part: "log", Reason: "away", Cause: errors.New("timeout")}}, 3}, {nil, 3}, {[]Problem{away}, 4},
+			{[]Problem{away, {Part: "jobs", Reason: "one event is set aside", Note: true}}, 4},
+		} {
+			found = look.found
+			r.problems(t.Context())
+			equal(t, len(lines.AllEntries()), look.lines)
+			time.Sleep(readyFor)
+		}
 	})
 }
 
