@@ -7,8 +7,10 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"humanqa/domain"
@@ -126,25 +128,42 @@ func TestABodyThatArrivesTooSlowlyIsCutOff(t *testing.T) {
 
 func TestABodyHasToKeepTheLeastRate(t *testing.T) {
 	t.Parallel()
-	begun := time.Now()
-	var due time.Time
-	p := &paced{
-		ReadCloser: io.NopCloser(io.LimitReader(zeros{}, 30*wire.MinRate)), begun: begun, grace: wire.BodyGrace, latest: begun.Add(20 * time.Second),
-		due: func(at time.Time) error { due = at; return nil },
+	for name, c := range map[string]struct {
+		server, client time.Duration // that each read takes, before and while it waits
+		want           []float64     // seconds that each read has
+	}{
+		"at once":                {0, 0, []float64{10, 10, 12, 18, 24}},
+		"a client that is slow":  {0, 4 * time.Second, []float64{10, 6, 4, 6, 8}},
+		"a server that is slow":  {15 * time.Second, 0, []float64{10, 10, 12, 18, 24}},
+		"the server's own limit": {20 * time.Second, 0, []float64{10, 10, 12, 18, 0}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var due time.Time
+			p := &paced{
+				ReadCloser: io.NopCloser(io.LimitReader(slowly{c.client}, 30*wire.MinRate)), grace: wire.BodyGrace,
+				latest: time.Now().Add(100 * time.Second), due: func(at time.Time) error { due = at; return nil },
+			}
+			var seconds []float64
+			for chunk := make([]byte, 6*wire.MinRate); ; {
+				time.Sleep(c.server)
+				asked := time.Now()
+				if _, err := p.Read(chunk); err != nil {
+					break
+				}
+				seconds = append(seconds, due.Sub(asked).Seconds())
+			}
+			if !slices.Equal(seconds, c.want) {
+				t.Errorf("%s: the reads have %v seconds, want %v", name, seconds, c.want)
+			}
+			equal(t, due, time.Time{}) // what is there has no due time any more
+		})
 	}
-	var seconds []float64
-	chunk := make([]byte, 6*wire.MinRate)
-	for {
-		_, err := p.Read(chunk)
-		if err != nil {
-			break
-		}
-		seconds = append(seconds, due.Sub(begun).Seconds())
-	}
-	equal(t, seconds, []float64{10, 10, 12, 18, 20})
-	equal(t, due, time.Time{}) // what is there has no due time any more
 }
 
-type zeros struct{}
+// slowly is bytes that each take a while.
+type slowly struct{ each time.Duration }
 
-func (zeros) Read(b []byte) (int, error) { return len(b), nil }
+func (s slowly) Read(b []byte) (int, error) {
+	time.Sleep(s.each)
+	return len(b), nil
+}

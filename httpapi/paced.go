@@ -20,7 +20,7 @@ func pacedBodies(h http.Handler, grace time.Duration) http.Handler {
 		now := time.Now()
 		body := &paced{
 			ReadCloser: r.Body, due: http.NewResponseController(w).SetReadDeadline,
-			begun: now, grace: grace, latest: now.Add(readTime),
+			grace: grace, latest: now.Add(readTime),
 		}
 		_ = body.due(now.Add(grace)) // not every writer can
 		own := *r                    // net/http looks at the body of its own request
@@ -30,25 +30,28 @@ func pacedBodies(h http.Handler, grace time.Duration) http.Handler {
 }
 
 // paced is the body of a request. Before each read it says until when more has
-// to be there.
+// to be there. Only reads count as the client's time: what the server does before and
+// between them is not the client's slowness.
 type paced struct {
 	io.ReadCloser
 	due      func(time.Time) error
-	begun    time.Time
 	grace    time.Duration
 	latest   time.Time // the server's own limit, whatever the rate
 	received int64
+	waited   time.Duration // in reads
 }
 
 func (p *paced) Read(b []byte) (int, error) {
 	earned := time.Duration(p.received) * time.Second / wire.MinRate
-	due := p.begun.Add(max(p.grace, earned))
+	begun := time.Now()
+	due := begun.Add(max(p.grace, earned) - p.waited)
 	if due.After(p.latest) {
 		due = p.latest
 	}
 	_ = p.due(due) // not every writer can
 	n, err := p.ReadCloser.Read(b)
 	p.received += int64(n)
+	p.waited += time.Since(begun)
 	if errors.Is(err, io.EOF) {
 		// All is there: the connection's next read waits for the client to hang
 		// up, and a due time would take the handler's for up.
