@@ -103,8 +103,15 @@ type API struct {
 // New makes the API.
 func New(d Deps) *API {
 	limiter := admit.NewLimiter(d.DB, d.RateLimit)
+	modelsShown := func(ctx context.Context) error {
+		head, err := d.Head(ctx)
+		if err != nil {
+			return err
+		}
+		return d.WaitFor(ctx, head)
+	}
 	a := &API{
-		Deps: d, Fresh: admit.NewFreshness(d.FeedShown, d.WebhooksShown, d.Log), ready: &readiness{look: d.Ready, log: d.Log},
+		Deps: d, Fresh: admit.NewFreshness(modelsShown, d.FeedShown, d.WebhooksShown, d.Log), ready: &readiness{look: d.Ready, log: d.Log},
 		Limits: input.NewLimits(d.Settings, d.Reads.Pools),
 		gate:   admit.NewGate(d.Reads, limiter, d.Now),
 		load:   admit.NewLoadLimit(d.Metrics, d.Log),

@@ -137,10 +137,23 @@ func (a *API) handle(w http.ResponseWriter, r *wire.Request) (wire.Answer, error
 		defer leave()
 	}
 	ans, err := r.Route.Handle(&timed)
+	if r.Caller.Actor != "" && !r.Route.Write && denies(err) {
+		if err := a.Fresh.RequireModels(ctx); err != nil {
+			return wire.Answer{}, err
+		}
+		ans, err = r.Route.Handle(&timed)
+	}
 	if err != nil {
 		return ans, err
 	}
 	return timed.WarnedOfQuery(ans), nil
+}
+
+// denies says that a read found nothing, and does not say when there will be something.
+// That is only true once the read models show what clients were answered before: else a
+// client may be told that a job does not exist that it has just paid for.
+func denies(err error) bool {
+	return domain.IsKind(err, domain.KindNotFound) && !wire.SaysWhen(err)
 }
 
 // admit finds the caller of a request, counts it, and holds its right to write. No place

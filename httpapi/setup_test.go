@@ -104,7 +104,11 @@ func setup(t *testing.T) *service {
 			t.Errorf("projections: %v", err)
 		}
 	})
-	s.waitFor = supervisor.WaitFor
+	s.waitFor = func(ctx context.Context, at domain.Position) error { // however busy the machine is
+		patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
+		return supervisor.WaitFor(patient, at)
+	}
 	spool := wire.NewSpool("")
 	kept := evidence.New(evidence.Deps{
 		DB: db, Files: files, Commands: s.commands, Vault: v, Spool: spool, BaseURL: "https://qa.example", Log: logger, Now: time.Now,
@@ -112,7 +116,7 @@ func setup(t *testing.T) *service {
 	s.deps = Deps{
 		Commands: s.commands,
 		Reads:    reads,
-		WaitFor:  supervisor.WaitFor, FeedShown: func(ctx context.Context) error { return supervisor.CatchUp(ctx, "events") },
+		WaitFor:  s.waitFor, FeedShown: func(ctx context.Context) error { return supervisor.CatchUp(ctx, "events") },
 		WebhooksShown: func(ctx context.Context) error { return supervisor.CatchUp(ctx, webhooks.SubscriberName) },
 		Past:          s.log,
 		OwnLog:        ownLog{s.log},
@@ -170,9 +174,7 @@ func operator(id uuid.UUID) command.Cause { return command.Cause{CommandID: id, 
 func (s *service) visible(at domain.Position, err error) {
 	s.t.Helper()
 	must.NoError(s.t, err)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.t.Context()), time.Minute)
-	defer cancel()
-	must.NoError(s.t, s.waitFor(ctx, at))
+	must.NoError(s.t, s.waitFor(s.t.Context(), at))
 }
 
 // account opens an account with credits and a full key.

@@ -86,6 +86,7 @@ func Serve(ctx context.Context, c Config, ready func(keys []string) error) (err 
 		Reads:    projections.NewReads(db),
 		// What was committed is visible.
 		WaitFor:       func(context.Context, domain.Position) error { return nil },
+		Head:          func(context.Context) (domain.Position, error) { return domain.Position{}, nil },
 		FeedShown:     func(context.Context) error { return nil },
 		WebhooksShown: func(context.Context) error { return nil },
 		Ready:         func(context.Context) []httpapi.Problem { return nil },

@@ -12,13 +12,25 @@ import (
 
 // Freshness waits, for a while, until what is read shows what was answered before.
 type Freshness struct {
-	feed, webhooks func(context.Context) error
-	log            logrus.FieldLogger
+	models, feed, webhooks func(context.Context) error
+	log                    logrus.FieldLogger
 }
 
-// NewFreshness is told how to wait for the feed of events, and for the webhooks.
-func NewFreshness(feed, webhooks func(context.Context) error, log logrus.FieldLogger) *Freshness {
-	return &Freshness{feed: feed, webhooks: webhooks, log: log}
+// NewFreshness is told how to wait for all read models, for the feed of events, and for
+// the webhooks.
+func NewFreshness(models, feed, webhooks func(context.Context) error, log logrus.FieldLogger) *Freshness {
+	return &Freshness{models: models, feed: feed, webhooks: webhooks, log: log}
+}
+
+// RequireModels refuses a read that would deny what read models that are behind do not
+// show yet.
+func (f *Freshness) RequireModels(ctx context.Context) error {
+	short, cancel := context.WithTimeout(ctx, VisibleWithin)
+	defer cancel()
+	if err := f.models(short); err != nil {
+		return domain.Unavailable(fmt.Errorf("the read models are behind: %w", err))
+	}
+	return nil
 }
 
 // Feed waits until the feed of events shows what the other read models do, for a moment

@@ -41,6 +41,12 @@ func RetryAfter(err error, seconds int) error {
 	return WithHeader(err, "Retry-After", strconv.Itoa(seconds))
 }
 
+// SaysWhen tells whether the client of the error is told when to ask again.
+func SaysWhen(err error) bool {
+	var extra *refusal
+	return errors.As(err, &extra) && extra.headers["Retry-After"] != ""
+}
+
 // Refuse turns an error into the envelope. It is the only place that does:
 // refusals of the domain keep their words, everything else is logged under the
 // request id and shown as an internal error.

@@ -137,8 +137,8 @@ func Start(t *testing.T, pages Pages) *Service {
 		Reads:    s.Reads,
 		WaitFor:  supervisor.WaitFor, FeedShown: func(ctx context.Context) error { return supervisor.CatchUp(ctx, events.Name) },
 		WebhooksShown: func(ctx context.Context) error { return supervisor.CatchUp(ctx, webhooks.SubscriberName) },
-		Ready:         func(context.Context) []httpapi.Problem { return nil },
-		DB:            s.DB, Vault: v, Spool: spool, Evidence: s.Evidence, Log: log, Now: time.Now, BaseURL: s.BaseURL,
+		Ready:         func(context.Context) []httpapi.Problem { return nil }, Head: client.Head,
+		DB: s.DB, Vault: v, Spool: spool, Evidence: s.Evidence, Log: log, Now: time.Now, BaseURL: s.BaseURL,
 	})
 	templates, table := pages(s)
 	s.Site, err = ui.New(ui.Config{
