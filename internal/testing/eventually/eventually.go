@@ -9,7 +9,7 @@ import (
 )
 
 // Patience bounds a wait that goes nowhere; a machine may be very busy.
-const Patience = time.Minute
+const Patience = 3 * time.Minute
 
 // True waits until a condition is met, and fails the test after Patience.
 func True(t testing.TB, what string, met func() bool) {
