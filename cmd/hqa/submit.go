@@ -312,18 +312,17 @@ func hostedPrice(ctx context.Context, client *api.Client, body hosted) (price, e
 
 // newJob is the body of a job.
 type newJob struct {
-	URL                string    `json:"url"`
-	Title              string    `json:"title"`
-	Description        string    `json:"description"`
-	JobType            string    `json:"jobType"`
-	Priority           string    `json:"priority,omitempty"`
-	ProjectID          string    `json:"projectId,omitempty"`
-	SLAMinutes         int       `json:"slaMinutes,omitempty"`
-	ChecklistItems     []newItem `json:"checklistItems,omitempty"`
-	TargetDevice       string    `json:"targetDevice,omitempty"`
-	TargetOS           string    `json:"targetOS,omitempty"`
-	TargetBrowser      string    `json:"targetBrowser,omitempty"`
-	AccessInstructions string    `json:"accessInstructions,omitempty"`
+	URL            string    `json:"url"`
+	Title          string    `json:"title"`
+	Description    string    `json:"description"`
+	JobType        string    `json:"jobType"`
+	Priority       string    `json:"priority,omitempty"`
+	ProjectID      string    `json:"projectId,omitempty"`
+	SLAMinutes     int       `json:"slaMinutes,omitempty"`
+	ChecklistItems []newItem `json:"checklistItems,omitempty"`
+	TargetDevice   string    `json:"targetDevice,omitempty"`
+	TargetOS       string    `json:"targetOS,omitempty"`
+	TargetBrowser  string    `json:"targetBrowser,omitempty"`
 }
 
 type newItem struct {

@@ -85,19 +85,12 @@ func (s *server) retest(ctx context.Context, req *sdk.CallToolRequest, in retest
 	if ask != nil || err != nil {
 		return ask, submitted{}, err
 	}
-	var out handle
-	path := "/v1/jobs/" + url.PathEscape(in.JobID) + "/retest"
-	if _, err := s.do(ctx, api.Call{Method: http.MethodPost, Path: path, Key: in.IdempotencyKey}, &out); err != nil {
-		return nil, submitted{}, err
-	}
-	return nil, out.told(), nil
+	return s.submit(ctx, "/v1/jobs/"+url.PathEscape(in.JobID)+"/retest", in.IdempotencyKey, nil)
 }
 
 // priceAgain is what a retest costs: as much as the same test submitted anew.
 func (s *server) priceAgain(ctx context.Context, jobID string) (float64, error) {
-	var j struct {
-		URL, Title, JobType, Priority string
-	}
+	var j api.Job
 	if _, err := s.do(ctx, api.Call{Method: http.MethodGet, Path: "/v1/jobs/" + url.PathEscape(jobID)}, &j); err != nil {
 		return 0, err
 	}

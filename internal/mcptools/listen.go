@@ -207,7 +207,7 @@ func (s *server) next(ctx context.Context, jobID string, status seen) (*task, se
 	if err != nil {
 		return nil, status, err
 	}
-	now, err := s.taskOf(ctx, jobID, after.hostedStatus)
+	now, err := s.taskOf(ctx, jobID, after.State)
 	return now, after, err
 }
 

@@ -136,11 +136,11 @@ func (s *server) task(ctx context.Context, jobID string) (*task, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.taskOf(ctx, jobID, now.hostedStatus)
+	return s.taskOf(ctx, jobID, now.State)
 }
 
 // taskOf is the task of a job with that status.
-func (s *server) taskOf(ctx context.Context, jobID string, status hostedStatus) (*task, error) {
+func (s *server) taskOf(ctx context.Context, jobID string, status api.State) (*task, error) {
 	var j struct {
 		CreatedAt   string  `json:"createdAt"`
 		ClaimedAt   *string `json:"claimedAt"`
@@ -154,7 +154,7 @@ func (s *server) taskOf(ctx context.Context, jobID string, status hostedStatus) 
 		return nil, err
 	}
 	t := &task{
-		ResultType: "complete", TaskID: jobID, Status: taskWorking, StatusMessage: status.progress(),
+		ResultType: "complete", TaskID: jobID, Status: taskWorking, StatusMessage: inWords(status),
 		CreatedAt: j.CreatedAt, LastUpdatedAt: latest(j.CreatedAt, j.ClaimedAt, j.CompletedAt), PollIntervalMs: pollInterval,
 	}
 	switch {
@@ -163,7 +163,7 @@ func (s *server) taskOf(ctx context.Context, jobID string, status hostedStatus) 
 		return t, nil
 	case !now.Done:
 		return t, nil
-	case now.Status == "cancelled":
+	case now.Status == api.Cancelled:
 		t.Status = taskCancelled
 		return t, nil
 	}

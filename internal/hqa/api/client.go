@@ -75,14 +75,13 @@ func (c *Client) Sandbox() bool { return strings.HasPrefix(c.key, "qa_test_") }
 
 // Error is a refusal of the service: its envelope and its status.
 type Error struct {
-	Status    int            `json:"status"`
-	Code      string         `json:"code"`
-	Message   string         `json:"error"`
-	Hint      string         `json:"hint,omitempty"`
-	RequestID string         `json:"requestId,omitempty"`
-	Details   []Detail       `json:"details,omitempty"`
-	After     time.Duration  `json:"-"` // of Retry-After; 0: the service named none
-	Extras    map[string]any `json:"-"`
+	Status  int            `json:"status"`
+	Code    string         `json:"code"`
+	Message string         `json:"error"`
+	Hint    string         `json:"hint,omitempty"`
+	Details []Detail       `json:"details,omitempty"`
+	After   time.Duration  `json:"-"` // of Retry-After; 0: the service named none
+	Extras  map[string]any `json:"-"`
 }
 
 // Detail is a field that the service refused.
@@ -175,7 +174,6 @@ type Answer struct {
 	ETag     string
 	Replayed bool // an earlier request under the same Idempotency-Key got it first
 	Raw      []byte
-	Type     string
 }
 
 // Once makes the call once; out is filled from a JSON answer unless it is nil.
@@ -195,8 +193,7 @@ func (c *Client) Once(ctx context.Context, call Call, out any) (Answer, error) {
 		return Answer{}, refusalOf(res, raw)
 	}
 	a := Answer{
-		Status: res.StatusCode, ETag: res.Header.Get("ETag"), Raw: raw, Type: res.Header.Get("Content-Type"),
-		Replayed: res.Header.Get("Idempotent-Replayed") == "true",
+		Status: res.StatusCode, ETag: res.Header.Get("ETag"), Raw: raw, Replayed: res.Header.Get("Idempotent-Replayed") == "true",
 	}
 	if out == nil || res.StatusCode == http.StatusNotModified || len(raw) == 0 {
 		return a, nil

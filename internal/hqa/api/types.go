@@ -12,16 +12,11 @@ import (
 // Submitted is a job that was accepted.
 type Submitted struct {
 	JobID                      string `json:"jobId"`
-	ProjectID                  string `json:"projectId,omitempty"`
-	ParentJobID                string `json:"parentJobId,omitempty"`
+	ProjectID                  string `json:"projectId"`
 	Status                     string `json:"status"`
 	EstimatedCompletionMinutes int    `json:"estimatedCompletionMinutes"`
 	CreditsDeducted            int    `json:"creditsDeducted"`
-	CreditsRemaining           int    `json:"creditsRemaining"`
-	ChecklistItemCount         int    `json:"checklistItemCount"`
-	JobType                    string `json:"jobType"`
-	RegressionItemsIncluded    int    `json:"regressionItemsIncluded,omitempty"`
-	LoopSessionID              string `json:"loopSessionId,omitempty"` // of a test with a LoopStep
+	LoopSessionID              string `json:"loopSessionId"` // of a test with a LoopStep
 }
 
 // Read fills it from an answer, and gives the ids of its jobs.
@@ -34,11 +29,9 @@ func (s *Submitted) Read(raw []byte) (jobIDs []string, err error) {
 
 // Batch is several jobs that were accepted together.
 type Batch struct {
-	BatchID                    string   `json:"batchId"`
-	JobIDs                     []string `json:"jobIds"`
-	TotalCreditsDeducted       int      `json:"totalCreditsDeducted"`
-	CreditsRemaining           int      `json:"creditsRemaining"`
-	EstimatedCompletionMinutes int      `json:"estimatedCompletionMinutes"`
+	BatchID              string   `json:"batchId"`
+	JobIDs               []string `json:"jobIds"`
+	TotalCreditsDeducted int      `json:"totalCreditsDeducted"`
 }
 
 // Read fills it from an answer, and gives the ids of its jobs.
@@ -53,29 +46,22 @@ var errNoJob = errors.New("the answer names no job")
 
 // Estimate is the price of a job before it is paid.
 type Estimate struct {
-	CreditsRequired            int    `json:"creditsRequired"`
-	CreditsAvailable           int    `json:"creditsAvailable"`
-	EstimatedCompletionMinutes int    `json:"estimatedCompletionMinutes"`
-	JobType                    string `json:"jobType"`
+	CreditsRequired            int `json:"creditsRequired"`
+	CreditsAvailable           int `json:"creditsAvailable"`
+	EstimatedCompletionMinutes int `json:"estimatedCompletionMinutes"`
 }
 
 // Job is a job as it is read alone.
 type Job struct {
-	ID            string  `json:"id"`
 	Status        string  `json:"status"`
 	Title         string  `json:"title"`
 	URL           string  `json:"url"`
 	JobType       string  `json:"jobType"`
 	Priority      string  `json:"priority"`
-	CreatedAt     string  `json:"createdAt"`
-	DueAt         string  `json:"dueAt"`
 	ProjectID     string  `json:"projectId"`
-	BatchID       string  `json:"batchId"`
 	Description   string  `json:"description"`
-	CreditsUsed   int     `json:"creditsUsed"`
 	IsFinal       bool    `json:"isFinal"`
 	RequeueCount  int     `json:"requeueCount"`
-	ReportID      string  `json:"reportId"`
 	OverallStatus *string `json:"overallStatus"`
 	FailReason    string  `json:"failReason"`
 	CancelReason  string  `json:"cancelReason"`
@@ -85,21 +71,24 @@ type Job struct {
 
 // State is a job's progress, by GET /v1/hosted/status.
 type State struct {
-	JobID           string `json:"jobId"`
-	Status          string `json:"status"`
-	StatusMessage   string `json:"statusMessage"`
-	ProgressPercent int    `json:"progressPercent"`
-	URL             string `json:"url"`
-	IsFinal         bool   `json:"isFinal"`
-	Checklist       struct {
-		TotalItems   int `json:"totalItems"`
-		CheckedItems int `json:"checkedItems"`
-		PassedItems  int `json:"passedItems"`
-		FailedItems  int `json:"failedItems"`
-		SkippedItems int `json:"skippedItems"`
-	} `json:"checklist"`
-	Items        []Item    `json:"items,omitempty"`
-	OpenQuestion *Question `json:"openQuestion,omitempty"`
+	JobID           string    `json:"jobId"`
+	Status          string    `json:"status"`
+	StatusMessage   string    `json:"statusMessage"`
+	ProgressPercent int       `json:"progressPercent"`
+	URL             string    `json:"url"`
+	IsFinal         bool      `json:"isFinal"`
+	Checklist       Counts    `json:"checklist"`
+	Items           []Item    `json:"items,omitempty"`
+	OpenQuestion    *Question `json:"openQuestion,omitempty"`
+}
+
+// Counts are the items of a checklist, by what became of them.
+type Counts struct {
+	TotalItems   int `json:"totalItems"`
+	CheckedItems int `json:"checkedItems"`
+	PassedItems  int `json:"passedItems"`
+	FailedItems  int `json:"failedItems"`
+	SkippedItems int `json:"skippedItems"`
 }
 
 // Question is what a checker asks in the middle of a test.
@@ -135,8 +124,6 @@ type Item struct {
 
 // Report is a job's report.
 type Report struct {
-	ID             string       `json:"id"`
-	JobID          string       `json:"jobId"`
 	OverallStatus  string       `json:"overallStatus"`
 	PassCount      int          `json:"passCount"`
 	FailCount      int          `json:"failCount"`
@@ -160,6 +147,5 @@ type ReportItem struct {
 type JobEvents struct {
 	Events []struct {
 		Cursor string `json:"cursor"`
-		Event  string `json:"event"`
 	} `json:"events"`
 }
