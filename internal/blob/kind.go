@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"slices"
+
+	"humanqa/internal/webm"
 )
 
 // Kind is a kind of file that is taken in.
@@ -24,7 +26,7 @@ var kinds = []struct {
 	{Kind{Media: "image/gif"}, isGIF},
 	{Kind{Media: "image/webp"}, isWebP},
 	{Kind{Media: "video/mp4", Video: true}, isMP4},
-	{Kind{Media: "video/webm", Video: true}, isWebM},
+	{Kind{Media: "video/webm", Video: true}, webm.Is},
 }
 
 // KindOf tells by the first bytes what a file is; false for whatever is not on
@@ -70,48 +72,4 @@ func isMP4(head []byte) bool {
 	}
 	size := binary.BigEndian.Uint32(head)
 	return size >= 16 && size <= 4096 && slices.Contains(mp4Brands, string(head[8:12]))
-}
-
-// isWebM reads the EBML header (RFC 8794, section 11.2) up to its DocType: other
-// Matroska files begin alike.
-func isWebM(head []byte) bool {
-	if !starts("\x1a\x45\xdf\xa3")(head) {
-		return false
-	}
-	_, rest, ok := ebmlSize(head[4:])
-	for ok && len(rest) >= 2 {
-		id := rest[:1] // the header's elements have ids of one or two bytes
-		if rest[0]&0x80 == 0 {
-			id = rest[:2]
-		}
-		var size uint64
-		if size, rest, ok = ebmlSize(rest[len(id):]); !ok || size > uint64(len(rest)) {
-			return false
-		}
-		if string(id) == "\x42\x82" {
-			return string(bytes.TrimRight(rest[:size], "\x00")) == "webm"
-		}
-		rest = rest[size:]
-	}
-	return false
-}
-
-// ebmlSize reads a number whose first byte says, by its leading zeros, how long
-// it is.
-func ebmlSize(b []byte) (size uint64, rest []byte, ok bool) {
-	if len(b) == 0 || b[0] == 0 {
-		return 0, nil, false
-	}
-	length, mark := 1, byte(0x80)
-	for b[0]&mark == 0 {
-		length, mark = length+1, mark>>1
-	}
-	if len(b) < length {
-		return 0, nil, false
-	}
-	size = uint64(b[0] &^ mark)
-	for _, next := range b[1:length] {
-		size = size<<8 | uint64(next)
-	}
-	return size, b[length:], true
 }

@@ -62,9 +62,11 @@ func (s *scan) read() error {
 	if err != nil || head.id != idEBML {
 		return s.not(err, "it does not begin like one")
 	}
-	if s.header, err = s.whole(head); err != nil {
+	header, err := s.content(head)
+	if err != nil {
 		return s.not(err, "its header is not whole")
 	}
+	s.header = appendElement(nil, head.id, header)
 	segment, err := s.enter()
 	if err != nil || segment.id != idSegment {
 		return s.not(err, "it has no segment")
@@ -112,20 +114,24 @@ func (s *scan) peek() (element, error) {
 	if len(b) == 0 || err != nil && !errors.Is(err, io.EOF) {
 		return element{}, cutAt(err)
 	}
+	e, ok := headOf(b)
+	if !ok {
+		return e, errCut
+	}
+	return e, nil
+}
+
+// headOf reads the head of the element that b begins with.
+func headOf(b []byte) (e element, ok bool) {
+	if len(b) == 0 {
+		return e, false
+	}
 	ids := vintLength(b[0])
 	if ids > 4 || len(b) <= ids {
-		return element{}, errCut
-	}
-	e := element{head: ids}
-	for _, c := range b[:ids] {
-		e.id = e.id<<8 | uint32(c)
+		return e, false
 	}
 	size, n, ok := vint(b[ids:])
-	if !ok {
-		return element{}, errCut
-	}
-	e.head, e.size = e.head+n, size
-	return e, nil
+	return element{id: uint32(number(b[:ids])), head: ids + n, size: size}, ok //nolint:gosec // at most four bytes
 }
 
 // enter reads the next element's head.
@@ -186,30 +192,16 @@ func (s *scan) content(e element) ([]byte, error) {
 	return b, cutAt(err)
 }
 
-// whole reads a small element as it will be written.
-func (s *scan) whole(e element) ([]byte, error) {
-	b, err := s.content(e)
-	return appendElement(nil, e.id, b), err
-}
-
 // children calls each for every element in the content of a small one.
 func children(content []byte, each func(e element, content []byte)) {
 	for len(content) > 0 {
-		ids := min(vintLength(content[0]), len(content)) // with nothing behind there is no size
-		if ids > 4 {
+		e, ok := headOf(content)
+		if !ok || e.size < 0 || e.size > int64(len(content)-e.head) {
 			return
 		}
-		var id uint32
-		for _, c := range content[:ids] {
-			id = id<<8 | uint32(c)
-		}
-		size, n, ok := vint(content[ids:])
-		rest := content[ids:]
-		if !ok || size < 0 || size > int64(len(rest)-n) {
-			return
-		}
-		each(element{id: id, size: size}, rest[n:n+int(size)])
-		content = rest[n+int(size):]
+		end := e.head + int(e.size)
+		each(e, content[e.head:end])
+		content = content[end:]
 	}
 }
 

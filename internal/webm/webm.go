@@ -11,6 +11,7 @@
 package webm
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -53,6 +54,8 @@ const (
 	idBlock       = 0xA1
 	idReference   = 0xFB
 
+	idDocType = 0x4282
+
 	idScale    = 0x2AD7B1
 	idDuration = 0x4489
 	idEntry    = 0xAE
@@ -68,6 +71,22 @@ const (
 
 // videoTrack is the type of a track that is seen.
 const videoTrack = 1
+
+// Is says whether a file begins as a WebM does. Other Matroska files begin alike, but for
+// the type that the header names.
+func Is(head []byte) bool {
+	e, ok := headOf(head)
+	if !ok || e.id != idEBML {
+		return false
+	}
+	var kind []byte
+	children(head[e.head:], func(e element, content []byte) {
+		if e.id == idDocType && kind == nil {
+			kind = content
+		}
+	})
+	return string(bytes.TrimRight(kind, "\x00")) == "webm"
+}
 
 // Plan is how a recording becomes seekable.
 type Plan struct {
