@@ -9,9 +9,7 @@ package clientlogin
 import (
 	"context"
 	"crypto/rand"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"strings"
 	"time"
 
@@ -144,36 +142,25 @@ func (s *Store) Answer(ctx context.Context, userCode string, approval *Approval)
 			return err
 		}
 	}
-	done, err := s.db.ExecContext(ctx, `
+	return pgpool.ExecOne(ctx, s.db, errUnknown, "answer a sign-in", `
 		UPDATE signin.client_logins
 		SET approval = $3, denied = $4
 		WHERE user_code = $1 AND expires_at > $2 AND approval IS NULL AND NOT denied`, plain(userCode), s.now(), raw, approval == nil)
-	if err != nil {
-		return err
-	}
-	if n, err := done.RowsAffected(); err != nil || n == 0 {
-		return errors.Join(err, errUnknown)
-	}
-	return nil
 }
 
 // Collect gives the approval of a sign-in to the client that began it, once. A nil approval
 // without an error: nobody has answered yet.
 func (s *Store) Collect(ctx context.Context, deviceCode string) (approval *Approval, commandID uuid.UUID, err error) {
-	var row struct {
+	row, err := pgpool.FindOr[struct {
 		Approval  []byte    `db:"approval"`
 		Denied    bool      `db:"denied"`
 		CommandID uuid.UUID `db:"command_id"`
-	}
-	hash := domain.HashToken(deviceCode)
-	err = s.db.GetContext(ctx, &row, `
+	}](ctx, s.db, errUnknown, "a sign-in", `
 		UPDATE signin.client_logins
 		SET collected_at = CASE WHEN approval IS NOT NULL THEN $2::timestamptz END
 		WHERE device_hash = $1 AND expires_at > $2 AND collected_at IS NULL
-		RETURNING approval, denied, command_id`, hash, s.now())
+		RETURNING approval, denied, command_id`, domain.HashToken(deviceCode), s.now())
 	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return nil, uuid.Nil, errUnknown
 	case err != nil:
 		return nil, uuid.Nil, err
 	case row.Denied:

@@ -121,9 +121,9 @@ ORDER BY person_id, joined DESC`
 // Names gives what people are called, by id: those who have joined by what they
 // chose, the others by what their inviter wrote. Who was erased has no entry.
 func (s *Store) Names(ctx context.Context, personIDs ...string) (map[string]Person, error) {
-	var people []Person
-	if err := s.db.SelectContext(ctx, &people, namesSQL, pq.Array(personIDs)); err != nil {
-		return nil, fmt.Errorf("read names: %w", err)
+	people, err := pgpool.List[Person](ctx, s.db, "names", namesSQL, pq.Array(personIDs))
+	if err != nil {
+		return nil, err
 	}
 	names := make(map[string]Person, len(people))
 	for _, p := range people {

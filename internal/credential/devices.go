@@ -49,10 +49,7 @@ func (s *Store) Remember(ctx context.Context, personID, device string) (token st
 		return device, err
 	}
 	token = domain.NewToken("")
-	if _, err := s.db.ExecContext(ctx, insertDeviceSQL, domain.HashToken(token), personID, now, devicesEach-1); err != nil {
-		return "", fmt.Errorf("remember a browser: %w", err)
-	}
-	return token, nil
+	return token, pgpool.Exec(ctx, s.db, "remember a browser", insertDeviceSQL, domain.HashToken(token), personID, now, devicesEach-1)
 }
 
 const knownDeviceSQL = `

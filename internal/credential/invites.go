@@ -48,10 +48,8 @@ func (s *Store) Invite(ctx context.Context, personID, name string, grants []pers
 		return "", fmt.Errorf("encode what an invitation is for: %w", err)
 	}
 	now := s.time()
-	if _, err := s.db.ExecContext(ctx, insertInviteSQL, domain.HashToken(token), personID, name, stored, now, now.Add(works)); err != nil {
-		return "", fmt.Errorf("store an invitation: %w", err)
-	}
-	return token, nil
+	return token, pgpool.Exec(ctx, s.db, "store an invitation", insertInviteSQL, domain.HashToken(token), personID, name, stored, now,
+		now.Add(works))
 }
 
 const endInvitesSQL = `
@@ -129,12 +127,7 @@ type Joining struct {
 // than the sign-in page does.
 func (s *Store) JoinWithPassword(ctx context.Context, token string, in Joining, address string) (personID string, err error) {
 	in.Name, in.Login = strings.TrimSpace(in.Name), normal(in.Login)
-	wrong := append(checkName(in.Name), checkLogin(in.Login)...)
-	var short *domain.Error
-	if errors.As(CheckPassword(in.Password), &short) {
-		wrong = append(wrong, details(short)...)
-	}
-	if len(wrong) > 0 {
+	if wrong := slices.Concat(checkName(in.Name), checkLogin(in.Login), checkPassword(in.Password)); len(wrong) > 0 {
 		return "", domain.Invalid(wrong...)
 	}
 	i, err := s.Invitation(ctx, token)
@@ -201,11 +194,6 @@ func checkName(name string) []domain.Detail {
 	return nil
 }
 
-func details(e *domain.Error) []domain.Detail {
-	list, _ := e.Extras["details"].([]domain.Detail)
-	return list
-}
-
 const spendSQL = `
 UPDATE signin.invites
 SET spent_at = $2
@@ -265,8 +253,7 @@ var errTaken = domain.Invalid(domain.Detail{Path: "login", Message: "is taken: c
 
 // taken turns the one conflict that a person can mend into words.
 func taken(err error) error {
-	var conflict *pq.Error
-	if errors.As(err, &conflict) && conflict.Code.Name() == "unique_violation" && conflict.Constraint == "people_login_key" {
+	if conflict, ok := errors.AsType[*pq.Error](err); ok && conflict.Code.Name() == "unique_violation" && conflict.Constraint == "people_login_key" {
 		return errTaken
 	}
 	return err

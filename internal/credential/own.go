@@ -67,12 +67,7 @@ WHERE person_id = $1`
 // person, so that this tells them no faster than the sign-in page does.
 func (s *Store) SetPassword(ctx context.Context, personID, login, password string) error {
 	login = normal(login)
-	wrong := checkLogin(login)
-	var short *domain.Error
-	if errors.As(CheckPassword(password), &short) {
-		wrong = append(wrong, details(short)...)
-	}
-	if len(wrong) > 0 {
+	if wrong := append(checkLogin(login), checkPassword(password)...); len(wrong) > 0 {
 		return domain.Invalid(wrong...)
 	}
 	from := counted{"password:" + personID, freeByName}
@@ -191,14 +186,13 @@ func (s *Store) AddPasskey(ctx context.Context, personID, name, challenge string
 		return fmt.Errorf("encode a passkey: %w", err)
 	}
 	return inUse(s.ofPerson(ctx, personID, func(tx *sqlx.Tx) error {
-		return changeOne(ctx, tx, errManyPasskeys, addPasskeySQL, key.ID, personID, stored, name, s.time(), passkeysEach)
+		return pgpool.ExecOne(ctx, tx, errManyPasskeys, "add a passkey", addPasskeySQL, key.ID, personID, stored, name, s.time(), passkeysEach)
 	}))
 }
 
 // inUse says in words that an authenticator gave a key an id that is taken.
 func inUse(err error) error {
-	var conflict *pq.Error
-	if errors.As(err, &conflict) && conflict.Code.Name() == "unique_violation" && conflict.Constraint == "passkeys_pkey" {
+	if conflict, ok := errors.AsType[*pq.Error](err); ok && conflict.Code.Name() == "unique_violation" && conflict.Constraint == "passkeys_pkey" {
 		return domain.Conflict("this passkey is in use already").WithHint("make another one, or choose a password")
 	}
 	return err
@@ -218,18 +212,6 @@ func (s *Store) ofPerson(ctx context.Context, personID string, change func(*sqlx
 		}
 		return change(tx)
 	})
-}
-
-// changeOne runs a statement that changes one row; none is the error where it changes no row.
-func changeOne(ctx context.Context, db sqlx.ExecerContext, none error, statement string, args ...any) error {
-	result, err := db.ExecContext(ctx, statement, args...)
-	if err != nil {
-		return err
-	}
-	if n, err := result.RowsAffected(); err != nil || n > 0 {
-		return err
-	}
-	return none
 }
 
 var (
@@ -253,7 +235,7 @@ func (s *Store) NamePasskey(ctx context.Context, personID, id, name string) erro
 	if err != nil {
 		return errNoPasskey
 	}
-	return changeOne(ctx, s.db, errNoPasskey, namePasskeySQL, personID, key, name)
+	return pgpool.ExecOne(ctx, s.db, errNoPasskey, "name a passkey", namePasskeySQL, personID, key, name)
 }
 
 const removePasskeySQL = `
@@ -271,7 +253,7 @@ func (s *Store) RemovePasskey(ctx context.Context, personID, id string) error {
 		return errNoPasskey
 	}
 	return s.ofPerson(ctx, personID, func(tx *sqlx.Tx) error {
-		if err := changeOne(ctx, tx, errNoPasskey, removePasskeySQL, personID, key); err != nil {
+		if err := pgpool.ExecOne(ctx, tx, errNoPasskey, "remove a passkey", removePasskeySQL, personID, key); err != nil {
 			return err
 		}
 		var left int

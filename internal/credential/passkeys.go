@@ -74,11 +74,8 @@ func (s *Store) ask(ctx context.Context, purpose string, stored storedChallenge,
 		return Challenge{}, fmt.Errorf("encode a challenge: %w", err)
 	}
 	c := Challenge{Token: domain.NewToken(""), Options: options}
-	if _, err := s.db.ExecContext(ctx, insertChallengeSQL, domain.HashToken(c.Token), purpose, data, s.time().Add(challengeFor)); err !=
-		nil {
-		return Challenge{}, fmt.Errorf("store a challenge: %w", err)
-	}
-	return c, nil
+	return c, pgpool.Exec(ctx, s.db, "store a challenge", insertChallengeSQL, domain.HashToken(c.Token), purpose, data,
+		s.time().Add(challengeFor))
 }
 
 // takeChallenge gives the challenge back, once.
@@ -223,10 +220,7 @@ func (s *Store) SignInWithPasskey(ctx context.Context, challenge string, answer 
 	if err != nil {
 		return "", fmt.Errorf("encode a passkey: %w", err)
 	}
-	if _, err := s.db.ExecContext(ctx, usedPasskeySQL, key.ID, stored, s.time()); err != nil {
-		return "", fmt.Errorf("note a passkey's use: %w", err)
-	}
-	return personID, nil
+	return personID, pgpool.Exec(ctx, s.db, "note a passkey's use", usedPasskeySQL, key.ID, stored, s.time())
 }
 
 // refused keeps the reason for the log only.

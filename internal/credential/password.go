@@ -39,14 +39,14 @@ const (
 	MaxName     = 120
 )
 
-// CheckPassword refuses a password that is too short or too long. Nothing else
+// checkPassword refuses a password that is too short or too long. Nothing else
 // is asked of it: rules about digits make passwords worse (NIST SP 800-63B).
-func CheckPassword(password string) error {
+func checkPassword(password string) []domain.Detail {
 	switch n := utf8.RuneCountInString(password); {
 	case n < MinPassword:
-		return domain.Invalid(domain.Detail{Path: "password", Message: fmt.Sprintf("must have at least %d characters", MinPassword)})
+		return []domain.Detail{{Path: "password", Message: fmt.Sprintf("must have at least %d characters", MinPassword)}}
 	case n > MaxPassword:
-		return domain.Invalid(domain.Detail{Path: "password", Message: fmt.Sprintf("must have at most %d characters", MaxPassword)})
+		return []domain.Detail{{Path: "password", Message: fmt.Sprintf("must have at most %d characters", MaxPassword)}}
 	}
 	return nil
 }

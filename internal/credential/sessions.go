@@ -2,7 +2,6 @@ package credential
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -56,12 +55,8 @@ VALUES ($1, $2, $3, '', $4, $5, $6, $6, $6, $7)`
 func (s *Store) Begin(ctx context.Context, personID, address, agent, before string) (token string, err error) {
 	token = domain.NewToken("")
 	now := s.time()
-	_, err = s.db.ExecContext(ctx, insertSessionSQL, domain.HashToken(token), uuid.New(), personID, address, storable(agent, maxAgent), now,
-		now.Add(SessionFor), domain.HashToken(before))
-	if err != nil {
-		return "", fmt.Errorf("open a session: %w", err)
-	}
-	return token, nil
+	return token, pgpool.Exec(ctx, s.db, "open a session", insertSessionSQL, domain.HashToken(token), uuid.New(), personID, address,
+		storable(agent, maxAgent), now, now.Add(SessionFor), domain.HashToken(before))
 }
 
 const sessionSQL = `
@@ -85,8 +80,8 @@ func (s *Store) Session(ctx context.Context, token string) (Session, bool, error
 		return Session{}, false, err
 	}
 	if now.Sub(one.SeenAt) >= seenEvery {
-		if _, err := s.db.ExecContext(ctx, seenSQL, hash, now); err != nil {
-			return Session{}, false, fmt.Errorf("note a session's use: %w", err)
+		if err := pgpool.Exec(ctx, s.db, "note a session's use", seenSQL, hash, now); err != nil {
+			return Session{}, false, err
 		}
 		one.SeenAt = now
 	}

@@ -2,8 +2,6 @@ package credential
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -43,15 +41,9 @@ WHERE (
 func (s *Store) Share(ctx context.Context, accountID, jobID, personID string, works time.Duration) (token string, err error) {
 	token = domain.NewToken("")
 	now := s.time()
-	done, err := s.db.ExecContext(ctx, insertShareSQL, domain.HashToken(token), uuid.New(), accountID, jobID, personID, now, now.Add(works),
-		sharesPerJob)
-	if err != nil {
-		return "", fmt.Errorf("store a share link: %w", err)
-	}
-	if n, err := done.RowsAffected(); err != nil || n == 0 {
-		return "", errors.Join(err, domain.Conflict("%d links to this report work already", sharesPerJob).WithHint("end one of them first"))
-	}
-	return token, nil
+	full := domain.Conflict("%d links to this report work already", sharesPerJob).WithHint("end one of them first")
+	return token, pgpool.ExecOne(ctx, s.db, full, "store a share link", insertShareSQL, domain.HashToken(token), uuid.New(), accountID, jobID,
+		personID, now, now.Add(works), sharesPerJob)
 }
 
 const shareSQL = `

@@ -1,6 +1,7 @@
 package mail
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,14 +70,9 @@ type Sender struct {
 
 // NewSender prepares a sender; Run starts it, once.
 func NewSender(cfg Config) *Sender {
-	defaults := func(d *time.Duration, otherwise time.Duration) {
-		if *d == 0 {
-			*d = otherwise
-		}
-	}
-	defaults(&cfg.Every, time.Hour)
-	defaults(&cfg.Poll, poll)
-	defaults(&cfg.Retry, firstRetry)
+	cfg.Every = cmp.Or(cfg.Every, time.Hour)
+	cfg.Poll = cmp.Or(cfg.Poll, poll)
+	cfg.Retry = cmp.Or(cfg.Retry, firstRetry)
 	s := &Sender{cfg: cfg, outcomes: newOutcomes()}
 	s.loop = workloop.New(work{s}, workloop.Config{Name: "mail", Places: places, Lease: lease, Drain: drain, Poll: cfg.Poll, Log: cfg.Log})
 	return s
@@ -240,9 +236,9 @@ ORDER BY at, event_id`
 
 // compose makes the message of a letter; why says for which reason there is none.
 func (w work) compose(ctx context.Context, l leased) (message letter, why string, err error) {
-	var p Person
-	if err := w.cfg.DB.GetContext(ctx, &p, personSQL, l.PersonID); err != nil {
-		return letter{}, "", fmt.Errorf("read the address of a letter: %w", err)
+	p, err := pgpool.One[Person](ctx, w.cfg.DB, "the address of a letter", personSQL, l.PersonID)
+	if err != nil {
+		return letter{}, "", err
 	}
 	if p.StoppedAt != nil {
 		return letter{}, "the person stopped e-mail", nil
@@ -255,11 +251,11 @@ func (w work) compose(ctx context.Context, l leased) (message letter, why string
 	if p.ConfirmedAt == nil {
 		return letter{}, "the address is not confirmed any more", nil
 	}
-	var told []Notice
-	if err := w.cfg.DB.SelectContext(ctx, &told, toldSQL, l.ID); err != nil {
-		return letter{}, "", fmt.Errorf("read the notices of a letter: %w", err)
+	told, err := pgpool.List[Notice](ctx, w.cfg.DB, "the notices of a letter", toldSQL, l.ID)
+	if err == nil {
+		told, err = w.permitted(ctx, l.PersonID, told)
 	}
-	if told, err = w.permitted(ctx, l.PersonID, told); err != nil {
+	if err != nil {
 		return letter{}, "", err
 	}
 	if len(told) == 0 {

@@ -71,7 +71,7 @@ func ParseServer(raw, from string) (*Server, error) {
 	if s.plain && s.user != "" && !loopback(s.host) {
 		return nil, errors.New("would send the password without TLS: leave starttls=off out")
 	}
-	if s.from, err = mail.ParseAddress(from); err != nil || checkAddress(s.from.Address) != nil {
+	if s.from, err = mail.ParseAddress(from); err != nil || len(checkAddress(s.from.Address)) > 0 {
 		return nil, errors.New("has no sender: set HUMANQA_SMTP_FROM to an address such as humanqa <qa@example.com>")
 	}
 	return s, nil

@@ -2,8 +2,6 @@ package mail
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -30,10 +28,9 @@ type Reports string
 
 // The choices of reports.
 const (
-	AllReports      Reports = "all"
-	FailuresOnly    Reports = "failures" // reports with a failed item, and tests that were given up
-	NoReports       Reports = "none"
-	chooseOneOfHint         = "must be all, failures or none"
+	AllReports   Reports = "all"
+	FailuresOnly Reports = "failures" // reports with a failed item, and tests that were given up
+	NoReports    Reports = "none"
 )
 
 // Choices are what a person wants to hear of an account.
@@ -80,12 +77,9 @@ WHERE person_id = $1`
 
 // Person gives where letters to the person go; the zero Person: nowhere.
 func (s *Store) Person(ctx context.Context, personID string) (p Person, err error) {
-	err = s.db.GetContext(ctx, &p, personSQL, personID)
-	if errors.Is(err, sql.ErrNoRows) {
-		return Person{}, nil // sqlx has made a time for each pointer by then
-	}
-	if err != nil {
-		return Person{}, fmt.Errorf("read the address of a person: %w", err)
+	p, found, err := pgpool.Find[Person](ctx, s.db, "the address of a person", personSQL, personID)
+	if err != nil || !found {
+		return Person{}, err // sqlx has made a time for each pointer by then
 	}
 	if said, refused := strings.CutPrefix(p.Trouble, refusedMark); refused {
 		p.Trouble = "the mail server refused it: " + said
@@ -103,20 +97,19 @@ WHERE account_id = $1
 
 // Choices gives what the person wants to hear of the account; nothing, until they choose.
 func (s *Store) Choices(ctx context.Context, accountID, personID string) (Choices, error) {
-	c := Choices{Reports: NoReports}
-	err := s.db.GetContext(ctx, &c, choicesSQL, accountID, personID)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return Choices{}, fmt.Errorf("read the choices of a person: %w", err)
+	c, found, err := pgpool.Find[Choices](ctx, s.db, "the choices of a person", choicesSQL, accountID, personID)
+	if err == nil && !found {
+		c.Reports = NoReports
 	}
-	return c, nil
+	return c, err
 }
 
 // plainAddress is what browsers take for an address, with at least one letter of a domain.
 var plainAddress = regexp.MustCompile(`^[A-Za-z0-9.!#$%&'*+/=?^_{|}~-]+@[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$`)
 
-func checkAddress(address string) error {
+func checkAddress(address string) []domain.Detail {
 	if local, _, _ := strings.Cut(address, "@"); len(address) > maxAddress || len(local) > 64 || !plainAddress.MatchString(address) {
-		return domain.Invalid(domain.Detail{Path: "address", Message: "must be an address such as ann@example.com"})
+		return []domain.Detail{{Path: "address", Message: "must be an address such as ann@example.com"}}
 	}
 	return nil
 }
@@ -171,12 +164,9 @@ WHERE id IN (SELECT id FROM kept)`
 // stop. An address that is new gets a letter with the link that confirms it. Invalid names
 // the path: address, reports. Conflict: too many addresses in a day.
 func (s *Store) Save(ctx context.Context, accountID, personID, address string, c Choices) error {
-	var wrong []domain.Detail
-	if err := checkAddress(address); err != nil {
-		wrong = append(wrong, domain.Detail{Path: "address", Message: "must be an address such as ann@example.com"})
-	}
+	wrong := checkAddress(address)
 	if c.Reports != AllReports && c.Reports != FailuresOnly && c.Reports != NoReports {
-		wrong = append(wrong, domain.Detail{Path: "reports", Message: chooseOneOfHint})
+		wrong = append(wrong, domain.Detail{Path: "reports", Message: "must be all, failures or none"})
 	}
 	if len(wrong) > 0 {
 		return domain.Invalid(wrong...)
@@ -243,18 +233,11 @@ WHERE (
       AND created_at > $4) < $5`
 
 func (s *Store) ask(ctx context.Context, tx *sqlx.Tx, personID string, now time.Time) error {
-	if _, err := tx.ExecContext(ctx, dropAsksSQL, personID, now); err != nil {
-		return fmt.Errorf("drop the links before: %w", err)
+	if err := pgpool.Exec(ctx, tx, "drop the links before", dropAsksSQL, personID, now); err != nil {
+		return err
 	}
-	done, err := tx.ExecContext(ctx, askSQL, uuid.New(), personID, now, now.Add(-24*time.Hour), confirmsADay)
-	if err != nil {
-		return fmt.Errorf("ask for a confirmation: %w", err)
-	}
-	if n, err := done.RowsAffected(); err != nil || n == 0 {
-		return errors.Join(err, domain.Conflict("%d links were sent today", confirmsADay).
-			WithHint("open the newest one, or try again tomorrow"))
-	}
-	return nil
+	enough := domain.Conflict("%d links were sent today", confirmsADay).WithHint("open the newest one, or try again tomorrow")
+	return pgpool.ExecOne(ctx, tx, enough, "ask for a confirmation", askSQL, uuid.New(), personID, now, now.Add(-24*time.Hour), confirmsADay)
 }
 
 // ErrNoLink refuses a link that leads nowhere.

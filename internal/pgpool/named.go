@@ -45,6 +45,18 @@ func Exec(ctx context.Context, e sqlx.ExecerContext, what, query string, args ..
 	return nil
 }
 
+// ExecOne is Exec that gives an error of the caller's where no row was changed.
+func ExecOne(ctx context.Context, e sqlx.ExecerContext, none error, what, query string, args ...any) error {
+	done, err := e.ExecContext(ctx, query, args...)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	if n, err := done.RowsAffected(); err != nil || n > 0 {
+		return err
+	}
+	return none
+}
+
 // One reads the row that a query always has, such as a count.
 func One[Row any](ctx context.Context, q sqlx.QueryerContext, what, query string, args ...any) (row Row, err error) {
 	if err := sqlx.GetContext(ctx, q, &row, query, args...); err != nil {

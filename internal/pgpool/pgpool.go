@@ -121,8 +121,7 @@ type conn struct {
 func (c *conn) Close() error {
 	c.unwatch()
 	err := c.pqConn.Close()
-	var network *net.OpError
-	if errors.As(err, &network) || errors.Is(err, driver.ErrBadConn) {
+	if _, network := errors.AsType[*net.OpError](err); network || errors.Is(err, driver.ErrBadConn) {
 		return nil
 	}
 	return err
@@ -208,6 +207,6 @@ func (c *conn) prepare(ctx context.Context, query string) (statement, error) {
 // outdated says that the statement was prepared for a result with other
 // columns: "cached plan must not change result type". Nothing was run.
 func outdated(err error) bool {
-	var refused *pq.Error
-	return errors.As(err, &refused) && refused.Code == "0A000" && refused.Routine == "RevalidateCachedQuery"
+	refused, ok := errors.AsType[*pq.Error](err)
+	return ok && refused.Code == "0A000" && refused.Routine == "RevalidateCachedQuery"
 }

@@ -69,12 +69,6 @@ SELECT person_id, form, fields
 FROM desk.drafts
 WHERE account_id = $1`
 
-const eraseDraftSQL = `
-DELETE FROM desk.drafts
-WHERE person_id = $1
-  AND account_id = $2
-  AND form = $3`
-
 // EraseDrafts removes the account's drafts that hold what is to be erased.
 func EraseDrafts(ctx context.Context, db *sqlx.DB, accountID string, holds func(fields string) bool) error {
 	var rows []struct {
@@ -89,8 +83,8 @@ func EraseDrafts(ctx context.Context, db *sqlx.DB, accountID string, holds func(
 		if !holds(row.Fields) {
 			continue
 		}
-		if _, err := db.ExecContext(ctx, eraseDraftSQL, row.PersonID, accountID, row.Form); err != nil {
-			return fmt.Errorf("erase a draft: %w", err)
+		if err := pgpool.Exec(ctx, db, "erase a draft", dropDraftSQL, accountID, row.PersonID, row.Form); err != nil {
+			return err
 		}
 	}
 	return nil

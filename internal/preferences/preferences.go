@@ -5,7 +5,6 @@ package preferences
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -80,14 +79,8 @@ func (s *Store) KeepView(ctx context.Context, accountID, personID, name, query s
 	case len(query) > maxQuery:
 		return domain.Invalid(domain.Detail{Path: "query", Message: "is too long to be kept"})
 	}
-	done, err := s.db.ExecContext(ctx, keepViewSQL, uuid.New(), personID, accountID, name, query, s.now(), maxViews)
-	if err != nil {
-		return fmt.Errorf("keep a view: %w", err)
-	}
-	if n, err := done.RowsAffected(); err != nil || n == 0 {
-		return errors.Join(err, domain.Conflict("you keep %d views already", maxViews).WithHint("drop one of them first"))
-	}
-	return nil
+	full := domain.Conflict("you keep %d views already", maxViews).WithHint("drop one of them first")
+	return pgpool.ExecOne(ctx, s.db, full, "keep a view", keepViewSQL, uuid.New(), personID, accountID, name, query, s.now(), maxViews)
 }
 
 const dropViewSQL = `
