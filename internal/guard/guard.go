@@ -52,14 +52,7 @@ func WebhookURL(raw string, allow Allow) error {
 	return nil
 }
 
-func webhookPort(p uint16) bool {
-	for _, ok := range webhookPorts {
-		if p == ok {
-			return true
-		}
-	}
-	return false
-}
+func webhookPort(p uint16) bool { return slices.Contains(webhookPorts, p) }
 
 // parse refuses whatever two parsers could read differently: what we accept
 // here is later read by other people's software.
@@ -245,17 +238,7 @@ var metadataNames = []string{
 }
 
 func validLabel(l string) bool {
-	if l == "" || len(l) > 63 || l[0] == '-' || l[len(l)-1] == '-' {
-		return false
-	}
-	for _, c := range []byte(l) {
-		switch {
-		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '-', c == '_':
-		default:
-			return false
-		}
-	}
-	return true
+	return l != "" && len(l) <= 63 && strings.Trim(l, "abcdefghijklmnopqrstuvwxyz0123456789-_") == "" && strings.Trim(l, "-") == l
 }
 
 // number tells a label that some parsers take for a part of an IPv4 address:
@@ -298,12 +281,7 @@ func ParseAllow(csv string) (Allow, error) {
 
 // Contains says that the address is in one of the networks.
 func (a Allow) Contains(addr netip.Addr) bool {
-	for _, p := range a {
-		if p.Contains(addr) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
 // loopback says whether the name localhost is allowed. Where it really leads
