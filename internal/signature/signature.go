@@ -120,22 +120,24 @@ func Headers(event, id, requestID string, at time.Time, signed Pair) []Header {
 func Verify(secret []byte, h http.Header, body []byte, now time.Time) error {
 	timestamp := h.Get(webhookTimestampHeader)
 	if timestamp == "" && h.Get(webhookSignatureHeader) == "" {
-		if !sameSignature(Of(secret, body), h.Get(SignatureHeader)) {
-			return ErrMismatch
-		}
-		return nil
+		return matching(Of(secret, body), h.Get(SignatureHeader))
 	}
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
 	if err != nil || now.Sub(time.Unix(seconds, 0)).Abs() > Tolerance {
 		return ErrMismatch
 	}
 	want := standard(secret, h.Get(webhookIDHeader), timestamp, body)
-	for _, entry := range strings.Fields(h.Get(webhookSignatureHeader)) {
-		if sameSignature(want, entry) {
+	for entry := range strings.FieldsSeq(h.Get(webhookSignatureHeader)) {
+		if matching(want, entry) == nil {
 			return nil
 		}
 	}
 	return ErrMismatch
 }
 
-func sameSignature(a, b string) bool { return hmac.Equal([]byte(a), []byte(b)) }
+func matching(want, given string) error {
+	if !hmac.Equal([]byte(want), []byte(given)) {
+		return ErrMismatch
+	}
+	return nil
+}
