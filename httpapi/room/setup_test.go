@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sirupsen/logrus"
-
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/httpapi/room"
@@ -28,7 +26,7 @@ type world struct{ *pagetest.Service }
 
 func setup(t *testing.T) world {
 	t.Helper()
-	talks, err := voice.Listen(t.Context(), voice.Config{Addr: "127.0.0.1:0", Log: logrus.New()})
+	talks, err := voice.Listen(t.Context(), voice.Config{Addr: "127.0.0.1:0"})
 	must.NoError(t, err)
 	t.Cleanup(func() { _ = talks.Close() }) // it may be closed before
 	return world{pagetest.Start(t, func(s *pagetest.Service) ([]fs.FS, []ui.Page) {

@@ -19,7 +19,7 @@ func listenVoice(ctx context.Context, cfg Config, log *logrus.Logger) (*voice.Se
 	if !cfg.Voice {
 		return nil, nil //nolint:nilnil // there is none, and that is no error
 	}
-	c := voice.Config{Addr: cfg.VoiceAddr, Public: cfg.VoicePublic, Log: log.WithField("part", "voice")}
+	c := voice.Config{Addr: cfg.VoiceAddr, Public: cfg.VoicePublic}
 	s, err := voice.Listen(ctx, c)
 	if err == nil {
 		return s, nil

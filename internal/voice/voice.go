@@ -24,7 +24,6 @@ import (
 	"io"
 	"net"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -32,7 +31,6 @@ import (
 	"github.com/pion/interceptor"
 	"github.com/pion/logging"
 	"github.com/pion/webrtc/v4"
-	"github.com/sirupsen/logrus"
 )
 
 const (
@@ -61,12 +59,10 @@ type Config struct {
 	Addr string
 	// Public are the addresses by which browsers reach it, where they are others.
 	Public []string
-	Log    logrus.FieldLogger
 }
 
 // Server holds the rooms of a process.
 type Server struct {
-	log  logrus.FieldLogger
 	api  *webrtc.API
 	addr *net.TCPAddr
 	ends []io.Closer
@@ -82,7 +78,7 @@ type Server struct {
 
 // Listen opens the port.
 func Listen(ctx context.Context, c Config) (*Server, error) {
-	s := &Server{log: c.Log, answerTime: answerTime, of: map[string]int{}, rooms: map[string]*room{}}
+	s := &Server{answerTime: answerTime, of: map[string]int{}, rooms: map[string]*room{}}
 	var settings webrtc.SettingEngine
 	if err := s.openPort(ctx, c, &settings); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -157,9 +153,6 @@ func (s *Server) openPort(ctx context.Context, c Config, settings *webrtc.Settin
 
 // Addr is where it listens.
 func (s *Server) Addr() net.Addr { return s.addr }
-
-// Port is the one of Addr.
-func (s *Server) Port() string { return strconv.Itoa(s.addr.Port) }
 
 // Close ends every room, and gives the port back.
 func (s *Server) Close() error {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/pion/rtp"
 	"github.com/pion/webrtc/v4"
-	"github.com/sirupsen/logrus"
 
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
@@ -22,9 +21,7 @@ import (
 
 func listen(t testing.TB) *Server {
 	t.Helper()
-	log := logrus.New()
-	log.SetOutput(io.Discard)
-	s, err := Listen(t.Context(), Config{Addr: "127.0.0.1:0", Log: log})
+	s, err := Listen(t.Context(), Config{Addr: "127.0.0.1:0"})
 	must.NoError(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
@@ -289,7 +286,7 @@ func TestTenInARoomHearEachOther(t *testing.T) {
 		// Nobody learns where anybody else is: all addresses are the server's.
 		for _, sdp := range b.sdp {
 			for line := range strings.Lines(sdp) {
-				if strings.HasPrefix(line, "a=candidate") && !strings.Contains(line, " 127.0.0.1 "+s.Port()+" ") {
+				if strings.HasPrefix(line, "a=candidate") && !strings.Contains(line, fmt.Sprintf(" 127.0.0.1 %d ", s.addr.Port)) {
 					t.Errorf("an address of somebody else: %s", line)
 				}
 			}
@@ -385,7 +382,7 @@ func TestVoiceGoesByTCP(t *testing.T) {
 	ann.hears(10, bob)
 	bob.hears(10, ann)
 	pair, err := ann.pc.SCTP().Transport().ICETransport().GetSelectedCandidatePair()
-	if err != nil || pair.Remote.Protocol != webrtc.ICEProtocolTCP || fmt.Sprint(pair.Remote.Port) != s.Port() {
+	if err != nil || pair.Remote.Protocol != webrtc.ICEProtocolTCP || int(pair.Remote.Port) != s.addr.Port {
 		t.Errorf("it goes by %v, %v", pair, err)
 	}
 }
@@ -472,7 +469,7 @@ func TestEveryAddressIsServedByOnePort(t *testing.T) {
 	})
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !strings.Contains(b.sdp[0], " 192.0.2.7 "+s.Port()+" typ host") {
+	if !strings.Contains(b.sdp[0], fmt.Sprintf(" 192.0.2.7 %d typ host", s.addr.Port)) {
 		t.Errorf("the public address is not told: %s", b.sdp[0])
 	}
 }
