@@ -28,12 +28,6 @@ import (
 	"humanqa/internal/guard"
 )
 
-// The addresses of the public hosts.
-const (
-	GitHubURL = "https://api.github.com"
-	GitLabURL = "https://gitlab.com/api/v4"
-)
-
 const (
 	// callTime bounds one request.
 	callTime = 15 * time.Second
