@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 
@@ -81,8 +82,7 @@ func exitOf(err error) int {
 // fail tells an error, with the next step where one is known, and gives its code.
 func (a *app) fail(err error) int {
 	code := exitOf(err)
-	var told verdict
-	if errors.As(err, &told) {
+	if _, told := errors.AsType[verdict](err); told {
 		return code
 	}
 	line := oneLine(err.Error())
@@ -91,11 +91,8 @@ func (a *app) fail(err error) int {
 		return code
 	}
 	object := map[string]any{"error": line, "exitCode": code}
-	var answer *api.Error
-	if errors.As(err, &answer) {
-		for name, value := range answer.Extras {
-			object[name] = value
-		}
+	if answer, ok := errors.AsType[*api.Error](err); ok {
+		maps.Copy(object, answer.Extras)
 		object["error"], object["status"] = answer.Message, answer.Status
 	}
 	raw, encodeErr := json.Marshal(object)

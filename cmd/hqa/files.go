@@ -2,10 +2,10 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"os"
 	"os/exec"
@@ -113,8 +113,8 @@ func (c *runCmd) nothing(ctx context.Context, a *app) error {
 
 // inFiles names the files in a refusal of the batch, whose paths are jobs[n].field.
 func (a *app) inFiles(err error, tests []testfile.Test) error {
-	var refusal *api.Error
-	if !errors.As(err, &refusal) {
+	refusal, ok := errors.AsType[*api.Error](err)
+	if !ok {
 		return err
 	}
 	for i, d := range refusal.Details {
@@ -128,17 +128,12 @@ func (a *app) inFiles(err error, tests []testfile.Test) error {
 
 // priced makes jobs of tests and asks for their price.
 func (a *app) priced(ctx context.Context, client *api.Client, tests []testfile.Test, base string) (jobs []newJob, cost price, err error) {
-	if base == "" {
-		base = a.env("HQA_TARGET_URL")
-	}
+	base = cmp.Or(base, a.env("HQA_TARGET_URL"))
 	known := map[string]api.Estimate{} // by what the price depends on
 	for _, t := range tests {
 		j := newJob{
-			Title: t.Title, Description: t.Text(), JobType: t.Type, Priority: t.Priority, ProjectID: t.Project, SLAMinutes: t.SLA,
-			TargetDevice: t.Device, TargetOS: t.OS, TargetBrowser: t.Browser,
-		}
-		if j.JobType == "" {
-			j.JobType = "general_qa"
+			Title: t.Title, Description: t.Text(), JobType: cmp.Or(t.Type, "general_qa"), Priority: t.Priority, ProjectID: t.Project,
+			SLAMinutes: t.SLA, TargetDevice: t.Device, TargetOS: t.OS, TargetBrowser: t.Browser,
 		}
 		if j.URL, err = t.Target(base); err != nil {
 			return nil, cost, usage("%w", err)
@@ -327,23 +322,10 @@ func (c *initCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
-	if c.Force {
-		flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
-	}
-	path := a.path(c.File)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // a folder of the repository
-		return err
-	}
-	f, err := os.OpenFile(path, flags, 0o644) //nolint:gosec // a file of the repository
-	if errors.Is(err, fs.ErrExist) {
+	if _, err := os.Lstat(a.path(c.File)); err == nil && !c.Force {
 		return usage("%s is there already: name another file, or add --force", c.File)
 	}
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(raw)
-	if err := errors.Join(err, f.Close()); err != nil {
+	if err := a.replace(c.File, string(raw)); err != nil {
 		return err
 	}
 	return a.print(map[string]any{"file": c.File, "items": len(t.Items)}, "wrote %s with %s; run it with: hqa run %s", c.File,

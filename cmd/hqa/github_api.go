@@ -68,8 +68,7 @@ func (g github) call(ctx context.Context, method, path string, body, out any) er
 	req.Header.Set("Accept", "application/vnd.github+json")
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		var lost *url.Error
-		if errors.As(err, &lost) {
+		if lost, ok := errors.AsType[*url.Error](err); ok {
 			err = lost.Err
 		}
 		return fmt.Errorf("GitHub cannot be reached: %w", err)

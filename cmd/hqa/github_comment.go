@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -29,10 +30,7 @@ func (o outcome) table() string {
 		b.WriteString("| Test | Verdict | Passed | Failed | Skipped |\n|---|---|---|---|---|\n")
 	}
 	for n, j := range o.Jobs {
-		word := j.OverallStatus
-		if word == "" {
-			word = j.Status
-		}
+		word := cmp.Or(j.OverallStatus, j.Status)
 		fmt.Fprintf(&b, "| [%d](%s) | %s | %d | %d | %d |\n", n+1, j.Page, plainWord(word), j.PassCount, j.FailCount, j.SkipCount)
 	}
 	return b.String()

@@ -122,8 +122,7 @@ func (h *projectHook) check(ctx context.Context) error {
 // enabled again.
 func (h *projectHook) open(ctx context.Context, to string) error {
 	if err := h.point(ctx, to); err != nil {
-		var refused *api.Error
-		if errors.As(err, &refused) && refused.Status == http.StatusBadRequest {
+		if refused, ok := errors.AsType[*api.Error](err); ok && refused.Status == http.StatusBadRequest {
 			return usage("%w; the service must run with --demo, or allow this machine in HUMANQA_WEBHOOK_ALLOW", err)
 		}
 		return err

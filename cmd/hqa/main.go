@@ -10,6 +10,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -158,13 +159,8 @@ func (a *app) login() (url, key string, err error) {
 	if url != "" && key != "" {
 		return url, key, nil // nothing kept is needed
 	}
-	if url == "" {
-		url = kept.URL
-	}
-	if key == "" {
-		key = kept.Keys[url]
-	}
-	return url, key, err
+	url = cmp.Or(url, kept.URL)
+	return url, cmp.Or(key, kept.Keys[url]), err
 }
 
 // print answers with one JSON object, or with the text.

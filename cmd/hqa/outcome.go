@@ -105,7 +105,7 @@ func (e ending) await(ctx context.Context, a *app, client *api.Client, batchID s
 	if e.Timeout > 0 {
 		w.Until = time.Now().Add(e.Timeout).Round(0)
 	}
-	_, err := w.For(ctx, ids)
+	err := w.For(ctx, ids)
 	back := "hqa wait " + strings.Join(ids, " ")
 	switch {
 	case errors.Is(err, wait.ErrTime):
@@ -304,11 +304,8 @@ func (e ending) conclude(ctx context.Context, a *app, client *api.Client, batchI
 // summarize prints the outcome for a person, or for an agent that reads along.
 func (a *app) summarize(out outcome) error {
 	var b strings.Builder
-	for _, j := range out.Jobs {
-		if len(j.Failures) > 0 {
-			fmt.Fprintf(&b, "%s\n", fence.Rule)
-			break
-		}
+	if slices.ContainsFunc(out.Jobs, func(j tested) bool { return len(j.Failures) > 0 }) {
+		fmt.Fprintf(&b, "%s\n", fence.Rule)
 	}
 	for _, j := range out.Jobs {
 		if j.Status != api.Completed {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -18,10 +19,7 @@ const (
 
 // writeSkill installs the skill in a folder of skills.
 func (c *initCmd) writeSkill(a *app) error {
-	folder := c.File
-	if folder == "" {
-		folder = filepath.Join(".agents", "skills")
-	}
+	folder := cmp.Or(c.File, filepath.Join(".agents", "skills"))
 	file := filepath.Join(folder, skill.Name, "SKILL.md")
 	if old, err := os.ReadFile(a.path(file)); err == nil && string(old) != skill.Text && !c.Force {
 		return usage("%s is there already, and differs: add --force to replace it", file)
@@ -35,10 +33,7 @@ func (c *initCmd) writeSkill(a *app) error {
 // writeAgents puts the section into an AGENTS.md, or replaces the one that is there. The rest of the
 // file stays.
 func (c *initCmd) writeAgents(a *app) error {
-	file := c.File
-	if file == "" {
-		file = "AGENTS.md"
-	}
+	file := cmp.Or(c.File, "AGENTS.md")
 	raw, err := os.ReadFile(a.path(file))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -114,8 +114,8 @@ func NotFound(err error) bool { return hasStatus(err, http.StatusNotFound) }
 func Conflict(err error) bool { return hasStatus(err, http.StatusConflict) }
 
 func hasStatus(err error, status int) bool {
-	var refused *Error
-	return errors.As(err, &refused) && refused.Status == status
+	refused, ok := errors.AsType[*Error](err)
+	return ok && refused.Status == status
 }
 
 // Next is where a reader of events continues whose cursor was refused: the log was
@@ -132,8 +132,8 @@ func (e *Error) Next() (cursor string, refused bool) {
 // Passing says that the same request may succeed later: the network, a restart, a
 // limit, or an answer that is still being made.
 func Passing(err error) bool {
-	var refused *Error
-	if !errors.As(err, &refused) {
+	refused, ok := errors.AsType[*Error](err)
+	if !ok {
 		return errors.Is(err, errNetwork)
 	}
 	switch refused.Status {
@@ -147,8 +147,7 @@ func Passing(err error) bool {
 
 // Pause is how long to wait before the n-th repeat, from 1.
 func Pause(err error, n int) time.Duration {
-	var refused *Error
-	if errors.As(err, &refused) && refused.After > 0 {
+	if refused, ok := errors.AsType[*Error](err); ok && refused.After > 0 {
 		return min(refused.After, time.Minute)
 	}
 	return backoff.Jitter(backoff.Delay(n, firstPause, longestWait))
@@ -262,8 +261,7 @@ func (c *Client) send(ctx context.Context, call Call) (*http.Response, error) {
 		if ctx.Err() != nil && errors.Is(ctx.Err(), context.Canceled) {
 			return nil, ctx.Err()
 		}
-		var lost *url.Error
-		if errors.As(err, &lost) {
+		if lost, ok := errors.AsType[*url.Error](err); ok {
 			err = lost.Err // without the method and the URL, which the caller knows
 		}
 		return nil, fmt.Errorf("%w at %s: %w", errNetwork, c.base, err)

@@ -26,13 +26,6 @@ type answerer struct {
 	ended  <-chan struct{} // listen is being stopped
 }
 
-func newForwarder() *http.Client {
-	return &http.Client{
-		Timeout:       forwardTime,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-}
-
 // answer gives the status to answer with; told says how passing on went, where it
 // was asked for.
 func (a answerer) answer(sender context.Context, r receiver.Delivery) (status int, told string) {

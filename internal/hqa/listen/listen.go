@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"net/url"
 	"os"
 	"sync"
@@ -101,7 +102,10 @@ func (t *told) Write(line []byte) (int, error) {
 // Run receives until ctx ends.
 func (l Listener) Run(ctx context.Context) error {
 	out := &told{Listener: l}
-	answers := answerer{Flags: l.Flags, client: newForwarder(), ended: ctx.Done()}
+	answers := answerer{Flags: l.Flags, ended: ctx.Done(), client: &http.Client{
+		Timeout:       forwardTime,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
 	server, err := receiver.New(ctx, receiver.Config{
 		Dir:    l.Dir,
 		Addr:   l.Addr,

@@ -91,8 +91,8 @@ type useError struct{ error }
 
 // IsUse says that the event or the project is a wrong one.
 func IsUse(err error) bool {
-	var use useError
-	return errors.As(err, &use)
+	_, use := errors.AsType[useError](err)
+	return use
 }
 
 func use(format string, args ...any) error { return useError{fmt.Errorf(format, args...)} }

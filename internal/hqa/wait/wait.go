@@ -83,9 +83,9 @@ type job struct {
 	asked   string            // the question told
 }
 
-// For waits until every job has ended, and gives their last states in the order of ids.
-// The error is ErrTime, that of ctx, or a refusal that no repeat would change.
-func (w *Waiter) For(ctx context.Context, ids []string) ([]api.State, error) {
+// For waits until every job has ended. The error is ErrTime, that of ctx, or a refusal that
+// no repeat would change.
+func (w *Waiter) For(ctx context.Context, ids []string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	w.jobs = nil
 	for _, id := range ids {
@@ -100,11 +100,7 @@ func (w *Waiter) For(ctx context.Context, ids []string) ([]api.State, error) {
 	err := w.watch(ctx)
 	cancel()
 	<-streamed
-	states := make([]api.State, len(w.jobs))
-	for i, j := range w.jobs {
-		states[i] = j.state
-	}
-	return states, err
+	return err
 }
 
 // watch reads states until nothing is open.
@@ -336,8 +332,7 @@ func (w *Waiter) stream(ctx context.Context) {
 			})
 		}
 		w.tell(false)
-		var refused *api.Error
-		if errors.As(err, &refused) && refused.Status >= 400 && refused.Status < 500 && refused.Status != http.StatusTooManyRequests {
+		if refused, ok := errors.AsType[*api.Error](err); ok && refused.Status >= 400 && refused.Status < 500 && refused.Status != http.StatusTooManyRequests {
 			cursor = ""
 			if next, isCursor := refused.Next(); isCursor {
 				cursor = next
@@ -358,8 +353,8 @@ func (w *Waiter) stream(ctx context.Context) {
 
 // lostByRestore says why a job is not found that was there when the wait began.
 func (w *Waiter) lostByRestore(err error) error {
-	var refused *api.Error
-	if !w.other.Load() || !errors.As(err, &refused) || refused.Status != http.StatusNotFound {
+	refused, ok := errors.AsType[*api.Error](err)
+	if !w.other.Load() || !ok || refused.Status != http.StatusNotFound {
 		return err
 	}
 	told := *refused

@@ -50,7 +50,7 @@ func TestAWaitIsToldThatTheServiceWasRestored(t *testing.T) {
 			moved = n.Moved
 		}
 	}}
-	_, err = w.For(t.Context(), []string{"j"})
+	err = w.For(t.Context(), []string{"j"})
 	var refused *api.Error
 	if !errors.As(err, &refused) || refused.Status != http.StatusNotFound || !strings.Contains(refused.Hint, "restored from a backup") {
 		t.Errorf("the wait ends with %v", err)
