@@ -20,8 +20,6 @@ package ai
 
 import (
 	"crypto/x509"
-	"encoding"
-	"fmt"
 
 	"github.com/sirupsen/logrus"
 
@@ -60,12 +58,6 @@ func Tasks() []string { return []string{checklistWork, analysisWork} }
 type Secret string
 
 const hidden = "[hidden]"
-
-var (
-	_ fmt.Stringer           = Secret("")
-	_ fmt.GoStringer         = Secret("")
-	_ encoding.TextMarshaler = Secret("")
-)
 
 func (Secret) String() string { return hidden }
 

@@ -61,14 +61,20 @@ func fixFor(i job.ReportItem) string {
 	if t, ok := topicByKey[i.Key]; ok {
 		return t.fix
 	}
-	if about := wordsOf(i.Description); !appearance.matches(wordsOf(i.Description, i.Note)) {
-		for _, t := range topics {
-			if t.matches(about) {
-				return t.fix
-			}
+	if appearance.matches(wordsOf(i.Description, i.Note)) {
+		return ""
+	}
+	return firstTopic(wordsOf(i.Description)).fix
+}
+
+// firstTopic is the first topic that the words speak of, or general.
+func firstTopic(words []string) topic {
+	for _, t := range topics {
+		if t.matches(words) {
+			return t
 		}
 	}
-	return ""
+	return general
 }
 
 // security is a topic of reviews alone: it takes no person to look at it.
@@ -307,11 +313,5 @@ func topicOf(i job.ReportItem) topic {
 	if t, ok := topicByKey[i.Key]; ok {
 		return t
 	}
-	about := wordsOf(i.Description, i.ExpectedOutcome)
-	for _, t := range topics {
-		if t.matches(about) {
-			return t
-		}
-	}
-	return general
+	return firstTopic(wordsOf(i.Description, i.ExpectedOutcome))
 }

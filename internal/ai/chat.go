@@ -1,6 +1,7 @@
 package ai
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,14 +54,10 @@ type chat struct {
 }
 
 func newChat(cfg Config) *chat {
-	base := cfg.BaseURL
-	if base == "" {
-		base = DefaultBaseURL
-	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	return &chat{
 		server: server{
-			base: base, key: string(cfg.Key),
+			base: cmp.Or(cfg.BaseURL, DefaultBaseURL), key: string(cfg.Key),
 			http: &http.Client{
 				Transport: capped{guard.Answers(transport)},
 				// The key goes to the configured server and nowhere else.

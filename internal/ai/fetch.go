@@ -56,13 +56,10 @@ func (f fetcher) client() (client *http.Client, done func()) {
 	return client, transport.CloseIdleConnections
 }
 
-// hops is the way to an answer.
-type hops struct {
-	urls []*url.URL // from the first to the one that answered
-}
+// hops is the way to an answer, from the first URL to the one that answered.
+type hops []*url.URL
 
-func (h hops) first() *url.URL { return h.urls[0] }
-func (h hops) last() *url.URL  { return h.urls[len(h.urls)-1] }
+func (h hops) last() *url.URL { return h[len(h)-1] }
 
 // followRedirects asks for a URL and goes where redirects lead. The caller closes the
 // answer's body. The way is told also when it ends in an error.
@@ -76,7 +73,7 @@ func (f fetcher) followRedirects(ctx context.Context, client *http.Client, metho
 		if err != nil {
 			return nil, way, errLocation
 		}
-		way.urls = append(way.urls, req.URL)
+		way = append(way, req.URL)
 		req.Header.Set("User-Agent", userAgent)
 		req.Header.Set("Accept", "text/html,application/xhtml+xml;q=0.9,*/*;q=0.5")
 		resp, err := client.Do(req)
@@ -91,7 +88,7 @@ func (f fetcher) followRedirects(ctx context.Context, client *http.Client, metho
 		switch {
 		case err != nil:
 			return nil, way, errLocation
-		case len(way.urls) > maxRedirects:
+		case len(way) > maxRedirects:
 			return nil, way, errRedirects
 		}
 		raw = to.String()

@@ -262,10 +262,10 @@ func (r reviewed) answers() finding {
 }
 
 func (r reviewed) https() finding {
-	first, last := r.way.first(), r.way.last()
-	for i, u := range r.way.urls[1:] {
-		if u.Scheme == "http" && r.way.urls[i].Scheme == "https" {
-			return fails("%s redirects from HTTPS to %s.", shown(r.way.urls[i].String()), shown(u.String()))
+	first, last := r.way[0], r.way.last()
+	for i, u := range r.way[1:] {
+		if u.Scheme == "http" && r.way[i].Scheme == "https" {
+			return fails("%s redirects from HTTPS to %s.", shown(r.way[i].String()), shown(u.String()))
 		}
 	}
 	switch {
@@ -291,7 +291,7 @@ func (r reviewed) certificate() finding {
 }
 
 func (r reviewed) redirects() finding {
-	n := len(r.way.urls) - 1
+	n := len(r.way) - 1
 	return passIf(n <= goodRedirects, "%s.", counted(n, "redirect"))
 }
 

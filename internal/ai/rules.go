@@ -50,7 +50,7 @@ func checklistByRules(b command.ChecklistBrief) []command.NewItem {
 		})
 	}
 	list.addItems(maxItems, byType[b.Type]...)
-	about, failed := wordsOfBrief(b), wordsOfFailures(b.Failures)
+	about, failed := wordsOf(b.URL, b.Title, b.Description, b.Feature), wordsOfFailures(b.Failures)
 	for _, t := range topics {
 		if t.matches(about) {
 			list.addItems(maxItems, t.items...)

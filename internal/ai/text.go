@@ -5,8 +5,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"humanqa/domain/command"
 )
 
 // Lengths in characters. What a client may write itself (decisions, "Lengths")
@@ -91,10 +89,6 @@ func wordsOf(texts ...string) []string {
 	return strings.FieldsFunc(strings.ToLower(strings.Join(texts, " ")), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
 	})
-}
-
-func wordsOfBrief(b command.ChecklistBrief) []string {
-	return wordsOf(b.URL, b.Title, b.Description, b.Feature)
 }
 
 // withoutSecrets drops what a URL may carry besides its place: a query or a
