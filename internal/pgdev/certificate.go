@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"humanqa/internal/selfsigned"
@@ -63,15 +64,9 @@ func (h home) ensureCertificate(host string) error {
 
 // covers says that a certificate is good for all names; those of before do no harm.
 func covers(c *x509.Certificate, names []string, ips []net.IP) bool {
-	for _, name := range names {
-		if c.VerifyHostname(name) != nil {
-			return false
-		}
-	}
+	hosts := slices.Clone(names)
 	for _, ip := range ips {
-		if c.VerifyHostname(ip.String()) != nil {
-			return false
-		}
+		hosts = append(hosts, ip.String())
 	}
-	return true
+	return !slices.ContainsFunc(hosts, func(host string) bool { return c.VerifyHostname(host) != nil })
 }

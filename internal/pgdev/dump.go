@@ -9,6 +9,7 @@ import (
 	"io"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"github.com/lib/pq"
 )
@@ -64,15 +65,10 @@ func (a Address) tool(ctx context.Context, in io.Reader, out io.Writer, name str
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", name, ctx.Err())
 	}
-	if ended := (*exec.ExitError)(nil); errors.As(err, &ended) {
-		return fmt.Errorf("%s: %w: %s", name, err, firstLine(complaint.Bytes()))
+	if _, ended := errors.AsType[*exec.ExitError](err); ended {
+		// These programs stumbled over the first line; those after it follow from it.
+		first, _, _ := strings.Cut(strings.TrimSpace(complaint.String()), "\n")
+		return fmt.Errorf("%s: %w: %s", name, err, first)
 	}
 	return err
-}
-
-// firstLine is what these programs stumbled over; the lines after it follow
-// from it.
-func firstLine(out []byte) string {
-	line, _, _ := bytes.Cut(bytes.TrimSpace(out), []byte("\n"))
-	return string(line)
 }

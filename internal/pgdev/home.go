@@ -74,9 +74,9 @@ func openHome(ctx context.Context, dir string, log logrus.FieldLogger) (home, fu
 	if err != nil {
 		return home{}, nil, err
 	}
-	if err := h.linkFrom(link); err != nil {
+	if err := os.Symlink(h.dir, link); err != nil { // by which the home is found from now on
 		release()
-		return home{}, nil, err
+		return home{}, nil, fmt.Errorf("link the cluster into the data directory: %w", err)
 	}
 	return h, release, h.noted(dir, release)
 }
@@ -109,8 +109,7 @@ func (h home) take(ctx context.Context, dir string, log logrus.FieldLogger) (fun
 	}
 	release, err := datadir.Lock(h.dir)
 	if err != nil {
-		var inUse *datadir.InUseError
-		if errors.As(err, &inUse) {
+		if inUse, ok := errors.AsType[*datadir.InUseError](err); ok {
 			return nil, &datadir.InUseError{Dir: dir, PID: inUse.PID}
 		}
 		return nil, err
@@ -141,14 +140,6 @@ func (h home) takeFresh(ctx context.Context, dir string, log logrus.FieldLogger)
 	release()
 	log.WithField("cluster", aside).Warn("kept the database of an earlier data directory at this path: remove it when it is not needed")
 	return h.take(ctx, dir, log)
-}
-
-// linkFrom leaves the pointer by which the home is found from now on.
-func (h home) linkFrom(link string) error {
-	if err := os.Symlink(h.dir, link); err != nil {
-		return fmt.Errorf("link the cluster into the data directory: %w", err)
-	}
-	return nil
 }
 
 // clusterVersion is the major version that made the cluster, "" when there is none.
@@ -195,14 +186,6 @@ func (h home) socketDir() (string, error) {
 		return "", fmt.Errorf("create the socket directory: %w", err)
 	}
 	return path, nil
-}
-
-// dropSocketDir removes a socket directory outside the home; the server has
-// removed its socket by then.
-func (h home) dropSocketDir(path string) {
-	if filepath.Dir(path) != h.dir {
-		_ = os.Remove(path) // what a crash leaves is reused by the next start
-	}
 }
 
 // ownDir makes a 0700 directory of the server's user. In a shared place like

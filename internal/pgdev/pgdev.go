@@ -246,7 +246,9 @@ func (s *Server) Stop(ctx context.Context) error {
 			err = fmt.Errorf("stop postgres cleanly: %w", ctx.Err())
 			s.kill()
 		}
-		s.home.dropSocketDir(s.SocketDir)
+		if filepath.Dir(s.SocketDir) != s.home.dir { // the server has removed its socket by then
+			_ = os.Remove(s.SocketDir) // what a crash leaves is reused by the next start
+		}
 		s.release()
 	})
 	<-s.done

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/sirupsen/logrus"
+
+	"humanqa/internal/backoff"
 )
 
 // stopSurvivor stops the server of a cluster whose owner is dead. The caller
@@ -51,16 +53,10 @@ func stopSurvivor(ctx context.Context, data string, log logrus.FieldLogger) erro
 
 // waitGone polls, because only a parent can wait for a process.
 func waitGone(ctx context.Context, pid int, data string, patience time.Duration) (bool, error) {
-	deadline := time.NewTimer(patience)
-	defer deadline.Stop()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	for servesCluster(pid, data) {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			return false, nil
-		case <-ctx.Done():
+		if backoff.Wait(waiting, pingEvery) != nil {
 			return false, ctx.Err()
 		}
 	}
