@@ -75,7 +75,7 @@ func Open(_ context.Context, raw string) (*Bucket, error) {
 	}
 	var files store
 	if u.Scheme == "file" {
-		files, err = openDirectory(u.Path)
+		files, err = directory{u.Path}, os.MkdirAll(u.Path, 0o700)
 	} else {
 		files, err = openObjects(u)
 	}

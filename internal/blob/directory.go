@@ -26,10 +26,6 @@ type attributes struct {
 	Metadata    map[string]string `json:"user.metadata"`
 }
 
-func openDirectory(dir string) (directory, error) {
-	return directory{dir}, os.MkdirAll(dir, 0o700)
-}
-
 // root lets no key lead out of the directory, not by a link either.
 func (d directory) root(key string) (*os.Root, string, error) {
 	name := filepath.FromSlash(key)

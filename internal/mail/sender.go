@@ -210,7 +210,8 @@ func (w work) Do(ctx context.Context, l leased) outcome {
 	w.cfg.Log.WithError(err).WithFields(logrus.Fields{"letter": l.ID, "attempt": l.Attempt}).Warn("a letter was not sent")
 	o := outcome{leased: l, state: "waiting", said: err.Error()}
 	if refused := (refusedError{}); errors.As(err, &refused) {
-		o.said = refusedMark + reply(o.said)
+		words, _, _ := strings.Cut(o.said, ", affected recipient") // the rest is the client's
+		o.said = refusedMark + words
 		if time.Since(l.CreatedAt) > refusedFor {
 			o.state = "refused"
 		}
@@ -221,12 +222,6 @@ func (w work) Do(ctx context.Context, l leased) outcome {
 
 // refusedMark begins what a server said that refused a letter: its person may see that.
 const refusedMark = "refused: "
-
-// reply leaves out what the client adds to the server's words.
-func reply(said string) string {
-	said, _, _ = strings.Cut(said, ", affected recipient")
-	return said
-}
 
 const toldSQL = `
 SELECT event_id, account_id, kind, failed, title, project, verdict, path, at

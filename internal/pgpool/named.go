@@ -19,13 +19,11 @@ func List[Row any](ctx context.Context, q sqlx.QueryerContext, what, query strin
 
 // Find reads one row if it is there.
 func Find[Row any](ctx context.Context, q sqlx.QueryerContext, what, query string, args ...any) (row Row, found bool, err error) {
-	switch err = sqlx.GetContext(ctx, q, &row, query, args...); {
-	case errors.Is(err, sql.ErrNoRows):
+	row, err = One[Row](ctx, q, what, query, args...)
+	if errors.Is(err, sql.ErrNoRows) {
 		return row, false, nil
-	case err != nil:
-		return row, false, fmt.Errorf("read %s: %w", what, err)
 	}
-	return row, true, nil
+	return row, err == nil, err
 }
 
 // FindOr is Find that gives an error of the caller's where there is no row.

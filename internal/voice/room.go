@@ -17,9 +17,8 @@ type room struct {
 	places int // the server's: who is in, or coming
 
 	mu      sync.Mutex
-	peers   []*peer // in the order they came
-	stopped chan struct{}
-	stop    sync.Once
+	peers   []*peer       // in the order they came
+	stopped chan struct{} // closed when the last one has left
 }
 
 func newRoom() *room {
@@ -27,8 +26,6 @@ func newRoom() *room {
 	go r.speakers()
 	return r
 }
-
-func (r *room) close() { r.stop.Do(func() { close(r.stopped) }) }
 
 // endCalls sends all away.
 func (r *room) endCalls(why string) {

@@ -202,7 +202,7 @@ func (s *Server) leaveRoom(account, name string, r *room) {
 		delete(s.of, account)
 	}
 	if r.places--; r.places == 0 {
-		r.close()
+		close(r.stopped)
 		if s.rooms[name] == r {
 			delete(s.rooms, name)
 		}
