@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"humanqa/internal/backoff"
 	"humanqa/internal/hqa/api"
 )
 
@@ -64,8 +65,8 @@ func ListenOf(message jsonrpc.Message) (l Listen, ok bool) {
 
 // Refused is the answer that says why a stream does not begin, or ends.
 func (l Listen) Refused(err error) *jsonrpc.Response {
-	var refusal *jsonrpc.Error
-	if !errors.As(err, &refusal) {
+	refusal, ok := errors.AsType[*jsonrpc.Error](err)
+	if !ok {
 		refusal = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 	}
 	return &jsonrpc.Response{ID: l.id, Error: refusal}
@@ -195,7 +196,7 @@ func (s *server) watch(ctx context.Context, last *task, changed chan<- *task) (e
 			last, status = next, after
 		}
 		if !last.ended() {
-			rest(ctx, pause)
+			_ = backoff.Wait(ctx, pause) // its end shows at the next look
 		}
 	}
 	return nil
@@ -231,12 +232,3 @@ var errNoTasks = func() error {
 	}
 	return &jsonrpc.Error{Code: sdk.CodeMissingRequiredClientCapabilities, Message: "Missing required client capability", Data: data}
 }()
-
-func rest(ctx context.Context, pause time.Duration) {
-	over := time.NewTimer(pause)
-	defer over.Stop()
-	select {
-	case <-over.C:
-	case <-ctx.Done():
-	}
-}

@@ -11,6 +11,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"humanqa/internal/backoff"
 	"humanqa/internal/hqa/api"
 )
 
@@ -290,7 +291,7 @@ func (s *server) wait(ctx context.Context, req *sdk.CallToolRequest, in waitIn) 
 			return nil, out, err
 		}
 		told.tell(ctx, now.State)
-		rest(ctx, min(betweenLooks-time.Since(asked), time.Until(deadline)))
+		_ = backoff.Wait(ctx, min(betweenLooks-time.Since(asked), time.Until(deadline))) // its end shows at the next look
 	}
 }
 
