@@ -18,8 +18,7 @@ func after(d time.Duration) *time.Time {
 	if d == 0 {
 		return nil
 	}
-	at := time.Now().Add(d).UTC()
-	return &at
+	return new(time.Now().Add(d).UTC())
 }
 
 type accountCreateCmd struct {
@@ -57,10 +56,7 @@ func (c *accountCreateCmd) Run(ctx context.Context, a *app) error {
 		})
 		return opened.Position, err
 	}, func() error {
-		return a.print(struct {
-			AccountID string `json:"accountId"`
-			APIKey    string `json:"apiKey"`
-		}{opened.AccountID, opened.APIKey},
+		return a.print(map[string]any{"accountId": opened.AccountID, "apiKey": opened.APIKey},
 			"account %s\nkey     %s   (shown once)", opened.AccountID, opened.APIKey)
 	})
 }
@@ -93,10 +89,7 @@ func (t auditTrail) setStatus(
 	}, func(ctx context.Context, commands *command.Service, cause command.Cause) (domain.Position, error) {
 		return do(commands, ctx, cause, accountID)
 	}, func() error {
-		return a.print(struct {
-			AccountID string `json:"accountId"`
-			Status    string `json:"status"`
-		}{accountID, status}, "account %s is %s", accountID, status)
+		return a.print(map[string]any{"accountId": accountID, "status": status}, "account %s is %s", accountID, status)
 	})
 }
 
@@ -136,9 +129,6 @@ func (c *creditsGrantCmd) Run(ctx context.Context, a *app) error {
 			return err
 		}
 		core.WaitVisible(ctx, position)
-		return a.print(struct {
-			AccountID string         `json:"accountId"`
-			Available domain.Credits `json:"available"`
-		}{c.Account, available}, "account %s has %d credits", c.Account, available)
+		return a.print(map[string]any{"accountId": c.Account, "available": available}, "account %s has %d credits", c.Account, available)
 	})
 }

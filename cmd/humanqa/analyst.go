@@ -34,9 +34,7 @@ func (c *analystCreateCmd) Run(ctx context.Context, a *app) error {
 			return fmt.Errorf("%w: start humanqa serve of this version once", err)
 		}
 		var random [24]byte
-		if _, err := rand.Read(random[:]); err != nil {
-			return err
-		}
+		_, _ = rand.Read(random[:]) // it never fails
 		role, password := "analyst_"+c.Name, base64.RawURLEncoding.EncodeToString(random[:])
 		if err := service.MakeAnalyst(ctx, core.DB, role, password); err != nil {
 			return fmt.Errorf("make the role %s: %w", role, err)
@@ -45,9 +43,6 @@ func (c *analystCreateCmd) Run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		return a.print(struct {
-			Role string `json:"role"`
-			URL  string `json:"url"`
-		}{role, dsn}, "role  %s\nurl   %s   (shown once)\npsql '%s' -c 'SELECT * FROM analytics.jobs LIMIT 5'", role, dsn, dsn)
+		return a.print(map[string]any{"role": role, "url": dsn}, "role  %s\nurl   %s   (shown once)\npsql '%s' -c 'SELECT * FROM analytics.jobs LIMIT 5'", role, dsn, dsn)
 	})
 }

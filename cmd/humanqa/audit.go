@@ -24,9 +24,7 @@ func (auditKeyCmd) Run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		return a.print(struct {
-			Verifier string `json:"verifier"`
-		}{verifier}, "%s", verifier)
+		return a.print(map[string]any{"verifier": verifier}, "%s", verifier)
 	})
 }
 
@@ -156,9 +154,7 @@ func (x *auditAcceptCmd) Run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		return a.print(struct {
-			Verifier string `json:"verifier"`
-		}{verifier}, "accepted: from here on the log is proved by %s and by MACs", verifier)
+		return a.print(map[string]any{"verifier": verifier}, "accepted: from here on the log is proved by %s and by MACs", verifier)
 	})
 }
 

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"humanqa/domain/command"
 	"humanqa/internal/service"
 )
 
@@ -46,7 +45,7 @@ func (d *demo) handSecret(ctx context.Context, projectID string, in *inbox) erro
 		if err != nil {
 			return err
 		}
-		in.setSecret(secret)
+		in.secret.Store(secret)
 		return nil
 	})
 }
@@ -104,8 +103,7 @@ func (d *demo) claimJob(ctx context.Context, jobID string) (demoClaim, error) {
 	c := demoClaim{key: d.file.CheckerKey}
 	body := map[string]any{"jobId": jobID}
 	err := d.call(ctx, http.MethodPost, "/v1/checker/claims", c.key, "", body, http.StatusCreated, &c)
-	var refused *answerError
-	if errors.As(err, &refused) && refused.status == http.StatusConflict {
+	if refused, ok := errors.AsType[*answerError](err); ok && refused.status == http.StatusConflict {
 		// An earlier demo was cut off in the middle of its claim.
 		if c.key, err = d.anotherChecker(ctx); err != nil {
 			return c, err
@@ -126,7 +124,6 @@ func (d *demo) claimJob(ctx context.Context, jobID string) (demoClaim, error) {
 
 func (d *demo) anotherChecker(ctx context.Context) (key string, err error) {
 	err = d.app.withCore(ctx, func(ctx context.Context, core *service.Core) error {
-		var checker command.CreatedChecker
 		checker, err := core.Commands.CreateChecker(ctx, service.OperatorCause(""), "Demo checker", nil)
 		key = checker.Token
 		core.WaitVisible(ctx, checker.Position)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"sync"
+	"sync/atomic"
 
 	"humanqa/internal/receiver"
 )
@@ -14,10 +14,8 @@ type inbox struct {
 	url        string
 	deliveries chan receiver.Delivery
 	stop       func() error
-
-	mu     sync.Mutex
-	secret []byte
-	seen   map[string]bool // delivery ids that next has given
+	secret     atomic.Value    // a text, once it is known
+	seen       map[string]bool // delivery ids that next has given
 }
 
 // inboxSize is more than a demo is ever sent.
@@ -26,8 +24,11 @@ const inboxSize = 64
 func openInbox(ctx context.Context, dir string) (*inbox, error) {
 	in := &inbox{deliveries: make(chan receiver.Delivery, inboxSize), seen: make(map[string]bool)}
 	server, err := receiver.New(ctx, receiver.Config{
-		Dir:    dir,
-		Secret: in.currentSecret,
+		Dir: dir,
+		Secret: func() []byte {
+			secret, _ := in.secret.Load().(string)
+			return []byte(secret)
+		},
 		Received: func(_ context.Context, r receiver.Delivery) int {
 			in.deliveries <- r
 			return http.StatusNoContent
@@ -47,29 +48,14 @@ func openInbox(ctx context.Context, dir string) (*inbox, error) {
 	return in, nil
 }
 
-func (in *inbox) currentSecret() []byte {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	return in.secret
-}
-
-func (in *inbox) setSecret(secret string) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	in.secret = []byte(secret)
-}
-
 // next waits for a delivery that was not there before: each comes at least
 // once, and a repeat has the same id.
 func (in *inbox) next(ctx context.Context) (receiver.Delivery, error) {
 	for {
 		select {
 		case r := <-in.deliveries:
-			in.mu.Lock()
-			repeated := in.seen[r.DeliveryID]
-			in.seen[r.DeliveryID] = true
-			in.mu.Unlock()
-			if !repeated {
+			if !in.seen[r.DeliveryID] {
+				in.seen[r.DeliveryID] = true
 				return r, nil
 			}
 		case <-ctx.Done():

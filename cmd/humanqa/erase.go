@@ -44,11 +44,10 @@ type erasure interface {
 // erasing is an erasure with what there is to say of it.
 type erasing struct {
 	erasure
-	act     command.OperatorAct
-	account string // of a job
-	run     func(context.Context) (erase.Searched, error)
-	plan    any
-	lines   func() []string
+	act   command.OperatorAct
+	run   func(context.Context) (erase.Searched, error)
+	plan  any
+	lines func() []string
 }
 
 func (c *eraseCmd) open(ctx context.Context, core *service.Core, a *app) (erasing, error) {
@@ -60,7 +59,7 @@ func (c *eraseCmd) open(ctx context.Context, core *service.Core, a *app) (erasin
 			return erasing{}, err
 		}
 		act := command.OperatorAct{Act: oversight.EraseJob, Subject: domain.JobStream(c.Job), AccountID: j.Plan.AccountID}
-		return erasing{j, act, j.Plan.AccountID, j.Run, &j.Plan, func() []string { return jobLines(j.Plan) }}, nil
+		return erasing{j, act, j.Run, &j.Plan, func() []string { return jobLines(j.Plan) }}, nil
 	case c.Checker != "":
 		e, err := erase.NewChecker(ctx, core, a.log, c.Checker, c.By, c.Reason)
 		if err != nil {
@@ -68,7 +67,7 @@ func (c *eraseCmd) open(ctx context.Context, core *service.Core, a *app) (erasin
 		}
 		act := command.OperatorAct{Act: oversight.EraseChecker, Subject: domain.CheckerStream(c.Checker)}
 		run := func(ctx context.Context) (erase.Searched, error) { return e.Run(ctx, asked) }
-		return erasing{e, act, "", run, &e.Plan, func() []string { return checkerLines(e.Plan) }}, nil
+		return erasing{e, act, run, &e.Plan, func() []string { return checkerLines(e.Plan) }}, nil
 	}
 	p, err := erase.NewPerson(ctx, core, a.log, c.Person, c.By, c.Reason)
 	if err != nil {
@@ -76,7 +75,7 @@ func (c *eraseCmd) open(ctx context.Context, core *service.Core, a *app) (erasin
 	}
 	act := command.OperatorAct{Act: oversight.ErasePerson, Subject: domain.PersonStream(c.Person)}
 	run := func(ctx context.Context) (erase.Searched, error) { return p.Run(ctx, asked) }
-	return erasing{p, act, "", run, &p.Plan, func() []string { return personLines(p.Plan) }}, nil
+	return erasing{p, act, run, &p.Plan, func() []string { return personLines(p.Plan) }}, nil
 }
 
 // Run may be repeated, after a crash too.
@@ -95,7 +94,7 @@ func (c *eraseCmd) Run(ctx context.Context, a *app) error {
 			return a.printErasure("would be erased", e, found)
 		}
 		var left erase.Searched
-		_, err = auditTrail{By: c.By, Reason: c.Reason}.record(ctx, core, service.OperatorCause(e.account), e.act,
+		_, err = auditTrail{By: c.By, Reason: c.Reason}.record(ctx, core, service.OperatorCause(e.act.AccountID), e.act,
 			func(ctx context.Context, _ command.Cause) (domain.Position, error) {
 				left, err = e.run(ctx)
 				return domain.Position{}, err
@@ -192,12 +191,7 @@ type accountEraseCmd struct {
 }
 
 // Validate is called by kong.
-func (c *accountEraseCmd) Validate() error {
-	if strings.TrimSpace(c.By) == "" || strings.TrimSpace(c.Reason) == "" {
-		return errors.New("--by and --reason must not be blank")
-	}
-	return nil
-}
+func (c *accountEraseCmd) Validate() error { return auditTrail{By: c.By, Reason: c.Reason}.Validate() }
 
 // Run may be repeated, after a crash too, until it says that nothing is left.
 func (c *accountEraseCmd) Run(ctx context.Context, a *app) error {

@@ -50,9 +50,7 @@ func (c *eventstoreCheckCmd) Run(ctx context.Context, a *app) (err error) {
 			missing++
 		}
 	}
-	if err := a.print(struct {
-		Findings []eventstore.Finding `json:"findings"`
-	}{findings}, "%s", strings.Join(lines, "\n")); err != nil {
+	if err := a.print(map[string]any{"findings": findings}, "%s", strings.Join(lines, "\n")); err != nil {
 		return err
 	}
 	if missing > 0 {
@@ -77,9 +75,7 @@ func (c *eventstoreReaderCmd) Run(a *app) error {
 		if !was {
 			return domain.NotFound("the log's reader").WithHint("there is none; humanqa eventstore reader makes one")
 		}
-		return a.print(struct {
-			Reader string `json:"reader"`
-		}{"ended"}, "the reader's password is ended")
+		return a.print(map[string]any{"reader": "ended"}, "the reader's password is ended")
 	}
 	if a.cfg.EventStoreListen == "" {
 		return errors.New("only the embedded node's TLS address has a reader: set HUMANQA_EVENTSTORE_LISTEN, here as for the service")
@@ -88,7 +84,5 @@ func (c *eventstoreReaderCmd) Run(a *app) error {
 	if err != nil {
 		return fmt.Errorf("%w: start humanqa serve with HUMANQA_EVENTSTORE_LISTEN once", err)
 	}
-	return a.print(struct {
-		URL string `json:"url"`
-	}{url}, "%s   (shown once: it reads the whole log and appends nothing)", url)
+	return a.print(map[string]any{"url": url}, "%s   (shown once: it reads the whole log and appends nothing)", url)
 }

@@ -31,8 +31,9 @@ type evidenceUsage struct {
 	evidence.Usage
 }
 
-func usageLines(all map[string]evidence.Usage) (list []evidenceUsage, lines []string) {
-	list = []evidenceUsage{}
+// printUsage tells the accounts, the one with the most evidence first.
+func (a *app) printUsage(all map[string]evidence.Usage) error {
+	list, lines := []evidenceUsage{}, []string{}
 	for _, id := range slices.SortedFunc(maps.Keys(all), func(a, b string) int {
 		return cmp.Or(cmp.Compare(all[b].Kept().Bytes, all[a].Kept().Bytes), cmp.Compare(a, b))
 	}) {
@@ -44,7 +45,7 @@ func usageLines(all map[string]evidence.Usage) (list []evidenceUsage, lines []st
 	if len(lines) == 0 {
 		lines = []string{"none"}
 	}
-	return list, lines
+	return a.print(map[string]any{"accounts": list}, "%s", strings.Join(lines, "\n"))
 }
 
 func sized(s evidence.Size) string {
@@ -57,8 +58,7 @@ func (c *evidenceUsageCmd) Run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		list, lines := usageLines(all)
-		return a.print(map[string]any{"accounts": list}, "%s", strings.Join(lines, "\n"))
+		return a.printUsage(all)
 	})
 }
 
@@ -75,8 +75,7 @@ func (c *evidenceSweepCmd) Run(ctx context.Context, a *app) error {
 				return err
 			}
 			maps.DeleteFunc(all, func(_ string, u evidence.Usage) bool { return u.Going().Files == 0 })
-			list, lines := usageLines(all)
-			return a.print(map[string]any{"accounts": list}, "%s", strings.Join(lines, "\n"))
+			return a.printUsage(all)
 		}
 		files, err := blob.Open(ctx, core.Config.EvidenceURL)
 		if err != nil {

@@ -71,10 +71,7 @@ func (c *exportCmd) Run(ctx context.Context, a *app) error {
 		if c.Out == "" {
 			return nil
 		}
-		return a.print(struct {
-			File string `json:"file"`
-			Rows int64  `json:"rows"`
-		}{c.Out, rows}, "%s: %d rows", c.Out, rows)
+		return a.print(map[string]any{"file": c.Out, "rows": rows}, "%s: %d rows", c.Out, rows)
 	})
 }
 

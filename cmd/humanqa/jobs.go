@@ -73,7 +73,6 @@ func (a *app) endJob(
 // operatorOn is the operator acting on the account of a job or a project. It asks
 // the log, because the read models of a stopped service may be behind.
 func operatorOn(ctx context.Context, log domain.Log, stream string) (command.Cause, error) {
-	enough := errors.New("enough")
 	cause := service.OperatorCause("")
 	err := log.Load(ctx, stream, 0, func(r domain.Recorded) error {
 		switch created := r.Event.(type) {
@@ -82,10 +81,10 @@ func operatorOn(ctx context.Context, log domain.Log, stream string) (command.Cau
 		case *project.Created:
 			cause.AccountID = created.AccountID
 		}
-		return enough // the first event decides
+		return errEnough // the first event decides
 	})
 	switch {
-	case err != nil && !errors.Is(err, enough):
+	case err != nil && !errors.Is(err, errEnough):
 		return command.Cause{}, err
 	case cause.AccountID == "":
 		kind, _, _ := strings.Cut(stream, "-")
@@ -119,9 +118,6 @@ func (c *projectSecretCmd) Run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		return a.print(struct {
-			ProjectID     string `json:"projectId"`
-			WebhookSecret string `json:"webhookSecret"`
-		}{c.Project, secret}, "%s", secret)
+		return a.print(map[string]any{"projectId": c.Project, "webhookSecret": secret}, "%s", secret)
 	})
 }

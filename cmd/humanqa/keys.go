@@ -67,10 +67,7 @@ func (c *keyRevokeCmd) Run(ctx context.Context, a *app) error {
 	}, func(ctx context.Context, commands *command.Service, cause command.Cause) (domain.Position, error) {
 		return commands.RevokeKey(ctx, cause, accountID, c.Key)
 	}, func() error {
-		return a.print(struct {
-			KeyID  string `json:"keyId"`
-			Status string `json:"status"`
-		}{c.Key, "revoked"}, "key %s is revoked", c.Key)
+		return a.print(map[string]any{"keyId": c.Key, "status": "revoked"}, "key %s is revoked", c.Key)
 	})
 }
 
@@ -97,9 +94,6 @@ func (c *checkerCreateCmd) Run(ctx context.Context, a *app) error {
 		checker, err = commands.CreateChecker(ctx, cause, strings.TrimSpace(c.Name), c.Account)
 		return checker.Position, err
 	}, func() error {
-		return a.print(struct {
-			CheckerID  string `json:"checkerId"`
-			CheckerKey string `json:"checkerKey"`
-		}{checker.CheckerID, checker.Token}, "checker %s\nkey     %s   (shown once)", checker.CheckerID, checker.Token)
+		return a.print(map[string]any{"checkerId": checker.CheckerID, "checkerKey": checker.Token}, "checker %s\nkey     %s   (shown once)", checker.CheckerID, checker.Token)
 	})
 }

@@ -35,25 +35,9 @@ func (p page) Validate() error {
 
 func (p page) access() access.Page { return access.Page{Limit: p.Limit, Offset: p.Offset} }
 
-// printPage answers with one object, which names the list, or with a line for
-// each and what there is beyond them.
-func printPage[T any, L fmt.Stringer](a *app, name string, p page, found []T, total int, of func(T) L) error {
-	listed, lines := make([]L, len(found)), []string{}
-	for i, f := range found {
-		listed[i] = of(f)
-		lines = append(lines, listed[i].String())
-	}
-	if n := p.Offset + len(lines); len(lines) < total {
-		lines = append(lines, fmt.Sprintf("%d to %d of %d: --offset %d goes on", min(p.Offset+1, n), n, total, n))
-	}
-	if len(lines) == 0 {
-		lines = []string{"none"}
-	}
-	return a.print(map[string]any{name: listed, "total": total}, "%s", strings.Join(lines, "\n"))
-}
-
-// list prints what find gives, once every read model shows what was written. An account
-// that is named must be there.
+// list prints what find gives, once every read model shows what was written: as one object,
+// which names the list, or as a line for each and what there is beyond them. An account that
+// is named must be there.
 func list[T any, L fmt.Stringer](
 	ctx context.Context, a *app, name string, account *string, p page, of func(T) L,
 	find func(context.Context, *projections.Reads) ([]T, int, error),
@@ -68,7 +52,18 @@ func list[T any, L fmt.Stringer](
 		if err != nil {
 			return err
 		}
-		return printPage(a, name, p, found, total, of)
+		listed, lines := make([]L, len(found)), []string{}
+		for i, f := range found {
+			listed[i] = of(f)
+			lines = append(lines, listed[i].String())
+		}
+		if n := p.Offset + len(lines); len(lines) < total {
+			lines = append(lines, fmt.Sprintf("%d to %d of %d: --offset %d goes on", min(p.Offset+1, n), n, total, n))
+		}
+		if len(lines) == 0 {
+			lines = []string{"none"}
+		}
+		return a.print(map[string]any{name: listed, "total": total}, "%s", strings.Join(lines, "\n"))
 	})
 }
 
@@ -198,16 +193,13 @@ type listedKey struct {
 }
 
 func listedKeyOf(k access.IssuedKey) listedKey {
-	l := listedKey{KeyID: k.ID, Hint: k.Hint, Status: "active", Scope: string(k.Scope), ExpiresAt: k.ExpiresAt,
-		Name: k.Name, IssuedBy: k.IssuedBy, IssuedAt: k.IssuedAt, UsedAt: k.UsedAt}
+	l := listedKey{KeyID: k.ID, Hint: k.Hint, Status: "active", Scope: string(k.Scope), ProjectID: given(k.ProjectID),
+		ExpiresAt: k.ExpiresAt, Name: k.Name, IssuedBy: k.IssuedBy, IssuedAt: k.IssuedAt, UsedAt: k.UsedAt}
 	switch {
 	case k.Revoked:
 		l.Status = "revoked"
 	case k.ExpiresAt != nil && !k.ExpiresAt.After(time.Now()):
 		l.Status = "expired"
-	}
-	if k.ProjectID != "" {
-		l.ProjectID = &k.ProjectID
 	}
 	return l
 }

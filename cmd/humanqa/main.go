@@ -205,8 +205,7 @@ func (a *app) print(object any, format string, args ...any) error {
 // known.
 func tell(w io.Writer, code int, err error) int {
 	line := logging.OneLine(err.Error())
-	var refusal *domain.Error
-	if errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[*domain.Error](err); ok {
 		switch {
 		case refusal.Hint != "":
 			line += ": " + refusal.Hint

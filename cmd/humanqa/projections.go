@@ -101,10 +101,7 @@ func (c *projectionsListCmd) Run(ctx context.Context, a *app) error {
 					s.Category, s.Attempts, s.Detail)
 			}
 		}
-		return a.print(struct {
-			Head        string             `json:"head"`
-			Projections []listedProjection `json:"projections"`
-		}{head.String(), listed}, "%s", text.String())
+		return a.print(map[string]any{"head": head.String(), "projections": listed}, "%s", text.String())
 	})
 }
 
@@ -291,21 +288,13 @@ func (a *app) compare(ctx context.Context, core *service.Core, supervisor *consu
 	if err != nil {
 		return err
 	}
-	for _, f := range aside { // a rebuild would set it aside again, or apply it
+	for i, name := range names {
+		findings = append(findings, fsck.RowFindings(name, differences[i])...)
+	}
+	for _, f := range slices.Concat(aside, findings) { // a rebuild would set aside again what is, or apply it
 		if !a.json {
 			if err := a.print(nil, "%s: %s", f.Stream, f.Problem); err != nil {
 				return err
-			}
-		}
-	}
-	for i, name := range names {
-		found := fsck.RowFindings(name, differences[i])
-		findings = append(findings, found...)
-		for _, f := range found {
-			if !a.json {
-				if err := a.print(nil, "%s: %s", f.Stream, f.Problem); err != nil {
-					return err
-				}
 			}
 		}
 	}
@@ -413,8 +402,5 @@ func (c *projectionsDropCmd) Run(ctx context.Context, a *app) error {
 }
 
 func (a *app) ordered(name, status, next string) error {
-	return a.print(struct {
-		Name   string `json:"name"`
-		Status string `json:"status"`
-	}{name, status}, "%s: %s, %s", name, status, next)
+	return a.print(map[string]any{"name": name, "status": status}, "%s: %s, %s", name, status, next)
 }

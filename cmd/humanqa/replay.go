@@ -99,7 +99,7 @@ func (u until) passed(e eventstore.RawEvent, at time.Time) bool {
 	return u.position != domain.Position{} && e.Position.Compare(u.position) > 0
 }
 
-// errEnough ends a replay that has told what was asked.
+// errEnough ends a read of the log that has found what was asked.
 var errEnough = errors.New("enough")
 
 func (c *replayCmd) Run(ctx context.Context, a *app) error {
@@ -147,20 +147,18 @@ func (c *replayCmd) Run(ctx context.Context, a *app) error {
 		} else {
 			err = core.Log.ReadRaw(ctx, c.Stream, tell)
 		}
-		if errors.Is(err, errEnough) {
-			err = nil
-		}
-		if err == nil && events == 0 && beyond != nil {
+		switch {
+		case err != nil && !errors.Is(err, errEnough):
+			return err
+		case events > 0:
+			return nil
+		case beyond != nil:
 			return beyond.before(c.Until)
-		}
-		if err == nil && events == 0 && c.Account != "" {
+		case c.Account != "":
 			return domain.NotFound(c.Category + " streams of account " + c.Account).WithHint("humanqa account list shows the accounts")
 		}
-		if err == nil && events == 0 {
-			err = domain.NotFound("stream " + c.Stream).WithHint(
-				"a stream's name begins with its category, such as job-<id> or credits-<account id>")
-		}
-		return err
+		return domain.NotFound("stream " + c.Stream).WithHint(
+			"a stream's name begins with its category, such as job-<id> or credits-<account id>")
 	})
 }
 
