@@ -79,14 +79,20 @@ func benchmarkCopies(b *testing.B, payload []byte) {
 			_, err := db.ExecContext(b.Context(), `DROP TABLE IF EXISTS copies; CREATE TABLE copies (`+c.of+`)`)
 			must.NoError(b, err)
 			measure(b, 1, func(_, i int) error {
-				var rows []byte
 				name := uniqueStream("job")
-				for j := range perAppend {
-					id := uuid.New()
-					rows = fmt.Appendf(rows, "%d\t%d\t%d\t%x\tt\t%s\ttested\t\\\\x%x\t\\\\x7b7d\n", i*perAppend+j, j, i, id[:], name, payload)
-				}
 				return pgpool.InTx(b.Context(), db, func(tx *sqlx.Tx) error {
-					return pgpool.Copy(b.Context(), tx, `COPY copies (position, revision, created, event_id, is_json, stream, type, data, metadata) FROM STDIN`, rows)
+					in, err := tx.PrepareContext(b.Context(), `COPY copies (position, revision, created, event_id, is_json, stream, type, data, metadata) FROM STDIN`)
+					if err != nil {
+						return err
+					}
+					defer func() { _ = in.Close() }()
+					for j := range perAppend {
+						if _, err := in.ExecContext(b.Context(), i*perAppend+j, j, i, uuid.New(), true, name, "tested", payload, []byte("{}")); err != nil {
+							return err
+						}
+					}
+					_, err = in.ExecContext(b.Context())
+					return err
 				})
 			})
 		})

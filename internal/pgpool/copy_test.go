@@ -3,7 +3,6 @@ package pgpool_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -18,12 +17,27 @@ import (
 
 const copyThingsSQL = `COPY things (id, name) FROM STDIN`
 
-// rowsOf are rows for copyThingsSQL.
-func rowsOf(first int, names ...string) (rows []byte) {
+// rowsOf are rows for copyThings.
+func rowsOf(first int, names ...string) (rows [][]any) {
 	for i, name := range names {
-		rows = append(pgpool.AppendCopied(fmt.Appendf(rows, "%d\t", first+i), name), '\n')
+		rows = append(rows, []any{first + i, name})
 	}
 	return rows
+}
+
+func copyThings(ctx context.Context, tx *sqlx.Tx, rows [][]any) error {
+	in, err := tx.PrepareContext(ctx, copyThingsSQL)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }()
+	for _, row := range rows {
+		if _, err := in.ExecContext(ctx, row...); err != nil {
+			return err
+		}
+	}
+	_, err = in.ExecContext(ctx)
+	return err
 }
 
 func TestRowsAreCopiedAsTheyAre(t *testing.T) {
@@ -43,7 +57,7 @@ func TestRowsAreCopiedAsTheyAre(t *testing.T) {
 			if _, err := tx.ExecContext(t.Context(), "DELETE FROM things WHERE id >= $1", 0); err != nil {
 				return err
 			}
-			return pgpool.Copy(t.Context(), tx, copyThingsSQL, rowsOf(0, some...))
+			return copyThings(t.Context(), tx, rowsOf(0, some...))
 		})
 		must.NoError(t, err)
 		var got []string
@@ -62,18 +76,18 @@ func TestACopyThatIsRefusedLeavesNothing(t *testing.T) {
 	defer cancel()
 	for name, c := range map[string]struct {
 		ctx  context.Context
-		rows []byte
+		rows [][]any
 		code pqerror.Code
 	}{
 		"a row that is there": {t.Context(), append(rowsOf(2, make([]string, 9000)...), rowsOf(1, "again")...), "23505"},
-		"no number":           {t.Context(), []byte("x\ty\n"), "22P02"},
+		"no number":           {t.Context(), [][]any{{"x", "y"}}, "22P02"},
 		"a caller who left":   {gone, rowsOf(2, "late"), ""},
 	} {
 		err := pgpool.InTx(t.Context(), db, func(tx *sqlx.Tx) error {
 			if c.code == "" {
 				cancel()
 			}
-			return pgpool.Copy(c.ctx, tx, copyThingsSQL, c.rows)
+			return copyThings(c.ctx, tx, c.rows)
 		})
 		var refused *pq.Error
 		if err == nil || c.code != "" && (!errors.As(err, &refused) || refused.Code != c.code) || c.code == "" && !errors.Is(err, context.Canceled) {

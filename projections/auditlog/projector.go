@@ -2,10 +2,8 @@ package auditlog
 
 import (
 	"context"
-	"encoding/hex"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,7 +13,6 @@ import (
 	"humanqa/domain"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
-	"humanqa/internal/pgpool"
 )
 
 // Name is the projector's name among what follows the log.
@@ -166,28 +163,20 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 
 // copyLeaves writes leaves that follow on the first ones, so many.
 func copyLeaves(ctx context.Context, tx *sqlx.Tx, schema string, first int64, leaves []Leaf) error {
-	rows := make([]byte, 0, len(leaves)*rowSize)
+	in, err := tx.PrepareContext(ctx, consumer.In(schema, copyLeavesSQL))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }() // the end has told what is wrong
 	for i, l := range leaves {
-		l.Index = first + int64(i)
-		rows = l.appendRow(rows)
+		_, err := in.ExecContext(ctx, first+int64(i), int64(l.Position.Commit), int64(l.Position.Prepare), int64(l.Revision),
+			ticks(l.Created), l.ID, l.Stream, l.Type, l.Data[:], l.Meta[:], !l.Binary)
+		if err != nil {
+			return err
+		}
 	}
-	return pgpool.Copy(ctx, tx, consumer.In(schema, copyLeavesSQL), rows)
-}
-
-// rowSize is about what a leaf takes in copyLeaves.
-const rowSize = 320
-
-// appendRow adds the leaf as a row for copyLeavesSQL.
-func (l *Leaf) appendRow(row []byte) []byte {
-	for _, n := range [...]int64{l.Index, int64(l.Position.Commit), int64(l.Position.Prepare), int64(l.Revision), ticks(l.Created)} {
-		row = append(strconv.AppendInt(row, n, 10), '\t')
-	}
-	row = append(hex.AppendEncode(row, l.ID[:]), '\t')
-	row = append(pgpool.AppendCopied(row, l.Stream), '\t')
-	row = append(pgpool.AppendCopied(row, l.Type), '\t')
-	row = append(hex.AppendEncode(append(row, `\\x`...), l.Data[:]), '\t')
-	row = append(hex.AppendEncode(append(row, `\\x`...), l.Meta[:]), '\t')
-	return append(strconv.AppendBool(row, !l.Binary), '\n')
+	_, err = in.ExecContext(ctx) // the end
+	return err
 }
 
 // edge is the last tile of each level, and what has changed since it was loaded.
