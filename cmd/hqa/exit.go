@@ -95,10 +95,7 @@ func (a *app) fail(err error) int {
 		maps.Copy(object, answer.Extras)
 		object["error"], object["status"] = answer.Message, answer.Status
 	}
-	raw, encodeErr := json.Marshal(object)
-	if encodeErr != nil {
-		raw = []byte(`{"error":"internal error"}`)
-	}
+	raw, _ := json.Marshal(object) // texts, numbers, and what came as JSON
 	a.say("%s", raw)
 	return code
 }

@@ -18,7 +18,7 @@ import (
 type githubEvent struct {
 	SHA         string `json:"sha"` // of the event status
 	PullRequest struct {
-		Number int
+		Number int // 0: it has none
 		Head   struct{ SHA string }
 	} `json:"pull_request"`
 }
@@ -36,13 +36,10 @@ func (a *app) event() (e githubEvent, err error) {
 	return e, json.Unmarshal(raw, &e)
 }
 
-// pullRequest is the API of the repository, and the number of the event's pull request;
-// 0: it has none.
-func (a *app) pullRequest() (g github, number int, err error) {
-	e, err := a.event()
-	return github{
-		base: a.githubBase() + "/repos/" + a.env("GITHUB_REPOSITORY"), token: a.env("GITHUB_TOKEN"),
-	}, e.PullRequest.Number, err
+// repository is the API of the repository, and the event in it.
+func (a *app) repository() (g github, e githubEvent, err error) {
+	e, err = a.event()
+	return github{base: a.githubBase() + "/repos/" + a.env("GITHUB_REPOSITORY"), token: a.env("GITHUB_TOKEN")}, e, err
 }
 
 // githubBase is the address of GitHub's API.

@@ -124,7 +124,8 @@ func (s *step) row() pastRun {
 // comment writes the one comment of this step on the pull request, if there is one. Runs
 // that did not wait get the verdict that they have come to since.
 func (s *step) comment(ctx context.Context) error {
-	g, number, err := s.a.pullRequest()
+	g, e, err := s.a.repository()
+	number := e.PullRequest.Number
 	if err != nil || number == 0 || g.token == "" {
 		return err
 	}
@@ -158,19 +159,15 @@ func (a *app) refreshComments(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	g, number, err := a.pullRequest()
+	g, e, err := a.repository()
 	switch {
 	case err != nil:
 		return err
 	case g.token == "":
 		return usage("--refresh needs GITHUB_TOKEN, a token that may write comments")
 	}
-	numbers := []int{number}
-	if number == 0 {
-		e, err := a.event()
-		if err != nil {
-			return err
-		}
+	numbers := []int{e.PullRequest.Number}
+	if numbers[0] == 0 {
 		if numbers, err = g.pullRequestsOf(ctx, e.SHA); err != nil {
 			return err
 		}

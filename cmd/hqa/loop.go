@@ -70,16 +70,7 @@ func (l loopStep) mayGoOn(ctx context.Context, a *app, client *api.Client, call 
 
 // rememberLoop keeps which loop session has the name here.
 func (a *app) rememberLoop(name, sessionID string) {
-	if name == "" || sessionID == "" {
-		return
+	if name != "" && sessionID != "" {
+		a.changeRun(func(r *store.Run) { r.Loops[name] = sessionID })
 	}
-	a.changeRun(func(r *store.Run) {
-		loops := map[string]string{name: sessionID}
-		for other, id := range r.Loops {
-			if other != name {
-				loops[other] = id
-			}
-		}
-		r.Loops = loops
-	})
 }

@@ -154,9 +154,6 @@ func (a *app) unsettled(name string, again bool) (key string, err error) {
 		return known.Key, nil
 	}
 	key = newKey()
-	if last.Unsettled == nil {
-		last.Unsettled = map[string]store.Unsettled{}
-	}
 	last.Unsettled[name] = store.Unsettled{Key: key, At: time.Now().UTC()}
 	return key, a.store.KeepRun(a.dir, last)
 }
@@ -182,9 +179,6 @@ func (a *app) verdictTold(ids []string) {
 func (a *app) changeRun(change func(*store.Run)) {
 	last, err := a.store.LastRun(a.dir)
 	if err == nil {
-		if last.Unsettled == nil {
-			last.Unsettled = map[string]store.Unsettled{}
-		}
 		change(&last)
 		err = a.store.KeepRun(a.dir, last)
 	}

@@ -157,7 +157,7 @@ func runFile(workDir string) string {
 
 // LastRun reads what the directory submitted last; without a record it is empty.
 func (s Store) LastRun(workDir string) (Run, error) {
-	var r Run
+	r := Run{Loops: map[string]string{}, Unsettled: map[string]Unsettled{}}
 	if s.dir == "" {
 		return r, nil
 	}

@@ -332,7 +332,8 @@ func (w *Waiter) stream(ctx context.Context) {
 			})
 		}
 		w.tell(false)
-		if refused, ok := errors.AsType[*api.Error](err); ok && refused.Status >= 400 && refused.Status < 500 && refused.Status != http.StatusTooManyRequests {
+		refused, ok := errors.AsType[*api.Error](err)
+		if ok && refused.Status >= 400 && refused.Status < 500 && refused.Status != http.StatusTooManyRequests {
 			cursor = ""
 			if next, isCursor := refused.Next(); isCursor {
 				cursor = next
