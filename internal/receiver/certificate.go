@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -104,13 +105,7 @@ func replaceFile(path string, data []byte, mode os.FileMode) error {
 	}
 	defer func() { _ = os.Remove(tmp.Name()) }() // it is gone after the rename
 	_, err = tmp.Write(data)
-	if closeErr := tmp.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Chmod(tmp.Name(), mode)
-	}
-	if err == nil {
+	if err = errors.Join(err, tmp.Chmod(mode), tmp.Close()); err == nil {
 		err = os.Rename(tmp.Name(), path)
 	}
 	if err != nil {

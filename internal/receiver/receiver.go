@@ -3,6 +3,7 @@
 package receiver
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -66,9 +67,7 @@ type Receiver struct {
 // New makes the certificates where they are missing or old, and
 // listens. Run answers; Close gives up without Run.
 func New(ctx context.Context, cfg Config) (*Receiver, error) {
-	if cfg.Addr == "" {
-		cfg.Addr = "127.0.0.1:0"
-	}
+	cfg.Addr = cmp.Or(cfg.Addr, "127.0.0.1:0")
 	if cfg.Log == nil {
 		cfg.Log = io.Discard
 	}
