@@ -59,7 +59,7 @@ func newChat(cfg Config) *chat {
 		server: server{
 			base: cmp.Or(cfg.BaseURL, DefaultBaseURL), key: string(cfg.Key),
 			http: &http.Client{
-				Transport: capped{guard.Answers(transport)},
+				Transport: guard.Answers(transport),
 				// The key goes to the configured server and nowhere else.
 				CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 			},
@@ -67,17 +67,6 @@ func newChat(cfg Config) *chat {
 		model: cfg.Model, budget: newBudget(time.Now), breaker: newBreaker(),
 		patience: patience, attemptTime: attemptTime, wait: wait,
 	}
-}
-
-// capped ends a response that is larger than any answer of use.
-type capped struct{ next http.RoundTripper }
-
-func (c capped) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := c.next.RoundTrip(req)
-	if err == nil {
-		resp.Body = http.MaxBytesReader(nil, resp.Body, maxAnswer)
-	}
-	return resp, err
 }
 
 // question is put to the model: the task is ours, the data can come from anywhere. read

@@ -71,11 +71,11 @@ func (s server) complete(ctx context.Context, p prompt) (*completion, reply, err
 	if err != nil {
 		return nil, reply{}, err
 	}
-	body, err := json.Marshal(p)
+	sent, err := json.Marshal(p)
 	if err != nil {
 		return nil, reply{}, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(sent))
 	if err != nil {
 		return nil, reply{}, err
 	}
@@ -86,9 +86,10 @@ func (s server) complete(ctx context.Context, p prompt) (*completion, reply, err
 	if err != nil {
 		return nil, reply{}, err
 	}
+	body := http.MaxBytesReader(nil, resp.Body, maxAnswer)
 	defer func() {
-		_, _ = io.Copy(io.Discard, resp.Body) // it is capped; what is read to its end keeps the connection
-		_ = resp.Body.Close()
+		_, _ = io.Copy(io.Discard, body) // what is read to its end keeps the connection
+		_ = body.Close()
 	}()
 	head := reply{resp.StatusCode, resp.Header.Get("Retry-After")}
 	if head.status/100 != 2 {
@@ -99,7 +100,7 @@ func (s server) complete(ctx context.Context, p prompt) (*completion, reply, err
 		return nil, head, fmt.Errorf("the answer is %q", media)
 	}
 	done := new(completion)
-	return done, head, json.NewDecoder(resp.Body).Decode(done)
+	return done, head, json.NewDecoder(body).Decode(done)
 }
 
 func (c *chat) prompt(q question, data string, plain bool) prompt {

@@ -23,8 +23,6 @@ type Model struct {
 	failed func(task string)
 }
 
-var _ command.AI = (*Model)(nil)
-
 func newModel(cfg Config, rules *Rules) *Model {
 	m := &Model{chat: newChat(cfg), rules: rules, name: cfg.Model, log: cfg.Log, failed: cfg.Failed}
 	if m.failed == nil {

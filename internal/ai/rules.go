@@ -17,8 +17,6 @@ type Rules struct {
 	pages fetcher
 }
 
-var _ command.AI = (*Rules)(nil)
-
 // Instant implements command.AI.
 func (*Rules) Instant() bool { return true }
 

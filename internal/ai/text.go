@@ -4,7 +4,6 @@ import (
 	"net/url"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 // Lengths in characters. What a client may write itself (decisions, "Lengths")
@@ -33,42 +32,25 @@ const ellipsis = "…"
 // blanks, nothing invisible that could reorder or hide what a reader sees, and
 // at most limit characters. It stops reading where the line is full.
 func clean(text string, limit int) string {
-	var line strings.Builder
-	length, blank := 0, false
-	for len(text) > 0 {
-		r, size := utf8.DecodeRuneInString(text)
-		text = text[size:]
+	var line []rune
+	blank := false
+	for _, r := range text { // an invalid byte becomes U+FFFD
 		switch {
 		case unicode.IsSpace(r) || unicode.IsControl(r):
-			blank = length > 0
+			blank = len(line) > 0
 			continue
 		case unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Co, r):
 			continue
 		}
-		need := 1
 		if blank {
-			need = 2
-		}
-		if length+need > limit {
-			return cut(line.String(), limit)
-		}
-		if blank {
-			line.WriteByte(' ')
+			line = append(line, ' ')
 			blank = false
 		}
-		line.WriteRune(r) // an invalid byte has become U+FFFD
-		length += need
+		if line = append(line, r); len(line) > limit {
+			return strings.TrimRight(string(line[:max(0, limit-1)]), " ") + ellipsis
+		}
 	}
-	return line.String()
-}
-
-// cut marks a line that goes on beyond limit characters.
-func cut(line string, limit int) string {
-	r := []rune(line)
-	if len(r) >= limit {
-		r = r[:max(0, limit-1)]
-	}
-	return strings.TrimRight(string(r), " ") + ellipsis
+	return string(line)
 }
 
 // sentence ends a line with a full stop, unless something else ends it.
