@@ -94,6 +94,7 @@ func (c *checkerCreateCmd) Run(ctx context.Context, a *app) error {
 		checker, err = commands.CreateChecker(ctx, cause, strings.TrimSpace(c.Name), c.Account)
 		return checker.Position, err
 	}, func() error {
-		return a.print(map[string]any{"checkerId": checker.CheckerID, "checkerKey": checker.Token}, "checker %s\nkey     %s   (shown once)", checker.CheckerID, checker.Token)
+		return a.print(map[string]any{"checkerId": checker.CheckerID, "checkerKey": checker.Token},
+			"checker %s\nkey     %s   (shown once)", checker.CheckerID, checker.Token)
 	})
 }

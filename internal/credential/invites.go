@@ -253,8 +253,14 @@ var errTaken = domain.Invalid(domain.Detail{Path: "login", Message: "is taken: c
 
 // taken turns the one conflict that a person can mend into words.
 func taken(err error) error {
-	if conflict, ok := errors.AsType[*pq.Error](err); ok && conflict.Code.Name() == "unique_violation" && conflict.Constraint == "people_login_key" {
+	if violates(err, "people_login_key") {
 		return errTaken
 	}
 	return err
+}
+
+// violates says that there would be two of what the constraint has one of.
+func violates(err error, constraint string) bool {
+	conflict, ok := errors.AsType[*pq.Error](err)
+	return ok && conflict.Code.Name() == "unique_violation" && conflict.Constraint == constraint
 }

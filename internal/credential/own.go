@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"github.com/go-webauthn/webauthn/protocol"
 	"github.com/go-webauthn/webauthn/webauthn"
 	"github.com/jmoiron/sqlx"
-	"github.com/lib/pq"
 
 	"humanqa/domain"
 	"humanqa/internal/pgpool"
@@ -186,13 +184,14 @@ func (s *Store) AddPasskey(ctx context.Context, personID, name, challenge string
 		return fmt.Errorf("encode a passkey: %w", err)
 	}
 	return inUse(s.ofPerson(ctx, personID, func(tx *sqlx.Tx) error {
-		return pgpool.ExecOne(ctx, tx, errManyPasskeys, "add a passkey", addPasskeySQL, key.ID, personID, stored, name, s.time(), passkeysEach)
+		return pgpool.ExecOne(ctx, tx, errManyPasskeys, "add a passkey", addPasskeySQL, key.ID, personID, stored, name, s.time(),
+			passkeysEach)
 	}))
 }
 
 // inUse says in words that an authenticator gave a key an id that is taken.
 func inUse(err error) error {
-	if conflict, ok := errors.AsType[*pq.Error](err); ok && conflict.Code.Name() == "unique_violation" && conflict.Constraint == "passkeys_pkey" {
+	if violates(err, "passkeys_pkey") {
 		return domain.Conflict("this passkey is in use already").WithHint("make another one, or choose a password")
 	}
 	return err

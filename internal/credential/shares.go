@@ -42,8 +42,8 @@ func (s *Store) Share(ctx context.Context, accountID, jobID, personID string, wo
 	token = domain.NewToken("")
 	now := s.time()
 	full := domain.Conflict("%d links to this report work already", sharesPerJob).WithHint("end one of them first")
-	return token, pgpool.ExecOne(ctx, s.db, full, "store a share link", insertShareSQL, domain.HashToken(token), uuid.New(), accountID, jobID,
-		personID, now, now.Add(works), sharesPerJob)
+	return token, pgpool.ExecOne(ctx, s.db, full, "store a share link", insertShareSQL, domain.HashToken(token), uuid.New(), accountID,
+		jobID, personID, now, now.Add(works), sharesPerJob)
 }
 
 const shareSQL = `

@@ -237,7 +237,8 @@ func (s *Store) ask(ctx context.Context, tx *sqlx.Tx, personID string, now time.
 		return err
 	}
 	enough := domain.Conflict("%d links were sent today", confirmsADay).WithHint("open the newest one, or try again tomorrow")
-	return pgpool.ExecOne(ctx, tx, enough, "ask for a confirmation", askSQL, uuid.New(), personID, now, now.Add(-24*time.Hour), confirmsADay)
+	return pgpool.ExecOne(ctx, tx, enough, "ask for a confirmation", askSQL, uuid.New(), personID, now, now.Add(-24*time.Hour),
+		confirmsADay)
 }
 
 // ErrNoLink refuses a link that leads nowhere.
