@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"humanqa/internal/selfsigned"
+	"humanqa/internal/wholefile"
 )
 
 // A certificate is made anew when it ends soon, or names another address. Analysts have
@@ -49,12 +50,12 @@ func (h home) ensureCertificate(host string) error {
 	if err := os.Remove(h.certificateFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("replace the database's certificate: %w", err)
 	}
-	err = writeFile(h.keyFile(), string(made.Key), 0o600)
+	err = wholefile.Write(h.keyFile(), made.Key, 0o600)
 	if err == nil {
 		err = os.Lchown(h.keyFile(), h.owner.uid, h.owner.gid) // the server reads it
 	}
 	if err == nil {
-		err = writeFile(h.certificateFile(), string(made.Certificate), 0o644)
+		err = wholefile.Write(h.certificateFile(), made.Certificate, 0o644)
 	}
 	if err != nil {
 		return fmt.Errorf("save the database's certificate: %w", err)

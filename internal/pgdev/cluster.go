@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"humanqa/internal/wholefile"
 )
 
 // ensureCluster runs initdb once. It works beside the final place and renames:
@@ -128,10 +130,10 @@ host  all all 127.0.0.1/32 scram-sha-256
 		hba += "hostssl " + Database + " +" + Analysts + " all scram-sha-256\n"
 	}
 	// Readable by the server's user; the password is not in here.
-	if err := writeFile(h.configFile(), conf.String(), 0o644); err != nil {
+	if err := wholefile.Write(h.configFile(), []byte(conf.String()), 0o644); err != nil {
 		return fmt.Errorf("write the database configuration: %w", err)
 	}
-	if err := writeFile(h.hbaFile(), hba, 0o644); err != nil {
+	if err := wholefile.Write(h.hbaFile(), []byte(hba), 0o644); err != nil {
 		return fmt.Errorf("write the database access rules: %w", err)
 	}
 	return nil

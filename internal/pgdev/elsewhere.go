@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"humanqa/internal/wholefile"
 )
 
 // A cluster that is not in its data directory is easily forgotten when one
@@ -28,7 +30,7 @@ func (h home) leaveNotes(dir string) error {
 		if there, err := os.ReadFile(path); err == nil && string(there) == text {
 			continue
 		}
-		if err := writeFile(path, text, 0o600); err != nil {
+		if err := wholefile.Write(path, []byte(text), 0o600); err != nil {
 			return fmt.Errorf("say where the database is: %w", err)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/internal/datadir"
+	"humanqa/internal/wholefile"
 )
 
 const (
@@ -163,7 +164,7 @@ func (h home) ensurePassword() (string, error) {
 		return "", fmt.Errorf("read the database password: %w", err)
 	}
 	password := rand.Text()
-	if err := writeFile(path, password, 0o600); err != nil {
+	if err := wholefile.Write(path, []byte(password), 0o600); err != nil {
 		return "", fmt.Errorf("write the database password: %w", err)
 	}
 	return password, nil
@@ -231,18 +232,4 @@ func realPath(dir string) (string, error) {
 func shortHash(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:8])
-}
-
-// writeFile replaces a file in one step, so a crash leaves the old or the new one.
-func writeFile(path, content string, mode fs.FileMode) error {
-	tmp := path + ".new"
-	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(content)
-	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp, path)
 }

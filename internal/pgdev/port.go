@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"humanqa/internal/wholefile"
 )
 
 const (
@@ -61,7 +63,7 @@ func (s *Server) newPort(ctx context.Context) error {
 }
 
 func (s *Server) keepPort() error {
-	if err := writeFile(s.home.portFile(), strconv.Itoa(s.Port)+"\n", 0o644); err != nil {
+	if err := wholefile.Write(s.home.portFile(), []byte(strconv.Itoa(s.Port)+"\n"), 0o644); err != nil {
 		return fmt.Errorf("keep the database's port: %w", err)
 	}
 	return nil

@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"humanqa/internal/selfsigned"
+	"humanqa/internal/wholefile"
 )
 
 const (
@@ -52,8 +52,8 @@ func loopbackCertificate(dir string, now time.Time) (tls.Certificate, error) {
 		data []byte
 		mode os.FileMode
 	}{{keyFile, leaf.Key, 0o600}, {certFile, leaf.Certificate, 0o644}, {CAFile(dir), authority.Certificate, 0o644}} {
-		if err := replaceFile(f.path, f.data, f.mode); err != nil {
-			return tls.Certificate{}, err
+		if err := wholefile.Write(f.path, f.data, f.mode); err != nil {
+			return tls.Certificate{}, fmt.Errorf("write %s: %w", f.path, err)
 		}
 	}
 	return leaf.TLS()
@@ -95,21 +95,4 @@ func makeCertificates() (authority, leaf selfsigned.Pair, err error) {
 		DNSNames: loopbackNames, IPAddresses: loopbackIPs,
 	}, certificateLife, &signer)
 	return authority, leaf, err
-}
-
-// replaceFile never shows half a file, nor a key to others.
-func replaceFile(path string, data []byte, mode os.FileMode) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // 0600
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	defer func() { _ = os.Remove(tmp.Name()) }() // it is gone after the rename
-	_, err = tmp.Write(data)
-	if err = errors.Join(err, tmp.Chmod(mode), tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return nil
 }

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"time"
+
+	"humanqa/internal/wholefile"
 )
 
 // Store is a directory. One with an empty path remembers nothing, as on a machine
@@ -197,17 +199,5 @@ func (s Store) write(name string, v any) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*") // 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(raw, '\n'))
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // it is gone, or of no use
-	}
-	return err
+	return wholefile.Write(path, append(raw, '\n'), 0o600)
 }
