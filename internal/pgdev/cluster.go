@@ -2,6 +2,7 @@ package pgdev
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -172,22 +173,15 @@ func (s *Server) reason() string {
 	if err != nil {
 		return "no output"
 	}
-	if fatal := lastFatal(early); fatal != "" {
-		return fatal
-	}
+	var later []byte
 	logs, err := filepath.Glob(filepath.Join(s.home.logs(), "*.log"))
 	if err == nil && len(logs) > 0 {
 		newest := slices.MaxFunc(logs, func(a, b string) int { return modTime(a).Compare(modTime(b)) })
-		if b, err := os.ReadFile(newest); err == nil && !modTime(newest).Before(modTime(s.logFile())) {
-			if fatal := lastFatal(b); fatal != "" {
-				return fatal
-			}
+		if !modTime(newest).Before(modTime(s.logFile())) {
+			later, _ = os.ReadFile(newest) // what cannot be read says nothing
 		}
 	}
-	if line := lastLine(early); line != "" {
-		return line
-	}
-	return "no output"
+	return cmp.Or(lastFatal(early), lastFatal(later), lastLine(early), "no output")
 }
 
 // lastFatal is the last line at which a server gave up, without its time stamp.
