@@ -79,19 +79,16 @@ func benchmarkCopies(b *testing.B, payload []byte) {
 			_, err := db.ExecContext(b.Context(), `DROP TABLE IF EXISTS copies; CREATE TABLE copies (`+c.of+`)`)
 			must.NoError(b, err)
 			measure(b, 1, func(_, i int) error {
-				name := uniqueStream("job")
 				return pgpool.InTx(b.Context(), db, func(tx *sqlx.Tx) error {
 					in, err := tx.PrepareContext(b.Context(), `COPY copies (position, revision, created, event_id, is_json, stream, type, data, metadata) FROM STDIN`)
-					if err != nil {
-						return err
-					}
+					must.NoError(b, err)
 					defer func() { _ = in.Close() }()
+					name := uniqueStream("job")
 					for j := range perAppend {
-						if _, err := in.ExecContext(b.Context(), i*perAppend+j, j, i, uuid.New(), true, name, "tested", payload, []byte("{}")); err != nil {
-							return err
-						}
+						_, err := in.ExecContext(b.Context(), i*perAppend+j, j, i, uuid.NewString(), true, name, "tested", payload, []byte("{}"))
+						must.NoError(b, err)
 					}
-					_, err = in.ExecContext(b.Context())
+					_, err = in.ExecContext(b.Context()) // the end
 					return err
 				})
 			})

@@ -19,8 +19,7 @@
 // content of each leaf, to name a difference. The other, tree_tiles, has the hashes, 256
 // to a row (the layout of golang.org/x/mod/sumdb/tlog). It is a consumer like the read models: a
 // batch moves tiles, leaves and checkpoint in one transaction. It sees every event,
-// also of unknown types and undecodable ones, and decodes none. The leaves are copied
-// in at the end of their table while their hashes are made. The index of the ids is one
+// also of unknown types and undecodable ones, and decodes none. The index of the ids is one
 // of Bloom filters. A million events cost less processor time here than reading them
 // does.
 //

@@ -2,9 +2,8 @@ package auditlog
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -13,6 +12,7 @@ import (
 	"humanqa/domain"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
+	"humanqa/projections/readmodel"
 )
 
 // Name is the projector's name among what follows the log.
@@ -108,75 +108,25 @@ CROSS JOIN LATERAL (
 WHERE levels.level <= $1
 ORDER BY t.level`
 
-// A row that is copied costs Postgres a third of one that comes in arrays.
-const copyLeavesSQL = `
-COPY {schema}.tree_leaves (index, commit_position, prepare_position, revision, created, id, stream, type, data, metadata, is_json)
-FROM STDIN`
-
-const upsertTilesSQL = `
-INSERT INTO {schema}.tree_tiles (level, index, hashes)
-VALUES {tiles}
-ON CONFLICT (level, index) DO UPDATE
-SET hashes = EXCLUDED.hashes`
-
-// tilesAtOnce bounds what one statement writes, and so how many there are. Each
-// tile is a parameter: an array of tiles costs Postgres a second reading of them.
-const tilesAtOnce = 8
-
-// upsertTiles are the statements, by how many tiles they write.
-var upsertTiles = func() (texts [tilesAtOnce + 1]string) {
-	var values []string
-	for n := 1; n <= tilesAtOnce; n++ {
-		values = append(values, fmt.Sprintf("($%d, $%d, $%d)", 3*n-2, 3*n-1, 3*n))
-		texts[n] = strings.ReplaceAll(upsertTilesSQL, "{tiles}", strings.Join(values, ", "))
-	}
-	return texts
-}()
+var writeTilesSQL = readmodel.Upsert[tileRow]("tree_tiles", "level", "index")
 
 // Apply implements consumer.Projector: it grows the tree at its right edge.
 func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
-	leaves, hashes := make([]Leaf, len(batch)), make([]tlog.Hash, len(batch))
-	for i, r := range batch {
-		leaves[i] = leafOf(r)
-	}
-	hashed := make(chan struct{})
-	go func() { // while Postgres takes the leaves
-		defer close(hashed)
-		for i := range leaves {
-			hashes[i] = leaves[i].Hash()
-		}
-	}()
-	defer func() { <-hashed }()
 	e, err := loadEdge(ctx, tx, schema)
 	if err != nil {
 		return err
 	}
-	if err := copyLeaves(ctx, tx, schema, e.size(), leaves); err != nil {
-		return fmt.Errorf("insert leaves: %w", err)
+	leaves := make([]leafRow, len(batch))
+	for i, r := range batch {
+		l := leafOf(r)
+		l.Index = e.size()
+		leaves[i] = l.row()
+		e.add(0, l.Hash())
 	}
-	<-hashed
-	for _, h := range hashes {
-		e.add(0, h)
-	}
-	return e.write(ctx, tx, schema)
-}
-
-// copyLeaves writes leaves that follow on the first ones, so many.
-func copyLeaves(ctx context.Context, tx *sqlx.Tx, schema string, first int64, leaves []Leaf) error {
-	in, err := tx.PrepareContext(ctx, consumer.In(schema, copyLeavesSQL))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = in.Close() }() // the end has told what is wrong
-	for i, l := range leaves {
-		_, err := in.ExecContext(ctx, first+int64(i), int64(l.Position.Commit), int64(l.Position.Prepare), int64(l.Revision),
-			ticks(l.Created), l.ID, l.Stream, l.Type, l.Data[:], l.Meta[:], !l.Binary)
-		if err != nil {
-			return err
-		}
-	}
-	_, err = in.ExecContext(ctx) // the end
-	return err
+	return readmodel.Run(ctx, tx, schema,
+		readmodel.Append("tree_leaves", leaves),
+		readmodel.Write("write tiles", writeTilesSQL, e.changed()),
+	)
 }
 
 // edge is the last tile of each level, and what has changed since it was loaded.
@@ -191,6 +141,16 @@ type tile struct {
 	Hashes  []byte `db:"hashes"`
 	changed bool
 }
+
+// tileRow is a tile that is written.
+type tileRow struct {
+	Level  int    `json:"level"`
+	Index  int64  `json:"index"`
+	Hashes string `json:"hashes"`
+}
+
+// bytea is how Postgres reads bytes in a text.
+func bytea(b []byte) string { return `\x` + hex.EncodeToString(b) }
 
 func (t tile) width() int { return len(t.Hashes) / tlog.HashSize }
 
@@ -237,21 +197,16 @@ func (e *edge) add(level int, h tlog.Hash) {
 	e.add(level+1, f.root())
 }
 
-func (e *edge) write(ctx context.Context, tx *sqlx.Tx, schema string) error {
+// changed are the tiles to write.
+func (e *edge) changed() (rows []tileRow) {
 	tiles := e.full
 	for _, t := range e.tiles {
 		if t.changed {
 			tiles = append(tiles, t)
 		}
 	}
-	for some := range slices.Chunk(tiles, tilesAtOnce) {
-		args := make([]any, 0, 3*tilesAtOnce)
-		for _, t := range some {
-			args = append(args, t.Level, t.Index, t.Hashes)
-		}
-		if _, err := tx.ExecContext(ctx, consumer.In(schema, upsertTiles[len(some)]), args...); err != nil {
-			return fmt.Errorf("write tiles: %w", err)
-		}
+	for _, t := range tiles {
+		rows = append(rows, tileRow{t.Level, t.Index, bytea(t.Hashes)})
 	}
-	return nil
+	return rows
 }

@@ -11,6 +11,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/internal/pgpool"
+	"humanqa/projections/readmodel"
 )
 
 // Tree reads the tree through the views in schema readmodel. It only ever grows
@@ -48,15 +49,6 @@ func (t Tree) Inclusion(ctx context.Context, size, index int64) (tlog.RecordProo
 	proof, err := tlog.ProveRecord(size, index, t.hashes(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("prove leaf %d of %d: %w", index, size, err)
-	}
-	return proof, nil
-}
-
-// Consistency proves that the first size leaves go on from the first old.
-func (t Tree) Consistency(ctx context.Context, size, old int64) (tlog.TreeProof, error) {
-	proof, err := tlog.ProveTree(size, old, t.hashes(ctx))
-	if err != nil {
-		return nil, fmt.Errorf("prove that %d leaves go on from %d: %w", size, old, err)
 	}
 	return proof, nil
 }
@@ -121,24 +113,26 @@ func (t Tree) hashes(ctx context.Context) tlog.HashReader {
 	})
 }
 
+// leafRow is a row of tree_leaves. Its sums are bytes as they are read, and texts (bytea)
+// as they are written.
 type leafRow struct {
-	Index    int64     `db:"index"`
-	Commit   int64     `db:"commit_position"`
-	Prepare  int64     `db:"prepare_position"`
-	Revision int64     `db:"revision"`
-	Created  int64     `db:"created"`
-	ID       uuid.UUID `db:"id"`
-	Stream   string    `db:"stream"`
-	Type     string    `db:"type"`
-	Data     []byte    `db:"data"`
-	Metadata []byte    `db:"metadata"`
-	IsJSON   bool      `db:"is_json"`
+	Index    int64     `db:"index" json:"index"`
+	Commit   uint64    `db:"commit_position" json:"commit_position"`
+	Prepare  uint64    `db:"prepare_position" json:"prepare_position"`
+	Revision uint64    `db:"revision" json:"revision"`
+	Created  int64     `db:"created" json:"created"`
+	ID       uuid.UUID `db:"id" json:"id"`
+	Stream   string    `db:"stream" json:"stream"`
+	Type     string    `db:"type" json:"type"`
+	Data     string    `db:"data" json:"data"`
+	Metadata string    `db:"metadata" json:"metadata"`
+	IsJSON   bool      `db:"is_json" json:"is_json"`
 }
 
 func (r leafRow) leaf() Leaf {
 	l := Leaf{
-		Index: r.Index, Position: domain.Position{Commit: uint64(r.Commit), Prepare: uint64(r.Prepare)},
-		Stream: r.Stream, Revision: uint64(r.Revision), Type: r.Type, ID: r.ID, Created: fromTicks(r.Created),
+		Index: r.Index, Position: domain.Position{Commit: r.Commit, Prepare: r.Prepare},
+		Stream: r.Stream, Revision: r.Revision, Type: r.Type, ID: r.ID, Created: fromTicks(r.Created),
 		Binary: !r.IsJSON,
 	}
 	copy(l.Data[:], r.Data)
@@ -146,9 +140,16 @@ func (r leafRow) leaf() Leaf {
 	return l
 }
 
-const leafColumns = `index, commit_position, prepare_position, revision, created, id, stream, type, data, metadata, is_json`
+func (l Leaf) row() leafRow {
+	return leafRow{
+		Index: l.Index, Commit: l.Position.Commit, Prepare: l.Position.Prepare, Revision: l.Revision, Created: ticks(l.Created),
+		ID: l.ID, Stream: l.Stream, Type: l.Type, Data: bytea(l.Data[:]), Metadata: bytea(l.Meta[:]), IsJSON: !l.Binary,
+	}
+}
 
-const leavesSQL = `
+var leafColumns = readmodel.Columns[leafRow]("")
+
+var leavesSQL = `
 SELECT ` + leafColumns + `
 FROM readmodel.tree_leaves
 WHERE index >= $1
@@ -171,7 +172,7 @@ func (t Tree) leaves(ctx context.Context, from, to int64) ([]Leaf, error) {
 // The condition that every index is from 0 on is for the planner. It knows that index
 // follows the table's order, so it believes that the Bloom filters leave little of the
 // table. Of ids alone it would assume any place.
-const leafByIDSQL = `
+var leafByIDSQL = `
 SELECT ` + leafColumns + `
 FROM readmodel.tree_leaves
 WHERE id = $1
