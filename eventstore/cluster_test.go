@@ -84,7 +84,7 @@ func (s *story) write(ctx context.Context, w int) {
 func (s *story) follow(ctx context.Context) {
 	at := Checkpoint{Start: true}
 	for {
-		page, err := s.feed.Next(ctx, at, 500)
+		page, err := s.feed.Next(ctx, at, 500, nil)
 		if err != nil {
 			if ctx.Err() == nil {
 				s.t.Errorf("follow: %v", err)

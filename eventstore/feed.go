@@ -82,33 +82,19 @@ func (f *Feed) Head() domain.Position {
 	return f.ring.head.Position
 }
 
+// Sums, among the types of Next, asks for the sums of what the log stores of each event
+// (domain.Stored).
+const Sums = "$sums"
+
 // Next gives what lies behind the checkpoint, up to maxEvents events: whatever
 // has arrived. It blocks until there is something, through outages of the node,
 // and ends with ctx. A known event that cannot be decoded is a *DecodeError
 // once it comes first.
-func (f *Feed) Next(ctx context.Context, after Checkpoint, maxEvents int) (Page, error) {
-	return f.nextPage(ctx, after, maxEvents, f.client.ReadAll)
-}
-
-// Sums, among the types of NextOf, asks for the sums of what the log stores of each event
-// (domain.Stored).
-const Sums = "$sums"
-
-// NextOf is Next for a consumer of some types: events of other types have no Event and
-// no Meta, and cost a fraction. Events have sums only if the types hold Sums.
-func (f *Feed) NextOf(ctx context.Context, types map[string]bool, after Checkpoint, maxEvents int) (Page, error) {
-	return f.nextPage(ctx, after, maxEvents,
-		func(ctx context.Context, after domain.Position, fromStart bool, maxEvents int) ([]domain.Recorded, domain.Position, bool, error) {
-			return f.client.readOf(ctx, types, after, fromStart, maxEvents)
-		})
-}
-
-// readPage is how a page of the log is read: Client.ReadAll, or the like.
-type readPage func(
-	ctx context.Context, after domain.Position, fromStart bool, maxEvents int,
-) (events []domain.Recorded, next domain.Position, end bool, err error)
-
-func (f *Feed) nextPage(ctx context.Context, after Checkpoint, maxEvents int, read readPage) (Page, error) {
+//
+// A consumer of some types names them: then events of other types may have no Event and no
+// Meta, which costs a fraction, and those without Sums no sums. Without types (nil) all are
+// read whole.
+func (f *Feed) Next(ctx context.Context, after Checkpoint, maxEvents int, types map[string]bool) (Page, error) {
 	maxEvents = max(maxEvents, 1)
 	wait := minBackoff
 	for {
@@ -128,7 +114,7 @@ func (f *Feed) nextPage(ctx context.Context, after Checkpoint, maxEvents int, re
 		f.mu.Unlock()
 
 		if !covered {
-			page, found, err := readBehind(ctx, after, maxEvents, read)
+			page, found, err := f.readBehind(ctx, after, maxEvents, types)
 			switch {
 			case err != nil && ctx.Err() != nil:
 				return Page{}, ctx.Err()
@@ -148,8 +134,8 @@ func (f *Feed) nextPage(ctx context.Context, after Checkpoint, maxEvents int, re
 }
 
 // readBehind gives a page from the log itself; found is false at its end.
-func readBehind(ctx context.Context, after Checkpoint, maxEvents int, read readPage) (page Page, found bool, err error) {
-	events, next, end, err := read(ctx, after.Position, after.Start, maxEvents)
+func (f *Feed) readBehind(ctx context.Context, after Checkpoint, maxEvents int, types map[string]bool) (page Page, found bool, err error) {
+	events, next, end, err := f.client.ReadAll(ctx, after.Position, after.Start, maxEvents, types)
 	if err != nil {
 		return Page{}, false, err
 	}

@@ -45,7 +45,7 @@ func (s *consumer) read(ctx context.Context, f *Feed, n, size int) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	for len(s.notes) < n {
-		page, err := f.Next(ctx, s.at, size)
+		page, err := f.Next(ctx, s.at, size, nil)
 		if err != nil {
 			return fmt.Errorf("behind %d events: %w", len(s.notes), err)
 		}
@@ -207,7 +207,7 @@ func TestNextEndsWithItsContext(t *testing.T) {
 	f := run(t, c, 0)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := f.Next(ctx, Checkpoint{Start: true}, 1); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := f.Next(ctx, Checkpoint{Start: true}, 1, nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -239,24 +239,24 @@ func TestAnEventThatDoesNotDecodeStopsItsConsumers(t *testing.T) {
 	late := run(t, c, 0) // reads pages
 
 	for name, f := range map[string]*Feed{"ring": early, "pages": late} {
-		page, err := f.Next(t.Context(), Checkpoint{Start: true}, 10)
+		page, err := f.Next(t.Context(), Checkpoint{Start: true}, 10, nil)
 		if err != nil || len(page.Events) != 2 || page.Next.Commit != 2 || page.Live {
 			t.Errorf("%s: first %+v, %v", name, page, err)
 		}
 		var failed *DecodeError
-		if _, err = f.Next(t.Context(), At(page.Next), 10); !errors.As(err, &failed) {
+		if _, err = f.Next(t.Context(), At(page.Next), 10, nil); !errors.As(err, &failed) {
 			t.Fatalf("%s: then %v", name, err)
 		}
 		if failed.Position.Commit != 3 || failed.Stream != "job-1" || failed.Revision != 2 || failed.Type != "job.released" {
 			t.Errorf("%s: %+v", name, failed)
 		}
-		page, err = f.Next(t.Context(), At(failed.Position), 10)
+		page, err = f.Next(t.Context(), At(failed.Position), 10, nil)
 		if err != nil || len(page.Events) != 1 || page.Events[0].Stream != "job-2" {
 			t.Errorf("%s: behind it %+v, %v", name, page, err)
 		}
 	}
 	put(t, c, "$$job-1", "$metadata", `{"$maxAge":7200}`, ``)
-	page, err := late.NextOf(t.Context(), map[string]bool{Sums: true}, Checkpoint{Start: true}, 10)
+	page, err := late.Next(t.Context(), Checkpoint{Start: true}, 10, map[string]bool{Sums: true})
 	if err != nil || len(page.Events) != 4 || page.Next.Commit != 5 || page.Events[2].Type != "job.released" {
 		t.Fatalf("undecoded: %+v, %v", page, err)
 	}
@@ -265,7 +265,7 @@ func TestAnEventThatDoesNotDecodeStopsItsConsumers(t *testing.T) {
 			t.Errorf("undecoded: %+v", r)
 		}
 	}
-	page, err = late.NextOf(t.Context(), map[string]bool{page.Events[0].Type: true}, Checkpoint{Start: true}, 10)
+	page, err = late.Next(t.Context(), Checkpoint{Start: true}, 10, map[string]bool{page.Events[0].Type: true})
 	if err != nil || len(page.Events) != 4 || page.Events[0].Event == nil || page.Events[0].Meta == (domain.Metadata{}) || page.Events[2].Event != nil || page.Events[0].Stored.Data != [32]byte{} {
 		t.Fatalf("of one type: %+v, %v", page, err)
 	}
@@ -295,11 +295,11 @@ func TestForeignAndSystemEventsArePassedOver(t *testing.T) {
 	eventually.True(t, "the feed arrives", func() bool { return early.Head().Commit == 3 })
 	late := run(t, c, 0)
 	for name, f := range map[string]*Feed{"ring": early, "pages": late} {
-		page, err := f.Next(t.Context(), Checkpoint{Start: true}, 10)
+		page, err := f.Next(t.Context(), Checkpoint{Start: true}, 10, nil)
 		if err != nil || len(page.Events) != 1 || page.Events[0].Event != nil || page.Events[0].Type != "invoice.sent" || page.Next.Commit != 3 {
 			t.Errorf("%s: %+v, %v", name, page, err)
 		}
-		page, err = f.Next(t.Context(), At(domain.Position{Commit: 1, Prepare: 1}), 10)
+		page, err = f.Next(t.Context(), At(domain.Position{Commit: 1, Prepare: 1}), 10, nil)
 		if err != nil || len(page.Events) != 0 || page.Next.Commit != 3 {
 			t.Errorf("%s: only system events: %+v, %v", name, page, err)
 		}

@@ -88,7 +88,7 @@ func TestTheLongestReportFitsALogThatTakesAMebibyteAnAppend(t *testing.T) {
 		}
 	}
 	must.NoError(t, c.Load(t.Context(), "job-long", 0, func(r domain.Recorded) error { see("Load", r); return nil }))
-	page, _, _, err := c.ReadAll(t.Context(), domain.Position{}, true, 100)
+	page, _, _, err := c.ReadAll(t.Context(), domain.Position{}, true, 100, nil)
 	must.NoError(t, err)
 	for _, r := range page {
 		see("ReadAll", r)
@@ -107,7 +107,7 @@ func TestTheLongestReportFitsALogThatTakesAMebibyteAnAppend(t *testing.T) {
 		}
 	}
 	for at := (Checkpoint{Start: true}); found["feed"] == 0; {
-		page, err := feed.Next(t.Context(), at, 100)
+		page, err := feed.Next(t.Context(), at, 100, nil)
 		must.NoError(t, err)
 		for _, r := range page.Events {
 			see("feed", r)

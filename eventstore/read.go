@@ -74,13 +74,7 @@ func (c *Client) LoadTail(ctx context.Context, stream, eventType string, most in
 
 // ReadRaw calls each for every event of the stream, as it is stored.
 func (c *Client) ReadRaw(ctx context.Context, stream string, each func(RawEvent) error) error {
-	return c.readStream(ctx, stream, 0, math.MaxInt64, func(e *esdb.RecordedEvent) error {
-		r, err := c.whole(ctx, e)
-		if err != nil {
-			return err
-		}
-		return each(r)
-	})
+	return c.ReadRawPage(ctx, stream, 0, math.MaxInt64, each)
 }
 
 // ReadRawPage is ReadRaw of up to count events from a revision on.
@@ -99,55 +93,28 @@ func (c *Client) ReadRawPage(ctx context.Context, stream string, from, count uin
 // past them; end says that the page reached the end of the log. A decode error
 // ends the page before the event that caused it, and is given once it comes
 // first.
+//
+// Events of other types than the given ones have no Event and no Meta: only the log's own
+// facts of them are read. Events have sums only if the types hold Sums. Without types (nil)
+// all are read whole.
 func (c *Client) ReadAll(
-	ctx context.Context, after domain.Position, fromStart bool, maxEvents int,
+	ctx context.Context, after domain.Position, fromStart bool, maxEvents int, types map[string]bool,
 ) (events []domain.Recorded, next domain.Position, end bool, err error) {
-	next, end, err = c.readAll(ctx, after, fromStart, maxEvents, func() { events = nil }, func(e RawEvent) error {
-		recorded, err := e.Decode()
-		if err == nil {
-			events = append(events, recorded)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, after, false, err
-	}
-	return events, next, end, nil
-}
-
-// ReadAllRaw is ReadAll without a look at what the events mean.
-func (c *Client) ReadAllRaw(
-	ctx context.Context, after domain.Position, fromStart bool, maxEvents int,
-) (events []RawEvent, next domain.Position, end bool, err error) {
-	next, end, err = c.readAll(ctx, after, fromStart, maxEvents, func() { events = nil }, func(e RawEvent) error {
-		events = append(events, e)
-		return nil
-	})
-	if err != nil {
-		return nil, after, false, err
-	}
-	return events, next, end, nil
-}
-
-// readOf is ReadAll, but events of other types have no Event and no Meta. Only the
-// log's own facts of them are read, with their sums if the types ask for Sums.
-func (c *Client) readOf(
-	ctx context.Context, types map[string]bool, after domain.Position, fromStart bool, maxEvents int,
-) (events []domain.Recorded, next domain.Position, end bool, err error) {
+	sums := types == nil || types[Sums]
 	next, end, err = c.readStored(ctx, after, fromStart, maxEvents, func() { events = nil },
 		func(ctx context.Context, e *esdb.RecordedEvent) error {
 			switch {
 			case isSystem(e.EventType):
 				return nil
-			case !types[e.EventType]:
-				events = append(events, raw(e).recorded(types[Sums]))
+			case types != nil && !types[e.EventType]:
+				events = append(events, raw(e).recorded(sums))
 				return nil
 			}
 			whole, err := c.whole(ctx, e)
 			if err != nil {
 				return err
 			}
-			recorded, err := whole.decode(types[Sums])
+			recorded, err := whole.decode(sums)
 			if err == nil {
 				events = append(events, recorded)
 			}
@@ -159,27 +126,32 @@ func (c *Client) readOf(
 	return events, next, end, nil
 }
 
-// readAll reads a page; begin is called before each attempt at it. System
-// events are passed over.
-func (c *Client) readAll(
-	ctx context.Context, after domain.Position, fromStart bool, maxEvents int, begin func(), each func(RawEvent) error,
-) (next domain.Position, end bool, err error) {
-	return c.readStored(ctx, after, fromStart, maxEvents, begin, func(ctx context.Context, e *esdb.RecordedEvent) error {
-		if isSystem(e.EventType) {
-			return nil
-		}
-		r, err := c.whole(ctx, e)
-		if err != nil {
+// ReadAllRaw is ReadAll without a look at what the events mean.
+func (c *Client) ReadAllRaw(
+	ctx context.Context, after domain.Position, fromStart bool, maxEvents int,
+) (events []RawEvent, next domain.Position, end bool, err error) {
+	next, end, err = c.readStored(ctx, after, fromStart, maxEvents, func() { events = nil },
+		func(ctx context.Context, e *esdb.RecordedEvent) error {
+			if isSystem(e.EventType) {
+				return nil
+			}
+			r, err := c.whole(ctx, e)
+			if err == nil {
+				events = append(events, r)
+			}
 			return err
-		}
-		return each(r)
-	})
+		})
+	if err != nil {
+		return nil, after, false, err
+	}
+	return events, next, end, nil
 }
 
 // readBlock is how many events of a page are looked at together: their keys take one query.
 const readBlock = 256
 
-// readStored is readAll with every event, as the log holds it.
+// readStored reads a page of every event, as the log holds it; begin is called before each
+// attempt at it.
 func (c *Client) readStored(ctx context.Context, after domain.Position, fromStart bool, maxEvents int, begin func(),
 	each func(context.Context, *esdb.RecordedEvent) error,
 ) (next domain.Position, end bool, err error) {

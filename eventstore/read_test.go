@@ -68,7 +68,7 @@ func TestPagesOfTheLogFollowOnEachOther(t *testing.T) {
 			start = true
 		)
 		for end := false; !end; start = false {
-			events, next, last, err := c.ReadAll(t.Context(), at, start, size)
+			events, next, last, err := c.ReadAll(t.Context(), at, start, size, nil)
 			must.NoError(t, err)
 			if len(events) > size {
 				t.Errorf("a page of %d has %d events", size, len(events))

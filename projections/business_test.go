@@ -35,8 +35,8 @@ type unreadable struct {
 	at domain.Position
 }
 
-func (u unreadable) Next(ctx context.Context, after eventstore.Checkpoint, _ int) (eventstore.Page, error) {
-	page, err := u.Source.Next(ctx, after, 1)
+func (u unreadable) Next(ctx context.Context, after eventstore.Checkpoint, _ int, types map[string]bool) (eventstore.Page, error) {
+	page, err := u.Source.Next(ctx, after, 1, types)
 	if err == nil && page.Next == u.at {
 		err = &eventstore.DecodeError{Position: u.at, Err: errors.New("not JSON")}
 	}

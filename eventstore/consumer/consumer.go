@@ -91,8 +91,9 @@ type Table = generation.Table
 type Source interface {
 	// Next gives what lies behind the checkpoint; it blocks until there is
 	// something. A known event that cannot be read is an *eventstore.DecodeError
-	// once it comes first.
-	Next(ctx context.Context, after eventstore.Checkpoint, maxEvents int) (eventstore.Page, error)
+	// once it comes first. What events of other types than these mean may be left out;
+	// nil: of none.
+	Next(ctx context.Context, after eventstore.Checkpoint, maxEvents int, types map[string]bool) (eventstore.Page, error)
 	// Head is the newest position seen, zero before the first.
 	Head() domain.Position
 	// Load calls each for the events of a stream, from a revision on, as domain.Log does.

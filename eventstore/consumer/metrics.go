@@ -96,7 +96,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 func (s *Supervisor) lateness(ctx context.Context, of Status, now time.Time) (time.Duration, error) {
 	at := eventstore.Checkpoint{Position: of.Position, Start: !of.Started}
 	for head := headOf(s.source); !generation.AtLeast(at, head); {
-		page, err := s.source.Next(ctx, at, 1)
+		page, err := s.source.Next(ctx, at, 1, nil)
 		var undecodable *eventstore.DecodeError
 		switch {
 		case errors.As(err, &undecodable):

@@ -192,7 +192,7 @@ func (b *sharedBatch) readPage(ctx context.Context, l *pendingPage, rest time.Du
 	if err := b.tracker.restUnlessAsked(ctx, rest, l.names); err != nil {
 		return pageRead{err: err}
 	}
-	page, err := b.source.Next(ctx, l.from, b.pageSize())
+	page, err := b.source.Next(ctx, l.from, b.pageSize(), nil)
 	came := time.Now()
 	for err == nil && page.Live {
 		wanted, asked := b.tracker.hasWaiter(page.Next, l.names)
@@ -200,7 +200,7 @@ func (b *sharedBatch) readPage(ctx context.Context, l *pendingPage, rest time.Du
 		if wanted || !time.Now().Before(until) || !b.waitForMore(ctx, page.Next, until, asked) {
 			break
 		}
-		page, err = b.source.Next(ctx, l.from, b.pageSize())
+		page, err = b.source.Next(ctx, l.from, b.pageSize(), nil)
 	}
 	return pageRead{page, err}
 }
@@ -239,7 +239,7 @@ func (b *sharedBatch) waitForMore(ctx context.Context, behind domain.Position, u
 		case <-waiting.Done():
 		}
 	}()
-	_, _ = b.source.Next(waiting, eventstore.At(behind), 1) // reading the page meets the error
+	_, _ = b.source.Next(waiting, eventstore.At(behind), 1, nil) // reading the page meets the error
 	return ctx.Err() == nil && time.Now().Before(until)
 }
 

@@ -211,7 +211,7 @@ func (s *Supervisor) Follow(ctx context.Context, dsn string, from domain.Positio
 		return pgpool.ListenTo(ctx, pgpool.Named(dsn, listenerName), generation.Channel, a.acceptNews, nil)
 	})
 	for ctx.Err() == nil {
-		page, err := s.source.Next(ctx, at, s.limits.Live)
+		page, err := s.source.Next(ctx, at, s.limits.Live, nil)
 		var unreadable *eventstore.DecodeError
 		switch {
 		case ctx.Err() != nil:

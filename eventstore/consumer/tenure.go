@@ -160,9 +160,8 @@ func (t *tenure) pageSource() func(context.Context, eventstore.Checkpoint) (even
 	if t.scanReader != nil {
 		return t.scanReader.Next
 	}
-	next := sharedscan.NextOf(t.runner.source, t.runner.handles)
 	return func(ctx context.Context, after eventstore.Checkpoint) (eventstore.Page, error) {
-		return next(ctx, after, t.runner.limits.Live)
+		return t.runner.source.Next(ctx, after, t.runner.limits.Live, t.runner.handles)
 	}
 }
 

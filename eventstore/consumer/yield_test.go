@@ -45,12 +45,8 @@ func (o older) cut(page eventstore.Page, err error) (eventstore.Page, error) {
 	return page, err
 }
 
-func (o older) Next(ctx context.Context, after eventstore.Checkpoint, n int) (eventstore.Page, error) {
-	return o.cut(o.Memory.Next(ctx, after, n))
-}
-
-func (o older) NextOf(ctx context.Context, types map[string]bool, after eventstore.Checkpoint, n int) (eventstore.Page, error) {
-	return o.cut(o.Memory.NextOf(ctx, types, after, n))
+func (o older) Next(ctx context.Context, after eventstore.Checkpoint, n int, types map[string]bool) (eventstore.Page, error) {
+	return o.cut(o.Memory.Next(ctx, after, n, types))
 }
 
 func (o older) Load(ctx context.Context, stream string, from uint64, each func(domain.Recorded) error) error {
@@ -127,12 +123,8 @@ func (s stranger) hidden(e domain.Recorded) domain.Recorded {
 	return e
 }
 
-func (s stranger) Next(ctx context.Context, after eventstore.Checkpoint, n int) (eventstore.Page, error) {
-	return s.hide(s.Memory.Next(ctx, after, n))
-}
-
-func (s stranger) NextOf(ctx context.Context, types map[string]bool, after eventstore.Checkpoint, n int) (eventstore.Page, error) {
-	return s.hide(s.Memory.NextOf(ctx, types, after, n))
+func (s stranger) Next(ctx context.Context, after eventstore.Checkpoint, n int, types map[string]bool) (eventstore.Page, error) {
+	return s.hide(s.Memory.Next(ctx, after, n, types))
 }
 
 func (s stranger) Load(ctx context.Context, stream string, from uint64, each func(domain.Recorded) error) error {

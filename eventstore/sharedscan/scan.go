@@ -15,27 +15,10 @@ import (
 
 // Source is where pages come from: eventstore.Feed.
 type Source interface {
-	// Next gives what lies behind the checkpoint; it blocks until there is something.
-	Next(ctx context.Context, after eventstore.Checkpoint, maxEvents int) (eventstore.Page, error)
-}
-
-// Selective is a Source that decodes only the types that are asked for: decoding is half of
-// the cost of reading the log.
-type Selective interface {
-	// NextOf is Next whose events of other types may lack Event and Meta, and all of them
-	// their sums unless the types have eventstore.Sums.
-	NextOf(ctx context.Context, types map[string]bool, after eventstore.Checkpoint, maxEvents int) (eventstore.Page, error)
-}
-
-// NextOf reads a source for the given types; nil: for all.
-func NextOf(s Source, types map[string]bool) func(context.Context, eventstore.Checkpoint, int) (eventstore.Page, error) {
-	selective, ok := s.(Selective)
-	if !ok || types == nil {
-		return s.Next
-	}
-	return func(ctx context.Context, after eventstore.Checkpoint, maxEvents int) (eventstore.Page, error) {
-		return selective.NextOf(ctx, types, after, maxEvents)
-	}
+	// Next gives what lies behind the checkpoint; it blocks until there is something. Events
+	// of other types may lack Event and Meta, and all of them their sums unless the types
+	// have eventstore.Sums: decoding is half of the cost of reading the log.
+	Next(ctx context.Context, after eventstore.Checkpoint, maxEvents int, types map[string]bool) (eventstore.Page, error)
 }
 
 const (
@@ -66,7 +49,7 @@ type Scan struct {
 // scanPage is a page that is being read, or was read.
 type scanPage struct {
 	from    eventstore.Checkpoint
-	types   map[string]bool // what is decoded; nil: everything
+	types   map[string]bool // what is decoded
 	done    chan struct{}   // closed once page and err are there
 	page    eventstore.Page
 	err     error
@@ -120,9 +103,6 @@ func New(source Source, size int) *Scan {
 
 // decodesFor says that the page holds what the reader looks at.
 func (s *scanPage) decodesFor(r *Reader) bool {
-	if s.types == nil {
-		return true
-	}
 	for t := range r.types {
 		if !s.types[t] {
 			return false
@@ -176,7 +156,7 @@ func (r *Reader) Next(ctx context.Context, after eventstore.Checkpoint) (eventst
 			switch {
 			case !p.canAppendPage(r, after):
 				p.mu.Unlock()
-				return NextOf(p.source, r.types)(ctx, after, p.size)
+				return p.source.Next(ctx, after, p.size, r.types)
 			case p.isAhead(r) && !waited:
 				moved := p.moved
 				p.mu.Unlock()
@@ -279,32 +259,24 @@ func (p *Scan) isAhead(r *Reader) bool {
 // startPage reads the page behind the checkpoint for all. The caller holds the lock.
 func (p *Scan) startPage(ctx context.Context, r *Reader, after eventstore.Checkpoint) *scanPage {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // it is for all readers
-	s := &scanPage{from: after, done: make(chan struct{}), cancel: cancel}
-	if _, can := p.source.(Selective); can {
-		s.types = maps.Clone(r.types)
-		for other := range p.readers {
-			maps.Copy(s.types, other.types)
-		}
-		for e := range p.expected {
-			maps.Copy(s.types, e.types)
-		}
+	s := &scanPage{from: after, types: maps.Clone(r.types), done: make(chan struct{}), cancel: cancel}
+	for other := range p.readers {
+		maps.Copy(s.types, other.types)
+	}
+	for e := range p.expected {
+		maps.Copy(s.types, e.types)
 	}
 	if len(p.pages) >= scanPages {
 		p.pages = p.pages[1:]
 	}
 	p.pages = append(p.pages[:len(p.pages):len(p.pages)], s)
 	go func() {
-		page, err := NextOf(p.source, s.types)(ctx, after, p.size)
+		page, err := p.source.Next(ctx, after, p.size, s.types)
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		s.page, s.err = page, err
 		if err != nil { // the next reader tries again
-			for i, is := range p.pages {
-				if is == s {
-					p.pages = append(p.pages[:i:i], p.pages[i+1:]...)
-					break
-				}
-			}
+			p.pages = slices.DeleteFunc(slices.Clone(p.pages), func(is *scanPage) bool { return is == s })
 		}
 		close(s.done)
 	}()

@@ -113,11 +113,11 @@ type half struct {
 	asked atomic.Pointer[[]string]
 }
 
-func (h *half) NextOf(ctx context.Context, types map[string]bool, after eventstore.Checkpoint, maxEvents int) (eventstore.Page, error) {
+func (h *half) Next(ctx context.Context, after eventstore.Checkpoint, maxEvents int, types map[string]bool) (eventstore.Page, error) {
 	asked := slices.Sorted(maps.Keys(types))
 	h.asked.Store(&asked)
 	h.pages.Add(1)
-	return h.Memory.NextOf(ctx, types, after, maxEvents)
+	return h.Memory.Next(ctx, after, maxEvents, types)
 }
 
 // What nobody looks at is not decoded, nothing at all for a raw consumer. Who comes later

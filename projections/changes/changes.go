@@ -125,7 +125,7 @@ func (c *Changes) followed() (anybody, checkers bool) {
 func (c *Changes) Run(ctx context.Context, from domain.Position) error {
 	at := eventstore.Checkpoint{Position: from, Start: from == domain.Position{}}
 	for ctx.Err() == nil {
-		page, err := c.source.Next(ctx, at, changesBatch)
+		page, err := c.source.Next(ctx, at, changesBatch, nil)
 		if err == nil {
 			at = eventstore.Checkpoint{Position: page.Next}
 			err = c.tell(ctx, page)

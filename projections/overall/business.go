@@ -96,7 +96,7 @@ func (b *Business) Run(ctx context.Context, from domain.Position) error {
 	}()
 	at := eventstore.Checkpoint{Position: from, Start: from == domain.Position{}}
 	for ctx.Err() == nil {
-		page, err := b.source.Next(ctx, at, countBatch)
+		page, err := b.source.Next(ctx, at, countBatch, nil)
 		var unreadable *eventstore.DecodeError
 		switch {
 		case errors.As(err, &unreadable):

@@ -106,7 +106,7 @@ func TestOnlyWhatWaitsForNothingIsSentDirectly(t *testing.T) {
 	stop()
 	from := eventstore.At(b.Events.Head())
 	b.Events.Add(domain.JobStream("j"), hooktest.Created("p1"), hooktest.Claimed())
-	page, err := b.Events.Next(t.Context(), from, 2)
+	page, err := b.Events.Next(t.Context(), from, 2, nil)
 	if err != nil || len(page.Events) != 2 {
 		t.Fatal(page, err)
 	}

@@ -260,7 +260,7 @@ func (c *contract) next(after eventstore.Checkpoint, most int) eventstore.Page {
 	c.Helper()
 	ctx, cancel := context.WithTimeout(c.Context(), eventually.Patience)
 	defer cancel()
-	page, err := c.log.Next(ctx, after, most)
+	page, err := c.log.Next(ctx, after, most, nil)
 	must.NoError(c, err)
 	return page
 }
@@ -310,7 +310,7 @@ func (c *contract) waited() {
 	}
 	answers := make(chan answer, 1)
 	follow := func() {
-		page, err := c.log.Next(ctx, eventstore.At(last.Position), 10)
+		page, err := c.log.Next(ctx, eventstore.At(last.Position), 10, nil)
 		answers <- answer{page, err}
 	}
 	go follow()
@@ -330,7 +330,7 @@ func (c *contract) waited() {
 		c.Errorf("got %+v, %v", a.page, a.err)
 	}
 	c.append(domain.ExpectedRevision(last.Revision), note("for nobody")) //nolint:gosec // a small number
-	if page, err := c.log.Next(ctx, eventstore.At(last.Position), 10); !errors.Is(err, context.Canceled) {
+	if page, err := c.log.Next(ctx, eventstore.At(last.Position), 10, nil); !errors.Is(err, context.Canceled) {
 		c.Errorf("after its end came %+v, %v", page, err)
 	}
 }

@@ -23,7 +23,7 @@ func TestTheLogInMemoryKeepsTheContract(t *testing.T) {
 
 // follower is what of a feed is no domain.Log.
 type follower interface {
-	Next(ctx context.Context, after eventstore.Checkpoint, maxEvents int) (eventstore.Page, error)
+	Next(ctx context.Context, after eventstore.Checkpoint, maxEvents int, types map[string]bool) (eventstore.Page, error)
 	Head() domain.Position
 }
 
@@ -86,7 +86,7 @@ func TestWhatAMemoryHoldsSpoilsAndLoses(t *testing.T) {
 	log := logtest.New()
 	log.Record("job-1", &job.ItemChecked{ItemID: "i1"}, logtest.Unknown("job.from_the_future"), &job.ItemChecked{ItemID: "i2"})
 	start := eventstore.Checkpoint{Start: true}
-	page := func(after eventstore.Checkpoint) (eventstore.Page, error) { return log.Next(t.Context(), after, 10) }
+	page := func(after eventstore.Checkpoint) (eventstore.Page, error) { return log.Next(t.Context(), after, 10, nil) }
 
 	log.Hold(2)
 	if p, err := page(start); err != nil || len(p.Events) != 2 || p.Live || p.Events[1].Event != nil || p.Events[1].Type != "job.from_the_future" {

@@ -20,7 +20,7 @@ import (
 // follows it.
 type Log interface {
 	domain.Log
-	Next(ctx context.Context, after eventstore.Checkpoint, maxEvents int) (eventstore.Page, error)
+	Next(ctx context.Context, after eventstore.Checkpoint, maxEvents int, types map[string]bool) (eventstore.Page, error)
 	Head() domain.Position
 }
 
@@ -187,9 +187,10 @@ func (m *Memory) LoadTail(_ context.Context, stream, eventType string, most int)
 	return events, true, nil
 }
 
-// Next implements Log. It gives what lies behind the checkpoint, and blocks
-// until there is something.
-func (m *Memory) Next(ctx context.Context, after eventstore.Checkpoint, maxEvents int) (eventstore.Page, error) {
+// Next implements Log. It gives what lies behind the checkpoint, and blocks until there is
+// something. It leaves out what the events of other types than the given ones say, as the
+// feed does; nil: of none.
+func (m *Memory) Next(ctx context.Context, after eventstore.Checkpoint, maxEvents int, types map[string]bool) (eventstore.Page, error) {
 	m.mu.Lock()
 	m.asked = append(m.asked, after)
 	m.mu.Unlock()
@@ -202,7 +203,7 @@ func (m *Memory) Next(ctx context.Context, after eventstore.Checkpoint, maxEvent
 		grown := m.grown
 		m.mu.Unlock()
 		if err != nil || len(page.Events) > 0 {
-			return page, err
+			return only(page, types), err
 		}
 		select {
 		case <-grown:
@@ -212,9 +213,10 @@ func (m *Memory) Next(ctx context.Context, after eventstore.Checkpoint, maxEvent
 	}
 }
 
-// NextOf is Next that leaves out what the events of other types say, as the feed does.
-func (m *Memory) NextOf(ctx context.Context, types map[string]bool, after eventstore.Checkpoint, maxEvents int) (eventstore.Page, error) {
-	page, err := m.Next(ctx, after, maxEvents)
+func only(page eventstore.Page, types map[string]bool) eventstore.Page {
+	if types == nil {
+		return page
+	}
 	page.Events = slices.Clone(page.Events)
 	for i, e := range page.Events {
 		if !types[e.Type] && eventstore.Version(e.Type) > 0 {
@@ -224,7 +226,7 @@ func (m *Memory) NextOf(ctx context.Context, types map[string]bool, after events
 			page.Events[i].Stored.Data, page.Events[i].Stored.Meta = [32]byte{}, [32]byte{}
 		}
 	}
-	return page, err
+	return page
 }
 
 func (m *Memory) page(after eventstore.Checkpoint, maxEvents int) (page eventstore.Page, err error) {
