@@ -41,5 +41,5 @@
 // # Reading
 //
 // A page is bounded in rows and in bytes and is read completely before its first event
-// is used. The tail is a ring of the latest committed events in memory.
+// is used. The tail holds the latest committed events in memory.
 package store
