@@ -133,8 +133,8 @@ func TestAConsumerThatFellOutOfTheRingReadsPages(t *testing.T) {
 	s.expect(t, "job-1", 200)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.ring.count != 16 || f.ring.lower.Position.Commit != 184 {
-		t.Errorf("the ring holds %d events behind %+v", f.ring.count, f.ring.lower)
+	if len(f.ring.slots) != 16 || f.ring.lower.Position.Commit != 184 {
+		t.Errorf("the ring holds %d events behind %+v", len(f.ring.slots), f.ring.lower)
 	}
 }
 

@@ -42,9 +42,7 @@ type slot struct {
 // lower, up to and including head. System events take no slot, but move head.
 // It is not safe for concurrent use; Feed locks it.
 type ring struct {
-	slots []slot // a circle once it is full
-	first int    // index of the oldest
-	count int
+	slots []slot // the oldest first
 	bytes int
 
 	maxEvents, maxBytes int
@@ -53,19 +51,15 @@ type ring struct {
 }
 
 func newRing(at Checkpoint, maxEvents, maxBytes int) *ring {
-	return &ring{
-		slots: make([]slot, maxEvents), maxEvents: maxEvents, maxBytes: maxBytes,
-		lower: at, head: at,
-	}
+	return &ring{maxEvents: maxEvents, maxBytes: maxBytes, lower: at, head: at}
 }
 
 // pushSlot appends an event behind head and drops the oldest ones as needed.
 func (r *ring) pushSlot(s slot) {
-	for r.count == r.maxEvents || r.count > 0 && r.bytes+s.size > r.maxBytes {
+	for len(r.slots) == r.maxEvents || len(r.slots) > 0 && r.bytes+s.size > r.maxBytes {
 		r.dropOldest()
 	}
-	r.slots[(r.first+r.count)%r.maxEvents] = s
-	r.count++
+	r.slots = append(r.slots, s)
 	r.bytes += s.size
 	r.head = At(s.position)
 }
@@ -74,12 +68,10 @@ func (r *ring) pushSlot(s slot) {
 func (r *ring) moveHead(p domain.Position) { r.head = At(p) }
 
 func (r *ring) dropOldest() {
-	oldest := &r.slots[r.first]
-	r.lower = At(oldest.position)
-	r.bytes -= oldest.size
-	*oldest = slot{} // let go of the event
-	r.first = (r.first + 1) % r.maxEvents
-	r.count--
+	r.lower = At(r.slots[0].position)
+	r.bytes -= r.slots[0].size
+	r.slots[0] = slot{} // let go of the event
+	r.slots = r.slots[1:]
 }
 
 // covers says that the ring holds everything behind the checkpoint that the log
@@ -90,13 +82,12 @@ func (r *ring) covers(after Checkpoint) bool { return !after.isBefore(r.lower) }
 // which lies before head. It ends before an event that could not be decoded,
 // and fails if that one comes first.
 func (r *ring) pageAfter(after Checkpoint, limit int) (Page, error) {
-	from := sort.Search(r.count, func(i int) bool { return after.isBefore(At(r.slotAt(i).position)) })
-	n := min(limit, r.count-from)
+	from := sort.Search(len(r.slots), func(i int) bool { return after.isBefore(At(r.slots[i].position)) })
+	n := min(limit, len(r.slots)-from)
 	p := Page{Events: make([]domain.Recorded, 0, n), Next: after.Position}
-	for i := from; i < from+n; i++ {
-		s := r.slotAt(i)
+	for i, s := range r.slots[from : from+n] {
 		if s.failed != nil {
-			if i == from {
+			if i == 0 {
 				return Page{}, s.failed
 			}
 			return p, nil
@@ -104,11 +95,9 @@ func (r *ring) pageAfter(after Checkpoint, limit int) (Page, error) {
 		p.Events = append(p.Events, s.event)
 		p.Next = s.position
 	}
-	if from+n == r.count {
+	if from+n == len(r.slots) {
 		p.Next = r.head.Position // past system events at the end
 		p.Live = true
 	}
 	return p, nil
 }
-
-func (r *ring) slotAt(i int) *slot { return &r.slots[(r.first+i)%r.maxEvents] }

@@ -30,8 +30,8 @@ func TestTheRingServesExactlyWhatIsBehindACheckpoint(t *testing.T) {
 			events[head] = true
 			r.pushSlot(slot{event: domain.Recorded{Position: pos(head)}, position: pos(head), size: rapid.IntRange(1, 20).Draw(t, "size")})
 		}
-		if r.count > r.maxEvents || r.count > 1 && r.bytes > r.maxBytes {
-			t.Fatalf("the ring holds %d events, %d bytes", r.count, r.bytes)
+		if len(r.slots) > r.maxEvents || len(r.slots) > 1 && r.bytes > r.maxBytes {
+			t.Fatalf("the ring holds %d events, %d bytes", len(r.slots), r.bytes)
 		}
 		for at := begin; at < head; at++ {
 			after := Checkpoint{Position: pos(at), Start: at == 0}

@@ -7,20 +7,19 @@ const (
 	tailBytes  = 8 << 20
 )
 
-// tail is the ring of the latest committed events. The writer publishes whole
+// tail holds the latest committed events. The writer publishes whole
 // groups; subscriptions read from it at their own pace. It is bounded in
 // events and bytes: a reader of older events is told to read a page.
 type tail struct {
 	mu      sync.Mutex
-	ring    []*Record // position p is at p % len
-	first   int64     // the oldest position held; head+1 when empty
+	events  []*Record // the oldest first, up to head
 	head    int64     // the last committed position
 	bytes   int
 	changed chan struct{} // closed at the next publish
 }
 
 func newTail(head int64) *tail {
-	return &tail{ring: make([]*Record, tailEvents), first: head + 1, head: head, changed: make(chan struct{})}
+	return &tail{head: head, changed: make(chan struct{})}
 }
 
 // publish makes a committed group visible. Positions continue the head.
@@ -28,15 +27,14 @@ func (t *tail) publish(group []*Record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, r := range group {
-		if r.Position-t.first >= int64(len(t.ring)) {
-			t.dropOldest()
-		}
-		t.ring[r.Position%int64(len(t.ring))] = r
+		t.events = append(t.events, r)
 		t.bytes += r.size()
 		t.head = r.Position
 	}
-	for t.bytes > tailBytes && t.first <= t.head {
-		t.dropOldest()
+	for len(t.events) > tailEvents || t.bytes > tailBytes {
+		t.bytes -= t.events[0].size()
+		t.events[0] = nil // let go of the event
+		t.events = t.events[1:]
 	}
 	t.wake()
 }
@@ -46,16 +44,8 @@ func (t *tail) publish(group []*Record) {
 func (t *tail) reset(head int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	clear(t.ring)
-	t.first, t.head, t.bytes = head+1, head, 0
+	t.events, t.head, t.bytes = nil, head, 0
 	t.wake()
-}
-
-func (t *tail) dropOldest() {
-	i := t.first % int64(len(t.ring))
-	t.bytes -= t.ring[i].size()
-	t.ring[i] = nil
-	t.first++
 }
 
 func (t *tail) wake() {
@@ -64,7 +54,7 @@ func (t *tail) wake() {
 }
 
 // After copies events behind position into buf. behind means the next event
-// is not in the ring any more. With neither events nor behind the reader is at
+// is not held any more. With neither events nor behind the reader is at
 // the head, and changed tells when that is no longer so.
 func (t *tail) After(position int64, buf []*Record) (n int, behind bool, changed <-chan struct{}) {
 	t.mu.Lock()
@@ -72,14 +62,11 @@ func (t *tail) After(position int64, buf []*Record) (n int, behind bool, changed
 	if position >= t.head {
 		return 0, false, t.changed
 	}
-	if position+1 < t.first {
+	first := t.head - int64(len(t.events)) // the position before the oldest event
+	if position < first {
 		return 0, true, nil
 	}
-	for p := position + 1; p <= t.head && n < len(buf); p++ {
-		buf[n] = t.ring[p%int64(len(t.ring))]
-		n++
-	}
-	return n, false, nil
+	return copy(buf, t.events[position-first:]), false, nil
 }
 
 func (t *tail) Head() int64 {

@@ -72,7 +72,7 @@ func TestTail(t *testing.T) {
 		if tl.bytes > tailBytes {
 			t.Fatalf("it holds %d bytes", tl.bytes)
 		}
-		if n, behind := positionsAfter(t, tl, tl.first-1); n == 0 || n > 16 || behind {
+		if n, behind := positionsAfter(t, tl, tl.head-int64(len(tl.events))); n == 0 || n > 16 || behind {
 			t.Fatalf("got %d, behind %v", n, behind)
 		}
 		// An event larger than the whole tail leaves it empty, not broken.
