@@ -4,50 +4,41 @@ import (
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// metrics are the numbers of the node's server. Without a registerer they are counted
-// all the same, and not shown.
+// metrics are the numbers of the node and of its store.
 type metrics struct {
-	registerer    prometheus.Registerer
+	own           *prometheus.Registry
 	subscriptions prometheus.Gauge
-	behind        prometheus.Collector
+	shown         prometheus.Registerer // nil: they are counted all the same
 }
 
 // newMetrics is told how to find the largest lag of a subscription.
-func newMetrics(registerer prometheus.Registerer, furthestBehind func() float64) (*metrics, error) {
-	m := &metrics{
-		subscriptions: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "humanqa_eventlog_subscriptions", Help: "Open subscriptions.",
-		}),
-		behind: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "humanqa_eventlog_subscription_lag", Help: "Events behind the open subscription that is furthest behind.",
-		}, furthestBehind),
-	}
+func newMetrics(furthestBehind func() float64) *metrics {
+	own := prometheus.NewRegistry()
+	promauto.With(own).NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "humanqa_eventlog_subscription_lag", Help: "Events behind the open subscription that is furthest behind.",
+	}, furthestBehind)
+	return &metrics{own: own, subscriptions: promauto.With(own).NewGauge(prometheus.GaugeOpts{
+		Name: "humanqa_eventlog_subscriptions", Help: "Open subscriptions.",
+	})}
+}
+
+// show has the registerer, if there is one, show them until unregister.
+func (m *metrics) show(registerer prometheus.Registerer) error {
 	if registerer == nil {
-		return m, nil
+		return nil
 	}
-	for i, c := range []prometheus.Collector{m.subscriptions, m.behind} {
-		if err := registerer.Register(c); err != nil {
-			if i > 0 {
-				registerer.Unregister(m.subscriptions)
-			}
-			return nil, fmt.Errorf("register metrics: %w", err)
-		}
+	if err := registerer.Register(m.own); err != nil {
+		return fmt.Errorf("register metrics: %w", err)
 	}
-	m.registerer = registerer
-	return m, nil
+	m.shown = registerer
+	return nil
 }
 
 func (m *metrics) unregister() {
-	if m != nil && m.registerer != nil {
-		m.registerer.Unregister(m.subscriptions)
-		m.registerer.Unregister(m.behind)
+	if m.shown != nil {
+		m.shown.Unregister(m.own)
 	}
-}
-
-// countSubscription counts a subscription until the returned function is called.
-func (m *metrics) countSubscription() func() {
-	m.subscriptions.Inc()
-	return m.subscriptions.Dec
 }

@@ -71,6 +71,7 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 			MinAppendSize, MaxAppendSize, c.MaxAppendSize)
 	}
 	n := &Node{config: c, log: c.Log, id: uuid.New(), closing: make(chan struct{})}
+	n.metrics = newMetrics(n.furthestBehind)
 	if err := n.start(ctx); err != nil {
 		n.release()
 		return nil, fmt.Errorf("start the event store node: %w", err)
@@ -83,10 +84,10 @@ func (n *Node) start(ctx context.Context) error {
 		return errors.New("no address to listen on")
 	}
 	var err error
-	if n.store, err = store.Open(ctx, store.Config{DSN: n.config.DSN, Log: n.log, Registerer: n.config.Registerer}); err != nil {
+	if n.store, err = store.Open(ctx, store.Config{DSN: n.config.DSN, Log: n.log, Registerer: n.metrics.own}); err != nil {
 		return err
 	}
-	if n.metrics, err = newMetrics(n.config.Registerer, n.furthestBehind); err != nil {
+	if err := n.metrics.show(n.config.Registerer); err != nil {
 		return err
 	}
 	if n.endpoints, err = n.listen(ctx); err != nil {

@@ -62,9 +62,9 @@ func (n *Node) subscribe(ctx context.Context, stream string, filtered bool, posi
 		n.subscriptions.open = map[*subscription]struct{}{}
 	}
 	n.subscriptions.open[s] = struct{}{}
-	counted := n.metrics.countSubscription()
+	n.metrics.subscriptions.Inc()
 	return s, func() {
-		counted()
+		n.metrics.subscriptions.Dec()
 		n.subscriptions.mu.Lock()
 		defer n.subscriptions.mu.Unlock()
 		delete(n.subscriptions.open, s)

@@ -31,7 +31,7 @@ type Config struct {
 	// DSN is a Postgres URL or keyword string of a migrated database.
 	DSN string
 	Log logrus.FieldLogger
-	// Registerer receives the writer's metrics, if set.
+	// Registerer receives the writer's metrics, if set. It is the store's own.
 	Registerer prometheus.Registerer
 }
 
@@ -43,7 +43,6 @@ type Store struct {
 	writerDB *sql.DB
 	readerDB *sql.DB
 	writer   *writer
-	metrics  *metrics
 }
 
 // Open takes the writer's lock. If another process keeps the lock it returns
@@ -70,10 +69,6 @@ func (s *Store) open(ctx context.Context, c Config) error {
 		return err
 	}
 	s.tail = newTail(session.head)
-	if s.metrics, err = newMetrics(c.Registerer, s.Head); err != nil {
-		session.close()
-		return err
-	}
 	lookups, err := prepareLookups(ctx, s.writerDB)
 	if err != nil {
 		session.close()
@@ -81,7 +76,7 @@ func (s *Store) open(ctx context.Context, c Config) error {
 	}
 	s.writer = &writer{
 		db: s.writerDB, lookups: lookups, session: session, refusal: ErrUnavailable, states: newStates(),
-		tail: s.tail, metrics: s.metrics, log: c.Log,
+		tail: s.tail, metrics: newMetrics(c.Registerer, s.Head), log: c.Log,
 		queue: make(chan *Write, queueLength), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	go s.writer.runSessions()
@@ -136,7 +131,6 @@ func (s *Store) Close() {
 			_ = db.Close()
 		}
 	}
-	s.metrics.unregister()
 }
 
 // lockSession waits for the lock for a while: a predecessor that was killed
