@@ -125,6 +125,29 @@ func expectedRevision(v uint64) int64 {
 	return lastOf(v)
 }
 
+// expectation is what appends, deletes and tombstones say of their stream.
+type expectation interface {
+	GetRevision() uint64
+	GetNoStream() *shared.Empty
+	GetAny() *shared.Empty
+	GetStreamExists() *shared.Empty
+}
+
+// expectedOf reads an expectation; given is false where a client named none.
+func expectedOf(e expectation, given bool) (int64, error) {
+	switch {
+	case !given:
+		return 0, invalid("the expected revision is required")
+	case e.GetNoStream() != nil:
+		return store.ExpectNoStream, nil
+	case e.GetAny() != nil:
+		return store.ExpectAny, nil
+	case e.GetStreamExists() != nil:
+		return store.ExpectStreamExists, nil
+	}
+	return expectedRevision(e.GetRevision()), nil
+}
+
 func (s *streamsServer) Append(in streams.Streams_AppendServer) error {
 	resp, err := s.appendEvents(in)
 	if err != nil {
@@ -146,18 +169,9 @@ func (s *streamsServer) appendEvents(in streams.Streams_AppendServer) (*streams.
 	if err != nil {
 		return nil, err
 	}
-	var expected int64
-	switch e := options.GetExpectedStreamRevision().(type) {
-	case *streams.AppendReq_Options_Revision:
-		expected = expectedRevision(e.Revision)
-	case *streams.AppendReq_Options_NoStream:
-		expected = store.ExpectNoStream
-	case *streams.AppendReq_Options_Any:
-		expected = store.ExpectAny
-	case *streams.AppendReq_Options_StreamExists:
-		expected = store.ExpectStreamExists
-	default:
-		return nil, invalid("the expected revision is required")
+	expected, err := expectedOf(options, options.GetExpectedStreamRevision() != nil)
+	if err != nil {
+		return nil, err
 	}
 	w := s.node.newAppend(in.Context(), stream, expected)
 	for {

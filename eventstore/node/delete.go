@@ -11,18 +11,9 @@ import (
 
 func (s *streamsServer) Delete(ctx context.Context, req *streams.DeleteReq) (*streams.DeleteResp, error) {
 	o := req.GetOptions()
-	var expected int64
-	switch e := o.GetExpectedStreamRevision().(type) {
-	case *streams.DeleteReq_Options_Revision:
-		expected = expectedRevision(e.Revision)
-	case *streams.DeleteReq_Options_NoStream:
-		expected = store.ExpectNoStream
-	case *streams.DeleteReq_Options_Any:
-		expected = store.ExpectAny
-	case *streams.DeleteReq_Options_StreamExists:
-		expected = store.ExpectStreamExists
-	default:
-		return nil, invalid("the expected revision is required")
+	expected, err := expectedOf(o, o.GetExpectedStreamRevision() != nil)
+	if err != nil {
+		return nil, err
 	}
 	position, err := s.removeStream(ctx, store.OpDelete, o.GetStreamIdentifier(), expected)
 	if err != nil {
@@ -35,18 +26,9 @@ func (s *streamsServer) Delete(ctx context.Context, req *streams.DeleteReq) (*st
 
 func (s *streamsServer) Tombstone(ctx context.Context, req *streams.TombstoneReq) (*streams.TombstoneResp, error) {
 	o := req.GetOptions()
-	var expected int64
-	switch e := o.GetExpectedStreamRevision().(type) {
-	case *streams.TombstoneReq_Options_Revision:
-		expected = expectedRevision(e.Revision)
-	case *streams.TombstoneReq_Options_NoStream:
-		expected = store.ExpectNoStream
-	case *streams.TombstoneReq_Options_Any:
-		expected = store.ExpectAny
-	case *streams.TombstoneReq_Options_StreamExists:
-		expected = store.ExpectStreamExists
-	default:
-		return nil, invalid("the expected revision is required")
+	expected, err := expectedOf(o, o.GetExpectedStreamRevision() != nil)
+	if err != nil {
+		return nil, err
 	}
 	position, err := s.removeStream(ctx, store.OpTombstone, o.GetStreamIdentifier(), expected)
 	if err != nil {

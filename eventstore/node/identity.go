@@ -150,16 +150,19 @@ func (f *identityFile) loadPassword(file string) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("load the node's password: %w", err)
 	}
-	var random [32]byte
-	if _, err := rand.Read(random[:]); err != nil {
-		return fmt.Errorf("make the node's password: %w", err)
-	}
-	f.password = base64.RawURLEncoding.EncodeToString(random[:])
-	f.passwordHash = sha256.Sum256([]byte(f.password))
+	f.password, f.passwordHash = newPassword()
 	if err := os.WriteFile(file, []byte(hex.EncodeToString(f.passwordHash[:])+"\n"), 0o600); err != nil {
 		return fmt.Errorf("save the node's password: %w", err)
 	}
 	return nil
+}
+
+// newPassword makes one of 256 random bits.
+func newPassword() (password string, hash [sha256.Size]byte) {
+	random := make([]byte, 32)
+	_, _ = rand.Read(random) // it never fails
+	password = base64.RawURLEncoding.EncodeToString(random)
+	return password, sha256.Sum256([]byte(password))
 }
 
 // GeneratedPassword is the password of the TLS address, in the one process

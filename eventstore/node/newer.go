@@ -38,25 +38,15 @@ func afterPosition(position int64) resumePoint { return resumePoint{ofAll: true,
 func (p resumePoint) appendFields(b []byte) []byte {
 	switch {
 	case p.ofAll && p.at > 0:
-		var position []byte
-		position = appendVarint(position, positionCommit, uint64(p.at))
-		position = appendVarint(position, positionPrepare, uint64(p.at))
-		b = protowire.AppendTag(b, caughtUpPosition, protowire.BytesType)
-		b = protowire.AppendBytes(b, position)
+		position := appendNumber(nil, positionCommit, p.at)
+		b = appendBytes(b, caughtUpPosition, appendNumber(position, positionPrepare, p.at))
 	case !p.ofAll && p.at >= 0:
-		b = appendVarint(b, caughtUpRevision, uint64(p.at))
+		b = appendNumber(b, caughtUpRevision, p.at)
 	}
 	return b
 }
 
 func appendTimestamp(b []byte, field protowire.Number, at time.Time) []byte {
-	var stamp []byte
-	stamp = appendVarint(stamp, timestampSeconds, uint64(at.Unix()))
-	stamp = appendVarint(stamp, timestampNanos, uint64(at.Nanosecond()))
-	b = protowire.AppendTag(b, field, protowire.BytesType)
-	return protowire.AppendBytes(b, stamp)
-}
-
-func appendVarint(b []byte, field protowire.Number, v uint64) []byte {
-	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), v)
+	stamp := appendNumber(nil, timestampSeconds, at.Unix())
+	return appendBytes(b, field, appendNumber(stamp, timestampNanos, int64(at.Nanosecond())))
 }

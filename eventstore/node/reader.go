@@ -1,10 +1,8 @@
 package node
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -42,12 +40,7 @@ func MakeReader(dir, listen string) (address string, err error) {
 	if host == "" {
 		host = "localhost" // it serves every address of the machine
 	}
-	var random [32]byte
-	if _, err := rand.Read(random[:]); err != nil {
-		return "", fmt.Errorf("make the reader's password: %w", err)
-	}
-	password := base64.RawURLEncoding.EncodeToString(random[:])
-	hash := sha256.Sum256([]byte(password))
+	password, hash := newPassword()
 	// Beside it and renamed: a node that looks meanwhile finds the old one, whole.
 	fresh, err := os.CreateTemp(dir, readerFile+"-*") // 0600
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/lib/pq"
@@ -97,7 +98,7 @@ func (l *lookups) loadStates(ctx context.Context, names []string) (map[string]*s
 		return nil, fmt.Errorf("load stream states: %w", err)
 	}
 	for _, st := range found {
-		st.oldestFirst()
+		slices.Reverse(st.recent) // the oldest first
 	}
 	return found, nil
 }

@@ -30,8 +30,6 @@ type state struct {
 	meta   metadata   // of a metadata stream: what its last event says
 }
 
-func (s *state) oldestFirst() { slices.Reverse(s.recent) }
-
 // appendEvent adds an event behind the last one.
 func (s *state) appendEvent(id uuid.UUID, position int64) {
 	s.last++
@@ -118,12 +116,6 @@ func (c *states) canAssumeAbsent(batch []*Write, missing []string) bool {
 	return true
 }
 
-func (c *states) addLoaded(loaded map[string]*state) {
-	for name, st := range loaded {
-		c.held.Add(name, st)
-	}
-}
-
 func (c *states) get(name string) *state {
 	st, ok := c.held.Get(name)
 	if !ok { // what a batch misses is loaded before it is decided
@@ -131,5 +123,3 @@ func (c *states) get(name string) *state {
 	}
 	return st
 }
-
-func (c *states) dropAll() { c.held.Purge() }

@@ -53,7 +53,7 @@ func (w *writer) runSessions() {
 		// Whatever failed, nothing learnt through this session is kept.
 		w.session.close()
 		w.session = nil
-		w.states.dropAll()
+		w.states.held.Purge()
 		if stopped {
 			return
 		}
@@ -177,7 +177,9 @@ func (w *writer) loadStates(batch []*Write, names []string) chan loaded {
 func (w *writer) decide(d *decider, ready loaded) bool {
 	err := ready.err
 	if err == nil && len(ready.batch) > 0 {
-		w.states.addLoaded(ready.states)
+		for name, st := range ready.states {
+			w.states.held.Add(name, st)
+		}
 		// The decision must not end with any one client's patience.
 		err = d.decideBatch(context.Background(), ready.batch, w.tail.Head())
 	} else {
