@@ -74,7 +74,6 @@ type progressTracker struct {
 	follows  bool
 	followed eventstore.Checkpoint // how far the log was followed
 	asked    chan struct{}         // closed and replaced when a request begins to wait
-	serves   chan struct{}         // closed and replaced when a runner of this process begins to serve
 }
 
 type progress struct {
@@ -97,7 +96,7 @@ type waiter struct {
 
 func newProgressTracker(db *sqlx.DB, consumers []Consumer) *progressTracker {
 	a := &progressTracker{db: db, poller: make(chan struct{}, 1), each: map[string]*progress{}, handlers: map[string][]*progress{},
-		asked: make(chan struct{}), serves: make(chan struct{})}
+		asked: make(chan struct{})}
 	a.poller <- struct{}{}
 	for _, p := range consumers {
 		_, lazy := p.(Lazy)
@@ -388,17 +387,8 @@ func (t *progressTracker) addLocalRunner(name string, at eventstore.Checkpoint) 
 			one.at = at
 		}
 	}
-	close(t.serves)
-	t.serves = make(chan struct{})
 	t.mu.Unlock()
 	t.noteProgress(name, at)
-}
-
-// nextServing is closed when the next runner of this process begins to serve.
-func (t *progressTracker) nextServing() <-chan struct{} {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.serves
 }
 
 // removeLocalRunner says that it has let go of it.

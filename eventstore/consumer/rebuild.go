@@ -61,7 +61,7 @@ func (s *Supervisor) RebuildAll(ctx context.Context, names []string, progress fu
 	}
 	defer s.scan.Expect(handledBy(built...))()
 	runners := newRunnerSet(s, s.consumers)
-	defer runners.waitForRunners()
+	defer runners.running.Wait()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	for _, g := range begun {
@@ -95,7 +95,6 @@ func (s *Supervisor) watchBuild(ctx context.Context, begun generation.Generation
 	tick := time.NewTicker(min(progressEvery, s.limits.StandBy))
 	defer tick.Stop()
 	for {
-		serves := s.tracker.nextServing()
 		now, exists, err := generation.Get(ctx, s.db, begun.Name, begun.Number)
 		switch {
 		case err != nil:
@@ -115,7 +114,6 @@ func (s *Supervisor) watchBuild(ctx context.Context, begun generation.Generation
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-serves: // it may be this one
 		case <-tick.C:
 		}
 	}
