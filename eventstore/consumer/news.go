@@ -13,9 +13,7 @@ import (
 	"humanqa/eventstore/generation"
 )
 
-const (
-	listenerName = "humanqa waits"
-)
+const listenerName = "humanqa waits"
 
 // newsOf is what generation.Channel is told of projections that got to a place: its
 // columns, their names, and a seal, all parted by blanks. Every role of the database

@@ -3,18 +3,14 @@ package consumer
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"time"
 
-	"github.com/jmoiron/sqlx"
 	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
 	"humanqa/eventstore"
 	"humanqa/eventstore/generation"
-	"humanqa/eventstore/sharedscan"
 	"humanqa/internal/backoff"
-	"humanqa/internal/tracing"
 )
 
 // Limits are the sizes and times of the runners; tests shorten them.
@@ -54,15 +50,8 @@ var errStopped = errors.New("the line stopped")
 // runner advances one generation while it has the lease, and stands by while
 // it has not.
 type runner struct {
-	db          *sqlx.DB
-	source      Source
-	scan        *sharedscan.Scan
-	log         logrus.FieldLogger
-	tracker     *progressTracker
-	notifies    *atomic.Bool
-	yields      *yields
-	limits      Limits
-	tracer      *tracing.Tracer
+	*Supervisor
+	log         logrus.FieldLogger // names the consumer
 	consumer    Consumer
 	handles     map[string]bool
 	families    map[string]bool // of these types none is passed over (see tenure.mustNotPass)

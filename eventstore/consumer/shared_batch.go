@@ -5,11 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
-
-	"github.com/jmoiron/sqlx"
-	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
 	"humanqa/eventstore"
@@ -29,14 +25,8 @@ const fewer = 4
 // A participant's lease and all that its runner knows belong to the shared batch's goroutine
 // until the participant is released.
 type sharedBatch struct {
-	db       *sqlx.DB
-	source   Source
-	limits   Limits
-	gather   time.Duration // of its participants (gatherOf)
-	tracker  *progressTracker
-	notifies *atomic.Bool
-	log      logrus.FieldLogger
-	tracer   *tracing.Tracer
+	*Supervisor
+	gather time.Duration // of its participants (gatherOf)
 
 	participants []*participant
 	lastBatch    time.Time // of the last batch
@@ -61,14 +51,6 @@ type contribution struct {
 	events int
 	before generation.Lease // the counts to go back to
 	took   time.Duration
-}
-
-func newSharedBatch(s *Supervisor, gather time.Duration) *sharedBatch {
-	return &sharedBatch{
-		db: s.db, source: s.source, limits: s.limits, gather: gather, tracker: s.tracker, notifies: &s.notifies, log: s.log,
-		tracer:  s.tracer,
-		joining: make(chan struct{}, 1),
-	}
 }
 
 // joinBatch does the runner's work until it has to go on by itself, which gives nil,

@@ -88,7 +88,7 @@ func (s *Supervisor) runConsumers(ctx context.Context, consumers []Consumer) err
 	}
 	defer s.scan.Expect(handledBy(consumers...))() // whichever of them is built
 	runners := newRunnerSet(s, consumers)
-	defer runners.waitForRunners()
+	defer runners.running.Wait()
 	runners.startBatches(ctx)
 	tick := time.NewTicker(s.limits.StandBy)
 	defer tick.Stop()
@@ -268,7 +268,7 @@ func (c *runnerSet) startBatches(ctx context.Context) {
 		if c.batches[with] != nil {
 			continue
 		}
-		g := newSharedBatch(c.s, with.gather)
+		g := &sharedBatch{Supervisor: c.s, gather: with.gather, joining: make(chan struct{}, 1)}
 		c.batches[with] = g
 		c.running.Go(func() { g.run(ctx) })
 	}
@@ -327,8 +327,6 @@ func (c *runnerSet) remindRunner(schema string) {
 	}
 }
 
-func (c *runnerSet) waitForRunners() { c.running.Wait() }
-
 // byName is the consumer of that name, nil if there is none here.
 func byName(consumers []Consumer, name string) Consumer {
 	for _, c := range consumers {
@@ -359,9 +357,7 @@ func (s *Supervisor) newOwner() string {
 func (s *Supervisor) newRunner(c Consumer, g generation.Generation) *runner {
 	_, raw := c.(RawConsumer)
 	r := &runner{
-		db: s.db, source: s.source, scan: s.scan, tracker: s.tracker, limits: s.limits, notifies: &s.notifies, yields: &s.yields,
-		tracer:   s.tracer,
-		log:      s.log.WithFields(logrus.Fields{"consumer": g.Name, "schema": g.Schema}),
+		Supervisor: s, log: s.log.WithFields(logrus.Fields{"consumer": g.Name, "schema": g.Schema}),
 		consumer: c, handles: handledBy(c), raw: raw, owner: s.newOwner(), target: g,
 		setAsideDue: make(chan struct{}, 1), families: map[string]bool{},
 	}
