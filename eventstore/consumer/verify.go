@@ -49,15 +49,6 @@ WHERE i.indrelid = $1::regclass
   AND i.indisprimary
 ORDER BY array_position(i.indkey, a.attnum)`
 
-// Verify folds the log anew, up to the serving generation's checkpoint, and
-// compares every row (ARCHITECTURE.md, invariant 9). It holds no runner up: rows and
-// checkpoint are read from one snapshot, the fold's own tables live and die in
-// the same transaction. What the generation has set aside is left out of the fold, too:
-// its Status names it.
-func (s *Supervisor) Verify(ctx context.Context, name string) ([]Difference, error) {
-	return s.verifyGeneration(ctx, name, s.joinScan(name), servingOf(name))
-}
-
 // joinScan takes part in the shared scan of the log, from its beginning.
 func (s *Supervisor) joinScan(name string) *sharedscan.Reader {
 	types := map[string]bool{}
@@ -67,8 +58,11 @@ func (s *Supervisor) joinScan(name string) *sharedscan.Reader {
 	return s.scan.Add(eventstore.Checkpoint{Start: true}, types)
 }
 
-// VerifyAll verifies several projections with one scan of the log. The
-// differences are in the order of the names.
+// VerifyAll folds the log anew, with one scan, up to the checkpoint of each projection's
+// serving generation, and compares every row (ARCHITECTURE.md, invariant 9). It holds no
+// runner up: rows and checkpoint are read from one snapshot, the fold's own tables live and
+// die in the same transaction. What the generation has set aside is left out of the fold,
+// too: its Status names it. The differences are in the order of the names.
 func (s *Supervisor) VerifyAll(ctx context.Context, names []string) ([][]Difference, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -80,7 +74,9 @@ func (s *Supervisor) VerifyAll(ctx context.Context, names []string) ([][]Differe
 	}
 	for i, name := range names {
 		folding.Go(func() {
-			found, err := s.verifyGeneration(ctx, name, logs[i], servingOf(name))
+			found, err := s.verifyGeneration(ctx, name, logs[i], func(ctx context.Context, q sqlx.QueryerContext) (generation.Generation, error) {
+				return generation.Serving(ctx, q, name)
+			})
 			if err != nil {
 				cancel(fmt.Errorf("%s: %w", name, err))
 			}
@@ -91,17 +87,10 @@ func (s *Supervisor) VerifyAll(ctx context.Context, names []string) ([][]Differe
 	return differences, context.Cause(ctx)
 }
 
-// loadGeneration reads the generation that is verified.
-type loadGeneration func(context.Context, sqlx.QueryerContext) (generation.Generation, error)
-
-func servingOf(name string) loadGeneration {
-	return func(ctx context.Context, q sqlx.QueryerContext) (generation.Generation, error) {
-		return generation.Serving(ctx, q, name)
-	}
-}
-
-// verifyGeneration compares a generation with the fold of the log.
-func (s *Supervisor) verifyGeneration(ctx context.Context, name string, log *sharedscan.Reader, load loadGeneration) ([]Difference, error) {
+// verifyGeneration compares the generation that load reads with the fold of the log.
+func (s *Supervisor) verifyGeneration(
+	ctx context.Context, name string, log *sharedscan.Reader, load func(context.Context, sqlx.QueryerContext) (generation.Generation, error),
+) ([]Difference, error) {
 	defer log.Leave()
 	p := s.projectorNamed(name)
 	if p == nil {

@@ -107,11 +107,11 @@ func (w *World) Status(name string) consumer.Status {
 func (w *World) Sound(s *consumer.Supervisor, names ...string) {
 	w.T.Helper()
 	for _, name := range names {
-		differences, err := s.Verify(w.Ctx(), name)
+		differences, err := s.VerifyAll(w.Ctx(), []string{name})
 		if err != nil {
 			w.T.Fatalf("verify %s: %v", name, err)
 		}
-		for _, d := range differences {
+		for _, d := range differences[0] {
 			w.T.Errorf("%s differs from the fold: %+v", name, d)
 		}
 	}
