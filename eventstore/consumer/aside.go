@@ -40,33 +40,14 @@ type SetAside struct {
 
 // asideRow is a row of projection_set_aside.
 type asideRow struct {
-	Name       string              `db:"name"`
-	Generation int                 `db:"generation"`
-	Stream     string              `db:"stream"`
-	Revision   int64               `db:"revision"`
-	Commit     int64               `db:"commit_position"`
-	Prepare    int64               `db:"prepare_position"`
-	Type       string              `db:"type"`
-	Category   generation.Category `db:"category"`
-	Detail     string              `db:"detail"`
-	Attempts   int                 `db:"attempts"`
-	At         time.Time           `db:"set_aside_at"`
-	Due        time.Time           `db:"due_at"`
-}
-
-func (r asideRow) position() domain.Position {
-	return domain.Position{Commit: uint64(r.Commit), Prepare: uint64(r.Prepare)}
-}
-
-func (r asideRow) told() SetAside {
-	return SetAside{
-		Stream: r.Stream, Revision: uint64(r.Revision), Position: r.position(), Type: r.Type,
-		Category: r.Category, Detail: r.Detail, Attempts: r.Attempts, At: r.At.UTC(), Due: r.Due.UTC(),
-	}
+	Name       string `db:"name"`
+	Generation int    `db:"generation"`
+	SetAside
 }
 
 const asideColumns = `
-    name, generation, stream, revision, commit_position, prepare_position, type, category, detail, attempts, set_aside_at, due_at`
+    name, generation, stream, revision, commit_position AS "position.commit", prepare_position AS "position.prepare", type, category, detail,
+    attempts, set_aside_at AS at, due_at AS due`
 
 // maxAgain is the longest pause before what was set aside is tried again.
 const maxAgain = time.Hour
@@ -131,7 +112,7 @@ func listAside(ctx context.Context, q sqlx.QueryerContext) (map[string][]SetAsid
 	all := map[string][]SetAside{}
 	for _, r := range rows {
 		of := generationKey(r.Name, r.Generation)
-		all[of] = append(all[of], r.told())
+		all[of] = append(all[of], r.SetAside)
 	}
 	return all, nil
 }
@@ -147,7 +128,7 @@ func loadAside(ctx context.Context, q sqlx.QueryerContext, g generation.Generati
 func byStream(rows []asideRow) map[string]domain.Position {
 	of := make(map[string]domain.Position, len(rows))
 	for _, r := range rows {
-		of[r.Stream] = r.position()
+		of[r.Stream] = r.Position
 	}
 	return of
 }
@@ -278,7 +259,7 @@ type backlog struct {
 var errEnough = errors.New("enough")
 
 func (t *tenure) loadBacklog(ctx context.Context, row asideRow) (w backlog, err error) {
-	for from := uint64(row.Revision); ; from = w.unreadable.Revision + 1 { //nolint:gosec // never below zero
+	for from := row.Revision; ; from = w.unreadable.Revision + 1 {
 		w.unreadable = nil
 		err := t.runner.source.Load(ctx, row.Stream, from, func(e domain.Recorded) error {
 			switch {

@@ -61,7 +61,7 @@ WHERE name = $1
   AND ($2 < 0 OR commit_position = $2 AND prepare_position = $3)`
 
 const listSkipsSQL = `
-SELECT *
+SELECT name, commit_position AS "position.commit", prepare_position AS "position.prepare", detail, who, why, skipped_at AS at
 FROM projection_skips
 WHERE name = $1
 ORDER BY commit_position, prepare_position`
@@ -147,25 +147,9 @@ type Skipped struct {
 }
 
 // Skips lists what operators took out of a projection.
-func Skips(ctx context.Context, db *sqlx.DB, name string) ([]Skipped, error) {
-	var rows []struct {
-		Name    string    `db:"name"`
-		Commit  int64     `db:"commit_position"`
-		Prepare int64     `db:"prepare_position"`
-		Detail  string    `db:"detail"`
-		Who     string    `db:"who"`
-		Why     string    `db:"why"`
-		At      time.Time `db:"skipped_at"`
-	}
-	if err := db.SelectContext(ctx, &rows, listSkipsSQL, name); err != nil {
+func Skips(ctx context.Context, db *sqlx.DB, name string) (skips []Skipped, err error) {
+	if err := db.SelectContext(ctx, &skips, listSkipsSQL, name); err != nil {
 		return nil, fmt.Errorf("list the skips of %s: %w", name, err)
-	}
-	skips := make([]Skipped, len(rows))
-	for i, r := range rows {
-		skips[i] = Skipped{
-			Name: r.Name, Position: domain.Position{Commit: uint64(r.Commit), Prepare: uint64(r.Prepare)},
-			Detail: r.Detail, Who: r.Who, Why: r.Why, At: r.At.UTC(),
-		}
 	}
 	return skips, nil
 }
