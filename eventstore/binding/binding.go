@@ -3,7 +3,6 @@ package binding
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -16,6 +15,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/origin"
 	"humanqa/internal/backoff"
+	"humanqa/internal/pgpool"
 )
 
 const (
@@ -94,7 +94,7 @@ type logIdentity struct {
 }
 
 const furthestCheckpointSQL = `
-SELECT commit_position, prepare_position
+SELECT commit_position AS commit, prepare_position AS prepare
 FROM projection_checkpoints
 WHERE status <> 'retired'
   AND commit_position >= 0
@@ -257,14 +257,9 @@ func (g guardedLog) LoadTail(ctx context.Context, stream, eventType string, most
 }
 
 // boundIdentity is the name of the database's log, empty if it has none yet.
-func (b *Binding) boundIdentity(ctx context.Context) (bound logIdentity, err error) {
-	switch err := b.db.GetContext(ctx, &bound, boundLogSQL); {
-	case errors.Is(err, sql.ErrNoRows):
-		return logIdentity{}, nil
-	case err != nil:
-		return logIdentity{}, fmt.Errorf("read which log the database belongs to: %w", err)
-	}
-	return bound, nil
+func (b *Binding) boundIdentity(ctx context.Context) (logIdentity, error) {
+	bound, _, err := pgpool.Find[logIdentity](ctx, b.db, "which log the database belongs to", boundLogSQL)
+	return bound, err
 }
 
 func identityOf(ctx context.Context, log domain.Log) (is logIdentity, err error) {
@@ -350,21 +345,15 @@ func sameLog(bound, is logIdentity) error {
 
 // checkLength compares how far the database has seen the log with the log's end.
 func (b *Binding) checkLength(ctx context.Context) error {
-	var seen struct {
-		Commit  int64 `db:"commit_position"`
-		Prepare int64 `db:"prepare_position"`
-	}
-	switch err := b.db.GetContext(ctx, &seen, furthestCheckpointSQL); { // before the end is read: that only grows
-	case errors.Is(err, sql.ErrNoRows):
-		return nil
-	case err != nil:
-		return fmt.Errorf("read the checkpoints: %w", err)
+	// Before the end is read: that only grows.
+	at, started, err := pgpool.Find[domain.Position](ctx, b.db, "the checkpoints", furthestCheckpointSQL)
+	if err != nil || !started {
+		return err
 	}
 	head, err := b.log.Head(ctx)
 	if err != nil {
 		return fmt.Errorf("read the log's end: %w", err)
 	}
-	at := domain.Position{Commit: uint64(seen.Commit), Prepare: uint64(seen.Prepare)}
 	if head.Compare(at) >= 0 {
 		return nil
 	}
