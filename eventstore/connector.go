@@ -374,17 +374,7 @@ func (k *connector) look(conn *connection) {
 
 	ctx, cancel := context.WithTimeoutCause(conn.life, k.suspect, errNoAnswer)
 	defer cancel()
-	_, err := inside(ctx, k, conn, func(ctx context.Context) (struct{}, error) {
-		read, err := client.ReadAll(ctx, esdb.ReadAllOptions{From: esdb.End{}, Direction: esdb.Backwards}, 1)
-		if err != nil {
-			return struct{}{}, err
-		}
-		defer read.Close()
-		if _, err := read.Recv(); err != nil && !isEnd(err) {
-			return struct{}{}, err
-		}
-		return struct{}{}, nil
-	})
+	_, err := inside(ctx, k, conn, func(ctx context.Context) (struct{}, error) { return struct{}{}, readLast(ctx, client) })
 	silent := err != nil && errors.Is(context.Cause(ctx), errNoAnswer)
 	k.mu.Lock()
 	conn.looking = false
@@ -397,6 +387,19 @@ func (k *connector) look(conn *connection) {
 		conn.cut()
 		k.others()
 	}
+}
+
+// readLast reads the last event of the log, if there is one.
+func readLast(ctx context.Context, client *esdb.Client) error {
+	read, err := client.ReadAll(ctx, esdb.ReadAllOptions{From: esdb.End{}, Direction: esdb.Backwards}, 1)
+	if err != nil {
+		return err
+	}
+	defer read.Close()
+	if _, err := read.Recv(); err != nil && !isEnd(err) {
+		return err
+	}
+	return nil
 }
 
 // lookAtLive looks at the connection in service, if there is one.

@@ -184,15 +184,7 @@ const grant = `give the user the rights, or an account in $admins; for $all: met
 func (i *inspection) rights(ctx context.Context) {
 	i.add("append", i.mayAppend(ctx, origin.Stream, "log.named"), "allowed", grant)
 	_, err := look(ctx, i.Client, func(ctx context.Context, client *esdb.Client) (struct{}, error) {
-		read, err := client.ReadAll(ctx, esdb.ReadAllOptions{From: esdb.End{}, Direction: esdb.Backwards}, 1)
-		if err != nil {
-			return struct{}{}, err
-		}
-		defer read.Close()
-		if _, err := read.Recv(); err != nil && !isEnd(err) {
-			return struct{}{}, err
-		}
-		return struct{}{}, nil
+		return struct{}{}, readLast(ctx, client)
 	})
 	i.add("read $all", err, "allowed", grant)
 	_, err = look(ctx, i.Client, func(ctx context.Context, client *esdb.Client) (struct{}, error) {
