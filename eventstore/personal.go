@@ -22,12 +22,15 @@ var personal = map[string][]string{
 const sealedField = "sealed"
 
 // Sealer seals texts: package internal/vault. What was sealed with a key that is gone
-// is domain.ErrShredded, what was not sealed for this stream domain.ErrUnsealable; any
-// other error may pass.
+// is domain.ErrShredded, what is damaged or was not sealed for this stream
+// domain.ErrUnsealable; any other error may pass.
 type Sealer interface {
-	TextSealer
 	Seal(ctx context.Context, accountID, stream string, plaintext []byte) (string, error)
 	Unseal(ctx context.Context, accountID, stream, sealed string) ([]byte, error)
+	// SealText and OpenText use a key of the subject. Expect has such keys at hand.
+	SealText(ctx context.Context, subject, accountID string, plaintext []byte) (string, error)
+	OpenText(ctx context.Context, subject string, sealed []byte) ([]byte, error)
+	Expect(ctx context.Context, subjects []string) error
 }
 
 // SealWith has personal texts sealed from now on. It is called before the client is

@@ -30,15 +30,10 @@ var secret = map[string]bool{
 // Redact gives an event's JSON for human eyes: in the same order, secrets
 // replaced. Of a type this binary does not know nothing is shown, because
 // nothing is known about it.
-func Redact(eventType string, data []byte) []byte { return RedactAs(eventType, data, Redacted) }
+func Redact(eventType string, data []byte) []byte { return RedactBy(eventType, data, Redacted, nil) }
 
-// RedactAs is Redact with other words in the place of secrets.
-func RedactAs(eventType string, data []byte, words string) []byte {
-	return RedactBy(eventType, data, words, nil)
-}
-
-// RedactBy is RedactAs that puts words of its own in the place of further fields, by
-// their names.
+// RedactBy is Redact with other words in the place of secrets, and with words of their own in
+// the place of further fields, by their names.
 func RedactBy(eventType string, data []byte, words string, further map[string]string) []byte {
 	if _, known := registry[eventType]; known {
 		if !mayHide(data, further) {

@@ -17,15 +17,6 @@ import (
 // be erased alone (decisions, "Erasure of one subject"). Events that were written before
 // stay as they are.
 
-// TextSealer seals texts under keys of their subjects: package internal/vault. Of a
-// subject that was erased the error is domain.ErrShredded, of damaged texts
-// domain.ErrUnsealable.
-type TextSealer interface {
-	SealText(ctx context.Context, subject, accountID string, plaintext []byte) (string, error)
-	OpenText(ctx context.Context, subject string, sealed []byte) ([]byte, error)
-	Expect(ctx context.Context, subjects []string) error
-}
-
 // EachText calls each for every text of an event's JSON in the clear that is sealed in the
 // log, as it stands there.
 func EachText(eventType string, data []byte, each func(quoted []byte)) {

@@ -19,7 +19,7 @@ var EventColumns = []tabular.Column{
 
 // EventRow is an event as a row; words stand where something is sealed.
 func EventRow(e eventstore.RawEvent, meta domain.Metadata, words string) []any {
-	return eventRow(e, meta, meta.Actor, eventstore.RedactAs(e.Type, e.Whole(), words))
+	return eventRow(e, meta, meta.Actor, eventstore.RedactBy(e.Type, e.Whole(), words, nil))
 }
 
 func eventRow(e eventstore.RawEvent, meta domain.Metadata, actor string, data []byte) []any {
