@@ -2,21 +2,16 @@ package overall
 
 import (
 	"context"
-	"time"
 
 	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
+	"humanqa/projections/retention"
 )
 
 // Hold is a hold on evidence of any account.
 type Hold struct {
-	AccountID string    `json:"account_id"`
-	Kind      string    `json:"kind"` // account, project, job
-	ID        string    `json:"id"`
-	Reason    string    `json:"reason"` // written by a client unless Operator
-	Operator  bool      `json:"operator"`
-	PlacedBy  string    `json:"placed_by"` // an actor
-	PlacedAt  time.Time `json:"placed_at"`
+	AccountID string `json:"account_id"`
+	retention.Hold
 }
 
 const holdsSQL = `

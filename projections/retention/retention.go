@@ -207,7 +207,7 @@ func (q *Reads) Settings(ctx context.Context, accountID string) ([]Setting, erro
 type Hold struct {
 	Kind     string    `json:"kind"` // account, project, job
 	ID       string    `json:"id"`
-	Reason   string    `json:"reason"`
+	Reason   string    `json:"reason"` // written by a client unless Operator
 	Operator bool      `json:"operator"`
 	PlacedBy string    `json:"placed_by"` // an actor
 	PlacedAt time.Time `json:"placed_at"`
