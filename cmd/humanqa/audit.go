@@ -177,7 +177,7 @@ func (x *auditExportCmd) Run(ctx context.Context, a *app) error {
 			defer func() { err = errors.Join(err, file.Close()) }()
 			out = file
 		}
-		events, err := auditlog.Export(ctx, c.Log, c.Signer(), signed, out)
+		events, err := auditlog.Export(ctx, c.Signer(), signed, out)
 		if err != nil || x.Out == "" {
 			return err
 		}

@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
-	"humanqa/domain"
 	"humanqa/eventstore"
 )
 
@@ -33,15 +32,8 @@ type exportLine struct {
 // exportPage is how many events are in memory at a time.
 const exportPage = 1000
 
-// RawLog reads the log as it is stored: *eventstore.Client.
-type RawLog interface {
-	ReadAllRaw(
-		ctx context.Context, after domain.Position, fromStart bool, maxEvents int,
-	) (events []eventstore.RawEvent, next domain.Position, end bool, err error)
-}
-
 // Each calls see for every event of the log, in order.
-func Each(ctx context.Context, log RawLog, see func(eventstore.RawEvent) error) error {
+func Each(ctx context.Context, log *eventstore.Client, see func(eventstore.RawEvent) error) error {
 	at := eventstore.Checkpoint{Start: true}
 	for end := false; !end; {
 		page, next, last, err := log.ReadAllRaw(ctx, at.Position, at.Start, exportPage)
@@ -61,7 +53,7 @@ func Each(ctx context.Context, log RawLog, see func(eventstore.RawEvent) error) 
 // Export writes the log up to a checkpoint as lines of JSON, for verification without
 // the service. They are a head, the events, and each checkpoint behind its last event.
 // Memory does not grow with the log.
-func Export(ctx context.Context, log RawLog, s *Signer, upTo Checkpoint, out io.Writer) (events int64, err error) {
+func Export(ctx context.Context, s *Signer, upTo Checkpoint, out io.Writer) (events int64, err error) {
 	verifier, err := s.Verifier(ctx)
 	if err != nil {
 		return 0, err
@@ -78,7 +70,7 @@ func Export(ctx context.Context, log RawLog, s *Signer, upTo Checkpoint, out io.
 	}
 	var hashes []byte
 	full := fmt.Errorf("the checkpoint ends here")
-	err = Each(ctx, log, func(e eventstore.RawEvent) error {
+	err = Each(ctx, s.log, func(e eventstore.RawEvent) error {
 		if events == upTo.Size {
 			return full
 		}

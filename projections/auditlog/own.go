@@ -14,24 +14,18 @@ import (
 	"humanqa/projections/events"
 )
 
-// RawStreams reads streams as they are stored: *eventstore.Client.
-type RawStreams interface {
-	ReadRaw(ctx context.Context, stream string, each func(eventstore.RawEvent) error) error
-	ReadRawPage(ctx context.Context, stream string, from, count uint64, each func(eventstore.RawEvent) error) error
-}
-
 // Own is what the log holds of one account or another, for that account: the
 // streams of the account, of its ledger, projects, jobs, sessions and loops. The
 // tester is not named.
 type Own struct {
-	log    RawStreams
+	log    *eventstore.Client
 	tree   Tree
 	signer *Signer
 	feed   *events.Reads
 }
 
 // NewOwn reads a log and its tree; the feed of events knows the account of each stream.
-func NewOwn(log RawStreams, db *sqlx.DB, signer *Signer) *Own {
+func NewOwn(log *eventstore.Client, db *sqlx.DB, signer *Signer) *Own {
 	return &Own{log: log, tree: NewTree(db), signer: signer, feed: events.NewReads(db)}
 }
 

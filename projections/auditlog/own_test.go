@@ -73,7 +73,7 @@ func TestAnAccountGetsItsOwnEventsAndTheirProofs(t *testing.T) {
 			return s.Name == events.Name && s.Serving && s.Position.Compare(head) >= 0
 		})
 	})
-	own := auditlog.NewOwn(w.log, w.db, w.signer)
+	own := auditlog.NewOwn(w.log.Client, w.db, w.signer)
 
 	var rows []string
 	tell := func(row []any) error {

@@ -65,7 +65,7 @@ func setupOn(t testing.TB, dsn string) *world {
 	var macs eventstore.MACKeys
 	macs.Primary, macs.Keys = w.vault.MACKeys()
 	w.log.Authenticate(macs)
-	w.signer = auditlog.NewSigner(w.db, w.log, w.vault, func() time.Time { return w.now })
+	w.signer = auditlog.NewSigner(w.db, w.log.Client, w.vault, func() time.Time { return w.now })
 	w.run(w.log.Feed)
 	return w
 }
@@ -167,7 +167,7 @@ func (w *world) check(kept ...auditlog.Checkpoint) (*auditlog.Check, []auditlog.
 	defer func() { _ = tx.Rollback() }()
 	check, err := auditlog.NewCheck(ctx, tx, w.signer, kept)
 	must.NoError(w.t, err)
-	must.NoError(w.t, auditlog.Each(ctx, w.log, func(e eventstore.RawEvent) error { return check.See(ctx, e) }))
+	must.NoError(w.t, auditlog.Each(ctx, w.log.Client, func(e eventstore.RawEvent) error { return check.See(ctx, e) }))
 	found, err := check.Findings(ctx)
 	must.NoError(w.t, err)
 	return check, found
@@ -223,7 +223,7 @@ func (w *world) standalone(file string, kept ...auditlog.Checkpoint) (out string
 func (w *world) export(upTo auditlog.Checkpoint) string {
 	w.t.Helper()
 	var b bytes.Buffer
-	_, err := auditlog.Export(w.ctx(), w.log, w.signer, upTo, &b)
+	_, err := auditlog.Export(w.ctx(), w.signer, upTo, &b)
 	must.NoError(w.t, err)
 	return w.file(b.String())
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 
+	"humanqa/eventstore"
 	"humanqa/internal/pgpool"
 )
 
@@ -31,13 +32,13 @@ var ErrForked = errors.New("the log is not the one that was signed")
 // Signer signs checkpoints, in any number of processes at once.
 type Signer struct {
 	db   *sqlx.DB
-	log  Log
+	log  *eventstore.Client
 	seal Sealer
 	now  func() time.Time
 }
 
 // NewSigner prepares a signer; the first Sign of a log makes its key.
-func NewSigner(db *sqlx.DB, log Log, seal Sealer, now func() time.Time) *Signer {
+func NewSigner(db *sqlx.DB, log *eventstore.Client, seal Sealer, now func() time.Time) *Signer {
 	return &Signer{db: db, log: log, seal: seal, now: now}
 }
 
@@ -64,11 +65,9 @@ func (s *Signer) key(ctx context.Context) (row keyRow, err error) {
 	if !errors.Is(err, sql.ErrNoRows) {
 		return row, failed("read the log's key", err)
 	}
-	var random [6]byte
-	if _, err := rand.Read(random[:]); err != nil {
-		return row, fmt.Errorf("name the log: %w", err)
-	}
-	name := "humanqa/" + hex.EncodeToString(random[:])
+	random := make([]byte, 6)
+	_, _ = rand.Read(random) // it never fails
+	name := "humanqa/" + hex.EncodeToString(random)
 	private, verifier, err := note.GenerateKey(rand.Reader, name)
 	if err != nil {
 		return row, fmt.Errorf("make the log's key: %w", err)

@@ -18,13 +18,6 @@ import (
 // ErrForged says that the log holds events which the service did not write.
 var ErrForged = errors.New("the log holds what this service did not write")
 
-// Log is the log as it is stored: *eventstore.Client.
-type Log interface {
-	RawLog
-	ReadRaw(ctx context.Context, stream string, each func(eventstore.RawEvent) error) error
-	Authentic(e eventstore.RawEvent) eventstore.Authentic
-}
-
 // Bound is what a log says of how it is proved, by its newest event that does.
 type Bound struct {
 	Key string          // KeyHash of the verifier; empty: the log is older than that

@@ -86,7 +86,9 @@ func TestWhatAMemoryHoldsSpoilsAndLoses(t *testing.T) {
 	log := logtest.New()
 	log.Record("job-1", &job.ItemChecked{ItemID: "i1"}, logtest.Unknown("job.from_the_future"), &job.ItemChecked{ItemID: "i2"})
 	start := eventstore.Checkpoint{Start: true}
-	page := func(after eventstore.Checkpoint) (eventstore.Page, error) { return log.Next(t.Context(), after, 10, nil) }
+	page := func(after eventstore.Checkpoint) (eventstore.Page, error) {
+		return log.Next(t.Context(), after, 10, nil)
+	}
 
 	log.Hold(2)
 	if p, err := page(start); err != nil || len(p.Events) != 2 || p.Live || p.Events[1].Event != nil || p.Events[1].Type != "job.from_the_future" {
