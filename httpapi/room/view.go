@@ -167,7 +167,7 @@ func (d Deps) parts(ctx context.Context, s seat) (map[string]jobs.Part, error) {
 
 func (v *view) slots(s seat, parts map[string]jobs.Part) {
 	for _, slot := range s.Slots {
-		items := parts[slot.JobID].Items
+		items := parts[slot.JobID].Items.V
 		sv := slotView{Slot: slot, Who: s.who(slot.Slot), State: slotState(slot), On: target(slot.Target),
 			Mine: slot.JobID == s.own.JobID, Total: len(items)}
 		pass, fail, skip := job.Counts(items)

@@ -41,7 +41,7 @@ func ledgerEntryOf(l ledger.Line) ledgerEntry {
 	return ledgerEntry{
 		ID: strconv.FormatUint(l.Revision, 10), At: wire.Timestamp(l.At), Kind: l.Kind, Amount: l.Change, BalanceAfter: l.Balance,
 		Expired: l.Expired,
-		JobID:   wire.OrNull(l.JobID), JobTitle: wire.OrNull(l.JobTitle), Lots: l.Lots, By: byWhom(l.Actor),
+		JobID:   wire.OrNull(l.JobID), JobTitle: wire.OrNull(l.JobTitle), Lots: l.Lots.V, By: byWhom(l.Actor),
 		RequestID: wire.OrNull(l.RequestID), Reason: wire.OrNull(l.Reason),
 	}
 }
@@ -177,8 +177,8 @@ func (a *Handlers) statementRows(
 			return err
 		}
 		for _, l := range lines {
-			lots := make([]string, len(l.Lots))
-			for i, lot := range l.Lots {
+			lots := make([]string, len(l.Lots.V))
+			for i, lot := range l.Lots.V {
 				lots[i] = lot.LotID
 			}
 			err := each([]any{

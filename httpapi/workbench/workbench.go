@@ -199,8 +199,8 @@ func (d Deps) queue(r *ui.Request, v *homeView) error {
 
 func waitingOf(j jobs.QueuedJob, now time.Time) waiting {
 	return waiting{
-		QueuedJob: j, Host: ui.HostOf(j.URL), Kind: j.Type.Title(), On: targets(j.Target), Soon: j.DueAt.Sub(now) < soon,
-		Has: j.Fits && j.Target.Device+j.Target.OS+j.Target.Browser != "",
+		QueuedJob: j, Host: ui.HostOf(j.URL), Kind: j.Type.Title(), On: targets(j.Target.V), Soon: j.DueAt.Sub(now) < soon,
+		Has: j.Fits && j.Target.V.Device+j.Target.V.OS+j.Target.V.Browser != "",
 	}
 }
 

@@ -14,17 +14,17 @@ import (
 // QueuedJob is a job that waits for a human checker, as the checker may see
 // it: nothing in it names the account.
 type QueuedJob struct {
-	ID         string     `json:"id"`
-	Title      string     `json:"title"`
-	URL        string     `json:"url"`
-	Type       job.Type   `json:"type"`
-	TypeEcho   string     `json:"type_echo"`
-	Urgent     bool       `json:"urgent"`
-	SLAMinutes int        `json:"sla_minutes"`
-	SessionID  string     `json:"session_id"`
-	Target     job.Target `json:"-"` // a column of JSON
-	CreatedAt  time.Time  `json:"created_at"`
-	DueAt      time.Time  `json:"due_at"`
+	ID         string                     `json:"id"`
+	Title      string                     `json:"title"`
+	URL        string                     `json:"url"`
+	Type       job.Type                   `json:"type"`
+	TypeEcho   string                     `json:"type_echo"`
+	Urgent     bool                       `json:"urgent"`
+	SLAMinutes int                        `json:"sla_minutes"`
+	SessionID  string                     `json:"session_id"`
+	Target     readmodel.JSON[job.Target] `json:"target"`
+	CreatedAt  time.Time                  `json:"created_at"`
+	DueAt      time.Time                  `json:"due_at"`
 	// LobbyUntil is the end of the lobby that the slot waits in; nil for other jobs.
 	LobbyUntil *time.Time `json:"lobby_until"`
 	// Fits says that the checker has what the job asks for.
@@ -130,11 +130,6 @@ SELECT id` + queueSQL + `
 ORDER BY ` + queueOrder + `
 LIMIT 1`
 
-type queuedRow struct {
-	QueuedJob
-	Target readmodel.JSON[job.Target] `json:"target"`
-}
-
 // Queue lists what the checker may claim: urgent jobs and the slots of open lobbies
 // first, and of either kind what is due first.
 func (q *Reads) Queue(ctx context.Context, f QueueFilter) ([]QueuedJob, error) {
@@ -152,14 +147,8 @@ func (q *Reads) Others(ctx context.Context, f QueueFilter) ([]QueuedJob, error) 
 }
 
 func (q *Reads) queue(ctx context.Context, f QueueFilter, part string) ([]QueuedJob, error) {
-	rows, err := pgpool.List[queuedRow](ctx, q.db, "the queue", listQueueSQL,
+	return pgpool.List[QueuedJob](ctx, q.db, "the queue", listQueueSQL,
 		f.CheckerID, f.Now, pq.Array(f.Devices), f.Fitting, part, f.Limit, f.Offset)
-	jobs := make([]QueuedJob, len(rows))
-	for i, r := range rows {
-		jobs[i] = r.QueuedJob
-		jobs[i].Target = r.Target.V
-	}
-	return jobs, err
 }
 
 // CountQueue counts what the checker may claim, whatever the limit.

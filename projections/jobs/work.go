@@ -83,11 +83,6 @@ func (q *Reads) DoneBy(ctx context.Context, checkerID, jobID string) (Work, erro
 
 // Part is a slot's test as its session shows it: how far it is, and its recordings.
 type Part struct {
-	Items      []job.ReportItem
-	Recordings []job.Recording
-}
-
-type partRow struct {
 	ID         string                           `json:"id"`
 	Items      readmodel.JSON[[]job.ReportItem] `json:"items"`
 	Recordings readmodel.JSON[[]job.Recording]  `json:"recordings"`
@@ -124,10 +119,10 @@ WHERE account_id = $1
 
 // Parts gives how far the account's jobs are, by their id.
 func (q *Reads) Parts(ctx context.Context, accountID string, jobIDs []string) (map[string]Part, error) {
-	rows, err := pgpool.List[partRow](ctx, q.db, "how far jobs are", partsSQL, accountID, pq.Array(jobIDs))
+	rows, err := pgpool.List[Part](ctx, q.db, "how far jobs are", partsSQL, accountID, pq.Array(jobIDs))
 	parts := make(map[string]Part, len(rows))
 	for _, r := range rows {
-		parts[r.ID] = Part{r.Items.V, r.Recordings.V}
+		parts[r.ID] = r
 	}
 	return parts, err
 }

@@ -4,7 +4,6 @@ package ledger
 import (
 	"context"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -102,7 +101,7 @@ const (
 func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
 	rows := make([]ledgerRow, 0, len(batch))
 	for _, r := range batch {
-		row := ledgerRow{AccountID: strings.TrimPrefix(r.Stream, domain.CreditsStreams), Revision: r.Revision,
+		row := ledgerRow{AccountID: r.StreamID(), Revision: r.Revision,
 			At: readmodel.Moment(r.Meta.Time), Actor: r.Meta.Actor, RequestID: r.Meta.CorrelationID}
 		row.Lots.V = []Part{}
 		switch e := r.Event.(type) {
@@ -217,17 +216,9 @@ func (q *Reads) Sum(ctx context.Context, accountID string) (Sum, error) {
 type Line struct {
 	Entry
 
-	Revision  uint64
-	Lots      []Part
-	Actor     string // as the log has it: "key:<id>", "policy:<name>", …
-	RequestID string
-}
-
-type lineRow struct {
-	Entry
 	Revision  uint64                 `json:"revision"`
 	Lots      readmodel.JSON[[]Part] `json:"lots"`
-	Actor     string                 `json:"actor"`
+	Actor     string                 `json:"actor"` // as the log has it: "key:<id>", "policy:<name>", …
 	RequestID string                 `json:"request_id"`
 }
 
@@ -318,10 +309,5 @@ func (q *Reads) Lines(ctx context.Context, accountID string, s Statement, from u
 }
 
 func (q *Reads) lines(ctx context.Context, query, accountID string, args ...any) ([]Line, error) {
-	rows, err := pgpool.List[lineRow](ctx, q.db, "the ledger of "+accountID, query, append([]any{accountID}, args...)...)
-	lines := make([]Line, len(rows))
-	for i, r := range rows {
-		lines[i] = Line{Entry: r.Entry, Revision: r.Revision, Lots: r.Lots.V, Actor: r.Actor, RequestID: r.RequestID}
-	}
-	return lines, err
+	return pgpool.List[Line](ctx, q.db, "the ledger of "+accountID, query, append([]any{accountID}, args...)...)
 }

@@ -100,7 +100,7 @@ func (a *Handlers) sessionRoom(s sessions.Session, ownJob string, parts map[stri
 			TargetOS:      wire.OrNull(slot.Target.OS),
 			TargetBrowser: wire.OrNull(slot.Target.Browser), TargetScreenSize: wire.OrNull(slot.Target.ScreenSize),
 			TargetNetwork: wire.OrNull(slot.Target.Network), Status: slot.Status, ReadyAt: wire.Stamp(slot.ReadyAt),
-			Checklist: v1.ProgressOf(parts[slot.JobID].Items),
+			Checklist: v1.ProgressOf(parts[slot.JobID].Items.V),
 		})
 	}
 	for _, m := range s.Marks {

@@ -77,9 +77,9 @@ func queuedOf(j jobs.QueuedJob) queuedJob {
 		ID: j.ID, Title: j.Title, URL: j.URL, JobType: j.TypeEcho, JobTypeCode: j.Type,
 		Priority: wire.Priority(j.Urgent), SLAMinutes: j.SLAMinutes,
 		CreatedAt: wire.Timestamp(j.CreatedAt), DueAt: wire.Timestamp(j.DueAt), SessionID: wire.OrNull(j.SessionID),
-		ReadyDeadline: wire.Stamp(j.LobbyUntil), TargetDevice: wire.OrNull(j.Target.Device), TargetOS: wire.OrNull(j.Target.OS),
-		TargetBrowser: wire.OrNull(j.Target.Browser), TargetScreenSize: wire.OrNull(j.Target.ScreenSize),
-		TargetNetwork: wire.OrNull(j.Target.Network),
+		ReadyDeadline: wire.Stamp(j.LobbyUntil), TargetDevice: wire.OrNull(j.Target.V.Device), TargetOS: wire.OrNull(j.Target.V.OS),
+		TargetBrowser: wire.OrNull(j.Target.V.Browser), TargetScreenSize: wire.OrNull(j.Target.V.ScreenSize),
+		TargetNetwork: wire.OrNull(j.Target.V.Network),
 	}
 }
 
