@@ -69,10 +69,10 @@ func (c *Client) openTexts(ctx context.Context, stream, eventType string, data [
 		whole, ok = freetext.Put(data, plain)
 	case errors.Is(err, domain.ErrShredded):
 		plain = nil
-		whole, ok = freetext.Erased(data)
+		whole, ok = freetext.Instead(data, domain.ErasedText)
 	case errors.Is(err, domain.ErrKeyLost):
 		plain = nil
-		whole, ok = freetext.Closed(data)
+		whole, ok = freetext.Instead(data, freetext.ClosedText)
 	case !errors.Is(err, domain.ErrUnsealable):
 		return nil, nil, fmt.Errorf("open the texts of %s: %w", eventType, err)
 	}

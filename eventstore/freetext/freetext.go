@@ -193,37 +193,23 @@ func Put(data, plain []byte) (whole []byte, ok bool) {
 	return whole, enough && !left
 }
 
-// Erased gives the JSON as it reads once the key of its texts is destroyed.
-func Erased(data []byte) (whole []byte, ok bool) {
+// Instead gives the JSON with words in the place of its texts, and empty links.
+func Instead(data []byte, words string) (whole []byte, ok bool) {
 	rest := behind(data)
 	if rest == nil {
 		return nil, false
 	}
-	return replaced(rest, 0, erased), true
-}
-
-// Closed gives the JSON as it reads where the key of its texts was lost.
-func Closed(data []byte) (whole []byte, ok bool) {
-	rest := behind(data)
-	if rest == nil {
-		return nil, false
-	}
-	return replaced(rest, 0, func(as domain.Sealed) []byte {
-		if as == domain.SealedLink {
-			return []byte(`""`)
-		}
-		return []byte(`"` + ClosedText + `"`)
-	}), true
+	return replaced(rest, 0, func(as domain.Sealed) []byte { return instead(as, words) }), true
 }
 
 // ClosedText stands in the place of a text whose key was lost.
 const ClosedText = "[sealed]"
 
-func erased(as domain.Sealed) []byte {
+func instead(as domain.Sealed, words string) []byte {
 	if as == domain.SealedLink {
 		return []byte(`""`)
 	}
-	return []byte(`"` + domain.ErasedText + `"`)
+	return []byte(`"` + words + `"`)
 }
 
 // replaced puts a text in the place of each mark.
@@ -264,7 +250,7 @@ func Erase(fields Fields, data []byte) []byte {
 	out := make([]byte, 0, len(data))
 	kept := 0
 	eachText(data, fields, func(from, to int, as domain.Sealed) {
-		out = append(append(out, data[kept:from]...), erased(as)...)
+		out = append(append(out, data[kept:from]...), instead(as, domain.ErasedText)...)
 		kept = to
 	})
 	return append(out, data[kept:]...)
