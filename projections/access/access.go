@@ -133,29 +133,29 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 	return readmodel.Each(ctx, tx, schema, batch, accessChange)
 }
 
-func accessChange(r domain.Recorded) (query string, args []any, err error) {
+func accessChange(r domain.Recorded) (query string, args []any) {
 	accountID := r.StreamID()
 	switch e := r.Event.(type) {
 	case *account.Created:
-		return insertAccountSQL, []any{accountID, e.Name, e.Sandbox}, nil
+		return insertAccountSQL, []any{accountID, e.Name, e.Sandbox}
 	case *account.Suspended:
-		return suspendAccountSQL, []any{accountID, true}, nil
+		return suspendAccountSQL, []any{accountID, true}
 	case *account.Reinstated:
-		return suspendAccountSQL, []any{accountID, false}, nil
+		return suspendAccountSQL, []any{accountID, false}
 	case *account.Erased:
-		return eraseAccountSQL, []any{accountID, ErasedName}, nil
+		return eraseAccountSQL, []any{accountID, ErasedName}
 	case *account.KeyIssued:
 		return insertKeySQL, []any{e.Hash, accountID, e.KeyID, e.Prefix, e.Scope, e.ProjectID, e.ExpiresAt, e.Name, r.Meta.Actor,
-			readmodel.Moment(r.Meta.Time)}, nil
+			readmodel.Moment(r.Meta.Time)}
 	case *account.KeyRevoked:
-		return revokeKeySQL, []any{accountID, e.KeyID}, nil
+		return revokeKeySQL, []any{accountID, e.KeyID}
 	case *checker.Created:
 		id := r.StreamID()
-		return insertCheckerSQL, []any{id, e.Hash, e.Name, e.Prefix, pq.Array(append([]string{}, e.Accounts...))}, nil
+		return insertCheckerSQL, []any{id, e.Hash, e.Name, e.Prefix, pq.Array(append([]string{}, e.Accounts...))}
 	case *checker.Erased:
-		return eraseCheckerSQL, []any{r.StreamID(), domain.ErasedText}, nil
+		return eraseCheckerSQL, []any{r.StreamID(), domain.ErasedText}
 	}
-	return "", nil, errors.New("no statement for it")
+	return "", nil
 }
 
 // Reads looks callers up by the hash of the token they sent.

@@ -2,7 +2,6 @@ package access
 
 import (
 	"context"
-	"errors"
 
 	"github.com/jmoiron/sqlx"
 
@@ -49,14 +48,14 @@ SET finished_at = $2
 WHERE account_id = $1`
 
 func (Erasures) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
-	return readmodel.Each(ctx, tx, schema, batch, func(r domain.Recorded) (query string, args []any, err error) {
+	return readmodel.Each(ctx, tx, schema, batch, func(r domain.Recorded) (query string, args []any) {
 		at := readmodel.Moment(r.Meta.Time)
 		switch e := r.Event.(type) {
 		case *account.Erased:
-			return insertErasureSQL, []any{r.StreamID(), at, e.By, e.Reason}, nil
+			return insertErasureSQL, []any{r.StreamID(), at, e.By, e.Reason}
 		case *account.ErasureFinished:
-			return finishErasureSQL, []any{r.StreamID(), at}, nil
+			return finishErasureSQL, []any{r.StreamID(), at}
 		}
-		return "", nil, errors.New("no statement for it")
+		return "", nil
 	})
 }

@@ -3,7 +3,6 @@ package oversight
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -59,15 +58,15 @@ WHERE act_id = $1`
 
 // Apply writes event by event: people act slowly.
 func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
-	return readmodel.Each(ctx, tx, schema, batch, func(r domain.Recorded) (query string, args []any, err error) {
+	return readmodel.Each(ctx, tx, schema, batch, func(r domain.Recorded) (query string, args []any) {
 		switch e := r.Event.(type) {
 		case *oversight.Acted:
 			return insertActSQL, []any{e.ActID, readmodel.Moment(r.Meta.Time), int64(r.Position.Commit), int64(r.Position.Prepare),
-				e.PersonID, e.Act, e.Subject, e.AccountID, e.Detail, e.Reason}, nil
+				e.PersonID, e.Act, e.Subject, e.AccountID, e.Detail, e.Reason}
 		case *oversight.Refused:
-			return refuseActSQL, []any{e.ActID, e.Problem}, nil
+			return refuseActSQL, []any{e.ActID, e.Problem}
 		}
-		return "", nil, errors.New("no statement for it")
+		return "", nil
 	})
 }
 

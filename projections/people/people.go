@@ -3,7 +3,6 @@ package people
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -52,10 +51,6 @@ CREATE INDEX person_roles_by_checker ON {schema}.person_roles (checker_id) WHERE
 
 func (Projector) Handles() []string { return domain.TypesIn(person.Specs()) }
 
-const insertPersonSQL = `
-INSERT INTO {schema}.people (person_id, invited_at, disabled)
-VALUES ($1, $2, FALSE)`
-
 const joinPersonSQL = `
 UPDATE {schema}.people
 SET joined_at = $2
@@ -67,8 +62,7 @@ SET disabled = TRUE
 WHERE person_id = $1`
 
 // A role of an account takes the place of the one held there.
-const grantRoleSQL = `
-WITH replaced AS (
+const grantSQL = `replaced AS (
     DELETE FROM {schema}.person_roles
     WHERE person_id = $1
       AND account_id = $2
@@ -79,6 +73,15 @@ INSERT INTO {schema}.person_roles (person_id, account_id, role, checker_id)
 VALUES ($1, $2, $3, $4)
 ON CONFLICT DO NOTHING`
 
+const grantRoleSQL = `
+WITH ` + grantSQL
+
+const invitePersonSQL = `
+WITH invited AS (
+    INSERT INTO {schema}.people (person_id, invited_at, disabled)
+    VALUES ($1, $5, FALSE)
+), ` + grantSQL
+
 const revokeRoleSQL = `
 DELETE FROM {schema}.person_roles
 WHERE person_id = $1
@@ -87,36 +90,22 @@ WHERE person_id = $1
 
 // Apply writes event by event: people change rarely.
 func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
-	apply := func(r domain.Recorded, query string, args ...any) error {
-		args = append([]any{r.StreamID()}, args...)
-		return pgpool.Exec(ctx, tx, "apply "+r.Type+" of "+r.Stream, consumer.In(schema, query), args...)
-	}
-	grant := func(r domain.Recorded, g person.Grant) error {
-		return apply(r, grantRoleSQL, g.AccountID, g.Role, g.CheckerID)
-	}
-	for _, r := range batch {
-		var err error
+	return readmodel.Each(ctx, tx, schema, batch, func(r domain.Recorded) (query string, args []any) {
+		id, at := r.StreamID(), readmodel.Moment(r.Meta.Time)
 		switch e := r.Event.(type) {
 		case *person.Invited:
-			if err = apply(r, insertPersonSQL, readmodel.Moment(r.Meta.Time)); err == nil {
-				err = grant(r, e.Grant)
-			}
+			return invitePersonSQL, []any{id, e.Grant.AccountID, e.Grant.Role, e.Grant.CheckerID, at}
 		case *person.Joined:
-			err = apply(r, joinPersonSQL, readmodel.Moment(r.Meta.Time))
+			return joinPersonSQL, []any{id, at}
 		case *person.RoleGranted:
-			err = grant(r, e.Grant)
+			return grantRoleSQL, []any{id, e.AccountID, e.Role, e.CheckerID}
 		case *person.RoleRevoked:
-			err = apply(r, revokeRoleSQL, e.AccountID, e.Role)
+			return revokeRoleSQL, []any{id, e.AccountID, e.Role}
 		case *person.Disabled:
-			err = apply(r, disablePersonSQL)
-		default:
-			err = fmt.Errorf("no statement for %s", r.Type)
+			return disablePersonSQL, []any{id}
 		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return "", nil
+	})
 }
 
 // Reads gives people and their roles.
@@ -206,16 +195,6 @@ func (q *Reads) Members(ctx context.Context, accountID string) ([]Person, error)
 // to.
 func (q *Reads) AnyOperator(ctx context.Context, joined bool) (bool, error) {
 	return readmodel.Get[bool](ctx, q.db, "whether there is an operator", anyOperatorSQL, joined)
-}
-
-const accountSQL = `
-SELECT account_id, name, sandbox, suspended
-FROM readmodel.accounts
-WHERE account_id = $1`
-
-// Account gives what the people of an account see of it.
-func (q *Reads) Account(ctx context.Context, id string) (Account, error) {
-	return readmodel.Get[Account](ctx, q.db, "account", accountSQL, id)
 }
 
 // list reads people from rows of one role each.

@@ -52,12 +52,6 @@ func TestPeopleAreShownWithTheirRoles(t *testing.T) {
 	if _, err := w.reads.Person(w.Ctx(), "p5"); !domain.IsKind(err, domain.KindNotFound) {
 		t.Errorf("nobody: %v", err)
 	}
-	if a, err := w.reads.Account(w.Ctx(), "zeta"); err != nil || a != zeta {
-		t.Errorf("the account is %+v, %v", a, err)
-	}
-	if _, err := w.reads.Account(w.Ctx(), "beta"); !domain.IsKind(err, domain.KindNotFound) {
-		t.Errorf("no account: %v", err)
-	}
 
 	anyOperator := func() (invited, joined bool) {
 		t.Helper()

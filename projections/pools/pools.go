@@ -4,7 +4,6 @@ package pools
 
 import (
 	"context"
-	"errors"
 
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
@@ -105,23 +104,23 @@ WHERE checker_id = $1`
 
 // Apply writes event by event: pools change rarely.
 func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
-	return readmodel.Each(ctx, tx, schema, batch, func(r domain.Recorded) (query string, args []any, err error) {
+	return readmodel.Each(ctx, tx, schema, batch, func(r domain.Recorded) (query string, args []any) {
 		id := r.StreamID()
 		switch e := r.Event.(type) {
 		case *pool.Created:
-			return insertPoolSQL, []any{id, e.Name, e.AccountID}, nil
+			return insertPoolSQL, []any{id, e.Name, e.AccountID}
 		case *pool.CheckerAdded:
-			return addCheckerSQL, []any{id, e.CheckerID}, nil
+			return addCheckerSQL, []any{id, e.CheckerID}
 		case *pool.CheckerRemoved:
-			return removeCheckerSQL, []any{id, e.CheckerID}, nil
+			return removeCheckerSQL, []any{id, e.CheckerID}
 		case *account.PoolChosen:
-			return choosePoolSQL, []any{id, e.PoolID}, nil
+			return choosePoolSQL, []any{id, e.PoolID}
 		case *checker.Profiled:
-			return profileSQL, []any{id, pq.Array(some(e.Languages)), pq.Array(some(e.Devices))}, nil
+			return profileSQL, []any{id, pq.Array(some(e.Languages)), pq.Array(some(e.Devices))}
 		case *checker.Erased:
-			return eraseProfileSQL, []any{id}, nil
+			return eraseProfileSQL, []any{id}
 		}
-		return "", nil, errors.New("no statement for it")
+		return "", nil
 	})
 }
 
@@ -171,12 +170,6 @@ const poolOfAccountSQL = poolColumnsSQL + `
 JOIN readmodel.account_pools m ON m.pool_id = p.pool_id
 WHERE m.account_id = $1`
 
-const poolCheckersSQL = `
-SELECT checker_id
-FROM readmodel.pool_checkers
-WHERE pool_id = $1
-ORDER BY checker_id`
-
 const profileOfSQL = `
 SELECT languages, devices
 FROM readmodel.checker_profiles
@@ -196,11 +189,6 @@ func (q *Reads) Pool(ctx context.Context, id string) (Pool, error) {
 // checker may take its tests.
 func (q *Reads) OfAccount(ctx context.Context, accountID string) (p Pool, found bool, err error) {
 	return pgpool.Find[Pool](ctx, q.db, "the account's pool", poolOfAccountSQL, accountID)
-}
-
-// Checkers lists the ids of a pool's checkers.
-func (q *Reads) Checkers(ctx context.Context, poolID string) ([]string, error) {
-	return pgpool.List[string](ctx, q.db, "the checkers of pool "+poolID, poolCheckersSQL, poolID)
 }
 
 // Profile is what the checker says of themselves; empty while they said nothing.

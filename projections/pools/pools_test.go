@@ -53,9 +53,6 @@ func TestAQueueOfThoseWhoAreTrusted(t *testing.T) {
 	if p, found, err := reads.OfAccount(w.Ctx(), "acme"); err != nil || !found || p.ID != "p1" {
 		t.Errorf("acme is kept to %+v, %v", p, err)
 	}
-	if ids, err := reads.Checkers(w.Ctx(), "p1"); err != nil || len(ids) != 1 || ids[0] != "ann" {
-		t.Errorf("the pool has %v, %v", ids, err)
-	}
 	if p, err := reads.Profile(w.Ctx(), "ann"); err != nil || p.Languages[0] != "English" || p.Devices[0] != "Pixel 9" {
 		t.Errorf("ann is %+v, %v", p, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -228,14 +229,16 @@ FROM json_populate_recordset(NULL::{schema}.` + table + `, $1) r
 WHERE t.` + key + ` = r.` + key
 }
 
-// Each runs the statement of each event in turn: for what changes rarely.
+// Each runs the statement of each event in turn: for what changes rarely. An event without
+// one is an error.
 func Each(
 	ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded,
-	change func(domain.Recorded) (query string, args []any, err error),
+	change func(domain.Recorded) (query string, args []any),
 ) error {
 	for _, r := range batch {
-		query, args, err := change(r)
-		if err == nil {
+		query, args := change(r)
+		err := errors.New("no statement for it")
+		if query != "" {
 			_, err = tx.ExecContext(ctx, consumer.In(schema, query), args...)
 		}
 		if err != nil {

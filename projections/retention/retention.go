@@ -5,7 +5,6 @@ package retention
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -146,22 +145,22 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 	return readmodel.Each(ctx, tx, schema, batch, change)
 }
 
-func change(r domain.Recorded) (query string, args []any, err error) {
+func change(r domain.Recorded) (query string, args []any) {
 	id := r.StreamID()
-	placed := func(kind string, p retention.HoldPlaced) (string, []any, error) {
-		return placeHoldSQL, []any{kind, id, r.Meta.AccountID, p.Reason, p.Operator, r.Meta.Actor, readmodel.Moment(p.At)}, nil
+	placed := func(kind string, p retention.HoldPlaced) (string, []any) {
+		return placeHoldSQL, []any{kind, id, r.Meta.AccountID, p.Reason, p.Operator, r.Meta.Actor, readmodel.Moment(p.At)}
 	}
 	switch e := r.Event.(type) {
 	case *account.ClockAdvanced:
-		return clockSQL, []any{id, e.OffsetSeconds}, nil
+		return clockSQL, []any{id, e.OffsetSeconds}
 	case *account.RetentionChanged:
-		return settingSQL, []any{id, e.EvidenceDays, e.RecordingsDays}, nil
+		return settingSQL, []any{id, e.EvidenceDays, e.RecordingsDays}
 	case *account.Erased:
-		return eraseSQL, []any{id}, nil
+		return eraseSQL, []any{id}
 	case *project.Created:
-		return projectSQL, []any{id, e.AccountID}, nil
+		return projectSQL, []any{id, e.AccountID}
 	case *project.SettingsChanged:
-		return projectSettingSQL, []any{id, e.EvidenceDays, e.RecordingsDays}, nil
+		return projectSettingSQL, []any{id, e.EvidenceDays, e.RecordingsDays}
 	case *account.HoldPlaced:
 		return placed(retention.OfAccount, e.HoldPlaced)
 	case *project.HoldPlaced:
@@ -169,13 +168,13 @@ func change(r domain.Recorded) (query string, args []any, err error) {
 	case *job.HoldPlaced:
 		return placed(retention.OfJob, e.HoldPlaced)
 	case *account.HoldReleased:
-		return releaseHoldSQL, []any{retention.OfAccount, id}, nil
+		return releaseHoldSQL, []any{retention.OfAccount, id}
 	case *project.HoldReleased:
-		return releaseHoldSQL, []any{retention.OfProject, id}, nil
+		return releaseHoldSQL, []any{retention.OfProject, id}
 	case *job.HoldReleased:
-		return releaseHoldSQL, []any{retention.OfJob, id}, nil
+		return releaseHoldSQL, []any{retention.OfJob, id}
 	}
-	return "", nil, errors.New("no statement for it")
+	return "", nil
 }
 
 // Reads reads settings and holds. Every method is bound to one account.
