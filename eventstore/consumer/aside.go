@@ -49,6 +49,11 @@ const asideColumns = `
     name, generation, stream, revision, commit_position AS "position.commit", prepare_position AS "position.prepare", type, category, detail,
     attempts, set_aside_at AS at, due_at AS due`
 
+const asideStreamSQL = `
+WHERE name = $1
+  AND generation = $2
+  AND stream = $3`
+
 // maxAgain is the longest pause before what was set aside is tried again.
 const maxAgain = time.Hour
 
@@ -80,10 +85,7 @@ SET revision = $4,
     category = $8,
     detail = $9,
     attempts = CASE WHEN revision = $4 THEN attempts + 1 ELSE 1 END,
-    due_at = clock_timestamp() + make_interval(secs => least($10 * 2 ^ CASE WHEN revision = $4 THEN least(attempts, 30) ELSE 0 END, $11))
-WHERE name = $1
-  AND generation = $2
-  AND stream = $3`
+    due_at = clock_timestamp() + make_interval(secs => least($10 * 2 ^ CASE WHEN revision = $4 THEN least(attempts, 30) ELSE 0 END, $11))` + asideStreamSQL
 
 // What the row says of the failure is the event's before, until this one is tried.
 const waitsAtSQL = `
@@ -92,29 +94,20 @@ SET revision = $4,
     commit_position = $5,
     prepare_position = $6,
     type = $7,
-    attempts = 0
-WHERE name = $1
-  AND generation = $2
-  AND stream = $3`
+    attempts = 0` + asideStreamSQL
 
 const noLongerAsideSQL = `
-DELETE FROM projection_set_aside
-WHERE name = $1
-  AND generation = $2
-  AND stream = $3`
+DELETE FROM projection_set_aside` + asideStreamSQL
 
 // listAside gives what every generation has set aside, by schema's name and number.
 func listAside(ctx context.Context, q sqlx.QueryerContext) (map[string][]SetAside, error) {
-	var rows []asideRow
-	if err := sqlx.SelectContext(ctx, q, &rows, listAsideSQL); err != nil {
-		return nil, fmt.Errorf("read what was set aside: %w", err)
-	}
+	rows, err := pgpool.List[asideRow](ctx, q, "what was set aside", listAsideSQL)
 	all := map[string][]SetAside{}
 	for _, r := range rows {
 		of := generationKey(r.Name, r.Generation)
 		all[of] = append(all[of], r.SetAside)
 	}
-	return all, nil
+	return all, err
 }
 
 func generationKey(name string, number int) string { return fmt.Sprintf("%s %d", name, number) }

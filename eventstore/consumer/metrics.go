@@ -11,6 +11,7 @@ import (
 
 	"humanqa/eventstore"
 	"humanqa/eventstore/generation"
+	"humanqa/internal/pgpool"
 )
 
 // scrapeLimit bounds the one query that a scrape makes.
@@ -121,16 +122,13 @@ GROUP BY n.nspname`
 
 // Sizes is what the generations take on disk, indexes included, in bytes by schema.
 func Sizes(ctx context.Context, db *sqlx.DB) (map[string]int64, error) {
-	var rows []struct {
+	rows, err := pgpool.List[struct {
 		Schema string `db:"schema"`
 		Bytes  int64  `db:"bytes"`
-	}
-	if err := db.SelectContext(ctx, &rows, sizesSQL); err != nil {
-		return nil, fmt.Errorf("read the generations' sizes: %w", err)
-	}
+	}](ctx, db, "the generations' sizes", sizesSQL)
 	sizes := make(map[string]int64, len(rows))
 	for _, r := range rows {
 		sizes[r.Schema] = r.Bytes
 	}
-	return sizes, nil
+	return sizes, err
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
-	"humanqa/eventstore"
 	"humanqa/eventstore/generation"
 )
 
@@ -38,8 +37,8 @@ func (t *tenure) promoteWhenReady(ctx context.Context) error {
 		t.markLive()
 		return t.storeCheckpoint(ctx)
 	}
-	serving, err := t.servingCheckpoint(ctx)
-	if err != nil || !generation.AtLeast(t.lease.Seen, serving) {
+	serving, err := generation.Serving(ctx, t.runner.db, t.lease.Gen.Name)
+	if err != nil || !generation.AtLeast(t.lease.Seen, serving.Checkpoint()) {
 		return err
 	}
 	if err := t.storeCheckpoint(ctx); err != nil {
@@ -93,9 +92,4 @@ func (t *tenure) noteObstacle(ctx context.Context, err error) error {
 	}
 	t.runner.log.WithField("obstacle", what).Warn("the new generation cannot serve yet")
 	return t.lease.StoreObstacle(ctx, t.runner.db, what)
-}
-
-func (t *tenure) servingCheckpoint(ctx context.Context) (eventstore.Checkpoint, error) {
-	g, err := generation.Serving(ctx, t.runner.db, t.lease.Gen.Name)
-	return g.Checkpoint(), err
 }

@@ -42,7 +42,6 @@ type Generation struct {
 	Skipped         int64      `db:"skipped"`
 	Owner           *string    `db:"owner"`
 	FencingToken    int64      `db:"epoch"` // goes up with every owner
-	LeaseUntil      *time.Time `db:"lease_until"`
 	FailureCategory *string    `db:"failure_category"`
 	FailureCommit   *int64     `db:"failure_commit"`
 	FailurePrepare  *int64     `db:"failure_prepare"`
@@ -50,14 +49,17 @@ type Generation struct {
 	FailureAttempts int        `db:"failure_attempts"`
 	FailedAt        *time.Time `db:"failed_at"`
 	Obstacle        string     `db:"obstacle"`
-	CreatedAt       time.Time  `db:"created_at"`
 	UpdatedAt       time.Time  `db:"updated_at"`
 }
 
-// generationColumns names the columns: a later binary's table may have more.
+// Columns names the columns: a later binary's table may have more.
 const Columns = `
     name, generation, version, schema_name, status, serving, commit_position, prepare_position, applied, unknown, skipped, owner,
-    epoch, lease_until, failure_category, failure_commit, failure_prepare, failure_detail, failure_attempts, failed_at, obstacle, created_at, updated_at`
+    epoch, failure_category, failure_commit, failure_prepare, failure_detail, failure_attempts, failed_at, obstacle, updated_at`
+
+const selectSQL = `
+SELECT ` + Columns + `
+FROM projection_checkpoints`
 
 // Checkpoint is the place up to which the rows have seen the log.
 func (g Generation) Checkpoint() eventstore.Checkpoint {
@@ -119,6 +121,13 @@ type Lease struct {
 // knows. Whatever the transaction wrote must roll back.
 var ErrNotOwner = errors.New("not the owner of the lease any more")
 
+// ownedSQL fences a statement: its first parameters are those of a Lease (exec).
+const ownedSQL = `
+WHERE name = $1
+  AND generation = $2
+  AND owner = $3
+  AND epoch = $4`
+
 // A lease is taken when it is free, has ended by Postgres' clock, or is the
 // runner's own: after a lost connection it does not know what it holds.
 const acquireSQL = `
@@ -159,11 +168,7 @@ SET commit_position = $7,
     skipped = skipped + $11,
     status = $12,
     lease_until = clock_timestamp() + make_interval(secs => $13),
-    updated_at = clock_timestamp()
-WHERE name = $1
-  AND generation = $2
-  AND owner = $3
-  AND epoch = $4
+    updated_at = clock_timestamp()` + ownedSQL + `
   AND commit_position = $5
   AND prepare_position = $6
   AND set_config('synchronous_commit', 'off', true) = 'off'
@@ -183,41 +188,25 @@ SET status = 'stopped',
     failure_commit = $6,
     failure_prepare = $7,
     failure_detail = $8,
-    failed_at = clock_timestamp()
-WHERE name = $1
-  AND generation = $2
-  AND owner = $3
-  AND epoch = $4`
+    failed_at = clock_timestamp()` + ownedSQL
 
 const releaseSQL = `
 UPDATE projection_checkpoints
 SET owner = NULL,
-    lease_until = NULL
-WHERE name = $1
-  AND generation = $2
-  AND owner = $3
-  AND epoch = $4`
+    lease_until = NULL` + ownedSQL
 
-const getSQL = `
-SELECT ` + Columns + `
-FROM projection_checkpoints
+const getSQL = selectSQL + `
 WHERE name = $1
   AND generation = $2`
 
-const servingSQL = `
-SELECT ` + Columns + `
-FROM projection_checkpoints
+const servingSQL = selectSQL + `
 WHERE name = $1
   AND serving`
 
-const listServingSQL = `
-SELECT ` + Columns + `
-FROM projection_checkpoints
+const listServingSQL = selectSQL + `
 WHERE serving`
 
-const listGenerationsSQL = `
-SELECT ` + Columns + `
-FROM projection_checkpoints
+const listGenerationsSQL = selectSQL + `
 ORDER BY name, generation`
 
 // Acquire takes the lease; nil means that another process has it, or that there
@@ -243,8 +232,8 @@ func (l *Lease) Advance(
 ) error {
 	oldCommit, oldPrepare := PositionColumns(l.Stored)
 	commit, prepare := PositionColumns(to)
-	return requireOneRow(q.ExecContext(ctx, advanceSQL, l.Gen.Name, l.Gen.Number, l.Owner, l.Gen.FencingToken, oldCommit, oldPrepare,
-		commit, prepare, applied, l.Unknown, l.Skipped, l.Gen.State, length.Seconds(), news, planned))
+	return l.exec(ctx, q, advanceSQL, oldCommit, oldPrepare, commit, prepare, applied, l.Unknown, l.Skipped, l.Gen.State, length.Seconds(),
+		news, planned)
 }
 
 // NoteAdvanced records that the advance was committed.
@@ -255,8 +244,7 @@ func (l *Lease) NoteAdvanced(to eventstore.Checkpoint) {
 
 // Stop records a failure, after which an operator has to act, and gives the lease back.
 func (l *Lease) Stop(ctx context.Context, db *sqlx.DB, f Failure) error {
-	return requireOneRow(db.ExecContext(ctx, stopSQL, l.Gen.Name, l.Gen.Number, l.Owner, l.Gen.FencingToken,
-		f.Category, int64(f.Position.Commit), int64(f.Position.Prepare), f.Detail))
+	return l.exec(ctx, db, stopSQL, f.Category, int64(f.Position.Commit), int64(f.Position.Prepare), f.Detail)
 }
 
 // Release gives the lease back. It matters little if it fails or is not ours
@@ -264,6 +252,12 @@ func (l *Lease) Stop(ctx context.Context, db *sqlx.DB, f Failure) error {
 func (l *Lease) Release(ctx context.Context, db *sqlx.DB) error {
 	_, err := db.ExecContext(ctx, releaseSQL, l.Gen.Name, l.Gen.Number, l.Owner, l.Gen.FencingToken)
 	return err
+}
+
+// exec runs a statement that only the owner may (ownedSQL): else it is ErrNotOwner.
+func (l *Lease) exec(ctx context.Context, q sqlx.ExecerContext, query string, args ...any) error {
+	owner := []any{l.Gen.Name, l.Gen.Number, l.Owner, l.Gen.FencingToken}
+	return requireOneRow(q.ExecContext(ctx, query, append(owner, args...)...))
 }
 
 // requireOneRow expects that a fenced update found its row.

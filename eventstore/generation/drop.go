@@ -13,14 +13,12 @@ import (
 // ErrRuns says that some process still keeps a projection up to date.
 var ErrRuns = errors.New("a process still runs it: stop that first")
 
-const lockAllSQL = `
-SELECT ` + Columns + `
-FROM projection_checkpoints
+const lockAllSQL = selectSQL + `
 WHERE name = $1
 ORDER BY generation
 FOR UPDATE`
 
-const ownedSQL = `
+const runsSQL = `
 SELECT COALESCE(bool_or(lease_until > clock_timestamp()), false)
 FROM projection_checkpoints
 WHERE name = $1`
@@ -52,7 +50,7 @@ func Drop(ctx context.Context, db *sqlx.DB, name string) error {
 			return fmt.Errorf("there is no projection %s", name)
 		}
 		var owned bool
-		if err := tx.GetContext(ctx, &owned, ownedSQL, name); err != nil {
+		if err := tx.GetContext(ctx, &owned, runsSQL, name); err != nil {
 			return fmt.Errorf("look who runs %s: %w", name, err)
 		}
 		if owned {

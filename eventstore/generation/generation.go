@@ -37,9 +37,7 @@ DELETE FROM projection_checkpoints
 WHERE name = $1
   AND generation = $2`
 
-const lockRowsSQL = `
-SELECT ` + Columns + `
-FROM projection_checkpoints
+const lockRowsSQL = selectSQL + `
 WHERE name = $1
   AND (serving OR generation = $2)
 ORDER BY generation
@@ -60,15 +58,9 @@ UPDATE projection_checkpoints
 SET serving = TRUE,
     status = 'live',
     obstacle = '',
-    updated_at = clock_timestamp()
-WHERE name = $1
-  AND generation = $2
-  AND owner = $3
-  AND epoch = $4`
+    updated_at = clock_timestamp()` + ownedSQL
 
-const listExpiredSQL = `
-SELECT ` + Columns + `
-FROM projection_checkpoints
+const listExpiredSQL = selectSQL + `
 WHERE status = 'retired'
   AND updated_at < clock_timestamp() - make_interval(secs => $1)
 FOR UPDATE SKIP LOCKED`
@@ -306,7 +298,7 @@ func Flip(ctx context.Context, db *sqlx.DB, p ReadModel, l *Lease, wait time.Dur
 		if _, err := tx.ExecContext(ctx, retireSQL, serving.Name, serving.Number); err != nil {
 			return err
 		}
-		if err := requireOneRow(tx.ExecContext(ctx, serveSQL, l.Gen.Name, l.Gen.Number, l.Owner, l.Gen.FencingToken)); err != nil {
+		if err := l.exec(ctx, tx, serveSQL); err != nil {
 			return err
 		}
 		flipped = true

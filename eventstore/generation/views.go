@@ -283,14 +283,10 @@ func ObstacleOf(ctx context.Context, db *sqlx.DB, waited time.Duration, err erro
 
 const setObstacleSQL = `
 UPDATE projection_checkpoints
-SET obstacle = $5
-WHERE name = $1
-  AND generation = $2
-  AND owner = $3
-  AND epoch = $4`
+SET obstacle = $5` + ownedSQL
 
 // StoreObstacle notes what is in the way of a flip; empty: nothing any more.
 func (l *Lease) StoreObstacle(ctx context.Context, db *sqlx.DB, what string) error {
 	l.Gen.Obstacle = what
-	return requireOneRow(db.ExecContext(ctx, setObstacleSQL, l.Gen.Name, l.Gen.Number, l.Owner, l.Gen.FencingToken, what))
+	return l.exec(ctx, db, setObstacleSQL, what)
 }
