@@ -130,7 +130,7 @@ func (g *grown) rebuilds(ctx context.Context, s *section) error {
 		name   string
 		target float64
 	}{{"credits", 80_000}, {"history", 80_000}, {"jobs", 40_000}, {"events", 40_000}} {
-		speed, err := perSecond(func() error { return supervisor.Rebuild(ctx, alone.name, nil) })
+		speed, err := perSecond(func() error { return supervisor.RebuildAll(ctx, []string{alone.name}, nil) })
 		if err != nil {
 			return err
 		}

@@ -43,7 +43,7 @@ func TestWhatWasFoldedLiveIsWhatARebuildMakes(t *testing.T) {
 		w.Eventually(p.Name()+" has seen everything", func() bool { return w.Status(p.Name()).Position == w.Log.Head() })
 		live := w.Status(p.Name()).Schema
 		was := indexesOf(w.World, live)
-		must.NoError(t, w.Sup.Rebuild(w.Ctx(), p.Name(), nil))
+		must.NoError(t, w.Sup.RebuildAll(w.Ctx(), []string{p.Name()}, nil))
 		rebuilt := w.Status(p.Name()).Schema
 		w.Equal(p, live, rebuilt)
 		if is := indexesOf(w.World, rebuilt); len(is) < len(p.Tables())/2 || !slices.Equal(is, was) {

@@ -104,7 +104,7 @@ func TestAnEventThatCannotBeAppliedIsSetAsideWithItsStream(t *testing.T) {
 func TestARebuildSetsAsideWhatTheServingRowsDo(t *testing.T) {
 	t.Parallel()
 	a := setupAside(t)
-	must.NoError(t, a.Sup.Rebuild(a.Ctx(), "access", nil))
+	must.NoError(t, a.Sup.RebuildAll(a.Ctx(), []string{"access"}, nil))
 	a.shows("[k2]", "[k1 k4]")
 	if s := a.Status("access"); s.Generation != 2 || len(s.SetAside) != 1 || s.SetAside[0].Position != a.bad {
 		t.Errorf("got %+v", s)

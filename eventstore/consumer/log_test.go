@@ -41,7 +41,7 @@ func TestARebuildUnderLoadOnTheRealLog(t *testing.T) {
 		submit(i)
 	}
 	rebuilt := make(chan error, 1)
-	go func() { rebuilt <- s.Rebuild(w.Ctx(), "jobs", nil) }()
+	go func() { rebuilt <- s.RebuildAll(w.Ctx(), []string{"jobs"}, nil) }()
 	for i := range during {
 		must.NoError(t, s.WaitFor(w.Ctx(), submit(before+i)))
 		if _, total, err := w.reads.Jobs.List(w.Ctx(), "acc", jobs.Filter{Limit: 1}); err != nil || total != before+i+1 {

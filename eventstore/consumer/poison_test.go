@@ -127,7 +127,7 @@ func TestTheLineGoesOnBehindASkip(t *testing.T) {
 		t.Errorf("got %+v", s)
 	}
 	p.Sound(p.Sup, "access")
-	if err := p.Sup.Rebuild(p.Ctx(), "access", nil); err != nil {
+	if err := p.Sup.RebuildAll(p.Ctx(), []string{"access"}, nil); err != nil {
 		t.Errorf("a rebuild passes over what was skipped: %v", err)
 	}
 }

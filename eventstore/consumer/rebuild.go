@@ -29,16 +29,10 @@ type Progress struct {
 // progressEvery is how often a rebuild reports.
 const progressEvery = 200 * time.Millisecond
 
-// Rebuild builds the projection's next generation beside the serving one and
-// ends when that serves. One that was begun before goes on where it was. It
-// runs here, unless the running service takes it; if ctx ends it can be
-// resumed. progress may be nil.
-func (s *Supervisor) Rebuild(ctx context.Context, name string, progress func(Progress)) error {
-	return s.RebuildAll(ctx, []string{name}, progress)
-}
-
-// RebuildAll is Rebuild for several projections, with one scan of the log. It
-// ends with the first that stops.
+// RebuildAll builds the projections' next generations beside the serving ones, with one scan
+// of the log, and ends when those serve, or with the first that stops. One that was begun
+// before goes on where it was. It runs here, unless the running service takes it; if ctx
+// ends it can be resumed. progress may be nil.
 func (s *Supervisor) RebuildAll(ctx context.Context, names []string, progress func(Progress)) error {
 	if err := s.Prepare(ctx); err != nil {
 		return err

@@ -96,7 +96,7 @@ func TestARebuildBesideTheServingRowsUnderLoad(t *testing.T) {
 	defer stop()
 
 	var seen []consumer.Progress
-	must.NoError(t, w.Sup.Rebuild(w.Ctx(), "jobs", func(p consumer.Progress) { seen = append(seen, p) }))
+	must.NoError(t, w.Sup.RebuildAll(w.Ctx(), []string{"jobs"}, func(p consumer.Progress) { seen = append(seen, p) }))
 	last := seen[len(seen)-1]
 	if !last.Done || last.Generation != 2 || last.Applied < 500 || last.EventsPerSecond <= 0 {
 		t.Errorf("last progress: %+v", last)
@@ -109,7 +109,7 @@ func TestARebuildBesideTheServingRowsUnderLoad(t *testing.T) {
 	w.soundAt(w.Sup, "jobs", 1) // … and so were the old ones when they were replaced
 
 	// At rest both stand at the same position and can be compared directly.
-	must.NoError(t, w.Sup.Rebuild(w.Ctx(), "jobs", nil))
+	must.NoError(t, w.Sup.RebuildAll(w.Ctx(), []string{"jobs"}, nil))
 	w.Equal(jobs.Projector{}, jobsSchema(2), jobsSchema(3))
 	if s := w.Status("jobs"); s.Schema != jobsSchema(3) || s.State != generation.Live {
 		t.Errorf("got %+v", s)
@@ -136,7 +136,7 @@ func TestANewVersionIsBuiltBesideTheOldOneUnderLoad(t *testing.T) {
 	w.Sound(next, "jobs")
 	w.soundAt(w.Sup, "jobs", 1)
 	stopOld()
-	if err := w.Sup.Rebuild(w.Ctx(), "jobs", nil); !errors.Is(err, generation.ErrOldCode) {
+	if err := w.Sup.RebuildAll(w.Ctx(), []string{"jobs"}, nil); !errors.Is(err, generation.ErrOldCode) {
 		t.Errorf("old code was let loose on new rows: %v", err)
 	}
 }
@@ -153,7 +153,7 @@ func TestARebuildGoesOnWhereItWasStopped(t *testing.T) {
 	operator := w.Service(gate, jobsNext{})
 	ctx, cancel := context.WithCancel(w.Ctx())
 	defer cancel()
-	err := operator.Rebuild(ctx, "jobs", func(p consumer.Progress) {
+	err := operator.RebuildAll(ctx, []string{"jobs"}, func(p consumer.Progress) {
 		if p.Position.Commit >= 500 {
 			cancel()
 		}
@@ -167,7 +167,7 @@ func TestARebuildGoesOnWhereItWasStopped(t *testing.T) {
 
 	gate.Hold(0)
 	asked := len(gate.Asked())
-	must.NoError(t, operator.Rebuild(w.Ctx(), "jobs", nil))
+	must.NoError(t, operator.RebuildAll(w.Ctx(), []string{"jobs"}, nil))
 	if first := gate.Asked()[asked]; first != eventstore.At(w.Log.All()[499].Position) {
 		t.Errorf("the build went on behind %+v", first)
 	}
@@ -208,7 +208,7 @@ func TestAReaderOfRetiredRowsHoldsNobodyUp(t *testing.T) {
 	defer func() { _ = reader.Rollback() }()
 	var n int
 	must.NoError(t, reader.GetContext(w.Ctx(), &n, "SELECT COUNT(*) FROM "+jobsSchema(1)+".jobs"))
-	must.NoError(t, w.Sup.Rebuild(w.Ctx(), "jobs", nil))
+	must.NoError(t, w.Sup.RebuildAll(w.Ctx(), []string{"jobs"}, nil))
 	if err := generation.DropRetired(w.Ctx(), w.DB, 0); !consumer.Transient(err) {
 		t.Fatalf("the rows were taken from under their reader: %v", err)
 	}

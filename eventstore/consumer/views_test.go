@@ -116,7 +116,7 @@ func TestARebuildKeepsRightsAndViewsOfOthers(t *testing.T) {
 			w, reader := analysed(t)
 			w.works(reader)
 			service := w.Service(w.Log, next)
-			must.NoError(t, service.Rebuild(w.Ctx(), "tallies", nil))
+			must.NoError(t, service.RebuildAll(w.Ctx(), []string{"tallies"}, nil))
 			if s := w.Status("tallies"); s.Generation != 2 || s.Obstacle != "" {
 				t.Errorf("got %+v", s)
 			}
@@ -168,7 +168,7 @@ func TestWhatIsInTheWayOfARebuildIsNamed(t *testing.T) {
 			ctx, cancel := context.WithCancel(w.Ctx())
 			defer cancel()
 			ended := make(chan error, 1)
-			go func() { ended <- next.Rebuild(ctx, "tallies", nil) }()
+			go func() { ended <- next.RebuildAll(ctx, []string{"tallies"}, nil) }()
 			w.Eventually("the obstacle is named", func() bool { return w.building().Obstacle != "" })
 			if s := w.building(); !strings.Contains(s.Obstacle, test.want) || !strings.Contains(s.Problem(), s.Obstacle) {
 				t.Errorf("the obstacle is %q, want %q", s.Obstacle, test.want)
@@ -197,7 +197,7 @@ func TestALongReaderOfAViewIsNamed(t *testing.T) {
 	err = errors.Join(long.GetContext(w.Ctx(), &n, "SELECT count(*) FROM readmodel.tallies"), long.GetContext(w.Ctx(), &pid, "SELECT pg_backend_pid()"))
 	must.NoError(t, err)
 	ended := make(chan error, 1)
-	go func() { ended <- w.Service(w.Log, talliesBefore).Rebuild(w.Ctx(), "tallies", nil) }()
+	go func() { ended <- w.Service(w.Log, talliesBefore).RebuildAll(w.Ctx(), []string{"tallies"}, nil) }()
 	w.Eventually("the reader is named", func() bool {
 		select {
 		case err := <-ended:

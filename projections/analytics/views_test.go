@@ -111,7 +111,7 @@ func TestARebuildDropsNothing(t *testing.T) {
 		}
 	}
 	for _, p := range []consumer.Projector{jobsmodel.Projector{}, historymodel.Projector{}, ledgermodel.Projector{}} {
-		must.NoError(t, w.Sup.Rebuild(w.Ctx(), p.Name(), nil))
+		must.NoError(t, w.Sup.RebuildAll(w.Ctx(), []string{p.Name()}, nil))
 	}
 	for _, v := range Views() {
 		if n := w.Count(`SELECT COUNT(*) FROM analytics.` + v.Name); n != before[v.Name] {

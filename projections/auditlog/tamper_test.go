@@ -149,7 +149,7 @@ func TestARewriteOfEventsAndTreeIsFoundByAnOlderCheckpoint(t *testing.T) {
 	kept := w.sign()
 	w.exec(`UPDATE eventlog.events SET data = convert_to(replace(convert_from(data, 'UTF8'), 'job 2', 'job 9'), 'UTF8') WHERE position = 15`)
 	w.restart() // as whoever has the database can wait for
-	must.NoError(t, w.sup.Rebuild(w.ctx(), auditlog.Name, nil))
+	must.NoError(t, w.sup.RebuildAll(w.ctx(), []string{auditlog.Name}, nil))
 	// The stored ones tell by themselves,
 	_, found := w.check()
 	if text := told(found); !strings.Contains(text, "the first 30 events are not those of the checkpoint") ||

@@ -221,7 +221,7 @@ func TestASettledTimerStaysSettledUntilALaterEventSetsItAgain(t *testing.T) {
 
 	t.Run("also when the timers are rebuilt", func(t *testing.T) {
 		before := w.Status("timers").Generation
-		must.NoError(t, w.Sup.Rebuild(w.Ctx(), "timers", func(consumer.Progress) {}))
+		must.NoError(t, w.Sup.RebuildAll(w.Ctx(), []string{"timers"}, func(consumer.Progress) {}))
 		w.Eventually("the rebuild serves", func() bool { return w.Status("timers").Generation > before })
 		w.reachTimers()
 		if n := w.Count("SELECT count(*) FROM readmodel.timers WHERE kind = $1", slas); n != 1 {
