@@ -2,6 +2,7 @@ package node
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
@@ -71,10 +72,5 @@ func (f *filter) passes(r *store.Record) bool {
 	if f.regex != nil {
 		return f.regex.MatchString(subject)
 	}
-	for _, prefix := range f.prefixes {
-		if strings.HasPrefix(subject, prefix) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.prefixes, func(prefix string) bool { return strings.HasPrefix(subject, prefix) })
 }

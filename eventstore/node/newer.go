@@ -32,9 +32,6 @@ type resumePoint struct {
 	at    int64
 }
 
-func afterRevision(revision int64) resumePoint { return resumePoint{at: revision} }
-func afterPosition(position int64) resumePoint { return resumePoint{ofAll: true, at: position} }
-
 func (p resumePoint) appendFields(b []byte) []byte {
 	switch {
 	case p.ofAll && p.at > 0:

@@ -134,7 +134,7 @@ func (r *reading) subscribeToAll(o *streams.ReadReq_Options_AllOptions, f *filte
 				return err
 			}
 		}
-		return r.sendCaughtUp(afterPosition(position))
+		return r.sendCaughtUp(resumePoint{ofAll: true, at: position})
 	}
 	return r.followAll(position, each, live)
 }
@@ -192,7 +192,7 @@ func (r *reading) subscribeToStream(o *streams.ReadReq_Options_StreamOptions) er
 		}
 		return nil
 	}
-	return r.followAll(head, each, func(int64) error { return r.sendCaughtUp(afterRevision(sent)) })
+	return r.followAll(head, each, func(int64) error { return r.sendCaughtUp(resumePoint{at: sent}) })
 }
 
 // catchUpStream sends the events behind a revision and returns the last one.

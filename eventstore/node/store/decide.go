@@ -266,25 +266,20 @@ func (d *decider) appendEvents(w *Write, st, other *state, softDeleted bool) Out
 		out.Position = r.Position
 	}
 	out.Revision = st.last
-	if !IsMetaStream(w.stream) {
-		if softDeleted {
-			d.undelete(companion(w.stream), other, other.meta.raw, st.last+1-int64(len(w.events)))
+	switch {
+	case !IsMetaStream(w.stream) && softDeleted:
+		d.undelete(companion(w.stream), other, other.meta.raw, st.last+1-int64(len(w.events)))
+	case IsMetaStream(w.stream) && len(w.events) > 0:
+		// Metadata for a deleted stream revives it too.
+		latest := w.events[len(w.events)-1]
+		revive := st.meta.deleted()
+		st.meta = parseMetadata(latest.JSON, latest.Data)
+		if revive {
+			d.undelete(w.stream, st, latest.Data, other.last+1)
 		}
-		if len(w.events) == 0 {
-			out.Position = d.head // as far as the log reaches with this answer
-		}
-		return out
 	}
 	if len(w.events) == 0 {
-		out.Position = d.head
-		return out
-	}
-	// Metadata for a deleted stream revives it too.
-	latest := w.events[len(w.events)-1]
-	revive := st.meta.deleted()
-	st.meta = parseMetadata(latest.JSON, latest.Data)
-	if revive {
-		d.undelete(w.stream, st, latest.Data, other.last+1)
+		out.Position = d.head // as far as the log reaches with this answer
 	}
 	return out
 }

@@ -73,19 +73,6 @@ const maxAgeSeconds = 9_000_000_000
 
 func (m metadata) deleted() bool { return m.truncateBefore == softDeleted }
 
-// limits is the window of a stream that may be read: the first revision, and
-// the oldest creation time in microseconds.
-func (m metadata) limits(last int64, now time.Time) (minRevision, minCreated int64) {
-	minRevision = m.truncateBefore
-	if m.maxCount > 0 && last != tombstoned {
-		minRevision = max(minRevision, last-m.maxCount+1)
-	}
-	if m.maxAge > 0 {
-		minCreated = now.Add(-m.maxAge).UnixMicro()
-	}
-	return minRevision, minCreated
-}
-
 // undeleted rewrites the metadata of a soft deleted stream so that it begins
 // at revision from; everything else in it stays.
 func undeleted(raw []byte, from int64) ([]byte, bool) {

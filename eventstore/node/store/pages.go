@@ -167,7 +167,14 @@ type StreamInfo struct {
 // Readable is the window of a stream that may be read: from a revision on, and of events
 // from a creation time on, in microseconds.
 func (i StreamInfo) Readable(now time.Time) (minRevision, minCreated int64) {
-	return i.meta.limits(i.Last, now)
+	minRevision = i.meta.truncateBefore
+	if i.meta.maxCount > 0 && i.Last != tombstoned {
+		minRevision = max(minRevision, i.Last-i.meta.maxCount+1)
+	}
+	if i.meta.maxAge > 0 {
+		minCreated = now.Add(-i.meta.maxAge).UnixMicro()
+	}
+	return minRevision, minCreated
 }
 
 // Absent says that the stream reads as not found.
