@@ -110,11 +110,7 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 	for _, r := range batch {
 		f.fold(r)
 	}
-	out := make([]statusRow, len(f.order))
-	for i, row := range f.order {
-		out[i] = *row
-	}
-	return readmodel.Run(ctx, tx, schema, readmodel.Write("write commit statuses", writeSQL, out))
+	return readmodel.Run(ctx, tx, schema, readmodel.Write("write commit statuses", writeSQL, f.order))
 }
 
 // fold is the rows of some jobs, in the order in which they came.

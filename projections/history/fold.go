@@ -3,7 +3,6 @@ package history
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/jmoiron/sqlx"
 
@@ -138,15 +137,10 @@ type foldedProject struct {
 
 type itemAt struct{ projectID, key string }
 
-func idIn(stream string) string {
-	_, id, _ := strings.Cut(stream, "-")
-	return id
-}
-
 // fold applies one event. What belongs to no project, or to one that has no row
 // because an operator skipped its project.created, is passed over.
 func (f *historyFold) fold(r domain.Recorded) {
-	id := idIn(r.Stream)
+	id := r.StreamID()
 	switch e := r.Event.(type) {
 	case *project.Created, *project.SettingsChanged, *project.RegressionsPrepared:
 		f.change(id, e)

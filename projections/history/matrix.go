@@ -3,7 +3,6 @@ package history
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -156,13 +155,10 @@ ORDER BY t.project_id, t.n`
 // Latest gives the latest tests of projects by their project, the oldest first: as many
 // of each as a trend shows.
 func (q *Reads) Latest(ctx context.Context, accountID string, projectIDs []string) (map[string][]LatestTest, error) {
-	var rows []LatestTest
-	if err := q.db.SelectContext(ctx, &rows, latestTestsSQL, accountID, pq.Array(projectIDs), trendTests); err != nil {
-		return nil, fmt.Errorf("read the latest tests of %s: %w", accountID, err)
-	}
+	rows, err := pgpool.List[LatestTest](ctx, q.db, "the latest tests of "+accountID, latestTestsSQL, accountID, pq.Array(projectIDs), trendTests)
 	of := map[string][]LatestTest{}
 	for _, row := range rows {
 		of[row.ProjectID] = append(of[row.ProjectID], row)
 	}
-	return of, nil
+	return of, err
 }

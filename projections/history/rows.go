@@ -25,7 +25,7 @@ func (f *historyFold) load(ctx context.Context, tx *sqlx.Tx, schema string, batc
 	var ended, analysed, projects []string
 	created := map[string]string{}
 	for _, r := range batch {
-		id := idIn(r.Stream)
+		id := r.StreamID()
 		switch e := r.Event.(type) {
 		case *job.Created:
 			created[id] = e.ProjectID
@@ -82,9 +82,9 @@ func (f *historyFold) loadItems(ctx context.Context, tx *sqlx.Tx, schema string,
 		if !completes {
 			continue
 		}
-		projectID := f.jobs[idIn(r.Stream)]
+		projectID := f.jobs[r.StreamID()]
 		if projectID == "" {
-			projectID = created[idIn(r.Stream)]
+			projectID = created[r.StreamID()]
 		}
 		p := f.projects[projectID]
 		if p == nil {

@@ -83,11 +83,7 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 			row.fold(r.Event)
 		}
 	}
-	out := make([]Session, len(order))
-	for i, row := range order {
-		out[i] = *row
-	}
-	return readmodel.Run(ctx, tx, schema, readmodel.Write("write loop sessions", writeLoopSessionsSQL, out))
+	return readmodel.Run(ctx, tx, schema, readmodel.Write("write loop sessions", writeLoopSessionsSQL, order))
 }
 
 func loopSessionOf(e domain.Event) string {

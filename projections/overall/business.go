@@ -8,6 +8,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
@@ -61,12 +62,14 @@ type Business struct {
 
 	claims, misses, granted, used, refunded prometheus.Counter
 	evidence                                prometheus.Gauge
+	own                                     *prometheus.Registry // with these
 }
 
 // NewBusiness prepares; Run makes the counters move.
 func NewBusiness(db *sqlx.DB, source consumer.Source, now func() time.Time, log logrus.FieldLogger) *Business {
+	own := prometheus.NewRegistry()
 	counter := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help + " since this process started."})
+		return promauto.With(own).NewCounter(prometheus.CounterOpts{Name: name, Help: help + " since this process started."})
 	}
 	return &Business{
 		reads: NewReads(db), db: db, source: source, now: now, log: log.WithField("component", "metrics"),
@@ -75,7 +78,8 @@ func NewBusiness(db *sqlx.DB, source consumer.Source, now func() time.Time, log 
 		granted:  counter("humanqa_credits_granted_total", "Credits granted"),
 		used:     counter("humanqa_credits_used_total", "Credits that jobs were charged"),
 		refunded: counter("humanqa_credits_refunded_total", "Credits given back"),
-		evidence: prometheus.NewGauge(prometheus.GaugeOpts{
+		own:      own,
+		evidence: promauto.With(own).NewGauge(prometheus.GaugeOpts{
 			Name: "humanqa_evidence_bytes", Help: "Evidence and recordings that are kept, summed up every ten minutes.",
 		}),
 	}
@@ -150,20 +154,12 @@ func (b *Business) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{queueDesc, queueAgeDesc, slaUsedDesc, liveClaimsDesc, checkersDesc} {
 		to <- d
 	}
-	for _, c := range b.counted() {
-		c.Describe(to)
-	}
-}
-
-func (b *Business) counted() []prometheus.Collector {
-	return []prometheus.Collector{b.claims, b.misses, b.granted, b.used, b.refunded, b.evidence}
+	b.own.Describe(to)
 }
 
 // Collect implements prometheus.Collector.
 func (b *Business) Collect(to chan<- prometheus.Metric) {
-	for _, c := range b.counted() {
-		c.Collect(to)
-	}
+	b.own.Collect(to)
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeLimit)
 	defer cancel()
 	if err := b.look(ctx, to); err != nil {
