@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/gossip"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/serverfeatures"
@@ -84,7 +83,7 @@ func (n *Node) start(ctx context.Context) error {
 		return errors.New("no address to listen on")
 	}
 	var err error
-	if n.store, err = store.Open(ctx, store.Config{DSN: n.config.DSN, Log: n.log, Registerer: n.metrics.own}); err != nil {
+	if n.store, err = store.Open(ctx, n.config.DSN, n.log, n.metrics.own); err != nil {
 		return err
 	}
 	if err := n.metrics.show(n.config.Registerer); err != nil {
@@ -109,12 +108,6 @@ func (n *Node) register(server *grpc.Server, host string) {
 	streams.RegisterStreamsServer(server, &streamsServer{node: n})
 	serverfeatures.RegisterServerFeaturesServer(server, &featuresServer{})
 	gossip.RegisterGossipServer(server, &gossipServer{node: n, host: host})
-}
-
-// Head is the position of the log's last event in a migrated database, and when
-// it was written. It needs no node; an empty log gives zeros.
-func Head(ctx context.Context, q store.Queryer) (position int64, at time.Time, err error) {
-	return store.Head(ctx, q)
 }
 
 // Head is the position of the last committed event; zero for an empty log.

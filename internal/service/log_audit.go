@@ -12,7 +12,7 @@ import (
 	"humanqa/domain/audit"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
-	"humanqa/eventstore/node"
+	"humanqa/eventstore/node/store"
 	"humanqa/internal/backoff"
 	"humanqa/internal/service/fsck"
 	"humanqa/internal/service/logging"
@@ -110,7 +110,7 @@ func (c *Core) auditedAt(ctx context.Context) (time.Time, error) {
 	if c.Served || c.serves || c.node == nil {
 		return now, nil
 	}
-	_, last, err := node.Head(ctx, c.DB)
+	_, last, err := store.Head(ctx, c.DB)
 	if err != nil || last.After(now) {
 		return now, err
 	}

@@ -26,15 +26,6 @@ const (
 	lockRetry    = 50 * time.Millisecond
 )
 
-// Config says where the store keeps its events.
-type Config struct {
-	// DSN is a Postgres URL or keyword string of a migrated database.
-	DSN string
-	Log logrus.FieldLogger
-	// Registerer receives the writer's metrics, if set. It is the store's own.
-	Registerer prometheus.Registerer
-}
-
 // Store keeps the events of one log. It may be used by many goroutines.
 type Store struct {
 	*pages
@@ -45,23 +36,25 @@ type Store struct {
 	writer   *writer
 }
 
-// Open takes the writer's lock. If another process keeps the lock it returns
-// ErrLocked after a few seconds. ctx bounds only the opening.
-func Open(ctx context.Context, c Config) (*Store, error) {
+// Open takes the writer's lock of a migrated database, whose dsn is a Postgres URL or keyword
+// string. If another process keeps the lock it returns ErrLocked after a few seconds. ctx
+// bounds only the opening. The registerer receives the writer's metrics, and is for this
+// store alone.
+func Open(ctx context.Context, dsn string, log logrus.FieldLogger, registerer prometheus.Registerer) (*Store, error) {
 	s := &Store{}
-	if err := s.open(ctx, c); err != nil {
+	if err := s.open(ctx, dsn, log, registerer); err != nil {
 		s.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *Store) open(ctx context.Context, c Config) error {
+func (s *Store) open(ctx context.Context, dsn string, log logrus.FieldLogger, registerer prometheus.Registerer) error {
 	var err error
-	if s.writerDB, err = openDB(c.DSN, writers, dialer{commitTimeout}); err != nil {
+	if s.writerDB, err = openDB(dsn, writers, dialer{commitTimeout}); err != nil {
 		return err
 	}
-	if s.readerDB, err = openDB(c.DSN, readers, nil); err != nil {
+	if s.readerDB, err = openDB(dsn, readers, nil); err != nil {
 		return err
 	}
 	session, err := lockSession(ctx, s.writerDB)
@@ -76,7 +69,7 @@ func (s *Store) open(ctx context.Context, c Config) error {
 	}
 	s.writer = &writer{
 		db: s.writerDB, lookups: lookups, session: session, refusal: ErrUnavailable, states: newStates(),
-		tail: s.tail, metrics: newMetrics(c.Registerer, s.Head), log: c.Log,
+		tail: s.tail, metrics: newMetrics(registerer, s.Head), log: log,
 		queue: make(chan *Write, queueLength), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	go s.writer.runSessions()

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"humanqa/eventstore/consumer"
-	"humanqa/eventstore/node"
+	"humanqa/eventstore/node/store"
 	"humanqa/internal/archive"
 	"humanqa/internal/blob"
 	"humanqa/internal/datadir"
@@ -144,7 +144,7 @@ func sameLog(ctx context.Context, to *service.Postgres, events int64) error {
 		return err
 	}
 	defer func() { _ = db.Close() }() // it only reads
-	got, _, err := node.Head(ctx, db)
+	got, _, err := store.Head(ctx, db)
 	if err == nil && got != events {
 		err = fmt.Errorf("its log has %d events, its manifest says %d", got, events)
 	}

@@ -24,7 +24,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
-	"humanqa/eventstore/node"
+	"humanqa/eventstore/node/store"
 	"humanqa/httpapi/evidence"
 	"humanqa/internal/archive"
 	"humanqa/internal/blob"
@@ -99,7 +99,7 @@ func Write(ctx context.Context, cfg service.Config, from pgdev.Address, file str
 	if m.Schema, err = migrations.Version(ctx, tx); err != nil {
 		return Saved{}, err
 	}
-	if m.Events, _, err = node.Head(ctx, tx); err != nil { // positions have no holes
+	if m.Events, _, err = store.Head(ctx, tx); err != nil { // positions have no holes
 		return Saved{}, err
 	}
 	to, err := archive.Create(file)
