@@ -148,20 +148,16 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 		if begins {
 			s.row.About.V = about
 		}
-		if _, erases := r.Event.(*job.Erased); erases {
+		_, erases := r.Event.(*job.Erased)
+		if erases {
 			erased = append(erased, r.Stream)
 			s.row.About.V.Submission = domain.WithoutTexts(s.row.About.V.Submission)
-			if !s.dirty {
-				s.dirty = true
-				changed = append(changed, s)
-			}
-			continue
 		}
-		if learned := begins || s.row.About.V.Learn(r.Event); learned && !s.dirty {
+		if learned := erases || begins || s.row.About.V.Learn(r.Event); learned && !s.dirty {
 			s.dirty = true
 			changed = append(changed, s)
 		}
-		if _, announced := announce.Of(r.Event); !announced {
+		if _, announced := announce.Of(r.Event); erases || !announced {
 			continue
 		}
 		row, err := accountEvent(s.row, r)
