@@ -165,11 +165,11 @@ func (d Deps) queue(r *ui.Request, v *homeView) error {
 	if err != nil {
 		return err
 	}
-	f := jobs.QueueFilter{CheckerID: r.Person.CheckerID(), Now: now, Devices: profile.Devices, Fitting: v.Fits, Limit: lobbySlots}
+	f := jobs.QueueFilter{CheckerID: r.Person.CheckerID(), Now: now, Devices: profile.Devices, Fitting: v.Fits, Part: jobs.Lobbies, Limit: lobbySlots}
 	if v.Counts, err = d.Reads.Jobs.CountQueue(ctx, f); err != nil {
 		return err
 	}
-	slots, err := d.Reads.Jobs.Lobbies(ctx, f)
+	slots, err := d.Reads.Jobs.Queue(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -185,8 +185,8 @@ func (d Deps) queue(r *ui.Request, v *homeView) error {
 		}
 	}
 	page := min(ui.PageOf(r), max(1, (v.Counts.Other+ui.PageSize-1)/ui.PageSize))
-	f.Limit, f.Offset = ui.PageSize, (page-1)*ui.PageSize
-	others, err := d.Reads.Jobs.Others(ctx, f)
+	f.Part, f.Limit, f.Offset = jobs.Others, ui.PageSize, (page-1)*ui.PageSize
+	others, err := d.Reads.Jobs.Queue(ctx, f)
 	if err != nil {
 		return err
 	}

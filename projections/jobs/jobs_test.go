@@ -275,11 +275,11 @@ func TestTheQueueShowsUrgentJobsAndLobbiesFirstThenWhatIsDueFirst(t *testing.T) 
 	}
 	jobs, err := w.reads.Queue(w.Ctx(), QueueFilter{CheckerID: "bob", Now: now, Limit: 1, Offset: 3})
 	must.NoError(t, err)
-	lobbies, err := w.reads.Lobbies(w.Ctx(), QueueFilter{CheckerID: "ann", Now: now, Limit: 10})
+	lobbies, err := w.reads.Queue(w.Ctx(), QueueFilter{Part: Lobbies, CheckerID: "ann", Now: now, Limit: 10})
 	if err != nil || len(lobbies) != 3 || !lobbies[0].LobbyUntil.Equal(*modeltest.At(35)) {
 		t.Errorf("the open lobbies: %+v, %v", lobbies, err)
 	}
-	others, err := w.reads.Others(w.Ctx(), QueueFilter{CheckerID: "ann", Now: now, Limit: 10})
+	others, err := w.reads.Queue(w.Ctx(), QueueFilter{Part: Others, CheckerID: "ann", Now: now, Limit: 10})
 	if err != nil || len(others) != 5 || others[0].ID != "urgent" {
 		t.Errorf("all else: %+v, %v", others, err)
 	}

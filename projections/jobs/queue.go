@@ -39,9 +39,16 @@ type QueueFilter struct {
 	// others.
 	Devices []string
 	Fitting bool
+	Part    string // Lobbies or Others; empty: both
 	Limit   int
 	Offset  int
 }
+
+// The parts of the queue: the slots of open lobbies, and all else.
+const (
+	Lobbies = "lobby"
+	Others  = "other"
+)
 
 // QueueCounts are the jobs that wait for a checker. All but Waiting and Fit count
 // within the filter.
@@ -133,22 +140,8 @@ LIMIT 1`
 // Queue lists what the checker may claim: urgent jobs and the slots of open lobbies
 // first, and of either kind what is due first.
 func (q *Reads) Queue(ctx context.Context, f QueueFilter) ([]QueuedJob, error) {
-	return q.queue(ctx, f, "")
-}
-
-// Lobbies lists the slots of open lobbies in Queue.
-func (q *Reads) Lobbies(ctx context.Context, f QueueFilter) ([]QueuedJob, error) {
-	return q.queue(ctx, f, "lobby")
-}
-
-// Others lists what of Queue is not in Lobbies.
-func (q *Reads) Others(ctx context.Context, f QueueFilter) ([]QueuedJob, error) {
-	return q.queue(ctx, f, "other")
-}
-
-func (q *Reads) queue(ctx context.Context, f QueueFilter, part string) ([]QueuedJob, error) {
 	return pgpool.List[QueuedJob](ctx, q.db, "the queue", listQueueSQL,
-		f.CheckerID, f.Now, pq.Array(f.Devices), f.Fitting, part, f.Limit, f.Offset)
+		f.CheckerID, f.Now, pq.Array(f.Devices), f.Fitting, f.Part, f.Limit, f.Offset)
 }
 
 // CountQueue counts what the checker may claim, whatever the limit.
