@@ -59,11 +59,11 @@ func (t *progressTracker) parseNews(news string) (names []string, at eventstore.
 }
 
 // setOwner notes the owner of a projection's lease.
-func (t *progressTracker) setOwner(name string, owner *string) {
+func (t *progressTracker) setOwner(name, owner string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if one := t.each[name]; one != nil && owner != nil {
-		one.owner = *owner
+	if one := t.each[name]; one != nil && owner != "" {
+		one.owner = owner
 	}
 }
 

@@ -31,7 +31,7 @@ func TestNewsAreBelievedOfTheLeasesOwnerOnly(t *testing.T) {
 	} {
 		a := newProgressTracker(nil, []Consumer{named{name: "jobs"}, named{name: "history"}, named{name: "people"}})
 		if c.owner != "" {
-			a.setOwner("jobs", &c.owner)
+			a.setOwner("jobs", c.owner)
 		}
 		if got := a.acceptNews(c.news); got != c.believe || a.hears.Load() != c.believe {
 			t.Errorf("%s: believed is %v", name, got)

@@ -85,8 +85,8 @@ WHERE owner = ANY($1)
 func endLeases(ctx context.Context, db *sqlx.DB, dead []string, all []generation.Generation) error {
 	var owners []string
 	for _, g := range all {
-		if g.Owner != nil && slices.Contains(dead, sessionOf(*g.Owner)) {
-			owners = append(owners, *g.Owner)
+		if slices.Contains(dead, sessionOf(g.Owner)) {
+			owners = append(owners, g.Owner)
 		}
 	}
 	if len(owners) == 0 {

@@ -153,10 +153,7 @@ func statuses(all []generation.Generation) []Status {
 			Name: g.Name, Version: g.Version, Generation: g.Number, Schema: g.Schema, State: g.State,
 			Serving: g.Serving, Started: !at.Start, Position: at.Position,
 			Applied: g.Applied, Unknown: g.Unknown, Skipped: g.Skipped,
-			Failure: g.Failure(), Obstacle: g.Obstacle, UpdatedAt: g.UpdatedAt.UTC(),
-		}
-		if g.Owner != nil {
-			status.Owner = *g.Owner
+			Owner: g.Owner, Failure: g.Failure(), Obstacle: g.Obstacle, UpdatedAt: g.UpdatedAt.UTC(),
 		}
 		list = append(list, status)
 	}

@@ -40,12 +40,12 @@ type Generation struct {
 	Applied         int64      `db:"applied"`
 	Unknown         int64      `db:"unknown"`
 	Skipped         int64      `db:"skipped"`
-	Owner           *string    `db:"owner"`
-	FencingToken    int64      `db:"epoch"` // goes up with every owner
-	FailureCategory *string    `db:"failure_category"`
-	FailureCommit   *int64     `db:"failure_commit"`
-	FailurePrepare  *int64     `db:"failure_prepare"`
-	FailureDetail   *string    `db:"failure_detail"`
+	Owner           string     `db:"owner"`            // empty: no process runs it
+	FencingToken    int64      `db:"epoch"`            // goes up with every owner
+	FailureCategory Category   `db:"failure_category"` // empty: it never stopped
+	FailureCommit   uint64     `db:"failure_commit"`
+	FailurePrepare  uint64     `db:"failure_prepare"`
+	FailureDetail   string     `db:"failure_detail"`
 	FailureAttempts int        `db:"failure_attempts"`
 	FailedAt        *time.Time `db:"failed_at"`
 	Obstacle        string     `db:"obstacle"`
@@ -54,8 +54,10 @@ type Generation struct {
 
 // Columns names the columns: a later binary's table may have more.
 const Columns = `
-    name, generation, version, schema_name, status, serving, commit_position, prepare_position, applied, unknown, skipped, owner,
-    epoch, failure_category, failure_commit, failure_prepare, failure_detail, failure_attempts, failed_at, obstacle, updated_at`
+    name, generation, version, schema_name, status, serving, commit_position, prepare_position, applied, unknown, skipped,
+    COALESCE(owner, '') AS owner, epoch, COALESCE(failure_category, '') AS failure_category, COALESCE(failure_commit, 0) AS failure_commit,
+    COALESCE(failure_prepare, 0) AS failure_prepare, COALESCE(failure_detail, '') AS failure_detail, failure_attempts, failed_at, obstacle,
+    updated_at`
 
 const selectSQL = `
 SELECT ` + Columns + `
@@ -79,15 +81,12 @@ func PositionColumns(c eventstore.Checkpoint) (commit, prepare int64) {
 
 // Failure is why the line stopped, nil while it runs.
 func (g Generation) Failure() *Failure {
-	if g.State != Stopped || g.FailureCategory == nil {
+	if g.State != Stopped || g.FailureCategory == "" {
 		return nil
 	}
-	f := &Failure{Category: Category(*g.FailureCategory), Attempts: g.FailureAttempts}
-	if g.FailureCommit != nil && g.FailurePrepare != nil {
-		f.Position = domain.Position{Commit: uint64(*g.FailureCommit), Prepare: uint64(*g.FailurePrepare)}
-	}
-	if g.FailureDetail != nil {
-		f.Detail = *g.FailureDetail
+	f := &Failure{
+		Category: g.FailureCategory, Position: domain.Position{Commit: g.FailureCommit, Prepare: g.FailurePrepare},
+		Detail: g.FailureDetail, Attempts: g.FailureAttempts,
 	}
 	if g.FailedAt != nil {
 		f.At = g.FailedAt.UTC()
@@ -141,7 +140,7 @@ WHERE name = $1
   AND (owner IS NULL OR owner = $3 OR lease_until < clock_timestamp())
 RETURNING ` + Columns
 
-// planOnce is, within the first statement of a transaction, how what follows in it is
+// PlanOnce is, within the first statement of a transaction, how what follows in it is
 // planned: once, and for tables of any size, since most plans are made while there is
 // next to nothing in them, and kept. By themselves Postgres' would be made anew for each
 // array that is short, which takes longer than to run them. Plain index scans mark the
@@ -150,8 +149,8 @@ const PlanOnce = `set_config('plan_cache_mode', 'force_generic_plan', true) <> '
     AND set_config('enable_seqscan', 'off', true) <> ''
     AND set_config('enable_bitmapscan', 'off', true) <> ''`
 
-// checkpointsChannel is told of checkpoints that moved (newsOf), in the transaction
-// that moves them, while a process with a connection of listenerName waits
+// Channel is told of checkpoints that moved, in the transaction
+// that moves them, while a process that listens waits
 // for consumers that run elsewhere. Without one it costs nothing: Postgres commits
 // the transactions that notify one after the other.
 const Channel = "humanqa_checkpoints"

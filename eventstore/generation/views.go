@@ -25,13 +25,6 @@ type obstacleError struct{ what string }
 
 func (e *obstacleError) Error() string { return e.what }
 
-const viewColumnsSQL = `
-SELECT a.attname
-FROM pg_attribute a
-WHERE a.attrelid = to_regclass('readmodel.' || quote_ident($1))
-  AND a.attnum > 0
-ORDER BY a.attnum`
-
 // changedColumnsSQL names the view's columns that the table lacks, or has in
 // another type.
 const changedColumnsSQL = `
@@ -46,7 +39,7 @@ WHERE v.attrelid = to_regclass('readmodel.' || quote_ident($1))
   AND v.attnum > 0
   AND (t.attname IS NULL OR t.atttypid <> v.atttypid OR t.atttypmod <> v.atttypmod OR t.attcollation <> v.attcollation)`
 
-const tableColumnsSQL = `
+const columnsSQL = `
 SELECT attname
 FROM pg_attribute
 WHERE attrelid = to_regclass($1)
@@ -90,10 +83,10 @@ func pointViews(ctx context.Context, tx *sqlx.Tx, p ReadModel, from, to string) 
 func pointView(ctx context.Context, tx *sqlx.Tx, name, schema string) error {
 	table := schema + "." + name
 	var shown, columns, changed []string
-	if err := tx.SelectContext(ctx, &shown, viewColumnsSQL, name); err != nil {
+	if err := tx.SelectContext(ctx, &shown, columnsSQL, "readmodel."+name); err != nil {
 		return fmt.Errorf("list the columns of view %s: %w", name, err)
 	}
-	if err := tx.SelectContext(ctx, &columns, tableColumnsSQL, table); err != nil {
+	if err := tx.SelectContext(ctx, &columns, columnsSQL, table); err != nil {
 		return fmt.Errorf("list the columns of %s: %w", table, err)
 	}
 	if err := tx.SelectContext(ctx, &changed, changedColumnsSQL, name, table); err != nil {
@@ -187,12 +180,6 @@ type dependentView struct {
 	attached []string // statements
 }
 
-const columnsOfSQL = `
-SELECT attname
-FROM pg_attribute
-WHERE attrelid = to_regclass($1)
-  AND attnum > 0`
-
 // remakeView makes a view anew whose columns have changed, and again whatever
 // stands on it. What cannot be made again is in the way of the whole.
 func remakeView(ctx context.Context, tx *sqlx.Tx, name, table string, columns []string) error {
@@ -209,7 +196,7 @@ func remakeView(ctx context.Context, tx *sqlx.Tx, name, table string, columns []
 		kept := columns
 		if !v.Root {
 			kept = nil
-			if err := tx.SelectContext(ctx, &kept, columnsOfSQL, v.Name); err != nil {
+			if err := tx.SelectContext(ctx, &kept, columnsSQL, v.Name); err != nil {
 				return fmt.Errorf("list the columns of %s: %w", v.Name, err)
 			}
 		}
