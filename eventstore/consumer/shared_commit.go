@@ -36,7 +36,11 @@ func (b *sharedBatch) commitContributions(ctx context.Context, to eventstore.Che
 			blamed.tenure.coolsUntil = time.Now().Add(b.limits.CoolDown)
 		}
 		if ctx.Err() == nil {
-			b.logFailure(blamed, err)
+			log := b.log.WithError(err) // what follows from it each of them says itself
+			if blamed != nil {
+				log = log.WithField("consumer", blamed.tenure.lease.Gen.Name)
+			}
+			log.Debug("a shared transaction failed, each of its consumers goes on by itself")
 			b.releaseParticipants(participants)
 		}
 		return
@@ -51,15 +55,6 @@ func (b *sharedBatch) commitContributions(ctx context.Context, to eventstore.Che
 		}
 		b.tracker.noteProgress(r.tenure.lease.Gen.Name, to)
 	}
-}
-
-// logFailure says why they part: what follows from it each of them says itself.
-func (b *sharedBatch) logFailure(blamed *participant, err error) {
-	log := b.log.WithError(err)
-	if blamed != nil {
-		log = log.WithField("consumer", blamed.tenure.lease.Gen.Name)
-	}
-	log.Debug("a shared transaction failed, each of its consumers goes on by itself")
 }
 
 // errMissing says that a checkpoint has another place or owner than its participant
