@@ -151,13 +151,15 @@ type Sum struct {
 	Balance domain.Credits `json:"balance"`
 }
 
-const ledgerEntriesSQL = `
-SELECT e.kind, e.change, e.expired, e.balance, e.job_id, COALESCE(j.title, '') AS job_title, e.reason, e.at
+const ofAccountSQL = `
 FROM readmodel.ledger_entries e
 LEFT JOIN readmodel.jobs j
   ON j.id = e.job_id
  AND j.account_id = e.account_id
-WHERE e.account_id = $1
+WHERE e.account_id = $1`
+
+const ledgerEntriesSQL = `
+SELECT e.kind, e.change, e.expired, e.balance, e.job_id, COALESCE(j.title, '') AS job_title, e.reason, e.at` + ofAccountSQL + `
 ORDER BY e.revision DESC
 LIMIT $2
 OFFSET $3`
@@ -224,12 +226,7 @@ type Line struct {
 
 const linesSQL = `
 SELECT e.revision, e.kind, e.change, e.expired, e.balance, e.job_id, e.reason, e.at, e.lots, e.actor, e.request_id,
-       COALESCE(j.title, '') AS job_title
-FROM readmodel.ledger_entries e
-LEFT JOIN readmodel.jobs j
-  ON j.id = e.job_id
- AND j.account_id = e.account_id
-WHERE e.account_id = $1`
+       COALESCE(j.title, '') AS job_title` + ofAccountSQL
 
 const linesBeforeSQL = linesSQL + `
   AND e.revision < $2
