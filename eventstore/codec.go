@@ -76,14 +76,9 @@ func Version(eventType string) int { return registry[eventType].Version }
 // DecodeError says that an event of a known type could not be read. It is never
 // passed over: its reader stops there.
 type DecodeError struct {
-	Position domain.Position
-	Stream   string
-	Revision uint64
-	Type     string
-	Version  int // of the type, as its metadata have it; 0 where they cannot be read
-	Err      error
-	// Event is what is known all the same: it has no Event and no Meta.
-	Event domain.Recorded
+	domain.Recorded     // what is known all the same: without Event and Meta
+	Version         int // of the type, as its metadata have it; 0 where they cannot be read
+	Err             error
 }
 
 func (e *DecodeError) Error() string {
@@ -209,9 +204,7 @@ func (r RawEvent) decode(sums bool) (domain.Recorded, error) {
 		err = errParts
 	}
 	if err != nil {
-		return domain.Recorded{}, &DecodeError{
-			Position: r.Position, Stream: r.Stream, Revision: r.Revision, Type: r.Type, Version: meta.Schema, Err: err, Event: recorded,
-		}
+		return domain.Recorded{}, &DecodeError{Recorded: recorded, Version: meta.Schema, Err: err}
 	}
 	recorded.Meta, recorded.Event = meta, event
 	return recorded, nil

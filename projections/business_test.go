@@ -38,7 +38,7 @@ type unreadable struct {
 func (u unreadable) Next(ctx context.Context, after eventstore.Checkpoint, _ int, types map[string]bool) (eventstore.Page, error) {
 	page, err := u.Source.Next(ctx, after, 1, types)
 	if err == nil && page.Next == u.at {
-		err = &eventstore.DecodeError{Position: u.at, Err: errors.New("not JSON")}
+		err = &eventstore.DecodeError{Recorded: domain.Recorded{Position: u.at}, Err: errors.New("not JSON")}
 	}
 	return page, err
 }

@@ -46,8 +46,8 @@ type asideRow struct {
 }
 
 const asideColumns = `
-    name, generation, stream, revision, commit_position AS "position.commit", prepare_position AS "position.prepare", type, category, detail,
-    attempts, set_aside_at AS at, due_at AS due`
+    name, generation, stream, revision, commit_position AS "position.commit", prepare_position AS "position.prepare", type, category,
+    detail, attempts, set_aside_at AS at, due_at AS due`
 
 const asideStreamSQL = `
 WHERE name = $1
@@ -228,7 +228,7 @@ func (t *tenure) retryStream(ctx context.Context, row asideRow) error {
 		w.events = w.events[n:]
 	}
 	if w.unreadable != nil {
-		return t.keepSetAside(ctx, row, w.unreadable.Event, w.unreadable)
+		return t.keepSetAside(ctx, row, w.unreadable.Recorded, w.unreadable)
 	}
 	if _, waits := t.aside[row.Stream]; waits { // all that waited was skipped
 		if err := t.applyBacklog(ctx, row, w, 0); err != nil {
@@ -332,7 +332,7 @@ func (w backlog) nextAfter(n int) (next domain.Recorded, left bool) {
 	case n < len(w.events):
 		return w.events[n], true
 	case w.unreadable != nil:
-		return w.unreadable.Event, true
+		return w.unreadable.Recorded, true
 	}
 	return next, false
 }

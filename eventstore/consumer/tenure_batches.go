@@ -23,9 +23,9 @@ func (t *tenure) handlePage(ctx context.Context, next pageRead) error {
 	var undecodable *eventstore.DecodeError
 	switch {
 	case errors.As(next.err, &undecodable) && t.runner.raw:
-		return t.applyBatch(ctx, []domain.Recorded{undecodable.Event}, undecodable.Position)
+		return t.applyBatch(ctx, []domain.Recorded{undecodable.Recorded}, undecodable.Position)
 	case errors.As(next.err, &undecodable):
-		switch e := &undecodable.Event; {
+		switch e := &undecodable.Recorded; {
 		case t.skips[e.Position]:
 			t.lease.Skipped++
 		case t.runner.handles[e.Type] && !t.isSetAside(e):
@@ -79,10 +79,7 @@ func familyOf(eventType string) string {
 }
 
 func unknownTo(e domain.Recorded) *eventstore.DecodeError {
-	return &eventstore.DecodeError{
-		Position: e.Position, Stream: e.Stream, Revision: e.Revision, Type: e.Type, Event: e,
-		Err: fmt.Errorf("this binary does not know the type: %w", domain.ErrNewer),
-	}
+	return &eventstore.DecodeError{Recorded: e, Err: fmt.Errorf("this binary does not know the type: %w", domain.ErrNewer)}
 }
 
 // selectEvents keeps the events that the consumer handles and counts the others. What it

@@ -37,8 +37,7 @@ func (o older) cut(page eventstore.Page, err error) (eventstore.Page, error) {
 		default:
 			e.Event, e.Meta = nil, domain.Metadata{}
 			return eventstore.Page{}, &eventstore.DecodeError{
-				Position: e.Position, Stream: e.Stream, Revision: e.Revision, Type: e.Type, Version: 2, Event: e,
-				Err: fmt.Errorf("schema version 2: %w", domain.ErrNewer),
+				Recorded: e, Version: 2, Err: fmt.Errorf("schema version 2: %w", domain.ErrNewer),
 			}
 		}
 	}

@@ -166,9 +166,7 @@ func (m *Memory) isSpoiled(at domain.Position) bool {
 
 func undecodable(e domain.Recorded) *eventstore.DecodeError {
 	e.Event, e.Meta = nil, domain.Metadata{}
-	return &eventstore.DecodeError{
-		Position: e.Position, Stream: e.Stream, Revision: e.Revision, Type: e.Type, Err: errors.New("not JSON"), Event: e,
-	}
+	return &eventstore.DecodeError{Recorded: e, Err: errors.New("not JSON")}
 }
 
 // LoadTail implements domain.Log.
