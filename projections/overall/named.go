@@ -2,6 +2,7 @@ package overall
 
 import (
 	"context"
+	"strings"
 
 	"github.com/lib/pq"
 
@@ -18,62 +19,49 @@ type Named struct {
 // name is not unique, the others help to choose.
 const namedLimit = 5
 
-const accountsNamedSQL = `
-SELECT account_id AS id, name
-FROM readmodel.accounts
-WHERE account_id = $1
+// {of} is account or checker in these.
+const namedSQL = `
+SELECT {of}_id AS id, name
+FROM readmodel.{of}s
+WHERE {of}_id = $1
    OR lower(name) = lower($1)
-ORDER BY account_id
+ORDER BY {of}_id
 LIMIT $2`
 
-const checkersNamedSQL = `
-SELECT checker_id AS id, name
-FROM readmodel.checkers
-WHERE checker_id = $1
-   OR lower(name) = lower($1)
-ORDER BY checker_id
-LIMIT $2`
-
-const firstAccountsSQL = `
-SELECT account_id AS id, name
-FROM readmodel.accounts
-ORDER BY name, account_id
-LIMIT $1`
-
-const firstCheckersSQL = `
-SELECT checker_id AS id, name
-FROM readmodel.checkers
-ORDER BY name, checker_id
+const firstSQL = `
+SELECT {of}_id AS id, name
+FROM readmodel.{of}s
+ORDER BY name, {of}_id
 LIMIT $1`
 
 const accountNamesSQL = `
-SELECT account_id AS id, name
-FROM readmodel.accounts
-WHERE account_id = ANY($1)`
+SELECT {of}_id AS id, name
+FROM readmodel.{of}s
+WHERE {of}_id = ANY($1)`
 
 // AccountsNamed gives the account of the id, or those of the name; five at most.
 func (q *Reads) AccountsNamed(ctx context.Context, text string) ([]Named, error) {
-	return q.named(ctx, accountsNamedSQL, text, namedLimit)
+	return q.named(ctx, "account", namedSQL, text, namedLimit)
 }
 
 // CheckersNamed gives the checker of the id, or those of the name; five at most.
 func (q *Reads) CheckersNamed(ctx context.Context, text string) ([]Named, error) {
-	return q.named(ctx, checkersNamedSQL, text, namedLimit)
+	return q.named(ctx, "checker", namedSQL, text, namedLimit)
 }
 
 // FirstAccounts are so many accounts, by name.
 func (q *Reads) FirstAccounts(ctx context.Context, limit int) ([]Named, error) {
-	return q.named(ctx, firstAccountsSQL, limit)
+	return q.named(ctx, "account", firstSQL, limit)
 }
 
 // FirstCheckers are so many checkers, by name.
 func (q *Reads) FirstCheckers(ctx context.Context, limit int) ([]Named, error) {
-	return q.named(ctx, firstCheckersSQL, limit)
+	return q.named(ctx, "checker", firstSQL, limit)
 }
 
 // AccountNames gives the names of the accounts that exist, by id.
 func (q *Reads) AccountNames(ctx context.Context, ids []string) (map[string]string, error) {
-	rows, err := q.named(ctx, accountNamesSQL, pq.StringArray(ids))
+	rows, err := q.named(ctx, "account", accountNamesSQL, pq.StringArray(ids))
 	names := map[string]string{}
 	for _, row := range rows {
 		names[row.ID] = row.Name
@@ -81,6 +69,6 @@ func (q *Reads) AccountNames(ctx context.Context, ids []string) (map[string]stri
 	return names, err
 }
 
-func (q *Reads) named(ctx context.Context, query string, args ...any) ([]Named, error) {
-	return pgpool.List[Named](ctx, q.db, "names", query, args...)
+func (q *Reads) named(ctx context.Context, of, query string, args ...any) ([]Named, error) {
+	return pgpool.List[Named](ctx, q.db, "names", strings.ReplaceAll(query, "{of}", of), args...)
 }
