@@ -74,9 +74,7 @@ func (s *Supervisor) VerifyAll(ctx context.Context, names []string) ([][]Differe
 	}
 	for i, name := range names {
 		folding.Go(func() {
-			found, err := s.verifyGeneration(ctx, name, logs[i], func(ctx context.Context, q sqlx.QueryerContext) (generation.Generation, error) {
-				return generation.Serving(ctx, q, name)
-			})
+			found, err := s.verifyGeneration(ctx, name, logs[i], servingOf(name))
 			if err != nil {
 				cancel(fmt.Errorf("%s: %w", name, err))
 			}
@@ -87,10 +85,17 @@ func (s *Supervisor) VerifyAll(ctx context.Context, names []string) ([][]Differe
 	return differences, context.Cause(ctx)
 }
 
-// verifyGeneration compares the generation that load reads with the fold of the log.
-func (s *Supervisor) verifyGeneration(
-	ctx context.Context, name string, log *sharedscan.Reader, load func(context.Context, sqlx.QueryerContext) (generation.Generation, error),
-) ([]Difference, error) {
+// loadGeneration reads the generation that is verified.
+type loadGeneration func(context.Context, sqlx.QueryerContext) (generation.Generation, error)
+
+func servingOf(name string) loadGeneration {
+	return func(ctx context.Context, q sqlx.QueryerContext) (generation.Generation, error) {
+		return generation.Serving(ctx, q, name)
+	}
+}
+
+// verifyGeneration compares a generation with the fold of the log.
+func (s *Supervisor) verifyGeneration(ctx context.Context, name string, log *sharedscan.Reader, load loadGeneration) ([]Difference, error) {
 	defer log.Leave()
 	p := s.projectorNamed(name)
 	if p == nil {
@@ -156,9 +161,9 @@ func (s *Supervisor) foldInto(
 		var undecodable *eventstore.DecodeError
 		switch {
 		case errors.As(err, &undecodable) && f.runner.raw:
-			page = eventstore.Page{Events: []domain.Recorded{undecodable.Event}, Next: undecodable.Position}
+			page = eventstore.Page{Events: []domain.Recorded{undecodable.Recorded}, Next: undecodable.Position}
 		case errors.As(err, &undecodable) && (skips[undecodable.Position] || !f.runner.handles[undecodable.Type] ||
-			f.isSetAside(&undecodable.Event)):
+			f.isSetAside(&undecodable.Recorded)):
 			at = eventstore.At(undecodable.Position)
 			continue
 		case err != nil:

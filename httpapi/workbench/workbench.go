@@ -165,7 +165,9 @@ func (d Deps) queue(r *ui.Request, v *homeView) error {
 	if err != nil {
 		return err
 	}
-	f := jobs.QueueFilter{CheckerID: r.Person.CheckerID(), Now: now, Devices: profile.Devices, Fitting: v.Fits, Part: jobs.Lobbies, Limit: lobbySlots}
+	f := jobs.QueueFilter{
+		CheckerID: r.Person.CheckerID(), Now: now, Devices: profile.Devices, Fitting: v.Fits, Part: jobs.Lobbies, Limit: lobbySlots,
+	}
 	if v.Counts, err = d.Reads.Jobs.CountQueue(ctx, f); err != nil {
 		return err
 	}
