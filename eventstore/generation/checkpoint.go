@@ -43,8 +43,8 @@ type Generation struct {
 	Owner           string     `db:"owner"`            // empty: no process runs it
 	FencingToken    int64      `db:"epoch"`            // goes up with every owner
 	FailureCategory Category   `db:"failure_category"` // empty: it never stopped
-	FailureCommit   uint64     `db:"failure_commit"`
-	FailurePrepare  uint64     `db:"failure_prepare"`
+	FailureCommit   int64      `db:"failure_commit"`
+	FailurePrepare  int64      `db:"failure_prepare"`
 	FailureDetail   string     `db:"failure_detail"`
 	FailureAttempts int        `db:"failure_attempts"`
 	FailedAt        *time.Time `db:"failed_at"`
@@ -85,7 +85,7 @@ func (g Generation) Failure() *Failure {
 		return nil
 	}
 	f := &Failure{
-		Category: g.FailureCategory, Position: domain.Position{Commit: g.FailureCommit, Prepare: g.FailurePrepare},
+		Category: g.FailureCategory, Position: domain.Position{Commit: uint64(g.FailureCommit), Prepare: uint64(g.FailurePrepare)},
 		Detail: g.FailureDetail, Attempts: g.FailureAttempts,
 	}
 	if g.FailedAt != nil {
