@@ -11,6 +11,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
+	"humanqa/domain/command"
 	"humanqa/httpapi/admit"
 	"humanqa/httpapi/evidence"
 	"humanqa/httpapi/input"
@@ -26,10 +27,11 @@ import (
 	"humanqa/projections"
 )
 
-// Deps is what the API stands on. Metrics and Halted may be nil, all else is
+// Deps is what the API stands on. Submits, Metrics and Halted may be nil, all else is
 // required.
 type Deps struct {
-	Commands Commands
+	Commands *command.Service
+	Submits  v1.Submitter // nil: Commands
 	Reads    *projections.Reads
 	// WaitFor returns when every read model shows the position.
 	WaitFor func(context.Context, domain.Position) error
@@ -102,6 +104,9 @@ type API struct {
 
 // New makes the API.
 func New(d Deps) *API {
+	if d.Submits == nil {
+		d.Submits = d.Commands
+	}
 	limiter := admit.NewLimiter(d.DB, d.RateLimit)
 	modelsShown := func(ctx context.Context) error {
 		head, err := d.Head(ctx)
@@ -124,7 +129,7 @@ func New(d Deps) *API {
 		PastReads: wire.NewQuota(v1.QuotaOfNode, v1.QuotaOfAccount, 0),
 	}
 	a.clients = v1.New(v1.Deps{
-		Commands: d.Commands, Reads: d.Reads, DB: d.DB, Reports: report.Reader{Jobs: d.Reads.Jobs, Links: d.Evidence, BaseURL: d.BaseURL},
+		Commands: d.Commands, Submits: d.Submits, Reads: d.Reads, DB: d.DB, Reports: report.Reader{Jobs: d.Reads.Jobs, Links: d.Evidence, BaseURL: d.BaseURL},
 		Limits: a.Limits, Gate: a.gate, Writer: a.writer, Fresh: a.Fresh, PastLog: d.Past, Head: d.Head,
 		Origin: d.Origin, Checkpoint: d.Checkpoint,
 		OwnLog: d.OwnLog, Evidence: d.Evidence, Log: d.Log, Now: d.Now, BaseURL: d.BaseURL, Stopping: a.stopping.begun(),
@@ -157,13 +162,6 @@ func (a *API) Run(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// Commands is what the handlers ask of the domain: *command.Service.
-type Commands interface {
-	v1.Commands
-	checkers.Commands
-	keyIssuer
 }
 
 // Admit asks for a place among the caller's requests of the last minute.

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"io"
 	"net/http"
 	"time"
@@ -110,9 +109,4 @@ func (a *API) readStranger(r *wire.Request) error {
 	}
 	r.Content = raw
 	return nil
-}
-
-// keyIssuer makes API keys.
-type keyIssuer interface {
-	IssueKey(ctx context.Context, cause command.Cause, accountID string, in command.IssueKey) (command.IssuedKey, error)
 }

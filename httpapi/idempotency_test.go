@@ -207,14 +207,14 @@ func TestARequestInFlightIsNotRepeatedUntilItsLeaseIsOver(t *testing.T) {
 
 // slowCommands blocks submissions until they are let go.
 type slowCommands struct {
-	v1.Commands
+	v1.Submitter
 	begun, goOn chan struct{}
 }
 
 func (c slowCommands) SubmitJob(ctx context.Context, cause command.Cause, in command.SubmitJob) (command.SubmittedJob, error) {
 	close(c.begun)
 	<-c.goOn
-	return c.Commands.SubmitJob(ctx, cause, in)
+	return c.Submitter.SubmitJob(ctx, cause, in)
 }
 
 // A process that dies leaves its keys leased for a moment only; a request that
@@ -226,8 +226,8 @@ func TestALeaseIsShortAndRenewedByALivingRequest(t *testing.T) {
 	}
 	s := setup(t)
 	_, key := s.account(100)
-	slow := slowCommands{s.clients.Commands, make(chan struct{}), make(chan struct{})}
-	s.clients.Commands = slow
+	slow := slowCommands{s.clients.Submits, make(chan struct{}), make(chan struct{})}
+	s.clients.Submits = slow
 	answered := make(chan result, 1)
 	go func() { answered <- s.call(key, "POST", "/v1/jobs", aJob, "Idempotency-Key", "k") }()
 	<-slow.begun

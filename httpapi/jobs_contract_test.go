@@ -113,13 +113,13 @@ func TestWhatAChecklistItemMustHold(t *testing.T) {
 
 // submissions notes what SubmitJob is told.
 type submissions struct {
-	v1.Commands
+	v1.Submitter
 	last command.SubmitJob
 }
 
 func (s *submissions) SubmitJob(ctx context.Context, cause command.Cause, in command.SubmitJob) (command.SubmittedJob, error) {
 	s.last = in
-	return s.Commands.SubmitJob(ctx, cause, in)
+	return s.Submitter.SubmitJob(ctx, cause, in)
 }
 
 // Specification, "POST /v1/jobs", generateChecklist.
@@ -127,8 +127,8 @@ func TestOnlyASynchronousChecklistIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
 	_, key := s.account(100)
-	spy := &submissions{Commands: s.clients.Commands}
-	s.clients.Commands = spy
+	spy := &submissions{Submitter: s.clients.Submits}
+	s.clients.Submits = spy
 	for field, want := range map[string]bool{
 		`"generateChecklist":"sync"`: true, `"generateChecklist":"async"`: false, `"generateChecklist":null`: false, `"x":0`: false,
 	} {

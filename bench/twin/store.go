@@ -16,7 +16,6 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
-	"humanqa/httpapi"
 )
 
 const schemaSQL = `
@@ -85,10 +84,9 @@ const insertOutboxSQL = `
 INSERT INTO twin.outbox (event_id, type, payload)
 VALUES ($1, $2, $3)`
 
-// store is the twin's httpapi.Commands. It offers SubmitJob alone: the embedded
-// interface is nil, and the other routes answer 500.
+// store is the twin's v1.Submitter. The API has no other commands, so the other routes
+// answer 500.
 type store struct {
-	httpapi.Commands
 	db                                    *sqlx.DB
 	lock, charge, insertJob, insertOutbox *sql.Stmt
 }

@@ -82,8 +82,8 @@ func Serve(ctx context.Context, c Config, ready func(keys []string) error) (err 
 		return err
 	}
 	api := httpapi.New(httpapi.Deps{
-		Commands: s,
-		Reads:    projections.NewReads(db),
+		Submits: s,
+		Reads:   projections.NewReads(db),
 		// What was committed is visible.
 		WaitFor:       func(context.Context, domain.Position) error { return nil },
 		Head:          func(context.Context) (domain.Position, error) { return domain.Position{}, nil },

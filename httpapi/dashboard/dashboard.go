@@ -20,6 +20,7 @@ import (
 	"humanqa/httpapi/dashboard/projects"
 	"humanqa/httpapi/evidence"
 	"humanqa/httpapi/input"
+	"humanqa/httpapi/readers"
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/credential"
@@ -40,7 +41,7 @@ type Deps struct {
 	Reads       *projections.Reads
 	Limits      *input.Limits
 	Evidence    *evidence.Service
-	Readers     Readers
+	Readers     *readers.Readers
 	Fresh       *admit.Freshness
 	PastReads   *wire.Quota // of pages that read a whole stream
 	Credentials *credential.Store

@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -225,11 +224,6 @@ func (d Deps) failingWebhooks(r *ui.Request, rows []projects.Project) (list []ne
 		list = append(list, n)
 	}
 	return list, nil
-}
-
-// Readers tells where the named readers of the feed of events are: *readers.Readers.
-type Readers interface {
-	Brief(ctx context.Context, accountID string) ([]readers.Reader, error)
 }
 
 // stoppedReaders tells of readers that are refused or fell behind, to those who may see

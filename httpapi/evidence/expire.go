@@ -28,17 +28,11 @@ import (
 type Expiry struct {
 	DB       *sqlx.DB
 	Files    Files
-	Commands Expirer
+	Commands *command.Service
 
 	// Before is told each step before it is taken; an error ends the sweep there. Tests
 	// crash with it.
 	Before func(step string) error
-}
-
-// Expirer is what an Expiry asks of the domain: *command.Service.
-type Expirer interface {
-	ExpireEvidence(ctx context.Context, cause command.Cause, jobID string, pieces []job.Piece) ([]command.ExpiredEvidence, error)
-	EraseEvidence(ctx context.Context, cause command.Cause, jobID string, pieces []job.Piece) ([]command.ExpiredEvidence, error)
 }
 
 const (

@@ -11,19 +11,18 @@ import (
 	"github.com/jmoiron/sqlx"
 	"github.com/sirupsen/logrus"
 
-	"humanqa/domain"
 	"humanqa/domain/command"
-	"humanqa/domain/job"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/backoff"
+	"humanqa/internal/vault"
 )
 
 // Deps is what evidence stands on. RecordingLimit may be 0, all else is required.
 type Deps struct {
 	DB       *sqlx.DB
 	Files    Files
-	Commands Commands
-	Vault    Vault
+	Commands *command.Service
+	Vault    *vault.Vault // signs links
 	// Spool is where the bodies of large requests lie. It is the API's, so that both
 	// share one limit.
 	Spool *wire.Spool
@@ -45,20 +44,6 @@ type Files interface {
 	Erase(ctx context.Context, folder string) (files int, err error)
 	// Room is what is free of the disk, in bytes; total 0 where nothing bounds it.
 	Room() (free, total int64, err error)
-}
-
-// Commands is what evidence asks of the domain: *command.Service.
-type Commands interface {
-	CollectEvidence(context.Context, command.Cause, command.Claim) (accountID string, err error)
-	Record(context.Context, command.Cause, command.Claim) (accountID string, err error)
-	HoldsClaim(context.Context, command.Claim) (bool, error)
-	Expirer
-	AttachRecording(ctx context.Context, cause command.Cause, jobID string, r job.Recording) (domain.Position, error)
-}
-
-// Vault signs links: package internal/vault.
-type Vault interface {
-	Fingerprint(ctx context.Context, accountID, use string, secret []byte) (string, error)
 }
 
 // Service keeps evidence.

@@ -20,6 +20,7 @@ import (
 	"humanqa/httpapi/ui"
 	"humanqa/internal/voice"
 	"humanqa/projections"
+	"humanqa/projections/changes"
 	"humanqa/projections/sessions"
 )
 
@@ -33,7 +34,7 @@ type Deps struct {
 	Commands *command.Service
 	Reads    *projections.Reads
 	Evidence *evidence.Service
-	Changes  ui.Changes
+	Changes  *changes.Changes
 	Voice    *voice.Server // nil: there is none
 	Now      func() time.Time
 }

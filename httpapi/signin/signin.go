@@ -28,7 +28,7 @@ var Templates embed.FS
 // Deps is what the pages stand on. All fields are required.
 type Deps struct {
 	Credentials *credential.Store
-	People      ui.PeopleReads
+	People      *people.Reads
 	Join        func(ctx context.Context, cause command.Cause, personID string) (domain.Position, error)
 	BaseURL     string
 }

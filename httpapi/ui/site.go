@@ -22,6 +22,7 @@ import (
 	"humanqa/domain/person"
 	"humanqa/internal/credential"
 	"humanqa/internal/tracing"
+	"humanqa/projections/changes"
 	"humanqa/projections/people"
 )
 
@@ -43,8 +44,8 @@ const (
 // Config is what a Site stands on. All fields but Tracer are required.
 type Config struct {
 	Credentials *credential.Store
-	People      PeopleReads
-	Changes     Changes
+	People      *people.Reads
+	Changes     *changes.Changes
 	// Admit asks for a place among a caller's requests of the last minute;
 	// retryAfter, in seconds, is 0 when there is one.
 	Admit func(ctx context.Context, caller string, limit int) (retryAfter int, err error)
@@ -59,16 +60,6 @@ type Config struct {
 	// Templates are those of the packages whose pages are in Pages.
 	Templates []fs.FS
 	Pages     []Page
-}
-
-// PeopleReads is *projections.People.
-type PeopleReads interface {
-	Person(ctx context.Context, id string) (people.Person, error)
-}
-
-// Changes is *projections.Changes.
-type Changes interface {
-	Follow(accounts ...string) (<-chan []string, func())
 }
 
 // Site answers every request for a page.

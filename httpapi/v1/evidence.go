@@ -11,12 +11,6 @@ import (
 	"humanqa/httpapi/wire"
 )
 
-// Evidence measures evidence: package evidence.
-type Evidence interface {
-	Usage(ctx context.Context, accountID string) (evidence.Usage, error)
-	Estimate(ctx context.Context, accountID, projectID string, keep retention.Keep) (evidence.Usage, error)
-}
-
 type evidenceBody struct {
 	KeepEvidenceDays   *int       `json:"keepEvidenceDays"`
 	KeepRecordingsDays *int       `json:"keepRecordingsDays"`

@@ -10,11 +10,8 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/command"
-	"humanqa/domain/job"
-	"humanqa/domain/loop"
-	"humanqa/domain/project"
-	"humanqa/domain/retention"
 	"humanqa/httpapi/admit"
+	"humanqa/httpapi/evidence"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/readers"
 	"humanqa/httpapi/report"
@@ -24,49 +21,15 @@ import (
 	"humanqa/webhooks"
 )
 
-// Commands is what the handlers of clients ask of the domain: *command.Service.
-type Commands interface {
+// Submitter takes the submission of a job: *command.Service, or a stand-in.
+type Submitter interface {
 	SubmitJob(context.Context, command.Cause, command.SubmitJob) (command.SubmittedJob, error)
-	SubmitBulk(context.Context, command.Cause, []command.SubmitJob) (command.SubmittedBatch, error)
-	EstimateJob(context.Context, command.Cause, command.SubmitJob) (command.Estimate, error)
-	Retest(ctx context.Context, cause command.Cause, jobID string) (command.SubmittedJob, error)
-	CancelJob(ctx context.Context, cause command.Cause, jobID, reason string) (command.CancelledJob, error)
-	RateJob(ctx context.Context, cause command.Cause, jobID string, rating int, note string) (domain.Position, error)
-	AnswerQuestion(ctx context.Context, cause command.Cause, jobID string, in command.AnswerQuestion) (job.Question, domain.Position, error)
-
-	TestHosted(context.Context, command.Cause, command.HostedTest) (command.HostedJob, error)
-	HookSecret(ctx context.Context, accountID, projectID string) (scheme string, secret []byte, err error)
-	SetHookSignature(ctx context.Context, cause command.Cause, projectID, scheme, secret string, userID *string) (domain.Position, error)
-	Deploy(ctx context.Context, cause command.Cause, projectID string, in command.Deploy) (command.HostedJob, error)
-	PrepareNext(ctx context.Context, cause command.Cause, projectID string, fixes []command.PreparedFix) (command.PreparedFixes, error)
-	CreateSession(context.Context, command.Cause, command.NewSession) (command.CreatedSession, error)
-	CancelSession(ctx context.Context, cause command.Cause, sessionID string) (command.CancelledSession, error)
-	FinalizeLoop(ctx context.Context, cause command.Cause, loopID, sessionID string, final loop.Status) (domain.Position, error)
-
-	AccountTime(ctx context.Context, cause command.Cause) (time.Time, error)
-	AdvanceClock(ctx context.Context, cause command.Cause, by time.Duration) (command.AdvancedClock, error)
-	ReadySlots(ctx context.Context, cause command.Cause, sessionID string, slots []int) (command.CheckerSession, error)
-	AskInPlay(
-		ctx context.Context, cause command.Cause, jobID string, in command.PlayQuestion, results []command.PlayResult, summary string,
-	) (job.Question, domain.Position, error)
-	PlayJob(
-		ctx context.Context, cause command.Cause, jobID string, results []command.PlayResult, summary string,
-	) (job.Completed, domain.Position, error)
-
-	CreateProject(context.Context, command.Cause, command.CreateProject) (command.CreatedProject, error)
-	UpdateProject(
-		ctx context.Context, cause command.Cause, projectID string, in command.UpdateProject,
-	) (project.State, domain.Position, error)
-	SetAccountRetention(ctx context.Context, cause command.Cause, change retention.Change) (retention.Keep, domain.Position, error)
-	AccountRetention(ctx context.Context, accountID string) (retention.Keep, *retention.Hold, error)
-	EnableWebhook(ctx context.Context, cause command.Cause, projectID string) (domain.Position, error)
-	RotateSecret(ctx context.Context, cause command.Cause, projectID string, immediate bool) (command.RotatedSecret, error)
-	FinishRotation(ctx context.Context, cause command.Cause, projectID string) (command.RotatedSecret, error)
 }
 
 // Deps is what the handlers of clients stand on.
 type Deps struct {
-	Commands Commands
+	Commands *command.Service
+	Submits  Submitter
 	Reads    *projections.Reads
 	DB       *sqlx.DB
 	Reports  report.Reader
@@ -83,9 +46,8 @@ type Deps struct {
 	// verify it by; an empty note before the first event.
 	Checkpoint func(context.Context) (note, verifier string, err error)
 	// OwnLog gives accounts their own events, and proofs.
-	OwnLog OwnLog
-	// Evidence measures evidence.
-	Evidence Evidence
+	OwnLog   OwnLog
+	Evidence *evidence.Service
 	Log      logrus.FieldLogger
 	Now      func() time.Time
 	BaseURL  string

@@ -42,7 +42,7 @@ func (a *Handlers) SubmitJob(r *wire.Request) (wire.Answer, error) {
 		return wire.Answer{}, err
 	}
 	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
-		out, err := a.Commands.SubmitJob(ctx, cause, in)
+		out, err := a.Submits.SubmitJob(ctx, cause, in)
 		return a.Writer.Done(ctx, r, out.Position, err, http.StatusCreated, submittedOf(out, in.TypeEcho, in.Type, in.ProjectID))
 	})
 }

@@ -17,12 +17,6 @@ import (
 	kept "humanqa/projections/retention"
 )
 
-// Evidence measures evidence: package evidence.
-type Evidence interface {
-	Usage(ctx context.Context, accountID string) (evidence.Usage, error)
-	Estimate(ctx context.Context, accountID, projectID string, keep retention.Keep) (evidence.Usage, error)
-}
-
 type evidenceView struct {
 	Usage    evidence.Usage
 	Keep     retention.Keep // the account's

@@ -1,7 +1,6 @@
 package settings
 
 import (
-	"context"
 	"time"
 
 	"humanqa/domain"
@@ -10,12 +9,6 @@ import (
 	"humanqa/httpapi/ui"
 	"humanqa/projections/projects"
 )
-
-// Readers knows the named readers of the feed of events: *readers.Readers.
-type Readers interface {
-	Of(ctx context.Context, accountID, projectID string) ([]readers.Reader, error)
-	Forget(ctx context.Context, accountID, projectID, name string) error
-}
 
 type readersView struct {
 	Readers   []readerLine

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"humanqa/domain/command"
+	"humanqa/httpapi/evidence"
+	"humanqa/httpapi/readers"
 	"humanqa/httpapi/ui"
 	"humanqa/internal/clientlogin"
 	"humanqa/internal/credential"
@@ -26,8 +28,8 @@ type Deps struct {
 	Credentials *credential.Store
 	Logins      *clientlogin.Store
 	Mail        *mail.Store // nil: the service sends no e-mail
-	Evidence    Evidence
-	Readers     Readers
+	Evidence    *evidence.Service
+	Readers     *readers.Readers
 	Now         func() time.Time
 	// DemoKey gives the API key that the demo of the service uses; nil or empty: there is no demo.
 	DemoKey func() string
