@@ -34,7 +34,7 @@ func (d console) accounts(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	v.Pager = ui.NewPager(r, ui.PageOf(r), len(v.Lines), total)
-	return ui.Show("console-accounts", "Accounts", v)
+	return ui.Show("console-accounts", "Accounts", v), nil
 }
 
 // textOf is what a list is searched for.
@@ -127,10 +127,8 @@ func (d console) accountPage(r *ui.Request, state formState) (ui.Answer, error) 
 			v.Pools = append(v.Pools, p)
 		}
 	}
-	if v.Acts, err = d.actsOf(ctx, id); err != nil {
-		return ui.Answer{}, err
-	}
-	return ui.Show("console-account", v.Name, v)
+	v.Acts, err = d.actsOf(ctx, id)
+	return ui.Show("console-account", v.Name, v), err
 }
 
 func (d console) personLines(ctx context.Context, list []people.Person) (lines []personLine, err error) {
@@ -171,7 +169,7 @@ func (d console) onAccount(
 	if err != nil {
 		return again(r, err, d.accountPage, "amount", "The amount", "days", "The days")
 	}
-	return ui.Go("/console/accounts/" + id)
+	return ui.Go("/console/accounts/" + id), nil
 }
 
 // maxGrant bounds what is granted at once: a slip of the finger is no fortune.

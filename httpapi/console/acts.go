@@ -51,7 +51,7 @@ func (d console) acts(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	v.Pager = ui.NewPager(r, ui.PageOf(r), len(list), total)
-	return ui.Show("console-acts", "Audit log", v)
+	return ui.Show("console-acts", "Audit log", v), nil
 }
 
 // actsOf are the latest acts that concerned the account.

@@ -28,7 +28,7 @@ func (d console) checkers(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	v.Pager = ui.NewPager(r, ui.PageOf(r), len(v.Lines), total)
-	return ui.Show("console-checkers", "Checkers", v)
+	return ui.Show("console-checkers", "Checkers", v), nil
 }
 
 type poolsView struct {
@@ -62,10 +62,8 @@ func (d console) poolsPage(r *ui.Request, state formState) (ui.Answer, error) {
 	for _, p := range all {
 		v.Pools = append(v.Pools, poolRow{p, names[p.AccountID]})
 	}
-	if v.Choices, err = d.choices(r.Context()); err != nil {
-		return ui.Answer{}, err
-	}
-	return ui.Show("console-pools", "Pools", v)
+	v.Choices, err = d.choices(r.Context())
+	return ui.Show("console-pools", "Pools", v), err
 }
 
 func (d console) createPool(r *ui.Request) (ui.Answer, error) {
@@ -92,7 +90,7 @@ func (d console) createPool(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return again(r, err, d.poolsPage, "name", "The name", "account", "The account")
 	}
-	return ui.Go("/console/pools/" + id)
+	return ui.Go("/console/pools/" + id), nil
 }
 
 type poolView struct {
@@ -131,7 +129,7 @@ func (d console) poolPage(r *ui.Request, state formState) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	v.Pager = ui.NewPager(r, ui.PageOf(r), len(v.Lines), total)
-	return ui.Show("console-pool", v.Name, v)
+	return ui.Show("console-pool", v.Name, v), nil
 }
 
 // changePool takes a checker in, or out.
@@ -160,5 +158,5 @@ func (d console) changePool(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return again(r, err, d.poolPage)
 	}
-	return ui.Go("/console/pools/" + id)
+	return ui.Go("/console/pools/" + id), nil
 }

@@ -83,7 +83,7 @@ func (d console) checksPage(r *ui.Request, state formState) (ui.Answer, error) {
 	for _, one := range humanqa.Invariants {
 		v.Board = append(v.Board, boardLine{one, broken[one.Number]})
 	}
-	return show("console-checks", "Invariants", v)
+	return show("console-checks", "Invariants", v), nil
 }
 
 func (d console) startCheck(r *ui.Request) (ui.Answer, error) {
@@ -94,7 +94,7 @@ func (d console) startCheck(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return again(r, err, d.checksPage)
 	}
-	return ui.Go("/console/checks")
+	return ui.Go("/console/checks"), nil
 }
 
 func (d console) cancelCheck(r *ui.Request) (ui.Answer, error) {
@@ -109,7 +109,7 @@ func (d console) cancelCheck(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return again(r, err, d.checksPage)
 	}
-	return ui.Go("/console/checks")
+	return ui.Go("/console/checks"), nil
 }
 
 type systemView struct {
@@ -124,5 +124,5 @@ func (d console) system(r *ui.Request) (ui.Answer, error) {
 	for _, p := range d.Problems(r.Context()) {
 		v.Problems = append(v.Problems, problemLine{Part: p.Part, Text: ui.Sentence(p.Reason)})
 	}
-	return show("console-system", "Settings", v)
+	return show("console-system", "Settings", v), nil
 }

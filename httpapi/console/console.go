@@ -153,8 +153,8 @@ func Pages(deps Deps) []ui.Page {
 const often = 5 * time.Second
 
 // show is a page that keeps itself current.
-func show(template, title string, view any) (ui.Answer, error) {
-	return ui.Answer{Template: template, Title: title, View: view, Every: often}, nil
+func show(template, title string, view any) ui.Answer {
+	return ui.Answer{Template: template, Title: title, View: view, Every: often}
 }
 
 // pageOf is the part of a list that a request asks for.

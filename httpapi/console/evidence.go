@@ -77,10 +77,8 @@ func (d console) evidencePage(r *ui.Request, state formState) (ui.Answer, error)
 	for _, id := range shown {
 		v.Lines = append(v.Lines, evidenceLine{all[id], id, names[id]})
 	}
-	if v.Holds, err = d.holdLines(ctx, holds, names); err != nil {
-		return ui.Answer{}, err
-	}
-	return ui.Show("console-evidence", "Evidence", v)
+	v.Holds, err = d.holdLines(ctx, holds, names)
+	return ui.Show("console-evidence", "Evidence", v), err
 }
 
 func accountsOf(holds []overall.Hold) (ids []string) {
@@ -164,7 +162,7 @@ func (d console) onHold(
 	if err != nil {
 		return again(r, err, d.evidencePage, "kind", "The kind", "id", "The id")
 	}
-	return ui.Go("/console/evidence#holds")
+	return ui.Go("/console/evidence#holds"), nil
 }
 
 // holdAccount gives the id of the account whose evidence it is.

@@ -44,7 +44,7 @@ func (d console) jobs(r *ui.Request) (ui.Answer, error) {
 	total := page.Offset + len(lines)
 	v.Lines = lines[:min(len(lines), ui.PageSize)]
 	v.Pager = ui.NewPager(r, ui.PageOf(r), len(v.Lines), total)
-	return ui.Show("console-jobs", "Jobs", v)
+	return ui.Show("console-jobs", "Jobs", v), nil
 }
 
 type jobView struct {

@@ -56,5 +56,5 @@ func (d console) look(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return again(r, err, d.streamPage)
 	}
-	return ui.Go(ui.LocalPath(r.PostFormValue("next"), streamHref(stream)))
+	return ui.Go(ui.LocalPath(r.PostFormValue("next"), streamHref(stream))), nil
 }

@@ -94,10 +94,8 @@ func (d console) overview(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	if v.Acts, err = d.actLines(ctx, latest); err != nil {
-		return ui.Answer{}, err
-	}
-	return show("console-overview", "Console", v)
+	v.Acts, err = d.actLines(ctx, latest)
+	return show("console-overview", "Console", v), err
 }
 
 // wrongNow is what is wrong at this moment: what keeps the service from being

@@ -56,7 +56,7 @@ func (d console) peoplePage(r *ui.Request, state formState) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	v.Pager = ui.NewPager(r, ui.PageOf(r), len(list), total)
-	return ui.Show("console-people", "People", v)
+	return ui.Show("console-people", "People", v), nil
 }
 
 func (d console) personRows(ctx context.Context, list []overall.Person) (rows []personRow, err error) {
@@ -200,10 +200,8 @@ func (d console) personPage(r *ui.Request, state formState) (ui.Answer, error) {
 	if v.Choices, err = d.choices(ctx); err != nil {
 		return ui.Answer{}, err
 	}
-	if v.Acts, err = d.actsBy(ctx, id); err != nil {
-		return ui.Answer{}, err
-	}
-	return ui.Show("console-person", v.Name, v)
+	v.Acts, err = d.actsBy(ctx, id)
+	return ui.Show("console-person", v.Name, v), err
 }
 
 // onPerson is a form on a person's page. Nobody changes what they may do
@@ -304,5 +302,5 @@ func (d console) backToPerson(r *ui.Request, err error) (ui.Answer, error) {
 	if err != nil {
 		return again(r, err, d.personPage, grantNames...)
 	}
-	return ui.Go("/console/people/" + r.PathValue("id"))
+	return ui.Go("/console/people/" + r.PathValue("id")), nil
 }

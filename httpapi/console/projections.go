@@ -101,7 +101,7 @@ func (d console) projectionsPage(r *ui.Request, state formState) (ui.Answer, err
 			v.Skips = append(v.Skips, skips...)
 		}
 	}
-	return show("console-projections", "Projections", v)
+	return show("console-projections", "Projections", v), nil
 }
 
 // late is how long the first event has been waiting that a read model has not
@@ -166,7 +166,7 @@ func (d console) onProjection(
 	if err != nil {
 		return again(r, err, d.projectionsPage)
 	}
-	return ui.Go("/console/projections")
+	return ui.Go("/console/projections"), nil
 }
 
 func (d console) rebuild(r *ui.Request) (ui.Answer, error) {
@@ -258,5 +258,5 @@ func (d console) webhooks(r *ui.Request) (ui.Answer, error) {
 		total = v.Endpoints
 	}
 	v.Pager = ui.NewPager(r, ui.PageOf(r), len(list), total)
-	return show("console-webhooks", "Webhooks", v)
+	return show("console-webhooks", "Webhooks", v), nil
 }

@@ -60,7 +60,7 @@ func (d console) streams(r *ui.Request) (ui.Answer, error) {
 			v.Found = append(v.Found, foundStream{name, streamHref(name), first.kind})
 		}
 	}
-	return ui.Show("console-streams", "Streams", v)
+	return ui.Show("console-streams", "Streams", v), nil
 }
 
 // streamHref is the page of a stream; empty where the name is none.

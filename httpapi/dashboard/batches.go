@@ -31,7 +31,7 @@ func (d Deps) batches(r *ui.Request) (ui.Answer, error) {
 	for _, b := range list {
 		v.Batches = append(v.Batches, batchLine{b, batchBar(b.Pass, b.Fail, b.Rest, b.Open)})
 	}
-	return ui.Show("batches", "Batches", v, ui.Everything)
+	return ui.Show("batches", "Batches", v, ui.Everything), nil
 }
 
 func batchBar(pass, fail, rest, open int) []ui.Segment {
@@ -56,7 +56,7 @@ func (d Deps) batch(r *ui.Request, list []jobs.Outline) (ui.Answer, error) {
 		live = append(live, domain.JobStream(j.ID))
 	}
 	v.Bar = batchBar(v.Pass, v.Fail, v.Rest, v.Open)
-	return ui.Show("batch", "Batch of "+ui.Count(len(list), "test"), v, live...)
+	return ui.Show("batch", "Batch of "+ui.Count(len(list), "test"), v, live...), nil
 }
 
 func (v *batchView) add(j jobs.Outline) {

@@ -54,12 +54,12 @@ func (d Deps) creditsPage(r *ui.Request, wrong error) (ui.Answer, error) {
 	v.Low = strconv.FormatInt(int64(v.Balance.LowBelow), 10)
 	if wrong != nil {
 		v.Low, v.Wrong = r.PostFormValue("below"), ui.Wrongs(wrong)["below"]
-		answer, err := ui.Show("credits", "Credits", v)
+		answer := ui.Show("credits", "Credits", v)
 		answer.Status = ui.StatusOf(domain.KindInvalid)
-		return answer, err
+		return answer, nil
 	}
 	v.Pager = newPager(r, page, len(v.Entries), v.Sum.Entries)
-	return ui.Show("credits", "Credits", v, domain.CreditsStream(r.Account.ID))
+	return ui.Show("credits", "Credits", v, domain.CreditsStream(r.Account.ID)), nil
 }
 
 // daysShown is how far back the balance is drawn.
@@ -106,7 +106,7 @@ func (d Deps) setLow(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	r.Visible(at)
-	return ui.Go("/dashboard/credits")
+	return ui.Go("/dashboard/credits"), nil
 }
 
 // statementMost is how many entries a page of a month has, and how many of a whole month
@@ -191,11 +191,11 @@ func (d Deps) statement(r *ui.Request) (ui.Answer, error) {
 		if of.From > 0 {
 			v.Previous = v.Month.AddDate(0, -1, 0).Format(form)
 		}
-		answer, err := ui.Show("statement", statementTitle(v.Month), v)
+		answer := ui.Show("statement", statementTitle(v.Month), v)
 		answer.Rows = func(ctx context.Context, each func(any) error) error {
 			return d.eachStatementPart(ctx, r.Account.ID, v.Month, of, each)
 		}
-		return answer, err
+		return answer, nil
 	}
 	from := of.From
 	if text := r.FormValue("from"); text != "" {
@@ -221,7 +221,7 @@ func (d Deps) statement(r *ui.Request) (ui.Answer, error) {
 	if of.From > 0 && len(v.Part.Lines) > 0 || len(v.Part.Lines) == 0 && of.Opening != 0 {
 		v.Previous = v.Month.AddDate(0, -1, 0).Format(form)
 	}
-	return ui.Show("statement", statementTitle(v.Month), v, domain.CreditsStream(r.Account.ID))
+	return ui.Show("statement", statementTitle(v.Month), v, domain.CreditsStream(r.Account.ID)), nil
 }
 
 func statementTitle(month time.Time) string { return "Credits, " + month.Format("January 2006") }

@@ -112,10 +112,8 @@ func Pages(d Deps) []ui.Page {
 func (d Deps) switchAccount(r *ui.Request) (ui.Answer, error) {
 	for _, m := range r.Accounts {
 		if m.AccountID == r.PostFormValue("account") {
-			if err := d.Credentials.LookAt(r.Context(), r.Session.ID, m.AccountID); err != nil {
-				return ui.Answer{}, err
-			}
-			return ui.Go("/dashboard")
+			err := d.Credentials.LookAt(r.Context(), r.Session.ID, m.AccountID)
+			return ui.Go("/dashboard"), err
 		}
 	}
 	return ui.Answer{}, domain.NotFound("account")

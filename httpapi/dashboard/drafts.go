@@ -87,6 +87,6 @@ func (d Deps) draft(form draftForm) func(*ui.Request) (ui.Answer, error) {
 		if r.WantsJSON() {
 			return ui.Answer{JSON: map[string]bool{"kept": true}}, nil
 		}
-		return ui.Go(form.page)
+		return ui.Go(form.page), nil
 	}
 }

@@ -102,7 +102,7 @@ func (d Deps) find(r *ui.Request) (ui.Answer, error) {
 	if r.WantsJSON() {
 		return ui.Answer{JSON: v.Hits}, nil
 	}
-	return ui.Show("find", "Search", v)
+	return ui.Show("find", "Search", v), nil
 }
 
 // holds says that each word begins one of the text's.

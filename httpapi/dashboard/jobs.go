@@ -197,7 +197,7 @@ func (d Deps) jobs(r *ui.Request) (ui.Answer, error) {
 	} else {
 		v.Pager = ui.NewOpenPager(r, page, len(found.Page), found.More)
 	}
-	return ui.Show("jobs", "Tests", v, ui.Everything)
+	return ui.Show("jobs", "Tests", v, ui.Everything), nil
 }
 
 // keepView keeps a filter of the list under a name, for the person alone.
@@ -211,10 +211,8 @@ func (d Deps) keepView(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{}, domain.Invalid(domain.Detail{Path: "query", Message: "has a day that cannot be read"})
 	}
 	query := filter.Query()
-	if err := d.Preferences.KeepView(r.Context(), r.Account.ID, r.Person.ID, r.PostFormValue("name"), query); err != nil {
-		return ui.Answer{}, err
-	}
-	return ui.Go("/dashboard/jobs?" + query)
+	err = d.Preferences.KeepView(r.Context(), r.Account.ID, r.Person.ID, r.PostFormValue("name"), query)
+	return ui.Go("/dashboard/jobs?" + query), err
 }
 
 func (d Deps) dropView(r *ui.Request) (ui.Answer, error) {
@@ -222,8 +220,6 @@ func (d Deps) dropView(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, domain.NotFound("view")
 	}
-	if err := d.Preferences.DropView(r.Context(), r.Account.ID, r.Person.ID, id); err != nil {
-		return ui.Answer{}, err
-	}
-	return ui.Go("/dashboard/jobs")
+	err = d.Preferences.DropView(r.Context(), r.Account.ID, r.Person.ID, id)
+	return ui.Go("/dashboard/jobs"), err
 }

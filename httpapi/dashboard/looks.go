@@ -27,10 +27,7 @@ const looksShown = 200
 // and why.
 func (d Deps) looks(r *ui.Request) (ui.Answer, error) {
 	lines, err := d.looksInto(r, time.Time{}, looksShown)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	return ui.Show("looks", "Looks", looksView{lines}, ui.Everything)
+	return ui.Show("looks", "Looks", looksView{lines}, ui.Everything), err
 }
 
 func (d Deps) looksInto(r *ui.Request, since time.Time, limit int) (lines []lookLine, err error) {

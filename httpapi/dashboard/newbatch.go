@@ -45,10 +45,7 @@ func (d Deps) newBatch(r *ui.Request) (ui.Answer, error) {
 	}
 	v, err := d.batchForm(r, fields)
 	v.Draft = draft
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	return ui.Show("newbatch", "New batch", v)
+	return ui.Show("newbatch", "New batch", v), err
 }
 
 // readBatch reads a test a line. missing are the places of those whose host has no
@@ -155,10 +152,8 @@ func (d Deps) showBatch(
 	for i := range tests {
 		tests[i].Unresolved = missing[i]
 	}
-	if err := d.keep(r, batchDraft); err != nil {
-		return ui.Answer{}, err
-	}
-	return ui.Answer{Template: "newbatch", Title: "New batch", View: v, Status: status, Refused: atItems}, nil
+	err = d.keep(r, batchDraft)
+	return ui.Answer{Template: "newbatch", Title: "New batch", View: v, Status: status, Refused: atItems}, err
 }
 
 // batchPreview has a list written for each test that has none, and says what all cost.

@@ -73,7 +73,7 @@ func (d Deps) newSession(r *ui.Request) (ui.Answer, error) {
 	if rows := rowsOf(fields); len(rows) > 0 {
 		v.Preview = &checklistView{Rows: rows}
 	}
-	return ui.Show("newsession", "New session", v)
+	return ui.Show("newsession", "New session", v), nil
 }
 
 // readSession reads the form of a session; warned is as in readTest.
@@ -178,8 +178,6 @@ func (d Deps) showSession(r *ui.Request, in command.NewSession, warned bool, wro
 	} else if rows := rowsOf(r.PostForm); len(rows) > 0 {
 		v.Preview = &checklistView{Rows: rows}
 	}
-	if err := d.keep(r, sessionDraft); err != nil {
-		return ui.Answer{}, err
-	}
-	return ui.Answer{Template: "newsession", Title: "New session", View: v, Status: status, Refused: atItems(r, wrong)}, nil
+	err = d.keep(r, sessionDraft)
+	return ui.Answer{Template: "newsession", Title: "New session", View: v, Status: status, Refused: atItems(r, wrong)}, err
 }

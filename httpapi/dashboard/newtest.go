@@ -103,7 +103,7 @@ func (d Deps) newTest(r *ui.Request) (ui.Answer, error) {
 	if rows := rowsOf(fields); len(rows) > 0 { // an own list waits in the draft
 		v.Preview = &checklistView{Rows: rows}
 	}
-	return ui.Show("newtest", "New test", v)
+	return ui.Show("newtest", "New test", v), nil
 }
 
 // readTest reads the form of a hosted test: the project, the type and what failed
@@ -197,8 +197,6 @@ func (d Deps) showTest(r *ui.Request, in command.HostedTest, warned bool, wrong 
 	} else if rows := rowsOf(r.PostForm); len(rows) > 0 {
 		v.Preview = &checklistView{Rows: rows}
 	}
-	if err := d.keep(r, testDraft); err != nil {
-		return ui.Answer{}, err
-	}
-	return ui.Answer{Template: "newtest", Title: "New test", View: v, Status: status, Refused: atItems(r, wrong)}, nil
+	err = d.keep(r, testDraft)
+	return ui.Answer{Template: "newtest", Title: "New test", View: v, Status: status, Refused: atItems(r, wrong)}, err
 }

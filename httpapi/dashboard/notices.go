@@ -82,8 +82,6 @@ func (d Deps) markSeen(r *ui.Request) (ui.Answer, error) {
 	if upTo == "" || !events.IsCursor(upTo) {
 		return ui.Answer{}, domain.Invalid(domain.Detail{Path: "upto", Message: "must be the value that the page sent"})
 	}
-	if err := d.Preferences.MarkSeen(r.Context(), r.Account.ID, r.Person.ID, upTo); err != nil {
-		return ui.Answer{}, err
-	}
-	return ui.Go("/dashboard")
+	err := d.Preferences.MarkSeen(r.Context(), r.Account.ID, r.Person.ID, upTo)
+	return ui.Go("/dashboard"), err
 }

@@ -102,10 +102,8 @@ func (d Deps) overview(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	v.Needs = append(asking(live, now), v.Needs...)
-	if v.Notices, v.SeenTo, err = d.notices(r); err != nil {
-		return ui.Answer{}, err
-	}
-	return ui.Show("overview", "Overview", v, ui.Everything)
+	v.Notices, v.SeenTo, err = d.notices(r)
+	return ui.Show("overview", "Overview", v, ui.Everything), err
 }
 
 // asking tells of checkers that wait for an answer. Their tests stand still.

@@ -68,7 +68,7 @@ func (d Deps) sandbox(r *ui.Request) (ui.Answer, error) {
 	for _, s := range lobbies {
 		v.Lobbies = append(v.Lobbies, sessionLine{s, hostOf(s.URL), room.StateOf(s)})
 	}
-	return ui.Show("sandbox", "Sandbox", v, ui.Everything)
+	return ui.Show("sandbox", "Sandbox", v, ui.Everything), nil
 }
 
 // sandboxed refuses what only a sandbox has.
@@ -110,7 +110,7 @@ func (d Deps) expire(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 		}
 		r.Visible(out.Position)
 	}
-	return ui.Go("/dashboard/jobs/" + j.ID)
+	return ui.Go("/dashboard/jobs/" + j.ID), nil
 }
 
 // play has a robot do the test: an item gets the verdict that the form gives

@@ -29,5 +29,5 @@ func (d Deps) sessions(r *ui.Request) (ui.Answer, error) {
 	for _, s := range list {
 		v.Sessions = append(v.Sessions, sessionLine{s, hostOf(s.URL), room.StateOf(s)})
 	}
-	return ui.Show("sessions", "Sessions", v, ui.Everything)
+	return ui.Show("sessions", "Sessions", v, ui.Everything), nil
 }

@@ -60,5 +60,5 @@ func (d Deps) acted(r *ui.Request, at domain.Position, err error, next string) (
 	if r.WantsJSON() {
 		return ui.Answer{JSON: map[string]string{"next": next}, Silent: next != "/workbench"}, nil
 	}
-	return ui.Go(next)
+	return ui.Go(next), nil
 }

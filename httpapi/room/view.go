@@ -137,7 +137,7 @@ func (d Deps) show(r *ui.Request, s seat) (ui.Answer, error) {
 		}
 		v.Story = told
 	}
-	return ui.Show("room", "Session on "+v.Host, &v, live...)
+	return ui.Show("room", "Session on "+v.Host, &v, live...), nil
 }
 
 // own adds what the checker does here.

@@ -82,7 +82,7 @@ func (d Deps) account(r *ui.Request) (ui.Answer, error) {
 		}
 		return 1
 	})
-	return ui.Show("account", "You", v)
+	return ui.Show("account", "You", v), nil
 }
 
 // browser names the browser and the system of an agent, as far as that is
@@ -118,21 +118,17 @@ func (d Deps) endSession(r *ui.Request) (ui.Answer, error) {
 	if id == r.Session.ID {
 		return ui.Answer{Redirect: "/", Cookies: []*http.Cookie{ui.NoSession()}}, nil
 	}
-	return ui.Go("/account")
+	return ui.Go("/account"), nil
 }
 
 func (d Deps) endOthers(r *ui.Request) (ui.Answer, error) {
-	if err := d.Credentials.EndOthers(r.Context(), r.Person.ID, r.Session.ID); err != nil {
-		return ui.Answer{}, err
-	}
-	return ui.Go("/account")
+	err := d.Credentials.EndOthers(r.Context(), r.Person.ID, r.Session.ID)
+	return ui.Go("/account"), err
 }
 
 func (d Deps) rename(r *ui.Request) (ui.Answer, error) {
-	if err := d.Credentials.Rename(r.Context(), r.Person.ID, r.PostFormValue("name")); err != nil {
-		return ui.Answer{}, err
-	}
-	return ui.Go("/account")
+	err := d.Credentials.Rename(r.Context(), r.Person.ID, r.PostFormValue("name"))
+	return ui.Go("/account"), err
 }
 
 // setPassword ends the other sessions: whoever changes a password may fear that another
@@ -151,7 +147,7 @@ func (d Deps) changed(r *ui.Request, what string, err error) (ui.Answer, error) 
 		return ui.Answer{}, err
 	}
 	r.Log.WithField("person", r.Person.ID).WithField("changed", what).Info("a sign-in method was changed")
-	return ui.Go("/account")
+	return ui.Go("/account"), nil
 }
 
 type newPasskeyView struct {
@@ -160,7 +156,7 @@ type newPasskeyView struct {
 }
 
 func (d Deps) newPasskey(r *ui.Request) (ui.Answer, error) {
-	return ui.Show("passkey", "Add a passkey", newPasskeyView{Offered: d.Credentials.Passkeys(r.Host), Name: browser(r.UserAgent())})
+	return ui.Show("passkey", "Add a passkey", newPasskeyView{Offered: d.Credentials.Passkeys(r.Host), Name: browser(r.UserAgent())}), nil
 }
 
 func (d Deps) askForPasskey(r *ui.Request) (ui.Answer, error) {
@@ -175,14 +171,12 @@ func (d Deps) addPasskey(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	r.Log.WithField("person", r.Person.ID).Info("a passkey was added")
-	return led(ui.Go("/account"))
+	return led(ui.Go("/account"), nil)
 }
 
 func (d Deps) namePasskey(r *ui.Request) (ui.Answer, error) {
-	if err := d.Credentials.NamePasskey(r.Context(), r.Person.ID, r.PostFormValue("passkey"), r.PostFormValue("name")); err != nil {
-		return ui.Answer{}, err
-	}
-	return ui.Go("/account")
+	err := d.Credentials.NamePasskey(r.Context(), r.Person.ID, r.PostFormValue("passkey"), r.PostFormValue("name"))
+	return ui.Go("/account"), err
 }
 
 // removePasskey ends the other sessions: the device may be lost.

@@ -75,9 +75,9 @@ func Pages(d Deps) []ui.Page {
 // this is.
 func front(r *ui.Request) (ui.Answer, error) {
 	if r.Person != nil {
-		return ui.Go(r.Home())
+		return ui.Go(r.Home()), nil
 	}
-	return ui.Show("front", "Human QA testing", nil)
+	return ui.Show("front", "Human QA testing", nil), nil
 }
 
 type formView struct {
@@ -112,9 +112,9 @@ func (d Deps) insecure(r *ui.Request) bool {
 
 func (d Deps) form(r *ui.Request) (ui.Answer, error) {
 	if r.Person != nil && r.FormValue("next") == "" {
-		return ui.Go(r.Home())
+		return ui.Go(r.Home()), nil
 	}
-	return ui.Show("signin", "Sign in", d.view(r))
+	return ui.Show("signin", "Sign in", d.view(r)), nil
 }
 
 // failed shows the form again with what a person can do about it. What is not
@@ -177,10 +177,7 @@ func (d Deps) enter(r *ui.Request, personID string) (ui.Answer, error) {
 
 // led makes of a redirect what a script follows.
 func led(ans ui.Answer, err error) (ui.Answer, error) {
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	return ui.Answer{JSON: map[string]string{"next": ans.Redirect}, Cookies: ans.Cookies}, nil
+	return ui.Answer{JSON: map[string]string{"next": ans.Redirect}, Cookies: ans.Cookies}, err
 }
 
 func (d Deps) askPasskey(r *ui.Request) (ui.Answer, error) {
@@ -223,10 +220,7 @@ func (d Deps) confirmView(r *ui.Request) (v confirmView, err error) {
 
 func (d Deps) confirmForm(r *ui.Request) (ui.Answer, error) {
 	v, err := d.confirmView(r)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	return ui.Show("confirm", "Confirm your identity", v)
+	return ui.Show("confirm", "Confirm your identity", v), err
 }
 
 func (d Deps) confirm(r *ui.Request) (ui.Answer, error) {
@@ -275,14 +269,14 @@ func (d Deps) proved(r *ui.Request) (ui.Answer, error) {
 	if form := r.PostFormValue(ui.FormField); form != "" {
 		return r.Resend(form)
 	}
-	return ui.Go(next(r))
+	return ui.Go(next(r)), nil
 }
 
 // resend carries out a form whose proof was given by passkey, or before a crash.
 func (d Deps) resend(r *ui.Request) (ui.Answer, error) {
 	form := r.PostFormValue(ui.FormField)
 	if !r.Proven() {
-		return ui.Go(ui.ConfirmPath + "?" + url.Values{"next": {next(r)}, ui.FormField: {form}}.Encode())
+		return ui.Go(ui.ConfirmPath + "?" + url.Values{"next": {next(r)}, ui.FormField: {form}}.Encode()), nil
 	}
 	return r.Resend(form)
 }
@@ -305,10 +299,7 @@ type joinView struct {
 // look.
 func (d Deps) invitation(r *ui.Request) (ui.Answer, error) {
 	v, err := d.joinView(r)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	return ui.Answer{Template: "join", Title: "Join", View: v, Secret: true}, nil
+	return ui.Answer{Template: "join", Title: "Join", View: v, Secret: true}, err
 }
 
 func (d Deps) joinView(r *ui.Request) (joinView, error) {

@@ -107,7 +107,7 @@ func (s *Site) signInAnew(r *Request) (Answer, error) {
 	if r.Method == http.MethodPost {
 		query.Set(EndedField, "1")
 	}
-	return Go("/signin?" + query.Encode())
+	return Go("/signin?" + query.Encode()), nil
 }
 
 // back is the page to return to: a form that was posted is opened again, at the

@@ -122,12 +122,12 @@ type File struct {
 }
 
 // Show answers with a page.
-func Show(template, title string, view any, live ...string) (Answer, error) {
-	return Answer{Template: template, Title: title, View: view, Live: live}, nil
+func Show(template, title string, view any, live ...string) Answer {
+	return Answer{Template: template, Title: title, View: view, Live: live}
 }
 
 // Go answers with a redirect to a path of ours.
-func Go(path string) (Answer, error) { return Answer{Redirect: path}, nil }
+func Go(path string) Answer { return Answer{Redirect: path} }
 
 // Person is who is asking.
 type Person struct {

@@ -37,7 +37,7 @@ func (s *Site) askForProof(r *Request, page *Page) (Answer, error) {
 		}
 		query.Set(FormField, id.String())
 	}
-	return Go(ConfirmPath + "?" + query.Encode())
+	return Go(ConfirmPath + "?" + query.Encode()), nil
 }
 
 // keepForm keeps the body as it was sent, whatever its type is: at most maxForm bytes of it.

@@ -270,7 +270,7 @@ func (s *Site) handle(w http.ResponseWriter, r *Request, page *Page) (Answer, er
 		ans = noted(page, ans)
 	}
 	if err == nil && r.Method == http.MethodGet && r.beyond != "" {
-		return Go(r.beyond)
+		return Go(r.beyond), nil
 	}
 	return ans, err
 }
@@ -322,7 +322,7 @@ func (r *Request) Done(at domain.Position, err error, path string) (Answer, erro
 		return Answer{}, err
 	}
 	r.Visible(at)
-	return Go(path)
+	return Go(path), nil
 }
 
 // LocalPath gives a path of ours to go on to: what a link brought along, or the

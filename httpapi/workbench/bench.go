@@ -98,7 +98,7 @@ func (d Deps) bench(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	return ui.Show("done", w.Title, doneView{Work: w, Host: ui.HostOf(w.URL), Items: itemsOf(w.JobID, w.Items.V), Stars: stars(w),
-		Person: r.Person.ID}, domain.JobStream(w.JobID))
+		Person: r.Person.ID}, domain.JobStream(w.JobID)), nil
 }
 
 // doneBy gives the path's test as one that the checker has completed. Read models
@@ -141,7 +141,7 @@ func (d Deps) show(r *ui.Request, c command.ClaimedJob) (ui.Answer, error) {
 			v.Voice = &ui.Voice{Path: "/workbench/sessions/" + c.SessionID}
 		}
 	}
-	return ui.Show("bench", c.Brief.Title, &v, domain.JobStream(c.JobID), changes.Queue)
+	return ui.Show("bench", c.Brief.Title, &v, domain.JobStream(c.JobID), changes.Queue), nil
 }
 
 // ask tells of the questions to the client.
@@ -210,7 +210,7 @@ func (d Deps) acted(r *ui.Request, at domain.Position, err error, next string) (
 			stays := next != "/workbench" && !strings.HasSuffix(r.Pattern, "/complete")
 			return ui.Answer{JSON: map[string]string{"next": next}, Silent: stays}, nil
 		}
-		return ui.Go(next)
+		return ui.Go(next), nil
 	}
 	var refused *domain.Error
 	if r.WantsJSON() || !errors.As(err, &refused) || refused.Kind != domain.KindConflict {

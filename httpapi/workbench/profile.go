@@ -13,11 +13,8 @@ type profileView struct {
 // profile is what a checker says of themselves (decisions, "Profiles").
 func (d Deps) profile(r *ui.Request) (ui.Answer, error) {
 	p, err := d.Reads.Pools.Profile(r.Context(), r.Person.CheckerID())
-	if err != nil {
-		return ui.Answer{}, err
-	}
 	return ui.Show("profile", "Your profile", profileView{Languages: strings.Join(p.Languages, "\n"),
-		Devices: strings.Join(p.Devices, "\n")})
+		Devices: strings.Join(p.Devices, "\n")}), err
 }
 
 func (d Deps) saveProfile(r *ui.Request) (ui.Answer, error) {

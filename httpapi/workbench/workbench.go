@@ -154,7 +154,7 @@ func (d Deps) home(r *ui.Request) (ui.Answer, error) {
 	if v.Counts.Urgent > 0 { // seen where the tab is not
 		title = fmt.Sprintf("(%d) %s", v.Counts.Urgent, title)
 	}
-	return ui.Show("workbench", title, v, live...)
+	return ui.Show("workbench", title, v, live...), nil
 }
 
 // queue adds the sessions that wait for checkers, and the asked page of all else. A page
@@ -243,10 +243,7 @@ func (d Deps) claim(r *ui.Request) (ui.Answer, error) {
 			return ui.Answer{}, domain.NotFound("test")
 		}
 		c, err := take(wanted)
-		if err != nil {
-			return ui.Answer{}, err
-		}
-		return ui.Go(benchPath(c.JobID))
+		return ui.Go(benchPath(c.JobID)), err
 	}
 	var taken command.ClaimedJob
 	found, err := d.Reads.Jobs.ClaimNext(r.Context(), checker, d.Now(), func(jobID string) (err error) {
@@ -258,9 +255,9 @@ func (d Deps) claim(r *ui.Request) (ui.Answer, error) {
 	case err != nil:
 		return ui.Answer{}, err
 	case !found:
-		return ui.Go("/workbench")
+		return ui.Go("/workbench"), nil
 	}
-	return ui.Go(benchPath(taken.JobID))
+	return ui.Go(benchPath(taken.JobID)), nil
 }
 
 func benchPath(jobID string) string { return "/workbench/jobs/" + jobID }

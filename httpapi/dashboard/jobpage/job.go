@@ -98,10 +98,7 @@ type star struct {
 
 func (d Deps) job(r *ui.Request) (ui.Answer, error) {
 	v, err := d.jobPage(r)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	answer, err := ui.Show("job", v.Title, v, append(v.AtCommit.Streams(), domain.JobStream(v.ID), domain.CreditsStream(v.AccountID))...)
+	answer := ui.Show("job", v.Title, v, append(v.AtCommit.Streams(), domain.JobStream(v.ID), domain.CreditsStream(v.AccountID))...)
 	if v.Prospect != "" {
 		answer.Every = time.Minute // checkers come and go, and no stream tells of it
 	}
@@ -372,7 +369,7 @@ func (d Deps) rate(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 func (d Deps) fixed(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	ticked := r.PostForm["item"]
 	if j.ProjectID == "" || len(ticked) == 0 || len(ticked) > 50 {
-		return ui.Go("/dashboard/jobs/" + j.ID)
+		return ui.Go("/dashboard/jobs/" + j.ID), nil
 	}
 	fixes, err := input.FailedInLastTest(r.Context(), d.Reads, j.AccountID, j.ProjectID, ticked)
 	if err != nil {

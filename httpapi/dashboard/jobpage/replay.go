@@ -230,5 +230,5 @@ func (d Deps) replay(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	v.Pending = len(items) - v.Pass - v.Fail - skip
 	v.Bar = ui.BarOf(ui.Part{Kind: "pass", N: v.Pass}, ui.Part{Kind: "fail", N: v.Fail}, ui.Part{Kind: "skip", N: skip},
 		ui.Part{Kind: "pending", N: v.Pending})
-	return ui.Show("replay", "How "+j.Title+" went", v, domain.JobStream(j.ID))
+	return ui.Show("replay", "How "+j.Title+" went", v, domain.JobStream(j.ID)), nil
 }

@@ -63,10 +63,8 @@ func (d Deps) endShare(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, domain.NotFound("link")
 	}
-	if err := d.Credentials.EndShare(r.Context(), j.AccountID, j.ID, id); err != nil {
-		return ui.Answer{}, err
-	}
-	return ui.Go("/dashboard/jobs/" + j.ID + "#share")
+	err = d.Credentials.EndShare(r.Context(), j.AccountID, j.ID, id)
+	return ui.Go("/dashboard/jobs/" + j.ID + "#share"), err
 }
 
 // sharedJob is the test that the path's link opens.

@@ -84,7 +84,7 @@ func (d Deps) delivery(r *ui.Request, w webhooks.DeliveryDetail) (_ ui.Answer, e
 		v.Readable = readable.String()
 	}
 	v.Curl = curlOf(v.Project.WebhookURL, v.Headers, v.Body)
-	return ui.Show("delivery", w.Event, v, domain.ProjectStream(w.ProjectID))
+	return ui.Show("delivery", w.Event, v, domain.ProjectStream(w.ProjectID)), nil
 }
 
 // curlOf is the delivery as a command of a shell, byte for byte. --data-raw, for
@@ -101,8 +101,6 @@ func curlOf(url string, headers []signature.Header, body string) string {
 
 func (d Deps) redeliver(r *ui.Request, w webhooks.DeliveryDetail) (ui.Answer, error) {
 	d.Fresh.Webhooks(r.Context())
-	if err := d.Deliveries.Redeliver(r.Context(), w.AccountID, w.ProjectID, w.ID); err != nil {
-		return ui.Answer{}, err
-	}
-	return ui.Go("/dashboard/deliveries/" + w.ID.String())
+	err := d.Deliveries.Redeliver(r.Context(), w.AccountID, w.ProjectID, w.ID)
+	return ui.Go("/dashboard/deliveries/" + w.ID.String()), err
 }

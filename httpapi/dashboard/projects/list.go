@@ -136,10 +136,7 @@ func sparkOf(tests []history.LatestTest) (spark *ui.Spark, commit string) {
 
 func (d Deps) projects(r *ui.Request) (ui.Answer, error) {
 	v, err := d.projectsView(r)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	return ui.Show("projects", "Projects", v, ui.Everything)
+	return ui.Show("projects", "Projects", v, ui.Everything), err
 }
 
 func (d Deps) createProject(r *ui.Request) (ui.Answer, error) {
@@ -156,7 +153,7 @@ func (d Deps) createProject(r *ui.Request) (ui.Answer, error) {
 	}
 	if err == nil {
 		r.Visible(out.Position)
-		return ui.Go("/dashboard/projects/" + out.ProjectID)
+		return ui.Go("/dashboard/projects/" + out.ProjectID), nil
 	}
 	wrong := ui.Wrongs(err)
 	if wrong == nil {

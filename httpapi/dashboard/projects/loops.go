@@ -70,10 +70,8 @@ func (d Deps) loop(r *ui.Request, s loops.Session) (_ ui.Answer, err error) {
 		v.Steps = append(v.Steps, step{words.LineOf(j.Summary()), i + 1})
 		live = append(live, domain.JobStream(j.ID))
 	}
-	if v.Failing, err = d.failingWords(r, s); err != nil {
-		return ui.Answer{}, err
-	}
-	return ui.Show("loop", "Loop of "+s.Skill, v, live...)
+	v.Failing, err = d.failingWords(r, s)
+	return ui.Show("loop", "Loop of "+s.Skill, v, live...), err
 }
 
 // failingWords are the items that failed in the loop's latest report.

@@ -170,10 +170,7 @@ func (v *projectView) trend() {
 
 func (d Deps) project(r *ui.Request) (ui.Answer, error) {
 	v, err := d.projectView(r)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	return ui.Show("project", v.Name, v, ui.Everything)
+	return ui.Show("project", v.Name, v, ui.Everything), err
 }
 
 // updateProject sends the whole form: what is empty is cleared.
@@ -204,7 +201,7 @@ func (d Deps) updateProject(r *ui.Request, p projects.Project) (ui.Answer, error
 		var at domain.Position
 		if _, at, err = d.Commands.UpdateProject(r.Context(), r.Cause(), p.ID, in); err == nil {
 			r.Visible(at)
-			return ui.Go("/dashboard/projects/" + p.ID)
+			return ui.Go("/dashboard/projects/" + p.ID), nil
 		}
 	}
 	wrong := ui.Wrongs(err)

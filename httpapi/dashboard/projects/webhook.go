@@ -231,7 +231,7 @@ func (d Deps) webhook(r *ui.Request) (ui.Answer, error) {
 	if n, err := strconv.Atoi(r.FormValue("count")); err == nil && n >= 0 && (done == "replayed" || done == "dropped") {
 		v.Said = ui.Count(n, "event") + " " + deeds[done] + "."
 	}
-	return ui.Show("webhook", "Webhook of "+v.Project.Name, v, ui.Everything)
+	return ui.Show("webhook", "Webhook of "+v.Project.Name, v, ui.Everything), nil
 }
 
 // caughtUp lets the webhooks hear first of what was answered before.
@@ -274,10 +274,7 @@ func (d Deps) testWebhook(r *ui.Request, p projects.Project) (ui.Answer, error) 
 		return ui.Answer{}, err
 	}
 	id, err := d.Deliveries.TestOf(r.Context(), p.AccountID, p.ID, r.Cause().CommandID, at)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	return ui.Go("/dashboard/deliveries/" + id.String())
+	return ui.Go("/dashboard/deliveries/" + id.String()), err
 }
 
 func (d Deps) replayHeld(r *ui.Request, p projects.Project) (ui.Answer, error) {
@@ -303,10 +300,7 @@ func changeHeld(
 		}
 	}
 	n, err := change(r.Context(), p.AccountID, p.ID, chosen)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	return ui.Go(webhookPage(p, done+"&count="+strconv.Itoa(n)))
+	return ui.Go(webhookPage(p, done+"&count="+strconv.Itoa(n))), err
 }
 
 // rotateSecret answers with the page itself, not a redirect: the new secret is
@@ -365,8 +359,5 @@ type secretView struct {
 // they are.
 func (d Deps) webhookSecret(r *ui.Request, p projects.Project) (ui.Answer, error) {
 	secret, err := d.Commands.WebhookSecret(r.Context(), p.ID)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	return ui.Answer{Template: "secret", Title: "Signing secret", View: secretView{p, secret}, Secret: true}, nil
+	return ui.Answer{Template: "secret", Title: "Signing secret", View: secretView{p, secret}, Secret: true}, err
 }

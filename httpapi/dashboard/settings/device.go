@@ -45,7 +45,7 @@ func (d Deps) device(r *ui.Request) (ui.Answer, error) {
 			return ui.Answer{}, err
 		}
 	}
-	return ui.Show("device", "Command line", v)
+	return ui.Show("device", "Command line", v), nil
 }
 
 // answerDevice confirms or denies. Nothing of the account changes before the client
@@ -56,10 +56,8 @@ func (d Deps) answerDevice(r *ui.Request) (ui.Answer, error) {
 	}
 	code := r.PostFormValue("code")
 	if r.PostFormValue("answer") != "confirm" {
-		if err := d.Logins.Answer(r.Context(), code, nil); err != nil {
-			return ui.Answer{}, err
-		}
-		return ui.Go("/dashboard/device?done=denied")
+		err := d.Logins.Answer(r.Context(), code, nil)
+		return ui.Go("/dashboard/device?done=denied"), err
 	}
 	in := clientlogin.Approval{
 		AccountID: r.Account.ID, PersonID: r.Person.ID, Sandbox: r.Account.Sandbox, Scope: account.ScopeFull,
@@ -85,8 +83,6 @@ func (d Deps) answerDevice(r *ui.Request) (ui.Answer, error) {
 	}
 	name := []rune(waits.Client)
 	in.Name = string(name[:min(len(name), account.MaxKeyName)])
-	if err := d.Logins.Answer(r.Context(), code, &in); err != nil {
-		return ui.Answer{}, err
-	}
-	return ui.Go("/dashboard/device?done=confirmed")
+	err = d.Logins.Answer(r.Context(), code, &in)
+	return ui.Go("/dashboard/device?done=confirmed"), err
 }

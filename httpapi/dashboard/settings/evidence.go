@@ -64,10 +64,7 @@ func (d Deps) evidence(r *ui.Request) (ui.Answer, error) {
 			}
 		}
 	}
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	return ui.Show("evidence", "Evidence", v)
+	return ui.Show("evidence", "Evidence", v), err
 }
 
 func (d Deps) evidenceView(r *ui.Request) (v evidenceView, err error) {
@@ -103,10 +100,8 @@ func (d Deps) evidenceView(r *ui.Request) (v evidenceView, err error) {
 		return v, err
 	}
 	v.MayEdit = r.May(person.Owner)
-	if v.Holds, err = d.holdLines(ctx, holds, names); err != nil {
-		return v, err
-	}
-	return v, nil
+	v.Holds, err = d.holdLines(ctx, holds, names)
+	return v, err
 }
 
 func (d Deps) holdLines(ctx context.Context, holds []kept.Hold, names map[string]string) (lines []holdLine, err error) {
@@ -196,7 +191,7 @@ func (d Deps) estimateEvidence(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	v.Estimate = &estimate
-	return ui.Show("evidence", "Evidence", v)
+	return ui.Show("evidence", "Evidence", v), nil
 }
 
 // keepEvidence saves what was estimated.

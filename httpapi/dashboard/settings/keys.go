@@ -88,10 +88,7 @@ func (d Deps) demoKeyID(r *ui.Request) (string, error) {
 
 func (d Deps) keys(r *ui.Request) (ui.Answer, error) {
 	v, err := d.keysView(r)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	return ui.Show("keys", "API keys", v, domain.AccountStream(r.Account.ID))
+	return ui.Show("keys", "API keys", v, domain.AccountStream(r.Account.ID)), err
 }
 
 // createKey answers with the page itself, not a redirect: the key is on it, and

@@ -55,10 +55,7 @@ func (d Deps) membersView(r *ui.Request) (v membersView, err error) {
 
 func (d Deps) members(r *ui.Request) (ui.Answer, error) {
 	v, err := d.membersView(r)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	return ui.Show("members", "Members", v)
+	return ui.Show("members", "Members", v), err
 }
 
 // invite answers with the page itself: the link is on it, and nowhere else.

@@ -17,7 +17,7 @@ type notificationsView struct {
 func (d Deps) notifications(r *ui.Request) (ui.Answer, error) {
 	v := notificationsView{Off: d.Mail == nil, Account: r.Account.Name}
 	if v.Off {
-		return ui.Show("notifications", "Notifications", v)
+		return ui.Show("notifications", "Notifications", v), nil
 	}
 	var err error
 	if v.Person, err = d.Mail.Person(r.Context(), r.Person.ID); err != nil {
@@ -29,7 +29,7 @@ func (d Deps) notifications(r *ui.Request) (ui.Answer, error) {
 	if v.Person.Address == "" { // what most people want, before they choose
 		v.Choices = mail.Choices{Reports: mail.AllReports, Questions: true, Credits: true, Webhooks: true}
 	}
-	return ui.Show("notifications", "Notifications", v)
+	return ui.Show("notifications", "Notifications", v), nil
 }
 
 // errNoMail answers forms that another service's page sent.

@@ -70,7 +70,7 @@ func (d Deps) readers(r *ui.Request) (ui.Answer, error) {
 		}
 		v.Readers = append(v.Readers, line)
 	}
-	return ui.Show("readers", "Event readers", v)
+	return ui.Show("readers", "Event readers", v), nil
 }
 
 func lineOf(one readers.Reader, now time.Time) readerLine {
@@ -93,8 +93,6 @@ func (d Deps) forgetReader(r *ui.Request) (ui.Answer, error) {
 	if err := r.Open(); err != nil {
 		return ui.Answer{}, err
 	}
-	if err := d.Readers.Forget(r.Context(), r.Account.ID, r.PostFormValue("project"), r.PostFormValue("name")); err != nil {
-		return ui.Answer{}, err
-	}
-	return ui.Go("/dashboard/readers")
+	err := d.Readers.Forget(r.Context(), r.Account.ID, r.PostFormValue("project"), r.PostFormValue("name"))
+	return ui.Go("/dashboard/readers"), err
 }
