@@ -41,10 +41,7 @@ func (a *API) beginLogin(r *wire.Request) (wire.Answer, error) {
 		return wire.Answer{}, err
 	}
 	begun, err := a.logins.Begin(r.Context(), client, admit.Address(r.RemoteAddr))
-	if err != nil {
-		return wire.Answer{}, err
-	}
-	return wire.Reply(http.StatusCreated, begunLogin{
+	return wire.ReplyUnless(err, http.StatusCreated, begunLogin{
 		DeviceCode: begun.DeviceCode, UserCode: begun.UserCode, VerificationURL: a.BaseURL + "/dashboard/device?code=" + begun.UserCode,
 		ExpiresIn: int(clientlogin.Life / time.Second), Interval: devicePoll,
 	})

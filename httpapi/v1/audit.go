@@ -38,10 +38,7 @@ func (a *Handlers) GetProof(r *wire.Request) (wire.Answer, error) {
 	if domain.IsKind(err, domain.KindNotFound) {
 		return wire.Answer{}, wire.RetryAfter(err, proofRetry)
 	}
-	if err != nil {
-		return wire.Answer{}, err
-	}
-	return wire.Reply(http.StatusOK, proof)
+	return wire.ReplyUnless(err, http.StatusOK, proof)
 }
 
 // proofRetry is when the next checkpoint is there, in seconds.

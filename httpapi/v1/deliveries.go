@@ -70,10 +70,7 @@ func (a *Handlers) ListDeliveries(r *wire.Request) (wire.Answer, error) {
 	}
 	a.Fresh.Webhooks(r.Context())
 	list, next, err := a.deliveries.Deliveries(r.Context(), r.Caller.AccountID, id, f)
-	if err != nil {
-		return wire.Answer{}, err
-	}
-	return wire.Reply(http.StatusOK, deliveryPage{Deliveries: wire.List(list, deliveryOf), NextCursor: wire.OrNull(next)})
+	return wire.ReplyUnless(err, http.StatusOK, deliveryPage{Deliveries: wire.List(list, deliveryOf), NextCursor: wire.OrNull(next)})
 }
 
 // eventNames are the events that a delivery may be of.
@@ -168,10 +165,7 @@ func (a *Handlers) Redeliver(r *wire.Request) (wire.Answer, error) {
 // onItsWay answers with a delivery that will be sent.
 func (a *Handlers) onItsWay(ctx context.Context, accountID, projectID string, id uuid.UUID) (wire.Answer, error) {
 	w, err := a.deliveries.Delivery(ctx, accountID, projectID, id)
-	if err != nil {
-		return wire.Answer{}, err
-	}
-	return wire.Reply(http.StatusAccepted, deliveryOf(w.Delivery))
+	return wire.ReplyUnless(err, http.StatusAccepted, deliveryOf(w.Delivery))
 }
 
 // TestWebhook is POST /v1/projects/:id/webhook/test.

@@ -36,10 +36,7 @@ func (a *Handlers) EstimateJob(r *wire.Request) (wire.Answer, error) {
 	}
 	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		out, err := a.Commands.EstimateJob(ctx, cause, in)
-		if err != nil {
-			return wire.Answer{}, err
-		}
-		return wire.Reply(http.StatusOK, estimateBody{
+		return wire.ReplyUnless(err, http.StatusOK, estimateBody{
 			CreditsRequired: out.CreditsRequired, CreditsAvailable: out.CreditsAvailable,
 			CreditsShort: max(0, out.CreditsRequired-out.CreditsAvailable),
 			Sufficient:   out.CreditsAvailable >= out.CreditsRequired,

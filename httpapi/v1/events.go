@@ -63,10 +63,7 @@ func (a *Handlers) JobEvents(r *wire.Request) (wire.Answer, error) {
 		return wire.Answer{}, err
 	}
 	list, passedOver, err := a.feedItems(found)
-	if err != nil {
-		return wire.Answer{}, err
-	}
-	return wire.Reply(http.StatusOK, jobFeed{JobID: j.ID, Events: list, PassedOver: passedOver})
+	return wire.ReplyUnless(err, http.StatusOK, jobFeed{JobID: j.ID, Events: list, PassedOver: passedOver})
 }
 
 type eventPage struct {

@@ -247,10 +247,7 @@ func (a *Handlers) GetJob(r *wire.Request) (wire.Answer, error) {
 		return wire.Answer{}, err
 	}
 	told, err := a.commitStatusOf(r, j.ID, at)
-	if err != nil {
-		return wire.Answer{}, err
-	}
-	return wire.Reply(http.StatusOK, jobBody{
+	return wire.ReplyUnless(err, http.StatusOK, jobBody{
 		AsOf: at.then(), OpenQuestion: openQuestion(j), CommitStatus: told,
 		CommitSHA: wire.OrNull(j.Commit), Branch: wire.OrNull(j.Branch), Environment: wire.OrNull(j.Environment),
 		jobSummary: summaryOf(j.Summary()), CreditsUsed: j.CreditsUsed(), SLAMinutes: j.SLAMinutes,

@@ -31,10 +31,7 @@ type loopSession struct {
 // GetLoop is GET /v1/loop-sessions/:id.
 func (a *Handlers) GetLoop(r *wire.Request) (wire.Answer, error) {
 	s, err := a.ownLoop(r)
-	if err != nil {
-		return wire.Answer{}, err
-	}
-	return wire.Reply(http.StatusOK, loopSessionOf(s))
+	return wire.ReplyUnless(err, http.StatusOK, loopSessionOf(s))
 }
 
 // FinalizeLoop is POST /v1/loop-sessions/:id/finalize: the agent ends its loop.
@@ -56,10 +53,7 @@ func (a *Handlers) FinalizeLoop(r *wire.Request) (wire.Answer, error) {
 		}
 		a.Writer.Visible(ctx, r, at)
 		s, err := a.Reads.Loops.Session(ctx, r.Caller.AccountID, found.ID)
-		if err != nil {
-			return wire.Answer{}, err
-		}
-		return wire.Reply(http.StatusOK, loopSessionOf(s))
+		return wire.ReplyUnless(err, http.StatusOK, loopSessionOf(s))
 	})
 }
 

@@ -138,10 +138,8 @@ func (a *Handlers) ListProjects(r *wire.Request) (wire.Answer, error) {
 		return wire.Answer{}, err
 	}
 	page := projectPage{Total: total, Limit: f.Limit, Offset: f.Offset, AsOf: at.then()}
-	if page.Projects, err = a.countedThen(r, at, found...); err != nil {
-		return wire.Answer{}, err
-	}
-	return wire.Reply(http.StatusOK, page)
+	page.Projects, err = a.countedThen(r, at, found...)
+	return wire.ReplyUnless(err, http.StatusOK, page)
 }
 
 // GetProject is GET /v1/projects/:id.
@@ -277,9 +275,6 @@ func (a *Handlers) UpdateProject(r *wire.Request) (wire.Answer, error) {
 		}
 		p := projectAfter(id, after)
 		health, err := a.healthOf(ctx, p)
-		if err != nil {
-			return wire.Answer{}, err
-		}
-		return wire.Reply(http.StatusOK, bodyOf(p, health))
+		return wire.ReplyUnless(err, http.StatusOK, bodyOf(p, health))
 	})
 }

@@ -20,10 +20,9 @@ type questionsBody struct {
 // ListQuestions is GET /v1/jobs/:id/questions, the oldest first.
 func (a *Handlers) ListQuestions(r *wire.Request) (wire.Answer, error) {
 	j, _, at, err := a.ownJobThen(r, r.Vars["id"], new(wire.Problems))
-	if err != nil {
-		return wire.Answer{}, err
-	}
-	return wire.Reply(http.StatusOK, questionsBody{JobID: j.ID, Questions: wire.List(j.Questions, report.QuestionOf), AsOf: at.then()})
+	return wire.ReplyUnless(err, http.StatusOK, questionsBody{
+		JobID: j.ID, Questions: wire.List(j.Questions, report.QuestionOf), AsOf: at.then(),
+	})
 }
 
 type answeredQuestion struct {

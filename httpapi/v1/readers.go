@@ -115,8 +115,6 @@ type forgottenReader struct {
 // ForgetReader is POST /v1/events/readers/:name/forget.
 func (a *Handlers) ForgetReader(r *wire.Request) (wire.Answer, error) {
 	name := r.Vars["name"]
-	if err := a.Readers.Forget(r.Context(), r.Caller.AccountID, r.Caller.ProjectID, name); err != nil {
-		return wire.Answer{}, err
-	}
-	return wire.Reply(http.StatusOK, forgottenReader{name})
+	err := a.Readers.Forget(r.Context(), r.Caller.AccountID, r.Caller.ProjectID, name)
+	return wire.ReplyUnless(err, http.StatusOK, forgottenReader{name})
 }

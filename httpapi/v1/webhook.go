@@ -78,10 +78,7 @@ func (a *Handlers) EnableWebhook(r *wire.Request) (wire.Answer, error) {
 			return wire.Answer{}, err
 		}
 		health, err := a.healthOf(ctx, p)
-		if err != nil {
-			return wire.Answer{}, err
-		}
-		return wire.Reply(http.StatusOK, countedOf(p, health))
+		return wire.ReplyUnless(err, http.StatusOK, countedOf(p, health))
 	})
 }
 

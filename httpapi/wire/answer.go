@@ -30,6 +30,14 @@ func Reply(status int, body any) (Answer, error) {
 	return Answer{Status: status, Body: raw}, nil
 }
 
+// ReplyUnless is Reply for what may have failed before.
+func ReplyUnless(err error, status int, body any) (Answer, error) {
+	if err != nil {
+		return Answer{}, err
+	}
+	return Reply(status, body)
+}
+
 // Encode is the one way JSON leaves this package: no HTML escapes, no trailing
 // newline.
 func Encode(v any) ([]byte, error) {

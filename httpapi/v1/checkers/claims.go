@@ -103,10 +103,8 @@ func (a *Handlers) showClaim(ctx context.Context, status int, c command.ClaimedJ
 	if out.Checklist, err = a.draft(ctx, c.AccountID, c.Checklist); err != nil {
 		return wire.Answer{}, err
 	}
-	if out.Findings, err = a.draft(ctx, c.AccountID, c.Findings); err != nil {
-		return wire.Answer{}, err
-	}
-	return wire.Reply(status, out)
+	out.Findings, err = a.draft(ctx, c.AccountID, c.Findings)
+	return wire.ReplyUnless(err, status, out)
 }
 
 // draft shows items as the claimant left them, evidence with fresh links.
@@ -162,10 +160,7 @@ func (a *Handlers) Heartbeat(r *wire.Request) (wire.Answer, error) {
 	}
 	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		beat, _, err := a.commands.Heartbeat(ctx, cause, claim)
-		if err != nil {
-			return wire.Answer{}, err
-		}
-		return wire.Reply(http.StatusOK, heartbeatBody{
+		return wire.ReplyUnless(err, http.StatusOK, heartbeatBody{
 			JobID: claim.JobID, Status: job.StatusClaimed, DueAt: wire.Timestamp(beat.DueAt), SilentAt: wire.Timestamp(beat.SilentAt),
 			ClockStands: beat.Stands,
 		})

@@ -34,9 +34,6 @@ func (a *Handlers) UploadEvidence(r *wire.Request) (wire.Answer, error) {
 			return wire.Answer{}, err
 		}
 		link, err := a.evidence.Link(ctx, e.AccountID, e.Reference())
-		if err != nil {
-			return wire.Answer{}, err
-		}
-		return wire.Reply(http.StatusCreated, evidenceBody{URL: link, ContentType: e.ContentType, Size: e.Size})
+		return wire.ReplyUnless(err, http.StatusCreated, evidenceBody{URL: link, ContentType: e.ContentType, Size: e.Size})
 	})
 }

@@ -14,8 +14,8 @@ import (
 const UploadOffsetHeader = "Upload-Offset"
 
 // recordingAnswer says where the recording stands, in a header too.
-func recordingAnswer(status int, r evidence.Recording) (wire.Answer, error) {
-	ans, err := wire.Reply(status, r)
+func recordingAnswer(err error, status int, r evidence.Recording) (wire.Answer, error) {
+	ans, err := wire.ReplyUnless(err, status, r)
 	ans.Header = http.Header{UploadOffsetHeader: {strconv.FormatInt(r.Offset, 10)}}
 	return ans, err
 }
@@ -35,10 +35,7 @@ func (a *Handlers) CreateRecording(r *wire.Request) (wire.Answer, error) {
 	}
 	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		out, err := a.evidence.BeginRecording(ctx, cause, claim, time.Duration(ago)*time.Millisecond)
-		if err != nil {
-			return wire.Answer{}, err
-		}
-		return recordingAnswer(http.StatusCreated, out)
+		return recordingAnswer(err, http.StatusCreated, out)
 	})
 }
 
@@ -58,10 +55,7 @@ func (a *Handlers) AppendRecording(r *wire.Request) (wire.Answer, error) {
 	}
 	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		out, err := a.evidence.AppendPart(ctx, cause, claim, r.Vars["recordingId"], offset, r.Upload)
-		if err != nil {
-			return wire.Answer{}, err
-		}
-		return recordingAnswer(http.StatusOK, out)
+		return recordingAnswer(err, http.StatusOK, out)
 	})
 }
 
@@ -69,10 +63,7 @@ func (a *Handlers) AppendRecording(r *wire.Request) (wire.Answer, error) {
 // much is there. It changes nothing, so that a stale claim's can be asked for, too.
 func (a *Handlers) GetRecording(r *wire.Request) (wire.Answer, error) {
 	out, err := a.evidence.RecordingOf(r.Context(), r.Caller.CheckerID, r.Vars["id"], r.Vars["recordingId"])
-	if err != nil {
-		return wire.Answer{}, err
-	}
-	return recordingAnswer(http.StatusOK, out)
+	return recordingAnswer(err, http.StatusOK, out)
 }
 
 // FinishRecording is POST /v1/checker/jobs/:id/recordings/:recordingId/finish.
@@ -83,9 +74,6 @@ func (a *Handlers) FinishRecording(r *wire.Request) (wire.Answer, error) {
 	}
 	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		out, err := a.evidence.FinishRecording(ctx, cause, claim, r.Vars["recordingId"])
-		if err != nil {
-			return wire.Answer{}, err
-		}
-		return recordingAnswer(http.StatusOK, out)
+		return recordingAnswer(err, http.StatusOK, out)
 	})
 }

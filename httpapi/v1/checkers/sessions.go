@@ -75,10 +75,7 @@ func (a *Handlers) CheckerSession(r *wire.Request) (wire.Answer, error) {
 		ids[i] = slot.JobID
 	}
 	parts, err := a.reads.Jobs.Parts(r.Context(), place.AccountID, ids)
-	if err != nil {
-		return wire.Answer{}, err
-	}
-	return wire.Reply(http.StatusOK, a.sessionRoom(s, place.JobID, parts))
+	return wire.ReplyUnless(err, http.StatusOK, a.sessionRoom(s, place.JobID, parts))
 }
 
 func (a *Handlers) sessionRoom(s sessions.Session, ownJob string, parts map[string]jobs.Part) sessionRoom {

@@ -66,10 +66,9 @@ func (a *Handlers) CheckerQueue(r *wire.Request) (wire.Answer, error) {
 		return wire.Answer{}, err
 	}
 	counts, err := a.reads.Jobs.CountQueue(r.Context(), f)
-	if err != nil {
-		return wire.Answer{}, err
-	}
-	return wire.Reply(http.StatusOK, queueBody{Jobs: wire.List(queue, queuedOf), Total: counts.Waiting, Limit: f.Limit, Offset: f.Offset})
+	return wire.ReplyUnless(err, http.StatusOK, queueBody{
+		Jobs: wire.List(queue, queuedOf), Total: counts.Waiting, Limit: f.Limit, Offset: f.Offset,
+	})
 }
 
 func queuedOf(j jobs.QueuedJob) queuedJob {
@@ -154,10 +153,8 @@ func (a *Handlers) CheckItem(r *wire.Request) (wire.Answer, error) {
 			return wire.Answer{}, err
 		}
 		a.writer.Visible(ctx, r, at)
-		if err := report.LinkItem(&item, func(stored string) (string, error) { return a.evidence.Link(ctx, owner, stored) }); err != nil {
-			return wire.Answer{}, err
-		}
-		return wire.Reply(http.StatusOK, checkedOf(item))
+		err = report.LinkItem(&item, func(stored string) (string, error) { return a.evidence.Link(ctx, owner, stored) })
+		return wire.ReplyUnless(err, http.StatusOK, checkedOf(item))
 	})
 }
 
