@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+
+	"humanqa/internal/pgpool"
 )
 
 const accountEvidenceSQL = `
@@ -14,12 +16,6 @@ FROM http_evidence
 WHERE account_id = $1
   AND ($2 = '' OR job_id = $2)
   AND (stored_at IS NOT NULL OR begun_at < now() - make_interval(secs => $3))`
-
-const evidenceUnderWaySQL = `
-SELECT count(*)
-FROM http_evidence
-WHERE account_id = $1
-  AND ($2 = '' OR job_id = $2)`
 
 // uploadSeconds is longer than an upload writes its file: what began before that
 // and has not ended never will.
@@ -34,20 +30,29 @@ const uploadSeconds = 2 * int(writeTime/time.Second)
 // A file goes before its row: a crash in between leaves a row whose file is erased
 // again. Files without a row go with the folder, the last of all.
 func Erase(ctx context.Context, db *sqlx.DB, files Files, accountID, jobID string) (erased, underWay int, err error) {
-	var pieces []Piece
-	if err := db.SelectContext(ctx, &pieces, accountEvidenceSQL, accountID, jobID, uploadSeconds); err != nil {
-		return 0, 0, fmt.Errorf("list the evidence of account %s: %w", accountID, err)
-	}
-	for _, e := range pieces {
-		if err := discardPiece(ctx, db, files, e); err != nil {
-			return 0, 0, fmt.Errorf("erase evidence %s: %w", e.ID, err)
+	for _, kept := range []struct{ what, list, forget string }{
+		{"evidence", accountEvidenceSQL, forgetEvidenceSQL}, {"parts of recordings", accountPartsSQL, forgetPartSQL},
+	} {
+		pieces, err := pgpool.List[Piece](ctx, db, kept.what+" of account "+accountID, kept.list, accountID, jobID, uploadSeconds)
+		if err != nil {
+			return 0, 0, err
 		}
+		for _, e := range pieces {
+			if err := discard(ctx, db, files, e, kept.forget); err != nil {
+				return 0, 0, fmt.Errorf("erase %s %s: %w", kept.what, e.ID, err)
+			}
+		}
+		erased += len(pieces)
 	}
-	if err := db.GetContext(ctx, &underWay, evidenceUnderWaySQL, accountID, jobID); err != nil {
-		return 0, 0, fmt.Errorf("count the evidence of account %s: %w", accountID, err)
-	}
-	recorded, recording, err := recordingRows{db: db}.erase(ctx, files, accountID, jobID)
+	done, err := db.ExecContext(ctx, eraseRecordingsSQL, accountID, jobID)
 	if err != nil {
+		return 0, 0, fmt.Errorf("erase the recordings of account %s: %w", accountID, err)
+	}
+	rows, err := done.RowsAffected()
+	if err != nil {
+		return 0, 0, fmt.Errorf("erase the recordings of account %s: %w", accountID, err)
+	}
+	if underWay, err = pgpool.One[int](ctx, db, "what is left of account "+accountID, underWaySQL, accountID, jobID); err != nil {
 		return 0, 0, err
 	}
 	folder := accountID
@@ -55,7 +60,7 @@ func Erase(ctx context.Context, db *sqlx.DB, files Files, accountID, jobID strin
 		folder += "/" + jobID
 	}
 	stray, err := files.Erase(ctx, folder)
-	return len(pieces) + recorded + stray, underWay + recording, err
+	return erased + int(rows) + stray, underWay, err
 }
 
 // A recording that is being made a file stays here: its maker finds the account
@@ -66,15 +71,9 @@ WHERE account_id = $1
   AND ($2 = '' OR job_id = $2)
   AND (attached_at IS NOT NULL OR taken_until IS NULL OR taken_until < now())`
 
-const recordingsUnderWaySQL = `
-SELECT count(*)
-FROM http_recordings
-WHERE account_id = $1
-  AND ($2 = '' OR job_id = $2)`
-
 // Parts that the recording has, or had: no request is still sending them.
 const accountPartsSQL = `
-SELECT p.id, p.recording_id, p.account_id, p.job_id, p.at, p.size
+SELECT p.id, p.account_id, p.job_id, p.size
 FROM http_recording_parts p
 WHERE p.account_id = $1
   AND ($2 = '' OR p.job_id = $2)
@@ -86,41 +85,19 @@ WHERE p.account_id = $1
         WHERE r.id = p.recording_id
           AND r.attached_at IS NOT NULL))`
 
-const partsUnderWaySQL = `
+const underWaySQL = `
 SELECT count(*)
-FROM http_recording_parts
+FROM (
+    SELECT account_id, job_id
+    FROM http_evidence
+    UNION ALL
+    SELECT account_id, job_id
+    FROM http_recordings
+    UNION ALL
+    SELECT account_id, job_id
+    FROM http_recording_parts) kept
 WHERE account_id = $1
   AND ($2 = '' OR job_id = $2)`
-
-// erase removes the recordings of an account or a job and their parts, those of finished
-// recordings first; underWay counts what a process still works on.
-func (r recordingRows) erase(ctx context.Context, files Files, accountID, jobID string) (erased, underWay int, err error) {
-	var parts []partRow
-	if err := r.db.SelectContext(ctx, &parts, accountPartsSQL, accountID, jobID, uploadSeconds); err != nil {
-		return 0, 0, fmt.Errorf("list the recordings of account %s: %w", accountID, err)
-	}
-	for _, p := range parts {
-		if err := discardPart(ctx, r.db, files, p); err != nil {
-			return 0, 0, fmt.Errorf("erase part %s of a recording: %w", p.ID, err)
-		}
-	}
-	done, err := r.db.ExecContext(ctx, eraseRecordingsSQL, accountID, jobID)
-	if err != nil {
-		return 0, 0, fmt.Errorf("erase the recordings of account %s: %w", accountID, err)
-	}
-	rows, err := done.RowsAffected()
-	if err != nil {
-		return 0, 0, fmt.Errorf("erase the recordings of account %s: %w", accountID, err)
-	}
-	for _, count := range []string{recordingsUnderWaySQL, partsUnderWaySQL} {
-		var n int
-		if err := r.db.GetContext(ctx, &n, count, accountID, jobID); err != nil {
-			return 0, 0, fmt.Errorf("count the recordings of account %s: %w", accountID, err)
-		}
-		underWay += n
-	}
-	return int(rows) + len(parts), underWay, nil
-}
 
 const jobFilesSQL = `
 SELECT count(*) AS files, COALESCE(sum(size), 0)::bigint AS bytes

@@ -43,7 +43,7 @@ func (m *memoryFiles) Room() (free, total int64, err error) { return m.free, m.t
 
 func parts(sizes ...int64) (all []partRow) {
 	for i, size := range sizes {
-		all = append(all, partRow{ID: string(rune('a' + i)), AccountID: "acc", JobID: "job", Size: size})
+		all = append(all, partRow{Piece: Piece{ID: string(rune('a' + i)), AccountID: "acc", JobID: "job", Size: size}})
 	}
 	return all
 }

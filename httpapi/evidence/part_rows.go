@@ -13,16 +13,9 @@ import (
 
 // partRow is a part of one.
 type partRow struct {
-	ID          string `db:"id"`
+	Piece
 	RecordingID string `db:"recording_id"`
-	AccountID   string `db:"account_id"`
-	JobID       string `db:"job_id"`
 	At          int64  `db:"at"`
-	Size        int64  `db:"size"`
-}
-
-func (p partRow) key() string {
-	return Piece{ID: p.ID, AccountID: p.AccountID, JobID: p.JobID}.key()
 }
 
 // recordedSQL sums what there is of a checker's recordings: what was acknowledged,
@@ -54,7 +47,10 @@ VALUES
 // own, and one becomes the recording's; until then each counts. The checker's
 // parts take turns here, so that no two at once are the last one allowed.
 func (r recordingRows) reserve(ctx context.Context, row recordingRow, size, limit int64) (partRow, error) {
-	p := partRow{ID: uuid.NewString(), RecordingID: row.ID, AccountID: row.AccountID, JobID: row.JobID, At: row.Size, Size: size}
+	p := partRow{
+		Piece:       Piece{ID: uuid.NewString(), AccountID: row.AccountID, JobID: row.JobID, Size: size},
+		RecordingID: row.ID, At: row.Size,
+	}
 	err := pgpool.InTx(ctx, r.db, func(tx *sqlx.Tx) error {
 		if _, err := tx.ExecContext(ctx, lockEvidenceSQL, "recordings of "+row.CheckerID); err != nil {
 			return err
@@ -103,8 +99,9 @@ func (r recordingRows) parts(ctx context.Context, row recordingRow) (parts []par
 	return parts, err
 }
 
+// Parts that broke off, or are needed no more.
 const unneededPartListSQL = `
-SELECT id, recording_id, account_id, job_id, at, size
+SELECT id, account_id, job_id, size
 FROM http_recording_parts
 WHERE stored_at IS NULL
   AND begun_at < now() - make_interval(mins => $1)
@@ -116,17 +113,3 @@ const forgetPartSQL = `
 DELETE FROM http_recording_parts
 WHERE account_id = $1
   AND id = $2`
-
-// discardPart removes a part and its row, the file first: what fails is found again.
-func discardPart(ctx context.Context, q sqlx.ExecerContext, files Files, p partRow) error {
-	if err := files.Delete(ctx, p.key()); err != nil {
-		return err
-	}
-	_, err := q.ExecContext(ctx, forgetPartSQL, p.AccountID, p.ID)
-	return err
-}
-
-// sweep removes parts that broke off, or are needed no more.
-func (r recordingRows) sweep(ctx context.Context, files Files) error {
-	return sweepRows(ctx, r.db, "sweep recordings", unneededPartListSQL, files, discardPart)
-}

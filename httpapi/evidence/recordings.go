@@ -152,7 +152,7 @@ func (s *Service) claimed(ctx context.Context, claim command.Claim, id string) (
 func (s *Service) discard(ctx context.Context, part partRow) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTime) // ctx may be what ended
 	defer cancel()
-	if err := discardPart(ctx, s.DB, s.Files, part); err != nil {
+	if err := discard(ctx, s.DB, s.Files, part.Piece, forgetPartSQL); err != nil {
 		log := tracing.Log(ctx, s.Log).WithError(err).WithField("recording", part.RecordingID)
 		log.Warn("a part that is not the recording's stays until the sweep")
 	}

@@ -238,41 +238,32 @@ func StoredFiles(ctx context.Context, q sqlx.QueryerContext, each func(jobID, ke
 	return rows.Err()
 }
 
-// discardPiece removes a piece and its row, the file first: what fails is found
-// again.
-func discardPiece(ctx context.Context, q sqlx.ExecerContext, files Files, e Piece) error {
+// discard removes a file and its row, the file first: what fails is found again.
+func discard(ctx context.Context, q sqlx.ExecerContext, files Files, e Piece, forgetSQL string) error {
 	if err := files.Delete(ctx, e.key()); err != nil {
 		return err
 	}
-	_, err := q.ExecContext(ctx, forgetEvidenceSQL, e.AccountID, e.ID)
+	_, err := q.ExecContext(ctx, forgetSQL, e.AccountID, e.ID)
 	return err
 }
 
-// sweep removes uploads that broke off. Their rows stay locked until their
-// files are gone, so the same file sent again waits, and begins anew.
-func (r pieceRows) sweep(ctx context.Context, files Files) error {
-	return sweepRows(ctx, r.db, "sweep evidence", unfinishedEvidenceSQL, files, discardPiece)
-}
-
-// sweepRows discards what a query finds, and keeps its rows locked meanwhile.
-func sweepRows[Row any](
-	ctx context.Context, db *sqlx.DB, what, query string, files Files,
-	discard func(context.Context, sqlx.ExecerContext, Files, Row) error,
-) error {
+// sweep discards what a query finds. The rows stay locked until their files are gone, so
+// the same file sent again waits, and begins anew.
+func sweep(ctx context.Context, db *sqlx.DB, files Files, what, listSQL, forgetSQL string) error {
 	err := pgpool.InTx(ctx, db, func(tx *sqlx.Tx) error {
-		found, err := pgpool.List[Row](ctx, tx, "what is unfinished", query, evidenceMinutes, evidenceBatch)
+		found, err := pgpool.List[Piece](ctx, tx, "what is unfinished", listSQL, evidenceMinutes, evidenceBatch)
 		if err != nil {
 			return err
 		}
-		for _, row := range found {
-			if err := discard(ctx, tx, files, row); err != nil {
+		for _, e := range found {
+			if err := discard(ctx, tx, files, e, forgetSQL); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
+		return fmt.Errorf("sweep %s: %w", what, err)
 	}
 	return nil
 }

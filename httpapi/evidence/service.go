@@ -109,5 +109,6 @@ func (s *Service) Expire(ctx context.Context) (Swept, error) {
 // Sweep removes uploads and parts of recordings that broke off or are needed no
 // more.
 func (s *Service) Sweep(ctx context.Context) error {
-	return errors.Join(s.pieces.sweep(ctx, s.Files), s.recordings.sweep(ctx, s.Files))
+	return errors.Join(sweep(ctx, s.DB, s.Files, "evidence", unfinishedEvidenceSQL, forgetEvidenceSQL),
+		sweep(ctx, s.DB, s.Files, "recordings", unneededPartListSQL, forgetPartSQL))
 }

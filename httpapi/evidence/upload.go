@@ -62,7 +62,7 @@ func (s *Service) keep(ctx context.Context, r *wire.Request, accountID string, c
 	kept, err := s.pieces.stored(ctx, e)
 	if err == nil && !kept {
 		err = domain.Unavailable(errors.Join(errors.New("the upload took so long that it was swept, or its account was erased"),
-			discardPiece(ctx, s.DB, s.Files, e)))
+			discard(ctx, s.DB, s.Files, e, forgetEvidenceSQL)))
 	}
 	return e, err
 }
