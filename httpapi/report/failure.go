@@ -1,0 +1,25 @@
+package report
+
+import (
+	"humanqa/domain/job"
+	"humanqa/httpapi/wire"
+	"humanqa/projections/history"
+)
+
+// KnownFailure is what a checker learns of an open failure: nothing of who tested it, and
+// in which test.
+type KnownFailure struct {
+	Key           string         `json:"key"` // a finding that names it goes on with its lineage
+	Description   string         `json:"description"`
+	Severity      job.Severity   `json:"severity"`
+	FailedTests   int            `json:"failedTests"`
+	FirstFailedAt wire.Timestamp `json:"firstFailedAt"`
+}
+
+// KnownFailureOf shows an open failure to a checker.
+func KnownFailureOf(f history.OpenFailure) KnownFailure {
+	return KnownFailure{
+		Key: f.Key, Description: f.Description, Severity: f.Severity, FailedTests: f.FailedTests,
+		FirstFailedAt: wire.Timestamp(f.FirstFailedAt),
+	}
+}
