@@ -24,7 +24,7 @@ func addAgentTexts(files map[string]File) {
 // title, a summary, lists of links). base is the service's address. The lists are made of the
 // document, so each page is in them.
 func LLMs(base string) File {
-	b := textsOf()
+	b := bookOf()
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "# %s\n\n", b.Info.Title)
 	out.WriteString("> People test web apps. Submit a URL; a person works through a checklist; the report comes by polling, by webhook or by a tool. " +

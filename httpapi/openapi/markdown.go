@@ -45,30 +45,12 @@ type member struct {
 	raw  json.RawMessage
 }
 
-// textBook is the document as its texts are made from it.
-type textBook struct {
-	Info struct{ Title, Description string }
-	Tags []struct {
-		Name        string
-		Description string
-	}
-	Paths      json.RawMessage
-	Components struct{ Parameters map[string]parameter }
-}
-
-var textsOf = sync.OnceValue(func() (b textBook) {
-	if err := json.Unmarshal(Document(), &b); err != nil {
-		panic(fmt.Errorf("openapi: %w", err)) // embedded; a test reads it
-	}
-	return b
-})
-
 const markdownType = "text/markdown; charset=utf-8"
 
 // Markdown is the whole reference as one text: the introduction, the quickstart's
 // programs, and every operation and event in the order of its tags.
 var Markdown = sync.OnceValue(func() File {
-	b := textsOf()
+	b := bookOf()
 	var out bytes.Buffer
 	b.writeIntroduction(&out)
 	for _, tag := range b.Tags {
@@ -83,7 +65,7 @@ const introductionSlug = "introduction"
 
 // ReferenceTexts are the pages of the reference as Markdown, by the names of the pages.
 var ReferenceTexts = sync.OnceValue(func() map[string]File {
-	b := textsOf()
+	b := bookOf()
 	files := map[string]File{}
 	add := func(name, title string, write func(*bytes.Buffer)) {
 		var out bytes.Buffer
@@ -111,7 +93,7 @@ var ReferenceTexts = sync.OnceValue(func() map[string]File {
 	return files
 })
 
-func (b textBook) writeIntroduction(out *bytes.Buffer) {
+func (b *book) writeIntroduction(out *bytes.Buffer) {
 	fmt.Fprintf(out, "# %s\n\n%s\n", b.Info.Title, b.Info.Description)
 	out.WriteString("The same as OpenAPI: `GET /v1/openapi.json` (3.0), `GET /v1/openapi-3.1.json`.\n\n## Quickstart\n")
 	for _, program := range quickness() {
@@ -120,7 +102,7 @@ func (b textBook) writeIntroduction(out *bytes.Buffer) {
 }
 
 // writeTag adds the description of a tag and all that has it.
-func (b textBook) writeTag(out *bytes.Buffer, name string) {
+func (b *book) writeTag(out *bytes.Buffer, name string) {
 	for _, tag := range b.Tags {
 		if tag.Name == name {
 			fmt.Fprintf(out, "\n%s\n", strings.TrimSpace(tag.Description))

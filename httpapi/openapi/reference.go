@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -107,7 +108,7 @@ type schema struct {
 	MaxItems    *int
 }
 
-// book is the document as the pages are made from it.
+// book is the document as the pages and texts are made from it.
 type book struct {
 	Info       struct{ Title, Description string }
 	Tags       []struct{ Name, Description string }
@@ -126,16 +127,20 @@ const (
 	webhooksTag = "Webhooks"
 )
 
-// ReferencePages are the pages of the reference by their names; the introduction's is empty.
-var ReferencePages = sync.OnceValue(func() map[string]File {
-	var b book
-	if err := json.Unmarshal(Document(), &b); err != nil {
+var bookOf = sync.OnceValue(func() *book {
+	b := &book{shared: map[string]*schema{}}
+	if err := json.Unmarshal(Document(), b); err != nil {
 		panic(fmt.Errorf("openapi: %w", err)) // embedded; a test reads it
 	}
-	b.shared = map[string]*schema{}
 	for _, m := range members(b.Components.Schemas) {
 		b.shared[m.name] = decoded[schema](m.raw)
 	}
+	return b
+})
+
+// ReferencePages are the pages of the reference by their names; the introduction's is empty.
+var ReferencePages = sync.OnceValue(func() map[string]File {
+	b := bookOf()
 	page := template.Must(template.New("page").Funcs(template.FuncMap{"hash": hashOf}).ParseFS(viewer, "viewer/page.html"))
 	tags := b.sections()
 	files := map[string]File{}
@@ -305,18 +310,11 @@ func (b *book) whole(s schema) schema {
 	s.AllOf = nil
 	for _, part := range parts {
 		of := b.whole(part)
-		s.Type = or(s.Type, of.Type)
+		s.Type = cmp.Or(s.Type, of.Type)
 		s.Required = append(slices.Clone(of.Required), s.Required...)
 		s.Properties = joined(of.Properties, s.Properties)
 	}
 	return s
-}
-
-func or(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // joined are the members of both objects.
