@@ -94,7 +94,7 @@ type API struct {
 	writer   *admit.Writer
 
 	metrics   *metrics
-	stopping  *stopSignal
+	stop      func()
 	leaving   atomic.Bool // a stop was asked for, and has not begun
 	logins    *clientlogin.Store
 	llmsText  openapi.File
@@ -115,6 +115,7 @@ func New(d Deps) *API {
 		}
 		return d.WaitFor(ctx, head)
 	}
+	stopping := make(chan struct{})
 	a := &API{
 		Deps: d, Fresh: admit.NewFreshness(modelsShown, d.FeedShown, d.WebhooksShown, d.Log), ready: &readiness{look: d.Ready, log: d.Log},
 		Limits: input.NewLimits(d.Settings, d.Reads.Pools),
@@ -123,7 +124,7 @@ func New(d Deps) *API {
 		writer: admit.NewWriter(d.DB, d.Vault, d.WaitFor, input.Submissions, d.Now),
 
 		metrics:   newMetrics(d.Metrics),
-		stopping:  newStopSignal(),
+		stop:      sync.OnceFunc(func() { close(stopping) }),
 		logins:    clientlogin.NewStore(d.DB, d.Now),
 		llmsText:  openapi.LLMs(d.BaseURL),
 		PastReads: wire.NewQuota(v1.QuotaOfNode, v1.QuotaOfAccount, 0),
@@ -132,7 +133,7 @@ func New(d Deps) *API {
 		Commands: d.Commands, Submits: d.Submits, Reads: d.Reads, DB: d.DB, Reports: report.Reader{Jobs: d.Reads.Jobs, Links: d.Evidence, BaseURL: d.BaseURL},
 		Limits: a.Limits, Gate: a.gate, Writer: a.writer, Fresh: a.Fresh, PastLog: d.Past, Head: d.Head,
 		Origin: d.Origin, Checkpoint: d.Checkpoint,
-		OwnLog: d.OwnLog, Evidence: d.Evidence, Log: d.Log, Now: d.Now, BaseURL: d.BaseURL, Stopping: a.stopping.begun(),
+		OwnLog: d.OwnLog, Evidence: d.Evidence, Log: d.Log, Now: d.Now, BaseURL: d.BaseURL, Stopping: stopping,
 	})
 	a.Readers = a.clients.Readers
 	if d.Metrics != nil {

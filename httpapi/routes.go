@@ -105,7 +105,7 @@ func routesOf(a *API) []wire.Route {
 
 		{Method: "POST", Pattern: "/v1/device", Audience: wire.Public, Write: true, Handle: a.beginLogin},
 		{Method: "POST", Pattern: "/v1/device/token", Audience: wire.Public, Write: true, Handle: a.collectLogin},
-		{Method: "GET", Pattern: "/v1/evidence/{id}", Audience: wire.Public, Handle: a.getEvidence},
+		{Method: "GET", Pattern: "/v1/evidence/{id}", Audience: wire.Public, Handle: a.Evidence.Answer},
 		{Method: "GET", Pattern: "/v1/openapi.json", Audience: wire.Public, Handle: a.openAPI},
 		{Method: "GET", Pattern: "/v1/openapi-3.1.json", Audience: wire.Public, Handle: a.openAPI31},
 		{Method: "GET", Pattern: "/docs", Audience: wire.Public, Handle: a.docs},

@@ -1,25 +1,9 @@
 package httpapi
 
-import (
-	"net/http"
-	"sync"
-)
-
-// stopSignal tells requests that wait for something that the service is about
-// to stop: they answer with what there is.
-type stopSignal struct {
-	once sync.Once
-	ch   chan struct{}
-}
-
-func newStopSignal() *stopSignal { return &stopSignal{ch: make(chan struct{})} }
-
-func (s *stopSignal) begun() <-chan struct{} { return s.ch }
-
-func (s *stopSignal) begin() { s.once.Do(func() { close(s.ch) }) }
+import "net/http"
 
 // Stop tells requests that wait for something to answer with what there is.
-func (a *API) Stop() { a.stopping.begin() }
+func (a *API) Stop() { a.stop() }
 
 // Leave has /readyz say 503 from now on. The API serves on, so that a proxy which asks has
 // time to send its requests elsewhere.

@@ -18,10 +18,10 @@ import (
 // anything.
 const contentPolicy = "sandbox; default-src 'none'"
 
-// Answer serves a piece to a client that has a link. The signature in the query is
-// the whole credential. A file never changes, so its id is its tag.
-func (s *Service) Answer(r *wire.Request, id string) (wire.Answer, error) {
-	e, found, err := s.pieces.get(r.Context(), id)
+// Answer is GET /v1/evidence/:id: it serves a piece to a client that has a link. The
+// signature in the query is the whole credential. A file never changes, so its id is its tag.
+func (s *Service) Answer(r *wire.Request) (wire.Answer, error) {
+	e, found, err := s.pieces.get(r.Context(), r.Vars["id"])
 	switch {
 	case err != nil:
 		return wire.Answer{}, err
