@@ -3,6 +3,7 @@ package input
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -69,7 +70,7 @@ func readSeverity(o wire.Object, whenAbsent job.Severity) job.Severity {
 func readSLAMinutes(o wire.Object, name string) int {
 	n, ok := o.Integer(name)
 	if ok && !slices.Contains(project.SLAMinutes(), n) {
-		o.Wrong(name, "must be %s", wire.OneOfWords(wire.Numbers(project.SLAMinutes())))
+		o.Wrong(name, "must be %s", wire.OneOfWords(wire.List(project.SLAMinutes(), strconv.Itoa)))
 	}
 	return n
 }

@@ -60,9 +60,4 @@ func AnalysisOf(j jobs.Job, report job.AIReport) Analysis {
 }
 
 // listOf is the list, or an empty one: never null.
-func listOf(list []string) []string {
-	if list == nil {
-		return []string{}
-	}
-	return list
-}
+func listOf(list []string) []string { return append([]string{}, list...) }

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -138,12 +139,7 @@ type Person struct {
 
 // Has says that the person holds a role that belongs to no account.
 func (p *Person) Has(role person.Role) bool {
-	for _, r := range p.Roles {
-		if r.Role == role {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Roles, func(r people.PersonRole) bool { return r.Role == role })
 }
 
 // CheckerID is the checker that the person works as; empty: they don't.

@@ -177,10 +177,7 @@ func (a *Handlers) statementRows(
 			return err
 		}
 		for _, l := range lines {
-			lots := make([]string, len(l.Lots.V))
-			for i, lot := range l.Lots.V {
-				lots[i] = lot.LotID
-			}
+			lots := wire.List(l.Lots.V, func(lot ledger.Part) string { return lot.LotID })
 			err := each([]any{
 				l.At, l.Kind, int64(l.Change), int64(l.Balance), l.JobID, l.JobTitle, strings.Join(lots, " "), byWhom(l.Actor), l.RequestID,
 				l.Reason,

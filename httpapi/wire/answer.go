@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"strconv"
 	"time"
@@ -53,9 +54,7 @@ func Encode(v any) ([]byte, error) {
 // Send puts the answer on the wire and says how many bytes of body went out.
 func (a Answer) Send(w http.ResponseWriter) int {
 	h := w.Header()
-	for name, values := range a.Header {
-		h[name] = values
-	}
+	maps.Copy(h, a.Header)
 	if len(a.Body) > 0 {
 		if h.Get("Content-Type") == "" {
 			h.Set("Content-Type", "application/json; charset=utf-8")
@@ -108,7 +107,7 @@ func Priority(isUrgent bool) string {
 	return Normal
 }
 
-// List is what an answer shows of what was found: never null.
+// List shows each of what was found: never null.
 func List[T, B any](found []T, show func(T) B) []B {
 	out := make([]B, len(found))
 	for i, one := range found {

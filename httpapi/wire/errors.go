@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net"
 	"net/http"
 	"strconv"
@@ -169,9 +170,7 @@ func outage(err error) bool {
 // Extras cannot displace its own keys.
 func Envelope(e *domain.Error, requestID string) []byte {
 	out := make(map[string]any, len(e.Extras)+4)
-	for k, v := range e.Extras {
-		out[k] = v
-	}
+	maps.Copy(out, e.Extras)
 	out["error"] = e.Message
 	out["code"] = e.Code
 	out["requestId"] = requestID

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"mime"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -9,15 +10,9 @@ import (
 // Matches compares an ETag with the values of If-None-Match, weakly (RFC 9110,
 // section 13.1.2).
 func Matches(known []string, tag string) bool {
-	for _, line := range known {
-		for one := range strings.SplitSeq(line, ",") {
-			one = strings.TrimPrefix(strings.TrimSpace(one), "W/")
-			if one == tag || one == "*" {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(Listed(known), func(one string) bool {
+		return one == "*" || strings.TrimPrefix(one, "W/") == tag
+	})
 }
 
 // TakesGzip says that an Accept-Encoding names gzip, by itself or by *, and not with

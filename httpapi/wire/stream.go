@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"runtime/debug"
@@ -66,9 +67,7 @@ func supported(err error) error {
 // bytes of body went out. What panics there cannot become a status any more: the
 // connection is cut off, so that the client does not take it for the end.
 func (a Answer) SendStream(r *Request, w http.ResponseWriter) (sent int) {
-	for name, values := range a.Header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), a.Header)
 	w.WriteHeader(a.Status)
 	s := NewStreamWriter(w)
 	defer func() {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -97,14 +96,6 @@ func Words[T ~string](values []T) []string {
 	out := make([]string, len(values))
 	for i, v := range values {
 		out[i] = string(v)
-	}
-	return out
-}
-
-func Numbers(values []int) []string {
-	out := make([]string, len(values))
-	for i, v := range values {
-		out[i] = strconv.Itoa(v)
 	}
 	return out
 }

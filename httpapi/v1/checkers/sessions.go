@@ -70,10 +70,7 @@ func (a *Handlers) CheckerSession(r *wire.Request) (wire.Answer, error) {
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	ids := make([]string, len(s.Slots))
-	for i, slot := range s.Slots {
-		ids[i] = slot.JobID
-	}
+	ids := wire.List(s.Slots, func(slot sessions.Slot) string { return slot.JobID })
 	parts, err := a.reads.Jobs.Parts(r.Context(), place.AccountID, ids)
 	return wire.ReplyUnless(err, http.StatusOK, a.sessionRoom(s, place.JobID, parts))
 }
