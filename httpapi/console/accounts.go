@@ -10,6 +10,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/oversight"
 	"humanqa/httpapi/ui"
+	"humanqa/httpapi/wire"
 	"humanqa/projections/access"
 	"humanqa/projections/credits"
 	"humanqa/projections/overall"
@@ -75,8 +76,6 @@ type personLine struct {
 	Roles []string
 }
 
-func (d console) account(r *ui.Request) (ui.Answer, error) { return d.accountPage(r, formState{}) }
-
 func (d console) accountPage(r *ui.Request, state formState) (ui.Answer, error) {
 	id, err := idOf(r, "account")
 	if err != nil {
@@ -132,10 +131,7 @@ func (d console) accountPage(r *ui.Request, state formState) (ui.Answer, error) 
 }
 
 func (d console) personLines(ctx context.Context, list []people.Person) (lines []personLine, err error) {
-	ids := make([]string, len(list))
-	for i, p := range list {
-		ids[i] = p.ID
-	}
+	ids := wire.List(list, func(p people.Person) string { return p.ID })
 	name, err := d.names(ctx, ids...)
 	if err != nil {
 		return nil, err

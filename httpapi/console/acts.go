@@ -8,6 +8,7 @@ import (
 	"humanqa/domain"
 	domainOversight "humanqa/domain/oversight"
 	"humanqa/httpapi/ui"
+	"humanqa/httpapi/wire"
 	"humanqa/projections/oversight"
 )
 
@@ -64,18 +65,12 @@ func (d console) actsOf(ctx context.Context, accountID string) ([]actLine, error
 }
 
 func (d console) actLines(ctx context.Context, list []oversight.Act) (lines []actLine, err error) {
-	ids := make([]string, len(list))
-	for i, a := range list {
-		ids[i] = a.PersonID
-	}
+	ids := wire.List(list, func(a oversight.Act) string { return a.PersonID })
 	name, err := d.names(ctx, ids...)
 	if err != nil {
 		return nil, err
 	}
-	var accounts []string
-	for _, a := range list {
-		accounts = append(accounts, accountIn(a.Subject))
-	}
+	accounts := wire.List(list, func(a oversight.Act) string { return accountIn(a.Subject) })
 	called, err := d.Reads.Overall.AccountNames(ctx, accounts)
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/oversight"
 	"humanqa/httpapi/ui"
+	"humanqa/httpapi/wire"
 	"humanqa/projections/overall"
 	"humanqa/projections/pools"
 )
@@ -43,18 +44,13 @@ type poolRow struct {
 	Account string // the name of the one that it belongs to
 }
 
-func (d console) pools(r *ui.Request) (ui.Answer, error) { return d.poolsPage(r, formState{}) }
-
 func (d console) poolsPage(r *ui.Request, state formState) (ui.Answer, error) {
 	v := poolsView{formState: state, Name: r.PostFormValue("name")}
 	all, err := d.Reads.Pools.Pools(r.Context())
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	ids := make([]string, len(all))
-	for i, p := range all {
-		ids[i] = p.AccountID
-	}
+	ids := wire.List(all, func(p pools.Pool) string { return p.AccountID })
 	names, err := d.Reads.Overall.AccountNames(r.Context(), ids)
 	if err != nil {
 		return ui.Answer{}, err
@@ -101,8 +97,6 @@ type poolView struct {
 	Lines   []overall.Checker
 	Pager   ui.Pager
 }
-
-func (d console) pool(r *ui.Request) (ui.Answer, error) { return d.poolPage(r, formState{}) }
 
 func (d console) poolPage(r *ui.Request, state formState) (ui.Answer, error) {
 	id, err := idOf(r, "pool")

@@ -43,8 +43,6 @@ type boardLine struct {
 	Found int
 }
 
-func (d console) checks(r *ui.Request) (ui.Answer, error) { return d.checksPage(r, formState{}) }
-
 func (d console) checksPage(r *ui.Request, state formState) (ui.Answer, error) {
 	ctx := r.Context()
 	v := checksView{formState: state}

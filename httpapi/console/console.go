@@ -96,7 +96,7 @@ func Pages(deps Deps) []ui.Page {
 		{Method: "GET", Pattern: "/console/jobs/{id}", For: ui.Operators, Handle: d.job},
 
 		{Method: "GET", Pattern: "/console/accounts", For: ui.Operators, Handle: d.accounts},
-		{Method: "GET", Pattern: "/console/accounts/{id}", For: ui.Operators, Handle: d.account},
+		{Method: "GET", Pattern: "/console/accounts/{id}", For: ui.Operators, Handle: unsent(d.accountPage)},
 		{Method: "POST", Pattern: "/console/accounts/{id}/credits", For: ui.Operators, Fresh: true, Says: "The credits are granted.",
 			Handle: d.grantCredits},
 		{Method: "POST", Pattern: "/console/accounts/{id}/suspend", For: ui.Operators, Fresh: true, Says: "The account is suspended.",
@@ -105,9 +105,9 @@ func Pages(deps Deps) []ui.Page {
 			Handle: d.reinstate},
 		{Method: "POST", Pattern: "/console/accounts/{id}/pool", For: ui.Operators, Says: "Saved.", Handle: d.choosePool},
 
-		{Method: "GET", Pattern: "/console/people", For: ui.Operators, Handle: d.people},
+		{Method: "GET", Pattern: "/console/people", For: ui.Operators, Handle: unsent(d.peoplePage)},
 		{Method: "POST", Pattern: "/console/people", For: ui.Operators, Fresh: true, Handle: d.invite},
-		{Method: "GET", Pattern: "/console/people/{id}", For: ui.Operators, Handle: d.person},
+		{Method: "GET", Pattern: "/console/people/{id}", For: ui.Operators, Handle: unsent(d.personPage)},
 		{Method: "POST", Pattern: "/console/people/{id}/link", For: ui.Operators, Fresh: true, Handle: d.newLink},
 		{Method: "POST", Pattern: "/console/people/{id}/roles", For: ui.Operators, Fresh: true, Says: "Saved.", Handle: d.grantRole},
 		{Method: "POST", Pattern: "/console/people/{id}/roles/revoke", For: ui.Operators, Fresh: true, Says: "Saved.",
@@ -116,18 +116,18 @@ func Pages(deps Deps) []ui.Page {
 			Handle: d.disable},
 
 		{Method: "GET", Pattern: "/console/checkers", For: ui.Operators, Handle: d.checkers},
-		{Method: "GET", Pattern: "/console/pools", For: ui.Operators, Handle: d.pools},
+		{Method: "GET", Pattern: "/console/pools", For: ui.Operators, Handle: unsent(d.poolsPage)},
 		{Method: "POST", Pattern: "/console/pools", For: ui.Operators, Says: "The pool is created.", Handle: d.createPool},
-		{Method: "GET", Pattern: "/console/pools/{id}", For: ui.Operators, Handle: d.pool},
+		{Method: "GET", Pattern: "/console/pools/{id}", For: ui.Operators, Handle: unsent(d.poolPage)},
 		{Method: "POST", Pattern: "/console/pools/{id}/checkers", For: ui.Operators, Says: "Saved.", Handle: d.changePool},
 
-		{Method: "GET", Pattern: "/console/evidence", For: ui.Operators, Handle: d.evidence},
+		{Method: "GET", Pattern: "/console/evidence", For: ui.Operators, Handle: unsent(d.evidencePage)},
 		{Method: "POST", Pattern: "/console/evidence/hold", For: ui.Operators, Fresh: true, Says: "The hold is in place.",
 			Handle: d.hold},
 		{Method: "POST", Pattern: "/console/evidence/release", For: ui.Operators, Fresh: true, Says: "The hold is released.",
 			Handle: d.releaseHold},
 
-		{Method: "GET", Pattern: "/console/projections", For: ui.Operators, Handle: d.projections},
+		{Method: "GET", Pattern: "/console/projections", For: ui.Operators, Handle: unsent(d.projectionsPage)},
 		{Method: "POST", Pattern: "/console/projections/{name}/rebuild", For: ui.Operators, Fresh: true,
 			Says: "The rebuild is requested. It starts within a few seconds.", Handle: d.rebuild},
 		{Method: "POST", Pattern: "/console/projections/{name}/retry", For: ui.Operators, Says: "The projection tries again.",
@@ -137,10 +137,10 @@ func Pages(deps Deps) []ui.Page {
 		{Method: "GET", Pattern: "/console/webhooks", For: ui.Operators, Handle: d.webhooks},
 
 		{Method: "GET", Pattern: "/console/streams", For: ui.Operators, Handle: d.streams},
-		{Method: "GET", Pattern: "/console/streams/{stream}", For: ui.Operators, Handle: d.stream},
+		{Method: "GET", Pattern: "/console/streams/{stream}", For: ui.Operators, Handle: unsent(d.streamPage)},
 		{Method: "POST", Pattern: "/console/streams/{stream}/look", For: ui.Operators, Fresh: true, Handle: d.look},
 
-		{Method: "GET", Pattern: "/console/checks", For: ui.Operators, Handle: d.checks},
+		{Method: "GET", Pattern: "/console/checks", For: ui.Operators, Handle: unsent(d.checksPage)},
 		{Method: "POST", Pattern: "/console/checks", For: ui.Operators, Handle: d.startCheck},
 		{Method: "POST", Pattern: "/console/checks/{id}/cancel", For: ui.Operators, Handle: d.cancelCheck},
 
@@ -209,6 +209,11 @@ func again(r *ui.Request, err error, page func(*ui.Request, formState) (ui.Answe
 	answer, err := page(r, state)
 	answer.Status = ui.StatusOf(known.Kind)
 	return answer, err
+}
+
+// unsent opens a page of forms none of which was sent.
+func unsent(page func(*ui.Request, formState) (ui.Answer, error)) func(*ui.Request) (ui.Answer, error) {
+	return func(r *ui.Request) (ui.Answer, error) { return page(r, formState{}) }
 }
 
 // formState is what a page shows of a form that was refused.

@@ -15,6 +15,7 @@ import (
 	"humanqa/domain/retention"
 	"humanqa/httpapi/evidence"
 	"humanqa/httpapi/ui"
+	"humanqa/httpapi/wire"
 	"humanqa/projections/overall"
 )
 
@@ -45,9 +46,7 @@ type holdLine struct {
 	Value   string // kind and id, as the form to release it sends them
 }
 
-// evidence measures the evidence of all accounts, and lists the holds.
-func (d console) evidence(r *ui.Request) (ui.Answer, error) { return d.evidencePage(r, formState{}) }
-
+// evidencePage measures the evidence of all accounts, and lists the holds.
 func (d console) evidencePage(r *ui.Request, state formState) (ui.Answer, error) {
 	ctx := r.Context()
 	v := evidenceView{formState: state, Kinds: []string{retention.OfJob, retention.OfProject, retention.OfAccount}}
@@ -70,7 +69,8 @@ func (d console) evidencePage(r *ui.Request, state formState) (ui.Answer, error)
 	}
 	v.Pager = ui.NewPager(r, ui.PageOf(r), len(holds), total)
 	shown := ids[:min(len(ids), evidenceShown)]
-	names, err := d.accountNames(ctx, append(slices.Clone(shown), accountsOf(holds)...))
+	held := wire.List(holds, func(h overall.Hold) string { return h.AccountID })
+	names, err := d.Reads.Overall.AccountNames(ctx, slices.Concat(shown, held))
 	if err != nil {
 		return ui.Answer{}, err
 	}
@@ -79,30 +79,6 @@ func (d console) evidencePage(r *ui.Request, state formState) (ui.Answer, error)
 	}
 	v.Holds, err = d.holdLines(ctx, holds, names)
 	return ui.Show("console-evidence", "Evidence", v), err
-}
-
-func accountsOf(holds []overall.Hold) (ids []string) {
-	for _, h := range holds {
-		ids = append(ids, h.AccountID)
-	}
-	return ids
-}
-
-// accountNames gives the names of accounts by their ids; an account that is not there has
-// none.
-func (d console) accountNames(ctx context.Context, ids []string) (map[string]string, error) {
-	names := map[string]string{}
-	for _, id := range ids {
-		if _, known := names[id]; known {
-			continue
-		}
-		account, err := d.Reads.Access.Account(ctx, id)
-		if err != nil && !domain.IsKind(err, domain.KindNotFound) {
-			return nil, err
-		}
-		names[id] = account.Name
-	}
-	return names, nil
 }
 
 // holdLines leaves out the reason of a client's hold: the client wrote it.

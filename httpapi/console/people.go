@@ -10,6 +10,7 @@ import (
 	"humanqa/domain/oversight"
 	"humanqa/domain/person"
 	"humanqa/httpapi/ui"
+	"humanqa/httpapi/wire"
 	"humanqa/internal/credential"
 	"humanqa/projections/overall"
 	"humanqa/projections/people"
@@ -32,8 +33,6 @@ type personRow struct {
 
 // linkView is a way in, shown once, right after it was made.
 type linkView struct{ Link, For string }
-
-func (d console) people(r *ui.Request) (ui.Answer, error) { return d.peoplePage(r, formState{}) }
 
 func (d console) peoplePage(r *ui.Request, state formState) (ui.Answer, error) {
 	v := peopleView{formState: state, Role: r.FormValue("show")}
@@ -60,10 +59,7 @@ func (d console) peoplePage(r *ui.Request, state formState) (ui.Answer, error) {
 }
 
 func (d console) personRows(ctx context.Context, list []overall.Person) (rows []personRow, err error) {
-	ids := make([]string, len(list))
-	for i, p := range list {
-		ids[i] = p.ID
-	}
+	ids := wire.List(list, func(p overall.Person) string { return p.ID })
 	names, err := d.Credentials.Names(ctx, ids...)
 	if err != nil {
 		return nil, err
@@ -174,8 +170,6 @@ type personView struct {
 	You         bool
 	Acts        []actLine // as an operator
 }
-
-func (d console) person(r *ui.Request) (ui.Answer, error) { return d.personPage(r, formState{}) }
 
 func (d console) personPage(r *ui.Request, state formState) (ui.Answer, error) {
 	id, err := idOf(r, "person")

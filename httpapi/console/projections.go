@@ -16,6 +16,7 @@ import (
 	"humanqa/eventstore/generation"
 	"humanqa/eventstore/node"
 	"humanqa/httpapi/ui"
+	"humanqa/httpapi/wire"
 	"humanqa/projections"
 	"humanqa/projections/auditlog"
 	"humanqa/webhooks"
@@ -47,10 +48,6 @@ type projectionLine struct {
 	MayRebuild bool   // it is a read model
 	OwnerName  string // the machine and process that advance it
 	Size       string // what it takes on disk; empty: no table
-}
-
-func (d console) projections(r *ui.Request) (ui.Answer, error) {
-	return d.projectionsPage(r, formState{})
 }
 
 func (d console) projectionsPage(r *ui.Request, state formState) (ui.Answer, error) {
@@ -235,22 +232,17 @@ type webhookLine struct {
 func (d console) webhooks(r *ui.Request) (ui.Answer, error) {
 	v := webhooksView{All: r.FormValue("show") == "all"}
 	page := pageOf(r)
-	var (
-		list []webhooks.Endpoint
-		err  error
-	)
-	if v.Fleet, list, err = d.Deliveries.Fleet(r.Context(), v.All, page.Limit, page.Offset); err != nil {
+	fleet, list, err := d.Deliveries.Fleet(r.Context(), v.All, page.Limit, page.Offset)
+	if err != nil {
 		return ui.Answer{}, err
 	}
-	names := map[string]string{}
+	v.Fleet = fleet
+	ids := wire.List(list, func(e webhooks.Endpoint) string { return e.AccountID })
+	names, err := d.Reads.Overall.AccountNames(r.Context(), ids)
+	if err != nil {
+		return ui.Answer{}, err
+	}
 	for _, e := range list {
-		if _, known := names[e.AccountID]; !known {
-			of, err := d.Reads.Access.Account(r.Context(), e.AccountID)
-			if err != nil && !domain.IsKind(err, domain.KindNotFound) {
-				return ui.Answer{}, err
-			}
-			names[e.AccountID] = of.Name
-		}
 		v.Lines = append(v.Lines, webhookLine{e, names[e.AccountID]})
 	}
 	total := v.Disabled + v.Failing

@@ -117,8 +117,6 @@ type eventLine struct {
 	Cut           bool   // there is more
 }
 
-func (d console) stream(r *ui.Request) (ui.Answer, error) { return d.streamPage(r, formState{}) }
-
 func (d console) streamPage(r *ui.Request, state formState) (ui.Answer, error) {
 	ctx, stream := r.Context(), r.PathValue("stream")
 	begins, found, err := d.firstOf(ctx, stream)

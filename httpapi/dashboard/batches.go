@@ -11,7 +11,7 @@ import (
 
 type batchesView struct {
 	Batches []batchLine
-	Pager   pager
+	Pager   ui.Pager
 	MayAdd  bool
 }
 
@@ -22,21 +22,16 @@ type batchLine struct {
 
 // batches lists what was submitted together.
 func (d Deps) batches(r *ui.Request) (ui.Answer, error) {
-	page := pageOf(r)
-	list, total, err := d.Reads.Jobs.Batches(r.Context(), r.Account.ID, pageSize, (page-1)*pageSize)
+	page := ui.PageOf(r)
+	list, total, err := d.Reads.Jobs.Batches(r.Context(), r.Account.ID, ui.PageSize, (page-1)*ui.PageSize)
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	v := batchesView{Pager: newPager(r, page, len(list), total), MayAdd: r.May(person.Developer)}
+	v := batchesView{Pager: ui.NewPager(r, page, len(list), total), MayAdd: r.May(person.Developer)}
 	for _, b := range list {
-		v.Batches = append(v.Batches, batchLine{b, batchBar(b.Pass, b.Fail, b.Rest, b.Open)})
+		v.Batches = append(v.Batches, batchLine{b, ui.BarOf(b.Pass, b.Fail, b.Rest, b.Open)})
 	}
 	return ui.Show("batches", "Batches", v, ui.Everything), nil
-}
-
-func batchBar(pass, fail, rest, open int) []ui.Segment {
-	return ui.BarOf(ui.Part{Kind: "pass", N: pass}, ui.Part{Kind: "fail", N: fail}, ui.Part{Kind: "skip", N: rest},
-		ui.Part{Kind: "pending", N: open})
 }
 
 type batchView struct {
@@ -55,7 +50,7 @@ func (d Deps) batch(r *ui.Request, list []jobs.Outline) (ui.Answer, error) {
 		v.add(j)
 		live = append(live, domain.JobStream(j.ID))
 	}
-	v.Bar = batchBar(v.Pass, v.Fail, v.Rest, v.Open)
+	v.Bar = ui.BarOf(v.Pass, v.Fail, v.Rest, v.Open)
 	return ui.Show("batch", "Batch of "+ui.Count(len(list), "test"), v, live...), nil
 }
 

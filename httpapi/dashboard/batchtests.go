@@ -28,7 +28,7 @@ type batchTest struct {
 }
 
 // Host is where the test happens.
-func (t batchTest) Host() string { return hostOf(t.Address) }
+func (t batchTest) Host() string { return ui.HostOf(t.Address) }
 
 // Of names the test in each of its rows: its place, and what the line says.
 func (t batchTest) Of() string { return strconv.Itoa(t.N) + "-" + t.key }
@@ -55,7 +55,7 @@ func batchTests(fields url.Values) (tests []batchTest) {
 		address = ui.Address(address)
 		title := what
 		if what == "" {
-			title, what = "Test of "+hostOf(address), "Test the app as a whole."
+			title, what = "Test of "+ui.HostOf(address), "Test the app as a whole."
 		}
 		if long := []rune(title); len(long) > titleLength {
 			title = string(long[:titleLength-1]) + "…"
@@ -146,5 +146,5 @@ func refusedBatch(r *ui.Request, wrong map[string]string, tests []batchTest) (li
 	if len(items) > 0 {
 		atItems = domain.Invalid(items...)
 	}
-	return sentences(wrong, names...), atItems
+	return ui.Sentences(wrong, names...), atItems
 }

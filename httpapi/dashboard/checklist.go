@@ -99,7 +99,7 @@ var itemPath = regexp.MustCompile(`^checklistItems\[([0-9]+)\]\.(description|exp
 // both joins what is wrong with a form with what is wrong with its items, so that a person
 // sees all of it at once.
 func both(form, items error) error {
-	inForm, inItems := wrongs(form), wrongs(items)
+	inForm, inItems := ui.Wrongs(form), ui.Wrongs(items)
 	if inForm == nil || inItems == nil {
 		return cmp.Or(form, items)
 	}
@@ -117,7 +117,7 @@ var itemFields = map[string]string{"description": "item", "expectedOutcome": "ex
 
 // atItems names the fields of the items that are wrong, in the rows as they are shown again.
 func atItems(r *ui.Request, wrong error) error {
-	for path := range wrongs(wrong) {
+	for path := range ui.Wrongs(wrong) {
 		if of := itemPath.FindStringSubmatch(path); of != nil {
 			r.Named(path, itemFields[of[2]]+"["+of[1]+"]")
 		}

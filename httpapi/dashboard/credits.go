@@ -21,7 +21,7 @@ type creditsView struct {
 	Sound   bool
 	Days    []ledger.DayEnd
 	Plot    *ui.Plot
-	Pager   pager
+	Pager   ui.Pager
 	Prices  prices
 	Owner   bool
 	Low     string // the limit in the form
@@ -36,12 +36,12 @@ func (d Deps) creditsPage(r *ui.Request, wrong error) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	page := pageOf(r)
+	page := ui.PageOf(r)
 	var v creditsView
 	if v.Balance, err = d.Reads.Credits.Balance(r.Context(), r.Account.ID, now); err != nil {
 		return ui.Answer{}, err
 	}
-	if v.Entries, err = d.Reads.Ledger.Entries(r.Context(), r.Account.ID, pageSize, (page-1)*pageSize); err != nil {
+	if v.Entries, err = d.Reads.Ledger.Entries(r.Context(), r.Account.ID, ui.PageSize, (page-1)*ui.PageSize); err != nil {
 		return ui.Answer{}, err
 	}
 	if v.Sum, err = d.Reads.Ledger.Sum(r.Context(), r.Account.ID); err != nil {
@@ -58,7 +58,7 @@ func (d Deps) creditsPage(r *ui.Request, wrong error) (ui.Answer, error) {
 		answer.Status = ui.StatusOf(domain.KindInvalid)
 		return answer, nil
 	}
-	v.Pager = newPager(r, page, len(v.Entries), v.Sum.Entries)
+	v.Pager = ui.NewPager(r, page, len(v.Entries), v.Sum.Entries)
 	return ui.Show("credits", "Credits", v, domain.CreditsStream(r.Account.ID)), nil
 }
 

@@ -123,17 +123,3 @@ func (d Deps) switchAccount(r *ui.Request) (ui.Answer, error) {
 func (d Deps) now(r *ui.Request) (time.Time, error) {
 	return d.Commands.AccountTime(r.Context(), command.Cause{AccountID: r.Account.ID, Sandbox: r.Account.Sandbox})
 }
-
-// What all pages share, by shorter names.
-var (
-	wrongs    = ui.Wrongs
-	sentences = ui.Sentences
-	hostOf    = ui.HostOf
-	pageOf    = ui.PageOf
-	newPager  = ui.NewPager
-)
-
-// pageSize is how many rows a list shows.
-const pageSize = ui.PageSize
-
-type pager = ui.Pager

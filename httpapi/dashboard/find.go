@@ -80,7 +80,7 @@ func (d Deps) find(r *ui.Request) (ui.Answer, error) {
 		for _, p := range found {
 			detail := ""
 			if p.DefaultURL != nil {
-				detail = hostOf(*p.DefaultURL)
+				detail = ui.HostOf(*p.DefaultURL)
 			}
 			v.Hits = append(v.Hits, hit{Kind: "Project", Text: p.Name, Detail: detail, Href: "/dashboard/projects/" + p.ID})
 		}

@@ -37,7 +37,7 @@ type jobsView struct {
 	Kinds    []job.Type
 	Verdicts []choice
 	Lines    []words.JobLine
-	Pager    pager
+	Pager    ui.Pager
 	Filtered bool
 	Narrowed bool // by more than its state
 	Partial  bool // only the newest tests were searched
@@ -133,7 +133,7 @@ func (f jobFilter) href() string {
 // and narrows nothing.
 func (f jobFilter) search() (s jobs.Search, wrong []string) {
 	s = jobs.Search{
-		Words: f.Words, Status: job.Status(f.Status), ProjectID: f.Project, Type: job.Type(f.Kind), Verdict: f.Verdict, Limit: pageSize,
+		Words: f.Words, Status: job.Status(f.Status), ProjectID: f.Project, Type: job.Type(f.Kind), Verdict: f.Verdict, Limit: ui.PageSize,
 	}
 	day := func(name, value string) time.Time {
 		if value == "" {
@@ -154,7 +154,7 @@ func (f jobFilter) search() (s jobs.Search, wrong []string) {
 }
 
 func (d Deps) jobs(r *ui.Request) (ui.Answer, error) {
-	page := pageOf(r)
+	page := ui.PageOf(r)
 	v := jobsView{Filter: jobFilterOf(r.URL.Query()), MayTest: r.May(person.Developer), Kinds: job.Types(), Verdicts: verdictChoices}
 	var err error
 	if v.Projects, _, err = d.Reads.Projects.List(r.Context(), r.Account.ID, projects.Filter{Limit: projectsLooked}); err != nil {
@@ -179,7 +179,7 @@ func (d Deps) jobs(r *ui.Request) (ui.Answer, error) {
 	}
 	search, wrong := v.Filter.search()
 	v.Errors = wrong
-	search.Offset = (page - 1) * pageSize
+	search.Offset = (page - 1) * ui.PageSize
 	found, err := d.Reads.Jobs.Find(r.Context(), r.Account.ID, search)
 	if err != nil {
 		return ui.Answer{}, err
@@ -193,7 +193,7 @@ func (d Deps) jobs(r *ui.Request) (ui.Answer, error) {
 		if err != nil {
 			return ui.Answer{}, err
 		}
-		v.Pager = newPager(r, page, len(found.Page), total)
+		v.Pager = ui.NewPager(r, page, len(found.Page), total)
 	} else {
 		v.Pager = ui.NewOpenPager(r, page, len(found.Page), found.More)
 	}

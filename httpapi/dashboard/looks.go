@@ -6,6 +6,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/httpapi/ui"
+	"humanqa/httpapi/wire"
 	"humanqa/projections/oversight"
 )
 
@@ -35,10 +36,7 @@ func (d Deps) looksInto(r *ui.Request, since time.Time, limit int) (lines []look
 	if err != nil {
 		return nil, err
 	}
-	ids := make([]string, len(acts))
-	for i, a := range acts {
-		ids[i] = a.PersonID
-	}
+	ids := wire.List(acts, func(a oversight.Act) string { return a.PersonID })
 	names, err := d.Credentials.Names(r.Context(), ids...)
 	if err != nil {
 		return nil, err

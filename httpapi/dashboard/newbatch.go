@@ -138,7 +138,7 @@ func (d Deps) showBatch(
 	}
 	var atItems error
 	if status == 422 {
-		v.Errors, atItems = refusedBatch(r, wrongs(wrong), tests)
+		v.Errors, atItems = refusedBatch(r, ui.Wrongs(wrong), tests)
 	}
 	v.Notice = notice
 	if v.Preview != nil {

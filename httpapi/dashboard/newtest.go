@@ -67,7 +67,7 @@ func (v *submitView) refused(err error) (status int, known bool) {
 	switch {
 	case err == nil:
 		return 200, true
-	case wrongs(err) != nil:
+	case ui.Wrongs(err) != nil:
 		return 422, true
 	case errors.As(err, &short) && short.Kind == domain.KindPayment:
 		v.Errors = []string{"You do not have enough credits. Nothing was charged."}

@@ -66,7 +66,7 @@ func (d Deps) sandbox(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	for _, s := range lobbies {
-		v.Lobbies = append(v.Lobbies, sessionLine{s, hostOf(s.URL), room.StateOf(s)})
+		v.Lobbies = append(v.Lobbies, sessionLine{s, ui.HostOf(s.URL), room.StateOf(s)})
 	}
 	return ui.Show("sandbox", "Sandbox", v, ui.Everything), nil
 }

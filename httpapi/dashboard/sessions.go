@@ -9,7 +9,7 @@ import (
 
 type sessionsView struct {
 	Sessions []sessionLine
-	Pager    pager
+	Pager    ui.Pager
 	MayStart bool
 }
 
@@ -20,14 +20,14 @@ type sessionLine struct {
 }
 
 func (d Deps) sessions(r *ui.Request) (ui.Answer, error) {
-	page := pageOf(r)
-	list, total, err := d.Reads.Sessions.List(r.Context(), r.Account.ID, sessions.Filter{Limit: pageSize, Offset: (page - 1) * pageSize})
+	page := ui.PageOf(r)
+	list, total, err := d.Reads.Sessions.List(r.Context(), r.Account.ID, sessions.Filter{Limit: ui.PageSize, Offset: (page - 1) * ui.PageSize})
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	v := sessionsView{Pager: newPager(r, page, len(list), total), MayStart: r.May(person.Developer)}
+	v := sessionsView{Pager: ui.NewPager(r, page, len(list), total), MayStart: r.May(person.Developer)}
 	for _, s := range list {
-		v.Sessions = append(v.Sessions, sessionLine{s, hostOf(s.URL), room.StateOf(s)})
+		v.Sessions = append(v.Sessions, sessionLine{s, ui.HostOf(s.URL), room.StateOf(s)})
 	}
 	return ui.Show("sessions", "Sessions", v, ui.Everything), nil
 }

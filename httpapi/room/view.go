@@ -9,6 +9,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/session"
 	"humanqa/httpapi/ui"
+	"humanqa/httpapi/wire"
 	"humanqa/projections/jobs"
 	"humanqa/projections/sessions"
 )
@@ -158,10 +159,7 @@ func (d Deps) own(r *ui.Request, s seat, v *view) error {
 }
 
 func (d Deps) parts(ctx context.Context, s seat) (map[string]jobs.Part, error) {
-	var ids []string
-	for _, slot := range s.Slots {
-		ids = append(ids, slot.JobID)
-	}
+	ids := wire.List(s.Slots, func(slot sessions.Slot) string { return slot.JobID })
 	return d.Reads.Jobs.Parts(ctx, s.AccountID, ids)
 }
 
@@ -173,8 +171,7 @@ func (v *view) slots(s seat, parts map[string]jobs.Part) {
 		pass, fail, skip := job.Counts(items)
 		sv.Passed, sv.Failed, sv.Done = pass, fail, pass+fail+skip
 		if sv.Done > 0 {
-			sv.Bar = ui.BarOf(ui.Part{Kind: "pass", N: pass}, ui.Part{Kind: "fail", N: fail}, ui.Part{Kind: "skip", N: skip},
-				ui.Part{Kind: "pending", N: len(items) - sv.Done})
+			sv.Bar = ui.BarOf(pass, fail, skip, len(items)-sv.Done)
 			sv.Says = fmt.Sprintf("%d passed, %d failed, %d skipped of %d", pass, fail, skip, len(items))
 		}
 		switch {

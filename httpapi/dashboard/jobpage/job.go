@@ -286,8 +286,7 @@ func (v *jobView) count(items []job.ReportItem) {
 		return
 	}
 	v.Percent = 100 * (len(items) - v.Pending) / len(items)
-	v.Bar = ui.BarOf(ui.Part{Kind: "pass", N: v.Pass}, ui.Part{Kind: "fail", N: v.Fail}, ui.Part{Kind: "skip", N: v.Skip},
-		ui.Part{Kind: "pending", N: v.Pending})
+	v.Bar = ui.BarOf(v.Pass, v.Fail, v.Skip, v.Pending)
 }
 
 // curl is how this very test is started from a terminal: with its own checklist, without

@@ -228,7 +228,6 @@ func (d Deps) replay(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	var skip int
 	v.Pass, v.Fail, skip = job.Counts(items)
 	v.Pending = len(items) - v.Pass - v.Fail - skip
-	v.Bar = ui.BarOf(ui.Part{Kind: "pass", N: v.Pass}, ui.Part{Kind: "fail", N: v.Fail}, ui.Part{Kind: "skip", N: skip},
-		ui.Part{Kind: "pending", N: v.Pending})
+	v.Bar = ui.BarOf(v.Pass, v.Fail, skip, v.Pending)
 	return ui.Show("replay", "How "+j.Title+" went", v, domain.JobStream(j.ID)), nil
 }

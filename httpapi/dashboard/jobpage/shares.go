@@ -10,6 +10,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/httpapi/ui"
+	"humanqa/httpapi/wire"
 	"humanqa/internal/credential"
 	"humanqa/projections/jobs"
 )
@@ -25,10 +26,7 @@ func (d Deps) sharesOf(ctx context.Context, j jobs.Job) (lines []shareLine, err 
 	if err != nil {
 		return nil, err
 	}
-	var ids []string
-	for _, s := range list {
-		ids = append(ids, s.PersonID)
-	}
+	ids := wire.List(list, func(s credential.Share) string { return s.PersonID })
 	names, err := d.Credentials.Names(ctx, ids...)
 	for _, s := range list {
 		lines = append(lines, shareLine{s, names[s.PersonID].Name})

@@ -10,6 +10,7 @@ import (
 	"humanqa/domain/person"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/ui"
+	"humanqa/httpapi/wire"
 	"humanqa/projections/analytics"
 	"humanqa/projections/history"
 	"humanqa/projections/projects"
@@ -86,10 +87,7 @@ func (d Deps) projectsView(r *ui.Request) (v projectsView, err error) {
 	if err != nil {
 		return v, err
 	}
-	ids := make([]string, len(rows))
-	for i, p := range rows {
-		ids[i] = p.ID
-	}
+	ids := wire.List(rows, func(p projects.Project) string { return p.ID })
 	latest, err := d.Reads.History.Latest(r.Context(), r.Account.ID, ids)
 	if err != nil {
 		return v, err

@@ -7,6 +7,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/person"
 	"humanqa/httpapi/ui"
+	"humanqa/httpapi/wire"
 	"humanqa/internal/credential"
 	"humanqa/projections/people"
 )
@@ -31,10 +32,7 @@ func (d Deps) membersView(r *ui.Request) (v membersView, err error) {
 	if err != nil {
 		return v, err
 	}
-	ids := make([]string, len(list))
-	for i, p := range list {
-		ids[i] = p.ID
-	}
+	ids := wire.List(list, func(p people.Person) string { return p.ID })
 	names, err := d.Credentials.Names(r.Context(), ids...)
 	if err != nil {
 		return v, err
