@@ -27,15 +27,9 @@ type accountsView struct {
 
 func (d console) accounts(r *ui.Request) (ui.Answer, error) {
 	v := accountsView{Text: textOf(r)}
-	var (
-		total int
-		err   error
-	)
-	if v.Lines, total, err = d.Reads.Overall.Accounts(r.Context(), v.Text, pageOf(r), d.Now()); err != nil {
-		return ui.Answer{}, err
-	}
-	v.Pager = ui.NewPager(r, ui.PageOf(r), len(v.Lines), total)
-	return ui.Show("console-accounts", "Accounts", v), nil
+	lines, total, err := d.Reads.Overall.Accounts(r.Context(), v.Text, pageOf(r), d.Now())
+	v.Lines, v.Pager = lines, ui.NewPager(r, ui.PageOf(r), len(lines), total)
+	return ui.Show("console-accounts", "Accounts", v), err
 }
 
 // textOf is what a list is searched for.
@@ -162,10 +156,7 @@ func (d console) onAccount(
 		err = d.act(r, command.OperatorAct{Act: act, Subject: subject, AccountID: id, Detail: detail},
 			func(ctx context.Context, cause command.Cause) (domain.Position, error) { return do(ctx, cause, id) })
 	}
-	if err != nil {
-		return again(r, err, d.accountPage, "amount", "The amount", "days", "The days")
-	}
-	return ui.Go("/console/accounts/" + id), nil
+	return answered(r, err, "/console/accounts/"+id, d.accountPage, "amount", "The amount", "days", "The days")
 }
 
 // maxGrant bounds what is granted at once: a slip of the finger is no fortune.

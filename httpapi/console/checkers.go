@@ -21,15 +21,9 @@ type checkersView struct {
 
 func (d console) checkers(r *ui.Request) (ui.Answer, error) {
 	v := checkersView{Text: textOf(r)}
-	var (
-		total int
-		err   error
-	)
-	if v.Lines, total, err = d.Reads.Overall.Checkers(r.Context(), v.Text, "", pageOf(r)); err != nil {
-		return ui.Answer{}, err
-	}
-	v.Pager = ui.NewPager(r, ui.PageOf(r), len(v.Lines), total)
-	return ui.Show("console-checkers", "Checkers", v), nil
+	lines, total, err := d.Reads.Overall.Checkers(r.Context(), v.Text, "", pageOf(r))
+	v.Lines, v.Pager = lines, ui.NewPager(r, ui.PageOf(r), len(lines), total)
+	return ui.Show("console-checkers", "Checkers", v), err
 }
 
 type poolsView struct {
@@ -83,10 +77,7 @@ func (d console) createPool(r *ui.Request) (ui.Answer, error) {
 		id, at, err = d.Commands.CreatePool(ctx, cause, name, accountID)
 		return at, err
 	})
-	if err != nil {
-		return again(r, err, d.poolsPage, "name", "The name", "account", "The account")
-	}
-	return ui.Go("/console/pools/" + id), nil
+	return answered(r, err, "/console/pools/"+id, d.poolsPage, "name", "The name", "account", "The account")
 }
 
 type poolView struct {
@@ -118,12 +109,9 @@ func (d console) poolPage(r *ui.Request, state formState) (ui.Answer, error) {
 	if v.Choices, err = d.choices(ctx); err != nil {
 		return ui.Answer{}, err
 	}
-	var total int
-	if v.Lines, total, err = d.Reads.Overall.Checkers(ctx, "", id, pageOf(r)); err != nil {
-		return ui.Answer{}, err
-	}
-	v.Pager = ui.NewPager(r, ui.PageOf(r), len(v.Lines), total)
-	return ui.Show("console-pool", v.Name, v), nil
+	lines, total, err := d.Reads.Overall.Checkers(ctx, "", id, pageOf(r))
+	v.Lines, v.Pager = lines, ui.NewPager(r, ui.PageOf(r), len(lines), total)
+	return ui.Show("console-pool", v.Name, v), err
 }
 
 // changePool takes a checker in, or out.
@@ -149,8 +137,5 @@ func (d console) changePool(r *ui.Request) (ui.Answer, error) {
 		func(ctx context.Context, cause command.Cause) (domain.Position, error) {
 			return change(ctx, cause, id, checkerID)
 		})
-	if err != nil {
-		return again(r, err, d.poolPage)
-	}
-	return ui.Go("/console/pools/" + id), nil
+	return answered(r, err, "/console/pools/"+id, d.poolPage)
 }

@@ -89,10 +89,7 @@ func (d console) startCheck(r *ui.Request) (ui.Answer, error) {
 		func(ctx context.Context, cause command.Cause) (domain.Position, error) {
 			return domain.Position{}, d.Checks.Start(ctx, domain.DeriveID(cause.CommandID, "check"), r.Person.ID)
 		})
-	if err != nil {
-		return again(r, err, d.checksPage)
-	}
-	return ui.Go("/console/checks"), nil
+	return answered(r, err, "/console/checks", d.checksPage)
 }
 
 func (d console) cancelCheck(r *ui.Request) (ui.Answer, error) {
@@ -104,10 +101,7 @@ func (d console) cancelCheck(r *ui.Request) (ui.Answer, error) {
 		func(ctx context.Context, _ command.Cause) (domain.Position, error) {
 			return domain.Position{}, d.Checks.Cancel(ctx, id)
 		})
-	if err != nil {
-		return again(r, err, d.checksPage)
-	}
-	return ui.Go("/console/checks"), nil
+	return answered(r, err, "/console/checks", d.checksPage)
 }
 
 type systemView struct {

@@ -216,6 +216,16 @@ func unsent(page func(*ui.Request, formState) (ui.Answer, error)) func(*ui.Reque
 	return func(r *ui.Request) (ui.Answer, error) { return page(r, formState{}) }
 }
 
+// answered leads on from a form that was carried out; one that was refused is shown again.
+func answered(
+	r *ui.Request, err error, to string, page func(*ui.Request, formState) (ui.Answer, error), names ...string,
+) (ui.Answer, error) {
+	if err != nil {
+		return again(r, err, page, names...)
+	}
+	return ui.Go(to), nil
+}
+
 // formState is what a page shows of a form that was refused.
 type formState struct {
 	Errors []string

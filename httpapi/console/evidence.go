@@ -135,10 +135,7 @@ func (d console) onHold(
 				return do(ctx, cause, of, strings.TrimSpace(r.PostFormValue("reason")), true)
 			})
 	}
-	if err != nil {
-		return again(r, err, d.evidencePage, "kind", "The kind", "id", "The id")
-	}
-	return ui.Go("/console/evidence#holds"), nil
+	return answered(r, err, "/console/evidence#holds", d.evidencePage, "kind", "The kind", "id", "The id")
 }
 
 // holdAccount gives the id of the account whose evidence it is.

@@ -196,7 +196,7 @@ func TestHostilePages(t *testing.T) {
 	a := &attack{Rand: rand.New(rand.NewPCG(*hostileSeed, 1)), world: w, fields: w.Fields()}
 	from, err := w.Log.Head(t.Context())
 	w.Must(err)
-	table, codes, reached := w.Site.Table(), map[int]int{}, map[string]bool{}
+	table, codes, reached := w.Site.Pages, map[int]int{}, map[string]bool{}
 	const renewedAfter = 200 // requests: some of them end a session, or an account
 	for i := range *hostileCount {
 		if i%renewedAfter == 0 {

@@ -293,8 +293,5 @@ func (d console) disable(r *ui.Request) (ui.Answer, error) {
 }
 
 func (d console) backToPerson(r *ui.Request, err error) (ui.Answer, error) {
-	if err != nil {
-		return again(r, err, d.personPage, grantNames...)
-	}
-	return ui.Go("/console/people/" + r.PathValue("id")), nil
+	return answered(r, err, "/console/people/"+r.PathValue("id"), d.personPage, grantNames...)
 }

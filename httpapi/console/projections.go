@@ -160,10 +160,7 @@ func (d console) onProjection(
 		func(ctx context.Context, _ command.Cause) (domain.Position, error) {
 			return domain.Position{}, do(ctx, name)
 		})
-	if err != nil {
-		return again(r, err, d.projectionsPage)
-	}
-	return ui.Go("/console/projections"), nil
+	return answered(r, err, "/console/projections", d.projectionsPage)
 }
 
 func (d console) rebuild(r *ui.Request) (ui.Answer, error) {
