@@ -91,9 +91,6 @@ func (d Deps) balances(r *ui.Request, now time.Time) (days []ledger.DayEnd, plot
 
 // setLow sets where credits are low (decisions, "Account events").
 func (d Deps) setLow(r *ui.Request) (ui.Answer, error) {
-	if err := r.Open(); err != nil {
-		return ui.Answer{}, err
-	}
 	below, err := strconv.ParseInt(strings.TrimSpace(r.PostFormValue("below")), 10, 64)
 	if err != nil {
 		below = -1 // no number: refused as one that is none of a limit

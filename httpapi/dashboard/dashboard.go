@@ -67,20 +67,20 @@ func Pages(d Deps) []ui.Page {
 		{Method: "POST", Pattern: "/dashboard/views", For: ui.Viewers, Says: "Saved.", Handle: d.keepView},
 		{Method: "POST", Pattern: "/dashboard/views/drop", For: ui.Viewers, Says: "The view was removed.", Handle: d.dropView},
 		{Method: "GET", Pattern: "/dashboard/jobs/new", For: ui.Developers, Handle: d.newTest},
-		{Method: "POST", Pattern: "/dashboard/jobs", For: ui.Developers, Says: "The test is submitted.", Handle: d.startTest},
+		{Method: "POST", Pattern: "/dashboard/jobs", For: ui.Developers, Says: "The test is submitted.", Handle: ui.WhileOpen(d.startTest)},
 		{Method: "POST", Pattern: "/dashboard/jobs/preview", For: ui.Developers, Handle: d.previewTest},
 		{Method: "POST", Pattern: "/dashboard/jobs/draft", For: ui.Developers, Handle: d.draft(testDraft)},
 
 		{Method: "GET", Pattern: "/dashboard/sessions", For: ui.Viewers, Handle: d.sessions},
 		{Method: "GET", Pattern: "/dashboard/sessions/new", For: ui.Developers, Handle: d.newSession},
-		{Method: "POST", Pattern: "/dashboard/sessions", For: ui.Developers, Handle: d.startSession},
+		{Method: "POST", Pattern: "/dashboard/sessions", For: ui.Developers, Handle: ui.WhileOpen(d.startSession)},
 		{Method: "POST", Pattern: "/dashboard/sessions/preview", For: ui.Developers, Handle: d.previewSession},
 		{Method: "POST", Pattern: "/dashboard/sessions/draft", For: ui.Developers, Handle: d.draft(sessionDraft)},
 		{Method: "POST", Pattern: "/dashboard/sessions/{id}/ready", For: ui.Developers, Handle: aSession(d.gather)},
 
 		{Method: "GET", Pattern: "/dashboard/batches", For: ui.Viewers, Handle: d.batches},
 		{Method: "GET", Pattern: "/dashboard/batches/new", For: ui.Developers, Handle: d.newBatch},
-		{Method: "POST", Pattern: "/dashboard/batches", For: ui.Developers, Handle: d.startBatch},
+		{Method: "POST", Pattern: "/dashboard/batches", For: ui.Developers, Handle: ui.WhileOpen(d.startBatch)},
 		{Method: "POST", Pattern: "/dashboard/batches/preview", For: ui.Developers, Handle: d.previewBatch},
 		{Method: "POST", Pattern: "/dashboard/batches/draft", For: ui.Developers, Handle: d.draft(batchDraft)},
 		{Method: "GET", Pattern: "/dashboard/batches/{id}", For: ui.Viewers, Handle: aBatch(d.batch)},
@@ -91,7 +91,7 @@ func Pages(d Deps) []ui.Page {
 		{Method: "POST", Pattern: "/dashboard/jobs/{id}/expire", For: ui.Developers, Handle: aTest(ui.Changing(d.expire))},
 
 		{Method: "GET", Pattern: "/dashboard/credits", For: ui.Viewers, Handle: d.credits},
-		{Method: "POST", Pattern: "/dashboard/credits/low", For: ui.Owners, Says: "Saved.", Handle: d.setLow},
+		{Method: "POST", Pattern: "/dashboard/credits/low", For: ui.Owners, Says: "Saved.", Handle: ui.WhileOpen(d.setLow)},
 		{Method: "GET", Pattern: "/dashboard/credits/statement", For: ui.Viewers, Handle: d.statement},
 
 		{Method: "GET", Pattern: "/dashboard/notifications/news", For: ui.Viewers, Handle: d.news},

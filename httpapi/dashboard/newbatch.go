@@ -97,9 +97,6 @@ func (d Deps) previewBatch(r *ui.Request) (ui.Answer, error) {
 // startBatch is POST /v1/jobs/bulk for people: all tests or none, for the cost that was
 // shown.
 func (d Deps) startBatch(r *ui.Request) (ui.Answer, error) {
-	if err := r.Open(); err != nil {
-		return ui.Answer{}, err
-	}
 	in, missing, err := d.readBatch(r)
 	if err == nil && r.PostFormValue("cost") != strconv.FormatInt(int64(costOf(in)), 10) {
 		return d.showBatch(r, in, missing, nil, "Nothing was charged yet. Check the tests and the cost, then start.")

@@ -119,9 +119,6 @@ func (d Deps) previewSession(r *ui.Request) (ui.Answer, error) {
 // startSession is POST /v1/hosted/sessions for people. It charges no other cost than the
 // one that was shown.
 func (d Deps) startSession(r *ui.Request) (ui.Answer, error) {
-	if err := r.Open(); err != nil {
-		return ui.Answer{}, err
-	}
 	in, warned, err := d.readSession(r)
 	if err == nil && warned && r.PostFormValue("unresolved") != in.Test.URL {
 		return d.showSession(r, in, true, nil, "")

@@ -132,9 +132,6 @@ func (d Deps) readTest(r *ui.Request) (in command.HostedTest, warned bool, err e
 // address, or the cost is another than the one that was shown, before the person has
 // seen that.
 func (d Deps) startTest(r *ui.Request) (ui.Answer, error) {
-	if err := r.Open(); err != nil {
-		return ui.Answer{}, err
-	}
 	in, warned, err := d.readTest(r)
 	if err == nil && warned && r.PostFormValue("unresolved") != in.URL {
 		return d.showTest(r, in, true, nil, "")

@@ -23,7 +23,7 @@ func TestTheSpecificationsWordsOnTheDashboard(t *testing.T) {
 	must.NoError(t, err)
 	const room = "GET /dashboard/sessions/{id}" // httpapi/room's
 	there := map[string]bool{room: true}
-	for _, page := range w.Site.Table() {
+	for _, page := range w.Site.Pages {
 		there[page.Method+" "+page.Pattern] = true
 	}
 	named := regexp.MustCompile("`((?:GET|POST) /dashboard[^`]*)`").FindAllStringSubmatch(string(text), -1)

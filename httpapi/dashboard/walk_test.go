@@ -127,7 +127,7 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 	}
 	rank := map[string]int{"viewer": 1, "developer": 2, "owner": 3}
 	need := map[ui.Audience]int{ui.Viewers: 1, ui.Developers: 2, ui.Owners: 3}
-	for _, page := range w.Site.Table() {
+	for _, page := range w.Site.Pages {
 		if page.For == ui.Anybody {
 			continue
 		}
@@ -193,7 +193,7 @@ func TestNothingCrosses(t *testing.T) {
 	w := setup(t)
 	account := w.account("Acme", 100)
 	owner := w.Joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
-	for _, page := range w.Site.Table() {
+	for _, page := range w.Site.Pages {
 		if page.Method != http.MethodPost {
 			continue
 		}

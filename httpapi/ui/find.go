@@ -46,6 +46,16 @@ func About[T any](
 	}
 }
 
+// WhileOpen is Changing for a page without an id in its path.
+func WhileOpen(handle func(*Request) (Answer, error)) func(*Request) (Answer, error) {
+	return func(r *Request) (Answer, error) {
+		if err := r.Open(); err != nil {
+			return Answer{}, err
+		}
+		return handle(r)
+	}
+}
+
 // Changing is the handler of a form that a suspended account must not use.
 func Changing[T any](handle Handler[T]) Handler[T] {
 	return func(r *Request, found T) (Answer, error) {

@@ -138,9 +138,6 @@ func (d Deps) projects(r *ui.Request) (ui.Answer, error) {
 }
 
 func (d Deps) createProject(r *ui.Request) (ui.Answer, error) {
-	if err := r.Open(); err != nil {
-		return ui.Answer{}, err
-	}
 	r.Addresses("url")
 	form := ui.Form(r, map[string]string{"name": "name", "url": "defaultUrl"})
 	in := input.NewProject(form, d.Limits)

@@ -37,7 +37,8 @@ func Pages(d Deps) []ui.Page {
 	aLoop := ui.About("loop", d.Reads.Loops.Session)
 	return []ui.Page{
 		{Method: "GET", Pattern: "/dashboard/projects", For: ui.Viewers, Handle: d.projects},
-		{Method: "POST", Pattern: "/dashboard/projects", For: ui.Developers, Says: "The project is created.", Handle: d.createProject},
+		{Method: "POST", Pattern: "/dashboard/projects", For: ui.Developers, Says: "The project is created.",
+			Handle: ui.WhileOpen(d.createProject)},
 		{Method: "GET", Pattern: "/dashboard/projects/{id}", For: ui.Viewers, Handle: d.project},
 		{Method: "POST", Pattern: "/dashboard/projects/{id}", For: ui.Developers, Says: "Saved.",
 			Handle: aProject(ui.Changing(d.updateProject))},

@@ -51,9 +51,6 @@ func (d Deps) device(r *ui.Request) (ui.Answer, error) {
 // answerDevice confirms or denies. Nothing of the account changes before the client
 // collects its key, which is on record under the owner's name.
 func (d Deps) answerDevice(r *ui.Request) (ui.Answer, error) {
-	if err := r.Open(); err != nil {
-		return ui.Answer{}, err
-	}
 	code := r.PostFormValue("code")
 	if r.PostFormValue("answer") != "confirm" {
 		err := d.Logins.Answer(r.Context(), code, nil)

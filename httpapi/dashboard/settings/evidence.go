@@ -186,7 +186,7 @@ func (d Deps) estimateEvidence(r *ui.Request) (ui.Answer, error) {
 		}
 		v.Form.ProjectName = p.Name
 	}
-	estimate, err := d.Evidence.Estimate(r.Context(), r.Account.ID, form.Project, change.On(retention.Keep{}))
+	estimate, err := evidence.Estimate(r.Context(), d.Evidence.DB, r.Account.ID, form.Project, change.On(retention.Keep{}))
 	if err != nil {
 		return ui.Answer{}, err
 	}
@@ -196,9 +196,6 @@ func (d Deps) estimateEvidence(r *ui.Request) (ui.Answer, error) {
 
 // keepEvidence saves what was estimated.
 func (d Deps) keepEvidence(r *ui.Request) (ui.Answer, error) {
-	if err := r.Open(); err != nil {
-		return ui.Answer{}, err
-	}
 	form, change, err := keepForm(r)
 	if err != nil {
 		return ui.Answer{}, err
@@ -240,9 +237,6 @@ func (d Deps) releaseEvidence(r *ui.Request) (ui.Answer, error) {
 func (d Deps) changeHold(
 	r *ui.Request, do func(context.Context, command.Cause, command.EvidenceSubject, string, bool) (domain.Position, error),
 ) (ui.Answer, error) {
-	if err := r.Open(); err != nil {
-		return ui.Answer{}, err
-	}
 	of, reason, err := holdForm(r)
 	if err != nil {
 		return ui.Answer{}, err

@@ -94,9 +94,6 @@ func (d Deps) keys(r *ui.Request) (ui.Answer, error) {
 // createKey answers with the page itself, not a redirect: the key is on it, and
 // nowhere else.
 func (d Deps) createKey(r *ui.Request) (ui.Answer, error) {
-	if err := r.Open(); err != nil {
-		return ui.Answer{}, err
-	}
 	name, err := r.Text("name", account.MaxKeyName)
 	if err != nil {
 		return ui.Answer{}, err

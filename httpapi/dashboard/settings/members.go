@@ -58,9 +58,6 @@ func (d Deps) members(r *ui.Request) (ui.Answer, error) {
 
 // invite answers with the page itself: the link is on it, and nowhere else.
 func (d Deps) invite(r *ui.Request) (ui.Answer, error) {
-	if err := r.Open(); err != nil {
-		return ui.Answer{}, err
-	}
 	role := person.Role(r.PostFormValue("role"))
 	if !role.OfAccount() {
 		return ui.Answer{}, domain.Invalid(domain.Detail{Path: "role", Message: "must be owner, developer or viewer"})
@@ -94,9 +91,6 @@ func (d Deps) withLink(r *ui.Request, personID, name string, grants []person.Gra
 // member finds whom a form is about. An owner cannot touch their own role: an
 // account never loses its last owner.
 func (d Deps) member(r *ui.Request) (people.Person, error) {
-	if err := r.Open(); err != nil {
-		return people.Person{}, err
-	}
 	list, err := d.Reads.People.Members(r.Context(), r.Account.ID)
 	if err != nil {
 		return people.Person{}, err

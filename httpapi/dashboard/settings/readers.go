@@ -90,9 +90,6 @@ func lineOf(one readers.Reader, now time.Time) readerLine {
 }
 
 func (d Deps) forgetReader(r *ui.Request) (ui.Answer, error) {
-	if err := r.Open(); err != nil {
-		return ui.Answer{}, err
-	}
 	err := d.Readers.Forget(r.Context(), r.Account.ID, r.PostFormValue("project"), r.PostFormValue("name"))
 	return ui.Go("/dashboard/readers"), err
 }

@@ -39,26 +39,28 @@ type Deps struct {
 func Pages(d Deps) []ui.Page {
 	return []ui.Page{
 		{Method: "GET", Pattern: "/dashboard/keys", For: ui.Owners, Handle: d.keys},
-		{Method: "POST", Pattern: "/dashboard/keys", For: ui.Owners, Fresh: true, Handle: d.createKey},
+		{Method: "POST", Pattern: "/dashboard/keys", For: ui.Owners, Fresh: true, Handle: ui.WhileOpen(d.createKey)},
 		{Method: "POST", Pattern: "/dashboard/keys/revoke", For: ui.Owners, Says: "The key is revoked.", Handle: d.revokeKey},
 
 		{Method: "GET", Pattern: "/dashboard/readers", For: ui.Developers, Handle: d.readers},
 		{Method: "POST", Pattern: "/dashboard/readers/forget", For: ui.Developers, Says: "The reader is forgotten.",
-			Handle: d.forgetReader},
+			Handle: ui.WhileOpen(d.forgetReader)},
 
 		{Method: "GET", Pattern: "/dashboard/device", For: ui.Owners, Handle: d.device},
-		{Method: "POST", Pattern: "/dashboard/device", For: ui.Owners, Fresh: true, Handle: d.answerDevice},
+		{Method: "POST", Pattern: "/dashboard/device", For: ui.Owners, Fresh: true, Handle: ui.WhileOpen(d.answerDevice)},
 
 		{Method: "GET", Pattern: "/dashboard/evidence", For: ui.Owners, Handle: d.evidence},
 		{Method: "POST", Pattern: "/dashboard/evidence", For: ui.Owners, Handle: d.estimateEvidence},
-		{Method: "POST", Pattern: "/dashboard/evidence/save", For: ui.Owners, Says: "Saved.", Handle: d.keepEvidence},
-		{Method: "POST", Pattern: "/dashboard/evidence/hold", For: ui.Owners, Says: "The hold is in place.", Handle: d.holdEvidence},
-		{Method: "POST", Pattern: "/dashboard/evidence/release", For: ui.Owners, Says: "The hold is released.", Handle: d.releaseEvidence},
+		{Method: "POST", Pattern: "/dashboard/evidence/save", For: ui.Owners, Says: "Saved.", Handle: ui.WhileOpen(d.keepEvidence)},
+		{Method: "POST", Pattern: "/dashboard/evidence/hold", For: ui.Owners, Says: "The hold is in place.",
+			Handle: ui.WhileOpen(d.holdEvidence)},
+		{Method: "POST", Pattern: "/dashboard/evidence/release", For: ui.Owners, Says: "The hold is released.",
+			Handle: ui.WhileOpen(d.releaseEvidence)},
 
 		{Method: "GET", Pattern: "/dashboard/members", For: ui.Owners, Handle: d.members},
-		{Method: "POST", Pattern: "/dashboard/members", For: ui.Owners, Handle: d.invite},
-		{Method: "POST", Pattern: "/dashboard/members/{person}", For: ui.Owners, Says: "Saved.", Handle: d.changeMember},
-		{Method: "POST", Pattern: "/dashboard/members/{person}/link", For: ui.Owners, Fresh: true, Handle: d.newLink},
+		{Method: "POST", Pattern: "/dashboard/members", For: ui.Owners, Handle: ui.WhileOpen(d.invite)},
+		{Method: "POST", Pattern: "/dashboard/members/{person}", For: ui.Owners, Says: "Saved.", Handle: ui.WhileOpen(d.changeMember)},
+		{Method: "POST", Pattern: "/dashboard/members/{person}/link", For: ui.Owners, Fresh: true, Handle: ui.WhileOpen(d.newLink)},
 
 		{Method: "GET", Pattern: "/dashboard/notifications", For: ui.Viewers, Handle: d.notifications},
 		{Method: "POST", Pattern: "/dashboard/notifications", For: ui.Viewers, Says: "Saved.", Handle: d.setNotifications},
