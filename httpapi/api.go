@@ -155,7 +155,7 @@ func (a *API) Run(ctx context.Context) error {
 		}
 	})
 	for again := true; again; again = backoff.Wait(ctx, admit.SweepEvery) == nil {
-		if err := a.writer.Sweep(ctx); err != nil && ctx.Err() == nil {
+		if err := a.writer.Keys.Sweep(ctx); err != nil && ctx.Err() == nil {
 			a.Log.WithError(err).Warn("old idempotency keys stay until the next sweep")
 		}
 		if err := a.gate.Limits.Sweep(ctx); err != nil && ctx.Err() == nil {

@@ -41,9 +41,6 @@ func NewWriter(
 	return &Writer{Keys: keyStore{db: db, Vault: v}, WaitFor: waitFor, submissions: submissions, now: now}
 }
 
-// Sweep removes the Idempotency-Keys that a day has passed over.
-func (w *Writer) Sweep(ctx context.Context) error { return w.Keys.Sweep(ctx) }
-
 // Write issues one command for the request. It goes on when the client hangs
 // up: half a command heals, a whole one needs no healing.
 //

@@ -185,11 +185,6 @@ func (s *Service) Usage(ctx context.Context, accountID string) (Usage, error) {
 
 // Estimate is the account's usage as if the account (projectID empty) or the project had
 // these settings: Due is what would go at once.
-func (s *Service) Estimate(ctx context.Context, accountID, projectID string, keep retention.Keep) (Usage, error) {
-	return Estimate(ctx, s.DB, accountID, projectID, keep)
-}
-
-// Estimate is Service.Estimate.
 func Estimate(ctx context.Context, db *sqlx.DB, accountID, projectID string, keep retention.Keep) (Usage, error) {
 	all, err := usageOf(ctx, db, keptSQL(asIfSQL)+usageOfKept, accountID, month.Seconds(), projectID,
 		keep.EvidenceDays, keep.RecordingsDays)

@@ -123,12 +123,13 @@ WHERE account_id = $1
   AND job_id = $2
   AND id = $3`
 
-// drop takes a reference to a piece away, and where that was the last one makes of
+// Drop takes a reference to a piece away, and where that was the last one makes of
 // the piece an upload that broke off: no link to it works any more, and the sweep
 // removes the file, later than a backup that is under way reads it. No reference to
-// the job's evidence is given meanwhile (give).
-func (r pieceRows) drop(ctx context.Context, jobID, id string, take func() (command.Hidden, error)) error {
-	return pgpool.InTx(ctx, r.db, func(tx *sqlx.Tx) error {
+// the job's evidence is given meanwhile (Give). Any other link leads to no piece.
+func (s *Service) Drop(ctx context.Context, jobID, stored string, take func() (command.Hidden, error)) error {
+	id := ID(stored)
+	return pgpool.InTx(ctx, s.DB, func(tx *sqlx.Tx) error {
 		if _, err := tx.ExecContext(ctx, lockEvidenceSQL, jobID); err != nil {
 			return err
 		}
@@ -151,13 +152,20 @@ WHERE job_id = $1
   AND stored_at IS NOT NULL
   AND gone_at IS NULL`
 
-// give runs what refers to pieces of the job's evidence while none of them can be
-// dropped. One that was dropped already is refused.
-func (r pieceRows) give(ctx context.Context, jobID string, ids []string, refer func() error) error {
+// Give runs a command that refers to pieces of the job's evidence while none of them can
+// be dropped. One that was dropped already is refused; links that are not ours are passed
+// over.
+func (s *Service) Give(ctx context.Context, jobID string, stored []string, refer func() error) error {
+	var ids []string
+	for _, one := range stored {
+		if id := ID(one); id != "" && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
 	if len(ids) == 0 {
 		return refer()
 	}
-	return pgpool.InTx(ctx, r.db, func(tx *sqlx.Tx) error {
+	return pgpool.InTx(ctx, s.DB, func(tx *sqlx.Tx) error {
 		if _, err := tx.ExecContext(ctx, shareEvidenceSQL, jobID); err != nil {
 			return err
 		}
@@ -266,22 +274,4 @@ func sweep(ctx context.Context, db *sqlx.DB, files Files, what, listSQL, forgetS
 		return fmt.Errorf("sweep %s: %w", what, err)
 	}
 	return nil
-}
-
-// Drop takes the reference to a piece of the job away, and forgets the piece
-// if that was the last one. Any other link leads to no piece.
-func (s *Service) Drop(ctx context.Context, jobID, stored string, take func() (command.Hidden, error)) error {
-	return s.pieces.drop(ctx, jobID, ID(stored), take)
-}
-
-// Give runs a command that refers to the job's evidence, each of stored once;
-// links that are not ours are passed over.
-func (s *Service) Give(ctx context.Context, jobID string, stored []string, refer func() error) error {
-	var ids []string
-	for _, one := range stored {
-		if id := ID(one); id != "" && !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
-	}
-	return s.pieces.give(ctx, jobID, ids, refer)
 }

@@ -16,6 +16,7 @@ import (
 
 // Lengths, in characters (decisions, "Lengths").
 const (
+	MaxURL                = 2048
 	maxTitle              = 200
 	maxDescription        = 5000
 	maxProjectName        = 120
@@ -143,7 +144,3 @@ func readPatchTime(o wire.Object, name string) command.Field[time.Time] {
 	at = at.UTC().Truncate(time.Millisecond)
 	return command.Field[time.Time]{Set: true, Value: &at}
 }
-
-const (
-	MaxURL = 2048
-)

@@ -12,9 +12,7 @@ import (
 	"humanqa/projections/history"
 )
 
-const (
-	maxFixes = 50 // in each list
-)
+const maxFixes = 50 // in each list
 
 // Fixes reads the two lists; one of them must name something.
 func Fixes(o wire.Object) (bugs []string, fixes []command.PreparedFix) {

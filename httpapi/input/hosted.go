@@ -13,11 +13,8 @@ import (
 
 const (
 	maxFeature = 2000
-)
-
-const (
-	MinSecret = 32
-	MaxSecret = 256
+	MinSecret  = 32
+	MaxSecret  = 256
 )
 
 // HostedTest reads a hosted test.

@@ -83,9 +83,13 @@ func writeCTRF(o Outcome) ([]byte, error) {
 	s := &out.Results.Summary
 	s.Suites, s.Tests = len(o.Jobs), len(out.Results.Tests)
 	s.Start, s.Stop, s.Duration = from.UnixMilli(), to.UnixMilli(), to.Sub(from).Milliseconds()
+	counts := map[string]int{}
 	for _, t := range out.Results.Tests {
-		s.count(t.Status)
+		counts[t.Status]++
 	}
+	s.Passed, s.Failed, s.Skipped = counts[ctrfPassed], counts[ctrfFailed], counts[ctrfSkipped]
+	s.Pending = counts[ctrfPending]
+	s.Other = s.Tests - s.Passed - s.Failed - s.Skipped - s.Pending
 	if o.BatchID != "" {
 		out.ReportID = uuidOf(o.BatchID)
 		out.Results.Extra["batchId"] = o.BatchID
@@ -105,21 +109,6 @@ func uuidOf(id string) string {
 		return u.String()
 	}
 	return domain.CommandIDFor("ctrf", id).String()
-}
-
-func (s *ctrfSummary) count(status string) {
-	switch status {
-	case ctrfPassed:
-		s.Passed++
-	case ctrfFailed:
-		s.Failed++
-	case ctrfSkipped:
-		s.Skipped++
-	case ctrfPending:
-		s.Pending++
-	default:
-		s.Other++
-	}
 }
 
 const (

@@ -45,7 +45,7 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 	}
 	fill := strings.NewReplacer("{id}", s.SessionID, "{film}", "none").Replace
 	walked := 0
-	for _, p := range w.Site.Table() {
+	for _, p := range w.Site.Pages {
 		if !strings.Contains(p.Pattern, "/sessions/{id}") {
 			continue
 		}

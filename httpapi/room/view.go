@@ -3,6 +3,7 @@ package room
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"humanqa/domain"
@@ -166,7 +167,7 @@ func (d Deps) parts(ctx context.Context, s seat) (map[string]jobs.Part, error) {
 func (v *view) slots(s seat, parts map[string]jobs.Part) {
 	for _, slot := range s.Slots {
 		items := parts[slot.JobID].Items.V
-		sv := slotView{Slot: slot, Who: s.who(slot.Slot), State: slotState(slot), On: target(slot.Target),
+		sv := slotView{Slot: slot, Who: s.who(slot.Slot), State: slotState(slot), On: strings.Join(ui.On(slot.Target), ", "),
 			Mine: slot.JobID == s.own.JobID, Total: len(items)}
 		pass, fail, skip := job.Counts(items)
 		sv.Passed, sv.Failed, sv.Done = pass, fail, pass+fail+skip
@@ -262,15 +263,4 @@ func outlook(s seat) string {
 		words += fmt.Sprintf("; %s refunded", ui.Credits(price*domain.Credits(out.Refunded)))
 	}
 	return words + ". It starts at once when all are ready."
-}
-
-func target(t job.Target) string {
-	out := ""
-	for _, part := range []string{t.Device, t.OS, t.Browser, t.ScreenSize, t.Network} {
-		if part != "" && out != "" {
-			out += ", "
-		}
-		out += part
-	}
-	return out
 }

@@ -102,9 +102,6 @@ func New(c Config) (*Site, error) {
 	return s, nil
 }
 
-// Table lists the pages, for tests that walk them.
-func (s *Site) Table() []Page { return s.Pages }
-
 // Serves says that the path is a page's, not the API's.
 func (s *Site) Serves(path string) bool {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")

@@ -46,15 +46,12 @@ func (a *Handlers) DeployHook(r *wire.Request) (wire.Answer, error) {
 			return wire.Answer{}, err
 		}
 		out, err := a.Commands.Deploy(ctx, cause, r.Caller.ProjectID, in)
-		if err != nil {
-			return wire.Answer{}, err
-		}
-		a.Writer.Visible(ctx, r, out.Position)
 		status := http.StatusCreated
 		if out.Deduplicated {
 			status = http.StatusOK
 		}
-		return wire.Reply(status, deployedJob{hostedJob: a.hostedJob(in.Test, out), Deduplicated: out.Deduplicated})
+		body := deployedJob{hostedJob: a.hostedJob(in.Test, out), Deduplicated: out.Deduplicated}
+		return a.Writer.Done(ctx, r, out.Position, err, status, body)
 	})
 }
 

@@ -60,7 +60,7 @@ func (a *Handlers) GetEvidence(r *wire.Request) (wire.Answer, error) {
 	}
 	out := evidenceOf(keep, hold, usage)
 	if asked.Any() {
-		would, err := a.Evidence.Estimate(r.Context(), r.Caller.AccountID, projectID, asked)
+		would, err := evidence.Estimate(r.Context(), a.DB, r.Caller.AccountID, projectID, asked)
 		if err != nil {
 			return wire.Answer{}, err
 		}

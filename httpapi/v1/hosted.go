@@ -108,7 +108,7 @@ func (a *Handlers) PrepareNext(r *wire.Request) (wire.Answer, error) {
 	r.IdempotencyKey(&p)
 	o := r.Object(&p)
 	projectID := o.RequiredID("projectId")
-	bugs, fixes := input.Fixes(o)
+	bugs, fixed := input.Fixes(o)
 	if err := p.Err(); err != nil {
 		return wire.Answer{}, err
 	}
@@ -121,22 +121,14 @@ func (a *Handlers) PrepareNext(r *wire.Request) (wire.Answer, error) {
 		if err != nil {
 			return wire.Answer{}, err
 		}
-		out, err := a.Commands.PrepareNext(ctx, cause, projectID, append(named, fixes...))
-		if err != nil {
-			return wire.Answer{}, err
+		out, err := a.Commands.PrepareNext(ctx, cause, projectID, append(named, fixed...))
+		n, fixes := len(out.Descriptions), "fixes"
+		if n == 1 {
+			fixes = "fix"
 		}
-		a.Writer.Visible(ctx, r, out.Position)
-		n := len(out.Descriptions)
-		return wire.Reply(http.StatusOK, preparedBody{
-			Message:         fmt.Sprintf("%d %s will be verified by the project's next test", n, plural(n, "fix", "fixes")),
+		return a.Writer.Done(ctx, r, out.Position, err, http.StatusOK, preparedBody{
+			Message:         fmt.Sprintf("%d %s will be verified by the project's next test", n, fixes),
 			RegressionItems: n, Descriptions: out.Descriptions, ProjectID: projectID,
 		})
 	})
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }

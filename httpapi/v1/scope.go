@@ -7,10 +7,8 @@ import (
 	"humanqa/httpapi/wire"
 )
 
-var (
-	errOtherProject = domain.Forbidden("the API key is bound to another project").
-		WithHint("use a key of that project, or one without a project")
-)
+var errOtherProject = domain.Forbidden("the API key is bound to another project").
+	WithHint("use a key of that project, or one without a project")
 
 // mayUseProject refuses a project-bound key another project of its account.
 // A project of another account is not found, as for everybody.

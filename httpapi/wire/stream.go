@@ -10,10 +10,8 @@ import (
 	"time"
 )
 
-const (
-	// streamWriteTime bounds a write to a client that does not read.
-	streamWriteTime = 30 * time.Second
-)
+// streamWriteTime bounds a write to a client that does not read.
+const streamWriteTime = 30 * time.Second
 
 // StreamWriter sends parts of an answer as they come. It takes the connection
 // out of the server's time-outs, which are for answers that end.

@@ -17,10 +17,7 @@ func Unseen(c rune) bool { return unicode.In(c, unicode.Cc, unicode.Cf, unicode.
 
 const (
 	MaxWord = 100 // of a closed list
-)
-
-const (
-	maxID = 64
+	maxID   = 64
 )
 
 // IDPattern is what every id of ours looks like. Anything else names nothing,

@@ -201,7 +201,7 @@ func (d Deps) queue(r *ui.Request, v *homeView) error {
 
 func waitingOf(j jobs.QueuedJob, now time.Time) waiting {
 	return waiting{
-		QueuedJob: j, Host: ui.HostOf(j.URL), Kind: j.Type.Title(), On: targets(j.Target.V), Soon: j.DueAt.Sub(now) < soon,
+		QueuedJob: j, Host: ui.HostOf(j.URL), Kind: j.Type.Title(), On: ui.On(j.Target.V), Soon: j.DueAt.Sub(now) < soon,
 		Has: j.Fits && j.Target.V.Device+j.Target.V.OS+j.Target.V.Browser != "",
 	}
 }
@@ -217,15 +217,6 @@ func left(items []job.ReportItem) (n int) {
 		}
 	}
 	return n
-}
-
-func targets(t job.Target) (on []string) {
-	for _, what := range []string{t.Device, t.OS, t.Browser, t.ScreenSize, t.Network} {
-		if what != "" {
-			on = append(on, what)
-		}
-	}
-	return on
 }
 
 // claim takes the test that the form names, or the next of the queue.

@@ -15,7 +15,7 @@ func (s *Service) FormsOfAnotherAccount(g Guest, openedID, opened, now string) {
 	before, err := s.Log.Head(s.T.Context())
 	s.Must(err)
 	walked := 0
-	for _, p := range s.Site.Table() {
+	for _, p := range s.Site.Pages {
 		if p.Method != http.MethodPost || p.For != ui.Viewers && p.For != ui.Developers && p.For != ui.Owners ||
 			strings.Contains(p.Pattern, "{id}") {
 			continue

@@ -28,7 +28,7 @@ func (s *Service) HostileIDs(g Guest, begins string, fill func(pattern string) s
 		strings.Repeat("x", 900), strings.Repeat("x", 8000),
 	}
 	walked := 0
-	for _, p := range s.Site.Table() {
+	for _, p := range s.Site.Pages {
 		if !strings.HasPrefix(p.Pattern, begins) {
 			continue
 		}
@@ -88,7 +88,7 @@ func (s *Service) HostileForms(g Guest, begins string, fill func(pattern string)
 	names, walked := s.Fields(), 0
 	from, err := s.Log.Head(s.T.Context())
 	s.Must(err)
-	for _, p := range s.Site.Table() {
+	for _, p := range s.Site.Pages {
 		if p.Method != http.MethodPost || !strings.HasPrefix(p.Pattern, begins) || g == (Guest{}) && p.For != ui.Anybody {
 			continue
 		}

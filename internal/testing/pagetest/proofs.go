@@ -32,7 +32,7 @@ func Waiting(got Response) string {
 func (s *Service) KeepsForms(g Guest, begins string, fill func(pattern string) string, answers func(ui.Page) int) {
 	s.T.Helper()
 	walked := 0
-	for _, p := range s.Site.Table() {
+	for _, p := range s.Site.Pages {
 		if !p.Fresh || p.Method != http.MethodPost || !strings.HasPrefix(p.Pattern, begins) {
 			continue
 		}
