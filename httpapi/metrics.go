@@ -31,11 +31,6 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	return m
 }
 
-func (m *metrics) inFlight() (done func()) {
-	m.open.Inc()
-	return m.open.Dec
-}
-
 func (m *metrics) observe(method, route string, status int, took time.Duration) {
 	m.duration.WithLabelValues(method, route, strconv.Itoa(status)).Observe(took.Seconds())
 }

@@ -13,6 +13,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/httpapi/admit"
+	v1 "humanqa/httpapi/v1"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/tracing"
 )
@@ -37,7 +38,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 
-	defer a.metrics.inFlight()()
+	a.metrics.open.Inc()
+	defer a.metrics.open.Dec()
 	ans := a.answer(w, r)
 	sent := 0
 	span.Answered(ans.Status)
@@ -135,6 +137,9 @@ func (a *API) handle(w http.ResponseWriter, r *wire.Request) (wire.Answer, error
 			return wire.Answer{}, err
 		}
 		defer leave()
+	}
+	if r.Route.AllProjects && r.Caller.ProjectID != "" {
+		return wire.Answer{}, v1.ErrOtherProject
 	}
 	ans, err := r.Route.Handle(&timed)
 	if r.Caller.Actor != "" && !r.Route.Write && denies(err) {

@@ -149,7 +149,7 @@ func (a *Handlers) ownBatch(r *wire.Request) (id string, batch []jobs.Outline, e
 	}
 	bound := r.Caller.ProjectID
 	if bound != "" && slices.ContainsFunc(batch, func(j jobs.Outline) bool { return j.ProjectID != bound }) {
-		return "", nil, errOtherProject
+		return "", nil, ErrOtherProject
 	}
 	return id, batch, nil
 }

@@ -301,7 +301,7 @@ func own[T any](
 		return none, err
 	}
 	if bound := r.Caller.ProjectID; bound != "" && projectOf(found) != bound {
-		return none, errOtherProject
+		return none, ErrOtherProject
 	}
 	return found, nil
 }

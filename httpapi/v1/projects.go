@@ -212,9 +212,6 @@ type createdProject struct {
 
 // CreateProject is POST /v1/projects.
 func (a *Handlers) CreateProject(r *wire.Request) (wire.Answer, error) {
-	if r.Caller.ProjectID != "" {
-		return wire.Answer{}, errOtherProject
-	}
 	var p wire.Problems
 	r.IdempotencyKey(&p)
 	o := r.Object(&p)

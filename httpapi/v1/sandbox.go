@@ -26,7 +26,7 @@ func (a *Handlers) AdvanceClock(r *wire.Request) (wire.Answer, error) {
 	case !r.Caller.Sandbox:
 		return wire.Answer{}, account.ErrNoSandbox
 	case r.Caller.ProjectID != "":
-		return wire.Answer{}, errOtherProject
+		return wire.Answer{}, ErrOtherProject
 	}
 	var p wire.Problems
 	o := r.Object(&p)

@@ -7,7 +7,8 @@ import (
 	"humanqa/httpapi/wire"
 )
 
-var errOtherProject = domain.Forbidden("the API key is bound to another project").
+// ErrOtherProject refuses a key of one project what belongs to another one, or to all.
+var ErrOtherProject = domain.Forbidden("the API key is bound to another project").
 	WithHint("use a key of that project, or one without a project")
 
 // mayUseProject refuses a project-bound key another project of its account.
@@ -19,7 +20,7 @@ func (a *Handlers) mayUseProject(ctx context.Context, c wire.Caller, projectID s
 	if _, err := a.Reads.Projects.Get(ctx, c.AccountID, projectID); err != nil {
 		return err
 	}
-	return errOtherProject
+	return ErrOtherProject
 }
 
 // narrow gives a list that names no project the key's own one. none says that

@@ -97,6 +97,8 @@ type Route struct {
 	Submits bool
 	// Upload routes take files: their bodies are not brought into memory.
 	Upload bool
+	// AllProjects routes are about all projects of an account: they refuse a key of one.
+	AllProjects bool
 	// Past routes show state, and take ?asOf= (decisions, "asOf").
 	Past   bool
 	Handle handler
