@@ -114,12 +114,6 @@ FROM (
 
 // Kept counts the files of a job's evidence, with parts of recordings.
 func Kept(ctx context.Context, db *sqlx.DB, accountID, jobID string) (files int, bytes int64, err error) {
-	var kept struct {
-		Files int   `db:"files"`
-		Bytes int64 `db:"bytes"`
-	}
-	if err := db.GetContext(ctx, &kept, jobFilesSQL, accountID, jobID); err != nil {
-		return 0, 0, fmt.Errorf("count the evidence of job %s: %w", jobID, err)
-	}
-	return kept.Files, kept.Bytes, nil
+	kept, err := pgpool.One[Size](ctx, db, "the evidence of job "+jobID, jobFilesSQL, accountID, jobID)
+	return int(kept.Files), kept.Bytes, err
 }

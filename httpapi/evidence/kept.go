@@ -52,10 +52,10 @@ type Size struct {
 // Kind is what there is of one kind of evidence: recordings, or everything else.
 type Kind struct {
 	Size
-	Held Size `json:"held"` // a hold keeps them
+	Held Size `json:"held" db:"held"` // a hold keeps them
 	// Due goes with the next sweep, NextMonth within thirty days from now.
-	Due       Size `json:"due"`
-	NextMonth Size `json:"nextMonth"`
+	Due       Size `json:"due" db:"due"`
+	NextMonth Size `json:"nextMonth" db:"month"`
 }
 
 // Usage is the evidence of an account.
@@ -108,33 +108,19 @@ const asIfSQL = `
 const usageOfKept = `
 SELECT account_id, recording,
        count(*) AS files, COALESCE(sum(size), 0) AS bytes,
-       count(*) FILTER (WHERE held) AS held_files, COALESCE(sum(size) FILTER (WHERE held), 0) AS held_bytes,
-       count(*) FILTER (WHERE NOT held AND due_at <= now()) AS due_files,
-       COALESCE(sum(size) FILTER (WHERE NOT held AND due_at <= now()), 0) AS due_bytes,
-       count(*) FILTER (WHERE NOT held AND due_at <= now() + make_interval(secs => $2)) AS month_files,
-       COALESCE(sum(size) FILTER (WHERE NOT held AND due_at <= now() + make_interval(secs => $2)), 0) AS month_bytes
+       count(*) FILTER (WHERE held) AS "held.files", COALESCE(sum(size) FILTER (WHERE held), 0) AS "held.bytes",
+       count(*) FILTER (WHERE NOT held AND due_at <= now()) AS "due.files",
+       COALESCE(sum(size) FILTER (WHERE NOT held AND due_at <= now()), 0) AS "due.bytes",
+       count(*) FILTER (WHERE NOT held AND due_at <= now() + make_interval(secs => $2)) AS "month.files",
+       COALESCE(sum(size) FILTER (WHERE NOT held AND due_at <= now() + make_interval(secs => $2)), 0) AS "month.bytes"
 FROM kept
 GROUP BY account_id, recording
 ORDER BY account_id, recording`
 
 type usageRow struct {
-	AccountID  string `db:"account_id"`
-	Recording  bool   `db:"recording"`
-	Files      int64  `db:"files"`
-	Bytes      int64  `db:"bytes"`
-	HeldFiles  int64  `db:"held_files"`
-	HeldBytes  int64  `db:"held_bytes"`
-	DueFiles   int64  `db:"due_files"`
-	DueBytes   int64  `db:"due_bytes"`
-	MonthFiles int64  `db:"month_files"`
-	MonthBytes int64  `db:"month_bytes"`
-}
-
-func (r usageRow) kind() Kind {
-	return Kind{
-		Size: Size{r.Files, r.Bytes}, Held: Size{r.HeldFiles, r.HeldBytes},
-		Due: Size{r.DueFiles, r.DueBytes}, NextMonth: Size{r.MonthFiles, r.MonthBytes},
-	}
+	AccountID string `db:"account_id"`
+	Recording bool   `db:"recording"`
+	Kind
 }
 
 const goneSQL = `
@@ -168,9 +154,9 @@ func usageOf(ctx context.Context, db *sqlx.DB, query string, args ...any) (map[s
 	for _, r := range rows {
 		u := usage[r.AccountID]
 		if r.Recording {
-			u.Recordings = r.kind()
+			u.Recordings = r.Kind
 		} else {
-			u.Pictures = r.kind()
+			u.Pictures = r.Kind
 		}
 		usage[r.AccountID] = u
 	}

@@ -197,8 +197,5 @@ func (s *Service) CollectRequest(
 		return "", err
 	}
 	e, err := s.Collect(hr.Context(), r, cause, claim, found)
-	if err != nil {
-		return "", err
-	}
-	return e.Reference(), nil
+	return e.Reference(), err
 }

@@ -147,9 +147,7 @@ func (s *Readers) list(ctx context.Context, limit int, query string, args ...any
 	return list, err
 }
 
-func errNoReader() error {
-	return domain.NotFound("reader").WithHint("GET /v1/events/readers lists the names")
-}
+var errNoReader = domain.NotFound("reader").WithHint("GET /v1/events/readers lists the names")
 
 const forgetSQL = `
 DELETE FROM event_readers
@@ -161,17 +159,17 @@ WHERE account_id = $1
 // on comes back.
 func (s *Readers) Forget(ctx context.Context, accountID, projectID, name string) error {
 	if !IsName(name) {
-		return errNoReader()
+		return errNoReader
 	}
 	done, err := s.db.ExecContext(ctx, forgetSQL, accountID, name, projectID)
 	if err != nil {
 		return fmt.Errorf("forget the reader %s: %w", name, err)
 	}
-	if n, err := done.RowsAffected(); err != nil || n == 0 {
-		if err == nil {
-			err = errNoReader()
-		}
+	switch n, err := done.RowsAffected(); {
+	case err != nil:
 		return err
+	case n == 0:
+		return errNoReader
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

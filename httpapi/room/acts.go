@@ -53,12 +53,9 @@ func (d Deps) inLobby(
 
 // acted leads on from what was written, in JSON for our script, which shows it by itself.
 func (d Deps) acted(r *ui.Request, at domain.Position, err error, next string) (ui.Answer, error) {
-	if err != nil {
-		return ui.Answer{}, err
+	if err != nil || !r.WantsJSON() {
+		return r.Done(at, err, next)
 	}
 	r.Visible(at)
-	if r.WantsJSON() {
-		return ui.Answer{JSON: map[string]string{"next": next}, Silent: next != "/workbench"}, nil
-	}
-	return ui.Go(next), nil
+	return ui.Answer{JSON: map[string]string{"next": next}, Silent: next != "/workbench"}, nil
 }

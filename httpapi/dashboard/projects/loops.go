@@ -70,17 +70,9 @@ func (d Deps) loop(r *ui.Request, s loops.Session) (_ ui.Answer, err error) {
 		v.Steps = append(v.Steps, step{words.LineOf(j.Summary()), i + 1})
 		live = append(live, domain.JobStream(j.ID))
 	}
-	v.Failing, err = d.failingWords(r, s)
-	return ui.Show("loop", "Loop of "+s.Skill, v, live...), err
-}
-
-// failingWords are the items that failed in the loop's latest report.
-func (d Deps) failingWords(r *ui.Request, s loops.Session) ([]string, error) {
 	open, err := d.Reads.History.Open(r.Context(), s.AccountID, s.ProjectID, failuresNamed)
-	if err != nil {
-		return nil, err
-	}
-	return words.Failing(s.FailingKeys, open), nil
+	v.Failing = words.Failing(s.FailingKeys, open)
+	return ui.Show("loop", "Loop of "+s.Skill, v, live...), err
 }
 
 // failuresNamed is how many open failures of a project are looked at for their words.
