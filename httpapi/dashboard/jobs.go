@@ -185,9 +185,7 @@ func (d Deps) jobs(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	v.Partial = found.Partial
-	for _, j := range found.Page {
-		v.Lines = append(v.Lines, foundLine(j))
-	}
+	v.Lines = wire.List(found.Page, foundLine)
 	if v.Filter == (jobFilter{Status: v.Filter.Status, Project: v.Filter.Project}) {
 		total, err := d.Reads.Jobs.Total(r.Context(), r.Account.ID, search.Status, search.ProjectID)
 		if err != nil {

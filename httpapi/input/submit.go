@@ -78,10 +78,7 @@ func Bulk(o wire.Object, h http.Header) []command.SubmitJob {
 	if !o.Broken() && (!given || len(values) == 0) {
 		o.Wrong(name, "must have 1 to %d entries", maxBulkJobs) // unless something else is wrong with it
 	}
-	var submits []command.SubmitJob
-	for _, one := range o.Objects(name, maxBulkJobs) {
-		submits = append(submits, Submit(one))
-	}
+	submits := wire.List(o.Objects(name, maxBulkJobs), Submit)
 	if status := CommitStatus(o, h); len(submits) > 0 {
 		submits[0].CommitStatus = status
 	}

@@ -117,18 +117,14 @@ func (t Job) JSON() Body {
 		CheckerSummary: report.Summary, Items: []item{}, RecordingURL: wire.OrNull(report.RecordingURL),
 		CheckerRating: report.CheckerRating, CreatedAt: wire.Timestamp(report.CreatedAt),
 	}
-	for _, r := range report.Recordings {
-		out.Recordings = append(out.Recordings, recordingOf(r))
-	}
+	out.Recordings = wire.List(report.Recordings, recordingOf)
 	for _, g := range t.Gone {
 		out.NoLongerKept = append(out.NoLongerKept, gone{
 			ID: g.ID, Name: g.Name, ContentType: g.ContentType, Size: g.Size, Recording: g.Recording,
 			GoneAt: wire.Timestamp(g.At), Reason: g.Why,
 		})
 	}
-	for _, q := range report.Questions {
-		out.Questions = append(out.Questions, QuestionOf(q))
-	}
+	out.Questions = wire.List(report.Questions, QuestionOf)
 	for _, i := range report.Items {
 		out.Items = append(out.Items, item{
 			ID: i.ID, Key: i.Key, Description: i.Description, ExpectedOutcome: i.ExpectedOutcome,

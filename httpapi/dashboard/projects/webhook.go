@@ -17,6 +17,7 @@ import (
 	"humanqa/domain/project"
 	"humanqa/httpapi/dashboard/words"
 	"humanqa/httpapi/ui"
+	"humanqa/httpapi/wire"
 	"humanqa/projections/projects"
 	"humanqa/webhooks"
 )
@@ -108,9 +109,7 @@ func (d Deps) webhookView(r *ui.Request) (v webhookView, err error) {
 	if err != nil {
 		return v, err
 	}
-	for _, w := range waiting {
-		v.Waiting = append(v.Waiting, lineOfDelivery(w))
-	}
+	v.Waiting = wire.List(waiting, lineOfDelivery)
 	if err := d.listDeliveries(r, &v); err != nil {
 		return v, err
 	}
@@ -177,9 +176,7 @@ func (d Deps) listDeliveries(r *ui.Request, v *webhookView) error {
 	if err != nil {
 		return err
 	}
-	for _, one := range list {
-		v.Lines = append(v.Lines, lineOfDelivery(one))
-	}
+	v.Lines = wire.List(list, lineOfDelivery)
 	if next != "" {
 		v.Older = at(v.Status, next)
 	}
