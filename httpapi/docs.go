@@ -29,14 +29,9 @@ var (
 	document31 = documentFile(openapi.Document31)
 )
 
-// openAPI is GET /v1/openapi.json.
-func (a *API) openAPI(r *wire.Request) (wire.Answer, error) {
-	return serveFile(r, document30(), cacheAndCheck), nil
-}
-
-// openAPI31 is GET /v1/openapi-3.1.json.
-func (a *API) openAPI31(r *wire.Request) (wire.Answer, error) {
-	return serveFile(r, document31(), cacheAndCheck), nil
+// served answers with a file that clients ask for again.
+func served(file func() openapi.File) func(*wire.Request) (wire.Answer, error) {
+	return func(r *wire.Request) (wire.Answer, error) { return serveFile(r, file(), cacheAndCheck), nil }
 }
 
 // docs is GET /docs: the document, for people, or as Markdown for clients that prefer
@@ -59,11 +54,6 @@ func pageOrText(r *wire.Request, page, text openapi.File) wire.Answer {
 // llms is GET /llms.txt: for coding agents, where the texts are.
 func (a *API) llms(r *wire.Request) (wire.Answer, error) {
 	return serveFile(r, a.llmsText, cacheAndCheck), nil
-}
-
-// llmsFull is GET /llms-full.txt.
-func (a *API) llmsFull(r *wire.Request) (wire.Answer, error) {
-	return serveFile(r, openapi.LLMsFull(), cacheAndCheck), nil
 }
 
 // asPage adds what a browser must know of a page.

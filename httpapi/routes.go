@@ -9,6 +9,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"humanqa/httpapi/evidence"
+	"humanqa/httpapi/openapi"
 	"humanqa/httpapi/wire"
 )
 
@@ -106,12 +107,12 @@ func routesOf(a *API) []wire.Route {
 		{Method: "POST", Pattern: "/v1/device", Audience: wire.Public, Write: true, Handle: a.beginLogin},
 		{Method: "POST", Pattern: "/v1/device/token", Audience: wire.Public, Write: true, Handle: a.collectLogin},
 		{Method: "GET", Pattern: "/v1/evidence/{id}", Audience: wire.Public, Handle: a.Evidence.Answer},
-		{Method: "GET", Pattern: "/v1/openapi.json", Audience: wire.Public, Handle: a.openAPI},
-		{Method: "GET", Pattern: "/v1/openapi-3.1.json", Audience: wire.Public, Handle: a.openAPI31},
+		{Method: "GET", Pattern: "/v1/openapi.json", Audience: wire.Public, Handle: served(document30)},
+		{Method: "GET", Pattern: "/v1/openapi-3.1.json", Audience: wire.Public, Handle: served(document31)},
 		{Method: "GET", Pattern: "/docs", Audience: wire.Public, Handle: a.docs},
 		{Method: "GET", Pattern: "/docs/{file}", Audience: wire.Public, Handle: a.docsFile},
 		{Method: "GET", Pattern: "/llms.txt", Audience: wire.Public, Handle: a.llms},
-		{Method: "GET", Pattern: "/llms-full.txt", Audience: wire.Public, Handle: a.llmsFull},
+		{Method: "GET", Pattern: "/llms-full.txt", Audience: wire.Public, Handle: served(openapi.LLMsFull)},
 		{Method: "GET", Pattern: "/healthz", Audience: wire.Public, Handle: a.healthz},
 		{Method: "HEAD", Pattern: "/healthz", Audience: wire.Public, Handle: a.healthz},
 		{Method: "GET", Pattern: "/readyz", Audience: wire.Public, Handle: a.readyz},

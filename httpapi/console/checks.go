@@ -74,7 +74,7 @@ func (d console) checksPage(r *ui.Request, state formState) (ui.Answer, error) {
 		v.Last = &checkLine{last, name(last.PersonID)}
 		for _, f := range last.Findings() {
 			broken[f.Invariant]++
-			v.Found = append(v.Found, findingLine{f, ofStream(f)})
+			v.Found = append(v.Found, findingLine{f, streamHref(f.Stream)})
 		}
 		v.More = last.Found - len(v.Found)
 	}

@@ -4,7 +4,6 @@ import (
 	"strconv"
 	"time"
 
-	"humanqa/domain/audit"
 	"humanqa/httpapi/ui"
 	"humanqa/internal/invariantcheck"
 	"humanqa/projections/overall"
@@ -161,6 +160,3 @@ func checkProblem(last invariantcheck.Check, found bool, now time.Time) string {
 	}
 	return ""
 }
-
-// ofStream is where a finding's stream can be looked at; empty where it names none.
-func ofStream(f audit.Finding) string { return streamHref(f.Stream) }

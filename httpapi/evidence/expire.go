@@ -306,18 +306,10 @@ func (x Expiry) eraseBatch(ctx context.Context) (erased Size, waiting bool, err 
 const lockFilesSQL = `
 SELECT pg_advisory_lock_shared(hashtext($1))`
 
-// LockFiles keeps every file that a later snapshot of the database knows, until UnlockFiles
-// or the connection's end. A backup takes it before its snapshot.
+// LockFiles keeps every file that a later snapshot of the database knows, until
+// the connection's end. A backup takes it before its snapshot.
 func LockFiles(ctx context.Context, c *sqlx.Conn) error {
 	return pgpool.Exec(ctx, c, "keep the files of the evidence", lockFilesSQL, filesLock)
-}
-
-const unlockFilesSQL = `
-SELECT pg_advisory_unlock_shared(hashtext($1))`
-
-// UnlockFiles ends LockFiles.
-func UnlockFiles(ctx context.Context, c *sqlx.Conn) error {
-	return pgpool.Exec(ctx, c, "let the files of the evidence go", unlockFilesSQL, filesLock)
 }
 
 // gone refuses a piece that is kept no longer.

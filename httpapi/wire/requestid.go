@@ -4,14 +4,12 @@ import (
 	"crypto/rand"
 	"encoding/base32"
 	"net/http"
+	"regexp"
 )
 
-const (
-	RequestIDHeader = "X-Request-Id"
-	// maxRequestID is the longest id of a client that is honoured
-	// (specification, "Limits").
-	maxRequestID = 80
-)
+const RequestIDHeader = "X-Request-Id"
+
+var requestIDForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,80}$`)
 
 var requestIDEncoding = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
 
@@ -26,18 +24,5 @@ func RequestID(h http.Header) string {
 	return requestIDEncoding.EncodeToString(b[:])
 }
 
-func ValidRequestID(id string) bool {
-	if id == "" || len(id) > maxRequestID {
-		return false
-	}
-	for i := range len(id) {
-		c := id[i]
-		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
-		case c == '.', c == '_', c == '-':
-		default:
-			return false
-		}
-	}
-	return true
-}
+// ValidRequestID says whether the id of a client is honoured (specification, "Limits").
+func ValidRequestID(id string) bool { return requestIDForm.MatchString(id) }

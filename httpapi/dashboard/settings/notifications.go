@@ -35,10 +35,15 @@ func (d Deps) notifications(r *ui.Request) (ui.Answer, error) {
 // errNoMail answers forms that another service's page sent.
 var errNoMail = domain.NotFound("page").WithHint("this service sends no e-mail")
 
-func (d Deps) setNotifications(r *ui.Request) (ui.Answer, error) {
-	if d.Mail == nil {
-		return ui.Answer{}, errNoMail
+// mailing is the handler of a service that sends e-mail. Any other one refuses.
+func (d Deps) mailing(refusal error, handle func(*ui.Request) (ui.Answer, error)) func(*ui.Request) (ui.Answer, error) {
+	if d.Mail != nil {
+		return handle
 	}
+	return func(*ui.Request) (ui.Answer, error) { return ui.Answer{}, refusal }
+}
+
+func (d Deps) setNotifications(r *ui.Request) (ui.Answer, error) {
 	address, err := r.Text("address", 254)
 	choices := mail.Choices{
 		Reports:   mail.Reports(r.PostFormValue("reports")),
@@ -53,9 +58,6 @@ func (d Deps) setNotifications(r *ui.Request) (ui.Answer, error) {
 
 // askAgain sends another link to the address that waits for its confirmation.
 func (d Deps) askAgain(r *ui.Request) (ui.Answer, error) {
-	if d.Mail == nil {
-		return ui.Answer{}, errNoMail
-	}
 	return r.Done(domain.Position{}, d.Mail.AskAgain(r.Context(), r.Person.ID), "/dashboard/notifications")
 }
 
@@ -81,31 +83,19 @@ func (d Deps) mailLink(r *ui.Request, v mailLinkView, err error) (ui.Answer, err
 }
 
 func (d Deps) confirmMail(r *ui.Request) (ui.Answer, error) {
-	if d.Mail == nil {
-		return ui.Answer{}, mail.ErrNoLink
-	}
 	_, address, err := d.Mail.Confirming(r.Context(), r.PathValue("token"))
 	return d.mailLink(r, mailLinkView{Address: address}, err)
 }
 
 func (d Deps) confirmMailNow(r *ui.Request) (ui.Answer, error) {
-	if d.Mail == nil {
-		return ui.Answer{}, mail.ErrNoLink
-	}
 	return d.mailLink(r, mailLinkView{Done: true}, d.Mail.Confirm(r.Context(), r.PathValue("token")))
 }
 
 func (d Deps) stopMail(r *ui.Request) (ui.Answer, error) {
-	if d.Mail == nil {
-		return ui.Answer{}, mail.ErrNoLink
-	}
 	return d.mailLink(r, mailLinkView{Stops: true}, d.Mail.Stops(r.PathValue("token")))
 }
 
 // stopMailNow also answers mail programs (RFC 8058).
 func (d Deps) stopMailNow(r *ui.Request) (ui.Answer, error) {
-	if d.Mail == nil {
-		return ui.Answer{}, mail.ErrNoLink
-	}
 	return d.mailLink(r, mailLinkView{Stops: true, Done: true}, d.Mail.Stop(r.Context(), r.PathValue("token")))
 }

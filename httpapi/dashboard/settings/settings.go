@@ -63,13 +63,14 @@ func Pages(d Deps) []ui.Page {
 		{Method: "POST", Pattern: "/dashboard/members/{person}/link", For: ui.Owners, Fresh: true, Handle: ui.WhileOpen(d.newLink)},
 
 		{Method: "GET", Pattern: "/dashboard/notifications", For: ui.Viewers, Handle: d.notifications},
-		{Method: "POST", Pattern: "/dashboard/notifications", For: ui.Viewers, Says: "Saved.", Handle: d.setNotifications},
+		{Method: "POST", Pattern: "/dashboard/notifications", For: ui.Viewers, Says: "Saved.",
+			Handle: d.mailing(errNoMail, d.setNotifications)},
 		{Method: "POST", Pattern: "/dashboard/notifications/link", For: ui.Viewers, Says: "Another link is on its way.",
-			Handle: d.askAgain},
-		{Method: "GET", Pattern: "/mail/confirm/{token}", Handle: d.confirmMail},
-		{Method: "POST", Pattern: "/mail/confirm/{token}", Handle: d.confirmMailNow},
-		{Method: "GET", Pattern: "/mail/stop/{token}", Handle: d.stopMail},
-		{Method: "POST", Pattern: "/mail/stop/{token}", Handle: d.stopMailNow},
+			Handle: d.mailing(errNoMail, d.askAgain)},
+		{Method: "GET", Pattern: "/mail/confirm/{token}", Handle: d.mailing(mail.ErrNoLink, d.confirmMail)},
+		{Method: "POST", Pattern: "/mail/confirm/{token}", Handle: d.mailing(mail.ErrNoLink, d.confirmMailNow)},
+		{Method: "GET", Pattern: "/mail/stop/{token}", Handle: d.mailing(mail.ErrNoLink, d.stopMail)},
+		{Method: "POST", Pattern: "/mail/stop/{token}", Handle: d.mailing(mail.ErrNoLink, d.stopMailNow)},
 	}
 }
 

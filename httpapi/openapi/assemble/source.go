@@ -34,7 +34,7 @@ func read(files fs.FS) (source, error) {
 	slices.SortFunc(names, func(a, b string) int {
 		return cmp.Or(-cmp.Compare(strings.Count(a, "openapi"), strings.Count(b, "openapi")), strings.Compare(a, b))
 	})
-	merged, keys := map[string]any{}, newOrder()
+	merged, keys := map[string]any{}, orderWith(map[string]int{})
 	for _, name := range names {
 		raw, err := fs.ReadFile(files, name)
 		if err != nil {
@@ -91,8 +91,6 @@ type order struct {
 	// the files do not have in the same place: refusals, which are completed.
 	first map[string]int
 }
-
-func newOrder() *order { return orderWith(map[string]int{}) }
 
 func orderWith(first map[string]int) *order {
 	return &order{rank: map[string]int{}, below: map[string]*order{}, first: first}
