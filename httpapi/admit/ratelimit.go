@@ -1,6 +1,7 @@
 package admit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -56,10 +57,7 @@ type limiter struct {
 }
 
 func NewLimiter(db *sqlx.DB, clients int) *limiter {
-	if clients == 0 {
-		clients = clientRate
-	}
-	return &limiter{db: db, clients: clients}
+	return &limiter{db: db, clients: cmp.Or(clients, clientRate)}
 }
 
 // Allowance is what a caller has left after a request.

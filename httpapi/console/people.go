@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -65,12 +66,9 @@ func (d console) personRows(ctx context.Context, list []overall.Person) (rows []
 		return nil, err
 	}
 	for _, p := range list {
-		row := personRow{Person: p, Name: names[p.ID].Name}
+		row := personRow{Person: p, Name: cmp.Or(names[p.ID].Name, nameless(p.ID))}
 		if login := names[p.ID].Login; login != nil {
 			row.Login = *login
-		}
-		if row.Name == "" {
-			row.Name = nameless(p.ID)
 		}
 		rows = append(rows, row)
 	}
@@ -185,9 +183,7 @@ func (d console) personPage(r *ui.Request, state formState) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	if v.Name = names[id].Name; v.Name == "" {
-		v.Name = nameless(id)
-	}
+	v.Name = cmp.Or(names[id].Name, nameless(id))
 	if login := names[id].Login; login != nil {
 		v.Login = *login
 	}

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -42,10 +43,7 @@ func (d Deps) looksInto(r *ui.Request, since time.Time, limit int) (lines []look
 		return nil, err
 	}
 	for _, a := range acts {
-		line := lookLine{Act: a, By: names[a.PersonID].Name, What: "texts of yours"}
-		if line.By == "" {
-			line.By = "Somebody"
-		}
+		line := lookLine{Act: a, By: cmp.Or(names[a.PersonID].Name, "Somebody"), What: "texts of yours"}
 		for prefix, place := range map[string][2]string{
 			domain.JobStreams: {"a test", "/dashboard/jobs/"}, domain.ProjectStreams: {"a project", "/dashboard/projects/"},
 			domain.SessionStreams: {"a session", "/dashboard/sessions/"},

@@ -1,6 +1,7 @@
 package input
 
 import (
+	"cmp"
 	"net/http"
 	"regexp"
 	"strings"
@@ -40,14 +41,11 @@ func CommitStatus(o wire.Object, h http.Header) *command.CommitStatus {
 		Provider:   c.OneOf("provider", job.GitHub, job.GitHub, job.GitLab),
 		Repository: c.Required("repository", maxRepository),
 		Commit:     strings.ToLower(c.Required("commit", maxCommitSHA)),
-		Context:    strings.TrimSpace(c.Optional("context", maxStatusContext)),
+		Context:    cmp.Or(strings.TrimSpace(c.Optional("context", maxStatusContext)), statusContext),
 		Ref:        strings.TrimSpace(c.Optional("ref", maxRef)),
 		FailOn: c.OneOf("failOn", string(job.Minor),
 			string(job.Critical), string(job.Major), string(job.Minor), job.StatusFailNever),
 	}}
-	if in.Context == "" {
-		in.Context = statusContext
-	}
 	if in.Repository != "" {
 		switch form := map[string]*regexp.Regexp{job.GitHub: gitHubRepository, job.GitLab: gitLabRepository}[in.Provider]; {
 		case form != nil && !form.MatchString(in.Repository), strings.Contains("/"+in.Repository+"/", "/../"):

@@ -1,6 +1,7 @@
 package input
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strings"
@@ -123,9 +124,7 @@ func vercel(kind string, o wire.Object) platform {
 			p.commit, p.branch = peek(meta, from+"CommitSha"), peek(meta, from+"CommitRef")
 		}
 	}
-	if p.environment = peek(payload, "target"); p.environment == "" {
-		p.environment = "preview"
-	}
+	p.environment = cmp.Or(peek(payload, "target"), "preview")
 	return p
 }
 
@@ -136,9 +135,7 @@ func netlify(o wire.Object) platform {
 		p.ignored = "the deploy is " + clip(state, wire.MaxWord) + ", not ready"
 		return p
 	}
-	if p.url == "" {
-		p.url = peek(o, "ssl_url")
-	}
+	p.url = cmp.Or(p.url, peek(o, "ssl_url"))
 	p.commit, p.branch, p.environment = peek(o, "commit_ref"), peek(o, "branch"), peek(o, "context")
 	return p
 }

@@ -59,9 +59,7 @@ func submittedOf(out command.SubmittedJob, echo string, t job.Type, projectID st
 // project-bound key's own, unless it names one.
 func (a *Handlers) place(r *wire.Request, in *command.SubmitJob, source string) error {
 	in.Source = source
-	if in.ProjectID == "" {
-		in.ProjectID = r.Caller.ProjectID
-	}
+	in.ProjectID = cmp.Or(in.ProjectID, r.Caller.ProjectID)
 	return a.mayUseProject(r.Context(), r.Caller, in.ProjectID)
 }
 

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"net/http"
 	"regexp"
 	"strings"
@@ -31,10 +32,7 @@ type Request struct {
 // RouteName is the route as logs and metrics show it: its pattern, because a path
 // may hold a token.
 func (r *Request) RouteName() string {
-	if r.RoutePattern == "" {
-		return "unknown"
-	}
-	return r.RoutePattern
+	return cmp.Or(r.RoutePattern, "unknown")
 }
 
 // maxLoggedPath bounds a path in the log, in bytes.

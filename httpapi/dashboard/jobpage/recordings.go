@@ -1,6 +1,7 @@
 package jobpage
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -94,11 +95,7 @@ func (d Deps) films(ctx context.Context, j jobs.Job, recordings []job.Recording)
 		case *job.FindingWithdrawn:
 			delete(moments, e.FindingID)
 		case *job.MomentMarked:
-			text := e.Label
-			if text == "" {
-				text = "Marked by the checker"
-			}
-			moments[e.ID] = moment{e.At, filmMark{Text: text}}
+			moments[e.ID] = moment{e.At, filmMark{Text: cmp.Or(e.Label, "Marked by the checker")}}
 		}
 	})
 	seen := map[string]bool{}
@@ -186,10 +183,7 @@ func chapters(marks []filmMark, r job.Recording) []byte {
 		if n+1 < len(marks) {
 			end = max(marks[n+1].At, m.At+time.Millisecond)
 		}
-		word := verdictWords[m.Status]
-		if word == "" {
-			word = "Marked"
-		}
+		word := cmp.Or(verdictWords[m.Status], "Marked")
 		text := strings.Join(strings.Fields(word+": "+m.Text), " ")
 		fmt.Fprintf(&b, "\n%d\n%s --> %s\n%s\n", n+1, vttTime(m.At), vttTime(end), vttText.Replace(text))
 	}

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -91,7 +92,7 @@ func (d Deps) evidenceView(r *ui.Request) (v evidenceView, err error) {
 		if s.ProjectID != "" {
 			v.Settings = append(v.Settings, settingLine{
 				retention.Keep{EvidenceDays: s.EvidenceDays, RecordingsDays: s.RecordingsDays},
-				s.ProjectID, nameOr(names[s.ProjectID], "A project"),
+				s.ProjectID, cmp.Or(names[s.ProjectID], "A project"),
 			})
 		}
 	}
@@ -119,23 +120,16 @@ func (d Deps) holdLines(ctx context.Context, holds []kept.Hold, names map[string
 		line := holdLine{Hold: h, Name: "The whole account", By: "the operator of the service", Releasable: !h.Operator}
 		switch h.Kind {
 		case retention.OfProject:
-			line.Name, line.Href = nameOr(names[h.ID], "A project"), "/dashboard/projects/"+h.ID
+			line.Name, line.Href = cmp.Or(names[h.ID], "A project"), "/dashboard/projects/"+h.ID
 		case retention.OfJob:
 			line.Name, line.Href = "A test", "/dashboard/jobs/"+h.ID
 		}
 		if id, is := strings.CutPrefix(h.PlacedBy, "person:"); is && !h.Operator {
-			line.By = nameOr(known[id].Name, "a person who left")
+			line.By = cmp.Or(known[id].Name, "a person who left")
 		}
 		lines = append(lines, line)
 	}
 	return lines, nil
-}
-
-func nameOr(name, otherwise string) string {
-	if name == "" {
-		return otherwise
-	}
-	return name
 }
 
 func daysText(days *int) string {

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -39,12 +40,9 @@ func (d Deps) membersView(r *ui.Request) (v membersView, err error) {
 	}
 	v.Roles = person.AccountRoles()
 	for _, p := range list {
-		line := memberLine{Person: p, Name: names[p.ID].Name, Role: p.Roles[0].Role, You: p.ID == r.Person.ID}
+		line := memberLine{Person: p, Name: cmp.Or(names[p.ID].Name, "Invited person"), Role: p.Roles[0].Role, You: p.ID == r.Person.ID}
 		if login := names[p.ID].Login; login != nil {
 			line.Login = *login
-		}
-		if line.Name == "" {
-			line.Name = "Invited person"
 		}
 		v.Members = append(v.Members, line)
 	}

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"time"
 
 	"humanqa/domain"
@@ -66,7 +67,7 @@ func (d Deps) readers(r *ui.Request) (ui.Answer, error) {
 		line := lineOf(one, now)
 		line.Place = i + 1
 		if one.ProjectID != "" {
-			line.Project = nameOr(names[one.ProjectID], "one project")
+			line.Project = cmp.Or(names[one.ProjectID], "one project")
 		}
 		v.Readers = append(v.Readers, line)
 	}
