@@ -14,6 +14,7 @@ import (
 	"humanqa/projections/access"
 	"humanqa/projections/credits"
 	"humanqa/projections/overall"
+	acts "humanqa/projections/oversight"
 	"humanqa/projections/people"
 	"humanqa/projections/pools"
 	"humanqa/projections/projects"
@@ -120,7 +121,7 @@ func (d console) accountPage(r *ui.Request, state formState) (ui.Answer, error) 
 			v.Pools = append(v.Pools, p)
 		}
 	}
-	v.Acts, err = d.actsOf(ctx, id)
+	v.Acts, err = d.latestActs(ctx, acts.Filter{AccountID: id})
 	return ui.Show("console-account", v.Name, v), err
 }
 

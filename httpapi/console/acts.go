@@ -55,9 +55,10 @@ func (d console) acts(r *ui.Request) (ui.Answer, error) {
 	return ui.Show("console-acts", "Audit log", v), nil
 }
 
-// actsOf are the latest acts that concerned the account.
-func (d console) actsOf(ctx context.Context, accountID string) ([]actLine, error) {
-	list, _, err := d.Reads.Acts.Acts(ctx, oversight.Filter{AccountID: accountID, Limit: actsShown})
+// latestActs are the latest acts that the filter finds.
+func (d console) latestActs(ctx context.Context, f oversight.Filter) ([]actLine, error) {
+	f.Limit = actsShown
+	list, _, err := d.Reads.Acts.Acts(ctx, f)
 	if err != nil {
 		return nil, err
 	}
@@ -126,13 +127,4 @@ func subjectHref(subject string) string {
 		return streamHref(subject)
 	}
 	return ""
-}
-
-// actsBy are the latest acts of an operator.
-func (d console) actsBy(ctx context.Context, personID string) ([]actLine, error) {
-	list, _, err := d.Reads.Acts.Acts(ctx, oversight.Filter{PersonID: personID, Limit: actsShown})
-	if err != nil {
-		return nil, err
-	}
-	return d.actLines(ctx, list)
 }

@@ -89,11 +89,7 @@ func (d console) overview(r *ui.Request) (ui.Answer, error) {
 	if v.Problems, err = d.wrongNow(r, v.Overdue); err != nil {
 		return ui.Answer{}, err
 	}
-	latest, _, err := d.Reads.Acts.Acts(ctx, oversight.Filter{Limit: actsShown})
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	v.Acts, err = d.actLines(ctx, latest)
+	v.Acts, err = d.latestActs(ctx, oversight.Filter{})
 	return show("console-overview", "Console", v), err
 }
 

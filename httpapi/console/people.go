@@ -14,6 +14,7 @@ import (
 	"humanqa/httpapi/wire"
 	"humanqa/internal/credential"
 	"humanqa/projections/overall"
+	acts "humanqa/projections/oversight"
 	"humanqa/projections/people"
 )
 
@@ -190,7 +191,7 @@ func (d console) personPage(r *ui.Request, state formState) (ui.Answer, error) {
 	if v.Choices, err = d.choices(ctx); err != nil {
 		return ui.Answer{}, err
 	}
-	v.Acts, err = d.actsBy(ctx, id)
+	v.Acts, err = d.latestActs(ctx, acts.Filter{PersonID: id})
 	return ui.Show("console-person", v.Name, v), err
 }
 

@@ -43,8 +43,7 @@ func (p platform) command(o wire.Object) command.Deploy {
 
 // clip shortens what a platform says to what a field holds.
 func clip(text string, limit int) string {
-	runes := []rune(strings.TrimSpace(text))
-	return strings.TrimSpace(string(runes[:min(limit, len(runes))]))
+	return strings.TrimSpace(wire.Clip(strings.TrimSpace(text), limit))
 }
 
 // bypassParameter is Vercel's own name of the secret that opens a protected deployment.

@@ -8,6 +8,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/httpapi/ui"
+	"humanqa/httpapi/wire"
 	"humanqa/internal/clientlogin"
 	"humanqa/projections/projects"
 )
@@ -78,8 +79,7 @@ func (d Deps) answerDevice(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	name := []rune(waits.Client)
-	in.Name = string(name[:min(len(name), account.MaxKeyName)])
+	in.Name = wire.Clip(waits.Client, account.MaxKeyName)
 	err = d.Logins.Answer(r.Context(), code, &in)
 	return ui.Go("/dashboard/device?done=confirmed"), err
 }
