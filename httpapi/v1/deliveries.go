@@ -11,7 +11,6 @@ import (
 	"humanqa/domain/command"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/wire"
-	"humanqa/projections/projects"
 	"humanqa/webhooks"
 )
 
@@ -170,20 +169,24 @@ func (a *Handlers) onItsWay(ctx context.Context, accountID, projectID string, id
 
 // TestWebhook is POST /v1/projects/:id/webhook/test.
 func (a *Handlers) TestWebhook(r *wire.Request) (wire.Answer, error) {
-	p, err := a.ownWebhook(r)
+	projectID, err := a.ownProject(r)
+	if err == nil {
+		_, err = a.Reads.Projects.Get(r.Context(), r.Caller.AccountID, projectID)
+	}
 	if err != nil {
 		return wire.Answer{}, err
 	}
+	a.Fresh.Webhooks(r.Context())
 	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		at, err := a.Commands.AccountTime(ctx, cause)
 		if err != nil {
 			return wire.Answer{}, err
 		}
-		id, err := a.deliveries.TestOf(ctx, p.AccountID, p.ID, cause.CommandID, at)
+		id, err := a.deliveries.TestOf(ctx, cause.AccountID, projectID, cause.CommandID, at)
 		if err != nil {
 			return wire.Answer{}, err
 		}
-		return a.onItsWay(ctx, cause.AccountID, p.ID, id)
+		return a.onItsWay(ctx, cause.AccountID, projectID, id)
 	})
 }
 
@@ -221,18 +224,4 @@ func (a *Handlers) changeDeliveries(
 		}
 		return wire.Reply(http.StatusAccepted, changedDeliveries{Count: n})
 	})
-}
-
-// ownWebhook is the project in the path, whose webhook is to be used: the
-// dispatcher knows it as everybody else does.
-func (a *Handlers) ownWebhook(r *wire.Request) (projects.Project, error) {
-	id, err := a.ownProject(r)
-	if err != nil {
-		return projects.Project{}, err
-	}
-	p, err := a.Reads.Projects.Get(r.Context(), r.Caller.AccountID, id)
-	if err == nil {
-		a.Fresh.Webhooks(r.Context())
-	}
-	return p, err
 }

@@ -194,7 +194,10 @@ func (r *Request) Object(p *Problems) Object {
 // OptionalObject is object where an empty body stands for an empty object.
 func (r *Request) OptionalObject(p *Problems) Object {
 	r.Read = p
-	return parseOptional(r.Content, p)
+	if len(bytes.TrimSpace(r.Content)) == 0 {
+		return ParseObject([]byte("{}"), p)
+	}
+	return ParseObject(r.Content, p)
 }
 
 // ParseObject reads a body that must be one JSON object. The values stay as
@@ -226,14 +229,6 @@ func whereInvalid(body []byte) string {
 	line := bytes.Count(before, []byte("\n")) + 1
 	column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
 	return fmt.Sprintf("line %d, column %d: %s", line, column, wrong)
-}
-
-// parseOptional is parseObject where an empty body stands for an empty object.
-func parseOptional(body []byte, p *Problems) Object {
-	if len(bytes.TrimSpace(body)) == 0 {
-		body = []byte("{}")
-	}
-	return ParseObject(body, p)
 }
 
 // read splits valid JSON into the object's fields.
