@@ -130,8 +130,9 @@ func New(d Deps) *API {
 		PastReads: wire.NewQuota(v1.QuotaOfNode, v1.QuotaOfAccount, 0),
 	}
 	a.clients = v1.New(v1.Deps{
-		Commands: d.Commands, Submits: d.Submits, Reads: d.Reads, DB: d.DB, Reports: report.Reader{Jobs: d.Reads.Jobs, Links: d.Evidence, BaseURL: d.BaseURL},
-		Limits: a.Limits, Gate: a.gate, Writer: a.writer, Fresh: a.Fresh, PastLog: d.Past, Head: d.Head,
+		Commands: d.Commands, Submits: d.Submits, Reads: d.Reads, DB: d.DB,
+		Reports: report.Reader{Jobs: d.Reads.Jobs, Links: d.Evidence, BaseURL: d.BaseURL},
+		Limits:  a.Limits, Gate: a.gate, Writer: a.writer, Fresh: a.Fresh, PastLog: d.Past, Head: d.Head,
 		Origin: d.Origin, Checkpoint: d.Checkpoint,
 		OwnLog: d.OwnLog, Evidence: d.Evidence, Log: d.Log, Now: d.Now, BaseURL: d.BaseURL, Stopping: stopping,
 	})

@@ -21,7 +21,8 @@ type sessionLine struct {
 
 func (d Deps) sessions(r *ui.Request) (ui.Answer, error) {
 	page := ui.PageOf(r)
-	list, total, err := d.Reads.Sessions.List(r.Context(), r.Account.ID, sessions.Filter{Limit: ui.PageSize, Offset: (page - 1) * ui.PageSize})
+	all := sessions.Filter{Limit: ui.PageSize, Offset: (page - 1) * ui.PageSize}
+	list, total, err := d.Reads.Sessions.List(r.Context(), r.Account.ID, all)
 	if err != nil {
 		return ui.Answer{}, err
 	}
