@@ -105,7 +105,6 @@ type schema struct {
 	Maximum     *float64
 	MinLength   *int
 	MaxLength   *int
-	MaxItems    *int
 }
 
 // book is the document as the pages and texts are made from it.
