@@ -138,7 +138,7 @@ func (b bundle) settle(t *testing.T) {
 	})
 	for _, timer := range due {
 		for _, p := range policies {
-			if p.Kind() == timer.Kind {
+			if p.Kind == timer.Kind {
 				if err := p.Fire(context.Background(), timer); err != nil {
 					t.Errorf("fire %+v: %v", timer, err)
 				}

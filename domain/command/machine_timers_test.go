@@ -26,7 +26,7 @@ type firing struct {
 // react keeps the timers as the projector does.
 func (w *world) react(r domain.Recorded) {
 	for _, rule := range policy.Rules() {
-		if !slices.Contains(rule.Handles(), r.Type) {
+		if !slices.Contains(rule.Handles, r.Type) {
 			continue
 		}
 		for _, c := range rule.React(r) {
@@ -87,7 +87,7 @@ func (w *world) fire(t *rapid.T, i int, f *trouble, timer policy.Timer) {
 	}
 	err := w.with(i, f, func(s *command.Service) error {
 		for _, p := range policy.All(s) {
-			if p.Kind() == timer.Kind {
+			if p.Kind == timer.Kind {
 				return p.Fire(context.Background(), timer)
 			}
 		}
@@ -148,7 +148,7 @@ func (w *world) settle(t *rapid.T) {
 	}
 	for id, j := range w.jobs {
 		if j.Status == job.StatusClaimed && !job.IsRobot(j.CheckerID) && !w.now.Before(j.SignOfLife.Add(job.SilentAfter)) {
-			key := timerKey{policy.Silence{}.Kind(), id}
+			key := timerKey{"silent_claim", id}
 			t.Fatalf("job %s is claimed by somebody silent since %s, it is %s; the timer is %+v, settled for %q",
 				id, j.SignOfLife, w.now, w.timers[key], w.settled[key])
 		}

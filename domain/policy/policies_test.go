@@ -36,6 +36,12 @@ func cleared(kind, key string) []policy.Change {
 	return []policy.Change{{Clear: true, Timer: policy.Timer{Kind: kind, Key: key}}}
 }
 
+// rule is the policy with timers of that kind, without its Fire.
+func rule(kind string) policy.Policy {
+	all := policy.Rules()
+	return all[slices.IndexFunc(all, func(p policy.Policy) bool { return p.Kind == kind })]
+}
+
 func TestWhatSetsAndClearsTimers(t *testing.T) {
 	t.Parallel()
 	later := noon.Add(time.Hour)
@@ -55,28 +61,28 @@ func TestWhatSetsAndClearsTimers(t *testing.T) {
 		want  []policy.Change
 	}
 	for _, c := range []struct {
-		rule      policy.Policy
+		kind      string
 		stream    string
 		reactions []reaction
 		clears    []domain.Event // all of them clear the timer of the stream's id
 	}{
-		{policy.Orphans{}, "credits-acc", []reaction{
+		{"orphaned_debit", "credits-acc", []reaction{
 			{&credits.Debited{JobID: "j"}, first(wall(set("orphaned_debit", "j", noon.Add(20*time.Second))))},
 			{&credits.Refunded{JobID: "j"}, cleared("orphaned_debit", "j")},
 		}, nil},
-		{policy.Orphans{}, "job-j", nil, []domain.Event{plain}},
-		{policy.Refunds{}, "job-j", []reaction{
+		{"orphaned_debit", "job-j", nil, []domain.Event{plain}},
+		{"missing_refund", "job-j", []reaction{
 			{&job.Cancelled{}, wall(set("missing_refund", "j", noon.Add(5*time.Second)))},
 			{&job.Failed{}, wall(set("missing_refund", "j", noon.Add(5*time.Second)))},
 			{&job.Voided{AccountID: "acc"}, wall(set("missing_refund", "j", noon.Add(5*time.Second)))},
 		}, nil},
-		{policy.Refunds{}, "credits-acc", []reaction{{&credits.Refunded{JobID: "j"}, cleared("missing_refund", "j")}}, nil},
-		{policy.LotExpiry{}, "credits-acc", []reaction{
+		{"missing_refund", "credits-acc", []reaction{{&credits.Refunded{JobID: "j"}, cleared("missing_refund", "j")}}, nil},
+		{"lot_expiry", "credits-acc", []reaction{
 			{&credits.Granted{LotID: "l", ExpiresAt: &later}, first(set("lot_expiry", "l", later))},
 			{&credits.Granted{LotID: "l"}, nil},
 			{&credits.LotExpired{LotID: "l"}, cleared("lot_expiry", "l")},
 		}, nil},
-		{policy.SLA{}, "job-j", []reaction{
+		{"sla", "job-j", []reaction{
 			{plain, first(set("sla", "j", ahead.Add(30*time.Minute)))},
 			{review, nil},
 			{slot, nil},
@@ -85,10 +91,10 @@ func TestWhatSetsAndClearsTimers(t *testing.T) {
 			{&job.AnswerGiven{DueAt: later}, set("sla", "j", later)},
 			{&job.QuestionClosed{DueAt: later}, set("sla", "j", later)},
 		}, append(ends, &job.SLAMissed{}, &job.QuestionAsked{})},
-		{policy.Questions{}, "job-j", []reaction{
+		{"question", "job-j", []reaction{
 			{&job.QuestionAsked{Until: later}, set("question", "j", later)},
 		}, []domain.Event{&job.AnswerGiven{}, &job.QuestionClosed{}}},
-		{policy.Silence{}, "job-j", []reaction{
+		{"silent_claim", "job-j", []reaction{
 			{&job.Claimed{CheckerID: "ann", At: ahead}, set("silent_claim", "j", ahead.Add(6*time.Minute))},
 			{&job.Claimed{CheckerID: job.Player, At: ahead}, nil},
 			{&job.Claimed{CheckerID: job.Reviewer, At: ahead}, nil},
@@ -100,21 +106,21 @@ func TestWhatSetsAndClearsTimers(t *testing.T) {
 			{&job.AnswerGiven{At: ahead}, set("silent_claim", "j", ahead.Add(6*time.Minute))},
 			{&job.QuestionClosed{At: ahead}, set("silent_claim", "j", ahead.Add(6*time.Minute))},
 		}, append(ends, &job.Released{}, &job.SLAMissed{Requeued: true}, &job.UntestableReported{}, &job.QuestionAsked{})},
-		{policy.Player{}, "job-j", []reaction{
+		{"player", "job-j", []reaction{
 			{&job.AnswerGiven{Robot: true}, wall(set("player", "j", noon))},
 			{&job.QuestionClosed{Robot: true}, wall(set("player", "j", noon))},
 			{&job.AnswerGiven{}, nil},
 			{&job.QuestionClosed{}, nil},
 		}, nil},
-		{policy.ChecklistWriter{}, "job-j", []reaction{
+		{"checklist", "job-j", []reaction{
 			{listless, first(wall(set("checklist", "j", noon)))},
 			{plain, nil},
 			{review, nil},
 		}, append(ends, &job.ChecklistWritten{})},
-		{policy.Analyst{}, "job-j", []reaction{
+		{"analysis", "job-j", []reaction{
 			{&job.Completed{}, first(wall(set("analysis", "j", noon)))},
 		}, []domain.Event{&job.AIReportReady{}}},
-		{policy.CommitTeller{}, "job-j", []reaction{
+		{"commit_status", "job-j", []reaction{
 			{&job.CommitStatusRequested{Jobs: []string{"j", "k"}}, first(wall(set("commit_status", "j", noon)))},
 			{&job.CommitStatusRequested{Jobs: []string{"k", "j"}}, nil},
 			{&job.Completed{CommitStatus: true}, wall(set("commit_status", "j", noon))},
@@ -122,16 +128,16 @@ func TestWhatSetsAndClearsTimers(t *testing.T) {
 			{&job.Failed{CommitStatus: true}, wall(set("commit_status", "j", noon))},
 			{&job.Completed{}, nil},
 		}, nil},
-		{policy.Reviewer{}, "job-j", []reaction{
+		{"review", "job-j", []reaction{
 			{review, first(wall(set("review", "j", noon)))},
 			{plain, nil},
 			{listless, nil},
 		}, ends},
-		{policy.LoopOutcomes{}, "loop-l", []reaction{
+		{"loop_judge", "loop-l", []reaction{
 			{&loop.Iterated{JobID: "j"}, first(wall(set("loop_judge", "l/j", noon.Add(time.Minute))))},
 			{&loop.OutcomeRecorded{JobID: "j"}, cleared("loop_judge", "l/j")},
 		}, nil},
-		{policy.LoopOutcomes{}, "job-j", []reaction{
+		{"loop_judge", "job-j", []reaction{
 			{&job.Completed{LoopID: "l"}, wall(set("loop_judge", "l/j", noon))},
 			{&job.Cancelled{LoopID: "l"}, wall(set("loop_judge", "l/j", noon))},
 			{&job.Failed{LoopID: "l"}, wall(set("loop_judge", "l/j", noon))},
@@ -139,21 +145,22 @@ func TestWhatSetsAndClearsTimers(t *testing.T) {
 			{&job.Cancelled{}, nil},
 			{&job.Failed{}, nil},
 		}, nil},
-		{policy.LoopSilence{}, "loop-l", []reaction{
+		{"loop_silence", "loop-l", []reaction{
 			{&loop.Iterated{JobID: "j", At: ahead}, set("loop_silence", "l", ahead.Add(24*time.Hour))},
 			{&loop.Ended{}, cleared("loop_silence", "l")},
 		}, nil},
 	} {
+		rule := rule(c.kind)
 		key := c.stream[slices.Index([]byte(c.stream), '-')+1:]
 		for _, e := range c.clears {
-			c.reactions = append(c.reactions, reaction{e, cleared(c.rule.Kind(), key)})
+			c.reactions = append(c.reactions, reaction{e, cleared(c.kind, key)})
 		}
 		for _, r := range c.reactions {
-			name := c.rule.Kind() + ": " + r.event.EventType()
-			if !slices.Contains(c.rule.Handles(), r.event.EventType()) {
+			name := c.kind + ": " + r.event.EventType()
+			if !slices.Contains(rule.Handles, r.event.EventType()) {
 				t.Errorf("%s is not handled", name)
 			}
-			got := c.rule.React(domain.Recorded{
+			got := rule.React(domain.Recorded{
 				Stream: c.stream, Event: r.event, Type: r.event.EventType(),
 				Meta: domain.Metadata{AccountID: "acc", Time: noon},
 			})
@@ -168,10 +175,10 @@ func TestEveryPolicyHasTimersOfItsOwn(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for _, p := range policy.All(nil) {
-		if seen[p.Kind()] {
-			t.Errorf("two policies have the timers %q", p.Kind())
+		if seen[p.Kind] {
+			t.Errorf("two policies have the timers %q", p.Kind)
 		}
-		seen[p.Kind()] = true
+		seen[p.Kind] = true
 	}
 }
 
@@ -255,11 +262,11 @@ func TestEachTimerIssuesItsCommandOnBehalfOfItsCause(t *testing.T) {
 	for _, p := range policy.All(&asked{}) {
 		a := &asked{}
 		for _, mine := range policy.All(a) {
-			if mine.Kind() != p.Kind() {
+			if mine.Kind != p.Kind {
 				continue
 			}
 			timer := policy.Timer{
-				Kind: p.Kind(), Key: "k", AccountID: "acc", Sandbox: true, DueAt: noon, CauseID: "event-1", Position: 7, Attempt: 1,
+				Kind: p.Kind, Key: "k", AccountID: "acc", Sandbox: true, DueAt: noon, CauseID: "event-1", Position: 7, Attempt: 1,
 			}
 			for _, change := range []func(){
 				func() {},
@@ -269,20 +276,20 @@ func TestEachTimerIssuesItsCommandOnBehalfOfItsCause(t *testing.T) {
 				must.NoError(t, mine.Fire(t.Context(), timer))
 			}
 			got := a.cause
-			if len(a.what) != 2 || a.what[0] != want[p.Kind()] || a.what[1] != a.what[0] {
-				t.Errorf("%s asked for %q, want %q twice", p.Kind(), a.what, want[p.Kind()])
+			if len(a.what) != 2 || a.what[0] != want[p.Kind] || a.what[1] != a.what[0] {
+				t.Errorf("%s asked for %q, want %q twice", p.Kind, a.what, want[p.Kind])
 			}
 			if expect := (command.Cause{
-				CommandID: got.CommandID, CausationID: "event-1", Actor: "policy:" + p.Kind(), AccountID: "acc",
+				CommandID: got.CommandID, CausationID: "event-1", Actor: "policy:" + p.Kind, AccountID: "acc",
 				Sandbox: true, NotBefore: noon,
 			}); got != expect {
-				t.Errorf("%s: cause %+v, want %+v", p.Kind(), got, expect)
+				t.Errorf("%s: cause %+v, want %+v", p.Kind, got, expect)
 			}
 			repeat := got.CommandID
 			timer.CauseID, timer.WallClock = "event-2", true
 			must.NoError(t, mine.Fire(t.Context(), timer))
 			if a.cause.CommandID == repeat || !a.cause.NotBefore.IsZero() {
-				t.Errorf("%s: for another event the cause is %+v", p.Kind(), a.cause)
+				t.Errorf("%s: for another event the cause is %+v", p.Kind, a.cause)
 			}
 			ids[repeat], ids[a.cause.CommandID] = true, true
 		}

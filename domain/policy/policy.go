@@ -21,6 +21,7 @@ package policy
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -63,28 +64,33 @@ type Change struct {
 	Clear bool
 }
 
-// Rule is the pure half of a policy: which timers an event sets or clears.
-type Rule interface {
+// Policy is an automatic action.
+type Policy struct {
+	// Kind names its timers. The names are stored.
+	Kind string
 	// Handles lists the types of the events that React reacts to.
-	Handles() []string
-	React(domain.Recorded) []Change
-}
-
-// Policy is both halves. Kind names its timers; the names are stored.
-type Policy interface {
-	Rule
-	Kind() string
+	Handles []string
+	// Pool is set where Fire waits for an outside party, such as a model: then it must not
+	// keep the others waiting.
+	Pool Pool
 	// Fire does what the timer is for. A refusal (*domain.Error) is an answer:
 	// the world has moved on, and asking again would not change it. Any other
 	// error, and Unavailable, is a failure.
-	Fire(context.Context, Timer) error
+	Fire func(context.Context, Timer) error
+
+	// react gives timers without their kind.
+	react func(domain.Recorded) []Change
+	// issue is the command of Fire. It gets the timer's key.
+	issue func(Commands, context.Context, command.Cause, string) (domain.Position, error)
 }
 
-// Pooled is a policy with a Fire that waits for an outside party, such as a model. It
-// must not keep the others waiting.
-type Pooled interface {
-	// Pool names the places that its firings take.
-	Pool() Pool
+// React is the pure half: the timers that an event sets or clears.
+func (p Policy) React(r domain.Recorded) []Change {
+	changes := p.react(r)
+	for i := range changes {
+		changes[i].Kind = p.Kind
+	}
+	return changes
 }
 
 // Pool is a number of places that the firings of some policies share.
@@ -131,35 +137,37 @@ type Timers interface {
 
 // Commands is what the policies ask of the domain: *command.Service.
 type Commands interface {
-	Money
-	Deadlines
-	Writers
-	Loops
-	Settlement
-	CommitStatuses
-	Playing
+	VoidJob(ctx context.Context, cause command.Cause, jobID string) (domain.Position, error)
+	RefundJob(ctx context.Context, cause command.Cause, jobID, reason string) (domain.Position, error)
+	ExpireLots(ctx context.Context, cause command.Cause) (domain.Position, error)
+	MissSLA(ctx context.Context, cause command.Cause, jobID string) (domain.Position, error)
+	ReleaseSilent(ctx context.Context, cause command.Cause, jobID string) (domain.Position, error)
+	ExpireQuestion(ctx context.Context, cause command.Cause, jobID string) (domain.Position, error)
+	GoOnPlaying(ctx context.Context, cause command.Cause, jobID string) (domain.Position, error)
+	WriteChecklist(ctx context.Context, cause command.Cause, jobID string) (domain.Position, error)
+	AnalyseJob(ctx context.Context, cause command.Cause, jobID string) (domain.Position, error)
+	ReviewJob(ctx context.Context, cause command.Cause, jobID string) (domain.Position, error)
+	RecordLoopOutcome(ctx context.Context, cause command.Cause, loopID, jobID string) (domain.Position, error)
+	AbandonLoop(ctx context.Context, cause command.Cause, loopID string) (domain.Position, error)
+	SettleSession(ctx context.Context, cause command.Cause, sessionID string) (domain.Position, error)
+	TellCommit(ctx context.Context, cause command.Cause, jobID string) (domain.Position, error)
+}
+
+// Rules lists every policy without its Fire, for the projector.
+func Rules() []Policy {
+	return slices.Concat(settlement, deadlines, robots, loops, sessions, commitStatuses)
 }
 
 // All lists every policy.
 func All(c Commands) []Policy {
-	return []Policy{
-		Orphans{c}, Refunds{c}, LotExpiry{c},
-		SLA{c}, Silence{c}, Questions{c}, Player{c},
-		ChecklistWriter{Writers: c}, Analyst{Writers: c}, Reviewer{Writers: c},
-		LoopOutcomes{c}, LoopSilence{c},
-		Sessions{c},
-		CommitTeller{c},
-	}
-}
-
-// Rules lists the pure halves of every policy, for the projector.
-func Rules() []Rule {
-	all := All(nil)
-	rules := make([]Rule, len(all))
+	all := Rules()
 	for i, p := range all {
-		rules[i] = p
+		all[i].Fire = func(ctx context.Context, t Timer) error {
+			_, err := p.issue(c, ctx, cause(t), t.Key)
+			return err
+		}
 	}
-	return rules
+	return all
 }
 
 // commandID is the id of the command that a timer issues: the same timer, set
@@ -181,6 +189,17 @@ func cause(t Timer) command.Cause {
 	return c
 }
 
-func cleared(kind, key string) Change {
-	return Change{Timer: Timer{Kind: kind, Key: key}, Clear: true}
+func cleared(key string) []Change {
+	return []Change{{Timer: Timer{Key: key}, Clear: true}}
+}
+
+// set sets a timer that may have been set before.
+func set(t Timer) []Change { return []Change{{Timer: t}} }
+
+// setFirst sets a timer that was never set before.
+func setFirst(t Timer) []Change { return []Change{{Timer: t, First: true}} }
+
+// after is a timer so long after the event, by the service's clock.
+func after(r domain.Recorded, key string, wait time.Duration) Timer {
+	return Timer{Key: key, AccountID: r.Meta.AccountID, DueAt: r.Meta.Time.Add(wait), WallClock: true}
 }

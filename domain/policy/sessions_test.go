@@ -3,6 +3,7 @@ package policy_test
 import (
 	"context"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -45,7 +46,7 @@ func TestWhatSetsASessionsTimers(t *testing.T) {
 		"a failure of no session":           {slot, &job.Failed{}, nil},
 		"a completed session needs no more": {own, &session.Completed{}, nil},
 	} {
-		got := policy.Sessions{}.React(domain.Recorded{
+		got := rule("session").React(domain.Recorded{
 			Stream: c.stream, Event: c.event, Meta: domain.Metadata{AccountID: "acc", Time: written},
 		})
 		if !reflect.DeepEqual(got, c.want) {
@@ -55,6 +56,7 @@ func TestWhatSetsASessionsTimers(t *testing.T) {
 }
 
 type settled struct {
+	policy.Commands
 	sessions []string
 	commands map[uuid.UUID]bool
 }
@@ -68,12 +70,14 @@ func (s *settled) SettleSession(_ context.Context, c command.Cause, id string) (
 func TestEveryTimerOfASessionSettlesItAsACommandOfItsOwn(t *testing.T) {
 	t.Parallel()
 	s := &settled{commands: map[uuid.UUID]bool{}}
+	all := policy.All(s)
+	fire := all[slices.IndexFunc(all, func(p policy.Policy) bool { return p.Kind == "session" })].Fire
 	for _, timer := range []policy.Timer{
 		{Kind: "session", Key: "s1", CauseID: "e1"}, {Kind: "session", Key: "s1", CauseID: "e2"},
 		{Kind: "session", Key: "s1/j1", CauseID: "e3"}, {Kind: "session", Key: "s1/j2", CauseID: "e4"},
 	} {
 		for range 2 { // a lease that ran out fires again: the same command
-			must.NoError(t, (policy.Sessions{Settlement: s}).Fire(t.Context(), timer))
+			must.NoError(t, fire(t.Context(), timer))
 		}
 	}
 	for _, id := range s.sessions {

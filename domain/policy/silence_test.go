@@ -9,7 +9,6 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
-	"humanqa/domain/policy"
 )
 
 // The start of a session is a sign of life in the job's state: a timer that was
@@ -21,11 +20,11 @@ func TestASessionsStartSetsTheSilenceOfItsSlots(t *testing.T) {
 		// After a crash it is written late, and never does a clock that differs count.
 		Meta: domain.Metadata{AccountID: "acc", Time: noon.Add(time.Minute)},
 	}
-	if got, want := (policy.Silence{}).React(r), set("silent_claim", "j", noon.Add(job.SilentAfter)); !reflect.DeepEqual(got, want) {
+	if got, want := rule("silent_claim").React(r), set("silent_claim", "j", noon.Add(job.SilentAfter)); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	handled := false
-	for _, eventType := range (policy.Silence{}).Handles() {
+	for _, eventType := range rule("silent_claim").Handles {
 		handled = handled || eventType == "job.slot_started"
 	}
 	if !handled {

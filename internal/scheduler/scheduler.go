@@ -7,6 +7,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,16 +55,14 @@ type Scheduler struct {
 func New(timers policy.Timers, log workloop.Log, policies ...policy.Policy) *Scheduler {
 	s := &Scheduler{timers: timers, log: log}
 	for _, p := range policies {
-		shared := commands
-		if own, ok := p.(policy.Pooled); ok {
-			shared = own.Pool()
-		}
+		shared := cmp.Or(p.Pool, commands)
 		i := slices.IndexFunc(s.pools, func(o *pool) bool { return o.Pool == shared })
 		if i < 0 {
 			i = len(s.pools)
 			s.pools = append(s.pools, newPool(shared, timers, log))
 		}
-		s.pools[i].addPolicy(p)
+		s.pools[i].fire[p.Kind] = p.Fire
+		s.pools[i].kinds = append(s.pools[i].kinds, p.Kind)
 	}
 	return s
 }
@@ -117,25 +116,22 @@ func (s *Scheduler) Collectors() (all []prometheus.Collector) {
 // pool fires the timers of policies that share places.
 type pool struct {
 	policy.Pool
-	timers   policy.Timers
-	log      workloop.Log
-	policies map[string]policy.Policy
-	kinds    []string
-	wake     chan struct{}
-	loop     *workloop.Loop[policy.Timer, policy.Outcome]
+	timers policy.Timers
+	log    workloop.Log
+	fire   map[string]func(context.Context, policy.Timer) error // by kind
+	kinds  []string
+	wake   chan struct{}
+	loop   *workloop.Loop[policy.Timer, policy.Outcome]
 }
 
 func newPool(shared policy.Pool, timers policy.Timers, log workloop.Log) *pool {
-	p := &pool{Pool: shared, timers: timers, log: log, policies: map[string]policy.Policy{}, wake: make(chan struct{}, 1)}
+	p := &pool{
+		Pool: shared, timers: timers, log: log, fire: map[string]func(context.Context, policy.Timer) error{}, wake: make(chan struct{}, 1),
+	}
 	p.loop = workloop.New(p, workloop.Config{
 		Name: shared.Name, Places: shared.Places, Lease: p.Within + settleTime, Poll: lookAgain, Log: log,
 	})
 	return p
-}
-
-func (p *pool) addPolicy(one policy.Policy) {
-	p.policies[one.Kind()] = one
-	p.kinds = append(p.kinds, one.Kind())
 }
 
 // Take implements workloop.Work. What comes next is asked for first: what gets
@@ -188,7 +184,7 @@ func (p *pool) Do(ctx context.Context, t policy.Timer) (o policy.Outcome) {
 		}
 		p.log.Warnf("policies: fire %s %s: %v", t.Kind, t.Key, o.Err)
 	}()
-	o.Err = p.policies[t.Kind].Fire(firing, t)
+	o.Err = p.fire[t.Kind](firing, t)
 	return o
 }
 

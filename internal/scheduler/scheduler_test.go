@@ -71,21 +71,13 @@ func (tb *table) Wake(context.Context) <-chan struct{} { return tb.wake }
 func (tb *table) Forget(context.Context) error         { return nil }
 
 // firing is a policy that does what the test says.
-type firing struct {
-	kind string
-	fire func(context.Context, policy.Timer) error
+func firing(kind string, fire func(context.Context, policy.Timer) error) policy.Policy {
+	return policy.Policy{Kind: kind, Fire: fire}
 }
 
-func (f firing) Kind() string                                   { return f.kind }
-func (f firing) Handles() []string                              { return nil }
-func (f firing) React(domain.Recorded) []policy.Change          { return nil }
-func (f firing) Fire(ctx context.Context, t policy.Timer) error { return f.fire(ctx, t) }
-
 // slowFiring is one that waits for somebody outside.
-type slowFiring struct{ firing }
-
-func (slowFiring) Pool() policy.Pool {
-	return policy.Pool{Name: "slow", Places: 16, Within: time.Hour}
+func slowFiring(fire func(context.Context, policy.Timer) error) policy.Policy {
+	return policy.Policy{Kind: "slow", Pool: policy.Pool{Name: "slow", Places: 16, Within: time.Hour}, Fire: fire}
 }
 
 type silentLog struct{}
@@ -132,7 +124,7 @@ func TestWhatAFiringLeadsTo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tb := newTable(policy.Timer{Kind: "k", Attempt: c.attempt})
-			run(t, tb, firing{"k", func(context.Context, policy.Timer) error { return c.err }})
+			run(t, tb, firing("k", func(context.Context, policy.Timer) error { return c.err }))
 			o := tb.outcome(t)
 			if !errors.Is(o.Err, c.err) || o.Final != c.final || o.Retry != c.retry {
 				t.Errorf("outcome: %+v, want final %v, retry %v", o, c.final, c.retry)
@@ -144,12 +136,12 @@ func TestWhatAFiringLeadsTo(t *testing.T) {
 func TestAPanicIsOneTimersFailure(t *testing.T) {
 	t.Parallel()
 	tb := newTable(policy.Timer{Kind: "k", Key: "bad", Attempt: 1}, policy.Timer{Kind: "k", Key: "good", Attempt: 1})
-	run(t, tb, firing{"k", func(_ context.Context, timer policy.Timer) error {
+	run(t, tb, firing("k", func(_ context.Context, timer policy.Timer) error {
 		if timer.Key == "bad" {
 			panic("poison")
 		}
 		return nil
-	}})
+	}))
 	for range 2 {
 		if o := tb.outcome(t); (o.Err != nil) != (o.Key == "bad") || o.Final {
 			t.Errorf("outcome: %+v", o)
@@ -168,7 +160,7 @@ func TestSlowTimersKeepNobodyWaiting(t *testing.T) {
 	var mu sync.Mutex
 	most, now := 0, 0
 	run(t, tb,
-		slowFiring{firing{"slow", func(context.Context, policy.Timer) error {
+		slowFiring(func(context.Context, policy.Timer) error {
 			mu.Lock()
 			now++
 			most = max(most, now)
@@ -178,8 +170,8 @@ func TestSlowTimersKeepNobodyWaiting(t *testing.T) {
 			now--
 			mu.Unlock()
 			return nil
-		}}},
-		firing{"fast", func(context.Context, policy.Timer) error { return nil }},
+		}),
+		firing("fast", func(context.Context, policy.Timer) error { return nil }),
 	)
 	if o := tb.outcome(t); o.Kind != "fast" {
 		t.Fatalf("the first outcome is %+v", o)
@@ -199,12 +191,12 @@ func TestAFiringThatIsSlowHoldsUpNoOtherOfItsKind(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	tb := newTable(policy.Timer{Kind: "k", Key: "hangs"})
-	run(t, tb, firing{"k", func(_ context.Context, timer policy.Timer) error {
+	run(t, tb, firing("k", func(_ context.Context, timer policy.Timer) error {
 		if timer.Key == "hangs" {
 			<-release
 		}
 		return nil
-	}})
+	}))
 	defer close(release)
 	tb.add(policy.Timer{Kind: "k", Key: "next"})
 	if o := tb.outcome(t); o.Key != "next" {
@@ -216,11 +208,11 @@ func TestAStopGivesBackWhatItCutsOff(t *testing.T) {
 	t.Parallel()
 	firingNow := make(chan struct{})
 	tb := newTable(policy.Timer{Kind: "k", Attempt: 3})
-	stop := run(t, tb, firing{"k", func(ctx context.Context, _ policy.Timer) error {
+	stop := run(t, tb, firing("k", func(ctx context.Context, _ policy.Timer) error {
 		close(firingNow)
 		<-ctx.Done()
 		return ctx.Err()
-	}})
+	}))
 	<-firingNow
 	stop()
 	if o := tb.outcome(t); !errors.Is(o.Err, context.Canceled) || o.Final || o.Retry != 0 {
@@ -232,10 +224,10 @@ func TestAFiringThatGoesOnKeepsItsLease(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		tb := newTable(policy.Timer{Kind: "slow"})
-		run(t, tb, slowFiring{firing{"slow", func(context.Context, policy.Timer) error {
+		run(t, tb, slowFiring(func(context.Context, policy.Timer) error {
 			time.Sleep(40 * time.Second)
 			return nil
-		}}})
+		}))
 		if o := tb.outcome(t); o.Err != nil || tb.renewed.Load() < 10 {
 			t.Errorf("renewed %d times, then %+v", tb.renewed.Load(), o)
 		}
@@ -253,10 +245,10 @@ func TestAFiringEndsWhereAnotherNodeHasTakenItsTimer(t *testing.T) {
 		tb := newTable(policy.Timer{Kind: "slow"})
 		tb.lost = true
 		began := time.Now()
-		run(t, tb, slowFiring{firing{"slow", func(ctx context.Context, _ policy.Timer) error {
+		run(t, tb, slowFiring(func(ctx context.Context, _ policy.Timer) error {
 			<-ctx.Done()
 			return context.Cause(ctx)
-		}}})
+		}))
 		if o := tb.outcome(t); o.Err == nil || o.Final || time.Since(began) > 10*time.Second {
 			t.Errorf("after %s: %+v", time.Since(began), o)
 		}

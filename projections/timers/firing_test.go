@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -54,6 +55,11 @@ func newDeeds(w *world) *deeds {
 	return &deeds{log: w.Log, fails: map[string]int{}, asked: map[string]map[string]bool{}}
 }
 
+// policiesOf are the policies with timers of the kinds.
+func policiesOf(c policy.Commands, kinds ...string) []policy.Policy {
+	return slices.DeleteFunc(policy.All(c), func(p policy.Policy) bool { return !slices.Contains(kinds, p.Kind) })
+}
+
 // policies runs a node until it is stopped, or the test ends.
 func (w *world) policies(timers policy.Timers, d *deeds) (stop func()) {
 	quiet := logrus.New()
@@ -62,7 +68,7 @@ func (w *world) policies(timers policy.Timers, d *deeds) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		scheduler.New(timers, quiet, policy.Orphans{Money: d}, policy.Refunds{Money: d}).Run(ctx)
+		scheduler.New(timers, quiet, policiesOf(d, orphans, "missing_refund")...).Run(ctx)
 	}()
 	stop = sync.OnceFunc(func() { cancel(); <-done })
 	w.T.Cleanup(stop)

@@ -67,9 +67,9 @@ func TestAccountsTakeTurnsWherePlacesAreShared(t *testing.T) {
 // hanging is a writer whose reviews of one account's jobs wait for a page that
 // never comes.
 type hanging struct {
-	policy.Writers // nothing else is asked of it
-	began          chan string
-	done           chan string
+	policy.Commands // nothing else is asked of it
+	began           chan string
+	done            chan string
 }
 
 func (h hanging) ReviewJob(ctx context.Context, cause command.Cause, jobID string) (domain.Position, error) {
@@ -102,10 +102,10 @@ func TestReviewsOfAPageThatHangsAreNotFeltByOtherAccounts(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		scheduler.New(New(w.DB, pgtest.DSN(t, w.DB)), quiet, policy.Analyst{Writers: h}, policy.Reviewer{Writers: h}).Run(ctx)
+		scheduler.New(New(w.DB, pgtest.DSN(t, w.DB)), quiet, policiesOf(h, "analysis", "review")...).Run(ctx)
 	}()
 	t.Cleanup(sync.OnceFunc(func() { cancel(); <-ended }))
-	for range (policy.Reviewer{}).Pool().PerAccount {
+	for range policiesOf(h, "review")[0].Pool.PerAccount {
 		<-h.began
 	}
 

@@ -23,14 +23,14 @@ import (
 // how far the clocks of sandboxes are ahead. It only writes them down;
 // the scheduler fires them.
 type Projector struct {
-	rules map[string][]policy.Rule // by the type of the events they react to
+	rules map[string][]policy.Policy // by the type of the events they react to
 }
 
 // NewProjector folds by the rules.
-func NewProjector(rules []policy.Rule) Projector {
-	p := Projector{rules: make(map[string][]policy.Rule)}
+func NewProjector(rules []policy.Policy) Projector {
+	p := Projector{rules: make(map[string][]policy.Policy)}
 	for _, rule := range rules {
-		for _, eventType := range rule.Handles() {
+		for _, eventType := range rule.Handles {
 			p.rules[eventType] = append(p.rules[eventType], rule)
 		}
 	}

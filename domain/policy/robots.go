@@ -1,0 +1,104 @@
+package policy
+
+import (
+	"time"
+
+	"humanqa/domain"
+	"humanqa/domain/job"
+)
+
+var (
+	// writers wait for a model. One account leaves some places to others.
+	writers = Pool{Name: "writers", Places: 16, PerAccount: 12, Within: 2 * time.Minute}
+	// reviews wait for a stranger's page each: they have places of their own, and an
+	// account has a few of them.
+	reviews = Pool{Name: "reviews", Places: 16, PerAccount: 4, Within: 30 * time.Second}
+)
+
+// robots do the work of the AI, and of a sandbox's robot.
+var robots = []Policy{
+	{
+		Kind:    "player",
+		Handles: domain.TypesOf(&job.AnswerGiven{}, &job.QuestionClosed{}),
+		react:   watchPlay,
+		issue:   Commands.GoOnPlaying,
+	},
+	{
+		Kind:    "checklist",
+		Handles: append(endsOfJob(), domain.TypesOf(&job.Created{}, &job.ChecklistWritten{})...),
+		Pool:    writers,
+		react:   watchChecklist,
+		issue:   Commands.WriteChecklist,
+	},
+	{
+		Kind:    "analysis",
+		Handles: domain.TypesOf(&job.Completed{}, &job.AIReportReady{}),
+		Pool:    writers,
+		react:   watchReport,
+		issue:   Commands.AnalyseJob,
+	},
+	{
+		Kind:    "review",
+		Handles: append(endsOfJob(), domain.TypesOf(&job.Created{})...),
+		Pool:    reviews,
+		react:   watchReview,
+		issue:   Commands.ReviewJob,
+	},
+}
+
+// watchChecklist has the list of a job written that was submitted without one: such a job
+// sets the timer, its list or its end clears it.
+func watchChecklist(r domain.Recorded) []Change {
+	e, submitted := r.Event.(*job.Created)
+	switch {
+	case !submitted:
+		return cleared(r.StreamID())
+	case e.Type == job.AIReview || len(e.Items) > 0:
+		return nil
+	}
+	return atOnce(r, e)
+}
+
+// watchReport has every report analysed: a report sets the timer, its analysis clears it.
+func watchReport(r domain.Recorded) []Change {
+	if _, ok := r.Event.(*job.Completed); ok {
+		return setFirst(after(r, r.StreamID(), 0))
+	}
+	return cleared(r.StreamID())
+}
+
+// watchReview has the AI reviews done, a sandbox's too: a review that is asked for sets
+// the timer, its end clears it.
+func watchReview(r domain.Recorded) []Change {
+	e, submitted := r.Event.(*job.Created)
+	switch {
+	case !submitted:
+		return cleared(r.StreamID())
+	case e.Type != job.AIReview:
+		return nil
+	}
+	return atOnce(r, e)
+}
+
+// watchPlay has a robot go on with its work once its question has an answer, or is closed
+// without one. A job may have several questions, so the timer may be set again.
+func watchPlay(r domain.Recorded) []Change {
+	robot := false
+	switch e := r.Event.(type) {
+	case *job.AnswerGiven:
+		robot = e.Robot
+	case *job.QuestionClosed:
+		robot = e.Robot
+	}
+	if !robot {
+		return nil
+	}
+	return set(after(r, r.StreamID(), 0))
+}
+
+// atOnce sets a timer of a new job for the moment of its submission.
+func atOnce(r domain.Recorded, e *job.Created) []Change {
+	t := after(r, r.StreamID(), 0)
+	t.AccountID = e.AccountID
+	return setFirst(t)
+}
