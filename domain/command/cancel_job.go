@@ -39,7 +39,7 @@ func (s *Service) CancelJob(ctx context.Context, cause Cause, jobID, reason stri
 	return CancelledJob{
 		JobID: jobID, Status: job.StatusCancelled,
 		CreditsRefunded: price - back.Expired, CreditsExpired: back.Expired, CreditsRemaining: back.Remaining,
-		Position: written.Position.Max(back.At),
+		Position: written.Max(back.At),
 	}, nil
 }
 
@@ -61,7 +61,7 @@ func (s *Service) VoidJob(ctx context.Context, cause Cause, jobID string) (domai
 			return job.DecideVoid(st, cause.AccountID, s.Now())
 		})
 	if err != nil || came {
-		return written.Position, err
+		return written, err
 	}
 	return s.RefundJob(ctx, cause, jobID, "job_never_created")
 }

@@ -93,7 +93,7 @@ func (s *Service) TellCommit(ctx context.Context, cause Cause, jobID string) (do
 	case err != nil:
 		return domain.Position{}, domain.Unavailable(err)
 	}
-	at, err := s.decideWritten(ctx, cause, t.owner, func(st job.State, now time.Time) ([]domain.Event, error) {
+	at, err := s.onJob(ctx, cause, t.owner, func(st job.State, now time.Time) ([]domain.Event, error) {
 		if reason != "" {
 			return job.DecideAbandonCommit(st, reason, now)
 		}

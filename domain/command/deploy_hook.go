@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"humanqa/domain"
 	"humanqa/domain/project"
@@ -32,16 +33,10 @@ func (s *Service) RotateHook(
 	if token, err = s.DeployHookToken(ctx, cause.AccountID, projectID, hookID); err != nil {
 		return "", domain.Position{}, err
 	}
-	now, err := s.AccountTime(ctx, cause)
-	if err != nil {
-		return "", domain.Position{}, err
-	}
-	at, err = repository.Decide(ctx, s.projects, cause, domain.ProjectStream(projectID), func(st project.State) ([]domain.Event, error) {
-		if !st.Exists || st.AccountID != cause.AccountID {
-			return nil, domain.NotFound("project")
-		}
-		return project.DecideRotateHook(st, project.HookRotated{HookID: hookID, HookHash: domain.HashToken(token), At: now,
-			UserID: userID})
+	at, err = s.OnProject(ctx, cause, projectID, func(st project.State, now time.Time) ([]domain.Event, error) {
+		return project.DecideRotateHook(st, project.HookRotated{
+			HookID: hookID, HookHash: domain.HashToken(token), At: now, UserID: userID,
+		})
 	})
 	return token, at, err
 }
@@ -52,21 +47,15 @@ func (s *Service) RotateHook(
 func (s *Service) SetHookSignature(
 	ctx context.Context, cause Cause, projectID, scheme, secret string, userID *string,
 ) (domain.Position, error) {
-	now, err := s.AccountTime(ctx, cause)
-	if err != nil {
-		return domain.Position{}, err
-	}
-	stream := domain.ProjectStream(projectID)
-	set := project.HookSignatureSet{ChangeID: cause.CommandID.String(), At: now, UserID: userID}
+	set := project.HookSignatureSet{ChangeID: cause.CommandID.String(), UserID: userID}
 	if set.Scheme = scheme; scheme != "" {
-		if set.Sealed, err = s.Sealer.Seal(ctx, cause.AccountID, stream, []byte(secret)); err != nil {
+		var err error
+		if set.Sealed, err = s.Sealer.Seal(ctx, cause.AccountID, domain.ProjectStream(projectID), []byte(secret)); err != nil {
 			return domain.Position{}, fmt.Errorf("seal the secret of a deploy hook: %w", err)
 		}
 	}
-	return repository.Decide(ctx, s.projects, cause, stream, func(st project.State) ([]domain.Event, error) {
-		if !st.Exists || st.AccountID != cause.AccountID {
-			return nil, domain.NotFound("project")
-		}
+	return s.OnProject(ctx, cause, projectID, func(st project.State, now time.Time) ([]domain.Event, error) {
+		set.At = now
 		return project.DecideHookSignature(st, set)
 	})
 }

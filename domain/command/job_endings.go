@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"time"
 
 	"humanqa/domain"
 	"humanqa/domain/job"
@@ -100,7 +101,7 @@ func (s *Service) endJob(
 			}
 			return events, err
 		})
-	out := FailedJob{JobID: jobID, Status: end.status, Position: written.Position}
+	out := FailedJob{JobID: jobID, Status: end.status, Position: written}
 	if err != nil || end.status != job.StatusFailed {
 		return out, err
 	}
@@ -113,11 +114,7 @@ func (s *Service) endJob(
 // ReleaseSilent takes a claim back that nothing was heard of for too long. The
 // claimant's next call finds the claim ended.
 func (s *Service) ReleaseSilent(ctx context.Context, cause Cause, jobID string) (domain.Position, error) {
-	now, err := s.AccountTime(ctx, cause)
-	if err != nil {
-		return domain.Position{}, err
-	}
-	return repository.Decide(ctx, s.jobs, cause, domain.JobStream(jobID), func(st job.State) ([]domain.Event, error) {
+	return s.onJob(ctx, cause, jobID, func(st job.State, now time.Time) ([]domain.Event, error) {
 		if due := cause.NotBefore; !due.IsZero() && due.Before(st.SignOfLife.Add(job.SilentAfter)) {
 			return nil, nil // the timer's silence was broken: another timer watches the next
 		}
@@ -129,13 +126,7 @@ func (s *Service) ReleaseSilent(ctx context.Context, cause Cause, jobID string) 
 // timer is about the question that it was set for: fired again, it must not close the next
 // one early.
 func (s *Service) ExpireQuestion(ctx context.Context, cause Cause, jobID string) (domain.Position, error) {
-	now, err := s.AccountTime(ctx, cause)
-	if err != nil {
-		return domain.Position{}, err
-	}
-	return repository.Decide(ctx, s.jobs, cause, domain.JobStream(jobID), func(st job.State) ([]domain.Event, error) {
-		return job.DecideExpireQuestion(st, now)
-	})
+	return s.onJob(ctx, cause, jobID, job.DecideExpireQuestion)
 }
 
 // foretold are the events that end a job, with what its refund will lose.

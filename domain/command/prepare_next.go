@@ -5,26 +5,23 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"time"
 
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/domain/project"
-	"humanqa/domain/repository"
 )
 
 // PrepareNext queues fixes for the project's next test (specification, "POST
 // /v1/hosted/prepare-next"). Two that mean the same item are one.
 func (s *Service) PrepareNext(ctx context.Context, cause Cause, projectID string, fixes []PreparedFix) (PreparedFixes, error) {
-	now, err := s.AccountTime(ctx, cause)
-	if err != nil {
-		return PreparedFixes{}, err
-	}
-	batch := project.RegressionsPrepared{BatchID: domain.DeriveID(cause.CommandID, "prepared").String(), At: now}
+	batch := project.RegressionsPrepared{BatchID: domain.DeriveID(cause.CommandID, "prepared").String()}
 	items := make([]NewItem, len(fixes))
 	for n, f := range fixes {
 		items[n] = NewItem{Key: f.Key, Description: f.Description}
 	}
-	if items, err = s.keepKeys(ctx, cause.AccountID, projectID, items); err != nil {
+	items, err := s.keepKeys(ctx, cause.AccountID, projectID, items)
+	if err != nil {
 		return PreparedFixes{}, err
 	}
 	out := PreparedFixes{Descriptions: []string{}}
@@ -43,11 +40,8 @@ func (s *Service) PrepareNext(ctx context.Context, cause Cause, projectID string
 			ExpectedOutcome: f.ExpectedOutcome, Severity: string(f.Severity),
 		})
 	}
-	stream := domain.ProjectStream(projectID)
-	out.Position, err = repository.Decide(ctx, s.projects, cause, stream, func(st project.State) ([]domain.Event, error) {
-		if !st.Exists || st.AccountID != cause.AccountID {
-			return nil, domain.NotFound("project")
-		}
+	out.Position, err = s.OnProject(ctx, cause, projectID, func(st project.State, now time.Time) ([]domain.Event, error) {
+		batch.At = now
 		return project.DecidePrepare(st, batch)
 	})
 	return out, err

@@ -20,7 +20,7 @@ func (s *Service) PlayJob(
 	if err != nil {
 		return job.Completed{}, domain.Position{}, err
 	}
-	report, written, err := repository.Execute(ctx, s.jobs, cause, domain.JobStream(jobID),
+	return repository.Execute(ctx, s.jobs, cause, domain.JobStream(jobID),
 		func(st job.State, report *job.Completed) ([]domain.Event, error) {
 			if !st.Exists || st.AccountID != cause.AccountID {
 				return nil, domain.NotFound("job")
@@ -49,7 +49,6 @@ func (s *Service) PlayJob(
 			}
 			return events, nil
 		})
-	return report, written.Position, err
 }
 
 // PlayQuestion is a question that a robot asks in the middle of its work.
@@ -75,7 +74,7 @@ func (s *Service) AskInPlay(
 	ask := job.Ask{
 		QuestionID: domain.DeriveID(cause.CommandID, "question").String(), Kind: in.Kind, Text: in.Text, Wait: wait, At: now,
 	}
-	q, written, err := repository.Execute(ctx, s.jobs, cause, domain.JobStream(jobID),
+	return repository.Execute(ctx, s.jobs, cause, domain.JobStream(jobID),
 		func(st job.State, q *job.Question) ([]domain.Event, error) {
 			if !st.Exists || st.AccountID != cause.AccountID {
 				return nil, domain.NotFound("job")
@@ -114,12 +113,11 @@ func (s *Service) AskInPlay(
 			}
 			return events, nil
 		})
-	return q, written.Position, err
 }
 
 // GoOnPlaying has the robot complete a job whose question has ended.
 func (s *Service) GoOnPlaying(ctx context.Context, cause Cause, jobID string) (domain.Position, error) {
-	return s.decideWritten(ctx, cause, jobID, func(st job.State, now time.Time) ([]domain.Event, error) {
+	return s.onJob(ctx, cause, jobID, func(st job.State, now time.Time) ([]domain.Event, error) {
 		return job.DecideRobotGoOn(st, domain.DeriveID(cause.CommandID, "report").String(), now)
 	})
 }

@@ -90,7 +90,7 @@ func (s *Service) openSession(ctx context.Context, cause Cause, sessionID string
 		return CreatedSession{}, err
 	}
 	handle := handleOf(sessionID, opened, remaining)
-	handle.Position = written.Position
+	handle.Position = written
 	for i, id := range jobIDs {
 		j, err := s.openJob(ctx, cause, id, drafts[i], nil)
 		if err != nil {
@@ -317,13 +317,12 @@ func (s *Service) readSession(ctx context.Context, sessionID string) (session.St
 func (s *Service) onSession(
 	ctx context.Context, cause Cause, sessionID string, decide func(session.State) ([]domain.Event, error),
 ) (session.State, domain.Position, error) {
-	after, written, err := repository.Execute(ctx, s.sessions, cause, domain.SessionStream(sessionID),
+	return repository.Execute(ctx, s.sessions, cause, domain.SessionStream(sessionID),
 		func(st session.State, after *session.State) ([]domain.Event, error) {
 			events, err := decide(st)
 			*after = foldedInto(st, events)
 			return events, err
 		})
-	return after, written.Position, err
 }
 
 // foldedInto is a state of its own, with the events folded in.

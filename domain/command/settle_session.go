@@ -134,8 +134,8 @@ func (s *Service) dropSlot(ctx context.Context, cause Cause, slot session.Slot, 
 			return foretold(events, expired), err
 		})
 	if err != nil || owed == "" {
-		return written.Position, err
+		return written, err
 	}
 	back, err := s.ledger.Refund(ctx, cause.Step("refund "+slot.JobID), slot.JobID, owed)
-	return written.Position.Max(back.At), err
+	return written.Max(back.At), err
 }

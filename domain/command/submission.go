@@ -225,6 +225,6 @@ func (s *Service) openJob(
 	if err != nil {
 		return SubmittedJob{}, fmt.Errorf("submit job %s: %w", jobID, err)
 	}
-	handle.Position = written.Position
+	handle.Position = written
 	return handle, nil
 }

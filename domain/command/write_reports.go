@@ -44,7 +44,7 @@ func (s *Service) WriteChecklist(ctx context.Context, cause Cause, jobID string)
 		return domain.Position{}, err
 	}
 	list := checklist(w.regressions, items)
-	return s.decideWritten(ctx, cause, jobID, func(st job.State, now time.Time) ([]domain.Event, error) {
+	return s.onJob(ctx, cause, jobID, func(st job.State, now time.Time) ([]domain.Event, error) {
 		return job.DecideWriteChecklist(st, list, by, now)
 	})
 }
@@ -71,7 +71,7 @@ func (s *Service) AnalyseJob(ctx context.Context, cause Cause, jobID string) (do
 	report.ID = domain.CommandIDFor("ai-report", jobID).String()
 	// The counts are facts, and the analyst cannot change them.
 	report.PassCount, report.FailCount, report.SkipCount = brief.Report.PassCount, brief.Report.FailCount, brief.Report.SkipCount
-	return s.decideWritten(ctx, cause, jobID, func(st job.State, now time.Time) ([]domain.Event, error) {
+	return s.onJob(ctx, cause, jobID, func(st job.State, now time.Time) ([]domain.Event, error) {
 		report := report
 		report.At = now
 		return job.DecideAnalysed(st, report)
@@ -98,7 +98,7 @@ func (s *Service) ReviewJob(ctx context.Context, cause Cause, jobID string) (dom
 		return domain.Position{}, domain.Unavailable(fmt.Errorf("review job %s: %w", jobID, err))
 	}
 	items := reviewed(w.list, review.Items)
-	return s.decideWritten(ctx, cause, jobID, func(st job.State, now time.Time) ([]domain.Event, error) {
+	return s.onJob(ctx, cause, jobID, func(st job.State, now time.Time) ([]domain.Event, error) {
 		return job.DecideRobotComplete(st, job.RobotCompletion{
 			Robot: job.Reviewer, ReportID: domain.DeriveID(cause.CommandID, "report").String(),
 			Summary: review.Summary, Items: items, At: now,
@@ -130,8 +130,8 @@ func reviewed(list []job.Item, found []job.ReportItem) []job.ReportItem {
 	return items
 }
 
-// decideWritten decides on what was written, at the account's time.
-func (s *Service) decideWritten(
+// onJob runs a decision on a job, at its account's time.
+func (s *Service) onJob(
 	ctx context.Context, cause Cause, jobID string, decide func(job.State, time.Time) ([]domain.Event, error),
 ) (domain.Position, error) {
 	now, err := s.AccountTime(ctx, cause)

@@ -92,8 +92,8 @@ type queued[S any] struct {
 
 // appendResult answers one queued command.
 type appendResult struct {
-	written domain.AppendResult
-	err     error
+	at  domain.Position
+	err error
 }
 
 // New makes a repository that keeps the state of the limit streams used last.
@@ -106,11 +106,11 @@ func New[S any](log domain.Log, now func() time.Time, limit int, evolve func(S, 
 
 // Execute decides a command on the stream's state and appends its events. decide must
 // not keep the state, because later commands change it in place. The result carries
-// everything for the caller. Deciding nothing is a repeat; Written then names the
-// stream's last event.
+// everything for the caller, and the position is that of the stream's last event.
+// Deciding nothing is a repeat.
 func Execute[S, R any](
 	ctx context.Context, s *Repository[S], cause domain.Cause, stream string, decide func(S, *R) ([]domain.Event, error),
-) (R, domain.AppendResult, error) {
+) (R, domain.Position, error) {
 	return submit(ctx, s, stream, cause, false, decide)
 }
 
@@ -118,15 +118,15 @@ func Execute[S, R any](
 func Decide[S any](
 	ctx context.Context, s *Repository[S], cause domain.Cause, stream string, decide func(S) ([]domain.Event, error),
 ) (domain.Position, error) {
-	_, written, err := submit(ctx, s, stream, cause, false, func(state S, _ *None) ([]domain.Event, error) { return decide(state) })
-	return written.Position, err
+	_, at, err := submit(ctx, s, stream, cause, false, func(state S, _ *None) ([]domain.Event, error) { return decide(state) })
+	return at, err
 }
 
 // Create is execute for a stream that should not exist yet: it is not read
 // unless the append finds it.
 func Create[S, R any](
 	ctx context.Context, s *Repository[S], cause domain.Cause, stream string, decide func(S, *R) ([]domain.Event, error),
-) (R, domain.AppendResult, error) {
+) (R, domain.Position, error) {
 	return submit(ctx, s, stream, cause, true, decide)
 }
 
@@ -151,7 +151,7 @@ func (s *Repository[S]) Wait() { s.busy.Wait() }
 
 func submit[S, R any](
 	ctx context.Context, s *Repository[S], stream string, cause domain.Cause, fresh bool, decide func(S, *R) ([]domain.Event, error),
-) (R, domain.AppendResult, error) {
+) (R, domain.Position, error) {
 	result := new(R)
 	r := &queued[S]{cause: cause, fresh: fresh, done: make(chan appendResult, 1)}
 	r.decide = func(state S) ([]domain.Event, error) {
@@ -169,11 +169,11 @@ func submit[S, R any](
 	}
 	select {
 	case o := <-r.done:
-		return *result, o.written, o.err
+		return *result, o.at, o.err
 	case <-ctx.Done():
 		// The command may still be written; its id makes a repeat harmless. The
 		// result is the writer's until it is done.
-		return *new(R), domain.AppendResult{}, domain.Unavailable(fmt.Errorf("%s: %w", stream, context.Cause(ctx)))
+		return *new(R), domain.Position{}, domain.Unavailable(fmt.Errorf("%s: %w", stream, context.Cause(ctx)))
 	}
 }
 
@@ -354,7 +354,8 @@ func (s *Repository[S]) attemptBatch(ctx context.Context, w *writer[S], batch []
 			return false, errStale
 		}
 		w.foldEvents(s.evolve, tail)
-		w.revision, w.position = revisionOf(written), written.Position
+		w.revision = domain.ExpectedRevision(written.Revision) //nolint:gosec // a stream never has 2^63 events
+		w.position = written.Position
 	case !confirmed:
 		news, err := s.catchUp(ctx, w)
 		if err != nil {
@@ -364,14 +365,13 @@ func (s *Repository[S]) attemptBatch(ctx context.Context, w *writer[S], batch []
 			return false, errStale
 		}
 	}
-	last := domain.AppendResult{Revision: uint64(max(w.revision, 0)), Position: w.position}
-	for events := last.Revision + 1; ; {
+	for events := uint64(max(w.revision, 0)) + 1; ; {
 		if was := s.longest.Load(); was >= events || s.longest.CompareAndSwap(was, events) {
 			break
 		}
 	}
 	for i, r := range batch {
-		r.done <- appendResult{written: last, err: errs[i]}
+		r.done <- appendResult{at: w.position, err: errs[i]}
 	}
 	return true, nil
 }
@@ -468,10 +468,6 @@ func (s *Repository[S]) addMetadata(to []domain.NewEvent, c domain.Cause, events
 		})
 	}
 	return to
-}
-
-func revisionOf(w domain.AppendResult) domain.ExpectedRevision {
-	return domain.ExpectedRevision(w.Revision) //nolint:gosec // a stream never has 2^63 events
 }
 
 // pause waits a little, longer and more randomly each time.

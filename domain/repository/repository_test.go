@@ -79,9 +79,9 @@ func TestABatchOfCreationsThatAnotherProcessBeatsIsDecidedOnTheNewState(t *testi
 				batch = append(batch, &queued[[]string]{fresh: true, decide: noted(text), done: make(chan appendResult, 1)})
 			}
 			s := New(log, time.Now, 1, notes)
-			last := domain.AppendResult{Revision: uint64(len(want) - 1), Position: domain.Position{Commit: uint64(len(want)), Prepare: uint64(len(want))}}
+			last := domain.Position{Commit: uint64(len(want)), Prepare: uint64(len(want))}
 			for _, got := range s.batched(stream, batch...) {
-				if got.err != nil || got.written != last {
+				if got.err != nil || got.at != last {
 					t.Errorf("answered %+v, want %+v", got, last)
 				}
 			}

@@ -51,7 +51,7 @@ func (s *Claims) ClaimJob(ctx context.Context, cause domain.Cause, checkerID, jo
 	if err != nil {
 		return ClaimedJob{}, err
 	}
-	g.Position = written.Position
+	g.Position = written
 	g.Brief, err = s.Brief(ctx, jobID, g.job)
 	return g.ClaimedJob, err
 }
@@ -104,7 +104,7 @@ func (s *Claims) CompletedBy(ctx context.Context, checkerID, jobID string) (at d
 			*completed = st.Status == job.StatusCompleted && st.CheckerID == checkerID && !hidden(st.AccountID)
 			return nil, nil
 		})
-	return written.Position, completed, err
+	return written, completed, err
 }
 
 func claimedJob(jobID string, st job.State) ClaimedJob {

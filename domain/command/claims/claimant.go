@@ -179,14 +179,13 @@ func Run[R any](
 	if err != nil {
 		return *new(R), domain.Position{}, err
 	}
-	r, written, err := repository.Execute(ctx, s.Jobs, cause, domain.JobStream(claim.JobID),
+	return repository.Execute(ctx, s.Jobs, cause, domain.JobStream(claim.JobID),
 		func(st job.State, r *R) ([]domain.Event, error) {
 			if hidden(st.AccountID) {
 				return nil, domain.NotFound("job")
 			}
 			return decide(st, r)
 		})
-	return r, written.Position, err
 }
 
 // HiddenFrom lists the accounts whose jobs and sessions the checker must not see: those

@@ -89,7 +89,7 @@ func (s *Claims) AnswerQuestion(
 			return job.Question{}, domain.Position{}, fmt.Errorf("seal the answer to question %s: %w", in.QuestionID, err)
 		}
 	}
-	q, written, err := repository.Execute(ctx, s.Jobs, cause, stream, func(st job.State, q *job.Question) ([]domain.Event, error) {
+	return repository.Execute(ctx, s.Jobs, cause, stream, func(st job.State, q *job.Question) ([]domain.Event, error) {
 		if st.AccountID != cause.AccountID {
 			return nil, domain.NotFound("job")
 		}
@@ -107,7 +107,6 @@ func (s *Claims) AnswerQuestion(
 		*q = all[slices.IndexFunc(all, func(known job.Question) bool { return known.ID == in.QuestionID })]
 		return events, nil
 	})
-	return q, written.Position, err
 }
 
 // ToldQuestion is a question as its claimant sees it: with the secret of its answer.

@@ -111,7 +111,7 @@ func (l *Ledger) Refund(ctx context.Context, cause domain.Cause, jobID, reason s
 	if out.full {
 		l.closeSoon(cause)
 	}
-	out.At = written.Position
+	out.At = written
 	return out.Refund, err
 }
 
@@ -149,7 +149,7 @@ func (l *Ledger) Execute(
 	if out.full {
 		l.closeSoon(cause)
 	}
-	return out.available, written.Position, err
+	return out.available, written, err
 }
 
 // balanceAfter is what the account has left after the events; without any,

@@ -39,12 +39,11 @@ func (s *Retention) SetAccountRetention(
 	if err != nil {
 		return keep, at, err
 	}
-	keep, written, err := repository.Execute(ctx, s.Accounts, cause, domain.AccountStream(cause.AccountID),
+	return repository.Execute(ctx, s.Accounts, cause, domain.AccountStream(cause.AccountID),
 		func(st account.State, after *retention.Keep) ([]domain.Event, error) {
 			*after = change.On(st.Keep)
 			return account.DecideRetention(st, change, now)
 		})
-	return keep, written.Position, err
 }
 
 // AccountRetention gives the account's settings and its hold; nil: none is in place.

@@ -20,7 +20,7 @@ func (s *Commands) CreateAccount(ctx context.Context, cause domain.Cause, name s
 		func(st account.State, _ *repository.None) ([]domain.Event, error) {
 			return account.DecideCreate(st, name, sandbox)
 		})
-	return accountID, written.Position, err
+	return accountID, written, err
 }
 
 // NewAccountID is the id of the account that CreateAccount opens for that cause.
@@ -82,7 +82,7 @@ func (s *Commands) IssueKey(ctx context.Context, cause domain.Cause, accountID s
 				Scope: in.Scope, ProjectID: in.ProjectID, ExpiresAt: in.ExpiresAt,
 			})
 		})
-	return IssuedKey{KeyID: keyID, Token: token, Position: written.Position}, err
+	return IssuedKey{KeyID: keyID, Token: token, Position: written}, err
 }
 
 // RevokeKey ends an API key for good.
@@ -117,7 +117,7 @@ func (s *Commands) CreateChecker(ctx context.Context, cause domain.Cause, name s
 				Name: name, Hash: domain.HashToken(out.Token), Prefix: domain.TokenHint(out.Token), Accounts: accounts,
 			})
 		})
-	out.Position = written.Position
+	out.Position = written
 	return out, err
 }
 

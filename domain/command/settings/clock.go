@@ -43,5 +43,5 @@ func (s *Commands) AdvanceClock(ctx context.Context, cause domain.Cause, by time
 			}
 			return events, err
 		})
-	return AdvancedClock{Now: s.now().Add(ahead), Ahead: ahead, Position: written.Position}, err
+	return AdvancedClock{Now: s.now().Add(ahead), Ahead: ahead, Position: written}, err
 }

@@ -72,7 +72,7 @@ func (s *Commands) recordAct(ctx context.Context, cause domain.Cause, a Operator
 			out.repeat = len(events) == 0
 			return events, err
 		})
-	out.id, out.position = id, written.Position
+	out.id, out.position = id, written
 	return out, err
 }
 

@@ -27,7 +27,7 @@ func (s *Commands) CreatePool(
 		func(st pool.State, _ *repository.None) ([]domain.Event, error) {
 			return pool.DecideCreate(st, pool.Created{Name: name, AccountID: accountID})
 		})
-	return poolID, written.Position, err
+	return poolID, written, err
 }
 
 // AddToPool takes a checker into a pool.

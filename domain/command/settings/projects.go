@@ -3,6 +3,7 @@ package settings
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"humanqa/domain"
 	"humanqa/domain/project"
@@ -45,7 +46,7 @@ func (s *Commands) CreateProject(ctx context.Context, cause domain.Cause, in Cre
 	if err != nil {
 		return CreatedProject{}, err
 	}
-	return CreatedProject{ProjectID: projectID, Name: in.Name, HookToken: token, Position: written.Position}, nil
+	return CreatedProject{ProjectID: projectID, Name: in.Name, HookToken: token, Position: written}, nil
 }
 
 // DeployHookToken derives the deploy hook's token from the project and from the id of
@@ -90,7 +91,7 @@ func (s *Commands) UpdateProject(
 			return project.State{}, domain.Position{}, err
 		}
 	}
-	after, written, err := repository.Execute(ctx, s.Projects, cause, domain.ProjectStream(projectID),
+	return repository.Execute(ctx, s.Projects, cause, domain.ProjectStream(projectID),
 		func(st project.State, after *project.State) ([]domain.Event, error) {
 			if !st.Exists || st.AccountID != cause.AccountID {
 				return nil, domain.NotFound("project")
@@ -102,11 +103,17 @@ func (s *Commands) UpdateProject(
 			}
 			return events, err
 		})
-	return after, written.Position, err
 }
 
 // EnableWebhook lets deliveries of a disabled webhook go out again.
 func (s *Commands) EnableWebhook(ctx context.Context, cause domain.Cause, projectID string) (domain.Position, error) {
+	return s.OnProject(ctx, cause, projectID, project.DecideEnable)
+}
+
+// OnProject runs a decision on a project of the cause's account, at the account's time.
+func (s *Commands) OnProject(
+	ctx context.Context, cause domain.Cause, projectID string, decide func(project.State, time.Time) ([]domain.Event, error),
+) (domain.Position, error) {
 	now, err := s.AccountTime(ctx, cause)
 	if err != nil {
 		return domain.Position{}, err
@@ -115,7 +122,7 @@ func (s *Commands) EnableWebhook(ctx context.Context, cause domain.Cause, projec
 		if !st.Exists || st.AccountID != cause.AccountID {
 			return nil, domain.NotFound("project")
 		}
-		return project.DecideEnable(st, now)
+		return decide(st, now)
 	})
 }
 

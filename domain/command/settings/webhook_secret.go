@@ -75,7 +75,7 @@ func (s *Commands) RotateSecret(ctx context.Context, cause domain.Cause, project
 	if err != nil {
 		return RotatedSecret{}, fmt.Errorf("unseal the secret of project %s: %w", projectID, err)
 	}
-	after.out.Secret, after.out.Position = string(plain), written.Position
+	after.out.Secret, after.out.Position = string(plain), written
 	return after.out, nil
 }
 
@@ -99,7 +99,7 @@ func (s *Commands) FinishRotation(ctx context.Context, cause domain.Cause, proje
 			}
 			return project.DecideFinish(st, finished, wall)
 		})
-	after.Position = written.Position
+	after.Position = written
 	return after, err
 }
 
