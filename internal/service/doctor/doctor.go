@@ -56,21 +56,27 @@ type examination struct {
 	running int                // process id of the service on this data directory; 0: none
 	db      *sqlx.DB           // nil where there is none, or it does not answer
 	events  *eventstore.Client // the same of the log
-	found   []Finding
 }
 
 // Examine looks at every part in the order in which a start needs them.
-func Examine(ctx context.Context, cfg service.Config, log *logrus.Logger) []Finding {
+func Examine(ctx context.Context, cfg service.Config, log *logrus.Logger) (found []Finding) {
 	e := &examination{cfg: cfg, log: log}
 	defer e.close()
-	for _, look := range []func(context.Context){
-		e.data, e.service, e.database, e.eventlog, e.clock, e.disk, e.evidence, e.tls, e.webhooks, e.mail, e.model,
+	for _, p := range []struct {
+		part string
+		look func(context.Context) []Finding // empty where the part is not set up
+	}{
+		{"data", e.data}, {"service", e.service}, {"database", e.database}, {"log", e.eventlog}, {"clock", e.clock}, {"disk", e.disk},
+		{"evidence", e.evidence}, {"tls", e.tls}, {"webhooks", e.webhooks}, {"mail", e.mail}, {"ai", e.model},
 	} {
 		limited, cancel := context.WithTimeout(ctx, partLimit)
-		look(limited)
+		for _, f := range p.look(limited) {
+			f.Part = p.part
+			found = append(found, f)
+		}
 		cancel()
 	}
-	return e.found
+	return found
 }
 
 func (e *examination) close() {
@@ -82,16 +88,16 @@ func (e *examination) close() {
 	}
 }
 
-func (e *examination) ok(part, format string, args ...any) {
-	e.found = append(e.found, Finding{part, OK, fmt.Sprintf(format, args...), ""})
+func ok(format string, args ...any) []Finding {
+	return []Finding{{State: OK, Detail: fmt.Sprintf(format, args...)}}
 }
 
-func (e *examination) note(part, detail, next string) {
-	e.found = append(e.found, Finding{part, Note, detail, next})
+func note(detail, next string) []Finding {
+	return []Finding{{State: Note, Detail: detail, Next: next}}
 }
 
-func (e *examination) wrong(part string, err error, next string) {
-	e.found = append(e.found, Finding{part, Wrong, err.Error(), next})
+func wrong(err error, next string) []Finding {
+	return []Finding{{State: Wrong, Detail: err.Error(), Next: next}}
 }
 
 // inGiB is a size for people.

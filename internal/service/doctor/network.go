@@ -21,16 +21,13 @@ import (
 )
 
 // service asks a running service whether it is ready, and tries the addresses of a stopped one.
-func (e *examination) service(ctx context.Context) {
-	const part = "service"
+func (e *examination) service(ctx context.Context) []Finding {
 	e.running = datadir.Owner(e.cfg.DataDir)
 	if e.running != 0 {
 		if problem := e.readiness(ctx); problem != nil {
-			e.wrong(part, problem, "docs/operations.md tells of each; its log has the reasons")
-			return
+			return wrong(problem, "docs/operations.md tells of each; its log has the reasons")
 		}
-		e.ok(part, "it runs as process %d and is ready", e.running)
-		return
+		return ok("it runs as process %d and is ready", e.running)
 	}
 	for _, a := range []struct {
 		setting, address string
@@ -42,12 +39,11 @@ func (e *examination) service(ctx context.Context) {
 		var config net.ListenConfig
 		l, err := config.Listen(ctx, "tcp", a.address)
 		if err != nil {
-			e.wrong(part, err, "stop the program that has it, or set "+a.setting+" to a free address")
-			return
+			return wrong(err, "stop the program that has it, or set "+a.setting+" to a free address")
 		}
 		_ = l.Close() // it was only tried
 	}
-	e.note(part, "it does not run here; its addresses are free", "humanqa serve starts it")
+	return note("it does not run here; its addresses are free", "humanqa serve starts it")
 }
 
 // readiness is the running service's own answer.
@@ -99,55 +95,47 @@ func (e *examination) readiness(ctx context.Context) error {
 const renewBefore = 14 * 24 * time.Hour
 
 // tls looks at the certificate: its key, its end, and the host of the base URL.
-func (e *examination) tls(context.Context) {
-	const part = "tls"
+func (e *examination) tls(context.Context) []Finding {
 	if e.cfg.TLSCert == "" {
-		e.noTLS(part)
-		return
+		return e.noTLS()
 	}
 	pair, err := tls.LoadX509KeyPair(e.cfg.TLSCert, e.cfg.TLSKey)
 	if err != nil {
-		e.wrong(part, err, "set HUMANQA_TLS_CERT and HUMANQA_TLS_KEY to a pair that the service's user may read")
-		return
+		return wrong(err, "set HUMANQA_TLS_CERT and HUMANQA_TLS_KEY to a pair that the service's user may read")
 	}
 	left := time.Until(pair.Leaf.NotAfter)
 	switch {
 	case left <= 0:
-		e.wrong(part, fmt.Errorf("the certificate ended on %s", pair.Leaf.NotAfter.Format(time.DateOnly)),
+		return wrong(fmt.Errorf("the certificate ended on %s", pair.Leaf.NotAfter.Format(time.DateOnly)),
 			"renew it: the service takes the new one by itself")
-		return
 	case time.Now().Before(pair.Leaf.NotBefore):
-		e.wrong(part, fmt.Errorf("the certificate begins on %s", pair.Leaf.NotBefore.Format(time.DateOnly)), "check this machine's clock")
-		return
+		return wrong(fmt.Errorf("the certificate begins on %s", pair.Leaf.NotBefore.Format(time.DateOnly)), "check this machine's clock")
 	}
 	if u, err := url.Parse(e.cfg.BaseURL); err == nil && u.Hostname() != "" {
 		if err := pair.Leaf.VerifyHostname(u.Hostname()); err != nil {
-			e.wrong(part, err, "get a certificate for the host of HUMANQA_BASE_URL")
-			return
+			return wrong(err, "get a certificate for the host of HUMANQA_BASE_URL")
 		}
 	}
 	until := "valid until " + pair.Leaf.NotAfter.Format(time.DateOnly)
 	if left < renewBefore {
-		e.note(part, until, "renew it soon: the service takes the new one by itself")
-		return
+		return note(until, "renew it soon: the service takes the new one by itself")
 	}
-	e.ok(part, "%s", until)
+	return ok("%s", until)
 }
 
 // noTLS says where plain HTTP would go over a network.
-func (e *examination) noTLS(part string) {
+func (e *examination) noTLS() []Finding {
 	host, _, _ := net.SplitHostPort(e.cfg.Addr) // it was checked
 	ip := net.ParseIP(host)
 	switch {
 	case !e.cfg.Roles.API:
-		e.ok(part, "this process serves no API")
+		return ok("this process serves no API")
 	case host == "localhost" || ip != nil && ip.IsLoopback():
-		e.ok(part, "plain HTTP, on this machine only")
+		return ok("plain HTTP, on this machine only")
 	case strings.HasPrefix(e.cfg.BaseURL, "https://"):
-		e.ok(part, "plain HTTP, behind a proxy that ends TLS")
-	default:
-		e.note(part, "plain HTTP at "+e.cfg.Addr, "put a proxy with TLS in front, or set HUMANQA_TLS_CERT")
+		return ok("plain HTTP, behind a proxy that ends TLS")
 	}
+	return note("plain HTTP at "+e.cfg.Addr, "put a proxy with TLS in front, or set HUMANQA_TLS_CERT")
 }
 
 const (
@@ -164,42 +152,36 @@ WHERE url <> '' AND enabled
 LIMIT 10000`
 
 // webhooks looks up the hosts of the endpoints, and reads the further authorities.
-func (e *examination) webhooks(ctx context.Context) {
-	const part = "webhooks"
+func (e *examination) webhooks(ctx context.Context) []Finding {
 	if file := e.cfg.WebhookCAFile; file != "" {
 		content, err := os.ReadFile(file)
 		if err == nil && !x509.NewCertPool().AppendCertsFromPEM(content) {
 			err = fmt.Errorf("%s holds no certificate (PEM)", file)
 		}
 		if err != nil {
-			e.wrong(part, err, "set HUMANQA_WEBHOOK_CA_FILE to the certificate of your authority")
-			return
+			return wrong(err, "set HUMANQA_WEBHOOK_CA_FILE to the certificate of your authority")
 		}
 	}
 	if e.db == nil {
-		e.note(part, "without a database the endpoints are not known", "run the doctor again once the database answers")
-		return
+		return note("without a database the endpoints are not known", "run the doctor again once the database answers")
 	}
 	var urls []string
 	if err := e.db.SelectContext(ctx, &urls, hookURLsSQL); err != nil {
-		e.note(part, "the endpoints cannot be read: "+err.Error(), "humanqa serve makes the tables")
-		return
+		return note("the endpoints cannot be read: "+err.Error(), "humanqa serve makes the tables")
 	}
 	hosts := namesIn(urls)
 	if len(hosts) == 0 {
-		e.ok(part, "no endpoint has a host to look up")
-		return
+		return ok("no endpoint has a host to look up")
 	}
 	unknown, failed := lookUp(ctx, hosts)
 	switch {
 	case failed != nil:
-		e.wrong(part, failed, "check the name servers of this machine (/etc/resolv.conf)")
+		return wrong(failed, "check the name servers of this machine (/etc/resolv.conf)")
 	case len(unknown) > 0:
-		e.note(part, fmt.Sprintf("%d of %d hosts have no address, such as %s", len(unknown), len(hosts),
+		return note(fmt.Sprintf("%d of %d hosts have no address, such as %s", len(unknown), len(hosts),
 			strings.Join(unknown[:min(len(unknown), hostsNamed)], ", ")), "tell their owners; the dashboard shows their failed deliveries")
-	default:
-		e.ok(part, "%d hosts have addresses", len(hosts))
 	}
+	return ok("%d hosts have addresses", len(hosts))
 }
 
 // namesIn are the hosts of the URLs that are no addresses.
@@ -245,26 +227,24 @@ func lookUp(ctx context.Context, hosts []string) (unknown []string, failed error
 }
 
 // mail connects to the mail server.
-func (e *examination) mail(ctx context.Context) {
+func (e *examination) mail(ctx context.Context) []Finding {
 	if e.cfg.Mail == nil {
-		return
+		return nil
 	}
 	if err := e.cfg.Mail.Reachable(ctx); err != nil {
-		e.wrong("mail", err, "check host and port in HUMANQA_SMTP_URL, and that this machine may reach them")
-		return
+		return wrong(err, "check host and port in HUMANQA_SMTP_URL, and that this machine may reach them")
 	}
-	e.ok("mail", "the mail server takes connections")
+	return ok("the mail server takes connections")
 }
 
 // model connects to the server of the language model.
-func (e *examination) model(ctx context.Context) {
+func (e *examination) model(ctx context.Context) []Finding {
 	if e.cfg.AI.Model == "" || e.cfg.AI.BaseURL == "" {
-		return
+		return nil
 	}
 	u, err := url.Parse(e.cfg.AI.BaseURL)
 	if err != nil {
-		e.wrong("ai", errors.New("HUMANQA_AI_BASE_URL is no URL"), "set it to the server's address")
-		return
+		return wrong(errors.New("HUMANQA_AI_BASE_URL is no URL"), "set it to the server's address")
 	}
 	port := u.Port()
 	if port == "" {
@@ -272,9 +252,8 @@ func (e *examination) model(ctx context.Context) {
 	}
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
 	if err != nil {
-		e.wrong("ai", err, "check HUMANQA_AI_BASE_URL; until it answers the rules do the model's work")
-		return
+		return wrong(err, "check HUMANQA_AI_BASE_URL; until it answers the rules do the model's work")
 	}
 	_ = conn.Close() // it was only tried
-	e.ok("ai", "the model's server takes connections")
+	return ok("the model's server takes connections")
 }

@@ -25,43 +25,34 @@ import (
 )
 
 // data looks at the data directory and the master keyset.
-func (e *examination) data(context.Context) {
-	const part = "data"
+func (e *examination) data(context.Context) []Finding {
 	dir := e.cfg.DataDir
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		e.note(part, dir+" is not there", "humanqa serve makes it; if there is data, set HUMANQA_DATA_DIR to its place")
-		return
+		return note(dir+" is not there", "humanqa serve makes it; if there is data, set HUMANQA_DATA_DIR to its place")
 	case err != nil:
-		e.wrong(part, err, "run the doctor as the service's user")
-		return
+		return wrong(err, "run the doctor as the service's user")
 	case !info.IsDir():
-		e.wrong(part, fmt.Errorf("%s is no directory", dir), "set HUMANQA_DATA_DIR to a directory")
-		return
+		return wrong(fmt.Errorf("%s is no directory", dir), "set HUMANQA_DATA_DIR to a directory")
 	case info.Mode().Perm()&0o077 != 0:
-		e.wrong(part, fmt.Errorf("other users can look into %s (mode %#o)", dir, info.Mode().Perm()), "chmod 700 "+dir)
-		return
+		return wrong(fmt.Errorf("other users can look into %s (mode %#o)", dir, info.Mode().Perm()), "chmod 700 "+dir)
 	}
 	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
-		e.wrong(part, fmt.Errorf("%s cannot be written to: %w", dir, err), "give it to the service's user (chown), and run the doctor as that user")
-		return
+		return wrong(fmt.Errorf("%s cannot be written to: %w", dir, err), "give it to the service's user (chown), and run the doctor as that user")
 	}
 	if err := service.RefuseHalfRestored(e.cfg); err != nil {
-		e.wrong(part, err, "the line names it")
-		return
+		return wrong(err, "the line names it")
 	}
 	if _, err := os.Stat(e.cfg.MasterKeyFile); err != nil && (service.HasData(e.cfg) || !errors.Is(err, fs.ErrNotExist)) {
-		e.wrong(part, fmt.Errorf("the master keyset: %w", err),
+		return wrong(fmt.Errorf("the master keyset: %w", err),
 			"bring HUMANQA_MASTER_KEY_FILE back from a backup: without it no secret can be opened")
-		return
 	}
-	e.ok(part, "%s", dir)
+	return ok("%s", dir)
 }
 
 // database looks at Postgres, its schema, and the embedded one's programs.
-func (e *examination) database(ctx context.Context) {
-	const part = "database"
+func (e *examination) database(ctx context.Context) []Finding {
 	dsn := e.cfg.DatabaseURL
 	if dsn == "" {
 		server, err := pgdev.Running(e.cfg.DataDir)
@@ -69,27 +60,22 @@ func (e *examination) database(ctx context.Context) {
 		case errors.Is(err, pgdev.ErrNotRunning):
 			bin, err := pgdev.Installed(ctx, e.cfg.DataDir)
 			if err != nil {
-				e.wrong(part, err, "install PostgreSQL's server programs, or set HUMANQA_DATABASE_URL")
-				return
+				return wrong(err, "install PostgreSQL's server programs, or set HUMANQA_DATABASE_URL")
 			}
-			e.note(part, "the embedded Postgres is stopped; its programs are in "+bin, "humanqa serve starts it")
-			return
+			return note("the embedded Postgres is stopped; its programs are in "+bin, "humanqa serve starts it")
 		case err != nil:
-			e.wrong(part, err, "run the doctor as the service's user")
-			return
+			return wrong(err, "run the doctor as the service's user")
 		}
 		dsn = server.DSN(pgdev.Database)
 	}
 	db, err := pgpool.Open(ctx, dsn)
 	if err != nil {
-		e.wrong(part, err, "does Postgres run, and are host, user, password and database in HUMANQA_DATABASE_URL right?")
-		return
+		return wrong(err, "does Postgres run, and are host, user, password and database in HUMANQA_DATABASE_URL right?")
 	}
 	e.db = db
 	var version string
 	if err := db.GetContext(ctx, &version, "SHOW server_version"); err != nil {
-		e.wrong(part, err, "look into Postgres' log")
-		return
+		return wrong(err, "look into Postgres' log")
 	}
 	schema, err := migrations.Version(ctx, db)
 	if err == nil {
@@ -97,74 +83,63 @@ func (e *examination) database(ctx context.Context) {
 	}
 	switch {
 	case errors.Is(err, migrations.ErrOlder):
-		e.note(part, fmt.Sprintf("PostgreSQL %s, schema %d is older than this binary's", version, schema), "humanqa serve migrates it")
+		return note(fmt.Sprintf("PostgreSQL %s, schema %d is older than this binary's", version, schema), "humanqa serve migrates it")
 	case err != nil:
-		e.wrong(part, err, "the line names it")
-	default:
-		e.ok(part, "PostgreSQL %s, schema %d", version, schema)
+		return wrong(err, "the line names it")
 	}
+	return ok("PostgreSQL %s, schema %d", version, schema)
 }
 
 // eventlog looks at the log as humanqa eventstore check does, and at its name.
-func (e *examination) eventlog(ctx context.Context) {
-	const part = "log"
+func (e *examination) eventlog(ctx context.Context) []Finding {
 	var err error
 	if url := e.cfg.EventStoreURL; url != "" {
 		e.events, err = eventstore.Open(url, e.log)
 	} else {
 		socket := service.SocketPath(e.cfg.DataDir)
 		if _, gone := os.Stat(socket); gone != nil || e.running == 0 {
-			e.note(part, "the embedded node is stopped", "humanqa serve starts it")
-			return
+			return note("the embedded node is stopped", "humanqa serve starts it")
 		}
 		e.events, err = eventstore.OpenSocket(socket, e.log)
 	}
 	if err != nil {
-		e.wrong(part, err, "set HUMANQA_EVENTSTORE_URL to an address such as esdb://host:2113")
-		return
+		return wrong(err, "set HUMANQA_EVENTSTORE_URL to an address such as esdb://host:2113")
 	}
-	whole := true
+	var lacks []Finding
 	for _, f := range e.events.Inspect(ctx) {
 		if !f.OK {
-			whole = false
-			e.wrong(part, fmt.Errorf("%s: %s", f.What, f.Detail), f.Hint)
+			lacks = append(lacks, wrong(fmt.Errorf("%s: %s", f.What, f.Detail), f.Hint)...)
 		}
 	}
-	if !whole {
-		return
+	if lacks != nil {
+		return lacks
 	}
 	if err := e.events.Writable(ctx); err != nil {
-		e.wrong(part, err, "look into the log of the event store")
-		return
+		return wrong(err, "look into the log of the event store")
 	}
 	if e.db != nil && migrations.Check(ctx, e.db.DB) == nil {
 		bound := binding.New(e.db, e.events, time.Now)
 		_ = bound.Check(ctx) // an error without a problem is a part that does not answer, which has its finding
 		if strange := bound.Problem(); strange != nil {
-			e.wrong(part, errors.New(strange.Message), strange.Hint)
-			return
+			return wrong(errors.New(strange.Message), strange.Hint)
 		}
 	}
-	e.ok(part, "it answers, with the rights and limits that the service needs")
+	return ok("it answers, with the rights and limits that the service needs")
 }
 
 // clock compares this machine's with Postgres', by which everything is timed.
-func (e *examination) clock(ctx context.Context) {
-	const part = "clock"
+func (e *examination) clock(ctx context.Context) []Finding {
 	if e.db == nil {
-		e.note(part, "without a database there is nothing to compare it with", "run the doctor again once the database answers")
-		return
+		return note("without a database there is nothing to compare it with", "run the doctor again once the database answers")
 	}
 	clock, err := pgclock.Open(ctx, e.db, e.log, time.Now)
 	if err != nil {
-		e.wrong(part, err, "look into Postgres' log")
-		return
+		return wrong(err, "look into Postgres' log")
 	}
 	if problem := clock.Problem(); problem != "" {
-		e.wrong(part, errors.New(problem), "run a time service such as chrony on both machines")
-		return
+		return wrong(errors.New(problem), "run a time service such as chrony on both machines")
 	}
-	e.ok(part, "it agrees with Postgres'")
+	return ok("it agrees with Postgres'")
 }
 
 // enough is what an hour of work should find free of a disk: a twentieth of it, at most
@@ -172,62 +147,54 @@ func (e *examination) clock(ctx context.Context) {
 const enough = 1 << 30
 
 // disk looks at the disk of the data directory, and of the embedded Postgres.
-func (e *examination) disk(context.Context) {
-	const part = "disk"
+func (e *examination) disk(context.Context) []Finding {
 	for _, place := range datadir.Places(e.cfg.DataDir) {
 		free, total, err := datadir.Room(place)
 		if err != nil {
-			e.wrong(part, err, "run the doctor as the service's user")
-			return
+			return wrong(err, "run the doctor as the service's user")
 		}
-		if !e.room(part, place, free, total) {
-			return
+		if full := room(place, free, total); full != nil {
+			return full
 		}
 	}
-	e.ok(part, "there is room for the data")
+	return ok("there is room for the data")
 }
 
-// room tells where a disk is nearly full.
-func (e *examination) room(part, place string, free, total int64) bool {
+// room tells of a disk that is nearly full; nil: it is not.
+func room(place string, free, total int64) []Finding {
 	if total == 0 || free >= min(enough, total/20) {
-		return true
+		return nil
 	}
-	e.wrong(part, fmt.Errorf("%s of %s are free at %s", inGiB(free), inGiB(total), place), "make room, or move the data to a larger disk")
-	return false
+	return wrong(fmt.Errorf("%s of %s are free at %s", inGiB(free), inGiB(total), place), "make room, or move the data to a larger disk")
 }
 
 // evidence writes a file, reads it and removes it.
-func (e *examination) evidence(ctx context.Context) {
-	const part = "evidence"
+func (e *examination) evidence(ctx context.Context) []Finding {
 	if dir, local := blob.Path(e.cfg.EvidenceURL); local {
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-			e.note(part, dir+" is not there", "humanqa serve makes it")
-			return
+			return note(dir+" is not there", "humanqa serve makes it")
 		}
 	}
 	const next = "check HUMANQA_EVIDENCE_URL, and that its user may write, read and delete"
 	bucket, err := blob.Open(ctx, e.cfg.EvidenceURL)
 	if err != nil {
-		e.wrong(part, err, next)
-		return
+		return wrong(err, next)
 	}
 	defer func() { _ = bucket.Close() }() // nothing is pending on it
 	if err := bucket.Reachable(ctx); err != nil {
-		e.wrong(part, err, next)
-		return
+		return wrong(err, next)
 	}
 	if err := probe(ctx, bucket); err != nil {
-		e.wrong(part, err, next)
-		return
+		return wrong(err, next)
 	}
 	free, total, err := bucket.Room()
 	if err != nil {
-		e.wrong(part, err, next)
-		return
+		return wrong(err, next)
 	}
-	if e.room(part, "the evidence", free, total) {
-		e.ok(part, "a file can be written, read and removed")
+	if full := room("the evidence", free, total); full != nil {
+		return full
 	}
+	return ok("a file can be written, read and removed")
 }
 
 // probe leaves nothing behind, except where this process dies in the middle: then a file
