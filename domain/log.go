@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
@@ -182,18 +183,34 @@ type EventSpec struct {
 	Sealed map[string]Sealed
 }
 
-// WithSealedTexts is the spec of an event whose fields with the tag `sealed` are sealed since
-// version 2 (decisions, "Erasure of one subject"). Its JSON is the same once they are open. A binary
-// that knows no sealed texts must not take the marks for texts, and leaves such events.
-func WithSealedTexts(newEvent func() Event) EventSpec {
-	spec := Second(newEvent)
-	spec.Sealed = SealedFields(newEvent())
-	return spec
+// Specs are the specs of events that have had one version.
+func Specs(events ...Event) []EventSpec {
+	specs := make([]EventSpec, len(events))
+	for i, e := range events {
+		pointee := reflect.TypeOf(e).Elem()
+		specs[i].New = func() Event { return reflect.New(pointee).Interface().(Event) }
+	}
+	return specs
 }
 
-// Second is the spec of an event whose second version is decoded as its first is. A binary that
-// knows the first version alone would misread it.
-func Second(newEvent func() Event) EventSpec {
+// WithSealedTexts are the specs of events whose fields with the tag `sealed` are sealed since
+// version 2 (decisions, "Erasure of one subject"). Their JSON is the same once they are open. A binary
+// that knows no sealed texts must not take the marks for texts, and leaves such events.
+func WithSealedTexts(events ...Event) []EventSpec {
+	specs := Second(events...)
+	for i, e := range events {
+		specs[i].Sealed = SealedFields(e)
+	}
+	return specs
+}
+
+// Second are the specs of events whose second version is decoded as their first is. A binary that
+// knows the first version alone would misread them.
+func Second(events ...Event) []EventSpec {
+	specs := Specs(events...)
 	same := func(data []byte) ([]byte, error) { return data, nil }
-	return EventSpec{New: newEvent, Version: 2, Upcast: map[int]func([]byte) ([]byte, error){1: same}}
+	for i := range specs {
+		specs[i].Version, specs[i].Upcast = 2, map[int]func([]byte) ([]byte, error){1: same}
+	}
+	return specs
 }

@@ -109,18 +109,8 @@ func (*ErasureFinished) EventType() string { return "account.erasure_finished" }
 
 // Specs lists the events for the codec.
 func Specs() []domain.EventSpec {
-	return []domain.EventSpec{
-		{New: func() domain.Event { return new(Created) }},
-		{New: func() domain.Event { return new(Suspended) }},
-		{New: func() domain.Event { return new(Reinstated) }},
-		{New: func() domain.Event { return new(KeyIssued) }},
-		{New: func() domain.Event { return new(KeyRevoked) }},
-		{New: func() domain.Event { return new(ClockAdvanced) }},
-		{New: func() domain.Event { return new(PoolChosen) }},
-		{New: func() domain.Event { return new(RetentionChanged) }},
-		{New: func() domain.Event { return new(HoldPlaced) }},
-		{New: func() domain.Event { return new(HoldReleased) }},
-		{New: func() domain.Event { return new(Erased) }},
-		{New: func() domain.Event { return new(ErasureFinished) }},
-	}
+	return domain.Specs(
+		&Created{}, &Suspended{}, &Reinstated{}, &KeyIssued{}, &KeyRevoked{}, &ClockAdvanced{}, &PoolChosen{},
+		&RetentionChanged{}, &HoldPlaced{}, &HoldReleased{}, &Erased{}, &ErasureFinished{},
+	)
 }

@@ -15,7 +15,6 @@ type Erased struct {
 	At     time.Time `json:"at"`
 }
 
-// EventType implements domain.Event.
 func (*Erased) EventType() string { return "checker.erased" }
 
 func errErased() error { return domain.Conflict("the checker was erased") }

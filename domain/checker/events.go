@@ -55,11 +55,5 @@ func (*Profiled) EventType() string   { return "checker.profiled" }
 
 // Specs lists the events for the codec.
 func Specs() []domain.EventSpec {
-	return []domain.EventSpec{
-		domain.WithSealedTexts(func() domain.Event { return new(Created) }),
-		{New: func() domain.Event { return new(ClaimTaken) }},
-		{New: func() domain.Event { return new(Bound) }},
-		domain.WithSealedTexts(func() domain.Event { return new(Profiled) }),
-		{New: func() domain.Event { return new(Erased) }},
-	}
+	return append(domain.Specs(&ClaimTaken{}, &Bound{}, &Erased{}), domain.WithSealedTexts(&Created{}, &Profiled{})...)
 }

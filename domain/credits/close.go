@@ -58,7 +58,6 @@ type KeptDebit struct {
 	Refunded bool           `json:"refunded,omitempty"`
 }
 
-// EventType implements domain.Event.
 func (*Closed) EventType() string { return "credits.closed" }
 
 // UnsureError refuses to charge for jobs without a debit in the open book. Their debits

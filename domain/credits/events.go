@@ -77,12 +77,5 @@ func (*LowSet) EventType() string     { return "credits.low_set" }
 
 // Specs lists the events for the codec.
 func Specs() []domain.EventSpec {
-	return []domain.EventSpec{
-		{New: func() domain.Event { return new(Granted) }},
-		{New: func() domain.Event { return new(Debited) }},
-		{New: func() domain.Event { return new(Refunded) }},
-		{New: func() domain.Event { return new(LotExpired) }},
-		{New: func() domain.Event { return new(LowSet) }},
-		domain.Second(func() domain.Event { return new(Closed) }),
-	}
+	return append(domain.Specs(&Granted{}, &Debited{}, &Refunded{}, &LotExpired{}, &LowSet{}), domain.Second(&Closed{})...)
 }

@@ -18,12 +18,11 @@ type Linked struct {
 	At        time.Time `json:"at"`
 }
 
-// EventType implements domain.Event.
 func (*Linked) EventType() string { return "host.linked" }
 
 // Specs lists the events for the codec.
 func Specs() []domain.EventSpec {
-	return []domain.EventSpec{{New: func() domain.Event { return new(Linked) }}}
+	return domain.Specs(&Linked{})
 }
 
 // State is a host after some events.

@@ -68,13 +68,8 @@ type CommitStatusAbandoned struct {
 	At     time.Time `json:"at"`
 }
 
-// EventType implements domain.Event.
 func (*CommitStatusRequested) EventType() string { return "job.commit_status_requested" }
-
-// EventType implements domain.Event.
-func (*CommitStatusSet) EventType() string { return "job.commit_status_set" }
-
-// EventType implements domain.Event.
+func (*CommitStatusSet) EventType() string       { return "job.commit_status_set" }
 func (*CommitStatusAbandoned) EventType() string { return "job.commit_status_abandoned" }
 
 // TellsCommit says whether the job's verdict is told at a commit.

@@ -325,36 +325,12 @@ func (*HoldReleased) EventType() string       { return "job.hold_released" }
 
 // Specs lists the events for the codec.
 func Specs() []domain.EventSpec {
-	return []domain.EventSpec{
-		domain.WithSealedTexts(func() domain.Event { return new(Created) }),
-		{New: func() domain.Event { return new(Claimed) }},
-		{New: func() domain.Event { return new(Released) }},
-		domain.WithSealedTexts(func() domain.Event { return new(ItemChecked) }),
-		domain.WithSealedTexts(func() domain.Event { return new(FindingAdded) }),
-		domain.WithSealedTexts(func() domain.Event { return new(Completed) }),
-		{New: func() domain.Event { return new(Cancelled) }},
-		{New: func() domain.Event { return new(Voided) }},
-		domain.WithSealedTexts(func() domain.Event { return new(ChecklistWritten) }),
-		{New: func() domain.Event { return new(SLAMissed) }},
-		domain.WithSealedTexts(func() domain.Event { return new(UntestableReported) }),
-		domain.WithSealedTexts(func() domain.Event { return new(Failed) }),
-		{New: func() domain.Event { return new(Heartbeat) }},
-		{New: func() domain.Event { return new(SlotStarted) }},
-		domain.WithSealedTexts(func() domain.Event { return new(AIReportReady) }),
-		domain.WithSealedTexts(func() domain.Event { return new(Rated) }),
-		domain.WithSealedTexts(func() domain.Event { return new(RecordingAttached) }),
-		domain.WithSealedTexts(func() domain.Event { return new(MomentMarked) }),
-		domain.WithSealedTexts(func() domain.Event { return new(FindingEdited) }),
-		{New: func() domain.Event { return new(FindingWithdrawn) }},
-		domain.WithSealedTexts(func() domain.Event { return new(QuestionAsked) }),
-		domain.WithSealedTexts(func() domain.Event { return new(AnswerGiven) }),
-		{New: func() domain.Event { return new(QuestionClosed) }},
-		domain.WithSealedTexts(func() domain.Event { return new(CommitStatusRequested) }),
-		{New: func() domain.Event { return new(CommitStatusSet) }},
-		{New: func() domain.Event { return new(CommitStatusAbandoned) }},
-		{New: func() domain.Event { return new(EvidenceExpired) }},
-		{New: func() domain.Event { return new(HoldPlaced) }},
-		{New: func() domain.Event { return new(HoldReleased) }},
-		{New: func() domain.Event { return new(Erased) }},
-	}
+	return append(domain.Specs(
+		&Claimed{}, &Released{}, &Cancelled{}, &Voided{}, &SLAMissed{}, &Heartbeat{}, &SlotStarted{}, &FindingWithdrawn{},
+		&QuestionClosed{}, &CommitStatusSet{}, &CommitStatusAbandoned{}, &EvidenceExpired{}, &HoldPlaced{}, &HoldReleased{}, &Erased{},
+	), domain.WithSealedTexts(
+		&Created{}, &ItemChecked{}, &FindingAdded{}, &FindingEdited{}, &Completed{}, &ChecklistWritten{}, &UntestableReported{},
+		&Failed{}, &AIReportReady{}, &Rated{}, &RecordingAttached{}, &MomentMarked{}, &QuestionAsked{}, &AnswerGiven{},
+		&CommitStatusRequested{},
+	)...)
 }

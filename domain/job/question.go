@@ -104,13 +104,8 @@ type QuestionClosed struct {
 	Robot      bool      `json:"robot,omitempty"` // a robot asked, and goes on now
 }
 
-// EventType implements domain.Event.
-func (*QuestionAsked) EventType() string { return "job.question_asked" }
-
-// EventType implements domain.Event.
-func (*AnswerGiven) EventType() string { return "job.question_answered" }
-
-// EventType implements domain.Event.
+func (*QuestionAsked) EventType() string  { return "job.question_asked" }
+func (*AnswerGiven) EventType() string    { return "job.question_answered" }
 func (*QuestionClosed) EventType() string { return "job.question_closed" }
 
 // Conclude writes an answer, or a close, into the question that it names.

@@ -41,11 +41,8 @@ type MomentMarked struct {
 	Token int `json:"token"`
 }
 
-// EventType implements domain.Event.
 func (*RecordingAttached) EventType() string { return "job.recording_attached" }
-
-// EventType implements domain.Event.
-func (*MomentMarked) EventType() string { return "job.moment_marked" }
+func (*MomentMarked) EventType() string      { return "job.moment_marked" }
 
 // DecideRecord notes that the claimant goes on recording, which is a sign of life.
 // What they had recorded when they completed the job they may still send.

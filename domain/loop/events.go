@@ -75,10 +75,5 @@ func (*Ended) EventType() string           { return "loop_session.ended" }
 
 // Specs lists the events for the codec.
 func Specs() []domain.EventSpec {
-	return []domain.EventSpec{
-		{New: func() domain.Event { return new(Started) }},
-		{New: func() domain.Event { return new(Iterated) }},
-		{New: func() domain.Event { return new(OutcomeRecorded) }},
-		{New: func() domain.Event { return new(Ended) }},
-	}
+	return domain.Specs(&Started{}, &Iterated{}, &OutcomeRecorded{}, &Ended{})
 }

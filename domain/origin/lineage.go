@@ -22,7 +22,6 @@ type Restored struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// EventType implements domain.Event.
 func (*Restored) EventType() string { return "log.restored" }
 
 // Trimmed says that the events up to and with a place are kept no more, such as those of
@@ -36,7 +35,6 @@ type Trimmed struct {
 	Reason string `json:"reason"`
 }
 
-// EventType implements domain.Event.
 func (*Trimmed) EventType() string { return "log.trimmed" }
 
 // Generation is a stretch of a log's life that no restore interrupts.

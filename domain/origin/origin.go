@@ -23,7 +23,6 @@ type Named struct {
 	AuditKey string `json:"auditKey,omitempty"`
 }
 
-// EventType implements domain.Event.
 func (*Named) EventType() string { return "log.named" }
 
 // KeyBound names the key that signs the log's checkpoints. Every event of the service
@@ -37,7 +36,6 @@ type KeyBound struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// EventType implements domain.Event.
 func (*KeyBound) EventType() string { return "log.key_bound" }
 
 // Part is a piece of the data of an event that follows elsewhere (package eventstore).
@@ -45,7 +43,6 @@ type Part struct {
 	Data []byte `json:"part"`
 }
 
-// EventType implements domain.Event.
 func (*Part) EventType() string { return "log.part" }
 
 // PartStream holds the parts of an event, in their order.
@@ -53,11 +50,5 @@ func PartStream(eventID uuid.UUID) string { return "part-" + eventID.String() }
 
 // Specs lists the events for the codec.
 func Specs() []domain.EventSpec {
-	return []domain.EventSpec{
-		{New: func() domain.Event { return new(Named) }},
-		{New: func() domain.Event { return new(KeyBound) }},
-		{New: func() domain.Event { return new(Restored) }},
-		{New: func() domain.Event { return new(Trimmed) }},
-		{New: func() domain.Event { return new(Part) }},
-	}
+	return domain.Specs(&Named{}, &KeyBound{}, &Restored{}, &Trimmed{}, &Part{})
 }

@@ -119,10 +119,7 @@ func (*Refused) EventType() string { return "operator.refused" }
 
 // Specs lists the events for the codec.
 func Specs() []domain.EventSpec {
-	return []domain.EventSpec{
-		{New: func() domain.Event { return new(Acted) }},
-		{New: func() domain.Event { return new(Refused) }},
-	}
+	return domain.Specs(&Acted{}, &Refused{})
 }
 
 // State is what an operator has done. It belongs to its fold: Evolve changes the

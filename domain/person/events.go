@@ -78,11 +78,5 @@ func (*Disabled) EventType() string    { return "person.disabled" }
 
 // Specs lists the events for the codec.
 func Specs() []domain.EventSpec {
-	return []domain.EventSpec{
-		{New: func() domain.Event { return new(Invited) }},
-		{New: func() domain.Event { return new(Joined) }},
-		{New: func() domain.Event { return new(RoleGranted) }},
-		{New: func() domain.Event { return new(RoleRevoked) }},
-		{New: func() domain.Event { return new(Disabled) }},
-	}
+	return domain.Specs(&Invited{}, &Joined{}, &RoleGranted{}, &RoleRevoked{}, &Disabled{})
 }

@@ -37,11 +37,7 @@ func (*CheckerRemoved) EventType() string { return "pool.checker_removed" }
 
 // Specs lists the events for the codec.
 func Specs() []domain.EventSpec {
-	return []domain.EventSpec{
-		{New: func() domain.Event { return new(Created) }},
-		{New: func() domain.Event { return new(CheckerAdded) }},
-		{New: func() domain.Event { return new(CheckerRemoved) }},
-	}
+	return domain.Specs(&Created{}, &CheckerAdded{}, &CheckerRemoved{})
 }
 
 // State is a pool after some events. Evolve copies what it changes, so a state

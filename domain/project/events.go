@@ -204,22 +204,9 @@ func (*HoldReleased) EventType() string        { return "project.hold_released" 
 
 // Specs lists the events for the codec.
 func Specs() []domain.EventSpec {
-	return []domain.EventSpec{
-		{New: func() domain.Event { return new(Created) }},
-		{New: func() domain.Event { return new(SettingsChanged) }},
-		{New: func() domain.Event { return new(WebhookSet) }},
-		{New: func() domain.Event { return new(WebhookCleared) }},
-		{New: func() domain.Event { return new(SecretSet) }},
-		{New: func() domain.Event { return new(RotationFinished) }},
-		{New: func() domain.Event { return new(WebhookHeadersSet) }},
-		{New: func() domain.Event { return new(WebhookDisabled) }},
-		{New: func() domain.Event { return new(WebhookEnabled) }},
-		{New: func() domain.Event { return new(RegressionsPrepared) }},
-		{New: func() domain.Event { return new(RegressionsAttached) }},
-		{New: func() domain.Event { return new(DeployReceived) }},
-		{New: func() domain.Event { return new(HookRotated) }},
-		{New: func() domain.Event { return new(HookSignatureSet) }},
-		{New: func() domain.Event { return new(HoldPlaced) }},
-		{New: func() domain.Event { return new(HoldReleased) }},
-	}
+	return domain.Specs(
+		&Created{}, &SettingsChanged{}, &WebhookSet{}, &WebhookCleared{}, &SecretSet{}, &RotationFinished{},
+		&WebhookHeadersSet{}, &WebhookDisabled{}, &WebhookEnabled{}, &RegressionsPrepared{}, &RegressionsAttached{},
+		&DeployReceived{}, &HookRotated{}, &HookSignatureSet{}, &HoldPlaced{}, &HoldReleased{},
+	)
 }

@@ -36,7 +36,6 @@ type HookSignatureSet struct {
 	UserID   *string   `json:"userId"` // the person; nil without a signed-in person
 }
 
-// EventType implements domain.Event.
 func (*HookSignatureSet) EventType() string { return "project.hook_signature_set" }
 
 // DecideHookSignature sets the signature; a repeat changes nothing.

@@ -121,14 +121,7 @@ func (*Cancelled) EventType() string { return "session.cancelled" }
 
 // Specs lists the events for the codec.
 func Specs() []domain.EventSpec {
-	return []domain.EventSpec{
-		{New: func() domain.Event { return new(Created) }},
-		{New: func() domain.Event { return new(SlotReady) }},
-		{New: func() domain.Event { return new(SlotLeft) }},
-		{New: func() domain.Event { return new(Started) }},
-		{New: func() domain.Event { return new(Marked) }},
-		{New: func() domain.Event { return new(Completed) }},
-		{New: func() domain.Event { return new(Expired) }},
-		{New: func() domain.Event { return new(Cancelled) }},
-	}
+	return domain.Specs(
+		&Created{}, &SlotReady{}, &SlotLeft{}, &Started{}, &Marked{}, &Completed{}, &Expired{}, &Cancelled{},
+	)
 }
