@@ -56,7 +56,7 @@ func ownJob(cause Cause) string { return domain.DeriveID(cause.CommandID, "job")
 // giveBack says whether the job was given up, and sees to its refund: the new
 // charge must not wait for that.
 func (s *Service) giveBack(ctx context.Context, cause Cause, jobID string) (givenUp bool, err error) {
-	givenUp, err = repository.Read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) bool {
+	givenUp, err = repository.Read(ctx, s.Jobs, domain.JobStream(jobID), func(st job.State) bool {
 		return st.Status == job.StatusVoided && st.AccountID == cause.AccountID
 	})
 	if err != nil || !givenUp {

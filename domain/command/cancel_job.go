@@ -20,7 +20,7 @@ func (s *Service) CancelJob(ctx context.Context, cause Cause, jobID, reason stri
 	if err != nil {
 		return CancelledJob{}, err
 	}
-	price, written, err := repository.Execute(ctx, s.jobs, cause, domain.JobStream(jobID),
+	price, written, err := repository.Execute(ctx, s.Jobs, cause, domain.JobStream(jobID),
 		func(st job.State, price *domain.Credits) ([]domain.Event, error) {
 			if !st.Exists || st.AccountID != cause.AccountID {
 				return nil, domain.NotFound("job")
@@ -52,7 +52,7 @@ func (s *Service) RefundJob(ctx context.Context, cause Cause, jobID, reason stri
 // VoidJob settles a debit without a job. It closes the job's stream, so that a late
 // job.created loses, and refunds the credits. A job that did come is left alone.
 func (s *Service) VoidJob(ctx context.Context, cause Cause, jobID string) (domain.Position, error) {
-	came, written, err := repository.Execute(ctx, s.jobs, cause, domain.JobStream(jobID),
+	came, written, err := repository.Execute(ctx, s.Jobs, cause, domain.JobStream(jobID),
 		func(st job.State, came *bool) ([]domain.Event, error) {
 			*came = st.Exists
 			if *came {

@@ -107,7 +107,7 @@ func (s *Service) TellCommit(ctx context.Context, cause Cause, jobID string) (do
 
 // readTelling reads the jobs with one verdict as the log has them now.
 func (s *Service) readTelling(ctx context.Context, jobID string) (t telling, err error) {
-	t.request, err = repository.Read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) *job.CommitStatusRequested {
+	t.request, err = repository.Read(ctx, s.Jobs, domain.JobStream(jobID), func(st job.State) *job.CommitStatusRequested {
 		return st.CommitStatus
 	})
 	if err != nil || t.request == nil {
@@ -122,7 +122,7 @@ func (s *Service) readTelling(ctx context.Context, jobID string) (t telling, err
 		created          time.Time
 	}
 	for _, id := range t.request.Jobs {
-		o, err := repository.Read(ctx, s.jobs, domain.JobStream(id), func(st job.State) one {
+		o, err := repository.Read(ctx, s.Jobs, domain.JobStream(id), func(st job.State) one {
 			return one{st.CommitPart(), st.Exists, st.AccountID, st.BatchID, st.CommitTold, st.CommitDone(), st.CreatedAt}
 		})
 		if err != nil {
@@ -148,7 +148,7 @@ func (s *Service) supersede(ctx context.Context, cause Cause, t telling) error {
 		return domain.Unavailable(err)
 	}
 	for _, id := range older {
-		replaced, err := repository.Read(ctx, s.jobs, domain.JobStream(id), func(st job.State) bool {
+		replaced, err := repository.Read(ctx, s.Jobs, domain.JobStream(id), func(st job.State) bool {
 			return st.Status == job.StatusPending && st.AccountID == t.account && st.CommitStatus != nil &&
 				st.CommitStatus.SamePlace(t.request.CommitStatus) && st.CommitStatus.Jobs[0] != t.request.Jobs[0] &&
 				st.CreatedAt.Before(t.created)

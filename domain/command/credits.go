@@ -29,7 +29,7 @@ func (s *Service) GrantCredits(
 // never was, or was erased, has none.
 func (s *Service) withLedger(ctx context.Context, cause Cause, accountID string) (Cause, error) {
 	type of struct{ exists, erased, sandbox bool }
-	known, err := repository.Read(ctx, s.accounts, domain.AccountStream(accountID), func(st account.State) of {
+	known, err := repository.Read(ctx, s.Accounts, domain.AccountStream(accountID), func(st account.State) of {
 		return of{st.Exists, st.Erased, st.Sandbox}
 	})
 	switch {

@@ -12,7 +12,7 @@ import (
 
 // HookToken shows the token of the project's deploy hook, for the dashboard.
 func (s *Service) HookToken(ctx context.Context, accountID, projectID string) (string, error) {
-	st, err := repository.Read(ctx, s.projects, domain.ProjectStream(projectID), func(st project.State) project.State {
+	st, err := repository.Read(ctx, s.Projects, domain.ProjectStream(projectID), func(st project.State) project.State {
 		return project.State{AccountID: st.AccountID, HookID: st.HookID}
 	})
 	switch {
@@ -63,7 +63,7 @@ func (s *Service) SetHookSignature(
 // HookSecret is the signature that the deploy hook needs, with the platform's secret; an
 // empty scheme needs none.
 func (s *Service) HookSecret(ctx context.Context, accountID, projectID string) (scheme string, secret []byte, err error) {
-	st, err := repository.Read(ctx, s.projects, domain.ProjectStream(projectID), func(st project.State) project.State {
+	st, err := repository.Read(ctx, s.Projects, domain.ProjectStream(projectID), func(st project.State) project.State {
 		return project.State{AccountID: st.AccountID, HookSignature: st.HookSignature}
 	})
 	switch {

@@ -1,7 +1,7 @@
 // Package command runs the requests of callers against the log. api.go lists every
 // request and its answer. A file holds one command, or the commands of one subject.
 // Package settings has the commands for accounts, people and projects, package claims
-// those of a checker with a claim, package money the ledgers.
+// those of a checker with a claim, package money the ledgers, package streams the repositories.
 //
 // # A command
 //

@@ -21,7 +21,7 @@ type ErasingJob struct {
 func (s *Service) ErasingJob(ctx context.Context, jobID string) (ErasingJob, error) {
 	var found bool
 	var projectID string
-	of, err := repository.Read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) ErasingJob {
+	of, err := repository.Read(ctx, s.Jobs, domain.JobStream(jobID), func(st job.State) ErasingJob {
 		found, projectID = st.Exists, st.ProjectID
 		return ErasingJob{
 			AccountID: st.AccountID, Sandbox: st.Sandbox, Open: !st.Status.Ended(), Erased: !st.ErasedAt.IsZero(), Held: st.Hold != nil,
@@ -51,7 +51,7 @@ func (s *Service) EraseJob(ctx context.Context, cause Cause, jobID, by, reason s
 			return domain.Position{}, err
 		}
 	}
-	return repository.Decide(ctx, s.jobs, cause, domain.JobStream(jobID), func(st job.State) ([]domain.Event, error) {
+	return repository.Decide(ctx, s.Jobs, cause, domain.JobStream(jobID), func(st job.State) ([]domain.Event, error) {
 		return job.DecideErase(st, by, reason, s.Now())
 	})
 }

@@ -20,7 +20,7 @@ func (s *Service) EstimateJob(ctx context.Context, cause Cause, in SubmitJob) (E
 	if err != nil {
 		return Estimate{}, err
 	}
-	available, err := repository.Read(ctx, s.ledgers, domain.CreditsStream(cause.AccountID), func(st credits.State) domain.Credits {
+	available, err := repository.Read(ctx, s.Ledgers, domain.CreditsStream(cause.AccountID), func(st credits.State) domain.Credits {
 		return st.Available(now)
 	})
 	return Estimate{

@@ -14,8 +14,8 @@ type Growth struct {
 // Growth says what has grown.
 func (s *Service) Growth() Growth {
 	return Growth{Book: s.ledger.LongestBooks(), Streams: map[string]uint64{
-		"account": s.accounts.Longest(), "checker": s.checkers.Longest(), "credits": s.ledgers.Longest(),
-		"project": s.projects.Longest(), "job": s.jobs.Longest(), "host": s.hosts.Longest(),
-		"session": s.sessions.Longest(), "loop": s.loops.Longest(), "person": s.people.Longest(),
+		"account": s.Accounts.Longest(), "checker": s.Checkers.Longest(), "credits": s.Ledgers.Longest(),
+		"project": s.Projects.Longest(), "job": s.Jobs.Longest(), "host": s.Hosts.Longest(),
+		"session": s.Sessions.Longest(), "loop": s.Loops.Longest(), "person": s.People.Longest(),
 	}}
 }

@@ -90,7 +90,7 @@ func (s *Service) tellLoop(ctx context.Context, cause Cause, projectID string, s
 // findSubmitted answers a repeat: a job of that id is there already.
 func (s *Service) findSubmitted(ctx context.Context, cause Cause, jobID string) (out HostedJob, found bool, err error) {
 	loopID := ""
-	out, err = repository.Read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) HostedJob {
+	out, err = repository.Read(ctx, s.Jobs, domain.JobStream(jobID), func(st job.State) HostedJob {
 		if !st.Exists || st.AccountID != cause.AccountID {
 			return HostedJob{}
 		}
@@ -128,14 +128,14 @@ func (s *Service) availableCredits(ctx context.Context, cause Cause) (domain.Cre
 	if err != nil {
 		return 0, err
 	}
-	return repository.Read(ctx, s.ledgers, domain.CreditsStream(cause.AccountID), func(st credits.State) domain.Credits {
+	return repository.Read(ctx, s.Ledgers, domain.CreditsStream(cause.AccountID), func(st credits.State) domain.Credits {
 		return st.Available(now)
 	})
 }
 
 // ownedProject reads a project; one of another account does not exist.
 func (s *Service) ownedProject(ctx context.Context, cause Cause, projectID string) (project.State, error) {
-	p, err := repository.Read(ctx, s.projects, domain.ProjectStream(projectID), func(p project.State) project.State { return p })
+	p, err := repository.Read(ctx, s.Projects, domain.ProjectStream(projectID), func(p project.State) project.State { return p })
 	switch {
 	case err != nil:
 		return project.State{}, fmt.Errorf("read project %s: %w", projectID, err)

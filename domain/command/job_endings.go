@@ -37,7 +37,7 @@ func (s *Service) MissSLA(ctx context.Context, cause Cause, jobID string) (domai
 func (s *Service) ReportUntestable(
 	ctx context.Context, cause Cause, claim Claim, reason, note string,
 ) (job.Status, domain.Position, error) {
-	accountID, err := repository.Read(ctx, s.jobs, domain.JobStream(claim.JobID), func(st job.State) string { return st.AccountID })
+	accountID, err := repository.Read(ctx, s.Jobs, domain.JobStream(claim.JobID), func(st job.State) string { return st.AccountID })
 	if err != nil {
 		return "", domain.Position{}, err
 	}
@@ -86,7 +86,7 @@ func (s *Service) endJob(
 	if err != nil {
 		return FailedJob{}, err
 	}
-	end, written, err := repository.Execute(ctx, s.jobs, cause, domain.JobStream(jobID),
+	end, written, err := repository.Execute(ctx, s.Jobs, cause, domain.JobStream(jobID),
 		func(st job.State, end *ending) ([]domain.Event, error) {
 			events, err := decide(st)
 			events = foretold(events, expired)

@@ -31,7 +31,7 @@ func (s *Service) joinLoop(
 		return "", "", err
 	}
 	loopID = LoopID(projectID, step.Skill)
-	sessionID, _, err = repository.Execute(ctx, s.loops, cause, domain.LoopStream(loopID),
+	sessionID, _, err = repository.Execute(ctx, s.Loops, cause, domain.LoopStream(loopID),
 		func(st loop.State, joined *string) ([]domain.Event, error) {
 			events, err := loop.DecideJoin(st, loop.Join{
 				SessionID: domain.DeriveID(cause.CommandID, "loop session").String(),
@@ -51,7 +51,7 @@ func (s *Service) joinLoop(
 
 // loopSession is the session that a job was counted into.
 func (s *Service) loopSession(ctx context.Context, loopID, jobID string) (sessionID string, err error) {
-	return repository.Read(ctx, s.loops, domain.LoopStream(loopID), func(st loop.State) string { return st.Jobs[jobID] })
+	return repository.Read(ctx, s.Loops, domain.LoopStream(loopID), func(st loop.State) string { return st.Jobs[jobID] })
 }
 
 // loopOutOfCredits ends the running loop session after a test without enough credits.
@@ -62,7 +62,7 @@ func (s *Service) loopOutOfCredits(ctx context.Context, cause Cause, projectID s
 	}
 	// A step of its own: the test may have joined under the command's own id.
 	cause, stream := cause.Step("out of credits"), domain.LoopStream(LoopID(projectID, step.Skill))
-	_, err = repository.Decide(ctx, s.loops, cause, stream, func(st loop.State) ([]domain.Event, error) {
+	_, err = repository.Decide(ctx, s.Loops, cause, stream, func(st loop.State) ([]domain.Event, error) {
 		return loop.DecideOutOfCredits(st, jobID, at)
 	})
 	return err
@@ -93,7 +93,7 @@ func (s *Service) RecordLoopOutcome(ctx context.Context, cause Cause, loopID, jo
 		loop.Outcome
 		status job.Status // empty: the job has not come
 	}
-	of, err := repository.Read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) test {
+	of, err := repository.Read(ctx, s.Jobs, domain.JobStream(jobID), func(st job.State) test {
 		t := test{status: st.Status, Outcome: loop.Outcome{JobID: jobID, FailingKeys: []string{}}}
 		switch {
 		case st.Report != nil:
@@ -135,11 +135,11 @@ func (s *Service) RecordLoopOutcome(ctx context.Context, cause Cause, loopID, jo
 
 // isCharged says whether a test of the loop was paid for.
 func (s *Service) isCharged(ctx context.Context, loopID, jobID string) (bool, error) {
-	accountID, err := repository.Read(ctx, s.loops, domain.LoopStream(loopID), func(st loop.State) string { return st.Session.AccountID })
+	accountID, err := repository.Read(ctx, s.Loops, domain.LoopStream(loopID), func(st loop.State) string { return st.Session.AccountID })
 	if err != nil {
 		return false, err
 	}
-	return repository.Read(ctx, s.ledgers, domain.CreditsStream(accountID), func(st credits.State) bool {
+	return repository.Read(ctx, s.Ledgers, domain.CreditsStream(accountID), func(st credits.State) bool {
 		_, charged := st.Debit(jobID)
 		return charged
 	})
@@ -151,7 +151,7 @@ func (s *Service) onLoop(
 	ctx context.Context, cause Cause, loopID string, decide func(loop.State, loop.Setting) ([]domain.Event, error),
 ) (domain.Position, error) {
 	type owner struct{ accountID, projectID string }
-	of, err := repository.Read(ctx, s.loops, domain.LoopStream(loopID), func(st loop.State) owner {
+	of, err := repository.Read(ctx, s.Loops, domain.LoopStream(loopID), func(st loop.State) owner {
 		return owner{st.Session.AccountID, st.Session.ProjectID}
 	})
 	switch {
@@ -167,7 +167,7 @@ func (s *Service) onLoop(
 	if err != nil {
 		return domain.Position{}, err
 	}
-	return repository.Decide(ctx, s.loops, cause, domain.LoopStream(loopID), func(st loop.State) ([]domain.Event, error) {
+	return repository.Decide(ctx, s.Loops, cause, domain.LoopStream(loopID), func(st loop.State) ([]domain.Event, error) {
 		return decide(st, at)
 	})
 }
@@ -182,7 +182,7 @@ func (s *Service) loopSetting(ctx context.Context, cause Cause, projectID string
 		name    string
 		snoozed time.Time
 	}
-	p, err := repository.Read(ctx, s.projects, domain.ProjectStream(projectID), func(st project.State) alerts {
+	p, err := repository.Read(ctx, s.Projects, domain.ProjectStream(projectID), func(st project.State) alerts {
 		a := alerts{name: st.Name}
 		if until := st.LoopAlertsSnoozedUntil; until != nil {
 			a.snoozed = *until

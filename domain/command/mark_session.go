@@ -51,7 +51,7 @@ func (s *Service) recordMark(
 		return domain.Position{}, err
 	}
 	m.ID, m.At = domain.DeriveID(cause.CommandID, "mark").String(), now.Add(-ago)
-	return repository.Decide(ctx, s.sessions, cause, domain.SessionStream(sessionID), func(st session.State) ([]domain.Event, error) {
+	return repository.Decide(ctx, s.Sessions, cause, domain.SessionStream(sessionID), func(st session.State) ([]domain.Event, error) {
 		return session.DecideMark(st, m)
 	})
 }

@@ -39,7 +39,7 @@ func (s *Service) readOutcomes(ctx context.Context, cause Cause, p project.State
 	}
 	outcomes := make(jobOutcomes, len(since))
 	for id, at := range since {
-		outcomes[id], err = repository.Read(ctx, s.jobs, domain.JobStream(id), func(st job.State) project.Outcome {
+		outcomes[id], err = repository.Read(ctx, s.Jobs, domain.JobStream(id), func(st job.State) project.Outcome {
 			switch {
 			case st.Status == job.StatusCompleted:
 				return project.Reported

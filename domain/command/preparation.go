@@ -93,7 +93,7 @@ func (s *Service) prepareTest(ctx context.Context, cause Cause, in HostedTest, j
 	if len(deployKeys) > 0 && !slices.ContainsFunc(deployKeys, func(k string) bool { return strings.HasPrefix(k, "commit:") }) {
 		test.Commit = in.Commit
 	}
-	prepared, _, err := repository.Execute(ctx, s.projects, cause, domain.ProjectStream(to.projectID),
+	prepared, _, err := repository.Execute(ctx, s.Projects, cause, domain.ProjectStream(to.projectID),
 		func(st project.State, p *preparation) ([]domain.Event, error) {
 			if living := livingDeploy(st, deployKeys, jobIDs[0], outcomes); living != "" {
 				p.living = living
@@ -133,7 +133,7 @@ func (s *Service) findProject(ctx context.Context, cause Cause, in HostedTest) (
 		p, err := s.ownedProject(ctx, cause, in.ProjectID)
 		return destination{projectID: in.ProjectID, state: p, linked: true}, err
 	}
-	id, err := repository.Read(ctx, s.hosts, domain.HostStream(cause.AccountID, in.Host),
+	id, err := repository.Read(ctx, s.Hosts, domain.HostStream(cause.AccountID, in.Host),
 		func(st host.State) string { return st.ProjectID })
 	if err != nil {
 		return destination{}, err
@@ -164,7 +164,7 @@ func (s *Service) linkHost(ctx context.Context, cause Cause, in HostedTest, to d
 		return "", err
 	}
 	link := host.Linked{AccountID: cause.AccountID, Host: in.Host, ProjectID: to.projectID, At: now}
-	winner, _, err := repository.Execute(ctx, s.hosts, cause, domain.HostStream(cause.AccountID, in.Host),
+	winner, _, err := repository.Execute(ctx, s.Hosts, cause, domain.HostStream(cause.AccountID, in.Host),
 		func(st host.State, winner *string) ([]domain.Event, error) {
 			*winner = cmp.Or(st.ProjectID, to.projectID)
 			return host.DecideLink(st, link)

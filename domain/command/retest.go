@@ -18,7 +18,7 @@ func (s *Service) Retest(ctx context.Context, cause Cause, jobID string) (Submit
 		sealed job.State // only what the brief needs
 		erased bool
 	}
-	o, err := repository.Read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) *original {
+	o, err := repository.Read(ctx, s.Jobs, domain.JobStream(jobID), func(st job.State) *original {
 		if !st.Exists || st.AccountID != cause.AccountID {
 			return nil
 		}

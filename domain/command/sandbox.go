@@ -20,7 +20,7 @@ func (s *Service) PlayJob(
 	if err != nil {
 		return job.Completed{}, domain.Position{}, err
 	}
-	return repository.Execute(ctx, s.jobs, cause, domain.JobStream(jobID),
+	return repository.Execute(ctx, s.Jobs, cause, domain.JobStream(jobID),
 		func(st job.State, report *job.Completed) ([]domain.Event, error) {
 			if !st.Exists || st.AccountID != cause.AccountID {
 				return nil, domain.NotFound("job")
@@ -74,7 +74,7 @@ func (s *Service) AskInPlay(
 	ask := job.Ask{
 		QuestionID: domain.DeriveID(cause.CommandID, "question").String(), Kind: in.Kind, Text: in.Text, Wait: wait, At: now,
 	}
-	return repository.Execute(ctx, s.jobs, cause, domain.JobStream(jobID),
+	return repository.Execute(ctx, s.Jobs, cause, domain.JobStream(jobID),
 		func(st job.State, q *job.Question) ([]domain.Event, error) {
 			if !st.Exists || st.AccountID != cause.AccountID {
 				return nil, domain.NotFound("job")

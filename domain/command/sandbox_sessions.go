@@ -35,7 +35,7 @@ func (s *Service) ReadySlots(ctx context.Context, cause Cause, sessionID string,
 	}
 	var own CheckerSession
 	for _, slot := range taken {
-		_, err := repository.Decide(ctx, s.jobs, cause, domain.JobStream(slot.JobID), func(j job.State) ([]domain.Event, error) {
+		_, err := repository.Decide(ctx, s.Jobs, cause, domain.JobStream(slot.JobID), func(j job.State) ([]domain.Event, error) {
 			return job.DecideRobotClaim(j, now)
 		})
 		if err != nil {

@@ -7,34 +7,12 @@ import (
 	"github.com/google/uuid"
 
 	"humanqa/domain"
-	"humanqa/domain/account"
-	"humanqa/domain/checker"
 	"humanqa/domain/command/claims"
 	"humanqa/domain/command/money"
 	"humanqa/domain/command/retention"
 	"humanqa/domain/command/settings"
-	"humanqa/domain/credits"
-	"humanqa/domain/host"
+	"humanqa/domain/command/streams"
 	"humanqa/domain/job"
-	"humanqa/domain/loop"
-	"humanqa/domain/oversight"
-	"humanqa/domain/person"
-	"humanqa/domain/pool"
-	"humanqa/domain/project"
-	"humanqa/domain/repository"
-	"humanqa/domain/session"
-)
-
-// How many streams of each kind are kept folded in memory. A ledger is larger
-// than a job, and hotter.
-const (
-	jobsCached     = 4096
-	ledgersCached  = 1024
-	projectsCached = 2048
-	othersCached   = 512
-	// jobsBytes bounds the jobs' memory, too: some take 2 kB, long ones more than a
-	// hundred times as much.
-	jobsBytes = 32 << 20
 )
 
 // Sealer keeps secrets: package internal/vault.
@@ -171,18 +149,7 @@ type Service struct {
 	*retention.Retention
 	Deps
 
-	ledger    *money.Ledger
-	accounts  *repository.Repository[account.State]
-	checkers  *repository.Repository[checker.State]
-	ledgers   *repository.Repository[credits.State]
-	projects  *repository.Repository[project.State]
-	jobs      *repository.Repository[job.State]
-	hosts     *repository.Repository[host.State]
-	sessions  *repository.Repository[session.State]
-	loops     *repository.Repository[loop.State]
-	people    *repository.Repository[person.State]
-	pools     *repository.Repository[pool.State]
-	oversight *repository.Repository[oversight.State]
+	ledger *money.Ledger
 }
 
 // New makes a Service.
@@ -192,35 +159,15 @@ func New(d Deps) *Service {
 	if d.CloseEvery == 0 {
 		d.CloseEvery = money.CloseEvery
 	}
-	s := &Service{
-		Deps:      d,
-		accounts:  repository.New(d.Log, d.Now, othersCached, account.Evolve),
-		checkers:  repository.New(d.Log, d.Now, othersCached, checker.Evolve),
-		ledgers:   repository.New(d.Log, d.Now, ledgersCached, credits.Evolve),
-		projects:  repository.New(d.Log, d.Now, projectsCached, project.Evolve),
-		jobs:      repository.New(d.Log, d.Now, jobsCached, job.Evolve),
-		hosts:     repository.New(d.Log, d.Now, projectsCached, host.Evolve),
-		sessions:  repository.New(d.Log, d.Now, othersCached, session.Evolve),
-		loops:     repository.New(d.Log, d.Now, othersCached, loop.Evolve),
-		people:    repository.New(d.Log, d.Now, othersCached, person.Evolve),
-		pools:     repository.New(d.Log, d.Now, othersCached, pool.Evolve),
-		oversight: repository.New(d.Log, d.Now, othersCached, oversight.Evolve),
-	}
-	s.jobs.MaxBytes = jobsBytes
-	s.ledgers.ClosedBy = (*credits.Closed)(nil).EventType()
-	s.Commands = settings.New(settings.Repositories{
-		Accounts: s.accounts, Checkers: s.checkers, Projects: s.projects, People: s.people, Pools: s.pools, Oversight: s.oversight,
-	}, d.Sealer, d.Now)
-	s.Claims = claims.New(claims.Config{
-		Settings: s.Commands, Sealer: d.Sealer, Now: d.Now, PerChecker: d.ClaimsPerChecker, Accounts: s.accounts, Checkers: s.checkers,
-		People: s.people, Projects: s.projects, Sessions: s.sessions, Jobs: s.jobs,
-	})
-	s.Retention = retention.New(retention.Config{Settings: s.Commands, Accounts: s.accounts, Projects: s.projects, Jobs: s.jobs})
+	all := streams.New(d.Log, d.Now)
+	s := &Service{Deps: d, Commands: settings.New(all, d.Sealer, d.Now)}
+	s.Claims = claims.New(claims.Config{Commands: s.Commands, Sealer: d.Sealer, Now: d.Now, PerChecker: d.ClaimsPerChecker})
+	s.Retention = retention.New(s.Commands)
 	ended := func(ctx context.Context, accountID string, jobIDs []string) ([]string, error) {
 		return d.Reads.Ended(ctx, accountID, jobIDs)
 	}
 	s.ledger = money.New(money.Config{
-		Log: d.Log, Now: d.Now, Clock: s.AccountTime, Ended: ended, Ledgers: s.ledgers, Jobs: s.jobs,
+		Log: d.Log, Now: d.Now, Clock: s.AccountTime, Ended: ended, Ledgers: all.Ledgers, Jobs: all.Jobs,
 		CloseEvery: d.CloseEvery, CloseFailed: d.CloseFailed,
 	})
 	return s
@@ -230,17 +177,7 @@ func New(d Deps) *Service {
 // up.
 func (s *Service) Drain() {
 	s.ledger.StopCloses()
-	s.accounts.Wait()
-	s.checkers.Wait()
-	s.ledgers.Wait()
-	s.projects.Wait()
-	s.jobs.Wait()
-	s.hosts.Wait()
-	s.sessions.Wait()
-	s.loops.Wait()
-	s.people.Wait()
-	s.pools.Wait()
-	s.oversight.Wait()
+	s.Wait()
 }
 
 // NewCommandID makes the id of a command that nobody will repeat.

@@ -77,7 +77,7 @@ func (s *Service) LeaveSession(ctx context.Context, cause Cause, checkerID, sess
 		return CheckerSession{}, err
 	}
 	own := checkerSession(sessionID, after, slot)
-	released, err := repository.Decide(ctx, s.jobs, cause, domain.JobStream(slot.JobID), func(j job.State) ([]domain.Event, error) {
+	released, err := repository.Decide(ctx, s.Jobs, cause, domain.JobStream(slot.JobID), func(j job.State) ([]domain.Event, error) {
 		return job.DecideLeave(j, checkerID, now)
 	})
 	own.Position = left.Max(released)
@@ -103,7 +103,7 @@ func (s *Service) sessionFor(ctx context.Context, checkerID, sessionID string) (
 // slotOf finds the slot with such a job; the zero slot if there is none.
 func (s *Service) slotOf(ctx context.Context, st session.State, such func(job.State) bool) (session.Slot, error) {
 	for _, slot := range st.Slots {
-		found, err := repository.Read(ctx, s.jobs, domain.JobStream(slot.JobID), such)
+		found, err := repository.Read(ctx, s.Jobs, domain.JobStream(slot.JobID), such)
 		if err != nil || found {
 			return slot, err
 		}

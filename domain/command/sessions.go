@@ -76,7 +76,7 @@ func (s *Service) openSession(ctx context.Context, cause Cause, sessionID string
 	if err := s.stillCharged(ctx, cause, jobIDs); err != nil {
 		return CreatedSession{}, err
 	}
-	opened, written, err := repository.Create(ctx, s.sessions, cause, domain.SessionStream(sessionID),
+	opened, written, err := repository.Create(ctx, s.Sessions, cause, domain.SessionStream(sessionID),
 		func(st session.State, opened *session.State) ([]domain.Event, error) {
 			if st.Exists {
 				*opened = st.Clone() // the id derives from the command: a repeat
@@ -120,7 +120,7 @@ func (s *Service) stillCharged(ctx context.Context, cause Cause, jobIDs []string
 // anyVoided says whether one of the jobs was given up before it came.
 func (s *Service) anyVoided(ctx context.Context, jobIDs []string) (bool, error) {
 	for _, id := range jobIDs {
-		voided, err := repository.Read(ctx, s.jobs, domain.JobStream(id), func(j job.State) bool { return j.Status == job.StatusVoided })
+		voided, err := repository.Read(ctx, s.Jobs, domain.JobStream(id), func(j job.State) bool { return j.Status == job.StatusVoided })
 		if err != nil || voided {
 			return voided, err
 		}
@@ -157,7 +157,7 @@ func (s *Service) wasAbandoned(ctx context.Context, cause Cause, sessionID strin
 // isWhole says that no job of a session that was begun is missing.
 func (s *Service) isWhole(ctx context.Context, st session.State) (bool, error) {
 	for _, slot := range st.Slots {
-		came, err := repository.Read(ctx, s.jobs, domain.JobStream(slot.JobID), func(j job.State) bool { return j.Exists })
+		came, err := repository.Read(ctx, s.Jobs, domain.JobStream(slot.JobID), func(j job.State) bool { return j.Exists })
 		if err != nil || !came {
 			return false, err
 		}
@@ -179,7 +179,7 @@ func (s *Service) draftSlots(ctx context.Context, cause Cause, sessionID string,
 	if err != nil {
 		return nil, err
 	}
-	first, err := repository.Read(ctx, s.jobs, domain.JobStream(jobIDs[0]), func(j job.State) job.Created {
+	first, err := repository.Read(ctx, s.Jobs, domain.JobStream(jobIDs[0]), func(j job.State) job.Created {
 		return job.Created{Items: slices.Clone(j.Items), GeneratedBy: j.GeneratedBy}
 	})
 	if err != nil {
@@ -280,7 +280,7 @@ type refunds struct{ back, expired domain.Credits }
 
 // refundsOf adds up what the session's slots were given back.
 func (s *Service) refundsOf(ctx context.Context, cause Cause, st session.State) (of refunds, err error) {
-	debits, err := repository.Read(ctx, s.ledgers, domain.CreditsStream(cause.AccountID), func(ledger credits.State) []*credits.Debit {
+	debits, err := repository.Read(ctx, s.Ledgers, domain.CreditsStream(cause.AccountID), func(ledger credits.State) []*credits.Debit {
 		debits := make([]*credits.Debit, len(st.Slots))
 		for i, slot := range st.Slots {
 			if !ledger.LeftBehind(slot.JobID) {
@@ -310,14 +310,14 @@ func (s *Service) refundsOf(ctx context.Context, cause Cause, st session.State) 
 
 // readSession is what the log holds of a session; the zero state if there is none.
 func (s *Service) readSession(ctx context.Context, sessionID string) (session.State, error) {
-	return repository.Read(ctx, s.sessions, domain.SessionStream(sessionID), session.State.Clone)
+	return repository.Read(ctx, s.Sessions, domain.SessionStream(sessionID), session.State.Clone)
 }
 
 // onSession runs a decision on a session, and gives the state after it.
 func (s *Service) onSession(
 	ctx context.Context, cause Cause, sessionID string, decide func(session.State) ([]domain.Event, error),
 ) (session.State, domain.Position, error) {
-	return repository.Execute(ctx, s.sessions, cause, domain.SessionStream(sessionID),
+	return repository.Execute(ctx, s.Sessions, cause, domain.SessionStream(sessionID),
 		func(st session.State, after *session.State) ([]domain.Event, error) {
 			events, err := decide(st)
 			*after = foldedInto(st, events)

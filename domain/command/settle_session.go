@@ -58,7 +58,7 @@ func (s *Service) slotWork(ctx context.Context, st session.State) ([]session.Wor
 	work := make([]session.Work, len(st.Slots))
 	for i, slot := range st.Slots {
 		var err error
-		work[i], err = repository.Read(ctx, s.jobs, domain.JobStream(slot.JobID), func(j job.State) session.Work {
+		work[i], err = repository.Read(ctx, s.Jobs, domain.JobStream(slot.JobID), func(j job.State) session.Work {
 			w := session.Work{Claim: session.Claim{CheckerID: j.CheckerID, Token: j.Token}}
 			switch j.Status {
 			case job.StatusCompleted:
@@ -100,7 +100,7 @@ func (s *Service) settleSlots(ctx context.Context, cause Cause, st session.State
 }
 
 func (s *Service) startSlot(ctx context.Context, cause Cause, slot session.Slot, st session.State) (domain.Position, error) {
-	return repository.Decide(ctx, s.jobs, cause.Step("start"), domain.JobStream(slot.JobID), func(j job.State) ([]domain.Event, error) {
+	return repository.Decide(ctx, s.Jobs, cause.Step("start"), domain.JobStream(slot.JobID), func(j job.State) ([]domain.Event, error) {
 		return job.DecideStartSlot(j, st.DueAt, st.StartedAt)
 	})
 }
@@ -117,7 +117,7 @@ func (s *Service) dropSlot(ctx context.Context, cause Cause, slot session.Slot, 
 	if err != nil {
 		return domain.Position{}, err
 	}
-	owed, written, err := repository.Execute(ctx, s.jobs, cause.Step("drop"), domain.JobStream(slot.JobID),
+	owed, written, err := repository.Execute(ctx, s.Jobs, cause.Step("drop"), domain.JobStream(slot.JobID),
 		func(j job.State, why *string) ([]domain.Event, error) {
 			switch {
 			case j.Status == job.StatusCompleted:

@@ -204,7 +204,7 @@ var errGivenBack = domain.Conflict("the submission was abandoned and its charge 
 func (s *Service) openJob(
 	ctx context.Context, cause Cause, jobID string, created job.Created, tell *job.CommitStatusRequested,
 ) (SubmittedJob, error) {
-	handle, written, err := repository.Create(ctx, s.jobs, cause, domain.JobStream(jobID),
+	handle, written, err := repository.Create(ctx, s.Jobs, cause, domain.JobStream(jobID),
 		func(st job.State, h *SubmittedJob) ([]domain.Event, error) {
 			*h = SubmittedJob{
 				JobID: jobID, Status: job.StatusPending,

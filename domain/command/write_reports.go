@@ -21,7 +21,7 @@ func (s *Service) WriteChecklist(ctx context.Context, cause Cause, jobID string)
 		projectID   string
 		regressions []job.Item
 	}
-	w, err := repository.Read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) *waiting {
+	w, err := repository.Read(ctx, s.Jobs, domain.JobStream(jobID), func(st job.State) *waiting {
 		if !st.NeedsChecklist() {
 			return nil
 		}
@@ -52,7 +52,7 @@ func (s *Service) WriteChecklist(ctx context.Context, cause Cause, jobID string)
 // AnalyseJob has the AI analyse a completed job's report, once. The analysis
 // has the job's own id, so that two that raced are one.
 func (s *Service) AnalyseJob(ctx context.Context, cause Cause, jobID string) (domain.Position, error) {
-	brief, err := repository.Read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) *AnalysisBrief {
+	brief, err := repository.Read(ctx, s.Jobs, domain.JobStream(jobID), func(st job.State) *AnalysisBrief {
 		if st.Report == nil || st.AIReport != nil || !st.ErasedAt.IsZero() {
 			return nil
 		}
@@ -84,7 +84,7 @@ func (s *Service) ReviewJob(ctx context.Context, cause Cause, jobID string) (dom
 		url  string
 		list []job.Item
 	}
-	w, err := repository.Read(ctx, s.jobs, domain.JobStream(jobID), func(st job.State) *waiting {
+	w, err := repository.Read(ctx, s.Jobs, domain.JobStream(jobID), func(st job.State) *waiting {
 		if st.Type != job.AIReview || st.Status != job.StatusPending {
 			return nil
 		}
@@ -138,7 +138,7 @@ func (s *Service) onJob(
 	if err != nil {
 		return domain.Position{}, err
 	}
-	return repository.Decide(ctx, s.jobs, cause, domain.JobStream(jobID), func(st job.State) ([]domain.Event, error) {
+	return repository.Decide(ctx, s.Jobs, cause, domain.JobStream(jobID), func(st job.State) ([]domain.Event, error) {
 		return decide(st, now)
 	})
 }

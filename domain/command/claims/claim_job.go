@@ -197,7 +197,7 @@ func (s *Claims) offered(ctx context.Context, accountID, checkerID string) (susp
 	if err != nil {
 		return false, err
 	}
-	in, err := s.Settings.InPool(ctx, of.poolID, checkerID)
+	in, err := s.InPool(ctx, of.poolID, checkerID)
 	if err == nil && !in {
 		err = domain.NotFound("job")
 	}

@@ -6,14 +6,7 @@ package claims
 import (
 	"time"
 
-	"humanqa/domain/account"
-	"humanqa/domain/checker"
 	"humanqa/domain/command/settings"
-	"humanqa/domain/job"
-	"humanqa/domain/person"
-	"humanqa/domain/project"
-	"humanqa/domain/repository"
-	"humanqa/domain/session"
 )
 
 // Claims runs the commands. It may be used by many goroutines.
@@ -21,17 +14,11 @@ type Claims struct{ Config }
 
 // Config is what Claims stands on. All fields are required.
 type Config struct {
-	Settings *settings.Commands
-	Sealer   settings.Sealer
-	Now      func() time.Time
+	*settings.Commands
+	Sealer settings.Sealer
+	Now    func() time.Time
 	// PerChecker bounds the live claims of one checker.
 	PerChecker int
-	Accounts   *repository.Repository[account.State]
-	Checkers   *repository.Repository[checker.State]
-	People     *repository.Repository[person.State]
-	Projects   *repository.Repository[project.State]
-	Sessions   *repository.Repository[session.State]
-	Jobs       *repository.Repository[job.State]
 }
 
 // New makes Claims.

@@ -78,7 +78,7 @@ func (s *Claims) QuestionWait(ctx context.Context, jobID string) (time.Duration,
 func (s *Claims) AnswerQuestion(
 	ctx context.Context, cause domain.Cause, jobID string, in AnswerQuestion,
 ) (job.Question, domain.Position, error) {
-	now, err := s.Settings.AccountTime(ctx, cause)
+	now, err := s.AccountTime(ctx, cause)
 	if err != nil {
 		return job.Question{}, domain.Position{}, err
 	}

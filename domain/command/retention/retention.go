@@ -17,25 +17,17 @@ import (
 )
 
 // Retention runs the commands. It may be used by many goroutines.
-type Retention struct{ Config }
-
-// Config is what Retention stands on. All fields are required.
-type Config struct {
-	Settings *settings.Commands
-	Accounts *repository.Repository[account.State]
-	Projects *repository.Repository[project.State]
-	Jobs     *repository.Repository[job.State]
-}
+type Retention struct{ *settings.Commands }
 
 // New makes Retention.
-func New(c Config) *Retention { return &Retention{c} }
+func New(c *settings.Commands) *Retention { return &Retention{c} }
 
 // SetAccountRetention changes how long the evidence of the cause's account is kept, and
 // gives the settings after it.
 func (s *Retention) SetAccountRetention(
 	ctx context.Context, cause domain.Cause, change retention.Change,
 ) (keep retention.Keep, at domain.Position, err error) {
-	now, err := s.Settings.AccountTime(ctx, cause)
+	now, err := s.AccountTime(ctx, cause)
 	if err != nil {
 		return keep, at, err
 	}
@@ -87,7 +79,7 @@ func (s Subject) Stream() string {
 // PlaceHold keeps the subject's evidence, whatever the settings say. The same hold again
 // is a repeat.
 func (s *Retention) PlaceHold(ctx context.Context, cause domain.Cause, of Subject, reason string, operator bool) (domain.Position, error) {
-	now, err := s.Settings.AccountTime(ctx, cause)
+	now, err := s.AccountTime(ctx, cause)
 	if err != nil {
 		return domain.Position{}, err
 	}
@@ -103,7 +95,7 @@ func (s *Retention) PlaceHold(ctx context.Context, cause domain.Cause, of Subjec
 func (s *Retention) ReleaseHold(
 	ctx context.Context, cause domain.Cause, of Subject, reason string, operator bool,
 ) (domain.Position, error) {
-	now, err := s.Settings.AccountTime(ctx, cause)
+	now, err := s.AccountTime(ctx, cause)
 	if err != nil {
 		return domain.Position{}, err
 	}
@@ -205,7 +197,7 @@ func (s *Retention) letGo(
 	}
 	// A job does not always say that its account is a sandbox; the account's clock does.
 	cause.AccountID, cause.Sandbox = of.account, true
-	now, err := s.Settings.AccountTime(ctx, cause)
+	now, err := s.AccountTime(ctx, cause)
 	if err != nil {
 		return nil, err
 	}

@@ -7,13 +7,7 @@ import (
 	"context"
 	"time"
 
-	"humanqa/domain/account"
-	"humanqa/domain/checker"
-	"humanqa/domain/oversight"
-	"humanqa/domain/person"
-	"humanqa/domain/pool"
-	"humanqa/domain/project"
-	"humanqa/domain/repository"
+	"humanqa/domain/command/streams"
 )
 
 // Sealer keeps secrets: package internal/vault. A sealed text opens only for
@@ -26,22 +20,12 @@ type Sealer interface {
 
 // Commands runs the commands. It may be used by many goroutines.
 type Commands struct {
-	Repositories
+	*streams.Streams
 	sealer Sealer
 	now    func() time.Time
 }
 
-// Repositories are the streams that the commands are run on.
-type Repositories struct {
-	Accounts  *repository.Repository[account.State]
-	Checkers  *repository.Repository[checker.State]
-	Projects  *repository.Repository[project.State]
-	People    *repository.Repository[person.State]
-	Pools     *repository.Repository[pool.State]
-	Oversight *repository.Repository[oversight.State]
-}
-
 // New makes Commands. now is the service's clock.
-func New(r Repositories, sealer Sealer, now func() time.Time) *Commands {
-	return &Commands{r, sealer, now}
+func New(all *streams.Streams, sealer Sealer, now func() time.Time) *Commands {
+	return &Commands{all, sealer, now}
 }
