@@ -2,7 +2,6 @@ package webhooks
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,10 +30,10 @@ const SubscriberName = "webhooks"
 // deliveries and checkpoint alike, and whatever was sent of them comes again
 // under the same id.
 type Subscriber struct {
-	db       *sqlx.DB
-	enricher *enricher
-	baseURL  string
-	direct   DirectSender // nil: everything waits for a claim
+	db      *sqlx.DB
+	about   *About
+	baseURL string
+	direct  DirectSender // nil: everything waits for a claim
 
 	// urls holds the projects that have a URL, and maybe some that had one: the
 	// events of all others are not worth a look. Only the owner of the lease
@@ -55,7 +54,7 @@ var (
 // NewSubscriber prepares a subscriber. log is asked about jobs that were
 // submitted long ago; baseURL starts the links that deliveries carry.
 func NewSubscriber(db *sqlx.DB, log domain.Log, baseURL string) *Subscriber {
-	return &Subscriber{db: db, enricher: newEnricher(log), baseURL: baseURL}
+	return &Subscriber{db: db, about: NewAbout(log), baseURL: baseURL}
 }
 
 // Name implements consumer.Consumer.
@@ -160,17 +159,14 @@ func (s *Subscriber) prepareEvent(ctx context.Context, r domain.Recorded) (steps
 		return append(steps, step{Recorded: r, erased: r.StreamID()}), nil
 	}
 	if _, ok := r.Event.(*job.Erased); ok {
-		s.enricher.known.Remove(r.Stream)
+		s.about.Forget(r.Stream)
 		return append(steps, step{Recorded: r, erasedJob: r.Stream}), nil
 	}
 	kind, announced := announce.Of(r.Event)
 	if !announced || len(s.urls) == 0 || kind.OfAccount && len(s.listeners) == 0 {
 		return steps, nil
 	}
-	about, err := s.enricher.enrichEvent(ctx, r)
-	if errors.Is(err, errHeadless) {
-		return nil, noPayload(err)
-	}
+	about, err := s.about.Event(ctx, r)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ const Name = "mail"
 // checkpoint, so nothing is told twice.
 type Subscriber struct {
 	db    *sqlx.DB
-	about webhooks.About
+	about *webhooks.About
 }
 
 var (
