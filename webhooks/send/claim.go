@@ -188,20 +188,8 @@ const noWait = `; SET LOCAL synchronous_commit = off`
 // to look again, at the latest; negative when nothing is scheduled, or all places are
 // taken. A crash after the commit leaves leases that run out.
 func (q *queue) claimDeliveries(ctx context.Context, limit int) (batch []claimed, next time.Duration, err error) {
-	until := q.inFlight.leaseEnd()
-	use, back := q.inFlight.accountUse()
-	if err := q.endDeadLeases(ctx); err != nil {
-		return nil, 0, err
-	}
-	err = pgpool.InTxSet(ctx, q.db, planOnce+noWait, func(tx *sqlx.Tx) error {
-		batch, next, err = q.claimDeliveriesIn(ctx, tx, limit, use)
-		return err
-	})
-	if err != nil {
-		return nil, 0, err
-	}
-	q.inFlight.addBatch(batch, until)
-	return batch, sooner(next, back), nil
+	_, batch, next, err = q.settleAndClaim(ctx, nil, limit)
+	return batch, next, err
 }
 
 func (q *queue) claimDeliveriesIn(

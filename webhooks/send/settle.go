@@ -120,8 +120,10 @@ func (q *queue) settleAndClaim(
 		return settlement{}, nil, 0, err
 	}
 	err = pgpool.InTxSet(ctx, q.db, planOnce+commitWait(done), func(tx *sqlx.Tx) error {
-		if s, err = q.settleOutcomesIn(ctx, tx, done); err != nil {
-			return err
+		if len(done) > 0 {
+			if s, err = q.settleOutcomesIn(ctx, tx, done); err != nil {
+				return err
+			}
 		}
 		batch, next, err = q.claimDeliveriesIn(ctx, tx, limit, use)
 		return err
