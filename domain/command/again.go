@@ -27,25 +27,30 @@ const maxRounds = 5
 
 // again runs a submission of one job, anew if its job was given up.
 func again[R any](ctx context.Context, s *Service, cause Cause, submit func(Cause) (R, error)) (R, error) {
-	return anew(cause, submit, func(cause Cause) (bool, error) { return s.giveBack(ctx, cause, ownJob(cause)) })
+	return anew(cause, submit, func(cause Cause) (Cause, bool, error) {
+		givenUp, err := s.giveBack(ctx, cause, ownJob(cause))
+		return cause.Step("again"), givenUp, err
+	})
 }
 
 // anew runs a submission, and if it was given up runs it as the command that
 // follows.
-func anew[R any](cause Cause, submit func(Cause) (R, error), isGivenUp func(Cause) (bool, error)) (out R, err error) {
+func anew[R any](
+	cause Cause, submit func(Cause) (R, error), follow func(Cause) (next Cause, givenUp bool, err error),
+) (out R, err error) {
 	for range maxRounds {
 		out, err = submit(cause)
 		if !domain.IsKind(err, domain.KindConflict) {
 			return out, err
 		}
-		givenUp, failed := isGivenUp(cause)
+		next, givenUp, failed := follow(cause)
 		switch {
 		case failed != nil:
 			return out, failed
 		case !givenUp:
 			return out, err
 		}
-		cause = cause.Step("again")
+		cause = next
 	}
 	return out, err
 }

@@ -240,13 +240,13 @@ type ClaimedJob = claims.ClaimedJob
 type Claim = claims.Claim
 
 // CheckItem is a verdict on an item of the list.
-type CheckItem = claims.CheckItem
+type CheckItem = job.Check
 
 // AddFinding reports something outside the list.
 type AddFinding = claims.AddFinding
 
 // CompleteJob ends a claim with a report.
-type CompleteJob = claims.CompleteJob
+type CompleteJob = job.Completion
 
 // CreateProject opens a project. Events nil: the list was omitted.
 type CreateProject = settings.CreateProject
@@ -287,7 +287,7 @@ func NewAccountID(cause Cause) string { return settings.NewAccountID(cause) }
 func NewCheckerID(cause Cause) string { return settings.NewCheckerID(cause) }
 
 // AskQuestion is a claimant's question to the client.
-type AskQuestion = claims.AskQuestion
+type AskQuestion = job.Ask
 
 // AnswerQuestion is the client's answer. Secret is shown to the current claimant only;
 // it may be empty.

@@ -25,12 +25,9 @@ func (s *Service) PlayJob(
 			if !st.Exists || st.AccountID != cause.AccountID {
 				return nil, domain.NotFound("job")
 			}
-			var items []job.ReportItem
-			if st.Report == nil && !st.NeedsChecklist() { // else the decision knows without
-				var err error
-				if items, err = played(st.Items, results); err != nil {
-					return nil, err
-				}
+			items, err := played(st, results)
+			if err != nil {
+				return nil, err
 			}
 			events, err := job.DecideRobotComplete(st, job.RobotCompletion{
 				Robot: job.Player, ReportID: domain.DeriveID(cause.CommandID, "report").String(),
@@ -80,12 +77,9 @@ func (s *Service) AskInPlay(
 				return nil, domain.NotFound("job")
 			}
 			ask := ask
-			var items []job.ReportItem
-			if st.Report == nil && !st.NeedsChecklist() { // else the decision knows without
-				var err error
-				if items, err = played(st.Items, results); err != nil {
-					return nil, err
-				}
+			items, err := played(st, results)
+			if err != nil {
+				return nil, err
 			}
 			if in.Item != "" && items != nil {
 				at := slices.IndexFunc(st.Items, func(i job.Item) bool { return i.ID == in.Item || i.Key == in.Item })
@@ -124,7 +118,11 @@ func (s *Service) GoOnPlaying(ctx context.Context, cause Cause, jobID string) (d
 
 // played writes the robot's verdicts on the list. A name that is an item's id
 // is not looked for among the keys.
-func played(list []job.Item, results []PlayResult) ([]job.ReportItem, error) {
+func played(st job.State, results []PlayResult) ([]job.ReportItem, error) {
+	if st.Report != nil || st.NeedsChecklist() { // the decision knows without
+		return nil, nil
+	}
+	list := st.Items
 	items := make([]job.ReportItem, len(list))
 	byID, byKey := make(map[string]int, len(list)), make(map[string]int, len(list))
 	for i, item := range list {

@@ -22,7 +22,10 @@ import (
 func (s *Service) CreateSession(ctx context.Context, cause Cause, in NewSession) (CreatedSession, error) {
 	return anew(cause,
 		func(cause Cause) (CreatedSession, error) { return s.createSession(ctx, cause, in) },
-		func(cause Cause) (bool, error) { return s.sessionGivenUp(ctx, cause, len(in.Slots)) })
+		func(cause Cause) (Cause, bool, error) {
+			givenUp, err := s.sessionGivenUp(ctx, cause, len(in.Slots))
+			return cause.Step("again"), givenUp, err
+		})
 }
 
 func (s *Service) createSession(ctx context.Context, cause Cause, in NewSession) (CreatedSession, error) {

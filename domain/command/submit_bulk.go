@@ -16,27 +16,14 @@ import (
 // jobs are missing. The same command sent again completes the batch. Without it, the
 // missing jobs are refunded. Sent after that, it completes the batch with new jobs in
 // the place of those.
-func (s *Service) SubmitBulk(ctx context.Context, cause Cause, jobs []SubmitJob) (out SubmittedBatch, err error) {
+func (s *Service) SubmitBulk(ctx context.Context, cause Cause, jobs []SubmitJob) (SubmittedBatch, error) {
 	jobIDs := make([]string, len(jobs))
 	for i := range jobs {
 		jobIDs[i] = domain.DeriveID(cause.CommandID, fmt.Sprintf("job-%d", i)).String()
 	}
-	charging := cause
-	for range maxRounds {
-		out, err = s.submitBatch(ctx, cause, charging, jobIDs, jobs)
-		if !domain.IsKind(err, domain.KindConflict) {
-			return out, err
-		}
-		next, found, failed := s.batchAgain(ctx, cause, jobIDs)
-		switch {
-		case failed != nil:
-			return out, failed
-		case !found:
-			return out, err
-		}
-		charging = next
-	}
-	return out, err
+	return anew(cause,
+		func(charging Cause) (SubmittedBatch, error) { return s.submitBatch(ctx, cause, charging, jobIDs, jobs) },
+		func(Cause) (Cause, bool, error) { return s.batchAgain(ctx, cause, jobIDs) })
 }
 
 // submitBatch submits the jobs under these ids; charging is the command that

@@ -54,18 +54,6 @@ type Claim struct {
 	Token     int
 }
 
-// CheckItem is a verdict on an item of the list.
-type CheckItem struct {
-	ItemID   string
-	Status   job.ItemStatus
-	Note     string
-	Severity job.Severity // empty: the item's own
-	Reason   string
-	// Screenshots replace those of the item, unless they are kept.
-	Screenshots     []string
-	KeepScreenshots bool
-}
-
 // AddFinding reports something outside the list.
 type AddFinding struct {
 	// Key is of the failure that it is known by; empty: derived from the description.
@@ -74,10 +62,4 @@ type AddFinding struct {
 	Status      job.ItemStatus
 	Note        string
 	Severity    job.Severity
-}
-
-// CompleteJob ends a claim with a report.
-type CompleteJob struct {
-	Summary      string
-	RecordingURL string
 }

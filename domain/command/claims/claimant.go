@@ -12,14 +12,13 @@ import (
 )
 
 // CheckItem records the claimant's verdict on an item of the list. A stale
-// claim is a conflict, an item that is not on the list not found.
-func (s *Claims) CheckItem(ctx context.Context, cause domain.Cause, claim Claim, in CheckItem) (job.ReportItem, domain.Position, error) {
+// claim is a conflict, an item that is not on the list not found. The claim and the time are
+// filled in here.
+func (s *Claims) CheckItem(ctx context.Context, cause domain.Cause, claim Claim, in job.Check) (job.ReportItem, domain.Position, error) {
+	in.CheckerID, in.Token = claim.CheckerID, claim.Token
 	return Run(ctx, s, cause, claim, func(st job.State, item *job.ReportItem) ([]domain.Event, error) {
-		events, err := job.DecideCheckItem(st, job.Check{
-			CheckerID: claim.CheckerID, Token: claim.Token,
-			ItemID: in.ItemID, Status: in.Status, Note: in.Note, Severity: in.Severity,
-			Reason: in.Reason, Screenshots: in.Screenshots, KeepScreenshots: in.KeepScreenshots, At: s.Now(),
-		})
+		in.At = s.Now()
+		events, err := job.DecideCheckItem(st, in)
 		*item = checkedBy(st, in.ItemID, events)
 		return events, err
 	})
@@ -138,14 +137,14 @@ func (s *Claims) WithdrawFinding(ctx context.Context, cause domain.Cause, claim 
 }
 
 // CompleteJob ends the claim with a report. Items without a verdict are a
-// conflict that names them.
-func (s *Claims) CompleteJob(ctx context.Context, cause domain.Cause, claim Claim, in CompleteJob) (job.Completed, domain.Position, error) {
+// conflict that names them. The claim, the id and the time are filled in here.
+func (s *Claims) CompleteJob(
+	ctx context.Context, cause domain.Cause, claim Claim, in job.Completion,
+) (job.Completed, domain.Position, error) {
+	in.CheckerID, in.Token, in.ReportID = claim.CheckerID, claim.Token, domain.DeriveID(cause.CommandID, "report").String()
 	return Run(ctx, s, cause, claim, func(st job.State, report *job.Completed) ([]domain.Event, error) {
-		events, err := job.DecideComplete(st, job.Completion{
-			CheckerID: claim.CheckerID, Token: claim.Token,
-			ReportID: domain.DeriveID(cause.CommandID, "report").String(),
-			Summary:  in.Summary, RecordingURL: in.RecordingURL, At: s.Now(),
-		})
+		in.At = s.Now()
+		events, err := job.DecideComplete(st, in)
 		if err != nil {
 			return nil, err
 		}

@@ -12,13 +12,6 @@ import (
 	"humanqa/domain/repository"
 )
 
-// AskQuestion is a claimant's question to the client.
-type AskQuestion struct {
-	ItemID string // empty: about the whole test
-	Kind   string // one of job.QuestionKinds
-	Text   string
-}
-
 // AnswerQuestion is the client's answer. Secret is shown to the current claimant only;
 // it may be empty.
 type AnswerQuestion struct {
@@ -28,16 +21,14 @@ type AnswerQuestion struct {
 }
 
 // AskQuestion asks the client under a live claim. The same text again, while the question
-// is open, answers the same question.
-func (s *Claims) AskQuestion(ctx context.Context, cause domain.Cause, claim Claim, in AskQuestion) (job.Question, domain.Position, error) {
+// is open, answers the same question. The claim, the id, the wait and the time are filled in here.
+func (s *Claims) AskQuestion(ctx context.Context, cause domain.Cause, claim Claim, ask job.Ask) (job.Question, domain.Position, error) {
 	wait, err := s.QuestionWait(ctx, claim.JobID)
 	if err != nil {
 		return job.Question{}, domain.Position{}, err
 	}
-	ask := job.Ask{
-		CheckerID: claim.CheckerID, Token: claim.Token, QuestionID: domain.DeriveID(cause.CommandID, "question").String(),
-		ItemID: in.ItemID, Kind: in.Kind, Text: in.Text, Wait: wait, At: s.Now(),
-	}
+	ask.CheckerID, ask.Token, ask.QuestionID = claim.CheckerID, claim.Token, domain.DeriveID(cause.CommandID, "question").String()
+	ask.Wait, ask.At = wait, s.Now()
 	return Run(ctx, s, cause, claim, func(st job.State, q *job.Question) ([]domain.Event, error) {
 		events, err := job.DecideAsk(st, ask)
 		if err != nil {
