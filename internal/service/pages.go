@@ -39,8 +39,7 @@ type readySite struct {
 
 // openSite sets the pages up over the API.
 func (s *Service) openSite(ctx context.Context, api *httpapi.API, feed consumer.Source, log *logrus.Logger) (readySite, error) {
-	store, err := credential.Open(credential.Config{DB: s.core.DB, Now: time.Now, BaseURL: s.cfg.BaseURL, Grants: s.core.Commands.Grants,
-		Sealer: s.core.Vault})
+	store, err := s.core.Credentials(s.cfg.BaseURL)
 	if err != nil {
 		return readySite{}, err
 	}

@@ -48,9 +48,14 @@ type SignInLinks struct {
 	base string
 }
 
+// Credentials opens the store of sign-ins, for pages that begin with base.
+func (c *Core) Credentials(base string) (*credential.Store, error) {
+	return credential.Open(credential.Config{DB: c.DB, Now: time.Now, BaseURL: base, Grants: c.Commands.Grants, Sealer: c.Vault})
+}
+
 // SignInLinks makes links that begin with base.
 func (c *Core) SignInLinks(base string) (SignInLinks, error) {
-	store, err := credential.Open(credential.Config{DB: c.DB, Now: time.Now, BaseURL: base, Grants: c.Commands.Grants, Sealer: c.Vault})
+	store, err := c.Credentials(base)
 	return SignInLinks{Store: store, base: ui.Origin(base)}, err
 }
 

@@ -44,8 +44,7 @@ type Erasure struct {
 
 // New prepares the erasure of an account; by and reason stand in the log.
 func New(ctx context.Context, c *service.Core, accountID, by, reason string) (*Erasure, error) {
-	people, err := credential.Open(credential.Config{DB: c.DB, Now: time.Now, BaseURL: c.Config.PagesURL(), Grants: c.Commands.Grants,
-		Sealer: c.Vault})
+	people, err := c.Credentials(c.Config.PagesURL())
 	if err != nil {
 		return nil, err
 	}

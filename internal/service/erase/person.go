@@ -3,7 +3,6 @@ package erase
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/sirupsen/logrus"
 
@@ -43,8 +42,7 @@ func NewPerson(ctx context.Context, c *service.Core, log *logrus.Logger, personI
 	if err != nil {
 		return nil, err
 	}
-	store, err := credential.Open(credential.Config{DB: c.DB, Now: time.Now, BaseURL: c.Config.PagesURL(), Grants: c.Commands.Grants,
-		Sealer: c.Vault})
+	store, err := c.Credentials(c.Config.PagesURL())
 	if err != nil {
 		return nil, err
 	}

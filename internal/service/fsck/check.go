@@ -50,6 +50,10 @@ type Result struct {
 	Findings []audit.Finding `json:"findings"`
 }
 
+func (r *Result) find(invariant int, stream, format string, args ...any) {
+	r.Findings = append(r.Findings, audit.Finding{Invariant: invariant, Stream: stream, Problem: fmt.Sprintf(format, args...)})
+}
+
 // toldEvery is the number of events between two reports of progress.
 const toldEvery = 1000
 
@@ -79,13 +83,12 @@ func (i Installation) CheckModels(
 			r, err := e.Decode()
 			if err != nil {
 				r = e.Recorded()
-				out.Findings = append(out.Findings, audit.Finding{Invariant: 13, Stream: e.Stream, Problem: err.Error()})
+				out.find(13, e.Stream, "%v", err)
 			}
 			log.See(r)
 			if !closed[e.Stream] && eventstore.TextsClosed(e) {
 				closed[e.Stream] = true
-				problem := domain.ErrKeyLost.Error() + ": restore table vault.subject_keys from a backup"
-				out.Findings = append(out.Findings, audit.Finding{Invariant: 13, Stream: e.Stream, Problem: problem})
+				out.find(13, e.Stream, "%v: restore table vault.subject_keys from a backup", domain.ErrKeyLost)
 			}
 			switch r.Event.(type) {
 			case *job.Erased:
@@ -172,9 +175,7 @@ func (i Installation) auditEvidence(ctx context.Context, out *Result) error {
 	}
 	return evidence.StoredFiles(ctx, i.DB, func(jobID, key string, size int64) error {
 		if blob.Lost(filepath.Join(dir, filepath.FromSlash(key)), size) {
-			out.Findings = append(out.Findings, audit.Finding{
-				Invariant: 20, Stream: domain.JobStream(jobID), Problem: "the file of evidence " + key + " is lost",
-			})
+			out.find(20, domain.JobStream(jobID), "the file of evidence %s is lost", key)
 		}
 		return nil
 	})
@@ -195,9 +196,7 @@ func (i Installation) auditReferences(
 	}
 	for _, l := range lost {
 		if !erased[log.AccountOf(l.JobID)] && !gone[l.JobID] {
-			out.Findings = append(out.Findings, audit.Finding{
-				Invariant: 20, Stream: domain.JobStream(l.JobID), Problem: "an event refers to evidence " + l.ID + ", which has no row",
-			})
+			out.find(20, domain.JobStream(l.JobID), "an event refers to evidence %s, which has no row", l.ID)
 		}
 	}
 	return nil
@@ -209,8 +208,7 @@ func (i Installation) auditErasures(ctx context.Context, erased []string, out *R
 	left, err := i.Vault.SubjectsWithKeys(ctx, erased)
 	for _, stream := range left {
 		kind, id, _ := strings.Cut(stream, "-")
-		out.Findings = append(out.Findings, audit.Finding{Invariant: 13, Stream: stream, Problem: fmt.Sprintf(
-			"it was erased, and the key of its texts is still there: run humanqa erase --%s %s again", kind, id)})
+		out.find(13, stream, "it was erased, and the key of its texts is still there: run humanqa erase --%s %s again", kind, id)
 	}
 	return err
 }
@@ -226,7 +224,7 @@ func (i Installation) auditLetGo(ctx context.Context, references *evidence.Refer
 	}
 	unlike, err := references.LetGo(ctx, there)
 	for _, u := range unlike {
-		out.Findings = append(out.Findings, audit.Finding{Invariant: 20, Stream: domain.JobStream(u.JobID), Problem: u.Problem})
+		out.find(20, domain.JobStream(u.JobID), "%s", u.Problem)
 	}
 	return err
 }
