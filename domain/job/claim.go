@@ -139,9 +139,4 @@ func NotStarted() error {
 
 // alive is when the claimant shows a sign of life: never before the one that is
 // known, although nodes' clocks differ. The silence is timed from the last one.
-func (s State) alive(at time.Time) time.Time {
-	if at.Before(s.SignOfLife) {
-		return s.SignOfLife
-	}
-	return at
-}
+func (s State) alive(at time.Time) time.Time { return notBefore(at, s.SignOfLife) }

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"slices"
 	"time"
 
 	"humanqa/domain"
@@ -68,10 +69,8 @@ func DecideAttachRecording(s State, r Recording, now time.Time) ([]domain.Event,
 	if !s.ErasedAt.IsZero() {
 		return nil, errErased()
 	}
-	for _, known := range s.Recordings {
-		if known.ID == r.ID {
-			return nil, nil
-		}
+	if slices.ContainsFunc(s.Recordings, func(known Recording) bool { return known.ID == r.ID }) {
+		return nil, nil
 	}
 	return []domain.Event{&RecordingAttached{Recording: r, At: now}}, nil
 }
@@ -83,20 +82,14 @@ func DecideMarkMoment(s State, checkerID string, token int, m Moment, now time.T
 	if err := working(s, checkerID, token); err != nil {
 		return nil, err
 	}
-	for _, known := range s.Moments {
-		if known.ID == m.ID {
-			return nil, nil
-		}
+	if slices.ContainsFunc(s.Moments, func(known Moment) bool { return known.ID == m.ID }) {
+		return nil, nil
 	}
 	if len(s.Moments) >= MaxMoments {
 		return nil, domain.Conflict("%d moments are marked, the most a test holds", MaxMoments).
 			WithHint("put the rest into notes")
 	}
-	for _, earliest := range []time.Time{s.ClaimedAt, s.StartedAt} {
-		if m.At.Before(earliest) {
-			m.At = earliest
-		}
-	}
+	m.At = notBefore(notBefore(m.At, s.ClaimedAt), s.StartedAt)
 	if m.At.After(now) {
 		m.At = now
 	}

@@ -1,6 +1,9 @@
 package job
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Type is a job type's canonical code (decisions, "Job types").
 type Type string
@@ -30,12 +33,10 @@ func Types() []Type {
 // case.
 func ParseType(s string) (Type, bool) {
 	code := Type(strings.ToLower(strings.ReplaceAll(strings.TrimSpace(s), " ", "_")))
-	for _, t := range Types() {
-		if t == code {
-			return t, true
-		}
+	if !slices.Contains(Types(), code) {
+		return "", false
 	}
-	return "", false
+	return code, true
 }
 
 // ParseSeverity accepts the three severities and their usual synonyms, in any

@@ -11,7 +11,6 @@ import (
 
 	"humanqa/domain"
 	"humanqa/httpapi/wire"
-	"humanqa/internal/vault"
 )
 
 const (
@@ -51,7 +50,7 @@ func (s *Service) linkUntil(ctx context.Context, accountID, stored, expires stri
 	}
 	signature, err := s.signature(ctx, accountID, id, expires)
 	switch {
-	case errors.Is(err, vault.ErrShredded):
+	case errors.Is(err, domain.ErrShredded):
 		return "", nil // it was erased with its account
 	case err != nil:
 		return "", err
@@ -74,7 +73,7 @@ func (s *Service) signed(r *wire.Request, e Piece) error {
 	}
 	want, err := s.signature(r.Context(), e.AccountID, e.ID, raw)
 	switch {
-	case errors.Is(err, vault.ErrShredded):
+	case errors.Is(err, domain.ErrShredded):
 		return errNoEvidence
 	case err != nil:
 		return err

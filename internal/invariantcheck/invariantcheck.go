@@ -261,13 +261,7 @@ func (c *Checks) guarded(ctx context.Context, tell Progress) (r Result, err erro
 func (c *Checks) end(id uuid.UUID, state string, r Result, problem string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), settleWithin)
 	defer cancel()
-	kept := r.Findings
-	if len(kept) > MaxFindings {
-		kept = kept[:MaxFindings]
-	}
-	if kept == nil {
-		kept = []audit.Finding{}
-	}
+	kept := append([]audit.Finding{}, r.Findings[:min(len(r.Findings), MaxFindings)]...) // never null
 	findings, err := json.Marshal(kept)
 	if err != nil {
 		return err

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"humanqa/domain"
 	"humanqa/internal/testing/must"
-	"humanqa/internal/vault"
 )
 
 func TestAHeldSecretOpensForItsUseUntilItIsForgotten(t *testing.T) {
@@ -36,7 +36,7 @@ func TestAHeldSecretOpensForItsUseUntilItIsForgotten(t *testing.T) {
 		t.Error("the secret lies in the clear")
 	}
 	must.NoError(t, b.vault.Forget(t.Context(), account, "a"))
-	if _, err := b.vault.Held(t.Context(), account, "a", "use"); !errors.Is(err, vault.ErrShredded) {
+	if _, err := b.vault.Held(t.Context(), account, "a", "use"); !errors.Is(err, domain.ErrShredded) {
 		t.Errorf("a forgotten one: %v", err)
 	}
 	hold("late", 0)

@@ -16,6 +16,7 @@ import (
 	"github.com/tink-crypto/tink-go/v2/prf"
 	"github.com/tink-crypto/tink-go/v2/tink"
 
+	"humanqa/domain"
 	"humanqa/internal/pgpool"
 )
 
@@ -126,9 +127,9 @@ const selectDataKey = `
 	WHERE account_id = $1`
 
 // errNoKey says that the account never had a key.
-var errNoKey = fmt.Errorf("%w: the account has no key", ErrShredded)
+var errNoKey = fmt.Errorf("%w: the account has no key", domain.ErrShredded)
 
-// get gives the account's key, or ErrShredded when it has none (any more).
+// get gives the account's key, or domain.ErrShredded when it has none (any more).
 func (k *keyring) get(ctx context.Context, accountID string) (*dataKey, error) {
 	if c, ok := k.cache.Get(accountID); ok && time.Now().Before(c.expires) {
 		return c.key, nil
@@ -142,7 +143,7 @@ func (k *keyring) get(ctx context.Context, accountID string) (*dataKey, error) {
 		return nil, fmt.Errorf("read the data key of account %s: %w", accountID, err)
 	case r.Wrapped == nil:
 		k.cache.Remove(accountID)
-		return nil, ErrShredded
+		return nil, domain.ErrShredded
 	}
 	key, err := r.unwrap(k.master)
 	if err != nil {
@@ -164,7 +165,12 @@ func (k *keyring) getOrCreate(ctx context.Context, accountID string) (*dataKey, 
 	if err != nil {
 		return nil, err
 	}
-	if err := k.insert(ctx, r); err != nil {
+	// A data key must outlive every ciphertext made with it.
+	err = pgpool.InTxDurable(ctx, k.db, func(tx *sqlx.Tx) error {
+		_, err := tx.ExecContext(ctx, insertDataKey, r.AccountID, r.Wrapped, r.Fingerprint)
+		return err
+	})
+	if err != nil {
 		return nil, fmt.Errorf("store the data key of account %s: %w", accountID, err)
 	}
 	return k.get(ctx, accountID)
@@ -175,14 +181,6 @@ const insertDataKey = `
 	VALUES ($1, $2, $3)
 	ON CONFLICT (account_id) DO NOTHING`
 
-// A data key must outlive every ciphertext made with it.
-func (k *keyring) insert(ctx context.Context, r *row) error {
-	return pgpool.InTxDurable(ctx, k.db, func(tx *sqlx.Tx) error {
-		_, err := tx.ExecContext(ctx, insertDataKey, r.AccountID, r.Wrapped, r.Fingerprint)
-		return err
-	})
-}
-
 const shredDataKey = `
 	INSERT INTO vault.data_keys (account_id, shredded_at)
 	VALUES ($1, now())
@@ -191,8 +189,11 @@ const shredDataKey = `
 	    fingerprint = NULL,
 	    shredded_at = COALESCE(data_keys.shredded_at, now())`
 
-func (k *keyring) shred(ctx context.Context, accountID string) error {
-	err := pgpool.InTxDurable(ctx, k.db, func(tx *sqlx.Tx) error {
+// Shred destroys the account's data key, for good: what was sealed with it never
+// opens again, and nothing is sealed for the account any more. Again is as good
+// as once.
+func (v *Vault) Shred(ctx context.Context, accountID string) error {
+	err := pgpool.InTxDurable(ctx, v.keys.db, func(tx *sqlx.Tx) error {
 		if _, err := tx.ExecContext(ctx, forgetAllHeld, accountID); err != nil {
 			return err
 		}
@@ -202,7 +203,7 @@ func (k *keyring) shred(ctx context.Context, accountID string) error {
 	if err != nil {
 		return fmt.Errorf("shred the data key of account %s: %w", accountID, err)
 	}
-	k.cache.Remove(accountID)
+	v.keys.cache.Remove(accountID)
 	return nil
 }
 
@@ -211,6 +212,7 @@ const selectShredded = `
 	FROM vault.data_keys
 	WHERE shredded_at IS NOT NULL`
 
-func (k *keyring) shredded(ctx context.Context) (map[string]bool, error) {
-	return pgpool.Set(ctx, k.db, "the accounts whose data key was destroyed", selectShredded)
+// Shredded lists the accounts whose data key was destroyed.
+func (v *Vault) Shredded(ctx context.Context) (map[string]bool, error) {
+	return pgpool.Set(ctx, v.keys.db, "the accounts whose data key was destroyed", selectShredded)
 }

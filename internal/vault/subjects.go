@@ -254,7 +254,7 @@ func (s *subjects) writeWanted(ctx context.Context) {
 }
 
 // SealText seals a text of the subject, which may be erased alone. The account is the one
-// that the subject belongs to; empty: to the service. ErrShredded says that the subject
+// that the subject belongs to; empty: to the service. domain.ErrShredded says that the subject
 // was erased.
 func (v *Vault) SealText(ctx context.Context, subject, accountID string, plaintext []byte) (string, error) {
 	key, err := v.subjects.getOrCreate(ctx, subject, accountID)
@@ -262,12 +262,12 @@ func (v *Vault) SealText(ctx context.Context, subject, accountID string, plainte
 		return "", err
 	}
 	if key.aead == nil {
-		return "", fmt.Errorf("seal a text of %s: %w", subject, ErrShredded)
+		return "", fmt.Errorf("seal a text of %s: %w", subject, domain.ErrShredded)
 	}
 	return textV1 + base64.RawURLEncoding.EncodeToString(key.seal(subject, plaintext)), nil
 }
 
-// OpenText opens what SealText gave for the same subject. ErrShredded says that the
+// OpenText opens what SealText gave for the same subject. domain.ErrShredded says that the
 // subject was erased, domain.ErrKeyLost that its key was lost otherwise.
 func (v *Vault) OpenText(ctx context.Context, subject string, sealed []byte) ([]byte, error) {
 	encoded, ok := strings.CutPrefix(string(sealed), textV1)
@@ -284,7 +284,7 @@ func (v *Vault) OpenText(ctx context.Context, subject string, sealed []byte) ([]
 	case !found:
 		return nil, fmt.Errorf("open a text of %s: %w", subject, domain.ErrKeyLost)
 	case key.aead == nil:
-		return nil, fmt.Errorf("open a text of %s: %w", subject, ErrShredded)
+		return nil, fmt.Errorf("open a text of %s: %w", subject, domain.ErrShredded)
 	default:
 		plaintext, err := key.unseal(subject, ciphertext)
 		if err != nil {

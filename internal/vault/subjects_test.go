@@ -66,11 +66,11 @@ func TestAnErasedSubjectNeverOpensAgain(t *testing.T) {
 	must.NoError(t, b.vault.ShredSubject(t.Context(), subject, account)) // a repeat
 	must.NoError(t, b.vault.ShredSubject(t.Context(), "job-without-a-key", account))
 	for name, v := range map[string]*vault.Vault{"here": b.vault, "elsewhere": other, "after a restart": b.open(t)} {
-		if plain, err := v.OpenText(t.Context(), subject, sealed); !errors.Is(err, vault.ErrShredded) {
+		if plain, err := v.OpenText(t.Context(), subject, sealed); !errors.Is(err, domain.ErrShredded) {
 			t.Errorf("%s it opens to %q, %v", name, plain, err)
 		}
 		for _, gone := range []string{subject, "job-without-a-key"} {
-			if _, err := v.SealText(t.Context(), gone, account, []byte(secret)); !errors.Is(err, vault.ErrShredded) {
+			if _, err := v.SealText(t.Context(), gone, account, []byte(secret)); !errors.Is(err, domain.ErrShredded) {
 				t.Errorf("%s a text of %s is sealed: %v", name, gone, err)
 			}
 		}
@@ -91,7 +91,7 @@ func TestACopyOfAKeyExpires(t *testing.T) {
 	must.NoError(t, err)
 	must.NoError(t, b.vault.ShredSubject(t.Context(), subject, account))
 	vault.ExpireSubjects(other)
-	if plain, err := other.OpenText(t.Context(), subject, sealed); !errors.Is(err, vault.ErrShredded) {
+	if plain, err := other.OpenText(t.Context(), subject, sealed); !errors.Is(err, domain.ErrShredded) {
 		t.Errorf("it opens to %q, %v", plain, err)
 	}
 }
@@ -139,7 +139,7 @@ func TestAKeyOfASubjectIsStoredWrapped(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := b.open(t).OpenText(ctx, subject, sealed); err == nil || errors.Is(err, vault.ErrShredded) || errors.Is(err, domain.ErrKeyLost) {
+	if _, err := b.open(t).OpenText(ctx, subject, sealed); err == nil || errors.Is(err, domain.ErrShredded) || errors.Is(err, domain.ErrKeyLost) {
 		t.Errorf("while the database is away: %v", err)
 	}
 	if _, err := b.open(t).SealText(ctx, "job-new", account, nil); err == nil || strings.Contains(err.Error(), "erased") {

@@ -36,10 +36,6 @@ import (
 	"humanqa/domain"
 )
 
-// ErrShredded says that the key a secret was sealed with is gone: its
-// plaintext is lost, on purpose and for good.
-var ErrShredded = domain.ErrShredded
-
 // sealedV1 starts a sealed string: base64url (no padding) of tink's AES-GCM
 // output, whose first five bytes name the key within the account's keyset.
 const sealedV1 = "v1."
@@ -108,7 +104,7 @@ func (v *Vault) Seal(ctx context.Context, accountID, stream string, plaintext []
 	return sealedV1 + base64.RawURLEncoding.EncodeToString(ciphertext), nil
 }
 
-// Unseal opens what Seal gave for the same account and stream. ErrShredded
+// Unseal opens what Seal gave for the same account and stream. domain.ErrShredded
 // says that the account no longer has the key it was sealed with.
 func (v *Vault) Unseal(ctx context.Context, accountID, stream, sealed string) ([]byte, error) {
 	encoded, ok := strings.CutPrefix(sealed, sealedV1)
@@ -125,7 +121,7 @@ func (v *Vault) Unseal(ctx context.Context, accountID, stream, sealed string) ([
 	}
 	if !key.made(ciphertext) {
 		// The account got a new key after its old one was shredded.
-		return nil, fmt.Errorf("unseal for %s: %w", stream, ErrShredded)
+		return nil, fmt.Errorf("unseal for %s: %w", stream, domain.ErrShredded)
 	}
 	plaintext, err := key.aead.Decrypt(ciphertext, []byte(stream))
 	if err != nil {
@@ -154,16 +150,4 @@ func (v *Vault) Fingerprint(ctx context.Context, accountID, use string, secret [
 		return "", fmt.Errorf("fingerprint for account %s: %w", accountID, err)
 	}
 	return hex.EncodeToString(sum), nil
-}
-
-// Shred destroys the account's data key, for good: what was sealed with it never
-// opens again, and nothing is sealed for the account any more. Again is as good
-// as once.
-func (v *Vault) Shred(ctx context.Context, accountID string) error {
-	return v.keys.shred(ctx, accountID)
-}
-
-// Shredded lists the accounts whose data key was destroyed.
-func (v *Vault) Shredded(ctx context.Context) (map[string]bool, error) {
-	return v.keys.shredded(ctx)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"humanqa/domain"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"
 	"humanqa/internal/vault"
@@ -125,7 +126,7 @@ func TestAShreddedSecretNeverOpensAgain(t *testing.T) {
 	must.NoError(t, b.vault.Shred(t.Context(), account))
 	wantShredded := func(v *vault.Vault) {
 		t.Helper()
-		if plain, err := v.Unseal(t.Context(), account, stream, sealed); !errors.Is(err, vault.ErrShredded) {
+		if plain, err := v.Unseal(t.Context(), account, stream, sealed); !errors.Is(err, domain.ErrShredded) {
 			t.Errorf("unseal: %q, %v; want ErrShredded", plain, err)
 		}
 	}
@@ -133,10 +134,10 @@ func TestAShreddedSecretNeverOpensAgain(t *testing.T) {
 	wantShredded(b.open(t))
 
 	for _, v := range []*vault.Vault{b.vault, b.open(t)} { // and the account gets no other key
-		if _, err := v.Seal(t.Context(), account, stream, []byte(secret)); !errors.Is(err, vault.ErrShredded) {
+		if _, err := v.Seal(t.Context(), account, stream, []byte(secret)); !errors.Is(err, domain.ErrShredded) {
 			t.Errorf("seal: %v; want ErrShredded", err)
 		}
-		if _, err := v.Fingerprint(t.Context(), account, "use", []byte(secret)); !errors.Is(err, vault.ErrShredded) {
+		if _, err := v.Fingerprint(t.Context(), account, "use", []byte(secret)); !errors.Is(err, domain.ErrShredded) {
 			t.Errorf("fingerprint: %v; want ErrShredded", err)
 		}
 	}
@@ -297,7 +298,7 @@ func TestADatabaseThatIsAwayIsNotAShreddedSecret(t *testing.T) {
 	cold := b.open(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := cold.Unseal(ctx, account, stream, sealed); err == nil || errors.Is(err, vault.ErrShredded) {
+	if _, err := cold.Unseal(ctx, account, stream, sealed); err == nil || errors.Is(err, domain.ErrShredded) {
 		t.Errorf("error %v; want one that does not say shredded", err)
 	}
 }
