@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"humanqa/domain"
-	"humanqa/domain/announce"
+	"humanqa/domain/subscription"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/wire"
 )
@@ -31,7 +31,7 @@ func TestTheListOfProjects(t *testing.T) {
 	equal(t, list, []any{alone(second), alone(first)}) // newest first, each as it is read alone
 	entry, _ := list[1].(map[string]any)
 	equal(t, entry["webhookSecretRotations"], any([]any{}))
-	equal(t, entry["subscribedWebhookEvents"], any(eventList(announce.Subscribable()...)))
+	equal(t, entry["subscribedWebhookEvents"], any(eventList(subscription.Specified()...)))
 	equal(t, with(t, entry, map[string]any{
 		"id": first, "projectId": first, "name": "First", "defaultUrl": "https://first.example.com", "jobCount": 5.0, "completedCount": 4.0, "passRate": 0.75,
 		"webhookSecretRotatedAt": nil, "description": nil, "webhookUrl": "https://hooks.example.com/in", "allWebhookEvents": true,

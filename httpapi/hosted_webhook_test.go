@@ -11,9 +11,9 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/account"
-	"humanqa/domain/announce"
 	"humanqa/domain/command"
 	"humanqa/domain/project"
+	"humanqa/domain/subscription"
 	"humanqa/internal/testing/must"
 )
 
@@ -106,7 +106,7 @@ func TestTheSubscriptionOfAHostedTest(t *testing.T) {
 	_, key := s.account(1000)
 	url := `,"webhookUrl":"` + hookURL + `"`
 	events := func(names string) string { return `,"subscribedWebhookEvents":[` + names + `]` }
-	every := eventList(announce.Subscribable()...)
+	every := eventList(subscription.Specified()...)
 	one := `"job.completed"`
 	for n, c := range []struct {
 		name         string

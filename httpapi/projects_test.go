@@ -12,8 +12,8 @@ import (
 	"github.com/google/uuid"
 
 	"humanqa/domain"
-	"humanqa/domain/announce"
 	"humanqa/domain/project"
+	"humanqa/domain/subscription"
 	"humanqa/internal/testing/must"
 )
 
@@ -283,7 +283,7 @@ func TestSubscribedWebhookEvents(t *testing.T) {
 	_, key := s.account(100)
 	const hook = `,"webhookUrl":"https://hooks.example.com/in"`
 	const none, one = `,"subscribedWebhookEvents":[]`, `,"subscribedWebhookEvents":["job.created"]`
-	every := eventList(announce.Subscribable()...)
+	every := eventList(subscription.Specified()...)
 	for _, c := range []struct {
 		name, created, patch string
 		want                 []any

@@ -13,11 +13,11 @@ import (
 	"github.com/google/uuid"
 
 	"humanqa/domain"
-	"humanqa/domain/announce"
 	"humanqa/domain/job"
 	"humanqa/domain/loop"
 	"humanqa/domain/project"
 	"humanqa/domain/session"
+	"humanqa/domain/subscription"
 	"humanqa/internal/signature"
 	"humanqa/internal/testing/hooktest"
 	"humanqa/internal/testing/must"
@@ -27,7 +27,7 @@ import (
 
 func TestTheEventListFilters(t *testing.T) {
 	list := func(names ...string) *[]string { l := append([]string{}, names...); return &l }
-	every := append(announce.Subscribable(), "job.claimed", "job.failed_sla", "job.cancelled", "job.failed")
+	every := append(subscription.Specified(), "job.claimed", "job.failed_sla", "job.cancelled", "job.failed")
 	tests := []struct {
 		name string
 		list *[]string
@@ -36,7 +36,7 @@ func TestTheEventListFilters(t *testing.T) {
 		{"omitted means every kind", nil, every},
 		{"empty means none", list(), nil},
 		{"exactly those named", list("job.completed"), []string{"job.completed"}},
-		{"what the list cannot name is not sent to who gave one", list(every...), announce.Subscribable()},
+		{"what the list cannot name is not sent to who gave one", list(every...), subscription.Specified()},
 	}
 	b := setup(t)
 	e := b.Endpoint(hooktest.Status(http.StatusOK))

@@ -10,13 +10,8 @@ import (
 // What concerns a whole account (decisions, "Account events"): sent where a
 // project's list names it, whichever project it is about.
 var accountKinds = []Kind{
-	ofAccount(kind(subscription.WebhookDisabled, unnamed, webhookDisabled)),
-	ofAccount(where((*credits.Debited).BecameLow, kind(subscription.CreditsLow, unnamed, creditsLow))),
-}
-
-func ofAccount(k Kind) Kind {
-	k.OfAccount = true
-	return k
+	kind(subscription.WebhookDisabled, webhookDisabled),
+	where((*credits.Debited).BecameLow, kind(subscription.CreditsLow, creditsLow)),
 }
 
 type webhookDisabledData struct {

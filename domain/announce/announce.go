@@ -48,18 +48,15 @@ type Kind struct {
 	data  func(subject, domain.Event) any
 }
 
-// Whether a project's list may name the kind.
-const (
-	subscribable = true
-	unnamed      = false
-)
-
 // kind describes the announcement of the events of Go type E.
-func kind[E domain.Event](name string, subscribable bool, data func(subject, E) any) Kind {
+func kind[E domain.Event](name string, data func(subject, E) any) Kind {
 	var e E
 	return Kind{
-		Name: name, Type: e.EventType(), Subscribable: subscribable,
-		data: func(s subject, e domain.Event) any { return data(s, e.(E)) },
+		Name: name, Type: e.EventType(),
+		Subscribable: slices.Contains(subscription.Specified(), name),
+		Nameable:     slices.Contains(subscription.Questions(), name),
+		OfAccount:    slices.Contains(subscription.OfAccount(), name),
+		data:         func(s subject, e domain.Event) any { return data(s, e.(E)) },
 	}
 }
 
@@ -83,20 +80,8 @@ var (
 // Kinds lists everything that is announced.
 func Kinds() []Kind { return slices.Clone(catalogue) }
 
-// Subscribable lists the names that a project's list may hold (specification,
-// "Event kinds").
-func Subscribable() (names []string) {
-	for _, k := range catalogue {
-		if k.Subscribable {
-			names = append(names, k.Name)
-		}
-	}
-	return names
-}
-
-// Choices lists the names that a project chooses its events from: Subscribable, and what
-// goes beyond the specification.
-func Choices() []string { return slices.Concat(Subscribable(), subscription.Questions()) }
+// Choices lists the names that a project chooses its events from.
+func Choices() []string { return slices.Concat(subscription.Specified(), subscription.Questions()) }
 
 // Of gives the kind under which an event is announced; announced is false for events
 // that are not public.

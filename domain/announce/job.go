@@ -6,20 +6,15 @@ import (
 )
 
 var jobKinds = []Kind{
-	kind("job.created", subscribable, created),
-	kind("job.completed", subscribable, completed),
-	kind("job.ai_report_ready", subscribable, aiReportReady),
-	kind("job.claimed", unnamed, claimed),
-	kind("job.failed_sla", unnamed, slaMissed),
-	kind("job.cancelled", unnamed, cancelled),
-	kind("job.failed", unnamed, failed),
-	nameable(kind("job.question_asked", unnamed, questionAsked)),
-	nameable(kind("job.question_answered", unnamed, questionAnswered)),
-}
-
-func nameable(k Kind) Kind {
-	k.Nameable = true
-	return k
+	kind("job.created", created),
+	kind("job.completed", completed),
+	kind("job.ai_report_ready", aiReportReady),
+	kind("job.claimed", claimed),
+	kind("job.failed_sla", slaMissed),
+	kind("job.cancelled", cancelled),
+	kind("job.failed", failed),
+	kind("job.question_asked", questionAsked),
+	kind("job.question_answered", questionAnswered),
 }
 
 // common is what data holds for every event about a job (decisions,

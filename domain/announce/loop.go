@@ -6,7 +6,7 @@ import (
 )
 
 var loopKinds = []Kind{
-	where(func(e *loop.Ended) bool { return e.Alert }, kind("loop_session.ended", subscribable, endedLoop)),
+	where(func(e *loop.Ended) bool { return e.Alert }, kind("loop_session.ended", endedLoop)),
 }
 
 // loopData tells of an agent that got stuck (specification, "Delivery

@@ -7,8 +7,8 @@ import (
 )
 
 var sessionKinds = []Kind{
-	kind("job.session_ready", subscribable, startedSession),
-	kind("job.session_completed", subscribable, completedSession),
+	kind("job.session_ready", startedSession),
+	kind("job.session_completed", completedSession),
 }
 
 // sessionData is what data holds for the events about a session (decisions,

@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"humanqa/domain"
-	"humanqa/domain/announce"
 	"humanqa/domain/command"
 	"humanqa/domain/project"
+	"humanqa/domain/subscription"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/wire"
 	"humanqa/projections/projects"
@@ -80,7 +80,7 @@ func bodyOf(p projects.Project, health map[string]webhooks.Health) projectBody {
 	out.WebhookHealth, out.PreviousValidUntil = healthBodyOf(h), wire.Stamp(h.PreviousUntil)
 	if p.Events == nil { // never set: every kind
 		out.AllWebhookEvents = true
-		out.SubscribedWebhookEvents = announce.Subscribable()
+		out.SubscribedWebhookEvents = subscription.Specified()
 	} else {
 		out.SubscribedWebhookEvents = append(out.SubscribedWebhookEvents, *p.Events...)
 	}
