@@ -39,10 +39,8 @@ func (s *Service) joinLoop(
 				JobID: jobID, Iteration: step.Iteration, Credits: price,
 			}, at)
 			*joined = st.Jobs[jobID]
-			for _, e := range events {
-				if counted, ok := e.(*loop.Iterated); ok {
-					*joined = counted.SessionID
-				}
+			if counted, ok := domain.Last[*loop.Iterated](events); ok {
+				*joined = counted.SessionID
 			}
 			return events, err
 		})

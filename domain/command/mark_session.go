@@ -70,10 +70,8 @@ func (s *Service) MarkMoment(ctx context.Context, cause Cause, claim Claim, labe
 	in, at, err := claims.Run(ctx, s.Claims, cause, claim, func(st job.State, in *marked) ([]domain.Event, error) {
 		events, err := job.DecideMarkMoment(st, claim.CheckerID, claim.Token, m, now)
 		*in = marked{sessionID: st.SessionID}
-		for _, e := range events {
-			if moment, ok := e.(*job.MomentMarked); ok {
-				in.ago = now.Sub(moment.At)
-			}
+		if moment, ok := domain.Last[*job.MomentMarked](events); ok {
+			in.ago = now.Sub(moment.At)
 		}
 		return events, err
 	})

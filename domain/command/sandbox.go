@@ -39,10 +39,8 @@ func (s *Service) PlayJob(
 			if st.Report != nil {
 				*report = *st.Report
 			}
-			for _, e := range events {
-				if done, ok := e.(*job.Completed); ok {
-					*report = *done
-				}
+			if done, ok := domain.Last[*job.Completed](events); ok {
+				*report = *done
 			}
 			return events, nil
 		})
@@ -100,10 +98,8 @@ func (s *Service) AskInPlay(
 					*q = known
 				}
 			}
-			for _, e := range events {
-				if asked, ok := e.(*job.QuestionAsked); ok {
-					*q = asked.Asked()
-				}
+			if asked, ok := domain.Last[*job.QuestionAsked](events); ok {
+				*q = asked.Asked()
 			}
 			return events, nil
 		})

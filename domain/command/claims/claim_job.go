@@ -40,10 +40,8 @@ func (s *Claims) ClaimJob(ctx context.Context, cause domain.Cause, checkerID, jo
 				return nil, err
 			}
 			g.ClaimedJob = claimedJob(jobID, st)
-			for _, e := range events {
-				if claimed, ok := e.(*job.Claimed); ok {
-					g.Token, g.DueAt = claimed.Token, claimed.DueAt
-				}
+			if claimed, ok := domain.Last[*job.Claimed](events); ok {
+				g.Token, g.DueAt = claimed.Token, claimed.DueAt
 			}
 			g.job = Briefed(st)
 			return events, nil

@@ -60,11 +60,7 @@ func (s *Claims) show(ctx context.Context, cause domain.Cause, claim Claim, in j
 // folded: it belongs to the repository.
 func checkedBy(st job.State, itemID string, events []domain.Event) job.ReportItem {
 	item, _ := st.ReportItem(itemID)
-	for _, e := range events {
-		checked, ok := e.(*job.ItemChecked)
-		if !ok {
-			continue
-		}
+	if checked, ok := domain.Last[*job.ItemChecked](events); ok {
 		for _, listed := range st.Items { // with its own severity
 			if listed.ID == itemID {
 				item.Item = listed
@@ -97,10 +93,8 @@ func (s *Claims) AddFinding(ctx context.Context, cause domain.Cause, claim Claim
 				*item = known // a repeat
 			}
 		}
-		for _, e := range events {
-			if added, ok := e.(*job.FindingAdded); ok {
-				*item = job.ReportItem{Item: added.Item, Status: added.Status, Note: added.Note}
-			}
+		if added, ok := domain.Last[*job.FindingAdded](events); ok {
+			*item = job.ReportItem{Item: added.Item, Status: added.Status, Note: added.Note}
 		}
 		return events, err
 	})
@@ -119,10 +113,8 @@ func (s *Claims) EditFinding(
 	return Run(ctx, s, cause, claim, func(st job.State, item *job.ReportItem) ([]domain.Event, error) {
 		events, err := job.DecideEditFinding(st, finding)
 		*item, _ = st.ReportItem(findingID)
-		for _, e := range events {
-			if edited, ok := e.(*job.FindingEdited); ok {
-				*item = job.ReportItem{Item: edited.Item, Status: edited.Status, Note: edited.Note}
-			}
+		if edited, ok := domain.Last[*job.FindingEdited](events); ok {
+			*item = job.ReportItem{Item: edited.Item, Status: edited.Status, Note: edited.Note}
 		}
 		return events, err
 	})
@@ -151,10 +143,8 @@ func (s *Claims) CompleteJob(
 		if st.Report != nil {
 			*report = *st.Report
 		}
-		for _, e := range events {
-			if completed, ok := e.(*job.Completed); ok {
-				*report = *completed
-			}
+		if completed, ok := domain.Last[*job.Completed](events); ok {
+			*report = *completed
 		}
 		return events, nil
 	})

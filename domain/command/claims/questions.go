@@ -34,10 +34,8 @@ func (s *Claims) AskQuestion(ctx context.Context, cause domain.Cause, claim Clai
 		if err != nil {
 			return nil, err
 		}
-		for _, e := range events {
-			if asked, ok := e.(*job.QuestionAsked); ok {
-				*q = asked.Asked()
-			}
+		if asked, ok := domain.Last[*job.QuestionAsked](events); ok {
+			*q = asked.Asked()
 		}
 		if len(events) == 0 { // a repeat
 			at := slices.IndexFunc(st.Questions, func(known job.Question) bool { return known.ID == ask.QuestionID })

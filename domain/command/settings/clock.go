@@ -36,10 +36,8 @@ func (s *Commands) AdvanceClock(ctx context.Context, cause domain.Cause, by time
 		func(st account.State, ahead *time.Duration) ([]domain.Event, error) {
 			events, err := account.DecideAdvance(st, advanceID, by)
 			*ahead = st.Advances[advanceID] // a repeat
-			for _, e := range events {
-				if advanced, ok := e.(*account.ClockAdvanced); ok {
-					*ahead = time.Duration(advanced.OffsetSeconds) * time.Second
-				}
+			if advanced, ok := domain.Last[*account.ClockAdvanced](events); ok {
+				*ahead = time.Duration(advanced.OffsetSeconds) * time.Second
 			}
 			return events, err
 		})
