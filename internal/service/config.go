@@ -148,13 +148,9 @@ func ParseConfig(environ []string) (Config, error) {
 }
 
 func refuseUnknown(vars map[string]string) error {
-	fields, err := env.GetFieldParams(&environment{})
-	if err != nil {
-		return fmt.Errorf("list the settings: %w", err)
-	}
-	known := make(map[string]bool, len(fields))
-	for _, f := range fields {
-		known[f.Key] = true
+	known := map[string]bool{}
+	for _, s := range Settings() {
+		known[s.Name] = true
 	}
 	var unknown []string
 	for name := range vars {

@@ -2,10 +2,11 @@ package service
 
 import (
 	"context"
-	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/sirupsen/logrus"
+
+	"humanqa/internal/backoff"
 )
 
 // tellSystemd tells systemd of a state (sd_notify), if it started the process and wants to
@@ -27,14 +28,8 @@ func feedWatchdog(ctx context.Context, log logrus.FieldLogger) error {
 		<-ctx.Done()
 		return nil
 	}
-	tick := time.NewTicker(every / 3)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-			tellSystemd(daemon.SdNotifyWatchdog, log)
-		}
+	for backoff.Wait(ctx, every/3) == nil {
+		tellSystemd(daemon.SdNotifyWatchdog, log)
 	}
+	return nil
 }
