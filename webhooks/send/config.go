@@ -1,6 +1,7 @@
 package send
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net"
@@ -59,15 +60,15 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	set(&c.Pool, 256)
-	set(&c.PerEndpoint, 8)
-	set(&c.MostPerEndpoint, max(64, c.PerEndpoint))
-	set(&c.Timeout, 10*time.Second)
-	set(&c.Lease, c.Timeout+5*time.Second)
-	set(&c.Drain, 3*time.Second)
-	set(&c.Poll, 15*time.Second)
-	set(&c.Keep, 30*24*time.Hour)
-	set(&c.PurgeEvery, time.Hour)
+	c.Pool = cmp.Or(c.Pool, 256)
+	c.PerEndpoint = cmp.Or(c.PerEndpoint, 8)
+	c.MostPerEndpoint = cmp.Or(c.MostPerEndpoint, max(64, c.PerEndpoint))
+	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)
+	c.Lease = cmp.Or(c.Lease, c.Timeout+5*time.Second)
+	c.Drain = cmp.Or(c.Drain, 3*time.Second)
+	c.Poll = cmp.Or(c.Poll, 15*time.Second)
+	c.Keep = cmp.Or(c.Keep, 30*24*time.Hour)
+	c.PurgeEvery = cmp.Or(c.PurgeEvery, time.Hour)
 	if c.Log == nil {
 		quiet := logrus.New()
 		quiet.SetOutput(io.Discard)
@@ -77,11 +78,4 @@ func (c Config) withDefaults() Config {
 		c.Retries = []time.Duration{time.Second, 10 * time.Second, time.Minute}
 	}
 	return c
-}
-
-func set[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"humanqa/domain/announce"
+	"humanqa/internal/backoff"
 )
 
 const (
@@ -31,25 +32,14 @@ WHERE id IN (
 // purgeLoop forgets deliveries, and their attempts, that have been done with for
 // Config.Keep.
 func (d *Dispatcher) purgeLoop(ctx context.Context) {
-	again := time.NewTimer(0)
-	defer again.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-again.C:
-		}
-		gone, err := d.purgeOnce(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err != nil:
+	for wait := time.Duration(0); backoff.Wait(ctx, wait) == nil; {
+		wait = d.cfg.PurgeEvery
+		switch gone, err := d.purgeOnce(ctx); {
+		case err != nil && ctx.Err() == nil:
 			d.log.WithError(err).Warn("old webhook deliveries stay until the next purge")
 		case gone == purgeBatch:
-			again.Reset(purgePause)
-			continue
+			wait = purgePause
 		}
-		again.Reset(d.cfg.PurgeEvery)
 	}
 }
 
