@@ -110,6 +110,7 @@ type conn struct {
 	pqConn
 	prepared *simplelru.LRU[string, statement]
 	inTx     bool
+	copying  driver.Stmt // the transaction's last COPY; nil: none
 
 	socket    *socket
 	stopWatch func() bool // nil: nothing is watched
@@ -162,13 +163,34 @@ type transaction struct {
 }
 
 func (t *transaction) Commit() error {
-	t.conn.inTx = false
+	t.conn.endTx()
 	return t.Tx.Commit()
 }
 
 func (t *transaction) Rollback() error {
-	t.conn.inTx = false
+	t.conn.endTx()
 	return t.Tx.Rollback()
+}
+
+// endTx ends a COPY first. Until then the driver reads the connection in a goroutine of its
+// own, and a context that ends has database/sql roll back in the middle of it.
+func (c *conn) endTx() {
+	c.inTx = false
+	if c.copying != nil {
+		_ = c.copying.Close() // it does nothing again; nothing of it is meant to stay
+		c.copying = nil
+	}
+}
+
+// PrepareContext implements driver.ConnPrepareContext.
+func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	made, err := c.pqConn.PrepareContext(ctx, query)
+	if _, ok := made.(interface {
+		CopyData(ctx context.Context, line string) (driver.Result, error)
+	}); ok {
+		c.copying = made
+	}
+	return made, err
 }
 
 // run finds or prepares the statement and does it.
