@@ -101,7 +101,7 @@ func (s *Supervisor) lateness(ctx context.Context, of Status, now time.Time) (ti
 		var undecodable *eventstore.DecodeError
 		switch {
 		case errors.As(err, &undecodable):
-			return max(now.Sub(undecodable.Recorded.Stored.Created), 0), nil
+			return max(now.Sub(undecodable.Stored.Created), 0), nil
 		case err != nil:
 			return 0, fmt.Errorf("read the log behind %s: %w", at.Position, err)
 		case len(page.Events) > 0:

@@ -89,7 +89,7 @@ func (s server) complete(ctx context.Context, p prompt) (*completion, reply, err
 	body := http.MaxBytesReader(nil, resp.Body, maxAnswer)
 	defer func() {
 		_, _ = io.Copy(io.Discard, body) // what is read to its end keeps the connection
-		_ = body.Close()
+		_ = resp.Body.Close()
 	}()
 	head := reply{resp.StatusCode, resp.Header.Get("Retry-After")}
 	if head.status/100 != 2 {

@@ -24,7 +24,7 @@ func feedWatchdog(ctx context.Context, log logrus.FieldLogger) error {
 	if err != nil {
 		log.WithError(err).Warn("the watchdog's interval cannot be read, so systemd restarts nothing")
 	}
-	if err != nil || every == 0 {
+	if every == 0 { // also after an error
 		<-ctx.Done()
 		return nil
 	}

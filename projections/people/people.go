@@ -94,7 +94,7 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 		id, at := r.StreamID(), readmodel.Moment(r.Meta.Time)
 		switch e := r.Event.(type) {
 		case *person.Invited:
-			return invitePersonSQL, []any{id, e.Grant.AccountID, e.Grant.Role, e.Grant.CheckerID, at}
+			return invitePersonSQL, []any{id, e.AccountID, e.Role, e.CheckerID, at}
 		case *person.Joined:
 			return joinPersonSQL, []any{id, at}
 		case *person.RoleGranted:
