@@ -142,7 +142,7 @@ func (a *API) handle(w http.ResponseWriter, r *wire.Request) (wire.Answer, error
 		return wire.Answer{}, v1.ErrOtherProject
 	}
 	ans, err := r.Route.Handle(&timed)
-	if r.Caller.Actor != "" && !r.Route.Write && denies(err) {
+	if r.Caller.Actor != "" && (r.Method == http.MethodGet || r.Method == http.MethodHead) && denies(err) {
 		if err := a.Fresh.RequireModels(ctx); err != nil {
 			return wire.Answer{}, err
 		}
