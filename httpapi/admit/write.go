@@ -93,6 +93,16 @@ func (w *Writer) Write(r *wire.Request, do func(context.Context, command.Cause) 
 	return w.runOnce(ctx, r, at, b, run)
 }
 
+// WriteUnless is Write for a request that may have been refused before.
+func (w *Writer) WriteUnless(
+	refused error, r *wire.Request, do func(context.Context, command.Cause) (wire.Answer, error),
+) (wire.Answer, error) {
+	if refused != nil {
+		return wire.Answer{}, refused
+	}
+	return w.Write(r, do)
+}
+
 // effectPath is what an Idempotency-Key is scoped to beside its owner: the
 // path, but never with a hook's token in it, which is stored nowhere in the
 // clear.

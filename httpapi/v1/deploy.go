@@ -36,10 +36,8 @@ func (a *Handlers) DeployHook(r *wire.Request) (wire.Answer, error) {
 		return wire.Reply(http.StatusAccepted, ignoredDeploy{Ignored: true, Reason: ignored})
 	}
 	in.Test.AccessInstructions = input.Bypass(r.Query(&p))
-	if err := a.Limits.Admitted(r.Context(), r.Caller, &p); err != nil {
-		return wire.Answer{}, err
-	}
-	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	err := a.Limits.Admitted(r.Context(), r.Caller, &p)
+	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		// Within the command: a stored answer is repeated whatever the settings
 		// are now.
 		if err := a.deployedURL(ctx, r.Caller, &in.Test); err != nil {

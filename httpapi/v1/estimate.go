@@ -31,10 +31,7 @@ func (a *Handlers) EstimateJob(r *wire.Request) (wire.Answer, error) {
 	if err := a.Limits.Admitted(r.Context(), r.Caller, &p); err != nil {
 		return wire.Answer{}, err
 	}
-	if err := a.place(r, &in, "api"); err != nil {
-		return wire.Answer{}, err
-	}
-	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.Writer.WriteUnless(a.place(r, &in, "api"), r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		out, err := a.Commands.EstimateJob(ctx, cause, in)
 		return wire.ReplyUnless(err, http.StatusOK, estimateBody{
 			CreditsRequired: out.CreditsRequired, CreditsAvailable: out.CreditsAvailable,

@@ -79,10 +79,7 @@ func evidenceOf(keep retention.Keep, hold *retention.Hold, usage evidence.Usage)
 func (a *Handlers) UpdateEvidence(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	change := input.Retention(r.Object(&p))
-	if err := p.Err(); err != nil {
-		return wire.Answer{}, err
-	}
-	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.Writer.WriteUnless(p.Err(), r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		keep, at, err := a.Commands.SetAccountRetention(ctx, cause, change)
 		if err != nil {
 			return wire.Answer{}, err
@@ -93,7 +90,7 @@ func (a *Handlers) UpdateEvidence(r *wire.Request) (wire.Answer, error) {
 		}
 		a.Writer.Visible(ctx, r, at)
 		usage, err := a.Evidence.Usage(ctx, r.Caller.AccountID)
-		return a.Writer.Done(ctx, r, at, err, http.StatusOK, evidenceOf(keep, hold, usage))
+		return wire.ReplyUnless(err, http.StatusOK, evidenceOf(keep, hold, usage))
 	})
 }
 

@@ -59,10 +59,8 @@ func (a *Handlers) TestHosted(r *wire.Request) (wire.Answer, error) {
 	in := input.HostedTest(o, r.Header, a.Limits)
 	in.ProjectID = r.Caller.ProjectID // a project-bound key's tests go to its project, whatever their host
 	in.Loop = input.LoopStep(r, &p)
-	if err := a.Limits.Admitted(r.Context(), r.Caller, &p); err != nil {
-		return wire.Answer{}, err
-	}
-	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	err := a.Limits.Admitted(r.Context(), r.Caller, &p)
+	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		out, err := a.Commands.TestHosted(ctx, cause, in)
 		if err != nil {
 			return wire.Answer{}, err
@@ -112,10 +110,8 @@ func (a *Handlers) PrepareNext(r *wire.Request) (wire.Answer, error) {
 	if err := p.Err(); err != nil {
 		return wire.Answer{}, err
 	}
-	if err := a.mayUseProject(r.Context(), r.Caller, projectID); err != nil {
-		return wire.Answer{}, err
-	}
-	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	err := a.mayUseProject(r.Context(), r.Caller, projectID)
+	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		// Within the command: a stored answer is repeated whatever failed since.
 		named, err := input.FailedInLastTest(ctx, a.Reads, cause.AccountID, projectID, bugs)
 		if err != nil {

@@ -38,10 +38,7 @@ func (a *Handlers) SubmitJob(r *wire.Request) (wire.Answer, error) {
 	if err := a.Limits.Admitted(r.Context(), r.Caller, &p); err != nil {
 		return wire.Answer{}, err
 	}
-	if err := a.place(r, &in, "api"); err != nil {
-		return wire.Answer{}, err
-	}
-	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.Writer.WriteUnless(a.place(r, &in, "api"), r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		out, err := a.Submits.SubmitJob(ctx, cause, in)
 		return a.Writer.Done(ctx, r, out.Position, err, http.StatusCreated, submittedOf(out, in.TypeEcho, in.Type, in.ProjectID))
 	})
@@ -316,10 +313,7 @@ type cancelledJob struct {
 // answers the same.
 func (a *Handlers) CancelJob(r *wire.Request) (wire.Answer, error) {
 	j, err := a.ownJob(r)
-	if err != nil {
-		return wire.Answer{}, err
-	}
-	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		out, err := a.Commands.CancelJob(ctx, cause, j.ID, "client")
 		return a.Writer.Done(ctx, r, out.Position, err, http.StatusOK, cancelledJob{
 			JobID: out.JobID, Status: out.Status,

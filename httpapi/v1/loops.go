@@ -43,10 +43,7 @@ func (a *Handlers) FinalizeLoop(r *wire.Request) (wire.Answer, error) {
 	if strings.TrimSpace(final) != "" {
 		o.OneOf("finalStatus", "", wire.Words(loop.Ends())...)
 	}
-	if err := wire.RefusedFor(err, p.Err()); err != nil {
-		return wire.Answer{}, err
-	}
-	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.Writer.WriteUnless(wire.RefusedFor(err, p.Err()), r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		at, err := a.Commands.FinalizeLoop(ctx, cause, found.LoopID, found.ID, loop.Status(final))
 		if err != nil {
 			return wire.Answer{}, err

@@ -216,10 +216,8 @@ func (a *Handlers) CreateProject(r *wire.Request) (wire.Answer, error) {
 	r.IdempotencyKey(&p)
 	o := r.Object(&p)
 	in := input.NewProject(o, a.Limits)
-	if err := a.Limits.Admitted(r.Context(), r.Caller, &p); err != nil {
-		return wire.Answer{}, err
-	}
-	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	err := a.Limits.Admitted(r.Context(), r.Caller, &p)
+	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		r.OwnSecret(o)
 		if in.WebhookURL == "" {
 			unusedWithoutURL(r, in.Events, in.Headers)
@@ -248,10 +246,8 @@ func (a *Handlers) UpdateProject(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	o := r.Object(&p)
 	in, signed := input.ProjectUpdate(o, a.Limits), input.HookSignature(o)
-	if err := wire.RefusedFor(err, a.Limits.Admitted(r.Context(), r.Caller, &p)); err != nil {
-		return wire.Answer{}, err
-	}
-	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	err = wire.RefusedFor(err, a.Limits.Admitted(r.Context(), r.Caller, &p))
+	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		if signed != nil {
 			own := cause.Step("hook signature")
 			if _, err := a.Commands.SetHookSignature(ctx, own, id, signed.Scheme, signed.Secret, nil); err != nil {

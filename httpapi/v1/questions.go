@@ -40,10 +40,7 @@ func (a *Handlers) AnswerQuestion(r *wire.Request) (wire.Answer, error) {
 	if err == nil && !wire.IDPattern.MatchString(in.QuestionID) {
 		err = domain.NotFound("question")
 	}
-	if err := wire.RefusedFor(err, p.Err()); err != nil {
-		return wire.Answer{}, err
-	}
-	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.Writer.WriteUnless(wire.RefusedFor(err, p.Err()), r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		q, at, err := a.Commands.AnswerQuestion(ctx, cause, j.ID, in)
 		return a.Writer.Done(ctx, r, at, err, http.StatusOK, answeredQuestion{JobID: j.ID, Question: report.QuestionOf(q)})
 	})

@@ -21,10 +21,7 @@ func (a *Handlers) RateJob(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	o := r.Object(&p)
 	rating, note := input.Rating(o)
-	if err := wire.RefusedFor(err, p.Err()); err != nil {
-		return wire.Answer{}, err
-	}
-	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.Writer.WriteUnless(wire.RefusedFor(err, p.Err()), r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		at, err := a.Commands.RateJob(ctx, cause, j.ID, rating, note)
 		return a.Writer.Done(ctx, r, at, err, http.StatusOK, ratedJob{JobID: j.ID, CheckerRating: rating, Note: wire.OrNull(note)})
 	})

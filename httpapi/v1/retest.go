@@ -23,10 +23,8 @@ func (a *Handlers) RetestJob(r *wire.Request) (wire.Answer, error) {
 	if parent.ErasedAt == nil { // the command says that it was
 		input.CheckTarget(wire.NewObject(&p), "url", parent.URL, parent.Type)
 	}
-	if err := wire.RefusedFor(err, a.Limits.Admitted(r.Context(), r.Caller, &p)); err != nil {
-		return wire.Answer{}, err
-	}
-	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	err = wire.RefusedFor(err, a.Limits.Admitted(r.Context(), r.Caller, &p))
+	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		out, err := a.Commands.Retest(ctx, cause, parent.ID)
 		return a.Writer.Done(ctx, r, out.Position, err, http.StatusCreated, retestedJob{
 			submittedJob: submittedOf(out, parent.TypeEcho, parent.Type, parent.ProjectID), ParentJobID: parent.ID,

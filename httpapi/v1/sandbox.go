@@ -35,10 +35,7 @@ func (a *Handlers) AdvanceClock(r *wire.Request) (wire.Answer, error) {
 	if !o.Broken() && (!ok || seconds < 1 || seconds > limit) {
 		o.Wrong("seconds", "must be a whole number from 1 to %d", limit)
 	}
-	if err := p.Err(); err != nil {
-		return wire.Answer{}, err
-	}
-	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.Writer.WriteUnless(p.Err(), r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		out, err := a.Commands.AdvanceClock(ctx, cause, time.Duration(seconds)*time.Second)
 		return a.Writer.Done(ctx, r, out.Position, err, http.StatusOK, advancedClock{
 			Now: wire.Timestamp(out.Now), OffsetSeconds: int64(out.Ahead / time.Second), AdvancedSeconds: int64(seconds),

@@ -27,10 +27,7 @@ func (a *Handlers) ReadySlots(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	o := r.OptionalObject(&p)
 	slots := o.Integers("slots", session.MaxSlots) // whether there are such is for the command to say
-	if err := wire.RefusedFor(err, p.Err()); err != nil {
-		return wire.Answer{}, err
-	}
-	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.Writer.WriteUnless(wire.RefusedFor(err, p.Err()), r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		out, err := a.Commands.ReadySlots(ctx, cause, found.ID, slots)
 		return a.Writer.Done(ctx, r, out.Position, err, http.StatusOK, readySession{
 			SessionID: out.SessionID, Status: out.Status, ReadyCount: out.ReadyCount, CheckerCount: out.CheckerCount,

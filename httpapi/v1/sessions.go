@@ -48,10 +48,8 @@ func (a *Handlers) CreateSession(r *wire.Request) (wire.Answer, error) {
 	r.IdempotencyKey(&p)
 	in := input.Session(r.Object(&p), a.Limits)
 	in.Test.ProjectID = r.Caller.ProjectID
-	if err := a.Limits.Admitted(r.Context(), r.Caller, &p); err != nil {
-		return wire.Answer{}, err
-	}
-	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	err := a.Limits.Admitted(r.Context(), r.Caller, &p)
+	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		out, err := a.Commands.CreateSession(ctx, cause, in)
 		if err != nil {
 			return wire.Answer{}, err
@@ -223,10 +221,7 @@ type cancelledSession struct {
 // Idempotency-Key: it answers the same.
 func (a *Handlers) CancelSession(r *wire.Request) (wire.Answer, error) {
 	s, err := a.ownSession(r)
-	if err != nil {
-		return wire.Answer{}, err
-	}
-	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		out, err := a.Commands.CancelSession(ctx, cause, s.ID)
 		return a.Writer.Done(ctx, r, out.Position, err, http.StatusOK, cancelledSession{
 			SessionID: out.SessionID, Status: out.Status,

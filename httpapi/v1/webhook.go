@@ -63,10 +63,7 @@ func healthBodyOf(h webhooks.Health) *webhookHealth {
 // EnableWebhook is POST /v1/projects/:id/webhook/enable.
 func (a *Handlers) EnableWebhook(r *wire.Request) (wire.Answer, error) {
 	id, err := a.ownProject(r)
-	if err != nil {
-		return wire.Answer{}, err
-	}
-	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		at, err := a.Commands.EnableWebhook(ctx, cause, id)
 		if err != nil {
 			return wire.Answer{}, err
@@ -111,10 +108,7 @@ func (a *Handlers) RotateSecret(r *wire.Request) (wire.Answer, error) {
 	if immediate && finish {
 		o.Wrong("finish", "must not come with immediate")
 	}
-	if err := wire.RefusedFor(err, p.Err()); err != nil {
-		return wire.Answer{}, err
-	}
-	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.Writer.WriteUnless(wire.RefusedFor(err, p.Err()), r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		var out command.RotatedSecret
 		var err error
 		next := afterOverlap

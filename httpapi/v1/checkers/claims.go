@@ -47,10 +47,7 @@ func (a *Handlers) ClaimJob(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	o := r.OptionalObject(&p)
 	wanted := o.ID("jobId")
-	if err := p.Err(); err != nil {
-		return wire.Answer{}, err
-	}
-	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.writer.WriteUnless(p.Err(), r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		if wanted != "" {
 			return a.claim(ctx, r, cause, wanted)
 		}
@@ -132,10 +129,7 @@ func (a *Handlers) ReportUntestable(r *wire.Request) (wire.Answer, error) {
 	o := r.Object(&p)
 	reason, note := input.Untestable(o)
 	claim, err := claimOf(r, &p)
-	if err != nil {
-		return wire.Answer{}, err
-	}
-	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		status, at, err := a.commands.ReportUntestable(ctx, cause, claim, reason, note)
 		return a.writer.Done(ctx, r, at, err, http.StatusOK, untestableBody{JobID: claim.JobID, Status: status})
 	})
@@ -155,10 +149,7 @@ type heartbeatBody struct {
 // work. The read models don't show it, so nothing is waited for.
 func (a *Handlers) Heartbeat(r *wire.Request) (wire.Answer, error) {
 	claim, err := claimOf(r, new(wire.Problems))
-	if err != nil {
-		return wire.Answer{}, err
-	}
-	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		beat, _, err := a.commands.Heartbeat(ctx, cause, claim)
 		return wire.ReplyUnless(err, http.StatusOK, heartbeatBody{
 			JobID: claim.JobID, Status: job.StatusClaimed, DueAt: wire.Timestamp(beat.DueAt), SilentAt: wire.Timestamp(beat.SilentAt),

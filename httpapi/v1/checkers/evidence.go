@@ -25,10 +25,7 @@ func (a *Handlers) UploadEvidence(r *wire.Request) (wire.Answer, error) {
 		return wire.Answer{}, err
 	}
 	claim, err := claimOf(r, &p)
-	if err != nil {
-		return wire.Answer{}, err
-	}
-	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		e, err := a.evidence.Collect(ctx, r, cause, claim, upload)
 		if err != nil {
 			return wire.Answer{}, err

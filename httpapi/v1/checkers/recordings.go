@@ -30,10 +30,7 @@ func (a *Handlers) CreateRecording(r *wire.Request) (wire.Answer, error) {
 	}
 	r.IdempotencyKey(&p)
 	claim, err := claimOf(r, &p)
-	if err != nil {
-		return wire.Answer{}, err
-	}
-	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		out, err := a.evidence.BeginRecording(ctx, cause, claim, time.Duration(ago)*time.Millisecond)
 		return recordingAnswer(err, http.StatusCreated, out)
 	})
@@ -50,10 +47,7 @@ func (a *Handlers) AppendRecording(r *wire.Request) (wire.Answer, error) {
 		p.Add(UploadOffsetHeader, "must be where in the recording the part goes, in bytes")
 	}
 	claim, err := claimOf(r, &p)
-	if err != nil {
-		return wire.Answer{}, err
-	}
-	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		out, err := a.evidence.AppendPart(ctx, cause, claim, r.Vars["recordingId"], offset, r.Upload)
 		return recordingAnswer(err, http.StatusOK, out)
 	})
@@ -69,10 +63,7 @@ func (a *Handlers) GetRecording(r *wire.Request) (wire.Answer, error) {
 // FinishRecording is POST /v1/checker/jobs/:id/recordings/:recordingId/finish.
 func (a *Handlers) FinishRecording(r *wire.Request) (wire.Answer, error) {
 	claim, err := claimOf(r, new(wire.Problems))
-	if err != nil {
-		return wire.Answer{}, err
-	}
-	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		out, err := a.evidence.FinishRecording(ctx, cause, claim, r.Vars["recordingId"])
 		return recordingAnswer(err, http.StatusOK, out)
 	})

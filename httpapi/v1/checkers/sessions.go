@@ -133,10 +133,7 @@ func (a *Handlers) inSession(
 	r *wire.Request, do func(ctx context.Context, cause command.Cause, checkerID, sessionID string) (command.CheckerSession, error),
 ) (wire.Answer, error) {
 	id, err := sessionID(r)
-	if err != nil {
-		return wire.Answer{}, err
-	}
-	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		out, err := do(ctx, cause, r.Caller.CheckerID, id)
 		return a.writer.Done(ctx, r, out.Position, err, http.StatusOK, sessionStanding{
 			SessionID: out.SessionID, Status: out.Status, Slot: out.Slot, JobID: out.JobID,

@@ -136,13 +136,10 @@ func (a *Handlers) CheckItem(r *wire.Request) (wire.Answer, error) {
 		return wire.Answer{}, err
 	}
 	claim, err := claimOf(r, &p)
-	if err != nil {
-		return wire.Answer{}, err
+	if err == nil && !wire.IDPattern.MatchString(in.ItemID) {
+		err = domain.NotFound("checklist item")
 	}
-	if !wire.IDPattern.MatchString(in.ItemID) {
-		return wire.Answer{}, domain.NotFound("checklist item")
-	}
-	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		var item job.ReportItem
 		var at domain.Position
 		err := a.evidence.Give(ctx, claim.JobID, in.Screenshots, func() (err error) {
@@ -192,10 +189,7 @@ func (a *Handlers) AddFinding(r *wire.Request) (wire.Answer, error) {
 	r.IdempotencyKey(&p)
 	in := input.Finding(o)
 	claim, err := claimOf(r, &p)
-	if err != nil {
-		return wire.Answer{}, err
-	}
-	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		item, at, err := a.commands.AddFinding(ctx, cause, claim, in)
 		return a.writer.Done(ctx, r, at, err, http.StatusCreated, checkedOf(item))
 	})
@@ -206,10 +200,7 @@ func (a *Handlers) EditFinding(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	in := input.Finding(r.Object(&p))
 	claim, finding, err := findingOf(r, &p)
-	if err != nil {
-		return wire.Answer{}, err
-	}
-	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		item, at, err := a.commands.EditFinding(ctx, cause, claim, finding, in)
 		return a.writer.Done(ctx, r, at, err, http.StatusOK, checkedOf(item))
 	})
@@ -224,10 +215,7 @@ type withdrawnFinding struct {
 // is harmless.
 func (a *Handlers) WithdrawFinding(r *wire.Request) (wire.Answer, error) {
 	claim, finding, err := findingOf(r, new(wire.Problems))
-	if err != nil {
-		return wire.Answer{}, err
-	}
-	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		at, err := a.commands.WithdrawFinding(ctx, cause, claim, finding)
 		return a.writer.Done(ctx, r, at, err, http.StatusOK, withdrawnFinding{JobID: claim.JobID, FindingID: finding})
 	})
@@ -255,10 +243,7 @@ func (a *Handlers) CompleteJob(r *wire.Request) (wire.Answer, error) {
 		return wire.Answer{}, err
 	}
 	claim, err := claimOf(r, &p)
-	if err != nil {
-		return wire.Answer{}, err
-	}
-	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		var done job.Completed
 		var at domain.Position
 		err := a.evidence.Give(ctx, claim.JobID, []string{in.RecordingURL}, func() (err error) {
@@ -277,10 +262,7 @@ type releasedJob struct {
 // ReleaseJob is POST /v1/checker/jobs/:id/release.
 func (a *Handlers) ReleaseJob(r *wire.Request) (wire.Answer, error) {
 	claim, err := claimOf(r, new(wire.Problems))
-	if err != nil {
-		return wire.Answer{}, err
-	}
-	return a.writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		at, err := a.commands.ReleaseJob(ctx, cause, claim)
 		return a.writer.Done(ctx, r, at, err, http.StatusOK, releasedJob{JobID: claim.JobID, Status: job.StatusPending})
 	})
