@@ -8,6 +8,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"humanqa/domain"
+	"humanqa/internal/pgpool"
 )
 
 const eraseAnswersSQL = `
@@ -21,15 +22,7 @@ WHERE account_id = $1`
 // EraseAnswers removes the answers that are kept for an account's repeated requests, and
 // when its keys were used.
 func EraseAnswers(ctx context.Context, db *sqlx.DB, accountID string) (erased int, err error) {
-	done, err := db.ExecContext(ctx, eraseAnswersSQL, accountID)
-	if err != nil {
-		return 0, fmt.Errorf("erase the answers to account %s: %w", accountID, err)
-	}
-	n, err := done.RowsAffected()
-	if err != nil {
-		return 0, fmt.Errorf("erase the answers to account %s: %w", accountID, err)
-	}
-	return int(n), nil
+	return pgpool.ExecCount(ctx, db, "erase the answers to account "+accountID, eraseAnswersSQL, accountID)
 }
 
 const keptAnswersSQL = `

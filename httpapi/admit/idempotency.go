@@ -112,13 +112,12 @@ func (s keyStore) claimKey(ctx context.Context, at KeyScope, fingerprint string,
 		case !errors.Is(err, sql.ErrNoRows):
 			return claimedKey{}, fmt.Errorf("claim idempotency key: %w", err)
 		}
-		var row storedRow
-		err = s.db.GetContext(ctx, &row, storedAnswerSQL, at.Owner, at.Path, at.Key)
+		row, found, err := pgpool.Find[storedRow](ctx, s.db, "idempotency key", storedAnswerSQL, at.Owner, at.Path, at.Key)
 		switch {
-		case errors.Is(err, sql.ErrNoRows):
-			continue
 		case err != nil:
-			return claimedKey{}, fmt.Errorf("read idempotency key: %w", err)
+			return claimedKey{}, err
+		case !found:
+			continue
 		case row.Fingerprint != fingerprint:
 			return claimedKey{}, domain.Conflict("the %s was used with another body", wire.IdempotencyHeader).
 				WithHint("use a new key for a new request")
@@ -182,11 +181,8 @@ func (s keyStore) StoreAnswer(ctx context.Context, at KeyScope, commandID uuid.U
 	if err != nil {
 		return nil, fmt.Errorf("seal the answer: %w", err)
 	}
-	res, err := s.db.ExecContext(ctx, storeAnswerSQL, at.Owner, at.Path, at.Key, commandID, ans.Status, sealed)
-	if err != nil {
-		return nil, fmt.Errorf("store the answer: %w", err)
-	}
-	if n, err := res.RowsAffected(); err != nil || n == 1 {
+	n, err := pgpool.ExecCount(ctx, s.db, "store the answer", storeAnswerSQL, at.Owner, at.Path, at.Key, commandID, ans.Status, sealed)
+	if err != nil || n == 1 {
 		return nil, err
 	}
 	row, found, err := pgpool.Find[storedRow](ctx, s.db, "the stored answer", storedAnswerSQL, at.Owner, at.Path, at.Key)
@@ -239,11 +235,8 @@ WHERE ctid = ANY (ARRAY(
 // Sweep removes the keys that a day has passed over.
 func (s keyStore) Sweep(ctx context.Context) error {
 	for {
-		res, err := s.db.ExecContext(ctx, sweepKeysSQL, keptHours, sweepBatch)
-		if err != nil {
-			return fmt.Errorf("sweep idempotency keys: %w", err)
-		}
-		if n, err := res.RowsAffected(); err != nil || n < sweepBatch {
+		n, err := pgpool.ExecCount(ctx, s.db, "sweep idempotency keys", sweepKeysSQL, keptHours, sweepBatch)
+		if err != nil || n < sweepBatch {
 			return err
 		}
 	}

@@ -44,13 +44,9 @@ func Erase(ctx context.Context, db *sqlx.DB, files Files, accountID, jobID strin
 		}
 		erased += len(pieces)
 	}
-	done, err := db.ExecContext(ctx, eraseRecordingsSQL, accountID, jobID)
+	rows, err := pgpool.ExecCount(ctx, db, "erase the recordings of account "+accountID, eraseRecordingsSQL, accountID, jobID)
 	if err != nil {
-		return 0, 0, fmt.Errorf("erase the recordings of account %s: %w", accountID, err)
-	}
-	rows, err := done.RowsAffected()
-	if err != nil {
-		return 0, 0, fmt.Errorf("erase the recordings of account %s: %w", accountID, err)
+		return 0, 0, err
 	}
 	if underWay, err = pgpool.One[int](ctx, db, "what is left of account "+accountID, underWaySQL, accountID, jobID); err != nil {
 		return 0, 0, err
@@ -60,7 +56,7 @@ func Erase(ctx context.Context, db *sqlx.DB, files Files, accountID, jobID strin
 		folder += "/" + jobID
 	}
 	stray, err := files.Erase(ctx, folder)
-	return erased + int(rows) + stray, underWay, err
+	return erased + rows + stray, underWay, err
 }
 
 // A recording that is being made a file stays here: its maker finds the account

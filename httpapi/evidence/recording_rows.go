@@ -152,25 +152,18 @@ WHERE account_id = $1
   AND finished_at IS NULL
   AND NOT ` + erasedSQL("job_id")
 
+var errSwept = domain.Unavailable(errors.New("the upload took so long that it was swept"))
+
 // grow makes the part the recording's next; false where something else came first.
 func (r recordingRows) grow(ctx context.Context, p partRow, contentType string) (grown bool, err error) {
 	// What is answered must outlive a crash of the database.
 	err = pgpool.InTxDurable(ctx, r.db, func(tx *sqlx.Tx) error {
-		done, err := tx.ExecContext(ctx, growRecordingSQL, p.AccountID, p.RecordingID, p.At, p.Size, contentType, recordingSilence)
-		if err != nil {
+		n, err := pgpool.ExecCount(ctx, tx, "grow recording "+p.RecordingID, growRecordingSQL,
+			p.AccountID, p.RecordingID, p.At, p.Size, contentType, recordingSilence)
+		if grown = n > 0; err != nil || !grown {
 			return err
 		}
-		if n, err := done.RowsAffected(); err != nil || n == 0 {
-			return err
-		}
-		if done, err = tx.ExecContext(ctx, storedPartSQL, p.AccountID, p.ID); err != nil {
-			return err
-		}
-		if n, err := done.RowsAffected(); err != nil || n == 0 {
-			return domain.Unavailable(errors.Join(errors.New("the upload took so long that it was swept"), err))
-		}
-		grown = true
-		return nil
+		return pgpool.ExecOne(ctx, tx, errSwept, "note part "+p.ID, storedPartSQL, p.AccountID, p.ID)
 	})
 	return grown && err == nil, err
 }
@@ -238,12 +231,8 @@ SET size = EXCLUDED.size`
 func (r recordingRows) keep(ctx context.Context, row recordingRow, size int64) (kept bool, err error) {
 	digest := sha256.Sum256([]byte("recording " + row.ID))
 	err = pgpool.InTxDurable(ctx, r.db, func(tx *sqlx.Tx) error {
-		done, err := tx.ExecContext(ctx, keepRecordingSQL,
+		n, err := pgpool.ExecCount(ctx, tx, "keep recording "+row.ID, keepRecordingSQL,
 			row.AccountID, row.ID, row.JobID, row.CheckerID, digest[:], row.ContentType, size)
-		if err != nil {
-			return err
-		}
-		n, err := done.RowsAffected()
 		kept = n > 0
 		return err
 	})

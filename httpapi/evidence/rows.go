@@ -104,11 +104,7 @@ WHERE account_id = $1
 func (r pieceRows) stored(ctx context.Context, e Piece) (kept bool, err error) {
 	// What is answered must outlive a crash of the database.
 	err = pgpool.InTxDurable(ctx, r.db, func(tx *sqlx.Tx) error {
-		done, err := tx.ExecContext(ctx, storedEvidenceSQL, e.AccountID, e.ID)
-		if err != nil {
-			return err
-		}
-		n, err := done.RowsAffected()
+		n, err := pgpool.ExecCount(ctx, tx, "note evidence "+e.ID, storedEvidenceSQL, e.AccountID, e.ID)
 		kept = n > 0
 		return err
 	})

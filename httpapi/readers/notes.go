@@ -98,6 +98,9 @@ WHERE EXISTS (
 ON CONFLICT (account_id, project_id, name) DO UPDATE
 SET last_seen_at = GREATEST(r.last_seen_at, EXCLUDED.last_seen_at)`
 
+var errTooMany = domain.Conflict("the account has %d readers with a name", PerAccount).
+	WithHint("forget one that reads no more: POST /v1/events/readers/NAME/forget; or read without a name")
+
 // Admit gives the reader a row, unless the account has too many already.
 func (s *Readers) Admit(ctx context.Context, id ID) error {
 	s.mu.Lock()
@@ -107,24 +110,15 @@ func (s *Readers) Admit(ctx context.Context, id ID) error {
 		return nil
 	}
 	now := s.now()
-	var made int64
 	err := pgpool.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		if _, err := tx.ExecContext(ctx, lockReadersSQL, id.AccountID); err != nil {
-			return err
+			return fmt.Errorf("note the reader %s: %w", id.Name, err)
 		}
-		done, err := tx.ExecContext(ctx, admitSQL, id.AccountID, id.ProjectID, id.Name, now, PerAccount)
-		if err != nil {
-			return err
-		}
-		made, err = done.RowsAffected()
-		return err
+		return pgpool.ExecOne(ctx, tx, errTooMany, "note the reader "+id.Name, admitSQL,
+			id.AccountID, id.ProjectID, id.Name, now, PerAccount)
 	})
 	if err != nil {
-		return fmt.Errorf("note the reader %s: %w", id.Name, err)
-	}
-	if made == 0 {
-		return domain.Conflict("the account has %d readers with a name", PerAccount).
-			WithHint("forget one that reads no more: POST /v1/events/readers/NAME/forget; or read without a name")
+		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

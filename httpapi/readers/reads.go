@@ -2,7 +2,6 @@ package readers
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -161,15 +160,8 @@ func (s *Readers) Forget(ctx context.Context, accountID, projectID, name string)
 	if !IsName(name) {
 		return errNoReader
 	}
-	done, err := s.db.ExecContext(ctx, forgetSQL, accountID, name, projectID)
-	if err != nil {
-		return fmt.Errorf("forget the reader %s: %w", name, err)
-	}
-	switch n, err := done.RowsAffected(); {
-	case err != nil:
+	if err := pgpool.ExecOne(ctx, s.db, errNoReader, "forget the reader "+name, forgetSQL, accountID, name, projectID); err != nil {
 		return err
-	case n == 0:
-		return errNoReader
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,10 +179,5 @@ WHERE account_id = $1`
 
 // Erase removes all readers of an account, and says how many there were.
 func Erase(ctx context.Context, db *sqlx.DB, accountID string) (int, error) {
-	done, err := db.ExecContext(ctx, eraseSQL, accountID)
-	if err != nil {
-		return 0, fmt.Errorf("erase the readers of %s: %w", accountID, err)
-	}
-	n, err := done.RowsAffected()
-	return int(n), err
+	return pgpool.ExecCount(ctx, db, "erase the readers of "+accountID, eraseSQL, accountID)
 }

@@ -43,13 +43,20 @@ func Exec(ctx context.Context, e sqlx.ExecerContext, what, query string, args ..
 	return nil
 }
 
-// ExecOne is Exec that gives an error of the caller's where no row was changed.
-func ExecOne(ctx context.Context, e sqlx.ExecerContext, none error, what, query string, args ...any) error {
+// ExecCount is Exec that says how many rows were changed.
+func ExecCount(ctx context.Context, e sqlx.ExecerContext, what, query string, args ...any) (changed int, err error) {
 	done, err := e.ExecContext(ctx, query, args...)
 	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
+		return 0, fmt.Errorf("%s: %w", what, err)
 	}
-	if n, err := done.RowsAffected(); err != nil || n > 0 {
+	n, err := done.RowsAffected()
+	return int(n), err
+}
+
+// ExecOne is Exec that gives an error of the caller's where no row was changed.
+func ExecOne(ctx context.Context, e sqlx.ExecerContext, none error, what, query string, args ...any) error {
+	n, err := ExecCount(ctx, e, what, query, args...)
+	if err != nil || n > 0 {
 		return err
 	}
 	return none
