@@ -41,9 +41,7 @@ var EventTypes = sync.OnceValue(func() (all []EventType) {
 		Webhooks   json.RawMessage
 		Components struct{ Schemas map[string]json.RawMessage }
 	}
-	if err := json.Unmarshal(Document31(), &doc); err != nil {
-		panic(fmt.Errorf("openapi: %w", err)) // embedded; a test reads it
-	}
+	check(json.Unmarshal(Document31(), &doc))
 	for _, hook := range members(doc.Webhooks) {
 		op := decoded[struct {
 			Post struct {
@@ -121,13 +119,9 @@ const eventsFile = "webhooks.json"
 
 // eventCatalogue is the catalogue as JSON, for programs that make types of it.
 var eventCatalogue = sync.OnceValue(func() File {
-	raw, err := json.MarshalIndent(struct {
+	return NewFile("application/json; charset=utf-8", made(json.MarshalIndent(struct {
 		Events []EventType `json:"events"`
-	}{EventTypes()}, "", " ")
-	if err != nil {
-		panic(fmt.Errorf("openapi: %w", err)) // a test reads it
-	}
-	return NewFile("application/json; charset=utf-8", raw)
+	}{EventTypes()}, "", " ")))
 })
 
 // eventView is a kind of event on its page.

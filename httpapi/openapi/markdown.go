@@ -83,9 +83,7 @@ var ReferenceTexts = sync.OnceValue(func() map[string]File {
 		var doc struct {
 			Components struct{ Schemas json.RawMessage }
 		}
-		if err := json.Unmarshal(Document31(), &doc); err != nil {
-			panic(fmt.Errorf("openapi: %w", err)) // embedded; a test reads it
-		}
+		check(json.Unmarshal(Document31(), &doc))
 		for _, m := range members(doc.Components.Schemas) {
 			fmt.Fprintf(out, "\n## %s\n\n```json\n%s\n```\n", m.name, indented(m.raw))
 		}

@@ -30,17 +30,20 @@ var Document31 = sync.OnceValue(func() []byte { return unpacked(documents, "dist
 
 // unpacked is the content of an embedded file that is compressed.
 func unpacked(files embed.FS, name string) []byte {
-	raw, err := files.ReadFile(name)
+	raw := made(files.ReadFile(name))
+	r := made(gzip.NewReader(bytes.NewReader(raw)))
+	return made(io.ReadAll(r))
+}
+
+// made gives what is made of the binary's own files. A test makes it, too.
+func made[T any](one T, err error) T {
+	check(err)
+	return one
+}
+
+// check ends a process whose own files are broken.
+func check(err error) {
 	if err != nil {
-		panic(fmt.Errorf("openapi: %w", err)) // part of the binary; a test reads it
+		panic(fmt.Errorf("openapi: %w", err))
 	}
-	r, err := gzip.NewReader(bytes.NewReader(raw))
-	if err != nil {
-		panic(fmt.Errorf("openapi: %s: %w", name, err))
-	}
-	content, err := io.ReadAll(r)
-	if err != nil {
-		panic(fmt.Errorf("openapi: %s: %w", name, err))
-	}
-	return content
 }

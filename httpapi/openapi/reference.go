@@ -128,9 +128,7 @@ const (
 
 var bookOf = sync.OnceValue(func() *book {
 	b := &book{shared: map[string]*schema{}}
-	if err := json.Unmarshal(Document(), b); err != nil {
-		panic(fmt.Errorf("openapi: %w", err)) // embedded; a test reads it
-	}
+	check(json.Unmarshal(Document(), b))
 	for _, m := range members(b.Components.Schemas) {
 		b.shared[m.name] = decoded[schema](m.raw)
 	}
@@ -150,9 +148,7 @@ var ReferencePages = sync.OnceValue(func() map[string]File {
 			r.Root, r.Home, r.Twin = "docs/", "docs", "docs/"+introductionSlug+".md"
 		}
 		var out bytes.Buffer
-		if err := page.ExecuteTemplate(&out, "page.html", r); err != nil {
-			panic(fmt.Errorf("openapi: %w", err)) // a test renders every page
-		}
+		check(page.ExecuteTemplate(&out, "page.html", r))
 		files[name] = NewFile("text/html; charset=utf-8", out.Bytes())
 	}
 	add("", reference{Intro: &introduction{htmlOf(b.Info.Description)}, Quickness: quickness()})

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
-	"fmt"
 	"maps"
 	"path"
 	"sync"
@@ -46,22 +45,14 @@ var types = map[string]string{
 
 // ViewerFiles are what the pages load, and the quickstart's programs, by name.
 var ViewerFiles = sync.OnceValue(func() map[string]File {
-	entries, err := viewer.ReadDir("viewer")
-	if err != nil {
-		panic(fmt.Errorf("openapi: %w", err)) // embedded
-	}
 	files := make(map[string]File)
-	for _, e := range entries {
+	for _, e := range made(viewer.ReadDir("viewer")) {
 		name := e.Name()
 		contentType, ok := types[path.Ext(name)]
 		if !ok {
 			continue // the page is a template
 		}
-		body, err := viewer.ReadFile("viewer/" + name)
-		if err != nil {
-			panic(fmt.Errorf("openapi: %w", err))
-		}
-		files[name] = NewFile(contentType, body)
+		files[name] = NewFile(contentType, made(viewer.ReadFile("viewer/"+name)))
 	}
 	files[inter.Name] = NewFile(inter.Type, inter.File)
 	return files
