@@ -3,7 +3,6 @@ package v1
 import (
 	"context"
 	"errors"
-	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -50,7 +49,7 @@ type readerAs struct {
 	Name         string        `json:"name"`
 	ProjectID    *string       `json:"projectId"` // of a project-bound key
 	State        readers.State `json:"state"`
-	Refused      *domain.Code  `json:"refused"`
+	Refused      *string       `json:"refused"`
 	Cursor       *string       `json:"cursor"` // null before the first event
 	Types        []string      `json:"types"`  // empty: all
 	EventsBehind int           `json:"eventsBehind"`
@@ -59,15 +58,6 @@ type readerAs struct {
 	FirstSeenAt  string        `json:"firstSeenAt"`
 	LastSeenAt   string        `json:"lastSeenAt"`
 }
-
-// announcedNames are the names of announced events by the log's.
-var announcedNames = func() map[string]string {
-	names := map[string]string{}
-	for name, logged := range announcedTypes {
-		names[logged] = name
-	}
-	return names
-}()
 
 // ListReaders is GET /v1/events/readers.
 func (a *Handlers) ListReaders(r *wire.Request) (wire.Answer, error) {
@@ -80,32 +70,25 @@ func (a *Handlers) ListReaders(r *wire.Request) (wire.Answer, error) {
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	list := readerList{Log: wire.OrNull(a.cursors.Log()), Readers: make([]readerAs, len(found))}
-	for i, one := range found {
-		list.Readers[i] = a.readerAs(one, now)
-	}
-	return wire.Reply(http.StatusOK, list)
+	return wire.Reply(http.StatusOK, readerList{
+		Log: wire.OrNull(a.cursors.Log()), Readers: wire.List(found, func(one readers.Reader) readerAs { return a.readerAs(one, now) }),
+	})
 }
 
 func (a *Handlers) readerAs(one readers.Reader, now time.Time) readerAs {
-	types := map[string]bool{}
-	for _, logged := range one.Types {
-		if name, known := announcedNames[logged]; known {
-			types[name] = true
+	types := []string{}
+	for name, logged := range announcedTypes {
+		if slices.Contains(one.Types, logged) {
+			types = append(types, name)
 		}
 	}
-	told := readerAs{
+	slices.Sort(types)
+	return readerAs{
 		Name: one.Name, ProjectID: wire.OrNull(one.ProjectID), State: one.State(now), Cursor: wire.OrNull(a.cursors.Tell(one.Cursor)),
-		Types: slices.Sorted(maps.Keys(types)), EventsBehind: one.EventsBehind, More: one.More, LagSeconds: int64(one.Lag(now).Seconds()),
+		Refused: wire.OrNull(string(one.Refused)), Types: types,
+		EventsBehind: one.EventsBehind, More: one.More, LagSeconds: int64(one.Lag(now).Seconds()),
 		FirstSeenAt: one.FirstSeenAt.Format(wire.TimestampLayout), LastSeenAt: one.LastSeenAt.Format(wire.TimestampLayout),
 	}
-	if told.Types == nil {
-		told.Types = []string{}
-	}
-	if one.Refused != "" {
-		told.Refused = &one.Refused
-	}
-	return told
 }
 
 type forgottenReader struct {
