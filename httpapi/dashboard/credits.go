@@ -96,14 +96,10 @@ func (d Deps) setLow(r *ui.Request) (ui.Answer, error) {
 		below = -1 // no number: refused as one that is none of a limit
 	}
 	at, err := d.Commands.SetLowCredits(r.Context(), r.Cause(), domain.Credits(below))
-	switch {
-	case domain.IsKind(err, domain.KindInvalid):
+	if domain.IsKind(err, domain.KindInvalid) {
 		return d.creditsPage(r, err)
-	case err != nil:
-		return ui.Answer{}, err
 	}
-	r.Visible(at)
-	return ui.Go("/dashboard/credits"), nil
+	return r.Done(at, err, "/dashboard/credits")
 }
 
 // statementMost is how many entries a page of a month has, and how many of a whole month

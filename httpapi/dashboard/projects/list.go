@@ -146,13 +146,9 @@ func (d Deps) createProject(r *ui.Request) (ui.Answer, error) {
 	if err == nil {
 		out, err = d.Commands.CreateProject(r.Context(), r.Cause(), in)
 	}
-	if err == nil {
-		r.Visible(out.Position)
-		return ui.Go("/dashboard/projects/" + out.ProjectID), nil
-	}
 	wrong := ui.Wrongs(err)
 	if wrong == nil {
-		return ui.Answer{}, err
+		return r.Done(out.Position, err, "/dashboard/projects/"+out.ProjectID)
 	}
 	v, errView := d.projectsView(r)
 	if errView != nil {

@@ -197,16 +197,13 @@ func (d Deps) updateProject(r *ui.Request, p projects.Project) (ui.Answer, error
 	var problems wire.Problems
 	in := input.ProjectUpdate(wire.Form(&problems, texts, emptied...), d.Limits)
 	err := d.Limits.AdmittedForm(r.Context(), r.Account, &problems)
+	var at domain.Position
 	if err == nil {
-		var at domain.Position
-		if _, at, err = d.Commands.UpdateProject(r.Context(), r.Cause(), p.ID, in); err == nil {
-			r.Visible(at)
-			return ui.Go("/dashboard/projects/" + p.ID), nil
-		}
+		_, at, err = d.Commands.UpdateProject(r.Context(), r.Cause(), p.ID, in)
 	}
 	wrong := ui.Wrongs(err)
 	if wrong == nil {
-		return ui.Answer{}, err
+		return r.Done(at, err, "/dashboard/projects/"+p.ID)
 	}
 	v, errView := d.projectView(r)
 	if errView != nil {
