@@ -87,14 +87,14 @@ func (x Expiry) step(step string) error {
 // A lease that ran out is taken whether or not the piece is still due: its event may be
 // there.
 var takeDueSQL = keptSQL(ownSettingsSQL) + `
-UPDATE http_evidence t
+UPDATE http_evidence e
 SET taken_until = now() + make_interval(secs => $2)
-WHERE t.id IN (
-    SELECT e.id
-    FROM http_evidence e
-    WHERE e.gone_at IS NULL
-      AND (e.taken_until IS NULL OR e.taken_until < now())
-      AND e.id IN (
+WHERE e.id IN (
+    SELECT t.id
+    FROM http_evidence t
+    WHERE t.gone_at IS NULL
+      AND (t.taken_until IS NULL OR t.taken_until < now())
+      AND t.id IN (
           SELECT id
           FROM kept
           WHERE NOT held
@@ -104,14 +104,10 @@ WHERE t.id IN (
           FROM http_evidence
           WHERE gone_at IS NULL
             AND taken_until < now())
-    ORDER BY e.account_id, e.job_id
+    ORDER BY t.account_id, t.job_id
     LIMIT $3
     FOR UPDATE SKIP LOCKED)
-RETURNING t.id, t.account_id, t.job_id, t.content_type, t.size,
-    EXISTS (
-        SELECT
-        FROM http_recordings f
-        WHERE f.id = t.id) AS recording`
+RETURNING ` + duePieceSQL
 
 const goneRowsSQL = `
 UPDATE http_evidence
@@ -133,6 +129,13 @@ type duePiece struct {
 	Piece
 	Recording bool `db:"recording"`
 }
+
+// duePieceSQL are its columns, of the row e of http_evidence.
+const duePieceSQL = `e.id, e.account_id, e.job_id, e.content_type, e.size,
+    EXISTS (
+        SELECT
+        FROM http_recordings f
+        WHERE f.id = e.id) AS recording`
 
 // expireBatch leases some pieces that are due, and lets them go that the log lets go. It
 // counts these.
@@ -203,11 +206,7 @@ func (x Expiry) expireJob(ctx context.Context, jobID string, due []duePiece, com
 }
 
 const madeBySQL = `
-SELECT e.id, e.account_id, e.job_id, e.content_type, e.size,
-    EXISTS (
-        SELECT
-        FROM http_recordings f
-        WHERE f.id = e.id) AS recording
+SELECT ` + duePieceSQL + `
 FROM http_evidence e
 WHERE e.checker_id = $1
   AND e.gone_at IS NULL
@@ -324,11 +323,7 @@ func (e Piece) gone() error {
 }
 
 const goneOfJobSQL = `
-SELECT e.id, e.account_id, e.job_id, e.content_type, e.size, TRUE AS stored, e.gone_at, e.gone_why,
-    EXISTS (
-        SELECT
-        FROM http_recordings f
-        WHERE f.id = e.id) AS recording
+SELECT ` + duePieceSQL + `, e.gone_at, e.gone_why
 FROM http_evidence e
 WHERE e.account_id = $1
   AND e.job_id = $2
