@@ -4,16 +4,11 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
-	"time"
 
-	"github.com/jmoiron/sqlx"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
-	"humanqa/domain/command"
 	"humanqa/httpapi/admit"
-	"humanqa/httpapi/evidence"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/openapi"
 	"humanqa/httpapi/readers"
@@ -24,15 +19,12 @@ import (
 	"humanqa/internal/backoff"
 	"humanqa/internal/clientlogin"
 	"humanqa/internal/tracing"
-	"humanqa/projections"
 )
 
-// Deps is what the API stands on. Submits, Metrics and Halted may be nil, all else is
-// required.
+// Deps is what the API stands on. Submits, Origin, Metrics and Halted may be nil, all else
+// is required.
 type Deps struct {
-	Commands *command.Service
-	Submits  v1.Submitter // nil: Commands
-	Reads    *projections.Reads
+	v1.Shared
 	// WaitFor returns when every read model shows the position.
 	WaitFor func(context.Context, domain.Position) error
 	// FeedShown returns when the feed of events shows what anybody was answered
@@ -44,29 +36,13 @@ type Deps struct {
 	// Ready lists what keeps the service from doing its work; nothing when it
 	// is ready.
 	Ready func(context.Context) []Problem
-	// Past is the log, for answers as they were, and Head its newest position.
-	Past domain.Log
-	Head func(context.Context) (domain.Position, error)
-	// Origin says which log that is; nil where it is not known.
-	Origin readers.Origin
 	// Halted is why nothing may be asked but the service's health; nil, or a nil
 	// error, is nothing.
 	Halted func() error
-	// Checkpoint gives the newest signed checkpoint of the log, and the key to
-	// verify it by; an empty note before the first event.
-	Checkpoint func(context.Context) (note, verifier string, err error)
-	// OwnLog gives accounts their own events, and proofs.
-	OwnLog v1.OwnLog
-	DB     *sqlx.DB // idempotency keys, rate limits
 	Vault  admit.Vault
 	// Spool is where large bodies lie while they come.
-	Spool    *wire.Spool
-	Evidence *evidence.Service
-	Log      logrus.FieldLogger
-	Tracer   *tracing.Tracer // nil: no spans
-	Now      func() time.Time
-	// BaseURL starts every URL that is handed out; no slash at its end.
-	BaseURL string
+	Spool  *wire.Spool
+	Tracer *tracing.Tracer // nil: no spans
 	// Settings are what the operator allows to be tested, and to be told.
 	input.Settings
 	// RateLimit is how many requests an API key may send in any minute; 0 for
@@ -130,17 +106,14 @@ func New(d Deps) *API {
 		PastReads: wire.NewQuota(v1.QuotaOfNode, v1.QuotaOfAccount, 0),
 	}
 	a.clients = v1.New(v1.Deps{
-		Commands: d.Commands, Submits: d.Submits, Reads: d.Reads, DB: d.DB,
-		Reports: report.Reader{Jobs: d.Reads.Jobs, Links: d.Evidence, BaseURL: d.BaseURL},
-		Limits:  a.Limits, Gate: a.gate, Writer: a.writer, Fresh: a.Fresh, PastLog: d.Past, Head: d.Head,
-		Origin: d.Origin, Checkpoint: d.Checkpoint,
-		OwnLog: d.OwnLog, Evidence: d.Evidence, Log: d.Log, Now: d.Now, BaseURL: d.BaseURL, Stopping: stopping,
+		Shared: d.Shared, Reports: report.Reader{Jobs: d.Reads.Jobs, Links: d.Evidence, BaseURL: d.BaseURL},
+		Limits: a.Limits, Gate: a.gate, Writer: a.writer, Fresh: a.Fresh, Stopping: stopping,
 	})
 	a.Readers = a.clients.Readers
 	if d.Metrics != nil {
 		d.Metrics.MustRegister(a.Readers)
 	}
-	a.checkers = checkers.New(d.Commands, d.Reads, d.Evidence, a.writer, d.Now, d.BaseURL)
+	a.checkers = &checkers.Handlers{Shared: d.Shared, Writer: a.writer}
 	a.table = newTable(routesOf(a))
 	return a
 }

@@ -27,6 +27,7 @@ import (
 	"humanqa/eventstore/consumer"
 	"humanqa/httpapi/evidence"
 	"humanqa/httpapi/openapi"
+	v1 "humanqa/httpapi/v1"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/blob"
 	"humanqa/internal/testing/apicheck"
@@ -114,18 +115,18 @@ func setup(t *testing.T) *service {
 		DB: db, Files: files, Commands: s.commands, Vault: v, Spool: spool, BaseURL: "https://qa.example", Log: logger, Now: time.Now,
 	})
 	s.deps = Deps{
-		Commands: s.commands,
-		Reads:    reads,
-		WaitFor:  s.waitFor, FeedShown: func(ctx context.Context) error { return supervisor.CatchUp(ctx, "events") },
-		WebhooksShown: func(ctx context.Context) error { return supervisor.CatchUp(ctx, webhooks.SubscriberName) },
-		Past:          s.log,
-		OwnLog:        ownLog{s.log},
-		Head:          func(context.Context) (domain.Position, error) { return s.log.Head(), nil },
-		Checkpoint: func(context.Context) (note, verifier string, err error) {
-			return "humanqa/1\n3\ncm9vdA==\n\n— humanqa/1 c2lnbmVk\n", "humanqa/1+0a1b2c3d+a2V5", nil
+		Shared: v1.Shared{
+			Commands: s.commands, Reads: reads, DB: db, Evidence: kept, PastLog: s.log, OwnLog: ownLog{s.log},
+			Head: func(context.Context) (domain.Position, error) { return s.log.Head(), nil },
+			Checkpoint: func(context.Context) (note, verifier string, err error) {
+				return "humanqa/1\n3\ncm9vdA==\n\n— humanqa/1 c2lnbmVk\n", "humanqa/1+0a1b2c3d+a2V5", nil
+			},
+			Log: logger, Now: time.Now, BaseURL: "https://qa.example",
 		},
-		Ready: func(context.Context) []Problem { return s.problems },
-		DB:    db, Vault: v, Spool: spool, Evidence: kept, Log: logger, Now: time.Now, BaseURL: "https://qa.example",
+		WaitFor: s.waitFor, FeedShown: func(ctx context.Context) error { return supervisor.CatchUp(ctx, "events") },
+		WebhooksShown: func(ctx context.Context) error { return supervisor.CatchUp(ctx, webhooks.SubscriberName) },
+		Ready:         func(context.Context) []Problem { return s.problems },
+		Vault:         v, Spool: spool,
 		RateLimit: 1_000_000, // counted all the same; see ratelimit_test.go for the limit itself
 	}
 	s.API = New(s.deps)

@@ -23,6 +23,7 @@ import (
 	"humanqa/eventstore/consumer"
 	"humanqa/httpapi"
 	"humanqa/httpapi/admit"
+	v1 "humanqa/httpapi/v1"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/pgdev"
 	"humanqa/internal/pgpool"
@@ -82,16 +83,17 @@ func Serve(ctx context.Context, c Config, ready func(keys []string) error) (err 
 		return err
 	}
 	api := httpapi.New(httpapi.Deps{
-		Submits: s,
-		Reads:   projections.NewReads(db),
+		Shared: v1.Shared{
+			Submits: s, Reads: projections.NewReads(db), DB: db,
+			Head: func(context.Context) (domain.Position, error) { return domain.Position{}, nil },
+			Log:  c.Log.WithField("part", "api"), Now: time.Now, BaseURL: "http://" + c.Addr,
+		},
 		// What was committed is visible.
 		WaitFor:       func(context.Context, domain.Position) error { return nil },
-		Head:          func(context.Context) (domain.Position, error) { return domain.Position{}, nil },
 		FeedShown:     func(context.Context) error { return nil },
 		WebhooksShown: func(context.Context) error { return nil },
 		Ready:         func(context.Context) []httpapi.Problem { return nil },
-		DB:            db, Vault: secrets, Spool: wire.NewSpool(""), Log: c.Log.WithField("part", "api"), Now: time.Now,
-		BaseURL: "http://" + c.Addr,
+		Vault:         secrets, Spool: wire.NewSpool(""),
 		// Counted like the service's, only never too many.
 		RateLimit: admit.MaxRateLimit,
 	})

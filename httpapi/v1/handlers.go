@@ -26,17 +26,13 @@ type Submitter interface {
 	SubmitJob(context.Context, command.Cause, command.SubmitJob) (command.SubmittedJob, error)
 }
 
-// Deps is what the handlers of clients stand on.
-type Deps struct {
+// Shared is what the API and all of its handlers stand on.
+type Shared struct {
 	Commands *command.Service
-	Submits  Submitter
+	Submits  Submitter // nil: Commands
 	Reads    *projections.Reads
 	DB       *sqlx.DB
-	Reports  report.Reader
-	Limits   *input.Limits
-	Gate     *admit.Gate
-	Writer   *admit.Writer
-	Fresh    *admit.Freshness
+	Evidence *evidence.Service
 	// PastLog is the log, for answers as they were, and Head its newest position.
 	PastLog domain.Log
 	Head    func(context.Context) (domain.Position, error)
@@ -46,11 +42,21 @@ type Deps struct {
 	// verify it by; an empty note before the first event.
 	Checkpoint func(context.Context) (note, verifier string, err error)
 	// OwnLog gives accounts their own events, and proofs.
-	OwnLog   OwnLog
-	Evidence *evidence.Service
-	Log      logrus.FieldLogger
-	Now      func() time.Time
-	BaseURL  string
+	OwnLog OwnLog
+	Log    logrus.FieldLogger
+	Now    func() time.Time
+	// BaseURL starts every URL that is handed out; no slash at its end.
+	BaseURL string
+}
+
+// Deps is what the handlers of clients stand on.
+type Deps struct {
+	Shared
+	Reports report.Reader
+	Limits  *input.Limits
+	Gate    *admit.Gate
+	Writer  *admit.Writer
+	Fresh   *admit.Freshness
 	// Stopping is closed when the service is about to stop: a request that waits for
 	// something answers with what there is.
 	Stopping <-chan struct{}

@@ -22,6 +22,7 @@ import (
 	"humanqa/httpapi/evidence"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/ui"
+	v1 "humanqa/httpapi/v1"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/blob"
 	"humanqa/internal/mail"
@@ -179,26 +180,28 @@ func (s *Service) evidenceDeps(log *logrus.Logger, metrics prometheus.Registerer
 
 func (s *Service) apiDeps(log *logrus.Logger, metrics prometheus.Registerer, spool *wire.Spool) httpapi.Deps {
 	return httpapi.Deps{
-		Commands:      s.core.Commands,
-		Reads:         projections.NewReads(s.core.DB),
+		Shared: v1.Shared{
+			Commands:   s.core.Commands,
+			Reads:      projections.NewReads(s.core.DB),
+			DB:         s.core.DB,
+			Evidence:   s.evidence,
+			PastLog:    s.core.Log,
+			Head:       s.core.Log.Head,
+			Origin:     s.core.Binding,
+			Checkpoint: s.core.checkpoint,
+			OwnLog:     auditlog.NewOwn(s.core.Log, s.core.DB, s.core.Signer()),
+			Log:        log.WithField("part", "api"),
+			Now:        s.core.Clock.Now,
+			BaseURL:    s.cfg.BaseURL,
+		},
 		WaitFor:       s.consumers.WaitFor,
 		FeedShown:     func(ctx context.Context) error { return s.consumers.CatchUp(ctx, events.Name) },
 		WebhooksShown: func(ctx context.Context) error { return s.consumers.CatchUp(ctx, webhooks.SubscriberName) },
 		Ready:         s.problems,
 		Halted:        s.core.Binding.Refuse,
-		Checkpoint:    s.core.checkpoint,
-		OwnLog:        auditlog.NewOwn(s.core.Log, s.core.DB, s.core.Signer()),
-		Past:          s.core.Log,
-		Head:          s.core.Log.Head,
-		Origin:        s.core.Binding,
-		DB:            s.core.DB,
 		Vault:         s.core.Vault,
-		Evidence:      s.evidence,
 		Spool:         spool,
-		Log:           log.WithField("part", "api"),
 		Tracer:        s.tracer,
-		Now:           s.core.Clock.Now,
-		BaseURL:       s.cfg.BaseURL,
 		RateLimit:     s.cfg.RateLimit,
 		Settings: input.Settings{
 			WebhookAllow:   s.cfg.WebhookAllow,

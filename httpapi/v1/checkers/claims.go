@@ -47,12 +47,12 @@ func (a *Handlers) ClaimJob(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	o := r.OptionalObject(&p)
 	wanted := o.ID("jobId")
-	return a.writer.WriteUnless(p.Err(), r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.Writer.WriteUnless(p.Err(), r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		if wanted != "" {
 			return a.claim(ctx, r, cause, wanted)
 		}
 		ans := wire.Answer{Status: http.StatusNoContent}
-		_, err := a.reads.Jobs.ClaimNext(ctx, r.Caller.CheckerID, a.now(), func(next string) (err error) {
+		_, err := a.Reads.Jobs.ClaimNext(ctx, r.Caller.CheckerID, a.Now(), func(next string) (err error) {
 			cause.CommandID = command.NewCommandID() // each attempt is a command of its own
 			ans, err = a.claim(ctx, r, cause, next)
 			return err
@@ -62,18 +62,18 @@ func (a *Handlers) ClaimJob(r *wire.Request) (wire.Answer, error) {
 }
 
 func (a *Handlers) claim(ctx context.Context, r *wire.Request, cause command.Cause, jobID string) (wire.Answer, error) {
-	c, err := a.commands.ClaimJob(ctx, cause, r.Caller.CheckerID, jobID)
+	c, err := a.Commands.ClaimJob(ctx, cause, r.Caller.CheckerID, jobID)
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	a.writer.Visible(ctx, r, c.Position)
+	a.Writer.Visible(ctx, r, c.Position)
 	return a.showClaim(ctx, http.StatusCreated, c)
 }
 
 // LiveClaim is GET /v1/checker/claims: the work of a checker whose browser was
 // closed, or whose network was away, with all they had said.
 func (a *Handlers) LiveClaim(r *wire.Request) (wire.Answer, error) {
-	c, held, err := a.commands.LiveClaim(r.Context(), r.Caller.CheckerID)
+	c, held, err := a.Commands.LiveClaim(r.Context(), r.Caller.CheckerID)
 	switch {
 	case err != nil:
 		return wire.Answer{}, err
@@ -108,7 +108,7 @@ func (a *Handlers) showClaim(ctx context.Context, status int, c command.ClaimedJ
 func (a *Handlers) draft(ctx context.Context, accountID string, items []job.ReportItem) ([]checkedItem, error) {
 	out := make([]checkedItem, len(items))
 	for i, item := range items {
-		if err := report.LinkItem(&item, func(stored string) (string, error) { return a.evidence.Link(ctx, accountID, stored) }); err !=
+		if err := report.LinkItem(&item, func(stored string) (string, error) { return a.Evidence.Link(ctx, accountID, stored) }); err !=
 			nil {
 			return nil, err
 		}
@@ -129,9 +129,9 @@ func (a *Handlers) ReportUntestable(r *wire.Request) (wire.Answer, error) {
 	o := r.Object(&p)
 	reason, note := input.Untestable(o)
 	claim, err := claimOf(r, &p)
-	return a.writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
-		status, at, err := a.commands.ReportUntestable(ctx, cause, claim, reason, note)
-		return a.writer.Done(ctx, r, at, err, http.StatusOK, untestableBody{JobID: claim.JobID, Status: status})
+	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		status, at, err := a.Commands.ReportUntestable(ctx, cause, claim, reason, note)
+		return a.Writer.Done(ctx, r, at, err, http.StatusOK, untestableBody{JobID: claim.JobID, Status: status})
 	})
 }
 
@@ -149,8 +149,8 @@ type heartbeatBody struct {
 // work. The read models don't show it, so nothing is waited for.
 func (a *Handlers) Heartbeat(r *wire.Request) (wire.Answer, error) {
 	claim, err := claimOf(r, new(wire.Problems))
-	return a.writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
-		beat, _, err := a.commands.Heartbeat(ctx, cause, claim)
+	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		beat, _, err := a.Commands.Heartbeat(ctx, cause, claim)
 		return wire.ReplyUnless(err, http.StatusOK, heartbeatBody{
 			JobID: claim.JobID, Status: job.StatusClaimed, DueAt: wire.Timestamp(beat.DueAt), SilentAt: wire.Timestamp(beat.SilentAt),
 			ClockStands: beat.Stands,

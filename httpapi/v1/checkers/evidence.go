@@ -25,12 +25,12 @@ func (a *Handlers) UploadEvidence(r *wire.Request) (wire.Answer, error) {
 		return wire.Answer{}, err
 	}
 	claim, err := claimOf(r, &p)
-	return a.writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
-		e, err := a.evidence.Collect(ctx, r, cause, claim, upload)
+	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		e, err := a.Evidence.Collect(ctx, r, cause, claim, upload)
 		if err != nil {
 			return wire.Answer{}, err
 		}
-		link, err := a.evidence.Link(ctx, e.AccountID, e.Reference())
+		link, err := a.Evidence.Link(ctx, e.AccountID, e.Reference())
 		return wire.ReplyUnless(err, http.StatusCreated, evidenceBody{URL: link, ContentType: e.ContentType, Size: e.Size})
 	})
 }

@@ -27,7 +27,7 @@ func (a *Handlers) KnownFailures(r *wire.Request) (wire.Answer, error) {
 	if err := p.Err(); err != nil {
 		return wire.Answer{}, err
 	}
-	known, err := a.reads.History.KnownTo(r.Context(), a.commands, r.Caller.CheckerID, r.Vars["id"], text, limit)
+	known, err := a.Reads.History.KnownTo(r.Context(), a.Commands, r.Caller.CheckerID, r.Vars["id"], text, limit)
 	return wire.ReplyUnless(err, http.StatusOK, knownFailuresBody{
 		JobID: r.Vars["id"], OpenFailures: wire.List(known, report.KnownFailureOf),
 	})

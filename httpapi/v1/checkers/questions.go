@@ -34,9 +34,9 @@ func (a *Handlers) AskQuestion(r *wire.Request) (wire.Answer, error) {
 	r.IdempotencyKey(&p)
 	in := input.Question(o)
 	claim, err := claimOf(r, &p)
-	return a.writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
-		q, at, err := a.commands.AskQuestion(ctx, cause, claim, in)
+	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		q, at, err := a.Commands.AskQuestion(ctx, cause, claim, in)
 		asked := askedQuestion{JobID: claim.JobID, QuestionID: q.ID, Until: wire.Timestamp(q.Until)}
-		return a.writer.Done(ctx, r, at, err, http.StatusCreated, asked)
+		return a.Writer.Done(ctx, r, at, err, http.StatusCreated, asked)
 	})
 }

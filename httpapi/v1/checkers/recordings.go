@@ -30,8 +30,8 @@ func (a *Handlers) CreateRecording(r *wire.Request) (wire.Answer, error) {
 	}
 	r.IdempotencyKey(&p)
 	claim, err := claimOf(r, &p)
-	return a.writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
-		out, err := a.evidence.BeginRecording(ctx, cause, claim, time.Duration(ago)*time.Millisecond)
+	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		out, err := a.Evidence.BeginRecording(ctx, cause, claim, time.Duration(ago)*time.Millisecond)
 		return recordingAnswer(err, http.StatusCreated, out)
 	})
 }
@@ -47,8 +47,8 @@ func (a *Handlers) AppendRecording(r *wire.Request) (wire.Answer, error) {
 		p.Add(UploadOffsetHeader, "must be where in the recording the part goes, in bytes")
 	}
 	claim, err := claimOf(r, &p)
-	return a.writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
-		out, err := a.evidence.AppendPart(ctx, cause, claim, r.Vars["recordingId"], offset, r.Upload)
+	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		out, err := a.Evidence.AppendPart(ctx, cause, claim, r.Vars["recordingId"], offset, r.Upload)
 		return recordingAnswer(err, http.StatusOK, out)
 	})
 }
@@ -56,15 +56,15 @@ func (a *Handlers) AppendRecording(r *wire.Request) (wire.Answer, error) {
 // GetRecording is GET and HEAD /v1/checker/jobs/:id/recordings/:recordingId: how
 // much is there. It changes nothing, so that a stale claim's can be asked for, too.
 func (a *Handlers) GetRecording(r *wire.Request) (wire.Answer, error) {
-	out, err := a.evidence.RecordingOf(r.Context(), r.Caller.CheckerID, r.Vars["id"], r.Vars["recordingId"])
+	out, err := a.Evidence.RecordingOf(r.Context(), r.Caller.CheckerID, r.Vars["id"], r.Vars["recordingId"])
 	return recordingAnswer(err, http.StatusOK, out)
 }
 
 // FinishRecording is POST /v1/checker/jobs/:id/recordings/:recordingId/finish.
 func (a *Handlers) FinishRecording(r *wire.Request) (wire.Answer, error) {
 	claim, err := claimOf(r, new(wire.Problems))
-	return a.writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
-		out, err := a.evidence.FinishRecording(ctx, cause, claim, r.Vars["recordingId"])
+	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		out, err := a.Evidence.FinishRecording(ctx, cause, claim, r.Vars["recordingId"])
 		return recordingAnswer(err, http.StatusOK, out)
 	})
 }

@@ -62,16 +62,16 @@ func (a *Handlers) CheckerSession(r *wire.Request) (wire.Answer, error) {
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	place, err := a.reads.Jobs.PlaceIn(r.Context(), r.Caller.CheckerID, id)
+	place, err := a.Reads.Jobs.PlaceIn(r.Context(), r.Caller.CheckerID, id)
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	s, err := a.reads.Sessions.Session(r.Context(), place.AccountID, id)
+	s, err := a.Reads.Sessions.Session(r.Context(), place.AccountID, id)
 	if err != nil {
 		return wire.Answer{}, err
 	}
 	ids := wire.List(s.Slots, func(slot sessions.Slot) string { return slot.JobID })
-	parts, err := a.reads.Jobs.Parts(r.Context(), place.AccountID, ids)
+	parts, err := a.Reads.Jobs.Parts(r.Context(), place.AccountID, ids)
 	return wire.ReplyUnless(err, http.StatusOK, a.sessionRoom(s, place.JobID, parts))
 }
 
@@ -80,7 +80,7 @@ func (a *Handlers) sessionRoom(s sessions.Session, ownJob string, parts map[stri
 		SessionID: s.ID, Status: s.Status, URL: s.URL, Feature: wire.OrNull(s.Feature), ScenarioBrief: wire.OrNull(s.ScenarioBrief),
 		VoiceEnabled: s.VoiceEnabled, JobID: ownJob, ReadyCount: s.ReadyCount, CheckerCount: len(s.Slots),
 		ReadyDeadline: wire.Timestamp(s.ReadyDeadline), StartedAt: wire.Stamp(s.StartedAt), ClosedAt: wire.Stamp(s.ClosedAt),
-		Marks: []roomMark{}, RoomURL: a.baseURL + "/workbench/sessions/" + s.ID,
+		Marks: []roomMark{}, RoomURL: a.BaseURL + "/workbench/sessions/" + s.ID,
 	}
 	if s.Status == session.StatusLobby && session.AtDeadline(s.ReadyCount, len(s.Slots)).Starts {
 		out.StartsWith = &s.ReadyCount
@@ -120,12 +120,12 @@ type sessionStanding struct {
 
 // SessionReady is POST /v1/checker/sessions/:id/ready.
 func (a *Handlers) SessionReady(r *wire.Request) (wire.Answer, error) {
-	return a.inSession(r, a.commands.ReadySession)
+	return a.inSession(r, a.Commands.ReadySession)
 }
 
 // SessionLeave is POST /v1/checker/sessions/:id/leave.
 func (a *Handlers) SessionLeave(r *wire.Request) (wire.Answer, error) {
-	return a.inSession(r, a.commands.LeaveSession)
+	return a.inSession(r, a.Commands.LeaveSession)
 }
 
 // inSession issues a checker's command on a session; a repeat is harmless.
@@ -133,9 +133,9 @@ func (a *Handlers) inSession(
 	r *wire.Request, do func(ctx context.Context, cause command.Cause, checkerID, sessionID string) (command.CheckerSession, error),
 ) (wire.Answer, error) {
 	id, err := sessionID(r)
-	return a.writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		out, err := do(ctx, cause, r.Caller.CheckerID, id)
-		return a.writer.Done(ctx, r, out.Position, err, http.StatusOK, sessionStanding{
+		return a.Writer.Done(ctx, r, out.Position, err, http.StatusOK, sessionStanding{
 			SessionID: out.SessionID, Status: out.Status, Slot: out.Slot, JobID: out.JobID,
 			ReadyCount: out.ReadyCount, CheckerCount: out.CheckerCount, ReadyDeadline: wire.Timestamp(out.ReadyDeadline),
 		})

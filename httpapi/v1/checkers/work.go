@@ -56,16 +56,16 @@ func (a *Handlers) CheckerQueue(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	q := r.Query(&p)
 	f := jobs.QueueFilter{
-		CheckerID: r.Caller.CheckerID, Now: a.now(), Limit: q.Integer("limit", 20, 1, 100), Offset: q.Integer("offset", 0, 0, maxOffset),
+		CheckerID: r.Caller.CheckerID, Now: a.Now(), Limit: q.Integer("limit", 20, 1, 100), Offset: q.Integer("offset", 0, 0, maxOffset),
 	}
 	if err := p.Err(); err != nil {
 		return wire.Answer{}, err
 	}
-	queue, err := a.reads.Jobs.Queue(r.Context(), f)
+	queue, err := a.Reads.Jobs.Queue(r.Context(), f)
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	counts, err := a.reads.Jobs.CountQueue(r.Context(), f)
+	counts, err := a.Reads.Jobs.CountQueue(r.Context(), f)
 	return wire.ReplyUnless(err, http.StatusOK, queueBody{
 		Jobs: wire.List(queue, queuedOf), Total: counts.Waiting, Limit: f.Limit, Offset: f.Offset,
 	})
@@ -139,18 +139,18 @@ func (a *Handlers) CheckItem(r *wire.Request) (wire.Answer, error) {
 	if err == nil && !wire.IDPattern.MatchString(in.ItemID) {
 		err = domain.NotFound("checklist item")
 	}
-	return a.writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		var item job.ReportItem
 		var at domain.Position
-		err := a.evidence.Give(ctx, claim.JobID, in.Screenshots, func() (err error) {
-			item, at, err = a.commands.CheckItem(ctx, cause, claim, in)
+		err := a.Evidence.Give(ctx, claim.JobID, in.Screenshots, func() (err error) {
+			item, at, err = a.Commands.CheckItem(ctx, cause, claim, in)
 			return err
 		})
 		if err != nil {
 			return wire.Answer{}, err
 		}
-		a.writer.Visible(ctx, r, at)
-		err = report.LinkItem(&item, func(stored string) (string, error) { return a.evidence.Link(ctx, owner, stored) })
+		a.Writer.Visible(ctx, r, at)
+		err = report.LinkItem(&item, func(stored string) (string, error) { return a.Evidence.Link(ctx, owner, stored) })
 		return wire.ReplyUnless(err, http.StatusOK, checkedOf(item))
 	})
 }
@@ -173,7 +173,7 @@ func (a *Handlers) screenshots(r *wire.Request, o wire.Object) (links []string, 
 	}
 	for i := range links {
 		o.Link(paths[i], links[i])
-		of, err := a.evidence.Refer(r.Context(), r.Vars["id"], o, paths[i], &links[i])
+		of, err := a.Evidence.Refer(r.Context(), r.Vars["id"], o, paths[i], &links[i])
 		if err != nil {
 			return nil, "", err
 		}
@@ -189,9 +189,9 @@ func (a *Handlers) AddFinding(r *wire.Request) (wire.Answer, error) {
 	r.IdempotencyKey(&p)
 	in := input.Finding(o)
 	claim, err := claimOf(r, &p)
-	return a.writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
-		item, at, err := a.commands.AddFinding(ctx, cause, claim, in)
-		return a.writer.Done(ctx, r, at, err, http.StatusCreated, checkedOf(item))
+	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		item, at, err := a.Commands.AddFinding(ctx, cause, claim, in)
+		return a.Writer.Done(ctx, r, at, err, http.StatusCreated, checkedOf(item))
 	})
 }
 
@@ -200,9 +200,9 @@ func (a *Handlers) EditFinding(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	in := input.Finding(r.Object(&p))
 	claim, finding, err := findingOf(r, &p)
-	return a.writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
-		item, at, err := a.commands.EditFinding(ctx, cause, claim, finding, in)
-		return a.writer.Done(ctx, r, at, err, http.StatusOK, checkedOf(item))
+	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		item, at, err := a.Commands.EditFinding(ctx, cause, claim, finding, in)
+		return a.Writer.Done(ctx, r, at, err, http.StatusOK, checkedOf(item))
 	})
 }
 
@@ -215,9 +215,9 @@ type withdrawnFinding struct {
 // is harmless.
 func (a *Handlers) WithdrawFinding(r *wire.Request) (wire.Answer, error) {
 	claim, finding, err := findingOf(r, new(wire.Problems))
-	return a.writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
-		at, err := a.commands.WithdrawFinding(ctx, cause, claim, finding)
-		return a.writer.Done(ctx, r, at, err, http.StatusOK, withdrawnFinding{JobID: claim.JobID, FindingID: finding})
+	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		at, err := a.Commands.WithdrawFinding(ctx, cause, claim, finding)
+		return a.Writer.Done(ctx, r, at, err, http.StatusOK, withdrawnFinding{JobID: claim.JobID, FindingID: finding})
 	})
 }
 
@@ -239,18 +239,18 @@ func (a *Handlers) CompleteJob(r *wire.Request) (wire.Answer, error) {
 		RecordingURL: o.Optional("recordingUrl", input.MaxURL),
 	}
 	o.Link("recordingUrl", in.RecordingURL)
-	if _, err := a.evidence.Refer(r.Context(), r.Vars["id"], o, "recordingUrl", &in.RecordingURL); err != nil {
+	if _, err := a.Evidence.Refer(r.Context(), r.Vars["id"], o, "recordingUrl", &in.RecordingURL); err != nil {
 		return wire.Answer{}, err
 	}
 	claim, err := claimOf(r, &p)
-	return a.writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		var done job.Completed
 		var at domain.Position
-		err := a.evidence.Give(ctx, claim.JobID, []string{in.RecordingURL}, func() (err error) {
-			done, at, err = a.commands.CompleteJob(ctx, cause, claim, in)
+		err := a.Evidence.Give(ctx, claim.JobID, []string{in.RecordingURL}, func() (err error) {
+			done, at, err = a.Commands.CompleteJob(ctx, cause, claim, in)
 			return err
 		})
-		return a.writer.Done(ctx, r, at, err, http.StatusOK, v1.CompletedOf(claim.JobID, done))
+		return a.Writer.Done(ctx, r, at, err, http.StatusOK, v1.CompletedOf(claim.JobID, done))
 	})
 }
 
@@ -262,8 +262,8 @@ type releasedJob struct {
 // ReleaseJob is POST /v1/checker/jobs/:id/release.
 func (a *Handlers) ReleaseJob(r *wire.Request) (wire.Answer, error) {
 	claim, err := claimOf(r, new(wire.Problems))
-	return a.writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
-		at, err := a.commands.ReleaseJob(ctx, cause, claim)
-		return a.writer.Done(ctx, r, at, err, http.StatusOK, releasedJob{JobID: claim.JobID, Status: job.StatusPending})
+	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		at, err := a.Commands.ReleaseJob(ctx, cause, claim)
+		return a.Writer.Done(ctx, r, at, err, http.StatusOK, releasedJob{JobID: claim.JobID, Status: job.StatusPending})
 	})
 }

@@ -34,6 +34,7 @@ import (
 	"humanqa/httpapi/evidence"
 	"humanqa/httpapi/signin"
 	"humanqa/httpapi/ui"
+	v1 "humanqa/httpapi/v1"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/ai"
 	"humanqa/internal/blob"
@@ -133,12 +134,14 @@ func Start(t *testing.T, pages Pages) *Service {
 		DB: s.DB, Files: files, Commands: s.Commands, Vault: v, Spool: spool, BaseURL: s.BaseURL, Log: log, Now: time.Now,
 	})
 	s.API = httpapi.New(httpapi.Deps{
-		Commands: s.Commands,
-		Reads:    s.Reads,
-		WaitFor:  supervisor.WaitFor, FeedShown: func(ctx context.Context) error { return supervisor.CatchUp(ctx, events.Name) },
+		Shared: v1.Shared{
+			Commands: s.Commands, Reads: s.Reads, DB: s.DB, Evidence: s.Evidence, Head: client.Head,
+			Log: log, Now: time.Now, BaseURL: s.BaseURL,
+		},
+		WaitFor: supervisor.WaitFor, FeedShown: func(ctx context.Context) error { return supervisor.CatchUp(ctx, events.Name) },
 		WebhooksShown: func(ctx context.Context) error { return supervisor.CatchUp(ctx, webhooks.SubscriberName) },
-		Ready:         func(context.Context) []httpapi.Problem { return nil }, Head: client.Head,
-		DB: s.DB, Vault: v, Spool: spool, Evidence: s.Evidence, Log: log, Now: time.Now, BaseURL: s.BaseURL,
+		Ready:         func(context.Context) []httpapi.Problem { return nil },
+		Vault:         v, Spool: spool,
 	})
 	templates, table := pages(s)
 	s.Site, err = ui.New(ui.Config{
