@@ -98,49 +98,35 @@ func readPatchText(o wire.Object, name string, limit int) command.Field[string] 
 	return command.Field[string]{Set: true, Value: o.Pointer(name, limit)}
 }
 
-// readPatchSLA reads the SLA of a PATCH, which null clears.
-func readPatchSLA(o wire.Object, name string) command.Field[int] {
+// readPatch reads a field of a PATCH, which null clears.
+func readPatch[T any](o wire.Object, name string, read func(wire.Value) T) command.Field[T] {
 	v, there := o.Field(name)
-	if !there {
-		return command.Field[int]{}
+	if !there || v.IsNull() {
+		return command.Field[T]{Set: there}
 	}
-	if v.IsNull() {
-		return command.Field[int]{Set: true}
-	}
-	n := readSLAMinutes(o, name)
-	return command.Field[int]{Set: true, Value: &n}
+	value := read(v)
+	return command.Field[T]{Set: true, Value: &value}
 }
 
-// readPatchInteger reads a whole number of a PATCH, which null clears.
+// readPatchInteger reads a whole number of a PATCH.
 func readPatchInteger(o wire.Object, name string, low, high int) command.Field[int] {
-	v, there := o.Field(name)
-	if !there {
-		return command.Field[int]{}
-	}
-	if v.IsNull() {
-		return command.Field[int]{Set: true}
-	}
-	n, ok := o.Integer(name)
-	if ok && (n < low || n > high) {
-		o.Wrong(name, "must be a whole number from %d to %d", low, high)
-	}
-	return command.Field[int]{Set: true, Value: &n}
+	return readPatch(o, name, func(wire.Value) int {
+		n, ok := o.Integer(name)
+		if ok && (n < low || n > high) {
+			o.Wrong(name, "must be a whole number from %d to %d", low, high)
+		}
+		return n
+	})
 }
 
-// readPatchTime reads the moment of a PATCH, which null clears.
+// readPatchTime reads a moment of a PATCH.
 func readPatchTime(o wire.Object, name string) command.Field[time.Time] {
-	v, there := o.Field(name)
-	if !there {
-		return command.Field[time.Time]{}
-	}
-	if v.IsNull() {
-		return command.Field[time.Time]{Set: true}
-	}
-	text, ok := o.Text(name, v, wire.MaxWord)
-	at, err := time.Parse(time.RFC3339, text)
-	if ok && (err != nil || at.UTC().Year() < 1 || at.UTC().Year() > 9999) {
-		o.Wrong(name, "must be an RFC 3339 time, such as 2026-11-21T09:00:00Z")
-	}
-	at = at.UTC().Truncate(time.Millisecond)
-	return command.Field[time.Time]{Set: true, Value: &at}
+	return readPatch(o, name, func(v wire.Value) time.Time {
+		text, ok := o.Text(name, v, wire.MaxWord)
+		at, err := time.Parse(time.RFC3339, text)
+		if ok && (err != nil || at.UTC().Year() < 1 || at.UTC().Year() > 9999) {
+			o.Wrong(name, "must be an RFC 3339 time, such as 2026-11-21T09:00:00Z")
+		}
+		return at.UTC().Truncate(time.Millisecond)
+	})
 }

@@ -47,7 +47,7 @@ func ProjectUpdate(o wire.Object, l *Limits) command.UpdateProject {
 		Description:       readPatchText(o, "description", maxProjectDescription),
 		DefaultURL:        readPatchText(o, "defaultUrl", MaxURL),
 		DefaultJobType:    readPatchText(o, "defaultJobType", wire.MaxWord),
-		DefaultSLAMinutes: readPatchSLA(o, "defaultSlaMinutes"),
+		DefaultSLAMinutes: readPatch(o, "defaultSlaMinutes", func(wire.Value) int { return readSLAMinutes(o, "defaultSlaMinutes") }),
 		Events:            readEventNames(o, "subscribedWebhookEvents"),
 		Headers:           readHeaders(o),
 
