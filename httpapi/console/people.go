@@ -67,11 +67,8 @@ func (d console) personRows(ctx context.Context, list []overall.Person) (rows []
 		return nil, err
 	}
 	for _, p := range list {
-		row := personRow{Person: p, Name: cmp.Or(names[p.ID].Name, nameless(p.ID))}
-		if login := names[p.ID].Login; login != nil {
-			row.Login = *login
-		}
-		rows = append(rows, row)
+		known := names[p.ID]
+		rows = append(rows, personRow{Person: p, Name: cmp.Or(known.Name, nameless(p.ID)), Login: wire.OrZero(known.Login)})
 	}
 	return rows, nil
 }
@@ -184,10 +181,7 @@ func (d console) personPage(r *ui.Request, state formState) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	v.Name = cmp.Or(names[id].Name, nameless(id))
-	if login := names[id].Login; login != nil {
-		v.Login = *login
-	}
+	v.Name, v.Login = cmp.Or(names[id].Name, nameless(id)), wire.OrZero(names[id].Login)
 	if v.Choices, err = d.choices(ctx); err != nil {
 		return ui.Answer{}, err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"humanqa/domain/person"
 	"humanqa/httpapi/ui"
+	"humanqa/httpapi/wire"
 	"humanqa/projections/jobs"
 )
 
@@ -78,11 +79,8 @@ func (d Deps) find(r *ui.Request) (ui.Answer, error) {
 			return ui.Answer{}, err
 		}
 		for _, p := range found {
-			detail := ""
-			if p.DefaultURL != nil {
-				detail = ui.HostOf(*p.DefaultURL)
-			}
-			v.Hits = append(v.Hits, hit{Kind: "Project", Text: p.Name, Detail: detail, Href: "/dashboard/projects/" + p.ID})
+			host := ui.HostOf(wire.OrZero(p.DefaultURL))
+			v.Hits = append(v.Hits, hit{Kind: "Project", Text: p.Name, Detail: host, Href: "/dashboard/projects/" + p.ID})
 		}
 		tests, err := d.Reads.Jobs.Find(r.Context(), r.Account.ID, jobs.Search{Words: v.Words, Limit: testsFound})
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/person"
 	"humanqa/httpapi/ui"
+	"humanqa/httpapi/wire"
 	"humanqa/internal/credential"
 	"humanqa/projections/people"
 )
@@ -54,10 +55,7 @@ func (d Deps) account(r *ui.Request) (ui.Answer, error) {
 	}
 	v := accountView{
 		Checker: r.Person.Has(person.Checker), Operator: r.Person.Has(person.Operator), Offered: d.Credentials.Passkeys(r.Host),
-		Shortest: credential.MinPassword,
-	}
-	if login := names[r.Person.ID].Login; login != nil {
-		v.Login = *login
+		Shortest: credential.MinPassword, Login: wire.OrZero(names[r.Person.ID].Login),
 	}
 	if v.Password, err = d.Credentials.HasPassword(r.Context(), r.Person.ID); err != nil {
 		return ui.Answer{}, err

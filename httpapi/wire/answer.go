@@ -93,6 +93,14 @@ func OrNull(s string) *string {
 	return &s
 }
 
+// OrZero is what a pointer holds or, where it is nil, the zero value.
+func OrZero[T any](p *T) (held T) {
+	if p != nil {
+		held = *p
+	}
+	return held
+}
+
 // The values of priority.
 const (
 	Normal = "normal"

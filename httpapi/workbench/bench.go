@@ -16,6 +16,7 @@ import (
 	"humanqa/httpapi/evidence"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/ui"
+	"humanqa/httpapi/wire"
 	"humanqa/projections/changes"
 	"humanqa/projections/jobs"
 	"humanqa/projections/sessions"
@@ -97,8 +98,9 @@ func (d Deps) bench(r *ui.Request) (ui.Answer, error) {
 	case err != nil:
 		return ui.Answer{}, err
 	}
-	return ui.Show("done", w.Title, doneView{Work: w, Host: ui.HostOf(w.URL), Items: itemsOf(w.JobID, w.Items.V), Stars: stars(w),
-		Person: r.Person.ID}, domain.JobStream(w.JobID)), nil
+	return ui.Show("done", w.Title, doneView{
+		Work: w, Host: ui.HostOf(w.URL), Items: itemsOf(w.JobID, w.Items.V), Stars: wire.OrZero(w.Rating), Person: r.Person.ID,
+	}, domain.JobStream(w.JobID)), nil
 }
 
 // doneBy gives the path's test as one that the checker has completed. Read models

@@ -20,6 +20,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/httpapi/evidence"
 	"humanqa/httpapi/ui"
+	"humanqa/httpapi/wire"
 	"humanqa/projections"
 	"humanqa/projections/changes"
 	"humanqa/projections/jobs"
@@ -120,13 +121,6 @@ type workLine struct {
 	Stars int // 0: not rated
 }
 
-func stars(w jobs.Work) int {
-	if w.Rating == nil {
-		return 0
-	}
-	return *w.Rating
-}
-
 func (d Deps) home(r *ui.Request) (ui.Answer, error) {
 	ctx, checker := r.Context(), r.Person.CheckerID()
 	done, record, err := d.Reads.Jobs.Done(ctx, checker, workShown)
@@ -147,7 +141,7 @@ func (d Deps) home(r *ui.Request) (ui.Answer, error) {
 		live = append(live, domain.JobStream(held.JobID))
 	}
 	for _, w := range done {
-		v.Work = append(v.Work, workLine{w, ui.HostOf(w.URL), stars(w)})
+		v.Work = append(v.Work, workLine{w, ui.HostOf(w.URL), wire.OrZero(w.Rating)})
 		live = append(live, domain.JobStream(w.JobID))
 	}
 	title := "Workbench"

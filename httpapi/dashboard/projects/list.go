@@ -93,11 +93,8 @@ func (d Deps) projectsView(r *ui.Request) (v projectsView, err error) {
 		return v, err
 	}
 	for _, p := range rows {
-		line := projectLine{Project: p, Percent: int(p.PassRate*100 + 0.5)}
+		line := projectLine{Project: p, Host: ui.HostOf(wire.OrZero(p.DefaultURL)), Percent: int(p.PassRate*100 + 0.5)}
 		line.Spark, line.Commit = sparkOf(latest[p.ID])
-		if p.DefaultURL != nil {
-			line.Host = ui.HostOf(*p.DefaultURL)
-		}
 		v.Projects = append(v.Projects, line)
 	}
 	now, err := d.Commands.AccountTime(r.Context(), command.Cause{AccountID: r.Account.ID, Sandbox: r.Account.Sandbox})

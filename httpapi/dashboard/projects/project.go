@@ -125,18 +125,13 @@ func (d Deps) projectView(r *ui.Request) (v projectView, err error) {
 	v.Percent, v.Queue = int(v.History.PassRate+0.5), v.History.Prepared
 	v.MayEdit, v.Owner = r.May(person.Developer), r.May(person.Owner)
 	v.SLAs, v.Wrong = []int{15, 30, 60}, map[string]string{}
-	v.Form = projectForm{Name: v.Name, Webhook: v.WebhookURL}
+	v.Form = projectForm{
+		Name: v.Name, Description: wire.OrZero(v.Description), URL: wire.OrZero(v.DefaultURL), Webhook: v.WebhookURL,
+		SLA: wire.OrZero(v.DefaultSLAMinutes),
+	}
+	v.Host = ui.HostOf(v.Form.URL)
 	if v.QuestionMinutes != nil {
 		v.Form.Questions = strconv.Itoa(*v.QuestionMinutes)
-	}
-	if v.Description != nil {
-		v.Form.Description = *v.Description
-	}
-	if v.DefaultURL != nil {
-		v.Form.URL, v.Host = *v.DefaultURL, ui.HostOf(*v.DefaultURL)
-	}
-	if v.DefaultSLAMinutes != nil {
-		v.Form.SLA = *v.DefaultSLAMinutes
 	}
 	v.trend()
 	return v, nil

@@ -40,11 +40,10 @@ func (d Deps) membersView(r *ui.Request) (v membersView, err error) {
 	}
 	v.Roles = person.AccountRoles()
 	for _, p := range list {
-		line := memberLine{Person: p, Name: cmp.Or(names[p.ID].Name, "Invited person"), Role: p.Roles[0].Role, You: p.ID == r.Person.ID}
-		if login := names[p.ID].Login; login != nil {
-			line.Login = *login
-		}
-		v.Members = append(v.Members, line)
+		v.Members = append(v.Members, memberLine{
+			Person: p, Name: cmp.Or(names[p.ID].Name, "Invited person"), Login: wire.OrZero(names[p.ID].Login),
+			Role: p.Roles[0].Role, You: p.ID == r.Person.ID,
+		})
 	}
 	return v, nil
 }
