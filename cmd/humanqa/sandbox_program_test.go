@@ -143,7 +143,11 @@ type mailbox struct {
 }
 
 // inboxes is where the certificates lie that a service with --demo delivers to.
-func (p *program) inboxes() string { return service.ReceiverDir(service.Config{DataDir: p.dir}) }
+func (p *program) inboxes() string {
+	var cfg service.Config
+	cfg.DataDir = p.dir
+	return service.ReceiverDir(cfg)
+}
 
 func (p *program) openInboxFor(t *testing.T) *mailbox {
 	t.Helper()

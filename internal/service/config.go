@@ -26,46 +26,46 @@ import (
 // environment is every HUMANQA_* variable there is, and the one table of them:
 // the list of known names, humanqa serve --help and docs/settings.md are made of
 // the tags. unset says what holds where there is no default. A new setting is a
-// field here and in Config, and the place that uses it.
+// field here, one in Config if its text has to be read, and the place that uses it.
 type environment struct {
-	Addr                     string `env:"HUMANQA_ADDR" envDefault:"127.0.0.1:8080" about:"where it listens"`
-	BaseURL                  string `env:"HUMANQA_BASE_URL" unset:"http://$HUMANQA_ADDR, https:// with a certificate" about:"starts every URL that is handed out"`
-	TLSCert                  string `env:"HUMANQA_TLS_CERT" unset:"plain HTTP" about:"file with the certificate and its chain (PEM), to serve HTTPS; a renewed one is taken by itself"`
-	TLSKey                   string `env:"HUMANQA_TLS_KEY" about:"file with its key (PEM)"`
-	TrustedProxies           string `env:"HUMANQA_TRUSTED_PROXIES" unset:"none" about:"networks of proxies in front, as CIDRs: their X-Forwarded-For and X-Forwarded-Proto are believed"`
-	AdminAddr                string `env:"HUMANQA_ADMIN_ADDR" envDefault:"127.0.0.1:9090" about:"metrics, profiles and health, without a password, by this address and loopback names only; off for none"`
-	Voice                    string `env:"HUMANQA_VOICE" envDefault:"embedded" about:"voice chat in sessions: embedded, or off"`
-	VoiceAddr                string `env:"HUMANQA_VOICE_ADDR" unset:"port 7882 beside HUMANQA_ADDR" about:"where voice listens, by UDP and by TCP; browsers must reach it"`
-	VoicePublic              string `env:"HUMANQA_VOICE_PUBLIC" unset:"where it listens" about:"IP addresses by which browsers reach it, by commas, behind NAT"`
-	DataDir                  string `env:"HUMANQA_DATA_DIR" envDefault:".humanqa" about:"the directory of the embedded Postgres, keys, evidence and sockets; mode 0700"`
-	DatabaseURL              string `env:"HUMANQA_DATABASE_URL" unset:"the embedded Postgres" about:"your own Postgres, postgres://…"`
-	PostgresListen           string `env:"HUMANQA_POSTGRES_LISTEN" unset:"loopback only" about:"TCP address, with a port, at which the embedded Postgres lets analysts in from other machines, with TLS and passwords"`
-	EventStoreURL            string `env:"HUMANQA_EVENTSTORE_URL" unset:"the embedded node" about:"your own EventStoreDB or KurrentDB, or another service's node, esdb://… (also kurrentdb://…)"`
-	EventStoreListen         string `env:"HUMANQA_EVENTSTORE_LISTEN" unset:"a unix socket only" about:"TCP address for the embedded node, with TLS and a password that is printed once"`
-	EventStoreListenInsecure string `env:"HUMANQA_EVENTSTORE_LISTEN_INSECURE" unset:"a unix socket only" about:"loopback TCP address for the embedded node, without either"`
-	EventStoreMaxAppend      int    `env:"HUMANQA_EVENTSTORE_MAX_APPEND" envDefault:"1048576" about:"bytes of data that the embedded node takes in one append of other clients, up to 16767216; the service needs no more than the default"`
-	MasterKeyFile            string `env:"HUMANQA_MASTER_KEY_FILE" unset:"in the data directory" about:"the keyset that every secret is sealed under"`
-	EvidenceURL              string `env:"HUMANQA_EVIDENCE_URL" unset:"in the data directory" about:"where checkers' pictures and videos go: file:///dir, or s3://bucket?region=… with endpoint=… and use_path_style=true for other servers that speak S3"`
-	RecordingLimit           int64  `env:"HUMANQA_RECORDING_LIMIT" envDefault:"1073741824" about:"bytes that a checker may record of one job; of all jobs of 24 hours, eight times as many"`
-	AI                       string `env:"HUMANQA_AI" envDefault:"rules" about:"the writer of checklists and AI reports: rules, or openai for any server with OpenAI's chat completions"`
-	AIBaseURL                string `env:"HUMANQA_AI_BASE_URL" unset:"OpenAI's own" about:"the server to ask, with openai"`
-	AIModel                  string `env:"HUMANQA_AI_MODEL" about:"the model to ask, with openai"`
-	AIKey                    string `env:"HUMANQA_AI_KEY" about:"the key to it, with openai; a server without keys takes any word"`
-	WebhookAllow             string `env:"HUMANQA_WEBHOOK_ALLOW" unset:"public addresses only" about:"private networks that may be delivered to, as CIDRs"`
-	WebhookCAFile            string `env:"HUMANQA_WEBHOOK_CA_FILE" unset:"the system's" about:"further CA certificates trusted for deliveries"`
-	SMTPURL                  string `env:"HUMANQA_SMTP_URL" unset:"no e-mail" about:"the mail server that takes notices to people: smtp://user:password@host:587 (with STARTTLS; ?starttls=off for a server without it) or smtps://…; the same in every process"`
-	SMTPFrom                 string `env:"HUMANQA_SMTP_FROM" about:"the sender of e-mail, such as humanqa <qa@example.com>"`
-	GitHubURL                string `env:"HUMANQA_GITHUB_API_URL" envDefault:"https://api.github.com" about:"GitHub's API, for commit statuses; of an own server https://HOST/api/v3 (in a private network with HUMANQA_WEBHOOK_ALLOW)"`
-	GitLabURL                string `env:"HUMANQA_GITLAB_API_URL" envDefault:"https://gitlab.com/api/v4" about:"GitLab's API, for commit statuses"`
-	TargetAllow              string `env:"HUMANQA_TARGET_ALLOW" unset:"public hosts only" about:"private hosts that any account may test and AI reviews may fetch: CIDRs, and suffixes of names, by commas"`
-	MaxConnections           int    `env:"HUMANQA_MAX_CONNECTIONS" envDefault:"10000" about:"connections that HUMANQA_ADDR has open at a time, half of the files that the process may open at most; one more closes the one that waits longest"`
-	StopDelay                int    `env:"HUMANQA_STOP_DELAY" envDefault:"0" about:"seconds for which a stop serves on with /readyz at 503, so that the proxy in front takes this process out first; up to 30"`
-	RateLimit                int    `env:"HUMANQA_RATE_LIMIT" envDefault:"60" about:"requests per API key in any minute"`
-	CloseEvery               int    `env:"HUMANQA_CLOSE_EVERY" envDefault:"1000" about:"events after which an account's ledger is closed, so that the first command after a restart need not read it from its beginning"`
-	HostedDomains            string `env:"HUMANQA_HOSTED_DOMAINS" unset:"those that are known" about:"domains of hosted-app platforms, by commas"`
-	Roles                    string `env:"HUMANQA_ROLES" envDefault:"api,projector,webhooks,policy" about:"the parts that this process runs"`
-	LogFormat                string `env:"HUMANQA_LOG_FORMAT" unset:"text on a terminal, else json" about:"text or json"`
-	LogLevel                 string `env:"HUMANQA_LOG_LEVEL" envDefault:"info" about:"debug, info, warn or error"`
+	Addr                     string    `env:"HUMANQA_ADDR" envDefault:"127.0.0.1:8080" about:"where it listens"`
+	BaseURL                  string    `env:"HUMANQA_BASE_URL" unset:"http://$HUMANQA_ADDR, https:// with a certificate" about:"starts every URL that is handed out"`
+	TLSCert                  string    `env:"HUMANQA_TLS_CERT" unset:"plain HTTP" about:"file with the certificate and its chain (PEM), to serve HTTPS; a renewed one is taken by itself"`
+	TLSKey                   string    `env:"HUMANQA_TLS_KEY" about:"file with its key (PEM)"`
+	TrustedProxyNets         string    `env:"HUMANQA_TRUSTED_PROXIES" unset:"none" about:"networks of proxies in front, as CIDRs: their X-Forwarded-For and X-Forwarded-Proto are believed"`
+	AdminAddr                string    `env:"HUMANQA_ADMIN_ADDR" envDefault:"127.0.0.1:9090" about:"metrics, profiles and health, without a password, by this address and loopback names only; off for none"`
+	VoiceChoice              string    `env:"HUMANQA_VOICE" envDefault:"embedded" about:"voice chat in sessions: embedded, or off"`
+	VoiceAddr                string    `env:"HUMANQA_VOICE_ADDR" unset:"port 7882 beside HUMANQA_ADDR" about:"where voice listens, by UDP and by TCP; browsers must reach it"`
+	VoicePublicIPs           string    `env:"HUMANQA_VOICE_PUBLIC" unset:"where it listens" about:"IP addresses by which browsers reach it, by commas, behind NAT"`
+	DataDir                  string    `env:"HUMANQA_DATA_DIR" envDefault:".humanqa" about:"the directory of the embedded Postgres, keys, evidence and sockets; mode 0700"`
+	DatabaseURL              string    `env:"HUMANQA_DATABASE_URL" unset:"the embedded Postgres" about:"your own Postgres, postgres://…"`
+	PostgresListen           string    `env:"HUMANQA_POSTGRES_LISTEN" unset:"loopback only" about:"TCP address, with a port, at which the embedded Postgres lets analysts in from other machines, with TLS and passwords"`
+	EventStoreURL            string    `env:"HUMANQA_EVENTSTORE_URL" unset:"the embedded node" about:"your own EventStoreDB or KurrentDB, or another service's node, esdb://… (also kurrentdb://…)"`
+	EventStoreListen         string    `env:"HUMANQA_EVENTSTORE_LISTEN" unset:"a unix socket only" about:"TCP address for the embedded node, with TLS and a password that is printed once"`
+	EventStoreListenInsecure string    `env:"HUMANQA_EVENTSTORE_LISTEN_INSECURE" unset:"a unix socket only" about:"loopback TCP address for the embedded node, without either"`
+	EventStoreMaxAppend      int       `env:"HUMANQA_EVENTSTORE_MAX_APPEND" envDefault:"1048576" about:"bytes of data that the embedded node takes in one append of other clients, up to 16767216; the service needs no more than the default"`
+	MasterKeyFile            string    `env:"HUMANQA_MASTER_KEY_FILE" unset:"in the data directory" about:"the keyset that every secret is sealed under"`
+	EvidenceURL              string    `env:"HUMANQA_EVIDENCE_URL" unset:"in the data directory" about:"where checkers' pictures and videos go: file:///dir, or s3://bucket?region=… with endpoint=… and use_path_style=true for other servers that speak S3"`
+	RecordingLimit           int64     `env:"HUMANQA_RECORDING_LIMIT" envDefault:"1073741824" about:"bytes that a checker may record of one job; of all jobs of 24 hours, eight times as many"`
+	AIChoice                 string    `env:"HUMANQA_AI" envDefault:"rules" about:"the writer of checklists and AI reports: rules, or openai for any server with OpenAI's chat completions"`
+	AIBaseURL                string    `env:"HUMANQA_AI_BASE_URL" unset:"OpenAI's own" about:"the server to ask, with openai"`
+	AIModel                  string    `env:"HUMANQA_AI_MODEL" about:"the model to ask, with openai"`
+	AIKey                    ai.Secret `env:"HUMANQA_AI_KEY" about:"the key to it, with openai; a server without keys takes any word"`
+	WebhookAllowNets         string    `env:"HUMANQA_WEBHOOK_ALLOW" unset:"public addresses only" about:"private networks that may be delivered to, as CIDRs"`
+	WebhookCAFile            string    `env:"HUMANQA_WEBHOOK_CA_FILE" unset:"the system's" about:"further CA certificates trusted for deliveries"`
+	SMTPURL                  string    `env:"HUMANQA_SMTP_URL" unset:"no e-mail" about:"the mail server that takes notices to people: smtp://user:password@host:587 (with STARTTLS; ?starttls=off for a server without it) or smtps://…; the same in every process"`
+	SMTPFrom                 string    `env:"HUMANQA_SMTP_FROM" about:"the sender of e-mail, such as humanqa <qa@example.com>"`
+	GitHubURL                string    `env:"HUMANQA_GITHUB_API_URL" envDefault:"https://api.github.com" about:"GitHub's API, for commit statuses; of an own server https://HOST/api/v3 (in a private network with HUMANQA_WEBHOOK_ALLOW)"`
+	GitLabURL                string    `env:"HUMANQA_GITLAB_API_URL" envDefault:"https://gitlab.com/api/v4" about:"GitLab's API, for commit statuses"`
+	TargetAllowHosts         string    `env:"HUMANQA_TARGET_ALLOW" unset:"public hosts only" about:"private hosts that any account may test and AI reviews may fetch: CIDRs, and suffixes of names, by commas"`
+	MaxConnections           int       `env:"HUMANQA_MAX_CONNECTIONS" envDefault:"10000" about:"connections that HUMANQA_ADDR has open at a time, half of the files that the process may open at most; one more closes the one that waits longest"`
+	StopDelaySeconds         int       `env:"HUMANQA_STOP_DELAY" envDefault:"0" about:"seconds for which a stop serves on with /readyz at 503, so that the proxy in front takes this process out first; up to 30"`
+	RateLimit                int       `env:"HUMANQA_RATE_LIMIT" envDefault:"60" about:"requests per API key in any minute"`
+	CloseEvery               int       `env:"HUMANQA_CLOSE_EVERY" envDefault:"1000" about:"events after which an account's ledger is closed, so that the first command after a restart need not read it from its beginning"`
+	HostedDomainNames        string    `env:"HUMANQA_HOSTED_DOMAINS" unset:"those that are known" about:"domains of hosted-app platforms, by commas"`
+	RoleNames                string    `env:"HUMANQA_ROLES" envDefault:"api,projector,webhooks,policy" about:"the parts that this process runs"`
+	LogFormat                string    `env:"HUMANQA_LOG_FORMAT" unset:"text on a terminal, else json" about:"text or json"`
+	LogLevelName             string    `env:"HUMANQA_LOG_LEVEL" envDefault:"info" about:"debug, info, warn or error"`
 }
 
 // The test suite's own settings may stand in the environment of a service that
@@ -75,40 +75,25 @@ const testPrefix = "HUMANQA_TEST_"
 // Config is the environment, checked. Everything in it can be relied on as far
 // as that can be known before anything is started.
 type Config struct {
-	Addr                     string
-	BaseURL                  string // "" until the listener is bound, unless given
-	TLSCert, TLSKey          string // both or neither
-	TrustedProxies           guard.Allow
-	AdminAddr                string // "" for off
-	AdminAddrGiven           bool   // else a start goes on without that very address
-	Voice                    bool
-	VoiceAddr                string
-	VoiceAddrGiven           bool     // else a start goes on without that very address
-	VoicePublic              []string // IP addresses; none: those it listens at
-	DataDir                  string   // absolute
-	DatabaseURL              string   // "" for the embedded Postgres
-	PostgresListen           string   // of the embedded Postgres, for analysts
-	EventStoreURL            string   // "" for the embedded node
-	EventStoreListen         string
-	EventStoreListenInsecure string
-	EventStoreMaxAppend      int // bytes
-	MasterKeyFile            string
-	EvidenceURL              string    // a bucket, in the data directory unless given
-	RecordingLimit           int64     // bytes of one checker and job
-	AI                       ai.Config // its Log comes with the core
-	WebhookAllow             guard.Allow
-	GitHubURL, GitLabURL     string // without a slash at the end
-	TargetAllow              guard.Targets
-	WebhookCAFile            string       // may appear later; serve warns until it does
-	Mail                     *mail.Server // nil: no e-mail is sent
-	MaxConnections           int          // open at HUMANQA_ADDR
-	StopDelay                time.Duration
-	RateLimit                int // requests per key in any minute
-	CloseEvery               int // events after which a ledger is closed
-	HostedDomains            hosting.Domains
-	Roles                    Roles
-	LogFormat                string // text, json, or "" to follow the terminal
-	LogLevel                 logrus.Level
+	// environment has what is used as it was given, with these differences: URLs have
+	// no slash at their end, BaseURL is empty until the listener is bound unless it was
+	// given, an empty AdminAddr is off, DataDir is absolute, and VoiceAddr, MasterKeyFile
+	// and EvidenceURL have their defaults. A WebhookCAFile may appear later.
+	environment
+
+	TrustedProxies guard.Allow
+	AdminAddrGiven bool // else a start goes on without that very address
+	Voice          bool
+	VoiceAddrGiven bool      // else a start goes on without that very address
+	VoicePublic    []string  // IP addresses; none: those it listens at
+	AI             ai.Config // its Log comes with the core
+	WebhookAllow   guard.Allow
+	TargetAllow    guard.Targets
+	Mail           *mail.Server // nil: no e-mail is sent
+	StopDelay      time.Duration
+	HostedDomains  hosting.Domains
+	Roles          Roles
+	LogLevel       logrus.Level
 	// Demo seeds a demo account on the first start and lets webhooks reach the
 	// receiver of `humanqa demo` on this machine. It is a flag, not a variable.
 	Demo bool
@@ -182,31 +167,9 @@ func refuseUnreadable(vars map[string]string) error {
 }
 
 func (e environment) config() (Config, error) {
-	c := Config{
-		Addr:                     e.Addr,
-		BaseURL:                  strings.TrimRight(e.BaseURL, "/"),
-		TLSCert:                  e.TLSCert,
-		TLSKey:                   e.TLSKey,
-		AdminAddr:                e.AdminAddr,
-		Voice:                    e.Voice == "embedded",
-		VoiceAddr:                e.VoiceAddr,
-		DatabaseURL:              e.DatabaseURL,
-		PostgresListen:           e.PostgresListen,
-		EventStoreURL:            e.EventStoreURL,
-		EventStoreListen:         e.EventStoreListen,
-		EventStoreListenInsecure: e.EventStoreListenInsecure,
-		EventStoreMaxAppend:      e.EventStoreMaxAppend,
-		MasterKeyFile:            e.MasterKeyFile,
-		EvidenceURL:              e.EvidenceURL,
-		RecordingLimit:           e.RecordingLimit,
-		WebhookCAFile:            e.WebhookCAFile,
-		GitHubURL:                strings.TrimRight(e.GitHubURL, "/"),
-		GitLabURL:                strings.TrimRight(e.GitLabURL, "/"),
-		MaxConnections:           e.MaxConnections,
-		StopDelay:                time.Duration(e.StopDelay) * time.Second,
-		RateLimit:                e.RateLimit,
-		CloseEvery:               e.CloseEvery,
-		LogFormat:                e.LogFormat,
+	c := Config{environment: e, Voice: e.VoiceChoice == "embedded", StopDelay: time.Duration(e.StopDelaySeconds) * time.Second}
+	for _, address := range []*string{&c.BaseURL, &c.GitHubURL, &c.GitLabURL} {
+		*address = strings.TrimRight(*address, "/")
 	}
 	if c.AdminAddr == "off" {
 		c.AdminAddr = ""
@@ -215,7 +178,7 @@ func (e environment) config() (Config, error) {
 		c.VoiceAddr = net.JoinHostPort(host, voicePort)
 	}
 	var err error
-	if c.VoicePublic, err = parseIPs(e.VoicePublic); err != nil {
+	if c.VoicePublic, err = parseIPs(e.VoicePublicIPs); err != nil {
 		return Config{}, BadSetting("HUMANQA_VOICE_PUBLIC", "%v", err)
 	}
 	if c.DataDir, err = filepath.Abs(e.DataDir); err != nil {
@@ -229,16 +192,16 @@ func (e environment) config() (Config, error) {
 	} else if err := blob.Check(c.EvidenceURL); err != nil {
 		return Config{}, BadSetting("HUMANQA_EVIDENCE_URL", "%v", err)
 	}
-	if c.Roles, err = ParseRoles(e.Roles); err != nil {
+	if c.Roles, err = ParseRoles(e.RoleNames); err != nil {
 		return Config{}, err
 	}
-	if c.WebhookAllow, err = guard.ParseAllow(e.WebhookAllow); err != nil {
+	if c.WebhookAllow, err = guard.ParseAllow(e.WebhookAllowNets); err != nil {
 		return Config{}, BadSetting("HUMANQA_WEBHOOK_ALLOW", "%v", err)
 	}
-	if c.TargetAllow, err = guard.ParseTargets(e.TargetAllow); err != nil {
+	if c.TargetAllow, err = guard.ParseTargets(e.TargetAllowHosts); err != nil {
 		return Config{}, BadSetting("HUMANQA_TARGET_ALLOW", "%v", err)
 	}
-	if c.TrustedProxies, err = guard.ParseAllow(e.TrustedProxies); err != nil {
+	if c.TrustedProxies, err = guard.ParseAllow(e.TrustedProxyNets); err != nil {
 		return Config{}, BadSetting("HUMANQA_TRUSTED_PROXIES", "%v", err)
 	}
 	if e.SMTPURL != "" {
@@ -246,20 +209,20 @@ func (e environment) config() (Config, error) {
 			return Config{}, BadSetting("HUMANQA_SMTP_URL", "%v", err)
 		}
 	}
-	if e.AI == "openai" {
-		c.AI = ai.Config{Model: e.AIModel, BaseURL: e.AIBaseURL, Key: ai.Secret(e.AIKey)}
+	if e.AIChoice == "openai" {
+		c.AI = ai.Config{Model: e.AIModel, BaseURL: e.AIBaseURL, Key: e.AIKey}
 	}
-	if c.HostedDomains, err = hosting.Parse(e.HostedDomains); err != nil {
+	if c.HostedDomains, err = hosting.Parse(e.HostedDomainNames); err != nil {
 		return Config{}, BadSetting("HUMANQA_HOSTED_DOMAINS", "%v", err)
 	}
-	if c.LogLevel, err = logrus.ParseLevel(e.LogLevel); err != nil {
-		return Config{}, BadSetting("HUMANQA_LOG_LEVEL", "%q is no level: use debug, info, warn or error", e.LogLevel)
+	if c.LogLevel, err = logrus.ParseLevel(e.LogLevelName); err != nil {
+		return Config{}, BadSetting("HUMANQA_LOG_LEVEL", "%q is no level: use debug, info, warn or error", e.LogLevelName)
 	}
 	for _, check := range []error{
 		checkListen("HUMANQA_ADDR", c.Addr),
 		checkListen("HUMANQA_ADMIN_ADDR", c.AdminAddr),
 		checkListen("HUMANQA_VOICE_ADDR", c.VoiceAddr),
-		checkChoice("HUMANQA_VOICE", e.Voice, "embedded", "off"),
+		checkChoice("HUMANQA_VOICE", e.VoiceChoice, "embedded", "off"),
 		checkListen("HUMANQA_POSTGRES_LISTEN", c.PostgresListen),
 		checkListen("HUMANQA_EVENTSTORE_LISTEN", c.EventStoreListen),
 		checkListen("HUMANQA_EVENTSTORE_LISTEN_INSECURE", c.EventStoreListenInsecure),
@@ -274,9 +237,9 @@ func (e environment) config() (Config, error) {
 		checkRange("HUMANQA_CLOSE_EVERY", c.CloseEvery, 1, 1_000_000),
 		checkRange("HUMANQA_RECORDING_LIMIT", c.RecordingLimit, 1<<20, 1<<40),
 		checkRange("HUMANQA_MAX_CONNECTIONS", c.MaxConnections, 1, 1_000_000),
-		checkRange("HUMANQA_STOP_DELAY", e.StopDelay, 0, 30),
+		checkRange("HUMANQA_STOP_DELAY", e.StopDelaySeconds, 0, 30),
 		checkRange("HUMANQA_RATE_LIMIT", c.RateLimit, 1, admit.MaxRateLimit),
-		checkChoice("HUMANQA_AI", e.AI, "rules", "openai"),
+		checkChoice("HUMANQA_AI", e.AIChoice, "rules", "openai"),
 		e.checkAI(),
 		e.checkTLS(),
 	} {
@@ -380,17 +343,17 @@ func checkCodeHost(name, raw string) error {
 // checkAI wants what a model cannot be asked without. With the rules the other
 // settings may stay, so that one variable switches. It never quotes the key.
 func (e environment) checkAI() error {
-	if e.AI != "openai" {
+	if e.AIChoice != "openai" {
 		return nil
 	}
 	for _, required := range []struct{ name, value string }{
-		{"HUMANQA_AI_MODEL", e.AIModel}, {"HUMANQA_AI_KEY", e.AIKey},
+		{"HUMANQA_AI_MODEL", e.AIModel}, {"HUMANQA_AI_KEY", string(e.AIKey)},
 	} {
 		if required.value == "" {
 			return BadSetting(required.name, "must be set with HUMANQA_AI=openai")
 		}
 	}
-	if strings.ContainsFunc(e.AIKey, func(r rune) bool { return r <= ' ' || r > '~' }) {
+	if strings.ContainsFunc(string(e.AIKey), func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return BadSetting("HUMANQA_AI_KEY", "must be printable ASCII without blanks")
 	}
 	if err := CheckURL("HUMANQA_AI_BASE_URL", e.AIBaseURL, "http", "https"); err != nil {
