@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 
 	"humanqa/domain/audit"
-	"humanqa/eventstore"
 	"humanqa/internal/service"
+	"humanqa/internal/service/fsck"
 	"humanqa/projections/auditlog"
 )
 
@@ -99,21 +99,17 @@ type verified struct {
 
 func (v *auditVerifyCmd) Run(ctx context.Context, a *app) error {
 	return a.withCore(ctx, func(ctx context.Context, c *service.Core) error {
-		var out verified
-		err := c.Installation().AgainstTree(ctx, v.Against, func(check *auditlog.Check) error {
-			return auditlog.Each(ctx, c.Log, func(e eventstore.RawEvent) error { return check.See(ctx, e) })
-		}, func(check *auditlog.Check, findings []audit.Finding) {
-			out = verified{
-				Events: check.Events(), InTree: check.Compared(), Checkpoints: check.Signed, Root: check.Root().String(),
-				Findings:   findings,
-				MACsBehind: "none",
-			}
-			if b := check.Bound(); b.Key != "" {
-				out.MACsBehind = b.At.String()
-			}
-		})
+		check, findings, err := c.Installation().AgainstTree(ctx, v.Against, fsck.NothingElse)
 		if err != nil {
 			return err
+		}
+		out := verified{
+			Events: check.Events(), InTree: check.Compared(), Checkpoints: check.Signed, Root: check.Root().String(),
+			Findings:   findings,
+			MACsBehind: "none",
+		}
+		if b := check.Bound(); b.Key != "" {
+			out.MACsBehind = b.At.String()
 		}
 		if !a.json {
 			for _, f := range out.Findings {

@@ -12,6 +12,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/internal/receiver"
+	"humanqa/internal/wholefile"
 )
 
 // DemoCredits are what the demo account starts with.
@@ -48,16 +49,7 @@ func (d DemoFile) write(dataDir string) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dataDir, ".demo-*") // 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(content, '\n'))
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), DemoPath(dataDir))
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // half a file
+	if err := wholefile.Write(DemoPath(dataDir), append(content, '\n'), 0o600); err != nil {
 		return fmt.Errorf("write %s: %w", DemoPath(dataDir), err)
 	}
 	return nil

@@ -9,7 +9,6 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
-	"humanqa/domain/audit"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
 	"humanqa/eventstore/node/store"
@@ -96,10 +95,8 @@ func (c *Core) checkpoint(ctx context.Context) (note, verifier string, err error
 
 // checkAll checks the whole log, for the keeper.
 func (c *Core) checkAll(ctx context.Context) (findings int, err error) {
-	err = c.Installation().AgainstTree(ctx, nil, func(check *auditlog.Check) error {
-		return auditlog.Each(ctx, c.Log, func(e eventstore.RawEvent) error { return check.See(ctx, e) })
-	}, func(_ *auditlog.Check, found []audit.Finding) { findings = len(found) })
-	return findings, err
+	_, found, err := c.Installation().AgainstTree(ctx, nil, fsck.NothingElse)
+	return len(found), err
 }
 
 // auditedAt is the moment to judge deadlines by. A service that is stopped

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"humanqa/domain/audit"
+	"humanqa/eventstore"
 	"humanqa/projections/auditlog"
 )
 
@@ -35,29 +36,35 @@ func (i Installation) ReadCheckpoints(ctx context.Context, files []string) ([]au
 }
 
 // AgainstTree compares the log with its Merkle tree and its checkpoints, the
-// stored ones and those of the files: see hands every event to the check.
+// stored ones and those of the files. see gets every event, too.
 func (i Installation) AgainstTree(
-	ctx context.Context, files []string, see func(*auditlog.Check) error, done func(*auditlog.Check, []audit.Finding),
-) error {
+	ctx context.Context, files []string, see func(eventstore.RawEvent) error,
+) (*auditlog.Check, []audit.Finding, error) {
 	kept, err := i.ReadCheckpoints(ctx, files)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	tx, err := i.DB.BeginTxx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	defer func() { _ = tx.Rollback() }() // it only reads
 	check, err := auditlog.NewCheck(ctx, tx, i.Signer, kept)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	if err := see(check); err != nil {
-		return err
+	err = auditlog.Each(ctx, i.Log, func(e eventstore.RawEvent) error {
+		if err := see(e); err != nil {
+			return err
+		}
+		return check.See(ctx, e)
+	})
+	if err != nil {
+		return nil, nil, err
 	}
 	found, err := check.Findings(ctx)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	findings := make([]audit.Finding, len(found))
 	for i, f := range found {
@@ -66,6 +73,8 @@ func (i Installation) AgainstTree(
 			findings[i].Stream = "$all"
 		}
 	}
-	done(check, findings)
-	return nil
+	return check, findings, nil
 }
+
+// NothingElse is for a comparison with the tree alone.
+func NothingElse(eventstore.RawEvent) error { return nil }
