@@ -21,6 +21,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"humanqa/internal/wholefile"
 )
 
 const (
@@ -167,7 +169,7 @@ func (w *Writer) Finish(m Manifest) (int64, error) {
 		return 0, fmt.Errorf("write %s: %w", w.path, err)
 	}
 	_ = w.file.Close() // it was synced
-	return size, syncDir(filepath.Dir(w.path))
+	return size, wholefile.SyncDir(filepath.Dir(w.path))
 }
 
 // Abort gives up: nothing is left. After Finish it does nothing.
@@ -176,12 +178,4 @@ func (w *Writer) Abort() {
 	if err := w.file.Close(); err == nil {
 		_ = os.Remove(w.path + partial) // what stays is written over by the next
 	}
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

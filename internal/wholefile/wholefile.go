@@ -24,3 +24,12 @@ func Write(path string, content []byte, mode fs.FileMode) error {
 	}
 	return err
 }
+
+// SyncDir brings the names in a directory to the disk.
+func SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
