@@ -272,14 +272,7 @@ func (c *Checks) end(id uuid.UUID, state string, r Result, problem string) error
 
 // Cancel asks whoever runs the check to end it. One that has ended is not found.
 func (c *Checks) Cancel(ctx context.Context, id uuid.UUID) error {
-	done, err := c.db.ExecContext(ctx, cancelCheckSQL, id)
-	if err != nil {
-		return fmt.Errorf("cancel a check: %w", err)
-	}
-	if n, err := done.RowsAffected(); err != nil || n == 0 {
-		return errors.Join(err, domain.NotFound("check that runs"))
-	}
-	return nil
+	return pgpool.ExecOne(ctx, c.db, domain.NotFound("check that runs"), "cancel a check", cancelCheckSQL, id)
 }
 
 // List gives the newest checks.

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -92,14 +93,11 @@ func (w *Waiter) For(ctx context.Context, ids []string) error {
 		w.jobs = append(w.jobs, &job{id: id, checked: map[string]string{}})
 	}
 	w.wake, w.live, w.moved = make(chan struct{}, 1), make(chan bool, 1), make(chan error, 1)
-	streamed := make(chan struct{})
-	go func() {
-		defer close(streamed)
-		w.stream(ctx)
-	}()
+	var streaming sync.WaitGroup
+	streaming.Go(func() { w.stream(ctx) })
 	err := w.watch(ctx)
 	cancel()
-	<-streamed
+	streaming.Wait()
 	return err
 }
 
