@@ -170,11 +170,7 @@ type triggerCmd struct {
 }
 
 // Run plays the story that leads to the event.
-func (c *triggerCmd) Run(ctx context.Context, a *app) error {
-	client, err := a.client()
-	if err != nil {
-		return err
-	}
+func (c *triggerCmd) Run(ctx context.Context, a *app, client *api.Client) error {
 	told, err := trigger.Play(ctx, client, c.Event, c.Project)
 	switch {
 	case trigger.IsUse(err):

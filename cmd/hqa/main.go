@@ -104,7 +104,10 @@ func run(ctx context.Context, args []string, w world) int {
 		}
 	}
 	parsed.BindTo(ctx, (*context.Context)(nil))
-	if err := parsed.Run(a); err != nil {
+	if err = parsed.BindToProvider(a.client); err == nil {
+		err = parsed.Run(a)
+	}
+	if err != nil {
 		return a.fail(err)
 	}
 	return exitPassed
@@ -138,7 +141,8 @@ func (a *app) env(name string) string {
 	return value
 }
 
-// client is that of the service that HQA_URL or the latest login names, with its key.
+// client is that of the service that HQA_URL or the latest login names, with its key. A
+// command whose Run asks for a client is given this one.
 func (a *app) client() (*api.Client, error) {
 	url, key, err := a.login()
 	switch {

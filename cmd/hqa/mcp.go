@@ -6,6 +6,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"humanqa/internal/hqa/api"
 	"humanqa/internal/mcptools"
 )
 
@@ -13,12 +14,8 @@ import (
 type mcpCmd struct{}
 
 // Run serves the tools of /mcp until standard input ends.
-func (mcpCmd) Run(ctx context.Context, a *app) error {
-	c, err := a.client()
-	if err != nil {
-		return err
-	}
-	server := mcptools.New(c, a.build.Version)
+func (mcpCmd) Run(ctx context.Context, a *app, client *api.Client) error {
+	server := mcptools.New(client, a.build.Version)
 	if err := server.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(a.in), Writer: unclosed{a.out}}); ctx.Err() == nil {
 		return err
 	}

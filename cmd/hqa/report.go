@@ -288,11 +288,7 @@ type failuresCmd struct {
 }
 
 // Run lists failures; their texts are marked as data.
-func (c *failuresCmd) Run(ctx context.Context, a *app) error {
-	client, err := a.client()
-	if err != nil {
-		return err
-	}
+func (c *failuresCmd) Run(ctx context.Context, a *app, client *api.Client) (err error) {
 	var items []failing
 	var untested error // of a job without a report
 	if c.Project != "" {

@@ -235,11 +235,7 @@ type hosted struct {
 }
 
 // Run submits a hosted test.
-func (c *testCmd) Run(ctx context.Context, a *app) error {
-	client, err := a.client()
-	if err != nil {
-		return err
-	}
+func (c *testCmd) Run(ctx context.Context, a *app, client *api.Client) (err error) {
 	if err := c.check(a); err != nil {
 		return err
 	}
@@ -338,11 +334,7 @@ type retestCmd struct {
 }
 
 // Run submits the jobs once more.
-func (c *retestCmd) Run(ctx context.Context, a *app) error {
-	client, err := a.client()
-	if err != nil {
-		return err
-	}
+func (c *retestCmd) Run(ctx context.Context, a *app, client *api.Client) error {
 	if err := c.check(a); err != nil {
 		return err
 	}
