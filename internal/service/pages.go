@@ -4,7 +4,6 @@ import (
 	"context"
 	"io/fs"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -20,7 +19,6 @@ import (
 	"humanqa/httpapi/signin"
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/workbench"
-	"humanqa/internal/backoff"
 	"humanqa/internal/clientlogin"
 	"humanqa/internal/credential"
 	"humanqa/internal/preferences"
@@ -77,21 +75,5 @@ func (s *Service) openSite(ctx context.Context, api *httpapi.API, feed consumer.
 	return out, err
 }
 
-// run keeps open pages current and removes ended sign-ins, until ctx ends.
-func (s readySite) run(log *logrus.Logger) func(context.Context) error {
-	return func(ctx context.Context) error {
-		var sweeping sync.WaitGroup
-		defer sweeping.Wait()
-		sweeping.Go(func() {
-			for again := true; again; again = backoff.Wait(ctx, sweepSignins) == nil {
-				if err := s.credentials.Sweep(ctx); err != nil && ctx.Err() == nil {
-					log.WithError(err).Warn("ended sessions and links stay until the next sweep")
-				}
-			}
-		})
-		return s.changes.Run(ctx, s.from)
-	}
-}
-
-// sweepSignins is how often ended sessions and links are removed.
-const sweepSignins = 10 * time.Minute
+// run keeps open pages current, until ctx ends.
+func (s readySite) run(ctx context.Context) error { return s.changes.Run(ctx, s.from) }

@@ -166,7 +166,8 @@ func Serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*Serv
 
 	s.policies = scheduler.New(timers.New(core.DB, core.dsn), log, policy.All(core.Commands)...)
 	metrics.MustRegister(s.policies.Collectors()...)
-	run(roles.Policy, "held secrets", func(ctx context.Context) error { return core.forgetExpired(ctx, log) })
+	// Such as the token of a submission that crashed before its job.
+	run(roles.Policy, "held secrets", sweeping(core.Vault.ForgetExpired, log, "expired secrets stay until the next look"))
 	run(roles.Policy, "policies", func(ctx context.Context) error { s.policies.Run(ctx); return nil })
 
 	metrics.MustRegister(s.dispatcher.Collectors()...)
@@ -187,7 +188,8 @@ func Serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*Serv
 		if err != nil {
 			return err
 		}
-		run(true, "pages", pages.run(log))
+		run(true, "pages", pages.run)
+		run(true, "sign-ins", sweeping(pages.credentials.Sweep, log, "ended sessions and links stay until the next sweep"))
 		core.shutdown.add("api", apiBudget, workers.start("api", func(ctx context.Context) error {
 			front := ui.Front{
 				Site: pages.Site, API: mcp.New(api, s.cfg.BaseURL, ThisBuild().Version),

@@ -4,6 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"humanqa/internal/backoff"
 )
 
 // workerGroup runs a service's workers. Each has a context of its own, so that they
@@ -49,5 +54,20 @@ func (g *workerGroup) start(name string, run func(context.Context) error) (stop 
 		case <-limit.Done():
 			return limit.Err()
 		}
+	}
+}
+
+// sweepEvery is how often a worker removes what is over.
+const sweepEvery = 10 * time.Minute
+
+// sweeping is a worker that removes what is over. otherwise says what a failure leaves.
+func sweeping(sweep func(context.Context) error, log logrus.FieldLogger, otherwise string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for again := true; again; again = backoff.Wait(ctx, sweepEvery) == nil {
+			if err := sweep(ctx); err != nil && ctx.Err() == nil {
+				log.WithError(err).Warn(otherwise)
+			}
+		}
+		return nil
 	}
 }
