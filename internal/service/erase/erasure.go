@@ -254,35 +254,44 @@ const (
 	lookAgain = 250 * time.Millisecond
 )
 
+// untilWritten erases again until no upload and no recording is under way.
+func untilWritten(ctx context.Context, of string, eraseFiles func() (underWay int, err error)) error {
+	late := time.Now().Add(uploadsEnd)
+	for {
+		underWay, err := eraseFiles()
+		switch {
+		case err != nil || underWay == 0:
+			return err
+		case time.Now().After(late):
+			return fmt.Errorf("%d uploads or recordings of the %s are still being written: wait up to 15 minutes", underWay, of)
+		}
+		if err := backoff.Wait(ctx, lookAgain); err != nil {
+			return err
+		}
+	}
+}
+
 // forgetRows waits for what is still written: behind it, nothing of the account is
 // in the database or where evidence is kept.
 func (e *Erasure) forgetRows(ctx context.Context) (erased int, err error) {
-	late := time.Now().Add(uploadsEnd)
-	for {
+	err = untilWritten(ctx, "account", func() (int, error) {
 		answers, err := admit.EraseAnswers(ctx, e.DB, e.account)
 		if err != nil {
 			return 0, err
 		}
 		kept, underWay, err := evidence.Erase(ctx, e.DB, e.files, e.account, "")
-		if err != nil {
-			return 0, err
-		}
 		erased += answers + kept
-		switch {
-		case underWay == 0:
-			named, err := readers.Erase(ctx, e.DB, e.account)
-			if err != nil {
-				return 0, err
-			}
-			rows, err := e.people.EraseAccount(ctx, e.account)
-			return erased + named + rows, err
-		case time.Now().After(late):
-			return 0, fmt.Errorf("%d uploads or recordings of the account are still being written: wait up to 15 minutes", underWay)
-		}
-		if err := backoff.Wait(ctx, lookAgain); err != nil {
-			return 0, err
-		}
+		return underWay, err
+	})
+	if err != nil {
+		return 0, err
 	}
+	named, err := readers.Erase(ctx, e.DB, e.account)
+	if err != nil {
+		return 0, err
+	}
+	rows, err := e.people.EraseAccount(ctx, e.account)
+	return erased + named + rows, err
 }
 
 // Close gives back what the erasure holds open, which is only read.

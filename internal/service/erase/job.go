@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/sirupsen/logrus"
 
@@ -19,7 +18,6 @@ import (
 	"humanqa/eventstore/consumer"
 	"humanqa/httpapi/admit"
 	"humanqa/httpapi/evidence"
-	"humanqa/internal/backoff"
 	"humanqa/internal/blob"
 	"humanqa/internal/preferences"
 	"humanqa/internal/service"
@@ -243,25 +241,11 @@ func (j *Job) follow(ctx context.Context) error {
 	return j.CatchUp(ctx, j.log, at, followers...)
 }
 
-// lookAtFiles is how often an erasure looks whether uploads have ended.
-const lookAtFiles = time.Second
-
 func (j *Job) eraseFiles(ctx context.Context) error {
-	late := time.Now().Add(uploadsEnd)
-	for {
+	return untilWritten(ctx, "job", func() (int, error) {
 		_, underWay, err := evidence.Erase(ctx, j.DB, j.files, j.of.AccountID, j.id)
-		switch {
-		case err != nil:
-			return err
-		case underWay == 0:
-			return nil
-		case time.Now().After(late):
-			return fmt.Errorf("%d uploads or recordings of the job are still being written: wait up to 15 minutes", underWay)
-		}
-		if err := backoff.Wait(ctx, lookAtFiles); err != nil {
-			return err
-		}
-	}
+		return underWay, err
+	})
 }
 
 func (j *Job) eraseAnswers(ctx context.Context) error {
