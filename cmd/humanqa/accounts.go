@@ -44,21 +44,23 @@ func (c *accountCreateCmd) Validate() error {
 	return c.auditTrail.Validate()
 }
 
-func (c *accountCreateCmd) Run(ctx context.Context, a *app) error {
+func (c *accountCreateCmd) Run(ctx context.Context, a *app, core *service.Core) error {
 	var opened service.OpenedAccount
 	cause := service.OperatorCause("")
 	id := command.NewAccountID(cause)
-	return c.runRecorded(ctx, a, cause, command.OperatorAct{
+	err := c.recordShown(ctx, core, cause, command.OperatorAct{
 		Act: oversight.OpenAccount, Subject: domain.AccountStream(id), AccountID: id, Detail: fmt.Sprintf("%d credits", c.Credits),
-	}, func(ctx context.Context, commands *command.Service, cause command.Cause) (at domain.Position, err error) {
-		opened, err = service.OpenAccount(ctx, commands, cause, service.NewAccount{
+	}, func(ctx context.Context, cause command.Cause) (at domain.Position, err error) {
+		opened, err = service.OpenAccount(ctx, core.Commands, cause, service.NewAccount{
 			Name: strings.TrimSpace(c.Name), Credits: c.Credits, CreditsExpire: c.CreditsExpire, Sandbox: c.Sandbox,
 		})
 		return opened.Position, err
-	}, func() error {
-		return a.print(map[string]any{"accountId": opened.AccountID, "apiKey": opened.APIKey},
-			"account %s\nkey     %s   (shown once)", opened.AccountID, opened.APIKey)
 	})
+	if err != nil {
+		return err
+	}
+	return a.print(map[string]any{"accountId": opened.AccountID, "apiKey": opened.APIKey},
+		"account %s\nkey     %s   (shown once)", opened.AccountID, opened.APIKey)
 }
 
 type accountSuspendCmd struct {
@@ -66,8 +68,8 @@ type accountSuspendCmd struct {
 	Account    string `required:"" help:"The account's id."`
 }
 
-func (c *accountSuspendCmd) Run(ctx context.Context, a *app) error {
-	return c.setStatus(ctx, a, oversight.Suspend, c.Account, "suspended", (*command.Service).SuspendAccount)
+func (c *accountSuspendCmd) Run(ctx context.Context, a *app, core *service.Core) error {
+	return c.setStatus(ctx, a, core, oversight.Suspend, c.Account, "suspended", core.Commands.SuspendAccount)
 }
 
 type accountReinstateCmd struct {
@@ -75,22 +77,24 @@ type accountReinstateCmd struct {
 	Account    string `required:"" help:"The account's id."`
 }
 
-func (c *accountReinstateCmd) Run(ctx context.Context, a *app) error {
-	return c.setStatus(ctx, a, oversight.Reinstate, c.Account, "active", (*command.Service).ReinstateAccount)
+func (c *accountReinstateCmd) Run(ctx context.Context, a *app, core *service.Core) error {
+	return c.setStatus(ctx, a, core, oversight.Reinstate, c.Account, "active", core.Commands.ReinstateAccount)
 }
 
 // setStatus does what an account is suspended or active by.
 func (t auditTrail) setStatus(
-	ctx context.Context, a *app, act oversight.Act, accountID, status string,
-	do func(*command.Service, context.Context, command.Cause, string) (domain.Position, error),
+	ctx context.Context, a *app, core *service.Core, act oversight.Act, accountID, status string,
+	do func(context.Context, command.Cause, string) (domain.Position, error),
 ) error {
-	return t.runRecorded(ctx, a, service.OperatorCause(accountID), command.OperatorAct{
+	err := t.recordShown(ctx, core, service.OperatorCause(accountID), command.OperatorAct{
 		Act: act, Subject: domain.AccountStream(accountID), AccountID: accountID,
-	}, func(ctx context.Context, commands *command.Service, cause command.Cause) (domain.Position, error) {
-		return do(commands, ctx, cause, accountID)
-	}, func() error {
-		return a.print(map[string]any{"accountId": accountID, "status": status}, "account %s is %s", accountID, status)
+	}, func(ctx context.Context, cause command.Cause) (domain.Position, error) {
+		return do(ctx, cause, accountID)
 	})
+	if err != nil {
+		return err
+	}
+	return a.print(map[string]any{"accountId": accountID, "status": status}, "account %s is %s", accountID, status)
 }
 
 type creditsGrantCmd struct {
@@ -111,24 +115,21 @@ func (c *creditsGrantCmd) Validate() error {
 	return c.auditTrail.Validate()
 }
 
-func (c *creditsGrantCmd) Run(ctx context.Context, a *app) error {
-	return a.withCore(ctx, func(ctx context.Context, core *service.Core) error {
-		expires, err := service.ExpiryAfter(ctx, core.Commands, c.Account, c.Expires)
-		if err != nil {
-			return err
-		}
-		var available domain.Credits
-		position, err := c.record(ctx, core, service.OperatorCause(c.Account), command.OperatorAct{
-			Act: oversight.GrantCredits, Subject: domain.CreditsStream(c.Account), AccountID: c.Account,
-			Detail: fmt.Sprintf("%d credits", c.Amount),
-		}, func(ctx context.Context, cause command.Cause) (at domain.Position, err error) {
-			available, at, err = core.Commands.GrantCredits(ctx, cause, c.Account, c.Amount, expires, "granted by the operator")
-			return at, err
-		})
-		if err != nil {
-			return err
-		}
-		core.WaitVisible(ctx, position)
-		return a.print(map[string]any{"accountId": c.Account, "available": available}, "account %s has %d credits", c.Account, available)
+func (c *creditsGrantCmd) Run(ctx context.Context, a *app, core *service.Core) error {
+	expires, err := service.ExpiryAfter(ctx, core.Commands, c.Account, c.Expires)
+	if err != nil {
+		return err
+	}
+	var available domain.Credits
+	err = c.recordShown(ctx, core, service.OperatorCause(c.Account), command.OperatorAct{
+		Act: oversight.GrantCredits, Subject: domain.CreditsStream(c.Account), AccountID: c.Account,
+		Detail: fmt.Sprintf("%d credits", c.Amount),
+	}, func(ctx context.Context, cause command.Cause) (at domain.Position, err error) {
+		available, at, err = core.Commands.GrantCredits(ctx, cause, c.Account, c.Amount, expires, "granted by the operator")
+		return at, err
 	})
+	if err != nil {
+		return err
+	}
+	return a.print(map[string]any{"accountId": c.Account, "available": available}, "account %s has %d credits", c.Account, available)
 }

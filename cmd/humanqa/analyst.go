@@ -28,21 +28,19 @@ func (c *analystCreateCmd) Validate() error {
 
 // Run makes a role of Postgres that reads schema analytics and nothing else. One
 // that is there gets a new password.
-func (c *analystCreateCmd) Run(ctx context.Context, a *app) error {
-	return a.withCore(ctx, func(ctx context.Context, core *service.Core) error {
-		if err := analytics.Prepare(ctx, core.DB); err != nil {
-			return fmt.Errorf("%w: start humanqa serve of this version once", err)
-		}
-		var random [24]byte
-		_, _ = rand.Read(random[:]) // it never fails
-		role, password := "analyst_"+c.Name, base64.RawURLEncoding.EncodeToString(random[:])
-		if err := service.MakeAnalyst(ctx, core.DB, role, password); err != nil {
-			return fmt.Errorf("make the role %s: %w", role, err)
-		}
-		dsn, err := service.AnalystDSN(a.cfg, role, password)
-		if err != nil {
-			return err
-		}
-		return a.print(map[string]any{"role": role, "url": dsn}, "role  %s\nurl   %s   (shown once)\npsql '%s' -c 'SELECT * FROM analytics.jobs LIMIT 5'", role, dsn, dsn)
-	})
+func (c *analystCreateCmd) Run(ctx context.Context, a *app, core *service.Core) error {
+	if err := analytics.Prepare(ctx, core.DB); err != nil {
+		return fmt.Errorf("%w: start humanqa serve of this version once", err)
+	}
+	var random [24]byte
+	_, _ = rand.Read(random[:]) // it never fails
+	role, password := "analyst_"+c.Name, base64.RawURLEncoding.EncodeToString(random[:])
+	if err := service.MakeAnalyst(ctx, core.DB, role, password); err != nil {
+		return fmt.Errorf("make the role %s: %w", role, err)
+	}
+	dsn, err := service.AnalystDSN(a.cfg, role, password)
+	if err != nil {
+		return err
+	}
+	return a.print(map[string]any{"role": role, "url": dsn}, "role  %s\nurl   %s   (shown once)\npsql '%s' -c 'SELECT * FROM analytics.jobs LIMIT 5'", role, dsn, dsn)
 }

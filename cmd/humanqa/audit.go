@@ -18,14 +18,12 @@ import (
 
 type auditKeyCmd struct{}
 
-func (auditKeyCmd) Run(ctx context.Context, a *app) error {
-	return a.withCore(ctx, func(ctx context.Context, c *service.Core) error {
-		verifier, err := c.Signer().Verifier(ctx)
-		if err != nil {
-			return err
-		}
-		return a.print(map[string]any{"verifier": verifier}, "%s", verifier)
-	})
+func (auditKeyCmd) Run(ctx context.Context, a *app, c *service.Core) error {
+	verifier, err := c.Signer().Verifier(ctx)
+	if err != nil {
+		return err
+	}
+	return a.print(map[string]any{"verifier": verifier}, "%s", verifier)
 }
 
 type auditCheckpointCmd struct{}
@@ -40,17 +38,15 @@ type printedCheckpoint struct {
 	Note     string    `json:"note"`
 }
 
-func (auditCheckpointCmd) Run(ctx context.Context, a *app) error {
-	return a.withCore(ctx, func(ctx context.Context, c *service.Core) error {
-		signed, err := c.NewCheckpoint(ctx, a.log)
-		if err != nil {
-			return err
-		}
-		return a.print(printedCheckpoint{
-			Origin: signed.Origin, Size: signed.Size, Root: signed.Root.String(), Position: signed.Position.String(),
-			Time: signed.Time, Note: signed.Note,
-		}, "%s", strings.TrimSuffix(signed.Note, "\n"))
-	})
+func (auditCheckpointCmd) Run(ctx context.Context, a *app, c *service.Core) error {
+	signed, err := c.NewCheckpoint(ctx, a.log)
+	if err != nil {
+		return err
+	}
+	return a.print(printedCheckpoint{
+		Origin: signed.Origin, Size: signed.Size, Root: signed.Root.String(), Position: signed.Position.String(),
+		Time: signed.Time, Note: signed.Note,
+	}, "%s", strings.TrimSuffix(signed.Note, "\n"))
 }
 
 type auditProveCmd struct {
@@ -58,18 +54,16 @@ type auditProveCmd struct {
 	Against string    `type:"existingfile" placeholder:"CHECKPOINT" help:"Prove it in this checkpoint, not in a new one."`
 }
 
-func (p *auditProveCmd) Run(ctx context.Context, a *app) error {
-	return a.withCore(ctx, func(ctx context.Context, c *service.Core) error {
-		in, err := p.checkpoint(ctx, a, c)
-		if err != nil {
-			return err
-		}
-		proof, err := auditlog.Prove(ctx, auditlog.NewTree(c.DB), p.Event, in)
-		if err != nil {
-			return err
-		}
-		return json.NewEncoder(a.out).Encode(proof)
-	})
+func (p *auditProveCmd) Run(ctx context.Context, a *app, c *service.Core) error {
+	in, err := p.checkpoint(ctx, a, c)
+	if err != nil {
+		return err
+	}
+	proof, err := auditlog.Prove(ctx, auditlog.NewTree(c.DB), p.Event, in)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(a.out).Encode(proof)
 }
 
 func (p *auditProveCmd) checkpoint(ctx context.Context, a *app, c *service.Core) (auditlog.Checkpoint, error) {
@@ -97,36 +91,34 @@ type verified struct {
 	Findings    []audit.Finding `json:"findings"`
 }
 
-func (v *auditVerifyCmd) Run(ctx context.Context, a *app) error {
-	return a.withCore(ctx, func(ctx context.Context, c *service.Core) error {
-		check, findings, err := c.Installation().AgainstTree(ctx, v.Against, fsck.NothingElse)
-		if err != nil {
-			return err
-		}
-		out := verified{
-			Events: check.Events(), InTree: check.Compared(), Checkpoints: check.Signed, Root: check.Root().String(),
-			Findings:   findings,
-			MACsBehind: "none",
-		}
-		if b := check.Bound(); b.Key != "" {
-			out.MACsBehind = b.At.String()
-		}
-		if !a.json {
-			for _, f := range out.Findings {
-				if err := a.print(nil, "%s", f); err != nil {
-					return err
-				}
+func (v *auditVerifyCmd) Run(ctx context.Context, a *app, c *service.Core) error {
+	check, findings, err := c.Installation().AgainstTree(ctx, v.Against, fsck.NothingElse)
+	if err != nil {
+		return err
+	}
+	out := verified{
+		Events: check.Events(), InTree: check.Compared(), Checkpoints: check.Signed, Root: check.Root().String(),
+		Findings:   findings,
+		MACsBehind: "none",
+	}
+	if b := check.Bound(); b.Key != "" {
+		out.MACsBehind = b.At.String()
+	}
+	if !a.json {
+		for _, f := range out.Findings {
+			if err := a.print(nil, "%s", f); err != nil {
+				return err
 			}
 		}
-		if err := a.print(out, "%d events, %d of them in the tree, %d checkpoints, root %s, MACs behind position %s, %d findings",
-			out.Events, out.InTree, out.Checkpoints, out.Root, out.MACsBehind, len(out.Findings)); err != nil {
-			return err
-		}
-		if len(out.Findings) > 0 {
-			return errors.New("the log is not the one that was signed: keep the data directory as it is, and the checkpoints")
-		}
-		return nil
-	})
+	}
+	if err := a.print(out, "%d events, %d of them in the tree, %d checkpoints, root %s, MACs behind position %s, %d findings",
+		out.Events, out.InTree, out.Checkpoints, out.Root, out.MACsBehind, len(out.Findings)); err != nil {
+		return err
+	}
+	if len(out.Findings) > 0 {
+		return errors.New("the log is not the one that was signed: keep the data directory as it is, and the checkpoints")
+	}
+	return nil
 }
 
 type auditAcceptCmd struct {
@@ -135,51 +127,47 @@ type auditAcceptCmd struct {
 
 // Run lets the audit begin anew where it has found something that an operator knows of:
 // a signing key or a keyset that was made anew, a time under an older version.
-func (x *auditAcceptCmd) Run(ctx context.Context, a *app) error {
-	return a.withCore(ctx, func(ctx context.Context, c *service.Core) error {
-		if strings.TrimSpace(x.Reason) == "" {
-			return errors.New("the reason is empty")
-		}
-		if err := c.Binding.AcceptKey(ctx, "operator", x.Reason); err != nil {
-			return err
-		}
-		if err := c.Signer().Accept(ctx); err != nil {
-			return err
-		}
-		verifier, err := c.Signer().Verifier(ctx)
-		if err != nil {
-			return err
-		}
-		return a.print(map[string]any{"verifier": verifier}, "accepted: from here on the log is proved by %s and by MACs", verifier)
-	})
+func (x *auditAcceptCmd) Run(ctx context.Context, a *app, c *service.Core) error {
+	if strings.TrimSpace(x.Reason) == "" {
+		return errors.New("the reason is empty")
+	}
+	if err := c.Binding.AcceptKey(ctx, "operator", x.Reason); err != nil {
+		return err
+	}
+	if err := c.Signer().Accept(ctx); err != nil {
+		return err
+	}
+	verifier, err := c.Signer().Verifier(ctx)
+	if err != nil {
+		return err
+	}
+	return a.print(map[string]any{"verifier": verifier}, "accepted: from here on the log is proved by %s and by MACs", verifier)
 }
 
 type auditExportCmd struct {
 	Out string `type:"path" placeholder:"FILE" help:"The file to write, which must not exist; standard output without it."`
 }
 
-func (x *auditExportCmd) Run(ctx context.Context, a *app) error {
-	return a.withCore(ctx, func(ctx context.Context, c *service.Core) (err error) {
-		signed, err := c.NewCheckpoint(ctx, a.log)
+func (x *auditExportCmd) Run(ctx context.Context, a *app, c *service.Core) (err error) {
+	signed, err := c.NewCheckpoint(ctx, a.log)
+	if err != nil {
+		return err
+	}
+	out := a.out
+	if x.Out != "" {
+		file, err := os.OpenFile(x.Out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if err != nil {
 			return err
 		}
-		out := a.out
-		if x.Out != "" {
-			file, err := os.OpenFile(x.Out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, file.Close()) }()
-			out = file
-		}
-		events, err := auditlog.Export(ctx, c.Signer(), signed, out)
-		if err != nil || x.Out == "" {
-			return err
-		}
-		return a.print(struct {
-			File   string `json:"file"`
-			Events int64  `json:"events"`
-		}{x.Out, events}, "%s: %d events, verified anywhere by: go run ./cmd/auditverify \"$(humanqa audit key)\" %s", x.Out, events, x.Out)
-	})
+		defer func() { err = errors.Join(err, file.Close()) }()
+		out = file
+	}
+	events, err := auditlog.Export(ctx, c.Signer(), signed, out)
+	if err != nil || x.Out == "" {
+		return err
+	}
+	return a.print(struct {
+		File   string `json:"file"`
+		Events int64  `json:"events"`
+	}{x.Out, events}, "%s: %d events, verified anywhere by: go run ./cmd/auditverify \"$(humanqa audit key)\" %s", x.Out, events, x.Out)
 }

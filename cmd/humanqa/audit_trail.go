@@ -46,21 +46,16 @@ func (t auditTrail) record(
 	return core.Commands.Act(ctx, cause, a, do)
 }
 
-// runRecorded is a command of one recorded act. It answers when lists show the effect.
-func (t auditTrail) runRecorded(
-	ctx context.Context, a *app, cause command.Cause, act command.OperatorAct,
-	do func(context.Context, *command.Service, command.Cause) (domain.Position, error), answer func() error,
+// recordShown is record that ends when lists show the effect.
+func (t auditTrail) recordShown(
+	ctx context.Context, core *service.Core, cause command.Cause, a command.OperatorAct,
+	do func(context.Context, command.Cause) (domain.Position, error),
 ) error {
-	return a.withCore(ctx, func(ctx context.Context, core *service.Core) error {
-		at, err := t.record(ctx, core, cause, act, func(ctx context.Context, cause command.Cause) (domain.Position, error) {
-			return do(ctx, core.Commands, cause)
-		})
-		if err != nil {
-			return err
-		}
+	at, err := t.record(ctx, core, cause, a, do)
+	if err == nil {
 		core.WaitVisible(ctx, at)
-		return answer()
-	})
+	}
+	return err
 }
 
 // recordOnProjection is record for a consumer of the log, which has no account.

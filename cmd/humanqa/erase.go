@@ -79,44 +79,42 @@ func (c *eraseCmd) open(ctx context.Context, core *service.Core, a *app) (erasin
 }
 
 // Run may be repeated, after a crash too.
-func (c *eraseCmd) Run(ctx context.Context, a *app) error {
-	return a.withCore(ctx, func(ctx context.Context, core *service.Core) error {
-		e, err := c.open(ctx, core, a)
+func (c *eraseCmd) Run(ctx context.Context, a *app, core *service.Core) error {
+	e, err := c.open(ctx, core, a)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	if c.DryRun {
+		found, err := e.Search(ctx)
 		if err != nil {
 			return err
 		}
-		defer e.Close()
-		if c.DryRun {
-			found, err := e.Search(ctx)
-			if err != nil {
-				return err
-			}
-			return a.printErasure("would be erased", e, found)
-		}
-		var left erase.Searched
-		_, err = auditTrail{By: c.By, Reason: c.Reason}.record(ctx, core, service.OperatorCause(e.act.AccountID), e.act,
-			func(ctx context.Context, _ command.Cause) (domain.Position, error) {
-				left, err = e.run(ctx)
-				return domain.Position{}, err
-			})
-		var refused *domain.Error
-		switch {
-		case errors.Is(err, erase.ErrHeld), errors.As(err, &refused):
-			return err
-		case err != nil:
-			return fmt.Errorf("%w: run the same command again to erase the rest", err)
-		}
-		if err := a.printErasure("erased", e, left); err != nil {
-			return err
-		}
-		switch {
-		case len(left.Left) > 0:
-			return errors.New("texts are still there, and so is their key: update every process of the service, drop read models that no binary runs (humanqa projections list), and run the same command again")
-		case len(left.InClear) > 0:
-			return errors.New("the log holds texts that were written before texts were sealed: they stay")
-		}
-		return nil
-	})
+		return a.printErasure("would be erased", e, found)
+	}
+	var left erase.Searched
+	_, err = auditTrail{By: c.By, Reason: c.Reason}.record(ctx, core, service.OperatorCause(e.act.AccountID), e.act,
+		func(ctx context.Context, _ command.Cause) (domain.Position, error) {
+			left, err = e.run(ctx)
+			return domain.Position{}, err
+		})
+	var refused *domain.Error
+	switch {
+	case errors.Is(err, erase.ErrHeld), errors.As(err, &refused):
+		return err
+	case err != nil:
+		return fmt.Errorf("%w: run the same command again to erase the rest", err)
+	}
+	if err := a.printErasure("erased", e, left); err != nil {
+		return err
+	}
+	switch {
+	case len(left.Left) > 0:
+		return errors.New("texts are still there, and so is their key: update every process of the service, drop read models that no binary runs (humanqa projections list), and run the same command again")
+	case len(left.InClear) > 0:
+		return errors.New("the log holds texts that were written before texts were sealed: they stay")
+	}
+	return nil
 }
 
 // printErasure tells what there was, and where the texts were found.
@@ -194,26 +192,24 @@ type accountEraseCmd struct {
 func (c *accountEraseCmd) Validate() error { return auditTrail{By: c.By, Reason: c.Reason}.Validate() }
 
 // Run may be repeated, after a crash too, until it says that nothing is left.
-func (c *accountEraseCmd) Run(ctx context.Context, a *app) error {
-	return a.withCore(ctx, func(ctx context.Context, core *service.Core) error {
-		e, err := erase.New(ctx, core, c.Account, c.By, c.Reason)
-		if err != nil {
-			return err
-		}
-		defer e.Close()
-		_, err = auditTrail{By: c.By, Reason: c.Reason}.record(ctx, core, service.OperatorCause(c.Account), command.OperatorAct{
-			Act: oversight.EraseAccount, Subject: domain.AccountStream(c.Account), AccountID: c.Account,
-		}, func(ctx context.Context, _ command.Cause) (domain.Position, error) {
-			return domain.Position{}, e.Run(ctx)
-		})
-		if err != nil {
-			return fmt.Errorf("%w: run the same command again to erase the rest", err)
-		}
-		return a.print(struct {
-			AccountID string `json:"accountId"`
-			Status    string `json:"status"`
-			Erased    int    `json:"erased"`
-		}{c.Account, "erased", e.Erased},
-			"account %s is erased: %d remaining things of it are gone, its history stays in the log", c.Account, e.Erased)
+func (c *accountEraseCmd) Run(ctx context.Context, a *app, core *service.Core) error {
+	e, err := erase.New(ctx, core, c.Account, c.By, c.Reason)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	_, err = auditTrail{By: c.By, Reason: c.Reason}.record(ctx, core, service.OperatorCause(c.Account), command.OperatorAct{
+		Act: oversight.EraseAccount, Subject: domain.AccountStream(c.Account), AccountID: c.Account,
+	}, func(ctx context.Context, _ command.Cause) (domain.Position, error) {
+		return domain.Position{}, e.Run(ctx)
 	})
+	if err != nil {
+		return fmt.Errorf("%w: run the same command again to erase the rest", err)
+	}
+	return a.print(struct {
+		AccountID string `json:"accountId"`
+		Status    string `json:"status"`
+		Erased    int    `json:"erased"`
+	}{c.Account, "erased", e.Erased},
+		"account %s is erased: %d remaining things of it are gone, its history stays in the log", c.Account, e.Erased)
 }

@@ -52,14 +52,12 @@ func sized(s evidence.Size) string {
 	return fmt.Sprintf("%d (%.1f MB)", s.Files, float64(s.Bytes)/1e6)
 }
 
-func (c *evidenceUsageCmd) Run(ctx context.Context, a *app) error {
-	return a.withReads(ctx, func(ctx context.Context, core *service.Core, _ *projections.Reads) error {
-		all, err := evidence.UsageByAccount(ctx, core.DB, c.Account)
-		if err != nil {
-			return err
-		}
-		return a.printUsage(all)
-	})
+func (c *evidenceUsageCmd) Run(ctx context.Context, a *app, core *service.Core, _ *projections.Reads) error {
+	all, err := evidence.UsageByAccount(ctx, core.DB, c.Account)
+	if err != nil {
+		return err
+	}
+	return a.printUsage(all)
 }
 
 type evidenceSweepCmd struct {
@@ -67,31 +65,29 @@ type evidenceSweepCmd struct {
 }
 
 // Run may be repeated, after a crash too: it goes on where the last run ended.
-func (c *evidenceSweepCmd) Run(ctx context.Context, a *app) error {
-	return a.withReads(ctx, func(ctx context.Context, core *service.Core, _ *projections.Reads) error {
-		if c.DryRun {
-			all, err := evidence.UsageByAccount(ctx, core.DB, "")
-			if err != nil {
-				return err
-			}
-			maps.DeleteFunc(all, func(_ string, u evidence.Usage) bool { return u.Going().Files == 0 })
-			return a.printUsage(all)
-		}
-		files, err := blob.Open(ctx, core.Config.EvidenceURL)
+func (c *evidenceSweepCmd) Run(ctx context.Context, a *app, core *service.Core, _ *projections.Reads) error {
+	if c.DryRun {
+		all, err := evidence.UsageByAccount(ctx, core.DB, "")
 		if err != nil {
 			return err
 		}
-		defer func() { _ = files.Close() }() // nothing is pending on it
-		swept, err := evidence.Expiry{DB: core.DB, Files: files, Commands: core.Commands}.Sweep(ctx)
-		if err != nil {
-			return fmt.Errorf("%w: run the same command again to go on", err)
-		}
-		waiting := ""
-		if swept.Waiting {
-			waiting = "; the rest of the files goes after the backup that is under way"
-		}
-		return a.print(swept, "%s let go, %s deleted%s", sized(swept.Expired), sized(swept.Erased), waiting)
-	})
+		maps.DeleteFunc(all, func(_ string, u evidence.Usage) bool { return u.Going().Files == 0 })
+		return a.printUsage(all)
+	}
+	files, err := blob.Open(ctx, core.Config.EvidenceURL)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = files.Close() }() // nothing is pending on it
+	swept, err := evidence.Expiry{DB: core.DB, Files: files, Commands: core.Commands}.Sweep(ctx)
+	if err != nil {
+		return fmt.Errorf("%w: run the same command again to go on", err)
+	}
+	waiting := ""
+	if swept.Waiting {
+		waiting = "; the rest of the files goes after the backup that is under way"
+	}
+	return a.print(swept, "%s let go, %s deleted%s", sized(swept.Expired), sized(swept.Erased), waiting)
 }
 
 type evidenceKeepCmd struct {
@@ -127,47 +123,44 @@ func (c *evidenceKeepCmd) change() retention.Change {
 	return retention.Change{Evidence: setting(c.EvidenceDays), Recordings: setting(c.RecordingsDays)}
 }
 
-func (c *evidenceKeepCmd) Run(ctx context.Context, a *app) error {
-	return a.withReads(ctx, func(ctx context.Context, core *service.Core, reads *projections.Reads) error {
-		of := command.EvidenceSubject{Kind: retention.OfAccount, ID: c.Account}
-		if c.Project != "" {
-			of = command.EvidenceSubject{Kind: retention.OfProject, ID: c.Project}
-		}
-		cause, err := causeOn(ctx, core, of)
-		if err != nil {
-			return err
-		}
-		keep, err := settingsOf(ctx, core, reads, cause.AccountID, c.Project)
-		if err != nil {
-			return err
-		}
-		keep = c.change().On(keep)
-		would, err := evidence.Estimate(ctx, core.DB, cause.AccountID, c.Project, keep)
-		if err != nil {
-			return err
-		}
-		if c.DryRun {
-			return a.print(would.Going(), "%s would go", sized(would.Going()))
-		}
-		at, err := c.record(ctx, core, cause, command.OperatorAct{
-			Act: oversight.SetRetention, Subject: of.Stream(), AccountID: cause.AccountID, Detail: keep.Words(),
-		}, func(ctx context.Context, cause command.Cause) (at domain.Position, err error) {
-			if c.Project == "" {
-				_, at, err = core.Commands.SetAccountRetention(ctx, cause, c.change())
-				return at, err
-			}
-			_, at, err = core.Commands.UpdateProject(ctx, cause, c.Project, command.UpdateProject{Keep: c.change()})
+func (c *evidenceKeepCmd) Run(ctx context.Context, a *app, core *service.Core, reads *projections.Reads) error {
+	of := command.EvidenceSubject{Kind: retention.OfAccount, ID: c.Account}
+	if c.Project != "" {
+		of = command.EvidenceSubject{Kind: retention.OfProject, ID: c.Project}
+	}
+	cause, err := causeOn(ctx, core, of)
+	if err != nil {
+		return err
+	}
+	keep, err := settingsOf(ctx, core, reads, cause.AccountID, c.Project)
+	if err != nil {
+		return err
+	}
+	keep = c.change().On(keep)
+	would, err := evidence.Estimate(ctx, core.DB, cause.AccountID, c.Project, keep)
+	if err != nil {
+		return err
+	}
+	if c.DryRun {
+		return a.print(would.Going(), "%s would go", sized(would.Going()))
+	}
+	err = c.recordShown(ctx, core, cause, command.OperatorAct{
+		Act: oversight.SetRetention, Subject: of.Stream(), AccountID: cause.AccountID, Detail: keep.Words(),
+	}, func(ctx context.Context, cause command.Cause) (at domain.Position, err error) {
+		if c.Project == "" {
+			_, at, err = core.Commands.SetAccountRetention(ctx, cause, c.change())
 			return at, err
-		})
-		if err != nil {
-			return err
 		}
-		core.WaitVisible(ctx, at)
-		return a.print(struct {
-			retention.Keep
-			Goes evidence.Size `json:"goes"`
-		}{keep, would.Going()}, "%s %s: %s; %s goes", of.Kind, of.ID, keep.Words(), sized(would.Going()))
+		_, at, err = core.Commands.UpdateProject(ctx, cause, c.Project, command.UpdateProject{Keep: c.change()})
+		return at, err
 	})
+	if err != nil {
+		return err
+	}
+	return a.print(struct {
+		retention.Keep
+		Goes evidence.Size `json:"goes"`
+	}{keep, would.Going()}, "%s %s: %s; %s goes", of.Kind, of.ID, keep.Words(), sized(would.Going()))
 }
 
 // settingsOf are the settings of the account, or of one of its projects.
@@ -211,44 +204,41 @@ func (c holdCmd) subject() command.EvidenceSubject {
 func (c holdCmd) Validate() error { return auditTrail{By: c.By, Reason: c.Reason}.Validate() }
 
 func (c holdCmd) run(
-	ctx context.Context, a *app, act oversight.Act, done string,
-	do func(*command.Service, context.Context, command.Cause, command.EvidenceSubject, string, bool) (domain.Position, error),
+	ctx context.Context, a *app, core *service.Core, act oversight.Act, done string,
+	do func(context.Context, command.Cause, command.EvidenceSubject, string, bool) (domain.Position, error),
 ) error {
 	of := c.subject()
-	return a.withCore(ctx, func(ctx context.Context, core *service.Core) error {
-		cause, err := causeOn(ctx, core, of)
-		if err != nil {
-			return err
-		}
-		at, err := auditTrail{By: c.By, Reason: c.Reason}.record(ctx, core, cause, command.OperatorAct{
-			Act: act, Subject: of.Stream(), AccountID: cause.AccountID,
-		}, func(ctx context.Context, cause command.Cause) (domain.Position, error) {
-			return do(core.Commands, ctx, cause, of, c.Reason, true)
-		})
-		if err != nil {
-			return err
-		}
-		core.WaitVisible(ctx, at)
-		return a.print(struct {
-			Kind   string `json:"kind"`
-			ID     string `json:"id"`
-			Status string `json:"status"`
-		}{of.Kind, of.ID, done}, "the evidence of %s %s is %s", of.Kind, of.ID, done)
+	cause, err := causeOn(ctx, core, of)
+	if err != nil {
+		return err
+	}
+	err = auditTrail{By: c.By, Reason: c.Reason}.recordShown(ctx, core, cause, command.OperatorAct{
+		Act: act, Subject: of.Stream(), AccountID: cause.AccountID,
+	}, func(ctx context.Context, cause command.Cause) (domain.Position, error) {
+		return do(ctx, cause, of, c.Reason, true)
 	})
+	if err != nil {
+		return err
+	}
+	return a.print(struct {
+		Kind   string `json:"kind"`
+		ID     string `json:"id"`
+		Status string `json:"status"`
+	}{of.Kind, of.ID, done}, "the evidence of %s %s is %s", of.Kind, of.ID, done)
 }
 
 type evidenceHoldCmd struct {
 	holdCmd `embed:""`
 }
 
-func (c *evidenceHoldCmd) Run(ctx context.Context, a *app) error {
-	return c.run(ctx, a, oversight.PlaceHold, "held", (*command.Service).PlaceHold)
+func (c *evidenceHoldCmd) Run(ctx context.Context, a *app, core *service.Core) error {
+	return c.run(ctx, a, core, oversight.PlaceHold, "held", core.Commands.PlaceHold)
 }
 
 type evidenceReleaseCmd struct {
 	holdCmd `embed:""`
 }
 
-func (c *evidenceReleaseCmd) Run(ctx context.Context, a *app) error {
-	return c.run(ctx, a, oversight.ReleaseHold, "released", (*command.Service).ReleaseHold)
+func (c *evidenceReleaseCmd) Run(ctx context.Context, a *app, core *service.Core) error {
+	return c.run(ctx, a, core, oversight.ReleaseHold, "released", core.Commands.ReleaseHold)
 }

@@ -49,30 +49,28 @@ func (c *exportCmd) since() (*time.Time, error) {
 }
 
 // Run streams the rows: memory does not grow with them.
-func (c *exportCmd) Run(ctx context.Context, a *app) error {
+func (c *exportCmd) Run(ctx context.Context, a *app, core *service.Core) (err error) {
 	since, err := c.since()
 	if err != nil {
 		return err
 	}
-	return a.withCore(ctx, func(ctx context.Context, core *service.Core) (err error) {
-		out := a.out
-		if c.Out != "" {
-			file, err := os.OpenFile(c.Out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, file.Close()) }()
-			out = file
-		}
-		rows, err := c.write(ctx, core, since, out)
+	out := a.out
+	if c.Out != "" {
+		file, err := os.OpenFile(c.Out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if err != nil {
-			return fmt.Errorf("export %s: %w", c.Table, err)
+			return err
 		}
-		if c.Out == "" {
-			return nil
-		}
-		return a.print(map[string]any{"file": c.Out, "rows": rows}, "%s: %d rows", c.Out, rows)
-	})
+		defer func() { err = errors.Join(err, file.Close()) }()
+		out = file
+	}
+	rows, err := c.write(ctx, core, since, out)
+	if err != nil {
+		return fmt.Errorf("export %s: %w", c.Table, err)
+	}
+	if c.Out == "" {
+		return nil
+	}
+	return a.print(map[string]any{"file": c.Out, "rows": rows}, "%s: %d rows", c.Out, rows)
 }
 
 func (c *exportCmd) write(ctx context.Context, core *service.Core, since *time.Time, to io.Writer) (rows int64, err error) {

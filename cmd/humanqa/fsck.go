@@ -6,6 +6,7 @@ import (
 
 	"humanqa/internal/service"
 	"humanqa/internal/service/fsck"
+	"humanqa/projections"
 )
 
 // fsckCmd checks the invariants on live data: the log against itself and
@@ -15,14 +16,12 @@ type fsckCmd struct {
 	Against []string `type:"existingfile" placeholder:"CHECKPOINT" help:"A checkpoint from a file that humanqa audit checkpoint wrote. May be repeated."`
 }
 
-func (f *fsckCmd) Run(ctx context.Context, a *app) error {
-	return a.withCore(ctx, func(ctx context.Context, c *service.Core) error {
-		out, err := c.Installation().Check(ctx, a.log, fsck.NoProgress, f.Against...)
-		if err != nil {
-			return err
-		}
-		return a.printChecked(out, out, "")
-	})
+func (f *fsckCmd) Run(ctx context.Context, a *app, c *service.Core) error {
+	out, err := c.Installation().Check(ctx, a.log, fsck.NoProgress, projections.Names(), f.Against...)
+	if err != nil {
+		return err
+	}
+	return a.printChecked(out, out, "")
 }
 
 // printChecked tells the findings and counts, after what led to them; findings

@@ -18,10 +18,10 @@ type jobCancelCmd struct {
 	Job        string `required:"" help:"The job's id."`
 }
 
-func (c *jobCancelCmd) Run(ctx context.Context, a *app) error {
-	return a.endJob(ctx, c.auditTrail, oversight.CancelJob, c.Job,
-		func(ctx context.Context, commands *command.Service, cause command.Cause) (command.CancelledJob, error) {
-			return commands.CancelJob(ctx, cause, c.Job, job.CancelOperator)
+func (c *jobCancelCmd) Run(ctx context.Context, a *app, core *service.Core) error {
+	return a.endJob(ctx, core, c.auditTrail, oversight.CancelJob, c.Job,
+		func(ctx context.Context, cause command.Cause) (command.CancelledJob, error) {
+			return core.Commands.CancelJob(ctx, cause, c.Job, job.CancelOperator)
 		})
 }
 
@@ -30,44 +30,41 @@ type jobUntestableCmd struct {
 	Job        string `required:"" help:"The job's id."`
 }
 
-func (c *jobUntestableCmd) Run(ctx context.Context, a *app) error {
-	return a.endJob(ctx, c.auditTrail, oversight.FailJob, c.Job,
-		func(ctx context.Context, commands *command.Service, cause command.Cause) (command.CancelledJob, error) {
-			failed, err := commands.FailJob(ctx, cause, c.Job, job.FailUntestable)
+func (c *jobUntestableCmd) Run(ctx context.Context, a *app, core *service.Core) error {
+	return a.endJob(ctx, core, c.auditTrail, oversight.FailJob, c.Job,
+		func(ctx context.Context, cause command.Cause) (command.CancelledJob, error) {
+			failed, err := core.Commands.FailJob(ctx, cause, c.Job, job.FailUntestable)
 			return command.CancelledJob(failed), err
 		})
 }
 
 // endJob ends a job for the operator and prints the refund.
 func (a *app) endJob(
-	ctx context.Context, on auditTrail, act oversight.Act, jobID string,
-	end func(context.Context, *command.Service, command.Cause) (command.CancelledJob, error),
+	ctx context.Context, core *service.Core, on auditTrail, act oversight.Act, jobID string,
+	end func(context.Context, command.Cause) (command.CancelledJob, error),
 ) error {
-	return a.withCore(ctx, func(ctx context.Context, core *service.Core) error {
-		cause, err := operatorOn(ctx, core.Log, domain.JobStream(jobID))
-		if err != nil {
-			return err
-		}
-		var ended command.CancelledJob
-		at, err := on.record(ctx, core, cause, command.OperatorAct{
-			Act: act, Subject: domain.JobStream(jobID), AccountID: cause.AccountID,
-		}, func(ctx context.Context, cause command.Cause) (at domain.Position, err error) {
-			ended, err = end(ctx, core.Commands, cause)
-			return ended.Position, err
-		})
-		if err != nil {
-			return err
-		}
-		core.WaitVisible(ctx, at)
-		return a.print(struct {
-			JobID            string         `json:"jobId"`
-			Status           job.Status     `json:"status"`
-			CreditsRefunded  domain.Credits `json:"creditsRefunded"`
-			CreditsExpired   domain.Credits `json:"creditsExpired"`
-			CreditsRemaining domain.Credits `json:"creditsRemaining"`
-		}{ended.JobID, ended.Status, ended.CreditsRefunded, ended.CreditsExpired, ended.CreditsRemaining},
-			"job %s is %s, %d credits went back and %d had expired", ended.JobID, ended.Status, ended.CreditsRefunded, ended.CreditsExpired)
+	cause, err := operatorOn(ctx, core.Log, domain.JobStream(jobID))
+	if err != nil {
+		return err
+	}
+	var ended command.CancelledJob
+	err = on.recordShown(ctx, core, cause, command.OperatorAct{
+		Act: act, Subject: domain.JobStream(jobID), AccountID: cause.AccountID,
+	}, func(ctx context.Context, cause command.Cause) (at domain.Position, err error) {
+		ended, err = end(ctx, cause)
+		return ended.Position, err
 	})
+	if err != nil {
+		return err
+	}
+	return a.print(struct {
+		JobID            string         `json:"jobId"`
+		Status           job.Status     `json:"status"`
+		CreditsRefunded  domain.Credits `json:"creditsRefunded"`
+		CreditsExpired   domain.Credits `json:"creditsExpired"`
+		CreditsRemaining domain.Credits `json:"creditsRemaining"`
+	}{ended.JobID, ended.Status, ended.CreditsRefunded, ended.CreditsExpired, ended.CreditsRemaining},
+		"job %s is %s, %d credits went back and %d had expired", ended.JobID, ended.Status, ended.CreditsRefunded, ended.CreditsExpired)
 }
 
 // operatorOn is the operator acting on the account of a job or a project. It asks
@@ -101,23 +98,21 @@ type projectSecretCmd struct {
 	Project    string `required:"" help:"The project's id."`
 }
 
-func (c *projectSecretCmd) Run(ctx context.Context, a *app) error {
-	return a.withCore(ctx, func(ctx context.Context, core *service.Core) error {
-		stream := domain.ProjectStream(c.Project)
-		cause, err := operatorOn(ctx, core.Log, stream)
-		if err != nil {
-			return err
-		}
-		var secret string
-		_, err = c.record(ctx, core, cause, command.OperatorAct{
-			Act: oversight.Look, Subject: stream, AccountID: cause.AccountID, Detail: "webhook secret",
-		}, func(ctx context.Context, _ command.Cause) (at domain.Position, err error) {
-			secret, err = core.Commands.WebhookSecret(ctx, c.Project)
-			return at, err
-		})
-		if err != nil {
-			return err
-		}
-		return a.print(map[string]any{"projectId": c.Project, "webhookSecret": secret}, "%s", secret)
+func (c *projectSecretCmd) Run(ctx context.Context, a *app, core *service.Core) error {
+	stream := domain.ProjectStream(c.Project)
+	cause, err := operatorOn(ctx, core.Log, stream)
+	if err != nil {
+		return err
+	}
+	var secret string
+	_, err = c.record(ctx, core, cause, command.OperatorAct{
+		Act: oversight.Look, Subject: stream, AccountID: cause.AccountID, Detail: "webhook secret",
+	}, func(ctx context.Context, _ command.Cause) (at domain.Position, err error) {
+		secret, err = core.Commands.WebhookSecret(ctx, c.Project)
+		return at, err
 	})
+	if err != nil {
+		return err
+	}
+	return a.print(map[string]any{"projectId": c.Project, "webhookSecret": secret}, "%s", secret)
 }

@@ -30,21 +30,23 @@ func (c *keyCreateCmd) Validate() error {
 	return c.auditTrail.Validate()
 }
 
-func (c *keyCreateCmd) Run(ctx context.Context, a *app) error {
+func (c *keyCreateCmd) Run(ctx context.Context, a *app, core *service.Core) error {
 	var key command.IssuedKey
-	return c.runRecorded(ctx, a, service.OperatorCause(c.Account), command.OperatorAct{
+	err := c.recordShown(ctx, core, service.OperatorCause(c.Account), command.OperatorAct{
 		Act: oversight.IssueKey, Subject: domain.AccountStream(c.Account), AccountID: c.Account, Detail: string(c.Scope),
-	}, func(ctx context.Context, commands *command.Service, cause command.Cause) (at domain.Position, err error) {
-		key, err = commands.IssueKey(ctx, cause, c.Account, command.IssueKey{
+	}, func(ctx context.Context, cause command.Cause) (at domain.Position, err error) {
+		key, err = core.Commands.IssueKey(ctx, cause, c.Account, command.IssueKey{
 			Name: c.Name, Scope: c.Scope, ProjectID: c.Project, ExpiresAt: after(c.Expires),
 		})
 		return key.Position, err
-	}, func() error {
-		return a.print(struct {
-			KeyID  string `json:"keyId"`
-			APIKey string `json:"apiKey"`
-		}{key.KeyID, key.Token}, "key id  %s\nkey     %s   (shown once)", key.KeyID, key.Token)
 	})
+	if err != nil {
+		return err
+	}
+	return a.print(struct {
+		KeyID  string `json:"keyId"`
+		APIKey string `json:"apiKey"`
+	}{key.KeyID, key.Token}, "key id  %s\nkey     %s   (shown once)", key.KeyID, key.Token)
 }
 
 type keyRevokeCmd struct {
@@ -60,15 +62,17 @@ func (c *keyRevokeCmd) Validate() error {
 	return c.auditTrail.Validate()
 }
 
-func (c *keyRevokeCmd) Run(ctx context.Context, a *app) error {
+func (c *keyRevokeCmd) Run(ctx context.Context, a *app, core *service.Core) error {
 	accountID, _, _ := strings.Cut(c.Key, ".")
-	return c.runRecorded(ctx, a, service.OperatorCause(accountID), command.OperatorAct{
+	err := c.recordShown(ctx, core, service.OperatorCause(accountID), command.OperatorAct{
 		Act: oversight.RevokeKey, Subject: domain.AccountStream(accountID), AccountID: accountID, Detail: c.Key,
-	}, func(ctx context.Context, commands *command.Service, cause command.Cause) (domain.Position, error) {
-		return commands.RevokeKey(ctx, cause, accountID, c.Key)
-	}, func() error {
-		return a.print(map[string]any{"keyId": c.Key, "status": "revoked"}, "key %s is revoked", c.Key)
+	}, func(ctx context.Context, cause command.Cause) (domain.Position, error) {
+		return core.Commands.RevokeKey(ctx, cause, accountID, c.Key)
 	})
+	if err != nil {
+		return err
+	}
+	return a.print(map[string]any{"keyId": c.Key, "status": "revoked"}, "key %s is revoked", c.Key)
 }
 
 type checkerCreateCmd struct {
@@ -85,16 +89,18 @@ func (c *checkerCreateCmd) Validate() error {
 	return c.auditTrail.Validate()
 }
 
-func (c *checkerCreateCmd) Run(ctx context.Context, a *app) error {
+func (c *checkerCreateCmd) Run(ctx context.Context, a *app, core *service.Core) error {
 	var checker command.CreatedChecker
 	cause := service.OperatorCause("")
-	return c.runRecorded(ctx, a, cause, command.OperatorAct{
+	err := c.recordShown(ctx, core, cause, command.OperatorAct{
 		Act: oversight.CreateChecker, Subject: domain.CheckerStream(command.NewCheckerID(cause)),
-	}, func(ctx context.Context, commands *command.Service, cause command.Cause) (at domain.Position, err error) {
-		checker, err = commands.CreateChecker(ctx, cause, strings.TrimSpace(c.Name), c.Account)
+	}, func(ctx context.Context, cause command.Cause) (at domain.Position, err error) {
+		checker, err = core.Commands.CreateChecker(ctx, cause, strings.TrimSpace(c.Name), c.Account)
 		return checker.Position, err
-	}, func() error {
-		return a.print(map[string]any{"checkerId": checker.CheckerID, "checkerKey": checker.Token},
-			"checker %s\nkey     %s   (shown once)", checker.CheckerID, checker.Token)
 	})
+	if err != nil {
+		return err
+	}
+	return a.print(map[string]any{"checkerId": checker.CheckerID, "checkerKey": checker.Token},
+		"checker %s\nkey     %s   (shown once)", checker.CheckerID, checker.Token)
 }

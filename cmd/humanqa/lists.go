@@ -39,49 +39,30 @@ func (p page) access() access.Page { return access.Page{Limit: p.Limit, Offset: 
 // which names the list, or as a line for each and what there is beyond them. An account that
 // is named must be there.
 func list[T any, L fmt.Stringer](
-	ctx context.Context, a *app, name string, account *string, p page, of func(T) L,
-	find func(context.Context, *projections.Reads) ([]T, int, error),
+	ctx context.Context, a *app, reads *projections.Reads, name string, account *string, p page, of func(T) L,
+	find func() ([]T, int, error),
 ) error {
-	return a.withReads(ctx, func(ctx context.Context, _ *service.Core, reads *projections.Reads) error {
-		if account != nil {
-			if _, err := reads.Access.Account(ctx, *account); err != nil {
-				return err
-			}
-		}
-		found, total, err := find(ctx, reads)
-		if err != nil {
+	if account != nil {
+		if _, err := reads.Access.Account(ctx, *account); err != nil {
 			return err
 		}
-		listed, lines := make([]L, len(found)), []string{}
-		for i, f := range found {
-			listed[i] = of(f)
-			lines = append(lines, listed[i].String())
-		}
-		if n := p.Offset + len(lines); len(lines) < total {
-			lines = append(lines, fmt.Sprintf("%d to %d of %d: --offset %d goes on", min(p.Offset+1, n), n, total, n))
-		}
-		if len(lines) == 0 {
-			lines = []string{"none"}
-		}
-		return a.print(map[string]any{name: listed, "total": total}, "%s", strings.Join(lines, "\n"))
-	})
-}
-
-// withReads runs a command on read models that show everything that has been
-// written. Where no service is at work they are brought up to it here.
-func (a *app) withReads(ctx context.Context, do func(context.Context, *service.Core, *projections.Reads) error) error {
-	return a.withCore(ctx, func(ctx context.Context, core *service.Core) error {
-		head, err := core.Log.Head(ctx)
-		if err != nil {
-			return err
-		}
-		if core.Served {
-			core.WaitVisible(ctx, head)
-		} else if err := core.CatchUp(ctx, a.log, head); err != nil {
-			return err
-		}
-		return do(ctx, core, projections.NewReads(core.DB))
-	})
+	}
+	found, total, err := find()
+	if err != nil {
+		return err
+	}
+	listed, lines := make([]L, len(found)), []string{}
+	for i, f := range found {
+		listed[i] = of(f)
+		lines = append(lines, listed[i].String())
+	}
+	if n := p.Offset + len(lines); len(lines) < total {
+		lines = append(lines, fmt.Sprintf("%d to %d of %d: --offset %d goes on", min(p.Offset+1, n), n, total, n))
+	}
+	if len(lines) == 0 {
+		lines = []string{"none"}
+	}
+	return a.print(map[string]any{name: listed, "total": total}, "%s", strings.Join(lines, "\n"))
 }
 
 type accountListCmd struct {
@@ -117,59 +98,55 @@ func (l listedAccount) String() string {
 	return fmt.Sprintf("%s  %-9s  %-7s  %s", l.AccountID, l.Status, kind, logging.OneLine(l.Name))
 }
 
-func (c *accountListCmd) Run(ctx context.Context, a *app) error {
-	return list(ctx, a, "accounts", nil, c.page, listedAccountOf,
-		func(ctx context.Context, reads *projections.Reads) ([]access.Account, int, error) {
-			return reads.Access.Accounts(ctx, c.access())
-		})
+func (c *accountListCmd) Run(ctx context.Context, a *app, reads *projections.Reads) error {
+	return list(ctx, a, reads, "accounts", nil, c.page, listedAccountOf,
+		func() ([]access.Account, int, error) { return reads.Access.Accounts(ctx, c.access()) })
 }
 
 type accountShowCmd struct {
 	Account string `required:"" help:"The account's id."`
 }
 
-func (c *accountShowCmd) Run(ctx context.Context, a *app) error {
-	return a.withReads(ctx, func(ctx context.Context, core *service.Core, reads *projections.Reads) error {
-		found, err := reads.Access.Account(ctx, c.Account)
-		if err != nil {
-			return err
-		}
-		cause := service.OperatorCause(c.Account)
-		cause.Sandbox = found.Sandbox
-		now, err := core.Commands.AccountTime(ctx, cause)
-		if err != nil {
-			return err
-		}
-		balance, err := reads.Credits.Balance(ctx, c.Account, now)
-		if err != nil {
-			return err
-		}
-		_, keys, err := reads.Access.Keys(ctx, c.Account, access.Page{Limit: 1})
-		if err != nil {
-			return err
-		}
-		_, ofProjects, err := reads.Projects.List(ctx, c.Account, projects.Filter{Limit: 1})
-		if err != nil {
-			return err
-		}
-		_, ofJobs, err := reads.Jobs.List(ctx, c.Account, jobs.Filter{Limit: 1})
-		if err != nil {
-			return err
-		}
-		l := listedAccountOf(found)
-		return a.print(struct {
-			listedAccount
+func (c *accountShowCmd) Run(ctx context.Context, a *app, core *service.Core, reads *projections.Reads) error {
+	found, err := reads.Access.Account(ctx, c.Account)
+	if err != nil {
+		return err
+	}
+	cause := service.OperatorCause(c.Account)
+	cause.Sandbox = found.Sandbox
+	now, err := core.Commands.AccountTime(ctx, cause)
+	if err != nil {
+		return err
+	}
+	balance, err := reads.Credits.Balance(ctx, c.Account, now)
+	if err != nil {
+		return err
+	}
+	_, keys, err := reads.Access.Keys(ctx, c.Account, access.Page{Limit: 1})
+	if err != nil {
+		return err
+	}
+	_, ofProjects, err := reads.Projects.List(ctx, c.Account, projects.Filter{Limit: 1})
+	if err != nil {
+		return err
+	}
+	_, ofJobs, err := reads.Jobs.List(ctx, c.Account, jobs.Filter{Limit: 1})
+	if err != nil {
+		return err
+	}
+	l := listedAccountOf(found)
+	return a.print(struct {
+		listedAccount
 
-			Available domain.Credits `json:"available"`
-			Used      domain.Credits `json:"used"`
-			Total     domain.Credits `json:"total"`
-			Keys      int            `json:"keys"`
-			Projects  int            `json:"projects"`
-			Jobs      int            `json:"jobs"`
-		}{l, balance.Available, balance.Used, balance.Total, keys, ofProjects, ofJobs},
-			"%s\ncredits   %d available, %d used of %d\nkeys      %d\nprojects  %d\njobs      %d",
-			l, balance.Available, balance.Used, balance.Total, keys, ofProjects, ofJobs)
-	})
+		Available domain.Credits `json:"available"`
+		Used      domain.Credits `json:"used"`
+		Total     domain.Credits `json:"total"`
+		Keys      int            `json:"keys"`
+		Projects  int            `json:"projects"`
+		Jobs      int            `json:"jobs"`
+	}{l, balance.Available, balance.Used, balance.Total, keys, ofProjects, ofJobs},
+		"%s\ncredits   %d available, %d used of %d\nkeys      %d\nprojects  %d\njobs      %d",
+		l, balance.Available, balance.Used, balance.Total, keys, ofProjects, ofJobs)
 }
 
 type keyListCmd struct {
@@ -222,11 +199,9 @@ func (l listedKey) String() string {
 	return line
 }
 
-func (c *keyListCmd) Run(ctx context.Context, a *app) error {
-	return list(ctx, a, "keys", &c.Account, c.page, listedKeyOf,
-		func(ctx context.Context, reads *projections.Reads) ([]access.IssuedKey, int, error) {
-			return reads.Access.Keys(ctx, c.Account, c.access())
-		})
+func (c *keyListCmd) Run(ctx context.Context, a *app, reads *projections.Reads) error {
+	return list(ctx, a, reads, "keys", &c.Account, c.page, listedKeyOf,
+		func() ([]access.IssuedKey, int, error) { return reads.Access.Keys(ctx, c.Account, c.access()) })
 }
 
 type checkerListCmd struct {
@@ -252,9 +227,7 @@ func (l listedChecker) String() string {
 	return line
 }
 
-func (c *checkerListCmd) Run(ctx context.Context, a *app) error {
-	return list(ctx, a, "checkers", nil, c.page, listedCheckerOf,
-		func(ctx context.Context, reads *projections.Reads) ([]access.Checker, int, error) {
-			return reads.Access.Checkers(ctx, c.access())
-		})
+func (c *checkerListCmd) Run(ctx context.Context, a *app, reads *projections.Reads) error {
+	return list(ctx, a, reads, "checkers", nil, c.page, listedCheckerOf,
+		func() ([]access.Checker, int, error) { return reads.Access.Checkers(ctx, c.access()) })
 }

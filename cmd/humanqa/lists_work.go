@@ -55,9 +55,9 @@ func (l listedProject) String() string {
 	return line
 }
 
-func (c *projectListCmd) Run(ctx context.Context, a *app) error {
-	return list(ctx, a, "projects", &c.Account, c.page, listedProjectOf,
-		func(ctx context.Context, reads *projections.Reads) ([]projects.Project, int, error) {
+func (c *projectListCmd) Run(ctx context.Context, a *app, reads *projections.Reads) error {
+	return list(ctx, a, reads, "projects", &c.Account, c.page, listedProjectOf,
+		func() ([]projects.Project, int, error) {
 			return reads.Projects.List(ctx, c.Account, projects.Filter{Limit: c.Limit, Offset: c.Offset})
 		})
 }
@@ -100,9 +100,9 @@ func (l listedJob) String() string {
 	return fmt.Sprintf("%s  %s  %-9s  %s", l.JobID, l.CreatedAt.Format(time.RFC3339), l.Status, logging.OneLine(l.Title))
 }
 
-func (c *jobListCmd) Run(ctx context.Context, a *app) error {
-	return list(ctx, a, "jobs", &c.Account, c.page, listedJobOf,
-		func(ctx context.Context, reads *projections.Reads) ([]jobs.Summary, int, error) {
+func (c *jobListCmd) Run(ctx context.Context, a *app, reads *projections.Reads) error {
+	return list(ctx, a, reads, "jobs", &c.Account, c.page, listedJobOf,
+		func() ([]jobs.Summary, int, error) {
 			f := jobs.Filter{Status: c.Status, ProjectID: c.Project, Limit: c.Limit, Offset: c.Offset}
 			return reads.Jobs.List(ctx, c.Account, f)
 		})
@@ -153,28 +153,26 @@ func shownJobOf(j jobs.Job) shownJob {
 	return s
 }
 
-func (c *jobShowCmd) Run(ctx context.Context, a *app) error {
-	return a.withReads(ctx, func(ctx context.Context, core *service.Core, reads *projections.Reads) error {
-		cause, err := operatorOn(ctx, core.Log, domain.JobStream(c.Job))
-		if err != nil {
-			return err
+func (c *jobShowCmd) Run(ctx context.Context, a *app, core *service.Core, reads *projections.Reads) error {
+	cause, err := operatorOn(ctx, core.Log, domain.JobStream(c.Job))
+	if err != nil {
+		return err
+	}
+	found, err := reads.Jobs.Job(ctx, cause.AccountID, c.Job)
+	if err != nil {
+		return err
+	}
+	s := shownJobOf(found)
+	text := fmt.Sprintf("%s\naccount   %s\nurl       %s\ncredits   %d\nitems     %d of %d checked\ndue       %s",
+		s.listedJob, s.AccountID, logging.OneLine(s.URL), s.CreditsUsed, s.ItemsChecked, s.Items, s.DueAt.Format(time.RFC3339))
+	for _, l := range []struct {
+		name  string
+		value *string
+	}{{"project", s.ProjectID}, {"session", s.SessionID}, {"parent", s.ParentJobID}, {"result", s.OverallStatus},
+		{"report", s.ReportID}, {"reason", s.EndReason}} {
+		if l.value != nil {
+			text += fmt.Sprintf("\n%-8s  %s", l.name, *l.value)
 		}
-		found, err := reads.Jobs.Job(ctx, cause.AccountID, c.Job)
-		if err != nil {
-			return err
-		}
-		s := shownJobOf(found)
-		text := fmt.Sprintf("%s\naccount   %s\nurl       %s\ncredits   %d\nitems     %d of %d checked\ndue       %s",
-			s.listedJob, s.AccountID, logging.OneLine(s.URL), s.CreditsUsed, s.ItemsChecked, s.Items, s.DueAt.Format(time.RFC3339))
-		for _, l := range []struct {
-			name  string
-			value *string
-		}{{"project", s.ProjectID}, {"session", s.SessionID}, {"parent", s.ParentJobID}, {"result", s.OverallStatus},
-			{"report", s.ReportID}, {"reason", s.EndReason}} {
-			if l.value != nil {
-				text += fmt.Sprintf("\n%-8s  %s", l.name, *l.value)
-			}
-		}
-		return a.print(s, "%s\nThe whole story: humanqa replay job-%s", text, s.JobID)
-	})
+	}
+	return a.print(s, "%s\nThe whole story: humanqa replay job-%s", text, s.JobID)
 }

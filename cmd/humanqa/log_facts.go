@@ -38,14 +38,12 @@ type eventstoreRestoredCmd struct {
 
 // Run begins a new generation of the log where the service cannot see the restore itself:
 // copied files, a snapshot of a machine, a log on another server.
-func (c *eventstoreRestoredCmd) Run(ctx context.Context, a *app) error {
-	return a.withCore(ctx, func(ctx context.Context, core *service.Core) error {
-		now, err := core.Binding.NoteRestored(ctx, c.Reason)
-		if err != nil {
-			return err
-		}
-		return a.print(toldOf(now), "log %s is in generation %d now: cursors of what was lost are refused", now.Name, now.Generation())
-	})
+func (c *eventstoreRestoredCmd) Run(ctx context.Context, a *app, core *service.Core) error {
+	now, err := core.Binding.NoteRestored(ctx, c.Reason)
+	if err != nil {
+		return err
+	}
+	return a.print(toldOf(now), "log %s is in generation %d now: cursors of what was lost are refused", now.Name, now.Generation())
 }
 
 type eventstoreTrimmedCmd struct {
@@ -67,19 +65,17 @@ func (c *eventstoreTrimmedCmd) Validate() error {
 }
 
 // Run tells readers from before the place that events are missing.
-func (c *eventstoreTrimmedCmd) Run(ctx context.Context, a *app) error {
+func (c *eventstoreTrimmedCmd) Run(ctx context.Context, a *app, core *service.Core) error {
 	at, err := c.position()
 	if err != nil {
 		return err
 	}
-	return a.withCore(ctx, func(ctx context.Context, core *service.Core) error {
-		now, err := core.Binding.NoteTrimmed(ctx, at, c.Reason)
-		if err != nil {
-			return err
-		}
-		return a.print(struct {
-			toldLog
-			Gone string `json:"gone"`
-		}{toldOf(now), now.Gone.String()}, "cursors before %s are refused as gone", now.Gone)
-	})
+	now, err := core.Binding.NoteTrimmed(ctx, at, c.Reason)
+	if err != nil {
+		return err
+	}
+	return a.print(struct {
+		toldLog
+		Gone string `json:"gone"`
+	}{toldOf(now), now.Gone.String()}, "cursors before %s are refused as gone", now.Gone)
 }

@@ -26,6 +26,7 @@ import (
 	"humanqa/domain"
 	"humanqa/internal/service"
 	"humanqa/internal/service/logging"
+	"humanqa/projections"
 )
 
 // commands is the command line; each command's Run is in its group's file.
@@ -168,7 +169,17 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		json: c.JSON, out: stdout, told: stderr, log: logging.New(cfg.LogFormat, cfg.LogLevel, stderr),
 	}
 	parsed.BindTo(ctx, (*context.Context)(nil))
-	if err := parsed.Run(a); err != nil {
+	err = errors.Join(
+		parsed.BindToProvider(func() (*service.Core, error) { return a.openCore(ctx) }),
+		parsed.BindToProvider(func() (*projections.Reads, error) { return a.openReads(ctx) }),
+	)
+	if err == nil {
+		err = parsed.Run(a)
+	}
+	if a.core != nil {
+		err = errors.Join(err, a.core.Close(ctx))
+	}
+	if err != nil {
 		return tell(stderr, exitFailed, err)
 	}
 	return exitDone
@@ -190,6 +201,7 @@ type app struct {
 	out      io.Writer
 	told     io.Writer // progress, for a person at a terminal
 	log      *logrus.Logger
+	core     *service.Core // of a command whose Run asks for it, or for read models
 }
 
 // print answers with one JSON object, or with the text.
@@ -217,7 +229,34 @@ func tell(w io.Writer, code int, err error) int {
 	return code
 }
 
-// withCore runs a command on the core.
+// openCore opens the core that the command's Run asks for.
+func (a *app) openCore(ctx context.Context) (_ *service.Core, err error) {
+	if a.core == nil {
+		a.core, err = service.Open(ctx, a.cfg, logging.Quiet(a.log))
+	}
+	return a.core, err
+}
+
+// openReads opens read models that show everything that has been written. Where no
+// service is at work they are brought up to it here.
+func (a *app) openReads(ctx context.Context) (*projections.Reads, error) {
+	core, err := a.openCore(ctx)
+	if err != nil {
+		return nil, err
+	}
+	head, err := core.Log.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if core.Served {
+		core.WaitVisible(ctx, head)
+	} else if err := core.CatchUp(ctx, a.log, head); err != nil {
+		return nil, err
+	}
+	return projections.NewReads(core.DB), nil
+}
+
+// withCore opens a core for a part of a command.
 func (a *app) withCore(ctx context.Context, do func(context.Context, *service.Core) error) (err error) {
 	c, err := service.Open(ctx, a.cfg, logging.Quiet(a.log))
 	if err != nil {

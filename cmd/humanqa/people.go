@@ -39,35 +39,33 @@ func (c *personInviteCmd) Validate() error {
 	return c.auditTrail.Validate()
 }
 
-func (c *personInviteCmd) Run(ctx context.Context, a *app) error {
-	return a.withCore(ctx, func(ctx context.Context, core *service.Core) error {
-		cause := service.OperatorCause(c.Account)
-		invited := command.OperatorAct{
-			Act: oversight.Invite, Subject: domain.PersonStream(domain.DeriveID(cause.CommandID, "person").String()), AccountID: c.Account,
-			Detail: string(c.role()),
+func (c *personInviteCmd) Run(ctx context.Context, a *app, core *service.Core) error {
+	cause := service.OperatorCause(c.Account)
+	invited := command.OperatorAct{
+		Act: oversight.Invite, Subject: domain.PersonStream(domain.DeriveID(cause.CommandID, "person").String()), AccountID: c.Account,
+		Detail: string(c.role()),
+	}
+	var id string
+	var grant person.Grant
+	at, err := c.record(ctx, core, cause, invited, func(ctx context.Context, cause command.Cause) (at domain.Position, err error) {
+		if grant, err = c.grant(ctx, core, cause); err == nil {
+			id, at, err = core.Commands.InvitePerson(ctx, cause, grant)
 		}
-		var id string
-		var grant person.Grant
-		at, err := c.record(ctx, core, cause, invited, func(ctx context.Context, cause command.Cause) (at domain.Position, err error) {
-			if grant, err = c.grant(ctx, core, cause); err == nil {
-				id, at, err = core.Commands.InvitePerson(ctx, cause, grant)
-			}
-			return at, err
-		})
-		if err != nil {
-			return err
-		}
-		links, err := core.SignInLinks(a.cfg.PagesURL())
-		if err != nil {
-			return err
-		}
-		link, err := links.InviteLink(ctx, id, c.Name, []person.Grant{grant}, credential.LinkFor)
-		if err != nil {
-			return err
-		}
-		core.WaitVisible(ctx, at)
-		return a.print(personLink{id, link}, "person %s\nlink   %s   (works once, for 72 hours)", id, link)
+		return at, err
 	})
+	if err != nil {
+		return err
+	}
+	links, err := core.SignInLinks(a.cfg.PagesURL())
+	if err != nil {
+		return err
+	}
+	link, err := links.InviteLink(ctx, id, c.Name, []person.Grant{grant}, credential.LinkFor)
+	if err != nil {
+		return err
+	}
+	core.WaitVisible(ctx, at)
+	return a.print(personLink{id, link}, "person %s\nlink   %s   (works once, for 72 hours)", id, link)
 }
 
 func (c *personInviteCmd) role() person.Role {
@@ -97,35 +95,33 @@ type personLinkCmd struct {
 }
 
 // Run makes a link that replaces every way in the person has, once it is used.
-func (c *personLinkCmd) Run(ctx context.Context, a *app) error {
-	return a.withCore(ctx, func(ctx context.Context, core *service.Core) error {
-		who, err := projections.NewReads(core.DB).People.Person(ctx, c.Person)
-		if err != nil {
-			return err
-		}
-		if who.Disabled {
-			return domain.Conflict("the person is disabled").WithHint("invite them anew: humanqa person invite")
-		}
-		links, err := core.SignInLinks(a.cfg.PagesURL())
-		if err != nil {
-			return err
-		}
-		names, err := links.Names(ctx, who.ID)
-		if err != nil {
-			return err
-		}
-		var link string
-		_, err = c.record(ctx, core, service.OperatorCause(""), command.OperatorAct{Act: oversight.NewLink,
-			Subject: domain.PersonStream(who.ID)},
-			func(ctx context.Context, _ command.Cause) (at domain.Position, err error) {
-				link, err = links.InviteLink(ctx, who.ID, names[who.ID].Name, who.Grants(), credential.LinkFor)
-				return at, err
-			})
-		if err != nil {
-			return err
-		}
-		return a.print(personLink{who.ID, link}, "link   %s   (works once, for 72 hours; then nothing else lets them in)", link)
-	})
+func (c *personLinkCmd) Run(ctx context.Context, a *app, core *service.Core) error {
+	who, err := projections.NewReads(core.DB).People.Person(ctx, c.Person)
+	if err != nil {
+		return err
+	}
+	if who.Disabled {
+		return domain.Conflict("the person is disabled").WithHint("invite them anew: humanqa person invite")
+	}
+	links, err := core.SignInLinks(a.cfg.PagesURL())
+	if err != nil {
+		return err
+	}
+	names, err := links.Names(ctx, who.ID)
+	if err != nil {
+		return err
+	}
+	var link string
+	_, err = c.record(ctx, core, service.OperatorCause(""), command.OperatorAct{Act: oversight.NewLink,
+		Subject: domain.PersonStream(who.ID)},
+		func(ctx context.Context, _ command.Cause) (at domain.Position, err error) {
+			link, err = links.InviteLink(ctx, who.ID, names[who.ID].Name, who.Grants(), credential.LinkFor)
+			return at, err
+		})
+	if err != nil {
+		return err
+	}
+	return a.print(personLink{who.ID, link}, "link   %s   (works once, for 72 hours; then nothing else lets them in)", link)
 }
 
 // personLink is what a command that makes a link prints with --json.

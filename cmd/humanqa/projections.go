@@ -71,38 +71,36 @@ func (l listedProjection) runBy() string {
 	return process
 }
 
-func (c *projectionsListCmd) Run(ctx context.Context, a *app) error {
-	return a.withCore(ctx, func(ctx context.Context, core *service.Core) error {
-		head, err := core.Log.Head(ctx)
-		if err != nil {
-			return err
+func (c *projectionsListCmd) Run(ctx context.Context, a *app, core *service.Core) error {
+	head, err := core.Log.Head(ctx)
+	if err != nil {
+		return err
+	}
+	listed, err := listProjections(ctx, core, head)
+	if err != nil {
+		return err
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "%-10s %7s %10s  %-8s %7s %12s %8s %10s  %s",
+		"name", "version", "generation", "status", "serving", "position", "behind", "applied", "owner")
+	for _, l := range listed {
+		fmt.Fprintf(&text, "\n%-10s %7d %10d  %-8s %7t %12s %8s %10d  %s",
+			l.Name, l.Version, l.Generation, l.Status, l.Serving, l.Position, lagText(l.LagSeconds), l.Applied, l.runBy())
+		if f := l.Failure; f != nil {
+			fmt.Fprintf(&text, "\n  stopped at %s (%s, tried %d times): %s", f.Position, f.Category, f.Attempts, f.Detail)
 		}
-		listed, err := listProjections(ctx, core, head)
-		if err != nil {
-			return err
+		if l.Obstacle != "" {
+			fmt.Fprintf(&text, "\n  cannot be shown: %s", l.Obstacle)
 		}
-		var text strings.Builder
-		fmt.Fprintf(&text, "%-10s %7s %10s  %-8s %7s %12s %8s %10s  %s",
-			"name", "version", "generation", "status", "serving", "position", "behind", "applied", "owner")
-		for _, l := range listed {
-			fmt.Fprintf(&text, "\n%-10s %7d %10d  %-8s %7t %12s %8s %10d  %s",
-				l.Name, l.Version, l.Generation, l.Status, l.Serving, l.Position, lagText(l.LagSeconds), l.Applied, l.runBy())
-			if f := l.Failure; f != nil {
-				fmt.Fprintf(&text, "\n  stopped at %s (%s, tried %d times): %s", f.Position, f.Category, f.Attempts, f.Detail)
-			}
-			if l.Obstacle != "" {
-				fmt.Fprintf(&text, "\n  cannot be shown: %s", l.Obstacle)
-			}
-			for _, note := range l.Notes {
-				fmt.Fprintf(&text, "\n  note: %s", note)
-			}
-			for _, s := range l.SetAside {
-				fmt.Fprintf(&text, "\n  set aside: %s, from its %s at %s on (%s, tried %d times): %s", s.Stream, s.Type, s.Position,
-					s.Category, s.Attempts, s.Detail)
-			}
+		for _, note := range l.Notes {
+			fmt.Fprintf(&text, "\n  note: %s", note)
 		}
-		return a.print(map[string]any{"head": head.String(), "projections": listed}, "%s", text.String())
-	})
+		for _, s := range l.SetAside {
+			fmt.Fprintf(&text, "\n  set aside: %s, from its %s at %s on (%s, tried %d times): %s", s.Stream, s.Type, s.Position,
+				s.Category, s.Attempts, s.Detail)
+		}
+	}
+	return a.print(map[string]any{"head": head.String(), "projections": listed}, "%s", text.String())
 }
 
 func listProjections(ctx context.Context, core *service.Core, head domain.Position) ([]listedProjection, error) {
@@ -224,28 +222,26 @@ func rebuildable() []string { return append(projections.Names(), auditlog.Name) 
 // Run builds the read models, here or in the running service, whichever takes
 // them, and tells how far it is. What an interrupt leaves half built is gone on
 // with by the service, or by the same command.
-func (c *projectionsRebuildCmd) Run(ctx context.Context, a *app) error {
-	return a.withCore(ctx, func(ctx context.Context, core *service.Core) error {
-		names, subject := []string{c.Name}, c.Name
-		if c.All {
-			names, subject = rebuildable(), "every read model"
+func (c *projectionsRebuildCmd) Run(ctx context.Context, a *app, core *service.Core) error {
+	names, subject := []string{c.Name}, c.Name
+	if c.All {
+		names, subject = rebuildable(), "every read model"
+	}
+	feed := eventstore.NewFeed(core.Log, logging.Quiet(a.log))
+	supervisor := consumer.New(core.DB, feed, logging.Quiet(a.log), append(projections.All(), auditlog.Projector{})...)
+	if c.DryRun {
+		return a.compare(ctx, core, supervisor, names)
+	}
+	return c.recordOnProjection(ctx, core, oversight.Rebuild, subject, func() error {
+		if c.Detach {
+			return a.orderRebuilds(ctx, core, names)
 		}
-		feed := eventstore.NewFeed(core.Log, logging.Quiet(a.log))
-		supervisor := consumer.New(core.DB, feed, logging.Quiet(a.log), append(projections.All(), auditlog.Projector{})...)
-		if c.DryRun {
-			return a.compare(ctx, core, supervisor, names)
-		}
-		return c.recordOnProjection(ctx, core, oversight.Rebuild, subject, func() error {
-			if c.Detach {
-				return a.orderRebuilds(ctx, core, names)
-			}
-			reading, stop := context.WithCancel(ctx)
-			read := make(chan error, 1)
-			go func() { read <- feed.Run(reading) }()
-			err := a.rebuild(ctx, supervisor, names)
-			stop()
-			return errors.Join(err, <-read)
-		})
+		reading, stop := context.WithCancel(ctx)
+		read := make(chan error, 1)
+		go func() { read <- feed.Run(reading) }()
+		err := a.rebuild(ctx, supervisor, names)
+		stop()
+		return errors.Join(err, <-read)
 	})
 }
 
@@ -318,14 +314,12 @@ func (c *projectionsRetryCmd) Validate() error {
 	return errors.Join(c.auditTrail.Validate(), c.stoppable.Validate())
 }
 
-func (c *projectionsRetryCmd) Run(ctx context.Context, a *app) error {
-	return a.withCore(ctx, func(ctx context.Context, core *service.Core) error {
-		err := c.recordOnProjection(ctx, core, oversight.Retry, c.Name, func() error { return generation.Retry(ctx, core.DB, c.Name) })
-		if err != nil {
-			return err
-		}
-		return a.ordered(c.Name, "resumed", "it tries its events again")
-	})
+func (c *projectionsRetryCmd) Run(ctx context.Context, a *app, core *service.Core) error {
+	err := c.recordOnProjection(ctx, core, oversight.Retry, c.Name, func() error { return generation.Retry(ctx, core.DB, c.Name) })
+	if err != nil {
+		return err
+	}
+	return a.ordered(c.Name, "resumed", "it tries its events again")
 }
 
 type projectionsSkipCmd struct {
@@ -336,14 +330,12 @@ type projectionsSkipCmd struct {
 	By       string `default:"operator" help:"The operator's name, for the record."`
 }
 
-func (c *projectionsSkipCmd) Run(ctx context.Context, a *app) error {
-	return a.withCore(ctx, func(ctx context.Context, core *service.Core) error {
-		of := auditTrail{By: c.By, Reason: c.Reason}
-		if err := of.recordOnProjection(ctx, core, oversight.Skip, c.Name, func() error { return c.skip(ctx, core) }); err != nil {
-			return err
-		}
-		return a.ordered(c.Name, "resumed", "it passes over the event")
-	})
+func (c *projectionsSkipCmd) Run(ctx context.Context, a *app, core *service.Core) error {
+	of := auditTrail{By: c.By, Reason: c.Reason}
+	if err := of.recordOnProjection(ctx, core, oversight.Skip, c.Name, func() error { return c.skip(ctx, core) }); err != nil {
+		return err
+	}
+	return a.ordered(c.Name, "resumed", "it passes over the event")
 }
 
 // skip takes out an event that the line stopped at, or that was set aside: the only one, or
@@ -391,14 +383,12 @@ func (c *projectionsDropCmd) Validate() error {
 	return c.auditTrail.Validate()
 }
 
-func (c *projectionsDropCmd) Run(ctx context.Context, a *app) error {
-	return a.withCore(ctx, func(ctx context.Context, core *service.Core) error {
-		err := c.recordOnProjection(ctx, core, oversight.Drop, c.Name, func() error { return generation.Drop(ctx, core.DB, c.Name) })
-		if err != nil {
-			return err
-		}
-		return a.ordered(c.Name, "dropped", "its rows, views and checkpoint are gone")
-	})
+func (c *projectionsDropCmd) Run(ctx context.Context, a *app, core *service.Core) error {
+	err := c.recordOnProjection(ctx, core, oversight.Drop, c.Name, func() error { return generation.Drop(ctx, core.DB, c.Name) })
+	if err != nil {
+		return err
+	}
+	return a.ordered(c.Name, "dropped", "its rows, views and checkpoint are gone")
 }
 
 func (a *app) ordered(name, status, next string) error {

@@ -102,64 +102,62 @@ func (u until) passed(e eventstore.RawEvent, at time.Time) bool {
 // errEnough ends a read of the log that has found what was asked.
 var errEnough = errors.New("enough")
 
-func (c *replayCmd) Run(ctx context.Context, a *app) error {
+func (c *replayCmd) Run(ctx context.Context, a *app, core *service.Core) error {
 	stop, err := parseUntil(c.Until)
 	if err != nil {
 		return err
 	}
-	return a.withCore(ctx, func(ctx context.Context, core *service.Core) error {
-		events := 0
-		var beyond *replayed // the first event that is not told of
-		folds := map[string]*eventstore.Fold{}
-		tell := func(e eventstore.RawEvent) error {
-			var meta domain.Metadata
-			_ = json.Unmarshal(e.Meta, &meta) // metadata that cannot be read have no time and no actor
-			if stop.passed(e, meta.Time) {
-				if beyond == nil {
-					beyond = &replayed{Stream: e.Stream, Position: e.Position.String(), at: meta.Time}
-				}
-				if c.Account != "" && !stop.moment.IsZero() {
-					return nil // another stream may have an earlier one behind it
-				}
-				return errEnough
+	events := 0
+	var beyond *replayed // the first event that is not told of
+	folds := map[string]*eventstore.Fold{}
+	tell := func(e eventstore.RawEvent) error {
+		var meta domain.Metadata
+		_ = json.Unmarshal(e.Meta, &meta) // metadata that cannot be read have no time and no actor
+		if stop.passed(e, meta.Time) {
+			if beyond == nil {
+				beyond = &replayed{Stream: e.Stream, Position: e.Position.String(), at: meta.Time}
 			}
-			events++
-			line := replayed{
-				Stream: e.Stream, Revision: e.Revision, Position: e.Position.String(),
-				ID: e.ID, Type: e.Type, Meta: e.Meta, Data: eventstore.Redact(e.Type, e.Whole()),
+			if c.Account != "" && !stop.moment.IsZero() {
+				return nil // another stream may have an earlier one behind it
 			}
-			if c.State {
-				if folds[e.Stream] == nil {
-					folds[e.Stream] = eventstore.NewFold(e.Stream)
-				}
-				if line.State, err = folds[e.Stream].After(e); err != nil {
-					return err
-				}
-			}
-			if a.json || c.Format == "json" {
-				return json.NewEncoder(a.out).Encode(line)
-			}
-			_, err := fmt.Fprintln(a.out, line.text(meta, c.Account != ""))
-			return err
+			return errEnough
 		}
-		if c.Account != "" {
-			err = auditlog.Each(ctx, core.Log, ofAccount(c.Account, c.Category, tell))
-		} else {
-			err = core.Log.ReadRaw(ctx, c.Stream, tell)
+		events++
+		line := replayed{
+			Stream: e.Stream, Revision: e.Revision, Position: e.Position.String(),
+			ID: e.ID, Type: e.Type, Meta: e.Meta, Data: eventstore.Redact(e.Type, e.Whole()),
 		}
-		switch {
-		case err != nil && !errors.Is(err, errEnough):
-			return err
-		case events > 0:
-			return nil
-		case beyond != nil:
-			return beyond.before(c.Until)
-		case c.Account != "":
-			return domain.NotFound(c.Category + " streams of account " + c.Account).WithHint("humanqa account list shows the accounts")
+		if c.State {
+			if folds[e.Stream] == nil {
+				folds[e.Stream] = eventstore.NewFold(e.Stream)
+			}
+			if line.State, err = folds[e.Stream].After(e); err != nil {
+				return err
+			}
 		}
-		return domain.NotFound("stream " + c.Stream).WithHint(
-			"a stream's name begins with its category, such as job-<id> or credits-<account id>")
-	})
+		if a.json || c.Format == "json" {
+			return json.NewEncoder(a.out).Encode(line)
+		}
+		_, err := fmt.Fprintln(a.out, line.text(meta, c.Account != ""))
+		return err
+	}
+	if c.Account != "" {
+		err = auditlog.Each(ctx, core.Log, ofAccount(c.Account, c.Category, tell))
+	} else {
+		err = core.Log.ReadRaw(ctx, c.Stream, tell)
+	}
+	switch {
+	case err != nil && !errors.Is(err, errEnough):
+		return err
+	case events > 0:
+		return nil
+	case beyond != nil:
+		return beyond.before(c.Until)
+	case c.Account != "":
+		return domain.NotFound(c.Category + " streams of account " + c.Account).WithHint("humanqa account list shows the accounts")
+	}
+	return domain.NotFound("stream " + c.Stream).WithHint(
+		"a stream's name begins with its category, such as job-<id> or credits-<account id>")
 }
 
 // ofAccount lets pass the events of an account's streams of a category. A job's

@@ -49,7 +49,7 @@ func (c *restoreCmd) Run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		out, err := core.Installation().CheckModels(ctx, a.log, fsck.NoProgress, models)
+		out, err := core.Installation().Check(ctx, a.log, fsck.NoProgress, models)
 		if err != nil {
 			return err
 		}

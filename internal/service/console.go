@@ -22,7 +22,7 @@ import (
 // consoleDeps are the dependencies of operators' pages.
 func (s *Service) consoleDeps(ctx context.Context, reads *projections.Reads, store *credential.Store, log *logrus.Logger) console.Deps {
 	checks := invariantcheck.New(s.core.DB, func(ctx context.Context, tell invariantcheck.Progress) (invariantcheck.Result, error) {
-		out, err := s.core.Installation().Check(ctx, log, tell)
+		out, err := s.core.Installation().Check(ctx, log, tell, projections.Names())
 		return invariantcheck.Result{Events: out.Events, Jobs: out.Jobs, Findings: out.Findings}, err
 	}, log)
 	s.core.shutdown.add("checks", workerBudget, func(context.Context) error { checks.Stop(); return nil })

@@ -60,16 +60,9 @@ const toldEvery = 1000
 // NoProgress is for checks whose progress is not shown.
 func NoProgress(string, int) {}
 
-// Check reads the log once, and reports its progress. against names files of
-// checkpoints.
+// Check reads the log once, and reports its progress. models are the read models whose rows
+// are compared with the log, and against names files of checkpoints.
 func (i Installation) Check(
-	ctx context.Context, logger logrus.FieldLogger, tell invariantcheck.Progress, against ...string,
-) (Result, error) {
-	return i.CheckModels(ctx, logger, tell, projections.Names(), against...)
-}
-
-// CheckModels is Check for some of the read models.
-func (i Installation) CheckModels(
 	ctx context.Context, logger logrus.FieldLogger, tell invariantcheck.Progress, models []string, against ...string,
 ) (Result, error) {
 	log := audit.New()
