@@ -182,11 +182,7 @@ func (q *Reads) Projects(
 		if total++; total <= f.Offset || len(page) == f.Limit {
 			continue
 		}
-		p, err := projects.Of(id, s, counts[id].Counts)
-		if err != nil {
-			return nil, 0, err
-		}
-		page = append(page, p)
+		page = append(page, projects.Of(id, s, counts[id].Counts))
 	}
 	return page, total, nil
 }

@@ -128,11 +128,9 @@ type historyFold struct {
 }
 
 type foldedProject struct {
-	row         historyProjectRow
-	state       project.State // its name and its queue
-	failures    []FailedItem
-	regressions []string
-	dirty       bool // to be written
+	row   historyProjectRow
+	state project.State // its name and its queue
+	dirty bool          // to be written
 }
 
 type itemAt struct{ projectID, key string }
@@ -180,7 +178,8 @@ func (f *historyFold) change(id string, e domain.Event) {
 		if _, opens := e.(*project.Created); !opens {
 			return
 		}
-		p = &foldedProject{row: historyProjectRow{ProjectID: id}, failures: []FailedItem{}, regressions: []string{}}
+		p = &foldedProject{row: historyProjectRow{ProjectID: id}}
+		p.row.Failures.V, p.row.Regressions.V = []FailedItem{}, []string{}
 		f.projects[id] = p
 	}
 	p.state = project.Evolve(p.state, e)
@@ -253,13 +252,13 @@ func (f *historyFold) test(p *foldedProject, jobID string, e *job.Completed) {
 
 // judge records what the latest test of a project says about its items.
 func (f *historyFold) judge(p *foldedProject, test *historyTestRow, items []job.ReportItem) {
-	p.failures, p.regressions = []FailedItem{}, []string{}
+	p.row.Failures.V, p.row.Regressions.V = []FailedItem{}, []string{}
 	for place, i := range items {
 		if i.Status == job.ItemFail {
-			p.failures = append(p.failures, failedItem(test.JobID, i.Item))
+			p.row.Failures.V = append(p.row.Failures.V, failedItem(test.JobID, i.Item))
 		}
 		if f.see(test, place, i) {
-			p.regressions = append(p.regressions, i.Description)
+			p.row.Regressions.V = append(p.row.Regressions.V, i.Description)
 		}
 	}
 }
@@ -320,16 +319,16 @@ func (f *historyFold) erase(jobID string) {
 	if p == nil {
 		return
 	}
-	p.failures = slices.Clone(p.failures)
-	for i := range p.failures {
-		if left := &p.failures[i]; left.JobID == jobID {
+	p.row.Failures.V = slices.Clone(p.row.Failures.V)
+	for i := range p.row.Failures.V {
+		if left := &p.row.Failures.V[i]; left.JobID == jobID {
 			left.Description, left.ExpectedOutcome = domain.Erased(left.Description), domain.Erased(left.ExpectedOutcome)
 		}
 	}
 	if test.N == p.row.Tests { // they are the latest test's
-		p.regressions = slices.Clone(p.regressions)
-		for i := range p.regressions {
-			p.regressions[i] = domain.Erased(p.regressions[i])
+		p.row.Regressions.V = slices.Clone(p.row.Regressions.V)
+		for i := range p.row.Regressions.V {
+			p.row.Regressions.V[i] = domain.Erased(p.row.Regressions.V[i])
 		}
 	}
 	f.touch(p)

@@ -2,8 +2,6 @@ package history
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -128,20 +126,12 @@ WHERE account_id = $1
 func (q *Reads) Project(ctx context.Context, accountID, projectID string) (Project, error) {
 	row, err := readmodel.Get[struct {
 		historyProjectRow
-		Trend json.RawMessage `json:"trend"`
+		Trend readmodel.JSON[[]historyTestRow] `json:"trend"`
 	}](ctx, q.db, "project", getHistorySQL, accountID, projectID)
 	if err != nil {
 		return Project{}, err
 	}
-	p, err := row.open()
-	if err != nil {
-		return Project{}, err
-	}
-	var trend []historyTestRow
-	if err := json.Unmarshal(row.Trend, &trend); err != nil {
-		return Project{}, fmt.Errorf("decode the trend of project %s: %w", projectID, err)
-	}
-	return p.shown(trend), nil
+	return row.open().shown(row.Trend.V), nil
 }
 
 // trendTests is how many tests a trend shows.
@@ -153,7 +143,7 @@ func (p *foldedProject) shown(trend []historyTestRow) Project {
 	h := Project{
 		ProjectID: row.ProjectID, ProjectName: row.Name,
 		TotalTests: row.Tests, PassCount: row.Passed, FailCount: row.Failed, ScoredTests: row.HealthTests,
-		LatestFailures: p.failures, Regressions: p.regressions, Prepared: waiting(p.state.Queue),
+		LatestFailures: row.Failures.V, Regressions: row.Regressions.V, Prepared: waiting(p.state.Queue),
 	}
 	if row.Tests > 0 {
 		h.PassRate = float64(row.Passed) * 100 / float64(row.Tests)

@@ -2,7 +2,6 @@ package history
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -64,11 +63,7 @@ func (f *historyFold) load(ctx context.Context, tx *sqlx.Tx, schema string, batc
 		return fmt.Errorf("load projects: %w", err)
 	}
 	for _, row := range rows {
-		p, err := row.open()
-		if err != nil {
-			return err
-		}
-		f.projects[row.ProjectID] = p
+		f.projects[row.ProjectID] = row.open()
 	}
 	return f.loadItems(ctx, tx, schema, batch, created)
 }
@@ -115,9 +110,7 @@ func (f *historyFold) loadItems(ctx context.Context, tx *sqlx.Tx, schema string,
 func (f *historyFold) write(ctx context.Context, tx *sqlx.Tx, schema string) error {
 	var projects []historyProjectRow
 	for _, p := range f.touched {
-		if err := p.close(); err != nil {
-			return err
-		}
+		p.row.AccountID, p.row.Name, p.row.Queue.V = p.state.AccountID, p.state.Name, append([]project.Fix{}, p.state.Queue...)
 		projects = append(projects, p.row)
 	}
 	var opened []historyJobRow
@@ -140,32 +133,7 @@ func (f *historyFold) write(ctx context.Context, tx *sqlx.Tx, schema string) err
 	return pgpool.Exec(ctx, tx, "delete jobs", consumer.In(schema, deleteHistoryJobsSQL), pq.Array(f.ended))
 }
 
-// open decodes a row for folding.
-func (r historyProjectRow) open() (*foldedProject, error) {
-	p := &foldedProject{row: r, state: project.State{Exists: true, AccountID: r.AccountID, Name: r.Name}}
-	for _, part := range []struct {
-		data []byte
-		into any
-	}{{r.Failures, &p.failures}, {r.Regressions, &p.regressions}, {r.Queue, &p.state.Queue}} {
-		if err := json.Unmarshal(part.data, part.into); err != nil {
-			return nil, fmt.Errorf("decode the history of project %s: %w", r.ProjectID, err)
-		}
-	}
-	return p, nil
-}
-
-// close is open's way back.
-func (p *foldedProject) close() error {
-	p.row.AccountID, p.row.Name = p.state.AccountID, p.state.Name
-	for _, part := range []struct {
-		data *json.RawMessage
-		from any
-	}{{&p.row.Failures, p.failures}, {&p.row.Regressions, p.regressions}, {&p.row.Queue, append([]project.Fix{}, p.state.Queue...)}} {
-		data, err := json.Marshal(part.from)
-		if err != nil {
-			return fmt.Errorf("encode the history of project %s: %w", p.row.ProjectID, err)
-		}
-		*part.data = data
-	}
-	return nil
+// open is the project of a row, for folding.
+func (r historyProjectRow) open() *foldedProject {
+	return &foldedProject{row: r, state: project.State{Exists: true, AccountID: r.AccountID, Name: r.Name, Queue: r.Queue.V}}
 }

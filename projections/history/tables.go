@@ -2,7 +2,6 @@
 package history
 
 import (
-	"encoding/json"
 	"time"
 
 	"humanqa/domain"
@@ -128,17 +127,17 @@ func (Projector) Handles() []string {
 }
 
 type historyProjectRow struct {
-	ProjectID   string          `json:"project_id"`
-	AccountID   string          `json:"account_id"`
-	Name        string          `json:"name"`
-	Tests       int             `json:"tests"`
-	Passed      int             `json:"passed"`
-	Failed      int             `json:"failed"`
-	HealthSum   int64           `json:"health_sum"`
-	HealthTests int             `json:"health_tests"`
-	Failures    json.RawMessage `json:"failures"`
-	Regressions json.RawMessage `json:"regressions"`
-	Queue       json.RawMessage `json:"queue"`
+	ProjectID   string                        `json:"project_id"`
+	AccountID   string                        `json:"account_id"`
+	Name        string                        `json:"name"`
+	Tests       int                           `json:"tests"`
+	Passed      int                           `json:"passed"`
+	Failed      int                           `json:"failed"`
+	HealthSum   int64                         `json:"health_sum"`
+	HealthTests int                           `json:"health_tests"`
+	Failures    readmodel.JSON[[]FailedItem]  `json:"failures"`
+	Regressions readmodel.JSON[[]string]      `json:"regressions"`
+	Queue       readmodel.JSON[[]project.Fix] `json:"queue"`
 }
 
 type historyTestRow struct {

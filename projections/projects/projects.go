@@ -3,7 +3,6 @@ package projects
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -72,24 +71,24 @@ CREATE INDEX projects_by_host    ON {schema}.projects (account_id, default_host,
 func (Projector) Handles() []string { return domain.TypesIn(project.Specs()) }
 
 type projectRow struct {
-	ID                string           `json:"id"`
-	AccountID         string           `json:"account_id"`
-	Name              string           `json:"name"`
-	Description       *string          `json:"description"`
-	DefaultURL        *string          `json:"default_url"`
-	DefaultHost       string           `json:"default_host"`
-	DefaultJobType    *string          `json:"default_job_type"`
-	DefaultSLAMinutes *int             `json:"default_sla_minutes"`
-	HookHash          string           `json:"hook_hash"`
-	WebhookURL        string           `json:"webhook_url"`
-	Events            *json.RawMessage `json:"events"`
-	Disabled          bool             `json:"disabled"`
-	DisabledBy        string           `json:"disabled_by"`
-	DisabledReason    string           `json:"disabled_reason"`
-	Rotations         json.RawMessage  `json:"rotations"`
-	SecretRotatedAt   *time.Time       `json:"secret_rotated_at"`
-	CreatedAt         time.Time        `json:"created_at"`
-	UpdatedAt         time.Time        `json:"updated_at"`
+	ID                string                           `json:"id"`
+	AccountID         string                           `json:"account_id"`
+	Name              string                           `json:"name"`
+	Description       *string                          `json:"description"`
+	DefaultURL        *string                          `json:"default_url"`
+	DefaultHost       string                           `json:"default_host"`
+	DefaultJobType    *string                          `json:"default_job_type"`
+	DefaultSLAMinutes *int                             `json:"default_sla_minutes"`
+	HookHash          string                           `json:"hook_hash"`
+	WebhookURL        string                           `json:"webhook_url"`
+	Events            *readmodel.JSON[[]string]        `json:"events"`
+	Disabled          bool                             `json:"disabled"`
+	DisabledBy        string                           `json:"disabled_by"`
+	DisabledReason    string                           `json:"disabled_reason"`
+	Rotations         readmodel.JSON[[]SecretRotation] `json:"rotations"`
+	SecretRotatedAt   *time.Time                       `json:"secret_rotated_at"`
+	CreatedAt         time.Time                        `json:"created_at"`
+	UpdatedAt         time.Time                        `json:"updated_at"`
 
 	LoopAlertsSnoozedUntil *time.Time `json:"loop_alerts_snoozed_until"`
 	QuestionMinutes        *int       `json:"question_minutes"`
@@ -97,9 +96,9 @@ type projectRow struct {
 	KeepRecordingsDays     *int       `json:"keep_recordings_days"`
 	Held                   bool       `json:"held"`
 
-	HeaderNames   json.RawMessage `json:"header_names"`
-	HeadersOrigin string          `json:"headers_origin"`
-	HookScheme    string          `json:"hook_scheme"`
+	HeaderNames   readmodel.JSON[[]string] `json:"header_names"`
+	HeadersOrigin string                   `json:"headers_origin"`
+	HookScheme    string                   `json:"hook_scheme"`
 }
 
 var loadProjectsSQL = readmodel.Load[projectRow]("projects", "id")
@@ -122,11 +121,7 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 	}
 	states := map[string]project.State{}
 	for _, row := range rows {
-		s, err := row.state()
-		if err != nil {
-			return err
-		}
-		states[row.ID] = s
+		states[row.ID] = row.state()
 	}
 	for _, r := range batch {
 		id := r.StreamID()
@@ -135,11 +130,7 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 	rows = rows[:0]
 	for _, id := range ids {
 		if s := states[id]; s.Exists { // else an operator skipped its project.created
-			row, err := rowOf(id, s)
-			if err != nil {
-				return err
-			}
-			rows = append(rows, row)
+			rows = append(rows, rowOf(id, s))
 		}
 	}
 	return readmodel.Run(ctx, tx, schema, readmodel.Write("write projects", writeProjectsSQL, rows))
@@ -154,7 +145,7 @@ type SecretRotation struct {
 	SecretID string    `json:"secretId,omitempty"`
 }
 
-func (r projectRow) state() (project.State, error) {
+func (r projectRow) state() project.State {
 	s := project.State{
 		Exists: true, AccountID: r.AccountID, Name: r.Name, Description: r.Description,
 		DefaultURL: r.DefaultURL, DefaultJobType: r.DefaultJobType, DefaultSLAMinutes: r.DefaultSLAMinutes,
@@ -167,29 +158,19 @@ func (r projectRow) state() (project.State, error) {
 	if r.Held {
 		s.Hold = &retention.Hold{}
 	}
-	var names []string
-	if err := json.Unmarshal(r.HeaderNames, &names); err != nil {
-		return s, fmt.Errorf("decode the header names of project %s: %w", r.ID, err)
-	}
-	for _, name := range names {
+	for _, name := range r.HeaderNames.V {
 		s.Headers = append(s.Headers, project.OwnHeader{Name: name})
 	}
 	if r.Events != nil {
-		if err := json.Unmarshal(*r.Events, &s.Events); err != nil {
-			return s, fmt.Errorf("decode the event list of project %s: %w", r.ID, err)
-		}
+		s.Events = &r.Events.V
 	}
-	var rotations []SecretRotation
-	if err := json.Unmarshal(r.Rotations, &rotations); err != nil {
-		return s, fmt.Errorf("decode the rotations of project %s: %w", r.ID, err)
-	}
-	for _, rotation := range rotations {
+	for _, rotation := range r.Rotations.V {
 		s.Rotations = append(s.Rotations, project.Rotation(rotation))
 	}
-	return s, nil
+	return s
 }
 
-func rowOf(id string, s project.State) (projectRow, error) {
+func rowOf(id string, s project.State) projectRow {
 	row := projectRow{
 		ID: id, AccountID: s.AccountID, Name: s.Name, Description: s.Description,
 		DefaultURL: s.DefaultURL, DefaultJobType: s.DefaultJobType, DefaultSLAMinutes: s.DefaultSLAMinutes,
@@ -209,26 +190,16 @@ func rowOf(id string, s project.State) (projectRow, error) {
 		row.LoopAlertsSnoozedUntil = readmodel.MomentPtr(*s.LoopAlertsSnoozedUntil)
 	}
 	if s.Events != nil {
-		list, err := json.Marshal(append([]string{}, *s.Events...)) // never null: an empty list means no event
-		if err != nil {
-			return row, fmt.Errorf("encode the event list of project %s: %w", id, err)
-		}
-		row.Events = (*json.RawMessage)(&list)
+		row.Events = &readmodel.JSON[[]string]{V: append([]string{}, *s.Events...)} // never null: an empty list means no event
 	}
-	rotations := []SecretRotation{}
+	row.HeaderNames.V = append([]string{}, project.HeaderNames(s.Headers)...)
+	row.Rotations.V = []SecretRotation{}
 	for _, r := range s.Rotations {
 		rotation := SecretRotation(r)
 		rotation.At = readmodel.Moment(r.At)
-		rotations = append(rotations, rotation)
+		row.Rotations.V = append(row.Rotations.V, rotation)
 	}
-	var err error
-	if row.HeaderNames, err = json.Marshal(append([]string{}, project.HeaderNames(s.Headers)...)); err != nil {
-		return row, fmt.Errorf("encode the header names of project %s: %w", id, err)
-	}
-	if row.Rotations, err = json.Marshal(rotations); err != nil {
-		return row, fmt.Errorf("encode the rotations of project %s: %w", id, err)
-	}
-	return row, nil
+	return row
 }
 
 // Reads reads projects. Every method is bound to one account.
@@ -357,11 +328,7 @@ func (q *Reads) List(ctx context.Context, accountID string, f Filter) ([]Project
 	}
 	projects := make([]Project, len(rows))
 	for i, row := range rows {
-		p, err := row.project()
-		if err != nil {
-			return nil, 0, err
-		}
-		projects[i] = p
+		projects[i] = row.project()
 	}
 	return projects, total, nil
 }
@@ -392,7 +359,7 @@ func (q *Reads) Get(ctx context.Context, accountID, id string) (Project, error) 
 	if err != nil {
 		return Project{}, err
 	}
-	return row.project()
+	return row.project(), nil
 }
 
 // Counts are the figures of a project's jobs.
@@ -405,12 +372,8 @@ type Counts struct {
 
 // Of is what the read model shows of a project in that state whose jobs add up to
 // these figures: the same fold, without a table.
-func Of(id string, s project.State, c Counts) (Project, error) {
-	row, err := rowOf(id, s)
-	if err != nil {
-		return Project{}, err
-	}
-	return projectWithCounts{projectRow: row, Jobs: c.Jobs, Completed: c.Completed, Passed: c.Passed}.project()
+func Of(id string, s project.State, c Counts) Project {
+	return projectWithCounts{projectRow: rowOf(id, s), Jobs: c.Jobs, Completed: c.Completed, Passed: c.Passed}.project()
 }
 
 // IDs lists the account's projects, the newest first; or the one with that id.
@@ -425,11 +388,8 @@ WHERE account_id = $1
   AND ($2 = '' OR id = $2)
 ORDER BY created_at DESC, id DESC`
 
-func (r projectWithCounts) project() (Project, error) {
-	s, err := r.state()
-	if err != nil {
-		return Project{}, err
-	}
+func (r projectWithCounts) project() Project {
+	s := r.state()
 	p := Project{
 		ID: r.ID, AccountID: s.AccountID, Name: s.Name, Description: s.Description,
 		DefaultURL: s.DefaultURL, DefaultJobType: s.DefaultJobType, DefaultSLAMinutes: s.DefaultSLAMinutes,
@@ -449,7 +409,7 @@ func (r projectWithCounts) project() (Project, error) {
 			p.SecretRotations = append(p.SecretRotations, SecretRotation(rotation))
 		}
 	}
-	return p, nil
+	return p
 }
 
 // The last condition is implied; it lets the planner use the partial index.
