@@ -22,20 +22,14 @@ func DecideRetention(s State, c retention.Change, at time.Time) ([]domain.Event,
 	return []domain.Event{&RetentionChanged{Keep: after, At: at}}, nil
 }
 
-// DecidePlaceHold places a hold on all evidence of the account.
-func DecidePlaceHold(s State, p retention.HoldPlaced) ([]domain.Event, error) {
+// DecideHold places or releases a hold on all evidence of the account.
+func DecideHold(s State, order retention.Order) ([]domain.Event, error) {
 	if err := open(s); err != nil {
 		return nil, err
 	}
-	return retention.DecidePlace(s.Hold, p, func(p retention.HoldPlaced) domain.Event { return &HoldPlaced{p} })
-}
-
-// DecideReleaseHold releases the account's hold.
-func DecideReleaseHold(s State, r retention.HoldReleased) ([]domain.Event, error) {
-	if err := open(s); err != nil {
-		return nil, err
-	}
-	return retention.DecideRelease(s.Hold, r, func(r retention.HoldReleased) domain.Event { return &HoldReleased{r} })
+	return order.Decide(s.Hold,
+		func(p retention.HoldPlaced) domain.Event { return &HoldPlaced{p} },
+		func(r retention.HoldReleased) domain.Event { return &HoldReleased{r} })
 }
 
 func open(s State) error {

@@ -96,18 +96,12 @@ func DecideEraseEvidence(s State, held bool, pieces []Piece, now time.Time) ([]d
 	return []domain.Event{e}, nil
 }
 
-// DecidePlaceHold places a hold on the job's evidence.
-func DecidePlaceHold(s State, p retention.HoldPlaced) ([]domain.Event, error) {
+// DecideHold places or releases a hold on the job's evidence.
+func DecideHold(s State, order retention.Order) ([]domain.Event, error) {
 	if !s.Exists {
 		return nil, domain.NotFound("job")
 	}
-	return retention.DecidePlace(s.Hold, p, func(p retention.HoldPlaced) domain.Event { return &HoldPlaced{p} })
-}
-
-// DecideReleaseHold releases the job's hold.
-func DecideReleaseHold(s State, r retention.HoldReleased) ([]domain.Event, error) {
-	if !s.Exists {
-		return nil, domain.NotFound("job")
-	}
-	return retention.DecideRelease(s.Hold, r, func(r retention.HoldReleased) domain.Event { return &HoldReleased{r} })
+	return order.Decide(s.Hold,
+		func(p retention.HoldPlaced) domain.Event { return &HoldPlaced{p} },
+		func(r retention.HoldReleased) domain.Event { return &HoldReleased{r} })
 }

@@ -79,12 +79,12 @@ func TestAHoldOfAJob(t *testing.T) {
 	t.Parallel()
 	place := func(reason string, operator bool) decide {
 		return func(s job.State) ([]domain.Event, error) {
-			return job.DecidePlaceHold(s, retention.HoldPlaced{Reason: reason, Operator: operator, At: minute(40)})
+			return job.DecideHold(s, retention.Order{HoldPlaced: retention.HoldPlaced{Reason: reason, Operator: operator, At: minute(40)}})
 		}
 	}
 	release := func(reason string, operator bool) decide {
 		return func(s job.State) ([]domain.Event, error) {
-			return job.DecideReleaseHold(s, retention.HoldReleased{Reason: reason, Operator: operator, At: minute(50)})
+			return job.DecideHold(s, retention.Order{Release: true, HoldPlaced: retention.HoldPlaced{Reason: reason, Operator: operator, At: minute(50)}})
 		}
 	}
 	placed := func(reason string, operator bool) domain.Event {

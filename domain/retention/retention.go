@@ -161,34 +161,34 @@ func (p HoldPlaced) Hold() *Hold { return &Hold{Reason: p.Reason, Operator: p.Op
 // MaxReason bounds a reason, in characters.
 const MaxReason = 500
 
-// DecidePlace places the hold by an event of its subject; a repeat decides nothing. An
-// operator's hold takes the place of a client's.
-func DecidePlace(now *Hold, p HoldPlaced, event func(HoldPlaced) domain.Event) ([]domain.Event, error) {
-	if err := checkReason(&p.Reason); err != nil {
+// Order places a hold, or releases the one that is in place.
+type Order struct {
+	HoldPlaced // or of the release
+	Release    bool
+}
+
+// Decide carries the order out by an event of its subject; a repeat decides nothing, nor does
+// a release without a hold. An operator's hold takes the place of a client's.
+func (o Order) Decide(
+	now *Hold, placed func(HoldPlaced) domain.Event, released func(HoldReleased) domain.Event,
+) ([]domain.Event, error) {
+	if err := checkReason(&o.Reason); err != nil {
 		return nil, err
 	}
 	switch {
-	case now == nil, p.Operator && !now.Operator:
-		return []domain.Event{event(p)}, nil
-	case now.Reason == p.Reason && now.Operator == p.Operator:
+	case o.Release && now == nil:
+		return nil, nil
+	case o.Release && now.Operator && !o.Operator:
+		return nil, domain.Forbidden("an operator of the service placed the hold").WithHint("ask the operator to release it")
+	case o.Release:
+		return []domain.Event{released(HoldReleased(o.HoldPlaced))}, nil
+	case now == nil, o.Operator && !now.Operator:
+		return []domain.Event{placed(o.HoldPlaced)}, nil
+	case now.Reason == o.Reason && now.Operator == o.Operator:
 		return nil, nil
 	}
 	return nil, domain.Conflict("a hold is in place since %s", now.At.UTC().Format(time.RFC3339)).
 		WithHint("release it before you place another")
-}
-
-// DecideRelease releases the hold by an event of its subject; without one it decides nothing.
-func DecideRelease(now *Hold, r HoldReleased, event func(HoldReleased) domain.Event) ([]domain.Event, error) {
-	if err := checkReason(&r.Reason); err != nil {
-		return nil, err
-	}
-	switch {
-	case now == nil:
-		return nil, nil
-	case now.Operator && !r.Operator:
-		return nil, domain.Forbidden("an operator of the service placed the hold").WithHint("ask the operator to release it")
-	}
-	return []domain.Event{event(r)}, nil
 }
 
 func checkReason(reason *string) error {

@@ -79,64 +79,46 @@ func (s Subject) Stream() string {
 // PlaceHold keeps the subject's evidence, whatever the settings say. The same hold again
 // is a repeat.
 func (s *Retention) PlaceHold(ctx context.Context, cause domain.Cause, of Subject, reason string, operator bool) (domain.Position, error) {
-	now, err := s.AccountTime(ctx, cause)
-	if err != nil {
-		return domain.Position{}, err
-	}
-	p := retention.HoldPlaced{Reason: reason, Operator: operator, At: now}
-	return s.onSubject(ctx, cause, of, decisions{
-		account: func(st account.State) ([]domain.Event, error) { return account.DecidePlaceHold(st, p) },
-		project: func(st project.State) ([]domain.Event, error) { return project.DecidePlaceHold(st, p) },
-		job:     func(st job.State) ([]domain.Event, error) { return job.DecidePlaceHold(st, p) },
-	})
+	return s.orderHold(ctx, cause, of, retention.Order{HoldPlaced: retention.HoldPlaced{Reason: reason, Operator: operator}})
 }
 
 // ReleaseHold ends the subject's hold; without one nothing changes.
 func (s *Retention) ReleaseHold(
 	ctx context.Context, cause domain.Cause, of Subject, reason string, operator bool,
 ) (domain.Position, error) {
-	now, err := s.AccountTime(ctx, cause)
-	if err != nil {
-		return domain.Position{}, err
-	}
-	r := retention.HoldReleased{Reason: reason, Operator: operator, At: now}
-	return s.onSubject(ctx, cause, of, decisions{
-		account: func(st account.State) ([]domain.Event, error) { return account.DecideReleaseHold(st, r) },
-		project: func(st project.State) ([]domain.Event, error) { return project.DecideReleaseHold(st, r) },
-		job:     func(st job.State) ([]domain.Event, error) { return job.DecideReleaseHold(st, r) },
+	return s.orderHold(ctx, cause, of, retention.Order{
+		HoldPlaced: retention.HoldPlaced{Reason: reason, Operator: operator}, Release: true,
 	})
 }
 
-// decisions is one decision for each kind of subject.
-type decisions struct {
-	account func(account.State) ([]domain.Event, error)
-	project func(project.State) ([]domain.Event, error)
-	job     func(job.State) ([]domain.Event, error)
-}
-
-func (s *Retention) onSubject(ctx context.Context, cause domain.Cause, of Subject, d decisions) (domain.Position, error) {
+func (s *Retention) orderHold(ctx context.Context, cause domain.Cause, of Subject, order retention.Order) (at domain.Position, err error) {
+	if order.At, err = s.AccountTime(ctx, cause); err != nil {
+		return at, err
+	}
 	switch of.Kind {
 	case retention.OfAccount:
 		if of.ID != cause.AccountID {
-			return domain.Position{}, domain.NotFound("account")
+			return at, domain.NotFound("account")
 		}
-		return repository.Decide(ctx, s.Accounts, cause, of.Stream(), d.account)
+		return repository.Decide(ctx, s.Accounts, cause, of.Stream(), func(st account.State) ([]domain.Event, error) {
+			return account.DecideHold(st, order)
+		})
 	case retention.OfProject:
 		return repository.Decide(ctx, s.Projects, cause, of.Stream(), func(st project.State) ([]domain.Event, error) {
 			if st.AccountID != cause.AccountID {
 				return nil, domain.NotFound("project")
 			}
-			return d.project(st)
+			return project.DecideHold(st, order)
 		})
 	case retention.OfJob:
 		return repository.Decide(ctx, s.Jobs, cause, of.Stream(), func(st job.State) ([]domain.Event, error) {
 			if st.AccountID != cause.AccountID {
 				return nil, domain.NotFound("job")
 			}
-			return d.job(st)
+			return job.DecideHold(st, order)
 		})
 	}
-	return domain.Position{}, fmt.Errorf("%q has no holds", of.Kind)
+	return at, fmt.Errorf("%q has no holds", of.Kind)
 }
 
 // Gone is a piece of evidence that is kept no longer.
