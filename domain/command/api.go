@@ -242,9 +242,6 @@ type Claim = claims.Claim
 // CheckItem is a verdict on an item of the list.
 type CheckItem = job.Check
 
-// AddFinding reports something outside the list.
-type AddFinding = claims.AddFinding
-
 // CompleteJob ends a claim with a report.
 type CompleteJob = job.Completion
 
@@ -298,10 +295,6 @@ type ToldQuestion = claims.ToldQuestion
 
 // Hidden is a picture that was taken away from an item.
 type Hidden = claims.Hidden
-
-// Beat is what a claimant is told of the clocks. Stands says that a question is open, so
-// both clocks stand and their ends will be later.
-type Beat = claims.Beat
 
 // EvidenceSubject is an account, a project or a job with evidence.
 type EvidenceSubject = retention.Subject

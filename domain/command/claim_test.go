@@ -89,8 +89,8 @@ func TestAClaimFromStartToReport(t *testing.T) {
 	if err != nil || item.Status != job.ItemFail || item.Severity != job.Critical || item.Description != "loads" {
 		t.Fatalf("item: %+v, %v", item, err)
 	}
-	found, _, err := b.AddFinding(t.Context(), b.checkerCause(ann), claim, command.AddFinding{
-		Description: "typo", Status: job.ItemFail, Severity: job.Minor,
+	found, _, err := b.AddFinding(t.Context(), b.checkerCause(ann), claim, job.Finding{
+		Item: job.Item{Description: "typo", Severity: job.Minor}, Status: job.ItemFail,
 	})
 	if err != nil || found.ID == "" || found.Key == "" {
 		t.Fatalf("finding: %+v, %v", found, err)

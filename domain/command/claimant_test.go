@@ -23,7 +23,7 @@ func TestACheckersOwnAccountsJobsAreNotFoundWhateverTheySayOfThem(t *testing.T) 
 			return err
 		},
 		"finding": func(cause command.Cause, claim command.Claim) error {
-			_, _, err := s.AddFinding(t.Context(), cause, claim, command.AddFinding{Description: "x", Status: job.ItemFail})
+			_, _, err := s.AddFinding(t.Context(), cause, claim, job.Finding{Item: job.Item{Description: "x"}, Status: job.ItemFail})
 			return err
 		},
 		"complete": func(cause command.Cause, claim command.Claim) error {

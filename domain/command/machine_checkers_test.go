@@ -114,7 +114,7 @@ func (w *world) work(t *rapid.T) {
 		w.checkItem(t, claim, item, drawVerdict(t))
 	case 2:
 		w.under(t, claim, &order{name: "find", holds: nothing, do: func(s *command.Service) (any, error) {
-			item, _, err := s.AddFinding(ctx(), c, claim, command.AddFinding{Description: "a typo", Status: job.ItemFail})
+			item, _, err := s.AddFinding(ctx(), c, claim, job.Finding{Item: job.Item{Description: "a typo"}, Status: job.ItemFail})
 			return item, err
 		}})
 	case 3, 4:

@@ -66,14 +66,13 @@ func Check(o wire.Object, itemID string) command.CheckItem {
 	return in
 }
 
-func Finding(o wire.Object) command.AddFinding {
-	return command.AddFinding{
-		Key:         strings.TrimSpace(o.Optional("key", maxItemKey)),
-		Description: o.Required("description", maxItemText),
-		Status:      job.ItemStatus(readVerdict(o, "status", job.ItemPass, job.ItemFail)),
-		Note:        o.Optional("note", maxNote),
-		Severity:    readSeverity(o, job.Major),
-	}
+func Finding(o wire.Object) (in job.Finding) {
+	in.Item.Key = strings.TrimSpace(o.Optional("key", maxItemKey))
+	in.Item.Description = o.Required("description", maxItemText)
+	in.Status = job.ItemStatus(readVerdict(o, "status", job.ItemPass, job.ItemFail))
+	in.Note = o.Optional("note", maxNote)
+	in.Item.Severity = readSeverity(o, job.Major)
+	return in
 }
 
 func Untestable(o wire.Object) (reason, note string) {

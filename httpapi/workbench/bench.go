@@ -259,14 +259,14 @@ func (d Deps) ask(r *ui.Request) (ui.Answer, error) {
 }
 
 func (d Deps) addFinding(r *ui.Request) (ui.Answer, error) {
-	return d.saysFinding(r, func(in command.AddFinding) (domain.Position, error) {
+	return d.saysFinding(r, func(in job.Finding) (domain.Position, error) {
 		_, at, err := d.Commands.AddFinding(r.Context(), r.Cause(), claimOf(r), in)
 		return at, err
 	})
 }
 
 func (d Deps) editFinding(r *ui.Request) (ui.Answer, error) {
-	return d.saysFinding(r, func(in command.AddFinding) (domain.Position, error) {
+	return d.saysFinding(r, func(in job.Finding) (domain.Position, error) {
 		if _, err := uuid.Parse(r.PathValue("finding")); err != nil {
 			return domain.Position{}, domain.NotFound("finding")
 		}
@@ -275,7 +275,7 @@ func (d Deps) editFinding(r *ui.Request) (ui.Answer, error) {
 	})
 }
 
-func (d Deps) saysFinding(r *ui.Request, say func(command.AddFinding) (domain.Position, error)) (ui.Answer, error) {
+func (d Deps) saysFinding(r *ui.Request, say func(job.Finding) (domain.Position, error)) (ui.Answer, error) {
 	form := ui.Form(r, map[string]string{"status": "status", "note": "note", "severity": "severity", "description": "description",
 		"key": "key"})
 	in, err := input.Finding(form), form.Problems.Err()

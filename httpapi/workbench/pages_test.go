@@ -48,7 +48,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 			t.Fatalf("a picture: %d %s", got.Status, got.Body)
 		}
 	}
-	_, at, err := w.Commands.AddFinding(t.Context(), pagetest.ByChecker(busyID), claim, command.AddFinding{Description: "The footer overlaps the button", Status: job.ItemFail, Note: "On a narrow screen.", Severity: job.Minor})
+	_, at, err := w.Commands.AddFinding(t.Context(), pagetest.ByChecker(busyID), claim, job.Finding{Item: job.Item{Description: "The footer overlaps the button", Severity: job.Minor}, Status: job.ItemFail, Note: "On a narrow screen."})
 	w.Shown(at, err)
 
 	_, at, err = w.Commands.AskQuestion(t.Context(), pagetest.ByChecker(busyID), claim, command.AskQuestion{ItemID: c.Checklist[4].ID, Kind: "code", Text: "A code was sent by mail. What is it?"})

@@ -44,7 +44,7 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 		t.Fatal("the page shows no picture")
 	}
 	found, seen, err := w.Commands.AddFinding(t.Context(), pagetest.ByChecker(holderID), command.Claim{CheckerID: holderID, JobID: jobID, Token: c.Token},
-		command.AddFinding{Description: "The footer overlaps", Status: job.ItemFail, Severity: job.Minor})
+		job.Finding{Item: job.Item{Description: "The footer overlaps", Severity: job.Minor}, Status: job.ItemFail})
 	w.Shown(seen, err)
 	fill := strings.NewReplacer("{finding}", found.ID, "{id}", jobID, "{item}", c.Checklist[0].ID, "{evidence}", shown[strings.LastIndex(shown, "/")+1:], "{recording}", recording(w, holder, jobID, c.Token))
 	token := strconv.Itoa(c.Token)

@@ -53,13 +53,3 @@ type Claim struct {
 	JobID     string
 	Token     int
 }
-
-// AddFinding reports something outside the list.
-type AddFinding struct {
-	// Key is of the failure that it is known by; empty: derived from the description.
-	Key         string
-	Description string
-	Status      job.ItemStatus
-	Note        string
-	Severity    job.Severity
-}

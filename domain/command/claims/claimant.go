@@ -76,20 +76,14 @@ func checkedBy(st job.State, itemID string, events []domain.Event) job.ReportIte
 }
 
 // AddFinding records something the claimant saw outside the list. Its id
-// derives from the command.
-func (s *Claims) AddFinding(ctx context.Context, cause domain.Cause, claim Claim, in AddFinding) (job.ReportItem, domain.Position, error) {
-	finding := job.Finding{
-		CheckerID: claim.CheckerID, Token: claim.Token,
-		Item: job.Item{
-			ID:  domain.DeriveID(cause.CommandID, "finding").String(),
-			Key: in.Key, Description: in.Description, Severity: in.Severity,
-		},
-		Status: in.Status, Note: in.Note, At: s.Now(),
-	}
+// derives from the command. The claim and the time are filled in here.
+func (s *Claims) AddFinding(ctx context.Context, cause domain.Cause, claim Claim, in job.Finding) (job.ReportItem, domain.Position, error) {
+	in.CheckerID, in.Token, in.At = claim.CheckerID, claim.Token, s.Now()
+	in.Item.ID = domain.DeriveID(cause.CommandID, "finding").String()
 	return Run(ctx, s, cause, claim, func(st job.State, item *job.ReportItem) ([]domain.Event, error) {
-		events, err := job.DecideAddFinding(st, finding)
+		events, err := job.DecideAddFinding(st, in)
 		for _, known := range st.Findings {
-			if known.ID == finding.Item.ID {
+			if known.ID == in.Item.ID {
 				*item = known // a repeat
 			}
 		}
@@ -101,17 +95,13 @@ func (s *Claims) AddFinding(ctx context.Context, cause domain.Cause, claim Claim
 }
 
 // EditFinding replaces what a finding of the draft says. One that is not there is not
-// found.
+// found. The claim, the id and the time are filled in here.
 func (s *Claims) EditFinding(
-	ctx context.Context, cause domain.Cause, claim Claim, findingID string, in AddFinding,
+	ctx context.Context, cause domain.Cause, claim Claim, findingID string, in job.Finding,
 ) (job.ReportItem, domain.Position, error) {
-	finding := job.Finding{
-		CheckerID: claim.CheckerID, Token: claim.Token,
-		Item:   job.Item{ID: findingID, Key: in.Key, Description: in.Description, Severity: in.Severity},
-		Status: in.Status, Note: in.Note, At: s.Now(),
-	}
+	in.CheckerID, in.Token, in.Item.ID, in.At = claim.CheckerID, claim.Token, findingID, s.Now()
 	return Run(ctx, s, cause, claim, func(st job.State, item *job.ReportItem) ([]domain.Event, error) {
-		events, err := job.DecideEditFinding(st, finding)
+		events, err := job.DecideEditFinding(st, in)
 		*item, _ = st.ReportItem(findingID)
 		if edited, ok := domain.Last[*job.FindingEdited](events); ok {
 			*item = job.ReportItem{Item: edited.Item, Status: edited.Status, Note: edited.Note}
