@@ -24,7 +24,7 @@ import (
 
 func TestHowTheLogIsCutDoesNotMatter(t *testing.T) {
 	t.Parallel()
-	for _, p := range []consumer.Projector{jobs.Projector{}, history.Projector{}, events.Projector{}} {
+	for _, p := range []consumer.Projector{jobs.Projector, history.Projector, events.Projector{}} {
 		t.Run(p.Name(), func(t *testing.T) {
 			t.Parallel()
 			w := setup(t)
@@ -39,7 +39,7 @@ func TestWhatWasFoldedLiveIsWhatARebuildMakes(t *testing.T) {
 	w := setup(t)
 	w.Run(w.Sup)
 	modeltest.Everything(w.Log)
-	for _, p := range []consumer.Projector{jobs.Projector{}, history.Projector{}, events.Projector{}} {
+	for _, p := range []consumer.Projector{jobs.Projector, history.Projector, events.Projector{}} {
 		w.Eventually(p.Name()+" has seen everything", func() bool { return w.Status(p.Name()).Position == w.Log.Head() })
 		live := w.Status(p.Name()).Schema
 		was := indexesOf(w.World, live)
@@ -74,7 +74,7 @@ func TestFixesThatComeToAnEndedJobDoNotDependOnTheCut(t *testing.T) {
 			&project.DeployReceived{Keys: []string{"commit:c1"}, JobID: id, At: modeltest.Noon},
 			&project.DeployReceived{Keys: []string{"commit:c2"}, JobID: id, At: modeltest.Noon})
 	}
-	w.CutAnyhow(history.Projector{})
+	w.CutAnyhow(history.Projector)
 }
 
 // Its events are told of under the stream, which begins with the first session.
@@ -94,7 +94,7 @@ func TestALoopsStreamIsOneHoweverOftenItBeginsAnew(t *testing.T) {
 
 func TestHowTheLogIsCutDoesNotMatterToWhatHappensByItself(t *testing.T) {
 	t.Parallel()
-	for _, p := range []consumer.Projector{sessions.Projector{}, loops.Projector{}, timers.NewProjector(policy.Rules())} {
+	for _, p := range []consumer.Projector{sessions.Projector, loops.Projector, timers.NewProjector(policy.Rules())} {
 		t.Run(p.Name(), func(t *testing.T) {
 			t.Parallel()
 			w := setup(t)

@@ -17,29 +17,26 @@ import (
 )
 
 // Hours is the projector. The consumer handles its position, its runner, crashes and
-// rebuilds (eventstore/consumer/doc.go).
-type Hours struct{}
-
-// Name is what humanqa projections list calls it.
-func (Hours) Name() string { return "hours" }
-
-// Version goes up with any change that makes other rows of the same events: the
-// service then builds them anew beside those that serve.
-func (Hours) Version() int { return 1 }
-
-// Tables are made by the consumer, one set for each generation; {schema} is where.
-func (Hours) Tables() []consumer.Table {
-	return []consumer.Table{{Name: "verdict_hours", DDL: `
+// rebuilds (eventstore/consumer/doc.go). Name is what humanqa projections list calls it.
+// Version goes up with any change that makes other rows of the same events: the service
+// then builds them anew beside those that serve. Tables are made by the consumer, one set
+// for each generation; {schema} is where. Handles names the events it wants; all others
+// pass it by. Apply folds a batch. Its rows and the checkpoint behind it are one
+// transaction, so each event counts once; the same events in other batches have to make
+// the same rows.
+var Hours = readmodel.New(readmodel.Spec{
+	Name:    "hours",
+	Version: 1,
+	Tables: []consumer.Table{{Name: "verdict_hours", DDL: `
 CREATE TABLE {schema}.verdict_hours (
     hour     integer NOT NULL, -- 0 to 23, UTC
     status   text    NOT NULL, -- pass, fail, skip or pending
     verdicts integer NOT NULL,
     PRIMARY KEY (hour, status)
-);`}}
-}
-
-// Handles names the events it wants; all others pass it by.
-func (Hours) Handles() []string { return domain.TypesOf((*job.ItemChecked)(nil)) }
+);`}},
+	Handles: domain.TypesOf((*job.ItemChecked)(nil)),
+	Apply:   readmodel.Each(count),
+})
 
 const countSQL = `
 INSERT INTO {schema}.verdict_hours AS h (hour, status, verdicts)
@@ -47,21 +44,12 @@ VALUES ($1, $2, 1)
 ON CONFLICT (hour, status) DO UPDATE
 SET verdicts = h.verdicts + 1`
 
-// Apply folds a batch. Its rows and the checkpoint behind it are one
-// transaction, so each event counts once; the same events in other batches have
-// to make the same rows.
-func (Hours) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
-	for _, r := range batch {
-		e, ok := r.Event.(*job.ItemChecked)
-		if !ok {
-			return fmt.Errorf("no statement for %s", r.Type)
-		}
-		hour := readmodel.Moment(r.Meta.Time).Hour()
-		if _, err := tx.ExecContext(ctx, consumer.In(schema, countSQL), hour, e.Status); err != nil {
-			return fmt.Errorf("apply %s of %s: %w", r.Type, r.Stream, err)
-		}
+// count is the statement of an event and its arguments.
+func count(r domain.Recorded) (string, []any) {
+	if e, ok := r.Event.(*job.ItemChecked); ok {
+		return countSQL, []any{readmodel.Moment(r.Meta.Time).Hour(), e.Status}
 	}
-	return nil
+	return "", nil
 }
 
 // Reads asks the rows, through the view of the generation that serves.

@@ -17,7 +17,7 @@ func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 // The example counts, and like every read model it equals a fold made anew.
 func TestTheExampleCountsVerdictsByTheHour(t *testing.T) {
 	t.Parallel()
-	w := modeltest.New(t, example.Hours{})
+	w := modeltest.New(t, example.Hours)
 	w.Run(w.Sup)
 	w.Log.Record(domain.JobStream("j"), modeltest.Created("acc"), modeltest.Claimed("ann"),
 		&job.ItemChecked{ItemID: "i1", Status: job.ItemPass}, &job.ItemChecked{ItemID: "i1", Status: job.ItemFail}, &job.ItemChecked{ItemID: "i2", Status: job.ItemFail})

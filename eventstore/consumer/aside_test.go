@@ -284,7 +284,7 @@ func (b faulty) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []d
 // A bug in the code does not set the world aside.
 func TestAProjectionWhoseEveryEventFailsStops(t *testing.T) {
 	t.Parallel()
-	w := setup(t, faulty{Projector: jobs.Projector{}, fail: func(*sqlx.Tx) error { return errors.New("a bug") }})
+	w := setup(t, faulty{Projector: jobs.Projector, fail: func(*sqlx.Tx) error { return errors.New("a bug") }})
 	modeltest.Lives(w.Log, "a", 15)
 	w.Run(w.Sup)
 	w.Eventually("it stops", func() bool { return w.Status("jobs").Failure != nil })
@@ -296,7 +296,7 @@ func TestAProjectionWhoseEveryEventFailsStops(t *testing.T) {
 
 func TestAFoldThatPanicsAtAnEventSetsItAside(t *testing.T) {
 	t.Parallel()
-	w := setup(t, faulty{Projector: jobs.Projector{}, stream: domain.JobStream("a1"), fail: func(*sqlx.Tx) error { panic("no such thing") }})
+	w := setup(t, faulty{Projector: jobs.Projector, stream: domain.JobStream("a1"), fail: func(*sqlx.Tx) error { panic("no such thing") }})
 	modeltest.Lives(w.Log, "a", 3)
 	w.Run(w.Sup)
 	w.Reach(w.Sup)
@@ -343,7 +343,7 @@ func TestWhatIsNotTheEventsSetsNothingAside(t *testing.T) {
 	t.Run("the line goes on once it is over", func(t *testing.T) {
 		t.Parallel()
 		left := 30
-		w := setup(t, faulty{Projector: jobs.Projector{}, stream: domain.JobStream("a1"), fail: func(*sqlx.Tx) error {
+		w := setup(t, faulty{Projector: jobs.Projector, stream: domain.JobStream("a1"), fail: func(*sqlx.Tx) error {
 			if left--; left > 0 {
 				return &pq.Error{Code: "53100", Message: "could not extend file"}
 			}
@@ -359,7 +359,7 @@ func TestWhatIsNotTheEventsSetsNothingAside(t *testing.T) {
 	})
 	t.Run("the line stops where a table is gone", func(t *testing.T) {
 		t.Parallel()
-		w := setup(t, faulty{Projector: jobs.Projector{}, stream: domain.JobStream("a1"), fail: func(tx *sqlx.Tx) error {
+		w := setup(t, faulty{Projector: jobs.Projector, stream: domain.JobStream("a1"), fail: func(tx *sqlx.Tx) error {
 			_, err := tx.ExecContext(context.Background(), "SELECT FROM nowhere")
 			return err
 		}})
@@ -375,7 +375,7 @@ func TestWhatIsNotTheEventsSetsNothingAside(t *testing.T) {
 // Who lost the lease sets nothing aside, and what it has set aside its successor knows.
 func TestOnlyTheOwnerOfTheLeaseSetsAside(t *testing.T) {
 	t.Parallel()
-	p := access.Projector{}
+	p := access.Projector
 	w := setup(t, p)
 	stream := domain.AccountStream("acc")
 	w.Log.Record(stream, modeltest.Issued(1))

@@ -28,7 +28,7 @@ func TestNewCodeIsNotReadyUntilItsOwnRowsAreShown(t *testing.T) {
 
 	gate := w.Log.Copy()
 	gate.Hold(20)
-	next := w.Service(gate, jobsNext{}, credits.Projector{}, projects.Projector{}, access.Projector{})
+	next := w.Service(gate, jobsNext{jobs.Projector}, credits.Projector, projects.Projector, access.Projector)
 	w.Run(next)
 	problem := func(of *consumer.Supervisor) string {
 		list, err := of.Status(w.Ctx())
@@ -41,7 +41,7 @@ func TestNewCodeIsNotReadyUntilItsOwnRowsAreShown(t *testing.T) {
 		}
 		return strings.Join(found, ", ")
 	}
-	if got, want := problem(next), fmt.Sprintf("projection jobs shows rows of version %d, until those of version %d are built", jobs.Projector{}.Version(), jobsNext{}.Version()); got != want {
+	if got, want := problem(next), fmt.Sprintf("projection jobs shows rows of version %d, until those of version %d are built", jobs.Projector.Version(), jobsNext{jobs.Projector}.Version()); got != want {
 		t.Errorf("the problem is %q, want %q", got, want)
 	}
 	if got := problem(w.Sup); got != "" {
@@ -55,7 +55,7 @@ func TestNewCodeIsNotReadyUntilItsOwnRowsAreShown(t *testing.T) {
 
 	gate.Hold(0)
 	must.NoError(t, next.WaitForBuilds(w.Ctx()))
-	if got := problem(next) + problem(w.Sup); got != "" || w.Status("jobs").Version != (jobsNext{}).Version() {
+	if got := problem(next) + problem(w.Sup); got != "" || w.Status("jobs").Version != (jobsNext{jobs.Projector}).Version() {
 		t.Errorf("the problem is %q with %+v", got, w.Status("jobs"))
 	}
 }

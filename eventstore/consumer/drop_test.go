@@ -18,11 +18,11 @@ import (
 // be removed once no process runs it.
 func TestAReadModelThatNoBinaryRunsIsANoteAndCanBeDropped(t *testing.T) {
 	t.Parallel()
-	w := setup(t, loops.Projector{}, access.Projector{})
+	w := setup(t, loops.Projector, access.Projector)
 	modeltest.Lives(w.Log, "a", 3)
 	stop := w.Run(w.Sup)
 	w.Reach(w.Sup)
-	next := w.Service(w.Log, access.Projector{})
+	next := w.Service(w.Log, access.Projector)
 	of := func(name string) (found *consumer.Status) {
 		list, err := next.Status(w.Ctx())
 		must.NoError(t, err)

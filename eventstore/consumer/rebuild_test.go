@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
@@ -17,15 +18,16 @@ import (
 	"humanqa/projections/credits"
 	"humanqa/projections/jobs"
 	"humanqa/projections/projects"
+	"humanqa/projections/readmodel"
 )
 
 // jobsNext is the next version of the jobs projection: one more column.
-type jobsNext struct{ jobs.Projector }
+type jobsNext struct{ readmodel.Model }
 
-func (jobsNext) Version() int { return jobs.Projector{}.Version() + 1 }
+func (jobsNext) Version() int { return jobs.Projector.Version() + 1 }
 
 func (jobsNext) Tables() []consumer.Table {
-	tables := jobs.Projector{}.Tables()
+	tables := slices.Clone(jobs.Projector.Tables())
 	tables[0].DDL += "ALTER TABLE {schema}.jobs ADD COLUMN word_count integer;"
 	return tables
 }
@@ -110,7 +112,7 @@ func TestARebuildBesideTheServingRowsUnderLoad(t *testing.T) {
 
 	// At rest both stand at the same position and can be compared directly.
 	must.NoError(t, w.Sup.RebuildAll(w.Ctx(), []string{"jobs"}, nil))
-	w.Equal(jobs.Projector{}, jobsSchema(2), jobsSchema(3))
+	w.Equal(jobs.Projector, jobsSchema(2), jobsSchema(3))
 	if s := w.Status("jobs"); s.Schema != jobsSchema(3) || s.State != generation.Live {
 		t.Errorf("got %+v", s)
 	}
@@ -125,9 +127,9 @@ func TestANewVersionIsBuiltBesideTheOldOneUnderLoad(t *testing.T) {
 	stop := w.load()
 	defer stop()
 
-	next := w.Service(w.Log, jobsNext{}, credits.Projector{}, projects.Projector{}, access.Projector{})
+	next := w.Service(w.Log, jobsNext{jobs.Projector}, credits.Projector, projects.Projector, access.Projector)
 	w.Run(next)
-	w.Eventually("the next version serves", func() bool { return w.Status("jobs").Version == jobsNext{}.Version() })
+	w.Eventually("the next version serves", func() bool { return w.Status("jobs").Version == jobsNext{jobs.Projector}.Version() })
 	served := w.Log.Head()
 	w.Eventually("the load goes on behind the flip", func() bool { return w.Log.Head().Commit > served.Commit+50 })
 	stop()
@@ -150,7 +152,7 @@ func TestARebuildGoesOnWhereItWasStopped(t *testing.T) {
 
 	gate := w.Log.Copy()
 	gate.Hold(500)
-	operator := w.Service(gate, jobsNext{})
+	operator := w.Service(gate, jobsNext{jobs.Projector})
 	ctx, cancel := context.WithCancel(w.Ctx())
 	defer cancel()
 	err := operator.RebuildAll(ctx, []string{"jobs"}, func(p consumer.Progress) {
@@ -161,7 +163,7 @@ func TestARebuildGoesOnWhereItWasStopped(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v", err)
 	}
-	if s := w.Status("jobs"); s.Version != (jobs.Projector{}).Version() {
+	if s := w.Status("jobs"); s.Version != jobs.Projector.Version() {
 		t.Errorf("an unfinished build serves: %+v", s)
 	}
 
@@ -172,7 +174,7 @@ func TestARebuildGoesOnWhereItWasStopped(t *testing.T) {
 		t.Errorf("the build went on behind %+v", first)
 	}
 	w.Sound(operator, "jobs")
-	if s := w.Status("jobs"); s.Version != (jobsNext{}).Version() || s.Generation != 2 {
+	if s := w.Status("jobs"); s.Version != (jobsNext{jobs.Projector}).Version() || s.Generation != 2 {
 		t.Errorf("got %+v", s)
 	}
 }
@@ -222,5 +224,5 @@ func TestAReaderOfRetiredRowsHoldsNobodyUp(t *testing.T) {
 }
 
 func jobsSchema(number int) string {
-	return fmt.Sprintf("jobs_v%d_g%d", jobs.Projector{}.Version(), number)
+	return fmt.Sprintf("jobs_v%d_g%d", jobs.Projector.Version(), number)
 }

@@ -38,7 +38,7 @@ func (b broken) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []d
 func TestABatchThatIsNotCommittedLeavesNothing(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int64
-	w := setup(t, broken{jobs.Projector{}, func(ctx context.Context, tx *sqlx.Tx, inner func() error) error {
+	w := setup(t, broken{jobs.Projector, func(ctx context.Context, tx *sqlx.Tx, inner func() error) error {
 		if err := inner(); err != nil {
 			return err
 		}
@@ -59,7 +59,7 @@ func TestABatchThatIsNotCommittedLeavesNothing(t *testing.T) {
 		modeltest.Lives(w.Log, fmt.Sprint("a", i, "-"), 10)
 		w.Reach(w.Sup)
 	}
-	w.Sound(w.Service(w.Log, jobs.Projector{}), "jobs")
+	w.Sound(w.Service(w.Log, jobs.Projector), "jobs")
 	if s := w.Status("jobs"); s.Failure != nil || s.Lag != 0 {
 		t.Errorf("got %+v", s)
 	}
@@ -72,7 +72,7 @@ func TestOnlyWhatIsLiveIsPlannedOnce(t *testing.T) {
 	var got struct {
 		Plans, Scans string
 	}
-	c := broken{jobs.Projector{}, func(ctx context.Context, tx *sqlx.Tx, _ func() error) error {
+	c := broken{jobs.Projector, func(ctx context.Context, tx *sqlx.Tx, _ func() error) error {
 		return tx.GetContext(ctx, &got, "SELECT current_setting('plan_cache_mode') AS plans, current_setting('enable_seqscan') AS scans")
 	}}
 	w := setup(t, c)
@@ -94,7 +94,7 @@ func TestApplyingABatchTwiceIsImpossible(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	modeltest.Lives(w.Log, "j", 30)
-	tenure, err := w.Sup.Acquire(w.Ctx(), jobs.Projector{}, "owner", time.Minute)
+	tenure, err := w.Sup.Acquire(w.Ctx(), jobs.Projector, "owner", time.Minute)
 	if err != nil || tenure == nil {
 		t.Fatalf("acquire: %v, %v", tenure, err)
 	}
@@ -135,7 +135,7 @@ func TestTwoRunnersNeverAdvanceOneCheckpoint(t *testing.T) {
 	w.Sound(w.Sup, projections.Names()...)
 	handled := 0
 	for _, r := range w.Log.All() {
-		if slices.Contains((jobs.Projector{}).Handles(), r.Type) {
+		if slices.Contains(jobs.Projector.Handles(), r.Type) {
 			handled++
 		}
 	}
@@ -184,7 +184,7 @@ func TestATakeOverDuringABatchFencesTheOldOwner(t *testing.T) {
 	w := setup(t)
 	modeltest.Lives(w.Log, "a", 5)
 	acquire := func(owner string, length time.Duration) *consumer.Tenure {
-		tenure, err := w.Sup.Acquire(w.Ctx(), jobs.Projector{}, owner, length)
+		tenure, err := w.Sup.Acquire(w.Ctx(), jobs.Projector, owner, length)
 		must.NoError(t, err)
 		return tenure
 	}

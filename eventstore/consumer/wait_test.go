@@ -45,8 +45,8 @@ func TestWhoWaitsSeesWhatTheyWaitedFor(t *testing.T) {
 
 func TestWaitingCoversAProjectionThatHasNotStarted(t *testing.T) {
 	t.Parallel()
-	w := setup(t, jobs.Projector{}, credits.Projector{})
-	reading := w.Service(w.Log, jobs.Projector{}) // nobody runs credits
+	w := setup(t, jobs.Projector, credits.Projector)
+	reading := w.Service(w.Log, jobs.Projector) // nobody runs credits
 	w.Run(reading)
 	position := w.Log.Record(domain.JobStream("j1"), modeltest.Created("acc"))
 	w.Reach(reading)
@@ -56,7 +56,7 @@ func TestWaitingCoversAProjectionThatHasNotStarted(t *testing.T) {
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "behind: credits:") {
 		t.Errorf("got %v", err)
 	}
-	w.Run(w.Service(w.Log, credits.Projector{}))
+	w.Run(w.Service(w.Log, credits.Projector))
 	w.Reach(w.Sup)
 }
 

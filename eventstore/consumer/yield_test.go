@@ -62,11 +62,11 @@ func (o older) Load(ctx context.Context, stream string, from uint64, each func(d
 // that needs no order goes on without the stream.
 func TestALineThatNeedsANewerBinaryIsLeftToIt(t *testing.T) {
 	t.Parallel()
-	w := setup(t, events.Projector{}, jobs.Projector{})
+	w := setup(t, events.Projector{}, jobs.Projector)
 	w.Log.Record(domain.JobStream("a"), modeltest.Created("acc"))
 	newer := w.Log.Record(domain.JobStream("a"), &job.Cancelled{})
 	w.Log.Record(domain.JobStream("b"), modeltest.Created("acc"))
-	old := w.Service(older{w.Log, newer}, events.Projector{}, jobs.Projector{})
+	old := w.Service(older{w.Log, newer}, events.Projector{}, jobs.Projector)
 	w.Sup = old // of whom Status tells
 	w.Run(old)
 	w.Eventually("the line is left to a newer version", func() bool { return w.Status("events").Newer == newer })
@@ -81,7 +81,7 @@ func TestALineThatNeedsANewerBinaryIsLeftToIt(t *testing.T) {
 		t.Errorf("the feed has %d events before the newer version runs", n)
 	}
 
-	w.Run(w.Service(w.Log, events.Projector{}, jobs.Projector{}))
+	w.Run(w.Service(w.Log, events.Projector{}, jobs.Projector))
 	w.Eventually("the newer version goes on", func() bool { return w.Count("SELECT count(*) FROM readmodel.account_events") == 3 })
 	w.Eventually("the older one has nothing to tell", func() bool { return len(w.Status("events").Notes()) == 0 })
 }

@@ -21,18 +21,25 @@ import (
 
 // Projector keeps the callers: API keys by the hash of their token, the
 // accounts behind them, and checkers.
-type Projector struct{}
-
-func (Projector) Name() string { return "access" }
-func (Projector) Version() int { return 4 }
-
-func (Projector) Tables() []consumer.Table {
-	return []consumer.Table{
+var Projector = readmodel.New(readmodel.Spec{
+	Name: "access", Version: 4,
+	Tables: []consumer.Table{
 		{Name: "accounts", DDL: accountsDDL},
 		{Name: "api_keys", DDL: apiKeysDDL},
 		{Name: "checkers", DDL: checkersDDL},
-	}
-}
+	},
+	Handles: domain.TypesOf(
+		(*account.Created)(nil),
+		(*account.Suspended)(nil),
+		(*account.Reinstated)(nil),
+		(*account.Erased)(nil),
+		(*account.KeyIssued)(nil),
+		(*account.KeyRevoked)(nil),
+		(*checker.Created)(nil),
+		(*checker.Erased)(nil),
+	),
+	Apply: readmodel.Each(accessChange),
+})
 
 const accountsDDL = `
 CREATE TABLE {schema}.accounts (
@@ -70,19 +77,6 @@ CREATE TABLE {schema}.checkers (
     accounts   text[] NOT NULL
 );
 `
-
-func (Projector) Handles() []string {
-	return domain.TypesOf(
-		(*account.Created)(nil),
-		(*account.Suspended)(nil),
-		(*account.Reinstated)(nil),
-		(*account.Erased)(nil),
-		(*account.KeyIssued)(nil),
-		(*account.KeyRevoked)(nil),
-		(*checker.Created)(nil),
-		(*checker.Erased)(nil),
-	)
-}
 
 const insertAccountSQL = `
 INSERT INTO {schema}.accounts (account_id, name, sandbox, suspended)
@@ -128,11 +122,7 @@ SET name = $2,
     prefix = ''
 WHERE checker_id = $1`
 
-// Apply writes event by event: accounts and keys change rarely.
-func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
-	return readmodel.Each(ctx, tx, schema, batch, accessChange)
-}
-
+// accessChange writes event by event: accounts and keys change rarely.
 func accessChange(r domain.Recorded) (query string, args []any) {
 	accountID := r.StreamID()
 	switch e := r.Event.(type) {

@@ -1,10 +1,6 @@
 package access
 
 import (
-	"context"
-
-	"github.com/jmoiron/sqlx"
-
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/eventstore/consumer"
@@ -15,14 +11,12 @@ import (
 const ErasedName = "(erased)"
 
 // Erasures keeps which accounts were erased, by whom and why.
-type Erasures struct{}
-
-func (Erasures) Name() string { return "erasures" }
-func (Erasures) Version() int { return 1 }
-
-func (Erasures) Tables() []consumer.Table {
-	return []consumer.Table{{Name: "erasures", DDL: erasuresDDL}}
-}
+var Erasures = readmodel.New(readmodel.Spec{
+	Name: "erasures", Version: 1,
+	Tables:  []consumer.Table{{Name: "erasures", DDL: erasuresDDL}},
+	Handles: domain.TypesOf((*account.Erased)(nil), (*account.ErasureFinished)(nil)),
+	Apply:   readmodel.Each(erasureChange),
+})
 
 const erasuresDDL = `
 CREATE TABLE {schema}.erasures (
@@ -34,10 +28,6 @@ CREATE TABLE {schema}.erasures (
 );
 `
 
-func (Erasures) Handles() []string {
-	return domain.TypesOf((*account.Erased)(nil), (*account.ErasureFinished)(nil))
-}
-
 const insertErasureSQL = `
 INSERT INTO {schema}.erasures (account_id, erased_at, erased_by, reason)
 VALUES ($1, $2, $3, $4)`
@@ -47,15 +37,13 @@ UPDATE {schema}.erasures
 SET finished_at = $2
 WHERE account_id = $1`
 
-func (Erasures) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
-	return readmodel.Each(ctx, tx, schema, batch, func(r domain.Recorded) (query string, args []any) {
-		at := readmodel.Moment(r.Meta.Time)
-		switch e := r.Event.(type) {
-		case *account.Erased:
-			return insertErasureSQL, []any{r.StreamID(), at, e.By, e.Reason}
-		case *account.ErasureFinished:
-			return finishErasureSQL, []any{r.StreamID(), at}
-		}
-		return "", nil
-	})
+func erasureChange(r domain.Recorded) (query string, args []any) {
+	at := readmodel.Moment(r.Meta.Time)
+	switch e := r.Event.(type) {
+	case *account.Erased:
+		return insertErasureSQL, []any{r.StreamID(), at, e.By, e.Reason}
+	case *account.ErasureFinished:
+		return finishErasureSQL, []any{r.StreamID(), at}
+	}
+	return "", nil
 }

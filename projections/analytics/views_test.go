@@ -28,7 +28,7 @@ var update = flag.Bool("update", false, "write the views into docs/analytics.md"
 
 func setup(t *testing.T) *modeltest.World {
 	t.Helper()
-	w := modeltest.New(t, jobsmodel.Projector{}, historymodel.Projector{}, ledgermodel.Projector{}, access.Projector{}, access.Erasures{})
+	w := modeltest.New(t, jobsmodel.Projector, historymodel.Projector, ledgermodel.Projector, access.Projector, access.Erasures)
 	for range 2 { // as every start does
 		must.NoError(t, Prepare(w.Ctx(), w.DB))
 	}
@@ -110,7 +110,7 @@ func TestARebuildDropsNothing(t *testing.T) {
 			t.Errorf("nothing came into %s: it was not tested", v.Name)
 		}
 	}
-	for _, p := range []consumer.Projector{jobsmodel.Projector{}, historymodel.Projector{}, ledgermodel.Projector{}} {
+	for _, p := range []consumer.Projector{jobsmodel.Projector, historymodel.Projector, ledgermodel.Projector} {
 		must.NoError(t, w.Sup.RebuildAll(w.Ctx(), []string{p.Name()}, nil))
 	}
 	for _, v := range Views() {

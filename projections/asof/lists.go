@@ -252,7 +252,7 @@ func (q *Reads) Session(ctx context.Context, accountID, sessionID string, at eve
 }
 
 // sessionTypes are the events that the read model folds; a slot's job has many others.
-var sessionTypes = sessions.Projector{}.Handles()
+var sessionTypes = sessions.Projector.Handles()
 
 func (q *Reads) sessionEvents(ctx context.Context, sessionID string, at events.Until) (own []domain.Recorded, err error) {
 	err = q.each(ctx, domain.SessionStreams+sessionID, at, func(r domain.Recorded) error {

@@ -107,7 +107,7 @@ func TestWhatCannotBeFoundOutIsToldToAll(t *testing.T) {
 // A checker hears that the queue changed, of no job in it, and of their own work.
 func TestCheckersHearOfTheQueueAndOfTheirOwnWork(t *testing.T) {
 	t.Parallel()
-	w := modeltest.New(t, events.Projector{}, jobs.Projector{}, sessions.Projector{})
+	w := modeltest.New(t, events.Projector{}, jobs.Projector, sessions.Projector)
 	log := logrus.New()
 	log.SetOutput(io.Discard)
 	w.Run(w.Sup)

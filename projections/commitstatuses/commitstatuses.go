@@ -18,14 +18,13 @@ import (
 
 // Projector keeps a row per job with a commit status. The token is in no event, and so
 // never here.
-type Projector struct{}
-
-func (Projector) Name() string { return "commit_statuses" }
-func (Projector) Version() int { return 2 }
-
-func (Projector) Tables() []consumer.Table {
-	return []consumer.Table{{Name: "commit_statuses", DDL: commitStatusesDDL}}
-}
+var Projector = readmodel.New(readmodel.Spec{
+	Name: "commit_statuses", Version: 2,
+	Tables: []consumer.Table{{Name: "commit_statuses", DDL: commitStatusesDDL}},
+	Handles: domain.TypesOf((*job.CommitStatusRequested)(nil), (*job.CommitStatusSet)(nil), (*job.CommitStatusAbandoned)(nil),
+		(*job.Completed)(nil), (*job.Cancelled)(nil), (*job.Failed)(nil), (*job.Erased)(nil)),
+	Apply: apply,
+})
 
 // statement is the first of the jobs with one verdict. state is what the code host has
 // by this job's word; the statement's newest word holds.
@@ -49,11 +48,6 @@ CREATE INDEX commit_statuses_by_statement ON {schema}.commit_statuses (account_i
 CREATE INDEX commit_statuses_by_place     ON {schema}.commit_statuses (account_id, provider, repository, context, ref)
     WHERE NOT ended AND ref <> '';
 `
-
-func (Projector) Handles() []string {
-	return domain.TypesOf((*job.CommitStatusRequested)(nil), (*job.CommitStatusSet)(nil), (*job.CommitStatusAbandoned)(nil),
-		(*job.Completed)(nil), (*job.Cancelled)(nil), (*job.Failed)(nil), (*job.Erased)(nil))
-}
 
 type statusRow struct {
 	JobID      string          `json:"job_id"`
@@ -88,8 +82,8 @@ func concerns(e domain.Event) bool {
 	return true
 }
 
-// Apply folds the batch per job in memory: each row is written once.
-func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
+// apply folds the batch per job in memory: each row is written once.
+func apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
 	var ids []string
 	for _, r := range batch {
 		if concerns(r.Event) {

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 // The newest word of one of the jobs holds for all, and jobs that have ended give no way.
 func TestJobsWithOneVerdictShowOneStatus(t *testing.T) {
 	t.Parallel()
-	w := modeltest.New(t, commitstatuses.Projector{})
+	w := modeltest.New(t, commitstatuses.Projector)
 	w.Run(w.Sup)
 	at := job.CommitStatus{Provider: job.GitHub, Repository: "acme/shop", Commit: "c", Context: "Human QA", Ref: "refs/pull/7/merge", FailOn: "minor"}
 	ask := &job.CommitStatusRequested{CommitStatus: at, Jobs: []string{"a", "b"}}

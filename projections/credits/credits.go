@@ -19,18 +19,22 @@ import (
 )
 
 // Projector keeps the sums of each ledger and what is left in its lots.
-type Projector struct{}
-
-func (Projector) Name() string { return "credits" }
-func (Projector) Version() int { return 2 }
-
-func (Projector) Tables() []consumer.Table {
-	return []consumer.Table{
+var Projector = readmodel.New(readmodel.Spec{
+	Name: "credits", Version: 2,
+	Tables: []consumer.Table{
 		{Name: "credit_accounts", DDL: creditAccountsDDL},
 		{Name: "credit_lots", DDL: creditLotsDDL},
 		{Name: "credit_limits", DDL: creditLimitsDDL},
-	}
-}
+	},
+	Handles: domain.TypesOf(
+		(*credits.Granted)(nil),
+		(*credits.Debited)(nil),
+		(*credits.Refunded)(nil),
+		(*credits.LotExpired)(nil),
+		(*credits.LowSet)(nil),
+	),
+	Apply: apply,
+})
 
 // granted = used + expired + what is left in the lots; used is net of refunds.
 const creditAccountsDDL = `
@@ -60,16 +64,6 @@ CREATE TABLE {schema}.credit_limits (
     low_below  bigint NOT NULL
 );
 `
-
-func (Projector) Handles() []string {
-	return domain.TypesOf(
-		(*credits.Granted)(nil),
-		(*credits.Debited)(nil),
-		(*credits.Refunded)(nil),
-		(*credits.LotExpired)(nil),
-		(*credits.LowSet)(nil),
-	)
-}
 
 // accountRow holds what a batch adds to a ledger's sums.
 type accountRow struct {
@@ -112,9 +106,9 @@ FROM json_populate_recordset(NULL::{schema}.credit_lots, $1) r
 WHERE l.account_id = r.account_id
   AND l.lot_id = r.lot_id`
 
-// Apply adds the batch up per ledger and lot, so that a hot account costs one
+// apply adds the batch up per ledger and lot, so that a hot account costs one
 // row however many jobs it paid for.
-func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
+func apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
 	f := newFold()
 	for _, r := range batch {
 		f.fold(r.StreamID(), r.Event)

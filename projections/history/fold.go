@@ -12,8 +12,8 @@ import (
 	"humanqa/projections/readmodel"
 )
 
-// Apply folds the batch in memory over the rows it builds on.
-func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
+// apply folds the batch in memory over the rows it builds on.
+func apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
 	f := newFold()
 	if err := f.load(ctx, tx, schema, batch); err != nil {
 		return err

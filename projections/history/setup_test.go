@@ -19,6 +19,6 @@ type world struct {
 
 func setup(t *testing.T) *world {
 	t.Helper()
-	w := modeltest.New(t, Projector{}, projects.Projector{}, jobs.Projector{})
+	w := modeltest.New(t, Projector, projects.Projector, jobs.Projector)
 	return &world{World: w, reads: NewReads(w.DB)}
 }

@@ -15,20 +15,31 @@ import (
 // totals, a row per test, the latest result of every item by its key, and the waiting
 // prepared fixes. What is shown of a project costs the same however many tests it has.
 // Jobs without a project leave no trace here.
-type Projector struct{}
-
-func (Projector) Name() string { return "history" }
-func (Projector) Version() int { return 4 }
-
-func (Projector) Tables() []consumer.Table {
-	return []consumer.Table{
+var Projector = readmodel.New(readmodel.Spec{
+	Name: "history", Version: 4,
+	Tables: []consumer.Table{
 		{Name: "history_projects", DDL: historyProjectsDDL},
 		{Name: "history_tests", DDL: historyTestsDDL},
 		{Name: "history_items", DDL: historyItemsDDL},
 		{Name: "history_jobs", DDL: historyJobsDDL},
 		{Name: "history_deploys", DDL: historyDeploysDDL},
-	}
-}
+	},
+	Handles: domain.TypesOf(
+		(*project.Created)(nil),
+		(*project.SettingsChanged)(nil),
+		(*project.RegressionsPrepared)(nil),
+		(*project.RegressionsAttached)(nil),
+		(*project.DeployReceived)(nil),
+		(*job.Created)(nil),
+		(*job.Completed)(nil),
+		(*job.AIReportReady)(nil),
+		(*job.Cancelled)(nil),
+		(*job.Failed)(nil),
+		(*job.Voided)(nil),
+		(*job.Erased)(nil),
+	),
+	Apply: apply,
+})
 
 // failures and regressions are those of the latest test. queue holds the
 // prepared fixes that wait or are with a test (project.Fix).
@@ -108,23 +119,6 @@ CREATE TABLE {schema}.history_deploys (
     commit text NOT NULL
 );
 `
-
-func (Projector) Handles() []string {
-	return domain.TypesOf(
-		(*project.Created)(nil),
-		(*project.SettingsChanged)(nil),
-		(*project.RegressionsPrepared)(nil),
-		(*project.RegressionsAttached)(nil),
-		(*project.DeployReceived)(nil),
-		(*job.Created)(nil),
-		(*job.Completed)(nil),
-		(*job.AIReportReady)(nil),
-		(*job.Cancelled)(nil),
-		(*job.Failed)(nil),
-		(*job.Voided)(nil),
-		(*job.Erased)(nil),
-	)
-}
 
 type historyProjectRow struct {
 	ProjectID   string                        `json:"project_id"`

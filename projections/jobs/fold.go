@@ -19,9 +19,9 @@ import (
 	"humanqa/projections/readmodel"
 )
 
-// Apply folds the batch per job in memory, so that a job is written once
+// apply folds the batch per job in memory, so that a job is written once
 // however many of its events the batch holds.
-func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
+func apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
 	f := newFold()
 	if err := f.load(ctx, tx, schema, batch); err != nil {
 		return err

@@ -21,6 +21,6 @@ type world struct {
 
 func setup(t *testing.T) *world {
 	t.Helper()
-	w := modeltest.New(t, Projector{}, access.Projector{}, people.Projector{}, pools.Projector{}, history.Projector{})
+	w := modeltest.New(t, Projector, access.Projector, people.Projector, pools.Projector, history.Projector)
 	return &world{World: w, reads: NewReads(w.DB)}
 }

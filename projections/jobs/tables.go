@@ -18,21 +18,43 @@ import (
 // Projector keeps a row per job, its report and analysis, and counts by
 // account, project and status. Credentials and access instructions stay in the log,
 // sealed; they never get here. Nor does a secret that came with an answer.
-type Projector struct{}
-
-func (Projector) Name() string { return "jobs" }
-func (Projector) Version() int { return 10 }
-
-func (Projector) Tables() []consumer.Table {
-	return []consumer.Table{
+var Projector = readmodel.New(readmodel.Spec{
+	Name: "jobs", Version: 10,
+	Tables: []consumer.Table{
 		{Name: "jobs", DDL: jobsDDL, Indexes: jobsIndexes},
 		{Name: "job_reports", DDL: jobReportsDDL, View: true},
 		{Name: "job_ai_reports", DDL: jobAIReportsDDL, View: true},
 		{Name: "job_counts", DDL: jobCountsDDL},
 		{Name: "job_sandboxes", DDL: jobSandboxesDDL},
 		{Name: "job_words", DDL: jobWordsDDL, Indexes: jobWordsIndexes},
-	}
-}
+	},
+	Handles: domain.TypesOf(
+		(*account.Created)(nil),
+		(*credits.Refunded)(nil),
+		(*job.Created)(nil),
+		(*job.ChecklistWritten)(nil),
+		(*job.Claimed)(nil),
+		(*job.Released)(nil),
+		(*job.SlotStarted)(nil),
+		(*job.SLAMissed)(nil),
+		(*job.UntestableReported)(nil),
+		(*job.ItemChecked)(nil),
+		(*job.FindingAdded)(nil),
+		(*job.FindingEdited)(nil),
+		(*job.FindingWithdrawn)(nil),
+		(*job.Completed)(nil),
+		(*job.AIReportReady)(nil),
+		(*job.Rated)(nil),
+		(*job.RecordingAttached)(nil),
+		(*job.QuestionAsked)(nil),
+		(*job.AnswerGiven)(nil),
+		(*job.QuestionClosed)(nil),
+		(*job.Cancelled)(nil),
+		(*job.Failed)(nil),
+		(*job.Erased)(nil),
+	),
+	Apply: apply,
+})
 
 // in_queue says that human checkers may get the job at all: it has a checklist and is
 // neither an AI review nor a sandbox account's. queue_due_at is the end of the SLA of a
@@ -153,34 +175,6 @@ CREATE TABLE {schema}.job_sandboxes (
     account_id text PRIMARY KEY
 );
 `
-
-func (Projector) Handles() []string {
-	return domain.TypesOf(
-		(*account.Created)(nil),
-		(*credits.Refunded)(nil),
-		(*job.Created)(nil),
-		(*job.ChecklistWritten)(nil),
-		(*job.Claimed)(nil),
-		(*job.Released)(nil),
-		(*job.SlotStarted)(nil),
-		(*job.SLAMissed)(nil),
-		(*job.UntestableReported)(nil),
-		(*job.ItemChecked)(nil),
-		(*job.FindingAdded)(nil),
-		(*job.FindingEdited)(nil),
-		(*job.FindingWithdrawn)(nil),
-		(*job.Completed)(nil),
-		(*job.AIReportReady)(nil),
-		(*job.Rated)(nil),
-		(*job.RecordingAttached)(nil),
-		(*job.QuestionAsked)(nil),
-		(*job.AnswerGiven)(nil),
-		(*job.QuestionClosed)(nil),
-		(*job.Cancelled)(nil),
-		(*job.Failed)(nil),
-		(*job.Erased)(nil),
-	)
-}
 
 // submission is a job.Submission by the names of its columns. The two convert
 // into each other, so neither can have a field that the other lacks.

@@ -18,14 +18,12 @@ import (
 
 // Projector keeps every entry of each ledger, one row an event, with the
 // balance that the event itself says.
-type Projector struct{}
-
-func (Projector) Name() string { return "ledger" }
-func (Projector) Version() int { return 3 }
-
-func (Projector) Tables() []consumer.Table {
-	return []consumer.Table{{Name: "ledger_entries", DDL: ledgerEntriesDDL, Indexes: ledgerIndexes}}
-}
+var Projector = readmodel.New(readmodel.Spec{
+	Name: "ledger", Version: 3,
+	Tables:  []consumer.Table{{Name: "ledger_entries", DDL: ledgerEntriesDDL, Indexes: ledgerIndexes}},
+	Handles: domain.TypesOf((*credits.Granted)(nil), (*credits.Debited)(nil), (*credits.Refunded)(nil), (*credits.LotExpired)(nil)),
+	Apply:   apply,
+})
 
 const ledgerEntriesDDL = `
 CREATE TABLE {schema}.ledger_entries (
@@ -48,10 +46,6 @@ const ledgerIndexes = `
 ALTER TABLE {schema}.ledger_entries ADD PRIMARY KEY (account_id, revision);
 CREATE INDEX ledger_by_time ON {schema}.ledger_entries (account_id, at);
 `
-
-func (Projector) Handles() []string {
-	return domain.TypesOf((*credits.Granted)(nil), (*credits.Debited)(nil), (*credits.Refunded)(nil), (*credits.LotExpired)(nil))
-}
 
 type ledgerRow struct {
 	AccountID string         `json:"account_id"`
@@ -97,8 +91,8 @@ const (
 	Expired  = "expired"
 )
 
-// Apply writes a row an event.
-func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
+// apply writes a row an event.
+func apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
 	rows := make([]ledgerRow, 0, len(batch))
 	for _, r := range batch {
 		row := ledgerRow{AccountID: r.StreamID(), Revision: r.Revision,

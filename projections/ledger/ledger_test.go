@@ -17,7 +17,7 @@ func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 // the newest one: also where a refund came back to a lot that had expired.
 func TestTheEntriesAddUpToTheBalance(t *testing.T) {
 	t.Parallel()
-	w := modeltest.New(t, Projector{})
+	w := modeltest.New(t, Projector)
 	reads := NewReads(w.DB)
 	w.Exec(`CREATE VIEW readmodel.jobs AS SELECT 'j1'::text AS id, 'acc'::text AS account_id, 'Checkout'::text AS title`)
 	w.Run(w.Sup)

@@ -17,14 +17,12 @@ import (
 )
 
 // Projector keeps the sessions of agents' loops.
-type Projector struct{}
-
-func (Projector) Name() string { return "loops" }
-func (Projector) Version() int { return 2 }
-
-func (Projector) Tables() []consumer.Table {
-	return []consumer.Table{{Name: "loop_sessions", DDL: loopSessionsDDL}}
-}
+var Projector = readmodel.New(readmodel.Spec{
+	Name: "loops", Version: 2,
+	Tables:  []consumer.Table{{Name: "loop_sessions", DDL: loopSessionsDDL}},
+	Handles: domain.TypesIn(loop.Specs()),
+	Apply:   apply,
+})
 
 const loopSessionsDDL = `
 CREATE TABLE {schema}.loop_sessions (
@@ -47,15 +45,13 @@ CREATE TABLE {schema}.loop_sessions (
 CREATE INDEX loop_sessions_by_project ON {schema}.loop_sessions (account_id, project_id, started_at DESC, id);
 `
 
-func (Projector) Handles() []string { return domain.TypesIn(loop.Specs()) }
-
 var loadLoopSessionsSQL = readmodel.Load[Session]("loop_sessions", "id")
 
 var writeLoopSessionsSQL = readmodel.Upsert[Session]("loop_sessions", "id")
 
-// Apply folds the batch per session in memory: each is written once. One that
+// apply folds the batch per session in memory: each is written once. One that
 // has no row (an operator skipped its beginning) is passed over.
-func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
+func apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
 	var known []string
 	for _, r := range batch {
 		if _, starts := r.Event.(*loop.Started); !starts {

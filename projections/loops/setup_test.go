@@ -17,6 +17,6 @@ type world struct {
 
 func setup(t *testing.T) *world {
 	t.Helper()
-	w := modeltest.New(t, Projector{})
+	w := modeltest.New(t, Projector)
 	return &world{World: w, reads: NewReads(w.DB)}
 }

@@ -15,14 +15,12 @@ import (
 )
 
 // Projector keeps a row per act.
-type Projector struct{}
-
-func (Projector) Name() string { return "oversight" }
-func (Projector) Version() int { return 2 }
-
-func (Projector) Tables() []consumer.Table {
-	return []consumer.Table{{Name: "operator_acts", DDL: actsDDL}}
-}
+var Projector = readmodel.New(readmodel.Spec{
+	Name: "oversight", Version: 2,
+	Tables:  []consumer.Table{{Name: "operator_acts", DDL: actsDDL}},
+	Handles: domain.TypesOf((*oversight.Acted)(nil), (*oversight.Refused)(nil)),
+	Apply:   readmodel.Each(change),
+})
 
 const actsDDL = `
 CREATE TABLE {schema}.operator_acts (
@@ -43,10 +41,6 @@ CREATE INDEX operator_acts_by_account ON {schema}.operator_acts (account_id, com
 CREATE INDEX operator_acts_by_person ON {schema}.operator_acts (person_id, commit_position DESC);
 `
 
-func (Projector) Handles() []string {
-	return domain.TypesOf((*oversight.Acted)(nil), (*oversight.Refused)(nil))
-}
-
 const insertActSQL = `
 INSERT INTO {schema}.operator_acts (act_id, at, commit_position, prepare_position, person_id, act, subject, account_id, detail, reason, problem)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, '')`
@@ -56,18 +50,16 @@ UPDATE {schema}.operator_acts
 SET problem = $2
 WHERE act_id = $1`
 
-// Apply writes event by event: people act slowly.
-func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
-	return readmodel.Each(ctx, tx, schema, batch, func(r domain.Recorded) (query string, args []any) {
-		switch e := r.Event.(type) {
-		case *oversight.Acted:
-			return insertActSQL, []any{e.ActID, readmodel.Moment(r.Meta.Time), int64(r.Position.Commit), int64(r.Position.Prepare),
-				e.PersonID, e.Act, e.Subject, e.AccountID, e.Detail, e.Reason}
-		case *oversight.Refused:
-			return refuseActSQL, []any{e.ActID, e.Problem}
-		}
-		return "", nil
-	})
+// change writes event by event: people act slowly.
+func change(r domain.Recorded) (query string, args []any) {
+	switch e := r.Event.(type) {
+	case *oversight.Acted:
+		return insertActSQL, []any{e.ActID, readmodel.Moment(r.Meta.Time), int64(r.Position.Commit), int64(r.Position.Prepare),
+			e.PersonID, e.Act, e.Subject, e.AccountID, e.Detail, e.Reason}
+	case *oversight.Refused:
+		return refuseActSQL, []any{e.ActID, e.Problem}
+	}
+	return "", nil
 }
 
 // Reads tells what operators did.

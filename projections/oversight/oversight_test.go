@@ -15,7 +15,7 @@ func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
 func TestWhatOperatorsDidIsListed(t *testing.T) {
 	t.Parallel()
-	w := modeltest.New(t, Projector{})
+	w := modeltest.New(t, Projector)
 	w.Run(w.Sup)
 	reads := NewReads(w.DB)
 	look := oversight.Acted{ActID: "a1", PersonID: "ann", Act: oversight.Look, Subject: "job-1", AccountID: "acme", Reason: "They asked"}

@@ -16,17 +16,15 @@ import (
 
 // Projector keeps the people that may sign in, and their roles. The names of people
 // are not in the log (internal/credential).
-type Projector struct{}
-
-func (Projector) Name() string { return "people" }
-func (Projector) Version() int { return 1 }
-
-func (Projector) Tables() []consumer.Table {
-	return []consumer.Table{
+var Projector = readmodel.New(readmodel.Spec{
+	Name: "people", Version: 1,
+	Tables: []consumer.Table{
 		{Name: "people", DDL: peopleDDL},
 		{Name: "person_roles", DDL: personRolesDDL},
-	}
-}
+	},
+	Handles: domain.TypesIn(person.Specs()),
+	Apply:   readmodel.Each(change),
+})
 
 const peopleDDL = `
 CREATE TABLE {schema}.people (
@@ -48,8 +46,6 @@ CREATE TABLE {schema}.person_roles (
 CREATE INDEX person_roles_by_account ON {schema}.person_roles (account_id) WHERE account_id <> '';
 CREATE INDEX person_roles_by_checker ON {schema}.person_roles (checker_id) WHERE checker_id <> '';
 `
-
-func (Projector) Handles() []string { return domain.TypesIn(person.Specs()) }
 
 const joinPersonSQL = `
 UPDATE {schema}.people
@@ -88,24 +84,22 @@ WHERE person_id = $1
   AND account_id = $2
   AND role = $3`
 
-// Apply writes event by event: people change rarely.
-func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
-	return readmodel.Each(ctx, tx, schema, batch, func(r domain.Recorded) (query string, args []any) {
-		id, at := r.StreamID(), readmodel.Moment(r.Meta.Time)
-		switch e := r.Event.(type) {
-		case *person.Invited:
-			return invitePersonSQL, []any{id, e.AccountID, e.Role, e.CheckerID, at}
-		case *person.Joined:
-			return joinPersonSQL, []any{id, at}
-		case *person.RoleGranted:
-			return grantRoleSQL, []any{id, e.AccountID, e.Role, e.CheckerID}
-		case *person.RoleRevoked:
-			return revokeRoleSQL, []any{id, e.AccountID, e.Role}
-		case *person.Disabled:
-			return disablePersonSQL, []any{id}
-		}
-		return "", nil
-	})
+// change writes event by event: people change rarely.
+func change(r domain.Recorded) (query string, args []any) {
+	id, at := r.StreamID(), readmodel.Moment(r.Meta.Time)
+	switch e := r.Event.(type) {
+	case *person.Invited:
+		return invitePersonSQL, []any{id, e.AccountID, e.Role, e.CheckerID, at}
+	case *person.Joined:
+		return joinPersonSQL, []any{id, at}
+	case *person.RoleGranted:
+		return grantRoleSQL, []any{id, e.AccountID, e.Role, e.CheckerID}
+	case *person.RoleRevoked:
+		return revokeRoleSQL, []any{id, e.AccountID, e.Role}
+	case *person.Disabled:
+		return disablePersonSQL, []any{id}
+	}
+	return "", nil
 }
 
 // Reads gives people and their roles.

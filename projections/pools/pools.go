@@ -18,19 +18,20 @@ import (
 )
 
 // Projector keeps pools and profiles. The checkers' queue reads them, too.
-type Projector struct{}
-
-func (Projector) Name() string { return "pools" }
-func (Projector) Version() int { return 2 }
-
-func (Projector) Tables() []consumer.Table {
-	return []consumer.Table{
+var Projector = readmodel.New(readmodel.Spec{
+	Name: "pools", Version: 2,
+	Tables: []consumer.Table{
 		{Name: "pools", DDL: poolsDDL},
 		{Name: "pool_checkers", DDL: poolCheckersDDL},
 		{Name: "account_pools", DDL: accountPoolsDDL},
 		{Name: "checker_profiles", DDL: checkerProfilesDDL},
-	}
-}
+	},
+	Handles: domain.TypesOf(
+		(*pool.Created)(nil), (*pool.CheckerAdded)(nil), (*pool.CheckerRemoved)(nil),
+		(*account.PoolChosen)(nil), (*checker.Profiled)(nil), (*checker.Erased)(nil),
+	),
+	Apply: readmodel.Each(change),
+})
 
 const poolsDDL = `
 CREATE TABLE {schema}.pools (
@@ -64,13 +65,6 @@ CREATE TABLE {schema}.checker_profiles (
 );
 `
 
-func (Projector) Handles() []string {
-	return domain.TypesOf(
-		(*pool.Created)(nil), (*pool.CheckerAdded)(nil), (*pool.CheckerRemoved)(nil),
-		(*account.PoolChosen)(nil), (*checker.Profiled)(nil), (*checker.Erased)(nil),
-	)
-}
-
 const insertPoolSQL = `
 INSERT INTO {schema}.pools (pool_id, name, account_id)
 VALUES ($1, $2, $3)`
@@ -102,34 +96,24 @@ const eraseProfileSQL = `
 DELETE FROM {schema}.checker_profiles
 WHERE checker_id = $1`
 
-// Apply writes event by event: pools change rarely.
-func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
-	return readmodel.Each(ctx, tx, schema, batch, func(r domain.Recorded) (query string, args []any) {
-		id := r.StreamID()
-		switch e := r.Event.(type) {
-		case *pool.Created:
-			return insertPoolSQL, []any{id, e.Name, e.AccountID}
-		case *pool.CheckerAdded:
-			return addCheckerSQL, []any{id, e.CheckerID}
-		case *pool.CheckerRemoved:
-			return removeCheckerSQL, []any{id, e.CheckerID}
-		case *account.PoolChosen:
-			return choosePoolSQL, []any{id, e.PoolID}
-		case *checker.Profiled:
-			return profileSQL, []any{id, pq.Array(some(e.Languages)), pq.Array(some(e.Devices))}
-		case *checker.Erased:
-			return eraseProfileSQL, []any{id}
-		}
-		return "", nil
-	})
-}
-
-// some is the list, empty rather than nil.
-func some(list []string) []string {
-	if list == nil {
-		return []string{}
+// change writes event by event: pools change rarely.
+func change(r domain.Recorded) (query string, args []any) {
+	id := r.StreamID()
+	switch e := r.Event.(type) {
+	case *pool.Created:
+		return insertPoolSQL, []any{id, e.Name, e.AccountID}
+	case *pool.CheckerAdded:
+		return addCheckerSQL, []any{id, e.CheckerID}
+	case *pool.CheckerRemoved:
+		return removeCheckerSQL, []any{id, e.CheckerID}
+	case *account.PoolChosen:
+		return choosePoolSQL, []any{id, e.PoolID}
+	case *checker.Profiled:
+		return profileSQL, []any{id, pq.Array(append([]string{}, e.Languages...)), pq.Array(append([]string{}, e.Devices...))}
+	case *checker.Erased:
+		return eraseProfileSQL, []any{id}
 	}
-	return list
+	return "", nil
 }
 
 // Reads says whose tests go to whom.

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 // Decisions, "Pools": the queue shows a checker what they may claim, and no more.
 func TestAQueueOfThoseWhoAreTrusted(t *testing.T) {
 	t.Parallel()
-	w := modeltest.New(t, Projector{}, jobs.Projector{}, access.Projector{}, people.Projector{})
+	w := modeltest.New(t, Projector, jobs.Projector, access.Projector, people.Projector)
 	w.Run(w.Sup)
 	reads, queue := NewReads(w.DB), jobs.NewReads(w.DB)
 	w.Log.Record(domain.JobStream("j1"), modeltest.Created("acme"))

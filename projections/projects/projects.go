@@ -21,14 +21,12 @@ import (
 
 // Projector keeps a row per project. The signing secret stays in the
 // log, sealed; only the times of its rotations get here.
-type Projector struct{}
-
-func (Projector) Name() string { return "projects" }
-func (Projector) Version() int { return 6 }
-
-func (Projector) Tables() []consumer.Table {
-	return []consumer.Table{{Name: "projects", DDL: projectsDDL}}
-}
+var Projector = readmodel.New(readmodel.Spec{
+	Name: "projects", Version: 6,
+	Tables:  []consumer.Table{{Name: "projects", DDL: projectsDDL}},
+	Handles: domain.TypesIn(project.Specs()),
+	Apply:   apply,
+})
 
 // default_host is that of default_url, or empty (see host.Of). events is null
 // when the list was omitted (every kind), an array otherwise. rotations holds
@@ -68,8 +66,6 @@ CREATE INDEX projects_by_account ON {schema}.projects (account_id, created_at DE
 CREATE INDEX projects_by_host    ON {schema}.projects (account_id, default_host, created_at DESC, id DESC) WHERE default_host <> '';
 `
 
-func (Projector) Handles() []string { return domain.TypesIn(project.Specs()) }
-
 type projectRow struct {
 	ID                string                           `json:"id"`
 	AccountID         string                           `json:"account_id"`
@@ -105,9 +101,9 @@ var loadProjectsSQL = readmodel.Load[projectRow]("projects", "id")
 
 var writeProjectsSQL = readmodel.Upsert[projectRow]("projects", "id")
 
-// Apply folds each project of the batch with the aggregate's own Evolve. What
+// apply folds each project of the batch with the aggregate's own Evolve. What
 // it knows beyond the row (the secret) is of no matter for the row.
-func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
+func apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
 	var ids []string
 	for _, r := range batch {
 		id := r.StreamID()

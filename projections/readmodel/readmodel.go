@@ -231,21 +231,20 @@ WHERE t.` + key + ` = r.` + key
 
 // Each runs the statement of each event in turn: for what changes rarely. An event without
 // one is an error.
-func Each(
-	ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded,
-	change func(domain.Recorded) (query string, args []any),
-) error {
-	for _, r := range batch {
-		query, args := change(r)
-		err := errors.New("no statement for it")
-		if query != "" {
-			_, err = tx.ExecContext(ctx, consumer.In(schema, query), args...)
+func Each(change func(domain.Recorded) (query string, args []any)) Apply {
+	return func(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
+		for _, r := range batch {
+			query, args := change(r)
+			err := errors.New("no statement for it")
+			if query != "" {
+				_, err = tx.ExecContext(ctx, consumer.In(schema, query), args...)
+			}
+			if err != nil {
+				return fmt.Errorf("apply %s of %s: %w", r.Type, r.Stream, err)
+			}
 		}
-		if err != nil {
-			return fmt.Errorf("apply %s of %s: %w", r.Type, r.Stream, err)
-		}
+		return nil
 	}
-	return nil
 }
 
 // Load is the query for the rows whose key is in a list.

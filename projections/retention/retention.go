@@ -21,19 +21,22 @@ import (
 
 // Projector keeps a row for each account and project with a setting, for each hold, and
 // for the clock of each sandbox.
-type Projector struct{}
-
-func (Projector) Name() string { return "retention" }
-func (Projector) Version() int { return 1 }
-
-func (Projector) Tables() []consumer.Table {
-	return []consumer.Table{
+var Projector = readmodel.New(readmodel.Spec{
+	Name: "retention", Version: 1,
+	Tables: []consumer.Table{
 		{Name: "retention_settings", DDL: settingsDDL},
 		{Name: "retention_holds", DDL: holdsDDL},
 		{Name: "retention_clocks", DDL: clocksDDL},
 		{Name: "retention_projects", DDL: projectsDDL},
-	}
-}
+	},
+	Handles: domain.TypesOf(
+		(*account.ClockAdvanced)(nil), (*account.RetentionChanged)(nil), (*account.HoldPlaced)(nil), (*account.HoldReleased)(nil),
+		(*account.Erased)(nil),
+		(*project.Created)(nil), (*project.SettingsChanged)(nil), (*project.HoldPlaced)(nil), (*project.HoldReleased)(nil),
+		(*job.HoldPlaced)(nil), (*job.HoldReleased)(nil),
+	),
+	Apply: readmodel.Each(change),
+})
 
 // A setting that was cleared keeps its row. project_id is empty for the account's own.
 const settingsDDL = `
@@ -75,15 +78,6 @@ CREATE TABLE {schema}.retention_projects (
     account_id text NOT NULL
 );
 `
-
-func (Projector) Handles() []string {
-	return domain.TypesOf(
-		(*account.ClockAdvanced)(nil), (*account.RetentionChanged)(nil), (*account.HoldPlaced)(nil), (*account.HoldReleased)(nil),
-		(*account.Erased)(nil),
-		(*project.Created)(nil), (*project.SettingsChanged)(nil), (*project.HoldPlaced)(nil), (*project.HoldReleased)(nil),
-		(*job.HoldPlaced)(nil), (*job.HoldReleased)(nil),
-	)
-}
 
 const clockSQL = `
 INSERT INTO {schema}.retention_clocks (account_id, ahead_seconds)
@@ -140,11 +134,7 @@ UPDATE {schema}.retention_holds
 SET reason = ''
 WHERE account_id = $1`
 
-// Apply writes event by event: all of these change rarely.
-func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
-	return readmodel.Each(ctx, tx, schema, batch, change)
-}
-
+// change writes event by event: all of these change rarely.
 func change(r domain.Recorded) (query string, args []any) {
 	id := r.StreamID()
 	placed := func(kind string, p retention.HoldPlaced) (string, []any) {

@@ -20,7 +20,7 @@ func days(n int) *int { return &n }
 
 func TestSettingsAndHoldsAreThoseThatCountNow(t *testing.T) {
 	t.Parallel()
-	w := modeltest.New(t, Projector{})
+	w := modeltest.New(t, Projector)
 	w.Run(w.Sup)
 	reads := NewReads(w.DB)
 	placed := retention.HoldPlaced{Reason: "a lawsuit", At: modeltest.Noon}

@@ -19,17 +19,33 @@ import (
 // Projector keeps a row per session with its slots, since a session is always read
 // whole. session_jobs leads from a slot's job to its session. Most of a job's events
 // don't name it.
-type Projector struct{}
-
-func (Projector) Name() string { return "sessions" }
-func (Projector) Version() int { return 3 }
-
-func (Projector) Tables() []consumer.Table {
-	return []consumer.Table{
+var Projector = readmodel.New(readmodel.Spec{
+	Name: "sessions", Version: 3,
+	Tables: []consumer.Table{
 		{Name: "sessions", DDL: sessionsDDL},
 		{Name: "session_jobs", DDL: sessionJobsDDL},
-	}
-}
+	},
+	Handles: domain.TypesOf(
+		(*session.Created)(nil),
+		(*session.SlotReady)(nil),
+		(*session.SlotLeft)(nil),
+		(*session.Started)(nil),
+		(*session.Marked)(nil),
+		(*session.Completed)(nil),
+		(*session.Expired)(nil),
+		(*session.Cancelled)(nil),
+		(*job.Claimed)(nil),
+		(*job.Released)(nil),
+		(*job.SLAMissed)(nil),
+		(*job.UntestableReported)(nil),
+		(*job.Completed)(nil),
+		(*job.Failed)(nil),
+		(*job.Cancelled)(nil),
+		(*job.Voided)(nil),
+		(*credits.Refunded)(nil),
+	),
+	Apply: apply,
+})
 
 const sessionsDDL = `
 CREATE TABLE {schema}.sessions (
@@ -70,28 +86,6 @@ CREATE TABLE {schema}.session_jobs (
 CREATE INDEX session_jobs_by_session ON {schema}.session_jobs (session_id);
 `
 
-func (Projector) Handles() []string {
-	return domain.TypesOf(
-		(*session.Created)(nil),
-		(*session.SlotReady)(nil),
-		(*session.SlotLeft)(nil),
-		(*session.Started)(nil),
-		(*session.Marked)(nil),
-		(*session.Completed)(nil),
-		(*session.Expired)(nil),
-		(*session.Cancelled)(nil),
-		(*job.Claimed)(nil),
-		(*job.Released)(nil),
-		(*job.SLAMissed)(nil),
-		(*job.UntestableReported)(nil),
-		(*job.Completed)(nil),
-		(*job.Failed)(nil),
-		(*job.Cancelled)(nil),
-		(*job.Voided)(nil),
-		(*credits.Refunded)(nil),
-	)
-}
-
 type sessionRow struct {
 	Session
 	Slots readmodel.JSON[[]Slot] `json:"slots"`
@@ -112,9 +106,9 @@ var insertSessionJobsSQL = readmodel.Insert("session_jobs")
 var updateSessionsSQL = readmodel.Update("sessions", "id",
 	"status", "refunded", "expired", "pass_count", "fail_count", "close_reason", "started_at", "closed_at", "slots", "marks")
 
-// Apply folds the batch per session in memory, so that a session is written
+// apply folds the batch per session in memory, so that a session is written
 // once however many of its events the batch holds.
-func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
+func apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
 	f := sessionsFold{sessions: map[string]*foldedSession{}, ofJob: map[string]string{}}
 	if err := f.load(ctx, tx, schema, batch); err != nil {
 		return err
