@@ -228,15 +228,12 @@ func (c *copying) tombstone(ctx context.Context, e *storedEvent) error {
 // verify reads all that was copied from the target.
 func (c *copying) verify(ctx context.Context, want *summary) error {
 	got := newSummary()
-	for w := walk(c.target); ; {
-		e, err := w.nextEvent(ctx)
-		if err != nil {
-			return fmt.Errorf("read the copy: %w", err)
-		}
-		if e == nil {
-			break
-		}
-		got.add(e)
+	err := c.target.Walk(ctx, func(e RawEvent) error {
+		got.add(&storedEvent{e})
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read the copy: %w", err)
 	}
 	if got.events != want.events || got.content() != want.content() {
 		return fmt.Errorf(

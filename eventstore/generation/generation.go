@@ -97,10 +97,7 @@ func In(schema, query string) string {
 // higher than the one that serves.
 func Prepare[C Consumer](ctx context.Context, db *sqlx.DB, consumers []C) error {
 	return pgpool.InTx(ctx, db, func(tx *sqlx.Tx) error {
-		if _, err := tx.ExecContext(ctx, lockGenerationsSQL); err != nil {
-			return fmt.Errorf("lock the generations: %w", err)
-		}
-		all, err := ListAll(ctx, tx)
+		all, err := lockAll(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -111,6 +108,14 @@ func Prepare[C Consumer](ctx context.Context, db *sqlx.DB, consumers []C) error 
 		}
 		return nil
 	})
+}
+
+// lockAll keeps all generations as they are until the transaction ends, and lists them.
+func lockAll(ctx context.Context, tx *sqlx.Tx) ([]Generation, error) {
+	if err := pgpool.Exec(ctx, tx, "lock the generations", lockGenerationsSQL); err != nil {
+		return nil, err
+	}
+	return ListAll(ctx, tx)
 }
 
 func prepareGeneration(ctx context.Context, tx *sqlx.Tx, c Consumer, all []Generation) error {
@@ -238,10 +243,7 @@ var ErrOldCode = errors.New("this binary's code is older than what serves")
 // StartBuild creates the next generation, or gives the one that is being built
 // already.
 func StartBuild(ctx context.Context, tx *sqlx.Tx, p ReadModel) (Generation, error) {
-	if _, err := tx.ExecContext(ctx, lockGenerationsSQL); err != nil {
-		return Generation{}, fmt.Errorf("lock the generations: %w", err)
-	}
-	all, err := ListAll(ctx, tx)
+	all, err := lockAll(ctx, tx)
 	if err != nil {
 		return Generation{}, err
 	}

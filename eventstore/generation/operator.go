@@ -147,11 +147,8 @@ type Skipped struct {
 }
 
 // Skips lists what operators took out of a projection.
-func Skips(ctx context.Context, db *sqlx.DB, name string) (skips []Skipped, err error) {
-	if err := db.SelectContext(ctx, &skips, listSkipsSQL, name); err != nil {
-		return nil, fmt.Errorf("list the skips of %s: %w", name, err)
-	}
-	return skips, nil
+func Skips(ctx context.Context, db *sqlx.DB, name string) ([]Skipped, error) {
+	return pgpool.List[Skipped](ctx, db, "the skips of "+name, listSkipsSQL, name)
 }
 
 // LoadSkips are the positions of the events that operators took out of a projection.

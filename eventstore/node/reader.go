@@ -15,6 +15,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 	grpcmeta "google.golang.org/grpc/metadata"
+
+	"humanqa/internal/wholefile"
 )
 
 // Reader is the user of the TLS address with the right to read and subscribe, and no
@@ -41,17 +43,9 @@ func MakeReader(dir, listen string) (address string, err error) {
 		host = "localhost" // it serves every address of the machine
 	}
 	password, hash := newPassword()
-	// Beside it and renamed: a node that looks meanwhile finds the old one, whole.
-	fresh, err := os.CreateTemp(dir, readerFile+"-*") // 0600
-	if err != nil {
+	// A node that looks meanwhile finds the old one, whole.
+	if err := wholefile.Write(filepath.Join(dir, readerFile), []byte(hex.EncodeToString(hash[:])+"\n"), 0o600); err != nil {
 		return "", fmt.Errorf("save the reader's password: %w", err)
-	}
-	_, err = fresh.WriteString(hex.EncodeToString(hash[:]) + "\n")
-	if err = errors.Join(err, fresh.Close()); err == nil {
-		err = os.Rename(fresh.Name(), filepath.Join(dir, readerFile))
-	}
-	if err != nil {
-		return "", errors.Join(fmt.Errorf("save the reader's password: %w", err), os.Remove(fresh.Name()))
 	}
 	return "esdb://" + Reader + ":" + password + "@" + net.JoinHostPort(host, port) + "?tlsCaFile=" + (&url.URL{Path: ca}).EscapedPath(),
 		nil

@@ -50,7 +50,7 @@ type lookups struct {
 }
 
 func prepareLookups(ctx context.Context, db *sql.DB) (*lookups, error) {
-	p := preparer{ctx: ctx, db: db}
+	p := preparer{ctx: ctx, on: db}
 	prepared := &lookups{states: p.stmt(sqlLoadStates), identities: p.stmt(sqlIdentities)}
 	return prepared, p.err
 }

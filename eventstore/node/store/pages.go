@@ -69,7 +69,7 @@ type pages struct {
 }
 
 func preparePages(ctx context.Context, db *sql.DB) (*pages, error) {
-	p := preparer{ctx: ctx, db: db}
+	p := preparer{ctx: ctx, on: db}
 	prepared := &pages{
 		allForward:     p.stmt(sqlAllForward),
 		allBackward:    p.stmt(sqlAllBackward),
@@ -80,11 +80,13 @@ func preparePages(ctx context.Context, db *sql.DB) (*pages, error) {
 	return prepared, p.err
 }
 
-// preparer makes statements that live as long as their pool, up to the first
-// error.
+// preparer makes statements that live as long as their pool, or their connection, up to the
+// first error.
 type preparer struct {
 	ctx context.Context
-	db  *sql.DB
+	on  interface {
+		PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
+	}
 	err error
 }
 
@@ -92,7 +94,7 @@ func (p *preparer) stmt(text string) *sql.Stmt {
 	if p.err != nil {
 		return nil
 	}
-	stmt, err := p.db.PrepareContext(p.ctx, text)
+	stmt, err := p.on.PrepareContext(p.ctx, text)
 	if err != nil {
 		p.err = fmt.Errorf("prepare a statement of the log: %w", err)
 	}

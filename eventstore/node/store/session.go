@@ -102,17 +102,9 @@ func (s *session) acquireLock(ctx context.Context) error {
 	if err := s.conn.QueryRowContext(ctx, sqlHead).Scan(&s.head, &s.lastCreated); err != nil {
 		return fmt.Errorf("read the head of the log: %w", err)
 	}
-	insert, err := s.conn.PrepareContext(ctx, sqlInsertGroup)
-	if err != nil {
-		return fmt.Errorf("prepare the writer's statement: %w", err)
-	}
-	s.insert = insert
-	believed, err := s.conn.PrepareContext(ctx, sqlInsertIfAbsent)
-	if err != nil {
-		return fmt.Errorf("prepare the writer's statement for new streams: %w", err)
-	}
-	s.insertIfAbsent = believed
-	return nil
+	p := preparer{ctx: ctx, on: s.conn}
+	s.insert, s.insertIfAbsent = p.stmt(sqlInsertGroup), p.stmt(sqlInsertIfAbsent)
+	return p.err
 }
 
 // close ends the connection itself, not only its place in the pool: the lock
