@@ -106,8 +106,7 @@ func Open(connection string, log logrus.FieldLogger) (*Client, error) {
 	config, err := esdb.ParseConnectionString(connection)
 	if err != nil {
 		// A url.Error repeats the whole string, password included.
-		var e *url.Error
-		if errors.As(err, &e) {
+		if e, ok := errors.AsType[*url.Error](err); ok {
 			err = e.Err
 		}
 		return nil, fmt.Errorf("event store connection string: %w", err)

@@ -58,8 +58,7 @@ func classify(err error) errorClass {
 		return classIncomplete
 	}
 	st, hasStatus := status.FromError(err)
-	var e *esdb.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*esdb.Error](err); ok {
 		switch e.Code() {
 		case esdb.ErrorCodeWrongExpectedVersion:
 			return classRevision

@@ -75,8 +75,7 @@ func look[T any](ctx context.Context, c *Client, f func(context.Context, *esdb.C
 
 func (i *inspection) add(what string, err error, detail, hint string) {
 	f := Finding{What: what, OK: err == nil, Detail: detail}
-	var refused *esdb.Error
-	if errors.As(err, &refused) && refused.Code() == esdb.ErrorCodeUnauthenticated {
+	if refused, ok := errors.AsType[*esdb.Error](err); ok && refused.Code() == esdb.ErrorCodeUnauthenticated {
 		hint = "put user and password into the address: esdb://user:password@…"
 	}
 	if err != nil {
@@ -204,8 +203,7 @@ func (i *inspection) mayAppend(ctx context.Context, stream, eventType string) er
 		return client.AppendToStream(ctx, stream, esdb.AppendToStreamOptions{ExpectedRevision: esdb.Revision(never)},
 			esdb.EventData{EventType: eventType, ContentType: esdb.ContentTypeJson, Data: emptyData})
 	})
-	var refused *esdb.Error
-	if errors.As(err, &refused) && refused.Code() == esdb.ErrorCodeWrongExpectedVersion {
+	if refused, ok := errors.AsType[*esdb.Error](err); ok && refused.Code() == esdb.ErrorCodeWrongExpectedVersion {
 		return nil
 	}
 	if err == nil {

@@ -122,8 +122,7 @@ func (c *Client) assembled(ctx context.Context, r RawEvent, in partsMeta) (RawEv
 		}
 		return nil
 	})
-	var damaged *DecodeError
-	if errors.As(err, &damaged) {
+	if _, ok := errors.AsType[*DecodeError](err); ok {
 		r.data, err = nil, nil // whoever reads the log raw goes on, to say where
 	}
 	if err != nil {

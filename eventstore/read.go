@@ -267,8 +267,7 @@ func (c *Client) retry(ctx context.Context, what string, read func() (moved bool
 		if err == nil {
 			return nil
 		}
-		var own *consumerError
-		if errors.As(err, &own) {
+		if own, ok := errors.AsType[*consumerError](err); ok {
 			return own.err
 		}
 		if moved {

@@ -29,9 +29,8 @@ SET place = $1`
 // an operator tells of restores (NoteRestored).
 func (b *Binding) place(ctx context.Context) (place string, err error) {
 	err = b.db.GetContext(ctx, &place, placeSQL)
-	var refused *pq.Error
-	if errors.As(err, &refused) && (refused.Code == "42501" || refused.Code == "42883") { // no right, no such function
-		return "", nil
+	if refused, ok := errors.AsType[*pq.Error](err); ok && (refused.Code == "42501" || refused.Code == "42883") {
+		return "", nil // no right, no such function
 	}
 	if err != nil {
 		return "", fmt.Errorf("read where the database stands: %w", err)

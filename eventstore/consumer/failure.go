@@ -34,11 +34,9 @@ func (e *PoisonError) Unwrap() error { return e.Err }
 
 // poisonous says that an event's preparation failed for good.
 func poisonous(err error) bool {
-	var (
-		poison      *PoisonError
-		undecodable *eventstore.DecodeError
-	)
-	return errors.As(err, &poison) || errors.As(err, &undecodable)
+	_, poison := errors.AsType[*PoisonError](err)
+	_, undecodable := errors.AsType[*eventstore.DecodeError](err)
+	return poison || undecodable
 }
 
 // errLater marks what a Preparer may be able to prepare at another time.

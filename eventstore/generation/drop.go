@@ -36,15 +36,15 @@ WHERE name = $1`
 // views is in the way. The caller sees to it that its own binary does not run it.
 func Drop(ctx context.Context, db *sqlx.DB, name string) error {
 	return pgpool.InTx(ctx, db, func(tx *sqlx.Tx) error {
-		if _, err := tx.ExecContext(ctx, lockGenerationsSQL); err != nil {
-			return fmt.Errorf("lock the generations: %w", err)
+		if err := pgpool.Exec(ctx, tx, "lock the generations", lockGenerationsSQL); err != nil {
+			return err
 		}
 		if _, err := tx.ExecContext(ctx, fmt.Sprintf("SET LOCAL lock_timeout = %d", flipLockWait.Milliseconds())); err != nil {
 			return err
 		}
-		var all []Generation
-		if err := tx.SelectContext(ctx, &all, lockAllSQL, name); err != nil {
-			return fmt.Errorf("read the checkpoints of %s: %w", name, err)
+		all, err := pgpool.List[Generation](ctx, tx, "the checkpoints of "+name, lockAllSQL, name)
+		if err != nil {
+			return err
 		}
 		if len(all) == 0 {
 			return fmt.Errorf("there is no projection %s", name)

@@ -253,8 +253,7 @@ WHERE c.relnamespace = 'readmodel'::regnamespace
 // ObstacleOf says what keeps a flip from being done that waited so long for a
 // lock, empty when nothing does that lasts.
 func ObstacleOf(ctx context.Context, db *sqlx.DB, waited time.Duration, err error) string {
-	var known *obstacleError
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*obstacleError](err); ok {
 		return known.what
 	}
 	var refused *pq.Error

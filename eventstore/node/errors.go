@@ -86,8 +86,7 @@ func requiredMetadataMissing(property string) error {
 // and what is not meant for clients becomes UNAVAILABLE (Postgres is away) or
 // the context's own status.
 func answer(ctx context.Context, err error) error {
-	var f *failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*failure](err); ok {
 		// Fails only outside a handler or after the status was sent.
 		_ = grpc.SetTrailer(ctx, f.trailers)
 		return f.GRPCStatus().Err()

@@ -130,8 +130,7 @@ func (s *sender) postDelivery(ctx context.Context, c claimed, own []signature.He
 		headers = append(headers, signature.Header{Name: tracing.Header, Value: c.Trace})
 	}
 	resp, err := s.currentClients().doRequest(ctx, c, headers, way.markConnected)
-	var interim *guard.InterimError
-	if errors.As(err, &interim) {
+	if interim, ok := errors.AsType[*guard.InterimError](err); ok {
 		a.status = interim.Status
 		return interim
 	}
@@ -191,8 +190,7 @@ func doOnce(ctx context.Context, client *http.Client, d claimed, headers []signa
 // withoutURL drops the address from the error: it may hold the client's own
 // token.
 func withoutURL(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
 	}
 	return err

@@ -41,8 +41,7 @@ func (s *Commands) Act(
 		return recorded.position.Max(at), err
 	}
 	problem := "the outcome is unknown: the service's log has the reason"
-	var known *domain.Error
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*domain.Error](err); ok {
 		problem = known.Message
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), refuseWithin)
