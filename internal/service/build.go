@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Build names the source and the toolchain of this binary.
+// build names the source and the toolchain of this binary.
 type build struct {
 	Version   string `json:"version"`
 	Commit    string `json:"commit"` // +changes: of a tree that had more than the commit

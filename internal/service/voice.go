@@ -12,9 +12,8 @@ import (
 	"humanqa/internal/voice"
 )
 
-// listenVoice opens voice's port; nil is none. It is no reason not to serve: an
-// default address may be taken or not be had, and is then
-// another one, or there is no voice, which sessions say.
+// listenVoice opens voice's port; nil: there is no voice, and sessions say so. A default
+// address that is taken is no reason not to serve: then it is another one, or none.
 func listenVoice(ctx context.Context, cfg Config, log *logrus.Logger) (*voice.Server, error) {
 	if !cfg.Voice {
 		return nil, nil //nolint:nilnil // there is none, and that is no error

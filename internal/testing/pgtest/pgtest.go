@@ -42,7 +42,7 @@ import (
 const ServerEnv = "HUMANQA_TEST_DATABASE_URL"
 
 const (
-	startLimit = 2 * time.Minute // first initdb on a busy machine
+	startLimit = 5 * time.Minute // first initdb on a busy machine
 	queryLimit = time.Minute
 
 	dirPrefix = "humanqa-pgtest-"
