@@ -1,5 +1,8 @@
 package vault
 
+// InsertSubjectKeys is how new keys are stored.
+const InsertSubjectKeys = insertSubjectKeys
+
 // ExpireSubjects lets the time pass after which a vault looks at a subject's key again.
 func ExpireSubjects(v *Vault) {
 	for _, name := range v.subjects.cache.Keys() {

@@ -205,7 +205,8 @@ func (s *subjects) create(ctx context.Context, subject, accountID string) error 
 }
 
 // The rows are sorted: two processes that insert the same subjects wait for each other
-// in one order. A key that another process commits meanwhile is not among the answers.
+// in one order. A key that another process commits meanwhile is not among the answers. Each
+// subject is looked up by itself: a join reads the keys of all jobs there ever were.
 const insertSubjectKeys = `
 	WITH wanted AS MATERIALIZED (
 		SELECT subject, account_id, decode(wrapped, 'base64') AS wrapped
@@ -219,7 +220,11 @@ const insertSubjectKeys = `
 	)
 	SELECT subject, wrapped FROM stored
 	UNION ALL
-	SELECT k.subject, k.wrapped FROM vault.subject_keys k JOIN wanted USING (subject)`
+	SELECT there.subject, there.wrapped
+	FROM wanted
+	CROSS JOIN LATERAL (
+		SELECT k.subject, k.wrapped FROM vault.subject_keys k WHERE k.subject = wanted.subject OFFSET 0
+	) AS there`
 
 // writeTime bounds one transaction of new keys.
 const writeTime = 30 * time.Second

@@ -124,6 +124,32 @@ func TestManyFirstTextsOfTwoProcesses(t *testing.T) {
 	}
 }
 
+// Connections keep the plan that they made when there were few keys.
+func TestANewKeyCostsTheSameHoweverManyThereAre(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	conn, err := b.db.Connx(t.Context())
+	must.NoError(t, err)
+	t.Cleanup(func() { must.NoError(t, conn.Close()) })
+	run := func(statement string) {
+		t.Helper()
+		_, err := conn.ExecContext(t.Context(), statement)
+		must.NoError(t, err)
+	}
+	run("SET plan_cache_mode = force_generic_plan")
+	for _, keys := range []int{1, 300, 3000} {
+		run("TRUNCATE vault.subject_keys")
+		run(fmt.Sprintf("INSERT INTO vault.subject_keys SELECT 'job-' || i, 'acc', '' FROM generate_series(1, %d) AS i", keys))
+		run("ANALYZE vault.subject_keys")
+		run(fmt.Sprintf("PREPARE store_%d AS %s", keys, vault.InsertSubjectKeys))
+		var plan []string
+		must.NoError(t, conn.SelectContext(t.Context(), &plan, fmt.Sprintf("EXPLAIN (COSTS OFF) EXECUTE store_%d (NULL)", keys)))
+		if text := strings.Join(plan, "\n"); strings.Contains(text, "Hash Join") || strings.Contains(text, "Merge Join") {
+			t.Errorf("made at %d keys, it reads those of all jobs:\n%s", keys, text)
+		}
+	}
+}
+
 func TestAKeyOfASubjectIsStoredWrapped(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
