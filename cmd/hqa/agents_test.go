@@ -81,6 +81,17 @@ func agentTexts(t *testing.T, s *qa) {
 	u.must(exitPassed, "init", "--skill", "other")
 	read(filepath.Join("other", skill.Name, "SKILL.md"))
 
+	own := []string{"init", "own.md", "--url", "https://example.com/"}
+	write(t, u.dir, "own.md", "own words")
+	u.must(exitUsage, own...)
+	if read("own.md") != "own words" {
+		t.Error("a test that was there is replaced")
+	}
+	u.must(exitPassed, append(own, "--force")...)
+	if read("own.md") == "own words" {
+		t.Error("--force replaced nothing")
+	}
+
 	write(t, u.dir, "AGENTS.md", "# Ours\n\nBe kind.\n")
 	u.must(exitPassed, "init", "--agents")
 	once := read("AGENTS.md")

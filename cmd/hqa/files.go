@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"os/exec"
@@ -322,10 +323,14 @@ func (c *initCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Lstat(a.path(c.File)); err == nil && !c.Force {
-		return usage("%s is there already: name another file, or add --force", c.File)
+	how := os.O_EXCL
+	if c.Force {
+		how = os.O_TRUNC
 	}
-	if err := a.replace(c.File, string(raw)); err != nil {
+	switch err := a.write(c.File, string(raw), how); {
+	case errors.Is(err, fs.ErrExist):
+		return usage("%s is there already: name another file, or add --force", c.File)
+	case err != nil:
 		return err
 	}
 	return a.print(map[string]any{"file": c.File, "items": len(t.Items)}, "wrote %s with %s; run it with: hqa run %s", c.File,

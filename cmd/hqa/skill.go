@@ -24,7 +24,7 @@ func (c *initCmd) writeSkill(a *app) error {
 	if old, err := os.ReadFile(a.path(file)); err == nil && string(old) != skill.Text && !c.Force {
 		return usage("%s is there already, and differs: add --force to replace it", file)
 	}
-	if err := a.replace(file, skill.Text); err != nil {
+	if err := a.write(file, skill.Text, os.O_TRUNC); err != nil {
 		return err
 	}
 	return a.print(map[string]any{"file": file}, "wrote %s", file)
@@ -52,17 +52,23 @@ func (c *initCmd) writeAgents(a *app) error {
 	default:
 		text = strings.TrimRight(text, "\n") + "\n\n" + section
 	}
-	if err := a.replace(file, text); err != nil {
+	if err := a.write(file, text, os.O_TRUNC); err != nil {
 		return err
 	}
 	return a.print(map[string]any{"file": file}, "wrote the section on human tests into %s", file)
 }
 
-// replace writes a file of the repository, with its folders.
-func (a *app) replace(file, text string) error {
+// write writes a file of the repository, with its folders. how is os.O_TRUNC, or os.O_EXCL for
+// one that must not be there.
+func (a *app) write(file, text string, how int) error {
 	path := a.path(file)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // a folder of the repository
 		return err
 	}
-	return os.WriteFile(path, []byte(text), 0o644) //nolint:gosec // a file of the repository
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|how, 0o644) //nolint:gosec // a file of the repository
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
 }
