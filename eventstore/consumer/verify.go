@@ -146,7 +146,7 @@ func (s *Supervisor) verifyGeneration(ctx context.Context, name string, log *sha
 func (s *Supervisor) foldInto(
 	ctx context.Context, tx *sqlx.Tx, p Projector, schema string, log *sharedscan.Reader, of generation.Generation,
 ) error {
-	skips, err := generation.LoadSkips(ctx, s.db, p.Name())
+	skips, err := generation.LoadSkips(ctx, tx, p.Name())
 	if err != nil {
 		return err
 	}

@@ -147,13 +147,13 @@ type Skipped struct {
 }
 
 // Skips lists what operators took out of a projection.
-func Skips(ctx context.Context, db *sqlx.DB, name string) ([]Skipped, error) {
-	return pgpool.List[Skipped](ctx, db, "the skips of "+name, listSkipsSQL, name)
+func Skips(ctx context.Context, q sqlx.QueryerContext, name string) ([]Skipped, error) {
+	return pgpool.List[Skipped](ctx, q, "the skips of "+name, listSkipsSQL, name)
 }
 
 // LoadSkips are the positions of the events that operators took out of a projection.
-func LoadSkips(ctx context.Context, db *sqlx.DB, name string) (map[domain.Position]bool, error) {
-	skips, err := Skips(ctx, db, name)
+func LoadSkips(ctx context.Context, q sqlx.QueryerContext, name string) (map[domain.Position]bool, error) {
+	skips, err := Skips(ctx, q, name)
 	if err != nil {
 		return nil, err
 	}
