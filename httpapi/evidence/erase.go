@@ -11,7 +11,7 @@ import (
 )
 
 const accountEvidenceSQL = `
-SELECT id, account_id, job_id, content_type, size, TRUE AS stored
+SELECT id, account_id, job_id, content_type, size
 FROM http_evidence
 WHERE account_id = $1
   AND ($2 = '' OR job_id = $2)

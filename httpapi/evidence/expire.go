@@ -178,7 +178,7 @@ func (x Expiry) expireJob(ctx context.Context, jobID string, due []duePiece, com
 		return expired, err
 	}
 	gone, err := commands(ctx,
-		command.Cause{CommandID: command.NewCommandID(), Actor: "policy:retention", AccountID: due[0].AccountID}, jobID, pieces)
+		command.Cause{CommandID: domain.NewCommandID(), Actor: "policy:retention", AccountID: due[0].AccountID}, jobID, pieces)
 	var refused *domain.Error
 	if errors.As(err, &refused) && refused.Kind == domain.KindNotFound {
 		gone, err = nil, nil // the read model is of another log: fsck tells of it
@@ -249,7 +249,7 @@ const tryFilesSQL = `
 SELECT pg_try_advisory_xact_lock(hashtext($1))`
 
 const toEraseSQL = `
-SELECT id, account_id, job_id, content_type, size, TRUE AS stored
+SELECT id, account_id, job_id, content_type, size
 FROM http_evidence
 WHERE gone_at IS NOT NULL
   AND erased_at IS NULL

@@ -100,7 +100,7 @@ type Unlike struct {
 
 // Files of pieces that are kept no longer, and pieces that a sweep is busy with.
 const letGoSQL = `
-SELECT id, account_id, job_id, content_type, size, TRUE AS stored, gone_at, COALESCE(gone_why, '') AS gone_why,
+SELECT id, account_id, job_id, content_type, size, gone_at, COALESCE(gone_why, '') AS gone_why,
        taken_until IS NOT NULL AS busy, erased_at IS NOT NULL AS erased
 FROM http_evidence
 WHERE stored_at IS NOT NULL

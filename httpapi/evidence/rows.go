@@ -32,7 +32,7 @@ type Piece struct {
 	JobID       string `db:"job_id"`
 	ContentType string `db:"content_type"`
 	Size        int64  `db:"size"`
-	Stored      bool   `db:"stored"`
+	Stored      bool   `db:"stored"` // told by reserve alone
 	// GoneAt is when the piece went, by the account's clock; nil: it is kept.
 	GoneAt  *time.Time `db:"gone_at"`
 	GoneWhy string     `db:"gone_why"` // the rule
@@ -183,7 +183,7 @@ func isID(id string) bool {
 }
 
 const getEvidenceSQL = `
-SELECT id, account_id, job_id, content_type, size, stored_at IS NOT NULL AS stored, gone_at, COALESCE(gone_why, '') AS gone_why
+SELECT id, account_id, job_id, content_type, size, gone_at, COALESCE(gone_why, '') AS gone_why
 FROM http_evidence
 WHERE id = $1
   AND stored_at IS NOT NULL`
@@ -197,7 +197,7 @@ func (r pieceRows) get(ctx context.Context, id string) (e Piece, found bool, err
 }
 
 const unfinishedEvidenceSQL = `
-SELECT id, account_id, job_id, content_type, size, false AS stored
+SELECT id, account_id, job_id, content_type, size
 FROM http_evidence
 WHERE stored_at IS NULL
   AND begun_at < now() - make_interval(mins => $1)
@@ -212,12 +212,12 @@ WHERE account_id = $1
 
 // Parts of recordings that have not become a file are evidence, too.
 const storedEvidenceListSQL = `
-SELECT id, account_id, job_id, content_type, size, true AS stored
+SELECT id, account_id, job_id, content_type, size
 FROM http_evidence
 WHERE stored_at IS NOT NULL
   AND gone_at IS NULL
 UNION ALL
-SELECT id, account_id, job_id, '', size, true
+SELECT id, account_id, job_id, '', size
 FROM http_recording_parts
 WHERE stored_at IS NOT NULL
 ORDER BY account_id, job_id, id`
