@@ -95,12 +95,12 @@ func (b *bench) assemble(ctx context.Context, stops *stops) (*assembly, error) {
 
 	s := &assembly{commands: commands, waitFor: supervisor.WaitFor}
 	for i := range visibleAccounts {
-		cause := command.Cause{CommandID: command.NewCommandID(), Actor: "operator"}
+		cause := command.Cause{CommandID: domain.NewCommandID(), Actor: "operator"}
 		id, _, err := commands.CreateAccount(ctx, cause, fmt.Sprintf("bench %d", i), false)
 		if err != nil {
 			return nil, err
 		}
-		cause = command.Cause{CommandID: command.NewCommandID(), Actor: "operator", AccountID: id}
+		cause = command.Cause{CommandID: domain.NewCommandID(), Actor: "operator", AccountID: id}
 		if _, _, err := commands.GrantCredits(ctx, cause, id, plenty, nil, "bench"); err != nil {
 			return nil, err
 		}
@@ -146,7 +146,7 @@ func (s *assembly) submitAtRate(ctx context.Context, took time.Duration) (visibi
 
 func (s *assembly) submit(ctx context.Context, accountID string) (answered, seen time.Time, err error) {
 	out, err := s.commands.SubmitJob(ctx,
-		command.Cause{CommandID: command.NewCommandID(), Actor: "bench", AccountID: accountID},
+		command.Cause{CommandID: domain.NewCommandID(), Actor: "bench", AccountID: accountID},
 		command.SubmitJob{
 			Submission: job.Submission{
 				URL: "https://shop.example.com/checkout", Title: "Checkout with a voucher",

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/testing/must"
@@ -36,7 +37,7 @@ func TestACheckerLooksIntoTheRoomOfTheirSession(t *testing.T) {
 	items, _ := claim["checklist"].([]any)
 	first := items[0].(map[string]any)["id"].(string)
 	token, _ := claim["claimToken"].(string)
-	_, err := s.commands.MarkSession(t.Context(), command.Cause{CommandID: command.NewCommandID(), Actor: "person:dev", AccountID: accountID}, o.id, "dev", "look")
+	_, err := s.commands.MarkSession(t.Context(), command.Cause{CommandID: domain.NewCommandID(), Actor: "person:dev", AccountID: accountID}, o.id, "dev", "look")
 	must.NoError(t, err)
 	s.call(ann, "PUT", "/v1/checker/jobs/"+o.jobs[0]+"/items/"+first, `{"status":"fail","note":"White"}`, wire.ClaimTokenHeader, token).want(http.StatusOK) // which waits until all is shown
 	answer := s.call(bob, "GET", path, "")

@@ -87,11 +87,11 @@ func (s *service) delivering() *receiver {
 	quiet.SetOutput(io.Discard)
 	report := send.Report{
 		Disabled: func(ctx context.Context, projectID, deliveryID, reason string) error {
-			_, err := s.commands.DisableWebhook(ctx, command.Cause{CommandID: command.NewCommandID(), Actor: "webhooks"}, projectID, deliveryID, reason)
+			_, err := s.commands.DisableWebhook(ctx, command.Cause{CommandID: domain.NewCommandID(), Actor: "webhooks"}, projectID, deliveryID, reason)
 			return err
 		},
 		Confirmed: func(ctx context.Context, projectID, sealed string) error {
-			_, err := s.commands.ConfirmSecret(ctx, command.Cause{CommandID: command.NewCommandID(), Actor: "webhooks"}, projectID, sealed)
+			_, err := s.commands.ConfirmSecret(ctx, command.Cause{CommandID: domain.NewCommandID(), Actor: "webhooks"}, projectID, sealed)
 			return err
 		},
 	}

@@ -44,7 +44,7 @@ func TestAPictureIsNotTakenAwayWhileItIsGiven(t *testing.T) {
 		claim.Token, _ = strconv.Atoi(w.token)
 		take := func(meanwhile func()) error {
 			return s.Evidence.Drop(t.Context(), w.jobID, evidence.Prefix+id, func() (command.Hidden, error) {
-				left, _, err := s.commands.HideScreenshot(t.Context(), operator(command.NewCommandID()), claim, w.items[0], evidence.Prefix+id)
+				left, _, err := s.commands.HideScreenshot(t.Context(), operator(domain.NewCommandID()), claim, w.items[0], evidence.Prefix+id)
 				if meanwhile != nil {
 					meanwhile()
 				}
@@ -66,7 +66,7 @@ func TestAPictureIsNotTakenAwayWhileItIsGiven(t *testing.T) {
 				go func() { taken <- take(nil) }()
 				s.waits()
 				in := command.CheckItem{ItemID: w.items[1], Status: "pass", Screenshots: []string{evidence.Prefix + id}}
-				_, _, err := s.commands.CheckItem(t.Context(), operator(command.NewCommandID()), claim, in)
+				_, _, err := s.commands.CheckItem(t.Context(), operator(domain.NewCommandID()), claim, in)
 				return err
 			}))
 			must.NoError(t, <-taken)

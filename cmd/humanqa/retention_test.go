@@ -339,7 +339,7 @@ func (y *year) month() {
 	var last domain.Position
 	for _, id := range []string{y.settled, y.held, y.without} {
 		cause := service.OperatorCause(id)
-		cause.CommandID, cause.Sandbox = command.NewCommandID(), true
+		cause.CommandID, cause.Sandbox = domain.NewCommandID(), true
 		moved, err := y.core.Commands.AdvanceClock(y.t.Context(), cause, 30*24*time.Hour)
 		must.NoError(y.t, err)
 		last = moved.Position

@@ -73,15 +73,15 @@ func setup(t *testing.T, amount domain.Credits) bundle {
 }
 
 func operator() command.Cause {
-	return command.Cause{CommandID: command.NewCommandID(), Actor: "operator"}
+	return command.Cause{CommandID: domain.NewCommandID(), Actor: "operator"}
 }
 
 func (b bundle) cause() command.Cause {
-	return command.Cause{CommandID: command.NewCommandID(), Actor: "key:k", AccountID: b.account}
+	return command.Cause{CommandID: domain.NewCommandID(), Actor: "key:k", AccountID: b.account}
 }
 
 func (b bundle) checkerCause(id string) command.Cause {
-	return command.Cause{CommandID: command.NewCommandID(), Actor: "checker:" + id}
+	return command.Cause{CommandID: domain.NewCommandID(), Actor: "checker:" + id}
 }
 
 func (b bundle) submit(ctx context.Context, c command.Cause) (command.SubmittedJob, error) {

@@ -45,7 +45,7 @@ func (b hostedBundle) recordOutcome(t *testing.T, loopID, jobID string) {
 
 // byItself is a policy's cause. A checker's event told it of no account.
 func (b hostedBundle) byItself() command.Cause {
-	return command.Cause{CommandID: command.NewCommandID(), Actor: "policy:test"}
+	return command.Cause{CommandID: domain.NewCommandID(), Actor: "policy:test"}
 }
 
 // loopEnd is the last event of the loop, which must be an end.

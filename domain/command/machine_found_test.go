@@ -37,7 +37,7 @@ func TestATimerThatFiresAgainLeavesTheNextSLAAndTheNextClaimAlone(t *testing.T) 
 	s := setStage(t, 100)
 	id := s.submitted(t)
 	at := func(due time.Time) command.Cause {
-		return command.Cause{CommandID: command.NewCommandID(), Actor: "policy:test", AccountID: s.account, NotBefore: due}
+		return command.Cause{CommandID: domain.NewCommandID(), Actor: "policy:test", AccountID: s.account, NotBefore: due}
 	}
 
 	first := s.claimed(t, id)

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/google/uuid"
-
 	"humanqa/domain"
 	"humanqa/domain/command/claims"
 	"humanqa/domain/command/money"
@@ -179,6 +177,3 @@ func (s *Service) Drain() {
 	s.ledger.StopCloses()
 	s.Wait()
 }
-
-// NewCommandID makes the id of a command that nobody will repeat.
-func NewCommandID() uuid.UUID { return uuid.Must(uuid.NewV7()) }

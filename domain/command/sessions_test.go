@@ -79,7 +79,7 @@ func (b bundle) settleAt(t *testing.T, s command.CreatedSession, at time.Time) {
 }
 
 func timerOf(at time.Time) command.Cause {
-	return command.Cause{CommandID: command.NewCommandID(), Actor: "policy:session", NotBefore: at}
+	return command.Cause{CommandID: domain.NewCommandID(), Actor: "policy:session", NotBefore: at}
 }
 
 // finish completes the slot's job.

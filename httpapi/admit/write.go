@@ -50,7 +50,7 @@ func (w *Writer) Write(r *wire.Request, do func(context.Context, command.Cause) 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), CommandTime)
 	defer cancel()
 	cause := command.Cause{
-		CommandID: command.NewCommandID(), CorrelationID: r.ID, Trace: tracing.Of(ctx),
+		CommandID: domain.NewCommandID(), CorrelationID: r.ID, Trace: tracing.Of(ctx),
 		Actor: r.Caller.Actor, AccountID: r.Caller.AccountID, Sandbox: r.Caller.Sandbox, AskedAt: w.now().UTC(),
 	}
 	var slips []domain.Detail

@@ -22,7 +22,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	w := setup(t)
 	olga := w.operates("Olga Example")
 	operator := func() command.Cause {
-		return command.Cause{CommandID: command.NewCommandID(), Actor: "person:" + olga.ID}
+		return command.Cause{CommandID: domain.NewCommandID(), Actor: "person:" + olga.ID}
 	}
 	account, other := w.Account("Acme", 500, false), w.Account("A rather long name of an account, which takes two lines on a phone at least", 20, true)
 	w.Joined("Ann Example", person.Grant{Role: person.Owner, AccountID: account})

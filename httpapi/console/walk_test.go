@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/person"
 	"humanqa/httpapi/ui"
@@ -30,7 +31,7 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 	_, err = w.DB.ExecContext(t.Context(), `UPDATE signin.sessions SET proved_at = proved_at - interval '1 hour' WHERE person_id = $1`, stale.ID)
 	w.Must(err)
 	jobID := w.test(account, "top-secret title")
-	poolID, at, err := w.Commands.CreatePool(t.Context(), command.Cause{CommandID: command.NewCommandID(), Actor: "operator"}, "Banking", "")
+	poolID, at, err := w.Commands.CreatePool(t.Context(), command.Cause{CommandID: domain.NewCommandID(), Actor: "operator"}, "Banking", "")
 	w.Shown(at, err)
 	ids := map[string]string{"jobs": jobID, "accounts": account, "people": guests["checker"].ID, "pools": poolID, "checks": jobID}
 	fill := func(pattern string) string {

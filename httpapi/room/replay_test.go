@@ -59,7 +59,7 @@ func TestASessionIsReplayed(t *testing.T) {
 	for n, seat := range seats {
 		id := w.filmed(seat, keys[n], film)
 		films = append(films, id)
-		at, err := w.Commands.AttachRecording(t.Context(), command.Cause{CommandID: command.NewCommandID(), Actor: "checker:" + seat.id, AccountID: account}, seat.JobID, job.Recording{
+		at, err := w.Commands.AttachRecording(t.Context(), command.Cause{CommandID: domain.NewCommandID(), Actor: "checker:" + seat.id, AccountID: account}, seat.JobID, job.Recording{
 			ID: id, Token: seat.Token, URL: "/v1/evidence/" + id, ContentType: "video/webm", Size: int64(len(film)),
 			StartedAt: shown.StartedAt.Add(time.Duration(n-2) * 500 * time.Millisecond), DurationMs: 1500,
 		})
@@ -92,7 +92,7 @@ func TestASessionIsReplayed(t *testing.T) {
 			t.Errorf("a recording for %s: %d", who, got.Status)
 		}
 	}
-	if got := w.Call(dev, "GET", "/dashboard/sessions/"+s.SessionID+"/films/"+domain.DeriveID(command.NewCommandID(), "none").String(), nil); got.Status != 404 {
+	if got := w.Call(dev, "GET", "/dashboard/sessions/"+s.SessionID+"/films/"+domain.DeriveID(domain.NewCommandID(), "none").String(), nil); got.Status != 404 {
 		t.Errorf("a recording of nobody: %d", got.Status)
 	}
 }

@@ -219,7 +219,7 @@ func (r *Request) Again(page Audience) error {
 // Cause is the command that a form asks for: the same form of the same person,
 // sent twice, is one command.
 func (r *Request) Cause() command.Cause {
-	id := command.NewCommandID()
+	id := domain.NewCommandID()
 	if form, err := uuid.Parse(r.FormValue(CommandField)); err == nil {
 		id = domain.CommandIDFor("form", r.Person.ID, r.Pattern, r.URL.Path, form.String())
 	}

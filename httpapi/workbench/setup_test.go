@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/httpapi/ui"
@@ -115,7 +116,7 @@ func (w world) uploads(g guest, path string, token int, content []byte) pagetest
 	_, err = part.Write(content)
 	w.Must(err)
 	w.Must(m.Close())
-	return w.Send(g, "POST", fmt.Sprintf("%s?token=%d&command=%s", path, token, command.NewCommandID()), &b,
+	return w.Send(g, "POST", fmt.Sprintf("%s?token=%d&command=%s", path, token, domain.NewCommandID()), &b,
 		"Content-Type", m.FormDataContentType(), "Sec-Fetch-Site", "same-origin")
 }
 

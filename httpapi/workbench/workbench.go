@@ -232,7 +232,7 @@ func (d Deps) claim(r *ui.Request) (ui.Answer, error) {
 	}
 	var taken command.ClaimedJob
 	found, err := d.Reads.Jobs.ClaimNext(r.Context(), checker, d.Now(), func(jobID string) (err error) {
-		cause.CommandID = command.NewCommandID() // each attempt is a command of its own
+		cause.CommandID = domain.NewCommandID() // each attempt is a command of its own
 		taken, err = take(jobID)
 		return err
 	})

@@ -288,7 +288,7 @@ func (c *Core) watchPostgres(ctx context.Context) error {
 // derived id, because a delivery that is replayed later may fail a second time.
 func (c *Core) disableWebhook(ctx context.Context, projectID, deliveryID, reason string) error {
 	_, err := c.Commands.DisableWebhook(ctx, command.Cause{
-		CommandID: command.NewCommandID(),
+		CommandID: domain.NewCommandID(),
 		Actor:     "webhooks",
 	}, projectID, deliveryID, reason)
 	return err
@@ -297,7 +297,7 @@ func (c *Core) disableWebhook(ctx context.Context, projectID, deliveryID, reason
 // confirmSecret tells the log that a receiver has the new secret of a rotation.
 func (c *Core) confirmSecret(ctx context.Context, projectID, sealed string) error {
 	_, err := c.Commands.ConfirmSecret(ctx, command.Cause{
-		CommandID: command.NewCommandID(),
+		CommandID: domain.NewCommandID(),
 		Actor:     "webhooks",
 	}, projectID, sealed)
 	return err

@@ -11,7 +11,7 @@ import (
 
 // OperatorCause is the cause of every command of the operator's command line.
 func OperatorCause(accountID string) command.Cause {
-	return command.Cause{CommandID: command.NewCommandID(), Actor: "operator", AccountID: accountID}
+	return command.Cause{CommandID: domain.NewCommandID(), Actor: "operator", AccountID: accountID}
 }
 
 // ExpiryAfter is the end of a duration in the account's own time, by which lots

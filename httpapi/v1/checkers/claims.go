@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/httpapi/input"
@@ -53,7 +54,7 @@ func (a *Handlers) ClaimJob(r *wire.Request) (wire.Answer, error) {
 		}
 		ans := wire.Answer{Status: http.StatusNoContent}
 		_, err := a.Reads.Jobs.ClaimNext(ctx, r.Caller.CheckerID, a.Now(), func(next string) (err error) {
-			cause.CommandID = command.NewCommandID() // each attempt is a command of its own
+			cause.CommandID = domain.NewCommandID() // each attempt is a command of its own
 			ans, err = a.claim(ctx, r, cause, next)
 			return err
 		})

@@ -227,17 +227,17 @@ func (s *Service) Shown(at domain.Position, err error) {
 
 // Operator is the cause of what an operator does.
 func Operator() command.Cause {
-	return command.Cause{CommandID: command.NewCommandID(), Actor: "operator"}
+	return command.Cause{CommandID: domain.NewCommandID(), Actor: "operator"}
 }
 
 // Client is the cause of what a client of the account does.
 func Client(accountID string) command.Cause {
-	return command.Cause{CommandID: command.NewCommandID(), Actor: "key:test", AccountID: accountID}
+	return command.Cause{CommandID: domain.NewCommandID(), Actor: "key:test", AccountID: accountID}
 }
 
 // ByChecker is the cause of what a checker does.
 func ByChecker(id string) command.Cause {
-	return command.Cause{CommandID: command.NewCommandID(), Actor: "checker:" + id}
+	return command.Cause{CommandID: domain.NewCommandID(), Actor: "checker:" + id}
 }
 
 // Form is what a browser sends, by pairs of name and value.
