@@ -36,7 +36,7 @@ type commands struct {
 
 	Test     testCmd     `cmd:"" help:"Have a person test a URL."`
 	Run      runCmd      `cmd:"" help:"Run the tests in files, as one batch."`
-	Init     initCmd     `cmd:"" help:"Write a test's file: a first one, or one of a job or of what fails."`
+	Init     initCmd     `cmd:"" help:"Write a test file: a first one, or one from a job or from the items that fail."`
 	Lint     lintCmd     `cmd:"" help:"Check tests' files; print the line and column of each mistake."`
 	Retest   retestCmd   `cmd:"" help:"Test a job again; without an id, what failed in the last run of this directory."`
 	Status   statusCmd   `cmd:"" help:"Show the state of a test."`

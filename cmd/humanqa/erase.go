@@ -134,7 +134,7 @@ func (a *app) printErasure(status string, e erasing, found erase.Searched) error
 		list  []erase.Place
 	}{
 		{"left", found.Left}, {"in the clear in the log", found.InClear},
-		{"the same texts in what belongs to others, untouched", found.Elsewhere},
+		{"the same texts in data of other people, untouched", found.Elsewhere},
 	} {
 		if len(places.list) == 0 {
 			lines = append(lines, "  "+places.title+": none")

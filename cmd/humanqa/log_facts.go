@@ -43,7 +43,7 @@ func (c *eventstoreRestoredCmd) Run(ctx context.Context, a *app, core *service.C
 	if err != nil {
 		return err
 	}
-	return a.print(toldOf(now), "log %s is in generation %d now: cursors of what was lost are refused", now.Name, now.Generation())
+	return a.print(toldOf(now), "log %s is in generation %d now: cursors that point at lost events are refused", now.Name, now.Generation())
 }
 
 type eventstoreTrimmedCmd struct {

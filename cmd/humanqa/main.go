@@ -79,7 +79,7 @@ type commands struct {
 		Release evidenceReleaseCmd `cmd:"" help:"End a hold."`
 		Sweep   evidenceSweepCmd   `cmd:"" help:"Let go the evidence that is due, and delete its files, as the service does each minute."`
 	} `cmd:"" help:"Evidence, and how long it is kept."`
-	Erase eraseCmd `cmd:"" help:"Erase one job, checker or person for good, and search for what is left. Verdicts, credits and proofs stay."`
+	Erase eraseCmd `cmd:"" help:"Erase one job, checker or person for good, and search for remains. Verdicts, credits and proofs stay."`
 
 	Replay      replayCmd `cmd:"" help:"Print a stream's events, one line each, secrets as [sealed]."`
 	Projections struct {

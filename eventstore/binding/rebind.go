@@ -96,7 +96,7 @@ func Rebind(ctx context.Context, db *sqlx.DB, from, to CopiedLog) error {
 	return pgpool.InTxDurable(ctx, db, func(tx *sqlx.Tx) error {
 		var served int
 		if err := tx.GetContext(ctx, &served, leasedSQL); err != nil {
-			return fmt.Errorf("look who follows the log: %w", err)
+			return fmt.Errorf("read the followers of the log: %w", err)
 		}
 		if served > 0 {
 			return ErrServed

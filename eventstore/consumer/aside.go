@@ -101,7 +101,7 @@ DELETE FROM projection_set_aside` + asideStreamSQL
 
 // listAside gives what every generation has set aside, by schema's name and number.
 func listAside(ctx context.Context, q sqlx.QueryerContext) (map[string][]SetAside, error) {
-	rows, err := pgpool.List[asideRow](ctx, q, "what was set aside", listAsideSQL)
+	rows, err := pgpool.List[asideRow](ctx, q, "the events that are set aside", listAsideSQL)
 	all := map[string][]SetAside{}
 	for _, r := range rows {
 		of := generationKey(r.Name, r.Generation)
@@ -236,7 +236,7 @@ func (t *tenure) retryStream(ctx context.Context, row asideRow) error {
 		}
 	}
 	t.lease.Skipped += w.skipped
-	t.runner.log.WithField("stream", row.Stream).Info("what was set aside is applied")
+	t.runner.log.WithField("stream", row.Stream).Info("the events that were set aside are applied")
 	return nil
 }
 

@@ -51,7 +51,7 @@ func Drop(ctx context.Context, db *sqlx.DB, name string) error {
 		}
 		var owned bool
 		if err := tx.GetContext(ctx, &owned, runsSQL, name); err != nil {
-			return fmt.Errorf("look who runs %s: %w", name, err)
+			return fmt.Errorf("read the processes that run %s: %w", name, err)
 		}
 		if owned {
 			return fmt.Errorf("projection %s: %w", name, ErrRuns)
@@ -64,7 +64,7 @@ func Drop(ctx context.Context, db *sqlx.DB, name string) error {
 				return err
 			}
 		}
-		return pgpool.Exec(ctx, tx, "forget what was ordered of "+name, forgetSQL, name)
+		return pgpool.Exec(ctx, tx, "forget the orders for "+name, forgetSQL, name)
 	})
 }
 

@@ -238,7 +238,7 @@ func dropGeneration(ctx context.Context, tx *sqlx.Tx, g Generation) error {
 }
 
 // ErrOldCode says that a newer binary's generation serves.
-var ErrOldCode = errors.New("this binary's code is older than what serves")
+var ErrOldCode = errors.New("this binary is older than the rows that serve")
 
 // StartBuild creates the next generation, or gives the one that is being built
 // already.

@@ -185,7 +185,7 @@ type dependentView struct {
 func remakeView(ctx context.Context, tx *sqlx.Tx, name, table string, columns []string) error {
 	var views []dependentView
 	if err := tx.SelectContext(ctx, &views, dependentsSQL, name); err != nil {
-		return fmt.Errorf("list what stands on view %s: %w", name, err)
+		return fmt.Errorf("list the objects that depend on view %s: %w", name, err)
 	}
 	for i := range views {
 		v := &views[i]
@@ -219,7 +219,7 @@ func remakeView(ctx context.Context, tx *sqlx.Tx, name, table string, columns []
 		}
 		for _, statement := range v.attached {
 			if _, err := tx.ExecContext(ctx, statement); err != nil {
-				return obstacleOf("what hangs on "+v.Name+" cannot be kept", err)
+				return obstacleOf("the objects that depend on "+v.Name+" cannot be kept", err)
 			}
 		}
 	}

@@ -43,7 +43,7 @@ func (d Deps) looksInto(r *ui.Request, since time.Time, limit int) (lines []look
 		return nil, err
 	}
 	for _, a := range acts {
-		line := lookLine{Act: a, By: cmp.Or(names[a.PersonID].Name, "Somebody"), What: "texts of yours"}
+		line := lookLine{Act: a, By: cmp.Or(names[a.PersonID].Name, "An operator"), What: "texts of yours"}
 		for prefix, place := range map[string][2]string{
 			domain.JobStreams: {"a test", "/dashboard/jobs/"}, domain.ProjectStreams: {"a project", "/dashboard/projects/"},
 			domain.SessionStreams: {"a session", "/dashboard/sessions/"},

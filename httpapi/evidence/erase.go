@@ -48,7 +48,7 @@ func Erase(ctx context.Context, db *sqlx.DB, files Files, accountID, jobID strin
 	if err != nil {
 		return 0, 0, err
 	}
-	if underWay, err = pgpool.One[int](ctx, db, "what is left of account "+accountID, underWaySQL, accountID, jobID); err != nil {
+	if underWay, err = pgpool.One[int](ctx, db, "the evidence left of account "+accountID, underWaySQL, accountID, jobID); err != nil {
 		return 0, 0, err
 	}
 	folder := accountID

@@ -255,7 +255,7 @@ func discard(ctx context.Context, q sqlx.ExecerContext, files Files, e Piece, fo
 // the same file sent again waits, and begins anew.
 func sweep(ctx context.Context, db *sqlx.DB, files Files, what, listSQL, forgetSQL string) error {
 	err := pgpool.InTx(ctx, db, func(tx *sqlx.Tx) error {
-		found, err := pgpool.List[Piece](ctx, tx, "what is unfinished", listSQL, evidenceMinutes, evidenceBatch)
+		found, err := pgpool.List[Piece](ctx, tx, "unfinished uploads", listSQL, evidenceMinutes, evidenceBatch)
 		if err != nil {
 			return err
 		}

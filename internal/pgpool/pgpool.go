@@ -75,7 +75,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	}
 	inner, ok := opened.(pqConn)
 	if !ok {
-		return nil, errors.Join(fmt.Errorf("the driver's %T lacks what this package stands on", opened), opened.Close())
+		return nil, errors.Join(fmt.Errorf("the driver's %T lacks methods that this package needs", opened), opened.Close())
 	}
 	// What is pushed out is closed at once. An error of that is the
 	// connection's, and comes back with its next use.
@@ -220,7 +220,7 @@ func (c *conn) prepare(ctx context.Context, query string) (statement, error) {
 	}
 	s, ok := made.(statement)
 	if !ok {
-		return nil, errors.Join(fmt.Errorf("the driver's %T lacks what this package stands on", made), made.Close())
+		return nil, errors.Join(fmt.Errorf("the driver's %T lacks methods that this package needs", made), made.Close())
 	}
 	c.prepared.Add(query, s)
 	return s, nil

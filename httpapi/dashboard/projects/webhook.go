@@ -201,7 +201,7 @@ func (d Deps) rotations(ctx context.Context, p projects.Project) (lines []rotati
 	}
 	names, err := d.Credentials.Names(ctx, people...)
 	for _, rotation := range p.SecretRotations {
-		line := rotationLine{At: rotation.At, By: "somebody"}
+		line := rotationLine{At: rotation.At, By: "an unknown person"}
 		switch {
 		case hints[rotation.KeyID] != "":
 			line.By = "the API key " + hints[rotation.KeyID] + "…"

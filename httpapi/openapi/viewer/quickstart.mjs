@@ -1,5 +1,5 @@
 // BASE_URL=… API_KEY=… WEBHOOK_URL=https://… WEBHOOK_SECRET=… node quickstart.mjs
-// Ends with the report: at once with the key of a sandbox (qa_test_…), else when somebody has tested.
+// Ends with the report: at once with the key of a sandbox (qa_test_…), else when a checker has tested.
 import { createHmac, randomUUID, timingSafeEqual } from "node:crypto";
 import { createServer } from "node:http";
 

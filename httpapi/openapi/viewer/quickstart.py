@@ -1,5 +1,5 @@
 # BASE_URL=… API_KEY=… WEBHOOK_URL=https://… WEBHOOK_SECRET=… python3 quickstart.py
-# Ends with the report: at once with the key of a sandbox (qa_test_…), else when somebody has tested.
+# Ends with the report: at once with the key of a sandbox (qa_test_…), else when a checker has tested.
 import base64, hmac, http.server, json, os, queue, sys, threading, time, urllib.error, urllib.request, uuid
 
 env = os.environ

@@ -200,7 +200,7 @@ func (v *verifier) hold(c checkpoint) {
 // leaf is the event's hash, whose data is held against it.
 func (v *verifier) leaf(e Event) hash {
 	if !shows(e.Data, e.DataHash) || !shows(e.Meta, e.MetaHash) {
-		v.fail("%s: its data or metadata is not what its hash says", e)
+		v.fail("%s: its data or metadata does not match its hash", e)
 	}
 	if _, ok := e.Opened(); e.Texts != nil && !ok {
 		v.fail("%s: its texts are not those that its data have sealed", e)
