@@ -147,8 +147,11 @@ func refuseUnknown(vars map[string]string) error {
 		return nil
 	}
 	slices.Sort(unknown)
-	return fmt.Errorf("unknown setting %s: unset it, or see humanqa serve --help for the known ones",
-		strings.Join(unknown, ", "))
+	next := "unset it, or see humanqa serve --help for the known ones"
+	if strings.HasPrefix(vars["HUMANQA_PORT"], "tcp://") {
+		next = "Kubernetes adds it for a Service named humanqa, so set enableServiceLinks: false in the pod's spec"
+	}
+	return fmt.Errorf("unknown setting %s: %s", strings.Join(unknown, ", "), next)
 }
 
 // refuseUnreadable says of a number that it is none, in our own words.

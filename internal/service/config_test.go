@@ -123,6 +123,7 @@ func TestABadSettingStopsTheStartWithOneClearLine(t *testing.T) {
 	t.Parallel()
 	for setting, want := range map[string]string{
 		"HUMANQA_ADRR=127.0.0.1:1":                        "unknown setting HUMANQA_ADRR",
+		"HUMANQA_PORT=tcp://10.0.0.9:8080":                "unknown setting HUMANQA_PORT: Kubernetes adds it",
 		"HUMANQA_ADDR=8080":                               `HUMANQA_ADDR: "8080" is no listen address`,
 		"HUMANQA_ADDR=127.0.0.1:http":                     `HUMANQA_ADDR: "127.0.0.1:http" is no listen address`,
 		"HUMANQA_ADMIN_ADDR=none":                         `HUMANQA_ADMIN_ADDR: "none" is no listen address`,
