@@ -300,6 +300,16 @@ func TestDroppedPicturesAndASignOut(t *testing.T) {
 	if len(shots) != 1 {
 		t.Fatalf("the pictures are %v", shots)
 	}
+	// The button below it must not move when the picture comes: a press would miss it.
+	if !browsertest.Eval[bool](tab, `(() => {
+		const img = document.querySelector('.kept img'), awaited = img.cloneNode()
+		awaited.removeAttribute('src')
+		const same = (img.after(awaited), img.offsetHeight === awaited.offsetHeight && img.offsetHeight > 0)
+		awaited.remove()
+		return same
+	})()`) {
+		t.Error("the picture takes another room once it has come")
+	}
 	tab.WaitText("All saved")
 	tab.Click(".kept .link")
 	eventually.True(t, "the picture is taken away", func() bool { return len(w.draft(checker).Checklist[1].Screenshots()) == 0 })
