@@ -21,29 +21,29 @@ import (
 	"humanqa/internal/tracing"
 )
 
-// Deps is what the API stands on. Submits, Origin, Metrics and Halted may be nil, all else
-// is required.
+// Deps holds the dependencies of the API. Submits, Origin, Metrics and Halted may be nil;
+// all else is required.
 type Deps struct {
 	v1.Shared
 	// WaitFor returns when every read model shows the position.
 	WaitFor func(context.Context, domain.Position) error
-	// FeedShown returns when the feed of events shows what anybody was answered
-	// before.
+	// FeedShown returns when the feed of events shows everything that earlier answers
+	// showed.
 	FeedShown func(context.Context) error
 	// WebhooksShown returns when the webhooks know what anybody was answered
 	// before.
 	WebhooksShown func(context.Context) error
-	// Ready lists what keeps the service from doing its work; nothing when it
-	// is ready.
+	// Ready lists the problems that keep the service from its work; none when it is
+	// ready.
 	Ready func(context.Context) []Problem
-	// Halted is why nothing may be asked but the service's health; nil, or a nil
-	// error, is nothing.
+	// Halted gives the error that answers every request except those to public routes;
+	// nil, or a nil error, refuses none.
 	Halted func() error
 	Vault  admit.Vault
-	// Spool is where large bodies lie while they come.
+	// Spool stores large bodies while they arrive.
 	Spool  *wire.Spool
 	Tracer *tracing.Tracer // nil: no spans
-	// Settings are what the operator allows to be tested, and to be told.
+	// Settings are the operator's permissions for tests and webhooks.
 	input.Settings
 	// RateLimit is how many requests an API key may send in any minute; 0 for
 	// the specification's 60.
@@ -75,7 +75,7 @@ type API struct {
 	logins    *clientlogin.Store
 	llmsText  openapi.File
 	PastReads *wire.Quota
-	Readers   *readers.Readers // those of the feed that have a name
+	Readers   *readers.Readers // the named readers of the feed
 }
 
 // New makes the API.
@@ -118,8 +118,8 @@ func New(d Deps) *API {
 	return a
 }
 
-// Run forgets old idempotency keys and callers that have been silent, and writes where
-// the readers of the feed are, until ctx ends.
+// Run forgets old idempotency keys and callers that have been silent, and writes the
+// places of the feed's readers, until ctx ends.
 func (a *API) Run(ctx context.Context) error {
 	var noting sync.WaitGroup
 	defer noting.Wait()

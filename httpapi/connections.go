@@ -15,17 +15,18 @@ import (
 )
 
 const (
-	// farewells are told at a time why they are refused; farewellTime bounds it.
+	// farewells is the number of connections that are told at the same time why they are
+	// refused; farewellTime bounds each.
 	farewells    = 64
 	farewellTime = time.Second
-	// fullTold is how often the log is told that there are too many.
+	// fullTold is the least time between two log lines about too many connections.
 	fullTold = time.Minute
 )
 
-// CapConns bounds the open connections of a listener. One too many takes the
-// place of the one that has waited longest for a request, which is closed; where
-// every one is in a request, it is answered 503 itself. The server has to tell
-// the states of its connections (TrackConn).
+// CapConns bounds the open connections of a listener. A connection above the limit
+// replaces the one that has waited longest for a request, which is closed. Where every
+// connection has a request, the new one is answered 503. The server has to report the
+// states of its connections (TrackConn).
 func CapConns(l net.Listener, limit int, log logrus.FieldLogger) net.Listener {
 	return &cappedListener{Listener: l, limit: limit, log: log, saying: make(chan struct{}, farewells)}
 }
@@ -44,7 +45,7 @@ type cappedListener struct {
 	net.Listener
 	limit  int
 	log    logrus.FieldLogger
-	saying chan struct{} // places to refuse with words
+	saying chan struct{} // places for connections that are told why they are refused
 
 	mu      sync.Mutex
 	open    int
@@ -56,7 +57,7 @@ type cappedConn struct {
 	net.Conn
 	of     *cappedListener
 	place  *list.Element // among those that wait; under the listener's mutex
-	closed bool          // so is this
+	closed bool          // under the listener's mutex, too
 }
 
 func (l *cappedListener) Accept() (net.Conn, error) {
@@ -92,7 +93,7 @@ func (l *cappedListener) admit(c net.Conn) *cappedConn {
 	return own
 }
 
-// tell has an operator know. The mutex is held.
+// tell warns the operator in the log. The mutex is held.
 func (l *cappedListener) tell() {
 	if now := time.Now(); now.Sub(l.told) >= fullTold {
 		l.told = now
@@ -100,7 +101,7 @@ func (l *cappedListener) tell() {
 	}
 }
 
-// refuse says why, if that can be said at once, and closes.
+// refuse closes a connection, and first says why if a place for that is free.
 func (l *cappedListener) refuse(c net.Conn) {
 	select {
 	case l.saying <- struct{}{}:
@@ -121,7 +122,7 @@ func (l *cappedListener) refuse(c net.Conn) {
 	}()
 }
 
-// full is the whole answer to a connection that is one too many.
+// full is the whole answer to a connection above the limit.
 func full() []byte {
 	return bareAnswer(http.StatusServiceUnavailable, "Retry-After: 5\r\n", &domain.Error{
 		Kind: domain.KindUnavailable, Code: domain.CodeUnavailable,
@@ -129,7 +130,7 @@ func full() []byte {
 	})
 }
 
-// underTLS is what can be closed without a word: TLS would wait to say goodbye.
+// underTLS is the connection that closes at once: TLS would wait to send its close alert.
 func underTLS(c net.Conn) net.Conn {
 	if secure, ok := c.(*tls.Conn); ok {
 		return secure.NetConn()

@@ -54,8 +54,8 @@ type collectedLogin struct {
 	APIKey    string `json:"apiKey,omitempty"`
 }
 
-// collectLogin is POST /v1/device/token. The key is made here, so that it lies nowhere
-// before. Its command's id is the sign-in's: nothing makes a second one.
+// collectLogin is POST /v1/device/token. The key is made here, so that it is stored
+// nowhere before. Its command's id is the sign-in's, so a repeat makes no second key.
 func (a *API) collectLogin(r *wire.Request) (wire.Answer, error) {
 	if err := a.readStranger(r); err != nil {
 		return wire.Answer{}, err
@@ -88,11 +88,11 @@ func (a *API) collectLogin(r *wire.Request) (wire.Answer, error) {
 	return wire.Reply(http.StatusOK, collectedLogin{Status: "approved", AccountID: approval.AccountID, KeyID: key.KeyID, APIKey: key.Token})
 }
 
-// strangerBody is more than either body needs.
+// strangerBody bounds both bodies; neither needs as much.
 const strangerBody = 4 << 10
 
-// readStranger counts and reads the body of a request without a credential, whose body is left alone
-// otherwise.
+// readStranger counts a request without a credential and reads its body, which is
+// otherwise left unread.
 func (a *API) readStranger(r *wire.Request) error {
 	if err := a.gate.LimitStranger(r, make(http.Header), nil); err != nil {
 		return err

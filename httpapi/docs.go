@@ -34,13 +34,12 @@ func served(file func() openapi.File) func(*wire.Request) (wire.Answer, error) {
 	return func(r *wire.Request) (wire.Answer, error) { return serveFile(r, file(), cacheAndCheck), nil }
 }
 
-// docs is GET /docs: the document, for people, or as Markdown for clients that prefer
-// that to a page.
+// docs is GET /docs: the document as a page, or as Markdown for clients that prefer it.
 func (a *API) docs(r *wire.Request) (wire.Answer, error) {
 	return pageOrText(r, openapi.ReferencePages()[""], openapi.Markdown()), nil
 }
 
-// pageOrText answers with that of the two which the client prefers.
+// pageOrText answers with the page or the text, as the client prefers.
 func pageOrText(r *wire.Request, page, text openapi.File) wire.Answer {
 	asked := r.Header.Values("Accept")
 	if wire.Quality(asked, "text/markdown") > wire.Quality(asked, "text/html") {
@@ -51,12 +50,12 @@ func pageOrText(r *wire.Request, page, text openapi.File) wire.Answer {
 	return asPage(ans)
 }
 
-// llms is GET /llms.txt: for coding agents, where the texts are.
+// llms is GET /llms.txt: it tells coding agents where the texts are.
 func (a *API) llms(r *wire.Request) (wire.Answer, error) {
 	return serveFile(r, a.llmsText, cacheAndCheck), nil
 }
 
-// asPage adds what a browser must know of a page.
+// asPage adds the headers that protect a page in a browser.
 func asPage(ans wire.Answer) wire.Answer {
 	ans.Header.Set("Content-Security-Policy", pagePolicy)
 	ans.Header.Set("Referrer-Policy", "no-referrer")
@@ -81,8 +80,8 @@ func (a *API) docsFile(r *wire.Request) (wire.Answer, error) {
 	return serveFile(r, file, cache), nil
 }
 
-// serveFile answers with a file, compressed where the client takes that, or that the
-// client has it already.
+// serveFile answers with a file, compressed where the client accepts that, or with 304
+// where the client has it already.
 func serveFile(r *wire.Request, file openapi.File, cache string) wire.Answer {
 	header := http.Header{"Cache-Control": {cache}, "Vary": {"Accept-Encoding"}}
 	body, tag := file.Body, file.Hash

@@ -17,18 +17,17 @@ import (
 const (
 	// readyTime bounds the look at every part: a part that hangs is not ready.
 	readyTime = 5 * time.Second
-	// readyFor is how long what was found is told again.
+	// readyFor is the time for which a result is used again.
 	readyFor = time.Second
 )
 
-// readiness looks at every part once for all who ask at the same time, and
-// remembers for a moment what it found: anybody may ask, and a look costs
-// several queries.
+// readiness looks at every part once for all requests of the same time, and keeps the
+// result for a moment: the route is public, and a look costs several queries.
 type readiness struct {
 	look func(context.Context) []Problem
 	log  logrus.FieldLogger
 
-	mu    sync.Mutex // held during the look: whoever comes then waits for it
+	mu    sync.Mutex // held during the look, so that other requests wait for its result
 	found []Problem
 	until time.Time
 }
@@ -39,14 +38,14 @@ func (r *readiness) problems(ctx context.Context) []Problem {
 	if time.Now().Before(r.until) {
 		return r.found
 	}
-	// Whoever asked first may hang up; the others still want to know.
+	// The first client may hang up; the others still need the result.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyTime)
 	defer cancel()
 	before := r.found
 	r.found = r.look(ctx)
 	r.until = time.Now().Add(readyFor)
 	for _, p := range r.found {
-		// A part that is not ready yet, or still not, has one line, not one a second.
+		// A problem that lasts has one line, not one a second.
 		told := slices.ContainsFunc(before, func(b Problem) bool {
 			return b.Part == p.Part && b.Note == p.Note && fmt.Sprint(b.Cause) == fmt.Sprint(p.Cause)
 		})
@@ -64,7 +63,7 @@ func (r *readiness) problems(ctx context.Context) []Problem {
 
 type healthBody struct {
 	Status string `json:"status"`
-	// Notes are what an operator should know all the same.
+	// Notes tell an operator about parts that do not keep the service from its work.
 	Notes []Problem `json:"notes,omitempty"`
 }
 
@@ -77,7 +76,7 @@ func (a *API) healthz(*wire.Request) (wire.Answer, error) {
 // up; else 503 with every reason.
 func (a *API) readyz(r *wire.Request) (wire.Answer, error) {
 	var notes, problems []Problem
-	if a.leaving.Load() { // not in the look, whose result is told for a second more
+	if a.leaving.Load() { // not in the look, whose result is used for a second more
 		problems = append(problems, Problem{Part: "service", Reason: "it is stopping"})
 	}
 	for _, p := range a.ready.problems(r.Context()) {

@@ -13,16 +13,16 @@ import (
 	"humanqa/httpapi/wire"
 )
 
-// net/http answers a request that it cannot parse (an escape that is none in
-// the path, a missing Host, headers without end) or whose expectation it does
-// not know on its own, in plain text or without a word, and before any handler.
-// Every answer of the API is to have the envelope and an x-request-id, so the
-// connection puts the envelope in that answer's place.
+// net/http itself answers a request that it cannot parse (an invalid escape in the path,
+// a missing Host, endless headers), or whose expectation it does not know. That answer is
+// plain text or has no body, and comes before any handler. Every answer of the API has
+// the envelope and an x-request-id, so the connection replaces that answer by the
+// envelope.
 //
-// Which answers those are is told by when they are written, never by what they
-// hold: a handler may send a file with the very same bytes.
+// The connection knows those answers by the time at which they are written. Their content
+// tells nothing: a handler may send a file with the same bytes.
 
-// envelopeListener gives connections that do.
+// envelopeListener gives connections that replace net/http's own answers.
 type envelopeListener struct{ net.Listener }
 
 func (l envelopeListener) Accept() (net.Conn, error) {
@@ -35,8 +35,8 @@ func (l envelopeListener) Accept() (net.Conn, error) {
 
 type envelopeConn struct {
 	net.Conn
-	// handled says that what is written is a handler's: from its call until
-	// net/http waits for the next request.
+	// handled says that a handler writes: from its call until net/http waits for the next
+	// request.
 	handled atomic.Bool
 }
 
@@ -62,7 +62,7 @@ func handlersConns(srv *http.Server) {
 	})
 }
 
-// statusLine is how net/http's own answers begin.
+// statusLine matches the first line of net/http's own answers.
 var statusLine = regexp.MustCompile(`^HTTP/1\.[01] ([45][0-9][0-9]) `)
 
 func (c *envelopeConn) Write(p []byte) (int, error) {
@@ -83,7 +83,7 @@ func (c *envelopeConn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// malformed is the whole answer to a request that is none.
+// malformed is the whole answer to a request that cannot be parsed.
 func malformed(status int) []byte {
 	return bareAnswer(status, "", &domain.Error{
 		Kind: domain.KindInvalid, Code: domain.CodeInvalidRequest,
@@ -91,8 +91,8 @@ func malformed(status int) []byte {
 	})
 }
 
-// bareAnswer is the whole answer to a connection that has no request yet, and ends
-// it. headers end in CRLF each.
+// bareAnswer is the whole answer to a connection that has no request yet, and ends it.
+// Each of headers ends in CRLF.
 func bareAnswer(status int, headers string, e *domain.Error) []byte {
 	id := wire.RequestID(nil)
 	body := wire.Envelope(e, id)

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics are seen by route pattern, never by path: paths hold ids.
+// metrics are labelled by route pattern, never by path: paths hold ids.
 type metrics struct {
 	duration *prometheus.HistogramVec
 	open     prometheus.Gauge

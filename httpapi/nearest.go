@@ -7,15 +7,15 @@ import (
 	"humanqa/httpapi/wire"
 )
 
-// A path that leads nowhere is often near one that leads somewhere: its hint names
-// those.
+// A path without a route is often near the path of a route: the refusal's hint names the
+// nearest.
 
 const (
 	// maxNear is how many paths a hint names.
 	maxNear = 3
 	// farSegment is the distance from which two segments have nothing in common.
 	farSegment = 3
-	// maxSegments bounds what is compared: no path of ours has more.
+	// maxSegments bounds the segments that are compared: no path of ours has more.
 	maxSegments = 10
 )
 
@@ -50,9 +50,9 @@ func (t table) nearest(path string) []string {
 	return names
 }
 
-// patternDistance counts how far the segments are from a pattern's; -1 is too far. A
-// version that was left out is one step, what stands for a variable as many as it
-// would take to mean a word.
+// patternDistance is the distance of the segments from a pattern; -1 is too far. A
+// left-out version counts one, a segment for a variable nothing, any other its edit
+// distance.
 func patternDistance(segments, pattern []string) int {
 	apart := 0
 	if len(segments) == len(pattern)-1 && pattern[0] == "v1" {

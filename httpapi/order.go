@@ -110,8 +110,8 @@ func (a *API) handle(w http.ResponseWriter, r *wire.Request) (wire.Answer, error
 			Message: "the method is not allowed here", Hint: "allowed: " + r.Allow,
 		}, "Allow", r.Allow)
 	}
-	// A copy: once the handler is done and its context cancelled, r's own still
-	// says whether the client is there.
+	// timed is a copy: once the handler is done and its context cancelled, r's own
+	// context still says whether the client is there.
 	timed := *r
 	if !r.Route.Upload { // a file is read where it lies
 		if timed.Content, err = body.Load(r.Context()); err != nil {
@@ -154,15 +154,15 @@ func (a *API) handle(w http.ResponseWriter, r *wire.Request) (wire.Answer, error
 	return timed.WarnedOfQuery(ans), nil
 }
 
-// denies says that a read found nothing, and does not say when there will be something.
-// That is only true once the read models show what clients were answered before: else a
-// client may be told that a job does not exist that it has just paid for.
+// denies says that a read found nothing, and names no time for another try. Such an
+// answer is only true once the read models show everything that earlier answers showed.
+// Else a client may be told that the job it has just paid for does not exist.
 func denies(err error) bool {
 	return domain.IsKind(err, domain.KindNotFound) && !wire.SaysWhen(err)
 }
 
-// admit finds the caller of a request, counts it, and holds its right to write. No place
-// among the requests under way is held while the body comes: a client may be slow.
+// admit finds the caller of a request, counts it, and checks its right to write. No place
+// among the requests under way is held while the body arrives: a client may be slow.
 func (a *API) admit(h http.Header, r *wire.Request) error {
 	leave, err := a.load.Enter(r.Context(), r.Match)
 	if err != nil {

@@ -9,8 +9,9 @@ import (
 	"humanqa/httpapi/wire"
 )
 
-// pacedBodies gives a handler bodies that have to keep the least rate, whatever
-// their size and whether the handler reads them or leaves them to net/http.
+// pacedBodies gives a handler bodies that have to arrive at wire.MinRate or faster,
+// whatever their size. This holds whether the handler reads them or leaves them to
+// net/http.
 func pacedBodies(h http.Handler, grace time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body == nil || r.Body == http.NoBody {
@@ -29,9 +30,9 @@ func pacedBodies(h http.Handler, grace time.Duration) http.Handler {
 	})
 }
 
-// paced is the body of a request. Before each read it says until when more has
-// to be there. Only reads count as the client's time: what the server does before and
-// between them is not the client's slowness.
+// paced is the body of a request. Before each read it sets the time by which more has to
+// arrive. Only reads count as the client's time; the server's work before and between
+// them does not.
 type paced struct {
 	io.ReadCloser
 	due      func(time.Time) error
@@ -53,8 +54,8 @@ func (p *paced) Read(b []byte) (int, error) {
 	p.received += int64(n)
 	p.waited += time.Since(begun)
 	if errors.Is(err, io.EOF) {
-		// All is there: the connection's next read waits for the client to hang
-		// up, and a due time would take the handler's for up.
+		// The body is complete. The connection's next read waits for the client to hang
+		// up, and a deadline there would cancel the handler's context.
 		_ = p.due(time.Time{})
 	}
 	return n, err

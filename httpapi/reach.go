@@ -10,12 +10,12 @@ import (
 	"humanqa/internal/guard"
 )
 
-// Reach is how requests get here (decisions, "Client address").
+// Reach says how requests reach this process (decisions, "Client address").
 type Reach struct {
 	// TLS says that connections are encrypted up to this process.
 	TLS bool
-	// Proxies are believed when they say for whom they ask, and how they were
-	// asked (HUMANQA_TRUSTED_PROXIES).
+	// Proxies are trusted to name the client and the scheme that it used
+	// (HUMANQA_TRUSTED_PROXIES).
 	Proxies guard.Allow
 }
 
@@ -42,16 +42,16 @@ func (reach Reach) trusts(addr netip.Addr) bool {
 	return reach.Proxies.Contains(addr.Unmap().WithZone(""))
 }
 
-// client walks back from the peer through those who are believed: each has
-// written down, last, who asked it. What a client wrote there itself stands
-// further in front, and is never reached.
+// client walks back from the peer through the trusted proxies: each has appended the
+// address of its own peer. An address that the client wrote itself stands further in
+// front, and is never reached.
 func (reach Reach) client(peer netip.AddrPort, forwarded []string) string {
 	list := wire.Listed(forwarded)
 	at := peer.String()
 	for i := len(list) - 1; i >= 0; i-- {
 		addr, ok := forwardedAddr(list[i])
 		if !ok {
-			break // the nearest that can be read
+			break // at is the nearest address that can be read
 		}
 		at = net.JoinHostPort(addr.String(), "0")
 		if !reach.trusts(addr) {

@@ -120,8 +120,8 @@ func routesOf(a *API) []wire.Route {
 	}
 }
 
-// table finds routes. mux matches the path, the method is looked up here, so
-// that a wrong method knows its path's row and its Allow header.
+// table finds routes. mux matches the path; the method is looked up here, so that a wrong
+// method still finds its path's audience and Allow header.
 type table struct {
 	paths    *mux.Router
 	patterns map[string]map[string]*wire.Route // by pattern, then method
@@ -178,8 +178,8 @@ func (t table) find(r *http.Request) wire.Match {
 	return m
 }
 
-// audienceOf keeps the order of checks on paths that lead nowhere: under /v1 a
-// credential is asked for before a path is denied.
+// audienceOf keeps the order of checks on paths without a route: under /v1 the credential
+// is checked before the path is refused.
 func audienceOf(path string) wire.Audience {
 	switch {
 	case path == "/v1/checker" || strings.HasPrefix(path, "/v1/checker/"):

@@ -26,8 +26,8 @@ const (
 	maxHeaders = 64 << 10
 )
 
-// NewServer wraps a handler with the time-outs that face the open network. One
-// that can Stop is told when the server is about to.
+// NewServer wraps a handler with the time-outs that face the open network. A handler with
+// a method Stop has it called when the server begins to shut down.
 func NewServer(h http.Handler, log logrus.FieldLogger) *http.Server {
 	return newServer(h, log, wire.BodyGrace)
 }
@@ -51,8 +51,8 @@ func newServer(h http.Handler, log logrus.FieldLogger, grace time.Duration) *htt
 	return srv
 }
 
-// Serve serves until ctx ends, then drains: accepted requests finish, new ones
-// are refused. What has not finished within grace is cut off, and reported.
+// Serve serves until ctx ends, then drains: accepted requests finish, new ones are
+// refused. Requests that have not finished within grace are cut off, and reported.
 func Serve(ctx context.Context, srv *http.Server, ln net.Listener, grace time.Duration) error {
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(envelopeListener{ln}) }()

@@ -2,7 +2,7 @@ package httpapi
 
 import "net/http"
 
-// Stop tells requests that wait for something to answer with what there is.
+// Stop has requests that wait for news answer at once with the data they have.
 func (a *API) Stop() { a.stop() }
 
 // Leave has /readyz say 503 from now on. The API serves on, so that a proxy which asks has

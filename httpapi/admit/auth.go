@@ -15,11 +15,11 @@ import (
 	"humanqa/projections/projects"
 )
 
-// maxToken bounds what is hashed and looked up; our tokens have 51 characters.
+// maxToken bounds the tokens that are hashed and looked up; ours have 51 characters.
 const maxToken = 256
 
-// Gate says who a request is from, and whether there is room for it: the first checks
-// that every request meets.
+// Gate finds the caller of a request and counts it against the rate limit: the first
+// checks of every request.
 type Gate struct {
 	keys   *access.Reads
 	hooks  *projects.Reads // finds a project by its deploy hook's token
@@ -31,16 +31,15 @@ func NewGate(reads *projections.Reads, limits *limiter, now func() time.Time) *G
 	return &Gate{keys: reads.Access, hooks: reads.Projects, Limits: limits, now: now}
 }
 
-// Authenticate is the 401, and the 403 of a suspended account, of the order of
-// checks. API keys only work
-// outside /v1/checker, checker keys only inside: elsewhere they are no
-// credential at all. A deploy hook's credential is its path. An API key's request
-// is counted by the look-up itself: then the allowance is not nil.
+// Authenticate is the 401 of the order of checks, and the 403 of a suspended account. API
+// keys are only valid outside /v1/checker, checker keys only inside. A deploy hook's
+// credential is its path. An API key's request is counted by the look-up itself: then the
+// allowance is not nil.
 func (g *Gate) Authenticate(ctx context.Context, h http.Header, m wire.Match) (wire.Caller, *Allowance, error) {
 	switch {
 	case m.Audience == wire.Public:
 		return wire.Caller{}, nil, nil
-	case m.Audience == wire.Hooks && m.Route == nil: // 404 or 405, whoever asks
+	case m.Audience == wire.Hooks && m.Route == nil: // 404 or 405 for every caller
 		return wire.Caller{}, nil, nil
 	case m.Audience == wire.Hooks:
 		c, err := g.hookOf(ctx, m.Vars["token"])
@@ -57,7 +56,7 @@ func (g *Gate) Authenticate(ctx context.Context, h http.Header, m wire.Match) (w
 	return g.clientOf(ctx, token)
 }
 
-// MayWrite refuses a read-only key what writes.
+// MayWrite refuses a write with a read-only key.
 func MayWrite(r *wire.Request) error {
 	if r.Route != nil && r.Route.Write && r.Audience == wire.Clients && r.Caller.Scope != account.ScopeFull {
 		return domain.Forbidden("the API key is read-only").WithHint("use a key with full scope")
@@ -128,8 +127,7 @@ func (g *Gate) hookOf(ctx context.Context, token string) (wire.Caller, error) {
 	}, nil
 }
 
-// NoCredential says that err refuses what was sent as a credential, whoever
-// sent it.
+// NoCredential says that err refuses a missing or invalid credential.
 func NoCredential(err error) bool {
 	return domain.IsKind(err, domain.KindUnauthorized) || errors.Is(err, errNoHook)
 }
@@ -165,7 +163,7 @@ var (
 	}
 )
 
-// keyLookupTime bounds the look at a key of a request that goes on.
+// keyLookupTime bounds the second look-up of a key, for a request that still runs.
 const keyLookupTime = 10 * time.Second
 
 // StillMay looks at the key again: it may have been revoked or have expired

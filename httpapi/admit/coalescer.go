@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// lookUpTime bounds what is asked for several requests, any of which may be gone.
+// lookUpTime bounds a look-up for several requests, any of which may be gone.
 const lookUpTime = 10 * time.Second
 
 // coalescer asks Postgres once for all requests of one caller that wait at the same
@@ -16,7 +16,7 @@ const lookUpTime = 10 * time.Second
 // take a connection each, and those of different callers never wait for each other.
 type coalescer[R any] struct {
 	mu     sync.Mutex
-	queues map[string][]waitingRequest[R] // by caller; there while one is asked for
+	queues map[string][]waitingRequest[R] // by caller; an entry is there while a look-up runs
 }
 
 // lookUp gives the answers of n requests.
@@ -74,7 +74,7 @@ func (g *coalescer[R]) serveWaiting(caller string) {
 	g.queues[caller] = nil
 	go func() {
 		defer g.serveWaiting(caller)
-		// That one goes away ends nothing for the others.
+		// The look-up does not end when the first request goes away.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(line[0]), lookUpTime)
 		defer cancel()
 		answers, err := line[0].lookUp(ctx, len(line))

@@ -20,7 +20,7 @@ DELETE FROM http_idempotency
 WHERE account_id = $1`
 
 // EraseAnswers removes the answers that are kept for an account's repeated requests, and
-// when its keys were used.
+// the times at which its keys were used.
 func EraseAnswers(ctx context.Context, db *sqlx.DB, accountID string) (erased int, err error) {
 	return pgpool.ExecCount(ctx, db, "erase the answers to account "+accountID, eraseAnswersSQL, accountID)
 }
@@ -37,9 +37,9 @@ WHERE account_id = $1
   AND path = $2
   AND key = $3`
 
-// EraseAnswersWith removes the answers that are kept for repeated requests of the owners
-// (accounts, checkers) and hold what is to be erased. A repeat of such a request is decided
-// anew: it finds the job ended.
+// EraseAnswersWith removes, of the answers that are kept for repeated requests of the
+// owners (accounts, checkers), those for which holds is true. A repeat of such a request
+// is decided anew: it finds the job ended.
 func EraseAnswersWith(ctx context.Context, db *sqlx.DB, v Vault, owners []string, holds func(path string, body []byte) bool) error {
 	for _, owner := range owners {
 		var rows []struct {

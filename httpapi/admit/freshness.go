@@ -10,20 +10,21 @@ import (
 	"humanqa/internal/tracing"
 )
 
-// Freshness waits, for a while, until what is read shows what was answered before.
+// Freshness waits, for a bounded time, until a read shows everything that earlier answers
+// showed.
 type Freshness struct {
 	models, feed, webhooks func(context.Context) error
 	log                    logrus.FieldLogger
 }
 
-// NewFreshness is told how to wait for all read models, for the feed of events, and for
-// the webhooks.
+// NewFreshness takes the waits for all read models, for the feed of events, and for the
+// webhooks.
 func NewFreshness(models, feed, webhooks func(context.Context) error, log logrus.FieldLogger) *Freshness {
 	return &Freshness{models: models, feed: feed, webhooks: webhooks, log: log}
 }
 
-// RequireModels refuses a read that would deny what read models that are behind do not
-// show yet.
+// RequireModels waits for the read models. It refuses the read if they stay behind: it
+// might deny something that exists.
 func (f *Freshness) RequireModels(ctx context.Context) error {
 	short, cancel := context.WithTimeout(ctx, VisibleWithin)
 	defer cancel()
@@ -33,8 +34,8 @@ func (f *Freshness) RequireModels(ctx context.Context) error {
 	return nil
 }
 
-// Feed waits until the feed of events shows what the other read models do, for a moment
-// at most. Writes don't wait for it: it gathers.
+// Feed waits until the feed of events shows as much as the other read models, for a
+// moment at most. Writes don't wait for the feed, because it gathers events for a moment.
 func (f *Freshness) Feed(ctx context.Context, log logrus.FieldLogger) {
 	short, cancel := context.WithTimeout(ctx, VisibleWithin)
 	defer cancel()
@@ -43,8 +44,8 @@ func (f *Freshness) Feed(ctx context.Context, log logrus.FieldLogger) {
 	}
 }
 
-// RequireFeed refuses a read that would tell wrongly what a feed that is behind does not
-// hold yet.
+// RequireFeed waits for the feed of events. It refuses the read if the feed stays behind:
+// its answer would be wrong.
 func (f *Freshness) RequireFeed(ctx context.Context) error {
 	short, cancel := context.WithTimeout(ctx, VisibleWithin)
 	defer cancel()
@@ -54,8 +55,8 @@ func (f *Freshness) RequireFeed(ctx context.Context) error {
 	return nil
 }
 
-// Webhooks waits until the webhooks know what was answered before: a client that has
-// enabled one may replay at once.
+// Webhooks waits until the webhooks know everything that earlier answers showed: a client
+// that has enabled one may replay at once.
 func (f *Freshness) Webhooks(ctx context.Context) {
 	short, cancel := context.WithTimeout(ctx, VisibleWithin)
 	defer cancel()

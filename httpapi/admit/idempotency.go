@@ -19,10 +19,9 @@ import (
 )
 
 const (
-	// LeaseFor is how long a request is taken to be in flight without a sign of
-	// life, renewEvery how often it gives one. It may be short: who takes over
-	// issues the same command id, so an owner that is merely slow, not dead,
-	// costs nothing but work.
+	// LeaseFor is the time for which a lease counts a request as in flight; RenewEvery is
+	// the interval of its renewals. It may be short: the next owner issues the same
+	// command id, so taking over from a slow owner costs nothing but work.
 	LeaseFor   = 2500 * time.Millisecond
 	RenewEvery = 700 * time.Millisecond
 	// keptHours is how long a key is remembered (decisions,
@@ -35,26 +34,25 @@ const (
 	sweepBatch = 1000
 )
 
-// keyStore remembers, for a day, what was answered under a key.
+// keyStore keeps, for a day, the answer to the request with a key.
 //
-// The row is committed before its command is issued and carries the command's
-// id. A crash anywhere in between leaves a row without an answer: the next
-// request with that key and body, once the lease is over, issues the same
-// command id, and the same command id has the same effect once. The answer is
-// sealed, because that of a new project holds a token.
+// The row is committed before its command is issued and carries the command's id. A crash
+// anywhere in between leaves a row without an answer. Once the lease is over, the next
+// request with that key and body issues the same command id, which has its effect only
+// once. The answer is sealed, because that of a new project holds a token.
 type keyStore struct {
 	db    *sqlx.DB
 	Vault Vault
 }
 
-// KeyScope is what a key belongs to. The owner is an account, or a checker.
+// KeyScope is the scope of a key. The owner is an account, or a checker.
 type KeyScope struct {
 	Owner, Path, Key string
 }
 
 func (s KeyScope) stream() string { return "idempotency/" + s.Path + "/" + s.Key }
 
-// claimedKey is the outcome of begin: a command to issue, or an answer to repeat.
+// claimedKey is the outcome of claimKey: a command to issue, or an answer to repeat.
 type claimedKey struct {
 	commandID uuid.UUID
 	askedAt   time.Time // when the key was first used, the same for every request under it
@@ -127,7 +125,7 @@ func (s keyStore) claimKey(ctx context.Context, at KeyScope, fingerprint string,
 		stored, err := s.openAnswer(ctx, at, row)
 		return claimedKey{stored: stored}, err
 	}
-	return claimedKey{}, errInFlight // whoever makes the row vanish is in flight, too
+	return claimedKey{}, errInFlight // another request removes the row, and is in flight, too
 }
 
 var errInFlight = wire.RetryAfter(domain.Conflict("a request with this %s is still in flight", wire.IdempotencyHeader).
@@ -150,8 +148,8 @@ WHERE account_id = $1
   AND command_id = $4
   AND status IS NULL`
 
-// holdLease renews the lease until stop, after which it does so no more. A renewal
-// that fails leaves the lease to end.
+// holdLease renews the lease until stop returns. After a failed renewal the lease may
+// end.
 func (s keyStore) holdLease(ctx context.Context, at KeyScope, commandID uuid.UUID) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // the client may go away, the command goes on
 	ended := make(chan struct{})
@@ -232,7 +230,7 @@ WHERE ctid = ANY (ARRAY(
     WHERE created_at <= now() - make_interval(hours => $1)
     LIMIT $2))`
 
-// Sweep removes the keys that a day has passed over.
+// Sweep removes the keys that are older than a day.
 func (s keyStore) Sweep(ctx context.Context) error {
 	for {
 		n, err := pgpool.ExecCount(ctx, s.db, "sweep idempotency keys", sweepKeysSQL, keptHours, sweepBatch)
@@ -242,9 +240,9 @@ func (s keyStore) Sweep(ctx context.Context) error {
 	}
 }
 
-// definite says which outcomes are stored: successes and the refusals that
-// stand for what the state was (402, 404, 409). A 400 is not (decisions,
-// "Idempotency-Key"), nor is anything that speaks of the key, the limit or a fault.
+// definite says which outcomes are stored: successes, and the refusals that follow from
+// the state (402, 404, 409). A 400 is not (decisions, "Idempotency-Key"), nor is a
+// refusal for the key, the limit or a fault.
 func definite(status int) bool {
 	switch status {
 	case http.StatusPaymentRequired, http.StatusNotFound, http.StatusConflict:

@@ -25,14 +25,14 @@ const (
 	// longestWait the time that they do.
 	mostWaiting = 1024
 	longestWait = time.Second
-	// overloadTold is how often the log is told of refused requests.
+	// overloadTold is the least time between two log lines about refused requests.
 	overloadTold = time.Minute
 )
 
-// LoadLimit bounds the requests that a process works on at once (decisions, "Overload"). So
-// a load of any size takes bounded memory, and what is too much is refused early, before
-// its credential is looked up. Reads have a lane of their own: they are served however many
-// commands wait.
+// LoadLimit bounds the requests that a process works on at once (decisions, "Overload").
+// So a load of any size takes bounded memory, and a request above the bound is refused
+// early, before its credential is looked up. Reads have a lane of their own: they are
+// served even while many commands wait.
 type LoadLimit struct {
 	reads, writes lane
 	refused       *prometheus.CounterVec
@@ -71,8 +71,8 @@ func NewLoadLimit(reg prometheus.Registerer, log logrus.FieldLogger) *LoadLimit 
 	return l
 }
 
-// Enter waits for the request's turn, or refuses it. Leave gives the place back, once
-// however often it is called.
+// Enter waits for the request's turn, or refuses it. leave gives the place back; only its
+// first call counts.
 func (l *LoadLimit) Enter(ctx context.Context, m wire.Match) (leave func(), err error) {
 	of := l.laneOf(m)
 	if of == nil {
@@ -89,8 +89,8 @@ func (l *LoadLimit) Enter(ctx context.Context, m wire.Match) (leave func(), err 
 	return nil, l.refuse(of)
 }
 
-// Return is Enter for a request that had a place before, as long as its context lasts: what
-// was done for it is not thrown away.
+// Return is Enter for a request that had a place before. It waits as long as the context
+// lasts, so that the work done for the request is not lost.
 func (l *LoadLimit) Return(ctx context.Context, m wire.Match) (leave func(), err error) {
 	of := l.laneOf(m)
 	if of == nil {
@@ -102,7 +102,8 @@ func (l *LoadLimit) Return(ctx context.Context, m wire.Match) (leave func(), err
 	return of.leave(), nil
 }
 
-// laneOf is nil for what needs no credential: health and documents cost next to nothing.
+// laneOf is nil for a request that needs no credential: health and documents cost next to
+// nothing.
 func (l *LoadLimit) laneOf(m wire.Match) *lane {
 	switch {
 	case m.Audience == wire.Public:
@@ -113,8 +114,8 @@ func (l *LoadLimit) laneOf(m wire.Match) *lane {
 	return &l.reads
 }
 
-// enter takes a place, or waits for one in the queue; false where the queue has its most,
-// or the context ended first.
+// enter takes a place, or waits for one in the queue. It is false where the queue is
+// full, or the context ended first.
 func (of *lane) enter(ctx context.Context, queue *list.List, most int) bool {
 	of.mu.Lock()
 	if of.free > 0 {

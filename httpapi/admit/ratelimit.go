@@ -19,11 +19,11 @@ import (
 
 // Limits, in requests per sliding minute.
 const (
-	// clientRate is for each API key (specification, "Limits"), each project's
-	// deploy hook, and each address that sends credentials which are none.
+	// clientRate is for each API key (specification, "Limits"), each project's deploy
+	// hook, and each address that sends invalid credentials.
 	clientRate = 60
-	// checkerRate is for each checker key: a checker sends a request an item,
-	// and heartbeats beside them.
+	// checkerRate is for each checker key: a checker sends one request for each item, and
+	// heartbeats as well.
 	checkerRate = 300
 
 	rateWindow = time.Minute
@@ -37,17 +37,16 @@ const (
 // MaxRateLimit is the highest Deps.RateLimit.
 const MaxRateLimit = 1_000_000_000
 
-// limiter admits, to each caller, so many requests in any minute over all
-// nodes: never one more (invariant 17), and never one less, because a refused
-// request takes no place. There are no fixed windows and no average: the times
-// of the admitted requests are what is counted.
+// limiter admits a fixed number of requests of each caller in any minute, over all nodes:
+// never one more (invariant 17), and never one less, because a refused request takes no
+// place. It counts the times of the admitted requests; there are no fixed windows and no
+// average.
 //
-// Each request is one statement, or one with those of its caller that wait at the
-// same time (coalescer); an API key is looked up by it, too. It locks the caller's row
-// before it looks at the clock, which is Postgres', so that the order of the times is the
-// order of the decisions and no node's own clock matters. Should that clock be set back,
-// the times that now lie ahead count as just now: a minute later at most
-// everything is as before, and no minute had too many.
+// Each request is one statement; requests of one caller that wait at the same time share
+// one (coalescer). It looks an API key up, too. It locks the caller's row before it reads
+// Postgres' clock. So the times are in the order of the decisions, and no node's own
+// clock matters. If that clock is set back, the times that lie ahead count as now. A
+// minute later at most everything is as before, and no minute had too many.
 type limiter struct {
 	db      *sqlx.DB
 	clients int // requests a minute of an API key, a hook, an address
@@ -60,7 +59,7 @@ func NewLimiter(db *sqlx.DB, clients int) *limiter {
 	return &limiter{db: db, clients: cmp.Or(clients, clientRate)}
 }
 
-// Allowance is what a caller has left after a request.
+// Allowance is the rest of a caller's limit after a request.
 type Allowance struct {
 	limit     int
 	remaining int
@@ -68,12 +67,12 @@ type Allowance struct {
 	Admitted  bool
 }
 
-// countSQLFor takes $5 places of each caller, at most as many as the limit, $2, or none; a
-// slot holds $3 requests, the window is $4 microseconds. It must not look at the clock
-// before it holds the row: what DO UPDATE computes, it computes after locking. The
-// clock's subquery is volatile, so it is read once a statement and not folded away; the
-// others are kept apart by their OFFSET, or each place that names them would compute
-// them anew.
+// countSQLFor takes $5 places of each caller, at most as many as the limit, $2, or none;
+// a slot holds $3 requests, the window is $4 microseconds. It must not read the clock
+// before it holds the row: DO UPDATE computes its values after locking. The clock's
+// subquery is volatile, so it is evaluated once a statement and not inlined. Their OFFSET
+// keeps the other subqueries from being inlined, too: else each place that names them
+// would compute them anew.
 const countSQLFor = `
 INSERT INTO http_rate AS r (caller, slots, last, at, admitted)
 SELECT who.caller, array_fill(now.us, ARRAY[($5::integer + $3::integer - 1) / $3]), ($5 - 1) %% $3 + 1, now.us, true
@@ -136,8 +135,8 @@ func (l *limiter) countRequests(ctx context.Context, caller string, limit, n int
 	})
 }
 
-// countedKey is what a token was looked up as, and the place of a request with it. One
-// that is refused took none.
+// countedKey is the key that was found for a token, and the place of one request with it.
+// A refused key took no place.
 type countedKey struct {
 	access.Key
 	Refused   error
@@ -176,8 +175,8 @@ func (l *limiter) CountKeyRequests(ctx context.Context, hash string, now time.Ti
 	return keys, nil
 }
 
-// countTogether takes places for n requests, and where there are not so many for one after the
-// other: who is behind the first that gets none gets none.
+// countTogether takes places for n requests at once, or for one after the other where too
+// few are left. After the first refusal all later requests are refused, too.
 func countTogether(limit, n int, take func(n int) (Allowance, error)) ([]Allowance, error) {
 	allowances := make([]Allowance, n)
 	if n > 1 && n <= limit {
@@ -206,12 +205,12 @@ func countTogether(limit, n int, take func(n int) (Allowance, error)) ([]Allowan
 	return allowances, nil
 }
 
-// countParameters are the parameters of takeFor.
+// countParameters are the parameters of countSQLFor.
 func (*limiter) countParameters(limit, n int, who string) []any {
 	return []any{who, limit, (limit + rateSlots - 1) / rateSlots, rateWindow.Microseconds(), n}
 }
 
-// countedRow is what takeFor answers.
+// countedRow is the answer of countSQLFor.
 type countedRow struct {
 	admitted bool
 	counted  int
@@ -233,8 +232,8 @@ const forgetRatesSQL = `
 DELETE FROM http_rate
 WHERE at < (EXTRACT(epoch FROM clock_timestamp()) * 1000000)::bigint - $1`
 
-// Sweep removes the callers that a minute has passed over. One that comes back
-// meanwhile has a new time, and stays.
+// Sweep removes the callers without a request in the last minute. A caller that comes
+// back meanwhile has a new time, and stays.
 func (l *limiter) Sweep(ctx context.Context) error {
 	if _, err := l.db.ExecContext(ctx, forgetRatesSQL, rateWindow.Microseconds()); err != nil {
 		return fmt.Errorf("sweep rate limits: %w", err)
@@ -243,8 +242,8 @@ func (l *limiter) Sweep(ctx context.Context) error {
 	return nil
 }
 
-// countCaller is the 429 of the order of checks. It shows what is left on every
-// answer that was counted, admitted or not.
+// countCaller is the 429 of the order of checks. It shows the allowance in the headers of
+// every answer that was counted, admitted or not.
 func (g *Gate) countCaller(ctx context.Context, h http.Header, caller string, limit int) error {
 	q, err := g.Limits.CountRequest(ctx, caller, limit)
 	if err != nil {
@@ -253,7 +252,7 @@ func (g *Gate) countCaller(ctx context.Context, h http.Header, caller string, li
 	return q.ShowIn(h)
 }
 
-// ShowIn is limit for a request that was counted.
+// ShowIn is countCaller for a request that was counted before.
 func (q Allowance) ShowIn(h http.Header) error {
 	h.Set("X-RateLimit-Limit", strconv.Itoa(q.limit))
 	h.Set("X-RateLimit-Remaining", strconv.Itoa(q.remaining))
@@ -271,7 +270,7 @@ func (q Allowance) ShowIn(h http.Header) error {
 // LimitCaller counts a request whose credential was accepted.
 func (g *Gate) LimitCaller(r *wire.Request, counted *Allowance, h http.Header) error {
 	switch {
-	case r.Caller.Actor == "": // nobody was asked who they are
+	case r.Caller.Actor == "": // the route needs no credential
 		return nil
 	case counted != nil:
 		return counted.ShowIn(h)
@@ -281,9 +280,9 @@ func (g *Gate) LimitCaller(r *wire.Request, counted *Allowance, h http.Header) e
 	return g.countCaller(r.Context(), h, r.Caller.Actor, g.Limits.clients)
 }
 
-// LimitStranger counts a request whose credential is none, by its address: who
-// guesses keys or hook tokens gets so many guesses a minute. refused is what
-// the request is answered while there is a place.
+// LimitStranger counts a request without a valid credential by its address, which bounds
+// the guesses of keys and hook tokens in a minute. refused is the answer while there is a
+// place.
 func (g *Gate) LimitStranger(r *wire.Request, h http.Header, refused error) error {
 	if err := g.countCaller(r.Context(), h, "address:"+Address(r.RemoteAddr), g.Limits.clients); err != nil {
 		return err

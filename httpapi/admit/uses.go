@@ -16,8 +16,8 @@ ON CONFLICT (key_id) DO UPDATE
 SET used_at = EXCLUDED.used_at
 WHERE u.used_at < EXCLUDED.used_at`
 
-// noteUse writes that a key is in use, once a minute and process: a request costs no
-// second statement.
+// noteUse writes that a key is in use, once a minute and process, so that most requests
+// cost no second statement.
 func (l *limiter) noteUse(ctx context.Context, key access.Key, now time.Time) error {
 	minute := now.UTC().Truncate(time.Minute)
 	if last, found := l.used.Load(key.KeyID); found && !minute.After(last.(time.Time)) { //nolint:forcetypeassert // only times
@@ -30,7 +30,7 @@ func (l *limiter) noteUse(ctx context.Context, key access.Key, now time.Time) er
 	return nil
 }
 
-// forgetUses drops what a minute has passed over.
+// forgetUses drops the notes that are more than two minutes old.
 func (l *limiter) forgetUses(now time.Time) {
 	l.used.Range(func(id, last any) bool {
 		if now.Sub(last.(time.Time)) > 2*time.Minute { //nolint:forcetypeassert // only times

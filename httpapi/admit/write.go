@@ -19,11 +19,10 @@ import (
 )
 
 const (
-	// CommandTime bounds a command that no longer hangs on its client.
+	// CommandTime bounds a command, which goes on without its client.
 	CommandTime = 30 * time.Second
-	// VisibleWithin bounds the wait for the read models. The answer is sent
-	// either way; only a GET right behind it could then be early (decisions, "A read
-	// after a write").
+	// VisibleWithin bounds the wait for the read models. The answer is sent either way; a
+	// GET right after it may then show older state (decisions, "A read after a write").
 	VisibleWithin = 2 * time.Second
 )
 
@@ -41,11 +40,11 @@ func NewWriter(
 	return &Writer{Keys: keyStore{db: db, Vault: v}, WaitFor: waitFor, submissions: submissions, now: now}
 }
 
-// Write issues one command for the request. It goes on when the client hangs
-// up: half a command heals, a whole one needs no healing.
+// Write issues one command for the request. It goes on when the client hangs up: a
+// command cut in half would need repair.
 //
-// On routes that create, an Idempotency-Key makes it one command however often
-// the request comes. Everything that can be refused as 400 has been by then.
+// On routes that create, an Idempotency-Key makes it one command however often the
+// request comes. An invalid request has been refused before.
 func (w *Writer) Write(r *wire.Request, do func(context.Context, command.Cause) (wire.Answer, error)) (wire.Answer, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), CommandTime)
 	defer cancel()
@@ -103,9 +102,8 @@ func (w *Writer) WriteUnless(
 	return w.Write(r, do)
 }
 
-// effectPath is what an Idempotency-Key is scoped to beside its owner: the
-// path, but never with a hook's token in it, which is stored nowhere in the
-// clear.
+// effectPath is the path in the scope of an Idempotency-Key. It never holds a hook's
+// token, which is stored nowhere in the clear.
 func effectPath(r *wire.Request) string {
 	if r.Audience == wire.Hooks {
 		return r.RoutePattern + " of " + r.Caller.ProjectID
@@ -122,8 +120,8 @@ func digest(r *wire.Request) []byte {
 	return h.Sum(nil)
 }
 
-// runOnce runs the command and stores, or gives up, what came of it. The answer
-// is only sent once it is stored: whoever has seen it will see it again.
+// runOnce runs the command, and stores a definite outcome or releases the key. The answer
+// is only sent once it is stored, so that a repeat gets the same answer.
 func (w *Writer) runOnce(
 	ctx context.Context, r *wire.Request, at KeyScope, b claimedKey, do func() (wire.Answer, error),
 ) (wire.Answer, error) {
@@ -137,7 +135,7 @@ func (w *Writer) runOnce(
 	}()
 	ans, err := do()
 	returned = true
-	stop() // a key that is given up must not be leased again
+	stop() // a key that is released must not be leased again
 	if err != nil {
 		_, status := wire.Classify(r.Context(), err)
 		if !definite(status) {
@@ -180,7 +178,7 @@ func replayed(r *wire.Request, stored wire.Answer) (wire.Answer, error) {
 	return stored, nil
 }
 
-// Visible waits until the read models show what was written.
+// Visible waits until the read models show the write.
 func (w *Writer) Visible(ctx context.Context, r *wire.Request, at domain.Position) {
 	ctx, cancel := context.WithTimeout(ctx, VisibleWithin)
 	defer cancel()
@@ -189,8 +187,8 @@ func (w *Writer) Visible(ctx context.Context, r *wire.Request, at domain.Positio
 	}
 }
 
-// Done answers a command: with its error, or with a body once the read models show
-// what was written.
+// Done answers a command: with its error, or with a body once the read models show the
+// write.
 func (w *Writer) Done(ctx context.Context, r *wire.Request, at domain.Position, err error, status int, body any) (wire.Answer, error) {
 	if err != nil {
 		return wire.Answer{}, err
@@ -199,7 +197,7 @@ func (w *Writer) Done(ctx context.Context, r *wire.Request, at domain.Position, 
 	return wire.Reply(status, body)
 }
 
-// Vault keeps what must not lie about in the clear: package internal/vault.
+// Vault seals content that must not be stored in the clear: package internal/vault.
 type Vault interface {
 	Seal(ctx context.Context, accountID, stream string, plaintext []byte) (string, error)
 	Unseal(ctx context.Context, accountID, stream, sealed string) ([]byte, error)

@@ -29,8 +29,8 @@ func checkSkipReason(o wire.Object, status job.ItemStatus, reason string) {
 	}
 }
 
-// Summary reads the checker's words on the whole. A completion cannot be taken
-// back, so words that would be lost under another name are refused.
+// Summary reads the checker's summary. A completion cannot be taken back, so a summary
+// that would be lost under another name is refused.
 func Summary(o wire.Object) string {
 	for _, name := range []string{"summary", "checkerSummary"} { // the report's name of it
 		if words := o.Optional(name, maxSummary); words != "" {
@@ -84,7 +84,7 @@ const (
 	maxRating = 5
 )
 
-// Rating reads a checker's stars, which are required, and what is said beside them.
+// Rating reads a checker's stars, which are required, and the note beside them.
 func Rating(o wire.Object) (stars int, note string) {
 	const name = "rating"
 	stars, ok := o.Integer(name)
@@ -94,7 +94,8 @@ func Rating(o wire.Object) (stars int, note string) {
 	return stars, o.Optional("note", maxNote)
 }
 
-// Play reads what a robot checker is to say, and to ask before; nil: nothing.
+// Play reads the results that a robot checker is to give, and the question that it is to
+// ask before; nil: none.
 func Play(o wire.Object) (results []command.PlayResult, summary string, question *command.PlayQuestion) {
 	for _, c := range o.Objects("results", maxItems) {
 		results = append(results, readPlayResult(c))
@@ -108,7 +109,7 @@ func Play(o wire.Object) (results []command.PlayResult, summary string, question
 	return results, o.Optional("summary", maxSummary), question
 }
 
-// readPlayResult reads what the robot says of one item. A skip without a reason was
+// readPlayResult reads the robot's result for one item. A skip without a reason was
 // blocked.
 func readPlayResult(o wire.Object) command.PlayResult {
 	in := command.PlayResult{
@@ -124,7 +125,7 @@ func readPlayResult(o wire.Object) command.PlayResult {
 	return in
 }
 
-// Mark reads the note on a moment that somebody marks in a session.
+// Mark reads the note on a marked moment of a session.
 func Mark(o wire.Object) (note string) {
 	return strings.TrimSpace(o.Optional("note", maxMark))
 }

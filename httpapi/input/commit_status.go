@@ -30,8 +30,8 @@ var (
 // a repeat with another token, such as one made for each run, is the same request.
 const CommitToken = "X-Commit-Token"
 
-// CommitStatus reads the commit status that a submission asks for; nil: none. What is
-// wrong with the token is said without showing it.
+// CommitStatus reads the commit status that a submission asks for; nil: none. A refusal
+// of the token does not show it.
 func CommitStatus(o wire.Object, h http.Header) *command.CommitStatus {
 	c, given := o.Child("commitStatus")
 	if !given {

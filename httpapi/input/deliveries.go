@@ -12,13 +12,13 @@ import (
 // MaxChosen bounds the deliveries that one call may name.
 const MaxChosen = 1000
 
-// ChosenDeliveries reads since or deliveryIds: exactly one of them, so that
-// nobody replays everything by an empty body.
+// ChosenDeliveries reads since or deliveryIds: exactly one of them, so that an empty body
+// does not replay everything.
 func ChosenDeliveries(o wire.Object) (c webhooks.Chosen) {
 	since := o.Moment("since")
 	names := o.Strings("deliveryIds", MaxChosen, wire.MaxWord)
 	switch {
-	case o.Broken(): // the object itself is what is wrong
+	case o.Broken(): // the object itself is wrong
 	case since != nil && names != nil:
 		o.Wrong("since", "must be left out where deliveryIds are given")
 	case since != nil:

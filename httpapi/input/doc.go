@@ -1,7 +1,7 @@
-// Package input reads what a caller wants: one reader for each command, over an object
-// that came as JSON or as a posted form (wire.Object, wire.Form), and all lengths.
+// Package input reads commands: one reader for each, over an object that came as JSON or
+// as a posted form (wire.Object, wire.Form), and all lengths.
 //
-// A reader notes what is wrong in the object's Problems and never fails, so that one
-// answer names everything. Which URLs may be tested, and where webhooks may go, is for
-// the Limits, which know the operator's Settings.
+// A reader notes each problem in the object's Problems and never fails, so that one
+// answer names all of them. The Limits know the operator's Settings: they decide which
+// URLs may be tested, and where webhooks may go.
 package input

@@ -24,8 +24,8 @@ func HostedTest(o wire.Object, h http.Header, l *Limits) command.HostedTest {
 	return in
 }
 
-// readHosted reads what a hosted test and a session have in common: not the
-// target, which each slot has of its own.
+// readHosted reads the fields that a hosted test and a session have in common. The target
+// is not one of them: each slot has its own.
 func readHosted(o wire.Object, l *Limits) command.HostedTest {
 	in := command.HostedTest{
 		Submission: job.Submission{
@@ -61,8 +61,7 @@ func readHostedType(o wire.Object, name string) (t job.Type, echo string) {
 	return t, echo
 }
 
-// readWebhookSecret reads a client's own signing secret. What is wrong with it is
-// said without showing it.
+// readWebhookSecret reads a client's own signing secret. A refusal does not show it.
 func readWebhookSecret(o wire.Object, name string) string {
 	v, ok := o.Given(name)
 	if !ok {

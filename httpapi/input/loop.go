@@ -26,7 +26,8 @@ const (
 	lowestIteration = 1
 )
 
-// LoopStep reads what an agent says of itself; nil when it says nothing.
+// LoopStep reads an agent's headers; nil when neither the skill nor the iteration is
+// there.
 func LoopStep(r *wire.Request, p *wire.Problems) *command.LoopStep {
 	skills, iterations := r.Header.Values(SkillHeader), r.Header.Values(IterationHeader)
 	if len(skills) == 0 && len(iterations) == 0 {

@@ -12,7 +12,7 @@ import (
 	"humanqa/httpapi/wire"
 )
 
-// platform is what a hosting platform tells of a deployment. Everything else that it
+// platform is a hosting platform's message about a deployment. Everything else that it
 // sends, such as Netlify's access token, is not read.
 type platform struct {
 	name                        string
@@ -41,7 +41,7 @@ func (p platform) command(o wire.Object) command.Deploy {
 	return in
 }
 
-// clip shortens what a platform says to what a field holds.
+// clip shortens a platform's text to the length of a field.
 func clip(text string, limit int) string {
 	return strings.TrimSpace(wire.Clip(strings.TrimSpace(text), limit))
 }
@@ -49,7 +49,7 @@ func clip(text string, limit int) string {
 // bypassParameter is Vercel's own name of the secret that opens a protected deployment.
 const bypassParameter = "x-vercel-protection-bypass"
 
-// Bypass reads the secret from the hook's URL, where Vercel lets a header not be set. It
+// Bypass reads the secret from the hook's URL, because Vercel lets no header be set. It
 // becomes the access instructions: sealed, and shown to the claimant only.
 func Bypass(q wire.Query) string {
 	secret := clip(q.Text(bypassParameter), maxCredential)
@@ -139,8 +139,8 @@ func netlify(o wire.Object) platform {
 	return p
 }
 
-// render reads deploy_ended, which has no URL, no commit and no id of the deploy but that
-// of its event.
+// render reads deploy_ended. It has no URL and no commit, and no id but that of its
+// event.
 func render(kind string, o wire.Object) platform {
 	data := child(o, "data")
 	p := platform{name: "render", path: "url", id: id(data)}
@@ -172,7 +172,8 @@ func railway(kind string, o wire.Object) platform {
 	return p
 }
 
-// child, peek and id read leniently: a platform's body is not ours to find fault with.
+// child, peek and id read leniently: a platform defines its body, so nothing in it is
+// refused.
 func child(o wire.Object, name string) wire.Object { return o.Within(name) }
 
 func peek(o wire.Object, name string) string { return clip(o.Peek(name), MaxURL) }

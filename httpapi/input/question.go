@@ -6,7 +6,7 @@ import (
 	"humanqa/httpapi/wire"
 )
 
-// Question reads what a checker asks the client.
+// Question reads a checker's question to the client.
 func Question(o wire.Object) command.AskQuestion {
 	in := command.AskQuestion{Text: o.Required("text", maxQuestion), ItemID: o.Optional("itemId", wire.MaxWord)}
 	in.Kind = o.OneOf("kind", job.QuestionKinds()[len(job.QuestionKinds())-1], job.QuestionKinds()...)

@@ -9,18 +9,18 @@ import (
 )
 
 const (
-	// lookupTime bounds the look-up of a name, lookupPatience what an answer waits
-	// for it: one that comes later is for the next answer.
+	// lookupTime bounds the look-up of a name, lookupPatience the time that an answer
+	// waits for it. A later result serves the next answer.
 	lookupTime     = 2 * time.Second
 	lookupPatience = 300 * time.Millisecond
-	// lookupLife is how long a name's answer is believed.
+	// lookupLife is the time for which a name's result is used.
 	lookupLife = time.Minute
 	// maxLookups bounds the names that are remembered or under way.
 	maxLookups = 1000
 )
 
-// resolver finds out whether the hosts of URLs under test have addresses, beside the
-// commands that take them.
+// resolver finds out whether the hosts of URLs under test have addresses, while the
+// commands that take them run.
 type resolver struct {
 	resolve func(ctx context.Context, host string) error // nil: nothing is looked up
 
@@ -36,8 +36,8 @@ type lookup struct {
 	missing bool
 }
 
-// startLookup begins to look a name up, unless it was lately. It gives nil where nothing
-// will be known.
+// startLookup begins to look a name up, unless that began less than lookupLife ago. It
+// gives nil where no result will come.
 func (l *resolver) startLookup(name string) *lookup {
 	if l.resolve == nil || name == "" {
 		return nil
@@ -80,7 +80,7 @@ func (l *lookup) isMissing(ctx context.Context) bool {
 	case <-late.C:
 	case <-ctx.Done():
 	}
-	select { // it may have come before the other was looked at
+	select { // the result may have come at the same moment
 	case <-l.done:
 		return l.missing
 	default:

@@ -14,8 +14,8 @@ const (
 	maxScenarioBrief = 2000
 )
 
-// Session reads a session: what a hosted test has, and its slots. An AI
-// review is no work for checkers who meet.
+// Session reads a session: the fields of a hosted test, and the slots. An AI review is
+// refused: no checkers meet for it.
 func Session(o wire.Object, l *Limits) command.NewSession {
 	in := command.NewSession{
 		Test:          readHosted(o, l),
@@ -31,7 +31,7 @@ func Session(o wire.Object, l *Limits) command.NewSession {
 
 func readSlots(o wire.Object) []command.NewSlot {
 	const name = "slots"
-	if o.Broken() { // the body itself is what is wrong
+	if o.Broken() { // the body itself is wrong
 		return nil
 	}
 	if _, there := o.Given(name); !there {

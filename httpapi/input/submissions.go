@@ -7,8 +7,8 @@ import (
 	"humanqa/httpapi/wire"
 )
 
-// Submissions are in the order in which the calls are named to who sent another
-// call's field. A reader of an empty body tells which fields it looks for.
+// Submissions are the calls that submit tests, in the order in which a warning names
+// them. A reader of an empty body shows which fields it looks for.
 var Submissions = sync.OnceValue(func() (all []wire.Submission) {
 	l := new(Limits)
 	for _, s := range []struct {

@@ -14,7 +14,7 @@ import (
 	"humanqa/projections/pools"
 )
 
-// Settings are what an operator allows.
+// Settings are the permissions that an operator gives.
 type Settings struct {
 	// WebhookAllow are the private addresses that webhooks may go to all the same.
 	WebhookAllow guard.Allow
@@ -31,8 +31,8 @@ type Settings struct {
 	Resolve func(ctx context.Context, host string) error
 }
 
-// Limits are what the readers of commands check beside lengths: which URLs may be
-// tested, and where webhooks may go.
+// Limits are the checks of readers beside lengths: which URLs may be tested, and where
+// webhooks may go.
 type Limits struct {
 	WebhookAllow   guard.Allow
 	targets        guard.Targets
@@ -55,8 +55,8 @@ func NewLimits(s Settings, own *pools.Reads) *Limits {
 // HostedApp says that the URL is that of an app on a platform.
 func (l *Limits) HostedApp(url string) bool { return l.hostedDomains.Hosts(url) }
 
-// CheckTarget checks a URL under test. Whether a private host may be tested is not for
-// the text to say: until admit has looked, it may not.
+// CheckTarget checks a URL under test. A private host may not be tested until Admit has
+// looked at it.
 func CheckTarget(o wire.Object, name, raw string, t job.Type) {
 	if raw == "" { // absent, or already noted
 		return
@@ -95,8 +95,8 @@ func (l *Limits) Admit(ctx context.Context, accountID string, sandbox bool, p *w
 	return nil
 }
 
-// Admitted is what a submission is refused for once all of it was read. The hosts of one
-// that is not are looked up meanwhile.
+// Admitted gives the refusal of a submission once all of it was read. The look-up of an
+// accepted one's hosts begins meanwhile.
 func (l *Limits) Admitted(ctx context.Context, c wire.Caller, p *wire.Problems) error {
 	if err := l.Admit(ctx, c.AccountID, c.Sandbox, p); err != nil {
 		return err
@@ -124,13 +124,14 @@ func (l *Limits) Unresolved(ctx context.Context, p *wire.Problems) []domain.Deta
 	return wire.Unresolved(ctx, p.Targets)
 }
 
-// AdmittedForm is Admitted for a page, which shows what is wrong, but no hint.
+// AdmittedForm is Admitted for a page. A page shows messages but no hints, so the message
+// holds the hint.
 func (l *Limits) AdmittedForm(ctx context.Context, of people.Account, p *wire.Problems) error {
 	if err := l.Admit(ctx, of.ID, of.Sandbox, p); err != nil {
 		return err
 	}
 	for _, t := range p.Targets {
-		if t.Private != nil { // a page shows what is wrong, but no hint
+		if t.Private != nil {
 			p.Add(t.Path, "%s; %s", t.Private, t.Hint())
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Answer is what a handler decided to say. body is complete, empty for 204, and
-// JSON unless header has another Content-Type.
+// Answer is the answer of a handler. Body is complete, empty for 204, and JSON unless
+// Header has another Content-Type.
 type Answer struct {
 	Status int
 	Header http.Header
@@ -31,7 +31,7 @@ func Reply(status int, body any) (Answer, error) {
 	return Answer{Status: status, Body: raw}, nil
 }
 
-// ReplyUnless is Reply for what may have failed before.
+// ReplyUnless is Reply, unless err says that the work failed before.
 func ReplyUnless(err error, status int, body any) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
@@ -39,8 +39,7 @@ func ReplyUnless(err error, status int, body any) (Answer, error) {
 	return Reply(status, body)
 }
 
-// Encode is the one way JSON leaves this package: no HTML escapes, no trailing
-// newline.
+// Encode makes all JSON of this package: no HTML escapes, no trailing newline.
 func Encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -93,7 +92,7 @@ func OrNull(s string) *string {
 	return &s
 }
 
-// OrZero is what a pointer holds or, where it is nil, the zero value.
+// OrZero is the value behind a pointer or, where it is nil, the zero value.
 func OrZero[T any](p *T) (held T) {
 	if p != nil {
 		held = *p
@@ -107,7 +106,7 @@ const (
 	Urgent = "urgent"
 )
 
-// Priority is how an answer calls it.
+// Priority is the value of priority in an answer.
 func Priority(isUrgent bool) string {
 	if isUrgent {
 		return Urgent
@@ -115,7 +114,7 @@ func Priority(isUrgent bool) string {
 	return Normal
 }
 
-// List shows each of what was found: never null.
+// List shows each of the values found; the list is never null.
 func List[T, B any](found []T, show func(T) B) []B {
 	out := make([]B, len(found))
 	for i, one := range found {

@@ -14,23 +14,23 @@ import (
 const (
 	// MaxBody is the specification's limit (section "Limits").
 	MaxBody = 50 << 20
-	// SmallBody is read into memory at once. What is larger goes to the disk
-	// (spool.go) until it is there, so that neither many of them nor slow ones
-	// exhaust the memory.
+	// SmallBody is the size below which a body is read into memory at once. A larger one
+	// goes to the disk (spool.go) until it is complete, so that neither many large bodies
+	// nor slow ones exhaust the memory.
 	SmallBody = 1 << 20
-	// MinRate, in bytes a second, is the least that a client has to send of a body
-	// on average once bodyGrace is over.
+	// MinRate, in bytes a second, is the least average rate at which a client has to send
+	// a body once BodyGrace is over.
 	MinRate   = 64 << 10
 	BodyGrace = 10 * time.Second
-	// drainLimit bounds how much of a refused body is read only to be thrown away,
-	// at the same least rate: a client that reads no answer before it has sent
-	// everything would otherwise see a reset connection instead of the 413.
+	// drainLimit bounds the bytes of a refused body that are read and discarded, at the
+	// same least rate. A client that reads no answer before it has sent everything would
+	// otherwise see a reset connection instead of the 413.
 	drainLimit = MaxBody + 16<<20
 )
 
-// ReadBody reads the whole body, up to the limit. It stands between the
-// credential and everything that parses. A stranger's is nobody's to look at: no
-// route that asks for no credential takes one.
+// ReadBody reads the whole body, up to the limit. It runs after the check of the
+// credential and before all parsing. Without a caller it reads nothing: a public route
+// that takes a body reads it itself.
 func (s *Spool) ReadBody(w http.ResponseWriter, r *http.Request, c Caller) (*Body, error) {
 	if r.ContentLength > MaxBody {
 		return nil, ErrTooLarge
@@ -74,8 +74,8 @@ var ErrTooLarge = &domain.Error{
 	Hint:    "send less than 50 MB in one request",
 }
 
-// Drain throws away what a refused client is still sending, once it has its
-// answer. Errors only mean that the client has stopped.
+// Drain discards the bytes that a refused client still sends after its answer. Errors
+// only mean that the client has stopped.
 func Drain(w http.ResponseWriter, r *http.Request) {
 	if r.Body == nil || r.ContentLength > MaxBody && r.Header.Get("Expect") != "" {
 		return // in the second case the client has not begun to send

@@ -17,27 +17,26 @@ import (
 const (
 	// BodyPath names the body as a whole in details.
 	BodyPath = "body"
-	// MaxKeys bounds the keys of one object, repeated ones too. No object of
-	// ours has more than two dozen; what a body may hold beside them costs
-	// memory and, a few microseconds each, time: a hundred items of the largest
-	// body are to be refused within a second.
+	// MaxKeys bounds the keys of one object, repeated ones too. No object of ours has
+	// more than two dozen. Each further key costs memory and a few microseconds, and the
+	// largest body with a hundred items has to be refused within a second.
 	MaxKeys = 256
-	// maxDigits and maxChoice bound, in bytes, how a number and a word of a
-	// closed list may be spelled.
+	// maxDigits and maxChoice bound, in bytes, the spelling of a number and of a word of
+	// a closed list.
 	maxDigits = 1024
 	maxChoice = 1024
 )
 
-// Problems collects every offending path of one request, and what was read of
-// it on the way.
+// Problems collects every offending path of one request, and the objects and targets that
+// were read of it.
 type Problems struct {
 	details []domain.Detail
 	objects []Object          // in the order they were opened
 	Targets []Target          // URLs under test
-	hints   map[string]string // next steps, by path, that its name does not tell
+	hints   map[string]string // next steps by path, which come before those by name
 }
 
-// Add notes what is wrong at a path. The first finding there is enough.
+// Add notes a problem at a path. Only the first one there counts.
 func (p *Problems) Add(path, format string, args ...any) {
 	if slices.ContainsFunc(p.details, func(d domain.Detail) bool { return d.Path == path }) {
 		return
@@ -58,8 +57,8 @@ func (p *Problems) Err() error {
 	return domain.Invalid(p.details...).WithHint("%s", p.hint())
 }
 
-// RefusedFor is what a request is refused for: first that its caller must not use what
-// its path names, then what is wrong in it, then what else the path came to.
+// RefusedFor chooses the refusal of a request: first a path that its caller must not use,
+// then the problems in the request, then any other refusal of the path.
 func RefusedFor(path, wrong error) error {
 	if wrong == nil || domain.IsKind(path, domain.KindForbidden) {
 		return path
@@ -100,9 +99,8 @@ func leadingDigits(s string) string {
 }
 
 // Object is a JSON object, or a posted form, on its way into a command. Its readers note
-// what is wrong and return a zero value, so that one pass finds everything.
-// Unknown keys are ignored, but for a warning (warnings.go); of duplicates the
-// last one counts.
+// problems and return a zero value, so that one pass finds all of them. Unknown keys are
+// ignored, but for a warning (warnings.go); of duplicates the last one counts.
 type Object struct {
 	Path     string // "", or a prefix such as "checklistItems[2]."
 	fields   map[string]Value
@@ -110,7 +108,7 @@ type Object struct {
 	Problems *Problems
 }
 
-// Value is one of an object's.
+// Value is the value of one field.
 type Value struct {
 	raw   json.RawMessage
 	typed bool // raw is the text itself: a person typed it into a form
@@ -121,8 +119,8 @@ func (v Value) IsNull() bool { return !v.typed && string(v.raw) == "null" }
 
 func (v Value) begins(with byte) bool { return !v.typed && len(v.raw) > 0 && v.raw[0] == with }
 
-// Form makes an object of a posted form: its texts, by the names that readers look
-// for, and the names of what was emptied, which is null.
+// Form makes an object of a posted form: its texts by the names that readers look for,
+// and the names of the emptied fields, which are null.
 func Form(p *Problems, texts map[string]string, emptied ...string) Object {
 	o := Object{fields: make(map[string]Value, len(texts)), names: new([]string), Problems: p}
 	for name, text := range texts {
@@ -134,7 +132,7 @@ func Form(p *Problems, texts map[string]string, emptied ...string) Object {
 	return o
 }
 
-// Broken says that the object itself is what is wrong, not one of its fields.
+// Broken says that the object itself is wrong, not one of its fields.
 func (o Object) Broken() bool { return o.fields == nil }
 
 // Unread are the names, sorted, of the fields that no reader has looked for.
@@ -148,8 +146,8 @@ func (o Object) Unread() (names []string) {
 	return names
 }
 
-// Peek is a field's text, without looking for it as a reader does; empty for all that
-// is no text.
+// Peek is a field's text, empty for any other value. Unlike a reader it leaves the field
+// unknown.
 func (o Object) Peek(name string) (text string) {
 	v := o.fields[name]
 	if v.typed {
@@ -169,8 +167,8 @@ func (o Object) PeekScalar(name string) string {
 	return o.Peek(name)
 }
 
-// Within is the object of a field, for bodies that others define: nothing is wrong with
-// what is none, and it is empty.
+// Within is the object of a field, for bodies that others define. A field that is no
+// object gives an empty one, and no problem.
 func (o Object) Within(name string) Object {
 	c := Object{Problems: new(Problems)}
 	if v, there := o.fields[name]; there && v.begins('{') {
@@ -182,7 +180,8 @@ func (o Object) Within(name string) Object {
 // Looked are the names that readers looked for.
 func (o Object) Looked() []string { return *o.names }
 
-// NewObject is one without fields, for what is checked but was not read of it.
+// NewObject is an object without fields, for checks of values that were not read from
+// one.
 func NewObject(p *Problems) Object { return Object{Problems: p} }
 
 // Object reads the request's body, which must be one JSON object.
@@ -191,7 +190,7 @@ func (r *Request) Object(p *Problems) Object {
 	return ParseObject(r.Content, p)
 }
 
-// OptionalObject is object where an empty body stands for an empty object.
+// OptionalObject is Object where an empty body stands for an empty object.
 func (r *Request) OptionalObject(p *Problems) Object {
 	r.Read = p
 	if len(bytes.TrimSpace(r.Content)) == 0 {
@@ -200,9 +199,8 @@ func (r *Request) OptionalObject(p *Problems) Object {
 	return ParseObject(r.Content, p)
 }
 
-// ParseObject reads a body that must be one JSON object. The values stay as
-// they are, pointing into the body, until a reader asks for them: what nobody
-// asks for costs no memory.
+// ParseObject reads a body that must be one JSON object. The values point into the body
+// until a reader asks for them, so that a field without a reader costs no memory.
 func ParseObject(body []byte, p *Problems) Object {
 	o := Object{Problems: p}
 	switch {
@@ -218,8 +216,8 @@ func ParseObject(body []byte, p *Problems) Object {
 	return o
 }
 
-// whereInvalid says what keeps a body from being JSON, and where, as an editor
-// counts: lines, and characters in the line, from 1.
+// whereInvalid gives the syntax error of a body and its place, as an editor counts:
+// lines, and characters in the line, from 1.
 func whereInvalid(body []byte) string {
 	var wrong *json.SyntaxError
 	if !errors.As(json.Unmarshal(body, new(json.RawMessage)), &wrong) {
@@ -274,8 +272,7 @@ func (o Object) Wrong(name, format string, args ...any) {
 	o.Problems.Add(o.Path+name, format, args...)
 }
 
-// TextProblem is what is wrong with a text, wherever it was sent: Postgres has no value
-// for it. Empty: nothing.
+// TextProblem says why Postgres cannot store a text of a request; empty: it can.
 func TextProblem(text string) string {
 	switch {
 	case strings.ContainsRune(text, 0):
@@ -313,7 +310,7 @@ func (o Object) Text(name string, v Value, limit int) (string, bool) {
 	return s, true
 }
 
-// typedText reads what a person typed into a form.
+// typedText reads a text that a person typed into a form.
 func (o Object) typedText(name, s string, limit int) (string, bool) {
 	if n := utf8.RuneCountInString(s); n > limit {
 		o.Wrong(name, "must have at most %d characters, has %d", limit, n)
@@ -328,7 +325,7 @@ func (o Object) typedText(name, s string, limit int) (string, bool) {
 
 // Required reads a string that must be there and not be blank.
 func (o Object) Required(name string, limit int) string {
-	if o.fields == nil { // the object itself is what is wrong
+	if o.fields == nil { // the object itself is wrong
 		return ""
 	}
 	v, ok := o.Given(name)

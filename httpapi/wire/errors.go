@@ -15,12 +15,11 @@ import (
 	"humanqa/domain"
 )
 
-// StatusClientGone is what the access log shows when the client hung up before
-// there was an answer. It is never on the wire.
+// StatusClientGone is the status in the access log when the client hung up before there
+// was an answer. It is never on the wire.
 const StatusClientGone = 499
 
-// retryAfterOutage is what a client is told to wait, in seconds, while a part
-// of the service is away.
+// retryAfterOutage is the Retry-After, in seconds, while a part of the service is away.
 const retryAfterOutage = 5
 
 // refusal is an error together with the headers its answer carries.
@@ -42,7 +41,7 @@ func RetryAfter(err error, seconds int) error {
 	return WithHeader(err, "Retry-After", strconv.Itoa(seconds))
 }
 
-// SaysWhen tells whether the client of the error is told when to ask again.
+// SaysWhen says whether the error carries a Retry-After.
 func SaysWhen(err error) bool {
 	var extra *refusal
 	return errors.As(err, &extra) && extra.headers["Retry-After"] != ""
@@ -76,8 +75,8 @@ func Refuse(r *Request, err error) Answer {
 	return ans
 }
 
-// Classify decides what an error is shown as. ctx is the request's: once the
-// client is gone, what failed because of that is nobody's fault.
+// Classify decides how an error is shown, and its status. ctx is the request's: once the
+// client is gone, an unknown error is taken for a consequence, not for a fault.
 func Classify(ctx context.Context, err error) (*domain.Error, int) {
 	var known *domain.Error
 	switch {
@@ -97,7 +96,7 @@ func Classify(ctx context.Context, err error) (*domain.Error, int) {
 	return errInternal, http.StatusInternalServerError
 }
 
-// errInternal is all a client learns of what is not a refusal.
+// errInternal is all that a client learns of an error that is no refusal.
 var errInternal = &domain.Error{
 	Code: domain.CodeInternal, Message: "internal error",
 	Hint: "send the same request again later; name the requestId when you report this",
@@ -132,15 +131,15 @@ func StatusOf(k domain.Kind) int {
 	return http.StatusInternalServerError
 }
 
-// errNewer is told while processes of two versions run side by side.
+// errNewer is the refusal while processes of two versions run side by side.
 var errNewer = &domain.Error{
 	Kind: domain.KindUnavailable, Code: domain.CodeUnavailable,
 	Message: "the answer needs what a newer version of the service has written, and this process is an older one",
 	Hint:    "send the same request again, with the same Idempotency-Key: the upgrade of the service is under way",
 }
 
-// outage tells a part of the service that is away, and may come back, from a
-// fault of ours.
+// outage says that the error comes from a part of the service that is away, and may come
+// back. Any other error is a fault of ours.
 func outage(err error) bool {
 	var fromPostgres *pq.Error
 	if errors.As(err, &fromPostgres) {

@@ -34,7 +34,7 @@ func TakesGzip(accept []string) bool {
 	return takes
 }
 
-// Listed are those of a header that is a list, over all of its lines.
+// Listed are the elements of a header that is a list, over all of its lines.
 func Listed(lines []string) (list []string) {
 	for _, line := range lines {
 		for part := range strings.SplitSeq(line, ",") {

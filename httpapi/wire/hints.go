@@ -2,8 +2,8 @@ package wire
 
 import "strings"
 
-// Hints are the next steps after a 400, by the field that is wrong. What the
-// message itself says, as a closed list or a limit, needs none.
+// Hints are the next steps after a 400, by the field that is wrong. A message that names
+// a closed list or a limit needs none.
 var Hints = map[string]string{
 	BodyPath:                  "send one JSON object; GET /docs shows it for every call",
 	"url":                     "use the public address of the page, such as https://example.com/; what is behind a login needs credentials or accessInstructions",
@@ -21,8 +21,8 @@ var Hints = map[string]string{
 	ClaimTokenHeader:          "GET /v1/checker/claims gives your claim back, with its token",
 }
 
-// hint is the next step for who sent this: a slip that explains what is missing,
-// or what is known of the first field that is wrong.
+// hint is the next step after the refusal: a slip that explains a missing field, or the
+// hint of the first wrong field that has one.
 func (p *Problems) hint() string {
 	for _, slip := range p.Warnings(nil) {
 		if strings.Contains(slip.Message, didYouMean) {

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// Query reads query parameters the way object reads fields. An empty parameter
-// counts as absent, of a repeated one the first counts. What is never looked at is
-// unknown (request.unknownParameters).
+// Query reads query parameters as Object reads fields. An empty parameter counts as
+// absent; of a repeated one the first counts. A parameter that is never looked at is
+// unknown (WarnedOfQuery).
 type Query struct {
 	values   url.Values
 	problems *Problems
-	looked   map[string]bool // the names that were asked for; nil: nobody keeps them
+	looked   map[string]bool // the names that were asked for; nil: they are not kept
 }
 
 func ParseQuery(raw string, p *Problems) Query {
@@ -27,16 +27,16 @@ func ParseQuery(raw string, p *Problems) Query {
 	return Query{values: values, problems: p}
 }
 
-// Query reads the request's own, and keeps which names are known.
+// Query reads the request's own parameters, and keeps the names that are known.
 func (r *Request) Query(p *Problems) Query {
 	q := ParseQuery(r.URL.RawQuery, p)
 	q.looked = r.Looked
 	return q
 }
 
-// WarnedOfQuery names the parameters that nobody asked for in the answer's header
-// X-Warnings (decisions, "Unknown keys"): a slip in one gives another answer than
-// was meant. Refusals have not looked at all of them, and warn of none.
+// WarnedOfQuery names the parameters that no reader asked for in the answer's header
+// X-Warnings (decisions, "Unknown keys"): a slip in one gives another answer than was
+// meant. A refusal warns of none, because it may not have looked at all of them.
 func (r *Request) WarnedOfQuery(ans Answer) Answer {
 	if r.Audience == Public || ans.Status >= http.StatusMultipleChoices {
 		return ans
@@ -68,7 +68,7 @@ func (r *Request) WarnedOfQuery(ans Answer) Answer {
 
 const warningsHeader = "X-Warnings"
 
-// Text gives the parameter; it refuses what no value of ours can hold.
+// Text gives the parameter; it refuses a text that Postgres cannot store.
 func (q Query) Text(name string) string {
 	if q.looked != nil {
 		q.looked[name] = true
@@ -145,5 +145,5 @@ func parseTime(s string) *time.Time {
 // NamesMoment says whether the request has ?asOf=.
 func (r *Request) NamesMoment() bool {
 	var p Problems
-	return ParseQuery(r.URL.RawQuery, &p).Text("asOf") != "" // what else is wrong with the query the handler says
+	return ParseQuery(r.URL.RawQuery, &p).Text("asOf") != "" // the handler reports any problem of the query
 }

@@ -11,7 +11,7 @@ import (
 	"humanqa/domain"
 )
 
-// Quota shares something out between accounts: no more than there is, and to no
+// Quota divides a number of places among accounts: no more than there are, and to no
 // account more than its own limit.
 type Quota struct {
 	perAccount int64
@@ -20,14 +20,14 @@ type Quota struct {
 	mu    sync.Mutex
 	free  int64
 	held  map[string]int64 // by account
-	freed chan struct{}    // closed, and made anew, when something is given back
+	freed chan struct{}    // closed, and made anew, when a place is given back
 }
 
 func NewQuota(n, perAccount int64, wait time.Duration) *Quota {
 	return &Quota{free: n, perAccount: perAccount, wait: wait, held: map[string]int64{}, freed: make(chan struct{})}
 }
 
-// Acquire waits for n of them.
+// Acquire waits for n places.
 func (q *Quota) Acquire(ctx context.Context, owner string, n int64) error {
 	ctx, cancel := context.WithTimeout(ctx, q.wait)
 	defer cancel()
@@ -44,7 +44,8 @@ func (q *Quota) Acquire(ctx context.Context, owner string, n int64) error {
 	}
 }
 
-// TryAcquire answers nil if it took them, else what to wait for.
+// TryAcquire answers nil if it took the places, else the channel that closes when one is
+// given back.
 func (q *Quota) TryAcquire(owner string, n int64) (freed <-chan struct{}) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -67,14 +68,14 @@ func (q *Quota) Release(owner string, n int64) {
 	q.freed = make(chan struct{})
 }
 
-// Holders are the accounts that hold something.
+// Holders are the accounts that hold places.
 func (q *Quota) Holders() []string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return slices.AppendSeq([]string{}, maps.Keys(q.held))
 }
 
-// placeRetry is how long a client that found no place waits, in seconds.
+// placeRetry is the Retry-After, in seconds, for a client that found no place.
 const placeRetry = 2
 
 // Enter asks for an account's place; leave gives it back. what is the kind, in

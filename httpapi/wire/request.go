@@ -19,7 +19,7 @@ type Request struct {
 	ID      string
 	Caller  Caller
 	Upload  *Body           // closed with the request
-	Content []byte          // what came, until it has been parsed (ReleaseBody); not of a file
+	Content []byte          // the body until it has been parsed (ReleaseBody); not of a file
 	Read    *Problems       // once a handler opened the body
 	Looked  map[string]bool // the query parameters that the handler knows
 	Notes   []domain.Detail // for the warnings of the answer
@@ -38,13 +38,13 @@ func (r *Request) RouteName() string {
 // maxLoggedPath bounds a path in the log, in bytes.
 const maxLoggedPath = 200
 
-// ourTokens finds what begins as a token of ours does.
+// ourTokens finds the words that begin like a token of ours.
 var ourTokens = regexp.MustCompile(`(?:` + strings.Join([]string{
 	domain.LiveKeyPrefix, domain.SandboxKeyPrefix, domain.CheckerKeyPrefix, domain.HookTokenPrefix,
 }, "|") + `)[A-Za-z0-9_-]+`)
 
-// LoggedPath is the path without its query, and without what may be a secret in it: a
-// deploy hook's token, wherever it stands.
+// LoggedPath is the path without its query, and without possible secrets: a deploy hook's
+// token, and each word that begins like a token of ours.
 func (r *Request) LoggedPath() string {
 	path := r.URL.Path
 	if token := r.Vars["token"]; token != "" {
@@ -57,7 +57,7 @@ func (r *Request) LoggedPath() string {
 	return path
 }
 
-// LoggedMethod keeps what clients invent out of logs and metrics.
+// LoggedMethod keeps invented methods out of logs and metrics.
 func LoggedMethod(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut,
@@ -87,10 +87,10 @@ type Route struct {
 	Audience Audience
 	// Write routes refuse read-only keys.
 	Write bool
-	// Creates marks what charges or creates: Idempotency-Key is honoured there,
-	// but for claims, whose answer holds credentials and is stored nowhere.
+	// Creates marks routes that charge or create: Idempotency-Key is honoured there. A
+	// claim is not marked, because its answer holds credentials and is stored nowhere.
 	Creates bool
-	// Submits marks what takes a test, or checks one: its answer warns of fields
+	// Submits marks routes that take a test, or estimate one: the answer warns of fields
 	// that look like slips.
 	Submits bool
 	// Upload routes take files: their bodies are not brought into memory.
@@ -102,8 +102,8 @@ type Route struct {
 	Handle handler
 }
 
-// Match is where a request leads: no pattern (404), a pattern without a route
-// for the method (405, allow lists the methods), or a route.
+// Match is the result of a route's look-up: no pattern (404), a pattern without a route
+// for the method (405, Allow lists the methods), or a route.
 type Match struct {
 	RoutePattern string
 	Route        *Route
@@ -112,18 +112,18 @@ type Match struct {
 	Vars         map[string]string
 }
 
-// Caller is who stands behind a request, once its credential was accepted.
+// Caller is the sender of a request whose credential was accepted.
 type Caller struct {
-	Actor     string // key:<id>, checker:<id>
+	Actor     string // key:<id>, checker:<id>, hook:<project id>
 	AccountID string // of an API key
 	Scope     account.Scope
 	ProjectID string // the one project an API key is bound to, or empty
 	CheckerID string // of a checker key
-	Sandbox   bool   // the account is one
+	Sandbox   bool   // the account is a sandbox
 }
 
-// Owner is whose Idempotency-Keys the caller uses, and whose data key seals
-// what is stored under them: the account's, or a checker's own.
+// Owner is the owner of the caller's Idempotency-Keys, whose data key seals the answers
+// under them: the account, or the checker itself.
 func (c Caller) Owner() string {
 	if c.AccountID == "" {
 		return "checker:" + c.CheckerID
@@ -136,8 +136,8 @@ const (
 	maxIdempotencyKey = 255
 )
 
-// IdempotencyKey reads the header; present says that the client sent one. Who
-// creates reads it with the body, so that one 400 names everything.
+// IdempotencyKey reads the header; present says that the client sent one. A route that
+// creates reads it with the body, so that one 400 names every problem.
 func (r *Request) IdempotencyKey(p *Problems) (key string, present bool) {
 	values := r.Header.Values(IdempotencyHeader)
 	if len(values) == 0 {
@@ -156,8 +156,8 @@ func (r *Request) IdempotencyKey(p *Problems) (key string, present bool) {
 
 const ClaimTokenHeader = "X-Claim-Token"
 
-// ReleaseBody gives the body's memory back once nobody reads in it any more: the
-// command may take its time.
+// ReleaseBody frees the body's memory once no reader needs it: the command may take its
+// time.
 func (r *Request) ReleaseBody() {
 	r.Content, r.Read = nil, nil
 	r.Upload.parsed()

@@ -13,23 +13,23 @@ import (
 )
 
 const (
-	// spoolBytes bounds what all larger bodies together may take of the disk, and
-	// spoolShare what those of one caller may.
+	// spoolBytes bounds the room on the disk for all larger bodies, and SpoolShare the
+	// room for those of one caller.
 	spoolBytes = 2 << 30
 	SpoolShare = 4 * MaxBody
-	// SpoolStep is what a body is granted at a time: one that was announced and
-	// does not come holds next to nothing.
+	// SpoolStep is the room that a body is granted at a time, so that an announced body
+	// that does not arrive holds almost none.
 	SpoolStep = 1 << 20
-	// parsedBodies are in memory at a time, and one caller's are one of them.
-	// They are waited for on the disk, where that costs little.
+	// parsedBodies bounds the larger bodies in memory at a time; a caller has at most one
+	// of them. The others wait on the disk, where that costs little.
 	parsedBodies = 2
 	parseWait    = 20 * time.Second
 	// PlaceWait bounds the wait for room on the disk.
 	PlaceWait = 5 * time.Second
 )
 
-// Spool takes the bodies that are too large to be kept in memory while they
-// come. Its files have no name, so that no crash leaves one behind.
+// Spool takes the bodies that are too large to be kept in memory while they arrive. Its
+// files have no name, so that no crash leaves one behind.
 type Spool struct {
 	Dir   string // empty: the system's directory for temporary files
 	Disk  *Quota // bytes
@@ -44,8 +44,7 @@ func NewSpool(dir string) *Spool {
 	}
 }
 
-// Body is what a request brought: in memory, or in a file. Whoever has it closes
-// it.
+// Body is the body of a request, in memory or in a file. Its holder closes it.
 type Body struct {
 	spool *Spool
 	owner string
@@ -72,8 +71,8 @@ func (b *Body) ReadAt(p []byte, at int64) (int, error) {
 	return n, nil
 }
 
-// Load gives the body in memory. A large one is one of few there; it has to be
-// let go as soon as it has been parsed.
+// Load gives the body in memory. Only few large bodies may be there at a time, so one has
+// to be released as soon as it has been parsed.
 func (b *Body) Load(ctx context.Context) ([]byte, error) {
 	if b.file == nil {
 		return b.head, nil
@@ -89,7 +88,7 @@ func (b *Body) Load(ctx context.Context) ([]byte, error) {
 	return all, nil
 }
 
-// parsed says that what load gave is needed no more.
+// parsed says that the bytes of Load are not needed any more.
 func (b *Body) parsed() {
 	if b.parsing {
 		b.parsing = false
@@ -101,7 +100,7 @@ func (b *Body) parsed() {
 func (b *Body) Close() {
 	b.parsed()
 	if b.file != nil {
-		_ = b.file.Close() // nobody reads it any more
+		_ = b.file.Close() // its bytes are not needed any more
 		b.file = nil
 	}
 	if b.granted > 0 {
@@ -110,7 +109,7 @@ func (b *Body) Close() {
 	}
 }
 
-// unnamed makes a file that goes with its last descriptor.
+// unnamed makes a file that disappears with its last descriptor.
 func (s *Spool) unnamed() (*os.File, error) {
 	f, err := os.CreateTemp(s.Dir, "body-"+rand.Text())
 	if err != nil {
@@ -122,8 +121,8 @@ func (s *Spool) unnamed() (*os.File, error) {
 	return f, nil
 }
 
-// receive takes a body that is larger than head, which has been read of it. rest
-// is limited by who calls.
+// receive takes a body of which head has been read, and rest is still to come. The caller
+// limits rest.
 func (s *Spool) receive(ctx context.Context, owner string, head []byte, rest io.Reader) (_ *Body, err error) {
 	b := &Body{spool: s, owner: owner}
 	defer func() {

@@ -20,8 +20,8 @@ type StreamWriter struct {
 	C    *http.ResponseController
 	sent int
 
-	// Grace, where it is set, gives the reader minRate: on average over all that was
-	// sent, once it is over.
+	// Grace, where it is set, demands MinRate of the reader once it is over, on average
+	// over all that was sent.
 	Grace  time.Duration
 	waited time.Duration // for the reader
 }
@@ -53,9 +53,9 @@ func (s *StreamWriter) Send(part []byte) error {
 	return err
 }
 
-// SendStream puts the headers on the wire, then the stream, and says how many
-// bytes of body went out. What panics there cannot become a status any more: the
-// connection is cut off, so that the client does not take it for the end.
+// SendStream puts the headers on the wire, then the stream, and says how many bytes of
+// body went out. A panic in the stream cannot become a status any more. It cuts the
+// connection off, so that the client does not take the break for the end.
 func (a Answer) SendStream(r *Request, w http.ResponseWriter) (sent int) {
 	maps.Copy(w.Header(), a.Header)
 	w.WriteHeader(a.Status)
@@ -70,9 +70,9 @@ func (a Answer) SendStream(r *Request, w http.ResponseWriter) (sent int) {
 			panic(http.ErrAbortHandler)
 		}
 	}()
-	// The request has been read. Its deadline would end the connection. One that
-	// is broken already fails at its first write; the stream must have its turn,
-	// because it gives back what the handler took for it.
+	// The request has been read. Its deadline would end the connection. A broken
+	// connection fails at the first write. The stream has to run even then, because it
+	// gives back what the handler took for it.
 	_ = s.C.SetReadDeadline(time.Time{})
 	a.Stream(r.Context(), s)
 	return s.sent

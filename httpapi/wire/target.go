@@ -25,7 +25,7 @@ const (
 	ReviewHint = "the service itself fetches the page of an AI Review: a private host must be within HUMANQA_TARGET_ALLOW"
 )
 
-// refuseTargets notes the private hosts that nobody admitted.
+// refuseTargets notes the private hosts that were not admitted.
 func (p *Problems) refuseTargets() {
 	for _, t := range p.Targets {
 		if t.Private == nil {

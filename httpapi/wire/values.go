@@ -10,9 +10,8 @@ import (
 	"unicode"
 )
 
-// Unseen are the characters that a person does not see where they stand: what
-// controls, what turns the reading direction, what ends a line, what is blank or
-// takes no room.
+// Unseen says that a person does not see the character in a text: a control, a mark of
+// the reading direction, a line end, a blank, or a character without width.
 func Unseen(c rune) bool { return unicode.In(c, unicode.Cc, unicode.Cf, unicode.Z) }
 
 const (
@@ -20,8 +19,8 @@ const (
 	maxID   = 64
 )
 
-// IDPattern is what every id of ours looks like. Anything else names nothing,
-// and never gets near a query.
+// IDPattern matches every id of ours. Any other text names nothing, and never reaches a
+// query.
 var IDPattern = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
 // Link checks a URL that only a person's browser will follow: evidence may lie
@@ -48,8 +47,8 @@ func (o Object) Check(name, raw string, rule func(string) error) {
 	}
 }
 
-// ID reads a reference to something of ours, empty when it is absent. Whether
-// it exists is for the command to say.
+// ID reads a reference to something of ours, empty when it is absent. The command decides
+// whether it exists.
 func (o Object) ID(name string) string {
 	s := o.Optional(name, maxID)
 	if s != "" && !IDPattern.MatchString(s) {
@@ -58,7 +57,7 @@ func (o Object) ID(name string) string {
 	return s
 }
 
-// RequiredID is id for a reference that must be there.
+// RequiredID is ID for a reference that must be there.
 func (o Object) RequiredID(name string) string {
 	s := o.Required(name, maxID)
 	if strings.TrimSpace(s) != "" && !IDPattern.MatchString(s) {

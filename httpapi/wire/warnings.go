@@ -10,16 +10,16 @@ import (
 	"humanqa/domain"
 )
 
-// Unknown keys are ignored (decisions, "Unknown keys"), so a slip in one costs
-// a test that is not the one that was meant. The answer to a submission names
-// what looks like a slip. It is found out from what the readers asked for, so
-// that no list of known keys has to be kept.
+// Unknown keys are ignored (decisions, "Unknown keys"), so a slip in one costs another
+// test than was meant. The answer to a submission names the keys that look like slips.
+// The known keys are those that the readers asked for, so that no list of them has to be
+// kept.
 
 const (
-	// MaxWarnings and maxLookedAt bound what a body full of unknown keys costs.
+	// MaxWarnings and maxLookedAt bound the cost of a body full of unknown keys.
 	MaxWarnings = 20
 	maxLookedAt = 200
-	// MaxSlip is how long a key may be to be taken for a slip, in bytes.
+	// MaxSlip is the greatest length of a key that is taken for a slip, in bytes.
 	MaxSlip = 64
 
 	didYouMean = "; did you mean "
@@ -58,14 +58,14 @@ func Warned(ans Answer, warnings []domain.Detail) (Answer, error) {
 	return ans, nil
 }
 
-// Submission is one that submits tests, and the fields of its body.
+// Submission is a call that submits tests, and the fields of its body.
 type Submission struct {
 	Name   string
 	Fields []string
 }
 
-// Warnings are what looks like a slip in what was read, in its order: of a field of
-// ours, or of one of the calls'.
+// Warnings name the unknown fields that look like slips, in the order of reading: a slip
+// of a field that was looked for, or a field of one of the calls.
 func (p *Problems) Warnings(calls []Submission) []domain.Detail {
 	var found []domain.Detail
 	looked := 0
@@ -85,8 +85,8 @@ func (p *Problems) Warnings(calls []Submission) []domain.Detail {
 	return found
 }
 
-// slip says what an unknown key may have been meant for; nothing when it looks
-// like nothing of ours.
+// slip says which field an unknown key may have been meant for; empty when it looks like
+// none of ours.
 func (o Object) slip(name string, calls []Submission) string {
 	if len(name) > MaxSlip {
 		return ""
@@ -105,8 +105,8 @@ func (o Object) slip(name string, calls []Submission) string {
 	return ""
 }
 
-// Near says that one name may be a slip of the other: another spelling of it, or
-// one or two letters apart, as far as it is long enough for that.
+// Near says that one name may be a slip of the other: another spelling of it, one letter
+// apart, or two where known has six characters or more.
 func Near(name, known string) bool {
 	a, b := Plain(name), Plain(known)
 	allowed := 2
@@ -116,7 +116,7 @@ func Near(name, known string) bool {
 	return a == b || Distance(a, b, allowed) <= allowed
 }
 
-// Plain is a name without what spellings differ in.
+// Plain is a name without the separators and capitals in which spellings differ.
 func Plain(name string) string {
 	return strings.Map(func(c rune) rune {
 		if c == '_' || c == '-' || c == ' ' || c == '.' {
