@@ -17,7 +17,8 @@ const (
 	// recordingsEvery is how often the service looks for recordings that ended
 	// without a request that finished them.
 	recordingsEvery = 15 * time.Second
-	// recordingAgain, in seconds, is when it looks again at one that goes on.
+	// recordingAgain, in seconds, is the time until it looks again at a recording that
+	// goes on or failed.
 	recordingAgain = 60
 	// assembleTime bounds the making of one file; the lease is longer.
 	assembleTime = (assembleLease - 60) * time.Second
@@ -40,8 +41,8 @@ func (s *Service) runAssembly(ctx context.Context) {
 	}
 }
 
-// AssembleNext looks after one recording that is due; false when there is none.
-// What fails is tried again after a while.
+// AssembleNext handles one recording that is due. It is false when there is none, or when
+// it fails; a failed recording is tried again later.
 func (s *Service) AssembleNext(ctx context.Context) bool {
 	row, found, err := s.recordings.take(ctx)
 	if err == nil && found {
@@ -56,8 +57,8 @@ func (s *Service) AssembleNext(ctx context.Context) bool {
 	return found && err == nil
 }
 
-// lookAfter finishes a recording to which nothing can come any more, and makes the
-// file of one that is finished.
+// lookAfter finishes a recording that can get no further part, and makes the file of one
+// that is finished.
 func (s *Service) lookAfter(ctx context.Context, row recordingRow) error {
 	erased, err := s.recordings.erased(ctx, row)
 	switch {
@@ -74,7 +75,7 @@ func (s *Service) lookAfter(ctx context.Context, row recordingRow) error {
 		case alive:
 			return s.recordings.again(ctx, row, recordingAgain)
 		}
-		// The next look sees all that came before this.
+		// The next look sees every part that came before this.
 		return s.recordings.finish(ctx, row)
 	}
 	ctx, cancel := context.WithTimeout(ctx, assembleTime)
@@ -95,7 +96,7 @@ func (s *Service) lookAfter(ctx context.Context, row recordingRow) error {
 	case !kept: // erased meanwhile
 		return s.eraseRecording(ctx, row)
 	}
-	// The same command however often it is tried.
+	// Each try issues the same command.
 	cause := command.Cause{
 		CommandID: domain.CommandIDFor("attach recording", row.ID), Actor: "policy:recordings", AccountID: row.AccountID,
 	}
@@ -109,7 +110,8 @@ func (s *Service) lookAfter(ctx context.Context, row recordingRow) error {
 	return s.recordings.attached(ctx, row)
 }
 
-// eraseRecording removes what may be there of a recording whose account was erased.
+// eraseRecording removes the file and the row of a recording whose account or job was
+// erased.
 func (s *Service) eraseRecording(ctx context.Context, row recordingRow) error {
 	if err := s.Files.Delete(ctx, row.evidence().key()); err != nil {
 		return err
@@ -117,8 +119,8 @@ func (s *Service) eraseRecording(ctx context.Context, row recordingRow) error {
 	return s.recordings.forget(ctx, row)
 }
 
-// assemble makes one file of the parts, seekable if they are WebM; lasts is 0
-// where that is not known. Made again, it is the same.
+// assemble makes one file of the parts, seekable if they are WebM; lasts is 0 where the
+// duration is not known. A repeat makes the same file.
 func (s *Service) assemble(ctx context.Context, row recordingRow) (size int64, lasts time.Duration, err error) {
 	parts, err := s.recordings.parts(ctx, row)
 	if err != nil {
@@ -132,7 +134,7 @@ func (s *Service) assemble(ctx context.Context, row recordingRow) (size int64, l
 	defer source.close()
 	content, size := io.Reader(source), row.Size
 	switch {
-	case errors.Is(err, webm.ErrNot): // as it came, then
+	case errors.Is(err, webm.ErrNot): // the file is as it came
 	case err != nil:
 		return 0, 0, err
 	default:

@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	// keptFree is what recordings leave free of evidence's disk, in bytes: a
-	// twentieth of it, and at most so much. The log, the read models and pictures
-	// can then go on.
+	// keptFree bounds the room, in bytes, that recordings leave free on the evidence's
+	// disk. They leave a twentieth of the disk, but at most this, so that the log, the
+	// read models and pictures can go on.
 	keptFree = 1 << 30
-	// retryAfterFull is what a client is told to wait, in seconds, for room.
+	// retryAfterFull is the Retry-After, in seconds, while there is no room.
 	retryAfterFull = 60
 )
 
-// roomFor refuses what would take the last of the disk.
+// roomFor refuses a file that would take the room to be left free.
 func (s *Service) roomFor(more int64) error {
 	free, total, err := s.Files.Room()
 	if err != nil {

@@ -1,8 +1,8 @@
 // Package evidence keeps the files that checkers show beside their verdicts:
 // pictures, videos, and recordings of a whole test.
 //
-// Each file has a row before it is written, and the row says when it is there. A
-// crash in between leaves an upload that the sweep removes.
+// Each file has a row before it is written, and the row is marked once the file is there.
+// A crash in between leaves an upload that the sweep removes.
 //
 // Parts of a recording are files, too. A part is acknowledged once its row is on the
 // disk, and deleted at once if another part came first. Any API node makes a finished

@@ -17,18 +17,18 @@ WHERE account_id = $1
   AND ($2 = '' OR job_id = $2)
   AND (stored_at IS NOT NULL OR begun_at < now() - make_interval(secs => $3))`
 
-// uploadSeconds is longer than an upload writes its file: what began before that
+// uploadSeconds is longer than an upload takes to write its file: one that began earlier
 // and has not ended never will.
 const uploadSeconds = 2 * int(writeTime/time.Second)
 
 // Erase removes the evidence of an account, or of one of its jobs, with its files,
 // recordings too (decisions, "Erasure"; without a job: all of the account's). The key of
-// the account, or the job, is destroyed before: an upload that is under way
-// then removes its own file. erased counts what was there; underWay counts what a
-// process still works on, after which it is erased.
+// the account, or the job, is destroyed before: an upload that is under way then removes
+// its own file. erased counts the pieces and recordings that were there; underWay counts
+// those that a process still works on, which are erased afterwards.
 //
-// A file goes before its row: a crash in between leaves a row whose file is erased
-// again. Files without a row go with the folder, the last of all.
+// A file is removed before its row: a crash in between leaves a row whose file is erased
+// again. Files without a row are removed last, with the folder.
 func Erase(ctx context.Context, db *sqlx.DB, files Files, accountID, jobID string) (erased, underWay int, err error) {
 	for _, kept := range []struct{ what, list, forget string }{
 		{"evidence", accountEvidenceSQL, forgetEvidenceSQL}, {"parts of recordings", accountPartsSQL, forgetPartSQL},
@@ -59,8 +59,8 @@ func Erase(ctx context.Context, db *sqlx.DB, files Files, accountID, jobID strin
 	return erased + rows + stray, underWay, err
 }
 
-// A recording that is being made a file stays here: its maker finds the account
-// erased, and removes it.
+// A recording that a process is making a file of stays here: that process finds the
+// account erased, and removes it.
 const eraseRecordingsSQL = `
 DELETE FROM http_recordings
 WHERE account_id = $1

@@ -18,9 +18,9 @@ import (
 	"humanqa/internal/pgpool"
 )
 
-// Expiry lets evidence go that is kept no longer (decisions, "What is kept"). A read model
-// nominates pieces, and each is leased to one process. The log decides: the event comes
-// first. Then the row says that the piece is gone, and the file goes last.
+// Expiry removes evidence that is kept no longer (decisions, "What is kept"). A read
+// model nominates pieces, and each is leased to one process. The log decides: the event
+// comes first. Then the row says that the piece is gone, and the file is deleted last.
 //
 // A crash after the lease, or after the event, leaves a lease that runs out: the next
 // process asks the log again, which gives the same answer. A crash after the row leaves a
@@ -30,8 +30,8 @@ type Expiry struct {
 	Files    Files
 	Commands *command.Service
 
-	// Before is told each step before it is taken; an error ends the sweep there. Tests
-	// crash with it.
+	// Before is called with each step before it is taken; an error ends the sweep there.
+	// Tests crash with it.
 	Before func(step string) error
 }
 
@@ -44,15 +44,16 @@ const (
 	eraseBatch  = 100
 )
 
-// Swept is what a sweep did.
+// Swept is the result of a sweep.
 type Swept struct {
 	Expired Size `json:"expired"` // the log let them go
 	Erased  Size `json:"erased"`  // their files are gone
-	// Waiting are files that go later, because a backup still reads the evidence.
+	// Waiting says that files are deleted later, because a backup still reads the
+	// evidence.
 	Waiting bool `json:"waiting"`
 }
 
-// Sweep lets go everything that is due, and deletes the files.
+// Sweep expires every piece that is due, and deletes the files.
 func (x Expiry) Sweep(ctx context.Context) (swept Swept, err error) {
 	for {
 		expired, err := x.expireBatch(ctx)
@@ -84,7 +85,7 @@ func (x Expiry) step(step string) error {
 	return x.Before(step)
 }
 
-// A lease that ran out is taken whether or not the piece is still due: its event may be
+// A piece whose lease ran out is taken even if it is not due any more: its event may be
 // there.
 var takeDueSQL = keptSQL(ownSettingsSQL) + `
 UPDATE http_evidence e
@@ -130,15 +131,15 @@ type duePiece struct {
 	Recording bool `db:"recording"`
 }
 
-// duePieceSQL are its columns, of the row e of http_evidence.
+// duePieceSQL are the columns of a duePiece, of the row e of http_evidence.
 const duePieceSQL = `e.id, e.account_id, e.job_id, e.content_type, e.size,
     EXISTS (
         SELECT
         FROM http_recordings f
         WHERE f.id = e.id) AS recording`
 
-// expireBatch leases some pieces that are due, and lets them go that the log lets go. It
-// counts these.
+// expireBatch leases some pieces that are due, and expires those that the log lets go. It
+// counts the expired ones.
 func (x Expiry) expireBatch(ctx context.Context) (expired Size, err error) {
 	if err := x.step("lease"); err != nil {
 		return expired, err
@@ -181,7 +182,7 @@ func (x Expiry) expireJob(ctx context.Context, jobID string, due []duePiece, com
 		command.Cause{CommandID: domain.NewCommandID(), Actor: "policy:retention", AccountID: due[0].AccountID}, jobID, pieces)
 	var refused *domain.Error
 	if errors.As(err, &refused) && refused.Kind == domain.KindNotFound {
-		gone, err = nil, nil // the read model is of another log: fsck tells of it
+		gone, err = nil, nil // the read model is of another log: fsck reports it
 	}
 	if err != nil {
 		return expired, err
@@ -221,8 +222,9 @@ func MadeBy(ctx context.Context, db *sqlx.DB, checkerID string) (kept Size, err 
 	return kept, err
 }
 
-// EraseMadeBy lets go what a checker made, and deletes the files. It may be repeated. What a
-// hold or a test that has not ended keeps stays: MadeBy counts it.
+// EraseMadeBy expires the pieces that a checker made, and deletes their files. It may be
+// repeated. A piece stays while a hold or a test that has not ended keeps it: MadeBy
+// counts it.
 func (x Expiry) EraseMadeBy(ctx context.Context, checkerID string) (swept Swept, err error) {
 	var pieces []duePiece
 	if err := x.DB.SelectContext(ctx, &pieces, madeBySQL, checkerID); err != nil {

@@ -14,8 +14,8 @@ import (
 	"humanqa/httpapi/wire"
 )
 
-// contentPolicy keeps whatever a browser may yet take a file for from doing
-// anything.
+// contentPolicy keeps a file from doing anything, even if a browser takes it for another
+// type.
 const contentPolicy = "sandbox; default-src 'none'"
 
 // Answer is GET /v1/evidence/:id: it serves a piece to a client that has a link. The
@@ -46,7 +46,7 @@ func (s *Service) fileAnswer(r *wire.Request, e Piece) (wire.Answer, error) {
 		"Accept-Ranges": {"bytes"},
 		// A reader may see it again for as long as a link works.
 		"Cache-Control": {"private, max-age=" + strconv.Itoa(int(linkValid.Seconds()))},
-		// A page of any origin may show it: the signature is what lets it.
+		// A page of any origin may show it: the signature permits that.
 		"Cross-Origin-Resource-Policy": {"cross-origin"},
 		"Content-Security-Policy":      {contentPolicy},
 	}
@@ -79,8 +79,8 @@ func (e Piece) extension() string {
 // openTime bounds the wait for a bucket to begin.
 const openTime = 20 * time.Second
 
-// streamFile opens the file before a status is sent, and reads it while the
-// answer is.
+// streamFile opens the file before a status is sent, and reads it while the answer is
+// sent.
 func (s *Service) streamFile(r *wire.Request, e Piece, ans wire.Answer, from, length int64) (wire.Answer, error) {
 	// The handler's time ends with the handler, the file is read after it.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
@@ -90,7 +90,7 @@ func (s *Service) streamFile(r *wire.Request, e Piece, ans wire.Answer, from, le
 		cancel()
 		return wire.Answer{}, domain.Unavailable(err)
 	}
-	late.Stop() // at the last moment it may be too late: then the read below fails
+	late.Stop() // it may come too late: then the read below fails
 	ans.Stream = func(client context.Context, w *wire.StreamWriter) {
 		defer cancel()
 		defer func() { _ = content.Close() }() // only read
@@ -112,10 +112,10 @@ func (s *Service) streamFile(r *wire.Request, e Piece, ans wire.Answer, from, le
 	return ans, nil
 }
 
-// askedRange is what of size bytes the client asks for (RFC 9110, section 14); a
-// part without length is one that is not there. One range is served; several,
-// other units than bytes, and what cannot be read are passed over, as the RFC
-// allows: the answer is the whole file.
+// askedRange is the part of size bytes that the client asks for (RFC 9110, section 14); a
+// part without length does not exist. One range is served. Several ranges, other units
+// than bytes, and a malformed range are ignored, as the RFC allows: the answer is the
+// whole file.
 func askedRange(h http.Header, tag string, size int64) (from, length int64, part bool) {
 	spec, inBytes := strings.CutPrefix(h.Get("Range"), "bytes=")
 	if condition := h.Get("If-Range"); !inBytes || condition != "" && condition != tag {
@@ -129,7 +129,7 @@ func askedRange(h http.Header, tag string, size int64) (from, length int64, part
 		return int64(first), size - int64(first), true
 	case noFirst == nil && noLast == nil && first <= last:
 		return int64(first), min(size-1, int64(last)) - int64(first) + 1, true
-	case rawFirst == "" && noLast == nil: // so many bytes before the end
+	case rawFirst == "" && noLast == nil: // the last bytes
 		length = min(size, int64(last))
 		return size - length, length, true
 	}
@@ -155,8 +155,8 @@ func (s *Service) File(ctx context.Context, accountID, stored string) (http.Hand
 	return s.serving(e, s.fileAnswer), err
 }
 
-// Picture serves a picture to a reader who may see it now, and perhaps not in a
-// moment: no cache keeps it. NotFound where there is no such picture.
+// Picture serves a picture to a reader who may lose the right to see it at any moment, so
+// no cache keeps it. NotFound where there is no such picture.
 func (s *Service) Picture(ctx context.Context, accountID, stored string) (http.Handler, error) {
 	e, err := s.pieceOf(ctx, accountID, stored)
 	if err == nil && !strings.HasPrefix(e.ContentType, "image/") {

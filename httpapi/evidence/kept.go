@@ -10,9 +10,10 @@ import (
 	"humanqa/internal/pgpool"
 )
 
-// keptSQL is the evidence that is kept: by which days it goes (NULL: by none), when that
-// is by the service's clock, and whether a hold keeps it. settings is a query of the
-// settings that count. A recording is evidence, too: the shorter of its settings counts.
+// keptSQL selects the evidence that is kept: after how many days it expires (NULL:
+// never), when that is due by the service's clock, and whether a hold keeps it. settings
+// is a query of the settings that count. A recording is evidence, too: the shorter of its
+// settings counts.
 func keptSQL(settings string) string {
 	return `
 WITH settings AS (` + settings + `),
@@ -49,7 +50,7 @@ type Size struct {
 	Bytes int64 `json:"bytes" db:"bytes"`
 }
 
-// Kind is what there is of one kind of evidence: recordings, or everything else.
+// Kind is the size of one kind of evidence: recordings, or everything else.
 type Kind struct {
 	Size
 	Held Size `json:"held" db:"held"` // a hold keeps them
@@ -62,20 +63,20 @@ type Kind struct {
 type Usage struct {
 	Pictures   Kind `json:"evidence"` // pictures and short videos
 	Recordings Kind `json:"recordings"`
-	// Gone is what is kept no longer.
+	// Gone is the evidence that is kept no longer.
 	Gone Size `json:"noLongerKept"`
 }
 
-// Going is what the whole account loses with the next sweep.
+// Going is the evidence that the whole account loses with the next sweep.
 func (u Usage) Going() Size { return u.Pictures.Due.plus(u.Recordings.Due) }
 
-// NextMonth is what the whole account loses within thirty days.
+// NextMonth is the evidence that the whole account loses within thirty days.
 func (u Usage) NextMonth() Size { return u.Pictures.NextMonth.plus(u.Recordings.NextMonth) }
 
-// Kept is everything that is kept.
+// Kept is all evidence that is kept.
 func (u Usage) Kept() Size { return u.Pictures.Size.plus(u.Recordings.Size) }
 
-// Held is what holds keep.
+// Held is the evidence that holds keep.
 func (u Usage) Held() Size { return u.Pictures.Held.plus(u.Recordings.Held) }
 
 // Plus adds the evidence of another account.
@@ -130,7 +131,7 @@ WHERE gone_at IS NOT NULL
   AND ($1 = '' OR account_id = $1)
 GROUP BY account_id`
 
-// UsageByAccount is what each account has, by its id; accountID narrows it to one.
+// UsageByAccount is the usage of each account, by its id; accountID narrows it to one.
 func UsageByAccount(ctx context.Context, db *sqlx.DB, accountID string) (map[string]Usage, error) {
 	usage, err := usageOf(ctx, db, keptSQL(ownSettingsSQL)+usageOfKept, accountID, month.Seconds())
 	if err != nil {
@@ -170,7 +171,7 @@ func (s *Service) Usage(ctx context.Context, accountID string) (Usage, error) {
 }
 
 // Estimate is the account's usage as if the account (projectID empty) or the project had
-// these settings: Due is what would go at once.
+// these settings: Due is the evidence that would go at once.
 func Estimate(ctx context.Context, db *sqlx.DB, accountID, projectID string, keep retention.Keep) (Usage, error) {
 	all, err := usageOf(ctx, db, keptSQL(asIfSQL)+usageOfKept, accountID, month.Seconds(), projectID,
 		keep.EvidenceDays, keep.RecordingsDays)

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// Prefix starts the path of every piece. Path and id are what events
-	// hold of it: they stay true when the service moves to another host, and say
-	// nothing without a signature.
+	// Prefix starts the path of every piece. Events hold only this path with the piece's
+	// id. It stays true when the service moves to another host, and opens nothing without
+	// a signature.
 	Prefix = "/v1/evidence/"
 	// linkValid is how long a link works from the answer that shows it.
 	linkValid = 15 * time.Minute
@@ -24,9 +24,9 @@ const (
 	lasting = ""
 )
 
-// signature is what makes a link to the account's evidence valid until then: a
-// time in seconds, or lasting. It is keyed by the account: shredding its key
-// ends all its links.
+// signature makes a link to the account's evidence valid until expires: a time in
+// seconds, or lasting. Its key is the account's: shredding that key ends all links of the
+// account.
 func (s *Service) signature(ctx context.Context, accountID, id, expires string) (string, error) {
 	return s.Vault.Fingerprint(ctx, accountID, "evidence link", []byte(id+"\n"+expires))
 }
@@ -37,7 +37,7 @@ func (s *Service) Link(ctx context.Context, accountID, stored string) (string, e
 	return s.linkUntil(ctx, accountID, stored, strconv.FormatInt(s.Now().Add(linkValid).Unix(), 10))
 }
 
-// LastingLink is Link for what is kept, as a report in a repository is
+// LastingLink is Link for a file that is kept, such as a report in a repository
 // (decisions, "Links in exports").
 func (s *Service) LastingLink(ctx context.Context, accountID, stored string) (string, error) {
 	return s.linkUntil(ctx, accountID, stored, lasting)
@@ -62,8 +62,9 @@ func (s *Service) linkUntil(ctx context.Context, accountID, stored, expires stri
 	return s.BaseURL + Prefix + id + "?" + query.Encode(), nil
 }
 
-// signed says whether the link's query is a valid signature for the evidence: a
-// wrong one makes it a link to nothing, an old one may be asked for again.
+// signed says whether the link's query is a valid signature for the evidence: a wrong one
+// is refused as if the evidence did not exist, an expired one with the hint to read the
+// report again.
 func (s *Service) signed(r *wire.Request, e Piece) error {
 	query := r.URL.Query()
 	raw := query.Get("expires")
@@ -110,8 +111,8 @@ func (s *Service) Refer(ctx context.Context, jobID string, o wire.Object, field 
 	return e.AccountID, nil
 }
 
-// ownID recognises a link to evidence of ours by its beginning. A link that means the
-// same in other words counts as foreign: it is shown as it came, and never signed.
+// ownID recognises a link to evidence of ours by its beginning. A link to it in any other
+// spelling counts as foreign: it is shown as it came, and never signed.
 func (s *Service) ownID(link string) (id string, ours bool) {
 	rest, ours := strings.CutPrefix(link, s.BaseURL+Prefix)
 	if end := strings.IndexAny(rest, "?#"); end >= 0 {

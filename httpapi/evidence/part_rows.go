@@ -11,15 +11,15 @@ import (
 	"humanqa/internal/pgpool"
 )
 
-// partRow is a part of one.
+// partRow is a part of a recording.
 type partRow struct {
 	Piece
 	RecordingID string `db:"recording_id"`
 	At          int64  `db:"at"`
 }
 
-// recordedSQL sums what there is of a checker's recordings: what was acknowledged,
-// and parts that are on their way or broke off.
+// recordedSQL sums the bytes of a checker's recordings: those acknowledged, and those of
+// parts that are under way or broke off.
 const recordedSQL = `
 WITH own AS (
     SELECT id, size, attached_at, account_id = $1 AND job_id = $2 AS of_job, begun_at > now() - interval '24 hours' AS of_day
@@ -43,9 +43,9 @@ INSERT INTO http_recording_parts
 VALUES
     (:id, :recording_id, :account_id, :job_id, :at, :size, now())`
 
-// reserve gives a part its row. Of several at one place, each has a file of its
-// own, and one becomes the recording's; until then each counts. The checker's
-// parts take turns here, so that no two at once are the last one allowed.
+// reserve gives a part its row. Of several parts at one place, each has a file of its
+// own, and one becomes the recording's; until then each counts. The checker's parts take
+// turns here, so that two at once cannot both be the last one allowed.
 func (r recordingRows) reserve(ctx context.Context, row recordingRow, size, limit int64) (partRow, error) {
 	p := partRow{
 		Piece:       Piece{ID: uuid.NewString(), AccountID: row.AccountID, JobID: row.JobID, Size: size},
@@ -93,7 +93,7 @@ WHERE account_id = $1
   AND stored_at IS NOT NULL
 ORDER BY at`
 
-// parts are the recording's, in order.
+// parts are the stored parts of the recording, in order.
 func (r recordingRows) parts(ctx context.Context, row recordingRow) (parts []partRow, err error) {
 	err = r.db.SelectContext(ctx, &parts, partsSQL, row.AccountID, row.ID)
 	return parts, err

@@ -15,15 +15,16 @@ import (
 )
 
 const (
-	// maxRecordings of one checker at one job: each new start is one.
+	// maxRecordings bounds the recordings of one checker at one job: each new start is
+	// one.
 	maxRecordings = 30
-	// recordingsOfDay is how many jobs' worth of recordings a checker may begin in
-	// any 24 hours.
+	// recordingsOfDay, times the limit for one job, bounds the recordings that a checker
+	// begins in any 24 hours.
 	recordingsOfDay = 8
-	// maxRecordingParts of one recording: fourteen hours of a part every five
-	// seconds.
+	// maxRecordingParts bounds the parts of one recording: fourteen hours of a part every
+	// five seconds.
 	maxRecordingParts = 10_000
-	// recordingSilence, in seconds, is how long after its last part the service
+	// recordingSilence, in seconds, is the time after its last part at which the service
 	// looks whether more can come.
 	recordingSilence = 120
 	// assembleLease, in seconds, is longer than a recording takes to become a file.
@@ -61,7 +62,7 @@ func (r recordingRow) evidence() Piece {
 	return Piece{ID: r.ID, AccountID: r.AccountID, JobID: r.JobID, ContentType: r.ContentType, Size: r.Size}
 }
 
-// recordingRows records recordings.
+// recordingRows keeps the rows of recordings.
 type recordingRows struct{ db *sqlx.DB }
 
 var errNoRecording = domain.NotFound("recording")
@@ -154,9 +155,10 @@ WHERE account_id = $1
 
 var errSwept = domain.Unavailable(errors.New("the upload took so long that it was swept"))
 
-// grow makes the part the recording's next; false where something else came first.
+// grow makes the part the recording's next; false where another part came first, or the
+// recording was finished or erased.
 func (r recordingRows) grow(ctx context.Context, p partRow, contentType string) (grown bool, err error) {
-	// What is answered must outlive a crash of the database.
+	// The row must outlive a crash of the database, because its part is acknowledged.
 	err = pgpool.InTxDurable(ctx, r.db, func(tx *sqlx.Tx) error {
 		n, err := pgpool.ExecCount(ctx, tx, "grow recording "+p.RecordingID, growRecordingSQL,
 			p.AccountID, p.RecordingID, p.At, p.Size, contentType, recordingSilence)
@@ -226,8 +228,8 @@ WHERE NOT ` + erasedSQL("$3") + `
 ON CONFLICT (id) DO UPDATE
 SET size = EXCLUDED.size`
 
-// keep makes evidence of the file that the recording became, unless its account
-// or its job was erased. It is the same as no other: its digest is of its id.
+// keep makes evidence of the file that the recording became, unless its account or its
+// job was erased. It equals no other piece, because its digest is of its id.
 func (r recordingRows) keep(ctx context.Context, row recordingRow, size int64) (kept bool, err error) {
 	digest := sha256.Sum256([]byte("recording " + row.ID))
 	err = pgpool.InTxDurable(ctx, r.db, func(tx *sqlx.Tx) error {
@@ -239,7 +241,7 @@ func (r recordingRows) keep(ctx context.Context, row recordingRow, size int64) (
 	return kept, err
 }
 
-// erased says that the account, or the job, is no more.
+// erased says that the account, or the job, was erased.
 func (r recordingRows) erased(ctx context.Context, row recordingRow) (erased bool, err error) {
 	err = r.db.GetContext(ctx, &erased, `SELECT `+erasedSQL("$2"), row.AccountID, row.JobID)
 	return erased, err
@@ -280,7 +282,7 @@ func (r recordingRows) attached(ctx context.Context, row recordingRow) error {
 	})
 }
 
-// isGone tells, of a place in a recording, where it goes on instead.
+// isGone refuses a part at a wrong place, and says where the recording goes on.
 func isGone(row recordingRow) error {
 	if row.Finished {
 		return domain.Conflict("the recording is finished").WithHint("begin another").With("uploadOffset", row.Size)

@@ -31,7 +31,7 @@ type Recording struct {
 	ID     string `json:"recordingId"`
 	JobID  string `json:"jobId"`
 	Status string `json:"status"` // open, finished, attached
-	// Offset is how many bytes are there, for good.
+	// Offset is the number of bytes that are stored for good.
 	Offset    int64          `json:"offset"`
 	PartLimit int64          `json:"partLimit"` // bytes of one request
 	Limit     int64          `json:"limit"`     // bytes of all the checker's recordings of the job
@@ -52,8 +52,8 @@ func (s *Service) shownRecording(row recordingRow) Recording {
 	return r
 }
 
-// BeginRecording begins a recording of the claimed job, whose first frame was
-// taken so long ago.
+// BeginRecording begins a recording of the claimed job; ago is the time since its first
+// frame.
 func (s *Service) BeginRecording(ctx context.Context, cause command.Cause, claim command.Claim, ago time.Duration) (Recording, error) {
 	accountID, err := s.Commands.Record(ctx, cause, claim)
 	if err != nil {
@@ -87,8 +87,9 @@ func (s *Service) AppendRequest(
 	return s.AppendPart(ctx, cause, claim, id, offset, came)
 }
 
-// AppendPart appends a part. What it answers stays: the file is there, and the row that
-// says so is on the disk. A crash before that leaves a part that the sweep removes.
+// AppendPart appends a part. A part that it acknowledges stays: the file is there, and
+// the row that says so is on the disk. A crash before that leaves a part that the sweep
+// removes.
 func (s *Service) AppendPart(
 	ctx context.Context, cause command.Cause, claim command.Claim, id string, offset int64, came *wire.Body,
 ) (Recording, error) {
@@ -127,7 +128,7 @@ func (s *Service) AppendPart(
 	}
 	grown, err := s.recordings.grow(ctx, part, row.ContentType)
 	if err != nil {
-		return Recording{}, err // it may be the recording's all the same
+		return Recording{}, err // the part may be the recording's all the same
 	}
 	if !grown {
 		s.discard(ctx, part)
@@ -147,10 +148,10 @@ func (s *Service) claimed(ctx context.Context, claim command.Claim, id string) (
 	return row, err
 }
 
-// discard removes a part that is not the recording's, at once: the same part, sent
-// again and again, fills no disk.
+// discard removes a part that is not the recording's, at once, so that the same part,
+// sent again and again, does not fill the disk.
 func (s *Service) discard(ctx context.Context, part partRow) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTime) // ctx may be what ended
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTime) // ctx may have ended
 	defer cancel()
 	if err := discard(ctx, s.DB, s.Files, part.Piece, forgetPartSQL); err != nil {
 		log := tracing.Log(ctx, s.Log).WithError(err).WithField("recording", part.RecordingID)
@@ -158,7 +159,7 @@ func (s *Service) discard(ctx context.Context, part partRow) {
 	}
 }
 
-// filmed is what a recording is, by how it begins.
+// filmed is the media type of a recording, by its first bytes.
 func filmed(came *wire.Body) (contentType string, err error) {
 	head := make([]byte, blob.SniffLength)
 	n, err := io.ReadFull(came.Open(), head)
@@ -172,14 +173,14 @@ func filmed(came *wire.Body) (contentType string, err error) {
 	return kind.Media, nil
 }
 
-// RecordingOf says where a recording of the checker stands.
+// RecordingOf shows a recording of the checker.
 func (s *Service) RecordingOf(ctx context.Context, checkerID, jobID, id string) (Recording, error) {
 	row, err := getRecording(ctx, s.DB, checkerID, jobID, id)
 	return s.shownRecording(row), err
 }
 
-// FinishRecording ends a recording. It becomes the job's a moment later. One that
-// has ended is a repeat.
+// FinishRecording ends a recording. It becomes the job's a moment later. To finish one
+// that has ended is a repeat.
 func (s *Service) FinishRecording(ctx context.Context, cause command.Cause, claim command.Claim, id string) (Recording, error) {
 	if _, err := s.Commands.Record(ctx, cause, claim); err != nil {
 		return Recording{}, err

@@ -12,9 +12,9 @@ import (
 	"humanqa/domain/job"
 )
 
-// References finds, in a log that is read from its start, what reports and
-// attached recordings refer to without a row. What is still a draft may change. And it
-// compares what the log let go with the rows.
+// References finds, in a log that is read from its start, the pieces without a row that
+// reports and attached recordings refer to. Drafts do not count, because they may change.
+// It also compares the pieces that the log let go with their rows.
 type References struct {
 	DB sqlx.QueryerContext
 
@@ -29,7 +29,7 @@ type Reference struct {
 	ID    string `db:"id"`
 }
 
-// referencesAtOnce bounds what one statement looks up.
+// referencesAtOnce bounds the references that one statement looks up.
 const referencesAtOnce = 1000
 
 // See takes the next event.
@@ -86,13 +86,13 @@ func (e *References) lookUp(ctx context.Context) error {
 	return nil
 }
 
-// Lost tells what has no row; that of accounts that were erased is among it.
+// Lost lists the references without a row, with those of erased accounts.
 func (e *References) Lost(ctx context.Context) ([]Reference, error) {
 	err := e.lookUp(ctx)
 	return e.lost, err
 }
 
-// Unlike is a piece with a row that says something else than the log.
+// Unlike is a piece with a row that differs from the log.
 type Unlike struct {
 	Reference
 	Problem string
@@ -108,8 +108,8 @@ WHERE stored_at IS NOT NULL
 ORDER BY account_id, job_id, id`
 
 // LetGo compares the pieces that the log let go with their rows, once the whole log was
-// seen. there says whether a file is still there; nil where that is unknown. A crash leaves
-// a lease, or a file, which the next sweep sees to: neither is a difference.
+// seen. there says whether a file is still there; nil where that is unknown. A crash
+// leaves a lease, or a file, which the next sweep removes: neither is a difference.
 func (e *References) LetGo(ctx context.Context, there func(key string, size int64) bool) (unlike []Unlike, err error) {
 	ids := make([]string, 0, len(e.expired))
 	for id := range e.expired {

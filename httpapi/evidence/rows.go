@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	// maxPieces pieces may belong to a job.
+	// maxPieces bounds the pieces of a job.
 	maxPieces = 200
-	// An upload that has not ended after so many minutes never will: no request
-	// lives half as long.
+	// evidenceMinutes is the age at which an upload that has not ended never will: no
+	// request lives half as long.
 	evidenceMinutes = 60
-	// evidenceBatch bounds what one sweep holds locked.
+	// evidenceBatch bounds the rows that one sweep holds locked.
 	evidenceBatch = 100
 )
 
@@ -32,22 +32,22 @@ type Piece struct {
 	JobID       string `db:"job_id"`
 	ContentType string `db:"content_type"`
 	Size        int64  `db:"size"`
-	Stored      bool   `db:"stored"` // told by reserve alone
+	Stored      bool   `db:"stored"` // set by reserve alone
 	// GoneAt is when the piece went, by the account's clock; nil: it is kept.
 	GoneAt  *time.Time `db:"gone_at"`
 	GoneWhy string     `db:"gone_why"` // the rule
 }
 
-// key is where the bucket has the file. It starts with the account and the job, so
-// that their evidence can be found, and removed, in the bucket alone.
+// key names the file in the bucket. It starts with the account and the job, so that their
+// evidence can be found, and removed, in the bucket alone.
 func (e Piece) key() string { return e.AccountID + "/" + e.JobID + "/" + e.ID }
 
-// Reference is what an event holds of the piece.
+// Reference is the path of the piece, as events hold it.
 func (e Piece) Reference() string { return Prefix + e.ID }
 
-// pieceRows records uploads. The row comes first, then the file, then the
-// row says that the file is there: what a crash leaves in between has a row
-// that says so, and the sweep finds it.
+// pieceRows keeps the rows of uploads. The row comes first, then the file, then the mark
+// in the row that the file is there. A crash in between leaves a row without the mark,
+// which the sweep finds.
 type pieceRows struct{ db *sqlx.DB }
 
 const lockEvidenceSQL = `
@@ -102,7 +102,7 @@ WHERE account_id = $1
 // stored notes that the file is there; false where the row was swept, and its file
 // with it, or the account was erased meanwhile.
 func (r pieceRows) stored(ctx context.Context, e Piece) (kept bool, err error) {
-	// What is answered must outlive a crash of the database.
+	// The mark must outlive a crash of the database, because the upload is acknowledged.
 	err = pgpool.InTxDurable(ctx, r.db, func(tx *sqlx.Tx) error {
 		n, err := pgpool.ExecCount(ctx, tx, "note evidence "+e.ID, storedEvidenceSQL, e.AccountID, e.ID)
 		kept = n > 0
@@ -119,10 +119,10 @@ WHERE account_id = $1
   AND job_id = $2
   AND id = $3`
 
-// Drop takes a reference to a piece away, and where that was the last one makes of
-// the piece an upload that broke off: no link to it works any more, and the sweep
-// removes the file, later than a backup that is under way reads it. No reference to
-// the job's evidence is given meanwhile (Give). Any other link leads to no piece.
+// Drop removes a reference to a piece. If it was the last one, the piece becomes an
+// upload that broke off. No link to it works any more, and the sweep removes the file,
+// later than a backup that is under way reads it. Meanwhile no reference to the job's
+// evidence is given (Give). Any other link leads to no piece.
 func (s *Service) Drop(ctx context.Context, jobID, stored string, take func() (command.Hidden, error)) error {
 	id := ID(stored)
 	return pgpool.InTx(ctx, s.DB, func(tx *sqlx.Tx) error {
@@ -149,8 +149,8 @@ WHERE job_id = $1
   AND gone_at IS NULL`
 
 // Give runs a command that refers to pieces of the job's evidence while none of them can
-// be dropped. One that was dropped already is refused; links that are not ours are passed
-// over.
+// be dropped. A reference to a dropped piece is refused; links that are not ours are
+// ignored.
 func (s *Service) Give(ctx context.Context, jobID string, stored []string, refer func() error) error {
 	var ids []string
 	for _, one := range stored {
@@ -242,7 +242,8 @@ func StoredFiles(ctx context.Context, q sqlx.QueryerContext, each func(jobID, ke
 	return rows.Err()
 }
 
-// discard removes a file and its row, the file first: what fails is found again.
+// discard removes a file and its row, the file first: after a failure the row is found
+// again.
 func discard(ctx context.Context, q sqlx.ExecerContext, files Files, e Piece, forgetSQL string) error {
 	if err := files.Delete(ctx, e.key()); err != nil {
 		return err
@@ -251,8 +252,8 @@ func discard(ctx context.Context, q sqlx.ExecerContext, files Files, e Piece, fo
 	return err
 }
 
-// sweep discards what a query finds. The rows stay locked until their files are gone, so
-// the same file sent again waits, and begins anew.
+// sweep discards the pieces that a query finds. The rows stay locked until their files
+// are gone, so the same file sent again waits, and begins anew.
 func sweep(ctx context.Context, db *sqlx.DB, files Files, what, listSQL, forgetSQL string) error {
 	err := pgpool.InTx(ctx, db, func(tx *sqlx.Tx) error {
 		found, err := pgpool.List[Piece](ctx, tx, "unfinished uploads", listSQL, evidenceMinutes, evidenceBatch)

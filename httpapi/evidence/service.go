@@ -17,32 +17,33 @@ import (
 	"humanqa/internal/vault"
 )
 
-// Deps is what evidence stands on. RecordingLimit may be 0, all else is required.
+// Deps holds the dependencies of the service. RecordingLimit may be 0; all else is
+// required.
 type Deps struct {
 	DB       *sqlx.DB
 	Files    Files
 	Commands *command.Service
 	Vault    *vault.Vault // signs links
-	// Spool is where the bodies of large requests lie. It is the API's, so that both
-	// share one limit.
+	// Spool stores the bodies of large requests. It is the API's, so that both share one
+	// limit.
 	Spool *wire.Spool
 	// BaseURL starts every link; no slash at its end.
 	BaseURL string
-	// RecordingLimit is how many bytes one checker may record of one job; 0 for
+	// RecordingLimit bounds the bytes that one checker may record of one job; 0 for
 	// DefaultRecordingLimit.
 	RecordingLimit int64
 	Log            logrus.FieldLogger
 	Now            func() time.Time
 }
 
-// Files is where the files lie: *blob.Bucket.
+// Files stores the files: *blob.Bucket.
 type Files interface {
 	Write(ctx context.Context, key, contentType string, about map[string]string, content io.Reader) error
 	Read(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error)
 	Delete(ctx context.Context, key string) error
 	// Erase deletes every file whose key begins with the folder, and says how many.
 	Erase(ctx context.Context, folder string) (files int, err error)
-	// Room is what is free of the disk, in bytes; total 0 where nothing bounds it.
+	// Room gives the free and all bytes of the disk; total is 0 where nothing bounds it.
 	Room() (free, total int64, err error)
 }
 
@@ -72,8 +73,8 @@ const (
 	writeTime = 30 * time.Second
 )
 
-// Run removes uploads that broke off, and makes files of recordings that have ended,
-// until ctx ends.
+// Run removes uploads that broke off, makes files of recordings that have ended, and
+// expires evidence, until ctx ends.
 func (s *Service) Run(ctx context.Context) error {
 	var assembling sync.WaitGroup
 	assembling.Go(func() { s.runAssembly(ctx) })
@@ -87,7 +88,7 @@ func (s *Service) Run(ctx context.Context) error {
 	return nil
 }
 
-// runExpiry lets go what is kept no longer, until ctx ends.
+// runExpiry removes evidence that is kept no longer, until ctx ends.
 func (s *Service) runExpiry(ctx context.Context) {
 	for again := true; again; again = backoff.Wait(ctx, expireEvery) == nil {
 		swept, err := s.Expire(ctx)
@@ -101,7 +102,7 @@ func (s *Service) runExpiry(ctx context.Context) {
 	}
 }
 
-// Expire lets go what is kept no longer.
+// Expire removes evidence that is kept no longer.
 func (s *Service) Expire(ctx context.Context) (Swept, error) {
 	return Expiry{DB: s.DB, Files: s.Files, Commands: s.Commands}.Sweep(ctx)
 }

@@ -23,7 +23,7 @@ const (
 	maxVideo = wire.MaxBody - 64<<10
 	// fileField is the form's part that holds the file.
 	fileField = "file"
-	// maxParts bounds what is looked at beside it.
+	// maxParts bounds the parts of the form that are looked at.
 	maxParts = 20
 )
 
@@ -74,8 +74,8 @@ func (s *Service) writeFile(ctx context.Context, key, contentType string, about 
 	return s.Files.Write(ctx, key, contentType, about, content)
 }
 
-// formError is what is wrong with a form; it is told beside the problems of the
-// rest of the request.
+// formError is a problem of a form; it is told beside the problems of the rest of the
+// request.
 type formError domain.Detail
 
 func (e formError) Error() string { return e.Path + ": " + e.Message }
@@ -91,8 +91,8 @@ func form(r *wire.Request) (*multipart.Reader, error) {
 	return multipart.NewReader(r.Upload.Open(), params["boundary"]), nil
 }
 
-// ReadUpload checks the form, and finds out what the file in it is. It adds what is
-// wrong with the form to the problems of the request.
+// ReadUpload checks the form, and finds the kind, size and digest of its file. It adds a
+// problem of the form to the problems of the request.
 func ReadUpload(r *wire.Request, p *wire.Problems) (Upload, error) {
 	found, err := readUpload(r)
 	var bad formError
@@ -103,7 +103,7 @@ func ReadUpload(r *wire.Request, p *wire.Problems) (Upload, error) {
 	return found, err
 }
 
-// readUpload checks the form, and finds out what the file in it is.
+// readUpload checks the form, and finds the kind, size and digest of its file.
 func readUpload(r *wire.Request) (Upload, error) {
 	parts, err := form(r)
 	if err != nil {
@@ -163,7 +163,7 @@ func measure(file io.Reader) (Upload, error) {
 	return Upload{kind: kind, size: size, digest: sum.Sum(nil)}, nil
 }
 
-// filePart is the file in a form that readUpload found good.
+// filePart is the file in a form that readUpload accepted.
 func filePart(r *wire.Request) (io.Reader, error) {
 	parts, err := form(r)
 	if err != nil {
