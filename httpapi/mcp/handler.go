@@ -82,8 +82,8 @@ func New(api API, baseURL, version string) *Handler {
 	return h
 }
 
-// serving mounts a server twice. A key is asked for before either, so the protection
-// against rebinding of names, which would refuse a proxy on this machine, is off.
+// serving mounts a server twice. Both need a key, so the protection against DNS
+// rebinding, which would refuse a proxy on this machine, is off.
 func (h *Handler) serving(server *sdk.Server) (stateless, stateful http.Handler) {
 	mount := func(o sdk.StreamableHTTPOptions) http.Handler {
 		o.DisableLocalhostProtection, o.MaxRequestBodyBytes = true, maxBody
@@ -159,7 +159,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	serving.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// Stop tells open streams and the API that the server is about to.
+// Stop tells open streams and the API that the server is about to stop.
 func (h *Handler) Stop() {
 	h.stop()
 	h.API.Stop()

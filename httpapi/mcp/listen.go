@@ -21,7 +21,7 @@ const (
 	methodHeader = "Mcp-Method"
 	// beatEvery is the time between two signs of life of a stream.
 	beatEvery = 15 * time.Second
-	// listenRetry is how long a client that had too many streams waits, in seconds.
+	// listenRetry is the Retry-After, in seconds, for a client that has too many streams.
 	listenRetry = 15
 )
 
@@ -29,8 +29,8 @@ const (
 // whether the request is one; any other is left as it came.
 //
 // A stream counts once against the key's rate, and so does each look that it takes at a
-// task. A key has a bounded number of them on this node. One that reads nothing for half a
-// minute is cut off.
+// task. A key has a bounded number of streams on this node. A client that reads nothing
+// for half a minute is cut off.
 func (h *Handler) listen(w http.ResponseWriter, r *http.Request, actor string) (served bool) {
 	if r.Method != http.MethodPost || r.Header.Get(methodHeader) != mcptools.ListenMethod {
 		return false

@@ -15,7 +15,7 @@ import (
 
 // Origin knows which log the feed is of: *binding.Binding.
 type Origin interface {
-	// Lineage is what was found last.
+	// Lineage is the lineage that was found last.
 	Lineage() origin.Lineage
 	// Check looks again.
 	Check(ctx context.Context) error
@@ -24,7 +24,7 @@ type Origin interface {
 // LogHeader names the log and its generation in answers of the feed.
 const LogHeader = signature.LogHeader
 
-// lateHead is for how long a node of a cluster may not know the newest events yet.
+// lateHead is the time for which a node of a cluster may not know the newest events yet.
 const lateHead = time.Second
 
 // Cursors writes the cursors of the feed, and judges those that readers send
@@ -94,8 +94,8 @@ func (c *Cursors) Accept(ctx context.Context, cursor string) (plain string, err 
 	return plain, nil
 }
 
-// Reached refuses a cursor that lies beyond the log's end. A reader calls it that found
-// nothing behind the cursor.
+// Reached refuses a cursor that lies beyond the log's end. A reader that found nothing
+// behind the cursor calls it.
 func (c *Cursors) Reached(ctx context.Context, plain string) error {
 	at, _, ok := events.SplitCursor(plain)
 	if !ok {

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// scrapeLimit bounds what a scrape waits for.
+	// scrapeLimit bounds the time of a scrape.
 	scrapeLimit = time.Second
 	// scraped bounds the readers that a scrape looks at, and lookedAt the events behind each.
 	scraped, lookedAt = 5000, 200
@@ -31,7 +31,8 @@ func (s *Readers) Describe(to chan<- *prometheus.Desc) {
 	to <- lagDesc
 }
 
-// Collect implements prometheus.Collector. A scrape that cannot read them gives none.
+// Collect implements prometheus.Collector. A scrape that cannot read the rows gives no
+// metrics.
 func (s *Readers) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeLimit)
 	defer cancel()

@@ -24,7 +24,8 @@ const (
 	PerAccount = 20
 	// flushEvery is how often notes are written.
 	flushEvery = 3 * time.Second
-	// seenEvery is how often it is written that a reader was seen that has not moved.
+	// seenEvery is the least time between two writes of a reader that was seen but has
+	// not moved.
 	seenEvery = 20 * time.Second
 	// flushTime bounds one write.
 	flushTime = 5 * time.Second
@@ -40,16 +41,17 @@ const NameForm = "must be 1 to 64 letters, digits, dots, underscores or hyphens,
 // IsName says whether a reader may have the name.
 func IsName(name string) bool { return namePattern.MatchString(name) }
 
-// ID names a reader. One of a project-bound key is apart from one of the whole account.
+// ID names a reader. A reader with a project-bound key is not the reader of that name of
+// the whole account.
 type ID struct {
 	AccountID, ProjectID, Name string
 }
 
-// Note is what a request tells of its reader.
+// Note holds the facts that a request tells of its reader.
 type Note struct {
 	ID
 	Cursor  string      // the place, without a mark; empty: before the first event
-	Types   []string    // that it asked for, by the log's names; none: all
+	Types   []string    // the types that it asked for, by the log's names; none: all
 	Refused domain.Code // why its cursor was not taken; empty: it was
 }
 
@@ -62,14 +64,14 @@ type noted struct {
 	note    Note
 	at      time.Time
 	written Note
-	seenAt  time.Time // that is written
+	seenAt  time.Time // the time that is written
 }
 
 func (n noted) due(now time.Time) bool {
 	return !n.note.same(n.written) || n.at.After(n.seenAt) && now.Sub(n.seenAt) >= seenEvery
 }
 
-// Readers notes where the readers of this process are, and reads where all are.
+// Readers notes the places of this process's readers, and reads the places of all.
 type Readers struct {
 	db  *sqlx.DB
 	now func() time.Time
@@ -79,7 +81,7 @@ type Readers struct {
 	notes map[ID]*noted
 }
 
-// New needs Run for the notes to be written.
+// New makes the Readers of a process; Run writes their notes.
 func New(db *sqlx.DB, now func() time.Time, log logrus.FieldLogger) *Readers {
 	return &Readers{db: db, now: now, log: log.WithField("component", "readers"), notes: map[ID]*noted{}}
 }
@@ -131,7 +133,7 @@ func (s *Readers) Admit(ctx context.Context, id ID) error {
 	return nil
 }
 
-// dropWritten makes room: what was written is found again in the rows.
+// dropWritten makes room: a note that was written is found again in its row.
 func (s *Readers) dropWritten() {
 	for id, n := range s.notes {
 		if n.note.same(n.written) {
@@ -140,13 +142,13 @@ func (s *Readers) dropWritten() {
 	}
 }
 
-// Note keeps what a request tells of a reader that was admitted.
+// Note keeps the note of a request, if its reader was admitted.
 func (s *Readers) Note(n Note) {
 	n.Types = slices.Sorted(slices.Values(n.Types))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if of := s.notes[n.ID]; of != nil {
-		if n.Refused != "" { // it stands where it stood
+		if n.Refused != "" { // its place stays the same
 			n.Cursor = of.note.Cursor
 		}
 		of.note, of.at = n, s.now()
@@ -165,7 +167,7 @@ func (s *Readers) Run(ctx context.Context) error {
 	return s.Flush(context.WithoutCancel(ctx))
 }
 
-// A note of a process that is late does not undo a newer one of another.
+// A late note of one process does not overwrite a newer one of another.
 const flushSQL = `
 UPDATE event_readers r
 SET commit_position = n.commit_position,
@@ -179,8 +181,8 @@ WHERE (r.account_id, r.project_id, r.name) = (n.account_id, n.project_id, n.name
   AND r.last_seen_at <= n.seen_at
 RETURNING r.account_id, r.project_id, r.name`
 
-// Flush writes what is due. A reader without a row was forgotten, and is admitted anew by
-// its next request.
+// Flush writes the notes that are due. A reader without a row was forgotten, and is
+// admitted anew by its next request.
 func (s *Readers) Flush(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, flushTime)
 	defer cancel()

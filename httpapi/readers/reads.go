@@ -14,13 +14,13 @@ import (
 
 const (
 	// FellBehindAfter is the age of the first unread event from which on a reader counts
-	// as fallen behind. One that asks every half hour never does.
+	// as fallen behind. A reader that asks every half hour never does.
 	FellBehindAfter = time.Hour
 	// counted bounds how many events behind a reader are looked at.
 	counted = 10_000
 )
 
-// State is what is to be said of a reader.
+// State is the state of a reader.
 type State string
 
 // The states.
@@ -35,8 +35,8 @@ type Reader struct {
 	ID
 	Cursor string // without a mark; empty: before the first event
 	Types  []string
-	// EventsBehind are those that it asked for behind its place, among the next ten
-	// thousand; More says that there are events beyond those.
+	// EventsBehind counts the events behind its place that it asked for, among the next
+	// ten thousand; More says that there are events beyond those.
 	EventsBehind int
 	More         bool
 	// Unread is the time of the first of them, by the account's clock; zero: there is none.
@@ -97,7 +97,7 @@ func (row readerRow) reader(limit int) Reader {
 }
 
 // The events behind a place are walked by their index, and no more than the limit of
-// them: a reader that never asked for the events of its account's years costs no more.
+// them: a reader that is years behind costs no more.
 const listSQL = `
 SELECT r.account_id, r.project_id, r.name, r.commit_position, r.prepare_position, r.types, r.refused, r.first_seen_at, r.last_seen_at,
     behind.matched, behind.looked, behind.unread
@@ -127,8 +127,8 @@ func (s *Readers) Of(ctx context.Context, accountID, projectID string) ([]Reader
 	return s.list(ctx, counted, ofAccountSQL, counted+1, accountID, projectID)
 }
 
-// Brief is Of by a short look, for a page that only tells states: it counts up to two
-// hundred events behind a reader, and the age of the first unread one judges.
+// Brief is Of with a shorter look, for a page that only shows states. It counts up to two
+// hundred events behind a reader; the age of the first unread one decides the state.
 func (s *Readers) Brief(ctx context.Context, accountID string) ([]Reader, error) {
 	list, err := s.list(ctx, lookedAt, ofAccountSQL, lookedAt+1, accountID, "")
 	for i := range list {
@@ -154,8 +154,8 @@ WHERE account_id = $1
   AND name = $2
   AND ($3 = '' OR project_id = $3)`
 
-// Forget removes the readers of that name, of the project if one is named. One that reads
-// on comes back.
+// Forget removes the readers of that name, of the project if one is named. A reader that
+// reads on comes back.
 func (s *Readers) Forget(ctx context.Context, accountID, projectID, name string) error {
 	if !IsName(name) {
 		return errNoReader

@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// watchEvery is how often the feed is looked at while somebody follows it.
+	// watchEvery is the time between two looks at the feed while a stream is open.
 	watchEvery = 200 * time.Millisecond
-	// KeysEvery is how often the keys of those who follow are looked at.
+	// KeysEvery is the least time between two looks at the keys of the streams.
 	KeysEvery = 400 * time.Millisecond
 	// watchTime bounds one look.
 	watchTime = 5 * time.Second
 )
 
-// Watch tells streams when their account has new events, and when their key
-// may be used no more. One look at the feed's end, and at the keys, serves all streams of this node, whatever their number; while
-// nobody listens there is none. A stream holds no connection to the database
+// Watch tells streams when their account has new events, and when their key may be used
+// no more. One look at the feed's end, and at the keys, serves all streams of this node.
+// Without a listener there are no looks. A stream holds no connection to the database
 // between two events.
 type Watch struct {
 	events *events.Reads
@@ -34,7 +34,7 @@ type Watch struct {
 
 	mu        sync.Mutex
 	listeners map[*Listener]struct{}
-	stop      context.CancelFunc // of the watch, while somebody listens
+	stop      context.CancelFunc // of the watch, while there is a listener
 	stopped   chan struct{}
 }
 
@@ -43,8 +43,8 @@ func NewWatch(feed *events.Reads, keys *access.Reads, now func() time.Time, log 
 	return &Watch{events: feed, access: keys, now: now, log: log, listeners: map[*Listener]struct{}{}}
 }
 
-// Listener hears of one account's events. A wake that was not taken yet stands for
-// all that came since.
+// Listener is woken for one account's events. A wake that was not taken yet stands for
+// all events since.
 type Listener struct {
 	accountID string
 	keyHash   string
@@ -91,7 +91,7 @@ func (n *Watch) leave(e *Listener) {
 // watch looks for news until ctx ends. A look that fails is made again.
 func (n *Watch) watch(ctx context.Context, stopped chan<- struct{}) {
 	defer close(stopped)
-	var at *string // the cursor up to which everybody was told
+	var at *string // the cursor up to which all listeners were told
 	failing := false
 	var keysAt time.Time // when the keys were looked at
 	for again := true; again; again = backoff.Wait(ctx, watchEvery) == nil {
@@ -110,9 +110,9 @@ func (n *Watch) watch(ctx context.Context, stopped chan<- struct{}) {
 	}
 }
 
-// look wakes whoever has news behind the cursor and gives the next one. The
-// first look only finds the feed's end: it wakes everybody, because nobody
-// knows what came while they began to listen.
+// look wakes the listeners with events behind the cursor, and gives the next cursor. The
+// first look only finds the feed's end. It wakes all listeners, because events may have
+// come while they began to listen.
 func (n *Watch) look(ctx context.Context, at *string) (next string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, watchTime)
 	defer cancel()
@@ -129,7 +129,7 @@ func (n *Watch) look(ctx context.Context, at *string) (next string, err error) {
 	return next, err
 }
 
-// refuse tells those whose keys may be used no more.
+// refuse tells the listeners whose keys may not be used any more.
 func (n *Watch) refuse(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, watchTime)
 	defer cancel()

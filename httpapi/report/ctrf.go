@@ -10,8 +10,8 @@ import (
 	"humanqa/httpapi/wire"
 )
 
-// The Common Test Report Format, version 1.0.0 (ctrf.io). What it has no field
-// for goes into its extra objects.
+// The Common Test Report Format, version 1.0.0 (ctrf.io). Values without a field go into
+// its extra objects.
 
 type ctrfReport struct {
 	ReportFormat string         `json:"reportFormat"`
@@ -103,7 +103,7 @@ func writeCTRF(o Outcome) ([]byte, error) {
 	return wire.Encode(out)
 }
 
-// uuidOf keeps to the format whatever an id of ours looks like.
+// uuidOf gives the UUID that the format demands, for an id of any form.
 func uuidOf(id string) string {
 	if u, err := uuid.Parse(id); err == nil {
 		return u.String()

@@ -6,10 +6,10 @@ import (
 	"humanqa/projections/history"
 )
 
-// KnownFailure is what a checker learns of an open failure: nothing of who tested it, and
-// in which test.
+// KnownFailure is an open failure as a checker sees it. It names neither the testers nor
+// the tests.
 type KnownFailure struct {
-	Key           string         `json:"key"` // a finding that names it goes on with its lineage
+	Key           string         `json:"key"` // a finding with this key continues its lineage
 	Description   string         `json:"description"`
 	Severity      job.Severity   `json:"severity"`
 	FailedTests   int            `json:"failedTests"`

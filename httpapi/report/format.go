@@ -10,7 +10,7 @@ import (
 
 // Format is one way to write reports down.
 type Format struct {
-	// names are what ?format= calls it.
+	// names are its values of ?format=.
 	names []string
 	// types are the media types that ask for it; it is sent as the first.
 	types []string
@@ -27,7 +27,7 @@ var formats = []Format{
 	{names: []string{"md", "markdown"}, types: []string{"text/markdown"}, write: writeMarkdown, words: true},
 }
 
-// Outcome is what a report tells of: one job, or those of a batch.
+// Outcome is the subject of a report: one job, or the jobs of a batch.
 type Outcome struct {
 	Title   string
 	BatchID string // empty: of one job

@@ -15,8 +15,8 @@ type Job struct {
 	jobs.Outline
 	Report *jobs.Report
 	Page   string // of the report, for people
-	// Gone is the evidence that is kept no longer. Its links answer so, and in formats
-	// for people its words stand in their place.
+	// Gone is the evidence that is kept no longer. Its links answer 410, and formats for
+	// people show its words in their place.
 	Gone []retention.Gone
 }
 
@@ -48,7 +48,7 @@ func (t Job) span() (from, to time.Time) {
 	return from, to
 }
 
-// verdict is the checker's word on an item that did not pass, in one line.
+// verdict says why an item did not pass: its note, else its reason, else its description.
 func verdict(i job.ReportItem) string {
 	switch {
 	case i.Note != "":

@@ -10,8 +10,8 @@ import (
 	"humanqa/httpapi/wire"
 )
 
-// The JUnit form: a suite a job, a case an item. encoding/xml escapes texts
-// and puts U+FFFD where XML has no way to write a character.
+// The JUnit form has a suite for each job and a case for each item. encoding/xml escapes
+// texts and puts U+FFFD where XML has no way to write a character.
 
 type junitSuites struct {
 	XMLName  xml.Name     `xml:"testsuites"`
@@ -129,7 +129,7 @@ func junitCaseOf(suite string, i job.ReportItem) junitCase {
 	return c
 }
 
-// failureDetails is all that is known of a failure, a line each.
+// failureDetails lists the known facts of a failure, one a line.
 func failureDetails(i job.ReportItem) string {
 	var lines []string
 	for _, l := range []struct{ name, value string }{

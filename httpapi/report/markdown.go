@@ -38,7 +38,8 @@ func writeMarkdown(o Outcome) ([]byte, error) {
 	return []byte(fence.Document("testers and pages", b.String())), nil
 }
 
-// lastingLinks says what a reader cannot see of a link (decisions, "Links in exports").
+// lastingLinks says how long the links work, which a reader cannot see (decisions, "Links
+// in exports").
 const lastingLinks = "Links to pictures and recordings need no sign-in and do not expire. They end when the evidence is deleted."
 
 func (t Job) hasLinks() bool {
@@ -109,8 +110,8 @@ func markdownNote(i job.ReportItem) string {
 	return strings.Join(parts, " — ")
 }
 
-// autolink writes a URL so that it leads where it says. A backslash would
-// become a part of it.
+// autolink writes a URL as a link to itself. It escapes nothing with a backslash, which
+// would become a part of the URL.
 func autolink(u string) string {
 	if u == "" || strings.ContainsFunc(u, func(c rune) bool { return c <= ' ' || c == 0x7f || c == '<' || c == '>' }) {
 		return inline(u)
@@ -126,16 +127,15 @@ func autolink(u string) string {
 	return "<" + b.String() + ">"
 }
 
-// markup are the characters that CommonMark and GitHub's tables give a meaning
-// within a line. Those that have one only at a line's start never stand there
-// but for a summary's, which inline sees to.
+// markup are the characters that CommonMark and GitHub's tables give a meaning within a
+// line. Characters with a meaning only at a line's start stand there only in a summary,
+// where inline escapes them.
 const markup = "\\`*_[]<>#|~&$"
 
-// numbered is how a list begins.
+// numbered matches the start of a numbered list.
 var numbered = regexp.MustCompile(`^(\d+)([.)])`)
 
-// web is how a host begins that GitHub's Markdown makes a link of, without a
-// scheme.
+// web matches the start of a host that GitHub's Markdown links without a scheme.
 var web = regexp.MustCompile(`(?i)(www)\.`)
 
 // wordJoiner shows nothing and takes no room.

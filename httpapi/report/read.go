@@ -110,7 +110,7 @@ func LinkItem(item *job.ReportItem, link func(stored string) (string, error)) (e
 	if item.ScreenshotURL, err = link(item.ScreenshotURL); err != nil {
 		return err
 	}
-	more := make([]string, len(item.MoreScreenshotURLs)) // the item's own list is its owner's
+	more := make([]string, len(item.MoreScreenshotURLs)) // the item's own list belongs to the caller
 	for i, stored := range item.MoreScreenshotURLs {
 		if more[i], err = link(stored); err != nil {
 			return err
