@@ -14,8 +14,8 @@ import (
 	"humanqa/domain/announce"
 )
 
-// EventType is a kind of event that webhooks carry, as the catalogue shows it: what the
-// document says of it, and when the service sends it.
+// EventType is a kind of event that webhooks carry, as the catalogue shows it: its
+// description in the document, and when the service sends it.
 type EventType struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
@@ -31,7 +31,7 @@ type EventExample struct {
 	Value   json.RawMessage `json:"value"`
 }
 
-// schemaDialect is that of OpenAPI 3.1.
+// schemaDialect is the dialect of OpenAPI 3.1.
 const schemaDialect = "https://json-schema.org/draft/2020-12/schema"
 
 // EventTypes is the catalogue, in the document's order. The document has descriptions,
@@ -84,7 +84,7 @@ func sentWhen(name string) string {
 
 var schemaRef = regexp.MustCompile(`"#/components/schemas/([^"]+)"`)
 
-// wholeSchema is a schema with all that it refers to, so that it stands alone.
+// wholeSchema is a schema with all schemas that it refers to, so that it stands alone.
 func wholeSchema(one json.RawMessage, shared map[string]json.RawMessage) json.RawMessage {
 	defs := map[string]json.RawMessage{}
 	var gather func(raw []byte) []byte

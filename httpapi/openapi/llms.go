@@ -20,9 +20,9 @@ func addAgentTexts(files map[string]File) {
 	files[agentsFile] = NewFile(markdownType, []byte(skill.AgentsSection))
 }
 
-// LLMs is /llms.txt: what the service is, and where its texts are, in the form of that proposal (a
-// title, a summary, lists of links). base is the service's address. The lists are made of the
-// document, so each page is in them.
+// LLMs is /llms.txt: a summary of the service and links to its texts, in the form of that
+// proposal (a title, a summary, lists of links). base is the service's address. The lists
+// are made of the document, so each page is in them.
 func LLMs(base string) File {
 	b := bookOf()
 	var out bytes.Buffer

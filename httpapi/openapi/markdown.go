@@ -8,7 +8,8 @@ import (
 	"sync"
 )
 
-// The document as Markdown, for whoever reads no page: an agent, a terminal.
+// This file writes the document as Markdown, for readers without a browser: an agent, a
+// terminal.
 
 type operation struct {
 	OperationID string
@@ -99,7 +100,7 @@ func (b *book) writeIntroduction(out *bytes.Buffer) {
 	}
 }
 
-// writeTag adds the description of a tag and all that has it.
+// writeTag adds the description of a tag, and its events and operations.
 func (b *book) writeTag(out *bytes.Buffer, name string) {
 	for _, tag := range b.Tags {
 		if tag.Name == name {
@@ -170,7 +171,7 @@ func (c content) write(out *bytes.Buffer, title string) {
 	}
 }
 
-// members are those of an object, in their order; none of anything else.
+// members are the members of an object, in their order; none of any other value.
 func members(raw json.RawMessage) (all []member) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if begin, err := d.Token(); err != nil || begin != json.Delim('{') {

@@ -35,7 +35,8 @@ func unpacked(files embed.FS, name string) []byte {
 	return made(io.ReadAll(r))
 }
 
-// made gives what is made of the binary's own files. A test makes it, too.
+// made gives a value that is made of the binary's own files, and panics on an error. A
+// test makes each value, too.
 func made[T any](one T, err error) T {
 	check(err)
 	return one

@@ -16,7 +16,7 @@ import (
 // The document as pages: an introduction, a page for each tag, and one with the schemas
 // that several operations share. They need no script.
 
-// reference is what the template of every page is given.
+// reference is the data of a page's template.
 type reference struct {
 	Title   string
 	Root    string // before the names of the pages and files; the pages lie in it
@@ -177,7 +177,7 @@ func quickness() (all []listing) {
 	return all
 }
 
-// decoded reads a part of the document; what does not fit stays empty.
+// decoded reads a part of the document; a field that does not fit stays empty.
 func decoded[T any](raw json.RawMessage) *T {
 	v := new(T)
 	_ = json.Unmarshal(raw, v) // embedded; TestTheDocument… finds what is broken
@@ -246,7 +246,8 @@ func (b *book) operation(op *operation, call string) operationView {
 	return view
 }
 
-// body shows the JSON of a body or an answer; of any other only its type.
+// body shows the fields and an example of a body or an answer. Of a media type that is
+// not listed here it shows only the type.
 func (b *book) body(c content) *bodyView {
 	for _, media := range []string{"application/json", "application/x-ndjson", "text/csv", "multipart/form-data", "text/event-stream"} {
 		in, found := c.Content[media]
@@ -266,7 +267,7 @@ func (b *book) body(c content) *bodyView {
 	return &bodyView{Media: slices.Sorted(maps.Keys(c.Content))[0]}
 }
 
-// example is the one there is, or the first of several, as text.
+// example is the only example, or the first of several, as text.
 func (b *book) example(one, several json.RawMessage) string {
 	if all := members(several); len(all) > 0 {
 		e := decoded[struct {
@@ -283,7 +284,7 @@ func (b *book) example(one, several json.RawMessage) string {
 	return string(indented(one))
 }
 
-// nameOf is the shared schema that is meant, if one is.
+// nameOf is the name of the shared schema that s refers to; empty: it refers to none.
 func (b *book) nameOf(s schema) string {
 	if len(s.AllOf) == 1 {
 		return b.nameOf(s.AllOf[0])
@@ -292,7 +293,7 @@ func (b *book) nameOf(s schema) string {
 	return name
 }
 
-// whole is a schema with what it is made of.
+// whole is a schema with the schemas that it is made of.
 func (b *book) whole(s schema) schema {
 	if shared := b.shared[b.nameOf(s)]; shared != nil {
 		merged := b.whole(*shared)
@@ -320,7 +321,8 @@ func joined(a, b json.RawMessage) json.RawMessage {
 	return slices.Concat(bytes.TrimRight(a, "} \n"), []byte(","), bytes.TrimLeft(b, "{ \n"))
 }
 
-// fields are an object's, those of the objects within it that have no name behind them.
+// fields are the fields of an object. The fields of an object within it that has no name
+// stand behind it.
 func (b *book) fields(s schema, prefix string) (all []fieldView) {
 	s = b.whole(s)
 	if s.Type == "array" && s.Items != nil && prefix == "" {
@@ -343,7 +345,7 @@ func (b *book) fields(s schema, prefix string) (all []fieldView) {
 	return all
 }
 
-// typeOf says what a value is: a link where a shared schema says it.
+// typeOf is the type of a value in words, or a link to its shared schema.
 func (b *book) typeOf(s *schema) template.HTML {
 	if s == nil {
 		return ""
@@ -394,7 +396,7 @@ func withNull(words template.HTML, nullable bool) template.HTML {
 	return words
 }
 
-// schemas are those that have a name.
+// schemas are the schemas that have a name.
 func (b *book) schemas() (all []schemaView) {
 	for _, m := range members(b.Components.Schemas) {
 		s := b.shared[m.name]

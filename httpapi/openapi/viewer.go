@@ -18,8 +18,8 @@ import (
 //go:embed viewer
 var viewer embed.FS
 
-// File is something to serve. Hash names its content; Packed is the content
-// compressed by gzip.
+// File is a file to serve. Hash names its content; Packed is the content compressed by
+// gzip.
 type File struct {
 	Type   string
 	Body   []byte
@@ -43,7 +43,7 @@ var types = map[string]string{
 	".sh": plain, ".mjs": plain, ".py": plain, // the quickstart, to be read
 }
 
-// ViewerFiles are what the pages load, and the quickstart's programs, by name.
+// ViewerFiles are the files that the pages load, and the quickstart's programs, by name.
 var ViewerFiles = sync.OnceValue(func() map[string]File {
 	files := make(map[string]File)
 	for _, e := range made(viewer.ReadDir("viewer")) {
@@ -58,8 +58,8 @@ var ViewerFiles = sync.OnceValue(func() map[string]File {
 	return files
 })
 
-// ReferenceFiles are all files of the reference by name: what the pages load, their Markdown
-// (name.md), and the catalogue of events.
+// ReferenceFiles are all files of the reference by name: the files that the pages load,
+// their Markdown (name.md), and the catalogue of events.
 var ReferenceFiles = sync.OnceValue(func() map[string]File {
 	files := maps.Clone(ViewerFiles())
 	for name, text := range ReferenceTexts() {

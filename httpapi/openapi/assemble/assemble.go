@@ -1,6 +1,6 @@
-// Package assemble makes the OpenAPI documents of the YAML files of httpapi/openapi.
-// It runs before the build of the service (make openapi), and the service embeds the
-// result. The code that reads YAML and knows schemas is as much as the whole API.
+// Package assemble makes the OpenAPI documents of the YAML files of httpapi/openapi. It
+// runs before the build of the service (make openapi), and the service embeds the result.
+// The code that reads YAML and knows schemas is as large as the whole API.
 //
 // The files leave out the parts that the API has in one place for every request: the
 // request id, the credential, the rate limit, the faults. The function complete adds

@@ -13,12 +13,11 @@ import (
 	"humanqa/domain/subscription"
 )
 
-// additive is the extension that marks what goes beyond the specification.
+// additive is the extension that marks each part that goes beyond the specification.
 const additive = "x-additive"
 
-// complete adds to every operation what holds for all of them (package httpapi,
-// api.go): the headers of every answer, and the refusals that come before a
-// handler or instead of one.
+// complete adds the parts that every operation has (package httpapi, order.go): the
+// headers of every answer, and the refusals that come before a handler or instead of one.
 func complete(doc *openapi3.T) error {
 	known, err := takeRefusals(doc)
 	if err != nil {
@@ -77,9 +76,8 @@ func completeOperation(op *openapi3.Operation) {
 	}
 }
 
-// Audiences are who may call an operation. The document has one bearer scheme,
-// so the files name those who are not clients (x-audience), or ask for no
-// credential.
+// Audiences are the callers of an operation. The document has one bearer scheme, so the
+// files name every audience but clients (x-audience), or ask for no credential.
 const (
 	clients  = "clients"
 	checkers = "checkers"
@@ -97,7 +95,7 @@ func audience(op *openapi3.Operation) string {
 	return clients
 }
 
-// bodies are what an operation takes and answers.
+// bodies are the bodies that an operation takes and answers.
 func bodies(op *openapi3.Operation) []*openapi3.MediaType {
 	var all []*openapi3.MediaType
 	if op.RequestBody != nil {
@@ -126,7 +124,7 @@ var webhookHeaders = []string{
 	"StandardWebhookId", "StandardWebhookTimestamp", "StandardWebhookSignature",
 }
 
-// completeWebhook adds what is the same for every kind of event.
+// completeWebhook adds the parts that are the same for every kind of event.
 func completeWebhook(event string, op *openapi3.Operation) {
 	op.OperationID = "on"
 	for _, word := range strings.FieldsFunc(event, func(c rune) bool { return c == '.' || c == '_' }) {
@@ -141,8 +139,7 @@ func completeWebhook(event string, op *openapi3.Operation) {
 	op.Responses.Set("2XX", &openapi3.ResponseRef{Value: &openapi3.Response{Description: &taken}})
 }
 
-// markAdditive says in words, for those who read a viewer, what x-additive says
-// to programs.
+// markAdditive puts the mark x-additive into words, for people who read a viewer.
 func markAdditive(doc *openapi3.T) error {
 	operations := slices.Collect(maps.Values(doc.Webhooks))
 	operations = slices.AppendSeq(operations, maps.Values(doc.Paths.Map()))
@@ -188,9 +185,8 @@ func inWords(description string) string {
 	return strings.TrimSpace(strings.TrimRight(description, " ") + " Additive.")
 }
 
-// withoutSiblings makes a list of one of a schema that is referred to and marked
-// or described: what stands beside a $ref does not count (OpenAPI 3.0,
-// "Reference Object").
+// withoutSiblings makes a list of one of a schema that is referred to and marked or
+// described: fields beside a $ref do not count (OpenAPI 3.0, "Reference Object").
 func withoutSiblings(ref *openapi3.SchemaRef) (*openapi3.SchemaRef, error) {
 	if ref.Ref == "" {
 		return ref, nil

@@ -11,7 +11,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// refusal is one that errors.yaml names. Its other keys are the envelope's.
+// refusal is a refusal that errors.yaml names. Its other keys are the envelope's.
 type refusal struct {
 	Status     int    `json:"status"`
 	Code       string `json:"code"`
@@ -54,9 +54,9 @@ func takeRefusals(doc *openapi3.T) (map[string]refusal, error) {
 // exampleID is the request id of every example.
 const exampleID = "7k2m9qxw4t1bz0hc"
 
-// addRefusals turns the names of an operation's refusals, its own (x-refusals)
-// and those that everybody gets, into responses: one a status, which lists the
-// codes in words and shows the envelope of each case.
+// addRefusals turns the names of an operation's refusals, its own (x-refusals) and those
+// of all operations, into responses: one a status, which lists the codes in words and
+// shows the envelope of each case.
 func addRefusals(method string, op *openapi3.Operation, known map[string]refusal) error {
 	names := commonRefusals(method, op)
 	own, _ := op.Extensions["x-refusals"].([]any)
@@ -82,7 +82,7 @@ func addRefusals(method string, op *openapi3.Operation, known map[string]refusal
 	return nil
 }
 
-// commonRefusals are those of the way to a handler, and of losing it.
+// commonRefusals are the refusals that come before a handler, or instead of its answer.
 func commonRefusals(method string, op *openapi3.Operation) []string {
 	var names []string
 	writes := method != http.MethodGet && method != http.MethodHead

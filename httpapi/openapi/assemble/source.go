@@ -15,22 +15,22 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// source is what the files say, put together.
+// source is the content of the files, put together.
 type source struct {
 	doc *openapi3.T
-	// order is that of the keys in the files. Go's maps have none, but people
-	// read the document from the top.
+	// order is the order of the keys in the files. Go's maps have none, but people read
+	// the document from the top.
 	order *order
 }
 
-// read puts the files together. Two may both have paths and components, but
-// not the same path or component.
+// read puts the files together. Two files may both have paths and components, but not the
+// same path or component.
 func read(files fs.FS) (source, error) {
 	names, err := fs.Glob(files, "*.yaml")
 	if err != nil {
 		return source{}, err
 	}
-	// The one that holds the document's head comes first.
+	// The file that holds the document's head comes first.
 	slices.SortFunc(names, func(a, b string) int {
 		return cmp.Or(-cmp.Compare(strings.Count(a, "openapi"), strings.Count(b, "openapi")), strings.Compare(a, b))
 	})
@@ -87,8 +87,8 @@ func merge(into, from map[string]any) error {
 type order struct {
 	rank  map[string]int
 	below map[string]*order
-	// first is when each key was met for the first time anywhere. It orders what
-	// the files do not have in the same place: refusals, which are completed.
+	// first ranks each key by its first place in any file. It orders keys that the files
+	// do not have in the same place, such as those of completed refusals.
 	first map[string]int
 }
 
