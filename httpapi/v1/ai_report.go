@@ -11,7 +11,7 @@ import (
 	"humanqa/projections/jobs"
 )
 
-// aiReportRetrySeconds is how long a client is told to wait for an analysis.
+// aiReportRetrySeconds is the Retry-After while the analysis is on its way.
 const aiReportRetrySeconds = 15
 
 // GetAIReport is GET /v1/jobs/:id/ai-report.
@@ -34,7 +34,7 @@ func (a *Handlers) GetAIReport(r *wire.Request) (wire.Answer, error) {
 	switch {
 	case domain.IsKind(err, domain.KindNotFound):
 		ans, err := wire.Reply(http.StatusAccepted, report.Generating{JobID: j.ID, Status: jobs.AIReportGenerating, AsOf: at.then()})
-		if at == nil { // what was on its way then stays so
+		if at == nil { // at a moment of the past it stays on its way
 			ans.Header = http.Header{"Retry-After": {strconv.Itoa(aiReportRetrySeconds)}}
 		}
 		return ans, err

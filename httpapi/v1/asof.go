@@ -12,24 +12,25 @@ import (
 	"humanqa/projections/events"
 )
 
-// cursorForm is that of a cursor of GET /v1/events.
+// cursorForm is the form of a cursor of GET /v1/events.
 var cursorForm = regexp.MustCompile(`^[0-9]{1,19}-[0-9]{1,19}(\.[0-9a-f]*)?$`)
 
-// asked is what ?asOf= names, as it is echoed.
+// asked is the moment that ?asOf= names, with its echo.
 type asked struct {
 	events.Until
 	echo string
 }
 
-// asOf reads ?asOf=: a time, or a cursor of the account's events; nil is now, or
-// something that is wrong.
+// asOf reads ?asOf=: a time, or a cursor of the account's events; nil is now, or a
+// refused value.
 func (a *Handlers) asOf(r *wire.Request, p *wire.Problems) (*asked, error) {
 	q := r.Query(p)
 	text := q.Text("asOf")
 	if text == "" {
 		return nil, nil //nolint:nilnil // none was asked for
 	}
-	// What had become of jobs the feed tells. One that is behind would tell it wrongly.
+	// The feed tells the state of the jobs at a moment. A feed that is behind would tell
+	// it wrongly.
 	if err := a.Fresh.RequireFeed(r.Context()); err != nil {
 		return nil, err
 	}
@@ -69,7 +70,7 @@ func (a *Handlers) asOf(r *wire.Request, p *wire.Problems) (*asked, error) {
 		p.Add("asOf", "must not lie ahead of the account's time, %s", now.UTC().Format(wire.TimestampLayout))
 		return nil, nil //nolint:nilnil // it is told
 	}
-	// Answers show milliseconds: one that they show is whole.
+	// Answers show milliseconds, so a moment includes its whole millisecond.
 	whole := moment.Truncate(time.Millisecond).Add(time.Millisecond - time.Nanosecond)
 	return &asked{Until: events.Until{Moment: whole}, echo: moment.UTC().Format(wire.TimestampLayout)}, nil
 }
@@ -79,7 +80,7 @@ func (a *Handlers) accountTime(ctx context.Context, r *wire.Request) (time.Time,
 	return a.Commands.AccountTime(ctx, command.Cause{AccountID: r.Caller.AccountID, Sandbox: r.Caller.Sandbox})
 }
 
-// then echoes where an answer looks back to; nothing for now.
+// then echoes the moment of an answer; nil for now.
 func (at *asked) then() *string {
 	if at == nil {
 		return nil
@@ -87,7 +88,8 @@ func (at *asked) then() *string {
 	return &at.echo
 }
 
-// orNotThen tells what is not there from what was not there yet.
+// orNotThen turns a not-found error into one that says that there was none yet at the
+// moment.
 func (at *asked) orNotThen(what string, err error) error {
 	if at != nil && domain.IsKind(err, domain.KindNotFound) {
 		return domain.NotFound(what).WithHint("there was none yet at %s", at.echo)

@@ -13,14 +13,14 @@ import (
 	"humanqa/projections/events"
 )
 
-// OwnLog is what the log holds of an account: *auditlog.Own.
+// OwnLog reads an account's own part of the log: *auditlog.Own.
 type OwnLog interface {
 	Events(ctx context.Context, accountID string, since *time.Time, until *events.Until, each func(row []any) error) error
 	Proof(ctx context.Context, accountID string, id uuid.UUID) (auditlog.Proof, error)
 }
 
-// GetProof is GET /v1/audit/proof: that an event of the account is in the log, for
-// cmd/auditverify or whoever else hashes.
+// GetProof is GET /v1/audit/proof: the proof that an event of the account is in the log,
+// for cmd/auditverify or any other verifier.
 func (a *Handlers) GetProof(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	text := r.Query(&p).Text("event")
@@ -38,7 +38,7 @@ func (a *Handlers) GetProof(r *wire.Request) (wire.Answer, error) {
 	return wire.ReplyUnless(err, http.StatusOK, proof)
 }
 
-// proofRetry is when the next checkpoint is there, in seconds.
+// proofRetry is the time until the next checkpoint is there, in seconds.
 const proofRetry = 60
 
 // ExportEvents is GET /v1/exports/events: the account's own events, as the
@@ -52,7 +52,7 @@ func (a *Handlers) ExportEvents(r *wire.Request) (wire.Answer, error) {
 	if in.at != nil {
 		until = &in.at.Until
 	}
-	a.Fresh.Feed(r.Context(), r.Log) // it knows whose streams there are
+	a.Fresh.Feed(r.Context(), r.Log) // the feed knows the account of each stream
 	return a.TableOf(r, in.format, "events", auditlog.EventColumns, func(ctx context.Context, each func([]any) error) error {
 		return a.OwnLog.Events(ctx, r.Caller.AccountID, in.since, until, each)
 	})
@@ -61,8 +61,8 @@ func (a *Handlers) ExportEvents(r *wire.Request) (wire.Answer, error) {
 // auditKeyHeader names the key that a checkpoint is verified by.
 const auditKeyHeader = "X-Audit-Key"
 
-// GetCheckpoint is GET /v1/audit/checkpoint: a signed note, byte for byte, for
-// whoever wants to keep one.
+// GetCheckpoint is GET /v1/audit/checkpoint: a signed note, byte for byte, for clients
+// that keep one.
 func (a *Handlers) GetCheckpoint(r *wire.Request) (wire.Answer, error) {
 	note, verifier, err := a.Checkpoint(r.Context())
 	if err != nil {

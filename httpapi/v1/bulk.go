@@ -111,8 +111,8 @@ func batchStatus(batch []jobs.Outline) string {
 	return batchCompleted
 }
 
-// ownBatchThen is ownBatch, as ?asOf= asks for it: past are then the jobs with their
-// reports, in the same order. p is what else is wrong with the request.
+// ownBatchThen is ownBatch at the moment of ?asOf=: past are then the jobs with their
+// reports, in the same order. p holds the other problems of the request.
 func (a *Handlers) ownBatchThen(
 	r *wire.Request, p *wire.Problems,
 ) (id string, batch []jobs.Outline, past []*jobs.Past, at *asked, err error) {
@@ -136,8 +136,8 @@ func (a *Handlers) ownBatchThen(
 	return id, batch, past, at, nil
 }
 
-// ownBatch reads the jobs of the batch the path names. A project-bound key is
-// refused a batch that holds anything of another project.
+// ownBatch reads the jobs of the batch the path names. A project-bound key is refused a
+// batch with a job of another project.
 func (a *Handlers) ownBatch(r *wire.Request) (id string, batch []jobs.Outline, err error) {
 	id = r.Vars["batchId"]
 	if !wire.IDPattern.MatchString(id) {

@@ -43,7 +43,7 @@ func (a *Handlers) GetCredits(r *wire.Request) (wire.Answer, error) {
 	return wire.Reply(http.StatusOK, out)
 }
 
-// balanceThen is the balance, as ?asOf= asks for it.
+// balanceThen is the balance at the moment of ?asOf=.
 func (a *Handlers) balanceThen(r *wire.Request, at *asked) (credits.Balance, error) {
 	if at != nil {
 		return a.past.Balance(r.Context(), r.Caller.AccountID, at.Until)

@@ -18,7 +18,7 @@ import (
 type deliveryBody struct {
 	ID             string          `json:"id"`
 	Event          string          `json:"event"`
-	JobID          *string         `json:"jobId"` // null for what is about no job
+	JobID          *string         `json:"jobId"` // null for an event about no job
 	Status         string          `json:"status"`
 	Attempts       int             `json:"attempts"`
 	CreatedAt      wire.Timestamp  `json:"createdAt"`
@@ -81,7 +81,7 @@ func eventNames() []string {
 	return names
 }
 
-// wholeDelivery is a delivery with all that was sent, and what came back.
+// wholeDelivery is a delivery with all requests that were sent, and their answers.
 type wholeDelivery struct {
 	deliveryBody
 	ProjectID string            `json:"projectId"`

@@ -17,14 +17,14 @@ type deployedJob struct {
 	Deduplicated bool `json:"deduplicated"`
 }
 
-// ignoredDeploy answers what a platform sends beside deployments that can be tested.
+// ignoredDeploy answers a platform's event that is no deployment to test.
 type ignoredDeploy struct {
 	Ignored bool   `json:"ignored"`
 	Reason  string `json:"reason"`
 }
 
-// DeployHook is POST /v1/hooks/deploy/:token. The token in the path is the
-// credential (see hook).
+// DeployHook is POST /v1/hooks/deploy/:token. The token in the path is the credential
+// (admit.Gate).
 func (a *Handlers) DeployHook(r *wire.Request) (wire.Answer, error) {
 	if err := a.signedByPlatform(r); err != nil {
 		return wire.Answer{}, err
@@ -38,8 +38,8 @@ func (a *Handlers) DeployHook(r *wire.Request) (wire.Answer, error) {
 	in.Test.AccessInstructions = input.Bypass(r.Query(&p))
 	err := a.Limits.Admitted(r.Context(), r.Caller, &p)
 	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
-		// Within the command: a stored answer is repeated whatever the settings
-		// are now.
+		// Within the command, so that a stored answer is repeated even if the settings
+		// have changed.
 		if err := a.deployedURL(ctx, r.Caller, &in.Test); err != nil {
 			return wire.Answer{}, err
 		}
@@ -53,8 +53,8 @@ func (a *Handlers) DeployHook(r *wire.Request) (wire.Answer, error) {
 	})
 }
 
-// deployedURL falls back to the project's URL, and to that of its first test. The account
-// may no longer test either since it was set.
+// deployedURL falls back to the project's URL, and then to that of its first test. Both
+// are checked again, because the account may no longer be allowed to test them.
 func (a *Handlers) deployedURL(ctx context.Context, c wire.Caller, test *command.HostedTest) error {
 	if test.URL == "" {
 		project, err := a.Reads.Projects.Get(ctx, c.AccountID, c.ProjectID)

@@ -23,8 +23,8 @@ type estimateBody struct {
 	Priority                   string         `json:"priority"`
 }
 
-// EstimateJob is POST /v1/estimate: what POST /v1/jobs would make of the same
-// body. It writes nothing, so a read-only key may ask.
+// EstimateJob is POST /v1/estimate: the cost and the times of the same body at POST
+// /v1/jobs. It writes nothing, so a read-only key may ask.
 func (a *Handlers) EstimateJob(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	in := input.Submit(r.Object(&p))

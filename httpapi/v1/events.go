@@ -22,12 +22,12 @@ import (
 )
 
 const (
-	// streamBeat shows a client, and whatever stands in between, that a stream
-	// lives.
+	// streamBeat is the time between two signs of life, which tell a client and its
+	// proxies that a stream is open.
 	streamBeat = 15 * time.Second
 	// StreamsPerKey bounds the streams of one API key on this node.
 	StreamsPerKey = 5
-	// streamRetry is how long a client that had too many waits, in seconds.
+	// streamRetry is the Retry-After, in seconds, for a client with too many streams.
 	streamRetry = 15
 	// StreamPage is how many events a stream reads at once.
 	StreamPage = 20
@@ -108,7 +108,7 @@ func (a *Handlers) eventPage(r *wire.Request, f events.Filter, reader *readers.I
 	a.Fresh.Feed(ctx, r.Log)
 	end := ""
 	if reader != nil {
-		if end, err = a.Reads.Events.Newest(ctx); err != nil { // before the page, which so reaches as far at least
+		if end, err = a.Reads.Events.Newest(ctx); err != nil { // before the page, so that the page reaches at least as far
 			return page, err
 		}
 	}
@@ -145,7 +145,7 @@ func (a *Handlers) onLog(answer wire.Answer) wire.Answer {
 }
 
 // eventFilter reads the query. A project-bound key only sees its project. reader is nil
-// for one without a name.
+// for a reader without a name.
 func eventFilter(r *wire.Request, p *wire.Problems) (f events.Filter, reader *readers.ID) {
 	q := r.Query(p)
 	if name := q.Text("reader"); name != "" {
@@ -175,8 +175,8 @@ func eventFilter(r *wire.Request, p *wire.Problems) (f events.Filter, reader *re
 	return f, reader
 }
 
-// feedItems renders events as webhooks announce them, with the event's id and
-// its place in the feed in front. It passes over what this binary does not announce.
+// feedItems renders events as webhooks announce them, with the event's id and its place
+// in the feed in front. It passes over events that this binary does not announce.
 func (a *Handlers) feedItems(found []events.AccountEvent) (items []json.RawMessage, passedOver int, err error) {
 	items = make([]json.RawMessage, 0, len(found))
 	for _, e := range found {
@@ -196,7 +196,7 @@ func (a *Handlers) feedItems(found []events.AccountEvent) (items []json.RawMessa
 
 const EventStream = "text/event-stream"
 
-// wantsStream says whether the client names the stream and likes JSON no more.
+// wantsStream says whether the client names the stream and does not prefer JSON.
 func wantsStream(accept []string) bool {
 	stream := wire.Quality(accept, EventStream)
 	plain := wire.Quality(accept, "application/json")
@@ -266,9 +266,8 @@ func (a *Handlers) beginStream(ctx context.Context, f events.Filter, reader *rea
 	return after, nil
 }
 
-// follow sends the account's events until the client is gone, the service stops
-// or the key is refused. Whatever ends it, the client goes on behind the last
-// event it got.
+// follow sends the account's events until the client is gone, the service stops or the
+// key is refused. After any end the client can go on behind the last event it got.
 func (a *Handlers) follow(ctx context.Context, r *wire.Request, f events.Filter, reader *readers.ID, w *wire.StreamWriter) error {
 	token, err := admit.Bearer(r.Header)
 	if err != nil {
@@ -303,7 +302,7 @@ func (a *Handlers) follow(ctx context.Context, r *wire.Request, f events.Filter,
 				a.noteReader(reader, f.After, f.Types)
 			}
 		case <-beat.C:
-			more = true // in case nobody woke us
+			more = true // in case a wake was missed
 			err = w.Send([]byte(": alive\n\n"))
 		}
 		if err != nil {
@@ -312,13 +311,13 @@ func (a *Handlers) follow(ctx context.Context, r *wire.Request, f events.Filter,
 	}
 }
 
-// SendEvents sends the next page, moves the filter behind what it has looked at,
-// and says whether there may be more. What was passed over is not looked at
-// again: a stream of rare events costs no more than any other.
+// SendEvents sends the next page, moves the filter behind what it has looked at, and says
+// whether there may be more. Events that were passed over are not looked at again, so a
+// stream of rare events costs no more than any other.
 func (a *Handlers) SendEvents(ctx context.Context, accountID string, f *events.Filter, w *wire.StreamWriter) (more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, streamReadTime)
 	defer cancel()
-	end, err := a.Reads.Events.Newest(ctx) // before the page, which so reaches as far at least
+	end, err := a.Reads.Events.Newest(ctx) // before the page, so that the page reaches at least as far
 	if err != nil {
 		return false, err
 	}

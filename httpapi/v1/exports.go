@@ -28,12 +28,12 @@ func (s streamed) Write(part []byte) (int, error) {
 // streamPart is how much of a table is sent at a time.
 const streamPart = 64 << 10
 
-// tableTime bounds a table, whoever reads it how slowly.
+// tableTime bounds the time of a table, however slowly the client reads it.
 const tableTime = 10 * time.Minute
 
-// TableOf answers with rows as they come. It has a place until it ends, and who
-// reads it too slowly to the end is cut off, as is what fails on the way: nobody
-// takes half for whole.
+// TableOf answers with rows as they come. It has a place until it ends. A client that
+// reads too slowly is cut off, and so is a table that fails on the way, so that no client
+// takes a part for the whole.
 func (a *Handlers) TableOf(
 	r *wire.Request, f tabular.Format, name string, columns []tabular.Column, rows func(context.Context, func([]any) error) error,
 ) (wire.Answer, error) {
@@ -69,14 +69,14 @@ func (a *Handlers) TableOf(
 	}, nil
 }
 
-// exportRequest is what a client asks of an export.
+// exportRequest is a client's request for an export.
 type exportRequest struct {
 	format tabular.Format
 	since  *time.Time
 	at     *asked
 }
 
-// readExport reads it.
+// readExport reads an exportRequest.
 func (a *Handlers) readExport(r *wire.Request) (in exportRequest, err error) {
 	var p wire.Problems
 	q := r.Query(&p)

@@ -26,7 +26,7 @@ type Submitter interface {
 	SubmitJob(context.Context, command.Cause, command.SubmitJob) (command.SubmittedJob, error)
 }
 
-// Shared is what the API and all of its handlers stand on.
+// Shared holds the dependencies of the API and all of its handlers.
 type Shared struct {
 	Commands *command.Service
 	Submits  Submitter // nil: Commands
@@ -49,7 +49,7 @@ type Shared struct {
 	BaseURL string
 }
 
-// Deps is what the handlers of clients stand on.
+// Deps holds the dependencies of the handlers of clients.
 type Deps struct {
 	Shared
 	Reports report.Reader
@@ -57,19 +57,19 @@ type Deps struct {
 	Gate    *admit.Gate
 	Writer  *admit.Writer
 	Fresh   *admit.Freshness
-	// Stopping is closed when the service is about to stop: a request that waits for
-	// something answers with what there is.
+	// Stopping is closed when the service is about to stop: a request that waits for news
+	// then answers with the data it has.
 	Stopping <-chan struct{}
 }
 
-// Handlers are those of clients.
+// Handlers are the handlers of clients.
 type Handlers struct {
 	Deps
 	past       *asof.Reads
 	cursors    *readers.Cursors
 	deliveries *webhooks.Log
 
-	Readers *readers.Readers // of the feed, those that gave a name
+	Readers *readers.Readers // the named readers of the feed
 
 	feedWatch   *readers.Watch
 	streams     *wire.Quota

@@ -17,10 +17,10 @@ type historyBody struct {
 	TotalTests          int             `json:"totalTests"`
 	PassCount           int             `json:"passCount"`
 	FailCount           int             `json:"failCount"`
-	CompletedCount      int             `json:"completedCount"` // what the rate is of; that of none is 0
+	CompletedCount      int             `json:"completedCount"` // the jobs that the rate covers; a rate of none is 0
 	PassRate            float64         `json:"passRate"`
 	AverageHealthScore  float64         `json:"averageHealthScore"`
-	ScoredTests         int             `json:"scoredTests"` // what the average covers; an average of none is 0
+	ScoredTests         int             `json:"scoredTests"` // the tests that the average covers; an average of none is 0
 	LatestFailures      []latestFailure `json:"latestFailures"`
 	Regressions         []string        `json:"regressions"`
 	Trend               []trendTest     `json:"trend"` // newest first
@@ -66,11 +66,11 @@ func (a *Handlers) ProjectHistory(r *wire.Request) (wire.Answer, error) {
 	return wire.Reply(http.StatusOK, body)
 }
 
-// historyThen is the project's history, as ?asOf= asks for it.
+// historyThen is the project's history at the moment of ?asOf=.
 func (a *Handlers) historyThen(r *wire.Request, id string, at *asked) (history.Project, error) {
 	h, err := a.Reads.History.Project(r.Context(), r.Caller.AccountID, id)
 	if err != nil || at == nil {
-		return h, err // another account's is none, whenever
+		return h, err // another account's project is not found at any moment
 	}
 	h, err = a.past.History(r.Context(), r.Caller.AccountID, id, at.Until)
 	return h, at.orNotThen("project", err)

@@ -10,8 +10,8 @@ import (
 	"humanqa/internal/signature"
 )
 
-// signedByPlatform refuses a call of a deploy hook that lacks the signature which its owner
-// asks for. It looks at the raw bytes, before anything of the body is read.
+// signedByPlatform refuses a call of a deploy hook that lacks the signature which its
+// owner asks for. It looks at the raw bytes, before the body is parsed.
 func (a *Handlers) signedByPlatform(r *wire.Request) error {
 	scheme, secret, err := a.Commands.HookSecret(r.Context(), r.Caller.AccountID, r.Caller.ProjectID)
 	if err != nil || scheme == "" {

@@ -72,7 +72,7 @@ func (a *Handlers) TestHosted(r *wire.Request) (wire.Answer, error) {
 }
 
 // noteUnused warns of a webhook's settings that lead to no delivery: the project has no
-// URL for them. The test stands, whatever becomes of the warning.
+// URL for them. A failure here costs the warning only, never the test.
 func (a *Handlers) noteUnused(ctx context.Context, r *wire.Request, in command.Webhook, projectID string) {
 	if in.URL != "" || in.Secret == "" && in.Events == nil {
 		return
@@ -112,7 +112,8 @@ func (a *Handlers) PrepareNext(r *wire.Request) (wire.Answer, error) {
 	}
 	err := a.mayUseProject(r.Context(), r.Caller, projectID)
 	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
-		// Within the command: a stored answer is repeated whatever failed since.
+		// Within the command, so that a stored answer is repeated even if other items
+		// failed since.
 		named, err := input.FailedInLastTest(ctx, a.Reads, cause.AccountID, projectID, bugs)
 		if err != nil {
 			return wire.Answer{}, err

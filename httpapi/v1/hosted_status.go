@@ -16,7 +16,7 @@ import (
 
 // The hosted status (decisions, "Hosted status" and "Waiting").
 
-// inProgress is what the hosted endpoints call a claimed job.
+// inProgress is the status of a claimed job at the hosted endpoints.
 const inProgress = "in_progress"
 
 type hostedStatusBody struct {
@@ -46,7 +46,7 @@ type liveItem struct {
 	Note        string         `json:"note"`
 }
 
-// ChecklistState counts the list, and what the checker found beside it.
+// ChecklistState counts the items of the checklist, and the checker's findings.
 type ChecklistState struct {
 	TotalItems   int `json:"totalItems"`
 	CheckedItems int `json:"checkedItems"`
@@ -74,13 +74,13 @@ type resultItem struct {
 const (
 	// maxStatusWait is the longest ?wait=, in seconds.
 	maxStatusWait = 25
-	// statusPoll is how often a waiting request looks: one row by its key.
+	// statusPoll is the time between two looks of a waiting request: one row by its key.
 	statusPoll = 250 * time.Millisecond
 )
 
-// HostedStatus is GET /v1/hosted/status/:jobId. With ?wait= it holds the answer
-// back until it differs from what the client has (If-None-Match), or from what
-// it first was; at the latest when the seconds are over or the service stops.
+// HostedStatus is GET /v1/hosted/status/:jobId. With ?wait= it holds the answer back
+// until the status differs from that of If-None-Match, or else from the first one. It
+// answers at the latest when the seconds are over or the service stops.
 func (a *Handlers) HostedStatus(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	q := r.Query(&p)
@@ -104,7 +104,7 @@ func (a *Handlers) HostedStatus(r *wire.Request) (wire.Answer, error) {
 			return wire.Answer{}, err
 		}
 	}
-	// The tag is for asking again: a store may keep the answer, to that end.
+	// A cache may keep the answer, but only to ask again with its tag.
 	header := http.Header{"Etag": {s.tag}, "Cache-Control": {"private, no-cache"}}
 	if wire.Matches(known, s.tag) {
 		return wire.Answer{Status: http.StatusNotModified, Header: header}, nil
@@ -112,8 +112,8 @@ func (a *Handlers) HostedStatus(r *wire.Request) (wire.Answer, error) {
 	return wire.Answer{Status: http.StatusOK, Header: header, Body: s.body}, nil
 }
 
-// awaitChange gives the first status that the client does not have yet, or the
-// last one there was time for. What can change no more is not waited for.
+// awaitChange gives the first status that the client does not have yet, or the last one
+// that there was time for. It does not wait for a status that cannot change any more.
 func (a *Handlers) awaitChange(
 	r *wire.Request, s hostedState, has []string, atMost time.Duration, withItems bool,
 ) (hostedState, error) {

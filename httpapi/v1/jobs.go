@@ -52,8 +52,8 @@ func submittedOf(out command.SubmittedJob, echo string, t job.Type, projectID st
 	}
 }
 
-// place says where a submission came from and which project it belongs to: a
-// project-bound key's own, unless it names one.
+// place notes the source of a submission, and its project: the one that it names, or else
+// the project of the key.
 func (a *Handlers) place(r *wire.Request, in *command.SubmitJob, source string) error {
 	in.Source = source
 	in.ProjectID = cmp.Or(in.ProjectID, r.Caller.ProjectID)
@@ -89,13 +89,13 @@ type jobPage struct {
 	Total  int          `json:"total"`
 	Limit  int          `json:"limit"`
 	Offset int          `json:"offset"`
-	// NextCursor is null at the end. Asking with it costs the same however far
-	// down the list is; an offset has to be counted.
+	// NextCursor is null at the end. A page by cursor costs the same at any place of the
+	// list; an offset has to be counted.
 	NextCursor *string `json:"nextCursor"`
 	AsOf       *string `json:"asOf,omitempty"`
 }
 
-// listedStatuses are what ?status= takes: the specification's four names, and
+// listedStatuses are the values of ?status=: the specification's four names, and
 // cancelled (decisions, "status filter").
 var listedStatuses = []job.Status{job.StatusPending, job.StatusClaimed, job.StatusCompleted, job.StatusFailed, job.StatusCancelled}
 
@@ -145,7 +145,7 @@ func (a *Handlers) ListJobs(r *wire.Request) (wire.Answer, error) {
 	return wire.Reply(http.StatusOK, page)
 }
 
-// jobsThen is the list, as ?asOf= asks for it.
+// jobsThen is the list at the moment of ?asOf=.
 func (a *Handlers) jobsThen(r *wire.Request, f jobs.Filter, at *asked) ([]jobs.Summary, int, error) {
 	if at != nil {
 		return a.past.Jobs(r.Context(), r.Caller.AccountID, f, at.Until)
@@ -156,7 +156,7 @@ func (a *Handlers) jobsThen(r *wire.Request, f jobs.Filter, at *asked) ([]jobs.S
 // jobBody is a job read alone.
 type jobBody struct {
 	jobSummary
-	AsOf             *string         `json:"asOf,omitempty"` // where ?asOf= looks back to
+	AsOf             *string         `json:"asOf,omitempty"` // the moment of ?asOf=
 	CreditsUsed      domain.Credits  `json:"creditsUsed"`
 	SLAMinutes       int             `json:"slaMinutes"`
 	ClaimedAt        *wire.Timestamp `json:"claimedAt"`
@@ -193,8 +193,8 @@ type jobBody struct {
 	CommitStatus *commitStatus `json:"commitStatus"`
 }
 
-// commitStatus is where the verdict is told. State is null before the first word. Error is
-// the reason that no further word comes.
+// commitStatus is the commit status that shows the verdict. State is null before the
+// first report to the platform. Error is the reason that no further report comes.
 type commitStatus struct {
 	Provider   string  `json:"provider"`
 	Repository string  `json:"repository"`
@@ -260,9 +260,9 @@ func (a *Handlers) GetJob(r *wire.Request) (wire.Answer, error) {
 	})
 }
 
-// ownJobThen reads a job that the path names, as ?asOf= asks for it: past then has
-// its report, too, if it had one. Without asOf past and at are nil. p is what else
-// is wrong with the request.
+// ownJobThen reads a job that the path names, at the moment of ?asOf=: past then has its
+// report, too, if it had one. Without asOf past and at are nil. p holds the other
+// problems of the request.
 func (a *Handlers) ownJobThen(r *wire.Request, id string, p *wire.Problems) (j jobs.Job, past *jobs.Past, at *asked, err error) {
 	j, err = a.ownJobNamed(r, id)
 	at, failed := a.asOf(r, p)
@@ -283,8 +283,8 @@ func (a *Handlers) ownJobNamed(r *wire.Request, id string) (jobs.Job, error) {
 	return own(r, "job", id, a.Reads.Jobs.Job, func(j jobs.Job) string { return j.ProjectID })
 }
 
-// own reads what a path names. Another account's does not exist; a project-bound
-// key is refused that of its account's other projects.
+// own reads the resource that a path names. A resource of another account is not found. A
+// project-bound key is refused a resource of its account's other projects.
 func own[T any](
 	r *wire.Request, what, id string, get func(ctx context.Context, accountID, id string) (T, error), projectOf func(T) string,
 ) (none T, err error) {
@@ -304,8 +304,8 @@ func own[T any](
 type cancelledJob struct {
 	JobID            string         `json:"jobId"`
 	Status           job.Status     `json:"status"`
-	CreditsRefunded  domain.Credits `json:"creditsRefunded"` // what came back
-	CreditsExpired   domain.Credits `json:"creditsExpired"`  // what went into expired lots
+	CreditsRefunded  domain.Credits `json:"creditsRefunded"` // the credits that came back
+	CreditsExpired   domain.Credits `json:"creditsExpired"`  // the credits that went into expired lots
 	CreditsRemaining domain.Credits `json:"creditsRemaining"`
 }
 

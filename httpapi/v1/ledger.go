@@ -21,14 +21,14 @@ type ledgerBody struct {
 	AsOf    *string       `json:"asOf,omitempty"`
 }
 
-// ledgerEntry is one event of the ledger. Amount is what it did to the balance.
+// ledgerEntry is one event of the ledger. Amount is its change of the balance.
 type ledgerEntry struct {
 	ID           string         `json:"id"`
 	At           wire.Timestamp `json:"at"`
 	Kind         string         `json:"kind"` // granted, debited, refunded, expired
 	Amount       domain.Credits `json:"amount"`
 	BalanceAfter domain.Credits `json:"balanceAfter"`
-	Expired      domain.Credits `json:"expired"` // what of a refund came back too late
+	Expired      domain.Credits `json:"expired"` // the credits of a refund that came back too late
 	JobID        *string        `json:"jobId"`
 	JobTitle     *string        `json:"jobTitle"`
 	Lots         []ledger.Part  `json:"lots"`
@@ -52,7 +52,7 @@ func byWhom(actor string) string {
 	switch kind, _, _ := strings.Cut(actor, ":"); kind {
 	case "key", "person":
 		return actor
-	case "operator": // which one is not the account's to know
+	case "operator": // the account may not know which one
 		return kind
 	}
 	return "service"
@@ -92,7 +92,7 @@ func (a *Handlers) CreditsLedger(r *wire.Request) (wire.Answer, error) {
 	return wire.Reply(http.StatusOK, out)
 }
 
-// ledgerThen is the revision behind the ledger's end, as ?asOf= asks for it.
+// ledgerThen is the revision behind the ledger's end at the moment of ?asOf=.
 func (a *Handlers) ledgerThen(r *wire.Request, at *asked) (uint64, error) {
 	if at == nil {
 		return ledger.Whole, nil
@@ -103,8 +103,9 @@ func (a *Handlers) ledgerThen(r *wire.Request, at *asked) (uint64, error) {
 // statementPage is how many lines of a statement are in memory at a time.
 const statementPage = 500
 
-// CreditsStatement is GET /v1/credits/statement: a month, in UTC, in the format that is asked
-// for, else as CSV. The opening balance and the lines' amounts are the closing balance, line by line.
+// CreditsStatement is GET /v1/credits/statement: a month, in UTC, in the format that is
+// asked for, else as CSV. Each line adds its amount to the balance, from the opening to
+// the closing one.
 func (a *Handlers) CreditsStatement(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	q := r.Query(&p)
@@ -140,7 +141,7 @@ func (a *Handlers) CreditsStatement(r *wire.Request) (wire.Answer, error) {
 		})
 }
 
-// timeThen is the account's time, as ?asOf= asks for it.
+// timeThen is the account's time at the moment of ?asOf=.
 func (a *Handlers) timeThen(r *wire.Request, whole uint64, at *asked) (time.Time, error) {
 	if at == nil {
 		return a.accountTime(r.Context(), r)

@@ -50,10 +50,10 @@ type projectBody struct {
 type countedProject struct {
 	projectBody
 	JobCount       int     `json:"jobCount"`
-	CompletedCount int     `json:"completedCount"` // what the rate is of; that of none is 0
+	CompletedCount int     `json:"completedCount"` // the jobs that the rate covers; a rate of none is 0
 	PassRate       float64 `json:"passRate"`       // 0..1
 
-	AsOf *string `json:"asOf,omitempty"` // of one that is read alone
+	AsOf *string `json:"asOf,omitempty"` // of a project that is read alone
 }
 
 func bodyOf(p projects.Project, health map[string]webhooks.Health) projectBody {
@@ -117,8 +117,8 @@ type projectPage struct {
 	AsOf     *string          `json:"asOf,omitempty"`
 }
 
-// maxProjects is also what is listed unasked: the specification's list has no
-// pages, and nearly every account's fits into one.
+// maxProjects is also the default limit: the specification's list has no pages, and the
+// projects of nearly every account fit into one.
 const maxProjects = 1000
 
 // ListProjects is GET /v1/projects. A project-bound key sees its own only.
@@ -149,7 +149,7 @@ func (a *Handlers) GetProject(r *wire.Request) (wire.Answer, error) {
 		return wire.Answer{}, err
 	}
 	p, err := a.Reads.Projects.Get(r.Context(), r.Caller.AccountID, id)
-	if err == nil && at != nil { // another account's is none, whenever
+	if err == nil && at != nil { // another account's project is not found at any moment
 		p, err = a.past.Project(r.Context(), r.Caller.AccountID, id, at.Until)
 		err = at.orNotThen("project", err)
 	}
@@ -164,7 +164,7 @@ func (a *Handlers) GetProject(r *wire.Request) (wire.Answer, error) {
 	return wire.Reply(http.StatusOK, out[0])
 }
 
-// projectsThen is the list, as ?asOf= asks for it.
+// projectsThen is the list at the moment of ?asOf=.
 func (a *Handlers) projectsThen(r *wire.Request, f projects.Filter, at *asked) ([]projects.Project, int, error) {
 	if at != nil {
 		return a.past.Projects(r.Context(), r.Caller.AccountID, f, at.Until)
@@ -172,8 +172,8 @@ func (a *Handlers) projectsThen(r *wire.Request, f projects.Filter, at *asked) (
 	return a.Reads.Projects.List(r.Context(), r.Caller.AccountID, f)
 }
 
-// countedThen are projects as ?asOf= asks for them. How their webhooks did then the
-// log does not know.
+// countedThen are projects at the moment of ?asOf=. They have no past health of webhooks,
+// which is not in the log.
 func (a *Handlers) countedThen(r *wire.Request, at *asked, of ...projects.Project) ([]countedProject, error) {
 	if at != nil {
 		return wire.List(of, func(p projects.Project) countedProject {
@@ -186,7 +186,7 @@ func (a *Handlers) countedThen(r *wire.Request, at *asked, of ...projects.Projec
 	return wire.List(of, func(p projects.Project) countedProject { return countedOf(p, health) }), err
 }
 
-// ownProjectThen is ownProject, and what ?asOf= names.
+// ownProjectThen is ownProject, and the moment of ?asOf=.
 func (a *Handlers) ownProjectThen(r *wire.Request) (id string, at *asked, err error) {
 	id, err = a.ownProject(r)
 	var p wire.Problems
@@ -194,8 +194,8 @@ func (a *Handlers) ownProjectThen(r *wire.Request) (id string, at *asked, err er
 	return id, at, wire.RefusedFor(err, cmp.Or(p.Err(), failed))
 }
 
-// ownProject is the id in the path, unless the caller must not use it. Whether
-// it exists is for the query, or the command, to say.
+// ownProject is the id in the path, unless the caller must not use it. The query, or the
+// command, decides whether it exists.
 func (a *Handlers) ownProject(r *wire.Request) (string, error) {
 	id := r.Vars["id"]
 	if !wire.IDPattern.MatchString(id) {
@@ -230,7 +230,7 @@ func (a *Handlers) CreateProject(r *wire.Request) (wire.Answer, error) {
 	})
 }
 
-// unusedWithoutURL warns of what counts only with a webhook's URL.
+// unusedWithoutURL warns of settings that count only with a webhook's URL.
 func unusedWithoutURL(r *wire.Request, events *[]string, headers *command.Headers) {
 	if events != nil {
 		r.Unused("subscribedWebhookEvents")

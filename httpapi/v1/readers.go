@@ -27,7 +27,7 @@ func (a *Handlers) noteReader(id *readers.ID, cursor string, types []string) {
 	}
 }
 
-// noteRefused notes why a reader cannot continue, and gives the error on.
+// noteRefused notes why a reader cannot continue, and returns the error.
 func (a *Handlers) noteRefused(id *readers.ID, f events.Filter, err error) error {
 	var refused *domain.Error
 	if id != nil && errors.As(err, &refused) {
@@ -65,7 +65,7 @@ func (a *Handlers) ListReaders(r *wire.Request) (wire.Answer, error) {
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	a.Fresh.Feed(r.Context(), r.Log) // what the caller was answered before counts
+	a.Fresh.Feed(r.Context(), r.Log) // so that the list counts everything that earlier answers showed
 	found, err := a.Readers.Of(r.Context(), r.Caller.AccountID, r.Caller.ProjectID)
 	if err != nil {
 		return wire.Answer{}, err

@@ -7,7 +7,7 @@ import (
 	"humanqa/projections/jobs"
 )
 
-// reportRetrySeconds is how long a client is told to wait for a report.
+// reportRetrySeconds is the Retry-After while a report may still come.
 const reportRetrySeconds = 30
 
 // GetReport is GET /v1/jobs/:id/report.
@@ -32,8 +32,8 @@ func (a *Handlers) GetReport(r *wire.Request) (wire.Answer, error) {
 	return format.Answer(body, report.Outcome{Title: j.Title, Jobs: []report.Job{tested}})
 }
 
-// noReport refuses what only a completed job has. Who can still get it is told
-// when to ask again.
+// noReport refuses a resource that only a completed job has. While the job may still be
+// completed, it says when to ask again.
 func noReport(j jobs.Job, what, hint string) error {
 	if j.IsFinal() {
 		return domain.NotFound(what).WithHint("the job is %s; it will have no %s", j.Status, what)
@@ -41,9 +41,9 @@ func noReport(j jobs.Job, what, hint string) error {
 	return wire.RetryAfter(domain.NotFound(what).WithHint("%s", hint), reportRetrySeconds)
 }
 
-// GetBatchReport is GET /v1/jobs/bulk/:batchId/report. Like a job's, it exists
-// once everything has ended; a job that will have no report is named, not left
-// out, lest a pipeline take a batch for green that was never tested.
+// GetBatchReport is GET /v1/jobs/bulk/:batchId/report. Like a job's report, it exists
+// once everything has ended. A job that will have no report is named, not left out, so
+// that a pipeline does not take an untested batch for green.
 func (a *Handlers) GetBatchReport(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	format := report.Asked(r, &p)

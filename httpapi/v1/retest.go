@@ -14,13 +14,13 @@ type retestedJob struct {
 	ParentJobID string `json:"parentJobId"`
 }
 
-// RetestJob is POST /v1/jobs/:id/retest. It takes no body: what is sent is not
-// looked at. The account may no longer test the job's URL.
+// RetestJob is POST /v1/jobs/:id/retest. It takes no body, and ignores one that is sent.
+// It checks the job's URL again, because the account may no longer be allowed to test it.
 func (a *Handlers) RetestJob(r *wire.Request) (wire.Answer, error) {
 	parent, err := a.ownJob(r)
 	var p wire.Problems
 	r.IdempotencyKey(&p)
-	if parent.ErasedAt == nil { // the command says that it was
+	if parent.ErasedAt == nil { // the command says that it was erased
 		input.CheckTarget(wire.NewObject(&p), "url", parent.URL, parent.Type)
 	}
 	err = wire.RefusedFor(err, a.Limits.Admitted(r.Context(), r.Caller, &p))

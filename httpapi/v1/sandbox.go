@@ -19,7 +19,7 @@ type advancedClock struct {
 	AdvancedSeconds int64          `json:"advancedSeconds"`
 }
 
-// AdvanceClock is POST /v1/sandbox/clock/advance. What gets due by it happens
+// AdvanceClock is POST /v1/sandbox/clock/advance. Everything that falls due by it happens
 // within a second of the answer. The time is the whole account's.
 func (a *Handlers) AdvanceClock(r *wire.Request) (wire.Answer, error) {
 	switch {

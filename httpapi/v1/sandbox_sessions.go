@@ -26,7 +26,7 @@ func (a *Handlers) ReadySlots(r *wire.Request) (wire.Answer, error) {
 	found, err := a.ownSession(r)
 	var p wire.Problems
 	o := r.OptionalObject(&p)
-	slots := o.Integers("slots", session.MaxSlots) // whether there are such is for the command to say
+	slots := o.Integers("slots", session.MaxSlots) // the command decides whether they exist
 	return a.Writer.WriteUnless(wire.RefusedFor(err, p.Err()), r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		out, err := a.Commands.ReadySlots(ctx, cause, found.ID, slots)
 		return a.Writer.Done(ctx, r, out.Position, err, http.StatusOK, readySession{

@@ -7,12 +7,13 @@ import (
 	"humanqa/httpapi/wire"
 )
 
-// ErrOtherProject refuses a key of one project what belongs to another one, or to all.
+// ErrOtherProject refuses a project-bound key a resource of another project, or of all
+// projects.
 var ErrOtherProject = domain.Forbidden("the API key is bound to another project").
 	WithHint("use a key of that project, or one without a project")
 
-// mayUseProject refuses a project-bound key another project of its account.
-// A project of another account is not found, as for everybody.
+// mayUseProject refuses a project-bound key another project of its account. A project of
+// another account is not found, as for every key.
 func (a *Handlers) mayUseProject(ctx context.Context, c wire.Caller, projectID string) error {
 	if c.ProjectID == "" || c.ProjectID == projectID {
 		return nil
@@ -23,8 +24,8 @@ func (a *Handlers) mayUseProject(ctx context.Context, c wire.Caller, projectID s
 	return ErrOtherProject
 }
 
-// narrow gives a list that names no project the key's own one. none says that
-// the list is empty: as a filter, another account's project matches nothing.
+// narrow makes the key's project the filter of a list that names none. none says that the
+// list is empty: as a filter, another account's project matches nothing.
 func (a *Handlers) narrow(r *wire.Request, projectID *string) (none bool, err error) {
 	if *projectID == "" {
 		*projectID = r.Caller.ProjectID

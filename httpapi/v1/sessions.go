@@ -88,7 +88,7 @@ type sessionBody struct {
 	ReadyCount         int             `json:"readyCount"`
 	ChecklistItemCount int             `json:"checklistItemCount"`
 	CreditsCharged     domain.Credits  `json:"creditsCharged"`
-	CreditsRefunded    domain.Credits  `json:"creditsRefunded"` // what came back
+	CreditsRefunded    domain.Credits  `json:"creditsRefunded"` // the credits that came back
 	CreditsExpired     domain.Credits  `json:"creditsExpired"`
 	ReadyDeadline      wire.Timestamp  `json:"readyDeadline"`
 	CreatedAt          wire.Timestamp  `json:"createdAt"`
@@ -196,7 +196,7 @@ func (a *Handlers) GetSession(r *wire.Request) (wire.Answer, error) {
 	return wire.Reply(http.StatusOK, body)
 }
 
-// sessionsThen is the list, as ?asOf= asks for it.
+// sessionsThen is the list at the moment of ?asOf=.
 func (a *Handlers) sessionsThen(r *wire.Request, f sessions.Filter, at *asked) ([]sessions.Session, int, error) {
 	if at != nil {
 		return a.past.Sessions(r.Context(), r.Caller.AccountID, f, at.Until)

@@ -18,7 +18,7 @@ type rotation struct {
 	KeyID  *string        `json:"keyId"`
 }
 
-// webhookHealth is how a webhook does.
+// webhookHealth is the health of a webhook.
 type webhookHealth struct {
 	Status              string          `json:"status"` // ok, failing, disabled
 	FailingSince        *wire.Timestamp `json:"failingSince"`
@@ -29,7 +29,7 @@ type webhookHealth struct {
 	Failed              int             `json:"failed"` // deliveries
 }
 
-// healthOf asks how the webhooks of one account's projects do.
+// healthOf reads the health of the webhooks of one account's projects.
 func (a *Handlers) healthOf(ctx context.Context, found ...projects.Project) (map[string]webhooks.Health, error) {
 	var ids []string
 	for _, p := range found {
@@ -43,8 +43,8 @@ func (a *Handlers) healthOf(ctx context.Context, found ...projects.Project) (map
 	return a.deliveries.Health(ctx, found[0].AccountID, ids...)
 }
 
-// healthIn is that of the project's webhook. One that the dispatcher has not heard
-// of yet was not sent anything, so nothing has failed.
+// healthIn is the health of the project's webhook. A webhook that the dispatcher does not
+// know yet was not sent anything, so nothing has failed.
 func healthIn(all map[string]webhooks.Health, p projects.Project) webhooks.Health {
 	h, known := all[p.ID]
 	if !known || h.URL != p.WebhookURL {
@@ -85,10 +85,10 @@ type rotatedSecret struct {
 	WebhookSecret          *string         `json:"webhookSecret"` // null when the rotation was finished
 	PreviousValidUntil     *wire.Timestamp `json:"previousValidUntil"`
 	WebhookSecretRotatedAt *wire.Timestamp `json:"webhookSecretRotatedAt"`
-	Next                   string          `json:"next"` // what the owner of the receiver does now
+	Next                   string          `json:"next"` // the next step of the receiver's owner
 }
 
-// What follows a rotation, for people.
+// The next steps after a rotation, for people.
 const (
 	afterOverlap = "Give your server the new secret within 24 hours. Until then webhook-signature carries a signature of each secret, " +
 		"and X-Service-Signature alternates between the two from one attempt of a delivery to the next. " +

@@ -18,10 +18,10 @@ type claimBody struct {
 	ClaimToken string         `json:"claimToken"`
 	DueAt      wire.Timestamp `json:"dueAt"`
 	Brief      briefBody      `json:"brief"`
-	// The draft of the report: what this checker, or one before, said so far.
+	// The draft of the report: the verdicts of this checker, or one before, so far.
 	Checklist []checkedItem `json:"checklist"`
 	Findings  []checkedItem `json:"findings"`
-	// Questions are those that were asked about this job, with their answers.
+	// Questions are the questions about this job, with their answers.
 	Questions []toldQuestion `json:"questions"`
 }
 
@@ -71,8 +71,8 @@ func (a *Handlers) claim(ctx context.Context, r *wire.Request, cause command.Cau
 	return a.showClaim(ctx, http.StatusCreated, c)
 }
 
-// LiveClaim is GET /v1/checker/claims: the work of a checker whose browser was
-// closed, or whose network was away, with all they had said.
+// LiveClaim is GET /v1/checker/claims: the work of a checker whose browser was closed, or
+// whose network was away, with all their verdicts.
 func (a *Handlers) LiveClaim(r *wire.Request) (wire.Answer, error) {
 	c, held, err := a.Commands.LiveClaim(r.Context(), r.Caller.CheckerID)
 	switch {
@@ -120,11 +120,11 @@ func (a *Handlers) draft(ctx context.Context, accountID string, items []job.Repo
 
 type untestableBody struct {
 	JobID  string     `json:"jobId"`
-	Status job.Status `json:"status"` // pending: somebody else has a look; failed: two agree
+	Status job.Status `json:"status"` // pending: another checker has a look; failed: two agree
 }
 
-// ReportUntestable is POST /v1/checker/jobs/:id/untestable: the checker gives
-// the job back and says why nobody can test it.
+// ReportUntestable is POST /v1/checker/jobs/:id/untestable: the checker gives the job
+// back and says why it cannot be tested.
 func (a *Handlers) ReportUntestable(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	o := r.Object(&p)
@@ -140,14 +140,14 @@ type heartbeatBody struct {
 	JobID  string         `json:"jobId"`
 	Status job.Status     `json:"status"`
 	DueAt  wire.Timestamp `json:"dueAt"`
-	// SilentAt is when the claim ends, unless the checker is heard of before.
+	// SilentAt is when the claim ends, unless the checker sends a request before.
 	SilentAt wire.Timestamp `json:"silentAt"`
 	// ClockStands says that a question is open: both will be later.
 	ClockStands bool `json:"clockStands"`
 }
 
-// Heartbeat is POST /v1/checker/jobs/:id/heartbeat: the claimant is still at
-// work. The read models don't show it, so nothing is waited for.
+// Heartbeat is POST /v1/checker/jobs/:id/heartbeat: the claimant is still at work. The
+// read models don't show it, so the answer does not wait for them.
 func (a *Handlers) Heartbeat(r *wire.Request) (wire.Answer, error) {
 	claim, err := claimOf(r, new(wire.Problems))
 	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {

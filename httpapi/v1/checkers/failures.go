@@ -8,7 +8,7 @@ import (
 	"humanqa/httpapi/wire"
 )
 
-// maxFailureText is how many characters may say what a failure sounds like.
+// maxFailureText bounds the text that describes a failure, in characters.
 const maxFailureText = 2000
 
 type knownFailuresBody struct {

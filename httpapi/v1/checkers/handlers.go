@@ -5,7 +5,7 @@ import (
 	v1 "humanqa/httpapi/v1"
 )
 
-// Handlers are those of checkers.
+// Handlers are the handlers of checkers.
 type Handlers struct {
 	v1.Shared
 	Writer *admit.Writer

@@ -13,7 +13,7 @@ import (
 
 const UploadOffsetHeader = "Upload-Offset"
 
-// recordingAnswer says where the recording stands, in a header too.
+// recordingAnswer shows a recording, and its offset in a header, too.
 func recordingAnswer(err error, status int, r evidence.Recording) (wire.Answer, error) {
 	ans, err := wire.ReplyUnless(err, status, r)
 	ans.Header = http.Header{UploadOffsetHeader: {strconv.FormatInt(r.Offset, 10)}}
@@ -53,8 +53,9 @@ func (a *Handlers) AppendRecording(r *wire.Request) (wire.Answer, error) {
 	})
 }
 
-// GetRecording is GET and HEAD /v1/checker/jobs/:id/recordings/:recordingId: how
-// much is there. It changes nothing, so that a stale claim's can be asked for, too.
+// GetRecording is GET and HEAD /v1/checker/jobs/:id/recordings/:recordingId: the
+// recording and its offset. It changes nothing, so it shows a recording of a stale claim,
+// too.
 func (a *Handlers) GetRecording(r *wire.Request) (wire.Answer, error) {
 	out, err := a.Evidence.RecordingOf(r.Context(), r.Caller.CheckerID, r.Vars["id"], r.Vars["recordingId"])
 	return recordingAnswer(err, http.StatusOK, out)

@@ -13,9 +13,9 @@ import (
 	"humanqa/projections/sessions"
 )
 
-// sessionRoom is a session as a checker in it sees it: how far all are, what was
-// marked, and what the deadline does. Neither whose it is is in it, nor what it
-// costs, nor the other slots' jobs.
+// sessionRoom is a session as a checker in it sees it: the progress of all, the marks,
+// and the effect of the deadline. It shows neither the account, nor the cost, nor the
+// other slots' jobs.
 type sessionRoom struct {
 	SessionID     string          `json:"sessionId"`
 	Status        session.Status  `json:"status"`
@@ -28,7 +28,7 @@ type sessionRoom struct {
 	ReadyCount    int             `json:"readyCount"`
 	CheckerCount  int             `json:"checkerCount"`
 	ReadyDeadline wire.Timestamp  `json:"readyDeadline"`
-	StartsWith    *int            `json:"startsWith"` // at the deadline, as it stands; null: not at all, or it is no lobby
+	StartsWith    *int            `json:"startsWith"` // the checkers with whom it would start at the deadline; null: it would not, or it is no lobby
 	StartedAt     *wire.Timestamp `json:"startedAt"`
 	ClosedAt      *wire.Timestamp `json:"closedAt"`
 	Slots         []roomSlot      `json:"slots"`
@@ -107,7 +107,7 @@ func (a *Handlers) sessionRoom(s sessions.Session, ownJob string, parts map[stri
 	return out
 }
 
-// sessionStanding is where a checker stands in the session they are in.
+// sessionStanding is the state of a session and of the checker's slot in it.
 type sessionStanding struct {
 	SessionID     string         `json:"sessionId"`
 	Status        session.Status `json:"status"`

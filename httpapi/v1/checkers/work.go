@@ -31,7 +31,7 @@ type queuedJob struct {
 	CreatedAt   wire.Timestamp `json:"createdAt"`
 	DueAt       wire.Timestamp `json:"dueAt"`
 	SessionID   *string        `json:"sessionId"`
-	// ReadyDeadline is when the lobby closes that the slot waits in; null without one.
+	// ReadyDeadline is when the slot's lobby closes; null without one.
 	ReadyDeadline    *wire.Timestamp `json:"readyDeadline"`
 	TargetDevice     *string         `json:"targetDevice"`
 	TargetOS         *string         `json:"targetOS"`
@@ -50,8 +50,8 @@ type queueBody struct {
 // maxOffset is far beyond any queue, and within what Postgres can count.
 const maxOffset = 1 << 31
 
-// CheckerQueue is GET /v1/checker/queue: urgent jobs and open lobbies first, then what
-// is due first.
+// CheckerQueue is GET /v1/checker/queue: urgent jobs and open lobbies first, then the
+// jobs that are due first.
 func (a *Handlers) CheckerQueue(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	q := r.Query(&p)
@@ -82,7 +82,7 @@ func queuedOf(j jobs.QueuedJob) queuedJob {
 	}
 }
 
-// claimOf reads which claim a call is made under.
+// claimOf reads the claim of a call.
 func claimOf(r *wire.Request, p *wire.Problems) (command.Claim, error) {
 	raw := r.Header.Get(wire.ClaimTokenHeader)
 	token, err := strconv.ParseInt(raw, 10, 32)
@@ -221,7 +221,7 @@ func (a *Handlers) WithdrawFinding(r *wire.Request) (wire.Answer, error) {
 	})
 }
 
-// findingOf reads which finding a call is about, and under which claim.
+// findingOf reads the finding of a call, and its claim.
 func findingOf(r *wire.Request, p *wire.Problems) (claim command.Claim, findingID string, err error) {
 	claim, err = claimOf(r, p)
 	if err == nil && !wire.IDPattern.MatchString(r.Vars["findingId"]) {
