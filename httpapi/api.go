@@ -30,8 +30,8 @@ type Deps struct {
 	// FeedShown returns when the feed of events shows everything that earlier answers
 	// showed.
 	FeedShown func(context.Context) error
-	// WebhooksShown returns when the webhooks know what anybody was answered
-	// before.
+	// WebhooksShown returns when the webhooks know everything that earlier answers
+	// showed.
 	WebhooksShown func(context.Context) error
 	// Ready lists the problems that keep the service from its work; none when it is
 	// ready.

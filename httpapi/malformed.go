@@ -20,7 +20,7 @@ import (
 // envelope.
 //
 // The connection knows those answers by the time at which they are written. Their content
-// tells nothing: a handler may send a file with the same bytes.
+// is no proof: a handler may send a file with the same bytes.
 
 // envelopeListener gives connections that replace net/http's own answers.
 type envelopeListener struct{ net.Listener }

@@ -27,20 +27,20 @@ const (
 	checkerRate = 300
 
 	rateWindow = time.Minute
-	// rateSlots bounds the times that a row keeps. Up to this limit each
-	// request has a slot of its own; above, a slot holds several and is as
-	// young as its youngest, so that a slot's worth, a 300th of the limit, may
-	// be missing. Never more than the limit is admitted.
+	// rateSlots bounds the times that a row keeps. Up to this limit each request has a
+	// slot of its own. Above it a slot holds several requests and is as young as its
+	// youngest, so that a slot's worth, a 300th of the limit, may be missing. Never more
+	// than the limit is admitted.
 	rateSlots = 300
 )
 
 // MaxRateLimit is the highest Deps.RateLimit.
 const MaxRateLimit = 1_000_000_000
 
-// limiter admits a fixed number of requests of each caller in any minute, over all nodes:
-// never one more (invariant 17), and never one less, because a refused request takes no
-// place. It counts the times of the admitted requests; there are no fixed windows and no
-// average.
+// limiter admits a fixed number of requests of each caller in any minute, over all nodes.
+// It never admits one more (invariant 17), and never one less, because a refused request
+// takes no place. It counts the times of the admitted requests; there are no fixed
+// windows and no average.
 //
 // Each request is one statement; requests of one caller that wait at the same time share
 // one (coalescer). It looks an API key up, too. It locks the caller's row before it reads
@@ -290,9 +290,9 @@ func (g *Gate) LimitStranger(r *wire.Request, h http.Header, refused error) erro
 	return refused
 }
 
-// Address is where a connection comes from; of IPv6 the network, because one
-// client has all of a /64. Behind a proxy it is the client's only where the proxy
-// is trusted (Reach); else strangers share the proxy's places.
+// Address is the address that a connection comes from; for IPv6 it is the network,
+// because one client has all of a /64. Behind a proxy it is the client's only where the
+// proxy is trusted (Reach); else strangers share the proxy's places.
 func Address(remote string) string {
 	peer, err := netip.ParseAddrPort(remote)
 	if err != nil {

@@ -24,8 +24,8 @@ const uploadSeconds = 2 * int(writeTime/time.Second)
 // Erase removes the evidence of an account, or of one of its jobs, with its files,
 // recordings too (decisions, "Erasure"; without a job: all of the account's). The key of
 // the account, or the job, is destroyed before: an upload that is under way then removes
-// its own file. erased counts the pieces and recordings that were there; underWay counts
-// those that a process still works on, which are erased afterwards.
+// its own file. erased counts the pieces, recordings and stray files that were there.
+// underWay counts the rows that a process still works on, which are erased afterwards.
 //
 // A file is removed before its row: a crash in between leaves a row whose file is erased
 // again. Files without a row are removed last, with the folder.

@@ -62,7 +62,7 @@ func (s *Service) linkUntil(ctx context.Context, accountID, stored, expires stri
 	return s.BaseURL + Prefix + id + "?" + query.Encode(), nil
 }
 
-// signed says whether the link's query is a valid signature for the evidence: a wrong one
+// signed says whether the link's query is a valid signature for the evidence. A wrong one
 // is refused as if the evidence did not exist, an expired one with the hint to read the
 // report again.
 func (s *Service) signed(r *wire.Request, e Piece) error {

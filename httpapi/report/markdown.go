@@ -141,9 +141,9 @@ var web = regexp.MustCompile(`(?i)(www)\.`)
 // wordJoiner shows nothing and takes no room.
 const wordJoiner = '\u2060'
 
-// inline writes a text so that it shows as it is, on one line: no markup, no
-// HTML, no link and no mention, no control characters, nothing that turns the
-// reading direction.
+// inline writes a text so that it shows as it is, on one line. Nothing in it acts as
+// markup, HTML, a link, a mention, a control character or a turn of the reading
+// direction.
 func inline(s string) string {
 	var b strings.Builder
 	for _, word := range strings.Fields(s) {

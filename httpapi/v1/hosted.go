@@ -57,7 +57,7 @@ func (a *Handlers) TestHosted(r *wire.Request) (wire.Answer, error) {
 	r.IdempotencyKey(&p)
 	o := r.Object(&p)
 	in := input.HostedTest(o, r.Header, a.Limits)
-	in.ProjectID = r.Caller.ProjectID // a project-bound key's tests go to its project, whatever their host
+	in.ProjectID = r.Caller.ProjectID // a project-bound key's tests go to its project, for any host
 	in.Loop = input.LoopStep(r, &p)
 	err := a.Limits.Admitted(r.Context(), r.Caller, &p)
 	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {

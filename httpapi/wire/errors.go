@@ -76,7 +76,7 @@ func Refuse(r *Request, err error) Answer {
 }
 
 // Classify decides how an error is shown, and its status. ctx is the request's: once the
-// client is gone, an unknown error is taken for a consequence, not for a fault.
+// client is gone, an unknown error counts as its consequence, not as a fault.
 func Classify(ctx context.Context, err error) (*domain.Error, int) {
 	var known *domain.Error
 	switch {

@@ -11,7 +11,7 @@ var gzips = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 
 // Gzip compresses a content.
 //
-// An answer that holds a secret is not compressed: its size would tell of the secret to
+// An answer that holds a secret is not compressed. Its size would tell of the secret to
 // an attacker who makes the reader's browser put guesses into the same answer (BREACH).
 // Neither is a stream of events.
 func Gzip(content []byte) []byte {

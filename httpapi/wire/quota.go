@@ -11,8 +11,8 @@ import (
 	"humanqa/domain"
 )
 
-// Quota divides a number of places among accounts: no more than there are, and to no
-// account more than its own limit.
+// Quota divides a number of units, such as bytes or places, among accounts: no more than
+// there are, and to no account more than its own limit.
 type Quota struct {
 	perAccount int64
 	wait       time.Duration
@@ -20,14 +20,14 @@ type Quota struct {
 	mu    sync.Mutex
 	free  int64
 	held  map[string]int64 // by account
-	freed chan struct{}    // closed, and made anew, when a place is given back
+	freed chan struct{}    // closed, and made anew, when units are given back
 }
 
 func NewQuota(n, perAccount int64, wait time.Duration) *Quota {
 	return &Quota{free: n, perAccount: perAccount, wait: wait, held: map[string]int64{}, freed: make(chan struct{})}
 }
 
-// Acquire waits for n places.
+// Acquire waits for n units.
 func (q *Quota) Acquire(ctx context.Context, owner string, n int64) error {
 	ctx, cancel := context.WithTimeout(ctx, q.wait)
 	defer cancel()
@@ -44,7 +44,7 @@ func (q *Quota) Acquire(ctx context.Context, owner string, n int64) error {
 	}
 }
 
-// TryAcquire answers nil if it took the places, else the channel that closes when one is
+// TryAcquire answers nil if it took the units, else a channel that closes when some are
 // given back.
 func (q *Quota) TryAcquire(owner string, n int64) (freed <-chan struct{}) {
 	q.mu.Lock()
@@ -68,7 +68,7 @@ func (q *Quota) Release(owner string, n int64) {
 	q.freed = make(chan struct{})
 }
 
-// Holders are the accounts that hold places.
+// Holders are the accounts that hold units.
 func (q *Quota) Holders() []string {
 	q.mu.Lock()
 	defer q.mu.Unlock()

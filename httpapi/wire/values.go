@@ -11,7 +11,7 @@ import (
 )
 
 // Unseen says that a person does not see the character in a text: a control, a mark of
-// the reading direction, a line end, a blank, or a character without width.
+// the reading direction, a line end, a blank, or one without width.
 func Unseen(c rune) bool { return unicode.In(c, unicode.Cc, unicode.Cf, unicode.Z) }
 
 const (

@@ -126,9 +126,8 @@ func Plain(name string) string {
 	}, strings.ToLower(name))
 }
 
-// Distance counts the letters that are to be put in, taken out, replaced, or
-// swapped with their neighbour to make one word of the other; more than limit
-// when the lengths say so.
+// Distance counts the letters to insert, remove, replace, or swap with their neighbour,
+// to make one word of the other. It is more than limit when the lengths say so.
 func Distance(s, t string, limit int) int {
 	a, b := []rune(s), []rune(t)
 	if len(a)-len(b) > limit || len(b)-len(a) > limit {

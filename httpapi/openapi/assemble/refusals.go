@@ -55,8 +55,8 @@ func takeRefusals(doc *openapi3.T) (map[string]refusal, error) {
 const exampleID = "7k2m9qxw4t1bz0hc"
 
 // addRefusals turns the names of an operation's refusals, its own (x-refusals) and those
-// of all operations, into responses: one a status, which lists the codes in words and
-// shows the envelope of each case.
+// of all operations, into responses. Each status has one, which lists the codes in words
+// and shows the envelope of each case.
 func addRefusals(method string, op *openapi3.Operation, known map[string]refusal) error {
 	names := commonRefusals(method, op)
 	own, _ := op.Extensions["x-refusals"].([]any)

@@ -28,7 +28,7 @@ type sessionRoom struct {
 	ReadyCount    int             `json:"readyCount"`
 	CheckerCount  int             `json:"checkerCount"`
 	ReadyDeadline wire.Timestamp  `json:"readyDeadline"`
-	StartsWith    *int            `json:"startsWith"` // the checkers with whom it would start at the deadline; null: it would not, or it is no lobby
+	StartsWith    *int            `json:"startsWith"` // the checkers ready for the deadline; null: it will not start, or is no lobby
 	StartedAt     *wire.Timestamp `json:"startedAt"`
 	ClosedAt      *wire.Timestamp `json:"closedAt"`
 	Slots         []roomSlot      `json:"slots"`
