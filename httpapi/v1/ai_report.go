@@ -34,7 +34,7 @@ func (a *Handlers) GetAIReport(r *wire.Request) (wire.Answer, error) {
 	switch {
 	case domain.IsKind(err, domain.KindNotFound):
 		ans, err := wire.Reply(http.StatusAccepted, report.Generating{JobID: j.ID, Status: jobs.AIReportGenerating, AsOf: at.then()})
-		if at == nil { // at a moment of the past it stays on its way
+		if at == nil { // an answer about a past moment does not change
 			ans.Header = http.Header{"Retry-After": {strconv.Itoa(aiReportRetrySeconds)}}
 		}
 		return ans, err
