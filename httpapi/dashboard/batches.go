@@ -20,7 +20,7 @@ type batchLine struct {
 	Bar []ui.Segment
 }
 
-// batches lists what was submitted together.
+// batches lists the account's batches.
 func (d Deps) batches(r *ui.Request) (ui.Answer, error) {
 	page := ui.PageOf(r)
 	list, total, err := d.Reads.Jobs.Batches(r.Context(), r.Account.ID, ui.PageSize, (page-1)*ui.PageSize)
@@ -42,7 +42,7 @@ type batchView struct {
 	Bar                    []ui.Segment
 }
 
-// batch is what was submitted with one POST /v1/jobs/bulk.
+// batch shows the jobs of one bulk submission (POST /v1/jobs/bulk).
 func (d Deps) batch(r *ui.Request, list []jobs.Outline) (ui.Answer, error) {
 	v := batchView{ID: r.PathValue("id")}
 	var live []string

@@ -17,7 +17,7 @@ import (
 )
 
 // batchTest is a test of a batch that is being written: a line of the form, and the rows
-// of its own checklist. Without rows a list is written.
+// of its own checklist. Without rows, the service writes the list.
 type batchTest struct {
 	N                    int // from 1
 	Address, Title, What string
@@ -30,7 +30,7 @@ type batchTest struct {
 // Host is where the test happens.
 func (t batchTest) Host() string { return ui.HostOf(t.Address) }
 
-// Of names the test in each of its rows: its place, and what the line says.
+// Of names the test in each of its rows, by its place and a hash of its line.
 func (t batchTest) Of() string { return strconv.Itoa(t.N) + "-" + t.key }
 
 // Items says how many items the list has.
@@ -41,10 +41,10 @@ func (t batchTest) Items() int {
 // ID names a row in the page.
 func (t batchTest) ID(row checklistRow) string { return fmt.Sprintf("%d-%d", t.N, row.N) }
 
-// titleLength is how much of a line becomes its test's title, in characters.
+// titleLength bounds the title that a line gives its test, in characters.
 const titleLength = 120
 
-// batchTests reads a test a line, with its rows.
+// batchTests reads one test from each line, with its rows.
 func batchTests(fields url.Values) (tests []batchTest) {
 	for line := range strings.Lines(fields.Get("tests")) {
 		line = strings.Join(strings.Fields(line), " ")
@@ -70,7 +70,7 @@ func batchTests(fields url.Values) (tests []batchTest) {
 }
 
 // giveRows gives each test the rows that name it. A line that was moved keeps its rows, and
-// so does one that was rewritten in its place. The rows of a line that is gone go with it.
+// so does a line that was rewritten in its place. The rows of a removed line are dropped.
 func giveRows(tests []batchTest, fields url.Values) {
 	lists := map[string][]checklistRow{} // by the test that they name
 	var order []string
@@ -118,8 +118,8 @@ var (
 	batchItemPath = regexp.MustCompile(`^jobs\[([0-9]+)\]\.checklistItems\[([0-9]+)\]\.(description|expectedOutcome|severity)$`)
 )
 
-// refusedBatch tells what is wrong with the lines of a batch, and which error stands at the
-// items of the tests, as they are shown again.
+// refusedBatch gives the messages about the lines of a batch, and the error that the page
+// shows at the items of the tests.
 func refusedBatch(r *ui.Request, wrong map[string]string, tests []batchTest) (lines []string, atItems error) {
 	names := []string{"jobs", "The list"}
 	words := map[string]string{"url": "the address", "description": "what to test", "jobType": "the kind", "projectId": "the project"}

@@ -15,24 +15,25 @@ import (
 	"humanqa/httpapi/ui"
 )
 
-// checklistFields are a row of the checklist's editor: the same places of three lists.
+// checklistFields are the fields of the checklist's editor: the same place in each of the
+// three lists makes a row.
 var checklistFields = []string{"item", "expected", "severity"}
 
-// blankRows are at the end of the editor, for further items.
+// blankRows is the number of empty rows at the end of the editor, for further items.
 const blankRows = 3
 
-// checklistView is what will be tested and what it costs, before anything is charged.
+// checklistView shows the items of a test and its cost before anything is charged.
 type checklistView struct {
 	Type        string
 	ProjectID   string // empty: a project of its own is made
 	ProjectName string
-	Again       []job.Item // what failed before: these items come by themselves
+	Again       []job.Item // items that failed before: the service adds them
 	Rows        []checklistRow
 	By          string // author of the rows; empty: the person
 	Review      bool   // the AI tests the page by its own list
 	Checkers    int    // 0: it is no session
 	Cost, Left  domain.Credits
-	Short       domain.Credits // what is missing
+	Short       domain.Credits // the credits that are missing
 	Minutes     int
 }
 
@@ -47,7 +48,7 @@ type checklistRow struct {
 	Severity              job.Severity
 }
 
-// blank rows are left out, whatever stands beside them.
+// blank says that the row has no description. Such a row is left out.
 func (c checklistRow) blank() bool { return c.Description == "" }
 
 // rowsOf reads the editor's rows, without those that are empty.
@@ -77,7 +78,7 @@ func allRowsOf(fields url.Values) (rows []checklistRow) {
 	return rows
 }
 
-// bodyOf are the rows as the API would be sent them.
+// bodyOf gives the rows as a request to the API holds them.
 func bodyOf(rows []checklistRow) (items []map[string]any) {
 	for _, row := range rows {
 		items = append(items, map[string]any{
@@ -87,7 +88,7 @@ func bodyOf(rows []checklistRow) (items []map[string]any) {
 	return items
 }
 
-// itemsOf reads the person's own checklist; none: one is written.
+// itemsOf reads the person's own checklist; without items, the service writes one.
 func itemsOf(fields url.Values) ([]command.NewItem, error) {
 	form := ui.Object(map[string]any{"checklistItems": bodyOf(rowsOf(fields))})
 	items := input.Checklist(form)
@@ -96,8 +97,8 @@ func itemsOf(fields url.Values) ([]command.NewItem, error) {
 
 var itemPath = regexp.MustCompile(`^checklistItems\[([0-9]+)\]\.(description|expectedOutcome|severity)$`)
 
-// both joins what is wrong with a form with what is wrong with its items, so that a person
-// sees all of it at once.
+// both joins the errors of a form with those of its items, so that a person sees all of
+// them at once.
 func both(form, items error) error {
 	inForm, inItems := ui.Wrongs(form), ui.Wrongs(items)
 	if inForm == nil || inItems == nil {
@@ -125,8 +126,8 @@ func atItems(r *ui.Request, wrong error) error {
 	return wrong
 }
 
-// preview says what the test would check and cost, for each of so many checkers; 0: it
-// is no session. The model that writes lists is asked a few times at once at most.
+// preview shows the items of the test and its cost for the number of checkers; 0: it is no
+// session. A quota bounds the previews at a time, since each may ask the model for a list.
 func (d Deps) preview(r *ui.Request, in command.HostedTest, checkers int) (*checklistView, error) {
 	leave, err := d.PastReads.Enter("previews", r.Account.ID)
 	if err != nil {

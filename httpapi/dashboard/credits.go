@@ -25,12 +25,12 @@ type creditsView struct {
 	Prices  prices
 	Owner   bool
 	Low     string // the limit in the form
-	Wrong   string // what is wrong with it
+	Wrong   string // the message about it
 }
 
 func (d Deps) credits(r *ui.Request) (ui.Answer, error) { return d.creditsPage(r, nil) }
 
-// creditsPage is the page, with what is wrong with the limit that was sent.
+// creditsPage is the page, with the error of the limit that was sent.
 func (d Deps) creditsPage(r *ui.Request, wrong error) (ui.Answer, error) {
 	now, err := d.now(r)
 	if err != nil {
@@ -62,11 +62,11 @@ func (d Deps) creditsPage(r *ui.Request, wrong error) (ui.Answer, error) {
 	return ui.Show("credits", "Credits", v, domain.CreditsStream(r.Account.ID)), nil
 }
 
-// daysShown is how far back the balance is drawn.
+// daysShown is the number of days for which the balance is drawn.
 const daysShown = 30
 
-// balances draws the account's balance at the end of each day (UTC); nothing of an account
-// without entries.
+// balances draws the account's balance at the end of each day (UTC). An account without
+// entries has no drawing.
 func (d Deps) balances(r *ui.Request, now time.Time) (days []ledger.DayEnd, plot *ui.Plot, err error) {
 	first := now.UTC().Truncate(24*time.Hour).AddDate(0, 0, 1-daysShown)
 	ends, err := d.Reads.Ledger.DayEnds(r.Context(), r.Account.ID, first)
@@ -89,11 +89,11 @@ func (d Deps) balances(r *ui.Request, now time.Time) (days []ledger.DayEnd, plot
 	return days, ui.NewPlot(columns, 0, ""), nil
 }
 
-// setLow sets where credits are low (decisions, "Account events").
+// setLow sets the limit below which credits are low (decisions, "Account events").
 func (d Deps) setLow(r *ui.Request) (ui.Answer, error) {
 	below, err := strconv.ParseInt(strings.TrimSpace(r.PostFormValue("below")), 10, 64)
 	if err != nil {
-		below = -1 // no number: refused as one that is none of a limit
+		below = -1 // not a number: refused as an invalid limit
 	}
 	at, err := d.Commands.SetLowCredits(r.Context(), r.Cause(), domain.Credits(below))
 	if domain.IsKind(err, domain.KindInvalid) {
@@ -102,8 +102,8 @@ func (d Deps) setLow(r *ui.Request) (ui.Answer, error) {
 	return r.Done(at, err, "/dashboard/credits")
 }
 
-// statementMost is how many entries a page of a month has, and how many of a whole month
-// are in memory at a time.
+// statementMost bounds the entries on a page of a month, and the entries of a whole month
+// that are in memory at a time.
 const statementMost = 500
 
 // statementView is a month of the ledger, to be printed.
@@ -117,7 +117,7 @@ type statementView struct {
 	Closing         domain.Credits
 	Part            statementPart
 	Whole           bool   // all entries of the month are sent as they are read
-	Earlier         uint64 // the revision that the page before begins with
+	Earlier         uint64 // the first revision of the page before
 	Paged           bool   // the month has more entries than a page
 }
 
@@ -128,10 +128,10 @@ type statementPart struct {
 	Alone   bool           // it is a page of its own
 	Month   time.Time      // the month's first instant, UTC
 	Before  domain.Credits // the balance before the first of the lines
-	Balance domain.Credits // that behind the last one
-	Further uint64         // the revision that the next part begins with; 0: it is the last
-	Closing domain.Credits // the month's
-	Sound   bool           // at every line the balance before and the changes are the balance
+	Balance domain.Credits // the balance after the last of the lines
+	Further uint64         // the first revision of the next part; 0: this is the last
+	Closing domain.Credits // the balance at the end of the month
+	Sound   bool           // at every line, the balance before and the changes add up to the balance
 }
 
 type statementLine struct {
@@ -140,8 +140,8 @@ type statementLine struct {
 	Sound bool
 }
 
-// byWhom says who made an entry, as far as it is the account's to know; who of its
-// people, names tells.
+// byWhom describes the author of an entry, as far as the account may know it; names holds
+// the account's people by id.
 func byWhom(actor string, names map[string]credential.Person) string {
 	switch kind, id, _ := strings.Cut(actor, ":"); kind {
 	case "key":
@@ -235,7 +235,7 @@ func (d Deps) eachStatementPart(ctx context.Context, accountID string, month tim
 	}
 }
 
-// statementPart reads the entries of a statement that begin with a revision.
+// statementPart reads up to statementMost entries of a statement from a revision on.
 func (d Deps) statementPart(
 	ctx context.Context, accountID string, month time.Time, of ledger.Statement, from uint64,
 ) (part statementPart, err error) {

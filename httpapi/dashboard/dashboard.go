@@ -32,10 +32,10 @@ import (
 //go:embed templates/*.html
 var templates embed.FS
 
-// Templates are those of all pages, for ui.Config.
+// Templates are those of the package and of the two below it, for ui.Config.
 var Templates = []fs.FS{templates, jobpage.Templates, projects.Templates}
 
-// Deps is what the pages stand on. All fields are required.
+// Deps are the dependencies of the pages. All fields are required.
 type Deps struct {
 	Commands    *command.Service
 	Reads       *projections.Reads
@@ -48,7 +48,7 @@ type Deps struct {
 	Preferences *preferences.Store
 	Deliveries  *webhooks.Log
 	Now         func() time.Time
-	// BaseURL starts the links that are shown to be copied.
+	// BaseURL is the start of the links that are shown to be copied.
 	BaseURL string
 }
 

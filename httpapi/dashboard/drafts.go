@@ -12,11 +12,11 @@ import (
 // draftForm is a form that is kept while it is half filled in.
 type draftForm struct {
 	name   string
-	page   string   // with the form
-	fields []string // that are kept: never a secret
+	page   string   // the path of the page with the form
+	fields []string // the fields that are kept: never a secret
 }
 
-// The forms. How to get in is left out: it may hold a login.
+// The forms. Their field "access" is left out: it may hold a login.
 var (
 	testDraft = draftForm{"test", "/dashboard/jobs/new", append([]string{
 		"url", "feature", "type", "priority", "device", "browser", "project",
@@ -29,7 +29,7 @@ var (
 	}, checklistFields...)}
 )
 
-// keptDraft tells of a draft that a form was filled with.
+// keptDraft describes the draft that a form was filled with.
 type keptDraft struct {
 	SavedAt time.Time
 	Discard string // the path that drops it
@@ -74,7 +74,7 @@ func (d Deps) forget(r *ui.Request, form draftForm) error {
 	return d.Preferences.DropDraft(r.Context(), r.Account.ID, r.Person.ID, form.name)
 }
 
-// draft keeps a form while it is filled in, and drops it where the person wants that.
+// draft keeps a form while it is filled in, and drops it if the person asks for that.
 func (d Deps) draft(form draftForm) func(*ui.Request) (ui.Answer, error) {
 	return func(r *ui.Request) (ui.Answer, error) {
 		act := d.keep

@@ -9,7 +9,7 @@ import (
 	"humanqa/projections/jobs"
 )
 
-// findView is the palette: what a person may go to. Without scripts it is a page.
+// findView is the palette: the places that a person may go to. Without scripts it is a page.
 type findView struct {
 	Words string
 	Hits  []hit
@@ -57,7 +57,7 @@ var places = []place{
 	{"Page", "API documentation", "docs reference openapi", "/docs", person.Viewer, false},
 }
 
-// How many places of each kind the palette lists.
+// The most places of each kind that the palette lists.
 const (
 	placesFound   = 6
 	projectsFound = 5
@@ -103,7 +103,7 @@ func (d Deps) find(r *ui.Request) (ui.Answer, error) {
 	return ui.Show("find", "Search", v), nil
 }
 
-// holds says that each word begins one of the text's.
+// holds says that each word is the beginning of a word of the text.
 func holds(text string, words []string) bool {
 	text = " " + strings.ToLower(text)
 	for _, w := range words {

@@ -20,7 +20,7 @@ import (
 	"humanqa/projections/projects"
 )
 
-// askedShown is how much of what was asked for a list shows, in characters.
+// askedShown bounds the text of the request that a list shows, in characters.
 const askedShown = 120
 
 func foundLine(f jobs.Found) words.JobLine {
@@ -44,7 +44,7 @@ type jobsView struct {
 	Errors   []string
 	MayTest  bool
 	Views    []viewLine
-	Query    string // this view's; kept under a name, it leads back here
+	Query    string // of this view; if it is kept under a name, it leads back here
 }
 
 // viewLine is a filter that the person keeps.
@@ -65,8 +65,8 @@ var jobTabs = []jobTab{
 	{job.StatusCancelled, "Cancelled"}, {job.StatusFailed, "Not tested"},
 }
 
-// jobFilter is what a list of tests is narrowed to, as its URL says it. What the URL says
-// and no list knows is left out.
+// jobFilter narrows a list of tests, as the list's URL says. Unknown values of the URL are
+// left out.
 type jobFilter struct {
 	Words                          string
 	Status, Project, Kind, Verdict string
@@ -77,10 +77,11 @@ type choice struct{ Value, Text string }
 
 var verdictChoices = []choice{{job.OverallPass, "Passed"}, {job.OverallFail, "Failed"}, {job.OverallInconclusive, "Inconclusive"}}
 
-// maxWords bounds what is searched for, in characters.
+// maxWords bounds the text of a search, in characters.
 const maxWords = 200
 
-// searched is what a person searches for, without what no text of a test holds.
+// searched cleans the text of a search: it has valid UTF-8, no control characters, single
+// spaces, and at most maxWords characters.
 func searched(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -129,8 +130,8 @@ func (f jobFilter) href() string {
 	return "/dashboard/jobs"
 }
 
-// search is the filter as the read model takes it. A day that cannot be read is named,
-// and narrows nothing.
+// search is the filter as the read model takes it. A day that cannot be read is reported
+// in wrong, and narrows nothing.
 func (f jobFilter) search() (s jobs.Search, wrong []string) {
 	s = jobs.Search{
 		Words: f.Words, Status: job.Status(f.Status), ProjectID: f.Project, Type: job.Type(f.Kind), Verdict: f.Verdict, Limit: ui.PageSize,

@@ -11,8 +11,7 @@ import (
 	"humanqa/projections/oversight"
 )
 
-// lookLine is a look of an operator into what belongs to the account (decisions,
-// "Operators").
+// lookLine is a look of an operator into data of the account (decisions, "Operators").
 type lookLine struct {
 	oversight.Act
 	By   string // the operator's name
@@ -22,11 +21,10 @@ type lookLine struct {
 
 type looksView struct{ Lines []lookLine }
 
-// looksShown is how many looks the page lists, the latest.
+// looksShown bounds the looks that the page lists: the latest.
 const looksShown = 200
 
-// looks lists who of those who run the service looked into what is the account's,
-// and why.
+// looks lists the operators' looks into data of the account, with their reasons.
 func (d Deps) looks(r *ui.Request) (ui.Answer, error) {
 	lines, err := d.looksInto(r, time.Time{}, looksShown)
 	return ui.Show("looks", "Looks", looksView{lines}, ui.Everything), err

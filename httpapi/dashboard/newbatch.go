@@ -13,12 +13,12 @@ import (
 
 type newBatchView struct {
 	submitView
-	Tests string // a test a line: its address, and what to test
+	Tests string // one test a line: its address, then its description
 
 	Preview *batchPreview
 }
 
-// batchPreview is what a batch would test and cost.
+// batchPreview shows the tests of a batch and its cost before it is submitted.
 type batchPreview struct {
 	Tests  []batchTest
 	Review bool           // the AI works through its own list
@@ -48,8 +48,8 @@ func (d Deps) newBatch(r *ui.Request) (ui.Answer, error) {
 	return ui.Show("newbatch", "New batch", v), err
 }
 
-// readBatch reads a test a line. missing are the places of those whose host has no
-// address.
+// readBatch reads one test from each line. missing holds the places of the tests whose host
+// has no address.
 func (d Deps) readBatch(r *ui.Request) (in []command.SubmitJob, missing map[int]bool, err error) {
 	var bodies []map[string]any
 	for _, t := range batchTests(r.PostForm) {
@@ -153,7 +153,7 @@ func (d Deps) showBatch(
 	return ui.Answer{Template: "newbatch", Title: "New batch", View: v, Status: status, Refused: atItems}, err
 }
 
-// batchPreview has a list written for each test that has none, and says what all cost.
+// batchPreview asks for a list for each test that has none, and sums up the cost.
 func (d Deps) batchPreview(r *ui.Request, in []command.SubmitJob, tests []batchTest, has domain.Credits) (*batchPreview, error) {
 	leave, err := d.PastReads.Enter("previews", r.Account.ID)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"humanqa/projections/events"
 )
 
-// newsView are the events of which a browser tells its person.
+// newsView holds the events that a browser shows to its person as notifications.
 type newsView struct {
-	Cursor string     `json:"cursor"` // to ask with next
+	Cursor string     `json:"cursor"` // for the next request
 	News   []newsLine `json:"news"`
 }
 
@@ -29,8 +29,8 @@ const newsMost = 50
 var newsTypes = domain.TypesOf((*job.Completed)(nil), (*job.Failed)(nil), (*job.QuestionAsked)(nil),
 	(*project.WebhookDisabled)(nil), (*credits.Debited)(nil))
 
-// news answers the script of an open page: what came behind its cursor. Without one it
-// gets the newest cursor.
+// news answers the script of an open page with the events after its cursor. A request
+// without a cursor gets the newest one.
 func (d Deps) news(r *ui.Request) (ui.Answer, error) {
 	v := newsView{Cursor: r.FormValue("after"), News: []newsLine{}}
 	var err error

@@ -47,11 +47,11 @@ func (d Deps) sessionForm(r *ui.Request, fields url.Values) (v newSessionView, e
 		}
 	}
 	v.submitView, err = d.submitView(r, fields)
-	v.Types = v.Types[:4] // the AI meets no one
+	v.Types = v.Types[:4] // without the AI review, which is no session
 	return v, err
 }
 
-// checkersOf is how many checkers meet.
+// checkersOf is the number of checkers that the form asks for.
 func checkersOf(fields url.Values) int {
 	n, err := strconv.Atoi(fields.Get("checkers"))
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"humanqa/projections/projects"
 )
 
-// submitView is what the forms that cost credits have in common.
+// submitView holds the common part of the forms that cost credits.
 type submitView struct {
 	Type     string
 	Urgent   bool
@@ -24,10 +24,10 @@ type submitView struct {
 	Prices   prices
 	Balance  credits.Balance
 	Draft    *keptDraft
-	// Unresolved is the address without a host that answers; the person may go on.
+	// Unresolved is the test's URL if its host has no address; the person may still go on.
 	Unresolved string
 	Notice     string
-	Errors     []string // what belongs to no field
+	Errors     []string // errors that belong to no field
 }
 
 type newTestView struct {
@@ -37,7 +37,7 @@ type newTestView struct {
 	Preview *checklistView
 }
 
-// prices are of one test, as the form's choices make them.
+// prices are the prices of one test for each choice of the form.
 type prices struct{ Normal, Urgent, AI, AIUrgent domain.Credits }
 
 func (d Deps) submitView(r *ui.Request, fields url.Values) (submitView, error) {
@@ -61,7 +61,7 @@ func (d Deps) submitView(r *ui.Request, fields url.Values) (submitView, error) {
 }
 
 // refused is the status of a form that is shown again; known is false where the error
-// belongs to no form. What is wrong with a field stands there (ui.Answer.Refused).
+// belongs to no form. The error of a field is shown at the field (ui.Answer.Refused).
 func (v *submitView) refused(err error) (status int, known bool) {
 	var short *domain.Error
 	switch {
@@ -106,8 +106,8 @@ func (d Deps) newTest(r *ui.Request) (ui.Answer, error) {
 	return ui.Show("newtest", "New test", v), nil
 }
 
-// readTest reads the form of a hosted test: the project, the type and what failed
-// before are found by themselves. warned says that its host has no address.
+// readTest reads the form of a hosted test. The service finds the project and the type where
+// the form names none, and the earlier failures. warned says that the host has no address.
 func (d Deps) readTest(r *ui.Request) (in command.HostedTest, warned bool, err error) {
 	r.Addresses("url")
 	form := ui.Form(r, map[string]string{
@@ -128,9 +128,8 @@ func (d Deps) readTest(r *ui.Request) (in command.HostedTest, warned bool, err e
 	return in, len(d.Limits.Unresolved(r.Context(), form.Problems)) > 0, nil
 }
 
-// startTest is POST /v1/hosted/test for people. Nothing is charged where the host has no
-// address, or the cost is another than the one that was shown, before the person has
-// seen that.
+// startTest is POST /v1/hosted/test for people. It charges nothing until the person has
+// seen that the host has no address, or that the cost has changed since it was shown.
 func (d Deps) startTest(r *ui.Request) (ui.Answer, error) {
 	in, warned, err := d.readTest(r)
 	if err == nil && warned && r.PostFormValue("unresolved") != in.URL {
@@ -158,11 +157,10 @@ func (d Deps) startTest(r *ui.Request) (ui.Answer, error) {
 	return r.Done(out.Position, nil, "/dashboard/jobs/"+out.JobID)
 }
 
-// costChanged says why a form came back although nothing is wrong with it.
+// costChanged explains why a form without an error is shown again.
 const costChanged = "The cost has changed. Nothing was charged. Check the new cost, then start."
 
-// previewTest shows what will be tested and what it costs. It writes nothing but the
-// draft.
+// previewTest shows the items of the test and its cost. It writes nothing but the draft.
 func (d Deps) previewTest(r *ui.Request) (ui.Answer, error) {
 	if r.PostFormValue("rewrite") != "" {
 		for _, field := range checklistFields {

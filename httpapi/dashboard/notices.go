@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// noticesShown is how many notices the overview shows, the newest.
+	// noticesShown bounds the notices on the overview: the newest.
 	noticesShown = 10
-	// noticesFor is how long one is told to who never looks.
+	// noticesFor is the time for which a notice stays that the person never marks as seen.
 	noticesFor = 30 * 24 * time.Hour
 )
 

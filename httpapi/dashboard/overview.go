@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// soonExpired is how far ahead it warns of lots that expire.
+	// soonExpired is the time before a lot expires in which the overview warns.
 	soonExpired = 7 * 24 * time.Hour
 
 	liveShown, recentShown, needsShown, projectsLooked = 6, 8, 6, 100
@@ -34,7 +34,7 @@ type overviewView struct {
 	LiveCount int
 	Recent    []words.JobLine
 	Completed int
-	Failed    int // completed tests of which something failed, among the recent
+	Failed    int // completed tests with a failure, among the recent ones
 	Balance   credits.Balance
 	Needs     []need
 	Notices   []words.Notice
@@ -47,7 +47,7 @@ type need struct {
 	Word                                   string // empty: by Kind
 }
 
-// gravity is lower, the graver it is: what is broken comes before what will be.
+// gravity is lower, the graver the need: a failure comes before a warning.
 func (n need) gravity() int {
 	if n.Kind == "fail" {
 		return 0
@@ -106,7 +106,7 @@ func (d Deps) overview(r *ui.Request) (ui.Answer, error) {
 	return ui.Show("overview", "Overview", v, ui.Everything), err
 }
 
-// asking tells of checkers that wait for an answer. Their tests stand still.
+// asking lists the checkers' questions that wait for an answer. Their tests are paused.
 func asking(live []jobs.Job, now time.Time) (list []need) {
 	for _, j := range live {
 		if q, open := j.OpenQuestion(); open {
@@ -120,7 +120,7 @@ func asking(live []jobs.Job, now time.Time) (list []need) {
 	return list
 }
 
-// needs lists what waits for a person, the gravest first.
+// needs lists the matters that wait for a person, the gravest first.
 func (d Deps) needs(r *ui.Request, b credits.Balance, now time.Time) (list []need, err error) {
 	rows, _, err := d.Reads.Projects.List(r.Context(), r.Account.ID, projects.Filter{Limit: projectsLooked})
 	if err != nil {
@@ -167,7 +167,7 @@ func (d Deps) needs(r *ui.Request, b credits.Balance, now time.Time) (list []nee
 	return list, nil
 }
 
-// openFailures tells of the projects in which something fails.
+// openFailures lists the projects with open failures.
 func (d Deps) openFailures(r *ui.Request, rows []projects.Project) (list []need, err error) {
 	names := make(map[string]string, len(rows))
 	ids := make([]string, len(rows))
@@ -191,8 +191,8 @@ func (d Deps) openFailures(r *ui.Request, rows []projects.Project) (list []need,
 	return list, nil
 }
 
-// failingWebhooks tells of webhooks that are disabled, and of those that will be
-// if their servers go on failing.
+// failingWebhooks lists the webhooks that are disabled, and those that will be disabled
+// if their servers continue to fail.
 func (d Deps) failingWebhooks(r *ui.Request, rows []projects.Project) (list []need, err error) {
 	var ids []string
 	for _, p := range rows {
@@ -224,8 +224,8 @@ func (d Deps) failingWebhooks(r *ui.Request, rows []projects.Project) (list []ne
 	return list, nil
 }
 
-// stoppedReaders tells of readers that are refused or fell behind, to those who may see
-// the page of readers.
+// stoppedReaders lists the readers that are refused or fell behind, for persons who may
+// see the page of readers.
 func (d Deps) stoppedReaders(r *ui.Request, now time.Time) (list []need, err error) {
 	if !r.Role.Includes(person.Developer) {
 		return nil, nil

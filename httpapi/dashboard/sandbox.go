@@ -17,7 +17,7 @@ import (
 	"humanqa/projections/sessions"
 )
 
-// sandboxShown is how many tests, and lobbies, the sandbox's page offers.
+// sandboxShown bounds the tests, and the lobbies, that the sandbox's page offers.
 const sandboxShown = 20
 
 // A sandbox has a clock of its own and robots for checkers (decisions, "Sandbox").
@@ -71,7 +71,7 @@ func (d Deps) sandbox(r *ui.Request) (ui.Answer, error) {
 	return ui.Show("sandbox", "Sandbox", v, ui.Everything), nil
 }
 
-// sandboxed refuses what only a sandbox has.
+// sandboxed refuses an account that is no sandbox, or that is suspended.
 func sandboxed(r *ui.Request) error {
 	if !r.Account.Sandbox {
 		return account.ErrNoSandbox
@@ -79,8 +79,7 @@ func sandboxed(r *ui.Request) error {
 	return r.Open()
 }
 
-// advance moves the sandbox's clock, by minutes or to a moment after one that a
-// test is due at.
+// advance moves the sandbox's clock forward by minutes.
 func (d Deps) advance(r *ui.Request) (ui.Answer, error) {
 	if err := sandboxed(r); err != nil {
 		return ui.Answer{}, err
@@ -113,8 +112,8 @@ func (d Deps) expire(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	return ui.Go("/dashboard/jobs/" + j.ID), nil
 }
 
-// play has a robot do the test: an item gets the verdict that the form gives
-// it, the form's other one else.
+// play lets a robot do the test. An item gets the verdict that the form gives it, or passes.
+// The form's field "first" can give the verdict of the first item.
 func (d Deps) play(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	if err := sandboxed(r); err != nil {
 		return ui.Answer{}, err
