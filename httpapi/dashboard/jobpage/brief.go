@@ -10,9 +10,9 @@ import (
 	"humanqa/httpapi/ui"
 )
 
-// brief is what a coding agent needs to mend what failed, as Markdown; empty
-// where nothing did. What people and models wrote is quoted, and said to be data:
-// an agent does what it reads.
+// brief tells a coding agent, as Markdown, which failures to fix; empty where
+// nothing failed. Texts of people and models are quoted and marked as data, since
+// an agent may follow any text that it reads.
 func (d Deps) brief(ctx context.Context, v jobView) (string, error) {
 	if v.Report == nil || v.Fail == 0 {
 		return "", nil
@@ -66,7 +66,7 @@ func (d Deps) brief(ctx context.Context, v jobView) (string, error) {
 	return b.String(), nil
 }
 
-// quoted is somebody's words as Markdown's quotation.
+// quoted is the text as a quotation in Markdown.
 func quoted(text string) string {
 	return "> " + strings.Join(strings.FieldsFunc(text, func(r rune) bool {
 		return r == '\n' || r == '\r' || r == '\u2028' || r == '\u2029' || r == '\v' || r == '\f' || r == '\u0085'

@@ -24,17 +24,17 @@ import (
 type jobView struct {
 	jobs.Job
 	Host    string
-	Link    string // of the URL under test; empty: it is none
+	Link    string // to the URL under test; empty: the URL is not safe to link
 	Type    string
 	State   ui.State
 	Heading string
 	Saying  string
 	Project *projects.Project
-	Loop    *loops.Session // of an agent, in which it is a step
+	Loop    *loops.Session // the agent's loop in which the test is a step
 
-	Prospect string // what the wait may come to; empty: it does not wait
+	Prospect string // the expected wait for a checker; empty: it waits for none
 
-	AtCommit *words.AtCommit // nil: the test's verdict is told at no commit
+	AtCommit *words.AtCommit // nil: no commit status was asked for
 
 	Items                     []itemView
 	Pass, Fail, Skip, Pending int
@@ -66,7 +66,7 @@ type jobView struct {
 	Brief       string // for a coding agent; empty: nothing failed
 	Shares      []shareLine
 	NewShare    string // the link, shown once
-	Shared      bool   // it is looked at by such a link
+	Shared      bool   // the page was opened by such a link
 
 	gone map[string]*retention.Gone // evidence that is kept no longer
 }
@@ -76,11 +76,11 @@ type itemView struct {
 	Finding bool // the checker's own, not on the list
 	Shots   []*shot
 	Fixable bool
-	Bug     job.Bug // what the analysis says of a failure
+	Bug     job.Bug // the analysis of the failure
 }
 
-// Unfolded are the items that are shown at once: all of them, but in a report with
-// failures or skips those that passed.
+// Unfolded are the items that are shown at once. In a report with failures or skips these
+// are the failures and skips, else all items.
 func (v jobView) Unfolded() []itemView {
 	if v.Report == nil || v.Fail+v.Skip == 0 {
 		return v.Items
@@ -100,7 +100,7 @@ func (d Deps) job(r *ui.Request) (ui.Answer, error) {
 	v, err := d.jobPage(r)
 	answer := ui.Show("job", v.Title, v, append(v.AtCommit.Streams(), domain.JobStream(v.ID), domain.CreditsStream(v.AccountID))...)
 	if v.Prospect != "" {
-		answer.Every = time.Minute // checkers come and go, and no stream tells of it
+		answer.Every = time.Minute // no stream tells which checkers are online
 	}
 	return answer, err
 }
@@ -144,7 +144,7 @@ func (d Deps) jobPage(r *ui.Request) (jobView, error) {
 		v.Films[i].Gone = v.gone[recording.URL]
 	}
 	if v.Report != nil && slices.ContainsFunc(j.Recordings, func(r job.Recording) bool { return r.URL == v.Report.RecordingURL }) {
-		v.Recording = nil // it is one of them
+		v.Recording = nil // it is one of the films
 	}
 	d.Fresh.Feed(ctx, r.Log)
 	if v.Timeline, err = d.timeline(ctx, j); err != nil {
@@ -169,8 +169,8 @@ func (d Deps) jobPage(r *ui.Request) (jobView, error) {
 	return v, err
 }
 
-// jobView is what everybody may see who sees the test at all. Pictures of ours
-// are below base.
+// jobView is the part of the page that every reader of the test may see. The paths of
+// evidence that this service keeps begin with base.
 func (d Deps) jobView(ctx context.Context, j jobs.Job, base string) (v jobView, err error) {
 	v = jobView{
 		Job: j, Host: ui.HostOf(j.URL), Link: ui.SafeLink(j.URL), Type: j.Type.Title(), State: words.JobState(j.Summary()),
@@ -200,7 +200,7 @@ func (d Deps) jobView(ctx context.Context, j jobs.Job, base string) (v jobView, 
 		v.Open = &q
 	}
 	v.Items = itemViews(items, base, v.gone)
-	if v.Report != nil { // what needs somebody comes first
+	if v.Report != nil { // failures come first, then skips
 		order := []job.ItemStatus{job.ItemFail, job.ItemSkip, job.ItemPass, job.ItemPending}
 		slices.SortStableFunc(v.Items, func(a, b itemView) int {
 			return slices.Index(order, a.Status) - slices.Index(order, b.Status)
@@ -216,8 +216,7 @@ func (d Deps) jobView(ctx context.Context, j jobs.Job, base string) (v jobView, 
 	return v, nil
 }
 
-// explain puts what the analysis says of a failure beside it. Other bugs stay with the
-// analysis.
+// explain puts the analysis of a failure beside it. Other bugs stay with the analysis.
 func (v *jobView) explain() {
 	if v.AI == nil {
 		return
@@ -289,8 +288,8 @@ func (v *jobView) count(items []job.ReportItem) {
 	v.Bar = ui.BarOf(v.Pass, v.Fail, v.Skip, v.Pending)
 }
 
-// curl is how this very test is started from a terminal: with its own checklist, without
-// the login that the checker was given. A review makes its own list.
+// curl is the command that starts this test from a terminal. It has the test's checklist,
+// but not the checker's login. A review makes its own list.
 func (d Deps) curl(j jobs.Job) string {
 	in := map[string]any{"url": j.URL, "title": j.Title, "description": j.Description, "jobType": j.Type, "slaMinutes": j.SLAMinutes}
 	if j.Urgent {
@@ -364,7 +363,7 @@ func (d Deps) rate(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	return r.Done(at, err, "/dashboard/jobs/"+j.ID+"#rating")
 }
 
-// fixed queues what was ticked for the project's next test.
+// fixed queues the ticked items for the project's next test.
 func (d Deps) fixed(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	ticked := r.PostForm["item"]
 	if j.ProjectID == "" || len(ticked) == 0 || len(ticked) > 50 {

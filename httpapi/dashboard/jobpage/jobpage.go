@@ -22,7 +22,7 @@ import (
 //go:embed templates/*.html
 var Templates embed.FS
 
-// Deps is what the pages stand on. All fields are required.
+// Deps are the dependencies of the pages. All fields are required.
 type Deps struct {
 	Commands    *command.Service
 	Reads       *projections.Reads
@@ -32,7 +32,7 @@ type Deps struct {
 	PastReads   *wire.Quota // of pages that read a whole stream
 	Credentials *credential.Store
 	Now         func() time.Time
-	// BaseURL starts the links that are shown to be copied.
+	// BaseURL is the start of the links that are shown to be copied.
 	BaseURL string
 }
 

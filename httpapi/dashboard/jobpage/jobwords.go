@@ -11,7 +11,7 @@ import (
 	"humanqa/projections/jobs"
 )
 
-// prospect says what a test that waits for a checker can expect; empty for any other.
+// prospect describes the expected wait for a checker; empty for a test that waits for none.
 func (d Deps) prospect(ctx context.Context, j jobs.Job) (string, error) {
 	if j.Status != job.StatusPending || j.Type == job.AIReview || j.Sandbox {
 		return "", nil
@@ -30,7 +30,7 @@ func (d Deps) prospect(ctx context.Context, j jobs.Job) (string, error) {
 	return words, nil
 }
 
-// tell says where the test is, in words.
+// tell puts the state of the test into words.
 func (v *jobView) tell(now time.Time) {
 	checked := len(v.Items) - v.Pending
 	switch v.Status {

@@ -11,15 +11,16 @@ import (
 	"humanqa/projections/jobs"
 )
 
-// shot is a picture or a recording. One of ours is shown; anybody else's is a
-// link, because a page of ours fetches nothing from elsewhere.
+// shot is a picture or a recording. A piece that this service keeps is shown; any other
+// one is a link, because a page fetches nothing from elsewhere.
 type shot struct {
 	Ours bool
 	Href string
 	Gone *retention.Gone // it is kept no longer; nil: it is there
 }
 
-// goneOf are the pieces of the test that are kept no longer, by what events hold of them.
+// goneOf are the test's pieces of evidence that are kept no longer, by their reference in
+// events.
 func (d Deps) goneOf(ctx context.Context, j jobs.Job) (map[string]*retention.Gone, error) {
 	list, err := d.Evidence.Gone(ctx, j.AccountID, j.ID)
 	gone := make(map[string]*retention.Gone, len(list))

@@ -25,7 +25,7 @@ func askedViews(j jobs.Job, items []job.ReportItem) (list []askedView) {
 	return list
 }
 
-// answer answers a checker's question. Nobody sees the secret again but the checker.
+// answer answers a checker's question. Only the checker sees the secret again.
 func (d Deps) answer(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	form := ui.Form(r, map[string]string{"text": "text", "secret": "secret"})
 	in, err := input.Answer(form, r.PathValue("question")), form.Problems.Err()

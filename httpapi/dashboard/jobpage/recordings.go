@@ -67,7 +67,7 @@ func (m filmMark) Before() string {
 
 const beforeFail = 30 * time.Second
 
-// films are the test's recordings. Each verdict is seen where its item got it last.
+// films are the test's recordings. Each verdict stands at the time when its item last got it.
 func (d Deps) films(ctx context.Context, j jobs.Job, recordings []job.Recording) (films []filmView, err error) {
 	if len(recordings) == 0 {
 		return nil, nil
@@ -125,12 +125,12 @@ func (d Deps) films(ctx context.Context, j jobs.Job, recordings []job.Recording)
 	return films, err
 }
 
-// afterFilm is how long behind a recording's end a verdict still belongs to it,
-// unless another one shows it: what is seen last is said a moment later.
+// afterFilm is the time after a recording's end in which a verdict still belongs to it,
+// unless another recording shows it: a checker gives the last verdict a moment late.
 const afterFilm = 5 * time.Second
 
-// shows says that the recording was made at that time, or ended so long before. One
-// whose end is not known goes on.
+// shows says that the recording was running at that time, or ended at most before earlier.
+// A recording whose end is not known still runs.
 func shows(r job.Recording, at time.Time, before time.Duration) bool {
 	in := at.Sub(r.StartedAt)
 	return in >= 0 && (r.DurationMs == 0 || in <= time.Duration(r.DurationMs)*time.Millisecond+before)
@@ -150,7 +150,7 @@ func (d Deps) filmOf(r *ui.Request) (jobs.Job, job.Recording, error) {
 }
 
 // film serves a recording at an address that stays, so that a player may ask for
-// parts of it as long as somebody looks.
+// parts of it at any time.
 func (d Deps) film(r *ui.Request) (ui.Answer, error) {
 	j, recording, err := d.filmOf(r)
 	if err != nil {
@@ -173,8 +173,8 @@ func (d Deps) filmMarks(r *ui.Request) (ui.Answer, error) {
 	return ui.Answer{File: &ui.File{Name: "marks.vtt", Type: "text/vtt; charset=utf-8", Content: chapters(films[0].Marks, recording)}}, nil
 }
 
-// chapters writes each moment as lasting until the next. What people wrote is text
-// there, and stays within its line.
+// chapters writes each moment as a chapter that lasts until the next. Texts of people are
+// escaped, and stay within their line.
 func chapters(marks []filmMark, r job.Recording) []byte {
 	var b strings.Builder
 	b.WriteString("WEBVTT\n")

@@ -25,8 +25,8 @@ type moment struct {
 	revision uint64
 }
 
-// momentOf puts an event into words; ok is false for what says nothing to
-// people. st is the test right after it. Who tested it is never told.
+// momentOf puts an event into words; ok is false for an event that means nothing to
+// people. st is the test right after it. The words never name the checker.
 func momentOf(r domain.Recorded, st job.State) (m moment, ok bool) {
 	m.At, m.revision = r.Meta.Time, r.Revision
 	switch e := r.Event.(type) {
@@ -83,7 +83,7 @@ func momentOf(r domain.Recorded, st job.State) (m moment, ok bool) {
 		m.Text = "Cancelled"
 	case *job.Failed:
 		m.Text = "Could not be tested"
-	default: // a sign of life
+	default: // such as a heartbeat
 		return m, false
 	}
 	return m, true
@@ -110,14 +110,14 @@ func reasonWords(reason string) string {
 	return reason
 }
 
-// timeline tells what happened to the test: what was announced, and between that the
+// timeline lists the moments of the test: its announced events, and between them the
 // claims that ended without a report.
 func (d Deps) timeline(ctx context.Context, j jobs.Job) (told []moment, err error) {
 	announced, err := d.Reads.Events.OfJob(ctx, j.AccountID, j.ID)
 	if err != nil {
 		return nil, err
 	}
-	var st job.State // the words need no more of it
+	var st job.State // the words need only the type
 	st.Type = j.Type
 	for _, e := range announced {
 		if m, ok := momentOf(e.Recorded, st); ok {
@@ -145,7 +145,7 @@ type replayView struct {
 	Next      int
 	Items     []itemView
 	Changed   string // the id of the item that the event is about
-	Cursor    string // of the event: what ?asOf= of the API takes for the same answer
+	Cursor    string // of the event: the API's ?asOf= takes it for the same answer
 	Bar       []ui.Segment
 	Pass      int
 	Fail      int
@@ -158,8 +158,8 @@ type replayMoment struct {
 	Current bool
 }
 
-// replayList is how many events are listed on either side of the one that is shown,
-// and how many are in memory: a test may have thousands.
+// replayList bounds the events that are listed on either side of the one that is shown. A
+// few times as many are in memory at most: a test may have thousands.
 const replayList = 100
 
 // replay shows the test as it was, event by event.
@@ -175,7 +175,7 @@ func (d Deps) replay(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 		wanted = 1
 	}
 	var st job.State
-	then := jobs.NewPast(j.ID, j.Sandbox) // the fold that ?asOf= answers by
+	then := jobs.NewPast(j.ID, j.Sandbox) // the same fold as for ?asOf=
 	var wrong error
 	err = d.Commands.JobEvents(r.Context(), j.AccountID, j.ID, func(e domain.Recorded) {
 		st = job.Evolve(st, e.Event)

@@ -78,8 +78,8 @@ func (d Deps) sharedJob(r *ui.Request) (jobs.Job, error) {
 	return j, err
 }
 
-// shared shows a report to whoever has the link, and nothing beside it: not what
-// it cost, what the client asked for, whose it is, or the film.
+// shared shows only the report to a holder of the link: not its cost, the client's request,
+// the account, or the recordings.
 func (d Deps) shared(r *ui.Request) (ui.Answer, error) {
 	j, err := d.sharedJob(r)
 	if err != nil {

@@ -28,7 +28,7 @@ type deliveryView struct {
 	Readable string        // the same, indented
 	Headers  []signature.Header
 	Curl     string
-	Signed   bool // an attempt was: its signatures can be verified
+	Signed   bool // an attempt was signed: its signatures can be verified
 	Latest   webhooks.Attempt
 	Stamp    string // webhook-timestamp of the latest attempt
 	MaySend  bool
@@ -37,7 +37,7 @@ type deliveryView struct {
 type attemptLine struct {
 	webhooks.Attempt
 	Chip    ui.State
-	Why     string // what is not said by the status
+	Why     string // the error, unless the status says it
 	Headers []signature.Header
 }
 
@@ -80,15 +80,15 @@ func (d Deps) delivery(r *ui.Request, w webhooks.DeliveryDetail) (_ ui.Answer, e
 		}
 	}
 	var readable bytes.Buffer
-	if json.Indent(&readable, w.Body, "", "  ") == nil { // what we made is JSON
+	if json.Indent(&readable, w.Body, "", "  ") == nil { // the service made the body as JSON
 		v.Readable = readable.String()
 	}
 	v.Curl = curlOf(v.Project.WebhookURL, v.Headers, v.Body)
 	return ui.Show("delivery", w.Event, v, domain.ProjectStream(w.ProjectID)), nil
 }
 
-// curlOf is the delivery as a command of a shell, byte for byte. --data-raw, for
-// which no first character has a meaning.
+// curlOf is the delivery as a command of a shell, byte for byte. It uses --data-raw, which
+// gives no first character a meaning.
 func curlOf(url string, headers []signature.Header, body string) string {
 	var b strings.Builder
 	b.WriteString("curl -X POST " + ui.ShellWord(url))

@@ -12,7 +12,7 @@ import (
 type hookView struct {
 	Project projects.Project
 	URL     string
-	Tested  string // the address that a call without one tests; empty: there is none
+	Tested  string // the address that a call without an address tests; empty: there is none
 	Rotated bool   // just now
 	MayEdit bool
 	Schemes [][2]string // of signatures: code and name
@@ -20,8 +20,8 @@ type hookView struct {
 
 func (d Deps) hookURL(token string) string { return d.BaseURL + "/v1/hooks/deploy/" + token }
 
-// hook shows the deploy hook to an owner who has just proved who they are:
-// whoever has its URL can spend the account's credits.
+// hook shows the deploy hook to an owner who has just proved their identity: a holder of
+// its URL can spend the account's credits.
 func (d Deps) hook(r *ui.Request, p projects.Project) (ui.Answer, error) {
 	token, err := d.Commands.HookToken(r.Context(), p.AccountID, p.ID)
 	if err != nil {
@@ -55,7 +55,7 @@ var hookSchemes = [][2]string{
 	{project.StandardSigned, "Render, or Standard Webhooks"},
 }
 
-// signHook has the calls of the hook need a signature, or none.
+// signHook sets the signature that calls of the hook need, or removes it.
 func (d Deps) signHook(r *ui.Request, p projects.Project) (ui.Answer, error) {
 	body := map[string]any{"deployHookSignature": nil}
 	if r.PostFormValue("remove") == "" {

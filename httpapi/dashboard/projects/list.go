@@ -36,7 +36,7 @@ type projectLine struct {
 	Commit  string // of the latest test that has one
 }
 
-// weeksShown is how far back the pass rate goes.
+// weeksShown is the number of weeks for which the pass rate is drawn.
 const weeksShown = 12
 
 // weekLine is a week of the pass rate, the oldest first.
@@ -46,7 +46,7 @@ type weekLine struct {
 	Percent int
 }
 
-// weeksOf lays the account's weeks out up to the present one.
+// weeksOf gives the account's latest weeks up to the present one; nil if none had a test.
 func weeksOf(rates []analytics.PassRate, now time.Time) ([]weekLine, *ui.Plot) {
 	byWeek := map[time.Time]analytics.PassRate{}
 	for _, rate := range rates {

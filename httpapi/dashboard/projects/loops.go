@@ -10,7 +10,7 @@ import (
 	"humanqa/projections/projects"
 )
 
-// stepsShown is how many steps of a loop its page shows, the latest.
+// stepsShown bounds the steps that a loop's page shows: the latest.
 const stepsShown = 50
 
 type loopView struct {
@@ -19,7 +19,7 @@ type loopView struct {
 	Saying  string
 	Project projects.Project
 	Steps   []step   // the latest first
-	Failing []string // what failed in the latest report
+	Failing []string // the items that failed in the latest report
 	MayEnd  bool
 }
 
@@ -34,7 +34,7 @@ type loopLine struct {
 	State ui.State
 }
 
-// loopSaying tells what a loop's state means for who looks after the agent.
+// loopSaying explains a loop's state to the person who looks after the agent.
 func loopSaying(s loops.Session) string {
 	switch s.Status {
 	case loop.StatusRunning:
@@ -75,7 +75,7 @@ func (d Deps) loop(r *ui.Request, s loops.Session) (_ ui.Answer, err error) {
 	return ui.Show("loop", "Loop of "+s.Skill, v, live...), err
 }
 
-// failuresNamed is how many open failures of a project are looked at for their words.
+// failuresNamed bounds the open failures of a project that are read for their descriptions.
 const failuresNamed = 500
 
 // endLoop is for a loop whose agent is known to be gone.

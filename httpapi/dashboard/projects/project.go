@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// loopsShown is how many loops of agents a project's page shows.
+	// loopsShown bounds the loops of agents that a project's page shows.
 	loopsShown = 5
-	// testsCompared is how many tests stand side by side.
+	// testsCompared bounds the tests that stand side by side.
 	testsCompared = 20
 )
 
-// matrixView shows what fails now, and what passes again when it is asked for.
+// matrixView shows the items that fail now, and on request those that pass again.
 type matrixView struct {
 	history.Matrix
 	Days []matrixDay
@@ -32,7 +32,7 @@ type matrixView struct {
 	All  string // the page with them
 }
 
-// matrixDay is so many tests of one day (UTC), side by side.
+// matrixDay is the number of tests of one day (UTC), side by side.
 type matrixDay struct {
 	At    time.Time
 	Tests int
@@ -78,7 +78,7 @@ type projectView struct {
 type projectForm struct {
 	Name, Description, URL, Webhook string
 	SLA                             int
-	Questions                       string // minutes; empty: as long as usual
+	Questions                       string // minutes; empty: the default
 }
 
 // slaText is the limit in minutes; empty for the default.
@@ -168,7 +168,7 @@ func (d Deps) project(r *ui.Request) (ui.Answer, error) {
 	return ui.Show("project", v.Name, v, ui.Everything), err
 }
 
-// updateProject sends the whole form: what is empty is cleared.
+// updateProject sends the whole form: an empty field is cleared.
 func (d Deps) updateProject(r *ui.Request, p projects.Project) (ui.Answer, error) {
 	r.Addresses("url", "webhook")
 	form := projectForm{

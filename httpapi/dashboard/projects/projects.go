@@ -19,7 +19,7 @@ import (
 //go:embed templates/*.html
 var Templates embed.FS
 
-// Deps is what the pages stand on. All fields are required.
+// Deps are the dependencies of the pages. All fields are required.
 type Deps struct {
 	Commands    *command.Service
 	Reads       *projections.Reads
@@ -27,7 +27,7 @@ type Deps struct {
 	Fresh       *admit.Freshness
 	Credentials *credential.Store
 	Deliveries  *webhooks.Log
-	// BaseURL starts the links that are shown to be copied.
+	// BaseURL is the start of the links that are shown to be copied.
 	BaseURL string
 }
 

@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// deliveriesShown is a page of the list, waitingShown how many held and failed
-	// ones can be chosen at a time.
+	// deliveriesShown bounds a page of the list; waitingShown bounds the held and failed
+	// deliveries that can be chosen at a time.
 	deliveriesShown = 25
 	waitingShown    = 50
 )
@@ -38,7 +38,7 @@ type webhookView struct {
 	Lines     []deliveryLine // the newest first
 	Tabs      []ui.Tab
 	Status    string
-	Job       string // of which alone the list is; empty: of all
+	Job       string // the only test whose deliveries are listed; empty: all tests
 	Older     string
 	Events    []eventChoice
 	Every     bool // every kind of event is sent, also those that no list names
@@ -47,7 +47,7 @@ type webhookView struct {
 	Until     *time.Time
 	MayEdit   bool
 	Owner     bool
-	Said      string // what a form has just done
+	Said      string // the result of the form that was just sent
 }
 
 type deliveryLine struct {
@@ -183,8 +183,8 @@ func (d Deps) listDeliveries(r *ui.Request, v *webhookView) error {
 	return nil
 }
 
-// rotations are the latest ones, with the names of the people who made them, or how the
-// keys begin that did.
+// rotations are the latest ones, each with the name of the person, or the beginning of the
+// key, that made it.
 func (d Deps) rotations(ctx context.Context, p projects.Project) (lines []rotationLine, err error) {
 	var people, keys []string
 	for _, rotation := range p.SecretRotations {
@@ -215,7 +215,7 @@ func (d Deps) rotations(ctx context.Context, p projects.Project) (lines []rotati
 	return lines, err
 }
 
-// deeds are what a form that led here has done, by the word in the query.
+// deeds are the results of the forms that lead here, by the word in the query.
 var deeds = map[string]string{"replayed": "will be sent", "dropped": "dropped", "enabled": "The webhook is enabled again."}
 
 func (d Deps) webhook(r *ui.Request) (ui.Answer, error) {
@@ -231,7 +231,7 @@ func (d Deps) webhook(r *ui.Request) (ui.Answer, error) {
 	return ui.Show("webhook", "Webhook of "+v.Project.Name, v, ui.Everything), nil
 }
 
-// caughtUp lets the webhooks hear first of what was answered before.
+// caughtUp first waits until the webhooks know the changes that were answered before.
 func (d Deps) caughtUp(handle ui.Handler[projects.Project]) ui.Handler[projects.Project] {
 	return func(r *ui.Request, p projects.Project) (ui.Answer, error) {
 		d.Fresh.Webhooks(r.Context())
@@ -282,7 +282,7 @@ func (d Deps) dropHeld(r *ui.Request, p projects.Project) (ui.Answer, error) {
 	return changeHeld(r, p, "dropped", d.Deliveries.Drop)
 }
 
-// changeHeld changes those that were ticked, or all of them.
+// changeHeld changes the waiting deliveries that were ticked, or all of them.
 func changeHeld(
 	r *ui.Request, p projects.Project, done string, change func(ctx context.Context, accountID, projectID string, c webhooks.Chosen) (int,
 		error),
@@ -300,8 +300,8 @@ func changeHeld(
 	return ui.Go(webhookPage(p, done+"&count="+strconv.Itoa(n))), err
 }
 
-// rotateSecret answers with the page itself, not a redirect: the new secret is
-// on it, and sent again it is the same one.
+// rotateSecret answers with the page itself, not a redirect: the new secret is on it. The
+// same form, sent again, gets the same secret.
 func (d Deps) rotateSecret(r *ui.Request, p projects.Project) (ui.Answer, error) {
 	out, err := d.Commands.RotateSecret(r.Context(), r.Cause(), p.ID, r.PostFormValue("how") == "immediate")
 	if err != nil {
@@ -352,8 +352,7 @@ type secretView struct {
 	Secret  string
 }
 
-// webhookSecret shows the signing secret to an owner who has just proved who
-// they are.
+// webhookSecret shows the signing secret to an owner who has just proved their identity.
 func (d Deps) webhookSecret(r *ui.Request, p projects.Project) (ui.Answer, error) {
 	secret, err := d.Commands.WebhookSecret(r.Context(), p.ID)
 	return ui.Answer{Template: "secret", Title: "Signing secret", View: secretView{p, secret}, Secret: true}, err

@@ -25,13 +25,13 @@ type evidenceView struct {
 	Holds    []holdLine
 	Projects []projects.Project
 	Form     evidenceForm
-	Estimate *evidence.Usage // what the form's days would do; nil: not asked
-	Job      string          // that a hold is asked for
+	Estimate *evidence.Usage // the effect of the form's days; nil: not asked for
+	Job      string          // the job for which a hold is asked
 	Errors   []string
 	MayEdit  bool
 }
 
-// evidenceForm is what was filled in; empty days keep everything.
+// evidenceForm holds the fields of the form; empty days keep everything.
 type evidenceForm struct{ Project, ProjectName, Evidence, Recordings string }
 
 type settingLine struct {
@@ -53,7 +53,7 @@ func Size(s evidence.Size) string {
 // Sized shows a size.
 func (evidenceView) Sized(s evidence.Size) string { return Size(s) }
 
-// evidence shows how much there is, how long it is kept, and holds.
+// evidence shows how much evidence there is, how long it is kept, and the holds.
 func (d Deps) evidence(r *ui.Request) (ui.Answer, error) {
 	v, err := d.evidenceView(r)
 	v.Job = r.URL.Query().Get("job")
@@ -188,7 +188,7 @@ func (d Deps) estimateEvidence(r *ui.Request) (ui.Answer, error) {
 	return ui.Show("evidence", "Evidence", v), nil
 }
 
-// keepEvidence saves what was estimated.
+// keepEvidence saves the days of the form.
 func (d Deps) keepEvidence(r *ui.Request) (ui.Answer, error) {
 	form, change, err := keepForm(r)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"humanqa/projections/projects"
 )
 
-// keysShown is how many keys the page shows, those that work first.
+// keysShown bounds the keys on the page; the keys that work come first.
 const keysShown = 200
 
 type keysView struct {

@@ -85,8 +85,8 @@ func (d Deps) withLink(r *ui.Request, personID, name string, grants []person.Gra
 	return ui.Answer{Template: "members", Title: "Members", View: v, Secret: true}, nil
 }
 
-// member finds whom a form is about. An owner cannot touch their own role: an
-// account never loses its last owner.
+// member finds the member that a form is about. An owner cannot change their own role, so
+// that an account never loses its last owner.
 func (d Deps) member(r *ui.Request) (people.Person, error) {
 	list, err := d.Reads.People.Members(r.Context(), r.Account.ID)
 	if err != nil {
@@ -125,9 +125,9 @@ func (d Deps) changeMember(r *ui.Request) (ui.Answer, error) {
 	return r.Done(position, err, "/dashboard/members")
 }
 
-// newLink makes a way in for a member who never used theirs, or lost it. Whoever
-// has the link can be that person, so it is not made for somebody who also
-// belongs elsewhere: an owner's word ends at their account (decisions, "Way in").
+// newLink makes a sign-in link for a member who never used theirs, or lost it. A holder of
+// the link can sign in as that person, so a person with another role gets none: an owner
+// decides only for their own account (decisions, "Way in").
 func (d Deps) newLink(r *ui.Request) (ui.Answer, error) {
 	member, err := d.member(r)
 	if err != nil {

@@ -13,7 +13,8 @@ type notificationsView struct {
 	Account string
 }
 
-// notifications shows where a person is told, and of what, in the account that is looked at.
+// notifications shows a person's e-mail address, and the kinds of e-mail they get about the
+// current account.
 func (d Deps) notifications(r *ui.Request) (ui.Answer, error) {
 	v := notificationsView{Off: d.Mail == nil, Account: r.Account.Name}
 	if v.Off {
@@ -26,7 +27,7 @@ func (d Deps) notifications(r *ui.Request) (ui.Answer, error) {
 	if v.Choices, err = d.Mail.Choices(r.Context(), r.Account.ID, r.Person.ID); err != nil {
 		return ui.Answer{}, err
 	}
-	if v.Person.Address == "" { // what most people want, before they choose
+	if v.Person.Address == "" { // the usual choices, until the person chooses
 		v.Choices = mail.Choices{Reports: mail.AllReports, Questions: true, Credits: true, Webhooks: true}
 	}
 	return ui.Show("notifications", "Notifications", v), nil
@@ -35,7 +36,7 @@ func (d Deps) notifications(r *ui.Request) (ui.Answer, error) {
 // errNoMail answers forms that another service's page sent.
 var errNoMail = domain.NotFound("page").WithHint("this service sends no e-mail")
 
-// mailing is the handler of a service that sends e-mail. Any other one refuses.
+// mailing gives the handler if the service sends e-mail, else one that refuses.
 func (d Deps) mailing(refusal error, handle func(*ui.Request) (ui.Answer, error)) func(*ui.Request) (ui.Answer, error) {
 	if d.Mail != nil {
 		return handle
@@ -61,8 +62,8 @@ func (d Deps) askAgain(r *ui.Request) (ui.Answer, error) {
 	return r.Done(domain.Position{}, d.Mail.AskAgain(r.Context(), r.Person.ID), "/dashboard/notifications")
 }
 
-// mailLinkView is the page of a link in a letter. The link itself changes nothing: programs
-// that look through mail open links, and press no buttons.
+// mailLinkView is the page of a link in an e-mail. The link itself changes nothing, because
+// mail scanners open links; they press no buttons.
 type mailLinkView struct {
 	Stops   bool
 	Done    bool

@@ -21,7 +21,7 @@ import (
 //go:embed templates/*.html
 var Templates embed.FS
 
-// Deps is what the pages stand on. All fields but Mail and DemoKey are required.
+// Deps are the dependencies of the pages. All fields but Mail and DemoKey are required.
 type Deps struct {
 	Commands    *command.Service
 	Reads       *projections.Reads
@@ -74,5 +74,5 @@ func Pages(d Deps) []ui.Page {
 	}
 }
 
-// projectsOffered is how many projects a form offers.
+// projectsOffered bounds the projects that a form offers.
 const projectsOffered = 100

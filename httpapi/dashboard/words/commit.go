@@ -7,7 +7,7 @@ import (
 	"humanqa/projections/commitstatuses"
 )
 
-// AtCommit is where the verdict of a test is told at a code host, and what the host has.
+// AtCommit is the commit status of a test at a code host, with its state in words.
 type AtCommit struct {
 	commitstatuses.Status
 	Words string
@@ -22,7 +22,7 @@ var commitWords = map[job.CommitState]string{
 	job.CommitError:   "set to error, since no verdict comes; the token is deleted.",
 }
 
-// AtCommitOf puts what a read model gave into words; nil: no commit status was asked for.
+// AtCommitOf puts the read model's answer into words; nil: no commit status was asked for.
 func AtCommitOf(s commitstatuses.Status, found bool, err error) (*AtCommit, error) {
 	if err != nil || !found {
 		return nil, err
@@ -37,7 +37,7 @@ func AtCommitOf(s commitstatuses.Status, found bool, err error) (*AtCommit, erro
 	return at, nil
 }
 
-// Streams are those that change it: one of the tests with the same verdict records it.
+// Streams are those that change the status: one of the tests with the same verdict records it.
 func (a *AtCommit) Streams() []string {
 	if a == nil {
 		return nil

@@ -16,7 +16,7 @@ type JobLine struct {
 	Urgent          bool
 	State           ui.State
 	CreatedAt       time.Time
-	// Empty where nothing is known, or nothing came of the test yet.
+	// Empty if not known, or if the test has no result yet.
 	Asked, Verdicts, Commit string
 	Took                    time.Duration
 }
@@ -51,5 +51,5 @@ func LineOf(j jobs.Summary) JobLine {
 	}
 }
 
-// OneLine keeps what somebody wrote from becoming lines of ours.
+// OneLine puts a text on one line, so that its author cannot add lines to the page's own.
 func OneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -6,7 +6,7 @@ import (
 	"humanqa/webhooks"
 )
 
-// WebhookState is how a webhook does, in the words of the pages.
+// WebhookState is the state of a webhook as pages show it.
 func WebhookState(p projects.Project, all map[string]webhooks.Health) ui.State {
 	h, known := all[p.ID]
 	switch {

@@ -46,8 +46,8 @@ func NoticeOf(e events.AccountEvent) Notice {
 	return n
 }
 
-// Failing gives the items of the keys as the checklist calls them. One that the project's
-// list of open failures no longer has is called by its key.
+// Failing gives the descriptions of the items with these keys. An item that is not in the
+// project's list of open failures is named by its key.
 func Failing(keys []string, open []history.OpenFailure) (items []string) {
 	called := map[string]string{}
 	for _, f := range open {
