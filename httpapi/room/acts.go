@@ -9,7 +9,7 @@ import (
 	"humanqa/httpapi/ui"
 )
 
-// mark keeps this moment, for all.
+// mark marks this moment for all people in the room.
 func (d Deps) mark(r *ui.Request, s seat) (ui.Answer, error) {
 	form := ui.Form(r, map[string]string{"note": "note"})
 	note, err := input.Mark(form), form.Problems.Err()
@@ -25,7 +25,7 @@ func (d Deps) mark(r *ui.Request, s seat) (ui.Answer, error) {
 	return d.acted(r, at, err, s.path+"#marks")
 }
 
-// cancel ends the session for all, at the client's word. The slots that have not ended
+// cancel ends the session for all, on the client's request. The slots that have not ended
 // are refunded.
 func (d Deps) cancel(r *ui.Request, s seat) (ui.Answer, error) {
 	if err := r.Open(); err != nil {
@@ -51,7 +51,8 @@ func (d Deps) inLobby(
 	return d.acted(r, out.Position, err, next)
 }
 
-// acted leads on from what was written, in JSON for our script, which shows it by itself.
+// acted leads to the next page after a write. The page's script gets JSON, and shows the
+// change itself.
 func (d Deps) acted(r *ui.Request, at domain.Position, err error, next string) (ui.Answer, error) {
 	if err != nil || !r.WantsJSON() {
 		return r.Done(at, err, next)

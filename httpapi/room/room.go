@@ -29,7 +29,7 @@ import (
 //go:embed templates/*.html
 var Templates embed.FS
 
-// Deps is what the pages stand on. All fields but Voice are required.
+// Deps are the dependencies of the pages. All fields but Voice are required.
 type Deps struct {
 	Commands *command.Service
 	Reads    *projections.Reads
@@ -60,11 +60,11 @@ func Pages(d Deps) []ui.Page {
 	}
 }
 
-// seat is the session as somebody sits in it.
+// seat is the session as one person in it sees it.
 type seat struct {
 	sessions.Session
 	path string // of the room, by their door
-	// checker is empty for who watches.
+	// checker is empty for a person who watches.
 	checker string
 	own     sessions.Slot // the checker's
 	mayMark bool
@@ -73,7 +73,7 @@ type seat struct {
 
 func (s seat) watches() bool { return s.checker == "" }
 
-// through leads by a door to what somebody wants in the room.
+// through finds the person's seat by the door, and gives it to act.
 func through(door func(*ui.Request) (seat, error), act func(*ui.Request, seat) (ui.Answer, error)) func(*ui.Request) (ui.Answer, error) {
 	return func(r *ui.Request) (ui.Answer, error) {
 		s, err := door(r)
@@ -95,7 +95,7 @@ func (d Deps) watcher(r *ui.Request) (seat, error) {
 	return seat{Session: s, path: "/dashboard/sessions/" + s.ID, mayMark: open && r.May(person.Developer), now: now}, err
 }
 
-// worker seats a checker whose slot it is.
+// worker seats a checker who has a slot in the session.
 func (d Deps) worker(r *ui.Request) (seat, error) {
 	id, checker := r.PathValue("id"), r.Person.CheckerID()
 	if _, err := uuid.Parse(id); err != nil {

@@ -14,15 +14,15 @@ import (
 	"humanqa/projections/sessions"
 )
 
-// story is a session that is over, on one timeline: what every slot said and what
-// was marked.
+// story is a session that is over, on one timeline: the verdicts of every slot, and the
+// marks.
 type story struct {
 	Lasted  string
 	Tracks  []track
 	Lines   []string // where the marks are, in percent
 	Moments []moment
-	Films   []film // for who watches
-	Seconds string // from the start to the end, or that of the longest film
+	Films   []film // only for a person who watches
+	Seconds string // from the start to the end of the session, or of the last film
 }
 
 // film is a recording, by a slot's checker.
@@ -37,7 +37,7 @@ type film struct {
 type track struct {
 	Who    string
 	Says   string
-	Dots   []dot // the failures last: what is drawn later is on top
+	Dots   []dot // the failures last: a later dot is drawn on top
 	failed int
 }
 
@@ -46,20 +46,20 @@ type dot struct {
 	X    string // in percent
 }
 
-// moment is something that was said or marked.
+// moment is a verdict or a mark.
 type moment struct {
 	At    time.Time
 	After string
 	Who   string
 	Kind  string // pass, fail, skip, mark
 	Text  string
-	Href  string // of the item in its report, for who may open it
-	Film  string // the film that shows it, there; empty: none does
+	Href  string // of the item in its report; empty: the person may not open it
+	Film  string // the film that shows it, at that time; empty: none shows it
 	Into  string // seconds after the start
 }
 
-// story reads what the slots' jobs said from their streams. Who took a job back and
-// forth is not told, only what was said between the start and the end.
+// story reads the verdicts from the streams of the slots' jobs, and the marks since the
+// start. It leaves out how jobs were claimed and given back.
 func (d Deps) story(ctx context.Context, s seat, parts map[string]jobs.Part) (*story, error) {
 	whole := s.ClosedAt.Sub(*s.StartedAt)
 	out := &story{Lasted: clock(whole)}
@@ -68,12 +68,12 @@ func (d Deps) story(ctx context.Context, s seat, parts map[string]jobs.Part) (*s
 	}
 	plays := whole
 	for _, f := range out.Films {
-		plays = max(plays, f.started.Add(f.lasted).Sub(*s.StartedAt)) // the last word may be said after the end
+		plays = max(plays, f.started.Add(f.lasted).Sub(*s.StartedAt)) // a film may last beyond the end
 	}
 	out.Seconds = seconds(plays)
 	for _, m := range s.Marks {
 		if s.after(m.At) == "" {
-			continue // of the lobby
+			continue // a mark of the lobby
 		}
 		out.Moments = append(out.Moments, moment{At: m.At, Who: s.who(m.Slot), Kind: "mark", Text: m.Note})
 		out.Lines = append(out.Lines, s.place(m.At))
@@ -129,7 +129,7 @@ func (s seat) films(parts map[string]jobs.Part) (films []film) {
 	return films
 }
 
-// film leads to a recording: what the page shows is a link that does not end.
+// film leads to a recording, so that the link on the page never expires.
 func (d Deps) film(r *ui.Request, s seat) (ui.Answer, error) {
 	parts, err := d.parts(r.Context(), s)
 	if err != nil {
@@ -157,7 +157,7 @@ func (s seat) place(at time.Time) string {
 	return ui.Place(at.Sub(*s.StartedAt), s.ClosedAt.Sub(*s.StartedAt))
 }
 
-// verdicts are a slot's, each when it was said last.
+// verdicts are the verdicts of a slot, each at the time when it was last given.
 func (d Deps) verdicts(ctx context.Context, s seat, slot sessions.Slot) (said []moment, err error) {
 	var st job.State
 	last := map[string]moment{} // by item
@@ -181,7 +181,7 @@ func (d Deps) verdicts(ctx context.Context, s seat, slot sessions.Slot) (said []
 		}
 	})
 	if domain.IsKind(err, domain.KindNotFound) {
-		return nil, nil // it never came, by a crash
+		return nil, nil // a crash prevented the job
 	}
 	for _, m := range last {
 		if m.Kind == string(job.ItemPending) {

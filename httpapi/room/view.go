@@ -15,7 +15,7 @@ import (
 	"humanqa/projections/sessions"
 )
 
-// StateOf is where a session is.
+// StateOf is the state of a session as pages show it.
 func StateOf(s sessions.Session) ui.State {
 	switch s.Status {
 	case session.StatusLobby:
@@ -62,19 +62,19 @@ type view struct {
 	Path    string
 	Watches bool
 	Host    string
-	Link    string // of the URL under test; empty: it is none
+	Link    string // to the URL under test; empty: the URL is not safe to link
 	State   ui.State
 	Saying  string
 	Gathers bool // Saying follows "At" and the deadline
 	Lobby   bool
 	Open    bool
-	Project *project // for who watches
+	Project *project // only for a person who watches
 	Own     sessions.Slot
-	Work    string // where the checker works on; empty: nothing to do
+	Work    string // the page of the checker's test; empty: nothing to do
 	Beat    int    // the token of the claim that waits here; 0: none
 	Slots   []slotView
 	MayMark bool
-	// MayCancel is the client's, while the session is open.
+	// MayCancel is true for the client's developers while the session is open.
 	MayCancel bool
 	Marks     []markView
 	Story     *story // of a session that is over
@@ -87,9 +87,9 @@ type slotView struct {
 	sessions.Slot
 	Who            string
 	State          ui.State
-	On             string // what it is to be tested on
+	On             string // the devices to test on
 	Mine           bool
-	Href           string // of its test, for who may open it
+	Href           string // of its test; empty: the person may not open it
 	Done, Total    int
 	Passed, Failed int
 	Bar            []ui.Segment
@@ -102,7 +102,7 @@ type markView struct {
 	After string // since the start, as 04:05; empty before it
 }
 
-// show is the room.
+// show is the page of the room.
 func (d Deps) show(r *ui.Request, s seat) (ui.Answer, error) {
 	v := view{
 		Session: s.Session, Path: s.path, Watches: s.watches(), Host: ui.HostOf(s.URL), Link: ui.SafeLink(s.URL),
@@ -142,7 +142,7 @@ func (d Deps) show(r *ui.Request, s seat) (ui.Answer, error) {
 	return ui.Show("room", "Session on "+v.Host, &v, live...), nil
 }
 
-// own adds what the checker does here.
+// own adds the checker's claim and work in this session.
 func (d Deps) own(r *ui.Request, s seat, v *view) error {
 	c, held, err := d.Commands.LiveClaim(r.Context(), s.checker)
 	switch {
@@ -203,7 +203,7 @@ func (s seat) label(slot int) string {
 	return "The client"
 }
 
-// after is how long after the start it was.
+// after is the time since the start; empty before the start.
 func (s seat) after(at time.Time) string {
 	if s.StartedAt == nil || at.Before(*s.StartedAt) {
 		return ""
@@ -220,7 +220,7 @@ func clock(d time.Duration) string {
 	return fmt.Sprintf("%02d:%02d", seconds/60, seconds%60)
 }
 
-// saying tells where the session is, and what happens next.
+// saying tells the state of the session, and its next step.
 func saying(s seat) string {
 	switch s.Status {
 	case session.StatusLobby:
@@ -246,8 +246,8 @@ func refunded(s seat, words string) string {
 // gathers says that the lobby waits for its deadline.
 func (s seat) gathers() bool { return s.Status == session.StatusLobby && s.now.Before(s.ReadyDeadline) }
 
-// outlook says what the deadline will do if no checker comes or goes, by the rule that
-// decides it. While it is ahead, the page says the time before.
+// outlook says how the lobby will end if no checker comes or goes, by the rule that decides
+// it. Until the deadline, the page says the time before these words.
 func outlook(s seat) string {
 	all := len(s.Slots)
 	if !s.gathers() {

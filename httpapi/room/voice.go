@@ -19,21 +19,21 @@ import (
 	"humanqa/projections/sessions"
 )
 
-// Voice is beside the work: whether it works changes nothing about who is ready and
-// what they say of the tested app, and nothing of it is kept.
+// Voice is independent of the tests: a failure of it changes neither the lobby nor a
+// verdict, and nothing of it is kept.
 
 const (
-	// lookEvery is how often it is looked whether somebody may still be here; and
-	// at once when their session changes, but no more often than lookPause.
+	// lookEvery is the interval at which the service checks that a person may still take
+	// part. A change of the session starts a check at once, at most one in a lookPause.
 	lookEvery = 15 * time.Second
 	lookPause = 500 * time.Millisecond
 	// pingTime bounds a browser's answer to a ping.
 	pingTime = 10 * time.Second
 )
 
-// What a browser is told when it ends (assets/src/voice.ts has the words).
+// The reasons for the end of the chat that a browser gets (assets/src/voice.ts has the words).
 const (
-	endedOver = "over" // the session is, or nobody is signed in any more
+	endedOver = "over" // the session is over, or the person may no longer take part
 	endedFull = "full"
 )
 
@@ -49,7 +49,7 @@ func (s seat) mayTalk() bool {
 	return s.ClosedAt == nil && s.own.Status != sessions.SlotDropped
 }
 
-// talk takes a browser into the session's voice chat, until somebody has to leave.
+// talk takes a browser into the session's voice chat, until the person has to leave.
 func (d Deps) talk(audience ui.Audience, door func(*ui.Request) (seat, error)) func(*ui.Request) (ui.Answer, error) {
 	return func(r *ui.Request) (ui.Answer, error) {
 		s, err := door(r)
@@ -63,8 +63,8 @@ func (d Deps) talk(audience ui.Audience, door func(*ui.Request) (seat, error)) f
 		if err != nil {
 			return ui.Answer{}, err
 		}
-		// A browser says where the script is from that asks; Accept looks whether
-		// that is here.
+		// A browser sends the origin of the script that asks; Accept checks that it is
+		// this service.
 		if r.Header.Get("Origin") == "" {
 			return ui.Answer{}, domain.Forbidden("only our own pages talk here").WithHint("open the session's page")
 		}
@@ -85,16 +85,16 @@ func (d Deps) talk(audience ui.Audience, door func(*ui.Request) (seat, error)) f
 		err = d.Voice.Join(ctx, s.ID, guest, line{conn})
 		switch {
 		case errors.Is(err, voice.ErrFull):
-			_ = wsjson.Write(ctx, conn, voice.Message{Type: "end", Why: endedFull}) // or they are gone
+			_ = wsjson.Write(ctx, conn, voice.Message{Type: "end", Why: endedFull}) // an error: the person is gone
 		case err != nil:
 			r.Log.WithError(err).Info("a person left the voice chat")
 		}
-		_ = conn.Close(websocket.StatusNormalClosure, "") // or they are gone
+		_ = conn.Close(websocket.StatusNormalClosure, "") // an error: the person is gone
 		return ui.Answer{Taken: true}, nil
 	}
 }
 
-// watch ends the talk of somebody who may be here no longer: their session is over,
+// watch ends the talk of a person who may no longer take part: the session is over, or
 // their slot or their sign-in is gone.
 func (d Deps) watch(
 	ctx context.Context, end context.CancelCauseFunc, hr *ui.Request, id string, audience ui.Audience, door func(*ui.Request) (seat, error),
@@ -139,7 +139,7 @@ func (d Deps) watch(
 	}
 }
 
-// ping ends a connection whose other side is gone without a word.
+// ping ends a connection whose other side no longer answers.
 func ping(ctx context.Context, end context.CancelCauseFunc, conn *websocket.Conn) {
 	for backoff.Wait(ctx, lookEvery) == nil {
 		short, cancel := context.WithTimeout(ctx, pingTime)

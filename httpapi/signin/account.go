@@ -36,7 +36,7 @@ type sessionView struct {
 	Current                 bool
 }
 
-// Ways is how many ways to sign in the person has.
+// Ways is the number of ways in which the person can sign in.
 func (v accountView) Ways() int {
 	if v.Password {
 		return len(v.Passkeys) + 1
@@ -129,14 +129,13 @@ func (d Deps) rename(r *ui.Request) (ui.Answer, error) {
 	return ui.Go("/account"), err
 }
 
-// setPassword ends the other sessions: whoever changes a password may fear that another
-// person knows it.
+// setPassword ends the other sessions: another person may know the old password.
 func (d Deps) setPassword(r *ui.Request) (ui.Answer, error) {
 	err := d.Credentials.SetPassword(r.Context(), r.Person.ID, r.PostFormValue("login"), r.PostFormValue("password"))
 	return d.changed(r, "password", err)
 }
 
-// changed answers a change of the ways in.
+// changed answers a change of a sign-in method, and ends the other sessions.
 func (d Deps) changed(r *ui.Request, what string, err error) (ui.Answer, error) {
 	if err == nil {
 		err = d.Credentials.EndOthers(r.Context(), r.Person.ID, r.Session.ID)

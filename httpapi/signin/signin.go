@@ -1,5 +1,5 @@
 // Package signin lets people in and out: the front page, one-time links, sign-in and
-// sign-out, the fresh proof before a delicate page, and the list of a person's
+// sign-out, the fresh proof before a sensitive page, and the list of a person's
 // sessions.
 package signin
 
@@ -25,7 +25,7 @@ import (
 //go:embed templates/*.html
 var Templates embed.FS
 
-// Deps is what the pages stand on. All fields are required.
+// Deps are the dependencies of the pages. All fields are required.
 type Deps struct {
 	Credentials *credential.Store
 	People      *people.Reads
@@ -71,8 +71,8 @@ func Pages(d Deps) []ui.Page {
 	}
 }
 
-// front leads who is signed in to their place, and tells everybody else what
-// this is.
+// front leads a person who is signed in to their place, and introduces the service to all
+// others.
 func front(r *ui.Request) (ui.Answer, error) {
 	if r.Person != nil {
 		return ui.Go(r.Home()), nil
@@ -92,7 +92,7 @@ type formView struct {
 	Ended bool
 }
 
-// next is where a sign-in leads: a page of ours, or the person's place.
+// next is the page to which a sign-in leads: a page of this service, or the person's place.
 func next(r *ui.Request) string { return ui.LocalPath(r.FormValue("next"), "/") }
 
 func (d Deps) view(r *ui.Request) formView {
@@ -117,8 +117,8 @@ func (d Deps) form(r *ui.Request) (ui.Answer, error) {
 	return ui.Show("signin", "Sign in", d.view(r)), nil
 }
 
-// failed shows the form again with what a person can do about it. What is not
-// their fault stays an error.
+// failed shows the form again with advice to the person. An error that is not their fault
+// stays an error.
 func (d Deps) failed(template, title string, v formView, err error) (ui.Answer, error) {
 	var known *domain.Error
 	if !errors.As(err, &known) || known.Kind != domain.KindUnauthorized && known.Kind != domain.KindRateLimited {
@@ -144,9 +144,9 @@ func (d Deps) signIn(r *ui.Request) (ui.Answer, error) {
 	return ans, nil
 }
 
-// enter opens a session for somebody who has just proved who they are. Whoever
-// was disabled is answered like a wrong password. A join that crashed between
-// its two writes is made whole here.
+// enter opens a session for a person who has just proved their identity. A disabled
+// person gets the same answer as a wrong password. A join that crashed between its two
+// writes is completed here.
 func (d Deps) enter(r *ui.Request, personID string) (ui.Answer, error) {
 	who, err := d.People.Person(r.Context(), personID)
 	switch {
@@ -175,7 +175,7 @@ func (d Deps) enter(r *ui.Request, personID string) (ui.Answer, error) {
 	return ui.Answer{Redirect: next(r), Cookies: []*http.Cookie{ui.SessionCookie(token), ui.DeviceCookie(device)}}, nil
 }
 
-// led makes of a redirect what a script follows.
+// led turns a redirect into JSON that a script follows.
 func led(ans ui.Answer, err error) (ui.Answer, error) {
 	return ui.Answer{JSON: map[string]string{"next": ans.Redirect}, Cookies: ans.Cookies}, err
 }
@@ -285,7 +285,7 @@ type joinView struct {
 	Token    string
 	Name     string
 	Login    string
-	As       string // what the invitation is for
+	As       string // the roles that the invitation gives
 	Again    bool   // they have joined before
 	Ends     time.Time
 	Wrong    map[string]string // by field
@@ -295,8 +295,8 @@ type joinView struct {
 	Shortest int
 }
 
-// invitation shows what a link is for. Looking does not spend it: mail scanners
-// look.
+// invitation shows the purpose of a link. This does not spend the link, because mail
+// scanners open links.
 func (d Deps) invitation(r *ui.Request) (ui.Answer, error) {
 	v, err := d.joinView(r)
 	return ui.Answer{Template: "join", Title: "Join", View: v, Secret: true}, err
@@ -321,7 +321,7 @@ func (d Deps) joinView(r *ui.Request) (joinView, error) {
 	}, nil
 }
 
-// purpose says what a person is invited to be.
+// purpose puts a person's roles into words.
 func purpose(roles []people.PersonRole) string {
 	var parts []string
 	for _, role := range roles {

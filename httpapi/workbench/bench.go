@@ -25,7 +25,7 @@ import (
 type benchView struct {
 	command.ClaimedJob
 	Person  string
-	Link    string // of the URL under test; empty: it is none
+	Link    string // to the URL under test; empty: the URL is not safe to link
 	Host    string
 	Secrets bool // there is something to reveal
 	Items   []itemView
@@ -52,7 +52,7 @@ type itemView struct {
 	Shots []shot
 }
 
-// shot is a picture; one of ours can be shown, anybody else's is a link.
+// shot is a picture. One that this service keeps can be shown; any other one is a link.
 type shot struct {
 	Stored, ID, Href string
 }
@@ -78,8 +78,8 @@ func itemsOf(jobID string, items []job.ReportItem) []itemView {
 	return out
 }
 
-// bench shows the claimed test; one that the checker has completed, as it became;
-// and of every other one that it is not theirs.
+// bench shows the claimed test, or the result of a test that the checker has completed. Of
+// any other test it says that the checker does not hold it.
 func (d Deps) bench(r *ui.Request) (ui.Answer, error) {
 	if _, err := uuid.Parse(r.PathValue("id")); err != nil {
 		return ui.Answer{}, domain.NotFound("test")
@@ -103,8 +103,8 @@ func (d Deps) bench(r *ui.Request) (ui.Answer, error) {
 	}, domain.JobStream(w.JobID)), nil
 }
 
-// doneBy gives the path's test as one that the checker has completed. Read models
-// show that a moment after it is so.
+// doneBy gives the path's test as one that the checker has completed. It waits until the
+// read models show the completion.
 func (d Deps) doneBy(r *ui.Request) (jobs.Work, error) {
 	ctx, checker, id := r.Context(), r.Person.CheckerID(), r.PathValue("id")
 	w, err := d.Reads.Jobs.DoneBy(ctx, checker, id)
@@ -119,7 +119,7 @@ func (d Deps) doneBy(r *ui.Request) (jobs.Work, error) {
 	return d.Reads.Jobs.DoneBy(ctx, checker, id)
 }
 
-// show is the bench.
+// show is the page of the claimed test.
 func (d Deps) show(r *ui.Request, c command.ClaimedJob) (ui.Answer, error) {
 	v := benchView{
 		Person: r.Person.ID, Link: ui.SafeLink(c.Brief.URL), Host: ui.HostOf(c.Brief.URL),
@@ -146,7 +146,7 @@ func (d Deps) show(r *ui.Request, c command.ClaimedJob) (ui.Answer, error) {
 	return ui.Show("bench", c.Brief.Title, &v, domain.JobStream(c.JobID), changes.Queue), nil
 }
 
-// ask tells of the questions to the client.
+// ask adds the questions to the client.
 func (v *benchView) ask(c command.ClaimedJob) {
 	for _, told := range c.Brief.Questions {
 		n := 1 + slices.IndexFunc(c.Checklist, func(i job.ReportItem) bool { return i.ID == told.ItemID })
@@ -165,11 +165,11 @@ var errGone = domain.Conflict("you do not hold this test").
 type lostView struct {
 	Message, Hint string
 	Person        string
-	Said          []string // what was sent, and not taken
+	Said          []string // the texts that were sent, but not taken
 }
 
-// lost tells why the claim is none, and gives back what was written under it. To
-// whom a test was never shown nothing tells that there is one.
+// lost tells why the claim does not hold, and gives back the texts that were written under
+// it. A checker who never held the test does not learn that it exists.
 func (d Deps) lost(r *ui.Request, why *domain.Error) (ui.Answer, error) {
 	if r.WantsJSON() {
 		return ui.Answer{}, why
@@ -201,14 +201,14 @@ func claimOf(r *ui.Request) command.Claim {
 	return command.Claim{CheckerID: r.Person.CheckerID(), JobID: r.PathValue("id"), Token: int(token)}
 }
 
-// acted answers a form of the bench: where it leads, in JSON for our script. A conflict of
-// the claim tells why, and gives back what was written; other refusals fill the form again
-// (ui.Request.Refill).
+// acted answers a form of the bench with the next page, in JSON for the page's script. A
+// form of a lost claim gets the reason and its texts back (lost). Other refusals fill the
+// form again (ui.Request.Refill).
 func (d Deps) acted(r *ui.Request, at domain.Position, err error, next string) (ui.Answer, error) {
 	if err == nil {
 		r.Visible(at)
 		if r.WantsJSON() {
-			// Where the script leaves the bench, the next page says what was done.
+			// If the script leaves the bench, the next page tells the result.
 			stays := next != "/workbench" && !strings.HasSuffix(r.Pattern, "/complete")
 			return ui.Answer{JSON: map[string]string{"next": next}, Silent: stays}, nil
 		}
@@ -247,7 +247,7 @@ func (d Deps) check(r *ui.Request) (ui.Answer, error) {
 	return d.acted(r, at, err, itemAt(r))
 }
 
-// ask asks the client. The clocks stand until the answer.
+// ask sends a question to the client. The clocks are paused until the answer.
 func (d Deps) ask(r *ui.Request) (ui.Answer, error) {
 	form := ui.Form(r, map[string]string{"text": "text", "item": "itemId", "kind": "kind"})
 	in, err := input.Question(form), form.Problems.Err()
@@ -296,7 +296,7 @@ func (d Deps) withdrawFinding(r *ui.Request) (ui.Answer, error) {
 
 func findingsAt(r *ui.Request) string { return benchPath(r.PathValue("id")) + "#findings" }
 
-// addPicture takes a picture for an item, whatever was said of it.
+// addPicture takes a picture for an item, whatever its verdict.
 func (d Deps) addPicture(r *ui.Request) (ui.Answer, error) {
 	var at domain.Position
 	upload := r.Cause()
@@ -311,8 +311,8 @@ func (d Deps) addPicture(r *ui.Request) (ui.Answer, error) {
 	return d.acted(r, at, err, itemAt(r))
 }
 
-// removePicture takes a picture away from an item. Once nothing shows it any
-// more, it is gone.
+// removePicture takes a picture away from an item. A picture that no item shows any more
+// is deleted.
 func (d Deps) removePicture(r *ui.Request) (ui.Answer, error) {
 	stored := r.PostFormValue("picture")
 	var at domain.Position
@@ -349,7 +349,7 @@ func (d Deps) evidence(r *ui.Request) (ui.Answer, error) {
 	return ui.Answer{}, domain.NotFound("evidence")
 }
 
-// secretsFor is how long a client's secrets are shown.
+// secretsFor is the time for which a client's secrets are shown.
 const secretsFor = 20 * time.Second
 
 type secretsView struct {
@@ -370,7 +370,7 @@ type secretAnswer struct {
 }
 
 // secrets shows how to sign in to the tested app, for a moment, under the live
-// claim. No other page holds it.
+// claim. No other page holds the secrets.
 func (d Deps) secrets(r *ui.Request) (ui.Answer, error) {
 	c, mine, err := d.held(r.Context(), r)
 	switch {
@@ -431,7 +431,7 @@ func (d Deps) untestable(r *ui.Request) (ui.Answer, error) {
 	return d.acted(r, at, err, "/workbench")
 }
 
-// ready and leave are a session's: its slots begin together.
+// ready and leave are for the slots of a session, which begin together.
 func (d Deps) ready(r *ui.Request) (ui.Answer, error) {
 	return d.inSession(r, d.Commands.ReadySession, benchPath(r.PathValue("id")))
 }

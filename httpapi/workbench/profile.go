@@ -7,10 +7,10 @@ import (
 )
 
 type profileView struct {
-	Languages, Devices string // an entry a line
+	Languages, Devices string // one entry a line
 }
 
-// profile is what a checker says of themselves (decisions, "Profiles").
+// profile shows the checker's languages and devices (decisions, "Profiles").
 func (d Deps) profile(r *ui.Request) (ui.Answer, error) {
 	p, err := d.Reads.Pools.Profile(r.Context(), r.Person.CheckerID())
 	return ui.Show("profile", "Your profile", profileView{Languages: strings.Join(p.Languages, "\n"),
@@ -23,5 +23,5 @@ func (d Deps) saveProfile(r *ui.Request) (ui.Answer, error) {
 	return r.Done(at, err, "/workbench")
 }
 
-// lines are the entries of a field that holds one a line.
+// lines are the entries of a field with one entry a line.
 func lines(text string) []string { return strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n") }

@@ -49,8 +49,8 @@ func (d Deps) finishRecording(r *ui.Request) (ui.Answer, error) {
 	return ui.Answer{JSON: out}, err
 }
 
-// markMoment takes a "look here", for whoever watches the recording. It may have waited
-// in the browser: ago says since when.
+// markMoment marks a moment for the people who watch the recording. The mark may have
+// waited in the browser: ago is the time since the moment.
 func (d Deps) markMoment(r *ui.Request) (ui.Answer, error) {
 	form := ui.Form(r, map[string]string{"note": "note"})
 	label, err := input.Mark(form), form.Problems.Err()

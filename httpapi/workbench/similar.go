@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	// similarShown is how many open failures are shown while somebody types.
+	// similarShown bounds the open failures that are shown while a person types.
 	similarShown = 3
-	// similarText is how many bytes of what is typed count.
+	// similarText bounds the typed text that counts, in bytes.
 	similarText = 2000
 )
 
-// similar gives the open failures of the claimed test's project that what is typed
-// sounds like, to who holds the claim.
+// similar gives the holder of a claim the open failures of the test's project that are
+// similar to the typed text.
 func (d Deps) similar(r *ui.Request) (ui.Answer, error) {
 	text := r.FormValue("text")
 	known, err := d.Reads.History.KnownTo(r.Context(), d.Commands, r.Person.CheckerID(), r.PathValue("id"),

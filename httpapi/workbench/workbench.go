@@ -31,7 +31,7 @@ import (
 //go:embed templates/*.html
 var Templates embed.FS
 
-// Deps is what the pages stand on. All fields but Voice are required.
+// Deps are the dependencies of the pages. All fields but Voice are required.
 type Deps struct {
 	Commands *command.Service
 	Reads    *projections.Reads
@@ -79,16 +79,16 @@ func Pages(d Deps) []ui.Page {
 }
 
 const (
-	// workShown is how many completed tests are listed.
+	// workShown bounds the list of completed tests.
 	workShown = 20
-	// lobbySlots is how many slots of open lobbies are looked at.
+	// lobbySlots bounds the slots of open lobbies that are read.
 	lobbySlots = 200
 )
 
 type homeView struct {
 	Claim   *command.ClaimedJob // nil: none
 	Left    int                 // items of it that have no verdict
-	Queue   []waiting           // a page of what waits, without the slots of lobbies
+	Queue   []waiting           // a page of the waiting tests, without the slots of lobbies
 	Lobbies []lobby
 	Counts  jobs.QueueCounts
 	Pager   ui.Pager
@@ -101,13 +101,13 @@ type homeView struct {
 type waiting struct {
 	jobs.QueuedJob
 	Host, Kind string
-	On         []string // what it is to be tested on
+	On         []string // the devices to test on
 	Soon       bool
-	Has        bool // it asks for something, and the checker has it
+	Has        bool // it asks for a device, and the checker has it
 }
 
-// lobby is a session that waits for checkers. The slot is the one that its button takes:
-// the first, but rather one that the checker has the device for.
+// lobby is a session that waits for checkers. Its button takes Slot: the first slot for
+// whose device the checker is equipped, else the first one.
 type lobby struct {
 	Slot  waiting
 	Free  int
@@ -145,14 +145,14 @@ func (d Deps) home(r *ui.Request) (ui.Answer, error) {
 		live = append(live, domain.JobStream(w.JobID))
 	}
 	title := "Workbench"
-	if v.Counts.Urgent > 0 { // seen where the tab is not
+	if v.Counts.Urgent > 0 { // the title is seen also while the tab is not open
 		title = fmt.Sprintf("(%d) %s", v.Counts.Urgent, title)
 	}
 	return ui.Show("workbench", title, v, live...), nil
 }
 
-// queue adds the sessions that wait for checkers, and the asked page of all else. A page
-// behind the end is the last one.
+// queue adds the sessions that wait for checkers, and the requested page of all other
+// tests. A request for a page behind the end gets the last page.
 func (d Deps) queue(r *ui.Request, v *homeView) error {
 	ctx, now := r.Context(), d.Now()
 	profile, err := d.Reads.Pools.Profile(ctx, r.Person.CheckerID())
@@ -200,7 +200,7 @@ func waitingOf(j jobs.QueuedJob, now time.Time) waiting {
 	}
 }
 
-// soon is how near the end of an SLA has to be to stand out.
+// soon is the time before the end of an SLA in which a test stands out.
 const soon = 10 * time.Minute
 
 // left counts the items that wait for a verdict.
