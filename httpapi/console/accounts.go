@@ -33,13 +33,13 @@ func (d console) accounts(r *ui.Request) (ui.Answer, error) {
 	return ui.Show("console-accounts", "Accounts", v), err
 }
 
-// textOf is what a list is searched for.
+// textOf is the text for which a list is searched, at most 200 characters.
 func textOf(r *ui.Request) string {
 	text := strings.TrimSpace(strings.ToValidUTF8(strings.ReplaceAll(r.FormValue("q"), "\x00", ""), ""))
 	return string([]rune(text)[:min(200, len([]rune(text)))])
 }
 
-// accountShown is how many rows each list of an account's page has.
+// accountShown bounds the rows of each list on an account's page.
 const accountShown = 20
 
 type accountView struct {
@@ -47,7 +47,7 @@ type accountView struct {
 	access.Account
 	Balance  credits.Balance
 	Projects []projects.Project // the newest
-	// ProjectCount is how many there are in all.
+	// ProjectCount is the number of all projects.
 	ProjectCount int
 	Keys         []keyLine
 	KeyCount     int
@@ -55,7 +55,7 @@ type accountView struct {
 	Jobs         []overall.Job
 	Pool         pools.Pool
 	Pooled       bool
-	Pools        []pools.Pool // it may be kept to
+	Pools        []pools.Pool // the pools to which the account may be limited
 	Acts         []actLine
 	Now          time.Time
 }
@@ -141,7 +141,7 @@ func (d console) personLines(ctx context.Context, list []people.Person) (lines [
 	return lines, nil
 }
 
-// onAccount is a form on an account's page.
+// onAccount carries out a form on an account's page.
 func (d console) onAccount(
 	r *ui.Request, act oversight.Act, detail string, do func(ctx context.Context, cause command.Cause, id string) (domain.Position, error),
 ) (ui.Answer, error) {
@@ -160,7 +160,7 @@ func (d console) onAccount(
 	return answered(r, err, "/console/accounts/"+id, d.accountPage, "amount", "The amount", "days", "The days")
 }
 
-// maxGrant bounds what is granted at once: a slip of the finger is no fortune.
+// maxGrant bounds the credits of one grant, and so the cost of a typing error.
 const maxGrant = 1_000_000
 
 func (d console) grantCredits(r *ui.Request) (ui.Answer, error) {

@@ -15,10 +15,10 @@ import (
 type actLine struct {
 	oversight.Act
 	By     string // the operator's name
-	Person bool   // who has a page
+	Person bool   // the operator has a page
 	Did    string
-	Name   string // what it was done to, as people say it
-	Href   string // where that is; empty: nowhere
+	Name   string // the subject of the act, as people call it
+	Href   string // the page of the subject; empty: none
 }
 
 type actsView struct {
@@ -30,7 +30,7 @@ type actsView struct {
 	Pager   ui.Pager
 }
 
-// acts lists what operators did.
+// acts lists the acts of operators.
 func (d console) acts(r *ui.Request) (ui.Answer, error) {
 	page := pageOf(r)
 	f := oversight.Filter{
@@ -86,7 +86,8 @@ func (d console) actLines(ctx context.Context, list []oversight.Act) (lines []ac
 	return lines, nil
 }
 
-// accountIn is the account whose stream or ledger was acted on; empty: it was another one.
+// accountIn is the account whose stream or ledger is the subject; empty: the subject is
+// another one.
 func accountIn(subject string) string {
 	category, id, _ := strings.Cut(subject, "-")
 	if category == "account" || category == "credits" {
@@ -95,7 +96,7 @@ func accountIn(subject string) string {
 	return ""
 }
 
-// subjectName says what was acted on: an account by its name, all else by its id.
+// subjectName names the subject of an act: an account by its name, any other by its id.
 func subjectName(subject string, accounts map[string]string) string {
 	if name := accounts[accountIn(subject)]; name != "" {
 		return "account " + name
@@ -110,7 +111,7 @@ func subjectName(subject string, accounts map[string]string) string {
 	return category + " " + id
 }
 
-// subjectHref is where what was acted on can be seen.
+// subjectHref is the page of an act's subject; empty: there is none.
 func subjectHref(subject string) string {
 	category, id, isStream := strings.Cut(subject, "-")
 	switch category {

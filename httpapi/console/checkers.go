@@ -35,7 +35,7 @@ type poolsView struct {
 
 type poolRow struct {
 	pools.Pool
-	Account string // the name of the one that it belongs to
+	Account string // the name of the account that owns the pool
 }
 
 func (d console) poolsPage(r *ui.Request, state formState) (ui.Answer, error) {
@@ -84,7 +84,7 @@ type poolView struct {
 	formState
 	Choices choices
 	pools.Pool
-	Account string // whose own it is, by name
+	Account string // the name of the account that owns the pool
 	Lines   []overall.Checker
 	Pager   ui.Pager
 }

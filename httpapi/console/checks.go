@@ -14,13 +14,13 @@ import (
 	"humanqa/internal/invariantcheck"
 )
 
-// checksShown is how many checks are listed.
+// checksShown bounds the checks in the list.
 const checksShown = 10
 
 type checksView struct {
 	formState
 	Running *checkLine // nil: none
-	Last    *checkLine // the newest that went through; nil: none did
+	Last    *checkLine // the newest complete check; nil: none
 	Lines   []checkLine
 	Board   []boardLine
 	Found   []findingLine // of Last
@@ -110,7 +110,7 @@ type systemView struct {
 	Problems []problemLine
 }
 
-// system shows what this process is, and what holds.
+// system shows the versions and the settings of this process, and the service's problems.
 func (d console) system(r *ui.Request) (ui.Answer, error) {
 	v := systemView{Facts: d.Facts, Settings: d.Settings}
 	for _, p := range d.Problems(r.Context()) {

@@ -54,10 +54,10 @@ type Deps struct {
 	// Audit says what the audit of the log has found; empty: nothing.
 	Audit func(context.Context) (string, error)
 	Now   func() time.Time
-	// Subscriptions lists those of the log's node, and how many there are; nil where
-	// another server has the log.
+	// Subscriptions lists the subscriptions to the log's node, and gives their number; nil
+	// where another server has the log.
 	Subscriptions func() ([]node.Subscription, int)
-	// Facts are the versions in use, Settings what holds; no secret is in either.
+	// Facts are the versions in use, Settings the settings in force; neither holds a secret.
 	Facts    []Fact
 	Settings []Setting
 }
@@ -71,16 +71,16 @@ type Log interface {
 	) (events []eventstore.RawEvent, next domain.Position, end bool, err error)
 }
 
-// Fact is a line of what this binary is.
+// Fact is one fact about this binary, such as a version.
 type Fact struct{ Name, Value string }
 
-// Setting is a setting in force. The value of a secret is only that it is set.
+// Setting is a setting in force. The value of a secret says only that it is set.
 type Setting struct {
 	Name, Value, About string
 	Given              bool // by the environment
 }
 
-// console is Deps with what the pages remember between requests.
+// console is Deps with the state that the pages keep between requests.
 type console struct {
 	Deps
 	pace *pace
@@ -149,7 +149,7 @@ func Pages(deps Deps) []ui.Page {
 	}
 }
 
-// often is how often an open page looks again, where it shows how things stand.
+// often is the interval at which an open page that shows current state is renewed.
 const often = 5 * time.Second
 
 // show is a page that keeps itself current.
@@ -171,26 +171,26 @@ func idOf(r *ui.Request, what string) (string, error) {
 	return id, nil
 }
 
-// act writes down what the operator sets out to do, does it, and where it was not
-// done, writes that down, too.
+// act records the act that the operator intends, carries it out, and records a failure of
+// it, too.
 func (d console) act(r *ui.Request, a command.OperatorAct, do func(context.Context, command.Cause) (domain.Position, error)) error {
 	return d.actAs(r, r.Cause(), a, do)
 }
 
-// actAs is act where an id that derives from the command is known before.
+// actAs is act with a cause from the caller, who needs an id that derives from its command.
 func (d console) actAs(
 	r *ui.Request, cause command.Cause, a command.OperatorAct, do func(context.Context, command.Cause) (domain.Position, error),
 ) error {
 	a.PersonID, a.Reason = r.Person.ID, r.PostFormValue("reason")
-	// An operator is not one of the account's people, whatever else they are.
+	// The actor is the operator, even if the person also has a role in the account.
 	cause.Actor = "operator:" + r.Person.ID
 	at, err := d.Commands.Act(r.Context(), cause, a, do)
 	r.Visible(at)
 	return err
 }
 
-// again shows the page once more, with what to mend; errors of another kind are
-// refusals.
+// again shows the page once more, with the errors to correct. Errors of another kind are
+// returned.
 func again(r *ui.Request, err error, page func(*ui.Request, formState) (ui.Answer, error), names ...string) (ui.Answer, error) {
 	var known *domain.Error
 	if !errors.As(err, &known) || !slices.Contains([]domain.Kind{domain.KindInvalid, domain.KindConflict, domain.KindNotFound},
@@ -211,7 +211,7 @@ func again(r *ui.Request, err error, page func(*ui.Request, formState) (ui.Answe
 	return answer, err
 }
 
-// unsent opens a page of forms none of which was sent.
+// unsent opens a page whose forms have not been sent.
 func unsent(page func(*ui.Request, formState) (ui.Answer, error)) func(*ui.Request) (ui.Answer, error) {
 	return func(r *ui.Request) (ui.Answer, error) { return page(r, formState{}) }
 }
@@ -226,13 +226,13 @@ func answered(
 	return ui.Go(to), nil
 }
 
-// formState is what a page shows of a form that was refused.
+// formState is the part of a refused form that a page shows.
 type formState struct {
 	Errors []string
 	Reason string
 }
 
-// names gives what people are called, or their id.
+// names gives the names of people by id. A person without a name is called by the id.
 func (d console) names(ctx context.Context, ids ...string) (func(id string) string, error) {
 	known, err := d.Credentials.Names(ctx, ids...)
 	return func(id string) string {

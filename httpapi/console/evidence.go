@@ -19,7 +19,7 @@ import (
 	"humanqa/projections/overall"
 )
 
-// evidenceShown is how many accounts the page lists, those with the most bytes first.
+// evidenceShown bounds the accounts that the page lists: those with the most bytes.
 const evidenceShown = 50
 
 type evidenceView struct {

@@ -52,7 +52,7 @@ type jobView struct {
 	overall.Job
 	lookView
 	Checker   string
-	Report    jobs.Job // once a look was written down
+	Report    jobs.Job // only after a look was recorded
 	Summary   string
 	Completed bool
 	Now       time.Time

@@ -12,25 +12,25 @@ import (
 	"humanqa/httpapi/ui"
 )
 
-// lookFor is how long a look stays open (decisions, "Operators").
+// lookFor is the time for which a look stays open (decisions, "Operators").
 const lookFor = time.Hour
 
-// lookView is what a page shows of what belongs to a client.
+// lookView says whether a page may show the content of a stream.
 type lookView struct {
 	Private bool   // it belongs to a client
-	Open    bool   // and a look was written down
+	Open    bool   // the content may be shown: it is not private, or a look was recorded
 	Into    string // the stream
-	Whose   string // the account; empty: nobody's
+	Whose   string // the account; empty: it belongs to none
 }
 
-// ours are the streams in which nothing stands that a client or a checker wrote;
-// of parts everything is sealed.
+// ours are the streams without texts of a client or a checker. The streams of parts are
+// among them because all their data is sealed.
 var ours = []string{
 	domain.AccountStreams, domain.CreditsStreams, domain.CheckerStreams, domain.PersonStreams, domain.PoolStreams, domain.OperatorStreams,
 	"log-", "part-",
 }
 
-// lookInto says whether the stream's content may be shown to who asks.
+// lookInto says whether the stream's content may be shown to the person who asks.
 func (d console) lookInto(r *ui.Request, stream, accountID string) (lookView, error) {
 	v := lookView{Into: stream, Whose: accountID, Open: true}
 	v.Private = !slices.ContainsFunc(ours, func(category string) bool { return strings.HasPrefix(stream, category) })
@@ -41,7 +41,7 @@ func (d console) lookInto(r *ui.Request, stream, accountID string) (lookView, er
 	return v, err
 }
 
-// look writes down that the operator looks into a stream, and leads back.
+// look records that the operator looks into a stream, and leads back.
 func (d console) look(r *ui.Request) (ui.Answer, error) {
 	stream := r.PathValue("stream")
 	first, found, err := d.firstOf(r.Context(), stream)

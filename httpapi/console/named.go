@@ -9,8 +9,8 @@ import (
 	"humanqa/projections/overall"
 )
 
-// suggested is how many accounts and checkers a form suggests by name. A field takes the
-// name or the id of every other one, too.
+// suggested bounds the accounts, and the checkers, that a form suggests. A field also takes
+// the name or the id of any other one.
 const suggested = 200
 
 // choices are the accounts and checkers that a form suggests.
@@ -56,8 +56,8 @@ func (d console) checkerOf(ctx context.Context, typed string) (string, error) {
 	return oneOf(ctx, d.Reads.Overall.CheckersNamed, "checker", typed)
 }
 
-// oneOf refuses a name that none has, and one that several have: a role in the wrong
-// account opens that account.
+// oneOf refuses an unknown name, and a name that several have: a role in the wrong account
+// would open that account.
 func oneOf(
 	ctx context.Context, find func(context.Context, string) ([]overall.Named, error), what, typed string,
 ) (string, error) {

@@ -35,13 +35,13 @@ type waitingLine struct {
 	OldestAt, NextAt time.Time
 }
 
-// problemLine is something that somebody should look at now.
+// problemLine is a problem that an operator should look at now.
 type problemLine struct {
 	Part, Text, Href string
 	Warn             bool // it can wait
 }
 
-// ageLine is how many tests have used up that much of their time.
+// ageLine is the number of tests that have used that part of their time.
 type ageLine struct {
 	Used string
 	Jobs int
@@ -93,9 +93,8 @@ func (d console) overview(r *ui.Request) (ui.Answer, error) {
 	return show("console-overview", "Console", v), err
 }
 
-// wrongNow is what is wrong at this moment: what keeps the service from being
-// ready, or is to be known of it, endpoints of clients that do not take what they are sent, and what the
-// last check found.
+// wrongNow lists the problems of this moment: those of the service's readiness, findings of
+// the audit and of the last check, overdue tests, and failing endpoints of clients.
 func (d console) wrongNow(r *ui.Request, overdue int) (lines []problemLine, err error) {
 	places := map[string]string{"projections": "/console/projections", "webhooks": "/console/webhooks", "clock": "/console/system",
 		"log": "/console/system"}
@@ -142,7 +141,7 @@ func fleetProblem(f webhooks.Fleet) string {
 	return ""
 }
 
-// staleCheck is how old a check may be before somebody should look again.
+// staleCheck is the age of a check at which the next one is due.
 const staleCheck = 7 * 24 * time.Hour
 
 func checkProblem(last invariantcheck.Check, found bool, now time.Time) string {

@@ -33,7 +33,7 @@ type personRow struct {
 	Name, Login string
 }
 
-// linkView is a way in, shown once, right after it was made.
+// linkView is a sign-in link, shown once, right after it was made.
 type linkView struct{ Link, For string }
 
 func (d console) peoplePage(r *ui.Request, state formState) (ui.Answer, error) {
@@ -73,7 +73,7 @@ func (d console) personRows(ctx context.Context, list []overall.Person) (rows []
 	return rows, nil
 }
 
-// nameless is what a person is called who has told no name.
+// nameless is the name for a person who has given none.
 func nameless(id string) string { return "Person " + id }
 
 // grantOf reads which role a form gives. A checker that no field names is a new one.
@@ -95,7 +95,7 @@ func (d console) grantOf(r *ui.Request) (g person.Grant, err error) {
 // grantNames are the fields of grantOf as the forms call them.
 var grantNames = []string{"account", "The account", "checker", "The checker", "role", "The role", "name", "The name"}
 
-// grantWords says which role it is.
+// grantWords puts a grant into words.
 func grantWords(g person.Grant) string {
 	if g.AccountID != "" {
 		return string(g.Role) + " of account " + g.AccountID
@@ -111,7 +111,7 @@ func (d console) withChecker(ctx context.Context, cause command.Cause, g *person
 	made, err := d.Commands.CreateChecker(ctx, cause, name, nil)
 	g.CheckerID = made.CheckerID
 	if domain.IsKind(err, domain.KindConflict) {
-		return nil // by this very command: the id derives from it
+		return nil // this command has created it before: the id derives from the command
 	}
 	return err
 }
@@ -189,8 +189,8 @@ func (d console) personPage(r *ui.Request, state formState) (ui.Answer, error) {
 	return ui.Show("console-person", v.Name, v), err
 }
 
-// onPerson is a form on a person's page. Nobody changes what they may do
-// themselves: the last operator stays one.
+// onPerson carries out a form on a person's page. Operators cannot change their own roles,
+// so that the last operator stays one.
 func (d console) onPerson(
 	r *ui.Request, act oversight.Act, accountID, detail string,
 	do func(context.Context, command.Cause, people.Person) (domain.Position, error),
@@ -212,8 +212,8 @@ func (d console) onPerson(
 		func(ctx context.Context, cause command.Cause) (domain.Position, error) { return do(ctx, cause, who) })
 }
 
-// newLink makes a way in for who never used theirs, or lost it; once it is used,
-// nothing else lets them in (decisions, "Way in").
+// newLink makes a sign-in link for a person who never used theirs, or lost it. Once it is
+// used, no other way to sign in works for them (decisions, "Way in").
 func (d console) newLink(r *ui.Request) (ui.Answer, error) {
 	who, err := d.onPerson(r, oversight.NewLink, "", "", func(context.Context, command.Cause, people.Person) (domain.Position, error) {
 		return domain.Position{}, nil
@@ -273,8 +273,8 @@ func (d console) revokeRole(r *ui.Request) (ui.Answer, error) {
 	return d.backToPerson(r, err)
 }
 
-// disable ends all the person may do; their sessions end with it, because a
-// request of theirs finds nobody.
+// disable ends all rights of the person. Their sessions end with them, because a request
+// of theirs finds no person.
 func (d console) disable(r *ui.Request) (ui.Answer, error) {
 	_, err := d.onPerson(r, oversight.Disable, "", "",
 		func(ctx context.Context, cause command.Cause, who people.Person) (domain.Position, error) {

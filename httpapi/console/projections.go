@@ -29,8 +29,8 @@ type projectionsView struct {
 	Head  string
 	Skips []generation.Skipped
 	Now   time.Time
-	// Readers are the open subscriptions of the embedded node, the slowest first, among
-	// ReaderCount. OwnLog says that this process runs the node.
+	// Readers are open subscriptions of the embedded node, the slowest first; ReaderCount
+	// is their number. OwnLog says that this process runs the node.
 	Readers     []node.Subscription
 	ReaderCount int
 	OwnLog      bool
@@ -39,15 +39,15 @@ type projectionsView struct {
 type projectionLine struct {
 	consumer.Status
 	Behind     bool
-	Late       time.Duration // how long the first event waits that it has not seen
+	Late       time.Duration // the age of the first event that it has not seen
 	ETA        time.Duration // of a generation that is built; 0: not known
-	Percent    int           // of the log, of one that is built
+	Percent    int           // of the log, for a generation that is built
 	Problem    string
 	Notes      []string
 	Rebuilding bool   // the next generation is built beside it
 	MayRebuild bool   // it is a read model
 	OwnerName  string // the machine and process that advance it
-	Size       string // what it takes on disk; empty: no table
+	Size       string // its size on disk; empty: no table
 }
 
 func (d console) projectionsPage(r *ui.Request, state formState) (ui.Answer, error) {
@@ -101,8 +101,8 @@ func (d console) projectionsPage(r *ui.Request, state formState) (ui.Answer, err
 	return show("console-projections", "Projections", v), nil
 }
 
-// late is how long the first event has been waiting that a read model has not
-// seen: positions count bytes on some logs, and tell nobody how late it is.
+// late is the age of the first event that a consumer has not seen. Positions count bytes
+// on some logs, so they do not tell the delay.
 func (d console) late(ctx context.Context, s consumer.Status) (time.Duration, error) {
 	next, _, _, err := d.Log.ReadAllRaw(ctx, s.Position, !s.Started, 1)
 	if err != nil || len(next) == 0 {
@@ -114,8 +114,8 @@ func (d console) late(ctx context.Context, s consumer.Status) (time.Duration, er
 // rebuildable are the read models, and the audit's tree.
 func rebuildable() []string { return append(projections.Names(), auditlog.Name) }
 
-// pace remembers where each generation was when it was first looked at, to tell
-// how long the rest of a rebuild takes.
+// pace remembers the position of each generation when it was first shown, to estimate the
+// time that the rest of a rebuild takes.
 type pace struct {
 	mu   sync.Mutex
 	seen map[string]mark // by schema
@@ -126,10 +126,10 @@ type mark struct {
 	moment time.Time
 }
 
-// maxPaces bounds what is remembered.
+// maxPaces bounds the generations that pace remembers.
 const maxPaces = 100
 
-// eta extrapolates; 0 while it cannot be told.
+// eta extrapolates the time until the generation is built; 0 while it is not known.
 func (p *pace) eta(s consumer.Status, head domain.Position, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -148,7 +148,7 @@ func (p *pace) eta(s consumer.Status, head domain.Position, now time.Time) time.
 	return time.Duration(float64(head.Commit-s.Position.Commit) / float64(moved) * float64(elapsed)).Round(time.Second)
 }
 
-// onProjection is a form about what follows the log.
+// onProjection carries out a form about a consumer of the log.
 func (d console) onProjection(
 	r *ui.Request, act oversight.Act, known []string, detail string, do func(ctx context.Context, name string) error,
 ) (ui.Answer, error) {
@@ -169,7 +169,7 @@ func (d console) rebuild(r *ui.Request) (ui.Answer, error) {
 	})
 }
 
-// stoppable are all that follow the log.
+// stoppable are all consumers of the log.
 func stoppable() []string { return append(rebuildable(), webhooks.SubscriberName, notices.Name) }
 
 func (d console) retry(r *ui.Request) (ui.Answer, error) {
@@ -197,7 +197,7 @@ func (d console) skip(r *ui.Request) (ui.Answer, error) {
 	})
 }
 
-// failed are the events that keep a projection, or a stream of it, from getting on.
+// failed are the events that stop a projection, or a stream of it.
 func (d console) failed(ctx context.Context, name string) (at []domain.Position, err error) {
 	all, err := consumer.List(ctx, d.DB)
 	if err != nil {

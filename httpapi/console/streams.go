@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// eventsShown is how many events a page of a stream has.
+	// eventsShown bounds the events on a page of a stream.
 	eventsShown = 50
-	// dataShown is how much of an event's data is shown, in characters.
+	// dataShown bounds the data of an event that is shown, in characters.
 	dataShown = 20_000
 )
 
@@ -33,10 +33,10 @@ type streamsView struct {
 
 type foundStream struct{ Stream, Href, First string }
 
-// streamName is what a stream of ours is called.
+// streamName matches the names of the service's streams.
 var streamName = regexp.MustCompile(`^[a-z]+-[A-Za-z0-9.:_-]{1,200}$`)
 
-// streams finds streams by the id of what they are of, or by their name.
+// streams finds streams by the id of their subject, or by their name.
 func (d console) streams(r *ui.Request) (ui.Answer, error) {
 	v := streamsView{Text: textOf(r)}
 	var names []string
@@ -71,19 +71,19 @@ func streamHref(stream string) string {
 	return "/console/streams/" + url.PathEscape(stream)
 }
 
-// first is how a stream begins.
+// first is the type of a stream's first event, and the stream's account.
 type first struct{ kind, accountID string }
 
 var errEnough = errors.New("enough")
 
-// firstOf looks at how a stream begins: its first events say whose it is.
+// firstOf reads the beginning of a stream: its first events name its account.
 func (d console) firstOf(ctx context.Context, stream string) (f first, found bool, err error) {
 	if !streamName.MatchString(stream) {
 		return f, false, nil
 	}
 	err = d.Log.ReadRawPage(ctx, stream, 0, 5, func(e eventstore.RawEvent) error {
 		var meta domain.Metadata
-		_ = json.Unmarshal(e.Meta, &meta) // one that cannot be read says nothing
+		_ = json.Unmarshal(e.Meta, &meta) // unreadable metadata names no account
 		if !found {
 			f.kind, found = e.Type, true
 		}
@@ -162,10 +162,10 @@ func (d console) streamPage(r *ui.Request, state formState) (ui.Answer, error) {
 	return ui.Answer{Template: "console-stream", Title: stream, View: v, Secret: v.Private && v.Open}, nil
 }
 
-// lineOf is an event as it is shown; with its data only where that may be.
+// lineOf is an event as the page shows it; data says that its data may be shown.
 func lineOf(e eventstore.RawEvent, data bool) eventLine {
 	var meta domain.Metadata
-	_ = json.Unmarshal(e.Meta, &meta) // one that cannot be read has no time and nobody
+	_ = json.Unmarshal(e.Meta, &meta) // unreadable metadata has no actor
 	l := eventLine{
 		Revision: e.Revision, Type: e.Type, Meaning: strings.ReplaceAll(humanqa.Meaning(e.Type), "`", ""), At: e.Created.UTC(),
 		Actor: meta.Actor, ID: e.ID.String(), Position: e.Position.String(), Correlation: meta.CorrelationID,
@@ -175,7 +175,7 @@ func lineOf(e eventstore.RawEvent, data bool) eventLine {
 	}
 	var pretty bytes.Buffer
 	if json.Indent(&pretty, eventstore.Redact(e.Type, e.Whole()), "", "  ") != nil {
-		return l // it was redacted: it is JSON
+		return l // never happens: redacted data is JSON
 	}
 	text := []rune(pretty.String())
 	l.Data, l.Cut = string(text[:min(len(text), dataShown)]), len(text) > dataShown
