@@ -38,7 +38,7 @@ import (
 //go:embed templates/*.html
 var Templates embed.FS
 
-// Deps is what the pages stand on. All fields are required but Subscriptions.
+// Deps are the dependencies of the pages. All fields are required but Subscriptions.
 type Deps struct {
 	Commands    *command.Service
 	Reads       *projections.Reads
@@ -51,7 +51,7 @@ type Deps struct {
 	DB     *sqlx.DB
 	// Problems says why the service is not ready.
 	Problems func(context.Context) []wire.ReadyProblem
-	// Audit says what the audit of the log has found; empty: nothing.
+	// Audit gives the finding of the audit of the log; empty: none.
 	Audit func(context.Context) (string, error)
 	Now   func() time.Time
 	// Subscriptions lists the subscriptions to the log's node, and gives their number; nil

@@ -33,7 +33,7 @@ func (t batchTest) Host() string { return ui.HostOf(t.Address) }
 // Of names the test in each of its rows, by its place and a hash of its line.
 func (t batchTest) Of() string { return strconv.Itoa(t.N) + "-" + t.key }
 
-// Items says how many items the list has.
+// Items is the number of items in the list.
 func (t batchTest) Items() int {
 	return len(slices.DeleteFunc(slices.Clone(t.Rows), checklistRow.blank))
 }

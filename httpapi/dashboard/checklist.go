@@ -37,7 +37,7 @@ type checklistView struct {
 	Minutes     int
 }
 
-// Items says how many items the list has.
+// Items is the number of items in the list.
 func (v checklistView) Items() int {
 	return len(v.Again) + len(slices.DeleteFunc(slices.Clone(v.Rows), checklistRow.blank))
 }

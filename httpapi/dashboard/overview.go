@@ -23,7 +23,7 @@ const (
 	soonExpired = 7 * 24 * time.Hour
 
 	liveShown, recentShown, needsShown, projectsLooked = 6, 8, 6, 100
-	// failuresCounted bounds how many open failures of a project are counted.
+	// failuresCounted bounds the open failures of a project that are counted.
 	failuresCounted = 100
 )
 

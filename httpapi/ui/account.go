@@ -17,8 +17,8 @@ import (
 // sent.
 const AccountField = "in-account"
 
-// accountMark stands for that field in what is rendered: a template cannot know the account
-// in each of its parts. Nobody can guess it.
+// accountMark stands for that field in a rendered template, which cannot know the account
+// in each of its parts. It cannot be guessed.
 var accountMark = "account-" + strings.ReplaceAll(uuid.NewString(), "-", "")
 
 // accountField is the field for a page of the account; empty for one of no account.
@@ -30,8 +30,7 @@ func accountField(a people.Account) string {
 }
 
 // sameAccount refuses a form that was opened in another account than the one that its
-// person looks at now. A path that names something by its id says by itself in which
-// account it acts (Find).
+// person looks at now. A path with an id needs no check: the id decides the account (Find).
 func (r *Request) sameAccount(page *Page) error {
 	opened := r.PostFormValue(AccountField)
 	if r.Method != http.MethodPost || opened == "" || opened == r.Account.ID || page.For.role() == "" ||

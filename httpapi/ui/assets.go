@@ -78,8 +78,8 @@ func (a *assets) add(name string, one *asset) {
 	a.byName[name], a.byURL[one.url] = one, one
 }
 
-// url is where the asset of that name is; a template that names none fails at
-// its first test.
+// url is the URL of the asset with that name. A template with an unknown name fails at its
+// first test.
 func (a *assets) url(name string) (string, error) {
 	one, found := a.byName[name]
 	if !found {
@@ -97,8 +97,8 @@ func (a *assets) serve(w http.ResponseWriter, r *http.Request) {
 	one.send(w, r, "public, max-age=31536000, immutable")
 }
 
-// serveIcon answers browsers that ask for an icon by the name it always had, as they do
-// for what is no page. The name stays when the icon changes.
+// serveIcon answers browsers that ask for an icon by its usual name, as they do for an
+// answer that is no page. The name stays when the icon changes.
 func (a *assets) serveIcon(w http.ResponseWriter, r *http.Request) {
 	a.byName["mark.svg"].send(w, r, "public, max-age=86400")
 }

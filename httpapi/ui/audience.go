@@ -11,8 +11,8 @@ import (
 	"humanqa/projections/people"
 )
 
-// identify finds who is asking. A cookie that is no session any more is as good
-// as none.
+// identify finds the person who asks. A cookie without a valid session counts as no
+// cookie.
 func (s *Site) identify(r *Request) error {
 	token := r.SessionToken()
 	if token == "" {
@@ -59,8 +59,8 @@ func (s *Site) limit(r *Request) error {
 	}
 }
 
-// admit holds the page's audience against the person who asks (decisions, "Pages"). Without a
-// sign-in it leads to where that is done.
+// admit compares the page's audience with the person who asks (decisions, "Pages"). Without
+// a sign-in, it leads to the page for it.
 func (s *Site) admit(r *Request, page *Page) (Answer, error) {
 	if page.For == Anybody {
 		s.choose(r, Viewers)
@@ -87,7 +87,7 @@ func (s *Site) admit(r *Request, page *Page) (Answer, error) {
 		if !s.choose(r, Viewers) {
 			return Answer{}, errNoPage
 		}
-		// Whom the page is not for is told so: they know that it exists.
+		// A person with too low a role is told so: they know that the page exists.
 		if !s.choose(r, page.For) {
 			return Answer{}, domain.Forbidden("your role in %s does not include this", r.Account.Name).
 				WithHint("ask an owner of the account")
@@ -100,8 +100,8 @@ func (s *Site) admit(r *Request, page *Page) (Answer, error) {
 // EndedField tells the page of the sign-in that a form came without a session.
 const EndedField = "sent"
 
-// signInAnew leads to the sign-in. A form that was sent is not kept: without a session
-// nothing says whose it is (decisions, "Proof of a person"). The page says so.
+// signInAnew leads to the sign-in. A form that was sent is not kept: without a session its
+// owner is not known (decisions, "Proof of a person"). The page says so.
 func (s *Site) signInAnew(r *Request) (Answer, error) {
 	query := url.Values{"next": {s.back(r)}}
 	if r.Method == http.MethodPost {
@@ -122,8 +122,8 @@ func (s *Site) back(r *Request) string {
 	return "/"
 }
 
-// choose finds the accounts in which the person has what the audience needs, and
-// looks at the one their session chose.
+// choose finds the accounts in which the person has the role that the audience needs. The
+// page is about the one that their session chose, if it is among them.
 func (s *Site) choose(r *Request, a Audience) bool {
 	if r.Person == nil {
 		return false

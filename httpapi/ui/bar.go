@@ -5,7 +5,7 @@ import "strconv"
 // Segment is a part of a bar that is 100 wide.
 type Segment struct{ Kind, X, Wide string }
 
-// BarOf makes a bar of verdicts: how many passed, failed, were skipped, and are open.
+// BarOf makes a bar of the numbers of items that passed, failed, were skipped, and are open.
 func BarOf(pass, fail, skip, pending int) (bar []Segment) {
 	all, x := pass+fail+skip+pending, 0.0
 	for i, n := range []int{pass, fail, skip, pending} {

@@ -12,9 +12,9 @@ const (
 	deviceCookie  = "__Host-humanqa-device"
 )
 
-// kept is a cookie that is sent to this host only, over secure connections only
-// (browsers take the loopback for one), never to a script, and never with another
-// site's request that changes anything.
+// kept is a cookie that is sent to this host only, and over secure connections only
+// (browsers count the loopback as one). No script can read it, and no request of another
+// site that changes anything carries it.
 func kept(name, value string, works time.Duration) *http.Cookie {
 	return &http.Cookie{
 		Name: name, Value: value, Path: "/", Secure: true, HttpOnly: true,
@@ -27,7 +27,7 @@ func SessionCookie(token string) *http.Cookie {
 	return kept(sessionCookie, token, credential.SessionFor)
 }
 
-// DeviceCookie carries the token of a browser in which somebody signed in. It outlasts
+// DeviceCookie carries the token of a browser in which a person signed in. It outlasts
 // their session, and opens nothing by itself.
 func DeviceCookie(token string) *http.Cookie { return kept(deviceCookie, token, credential.DeviceFor) }
 
@@ -38,11 +38,11 @@ func NoSession() *http.Cookie {
 	return c
 }
 
-// SessionToken is what the browser sent for a session, valid or not; empty: nothing.
+// SessionToken is the session's token that the browser sent, valid or not; empty: none.
 func (r *Request) SessionToken() string { return r.cookie(sessionCookie) }
 
-// DeviceToken is what the browser sent of an earlier sign-in, valid or not; empty:
-// nothing.
+// DeviceToken is the token of an earlier sign-in that the browser sent, valid or not;
+// empty: none.
 func (r *Request) DeviceToken() string { return r.cookie(deviceCookie) }
 
 func (r *Request) cookie(name string) string {

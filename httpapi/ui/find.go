@@ -8,8 +8,8 @@ import (
 	"humanqa/domain"
 )
 
-// Find looks for what the path's id names in each of the person's accounts, and
-// makes the one that has it the page's.
+// Find looks for the thing with the path's id in each of the person's accounts. The
+// account that has it becomes the page's.
 func Find[T any](r *Request, what string, get func(ctx context.Context, accountID, id string) (T, error)) (T, error) {
 	id := r.PathValue("id")
 	if _, err := uuid.Parse(id); err != nil {
@@ -28,10 +28,10 @@ func Find[T any](r *Request, what string, get func(ctx context.Context, accountI
 	return *new(T), domain.NotFound(what).WithHint("it may belong to another account")
 }
 
-// Handler answers a page about what its path names.
+// Handler answers a page about the thing with the path's id.
 type Handler[T any] func(*Request, T) (Answer, error)
 
-// About finds what a page's path names, for its handler.
+// About finds the thing with the path's id for the page's handler.
 func About[T any](
 	what string, get func(ctx context.Context, accountID, id string) (T, error),
 ) func(Handler[T]) func(*Request) (Answer, error) {

@@ -18,8 +18,8 @@ import (
 	"humanqa/internal/guard"
 )
 
-// Form is a posted form as the API's readers take it; fields gives the names of its
-// fields there. Empty fields are left out.
+// Form is a posted form as the API's readers take it; fields maps the form's fields to the
+// API's names. Empty fields are left out.
 func Form(r *Request, fields map[string]string) wire.Object {
 	texts := map[string]string{}
 	r.fields = map[string]string{}
@@ -32,12 +32,12 @@ func Form(r *Request, fields map[string]string) wire.Object {
 	return wire.Form(new(wire.Problems), texts)
 }
 
-// Object is a form with lists in it as the API's readers take it: value is the body that
-// the API would be sent.
+// Object is a form with lists as the API's readers take it: value is the body of a request
+// to the API.
 func Object(value map[string]any) wire.Object {
 	raw, err := json.Marshal(value)
 	if err != nil {
-		raw = nil // never: texts, truths and lists of them
+		raw = nil // never happens: texts, truths and lists of them always encode
 	}
 	return wire.ParseObject(raw, new(wire.Problems))
 }
@@ -45,8 +45,8 @@ func Object(value map[string]any) wire.Object {
 // schemeless is an address that begins with its host.
 var schemeless = regexp.MustCompile(`^[^\s/:@?#\[\]]+(:[0-9]{1,5})?([/?#]\S*)?$`)
 
-// Address gives an address that a person typed without a scheme the one that they mean.
-// This machine and numbers have no certificates, as a rule. Anything else stays.
+// Address adds a scheme to an address that a person typed without one: https, or http for
+// this machine and for IP addresses, which rarely have certificates. Any other text stays.
 func Address(typed string) string {
 	typed = strings.TrimSpace(typed)
 	if !schemeless.MatchString(typed) {
@@ -71,8 +71,8 @@ func (r *Request) Addresses(fields ...string) {
 	}
 }
 
-// Named says which field of the form holds what the API calls by a path: its name, and
-// behind it the place among those of one name, such as role[2].
+// Named says which field of the form has the value of the API's path. Behind the field's
+// name may stand its place among the fields of that name, such as role[2].
 func (r *Request) Named(path, field string) {
 	if r.fields == nil {
 		r.fields = map[string]string{}
@@ -89,8 +89,7 @@ func (r *Request) fieldNamed(path string) string {
 }
 
 // readForm parses a form that was sent, and refuses a field that the API would refuse,
-// whichever page reads it. No body of another kind is taken for a form, and that of an
-// upload is left alone.
+// whichever page reads it. It does not read a body of another type, or an upload's body.
 func (r *Request) readForm(upload bool) error {
 	if upload || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
 		r.Form, r.PostForm = r.URL.Query(), url.Values{}
@@ -116,8 +115,8 @@ func (r *Request) readForm(upload bool) error {
 	return nil
 }
 
-// Text reads a field of at most so many characters, as the API reads one; blanks around
-// it are no part of it.
+// Text reads a field of at most limit characters, as the API reads one, without the blanks
+// around it.
 func (r *Request) Text(field string, limit int) (string, error) {
 	text := strings.TrimSpace(r.PostFormValue(field))
 	if n := utf8.RuneCountInString(text); n > limit {
@@ -126,7 +125,7 @@ func (r *Request) Text(field string, limit int) (string, error) {
 	return text, nil
 }
 
-// Wrongs gives what a person can mend, by the API's path; nil: the error is
+// Wrongs gives the errors that a person can correct, by the API's path; nil: the error is
 // another one.
 func Wrongs(err error) map[string]string {
 	var known *domain.Error
@@ -160,7 +159,7 @@ func Sentences(wrong map[string]string, names ...string) (out []string) {
 	return out
 }
 
-// worded joins the name of a field and what is wrong with it. A message that has a subject
+// worded joins the name of a field and the message about it. A message that has a subject
 // of its own stands without the name, but behind the name of its part, such as "Test 3: ".
 func worded(name, message string) string {
 	if !strings.HasPrefix(message, "the ") {

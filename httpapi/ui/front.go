@@ -5,14 +5,15 @@ import (
 	"strings"
 )
 
-// Front is the pages with the API behind them.
+// Front serves the pages and the API.
 type Front struct {
 	Site *Site
 	API  interface {
 		http.Handler
 		Stop()
 	}
-	// Halted, unless nil, is why there are no pages: the API says so.
+	// Halted, unless nil, gives the reason why no pages are served, or no error. The API
+	// answers with the reason.
 	Halted func() error
 	// Settle makes a request's RemoteAddr and URL.Scheme its client's
 	// (httpapi.Reach).
@@ -29,7 +30,7 @@ func (f Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html") && !halted:
 		found := &withoutNotFound{ResponseWriter: w}
 		f.API.ServeHTTP(found, r)
-		if found.nothing { // a person typed the address: the site says so in words for people
+		if found.nothing { // a person typed the address: the site answers with a page
 			w.Header().Del("Content-Length")
 			f.Site.ServeHTTP(w, r)
 		}
@@ -61,7 +62,7 @@ func (w *withoutNotFound) Write(b []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (w *withoutNotFound) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// Stop tells both that the server is about to.
+// Stop tells both that the server is about to stop.
 func (f Front) Stop() {
 	f.Site.Stop()
 	f.API.Stop()

@@ -11,8 +11,8 @@ import (
 
 // labels gives each cell of a table but the first of its row the name of its column
 // (data-label). On a narrow screen a row is a card, and its cells show these names
-// (page.css); no script is needed. The parts of a page that is sent bit by bit are given
-// one after the other: labels remembers where in a table the last one ended.
+// (page.css); no script is needed. The parts of a page that is sent in parts are given
+// one after the other: labels remembers the place in a table at which the last one ended.
 type labels struct {
 	columns []string // of the table that is open; nil: none
 	heads   bool     // in its head

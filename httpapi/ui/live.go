@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// beatEvery is how often an open stream is looked after, on average: the session
+	// beatEvery is the average interval at which an open stream is checked: the session
 	// may have been ended elsewhere.
 	beatEvery = 15 * time.Second
-	// comeBack is after how long a browser opens a stream again that broke off.
+	// comeBack is the time after which a browser reopens a stream that broke off.
 	comeBack = 2 * time.Second
 	// liveWriteTime bounds a write to a browser that does not read.
 	liveWriteTime = 30 * time.Second
 )
 
-// followedBy is what a person's stream follows: their accounts, what happens to them, and
+// followedBy gives the keys that a person's stream follows: their accounts, the person, and
 // a checker's queue and work.
 func followedBy(p *Person) []string {
 	follows := []string{changes.Person(p.ID)}
@@ -36,10 +36,10 @@ func followedBy(p *Person) []string {
 	return follows
 }
 
-// live tells a browser which streams of the person's accounts changed, and a
-// checker's that the queue did, as server-sent events; the pages that show one of them fetch themselves again. One
-// tab holds the stream for all of its browser. What the person may do is looked up again
-// when it changes, and from time to time.
+// live tells a browser, as server-sent events, which streams of the person's accounts have
+// changed, and tells a checker's browser of a changed queue. The pages that show one of
+// them fetch themselves again. One tab holds the stream for all tabs of its browser. The
+// person's rights are looked up again when they change, and from time to time.
 func (s *Site) live(w http.ResponseWriter, hr *http.Request) {
 	r := s.accept(w, hr)
 	if err := s.identify(r); err != nil || r.Person == nil {
@@ -85,8 +85,8 @@ func (s *Site) live(w http.ResponseWriter, hr *http.Request) {
 	if !write("retry: %d\n\n", (comeBack + s.watchers.heldBack(one)).Milliseconds()) {
 		return
 	}
-	// again says otherwise what is to be written, where the person may do something else
-	// by now; nothing: they may do nothing any more.
+	// again finds the person anew. It gives the message to write: opened if the stream now
+	// follows other keys, empty if the person is no longer signed in, else otherwise.
 	again := func(otherwise string) (message string) {
 		r.Person, r.Session = nil, nil
 		if err := s.identify(r); err != nil || r.Person == nil {
@@ -97,8 +97,8 @@ func (s *Site) live(w http.ResponseWriter, hr *http.Request) {
 		}
 		return otherwise
 	}
-	// What happened until now the browser looks for, and not at once with all the others
-	// that come back to a service that was started anew.
+	// The browser fetches the changes until now, after a random delay: after a restart of
+	// the service, all browsers come back at once.
 	first := time.After(s.watchers.heldBack(one))
 	beat := time.NewTimer(nextBeat())
 	defer beat.Stop()
@@ -146,10 +146,10 @@ func (s *Site) live(w http.ResponseWriter, hr *http.Request) {
 	}
 }
 
-// opened has a browser look for whatever it may see.
+// opened makes a browser fetch its open pages again.
 const opened = "event: opened\ndata: .\n\n"
 
-// nextBeat is when a stream is looked after the next time. Streams that were opened in
-// the same moment, by the browsers that come back to a service that was started anew,
-// drift apart: together they would take every connection to Postgres at once.
+// nextBeat is the time until a stream's next check. It is random, because after a restart
+// all browsers open their streams at once. Checks at the same moment would take every
+// connection to Postgres.
 func nextBeat() time.Duration { return beatEvery/2 + rand.N(beatEvery) }

@@ -10,12 +10,12 @@ import (
 
 const (
 	noteCookie = "__Host-humanqa-note"
-	// noteFor is how long a note waits for the page that shows it.
+	// noteFor is the time for which a note waits for the page that shows it.
 	noteFor = time.Minute
 )
 
-// noted puts what the page says of its form (Page.Says) into a cookie: the page that the
-// answer leads to shows it, once.
+// noted puts the sentence about the page's form (Page.Says) into a cookie. The page to
+// which the answer leads shows it once.
 func noted(page *Page, ans Answer) Answer {
 	if page.Says != "" && (ans.Redirect != "" || ans.JSON != nil && !ans.Silent) {
 		ans.Cookies = append(ans.Cookies, kept(noteCookie, url.QueryEscape(page.Says), noteFor))
@@ -23,9 +23,9 @@ func noted(page *Page, ans Answer) Answer {
 	return ans
 }
 
-// note takes the note that waits for a page, and its cookie with it. A script that fetches
-// the page leaves both: its reader would not see them. No other words than those of the
-// table of pages are shown.
+// note takes the note that waits for a page, and removes its cookie. A script that fetches
+// the page leaves both, since its reader would not see the note. Only words from the table
+// of pages are shown.
 func (s *Site) note(r *Request) (string, *http.Cookie) {
 	if dest := r.Header.Get("Sec-Fetch-Dest"); r.Method != http.MethodGet || dest != "" && dest != "document" {
 		return "", nil

@@ -35,7 +35,7 @@ const (
 	Checkers
 )
 
-// role is what an account's audience needs.
+// role is the role that an account's audience needs.
 func (a Audience) role() person.Role {
 	switch a {
 	case Viewers:
@@ -54,7 +54,7 @@ type Page struct {
 	Method  string
 	Pattern string // of net/http
 	For     Audience
-	// Fresh pages want a proof that is a few minutes old at most.
+	// Fresh pages need a proof that is a few minutes old at most.
 	Fresh bool
 	// Says is a sentence for the page to which a form of this one leads, such as
 	// "Saved."; empty: none.
@@ -68,8 +68,8 @@ type Page struct {
 	Handle func(*Request) (Answer, error)
 }
 
-// Answer is what a page decided to say: one of its fields, and a status that is
-// 200 unless it is set.
+// Answer is the answer of a page: one kind of content, and a status, which is 200 unless it
+// is set.
 type Answer struct {
 	Status int
 	// View is shown by the template, within the layout.
@@ -82,34 +82,36 @@ type Answer struct {
 	// Live are the streams whose changes the page shows; Everything: all of the
 	// account's.
 	Live []string
-	// Every is how often an open page fetches itself anew, where what it shows
-	// changes with the time, too; zero: never. Whole seconds.
+	// Every is the interval at which an open page fetches itself anew, because its content
+	// changes also with time; zero: never. Whole seconds.
 	Every time.Duration
-	// Refused is why the page shows a form again: each error stands at its field.
+	// Refused is the error of a form that the page shows again: each error of a field stands
+	// at the field.
 	Refused error
 	// Secret pages are kept by no cache, not even the browser's.
 	Secret bool
-	// Bare pages belong to no account, whoever looks at them.
+	// Bare pages belong to no account, even if the reader has one.
 	Bare bool
-	// For is how long the page stands before the browser leaves it for Then, a
-	// path of ours; zero: until somebody leaves it.
+	// For is the time after which the browser leaves the page for Then, a path of this
+	// service; zero: the page stays.
 	For  time.Duration
 	Then string
-	// Redirect is a path of ours, answered by 303.
+	// Redirect is a path of this service, answered by 303.
 	Redirect string
 	// File is a download.
 	File *File
-	// Serve answers by itself, and takes its time: a film that is asked for in parts.
+	// Serve answers the request itself, without the page's time limit: a film that is asked
+	// for in parts.
 	Serve http.Handler
-	// JSON is for the scripts of our own pages.
+	// JSON is for the scripts of the service's pages.
 	JSON any
-	// Silent JSON is for a script that shows by itself what was done: no page says it (Page.Says).
+	// Silent JSON is for a script that shows the result itself: no page shows Page.Says.
 	Silent bool
 	// Cookies go out beside any of them.
 	Cookies []*http.Cookie
-	// page is a page as it is sent.
+	// page is a rendered page, which is sent as it is.
 	page []byte
-	// Taken: the page has the connection, and nothing more is said.
+	// Taken says that the page has taken the connection: nothing more is sent.
 	Taken bool
 }
 
@@ -127,10 +129,10 @@ func Show(template, title string, view any, live ...string) Answer {
 	return Answer{Template: template, Title: title, View: view, Live: live}
 }
 
-// Go answers with a redirect to a path of ours.
+// Go answers with a redirect to a path of this service.
 func Go(path string) Answer { return Answer{Redirect: path} }
 
-// Person is who is asking.
+// Person is the person who asks.
 type Person struct {
 	ID    string
 	Name  string
@@ -142,7 +144,7 @@ func (p *Person) Has(role person.Role) bool {
 	return slices.ContainsFunc(p.Roles, func(r people.PersonRole) bool { return r.Role == role })
 }
 
-// CheckerID is the checker that the person works as; empty: they don't.
+// CheckerID is the checker that the person works as; empty: the person is no checker.
 func (p *Person) CheckerID() string {
 	for _, r := range p.Roles {
 		if r.Role == person.Checker {
@@ -173,16 +175,16 @@ type Request struct {
 	Session *credential.Session
 	// Writer is for pages that take files, or the connection.
 	Writer http.ResponseWriter
-	// Account is the one that is looked at, Role the person's there; both are
-	// zero on pages that belong to no account.
+	// Account is the account that the page is about, and Role the person's role there;
+	// both are zero on pages that belong to no account.
 	Account people.Account
 	Role    person.Role
-	// Accounts are those in which the person may open the page, the one that is
-	// looked at first: a page that is named by an id is looked for in each.
+	// Accounts are the accounts in which the person may open the page, the current one
+	// first. A page with an id in its path searches the id in each.
 	Accounts []people.PersonRole
 
 	site   *Site
-	beyond string            // where a page beyond the end of its list leads; empty: it is none
+	beyond string            // the URL to which a page beyond the end of its list leads; empty: it is no such page
 	fields map[string]string // the names of form fields by the API's path
 }
 
@@ -193,7 +195,7 @@ func (r *Request) In(m people.PersonRole) { r.Account, r.Role = m.Account, m.Rol
 // that the account is not suspended.
 func (r *Request) May(role person.Role) bool { return r.Role.Includes(role) && !r.Account.Suspended }
 
-// WantsJSON says that a script of ours asks: it is answered in JSON.
+// WantsJSON says that a script of the service's pages asks, which gets JSON.
 func (r *Request) WantsJSON() bool {
 	return strings.Contains(r.Header.Get("Accept"), "application/json")
 }
@@ -202,8 +204,8 @@ func (r *Request) WantsJSON() bool {
 // it is sent.
 const CommandField = "command"
 
-// Again finds anew who is asking, for what lasts longer than an answer: a session may
-// have been ended, a role taken back. Where nothing is left it is Unauthorized.
+// Again finds the person anew, for a connection that lasts longer than an answer: a session
+// may have been ended, or a role taken back. Without a valid session it gives Unauthorized.
 func (r *Request) Again(page Audience) error {
 	r.Person, r.Session, r.Accounts = nil, nil, nil
 	if err := r.site.identify(r); err != nil {
@@ -229,8 +231,8 @@ func (r *Request) Cause() command.Cause {
 	}
 }
 
-// Origin is where browsers reach the pages of a service with this base URL: this
-// machine is called by its name, because browsers refuse passkeys at a number.
+// Origin is the origin of the pages of a service with this base URL. A loopback address
+// becomes localhost, because browsers refuse passkeys at an IP address.
 func Origin(base string) string {
 	u, err := url.Parse(base)
 	if err != nil {
@@ -246,5 +248,5 @@ func Origin(base string) string {
 	return u.Scheme + "://" + host
 }
 
-// Origin is where browsers reach the pages: it starts the links people hand on.
+// Origin is the origin of the pages, and the start of the links that people hand on.
 func (r *Request) Origin() string { return Origin(r.site.BaseURL) }

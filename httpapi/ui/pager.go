@@ -2,18 +2,18 @@ package ui
 
 import "strconv"
 
-// PageSize is how many rows a list shows.
+// PageSize bounds the rows that a list shows.
 const PageSize = 50
 
 // Pager leads through a list.
 type Pager struct {
 	From, To, Total int
-	// More says that the list has more rows than To; how many is not known.
+	// More says that the list has more rows than To; their number is not known.
 	More         bool
 	Newer, Older string // URLs; empty where there is nothing
 }
 
-// PageOf reads which page is asked for; the first is 1.
+// PageOf reads the number of the requested page; the first is 1.
 func PageOf(r *Request) int {
 	n, err := strconv.Atoi(r.FormValue("page"))
 	if err != nil || n < 1 || n > 1_000_000 {
@@ -22,7 +22,7 @@ func PageOf(r *Request) int {
 	return n
 }
 
-// NewPager leads from a page that shows so many of all.
+// NewPager leads through a list of total rows, from a page that shows so many of them.
 func NewPager(r *Request, page, shown, total int) Pager {
 	p := NewOpenPager(r, page, shown, (page-1)*PageSize+shown < total)
 	p.More, p.Total = false, total
@@ -32,9 +32,9 @@ func NewPager(r *Request, page, shown, total int) Pager {
 	return p
 }
 
-// NewOpenPager leads from a page of a list that nobody has counted: more says whether
-// rows follow. A page beyond the end of its list leads back: to the last page where the
-// total is known, else to the first.
+// NewOpenPager leads from a page of a list without a known total: more says whether rows
+// follow. A page beyond the end of its list leads back: to the last page where the total
+// is known (NewPager), else to the first.
 func NewOpenPager(r *Request, page, shown int, more bool) Pager {
 	at := func(n int) string { return pageURL(r, n) }
 	if page > 1 && shown == 0 && !more {

@@ -7,7 +7,7 @@ import (
 )
 
 // Plot is a chart of columns, which the server draws: an axis that begins with 0, numbers
-// below, words for the mouse. A table beside it says the same to all others.
+// below, words for the mouse. A table beside it shows the same without a mouse.
 type Plot struct {
 	Max, Half string // at the axis
 	Columns   []Column
@@ -15,7 +15,7 @@ type Plot struct {
 
 // Column is one column; its parts stand on each other, the lowest first.
 type Column struct {
-	Label  string // below it; the plot leaves out what has no room
+	Label  string // below it; the plot leaves out labels that have no room
 	Number string // below it, above the label
 	Says   string // to the mouse
 	Parts  []ColumnPart
@@ -30,9 +30,9 @@ type ColumnPart struct {
 }
 
 const (
-	// mostLabels is how many labels have room on a phone.
+	// mostLabels bounds the labels, which must have room on a phone.
 	mostLabels = 5
-	// mostNumbers is how many columns may have a number each.
+	// mostNumbers bounds the columns of a plot that shows a number for each.
 	mostNumbers = 16
 )
 

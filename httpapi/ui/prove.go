@@ -22,7 +22,7 @@ const FormField = "form"
 const ConfirmPath = "/signin/confirm"
 
 // askForProof leads to the page that asks for a fresh proof. A form that was sent is kept
-// and carried out after it (decisions, "Proof of a person"). A script of ours cannot
+// and carried out after it (decisions, "Proof of a person"). A page's script cannot
 // follow, so it is refused.
 func (s *Site) askForProof(r *Request, page *Page) (Answer, error) {
 	if r.WantsJSON() {
@@ -40,7 +40,7 @@ func (s *Site) askForProof(r *Request, page *Page) (Answer, error) {
 	return Go(ConfirmPath + "?" + query.Encode()), nil
 }
 
-// keepForm keeps the body as it was sent, whatever its type is: at most maxForm bytes of it.
+// keepForm keeps the body as it was sent, whatever its type. It refuses one over maxForm bytes.
 func (s *Site) keepForm(r *Request, page *Page) (uuid.UUID, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *Site) keepForm(r *Request, page *Page) (uuid.UUID, error) {
 	})
 }
 
-// Proven says that the person has just proved who they are.
+// Proven says that the person has just proved their identity.
 func (r *Request) Proven() bool { return r.Session.Fresh(r.site.Now()) }
 
 // resentKey is the context's mark of a request that sends a kept form again.
@@ -78,9 +78,9 @@ func resentIn(ctx context.Context) (form resent, again bool) {
 	return form, again
 }
 
-// Resend carries out a form that waited for the proof: it takes the way of every request
-// again, with all checks, in the account in which it was sent. credential.ErrNoForm: it
-// does not wait any more.
+// Resend carries out a form that waited for the proof. The form is handled as a new request,
+// with all checks, in the account in which it was sent. credential.ErrNoForm: it no longer
+// waits.
 func (r *Request) Resend(formID string) (Answer, error) {
 	id, err := uuid.Parse(formID)
 	if err != nil {
@@ -105,8 +105,8 @@ func (r *Request) Resend(formID string) (Answer, error) {
 	})}, nil
 }
 
-// carriedOut forgets a kept form that has its answer. One that met trouble of ours waits
-// on, and can be sent again: its command's id is the same.
+// carriedOut forgets a kept form that has its answer. After an error of the service, the
+// form still waits and can be sent again: its command's id is the same.
 func (s *Site) carriedOut(r *Request, err error) {
 	form, again := resentIn(r.Context())
 	var known *domain.Error

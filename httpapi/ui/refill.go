@@ -34,10 +34,10 @@ func (m *memory) Header() http.Header         { return m.header }
 func (m *memory) WriteHeader(status int)      { m.status = status }
 func (m *memory) Write(b []byte) (int, error) { return m.body.Write(b) }
 
-// refill answers a refused form by the page on which it stood: what was typed is in its
-// fields, each error stands at its field, and the first one has the focus. So no page has
-// code for this. A conflict stands above the form. It is not ok where the form is not found
-// on that page, such as after a conflict that took its button away.
+// refill answers a refused form with the page on which it stood. The fields have the typed
+// values, each error stands at its field, and the first one has the focus. So no page has
+// code for this. A conflict stands above the form. ok is false if the form is not found on
+// that page, such as after a conflict that took its button away.
 func (s *Site) refill(r *Request, err error) (ans Answer, ok bool) {
 	var known *domain.Error
 	if r.Method != http.MethodPost || r.WantsJSON() || refilling(r.Context()) || len(r.PostForm) == 0 ||
@@ -77,11 +77,11 @@ func (s *Site) refill(r *Request, err error) (ans Answer, ok bool) {
 	return Answer{Status: StatusOf(known.Kind), page: out.Bytes()}, true
 }
 
-// Refill is the answer to a form that was refused with an error of the kind Invalid: the
-// page on which it stood, filled. It is not ok where the browser does not name that page.
+// Refill is the answer to a form that was refused as invalid or as a conflict: the page on
+// which it stood, filled. It is not ok where the browser does not name that page.
 func (r *Request) Refill(err error) (Answer, bool) { return r.site.refill(r, err) }
 
-// marked puts what is wrong with a form into the page that shows it again by itself
+// marked puts the errors of a form into a page that shows the form again itself
 // (Answer.Refused).
 func (r *Request) marked(page []byte, err error) []byte {
 	var known *domain.Error
@@ -104,9 +104,9 @@ func (r *Request) marked(page []byte, err error) []byte {
 	return out.Bytes()
 }
 
-// formOf finds the form that was sent: the one that posts to the path, and of several the
-// first whose hidden fields were sent as they are. Without such a one it is the first that
-// posts there, and not the same.
+// formOf finds the form that was sent: the first that posts to the path and whose hidden
+// fields have the values that were sent. If there is none, it is the first that posts to
+// the path, and isSame is false.
 func formOf(tree *html.Node, r *Request) (form *html.Node, isSame bool) {
 	for n := range tree.Descendants() {
 		if n.DataAtom != atom.Form || !strings.EqualFold(attribute(n, "method"), "post") {
@@ -132,7 +132,7 @@ func formOf(tree *html.Node, r *Request) (form *html.Node, isSame bool) {
 	return form, false
 }
 
-// posts says whether a form or its button sends to the path, wherever the answer scrolls to.
+// posts says whether a form or its button sends to the path, without regard to a fragment.
 func posts(n *html.Node, name, path string) bool {
 	to, _, _ := strings.Cut(attribute(n, name), "#")
 	return to == path
@@ -141,7 +141,7 @@ func posts(n *html.Node, name, path string) bool {
 // own are the kinds of inputs whose values are not typed.
 var own = []string{"hidden", "radio", "checkbox", "submit", "button", "file"}
 
-// fill puts what was sent into the fields, but into none that hides what is typed.
+// fill puts the sent values into the fields, but not into password fields.
 func fill(form *html.Node, sent url.Values) {
 	times := map[string]int{} // of a name: its values are in the order of its fields
 	for n := range form.Descendants() {
@@ -180,10 +180,10 @@ func fill(form *html.Node, sent url.Values) {
 	}
 }
 
-// shown makes of what was sent a text that a page can hold.
+// shown turns a sent value into a text that a page can hold.
 func shown(text string) string { return strings.ReplaceAll(strings.ToValidUTF8(text, ""), "\x00", "") }
 
-// optionValue is what an option sends.
+// optionValue is the value that an option sends.
 func optionValue(option *html.Node) string {
 	for _, a := range option.Attr {
 		if a.Key == "value" {
@@ -243,7 +243,7 @@ func mark(tree, form *html.Node, r *Request, refused *domain.Error) {
 	unfold(cmp.Or(first, form))
 }
 
-// unfold opens all that hides a part of the page.
+// unfold opens all folded parts of the page that contain the node.
 func unfold(n *html.Node) {
 	for ; n != nil; n = n.Parent {
 		if n.DataAtom == atom.Details {
@@ -282,7 +282,7 @@ func fieldOf(form *html.Node, name string) *html.Node {
 	return nil
 }
 
-// labelOf gives the words of the label of a field, without what stands in brackets.
+// labelOf gives the words of the label of a field, without "(optional)".
 func labelOf(tree *html.Node, id string) string {
 	for n := range tree.Descendants() {
 		if n.DataAtom == atom.Label && attribute(n, "for") == id {

@@ -10,8 +10,8 @@ import (
 	"humanqa/httpapi/wire"
 )
 
-// StatusOf is the status of a refusal: the API's, but for a form that has to be
-// filled in again.
+// StatusOf is the status of a refusal: the API's, except for a form that has to be filled
+// in again (422).
 func StatusOf(kind domain.Kind) int {
 	if kind == domain.KindInvalid {
 		return http.StatusUnprocessableEntity
@@ -19,13 +19,13 @@ func StatusOf(kind domain.Kind) int {
 	return wire.StatusOf(kind)
 }
 
-// Refusal is the view of the page that says why something was not done.
+// Refusal is the view of the page that explains a refused request or an error.
 type Refusal struct {
 	Status  int
 	Heading string
 	Message string
 	Hint    string
-	// Wrong are the errors of a form, of which its page cannot be shown again.
+	// Wrong are the errors of a form whose page cannot be shown again.
 	Wrong []string
 	ID    string
 }

@@ -26,7 +26,7 @@ import (
 //go:embed templates/*.html
 var shared embed.FS
 
-// Frame is what the layout shows around a page; templates of pages find their
+// Frame holds the values of the layout around a page; the templates of pages find their
 // own view in View.
 type Frame struct {
 	Title    string
@@ -38,7 +38,7 @@ type Frame struct {
 	Live     string // the streams to follow, blanks between; empty: none
 	Every    int    // seconds after which the page fetches itself anew; 0: never
 	Home     string
-	Note     string // what the form did that led here; empty: nothing
+	Note     string // the result of the form that led here; empty: none
 	View     any
 }
 
@@ -55,12 +55,12 @@ func (f Frame) Operates() bool {
 	return f.Person != nil && f.Person.Has(person.Operator) && (f.Path == "/console" || strings.HasPrefix(f.Path, "/console/"))
 }
 
-// commandMark stands for a new command id in what is rendered. Hashing the page
-// with it keeps the ETag still; nobody can guess it.
+// commandMark stands for a new command id in a rendered page. It is left out of the hash, so
+// that the ETag does not change with the id. It cannot be guessed.
 var commandMark = "command-" + strings.ReplaceAll(uuid.NewString(), "-", "")
 
-// tagMark stands for the page's own ETag in what is rendered: an open page asks
-// for what is newer than itself.
+// tagMark stands for the page's own ETag in a rendered page: an open page asks for a
+// version newer than itself.
 var tagMark = "tag-" + strings.ReplaceAll(uuid.NewString(), "-", "")
 
 // rowsMark stands for the rows of a page that sends them as they are read.
@@ -86,7 +86,7 @@ func newRenderer(a *assets, now func() time.Time, sources ...fs.FS) (*renderer, 
 			return nil, err
 		}
 		// Parts, whose names begin with an underscore, come first, so that a
-		// page may define what they leave open.
+		// page may define the templates that they leave open.
 		parts, err := fs.Glob(source, "templates/_*.html")
 		if err != nil {
 			return nil, err
@@ -102,7 +102,7 @@ func newRenderer(a *assets, now func() time.Time, sources ...fs.FS) (*renderer, 
 				}
 				return set, nil
 			}
-			if _, err := parse(); err != nil { // a start tells, not the first visitor
+			if _, err := parse(); err != nil { // an error stops the start, not the first visitor
 				return nil, err
 			}
 			name := strings.TrimSuffix(path.Base(file), ".html")
@@ -149,7 +149,7 @@ func (r *renderer) functions(a *assets) template.FuncMap {
 const inUTC = "2 Jan 2006, 15:04 UTC"
 
 // zoned is a time that the page's script shows in the zone of its reader (zones.ts); its
-// title stays UTC. In an attribute the template engine leaves nothing but the words.
+// title stays UTC. In an attribute, the template engine keeps only its text.
 func zoned(t time.Time, as, layout string) template.HTML {
 	t = t.UTC()
 	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s" data-zone="%s">%s</time>`, //nolint:gosec // digits and words of ours
@@ -179,7 +179,7 @@ func (r *renderer) part(w io.Writer, name, part string, view any) error {
 	return nil
 }
 
-// Ago says how long ago something was, as people say it.
+// Ago puts the time since t into words.
 func Ago(now, t time.Time) string {
 	switch d := now.Sub(t); {
 	case d < 45*time.Second:
@@ -189,7 +189,7 @@ func Ago(now, t time.Time) string {
 	}
 }
 
-// Until says how long something is away.
+// Until puts the time until t into words.
 func Until(now, t time.Time) string {
 	switch d := t.Sub(now); {
 	case d <= 0:
@@ -201,8 +201,8 @@ func Until(now, t time.Time) string {
 	}
 }
 
-// Next says when something happens by itself: what has come is about to happen, and not
-// late.
+// Next puts the time until t into words, for an event that happens by itself: at t it is
+// due now, and not overdue.
 func Next(now, t time.Time) string {
 	if !t.After(now) {
 		return "now"
@@ -210,7 +210,7 @@ func Next(now, t time.Time) string {
 	return Until(now, t)
 }
 
-// Span says how long something lasts.
+// Span puts a duration into words.
 func Span(d time.Duration) string {
 	switch {
 	case d < time.Hour:
@@ -223,7 +223,7 @@ func Span(d time.Duration) string {
 	return Count(int(d/(30*24*time.Hour)), "month")
 }
 
-// Count says how many there are of what a regular noun names.
+// Count writes a number with a regular noun, in the singular or the plural.
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -297,8 +297,7 @@ func Skipped(reason string) string {
 	return reason
 }
 
-// asking says what a checker's question is about (decisions, "Questions"
-// test").
+// asking puts the kind of a checker's question into words (decisions, "Questions").
 func asking(kind string) string {
 	if words := map[string]string{
 		"code": "A code", "access": "A way in", "meaning": "Is this meant?", "other": "Something else",
@@ -308,7 +307,7 @@ func asking(kind string) string {
 	return kind
 }
 
-// short is as much of a commit as people read.
+// short is the beginning of a commit's hash, as people read it.
 func short(commit string) string { return string([]rune(commit)[:min(10, len([]rune(commit)))]) }
 
 // dict gives a part several values by name.
@@ -324,8 +323,8 @@ func dict(pairs ...any) (map[string]any, error) {
 	return out, nil
 }
 
-// focused has the browser begin at the first field that was refused, or at the errors
-// above the form.
+// focused sets the browser's focus to the first field that was refused, or else to the
+// errors above the form.
 func focused(page []byte) []byte {
 	for _, at := range []string{` aria-invalid="true"`, ` id="errors" tabindex="-1"`} {
 		if bytes.Contains(page, []byte(at)) {
@@ -335,7 +334,7 @@ func focused(page []byte) []byte {
 	return page
 }
 
-// securityPolicy lets a page run our scripts and styles only, and no string
+// securityPolicy lets a page run only the service's scripts and styles, and lets no string
 // become code.
 const securityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; " +
 	"img-src 'self' blob:; media-src 'self' blob:; " +

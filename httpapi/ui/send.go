@@ -19,7 +19,7 @@ import (
 	"humanqa/projections/people"
 )
 
-// send puts the answer on the wire and gives its status.
+// send writes the answer to the client, and gives its status.
 func (s *Site) send(w http.ResponseWriter, r *Request, a Answer) int {
 	h := w.Header()
 	status := max(a.Status, http.StatusOK)
@@ -111,8 +111,8 @@ func (s *Site) send(w http.ResponseWriter, r *Request, a Answer) int {
 	return status
 }
 
-// sendRows sends a page whose rows are read as it goes out. A page that breaks off is cut
-// off: nobody takes half of it for the whole.
+// sendRows sends a page whose rows are read while it is sent. After an error it aborts the
+// connection, so that no client takes a part of the page for the whole.
 func (s *Site) sendRows(w http.ResponseWriter, r *Request, a Answer, body []byte) {
 	head, tail, _ := bytes.Cut(body, []byte(rowsMark))
 	out, end := io.Writer(w), func() error { return nil }
@@ -144,5 +144,6 @@ func (s *Site) sendRows(w http.ResponseWriter, r *Request, a Answer, body []byte
 	}
 }
 
-// compressed is from how many bytes on a page is compressed: less is one packet anyway.
+// compressed is the size, in bytes, from which a page is compressed: a smaller one is one
+// packet anyway.
 const compressed = 1400

@@ -29,19 +29,19 @@ import (
 const (
 	// pageTime bounds a request once it is read.
 	pageTime = 40 * time.Second
-	// uploadTime bounds one that is still sending a file.
+	// uploadTime bounds a request that is still sending a file.
 	uploadTime = 5 * time.Minute
-	// maxForm bounds what a form may hold.
+	// maxForm bounds the body of a form, in bytes.
 	maxForm = 256 << 10
 
 	requestIDHeader = "X-Request-Id"
 
-	// Requests a minute: of a session, of an address that has none.
+	// Requests a minute: of a session, and of an address without a session.
 	sessionRate  = 600
 	strangerRate = 300
 )
 
-// Config is what a Site stands on. All fields but Tracer are required.
+// Config holds the dependencies of a Site. All fields but Tracer are required.
 type Config struct {
 	Credentials *credential.Store
 	People      *people.Reads
@@ -51,7 +51,7 @@ type Config struct {
 	Admit func(ctx context.Context, caller string, limit int) (retryAfter int, err error)
 	// WaitFor returns when every read model shows the position.
 	WaitFor func(context.Context, domain.Position) error
-	// Address is where a connection comes from, as limits count it.
+	// Address is the address of a connection's client, as limits count it.
 	Address func(remote string) string
 	Log     logrus.FieldLogger
 	Tracer  *tracing.Tracer // nil: no spans
@@ -112,7 +112,7 @@ func (s *Site) Serves(path string) bool {
 // Stop ends the streams; pages are still answered.
 func (s *Site) Stop() { s.stop.Do(func() { close(s.stopping) }) }
 
-// ServeHTTP takes every request the same way.
+// ServeHTTP handles every request in the same way.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	secure(w.Header())
 	w.Header().Set(requestIDHeader, uuid.NewString())
@@ -123,7 +123,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// accept makes what a page is given of a request.
+// accept makes the Request that a page gets.
 func (s *Site) accept(w http.ResponseWriter, hr *http.Request) *Request {
 	r := &Request{Request: hr, ID: w.Header().Get(requestIDHeader), Address: s.Address(hr.RemoteAddr), Writer: w, site: s}
 	r.Log = tracing.Log(hr.Context(), s.Log).WithFields(logrus.Fields{"requestId": r.ID, "page": hr.Pattern})
@@ -147,9 +147,9 @@ func (s *Site) serve(w http.ResponseWriter, hr *http.Request, page *Page) {
 	r := s.accept(w, hr.WithContext(ctx))
 	ans := s.answer(w, r, page)
 	if ans.Serve != nil {
-		span.End() // its time is not the page's
+		span.End() // Serve's time is not the page's
 		r.Log.Info("page")
-		ans.Serve.ServeHTTP(w, hr) // in its own time, not the page's
+		ans.Serve.ServeHTTP(w, hr) // without the page's time limit
 		return
 	}
 	status := http.StatusSwitchingProtocols
@@ -169,7 +169,7 @@ func (s *Site) tracePage(ctx context.Context, w http.ResponseWriter, hr *http.Re
 	return s.Tracer.StartRequest(ctx, hr.Header, method, route, w.Header().Get(requestIDHeader))
 }
 
-// untilStop is for what has no end of its own.
+// untilStop is the context of a page without an end of its own: it ends with the server.
 func (s *Site) untilStop(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(parent)
 	go func() {
@@ -182,7 +182,7 @@ func (s *Site) untilStop(parent context.Context) (context.Context, context.Cance
 	return ctx, cancel
 }
 
-// otherName leads from this machine's number to its name: cookies and passkeys
+// otherName leads from this machine's loopback address to its name: cookies and passkeys
 // belong to one of them.
 func (s *Site) otherName(r *http.Request) (string, bool) {
 	host, _, err := net.SplitHostPort(r.Host)
@@ -193,8 +193,8 @@ func (s *Site) otherName(r *http.Request) (string, bool) {
 	if ip == nil || !ip.IsLoopback() || origin == s.BaseURL || r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return "", false
 	}
-	// A request's target need not begin with a slash: "@" behind our name would make it
-	// somebody else's.
+	// A request's target need not begin with a slash: "@" behind this service's name would
+	// make it a name of another host.
 	path := LocalPath(r.URL.RequestURI(), "")
 	return origin + path, path != ""
 }
@@ -220,8 +220,8 @@ func (s *Site) answer(w http.ResponseWriter, r *Request, page *Page) (ans Answer
 // maxPath bounds a page's path, in bytes: no id that a service makes is so long.
 const maxPath = 1000
 
-// possible says that the path may hold ids of ours: neither the log nor Postgres is asked
-// for what they cannot hold.
+// possible says that the path may hold ids of this service. The log and Postgres are not
+// asked for texts that they cannot hold.
 func possible(path string) bool {
 	return len(path) <= maxPath && utf8.ValidString(path) && !strings.ContainsFunc(path, unicode.IsControl)
 }
@@ -245,7 +245,7 @@ func (s *Site) handle(w http.ResponseWriter, r *Request, page *Page) (Answer, er
 		return led, err
 	}
 	if form, again := resentIn(r.Context()); again && r.Account.ID != form.accountID {
-		return Answer{}, errNoPage // they left the account since
+		return Answer{}, errNoPage // the person has left the account since
 	}
 	if !page.Upload {
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
@@ -272,7 +272,7 @@ func (s *Site) handle(w http.ResponseWriter, r *Request, page *Page) (Answer, er
 	return ans, err
 }
 
-// Sentence makes of an error's words what a page can show.
+// Sentence turns an error's words into a sentence for a page.
 func Sentence(words string) string {
 	if words == "" {
 		return ""
@@ -296,14 +296,14 @@ func home(p *Person) string {
 	return "/account"
 }
 
-// Home is where the person belongs.
+// Home is the person's place.
 func (r *Request) Home() string { return home(r.Person) }
 
 // visibleWithin bounds the wait for the read models after a command.
 const visibleWithin = 2 * time.Second
 
-// Visible waits until the read models show what was written; the page that
-// follows may then only be early, never wrong.
+// Visible waits until the read models show the written events, for visibleWithin at most.
+// After that time, the next page may show an earlier state.
 func (r *Request) Visible(at domain.Position) {
 	ctx, cancel := context.WithTimeout(r.Context(), visibleWithin)
 	defer cancel()
@@ -312,8 +312,8 @@ func (r *Request) Visible(at domain.Position) {
 	}
 }
 
-// Done answers a form: with its error, or by going on to a path of ours once pages
-// show what was written.
+// Done answers a form: with its error, or with a redirect to a path of this service once
+// pages show the written events.
 func (r *Request) Done(at domain.Position, err error, path string) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
@@ -322,8 +322,7 @@ func (r *Request) Done(at domain.Position, err error, path string) (Answer, erro
 	return Go(path), nil
 }
 
-// LocalPath gives a path of ours to go on to: what a link brought along, or the
-// other one if that leads elsewhere.
+// LocalPath gives next if it is a path of this service, else the other path.
 func LocalPath(next, otherwise string) string {
 	u, err := url.Parse(next)
 	if err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") ||

@@ -1,7 +1,6 @@
 package ui
 
-// State is where something is, in a word, a colour and a sign; the template
-// "state" shows it.
+// State shows a state by a word, a colour and a sign; the template "state" renders it.
 type State struct {
 	Word string
 	Kind string // pass, fail, warn, live, or empty

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Place is where a moment stands on a line that is 100 wide and lasts as long as whole.
+// Place is the place of a moment on a line that is 100 wide and lasts as long as whole.
 func Place(at, whole time.Duration) string {
 	share := 0.0
 	if whole > 0 {

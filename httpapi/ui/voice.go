@@ -5,5 +5,5 @@ package ui
 type Voice struct {
 	Path    string // of the room
 	Watches bool
-	Off     bool // the client wants it, the service has none
+	Off     bool // the client wants a voice chat, but the service has none
 }

@@ -10,14 +10,13 @@ import (
 )
 
 const (
-	// A browser has one stream, or a few while one has broken off unseen.
+	// A browser has one stream, or a few while the service has not yet seen that one broke off.
 	streamsOfSession = 4
 	streamsOfPerson  = 20
-	// fetches is how many pages a second are to be fetched at most because something
-	// changed in an account, or because a stream was opened again, by all browsers of
-	// this process that follow the account.
+	// fetches bounds the pages a second that browsers of this process fetch for one account,
+	// because of a change in it, or because a stream was opened again.
 	fetches = 50
-	// byStrangers is how long browsers that follow other accounts may delay one.
+	// byStrangers bounds the delay of a browser by browsers that follow other accounts.
 	byStrangers = 2 * time.Second
 )
 
@@ -25,8 +24,8 @@ const (
 type watcher struct {
 	person  string
 	session uuid.UUID
-	follows []string      // accounts, and what else is followed like one
-	ended   chan struct{} // closed when a later stream has its place
+	follows []string      // accounts, and other keys that are followed in the same way
+	ended   chan struct{} // closed when a later stream takes its place
 }
 
 // watchers are the open streams of this process.
@@ -41,8 +40,8 @@ func newWatchers() *watchers {
 	return &watchers{byPerson: map[string][]*watcher{}, of: map[string]int{}}
 }
 
-// enter gives a stream a place, the oldest one's of its session or person where they
-// have none left: that one is the likeliest to have broken off.
+// enter gives a stream a place. If its session or person has none left, it ends their
+// oldest stream, which is the likeliest to have broken off.
 func (w *watchers) enter(person string, session uuid.UUID) *watcher {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -89,7 +88,7 @@ func (w *watchers) remove(one *watcher) {
 	w.count(one, nil)
 }
 
-// follow says what the stream follows from now on.
+// follow sets the keys that the stream follows from now on.
 func (w *watchers) follow(one *watcher, what []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -110,10 +109,10 @@ func (w *watchers) count(one *watcher, follows []string) {
 	one.follows = follows
 }
 
-// heldBack is how long one browser is told of a change later: the more follow the
-// same, the longer, and each at another moment, so that a busy account that many look
-// at costs no more than one that few do, and nobody's request waits behind them all.
-// How many follow something else matters little: a stranger delays nobody for long.
+// heldBack is a random delay before a browser is told of a change. Its bound grows with the
+// number of browsers that follow the same key. So a busy account with many viewers costs
+// no more than one with few, and no request waits behind all of them. Browsers that follow
+// other keys delay a browser by byStrangers at most.
 func (w *watchers) heldBack(one *watcher) time.Duration {
 	w.mu.Lock()
 	own := 0

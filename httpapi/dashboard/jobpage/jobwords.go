@@ -84,7 +84,7 @@ func refundWords(j jobs.Job) string {
 	return ""
 }
 
-// took is how long the checker worked.
+// took is the time that the checker worked, in words.
 func took(j jobs.Job) string {
 	from := j.CreatedAt
 	if j.ClaimedAt != nil {

@@ -161,7 +161,7 @@ func keepForm(r *ui.Request) (form evidenceForm, change retention.Change, err er
 	return form, change, o.Problems.Err()
 }
 
-// estimateEvidence shows what would go before anything is saved.
+// estimateEvidence shows the evidence that would go, before anything is saved.
 func (d Deps) estimateEvidence(r *ui.Request) (ui.Answer, error) {
 	form, change, wrong := keepForm(r)
 	v, err := d.evidenceView(r)

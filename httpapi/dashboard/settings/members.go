@@ -126,7 +126,7 @@ func (d Deps) changeMember(r *ui.Request) (ui.Answer, error) {
 }
 
 // newLink makes a sign-in link for a member who never used theirs, or lost it. A holder of
-// the link can sign in as that person, so a person with another role gets none: an owner
+// the link can sign in as that person. So a person with a role elsewhere gets none: an owner
 // decides only for their own account (decisions, "Way in").
 func (d Deps) newLink(r *ui.Request) (ui.Answer, error) {
 	member, err := d.member(r)

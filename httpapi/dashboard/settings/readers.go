@@ -26,7 +26,7 @@ type readerLine struct {
 	Refusal refusal
 }
 
-// refusal says why a reader's cursor is refused, and what its person does next.
+// refusal gives the reason why a reader's cursor is refused, and the next step.
 type refusal struct{ Reason, Next string }
 
 var refusals = map[domain.Code]refusal{
