@@ -11,13 +11,13 @@ import (
 	"humanqa/internal/pgdev"
 )
 
-// apartClients submit at a time: what an answer waits for is to be seen, not
-// how many fit the machine.
+// apartClients submit at a time. They are few, because this part measures how long one
+// answer takes, not the capacity of the machine.
 const apartClients = 4
 
-// apart is part (g): the service as one process, and as one for the API and one
-// for its workers. Each has a Postgres of its own, with the same settings;
-// while one is measured the other is idle.
+// apart is part (g). It compares the service as one process with the service as two
+// processes, one for the API and one for the workers. Each has a Postgres of its own,
+// with the same settings; while one is measured the other is idle.
 func apart(ctx context.Context, b *bench) (_ section, err error) {
 	var stops stops
 	defer func() { err = errors.Join(err, stops.run(ctx)) }()
@@ -94,7 +94,7 @@ func (b *bench) startWhole(ctx context.Context, program string, environ []string
 	return []*process{p}, nil
 }
 
-// startApart gives the API's process first. The other one's log is its.
+// startApart gives the API's process first. The workers use the log of the API's process.
 func (b *bench) startApart(ctx context.Context, program string, environ []string) ([]*process, error) {
 	var addrs [3]string // the API, its log, the workers' health
 	for i := range addrs {

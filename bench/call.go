@@ -9,7 +9,7 @@ import (
 	"net/http"
 )
 
-// caller is a client for everything that is not one request over and over.
+// caller sends the requests that no client repeats.
 var caller = &http.Client{
 	Timeout:   callTime,
 	Transport: &http.Transport{MaxIdleConnsPerHost: 256},

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// callTime is when an answer counts as lost.
+// callTime is the time after which an answer counts as lost.
 const callTime = 30 * time.Second
 
 // client sends one request over and over on one connection. It does no more

@@ -47,7 +47,7 @@ func endpoint(ctx context.Context, b *bench) (_ section, err error) {
 	if err != nil {
 		return section{}, err
 	}
-	// What is fast and loses jobs is not fast.
+	// A fast service that loses jobs is not fast.
 	listed, err := s.jobsOf(ctx, s.hot)
 	if err != nil {
 		return section{}, err
@@ -91,7 +91,7 @@ func (s *service) besideTwin(ctx context.Context, what string, keys []string, ot
 	return found, nil
 }
 
-// counted is a round against the service that keeps count of its jobs.
+// counted measures a round against the service, and adds its jobs to s.jobs.
 func (s *service) counted(what string, cs clients) func(context.Context) (sample, error) {
 	round := cs.round(s.bench.round)
 	return func(ctx context.Context) (sample, error) {

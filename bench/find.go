@@ -49,7 +49,7 @@ func foundTest(i int) any {
 	}
 }
 
-// sought are the pages that are timed, by what a person looks for.
+// sought lists the timed pages, by the thing that a person looks for.
 var sought = []struct{ what, path string }{
 	{"list", "/dashboard/jobs"},
 	{"a word of all", "/dashboard/jobs?q=checkout"},
@@ -74,7 +74,7 @@ var sought = []struct{ what, path string }{
 	{"palette: a rare word", "/dashboard/find?q=in1000"},
 }
 
-// find is part (k): what a person waits for who looks for a test among many.
+// find is part (k): the time that a person waits for a test among many.
 func find(ctx context.Context, b *bench) (section, error) {
 	s, err := b.openService(ctx)
 	if err != nil {

@@ -41,8 +41,8 @@ const (
 // ledgerLengths are the debits of the account at which a restart is measured.
 var ledgerLengths = []int{1_000, 10_000, 100_000, 1_000_000}
 
-// growth is part (j): what a long log costs. Finished jobs are written straight
-// into the log, as the commands would have.
+// growth is part (j): the cost of a long log. Finished jobs are written straight into the
+// log, as the commands would have.
 func growth(ctx context.Context, b *bench) (_ section, err error) {
 	var stops stops
 	defer func() { err = errors.Join(err, stops.run(ctx)) }()
@@ -141,7 +141,7 @@ func (g *grown) rebuilds(ctx context.Context, s *section) error {
 	return g.sizes(ctx, s)
 }
 
-// serving has every read model caught up.
+// serving runs the supervisor until every read model has caught up.
 func (g *grown) serving(ctx context.Context, supervisor *consumer.Supervisor) error {
 	stop := background(ctx, supervisor.Run)
 	head, err := g.client.Head(ctx)
@@ -228,7 +228,7 @@ func (g *grown) restarts(ctx context.Context, s *section) error {
 	return err
 }
 
-// firstCommand is the median, and what of the heap the ledger takes.
+// firstCommand gives the median time, and the heap that the ledger takes in megabytes.
 func (g *grown) firstCommand(ctx context.Context, l *longlog.Ledger) (took time.Duration, mb float64, err error) {
 	var all []time.Duration
 	for range restarts {
@@ -246,7 +246,7 @@ func (g *grown) firstCommand(ctx context.Context, l *longlog.Ledger) (took time.
 		commands.Drain()
 		mb = max(heap()-before, 0)
 		runtime.KeepAlive(commands)
-		if err := l.Reload(ctx); err != nil { // behind the submission's debit
+		if err := l.Reload(ctx); err != nil { // the next append follows the submission's debit
 			return 0, 0, err
 		}
 	}
@@ -254,7 +254,7 @@ func (g *grown) firstCommand(ctx context.Context, l *longlog.Ledger) (took time.
 	return all[len(all)/2], mb, nil
 }
 
-// heap is what lives, in megabytes.
+// heap is the size of the live objects, in megabytes.
 func heap() float64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -306,7 +306,7 @@ JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind = 'r'
   AND n.nspname = $1`
 
-// sizes tells what a finished job takes on disk.
+// sizes measures the disk space of a finished job.
 func (g *grown) sizes(ctx context.Context, s *section) error {
 	if _, err := g.db.ExecContext(ctx, "DROP TABLE plain"); err != nil {
 		return err
@@ -315,7 +315,7 @@ func (g *grown) sizes(ctx context.Context, s *section) error {
 	if err != nil {
 		return err
 	}
-	// What autovacuum does within the minute.
+	// Autovacuum does this within the minute.
 	if _, err := g.db.ExecContext(ctx, "VACUUM"); err != nil {
 		return err
 	}

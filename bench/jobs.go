@@ -18,10 +18,10 @@ var jobRates = []int{20, 200}
 // hanging is how many events wait for an endpoint that never answers.
 const hanging = 1000
 
-// jobs is part (i): what waits is sent, by us and by River; and jobs whose project has a webhook, at fixed rates. Each is timed
-// from when it was due to its event's arrival at the endpoint, which is in this
-// process; and the processors' time is counted that the service and its Postgres
-// take, at these rates and at rest.
+// jobs is part (i). Waiting events are sent, by us and by River; then come jobs with a
+// webhook, at fixed rates. Each job is timed from the moment when it was due to its
+// event's arrival at the endpoint, which is in this process. The service and its Postgres
+// are measured by their processor time, at these rates and at rest.
 func jobs(ctx context.Context, b *bench) (_ section, err error) {
 	var stops stops
 	defer func() { err = errors.Join(err, stops.run(ctx)) }()
@@ -115,7 +115,7 @@ type hooked struct {
 	arrived      sync.Map // chan struct{} by job, closed when its event comes
 }
 
-// at is closed when the job's event is there.
+// at gives the channel that is closed when the job's event arrives.
 func (h *hooked) at(jobID string) chan struct{} {
 	c, _ := h.arrived.LoadOrStore(jobID, make(chan struct{}))
 	return c.(chan struct{})
@@ -177,7 +177,7 @@ func (b *bench) openHooked(ctx context.Context, stops *stops) (*service, *hooked
 	return s, h, nil
 }
 
-// hangsTitle is that of jobs whose event is never answered.
+// hangsTitle is the title of jobs with an event that is never answered.
 const hangsTitle = "hangs"
 
 // submit gives the new job's id.

@@ -63,8 +63,8 @@ func logSpeed(ctx context.Context, b *bench) (_ section, err error) {
 			return section{}, err
 		}
 		ap := newAppends(client, writers)
-		// A checkpoint between rounds: what one round left to be written out
-		// must not be paid for by the next.
+		// A checkpoint of Postgres between rounds: a round must not pay for the writes
+		// that the round before left behind.
 		calm := func(ctx context.Context) error {
 			_, err := db.ExecContext(ctx, "CHECKPOINT")
 			return err

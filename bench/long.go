@@ -246,7 +246,7 @@ func (l *longRun) operates(ctx context.Context) error {
 	return timed("restore, with its checks", []string{"HUMANQA_DATA_DIR=" + filepath.Join(restored, "data")}, "restore", backup)
 }
 
-// sizeOf is what all files below a path take, in bytes.
+// sizeOf is the size of all files below a path, in bytes.
 func sizeOf(path string) (size int64, err error) {
 	err = filepath.WalkDir(path, func(_ string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// warnings are what makes the figures mean less than they seem to.
+// warnings lists the conditions of the machine that distort the figures.
 func warnings(dir string) []string {
 	var found []string
 	// A commit costs nothing in memory, and every ratio shifts.
@@ -21,8 +21,7 @@ func warnings(dir string) []string {
 	if err := unix.Statfs(dir, &fs); err == nil && fs.Type == unix.TMPFS_MAGIC {
 		found = append(found, "the databases are in memory (tmpfs), not on a disk: see -dir")
 	}
-	// Other work does not hit both sides alike: one event travels through more
-	// hands than one row.
+	// Other work does not slow both sides alike: an event takes more steps than a row.
 	if load, err := loadAverage(); err == nil && load > float64(runtime.NumCPU())/4 {
 		found = append(found, fmt.Sprintf("the machine is busy with something else (load %.1f): not even the ratios can be relied on",
 			load))
@@ -30,12 +29,11 @@ func warnings(dir string) []string {
 	return found
 }
 
-// ticks are what /proc counts processors' time in (sysconf(_SC_CLK_TCK), which
-// Linux keeps at 100).
+// ticks is the number of units per second in which /proc counts processor time
+// (sysconf(_SC_CLK_TCK), which Linux keeps at 100).
 const ticks = 100
 
-// cpuTime is how long processors have worked for the process and for all that it
-// started.
+// cpuTime is the processor time of the process and of all processes that it started.
 func cpuTime(pid int) (time.Duration, error) {
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {

@@ -231,8 +231,8 @@ func (b *bench) profiled(ctx context.Context, p part) (_ section, err error) {
 	return p.run(ctx, b)
 }
 
-// makeWork makes the folder of this run. The database's own user has to pass
-// through it when we are root; what lies in it is closed.
+// makeWork makes the folder of this run. If the bench runs as root, the database's own
+// user has to pass through it; its contents stay closed.
 func makeWork(parent string) (string, error) {
 	dir, err := os.MkdirTemp(parent, "hqbench")
 	if err != nil {
@@ -241,7 +241,7 @@ func makeWork(parent string) (string, error) {
 	return dir, os.Chmod(dir, 0o711)
 }
 
-// folder makes one in the run's.
+// folder makes a folder in that of the run.
 func (b *bench) folder(name string) (string, error) {
 	dir := filepath.Join(b.work, name)
 	if err := os.Mkdir(dir, 0o711); err != nil {
@@ -250,10 +250,10 @@ func (b *bench) folder(name string) (string, error) {
 	return dir, nil
 }
 
-// stopLimit is for what was started to stop in order.
+// stopLimit bounds the orderly stop of everything that was started.
 const stopLimit = 30 * time.Second
 
-// stops holds how to undo each step of a start; they run in reverse.
+// stops holds a function for each step of a start that undoes it; they run in reverse.
 type stops []func(context.Context) error
 
 func (s *stops) add(stop func(context.Context) error) { *s = append(*s, stop) }

@@ -67,9 +67,9 @@ func closedLoop(ctx context.Context, clients int, window time.Duration, op func(
 	return s, nil
 }
 
-// openLoop starts operations on a fixed schedule, each in a goroutine of its
-// own, and tells each when it was due: timed from there, a stall is felt by
-// everything that was due during it. The first error ends the loop.
+// openLoop starts operations on a fixed schedule, each in a goroutine of its own, and
+// tells each when it was due. An operation is timed from there, so that a stall counts
+// for every operation that was due during it. The first error ends the loop.
 func openLoop(ctx context.Context, perSecond int, took time.Duration, op func(ctx context.Context, i int, due time.Time) error) error {
 	gap := time.Second / time.Duration(perSecond)
 	n := int(took / gap)

@@ -15,12 +15,12 @@ import (
 
 const (
 	fullLog = 100_000 // jobs
-	// afterTopUp is what is kept of the run's time for the rest.
+	// afterTopUp is the part of the run's time that is kept for the steps after topUp.
 	afterTopUp = 30 * time.Second
 )
 
-// memory is part (d): it fills the log up, by submissions like all the others,
-// and looks at the service's process: Postgres is one of its own.
+// memory is part (d): it fills the log with ordinary submissions, and measures the memory
+// of the service's process. Postgres runs in another process.
 func memory(ctx context.Context, b *bench) (section, error) {
 	s, err := b.openService(ctx)
 	if err != nil {

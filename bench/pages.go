@@ -28,8 +28,8 @@ const (
 	changeRate = 4
 	// refetchPause is what a browser waits between two fetches of a page.
 	refetchPause = 250 * time.Millisecond
-	// openEnough is how long the dashboards are watched: a change each quarter of
-	// a second is few samples.
+	// openEnough is how long the dashboards are watched. It is long, because changeRate
+	// gives only four samples a second.
 	openEnough = 20 * time.Second
 )
 
@@ -70,7 +70,7 @@ func pages(ctx context.Context, b *bench) (section, error) {
 	opening.Add(len(sessions))
 	watched := make(chan error, 1)
 	go func() { watched <- s.watch(watching, sessions, opening.Done, &fetched) }()
-	opening.Wait() // that all of them come at once is no part of it
+	opening.Wait() // the simultaneous opening is not measured
 	crowded, during, err := s.busy(ctx, account.key)
 	leave()
 	if err := errors.Join(err, <-watched); err != nil {
@@ -142,7 +142,7 @@ func (s *service) openPeople(ctx context.Context, n int) (peopled, error) {
 // openSessions signs the account's people in. Each of so many dashboards gets a cookie,
 // which tabs of them share.
 func (s *service) openSessions(ctx context.Context, account peopled, dashboards int) ([]string, error) {
-	// One after the other: who tries a password many times at once is made to wait.
+	// One after the other, because many password attempts at once are delayed.
 	sessions := make([]string, dashboards)
 	for i := 0; i < dashboards; i += tabs {
 		cookie, err := s.signIn(ctx, account.logins[i/ofPerson])
@@ -240,8 +240,8 @@ func (s *service) busy(ctx context.Context, key string) (sample, float64, error)
 	return got, (ended - began).Seconds() / openEnough.Seconds(), err
 }
 
-// watch has a dashboard open in each session until ctx ends: it says when it is,
-// follows what changes, and fetches itself.
+// watch has a dashboard open in each session until ctx ends. It calls opened for each,
+// and fetches a dashboard when something changes.
 func (s *service) watch(ctx context.Context, sessions []string, opened func(), fetched *atomic.Int64) error {
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -263,7 +263,7 @@ func (s *service) watch(ctx context.Context, sessions []string, opened func(), f
 func (s *service) dashboard(ctx context.Context, cookie string, opened func(), fetched *atomic.Int64) error {
 	//nolint:bodyclose // it is closed below: the linter does not see through page
 	stream, err := s.page(ctx, http.MethodGet, "/live", cookie, nil)
-	opened() // or broken: then the watch ends
+	opened() // or it failed, and then the watch ends
 	if err != nil {
 		return err
 	}
@@ -276,7 +276,7 @@ func (s *service) dashboard(ctx context.Context, cookie string, opened func(), f
 			if strings.HasPrefix(lines.Text(), "data: ") {
 				select {
 				case changed <- struct{}{}:
-				default: // one that waits stands for all
+				default: // one waiting change stands for all
 				}
 			}
 		}

@@ -16,8 +16,8 @@ import (
 	"humanqa/migrations"
 )
 
-// connections is what 256 writers with one connection each need, and the
-// embedded node beside them.
+// connections are enough for 256 writers with one connection each, and for the embedded
+// node beside them.
 const connections = 320
 
 // startPostgres starts a durable server of its own for one part, as the service
@@ -32,7 +32,7 @@ func (b *bench) startPostgres(ctx context.Context, name string, stops *stops) (*
 	if err != nil {
 		return nil, err
 	}
-	// Read at the next start.
+	// Postgres reads the setting at its next start.
 	err = execute(ctx, first.DSN(pgdev.Database), fmt.Sprintf("ALTER SYSTEM SET max_connections = %d", connections))
 	if err = errors.Join(err, first.Stop(ctx)); err != nil {
 		return nil, err

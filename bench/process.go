@@ -124,7 +124,7 @@ func (p *process) stop(ctx context.Context) error {
 	}
 }
 
-// freeAddr is a loopback address that nobody uses.
+// freeAddr is a loopback address that is not in use.
 func freeAddr(ctx context.Context) (string, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")

@@ -132,7 +132,7 @@ func (s *service) timed(ctx context.Context, took time.Duration, key, path strin
 	})
 }
 
-// others is everybody else's load, until the context ends.
+// others is the load of other accounts, until the context ends.
 func (s *service) others(ctx context.Context, atMost time.Duration) error {
 	err := openLoop(ctx, backgroundRate, atMost, func(ctx context.Context, i int, _ time.Time) error {
 		key := s.keys[i%len(s.keys)]

@@ -26,9 +26,9 @@ import (
 // drained is how many deliveries wait when a drain begins.
 const drained = 5000
 
-// rivals are what sends the same to the same endpoint: the dispatcher, in this
-// process, and River (bench/rival), in one of its own. Each has a Postgres of its
-// own with the same settings; while one is measured the other is idle.
+// rivals are two senders of the same events to the same endpoint: the dispatcher, in this
+// process, and River (bench/rival), in one of its own. Each has a Postgres of its own
+// with the same settings; while one is measured the other is idle.
 type rivals struct {
 	ours, rivers *pgdev.Server
 	endpoint     *receiver.Receiver
@@ -64,7 +64,7 @@ func (b *bench) openRivals(ctx context.Context, stops *stops) (r *rivals, err er
 	return r, nil
 }
 
-// begin forgets what has come.
+// begin forgets the requests that have come.
 func (r *rivals) begin() {
 	r.got.Store(0)
 	select {
@@ -90,7 +90,7 @@ func (openVault) Unseal(context.Context, string, string, string) ([]byte, error)
 	return []byte("secret"), nil
 }
 
-// drain sends what waits in our queue, and tells how many that were a second.
+// drain sends the deliveries that wait in our queue, and gives their rate.
 func (r *rivals) drain(ctx context.Context, b *bench, over int) (perSecond float64, err error) {
 	db, err := pgpool.Open(ctx, r.ours.DSN(pgdev.Database))
 	if err != nil {
@@ -121,7 +121,7 @@ func (r *rivals) drain(ctx context.Context, b *bench, over int) (perSecond float
 	return perSecond, errors.Join(err, stop(ctx))
 }
 
-// rivalRun is what a run of the rival tells.
+// rivalRun is the result that a run of the rival prints.
 type rivalRun struct {
 	Seconds   float64
 	Processor float64   // seconds, of its own process
@@ -139,7 +139,7 @@ func (r *rivals) river(ctx context.Context, over, jobs, rate int) (got rivalRun,
 	return got, json.Unmarshal(out, &got)
 }
 
-// drains compares how fast what waits is sent.
+// drains compares how fast waiting deliveries are sent.
 func (r *rivals) drains(ctx context.Context, b *bench) (figures []figure, goals []goal, err error) {
 	for _, over := range []int{100, 1} {
 		var ours, rivers []float64
@@ -165,7 +165,8 @@ func (r *rivals) drains(ctx context.Context, b *bench) (figures []figure, goals 
 	return figures, goals, nil
 }
 
-// atRate has River send at a rate, and counts what that costs it and its Postgres.
+// atRate has River send at a rate, and measures the processor time of River and its
+// Postgres.
 func (r *rivals) atRate(ctx context.Context, rate int, took time.Duration) (measurement, figure, error) {
 	pid, err := r.postmaster()
 	if err != nil {

@@ -57,13 +57,13 @@ func (b *bench) openService(ctx context.Context) (*service, error) {
 	}
 	s.environ = []string{
 		"HUMANQA_DATA_DIR=" + s.data, "HUMANQA_ADDR=" + addr, "HUMANQA_ADMIN_ADDR=" + s.admin, "HUMANQA_LOG_FORMAT=json",
-		// Counted all the same, only never too many.
+		// Requests are counted, but the limit is never reached.
 		"HUMANQA_RATE_LIMIT=1000000000",
 	}
 	if err := s.run(ctx, addr); err != nil {
 		return nil, err
 	}
-	b.stops.add(func(ctx context.Context) error { return s.stop(ctx) }) // the process of that time
+	b.stops.add(func(ctx context.Context) error { return s.stop(ctx) }) // the process that runs then
 	if err := s.openAccounts(ctx); err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (b *bench) build(ctx context.Context) (program string, err error) {
 	return program, err
 }
 
-// run starts a process; when that fails the last one stays, which has ended.
+// run starts a process. If that fails, s keeps the previous process, which has ended.
 func (s *service) run(ctx context.Context, addr string) error {
 	p, err := s.bench.start(ctx, "service", addr, s.environ, s.program, "serve")
 	if err == nil {

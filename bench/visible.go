@@ -23,10 +23,10 @@ const (
 	visibleAccounts = 64
 )
 
-// visible is part (c): node, commands, feed and every projection in this
-// process, as `serve` wires them, under an open loop. Commands are issued on a
-// fixed schedule and timed from the schedule, so that a stall is felt by
-// everything that was due during it.
+// visible is part (c): node, commands, feed and every projection in this process, as
+// `serve` wires them, under an open loop. Commands are issued on a fixed schedule and
+// timed from the schedule, so that a stall counts for every command that was due during
+// it.
 func visible(ctx context.Context, b *bench) (_ section, err error) {
 	var stops stops
 	defer func() { err = errors.Join(err, stops.run(ctx)) }()

@@ -185,7 +185,7 @@ func exec(ctx context.Context, tx *sql.Tx, prepared *sql.Stmt, args ...any) erro
 	return err
 }
 
-// draft is what both sides derive from a submission.
+// draft is the event that both sides derive from a submission.
 func draft(cause command.Cause, in command.SubmitJob) *job.Created {
 	items := make([]job.Item, len(in.Items))
 	for i, it := range in.Items {

@@ -88,13 +88,13 @@ func Serve(ctx context.Context, c Config, ready func(keys []string) error) (err 
 			Head: func(context.Context) (domain.Position, error) { return domain.Position{}, nil },
 			Log:  c.Log.WithField("part", "api"), Now: time.Now, BaseURL: "http://" + c.Addr,
 		},
-		// What was committed is visible.
+		// Committed rows are visible at once.
 		WaitFor:       func(context.Context, domain.Position) error { return nil },
 		FeedShown:     func(context.Context) error { return nil },
 		WebhooksShown: func(context.Context) error { return nil },
 		Ready:         func(context.Context) []httpapi.Problem { return nil },
 		Vault:         secrets, Spool: wire.NewSpool(""),
-		// Counted like the service's, only never too many.
+		// Requests are counted like the service's, but the limit is never reached.
 		RateLimit: admit.MaxRateLimit,
 	})
 	var lc net.ListenConfig
