@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// committing is where the service tells the verdict after this command has ended.
+// committing holds where the service sets the verdict after this command has ended.
 type committing struct {
 	CommitStatus string `placeholder:"NAME" help:"In a pipeline: the service sets a commit status of this name once the tests have ended, so no runner waits. HQA_STATUS_TOKEN holds a token that may write commit statuses."`
 }
@@ -22,7 +22,7 @@ type commitStatus struct {
 	FailOn     string `json:"failOn,omitempty"`
 }
 
-// commitToken is the header with the token: it is no part of what a repeat compares.
+// commitToken is the header with the token. A comparison of repeats leaves it out.
 const commitToken = "X-Commit-Token"
 
 // atCommit finds the commit in the pipeline's variables; nil: no status is wanted.
@@ -46,7 +46,8 @@ func (c committing) atCommit(a *app, failOn string) (status *commitStatus, token
 	switch {
 	case a.env("GITHUB_REPOSITORY") != "":
 		s.Repository, s.Commit = a.env("GITHUB_REPOSITORY"), a.env("GITHUB_SHA")
-		// GITHUB_SHA of a pull request is a merge that nobody sees: the checks stand at the head.
+		// GITHUB_SHA of a pull request is a temporary merge: the checks stand at the
+		// head.
 		if head := a.pullRequestHead(); head != "" {
 			s.Commit, s.Ref = head, a.env("GITHUB_REF")
 		}
@@ -73,8 +74,8 @@ func (a *app) pullRequestHead() string {
 	return e.PullRequest.Head.SHA
 }
 
-// untouched sets the status of a change that touches no test: a required check must not
-// wait for a test that will never be. Only GitHub requires statuses.
+// untouched sets the status of a change that touches no test, because no test will set it
+// and a required check must not wait. Only GitHub requires statuses.
 func (c committing) untouched(ctx context.Context, a *app) error {
 	s, token, err := c.atCommit(a, "")
 	if err != nil || s == nil || s.Provider != "" {

@@ -39,7 +39,8 @@ func (doctorCmd) Run(ctx context.Context, a *app) error {
 	return nil
 }
 
-// look stops at the first thing without which the next cannot work; the error is why.
+// look stops at the first fault that keeps the next check from working; the error names
+// it.
 func (a *app) look(ctx context.Context) (findings []finding, err error) {
 	found := func(what string, err error, format string, args ...any) error {
 		f := finding{What: what, OK: err == nil, Told: fmt.Sprintf(format, args...)}

@@ -100,7 +100,7 @@ func (a *app) fail(err error) int {
 	return code
 }
 
-// oneLine joins the lines of an error and takes what could steer a terminal out of it.
+// oneLine joins the lines of an error and removes characters that could steer a terminal.
 func oneLine(s string) string {
 	s = strings.Join(strings.FieldsFunc(s, func(c rune) bool { return c == '\n' || c == '\r' }), "; ")
 	return clean(s)

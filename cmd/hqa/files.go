@@ -337,7 +337,7 @@ func (c *initCmd) Run(ctx context.Context, a *app) error {
 		count(len(t.Items), "item"), c.File)
 }
 
-// test is what the file is made of.
+// test gives the test that the file is written from.
 func (c *initCmd) test(ctx context.Context, a *app) (t testfile.Test, err error) {
 	if c.URL != "" {
 		return testfile.Test{
@@ -387,7 +387,7 @@ func ofJob(ctx context.Context, client *api.Client, id string) (t testfile.Test,
 	return t, nil
 }
 
-// ofFailures is a test of what still fails, at the place where it failed last.
+// ofFailures is a test of the items that still fail, at the URL of the first one's job.
 func ofFailures(ctx context.Context, client *api.Client, projectID string) (t testfile.Test, err error) {
 	items, err := openFailures(ctx, client, projectID)
 	switch {

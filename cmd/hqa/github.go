@@ -31,7 +31,8 @@ type githubCmd struct {
 	committing `embed:""`
 }
 
-// Run runs the step. What cannot be told on GitHub is a warning, and never the verdict.
+// Run runs the step. A failure to report to GitHub is a warning; it never changes the
+// verdict.
 func (c *githubCmd) Run(ctx context.Context, a *app) error {
 	if a.env("GITHUB_ACTIONS") != "true" {
 		return usage("this is a step of a GitHub Action: elsewhere use hqa test or hqa run")
@@ -122,7 +123,7 @@ const (
 	answerLimit = 8 << 20
 )
 
-// step is the outcome of a run, as it is told.
+// step is the outcome of a run, in the form in which it is reported.
 type step struct {
 	a       *app
 	code    int

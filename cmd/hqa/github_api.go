@@ -14,7 +14,8 @@ import (
 	"strings"
 )
 
-// githubEvent is what started the workflow, as far as a comment needs it.
+// githubEvent is the event that started the workflow, with the fields that a comment
+// needs.
 type githubEvent struct {
 	SHA         string `json:"sha"` // of the event status
 	PullRequest struct {
@@ -47,7 +48,7 @@ func (a *app) githubBase() string {
 	return strings.TrimRight(cmp.Or(a.env("GITHUB_API_URL"), "https://api.github.com"), "/")
 }
 
-// github is the API of GitHub, as far as a comment needs it.
+// github is the API of GitHub, with the calls that a comment needs.
 type github struct{ base, token string }
 
 func (g github) call(ctx context.Context, method, path string, body, out any) error {
@@ -94,7 +95,7 @@ type comment struct {
 }
 
 // trusted says that a bot or a person with rights in the repository wrote the comment. A
-// stranger could copy the marker, and have verdicts shown that were none.
+// stranger could copy the marker, and so have false verdicts shown.
 func (c comment) trusted() bool {
 	switch c.Association {
 	case "OWNER", "MEMBER", "COLLABORATOR":

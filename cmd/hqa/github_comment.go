@@ -15,7 +15,7 @@ import (
 const (
 	// earlierRuns is how many runs a comment keeps below the newest one.
 	earlierRuns = 20
-	// commentLimit is below what GitHub takes in a comment, in bytes.
+	// commentLimit is below GitHub's limit for a comment, in bytes.
 	commentLimit = 60_000
 	// commentMark begins the marker of every comment of ours.
 	commentMark = "<!-- hqa "
@@ -208,9 +208,9 @@ func (a *app) refreshed(ctx context.Context, client *api.Client, comment string)
 }
 
 // fillIn writes the verdicts of runs that have ended since into their lines. ok says that
-// the newest one is among them; out is its outcome. A run that cannot be read stays as it is:
-// it may be another account's, or the service may be down. That costs the comment itself no
-// time.
+// the newest one is among them; out is its outcome. A run that cannot be read stays as it
+// is: it may be another account's, or the service may be down. fillIn has a time limit of
+// its own, so that the comment still has time.
 func (a *app) fillIn(ctx context.Context, client *api.Client, runs []pastRun) (out outcome, ok bool) {
 	ctx, stop := context.WithTimeout(ctx, callTime)
 	defer stop()

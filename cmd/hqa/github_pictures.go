@@ -15,9 +15,9 @@ var (
 	linkInAReport = regexp.MustCompile(`<(https?://[^<>\s]+)>`)
 )
 
-// pictures shows those of what failed, of a report in Markdown. Only pictures that the
-// service keeps become images: one elsewhere would tell a stranger who reads the summary.
-// Texts of testers cannot write such links, since the report escapes them.
+// pictures shows the pictures of failures in a report in Markdown. Only pictures that the
+// service keeps become images: any other host would learn who reads the summary. Texts of
+// testers cannot write such links, since the report escapes them.
 func pictures(report string) string {
 	services := servicesPage.FindStringSubmatch(report)
 	if services == nil {

@@ -102,7 +102,7 @@ func (h *projectHook) read(ctx context.Context) (webhookURL string, err error) {
 	return project.WebhookURL, err
 }
 
-// check leaves a project alone whose webhook goes to a server of somebody's.
+// check refuses a project with a webhook that goes to another machine.
 func (h *projectHook) check(ctx context.Context) error {
 	was, err := h.read(ctx)
 	if err != nil || was == "" {
@@ -149,8 +149,8 @@ func (h *projectHook) point(ctx context.Context, to string) error {
 	return err
 }
 
-// clear takes the webhook back, unless it was pointed elsewhere meanwhile. What happens from
-// now on is sent nowhere.
+// clear takes the webhook back, unless it was pointed elsewhere meanwhile. Later events
+// are not sent.
 func (h *projectHook) clear(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), clearTime)
 	defer cancel()

@@ -68,7 +68,7 @@ func (l loopStep) mayGoOn(ctx context.Context, a *app, client *api.Client, call 
 		l.Loop, session.Status, session.Iterations, session.MaxIterations, session.CreditsSpent)
 }
 
-// rememberLoop keeps which loop session has the name here.
+// rememberLoop keeps the loop session of the name for this directory.
 func (a *app) rememberLoop(name, sessionID string) {
 	if name != "" && sessionID != "" {
 		a.changeRun(func(r *store.Run) { r.Loops[name] = sessionID })

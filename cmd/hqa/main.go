@@ -2,8 +2,8 @@
 //
 //	main.go      the command line: every command there is
 //	exit.go      the exit codes
-//	submit.go    what every submission has in common: price, consent, Idempotency-Key
-//	outcome.go   what every wait ends with: verdicts and reports
+//	submit.go    the parts of every submission: price, consent, Idempotency-Key
+//	outcome.go   the end of every wait: verdicts and reports
 //	the others   one file a group of commands
 //
 // It knows the service by its API only. docs/hqa.md is its page.
@@ -67,7 +67,7 @@ func main() {
 	}))
 }
 
-// world is what the process has around it.
+// world is the environment of the process.
 type world struct {
 	environ  []string
 	in       io.Reader

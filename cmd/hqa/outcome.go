@@ -16,7 +16,7 @@ import (
 	"humanqa/internal/hqa/wait"
 )
 
-// waiting is how a command waits, and what it makes of the outcome.
+// waiting says whether a command waits, and how it reports the outcome.
 type waiting struct {
 	Wait bool `help:"Wait until the test has ended, and exit by its verdict."`
 	ending
@@ -44,7 +44,7 @@ func (e ending) check(a *app) error {
 	return nil
 }
 
-// submission is what was accepted.
+// submission is an accepted submission.
 type submission struct {
 	Type     string   `json:"type"`
 	BatchID  string   `json:"batchId,omitempty"`
@@ -54,7 +54,7 @@ type submission struct {
 	Pages    []string `json:"pages"`
 }
 
-// follow tells what was submitted, and waits where that was asked for.
+// follow reports the submission, and waits where the flags ask for it.
 func (c waiting) follow(ctx context.Context, a *app, client *api.Client, s submission) error {
 	s.Type = "submitted"
 	for _, id := range s.JobIDs {
@@ -84,7 +84,7 @@ func (c waiting) follow(ctx context.Context, a *app, client *api.Client, s submi
 	if c.Wait {
 		return c.await(ctx, a, client, s.BatchID, s.JobIDs)
 	}
-	if s.Replayed { // the next one is a new test once this one is over
+	if s.Replayed { // after the end of these tests the same command makes new ones
 		var over []string
 		for _, id := range s.JobIDs {
 			if j, err := readJob(ctx, client, id); err == nil && j.IsFinal {
@@ -151,7 +151,7 @@ func (a *app) stillRunning(client *api.Client, batchID string, ids []string, tol
 	return verdict(exitRunning)
 }
 
-// tellNote shows what the waiter saw: lines of JSON as data, or words beside it.
+// tellNote shows a note of the waiter: lines of JSON as data, or words beside it.
 func (a *app) tellNote(n wait.Note, several bool) {
 	if a.json {
 		var object any
@@ -210,7 +210,7 @@ func (a *app) tellNote(n wait.Note, several bool) {
 	}
 }
 
-// outcome is what a wait ends with.
+// outcome is the result of a wait.
 type outcome struct {
 	Type     string   `json:"type"`
 	Result   string   `json:"result"` // passed, failed, untested, running

@@ -160,7 +160,7 @@ func (a *app) these(named []string) (client *api.Client, batchID string, ids []s
 	return client, last.BatchID, last.JobIDs, err
 }
 
-// thisOne is these for a command that takes one job; empty: those of the last run.
+// thisOne is like these for a command that takes one job; empty: those of the last run.
 func (a *app) thisOne(job string) (client *api.Client, batchID string, ids []string, err error) {
 	if job == "" {
 		return a.these(nil)
@@ -225,7 +225,7 @@ func cancelJob(ctx context.Context, client *api.Client, id string) (c cancelledJ
 	return c, err
 }
 
-// Run cancels each job; one that cannot be cancelled does not keep the others from it.
+// Run cancels each job. It continues after a job that cannot be cancelled.
 func (c *cancelCmd) Run(ctx context.Context, a *app) error {
 	client, _, ids, err := a.these(c.Jobs)
 	if err != nil {
@@ -334,8 +334,8 @@ type failing struct {
 	Note        string `json:"note,omitempty"`
 }
 
-// failuresOf are the failures of the jobs that have a report. untested tells of one that has
-// none, if any: no failure is no verdict there.
+// failuresOf are the failures of the jobs that have a report. untested names a job
+// without a report, if there is one: its lack of failures is not a verdict.
 func (a *app) failuresOf(ctx context.Context, named []string) (items []failing, untested, err error) {
 	client, _, ids, err := a.these(named)
 	if err != nil {

@@ -26,7 +26,7 @@ type consent struct {
 	Again      bool `help:"In a pipeline: let each attempt of the step pay for a test of its own. Without it a repeat finds the first one."`
 }
 
-// price is what a submission costs.
+// price is the cost of a submission.
 type price struct {
 	Credits   int  `json:"credits"`
 	AtMost    bool `json:"atMost,omitempty"` // the service finds the type, and so the price
@@ -81,8 +81,8 @@ const unsettledFor = 20 * time.Hour
 
 // submit makes a call that charges and gives the ids of its jobs. Its Idempotency-Key is
 // that of the pipeline's step, or one that stays on record here until the verdict was
-// told: the same command goes on where a killed client, or a wait that ran out, left off.
-// A first Ctrl-C does not cut the call off.
+// told. So the same command continues after a killed client, or a wait that ran out. A
+// first Ctrl-C does not cut the call off.
 func (a *app) submit(
 	ctx context.Context, client *api.Client, c consent, call api.Call, read func(raw []byte) (jobIDs []string, err error),
 ) (replayed bool, err error) {
@@ -119,8 +119,8 @@ func (a *app) submit(
 	return answer.Replayed, nil
 }
 
-// identity is what tells submissions apart: the body, and the step of a loop. A token, which
-// each attempt of a step has anew, does not.
+// identity tells submissions apart: it is the body with the step of a loop. It leaves out
+// a token, because each attempt of a step has a new one.
 func identity(call api.Call) ([]byte, error) {
 	raw, err := json.Marshal(call.Body)
 	for _, name := range []string{skillHeader, iterationHeader, maxIterationsHeader} {
@@ -395,8 +395,8 @@ func (c *retestCmd) Run(ctx context.Context, a *app, client *api.Client) error {
 }
 
 // retested are the jobs of the last run that ended without passing. Where the last run is
-// a retest that was cut off, or one of the same step of a pipeline, they are those that it
-// was about: the same command goes on.
+// a retest that was cut off, or one of the same step of a pipeline, they are the jobs
+// that it retested: the same command continues it.
 func retested(ctx context.Context, client *api.Client, last store.Run, step string) (ids []string, err error) {
 	if len(last.Of) > 0 && step != "" && last.Step == step {
 		return last.Of, nil
