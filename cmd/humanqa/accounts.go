@@ -29,7 +29,7 @@ type accountCreateCmd struct {
 	Sandbox       bool           `help:"Jobs of the account never reach the human queue."`
 }
 
-// Validate is called by kong: what it refuses is a usage error.
+// Validate is called by kong: its refusal is a usage error.
 func (c *accountCreateCmd) Validate() error {
 	switch {
 	case strings.TrimSpace(c.Name) == "":
@@ -81,7 +81,7 @@ func (c *accountReinstateCmd) Run(ctx context.Context, a *app, core *service.Cor
 	return c.setStatus(ctx, a, core, oversight.Reinstate, c.Account, "active", core.Commands.ReinstateAccount)
 }
 
-// setStatus does what an account is suspended or active by.
+// setStatus runs do, which suspends or activates the account, and prints the status.
 func (t auditTrail) setStatus(
 	ctx context.Context, a *app, core *service.Core, act oversight.Act, accountID, status string,
 	do func(context.Context, command.Cause, string) (domain.Position, error),

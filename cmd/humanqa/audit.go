@@ -125,8 +125,8 @@ type auditAcceptCmd struct {
 	Reason string `required:"" help:"Why the log is accepted; it stands in the log."`
 }
 
-// Run lets the audit begin anew where it has found something that an operator knows of:
-// a signing key or a keyset that was made anew, a time under an older version.
+// Run lets the audit begin anew after a finding that an operator can explain: a signing
+// key or a keyset that was made anew, a time under an older version.
 func (x *auditAcceptCmd) Run(ctx context.Context, a *app, c *service.Core) error {
 	if strings.TrimSpace(x.Reason) == "" {
 		return errors.New("the reason is empty")

@@ -46,7 +46,7 @@ func (t auditTrail) record(
 	return core.Commands.Act(ctx, cause, a, do)
 }
 
-// recordShown is record that ends when lists show the effect.
+// recordShown is record, and waits until lists show the effect.
 func (t auditTrail) recordShown(
 	ctx context.Context, core *service.Core, cause command.Cause, a command.OperatorAct,
 	do func(context.Context, command.Cause) (domain.Position, error),

@@ -81,7 +81,7 @@ func (c *eventstoreCopyCmd) Run(ctx context.Context, a *app) (err error) {
 	return a.print(out, "%s", out)
 }
 
-// copy tells how far it is while it takes long.
+// copy copies the log and reports its progress every copyTells.
 func (c *eventstoreCopyCmd) copy(ctx context.Context, a *app, from, to *eventstore.Client) (copied, error) {
 	told := time.Now()
 	done, err := eventstore.Copy(ctx, from, to, func(events int64) {

@@ -54,7 +54,7 @@ func (c *demoCmd) Run(ctx context.Context, a *app) error {
 	return nil
 }
 
-// demo is one telling.
+// demo is one run of the story.
 type demo struct {
 	app   *app
 	file  service.DemoFile

@@ -31,11 +31,11 @@ func (d *demo) createProject(ctx context.Context, webhookURL string) (string, er
 	return out.ProjectID, err
 }
 
-// clearWebhook leaves no project behind that posts to a receiver that is gone.
+// clearWebhook removes the webhook of a project, because its receiver ends.
 func (d *demo) clearWebhook(ctx context.Context, projectID string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	// What remains otherwise is a webhook that disables itself.
+	// If this fails, the webhook disables itself later.
 	_ = d.client(ctx, http.MethodPatch, "/v1/projects/"+projectID, map[string]any{"webhookUrl": ""}, http.StatusOK, nil)
 }
 
@@ -190,8 +190,8 @@ func (d *demo) readReport(ctx context.Context, t told) error {
 	return nil
 }
 
-// expectDelivery waits for the next webhook and looks at everything that a
-// receiver has to look at.
+// expectDelivery waits for the next webhook and makes every check that a receiver has to
+// make.
 func (d *demo) expectDelivery(ctx context.Context, in *inbox, t *told, event string) error {
 	ctx, cancel := context.WithTimeout(ctx, deliveryLimit)
 	defer cancel()
@@ -222,7 +222,7 @@ func (d *demo) client(ctx context.Context, method, path string, body any, want i
 	return d.call(ctx, method, path, d.file.APIKey, "", body, want, out)
 }
 
-// answerError is an answer with another status than the story has.
+// answerError is an answer with another status than the story expects.
 type answerError struct {
 	what   string
 	status int

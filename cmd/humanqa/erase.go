@@ -41,7 +41,7 @@ type erasure interface {
 	Close()
 }
 
-// erasing is an erasure with what there is to say of it.
+// erasing is an erasure with its record, its steps and its report.
 type erasing struct {
 	erasure
 	act   command.OperatorAct
@@ -117,7 +117,7 @@ func (c *eraseCmd) Run(ctx context.Context, a *app, core *service.Core) error {
 	return nil
 }
 
-// printErasure tells what there was, and where the texts were found.
+// printErasure prints the plan, and the places where the texts were found.
 func (a *app) printErasure(status string, e erasing, found erase.Searched) error {
 	if a.json {
 		return a.print(struct {

@@ -13,7 +13,7 @@ import (
 	"humanqa/internal/service/logging"
 )
 
-// openLog opens the log at an address that was given as what.
+// openLog opens the log at an address; what names its setting or argument.
 func (a *app) openLog(what, url string) (*eventstore.Client, error) {
 	if err := service.CheckURL(what, url, "esdb", "esdb+discover", "kurrentdb", "kurrentdb+discover"); err != nil {
 		return nil, err

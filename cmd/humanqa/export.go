@@ -99,20 +99,20 @@ func (c *exportCmd) write(ctx context.Context, core *service.Core, since *time.T
 	return rows, errors.Join(err, w.Close(), buffered.Flush())
 }
 
-// event makes a row of an event. Whose it is, its metadata says, or its stream,
-// whose first event names the account; of what operators and people do across
-// accounts only the account's own. What was sealed for one of the erased accounts
-// says that it is gone.
+// event makes a row of an event. The event belongs to the account that its metadata
+// names, or that its stream or the first event of its stream names. Of operators' and
+// people's streams, only events with the account in their metadata are its own. A text
+// that was sealed for an erased account says that it is gone.
 func (c *exportCmd) event(since *time.Time, erased map[string]bool, each func([]any) error) func(eventstore.RawEvent) error {
 	owned := map[string]bool{}
 	return func(e eventstore.RawEvent) error {
 		var meta domain.Metadata
-		_ = json.Unmarshal(e.Meta, &meta) // what cannot be read has no time and nobody
+		_ = json.Unmarshal(e.Meta, &meta) // unreadable metadata has no time and no account
 		if c.Account != "" {
 			var first struct{ AccountID string }
 			_, id, _ := strings.Cut(e.Stream, "-")
 			if e.Revision == 0 {
-				_ = json.Unmarshal(e.Whole(), &first) // one without an account is nobody's
+				_ = json.Unmarshal(e.Whole(), &first) // an event that names no account belongs to none
 			}
 			if (first.AccountID == c.Account || id == c.Account) && !strings.HasPrefix(e.Stream, domain.OperatorStreams) {
 				owned[e.Stream] = true

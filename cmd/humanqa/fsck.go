@@ -24,8 +24,8 @@ func (f *fsckCmd) Run(ctx context.Context, a *app, c *service.Core) error {
 	return a.printChecked(out, out, "")
 }
 
-// printChecked tells the findings and counts, after what led to them; findings
-// are an error.
+// printChecked prints the findings, and the counts behind the text before; findings are
+// an error.
 func (a *app) printChecked(out fsck.Result, object any, before string) error {
 	for _, f := range out.Findings {
 		if !a.json {

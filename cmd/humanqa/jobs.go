@@ -90,9 +90,9 @@ func operatorOn(ctx context.Context, log domain.Log, stream string) (command.Cau
 	return cause, nil
 }
 
-// projectSecretCmd shows what signs a project's deliveries. The API never does;
-// this is the operator's way to what the dashboard shows its owner, whose people
-// see that somebody looked.
+// projectSecretCmd shows the secret that signs a project's deliveries. The API never
+// shows it. The dashboard shows it to the owner, and the account's people see that an
+// operator has looked.
 type projectSecretCmd struct {
 	auditTrail `embed:""`
 	Project    string `required:"" help:"The project's id."`

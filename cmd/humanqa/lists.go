@@ -35,9 +35,9 @@ func (p page) Validate() error {
 
 func (p page) access() access.Page { return access.Page{Limit: p.Limit, Offset: p.Offset} }
 
-// list prints what find gives, once every read model shows what was written: as one object,
-// which names the list, or as a line for each and what there is beyond them. An account that
-// is named must be there.
+// list prints the entries that find gives: as one object, which names the list, or as a
+// line for each and a line about the rest. The read models show everything that was
+// written before. A named account must exist.
 func list[T any, L fmt.Stringer](
 	ctx context.Context, a *app, reads *projections.Reads, name string, account *string, p page, of func(T) L,
 	find func() ([]T, int, error),

@@ -21,8 +21,8 @@ type projectListCmd struct {
 	page `embed:""`
 }
 
-// listedProject is a project of the JSON form. Of the webhook's URL, which may
-// be a secret as a whole, it names the host.
+// listedProject is a project of the JSON form. It names only the host of the webhook's
+// URL, because the whole URL may be a secret.
 type listedProject struct {
 	ProjectID   string    `json:"projectId"`
 	Name        string    `json:"name"`
@@ -112,8 +112,8 @@ type jobShowCmd struct {
 	Job string `required:"" help:"The job's id."`
 }
 
-// shownJob is a job with what an operator asks about it. What a checker needs to
-// sign in is in no read model.
+// shownJob is a job with the facts that an operator asks for. The sign-in data for its
+// checker is in no read model.
 type shownJob struct {
 	listedJob
 

@@ -24,7 +24,7 @@ func (r logReason) Validate() error {
 	return nil
 }
 
-// toldLog is which log it is behind the statement.
+// toldLog names the log and its generation after the statement.
 type toldLog struct {
 	Log        string `json:"log"`
 	Generation int    `json:"generation"`
@@ -64,7 +64,8 @@ func (c *eventstoreTrimmedCmd) Validate() error {
 	return errors.Join(c.logReason.Validate(), err)
 }
 
-// Run tells readers from before the place that events are missing.
+// Run notes that events up to a place are missing, so that readers from before it are
+// told.
 func (c *eventstoreTrimmedCmd) Run(ctx context.Context, a *app, core *service.Core) error {
 	at, err := c.position()
 	if err != nil {

@@ -238,7 +238,7 @@ func (a *app) openCore(ctx context.Context) (_ *service.Core, err error) {
 }
 
 // openReads opens read models that show everything that has been written. Where no
-// service is at work they are brought up to it here.
+// service runs, this process brings them up to date.
 func (a *app) openReads(ctx context.Context) (*projections.Reads, error) {
 	core, err := a.openCore(ctx)
 	if err != nil {

@@ -78,7 +78,7 @@ func (c *personInviteCmd) role() person.Role {
 	return c.Role
 }
 
-// grant is what the person may; a checker who is not there yet is made.
+// grant is the person's right; it makes a checker where none is named.
 func (c *personInviteCmd) grant(ctx context.Context, core *service.Core, cause command.Cause) (person.Grant, error) {
 	g := person.Grant{Role: c.role(), AccountID: c.Account, CheckerID: c.CheckerID}
 	if !c.Checker || c.CheckerID != "" {
@@ -94,7 +94,7 @@ type personLinkCmd struct {
 	Person     string `required:"" help:"The person's id, as person invite said it."`
 }
 
-// Run makes a link that replaces every way in the person has, once it is used.
+// Run makes a link. Its use replaces every other way to sign in that the person has.
 func (c *personLinkCmd) Run(ctx context.Context, a *app, core *service.Core) error {
 	who, err := projections.NewReads(core.DB).People.Person(ctx, c.Person)
 	if err != nil {
@@ -124,7 +124,7 @@ func (c *personLinkCmd) Run(ctx context.Context, a *app, core *service.Core) err
 	return a.print(personLink{who.ID, link}, "link   %s   (works once, for 72 hours; then nothing else lets them in)", link)
 }
 
-// personLink is what a command that makes a link prints with --json.
+// personLink is the JSON form of a new link.
 type personLink struct {
 	PersonID string `json:"personId"`
 	Link     string `json:"link"`

@@ -62,7 +62,7 @@ type listedFailure struct {
 	Attempts int    `json:"attempts"`
 }
 
-// runBy is the owner without the id that sets apart what one process runs.
+// runBy is the owner without the id, which tells apart the parts of one process.
 func (l listedProjection) runBy() string {
 	process, _, _ := strings.Cut(l.Owner, "/")
 	if process == "" {
@@ -146,8 +146,8 @@ func behind(at, head domain.Position) uint64 {
 	return head.Commit - at.Commit
 }
 
-// lag is the age of the first event behind a projection, in seconds: positions are
-// bytes on an original server, and tell nobody how late the rows are.
+// lag is the age of the first event behind a projection, in seconds. Positions are bytes
+// on an original server, and do not tell how late the rows are.
 func lag(ctx context.Context, c *service.Core, s consumer.Status) (float64, error) {
 	at, fromStart := s.Position, !s.Started
 	for {
@@ -158,7 +158,7 @@ func lag(ctx context.Context, c *service.Core, s consumer.Status) (float64, erro
 		if len(events) > 0 {
 			return max(c.Clock.Now().Sub(events[0].Created).Seconds(), 0), nil
 		}
-		if end { // what is left is the server's own
+		if end { // only the server's own events are left
 			return 0, nil
 		}
 		at, fromStart = next, false
@@ -172,7 +172,7 @@ func lagText(seconds float64) string {
 	return time.Duration(seconds * float64(time.Second)).Round(100 * time.Millisecond).String()
 }
 
-// following are the names of all that follows the log in this binary.
+// following names every consumer of the log in this binary.
 func following() []string {
 	return append(projections.Names(), auditlog.Name, webhooks.SubscriberName, notices.Name)
 }
@@ -219,9 +219,9 @@ func (c *projectionsRebuildCmd) Validate() error {
 // rebuildable are the read models, and the audit's tree.
 func rebuildable() []string { return append(projections.Names(), auditlog.Name) }
 
-// Run builds the read models, here or in the running service, whichever takes
-// them, and tells how far it is. What an interrupt leaves half built is gone on
-// with by the service, or by the same command.
+// Run builds the read models and reports the progress. This process or the running
+// service builds them, whichever leases them first. After an interrupt the service
+// continues a half build, or the same command does.
 func (c *projectionsRebuildCmd) Run(ctx context.Context, a *app, core *service.Core) error {
 	names, subject := []string{c.Name}, c.Name
 	if c.All {
@@ -273,7 +273,7 @@ func (a *app) rebuild(ctx context.Context, supervisor *consumer.Supervisor, name
 	return errors.Join(err, failed)
 }
 
-// compare tells what a rebuild would change.
+// compare lists the rows that a rebuild would change.
 func (a *app) compare(ctx context.Context, core *service.Core, supervisor *consumer.Supervisor, names []string) error {
 	findings := []audit.Finding{}
 	differences, err := supervisor.VerifyAll(ctx, names)
@@ -287,7 +287,7 @@ func (a *app) compare(ctx context.Context, core *service.Core, supervisor *consu
 	for i, name := range names {
 		findings = append(findings, fsck.RowFindings(name, differences[i])...)
 	}
-	for _, f := range slices.Concat(aside, findings) { // a rebuild would set aside again what is, or apply it
+	for _, f := range slices.Concat(aside, findings) { // a rebuild would set aside these streams again, or apply them
 		if !a.json {
 			if err := a.print(nil, "%s: %s", f.Stream, f.Problem); err != nil {
 				return err
@@ -338,7 +338,7 @@ func (c *projectionsSkipCmd) Run(ctx context.Context, a *app, core *service.Core
 	return a.ordered(c.Name, "resumed", "it passes over the event")
 }
 
-// skip takes out an event that the line stopped at, or that was set aside: the only one, or
+// skip skips an event that stopped the consumer, or that was set aside: the only one, or
 // the one that is named.
 func (c *projectionsSkipCmd) skip(ctx context.Context, core *service.Core) error {
 	all, err := consumer.List(ctx, core.DB)

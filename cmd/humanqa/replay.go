@@ -160,8 +160,8 @@ func (c *replayCmd) Run(ctx context.Context, a *app, core *service.Core) error {
 		"a stream's name begins with its category, such as job-<id> or credits-<account id>")
 }
 
-// ofAccount lets pass the events of an account's streams of a category. A job's
-// first event says whose it is.
+// ofAccount passes on the events of an account's streams of a category. A job's first
+// event names its account.
 func ofAccount(accountID, category string, tell func(eventstore.RawEvent) error) func(eventstore.RawEvent) error {
 	owned := map[string]bool{domain.CreditsStream(accountID): category == "credits"}
 	return func(e eventstore.RawEvent) error {
@@ -184,8 +184,8 @@ func ofAccount(accountID, category string, tell func(eventstore.RawEvent) error)
 	}
 }
 
-// text shows position, time, the event's id, who, and what changed in the event's own
-// words; of several streams also which.
+// text shows position, time, the event's id, the actor, and the change in the event's own
+// words. With several streams it also shows the stream.
 func (l replayed) text(meta domain.Metadata, several bool) string {
 	who, stream := "-", ""
 	if !meta.Time.IsZero() {

@@ -38,9 +38,8 @@ func (c *serveCmd) Run(ctx context.Context, a *app) error {
 	return service.Serve(ctx, cfg, a.log, func(s *service.Service) { s.Welcome(a.out) })
 }
 
-// Help is shown by humanqa serve --help. Lines that are indented are not
-// wrapped: what they say may be longer than a terminal is wide, the table stays
-// one.
+// Help is shown by humanqa serve --help. Indented lines are not wrapped, so that the
+// table stays a table even where a line is wider than the terminal.
 func (c *serveCmd) Help() string {
 	var text strings.Builder
 	text.WriteString("The environment settles the rest:\n")
