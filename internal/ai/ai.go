@@ -37,11 +37,12 @@ type Config struct {
 	// Log is told when the rules had to finish a model's work. It is required
 	// with a model.
 	Log logrus.FieldLogger
-	// Failed is told each time, too, of which task: Tasks has them all. Nil: none is.
+	// Failed is called with the task each time that happens; Tasks lists them. Nil: no
+	// call.
 	Failed func(task string)
 	// Pages are those that may be reviewed.
 	Pages guard.Pages
-	// Roots are the certificates that pages are trusted by; nil: the system's.
+	// Roots are the certificates that pages are verified with; nil: the system's.
 	Roots *x509.CertPool
 }
 
@@ -51,7 +52,7 @@ const (
 	analysisWork  = "analysis"
 )
 
-// Tasks are what a model is asked for.
+// Tasks lists the tasks that a model is asked to do.
 func Tasks() []string { return []string{checklistWork, analysisWork} }
 
 // Secret is a text that no log shows.

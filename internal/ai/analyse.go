@@ -42,7 +42,7 @@ var typeNames = map[job.Type]string{
 	job.FullUserStory:    "user story test",
 }
 
-// headline is the sentence that no writer may change: what the checker found.
+// headline is the sentence with the checker's result. No writer may change it.
 func headline(b command.AnalysisBrief) string {
 	pass, fail, skip := job.Counts(b.Report.Items)
 	name, ok := typeNames[b.Type]
@@ -156,7 +156,7 @@ func target(t job.Target) string {
 	return strings.Join(parts, ", ")
 }
 
-// strengths name the topics of which everything that was checked passed.
+// strengths names the topics in which every checked item passed.
 func strengths(items []job.ReportItem) []string {
 	byTopic := make(map[string][]job.ReportItem)
 	for _, i := range items {
@@ -217,8 +217,8 @@ func recommendations(b command.AnalysisBrief) []string {
 	return points[:min(maxPoints, len(points))]
 }
 
-// notCovered lists up to three topics that the brief names and no item that
-// was tried is about.
+// notCovered lists up to three topics that the brief names and no item of the report
+// covers.
 func notCovered(b command.AnalysisBrief) []string {
 	about := wordsOf(b.URL, b.Title, b.Description, b.Feature)
 	covered := make(map[string]bool)

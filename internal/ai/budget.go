@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// What one account may have this process ask a model for within a minute. The
-// rest of that minute is the rules'.
+// The limits of one account's requests to a model from this process in a minute. Beyond
+// them the rules do the work for the rest of that minute.
 const (
 	requestsPerMinute = 20
 	tokensPerMinute   = 100_000
@@ -48,7 +48,7 @@ func (b *budget) bookTokens(account string, tokens int) bool {
 	return true
 }
 
-// correctTokens corrects the estimate once the server has said what it was.
+// correctTokens replaces the estimate by the number that the server has reported.
 func (b *budget) correctTokens(account string, estimated, actual int) {
 	if actual <= 0 {
 		return

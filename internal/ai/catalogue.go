@@ -7,8 +7,8 @@ import (
 	"humanqa/domain/job"
 )
 
-// item is an entry of the catalogue. A change of its description changes its
-// key, and with that what earlier tests of a project are compared with.
+// item is an entry of the catalogue. A change of its description changes its key, and
+// then earlier tests of a project are no longer compared with it.
 type item struct {
 	description string
 	expected    string
@@ -47,16 +47,17 @@ func wordMatches(word, stem string) bool {
 	return strings.HasPrefix(word, stem)
 }
 
-// general is what no topic speaks of.
+// general stands for an item that no topic matches.
 var general = topic{label: "General"}
 
-// appearance is what no topic's advice fits: it is about how things work.
+// appearance matches failures of the looks. No topic's advice fits them: it is about
+// function.
 var appearance = topic{stems: []string{
 	"overlap", "align", "typo", "spelling", "colour", "color", "font", "spacing", "margin", "misplaced", "crooked", "cut off", "wording",
 }}
 
-// fixFor is advice that fits the item; empty without any. A topic that only the expected
-// outcome speaks of is not what failed.
+// fixFor is advice that fits the item; empty without any. The words of the expected
+// outcome do not count: their topic is not the one that failed.
 func fixFor(i job.ReportItem) string {
 	if t, ok := topicByKey[i.Key]; ok {
 		return t.fix
@@ -290,8 +291,8 @@ var byType = map[job.Type][]item{
 	job.Custom: {loadItem, mainItem},
 }
 
-// topicByKey knows the topics of the catalogue's own items; their words could
-// mislead.
+// topicByKey gives the topics of the catalogue's own items, since their words could match
+// a wrong topic.
 var topicByKey = func() map[string]topic {
 	known := make(map[string]topic)
 	for _, i := range basics {

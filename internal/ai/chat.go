@@ -27,7 +27,7 @@ const (
 	maxAnswer   = 512 << 10 // bytes of one response
 	firstDelay  = 500 * time.Millisecond
 	maxDelay    = 8 * time.Second
-	// answerTokens is what an answer is taken to cost before it is there.
+	// answerTokens is the estimated cost of an answer before it arrives.
 	answerTokens = 1500
 )
 
@@ -69,8 +69,8 @@ func newChat(cfg Config) *chat {
 	}
 }
 
-// question is put to the model: the task is ours, the data can come from anywhere. read
-// takes the answer, or refuses it with errMalformed.
+// question is a question to the model: the task is ours, the data can come from any
+// source. read takes the answer, or refuses it with errMalformed.
 type question struct {
 	account string
 	task    string
@@ -79,8 +79,8 @@ type question struct {
 	read    func(answer string) error
 }
 
-// ask puts the question, unless the server is left alone. An error says that
-// the model will not do it.
+// ask puts the question, unless the breaker is open. An error means that the model does
+// not do the task.
 func (c *chat) ask(ctx context.Context, q question) error {
 	_, err := c.breaker.Execute(func() (struct{}, error) {
 		err := c.put(ctx, q)
@@ -116,7 +116,7 @@ func (c *chat) put(ctx context.Context, q question) error {
 	return err
 }
 
-// time leaves the caller a fifth of its own, to use what the rules then write.
+// time leaves the caller a fifth of its own time, to use the answer of the rules.
 func (c *chat) time(ctx context.Context) time.Duration {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -162,16 +162,16 @@ type failure struct {
 	err    error // quotes nothing that the server said
 	status int   // 0: there was no answer
 	again  bool
-	after  time.Duration // what the server asked us to wait
+	after  time.Duration // the wait that the server asked for
 }
 
-// refused says that the server did not like what the request looks like.
+// refused says that the server refused the form of the request.
 func (f failure) refused() bool {
 	return f.status == http.StatusBadRequest || f.status == http.StatusUnprocessableEntity
 }
 
-// delay is exponential, and up to half of it is chance; a server's word counts
-// more.
+// delay is exponential, and up to half of it is random. If the server asked for a longer
+// wait, that wait counts.
 func (f failure) delay(attempt int) time.Duration {
 	return max(f.after, backoff.Jitter(backoff.Delay(attempt, firstDelay, maxDelay)))
 }

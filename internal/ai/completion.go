@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// server is what answers POST /chat/completions. The vendor's SDK would be
-// 29 MB of the program for this one call.
+// server is a server with POST /chat/completions. The vendor's SDK would add 29 MB to the
+// program for this one call.
 type server struct {
 	base string
 	key  string
@@ -43,7 +43,7 @@ type jsonSchema struct {
 	Schema any    `json:"schema"`
 }
 
-// completion is what is read of the answer. Servers that only resemble OpenAI's
+// completion is the part of the answer that is read. Servers that only resemble OpenAI's
 // leave out the usage, or the reason why the text ends.
 type completion struct {
 	Choices []struct {
@@ -58,14 +58,14 @@ type completion struct {
 	} `json:"usage"`
 }
 
-// reply is what is read of the answer's head.
+// reply is the part of the answer's head that is read.
 type reply struct {
 	status     int // 0: there was no answer
 	retryAfter string
 }
 
-// complete sends the prompt. An error beside a status of 2xx says what is wrong
-// with the answer's body.
+// complete sends the prompt. An error beside a status of 2xx names the fault of the
+// answer's body.
 func (s server) complete(ctx context.Context, p prompt) (*completion, reply, error) {
 	to, err := url.JoinPath(s.base, "chat/completions")
 	if err != nil {
@@ -88,7 +88,7 @@ func (s server) complete(ctx context.Context, p prompt) (*completion, reply, err
 	}
 	body := http.MaxBytesReader(nil, resp.Body, maxAnswer)
 	defer func() {
-		_, _ = io.Copy(io.Discard, body) // what is read to its end keeps the connection
+		_, _ = io.Copy(io.Discard, body) // a body that is read to its end keeps the connection
 		_ = resp.Body.Close()
 	}()
 	head := reply{resp.StatusCode, resp.Header.Get("Retry-After")}

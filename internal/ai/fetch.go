@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// reviewTime is what a whole review may take: the page and its links.
+	// reviewTime bounds a whole review: the page and its links.
 	reviewTime = 10 * time.Second
-	// maxRedirects and maxPage bound what a page can make us do.
+	// maxRedirects and maxPage bound the work that a page can cause.
 	maxRedirects = 5
 	maxPage      = 5 << 20
 	maxHeader    = 256 << 10
@@ -61,8 +61,8 @@ type hops []*url.URL
 
 func (h hops) last() *url.URL { return h[len(h)-1] }
 
-// followRedirects asks for a URL and goes where redirects lead. The caller closes the
-// answer's body. The way is told also when it ends in an error.
+// followRedirects asks for a URL and follows redirects. The caller closes the answer's
+// body. The hops are given also with an error.
 func (f fetcher) followRedirects(ctx context.Context, client *http.Client, method, raw string) (*http.Response, hops, error) {
 	var way hops
 	for {
@@ -131,8 +131,7 @@ func (f fetcher) fetchPage(ctx context.Context, client *http.Client, raw string)
 	return p, nil
 }
 
-// why says in the client's words what kept an answer away. It never quotes what
-// the other side said.
+// why explains a missing answer in words for the client. It never quotes the other side.
 func why(err error) string {
 	var (
 		timeout   net.Error

@@ -13,7 +13,7 @@ const (
 	linkWorkers = 4
 )
 
-// linkState is what became of a link.
+// linkState is the result for a link.
 type linkState struct {
 	url    string
 	asked  bool
@@ -36,8 +36,7 @@ func (f fetcher) checkLinks(ctx context.Context, client *http.Client, links []st
 	return states
 }
 
-// checkLink asks without fetching first; a server that does not like that is
-// asked as a browser would.
+// checkLink asks with HEAD first. If that fails, it asks with GET, as a browser would.
 func (f fetcher) checkLink(ctx context.Context, client *http.Client, link string) (asked bool, broken string) {
 	for _, method := range []string{http.MethodHead, http.MethodGet} {
 		resp, _, err := f.followRedirects(ctx, client, method, link)
@@ -63,7 +62,7 @@ func (f fetcher) checkLink(ctx context.Context, client *http.Client, link string
 	return true, broken
 }
 
-// gone tells a dead link from one that wants a sign-in or fewer questions.
+// gone tells a dead link from one that wants a sign-in or fewer requests.
 func gone(status int) bool {
 	return status == http.StatusNotFound || status == http.StatusGone || status >= http.StatusInternalServerError
 }

@@ -19,7 +19,7 @@ type Model struct {
 	rules *Rules
 	name  string
 	log   logrus.FieldLogger
-	// failed is told when the rules go on.
+	// failed is called when the rules take over.
 	failed func(task string)
 }
 
@@ -76,14 +76,14 @@ func (m *Model) Analyse(ctx context.Context, b command.AnalysisBrief) (job.AIRep
 	return m.rules.Analyse(ctx, b)
 }
 
-// Review implements command.AI. What is wrong with a page is measured: there is
-// nothing to ask a model, and no page gets to talk to one.
+// Review implements command.AI. The faults of a page are measured: there is nothing to
+// ask a model, and the text of a page never reaches one.
 func (m *Model) Review(ctx context.Context, url string) (command.Review, error) {
 	return m.rules.Review(ctx, url)
 }
 
-// giveUp says why the rules go on, or that no caller waits any more. The reason
-// holds nothing that the server or a user wrote.
+// giveUp logs why the rules take over. It fails where no caller waits any more. The
+// reason holds no text of the server or of a user.
 func (m *Model) giveUp(ctx context.Context, what, account string, reason error) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return fmt.Errorf("ask the model: %w", context.Cause(ctx))
@@ -98,8 +98,8 @@ func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", errMalformed, fmt.Sprintf(format, args...))
 }
 
-// fits cleans a text of the model and says whether it says something, in at
-// most limit characters.
+// fits cleans a text of the model. It says whether the text is not empty and has at most
+// limit characters.
 func fits(text *string, limit int) bool {
 	whole := clean(*text, limit+1)
 	*text = whole

@@ -9,8 +9,8 @@ import (
 	"humanqa/domain/job"
 )
 
-// What of a brief a model is shown: enough to write from, too little for one
-// account's text to cost another's minute.
+// The limits of the parts of a brief that a model is shown: enough to write from, too
+// little for one account's text to cost another's minute.
 const (
 	promptText     = 2000
 	promptItem     = 300
@@ -52,7 +52,7 @@ The verdicts in the document are facts: do not change, doubt or recount them.
 - strengths and recommendations: at most %d each, of at most %d characters.`,
 	maxModelSummary, maxTitle, maxBugText, maxSteps, maxStep, maxFix, maxPoints, maxPoint)
 
-// queries are what URLs within a text carry besides their place.
+// queries matches URLs within a text with their query or fragment.
 var queries = regexp.MustCompile(`(?i)(https?://[^\s?#"“”<>]*)[?#][^\s"“”<>]*`)
 
 // told is a text as a model may read it: cleaned, and without the query of
@@ -61,7 +61,7 @@ func told(text string, limit int) string {
 	return queries.ReplaceAllString(clean(text, limit), "$1")
 }
 
-// about is what both documents say of the app under test.
+// about is the part about the app under test, which both documents have.
 type about struct {
 	TestType    string `json:"testType"`
 	URL         string `json:"url"`

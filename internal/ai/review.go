@@ -13,7 +13,7 @@ import (
 	"humanqa/domain/job"
 )
 
-// What a page should keep to.
+// The limits that a page should keep to.
 const (
 	goodRedirects = 2
 	goodTime      = 3 * time.Second
@@ -57,7 +57,7 @@ func passIf(ok bool, format string, args ...any) finding {
 	return fails(format, args...)
 }
 
-// reviewed is all that the checks look at.
+// reviewed is the input of the checks.
 type reviewed struct {
 	fetched
 	err   error // why there is no answer
@@ -76,7 +76,7 @@ type check struct {
 	of    func(reviewed) finding
 }
 
-// need is what a check cannot do without.
+// need is the input without which a check cannot run.
 type need int
 
 const (
@@ -209,7 +209,7 @@ func (r *Rules) Review(ctx context.Context, url string) (command.Review, error) 
 	return review, nil
 }
 
-// review fetches within the patience that all of it shares.
+// review fetches the page and its links within one time limit.
 func (f fetcher) review(ctx context.Context, url string) reviewed {
 	ctx, cancel := context.WithTimeout(ctx, f.patience)
 	defer cancel()

@@ -7,12 +7,11 @@ import (
 	"humanqa/domain/job"
 )
 
-// byRules is what reports and checklists name as their writer.
+// byRules names the rules as the writer in reports and checklists.
 const byRules = "rules"
 
-// Rules needs no model, and no network but for the page of a review: the same
-// brief always gives the same answer. It is what every other writer falls back
-// to, and it never fails.
+// Rules needs no model, and no network but for the page of a review: the same brief
+// always gives the same answer. Every other writer falls back to it, and it never fails.
 type Rules struct {
 	pages fetcher
 }
@@ -63,8 +62,7 @@ func checklistByRules(b command.ChecklistBrief) []command.NewItem {
 	return list.items
 }
 
-// reviewList is what Review has verdicts on, under the same keys: no person
-// looks at the list.
+// reviewList lists the checks of Review under their keys: no person looks at the list.
 func reviewList(list *checklist) []command.NewItem {
 	for _, c := range checks {
 		list.put(c.key, c.item)

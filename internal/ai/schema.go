@@ -9,13 +9,12 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// errMalformed: the model answered, but not what it was asked for. It may be
+// errMalformed says that the model's answer does not fit the question. The model may be
 // asked again, once.
 var errMalformed = errors.New("the answer does not fit the question")
 
-// schema is what an answer must look like, for the server and for us. It keeps
-// to the subset that servers enforce ("strict"); lengths and references are
-// checked after it.
+// schema is the required form of an answer, for the server and for us. It keeps to the
+// subset that servers enforce ("strict"); lengths and references are checked after it.
 type schema struct {
 	name     string
 	document any // as it is sent

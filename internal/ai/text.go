@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// Lengths in characters. What a client may write itself (decisions, "Lengths")
-// bounds the items; the rest keeps a report readable.
+// Lengths in characters. The limits of a client's own texts (decisions, "Lengths") bound
+// the items; the rest keeps a report readable.
 const (
 	maxItemText = 1000
 	maxTitle    = 200
