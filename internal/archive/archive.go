@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	// format is raised when an older binary could misread what a newer writes.
+	// format is raised when an older binary could misread a file of a newer one.
 	format = 1
 	// magic is the first entry: it tells an archive that was cut off from a file
 	// that never was one.
@@ -70,8 +70,7 @@ func Create(path string) (*Writer, error) {
 	if err := vacant(path); err != nil {
 		return nil, err
 	}
-	// What a crash left there is written over; a link that was planted there
-	// leads to no file of ours.
+	// The rest of a crash is written over. A link that was planted there is refused.
 	f, err := os.OpenFile(path+partial, os.O_WRONLY|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if errors.Is(err, syscall.ELOOP) {
 		return nil, fmt.Errorf("%s is a symbolic link: remove it, or name another file", path+partial)
@@ -98,8 +97,8 @@ func Create(path string) (*Writer, error) {
 	return w, nil
 }
 
-// owned takes the unfinished file. Two that write it would mix their halves; and
-// one that was finished in between has the name of a backup by now.
+// owned takes the unfinished file. Two writers would mix their halves. A file that
+// another process finished in between has the name of a backup by now.
 func owned(f *os.File) bool {
 	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
 		return false
@@ -176,6 +175,6 @@ func (w *Writer) Finish(m Manifest) (int64, error) {
 func (w *Writer) Abort() {
 	// Its own half only: after a rename the name is free for another's.
 	if err := w.file.Close(); err == nil {
-		_ = os.Remove(w.path + partial) // what stays is written over by the next
+		_ = os.Remove(w.path + partial) // the next backup writes over the rest
 	}
 }

@@ -17,7 +17,8 @@ func Delay(n int, first, most time.Duration) time.Duration {
 	return min(d, most)
 }
 
-// Jitter is between half of d and d, so that a crowd does not come back in step.
+// Jitter is between half of d and d, so that many callers do not retry at the same
+// moment.
 func Jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
 
 // Wait returns nil after d, or ctx's error as soon as ctx ends.

@@ -32,9 +32,9 @@ type store interface {
 	close() error
 }
 
-// Check checks a bucket's URL without opening it: file:///dir or
-// s3://bucket?region=…, with endpoint=… and use_path_style=true for what only
-// speaks S3. The error never quotes the URL.
+// Check checks a bucket's URL without opening it: file:///dir or s3://bucket?region=…,
+// with endpoint=… and use_path_style=true for servers that only speak S3. The error never
+// quotes the URL.
 func Check(raw string) error {
 	u, err := url.Parse(raw)
 	switch {
@@ -112,9 +112,9 @@ func (b *Bucket) Delete(ctx context.Context, key string) error {
 	return nil
 }
 
-// Erase deletes every file in the folder (a key's first elements, without a slash
-// at their end), whatever is still being written too: that write fails. It says how
-// many there were.
+// Erase deletes every file in the folder (a key's first elements, without a slash at
+// their end), and gives their number. A file that is still being written goes too: its
+// write fails.
 func (b *Bucket) Erase(ctx context.Context, folder string) (files int, err error) {
 	if files, err = b.files.erase(ctx, folder); err != nil {
 		return files, fmt.Errorf("erase %s: %w", folder, err)
@@ -122,7 +122,7 @@ func (b *Bucket) Erase(ctx context.Context, folder string) (files int, err error
 	return files, nil
 }
 
-// Room is what is free of the bucket's disk for this process, and its size, in
+// Room is the free space of the bucket's disk for this process, and the disk's size, in
 // bytes; total is 0 for a bucket that no disk of this machine bounds.
 func (b *Bucket) Room() (free, total int64, err error) {
 	if free, total, err = b.files.room(); err != nil {

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// directory keeps each file under its key, and beside it what the file is. It is
+// directory keeps each file under its key, and the file's attributes beside it. It is
 // opened anew each time: it may be mounted again while the service runs.
 type directory struct{ path string }
 
@@ -66,10 +66,10 @@ func (d directory) write(ctx context.Context, key, contentType string, about map
 	})
 }
 
-// put makes a file visible once it is whole and on the disk: rows that Postgres
-// keeps through a crash of the machine name it. What it is written to until then
-// lies beside it, so that the rename never crosses devices. What the directories
-// shield need not be shielded again.
+// put makes a file visible once it is whole and on the disk: rows that Postgres keeps
+// through a crash of the machine name it. Until then the content lies beside it, so that
+// the rename never crosses devices. The directories protect the file, so its own mode
+// need not.
 func put(root *os.Root, name string, fill func(io.Writer) error) error {
 	until := name + "." + uuid.NewString() + ".tmp"
 	f, err := root.OpenFile(until, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
@@ -130,7 +130,7 @@ func (d directory) remove(_ context.Context, key string) error {
 	return root.Remove(name)
 }
 
-// erase counts what lies beside files, too: attributes, and what is half written.
+// erase also counts the files beside files: attributes, and half written files.
 func (d directory) erase(ctx context.Context, folder string) (files int, err error) {
 	root, name, err := d.root(folder)
 	switch {
@@ -146,7 +146,7 @@ func (d directory) erase(ctx context.Context, folder string) (files int, err err
 		}
 		return errors.Join(err, ctx.Err())
 	})
-	if errors.Is(err, fs.ErrNotExist) { // there is none, or it goes as we look
+	if errors.Is(err, fs.ErrNotExist) { // there is none, or it is removed meanwhile
 		err = nil
 	}
 	return files, errors.Join(err, root.RemoveAll(name))

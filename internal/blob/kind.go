@@ -29,9 +29,9 @@ var kinds = []struct {
 	{Kind{Media: "video/webm", Video: true}, webm.Is},
 }
 
-// KindOf tells by the first bytes what a file is; false for whatever is not on
-// the list, above all for what a browser would run (HTML, SVG, PDF). What a
-// client calls the file plays no part.
+// KindOf tells by the first bytes what a file is. It is false for a kind that is not on
+// the list, above all for files that a browser would run (HTML, SVG, PDF). The client's
+// name for the file plays no part.
 func KindOf(head []byte) (Kind, bool) {
 	for _, k := range kinds {
 		if k.is(head) {

@@ -24,7 +24,7 @@ type objects struct {
 	bucket    string
 }
 
-// objectsURL is what a bucket's URL says.
+// objectsURL holds the parts of a bucket's URL.
 type objectsURL struct {
 	bucket, region string
 	endpoint       *url.URL // nil: AWS's own
@@ -69,9 +69,9 @@ func parseEndpoint(raw string) (*url.URL, error) {
 	return u, nil
 }
 
-// openObjects takes from the environment, as AWS's own programs do, what the URL
-// leaves open, and the credentials: keys, a profile of ~/.aws, or the role of the
-// machine, container or pod.
+// openObjects takes the settings that the URL leaves open from the environment, as AWS's
+// own programs do. It takes the credentials from there, too: keys, a profile of ~/.aws,
+// or the role of the machine, container or pod.
 func openObjects(u *url.URL) (*objects, error) {
 	o, err := parseObjects(u)
 	if err != nil {
@@ -115,15 +115,15 @@ const part = 8 << 20
 func (o *objects) write(ctx context.Context, key, contentType string, about map[string]string, content io.Reader) error {
 	options := minio.PutObjectOptions{
 		ContentType: contentType, UserMetadata: make(map[string]string, len(about)),
-		// The sum is part of what is signed, which the content then need not be: not
-		// all that speak S3 take a signature that is streamed.
+		// The signature covers the sum, so it need not cover the content: not every
+		// server that speaks S3 takes a streamed signature.
 		SendContentMd5: true, DisableContentSha256: true,
 		PartSize: part, NumThreads: 1, // bounds what is in memory
 	}
 	for name, value := range about {
 		options.UserMetadata[name] = url.PathEscape(value)
 	}
-	// What fits into one part is one request.
+	// A file that fits into one part is one request.
 	whole := &unbroken{content: content}
 	begins, err := io.ReadAll(io.LimitReader(whole, part))
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 const (
 	// Life is how long a person has to confirm.
 	Life = 10 * time.Minute
-	// mostOpen bounds the sign-ins that wait at once: anybody may begin one.
+	// mostOpen bounds the sign-ins that wait at once: any client may begin one.
 	mostOpen = 10_000
 	// letters of a user code: no vowels, so no words, and none that look alike.
 	letters    = "BCDFGHJKLMNPQRSTVWXZ"
@@ -49,7 +49,7 @@ type Begun struct {
 	ExpiresAt  time.Time
 }
 
-// Approval is what a person allows the client: a key, and whose word that is.
+// Approval is the key that a person allows the client, and that person.
 type Approval struct {
 	AccountID string        `json:"accountId"`
 	PersonID  string        `json:"personId"`
@@ -148,8 +148,8 @@ func (s *Store) Answer(ctx context.Context, userCode string, approval *Approval)
 		WHERE user_code = $1 AND expires_at > $2 AND approval IS NULL AND NOT denied`, plain(userCode), s.now(), raw, approval == nil)
 }
 
-// Collect gives the approval of a sign-in to the client that began it, once. A nil approval
-// without an error: nobody has answered yet.
+// Collect gives the approval of a sign-in to the client that began it, once. A nil
+// approval without an error: no person has answered yet.
 func (s *Store) Collect(ctx context.Context, deviceCode string) (approval *Approval, commandID uuid.UUID, err error) {
 	row, err := pgpool.FindOr[struct {
 		Approval  []byte    `db:"approval"`

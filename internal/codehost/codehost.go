@@ -33,8 +33,8 @@ const (
 	callTime = 15 * time.Second
 	// answerLimit is how much of an answer is read, in bytes.
 	answerLimit = 16 << 10
-	// restAfter is how many requests in a row a host may fail, and restTime how long it is
-	// left alone then.
+	// restAfter is how many requests in a row a host may fail, and restTime how long it
+	// is not asked then.
 	restAfter = 5
 	restTime  = 30 * time.Second
 )
@@ -165,7 +165,7 @@ func (h *Hosts) send(req *http.Request, provider string) error {
 		}
 		return fmt.Errorf("call %s: %w", provider, err)
 	}
-	answer, _ := io.ReadAll(io.LimitReader(resp.Body, answerLimit)) // a part of it does, too
+	answer, _ := io.ReadAll(io.LimitReader(resp.Body, answerLimit)) // a part is enough
 	_ = resp.Body.Close()                                           // only read
 	refused := func(why string) error { return fmt.Errorf("%w: %s", command.ErrStatusRefused, why) }
 	switch code := resp.StatusCode; {
