@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// So many attempts are free; each one more doubles the pause before the
-	// next. A name's pause stops those who guess at it from everywhere, an
-	// address' those who try one password on every name.
+	// So many attempts are free; each one more doubles the pause before the next. The
+	// pause of a name stops guesses at that name from many addresses. The pause of an
+	// address stops guesses of one password at many names.
 	freeByName    = 5
 	freeByAddress = 20
 
@@ -50,14 +50,14 @@ const forgiveSQL = `
 DELETE FROM signin.attempts
 WHERE who = $1`
 
-// counted is one of those whose attempts are counted, and how many of them are free.
+// counted is a counter of attempts, and the number of attempts that are free.
 type counted struct {
 	who  string
 	free int
 }
 
-// attempt takes the place of one guess. It is counted before the guess is looked
-// at; the name of who guessed right is forgiven, their address loses that guess.
+// attempt counts a guess before the guess is checked. After a right guess the name's
+// counter is cleared, and the address's counter loses that guess.
 func (s *Store) attempt(ctx context.Context, c counted) error {
 	now := s.time()
 	var failures int
@@ -83,8 +83,8 @@ func (s *Store) forgive(ctx context.Context, who string) error {
 	return pgpool.Exec(ctx, s.db, "forgive attempts", forgiveSQL, who)
 }
 
-// takeBack takes one attempt out of the count: it was no guess. The others stay,
-// so that nobody clears an address by signing in themselves.
+// takeBack takes one attempt out of the count: it was no guess. The others stay, so that
+// a guesser cannot clear an address with a sign-in of their own.
 func (s *Store) takeBack(ctx context.Context, c counted) error {
 	return pgpool.Exec(ctx, s.db, "take an attempt back", takeBackSQL, c.who, c.free, s.time())
 }

@@ -41,8 +41,8 @@ type Config struct {
 	Grants func(ctx context.Context, personID string) ([]person.Grant, error)
 	// Sealer seals forms that wait for a proof.
 	Sealer Sealer
-	// HashMemory is what hashing a new password takes, in KiB; zero is 64 MiB. Tests
-	// take less: at the default each hash takes a tenth of a second.
+	// HashMemory is the memory that hashing a new password takes, in KiB; zero is 64 MiB.
+	// Tests take less: at the default each hash takes a tenth of a second.
 	HashMemory uint32
 }
 
@@ -98,7 +98,7 @@ var ErrNoLink = domain.NotFound("invitation").WithHint("a link works once, and n
 
 func (s *Store) time() time.Time { return s.now().UTC().Truncate(time.Microsecond) }
 
-// Person is what somebody is called.
+// Person holds the names of a person.
 type Person struct {
 	ID    string  `db:"person_id"`
 	Name  string  `db:"name"`
@@ -118,8 +118,8 @@ FROM (
       AND spent_at IS NULL) AS called
 ORDER BY person_id, joined DESC`
 
-// Names gives what people are called, by id: those who have joined by what they
-// chose, the others by what their inviter wrote. Who was erased has no entry.
+// Names gives the names of people, by id: the chosen name of a person who has joined,
+// else the name that the inviter wrote. An erased person has no entry.
 func (s *Store) Names(ctx context.Context, personIDs ...string) (map[string]Person, error) {
 	people, err := pgpool.List[Person](ctx, s.db, "names", namesSQL, pq.Array(personIDs))
 	if err != nil {
@@ -187,7 +187,7 @@ WHERE last_at <= $4
 // never was.
 const keepSpent = 30 * 24 * time.Hour
 
-// Sweep removes what is over.
+// Sweep removes rows that are over.
 func (s *Store) Sweep(ctx context.Context) error {
 	now := s.time()
 	return pgpool.Exec(ctx, s.db, "sweep what sign-ins left", sweepSQL,

@@ -37,8 +37,8 @@ INSERT INTO signin.devices (hash, person_id, seen_at)
 VALUES ($1, $2, $3)`
 
 // Remember notes that the person has just signed in with the browser that holds the
-// device's token; empty, or another person's, it gets a new one. The token is what the
-// browser keeps.
+// device's token. An empty token, or another person's, is replaced by a new one. The
+// browser keeps the token.
 func (s *Store) Remember(ctx context.Context, personID, device string) (token string, err error) {
 	now := s.time()
 	seen, err := s.db.ExecContext(ctx, seenDeviceSQL, domain.HashToken(device), personID, now)

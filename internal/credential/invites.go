@@ -36,10 +36,10 @@ WITH closed AS (
 INSERT INTO signin.invites (hash, person_id, name, grants, created_at, expires_at)
 VALUES ($1, $2, $3, $4, $5, $6)`
 
-// Invite makes a one-time link for the person; an earlier one that is still
-// open ends. name is what the inviter calls them, grants is what the inviter knows
-// that they may do: the link opens nothing once they may do anything else. The token
-// is shown only here.
+// Invite makes a one-time link for the person; an earlier one that is still open ends.
+// name is the inviter's name for the person. grants are the rights that the inviter knows
+// of: the link opens nothing once the person has other rights. The token is shown only
+// here.
 func (s *Store) Invite(ctx context.Context, personID, name string, grants []person.Grant, works time.Duration) (token string, err error) {
 	token = domain.NewToken("")
 	name = strings.TrimSpace(storable(name, MaxName))
@@ -89,8 +89,8 @@ func (s *Store) Invitation(ctx context.Context, token string) (Invitation, error
 	return i, s.stillFor(ctx, i)
 }
 
-// stillFor holds what the link was made for against what the log says now that its
-// person may do: whoever kept an old link must not become what the person has become.
+// stillFor compares the rights that the link was made for with the person's rights in the
+// log now. The holder of an old link must not get rights that the person got later.
 func (s *Store) stillFor(ctx context.Context, i Invitation) error {
 	var made []person.Grant
 	if err := json.Unmarshal(i.Grants, &made); err != nil {
@@ -113,7 +113,8 @@ func (s *Store) stillFor(ctx context.Context, i Invitation) error {
 	return nil
 }
 
-// Joining is what somebody says of themselves when they spend a link.
+// Joining holds the name and the credentials that a person chooses when they spend a
+// link.
 type Joining struct {
 	Name     string
 	Login    string // with a password only
@@ -211,10 +212,10 @@ UPDATE signin.people
 SET login = NULL
 WHERE person_id = $1`
 
-// spend ends the link, once, and with it every way in that its person had
-// before: who lost a passkey may have lost it to somebody. What the person may do is
-// looked up while the link's row is locked: whoever gives them a role ends their
-// links, and so either this join comes first, or it finds the role and is refused.
+// spend ends the link, once, and with it every other way in that its person had: another
+// person may hold a lost passkey. The person's rights are looked up while the link's row
+// is locked. A new role ends the links of its person. So either this join comes first, or
+// it finds the role and is refused.
 func (s *Store) spend(ctx context.Context, tx *sqlx.Tx, token string) (personID string, err error) {
 	i, err := pgpool.FindOr[Invitation](ctx, tx, ErrNoLink, "an invitation", spendSQL, domain.HashToken(token), s.time())
 	if err != nil {
@@ -243,7 +244,7 @@ ON CONFLICT (person_id) DO UPDATE
 SET hash = EXCLUDED.hash,
     changed_at = EXCLUDED.changed_at`
 
-// call says what the person is called.
+// call stores the person's name, and the login if there is one.
 func (s *Store) call(ctx context.Context, tx *sqlx.Tx, personID, name string, login *string) error {
 	_, err := tx.ExecContext(ctx, callSQL, personID, name, login)
 	return err
@@ -259,7 +260,7 @@ func taken(err error) error {
 	return err
 }
 
-// violates says that there would be two of what the constraint has one of.
+// violates says that the error is a second entry against the unique constraint.
 func violates(err error, constraint string) bool {
 	conflict, ok := errors.AsType[*pq.Error](err)
 	return ok && conflict.Code.Name() == "unique_violation" && conflict.Constraint == constraint

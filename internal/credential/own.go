@@ -34,7 +34,7 @@ UPDATE signin.people
 SET name = $2
 WHERE person_id = $1`
 
-// Rename says what a person who has joined wants to be called.
+// Rename stores a new name of a person who has joined.
 func (s *Store) Rename(ctx context.Context, personID, name string) error {
 	name = strings.TrimSpace(name)
 	if wrong := checkName(name); len(wrong) > 0 {
@@ -224,7 +224,7 @@ SET name = $3
 WHERE person_id = $1
   AND credential_id = $2`
 
-// NamePasskey says what the person calls one of their passkeys.
+// NamePasskey stores the person's name for one of their passkeys.
 func (s *Store) NamePasskey(ctx context.Context, personID, id, name string) error {
 	name = strings.TrimSpace(name)
 	if wrong := checkName(name); len(wrong) > 0 {

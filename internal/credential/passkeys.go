@@ -30,14 +30,14 @@ func (s *Store) Passkeys(host string) bool {
 	return s.passkeys != nil && strings.EqualFold(name, s.host)
 }
 
-// Challenge is what a browser is asked to sign: Options go into
-// navigator.credentials, Token comes back with its answer.
+// Challenge is a challenge for a browser to sign: Options go into navigator.credentials,
+// Token comes back with its answer.
 type Challenge struct {
 	Token   string `json:"challenge"`
 	Options any    `json:"options"`
 }
 
-// owner is a person as the protocol wants them.
+// owner is a person in the form of the protocol.
 type owner struct {
 	id, name string
 	keys     []webauthn.Credential
@@ -186,7 +186,7 @@ func (s *Store) SignInWithPasskey(ctx context.Context, challenge string, answer 
 	if err != nil {
 		return "", refused(err)
 	}
-	var broken error // of ours, while we looked the key up
+	var broken error // a fault of ours in the look-up of the key
 	_, key, err := s.passkeys.ValidatePasskeyLogin(func(rawID, handle []byte) (webauthn.User, error) {
 		var row struct {
 			PersonID   string `db:"person_id"`

@@ -28,7 +28,7 @@ const (
 
 	// hashesAtOnce bounds the memory that sign-ins take: 64 MiB each.
 	hashesAtOnce = 2
-	// hashWait is how long one waits for its turn.
+	// hashWait bounds the wait for a turn.
 	hashWait = 10 * time.Second
 
 	// MinPassword and MaxPassword are in characters; the longest is bounded
@@ -119,7 +119,7 @@ func normal(login string) string {
 	return strings.ToLower(strings.TrimSpace(storable(login, 2*maxLogin)))
 }
 
-// storable makes of what a stranger sent a text that Postgres takes.
+// storable makes a text that Postgres takes out of a stranger's text.
 func storable(text string, longest int) string {
 	runes := []rune(strings.ReplaceAll(strings.ToValidUTF8(text, "?"), "\x00", "?"))
 	return string(runes[:min(longest, len(runes))])
@@ -136,11 +136,11 @@ SELECT person_id, hash
 FROM signin.passwords
 WHERE person_id = $1`
 
-// SignIn says who has the login and the password. A login that nobody has takes
-// as long, and answers the same. address is where the attempt comes from, device the
-// token that Remember gave that browser, or empty. Whoever knows a name can have it
-// paused for strangers; a browser in which its owner signed in before is counted by
-// itself, so that the owner still comes in.
+// SignIn gives the person with the login and the password. An unknown login takes as
+// long, and gets the same answer. address is the source of the attempt, device the token
+// that Remember gave that browser, or empty. A stranger who knows a name can have it
+// paused. A browser in which its owner signed in before is counted by itself, so that the
+// owner still comes in.
 func (s *Store) SignIn(ctx context.Context, login, password, address, device string) (personID string, err error) {
 	by := []counted{{"login:" + domain.HashToken(normal(login)), freeByName}, {"address:" + address, freeByAddress}}
 	known, err := s.knows(ctx, device, normal(login))
@@ -160,8 +160,8 @@ func (s *Store) ProvePassword(ctx context.Context, personID, password, address s
 	return err
 }
 
-// prove counts the attempt by each of them. Who guessed right is forgiven by the first
-// of them, the others lose that attempt.
+// prove counts the attempt in each counter. A right guess clears the first counter, and
+// the others lose that attempt.
 func (s *Store) prove(ctx context.Context, by []counted, query, arg, password string) (string, error) {
 	for _, c := range by {
 		if err := s.attempt(ctx, c); err != nil {

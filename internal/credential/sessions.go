@@ -25,7 +25,7 @@ const (
 	maxAgent  = 300
 )
 
-// Session is somebody's browser that has signed in.
+// Session is a browser in which a person has signed in.
 type Session struct {
 	ID        uuid.UUID `db:"id"`
 	PersonID  string    `db:"person_id"`
@@ -49,9 +49,9 @@ WITH before AS (
 INSERT INTO signin.sessions (hash, id, person_id, account_id, address, agent, created_at, seen_at, proved_at, expires_at)
 VALUES ($1, $2, $3, '', $4, $5, $6, $6, $6, $7)`
 
-// Begin opens a session for a person who has just proved who they are, and ends the
-// one that their browser had before, whoever's it was; before is that one's token, or
-// empty. The token is what the browser keeps; it is shown only here.
+// Begin opens a session for a person who has just proved who they are. It ends the
+// earlier session of that browser, even another person's; before is that session's token,
+// or empty. The browser keeps the new token, which is shown only here.
 func (s *Store) Begin(ctx context.Context, personID, address, agent, before string) (token string, err error) {
 	token = domain.NewToken("")
 	now := s.time()
