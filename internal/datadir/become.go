@@ -12,9 +12,9 @@ import (
 )
 
 // Become makes this process run as the user to whom the directory belongs, if it runs as
-// root: what root would leave there, its owner could never use again. A directory that is
-// missing will be its parent's owner's. One in which root has left something before is
-// root's work already, and stays it. name is the user that the process became; empty: nothing has changed.
+// root: the owner could not use files that root leaves there. A missing directory will
+// belong to the owner of its parent. The process stays root if root owns a part of the
+// directory. name is the user that the process became; empty: nothing has changed.
 func Become(dir string) (name string, err error) {
 	if os.Getuid() != 0 {
 		return "", nil
@@ -82,7 +82,7 @@ func owns(path string) (uid, gid int, err error) {
 }
 
 func groupsOf(u *user.User) (ids []int) {
-	list, _ := u.GroupIds() // without a list of groups their own has to do
+	list, _ := u.GroupIds() // without a list of groups their own is enough
 	for _, g := range list {
 		if id, err := strconv.Atoi(g); err == nil {
 			ids = append(ids, id)

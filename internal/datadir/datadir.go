@@ -83,7 +83,7 @@ func Lock(dir string) (release func(), err error) {
 func Owner(dir string) int {
 	f, err := os.Open(filepath.Join(dir, LockFile))
 	if err != nil {
-		return 0 // nobody ever had it, or not as this user
+		return 0 // no process ever had it, or this user may not read it
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	pid := readPID(f)

@@ -19,8 +19,8 @@ func Places(dir string) map[string]string {
 	return places
 }
 
-// Room is what is free of the disk of a folder, and its size, in bytes. A folder that is
-// not there yet is on the disk of its parent.
+// Room is the free space of the disk of a folder, and the disk's size, in bytes. A folder
+// that is not there yet is on the disk of its parent.
 func Room(place string) (free, total int64, err error) {
 	var disk unix.Statfs_t
 	err = unix.Statfs(place, &disk)

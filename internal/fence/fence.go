@@ -48,8 +48,8 @@ func Document(by, markdown string) string {
 
 const head = "> " + Rule + "\n\n"
 
-// isDocument says that all below the rule stands between two marks, which are those of what
-// they enclose.
+// isDocument says that all below the rule stands between two marks, and that the marks
+// fit the text between them.
 func isDocument(text string) bool {
 	rest, ok := strings.CutPrefix(text, head+"[data ")
 	_, rest, found := strings.Cut(rest, "]\n")

@@ -9,11 +9,10 @@ import (
 	"time"
 )
 
-// Answers makes a transport's answers safe to read, hostile ones too. Every
-// read of a body ends with the request's context: net/http does not promise
-// that once a connection has been handed over. A status below 200, such as
-// 101 Switching Protocols, is no answer but an *InterimError: what follows it
-// is not a body and has no end.
+// Answers makes a transport's answers safe to read, hostile ones too. Every read of a
+// body ends with the request's context: net/http does not promise that once a connection
+// has been handed over. A status below 200, such as 101 Switching Protocols, is no answer
+// but an *InterimError: the bytes behind it are not a body and have no end.
 func Answers(next http.RoundTripper) http.RoundTripper { return answers{next} }
 
 // InterimError says that a server ended its answer with a status that
@@ -34,7 +33,7 @@ func (a answers) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if resp.StatusCode < http.StatusOK {
-		go resp.Body.Close() // of TLS, it may wait for the other side
+		go resp.Body.Close() // with TLS it may wait for the other side
 		return nil, &InterimError{Status: resp.StatusCode}
 	}
 	// The watchdog: closing a body ends the read that is under way.
@@ -70,11 +69,11 @@ func (w *watched) Close() error {
 	return w.ReadCloser.Close()
 }
 
-// ReadBody reads an answer's body; the caller closes it. It gives the first keep
-// bytes and whether there are more; up to drain further ones are read and
-// dropped, which lets a connection be used again. It takes no longer than limit
-// (0: the request's context alone decides). An error says why the body broke off;
-// what came before is given all the same.
+// ReadBody reads an answer's body; the caller closes it. It gives the first keep bytes
+// and whether there are more; up to drain further ones are read and dropped, which lets a
+// connection be used again. It takes no longer than limit (0: the request's context alone
+// decides). An error says why the body broke off; the bytes before are given all the
+// same.
 func ReadBody(resp *http.Response, keep, drain int64, limit time.Duration) (head []byte, longer bool, err error) {
 	inTime := func() bool { return true }
 	if limit > 0 {

@@ -31,10 +31,9 @@ func blocked(addr netip.Addr) bool {
 	return special.Safe(network, netip.AddrPortFrom(addr, 443).String(), nil) != nil
 }
 
-// Control is for net.Dialer: it sees each address after name resolution, right
-// before the connection, so a name that resolves to a private address gets
-// nowhere, whenever it starts to. Only TCP to the ports of WebhookURL passes;
-// an address within allow may have any port.
+// Control is for net.Dialer. It sees each address after name resolution, right before the
+// connection, so a name that resolves to a private address, at any time, is refused. Only
+// TCP to the ports of WebhookURL passes; an address within allow may have any port.
 func Control(allow Allow) func(network, address string, c syscall.RawConn) error {
 	return control(func(at netip.AddrPort) bool {
 		return allow.Contains(at.Addr()) || !blocked(at.Addr()) && webhookPort(at.Port())

@@ -54,8 +54,8 @@ func WebhookURL(raw string, allow Allow) error {
 
 func webhookPort(p uint16) bool { return slices.Contains(webhookPorts, p) }
 
-// parse refuses whatever two parsers could read differently: what we accept
-// here is later read by other people's software.
+// parse refuses a URL that two parsers could read differently, because other people's
+// software reads it later.
 func parse(raw string) (*url.URL, error) {
 	if raw == "" {
 		return nil, errors.New("must not be empty")
@@ -161,9 +161,9 @@ func literal(addr netip.Addr, allow Targets) (allowed bool, err error) {
 	return false, nil
 }
 
-// names maps as browsers do (UTS 46, non-transitional), but lets underscores
-// pass: they are common in host names of test deployments. What it may let
-// through besides is caught by validLabel.
+// names maps as browsers do (UTS 46, non-transitional), but lets underscores pass: they
+// are common in host names of test deployments. validLabel refuses other characters that
+// pass.
 var names = idna.New(
 	idna.MapForLookup(),
 	idna.BidiRule(),
@@ -175,9 +175,9 @@ var names = idna.New(
 // maxName is the longest name of DNS.
 const maxName = 253
 
-// asciiName gives the host as DNS will see it: lower case, punycode, without
-// the dot of the root. DNS sees nothing of some characters; a host is not the
-// place for any number of them, indexes hold it as it was written.
+// asciiName gives the host as DNS will see it: lower case, punycode, without the dot of
+// the root. The mapping drops some characters. Their number is bounded all the same,
+// because indexes hold the host as it was written.
 func asciiName(host string) (string, error) {
 	if utf8.RuneCountInString(host) > maxName+1 {
 		return "", errName
@@ -284,8 +284,8 @@ func (a Allow) Contains(addr netip.Addr) bool {
 	return slices.ContainsFunc(a, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
-// loopback says whether the name localhost is allowed. Where it really leads
-// is for Control to check.
+// loopback says whether the name localhost is allowed. Control checks the address that it
+// leads to.
 func (a Allow) loopback() bool {
 	return a.Contains(netip.AddrFrom4([4]byte{127, 0, 0, 1})) || a.Contains(netip.IPv6Loopback())
 }

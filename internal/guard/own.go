@@ -16,8 +16,8 @@ import (
 // errOwn is the refusal of a page that is this service's.
 var errOwn = errors.New("the host is this service's own")
 
-// Own are the addresses of the service itself and of what it stands on: where it
-// listens, its log, its Postgres. A nil one has none.
+// Own holds the addresses of the service and of its servers: its listeners, its log, its
+// Postgres. A nil one has none.
 type Own struct {
 	mu    sync.Mutex
 	sites []string // host:port by which the service is called, as DNS sees it
@@ -44,8 +44,8 @@ func (o *Own) Listens(address string) {
 	}
 }
 
-// Peer adds an address, host:port, that the service connects to. This machine's
-// is as one that it listens at.
+// Peer adds an address, host:port, that the service connects to. An address of this
+// machine counts as a listener's.
 func (o *Own) Peer(address string) {
 	host, text, err := net.SplitHostPort(address)
 	if err != nil || host == "" || strings.HasPrefix(host, "/") {
@@ -64,8 +64,8 @@ func (o *Own) Peer(address string) {
 	o.peers = append(o.peers, hostPort{host, uint16(port)})
 }
 
-// Site adds the URL by which the service is called. It may share its address
-// with others, behind a proxy: it is told by its name.
+// Site adds the URL by which the service is called. It may share its address with others,
+// behind a proxy, so it is known by its name.
 func (o *Own) Site(raw string) {
 	if at := siteOf(raw); at != "" {
 		o.mu.Lock()
@@ -100,7 +100,7 @@ func siteOf(raw string) string {
 	return net.JoinHostPort(host, strconv.Itoa(int(p)))
 }
 
-// addresses gives what tells the service's own addresses as they are now.
+// addresses gives a function that recognises the service's own addresses as they are now.
 func (o *Own) addresses(ctx context.Context) (func(netip.AddrPort) bool, error) {
 	if o == nil {
 		return func(netip.AddrPort) bool { return false }, nil

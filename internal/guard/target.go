@@ -60,8 +60,8 @@ func TargetURL(raw string, allow Targets) error {
 	return err
 }
 
-// TargetName is the name that a URL under test has to be looked up by; empty for
-// an address, and for what is this machine by its name.
+// TargetName is the name that a URL under test has to be looked up by; empty for an
+// address, and for a name of this machine.
 func TargetName(raw string) string {
 	u, err := parse(raw)
 	if err != nil || strings.HasPrefix(u.Host, "[") {
@@ -74,7 +74,7 @@ func TargetName(raw string) string {
 	return name
 }
 
-// shared is what carriers put between their customers and the internet.
+// shared is the network that carriers put between their customers and the internet.
 var shared = netip.MustParsePrefix("100.64.0.0/10")
 
 // metadataAddrs are clouds' metadata services, some of them in networks that may
@@ -84,12 +84,11 @@ var metadataAddrs = []netip.Addr{
 	netip.MustParseAddr("100.100.100.200"), netip.MustParseAddr("192.0.0.192"), wireServer,
 }
 
-// metadata tells an address that nothing of ours ever leads to, whatever is
-// allowed.
+// metadata recognises an address that the service never dials, even if it is allowed.
 func metadata(addr netip.Addr) bool { return slices.Contains(metadataAddrs, addr) }
 
-// private tells an address of some network, or of one machine, where a page may
-// well be.
+// private recognises an address of a private network, or of one machine: a page may well
+// be there.
 func private(addr netip.Addr) bool {
 	return addr.IsLoopback() || addr.IsPrivate() || shared.Contains(addr)
 }
