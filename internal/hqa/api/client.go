@@ -59,7 +59,8 @@ func Within(base string, by http.RoundTripper, agent string) *Client {
 	return &Client{base: strings.TrimRight(base, "/"), agent: agent, http: &http.Client{Transport: by, CheckRedirect: stay}}
 }
 
-// stay follows no redirect, which would carry the key to a place that nobody named.
+// stay follows no redirect, which would carry the key to an address that the user did not
+// name.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 func onLoopback(host string) bool {
@@ -118,8 +119,8 @@ func hasStatus(err error, status int) bool {
 	return ok && refused.Status == status
 }
 
-// Next is where a reader of events continues whose cursor was refused: the log was
-// restored, or is another one. Empty: at the beginning.
+// Next is the cursor at which a reader of events continues after its own was refused: the
+// log was restored, or is another one. Empty: at the beginning.
 func (e *Error) Next() (cursor string, refused bool) {
 	switch e.Code {
 	case "CURSOR_AHEAD", "CURSOR_GONE", "ANOTHER_LOG":
@@ -278,7 +279,7 @@ func refusalOf(res *http.Response, raw []byte) *Error {
 		}
 	}
 	e.Status = res.StatusCode
-	_ = json.Unmarshal(raw, &e.Extras) // what is no object has no extras
+	_ = json.Unmarshal(raw, &e.Extras) // a body that is no object has no extras
 	if seconds, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && seconds > 0 {
 		e.After = time.Duration(seconds) * time.Second
 	}

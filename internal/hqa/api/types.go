@@ -6,8 +6,8 @@ import (
 	"errors"
 )
 
-// The parts of the service's answers that the client reads. Further fields are none of
-// its business: the service may add some.
+// The parts of the service's answers that the client reads. It ignores further fields:
+// the service may add some.
 
 // Submitted is a job that was accepted.
 type Submitted struct {
@@ -82,7 +82,7 @@ type State struct {
 	OpenQuestion    *Question `json:"openQuestion,omitempty"`
 }
 
-// Counts are the items of a checklist, by what became of them.
+// Counts are the numbers of a checklist's items, by their results.
 type Counts struct {
 	TotalItems   int `json:"totalItems"`
 	CheckedItems int `json:"checkedItems"`
@@ -91,7 +91,7 @@ type Counts struct {
 	SkippedItems int `json:"skippedItems"`
 }
 
-// Question is what a checker asks in the middle of a test.
+// Question is a checker's question in the middle of a test.
 type Question struct {
 	ID     string `json:"id"`
 	Kind   string `json:"kind"`

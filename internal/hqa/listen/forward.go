@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// forwardTime is what the service itself gives an endpoint.
+	// forwardTime is the time that the service itself gives an endpoint.
 	forwardTime = 10 * time.Second
-	// forwardRead bounds what is read of an answer that nobody looks at.
+	// forwardRead bounds the read of an answer that is not used.
 	forwardRead = 1 << 20
 )
 

@@ -62,14 +62,14 @@ type Heard struct {
 	Body       json.RawMessage `json:"body"`
 }
 
-// Listener is what Run is told.
+// Listener holds the settings of Run.
 type Listener struct {
 	Flags
 	Dir        string // of the certificates
 	SecretFile string // read anew for each delivery; "" verifies nothing
-	// Tell prints a Place or a Heard, as an object or as text, and Complain what goes wrong
-	// meanwhile, such as a sender that does not trust the certificate. One of them is called
-	// at a time.
+	// Tell prints a Place or a Heard, as an object or as text. Complain prints failures
+	// meanwhile, such as a sender that does not trust the certificate. One of them is
+	// called at a time.
 	Tell     func(object any, text string) error
 	Complain func(line string)
 	// Opened is called once the listener answers at the URL; nil: nothing is to be done. An

@@ -66,8 +66,8 @@ var marks = regexp.MustCompile(`"\\u005bsealed\]"|"\[sealed\\u005d"`)
 
 var textsSum = regexp.MustCompile(`^\{"texts":"[^"]*","textsSum":"([^"]*)",`)
 
-// Opened gives the event's data with its texts; false where they are not those whose sum
-// the data hold.
+// Opened gives the event's data with its texts; false where the texts do not have the sum
+// that the data hold.
 func (e Event) Opened() (data string, ok bool) {
 	if e.Data == nil {
 		return "", false
@@ -115,7 +115,7 @@ func (e Event) hash() hash {
 	return sha256.Sum256(text.Bytes())
 }
 
-// shows says whether data that is shown is what its hash says.
+// shows says whether data that is shown has that hash.
 func shows(shown *string, sum string) bool {
 	if shown != nil { // else a secret is sealed in it
 		is := sha256.Sum256([]byte(*shown))
@@ -182,7 +182,7 @@ type verifier struct {
 	proved *Event
 }
 
-// fail tells of the first ten.
+// fail counts a fault, and prints the first ten.
 func (v *verifier) fail(format string, args ...any) {
 	if v.bad++; v.bad <= 10 {
 		_, _ = fmt.Fprintf(v.out, format+"\n", args...)
@@ -197,7 +197,7 @@ func (v *verifier) hold(c checkpoint) {
 	v.fail("the first %d events are not those that were signed (%s); the first %d are", c.size, c.lines, v.good.size)
 }
 
-// leaf is the event's hash, whose data is held against it.
+// leaf is the event's hash. It checks the event's data against their hashes.
 func (v *verifier) leaf(e Event) hash {
 	if !shows(e.Data, e.DataHash) || !shows(e.Meta, e.MetaHash) {
 		v.fail("%s: its data or metadata does not match its hash", e)
@@ -327,8 +327,8 @@ func (v *verifier) verify(keyText, name string, against []string) (err error) {
 	return err
 }
 
-// Check verifies a file, an export or a proof, and tells on out what it finds. bad counts
-// what does not hold. proved is the event of a proof; nil of an export.
+// Check verifies a file, an export or a proof, and writes its findings to out. bad is the
+// number of faults. proved is the event of a proof; nil of an export.
 func Check(key, file string, checkpoints []string, out io.Writer) (bad int, proved *Event) {
 	v := verifier{out: out}
 	if err := v.verify(key, file, checkpoints); err != nil {

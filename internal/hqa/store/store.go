@@ -91,7 +91,7 @@ func (s Store) Put(url, key string) error {
 	return s.write(keysFile, k)
 }
 
-// Path is the file of the keys, to be told.
+// Path is the file of the keys, for messages.
 func (s Store) Path() string { return filepath.Join(s.dir, keysFile) }
 
 // Login is a sign-in that waits for a person's word. Its device code is a secret until then.
@@ -129,7 +129,7 @@ func (s Store) Login(url string) (l Login, err error) {
 	return l, err
 }
 
-// Run is what a directory submitted last.
+// Run is the last submission of a directory.
 type Run struct {
 	Service string            `json:"service"`
 	BatchID string            `json:"batchId,omitempty"`
@@ -157,7 +157,7 @@ func runFile(workDir string) string {
 	return filepath.Join("runs", hex.EncodeToString(sum[:8])+".json")
 }
 
-// LastRun reads what the directory submitted last; without a record it is empty.
+// LastRun reads the last submission of the directory; without a record it is empty.
 func (s Store) LastRun(workDir string) (Run, error) {
 	r := Run{Loops: map[string]string{}, Unsettled: map[string]Unsettled{}}
 	if s.dir == "" {

@@ -126,7 +126,7 @@ var fields = []field{
 	},
 }
 
-// elsewhere are keys that people expect, and where that is settled.
+// elsewhere holds keys that people expect, with the place where each is set.
 var elsewhere = map[string]string{
 	"pool":       "pools are a setting of the account: an operator keeps its tests to its own checkers",
 	"slaMinutes": "write sla",
@@ -326,7 +326,7 @@ func (p *parser) item(line, column int, s string) {
 	p.test.Items = append(p.test.Items, item)
 }
 
-// Text is what a checker is told: the focus, the language and the file's own text.
+// Text is the text for the checker: the focus, the language and the file's own text.
 func (t Test) Text() string {
 	var parts []string
 	for _, s := range []string{t.Focus, t.Description} {

@@ -18,7 +18,7 @@ import (
 	"humanqa/internal/hqa/api"
 )
 
-// Told is what was played.
+// Told describes the story that was played.
 type Told struct {
 	Event      string `json:"event"`
 	ProjectID  string `json:"projectId"`
