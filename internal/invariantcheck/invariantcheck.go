@@ -30,7 +30,7 @@ const (
 	longest = time.Hour
 	// MaxFindings is how many findings are kept of a check.
 	MaxFindings = 200
-	// settleWithin bounds the last word of a check.
+	// settleWithin bounds the write of a check's result.
 	settleWithin = 10 * time.Second
 )
 
@@ -41,7 +41,7 @@ type Result struct {
 	Findings []audit.Finding
 }
 
-// Progress tells what a check is at, and how many events it has read.
+// Progress reports the step of a check, and how many events it has read.
 type Progress func(step string, events int)
 
 // Run checks everything once. It ends early with its context's error.
@@ -101,7 +101,7 @@ func New(db *sqlx.DB, run Run, log logrus.FieldLogger) *Checks {
 	return &Checks{db: db, run: run, log: log.WithField("component", "checkup"), ctx: ctx, stop: stop}
 }
 
-// Stop cancels a check that runs here and waits for its last word.
+// Stop cancels a check that runs here and waits until its result is written.
 func (c *Checks) Stop() {
 	c.mu.Lock()
 	c.stopped = true
@@ -110,7 +110,7 @@ func (c *Checks) Stop() {
 	c.running.Wait()
 }
 
-// One whose process has died is over.
+// A check ends with its process.
 const buryChecksSQL = `
 UPDATE checkup.checks
 SET state = 'failed',
@@ -270,7 +270,8 @@ func (c *Checks) end(id uuid.UUID, state string, r Result, problem string) error
 	return err
 }
 
-// Cancel asks whoever runs the check to end it. One that has ended is not found.
+// Cancel asks the process that runs the check to end it. A check that has ended is not
+// found.
 func (c *Checks) Cancel(ctx context.Context, id uuid.UUID) error {
 	return pgpool.ExecOne(ctx, c.db, domain.NotFound("check that runs"), "cancel a check", cancelCheckSQL, id)
 }
@@ -283,7 +284,7 @@ func (c *Checks) List(ctx context.Context, limit int) ([]Check, error) {
 	return pgpool.List[Check](ctx, c.db, "checks", listChecksSQL, limit)
 }
 
-// LastDone is the newest check that went through; found is false before the first.
+// LastDone is the newest check that ran to its end; found is false before the first.
 func (c *Checks) LastDone(ctx context.Context) (last Check, found bool, err error) {
 	return pgpool.Find[Check](ctx, c.db, "the last check", lastDoneSQL)
 }
