@@ -56,7 +56,7 @@ func headline(n Notice) string {
 	return oneLine(n.Title) + ": " + oneLine(n.Verdict)
 }
 
-// subject says it all of one notice, and counts several.
+// subject is the headline of one notice, or counts several.
 func subject(told []Notice, more int) string {
 	if len(told) == 1 && more == 0 {
 		return headline(told[0])

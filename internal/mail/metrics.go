@@ -59,7 +59,7 @@ func (c waitingCollector) Collect(to chan<- prometheus.Metric) {
 	to <- prometheus.MustNewConstMetric(oldestDesc, prometheus.GaugeValue, late.Oldest.Float64)
 }
 
-// waiting is what is not sent yet.
+// waiting counts the letters that are not sent yet.
 type waiting struct {
 	Count  int             `db:"count"`
 	Oldest sql.NullFloat64 `db:"oldest"` // seconds

@@ -41,7 +41,7 @@ SELECT DISTINCT account_id
 FROM mail.choices
 WHERE account_id = ANY($1)`
 
-// Listeners gives the accounts of which some person wants to hear something.
+// Listeners gives the accounts of which some person wants notices.
 func Listeners(ctx context.Context, db *sqlx.DB, accountIDs []string) (map[string]bool, error) {
 	return pgpool.Set(ctx, db, "the accounts with e-mail", listenersSQL, pq.Array(accountIDs))
 }
@@ -82,12 +82,12 @@ SET title = '` + domain.ErasedText + `'
 WHERE account_id = $1
   AND split_part(path, '#', 1) = '/dashboard/jobs/' || $2`
 
-// EraseJob takes the title of a test out of what is to be told.
+// EraseJob takes the title of a test out of the notices that wait.
 func EraseJob(ctx context.Context, tx *sqlx.Tx, accountID, jobID string) error {
 	return pgpool.Exec(ctx, tx, "erase the notices of job "+jobID, eraseJobSQL, accountID, jobID)
 }
 
-// EraseAccount forgets all that was to be told of an account.
+// EraseAccount forgets all notices of an account that wait.
 func EraseAccount(ctx context.Context, tx *sqlx.Tx, accountID string) error {
 	return pgpool.Exec(ctx, tx, "erase the notices of account "+accountID, eraseAccountSQL, accountID)
 }

@@ -28,9 +28,10 @@ const (
 	// firstRetry doubles with each failure, up to lastRetry.
 	firstRetry = 30 * time.Second
 	lastRetry  = 30 * time.Minute
-	// refusedFor is how long a letter is tried again that the server itself refuses.
+	// refusedFor is how long a letter is tried again although the server itself refuses
+	// it.
 	refusedFor = 3 * 24 * time.Hour
-	// keepSettled is how long a letter that is done with stays.
+	// keepSettled is how long a settled letter stays.
 	keepSettled = 30 * 24 * time.Hour
 	purgeEvery  = time.Hour
 	// questionsEvery is the least time between two letters with questions: each waits for
@@ -40,7 +41,7 @@ const (
 	lateAfter = time.Hour
 )
 
-// Config is what a Sender stands on.
+// Config holds the dependencies and settings of a Sender.
 type Config struct {
 	DB     *sqlx.DB
 	Server *Server
@@ -103,7 +104,7 @@ type leased struct {
 	CreatedAt time.Time `db:"created_at"`
 }
 
-// outcome is what came of an attempt.
+// outcome is the result of an attempt.
 type outcome struct {
 	leased
 	state string // sent, dropped, refused, or waiting: it is tried again
@@ -220,7 +221,8 @@ func (w work) Do(ctx context.Context, l leased) outcome {
 	return o
 }
 
-// refusedMark begins what a server said that refused a letter: its person may see that.
+// refusedMark begins the words of a server that refused a letter: its person may see
+// them.
 const refusedMark = "refused: "
 
 const toldSQL = `
@@ -283,11 +285,11 @@ func (w work) permitted(ctx context.Context, personID string, told []Notice) (li
 	return list, nil
 }
 
-// maxSaid bounds what is kept of an error, in characters.
+// maxSaid bounds the text that is kept of an error, in characters.
 const maxSaid = 300
 
-// An outcome counts only under its own lease. A letter that was sent starts the hour anew,
-// so that the next one does not follow at its heels.
+// An outcome counts only under its own lease. A letter that was sent starts the hour
+// anew, so that the next one does not follow at once.
 const settleSQL = `
 WITH settled AS (
     UPDATE mail.letters l
@@ -336,7 +338,7 @@ DELETE FROM mail.letters
 WHERE state <> 'waiting'
   AND settled_at < now() - $1 * interval '1 millisecond'`
 
-// purge forgets letters, with their notices, that were done with long ago.
+// purge forgets letters, with their notices, that were settled long ago.
 func (s *Sender) purge(ctx context.Context) {
 	for again := true; again; again = backoff.Wait(ctx, purgeEvery) == nil {
 		if _, err := s.cfg.DB.ExecContext(ctx, purgeSQL, keepSettled.Milliseconds()); err != nil && ctx.Err() == nil {

@@ -200,7 +200,7 @@ func (s *Server) message(l letter) (*gomail.Msg, error) {
 	return m, nil
 }
 
-// bounded is a connection that ends at a moment and hears no more than so many bytes.
+// bounded is a connection that ends at a moment and reads no more than so many bytes.
 type bounded struct {
 	net.Conn
 	until time.Time

@@ -33,7 +33,7 @@ const (
 	NoReports    Reports = "none"
 )
 
-// Choices are what a person wants to hear of an account.
+// Choices are the notices that a person wants of an account.
 type Choices struct {
 	Reports   Reports `db:"reports"`
 	Questions bool    `db:"questions"` // a checker asks
@@ -104,7 +104,8 @@ func (s *Store) Choices(ctx context.Context, accountID, personID string) (Choice
 	return c, err
 }
 
-// plainAddress is what browsers take for an address, with at least one letter of a domain.
+// plainAddress matches what browsers take for an address, with at least one letter of a
+// domain.
 var plainAddress = regexp.MustCompile(`^[A-Za-z0-9.!#$%&'*+/=?^_{|}~-]+@[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$`)
 
 func checkAddress(address string) []domain.Detail {
@@ -114,8 +115,8 @@ func checkAddress(address string) []domain.Detail {
 	return nil
 }
 
-// What was turned on tells only of later events, and what was turned off tells nothing
-// that is not in a letter yet.
+// A choice that was turned on covers only later events. A choice that was turned off ends
+// the notices that are not in a letter yet.
 const chooseSQL = `
 INSERT INTO mail.choices AS old (person_id, account_id, reports, questions, credits, webhooks, since)
 VALUES ($1, $2, $3, $4, $5, $6, $7)
@@ -144,7 +145,8 @@ SET address = EXCLUDED.address, stopped_at = NULL,
     confirmed_at = CASE WHEN old.address = EXCLUDED.address THEN old.confirmed_at END
 RETURNING confirmed_at IS NULL AND asked_at = $3 AS unasked`
 
-// What was to go to another address waits for the new one to be confirmed.
+// Letters to another address are dropped, and their notices wait for the new one to be
+// confirmed.
 const releaseSQL = `
 WITH kept AS (
     UPDATE mail.notices n
@@ -266,7 +268,7 @@ SET confirmed_at = COALESCE(confirmed_at, $3)
 WHERE person_id = $1
   AND address = $2`
 
-// Confirm notes that the address is the person's; once more is as good as once.
+// Confirm notes that the address is the person's. A repeat has no further effect.
 func (s *Store) Confirm(ctx context.Context, token string) error {
 	personID, address, err := s.Confirming(ctx, token)
 	if err != nil {
@@ -284,7 +286,7 @@ func (s *Store) Stops(token string) error {
 	return nil
 }
 
-// What was not sent yet is not sent any more.
+// Letters and notices that were not sent yet are not sent any more.
 const stopSQL = `
 WITH stopped AS (
     UPDATE mail.people

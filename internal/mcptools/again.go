@@ -88,7 +88,7 @@ func (s *server) retest(ctx context.Context, req *sdk.CallToolRequest, in retest
 	return s.submit(ctx, "/v1/jobs/"+url.PathEscape(in.JobID)+"/retest", in.IdempotencyKey, nil)
 }
 
-// priceAgain is what a retest costs: as much as the same test submitted anew.
+// priceAgain is the price of a retest: the same as of the same test submitted anew.
 func (s *server) priceAgain(ctx context.Context, jobID string) (float64, error) {
 	var j api.Job
 	if _, err := s.do(ctx, api.Call{Method: http.MethodGet, Path: "/v1/jobs/" + url.PathEscape(jobID)}, &j); err != nil {

@@ -96,7 +96,7 @@ func (s *server) addTasks(to *sdk.Server) {
 	}
 }
 
-// answerTask gives the tester what a person, or the client's model, filled in.
+// answerTask gives the tester the answer that a person, or the client's model, filled in.
 func (s *server) answerTask(ctx context.Context, p *taskParams, questionID string) error {
 	filled, ok := p.InputResponses[questionID].(*sdk.ElicitResult)
 	if !ok || filled.Action != "accept" {

@@ -73,7 +73,7 @@ func (s *server) addTools(to *sdk.Server) {
 	}, s.cancel)
 }
 
-// target is what a test is about.
+// target is the subject of a test.
 type target struct {
 	URL     string `json:"url" jsonschema:"where the app runs; http or https"`
 	Feature string `json:"feature" jsonschema:"what the checker shall test, in a sentence or a few; at most 2000 characters"`
@@ -185,7 +185,7 @@ func (s *server) test(ctx context.Context, req *sdk.CallToolRequest, in testIn) 
 	return s.submit(ctx, path, in.IdempotencyKey, body)
 }
 
-// errNoKey refuses what would be paid twice by a repeat.
+// errNoKey refuses a call that would be paid twice by a repeat.
 var errNoKey = errors.New("idempotencyKey is empty: name this test, so that a repeat of the call is not paid again")
 
 type jobIn struct {
@@ -321,7 +321,7 @@ func (s *server) report(ctx context.Context, _ *sdk.CallToolRequest, in jobIn) (
 	return nil, out, err
 }
 
-// look gives what is known of a test now.
+// look gives the state of a test now, with its report if there is one.
 func (s *server) look(ctx context.Context, jobID string) (outcome, error) {
 	var now api.State
 	_, err := s.do(ctx, api.Call{Method: http.MethodGet, Path: statusOf(jobID)}, &now)

@@ -22,10 +22,10 @@ const (
 	// measureEvery paces the comparison, measureTime bounds one.
 	measureEvery = 5 * time.Second
 	measureTime  = 5 * time.Second
-	// tooSlow is an answer that took so long that it says too little.
+	// tooSlow is the time from which an answer is too slow to compare the clocks.
 	tooSlow = time.Second
-	// step is the least that the difference has to change by to be followed: less
-	// is the way to Postgres and back.
+	// step is the least change of the difference that is followed: a smaller one comes
+	// from the way to Postgres and back.
 	step = 100 * time.Millisecond
 )
 
@@ -77,7 +77,7 @@ func (c *Clock) Run(ctx context.Context) {
 	}
 }
 
-// tell warns when the clocks part, once, and says when they have come together.
+// tell warns once when the clocks part, and logs when they have come together.
 func (c *Clock) tell() {
 	switch problem := c.Problem(); {
 	case problem != "" && !c.told:

@@ -29,12 +29,11 @@ var (
 	}
 )
 
-// loopbackCertificate reads the certificate from the directory, or makes it
-// with an authority of its own. The authority's key is forgotten at once and
-// its certificate is bound to loopback: trusting it trusts nothing else.
+// loopbackCertificate reads the certificate from the directory, or makes it with an
+// authority of its own. The authority's key is forgotten at once and its certificate is
+// bound to loopback: trusting it trusts nothing else.
 //
-// The authority is written last: a crash before leaves what the next call
-// replaces.
+// The authority is written last: a crash before leaves files that the next call replaces.
 func loopbackCertificate(dir string, now time.Time) (tls.Certificate, error) {
 	certFile, keyFile := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	if cert, ok := readCertificate(certFile, keyFile, CAFile(dir), now); ok {

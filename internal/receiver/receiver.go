@@ -25,7 +25,7 @@ const receivedLimit = 4 << 20
 // NoAnswer cuts the connection instead of answering.
 const NoAnswer = 0
 
-// Config is what a Receiver is told.
+// Config holds the settings of a Receiver.
 type Config struct {
 	// Dir keeps the certificates (0700), so that they outlive the process.
 	Dir string
@@ -38,7 +38,7 @@ type Config struct {
 	// answer it with; with NoAnswer the connection is cut. An error of Verify is
 	// answered with 401 all the same. The context ends when the sender gives up.
 	Received func(context.Context, Delivery) int
-	// Log is told what net/http complains about, such as failed handshakes; it may be nil.
+	// Log gets the complaints of net/http, such as failed handshakes; it may be nil.
 	Log io.Writer
 }
 

@@ -30,10 +30,10 @@ var commands = policy.Pool{Name: "policies", Places: 256, Within: 15 * time.Seco
 
 const (
 	lookAgain  = 5 * time.Second // the safety look: nothing waits for it
-	settleTime = 5 * time.Second // what a place leaves a firing to be settled in
-	// leaseTime is how long a timer belongs to a node, and renewEvery how often a
-	// firing that goes on prolongs that: a node that dies is followed after
-	// leaseTime, however long its firing may take.
+	settleTime = 5 * time.Second // the time that a place leaves for settling a firing
+	// leaseTime is how long a timer belongs to a node, and renewEvery how often a firing
+	// that goes on prolongs that. Another node takes over a dead node's timers after
+	// leaseTime, however long their firings may take.
 	leaseTime   = 10 * time.Second
 	renewEvery  = 3 * time.Second
 	firstRetry  = time.Second
@@ -134,8 +134,8 @@ func newPool(shared policy.Pool, timers policy.Timers, log workloop.Log) *pool {
 	return p
 }
 
-// Take implements workloop.Work. What comes next is asked for first: what gets
-// due in between is taken, what gets due later is known of.
+// Take implements workloop.Work. It asks for the next due time first: a timer that gets
+// due in between is taken, and a later one is known.
 func (p *pool) Take(ctx context.Context, limit int) (due []policy.Timer, next time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, leaseTime) // later it would be worth nothing
 	defer cancel()
@@ -168,7 +168,7 @@ func (p *pool) Do(ctx context.Context, t policy.Timer) (o policy.Outcome) {
 	defer renewing.Wait()
 	defer end(nil)
 	defer func() {
-		// One poisoned timer must not end the service, and the next, and the next.
+		// A poison timer must not end one process of the service after the other.
 		if p := recover(); p != nil {
 			o.Err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
