@@ -35,9 +35,9 @@ func adminHandler(address string, metrics *prometheus.Registry, health http.Hand
 }
 
 // byName refuses requests for any host but this machine's loopback names and the
-// configured address. A web page whose own name is made to lead here (DNS
-// rebinding) would otherwise read along in an operator's browser. Where every
-// address is served, any address will do: names are what can be made to lead here.
+// configured address. A web page whose own name is made to lead here (DNS rebinding)
+// would otherwise read the answers in an operator's browser. Where every address is
+// served, any address will do: only names can be made to lead here.
 func byName(address string, next http.Handler) http.Handler {
 	configured, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -79,9 +79,9 @@ func serveAdmin(ctx context.Context, l net.Listener, h http.Handler) error {
 	return nil
 }
 
-// listenAdmin opens the address of adminHandler. The one that nobody asked for
-// by name may be taken, by a second service on this machine or by anything:
-// another one then serves as well, and the banner names it.
+// listenAdmin opens the address of adminHandler. The default address may be taken, by a
+// second service on this machine or by another program: then another one serves as well,
+// and the banner names it.
 func listenAdmin(ctx context.Context, cfg Config, log *logrus.Logger) (net.Listener, error) {
 	l, err := listen(ctx, "HUMANQA_ADMIN_ADDR", cfg.AdminAddr)
 	if err == nil || cfg.AdminAddrGiven || !errors.Is(err, syscall.EADDRINUSE) {
@@ -95,8 +95,8 @@ func listenAdmin(ctx context.Context, cfg Config, log *logrus.Logger) (net.Liste
 	return l, nil
 }
 
-// listen opens a listener; the address in use is the one mistake that everybody
-// makes, so it gets its next step.
+// listen opens a listener. An address in use is the most common mistake, so the error has
+// its next step.
 func listen(ctx context.Context, setting, addr string) (net.Listener, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", addr)

@@ -71,7 +71,7 @@ FROM pg_roles
 WHERE rolname LIKE 'analyst\_%'
   AND rolcanlogin`
 
-// boundAnalysts gives roles that an older version made the bounds of today.
+// boundAnalysts gives roles of older versions the bounds of this one.
 func boundAnalysts(ctx context.Context, db *sqlx.DB) error {
 	return pgpool.InTxDurable(ctx, db, func(tx *sqlx.Tx) error {
 		var roles []string

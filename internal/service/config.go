@@ -72,8 +72,8 @@ type environment struct {
 // a test starts.
 const testPrefix = "HUMANQA_TEST_"
 
-// Config is the environment, checked. Everything in it can be relied on as far
-// as that can be known before anything is started.
+// Config is the checked environment. Everything in it can be relied on as far as that can
+// be known before anything is started.
 type Config struct {
 	// environment has what is used as it was given, with these differences: URLs have
 	// no slash at their end, BaseURL is empty until the listener is bound unless it was
@@ -97,7 +97,7 @@ type Config struct {
 	// Demo seeds a demo account on the first start and lets webhooks reach the
 	// receiver of `humanqa demo` on this machine. It is a flag, not a variable.
 	Demo bool
-	// given is what the environment said, by name, without what is secret.
+	// given holds the values of the environment, by name, without secrets.
 	given map[string]string
 }
 
@@ -154,7 +154,7 @@ func refuseUnknown(vars map[string]string) error {
 	return fmt.Errorf("unknown setting %s: %s", strings.Join(unknown, ", "), next)
 }
 
-// refuseUnreadable says of a number that it is none, in our own words.
+// refuseUnreadable refuses a number that cannot be read, in our own words.
 func refuseUnreadable(vars map[string]string) error {
 	for field := range reflect.TypeFor[environment]().Fields() {
 		name := field.Tag.Get("env")
@@ -264,7 +264,7 @@ func (e environment) config() (Config, error) {
 	return c, nil
 }
 
-// voicePort is where voice listens unless it is told.
+// voicePort is the default port of voice.
 const voicePort = "7882"
 
 func parseIPs(csv string) (ips []string, err error) {
@@ -343,8 +343,8 @@ func checkCodeHost(name, raw string) error {
 	return nil
 }
 
-// checkAI wants what a model cannot be asked without. With the rules the other
-// settings may stay, so that one variable switches. It never quotes the key.
+// checkAI requires the settings without which a model cannot be asked. With the rules the
+// other settings may stay, so that one variable switches. It never quotes the key.
 func (e environment) checkAI() error {
 	if e.AIChoice != "openai" {
 		return nil
@@ -368,7 +368,7 @@ func (e environment) checkAI() error {
 	return nil
 }
 
-// checkTLS wants all of it or nothing, and no address that is not served.
+// checkTLS requires all settings of TLS or none, and no address that is not served.
 func (e environment) checkTLS() error {
 	switch {
 	case e.TLSCert != "" && e.TLSKey == "":

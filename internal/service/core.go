@@ -72,7 +72,7 @@ type Core struct {
 	node     *node.Node    // nil unless started here
 	// Served says that another process projects the events that are written here.
 	Served bool
-	// serves says that this process does, and settles orphaned debits.
+	// serves says that this process projects them, and settles orphaned debits.
 	serves   bool
 	shutdown shutdown
 }
@@ -268,7 +268,7 @@ func (c *Core) WaitVisible(ctx context.Context, at domain.Position) {
 // crash to catch up with.
 const catchUpWithin = time.Minute
 
-// CatchUp brings the read models, and what else is named, up to a position.
+// CatchUp brings the read models, and the further consumers, up to a position.
 func (c *Core) CatchUp(ctx context.Context, logger *logrus.Logger, to domain.Position, more ...consumer.Consumer) (err error) {
 	log := logging.Quiet(logger)
 	feed := eventstore.NewFeed(c.Log, log)

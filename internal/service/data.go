@@ -39,8 +39,8 @@ func BecomeOwner(cfg Config, log logrus.FieldLogger) error {
 	return err
 }
 
-// HasData says whether a service has been at work here. With a Postgres of the
-// operator's own it is the keyset that tells.
+// HasData says whether a service has run here. With a Postgres of the operator's own, the
+// keyset is the sign.
 func HasData(cfg Config) bool {
 	if cfg.DatabaseURL == "" {
 		return pgdev.Exists(cfg.DataDir)
@@ -49,9 +49,8 @@ func HasData(cfg Config) bool {
 	return err == nil
 }
 
-// likelyData looks for a data directory where one is likely to be that dir was
-// meant to name: inside it, in a directory above, or beside the binary's.
-// Empty: none was found.
+// likelyData looks for a data directory at the places that dir was likely meant to name:
+// inside it, in a directory above, or beside the binary's. Empty: none was found.
 func likelyData(dir string) string {
 	places := []string{dir}
 	for up := filepath.Dir(dir); ; up = filepath.Dir(up) {

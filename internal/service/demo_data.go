@@ -55,10 +55,10 @@ func (d DemoFile) write(dataDir string) error {
 	return nil
 }
 
-// seedDemo makes the demo account and checker on the first start; later ones
-// only bring the address up to date. at is the last write, zero if there was
-// none. The file comes last: a crash before it leaves an account that nobody
-// knows the key of, and the next start makes another.
+// seedDemo makes the demo account and checker on the first start; later ones only bring
+// the address up to date. at is the last write, zero if there was none. The file comes
+// last: a crash before it leaves an account with a lost key, and the next start makes
+// another.
 func seedDemo(ctx context.Context, c *Core, baseURL string) (d DemoFile, at domain.Position, err error) {
 	d, err = ReadDemo(c.Config.DataDir)
 	switch {
@@ -94,11 +94,11 @@ func (s *Service) demoKey() string {
 	return d.APIKey
 }
 
-// forDemo lets deliveries reach receivers on this machine, and trusts the
-// certificates of `hqa listen`, unless the operator named others.
+// forDemo lets deliveries reach receivers on this machine, and trusts the certificates of
+// `hqa listen`, unless the operator named others.
 //
-// The certificates are made here already, so that the first delivery trusts
-// them; a receiver that cannot listen now is one that cannot listen later.
+// The certificates are made here already, so that the first delivery trusts them. If a
+// receiver cannot listen now, it cannot listen later either.
 func forDemo(ctx context.Context, cfg Config) (Config, error) {
 	cfg.WebhookAllow = append(cfg.WebhookAllow[:len(cfg.WebhookAllow):len(cfg.WebhookAllow)],
 		netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128"))

@@ -45,8 +45,8 @@ func Fits(m archive.Manifest, cfg service.Config) error {
 	return nil
 }
 
-// Restore makes the data directory. A crash at any point leaves one that only
-// restore itself goes on with.
+// Restore makes the data directory. After a crash at any point only restore itself can
+// continue with it.
 func Restore(ctx context.Context, cfg service.Config, from *archive.Reader, log logrus.FieldLogger) error {
 	if err := vacant(cfg); err != nil {
 		return err
@@ -56,7 +56,7 @@ func Restore(ctx context.Context, cfg service.Config, from *archive.Reader, log 
 		return err
 	}
 	again := service.IsHalfRestored(cfg)
-	if err = vacant(cfg); err == nil { // it may be another's by now
+	if err = vacant(cfg); err == nil { // another process may have taken it by now
 		err = writeDurably(filepath.Join(cfg.DataDir, service.RestoreMark),
 			"This is half a restored backup. Run humanqa restore again, or remove the directory.\n")
 	}
@@ -76,7 +76,7 @@ func Restore(ctx context.Context, cfg service.Config, from *archive.Reader, log 
 	return os.Remove(filepath.Join(cfg.DataDir, service.RestoreMark))
 }
 
-// vacant refuses to write over anything but the half of an earlier restore.
+// vacant refuses to write over any data but those of an unfinished restore.
 func vacant(cfg service.Config) error {
 	if service.IsHalfRestored(cfg) {
 		return nil
@@ -100,8 +100,8 @@ func vacant(cfg service.Config) error {
 	return nil
 }
 
-// fill writes what the archive holds; again overwrites what an earlier one
-// left.
+// fill writes the content of the archive; again overwrites the rest of an earlier
+// restore.
 func fill(ctx context.Context, cfg service.Config, from *archive.Reader, to *service.Postgres, again bool) error {
 	if again {
 		if err := to.Empty(ctx); err != nil {
@@ -137,7 +137,7 @@ func fill(ctx context.Context, cfg service.Config, from *archive.Reader, to *ser
 	return nil
 }
 
-// sameLog holds what was loaded against what the archive says it has.
+// sameLog compares the loaded log with the archive's count of events.
 func sameLog(ctx context.Context, to *service.Postgres, events int64) error {
 	db, err := pgpool.Open(ctx, to.DSN(pgdev.Database))
 	if err != nil {
@@ -164,7 +164,7 @@ func writeNew(file string, from io.Reader) error {
 	return errors.Join(err, f.Close())
 }
 
-// writeDurably is writeNew for what must be on the disk before what follows.
+// writeDurably is writeNew for a file that must be on the disk before the next step.
 func writeDurably(file, text string) error {
 	if err := writeNew(file, strings.NewReader(text)); err != nil {
 		return err

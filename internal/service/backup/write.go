@@ -47,12 +47,12 @@ type Saved struct {
 	Bytes      int64    `json:"bytes"`
 	Events     int64    `json:"events"`
 	Evidence   int      `json:"evidence"`             // pieces in the file
-	EvidenceAt string   `json:"evidenceAt,omitempty"` // where they are that are not in it
+	EvidenceAt string   `json:"evidenceAt,omitempty"` // the bucket of evidence that is not in the file
 	Missing    []string `json:"missing"`              // pieces whose files are lost
 }
 
-// EmbeddedOnly keeps backup and restore to what they can hold together: the
-// moment of another server's log, or its roles and settings, they cannot.
+// EmbeddedOnly restricts backup and restore to the embedded servers. They cannot hold the
+// moment of another server's log, nor its roles and settings.
 func EmbeddedOnly(cfg service.Config) error {
 	switch {
 	case cfg.EventStoreURL != "":
@@ -66,10 +66,10 @@ func EmbeddedOnly(cfg service.Config) error {
 const snapshotSQL = `
 SELECT pg_export_snapshot(), now()`
 
-// Write takes everything from one snapshot of the database: what was answered
-// before it began is in it. Evidence that the snapshot knows is in the bucket
-// since before it, and is never changed: the files may be read after it. What is kept no
-// longer keeps its file until the backup has ended.
+// Write takes everything from one snapshot of the database: every request that was
+// answered before it began is in it. The bucket had the evidence of the snapshot before
+// it, and never changes it: the files may be read after it. Evidence that is no longer
+// kept keeps its file until the backup has ended.
 func Write(ctx context.Context, cfg service.Config, from pgdev.Address, file string) (Saved, error) {
 	db, err := pgpool.Open(ctx, from.DSN(pgdev.Database))
 	if err != nil {

@@ -34,7 +34,7 @@ type Finding struct {
 	Part   string `json:"part"`
 	State  State  `json:"state"`
 	Detail string `json:"detail"`
-	Next   string `json:"next,omitempty"` // the next step; of what is wrong always
+	Next   string `json:"next,omitempty"` // the next step; a Wrong finding always has one
 }
 
 // Line is the finding for a terminal.

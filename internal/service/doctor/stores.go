@@ -119,7 +119,7 @@ func (e *examination) eventlog(ctx context.Context) []Finding {
 	}
 	if e.db != nil && migrations.Check(ctx, e.db.DB) == nil {
 		bound := binding.New(e.db, e.events, time.Now)
-		_ = bound.Check(ctx) // an error without a problem is a part that does not answer, which has its finding
+		_ = bound.Check(ctx) // an error without a problem means that a part does not answer: that part has its finding
 		if strange := bound.Problem(); strange != nil {
 			return wrong(errors.New(strange.Message), strange.Hint)
 		}
@@ -142,8 +142,8 @@ func (e *examination) clock(ctx context.Context) []Finding {
 	return ok("it agrees with Postgres'")
 }
 
-// enough is what an hour of work should find free of a disk: a twentieth of it, at most
-// 1 GiB. Below it the service takes no recordings any more.
+// enough is the space that should be free on a disk for an hour of work: a twentieth of
+// it, at most 1 GiB. Below it the service takes no recordings any more.
 const enough = 1 << 30
 
 // disk looks at the disk of the data directory, and of the embedded Postgres.

@@ -19,9 +19,9 @@ import (
 	"humanqa/projections/auditlog"
 )
 
-// Checker is the erasure of one checker (decisions, "Erasure of one subject"): name, profile
-// and key, and what else is asked for. A run that was cut off is continued by the same
-// command.
+// Checker is the erasure of one checker (decisions, "Erasure of one subject"): name,
+// profile and key, and the further things that Asked names. A run that was cut off is
+// continued by the same command.
 type Checker struct {
 	*service.Core
 	log        *logrus.Logger
@@ -33,7 +33,7 @@ type Checker struct {
 	Plan       CheckerPlan
 }
 
-// CheckerPlan says what an erasure is about.
+// CheckerPlan describes an erasure.
 type CheckerPlan struct {
 	CheckerID   string        `json:"checkerId"`
 	PersonID    string        `json:"personId,omitempty"` // who works as the checker
@@ -62,7 +62,7 @@ func NewChecker(ctx context.Context, c *service.Core, log *logrus.Logger, checke
 	return e, nil
 }
 
-// Close gives back what the erasure holds open, which is only read.
+// Close releases what the erasure has opened, which is only read.
 func (e *Checker) Close() { _ = e.files.Close() }
 
 // look reads the checker's texts, of earlier profiles too, and finds their tests in the log.
@@ -107,13 +107,14 @@ func (e *Checker) Search(ctx context.Context) (Searched, error) {
 	return e.needles.search(ctx, e.Core, domain.CheckerStream(e.id), ownRows("checker_id", e.id))
 }
 
-// Asked is what else of a checker goes.
+// Asked says which further things of a checker are erased.
 type Asked struct {
 	Pictures bool // and recordings that they made
 	Tests    bool // all that they had, as by an erasure of each
 }
 
-// ErrHeld says that a hold, or a test that has not ended, keeps what the checker made.
+// ErrHeld says that a hold, or a test that has not ended, keeps things that the checker
+// made.
 var ErrHeld = errors.New("what the checker made is kept by a hold, or by a test that has not ended")
 
 // Run erases the checker and proves it. The fact comes first: from then on their key does not

@@ -27,9 +27,9 @@ import (
 	"humanqa/projections/auditlog"
 )
 
-// Erasure is one run over everything that is kept of an account (decisions,
-// "Erasure"). What belongs to it is asked of the log, because the read models of
-// a stopped service may be behind.
+// Erasure is one run over everything that is kept of an account (decisions, "Erasure").
+// It finds the account's things in the log, because the read models of a stopped service
+// may be behind.
 type Erasure struct {
 	*service.Core
 	account string // its id
@@ -55,8 +55,8 @@ func New(ctx context.Context, c *service.Core, accountID, by, reason string) (*E
 	return &Erasure{Core: c, account: accountID, by: by, reason: reason, people: people, files: files}, nil
 }
 
-// eraseRounds bounds how often an erasure looks for what came in between: a
-// request that was under way when the account ended.
+// eraseRounds bounds how often an erasure looks for things that came in between: a
+// request may have been under way when the account ended.
 const eraseRounds = 10
 
 // Run ends the account, and goes round until nothing is left.
@@ -79,9 +79,9 @@ func (e *Erasure) Run(ctx context.Context) error {
 	return errors.New("new data of the account keep arriving: stop the programs that still use it")
 }
 
-// Steps are the parts of a round; each erases again what is left of its own, and
-// says how much that was. The fact comes first: from then on nothing new begins.
-// Webhooks end before jobs do, so that no webhook is sent.
+// Steps are the parts of a round; each erases the rest of its own things, and gives their
+// number. The fact comes first: from then on nothing new begins. Webhooks end before jobs
+// do, so that no webhook is sent.
 func (e *Erasure) Steps() []func(context.Context) (int, error) {
 	return []func(context.Context) (int, error){e.endAccount, e.shredDataKey, e.collectBelongings, e.endWebhooks, e.endJobs, e.eraseJobs,
 		e.forgetPeople, e.forgetRows}
@@ -107,7 +107,8 @@ func (e *Erasure) shredDataKey(ctx context.Context) (int, error) {
 	return 0, e.Vault.Shred(ctx, e.account)
 }
 
-// belongings are what the log knows of an account, by id; of people it knows all.
+// belongings are the things of an account in the log, by id; people are those of all
+// accounts.
 type belongings struct {
 	jobs     map[string]bool // true: open
 	webhooks map[string]bool // by project; true: there is a URL
@@ -173,8 +174,8 @@ func (e *Erasure) endWebhooks(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// endJobs gives what was not tested back to the ledger. One that ends by itself
-// meanwhile has ended.
+// endJobs gives the credits of untested jobs back to the ledger. It passes over a job
+// that has ended meanwhile.
 func (e *Erasure) endJobs(ctx context.Context) (n int, err error) {
 	for id, open := range e.found.jobs {
 		if !open {
@@ -271,8 +272,8 @@ func untilWritten(ctx context.Context, of string, eraseFiles func() (underWay in
 	}
 }
 
-// forgetRows waits for what is still written: behind it, nothing of the account is
-// in the database or where evidence is kept.
+// forgetRows waits for uploads that are still written. After them, nothing of the account
+// is in the database or where evidence is kept.
 func (e *Erasure) forgetRows(ctx context.Context) (erased int, err error) {
 	err = untilWritten(ctx, "account", func() (int, error) {
 		answers, err := admit.EraseAnswers(ctx, e.DB, e.account)
@@ -294,5 +295,5 @@ func (e *Erasure) forgetRows(ctx context.Context) (erased int, err error) {
 	return erased + named + rows, err
 }
 
-// Close gives back what the erasure holds open, which is only read.
+// Close releases what the erasure has opened, which is only read.
 func (e *Erasure) Close() { _ = e.files.Close() }

@@ -40,7 +40,7 @@ type Job struct {
 	Plan       Plan
 }
 
-// Plan says what an erasure is about.
+// Plan describes an erasure.
 type Plan struct {
 	JobID       string `json:"jobId"`
 	AccountID   string `json:"accountId"`
@@ -73,7 +73,7 @@ func NewJob(ctx context.Context, c *service.Core, log *logrus.Logger, jobID, by,
 	return j, nil
 }
 
-// Close gives back what the erasure holds open, which is only read.
+// Close releases what the erasure has opened, which is only read.
 func (j *Job) Close() { _ = j.files.Close() }
 
 const countDeliveriesSQL = `
@@ -136,7 +136,8 @@ func (j *Job) see(ctx context.Context, e eventstore.RawEvent) error {
 	return nil
 }
 
-// seeSecret adds the words of a secret, which the claimant saw, to what is searched for.
+// seeSecret adds the words of a secret, which the claimant saw, to the needles of the
+// search.
 func (j *Job) seeSecret(ctx context.Context, sealed string) error {
 	if sealed == "" || sealed == domain.ErasedText {
 		return nil
@@ -163,7 +164,7 @@ func (j *Job) Search(ctx context.Context) (Searched, error) {
 	return j.needles.search(ctx, j.Core, domain.JobStream(j.id), j.owns)
 }
 
-// owns says whose row it is. A row that names no other owner counts as the job's.
+// owns gives the owner of a row. A row that names no other owner counts as the job's.
 func (j *Job) owns(table string, row map[string]any) (of string, own bool) {
 	name := func(column string) string { text, _ := row[column].(string); return text }
 	if stream := name("stream"); stream != "" {
@@ -227,8 +228,8 @@ func (j *Job) say(ctx context.Context) error {
 	return err
 }
 
-// follow has everything that is derived from the log see the erasure: it waits for the
-// service, or does the service's work where that is stopped.
+// follow lets every consumer of the log see the erasure: it waits for the service, or
+// does the service's work where that is stopped.
 func (j *Job) follow(ctx context.Context) error {
 	at, err := j.Log.Head(ctx)
 	if err != nil {

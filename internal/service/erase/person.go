@@ -23,11 +23,11 @@ type Person struct {
 	now        person.State
 	store      *credential.Store
 	needles    needles
-	Checker    *Checker // nil: they test for nobody
+	Checker    *Checker // nil: they do not test
 	Plan       PersonPlan
 }
 
-// PersonPlan says what an erasure is about.
+// PersonPlan describes an erasure.
 type PersonPlan struct {
 	PersonID string         `json:"personId"`
 	Roles    []person.Grant `json:"roles"` // that end

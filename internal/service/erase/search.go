@@ -20,7 +20,7 @@ import (
 	"humanqa/projections/auditlog"
 )
 
-// shortestNeedle is how long a text is at least that is searched for, in characters: a
+// shortestNeedle is the least length of a text that is searched for, in characters: a
 // shorter one stands in texts of others by chance.
 const shortestNeedle = 8
 
@@ -103,7 +103,7 @@ func (n needles) search(ctx context.Context, c *service.Core, stream string, of 
 	return out, n.log(ctx, c, stream, &out)
 }
 
-// owner says to whom a row of a table belongs, in words; own: to the subject.
+// owner names the owner of a table's row, in words; own: the owner is the subject.
 type owner func(table string, row map[string]any) (of string, own bool)
 
 const listTablesSQL = `
@@ -161,7 +161,7 @@ func (n needles) tables(ctx context.Context, db *sqlx.DB, of owner, out *Searche
 }
 
 // log searches every event, as it is stored and as it opens. The subject's own stream is
-// counted apart: what it holds in the clear stays there.
+// counted apart: its clear texts stay there.
 func (n needles) log(ctx context.Context, c *service.Core, stream string, out *Searched) error {
 	return auditlog.Each(ctx, c.Log, func(e eventstore.RawEvent) error {
 		out.Events++

@@ -155,8 +155,8 @@ func SetAside(ctx context.Context, db *sqlx.DB, models []string) (found []audit.
 	return found, nil
 }
 
-// auditEvidence looks for the file of every piece of evidence, where they are in
-// a directory.
+// auditEvidence looks for the file of every piece of evidence, if the files are in a
+// directory.
 func (i Installation) auditEvidence(ctx context.Context, out *Result) error {
 	dir, ok := blob.Path(i.EvidenceURL)
 	if !ok {
@@ -170,8 +170,8 @@ func (i Installation) auditEvidence(ctx context.Context, out *Result) error {
 	})
 }
 
-// auditReferences tells of evidence that events refer to and nobody has any more,
-// but for accounts and jobs that were erased.
+// auditReferences reports evidence that events refer to and that has no row, except for
+// accounts and jobs that were erased.
 func (i Installation) auditReferences(
 	ctx context.Context, references *evidence.References, log *audit.Audit, gone map[string]bool, out *Result,
 ) error {
@@ -191,7 +191,7 @@ func (i Installation) auditReferences(
 	return nil
 }
 
-// auditErasures tells of erasures that were cut off: the log says "erased", and the key of
+// auditErasures reports erasures that were cut off: the log says "erased", and the key of
 // the texts is still there.
 func (i Installation) auditErasures(ctx context.Context, erased []string, out *Result) error {
 	left, err := i.Vault.SubjectsWithKeys(ctx, erased)
@@ -202,8 +202,8 @@ func (i Installation) auditErasures(ctx context.Context, erased []string, out *R
 	return err
 }
 
-// auditLetGo compares what is kept no longer with the log: rows without an event, events
-// without a row, and files that are still there.
+// auditLetGo compares evidence that is no longer kept with the log: rows without an
+// event, events without a row, and files that are still there.
 func (i Installation) auditLetGo(ctx context.Context, references *evidence.References, out *Result) error {
 	var there func(string, int64) bool
 	if dir, ok := blob.Path(i.EvidenceURL); ok {

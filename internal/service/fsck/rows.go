@@ -13,11 +13,11 @@ import (
 	"humanqa/internal/service/logging"
 )
 
-// rowLines bounds what is told of one row.
+// rowLines bounds the lines about one row.
 const rowLines = 9
 
-// RowFindings tells of the rows that a read model and the fold of the log do not
-// both have: where both have a row of that key, which fields differ.
+// RowFindings reports the rows that differ between a read model and the fold of the log.
+// Where both have a row of that key, it names the fields that differ.
 func RowFindings(name string, differences []consumer.Difference) []audit.Finding {
 	type row struct{ table, key string }
 	var order []row
@@ -81,8 +81,8 @@ func shortened(value json.RawMessage) string {
 	return string(text)
 }
 
-// streamOf is the stream that a row of a read model is about; the read model's
-// name where the row does not tell.
+// streamOf is the stream of a row of a read model; the read model's name where the row
+// does not name a stream.
 func streamOf(name string, rows ...map[string]json.RawMessage) string {
 	own := map[string]string{
 		"jobs": domain.JobStreams, "projects": domain.ProjectStreams, "sessions": domain.SessionStreams,
