@@ -96,8 +96,8 @@ func (c Config) scheme() string {
 	return "http://"
 }
 
-// baseAddr is $HUMANQA_ADDR, with the port that was bound where 0 was asked
-// for, and a name that can be called where every address is served.
+// baseAddr is $HUMANQA_ADDR as it can be called: with the bound port instead of 0, and
+// with a name where every address is served.
 func baseAddr(addr string, bound net.Addr) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -112,8 +112,8 @@ func baseAddr(addr string, bound net.Addr) string {
 	return net.JoinHostPort(host, port)
 }
 
-// connections is how many may be open at HUMANQA_ADDR: each is an open file, and the
-// service needs others.
+// connections bounds the open connections at HUMANQA_ADDR: each is an open file, and the
+// service needs other files.
 func (c Config) connections() int {
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
@@ -272,8 +272,8 @@ func (s *Service) warnOfEvidence(ctx context.Context, log *logrus.Logger) {
 	}
 }
 
-// watchPostgres ends with the embedded server: a death that a restart heals is
-// not its end.
+// watchPostgres ends with the embedded server. A death that a restart heals is not that
+// end.
 func (c *Core) watchPostgres(ctx context.Context) error {
 	select {
 	case <-ctx.Done():

@@ -99,9 +99,9 @@ func (c *Core) checkAll(ctx context.Context) (findings int, err error) {
 	return len(found), err
 }
 
-// auditedAt is the moment to judge deadlines by. A service that is stopped
-// settles nothing: what it owed when it stopped, or when its backup was taken,
-// it still has its time for.
+// auditedAt is the moment to judge deadlines by. A stopped service settles nothing. The
+// deadlines that ran when it stopped, or when its backup was taken, have not passed for
+// it.
 func (c *Core) auditedAt(ctx context.Context) (time.Time, error) {
 	now := time.Now()
 	if c.Served || c.serves || c.node == nil {
@@ -114,7 +114,7 @@ func (c *Core) auditedAt(ctx context.Context) (time.Time, error) {
 	return last, nil
 }
 
-// Installation is what this core stands on, to be checked.
+// Installation names the parts of this core for a check.
 func (c *Core) Installation() fsck.Installation {
 	return fsck.Installation{
 		DB: c.DB, Log: c.Log, Vault: c.Vault, Signer: c.Signer(), EvidenceURL: c.Config.EvidenceURL, Now: c.auditedAt,

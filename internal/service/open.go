@@ -48,8 +48,8 @@ func Attach(ctx context.Context, cfg Config, log logrus.FieldLogger) (_ *Core, e
 	return c, c.refuseStrangeLog(ctx)
 }
 
-// lookLimit is how long a command that joins a running service looks at its log;
-// one that does not answer may be the reason for the command.
+// lookLimit is how long a command that joins a running service looks at its log. A log
+// that does not answer may be the reason for the command.
 const lookLimit = 5 * time.Second
 
 // refuseStrangeLog fails only where the log is known not to be the database's.

@@ -45,8 +45,8 @@ type OpenedAccount struct {
 	Position          domain.Position
 }
 
-// OpenAccount makes an account ready to use. The key comes last:
-// whoever has it finds the credits granted.
+// OpenAccount makes an account ready to use. The key comes last: its holder finds the
+// credits granted.
 func OpenAccount(ctx context.Context, commands *command.Service, cause command.Cause, c NewAccount) (OpenedAccount, error) {
 	accountID, _, err := commands.CreateAccount(ctx, cause, c.Name, c.Sandbox)
 	if err != nil {

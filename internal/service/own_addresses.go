@@ -9,10 +9,10 @@ import (
 	"humanqa/internal/guard"
 )
 
-// ownAddresses are the addresses of the service and of its servers, as the
-// configuration tells: no page that is reviewed may be there (decisions, "URL
-// under test"). Listeners that another process has by the same settings count,
-// too; what is bound later is added then.
+// ownAddresses are the addresses of the service and of its servers in the configuration:
+// no reviewed page may be there (decisions, "URL under test"). Listeners of another
+// process with the same settings count, too; an address that is bound later is added
+// then.
 func ownAddresses(cfg Config, postgres ...string) *guard.Own {
 	own := new(guard.Own)
 	for _, address := range []string{cfg.Addr, cfg.AdminAddr, cfg.VoiceAddr, cfg.EventStoreListen, cfg.EventStoreListenInsecure,

@@ -13,9 +13,9 @@ import (
 	"humanqa/internal/mail"
 )
 
-// problems lists why the service is not ready, and notes: what the log, Postgres and the
-// read models lack to answer for everything that was written. Errors name
-// addresses and more: they are for the log, the reasons for everybody.
+// problems lists why the service is not ready, and notes. It is ready when the log,
+// Postgres and the read models can answer for everything that was written. Errors name
+// addresses and more: they are for the log, and the reasons are for every client.
 func (s *Service) problems(ctx context.Context) []httpapi.Problem {
 	var found []httpapi.Problem
 	add := func(part, reason string, err error) {
@@ -66,7 +66,7 @@ func (s *Service) problems(ctx context.Context) []httpapi.Problem {
 	if problem := s.dispatcher.Problem(); problem != "" {
 		found = append(found, httpapi.Problem{Part: "webhooks", Reason: problem})
 	}
-	if s.cfg.Mail != nil { // whatever is wrong with it, the service answers
+	if s.cfg.Mail != nil { // whatever its problem, the service answers
 		note, err := mail.Note(ctx, s.core.DB)
 		add("mail", "its letters cannot be counted", err)
 		if note != "" {

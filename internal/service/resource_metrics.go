@@ -21,7 +21,7 @@ var (
 		"How far Postgres' clock is before this machine's; below 0 it is behind.", nil, nil)
 )
 
-// resourceMetrics are what the machine gives this process.
+// resourceMetrics are the resources of the machine that this process has.
 type resourceMetrics struct {
 	dataDir string
 	clock   *pgclock.Clock
@@ -43,7 +43,7 @@ func (m resourceMetrics) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// countedFiles counts what the store of evidence did not do. A client that breaks its own
+// countedFiles counts the failures of the store of evidence. A client that breaks its own
 // upload or download off is no failure of the store.
 type countedFiles struct {
 	evidence.Files

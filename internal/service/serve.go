@@ -166,7 +166,7 @@ func Serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*Serv
 
 	s.policies = scheduler.New(timers.New(core.DB, core.dsn), log, policy.All(core.Commands)...)
 	metrics.MustRegister(s.policies.Collectors()...)
-	// Such as the token of a submission that crashed before its job.
+	// One of them is the token of a submission that crashed before its job.
 	run(roles.Policy, "held secrets", sweeping(core.Vault.ForgetExpired, log, "expired secrets stay until the next look"))
 	run(roles.Policy, "policies", func(ctx context.Context) error { s.policies.Run(ctx); return nil })
 

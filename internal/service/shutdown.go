@@ -45,7 +45,7 @@ func closeTracer(ctx context.Context, t *tracing.Tracer) error {
 	return shutdownStep{"traces", closeBudget, func(ctx context.Context) error { _ = t.Close(ctx); return nil }}.run(ctx, overtime)
 }
 
-// shutdown holds how to undo each step of a start; the steps run in reverse.
+// shutdown holds the steps that undo a start; they run in reverse.
 type shutdown []shutdownStep
 
 type shutdownStep struct {

@@ -59,7 +59,7 @@ func (c *Core) SignInLinks(base string) (SignInLinks, error) {
 	return SignInLinks{Store: store, base: ui.Origin(base)}, err
 }
 
-// InviteLink replaces every other way in that the person has, once it is used.
+// InviteLink makes a link. Its use replaces every other way in that the person has.
 func (l SignInLinks) InviteLink(ctx context.Context, personID, name string, grants []person.Grant, works time.Duration) (string, error) {
 	token, err := l.Invite(ctx, personID, name, grants, works)
 	return l.base + "/join/" + token, err
@@ -68,10 +68,9 @@ func (l SignInLinks) InviteLink(ctx context.Context, personID, name string, gran
 // welcomeLink is a way in that a start prints.
 type welcomeLink struct{ who, url string }
 
-// welcomeLinks are the ways in that nobody has taken yet: of the demo's three
-// people, or of the first operator while there is none. They are derived from
-// what they are for, so that every start means the same people; an older link
-// ends with the new one.
+// welcomeLinks are the links that are still unused: of the demo's three people, or of the
+// first operator while there is none. Each is derived from its purpose, so that every
+// start means the same people; an older link ends with the new one.
 func (s *Service) welcomeLinks(ctx context.Context) ([]welcomeLink, error) {
 	l, err := s.core.SignInLinks(s.cfg.BaseURL)
 	if err != nil {

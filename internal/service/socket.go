@@ -28,8 +28,8 @@ func SocketPath(dataDir string) string {
 	return filepath.Join("/tmp", name, "eventstore.sock")
 }
 
-// makeSocketPath also makes the directory. In /tmp somebody else may have made
-// it first: that one is refused.
+// makeSocketPath also makes the directory. In /tmp another user may have made it first:
+// that one is refused.
 func makeSocketPath(dataDir string) (string, error) {
 	path := SocketPath(dataDir)
 	dir := filepath.Dir(path)

@@ -9,8 +9,8 @@ import (
 	"humanqa/internal/backoff"
 )
 
-// tellSystemd tells systemd of a state (sd_notify), if it started the process and wants to
-// know. A failure costs a restart at most, so it is only told.
+// tellSystemd tells systemd of a state (sd_notify), if systemd started the process and
+// wants to know. A failure costs a restart at most, so it is only logged.
 func tellSystemd(state string, log logrus.FieldLogger) {
 	if _, err := daemon.SdNotify(false, state); err != nil {
 		log.WithError(err).Warn("systemd cannot be told: " + state)

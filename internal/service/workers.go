@@ -57,10 +57,11 @@ func (g *workerGroup) start(name string, run func(context.Context) error) (stop 
 	}
 }
 
-// sweepEvery is how often a worker removes what is over.
+// sweepEvery is how often a worker removes rows that are over.
 const sweepEvery = 10 * time.Minute
 
-// sweeping is a worker that removes what is over. otherwise says what a failure leaves.
+// sweeping is a worker that removes rows that are over. otherwise is the warning of a
+// failure.
 func sweeping(sweep func(context.Context) error, log logrus.FieldLogger, otherwise string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		for again := true; again; again = backoff.Wait(ctx, sweepEvery) == nil {

@@ -272,8 +272,8 @@ func untilWritten(ctx context.Context, of string, eraseFiles func() (underWay in
 	}
 }
 
-// forgetRows waits for uploads that are still written. After them, nothing of the account
-// is in the database or where evidence is kept.
+// forgetRows waits for uploads and recordings that are under way. After them, nothing of
+// the account is in the database or where evidence is kept.
 func (e *Erasure) forgetRows(ctx context.Context) (erased int, err error) {
 	err = untilWritten(ctx, "account", func() (int, error) {
 		answers, err := admit.EraseAnswers(ctx, e.DB, e.account)

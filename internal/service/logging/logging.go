@@ -38,8 +38,8 @@ func isTerminal(w io.Writer) bool {
 	return err == nil
 }
 
-// Quiet is for commands: their errors are one line, so what they start says
-// nothing short of a warning, unless debugging was asked for.
+// Quiet is for commands: their errors are one line, so the parts that they start log
+// nothing below a warning, unless debugging was asked for.
 func Quiet(log *logrus.Logger) *logrus.Logger {
 	if log.Level == logrus.InfoLevel {
 		log.SetLevel(logrus.WarnLevel)
