@@ -57,7 +57,7 @@ func standard(secret []byte, id, timestamp string, body []byte) string {
 		[]byte("."), body))
 }
 
-// standardKey is what Standard Webhooks libraries make of a secret: the bytes
+// standardKey is the key that Standard Webhooks libraries make of a secret: the bytes
 // behind "whsec_" in base64; any other secret stands for itself.
 func standardKey(secret []byte) []byte {
 	text, ok := strings.CutPrefix(string(secret), "whsec_")
@@ -89,9 +89,9 @@ func unixText(at time.Time) string { return strconv.FormatInt(at.Unix(), 10) }
 // Header is one header of an attempt.
 type Header struct{ Name, Value string }
 
-// Headers are all that an attempt is sent with, but what HTTP itself and tracing add, the
-// client's own and LogHeader, which no attempt keeps. An attempt that was not signed, or
-// lost, has no signatures; requestID may be empty.
+// Headers are the headers of an attempt. They leave out those of HTTP itself, of tracing
+// and of the client, and LogHeader, which no attempt keeps. An attempt that was not
+// signed, or lost, has no signatures; requestID may be empty.
 func Headers(event, id, requestID string, at time.Time, signed Pair) []Header {
 	list := []Header{
 		{"Content-Type", "application/json"},
@@ -112,11 +112,11 @@ func Headers(event, id, requestID string, at time.Time, signed Pair) []Header {
 		Header{webhookSignatureHeader, signed.Standard})
 }
 
-// Verify is what a receiver does: it checks the raw body against the
-// signatures of the request, in constant time. Where the Standard Webhooks
-// headers are there they decide, and must be no older than Tolerance: they
-// cover the time, and while a rotation overlaps either secret passes. Elsewhere
-// X-Service-Signature does. It returns nil or ErrMismatch.
+// Verify is the check of a receiver: it compares the raw body with the signatures of the
+// request, in constant time. Where the Standard Webhooks headers are there they decide,
+// and must be no older than Tolerance: they cover the time, and while a rotation overlaps
+// either secret passes. Elsewhere X-Service-Signature decides. It returns nil or
+// ErrMismatch.
 func Verify(secret []byte, h http.Header, body []byte, now time.Time) error {
 	timestamp := h.Get(webhookTimestampHeader)
 	if timestamp == "" && h.Get(webhookSignatureHeader) == "" {

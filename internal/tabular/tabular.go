@@ -28,7 +28,7 @@ const (
 // Formats lists them.
 func Formats() []string { return []string{string(NDJSON), string(CSV), string(Parquet)} }
 
-// MediaType is what HTTP calls the format.
+// MediaType is the name of the format in HTTP.
 func (f Format) MediaType() string {
 	switch f {
 	case CSV:
@@ -40,7 +40,7 @@ func (f Format) MediaType() string {
 	return "application/x-ndjson"
 }
 
-// Kind is what a column holds. Any value may be nil.
+// Kind is the kind of a column's values. Any value may be nil.
 type Kind int
 
 // The kinds, and the Go type of a value.
@@ -144,7 +144,7 @@ func (t *table) Close() error {
 	return t.Error()
 }
 
-// Defused puts an apostrophe before what a spreadsheet takes for a formula.
+// Defused puts an apostrophe before a cell that a spreadsheet takes for a formula.
 func Defused(cell string) string {
 	if cell == "" || !strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
 		return cell

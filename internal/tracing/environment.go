@@ -20,9 +20,9 @@ import (
 // complainEvery bounds how often a collector that is away is logged.
 const complainEvery = time.Minute
 
-// FromEnvironment makes a tracer where OTEL_* asks for one, else nil. The names are those of
-// OpenTelemetry, and the library reads them: the sampler, the queue, the headers, the resource.
-// Only what it would pass over in silence is refused here.
+// FromEnvironment makes a tracer where OTEL_* asks for one, else nil. The names are those
+// of OpenTelemetry, and the library reads them: the sampler, the queue, the headers, the
+// resource. Only values that the library would silently ignore are refused here.
 func FromEnvironment(ctx context.Context, version string, log logrus.FieldLogger) (*Tracer, error) {
 	if asked, err := asksForTraces(os.Getenv); err != nil || !asked {
 		return nil, err

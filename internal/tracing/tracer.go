@@ -100,7 +100,7 @@ func (t *Tracer) StartSend(ctx context.Context, name, traceparent string) (conte
 	return ctx, Span{span}
 }
 
-// Traceparent is what the span hands on to whatever follows from it; empty for none. A trace
+// Traceparent is the header for work that follows from the span; empty for none. A trace
 // that is not sampled is handed on, too: its id ties the client's own spans together.
 func (s Span) Traceparent() string {
 	if s.span == nil {
@@ -126,7 +126,7 @@ func (s Span) Count(name string, n int) {
 	}
 }
 
-// Answered keeps the status of the answer. One of ours from 500 on is a failure.
+// Answered keeps the status of the answer. A status of ours from 500 on is a failure.
 func (s Span) Answered(status int) {
 	s.Count("http.response.status_code", status)
 	if s.records() && status >= http.StatusInternalServerError {
