@@ -6,14 +6,14 @@ import (
 )
 
 const (
-	// maxConns bounds the connections to the TCP port, of which a browser needs one: they
-	// are any person's until their first message says which place they belong to.
+	// maxConns bounds the connections to the TCP port, of which a browser needs one. The
+	// owner of a connection is unknown until its first message names a place.
 	maxConns = 2 * maxOnServer
 	// maxConnsFrom bounds those of one address, behind which may be a whole office.
 	maxConnsFrom = maxConns / 8
 )
 
-// bounded is a listener that hangs up on what is beyond its bounds. It does not wait
+// bounded is a listener that hangs up on connections beyond its bounds. It does not wait
 // for a place: a holder of all of them would keep all others waiting.
 type bounded struct {
 	net.Listener

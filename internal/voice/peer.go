@@ -20,7 +20,7 @@ type Line interface {
 	Write(ctx context.Context, m Message) error
 }
 
-// Message is what is said over a line, by its type.
+// Message is a message over a line, by its type.
 //
 //	offer    ours, with mic: the media line that waits for a microphone, if one does
 //	answer   theirs
@@ -58,7 +58,7 @@ type Guest struct {
 	Watches bool
 }
 
-// peer is one browser in a room. What is below mu's line belongs to the room's lock.
+// peer is one browser in a room. The fields from mic on belong to the room's lock.
 type peer struct {
 	Guest
 	id     string
@@ -68,7 +68,7 @@ type peer struct {
 	speaks atomic.Bool  // what they send is passed on
 	loud   atomic.Int64 // when they were heard last, in Unix ms
 
-	mic     *webrtc.TrackLocalStaticRTP // what others are sent of theirs; nil until it comes
+	mic     *webrtc.TrackLocalStaticRTP // the sound of theirs that others are sent; nil until it comes
 	uplink  *webrtc.RTPTransceiver      // nil until they may speak for the first time
 	senders map[string]*webrtc.RTPSender
 	lines   int
@@ -83,8 +83,8 @@ type endError struct{ why string }
 
 func (e endError) Error() string { return e.why }
 
-// Replaced is told to a browser whose person came in by another one; only there
-// does it matter which words these are.
+// Replaced is told to a browser whose person came in by another one. Only browsers
+// compare these words.
 const (
 	Replaced = "replaced"
 	again    = "again"
@@ -120,7 +120,7 @@ func (s *Server) Join(ctx context.Context, name string, g Guest, line Line) erro
 	})
 	pc.OnTrack(func(t *webrtc.TrackRemote, recv *webrtc.RTPReceiver) { r.heard(p, t, recv) })
 
-	// Reading lasts until the last word is said: to end it breaks the line.
+	// Reading lasts until the last word is sent: ending a read breaks the line.
 	reading, stop := context.WithCancel(context.WithoutCancel(ctx))
 	read := make(chan struct{})
 	go func() {
@@ -152,7 +152,7 @@ const (
 	maxMessages, messagesIn = 100, 10 * time.Second
 )
 
-// writeMessages sends what is due until ctx ends, and then the last word.
+// writeMessages sends messages as they come until ctx ends, and then the last word.
 func (p *peer) writeMessages(ctx context.Context, line Line) {
 	send := func(m Message) error {
 		short, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTime)
@@ -175,7 +175,7 @@ func (p *peer) writeMessages(ctx context.Context, line Line) {
 	}
 }
 
-// queueMessage never waits: a peer that does not read is as good as gone.
+// queueMessage never waits: a peer that does not read counts as gone.
 func (p *peer) queueMessage(m Message) {
 	select {
 	case p.out <- m:
@@ -219,7 +219,7 @@ const (
 	quietBelow = 50
 )
 
-// heard passes on what a browser sends, until it ends.
+// heard passes on a browser's sound, until it ends.
 func (r *room) heard(p *peer, t *webrtc.TrackRemote, recv *webrtc.RTPReceiver) {
 	mic, err := webrtc.NewTrackLocalStaticRTP(t.Codec().RTPCodecCapability, "mic", p.id)
 	if err != nil {

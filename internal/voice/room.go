@@ -128,7 +128,7 @@ func (r *room) sync() {
 	}
 }
 
-// listenTo adds what another one says to what a peer is sent. A track that is added
+// listenTo adds another peer's sound to those that a peer is sent. A track that is added
 // otherwise would ask for the peer's microphone once more.
 func (p *peer) listenTo(q *peer) error {
 	if p.lines >= maxLines {
@@ -142,7 +142,7 @@ func (p *peer) listenTo(q *peer) error {
 	sender := t.Sender()
 	p.senders[q.id], p.dirty = sender, true
 	p.lines++
-	go func() { // reports have to be read, or they are none
+	go func() { // reports count only if they are read
 		b := make([]byte, 1500)
 		for {
 			if _, _, err := sender.Read(b); err != nil {
@@ -156,7 +156,7 @@ func (p *peer) listenTo(q *peer) error {
 // gatherTime bounds the look for our own addresses, which are known.
 const gatherTime = 2 * time.Second
 
-// offer says what has changed, unless the last offer is not answered yet. The
+// offer makes an offer of the changes, unless the last offer is not answered yet. The
 // caller holds the lock.
 func (r *room) offer(p *peer) {
 	if !p.dirty || p.pc.SignalingState() != webrtc.SignalingStateStable {
@@ -186,7 +186,7 @@ func (r *room) offer(p *peer) {
 	p.queueMessage(m)
 }
 
-// answered takes a browser's answer, but for what it says of addresses.
+// answered takes a browser's answer, without the addresses in it.
 func (r *room) answered(p *peer, sdp string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -201,8 +201,8 @@ func (r *room) answered(p *peer, sdp string) error {
 	return nil
 }
 
-// withoutAddresses takes out of an answer where its browser says it is: it comes to
-// us, and we go nowhere. An agent that calls itself lite would not come.
+// withoutAddresses removes the browser's addresses from an answer: the browser calls us,
+// and we call no peer. A browser that is ICE-lite itself would not call.
 func withoutAddresses(sdp string) string {
 	var kept strings.Builder
 	for line := range strings.Lines(sdp) {

@@ -92,7 +92,7 @@ func (s *scan) read() error {
 	}
 }
 
-// not makes of what is wrong with a file's beginning its error.
+// not makes the error of a fault at a file's beginning.
 func (s *scan) not(err error, why string) error {
 	if err != nil && !errors.Is(err, errCut) {
 		return err
@@ -258,7 +258,7 @@ func (s *scan) readTracks(e element) error {
 // topLevel are the elements before which a cluster of unknown size ends.
 var topLevel = []uint32{idCluster, idCues, idTags, idSeekHead, idInfo, idTracks, idChapters, idAttached, idSegment, idEBML}
 
-// readCluster takes what is whole of a cluster.
+// readCluster takes the complete elements of a cluster.
 func (s *scan) readCluster(e element) error {
 	if len(s.clusters) == maxClusters {
 		return fmt.Errorf("%w: it has more than %d clusters", ErrNot, maxClusters)
@@ -299,7 +299,7 @@ func (s *scan) readCluster(e element) error {
 	return err
 }
 
-// block is what is known of one; is is false for what is none.
+// block holds the known facts of a block; is is false for another element.
 type block struct {
 	is, key bool
 	track   uint64
@@ -349,8 +349,7 @@ func (s *scan) blockHead(e element) (b block, flags byte, err error) {
 		nil //nolint:gosec // it is signed
 }
 
-// readGroup reads a block with what belongs to it: one that refers to no other is
-// a key frame.
+// readGroup reads a block with its group. A block that refers to no other is a key frame.
 func (s *scan) readGroup(e element) (found block, err error) {
 	key := true
 	for end := s.at + e.size; s.at < end; {
@@ -380,7 +379,7 @@ func (s *scan) readGroup(e element) (found block, err error) {
 // ticks is a time in the recording's own unit, at least one.
 func (s *scan) ticks(d time.Duration) int64 { return max(1, int64(d)/int64(s.scale)) } //nolint:gosec // at most a second
 
-// span is what so many ticks last.
+// span is the duration of so many ticks.
 func (s *scan) span(ticks int64) time.Duration {
 	if ticks > math.MaxInt64/int64(s.scale) { //nolint:gosec // at most a second
 		return math.MaxInt64

@@ -96,8 +96,8 @@ type Plan struct {
 	duration time.Duration
 }
 
-// cluster is a piece of the recording: what is kept of its content, from body to
-// end in the source.
+// cluster is a piece of the recording. Its kept content lies from body to end in the
+// source.
 type cluster struct {
 	body, end int64
 	cue       int64 // the time of its first key frame, in ticks; negative: none
@@ -115,7 +115,7 @@ func (p *Plan) Size() int64 { return p.size }
 // Duration is how long the recording lasts, from its beginning to its last block.
 func (p *Plan) Duration() time.Duration { return p.duration }
 
-// layOut writes what stands before the clusters.
+// layOut writes the part before the clusters.
 func (p *Plan) layOut(s *scan) {
 	duration := binary.BigEndian.AppendUint64(nil, math.Float64bits(float64(s.last)))
 	info := appendElement(nil, idInfo, appendElement(s.info, idDuration, duration))
@@ -208,7 +208,7 @@ func early(err error) error {
 	return nil
 }
 
-// Sizes always have eight bytes: they are known before what they count is.
+// Sizes always have eight bytes, so that their own length is known before their value.
 func appendSize(b []byte, n int64) []byte {
 	return binary.BigEndian.AppendUint64(b, uint64(n)|1<<56) //nolint:gosec // never negative
 }

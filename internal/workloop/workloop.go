@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// ErrStopped is the cause of the end of an item's context when the loop stops.
+// ErrStopped is the cause with which an item's context ends when the loop stops.
 var ErrStopped = errors.New("the service stopped")
 
 const (
 	// faultWait is how long a failing database is left alone.
 	faultWait = 500 * time.Millisecond
-	// lookAgain is the least time between two looks that found nothing: what
-	// another node is about to take stays due.
+	// lookAgain is the least time between two looks that found nothing: items that
+	// another node is about to take stay due.
 	lookAgain = 10 * time.Millisecond
 	// gatherPart is the part of the places that may wait to be settled with more.
 	gatherPart = 8
@@ -37,14 +37,14 @@ type Work[T, R any] interface {
 	// Do does one item. It keeps to a time of its own, shorter than the lease;
 	// its context ends at a stop, with ErrStopped as the cause.
 	Do(ctx context.Context, item T) R
-	// Settle writes down what came of items. It passes over an outcome whose
-	// item another process has taken meanwhile. After an error the same
-	// outcomes are settled again. more says that others may have got due.
+	// Settle writes the outcomes of items. It passes over an outcome whose item another
+	// process has taken meanwhile. After an error the same outcomes are settled again.
+	// more says that others may have got due.
 	Settle(ctx context.Context, done []R) (more bool, err error)
 }
 
-// Exchanger is Work that settles and takes in one go, for less than both cost. It is
-// asked to while there is something to take, as far as the loop knows.
+// Exchanger is Work that settles and takes in one step, for less than both cost. The loop
+// uses it while there is something to take, as far as the loop knows.
 type Exchanger[T, R any] interface {
 	Work[T, R]
 	// Exchange is Settle, of at least one outcome, and then Take. After an error
@@ -58,12 +58,12 @@ type Urgent[R any] interface {
 	Urgent(done R) bool
 }
 
-// Log is where a loop says what went wrong.
+// Log is where a loop reports failures.
 type Log interface {
 	Warnf(format string, args ...any)
 }
 
-// Config is what a loop keeps to.
+// Config holds the settings of a loop.
 type Config struct {
 	// Name tells the loop from others in logs and metrics.
 	Name string
@@ -75,8 +75,8 @@ type Config struct {
 	Drain time.Duration
 	// Poll is the longest time between two looks for due items.
 	Poll time.Duration
-	// Gather is how long what has ended waits for more, so that they settle together,
-	// while there is nothing to take.
+	// Gather is how long ended items wait for more, so that they settle together, while
+	// there is nothing to take.
 	Gather time.Duration
 	Log    Log
 }
@@ -87,16 +87,16 @@ type Loop[T, R any] struct {
 	Config
 	work    Work[T, R]
 	results chan result[R]
-	ended   chan struct{} // nobody takes results any more
-	done    []outcome[R]  // not settled
-	urgent  bool          // one of done is
+	ended   chan struct{} // closed when results are no longer taken
+	done    []outcome[R]  // ended, not settled
+	urgent  bool          // one of done is urgent
 	taking  bool          // the last look found something
 	stats   stats
 
 	mu      sync.Mutex      // guards the rest
 	doing   context.Context // of the items; nil while the loop does not run
 	lastID  uint64
-	running map[uint64]*time.Timer // items in their places; what ends their leases
+	running map[uint64]*time.Timer // items in their places; the timers end their leases
 	overdue time.Time              // when last a lease ended before its item
 }
 
@@ -143,7 +143,7 @@ func (l *Loop[T, R]) Run(ctx context.Context, wake <-chan struct{}) {
 	look := time.NewTimer(0)
 	defer look.Stop()
 	full := false                 // the last look may have left something for want of places
-	var gathered <-chan time.Time // while something waits to be settled with more
+	var gathered <-chan time.Time // set while ended items wait to be settled with more
 	for {
 		l.stats.looked.Store(time.Now().UnixNano())
 		due := full
@@ -184,15 +184,15 @@ func (l *Loop[T, R]) Run(ctx context.Context, wake <-chan struct{}) {
 		if settleErr != nil {
 			again = min(again, faultWait)
 			if takeErr == nil && !full {
-				l.dropExpired() // it is not the database that is in the way
+				l.dropExpired() // the database works, so it is not the cause
 			}
 		}
 		look.Reset(again)
 	}
 }
 
-// freePlaces is how many places are. What waits to be settled keeps its place until
-// its lease ends.
+// freePlaces is the number of free places. An item that waits to be settled keeps its
+// place until its lease ends.
 func (l *Loop[T, R]) freePlaces() int {
 	free, now := l.Places-l.busyPlaces(), time.Now()
 	for _, o := range l.done {
@@ -221,7 +221,7 @@ func (l *Loop[T, R]) takeItems(ctx context.Context) (again time.Duration, err er
 	return l.startItems(due, until, next), nil
 }
 
-// startItems starts what was taken, and says when to look again.
+// startItems starts the items that were taken, and says when to look again.
 func (l *Loop[T, R]) startItems(due []T, until time.Time, next time.Duration) (again time.Duration) {
 	l.Hand(due, until)
 	l.taking = len(due) > 0
@@ -243,7 +243,7 @@ func (l *Loop[T, R]) Hand(items []T, until time.Time) bool {
 	if l.doing == nil {
 		return false
 	}
-	// What is taken again when its lease has ended is no beginning.
+	// An item that is taken again after the end of its lease is no beginning.
 	if len(items) > 0 && len(l.running) == 0 && time.Since(l.overdue) > l.Lease {
 		l.stats.moved.Store(time.Now().UnixNano())
 	}
@@ -272,7 +272,7 @@ func (l *Loop[T, R]) startItem(doing context.Context, item T, until time.Time) {
 	}()
 }
 
-// busyPlaces is how many places are taken.
+// busyPlaces is the number of places that are taken.
 func (l *Loop[T, R]) busyPlaces() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -325,7 +325,7 @@ func (l *Loop[T, R]) collectResults(r result[R]) {
 	}
 }
 
-// settleDone writes down what has ended. What cannot be written is kept.
+// settleDone settles the items that have ended. It keeps outcomes that cannot be written.
 func (l *Loop[T, R]) settleDone(ctx context.Context) (more bool, err error) {
 	if len(l.done) == 0 {
 		return false, nil
@@ -340,9 +340,8 @@ func (l *Loop[T, R]) settleDone(ctx context.Context) (more bool, err error) {
 	return more, nil
 }
 
-// settleAndTake does both where the work can, and there is something to settle. When it
-// fails they are tried by themselves: what is in the way of one may not be in the
-// way of the other.
+// settleAndTake does both where the work can, and there is something to settle. If that
+// fails the loop tries each by itself: the fault of one may not be a fault of the other.
 func (l *Loop[T, R]) settleAndTake(ctx context.Context) (again time.Duration, exchanged bool) {
 	work, able := l.work.(Exchanger[T, R])
 	free := l.Places - l.busyPlaces()
@@ -382,8 +381,8 @@ func (l *Loop[T, R]) warn(ctx context.Context, what string, err error) {
 	}
 }
 
-// drainItems waits for what is under way, ends what takes too long, and settles all.
-// What cannot be settled keeps its lease, which runs out.
+// drainItems waits for items in progress, ends those that take too long, and settles all.
+// An item that cannot be settled keeps its lease, which runs out.
 func (l *Loop[T, R]) drainItems(ctx context.Context, abort context.CancelCauseFunc) {
 	patience := time.AfterFunc(l.Drain, func() { abort(ErrStopped) })
 	defer patience.Stop()
