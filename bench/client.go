@@ -16,7 +16,7 @@ import (
 const callTime = 30 * time.Second
 
 // client sends one request over and over on one connection. It does no more
-// than that: it shares the machine with what it measures.
+// than that: it shares the machine with the server that it measures.
 type client struct {
 	conn    net.Conn
 	answers *bufio.Reader

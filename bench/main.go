@@ -60,9 +60,9 @@ const (
 	exitUsage  = 2
 )
 
-// gcPercent makes up for a heap that holds next to nothing: by default this
-// process would collect every few megabytes, many times as often as a service
-// with its caches filled. It holds for both sides.
+// gcPercent makes up for a heap that holds next to nothing. By default this process would
+// collect every few megabytes, many times as often as a service with its caches filled.
+// It holds for both sides.
 const gcPercent = 400
 
 // part is one comparison. They run in the order of the list: (d) goes on with

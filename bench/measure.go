@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// sample is what one round measured.
+// sample is the measurement of one round.
 type sample struct {
 	window    time.Duration
 	latencies []time.Duration // sorted; one for each operation that ended in the window

@@ -26,7 +26,7 @@ const (
 	ofPerson = 20
 	// changeRate is how often something changes in the busy account.
 	changeRate = 4
-	// refetchPause is what a browser waits between two fetches of a page.
+	// refetchPause is the browser's wait between two fetches of a page.
 	refetchPause = 250 * time.Millisecond
 	// openEnough is how long the dashboards are watched. It is long, because changeRate
 	// gives only four samples a second.

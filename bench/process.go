@@ -134,7 +134,7 @@ func freeAddr(ctx context.Context) (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// call runs a command to its end and gives what it printed.
+// call runs a command to its end and gives its output.
 func call(ctx context.Context, environ []string, program string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = append(withoutOurs(os.Environ()), environ...)

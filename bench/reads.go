@@ -108,8 +108,8 @@ func (s *service) playTests(ctx context.Context, key string, tests int) (project
 	return project.ProjectID, s.analysed(ctx, key, project.ProjectID, tests)
 }
 
-// analysed waits until every test has its AI report: what follows measures
-// reads, not the analyst.
+// analysed waits until every test has its AI report, so that the later part measures
+// reads and not the analyst.
 func (s *service) analysed(ctx context.Context, key, projectID string, tests int) error {
 	for {
 		var history struct{ ScoredTests int }

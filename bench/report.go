@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 )
 
-// section is what one part found.
+// section is the result of one part.
 type section struct {
 	Part         string        `json:"part"`
 	Title        string        `json:"title"`
