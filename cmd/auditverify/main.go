@@ -6,7 +6,7 @@
 //	auditverify KEY EXPORT.ndjson [CHECKPOINT…]
 //	auditverify KEY PROOF.json [CHECKPOINT…]
 //
-// KEY is what "humanqa audit key" prints; get it another way than the export.
+// KEY is the output of "humanqa audit key"; get it another way than the export.
 // The exit code is 0 where everything holds, 1 where not, 2 for a wrong call.
 package main
 

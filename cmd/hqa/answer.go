@@ -18,7 +18,7 @@ type answerCmd struct {
 	Secret bool   `help:"Read a secret from standard input, such as a code. Only the checker of this claim sees it."`
 }
 
-// secretLimit is far beyond what the service takes.
+// secretLimit is far beyond the service's limit.
 const secretLimit = 64 << 10
 
 // Run answers the one question that a job can have.

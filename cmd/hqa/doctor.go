@@ -18,7 +18,7 @@ type doctorCmd struct{}
 type finding struct {
 	What string `json:"what"`
 	OK   bool   `json:"ok"`
-	Told string `json:"told"` // what was found, or the next step
+	Told string `json:"told"` // the result, or the next step
 }
 
 // Run looks at everything that a test needs. It charges nothing.

@@ -130,7 +130,7 @@ func (a *app) inFiles(err error, tests []testfile.Test) error {
 // priced makes jobs of tests and asks for their price.
 func (a *app) priced(ctx context.Context, client *api.Client, tests []testfile.Test, base string) (jobs []newJob, cost price, err error) {
 	base = cmp.Or(base, a.env("HQA_TARGET_URL"))
-	known := map[string]api.Estimate{} // by what the price depends on
+	known := map[string]api.Estimate{} // by the fields that decide the price
 	for _, t := range tests {
 		j := newJob{
 			Title: t.Title, Description: t.Text(), JobType: cmp.Or(t.Type, "general_qa"), Priority: t.Priority, ProjectID: t.Project,

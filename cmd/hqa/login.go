@@ -24,9 +24,9 @@ type loginCmd struct {
 // keyLimit is far beyond any key.
 const keyLimit = 512
 
-// Run keeps a key once the service has accepted it. Without one on standard input an owner
-// confirms a code on the dashboard: at a terminal the command waits for that, and without
-// one it prints the code as JSON, and --collect waits.
+// Run keeps a key once the service has accepted it. Without a key on standard input an
+// owner confirms a code on the dashboard. At a terminal the command waits for that.
+// Without a terminal it prints the code as JSON, and --collect waits.
 func (c *loginCmd) Run(ctx context.Context, a *app) error {
 	url, err := a.serviceURL(c.URL)
 	if err != nil {
@@ -84,7 +84,7 @@ func (c *loginCmd) device(ctx context.Context, a *app, url string) error {
 	})
 }
 
-// clip keeps a name within what the service takes.
+// clip keeps a name within the service's limit.
 func clip(name string) string {
 	runes := []rune(name)
 	return string(runes[:min(len(runes), 100)])

@@ -195,7 +195,7 @@ func (a *app) remember(client *api.Client, r store.Run) {
 	})
 }
 
-// lastRun is what this directory submitted last.
+// lastRun is the last submission of this directory.
 func (a *app) lastRun(client *api.Client) (store.Run, error) {
 	last, err := a.store.LastRun(a.dir)
 	switch {
@@ -394,9 +394,9 @@ func (c *retestCmd) Run(ctx context.Context, a *app, client *api.Client) error {
 	return c.follow(ctx, a, client, out)
 }
 
-// retested are the jobs of the last run that ended without passing. Where the last run is
-// a retest that was cut off, or one of the same step of a pipeline, they are the jobs
-// that it retested: the same command continues it.
+// retested are the jobs of the last run that ended without passing. If the last run is a
+// retest that was cut off, or one of the same step of a pipeline, they are the jobs that
+// it retested. So the same command continues it.
 func retested(ctx context.Context, client *api.Client, last store.Run, step string) (ids []string, err error) {
 	if len(last.Of) > 0 && step != "" && last.Step == step {
 		return last.Of, nil

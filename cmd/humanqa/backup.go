@@ -14,9 +14,9 @@ type backupCmd struct {
 	File string `arg:"" type:"path" help:"The file to write; it must not exist."`
 }
 
-// Run needs the embedded Postgres and nothing else of the service: neither its
-// schema nor its log has to be one that this binary knows, so that the backup
-// before an upgrade can be the new binary's.
+// Run needs the embedded Postgres and nothing else of the service. This binary need not
+// know its schema or its log, so that the new binary can make the backup before an
+// upgrade.
 func (c *backupCmd) Run(ctx context.Context, a *app) (err error) {
 	if err := backup.EmbeddedOnly(a.cfg); err != nil {
 		return err

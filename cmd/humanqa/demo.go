@@ -63,7 +63,7 @@ type demo struct {
 	steps int
 }
 
-// told is what the demo found, for --json.
+// told is the result of the demo, for --json.
 type told struct {
 	ProjectID     string   `json:"projectId"`
 	JobID         string   `json:"jobId"`

@@ -9,9 +9,8 @@ import (
 	"humanqa/projections"
 )
 
-// fsckCmd checks the invariants on live data: the log against itself and
-// against what was signed, and the rows of every read model against a fold of
-// the log made anew.
+// fsckCmd checks the invariants on live data. It compares the log with itself and with
+// its signed checkpoints, and the rows of every read model with a new fold of the log.
 type fsckCmd struct {
 	Against []string `type:"existingfile" placeholder:"CHECKPOINT" help:"A checkpoint from a file that humanqa audit checkpoint wrote. May be repeated."`
 }

@@ -88,7 +88,7 @@ func listedJobOf(j jobs.Summary) listedJob {
 	}
 }
 
-// given is null in JSON for what was never given.
+// given is null in JSON for a value that was never given.
 func given(s string) *string {
 	if s == "" {
 		return nil

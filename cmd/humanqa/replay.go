@@ -99,7 +99,7 @@ func (u until) passed(e eventstore.RawEvent, at time.Time) bool {
 	return u.position != domain.Position{} && e.Position.Compare(u.position) > 0
 }
 
-// errEnough ends a read of the log that has found what was asked.
+// errEnough ends a read of the log that needs no further event.
 var errEnough = errors.New("enough")
 
 func (c *replayCmd) Run(ctx context.Context, a *app, core *service.Core) error {

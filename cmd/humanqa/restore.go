@@ -24,8 +24,8 @@ type restored struct {
 	Made    time.Time `json:"made"` // when the backup was
 }
 
-// Run reads the whole backup before it writes anything, and checks every
-// invariant on what it has made of it.
+// Run reads the whole backup before it writes anything, and checks every invariant on the
+// restored installation.
 func (c *restoreCmd) Run(ctx context.Context, a *app) error {
 	if err := backup.EmbeddedOnly(a.cfg); err != nil {
 		return err
