@@ -37,7 +37,7 @@ func (*Model) Instant() bool { return false }
 // Checklist implements command.AI.
 func (m *Model) Checklist(ctx context.Context, b command.ChecklistBrief) ([]command.NewItem, string, error) {
 	if b.Type == job.AIReview {
-		return m.rules.Checklist(ctx, b) // it is what Review can judge
+		return m.rules.Checklist(ctx, b) // the list that Review can judge
 	}
 	var items []command.NewItem
 	err := m.chat.ask(ctx, question{
@@ -118,9 +118,8 @@ func allFit(texts []string, count, limit int) bool {
 	return true
 }
 
-// readChecklist takes a whole list or none. Items that the failures bring
-// anyway, or that come twice, are left out, and the rules fill up what is then
-// too short.
+// readChecklist takes a whole list or none. Items that the failures bring anyway, or that
+// come twice, are left out, and the rules fill up a list that is then too short.
 func readChecklist(answer string, b command.ChecklistBrief) ([]command.NewItem, error) {
 	var written struct {
 		Items []struct {

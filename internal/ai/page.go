@@ -12,8 +12,8 @@ import (
 	"golang.org/x/net/html/charset"
 )
 
-// page is what a review looks for in a document. It is read token by token and
-// not as a tree: a hostile document costs no more than its length.
+// page holds the facts that a review looks for in a document. It is read token by token
+// and not as a tree: a hostile document costs no more than its length.
 type page struct {
 	title     string
 	viewport  string
@@ -28,12 +28,12 @@ type page struct {
 	base      string
 }
 
-// maxFound bounds each list of what was found wrong: a note shows a few.
+// maxFound bounds each list of faults: a note shows a few.
 const maxFound = 1000
 
 type field struct{ id, name string }
 
-// readPage never fails: what does not parse is read as a browser would.
+// readPage never fails: it reads faulty HTML as a browser would.
 func readPage(body []byte, contentType string) page {
 	var r io.Reader = bytes.NewReader(body)
 	if decoded, err := charset.NewReader(r, contentType); err == nil {

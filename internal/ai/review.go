@@ -30,7 +30,7 @@ const (
 	outOfTime     = "out_of_time"
 )
 
-// finding is what one check found: a skip has a reason.
+// finding is the result of one check: a skip has a reason.
 type finding struct {
 	status job.ItemStatus
 	reason string
@@ -402,7 +402,7 @@ func (r reviewed) mixedContent() finding {
 	return passIf(len(r.page.insecure) == 0, "%s without TLS%s", counted(len(r.page.insecure), "part"), examples(r.page.insecure))
 }
 
-// examples ends a sentence with the first few of what was found.
+// examples ends a sentence with the first few findings.
 func examples(of []string) string {
 	if len(of) == 0 {
 		return "."

@@ -25,11 +25,10 @@ const (
 	maxItems = 12
 )
 
-// Checklist gives 5 to 12 items: the feature, then what the job's type is
-// about, then the topics that the brief and the earlier failures speak of,
-// then what holds for every app. A review gets the review's own checks. The
-// failures themselves are not among them: they join every list by their own
-// keys.
+// Checklist gives 5 to 12 items, in this order: for the feature, for the job's type, for
+// the topics of the brief, for those of the earlier failures, for every app. A review
+// gets the review's own checks. The failures themselves are not among them: they join
+// every list by their own keys.
 func (*Rules) Checklist(_ context.Context, b command.ChecklistBrief) ([]command.NewItem, string, error) {
 	return checklistByRules(b), byRules, nil
 }

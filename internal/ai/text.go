@@ -25,7 +25,7 @@ const (
 	maxShownURL     = 300
 )
 
-// ellipsis marks what was cut.
+// ellipsis marks a cut.
 const ellipsis = "…"
 
 // clean makes one line of a text that others wrote: valid UTF-8, single
@@ -73,8 +73,8 @@ func wordsOf(texts ...string) []string {
 	})
 }
 
-// withoutSecrets drops what a URL may carry besides its place: a query or a
-// fragment may hold a token.
+// withoutSecrets drops the user, the query and the fragment of a URL: they may hold a
+// token.
 func withoutSecrets(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {

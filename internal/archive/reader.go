@@ -12,7 +12,7 @@ import (
 	"os"
 )
 
-// maxManifest bounds what is read into memory: some millions of entries.
+// maxManifest bounds the manifest in memory: some millions of entries.
 const maxManifest = 1 << 30
 
 // Reader is an archive that is whole.

@@ -123,7 +123,7 @@ func (b *Bucket) Erase(ctx context.Context, folder string) (files int, err error
 }
 
 // Room is the free space of the bucket's disk for this process, and the disk's size, in
-// bytes; total is 0 for a bucket that no disk of this machine bounds.
+// bytes. total is 0 for a bucket that no disk of this machine bounds.
 func (b *Bucket) Room() (free, total int64, err error) {
 	if free, total, err = b.files.room(); err != nil {
 		return 0, 0, fmt.Errorf("measure the disk of the bucket: %w", err)
@@ -134,7 +134,7 @@ func (b *Bucket) Room() (free, total int64, err error) {
 // Reachable says why the bucket cannot be used right now.
 func (b *Bucket) Reachable(ctx context.Context) error { return b.files.reachable(ctx) }
 
-// Close gives up what the bucket holds open.
+// Close releases the resources of the bucket.
 func (b *Bucket) Close() error { return b.files.close() }
 
 // Lost says that the file of a piece of evidence is not in its directory, or not whole.

@@ -98,7 +98,7 @@ func (d directory) read(_ context.Context, key string, offset, length int64) (io
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = root.Close() }() // what it opened stays open
+	defer func() { _ = root.Close() }() // the opened file stays open
 	f, err := root.Open(name)
 	if err != nil {
 		return nil, err

@@ -118,7 +118,7 @@ func (o *objects) write(ctx context.Context, key, contentType string, about map[
 		// The signature covers the sum, so it need not cover the content: not every
 		// server that speaks S3 takes a streamed signature.
 		SendContentMd5: true, DisableContentSha256: true,
-		PartSize: part, NumThreads: 1, // bounds what is in memory
+		PartSize: part, NumThreads: 1, // bounds the content in memory
 	}
 	for name, value := range about {
 		options.UserMetadata[name] = url.PathEscape(value)

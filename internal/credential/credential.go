@@ -30,14 +30,14 @@ import (
 	"humanqa/internal/pgpool"
 )
 
-// Config is what a Store stands on. All fields are required.
+// Config holds the dependencies of a Store. All fields are required.
 type Config struct {
 	DB  *sqlx.DB
 	Now func() time.Time
 	// BaseURL is where people reach the pages; passkeys are bound to its host.
 	BaseURL string
-	// Grants gives what the log says now that a person may do; domain.KindNotFound
-	// where they are disabled, or not there.
+	// Grants gives the rights that a person has in the log now; domain.KindNotFound where
+	// they are disabled, or not there.
 	Grants func(ctx context.Context, personID string) ([]person.Grant, error)
 	// Sealer seals forms that wait for a proof.
 	Sealer Sealer

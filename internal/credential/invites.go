@@ -58,9 +58,9 @@ SET expires_at = LEAST(expires_at, $2)
 WHERE person_id = $1
   AND spent_at IS NULL`
 
-// EndLinks ends the person's open links, because what they may do has changed. It
-// waits for a join that is under way. Their rows stay for a while: they say what the
-// person is called.
+// EndLinks ends the person's open links, because the person's rights have changed. It
+// waits for a join that is under way. The rows stay for a while: they hold the person's
+// name.
 func (s *Store) EndLinks(ctx context.Context, personID string) error {
 	return pgpool.Exec(ctx, s.db, "end the open links of "+personID, endInvitesSQL, personID, s.time())
 }
@@ -69,7 +69,7 @@ func (s *Store) EndLinks(ctx context.Context, personID string) error {
 type Invitation struct {
 	PersonID  string    `db:"person_id"`
 	Name      string    `db:"name"`
-	Grants    []byte    `db:"grants"` // what it was made for, in JSON
+	Grants    []byte    `db:"grants"` // that it was made for, in JSON
 	ExpiresAt time.Time `db:"expires_at"`
 }
 
@@ -121,11 +121,11 @@ type Joining struct {
 	Password string
 }
 
-// JoinWithPassword spends the link and gives its person a name, a login and a
-// password, all or nothing. domain.KindInvalid names what to mend; the link is
-// then still open. address is where the attempt comes from. Attempts are counted by
-// link and by address, so that a link tells which sign-in names there are no faster
-// than the sign-in page does.
+// JoinWithPassword spends the link and gives its person a name, a login and a password,
+// all or nothing. domain.KindInvalid names the fields to mend; the link is then still
+// open. address is the source of the attempt. Attempts are counted by link and by
+// address, so that a link tells which sign-in names there are no faster than the sign-in
+// page does.
 func (s *Store) JoinWithPassword(ctx context.Context, token string, in Joining, address string) (personID string, err error) {
 	in.Name, in.Login = strings.TrimSpace(in.Name), normal(in.Login)
 	if wrong := slices.Concat(checkName(in.Name), checkLogin(in.Login), checkPassword(in.Password)); len(wrong) > 0 {

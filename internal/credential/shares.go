@@ -13,7 +13,7 @@ import (
 // sharesPerJob bounds the links to one report that work at a time.
 const sharesPerJob = 20
 
-// Share is a link that opens one report for whoever has it, until it ends
+// Share is a link that opens one report for its holder, until it ends
 // (decisions, "Share links").
 type Share struct {
 	ID        uuid.UUID `db:"id"`

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// Domains are domains under which such platforms give each app a host of its
-// own: an app is a host below one of them, never the domain itself, which is
-// the platform's. They are in lower case.
+// Domains are domains under which such platforms give each app a host of its own. An app
+// is a host below one of them, never the domain itself, which is the platform's. They are
+// in lower case.
 type Domains []string
 
 // Known are the development and the published domains of public platforms.

@@ -34,7 +34,7 @@ const (
 	settleWithin = 10 * time.Second
 )
 
-// Result is what a check found.
+// Result is the outcome of a check.
 type Result struct {
 	Events   int
 	Jobs     int

@@ -1,4 +1,4 @@
-// Package mail tells people by e-mail what they asked to be told.
+// Package mail sends people the notices that they asked for, by e-mail.
 //
 // A person gives an address and chooses, for each account, the notices they want (Store).
 // A consumer of the log (webhooks/notices) writes notices, in the transaction that moves

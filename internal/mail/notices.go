@@ -29,7 +29,7 @@ type Notice struct {
 	AccountID string    `json:"account_id" db:"account_id"`
 	Kind      Kind      `json:"kind" db:"kind"`
 	Failed    bool      `json:"failed" db:"failed"`   // a report with failures, or a test that was given up
-	Title     string    `json:"title" db:"title"`     // of the test, or of what it is about
+	Title     string    `json:"title" db:"title"`     // of the test, or of the subject of the notice
 	Project   string    `json:"project" db:"project"` // its name; empty: none
 	Verdict   string    `json:"verdict" db:"verdict"` // in a few words
 	Path      string    `json:"path" db:"path"`       // of the page with the whole story

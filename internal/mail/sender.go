@@ -46,8 +46,8 @@ type Config struct {
 	DB     *sqlx.DB
 	Server *Server
 	Links  Links
-	// Grants gives what the log says now that a person may do; domain.KindNotFound
-	// where they are disabled, or not there.
+	// Grants gives the rights that a person has in the log now; domain.KindNotFound where
+	// they are disabled, or not there.
 	Grants func(ctx context.Context, personID string) ([]person.Grant, error)
 	Log    logrus.FieldLogger
 	// Every is the least time between two digests to a person; zero: an hour. Letters with

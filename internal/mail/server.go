@@ -36,7 +36,7 @@ const (
 	submissionPort  = 587
 	submissionsPort = 465
 	sendTime        = 30 * time.Second
-	// mostAnswered bounds what a server may say in an attempt, in bytes.
+	// mostAnswered bounds the answers of a server in an attempt, in bytes.
 	mostAnswered = 64 << 10
 )
 

@@ -95,7 +95,7 @@ FROM mail.choices
 WHERE account_id = $1
   AND person_id = $2`
 
-// Choices gives what the person wants to hear of the account; nothing, until they choose.
+// Choices gives the person's choices for the account; none, until they choose.
 func (s *Store) Choices(ctx context.Context, accountID, personID string) (Choices, error) {
 	c, found, err := pgpool.Find[Choices](ctx, s.db, "the choices of a person", choicesSQL, accountID, personID)
 	if err == nil && !found {
@@ -162,9 +162,9 @@ UPDATE mail.letters
 SET state = 'dropped', settled_at = now()
 WHERE id IN (SELECT id FROM kept)`
 
-// Save sets the person's address and what they want to hear of the account. It ends a
-// stop. An address that is new gets a letter with the link that confirms it. Invalid names
-// the path: address, reports. Conflict: too many addresses in a day.
+// Save sets the person's address and their choices for the account. It ends a stop. An
+// address that is new gets a letter with the link that confirms it. Invalid names the
+// path: address, reports. Conflict: too many addresses in a day.
 func (s *Store) Save(ctx context.Context, accountID, personID, address string, c Choices) error {
 	wrong := checkAddress(address)
 	if c.Reports != AllReports && c.Reports != FailuresOnly && c.Reports != NoReports {

@@ -22,8 +22,8 @@ const (
 	confirmTime = 15 * time.Minute
 )
 
-// confirm holds a purchase back that costs more than the caller allows: a client that can
-// ask its person is asked for input, any other is refused with words. It gives nil and no
+// confirm holds a purchase back that costs more than the caller allows. A client that can
+// ask its person is asked for input; any other is refused with words. It gives nil and no
 // error once the purchase may go on. Without a limit no price is asked for.
 //
 // The state of the question is signed, so that a person accepts this price of this very

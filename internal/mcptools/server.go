@@ -12,7 +12,7 @@ import (
 // WaitLimit is the longest that a tool waits: clients give up after a minute.
 const WaitLimit = 45 * time.Second
 
-// server holds what the tools share.
+// server holds the part that the tools share.
 type server struct{ api *api.Client }
 
 const instructions = `Human testers check a web app for you. A test costs credits and takes minutes to an hour.

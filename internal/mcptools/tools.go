@@ -15,7 +15,7 @@ import (
 	"humanqa/internal/hqa/api"
 )
 
-// The names of the tools: what an agent wants.
+// The names of the tools: each is a wish of an agent.
 const (
 	toolEstimate    = "estimate"
 	toolTest        = "test_with_a_human"

@@ -69,7 +69,7 @@ SELECT person_id, form, fields
 FROM desk.drafts
 WHERE account_id = $1`
 
-// EraseDrafts removes the account's drafts that hold what is to be erased.
+// EraseDrafts removes the account's drafts that hold a text to be erased.
 func EraseDrafts(ctx context.Context, db *sqlx.DB, accountID string, holds func(fields string) bool) error {
 	var rows []struct {
 		PersonID string `db:"person_id"`

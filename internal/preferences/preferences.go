@@ -1,4 +1,4 @@
-// Package preferences keeps what a person has set on the pages: filters under a name, and
+// Package preferences keeps a person's settings of the pages: filters under a name, and
 // up to which notice of an account the person has read. None of it is a fact of the log,
 // and all of it can be erased. Its tables are in the schema desk.
 package preferences

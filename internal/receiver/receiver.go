@@ -1,4 +1,4 @@
-// Package receiver is a local HTTPS server for webhooks: it verifies what arrives. The
+// Package receiver is a local HTTPS server for webhooks: it verifies deliveries. The
 // client and the service's developers' tools use it, so it knows nothing of the service.
 package receiver
 

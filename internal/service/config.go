@@ -23,10 +23,10 @@ import (
 	"humanqa/internal/mail"
 )
 
-// environment is every HUMANQA_* variable there is, and the one table of them:
-// the list of known names, humanqa serve --help and docs/settings.md are made of
-// the tags. unset says what holds where there is no default. A new setting is a
-// field here, one in Config if its text has to be read, and the place that uses it.
+// environment is every HUMANQA_* variable there is, and the one table of them. The list
+// of known names, humanqa serve --help and docs/settings.md are made of the tags. unset
+// says which value holds where there is no default. A new setting is a field here, one in
+// Config if its text has to be read, and the place that uses it.
 type environment struct {
 	Addr                     string    `env:"HUMANQA_ADDR" envDefault:"127.0.0.1:8080" about:"where it listens"`
 	BaseURL                  string    `env:"HUMANQA_BASE_URL" unset:"http://$HUMANQA_ADDR, https:// with a certificate" about:"starts every URL that is handed out"`
@@ -75,10 +75,10 @@ const testPrefix = "HUMANQA_TEST_"
 // Config is the checked environment. Everything in it can be relied on as far as that can
 // be known before anything is started.
 type Config struct {
-	// environment has what is used as it was given, with these differences: URLs have
-	// no slash at their end, BaseURL is empty until the listener is bound unless it was
-	// given, an empty AdminAddr is off, DataDir is absolute, and VoiceAddr, MasterKeyFile
-	// and EvidenceURL have their defaults. A WebhookCAFile may appear later.
+	// environment has the values as they were given, with these differences. URLs have no
+	// slash at their end. BaseURL is empty until the listener is bound unless it was
+	// given. An empty AdminAddr is off. DataDir is absolute. VoiceAddr, MasterKeyFile and
+	// EvidenceURL have their defaults. A WebhookCAFile may appear later.
 	environment
 
 	TrustedProxies guard.Allow

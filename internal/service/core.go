@@ -48,8 +48,7 @@ const (
 	// handoverLimit is how long a command waits for a service that is just starting
 	// or stopping.
 	handoverLimit = 20 * time.Second
-	// VisibleLimit is how long a command waits for the running service to show
-	// what the command wrote.
+	// VisibleLimit is how long a command waits for the running service to show its write.
 	VisibleLimit = 10 * time.Second
 )
 

@@ -15,10 +15,10 @@ import (
 	"humanqa/internal/wholefile"
 )
 
-// DemoCredits are what the demo account starts with.
+// DemoCredits are the credits of a new demo account.
 const DemoCredits = 1000
 
-// DemoFile is what `humanqa demo`, a script or a person needs to try the
+// DemoFile holds the facts that `humanqa demo`, a script or a person needs to try the
 // service (operating contract).
 type DemoFile struct {
 	BaseURL    string `json:"baseUrl"`

@@ -28,7 +28,7 @@ func Settings() []Setting {
 	return all
 }
 
-// Settled is the value of a setting, without what is secret, and its source.
+// Settled is the value of a setting, without secrets, and its source.
 type Settled struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`

@@ -16,8 +16,8 @@ import (
 	"humanqa/projections"
 )
 
-// PagesURL is where people reach the pages, as far as a command can know it: by the
-// settings, by what the service of this data directory says while it runs, or by default.
+// PagesURL is where people reach the pages, as far as a command can know it. It is the
+// setting, or the address of the running service of this data directory, or the default.
 func (c Config) PagesURL() string {
 	if c.BaseURL != "" {
 		return c.BaseURL

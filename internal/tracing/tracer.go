@@ -27,7 +27,7 @@ type Tracer struct {
 	spans    trace.Tracer
 }
 
-// Close sends what waits, as long as ctx lasts.
+// Close sends the spans that wait, as long as ctx lasts.
 func (t *Tracer) Close(ctx context.Context) error {
 	if t == nil {
 		return nil

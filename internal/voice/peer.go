@@ -65,7 +65,7 @@ type peer struct {
 	pc     *webrtc.PeerConnection
 	out    chan Message
 	cancel context.CancelCauseFunc
-	speaks atomic.Bool  // what they send is passed on
+	speaks atomic.Bool  // their sound is passed on
 	loud   atomic.Int64 // when they were heard last, in Unix ms
 
 	mic     *webrtc.TrackLocalStaticRTP // the sound of theirs that others are sent; nil until it comes
@@ -212,7 +212,7 @@ func (r *room) listen(ctx context.Context, p *peer, line Line) error {
 }
 
 const (
-	// What a browser may send a second: opus has 50 packets of some 100 bytes.
+	// A browser may send so much a second: opus has 50 packets of some 100 bytes.
 	maxPackets = 120
 	maxPayload = 1000
 	// quietBelow is a level in -dBov that counts as silence.

@@ -14,7 +14,7 @@ import (
 // room is the people that talk to each other. Its lock is held while connections are changed,
 // and never while anything is sent.
 type room struct {
-	places int // the server's: who is in, or coming
+	places int // the server's: of the people who are in, or coming
 
 	mu      sync.Mutex
 	peers   []*peer       // in the order they came

@@ -34,8 +34,8 @@ import (
 )
 
 const (
-	// MaxMessage bounds what a browser sends at once, in bytes: an answer for a full
-	// room has some 30 KB.
+	// MaxMessage bounds a message of a browser, in bytes: an answer for a full room has
+	// some 30 KB.
 	MaxMessage = 64 << 10
 	// maxPeers bounds a room: ten checkers, and the people that watch.
 	maxPeers = 24
@@ -52,7 +52,7 @@ const (
 	levelURI = "urn:ietf:params:rtp-hdrext:ssrc-audio-level"
 )
 
-// Config is what a server needs.
+// Config holds the settings of a server.
 type Config struct {
 	// Addr is where it listens, host:port, by UDP and TCP. Without a host, or with
 	// an unspecified one, it is every address that the machine has by then.

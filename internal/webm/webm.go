@@ -163,7 +163,7 @@ func (p *Plan) Reader(source io.Reader) io.Reader {
 type reader struct {
 	source   io.Reader
 	at       int64  // in the source
-	pending  []byte // comes before what is left of the cluster
+	pending  []byte // comes before the rest of the cluster
 	left     int64
 	clusters []cluster // those that follow
 }

@@ -28,7 +28,7 @@ const (
 	lastSettle = 2 * time.Second
 )
 
-// Work is what a loop does: items T with outcomes R. Take and Settle are called
+// Work is the work of a loop: items T with outcomes R. Take and Settle are called
 // by one goroutine, Do by many.
 type Work[T, R any] interface {
 	// Take leases up to limit due items to the caller. next is when to look
@@ -100,7 +100,7 @@ type Loop[T, R any] struct {
 	overdue time.Time              // when last a lease ended before its item
 }
 
-// result is what a place reports: an outcome, a panic, or the end of the lease.
+// result is the report of a place: an outcome, a panic, or the end of the lease.
 type result[R any] struct {
 	outcome[R]
 	id   uint64
@@ -203,8 +203,7 @@ func (l *Loop[T, R]) freePlaces() int {
 	return max(free, 0)
 }
 
-// takeItems starts what is due, as far as there are places, and says when to look
-// again.
+// takeItems starts due items, as far as there are places, and says when to look again.
 func (l *Loop[T, R]) takeItems(ctx context.Context) (again time.Duration, err error) {
 	free := l.freePlaces()
 	if free == 0 {
@@ -415,8 +414,8 @@ type stats struct {
 	looked          atomic.Int64 // Unix nanoseconds: when the loop last came round; 0 while it does not run
 }
 
-// Stalled is how long nothing has ended by itself, while something is under way, or for
-// how long the loop itself has stood still; zero within the time of a lease.
+// Stalled is how long no item has ended by itself while one is in progress, or how long
+// the loop itself has stood still. It is zero within the time of a lease.
 func (l *Loop[T, R]) Stalled() time.Duration {
 	if still := time.Since(time.Unix(0, l.stats.moved.Load())); l.stats.busy.Load() > 0 && still >= l.Lease {
 		return still

@@ -32,7 +32,7 @@ func (c *Client) Follow(ctx context.Context, after string, open func(), event fu
 	if err != nil {
 		return err
 	}
-	defer func() { _ = res.Body.Close() }() // what is left of it is of no use
+	defer func() { _ = res.Body.Close() }() // the rest is of no use
 	if res.StatusCode != http.StatusOK {
 		raw, _ := io.ReadAll(io.LimitReader(res.Body, 1<<16)) // half an envelope is none
 		return refusalOf(res, raw)

@@ -163,7 +163,7 @@ func (t *told) readSecret() []byte {
 	return bytes.TrimSpace(secret)
 }
 
-// describe says what one delivery is, and what its signature is worth.
+// describe gives the facts of one delivery, and the result of its signature's check.
 func (l Listener) describe(r receiver.Delivery) (h Heard, signature string) {
 	h = Heard{Type: "delivery", Event: r.Event, DeliveryID: r.DeliveryID, Verified: r.Verified, Body: r.Body}
 	signature = "signature verified"

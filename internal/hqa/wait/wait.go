@@ -255,7 +255,7 @@ func (w *Waiter) hold(ctx context.Context, j *job) error {
 	}
 }
 
-// look reads a job's state and tells what is new in it.
+// look reads a job's state and tells the changes in it.
 func (w *Waiter) look(ctx context.Context, j *job, wait string) error {
 	var now api.State
 	a, err := w.API.Once(ctx, api.Call{

@@ -62,7 +62,7 @@ func NewChecker(ctx context.Context, c *service.Core, log *logrus.Logger, checke
 	return e, nil
 }
 
-// Close releases what the erasure has opened, which is only read.
+// Close releases the files that the erasure has opened, which are only read.
 func (e *Checker) Close() { _ = e.files.Close() }
 
 // look reads the checker's texts, of earlier profiles too, and finds their tests in the log.

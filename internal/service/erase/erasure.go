@@ -295,5 +295,5 @@ func (e *Erasure) forgetRows(ctx context.Context) (erased int, err error) {
 	return erased + named + rows, err
 }
 
-// Close releases what the erasure has opened, which is only read.
+// Close releases the files that the erasure has opened, which are only read.
 func (e *Erasure) Close() { _ = e.files.Close() }

@@ -73,7 +73,7 @@ func NewJob(ctx context.Context, c *service.Core, log *logrus.Logger, jobID, by,
 	return j, nil
 }
 
-// Close releases what the erasure has opened, which is only read.
+// Close releases the files that the erasure has opened, which are only read.
 func (j *Job) Close() { _ = j.files.Close() }
 
 const countDeliveriesSQL = `
@@ -190,8 +190,9 @@ func (j *Job) owns(table string, row map[string]any) (of string, own bool) {
 	return "", true
 }
 
-// Run erases the job and proves it. What is left is in Searched; the key stays as long as a
-// table holds one of the texts, so that the next run can search for them again.
+// Run erases the job and proves it. The texts that are left are in Searched. The key
+// stays as long as a table holds one of the texts, so that the next run can search for
+// them again.
 func (j *Job) Run(ctx context.Context) (out Searched, err error) {
 	for _, step := range j.Steps() {
 		if err := step(ctx); err != nil {

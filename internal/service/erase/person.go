@@ -60,7 +60,7 @@ func NewPerson(ctx context.Context, c *service.Core, log *logrus.Logger, personI
 	return p, nil
 }
 
-// Close gives back what the erasure holds open, which is only read.
+// Close releases the parts that the erasure has opened, which are only read.
 func (p *Person) Close() {
 	if p.Checker != nil {
 		p.Checker.Close()

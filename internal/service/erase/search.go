@@ -47,7 +47,7 @@ type Searched struct {
 	Events    int64   `json:"events"`
 	Left      []Place `json:"left"`      // of the subject itself
 	InClear   []Place `json:"inClear"`   // of its events that were written before texts were sealed
-	Elsewhere []Place `json:"elsewhere"` // the same texts, in what belongs to others
+	Elsewhere []Place `json:"elsewhere"` // the same texts, in data of others
 }
 
 // needles are the spellings under which texts may be stored.

@@ -71,7 +71,7 @@ func fieldsOf(is, should map[string]json.RawMessage) string {
 	return strings.Join(lines, "")
 }
 
-// shortened keeps a value to what fits into a line.
+// shortened cuts a value so that it fits into a line.
 func shortened(value json.RawMessage) string {
 	const most = 120
 	text := []rune(logging.OneLine(string(value)))
