@@ -82,12 +82,12 @@ SET title = '` + domain.ErasedText + `'
 WHERE account_id = $1
   AND split_part(path, '#', 1) = '/dashboard/jobs/' || $2`
 
-// EraseJob takes the title of a test out of the notices that wait.
+// EraseJob erases the title of a test in every notice of it.
 func EraseJob(ctx context.Context, tx *sqlx.Tx, accountID, jobID string) error {
 	return pgpool.Exec(ctx, tx, "erase the notices of job "+jobID, eraseJobSQL, accountID, jobID)
 }
 
-// EraseAccount forgets all notices of an account that wait.
+// EraseAccount forgets every notice of an account, and the choices of its people.
 func EraseAccount(ctx context.Context, tx *sqlx.Tx, accountID string) error {
 	return pgpool.Exec(ctx, tx, "erase the notices of account "+accountID, eraseAccountSQL, accountID)
 }
