@@ -13,16 +13,16 @@ import (
 	"humanqa/internal/tracing"
 )
 
-// maxIncomplete is how often an append may be ended by the node half-way.
+// maxIncomplete bounds how often the node may end one append half-way.
 const maxIncomplete = 3
 
 // Append writes all events or none, at the expected revision. The bytes are
 // made once: a resend after an unknown outcome sends exactly the same.
 //
 // It fails with domain.ErrWrongRevision (another writer was first) or
-// domain.ErrUnknownOutcome (the resends did not tell either). With ErrStreamDeleted or
-// domain.ErrRefused nothing was written. With a refusal of kind unavailable nothing was
-// sent, or the log has no room.
+// domain.ErrUnknownOutcome (the outcome is unknown after the resends, too). With
+// ErrStreamDeleted or domain.ErrRefused nothing was written. With a refusal of kind
+// unavailable nothing was sent, or the log has no room.
 func (c *Client) Append(
 	ctx context.Context, stream string, expected domain.ExpectedRevision, events []domain.NewEvent,
 ) (domain.AppendResult, error) {
@@ -85,7 +85,7 @@ func (c *Client) appendWhole(
 		case classDeleted:
 			err = fmt.Errorf("%w: %w", ErrStreamDeleted, err)
 		case classIncomplete:
-			// Broken connections look like this too, but not again and again.
+			// A broken connection looks the same, but not several times in a row.
 			if incomplete++; incomplete < maxIncomplete && ctx.Err() == nil {
 				continue
 			}
@@ -114,8 +114,8 @@ func (c *Client) appendWhole(
 	}
 }
 
-// Writable fails, by a refusal that says why, while the log takes no events. Only a log
-// that has refused one is asked, by an append of none: others may write something of it.
+// Writable fails, by a refusal that says why, while the log takes no events. It asks only
+// a log that has refused an append, and asks by an append without events.
 func (c *Client) Writable(ctx context.Context) error {
 	if !c.full.Load() {
 		return nil

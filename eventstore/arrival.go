@@ -14,18 +14,18 @@ import (
 // arrival is the next thing a read or a subscription brings.
 type arrival struct {
 	event   *esdb.RecordedEvent
-	reached *domain.Position // without an event
+	reached *domain.Position // a checkpoint of the subscription, without an event
 	opened  bool             // a subscription was confirmed
 	err     error            // of the end; nil if the node ended it
 }
 
-// isEnd says that nothing comes any more.
+// isEnd says that no further arrival follows.
 func (a arrival) isEnd() bool { return a.event == nil && a.reached == nil && !a.opened }
 
 // start runs a read inside the library and passes its events over a channel. So its
 // consumer can leave at any time by ending ctx. The cause errNoAnswer blames the
 // connection. The goroutine ends with ctx, or later if the library does not heed it.
-// suspect has the connection looked at that keeps its consumer waiting.
+// suspect has the read's connection checked.
 func start(
 	ctx context.Context, k *connector, run func(context.Context, *esdb.Client, func(arrival) bool) error,
 ) (_ <-chan arrival, suspect func()) {
@@ -69,7 +69,7 @@ func start(
 			if ctx.Err() == nil {
 				k.release(conn, err)
 			} else {
-				k.endCall(conn) // the consumer left: how it ended says nothing
+				k.endCall(conn) // the consumer left: the error tells nothing about the connection
 			}
 			hand(arrival{err: err})
 		}()

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// A log stamps what it takes with its own time. A copied event carries its original
-// time at the end of its metadata. A reader through this package sees the original
-// metadata and time, to the byte. So proofs of the event hold in both logs.
+// A log stamps each event that it takes with its own time. A copied event carries its
+// original time at the end of its metadata. A reader through this package sees the
+// original metadata and time, to the byte. So proofs of the event hold in both logs.
 const (
 	carriedTime = `"$created":`      // ticks of 100 ns since 1970
 	carriedMeta = `{"$metadata":"`   // of metadata that are no JSON object, in base64
@@ -34,7 +34,7 @@ func carrying(meta []byte, created time.Time) []byte {
 	return []byte(carriedMeta + base64.StdEncoding.EncodeToString(meta) + carriedEnd + at)
 }
 
-// uncarried takes apart what carrying made.
+// uncarried is the inverse of carrying.
 func uncarried(stored []byte) (meta []byte, created time.Time, copied bool) {
 	body, ends := bytes.CutSuffix(stored, []byte("}"))
 	at := bytes.LastIndex(body, []byte(carriedTime))

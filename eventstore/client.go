@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// connections is how many HTTP/2 connections calls are spread over: one
-	// connection writes its frames one after the other and tops out below what
+	// connections is the number of HTTP/2 connections that share the calls: one
+	// connection writes its frames one after the other, and cannot use all that
 	// the node can take.
 	connections = 4
 	// closeTimeout is how long Close waits for calls to come back.
@@ -32,18 +32,18 @@ type limits struct {
 	call time.Duration
 	// patience is how long an operation is tried again before it is given up.
 	patience time.Duration
-	// quiet is how long a subscription may bring nothing before the log is
-	// asked whether there is nothing.
+	// quiet is how long a subscription may bring no event before the log is
+	// asked whether it has a newer one.
 	quiet time.Duration
-	// suspect is how long a node of a cluster may keep a caller waiting before it
-	// is asked something simple, and how long it may take to answer that.
+	// suspect is how long a node of a cluster may keep a caller waiting before the
+	// node gets a simple request, and how long it may take to answer that request.
 	suspect time.Duration
 }
 
 var defaultLimits = limits{call: 5 * time.Second, patience: 15 * time.Second, quiet: 10 * time.Second, suspect: 1500 * time.Millisecond}
 
-// Of a connection to a cluster, unless its address says otherwise: the library's
-// own are made for servers far away, and would keep a fail-over waiting. An
+// Settings of a connection to a cluster, unless its address says otherwise. The
+// library's own are made for servers far away, and would delay a fail-over. An
 // interval between keepalives below 10 s is not possible.
 const (
 	gossipTimeout     = 1 // s
@@ -51,7 +51,7 @@ const (
 	discoveryInterval = 200 // ms between two looks for the node, see connector
 )
 
-// tuned sets what the connection string leaves open.
+// tuned sets the settings that the connection string leaves open.
 func tuned(config *esdb.Configuration, connection string) {
 	_, query, _ := strings.Cut(connection, "?")
 	set := func(name string) bool {
@@ -90,7 +90,7 @@ type Client struct {
 	limits
 }
 
-// TraceWith has appends of traced requests make spans. It is called before the client is used.
+// TraceWith makes appends of traced requests record spans. It is called before the client is used.
 func (c *Client) TraceWith(t *tracing.Tracer) { c.tracer = t }
 
 // Open prepares a client for an esdb:// (or esdb+discover://) connection

@@ -44,7 +44,7 @@ var registry = register(
 	oversight.Specs(),
 )
 
-// register composes the aggregates' events. A name that is there twice, or a
+// register composes the aggregates' events. A name that occurs twice, or a
 // version that no chain of upcasters reaches, is a mistake of the programmer.
 func register(groups ...[]domain.EventSpec) map[string]domain.EventSpec {
 	all := make(map[string]domain.EventSpec)
@@ -73,10 +73,10 @@ func Types() []string { return slices.Sorted(maps.Keys(registry)) }
 // type is not known.
 func Version(eventType string) int { return registry[eventType].Version }
 
-// DecodeError says that an event of a known type could not be read. It is never
-// passed over: its reader stops there.
+// DecodeError says that an event of a known type could not be read. A reader never
+// skips such an event: it stops there.
 type DecodeError struct {
-	domain.Recorded     // what is known all the same: without Event and Meta
+	domain.Recorded     // the log's own facts of the event, without Event and Meta
 	Version         int // of the type, as its metadata have it; 0 where they cannot be read
 	Err             error
 }
@@ -174,15 +174,15 @@ type RawEvent struct {
 	Binary   bool      // the log keeps Data as octets, not as JSON
 	Copied   time.Time // when this log took it from another one, which had Created it; else zero
 
-	data        []byte // of an event whose data stand in parts, or sealed, put together
-	texts       []byte // that were sealed, behind their salt
+	data        []byte // the whole data of an event whose data stand in parts, or are sealed
+	texts       []byte // the opened texts, behind their salt
 	sealedParts bool   // the data in its parts have sealed texts
 }
 
-// Recorded is the event without a look at what it means.
+// Recorded is the event undecoded: without Event and Meta.
 func (r RawEvent) Recorded() domain.Recorded { return r.recorded(true) }
 
-// recorded leaves the sums of what is stored out unless they are asked for.
+// recorded computes the sums of the stored bytes only if sums is set.
 func (r RawEvent) recorded(sums bool) domain.Recorded {
 	recorded := domain.Recorded{
 		ID: r.ID, Stream: r.Stream, Revision: r.Revision, Position: r.Position, Type: r.Type,

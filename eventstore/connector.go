@@ -33,7 +33,7 @@ const (
 type connector struct {
 	config  esdb.Configuration
 	timeout time.Duration // of one call
-	// suspect is after how long a silent connection is looked at; zero where
+	// suspect is the silence after which a connection is checked; zero where
 	// there is no other node to go to.
 	suspect time.Duration
 	// others looks at the connections of the other connectors.
@@ -42,13 +42,14 @@ type connector struct {
 
 	life context.Context // ends with shut
 	end  context.CancelFunc
-	// drained is closed once the connector is shut and nothing runs any more.
+	// drained is closed once the connector is shut, its connections are closed, and no
+	// dial runs.
 	drained chan struct{}
 
 	mu      sync.Mutex
 	live    *connection   // nil: dial first
 	dialing chan struct{} // closed when the running dial succeeded; nil: none runs
-	dialErr error         // what the last dial ran into
+	dialErr error         // the error of the last dial
 	running int           // connections that are not closed, and a running dial
 }
 
@@ -62,7 +63,7 @@ type connection struct {
 	retired  bool
 	timeouts int // in a row
 	looking  bool
-	// life ends what runs inside; cut ends it, and so does shut.
+	// life ends the calls inside; cut ends life, and so does shut.
 	life context.Context
 	cut  context.CancelFunc
 }
@@ -155,7 +156,7 @@ func (k *connector) blame(conn *connection) {
 	}
 }
 
-// endCall ends a call that tells nothing of the connection.
+// endCall ends a call whose result tells nothing about the connection.
 func (k *connector) endCall(conn *connection) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -184,11 +185,11 @@ func (k *connector) reap(conn *connection) {
 	}
 	_ = conn.client.Close() // it only signals, and always gives nil
 	conn.client = nil
-	conn.cut() // nobody is inside
+	conn.cut() // no call is inside
 	k.done()
 }
 
-// done counts down what runs. The caller holds the lock.
+// done counts down running. The caller holds the lock.
 func (k *connector) done() {
 	k.running--
 	if k.running == 0 && k.life.Err() != nil {
@@ -299,7 +300,7 @@ func inside[T any](ctx context.Context, k *connector, conn *connection, f func(c
 				o.err = fmt.Errorf("%w: %v", errLibrary, r)
 			}
 			if ctx.Err() != nil && !errors.Is(context.Cause(ctx), errNoAnswer) {
-				k.endCall(conn) // the caller left: how it ended says nothing
+				k.endCall(conn) // the caller left: the error tells nothing about the connection
 			} else {
 				k.release(conn, o.err)
 			}
@@ -347,8 +348,8 @@ waiting:
 	}
 }
 
-// suspicion ticks when a call that has brought nothing since has its connection
-// looked at: never without another node.
+// suspicion ticks when the connection of a call without news since the last tick is to
+// be checked. It never ticks if there is no other node.
 func (k *connector) suspicion() (tick <-chan time.Time, stop func()) {
 	if k.suspect == 0 {
 		return nil, func() {}
@@ -357,10 +358,9 @@ func (k *connector) suspicion() (tick <-chan time.Time, stop func()) {
 	return ticker.C, ticker.Stop
 }
 
-// look finds out whether a node that keeps a caller waiting says anything at
-// all: one that is frozen holds its connections open. If it does not, everything
-// inside is ended at once, and the other connections, which may be to the same
-// node, are looked at too.
+// look checks whether a node that keeps a caller waiting answers at all: a frozen
+// node holds its connections open. If it does not answer, every call inside is ended
+// at once. The other connections are checked too, since they may be to the same node.
 func (k *connector) look(conn *connection) {
 	k.mu.Lock()
 	if conn.retired || conn.looking {

@@ -30,15 +30,15 @@ const (
 	typeStreamDeleted = "$streamDeleted"
 )
 
-// ErrCannotCopy: the target holds something else, or the source something that
-// no copy could keep. Nothing was written behind what was the same.
+// ErrCannotCopy: the target holds other events, or the source an event that no copy
+// could keep. No event was written behind the first difference.
 var ErrCannotCopy = errors.New("cannot be copied")
 
-// Copied is what a copy found and did.
+// Copied is the result of a copy.
 type Copied struct {
 	Events int64  // that both logs hold
 	Added  int64  // of them by this run
-	Hash   string // SHA-256 of what both hold, hex
+	Hash   string // SHA-256 of the events that both hold, hex
 	// SamePlaces says that every event has the same position in both.
 	SamePlaces bool
 	// Grown says that the source has become longer in the meantime.
@@ -50,11 +50,10 @@ type Copied struct {
 // metadata, time. Streams of the server's own ($…) are left out, but for the metadata
 // of other streams. Nothing is written to from.
 //
-// One append follows the other, so that the order is kept whatever fails. A copy
-// that ended anywhere is gone on with by another: what to holds already is
-// compared event by event, and anything else there is refused. In the end to is
-// read once more and its hash compared. told hears, many times a second, how many
-// events are there.
+// One append follows the other, so that any failure keeps the order. A later copy
+// continues one that was cut off: it compares the events that to holds already, one by
+// one, and refuses a different one. After a run that added events, to is read once
+// more and its hash compared. told gets the number of events so far, many times a second.
 func Copy(ctx context.Context, from, to *Client, told func(events int64)) (Copied, error) {
 	c := copying{from: walk(from), to: walk(to), target: to, deleted: map[string]bool{}, told: told}
 	head, exists, err := from.head(ctx)
@@ -157,8 +156,8 @@ func (c *copying) copyMissing(ctx context.Context) (sum *summary, added int64, e
 	}
 }
 
-// see refuses what would not become the same: a stream that was deleted and
-// written again, where a server adds an event of its own.
+// see refuses an event that the target could not hold unchanged: one of a stream that
+// was deleted and written again, where a server adds an event of its own.
 func (c *copying) see(e *storedEvent) error {
 	described, ofMetadata := strings.CutPrefix(e.Stream, "$$")
 	if !ofMetadata {
@@ -217,7 +216,7 @@ func (c *copying) tombstone(ctx context.Context, e *storedEvent) error {
 			return client.TombstoneStream(ctx, e.Stream, esdb.TombstoneStreamOptions{ExpectedRevision: esdb.Any{}})
 		})
 		switch class := classify(err); {
-		case err == nil, class == classDeleted: // an attempt of before
+		case err == nil, class == classDeleted: // by an earlier attempt
 			return nil
 		case class == classFinal, class == classRevision, ctx.Err() != nil, time.Now().After(limit):
 			return fmt.Errorf("delete %s: %w", e.Stream, err)
@@ -254,7 +253,7 @@ func (e *storedEvent) String() string {
 	return fmt.Sprintf("%s (%s, revision %d of %s)", e.ID, e.Type, e.Revision, e.Stream)
 }
 
-// text is what has to be equal, each field behind its length.
+// text holds the fields that have to be equal, each behind its length.
 func (e *storedEvent) text() []byte {
 	fields := []string{e.Stream, e.Type}
 	if e.Type != typeStreamDeleted {
@@ -287,8 +286,8 @@ func (s *summary) add(e *storedEvent) {
 func (s *summary) content() string   { return hex.EncodeToString(s.of.Sum(nil)) }
 func (s *summary) placesSum() string { return hex.EncodeToString(s.where.Sum(nil)) }
 
-// walker reads a log from its start, page by page, and passes over what is the
-// server's own.
+// walker reads a log from its start, page by page, and skips the server's own
+// streams.
 type walker struct {
 	client *Client
 	at     domain.Position

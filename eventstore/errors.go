@@ -28,7 +28,7 @@ var (
 	errEmptyAppend = errors.New("an append needs at least one event")
 )
 
-// errorClass is what an error of the library says about the call that got it.
+// errorClass is the meaning of a library error for the call that got it.
 type errorClass int
 
 const (
@@ -87,7 +87,7 @@ func classify(err error) errorClass {
 	case codes.DeadlineExceeded:
 		return classTimeout
 	case codes.ResourceExhausted:
-		// The library's own "message too large" is no matter of time.
+		// The library's own "message too large" is final: no retry helps.
 		if slices.ContainsFunc(st.Details(), func(d any) bool { _, later := d.(*errdetails.RetryInfo); return later }) {
 			return classFull
 		}
@@ -100,8 +100,8 @@ func classify(err error) errorClass {
 	return classRetry
 }
 
-// readError says what a read that was given up on ran into. What may get
-// better is unavailable, so that the service answers "try again".
+// readError is the error of a read that was given up. An error that may pass is
+// unavailable, so that the service answers "try again".
 func readError(what string, err error) error {
 	err = fmt.Errorf("read %s: %w", what, err)
 	switch classify(err) {
@@ -120,13 +120,13 @@ func fullError(err error) *domain.Error {
 	}
 }
 
-// statusOf is the node's own answer in an error, without what was put around it.
+// statusOf is the node's own status in an error, without the errors that wrap it.
 func statusOf(err error) *status.Status {
 	var answer interface{ GRPCStatus() *status.Status }
 	if errors.As(err, &answer) {
 		return answer.GRPCStatus()
 	}
-	return nil // says nothing
+	return nil
 }
 
 // isEnd says that a live read came to its end.

@@ -21,7 +21,7 @@ const (
 	pollEvery = time.Second
 )
 
-// Page is what a consumer reads next.
+// Page holds the events that a consumer reads next.
 type Page struct {
 	// Events are in the log's order, and shared with every other consumer in
 	// the process: they must not be changed. May be empty while Next advanced
@@ -86,14 +86,13 @@ func (f *Feed) Head() domain.Position {
 // (domain.Stored).
 const Sums = "$sums"
 
-// Next gives what lies behind the checkpoint, up to maxEvents events: whatever
-// has arrived. It blocks until there is something, through outages of the node,
-// and ends with ctx. A known event that cannot be decoded is a *DecodeError
-// once it comes first.
+// Next gives the events behind the checkpoint that have arrived, up to maxEvents. It
+// blocks until there is one, through outages of the node, and ends with ctx. A known
+// event that cannot be decoded is a *DecodeError once it comes first.
 //
-// A consumer of some types names them: then events of other types may have no Event and no
-// Meta, which costs a fraction, and those without Sums no sums. Without types (nil) all are
-// read whole.
+// A consumer of some types names them. Then events of other types may have no Event and no
+// Meta, which costs a fraction. Unless the types hold Sums, events may have no sums. Without
+// types (nil) all are read whole.
 func (f *Feed) Next(ctx context.Context, after Checkpoint, maxEvents int, types map[string]bool) (Page, error) {
 	maxEvents = max(maxEvents, 1)
 	wait := minBackoff
@@ -187,7 +186,7 @@ func (f *Feed) Run(ctx context.Context) error {
 	}
 }
 
-// stopped gives nil where the end was asked for.
+// stopped gives nil if ctx has ended.
 func (f *Feed) stopped(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return fmt.Errorf("feed: %w", err)
@@ -210,7 +209,7 @@ func (f *Feed) findEnd(ctx context.Context) (Checkpoint, error) {
 }
 
 // followTail subscribes behind the newest position and fills the ring until the
-// subscription ends. moved says that it brought anything.
+// subscription ends. moved says that the ring moved.
 func (f *Feed) followTail(ctx context.Context) (moved bool, err error) {
 	f.mu.Lock()
 	from := f.ring.head
@@ -224,8 +223,8 @@ func (f *Feed) followTail(ctx context.Context) (moved bool, err error) {
 	defer cancel(nil)
 	arriving := f.client.subscribe(ctx, from)
 
-	// Until the subscription is confirmed, silence means that it will not be;
-	// afterwards, that the log has to be asked.
+	// Silence before the subscription is confirmed means that it failed. Silence
+	// afterwards means that the log has to be asked for newer events.
 	silence := time.NewTimer(f.client.call + leaveAfter)
 	defer silence.Stop()
 	opened, behind := false, false
@@ -257,8 +256,8 @@ func (f *Feed) followTail(ctx context.Context) (moved bool, err error) {
 // errEnded stands in for the end of a subscription without a reason.
 var errEnded = errors.New("the node ended the subscription")
 
-// collectArrived adds what has arrived already. The batch holds what came before the
-// end, if that is among it.
+// collectArrived adds the arrivals that wait already. If one of them is the end, the batch
+// holds the arrivals before it.
 func collectArrived(batch []arrival, arriving <-chan arrival) ([]arrival, error) {
 	for {
 		if last := batch[len(batch)-1]; last.isEnd() {
@@ -279,9 +278,9 @@ func collectArrived(batch []arrival, arriving <-chan arrival) ([]arrival, error)
 	}
 }
 
-// addBatch decodes a batch and puts it into the ring. Positions only ever grow:
-// what is not behind head has been here before. An error ends the batch before
-// an event whose parts cannot be read now.
+// addBatch decodes a batch and puts it into the ring. Positions only grow: an event
+// that is not behind head was in the ring before. An error ends the batch before an
+// event whose parts cannot be read now.
 func (f *Feed) addBatch(ctx context.Context, batch []arrival) (moved bool, err error) {
 	slots := make([]slot, 0, len(batch))
 	var page []*esdb.RecordedEvent
@@ -335,12 +334,12 @@ func (f *Feed) addBatch(ctx context.Context, batch []arrival) (moved bool, err e
 	return moved, err
 }
 
-// slotOverhead is about what an event takes beside its bytes.
+// slotOverhead is about the memory that an event takes beside its bytes.
 const slotOverhead = 512
 
-// behind asks whether the log went on without the subscription: a connection can
-// look alive while nothing comes through it. What was written just now may still
-// be under way.
+// behind asks whether the log holds an event that the subscription did not bring: a
+// connection can look alive while nothing comes through it. An event that was written
+// just now may still be under way.
 func (f *Feed) behind(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, f.client.call)
 	defer cancel()
@@ -353,7 +352,7 @@ func (f *Feed) behind(ctx context.Context) bool {
 	return f.ring.head.isBefore(Checkpoint{Position: position, Start: !exists})
 }
 
-// notify wakes everyone who waits. The caller holds the lock.
+// notify wakes every waiting consumer. The caller holds the lock.
 func (f *Feed) notify() {
 	close(f.wake)
 	f.wake = make(chan struct{})

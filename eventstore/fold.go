@@ -23,8 +23,8 @@ type Fold struct {
 	evolve func(domain.Event) any
 }
 
-// NewFold begins with the empty state of a stream. One whose category is not
-// known has none.
+// NewFold begins with the empty state of a stream. A stream of an unknown category
+// has no state.
 func NewFold(stream string) *Fold {
 	category, _, _ := strings.Cut(stream, "-")
 	switch category + "-" {
@@ -58,7 +58,7 @@ func evolves[S any](evolve func(S, domain.Event) S) func(domain.Event) any {
 	}
 }
 
-// ledger is what a ledger's state shows of itself.
+// ledger is the state of a ledger as a fold shows it.
 type ledger struct {
 	Granted, Used, Expired, Balance domain.Credits
 	Lots                            []credits.Lot
@@ -90,7 +90,7 @@ func (f *Fold) After(e RawEvent) (json.RawMessage, error) {
 	return marshal(hidden(shown))
 }
 
-// hidden replaces what holds a secret, by the names that Redact knows, in the
+// hidden replaces the fields that hold a secret, by the names that Redact knows, in the
 // spelling of Go's fields.
 func hidden(v any) any {
 	switch v := v.(type) {

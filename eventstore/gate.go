@@ -17,10 +17,10 @@ import (
 var errCondemned = errors.New("the connection was replaced")
 
 // gate keeps calls out of a library client that is about to look for its node
-// again. A client told to do so forgets its gRPC connection without closing it,
-// and holds every caller until it found the node, contexts or not. It is told
-// by its own error handling, and looks when the next call asks it for the
-// connection: so no call may ask once an error was handled.
+// again. Such a client forgets its gRPC connection without closing it. It holds every
+// caller until it found the node, and ignores their contexts. Its own error handling
+// orders the look, and the next call that asks for the connection starts it. So no call
+// may ask once an error was handled.
 //
 // Two habits of the pinned version (gate_test.go) show that. It logs an error before it
 // acts on it. A call with a connection first puts a deadline on its context.
@@ -29,7 +29,7 @@ type gate struct {
 	condemned bool         // guarded by entering
 }
 
-// condemn lets the calls inside pass, and no further one in.
+// condemn lets the calls inside get their connection, and lets no further call in.
 func (g *gate) condemn() {
 	g.entering.Lock()
 	g.condemned = true
@@ -63,9 +63,9 @@ func (e *entering) Deadline() (time.Time, bool) {
 	return e.Context.Deadline()
 }
 
-// libraryLog sends the log of conn's library client to ours, at debug: what
-// matters comes back as an error, and the caller that knows its meaning logs it.
-// And it is where a connection that failed is taken out of service in time.
+// libraryLog sends the log of conn's library client to ours, at debug: an error that
+// matters also comes back to the caller, which knows its meaning and logs it. It also
+// takes a connection that failed out of service in time.
 func (k *connector) libraryLog(conn *connection) esdb.LoggingFunc {
 	return func(level esdb.LogLevel, format string, args ...any) {
 		// Other messages may come from the library's own goroutine, which must

@@ -27,13 +27,13 @@ type Finding struct {
 	What   string `json:"what"`
 	OK     bool   `json:"ok"`
 	Detail string `json:"detail"`
-	Hint   string `json:"hint,omitempty"` // what to do
+	Hint   string `json:"hint,omitempty"` // the remedy
 }
 
 const (
 	// inspectTime bounds each look.
 	inspectTime = 5 * time.Second
-	// roundTrips is how many calls a round trip time is the median of.
+	// roundTrips is the number of calls behind the median of a round trip time.
 	roundTrips = 11
 	// oldestVersion is the oldest major version that the protocol was tried with.
 	oldestVersion = 21
@@ -41,7 +41,7 @@ const (
 
 // Inspect checks the service's needs of a log without a write. An append that expects
 // an impossible revision is refused for that reason only if the user may append. It
-// stops where nothing more can be found out.
+// stops if the log cannot be reached.
 func (c *Client) Inspect(ctx context.Context) []Finding {
 	i := inspection{Client: c}
 	version, err := look(ctx, c, func(_ context.Context, client *esdb.Client) (*esdb.ServerVersion, error) {
@@ -86,7 +86,7 @@ func (i *inspection) add(what string, err error, detail, hint string) {
 
 func (i *inspection) config() esdb.Configuration { return i.pool[0].config }
 
-// how is the way to the log, and as whom.
+// how describes the connection to the log: its transport and its user.
 func (i *inspection) how() string {
 	config := i.config()
 	switch {
@@ -111,7 +111,7 @@ func (i *inspection) version(v esdb.ServerVersion) {
 	i.add("version", err, detail, "run EventStoreDB 22 or later, or KurrentDB")
 }
 
-// nodes asks the first node that answers for all.
+// nodes asks the first node that answers for all nodes.
 func (i *inspection) nodes(ctx context.Context) {
 	members, err := i.gossip(ctx)
 	if err != nil {
@@ -236,7 +236,7 @@ func (i *inspection) times(ctx context.Context) {
 			err = i.mayAppend(ctx, origin.Stream, "log.named")
 		}
 		if err != nil {
-			return // told above
+			return // rights reports the same error
 		}
 		reads, appends = append(reads, read), append(appends, time.Since(began)-read)
 	}

@@ -15,9 +15,9 @@ import (
 
 // Each event of the service ends its metadata with a MAC, under a key that is in no
 // database: write access to the log's table is not enough to make one. It binds stream,
-// revision, type, id, content type, data, and the metadata before it; the time is the
-// log's own, and comes later. A copy of the log keeps revisions and bytes, so it
-// stands there too.
+// revision, type, id, content type, data, and the metadata before it. The log sets the
+// time later, so the MAC does not bind it. A copy of the log keeps revisions and bytes,
+// so the MAC holds there too.
 const (
 	macField   = `,"mac":"`
 	macVersion = "humanqa mac 1"
@@ -27,25 +27,25 @@ const (
 // macLength is the field with the key's id in hex, a point, and the MAC.
 var macLength = len(macField) + 8 + 1 + base64.RawURLEncoding.EncodedLen(macBytes) + len(`"}`)
 
-// MACKeys are the keys of events' MACs by their ids. Primary makes new ones; without
-// keys there are none.
+// MACKeys are the keys of events' MACs by their ids. Primary is the id of the key for new
+// MACs; without keys, events get no MAC.
 type MACKeys struct {
 	Primary uint32
 	Keys    map[uint32][]byte
 }
 
-// Authentic says what an event's MAC is worth.
+// Authentic is the result of checking an event's MAC.
 type Authentic int
 
-// What a MAC says of its event.
+// The results of checking a MAC.
 const (
 	NoMAC    Authentic = iota // the event carries none
 	WrongMAC                  // it was not made for this event, or under a key that is not ours
-	Genuine                   // whoever wrote the event had the key
+	Genuine                   // the writer of the event had the key
 )
 
-// Authenticate has every event that is appended from now on carry a MAC; it comes before
-// the first use.
+// Authenticate gives a MAC to every event that is appended from now on. It is called
+// before the client is used.
 func (c *Client) Authenticate(keys MACKeys) { c.macs = keys }
 
 // Authentic checks the MAC of an event as the log stores it.

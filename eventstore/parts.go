@@ -18,19 +18,19 @@ import (
 
 // An original EventStoreDB takes 1 MiB of data in one append, unless it is set
 // to more. The report of a job can be larger: a hundred items with long texts.
-// The data of such an event goes ahead of it, in parts in a stream of their
+// The data of such an event is written before it, in parts in a stream of their
 // own, and the event's metadata say so. Reads through this package give the
 // event whole.
 //
 // A crash behind the parts leaves them without an event, which is harmless: the
 // same append, sent again, finds them there.
 const (
-	// maxWhole is how much data one append carries, but for small events: of
-	// those no batch of commands makes the rest of a mebibyte.
+	// maxWhole bounds the data of one append, small events apart: no batch of
+	// commands has enough of them to fill the rest of a mebibyte.
 	maxWhole = 768 << 10
 	// smallEvent is never moved into parts.
 	smallEvent = 4 << 10
-	// partSize is how much of it a part holds, before base64.
+	// partSize is the size of a part in bytes, before base64.
 	partSize = 512 << 10
 )
 
@@ -68,7 +68,7 @@ func (c *Client) split(ctx context.Context, proposed []esdb.EventData) error {
 
 var emptyData = []byte("{}")
 
-// storeParts writes an event's data ahead of it.
+// storeParts writes an event's data, in parts, before the event itself.
 func (c *Client) storeParts(ctx context.Context, e *esdb.EventData) error {
 	var meta domain.Metadata
 	if err := json.Unmarshal(e.Metadata, &meta); err != nil {
@@ -123,7 +123,7 @@ func (c *Client) assembled(ctx context.Context, r RawEvent, in partsMeta) (RawEv
 		return nil
 	})
 	if _, ok := errors.AsType[*DecodeError](err); ok {
-		r.data, err = nil, nil // whoever reads the log raw goes on, to say where
+		r.data, err = nil, nil // a raw reader goes on, so that it can name the position
 	}
 	if err != nil {
 		return RawEvent{}, fmt.Errorf("read the parts of %s at %s: %w", r.Type, r.Stream, err)

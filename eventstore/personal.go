@@ -11,8 +11,8 @@ import (
 )
 
 // personal names the fields of events that are a customer's own words. The log holds
-// them under the account's data key, so that they go with it (decisions, "Erasure");
-// whatever reads events finds them open. Events written before stay as they are.
+// them under the account's data key, so that they go with it (decisions, "Erasure").
+// Readers of events get them in the clear. Events written before stay as they are.
 var personal = map[string][]string{
 	"account.created":    {"name"},
 	"account.key_issued": {"name"},
@@ -21,20 +21,20 @@ var personal = map[string][]string{
 // sealedField holds the personal fields of an event, as one sealed JSON object.
 const sealedField = "sealed"
 
-// Sealer seals texts: package internal/vault. What was sealed with a key that is gone
-// is domain.ErrShredded, what is damaged or was not sealed for this stream
-// domain.ErrUnsealable; any other error may pass.
+// Sealer seals texts: package internal/vault. A text sealed under a key that is gone
+// gives domain.ErrShredded. A text that is damaged, or was not sealed for this stream,
+// gives domain.ErrUnsealable. Any other error may pass.
 type Sealer interface {
 	Seal(ctx context.Context, accountID, stream string, plaintext []byte) (string, error)
 	Unseal(ctx context.Context, accountID, stream, sealed string) ([]byte, error)
-	// SealText and OpenText use a key of the subject. Expect has such keys at hand.
+	// SealText and OpenText use a key of the subject. Expect loads such keys ahead.
 	SealText(ctx context.Context, subject, accountID string, plaintext []byte) (string, error)
 	OpenText(ctx context.Context, subject string, sealed []byte) ([]byte, error)
 	Expect(ctx context.Context, subjects []string) error
 }
 
-// SealWith has personal texts sealed from now on. It is called before the client is
-// used; a client without a sealer writes them in the clear, and reads Redacted.
+// SealWith makes the client seal personal texts. It is called before the client is
+// used. A client without a sealer writes them in the clear, and reads Redacted.
 func (c *Client) SealWith(s Sealer) { c.sealer = s }
 
 // ownerOf is the account that the personal fields of a stream's events belong to.
@@ -78,8 +78,8 @@ func (c *Client) seal(ctx context.Context, stream, eventType string, data []byte
 }
 
 // unseal gives the JSON with its personal fields; nil where there is nothing to open.
-// Of an account that was erased they say so. Texts that are damaged are not passed
-// over: Decode refuses what they become.
+// The fields of an erased account hold Erased. Damaged texts are not passed over:
+// they become text that Decode refuses.
 func (c *Client) unseal(ctx context.Context, stream, eventType string, data []byte) ([]byte, error) {
 	names := personal[eventType]
 	if names == nil {
@@ -101,8 +101,8 @@ func (c *Client) unseal(ctx context.Context, stream, eventType string, data []by
 	return marshal(fields)
 }
 
-// openFields gives the sealed fields as a JSON object, with words in their place once they
-// cannot be opened any more. Damaged fields become text that is no JSON.
+// openFields gives the sealed fields as a JSON object. Fields that cannot be opened any
+// more hold Erased, or Redacted without a sealer. Damaged fields become text that is no JSON.
 func (c *Client) openFields(ctx context.Context, stream, sealed string, names []string) ([]byte, error) {
 	words := Redacted
 	if c.sealer != nil {

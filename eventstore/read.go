@@ -16,8 +16,8 @@ import (
 )
 
 // Load calls each for every event of the stream from the given revision on, in
-// order. A stream that does not exist has no events. Any error means that the
-// events seen are not all. A read that breaks goes on behind the last event
+// order. A stream that does not exist has no events. After an error, the stream may
+// have events that each has not seen. A read that breaks goes on behind the last event
 // seen.
 func (c *Client) Load(ctx context.Context, stream string, from uint64, each func(domain.Recorded) error) error {
 	return c.readStream(ctx, stream, from, math.MaxInt64, func(e *esdb.RecordedEvent) error {
@@ -41,7 +41,7 @@ func (c *Client) decode(ctx context.Context, e *esdb.RecordedEvent) (domain.Reco
 var errTail = errors.New("the tail is read")
 
 // LoadTail gives the events of a stream from the last one of a type on, in order, or all
-// if it has none of the type. It reads backwards, once. Not ok: they are more than so many.
+// if it has none of the type. It reads backwards, once. Not ok: there are more than most.
 func (c *Client) LoadTail(ctx context.Context, stream, eventType string, most int) (events []domain.Recorded, ok bool, err error) {
 	err = c.retry(ctx, stream, func() (bool, error) {
 		events = nil
@@ -94,9 +94,9 @@ func (c *Client) ReadRawPage(ctx context.Context, stream string, from, count uin
 // ends the page before the event that caused it, and is given once it comes
 // first.
 //
-// Events of other types than the given ones have no Event and no Meta: only the log's own
-// facts of them are read. Events have sums only if the types hold Sums. Without types (nil)
-// all are read whole.
+// Events of other types than the given ones have no Event and no Meta, only the log's own
+// facts. Events have sums only if the types hold Sums. Without types (nil) all are read
+// whole.
 func (c *Client) ReadAll(
 	ctx context.Context, after domain.Position, fromStart bool, maxEvents int, types map[string]bool,
 ) (events []domain.Recorded, next domain.Position, end bool, err error) {
@@ -126,7 +126,7 @@ func (c *Client) ReadAll(
 	return events, next, end, nil
 }
 
-// ReadAllRaw is ReadAll without a look at what the events mean.
+// ReadAllRaw is ReadAll for undecoded events.
 func (c *Client) ReadAllRaw(
 	ctx context.Context, after domain.Position, fromStart bool, maxEvents int,
 ) (events []RawEvent, next domain.Position, end bool, err error) {
@@ -147,7 +147,8 @@ func (c *Client) ReadAllRaw(
 	return events, next, end, nil
 }
 
-// readBlock is how many events of a page are looked at together: their keys take one query.
+// readBlock is the number of events of a page that are handled together: one query gets
+// their keys.
 const readBlock = 256
 
 // readStored reads a page of every event, as the log holds it; begin is called before each
@@ -164,7 +165,7 @@ func (c *Client) readStored(ctx context.Context, after domain.Position, fromStar
 	}
 	var (
 		seen   uint64
-		broken bool // the read ended early, what it gave is whole
+		broken bool // the read ended early, but the events it gave are whole
 	)
 	err = c.retry(ctx, "$all", func() (bool, error) {
 		begin()
@@ -257,9 +258,9 @@ func (c *Client) readStream(ctx context.Context, stream string, from, count uint
 	})
 }
 
-// retry repeats a read that may get better, until ctx ends or nothing has moved
-// for as long as patience lasts. read says whether it moved. An error of the
-// consumer is given back as it is.
+// retry repeats a read whose error may pass, until ctx ends or the read has not moved
+// for the time of patience. read says whether it moved. retry returns an error of the
+// consumer as it is.
 func (c *Client) retry(ctx context.Context, what string, read func() (moved bool, err error)) error {
 	limit := time.Now().Add(c.patience)
 	for wait := minBackoff; ; wait = pause(ctx, wait) {
@@ -330,7 +331,7 @@ func (c *Client) runRead(
 	defer idle.Stop()
 	suspicion, stop := k.suspicion()
 	defer stop()
-	heard := false // since the last suspicion
+	heard := false // an event came since the last suspicion
 	for {
 		select {
 		case a := <-arriving:
@@ -356,7 +357,7 @@ func (c *Client) runRead(
 	}
 }
 
-// raw gives an event that was copied from another log as it was there.
+// raw gives an event as the log stores it; a copied event as it was in its first log.
 func raw(e *esdb.RecordedEvent) RawEvent {
 	r := RawEvent{
 		ID: e.EventID, Stream: e.StreamID, Revision: e.EventNumber, Position: positionOf(e),

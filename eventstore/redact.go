@@ -15,7 +15,7 @@ const (
 )
 
 // secret names the fields, at any depth, that hold a sealed secret, or a hash
-// by which one could be looked for.
+// that helps to find one.
 var secret = map[string]bool{
 	"credentials":        true,
 	"accessInstructions": true,
@@ -28,12 +28,11 @@ var secret = map[string]bool{
 }
 
 // Redact gives an event's JSON for human eyes: in the same order, secrets
-// replaced. Of a type this binary does not know nothing is shown, because
-// nothing is known about it.
+// replaced. It shows nothing of an event of an unknown type, which may hold secrets.
 func Redact(eventType string, data []byte) []byte { return RedactBy(eventType, data, Redacted, nil) }
 
-// RedactBy is Redact with other words in the place of secrets, and with words of their own in
-// the place of further fields, by their names.
+// RedactBy is Redact with other words in the place of secrets. further gives the words for
+// further fields, by their names.
 func RedactBy(eventType string, data []byte, words string, further map[string]string) []byte {
 	if _, known := registry[eventType]; known {
 		if !mayHide(data, further) {
@@ -53,9 +52,9 @@ func RedactBy(eventType string, data []byte, words string, further map[string]st
 	return []byte(`"` + words + `"`)
 }
 
-// mayHide says whether a field that is to be replaced may be there: nearly every
-// event has none, and taking it apart costs a hundred times as much as looking. A
-// name may be written with escapes.
+// mayHide says whether the event may have a field that is to be replaced. Nearly every
+// event has none, and parsing costs a hundred times as much as this check. A name may be
+// written with escapes.
 func mayHide(data []byte, further map[string]string) bool {
 	if bytes.Contains(data, []byte(`\u`)) || !json.Valid(data) {
 		return true

@@ -11,8 +11,8 @@ const (
 	ringBytes  = 16 << 20
 )
 
-// Checkpoint is how far a consumer has read: everything up to and including
-// Position, or nothing when Start.
+// Checkpoint is the position that a consumer has read up to: every event up to and
+// including Position, or none when Start.
 type Checkpoint struct {
 	Position domain.Position
 	Start    bool // nothing read yet; Position means nothing
@@ -70,12 +70,11 @@ func (r *ring) moveHead(p domain.Position) { r.head = At(p) }
 func (r *ring) dropOldest() {
 	r.lower = At(r.slots[0].position)
 	r.bytes -= r.slots[0].size
-	r.slots[0] = slot{} // let go of the event
+	r.slots[0] = slot{} // frees the event's memory
 	r.slots = r.slots[1:]
 }
 
-// covers says that the ring holds everything behind the checkpoint that the log
-// had up to head.
+// covers says that the ring holds every event between the checkpoint and head.
 func (r *ring) covers(after Checkpoint) bool { return !after.isBefore(r.lower) }
 
 // pageAfter gives up to limit events behind the checkpoint, which the ring covers and

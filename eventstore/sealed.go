@@ -17,8 +17,8 @@ import (
 // be erased alone (decisions, "Erasure of one subject"). Events that were written before
 // stay as they are.
 
-// EachText calls each for every text of an event's JSON in the clear that is sealed in the
-// log, as it stands there.
+// EachText calls each for every text of an event's JSON in the clear that the log holds
+// sealed, in the JSON's own spelling.
 func EachText(eventType string, data []byte, each func(quoted []byte)) {
 	freetext.Each(registry[eventType].Sealed, data, each)
 }
@@ -56,8 +56,8 @@ func (c *Client) sealTexts(ctx context.Context, stream string, e domain.NewEvent
 var errTexts = errors.New("its texts do not open, or are not as many as it has marks")
 
 // openTexts gives the JSON with its texts in their places, and the salted texts as the sum
-// binds them; nil where nothing is sealed. Of an erased subject the texts say so, and the
-// links are empty; of one whose key was lost they read freetext.ClosedText.
+// binds them; nil where nothing is sealed. The texts of an erased subject read
+// domain.ErasedText, and its links are empty. With a lost key they read freetext.ClosedText.
 func (c *Client) openTexts(ctx context.Context, stream, eventType string, data []byte) (whole, plain []byte, err error) {
 	sealed := freetext.Sealed(data)
 	if sealed == nil || c.sealer == nil {
@@ -83,8 +83,8 @@ func (c *Client) openTexts(ctx context.Context, stream, eventType string, data [
 }
 
 // Proved gives the stored data of an event, and its texts with their salt, as a proof for
-// their account shows both. told is false where something else than texts is sealed or
-// withheld there. Erased texts are nil.
+// their account shows both. told is false where the data hold other sealed or withheld
+// fields than texts. Erased texts are nil.
 func Proved(e RawEvent, withheld map[string]string) (data, plain []byte, told bool) {
 	bare := e.Data
 	if freetext.Sealed(e.Data) != nil {
@@ -93,7 +93,7 @@ func Proved(e RawEvent, withheld map[string]string) (data, plain []byte, told bo
 	return e.Data, e.texts, bytes.Equal(RedactBy(e.Type, bare, Redacted, withheld), bare)
 }
 
-// expect has the keys of a page's texts at hand before they are opened: one query for all.
+// expect loads the keys of a page's texts before they are opened, with one query for all.
 func (c *Client) expect(ctx context.Context, page []*esdb.RecordedEvent) error {
 	if c.sealer == nil {
 		return nil

@@ -53,5 +53,5 @@ func (c *Client) subscribe(ctx context.Context, from Checkpoint) <-chan arrival 
 			}
 		}
 	})
-	return arriving // that it is silent says nothing
+	return arriving // a silent subscription is no reason to check its connection
 }

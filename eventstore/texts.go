@@ -39,7 +39,7 @@ func storable(data []byte) error {
 	return nil
 }
 
-// escaped says that the JSON holds the escape: one whose backslash is not escaped itself.
+// escaped says that the JSON holds the escape with a backslash that is not escaped itself.
 func escaped(data []byte, escape string) bool {
 	for {
 		at := bytes.Index(data, []byte(escape))
@@ -57,7 +57,7 @@ func escaped(data []byte, escape string) bool {
 	}
 }
 
-// texts calls each for every string in a JSON value, as it is written there.
+// texts calls each for every string in a JSON value, in its JSON spelling.
 func texts(path string, raw json.RawMessage, each func(path string, text []byte)) {
 	switch raw[0] {
 	case '"':
@@ -70,7 +70,7 @@ func texts(path string, raw json.RawMessage, each func(path string, text []byte)
 		}
 	case '{':
 		var fields map[string]json.RawMessage
-		_ = json.Unmarshal(raw, &fields) // likewise
+		_ = json.Unmarshal(raw, &fields) // the encoder wrote it
 		for _, name := range slices.Sorted(maps.Keys(fields)) {
 			at := name
 			if path != "" {

@@ -17,8 +17,8 @@ import (
 // unknownTypes bounds the types that are kept apart.
 const unknownTypes = 20
 
-// Unknown are events that a newer version of the service has written, and that this
-// process passes over or leaves to the other.
+// Unknown are events that a newer version of the service has written. This process
+// passes over them, or leaves them to the newer one.
 type Unknown struct {
 	Type string
 	// Version is that of a type which this binary knows in an older version; else 0.
@@ -41,15 +41,15 @@ func (u Unknown) String() string {
 
 var typeName = regexp.MustCompile(`^[a-z_]{1,40}\.[a-z_]{1,40}$`)
 
-// unknowns counts them as they arrive.
+// unknowns counts unknown events as they arrive.
 type unknowns struct {
 	mu     sync.Mutex
 	types  []Unknown
 	events int64
 }
 
-// note counts an event that arrived, if it is one. Other clients of the log may write
-// events of their own, without the metadata of a command of ours.
+// note counts an event that arrived, if this process does not know it. Other clients of
+// the log may write events of their own, without the metadata of a command of ours.
 func (u *unknowns) note(s slot) {
 	found := Unknown{Type: s.event.Type}
 	switch {
@@ -73,7 +73,7 @@ func (u *unknowns) note(s slot) {
 	u.types[at].Last = s.position
 }
 
-// Unknown lists what this process did not know since it started, by type.
+// Unknown lists the unknown events since the process started, by type.
 func (f *Feed) Unknown() []Unknown {
 	f.unknown.mu.Lock()
 	defer f.unknown.mu.Unlock()
