@@ -19,25 +19,25 @@ import (
 )
 
 const (
-	// watchLog is how often a running service looks whether its log is still
-	// its log.
+	// watchLog is how often a running service checks whether its log is still
+	// the database's.
 	watchLog = 2 * time.Second
-	// lateHead is for how long a node of a cluster may not know the newest
-	// events yet: only then is a log that ends too early a shorter one.
+	// lateHead is the time in which a node of a cluster may not know the newest
+	// events yet. A log that still ends too early afterwards is a shorter one.
 	lateHead = time.Second
 )
 
-// BoundLog is what a Binding asks of a log.
+// BoundLog is the log that a Binding needs.
 type BoundLog interface {
 	domain.Log
 	Head(ctx context.Context) (domain.Position, error)
 }
 
 // Binding ties a database to the log that everything projected in it comes
-// from. A log has a name (domain/origin); the database remembers it, and how
-// far it has seen that log. Another log behind the same database, or an older
-// copy of the same, would show balances and jobs that the log does not have, and
-// skip what it has: it is refused by a *domain.Error that says what to do.
+// from. A log has a name (domain/origin); the database remembers it, and the
+// newest position that it has seen. Behind another log, or an older copy of the
+// same, the database would show balances and jobs that the log does not have, and
+// skip some that it has. Such a log is refused by a *domain.Error with a hint.
 type Binding struct {
 	db    *sqlx.DB
 	log   BoundLog
@@ -53,7 +53,7 @@ func New(db *sqlx.DB, log BoundLog, now func() time.Time) *Binding {
 	return &Binding{db: db, log: log, now: now}
 }
 
-// BindKey has Bind write into the log by which key it is proved, where it does not say.
+// BindKey makes Bind write into the log which key proves it, unless the log says so already.
 func (b *Binding) BindKey(key func(context.Context) (string, error)) { b.key = key }
 
 // Lineage is which log this is, as Bind or Check last found it.
@@ -68,8 +68,8 @@ const boundLogSQL = `
 SELECT log_id, coalesce(stands, '') AS stands, coalesce(place, '') AS place
 FROM projection_log`
 
-// Of two processes that bind at once one wins, and both have the same name: it
-// is in the log before it is here.
+// If two processes bind at once, one wins. Both have the same name, since it is written
+// to the log before the database.
 const bindLogSQL = `
 INSERT INTO projection_log AS l (log_id, stands)
 VALUES ($1, $2)
@@ -78,7 +78,7 @@ SET stands = EXCLUDED.stands
 WHERE l.stands IS NULL
   AND l.log_id = EXCLUDED.log_id`
 
-// logIdentity is what a log is known by.
+// logIdentity identifies a log.
 type logIdentity struct {
 	Name string `db:"log_id"` // empty: it has none yet
 	// Stands says where the name stands, and since when if it was copied there
@@ -89,8 +89,8 @@ type logIdentity struct {
 	Place string `db:"place"`
 
 	lineage  origin.Lineage
-	keyed    bool                    // the log says by which key it is proved
-	revision domain.ExpectedRevision // of the last event that says anything of the log
+	keyed    bool                    // the log says which key proves it
+	revision domain.ExpectedRevision // of the last event about the log itself
 }
 
 const furthestCheckpointSQL = `
@@ -140,7 +140,7 @@ func (b *Binding) Bind(ctx context.Context) error {
 	return b.AcceptKey(ctx, "service", "")
 }
 
-// AcceptKey writes into the log that it is proved by the key of today from here on.
+// AcceptKey writes into the log that the current key proves it from here on.
 func (b *Binding) AcceptKey(ctx context.Context, actor, reason string) error {
 	is, err := identityOf(ctx, b.log)
 	if err != nil {
@@ -158,8 +158,8 @@ func (b *Binding) AcceptKey(ctx context.Context, actor, reason string) error {
 	return err
 }
 
-// Check finds out whether the log is the database's, and what Problem says from
-// now on. It changes nothing. Only a *domain.Error says that the log is not.
+// Check finds out whether the log is the database's, and sets the answer of Problem.
+// It writes nothing. Only a *domain.Error says that the log is not the database's.
 func (b *Binding) Check(ctx context.Context) error {
 	err := b.checkLog(ctx)
 	var found *foreignLogError
@@ -199,10 +199,10 @@ func (b *Binding) checkLog(ctx context.Context) error {
 func (b *Binding) Watch(ctx context.Context, log logrus.FieldLogger) error {
 	for backoff.Wait(ctx, watchLog) == nil {
 		before := b.Problem()
-		err := b.Check(ctx) // what else is in the way /readyz tells
+		err := b.Check(ctx) // /readyz reports any other error
 		if err == nil {
 			// A stand-by of Postgres may have taken over, without its last moments.
-			_ = b.noteRestore(ctx) // the next look does it
+			_ = b.noteRestore(ctx) // after an error the next check tries again
 		}
 		switch now := b.Problem(); {
 		case now != nil && before == nil:
@@ -309,12 +309,12 @@ func (b *Binding) nameLog(ctx context.Context) (is logIdentity, err error) {
 	return identityOf(ctx, b.log)
 }
 
-// foreignLogError is what a Binding refuses, apart from what is in its way.
+// foreignLogError is the refusal of a log, unlike an error that kept Check from an answer.
 type foreignLogError struct{ refusal *domain.Error }
 
 func (e *foreignLogError) Error() string { return e.refusal.Error() }
 
-// Unwrap gives what is told.
+// Unwrap gives the refusal that callers are shown.
 func (e *foreignLogError) Unwrap() error { return e.refusal }
 
 func foreignLog(hint, format string, args ...any) error {
@@ -345,7 +345,7 @@ func sameLog(bound, is logIdentity) error {
 
 // checkLength compares how far the database has seen the log with the log's end.
 func (b *Binding) checkLength(ctx context.Context) error {
-	// Before the end is read: that only grows.
+	// The checkpoint is read before the log's end, which only grows.
 	at, started, err := pgpool.Find[domain.Position](ctx, b.db, "the checkpoints", furthestCheckpointSQL)
 	if err != nil || !started {
 		return err

@@ -14,7 +14,7 @@ import (
 	"humanqa/internal/pgpool"
 )
 
-// CopiedLog is what Rebind reads of a log.
+// CopiedLog is a log that Rebind reads.
 type CopiedLog interface {
 	domain.Log
 	// Walk calls each for every event that a copy keeps, in the log's order.
@@ -51,8 +51,8 @@ FROM places was
 JOIN places now ON now.n = was.n AND now.of_copy
 WHERE NOT was.of_copy`
 
-// Every table that holds places in the log: two columns by these names, or one
-// that is the commit position only. eventlog is the embedded log itself.
+// Every table that holds places in the log: in two columns by these names, or in one
+// with the commit position only. The schema eventlog is the embedded log itself.
 const tablesOfPlacesSQL = `
 SELECT format('%I.%I', n.nspname, c.relname) AS table,
   commit.attname AS commit, coalesce(prepare.attname, '') AS prepare
@@ -80,10 +80,10 @@ WHERE log_id = $2`
 // ErrServed says that a service still follows the log.
 var ErrServed = errors.New("a service still follows the log: stop it first")
 
-// Rebind takes a database along from its log to a copy of it: every place in the
-// log that the database holds becomes the same event's place in the copy, in one
-// transaction, so that everything goes on behind the event where it stood. No
-// service may run. It may be repeated.
+// Rebind moves a database from its log to a copy of it. In one transaction, every
+// position that the database holds becomes the same event's position in the copy. So
+// every consumer goes on behind the event where it stood. No service may run. Rebind
+// may be repeated.
 func Rebind(ctx context.Context, db *sqlx.DB, from, to CopiedLog) error {
 	was, err := identityOf(ctx, from)
 	if err != nil {
@@ -197,9 +197,9 @@ type positionsTable struct {
 	Table, Commit, Prepare string // Prepare is empty where only the commit position is held
 }
 
-// moves are two statements: in between the new places are negative, so that none
-// meets an old one where a place is unique. A place that no event of the log has
-// means all before it; one before the first event is none.
+// moves gives the statements that move the table's places. The new places are negative at
+// first, so that none meets an old one where a place is unique. A place without an event
+// becomes that of the last event before it; one before the first event becomes none.
 func (t positionsTable) moves() []string {
 	set, values, order := t.Commit, "-m.now_commit - 2", "(m.was_commit) <= (t."+t.Commit+")"
 	none := "-1"

@@ -13,9 +13,9 @@ import (
 	"humanqa/domain/origin"
 )
 
-// placeSQL names the server, its timeline and the database: a dump that was loaded
-// elsewhere, a server that was put back to a moment and a stand-by that took over each
-// have another place. A copy of the server's files has the same one.
+// placeSQL names the server, its timeline and the database. A dump that was loaded
+// elsewhere, a server that was restored to a point in time, and a stand-by that took over
+// each have another place. A copy of the server's files has the same one.
 const placeSQL = `
 SELECT (SELECT system_identifier FROM pg_control_system()) || '/' ||
     substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8) || '/' ||
@@ -25,8 +25,8 @@ const setPlaceSQL = `
 UPDATE projection_log
 SET place = $1`
 
-// place is where the database stands. It is empty where the server does not tell: then
-// an operator tells of restores (NoteRestored).
+// place identifies where the database stands (placeSQL). It is empty if the server does
+// not tell: then an operator has to report restores (NoteRestored).
 func (b *Binding) place(ctx context.Context) (place string, err error) {
 	err = b.db.GetContext(ctx, &place, placeSQL)
 	if refused, ok := errors.AsType[*pq.Error](err); ok && (refused.Code == "42501" || refused.Code == "42883") {
@@ -38,10 +38,10 @@ func (b *Binding) place(ctx context.Context) (place string, err error) {
 	return place, nil
 }
 
-// noteRestore begins a new generation of the log where the database stands elsewhere
-// than before. Without a loss behind it that does no harm: readers go on, since all that
-// they saw is common to both generations. A crash between the event and the row leaves an
-// event that says for which place it is, and the next look only writes the row.
+// noteRestore begins a new generation of the log if the database has another place than
+// before. Without a loss of events that does no harm: readers go on, since both generations
+// have all that they saw. A crash between the event and the row leaves an event with its
+// place, and the next check only writes the row.
 func (b *Binding) noteRestore(ctx context.Context) error {
 	bound, err := b.boundIdentity(ctx)
 	if err != nil || bound.Name == "" {
@@ -59,7 +59,7 @@ func (b *Binding) noteRestore(ctx context.Context) error {
 		if is.Place != now {
 			err := b.append(ctx, is.revision, "service", &origin.Restored{Place: now})
 			if errors.Is(err, domain.ErrWrongRevision) {
-				return nil // another process was first; the next look finds what it wrote
+				return nil // another process was first; the next check finds its event
 			}
 			if err != nil {
 				return err
@@ -78,8 +78,8 @@ func (b *Binding) NoteRestored(ctx context.Context, reason string) (origin.Linea
 	return b.note(ctx, &origin.Restored{Reason: reason})
 }
 
-// NoteTrimmed records by an operator's word that the events up to and with a place are
-// kept no more: readers from before it are told.
+// NoteTrimmed records by an operator's word that the events up to and including a place
+// are not kept any more: readers from before it are told.
 func (b *Binding) NoteTrimmed(ctx context.Context, upTo domain.Position, reason string) (origin.Lineage, error) {
 	head, err := b.log.Head(ctx)
 	if err != nil {
@@ -92,7 +92,7 @@ func (b *Binding) NoteTrimmed(ctx context.Context, upTo domain.Position, reason 
 	return b.note(ctx, &origin.Trimmed{Commit: commit, Prepare: prepare, Reason: reason})
 }
 
-// note appends an operator's statement, and gives the lineage behind it.
+// note appends an operator's statement, and gives the lineage that follows from it.
 func (b *Binding) note(ctx context.Context, e domain.Event) (origin.Lineage, error) {
 	is, err := identityOf(ctx, b.log)
 	if err != nil {

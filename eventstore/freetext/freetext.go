@@ -7,10 +7,10 @@
 //	{"texts":"s1.…","textsSum":"…","title":"\u005bsealed]","price":10,…}
 //
 // A mark is JSON for "[sealed]" that no encoder of ours writes for a text. So the bytes
-// alone say which text belongs where, whatever becomes of the event's type.
+// alone say which text belongs where, even if the event's type changes.
 //
 // The sum is the SHA-256 of the texts behind a random salt, which is sealed with them. An
-// account that is given its texts can hold them against the signed log. The sum of an
+// account that is given its texts can check them against the signed log. The sum of an
 // erased text tells nothing.
 package freetext
 
@@ -101,9 +101,9 @@ func skipBlanks(data []byte, at int) int {
 	return at
 }
 
-// Taken are the texts of an event's JSON, and what is left of it.
+// Taken holds the texts of an event's JSON, and the rest of it.
 type Taken struct {
-	// Plain is a salt and then each text as JSON, a line each: what is to be sealed.
+	// Plain is the plaintext to seal: a salt and then each text as JSON, a line each.
 	Plain []byte
 	rest  []byte // behind the brace
 }
@@ -156,8 +156,8 @@ func Sealed(data []byte) []byte {
 	return nil
 }
 
-// Bare is an event's JSON without its sealed texts, with the marks; nil where they do not
-// stand there as they should.
+// Bare is an event's JSON without its sealed texts, with the marks; nil where the sealed
+// texts or their sum are malformed.
 func Bare(data []byte) []byte {
 	if rest := behind(data); rest != nil {
 		return append([]byte("{"), rest...)
@@ -175,8 +175,8 @@ func behind(data []byte) []byte {
 	return rest[sumLength+len(sumEnd):]
 }
 
-// Put gives the JSON with its texts, which were unsealed, in their places; ok is false where
-// they are not as many as the marks.
+// Put gives the JSON with its unsealed texts in their places; ok is false where there are
+// not as many texts as marks.
 func Put(data, plain []byte) (whole []byte, ok bool) {
 	rest := behind(data)
 	if rest == nil || len(plain) < saltLength {
@@ -221,7 +221,7 @@ func replaced(rest []byte, more int, text func(domain.Sealed) []byte) []byte {
 			return append(out, rest...)
 		}
 		begin, end, as := markAt(rest, at)
-		if as == "" { // within a text that was left in the clear
+		if as == "" { // no mark, but part of a text that was left in the clear
 			out, rest = append(out, rest[:at+1]...), rest[at+1:]
 			continue
 		}
@@ -230,7 +230,7 @@ func replaced(rest []byte, more int, text func(domain.Sealed) []byte) []byte {
 	}
 }
 
-// markAt gives the mark around an occurrence of what all marks have.
+// markAt gives the mark around an occurrence of marked, which every mark contains.
 func markAt(data []byte, at int) (begin, end int, as domain.Sealed) {
 	for _, mark := range []struct {
 		text   string
@@ -256,7 +256,7 @@ func Erase(fields Fields, data []byte) []byte {
 	return append(out, data[kept:]...)
 }
 
-// Each calls each for every free text of an event's JSON in the clear, as it stands there.
+// Each calls each for every free text of an event's JSON in the clear, in its JSON spelling.
 func Each(fields Fields, data []byte, each func(quoted []byte)) {
 	eachText(data, fields, func(from, to int, _ domain.Sealed) { each(data[from:to]) })
 }

@@ -15,15 +15,15 @@ import (
 
 // Source is where pages come from: eventstore.Feed.
 type Source interface {
-	// Next gives what lies behind the checkpoint; it blocks until there is something. Events
-	// of other types may lack Event and Meta, and all of them their sums unless the types
-	// have eventstore.Sums: decoding is half of the cost of reading the log.
+	// Next gives the events behind the checkpoint; it blocks until there is one. Events of
+	// other types may lack Event and Meta, since decoding is half of the cost of reading the
+	// log. Unless the types have eventstore.Sums, all events may lack their sums.
 	Next(ctx context.Context, after eventstore.Checkpoint, maxEvents int, types map[string]bool) (eventstore.Page, error)
 }
 
 const (
-	// scanPages is how many pages of the log are kept for the readers: so much may the
-	// fastest be ahead.
+	// scanPages is how many pages of the log are kept for the readers, and so how far the
+	// fastest may be ahead.
 	scanPages = 8
 	// scanPatience is how long the fastest waits for a reader that stands still.
 	scanPatience = 5 * time.Second
@@ -31,9 +31,9 @@ const (
 
 // Scan reads the log from its beginning once for any number of readers: each
 // page is read and decoded by the reader that comes first. The readers stay together,
-// because the fastest waits for the others; one that is elsewhere in the log, such
-// as a build that was interrupted, reads by itself until it meets them. What no
-// reader handles is not decoded.
+// because the fastest waits for the others. A reader elsewhere in the log, such as a
+// build that was interrupted, reads by itself until it meets them. Events that no
+// reader handles are not decoded.
 type Scan struct {
 	source Source
 	size   int // events in a page
@@ -49,25 +49,25 @@ type Scan struct {
 // scanPage is a page that is being read, or was read.
 type scanPage struct {
 	from    eventstore.Checkpoint
-	types   map[string]bool // what is decoded
+	types   map[string]bool // the types that are decoded
 	done    chan struct{}   // closed once page and err are there
 	page    eventstore.Page
 	err     error
-	waiting int // readers; with the last one the reading ends
+	waiting int // readers; the read is cancelled when the last one leaves
 	cancel  context.CancelFunc
 }
 
 // Reader takes part in the scan.
 type Reader struct {
 	scan  *Scan
-	types map[string]bool       // what it looks at
+	types map[string]bool       // the types that it handles
 	at    eventstore.Checkpoint // guarded by Scan.mu
 }
 
-// expectation is that some readers will join.
+// expectation holds the types of readers that will join.
 type expectation struct{ types map[string]bool }
 
-// Expect has what is read until forget decoded for readers of these types, too: they join
+// Expect makes the scan decode these types, too, until forget is called. Their readers join
 // one after the other, and the page that one begins has to serve the next.
 func (p *Scan) Expect(types map[string]bool) (forget func()) {
 	e := &expectation{types: types}
@@ -81,8 +81,8 @@ func (p *Scan) Expect(types map[string]bool) (forget func()) {
 	}
 }
 
-// Await has those that run ahead wait, for a while, until came was called: a reader that may
-// join at the same place takes a moment to begin. Came may be called again.
+// Await makes readers that are ahead wait, for a while, until came was called: a reader that
+// may join at the same place takes a moment to begin. came may be called again.
 func (p *Scan) Await() (came func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -101,7 +101,7 @@ func New(source Source, size int) *Scan {
 		moved: make(chan struct{})}
 }
 
-// decodesFor says that the page holds what the reader looks at.
+// decodesFor says that the page has all types of the reader decoded.
 func (s *scanPage) decodesFor(r *Reader) bool {
 	for t := range r.types {
 		if !s.types[t] {
@@ -141,7 +141,7 @@ func (p *Scan) wakeReaders() {
 	p.moved = make(chan struct{})
 }
 
-// Next gives what lies behind the checkpoint, as Source.Next does.
+// Next gives the events behind the checkpoint, as Source.Next does.
 func (r *Reader) Next(ctx context.Context, after eventstore.Checkpoint) (eventstore.Page, error) {
 	p := r.scan
 	patience := time.NewTimer(scanPatience)
@@ -187,14 +187,14 @@ func (r *Reader) Next(ctx context.Context, after eventstore.Checkpoint) (eventst
 			return eventstore.Page{}, err
 		}
 		if errors.Is(s.err, context.Canceled) {
-			continue // all that waited for it had gone
+			continue // all readers that waited for it had left
 		}
 		p.mu.Unlock()
 		return eventsBehind(s.page, s.from, after), s.err
 	}
 }
 
-// pageCovering is the page that holds what comes behind the checkpoint for a reader,
+// pageCovering is the page that holds the reader's next events behind the checkpoint,
 // if it is kept or under way. The caller holds the lock.
 func (p *Scan) pageCovering(r *Reader, after eventstore.Checkpoint) *scanPage {
 	for _, s := range p.pages {
@@ -215,8 +215,8 @@ func (p *Scan) pageCovering(r *Reader, after eventstore.Checkpoint) *scanPage {
 	return nil
 }
 
-// canAppendPage says that the page behind the checkpoint follows on those that are
-// kept, or that no other reader is at them any more. The caller holds the lock.
+// canAppendPage says that the page behind the checkpoint follows on the kept pages, or
+// that no other reader needs the kept pages any more. The caller holds the lock.
 func (p *Scan) canAppendPage(r *Reader, after eventstore.Checkpoint) bool {
 	if len(p.pages) == 0 {
 		return true
@@ -239,8 +239,8 @@ func (p *Scan) canAppendPage(r *Reader, after eventstore.Checkpoint) bool {
 	return true
 }
 
-// isAhead says that one more page would push out one that a reader has not read, or may
-// not have. The caller holds the lock.
+// isAhead says that one more page would push out a page that another reader, or one that
+// may still join, has not read. The caller holds the lock.
 func (p *Scan) isAhead(r *Reader) bool {
 	if len(p.pages) < scanPages {
 		return false
@@ -283,7 +283,7 @@ func (p *Scan) startPage(ctx context.Context, r *Reader, after eventstore.Checkp
 	return s
 }
 
-// eventsBehind is what of the page lies behind the checkpoint.
+// eventsBehind is the page without the events up to the checkpoint.
 func eventsBehind(page eventstore.Page, from, after eventstore.Checkpoint) eventstore.Page {
 	if after != from && !after.Start {
 		for len(page.Events) > 0 && page.Events[0].Position.Compare(after.Position) <= 0 {
