@@ -16,11 +16,11 @@ import (
 	"humanqa/internal/pgpool"
 )
 
-// InOrder is a consumer that does not go on without an event of some streams: what it
-// writes of the others would be wrong without it, or be read past its place. It stops at
-// such an event; one of any other stream is set aside with its stream.
+// InOrder is a consumer that needs every event of some streams. Without one, its rows of
+// later events would be wrong, or readers would pass the place of the missing one. It stops
+// at such an event; an event of any other stream is set aside with its stream.
 type InOrder interface {
-	// InOrder says that the stream is such a one.
+	// InOrder says that the stream is one of these.
 	InOrder(stream string) bool
 }
 
@@ -54,7 +54,7 @@ WHERE name = $1
   AND generation = $2
   AND stream = $3`
 
-// maxAgain is the longest pause before what was set aside is tried again.
+// maxAgain is the longest pause before an event that was set aside is tried again.
 const maxAgain = time.Hour
 
 const listAsideSQL = `
@@ -74,8 +74,8 @@ const setAsideSQL = `
 INSERT INTO projection_set_aside (name, generation, stream, revision, commit_position, prepare_position, type, category, detail, due_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, clock_timestamp() + make_interval(secs => $10))`
 
-// It goes on to another event of the stream, or has failed at the same once more: each
-// pause is twice as long as the one before.
+// The row moves to another event of the stream, or counts one more failure of the same
+// event: then each pause is twice as long as the one before.
 const stillAsideSQL = `
 UPDATE projection_set_aside
 SET revision = $4,
@@ -87,7 +87,7 @@ SET revision = $4,
     attempts = CASE WHEN revision = $4 THEN attempts + 1 ELSE 1 END,
     due_at = clock_timestamp() + make_interval(secs => least($10 * 2 ^ CASE WHEN revision = $4 THEN least(attempts, 30) ELSE 0 END, $11))` + asideStreamSQL
 
-// What the row says of the failure is the event's before, until this one is tried.
+// The row keeps the failure of the event before, until this event is tried.
 const waitsAtSQL = `
 UPDATE projection_set_aside
 SET revision = $4,
@@ -99,7 +99,7 @@ SET revision = $4,
 const noLongerAsideSQL = `
 DELETE FROM projection_set_aside` + asideStreamSQL
 
-// listAside gives what every generation has set aside, by schema's name and number.
+// listAside gives the streams that each generation has set aside, by generationKey.
 func listAside(ctx context.Context, q sqlx.QueryerContext) (map[string][]SetAside, error) {
 	rows, err := pgpool.List[asideRow](ctx, q, "the events that are set aside", listAsideSQL)
 	all := map[string][]SetAside{}
@@ -112,12 +112,12 @@ func listAside(ctx context.Context, q sqlx.QueryerContext) (map[string][]SetAsid
 
 func generationKey(name string, number int) string { return fmt.Sprintf("%s %d", name, number) }
 
-// loadAside gives what a generation has set aside, or what of it is due.
+// loadAside gives the streams that a generation has set aside, or those that are due.
 func loadAside(ctx context.Context, q sqlx.QueryerContext, g generation.Generation, due bool) ([]asideRow, error) {
 	return pgpool.List[asideRow](ctx, q, "what "+g.Schema+" has set aside", asideOfSQL, g.Name, g.Number, due)
 }
 
-// byStream is where each stream waits.
+// byStream gives the position at which each stream waits.
 func byStream(rows []asideRow) map[string]domain.Position {
 	of := make(map[string]domain.Position, len(rows))
 	for _, r := range rows {
@@ -132,15 +132,15 @@ func (t *tenure) isSetAside(e *domain.Recorded) bool {
 	return is && e.Position.Compare(at) >= 0
 }
 
-// ofEvent says that a failure is the event's, once the event was tried by itself, and no
-// trouble of Postgres or mistake in its tables.
+// ofEvent says that the event is the cause of a failure, once it was tried by itself, and
+// not trouble of Postgres or a mistake in its tables.
 func ofEvent(err error) bool {
 	var refused *pq.Error
 	switch {
 	case transient(err):
 		return false
 	case !errors.As(err, &refused):
-		return true // the fold's own word, or the codec's
+		return true // an error of the fold, or of the codec
 	}
 	switch refused.Code.Class() {
 	case "21", // a statement that meets a row twice
@@ -153,9 +153,9 @@ func ofEvent(err error) bool {
 	return false
 }
 
-// setEventAside goes on without an event that failed by itself, and without its stream; or it
-// stops there: where the order of the stream matters to others, where the event is not
-// known to be the cause, and where so much was set aside that it is the code.
+// setEventAside goes on without an event that failed by itself, and without its stream. It
+// stops the line instead where the order of the stream matters to others, where the event is
+// not known to be the cause, and where so many streams are set aside that it is the code.
 func (t *tenure) setEventAside(ctx context.Context, e domain.Recorded, cause error) error {
 	failure := failureAt(e.Position, cause)
 	ordered, _ := t.runner.consumer.(InOrder)
@@ -182,8 +182,8 @@ func (t *tenure) setEventAside(ctx context.Context, e domain.Recorded, cause err
 	return nil
 }
 
-// retrySetAside applies what was set aside, as far as that can be done by now: all of it, or
-// what is due. One that is built is not asked: it would meet the events out of order.
+// retrySetAside tries to apply the events that were set aside: all of them, or those that are
+// due. A generation that is being built skips this: it would meet the events out of order.
 func (t *tenure) retrySetAside(ctx context.Context, due bool) error {
 	if t.lease.Gen.State != generation.Live {
 		return nil
@@ -215,7 +215,7 @@ func (t *tenure) retryStream(ctx context.Context, row asideRow) error {
 		n := min(len(w.events), t.runner.limits.Live)
 		err := t.applyBacklog(ctx, row, w, n)
 		if n > 1 && err != nil && !transient(err) {
-			n = 1 // to be told by the event that is to blame
+			n = 1 // to find the event that is to blame
 			err = t.applyBacklog(ctx, row, w, n)
 		}
 		switch {
@@ -230,7 +230,7 @@ func (t *tenure) retryStream(ctx context.Context, row asideRow) error {
 	if w.unreadable != nil {
 		return t.keepSetAside(ctx, row, w.unreadable.Recorded, w.unreadable)
 	}
-	if _, waits := t.aside[row.Stream]; waits { // all that waited was skipped
+	if _, waits := t.aside[row.Stream]; waits { // all events that waited were skipped
 		if err := t.applyBacklog(ctx, row, w, 0); err != nil {
 			return err
 		}
@@ -240,15 +240,15 @@ func (t *tenure) retryStream(ctx context.Context, row asideRow) error {
 	return nil
 }
 
-// backlog is what a generation has set aside of a stream: the events that it handles, up
-// to one that cannot be read.
+// backlog holds the events of a stream that a generation has set aside: those that it
+// handles, up to one that cannot be read.
 type backlog struct {
 	events     []domain.Recorded
 	unreadable *eventstore.DecodeError // nil: there is none
 	skipped    int64
 }
 
-// errEnough ends a load.
+// errEnough ends a load early.
 var errEnough = errors.New("enough")
 
 func (t *tenure) loadBacklog(ctx context.Context, row asideRow) (w backlog, err error) {
@@ -284,7 +284,8 @@ func (t *tenure) loadBacklog(ctx context.Context, row asideRow) (w backlog, err 
 	}
 }
 
-// applyBacklog writes the first n of the events that wait, and where the stream waits then.
+// applyBacklog applies the first n of the events that wait, and writes the event at which
+// the stream waits then.
 func (t *tenure) applyBacklog(ctx context.Context, row asideRow, w backlog, n int) error {
 	write, _, err := t.prepareBatch(ctx, w.events[:n])
 	switch {
@@ -326,7 +327,7 @@ func (t *tenure) applyBacklog(ctx context.Context, row asideRow, w backlog, n in
 	return nil
 }
 
-// nextAfter is the event at which the stream waits once n were applied.
+// nextAfter is the event at which the stream waits once n events were applied.
 func (w backlog) nextAfter(n int) (next domain.Recorded, left bool) {
 	switch {
 	case n < len(w.events):
@@ -337,7 +338,7 @@ func (w backlog) nextAfter(n int) (next domain.Recorded, left bool) {
 	return next, false
 }
 
-// keepSetAside notes where the stream waits now, and why.
+// keepSetAside notes the event at which the stream waits now, and the cause.
 func (t *tenure) keepSetAside(ctx context.Context, row asideRow, e domain.Recorded, cause error) error {
 	failure := failureAt(e.Position, cause)
 	commit, prepare := generation.PositionColumns(eventstore.At(e.Position))

@@ -13,7 +13,7 @@ import (
 
 // Consumer follows the log into Postgres. It is a Projector, or a Preparer.
 //
-// What a batch leads to must not depend on how the log was cut into batches nor
+// The effect of a batch must not depend on how the log was cut into batches, nor
 // on the clock.
 type Consumer interface {
 	// Name is the consumer's name, in lower case. It never changes.
@@ -30,7 +30,7 @@ type Projector interface {
 	// Version goes up by one with every change of the tables or of the fold;
 	// the next start then builds the new version beside the one that serves.
 	Version() int
-	// Tables lists what to create in a generation's schema. Each gets a view of
+	// Tables lists the tables to create in a generation's schema. Each gets a view of
 	// its name in the schema readmodel, so names are unique over all projectors.
 	Tables() []Table
 	// Apply writes the batch's effect into the schema. The runner commits it
@@ -39,29 +39,29 @@ type Projector interface {
 	Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error
 }
 
-// Preparer is a consumer that cannot be rebuilt, because what it does shows
-// elsewhere: it never goes back behind its checkpoint. Its tables are those of
-// the schema that has its name. It finds out before the transaction what is to
-// be written, so it may wait for the log.
+// Preparer is a consumer that cannot be rebuilt, because it has effects elsewhere:
+// it never goes back behind its checkpoint. Its tables are those of the schema that
+// has its name. It prepares its writes before the transaction, so it may wait for
+// the log.
 type Preparer interface {
 	Consumer
-	// Begin is called when the lease was taken: what the consumer remembers of
-	// its rows may be out of date. Until the next call no other process writes them.
+	// Begin is called when the lease was taken: the consumer's memory of its rows may
+	// be out of date. Until the next call no other process writes them.
 	Begin(ctx context.Context) error
-	// Prepare says what the batch leads to; a nil Write is nothing, which moves
-	// the checkpoint a little later. With an error, done events of the batch are
-	// prepared, and the error is about the next one: with a *PoisonError or an
-	// *eventstore.DecodeError that is set aside with its stream, any other is tried
-	// again.
+	// Prepare gives the writes of the batch; a nil Write means none, and the
+	// checkpoint moves a little later. With an error, done events of the batch are
+	// prepared, and the error is about the next one. A *PoisonError or an
+	// *eventstore.DecodeError sets that event aside with its stream; after any other
+	// error it is tried again.
 	Prepare(ctx context.Context, batch []domain.Recorded) (write Write, done int, err error)
 }
 
-// Write is what a Preparer writes, in the transaction that moves its checkpoint. Its
+// Write writes a Preparer's rows, in the transaction that moves its checkpoint. Its
 // statements are planned once, and for plain index scans (generation.PlanOnce).
 type Write func(ctx context.Context, tx *sqlx.Tx) error
 
-// Committer is a Preparer that hears, after each transaction in which something was to be
-// written for it, whether that was committed: nil, or why that is not known.
+// Committer is a Preparer that is told the result of each transaction with a Write of it:
+// nil if it was committed, or the error that leaves this unknown.
 type Committer interface {
 	Committed(err error)
 }
@@ -70,15 +70,14 @@ type Committer interface {
 // behind a write waits then (CatchUp).
 type Lazy interface {
 	// Gather is the least time between two batches at the log's end, unless a request
-	// waits (CatchUp).
-	// Consumers with the same share transactions. Zero: as promptly as can be, together
-	// with those that are waited for.
+	// waits (CatchUp). Consumers with the same time share transactions. Zero: as promptly as
+	// possible, together with the consumers that are not lazy.
 	Gather() time.Duration
 }
 
 // RawConsumer is a consumer that sees every event, also of types that this binary does
 // not know and events that cannot be decoded, which have no Event then. Its rows do not
-// depend on what events mean, so nothing is skipped for it.
+// depend on the meaning of events, so no event is skipped for it.
 type RawConsumer interface {
 	// RawConsumer marks the type.
 	RawConsumer()
@@ -89,10 +88,9 @@ type Table = generation.Table
 
 // Source is where runners read the log: eventstore.Feed.
 type Source interface {
-	// Next gives what lies behind the checkpoint; it blocks until there is
-	// something. A known event that cannot be read is an *eventstore.DecodeError
-	// once it comes first. What events of other types than these mean may be left out;
-	// nil: of none.
+	// Next gives the events behind the checkpoint; it blocks until there is one. A
+	// known event that cannot be read is an *eventstore.DecodeError once it comes
+	// first. Events of other types than these may be left undecoded; nil: none is.
 	Next(ctx context.Context, after eventstore.Checkpoint, maxEvents int, types map[string]bool) (eventstore.Page, error)
 	// Head is the newest position seen, zero before the first.
 	Head() domain.Position
@@ -101,7 +99,7 @@ type Source interface {
 }
 
 // handledBy is the set of types whose events any of the consumers wants decoded. A raw
-// consumer keeps sums of what the log holds, whatever it means.
+// consumer wants the sums of the stored bytes, too.
 func handledBy(consumers ...Consumer) map[string]bool {
 	types := map[string]bool{}
 	for _, c := range consumers {

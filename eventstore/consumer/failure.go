@@ -12,8 +12,8 @@ import (
 	"humanqa/eventstore/generation"
 )
 
-// StoppedError says that a projection stopped before the position that was
-// waited for.
+// StoppedError says that a projection stopped before the position that a request
+// waits for.
 type StoppedError struct {
 	Name    string
 	Failure generation.Failure
@@ -23,7 +23,7 @@ func (e *StoppedError) Error() string {
 	return fmt.Sprintf("projection %s stopped at %s (%s): %s", e.Name, e.Failure.Position, e.Failure.Category, e.Failure.Detail)
 }
 
-// PoisonError is a Preparer's word that trying an event again cannot help.
+// PoisonError is a Preparer's report that trying an event again cannot help.
 type PoisonError struct {
 	Category generation.Category
 	Err      error
@@ -39,7 +39,7 @@ func poisonous(err error) bool {
 	return poison || undecodable
 }
 
-// errLater marks what a Preparer may be able to prepare at another time.
+// errLater marks events that a Preparer may be able to prepare at another time.
 var errLater = errors.New("not now")
 
 // transient says that the same batch may succeed if it is tried again.
@@ -47,7 +47,7 @@ func transient(err error) bool { return errors.Is(err, errLater) || generation.T
 
 // failureAt describes a permanent failure of one event.
 func failureAt(position domain.Position, err error) generation.Failure {
-	// Postgres takes neither NUL nor what is no UTF-8; anything may stand in it.
+	// Postgres takes neither NUL nor invalid UTF-8, and an error's text may have both.
 	detail := strings.ReplaceAll(strings.ToValidUTF8(err.Error(), "\uFFFD"), "\x00", "\uFFFD")
 	f := generation.Failure{Category: generation.CategoryApply, Position: position, Detail: detail}
 	var (

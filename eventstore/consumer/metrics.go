@@ -107,7 +107,7 @@ func (s *Supervisor) lateness(ctx context.Context, of Status, now time.Time) (ti
 		case len(page.Events) > 0:
 			return max(now.Sub(page.Events[0].Stored.Created), 0), nil
 		}
-		at = eventstore.At(page.Next) // behind events of the server's own
+		at = eventstore.At(page.Next) // past the server's own events
 	}
 	return 0, nil
 }
@@ -120,7 +120,7 @@ JOIN projection_checkpoints g ON g.schema_name = n.nspname
 WHERE c.relkind = 'r'
 GROUP BY n.nspname`
 
-// Sizes is what the generations take on disk, indexes included, in bytes by schema.
+// Sizes gives the size of each generation on disk, indexes included, in bytes by schema.
 func Sizes(ctx context.Context, db *sqlx.DB) (map[string]int64, error) {
 	rows, err := pgpool.List[struct {
 		Schema string `db:"schema"`

@@ -15,9 +15,9 @@ import (
 
 const listenerName = "humanqa waits"
 
-// newsOf is what generation.Channel is told of projections that got to a place: its
-// columns, their names, and a seal, all parted by blanks. Every role of the database
-// may notify and listen; the seal is made with the owner of the first one's lease,
+// newsOf is the message on generation.Channel about projections that reached a place: its
+// columns, their names, and a seal, separated by blanks. Every role of the database may
+// notify and listen. So the seal is made with the owner of the first projection's lease,
 // which only readers of the checkpoints know.
 func newsOf(owner string, to eventstore.Checkpoint, names ...string) string {
 	commit, prepare := generation.PositionColumns(to)
@@ -31,8 +31,8 @@ func sealOf(owner, news string) string {
 	return hex.EncodeToString(seal.Sum(nil))
 }
 
-// acceptNews takes what newsOf says. Whatever else comes has the checkpoints looked at: a new
-// connection, another owner, a process of an older version.
+// acceptNews takes a message of newsOf. After any other message (a new connection, another
+// owner, a process of an older version) the checkpoints are polled.
 func (t *progressTracker) acceptNews(news string) (taken bool) {
 	names, at, known := t.parseNews(news)
 	t.hears.Store(known)
@@ -42,7 +42,7 @@ func (t *progressTracker) acceptNews(news string) (taken bool) {
 	return known
 }
 
-// parseNews gives what the news say, if they are to be believed.
+// parseNews reads a message of newsOf; known is false if its seal does not fit.
 func (t *progressTracker) parseNews(news string) (names []string, at eventstore.Checkpoint, known bool) {
 	body, seal := news[:max(strings.LastIndexByte(news, ' '), 0)], news[strings.LastIndexByte(news, ' ')+1:]
 	fields := strings.Fields(body)

@@ -22,7 +22,7 @@ import (
 const (
 	// sessionPrefix begins the name of the connection. lookSQL has it and its length.
 	sessionPrefix = "consumers "
-	// sessionChannel is notified of nothing: the connection is there to be seen.
+	// sessionChannel never gets a notification: its connection only has to exist.
 	sessionChannel = "humanqa_consumers"
 )
 
@@ -48,14 +48,14 @@ func sessionOf(owner string) string {
 	return session
 }
 
-// peers are the sessions that were seen. The goroutine that looks for work owns them.
+// peers holds the sessions that were seen. The goroutine that looks for work owns it.
 type peers struct {
-	started time.Time      // of the database: with it all connections are new
+	started time.Time      // the start of the database, after which all connections are new
 	missed  map[string]int // looks since a session was seen last
 }
 
-// note takes what a look saw, and gives the sessions that were missing in two looks one after
-// the other. A connection that broke is opened anew in between.
+// note takes the sessions that a look saw, and gives those that were missing in two looks
+// one after the other. A connection that broke is opened anew in between.
 func (p *peers) note(started time.Time, present []string) (dead []string) {
 	if !started.Equal(p.started) {
 		p.started, p.missed = started, map[string]int{}
@@ -81,7 +81,7 @@ SET lease_until = clock_timestamp()
 WHERE owner = ANY($1)
   AND lease_until > clock_timestamp()`
 
-// endLeases ends those of the dead sessions.
+// endLeases ends the leases of the dead sessions.
 func endLeases(ctx context.Context, db *sqlx.DB, dead []string, all []generation.Generation) error {
 	var owners []string
 	for _, g := range all {

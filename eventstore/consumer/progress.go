@@ -17,7 +17,7 @@ import (
 
 const (
 	// pollWaiting is how often the checkpoints are read while a request waits for
-	// a projection that runs elsewhere, and nothing tells when they move.
+	// a projection that runs elsewhere, and no notification tells when they move.
 	pollWaiting = 5 * time.Millisecond
 	// pollListening is the same where NOTIFY tells: one can be missed.
 	pollListening = 50 * time.Millisecond
@@ -27,8 +27,8 @@ const (
 const lookForBuilds = 50 * time.Millisecond
 
 // WaitForBuilds blocks until no registered projection shows rows of an older
-// version than this binary's any more, as all that have changed do after an
-// upgrade. The builds need a service that runs them.
+// version than this binary's. After an upgrade, every projection with a new version
+// shows such rows. The builds need a service that runs them.
 func (s *Supervisor) WaitForBuilds(ctx context.Context) error {
 	tick := time.NewTicker(lookForBuilds)
 	defer tick.Stop()
@@ -59,16 +59,16 @@ func (s *Supervisor) WaitForBuilds(ctx context.Context) error {
 // progressTracker knows how far each serving generation is, and wakes the waiters.
 // Local runners report as they commit; the others are polled, by one of the waiters
 // for all of them. A runner elsewhere stores its checkpoint at once only when it
-// has written rows: so the log is followed here, too, to know which
-// of the projections have anything to write.
+// has written rows. So the log is followed here, too, to know which of the projections
+// have anything to write.
 type progressTracker struct {
 	db     *sqlx.DB
 	poller chan struct{}   // holds one token: the right to poll
 	woken  <-chan struct{} // the poller's; nil until a request has waited for a runner elsewhere
-	hears  atomic.Bool     // what moves elsewhere is told as it moves
+	hears  atomic.Bool     // notifications tell when checkpoints move elsewhere
 
 	mu       sync.Mutex
-	listen   func() <-chan struct{} // nil: nothing tells of checkpoints that move
+	listen   func() <-chan struct{} // nil: no notification tells when checkpoints move
 	each     map[string]*progress
 	handlers map[string][]*progress // by event type
 	follows  bool
@@ -79,7 +79,7 @@ type progressTracker struct {
 type progress struct {
 	at eventstore.Checkpoint
 	// last is the newest event that the projection handles, as far as the log
-	// was followed: a projection that has seen it shows all that the log held then.
+	// was followed: a projection that has seen it shows everything up to followed.
 	last    eventstore.Checkpoint
 	lazy    bool // no write waits for it
 	local   int  // runners in this process that own the serving generation
@@ -109,16 +109,16 @@ func newProgressTracker(db *sqlx.DB, consumers []Consumer) *progressTracker {
 	return a
 }
 
-// shows says that the projection's rows are those of the position: it has been
-// there, or none of the events that it has not seen yet is for it. The caller
-// holds the lock.
+// shows says that the projection's rows are those of the position: it has reached
+// the position, or handles none of the events before it that it has not seen. The
+// caller holds the lock.
 func (t *progressTracker) shows(one *progress, position domain.Position) bool {
 	return generation.Reached(one.at, position) ||
 		t.follows && generation.Reached(t.followed, position) && generation.AtLeast(one.at, one.last)
 }
 
-// startFollowing begins to know which events each consumer handles; those before may be for
-// any. listen is called once a request waits for a runner elsewhere (see
+// startFollowing begins to note which events each consumer handles; an earlier event may be
+// for any of them. listen is called once a request waits for a runner elsewhere (see
 // generation.Channel).
 func (t *progressTracker) startFollowing(from eventstore.Checkpoint, listen func() <-chan struct{}) {
 	t.mu.Lock()
@@ -172,8 +172,8 @@ func (t *progressTracker) waitFor(ctx context.Context, position domain.Position)
 	return t.awaitWaiter(ctx, t.registerWaiter(position), position)
 }
 
-// waitForShown blocks until a lazy projection has seen what the others show by
-// now, and so whatever any request was answered.
+// waitForShown blocks until a lazy projection has seen all events that the others show
+// by now, and so every event behind an earlier answer.
 func (t *progressTracker) waitForShown(ctx context.Context, name string) error {
 	if t.runsElsewhere(name) {
 		if err := t.pollCheckpoints(ctx); err != nil {
@@ -184,8 +184,7 @@ func (t *progressTracker) waitForShown(ctx context.Context, name string) error {
 	return t.awaitWaiter(ctx, t.registerWaiter(shown, name), shown)
 }
 
-// furthestShown is the furthest that a projection which is waited for behind each write
-// has got to.
+// furthestShown is the newest position of the projections that are not lazy.
 func (t *progressTracker) furthestShown() (furthest domain.Position) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -197,8 +196,8 @@ func (t *progressTracker) furthestShown() (furthest domain.Position) {
 	return furthest
 }
 
-// runsElsewhere says that the named projection, or one that is waited for behind
-// each write, runs in another process, or in none.
+// runsElsewhere says that the named projection, or one that is not lazy, runs in
+// another process, or in none.
 func (t *progressTracker) runsElsewhere(name string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -253,8 +252,8 @@ func (t *progressTracker) awaitWaiter(ctx context.Context, w *waiter, position d
 }
 
 // registerWaiter gives nil when there is nothing to wait for. A zero position stands
-// for a command that wrote nothing. It waits for the named ones, without names
-// for all that are not lazy.
+// for a command that wrote nothing. The waiter waits for the named projections, without
+// names for all that are not lazy.
 func (t *progressTracker) registerWaiter(position domain.Position, names ...string) *waiter {
 	if position == (domain.Position{}) {
 		return nil
@@ -278,7 +277,7 @@ func (t *progressTracker) registerWaiter(position domain.Position, names ...stri
 }
 
 // hasWaiter says that a request waits for the named projections at the position or before
-// it; asked is closed when the next one begins to wait.
+// it; asked is closed when the next request begins to wait.
 func (t *progressTracker) hasWaiter(upTo domain.Position, names []string) (wanted bool, asked <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -292,8 +291,8 @@ func (t *progressTracker) hasWaiter(upTo domain.Position, names []string) (wante
 	return false, t.asked
 }
 
-// restUnlessAsked lets batches gather for a while. The rest of lazy projections ends when a
-// request waits for one of them; all others are waited for behind each write.
+// restUnlessAsked waits while events gather for a batch. The rest of lazy projections ends
+// when a request waits for one of them; requests wait for all others behind each write.
 func (t *progressTracker) restUnlessAsked(ctx context.Context, d time.Duration, names []string) error {
 	over := time.NewTimer(max(d, 0))
 	defer over.Stop()
@@ -312,7 +311,8 @@ func (t *progressTracker) restUnlessAsked(ctx context.Context, d time.Duration, 
 	}
 }
 
-// hasLazyWaiter is wanted for lazy projections, however far they are; asked is nil without one.
+// hasLazyWaiter says that a request waits for a lazy one of the projections, at any position;
+// asked is nil if none of them is lazy.
 func (t *progressTracker) hasLazyWaiter(names []string) (wanted bool, asked <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -357,8 +357,8 @@ func (t *progressTracker) noteProgress(name string, at eventstore.Checkpoint) {
 	t.notifyWaiters(one)
 }
 
-// failWaiters fails every wait for the projection: it will not get there
-// before an operator has looked at it.
+// failWaiters fails every wait for the projection: it will not reach the position
+// before an operator has acted.
 func (t *progressTracker) failWaiters(name string, f generation.Failure) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -376,9 +376,8 @@ func (t *progressTracker) failWaiters(name string, f generation.Failure) {
 }
 
 // addLocalRunner says that a runner of this process has taken the serving generation
-// over, at a checkpoint. That may lie behind what was known: a crash of
-// Postgres takes back what it had not written to disk, rows and checkpoint
-// alike.
+// over, at a checkpoint. It may lie before the known one: a crash of Postgres takes
+// back rows and checkpoints that were not on disk.
 func (t *progressTracker) addLocalRunner(name string, at eventstore.Checkpoint) {
 	t.mu.Lock()
 	if one := t.each[name]; one != nil {
@@ -391,7 +390,7 @@ func (t *progressTracker) addLocalRunner(name string, at eventstore.Checkpoint) 
 	t.noteProgress(name, at)
 }
 
-// removeLocalRunner says that it has let go of it.
+// removeLocalRunner says that a runner of this process has let go of the generation.
 func (t *progressTracker) removeLocalRunner(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -400,7 +399,7 @@ func (t *progressTracker) removeLocalRunner(name string) {
 	}
 }
 
-// positionOf is how far the projection is, as far as this process knows.
+// positionOf is the checkpoint of the projection, as far as this process knows.
 func (t *progressTracker) positionOf(name string) eventstore.Checkpoint {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -411,7 +410,7 @@ func (t *progressTracker) positionOf(name string) eventstore.Checkpoint {
 }
 
 // hasRemoteWaiter says that a request waits for a projection that no runner of this
-// process owns, and how to be told of those.
+// process owns. listen subscribes to the news of such projections.
 func (t *progressTracker) hasRemoteWaiter() (remote bool, listen func() <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

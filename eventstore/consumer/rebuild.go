@@ -14,7 +14,7 @@ import (
 	"humanqa/internal/pgpool"
 )
 
-// Progress is how far a rebuild is.
+// Progress is the state of a rebuild.
 type Progress struct {
 	Name            string
 	Generation      int
@@ -22,7 +22,7 @@ type Progress struct {
 	Position        domain.Position
 	Head            domain.Position // where the log ends by now
 	EventsPerSecond float64
-	ETA             time.Duration // 0 while it cannot be told
+	ETA             time.Duration // 0 while it is unknown
 	Done            bool
 }
 
@@ -30,9 +30,9 @@ type Progress struct {
 const progressEvery = 200 * time.Millisecond
 
 // RebuildAll builds the projections' next generations beside the serving ones, with one scan
-// of the log, and ends when those serve, or with the first that stops. One that was begun
-// before goes on where it was. It runs here, unless the running service takes it; if ctx
-// ends it can be resumed. progress may be nil.
+// of the log. It ends when they serve, or when the first one stops. A build that was begun
+// before goes on where it was. Builds run here, unless the running service takes them; if
+// ctx ends they can be resumed. progress may be nil.
 func (s *Supervisor) RebuildAll(ctx context.Context, names []string, progress func(Progress)) error {
 	if err := s.Prepare(ctx); err != nil {
 		return err
@@ -113,7 +113,7 @@ func (s *Supervisor) watchBuild(ctx context.Context, begun generation.Generation
 	}
 }
 
-// meter measures a build from where it was when the watch began.
+// meter measures a build from its state at the beginning of the watch.
 type meter struct {
 	begun generation.Generation
 	at    time.Time

@@ -20,7 +20,7 @@ type Limits struct {
 	StandBy       time.Duration // how often a lease that another has is asked for, and orders are looked for
 	Store         time.Duration // how long a checkpoint may be ahead in memory once the log is quiet
 	Gather        time.Duration // the least time between two batches of a live projection
-	Hold          time.Duration // how long the shared batch waits for what follows a domain.MoreFollows
+	Hold          time.Duration // how long the shared batch waits for the event after a domain.MoreFollows
 	Shared        time.Duration // how long a transaction of several consumers may take
 	CoolDown      time.Duration // how long a consumer that failed one writes by itself
 	Aside         int           // how many streams a generation goes on without
@@ -43,27 +43,27 @@ func defaultLimits() Limits {
 	}
 }
 
-// errStopped says that the line stopped at a poison event, and that this is
+// errStopped says that the line stopped at a poison event, and that the stop is
 // recorded.
 var errStopped = errors.New("the line stopped")
 
 // runner advances one generation while it has the lease, and stands by while
-// it has not.
+// it does not have it.
 type runner struct {
 	*Supervisor
 	log         logrus.FieldLogger // names the consumer
 	consumer    Consumer
 	handles     map[string]bool
-	families    map[string]bool // of these types none is passed over (see tenure.mustNotPass)
+	families    map[string]bool // unknown types of these families are not passed over (see tenure.mustNotPass)
 	raw         bool            // it sees every event
 	owner       string
 	batch       *sharedBatch          // nil: it always goes by itself
 	target      generation.Generation // which generation; its state is read anew with every lease
-	came        func()                // tells the scan that it has joined, or does not for now
-	setAsideDue chan struct{}         // holds one token: something that was set aside is to be tried again
+	came        func()                // tells the scan that the runner has joined, or does not join for now
+	setAsideDue chan struct{}         // holds one token: an event that was set aside is to be tried again
 }
 
-// remindSetAside has the runner try again what was set aside.
+// remindSetAside makes the runner try the events again that were set aside.
 func (r *runner) remindSetAside() {
 	select {
 	case r.setAsideDue <- struct{}{}:
@@ -110,7 +110,7 @@ var errGone = errors.New("the generation is gone")
 
 // holdLease takes the lease, if it can be had, and follows the log until it loses it.
 func (r *runner) holdLease(ctx context.Context) (progressed bool, err error) {
-	// Not cut off by a stop: a lease that was taken is always given back.
+	// A stop does not cut this off, so that a lease that was taken is always given back.
 	taking, done := context.WithTimeout(context.WithoutCancel(ctx), takeTime)
 	l, err := generation.Acquire(taking, r.db, r.target, r.owner, r.limits.Lease)
 	done()
@@ -142,7 +142,7 @@ func (r *runner) holdLease(ctx context.Context) (progressed bool, err error) {
 	if errors.Is(err, generation.ErrNotOwner) {
 		r.log.Info("another runner has taken the consumer over, standing by")
 	}
-	// Also when ctx has ended: a service that stops lets the next one start.
+	// This also runs when ctx has ended, so that the next service can start.
 	farewell, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	if ctx.Err() != nil && l.Seen != l.Stored {

@@ -13,16 +13,16 @@ import (
 	"humanqa/internal/tracing"
 )
 
-// fewer is by how much the shared batch's pages are smaller than a runner's own: of
-// larger batches what they share costs little, and each by itself writes them at
-// the same time as the others.
+// fewer is the factor by which the shared batch's pages are smaller than a runner's own.
+// Sharing saves little of the cost of larger batches, and runners by themselves write
+// them in parallel.
 const fewer = 4
 
 // sharedBatch does the work of some runners of one process that have caught up, and so
 // stand at the same place: it reads a page once for all, and writes their rows and
-// checkpoints in one transaction (package documentation, "Group commit").
+// checkpoints in one transaction (package documentation, "Shared batches").
 //
-// A participant's lease and all that its runner knows belong to the shared batch's goroutine
+// A participant's lease and its runner's state belong to the shared batch's goroutine
 // until the participant is released.
 type sharedBatch struct {
 	*Supervisor
@@ -32,16 +32,16 @@ type sharedBatch struct {
 	lastBatch    time.Time // of the last batch
 	lastTook     time.Duration
 
-	joining chan struct{} // a runner waits to be admitted, or let go
+	joining chan struct{} // a runner waits to be admitted, or to be released
 	mu      sync.Mutex
 	ended   bool
 	waiting []*participant
 }
 
-// participant is a runner; the shared batch does its work.
+// participant is a runner whose work the shared batch does.
 type participant struct {
 	tenure       *tenure
-	left         chan error // gets why it was released, once
+	left         chan error // gets the reason of its release, once
 	contribution contribution
 }
 
@@ -53,8 +53,8 @@ type contribution struct {
 	took   time.Duration
 }
 
-// joinBatch does the runner's work until it has to go on by itself, which gives nil,
-// or the shared batch ends.
+// joinBatch has the shared batch do the runner's work. It gives nil when the runner has to
+// go on by itself, and an error when the shared batch ends.
 func (b *sharedBatch) joinBatch(f *tenure) error {
 	r := &participant{tenure: f, left: make(chan error, 1)}
 	b.mu.Lock()
@@ -68,7 +68,7 @@ func (b *sharedBatch) joinBatch(f *tenure) error {
 	return <-r.left
 }
 
-// wake has the shared batch look for runners to admit, and for those to let go.
+// wake makes the shared batch look for runners to admit, and for runners to release.
 func (b *sharedBatch) wake() {
 	select {
 	case b.joining <- struct{}{}:
@@ -76,7 +76,7 @@ func (b *sharedBatch) wake() {
 	}
 }
 
-// run ends with ctx, and so with the runners.
+// run works until ctx ends, as the runners do.
 func (b *sharedBatch) run(ctx context.Context) {
 	defer b.releaseAll()
 	timer := time.NewTimer(b.limits.Lease)
@@ -112,8 +112,8 @@ func (b *sharedBatch) run(ctx context.Context) {
 	}
 }
 
-// admitParticipants takes in the runners that wait. It lets go of those that have to retry
-// what they set aside.
+// admitParticipants takes in the runners that wait. It releases those that have to retry
+// events that they set aside.
 func (b *sharedBatch) admitParticipants() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -128,7 +128,7 @@ func (b *sharedBatch) admitParticipants() {
 	b.releaseParticipants(reminded)
 }
 
-// releaseAll lets go of all participants, also of later ones.
+// releaseAll releases all participants, also later ones.
 func (b *sharedBatch) releaseAll() {
 	b.admitParticipants()
 	b.mu.Lock()
@@ -145,13 +145,13 @@ func (b *sharedBatch) releaseAll() {
 // pendingPage is a page that is being read for the shared batch.
 type pendingPage struct {
 	from   eventstore.Checkpoint
-	names  []string        // their names
+	names  []string        // the participants' names
 	prompt map[string]bool // event types that are not held back, though no request waits for them
 	pages  chan pageRead
 	cancel context.CancelFunc
 }
 
-// startRead begins to read from where the last of the participants stands.
+// startRead begins to read at the oldest checkpoint of the participants.
 func (b *sharedBatch) startRead(ctx context.Context, rest time.Duration) *pendingPage {
 	ctx, cancel := context.WithCancel(ctx)
 	l := &pendingPage{from: b.participants[0].tenure.lease.Seen, prompt: map[string]bool{}, pages: make(chan pageRead, 1), cancel: cancel}
@@ -168,7 +168,7 @@ func (b *sharedBatch) startRead(ctx context.Context, rest time.Duration) *pendin
 	return l
 }
 
-// readPage gives what lies behind a place. A page that no request waits for is not
+// readPage reads the page behind a place. A page that no request waits for is not
 // applied at once: a command's next event may come right behind it.
 func (b *sharedBatch) readPage(ctx context.Context, l *pendingPage, rest time.Duration) pageRead {
 	if err := b.tracker.restUnlessAsked(ctx, rest, l.names); err != nil {
@@ -187,9 +187,9 @@ func (b *sharedBatch) readPage(ctx context.Context, l *pendingPage, rest time.Du
 	return pageRead{page, err}
 }
 
-// holdTime is how long a page is held back that no request of this process waits for. A
-// request of another process may wait, and a webhook may depend on it, but never on the
-// beginning of a command alone.
+// holdTime is how long a page is held back if no request of this process waits for it. A
+// request of another process may wait for it, or a webhook, but never for the beginning of a
+// command alone.
 func (b *sharedBatch) holdTime(events []domain.Recorded, prompt map[string]bool) time.Duration {
 	switch {
 	case len(events) > 0 && !slices.ContainsFunc(events, endsCommand):
@@ -206,11 +206,11 @@ func endsCommand(r domain.Recorded) bool {
 	return !more
 }
 
-// pageSize is how many events the shared batch writes at once.
+// pageSize is the number of events that the shared batch reads at once.
 func (b *sharedBatch) pageSize() int { return max(b.limits.Live/fewer, 1) }
 
-// waitForMore waits until something lies behind the position, or a request begins to
-// wait, or until a time. It is false once that has passed, or ctx has ended.
+// waitForMore waits until an event lies behind the position, or a request begins to
+// wait, or until a time. It is false once that time has passed, or ctx has ended.
 func (b *sharedBatch) waitForMore(ctx context.Context, behind domain.Position, until time.Time, asked <-chan struct{}) bool {
 	waiting, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
@@ -225,7 +225,7 @@ func (b *sharedBatch) waitForMore(ctx context.Context, behind domain.Position, u
 	return ctx.Err() == nil && time.Now().Before(until)
 }
 
-// result gives nothing while nothing is being read.
+// result gives the channel of the page; a nil one, which blocks, while no page is being read.
 func (l *pendingPage) result() <-chan pageRead {
 	if l == nil {
 		return nil
@@ -233,14 +233,15 @@ func (l *pendingPage) result() <-chan pageRead {
 	return l.pages
 }
 
-// cancelRead ends it; what it has found is read again.
+// cancelRead ends the read; a page that it has found is read again.
 func (l *pendingPage) cancelRead() {
 	l.cancel()
 	<-l.pages
 }
 
-// restTime lets a busy log gather: see tenure.restTime. The longer a batch takes, the more
-// there is to share; one of few events costs less than the wait for more.
+// restTime is the rest before the next page, so that events gather on a busy log: see
+// tenure.restTime. The longer a batch takes, the more there is to share; a batch of few
+// events costs less than the wait for more.
 func (b *sharedBatch) restTime() time.Duration {
 	gather := b.gather
 	if gather == 0 {
@@ -249,14 +250,14 @@ func (b *sharedBatch) restTime() time.Duration {
 	return gather - time.Since(b.lastBatch)
 }
 
-// handlePage deals with what was read from a place on.
+// handlePage applies the page that was read behind a place.
 func (b *sharedBatch) handlePage(ctx context.Context, from eventstore.Checkpoint, next pageRead) {
 	if ctx.Err() != nil {
 		return
 	}
 	if next.err != nil || !next.page.Live {
-		// What cannot be read each deals with by itself. So it does while the log grows
-		// faster: not only for a page, or they would come and go.
+		// Each participant handles a failed read by itself. So it does while the log grows
+		// faster than small pages, and for a while, so that participants do not come and go.
 		for _, r := range b.participants {
 			r.tenure.coolsUntil = time.Now().Add(storeBusy * b.limits.Store)
 		}
@@ -267,7 +268,7 @@ func (b *sharedBatch) handlePage(ctx context.Context, from eventstore.Checkpoint
 	var writing, passing, failing []*participant
 	for _, r := range b.participants {
 		if !generation.AtLeast(r.tenure.lease.Seen, from) || generation.AtLeast(r.tenure.lease.Seen, to) {
-			continue // it came while this was read, or has been there
+			continue // it joined while this page was read, or has passed the page
 		}
 		r.contribution = contribution{before: *r.tenure.lease}
 		events := eventsAfter(next.page.Events, r.tenure.lease.Seen)
@@ -304,8 +305,8 @@ func (b *sharedBatch) handlePage(ctx context.Context, from eventstore.Checkpoint
 	}
 }
 
-// prepareWrite says what a participant writes. One may wait for the log meanwhile, as long as for
-// a transaction.
+// prepareWrite gives the writes of a participant. A Preparer may wait for the log meanwhile, at
+// most as long as a transaction may take.
 func (b *sharedBatch) prepareWrite(ctx context.Context, r *participant, batch []domain.Recorded) (Write, error) {
 	if len(batch) == 0 {
 		return nil, nil
@@ -316,7 +317,7 @@ func (b *sharedBatch) prepareWrite(ctx context.Context, r *participant, batch []
 	return write, err
 }
 
-// eventsAfter are those that lie behind a place.
+// eventsAfter gives the events that lie behind a place.
 func eventsAfter(events []domain.Recorded, at eventstore.Checkpoint) []domain.Recorded {
 	first := slices.IndexFunc(events, func(e domain.Recorded) bool { return !generation.Reached(at, e.Position) })
 	if first < 0 {
@@ -363,7 +364,7 @@ func (b *sharedBatch) storeCheckpoints(ctx context.Context) {
 	}
 }
 
-// releaseParticipants has participants go on by themselves, until each has caught up again.
+// releaseParticipants makes participants go on by themselves, until each has caught up again.
 func (b *sharedBatch) releaseParticipants(participants []*participant) {
 	leaving := slices.Clone(participants)
 	b.participants = slices.DeleteFunc(b.participants, func(r *participant) bool { return slices.Contains(leaving, r) })

@@ -16,8 +16,8 @@ import (
 )
 
 // commitContributions moves the checkpoints of participants to a place, with the rows of those that
-// write. If that fails nothing is written, and all of them go on by themselves,
-// the one to blame for Limits.CoolDown.
+// write. If that fails nothing is written, and all of them go on by themselves, the
+// participant to blame for Limits.CoolDown.
 func (b *sharedBatch) commitContributions(ctx context.Context, to eventstore.Checkpoint, participants []*participant) {
 	if len(participants) == 0 {
 		return
@@ -36,7 +36,7 @@ func (b *sharedBatch) commitContributions(ctx context.Context, to eventstore.Che
 			blamed.tenure.coolsUntil = time.Now().Add(b.limits.CoolDown)
 		}
 		if ctx.Err() == nil {
-			log := b.log.WithError(err) // what follows from it each of them says itself
+			log := b.log.WithError(err) // each participant logs the consequences itself
 			if blamed != nil {
 				log = log.WithField("consumer", blamed.tenure.lease.Gen.Name)
 			}
@@ -58,7 +58,7 @@ func (b *sharedBatch) commitContributions(ctx context.Context, to eventstore.Che
 }
 
 // errMissing says that a checkpoint has another place or owner than its participant
-// knows, or is locked.
+// knows, or that its row is locked.
 var errMissing = errors.New("a checkpoint of the shared transaction cannot be moved")
 
 // runTransaction is the transaction. blamed is nil where the culprit is not known.
@@ -97,8 +97,8 @@ func (b *sharedBatch) runTransaction(
 	return blamed, err
 }
 
-// Each moves under the conditions of Lease.Advance. No lock is waited for: a row that is
-// locked, as those of a generation that is being replaced are, would hold up all.
+// Each checkpoint moves under the conditions of Lease.Advance. The statement waits for no
+// lock: a locked row, such as one of a generation that is being replaced, would delay all.
 const advanceAllSQL = `
 WITH mine AS MATERIALIZED (
     SELECT c.name, c.generation, m.applied, m.unknown, m.skipped

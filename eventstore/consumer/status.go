@@ -17,7 +17,7 @@ import (
 // before it counts as stalled.
 const stallAfter = 10 * time.Second
 
-// Status is where one generation of a projection stands.
+// Status is the state of one generation of a projection.
 type Status struct {
 	Name    string
 	Version int
@@ -33,8 +33,8 @@ type Status struct {
 	// embedded node, in bytes on an original server, so it is no
 	// measure of lateness. 0 when the log's end is not known.
 	Lag uint64
-	// Ahead says that the log ends before the checkpoint. For a moment that is
-	// two clocks being read; if it stays, the log has lost its tail.
+	// Ahead says that the log ends before the checkpoint. For a moment that can be
+	// because the two are read one after the other; if it stays, the log has lost its tail.
 	Ahead   bool
 	Applied int64
 	Unknown int64 // events of types that the binary did not know
@@ -42,26 +42,26 @@ type Status struct {
 	// Owner runs it: machine:process/id. Empty: no process does right now.
 	Owner   string
 	Failure *generation.Failure // nil while the line runs
-	// SetAside are the streams that it goes on without.
+	// SetAside lists the streams that the generation goes on without.
 	SetAside []SetAside
 	// Newer is the event at which this process leaves the line to a newer version of the
 	// service; zero: it does not.
 	Newer domain.Position
-	// Foreign says that this binary has no code of that name: another one has written the
-	// rows, and nothing here needs them.
+	// Foreign says that this binary has no code of that name: another binary has written the
+	// rows, and this one does not need them.
 	Foreign bool
-	// Obstacle is what keeps a generation that is built from serving.
+	// Obstacle is the reason why a built generation cannot serve yet.
 	Obstacle string
-	// Stalled is how long it has been at one place that is not the log's end.
+	// Stalled is how long the generation has been at one place that is not the log's end.
 	Stalled   time.Duration
 	UpdatedAt time.Time
 }
 
-// older says that what serves was written by older code than this binary's.
+// older says that older code than this binary's has written the serving rows.
 func (s Status) older() bool { return s.Serving && s.Version < s.Code }
 
-// Problem says in one line what is wrong with a generation; empty when nothing
-// is. One that is only being built has a problem when it cannot get on.
+// Problem describes in one line a generation's problem; empty when it has none. A
+// generation that is only being built has a problem when it cannot go on.
 func (s Status) Problem() string {
 	switch {
 	case s.Foreign:
@@ -88,9 +88,8 @@ func (s Status) Problem() string {
 	return ""
 }
 
-// Notes say, a line each, what an operator should know of a generation that does what it
-// can: nothing that keeps the service from serving. They name no stream, since /readyz shows them
-// without a key.
+// Notes gives, a line each, facts for an operator about a generation that do not keep the
+// service from serving. They name no stream, since /readyz shows them without a key.
 func (s Status) Notes() (notes []string) {
 	if s.Foreign {
 		return []string{fmt.Sprintf(
@@ -110,8 +109,8 @@ func (s Status) Notes() (notes []string) {
 	return notes
 }
 
-// Failed are the events that an operator may skip: the one at which the line stopped, and
-// those that are set aside.
+// Failed lists the events that an operator may skip: the event at which the line stopped,
+// and those that are set aside.
 func (s Status) Failed() (at []domain.Position) {
 	if s.Failure != nil {
 		at = append(at, s.Failure.Position)
@@ -122,8 +121,8 @@ func (s Status) Failed() (at []domain.Position) {
 	return at
 }
 
-// List gives every generation that is not retired, without what only a running
-// service knows (Lag, Stalled).
+// List gives every generation that is not retired, without the fields that only a
+// running service knows (Lag, Stalled).
 func List(ctx context.Context, db *sqlx.DB) ([]Status, error) {
 	all, err := generation.ListAll(ctx, db)
 	if err != nil {
@@ -133,7 +132,7 @@ func List(ctx context.Context, db *sqlx.DB) ([]Status, error) {
 	return list, tellAside(ctx, db, list)
 }
 
-// tellAside adds what each has set aside.
+// tellAside adds the streams that each generation has set aside.
 func tellAside(ctx context.Context, db *sqlx.DB, list []Status) error {
 	aside, err := listAside(ctx, db)
 	for i, s := range list {
@@ -161,7 +160,7 @@ func statuses(all []generation.Generation) []Status {
 }
 
 // Status gives every generation with its lag behind the log's end. A
-// registered projection without a generation is an error: nothing prepared it.
+// registered projection without a generation is an error: Prepare has not run.
 func (s *Supervisor) Status(ctx context.Context) ([]Status, error) {
 	all, err := generation.ListAll(ctx, s.db)
 	if err != nil {
@@ -200,12 +199,12 @@ func (s *Supervisor) Status(ctx context.Context) ([]Status, error) {
 	return list, nil
 }
 
-// atEnd says that there is nothing to do, or that the log's end is not known.
+// atEnd says that the checkpoint is the log's end, or that the end is not known.
 func atEnd(at eventstore.Checkpoint, head domain.Position) bool {
 	return head == domain.Position{} || !at.Start && at.Position == head
 }
 
-// knownCheckpoint is the checkpoint, or where this process's runner is beyond it.
+// knownCheckpoint is the stored checkpoint, or that of this process's runner if it is newer.
 func (s *Supervisor) knownCheckpoint(status Status) eventstore.Checkpoint {
 	at := eventstore.Checkpoint{Position: status.Position, Start: !status.Started}
 	if here := s.tracker.positionOf(status.Name); status.Serving && generation.AtLeast(here, at) {
@@ -223,9 +222,8 @@ func (s *Supervisor) observeStalls(all []generation.Generation) {
 	}
 }
 
-// stalls remembers since when each generation has been where it is without
-// being at the log's end: "the same lag for a while" is what tells a runner
-// that is stuck from one that is busy.
+// stalls remembers since when each generation has been at its place without being
+// at the log's end. A busy runner moves; one that is stuck stays at the same place.
 type stalls struct {
 	mu    sync.Mutex
 	seen  map[string]stall // by schema

@@ -24,25 +24,25 @@ import (
 	"humanqa/internal/tracing"
 )
 
-// Supervisor runs the consumers of this process, and knows how far all are,
-// wherever they run.
+// Supervisor runs the consumers of this process, and knows the progress of all
+// consumers, in any process.
 type Supervisor struct {
 	db        *sqlx.DB
 	source    Source
-	scan      *sharedscan.Scan // over the log, for all that is being built or verified
+	scan      *sharedscan.Scan // of the log, for all read models that are built or verified
 	log       logrus.FieldLogger
 	consumers []Consumer
 	tracker   *progressTracker
 	stalls    stalls
 	yields    yields
 	limits    Limits
-	notifies  atomic.Bool // another process waits for what runs here
+	notifies  atomic.Bool // another process waits for consumers that run here
 	tracer    *tracing.Tracer
-	session   string // in the names of this process's owners, and of its connection
+	session   string // part of the names of this process's owners, and of its connection
 	peers     peers
 }
 
-// TraceWith has batches of rows make spans of the requests behind them, before Run.
+// TraceWith makes batches of rows record spans of the requests behind them. It is called before Run.
 func (s *Supervisor) TraceWith(t *tracing.Tracer) { s.tracer = t }
 
 // New makes a supervisor; nothing runs before Run. A node that only serves the
@@ -86,7 +86,7 @@ func (s *Supervisor) runConsumers(ctx context.Context, consumers []Consumer) err
 		}
 		return err
 	}
-	defer s.scan.Expect(handledBy(consumers...))() // whichever of them is built
+	defer s.scan.Expect(handledBy(consumers...))() // any of them may be built
 	runners := newRunnerSet(s, consumers)
 	defer runners.running.Wait()
 	runners.startBatches(ctx)
@@ -94,7 +94,7 @@ func (s *Supervisor) runConsumers(ctx context.Context, consumers []Consumer) err
 	defer tick.Stop()
 	for blind := false; ; {
 		err := s.lookForWork(ctx, runners)
-		if err != nil && !blind && ctx.Err() == nil { // once an outage, not once a tick
+		if err != nil && !blind && ctx.Err() == nil { // logged once an outage, not once a tick
 			s.log.WithError(err).Warn("the projections' orders cannot be read, trying again")
 		}
 		blind = err != nil
@@ -106,9 +106,9 @@ func (s *Supervisor) runConsumers(ctx context.Context, consumers []Consumer) err
 	}
 }
 
-// lookSQL is one statement, since it is asked so often: every generation, with the
-// orders to rebuild, the sessions of all processes, and whether another process waits for
-// what runs here, which are the same on each row. Before the first generation there is nothing to do.
+// lookSQL is one statement, since it runs often. It gives every generation. Each row also has
+// the orders to rebuild, the sessions of all processes, and whether another process waits for
+// consumers here. Before the first generation there is nothing to do.
 const lookSQL = `
 SELECT ` + generation.Columns + `, around.*,
     EXISTS (
@@ -130,7 +130,8 @@ CROSS JOIN (
               AND application_name = $1) AS waited) around
 ORDER BY name, generation`
 
-// lookForWork takes orders, starts what has no runner yet, and clears away.
+// lookForWork takes orders, starts missing runners, ends the leases of dead processes, and
+// drops retired generations.
 func (s *Supervisor) lookForWork(ctx context.Context, runners *runnerSet) error {
 	var seen []struct {
 		generation.Generation
@@ -138,7 +139,7 @@ func (s *Supervisor) lookForWork(ctx context.Context, runners *runnerSet) error 
 		Started time.Time      `db:"started"` // the database
 		Present pq.StringArray `db:"present"`
 		Waited  bool           `db:"waited"`
-		Due     bool           `db:"due"` // something that was set aside
+		Due     bool           `db:"due"` // an event that was set aside is to be tried again
 	}
 	if err := s.db.SelectContext(ctx, &seen, lookSQL, listenerName); err != nil {
 		return fmt.Errorf("read the checkpoints and orders: %w", err)
@@ -147,7 +148,7 @@ func (s *Supervisor) lookForWork(ctx context.Context, runners *runnerSet) error 
 		return nil
 	}
 	s.notifies.Store(seen[0].Waited)
-	if err := runners.takeOrders(ctx, seen[0].Orders); err != nil { // the next look starts what it begins
+	if err := runners.takeOrders(ctx, seen[0].Orders); err != nil { // the next look starts the builds' runners
 		return err
 	}
 	retired := false
@@ -200,9 +201,9 @@ func (c *runnerSet) takeOrders(ctx context.Context, names []string) error {
 	return nil
 }
 
-// Follow reads the log from a position on until ctx ends, which gives nil, so
-// that WaitFor and CatchUp need not wait for consumers of other processes that
-// have nothing to do; dsn is for being told when those have moved. Without it
+// Follow reads the log from a position on until ctx ends, which gives nil. So
+// WaitFor and CatchUp need not wait for consumers of other processes that have
+// nothing to do. Over dsn, notifications tell when those have moved. Without Follow
 // they wait until every stored checkpoint has passed the position.
 func (s *Supervisor) Follow(ctx context.Context, dsn string, from domain.Position) error {
 	a := s.tracker
@@ -219,8 +220,8 @@ func (s *Supervisor) Follow(ctx context.Context, dsn string, from domain.Positio
 			at = eventstore.At(unreadable.Position)
 			a.noteUnreadable(unreadable.Position)
 		case err != nil:
-			// Meanwhile waits end by what was followed before, and by the stored
-			// checkpoints.
+			// Meanwhile waits end by the part of the log that was followed before, and
+			// by the stored checkpoints.
 			s.log.WithError(err).WithField("again_in", s.limits.MaxBackoff.String()).Warn("the log cannot be followed")
 			_ = backoff.Wait(ctx, s.limits.MaxBackoff) // the loop finds out that ctx has ended
 		default:
@@ -231,25 +232,24 @@ func (s *Supervisor) Follow(ctx context.Context, dsn string, from domain.Positio
 	return nil
 }
 
-// WaitFor blocks until every registered projection's serving generation shows
-// the position, one that has not started too: it has seen every event up to
-// there that it handles. It fails at once with a *StoppedError if one of them
-// stopped before it.
+// WaitFor blocks until every registered projection's serving generation shows the
+// position, also one that has not started: it has seen every event up to the position
+// that it handles. It fails at once with a *StoppedError if one of them stopped before.
 func (s *Supervisor) WaitFor(ctx context.Context, position domain.Position) error {
 	return s.tracker.waitFor(ctx, position)
 }
 
-// CatchUp blocks until the named projection's serving generation has seen what
-// the others show by now: for reading a lazy one behind a write.
+// CatchUp blocks until the named projection's serving generation has seen all events
+// that the others show by now. It is for reads of a lazy projection behind a write.
 func (s *Supervisor) CatchUp(ctx context.Context, name string) error {
 	return s.tracker.waitForShown(ctx, name)
 }
 
-// runnerSet is the runners of some consumers in one process, one for each generation.
+// runnerSet holds the runners of some consumers in one process, one for each generation.
 type runnerSet struct {
 	s         *Supervisor
 	consumers []Consumer
-	batches   map[batchKey]*sharedBatch // empty: each goes by itself
+	batches   map[batchKey]*sharedBatch // empty: each runner goes by itself
 	running   sync.WaitGroup
 
 	mu      sync.Mutex
@@ -260,7 +260,7 @@ func newRunnerSet(s *Supervisor, consumers []Consumer) *runnerSet {
 	return &runnerSet{s: s, consumers: consumers, started: map[string]*runner{}}
 }
 
-// startBatches has consumers of a kind share their transactions.
+// startBatches starts a shared batch for each kind of consumer.
 func (c *runnerSet) startBatches(ctx context.Context) {
 	c.batches = map[batchKey]*sharedBatch{}
 	for _, one := range c.consumers {
@@ -274,9 +274,9 @@ func (c *runnerSet) startBatches(ctx context.Context) {
 	}
 }
 
-// batchKey is what the consumers of a shared batch have in common. What Preparers write the world
-// outside waits for, and others for the rows that they lock: the read models are not in
-// the way.
+// batchKey holds the properties that the consumers of a shared batch have in common. Preparers
+// have a batch of their own: endpoints wait for their writes, and other writers for the rows
+// that they lock, so the read models must not delay them.
 type batchKey struct {
 	gather   time.Duration
 	prepares bool
@@ -287,7 +287,7 @@ func batchKeyOf(c Consumer) batchKey {
 	return batchKey{gatherOf(c), prepares}
 }
 
-// gatherOf is how long a consumer gathers that is not waited for; zero: it follows at once.
+// gatherOf is how long a lazy consumer gathers events; zero: it follows at once.
 func gatherOf(c Consumer) time.Duration {
 	if lazy, ok := c.(Lazy); ok {
 		return lazy.Gather()
@@ -318,7 +318,7 @@ func (c *runnerSet) startRunner(ctx context.Context, g generation.Generation) {
 	})
 }
 
-// remindRunner tells the generation's runner that something is to be tried again.
+// remindRunner tells the generation's runner that an event is to be tried again.
 func (c *runnerSet) remindRunner(schema string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -337,15 +337,14 @@ func byName(consumers []Consumer, name string) Consumer {
 	return nil
 }
 
-// projectorNamed is the one of that name, nil if there is none here that can be
-// folded anew.
+// projectorNamed is the projector of that name, nil if this process has none.
 func (s *Supervisor) projectorNamed(name string) Projector {
 	p, _ := byName(s.consumers, name).(Projector)
 	return p
 }
 
-// newOwner names a holder of leases: the machine, the process, its session, and what sets it
-// apart from all others.
+// newOwner makes the name of a holder of leases: the machine, the process, its session, and a
+// unique id.
 func (s *Supervisor) newOwner() string {
 	host, err := os.Hostname()
 	if err != nil {

@@ -13,21 +13,21 @@ import (
 	"humanqa/eventstore/sharedscan"
 )
 
-// tenure is one tenure of the lease.
+// tenure is the state of a runner while it owns the lease.
 type tenure struct {
 	runner      *runner
 	lease       *generation.Lease
 	skips       map[domain.Position]bool
 	aside       map[string]domain.Position // streams that wait, and from which event on
 	reporting   bool                       // to the progress tracker
-	scanReader  *sharedscan.Reader         // while it is being built, or began behind the log's end
+	scanReader  *sharedscan.Reader         // while it is being built, or catches up with the log's end
 	applied     int64                      // in this tenure
 	lastBatch   time.Time                  // of the last batch
 	lastStore   time.Time                  // when the checkpoint was stored
-	flipRefused time.Time                  // when a flip was
+	flipRefused time.Time                  // when a flip was refused last
 	atEnd       bool                       // the last page reached the end of the log
 	coolsUntil  time.Time                  // until when it goes by itself, caught up or not
-	indexed     bool                       // a build that has what readers need
+	indexed     bool                       // the build has the indexes that readers need
 }
 
 // beginReporting tells the progress tracker that this runner serves.
@@ -36,7 +36,7 @@ func (t *tenure) beginReporting() {
 	t.runner.tracker.addLocalRunner(t.lease.Gen.Name, t.lease.Seen)
 }
 
-// endReporting ends that.
+// endReporting tells the progress tracker that this runner does not serve any more.
 func (t *tenure) endReporting() {
 	if t.reporting {
 		t.reporting = false
@@ -44,13 +44,13 @@ func (t *tenure) endReporting() {
 	}
 }
 
-// pageRead is a page, or why there is none.
+// pageRead is a page, or the error of reading it.
 type pageRead struct {
 	page eventstore.Page
 	err  error
 }
 
-// followLog reads and applies until something is in the way.
+// followLog reads and applies events until an error, or until ctx ends.
 func (t *tenure) followLog(ctx context.Context) error {
 	var err error
 	if t.skips, err = generation.LoadSkips(ctx, t.runner.db, t.lease.Gen.Name); err != nil {
@@ -70,7 +70,7 @@ func (t *tenure) followLog(ctx context.Context) error {
 	if err := t.promoteWhenReady(ctx); err != nil {
 		return err
 	}
-	if err := t.retrySetAside(ctx, false); err != nil { // this binary may be another one
+	if err := t.retrySetAside(ctx, false); err != nil { // this binary may have newer code
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -137,7 +137,7 @@ func (t *tenure) followLog(ctx context.Context) error {
 }
 
 // canShareBatches says that the shared batch can go on with the work: the generation serves, and
-// stands at the end of the log. Before the first event of the log it does not.
+// stands at the end of the log. A generation on an empty log does not share.
 func (t *tenure) canShareBatches() bool {
 	if t.runner.batch == nil || t.lease.Gen.State != generation.Live || !t.reporting || len(t.runner.setAsideDue) > 0 ||
 		time.Now().Before(t.coolsUntil) {
@@ -147,14 +147,14 @@ func (t *tenure) canShareBatches() bool {
 	return t.atEnd || !head.Start && generation.AtLeast(t.lease.Seen, head)
 }
 
-// isBehind says that events wait, as those of a night without a projector do. Before the
-// feed has found the log's end they may.
+// isBehind says that events wait, such as those of a night without a projector. Before the
+// feed has found the log's end, events may wait, so it is true.
 func (t *tenure) isBehind() bool {
 	head := headOf(t.runner.source)
 	return head.Start || !generation.AtLeast(t.lease.Seen, head)
 }
 
-// pageSource is where the next page comes from: builds, and all that began behind the log's
+// pageSource is the source of the next page. Builds, and tenures that began before the log's
 // end, share one scan of the log.
 func (t *tenure) pageSource() func(context.Context, eventstore.Checkpoint) (eventstore.Page, error) {
 	if t.scanReader != nil {
@@ -165,10 +165,11 @@ func (t *tenure) pageSource() func(context.Context, eventstore.Checkpoint) (even
 	}
 }
 
-// restTime lets a busy log gather into larger batches: each costs Postgres the same
-// few statements, however many events it holds. After a quiet moment the first
-// event is applied at once. A lazy consumer gathers at the log's end only: what waits
-// already is a batch. A reader of the scan does not rest: others wait for it.
+// restTime is the rest before the next page, so that events gather on a busy log: each
+// batch costs Postgres the same few statements, however many events it holds. After a
+// quiet moment the first event is applied at once. A lazy consumer gathers at the log's
+// end only: before it, enough events wait. A reader of the scan does not rest: others
+// wait for it.
 func (t *tenure) restTime() time.Duration {
 	if t.scanReader != nil {
 		return 0
@@ -181,8 +182,8 @@ func (t *tenure) restTime() time.Duration {
 }
 
 // storeInterval is how long the runner may wait for a page before the stored
-// checkpoint, and the lease with it, has to be renewed. One that is building
-// also looks whether it has caught up.
+// checkpoint, and the lease with it, has to be renewed. A build also checks
+// whether it has caught up.
 func (t *tenure) storeInterval() time.Duration {
 	if t.lease.Seen != t.lease.Stored || t.lease.Gen.State == generation.Building {
 		return t.runner.limits.Store
@@ -197,8 +198,8 @@ func (t *tenure) logProgress(p Progress) {
 	}).Info("building")
 }
 
-// stopLine records the poison event and gives the lease back. What was seen before
-// it is stored first, so that a retry starts at the event itself.
+// stopLine records the poison event and gives the lease back. It stores the checkpoint
+// first, so that a retry starts at the event itself.
 func (t *tenure) stopLine(ctx context.Context, failure generation.Failure) error {
 	if t.lease.Seen != t.lease.Stored {
 		if err := t.storeCheckpoint(ctx); err != nil {

@@ -18,7 +18,7 @@ import (
 	"humanqa/internal/tracing"
 )
 
-// handlePage deals with what was read.
+// handlePage applies the page that was read, or handles the error of reading it.
 func (t *tenure) handlePage(ctx context.Context, next pageRead) error {
 	var undecodable *eventstore.DecodeError
 	switch {
@@ -41,8 +41,8 @@ func (t *tenure) handlePage(ctx context.Context, next pageRead) error {
 	return t.applyEvents(ctx, next.page.Events, next.page.Next)
 }
 
-// applyEvents applies what the consumer handles of the events. One that it must not pass is
-// set aside in its place.
+// applyEvents applies those of the events that the consumer handles. An event that it must
+// not pass is set aside in its place.
 func (t *tenure) applyEvents(ctx context.Context, events []domain.Recorded, next domain.Position) error {
 	if at := slices.IndexFunc(events, t.mustNotPass); at >= 0 {
 		unknown := events[at]
@@ -65,7 +65,7 @@ func (t *tenure) applyEvents(ctx context.Context, events []domain.Recorded, next
 
 // mustNotPass says that the event is of a type that this binary does not know, and that a
 // newer one may announce. A read model passes over it, because the newer version builds it
-// anew. What cannot be rebuilt sets the stream aside, for the newer one to go on with.
+// anew. A Preparer cannot be rebuilt: it sets the stream aside for the newer version.
 func (t *tenure) mustNotPass(e domain.Recorded) bool { return t.isUnknown(e) && !t.isSetAside(&e) }
 
 func (t *tenure) isUnknown(e domain.Recorded) bool {
@@ -82,8 +82,8 @@ func unknownTo(e domain.Recorded) *eventstore.DecodeError {
 	return &eventstore.DecodeError{Recorded: e, Err: fmt.Errorf("this binary does not know the type: %w", domain.ErrNewer)}
 }
 
-// selectEvents keeps the events that the consumer handles and counts the others. What it
-// gives is the page itself where that is all of it, which must not be changed.
+// selectEvents keeps the events that the consumer handles and counts the others. If it
+// keeps all, it gives the page itself, which must not be changed.
 func (t *tenure) selectEvents(events []domain.Recorded) []domain.Recorded {
 	if t.runner.raw {
 		return events
@@ -115,7 +115,7 @@ func (t *tenure) selectEvents(events []domain.Recorded) []domain.Recorded {
 const storeBusy = 10
 
 // advancePast moves past events that change nothing: in memory at once, in Postgres once
-// no more have come for a little while, or a longer one has passed.
+// no more have come for a little while, or once a longer time has passed.
 func (t *tenure) advancePast(ctx context.Context, at eventstore.Checkpoint) error {
 	t.lease.Seen = at
 	if t.reporting {
@@ -128,8 +128,8 @@ func (t *tenure) advancePast(ctx context.Context, at eventstore.Checkpoint) erro
 }
 
 // applyBatch commits the batch with the checkpoint behind it. If it is refused, its
-// halves are tried by themselves, down to the one event that is to blame: what
-// precedes that is applied, then its stream is set aside, or the line stops.
+// halves are tried by themselves, down to the one event that is to blame. The events
+// before it are applied; then its stream is set aside, or the line stops.
 func (t *tenure) applyBatch(ctx context.Context, batch []domain.Recorded, next domain.Position) error {
 	if batch = t.withoutSetAside(batch); len(batch) == 0 {
 		return t.advancePast(ctx, eventstore.At(next))
@@ -142,7 +142,7 @@ func (t *tenure) applyBatch(ctx context.Context, batch []domain.Recorded, next d
 		return t.applyPrefix(ctx, batch, write, done, poison, next)
 	}
 	within, span := ctx, tracing.Span{}
-	if write != nil && t.lease.Gen.State != generation.Building { // a build would write of traces that ended long ago
+	if write != nil && t.lease.Gen.State != generation.Building { // a build would add spans to traces that ended long ago
 		within, span = startBatch(ctx, t.runner.tracer, batch, t.lease.Gen.Name)
 	}
 	err := t.commitBatch(within, write, len(batch), eventstore.At(next))
@@ -165,7 +165,7 @@ func (t *tenure) applyBatch(ctx context.Context, batch []domain.Recorded, next d
 	return t.applyBatch(ctx, batch[half:], next)
 }
 
-// applyPrefix applies what was prepared of a batch, sets the event behind it aside, and
+// applyPrefix applies the events of a batch that were prepared, sets the next one aside, and
 // goes on.
 func (t *tenure) applyPrefix(
 	ctx context.Context, batch []domain.Recorded, write Write, done int, poison error, next domain.Position,
@@ -181,7 +181,7 @@ func (t *tenure) applyPrefix(
 	return t.applyBatch(ctx, batch[done+1:], next)
 }
 
-// withoutSetAside leaves out what waits by now.
+// withoutSetAside leaves out the events that are set aside by now.
 func (t *tenure) withoutSetAside(batch []domain.Recorded) []domain.Recorded {
 	if len(t.aside) == 0 {
 		return batch
@@ -189,7 +189,7 @@ func (t *tenure) withoutSetAside(batch []domain.Recorded) []domain.Recorded {
 	return slices.DeleteFunc(slices.Clone(batch), func(e domain.Recorded) bool { return t.isSetAside(&e) })
 }
 
-// prepareBatch says what is to be written for a batch.
+// prepareBatch gives the writes of a batch.
 func (t *tenure) prepareBatch(ctx context.Context, batch []domain.Recorded) (write Write, done int, err error) {
 	if p, ok := t.runner.consumer.(Preparer); ok {
 		return p.Prepare(ctx, batch)

@@ -10,13 +10,13 @@ import (
 	"humanqa/eventstore/generation"
 )
 
-// markLive has the others not wait for this one any more.
+// markLive notes that the generation is live, and leaves the shared scan.
 func (t *tenure) markLive() {
 	t.lease.Gen.State = generation.Live
 	t.leaveScan()
 }
 
-// leaveScan has the readers of the shared scan not wait for this one any more.
+// leaveScan leaves the shared scan, so that its readers do not wait for this one any more.
 func (t *tenure) leaveScan() {
 	if t.scanReader != nil {
 		t.scanReader.Leave()
@@ -65,9 +65,9 @@ func (t *tenure) promoteWhenReady(ctx context.Context) error {
 	return nil
 }
 
-// createReaderIndexes makes a build ready for readers, and looks again: the serving rows may have
-// gone on meanwhile. It may outlast the lease; the process that takes over then finds the
-// indexes there.
+// createReaderIndexes makes a build ready for readers, and tries to promote it again: the
+// serving rows may have gone on meanwhile. It may outlast the lease; the process that takes
+// over then finds the indexes there.
 func (t *tenure) createReaderIndexes(ctx context.Context) error {
 	err := t.commitBatch(ctx, func(ctx context.Context, tx *sqlx.Tx) error {
 		return generation.CreateIndexes(ctx, tx, t.runner.consumer.(Projector), t.lease.Gen.Schema)
@@ -79,7 +79,7 @@ func (t *tenure) createReaderIndexes(ctx context.Context) error {
 	return t.promoteWhenReady(ctx)
 }
 
-// noteObstacle notes what is in the way, and goes on following the log: what it is
+// noteObstacle notes the obstacle of a flip, and goes on following the log: the obstacle
 // may go away.
 func (t *tenure) noteObstacle(ctx context.Context, err error) error {
 	what := generation.ObstacleOf(ctx, t.runner.db, generation.FlipWait(t.runner.limits.Lease), err)

@@ -18,8 +18,7 @@ import (
 	"humanqa/eventstore/sharedscan"
 )
 
-// Difference is a row that a projection has and the fold of the log has not,
-// or the other way round.
+// Difference is a row that only one of a projection and the fold of the log has.
 type Difference struct {
 	Table  string
 	InFold bool   // the fold has it and the projection lacks it
@@ -27,7 +26,7 @@ type Difference struct {
 	Key    string // its primary key's columns, as JSON: two of one key are one row that differs
 }
 
-// maxDifferences bounds what Verify tells about one table, per direction.
+// maxDifferences bounds the differences that Verify reports for one table, per direction.
 const maxDifferences = 10
 
 const differenceSQL = `
@@ -59,16 +58,16 @@ func (s *Supervisor) joinScan(name string) *sharedscan.Reader {
 }
 
 // VerifyAll folds the log anew, with one scan, up to the checkpoint of each projection's
-// serving generation, and compares every row (ARCHITECTURE.md, invariant 9). It holds no
-// runner up: rows and checkpoint are read from one snapshot, the fold's own tables live and
-// die in the same transaction. What the generation has set aside is left out of the fold,
-// too: its Status names it. The differences are in the order of the names.
+// serving generation, and compares every row (ARCHITECTURE.md, invariant 9). It delays no
+// runner: it reads rows and checkpoint from one snapshot, and its own tables exist only in
+// the same transaction. The fold also leaves out the streams that the generation has set
+// aside: its Status names them. The differences are in the order of the names.
 func (s *Supervisor) VerifyAll(ctx context.Context, names []string) ([][]Difference, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	differences := make([][]Difference, len(names))
 	var folding sync.WaitGroup
-	logs := make([]*sharedscan.Reader, len(names)) // none runs ahead before all are there
+	logs := make([]*sharedscan.Reader, len(names)) // all join before the first one reads
 	for i := range names {
 		logs[i] = s.joinScan(names[i])
 	}
@@ -105,7 +104,7 @@ func (s *Supervisor) verifyGeneration(ctx context.Context, name string, log *sha
 	if err != nil {
 		return nil, fmt.Errorf("verify projection %s: %w", name, err)
 	}
-	defer func() { _ = tx.Rollback() }() // nothing in it is meant to stay
+	defer func() { _ = tx.Rollback() }() // it is never committed
 	g, err := load(ctx, tx)
 	if err != nil {
 		return nil, err
@@ -120,7 +119,7 @@ func (s *Supervisor) verifyGeneration(ctx context.Context, name string, log *sha
 	if err := s.foldInto(ctx, tx, p, scratch, log, g); err != nil {
 		return nil, fmt.Errorf("fold the log for %s: %w", name, err)
 	}
-	log.Leave() // what follows is Postgres' own
+	log.Leave() // the comparison does not read the log
 	var differences []Difference
 	for _, t := range p.Tables() {
 		if t.View {
@@ -180,7 +179,7 @@ func (s *Supervisor) foldInto(
 	return nil
 }
 
-// until cuts off what lies behind a position.
+// until cuts off the events behind a position.
 func until(batch []domain.Recorded, position domain.Position) []domain.Recorded {
 	for i, r := range batch {
 		if r.Position.Compare(position) > 0 {
@@ -190,8 +189,8 @@ func until(batch []domain.Recorded, position domain.Position) []domain.Recorded 
 	return batch
 }
 
-// Which rows differ is asked only where the sums over all do: that is one look at
-// each row, where a difference of sets sorts them all.
+// Rows are compared one by one only where the sums over all rows differ. A sum reads each
+// row once, while a difference of sets sorts them all.
 const sumSQL = `
 SELECT COUNT(*) || ' ' || COALESCE(SUM(hashtextextended(r::text, 0)), 0) || ' ' || COALESCE(SUM(hashtextextended(r::text, 1)), 0)
 FROM {a} r`

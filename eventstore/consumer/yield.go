@@ -15,13 +15,13 @@ import (
 // errYield says that the lease is given back because the next event needs a newer binary.
 var errYield = errors.New("the next event is left to a newer version of the service")
 
-// yields are the events, by schema, at which this binary leaves a line to a newer one.
+// yields holds the events, by schema, at which this binary leaves a line to a newer one.
 type yields struct {
 	mu sync.Mutex
 	at map[string]domain.Position
 }
 
-// note says whether that is news.
+// note notes the event, and says whether it is a new one.
 func (y *yields) note(schema string, at domain.Position) bool {
 	y.mu.Lock()
 	defer y.mu.Unlock()
@@ -48,8 +48,8 @@ func (y *yields) of(status Status) domain.Position {
 }
 
 // leaveToNewer gives the lease back where the line would stop at an event that a newer
-// binary has written. That one takes the lease meanwhile, and goes on without a loss. No
-// failure is recorded, so an operator has nothing to resume.
+// binary has written. The newer binary takes the lease meanwhile, and goes on without a
+// loss. No failure is recorded, so an operator has nothing to resume.
 func (t *tenure) leaveToNewer(ctx context.Context, failure generation.Failure) error {
 	if t.lease.Seen != t.lease.Stored {
 		if err := t.storeCheckpoint(ctx); err != nil {
@@ -63,7 +63,7 @@ func (t *tenure) leaveToNewer(ctx context.Context, failure generation.Failure) e
 	return errYield
 }
 
-// newerNotes say what a newer binary does in the place of this one.
+// newerNotes gives the notes about work that a newer binary does in place of this one.
 func (s Status) newerNotes() (notes []string) {
 	if s.Serving && s.Code > 0 && s.Version > s.Code {
 		notes = append(notes, fmt.Sprintf("projection %s shows rows of version %d, which a newer version of the service keeps: this one knows version %d",
