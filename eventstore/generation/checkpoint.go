@@ -52,7 +52,7 @@ type Generation struct {
 	UpdatedAt       time.Time  `db:"updated_at"`
 }
 
-// Columns names the columns: a later binary's table may have more.
+// Columns names the columns, since a later binary's table may have more.
 const Columns = `
     name, generation, version, schema_name, status, serving, commit_position, prepare_position, applied, unknown, skipped,
     COALESCE(owner, '') AS owner, epoch, COALESCE(failure_category, '') AS failure_category, COALESCE(failure_commit, 0) AS failure_commit,
@@ -109,15 +109,15 @@ func AtLeast(a, b eventstore.Checkpoint) bool {
 type Lease struct {
 	Gen   Generation
 	Owner string
-	// stored is the checkpoint in Postgres, seen how far the runner has read:
-	// between them lie only events that change nothing.
+	// Stored is the checkpoint in Postgres, and Seen the one that the runner has read
+	// up to: between them lie only events that change nothing.
 	Stored, Seen eventstore.Checkpoint
-	// counted since stored
+	// Counted since Stored.
 	Handled, Unknown, Skipped int64
 }
 
 // ErrNotOwner says that the checkpoint has another place or owner than the runner
-// knows. Whatever the transaction wrote must roll back.
+// knows. The whole transaction must roll back.
 var ErrNotOwner = errors.New("not the owner of the lease any more")
 
 // ownedSQL fences a statement: its first parameters are those of a Lease (exec).
@@ -128,7 +128,7 @@ WHERE name = $1
   AND epoch = $4`
 
 // A lease is taken when it is free, has ended by Postgres' clock, or is the
-// runner's own: after a lost connection it does not know what it holds.
+// runner's own: after a lost connection the runner does not know whether it has it.
 const acquireSQL = `
 UPDATE projection_checkpoints
 SET owner = $3,
@@ -140,24 +140,23 @@ WHERE name = $1
   AND (owner IS NULL OR owner = $3 OR lease_until < clock_timestamp())
 RETURNING ` + Columns
 
-// PlanOnce is, within the first statement of a transaction, how what follows in it is
-// planned: once, and for tables of any size, since most plans are made while there is
-// next to nothing in them, and kept. By themselves Postgres' would be made anew for each
-// array that is short, which takes longer than to run them. Plain index scans mark the
-// dead entries that they meet, of which a queue's index is full.
+// PlanOnce, within the first statement of a transaction, sets how Postgres plans the later
+// ones: once, and for tables of any size. Most plans are made, and kept, while the tables
+// are nearly empty. By default Postgres would plan anew for each short array, which takes
+// longer than the execution. Plain index scans mark the dead entries that they meet, of
+// which a queue's index is full.
 const PlanOnce = `set_config('plan_cache_mode', 'force_generic_plan', true) <> ''
     AND set_config('enable_seqscan', 'off', true) <> ''
     AND set_config('enable_bitmapscan', 'off', true) <> ''`
 
-// Channel is told of checkpoints that moved, in the transaction
-// that moves them, while a process that listens waits
-// for consumers that run elsewhere. Without one it costs nothing: Postgres commits
-// the transactions that notify one after the other.
+// Channel is notified of checkpoints that moved, in the transaction that moves them, while
+// a process listens because it waits for consumers that run elsewhere. Otherwise no
+// transaction notifies, since Postgres commits those that do one after the other.
 const Channel = "humanqa_checkpoints"
 
-// That the transaction which this statement opens does not wait for the disk, how it is
-// planned (a read model's build is, as its pages are), and whether it tells other
-// processes, is said in here, which spares round trips a batch.
+// The statement also sets that its transaction does not wait for the disk, how the
+// transaction's statements are planned (a read model's build plans for its own pages), and
+// whether it notifies other processes. That saves each batch some round trips.
 const advanceSQL = `
 UPDATE projection_checkpoints
 SET commit_position = $7,
@@ -224,8 +223,8 @@ func Acquire(ctx context.Context, db *sqlx.DB, g Generation, owner string, lengt
 	return l, nil
 }
 
-// Advance moves the stored checkpoint, and renews the lease. With news other
-// processes are told.
+// Advance moves the stored checkpoint, and renews the lease. It sends news, unless
+// empty, to other processes.
 func (l *Lease) Advance(
 	ctx context.Context, q sqlx.ExecerContext, to eventstore.Checkpoint, applied int64, length time.Duration, news string, planned bool,
 ) error {
@@ -246,14 +245,14 @@ func (l *Lease) Stop(ctx context.Context, db *sqlx.DB, f Failure) error {
 	return l.exec(ctx, db, stopSQL, f.Category, int64(f.Position.Commit), int64(f.Position.Prepare), f.Detail)
 }
 
-// Release gives the lease back. It matters little if it fails or is not ours
-// any more: the lease ends by itself.
+// Release gives the lease back. A failure, or a lease that is not ours any more, does
+// little harm: the lease ends by itself.
 func (l *Lease) Release(ctx context.Context, db *sqlx.DB) error {
 	_, err := db.ExecContext(ctx, releaseSQL, l.Gen.Name, l.Gen.Number, l.Owner, l.Gen.FencingToken)
 	return err
 }
 
-// exec runs a statement that only the owner may (ownedSQL): else it is ErrNotOwner.
+// exec runs a statement that only the owner may run (ownedSQL); for others it is ErrNotOwner.
 func (l *Lease) exec(ctx context.Context, q sqlx.ExecerContext, query string, args ...any) error {
 	owner := []any{l.Gen.Name, l.Gen.Number, l.Owner, l.Gen.FencingToken}
 	return requireOneRow(q.ExecContext(ctx, query, append(owner, args...)...))

@@ -10,7 +10,7 @@ import (
 	"humanqa/internal/pgpool"
 )
 
-// ErrRuns says that some process still keeps a projection up to date.
+// ErrRuns says that a process still keeps a projection up to date.
 var ErrRuns = errors.New("a process still runs it: stop that first")
 
 const lockAllSQL = selectSQL + `
@@ -32,8 +32,8 @@ DELETE FROM projection_skips
 WHERE name = $1`
 
 // Drop removes a read model that no binary runs any more: every generation's schema, the
-// views, the checkpoints, and what operators ordered. What others have built upon its
-// views is in the way. The caller sees to it that its own binary does not run it.
+// views, the checkpoints, and the operators' orders. It fails if other objects depend on the
+// views. The caller makes sure that its own binary does not run the read model.
 func Drop(ctx context.Context, db *sqlx.DB, name string) error {
 	return pgpool.InTx(ctx, db, func(tx *sqlx.Tx) error {
 		if err := pgpool.Exec(ctx, tx, "lock the generations", lockGenerationsSQL); err != nil {
@@ -68,7 +68,7 @@ func Drop(ctx context.Context, db *sqlx.DB, name string) error {
 	})
 }
 
-// dropViews removes what shows a generation's tables to readers.
+// dropViews removes the views that show a generation's tables to readers.
 func dropViews(ctx context.Context, tx *sqlx.Tx, schema string) error {
 	var views []string
 	if err := tx.SelectContext(ctx, &views, viewsOfSQL, schema); err != nil {

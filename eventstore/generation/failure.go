@@ -22,11 +22,11 @@ const (
 	CategoryDecode     Category = "decode"     // a known event that cannot be read
 	CategoryConstraint Category = "constraint" // its rows contradict those that are there
 	CategoryData       Category = "data"       // a value the tables cannot hold
-	CategoryPayload    Category = "payload"    // nothing can be announced of it
-	CategoryApply      Category = "apply"      // anything else that was refused
+	CategoryPayload    Category = "payload"    // an event that cannot be announced
+	CategoryApply      Category = "apply"      // any other refusal
 )
 
-// Failure is why and where a line stopped.
+// Failure is the reason and the place of a line's stop.
 type Failure struct {
 	Category Category
 	Position domain.Position

@@ -75,11 +75,11 @@ type ReadModel interface {
 	Tables() []Table
 }
 
-// Table is a table of a read model, or a view of one that is listed before. DDL holds
+// Table is a table of a read model, or a view of a table that is listed before. DDL holds
 // its CREATE statements, with {schema} where the schema's name belongs. Indexes holds
-// those of what only readers look for: a build beside the serving rows makes them once
-// those are there, which costs a fraction and packs them densely. What the fold itself
-// finds rows by belongs to the DDL.
+// the statements for indexes that only readers use. A build beside the serving rows
+// creates them after its rows, which costs a fraction and packs them densely. Indexes that
+// the fold itself uses belong to the DDL.
 type Table struct {
 	Name    string
 	DDL     string
@@ -93,7 +93,7 @@ func In(schema, query string) string {
 }
 
 // Prepare creates what this binary's consumers need: the first generation of a
-// new one, with its views, and a next generation where the code's version is
+// new consumer, with its views, and a next generation where the code's version is
 // higher than the one that serves.
 func Prepare[C Consumer](ctx context.Context, db *sqlx.DB, consumers []C) error {
 	return pgpool.InTx(ctx, db, func(tx *sqlx.Tx) error {
@@ -189,8 +189,8 @@ func insertGeneration(ctx context.Context, tx *sqlx.Tx, c Consumer, number int, 
 	return g, nil
 }
 
-// CreateTables makes the tables of a projector in a schema of their own, without what
-// only readers need.
+// CreateTables makes the tables of a projector in a schema of their own, without the
+// indexes that only readers need.
 func CreateTables(ctx context.Context, tx *sqlx.Tx, p ReadModel, schema string) error {
 	if _, err := tx.ExecContext(ctx, In(schema, "CREATE SCHEMA {schema}")); err != nil {
 		return fmt.Errorf("create schema %s: %w", schema, err)
@@ -237,7 +237,7 @@ func dropGeneration(ctx context.Context, tx *sqlx.Tx, g Generation) error {
 	return pgpool.Exec(ctx, tx, "drop schema "+g.Schema, In(g.Schema, "DROP SCHEMA IF EXISTS {schema} CASCADE"))
 }
 
-// ErrOldCode says that a newer binary's generation serves.
+// ErrOldCode says that a generation of a newer binary serves.
 var ErrOldCode = errors.New("this binary is older than the rows that serve")
 
 // StartBuild creates the next generation, or gives the one that is being built
@@ -258,8 +258,8 @@ func StartBuild(ctx context.Context, tx *sqlx.Tx, p ReadModel) (Generation, erro
 	return createGeneration(ctx, tx, p, all, false)
 }
 
-// VersionOf is the version of a consumer's rows; those that cannot be rebuilt
-// have only one.
+// VersionOf is the version of a consumer's rows. Rows that cannot be rebuilt have
+// only one version.
 func VersionOf(c Consumer) int {
 	if p, ok := c.(ReadModel); ok {
 		return p.Version()
@@ -271,9 +271,9 @@ func VersionOf(c Consumer) int {
 // one of them.
 const flipLockWait = 2 * time.Second
 
-// FlipWait is how long one flip waits for a lock. It holds the rows of both
-// generations meanwhile, so no lease can be renewed: a wait as long as a lease
-// would lose it to a process that stands by, which then does the same in turn.
+// FlipWait is how long one flip waits for a lock. The flip holds the rows of both
+// generations meanwhile, so no lease can be renewed. A wait as long as a lease
+// would lose it to a process that stands by, which would then lose it in the same way.
 func FlipWait(lease time.Duration) time.Duration { return min(flipLockWait, lease/3) }
 
 // Flip lets the lease's generation serve, if it has seen at least what the
@@ -313,7 +313,7 @@ func Flip(ctx context.Context, db *sqlx.DB, p ReadModel, l *Lease, wait time.Dur
 }
 
 // DropRetired removes generations that were replaced some time ago, so that
-// hardly any reader is left. It does not wait for one that is.
+// hardly any reader is left. It does not wait for a reader that is left.
 func DropRetired(ctx context.Context, db *sqlx.DB, after time.Duration) error {
 	return pgpool.InTx(ctx, db, func(tx *sqlx.Tx) error {
 		if _, err := tx.ExecContext(ctx, "SET LOCAL lock_timeout = '200ms'"); err != nil {

@@ -13,9 +13,8 @@ import (
 	"humanqa/internal/pgpool"
 )
 
-// What an operator can order. All of it is written to Postgres, so it works
-// while the service runs, which notices within a second, and while it is
-// stopped.
+// The orders of operators. They are written to Postgres, so they work while the
+// service runs, which notices them within a second, and while it is stopped.
 
 const resumeSQL = `
 UPDATE projection_checkpoints
@@ -66,7 +65,8 @@ FROM projection_skips
 WHERE name = $1
 ORDER BY commit_position, prepare_position`
 
-// Retry has a projection try again what it stopped at, and what it has set aside.
+// Retry makes a projection try the event again at which it stopped, and those that it has
+// set aside.
 func Retry(ctx context.Context, db *sqlx.DB, name string) error {
 	return pgpool.InTx(ctx, db, func(tx *sqlx.Tx) error {
 		resumed, err := resume(ctx, tx, name)
@@ -90,7 +90,7 @@ func resume(ctx context.Context, tx *sqlx.Tx, name string) (resumed bool, err er
 	return len(rows) > 0, nil
 }
 
-// makeDue has what was set aside at a place tried again now; a negative one is any.
+// makeDue makes the event that was set aside at a place due now; a negative place means all.
 func makeDue(ctx context.Context, tx *sqlx.Tx, name string, commit, prepare int64) (due bool, err error) {
 	result, err := tx.ExecContext(ctx, asideDueSQL, name, commit, prepare)
 	if err != nil {
@@ -125,8 +125,8 @@ func Skip(ctx context.Context, db *sqlx.DB, name string, position domain.Positio
 	})
 }
 
-// RequestRebuild orders a rebuild from whichever service runs the projection.
-// Ordering it again while it is under way changes nothing.
+// RequestRebuild orders a rebuild from any service that runs the projection. A
+// second order while the rebuild is under way changes nothing.
 func RequestRebuild(ctx context.Context, q sqlx.ExecerContext, name string) error {
 	return pgpool.Exec(ctx, q, "order a rebuild of "+name, requestRebuildSQL, name)
 }
@@ -140,13 +140,13 @@ func TakeOrder(ctx context.Context, tx *sqlx.Tx, name string) error {
 type Skipped struct {
 	Name     string
 	Position domain.Position
-	Detail   string // what had failed
+	Detail   string // of the failure
 	Who      string
 	Why      string
 	At       time.Time
 }
 
-// Skips lists what operators took out of a projection.
+// Skips lists the events that operators took out of a projection.
 func Skips(ctx context.Context, q sqlx.QueryerContext, name string) ([]Skipped, error) {
 	return pgpool.List[Skipped](ctx, q, "the skips of "+name, listSkipsSQL, name)
 }

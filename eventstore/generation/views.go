@@ -14,13 +14,12 @@ import (
 	"humanqa/internal/pgpool"
 )
 
-// The views are what readers know, ours and an operator's own: the rights on
-// them, and the views of others that stand on them, must outlive a rebuild.
-// A view whose columns are all there still is replaced where it stands, which
-// keeps everything. One that has lost a column, or the type of one, has to be
-// made anew, and with it whatever stands on it.
+// Readers, ours and an operator's own, know only the views. The rights on them, and
+// the views of others that depend on them, must outlive a rebuild. A view that keeps
+// all its columns is replaced in place, which keeps the rest. A view that has lost a
+// column, or a column's type, has to be made anew with all views that depend on it.
 
-// obstacleError says what keeps a built generation from serving.
+// obstacleError is the reason why a built generation cannot serve.
 type obstacleError struct{ what string }
 
 func (e *obstacleError) Error() string { return e.what }
@@ -113,9 +112,9 @@ func createView(ctx context.Context, tx *sqlx.Tx, name, table string, columns []
 	return pgpool.Exec(ctx, tx, "create view "+name, statement)
 }
 
-// dependentsSQL lists the view and all views that stand on it, each behind what
-// it stands on, with what it takes to make them again. What a plain view cannot
-// be made of again (a trigger, a rule) is said in keeps.
+// dependentsSQL lists the view and all views that depend on it, each behind those that
+// it depends on, with the parts to make them again. extras says that a view has a
+// trigger or a rule, which cannot be made again.
 const dependentsSQL = `
 WITH RECURSIVE standing (oid, depth) AS (
     SELECT to_regclass('readmodel.' || quote_ident($1))::oid, 0
@@ -138,8 +137,8 @@ JOIN pg_class c ON c.oid = s.oid
 JOIN pg_namespace n ON n.oid = c.relnamespace
 ORDER BY s.depth`
 
-// attachedSQL gives the statements that restore what hangs on a view: its owner,
-// the rights on it and on its columns, its comments.
+// attachedSQL gives the statements that restore a view's owner, the rights on it and
+// on its columns, and its comments.
 const attachedSQL = `
 WITH v AS (
     SELECT oid, relowner, relacl, to_regclass($1)::text AS name
@@ -180,8 +179,8 @@ type dependentView struct {
 	attached []string // statements
 }
 
-// remakeView makes a view anew whose columns have changed, and again whatever
-// stands on it. What cannot be made again is in the way of the whole.
+// remakeView makes a view anew whose columns have changed, and all views that depend
+// on it. One that cannot be made again is an obstacle to the whole.
 func remakeView(ctx context.Context, tx *sqlx.Tx, name, table string, columns []string) error {
 	var views []dependentView
 	if err := tx.SelectContext(ctx, &views, dependentsSQL, name); err != nil {
@@ -226,7 +225,7 @@ func remakeView(ctx context.Context, tx *sqlx.Tx, name, table string, columns []
 	return nil
 }
 
-// obstacleOf tells what Postgres refused, unless trying again may help.
+// obstacleOf makes an obstacle of a refusal by Postgres, unless trying again may help.
 func obstacleOf(what string, err error) error {
 	var refused *pq.Error
 	if !errors.As(err, &refused) || Transient(err) {
@@ -250,8 +249,8 @@ WHERE c.relnamespace = 'readmodel'::regnamespace
   AND a.pid <> pg_backend_pid()
   AND a.xact_start < now() - make_interval(secs => $1)`
 
-// ObstacleOf says what keeps a flip from being done that waited so long for a
-// lock, empty when nothing does that lasts.
+// ObstacleOf describes the obstacle to a flip that waited so long for a lock; empty
+// when there is no lasting one.
 func ObstacleOf(ctx context.Context, db *sqlx.DB, waited time.Duration, err error) string {
 	if known, ok := errors.AsType[*obstacleError](err); ok {
 		return known.what
@@ -271,7 +270,7 @@ const setObstacleSQL = `
 UPDATE projection_checkpoints
 SET obstacle = $5` + ownedSQL
 
-// StoreObstacle notes what is in the way of a flip; empty: nothing any more.
+// StoreObstacle stores the obstacle to a flip; empty: there is none any more.
 func (l *Lease) StoreObstacle(ctx context.Context, db *sqlx.DB, what string) error {
 	l.Gen.Obstacle = what
 	return l.exec(ctx, db, setObstacleSQL, what)
