@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// MaxAppendSize is the most that the data of one append may be set to, and
-	// what it is unless set: as in the original. The original's default is
-	// MinAppendSize, less than the largest report.
+	// MaxAppendSize is the largest limit that the data of one append may be set to,
+	// as in the original, and the default. The original's default is MinAppendSize,
+	// less than the largest report.
 	MaxAppendSize = 16_767_216
 	MinAppendSize = 1 << 20
-	// maxAppendEvents and maxAppendBytes bound what one append holds in memory,
-	// metadata and names included, which the limit above does not count.
+	// maxAppendEvents and maxAppendBytes bound the memory of one append, with
+	// metadata and names, which the limit above does not count.
 	maxAppendEvents = 512 * 1024
 	maxAppendBytes  = 64 << 20
 	// Names stand in an index whose entries Postgres bounds at 2.7 kB.
@@ -35,8 +35,8 @@ type streamsServer struct {
 	node *Node
 }
 
-// streamName checks a name on the way in. What Postgres can't store must not
-// reach the writer, it would take its whole group down.
+// streamName checks the name of a request. A name that Postgres can't store must
+// not reach the writer: it would make its whole group fail.
 func streamName(id *shared.StreamIdentifier) (string, error) {
 	name := string(id.GetStreamName())
 	switch {
@@ -116,8 +116,8 @@ func (a *pendingAppend) propose(p proposal) error {
 	return nil
 }
 
-// expectedRevision reads the revision that a client expects. Its maximum is how
-// older clients spell "no stream".
+// expectedRevision reads the revision that a client expects. Older clients send
+// the maximum for "no stream".
 func expectedRevision(v uint64) int64 {
 	if v == math.MaxUint64 {
 		return store.ExpectNoStream
@@ -125,7 +125,7 @@ func expectedRevision(v uint64) int64 {
 	return lastOf(v)
 }
 
-// expectation is what appends, deletes and tombstones say of their stream.
+// expectation is the expected revision in appends, deletes and tombstones.
 type expectation interface {
 	GetRevision() uint64
 	GetNoStream() *shared.Empty

@@ -107,7 +107,7 @@ func (s *streamsServer) receiveBatches(call streams.Streams_BatchAppendServer, i
 		}
 		select {
 		case inFlight <- b:
-		case <-call.Context().Done(): // nobody waits for the answer any more
+		case <-call.Context().Done(): // no client waits for the answer any more
 			b.cancel()
 			return call.Context().Err()
 		}

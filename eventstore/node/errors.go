@@ -82,8 +82,8 @@ func requiredMetadataMissing(property string) error {
 		grpcmeta.Pairs("exception", "missing-required-metadata-property", "required-metadata-properties", "type,content-type")}
 }
 
-// answer prepares an error for the wire: the trailers of a failure are set,
-// and what is not meant for clients becomes UNAVAILABLE (Postgres is away) or
+// answer prepares an error for the wire. It sets the trailers of a failure. An
+// error that is not meant for clients becomes UNAVAILABLE (Postgres is away) or
 // the context's own status.
 func answer(ctx context.Context, err error) error {
 	if f, ok := errors.AsType[*failure](err); ok {

@@ -12,7 +12,7 @@ import (
 )
 
 // protocolVersion is the release of the original whose behaviour the node
-// follows. Clients decide by it what they may expect.
+// follows. Clients derive the features to expect from it.
 const protocolVersion = "24.10.0"
 
 type featuresServer struct {
@@ -35,7 +35,7 @@ func (*featuresServer) GetSupportedMethods(context.Context, *shared.Empty) (*ser
 	}, nil
 }
 
-// gossipServer describes a cluster of one, by the address it was reached at.
+// gossipServer describes a cluster of one node, by the address of the client's call.
 type gossipServer struct {
 	gossip.UnimplementedGossipServer
 	node *Node
@@ -44,8 +44,8 @@ type gossipServer struct {
 	host string
 }
 
-// Read names the listener that was asked, so that a client that looks for the
-// leader stays where it is: on the TLS address, or without it.
+// Read names the listener that was asked. So a client that looks for the leader
+// stays at its address, with TLS or without.
 func (g *gossipServer) Read(ctx context.Context, _ *shared.Empty) (*gossip.ClusterInfo, error) {
 	at := &gossip.EndPoint{Address: g.node.Addr()} // of a socket: its target, without a port
 	if p, ok := peer.FromContext(ctx); ok {

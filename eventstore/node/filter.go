@@ -10,8 +10,8 @@ import (
 	"humanqa/eventstore/node/store"
 )
 
-// defaultSearchWindow is what a filter without a window searches between
-// checkpoints: the original's read batch.
+// defaultSearchWindow is the number of events that a filter without a window
+// searches between checkpoints: the original's read batch.
 const defaultSearchWindow = 32
 
 // filter selects events of $all by stream name or type. The nil filter lets

@@ -15,18 +15,18 @@ import (
 const (
 	// preface is how HTTP/2 begins, and with it gRPC.
 	preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-	// prefaceTimeout is how long a connection may take to say what it speaks.
+	// prefaceTimeout is how long a connection may take to show its protocol.
 	prefaceTimeout = 10 * time.Second
-	// maxRequest bounds what is read of a request that is not offered.
+	// maxRequest bounds the bytes that are read of a refused request.
 	maxRequest = 64 << 10
 
 	notOffered = "Not offered: this event store speaks streams, gossip and server features over gRPC. " +
 		"Persistent subscriptions, projections, users and the HTTP interface are EventStoreDB's own.\n"
 )
 
-// protocolListener accepts connections that tell a client of HTTP/1.1 what is not
-// offered: some clients ask the original's HTTP interface for what gRPC
-// lacks, and would see a reset otherwise.
+// protocolListener accepts connections that answer a client of HTTP/1.1 with a refusal.
+// Some clients use the original's HTTP interface for features that gRPC lacks, and
+// would see a reset otherwise.
 type protocolListener struct{ net.Listener }
 
 func (l *protocolListener) Accept() (net.Conn, error) {
@@ -39,7 +39,7 @@ func (l *protocolListener) Accept() (net.Conn, error) {
 
 // sniffedConn looks at its first bytes when it is first used, on its own
 // goroutine, so that a silent connection delays no other one. gRPC writes before
-// it reads; nothing of that may reach a client that speaks something else.
+// it reads, and none of its bytes may reach a client of another protocol.
 type sniffedConn struct {
 	net.Conn
 	once sync.Once
@@ -71,8 +71,8 @@ func (c *sniffedConn) Read(b []byte) (int, error) {
 	return c.Conn.Read(b)
 }
 
-// sniff reads as far as the bytes are the preface's. Its deadline is lifted by
-// the gRPC server, which sets one of its own until the connection stands.
+// sniff reads as long as the bytes are the preface's. The gRPC server later lifts
+// its deadline: it sets one of its own until the connection is established.
 func (c *sniffedConn) sniff() ([]byte, error) {
 	if err := c.SetDeadline(time.Now().Add(prefaceTimeout)); err != nil {
 		return nil, err
@@ -91,8 +91,8 @@ func (c *sniffedConn) sniff() ([]byte, error) {
 	return nil, errors.Join(errNotHTTP2, c.refuse(io.MultiReader(bytes.NewReader(head), c.Conn)))
 }
 
-// refuse answers a request in HTTP/1.1. It is read first: a connection that is
-// closed with bytes unread takes the answer along.
+// refuse answers a request in HTTP/1.1. It reads the request first: the close of a
+// connection with unread bytes would discard the answer.
 func (c *sniffedConn) refuse(from io.Reader) error {
 	request, err := http.ReadRequest(bufio.NewReader(io.LimitReader(from, maxRequest)))
 	if err != nil {

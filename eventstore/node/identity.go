@@ -39,14 +39,13 @@ const (
 	readMethod     = streamsService + "Read" // of streams and of $all, subscriptions too
 )
 
-// identityFile is how the node proves itself on its TLS address, and how
-// clients prove themselves to it. Its certificate is a leaf, signed by an
-// authority of the node's own: some clients take no authority for a server. The
-// password is 256 random bits, so its plain hash is kept. It
-// cannot be printed a second time.
+// identityFile holds the node's certificate for its TLS address, and the hash of the
+// clients' password. The certificate is a leaf, signed by an authority of the node's
+// own: some clients do not accept an authority as a server's certificate. The password
+// is 256 random bits, so its plain hash is kept. It cannot be printed a second time.
 type identityFile struct {
 	certificate  tls.Certificate
-	caFile       string // what clients trust
+	caFile       string // the authority that clients trust
 	dir          string
 	passwordHash [sha256.Size]byte
 	// password is set only in the process that made it.
@@ -79,7 +78,7 @@ func loadIdentity(dir, address string) (*identityFile, error) {
 	return f, nil
 }
 
-// loadCertificate reads name.crt and name.key. What is not there, ends soon or
+// loadCertificate reads name.crt and name.key. A pair that is missing, ends soon or
 // does not fit is made anew.
 func loadCertificate(
 	name string, life time.Duration, create func(time.Duration) (selfsigned.Pair, error), fits ...func(*x509.Certificate) bool,
@@ -97,8 +96,8 @@ func loadCertificate(
 	if err != nil {
 		return pair, err
 	}
-	// The key first: a crash in between leaves a certificate missing, or one that
-	// its key does not fit, which is removed here before.
+	// The old certificate is removed, then the key is written. So a crash in between
+	// leaves no certificate, and never one that does not fit its key.
 	if err := os.Remove(certFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return pair, fmt.Errorf("replace the node's certificate: %w", err)
 	}
@@ -111,8 +110,8 @@ func loadCertificate(
 	return made.TLS()
 }
 
-// signedBy refuses the leaf of another authority, and the certificate of before,
-// which was its own.
+// signedBy refuses the leaf of another authority, and a self-signed certificate of
+// an older version.
 func signedBy(ca *x509.Certificate) func(*x509.Certificate) bool {
 	return func(leaf *x509.Certificate) bool { return !leaf.IsCA && leaf.CheckSignatureFrom(ca) == nil }
 }
@@ -157,7 +156,7 @@ func (f *identityFile) loadPassword(file string) error {
 	return nil
 }
 
-// newPassword makes one of 256 random bits.
+// newPassword makes a password of 256 random bits.
 func newPassword() (password string, hash [sha256.Size]byte) {
 	random := make([]byte, 32)
 	_, _ = rand.Read(random) // it never fails

@@ -36,9 +36,9 @@ const (
 	connWindow = 4 << 20
 	ioBuffer   = 64 << 10
 
-	// callWorkers are kept, with the stacks that calls have grown; a new goroutine
-	// grows its own. A subscription keeps one busy; calls that find none free get a
-	// goroutine of their own.
+	// callWorkers is the number of goroutines that are kept for calls, with the stacks
+	// that calls have grown; a new goroutine grows its own. A subscription keeps one
+	// busy. Calls that find none free get a goroutine of their own.
 	callWorkers = 32
 
 	// refusalWait bounds how long a refused append's other messages are awaited.
@@ -63,7 +63,7 @@ func (e *endpoint) close() {
 func (e *endpoint) connectionString(caFile string) string {
 	switch {
 	case e.secure:
-		// Pasted as it is: some clients don't decode what is escaped.
+		// The address is not escaped: some clients don't decode escapes.
 		return "esdb://" + e.address + "?tlsCaFile=" + (&url.URL{Path: caFile}).EscapedPath()
 	case e.listener.Addr().Network() == "tcp":
 		return "esdb://" + e.address + "?tls=false"
@@ -114,7 +114,7 @@ func (n *Node) listen(ctx context.Context) (open []*endpoint, err error) {
 }
 
 // overTCP serves a TCP listener; with an identity over TLS and for a password.
-// TLS ends at the listener, since what is spoken inside is known only then.
+// TLS ends at the listener, since the protocol inside is known only then.
 func (n *Node) overTCP(l net.Listener, host string, identity *identityFile) *endpoint {
 	e := &endpoint{address: l.Addr().String(), secure: identity != nil, server: n.newServer(host, identity)}
 	if host != "" {
@@ -175,7 +175,7 @@ func requireLoopback(address string) error {
 }
 
 // newServer makes a server that calls itself host; with an identity its Streams
-// want a password.
+// service needs a password.
 func (n *Node) newServer(host string, guard *identityFile) *grpc.Server {
 	unary := []grpc.UnaryServerInterceptor{n.recoverUnary}
 	stream := []grpc.StreamServerInterceptor{n.recoverStream, refuseAfterTheLastMessage}
@@ -216,8 +216,8 @@ func (n *Node) recoverStream(srv any, stream grpc.ServerStream, info *grpc.Strea
 }
 
 // refuseAfterTheLastMessage ends a failed append only when its client has sent
-// everything: a client that is told while it still sends sees its Send fail with
-// io.EOF, and the official Go client reports that instead of the reason.
+// everything. If the answer came while the client still sends, its Send would fail with
+// io.EOF, and the official Go client would report that instead of the reason.
 func refuseAfterTheLastMessage(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	err := handler(srv, stream)
 	if err == nil || !info.IsClientStream || info.IsServerStream {
@@ -250,10 +250,9 @@ func (n *Node) recovered(method string, err *error) {
 // first TCP address. It suits esdb.Configuration.Address.
 func (n *Node) Addr() string { return n.endpoints[0].address }
 
-// ConnectionStrings are what clients are given to reach the node over TCP, the
-// TLS address first; none if it listens on its socket only, for which esdb://
-// has no form: there set esdb.Configuration.Address to Addr. The password of a
-// TLS address is not in it.
+// ConnectionStrings gives clients the addresses of the node over TCP, the TLS address
+// first; none if it listens on its socket only. esdb:// has no form for a socket: there
+// set esdb.Configuration.Address to Addr. A TLS address comes without its password.
 func (n *Node) ConnectionStrings() []string {
 	var secure, open []string
 	for _, e := range n.endpoints {

@@ -11,10 +11,10 @@ import (
 type metrics struct {
 	own           *prometheus.Registry
 	subscriptions prometheus.Gauge
-	shown         prometheus.Registerer // nil: they are counted all the same
+	shown         prometheus.Registerer // nil: the metrics are counted, but not shown
 }
 
-// newMetrics is told how to find the largest lag of a subscription.
+// newMetrics makes the metrics. furthestBehind gives the largest lag of a subscription.
 func newMetrics(furthestBehind func() float64) *metrics {
 	own := prometheus.NewRegistry()
 	promauto.With(own).NewGaugeFunc(prometheus.GaugeOpts{
@@ -25,7 +25,7 @@ func newMetrics(furthestBehind func() float64) *metrics {
 	})}
 }
 
-// show has the registerer, if there is one, show them until unregister.
+// show registers the metrics with the registerer, if there is one, until unregister.
 func (m *metrics) show(registerer prometheus.Registerer) error {
 	if registerer == nil {
 		return nil

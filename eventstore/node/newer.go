@@ -7,8 +7,8 @@ import (
 )
 
 // Fields that the protocol got after the pinned client's stubs were generated.
-// Newer clients wait for ever for a CaughtUp without them. They are written as
-// fields the stubs don't know, which older clients pass over.
+// Without them in a CaughtUp, newer clients wait for ever. They are written as
+// fields that the stubs don't know, which older clients pass over.
 const (
 	caughtUpTimestamp = protowire.Number(1)
 	caughtUpRevision  = protowire.Number(2)
@@ -25,8 +25,8 @@ const (
 	positionPrepare = protowire.Number(2)
 )
 
-// resumePoint is where a subscription may be resumed: behind a revision of a stream,
-// or behind a position of $all. None is written while nothing stands before it.
+// resumePoint is the place to resume a subscription: behind a revision of a stream, or
+// behind a position of $all. None is written while no event stands before the place.
 type resumePoint struct {
 	ofAll bool
 	at    int64

@@ -123,8 +123,8 @@ func (n *Node) isClosing() bool {
 }
 
 // Close ends subscriptions, lets calls and the group in flight finish, and
-// gives the lock back. When ctx ends first the calls are cut off; what had
-// reached the writer is still written. No goroutine is left.
+// gives the lock back. When ctx ends first the calls are cut off; appends that had
+// reached the writer are still written. No goroutine is left.
 func (n *Node) Close(ctx context.Context) error {
 	n.closeOnce.Do(func() {
 		close(n.closing)
@@ -148,7 +148,7 @@ func (n *Node) Close(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// release gives back what was acquired, also after half a start.
+// release gives back all resources of the node, also after an incomplete start.
 func (n *Node) release() {
 	for _, e := range n.endpoints {
 		e.close()

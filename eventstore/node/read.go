@@ -18,7 +18,7 @@ const (
 	moreRows  = 4
 )
 
-// reading is one Read call: where its answers go and how they look.
+// reading is one Read call, with the receiver and the form of its answers.
 type reading struct {
 	node     *Node
 	out      streams.Streams_ReadServer
@@ -167,7 +167,8 @@ func (a *prefetch) startPage(from, to int64, limit int) {
 	})
 }
 
-// nextPage gives what was begun, if that is what is asked for.
+// nextPage gives the page whose read was begun if it is the wanted one, else it reads the
+// wanted page.
 func (a *prefetch) nextPage(from, to int64, limit int) (store.Page, error) {
 	read := a.read
 	a.read = nil
@@ -255,20 +256,20 @@ func (r *reading) readStream(o *streams.ReadReq_Options_StreamOptions, backward 
 }
 
 // originalPage is how many revisions the original looks at in one step of a
-// read. What it tells of a stream's beginning depends on it.
+// read. Its answers about a stream's beginning depend on it.
 const originalPage = 32
 
-// bounds tells clients that asked for it where a stream begins and ends. Others
-// would not understand it. While nothing was sent, the original names the
-// beginning whenever one of its pages is empty and the next begins elsewhere
-// than was asked.
+// bounds sends the first and last revision of a stream to clients that asked for
+// them. Others would not understand them. Before the first event, the original sends
+// the beginning whenever one of its pages is empty and the next page does not begin
+// at the requested place.
 type bounds struct {
 	*reading
 	asked       int64 // where the read begins
 	first, last int64 // of the stream
 }
 
-// sendFirstIfBelow tells of a first page that ends before the stream begins.
+// sendFirstIfBelow sends the stream's beginning if the first page ends before it.
 func (b *bounds) sendFirstIfBelow(count uint64) error {
 	page := int64(min(count, originalPage))
 	if !b.compatible || b.asked == math.MaxInt64 || b.asked+page-1 >= b.first {
@@ -278,7 +279,7 @@ func (b *bounds) sendFirstIfBelow(count uint64) error {
 	return b.sendFirst(b.first)
 }
 
-// sendFirstAfterEnd tells where the next event will stand, of a read that found none.
+// sendFirstAfterEnd sends the revision of the next event, for a read that found none.
 func (b *bounds) sendFirstAfterEnd() error {
 	if !b.compatible || b.asked == b.last+1 {
 		return nil
@@ -310,7 +311,7 @@ func (r *reading) sendEvent(e *store.Record) error {
 	return r.out.SendMsg(encodeEvent(event, link, e.Position, r.idString))
 }
 
-// resolveLink follows a link; nil if what it points to can't be read any more.
+// resolveLink follows a link; nil if its event can't be read any more.
 func (r *reading) resolveLink(link *store.Record) (*store.Record, error) {
 	stream, revision, ok := parseLink(link.Data)
 	if !ok {

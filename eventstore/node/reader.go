@@ -25,10 +25,10 @@ const Reader = "reader"
 
 const readerFile = "reader.password.sha256"
 
-// MakeReader gives the reader of the node whose certificates are in dir a new
-// password; the one of before ends. A node that runs knows it at once. The
-// result is the address to hand out, with the password, which cannot be printed a
-// second time. listen is the node's TLS address.
+// MakeReader gives a new password to the reader of the node whose certificates are in
+// dir; the old password ends. A node that runs knows it at once. The result is the
+// address to hand out, with the password, which cannot be printed a second time. listen
+// is the node's TLS address.
 func MakeReader(dir, listen string) (address string, err error) {
 	_, port, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -43,7 +43,7 @@ func MakeReader(dir, listen string) (address string, err error) {
 		host = "localhost" // it serves every address of the machine
 	}
 	password, hash := newPassword()
-	// A node that looks meanwhile finds the old one, whole.
+	// A node that reads the file meanwhile finds the old password, whole.
 	if err := wholefile.Write(filepath.Join(dir, readerFile), []byte(hex.EncodeToString(hash[:])+"\n"), 0o600); err != nil {
 		return "", fmt.Errorf("save the reader's password: %w", err)
 	}

@@ -19,7 +19,7 @@ func (r *reading) sendConfirmation() error {
 	}})
 }
 
-// sendCaughtUp says that the subscription is live from the place on that at spells.
+// sendCaughtUp says that the subscription is live from the resume point on.
 func (r *reading) sendCaughtUp(at resumePoint) error {
 	message := &streams.ReadResp_CaughtUp{}
 	message.ProtoReflect().SetUnknown(at.appendFields(appendTimestamp(nil, caughtUpTimestamp, time.Now())))
@@ -27,10 +27,9 @@ func (r *reading) sendCaughtUp(at resumePoint) error {
 }
 
 // followAll walks $all from behind position on, for ever: pages while the tail does
-// not reach back far enough, then the tail. each gets every event in order;
-// live is called whenever the walk arrives at the head after having been
-// behind. The original tells clients when they catch up but not when they fall
-// behind, and so does the node.
+// not reach back far enough, then the tail. each gets every event in order. live is
+// called whenever the walk arrives at the head after it was behind. Like the original,
+// the node tells clients when they catch up but not when they fall behind.
 func (r *reading) followAll(position int64, each func(*store.Record) error, live func(position int64) error) error {
 	var batch [liveBatch]*store.Record
 	r.live.at.Store(position)
@@ -140,8 +139,8 @@ func (r *reading) subscribeToAll(o *streams.ReadReq_Options_AllOptions, f *filte
 }
 
 // subscribeToStream first reads the stream itself, by revision, up to a head
-// taken before; then it follows $all from that head and picks the stream's
-// events. What it has already sent it recognises by the revision.
+// taken before. Then it follows $all from that head and picks the stream's events. It
+// recognises events that it has already sent by the revision.
 func (r *reading) subscribeToStream(o *streams.ReadReq_Options_StreamOptions) error {
 	name, err := streamName(o.GetStreamIdentifier())
 	if err != nil {

@@ -21,16 +21,16 @@ const (
 	nameLength = 64
 )
 
-// Subscription is one that is open.
+// Subscription is an open subscription.
 type Subscription struct {
 	// Address is the client's, or "socket": then it runs on this machine, as the service
 	// itself does.
 	Address string
 	// User is that of the TLS address; empty where there are no users.
 	User string
-	// Name is what the client calls its connection; often empty.
+	// Name is the client's name for its connection; often empty.
 	Name string
-	// Stream is what it follows; "$all" is the whole log.
+	// Stream is the stream that it follows; "$all" is the whole log.
 	Stream   string
 	Filtered bool
 	Since    time.Time
@@ -39,13 +39,13 @@ type Subscription struct {
 	Position, Lag int64
 }
 
-// subscription is an open one, as its call keeps it up to date.
+// subscription is an open subscription; its call keeps it up to date.
 type subscription struct {
 	Subscription
 	at atomic.Int64
 }
 
-// subscriptions are the open ones: a call adds its own, and takes it out when it ends.
+// subscriptions are the open subscriptions: a call adds its own, and removes it when it ends.
 type subscriptions struct {
 	mu   sync.Mutex
 	open map[*subscription]struct{}
@@ -71,8 +71,8 @@ func (n *Node) subscribe(ctx context.Context, stream string, filtered bool, posi
 	}
 }
 
-// describe says where a call comes from. Only the TLS address has users: elsewhere a
-// header proves nothing.
+// describe gives the address, user and name of a call's client. Only the TLS address has
+// users: elsewhere a header proves nothing.
 func (n *Node) describe(ctx context.Context) (s Subscription) {
 	md, _ := grpcmeta.FromIncomingContext(ctx)
 	for _, name := range md.Get("connection-name") {
@@ -99,7 +99,7 @@ func (n *Node) describe(ctx context.Context) (s Subscription) {
 	return s
 }
 
-// printable bounds a text of a client's.
+// printable makes a client's text printable, and bounds its length.
 func printable(text string) string {
 	text = strings.Map(func(c rune) rune {
 		if !unicode.IsPrint(c) {
@@ -123,7 +123,7 @@ func (n *Node) Subscriptions() (list []Subscription, total int) {
 		list = append(list, shown)
 	}
 	n.subscriptions.mu.Unlock()
-	head := n.Head() // behind the places, so that none is beyond it
+	head := n.Head() // read after the positions, so that none is beyond it
 	for i := range list {
 		list[i].Lag = max(head-list[i].Position, 0)
 	}

@@ -68,12 +68,12 @@ const (
 	Written OutcomeKind = iota
 	WrongVersion
 	Deleted
-	// failed: err tells why; what is in the log is unknown.
+	// failed: err tells the reason; it is unknown whether the log has the events.
 	failed
 )
 
-// Outcome answers one write. revision is the stream's last revision after a
-// success and its current one on a wrong version; position is zero if the
+// Outcome answers one write. Revision is the stream's last revision after a
+// success and its current one on a wrong version. Position is zero if the
 // write had no event.
 type Outcome struct {
 	Kind     OutcomeKind
@@ -82,8 +82,8 @@ type Outcome struct {
 	err      error
 }
 
-// decider turns writes into the next group. It runs the streams' states ahead
-// of what is committed: each write sees the ones before it.
+// decider turns writes into the next group. It keeps the streams' states ahead of
+// the committed events: each write sees the ones before it.
 type decider struct {
 	states  *states
 	lookups *lookups
@@ -92,8 +92,8 @@ type decider struct {
 	group   *group
 }
 
-// group is what commits together: records to insert, and the writes to answer
-// after that, each with its outcome.
+// group holds the records to insert in one commit, and the writes to answer after it,
+// each with its outcome.
 type group struct {
 	records  []*Record
 	members  []*Write
@@ -101,13 +101,14 @@ type group struct {
 	bytes    int
 	created  int64
 
-	// absent are streams that the group was decided on the belief of having no event,
-	// proved whether that was true: else nothing was written and no append was answered.
+	// absent are the streams that were assumed to have no event when the group was
+	// decided. proved gets whether that was true; if not, nothing was written and no
+	// append was answered.
 	absent []string
 	proved chan bool
 }
 
-// assumeAbsent lets the next batch be decided as if these streams had no event.
+// assumeAbsent makes the next batch be decided as if these streams had no event.
 func (d *decider) assumeAbsent(absent []string) {
 	d.group.absent, d.group.proved = absent, make(chan bool, 1)
 	for _, name := range absent {
@@ -115,8 +116,8 @@ func (d *decider) assumeAbsent(absent []string) {
 	}
 }
 
-// undoGroup undoes the decision of a group that was not written, the last one. What it
-// touched is looked up again.
+// undoGroup undoes the decision of the last group, which was not written. The states of
+// its streams are looked up again.
 func (d *decider) undoGroup(g *group) []*Write {
 	d.head = g.records[0].Position - 1
 	for _, w := range g.members {
@@ -137,14 +138,14 @@ func refuse(writes []*Write, err error) {
 	}
 }
 
-// decideBatch adds a batch of writes to the group; the states they need are there.
+// decideBatch adds a batch of writes to the group; the states that they need are loaded.
 // After an error no member of the group has an outcome.
 func (d *decider) decideBatch(ctx context.Context, batch []*Write, committed int64) error {
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	d.group.members = append(d.group.members, batch...)
 	if d.group.created == 0 {
-		// Creation times never run backwards, whatever the clock does.
+		// Creation times never go back, even if the clock does.
 		d.created = max(d.created, time.Now().UnixMicro())
 		d.group.created = d.created
 	}
@@ -244,7 +245,7 @@ func (d *decider) repeatOfPlaced(ctx context.Context, w *Write, st *state) (matc
 	to := min(w.Expected+int64(len(w.events)), st.last)
 	places, known := st.identitiesAt(from, to)
 	if !known {
-		// Older than what is remembered, so committed and to be found there.
+		// They are older than the remembered ids, so they are committed and in Postgres.
 		if places, err = d.lookups.identitiesAt(ctx, w.stream, from, to); err != nil {
 			return 0, 0, err
 		}

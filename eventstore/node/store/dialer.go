@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// dialer makes connections that fail when an answer takes longer than so much. For the
-// driver to bound a statement by its context costs a goroutine that it hands over to, and
-// a timer, for each.
+// dialer makes connections that fail when an answer takes longer than patience. If the
+// driver bounded statements by their contexts, each would cost a goroutine to hand over to,
+// and a timer.
 type dialer struct{ patience time.Duration }
 
 // DialContext implements pq.DialerContext.
@@ -39,7 +39,7 @@ type patient struct {
 	patience time.Duration
 }
 
-// Write implements net.Conn. What is written is a request; the next reads are its answer.
+// Write implements net.Conn. Each write is a request, and the next reads are its answer.
 func (p *patient) Write(b []byte) (int, error) {
 	if err := p.SetDeadline(time.Now().Add(p.patience)); err != nil {
 		return 0, err

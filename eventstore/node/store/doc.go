@@ -8,15 +8,15 @@
 // and forms a group of the appends that have arrived. One INSERT writes the whole
 // group: one transaction, one round trip, one fsync. Then the group is published to
 // the tail, and only then answered. While a group commits the next one is gathered
-// and decided, so groups grow with the load and a lonely writer never waits
-// for company.
+// and decided. So groups grow with the load, and a single append never waits for
+// others.
 //
-// It looks unknown streams up in the connection beside the session's. A stream that is
-// to be begun is nearly always new, so it is taken for absent. The INSERT writes the
-// group only if neither the stream nor its metadata has any event, not even a
-// tombstone. Nothing is decided meanwhile. If the stream was there after all, nothing
-// has been written. The group is then looked up and decided anew, so repeats, deleted
-// streams and metadata need no rule of their own.
+// It looks unknown streams up in the connection beside the session's. A stream that an
+// append expects to begin is nearly always new, so it is assumed absent. The INSERT
+// writes the group only if neither the stream nor its metadata has any event, not even a
+// tombstone. No other write is decided meanwhile. If the stream has events after all,
+// nothing has been written. The group is then looked up and decided anew, so repeats,
+// deleted streams and metadata need no rule of their own.
 //
 // The writer assigns positions: 1, 2, 3 and so on. Only it inserts, and it commits in
 // order. So positions have no holes, and no reader can see a later event before an
@@ -31,12 +31,12 @@
 // lost behind the commit). Its members, and those of the group decided on top
 // of it, are answered ErrUnavailable, all cached state is dropped, and the writer
 // starts over: connect, lock, read the head. Clients resend the same bytes; the
-// idempotency rule sorts out what had been written. A crash of the process at
+// idempotency rule recognises events that had been written. A crash of the process at
 // any moment leaves whole groups or nothing.
 //
-// If Postgres says that its disk is full, nothing was written for sure. Then appends are
-// answered with a RefusedError, at once, until an event that is
-// written for trial, and taken back, finds room again.
+// If Postgres says that its disk is full, it is certain that nothing was written. Then
+// appends are answered with a RefusedError, at once, until the trial write of an event,
+// which is rolled back, finds room again.
 //
 // # Reading
 //

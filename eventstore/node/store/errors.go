@@ -18,8 +18,8 @@ var (
 	ErrClosed = errors.New("the store is closed")
 )
 
-// RefusedError answers writes while Postgres takes none: unlike with ErrUnavailable
-// nothing of them is written, and it is of no use to send them again at once.
+// RefusedError answers writes while Postgres takes none. Unlike with ErrUnavailable,
+// nothing of them is written, and a resend at once cannot succeed.
 type RefusedError struct {
 	Reason     string
 	RetryAfter time.Duration
@@ -27,10 +27,9 @@ type RefusedError struct {
 
 func (e *RefusedError) Error() string { return e.Reason }
 
-// refusalOf gives the error that answers writes after a group failed by this error of
-// Postgres; nil if it does not say that there is no room, or no writing at all, so
-// that the next one fails as well. A statement that Postgres ends by such an error
-// has written nothing.
+// refusalOf gives the error that answers writes after a group failed by this error. It is
+// nil unless the error says that Postgres has no room, or cannot write at all, so that the
+// next group would fail as well. A statement with such an error has written nothing.
 func refusalOf(err error) error {
 	var fromPostgres *pq.Error
 	if !errors.As(err, &fromPostgres) {

@@ -40,10 +40,9 @@ WHERE stream = $1 AND revision BETWEEN $2 AND $3
 ORDER BY revision`
 )
 
-// lookups reads what the writer does not have in memory. It works beside the
-// session's connection, so that one group can be decided while another
-// commits. What it reads is never part of a group in flight: the states of
-// those streams are in memory.
+// lookups reads stream states that the writer does not have in memory. It works beside
+// the session's connection, so that one group can be decided while another commits. It
+// never reads streams of a group in flight: their states are in memory.
 type lookups struct {
 	states     *sql.Stmt
 	identities *sql.Stmt
@@ -55,7 +54,7 @@ func prepareLookups(ctx context.Context, db *sql.DB) (*lookups, error) {
 	return prepared, p.err
 }
 
-// loadStates reads what the writer must know of streams it has no state for.
+// loadStates reads the states of streams that the writer does not have.
 func (l *lookups) loadStates(ctx context.Context, names []string) (map[string]*state, error) {
 	found := make(map[string]*state, len(names))
 	var plain, meta []string

@@ -11,7 +11,7 @@ import (
 // the next write, which continues its revisions.
 const softDeleted = tombstoned
 
-// metadata is what a stream's metadata stream says about reading it. Zero
+// metadata holds the limits on reading a stream, from its metadata stream. Zero
 // values mean no limit.
 type metadata struct {
 	maxCount       int64
@@ -25,9 +25,8 @@ type metadata struct {
 // latest metadata counts.
 var metaStreamMetadata = metadata{maxCount: 1}
 
-// parseMetadata reads the last event of a metadata stream as the original
-// does: names count by case, and one field that can't be understood makes all of
-// it limit nothing.
+// parseMetadata reads the last event of a metadata stream as the original does:
+// names are case-sensitive, and one malformed field means no limit at all.
 func parseMetadata(isJSON bool, data []byte) metadata {
 	if !isJSON || len(data) == 0 {
 		return metadata{}

@@ -44,9 +44,9 @@ var (
 	sqlStreamBackward = pageSQL(`stream = $5 AND revision BETWEEN $3 AND $4 AND created >= $6`, `revision DESC`)
 )
 
-// sqlStreamInfo is what a read must know of a stream before its first event:
-// its last revision and its metadata, and of a metadata stream whether the
-// stream it describes is gone.
+// sqlStreamInfo reads the facts of a stream that a read needs before its first event:
+// its last revision and its metadata, and for a metadata stream whether the stream
+// that it describes is gone.
 const sqlStreamInfo = `
 SELECT
   coalesce((SELECT revision FROM eventlog.events WHERE stream = $1 ORDER BY revision DESC LIMIT 1), -1),
@@ -101,14 +101,14 @@ func (p *preparer) stmt(text string) *sql.Stmt {
 	return stmt
 }
 
-// Page is a run of events. complete means that nothing is left of what was
-// asked for; otherwise the reader goes on behind the last event.
+// Page is a run of events. Complete means that no requested event is left; otherwise
+// the reader goes on behind the last event.
 type Page struct {
 	Events   []*Record
 	Complete bool
 }
 
-// Last is the position of the last event, which is there.
+// Last is the position of the last event; the page must not be empty.
 func (p Page) Last() int64 { return p.Events[len(p.Events)-1].Position }
 
 // ReadAll reads $all between two positions, both inclusive.

@@ -33,8 +33,8 @@ SELECT g.position, g.revision, $3, g.event_id, g.is_json, g.stream, g.type, g.da
 FROM unnest($1::bigint[], $2::bigint[], $4::uuid[], $5::boolean[], $6::text[], $7::text[], $8::bytea[], $9::bytea[])
   AS g (position, revision, event_id, is_json, stream, type, data, metadata)`
 
-	// A group that was decided on the belief that the named streams have no event is
-	// written only if it is true.
+	// A group that was decided on the assumption that the named streams have no event is
+	// written only if that is true.
 	sqlInsertIfAbsent = sqlInsertGroup + `
 WHERE NOT EXISTS (
   SELECT
@@ -121,7 +121,7 @@ const trialBytes = 64 << 10
 // tryWrite writes an event that needs room, and takes it back.
 func (s *session) tryWrite(ctx context.Context) error {
 	data := make([]byte, trialBytes)
-	_, _ = rand.Read(data) // never fails; nothing that could be compressed
+	_, _ = rand.Read(data) // never fails; random bytes cannot be compressed
 	if _, err := s.conn.ExecContext(ctx, "BEGIN"); err != nil {
 		return fmt.Errorf("try to write: %w", err)
 	}
@@ -131,8 +131,8 @@ func (s *session) tryWrite(ctx context.Context) error {
 	return pgpool.Exec(ctx, s.conn, "try to write", "ROLLBACK")
 }
 
-// writeGroup commits a group in one statement, which is one transaction; not, if a stream has
-// events that is believed to have none.
+// writeGroup commits a group in one statement, which is one transaction. It writes nothing if
+// a stream in absent has events.
 func (s *session) writeGroup(created int64, records []*Record, absent []string) (written bool, err error) {
 	n := len(records)
 	var (
@@ -149,7 +149,7 @@ func (s *session) writeGroup(created int64, records []*Record, absent []string) 
 	if len(absent) > 0 {
 		stmt, args = s.insertIfAbsent, append(args, pq.StringArray(absent))
 	}
-	// The commit must not end with any one client's patience; the connection's bounds it.
+	// The commit must not end with a single client's context; the connection's patience bounds it.
 	result, err := stmt.ExecContext(context.Background(), args...)
 	if err != nil {
 		return false, fmt.Errorf("write a group of %d events: %w", n, err)

@@ -22,12 +22,12 @@ type identity struct {
 	position int64
 }
 
-// state is what the writer knows of one stream. It runs ahead of Postgres by
-// the groups in flight; if one of them fails it is thrown away.
+// state is the writer's knowledge of one stream. It is ahead of Postgres by the
+// groups in flight; if one of them fails it is dropped.
 type state struct {
-	last   int64      // last revision; noStream; tombstoned
+	last   int64      // last revision; NoStream; tombstoned
 	recent []identity // of the last len(recent) revisions, oldest first
-	meta   metadata   // of a metadata stream: what its last event says
+	meta   metadata   // of a metadata stream: the content of its last event
 }
 
 // appendEvent adds an event behind the last one.
@@ -55,8 +55,8 @@ func (s *state) findID(id uuid.UUID) (identity, int64, bool) {
 	return identity{}, 0, false
 }
 
-// trimIDs forgets old ids, but none that is not committed yet: until then it is
-// nowhere else.
+// trimIDs forgets old ids, except those that are not committed yet: these are in
+// memory only.
 func (s *state) trimIDs(committed int64) {
 	if len(s.recent) <= 2*recentHeld {
 		return
@@ -98,8 +98,8 @@ func (c *states) missingFor(batch []*Write) []string {
 	return names
 }
 
-// canAssumeAbsent says that all of a batch's writes whose states are missing would begin
-// their streams. That these are not there yet is nearly always true.
+// canAssumeAbsent says that all of a batch's writes whose states are missing expect to begin
+// their streams. Such streams are nearly always new.
 func (c *states) canAssumeAbsent(batch []*Write, missing []string) bool {
 	unknown := make(map[string]bool, len(missing))
 	for _, name := range missing {
@@ -118,7 +118,7 @@ func (c *states) canAssumeAbsent(batch []*Write, missing []string) bool {
 
 func (c *states) get(name string) *state {
 	st, ok := c.held.Get(name)
-	if !ok { // what a batch misses is loaded before it is decided
+	if !ok { // all states of a batch are loaded before it is decided
 		panic("no state for stream " + name)
 	}
 	return st

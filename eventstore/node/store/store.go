@@ -78,7 +78,7 @@ func (s *Store) open(ctx context.Context, dsn string, log logrus.FieldLogger, re
 }
 
 // Submit hands a write to the writer and waits for its outcome. A caller that
-// gives up does not undo anything: the outcome is then unknown to it.
+// gives up undoes nothing: the outcome is then unknown to it.
 func (s *Store) Submit(w *Write) (Outcome, error) {
 	if err := s.Enqueue(w); err != nil {
 		return Outcome{}, err
@@ -111,7 +111,7 @@ func (s *Store) Await(w *Write) (Outcome, error) {
 	}
 }
 
-// Close writes what has been handed over and gives the lock back. Nothing may be
+// Close writes the writes that were handed over, and gives the lock back. No write may be
 // handed over any more, and reads must be over.
 func (s *Store) Close() {
 	if s.writer != nil {
@@ -151,9 +151,9 @@ func lockSession(ctx context.Context, db *sql.DB) (*session, error) {
 	}
 }
 
-// planning makes Postgres plan each prepared statement once, and along the two
-// indexes: every statement of the node is made for them, and a plan chosen
-// while the table was still small must not outlive that.
+// planning makes Postgres plan each prepared statement once, and with the two
+// indexes. Every statement of the node is made for them, and a plan for a small
+// table must not be kept when the table has grown.
 var planning = map[string]string{
 	"plan_cache_mode":   "force_generic_plan",
 	"enable_seqscan":    "off",

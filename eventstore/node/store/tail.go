@@ -33,7 +33,7 @@ func (t *tail) publish(group []*Record) {
 	}
 	for len(t.events) > tailEvents || t.bytes > tailBytes {
 		t.bytes -= t.events[0].size()
-		t.events[0] = nil // let go of the event
+		t.events[0] = nil // frees the event's memory
 		t.events = t.events[1:]
 	}
 	t.wake()
@@ -53,9 +53,9 @@ func (t *tail) wake() {
 	t.changed = make(chan struct{})
 }
 
-// After copies events behind position into buf. behind means the next event
-// is not held any more. With neither events nor behind the reader is at
-// the head, and changed tells when that is no longer so.
+// After copies events behind position into buf. behind means that the next event
+// is not held any more. With neither events nor behind the reader is at the head,
+// and changed is closed when the head moves.
 func (t *tail) After(position int64, buf []*Record) (n int, behind bool, changed <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

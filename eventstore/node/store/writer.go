@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// A group is cut off here; what is left in the queue is for the next one.
+	// A group is cut off here; the writes left in the queue are for the next one.
 	groupLength = 8192
 	groupBytes  = 8 << 20
 
@@ -31,7 +31,7 @@ type writer struct {
 	db      *sql.DB
 	lookups *lookups
 	queue   chan *Write
-	stop    chan struct{} // closed when nothing more is coming
+	stop    chan struct{} // closed when no more writes come
 	done    chan struct{} // closed when the writer has ended
 	tail    *tail
 	metrics *metrics
@@ -39,18 +39,18 @@ type writer struct {
 
 	states  *states  // the decider's
 	session *session // the committer's
-	// refusal answers what cannot be written, once a commit has failed. The committer
-	// sets it before it says that all is broken.
+	// refusal answers writes once a commit has failed. The committer sets it before it
+	// closes broken.
 	refusal error
 }
 
-// runSessions serves until stop, and then what is left in the queue. The session it
-// starts with is the one Start took the lock with.
+// runSessions serves until stop, and then the writes that are left in the queue. Its first
+// session is the one with which Open took the lock.
 func (w *writer) runSessions() {
 	defer close(w.done)
 	for w.session != nil || w.reconnect() {
 		stopped := w.serve()
-		// Whatever failed, nothing learnt through this session is kept.
+		// After any failure, no state from this session is kept.
 		w.session.close()
 		w.session = nil
 		w.states.held.Purge()
@@ -73,12 +73,12 @@ func (w *writer) serve() (stopped bool) {
 }
 
 // decideAll forms groups and hands them over. A batch that needs states from
-// Postgres is decided when they have come; until then no other is taken, since
-// writes keep their order, but the group may go. If it needs them only to begin
-// streams it is decided at once, as if they were absent, and nothing else until
-// the commit has proved it; where that was wrong they are looked up, and it is
-// decided anew. On an error, its own or the committer's, it refuses what it has
-// in hand and ends.
+// Postgres is decided when they have come. Until then no other batch is taken, since
+// writes keep their order, but the group may go. A batch that needs states only to
+// begin streams is decided at once, as if the streams were absent. Then no other is
+// decided until the commit has proved it; if it was wrong, the states are looked up and
+// the batch is decided anew. On an error, its own or the committer's, decideAll refuses
+// the writes that it has and ends.
 func (w *writer) decideAll(groups chan<- *group, broken <-chan struct{}) (stopped bool) {
 	d := &decider{
 		states: w.states, lookups: w.lookups, group: &group{},
@@ -180,7 +180,7 @@ func (w *writer) decide(d *decider, ready loaded) bool {
 		for name, st := range ready.states {
 			w.states.held.Add(name, st)
 		}
-		// The decision must not end with any one client's patience.
+		// The decision must not end with a single client's context.
 		err = d.decideBatch(context.Background(), ready.batch, w.tail.Head())
 	} else {
 		refuse(ready.batch, ErrUnavailable)
@@ -191,7 +191,7 @@ func (w *writer) decide(d *decider, ready loaded) bool {
 	return err == nil
 }
 
-// collectBatch takes what has arrived, without waiting for more.
+// collectBatch takes the writes that have arrived, without waiting for more.
 func (w *writer) collectBatch(first *Write) []*Write {
 	batch := live(nil, first)
 	for length, bytes := 1+len(first.events), first.size; length < groupLength && bytes < groupBytes; {
@@ -207,7 +207,7 @@ func (w *writer) collectBatch(first *Write) []*Write {
 	return batch
 }
 
-// live adds a write unless its client has already given up. Such a one is
+// live adds a write unless its client has already given up. Such a write is
 // certainly not written.
 func live(batch []*Write, w *Write) []*Write {
 	if w.ctx.Err() != nil {
@@ -218,8 +218,7 @@ func live(batch []*Write, w *Write) []*Write {
 }
 
 // commitAll writes groups until one fails. From then on all are refused, also
-// those that would write nothing: they were decided on states that did not come
-// true.
+// those that would write nothing: they were decided on states that may be wrong.
 func (w *writer) commitAll(groups <-chan *group, broken chan<- struct{}) {
 	failed := false
 	for g := range groups {
@@ -263,8 +262,8 @@ func (w *writer) commit(g *group) error {
 	return nil
 }
 
-// reconnect tries until it has the lock again, and answers what arrives in the
-// meantime. False means the node is closing.
+// reconnect tries until it has the lock again, and answers writes that arrive in the
+// meantime. False means that the node is closing.
 func (w *writer) reconnect() bool {
 	wait := retryFirst
 	for {
@@ -287,8 +286,8 @@ func (w *writer) reconnect() bool {
 	}
 }
 
-// resume opens a session. After Postgres refused to write it has to show first that it
-// does again, so that no caller's append is the trial.
+// resume opens a session. If Postgres refused to write before, a trial write must succeed
+// first, so that no caller's append is the trial.
 func (w *writer) resume(ctx context.Context) (*session, error) {
 	s, err := openSession(ctx, w.db)
 	if err != nil || w.refusal == ErrUnavailable { //nolint:errorlint // the very one
