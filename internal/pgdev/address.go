@@ -15,14 +15,14 @@ import (
 // ErrNotRunning says that no server runs on a data directory.
 var ErrNotRunning = errors.New("no embedded postgres runs on this data directory")
 
-// Address is where a server listens.
+// Address holds the addresses of a server.
 type Address struct {
 	SocketDir string
 	Port      int
 
 	password string
 	major    string // the version that made the cluster
-	silent   bool   // it listens by no TCP
+	silent   bool   // it does not listen by TCP
 	home     string // directory
 }
 
@@ -50,8 +50,8 @@ func (a Address) TCPDSN(dbname string) string {
 	return u.String()
 }
 
-// TLSDSN is the URL of a database at Config.Listen, verified by Certificate. Its
-// user puts in name and password.
+// TLSDSN is the URL of a database at Config.Listen, verified by Certificate. The
+// analyst adds a name and a password to it.
 func (a Address) TLSDSN(dbname, listen string) (string, error) {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -73,10 +73,10 @@ func (Address) url(dbname string, query url.Values) *url.URL {
 	return &url.URL{Scheme: "postgres", Path: "/" + dbname, RawQuery: query.Encode()}
 }
 
-// Exists is whether a data directory has a cluster, started or not.
+// Exists says whether a data directory has a cluster, started or not.
 func Exists(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, linkName, "data", "PG_VERSION"))
-	// Only root and its owner can look into it, but it is there.
+	// A cluster that only root and its owner can read exists, too.
 	return err == nil || errors.Is(err, fs.ErrPermission)
 }
 
@@ -114,7 +114,7 @@ func Running(dir string) (Address, error) {
 		home: path}, nil
 }
 
-// pidFile is what a postmaster tells about itself.
+// pidFile is the content of a postmaster's pid file.
 type pidFile struct {
 	pid       int // 0 when there is no file
 	port      int
@@ -149,7 +149,7 @@ func readPIDFile(data string) (pidFile, error) {
 	return pf, nil
 }
 
-// atoi is 0 for what is not there yet, or was cut short by a crash.
+// atoi is 0 for a number that is missing, or was cut short by a crash.
 func atoi(s string) int {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 0 {

@@ -27,7 +27,7 @@ const (
 func (h home) certificateFile() string { return filepath.Join(h.dir, "server.crt") }
 func (h home) keyFile() string         { return filepath.Join(h.dir, "server.key") }
 
-// ensureCertificate makes what the server proves itself by at Listen.
+// ensureCertificate makes the server's certificate for Listen.
 func (h home) ensureCertificate(host string) error {
 	names, ips := selfsigned.Names(host)
 	pair, err := tls.LoadX509KeyPair(h.certificateFile(), h.keyFile())
@@ -40,13 +40,13 @@ func (h home) ensureCertificate(host string) error {
 	made, err := selfsigned.New(&x509.Certificate{
 		Subject:  pkix.Name{CommonName: "humanqa postgres"},
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		IsCA: true, BasicConstraintsValid: true, // it is what it is verified by
+		IsCA: true, BasicConstraintsValid: true, // clients verify it by itself
 		DNSNames: names, IPAddresses: ips,
 	}, certificateLife, nil)
 	if err != nil {
 		return err
 	}
-	// The certificate goes first: one whose key is missing is made anew.
+	// The certificate is removed first, so that after a crash in between it is made anew.
 	if err := os.Remove(h.certificateFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("replace the database's certificate: %w", err)
 	}
@@ -63,7 +63,7 @@ func (h home) ensureCertificate(host string) error {
 	return nil
 }
 
-// covers says that a certificate is good for all names; those of before do no harm.
+// covers says that a certificate is good for all names; earlier names do no harm.
 func covers(c *x509.Certificate, names []string, ips []net.IP) bool {
 	hosts := slices.Clone(names)
 	for _, ip := range ips {

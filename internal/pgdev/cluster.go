@@ -62,8 +62,8 @@ func (h home) ensureCluster(ctx context.Context, bin string, fast bool) error {
 	return nil
 }
 
-// writeConfig writes the server's two files. What depends on the run (port,
-// listen address) is given on the command line.
+// writeConfig writes the server's two files. Settings that depend on the run (port,
+// listen address) are given on the command line.
 func (h home) writeConfig(socketDir string, open, fast bool) error {
 	settings := [][2]string{
 		{"data_directory", h.data()},
@@ -140,9 +140,9 @@ host  all all 127.0.0.1/32 scram-sha-256
 	return nil
 }
 
-// sharedMemory is what initdb found to work on this machine: without a /dev/shm
-// that the server's user may write to, as in a bare chroot or container, it is
-// not the default. Empty: initdb did not say.
+// sharedMemory is the type of shared memory that initdb found to work on this machine.
+// Without a /dev/shm that the server's user may write to, as in a bare chroot or
+// container, it is not the default. Empty: initdb did not say.
 func (h home) sharedMemory() string {
 	conf, err := os.ReadFile(filepath.Join(h.data(), "postgresql.conf"))
 	if err != nil {
@@ -157,7 +157,7 @@ func (h home) sharedMemory() string {
 	return ""
 }
 
-// cleanEnv is our environment without what would change the server or initdb.
+// cleanEnv is our environment without variables that would change the server or initdb.
 func cleanEnv() []string {
 	env := slices.DeleteFunc(os.Environ(), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
@@ -167,7 +167,7 @@ func cleanEnv() []string {
 	return append(env, "LC_ALL=C", "TZ=UTC")
 }
 
-// reason is the server's own last word on why it ended.
+// reason is the cause of the server's end, from the last line of its own log.
 func (s *Server) reason() string {
 	early, err := os.ReadFile(s.logFile())
 	if err != nil {
@@ -178,7 +178,7 @@ func (s *Server) reason() string {
 	if err == nil && len(logs) > 0 {
 		newest := slices.MaxFunc(logs, func(a, b string) int { return modTime(a).Compare(modTime(b)) })
 		if !modTime(newest).Before(modTime(s.logFile())) {
-			later, _ = os.ReadFile(newest) // what cannot be read says nothing
+			later, _ = os.ReadFile(newest) // an unreadable log counts as empty
 		}
 	}
 	return cmp.Or(lastFatal(early), lastFatal(later), lastLine(early), "no output")

@@ -17,15 +17,14 @@ import (
 // Dump writes Database as pg_dump's custom format, as it was at a snapshot that
 // another connection has exported and keeps open.
 //
-// A dump, and no copy of the cluster's files (pg_basebackup): it is read by
-// every later major version, on any machine, is a fraction of the size, and
+// It is a dump and not a copy of the cluster's files (pg_basebackup). Every later
+// major version can read a dump, on any machine. It is a fraction of the size, and
 // shares its moment with the other readers of the snapshot.
 func (a Address) Dump(ctx context.Context, snapshot string, w io.Writer) error {
 	return a.tool(ctx, nil, w, "pg_dump", "--format=custom", "--no-owner", "--no-privileges", "--snapshot="+snapshot)
 }
 
-// Empty drops Database, with whatever is in it and connected to it, and makes it
-// anew.
+// Empty drops Database, with its content and its connections, and makes it anew.
 func (a Address) Empty(ctx context.Context) error {
 	db, err := sql.Open("postgres", a.DSN("postgres"))
 	if err != nil {
@@ -40,7 +39,7 @@ func (a Address) Empty(ctx context.Context) error {
 	return nil
 }
 
-// Load fills Database, which must be empty, with what Dump wrote: all of it or
+// Load fills Database, which must be empty, with the output of Dump: all of it or
 // nothing.
 func (a Address) Load(ctx context.Context, r io.Reader) error {
 	return a.tool(ctx, r, nil, "pg_restore", "--single-transaction", "--exit-on-error", "--no-owner", "--no-privileges")
@@ -66,7 +65,7 @@ func (a Address) tool(ctx context.Context, in io.Reader, out io.Writer, name str
 		return fmt.Errorf("%s: %w", name, ctx.Err())
 	}
 	if _, ended := errors.AsType[*exec.ExitError](err); ended {
-		// These programs stumbled over the first line; those after it follow from it.
+		// The first line is the cause; the lines after it follow from it.
 		first, _, _ := strings.Cut(strings.TrimSpace(complaint.String()), "\n")
 		return fmt.Errorf("%s: %w: %s", name, err, first)
 	}

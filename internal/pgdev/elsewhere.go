@@ -37,8 +37,8 @@ func (h home) leaveNotes(dir string) error {
 	return nil
 }
 
-// lost says that the link leads nowhere: to start over, as one does where there
-// is no link, would be to lose everything without a word.
+// lost says that the link leads nowhere. A fresh start, as without a link, would lose
+// everything without an error.
 func lost(link string) error {
 	to, err := os.Readlink(link)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -27,7 +27,7 @@ const (
 	rootHomes = "/var/lib/humanqa"
 )
 
-// home is the directory that holds one cluster and what belongs to it.
+// home is the directory of one cluster and its other files.
 type home struct {
 	dir   string // absolute, free of symbolic links
 	owner owner
@@ -75,7 +75,7 @@ func openHome(ctx context.Context, dir string, log logrus.FieldLogger) (home, fu
 	if err != nil {
 		return home{}, nil, err
 	}
-	if err := os.Symlink(h.dir, link); err != nil { // by which the home is found from now on
+	if err := os.Symlink(h.dir, link); err != nil { // later starts find the home by the link
 		release()
 		return home{}, nil, fmt.Errorf("link the cluster into the data directory: %w", err)
 	}
@@ -105,7 +105,7 @@ func (h home) take(ctx context.Context, dir string, log logrus.FieldLogger) (fun
 	if err := os.Mkdir(h.dir, mode); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("create the cluster's home: %w", err)
 	}
-	if err := os.Chmod(h.dir, mode); err != nil { // whatever the umask was
+	if err := os.Chmod(h.dir, mode); err != nil { // the umask may have changed the mode
 		return nil, fmt.Errorf("create the cluster's home: %w", err)
 	}
 	release, err := datadir.Lock(h.dir)
@@ -122,9 +122,9 @@ func (h home) take(ctx context.Context, dir string, log logrus.FieldLogger) (fun
 	return release, nil
 }
 
-// takeFresh takes a home that must be empty. One that is not belonged to a data
-// directory that was deleted: that says to start over, but a
-// database is never ours to delete, so it is set aside.
+// takeFresh takes a home that must be empty. A home with a cluster belonged to a data
+// directory that was deleted. The deletion asks for a fresh start, but a database is
+// never ours to delete, so its home is renamed.
 func (h home) takeFresh(ctx context.Context, dir string, log logrus.FieldLogger) (func(), error) {
 	release, err := h.take(ctx, dir, log)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // owner is the user the server runs as.
 type owner struct {
 	uid, gid int
-	switched bool // we are root and it is not
+	switched bool // we are root, and the owner is not
 }
 
 // currentOwner is ourselves, or an unprivileged user when we are root:
@@ -39,8 +39,8 @@ func currentOwner() (owner, error) {
 	return owner{}, errors.New("postgres does not run as root and there is no user postgres or nobody: create one")
 }
 
-// keeping is the user to whom the cluster in the home belongs already, where we are
-// root: a command of root's leaves a user's cluster the user's.
+// keeping is the user who already owns the cluster in the home, if we are root: a
+// command that root runs does not take a user's cluster away.
 func (o owner) keeping(homeDir string) owner {
 	info, err := os.Stat(filepath.Join(homeDir, "data"))
 	if err != nil || !o.switched {
@@ -63,7 +63,7 @@ func (o owner) procAttr(onDeath syscall.Signal) *syscall.SysProcAttr {
 	return attr
 }
 
-// canReach is whether the owner may pass through every directory of an absolute
+// canReach says whether the owner may pass through every directory of an absolute
 // path. Access lists are not consulted: a wrong "no" costs nothing.
 func (o owner) canReach(path string) bool {
 	if !o.switched {

@@ -25,11 +25,11 @@
 //
 // # Connections
 //
-// All users that reach the socket directory may connect: the server's user and root. On
-// loopback TCP, where the port is open to every local user, a random password. At
-// Config.Listen members of Analysts only, by TLS and their password.
+// All users that reach the socket directory may connect: the server's user and root.
+// Loopback TCP, whose port is open to every local user, needs a random password. At
+// Config.Listen only members of Analysts may connect, by TLS and their password.
 //
-// The port is chosen once and kept, for analysts keep addresses; where something else has
+// The port is chosen once and kept, since analysts keep addresses. If another program has
 // taken it, the server comes up on its socket alone and says so.
 //
 // # Life and death
@@ -73,8 +73,8 @@ type Config struct {
 	Dir string
 	// Log receives starts, deaths and restarts; nil is silent.
 	Log logrus.FieldLogger
-	// Listen is a TCP address, with a port, at which members of Analysts are let in from
-	// other machines too, by TLS and a password; empty: none is.
+	// Listen is a TCP address, with a port, at which members of Analysts may connect, also
+	// from other machines, by TLS and a password; empty: there is none.
 	Listen string
 	// Fast gives up durability for speed: a crash of the machine loses the
 	// cluster. For tests that throw it away anyway.
@@ -88,7 +88,7 @@ type Server struct {
 
 	home     home
 	listen   string // see Config
-	fresh    bool   // nobody knows the port yet
+	fresh    bool   // no client knows the port yet
 	bin      string
 	fast     bool
 	log      logrus.FieldLogger
@@ -97,7 +97,7 @@ type Server struct {
 
 	stopping chan struct{} // closed by Stop: no start after this
 	done     chan struct{} // closed by the supervisor, its last act
-	err      error         // why the supervisor gave up; read after done
+	err      error         // the reason why the supervisor gave up; read after done
 
 	mu      sync.Mutex
 	current *postmaster // nil before the first start
@@ -150,7 +150,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// prepare does all that must be true before the first postmaster starts.
+// prepare does the steps before the first start of a postmaster.
 func (s *Server) prepare(ctx context.Context) error {
 	bin, err := findBinaries(ctx, s.home.clusterVersion())
 	if err != nil {
@@ -182,8 +182,8 @@ func (s *Server) prepare(ctx context.Context) error {
 	return s.home.writeConfig(s.SocketDir, s.listen != "", s.fast)
 }
 
-// provision makes what a client of a fresh cluster relies on. Every step is
-// repeatable, so a crash in between is healed by the next start.
+// provision sets the superuser's password and makes Database, for the clients of a fresh
+// cluster. Every step is repeatable, so the next start completes them after a crash.
 func (s *Server) provision(ctx context.Context) error {
 	db, err := sql.Open("postgres", s.DSN("postgres"))
 	if err != nil {
@@ -247,7 +247,7 @@ func (s *Server) Stop(ctx context.Context) error {
 			s.kill()
 		}
 		if filepath.Dir(s.SocketDir) != s.home.dir { // the server has removed its socket by then
-			_ = os.Remove(s.SocketDir) // what a crash leaves is reused by the next start
+			_ = os.Remove(s.SocketDir) // after a crash the next start reuses it
 		}
 		s.release()
 	})
@@ -287,5 +287,5 @@ func (s *Server) isStopping() bool {
 	}
 }
 
-// logFile is where the postmaster's own output goes, truncated at every start.
+// logFile is the file of the postmaster's own output, truncated at every start.
 func (s *Server) logFile() string { return filepath.Join(s.home.dir, "postmaster.log") }

@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// Ports are taken from where no system looks for those of outgoing connections, so
-	// that one stays free while the server is stopped.
+	// No system uses this range for outgoing connections, so that a port stays free
+	// while the server is stopped.
 	firstPort, ports = 20000, 10000
 	portAttempts     = 100
 )
 
 func (h home) portFile() string { return filepath.Join(h.dir, "port") }
 
-// choosePort settles which port the server has, for good: the one of Listen, the one of
-// before, or a new one. fresh says that no client knows it yet.
+// choosePort sets the server's port, for good: that of Listen, the earlier one, or a new
+// one. It sets fresh if no client can know the port yet.
 func (s *Server) choosePort(ctx context.Context) error {
 	if s.listen != "" {
 		_, port, err := net.SplitHostPort(s.listen)
@@ -69,7 +69,7 @@ func (s *Server) keepPort() error {
 	return nil
 }
 
-// addresses are where the server listens by TCP: loopback, and that of Listen.
+// addresses are the server's hosts for TCP: loopback, and that of Listen.
 func (s *Server) addresses() []string {
 	host, _, err := net.SplitHostPort(s.listen)
 	switch ip := net.ParseIP(host); {

@@ -21,11 +21,11 @@ import (
 )
 
 const (
-	// A first start that fails five times in a row has a cause that waiting
-	// does not cure.
+	// A first start that fails five times in a row has a cause that does not pass
+	// with time.
 	startAttempts = 5
-	// A server that ran, or whose killed predecessor left children at work, is
-	// tried for about a minute and a half.
+	// A server that ran, or whose killed predecessor has left running children, is
+	// started again for about a minute and a half.
 	restartAttempts = 20
 
 	minBackoff = 100 * time.Millisecond
@@ -33,8 +33,8 @@ const (
 
 	pingEvery = 20 * time.Millisecond
 
-	// leastRoom is what a server needs to go on: a file of its write-ahead log. Without
-	// it ends by itself.
+	// leastRoom is the room on disk that a server needs to go on: a file of its
+	// write-ahead log. Without it the server ends by itself.
 	leastRoom = 16 << 20
 )
 
@@ -93,7 +93,7 @@ func (s *Server) supervise(ctx context.Context, ready chan<- struct{}) {
 }
 
 // launch starts one postmaster and makes it current. The port is chosen once: clients
-// hold connection strings. When something else has it, the server comes up on its
+// hold connection strings. If another program has it, the server comes up on its
 // socket alone.
 func (s *Server) launch(ctx context.Context, answered bool) (*postmaster, error) {
 	listen := strings.Join(s.addresses(), ",")
@@ -130,7 +130,7 @@ func (s *Server) launch(ctx context.Context, answered bool) (*postmaster, error)
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.isStopping() { // Stop has signaled already and will not come again
+	if s.isStopping() { // Stop has sent its signal already and will not send another
 		return nil, context.Canceled
 	}
 	p, err := startTied(cmd)
@@ -141,10 +141,10 @@ func (s *Server) launch(ctx context.Context, answered bool) (*postmaster, error)
 	return p, nil
 }
 
-// dropSocketLock removes what a dead postmaster left beside its socket. PostgreSQL would
-// take the number in it for a running server where that is an uncollected zombie, or
-// another program's by now. The home's lock says that no postmaster of this cluster
-// runs; children of the dead one are known by the cluster's shared memory.
+// dropSocketLock removes the lock file that a dead postmaster left beside its socket.
+// PostgreSQL would take the process id in it for a running server if it is an uncollected
+// zombie's, or another program's by now. The home's lock says that no postmaster of this
+// cluster runs; the cluster's shared memory shows children of the dead one.
 func (s *Server) dropSocketLock() error {
 	err := os.Remove(filepath.Join(s.SocketDir, ".s.PGSQL."+strconv.Itoa(s.Port)+".lock"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -63,12 +63,11 @@ func waitGone(ctx context.Context, pid int, data string, patience time.Duration)
 	return true, nil
 }
 
-// dropStalePIDFile removes a pid file whose number PostgreSQL would take for a
-// running server although it is none: an id that was used again for another
-// program, or a zombie that its parent never collects (ids repeat fast in containers, and
-// their first process may not reap). Every other stale file it recognizes
-// itself, and children of the dead server that still run it sees by their
-// shared memory.
+// dropStalePIDFile removes a pid file whose process id PostgreSQL would wrongly take for
+// a running server: an id that another program has by now, or a zombie that its parent
+// never collects (ids repeat fast in containers, and their first process may not reap).
+// PostgreSQL recognizes every other stale file itself. It sees running children of the
+// dead server by their shared memory.
 func dropStalePIDFile(pid int, data string) error {
 	if err := syscall.Kill(pid, 0); errors.Is(err, syscall.ESRCH) {
 		return nil
@@ -82,7 +81,7 @@ func dropStalePIDFile(pid int, data string) error {
 	return nil
 }
 
-// servesCluster is whether a process is the postmaster of this cluster. Its
+// servesCluster says whether a process is the postmaster of this cluster. Its
 // children show other titles, and a zombie none.
 func servesCluster(pid int, data string) bool {
 	args := processArgs(pid)
