@@ -12,17 +12,17 @@ import (
 const listenMinWait, listenMaxWait = 100 * time.Millisecond, 5 * time.Second
 
 // Listen gives a channel that gets a value after a notification, and after each
-// new connection, because one may have been missed; several that were not
-// received yet are one. It has a connection of its own, until ctx ends. While
-// Postgres is away nothing comes, so the caller looks now and then all the same.
+// new connection, because a notification may have been missed. Several values that were
+// not received yet are one. It has a connection of its own, until ctx ends. While
+// Postgres is away no value comes, so the caller must also look now and then.
 //
 // interrupted, which may be nil, is told of lost connections.
 func Listen(ctx context.Context, dsn, channel string, interrupted func(error)) (wake <-chan struct{}) {
 	return ListenTo(ctx, dsn, channel, func(string) (taken bool) { return false }, interrupted)
 }
 
-// ListenTo is Listen that hands each notification's payload over first, empty after
-// a new connection; a payload that is taken wakes no other reader.
+// ListenTo is Listen that hands each notification's payload to take first, empty after
+// a new connection. A payload that is taken does not wake the channel's reader.
 func ListenTo(
 	ctx context.Context, dsn, channel string, take func(payload string) (taken bool), interrupted func(error),
 ) (wake <-chan struct{}) {
@@ -44,7 +44,7 @@ func ListenTo(
 			tell()
 		}
 	}()
-	// Close waits for a dial that is under way, however long it takes; nothing
+	// Close waits for a dial that is under way, so it must not block here; no data
 	// is lost with the connection.
 	context.AfterFunc(ctx, func() { _ = listener.Close() })
 	go func() {

@@ -17,7 +17,7 @@ func List[Row any](ctx context.Context, q sqlx.QueryerContext, what, query strin
 	return rows, nil
 }
 
-// Find reads one row if it is there.
+// Find reads one row if there is one.
 func Find[Row any](ctx context.Context, q sqlx.QueryerContext, what, query string, args ...any) (row Row, found bool, err error) {
 	row, err = One[Row](ctx, q, what, query, args...)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -35,7 +35,7 @@ func FindOr[Row any](ctx context.Context, q sqlx.QueryerContext, missing error, 
 	return row, err
 }
 
-// Exec runs a statement without rows. what says in an error what it does.
+// Exec runs a statement without rows. what names the action in an error.
 func Exec(ctx context.Context, e sqlx.ExecerContext, what, query string, args ...any) error {
 	if _, err := e.ExecContext(ctx, query, args...); err != nil {
 		return fmt.Errorf("%s: %w", what, err)

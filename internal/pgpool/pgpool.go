@@ -77,7 +77,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if !ok {
 		return nil, errors.Join(fmt.Errorf("the driver's %T lacks methods that this package needs", opened), opened.Close())
 	}
-	// What is pushed out is closed at once. An error of that is the
+	// An evicted statement is closed at once. An error of the close is the
 	// connection's, and comes back with its next use.
 	prepared, err := simplelru.NewLRU(kept, func(_ string, s statement) { _ = s.Close() })
 	if err != nil {
@@ -86,7 +86,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return &conn{pqConn: inner, prepared: prepared, socket: &below}, nil
 }
 
-// pqConn is what database/sql can make use of in lib/pq's connection.
+// pqConn holds the interfaces of lib/pq's connection that database/sql uses.
 type pqConn interface {
 	driver.Conn
 	driver.ConnBeginTx
@@ -113,12 +113,12 @@ type conn struct {
 	copying  driver.Stmt // the transaction's last COPY; nil: none
 
 	socket    *socket
-	stopWatch func() bool // nil: nothing is watched
-	ended     bool        // a context did, while the connection was in use
+	stopWatch func() bool // nil: no context is watched
+	ended     bool        // a context ended while the connection was in use
 }
 
-// Close implements driver.Conn. The driver says goodbye to the server first. A connection
-// that the network broke cannot, and is closed all the same: nothing is pending on it.
+// Close implements driver.Conn. The driver first tells the server that it closes. That fails
+// on a connection that the network broke, which is no error: nothing is pending on it.
 func (c *conn) Close() error {
 	c.unwatch()
 	err := c.pqConn.Close()
@@ -172,12 +172,12 @@ func (t *transaction) Rollback() error {
 	return t.Tx.Rollback()
 }
 
-// endTx ends a COPY first. Until then the driver reads the connection in a goroutine of its
-// own, and a context that ends has database/sql roll back in the middle of it.
+// endTx ends a COPY before the transaction ends. Until then the driver reads the connection in
+// a goroutine of its own, and database/sql would roll back in the middle when a context ends.
 func (c *conn) endTx() {
 	c.inTx = false
 	if c.copying != nil {
-		_ = c.copying.Close() // it does nothing again; nothing of it is meant to stay
+		_ = c.copying.Close() // a second close does nothing; an unfinished COPY is discarded
 		c.copying = nil
 	}
 }
@@ -193,7 +193,7 @@ func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, e
 	return made, err
 }
 
-// run finds or prepares the statement and does it.
+// run finds or prepares the statement, and runs it.
 func run[R any](ctx context.Context, c *conn, query string, do func(statement) (R, error)) (result R, err error) {
 	for again := !c.inTx; ; again = false {
 		s, ok := c.prepared.Get(query)

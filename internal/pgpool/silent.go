@@ -9,18 +9,18 @@ import (
 )
 
 // A server may fall silent on a connection that stays open: its machine is gone, or a network
-// swallows what passes. After a context ends the driver asks the server to cancel, and then
-// reads on for as long as nothing comes. So the pool ends such a connection itself, soon
+// drops the packets. After a context ends the driver asks the server to cancel, and then
+// waits for its answer without a limit. So the pool ends such a connection itself, soon
 // after the context.
 
-// cancelTime is what a server has to answer a cancelled statement, before its connection is
-// given up.
+// cancelTime is the time for a server to answer a cancelled statement, before its connection
+// is given up.
 const cancelTime = 5 * time.Second
 
-// socket is the network connection below one of the driver's.
+// socket is the network connection below a connection of the driver.
 type socket struct{ conn atomic.Pointer[net.Conn] }
 
-// endAt has every read and write fail from then on.
+// endAt makes every read and write fail from the given time on.
 func (s *socket) endAt(at time.Time) {
 	if c := s.conn.Load(); c != nil {
 		_ = (*c).SetDeadline(at) // it fails only where the connection is closed
@@ -29,7 +29,7 @@ func (s *socket) endAt(at time.Time) {
 
 type socketKey struct{}
 
-// dialer tells the socket that a context asks for.
+// dialer stores each new connection in the socket that its context carries.
 type dialer struct{ net.Dialer }
 
 // DialContext implements pq.DialerContext.
@@ -48,9 +48,9 @@ func (d *dialer) DialTimeout(network, address string, timeout time.Duration) (ne
 	return d.DialContext(ctx, network, address)
 }
 
-// watch bounds what is done on the connection from now on by the context, until the
-// connection is given back to the pool (IsValid) or its next statement begins. A transaction
-// has one context for all of its statements and its end.
+// watch bounds the use of the connection by the context, until the connection is given back
+// to the pool (IsValid) or its next statement begins. A transaction has one context for all of
+// its statements and its end.
 func (c *conn) watch(ctx context.Context) {
 	if !c.inTx {
 		c.unwatch()

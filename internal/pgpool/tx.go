@@ -7,14 +7,13 @@ import (
 	"github.com/jmoiron/sqlx"
 )
 
-// InTx commits what f did, or nothing. Whether the commit waits for the disk is
-// the server's default.
+// InTx commits all that f did, or nothing. The server's default decides whether the
+// commit waits for the disk.
 func InTx(ctx context.Context, db *sqlx.DB, f func(*sqlx.Tx) error) error {
 	return InTxSet(ctx, db, "", f)
 }
 
-// InTxDurable is InTx whose commit waits for the disk, whatever the server's
-// default is.
+// InTxDurable is InTx whose commit always waits for the disk.
 func InTxDurable(ctx context.Context, db *sqlx.DB, f func(*sqlx.Tx) error) error {
 	return InTxSet(ctx, db, "SET LOCAL synchronous_commit = on", f)
 }
@@ -26,7 +25,7 @@ func InTxSet(ctx context.Context, db *sqlx.DB, settings string, f func(*sqlx.Tx)
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
-	defer func() { _ = tx.Rollback() }() // after a commit it does nothing, else the work is lost anyway
+	defer func() { _ = tx.Rollback() }() // after a commit it does nothing, else its error changes nothing
 	if settings != "" {
 		if _, err := tx.ExecContext(ctx, settings); err != nil {
 			return fmt.Errorf("begin: %w", err)

@@ -22,9 +22,9 @@ const forgetExpired = `
 	DELETE FROM vault.held
 	WHERE expires_at <= now()`
 
-// Hold keeps a secret of the account under a name, for a while at most. use is what the
-// secret may be used for: under another use it does not open. Another secret of that name
-// takes its place. The row is committed before Hold returns.
+// Hold keeps a secret of the account under a name, at most for the given time. use names the
+// purpose of the secret: under another use it does not open. A later secret of that name
+// replaces it. The row is committed before Hold returns.
 func (v *Vault) Hold(ctx context.Context, accountID, name, use string, secret []byte, atMost time.Duration) error {
 	sealed, err := v.Seal(ctx, accountID, heldContext(name, use), secret)
 	if err != nil {

@@ -154,7 +154,7 @@ func (k *keyring) get(ctx context.Context, accountID string) (*dataKey, error) {
 }
 
 // getOrCreate is get for writers; a key that was destroyed is not made anew. Two
-// that create at once both end up with the row that won: the loser's insert
+// writers that create at once both get the row that won: the loser's insert
 // waits for the winner's commit, and then does nothing.
 func (k *keyring) getOrCreate(ctx context.Context, accountID string) (*dataKey, error) {
 	key, err := k.get(ctx, accountID)
@@ -189,9 +189,8 @@ const shredDataKey = `
 	    fingerprint = NULL,
 	    shredded_at = COALESCE(data_keys.shredded_at, now())`
 
-// Shred destroys the account's data key, for good: what was sealed with it never
-// opens again, and nothing is sealed for the account any more. Again is as good
-// as once.
+// Shred destroys the account's data key, for good: secrets sealed with it never
+// open again, and none is sealed for the account any more. A repeat does nothing.
 func (v *Vault) Shred(ctx context.Context, accountID string) error {
 	err := pgpool.InTxDurable(ctx, v.keys.db, func(tx *sqlx.Tx) error {
 		if _, err := tx.ExecContext(ctx, forgetAllHeld, accountID); err != nil {

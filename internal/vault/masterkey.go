@@ -30,9 +30,9 @@ type master struct {
 }
 
 // openMaster reads the master keyset: a tink keyset as JSON, in cleartext,
-// because this file is the root of trust. What protects it is its mode (0600,
-// or lent by root, checked) and that it is neither in the database nor in a dump of it. Its
-// loss is the loss of every sealed secret: back it up apart from the database.
+// because this file is the root of trust. Its mode (0600, or lent by root, checked)
+// protects it, and it is neither in the database nor in a dump of it. Its loss is the
+// loss of every sealed secret: back it up apart from the database.
 //
 // A missing file is made only if mayCreate: with data keys in the database a
 // fresh keyset could open none of them.
@@ -73,7 +73,7 @@ func readMaster(path string) (*master, error) {
 	}
 	handle, err := insecurecleartextkeyset.Read(keyset.NewJSONReader(bytes.NewReader(text)))
 	if err != nil {
-		// The parser's words may quote the file; they are not repeated.
+		// The parser's error may quote the file, so it is left out.
 		return nil, fmt.Errorf("master key file %s holds no tink keyset: restore it from its backup", path)
 	}
 	primitive, err := aead.New(handle)
@@ -107,7 +107,7 @@ func deriveMACs(text []byte) (primary uint32, macs map[uint32][]byte, err error)
 		} `json:"key"`
 	}
 	if err := json.Unmarshal(text, &file); err != nil {
-		return 0, nil, errors.New("it holds no tink keyset as JSON") // the parser's words may quote it
+		return 0, nil, errors.New("it holds no tink keyset as JSON") // the parser's error may quote the file
 	}
 	macs = make(map[uint32][]byte, len(file.Key))
 	for _, k := range file.Key {
@@ -139,7 +139,7 @@ func createMaster(path string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(f.Name()) }() // the link is what stays
+	defer func() { _ = os.Remove(f.Name()) }() // the link stays
 	_, err = f.Write(content.Bytes())
 	if err == nil {
 		err = f.Sync()

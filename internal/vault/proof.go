@@ -9,9 +9,9 @@ import (
 	"humanqa/internal/pgpool"
 )
 
-// proofText is what the proof of a master keyset opens to. The proof keeps two
-// nodes that were started with different key files from filling one database
-// with data keys that only one of them can open.
+// proofText is the plaintext of a master keyset's proof. The proof keeps two nodes
+// that were started with different key files from filling one database with data
+// keys that only one of them can open.
 var proofText, proofContext = []byte("humanqa"), []byte("master proof")
 
 func (m *master) proves(proof []byte) bool {
@@ -34,8 +34,8 @@ const insertProof = `
 	VALUES ($1)
 	ON CONFLICT DO NOTHING`
 
-// leaveProof gives the proof that is there afterwards: another process may have
-// been first, with the same keyset or another one.
+// leaveProof stores a proof if there is none, and gives the stored one: another process
+// may have been first, with the same keyset or another one.
 func leaveProof(ctx context.Context, db *sqlx.DB, m *master) ([]byte, error) {
 	proof, err := m.aead.Encrypt(proofText, proofContext)
 	if err != nil {

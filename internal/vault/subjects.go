@@ -24,7 +24,7 @@ import (
 	"humanqa/internal/pgpool"
 )
 
-// A subject is what can be erased alone: a job or a checker, by the name of its stream.
+// A subject is a job or a checker, by the name of its stream, and can be erased alone.
 // Its texts are sealed with a key of its own (AES-256-GCM), which is wrapped by the master
 // keyset and bound to the subject's name.
 const (
@@ -36,14 +36,14 @@ const (
 	subjectsCached = 4096
 )
 
-// subjectKey opens one subject's texts; without an aead it was destroyed.
+// subjectKey opens one subject's texts; a destroyed key has no aead.
 type subjectKey struct {
 	aead    cipher.AEAD
-	nonces  []byte // the key of their hash
+	nonces  []byte // the key of the hash that gives the nonces
 	expires time.Time
 }
 
-// subjects are the keys of subjects, in Postgres and cached.
+// subjects finds the keys of subjects: in its cache, else in Postgres.
 type subjects struct {
 	db     *sqlx.DB
 	master *master
@@ -54,8 +54,8 @@ type subjects struct {
 	writing bool
 }
 
-// newKey is a key on its way into the table. stored is closed once it, or the one of
-// another process, is there; err says why not.
+// newKey is a key that is to be stored in the table. stored is closed once the table has
+// this key or another process's, or once the write has failed with err.
 type newKey struct {
 	Subject   string `json:"subject"`
 	AccountID string `json:"account_id"`
@@ -85,7 +85,7 @@ const selectSubjectKeys = `
 	FROM vault.subject_keys
 	WHERE subject = ANY($1)`
 
-// load brings the keys of subjects into the cache. One that has no row is left out.
+// load brings the keys of subjects into the cache. A subject without a row is left out.
 func (s *subjects) load(ctx context.Context, names []string) error {
 	var rows []storedKey
 	if err := s.db.SelectContext(ctx, &rows, selectSubjectKeys, pq.Array(names)); err != nil {
@@ -118,7 +118,7 @@ func (s *subjects) remember(rows []storedKey) error {
 	return nil
 }
 
-// open makes ready a key that was unwrapped.
+// open prepares an unwrapped key for use.
 func (k *subjectKey) open(plain []byte) error {
 	block, err := aes.NewCipher(plain)
 	if err != nil {
@@ -148,7 +148,7 @@ func (k *subjectKey) unseal(subject string, sealed []byte) ([]byte, error) {
 	return k.aead.Open(sealed[size:size], sealed[:size], sealed[size:], []byte(subject))
 }
 
-// get gives the subject's key; found is false where it never had one.
+// get gives the subject's key; found is false if the table has none, not even a destroyed one.
 func (s *subjects) get(ctx context.Context, subject string) (key subjectKey, found bool, err error) {
 	if key, found = s.cached(subject); found {
 		return key, true, nil
@@ -177,8 +177,8 @@ func (s *subjects) getOrCreate(ctx context.Context, subject, accountID string) (
 	return key, err
 }
 
-// create stores a key where there is none, and brings the stored one into the cache.
-// Subjects that come while a transaction runs share the next one.
+// create stores a key if there is none, and brings the stored one into the cache.
+// Subjects that arrive while a transaction runs share the next one.
 func (s *subjects) create(ctx context.Context, subject, accountID string) error {
 	plain := make([]byte, subjectKeySize)
 	_, _ = rand.Read(plain) // it never fails
@@ -206,7 +206,7 @@ func (s *subjects) create(ctx context.Context, subject, accountID string) error 
 
 // The rows are sorted: two processes that insert the same subjects wait for each other
 // in one order. A key that another process commits meanwhile is not among the answers. Each
-// subject is looked up by itself: a join reads the keys of all jobs there ever were.
+// subject is looked up by itself: a join would read the keys of all jobs.
 const insertSubjectKeys = `
 	WITH wanted AS MATERIALIZED (
 		SELECT subject, account_id, decode(wrapped, 'base64') AS wrapped
@@ -229,7 +229,7 @@ const insertSubjectKeys = `
 // writeTime bounds one transaction of new keys.
 const writeTime = 30 * time.Second
 
-// writeWanted stores what is wanted until nothing is. A crash leaves at most a key that
+// writeWanted stores the wanted keys until none is left. A crash leaves at most a key that
 // no text was sealed with.
 func (s *subjects) writeWanted(ctx context.Context) {
 	for {
@@ -248,7 +248,7 @@ func (s *subjects) writeWanted(ctx context.Context) {
 			return tx.SelectContext(bounded, &rows, insertSubjectKeys, pgpool.Rows(batch))
 		})
 		if err == nil {
-			_ = s.remember(rows) // of a key that does not open its own subject is told, by get
+			_ = s.remember(rows) // get reports a key that does not open to its own subject
 		}
 		cancel()
 		for _, k := range batch {
@@ -272,8 +272,8 @@ func (v *Vault) SealText(ctx context.Context, subject, accountID string, plainte
 	return textV1 + base64.RawURLEncoding.EncodeToString(key.seal(subject, plaintext)), nil
 }
 
-// OpenText opens what SealText gave for the same subject. domain.ErrShredded says that the
-// subject was erased, domain.ErrKeyLost that its key was lost otherwise.
+// OpenText opens a text that SealText sealed for the same subject. domain.ErrShredded says
+// that the subject was erased, domain.ErrKeyLost that its key was lost otherwise.
 func (v *Vault) OpenText(ctx context.Context, subject string, sealed []byte) ([]byte, error) {
 	encoded, ok := strings.CutPrefix(string(sealed), textV1)
 	if !ok {
@@ -320,7 +320,7 @@ const shredSubjectKey = `
 	    destroyed_at = COALESCE(subject_keys.destroyed_at, now())`
 
 // ShredSubject destroys the subject's key, for good: its texts never open again, and none
-// is sealed any more. Again is as good as once.
+// is sealed any more. A repeat does nothing.
 func (v *Vault) ShredSubject(ctx context.Context, subject, accountID string) error {
 	err := pgpool.InTxDurable(ctx, v.subjects.db, func(tx *sqlx.Tx) error {
 		_, err := tx.ExecContext(ctx, shredSubjectKey, subject, accountID)

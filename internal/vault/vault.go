@@ -43,7 +43,7 @@ const sealedV1 = "v1."
 // fingerprintSize is HMAC-SHA256's, in bytes.
 const fingerprintSize = 32
 
-// Config names what a vault stands on.
+// Config names the key file and the database of a vault.
 type Config struct {
 	// KeyFile holds the master keyset; it is made if it is missing.
 	KeyFile string
@@ -57,19 +57,19 @@ type Vault struct {
 	subjects *subjects
 }
 
-// MACKeys gives the keys under which events prove who wrote them, by the ids of the keys
-// of the master keyset that each is derived from; primary makes new MACs. No database
-// holds them.
+// MACKeys gives the keys of the events' MACs, which prove that this service wrote them. Each
+// stands under the id of the master key that it is derived from; primary makes new MACs. No
+// database holds the keys.
 func (v *Vault) MACKeys() (primary uint32, keys map[uint32][]byte) {
 	return v.keys.master.primary, v.keys.master.macs
 }
 
-// Open reads the master keyset, making it on the first start, and proves that
-// it is the one this database's data keys are wrapped with.
+// Open reads the master keyset, or makes it on the first start. It checks that this
+// keyset wraps the database's data keys.
 func Open(ctx context.Context, cfg Config) (*Vault, error) {
-	// The database is asked before the file: whoever left a proof had its file
-	// by then, so a proof without a file is a lost file, and not another process
-	// at its first start.
+	// The proof is read before the file: a process that left a proof had its file by
+	// then. So a proof without a file means a lost file, and not another process at its
+	// first start.
 	proof, err := readProof(ctx, cfg.DB)
 	if err != nil {
 		return nil, err
@@ -104,8 +104,8 @@ func (v *Vault) Seal(ctx context.Context, accountID, stream string, plaintext []
 	return sealedV1 + base64.RawURLEncoding.EncodeToString(ciphertext), nil
 }
 
-// Unseal opens what Seal gave for the same account and stream. domain.ErrShredded
-// says that the account no longer has the key it was sealed with.
+// Unseal opens a secret that Seal sealed for the same account and stream.
+// domain.ErrShredded says that the account no longer has the key of the secret.
 func (v *Vault) Unseal(ctx context.Context, accountID, stream, sealed string) ([]byte, error) {
 	encoded, ok := strings.CutPrefix(sealed, sealedV1)
 	if !ok {
@@ -130,13 +130,13 @@ func (v *Vault) Unseal(ctx context.Context, accountID, stream, sealed string) ([
 	return plaintext, nil
 }
 
-// Fingerprint gives a keyed hash (lower-case hex of HMAC-SHA256) by which the
-// same secret of the same account is known again without being opened. Without
-// the account's key it says nothing about the secret.
+// Fingerprint gives a keyed hash (lower-case hex of HMAC-SHA256) that recognises the
+// same secret of the same account without opening it. Without the account's key it
+// says nothing about the secret.
 //
-// The use, of which no line break is a part, keeps fingerprints apart that are
-// for different things: what a client may choose, and see the fingerprint of,
-// never gives one that we hand out as a token or a signature.
+// The use, which must not have a line break, separates fingerprints by purpose. A client
+// that may choose a secret, and see its fingerprint, can never get one that we hand out
+// as a token or a signature.
 func (v *Vault) Fingerprint(ctx context.Context, accountID, use string, secret []byte) (string, error) {
 	if strings.ContainsRune(use, '\n') {
 		return "", fmt.Errorf("the use of a fingerprint is one line, not %q", use)
