@@ -1,4 +1,4 @@
-// Package apicheck holds answers against the OpenAPI document, for tests. It is
+// Package apicheck checks answers against the OpenAPI document, for tests. It is
 // stricter than a client may be: a status, a header or a field that is not in the
 // document is an error here. So the document stays complete.
 package apicheck
@@ -30,7 +30,7 @@ type path struct {
 	item     *openapi3.PathItem
 }
 
-// New reads a document as it is served.
+// New reads a document in the form in which it is served.
 func New(document []byte) (*Checker, error) {
 	doc, err := openapi3.NewLoader().LoadFromData(document)
 	if err != nil {
@@ -47,7 +47,7 @@ func New(document []byte) (*Checker, error) {
 	return c, nil
 }
 
-// Operations lists what the document describes, as "GET /v1/jobs/{id}".
+// Operations lists the document's operations, as "GET /v1/jobs/{id}".
 func (c *Checker) Operations() []string {
 	var out []string
 	for _, p := range c.paths {
@@ -59,7 +59,7 @@ func (c *Checker) Operations() []string {
 	return out
 }
 
-// Operation gives what the document says of one of them, or nil.
+// Operation gives the document's description of an operation, or nil.
 func (c *Checker) Operation(method, pattern string) *openapi3.Operation {
 	item := c.doc.Paths.Value(pattern)
 	if item == nil {
@@ -68,7 +68,7 @@ func (c *Checker) Operation(method, pattern string) *openapi3.Operation {
 	return item.GetOperation(method)
 }
 
-// Response says what of an answer the document does not describe. escaped is
+// Response fails if the document does not describe a part of an answer. escaped is
 // the request's path as it was sent.
 func (c *Checker) Response(method, escaped string, status int, header http.Header, body []byte) error {
 	op := c.find(method, escaped)
@@ -85,7 +85,7 @@ func (c *Checker) Response(method, escaped string, status int, header http.Heade
 	)
 }
 
-// Schema says what of a body one of the document's schemas does not describe.
+// Schema fails if the named schema of the document does not describe a part of a body.
 func (c *Checker) Schema(name string, body []byte) error {
 	ref := c.doc.Components.Schemas[name]
 	if ref == nil {
@@ -117,8 +117,8 @@ func (p path) matches(segments []string) bool {
 	return true
 }
 
-// refusal checks the answer to what leads nowhere: there is no operation, but
-// the envelope is the same.
+// refusal checks the answer to a request without an operation: the envelope is the
+// same.
 func (c *Checker) refusal(status int, header http.Header, body []byte) error {
 	if status < 400 {
 		return fmt.Errorf("the document has no such operation, and the answer is %d", status)
@@ -198,8 +198,8 @@ func content(described *openapi3.Response, method string, header http.Header, bo
 	return codes(media, body)
 }
 
-// codes holds a refusal's code against the examples: an operation has one for
-// every code it gives.
+// codes checks a refusal's code against the examples: an operation has one for
+// every code that it gives.
 func codes(media *openapi3.MediaType, body []byte) error {
 	var refusal struct{ Code, RequestID string }
 	if json.Unmarshal(body, &refusal) != nil || refusal.Code == "" || refusal.RequestID == "" {
@@ -225,8 +225,8 @@ func matches(schema *openapi3.Schema, body []byte) error {
 	return nil
 }
 
-// closeSchemas forbids fields that a schema does not name, except where it says
-// that it leaves them open.
+// closeSchemas forbids fields that a schema does not name, unless the schema allows
+// additional ones.
 func (c *Checker) closeSchemas() {
 	seen := make(map[*openapi3.Schema]bool)
 	for _, ref := range c.doc.Components.Schemas {
@@ -294,7 +294,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// CloseIdleConnections is what a client's own looks for.
+// CloseIdleConnections is called by http.Client's method of the same name.
 func (t transport) CloseIdleConnections() {
 	if base, ok := t.base.(interface{ CloseIdleConnections() }); ok {
 		base.CloseIdleConnections()

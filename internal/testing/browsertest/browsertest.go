@@ -42,7 +42,7 @@ import (
 //go:embed testdata/axe.min.js
 var axe string
 
-// patience is for every single step, on a machine that is busy.
+// patience bounds every single step, on a machine that is busy.
 const patience = 60 * time.Second
 
 // ShotsEnv names a folder; pictures that tests take are written there.
@@ -92,8 +92,8 @@ func (b *browser) start() (context.Context, error) {
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(b.path()), chromedp.NoSandbox,
 		chromedp.Flag("force-prefers-reduced-motion", true), chromedp.Flag("hide-scrollbars", true),
-		// A microphone that beeps, a screen that is made up, and no question for leave to
-		// use them.
+		// A fake microphone that beeps, a fake screen, and no question for permission to use
+		// them.
 		chromedp.Flag("use-fake-device-for-media-stream", true), chromedp.Flag("use-fake-ui-for-media-stream", true),
 		chromedp.Flag("autoplay-policy", "no-user-gesture-required"))
 	allocator, endAllocator := chromedp.NewExecAllocator(context.Background(), options...)
@@ -193,8 +193,8 @@ func (b *Tab) heard(ev any) {
 	}
 }
 
-// Allow passes over complaints with this text: an answer that the test wants to
-// be a refusal is an error to the browser.
+// Allow passes over complaints with this text: the browser reports a refusal that the
+// test expects as an error.
 func (b *Tab) Allow(text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -215,7 +215,7 @@ func (b *Tab) do(what string, steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// replacedNode is what Chromium says of an element that is no more.
+// replacedNode is Chromium's error for an element that is gone.
 const replacedNode = "Could not find node with given id"
 
 // where describes the page for a failure.
@@ -235,8 +235,8 @@ func (b *Tab) Open(url string) {
 	b.do("open "+url, chromedp.Navigate(url))
 }
 
-// Opened is the next window that the tab's page opened, once it is there: a popup,
-// or one that floats.
+// Opened is the next window that the tab's page opened, once it exists: a popup, or a
+// floating window.
 func (b *Tab) Opened() *Tab {
 	b.t.Helper()
 	end := time.Now().Add(patience)
@@ -249,7 +249,7 @@ func (b *Tab) Opened() *Tab {
 			func(i *target.Info) bool { return i.OpenerID == own && !slices.Contains(b.opened, i.TargetID) }); n >= 0 {
 			ctx, stop := chromedp.NewContext(b.ctx, chromedp.WithTargetID(all[n].TargetID))
 			b.t.Cleanup(stop)
-			if err := chromedp.Do(ctx); err != nil { // not with a deadline: it ends with its context
+			if err := chromedp.Do(ctx); err != nil { // without a deadline, since a tab ends with its context
 				b.t.Fatal(err)
 			}
 			b.opened = append(b.opened, all[n].TargetID)
@@ -262,20 +262,20 @@ func (b *Tab) Opened() *Tab {
 	}
 }
 
-// Click clicks what the selector finds first, once it is visible, and waits for
-// the page that a link or a form leads to.
+// Click clicks the first element that the selector finds, once it is visible, and
+// waits for the page that a link or a form leads to.
 func (b *Tab) Click(selector string) {
 	b.t.Helper()
 	b.do("click "+selector, chromedp.Click(chromedp.CSS(selector)))
 }
 
-// Fill types into a field that is there.
+// Fill types the text into the selected field.
 func (b *Tab) Fill(selector, text string) {
 	b.t.Helper()
 	b.do("fill "+selector, chromedp.SendKeys(chromedp.CSS(selector), text))
 }
 
-// Press sends keys to whatever has the focus.
+// Press sends keys to the element that has the focus.
 func (b *Tab) Press(keys string) {
 	b.t.Helper()
 	b.press(keys, 0)
@@ -287,8 +287,8 @@ func (b *Tab) PressCtrl(keys string) {
 	b.press(keys, chromedp.ModifierCtrl)
 }
 
-// press sends them as a keyboard does: the text belongs to the key, so that a page
-// that takes the key for itself leaves no letter behind.
+// press sends keys as a keyboard does: the text belongs to the key. So a page that
+// handles the key itself gets no letter in its field.
 func (b *Tab) press(keys string, held chromedp.Modifier) {
 	b.t.Helper()
 	b.do("press "+keys, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
@@ -356,7 +356,7 @@ func Eval[T any](b *Tab, expression string) T {
 	return v
 }
 
-// Wait returns once the expression is true; pages may be left and come meanwhile.
+// Wait returns once the expression is true; the tab may change pages meanwhile.
 func (b *Tab) Wait(expression string) {
 	b.t.Helper()
 	end := time.Now().Add(patience)
@@ -415,7 +415,7 @@ func (b *Tab) Print() {
 	}))
 }
 
-// NoScript turns scripts off for what is opened next.
+// NoScript turns scripts off for the pages that are opened next.
 func (b *Tab) NoScript() {
 	b.t.Helper()
 	b.do("turn scripts off", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
@@ -473,7 +473,8 @@ type Violation struct {
 	Nodes []string `json:"nodes"`
 }
 
-// Axe holds the page against WCAG 2.2 AA and axe's good practice: no findings.
+// Axe checks the page against WCAG 2.2 AA and axe's good practice. A finding fails the
+// test.
 func (b *Tab) Axe(what string) {
 	b.t.Helper()
 	if !Eval[bool](b, "window.axe !== undefined") {

@@ -31,12 +31,12 @@ import (
 
 const (
 	members = 3
-	// Election is how long the others take to find that the leader is gone, and
-	// to elect another.
+	// Election is how long the other members take to notice that the leader is
+	// gone, and to elect another.
 	Election = 2 * time.Second
 	// Stale is how far behind a follower's reads may be.
 	Stale = 500 * time.Millisecond
-	// none leads.
+	// none is Cluster.leader while no member leads.
 	none = -1
 )
 
@@ -48,7 +48,7 @@ type Cluster struct {
 
 	mu     sync.Mutex
 	leader int
-	term   int           // counts elections, so that a late one elects nobody
+	term   int           // counts elections, so that a late one has no effect
 	slow   chan struct{} // closed to drop every subscription
 }
 
@@ -86,7 +86,7 @@ func New(t testing.TB, target string) *Cluster {
 	return c
 }
 
-// URL is how a client is given all three.
+// URL is the connection string with all three members.
 func (c *Cluster) URL() string {
 	var all []string
 	for _, m := range c.members {
@@ -108,7 +108,7 @@ func (c *Cluster) Kill(i int) {
 	c.lose(i)
 }
 
-// Freeze has a member say nothing more, as a stopped process does.
+// Freeze makes a member silent, like a stopped process.
 func (c *Cluster) Freeze(i int) {
 	c.mu.Lock()
 	c.members[i].frozen = make(chan struct{})
@@ -124,7 +124,7 @@ func (c *Cluster) Part(i int) {
 	c.lose(i)
 }
 
-// Thaw ends what Freeze and Part began; the member follows.
+// Thaw ends the effect of Freeze and Part; the member follows.
 func (c *Cluster) Thaw(i int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -161,7 +161,7 @@ func (c *Cluster) stop(i int) {
 	}
 }
 
-// lose has the others elect, if the leader was lost.
+// lose makes the other members elect a leader, if the lost member was the leader.
 func (c *Cluster) lose(i int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -170,7 +170,7 @@ func (c *Cluster) lose(i int) {
 	}
 	c.term++
 	term := c.term
-	time.AfterFunc(Election/2, func() { // they notice
+	time.AfterFunc(Election/2, func() { // the others notice
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.term == term {
@@ -200,7 +200,7 @@ func (c *Cluster) Drop() {
 	c.slow = make(chan struct{})
 }
 
-// view is what a member thinks of the cluster.
+// view is a member's view of the cluster.
 type view struct {
 	leads  bool
 	leader *member // nil: none
@@ -218,7 +218,7 @@ func (m *member) view() view {
 	return v
 }
 
-// gossip is what a member tells of all. Whoever was lost is alive until the
+// gossip is a member's answer about all members. A lost leader counts as alive until the
 // others notice.
 func (m *member) gossip() *gossip.ClusterInfo {
 	m.mu.Lock()
@@ -233,7 +233,7 @@ func (m *member) gossip() *gossip.ClusterInfo {
 		case m.leader == none:
 			state = gossip.MemberInfo_Unknown
 		}
-		if m.parted { // it leads, and sees nobody
+		if m.parted { // to itself it leads, and all others are dead
 			alive = other == m
 			if state = gossip.MemberInfo_Follower; other == m {
 				state = gossip.MemberInfo_Leader
@@ -264,7 +264,7 @@ func (m *member) wait() {
 }
 
 // freezing is a listener whose connections stand still while the member is
-// frozen. The system accepts for it all the same.
+// frozen. The kernel still accepts connections for it.
 type freezing struct {
 	net.Listener
 	m *member

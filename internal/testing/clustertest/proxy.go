@@ -86,7 +86,7 @@ func (m *member) handle(_ any, call grpc.ServerStream) error {
 var errTooSlow = status.Error(codes.Aborted,
 	"Operation timed out: Consumer too slow to handle event while live. Client resubscription required.")
 
-// read forwards a read, as stale as a follower's is.
+// read forwards a read; a follower's read is stale.
 func (m *member) read(call grpc.ServerStream, method string, v view) error {
 	var first []byte
 	if err := call.RecvMsg(&first); err != nil {
@@ -133,8 +133,8 @@ func (m *member) forward(call grpc.ServerStream, method string, first []byte, pa
 	return m.forwardIn(call.Context(), call, method, first, passes)
 }
 
-// forwardIn passes a call on to the node, and its answers back. first was read
-// already, unless it is nil.
+// forwardIn passes a call on to the node, and its answers back. first, unless nil, is the
+// message that was read already.
 func (m *member) forwardIn(ctx context.Context, call grpc.ServerStream, method string, first []byte, passes func([]byte) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -155,7 +155,7 @@ func (m *member) forwardIn(ctx context.Context, call grpc.ServerStream, method s
 				}
 			}
 			if onward.SendMsg(&message) != nil {
-				return // its end is told by RecvMsg
+				return // RecvMsg gives the error
 			}
 		}
 	}()

@@ -1,5 +1,5 @@
 // Package commandtest has stand-ins for the ports of a command.Service other than the
-// log, for tests about something else.
+// log, for tests that are not about those ports.
 package commandtest
 
 import (
@@ -59,7 +59,7 @@ func (CodeHost) Set(_ context.Context, _ job.CommitStatus, token string, _ comma
 	return nil
 }
 
-// NoReads nominates nothing: every project is new.
+// NoReads finds no rows: every project is new.
 type NoReads struct{}
 
 var _ command.Reads = NoReads{}

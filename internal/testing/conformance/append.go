@@ -222,8 +222,8 @@ var repeatTests = []test{
 		c.written(c.stream("a"), esdb.Any{}, e...)
 		c.conflicts(c.stream("a"), esdb.Any{}, e[0], event(9))
 	}},
-	// To the original the id belongs to the first stream from then on: repeats in
-	// the second are recognised by the expected revision only.
+	// For the original the id then belongs to the first stream: repeats in the second
+	// are recognised by the expected revision only.
 	{"the same id in another stream is no repeat", func(c *scenario) {
 		e := event(0)
 		c.written(c.stream("a"), esdb.Any{}, e)

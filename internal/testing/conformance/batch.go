@@ -22,8 +22,8 @@ import (
 	"humanqa/internal/testing/must"
 )
 
-// dial makes a plain gRPC connection: the client has no BatchAppend and no way
-// to send what is wrong.
+// dial makes a plain gRPC connection: the client has no BatchAppend and no way to
+// send an invalid request.
 func (c *scenario) dial() *grpc.ClientConn {
 	c.Helper()
 	config := c.suite.config()
@@ -136,7 +136,7 @@ var batchTests = []test{
 		}
 		slices.Sort(got)
 		c.equal(got, sequence(0, 49))
-		must.NoError(c, b.call.CloseSend()) // what the call does then is the server's
+		must.NoError(c, b.call.CloseSend()) // the server decides about the call after that
 		c.equal(c.revisionsOf(c.stream("a")), sequence(0, 49))
 	}},
 	{"one append may come in several messages", func(c *scenario) {

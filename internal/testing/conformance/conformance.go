@@ -70,8 +70,8 @@ type suite struct {
 	config func() *esdb.Configuration
 }
 
-// scenario is what one test works with: its client, its context, and stream
-// names nobody else has.
+// scenario holds the client and the context of one test, and its unique stream
+// names.
 type scenario struct {
 	*testing.T
 	suite  *suite
@@ -101,7 +101,7 @@ func (c *scenario) connect() *esdb.Client {
 	return client
 }
 
-// stream is a name of this test's own; prefix groups several of them.
+// stream is a stream name of this test alone; prefix groups several of them.
 func (c *scenario) stream(name string) string { return c.prefix() + name }
 func (c *scenario) prefix() string            { return "conf" + c.id + "-" }
 
@@ -140,7 +140,7 @@ func expecting(r esdb.ExpectedRevision) esdb.AppendToStreamOptions {
 	return esdb.AppendToStreamOptions{ExpectedRevision: r}
 }
 
-// written appends and insists on success.
+// written appends, and ends the test on an error.
 func (c *scenario) written(stream string, expected esdb.ExpectedRevision, e ...esdb.EventData) *esdb.WriteResult {
 	c.Helper()
 	result, err := c.client.AppendToStream(c.ctx, stream, expecting(expected), e...)

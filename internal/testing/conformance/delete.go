@@ -24,7 +24,7 @@ func (c *scenario) notFound(stream string) {
 	c.refused(err, esdb.ErrorCodeResourceNotFound)
 }
 
-// fails is for refusals the client has no code of its own for.
+// fails expects a refusal for which the client has no code of its own.
 func (c *scenario) fails(err error) {
 	c.Helper()
 	if err == nil {
@@ -113,7 +113,7 @@ var deleteTests = []test{
 		}
 		c.refused(c.tombstone(c.stream("a"), esdb.Any{}), esdb.ErrorCodeStreamDeleted)
 		c.refused(c.remove(c.stream("a"), esdb.Any{}), esdb.ErrorCodeStreamDeleted)
-		// Its metadata can still be written to the original; it helps nobody.
+		// The original still takes its metadata, without an effect.
 		_, err = c.client.SetStreamMetadata(c.ctx, c.stream("a"), expecting(esdb.Any{}), esdb.StreamMetadata{})
 		if err != nil {
 			c.refused(err, esdb.ErrorCodeStreamDeleted)

@@ -19,8 +19,8 @@ func identifier(stream string) *shared.StreamIdentifier {
 	return &shared.StreamIdentifier{StreamName: []byte(stream)}
 }
 
-// fromRevision reads a stream from a revision on, as a client does that
-// understands what is told of the stream's bounds.
+// fromRevision reads a stream from a revision on, like a client that understands the
+// messages about the stream's bounds.
 func fromRevision(stream string, revision uint64) *streams.ReadReq_Options {
 	return &streams.ReadReq_Options{
 		StreamOption: &streams.ReadReq_Options_Stream{Stream: &streams.ReadReq_Options_StreamOptions{
@@ -34,7 +34,7 @@ func fromRevision(stream string, revision uint64) *streams.ReadReq_Options {
 	}
 }
 
-// told spells what a read said.
+// told writes the answers of a read as text.
 func told(answers []*streams.ReadResp) string {
 	var said []string
 	events := 0
@@ -58,7 +58,7 @@ func told(answers []*streams.ReadResp) string {
 	return strings.Join(said, " ")
 }
 
-// What the client's own interface hides.
+// Tests of answers that the client's own interface hides.
 var protocolTests = []test{
 	{"a read tells the bounds of its stream as the original pages", func(c *scenario) {
 		for _, bounds := range []struct {

@@ -70,8 +70,8 @@ var readStreamTests = []test{
 	}},
 }
 
-// nothing is what a read forwards from far behind the end finds; the original
-// may also call it an error.
+// nothing expects that a read forwards from far behind the end finds no event; the
+// original may also give an error.
 func (c *scenario) nothing(got []*esdb.ResolvedEvent, err error) {
 	c.Helper()
 	if len(got) != 0 {

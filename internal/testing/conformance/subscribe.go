@@ -102,7 +102,7 @@ func (h *heard) events(n int) []*esdb.ResolvedEvent {
 }
 
 // untilLive takes the events up to the first caught-up, which the original sends
-// only for what exists.
+// only for streams that exist.
 func (h *heard) untilLive() []*esdb.ResolvedEvent {
 	h.c.Helper()
 	var out []*esdb.ResolvedEvent
@@ -255,7 +255,7 @@ var allSubscriptionTests = []test{
 		}
 		c.written(c.stream("x"), esdb.Any{}, event(0))
 		h.events(1)
-		// It may come after it was said that the reader has caught up.
+		// The checkpoint may come after the caught-up message.
 		if h.checkpoints == before || h.last.Commit < last.CommitPosition {
 			c.Fatalf("%d checkpoints while live, the last one %+v, after %+v", h.checkpoints-before, h.last, last)
 		}

@@ -1,5 +1,5 @@
-// Package eventually waits, in tests, for a condition that nothing announces. A test
-// that can be told waits for that instead.
+// Package eventually waits, in tests, for a condition without a signal. A test that can
+// wait for a signal does so instead.
 package eventually
 
 import (
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Patience bounds a wait that goes nowhere; a machine may be very busy.
+// Patience bounds a wait whose condition never comes; a machine may be very busy.
 const Patience = 3 * time.Minute
 
 // True waits until a condition is met, and fails the test after Patience.
@@ -22,8 +22,8 @@ func True(t testing.TB, what string, met func() bool) {
 	})
 }
 
-// Within tries until there is no error, and fails the test with the last one
-// after the limit. It looks at once, soon again, and then twenty times a second.
+// Within tries until there is no error, and fails the test with the last one after the
+// limit. It tries at once, soon again, and then twenty times a second.
 func Within(t testing.TB, limit time.Duration, try func() error) {
 	t.Helper()
 	deadline := time.NewTimer(limit)

@@ -1,8 +1,8 @@
 // Package faultproxy is a TCP proxy that breaks the network between two parts of a test in
 // a chosen way. The way can change while connections are open.
 //
-// A fault ends with the next Set: bytes that were held back then go on, as packets of a
-// network do that heals. A connection that was cut stays cut. The dice are seeded, so a
+// A fault ends with the next Set: bytes that were held back then go on, like packets when
+// a network recovers. A connection that was cut stays cut. The dice are seeded, so a
 // repeat draws the same numbers; the scheduler still decides which bytes draw them.
 package faultproxy
 
@@ -25,7 +25,7 @@ const (
 	Latency  Mode = "latency"   // each chunk comes 1 to 200 ms late
 	Slow     Mode = "slow"      // a chunk comes in a trickle of a few bytes
 	Cut      Mode = "cut"       // now and then a chunk ends in its middle, with a reset
-	HalfOpen Mode = "half-open" // nothing passes in one direction, and no side is told
+	HalfOpen Mode = "half-open" // nothing passes in one direction, and no side gets an error
 	Refuse   Mode = "refuse"    // a new connection is reset at once
 	Hang     Mode = "hang"      // a new connection is accepted, and leads nowhere
 	Reorder  Mode = "reorder"   // each new connection is held for up to 200 ms, so that later ones pass earlier ones
@@ -124,7 +124,7 @@ func (p *Proxy) count(what string) {
 // close ends every connection, and waits for all goroutines.
 func (p *Proxy) close() {
 	close(p.ended)
-	_ = p.listener.Close() // what it said has no use any more
+	_ = p.listener.Close() // its error does not matter any more
 	p.Sever()
 	p.running.Wait()
 }
@@ -174,7 +174,7 @@ func (p *Proxy) admit(client net.Conn) {
 	pumps.Wait()
 }
 
-// door says whether the connection may pass, once that is decided.
+// door waits until the mode lets the connection pass or end, and says whether it may pass.
 func (p *Proxy) door(l *link) bool {
 	for told := false; p.wait(l.ended, nil, 0); told = true {
 		p.mu.Lock()

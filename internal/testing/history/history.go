@@ -6,10 +6,10 @@
 // So it stays open to the end of the history.
 //
 // The log decides a write, and a read shows the read models, which follow the log. The
-// promise (decisions, "A read after a write") is modelled as it stands. A write that is
-// answered owes its visibility before the answer. A refusal owes none. An answer that went
-// out before the read models had caught up owes none; the service's log names its request.
-// Reads never go back, because all processes read one database.
+// model is the promise itself (decisions, "A read after a write"). A write that is
+// answered must be visible before its answer: it owes its visibility. A refusal owes none.
+// An answer that went out before the read models had caught up owes none; the service's log
+// names its request. Reads never go back, because all processes read one database.
 package history
 
 import (
@@ -62,7 +62,7 @@ type Call struct {
 	Job        string // empty for a submission without its answer
 	Key        string // the Idempotency-Key of a submission: its attempts have one effect
 	Checker    string
-	Token      int    // of a claim: sent, or given by the answer
+	Token      int    // of a claim: sent, or from the answer
 	Request    string // its X-Request-Id, one for all repeats
 	Begin, End int64
 	Outcome    Outcome
@@ -96,7 +96,7 @@ func (h *History) Open(account string, granted int) {
 }
 
 // End notes the state of a job after all calls. A cancel without an answer had no effect on
-// a job that did not end so, which shortens the search.
+// a job that was not cancelled at its end, which shortens the search.
 func (h *History) End(job, status string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -138,8 +138,8 @@ type Fault struct {
 // checkTime bounds the search for the order of one job or ledger.
 const checkTime = 30 * time.Second
 
-// Faults are the jobs and ledgers that no order explains. late says of a request that it
-// was answered before the read models had caught up.
+// Faults are the jobs and ledgers that no order explains. late says that a request was
+// answered before the read models had caught up.
 func (h *History) Faults(late func(request string) bool) (faults []Fault) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -167,7 +167,7 @@ func (h *History) Faults(late func(request string) bool) (faults []Fault) {
 	}
 	for job, calls := range jobs {
 		if created := slices.ContainsFunc(calls, func(c Call) bool { return c.Kind == Submit }); !created {
-			continue // no client learnt of it; the test looks for such jobs by itself
+			continue // no client knows the job; the test looks for such jobs by itself
 		}
 		faults = append(faults, check("job ", job, jobModel(), jobOperations(calls, late))...)
 	}

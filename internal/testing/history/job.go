@@ -15,10 +15,10 @@ const (
 	absent    = ""
 )
 
-// jobState is a job of the log, with what the read models show of it.
+// jobState is a job of the log, and the states that the read models may show of it.
 type jobState struct {
 	status  shown[string]
-	checker string // the claimant, or the one of the last claim
+	checker string // of the current claim, or else of the last one
 	token   int    // of the last claim
 }
 
@@ -82,7 +82,7 @@ func (s jobState) step(in step) (bool, jobState) {
 	case Done:
 		next.status = next.status.owe(in.id)
 		return applies, next
-	case Unknown: // it had its effect here, or has none: then it comes last
+	case Unknown: // it takes effect here, or has none: then it comes last
 		if !applies {
 			next = s
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// ledger is the credits that are used, and what the read models show of them.
+// ledger is the credits that are used, and the amounts that the read models may show.
 type ledger struct {
 	used  shown[int]
 	voids int // charges that the policy may have given back, and that come again
@@ -67,8 +67,9 @@ func (h *History) ledgerOperations(account string, calls []Call, late func(strin
 	return ops
 }
 
-// cancelOf is all attempts to cancel one job as one: it refunds once, from the first attempt
-// that may have on. It is none if each was refused.
+// cancelOf joins all attempts to cancel one job into one call: it refunds once, at the
+// earliest at the first attempt that may have had an effect. found is false if each was
+// refused.
 func cancelOf(attempts []Call) (one Call, found bool) {
 	slices.SortFunc(attempts, func(a, b Call) int { return int(a.End - b.End) })
 	for _, c := range attempts {
@@ -131,7 +132,7 @@ func (l ledger) step(in step, granted, price int) (ok bool, next ledger) {
 	if in.Outcome != Unknown {
 		return ok, next
 	}
-	// It may never come: then it is put last, and has no effect if it can have none.
+	// It may never take effect: then it comes last, and has no effect if the state allows none.
 	if !ok {
 		next.used = l.used
 	}

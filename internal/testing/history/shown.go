@@ -2,8 +2,8 @@ package history
 
 import "slices"
 
-// shown is a value of the log, and how far the read models follow it. It is not changed
-// in place: each step makes a new one.
+// shown is a value of the log, with the versions that the read models may show. It is not
+// changed in place: each step makes a new one.
 type shown[T comparable] struct {
 	values []T    // of the log; the first is the one that was seen last, or owed last
 	first  int    // number of values before it
@@ -27,7 +27,7 @@ func (s shown[T]) write(v T) shown[T] {
 	return s
 }
 
-// owe notes that a write, which stands in the log by now, must be seen before its answer.
+// owe notes that a write, which stands in the log by now, must be visible before its answer.
 // Zero is a write that owes nothing.
 func (s shown[T]) owe(id int) shown[T] {
 	if id != 0 {
@@ -58,7 +58,7 @@ func (s shown[T]) read(v T) (bool, shown[T]) {
 	return true, s.from(i)
 }
 
-// from drops what no later read may show.
+// from drops the values that no later read may show.
 func (s shown[T]) from(i int) shown[T] {
 	if i > 0 {
 		s.values = s.values[i:]

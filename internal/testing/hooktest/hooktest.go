@@ -1,5 +1,5 @@
 // Package hooktest is a webhook subscriber and a dispatcher over a log in memory, with HTTPS
-// endpoints that note what they are sent.
+// endpoints that note the requests that they get.
 package hooktest
 
 import (
@@ -37,24 +37,24 @@ import (
 	"humanqa/webhooks/send"
 )
 
-// Patience ends a wait that goes nowhere.
+// Patience bounds a wait whose condition never comes.
 const Patience = 15 * time.Second
 
-// At is when everything in these tests happens.
+// At is the time of every event in these tests.
 var At = time.Date(2026, 3, 4, 5, 6, 7, 89_000_000, time.UTC)
 
 // Log is a log whose events are the account's.
 type Log struct{ *logtest.Memory }
 
-// NewLog is an empty one.
+// NewLog makes an empty log.
 func NewLog() Log { return Log{logtest.New()} }
 
 func (l Log) Add(stream string, events ...domain.Event) {
 	l.RecordAs(domain.Metadata{Time: At, AccountID: "acc"}, stream, events...)
 }
 
-// Vault "seals" by writing down whom the secret belongs to, and opens
-// nothing for anybody else.
+// Vault "seals" a secret by adding its owner in the clear, and opens it for that
+// owner only.
 type Vault struct{}
 
 func Seal(projectID, secret string) string {
@@ -97,8 +97,8 @@ func Setup(t *testing.T) *Bundle {
 	}
 }
 
-// RunLoop starts a loop and gives what stops it, which also happens at the test's
-// end.
+// RunLoop starts a loop, and gives a function that stops it. The test's end stops it,
+// too.
 func (b *Bundle) RunLoop(loop func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -131,7 +131,7 @@ func Subscriber(db *sqlx.DB, log Log) *consumer.Supervisor {
 	return s
 }
 
-// SubscriberStatus is where the subscriber stands; zero before its first start.
+// SubscriberStatus is the status of the subscriber; zero before its first start.
 func SubscriberStatus(t testing.TB, db *sqlx.DB) consumer.Status {
 	t.Helper()
 	all, err := consumer.List(context.Background(), db)
@@ -158,7 +158,7 @@ func (b *Bundle) Report() send.Report {
 	return send.Report{Disabled: b.Tell, Confirmed: b.Confirm}
 }
 
-// Confirm ends a rotation, as the log is told to.
+// Confirm records in the log that a rotation has ended.
 func (b *Bundle) Confirm(_ context.Context, projectID, _ string) error {
 	b.Change(projectID, &project.RotationFinished{At: At, By: project.ByReceiver})
 	return nil
@@ -216,7 +216,7 @@ func Completed() *job.Completed {
 	}
 }
 
-// Request is what an endpoint got.
+// Request is a request that an endpoint got.
 type Request struct {
 	Path   string
 	Header http.Header
@@ -263,7 +263,7 @@ func Status(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 }
 
-// Hang answers never, not even when the sender has given up.
+// Hang never answers, not even when the sender has given up.
 func Hang(_ http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 	panic(http.ErrAbortHandler)

@@ -19,8 +19,8 @@ import (
 	"humanqa/internal/testing/must"
 )
 
-// Test holds a log to the contract of domain.Log and of what follows it. Its
-// streams are new ones; the log may hold others, but nobody else may write.
+// Test checks a log against the contract of domain.Log and of the feed. Its streams
+// are new ones. The log may hold others, but no other writer may write.
 func Test(t *testing.T, log Log) {
 	for _, c := range []struct {
 		name string
@@ -49,7 +49,7 @@ type contract struct {
 	stream string
 }
 
-// note is an event that says which one it is.
+// note is an event that its text identifies.
 func note(text string) domain.NewEvent {
 	return domain.NewEvent{ID: uuid.New(), Event: &job.ItemChecked{ItemID: text}, Meta: domain.Metadata{
 		CommandID: uuid.New(), CorrelationID: "request", CausationID: "cause", Actor: "checker:ann", AccountID: "acc",
@@ -90,7 +90,7 @@ func (c *contract) holds(want ...domain.NewEvent) []domain.Recorded {
 	}
 	for i, r := range got {
 		w := want[i]
-		w.Meta.Schema = r.Meta.Schema // the codec's
+		w.Meta.Schema = r.Meta.Schema // the codec sets it
 		if r.ID != w.ID || r.Stream != c.stream || r.Revision != uint64(i) || r.Type != w.Event.EventType() ||
 			r.Meta != w.Meta || !reflect.DeepEqual(r.Event, w.Event) {
 			c.Errorf("event %d is %+v, want %+v", i, r, w)
@@ -179,7 +179,7 @@ func (c *contract) tail() {
 	}
 }
 
-// wrong expects that somebody else wrote first.
+// wrong expects that another writer was first.
 func (c *contract) wrong(expected domain.ExpectedRevision, events ...domain.NewEvent) {
 	c.Helper()
 	if _, err := c.log.Append(c.Context(), c.stream, expected, events); !errors.Is(err, domain.ErrWrongRevision) {
@@ -317,7 +317,7 @@ func (c *contract) waited() {
 	select {
 	case a := <-answers:
 		c.Fatalf("at the end came %+v, %v", a.page, a.err)
-	case <-time.After(20 * time.Millisecond): // long enough for one that does not wait
+	case <-time.After(20 * time.Millisecond): // long enough for a Next that does not block
 	}
 	next := c.append(0, note("one more"))
 	if a := <-answers; a.err != nil || len(a.page.Events) != 1 || a.page.Next != next.Position || !a.page.Live {

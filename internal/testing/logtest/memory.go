@@ -1,5 +1,5 @@
-// Package logtest is the log for tests: one in memory with faults on demand, the real
-// one with everything that runs it, and the contract of both.
+// Package logtest has logs for tests: one in memory with faults on demand, the real one
+// with its node and feed, and the contract of both.
 package logtest
 
 import (
@@ -16,17 +16,16 @@ import (
 	"humanqa/eventstore"
 )
 
-// Log is what the service asks of its log: what a command needs, and what
-// follows it.
+// Log is the log that the service needs, for its commands and for its consumers.
 type Log interface {
 	domain.Log
 	Next(ctx context.Context, after eventstore.Checkpoint, maxEvents int, types map[string]bool) (eventstore.Page, error)
 	Head() domain.Position
 }
 
-// Memory is a log in memory that keeps the contract of Test, down to the bytes:
-// what is read was encoded and decoded by the codec. A test decides which write
-// fails, and whether it was persisted; what followers see, and when.
+// Memory is a log in memory that keeps the contract of Test, down to the bytes: the
+// codec encodes and decodes every event that is read. A test decides which write fails,
+// and whether it was persisted. It also decides which events followers see, and when.
 type Memory struct {
 	mu      sync.Mutex
 	events  []domain.Recorded // the one at position p is at p-1
@@ -40,7 +39,7 @@ type Memory struct {
 	before  func(stream string)
 	strike  func(stream string, events []domain.NewEvent) *Fault
 	spoiled map[uint64]bool
-	held    uint64 // 0: nothing is held back; else the last position handed out
+	held    uint64 // 0: no event is held back; else the last position that followers get
 }
 
 var _ Log = (*Memory)(nil)
@@ -86,7 +85,7 @@ func (m *Memory) append(stream string, expected domain.ExpectedRevision, events 
 		return domain.AppendResult{}, errors.New("append: no events")
 	case at > len(has):
 		return domain.AppendResult{}, domain.ErrWrongRevision
-	case at < len(has): // a repeat, or somebody was first
+	case at < len(has): // a repeat, or another writer was first
 		for i, e := range events {
 			if at+i >= len(has) || m.events[has[at+i]].ID != e.ID {
 				return domain.AppendResult{}, domain.ErrWrongRevision
@@ -94,7 +93,7 @@ func (m *Memory) append(stream string, expected domain.ExpectedRevision, events 
 		}
 		return m.written(has[at+len(events)-1]), nil
 	}
-	// Nothing is kept of events that cannot all be encoded.
+	// Unless all events can be encoded, none is kept.
 	recorded := make([]domain.Recorded, len(events))
 	for i, e := range events {
 		if e.ID == uuid.Nil {
@@ -113,7 +112,7 @@ func (m *Memory) append(stream string, expected domain.ExpectedRevision, events 
 	return m.written(len(m.events) - 1), nil
 }
 
-// place reads an event as the one that comes i after the last.
+// place decodes an event as the one that comes i places after the next.
 func (m *Memory) place(stream string, i int, raw eventstore.RawEvent) (domain.Recorded, error) {
 	position := uint64(len(m.events) + i + 1)
 	raw.Stream, raw.Revision = stream, uint64(len(m.streams[stream])+i)
@@ -185,9 +184,9 @@ func (m *Memory) LoadTail(_ context.Context, stream, eventType string, most int)
 	return events, true, nil
 }
 
-// Next implements Log. It gives what lies behind the checkpoint, and blocks until there is
-// something. It leaves out what the events of other types than the given ones say, as the
-// feed does; nil: of none.
+// Next implements Log. It gives the events behind the checkpoint, and blocks until there is
+// one. Like the feed, it leaves out Event and Meta of other types than the given ones; nil:
+// of none.
 func (m *Memory) Next(ctx context.Context, after eventstore.Checkpoint, maxEvents int, types map[string]bool) (eventstore.Page, error) {
 	m.mu.Lock()
 	m.asked = append(m.asked, after)
@@ -261,7 +260,7 @@ func (m *Memory) head() domain.Position {
 	return domain.Position{Commit: n, Prepare: n}
 }
 
-// What a test writes without a command.
+// Writes of a test without a command.
 
 // Unknown is the type of an event that this binary does not know.
 type Unknown string
@@ -269,8 +268,8 @@ type Unknown string
 // EventType implements domain.Event.
 func (u Unknown) EventType() string { return string(u) }
 
-// Record adds events to a stream, whatever it holds, and gives the last one's
-// position. Their metadata say nothing, not even when.
+// Record adds events to a stream, at any revision, and gives the last one's position.
+// Their metadata are empty, and have no time.
 func (m *Memory) Record(stream string, events ...domain.Event) domain.Position {
 	return m.RecordAs(domain.Metadata{}, stream, events...)
 }
@@ -297,7 +296,7 @@ func (m *Memory) RecordAs(meta domain.Metadata, stream string, events ...domain.
 	return m.head()
 }
 
-// RecordStored adds an event as another binary may have written it, whatever it says.
+// RecordStored adds an event as another binary may have written it, without a check.
 func (m *Memory) RecordStored(stream, eventType, data string) domain.Position {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -310,7 +309,7 @@ func (m *Memory) RecordStored(stream, eventType, data string) domain.Position {
 	return m.head()
 }
 
-// What a test looks at.
+// Reads of a test.
 
 // All gives every event in the log's order.
 func (m *Memory) All() []domain.Recorded {
@@ -369,7 +368,7 @@ func (m *Memory) Asked() []eventstore.Checkpoint {
 	return slices.Clone(m.asked)
 }
 
-// What a test breaks.
+// Faults that a test makes.
 
 // Fault is how an append fails: with this error, once written or not.
 type Fault struct {
@@ -377,15 +376,15 @@ type Fault struct {
 	Err       error
 }
 
-// Strike has every append ask for its fault; nil is none. It must not ask the
-// log.
+// Strike makes every append call fault for its fault; nil is none. fault must not use
+// the log.
 func (m *Memory) Strike(fault func(stream string, events []domain.NewEvent) *Fault) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.strike = fault
 }
 
-// Fail makes those appends fail, until Heal.
+// Fail makes the given appends fail, until Heal.
 func (m *Memory) Fail(which AppendFilter, persisted bool, err error) {
 	m.Strike(func(stream string, events []domain.NewEvent) *Fault {
 		if !which(stream, events) {
@@ -405,25 +404,25 @@ func (m *Memory) Before(do func(stream string)) {
 	m.before = do
 }
 
-// AppendFilter says which appends are meant.
+// AppendFilter selects appends.
 type AppendFilter func(stream string, events []domain.NewEvent) bool
 
-// To means the appends to streams that begin so.
+// To selects the appends to streams whose names begin with the prefix.
 func To(prefix string) AppendFilter {
 	return func(stream string, _ []domain.NewEvent) bool { return strings.HasPrefix(stream, prefix) }
 }
 
-// Of means the appends that begin with an event of the type.
+// Of selects the appends that begin with an event of the type.
 func Of(eventType string) AppendFilter {
 	return func(_ string, events []domain.NewEvent) bool { return events[0].Event.EventType() == eventType }
 }
 
-// Nth means one append, counted from 1.
+// Nth selects one append, counted from 1.
 func Nth(n int) AppendFilter {
 	return func(string, []domain.NewEvent) bool { n--; return n == 0 }
 }
 
-// Once means the first of those appends.
+// Once selects the first of the given appends.
 func Once(which AppendFilter) AppendFilter {
 	done := false
 	return func(stream string, events []domain.NewEvent) bool {
@@ -433,7 +432,7 @@ func Once(which AppendFilter) AppendFilter {
 	}
 }
 
-// Spoil makes the event at a position one that does not decode, or mends it.
+// Spoil makes the event at a position undecodable, or decodable again.
 func (m *Memory) Spoil(position uint64, spoiled bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -441,7 +440,7 @@ func (m *Memory) Spoil(position uint64, spoiled bool) {
 	m.stir()
 }
 
-// Hold keeps what lies behind a position from followers; 0 ends it.
+// Hold keeps the events behind a position from followers; 0 ends it.
 func (m *Memory) Hold(after uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

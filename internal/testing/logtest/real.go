@@ -58,15 +58,15 @@ func Start(t testing.TB, dsn string) Real {
 	return Real{client, feed}
 }
 
-// Server is a log on which no service has run, at an address. Its events stand
-// behind some of the server's own, as in an original server.
+// Server is a log on which no service has run, at an address. It begins with some of
+// the server's own events, as an original server's log does.
 func Server(t testing.TB, dsn string) (url string) {
 	t.Helper()
 	quiet := logrus.New()
 	quiet.SetOutput(io.Discard)
 	n, err := node.Start(t.Context(), node.Config{DSN: dsn, InsecureListen: "127.0.0.1:0", Log: quiet})
 	must.NoError(t, err)
-	t.Cleanup(func() { _ = n.Close(t.Context()) }) // cut off: the context has ended
+	t.Cleanup(func() { _ = n.Close(t.Context()) }) // it cuts calls off, since the context has ended
 	url = n.ConnectionStrings()[0]
 	config, err := esdb.ParseConnectionString(url)
 	must.NoError(t, err)

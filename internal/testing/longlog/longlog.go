@@ -14,16 +14,16 @@ import (
 	"humanqa/domain/job"
 )
 
-// Price is that of each job, in credits.
+// Price is the price of each job, in credits.
 const Price = 5
 
-// Log is what is written to: *eventstore.Client.
+// Log is the log that is written: *eventstore.Client.
 type Log interface {
 	Append(ctx context.Context, stream string, at domain.ExpectedRevision, events []domain.NewEvent) (domain.AppendResult, error)
 	LoadTail(ctx context.Context, stream, eventType string, most int) (events []domain.Recorded, ok bool, err error)
 }
 
-// Life is a job that was found to work.
+// Life is a job whose app was found to work.
 type Life struct {
 	AccountID, ProjectID string
 	Sandbox              bool
@@ -33,7 +33,7 @@ type Life struct {
 
 func (l Life) checker() string {
 	if l.Sandbox {
-		return job.Player // people test no sandbox
+		return job.Player // no person tests in a sandbox
 	}
 	return "ann"
 }
@@ -43,7 +43,7 @@ func (l Life) Write(ctx context.Context, log Log, jobID string) error {
 	return appendAs(ctx, log, domain.JobStream(jobID), domain.NoStream, "checker:"+l.checker(), l.AccountID, l.Events())
 }
 
-// Events are the life's, five of them.
+// Events gives the life's five events.
 func (l Life) Events() []domain.Event {
 	at := l.Ended.UTC()
 	item := job.ReportItem{
@@ -84,11 +84,11 @@ func appendAs(
 	return err
 }
 
-// Ledger is an account's ledger that is written as the commands write it.
+// Ledger writes an account's ledger as the commands do.
 type Ledger struct {
 	Log     Log
 	Account string
-	// CloseEvery is after how many events the book is closed; 0: never.
+	// CloseEvery is the number of events after which the book is closed; 0: never.
 	CloseEvery int
 	// Running says that no job ends, so no close leaves a debit behind.
 	Running bool
@@ -102,12 +102,12 @@ type Ledger struct {
 // plenty is more than a log can spend.
 const plenty = 1_000_000_000
 
-// NewLedger begins a ledger that has no events yet; with some, Reload it first.
+// NewLedger begins a ledger that has no events yet. If it has some, call Reload first.
 func NewLedger(log Log, accountID string, closeEvery int) *Ledger {
 	return &Ledger{Log: log, Account: accountID, CloseEvery: closeEvery, next: domain.NoStream}
 }
 
-// Reload continues behind what others wrote.
+// Reload continues behind the events that others wrote.
 func (l *Ledger) Reload(ctx context.Context) error {
 	stream := domain.CreditsStream(l.Account)
 	events, _, err := l.Log.LoadTail(ctx, stream, (*credits.Closed)(nil).EventType(), math.MaxInt)
@@ -177,7 +177,7 @@ func (l *Ledger) closeBook(ctx context.Context, now time.Time) error {
 	return l.write(ctx, events, err)
 }
 
-// Grow charges jobs, so many at once, until there are as many debits.
+// Grow charges jobs, batch at once, until there are as many debits.
 func (l *Ledger) Grow(ctx context.Context, debits, batch int) error {
 	for l.Debits < debits {
 		ids := make([]string, min(batch, debits-l.Debits))

@@ -1,4 +1,4 @@
-// Package mailtest is an SMTP server in the process, which keeps the letters that it takes.
+// Package mailtest is an SMTP server in the test's process, which keeps the letters that it takes.
 package mailtest
 
 import (
@@ -26,7 +26,7 @@ type Letter struct {
 	Raw    string
 }
 
-// Server is a real SMTP server that keeps what it takes.
+// Server is a real SMTP server that keeps the letters that it takes.
 type Server struct {
 	t       *testing.T
 	Address string
@@ -36,7 +36,7 @@ type Server struct {
 	user    string
 }
 
-// Start runs a server until the test ends. It takes the password p@ss of anybody.
+// Start runs a server until the test ends. It takes the password p@ss of every user.
 func Start(t *testing.T, address string, change func(*smtp.Server)) *Server {
 	t.Helper()
 	s := &Server{t: t}
@@ -60,14 +60,14 @@ type logger struct{}
 func (logger) Printf(string, ...any) {}
 func (logger) Println(...any)        {}
 
-// Letters are those that it took, in their order.
+// Letters gives the letters that the server took, in their order.
 func (s *Server) Letters() []Letter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.letters)
 }
 
-// Refuse has it answer RCPT TO with an error; nil: it takes letters again.
+// Refuse makes the server answer RCPT TO with an error; nil: it takes letters again.
 func (s *Server) Refuse(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 	"humanqa/internal/testing/must"
 )
 
-// Noon is when everything happens in these tests.
+// Noon is the time around which everything in these tests happens.
 var Noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func Created(accountID string, change ...func(*job.Created)) *job.Created {
@@ -85,7 +85,7 @@ func Issued(n int) *account.KeyIssued {
 	return &account.KeyIssued{KeyID: fmt.Sprint("k", n), Hash: fmt.Sprint("hash", n), Prefix: "qa_live_ab", Scope: account.ScopeFull}
 }
 
-// Stories appends jobs that meet whatever can happen to a job, interleaved.
+// Stories appends jobs that meet all events that a job can have, interleaved.
 func Stories(m *logtest.Memory, prefix string, n int) {
 	id := func(i int) string { return fmt.Sprint(prefix, "story", i) }
 	stream := func(i int) string { return domain.JobStream(id(i)) }
@@ -167,7 +167,7 @@ func Prepared(batchID string, keys ...string) *project.RegressionsPrepared {
 	return e
 }
 
-// Everything appends projects, jobs and fixes that meet whatever there is.
+// Everything appends projects, jobs and fixes with events of all kinds.
 func Everything(m *logtest.Memory) {
 	for i, id := range []string{"p1", "p2"} {
 		stream := domain.ProjectStream(id)
@@ -274,7 +274,7 @@ func Hours(m *logtest.Memory) {
 	}
 }
 
-// Same compares as JSON, which shows pointers by what they point to.
+// Same compares as JSON, which shows the values behind pointers.
 func Same(t *testing.T, got, want any) {
 	t.Helper()
 	if reflect.DeepEqual(got, want) {

@@ -89,7 +89,7 @@ func (w *World) Eventually(what string, condition func() bool) {
 	eventually.True(w.T, what, condition)
 }
 
-// Status is the serving generation's.
+// Status is the status of the serving generation.
 func (w *World) Status(name string) consumer.Status {
 	w.T.Helper()
 	list, err := w.Sup.Status(w.Ctx())
@@ -103,7 +103,7 @@ func (w *World) Status(name string) consumer.Status {
 	return consumer.Status{}
 }
 
-// Sound checks that every row of a projection is the fold's.
+// Sound checks that the rows of each named projection are those of the fold.
 func (w *World) Sound(s *consumer.Supervisor, names ...string) {
 	w.T.Helper()
 	for _, name := range names {
@@ -197,7 +197,7 @@ func (w *World) Equal(p consumer.Projector, a, b string) {
 	}
 }
 
-// Plan is how Postgres would run the query.
+// Plan is Postgres' plan of the query.
 func (w *World) Plan(query string, args ...any) string {
 	w.T.Helper()
 	var lines []string
@@ -205,8 +205,8 @@ func (w *World) Plan(query string, args ...any) string {
 	return strings.Join(lines, "\n")
 }
 
-// Walks fails the test unless the query goes through the indexes, and reads no more
-// than it shows.
+// Walks fails the test unless the query uses the indexes, and reads no more rows than
+// it shows.
 func (w *World) Walks(name, query string, args []any, indexes ...string) {
 	w.T.Helper()
 	plan := w.Plan(query, args...)

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Span is a span as it came. Ids are lower-case hex; Parent is empty for a root.
+// Span is a span as it was received. Ids are lower-case hex; Parent is empty for a root.
 type Span struct {
 	Name, Trace, ID, Parent string
 	Links                   []string // the traces that it names besides
@@ -24,7 +24,7 @@ type Span struct {
 	Failed                  bool
 }
 
-// Collector keeps every span that it is sent.
+// Collector keeps every span that it receives.
 type Collector struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -94,7 +94,7 @@ func values(list []*common.KeyValue) map[string]string {
 	return of
 }
 
-// Spans are those of a trace; of all traces for an empty id.
+// Spans gives the spans of a trace; of all traces for an empty id.
 func (c *Collector) Spans(trace string) (list []Span) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

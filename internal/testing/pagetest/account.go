@@ -7,9 +7,9 @@ import (
 	"humanqa/httpapi/ui"
 )
 
-// FormsOfAnotherAccount sends every form for the people of an account as a page sends it
-// that was opened in another one: each is refused with the names of both, and nothing is
-// appended to the log. A path with an id says by itself in which account it acts.
+// FormsOfAnotherAccount sends every form for the people of an account as if its page was
+// opened in another account. Each must be refused with the names of both, and no event be
+// appended. Paths with an id are left out: the id itself names the account.
 func (s *Service) FormsOfAnotherAccount(g Guest, openedID, opened, now string) {
 	s.T.Helper()
 	before, err := s.Log.Head(s.T.Context())

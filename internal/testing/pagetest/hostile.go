@@ -17,9 +17,9 @@ import (
 
 var wildcards = regexp.MustCompile(`\{[a-z]+\}`)
 
-// HostileIDs opens each page whose pattern begins so with ids that no service makes, one
-// at a time: whoever sent them is refused, and nothing breaks. fill puts ids that are
-// there in the other places; token goes along with each form.
+// HostileIDs calls each page whose pattern begins with begins, with ids that no service
+// makes, one at a time. Each request must be refused without a server error. fill puts
+// valid ids in the other places; token goes along with each form.
 func (s *Service) HostileIDs(g Guest, begins string, fill func(pattern string) string, token string) {
 	s.T.Helper()
 	hostile := []string{
@@ -54,7 +54,8 @@ func (s *Service) HostileIDs(g Guest, begins string, fill func(pattern string) s
 
 var fieldNames = regexp.MustCompile(` name="([a-z-]+)"`)
 
-// Fields are the names that any form of the pages gives a field, but those of HostileForms.
+// Fields gives the names of all fields in the pages' forms, except those that HostileForms
+// sets itself.
 func (s *Service) Fields() (names []string) {
 	s.T.Helper()
 	seen := map[string]bool{"command": true, "token": true}
@@ -79,9 +80,10 @@ func (s *Service) Fields() (names []string) {
 	return names
 }
 
-// HostileForms sends each form whose pattern begins so with texts in all its fields that
-// the API refuses: so does the page, nothing breaks, no event holds any, and every read
-// model goes on. fill and token are those of HostileIDs. It may end what the ids name.
+// HostileForms sends each form whose pattern begins with begins, with hostile texts in all
+// its fields. The page must refuse invalid texts without a server error, no event may hold
+// one, and every read model must go on. fill and token are those of HostileIDs. It may end
+// the objects that the ids name.
 func (s *Service) HostileForms(g Guest, begins string, fill func(pattern string) string, token string) {
 	s.T.Helper()
 	const long = "much too long "
@@ -95,7 +97,7 @@ func (s *Service) HostileForms(g Guest, begins string, fill func(pattern string)
 		walked++
 		for _, c := range []struct {
 			text    string
-			refused bool // by all, before the page looks
+			refused bool // by every form, before the page handles it
 		}{
 			{"a\x00b", true}, {"a\xffb", true}, {"a\xed\xa0\x80b", true},
 			{"a\x01\x1b\x7f\u202e\u2028b", false}, {strings.Repeat(long, 5000), false},
@@ -103,7 +105,7 @@ func (s *Service) HostileForms(g Guest, begins string, fill func(pattern string)
 			form := Form("token", token, "command", uuid.NewString())
 			for _, name := range names {
 				form.Set(name, c.text)
-				if len(c.text) > 1000 { // as much as a form holds is enough, for some field or other
+				if len(c.text) > 1000 { // shortened, so that the whole form is not too large
 					form.Set(name, c.text[:min(len(c.text), 200_000/len(names))])
 				}
 			}
@@ -124,8 +126,8 @@ func (s *Service) HostileForms(g Guest, begins string, fill func(pattern string)
 	s.Sound(from, strings.Repeat(long, 200))
 }
 
-// Sound looks at what was appended behind a place: no text that cannot be shown, or is too
-// long; and all that follows the log shows it.
+// Sound checks the events that were appended behind a place: no text is unprintable or too
+// long, and every consumer has applied them.
 func (s *Service) Sound(from domain.Position, long string) {
 	s.T.Helper()
 	for end := false; !end; {

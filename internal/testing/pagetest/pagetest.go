@@ -83,7 +83,7 @@ type Service struct {
 	away *atomic.Bool
 }
 
-// Pages are what a package adds to the pages of signing in.
+// Pages gives the pages that a package adds to those of signing in.
 type Pages func(*Service) ([]fs.FS, []ui.Page)
 
 // Start runs the service until the test ends.
@@ -155,7 +155,7 @@ func Start(t *testing.T, pages Pages) *Service {
 	})
 	s.Must(err)
 
-	t.Cleanup(s.Commands.Drain) // once all of the following have ended
+	t.Cleanup(s.Commands.Drain) // it runs once the parts started below have ended
 	s.background(s.API.Run)
 	s.background(s.Evidence.Run)
 	s.background(feed.Run)
@@ -185,7 +185,7 @@ func (g gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.Front.ServeHTTP(w, r)
 }
 
-// Away has the service answer nobody, until it is back.
+// Away makes the service answer no request, until it is back.
 func (s *Service) Away(away bool) { s.away.Store(away) }
 
 // background runs a part of the service until the test ends.
@@ -216,7 +216,7 @@ func (s *Service) Must(err error) {
 	must.NoError(s.T, err)
 }
 
-// Shown waits until every read model shows what was written.
+// Shown waits until every read model shows the events up to the position.
 func (s *Service) Shown(at domain.Position, err error) {
 	s.T.Helper()
 	s.Must(err)
@@ -225,22 +225,22 @@ func (s *Service) Shown(at domain.Position, err error) {
 	s.Must(s.WaitFor(ctx, at))
 }
 
-// Operator is the cause of what an operator does.
+// Operator is the cause of an operator's command.
 func Operator() command.Cause {
 	return command.Cause{CommandID: domain.NewCommandID(), Actor: "operator"}
 }
 
-// Client is the cause of what a client of the account does.
+// Client is the cause of a command by a client of the account.
 func Client(accountID string) command.Cause {
 	return command.Cause{CommandID: domain.NewCommandID(), Actor: "key:test", AccountID: accountID}
 }
 
-// ByChecker is the cause of what a checker does.
+// ByChecker is the cause of a checker's command.
 func ByChecker(id string) command.Cause {
 	return command.Cause{CommandID: domain.NewCommandID(), Actor: "checker:" + id}
 }
 
-// Form is what a browser sends, by pairs of name and value.
+// Form makes the form that a browser sends, from pairs of name and value.
 func Form(pairs ...string) url.Values {
 	v := url.Values{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -269,19 +269,19 @@ func (s *Service) Checker(name string) string {
 	return c.CheckerID
 }
 
-// Checks is somebody who tests, with the id they test as.
+// Checks is a signed-in person who tests, with the checker's id.
 func (s *Service) Checks(name string) (Guest, string) {
 	s.T.Helper()
 	id := s.Checker(name)
 	return s.Joined(name, person.Grant{Role: person.Checker, CheckerID: id}), id
 }
 
-// Guest is somebody with a session; the zero Guest is a visitor.
+// Guest is a person with a session; the zero Guest is a visitor.
 type Guest struct {
 	ID, Token string
 }
 
-// Invited gives the id of somebody who has not joined, and their link's path.
+// Invited gives the id of a person who has not joined, and the path of the invitation's link.
 func (s *Service) Invited(name string, g person.Grant) (id, path string) {
 	s.T.Helper()
 	id, at, err := s.Commands.InvitePerson(s.T.Context(), Operator(), g)
@@ -291,7 +291,7 @@ func (s *Service) Invited(name string, g person.Grant) (id, path string) {
 	return id, "/join/" + token
 }
 
-// Joined is somebody who has: without a password, whose hashing would take time.
+// Joined is a person who has joined, without a password, whose hashing would take time.
 func (s *Service) Joined(name string, g person.Grant) Guest {
 	s.T.Helper()
 	id, _ := s.Invited(name, g)
@@ -361,8 +361,8 @@ func (s *Service) signedIn(tab *browsertest.Tab, g Guest) *browsertest.Tab {
 	return tab
 }
 
-// Screens are what every page must look right on. Axe, which takes longest by far,
-// looks at two: each width and each scheme once.
+// Screens are the screens on which every page must look right. Axe, which takes longest
+// by far, checks two: each width and each scheme once.
 var Screens = []struct {
 	Name       string
 	Wide, High int64
@@ -372,9 +372,8 @@ var Screens = []struct {
 	{"light-390", 390, 844, false, false}, {"dark-390", 390, 844, true, true},
 }
 
-// Accessible looks at the open page on every screen: axe finds nothing, and
-// nothing is wider than the screen. Where pictures are taken (make shots), axe looks
-// at all.
+// Accessible checks the open page on every screen: axe has no findings, and no element
+// is wider than the screen. When pictures are taken (make shots), axe checks all screens.
 func Accessible(t *testing.T, tab *browsertest.Tab, name string) {
 	t.Helper()
 	// Each form of an account's pages names the account in which it was opened.

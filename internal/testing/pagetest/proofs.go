@@ -17,7 +17,8 @@ func (s *Service) Prove(g Guest, age string) {
 	s.Must(err)
 }
 
-// Waiting gives the id of the form that an answer keeps until the proof; empty: it keeps none.
+// Waiting gives the id of the form that the service keeps until the proof, from its answer;
+// empty: it keeps none.
 func Waiting(got Response) string {
 	to, err := url.Parse(got.Header.Get("Location"))
 	if err != nil || got.Status != http.StatusSeeOther || to.Path != ui.ConfirmPath {
@@ -26,9 +27,9 @@ func Waiting(got Response) string {
 	return to.Query().Get(ui.FormField)
 }
 
-// KeepsForms sends each form that asks for a proof and whose pattern begins so, with an old
-// proof: it waits, and is carried out once. fill is that of HostileIDs; answers gives the
-// status that the page answers to the form when it is carried out.
+// KeepsForms sends each form that asks for a proof and whose pattern begins with begins, with
+// an old proof. The form must wait, and be carried out once. fill is that of HostileIDs;
+// answers gives the status of the page's answer when the form is carried out.
 func (s *Service) KeepsForms(g Guest, begins string, fill func(pattern string) string, answers func(ui.Page) int) {
 	s.T.Helper()
 	walked := 0

@@ -8,8 +8,8 @@ import (
 	"humanqa/internal/testing/must"
 )
 
-// NewDataDir names a data directory that is not there yet, and removes at the
-// end what a service makes of it.
+// NewDataDir names a data directory that does not exist yet. The end of the test
+// removes it, with the cluster that a service makes for it.
 func NewDataDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "hq") //nolint:usetesting // a unix socket's path has to be short

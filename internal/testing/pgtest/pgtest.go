@@ -55,7 +55,7 @@ const (
 	memoryFree = 4 << 30 // bytes
 )
 
-// server is the one this test binary uses.
+// server is the server that this test binary uses.
 type server struct {
 	admin    *sql.DB
 	dsn      func(dbname string) string
@@ -107,9 +107,9 @@ func NewDB(t testing.TB, dsn string) *sqlx.DB {
 	if err != nil {
 		t.Fatalf("open the test database: %v", err)
 	}
-	// A connection costs the server five milliseconds of processor time, which is a
-	// third of what most tests take: so they are few, and kept. The library's default
-	// keeps two.
+	// A connection costs the server five milliseconds of processor time, a third of the
+	// time of most tests. So connections are few, and kept. The library's default keeps
+	// two.
 	db.SetMaxIdleConns(connections)
 	db.SetMaxOpenConns(connections)
 	t.Cleanup(func() {
@@ -136,13 +136,13 @@ type Template struct {
 	err  error
 }
 
-// New is New on a copy of what Prepare made.
+// New is New on a copy of the database that Prepare made.
 func (p *Template) New(t testing.TB) *sqlx.DB {
 	t.Helper()
 	return NewDB(t, p.NewDSN(t))
 }
 
-// NewDSN is NewDSN on a copy of what Prepare made.
+// NewDSN is NewDSN on a copy of the database that Prepare made.
 func (p *Template) NewDSN(t testing.TB) string {
 	t.Helper()
 	return create(t, func(s *server) (string, error) {
@@ -154,8 +154,8 @@ func (p *Template) NewDSN(t testing.TB) string {
 	})
 }
 
-// NewDSN is the URL of a fresh, migrated database that is dropped, with
-// whatever is still connected, at the test's end.
+// NewDSN is the URL of a fresh, migrated database. The test's end drops it, with all
+// connections to it.
 func NewDSN(t testing.TB) string {
 	t.Helper()
 	return create(t, migrated)
@@ -346,8 +346,8 @@ func startPrivate(ctx context.Context) (*server, error) {
 	}, nil
 }
 
-// serverRoot is where private servers keep their directories: in memory where
-// there is plenty, unless TMPDIR says where temporary files belong.
+// serverRoot is the folder for the directories of private servers: in memory if there
+// is plenty, unless TMPDIR names a folder for temporary files.
 func serverRoot() string {
 	var fs unix.Statfs_t
 	if os.Getenv("TMPDIR") != "" || unix.Statfs(memoryDir, &fs) != nil || fs.Bavail*uint64(fs.Bsize) < memoryFree ||
@@ -426,9 +426,9 @@ func sweep(root string) {
 		}
 		release, err := datadir.Lock(dir)
 		if err != nil {
-			continue // in use, or somebody else's
+			continue // in use, or another user's
 		}
-		_ = removeDir(dir) // what stays is the next sweep's
+		_ = removeDir(dir) // the next sweep removes the rest
 		release()
 	}
 }
@@ -438,7 +438,7 @@ func sweep(root string) {
 func removeDir(dir string) error {
 	home, err := filepath.EvalSymlinks(filepath.Join(dir, "postgres"))
 	if err != nil {
-		home = dir // the server never came that far
+		home = dir // the server has not made its home yet
 	}
 	return errors.Join(os.RemoveAll(home), os.RemoveAll(dir))
 }

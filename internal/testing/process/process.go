@@ -27,9 +27,9 @@ import (
 // The kernel gives ports from 32768 on by itself, and internal/pgdev chooses from 20000.
 const firstPort, ports = 10_000, 10_000
 
-// Address is one on the loopback interface that is this test's until its end. A port that
-// the kernel gave, and that is free again, may be another test's by the time a program
-// listens there.
+// Address is an address on the loopback interface that this test keeps until its end. A
+// port that the kernel gave, and that is free again, may be another test's by the time a
+// program listens there.
 func Address(t testing.TB) string {
 	t.Helper()
 	locks := filepath.Join(os.TempDir(), fmt.Sprintf("humanqa-test-ports-%d", os.Getuid()))
@@ -43,7 +43,7 @@ func Address(t testing.TB) string {
 		address := net.JoinHostPort("127.0.0.1", port)
 		listener, err := net.Listen("tcp", address) //nolint:noctx // at once
 		if err != nil {
-			release() // somebody else's
+			release() // another program listens there
 			continue
 		}
 		must.NoError(t, listener.Close())
@@ -69,8 +69,8 @@ type state struct {
 	log strings.Builder
 }
 
-// Start starts the command and keeps what it says on standard error. The end of the test
-// stops it, and shows what it said if the test failed.
+// Start starts the command and keeps its standard error. The end of the test stops the
+// process, and shows its standard error if the test failed.
 func Start(t testing.TB, cmd *exec.Cmd) *Process {
 	t.Helper()
 	p := &Process{t: t, state: &state{Cmd: cmd, exited: make(chan struct{})}}
@@ -102,16 +102,16 @@ func Start(t testing.TB, cmd *exec.Cmd) *Process {
 // In is the same process in a subtest.
 func (p *Process) In(t testing.TB) *Process { return &Process{t: t, state: p.state} }
 
-// Said is what it said so far.
+// Said is the process's standard error so far.
 func (p *Process) Said() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.log.String()
 }
 
-// LeaveUnread reads no more of what it says, as a broken collector of logs does: once the
-// pipe is full, the process waits where it writes to its log. Meanwhile Said waits too. The
-// end of the test reads on at the latest.
+// LeaveUnread stops reading the process's standard error, like a broken collector of logs:
+// once the pipe is full, the process blocks when it writes to its log. Meanwhile Said blocks,
+// too. The end of the test reads on at the latest.
 func (p *Process) LeaveUnread() (readOn func()) {
 	p.mu.Lock()
 	readOn = sync.OnceFunc(p.mu.Unlock)
@@ -119,7 +119,7 @@ func (p *Process) LeaveUnread() (readOn func()) {
 	return readOn
 }
 
-// Running says that it has not ended.
+// Running says that the process has not ended.
 func (p *Process) Running() bool {
 	select {
 	case <-p.exited:
@@ -129,10 +129,10 @@ func (p *Process) Running() bool {
 	}
 }
 
-// Err is that of its exit, once it has ended.
+// Err is the error of the process's exit, once it has ended.
 func (p *Process) Err() error { return p.err }
 
-// Ready waits until the service says that everything is there and caught up.
+// Ready waits until the service's /readyz answers that all parts are ready.
 func (p *Process) Ready(client *http.Client, url string, limit time.Duration) {
 	p.t.Helper()
 	eventually.Within(p.t, limit, func() error {
@@ -155,7 +155,7 @@ func (p *Process) Ready(client *http.Client, url string, limit time.Duration) {
 	})
 }
 
-// Stop asks it to end, in order, and checks that it did so without a complaint.
+// Stop asks the process to end in order, and checks that it did so without an error.
 func (p *Process) Stop(by syscall.Signal) {
 	p.t.Helper()
 	must.NoError(p.t, p.Cmd.Process.Signal(by))
@@ -165,7 +165,7 @@ func (p *Process) Stop(by syscall.Signal) {
 	}
 }
 
-// Kill ends it as a crash would.
+// Kill ends the process as a crash would.
 func (p *Process) Kill() {
 	p.t.Helper()
 	if err := p.Cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
@@ -174,13 +174,13 @@ func (p *Process) Kill() {
 	p.WaitExit(time.Minute)
 }
 
-// WaitExit waits for its end.
+// WaitExit waits for the end of the process.
 func (p *Process) WaitExit(limit time.Duration) {
 	p.t.Helper()
 	select {
 	case <-p.exited:
 	case <-time.After(limit):
-		_ = p.Cmd.Process.Signal(syscall.SIGQUIT) // it says what it waits for
+		_ = p.Cmd.Process.Signal(syscall.SIGQUIT) // its stacks show what it waits for
 		select {
 		case <-p.exited:
 		case <-time.After(5 * time.Second):

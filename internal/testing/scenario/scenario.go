@@ -110,7 +110,7 @@ func (t *Then[S]) Conflict(message string) *domain.Error {
 	return t.refused(domain.KindConflict, domain.CodeConflict, message)
 }
 
-// NotFound expects that there is no such thing.
+// NotFound expects the refusal that the named object does not exist.
 func (t *Then[S]) NotFound(what string) {
 	t.given.t.Helper()
 	t.refused(domain.KindNotFound, domain.CodeNotFound, what+" not found")
@@ -139,7 +139,7 @@ func (t *Then[S]) Invalid(paths ...string) {
 	}
 }
 
-// Broken expects an error that is none of the caller's doing.
+// Broken expects an error that the caller has not caused.
 func (t *Then[S]) Broken(part string) {
 	t.given.t.Helper()
 	var e *domain.Error

@@ -11,9 +11,9 @@ import (
 type Film struct {
 	Seconds int
 	Frame   int  // bytes of a frame
-	Sizes   bool // of the clusters are written
+	Sizes   bool // the clusters' sizes are written
 	Groups  bool // frames come in groups, as with alpha
-	Sound   bool // a track of it, which is empty, comes first
+	Sound   bool // an empty track of sound comes first
 }
 
 // Bytes is the recording.
@@ -25,7 +25,7 @@ func (f Film) Bytes() []byte {
 	return b
 }
 
-// Head is what stands before the first cluster.
+// Head is the part before the first cluster.
 func (f Film) Head() []byte {
 	b := append(element(0x1A45DFA3, element(0x4282, []byte("webm"))), Live(0x18538067)...)
 	b = append(b, element(0x1549A966, append(number(0x2AD7B1, 1_000_000), element(0x4D80, []byte("test"))...))...)

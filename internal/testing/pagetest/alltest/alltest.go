@@ -17,7 +17,7 @@ import (
 	"humanqa/webhooks"
 )
 
-// Database is as a service's first start leaves it.
+// Database is the database after a service's first start.
 var Database = pgtest.Template{Prepare: func(ctx context.Context, db *sqlx.DB) error {
 	log := logtest.New()
 	models := consumer.New(db, log, logrus.New(), append(projections.All(), webhooks.NewSubscriber(db, log, ""))...)
