@@ -35,8 +35,8 @@ type limits struct {
 	// quiet is how long a subscription may bring no event before the log is
 	// asked whether it has a newer one.
 	quiet time.Duration
-	// suspect is how long a node of a cluster may keep a caller waiting before the
-	// node gets a simple request, and how long it may take to answer that request.
+	// suspect is how long a node of a cluster may keep a caller waiting before it gets
+	// a simple request, and also how long it may take to answer that.
 	suspect time.Duration
 }
 

@@ -127,7 +127,7 @@ func marshal(v any) ([]byte, error) {
 }
 
 // Decode reads a stored event. An unknown type gives no event and no error,
-// with what can be read of the metadata. Unknown JSON fields are ignored, old
+// with the readable part of the metadata. Unknown JSON fields are ignored, old
 // versions are upcast, versions of a newer binary are refused.
 func Decode(eventType string, data, meta []byte) (domain.Event, domain.Metadata, error) {
 	var (

@@ -98,7 +98,7 @@ type copying struct {
 	samePlaces bool
 }
 
-// copyMissing compares what to holds, and appends the rest.
+// copyMissing compares the events that to holds, and appends the rest.
 func (c *copying) copyMissing(ctx context.Context) (sum *summary, added int64, err error) {
 	sum = newSummary()
 	c.samePlaces = true

@@ -82,8 +82,8 @@ func (f *Feed) Head() domain.Position {
 	return f.ring.head.Position
 }
 
-// Sums, among the types of Next, asks for the sums of what the log stores of each event
-// (domain.Stored).
+// Sums, among the types of Next, asks for the sums of the bytes that the log stores of each
+// event (domain.Stored).
 const Sums = "$sums"
 
 // Next gives the events behind the checkpoint that have arrived, up to maxEvents. It

@@ -14,7 +14,7 @@ import (
 )
 
 // Each event of the service ends its metadata with a MAC, under a key that is in no
-// database: write access to the log's table is not enough to make one. It binds stream,
+// database. Write access to the log's table is not enough to make one. It binds stream,
 // revision, type, id, content type, data, and the metadata before it. The log sets the
 // time later, so the MAC does not bind it. A copy of the log keeps revisions and bytes,
 // so the MAC holds there too.

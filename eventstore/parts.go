@@ -136,15 +136,15 @@ func (c *Client) assembled(ctx context.Context, r RawEvent, in partsMeta) (RawEv
 
 func (r RawEvent) partsMeta() (in partsMeta) {
 	if bytes.Contains(r.Meta, []byte(`"parts":`)) {
-		_ = json.Unmarshal(r.Meta, &in) // Decode refuses what cannot be read
+		_ = json.Unmarshal(r.Meta, &in) // Decode refuses unreadable metadata
 	}
 	return in
 }
 
 var errParts = errors.New("the event's data are in parts, which are missing or changed")
 
-// Whole is the event's JSON, wherever it stands; Data is what the event itself
-// holds.
+// Whole is the event's JSON, also if it stands in parts or is sealed; Data holds the bytes
+// of the stored event itself.
 func (r RawEvent) Whole() []byte {
 	if r.data != nil {
 		return r.data

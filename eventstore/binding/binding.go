@@ -195,7 +195,7 @@ func (b *Binding) checkLog(ctx context.Context) error {
 	return b.checkLength(ctx)
 }
 
-// Watch checks until ctx ends, and tells the log of what it finds.
+// Watch checks until ctx ends, and logs each change of the result.
 func (b *Binding) Watch(ctx context.Context, log logrus.FieldLogger) error {
 	for backoff.Wait(ctx, watchLog) == nil {
 		before := b.Problem()

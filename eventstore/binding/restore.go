@@ -72,8 +72,8 @@ func (b *Binding) noteRestore(ctx context.Context) error {
 	return b.Check(ctx) // the lineage has changed
 }
 
-// NoteRestored begins a new generation of the log by an operator's word: the log was
-// brought back in a way that leaves no trace, such as a copy of a server's files.
+// NoteRestored begins a new generation of the log by an operator's word. It is for a
+// restore that leaves no trace, such as one from a copy of a server's files.
 func (b *Binding) NoteRestored(ctx context.Context, reason string) (origin.Lineage, error) {
 	return b.note(ctx, &origin.Restored{Reason: reason})
 }

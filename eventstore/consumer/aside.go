@@ -154,8 +154,9 @@ func ofEvent(err error) bool {
 }
 
 // setEventAside goes on without an event that failed by itself, and without its stream. It
-// stops the line instead where the order of the stream matters to others, where the event is
-// not known to be the cause, and where so many streams are set aside that it is the code.
+// stops the line instead where the order of the stream matters to others, or the event is
+// not known to be the cause. It also does so where so many streams are set aside that it is
+// the code.
 func (t *tenure) setEventAside(ctx context.Context, e domain.Recorded, cause error) error {
 	failure := failureAt(e.Position, cause)
 	ordered, _ := t.runner.consumer.(InOrder)

@@ -19,7 +19,7 @@ import (
 const fewer = 4
 
 // sharedBatch does the work of some runners of one process that have caught up, and so
-// stand at the same place: it reads a page once for all, and writes their rows and
+// stand at the same place. It reads a page once for all, and writes their rows and
 // checkpoints in one transaction (package documentation, "Shared batches").
 //
 // A participant's lease and its runner's state belong to the shared batch's goroutine

@@ -232,9 +232,10 @@ func (s *Supervisor) Follow(ctx context.Context, dsn string, from domain.Positio
 	return nil
 }
 
-// WaitFor blocks until every registered projection's serving generation shows the
-// position, also one that has not started: it has seen every event up to the position
-// that it handles. It fails at once with a *StoppedError if one of them stopped before.
+// WaitFor blocks until the serving generation of every registered projection that is
+// not Lazy shows the position: it has seen every event up to there that it handles. A
+// projection that has not started counts, too. It fails at once with a *StoppedError if
+// one of them stopped before.
 func (s *Supervisor) WaitFor(ctx context.Context, position domain.Position) error {
 	return s.tracker.waitFor(ctx, position)
 }

@@ -14,7 +14,7 @@ import (
 	"humanqa/internal/pgpool"
 )
 
-// State says what a generation is doing.
+// State is the state of a generation.
 type State string
 
 // The states. A generation that is building may be serving too: the first one
@@ -104,8 +104,8 @@ func AtLeast(a, b eventstore.Checkpoint) bool {
 	return b.Start || Reached(a, b.Position)
 }
 
-// Lease is the right to advance a generation's checkpoint, and what its owner
-// knows about it. It belongs to one runner's goroutine.
+// Lease is the right to advance a generation's checkpoint, with its owner's knowledge
+// of the generation. It belongs to one runner's goroutine.
 type Lease struct {
 	Gen   Generation
 	Owner string
@@ -127,8 +127,8 @@ WHERE name = $1
   AND owner = $3
   AND epoch = $4`
 
-// A lease is taken when it is free, has ended by Postgres' clock, or is the
-// runner's own: after a lost connection the runner does not know whether it has it.
+// A lease is taken when it is free, has ended by Postgres' clock, or is the runner's
+// own. After a lost connection the runner does not know whether it has the lease.
 const acquireSQL = `
 UPDATE projection_checkpoints
 SET owner = $3,
@@ -154,9 +154,9 @@ const PlanOnce = `set_config('plan_cache_mode', 'force_generic_plan', true) <> '
 // transaction notifies, since Postgres commits those that do one after the other.
 const Channel = "humanqa_checkpoints"
 
-// The statement also sets that its transaction does not wait for the disk, how the
-// transaction's statements are planned (a read model's build plans for its own pages), and
-// whether it notifies other processes. That saves each batch some round trips.
+// The statement also sets three things, which saves each batch some round trips. Its
+// transaction does not wait for the disk. $15 decides how the transaction's statements are
+// planned (a read model's build plans for its own pages). $14 notifies other processes.
 const advanceSQL = `
 UPDATE projection_checkpoints
 SET commit_position = $7,

@@ -92,9 +92,9 @@ func In(schema, query string) string {
 	return strings.ReplaceAll(query, "{schema}", schema)
 }
 
-// Prepare creates what this binary's consumers need: the first generation of a
-// new consumer, with its views, and a next generation where the code's version is
-// higher than the one that serves.
+// Prepare creates the generations that this binary's consumers need. These are the first
+// one of a new consumer, with its views, and a next one where the code's version is
+// higher than the serving one.
 func Prepare[C Consumer](ctx context.Context, db *sqlx.DB, consumers []C) error {
 	return pgpool.InTx(ctx, db, func(tx *sqlx.Tx) error {
 		all, err := lockAll(ctx, tx)
@@ -276,9 +276,9 @@ const flipLockWait = 2 * time.Second
 // would lose it to a process that stands by, which would then lose it in the same way.
 func FlipWait(lease time.Duration) time.Duration { return min(flipLockWait, lease/3) }
 
-// Flip lets the lease's generation serve, if it has seen at least what the
-// serving one has. The row locks hold both runners still for at most about wait.
-// The old runner then finds that it owns nothing any more.
+// Flip lets the lease's generation serve, if it has seen at least as much as the
+// serving one. The row locks hold both runners still for at most about wait. The
+// old runner then finds that it owns nothing any more.
 func Flip(ctx context.Context, db *sqlx.DB, p ReadModel, l *Lease, wait time.Duration) (flipped bool, err error) {
 	err = pgpool.InTx(ctx, db, func(tx *sqlx.Tx) error {
 		if _, err := tx.ExecContext(ctx, fmt.Sprintf("SET LOCAL lock_timeout = %d", wait.Milliseconds())); err != nil {

@@ -101,8 +101,8 @@ func makeDue(ctx context.Context, tx *sqlx.Tx, name string, commit, prepare int6
 }
 
 // Skip takes an event at which the projection stopped, or that it has set aside, out of
-// its fold, for this generation and all later ones, and lets it go on behind it. The
-// operator and the reason stay on record.
+// its fold, for this generation and all later ones. The projection goes on behind the
+// event. The operator and the reason stay on record.
 func Skip(ctx context.Context, db *sqlx.DB, name string, position domain.Position, who, why string) error {
 	if who == "" || why == "" {
 		return errors.New("a skip needs who and why")

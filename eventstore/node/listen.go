@@ -22,10 +22,10 @@ import (
 )
 
 const (
-	// maxMessage is the client's own limit for what it receives, and more than
+	// maxMessage is the client's own limit for a received message, and more than
 	// any append may carry.
 	maxMessage = 17 << 20
-	// maxSocketPath is what fits into a sockaddr_un everywhere.
+	// maxSocketPath is the longest path that fits into a sockaddr_un everywhere.
 	maxSocketPath = 103
 
 	// maxCalls bounds the calls of one connection, and with it the appends that

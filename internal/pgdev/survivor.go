@@ -64,8 +64,8 @@ func waitGone(ctx context.Context, pid int, data string, patience time.Duration)
 }
 
 // dropStalePIDFile removes a pid file whose process id PostgreSQL would wrongly take for
-// a running server: an id that another program has by now, or a zombie that its parent
-// never collects (ids repeat fast in containers, and their first process may not reap).
+// a running server. Another program may have the id by now, or a zombie that its parent
+// never collects: ids repeat fast in containers, and their first process may not reap.
 // PostgreSQL recognizes every other stale file itself. It sees running children of the
 // dead server by their shared memory.
 func dropStalePIDFile(pid int, data string) error {

@@ -34,8 +34,8 @@ import (
 // service has.
 const kept = 256
 
-// Open connects to a Postgres URL or keyword string. Its sessions have the time zone UTC,
-// whatever the server's is, so that every time that is read is in UTC.
+// Open connects to a Postgres URL or keyword string. Its sessions always have the time zone
+// UTC, so that every time that is read is in UTC.
 func Open(ctx context.Context, dsn string) (*sqlx.DB, error) {
 	config, err := pq.NewConfig(dsn)
 	if err != nil {

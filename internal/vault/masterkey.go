@@ -118,10 +118,10 @@ func deriveMACs(text []byte) (primary uint32, macs map[uint32][]byte, err error)
 	return file.PrimaryKeyID, macs, nil
 }
 
-// createMaster writes a fresh keyset beside path and links it there: the file
-// appears whole or not at all, and of two processes at their first start one
-// wins and both go on with its file. A crash leaves at most a stray
-// ".master-*" file that nothing reads.
+// createMaster writes a fresh keyset beside path and links it there, so the file
+// appears whole or not at all. Of two processes at their first start one wins, and
+// both go on with its file. A crash leaves at most a stray ".master-*" file that
+// nothing reads.
 func createMaster(path string) error {
 	handle, err := keyset.NewHandle(aead.AES256GCMKeyTemplate())
 	if err != nil {

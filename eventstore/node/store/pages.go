@@ -44,9 +44,9 @@ var (
 	sqlStreamBackward = pageSQL(`stream = $5 AND revision BETWEEN $3 AND $4 AND created >= $6`, `revision DESC`)
 )
 
-// sqlStreamInfo reads the facts of a stream that a read needs before its first event:
-// its last revision and its metadata, and for a metadata stream whether the stream
-// that it describes is gone.
+// sqlStreamInfo reads the facts of a stream that a read needs before its first event.
+// They are its last revision and its metadata, and for a metadata stream whether the
+// stream that it describes is gone.
 const sqlStreamInfo = `
 SELECT
   coalesce((SELECT revision FROM eventlog.events WHERE stream = $1 ORDER BY revision DESC LIMIT 1), -1),

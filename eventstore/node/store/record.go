@@ -38,7 +38,7 @@ type Record struct {
 	Metadata []byte
 }
 
-// size is what the record weighs in the tail and in a page, roughly.
+// size is the memory of the record in the tail and in a page, roughly, in bytes.
 func (r *Record) size() int {
 	return len(r.Data) + len(r.Metadata) + len(r.Stream) + len(r.Type) + 128
 }

@@ -98,7 +98,7 @@ func (s *session) acquireLock(ctx context.Context) error {
 	if !locked {
 		return ErrLocked
 	}
-	// Read after the lock: whatever its previous holder committed is visible.
+	// The head is read after the lock: all commits of the lock's previous holder are visible.
 	if err := s.conn.QueryRowContext(ctx, sqlHead).Scan(&s.head, &s.lastCreated); err != nil {
 		return fmt.Errorf("read the head of the log: %w", err)
 	}

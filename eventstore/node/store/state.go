@@ -9,7 +9,7 @@ import (
 
 const (
 	// statesHeld bounds the cache of stream states. It must exceed the streams
-	// of two full groups by far: what is in flight must never be evicted.
+	// of two full groups by far: a state in flight must never be evicted.
 	statesHeld = 32 * 1024
 	// recentHeld bounds the event ids remembered per stream. Resends with an
 	// expected revision look further back in Postgres; those with Any don't.

@@ -23,8 +23,8 @@ const (
 )
 
 // writer is the one place that writes. For the life of a session two
-// goroutines work in it: the decider takes writes off the queue and forms the
-// next group; the committer writes one group after the other. A group is
+// goroutines work in it. The decider takes writes off the queue and forms the
+// next group. The committer writes one group after the other. A group is
 // handed over when the committer is free, and grows until then. The rest of
 // the node talks to the writer through queue and reads the tail.
 type writer struct {

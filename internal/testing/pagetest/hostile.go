@@ -17,7 +17,7 @@ import (
 
 var wildcards = regexp.MustCompile(`\{[a-z]+\}`)
 
-// HostileIDs calls each page whose pattern begins with begins, with ids that no service
+// HostileIDs calls each page whose pattern has the prefix begins, with ids that no service
 // makes, one at a time. Each request must be refused without a server error. fill puts
 // valid ids in the other places; token goes along with each form.
 func (s *Service) HostileIDs(g Guest, begins string, fill func(pattern string) string, token string) {
@@ -80,7 +80,7 @@ func (s *Service) Fields() (names []string) {
 	return names
 }
 
-// HostileForms sends each form whose pattern begins with begins, with hostile texts in all
+// HostileForms sends each form whose pattern has the prefix begins, with hostile texts in all
 // its fields. The page must refuse invalid texts without a server error, no event may hold
 // one, and every read model must go on. fill and token are those of HostileIDs. It may end
 // the objects that the ids name.

@@ -27,8 +27,8 @@ func Waiting(got Response) string {
 	return to.Query().Get(ui.FormField)
 }
 
-// KeepsForms sends each form that asks for a proof and whose pattern begins with begins, with
-// an old proof. The form must wait, and be carried out once. fill is that of HostileIDs;
+// KeepsForms sends each form that asks for a proof and whose pattern has the prefix begins,
+// with an old proof. The form must wait, and be carried out once. fill is that of HostileIDs;
 // answers gives the status of the page's answer when the form is carried out.
 func (s *Service) KeepsForms(g Guest, begins string, fill func(pattern string) string, answers func(ui.Page) int) {
 	s.T.Helper()
