@@ -114,8 +114,9 @@ func (c *Client) appendWhole(
 	}
 }
 
-// Writable fails, by a refusal that says why, while the log takes no events. It asks only
-// a log that has refused an append, and asks by an append without events.
+// Writable fails, by a refusal that says why, while the log takes no events. It asks by an
+// append without events, for which other logs may write something. So it asks only a log
+// that has refused an append.
 func (c *Client) Writable(ctx context.Context) error {
 	if !c.full.Load() {
 		return nil

@@ -276,8 +276,8 @@ func (c *runnerSet) startBatches(ctx context.Context) {
 }
 
 // batchKey holds the properties that the consumers of a shared batch have in common. Preparers
-// have a batch of their own: endpoints wait for their writes, and other writers for the rows
-// that they lock, so the read models must not delay them.
+// have a batch of their own: the outside world waits for their writes, and other writers wait
+// for the rows that they lock. So the read models must not delay them.
 type batchKey struct {
 	gather   time.Duration
 	prepares bool

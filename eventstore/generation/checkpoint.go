@@ -141,10 +141,10 @@ WHERE name = $1
 RETURNING ` + Columns
 
 // PlanOnce, within the first statement of a transaction, sets how Postgres plans the later
-// ones: once, and for tables of any size. Most plans are made, and kept, while the tables
-// are nearly empty. By default Postgres would plan anew for each short array, which takes
-// longer than the execution. Plain index scans mark the dead entries that they meet, of
-// which a queue's index is full.
+// statements: once, and for tables of any size. Most plans are made, and kept, while the
+// tables are nearly empty. By default Postgres would plan anew for each short array, which
+// takes longer than the execution. Plain index scans mark the dead entries that they meet,
+// of which a queue's index is full.
 const PlanOnce = `set_config('plan_cache_mode', 'force_generic_plan', true) <> ''
     AND set_config('enable_seqscan', 'off', true) <> ''
     AND set_config('enable_bitmapscan', 'off', true) <> ''`

@@ -16,8 +16,8 @@ import (
 
 // Readers, ours and an operator's own, know only the views. The rights on them, and
 // the views of others that depend on them, must outlive a rebuild. A view that keeps
-// all its columns is replaced in place, which keeps the rest. A view that has lost a
-// column, or a column's type, has to be made anew with all views that depend on it.
+// all its columns is replaced in place, which keeps them. A view that has lost a column,
+// or a column's type, has to be made anew with all views that depend on it.
 
 // obstacleError is the reason why a built generation cannot serve.
 type obstacleError struct{ what string }

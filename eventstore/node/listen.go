@@ -63,7 +63,7 @@ func (e *endpoint) close() {
 func (e *endpoint) connectionString(caFile string) string {
 	switch {
 	case e.secure:
-		// The address is not escaped: some clients don't decode escapes.
+		// Escaped as a path, which leaves slashes as they are: some clients don't decode escapes.
 		return "esdb://" + e.address + "?tlsCaFile=" + (&url.URL{Path: caFile}).EscapedPath()
 	case e.listener.Addr().Network() == "tcp":
 		return "esdb://" + e.address + "?tls=false"
