@@ -86,7 +86,8 @@
 // A runner stores a checkpoint at once only with rows. So a process that waits for the
 // runners of another follows the log, too, and knows which of them have anything to do. The
 // transaction that moves their checkpoint notifies it (news.go). Event types that only the
-// consumers of a later binary handle are not waited for.
+// consumers of a later binary handle are not waited for, nor are Lazy read models, unless
+// they are named (CatchUp).
 //
 // # When something fails
 //

@@ -26,13 +26,15 @@
 // renews the lease. Its fence is the checkpoint, which moves only by compare-and-set in
 // the transaction of the rows (package consumer).
 //
-// An item of work is leased once, for its longest duration, and never renewed. Its
-// fence is a token that only this lease has; settling checks it. This loop does all
-// such items. The place of the lease depends on the item. A delivery's lease stands in
-// its endpoint's row (webhooks.endpoints). One process has that row at a time, and the
-// claim sees the cap there. The token is the number of the attempt. A timer's lease
-// stands beside the timer (policy.leases), because timers are a read model that may be
-// rebuilt at any time, and settled timers must stay settled.
+// An item of work is leased for one attempt: a delivery for its longest duration, a
+// timer for a few seconds at a time, renewed until its firing ends. The fence is a token
+// that only this lease has; settling checks it. This loop does all such items.
+//
+// The place of the lease depends on the item. A delivery's lease stands in its
+// endpoint's row (webhooks.endpoints). One process has that row at a time, and the claim
+// sees the cap there. The token is the number of the attempt. A timer's lease stands
+// beside the timer (policy.leases), because timers are a read model that may be rebuilt
+// at any time, and settled timers must stay settled.
 //
 // The embedded log's one writer has no lease but a session's advisory lock. It must end
 // with its connection and by no clock (eventstore/node).
