@@ -15,16 +15,16 @@ type Cause struct {
 	CausationID   string // id of the event that a policy reacts to
 	Trace         string // the traceparent that the command goes on from; empty: no trace
 	Actor         string // key:<id>, checker:<id>, operator, policy:<name>
-	AccountID     string // whose data the command is about
-	// Sandbox says that the account is one: its time is its own (see
+	AccountID     string // the account of the data that the command is about
+	// Sandbox says that the account is a sandbox with its own clock (see
 	// account.ClockAdvanced).
 	Sandbox bool
-	// NotBefore is an instant that has come, whatever this machine's clock says:
-	// the due time of the timer that a policy acts on.
+	// NotBefore is the due time of the timer that a policy acts on. That instant has
+	// passed, even if this machine's clock is behind.
 	NotBefore time.Time
 	// AskedAt is the time of the first request, equal for every repeat; zero if it is
-	// unknown. A charge that was asked for after its ledger was closed needs no look at
-	// what the close left behind.
+	// unknown. A charge that was asked for after the last close of its ledger needs no
+	// search for debits that the close left behind.
 	AskedAt time.Time
 }
 
@@ -41,7 +41,7 @@ func (c Cause) RequestedBy() (userID *string, keyID string) {
 	return nil, ""
 }
 
-// Step is a part of the command that is told apart from the others in the log.
+// Step gives the cause of a part of the command, with an id of its own in the log.
 func (c Cause) Step(name string) Cause {
 	c.CommandID = DeriveID(c.CommandID, name)
 	return c

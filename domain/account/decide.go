@@ -11,8 +11,8 @@ import (
 	"humanqa/domain"
 )
 
-// Every decision returns the events to write, none for a harmless repeat, or
-// the refusal. Whether the caller may ask at all is not decided here.
+// Every decision returns the events to write, none for a harmless repeat, or the refusal.
+// The caller checks the right to ask.
 
 // DecideCreate opens the account. Asking again with the same words is a
 // repeat.
@@ -28,7 +28,7 @@ func DecideCreate(s State, name string, sandbox bool) ([]domain.Event, error) {
 	return []domain.Event{&Created{Name: name, Sandbox: sandbox}}, nil
 }
 
-// How far a sandbox's clock can be moved.
+// The bounds of a move of a sandbox's clock.
 const (
 	MaxAdvance = 365 * 24 * time.Hour // by one call
 	maxAhead   = 10 * MaxAdvance
@@ -57,7 +57,7 @@ func DecideAdvance(s State, advanceID string, by time.Duration) ([]domain.Event,
 	}}, nil
 }
 
-// ErrNoSandbox refuses what only a sandbox account may do.
+// ErrNoSandbox refuses an operation that only a sandbox account may do.
 var ErrNoSandbox = domain.Forbidden("the account is not a sandbox").
 	WithHint("use a key of a sandbox account, which starts with qa_test_")
 
@@ -85,9 +85,8 @@ func DecideReinstate(s State) ([]domain.Event, error) {
 	return []domain.Event{&Reinstated{}}, nil
 }
 
-// DecideChoosePool keeps the account's tests to a pool's checkers; without an id
-// it lets them go to any. Whether the account may ask for the pool is the
-// caller's to know.
+// DecideChoosePool keeps the account's tests to a pool's checkers; without an id they may
+// go to any checker. The caller checks that the account may use the pool.
 func DecideChoosePool(s State, poolID string) ([]domain.Event, error) {
 	switch {
 	case !s.Exists:
@@ -143,7 +142,7 @@ func DecideRevokeKey(s State, keyID string) ([]domain.Event, error) {
 	return []domain.Event{&KeyRevoked{KeyID: keyID}}, nil
 }
 
-// ErrErased refuses what would go on with an account that is no more.
+// ErrErased refuses an operation on an erased account.
 var ErrErased = domain.Conflict("the account was erased").WithHint("open another one")
 
 // DecideErase ends the account and every key of it. by is the operator's name. A repeat

@@ -68,8 +68,8 @@ type PoolChosen struct {
 	PoolID string `json:"poolId,omitempty"`
 }
 
-// RetentionChanged replaces how long the account's evidence is kept (decisions, "What is
-// kept").
+// RetentionChanged replaces the settings of how long evidence of the account is kept
+// (decisions, "What is kept").
 type RetentionChanged struct {
 	retention.Keep
 	At time.Time `json:"at"`

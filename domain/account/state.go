@@ -15,14 +15,14 @@ type State struct {
 	Name      string
 	Sandbox   bool
 	Suspended bool   // also once it is erased
-	PoolID    string // whose checkers alone get its tests; empty: any
-	// Erased is for good; Finished: nothing is left that can be erased.
+	PoolID    string // only this pool's checkers get its tests; empty: any checker
+	// Erased is final. Finished says that no erasable data are left.
 	Erased, Finished bool
-	// Keep is how long evidence is kept; Hold stops that, nil: none does.
+	// Keep is how long evidence is kept. Hold suspends that; nil: there is no hold.
 	Keep retention.Keep
 	Hold *retention.Hold
-	// Ahead is how far the account's clock is ahead; zero but in a sandbox.
-	// Advances is how far it was after each call, by its id.
+	// Ahead is how far the account's clock is ahead; zero but in a sandbox. Advances has
+	// that distance after each call, by the call's id.
 	Ahead    time.Duration
 	Advances map[string]time.Duration
 	Keys     map[string]Key // by key id, revoked ones too

@@ -7,8 +7,8 @@ import (
 	"humanqa/domain/subscription"
 )
 
-// What concerns a whole account (decisions, "Account events"): sent where a
-// project's list names it, whichever project it is about.
+// Events about a whole account (decisions, "Account events"). A project whose list names
+// such an event gets it, whichever project it is about.
 var accountKinds = []Kind{
 	kind(subscription.WebhookDisabled, webhookDisabled),
 	where((*credits.Debited).BecameLow, kind(subscription.CreditsLow, creditsLow)),
@@ -18,7 +18,7 @@ type webhookDisabledData struct {
 	AccountID   string    `json:"accountId"`
 	ProjectID   projectID `json:"projectId"`
 	ProjectName string    `json:"projectName"`
-	DeliveryID  *string   `json:"deliveryId"` // the one that failed for good; null: somebody disabled it
+	DeliveryID  *string   `json:"deliveryId"` // the delivery that failed for good; null: a person disabled the webhook
 	Reason      string    `json:"reason"`
 	DisabledAt  string    `json:"disabledAt"`
 	ProjectURL  string    `json:"projectUrl"`

@@ -18,12 +18,12 @@ import (
 	"humanqa/domain/subscription"
 )
 
-// learned is the Enrichment's revision. Raise it when more is learned of old events.
+// learned is the Enrichment's revision. Raise it when Learn takes more from old events.
 const learned = 3
 
-// Revision is the catalogue's and the Enrichment's: it rises when more is learned of old
-// events, and with each announcement, since the log may already hold its events. The feed
-// is built anew then.
+// Revision is the revision of the catalogue and the Enrichment. It rises when Learn takes
+// more from old events. It also rises with each new announcement, since the log may
+// already hold its events. The feed is built anew then.
 func Revision() int { return learned + len(catalogue) }
 
 // Kind is one kind of announcement.
@@ -39,8 +39,8 @@ type Kind struct {
 	// Nameable kinds are beyond the specification: a list may name them, and they are sent
 	// where no list was given.
 	Nameable bool
-	// OfAccount kinds are the other way round: sent only where a list names them,
-	// whichever project of the account they are about.
+	// OfAccount kinds are sent only where a list names them, whichever project of the
+	// account they are about.
 	OfAccount bool
 
 	// holds narrows the kind to some events of the type; nil: all.
@@ -96,8 +96,8 @@ func Of(e domain.Event) (k Kind, announced bool) {
 	return k, true
 }
 
-// envelope is the body of an announcement (specification, "Delivery
-// envelope"). What is not about a job has no jobId and no dashboardReportUrl.
+// envelope is the body of an announcement (specification, "Delivery envelope"). An
+// announcement that is not about a job has no jobId and no dashboardReportUrl.
 type envelope struct {
 	Event              string    `json:"event"`
 	Type               string    `json:"type"`
@@ -108,7 +108,7 @@ type envelope struct {
 	Data               any       `json:"data"`
 }
 
-// projectID is null where there is none: a feed tells of such jobs, too.
+// projectID is null in JSON if it is empty: a feed also has jobs without a project.
 type projectID string
 
 // MarshalJSON implements json.Marshaler.
@@ -129,7 +129,7 @@ type subject struct {
 
 // Render gives the bytes that announce an event. The same event and enrichment always
 // give the same bytes. For events without a Kind announced is false, and there is no
-// other result. An error means that no second try will do better.
+// other result. After an error no repeat can succeed.
 func Render(baseURL string, r domain.Recorded, about Enrichment) (body []byte, announced bool, err error) {
 	k, announced := Of(r.Event)
 	if !announced {

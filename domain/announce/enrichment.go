@@ -9,12 +9,12 @@ import (
 	"humanqa/domain/session"
 )
 
-// Enrichment is what an announcement says beside the event itself: what its
-// stream has told so far. All of it is fixed by the time the event happens.
+// Enrichment holds the facts that an announcement adds to the event itself. They come
+// from earlier events of the stream, so they are fixed when the event happens.
 type Enrichment struct {
-	// Submission is the job's, without the long texts, which nothing announces. Of a
-	// session, a loop or a ledger it holds only the account; of a project also the
-	// name.
+	// Submission is the job's, without the long texts, which no announcement contains.
+	// For a session or a loop it holds only the account and the project; for a ledger
+	// only the account; for a project also its name.
 	job.Submission
 	ReportID string `json:"reportId,omitempty"` // once the job is completed
 
@@ -22,8 +22,8 @@ type Enrichment struct {
 	Dropped []int          `json:"dropped,omitempty"` // the slots that the session started without, once it did
 }
 
-// Begin gives the enrichment as the first event of a job, a session, a loop
-// session, a project or a ledger leaves it; ok is false for every other event.
+// Begin gives the enrichment after the first event of a job, a session, a loop session, a
+// project or a ledger; ok is false for every other event.
 func Begin(r domain.Recorded) (about Enrichment, ok bool) {
 	switch e := r.Event.(type) {
 	case *job.Created:
@@ -46,7 +46,7 @@ func Begin(r domain.Recorded) (about Enrichment, ok bool) {
 	return about, true
 }
 
-// Learn folds a later event of the stream and says whether it told anything.
+// Learn folds a later event of the stream and says whether the enrichment changed.
 func (n *Enrichment) Learn(e domain.Event) bool {
 	switch e := e.(type) {
 	case *job.Completed:
@@ -61,8 +61,8 @@ func (n *Enrichment) Learn(e domain.Event) bool {
 	return true
 }
 
-// Types lists the events, by their names in the log, that are announced or tell
-// what announcements say.
+// Types lists the names in the log of the events that are announced or change an
+// Enrichment.
 func Types() []string {
 	types := domain.TypesOf((*session.Created)(nil), (*loop.Started)(nil), (*project.Created)(nil), (*project.SettingsChanged)(nil),
 		(*credits.Granted)(nil))

@@ -17,8 +17,7 @@ var jobKinds = []Kind{
 	kind("job.question_answered", questionAnswered),
 }
 
-// common is what data holds for every event about a job (decisions,
-// "Job payloads").
+// common has the fields of data for every event about a job (decisions, "Job payloads").
 type common struct {
 	ProjectID          projectID  `json:"projectId"`
 	JobID              string     `json:"jobId"`
@@ -32,8 +31,8 @@ type common struct {
 	SessionID          *string    `json:"sessionId"`
 }
 
-// job gives what every announcement about the job says, with its status after
-// the event.
+// job gives the fields of every announcement about the job, with its status after the
+// event.
 func (s subject) job(status job.Status) common {
 	c := common{
 		ProjectID: projectID(s.ProjectID), JobID: s.id, DashboardReportURL: ReportPage(s.baseURL, s.id),
@@ -127,7 +126,8 @@ type questionAskedData struct {
 	Until      string  `json:"until"`
 }
 
-// questionAnsweredData says that a secret came with the answer, and never the secret.
+// questionAnsweredData says whether a secret came with the answer; it never holds the
+// secret.
 type questionAnsweredData struct {
 	common
 	QuestionID string `json:"questionId"`

@@ -11,8 +11,8 @@ var sessionKinds = []Kind{
 	kind("job.session_completed", completedSession),
 }
 
-// sessionData is what data holds for the events about a session (decisions,
-// "Session payloads").
+// sessionData has the fields of data for the events about a session (decisions, "Session
+// payloads").
 type sessionData struct {
 	ProjectID    string         `json:"projectId"`
 	SessionID    string         `json:"sessionId"`

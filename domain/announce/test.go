@@ -2,9 +2,8 @@ package announce
 
 import "time"
 
-// TestName is the event that a client has sent to see whether its endpoint
-// takes what we send (decisions, "Deliveries"). Nothing in the log leads to it,
-// and no list names it.
+// TestName is an event that a client orders to test its endpoint (decisions,
+// "Deliveries"). It comes from no event of the log, and no list names it.
 const TestName = "webhook.test"
 
 type testData struct {

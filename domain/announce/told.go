@@ -5,17 +5,16 @@ import (
 	"humanqa/domain/job"
 )
 
-// Told is the event with what its announcement says, or a page that shows what was
-// announced. A store of events that are to be announced needs no more. Secrets are never
-// in it.
+// Told reduces the event to the fields that its announcement, or a page of announcements,
+// shows. A store of announced events needs no more. It never holds secrets.
 func Told(e domain.Event) domain.Event {
 	switch e := e.(type) {
-	case *job.Created: // what was submitted the Enrichment has
+	case *job.Created: // the Enrichment holds the submission
 		return &job.Created{
 			Submission: job.Submission{SLAMinutes: e.SLAMinutes, Price: e.Price, Source: e.Source},
 			Items:      make([]job.Item, len(e.Items)), CreatedAt: e.CreatedAt,
 		}
-	case *job.Claimed: // nobody is told by whom
+	case *job.Claimed: // no announcement names the checker
 		return &job.Claimed{At: e.At}
 	case *job.Completed:
 		told := *e

@@ -18,7 +18,7 @@ import (
 // settledWithin is how long a debit may stand without its job (invariant 4).
 const settledWithin = time.Minute
 
-// Finding is one thing that is wrong: which invariant, in which stream, how.
+// Finding is a broken invariant: its number, the stream and the problem.
 type Finding struct {
 	Invariant int    `json:"invariant"`
 	Stream    string `json:"stream"`
@@ -31,7 +31,7 @@ func (f Finding) String() string {
 
 // Audit is the fold's state. It holds a few words per job.
 type Audit struct {
-	// Events counts what was seen, Jobs what was submitted.
+	// Events counts the events seen, Jobs the submitted jobs.
 	Events, Jobs int
 
 	last      domain.Position
@@ -56,7 +56,7 @@ type debit struct {
 	refunded bool
 }
 
-// life is what the audit keeps of a job.
+// life is the audit's record of a job.
 type life struct {
 	account  string
 	price    domain.Credits
@@ -64,7 +64,7 @@ type life struct {
 	checker  string
 	token    int
 	requeues int
-	endedAt  time.Time // cancelled or failed: the refund is owed from then on
+	endedAt  time.Time // when it was cancelled or failed: the refund is owed from then on
 
 	robots  bool // a sandbox's job, or an AI review: not for people
 	slot    bool // of a session
@@ -73,7 +73,7 @@ type life struct {
 	failing bool // the next event must be job.failed
 	told    bool // the analysis is there
 
-	question string // the one that is open
+	question string // the open question
 	skipping bool   // a question ran out: the next event may be a skip by the policy
 }
 
@@ -118,8 +118,8 @@ func (a *Audit) AccountOf(jobID string) string {
 	return ""
 }
 
-// seePerson records the checkers of a person. A person whose right has ended can have
-// decided before, so rights that ended are kept.
+// seePerson records the checkers of a person. It keeps rights that have ended, because
+// the person may have decided an event before that.
 func (a *Audit) seePerson(r domain.Recorded, actor string) {
 	var g person.Grant
 	switch e := r.Event.(type) {
@@ -166,8 +166,8 @@ func (a *Audit) seeLedger(r domain.Recorded, accountID string) {
 	}
 }
 
-// seeClose holds what a close leaves behind against what the log says by then of
-// the jobs. Evolve holds the rest of it against the ledger.
+// seeClose compares the debits that a close leaves behind with the state of their jobs in
+// the log so far. Evolve compares the rest of the close with the ledger.
 func (a *Audit) seeClose(r domain.Recorded, l *ledger, e *credits.Closed) {
 	if r.Revision == 0 {
 		a.find(1, r.Stream, "begins with a close")
@@ -217,7 +217,7 @@ func (a *Audit) seeJob(r domain.Recorded, jobID string) {
 	a.transition(r, j)
 }
 
-// Findings says what is wrong in the log as seen so far. now decides which
+// Findings lists the broken invariants of the log as seen so far. now decides which
 // debits have waited too long for their job.
 func (a *Audit) Findings(now time.Time) []Finding {
 	findings := slices.Clone(a.findings)

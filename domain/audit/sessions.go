@@ -9,16 +9,16 @@ import (
 	"humanqa/domain/session"
 )
 
-// sessionRecord is what the audit keeps of a session.
+// sessionRecord is the audit's record of a session.
 type sessionRecord struct {
 	status   session.Status
 	slots    []session.Slot
 	dropped  []int
-	closedAt time.Time // expired or cancelled: its jobs are to end from then on
+	closedAt time.Time // when it expired or was cancelled: its jobs must end soon after
 }
 
-// seeSession checks that only legal transitions happen and that ends absorb
-// (invariant 8); of a session's end, that its jobs bear it out.
+// seeSession checks that only legal transitions happen and that ends absorb (invariant
+// 8). It also checks that a session completes only after its jobs have ended.
 func (a *Audit) seeSession(r domain.Recorded, sessionID string) {
 	g := a.sessions[sessionID]
 	if e, ok := r.Event.(*session.Created); ok {
@@ -63,7 +63,7 @@ func (a *Audit) seeSession(r domain.Recorded, sessionID string) {
 	g.status = to
 }
 
-// ended says that nothing more comes of the job.
+// ended says that the job exists and has ended.
 func (a *Audit) ended(jobID string) bool {
 	j := a.jobs[jobID]
 	return j != nil && j.status != job.StatusPending && j.status != job.StatusClaimed

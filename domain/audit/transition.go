@@ -12,7 +12,7 @@ func (j *life) refundable() bool {
 	return j.status == job.StatusCancelled || j.status == job.StatusFailed
 }
 
-// transition checks a step of a job that exists and takes it.
+// transition checks an event of an existing job and applies it.
 func (a *Audit) transition(r domain.Recorded, j *life) {
 	if _, failed := r.Event.(*job.Failed); j.failing && !failed {
 		a.find(8, r.Stream, "%s where job.failed was next", r.Type)
@@ -61,7 +61,7 @@ func (a *Audit) transition(r domain.Recorded, j *life) {
 	}
 }
 
-// checkClaim checks what begins and ends claims (invariant 7).
+// checkClaim checks the events that begin and end claims (invariant 7).
 func (a *Audit) checkClaim(r domain.Recorded, j *life) {
 	switch e := r.Event.(type) {
 	case *job.Claimed:
@@ -99,13 +99,13 @@ func (a *Audit) checkClaim(r domain.Recorded, j *life) {
 	j.status, j.checker = job.StatusPending, ""
 }
 
-// work checks what only the claimant may do.
+// work checks the events that only the claimant may cause.
 func (a *Audit) work(r domain.Recorded, j *life) {
 	a.legal(r, j, job.StatusClaimed)
 	skipped, isCheck := r.Event.(*job.ItemChecked)
 	_, asks := r.Event.(*job.QuestionAsked)
 	if robotAsks := asks && j.checker == job.Player; !robotAsks && (!j.skipping || !isCheck || skipped.Status != job.ItemSkip) {
-		a.by(r, j) // a robot asks at its account's word
+		a.by(r, j) // a robot's question carries the actor of its account
 	}
 	j.skipping = false
 	switch e := r.Event.(type) {
@@ -133,8 +133,7 @@ func (a *Audit) conclude(r domain.Recorded, j *life, id string) {
 	j.question = ""
 }
 
-// cancel checks a cancellation: only the session's end cuts a claim
-// short.
+// cancel checks a cancellation: only the end of its session cancels a claimed job.
 func (a *Audit) cancel(r domain.Recorded, j *life, e *job.Cancelled) {
 	if j.slot {
 		a.legal(r, j, job.StatusPending, job.StatusClaimed)
@@ -166,8 +165,8 @@ func (a *Audit) under(r domain.Recorded, j *life, token int) {
 	}
 }
 
-// by holds for the claim's checker, by the checker's key or by a person who works as this
-// checker.
+// by checks that the actor is the claim's checker: by the checker's key, or a person who
+// works as this checker.
 func (a *Audit) by(r domain.Recorded, j *life) {
 	if actor := "checker:" + j.checker; r.Meta.Actor != actor && !slices.Contains(a.people[r.Meta.Actor], j.checker) {
 		a.find(7, r.Stream, "%s by %s, the claim is %s's", r.Type, r.Meta.Actor, actor)

@@ -37,14 +37,14 @@ func DecideBind(s State, personID string) ([]domain.Event, error) {
 	return []domain.Event{&Bound{PersonID: personID}}, nil
 }
 
-// How much a profile holds.
+// The bounds of a profile.
 const (
 	maxEntries = 20
 	maxEntry   = 80 // characters
 )
 
-// DecideProfile notes what the checker says of themselves: blanks around an entry,
-// empty ones, and one that is there twice are left out.
+// DecideProfile records the checker's own profile. It removes blanks around an entry,
+// empty entries and duplicates.
 func DecideProfile(s State, p Profiled) ([]domain.Event, error) {
 	switch {
 	case !s.Exists:

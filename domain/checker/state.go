@@ -14,14 +14,14 @@ type State struct {
 	Hash     string
 	Prefix   string
 	Accounts []string // the accounts the checker belongs to
-	PersonID string   // who works as this checker; empty: whoever has the key
-	// What the checker says of themselves.
+	PersonID string   // the person who works as this checker; empty: the holder of the key
+	// The checker's own profile.
 	Languages []string
 	Devices   []string
 	// Held are the reservations that were left when the last one was taken,
 	// oldest first. Some may be void by now (see ClaimTaken).
 	Held []Reservation
-	// ErasedAt is when the checker was erased; zero: they were not.
+	// ErasedAt is when the checker was erased; zero: the checker was not erased.
 	ErasedAt time.Time
 }
 

@@ -14,18 +14,17 @@ import (
 	"humanqa/domain/session"
 )
 
-// After a while the policy gives up a submission that was cut off between its charge
-// and its job. It closes the job's stream (job.voided) and refunds the charge. The same
-// command, sent again, begins anew as a command that derives from it, for a job of its
-// own. A submission that was given up stays so for ever, and every repeat of the
-// command takes the same way. Of all its possible jobs at most one lives and is
-// charged.
+// After a while the policy gives up a submission that was cut off between its charge and
+// its job. It closes the job's stream (job.voided) and refunds the charge. The same
+// command, sent again, starts a new round: a command that derives from it, with a job of
+// its own. A given-up submission stays given up, so every repeat of the command goes
+// through the same rounds. At most one job of all rounds lives and is charged.
 
-// maxRounds bounds how often one submission begins anew: the policy waits longer
-// than a round takes.
+// maxRounds bounds the rounds of one submission. The policy waits longer than a round
+// takes.
 const maxRounds = 5
 
-// again runs a submission of one job, anew if its job was given up.
+// again runs a submission of one job, and runs it anew if its job was given up.
 func again[R any](ctx context.Context, s *Service, cause Cause, submit func(Cause) (R, error)) (R, error) {
 	return anew(cause, submit, func(cause Cause) (Cause, bool, error) {
 		givenUp, err := s.giveBack(ctx, cause, ownJob(cause))
@@ -33,8 +32,8 @@ func again[R any](ctx context.Context, s *Service, cause Cause, submit func(Caus
 	})
 }
 
-// anew runs a submission, and if it was given up runs it as the command that
-// follows.
+// anew runs a submission. If that was given up, anew runs it again as the derived
+// command.
 func anew[R any](
 	cause Cause, submit func(Cause) (R, error), follow func(Cause) (next Cause, givenUp bool, err error),
 ) (out R, err error) {
@@ -58,8 +57,8 @@ func anew[R any](
 // ownJob is the job that a submission leads to.
 func ownJob(cause Cause) string { return domain.DeriveID(cause.CommandID, "job").String() }
 
-// giveBack says whether the job was given up, and sees to its refund: the new
-// charge must not wait for that.
+// giveBack says whether the job was given up. It also makes sure of the refund, so that
+// the new charge does not wait for the policy.
 func (s *Service) giveBack(ctx context.Context, cause Cause, jobID string) (givenUp bool, err error) {
 	givenUp, err = repository.Read(ctx, s.Jobs, domain.JobStream(jobID), func(st job.State) bool {
 		return st.Status == job.StatusVoided && st.AccountID == cause.AccountID
@@ -76,7 +75,7 @@ func (s *Service) giveBack(ctx context.Context, cause Cause, jobID string) (give
 
 // sessionGivenUp reports whether the command's session was given up, and refunds its
 // slots. Such a session never began, or it was abandoned or expired before a slot's job
-// came. One that its client cancelled was not.
+// came. A session that its client cancelled was not given up.
 func (s *Service) sessionGivenUp(ctx context.Context, cause Cause, slots int) (bool, error) {
 	sessionID, jobIDs := ownSession(cause, slots)
 	st, err := s.readSession(ctx, sessionID)
@@ -113,8 +112,8 @@ func ownSession(cause Cause, slots int) (sessionID string, jobIDs []string) {
 	return domain.DeriveID(cause.CommandID, "session").String(), jobIDs
 }
 
-// batchAgain puts new jobs in the place of a batch's that were given up, and
-// gives the command that charges for them; none were: false.
+// batchAgain replaces the given-up jobs of a batch by new jobs, and gives the command
+// that charges for them. found is false if no job was given up.
 func (s *Service) batchAgain(ctx context.Context, cause Cause, jobIDs []string) (charging Cause, found bool, err error) {
 	for i, id := range jobIDs {
 		givenUp, err := s.giveBack(ctx, cause, id)

@@ -11,11 +11,11 @@ import (
 	"humanqa/domain/session"
 )
 
-// Cause says which command this is, and names its author.
+// Cause identifies a command and its author.
 type Cause = domain.Cause
 
-// Credentials are what a checker needs to sign in. They are sealed before they
-// reach an event.
+// Credentials let a checker sign in to the app. They are sealed before they reach an
+// event.
 type Credentials = claims.Credentials
 
 // NewItem is a checklist item as a client submits it. Key may be empty: it is
@@ -30,18 +30,17 @@ type NewItem struct {
 // SubmitJob charges the account and submits a job. The caller has checked
 // shapes and lengths.
 type SubmitJob struct {
-	// Submission holds what the caller asks for; account, price, sandbox, batch
-	// and slot are the service's to say. SLAMinutes 0: the project's default,
-	// then 60.
+	// Submission holds the caller's wishes; the service fills in account, price, sandbox,
+	// batch and slot. SLAMinutes 0: the project's default, then 60.
 	job.Submission
 	Items              []NewItem
 	Credentials        *Credentials
 	AccessInstructions string
-	// Wait has the checklist written before the answer, however long the
-	// writer takes (generateChecklist: sync).
+	// Wait makes the answer wait for the checklist, however long the writer takes
+	// (generateChecklist: sync).
 	Wait bool
-	// CommitStatus tells the verdict at a commit; nil: nowhere. A batch has one, which
-	// stands in its first job. No JSON ever holds its token.
+	// CommitStatus sets the verdict at a commit; nil: there is none. A batch has one
+	// commit status, in its first job. No JSON ever holds its token.
 	CommitStatus *CommitStatus `json:"-"`
 }
 
@@ -62,7 +61,7 @@ type SubmittedJob struct {
 	Position           domain.Position
 }
 
-// Estimate is what a submission would cost; nothing is written.
+// Estimate is the cost of a submission that is not written.
 type Estimate struct {
 	CreditsRequired  domain.Credits
 	CreditsAvailable domain.Credits
@@ -70,16 +69,16 @@ type Estimate struct {
 	SLAMinutes       int
 }
 
-// Webhook is what a hosted test says of its project's webhook. An empty URL
-// leaves the project's as it is; Events nil leaves the list as it is; an empty
-// Secret has one made when the first URL is attached.
+// Webhook changes the webhook of a hosted test's project. An empty URL leaves the URL as
+// it is. Events nil leaves the list as it is. With an empty Secret the service makes one
+// when the first URL is attached.
 type Webhook struct {
 	URL    string
 	Secret string
 	Events *[]string
 }
 
-// LoopStep is what an agent says of itself (decisions, "Loops").
+// LoopStep is an agent's report on its own loop (decisions, "Loops").
 type LoopStep struct {
 	Skill     string
 	Iteration int
@@ -87,19 +86,19 @@ type LoopStep struct {
 	MaxIterations int
 }
 
-// HostedTest is a one-shot test: type and project are found by themselves, and
-// what failed before is tested again.
+// HostedTest is a one-shot test. The service finds its type and project, and items that
+// failed before are tested again.
 type HostedTest struct {
-	// Submission's ProjectID names the project instead of having it found: a
-	// project-bound key's, or a deploy hook's. Its Type and TypeEcho are empty to
-	// have the type detected. Title and SLAMinutes are the service's to say.
+	// Submission's ProjectID names the project of a project-bound key or a deploy hook;
+	// if empty, the service finds the project. If Type and TypeEcho are empty, the
+	// service detects the type. The service fills in Title and SLAMinutes.
 	job.Submission
 	Host               string // of URL: lower case, no default port, no "www."
 	Webhook            Webhook
 	AccessInstructions string
 	Loop               *LoopStep
-	// Items are the client's own checklist, behind what failed before; empty: one is
-	// written. A review makes its own.
+	// Items are the client's own checklist, after the items that failed before; empty:
+	// the service writes one. A review makes its own.
 	Items []NewItem
 	// CommitStatus is as in SubmitJob.
 	CommitStatus *CommitStatus
@@ -117,7 +116,7 @@ type HostedJob struct {
 	Deduplicated bool
 }
 
-// PreparedFixes are the fixes that a call has queued, each once.
+// PreparedFixes are the fixes that a call queued, without duplicates.
 type PreparedFixes struct {
 	Descriptions []string
 	Position     domain.Position
@@ -159,7 +158,7 @@ type NewSlot struct {
 	Target    job.Target
 }
 
-// NewSession is a synchronized test; Test is what every slot tests.
+// NewSession is a synchronized test; every slot does the test in Test.
 type NewSession struct {
 	Test          HostedTest
 	Slots         []NewSlot
@@ -182,8 +181,8 @@ type CreatedSession struct {
 	Position           domain.Position
 }
 
-// CancelledSession is the outcome of a cancellation, the same for a repeat.
-// Refunded is what came back, Expired what went into lots that have expired.
+// CancelledSession is the outcome of a cancellation, the same for a repeat. Refunded is
+// the amount that came back, Expired the amount that went into expired lots.
 type CancelledSession struct {
 	SessionID        string
 	Status           session.Status
@@ -193,7 +192,7 @@ type CancelledSession struct {
 	Position         domain.Position
 }
 
-// CheckerSession is what a checker sees of their session.
+// CheckerSession is a session as its checker sees it.
 type CheckerSession struct {
 	SessionID     string
 	Status        session.Status
@@ -217,8 +216,8 @@ type PlayResult struct {
 // AdvancedClock is a sandbox account's time after a move.
 type AdvancedClock = settings.AdvancedClock
 
-// CancelledJob is the outcome of a cancellation, the same for a repeat.
-// Refunded is what came back, Expired what went into lots that have expired.
+// CancelledJob is the outcome of a cancellation, the same for a repeat. Refunded is the
+// amount that came back, Expired the amount that went into expired lots.
 type CancelledJob struct {
 	JobID            string
 	Status           job.Status
@@ -228,12 +227,11 @@ type CancelledJob struct {
 	Position         domain.Position
 }
 
-// FailedJob is the outcome of the operator's word, the same for a repeat.
+// FailedJob is the outcome of a failure by the operator's order, the same for a repeat.
 type FailedJob CancelledJob
 
-// ClaimedJob is a claim: the lease's token fences every later call. Checklist
-// and Findings are the draft of the report: what this checker, or one before,
-// said so far.
+// ClaimedJob is a claim: the lease's token fences every later call. Checklist and
+// Findings are the draft of the report, by this checker and by earlier ones.
 type ClaimedJob = claims.ClaimedJob
 
 // Claim names a claim: every call of a claimant carries it.
@@ -274,7 +272,7 @@ type IssuedKey = settings.IssuedKey
 // CreatedChecker carries the checker's key, which is shown only here.
 type CreatedChecker = settings.CreatedChecker
 
-// OperatorAct is what an operator sets out to do.
+// OperatorAct is an act that an operator begins.
 type OperatorAct = settings.OperatorAct
 
 // NewAccountID is the id of the account that CreateAccount opens for that cause.

@@ -43,7 +43,7 @@ func (s *Service) CancelJob(ctx context.Context, cause Cause, jobID, reason stri
 	}, nil
 }
 
-// RefundJob gives the debit of an ended job back, once.
+// RefundJob refunds the debit of an ended job, once.
 func (s *Service) RefundJob(ctx context.Context, cause Cause, jobID, reason string) (domain.Position, error) {
 	back, err := s.ledger.Refund(ctx, cause, jobID, reason)
 	return back.At, err

@@ -11,16 +11,17 @@ import (
 	"humanqa/domain/repository"
 )
 
-// tokenKept is the longest time that a token is kept: a job ends hours before.
+// tokenKept is the longest time that a token is kept. A job ends hours before that.
 const tokenKept = 24 * time.Hour
 
 // ErrStatusRefused says that a code host refused a commit status for good. The text of the
 // error is for the client.
 var ErrStatusRefused = errors.New("the code host refused the commit status")
 
-// holdToken keeps the token of a commit status and gives what its jobs ask for; nil: no
-// status is asked for. The token is kept before the first job is there: a crash in between
-// leaves a token that is forgotten by its age, and never a job without one.
+// holdToken keeps the token of a commit status, and gives the request for its jobs; nil:
+// there is no commit status. The token is stored before the first job. So a crash in
+// between leaves an unused token, which is forgotten by its age, and never a job without
+// a token.
 func (s *Service) holdToken(
 	ctx context.Context, cause Cause, in *CommitStatus, jobIDs []string, at time.Time,
 ) (*job.CommitStatusRequested, error) {
@@ -42,12 +43,12 @@ func tokenUse(c job.CommitStatus) string {
 	return strings.Join([]string{c.Provider, c.Repository, c.Commit, c.Context}, "\n")
 }
 
-// telling is what is known of the jobs with one verdict at a commit.
+// telling is the state of the jobs with one verdict at a commit.
 type telling struct {
 	request *job.CommitStatusRequested
 	account string
 	batchID string
-	owner   string // the job that records what is told
+	owner   string // the job that records the status
 	told    job.CommitState
 	done    bool
 	missing bool // a job is neither there nor voided
@@ -55,9 +56,9 @@ type telling struct {
 	parts   []job.CommitPart
 }
 
-// TellCommit sets the commit status of a job to what its jobs have come to, and forgets the
-// token once the verdict is told or refused. A job without a commit status has nothing to
-// tell. A crash before the event has the same status set again.
+// TellCommit sets the commit status of a job to the verdict of its jobs. It forgets the
+// token once the verdict is set or refused. For a job without a commit status it does
+// nothing. After a crash before the event, the repeat sets the same status again.
 func (s *Service) TellCommit(ctx context.Context, cause Cause, jobID string) (domain.Position, error) {
 	t, err := s.readTelling(ctx, jobID)
 	if err != nil || t.request == nil {
@@ -137,8 +138,8 @@ func (s *Service) readTelling(ctx context.Context, jobID string) (t telling, err
 	return t, nil
 }
 
-// supersede cancels the untouched jobs of an older submission at the same place. What a
-// checker has begun goes on: its credits are spent.
+// supersede cancels the untouched jobs of an older submission at the same place. A job
+// that a checker has begun goes on: its credits are spent.
 func (s *Service) supersede(ctx context.Context, cause Cause, t telling) error {
 	if t.request.Ref == "" {
 		return nil

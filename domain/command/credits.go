@@ -25,8 +25,8 @@ func (s *Service) GrantCredits(
 	})
 }
 
-// withLedger is the cause of a command on the account's ledger: an account that
-// never was, or was erased, has none.
+// withLedger gives the cause of a command on the account's ledger. A missing or erased
+// account has no ledger.
 func (s *Service) withLedger(ctx context.Context, cause Cause, accountID string) (Cause, error) {
 	type of struct{ exists, erased, sandbox bool }
 	known, err := repository.Read(ctx, s.Accounts, domain.AccountStream(accountID), func(st account.State) of {
@@ -49,8 +49,8 @@ func (s *Service) ExpireLots(ctx context.Context, cause Cause) (domain.Position,
 	return at, err
 }
 
-// SetLowCredits sets below how many credits the account is told that they are low;
-// 0: never. Invalid, path "below", is what is no such number.
+// SetLowCredits sets below how many credits the account is told that they are low; 0:
+// never. A number out of bounds is Invalid, path "below".
 func (s *Service) SetLowCredits(ctx context.Context, cause Cause, below domain.Credits) (domain.Position, error) {
 	cause, err := s.withLedger(ctx, cause, cause.AccountID)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"humanqa/domain/project"
 )
 
-// Deploy submits the test of a deploy, once for each of its keys while the job
-// lives. The project's stream decides: of two calls at once one writes
-// down which job it makes, and the other one makes the same, or finds it made.
+// Deploy submits the test of a deploy, once for each of its keys while the job lives. The
+// project's stream decides between two simultaneous calls: one records the id of its job.
+// The other makes the same job, or finds it.
 func (s *Service) Deploy(ctx context.Context, cause Cause, projectID string, in Deploy) (HostedJob, error) {
 	in.Test.ProjectID, in.Test.Source = projectID, "deploy"
 	living := ""
@@ -23,7 +23,7 @@ func (s *Service) Deploy(ctx context.Context, cause Cause, projectID string, in 
 	if err != nil || living == "" {
 		return out, err
 	}
-	cause.AskedAt = time.Time{} // when that one was asked for, this one does not know
+	cause.AskedAt = time.Time{} // this call does not know when the earlier one was requested
 	out, _, err = s.testHosted(ctx, cause, living, in.Test, in.Keys)
 	if domain.IsKind(err, domain.KindConflict) {
 		// An earlier call has paid for it, at another price, and is about to create
@@ -34,9 +34,9 @@ func (s *Service) Deploy(ctx context.Context, cause Cause, projectID string, in 
 	return out, err
 }
 
-// livingDeploy is the newest job that a deploy with one of the keys led to and
-// that has not ended. A platform's deployment has one job for good, unless that one ended
-// without a report. There is none for a command that is written down already.
+// livingDeploy is the newest job that a deploy with one of the keys led to and that has
+// not ended. A platform's deployment has one job for good, unless that one ended without
+// a report. There is none if the project has already recorded this command's own job.
 func livingDeploy(p project.State, keys []string, own string, outcomes jobOutcomes) string {
 	deploys := p.DeploysOf(keys)
 	if slices.ContainsFunc(deploys, func(d project.DeployReceived) bool { return d.JobID == own }) {

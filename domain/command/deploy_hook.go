@@ -24,8 +24,8 @@ func (s *Service) HookToken(ctx context.Context, accountID, projectID string) (s
 	return s.DeployHookToken(ctx, accountID, projectID, st.HookID)
 }
 
-// RotateHook gives the project's deploy hook another token. The one of before
-// opens nothing any more. userID is its author; nil: an author without a sign-in.
+// RotateHook gives the project's deploy hook another token. The old token opens nothing
+// any more. userID is its author; nil: an author without a sign-in.
 func (s *Service) RotateHook(
 	ctx context.Context, cause Cause, projectID string, userID *string,
 ) (token string, at domain.Position, err error) {
@@ -41,9 +41,9 @@ func (s *Service) RotateHook(
 	return token, at, err
 }
 
-// SetHookSignature has every call of the project's deploy hook need a signature of the
-// scheme, beside its token; an empty scheme needs none. userID is its author; nil: an author
-// without a sign-in.
+// SetHookSignature makes a signature of the scheme required for every call of the
+// project's deploy hook, beside its token. An empty scheme requires none. userID is its
+// author; nil: an author without a sign-in.
 func (s *Service) SetHookSignature(
 	ctx context.Context, cause Cause, projectID, scheme, secret string, userID *string,
 ) (domain.Position, error) {

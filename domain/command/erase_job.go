@@ -8,12 +8,12 @@ import (
 	"humanqa/domain/repository"
 )
 
-// ErasingJob is what an erasure has to know of a job.
+// ErasingJob has the facts about a job that decide its erasure.
 type ErasingJob struct {
 	AccountID string
 	Sandbox   bool
 	Open      bool // it has not ended
-	Erased    bool // the log says so; what it had may still be there
+	Erased    bool // the log says so; its texts and files may still be there
 	Held      bool // a hold of the job, its project or its account keeps its evidence
 }
 
@@ -38,8 +38,9 @@ func (s *Service) ErasingJob(ctx context.Context, jobID string) (ErasingJob, err
 	return of, err
 }
 
-// EraseJob says in the log that the job is erased. One that has not ended fails first, with a
-// refund. The key of its texts, and what was derived from them, is the caller's to destroy.
+// EraseJob records in the log that the job is erased. A job that has not ended fails
+// first, with a refund. The caller destroys the key of its texts, and everything derived
+// from them.
 func (s *Service) EraseJob(ctx context.Context, cause Cause, jobID, by, reason string) (domain.Position, error) {
 	of, err := s.ErasingJob(ctx, jobID)
 	if err != nil {

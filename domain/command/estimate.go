@@ -9,7 +9,7 @@ import (
 	"humanqa/domain/repository"
 )
 
-// EstimateJob says what a submission would cost, and writes nothing.
+// EstimateJob gives the cost of a submission, and writes nothing.
 func (s *Service) EstimateJob(ctx context.Context, cause Cause, in SubmitJob) (Estimate, error) {
 	sla, err := s.projectSLA(ctx, cause.AccountID, in.ProjectID)
 	if err != nil {

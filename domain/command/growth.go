@@ -2,16 +2,16 @@ package command
 
 import "humanqa/domain/credits"
 
-// Growth is how long the streams are that this process has run commands on, in
-// events by their category, and how large the ledgers' open books.
+// Growth has the length of the longest stream of each category, in events, of those that
+// this process ran commands on. It also has the size of the ledgers' open books.
 type Growth struct {
 	Streams map[string]uint64
-	// Book is the most of each, over all ledgers; OpenedAt is the oldest book's,
-	// of those that were closed before.
+	// Book has the maximum of each number over all ledgers. OpenedAt is that of the
+	// oldest open book, among ledgers that were closed before.
 	Book credits.Book
 }
 
-// Growth says what has grown.
+// Growth gives the sizes of the streams and the open books.
 func (s *Service) Growth() Growth {
 	return Growth{Book: s.ledger.LongestBooks(), Streams: map[string]uint64{
 		"account": s.Accounts.Longest(), "checker": s.Checkers.Longest(), "credits": s.Ledgers.Longest(),

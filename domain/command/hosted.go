@@ -11,10 +11,9 @@ import (
 	"humanqa/domain/repository"
 )
 
-// TestHosted submits a hosted test: project and type are found by themselves,
-// and what failed before, or was said to be fixed, is tested again
-// (specification, "POST /v1/hosted/test"). A refusal writes nothing; the same
-// command submits the same test once.
+// TestHosted submits a hosted test. It finds the project and the type. Items that failed
+// before, and prepared fixes, are tested again (specification, "POST /v1/hosted/test"). A
+// refusal writes nothing; the same command submits the same test once.
 func (s *Service) TestHosted(ctx context.Context, cause Cause, in HostedTest) (HostedJob, error) {
 	return again(ctx, s, cause, func(cause Cause) (HostedJob, error) {
 		out, _, err := s.testHosted(ctx, cause, ownJob(cause), in, nil)
@@ -22,9 +21,8 @@ func (s *Service) TestHosted(ctx context.Context, cause Cause, in HostedTest) (H
 	})
 }
 
-// testHosted submits the test as the job of that id. With the keys of a deploy
-// another job that came under one of them may live already: then only its id is
-// answered.
+// testHosted submits the test as the job of that id. With the keys of a deploy, another
+// job of one of these keys may live already: then it gives only the id of that job.
 func (s *Service) testHosted(
 	ctx context.Context, cause Cause, jobID string, in HostedTest, deployKeys []string,
 ) (out HostedJob, living string, err error) {
@@ -75,7 +73,7 @@ func (g preparation) newJob(in HostedTest) newJob {
 	}
 }
 
-// tellLoop passes err on; that of an account without the credits ends the
+// tellLoop returns err. If err says that the account lacks credits, it also ends the
 // agent's loop.
 func (s *Service) tellLoop(ctx context.Context, cause Cause, projectID string, step *LoopStep, jobID string, err error) error {
 	if step == nil || !domain.IsKind(err, domain.KindPayment) {
@@ -122,7 +120,7 @@ func (s *Service) findSubmitted(ctx context.Context, cause Cause, jobID string) 
 	return out, true, err
 }
 
-// availableCredits is what the account can spend now.
+// availableCredits is the amount that the account can spend now.
 func (s *Service) availableCredits(ctx context.Context, cause Cause) (domain.Credits, error) {
 	now, err := s.AccountTime(ctx, cause)
 	if err != nil {

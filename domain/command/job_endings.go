@@ -9,13 +9,12 @@ import (
 	"humanqa/domain/repository"
 )
 
-// A job that fails is refunded like one that is cancelled: the job decides,
-// the ledger follows, and every repeat refunds again what a crash in between
-// left owing.
+// A failed job is refunded like a cancelled one: first the job, then the ledger. After a
+// crash in between, every repeat makes the refund that is still missing.
 
 // MissSLA puts a job back into the queue after the end of its SLA, or fails it. A job
-// that is not due any more is left alone. A timer is about the SLA that it was set for:
-// fired again, however late, it must not end the next one.
+// that is not due any more is left alone. A timer belongs to the SLA that it was set for:
+// fired again, however late, it must not end the next SLA.
 func (s *Service) MissSLA(ctx context.Context, cause Cause, jobID string) (domain.Position, error) {
 	now, err := s.AccountTime(ctx, cause)
 	if err != nil {
@@ -30,10 +29,10 @@ func (s *Service) MissSLA(ctx context.Context, cause Cause, jobID string) (domai
 	return ended.Position, err
 }
 
-// ReportUntestable ends the claim with the checker's word that the job cannot
-// be tested. The job is pending again after the first checker's word, and
-// failed after the second's. The checker acts for no account; what they decide
-// may refund the job's, so its account stands behind the events.
+// ReportUntestable ends the claim with the checker's word that the job cannot be tested.
+// The job is pending again after the first checker's word, and failed after the second's.
+// The checker acts for no account. The report may refund the job's account, so the events
+// carry that account.
 func (s *Service) ReportUntestable(
 	ctx context.Context, cause Cause, claim Claim, reason, note string,
 ) (job.Status, domain.Position, error) {
@@ -57,8 +56,8 @@ func (s *Service) ReportUntestable(
 	return ended.Status, ended.Position, err
 }
 
-// FailJob ends a job with a full refund, at the operator's word. reason is
-// untestable or operator.
+// FailJob ends a job with a full refund, by the operator's order. reason is untestable or
+// operator.
 func (s *Service) FailJob(ctx context.Context, cause Cause, jobID, reason string) (FailedJob, error) {
 	now, err := s.AccountTime(ctx, cause)
 	if err != nil {
@@ -72,8 +71,8 @@ func (s *Service) FailJob(ctx context.Context, cause Cause, jobID, reason string
 	})
 }
 
-// endJob runs a decision that may fail the job, and refunds the account once it
-// has.
+// endJob runs a decision that may fail the job. If the job fails, endJob refunds the
+// account.
 func (s *Service) endJob(
 	ctx context.Context, cause Cause, jobID string, decide func(job.State) ([]domain.Event, error),
 ) (FailedJob, error) {
@@ -111,25 +110,26 @@ func (s *Service) endJob(
 	return out, err
 }
 
-// ReleaseSilent takes a claim back that nothing was heard of for too long. The
-// claimant's next call finds the claim ended.
+// ReleaseSilent ends a claim without a sign of life for too long. The claimant's next
+// call finds the claim ended.
 func (s *Service) ReleaseSilent(ctx context.Context, cause Cause, jobID string) (domain.Position, error) {
 	return s.onJob(ctx, cause, jobID, func(st job.State, now time.Time) ([]domain.Event, error) {
 		if due := cause.NotBefore; !due.IsZero() && due.Before(st.SignOfLife.Add(job.SilentAfter)) {
-			return nil, nil // the timer's silence was broken: another timer watches the next
+			return nil, nil // a sign of life came after this timer was set: another timer watches now
 		}
 		return job.DecideReleaseSilent(st, now)
 	})
 }
 
-// ExpireQuestion closes a question that nobody answered in time, and skips its item. A
-// timer is about the question that it was set for: fired again, it must not close the next
-// one early.
+// ExpireQuestion closes a question without an answer in time, and skips its item. A timer
+// belongs to the question that it was set for: fired again, it must not close the next
+// question early.
 func (s *Service) ExpireQuestion(ctx context.Context, cause Cause, jobID string) (domain.Position, error) {
 	return s.onJob(ctx, cause, jobID, job.DecideExpireQuestion)
 }
 
-// foretold are the events that end a job, with what its refund will lose.
+// foretold fills in, in the events that end a job, the part of the refund that will be
+// lost.
 func foretold(events []domain.Event, expired domain.Credits) []domain.Event {
 	for _, e := range events {
 		switch e := e.(type) {

@@ -19,10 +19,10 @@ func LoopID(projectID, skill string) string {
 	return domain.CommandIDFor("loop", projectID, skill).String()
 }
 
-// joinLoop counts a test into the loop session that runs, or into one that it
-// starts, and names the loop and the session. It comes before the charge and the job, and
-// counts a job once: a submission that is repeated joins nothing more. The test
-// of a submission that is never finished is taken out again by RecordLoopOutcome.
+// joinLoop counts a test into the loop session that runs, or into one that it starts, and
+// names the loop and the session. It comes before the charge and the job, and counts a
+// job once: a submission that is repeated joins nothing more. RecordLoopOutcome removes
+// the test of a submission that is never finished.
 func (s *Service) joinLoop(
 	ctx context.Context, cause Cause, projectID string, step LoopStep, jobID string, price domain.Credits,
 ) (loopID, sessionID string, err error) {
@@ -58,7 +58,7 @@ func (s *Service) loopOutOfCredits(ctx context.Context, cause Cause, projectID s
 	if err != nil {
 		return err
 	}
-	// A step of its own: the test may have joined under the command's own id.
+	// A separate step: the test may have joined under the command's own id.
 	cause, stream := cause.Step("out of credits"), domain.LoopStream(LoopID(projectID, step.Skill))
 	_, err = repository.Decide(ctx, s.Loops, cause, stream, func(st loop.State) ([]domain.Event, error) {
 		return loop.DecideOutOfCredits(st, jobID, at)
@@ -66,7 +66,7 @@ func (s *Service) loopOutOfCredits(ctx context.Context, cause Cause, projectID s
 	return err
 }
 
-// FinalizeLoop ends a loop session at the agent's word.
+// FinalizeLoop ends a loop session by the agent's order.
 func (s *Service) FinalizeLoop(ctx context.Context, cause Cause, loopID, sessionID string, final loop.Status) (domain.Position, error) {
 	return s.onLoop(ctx, cause, loopID, func(st loop.State, at loop.Setting) ([]domain.Event, error) {
 		if st.Session.AccountID != cause.AccountID {
@@ -82,10 +82,10 @@ func (s *Service) AbandonLoop(ctx context.Context, cause Cause, loopID string) (
 	return s.onLoop(ctx, cause, loopID, loop.DecideAbandon)
 }
 
-// RecordLoopOutcome tells the loop what became of a test, once that is known. A test
-// without a job is known once its charge is settled; until then the call fails. A test
-// without a charge is not waited for: nothing would settle it. If its client comes back
-// it is submitted, and the loop takes no notice.
+// RecordLoopOutcome tells the loop the outcome of a test, once that is known. The outcome
+// of a test without a job is known once its charge is settled; until then the call fails.
+// A test without a charge is not waited for: no policy would settle it. If its client
+// comes back, the test is submitted, and the loop ignores it.
 func (s *Service) RecordLoopOutcome(ctx context.Context, cause Cause, loopID, jobID string) (domain.Position, error) {
 	type test struct {
 		loop.Outcome
@@ -120,7 +120,7 @@ func (s *Service) RecordLoopOutcome(ctx context.Context, cause Cause, loopID, jo
 			return domain.Position{}, fmt.Errorf("job %s of loop %s has not come yet", jobID, loopID)
 		}
 	case of.status == job.StatusPending || of.status == job.StatusClaimed:
-		return domain.Position{}, nil // its end will ask again
+		return domain.Position{}, nil // the job's end will call again
 	}
 	return s.onLoop(ctx, cause, loopID, func(st loop.State, at loop.Setting) ([]domain.Event, error) {
 		outcome := of.Outcome
@@ -143,8 +143,8 @@ func (s *Service) isCharged(ctx context.Context, loopID, jobID string) (bool, er
 	})
 }
 
-// onLoop runs a command on a loop that there is. Policies and checkers don't know its
-// account: the loop does.
+// onLoop runs a command on an existing loop. Policies and checkers don't know its
+// account; the loop does.
 func (s *Service) onLoop(
 	ctx context.Context, cause Cause, loopID string, decide func(loop.State, loop.Setting) ([]domain.Event, error),
 ) (domain.Position, error) {
@@ -170,7 +170,7 @@ func (s *Service) onLoop(
 	})
 }
 
-// loopSetting reads what the end of a session depends on.
+// loopSetting reads the facts that decide the end of a session.
 func (s *Service) loopSetting(ctx context.Context, cause Cause, projectID string) (loop.Setting, error) {
 	now, err := s.AccountTime(ctx, cause)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"humanqa/domain/session"
 )
 
-// MarkSession keeps a moment that a person of the account marks for all in the room.
+// MarkSession records a moment that a person of the account marks for all participants.
 // The same command marks once.
 func (s *Service) MarkSession(ctx context.Context, cause Cause, sessionID, personID, note string) (domain.Position, error) {
 	st, err := s.readSession(ctx, sessionID)
@@ -25,7 +25,7 @@ func (s *Service) MarkSession(ctx context.Context, cause Cause, sessionID, perso
 }
 
 // MarkSlot is MarkSession by the checker of a slot that holds its job or has completed
-// it. The moment was so long ago.
+// it. ago is the age of the moment.
 func (s *Service) MarkSlot(
 	ctx context.Context, cause Cause, checkerID, sessionID, note string, ago time.Duration,
 ) (domain.Position, error) {
@@ -56,10 +56,10 @@ func (s *Service) recordMark(
 	})
 }
 
-// MarkMoment marks the moment of the test that was so long ago, under an id that derives
-// from the command.
-// In a session's slot it is marked for all in the room, too, as far as that still
-// takes marks; a repeat makes up for a crash between the two.
+// MarkMoment marks a moment of the test, ago before now, under an id that derives from
+// the command. In a session's slot it also marks the moment for all participants, as long
+// as the session takes marks. After a crash between the two, a repeat adds the missing
+// mark.
 func (s *Service) MarkMoment(ctx context.Context, cause Cause, claim Claim, label string, ago time.Duration) (domain.Position, error) {
 	now := s.Now()
 	m := job.Moment{ID: domain.DeriveID(cause.CommandID, "moment").String(), Label: label, At: now.Add(-ago)}
@@ -80,7 +80,7 @@ func (s *Service) MarkMoment(ctx context.Context, cause Cause, claim Claim, labe
 	}
 	shared, err := s.MarkSlot(ctx, cause.Step("room"), claim.CheckerID, in.sessionID, label, in.ago)
 	if domain.IsKind(err, domain.KindConflict) {
-		err = nil // it is full, or over: the moment stays the slot's own
+		err = nil // the session is full of marks or over: only the slot has the moment
 	}
 	return at.Max(shared), err
 }

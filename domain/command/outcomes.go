@@ -10,8 +10,8 @@ import (
 	"humanqa/domain/repository"
 )
 
-// jobOutcomes tells what became of a job. One that was unknown when the jobs
-// were asked counts as alive: it came since.
+// jobOutcomes has the outcomes of jobs. A job that is not in the map counts as alive: it
+// was attached after the jobs were read.
 type jobOutcomes map[string]project.Outcome
 
 func (f jobOutcomes) job(id string) project.Outcome { return f[id] }

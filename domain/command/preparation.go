@@ -19,37 +19,36 @@ import (
 )
 
 const (
-	// maxRegressions bounds what a test repeats of the project's past
+	// maxRegressions bounds the items that a test repeats from the project's past
 	// (decisions, "Open failures").
 	maxRegressions = 20
-	// arriving is how long a job that the log does not have yet is believed to
-	// be on its way: longer than the appends before it may take.
+	// arriving is how long a job that the log does not have yet counts as on its way. It
+	// is longer than the appends before it may take.
 	arriving = time.Minute
 	// Decisions, "Lengths".
 	maxTitle       = 200
 	maxProjectName = 120
 )
 
-// preparation is what a hosted test, or a session, starts from once its project
-// is settled and before it is paid for.
+// preparation is the state of a hosted test, or a session, after its project is settled
+// and before it is paid for.
 type preparation struct {
 	projectID  string
 	slaMinutes int // the project's default, 0 without one
 	jobType    job.Type
 	typeEcho   string
-	// regressions open the checklist; prepared are the ids of the fixes among
-	// them that the project's queue gave up for these jobs.
+	// regressions open the checklist. prepared are the ids of the fixes among them, which
+	// these jobs took from the project's queue.
 	regressions []job.Item
 	prepared    []string
-	// living is the job that an earlier deploy with one of the keys led to. The
-	// rest is empty then, and nothing was written.
+	// living is the job of an earlier deploy with one of the keys. The rest is empty
+	// then, and nothing was written.
 	living string
 }
 
-// prepareTest finds the project, or opens it, attaches the webhook, and takes the
-// queue's fixes along for the jobs. Everything that can be refused is refused
-// before anything is written, in the order 404, 409, 402. The same command
-// settles the same once.
+// prepareTest finds the project, or opens it, attaches the webhook, and takes fixes from
+// the queue for the jobs. Every refusal comes before the first write, in the order 404,
+// 409, 402. A repeat of the same command changes nothing.
 func (s *Service) prepareTest(ctx context.Context, cause Cause, in HostedTest, jobIDs, deployKeys []string) (preparation, error) {
 	to, err := s.findProject(ctx, cause, in)
 	if err != nil {
@@ -78,7 +77,7 @@ func (s *Service) prepareTest(ctx context.Context, cause Cause, in HostedTest, j
 		charges[i] = credits.Charge{JobID: id, Amount: Price(jobType, in.Urgent)}
 	}
 	if err := s.ledger.CheckFunds(ctx, cause, charges...); err != nil {
-		if !to.state.Exists { // an agent cannot have a loop there
+		if !to.state.Exists { // a new project has no loop
 			return preparation{}, err
 		}
 		return preparation{}, s.tellLoop(ctx, cause, to.projectID, in.Loop, jobIDs[0], err)
@@ -104,7 +103,7 @@ func (s *Service) prepareTest(ctx context.Context, cause Cause, in HostedTest, j
 				p.slaMinutes = *st.DefaultSLAMinutes
 			}
 			write := test
-			if jobType != job.AIReview { // no fetch can tell whether a bug is gone
+			if jobType != job.AIReview { // a review fetches the page, which cannot show whether a bug is gone
 				waiting := st.Waiting(jobIDs, outcomes.fix)
 				p.regressions, p.prepared = regressions(failures, waiting)
 				write.Take, write.Forget = p.prepared, st.Verified(outcomes.fix)
@@ -117,8 +116,8 @@ func (s *Service) prepareTest(ctx context.Context, cause Cause, in HostedTest, j
 	return prepared, nil
 }
 
-// destination is the project a hosted test goes to, as the log knew it a moment
-// ago. state is empty for one that is still to be opened.
+// destination is the project of a hosted test, as the log had it a moment ago. state is
+// empty for a project that is still to be opened.
 type destination struct {
 	projectID string
 	state     project.State
@@ -126,8 +125,8 @@ type destination struct {
 }
 
 // findProject names the project: the caller's, the host's, the newest one with the host
-// in its default URL, or a new one (decisions, "Auto-link"). The id of that one derives
-// from account and host, so that two first tests at once open one project.
+// in its default URL, or a new one (decisions, "Auto-link"). The id of a new project
+// derives from account and host, so that two first tests at once open one project.
 func (s *Service) findProject(ctx context.Context, cause Cause, in HostedTest) (destination, error) {
 	if in.ProjectID != "" {
 		p, err := s.ownedProject(ctx, cause, in.ProjectID)
@@ -149,7 +148,7 @@ func (s *Service) findProject(ctx context.Context, cause Cause, in HostedTest) (
 	}
 	p, err := s.ownedProject(ctx, cause, id)
 	if linked && domain.IsKind(err, domain.KindNotFound) {
-		err = nil // linked by somebody who has not opened it yet, and may never
+		err = nil // linked by a request that has not opened the project yet, and may never open it
 	}
 	return destination{projectID: id, state: p, linked: linked}, err
 }
@@ -172,7 +171,7 @@ func (s *Service) linkHost(ctx context.Context, cause Cause, in HostedTest, to d
 	return winner, err
 }
 
-// testCommand is what the test asks of its project, but for the fixes.
+// testCommand is the test's command for its project, without the fixes.
 func (s *Service) testCommand(ctx context.Context, cause Cause, in HostedTest, of destination) (project.TestCommand, error) {
 	now, err := s.AccountTime(ctx, cause)
 	if err != nil {
@@ -207,11 +206,11 @@ func (s *Service) sameSecret(ctx context.Context, cause Cause, of destination, s
 		return false
 	}
 	own, err := s.Sealer.Unseal(ctx, cause.AccountID, domain.ProjectStream(of.projectID), of.state.Secret.Sealed)
-	return err == nil && subtle.ConstantTimeCompare(own, []byte(secret)) == 1 // a shredded one is nobody's
+	return err == nil && subtle.ConstantTimeCompare(own, []byte(secret)) == 1 // a shredded secret equals no other
 }
 
-// readHistory gives the test's type, found by what the project has been tested for,
-// and the project's open failures.
+// readHistory gives the test's type and the project's open failures. It detects a type
+// that the test does not name.
 func (s *Service) readHistory(
 	ctx context.Context, cause Cause, in HostedTest, of destination,
 ) (t job.Type, echo string, failures []Regression, err error) {
@@ -232,8 +231,8 @@ func (s *Service) readHistory(
 	return t, t.Title(), failures, nil
 }
 
-// regressions merges what failed and what was fixed since, each key once, and
-// keeps the newest. A fix stands before the failure it is said to end.
+// regressions merges failures and fixes, each key once, and keeps the newest. A fix
+// replaces the failure with the same key.
 func regressions(failures []Regression, fixes []project.Fix) (items []job.Item, prepared []string) {
 	type candidate struct {
 		item job.Item

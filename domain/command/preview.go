@@ -7,7 +7,7 @@ import (
 	"humanqa/domain/job"
 )
 
-// TestPreview is what a hosted test would check and cost.
+// TestPreview has the checklist and the cost of a hosted test that is not submitted.
 type TestPreview struct {
 	ProjectID   string // empty: the test opens a project of its own
 	ProjectName string
@@ -22,9 +22,9 @@ type TestPreview struct {
 	SLAMinutes       int
 }
 
-// PreviewTest says what TestHosted would make of the same test, and writes nothing. A
-// list that a model writes may have other words the next time: a test of exactly this
-// list names its items.
+// PreviewTest gives the result that TestHosted would have for the same test, and writes
+// nothing. A model may write another list the next time; a test of exactly this list must
+// name its items.
 func (s *Service) PreviewTest(ctx context.Context, cause Cause, in HostedTest) (TestPreview, error) {
 	to, err := s.findProject(ctx, cause, in)
 	if err != nil {
@@ -62,8 +62,8 @@ func (s *Service) PreviewTest(ctx context.Context, cause Cause, in HostedTest) (
 	return out, err
 }
 
-// PreviewBulk says which checklists SubmitBulk would give the same tests, and writes
-// nothing. The list of a test that names no items is as one of PreviewTest.
+// PreviewBulk gives the checklists that SubmitBulk would give the same tests, and writes
+// nothing. A model may write another list the next time, as with PreviewTest.
 func (s *Service) PreviewBulk(ctx context.Context, cause Cause, tests []SubmitJob) ([]job.Created, error) {
 	drafts := make([]job.Created, len(tests))
 	return drafts, together(len(tests), func(i int) (err error) {

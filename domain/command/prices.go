@@ -5,8 +5,8 @@ import (
 	"humanqa/domain/job"
 )
 
-// Price is what one job costs, in credits (decisions, "Prices").
-// Urgent is exactly twice the normal price.
+// Price is the price of one job, in credits (decisions, "Prices"). Urgent is exactly
+// twice the normal price.
 func Price(t job.Type, urgent bool) domain.Credits {
 	price := domain.Credits(5)
 	if t == job.AIReview {

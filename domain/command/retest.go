@@ -9,9 +9,9 @@ import (
 	"humanqa/domain/repository"
 )
 
-// Retest submits a job of the account once more: everything that was
-// submitted, with the list as it stands, but in no session, batch or loop. The
-// secrets are sealed again, for the new job's stream.
+// Retest submits a job of the account once more: the same submission with the current
+// checklist, but in no session, batch or loop. The secrets are sealed again, for the new
+// job's stream.
 func (s *Service) Retest(ctx context.Context, cause Cause, jobID string) (SubmittedJob, error) {
 	type original struct {
 		newJob
@@ -32,7 +32,7 @@ func (s *Service) Retest(ctx context.Context, cause Cause, jobID string) (Submit
 			},
 			sealed: claims.Briefed(st),
 		}
-		o.sealed.SessionID = "" // no role is played here
+		o.sealed.SessionID = "" // a retest has no role in a session
 		for _, i := range st.Items {
 			if i.Origin != "" {
 				o.Regressions = append(o.Regressions, i)

@@ -53,8 +53,9 @@ type PlayQuestion struct {
 	Text string
 }
 
-// AskInPlay has a robot checker claim a sandbox job and ask the client. The robot goes on by
-// itself, as PlayJob would, once the question has an answer or its time is over.
+// AskInPlay has a robot checker claim a sandbox job and ask the client. The robot
+// continues automatically, as in PlayJob, once the question has an answer or its time is
+// over.
 func (s *Service) AskInPlay(
 	ctx context.Context, cause Cause, jobID string, in PlayQuestion, results []PlayResult, summary string,
 ) (job.Question, domain.Position, error) {
@@ -105,7 +106,7 @@ func (s *Service) AskInPlay(
 		})
 }
 
-// GoOnPlaying has the robot complete a job whose question has ended.
+// GoOnPlaying has the robot complete a job after its question has ended.
 func (s *Service) GoOnPlaying(ctx context.Context, cause Cause, jobID string) (domain.Position, error) {
 	return s.onJob(ctx, cause, jobID, func(st job.State, now time.Time) ([]domain.Event, error) {
 		return job.DecideRobotGoOn(st, domain.DeriveID(cause.CommandID, "report").String(), now)
@@ -115,7 +116,7 @@ func (s *Service) GoOnPlaying(ctx context.Context, cause Cause, jobID string) (d
 // played writes the robot's verdicts on the list. A name that is an item's id
 // is not looked for among the keys.
 func played(st job.State, results []PlayResult) ([]job.ReportItem, error) {
-	if st.Report != nil || st.NeedsChecklist() { // the decision knows without
+	if st.Report != nil || st.NeedsChecklist() { // the decision needs no verdicts then
 		return nil, nil
 	}
 	list := st.Items

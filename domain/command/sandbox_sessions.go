@@ -12,9 +12,8 @@ import (
 	"humanqa/domain/session"
 )
 
-// ReadySlots has robot checkers claim slots of a sandbox session and wait in
-// its lobby; no slots means all of them. The last one's word starts the
-// session.
+// ReadySlots has robot checkers claim slots of a sandbox session and wait in its lobby;
+// no slots means all of them. The last slot that becomes ready starts the session.
 func (s *Service) ReadySlots(ctx context.Context, cause Cause, sessionID string, slots []int) (CheckerSession, error) {
 	st, err := s.readSession(ctx, sessionID)
 	switch {

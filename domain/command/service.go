@@ -16,7 +16,7 @@ import (
 // Sealer keeps secrets: package internal/vault.
 type Sealer = settings.Sealer
 
-// ChecklistBrief is what a checklist is written from.
+// ChecklistBrief is the input for writing a checklist.
 type ChecklistBrief struct {
 	Type        job.Type
 	URL         string
@@ -38,8 +38,8 @@ type Regression struct {
 	FailedAt        time.Time
 }
 
-// AnalysisBrief is what a report is analysed from. It never holds credentials
-// or access instructions.
+// AnalysisBrief is the input for the analysis of a report. It never holds credentials or
+// access instructions.
 type AnalysisBrief struct {
 	AccountID   string
 	Type        job.Type
@@ -47,11 +47,11 @@ type AnalysisBrief struct {
 	Title       string
 	Description string
 	Feature     string
-	Target      job.Target // what the job was to be tested on
+	Target      job.Target // the devices that the job asked for
 	Report      job.Completed
 }
 
-// Review is what the AI found on a page by itself. Every item has a verdict.
+// Review has the AI's findings on a page. Every item has a verdict.
 type Review struct {
 	Items   []job.ReportItem
 	Summary string
@@ -62,8 +62,7 @@ type Review struct {
 // An error means that it may work later; an adapter that can never answer falls
 // back to the rules and says so in "by".
 type AI interface {
-	// Instant says that Checklist asks no server, so that a submission need not
-	// postpone it.
+	// Instant says that Checklist calls no server, so a submission need not postpone it.
 	Instant() bool
 	// Checklist writes the list of a job that came without one; by is "rules",
 	// or a model's name.
@@ -74,7 +73,7 @@ type AI interface {
 	Review(ctx context.Context, url string) (Review, error)
 }
 
-// Reads is what the read models know that a command starts from. They may be a moment
+// Reads are the queries of read models that commands use. Their answers may be a moment
 // old: the log decides everything that must hold.
 type Reads interface {
 	// ProjectForHost is the account's newest project with that host in its defaultUrl
@@ -99,28 +98,28 @@ type Tokens interface {
 	// Hold keeps a secret under a name. It opens for the same use only, and is forgotten
 	// after atMost.
 	Hold(ctx context.Context, accountID, name, use string, secret []byte, atMost time.Duration) error
-	// Held opens it. domain.ErrShredded says that it is forgotten.
+	// Held opens the secret. domain.ErrShredded says that it is forgotten.
 	Held(ctx context.Context, accountID, name, use string) ([]byte, error)
 	Forget(ctx context.Context, accountID, name string) error
 }
 
 // Statuses sets commit statuses: package internal/codehost.
 type Statuses interface {
-	// Set sets a status. The same again changes nothing at the code host. ErrStatusRefused
-	// says that the host refused and will refuse again; any other error may pass.
+	// Set sets a status. A repeat changes nothing at the code host. ErrStatusRefused says
+	// that the host refused and will refuse again; any other error may pass.
 	Set(ctx context.Context, to job.CommitStatus, token string, is StatusUpdate) error
 }
 
-// StatusUpdate is what a commit status says.
+// StatusUpdate is the content of a commit status.
 type StatusUpdate struct {
 	State       job.CommitState
 	Description string
-	// JobID is the job on the status's page, of a batch its first one; BatchID is empty
-	// outside one.
+	// JobID is the job on the status's page; for a batch, its first job. BatchID is empty
+	// without a batch.
 	JobID, BatchID string
 }
 
-// Deps is what a Service stands on. All fields but CloseEvery and CloseFailed are
+// Deps has the dependencies of a Service. All fields but CloseEvery and CloseFailed are
 // required. Tokens and Statuses are needed for commit statuses only.
 type Deps struct {
 	Log      domain.Log
@@ -133,9 +132,9 @@ type Deps struct {
 	Now func() time.Time
 	// ClaimsPerChecker bounds the live claims of one checker.
 	ClaimsPerChecker int
-	// CloseEvery is after how many events a ledger is closed; 0: 1000.
+	// CloseEvery is the number of events after which a ledger is closed; 0: 1000.
 	CloseEvery int
-	// CloseFailed is told why a ledger could not be closed behind a command. The
+	// CloseFailed gets the reason why a ledger could not be closed after a command. The
 	// command is not affected: the ledger stays long, and costs memory and time.
 	CloseFailed func(accountID string, err error)
 }

@@ -9,10 +9,10 @@ import (
 	"humanqa/domain/session"
 )
 
-// ReadySession says that the checker waits in the lobby; the last one's word
-// starts the session. They must hold the claim of one of its jobs. A session of
-// an account the checker belongs to is not found: they must not even know of
-// it.
+// ReadySession records that the checker waits in the lobby. The last checker to become
+// ready starts the session. The checker must hold the claim of one of its jobs. A session
+// of an account that the checker belongs to is not found: the checker must not learn that
+// it exists.
 func (s *Service) ReadySession(ctx context.Context, cause Cause, checkerID, sessionID string) (CheckerSession, error) {
 	st, err := s.sessionFor(ctx, checkerID, sessionID)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *Service) LeaveSession(ctx context.Context, cause Cause, checkerID, sess
 		return CheckerSession{}, err
 	}
 	slot, err := s.slotOf(ctx, st, func(j job.State) bool { return j.Status == job.StatusClaimed && j.CheckerID == checkerID })
-	if err == nil && slot.Slot == 0 { // a repeat, unless they took another slot since
+	if err == nil && slot.Slot == 0 { // a repeat, unless the checker took another slot since
 		slot, err = s.slotOf(ctx, st, func(j job.State) bool { return j.Status == job.StatusPending && j.ReleasedBy == checkerID })
 	}
 	if err != nil {

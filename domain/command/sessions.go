@@ -13,12 +13,12 @@ import (
 	"humanqa/domain/session"
 )
 
-// CreateSession opens a session's lobby; every slot becomes a job with the same
-// checklist (specification, "POST /v1/hosted/sessions"). A refusal writes
-// nothing. The charge of all slots is one append, the session stands before its
-// jobs: a crash in between leaves charges without jobs, which are settled like
-// any other. The same command completes what it began; after a slot's charge
-// was given back it begins anew, with a session of its own.
+// CreateSession opens a session's lobby; every slot becomes a job with the same checklist
+// (specification, "POST /v1/hosted/sessions"). A refusal writes nothing. The charge of
+// all slots is one append. The session is written before its jobs. A crash in between
+// leaves charges without jobs, which are settled like any other. A repeat of the command
+// completes the session. If a slot's charge was refunded by then, the repeat starts a new
+// session.
 func (s *Service) CreateSession(ctx context.Context, cause Cause, in NewSession) (CreatedSession, error) {
 	return anew(cause,
 		func(cause Cause) (CreatedSession, error) { return s.createSession(ctx, cause, in) },
@@ -52,7 +52,8 @@ func (s *Service) createSession(ctx context.Context, cause Cause, in NewSession)
 			remaining, err := s.availableCredits(ctx, cause)
 			return handleOf(sessionID, begun, remaining), err
 		}
-		// What was settled then holds, whatever would be found now.
+		// The first round's project and type hold, even if another search would find
+		// others now.
 		in.Test.ProjectID, in.Test.Type, in.Test.TypeEcho = begun.ProjectID, begun.Type, begun.TypeEcho
 	}
 	handle, err := s.openSession(ctx, cause, sessionID, jobIDs, in)
@@ -131,8 +132,8 @@ func (s *Service) anyVoided(ctx context.Context, jobIDs []string) (bool, error) 
 	return false, nil
 }
 
-// abandonSession cancels a session that cannot become whole, because the charge of a
-// slot with a late job has been refunded. What stopped it is the answer.
+// abandonSession cancels a session that cannot become whole, because the charge of a slot
+// with a late job has been refunded. It returns the error that stopped the session.
 func (s *Service) abandonSession(ctx context.Context, cause Cause, sessionID string, stopped error) error {
 	_, err := s.CancelSession(ctx, cause.Step("abandon"), sessionID)
 	var refusal *domain.Error
@@ -142,8 +143,8 @@ func (s *Service) abandonSession(ctx context.Context, cause Cause, sessionID str
 	return stopped
 }
 
-// wasAbandoned says whether it was abandon that cancelled the session: the log
-// names the command of each event.
+// wasAbandoned says whether abandonSession cancelled the session: the log names the
+// command of each event.
 func (s *Service) wasAbandoned(ctx context.Context, cause Cause, sessionID string) (own bool, err error) {
 	err = s.Log.Load(ctx, domain.SessionStream(sessionID), 0, func(r domain.Recorded) error {
 		if _, ok := r.Event.(*session.Cancelled); ok {
@@ -157,7 +158,7 @@ func (s *Service) wasAbandoned(ctx context.Context, cause Cause, sessionID strin
 	return own, nil
 }
 
-// isWhole says that no job of a session that was begun is missing.
+// isWhole says that no job of the session is missing.
 func (s *Service) isWhole(ctx context.Context, st session.State) (bool, error) {
 	for _, slot := range st.Slots {
 		came, err := repository.Read(ctx, s.Jobs, domain.JobStream(slot.JobID), func(j job.State) bool { return j.Exists })
@@ -168,9 +169,9 @@ func (s *Service) isWhole(ctx context.Context, st session.State) (bool, error) {
 	return true, nil
 }
 
-// draftSlots settles the project and writes the event of every slot's job. The
-// list is written once, and now: an answer that counts its items cannot wait.
-// A repeat takes it from the first job, if that came.
+// draftSlots settles the project and drafts the event of every slot's job. The checklist
+// is written once and at once, because the answer counts its items. A repeat takes it
+// from the first job, if that exists.
 func (s *Service) draftSlots(ctx context.Context, cause Cause, sessionID string, jobIDs []string, in NewSession) ([]job.Created, error) {
 	prepared, err := s.prepareTest(ctx, cause, in.Test, jobIDs, nil)
 	if err != nil {
@@ -264,7 +265,7 @@ func (s *Service) CancelSession(ctx context.Context, cause Cause, sessionID stri
 	switch {
 	case err != nil:
 		return CancelledSession{}, err
-	case st.Status != session.StatusCancelled: // the last of its jobs was faster
+	case st.Status != session.StatusCancelled: // the last of its jobs ended first
 		_, err := session.DecideCancel(st, session.CancelClient, now)
 		return CancelledSession{}, err
 	}
@@ -278,10 +279,11 @@ func (s *Service) CancelSession(ctx context.Context, cause Cause, sessionID stri
 	return out, err
 }
 
-// refunds is what of several refunds came back, and what was lost.
+// refunds has the sum of several refunds: the amount that came back, and the amount that
+// was lost.
 type refunds struct{ back, expired domain.Credits }
 
-// refundsOf adds up what the session's slots were given back.
+// refundsOf adds up the refunds of the session's slots.
 func (s *Service) refundsOf(ctx context.Context, cause Cause, st session.State) (of refunds, err error) {
 	debits, err := repository.Read(ctx, s.Ledgers, domain.CreditsStream(cause.AccountID), func(ledger credits.State) []*credits.Debit {
 		debits := make([]*credits.Debit, len(st.Slots))
@@ -303,7 +305,7 @@ func (s *Service) refundsOf(ctx context.Context, cause Cause, st session.State) 
 			}
 		}
 		if d != nil && d.Refunded {
-			// A job that never came does not know what it would have cost.
+			// The stream of a voided job does not have its price.
 			amount := max(d.Amount, st.SlotPrice)
 			of.back, of.expired = of.back+amount-d.Expired, of.expired+d.Expired
 		}
@@ -311,7 +313,7 @@ func (s *Service) refundsOf(ctx context.Context, cause Cause, st session.State) 
 	return of, nil
 }
 
-// readSession is what the log holds of a session; the zero state if there is none.
+// readSession reads a session from the log; a missing session is the zero state.
 func (s *Service) readSession(ctx context.Context, sessionID string) (session.State, error) {
 	return repository.Read(ctx, s.Sessions, domain.SessionStream(sessionID), session.State.Clone)
 }
@@ -328,7 +330,7 @@ func (s *Service) onSession(
 		})
 }
 
-// foldedInto is a state of its own, with the events folded in.
+// foldedInto gives a copy of the state with the events folded in.
 func foldedInto(st session.State, events []domain.Event) session.State {
 	st = st.Clone()
 	for _, e := range events {

@@ -7,15 +7,15 @@ import (
 	"humanqa/domain/job"
 )
 
-// Credentials are what a checker needs to sign in. They are sealed before they
-// reach an event.
+// Credentials let a checker sign in to the app. They are sealed before they reach an
+// event.
 type Credentials struct {
 	Username string `json:"username,omitempty"`
 	Password string `json:"password,omitempty"`
 	Notes    string `json:"notes,omitempty"`
 }
 
-// Brief is what a claimant is told beside the checklist.
+// Brief is the information for a claimant beside the checklist.
 type Brief struct {
 	Title              string
 	URL                string
@@ -25,18 +25,17 @@ type Brief struct {
 	AccessInstructions string
 	// Questions are those of every claim on the job, the oldest first.
 	Questions []ToldQuestion
-	// Of a session's slot; else empty.
+	// These are for a session's slot, and empty otherwise.
 	ScenarioBrief string
 	RoleLabel     string
 }
 
-// ClaimedJob is a claim: the lease's token fences every later call. Checklist
-// and Findings are the draft of the report: what this checker, or one before,
-// said so far.
+// ClaimedJob is a claim: the lease's token fences every later call. Checklist and
+// Findings are the draft of the report, by this checker and by earlier ones.
 type ClaimedJob struct {
 	JobID     string
-	AccountID string // whose evidence the draft's links name; never shown
-	ProjectID string // whose open failures the claimant may know of; never shown
+	AccountID string // owner of the evidence that the draft links to; never shown
+	ProjectID string // the claimant may see its open failures; never shown
 	Token     int
 	DueAt     time.Time
 	SessionID string // of a session's slot

@@ -19,8 +19,8 @@ import (
 // checker's place only that long.
 const reservedFor = 2 * repository.AppendTimeout
 
-// ClaimJob gives the checker a pending job. The log decides: of many claims at once one
-// gets the job, and the others get a conflict. A repeat by the claimant answers the
+// ClaimJob gives the checker a pending job. The log decides between simultaneous claims:
+// one gets the job, and the others get a conflict. A repeat by the claimant answers the
 // same claim.
 //
 // The place among the checker's claims is reserved first, the job second: a
@@ -54,9 +54,9 @@ func (s *Claims) ClaimJob(ctx context.Context, cause domain.Cause, checkerID, jo
 	return g.ClaimedJob, err
 }
 
-// LiveClaim gives the claim that the checker holds, with the draft as it stands;
-// held is false when there is none. Of several it is the oldest. One on a job
-// that is hidden from the checker by now is none.
+// LiveClaim gives the claim that the checker holds, with its current draft; held is false
+// when there is none. With several claims it gives the oldest. A claim on a job that is
+// hidden from the checker by now does not count.
 func (s *Claims) LiveClaim(ctx context.Context, checkerID string) (claim ClaimedJob, held bool, err error) {
 	hidden, err := s.HiddenFrom(ctx, checkerID)
 	if err != nil {
@@ -90,8 +90,8 @@ func (s *Claims) LiveClaim(ctx context.Context, checkerID string) (claim Claimed
 	return ClaimedJob{}, false, nil
 }
 
-// CompletedBy says that the checker has completed the job, and up to where the log
-// has to be shown for that to be seen.
+// CompletedBy says whether the checker has completed the job. at is the position that a
+// read model must have applied to show it.
 func (s *Claims) CompletedBy(ctx context.Context, checkerID, jobID string) (at domain.Position, completed bool, err error) {
 	hidden, err := s.HiddenFrom(ctx, checkerID)
 	if err != nil {
@@ -114,7 +114,7 @@ func claimedJob(jobID string, st job.State) ClaimedJob {
 	}
 }
 
-// Briefed is what the brief needs of a job.
+// Briefed reduces a job's state to the fields that the brief needs.
 func Briefed(st job.State) job.State {
 	return job.State{
 		Submission: st.Submission, Credentials: st.Credentials, AccessInstructions: st.AccessInstructions,
@@ -122,9 +122,9 @@ func Briefed(st job.State) job.State {
 	}
 }
 
-// reserve takes one of the checker's places for the job, unless they hold its
-// claim already. A job of an account the checker belongs to is not found: they
-// must not even know of it.
+// reserve takes one of the checker's places for the job, unless they hold its claim
+// already. A job of an account the checker belongs to is not found: the checker must not
+// learn that it exists.
 func (s *Claims) reserve(ctx context.Context, cause domain.Cause, checkerID, jobID string) error {
 	target, err := s.readClaim(ctx, jobID)
 	if err != nil {
@@ -145,7 +145,7 @@ func (s *Claims) reserve(ctx context.Context, cause domain.Cause, checkerID, job
 		return domain.NotFound("job")
 	}
 	suspended := false
-	if target.claimant != checkerID { // what is claimed may be finished
+	if target.claimant != checkerID { // a claimed job may be finished
 		if suspended, err = s.offered(ctx, target.account, checkerID); err != nil {
 			return err
 		}
@@ -154,11 +154,11 @@ func (s *Claims) reserve(ctx context.Context, cause domain.Cause, checkerID, job
 	case refusal == nil && suspended:
 		return domain.Conflict("the job is not in the queue for now").WithHint("claim another job")
 	case refusal != nil:
-		return refusal // a place must not be held for a claim that cannot come
+		return refusal // no place is held for a claim that cannot succeed
 	case target.claimant == checkerID:
 		return nil
 	}
-	// Which of the places are taken is asked of the jobs themselves.
+	// The jobs themselves tell which places are taken.
 	held, err := repository.Read(ctx, s.Checkers, domain.CheckerStream(checkerID),
 		func(st checker.State) []checker.Reservation { return st.Held })
 	if err != nil {
@@ -176,7 +176,7 @@ func (s *Claims) reserve(ctx context.Context, cause domain.Cause, checkerID, job
 		return checker.DecideTake(st, checker.Reservation{JobID: jobID, Token: target.token, At: s.Now()},
 			func(r checker.Reservation) bool {
 				alive, seen := live[r]
-				return alive || !seen // one that came since we looked counts
+				return alive || !seen // a reservation made after the look counts as alive
 			}, s.PerChecker)
 	})
 	return err
@@ -202,11 +202,11 @@ func (s *Claims) offered(ctx context.Context, accountID, checkerID string) (susp
 	return of.suspended, err
 }
 
-// claimState is what a reservation depends on.
+// claimState is the part of a job's state that decides about a reservation.
 type claimState struct {
 	account  string // empty: there is no such job
 	pending  bool
-	claimant string // who holds the claim now
+	claimant string // the checker that holds the claim now
 	token    int
 }
 
@@ -252,7 +252,7 @@ func (s *Claims) Brief(ctx context.Context, jobID string, st job.State) (Brief, 
 	return out, err
 }
 
-// briefSlot adds to a slot's brief what its checker plays in the session.
+// briefSlot adds the checker's role in the session to a slot's brief.
 func (s *Claims) briefSlot(ctx context.Context, jobID, sessionID string, brief *Brief) error {
 	if sessionID == "" {
 		return nil

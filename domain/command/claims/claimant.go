@@ -11,8 +11,8 @@ import (
 	"humanqa/domain/repository"
 )
 
-// CheckItem records the claimant's verdict on an item of the list. A stale
-// claim is a conflict, an item that is not on the list not found. The claim and the time are
+// CheckItem records the claimant's verdict on an item of the list. A stale claim is a
+// conflict; an item that is not on the list is not found. The claim and the time are
 // filled in here.
 func (s *Claims) CheckItem(ctx context.Context, cause domain.Cause, claim Claim, in job.Check) (job.ReportItem, domain.Position, error) {
 	in.CheckerID, in.Token = claim.CheckerID, claim.Token
@@ -75,8 +75,8 @@ func checkedBy(st job.State, itemID string, events []domain.Event) job.ReportIte
 	return item
 }
 
-// AddFinding records something the claimant saw outside the list. Its id
-// derives from the command. The claim and the time are filled in here.
+// AddFinding records a finding of the claimant outside the list. Its id derives from the
+// command. The claim and the time are filled in here.
 func (s *Claims) AddFinding(ctx context.Context, cause domain.Cause, claim Claim, in job.Finding) (job.ReportItem, domain.Position, error) {
 	in.CheckerID, in.Token, in.At = claim.CheckerID, claim.Token, s.Now()
 	in.Item.ID = domain.DeriveID(cause.CommandID, "finding").String()
@@ -94,7 +94,7 @@ func (s *Claims) AddFinding(ctx context.Context, cause domain.Cause, claim Claim
 	})
 }
 
-// EditFinding replaces what a finding of the draft says. One that is not there is not
+// EditFinding replaces the content of a finding of the draft. A missing finding is not
 // found. The claim, the id and the time are filled in here.
 func (s *Claims) EditFinding(
 	ctx context.Context, cause domain.Cause, claim Claim, findingID string, in job.Finding,

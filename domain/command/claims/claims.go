@@ -1,6 +1,6 @@
-// Package claims holds the commands of a checker with a claim on a job. They take the claim
-// and give it back, add verdicts, findings, pictures, recordings and questions to the
-// client, and end with the report. None of them touches a ledger.
+// Package claims holds the commands of a checker with a claim on a job. They take and
+// release the claim. They add verdicts, findings, pictures, recordings and questions to
+// the client. They end with the report. None of them touches a ledger.
 package claims
 
 import (
@@ -12,7 +12,7 @@ import (
 // Claims runs the commands. It may be used by many goroutines.
 type Claims struct{ Config }
 
-// Config is what Claims stands on. All fields are required.
+// Config has the dependencies of Claims. All fields are required.
 type Config struct {
 	*settings.Commands
 	Sealer settings.Sealer

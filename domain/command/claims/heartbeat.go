@@ -8,8 +8,8 @@ import (
 	"humanqa/domain/job"
 )
 
-// Beat is what a claimant is told of the clocks. Stands says that a question is open, so
-// both clocks stand and their ends will be later.
+// Beat tells a claimant the ends of both clocks. Stands says that a question is open:
+// both clocks stand then, and their ends will be later.
 type Beat struct {
 	DueAt    time.Time // the end of the SLA
 	SilentAt time.Time // when the claim ends without a further sign of life

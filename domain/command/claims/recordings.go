@@ -8,9 +8,9 @@ import (
 	"humanqa/domain/repository"
 )
 
-// Record gives the account of the job that the claimant continues to record. It is a
-// sign of life. A checker without the claim is refused as everywhere. But after the
-// report its checker may still send the rest of the recording.
+// Record gives the account of the job that the claimant continues to record. It is a sign
+// of life. A checker without the claim is refused. But the checker that completed the job
+// may still send the rest of the recording.
 func (s *Claims) Record(ctx context.Context, cause domain.Cause, claim Claim) (accountID string, err error) {
 	accountID, _, err = Run(ctx, s, cause, claim, func(st job.State, accountID *string) ([]domain.Event, error) {
 		*accountID = st.AccountID
@@ -26,7 +26,7 @@ func (s *Claims) HoldsClaim(ctx context.Context, claim Claim) (bool, error) {
 	})
 }
 
-// AttachRecording takes a recording that is whole into the job.
+// AttachRecording adds a complete recording to the job.
 func (s *Claims) AttachRecording(ctx context.Context, cause domain.Cause, jobID string, r job.Recording) (domain.Position, error) {
 	return repository.Decide(ctx, s.Jobs, cause, domain.JobStream(jobID), func(st job.State) ([]domain.Event, error) {
 		return job.DecideAttachRecording(st, r, s.Now())

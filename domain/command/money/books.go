@@ -13,20 +13,19 @@ import (
 	"humanqa/domain/repository"
 )
 
-// A ledger is closed from time to time, so that its first command after a
-// restart, and its place in memory, don't grow with it (docs/decisions.md,
-// "Closing the books").
+// A ledger is closed from time to time (docs/decisions.md, "Closing the books"). So the
+// cost of its first command after a restart, and its memory, don't grow with it.
 
 const (
-	// CloseEvery is after how many events a ledger is closed, unless it is told
-	// otherwise: folding as many takes some milliseconds.
+	// CloseEvery is the default number of events after which a ledger is closed: folding
+	// that many takes some milliseconds.
 	CloseEvery = 1000
 	// booksSeen bounds the ledgers with a remembered length.
 	booksSeen = 1024
-	// askedAtOnce bounds how many jobs a close asks the log after at a time.
+	// askedAtOnce bounds how many jobs a close reads from the log at a time.
 	askedAtOnce = 4
-	// closeRetry is how long an account's commands leave its book alone after a
-	// close that failed.
+	// closeRetry is the time after a failed close in which the account's commands start
+	// no other close.
 	closeRetry = time.Minute
 )
 
@@ -51,8 +50,8 @@ func (l *Ledger) recordBook(accountID string, st credits.State) bool {
 	return st.Full(l.CloseEvery)
 }
 
-// LongestBooks is the most that an open book holds of each, over all ledgers; OpenedAt is
-// the oldest book's, of those that were closed before.
+// LongestBooks gives the maximum of each number over all open books. OpenedAt is that of
+// the oldest book, among ledgers that were closed before.
 func (l *Ledger) LongestBooks() credits.Book {
 	l.books.mu.Lock()
 	defer l.books.mu.Unlock()
@@ -67,7 +66,7 @@ func (l *Ledger) LongestBooks() credits.Book {
 	return most
 }
 
-// startClose is nil while a close of that account is under way, or has just failed.
+// startClose returns nil while a close of that account is under way, or has just failed.
 func (b *books) startClose(accountID string, now time.Time) context.Context {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -93,7 +92,7 @@ func (b *books) endClose(accountID string, now time.Time, err error) {
 	delete(b.closing, accountID)
 }
 
-// stopCloses ends the closes under way: a long one is no reason to wait.
+// stopCloses ends the closes under way, so that a stop does not wait for a long one.
 func (b *books) stopCloses() {
 	b.mu.Lock()
 	for _, cancel := range b.closing {
@@ -103,9 +102,9 @@ func (b *books) stopCloses() {
 	b.busy.Wait()
 }
 
-// closeSoon closes the account's book behind the command that found it full. A
-// close that dies with the process is begun again by the next command that finds
-// it so; one that fails is told, and begun again a minute later.
+// closeSoon closes the account's book behind the command that found it full. After a
+// crash, the next command that finds the book full begins the close again. A close that
+// fails is reported, and begun again a minute later at the earliest.
 func (l *Ledger) closeSoon(of domain.Cause) {
 	ctx := l.books.startClose(of.AccountID, l.Now())
 	if ctx == nil {
@@ -131,8 +130,9 @@ func (l *Ledger) CloseBook(ctx context.Context, cause domain.Cause) (domain.Posi
 	return l.closeFull(ctx, cause, 0)
 }
 
-// closeFull closes a book that is full: what has ended is asked of the log
-// first, since an end stays one. Of two processes at it, one finds an empty book.
+// closeFull closes a full book. It first reads from the log which jobs have ended; an end
+// is final, so the answer stays true. If two processes close at once, one finds an empty
+// book.
 func (l *Ledger) closeFull(ctx context.Context, cause domain.Cause, every int) (domain.Position, error) {
 	stream := domain.CreditsStream(cause.AccountID)
 	type unsettled struct {
@@ -164,8 +164,8 @@ func (l *Ledger) closeFull(ctx context.Context, cause domain.Cause, every int) (
 	})
 }
 
-// settled asks the log which of the account's jobs have ended, past the cache:
-// these jobs are over.
+// settled reads from the log which of the account's jobs have ended. It bypasses the
+// cache, since these jobs are over.
 func (l *Ledger) settled(ctx context.Context, accountID string, jobIDs []string) (map[string]credits.Settled, error) {
 	var (
 		asking sync.WaitGroup
@@ -195,7 +195,7 @@ func (l *Ledger) settled(ctx context.Context, accountID string, jobIDs []string)
 	return found, failed
 }
 
-// debitInLog is PastDebit past the cache.
+// debitInLog is PastDebit without the cache.
 func (l *Ledger) debitInLog(ctx context.Context, accountID, jobID string) (*credits.Debit, error) {
 	var st job.State
 	err := l.Log.Load(ctx, domain.JobStream(jobID), 0, func(r domain.Recorded) error {
@@ -228,9 +228,9 @@ func pastOf(st job.State, accountID string) *credits.Debit {
 	return nil
 }
 
-// charge runs what decides the charges, and asks the log after the jobs that it is
-// unsure of, until it is not. A caller reads the ledger before it asks the log. So no
-// close up to there left behind a job that has not ended by then.
+// charge runs decide until it is sure of all charges. For the jobs that decide is unsure
+// of, charge reads the log, and runs decide again. It reads the ledger before the log, so
+// a job that has not ended in the log was not left behind by any close in the ledger.
 func (l *Ledger) charge(ctx context.Context, cause domain.Cause, charges []credits.Charge, decide func([]credits.Charge) error) error {
 	charges = slices.Clone(charges)
 	for i := range charges {
@@ -242,7 +242,7 @@ func (l *Ledger) charge(ctx context.Context, cause domain.Cause, charges []credi
 		if !errors.As(err, &unsure) {
 			return err
 		}
-		charges = slices.Clone(charges) // the ledger may still be at the ones before
+		charges = slices.Clone(charges) // an earlier decide may still read the old slice
 		for i := range charges {
 			c := &charges[i]
 			if c.Past, err = l.PastDebit(ctx, cause.AccountID, c.JobID); err != nil {

@@ -1,4 +1,4 @@
-// Package money charges accounts for jobs and gives charges back: the ledger of an
-// account, and the close of its books. It has no command of its own that a caller could
-// ask for; package command's submissions, cancellations and grants go through it.
+// Package money charges accounts for jobs and refunds charges: the ledger of an account,
+// and the close of its books. It has no command for callers. The submissions,
+// cancellations and grants of package command go through it.
 package money

@@ -16,7 +16,7 @@ type Ledger struct {
 	books books
 }
 
-// Config is what a Ledger stands on. All fields but CloseFailed are required.
+// Config has the dependencies of a Ledger. All fields but CloseFailed are required.
 type Config struct {
 	Log domain.Log
 	// Now is the service's clock, Clock an account's.
@@ -26,9 +26,9 @@ type Config struct {
 	Ended   func(ctx context.Context, accountID string, jobIDs []string) ([]string, error)
 	Ledgers *repository.Repository[credits.State]
 	Jobs    *repository.Repository[job.State]
-	// CloseEvery is after how many events a ledger is closed.
+	// CloseEvery is the number of events after which a ledger is closed.
 	CloseEvery int
-	// CloseFailed is told why a ledger could not be closed behind a command. The
+	// CloseFailed gets the reason why a ledger could not be closed after a command. The
 	// command is not affected: the ledger stays long, and costs memory and time.
 	CloseFailed func(accountID string, err error)
 }
@@ -36,11 +36,11 @@ type Config struct {
 // New makes a Ledger.
 func New(c Config) *Ledger { return &Ledger{Config: c} }
 
-// StopCloses ends the closes under way: a long one is no reason to wait.
+// StopCloses ends the closes under way, so that a stop does not wait for a long one.
 func (l *Ledger) StopCloses() { l.books.stopCloses() }
 
-// Debit charges the account for jobs, all or none and each once, in one
-// append, and says what is left.
+// Debit charges the account for jobs, all or none and each once, in one append. remaining
+// is the available amount after it.
 func (l *Ledger) Debit(ctx context.Context, cause domain.Cause, charges ...credits.Charge) (remaining domain.Credits, err error) {
 	err = l.charge(ctx, cause, charges, func(charges []credits.Charge) (err error) {
 		remaining, _, err = l.Execute(ctx, cause, func(st credits.State, now time.Time) ([]domain.Event, error) {
@@ -70,16 +70,16 @@ func (l *Ledger) CheckFunds(ctx context.Context, cause domain.Cause, charges ...
 	})
 }
 
-// Refund is a refund: what of it went into expired lots, and what is left
-// after it.
+// Refund is a refund. Expired is its part for expired lots; Remaining is the available
+// amount after it.
 type Refund struct {
 	Expired   domain.Credits
 	Remaining domain.Credits
 	At        domain.Position
 }
 
-// Refund gives a job's debit back, once. A repeat says the same of it, also of a
-// debit that a close left behind.
+// Refund refunds a job's debit, once. A repeat gives the same answer, also for a debit
+// that a close left behind.
 func (l *Ledger) Refund(ctx context.Context, cause domain.Cause, jobID, reason string) (Refund, error) {
 	now, err := l.Clock(ctx, cause)
 	if err != nil {
@@ -115,8 +115,9 @@ func (l *Ledger) Refund(ctx context.Context, cause domain.Cause, jobID, reason s
 	return out.Refund, err
 }
 
-// ExpiringRefund is what of a job's refund would go into expired lots now. A command
-// that ends a job asks earlier, because the job's end is announced before the refund.
+// ExpiringRefund is the part of a job's refund that would go into expired lots now. A
+// command that ends a job asks earlier, because the job's end is announced before the
+// refund.
 func (l *Ledger) ExpiringRefund(ctx context.Context, cause domain.Cause, jobID string) (domain.Credits, error) {
 	now, err := l.Clock(ctx, cause)
 	if err != nil {
@@ -127,8 +128,7 @@ func (l *Ledger) ExpiringRefund(ctx context.Context, cause domain.Cause, jobID s
 	})
 }
 
-// Execute runs a command on the account's ledger and says what is available
-// after it.
+// Execute runs a command on the account's ledger and gives the available amount after it.
 func (l *Ledger) Execute(
 	ctx context.Context, cause domain.Cause, decide func(credits.State, time.Time) ([]domain.Event, error),
 ) (domain.Credits, domain.Position, error) {
@@ -152,8 +152,8 @@ func (l *Ledger) Execute(
 	return out.available, written, err
 }
 
-// balanceAfter is what the account has left after the events; without any,
-// what it has now.
+// balanceAfter is the account's available amount after the events; without events, the
+// amount now.
 func balanceAfter(st credits.State, events []domain.Event, now time.Time) domain.Credits {
 	if len(events) == 0 {
 		return st.Available(now)

@@ -1,5 +1,5 @@
-// Package retention holds the commands that say how long evidence is kept, that place and
-// release holds, and that let evidence go (decisions, "What is kept").
+// Package retention holds the commands that set how long evidence is kept, place and
+// release holds, and expire evidence (decisions, "What is kept").
 package retention
 
 import (
@@ -82,7 +82,7 @@ func (s *Retention) PlaceHold(ctx context.Context, cause domain.Cause, of Subjec
 	return s.orderHold(ctx, cause, of, retention.Order{HoldPlaced: retention.HoldPlaced{Reason: reason, Operator: operator}})
 }
 
-// ReleaseHold ends the subject's hold; without one nothing changes.
+// ReleaseHold ends the subject's hold; without a hold nothing changes.
 func (s *Retention) ReleaseHold(
 	ctx context.Context, cause domain.Cause, of Subject, reason string, operator bool,
 ) (domain.Position, error) {
@@ -128,20 +128,22 @@ type Gone struct {
 	Rule retention.Rule
 }
 
-// ExpireEvidence lets go what is due of the job's pieces by the settings, holds and time
-// that the log has. It gives those of the pieces that are gone, also by an earlier call:
-// a crash between the event and the caller's own record of it is repeated away.
+// ExpireEvidence expires those pieces of the job's evidence that are due, by the
+// settings, holds and time in the log. It gives the pieces that are gone, also by an
+// earlier call. So after a crash between the event and the caller's own record, a repeat
+// completes the record.
 //
 // A hold of the account or the project that is placed at the same moment comes too late
-// for this job. One of the job itself does not.
+// for this job. A hold of the job itself does not.
 func (s *Retention) ExpireEvidence(ctx context.Context, cause domain.Cause, jobID string, pieces []job.Piece) ([]Gone, error) {
 	return s.letGo(ctx, cause, jobID, pieces, func(st job.State, keep job.Retention, now time.Time) ([]domain.Event, error) {
 		return job.DecideExpire(st, keep, pieces, now)
 	})
 }
 
-// EraseEvidence lets go all of the job's pieces, whatever the settings say, and gives those
-// that are gone, as ExpireEvidence does. A hold, and a job that has not ended, keep them.
+// EraseEvidence expires all of the job's pieces, whatever the settings say, and gives
+// those that are gone, as ExpireEvidence does. It keeps them under a hold, and while the
+// job has not ended.
 func (s *Retention) EraseEvidence(ctx context.Context, cause domain.Cause, jobID string, pieces []job.Piece) ([]Gone, error) {
 	return s.letGo(ctx, cause, jobID, pieces, func(st job.State, keep job.Retention, now time.Time) ([]domain.Event, error) {
 		return job.DecideEraseEvidence(st, keep.Held, pieces, now)
