@@ -6,7 +6,7 @@ import "strings"
 // one subject").
 const ErasedText = "[erased]"
 
-// Erased is what becomes of a text with its subject.
+// Erased gives the text after the erasure of its subject.
 func Erased(text string) string {
 	if text == "" {
 		return ""
@@ -14,7 +14,7 @@ func Erased(text string) string {
 	return ErasedText
 }
 
-// OrderOfErasure refuses the order of an erasure that does not say who gives it, and why.
+// OrderOfErasure refuses the order of an erasure without an operator's name or a reason.
 func OrderOfErasure(by, reason string) error {
 	var wrong []Detail
 	for _, field := range []struct{ path, value string }{{"by", by}, {"reason", reason}} {

@@ -22,7 +22,7 @@ const (
 	KindRateLimited
 	KindUnavailable
 	KindMethod
-	KindGone // it was there, and will not be again
+	KindGone // it existed, and will never exist again
 )
 
 // Code is a stable machine-readable error code (specification, "Errors").
@@ -91,7 +91,7 @@ func (e *Error) With(key string, value any) *Error {
 }
 
 // Detail is one offending place of a request: a path such as
-// "checklistItems[2].description" and what is wrong there.
+// "checklistItems[2].description" and the problem there.
 type Detail struct {
 	Path    string `json:"path"`
 	Message string `json:"message"`
@@ -118,7 +118,7 @@ func NotFound(what string) *Error {
 	return &Error{Kind: KindNotFound, Code: CodeNotFound, Message: what + " not found"}
 }
 
-// Gone refuses because the thing is kept no longer.
+// Gone refuses because the thing existed and is kept no longer.
 func Gone(format string, args ...any) *Error {
 	return &Error{Kind: KindGone, Code: CodeGone, Message: fmt.Sprintf(format, args...)}
 }
@@ -162,18 +162,18 @@ func Unavailable(cause error) *Error {
 	}
 }
 
-// ErrNewer says that an event was written by a newer version of the service than this
-// process runs: its type is not known, or its version. Nothing may be decided without it.
+// ErrNewer says that a newer version of the service than this process runs wrote an
+// event: its type or its version is not known. Nothing may be decided without it.
 var ErrNewer = errors.New("a newer version of the service has written it")
 
-// Why a sealed text does not open, for good.
+// The reasons why a sealed text can never be opened.
 var (
-	// ErrShredded says that the key it was sealed with is gone, on purpose.
+	// ErrShredded says that the key of the text was destroyed on purpose.
 	ErrShredded = errors.New("the secret was shredded")
-	// ErrKeyLost says that the key is not in this database, though nobody destroyed it: the
-	// database was made anew, or belongs to another log.
+	// ErrKeyLost says that the key is not in this database, although it was not
+	// destroyed: the database was made anew, or belongs to another log.
 	ErrKeyLost = errors.New("the key of its texts is not in this database")
-	// ErrUnsealable says that it was sealed for another stream, or is damaged.
+	// ErrUnsealable says that the text was sealed for another stream, or is damaged.
 	ErrUnsealable = errors.New("not sealed for this stream, or damaged")
 )
 

@@ -8,8 +8,8 @@ type Credits int64
 // idSpace separates our derived ids from all others.
 var idSpace = uuid.NewSHA1(uuid.NameSpaceDNS, []byte("humanqa"))
 
-// DeriveID gives the id that follows from another one: the same parent and
-// name always give the same id. It is what makes a repeated command harmless.
+// DeriveID gives the id that follows from another one: the same parent and name always
+// give the same id. This makes a repeated command harmless.
 func DeriveID(parent uuid.UUID, name string) uuid.UUID {
 	return uuid.NewSHA1(parent, []byte(name))
 }
@@ -36,7 +36,7 @@ const (
 	HostStreams    = "host-"
 	PersonStreams  = "person-"
 	PoolStreams    = "pool-"
-	// OperatorStreams are by the operator.
+	// OperatorStreams are keyed by the operator.
 	OperatorStreams = "operator-"
 )
 
@@ -61,7 +61,7 @@ func SessionStream(sessionID string) string { return SessionStreams + sessionID 
 // LoopStream holds the runs of one agent on one project.
 func LoopStream(loopID string) string { return LoopStreams + loopID }
 
-// PersonStream holds what a person may do.
+// PersonStream holds a person's rights.
 func PersonStream(personID string) string { return PersonStreams + personID }
 
 // HostStream says which project the hosted tests of an account's host belong
@@ -73,5 +73,5 @@ func HostStream(accountID, host string) string {
 // PoolStream holds a pool of checkers.
 func PoolStream(poolID string) string { return PoolStreams + poolID }
 
-// OperatorStream holds what a person did as an operator.
+// OperatorStream holds a person's acts as an operator.
 func OperatorStream(personID string) string { return OperatorStreams + personID }

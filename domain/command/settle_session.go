@@ -12,8 +12,8 @@ import (
 
 // SettleSession does every due step of the session: the end of the lobby, the start of
 // the slots' clocks, the cancellation and refund of dropped slots, the end of the
-// session. It may be called at any time and as often as one likes; every step finds out
-// by itself whether it is due.
+// session. It may be called at any time, any number of times: every step checks whether
+// it is due.
 func (s *Service) SettleSession(ctx context.Context, cause Cause, sessionID string) (domain.Position, error) {
 	st, err := s.readSession(ctx, sessionID)
 	if err != nil || !st.Exists {
@@ -36,7 +36,7 @@ func (s *Service) SettleSession(ctx context.Context, cause Cause, sessionID stri
 	return ended.Max(settled).Max(done), err
 }
 
-// advanceSession asks for a step that the session takes by itself.
+// advanceSession takes an automatic step of the session, if it is due.
 func (s *Service) advanceSession(
 	ctx context.Context, cause Cause, sessionID string, st session.State,
 	decide func(session.State, []session.Work, time.Time) []domain.Event,
@@ -52,7 +52,7 @@ func (s *Service) advanceSession(
 	return s.onSession(ctx, cause, sessionID, func(st session.State) ([]domain.Event, error) { return decide(st, work, now), nil })
 }
 
-// slotWork is what the session's decisions need to know of its jobs, in the
+// slotWork reads the facts about its jobs that the session's decisions need, in the
 // slots' order.
 func (s *Service) slotWork(ctx context.Context, st session.State) ([]session.Work, error) {
 	work := make([]session.Work, len(st.Slots))
@@ -76,8 +76,9 @@ func (s *Service) slotWork(ctx context.Context, st session.State) ([]session.Wor
 	return work, nil
 }
 
-// settleSlots does to the jobs what became of their session, or, if it is given
-// up, is to become. A job that has ended, or was settled before, is left alone.
+// settleSlots starts, cancels or refunds the jobs as the state of their session says.
+// givenUp says that the session is being cancelled. It leaves alone a job that has ended
+// or was settled before.
 func (s *Service) settleSlots(ctx context.Context, cause Cause, st session.State, givenUp bool) (domain.Position, error) {
 	var last domain.Position
 	for _, slot := range st.Slots {
@@ -105,9 +106,9 @@ func (s *Service) startSlot(ctx context.Context, cause Cause, slot session.Slot,
 	})
 }
 
-// dropSlot cancels the slot's job and refunds it. It also refunds a failed job without
-// a refund. A job that never came, by a crash between the session and its jobs, is
-// closed to come, as VoidJob does.
+// dropSlot cancels the slot's job and refunds it. It also refunds a failed job without a
+// refund. A crash between the session and its jobs can leave a job missing. Its stream is
+// closed, as by VoidJob.
 func (s *Service) dropSlot(ctx context.Context, cause Cause, slot session.Slot, reason string) (domain.Position, error) {
 	now, err := s.AccountTime(ctx, cause)
 	if err != nil {

@@ -16,11 +16,11 @@ import (
 
 const defaultSLAMinutes = 60
 
-// briefedFailures bounds how many of the project's open failures the writer of
-// a checklist is told.
+// briefedFailures bounds the open failures of the project that the writer of a checklist
+// gets.
 const briefedFailures = 20
 
-// newJob is a job to submit, with what only the service itself says of it.
+// newJob is a job to submit, with the fields that only the service sets.
 type newJob struct {
 	SubmitJob
 	// Prepared are the ids of the prepared fixes that Regressions verify.
@@ -39,7 +39,7 @@ type newJob struct {
 // id must derive from the command; the same command submits the same job once.
 func (s *Service) chargeAndOpen(ctx context.Context, cause Cause, jobID string, in newJob) (SubmittedJob, error) {
 	if in.Wait && !s.AI.Instant() {
-		// A list that the account cannot pay for is not worth the writing.
+		// No list is written for a job that the account cannot pay for.
 		if err := s.ledger.CheckFunds(ctx, cause, credits.Charge{JobID: jobID, Amount: Price(in.Type, in.Urgent)}); err != nil {
 			return SubmittedJob{}, err
 		}
@@ -64,9 +64,9 @@ func (s *Service) chargeAndOpen(ctx context.Context, cause Cause, jobID string, 
 	return handle, err
 }
 
-// draftJob writes the event, but for what is sealed under the job's id. Without items
-// it has the checklist written: now, or later (WriteChecklist) if that takes long and
-// the client does not wait. An AI review makes its own list.
+// draftJob makes the event, without the secrets that are sealed under the job's id. If
+// there are no items, it has the checklist written now, or leaves it to WriteChecklist if
+// that takes long and the client does not wait. An AI review makes its own list.
 func (s *Service) draftJob(ctx context.Context, cause Cause, in newJob) (job.Created, error) {
 	now, err := s.AccountTime(ctx, cause)
 	if err != nil {
@@ -99,8 +99,8 @@ func (s *Service) draftJob(ctx context.Context, cause Cause, in newJob) (job.Cre
 	return created, nil
 }
 
-// composeChecklist has a checklist written. It never comes back empty: a job without a
-// list is a job that waits for its list.
+// composeChecklist has a checklist written. The list is never empty, because a job
+// without a list counts as waiting for its list.
 func (s *Service) composeChecklist(ctx context.Context, brief ChecklistBrief, projectID string) ([]NewItem, string, error) {
 	var err error
 	if projectID != "" {
@@ -171,7 +171,7 @@ func checklist(regressions []job.Item, items []NewItem) []job.Item {
 	return out
 }
 
-// sealSecrets puts what only the claimant may see into the event, bound to the job's
+// sealSecrets seals the secrets for the claimant into the event, bound to the job's
 // stream.
 func (s *Service) sealSecrets(ctx context.Context, created *job.Created, jobID string, in SubmitJob) error {
 	stream := domain.JobStream(jobID)
@@ -198,9 +198,9 @@ func (s *Service) sealSecrets(ctx context.Context, created *job.Created, jobID s
 var errGivenBack = domain.Conflict("the submission was abandoned and its charge given back").
 	WithHint("submit again, with a new Idempotency-Key")
 
-// openJob creates the job of a charge that was made. The answer leaves out what
-// the account has left. A job that is there already is a repeat, answered with
-// what was submitted then.
+// openJob creates the job of a charge that was made. The answer leaves out the account's
+// available amount. An existing job is a repeat, and gives the answer for the first
+// submission.
 func (s *Service) openJob(
 	ctx context.Context, cause Cause, jobID string, created job.Created, tell *job.CommitStatusRequested,
 ) (SubmittedJob, error) {

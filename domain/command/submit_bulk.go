@@ -14,8 +14,8 @@ import (
 // SubmitBulk submits all jobs or none: every job is drafted before anything is written,
 // and all are charged by one append. After a crash between the charge and the jobs some
 // jobs are missing. The same command sent again completes the batch. Without it, the
-// missing jobs are refunded. Sent after that, it completes the batch with new jobs in
-// the place of those.
+// policy refunds the missing jobs. If the command comes after that, it replaces those
+// jobs by new ones.
 func (s *Service) SubmitBulk(ctx context.Context, cause Cause, jobs []SubmitJob) (SubmittedBatch, error) {
 	jobIDs := make([]string, len(jobs))
 	for i := range jobs {
@@ -78,7 +78,7 @@ func (s *Service) draftBatch(
 		in.BatchID, in.BatchIndex = batch.BatchID, i
 		submissions[i] = newJob{SubmitJob: in, DefaultSLA: sla}
 	}
-	if !s.AI.Instant() { // lists that nobody can pay for are not worth the writing
+	if !s.AI.Instant() { // no list is written for jobs that the account cannot pay for
 		if err := s.ledger.CheckFunds(ctx, cause, charges...); err != nil {
 			return nil, err
 		}
@@ -92,8 +92,8 @@ func (s *Service) draftBatch(
 	})
 }
 
-// together runs n steps at once and gives the first one's error, in their
-// order.
+// together runs n steps at once and returns the error of the first failed step, in the
+// steps' order.
 func together(n int, step func(i int) error) error {
 	var steps sync.WaitGroup
 	errs := make([]error, n)

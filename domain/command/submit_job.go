@@ -18,7 +18,7 @@ func (s *Service) SubmitJob(ctx context.Context, cause Cause, in SubmitJob) (Sub
 }
 
 // projectSLA checks that the project, if there is one, is the account's, and gives its
-// default in minutes; 0: it has none.
+// default SLA in minutes; 0: it has none.
 func (s *Service) projectSLA(ctx context.Context, accountID, projectID string) (minutes int, err error) {
 	if projectID == "" {
 		return 0, nil

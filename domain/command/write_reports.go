@@ -11,8 +11,8 @@ import (
 	"humanqa/domain/repository"
 )
 
-// What the AI writes is written outside of any decision: it takes its time,
-// and the job goes on meanwhile. The state decides again once it is there.
+// The AI writes outside of any decision, because it takes long and the job goes on
+// meanwhile. When the text is there, the decision runs on the newest state.
 
 // WriteChecklist gives a job that was submitted without one its checklist.
 func (s *Service) WriteChecklist(ctx context.Context, cause Cause, jobID string) (domain.Position, error) {
@@ -49,8 +49,8 @@ func (s *Service) WriteChecklist(ctx context.Context, cause Cause, jobID string)
 	})
 }
 
-// AnalyseJob has the AI analyse a completed job's report, once. The analysis
-// has the job's own id, so that two that raced are one.
+// AnalyseJob has the AI analyse a completed job's report, once. The analysis has the
+// job's own id, so two simultaneous analyses are one.
 func (s *Service) AnalyseJob(ctx context.Context, cause Cause, jobID string) (domain.Position, error) {
 	brief, err := repository.Read(ctx, s.Jobs, domain.JobStream(jobID), func(st job.State) *AnalysisBrief {
 		if st.Report == nil || st.AIReport != nil || !st.ErasedAt.IsZero() {
@@ -106,9 +106,9 @@ func (s *Service) ReviewJob(ctx context.Context, cause Cause, jobID string) (dom
 	})
 }
 
-// reviewed is the report of a review: the submitted list with the verdicts
-// that the review has on it, then what else it checked. What it cannot judge
-// is skipped.
+// reviewed is the report of a review: the submitted list with the verdicts that the
+// review has on it, then the review's other items. Items that the review cannot judge are
+// skipped.
 func reviewed(list []job.Item, found []job.ReportItem) []job.ReportItem {
 	items := make([]job.ReportItem, 0, len(list)+len(found))
 	found = slices.Clone(found)

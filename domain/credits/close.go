@@ -24,8 +24,8 @@ type Closed struct {
 	Debits int `json:"debits"`
 	// Lots are all lots ever granted, in grant order.
 	Lots []ClosedLot `json:"lots"`
-	// Open are the debits that can still be refunded and that one lot paid, by
-	// lot and amount. Their jobIds are base64 of the ids' bytes, 16 each.
+	// Open are the debits that one lot paid and that can still be refunded, by lot and
+	// amount. Their jobIds are base64 of the ids' bytes, 16 each.
 	Open []OpenDebits `json:"open,omitempty"`
 	// Kept are the other debits that stay.
 	Kept []KeptDebit `json:"kept,omitempty"`
@@ -72,9 +72,9 @@ func (e *UnsureError) Error() string {
 	return fmt.Sprintf("the debits of %v may have been left behind by close %d", e.JobIDs, e.Closes)
 }
 
-// unsure looks for charges that may be repeats of debits that were left behind.
-// A command that was asked for at a close's time or later is none: the close is
-// later than all that was asked for before it.
+// unsure looks for charges that may repeat a debit that was left behind. A command whose
+// first request came at the newest close's time or later is no such repeat: the close is
+// later than the requests of all its debits.
 func (s State) unsure(charges []Charge) error {
 	if s.closes == 0 {
 		return nil
@@ -92,21 +92,21 @@ func (s State) unsure(charges []Charge) error {
 	return e
 }
 
-// LeftBehind says that the open book has no debit of the job, and that an older
-// one may have: then it is settled.
+// LeftBehind says that the open book has no debit of the job, and that an older book may
+// have one. Such a debit is settled.
 func (s State) LeftBehind(jobID string) bool {
 	_, ok := s.debits[jobID]
 	return !ok && s.closes > 0
 }
 
-// Settled is what the log says of a job that has ended: completed, or else
-// given up, with what its end foretold of the refund (job.Cancelled).
+// Settled is the end of a job in the log. The job was completed, or it ended without a
+// report: RefundExpired is then as in job.Cancelled.
 type Settled struct {
 	Completed     bool
 	RefundExpired domain.Credits
 }
 
-// holds says that nothing will ever happen to the debit of such a job.
+// holds says that the debit of such a job can never change again.
 func (o Settled) holds(d Debit) bool {
 	if o.Completed {
 		return !d.Refunded
@@ -114,17 +114,17 @@ func (o Settled) holds(d Debit) bool {
 	return d.Refunded && d.Expired == o.RefundExpired
 }
 
-// Book is how much a fold from the newest close takes.
+// Book is the size of a fold from the newest close.
 type Book struct {
 	Events int // since the close
 	Debits int // in memory
 	Closes int
 	Lots   int
-	// OpenedAt is when the book was opened; zero with the ledger's beginning.
+	// OpenedAt is when the book was opened; zero for the ledger's first book.
 	OpenedAt time.Time
 }
 
-// Book says how long the open book is.
+// Book gives the size of the open book.
 func (s State) Book() Book {
 	return Book{Events: s.events, Debits: len(s.debits), Closes: s.closes, Lots: len(s.lots), OpenedAt: s.closedAt}
 }
@@ -138,8 +138,8 @@ const keptPerEvent = 32
 // ledger together take about as many bytes as its other events.
 func (s State) Full(every int) bool { return s.events >= max(every, s.kept/keptPerEvent) }
 
-// Unsettled lists the debits that a close would have to check: refunded ones of ended
-// jobs, and the others.
+// Unsettled lists the jobs of the debits that a close would have to check: refunded
+// debits, and the others.
 func (s State) Unsettled() (refunded, open []string) {
 	for id, d := range s.debits {
 		if d.refunded {
@@ -153,13 +153,14 @@ func (s State) Unsettled() (refunded, open []string) {
 	return refunded, open
 }
 
-// DecideClose closes the book, unless nothing is written in it. settled are
-// jobs that the log knows to have ended; the debits of all others stay.
+// DecideClose closes the book, unless it is empty. settled are jobs that the log knows to
+// have ended; the debits of all others stay.
 func DecideClose(s State, settled map[string]Settled, now time.Time) ([]domain.Event, error) {
 	if err := s.sound(); err != nil || s.events == 0 {
 		return nil, err
 	}
-	// Later than every earlier request, by any clock: a later request is another one.
+	// The close is later than every earlier request, by any clock, so a later request is
+	// no repeat of an earlier one.
 	at := now
 	for _, t := range []time.Time{s.closedAt, s.askedAt} {
 		if !at.After(t) {
@@ -201,8 +202,8 @@ func DecideClose(s State, settled map[string]Settled, now time.Time) ([]domain.E
 	return []domain.Event{e}, nil
 }
 
-// closeBook opens a new book. Where the events before are known, they must say what
-// the close says; else it is all there is.
+// closeBook opens a new book. If the earlier events were folded, they must agree with the
+// close; otherwise the fold begins with the close.
 func (s *State) closeBook(e *Closed) {
 	if s.events == 0 && s.closes == 0 {
 		s.startBook(e)
@@ -257,7 +258,7 @@ func (s *State) closeBook(e *Closed) {
 	s.events, s.kept = 0, len(kept)
 }
 
-// startBook takes over what a close says of all before it.
+// startBook takes over a close's summary of all earlier events.
 func (s *State) startBook(e *Closed) {
 	*s = State{
 		balance: 0, granted: e.Granted, used: e.Used, expired: e.Expired, charged: e.Debits,
@@ -274,7 +275,7 @@ func (s *State) startBook(e *Closed) {
 	}
 }
 
-// compare holds a close against the events before it.
+// compare checks a close against the events before it.
 func (s *State) compare(e *Closed) {
 	want := sums{s.closes + 1, s.charged, s.granted, s.used, s.expired, s.balance}
 	if is := (sums{e.Number, e.Debits, e.Granted, e.Used, e.Expired, e.BalanceAfter}); is != want {

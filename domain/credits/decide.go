@@ -11,9 +11,9 @@ import (
 // exact everywhere, in JSON numbers too.
 const MaxGranted domain.Credits = 1<<53 - 1
 
-// Every decision first records the expiry of the lots that are due, so that
-// balanceAfter of its last event is what can be spent at that moment. A
-// refusal and a repeat write nothing, not even that.
+// Every decision first records the expiry of the lots that are due, so that balanceAfter
+// of its last event is the spendable amount at that moment. A refusal and a repeat write
+// nothing, not even these expiries.
 
 // DecideGrant adds a lot. A lot id that the ledger knows is a repeat.
 func DecideGrant(
@@ -44,25 +44,25 @@ func DecideGrant(
 	}), nil
 }
 
-// Charge is what one job costs.
+// Charge is the price of one job.
 type Charge struct {
 	JobID  string
 	Amount domain.Credits
 	// AskedAt is when the command was first asked for, the same for every repeat of it.
 	// Zero: unknown.
 	AskedAt time.Time
-	// KnownTo is the close up to which the caller asked the log about the job. Past is
-	// the debit that was left behind then, nil if the job has not ended. See
+	// KnownTo is the newest close when the caller read the job from the log. Past is the
+	// job's debit if a close left it behind, nil if the job has not ended. See
 	// UnsureError.
 	KnownTo int
 	Past    *Debit
 }
 
 // DecideDebits charges jobs, all or none. The soonest-expiring lots pay first, those that
-// never expire last, ties by grant order. A job is charged once: the same
-// amount again is a repeat, and a charge that was given back stays given back.
-// An *UnsureError says that the log has to be asked first. What is
-// refused for want of credits names the sum that is still to be charged.
+// never expire last, ties by grant order. A job is charged once: the same amount again is
+// a repeat, and a charge that was given back stays given back. An *UnsureError says that
+// the caller must read the log first. A refusal for lack of credits names the sum of the
+// missing charges.
 func DecideDebits(s State, charges []Charge, now time.Time) ([]domain.Event, error) {
 	if err := s.sound(); err != nil {
 		return nil, err
@@ -132,8 +132,8 @@ func (s State) unpaid(charges []Charge) ([]Charge, error) {
 	return owed, nil
 }
 
-// DecideRefund gives a job's debit back, whole and once, to the lots that
-// paid. What returns to a lot that has expired is lost at once.
+// DecideRefund refunds a job's debit, whole and once, to the lots that paid. A part for
+// an expired lot is lost at once.
 func DecideRefund(s State, jobID, reason string, now time.Time) ([]domain.Event, error) {
 	if err := s.sound(); err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 
 // JobIDs are base64 in JSON, of 16 bytes an id. A close may hold 100,000 of them, and the
 // first command after a restart reads them all: so they take half the bytes, and half the
-// time. Version 1 had a list, and ids that are no UUIDs still are one.
+// time. Version 1 had a list. Ids that are not UUIDs still form a list.
 type JobIDs []string
 
 // MarshalJSON implements json.Marshaler.

@@ -14,8 +14,8 @@ const (
 	MaxLow domain.Credits = 1_000_000
 )
 
-// DecideLow sets the limit below which credits are low; 0: they never are. The
-// limit in force is a repeat.
+// DecideLow sets the limit below which credits are low; 0 turns the limit off. The limit
+// in force is a repeat.
 func DecideLow(s State, below domain.Credits, now time.Time) ([]domain.Event, error) {
 	if err := s.sound(); err != nil {
 		return nil, err
@@ -36,8 +36,8 @@ func (s State) LowBelow() domain.Credits { return limit(s.low) }
 // Limit is the limit that was in force.
 func (e *Debited) Limit() domain.Credits { return limit(e.LowBelow) }
 
-// BecameLow says that this debit took the balance below the limit: the next one
-// tells nothing new.
+// BecameLow says that this debit took the balance below the limit. It is false for later
+// debits below the limit.
 func (e *Debited) BecameLow() bool {
 	return e.BalanceAfter < e.Limit() && e.BalanceAfter+e.Amount >= e.Limit()
 }

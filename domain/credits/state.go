@@ -30,11 +30,11 @@ type State struct {
 	damage error // the first event that the stream's own balances contradict
 
 	charged  int       // debits ever
-	closes   int       // the newest one's number
+	closes   int       // the newest close's number
 	closedAt time.Time // Closed.At
 	askedAt  time.Time // the latest Debited.AskedAt since
 	events   int       // since the newest close
-	kept     int       // debits that it did not leave behind
+	kept     int       // debits that the newest close did not leave behind
 
 	low *domain.Credits // the limit that was set; never changed in place
 }
@@ -46,8 +46,8 @@ type lot struct {
 	swept     bool      // a lot_expired took its remainder
 }
 
-// debit is what a job was charged. lot is the index of the one lot that paid;
-// noLot when several did (see State.split) or the charge was nothing.
+// debit is the charge of a job. lot is the index of the one lot that paid; noLot when
+// several did (see State.split) or the charge was nothing.
 type debit struct {
 	amount   domain.Credits
 	lot      int32
@@ -75,7 +75,7 @@ type Debit struct {
 	Amount   domain.Credits
 	Parts    []Part
 	Refunded bool
-	// Expired is what of the refund was lost with its lots.
+	// Expired is the part of the refund that was lost with its lots.
 	Expired domain.Credits
 }
 
@@ -89,15 +89,15 @@ func (s State) Granted() domain.Credits { return s.granted }
 // Used is the sum of all debits less the refunds.
 func (s State) Used() domain.Credits { return s.used }
 
-// Expired is what lots lost by their recorded expiry.
+// Expired is the amount that lots lost by their recorded expiry.
 func (s State) Expired() domain.Credits { return s.expired }
 
 // Damage is not nil when the stream contradicts itself: an event's balanceAfter differs
 // from the sum of the events before it. Nothing may be decided on such a ledger.
 func (s State) Damage() error { return s.damage }
 
-// Available is what can be spent at that moment, lots that expired but were
-// not swept yet left out.
+// Available is the spendable amount at that moment. It leaves out lots that expired but
+// were not swept yet.
 func (s State) Available(now time.Time) domain.Credits {
 	sum := s.balance
 	for _, i := range s.due(now) {
@@ -138,8 +138,8 @@ func (s State) Debit(jobID string) (Debit, bool) {
 	return debit, true
 }
 
-// Lost is what of the job's debit goes into expired lots if it is refunded
-// then; of a refunded one, what did.
+// Lost is the part of the job's debit that goes into expired lots if the job is refunded
+// then. For a refunded debit it is the part that did.
 func (s State) Lost(jobID string, now time.Time) (lost domain.Credits) {
 	d, ok := s.debits[jobID]
 	if !ok {
@@ -281,7 +281,7 @@ func (s *State) expire(e *LotExpired) {
 	s.expired += e.Amount
 }
 
-// give adds to a lot and keeps open in paying order.
+// give adds to a lot and keeps s.open in paying order.
 func (s *State) give(i int, amount domain.Credits) {
 	if amount <= 0 {
 		if amount < 0 {
@@ -297,7 +297,7 @@ func (s *State) give(i int, amount domain.Credits) {
 	s.balance += amount
 }
 
-// takeFromLot removes from a lot; one that is used up leaves open.
+// takeFromLot takes an amount from a lot. A lot that is used up leaves s.open.
 func (s *State) takeFromLot(i int, amount domain.Credits) {
 	l := &s.lots[i]
 	if amount < 0 || amount > l.left {

@@ -1,6 +1,6 @@
-// Package host remembers the project of the hosted tests of a host. The log decides: of
-// two first tests at once, one links the host and the other finds the link. Everything
-// here is pure.
+// Package host remembers the project of the hosted tests of a host. The log decides
+// between two simultaneous first tests: one links the host, and the other finds the link.
+// Everything here is pure.
 package host
 
 import (

@@ -7,16 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// What is longer names no host. Indexes hold this much, however many bytes a
-// character has.
+// A longer text names no host. An index can hold a name of this length, however many
+// bytes a character has.
 const (
 	maxName = 253
 	maxPort = 5
 )
 
-// Of gives the host of a URL as projects are found by it: lower case, without
-// the scheme's own port, a leading "www." and the root's dot (decisions,
-// "Auto-link"). It is empty where there is no host.
+// Of gives the host of a URL in the form by which projects are found: lower case, without
+// the scheme's own port, a leading "www." and the root's dot (decisions, "Auto-link"). It
+// is empty where there is no host.
 func Of(rawURL string) string {
 	u, err := url.Parse(rawURL)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"humanqa/domain"
 )
 
-// MaxFindings bounds what a checker can add outside the list, and with it the
-// report.
+// MaxFindings bounds the findings that a checker can add outside the list, and with them
+// the report.
 const MaxFindings = 100
 
 // SkipReasons lists why an item may be skipped (decisions, "Item status").
@@ -21,8 +21,8 @@ func SkipReasons() []string {
 // MaxScreenshots bounds the pictures of an item.
 const MaxScreenshots = 10
 
-// Check is what the claimant says of an item of the list. Pending is no verdict:
-// one that is taken back, or a note before there is one.
+// Check is the claimant's verdict on an item of the list. ItemPending is no verdict: it
+// takes a verdict back, or leaves a note before a verdict.
 type Check struct {
 	CheckerID   string
 	Token       int
@@ -32,13 +32,13 @@ type Check struct {
 	Severity    Severity // empty: the item's own
 	Reason      string   // of a skip, one of SkipReasons
 	Screenshots []string
-	// KeepScreenshots leaves those of the item as they are.
+	// KeepScreenshots leaves the item's pictures as they are.
 	KeepScreenshots bool
 	At              time.Time
 }
 
-// Show adds a picture to an item of the list, or takes one away. What was said
-// of the item stays.
+// Show adds a picture to an item of the list, or takes one away. The item's verdict and
+// note stay.
 type Show struct {
 	CheckerID  string
 	Token      int
@@ -69,8 +69,8 @@ type Completion struct {
 	At           time.Time
 }
 
-// DecideShow changes an item's pictures. One that is there already, or gone
-// already, is a repeat.
+// DecideShow changes an item's pictures. To add a present picture, or to remove a missing
+// one, is a repeat.
 func DecideShow(s State, p Show) ([]domain.Event, error) {
 	v := s.Verdicts[p.ItemID]
 	if v.Status == "" {
@@ -128,10 +128,10 @@ func DecideCheckItem(s State, c Check) ([]domain.Event, error) {
 	}
 	v := Verdict{Status: c.Status, Note: c.Note, Severity: c.Severity, Reason: c.Reason}
 	if c.Status == ItemPending {
-		v.Severity = "" // it goes with a verdict
+		v.Severity = "" // only a verdict has a severity
 	}
 	if v.Severity == "" && old.Severity != "" {
-		v.Severity = s.ownSeverity(c.ItemID) // said, or the last one would stand
+		v.Severity = s.ownSeverity(c.ItemID) // set explicitly, or the severity of the last verdict would stay
 	}
 	switch {
 	case c.KeepScreenshots:
@@ -150,7 +150,7 @@ func DecideCheckItem(s State, c Check) ([]domain.Event, error) {
 	}}, nil
 }
 
-// ownSeverity is what the list says of the item.
+// ownSeverity is the item's severity in the list.
 func (s State) ownSeverity(itemID string) Severity {
 	return s.Items[slices.IndexFunc(s.Items, func(i Item) bool { return i.ID == itemID })].Severity
 }
@@ -160,8 +160,8 @@ func (v Verdict) equal(o Verdict) bool {
 		v.ScreenshotURL == o.ScreenshotURL && slices.Equal(v.More, o.More)
 }
 
-// DecideAddFinding adds an item outside the list. The same item id is a
-// repeat, even if the finding was taken back since.
+// DecideAddFinding adds an item outside the list. The same item id is a repeat, even if
+// the finding was withdrawn since.
 func DecideAddFinding(s State, f Finding) ([]domain.Event, error) {
 	if err := working(s, f.CheckerID, f.Token); err != nil {
 		return nil, err
@@ -180,8 +180,9 @@ func DecideAddFinding(s State, f Finding) ([]domain.Event, error) {
 	return []domain.Event{&FindingAdded{Item: f.Item, Status: f.Status, Note: f.Note, At: s.alive(f.At)}}, nil
 }
 
-// DecideEditFinding replaces what a finding says. Without a key it keeps its own, unless
-// that came from a description that changes. The same words again are a repeat.
+// DecideEditFinding replaces the content of a finding. Without a key the finding keeps
+// its key, unless that derived from a description that changes. An edit that changes
+// nothing is a repeat.
 func DecideEditFinding(s State, f Finding) ([]domain.Event, error) {
 	if err := working(s, f.CheckerID, f.Token); err != nil {
 		return nil, err
@@ -208,8 +209,7 @@ func DecideEditFinding(s State, f Finding) ([]domain.Event, error) {
 	return []domain.Event{&FindingEdited{Item: f.Item, Status: f.Status, Note: f.Note, At: s.alive(f.At)}}, nil
 }
 
-// DecideWithdrawFinding takes a finding back. One that was taken back already is a
-// repeat.
+// DecideWithdrawFinding withdraws a finding. A second withdrawal is a repeat.
 func DecideWithdrawFinding(s State, checkerID string, token int, findingID string, at time.Time) ([]domain.Event, error) {
 	if err := working(s, checkerID, token); err != nil {
 		return nil, err
@@ -223,7 +223,7 @@ func DecideWithdrawFinding(s State, checkerID string, token int, findingID strin
 	return []domain.Event{&FindingWithdrawn{FindingID: findingID, At: s.alive(at)}}, nil
 }
 
-// check refuses a finding that says nothing, and fills in its severity.
+// check refuses a finding without content, and fills in its severity.
 func (f *Finding) check() error {
 	var wrong []domain.Detail
 	if strings.TrimSpace(f.Item.Description) == "" {

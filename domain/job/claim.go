@@ -37,9 +37,9 @@ func (s State) claimedEvent(checkerID string, now time.Time) *Claimed {
 
 // The reasons for which a claim is given up.
 const (
-	ReleaseChecker = "checker" // the claimant's own wish
-	ReleaseSilent  = "silent"  // nothing was heard of them
-	ReleaseLeft    = "left"    // they left the session
+	ReleaseChecker = "checker" // the claimant released it
+	ReleaseSilent  = "silent"  // no sign of life of the claimant
+	ReleaseLeft    = "left"    // the claimant left the session
 )
 
 // DecideRelease puts the job back into the queue. A second release by the same claim is
@@ -65,14 +65,14 @@ func DecideLeave(s State, checkerID string, now time.Time) ([]domain.Event, erro
 	return s.leaving(now, &Released{Token: s.Token, Reason: ReleaseLeft, At: now}), nil
 }
 
-// heartbeatEvery is how often a sign of life is worth an event.
+// heartbeatEvery is the least time between two events for signs of life.
 const heartbeatEvery = time.Minute
 
 // SilentAfter is how long a claim stands without a sign of life.
 const SilentAfter = 6 * time.Minute
 
-// DecideHeartbeat notes that the claimant is still at work. Within a minute of
-// the last sign of life there is nothing to note.
+// DecideHeartbeat notes that the claimant is still at work. Within a minute of the last
+// sign of life it writes nothing.
 func DecideHeartbeat(s State, checkerID string, token int, now time.Time) ([]domain.Event, error) {
 	if err := fenced(s, checkerID, token); err != nil {
 		return nil, err
@@ -83,9 +83,9 @@ func DecideHeartbeat(s State, checkerID string, token int, now time.Time) ([]dom
 	return []domain.Event{&Heartbeat{Token: token, At: now}}, nil
 }
 
-// DecideReleaseSilent takes the claim back when nothing was heard of the
-// claimant for too long; the verdicts stay as a draft for the next one. Robots
-// have nothing to say. The clock stands while a question is open.
+// DecideReleaseSilent ends a claim without a sign of life for too long; the verdicts stay
+// as a draft for the next checker. It never ends a robot's claim. The clock stands while
+// a question is open.
 func DecideReleaseSilent(s State, now time.Time) ([]domain.Event, error) {
 	_, asking := s.OpenQuestion()
 	switch {
@@ -97,7 +97,7 @@ func DecideReleaseSilent(s State, now time.Time) ([]domain.Event, error) {
 	return []domain.Event{&Released{Token: s.Token, Reason: ReleaseSilent, At: now}}, nil
 }
 
-// working is fenced for what belongs into the report.
+// working is fenced for work that belongs to the report.
 func working(s State, checkerID string, token int) error {
 	if err := fenced(s, checkerID, token); err != nil {
 		return err
@@ -132,11 +132,12 @@ func begun(s State) error {
 	return nil
 }
 
-// NotStarted refuses what a slot's checker may do once its session has started.
+// NotStarted refuses work that a slot's checker may do only after its session has
+// started.
 func NotStarted() error {
 	return domain.Conflict("the session has not started").WithHint("wait in the lobby until it starts")
 }
 
-// alive is when the claimant shows a sign of life: never before the one that is
-// known, although nodes' clocks differ. The silence is timed from the last one.
+// alive is the time of a sign of life, never before the last known one, although nodes'
+// clocks differ. The silence is timed from the last sign of life.
 func (s State) alive(at time.Time) time.Time { return notBefore(at, s.SignOfLife) }

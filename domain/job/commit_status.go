@@ -9,14 +9,15 @@ import (
 )
 
 // CommitStatus is a status at a commit of a code host, which tells the verdict of jobs
-// once they have ended. Its token is no part of it: no event holds the token.
+// once they have ended. It does not hold the token: no event does.
 type CommitStatus struct {
 	Provider   string `json:"provider"`                 // github, gitlab
 	Repository string `json:"repository" sealed:"text"` // owner/name
 	Commit     string `json:"commit"`                   // the whole hash, lower-case hex
 	Context    string `json:"context" sealed:"text"`    // the name of the status among those of the commit
 	// Ref is the branch or the pull request. A newer submission with the same provider,
-	// repository, context and ref cancels the untouched jobs of this one; empty: none does.
+	// repository, context and ref cancels the untouched jobs of this one; empty: no
+	// submission does.
 	Ref string `json:"ref,omitempty" sealed:"text"`
 	// FailOn is the least severity of a failure that counts, or StatusFailNever.
 	FailOn string `json:"failOn"`
@@ -48,8 +49,8 @@ const (
 )
 
 // CommitStatusRequested asks for the status. It is in the same append as job.created.
-// Jobs are those with one verdict together, this job among them. The first of them that
-// exists records what was told.
+// Jobs are the jobs with one verdict together, this job among them. The first of them
+// that exists records the status.
 type CommitStatusRequested struct {
 	CommitStatus
 	Jobs []string  `json:"jobs"`
@@ -64,7 +65,7 @@ type CommitStatusSet struct {
 
 // CommitStatusAbandoned says that the code host will not get the verdict.
 type CommitStatusAbandoned struct {
-	Reason string    `json:"reason"` // for the client; quotes nothing that the host said
+	Reason string    `json:"reason"` // for the client; never quotes the host's answer
 	At     time.Time `json:"at"`
 }
 
@@ -72,10 +73,10 @@ func (*CommitStatusRequested) EventType() string { return "job.commit_status_req
 func (*CommitStatusSet) EventType() string       { return "job.commit_status_set" }
 func (*CommitStatusAbandoned) EventType() string { return "job.commit_status_abandoned" }
 
-// TellsCommit says whether the job's verdict is told at a commit.
+// TellsCommit says whether a commit status tells the job's verdict.
 func (s State) TellsCommit() bool { return s.CommitStatus != nil }
 
-// CommitPart is what a job adds to the verdict at a commit.
+// CommitPart is a job's part in the verdict at a commit.
 type CommitPart struct {
 	Status        Status
 	OverallStatus string // of a report
@@ -83,7 +84,7 @@ type CommitPart struct {
 	CancelReason  string
 }
 
-// CommitPart gives the job's part in the verdict.
+// CommitPart gives the job's part in the verdict at a commit.
 func (s State) CommitPart() CommitPart {
 	p := CommitPart{Status: s.Status, CancelReason: s.CancelReason}
 	if s.Report == nil {
@@ -106,8 +107,8 @@ func severeEnough(s Severity, failOn string) bool {
 }
 
 // CommitVerdict is the state of the commit with a description of at most 140 characters,
-// which is what GitHub takes. A failure outweighs a test without a verdict. Voided jobs
-// have no part in it.
+// the limit of GitHub. A failure outweighs a test without a verdict. Voided jobs have no
+// part in it.
 func CommitVerdict(parts []CommitPart) (state CommitState, description string) {
 	var tests, ended, failures, untested, superseded int
 	for _, p := range parts {
@@ -146,8 +147,7 @@ func counted(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// DecideTellCommit records that the code host has the state. A verdict that was told
-// before stays.
+// DecideTellCommit records that the code host has the state. An earlier verdict stays.
 func DecideTellCommit(s State, state CommitState, now time.Time) ([]domain.Event, error) {
 	if s.CommitStatus == nil || s.CommitTold == state || s.CommitDone() {
 		return nil, nil
@@ -155,7 +155,7 @@ func DecideTellCommit(s State, state CommitState, now time.Time) ([]domain.Event
 	return []domain.Event{&CommitStatusSet{State: state, At: now}}, nil
 }
 
-// DecideAbandonCommit records that the verdict is not told.
+// DecideAbandonCommit records that the code host will not get the verdict.
 func DecideAbandonCommit(s State, reason string, now time.Time) ([]domain.Event, error) {
 	if s.CommitStatus == nil || s.CommitDone() {
 		return nil, nil
@@ -163,7 +163,7 @@ func DecideAbandonCommit(s State, reason string, now time.Time) ([]domain.Event,
 	return []domain.Event{&CommitStatusAbandoned{Reason: reason, At: now}}, nil
 }
 
-// CommitDone says that nothing more is told at the commit.
+// CommitDone says that the commit status will not change any more.
 func (s State) CommitDone() bool {
 	return !s.ErasedAt.IsZero() || s.CommitAbandoned != "" || s.CommitTold != "" && s.CommitTold != CommitPending
 }

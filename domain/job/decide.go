@@ -7,10 +7,9 @@ import (
 	"humanqa/domain"
 )
 
-// Every decision returns the events to write, none for a harmless repeat, or
-// the refusal. Whether the caller may see the job at all is decided before.
-// What is decided about a claim is in claim.go, about the work under it in
-// check.go.
+// Every decision returns the events to write, none for a harmless repeat, or the refusal.
+// The caller has checked the right to see the job. The decisions about a claim are in
+// claim.go, those about the work under it in check.go.
 
 // The reasons for which a job is cancelled.
 const (

@@ -40,23 +40,21 @@ func (s *Commands) ReinstateAccount(ctx context.Context, cause domain.Cause, acc
 	return s.onAccount(ctx, cause, accountID, account.DecideReinstate)
 }
 
-// EraseAccount ends the account and its keys, for good. It erases nothing by
-// itself: what can be is erased where it is kept, and FinishErasure follows.
+// EraseAccount ends the account and its keys, for good. It erases no data by itself: each
+// store erases its own data, and FinishErasure follows.
 func (s *Commands) EraseAccount(ctx context.Context, cause domain.Cause, accountID, by, reason string) (domain.Position, error) {
 	return s.onAccount(ctx, cause, accountID, func(st account.State) ([]domain.Event, error) {
 		return account.DecideErase(st, by, reason)
 	})
 }
 
-// FinishErasure says that nothing is left of an erased account that can be
-// erased.
+// FinishErasure records that no erasable data of an erased account are left.
 func (s *Commands) FinishErasure(ctx context.Context, cause domain.Cause, accountID string) (domain.Position, error) {
 	return s.onAccount(ctx, cause, accountID, account.DecideFinishErasure)
 }
 
-// IssueKey makes an API key. Its token starts with qa_test_ for a sandbox. A
-// project that it is bound to is one of the account's: another's is not found,
-// as everywhere.
+// IssueKey makes an API key. Its token starts with qa_test_ for a sandbox. A project that
+// it is bound to must be the account's own: another account's project is not found.
 func (s *Commands) IssueKey(ctx context.Context, cause domain.Cause, accountID string, in IssueKey) (IssuedKey, error) {
 	if in.ProjectID != "" {
 		owner, err := repository.Read(ctx, s.Projects, domain.ProjectStream(in.ProjectID),
@@ -104,8 +102,8 @@ func NewCheckerID(cause domain.Cause) string {
 	return domain.DeriveID(cause.CommandID, "checker").String()
 }
 
-// CreateChecker registers a checker. accounts are those they belong to: their
-// jobs are never shown to them.
+// CreateChecker registers a checker. accounts are those that the checker belongs to:
+// their jobs are never shown to the checker.
 func (s *Commands) CreateChecker(ctx context.Context, cause domain.Cause, name string, accounts []string) (CreatedChecker, error) {
 	out := CreatedChecker{
 		CheckerID: NewCheckerID(cause),
@@ -130,8 +128,9 @@ func (s *Commands) Checker(ctx context.Context, checkerID string) (checker.State
 	return st, err
 }
 
-// EraseChecker says in the log that the checker is erased: their key works no more. The key
-// of their texts, and what was derived from them, is the caller's to destroy.
+// EraseChecker records in the log that the checker is erased: the checker's key works no
+// more. The caller destroys the key of the checker's texts, and everything derived from
+// them.
 func (s *Commands) EraseChecker(ctx context.Context, cause domain.Cause, checkerID, by, reason string) (domain.Position, error) {
 	return repository.Decide(ctx, s.Checkers, cause, domain.CheckerStream(checkerID), func(st checker.State) ([]domain.Event, error) {
 		return checker.DecideErase(st, by, reason, s.now())

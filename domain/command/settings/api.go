@@ -40,8 +40,8 @@ type CreatedProject struct {
 // only here; it is empty when a rotation was finished.
 type RotatedSecret struct {
 	Secret string
-	// PreviousUntil is until when the secret of before signs too, by the wall's
-	// clock; nil: it does not.
+	// PreviousUntil is the end of the time in which the previous secret signs too, by the
+	// wall's clock; nil: it does not sign.
 	PreviousUntil *time.Time
 	RotatedAt     time.Time // zero before the first rotation
 	Position      domain.Position

@@ -9,8 +9,8 @@ import (
 	"humanqa/domain/repository"
 )
 
-// AccountTime is the account's time: the service's, or what a sandbox has made of it
-// (decisions, "Sandbox clock").
+// AccountTime is the account's time: the service's time, or that of the sandbox's own
+// clock (decisions, "Sandbox clock").
 func (s *Commands) AccountTime(ctx context.Context, cause domain.Cause) (time.Time, error) {
 	now := s.now()
 	if cause.Sandbox {

@@ -11,23 +11,22 @@ import (
 	"humanqa/domain/repository"
 )
 
-// OperatorAct is what an operator sets out to do.
+// OperatorAct is an act that an operator begins.
 type OperatorAct struct {
 	PersonID  string // the operator; see oversight.OnCommandLine
 	Act       oversight.Act
 	Subject   string // a stream, or a read model's name
-	AccountID string // whom it concerns; empty: no account
+	AccountID string // the account that it concerns; empty: none
 	Detail    string
 	Reason    string
 }
 
-// refuseWithin bounds the word that something was not done.
+// refuseWithin bounds the time to record that an act was not done.
 const refuseWithin = 10 * time.Second
 
-// Act does what an operator sets out to do. It is written down before: an act that
-// crashes has a record without an effect, never the other way round. One that was
-// not done is said to be so. The position is that of the last event, also beside
-// an error.
+// Act records an operator's act, and then does it. So a crash in between leaves a record
+// without an effect, never an effect without a record. If the act was not done, Act
+// records that, too. The position is that of the last event, also beside an error.
 func (s *Commands) Act(
 	ctx context.Context, cause domain.Cause, a OperatorAct, do func(context.Context, domain.Cause) (domain.Position, error),
 ) (domain.Position, error) {
@@ -37,7 +36,7 @@ func (s *Commands) Act(
 		return domain.Position{}, err
 	}
 	at, err := do(ctx, cause)
-	if err == nil || recorded.repeat { // the first time it may have been done
+	if err == nil || recorded.repeat { // an earlier try may have done it
 		return recorded.position.Max(at), err
 	}
 	problem := "the outcome is unknown: the service's log has the reason"
@@ -53,14 +52,14 @@ func (s *Commands) Act(
 	return at, errors.Join(err, unsaid)
 }
 
-// recordedAct is an act that was written down.
+// recordedAct is an act in the log.
 type recordedAct struct {
 	id       string
-	repeat   bool // it had been written down before
+	repeat   bool // an earlier try recorded it
 	position domain.Position
 }
 
-// recordAct writes an act down. Its id derives from the command.
+// recordAct records an act. Its id derives from the command.
 func (s *Commands) recordAct(ctx context.Context, cause domain.Cause, a OperatorAct) (recordedAct, error) {
 	id := domain.DeriveID(cause.CommandID, "act").String()
 	out, written, err := repository.Execute(ctx, s.Oversight, cause, domain.OperatorStream(a.PersonID),
@@ -75,7 +74,7 @@ func (s *Commands) recordAct(ctx context.Context, cause domain.Cause, a Operator
 	return out, err
 }
 
-// refuseAct writes down that an act was not done.
+// refuseAct records that an act was not done.
 func (s *Commands) refuseAct(ctx context.Context, cause domain.Cause, personID, actID, problem string) (domain.Position, error) {
 	cause.CommandID = domain.DeriveID(cause.CommandID, "refused")
 	return repository.Decide(ctx, s.Oversight, cause, domain.OperatorStream(personID), func(st oversight.State) ([]domain.Event, error) {

@@ -10,8 +10,8 @@ import (
 	"humanqa/domain/repository"
 )
 
-// InvitePerson makes a person with that role. How they come in is not decided here
-// (internal/credential).
+// InvitePerson makes a person with that role. Package internal/credential lets the person
+// sign in.
 //
 // The command binds the checker first and makes the person last. A crash in between
 // leaves a checker bound to a missing person, and the same command continues from
@@ -29,21 +29,20 @@ func (s *Commands) InvitePerson(
 	return personID, at, err
 }
 
-// JoinPerson says that the person took the invitation up.
+// JoinPerson records that the person accepted the invitation.
 func (s *Commands) JoinPerson(ctx context.Context, cause domain.Cause, personID string) (domain.Position, error) {
 	return s.onPerson(ctx, cause, personID, "", person.DecideJoin)
 }
 
-// GrantRole gives the person a role; one of an account takes the place of the
-// one they had there. Jobs of that account are theirs to test no longer, those
-// they have claimed included.
+// GrantRole gives the person a role. A role of an account replaces the person's earlier
+// role there. The person may no longer test jobs of that account, not even claimed ones.
 func (s *Commands) GrantRole(ctx context.Context, cause domain.Cause, personID string, grant person.Grant) (domain.Position, error) {
 	refusal, err := repository.Read(ctx, s.People, domain.PersonStream(personID), func(st person.State) error {
 		_, err := person.DecideGrant(st, grant)
 		return err
 	})
 	if err = cmp.Or(err, refusal); err != nil {
-		return domain.Position{}, err // a checker must not be bound for a grant that cannot come
+		return domain.Position{}, err // no checker is bound for a grant that cannot succeed
 	}
 	if err := s.prepareGrant(ctx, cause, personID, grant); err != nil {
 		return domain.Position{}, err
@@ -60,15 +59,15 @@ func (s *Commands) RevokeRole(ctx context.Context, cause domain.Cause, personID 
 	})
 }
 
-// DisablePerson ends all the person may do, for good.
+// DisablePerson ends all rights of the person, for good.
 func (s *Commands) DisablePerson(ctx context.Context, cause domain.Cause, personID, reason string) (domain.Position, error) {
 	return s.onPerson(ctx, cause, personID, "", func(st person.State) ([]domain.Event, error) {
 		return person.DecideDisable(st, reason)
 	})
 }
 
-// Grants gives what the log says now that the person may do; domain.KindNotFound where
-// they are disabled, or not there.
+// Grants gives the person's roles as the log has them now; domain.KindNotFound for a
+// disabled or missing person.
 func (s *Commands) Grants(ctx context.Context, personID string) ([]person.Grant, error) {
 	now, err := repository.Read(ctx, s.People, domain.PersonStream(personID), func(st person.State) person.State { return st })
 	if err == nil && (!now.Exists || now.Disabled) {
@@ -77,8 +76,8 @@ func (s *Commands) Grants(ctx context.Context, personID string) ([]person.Grant,
 	return now.Grants, err
 }
 
-// prepareGrant makes sure that what the grant names is there, and binds the
-// checker to the person.
+// prepareGrant checks that the account of the grant exists, and binds its checker to the
+// person.
 func (s *Commands) prepareGrant(ctx context.Context, cause domain.Cause, personID string, grant person.Grant) error {
 	if grant.AccountID != "" {
 		if err := s.accountExists(ctx, grant.AccountID); err != nil {

@@ -42,8 +42,8 @@ func (s *Commands) AddToPool(ctx context.Context, cause domain.Cause, poolID, ch
 	return s.onPool(ctx, cause, poolID, func(st pool.State) ([]domain.Event, error) { return pool.DecideAdd(st, checkerID) })
 }
 
-// RemoveFromPool takes a checker out of a pool. What they have claimed they may
-// finish.
+// RemoveFromPool takes a checker out of a pool. The checker may finish their claimed
+// jobs.
 func (s *Commands) RemoveFromPool(ctx context.Context, cause domain.Cause, poolID, checkerID string) (domain.Position, error) {
 	return s.onPool(ctx, cause, poolID, func(st pool.State) ([]domain.Event, error) { return pool.DecideRemove(st, checkerID) })
 }
@@ -54,8 +54,8 @@ func (s *Commands) onPool(
 	return repository.Decide(ctx, s.Pools, cause, domain.PoolStream(poolID), decide)
 }
 
-// ChoosePool keeps the account's tests, those that wait too, to a pool's checkers;
-// an empty id lets them go to any checker.
+// ChoosePool keeps the account's tests, waiting ones included, to a pool's checkers. With
+// an empty id they may go to any checker.
 func (s *Commands) ChoosePool(ctx context.Context, cause domain.Cause, accountID, poolID string) (domain.Position, error) {
 	if poolID != "" {
 		serves, err := repository.Read(ctx, s.Pools, domain.PoolStream(poolID), func(st pool.State) bool { return st.Serves(accountID) })
@@ -70,7 +70,7 @@ func (s *Commands) ChoosePool(ctx context.Context, cause domain.Cause, accountID
 		func(st account.State) ([]domain.Event, error) { return account.DecideChoosePool(st, poolID) })
 }
 
-// ProfileChecker notes what a checker says of themselves.
+// ProfileChecker records a checker's own profile.
 func (s *Commands) ProfileChecker(
 	ctx context.Context, cause domain.Cause, checkerID string, languages, devices []string,
 ) (domain.Position, error) {
@@ -79,7 +79,8 @@ func (s *Commands) ProfileChecker(
 	})
 }
 
-// InPool says that the pool's tests may go to the checker; of no pool, to any.
+// InPool says that tests for the pool may go to the checker. Without a pool they may go
+// to any checker.
 func (s *Commands) InPool(ctx context.Context, poolID, checkerID string) (bool, error) {
 	if poolID == "" {
 		return true, nil
@@ -87,7 +88,7 @@ func (s *Commands) InPool(ctx context.Context, poolID, checkerID string) (bool, 
 	return repository.Read(ctx, s.Pools, domain.PoolStream(poolID), func(st pool.State) bool { return st.Has(checkerID) })
 }
 
-// accountExists refuses an account that is not there, or no more.
+// accountExists refuses a missing or erased account.
 func (s *Commands) accountExists(ctx context.Context, accountID string) error {
 	refusal, err := repository.Read(ctx, s.Accounts, domain.AccountStream(accountID), func(st account.State) error {
 		switch {

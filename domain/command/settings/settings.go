@@ -1,6 +1,6 @@
-// Package settings holds the commands that set things up: accounts and their keys,
-// checkers, people, pools, projects with their webhooks' secrets, and the record of
-// operators' acts. None of them touches a job or a ledger.
+// Package settings holds the commands for settings: accounts and their keys, checkers,
+// people, pools, projects with their webhooks' secrets, and the record of operators'
+// acts. None of them touches a job or a ledger.
 package settings
 
 import (

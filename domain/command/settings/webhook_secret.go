@@ -34,9 +34,9 @@ func (s *Commands) WebhookSecret(ctx context.Context, projectID string) (string,
 	return string(plain), nil
 }
 
-// RotateSecret replaces the signing secret of a project's webhook. Unless it is
-// immediate, which a leaked one calls for, the old one signs on for a day
-// (project.Overlap). A repeat gives the same secret again.
+// RotateSecret replaces the signing secret of a project's webhook. The old secret still
+// signs for a day (project.Overlap), unless the rotation is immediate, as after a leak. A
+// repeat gives the same secret again.
 func (s *Commands) RotateSecret(ctx context.Context, cause domain.Cause, projectID string, immediate bool) (RotatedSecret, error) {
 	next, err := s.NewSecret(ctx, cause, projectID)
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *Commands) RotateSecret(ctx context.Context, cause domain.Cause, project
 	if err != nil {
 		return RotatedSecret{}, err
 	}
-	// What a repeat made is forgotten: the stream has the secret that counts.
+	// A repeat drops its own new secret: the secret of the stream counts.
 	plain, err := s.sealer.Unseal(ctx, cause.AccountID, domain.ProjectStream(projectID), after.sealed)
 	if err != nil {
 		return RotatedSecret{}, fmt.Errorf("unseal the secret of project %s: %w", projectID, err)
@@ -120,7 +120,7 @@ func (s *Commands) NewSecret(ctx context.Context, cause domain.Cause, projectID 
 	return s.SealSecret(ctx, cause, projectID, []byte("whsec_"+base64.StdEncoding.EncodeToString(b[:])))
 }
 
-// SealSecret makes a signing secret fit for an event.
+// SealSecret seals a signing secret for an event.
 func (s *Commands) SealSecret(ctx context.Context, cause domain.Cause, projectID string, secret []byte) (project.SecretSet, error) {
 	sealed, err := s.sealer.Seal(ctx, cause.AccountID, domain.ProjectStream(projectID), secret)
 	if err != nil {
@@ -140,7 +140,7 @@ func (s *Commands) SealSecret(ctx context.Context, cause domain.Cause, projectID
 	}, nil
 }
 
-// sealHeaders makes own headers fit for an event; nil stays nil.
+// sealHeaders seals own headers for an event; nil stays nil.
 func (s *Commands) sealHeaders(ctx context.Context, cause domain.Cause, projectID string, in *Headers) (*project.HeadersChange, error) {
 	if in == nil {
 		return nil, nil

@@ -19,7 +19,7 @@ import (
 	"humanqa/domain/session"
 )
 
-// How many streams of each kind are kept folded in memory. A ledger is larger
+// The numbers of streams of each kind that are kept folded in memory. A ledger is larger
 // than a job, and hotter.
 const (
 	jobsCached     = 4096
