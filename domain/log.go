@@ -44,9 +44,9 @@ type Event interface {
 	EventType() string
 }
 
-// MoreFollows is an event that is not the last one of its command: another one follows at
-// once, in another stream, and no caller is answered before. A consumer of the log may wait
-// for that one, for a moment.
+// MoreFollows is an event that is not the last one of its command. Another event follows
+// at once, in another stream, before the caller gets an answer. A consumer of the log may
+// wait a moment for that event.
 type MoreFollows interface {
 	Event
 	// MoreFollows marks the type.
@@ -85,13 +85,13 @@ func Last[E Event](events []Event) (e E, found bool) {
 type Metadata struct {
 	// CommandID is the command that decided the event.
 	CommandID uuid.UUID `json:"commandId"`
-	// CorrelationID is the x-request-id of the request that started it all.
+	// CorrelationID is the x-request-id of the request that started the chain of events.
 	CorrelationID string `json:"correlationId,omitempty"`
 	// CausationID is the id of the event that caused the command; empty when
 	// a caller did.
 	CausationID string `json:"causationId,omitempty"`
-	// Trace is the traceparent (W3C Trace Context) of the request that started it all;
-	// empty without traces.
+	// Trace is the traceparent (W3C Trace Context) of the request that started the chain
+	// of events; empty without traces.
 	Trace string `json:"trace,omitempty"`
 	// Actor is the author: "key:<id>", "checker:<id>", "operator", "operator:<person
 	// id>", "policy:<name>".
@@ -123,7 +123,7 @@ type Recorded struct {
 	Stored Stored
 }
 
-// Stored is what proves an event: when the log took it, and the SHA-256 of its
+// Stored has the facts that prove an event: when the log took it, and the SHA-256 of its
 // data and its metadata, byte by byte. A log in memory leaves it zero.
 type Stored struct {
 	Created    time.Time // UTC
@@ -140,14 +140,14 @@ func (r Recorded) StreamID() string {
 	return id
 }
 
-// ExpectedRevision is what a writer believes about a stream: NoStream, or the
-// revision of its last event.
+// ExpectedRevision is a writer's assumption about a stream: NoStream, or the revision of
+// its last event.
 type ExpectedRevision int64
 
 // NoStream expects that the stream has no event yet.
 const NoStream ExpectedRevision = -1
 
-// AppendResult is what an append did: where the last event landed.
+// AppendResult is the place of the last event of an append.
 type AppendResult struct {
 	Revision uint64
 	Position Position
@@ -165,20 +165,20 @@ var (
 	ErrRefused = errors.New("append refused")
 )
 
-// Log is all the domain needs of the event store. Package eventstore
-// implements it.
+// Log is the part of the event store that the domain needs. Package eventstore implements
+// it.
 type Log interface {
 	// Append writes all events or none. It fails with ErrWrongRevision,
 	// ErrRefused, ErrUnknownOutcome (after its own resends), or an error that
 	// says that nothing was written.
 	Append(ctx context.Context, stream string, expected ExpectedRevision, events []NewEvent) (AppendResult, error)
-	// Load calls each for every event of the stream from the given revision
-	// on, in order. A stream that does not exist has no events. An error means
-	// that the events seen are not all: nothing may be decided on them.
+	// Load calls each for every event of the stream from the given revision on, in order.
+	// A stream that does not exist has no events. An error means that events are missing:
+	// no decision may rest on the others.
 	Load(ctx context.Context, stream string, from uint64, each func(Recorded) error) error
 	// LoadTail gives the events of the stream from the last one of a type on, in order,
-	// or all if it has none of the type. Not ok: they are more than so many. It reads
-	// backwards: its cost is that of the events that it gives.
+	// or all if it has none of the type. ok is false if there are more than most events.
+	// It reads backwards, so its cost is that of the events that it gives.
 	LoadTail(ctx context.Context, stream, eventType string, most int) (events []Recorded, ok bool, err error)
 }
 
@@ -215,8 +215,8 @@ func WithSealedTexts(events ...Event) []EventSpec {
 	return specs
 }
 
-// Second are the specs of events whose second version is decoded as their first is. A binary that
-// knows the first version alone would misread them.
+// Second are the specs of events whose second version is decoded like the first. A binary
+// that knows only the first version would misread them.
 func Second(events ...Event) []EventSpec {
 	specs := Specs(events...)
 	same := func(data []byte) ([]byte, error) { return data, nil }

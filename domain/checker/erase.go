@@ -6,9 +6,9 @@ import (
 	"humanqa/domain"
 )
 
-// Erased takes the checker's name and profile away for good, and their key, by an
-// operator's order (decisions, "Erasure of one subject"). The key of the texts is
-// destroyed behind it.
+// Erased removes the checker's name, profile and sign-in key for good, by an operator's
+// order (decisions, "Erasure of one subject"). The key of the texts is destroyed after
+// this event.
 type Erased struct {
 	By     string    `json:"by"` // the operator's name
 	Reason string    `json:"reason"`
@@ -33,7 +33,7 @@ func DecideErase(s State, by, reason string, now time.Time) ([]domain.Event, err
 	return []domain.Event{&Erased{By: by, Reason: reason, At: now}}, nil
 }
 
-// erase changes nothing that the state shares with events.
+// erase does not change data that the state shares with events.
 func (s *State) erase(e *Erased) {
 	s.ErasedAt = e.At
 	s.Name, s.Hash, s.Prefix, s.Languages, s.Devices = domain.Erased(s.Name), "", "", nil, nil

@@ -243,7 +243,7 @@ func (f *Finding) check() error {
 	return nil
 }
 
-// freeKey is the finding's key, made unlike every other key of the job.
+// freeKey is the finding's key, made unique in the job.
 func (s State) freeKey(finding Item) string {
 	all := make([]Item, 0, len(s.Items)+len(s.Findings)+1)
 	all = append(all, s.Items...)

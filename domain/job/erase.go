@@ -6,9 +6,9 @@ import (
 	"humanqa/domain"
 )
 
-// Erased takes the job's texts, pictures and recordings away for good, by an operator's
+// Erased removes the job's texts, pictures and recordings for good, by an operator's
 // order (decisions, "Erasure of one subject"). Verdicts, counts, credits and times stay.
-// The key of the texts is destroyed behind it.
+// The key of the texts is destroyed after this event.
 type Erased struct {
 	By     string    `json:"by"` // the operator's name
 	Reason string    `json:"reason"`
@@ -35,7 +35,7 @@ func DecideErase(s State, by, reason string, now time.Time) ([]domain.Event, err
 	return []domain.Event{&Erased{By: by, Reason: reason, At: now}}, nil
 }
 
-// erase changes nothing that the state shares with events.
+// erase does not change data that the state shares with events.
 func (s *State) erase(e *Erased) {
 	*s = domain.WithoutTexts(*s)
 	s.ErasedAt = e.At

@@ -8,21 +8,22 @@ import (
 	"humanqa/domain"
 )
 
-// The reasons for which a job fails (decisions, "failed"). Items that failed
-// are none.
+// The reasons for which a job fails (decisions, "failed"). Failed items are no such
+// reason.
 const (
 	FailSLA        = "sla"
 	FailUntestable = "untestable"
 	FailOperator   = "operator"
 )
 
-// MaxSLAMisses is how often a job may miss its SLA: with the last one it fails.
+// MaxSLAMisses bounds how often a job misses its SLA: the last miss fails the job.
 const MaxSLAMisses = 3
 
-// DecideMissSLA ends the claim of a job at the end of its SLA. The job goes back into
-// the queue and its clock starts again; the third miss fails it with a full refund. A
-// session's slot fails on its first: its session cannot wait. Before the SLA's end, and
-// after the job's, there is nothing to miss. The clock stands while a question is open.
+// DecideMissSLA ends the claim of a job at the end of its SLA. The job goes back into the
+// queue and its clock starts again; the third miss fails it with a full refund. A
+// session's slot fails on its first miss, because its session cannot wait. Before the end
+// of the SLA, and after the end of the job, nothing happens. The clock stands while a
+// question is open.
 func DecideMissSLA(s State, now time.Time) ([]domain.Event, error) {
 	_, asking := s.OpenQuestion()
 	switch {
@@ -41,7 +42,7 @@ func DecideMissSLA(s State, now time.Time) ([]domain.Event, error) {
 	return []domain.Event{missed}, nil
 }
 
-// Untestable is a claimant's word that the job cannot be tested.
+// Untestable is a claimant's report that the job cannot be tested.
 type Untestable struct {
 	CheckerID string
 	Token     int
@@ -50,7 +51,7 @@ type Untestable struct {
 	At        time.Time
 }
 
-// DecideUntestable ends the claim with the claimant's word that the job cannot be
+// DecideUntestable ends the claim with the claimant's report that the job cannot be
 // tested. The first report puts the job back into the queue, for another checker. A
 // second checker's report fails it with a full refund.
 func DecideUntestable(s State, u Untestable) ([]domain.Event, error) {

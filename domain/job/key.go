@@ -9,22 +9,22 @@ import (
 	"unicode"
 )
 
-// A key longer than this is cut, and told apart from its like by a hash.
+// A longer key is cut, and a hash makes it distinct from keys with the same beginning.
 const maxDerivedKey = 60
 
 // KeyFor derives an item's key from its description, so that the same item is known again
-// in the project's next test. Case, blanks and punctuation don't count: "Log in works." and
-// "log in   works" have one key. It is a hash, so that a key tells nothing of a text that
-// was erased.
+// in the project's next test. Case, blanks and punctuation don't count: "Log in works."
+// and "log in works" have one key. It is a hash, so a key reveals nothing of an erased
+// text.
 func KeyFor(description string) string {
 	sum := sha256.Sum256([]byte(normalise(description)))
 	return "item-" + hex.EncodeToString(sum[:8])
 }
 
-// ReadableKey derives a key of words. The catalogue's own items have such keys, and those
-// of clients had them before: where a project knows an item by one, it stays. Where the
-// readable part loses more than case, blanks and punctuation, a hash of the normalised
-// text follows it.
+// ReadableKey derives a key of words. The catalogue's own items have such keys. Items of
+// clients once had them, too; an item that its project knows by such a key keeps it. If
+// the readable part loses more than case, blanks and punctuation, a hash of the
+// normalised text follows it.
 func ReadableKey(description string) string {
 	text := normalise(description)
 	slug, lossy := slugOf(text)

@@ -34,7 +34,7 @@ const (
 	QuestionAnswered = "answered"
 )
 
-// Question is a question of a claimant to the client, and its answer. Status is open,
+// Question is a claimant's question to the client, and its answer. Status is open,
 // answered, or the reason for which it was closed.
 type Question struct {
 	ID       string    `json:"id"`
@@ -94,8 +94,8 @@ type AnswerGiven struct {
 }
 
 // QuestionClosed ends a question without an answer. The clocks run again, as after an
-// answer. A question that was unanswered is followed, in the same append, by a skip of
-// its item if that item has no verdict.
+// answer. If the question was unanswered and its item has no verdict, a skip of that item
+// follows in the same append.
 type QuestionClosed struct {
 	QuestionID string    `json:"questionId"`
 	Reason     string    `json:"reason"` // unanswered, claim_ended
@@ -158,9 +158,9 @@ type Ask struct {
 	At   time.Time
 }
 
-// DecideAsk asks the client. A job has one open question; the same text again is a
-// repeat, and so is the same id. The wait ends with the question's own time, or with that
-// of all questions of the job.
+// DecideAsk asks the client. A job has at most one open question. The same text again is
+// a repeat, and so is the same id. The wait ends when the question's own time is used up,
+// or the time of all questions of the job.
 func DecideAsk(s State, a Ask) ([]domain.Event, error) {
 	if err := working(s, a.CheckerID, a.Token); err != nil {
 		return nil, err
@@ -291,8 +291,8 @@ func (s State) leaving(now time.Time, events ...domain.Event) []domain.Event {
 	return append(s.closing(QuestionClaimEnded, now), events...)
 }
 
-// dueAfter is the end of the SLA once the question's wait is over: the wait costs the
-// job no time, for as long as the wait was granted.
+// dueAfter is the end of the SLA after the question's wait. The SLA moves by the wait,
+// but at most by the granted time.
 func (s State) dueAfter(q Question, now time.Time) time.Time {
 	wait := now.Sub(q.AskedAt)
 	return s.DueAt.Add(min(wait, q.Until.Sub(q.AskedAt)))

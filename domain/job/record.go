@@ -45,8 +45,8 @@ type MomentMarked struct {
 func (*RecordingAttached) EventType() string { return "job.recording_attached" }
 func (*MomentMarked) EventType() string      { return "job.moment_marked" }
 
-// DecideRecord notes that the claimant goes on recording, which is a sign of life.
-// What they had recorded when they completed the job they may still send.
+// DecideRecord notes that the claimant goes on recording, which is a sign of life. After
+// the completion the checker may still send the rest of the recording.
 func DecideRecord(s State, checkerID string, token int, now time.Time) ([]domain.Event, error) {
 	if s.Status == StatusCompleted && s.CheckerID == checkerID && s.Token == token && s.ErasedAt.IsZero() {
 		return nil, nil
@@ -60,8 +60,8 @@ func DecideRecord(s State, checkerID string, token int, now time.Time) ([]domain
 // Holds says that the claim is alive.
 func (s State) Holds(checkerID string, token int) bool { return fenced(s, checkerID, token) == nil }
 
-// DecideAttachRecording adds a recording to the job in any state. The same one again is
-// a repeat.
+// DecideAttachRecording adds a recording to the job in any state. The same recording
+// again is a repeat.
 func DecideAttachRecording(s State, r Recording, now time.Time) ([]domain.Event, error) {
 	if !s.Exists {
 		return nil, domain.NotFound("job")
@@ -75,9 +75,9 @@ func DecideAttachRecording(s State, r Recording, now time.Time) ([]domain.Event,
 	return []domain.Event{&RecordingAttached{Recording: r, At: now}}, nil
 }
 
-// DecideMarkMoment marks a moment that the claimant pressed for at m.At, which is a sign
-// of life now. The moment lies between the claim, or the start of the slot's session, and
-// now. The same one again is a repeat.
+// DecideMarkMoment marks the moment m.At for the claimant, which is a sign of life now.
+// The moment lies between the claim, or the start of the slot's session, and now. The
+// same moment again is a repeat.
 func DecideMarkMoment(s State, checkerID string, token int, m Moment, now time.Time) ([]domain.Event, error) {
 	if err := working(s, checkerID, token); err != nil {
 		return nil, err

@@ -71,7 +71,7 @@ func OverallStatus(items []ReportItem) string {
 	return OverallInconclusive
 }
 
-// AnswersKey is the key of a review's item that the page answers at all.
+// AnswersKey is the key of the item of a review that checks whether the page answers.
 const AnswersKey = "review-answers"
 
 // HealthScore is 100 less 25 for each critical, 10 for each major and 3 for

@@ -49,8 +49,8 @@ type Retention struct {
 	Held             bool
 }
 
-// DecideExpire lets go what is due of the pieces, with an event for each rule. A piece
-// that went before is not named again. A hold keeps all of them.
+// DecideExpire expires the pieces that are due, with an event for each rule. It does not
+// name a piece that expired before. A hold keeps all pieces.
 func DecideExpire(s State, keep Retention, pieces []Piece, now time.Time) ([]domain.Event, error) {
 	ended := s.EndedAt()
 	switch {
@@ -75,8 +75,8 @@ func DecideExpire(s State, keep Retention, pieces []Piece, now time.Time) ([]dom
 	return events, nil
 }
 
-// DecideEraseEvidence lets go all of the pieces, with the checker who made them. A job that
-// has not ended, and a hold, keep them.
+// DecideEraseEvidence expires all of the pieces, because the checker who made them is
+// erased. It keeps them under a hold, and while the job has not ended.
 func DecideEraseEvidence(s State, held bool, pieces []Piece, now time.Time) ([]domain.Event, error) {
 	switch {
 	case !s.Exists:

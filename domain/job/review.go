@@ -6,7 +6,7 @@ import (
 	"humanqa/domain"
 )
 
-// What comes after the report: its analysis, and the client's rating.
+// The decisions after the report: its analysis, and the client's rating.
 
 // DecideAnalysed brings the analysis of the completed job, once.
 func DecideAnalysed(s State, report AIReport) ([]domain.Event, error) {

@@ -7,8 +7,9 @@ import (
 	"humanqa/domain"
 )
 
-// The robots: checkers that are no people. What they claim they complete at
-// once, but for a slot that waits for its session, and a job about which the player asks.
+// The robots are checkers that are no people. They complete a claimed job at once. The
+// exceptions are a slot that waits for its session, and a job with a question of the
+// player.
 const (
 	Reviewer = "ai-review" // does AI reviews
 	Player   = "sandbox"   // plays sandbox jobs
@@ -106,7 +107,7 @@ func DecideRobotAsk(s State, a Ask, then Script) ([]domain.Event, error) {
 	var events []domain.Event
 	if s.Status == StatusPending {
 		claimed := s.claimedEvent(Player, a.At)
-		events, s = append(events, claimed), Evolve(s, claimed) // which changes no map or slice
+		events, s = append(events, claimed), Evolve(s, claimed) // a claim changes no map or slice
 	}
 	a.CheckerID, a.Token = Player, s.Token
 	asked, err := DecideAsk(s, a)
@@ -121,8 +122,8 @@ func DecideRobotAsk(s State, a Ask, then Script) ([]domain.Event, error) {
 	return append(events, asked...), nil
 }
 
-// DecideRobotGoOn has the player complete a job as it was to, once its question has ended.
-// An item that was skipped meanwhile, for want of an answer, stays skipped.
+// DecideRobotGoOn has the player complete a job by its script, once its question has
+// ended. An item that was skipped meanwhile, for lack of an answer, stays skipped.
 func DecideRobotGoOn(s State, reportID string, now time.Time) ([]domain.Event, error) {
 	if _, open := s.OpenQuestion(); open || s.Script == nil || s.CheckerID != Player {
 		return nil, nil

@@ -16,7 +16,7 @@ type State struct {
 	Exists bool
 	Status Status
 
-	// What was submitted (see Created).
+	// The submission (see Created).
 	Submission
 	Items              []Item // empty while the list is still to be written
 	Regressions        []Item // open that list
@@ -43,7 +43,7 @@ type State struct {
 	ReleasedBy string
 	// Untestable are the checkers that reported the job as untestable.
 	Untestable []string
-	// FailNote has their words, a line a report.
+	// FailNote has the notes of these reports, a line a report.
 	FailNote string `sealed:"text"`
 
 	// The draft of the report. Verdicts, by item id, and Findings outlive a
@@ -57,17 +57,17 @@ type State struct {
 	Questions []Question
 	// Script is the rest of the claiming robot's work, which asked a question; nil: none.
 	Script *Script
-	// Recordings are those that are there to be seen.
+	// Recordings are the recordings that can be played.
 	Recordings []Recording
 
-	// CommitStatus is the one that was asked for; nil: none. CommitTold is the state that the
-	// code host has, and CommitAbandoned the reason that it gets no other one.
+	// CommitStatus is the requested commit status; nil: none. CommitTold is the state
+	// that the code host has. CommitAbandoned is the reason why it gets no other state.
 	CommitStatus    *CommitStatusRequested
 	CommitTold      CommitState
 	CommitAbandoned string
 
-	// Expired are the pieces of evidence that are kept no longer, by their ids. Hold keeps
-	// the others; nil: none does.
+	// Expired are the pieces of evidence that are kept no longer, by their ids. Hold
+	// keeps the other pieces; nil: there is no hold.
 	Expired map[string]*EvidenceExpired
 	Hold    *retention.Hold
 
@@ -81,7 +81,8 @@ type State struct {
 	FailedAt     time.Time
 	FailReason   string
 	Refund       domain.Credits
-	// RefundExpired is what the end foretold of Refund (see Cancelled).
+	// RefundExpired is the part of Refund that goes to expired lots, as the end foretold
+	// it (see Cancelled).
 	RefundExpired domain.Credits
 
 	// ErasedAt is when the job's texts and pictures were erased; zero: they are there.
@@ -235,8 +236,8 @@ func (s *State) unclaim(to Status, by string) {
 	s.CheckerID, s.ClaimedAt, s.SignOfLife, s.Script = "", time.Time{}, time.Time{}, nil
 }
 
-// heard notes a sign of the claimant's life. Nodes' clocks differ a little: an
-// earlier one never takes a later one's place.
+// heard notes a claimant's sign of life. Nodes' clocks differ a little, so an earlier
+// time never replaces a later one.
 func (s *State) heard(at time.Time) {
 	if s.Status == StatusClaimed && at.After(s.SignOfLife) {
 		s.SignOfLife = at

@@ -6,8 +6,8 @@ import (
 	"humanqa/domain"
 )
 
-// Submission is what was asked for. It is one value wherever it goes: in the
-// command, the event, the state, the read models and what is announced.
+// Submission is the client's request for a test. The command, the event, the state, the
+// read models and the announcements share this one type.
 type Submission struct {
 	AccountID string `json:"accountId"`
 	ProjectID string `json:"projectId,omitempty"`
@@ -40,7 +40,7 @@ type Submission struct {
 	Environment string `json:"environment,omitempty" sealed:"text"`
 }
 
-// Target is what the checker should test on. Empty strings mean anything.
+// Target is the device and software to test on. Empty strings mean any.
 type Target struct {
 	Device     string `json:"device,omitempty" sealed:"text"`
 	OS         string `json:"os,omitempty" sealed:"text"`
@@ -49,8 +49,8 @@ type Target struct {
 	Network    string `json:"network,omitempty" sealed:"text"`
 }
 
-// Again is the submission of a retest: the same, but in no session, batch or loop. Which
-// commit the URL shows by then is not known.
+// Again is the submission of a retest: the same, but in no session, batch or loop. The
+// commit that the URL shows by then is not known.
 func (s Submission) Again(parentID string) Submission {
 	s.Source, s.ParentID, s.Commit = "retest", parentID, ""
 	s.BatchID, s.BatchIndex, s.SessionID, s.SessionSlot, s.LoopID = "", 0, "", 0, ""

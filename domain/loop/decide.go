@@ -11,9 +11,10 @@ import (
 const (
 	// DefaultMaxIterations holds unless the agent sets another.
 	DefaultMaxIterations = 10
-	// SilentFor is how long an agent may say nothing.
+	// SilentFor is the time without calls after which an agent counts as silent.
 	SilentFor = 24 * time.Hour
-	// stuckAfter is how many reports in a row may fail alike.
+	// stuckAfter is the number of reports in a row with the same failures that ends a
+	// session as stuck.
 	stuckAfter = 3
 )
 
@@ -29,11 +30,11 @@ type Join struct {
 	Skill         string
 	MaxIterations int // of a session that starts; 0: the default
 	JobID         string
-	Iteration     int // what the agent says
+	Iteration     int // the agent's own number
 	Credits       domain.Credits
 }
 
-// Setting is what an end depends on besides the loop.
+// Setting has the facts outside the loop that decide an end.
 type Setting struct {
 	ProjectName string
 	// Snoozed: the project's alerts are held back.
@@ -41,8 +42,8 @@ type Setting struct {
 	Now     time.Time
 }
 
-// Outcome is what became of a test. Its ReportID is empty when the job ended
-// without a report; Refund is what was given back then.
+// Outcome is the outcome of a test. Its ReportID is empty when the job ended without a
+// report; Refund is the amount that came back then.
 type Outcome struct {
 	JobID       string
 	Overall     string
@@ -51,9 +52,9 @@ type Outcome struct {
 	Refund      domain.Credits
 }
 
-// DecideJoin counts a test into the session that runs. It starts one when none
-// does, when the agent begins again with iteration 1, and when the one that
-// runs has been silent for too long. The same job is counted once.
+// DecideJoin counts a test into the session that runs. It starts a new session when none
+// runs, when the agent begins again with iteration 1, and when the running session has
+// been silent for too long. The same job is counted once.
 func DecideJoin(s State, j Join, at Setting) ([]domain.Event, error) {
 	if _, counted := s.Jobs[j.JobID]; counted {
 		return nil, nil
@@ -78,8 +79,8 @@ func DecideJoin(s State, j Join, at Setting) ([]domain.Event, error) {
 	}, iterated), nil
 }
 
-// DecideRecordOutcome records the outcome of a test, and ends the session that it
-// settles. The outcome of a test of an earlier session changes nothing.
+// DecideRecordOutcome records the outcome of a test, and ends the session if the outcome
+// decides it. The outcome of a test of an earlier session changes nothing.
 func DecideRecordOutcome(s State, o Outcome, at Setting) ([]domain.Event, error) {
 	if _, open := s.Session.Open[o.JobID]; !open || s.Session.Status != StatusRunning {
 		return nil, nil
@@ -106,8 +107,7 @@ func DecideRecordOutcome(s State, o Outcome, at Setting) ([]domain.Event, error)
 	return events, nil
 }
 
-// DecideFinalize ends a session at the agent's word. Saying the same again is a
-// repeat.
+// DecideFinalize ends a session by the agent's order. The same order again is a repeat.
 func DecideFinalize(s State, sessionID string, final Status, at Setting) ([]domain.Event, error) {
 	ended, over := s.Ends[sessionID]
 	switch {
@@ -124,8 +124,8 @@ func DecideFinalize(s State, sessionID string, final Status, at Setting) ([]doma
 	return []domain.Event{s.Session.endedEvent(final, at)}, nil
 }
 
-// DecideOutOfCredits ends the session that runs, if there is one: its next
-// test could not be paid. If that had joined already, it cost nothing.
+// DecideOutOfCredits ends the running session, if there is one, because its next test
+// could not be paid. If the test had joined already, its price is taken out of Spent.
 func DecideOutOfCredits(s State, unpaid string, at Setting) ([]domain.Event, error) {
 	if s.Session.Status != StatusRunning {
 		return nil, nil
@@ -150,7 +150,7 @@ func DecideAbandon(s State, at Setting) ([]domain.Event, error) {
 	return []domain.Event{s.Session.endedEvent(StatusAbandoned, at)}, nil
 }
 
-// Ends lists how a session ends.
+// Ends lists the ends of a session.
 func Ends() []Status {
 	return []Status{StatusPassed, StatusStuckSameBug, StatusOutOfCredits, StatusMaxIterations, StatusAbandoned}
 }
@@ -162,8 +162,8 @@ func (s Status) alarming() bool {
 
 func (s Session) silent(now time.Time) bool { return !now.Before(s.SeenAt.Add(SilentFor)) }
 
-// inARow is how many reports in a row have failed with exactly these keys, once
-// they are the latest's.
+// inARow is how many reports in a row have failed with exactly these keys, the new report
+// included.
 func (s Session) inARow(failing []string) int {
 	switch {
 	case len(failing) == 0:

@@ -10,7 +10,8 @@ import (
 // changes the maps in place, so a state that was passed to Evolve must not be
 // used again.
 type State struct {
-	// Session runs, or ran last; its ID is empty before the first.
+	// Session is the running session, or else the last one; its ID is empty before the
+	// first.
 	Session Session
 	// Ends are the sessions that ended, by id.
 	Ends map[string]Status
@@ -27,17 +28,17 @@ type Session struct {
 	Status        Status
 	MaxIterations int
 	Iterations    int
-	// Spent is what the tests cost, net of refunds.
+	// Spent is the cost of the tests, net of refunds.
 	Spent domain.Credits
 	// Open are the tests without an outcome, with their prices.
 	Open map[string]domain.Credits
-	// FailingKeys are those of the latest report, SameBug is how many reports in
-	// a row failed with exactly these.
+	// FailingKeys are those of the latest report. SameBug is how many reports in a row
+	// failed with exactly these keys.
 	FailingKeys []string
 	SameBug     int
 	// ReportID is the latest report.
 	ReportID string
-	// SeenAt is when the agent was heard of last.
+	// SeenAt is the time of the agent's last call.
 	SeenAt time.Time
 }
 
@@ -76,7 +77,7 @@ func (s *Session) recordOutcome(e *OutcomeRecorded) {
 	delete(s.Open, e.JobID)
 	s.Spent -= e.Refund
 	if e.ReportID == "" {
-		return // no report: it says nothing about the bugs
+		return // without a report the bugs are unknown
 	}
 	s.SameBug = s.inARow(e.FailingKeys)
 	s.FailingKeys, s.ReportID = e.FailingKeys, e.ReportID

@@ -12,11 +12,11 @@ import (
 )
 
 // Restored says that the log was brought back from a backup. It begins a new generation
-// of the log: all before it is common to both, and all behind it may differ from what
-// readers of the earlier generation saw.
+// of the log. Both generations share all events before it. The events behind it may
+// differ from those that readers of the earlier generation saw.
 type Restored struct {
-	// Place is where the database stands that the log was found in; empty where an
-	// operator tells of the restore. It makes a repeat recognisable.
+	// Place is the place of the database in which the log was found; empty where an
+	// operator reports the restore. It makes a repeat recognisable.
 	Place string `json:"place,omitempty"`
 	// Reason is the operator's.
 	Reason string `json:"reason,omitempty"`
@@ -24,9 +24,10 @@ type Restored struct {
 
 func (*Restored) EventType() string { return "log.restored" }
 
-// Trimmed says that the events up to and with a place are kept no more, such as those of
+// Trimmed says that events up to and including a place may be missing, such as those of
 // ended jobs that an operator has moved to an archive and scavenged. Rows that were
-// projected from them stay; a reader from before the place would miss events in silence.
+// projected from them stay. A reader that starts before the place would miss events
+// without notice.
 type Trimmed struct {
 	// Commit and Prepare are the place of the last event that may be missing.
 	Commit  int64 `json:"commit"`
@@ -46,8 +47,8 @@ type Generation struct {
 	From domain.Position
 }
 
-// Lineage is which log this is, and what has become of it. The zero value is a log
-// that is not known yet.
+// Lineage identifies a log and has its restores and trims. The zero value is a log that
+// is not known yet.
 type Lineage struct {
 	Name        string // the log's
 	Generations []Generation
@@ -55,7 +56,7 @@ type Lineage struct {
 	Gone domain.Position
 }
 
-// Begin is the lineage of a log of that name. stands tells copies of a log apart, which
+// Begin is the lineage of a log of that name. stands distinguishes copies of a log, which
 // have the same name.
 func Begin(name, stands string) Lineage {
 	return Lineage{Name: name, Generations: []Generation{{Mark: markOf(name, stands)}}}
@@ -78,7 +79,7 @@ func (l Lineage) Trimmed(e *Trimmed) Lineage {
 	return l
 }
 
-// markOf derives a mark from what came before and what makes it another.
+// markOf derives a mark from the mark before it and a text that makes it different.
 func markOf(before, by string) string {
 	sum := sha256.Sum256([]byte(before + "\n" + by))
 	return hex.EncodeToString(sum[:4])
@@ -96,7 +97,7 @@ func (l Lineage) String() string {
 	return l.Name + "/" + strconv.Itoa(len(l.Generations))
 }
 
-// Mark is that of today's generation; empty for a log that is not known.
+// Mark is the mark of today's generation; empty for a log that is not known.
 func (l Lineage) Mark() string {
 	if len(l.Generations) == 0 {
 		return ""

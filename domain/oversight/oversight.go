@@ -122,8 +122,8 @@ func Specs() []domain.EventSpec {
 	return domain.Specs(&Acted{}, &Refused{})
 }
 
-// State is what an operator has done. It belongs to its fold: Evolve changes the
-// maps in place.
+// State holds an operator's acts. It belongs to its fold: Evolve changes the maps in
+// place.
 type State struct {
 	acts    map[string]bool
 	refused map[string]bool
@@ -144,7 +144,7 @@ func Evolve(s State, e domain.Event) State {
 	return s
 }
 
-// DecideAct records an act; one without a reason is none. The same id is a repeat.
+// DecideAct records an act. It refuses an act without a reason. The same id is a repeat.
 func DecideAct(s State, a Acted) ([]domain.Event, error) {
 	a.Reason = strings.TrimSpace(a.Reason)
 	switch {

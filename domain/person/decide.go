@@ -6,8 +6,8 @@ import (
 	"humanqa/domain"
 )
 
-// Every decision returns the events to write, none for a harmless repeat, or
-// the refusal. Whether the caller may ask at all is not decided here.
+// Every decision returns the events to write, none for a harmless repeat, or the refusal.
+// The caller checks the right to ask.
 
 // DecideInvite makes the person. The same invitation again is a repeat.
 func DecideInvite(s State, g Grant) ([]domain.Event, error) {
@@ -23,7 +23,7 @@ func DecideInvite(s State, g Grant) ([]domain.Event, error) {
 	return []domain.Event{&Invited{g}}, nil
 }
 
-// DecideJoin takes the invitation up.
+// DecideJoin accepts the invitation.
 func DecideJoin(s State) ([]domain.Event, error) {
 	switch {
 	case !s.Exists:
@@ -55,7 +55,7 @@ func DecideGrant(s State, g Grant) ([]domain.Event, error) {
 	return []domain.Event{&RoleGranted{g}}, nil
 }
 
-// DecideRevoke takes a role back. One that the person does not hold is a
+// DecideRevoke takes a role back. To revoke a role that the person does not hold is a
 // repeat.
 func DecideRevoke(s State, g Grant) ([]domain.Event, error) {
 	switch {
@@ -67,7 +67,7 @@ func DecideRevoke(s State, g Grant) ([]domain.Event, error) {
 	return []domain.Event{&RoleRevoked{g}}, nil
 }
 
-// DecideDisable ends all the person may do.
+// DecideDisable ends all rights of the person.
 func DecideDisable(s State, reason string) ([]domain.Event, error) {
 	switch {
 	case !s.Exists:
@@ -80,7 +80,7 @@ func DecideDisable(s State, reason string) ([]domain.Event, error) {
 
 var errDisabled = domain.Conflict("the person is disabled").WithHint("invite them anew")
 
-// checkFields refuses a grant that says too little or too much.
+// checkFields refuses a grant with a missing or a superfluous field.
 func (g Grant) checkFields() error {
 	known := append(AccountRoles(), Checker, Operator)
 	var wrong []domain.Detail

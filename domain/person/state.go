@@ -52,7 +52,7 @@ func Evolve(s State, e domain.Event) State {
 	return s
 }
 
-// with adds a grant; one of the same account gives way.
+// with adds a grant. It replaces a grant of the same account.
 func (s State) with(g Grant) []Grant {
 	return append(s.without(func(old Grant) bool {
 		return old == g || g.Role.OfAccount() && old.Role.OfAccount() && old.AccountID == g.AccountID

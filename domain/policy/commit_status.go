@@ -7,8 +7,8 @@ import (
 	"humanqa/domain/job"
 )
 
-// commitStatuses sets commit statuses. Each firing waits for a code host: they have places
-// of their own, and an account has a few of them.
+// commitStatuses sets commit statuses. Each firing waits for a code host, so these
+// policies have a pool of their own, and one account has only a few of its places.
 var commitStatuses = []Policy{{
 	Kind:    "commit_status",
 	Handles: domain.TypesOf(&job.CommitStatusRequested{}, &job.Completed{}, &job.Cancelled{}, &job.Failed{}),
@@ -18,13 +18,13 @@ var commitStatuses = []Policy{{
 }}
 
 // The request sets the timer, and so does the end of a job with a request. The end is the
-// later event, so it is told even if the first telling failed.
+// later event, so its timer fires even if the first firing failed.
 func watchCommit(r domain.Recorded) []Change {
 	tells := false
 	switch e := r.Event.(type) {
 	case *job.CommitStatusRequested:
 		if e.Jobs[0] != r.StreamID() {
-			return nil // the first of the jobs tells for all
+			return nil // the first job sets the status for all
 		}
 		return setFirst(after(r, r.StreamID(), 0))
 	case *job.Completed:

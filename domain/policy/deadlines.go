@@ -36,8 +36,9 @@ var deadlines = []Policy{
 }
 
 // watchSLA watches how long a job takes (decisions, "SLA"). A session's slot has no clock
-// at all until its session starts (decisions, "Slot SLA"). What starts the clock sets the
-// timer, the job's end clears it. The clock stands while a question is open.
+// at all until its session starts (decisions, "Slot SLA"). The event that starts the
+// clock sets the timer; the job's end clears it. The clock stands while a question is
+// open.
 func watchSLA(r domain.Recorded) []Change {
 	switch e := r.Event.(type) {
 	case *job.Created:
@@ -59,11 +60,11 @@ func watchSLA(r domain.Recorded) []Change {
 	return cleared(r.StreamID())
 }
 
-// watchSilence takes claims back that nothing is heard of for job.SilentAfter. A sign of
-// life sets the timer, the claim's end clears it; the start of a slot's session counts as
-// one. The clock stands while a question is open: a firing then does nothing, and the
-// question's end sets the timer again. Robots claim only jobs that they complete at once,
-// or slots of a session that has not begun: they are never silent.
+// watchSilence ends claims without a sign of life for job.SilentAfter. A sign of life
+// sets the timer; the claim's end clears it. The start of a slot's session counts as a
+// sign of life. The clock stands while a question is open: a firing then does nothing,
+// and the question's end sets the timer again. Robots are never silent: they claim only
+// jobs that they complete at once, or slots of a session that has not begun.
 func watchSilence(r domain.Recorded) []Change {
 	var heard time.Time
 	switch e := r.Event.(type) {
@@ -84,7 +85,7 @@ func watchSilence(r domain.Recorded) []Change {
 		heard = e.At
 	case *job.Heartbeat:
 		heard = e.At
-	case *job.MomentMarked: // which may be told of later: that is the sign of life
+	case *job.MomentMarked: // a moment may be reported later: the report is the sign of life
 		heard = e.At
 		if r.Meta.Time.After(heard) {
 			heard = r.Meta.Time
@@ -99,8 +100,8 @@ func watchSilence(r domain.Recorded) []Change {
 	return ofJob(r, heard.Add(job.SilentAfter))
 }
 
-// watchQuestion closes a question that nobody answered in time (decisions, "Questions").
-// A claim that ends closes its question first, so no other event ends one.
+// watchQuestion closes a question without an answer in time (decisions, "Questions"). The
+// end of a claim closes its question first, so only an answer or a close ends a question.
 func watchQuestion(r domain.Recorded) []Change {
 	if e, asked := r.Event.(*job.QuestionAsked); asked {
 		return ofJob(r, e.Until)
@@ -113,8 +114,8 @@ func endsOfJob() []string {
 	return domain.TypesOf(&job.Completed{}, &job.Cancelled{}, &job.Failed{}, &job.Voided{})
 }
 
-// ofJob sets a job's timer. The account is the one whose command it was: a
-// checker's commands name none, but no checker ever works in a sandbox.
+// ofJob sets a job's timer. The account is that of the command. A checker's commands name
+// none, but no checker ever works in a sandbox.
 func ofJob(r domain.Recorded, due time.Time) []Change {
 	return set(Timer{Key: r.StreamID(), AccountID: r.Meta.AccountID, DueAt: due})
 }

@@ -33,9 +33,9 @@ var loops = []Policy{
 	},
 }
 
-// watchLoopTest tells a loop what became of its tests. The end of a loop's test sets the
-// timer, the loop's knowledge of it clears it. Until then a timer waits for a test that
-// never comes.
+// watchLoopTest tells a loop the outcomes of its tests. The end of a loop's test sets the
+// timer; the outcome in the loop clears it. The join of a test sets it, too, in case the
+// job never comes.
 func watchLoopTest(r domain.Recorded) []Change {
 	loopID := ""
 	switch e := r.Event.(type) {
@@ -57,7 +57,7 @@ func watchLoopTest(r domain.Recorded) []Change {
 }
 
 // watchAgent ends loop sessions without calls of their agent. Every test sets the timer
-// anew, the session's end clears it.
+// anew; the session's end clears it.
 func watchAgent(r domain.Recorded) []Change {
 	if e, ok := r.Event.(*loop.Iterated); ok {
 		return set(Timer{Key: r.StreamID(), AccountID: r.Meta.AccountID, DueAt: e.At.Add(loop.SilentFor)})

@@ -14,8 +14,8 @@
 // A later event sets the timer again. A failed Fire is tried again after a while.
 //
 // Events are stamped, and timers due, by Postgres' clock (internal/pgclock). A sandbox
-// account has its own clock (account.clock_advanced). Its timers are due by it, and its
-// commands are dated by it.
+// account has its own clock (account.clock_advanced). That clock decides when its timers
+// are due, and dates its commands.
 package policy
 
 import (
@@ -37,14 +37,14 @@ type Timer struct {
 	// AccountID is the account of the timer's data. It may be empty where no sandbox
 	// has such timers.
 	AccountID string
-	// DueAt is the account's time: a sandbox's clock may get there early. With
+	// DueAt is the account's time, which a sandbox's clock may reach early. With
 	// WallClock it is the service's time, which no client moves.
 	DueAt     time.Time
 	WallClock bool
 
-	// What the runner knows of a timer that is due.
+	// The runner sets these fields of a timer that is due.
 
-	// Sandbox says that the account is one.
+	// Sandbox says that the account is a sandbox.
 	Sandbox bool
 	// CauseID is the event that set the timer; Position is where it stands in
 	// the log.
@@ -52,7 +52,7 @@ type Timer struct {
 	Position int64
 	// Attempt counts the firings for that event, from 1.
 	Attempt int
-	// Fence tells this lease of the timer from every other.
+	// Fence is the fencing token of this lease of the timer.
 	Fence int64
 }
 
@@ -70,12 +70,12 @@ type Policy struct {
 	Kind string
 	// Handles lists the types of the events that React reacts to.
 	Handles []string
-	// Pool is set where Fire waits for an outside party, such as a model: then it must not
-	// keep the others waiting.
+	// Pool is set where Fire waits for an outside party, such as a model. So it does not
+	// delay other policies.
 	Pool Pool
-	// Fire does what the timer is for. A refusal (*domain.Error) is an answer:
-	// the world has moved on, and asking again would not change it. Any other
-	// error, and Unavailable, is a failure.
+	// Fire acts on the timer. A refusal (*domain.Error) settles the timer: the state has
+	// changed, and a repeat would be refused again. Any other error, and Unavailable, is
+	// a failure.
 	Fire func(context.Context, Timer) error
 
 	// react gives timers without their kind.
@@ -100,13 +100,13 @@ type Pool struct {
 	// PerAccount is how many of an account's timers are fired at once, over all
 	// nodes; 0: as many as there are places. Accounts take turns then.
 	PerAccount int
-	// Within is the most that a Fire takes.
+	// Within is the longest time that a Fire may take.
 	Within time.Duration
 }
 
-// Outcome is what came of a firing. Err nil settles the timer; otherwise it
-// comes back after Retry. Final settles it although Err says why nothing was
-// done.
+// Outcome is the outcome of a firing. Err nil settles the timer; otherwise it comes back
+// after Retry. Final settles the timer despite an error: Err says why the policy did
+// nothing.
 type Outcome struct {
 	Timer
 	Err   error
@@ -123,19 +123,19 @@ type Timers interface {
 	// Renew prolongs the lease of a timer that is being fired, from now on; false:
 	// it has been taken over, or settled.
 	Renew(ctx context.Context, t Timer, lease time.Duration) (held bool, err error)
-	// Settle ends the leases of what was fired. An outcome is ignored if another node
-	// has taken the lease over.
+	// Settle ends the leases of fired timers. An outcome is ignored if another node has
+	// taken the lease over.
 	Settle(ctx context.Context, outcomes []Outcome) error
-	// Next says how long it is until a timer of the kinds gets due, as things
-	// stand; false: none will within that time.
+	// Next gives the time until the next timer of the kinds is due, by the current rows;
+	// false: none is due within that time.
 	Next(ctx context.Context, kinds []string, within time.Duration) (time.Duration, bool, error)
-	// Wake gives a channel that says when timers were set.
+	// Wake gives a channel that gets a value when timers were set.
 	Wake(ctx context.Context) <-chan struct{}
 	// Forget drops the leases of timers that are long gone.
 	Forget(ctx context.Context) error
 }
 
-// Commands is what the policies ask of the domain: *command.Service.
+// Commands has the commands that the policies issue: *command.Service.
 type Commands interface {
 	VoidJob(ctx context.Context, cause command.Cause, jobID string) (domain.Position, error)
 	RefundJob(ctx context.Context, cause command.Cause, jobID, reason string) (domain.Position, error)
@@ -170,8 +170,8 @@ func All(c Commands) []Policy {
 	return all
 }
 
-// commandID is the id of the command that a timer issues: the same timer, set
-// by the same event, the same id.
+// commandID is the id of the command that a timer issues. The same timer, set by the same
+// event, always has the same id.
 func commandID(t Timer) uuid.UUID {
 	return domain.CommandIDFor("policy", t.Kind, t.Key, t.CauseID)
 }

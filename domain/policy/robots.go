@@ -8,10 +8,10 @@ import (
 )
 
 var (
-	// writers wait for a model. One account leaves some places to others.
+	// writers wait for a model. One account cannot take all places.
 	writers = Pool{Name: "writers", Places: 16, PerAccount: 12, Within: 2 * time.Minute}
-	// reviews wait for a stranger's page each: they have places of their own, and an
-	// account has a few of them.
+	// reviews each wait for a client's page, so they have a pool of their own, and one
+	// account has only a few of its places.
 	reviews = Pool{Name: "reviews", Places: 16, PerAccount: 4, Within: 30 * time.Second}
 )
 
@@ -46,8 +46,8 @@ var robots = []Policy{
 	},
 }
 
-// watchChecklist has the list of a job written that was submitted without one: such a job
-// sets the timer, its list or its end clears it.
+// watchChecklist has the list written for a job that was submitted without one. Such a
+// job sets the timer; its list or its end clears it.
 func watchChecklist(r domain.Recorded) []Change {
 	e, submitted := r.Event.(*job.Created)
 	switch {
@@ -59,7 +59,7 @@ func watchChecklist(r domain.Recorded) []Change {
 	return atOnce(r, e)
 }
 
-// watchReport has every report analysed: a report sets the timer, its analysis clears it.
+// watchReport has every report analysed. A report sets the timer; its analysis clears it.
 func watchReport(r domain.Recorded) []Change {
 	if _, ok := r.Event.(*job.Completed); ok {
 		return setFirst(after(r, r.StreamID(), 0))
@@ -67,8 +67,8 @@ func watchReport(r domain.Recorded) []Change {
 	return cleared(r.StreamID())
 }
 
-// watchReview has the AI reviews done, a sandbox's too: a review that is asked for sets
-// the timer, its end clears it.
+// watchReview has AI reviews done, also those of a sandbox. A requested review sets the
+// timer; its end clears it.
 func watchReview(r domain.Recorded) []Change {
 	e, submitted := r.Event.(*job.Created)
 	switch {

@@ -11,13 +11,12 @@ import (
 	"humanqa/domain/session"
 )
 
-// settleAfter is how long the command that started or ended a session has to
-// see to its slots itself.
+// settleAfter is the time that the command that started or ended a session has to settle
+// its slots itself.
 const settleAfter = 5 * time.Second
 
-// sessions ends lobbies at their deadline, finishes what a crash left of a
-// session's start or end, and completes sessions once their jobs have ended
-// (decisions, "Session states").
+// sessions ends lobbies at their deadline, finishes a session's start or end after a
+// crash, and completes sessions once their jobs have ended (decisions, "Session states").
 var sessions = []Policy{{
 	Kind: "session",
 	Handles: domain.TypesOf(
@@ -31,10 +30,10 @@ var sessions = []Policy{{
 	},
 }}
 
-// A session's own timer is its deadline; its start, or its end, takes that one's place.
-// The end of a slot's job has a timer of its own: of two jobs neither's is lost, and none
-// puts off the session's. A slot that is cancelled tells that the session is: what a crash
-// leaves of it is finished.
+// A session's own timer is for its deadline; the session's start or end sets it again.
+// The end of a slot's job sets a timer of its own. So the ends of two jobs do not replace
+// each other, and do not delay the session's own timer. A slot cancelled with its session
+// sets a timer that finishes the cancellation after a crash.
 func watchSession(r domain.Recorded) []Change {
 	slotOf, wait := "", time.Duration(0)
 	switch e := r.Event.(type) {

@@ -10,14 +10,12 @@ import (
 	"humanqa/domain/job"
 )
 
-// orphanAfter is how long a debit may wait for its job before it is settled. A
-// submission that is still under way then loses to the settlement; the log's
-// own resends give up before (eventstore), and the refund still comes within
-// a minute.
+// orphanAfter is how long a debit may wait for its job before it is settled. A submission
+// that is still under way then loses to the settlement. The log's own resends give up
+// earlier (eventstore), and the refund still comes within a minute.
 const orphanAfter = 20 * time.Second
 
-// refundAfter is how long the command that ended a job has to refund it
-// itself.
+// refundAfter is the time that the command that ended a job has to refund it itself.
 const refundAfter = 5 * time.Second
 
 // settlement are the policies of the ledger.
@@ -63,8 +61,8 @@ func watchDebit(r domain.Recorded) []Change {
 	return nil
 }
 
-// watchRefund repeats the refund of an ended job that its own command did not get to: a
-// crash between the job's end and the ledger. An end that is owed a refund sets the timer;
+// watchRefund makes the refund of an ended job that its own command did not make, because
+// of a crash between the job's end and the ledger. An end with a refund sets the timer;
 // the refund clears it.
 func watchRefund(r domain.Recorded) []Change {
 	switch e := r.Event.(type) {
@@ -80,9 +78,9 @@ func watchRefund(r domain.Recorded) []Change {
 	return nil
 }
 
-// watchLot takes what is left in a lot out of the account when its time comes. A lot that
-// was used up by then leaves nothing to record. A grant that ends sets the timer; its
-// recorded end clears it.
+// watchLot records the expiry of a lot when its time comes. A lot that was used up by
+// then needs no record. A grant with an expiry sets the timer; the recorded expiry clears
+// it.
 func watchLot(r domain.Recorded) []Change {
 	switch e := r.Event.(type) {
 	case *credits.Granted:

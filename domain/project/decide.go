@@ -21,22 +21,23 @@ type CreateCommand struct {
 	DefaultJobType    *string
 	DefaultSLAMinutes *int
 	HookHash          string
-	// Host is that of a hosted test that opens the project by itself.
+	// Host is the host of a hosted test that opens the project automatically.
 	Host string
-	// WebhookURL may be empty; Events then count for nothing. Events nil means
-	// every kind, empty means none.
+	// WebhookURL may be empty; Events are ignored then. Events nil means every kind,
+	// empty means none.
 	WebhookURL string
 	Events     *[]string
 	// Secret is a freshly made one; it is used only with a WebhookURL.
 	Secret SecretSet
-	// Headers, too, count only with a WebhookURL; nil: none. UserID or KeyID sets them.
+	// Headers, too, are used only with a WebhookURL; nil: none. UserID or KeyID sets
+	// them.
 	Headers *HeadersChange
 	UserID  *string
 	KeyID   string
 	At      time.Time
 }
 
-// UpdateCommand changes what it names. A Field that is not set, and a nil
+// UpdateCommand changes the settings that it names. A Field that is not set, and a nil
 // pointer, change nothing.
 type UpdateCommand struct {
 	Name              *string
@@ -116,7 +117,7 @@ func DecideUpdate(s State, c UpdateCommand) ([]domain.Event, error) {
 	return withHeaders(s, c, append(changeSettings(s, c), changeWebhook(s, c)...))
 }
 
-// withHeaders adds the change of own headers to what else a command does.
+// withHeaders adds the change of own headers to a command's other events.
 func withHeaders(s State, c UpdateCommand, events []domain.Event) ([]domain.Event, error) {
 	after := s
 	for _, e := range events {
@@ -223,8 +224,8 @@ func DecideEnable(s State, at time.Time) ([]domain.Event, error) {
 	return []domain.Event{&WebhookEnabled{At: at}}, nil
 }
 
-// DecideDisable stops deliveries (specification, "Delivery rules" 3). Where
-// there is no webhook any more there is nothing to stop.
+// DecideDisable stops deliveries (specification, "Delivery rules" 3). Without a webhook
+// it changes nothing.
 func DecideDisable(s State, deliveryID, reason string, at time.Time) ([]domain.Event, error) {
 	switch {
 	case !s.Exists:
@@ -276,8 +277,9 @@ func DecideFinish(s State, finished RotationFinished, wall time.Time) ([]domain.
 	return []domain.Event{&finished}, nil
 }
 
-// DecideConfirmed ends the overlap of the rotation to the secret that is sealed so:
-// its receiver verifies with it. A later rotation, or one that ended, is left alone.
+// DecideConfirmed ends the overlap of the rotation to the secret with that sealed form,
+// because its receiver verifies with it. It leaves alone a later rotation, and one that
+// ended.
 func DecideConfirmed(s State, sealed string, wall time.Time) ([]domain.Event, error) {
 	if s.Secret.Sealed != sealed || !s.overlaps(wall) {
 		return nil, nil
@@ -319,7 +321,7 @@ func same[T comparable](a, b *T) bool {
 	return *a == *b
 }
 
-// sameTime knows an instant again however it is written.
+// sameTime compares instants, whatever their location.
 func sameTime(a, b *time.Time) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -327,7 +329,7 @@ func sameTime(a, b *time.Time) bool {
 	return a.Equal(*b)
 }
 
-// sameList tells nil, every kind, from the empty list.
+// sameList distinguishes nil, which means every kind, from the empty list.
 func sameList(a, b *[]string) bool {
 	if a == nil || b == nil {
 		return a == b

@@ -32,7 +32,7 @@ type OwnHeader struct {
 
 // HeadersChange adds, replaces and removes own headers by their names.
 type HeadersChange struct {
-	Clear  bool // all that there were go first
+	Clear  bool // removes all earlier headers first
 	Set    []OwnHeader
 	Remove []string
 }
@@ -77,7 +77,7 @@ func HeaderValue(value string) (wrong string) {
 	return ""
 }
 
-// CheckHeaders finds what is wrong with a change of own headers, by name; a nil value removes
+// CheckHeaders finds the errors in a change of own headers, by name; a nil value removes
 // the header.
 func CheckHeaders(change map[string]*string) (wrong []domain.Detail) {
 	const path = "webhookHeaders"
@@ -113,7 +113,7 @@ func CheckHeaders(change map[string]*string) (wrong []domain.Detail) {
 	return wrong
 }
 
-// WebhookOrigin is the scheme, host and port of a webhook's URL: what own headers are bound to.
+// WebhookOrigin is the scheme, host and port of a webhook's URL. Own headers are bound to it.
 func WebhookOrigin(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" {
@@ -122,8 +122,8 @@ func WebhookOrigin(raw string) string {
 	return strings.ToLower(u.Scheme + "://" + strings.TrimSuffix(u.Host, ":443"))
 }
 
-// SentHeaders are the own headers that deliveries carry. The values were given to the origin
-// that the webhook had then: another one never gets them.
+// SentHeaders are the own headers that deliveries carry. The values are for the origin
+// that the webhook had when they were set: another origin never gets them.
 func (s State) SentHeaders() []OwnHeader {
 	if s.WebhookURL == "" || WebhookOrigin(s.WebhookURL) != s.HeadersOrigin {
 		return nil
@@ -139,8 +139,8 @@ func HeaderNames(headers []OwnHeader) (names []string) {
 	return names
 }
 
-// changeHeaders decides about the own headers once the webhook is as it will be. Without a
-// URL a change counts for nothing. Those of another origin are not kept.
+// changeHeaders decides about the own headers after the webhook's own changes. Without a
+// URL it ignores the change. It does not keep headers of another origin.
 func changeHeaders(s State, c UpdateCommand, after State) ([]domain.Event, error) {
 	if c.Headers == nil || after.WebhookURL == "" {
 		return nil, nil

@@ -19,8 +19,8 @@ func HookSchemes() []string {
 	return []string{SignedByGitHub, SignedByVercel, SignedByNetlify, StandardSigned}
 }
 
-// HookSignature is a signature that every call of the deploy hook needs, beside the token in
-// its URL. An empty Scheme needs none.
+// HookSignature is a signature that every call of the deploy hook needs, beside the token
+// in its URL. With an empty Scheme no signature is needed.
 type HookSignature struct {
 	Scheme string `json:"scheme,omitempty"`
 	// Sealed is the platform's secret (vault, bound to this stream). It is never shown.

@@ -6,36 +6,36 @@ import (
 	"humanqa/domain"
 )
 
-// TestCommand is what a hosted test, or a session, asks of its project before
-// it is paid for: to be there, to have the webhook, to give up prepared fixes.
+// TestCommand prepares the project for a hosted test, or a session, before it is paid
+// for. It opens the project, attaches the webhook, and takes prepared fixes.
 type TestCommand struct {
 	// Open is used where the project does not exist yet.
 	Open CreateCommand
-	// WebhookURL may be empty: the project's stays as it is. The URL that it has
-	// already changes nothing, so that an agent that names it with every test
-	// does not enable a disabled webhook. Events nil leaves the list untouched.
+	// WebhookURL may be empty: the project's URL stays as it is. The project's own URL
+	// changes nothing, so an agent that names it with every test does not enable a
+	// disabled webhook. Events nil leaves the list untouched.
 	WebhookURL string
 	Events     *[]string
 	// Secret is the client's own (Supplied), or a freshly made one that is used
 	// only when the webhook needs one.
 	Secret   SecretSet
 	Supplied bool
-	// JobIDs are the jobs that take the fixes of the ids in Take along; Forget
-	// are fixes that earlier tests have verified.
+	// JobIDs are the jobs that take the fixes with the ids in Take. Forget are the ids of
+	// fixes that earlier tests have verified.
 	JobIDs []string
 	Take   []string
 	Forget []string
-	// DeployKeys are those of the deploy that asks for the test, if one does.
-	// Commit is the deploy's, where no key says it.
+	// DeployKeys are the keys of the deploy that asks for the test, if one does. Commit
+	// is the deploy's commit, where no key names it.
 	Commit     string
 	DeployKeys []string
 	At         time.Time
 }
 
-// DecideTest writes all of it in one append (specification, "POST
-// /v1/hosted/test", rules 1 to 5; decisions, "Secret conflict"). A client's
-// secret counts only with a webhookUrl, unless it contradicts the project's: that is
-// refused either way, and nothing changes.
+// DecideTest writes these changes in one append (specification, "POST /v1/hosted/test",
+// rules 1 to 5; decisions, "Secret conflict"). A client's secret is used only with a
+// webhookUrl. A secret that differs from the project's own is refused with or without
+// one, and nothing changes.
 func DecideTest(s State, c TestCommand) ([]domain.Event, error) {
 	events, err := receive(s, c)
 	if err != nil {
@@ -71,8 +71,8 @@ func receive(s State, c TestCommand) ([]domain.Event, error) {
 	return changeWebhook(s, update), nil
 }
 
-// RefuseSecret refuses a client's secret that is not the project's own. A
-// command asks before it writes anything anywhere.
+// RefuseSecret refuses a client's secret that is not the project's own. A command calls
+// it before its first write.
 func (c TestCommand) RefuseSecret(s State) error {
 	if !c.Supplied || s.Secret.ID == "" || s.Secret.Fingerprint == c.Secret.Fingerprint {
 		return nil

@@ -18,8 +18,8 @@ type Fix struct {
 	AttachedAt time.Time
 }
 
-// Outcome is what became of a job that took fixes along. The project's stream does not
-// know, so the caller asks the jobs.
+// Outcome is the outcome of a job that took fixes. The project's stream does not have it,
+// so the caller reads the jobs.
 type Outcome int
 
 // The outcomes.
@@ -29,8 +29,8 @@ const (
 	Lost                    // ended without a report, or never came
 )
 
-// Waiting gives the fixes that the next test may take along, the newest first:
-// those that wait, and those that the jobs of ours already have.
+// Waiting gives the fixes that the next test may take, the newest first: those that wait,
+// and those that the jobs in ours already have.
 func (s State) Waiting(ours []string, outcome func(Fix) Outcome) []Fix {
 	var waiting []Fix
 	for _, f := range slices.Backward(s.Queue) {
@@ -100,7 +100,7 @@ func (s State) received(jobID string) bool {
 	return slices.ContainsFunc(s.Deploys, func(d DeployReceived) bool { return d.JobID == jobID })
 }
 
-// notYetWith are those of the ids that the jobs have not taken along yet.
+// notYetWith are the ids of fixes that the jobs have not taken yet.
 func (s State) notYetWith(jobs, ids []string) []string {
 	out := []string{}
 	for _, f := range s.Queue {

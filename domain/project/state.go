@@ -11,10 +11,11 @@ import (
 const (
 	// KeptRotations is how many rotations of the signing secret a project shows.
 	KeptRotations = 5
-	// KeptPrepared bounds the queue of prepared fixes, attached ones included:
-	// all that one call of prepare-next may name. Beyond it the oldest leave.
+	// KeptPrepared bounds the queue of prepared fixes, attached ones included. It is the
+	// limit of one call of prepare-next, too. When the queue is full, the oldest fixes
+	// leave.
 	KeptPrepared = 100
-	// KeptDeploys is how many deploys a repeat is known by.
+	// KeptDeploys is how many deploys are remembered to recognise a repeat.
 	KeptDeploys = 50
 )
 
@@ -28,11 +29,11 @@ type State struct {
 	DefaultJobType    *string
 	DefaultSLAMinutes *int
 	HookHash          string
-	// HookSignature is what a call of the deploy hook needs beside its token, and
-	// HookSignatureID the change that set it.
+	// HookSignature is the signature that a call of the deploy hook needs beside its
+	// token; HookSignatureID is the change that set it.
 	HookSignature   HookSignature
 	HookSignatureID string
-	HookID          string // of the token that replaced the first one; empty: none did
+	HookID          string // of the newest replacement of the first token; empty: it was not replaced
 	CreatedAt       time.Time
 	UpdatedAt       time.Time
 
@@ -52,11 +53,12 @@ type State struct {
 	// first secret is no rotation.
 	Rotations       []Rotation
 	SecretRotatedAt *time.Time
-	// PreviousUntil is until when, by the wall's clock, the secret of before
-	// signs too; nil: it does not.
+	// PreviousUntil is the end of the time in which the previous secret signs too, by the
+	// wall's clock; nil: it does not sign.
 	PreviousUntil *time.Time
 
-	// Headers are the client's own ones of deliveries to HeadersOrigin; see SentHeaders.
+	// Headers are the client's own headers for deliveries to HeadersOrigin; see
+	// SentHeaders.
 	Headers       []OwnHeader
 	HeadersOrigin string
 
@@ -65,7 +67,8 @@ type State struct {
 	// QuestionMinutes is how long a checker's question waits; nil: as long as usual, 0: it
 	// may not be asked.
 	QuestionMinutes *int
-	// Keep is how long the project's evidence is kept; Hold stops that, nil: none does.
+	// Keep is how long the project's evidence is kept. Hold suspends that; nil: there is
+	// no hold.
 	Keep retention.Keep
 	Hold *retention.Hold
 	// Queue holds the prepared fixes, the newest last, one a key: those that
@@ -91,9 +94,8 @@ type Rotation struct {
 	SecretID string
 }
 
-// Evolve folds one event into the state. It leaves the old state as it is, so
-// that a decision may look at what its own events lead to. Events of other
-// aggregates change nothing.
+// Evolve folds one event into the state. It leaves the old state as it is, so that a
+// decision may fold its own events. Events of other aggregates change nothing.
 func Evolve(s State, e domain.Event) State {
 	switch e := e.(type) {
 	case *Created:
