@@ -5,15 +5,16 @@ import (
 	"strings"
 )
 
-// Sealed is the value of the tag `sealed`. A field with it, a string or a list of strings,
-// is sealed in the log, and goes with its subject (decisions, "Erasure of one subject").
+// Sealed is the value of the tag `sealed`. A field with it, a string or a list of
+// strings, is sealed in the log, and is erased with its subject (decisions, "Erasure of
+// one subject").
 type Sealed string
 
 // The kinds of sealed fields.
 const (
-	SealedText   Sealed = "text"   // a free text; erased it reads ErasedText
-	SealedLink   Sealed = "link"   // to evidence; erased it is empty
-	SealedSecret Sealed = "secret" // a text that is sealed twice; an erased state has none
+	SealedText   Sealed = "text"   // a free text; after the erasure it reads ErasedText
+	SealedLink   Sealed = "link"   // to evidence; empty after the erasure
+	SealedSecret Sealed = "secret" // a text that is sealed twice; empty after the erasure
 )
 
 const sealedTag = "sealed"
@@ -49,7 +50,8 @@ func SealedFields(v any) map[string]Sealed {
 	return fields
 }
 
-// WithoutTexts is v as it is once its texts are erased. What it shares with v stays as it is.
+// WithoutTexts is v after the erasure of its texts. It does not change data that it
+// shares with v.
 func WithoutTexts[T any](v T) T {
 	eraseFields(reflect.ValueOf(&v).Elem())
 	return v

@@ -33,8 +33,8 @@ var files embed.FS
 // with another goose user stays readable.
 const table = "public.humanqa_migrations"
 
-// lockID is this schema's session advisory lock: "humanqam" in ASCII, far away
-// from the numbers people pick by hand.
+// lockID is this schema's session advisory lock: "humanqam" in ASCII, far away from
+// numbers that people choose by hand.
 const lockID int64 = 0x68756d616e71616d
 
 // A waiting starter asks for the lock every second for two minutes, longer than
@@ -45,7 +45,7 @@ const (
 )
 
 // A file whose table is in use for longer than its lock_timeout is tried again for some
-// minutes: those who use the table come first in the pauses.
+// minutes. The pauses let the users of the table go first.
 const (
 	lockNotAvailable = "55P03"
 	tableAttempts    = 60
@@ -96,8 +96,8 @@ func Version(ctx context.Context, db interface {
 	return version, nil
 }
 
-// Check says, as ErrNewer or ErrOlder, why this binary and the database do not
-// go together. It changes nothing.
+// Check returns ErrNewer or ErrOlder if this binary and the database do not fit together.
+// It changes nothing.
 func Check(ctx context.Context, db *sql.DB) error {
 	newest, err := Newest()
 	if err != nil {
@@ -117,9 +117,9 @@ func Check(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// Up brings the database to the newest schema; on a current one it does
-// nothing, and one that is newer still it refuses with ErrNewer, also when a
-// newer binary has migrated it while this one waited for the lock.
+// Up brings the database to the newest schema. On a current one it does nothing. It
+// refuses a newer one with ErrNewer, also when a newer binary migrated it while this one
+// waited for the lock.
 func Up(ctx context.Context, db *sql.DB) error {
 	if err := Check(ctx, db); err != nil && !errors.Is(err, ErrOlder) {
 		return err

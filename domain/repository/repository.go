@@ -22,14 +22,14 @@ const (
 	// the stream first. Two or three processes that write without a break lose ten
 	// times in a row every few seconds. They never lose as often as this.
 	maxAttempts = 100
-	// contendedFor is how long a stream on which another process was met
-	// carries one command an append.
+	// contendedFor is how long a stream carries only one command an append, after another
+	// process wrote to it.
 	contendedFor = time.Second
 	// AppendTimeout bounds one round of load, decide and append. The log's own
 	// resends after an unknown outcome fit into it.
 	AppendTimeout = 30 * time.Second
-	// longestBook is how many events are held until their close is found. A longer
-	// stream of a version that did not close is folded as it is read.
+	// longestBook is how many events are held in memory until their close is found. A
+	// longer stream, from a version without closes, is folded as it is read.
 	longestBook = 100_000
 )
 
@@ -38,18 +38,18 @@ const (
 // expected revision of the append that follows from it.
 //
 // Commands on one stream queue up in one writer instead of colliding. A command that
-// finds the writer idle starts it. The writer decides all commands that queued during
-// an append in order, and writes them by the next append, all or none. A busy ledger so
-// pays for one commit per batch, not per charge.
+// finds the writer idle starts it. The writer decides all commands that queued during an
+// append in order, and writes them by the next append, all or none. So a busy ledger pays
+// for one commit per batch, not per charge.
 type Repository[S any] struct {
 	log    domain.Log
 	evolve func(S, domain.Event) S
 	now    func() time.Time
 	limit  int
-	// ClosedBy is the type of the events behind which a fold may begin; empty:
-	// there are none. Set it before the first command.
+	// ClosedBy is the type of the events at which a fold may begin; empty: there are
+	// none. Set it before the first command.
 	ClosedBy string
-	// MaxBytes bounds the memory of the states; 0: only their number does. Set it
+	// MaxBytes bounds the memory of the states; 0: only their number is bounded. Set it
 	// before the first command.
 	MaxBytes int
 	busy     sync.WaitGroup // writers that run
@@ -58,7 +58,7 @@ type Repository[S any] struct {
 	mu      sync.Mutex
 	writers map[string]*writer[S]
 	used    *list.List // of *writer[S], most recently used first
-	bytes   int        // that the writers' states take; counted if MaxBytes is set
+	bytes   int        // memory of the writers' states; counted if MaxBytes is set
 }
 
 // writer is the only one of a stream in this process. mu guards the queue;
@@ -72,20 +72,20 @@ type writer[S any] struct {
 	queue   []*queued[S]
 	running bool
 
-	exists    bool // an append met an event: the stream is never believed to be new again
-	loaded    bool // state was all there is
-	begun     bool // state is a true one, as far as it goes
+	exists    bool // an append met an event: the stream is never assumed to be new again
+	loaded    bool // state had all events of the stream
+	begun     bool // state is a true state of the stream, perhaps not the newest
 	state     S
 	revision  domain.ExpectedRevision
 	position  domain.Position
-	contended time.Time // until when one command an append
+	contended time.Time // until then an append carries one command
 }
 
-// queued is one queued command. decide may be called several times, each time
-// on a newer state; the last one holds.
+// queued is one queued command. decide may be called several times, each time on a newer
+// state; the last decision holds.
 type queued[S any] struct {
 	cause  domain.Cause
-	fresh  bool // the stream is believed not to exist: don't load it first
+	fresh  bool // the stream is assumed not to exist: it is not loaded first
 	decide func(S) ([]domain.Event, error)
 	done   chan appendResult
 }
@@ -104,17 +104,17 @@ func New[S any](log domain.Log, now func() time.Time, limit int, evolve func(S, 
 	}
 }
 
-// Execute decides a command on the stream's state and appends its events. decide must
-// not keep the state, because later commands change it in place. The result carries
-// everything for the caller, and the position is that of the stream's last event.
-// Deciding nothing is a repeat.
+// Execute decides a command on the stream's state and appends its events. decide must not
+// keep the state, because later commands change it in place. The result carries
+// everything for the caller, and the position is that of the stream's last event. A
+// decision without events is a repeat.
 func Execute[S, R any](
 	ctx context.Context, s *Repository[S], cause domain.Cause, stream string, decide func(S, *R) ([]domain.Event, error),
 ) (R, domain.Position, error) {
 	return submit(ctx, s, stream, cause, false, decide)
 }
 
-// Decide is Execute for a decision that tells its caller nothing but the position.
+// Decide is Execute for a decision with no result but the position.
 func Decide[S any](
 	ctx context.Context, s *Repository[S], cause domain.Cause, stream string, decide func(S) ([]domain.Event, error),
 ) (domain.Position, error) {
@@ -122,8 +122,8 @@ func Decide[S any](
 	return at, err
 }
 
-// Create is execute for a stream that should not exist yet: it is not read
-// unless the append finds it.
+// Create is Execute for a stream that should not exist yet: the stream is read only if
+// the append finds it.
 func Create[S, R any](
 	ctx context.Context, s *Repository[S], cause domain.Cause, stream string, decide func(S, *R) ([]domain.Event, error),
 ) (R, domain.Position, error) {
@@ -140,7 +140,7 @@ func Read[S, R any](ctx context.Context, s *Repository[S], stream string, see fu
 	return r, err
 }
 
-// None is the result of a command that has nothing to tell.
+// None is the result of a command without a result.
 type None = struct{}
 
 // Longest is the length of the longest stream that a command was run on, in events.
@@ -198,7 +198,7 @@ func (s *Repository[S]) evictIdle(but *writer[S]) {
 		old := e.Value.(*writer[S])
 		e = e.Prev()
 		// A writer is in use while it runs or a command is about to queue on it. Two
-		// writers for one stream would only cost conflicts, never truth.
+		// writers for one stream would cost conflicts, but no correctness.
 		if old != but && old.isIdle() {
 			s.used.Remove(old.element)
 			delete(s.writers, old.stream)
@@ -207,8 +207,8 @@ func (s *Repository[S]) evictIdle(but *writer[S]) {
 	}
 }
 
-// countBytes counts what the writer's state takes by now, and makes room for it. Its
-// writer still runs and owns the state.
+// countBytes counts the memory of the writer's state, and evicts idle writers if needed.
+// Its writer still runs and owns the state.
 func (s *Repository[S]) countBytes(w *writer[S]) {
 	if s.MaxBytes == 0 {
 		return
@@ -216,7 +216,7 @@ func (s *Repository[S]) countBytes(w *writer[S]) {
 	bytes := sizeOf(&w.state)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.writers[w.stream] == w { // else it was evicted before its first command was queued
+	if s.writers[w.stream] == w { // otherwise it was evicted before its first command was queued
 		s.bytes += bytes - w.bytes
 		w.bytes = bytes
 		s.evictIdle(w)
@@ -276,9 +276,9 @@ func (s *Repository[S]) writeBatch(ctx context.Context, w *writer[S], batch []*q
 			break
 		}
 	}
-	if w.loaded { // whatever went wrong, the next batch starts from the log
+	if w.loaded { // after any failure, the next batch starts from the log
 		w.forgetState()
-	} // else loading goes on where it stopped, so that no stream is too long for it
+	} // otherwise loading goes on where it stopped, so that no stream is too long to load
 	switch refused, invalid := errors.Is(err, domain.ErrRefused), domain.IsKind(err, domain.KindInvalid); {
 	case (refused || invalid) && len(batch) > 1:
 		// Together they may be too large, or one of them has an event that the log
@@ -288,13 +288,13 @@ func (s *Repository[S]) writeBatch(ctx context.Context, w *writer[S], batch []*q
 		}
 		return
 	case invalid:
-		// It says what is wrong.
+		// The error names the problem.
 	case refused:
 		err = &domain.Error{
 			Kind: domain.KindTooLarge, Code: domain.CodePayloadTooLarge, Cause: err,
 			Message: "this is too much for one entry of the log", Hint: "shorten the texts, or split them up",
 		}
-	case !domain.IsKind(err, domain.KindUnavailable): // else it says why
+	case !domain.IsKind(err, domain.KindUnavailable): // an unavailable error has its reason
 		err = domain.Unavailable(fmt.Errorf("%s: %w", w.stream, err))
 	}
 	for _, r := range batch {
@@ -302,11 +302,11 @@ func (s *Repository[S]) writeBatch(ctx context.Context, w *writer[S], batch []*q
 	}
 }
 
-// errStale says that the log had moved on: decide again on the newer state.
+// errStale says that the stream has newer events: decide again on the newer state.
 var errStale = errors.New("another command wrote to the stream")
 
-// attemptBatch makes one round: decide everything, append what follows, answer. It
-// answers either every request or none.
+// attemptBatch makes one round: it decides all commands, appends their events, and
+// answers. It answers either every request or none.
 //
 // Also a refusal and a repeat must rest on a state that the log has confirmed:
 // by the append of the batch they stand in, or by reading the tail.
@@ -318,7 +318,7 @@ func (s *Repository[S]) attemptBatch(ctx context.Context, w *writer[S], batch []
 	}
 	var (
 		events  []domain.NewEvent
-		tail    []domain.Event // decided last, not folded in yet
+		tail    []domain.Event // the last decision's events, not folded in yet
 		writers int
 		errs    = make([]error, len(batch))
 	)
@@ -345,7 +345,7 @@ func (s *Repository[S]) attemptBatch(ctx context.Context, w *writer[S], batch []
 			}
 			w.exists, w.contended = true, s.now().Add(contendedFor)
 			if writers > 1 || tail == nil {
-				w.forgetState() // events were folded in that the log does not have
+				w.forgetState() // the state has events that the log does not have
 				return false, errStale
 			}
 			if _, err := s.catchUp(ctx, w); err != nil {
@@ -376,8 +376,8 @@ func (s *Repository[S]) attemptBatch(ctx context.Context, w *writer[S], batch []
 	return true, nil
 }
 
-// loadState makes the writer's state that of the log, unless it is there already. A
-// fresh stream is believed to be empty; the append will tell.
+// loadState loads the writer's state from the log, unless it is loaded already. A fresh
+// stream is assumed to be empty; the append finds out.
 func (s *Repository[S]) loadState(ctx context.Context, w *writer[S], fresh bool) error {
 	if w.loaded {
 		return nil
@@ -396,8 +396,8 @@ func (s *Repository[S]) loadState(ctx context.Context, w *writer[S], fresh bool)
 	return nil
 }
 
-// loadTail makes the writer's state that of the stream's beginning, or folds the events
-// since its newest close.
+// loadTail sets the writer's state to that before the stream's first event, or folds the
+// events since its newest close.
 func (s *Repository[S]) loadTail(ctx context.Context, w *writer[S], fresh bool) error {
 	var zero S
 	w.state, w.revision, w.position = zero, domain.NoStream, domain.Position{}
@@ -419,8 +419,8 @@ func (s *Repository[S]) loadTail(ctx context.Context, w *writer[S], fresh bool) 
 // forgetState has the next batch load the stream anew.
 func (w *writer[S]) forgetState() { w.loaded, w.begun = false, false }
 
-// catchUp folds in what the log has beyond the writer's state. After an error
-// the state is a true one, only perhaps not the newest.
+// catchUp folds in the events that the log has beyond the writer's state. After an error
+// the state is still a true state, but perhaps not the newest.
 func (s *Repository[S]) catchUp(ctx context.Context, w *writer[S]) (news bool, err error) {
 	err = s.log.Load(ctx, w.stream, uint64(w.revision+1), func(r domain.Recorded) error { //nolint:gosec // never below zero
 		err := s.fold(w, r)
@@ -449,12 +449,13 @@ func (w *writer[S]) foldEvents(evolve func(S, domain.Event) S, events []domain.E
 	}
 }
 
-// addMetadata gives the events their ids and metadata. The ids are new for each
-// decision. The log takes ids that it has at that place for a repeat, whatever
-// the bytes: did they derive from the command, then another process that decides
-// it again, at another time or with another checklist, would be told that its
-// events were written, and go on from a state that the log does not have. So it
-// meets the revision instead, reads, and finds its command done.
+// addMetadata gives the events their ids and metadata. The ids are new for each decision.
+// If the log has the same ids at that place, it treats an append as a repeat, whatever
+// the bytes. Suppose that the ids derived from the command. Another process may decide
+// the command again, at another time or with another checklist. The log would then tell
+// it that its events were written, and it would go on from a state that the log does not
+// have. With new ids it gets a wrong revision, reads the stream, and finds its command
+// done.
 func (s *Repository[S]) addMetadata(to []domain.NewEvent, c domain.Cause, events []domain.Event) []domain.NewEvent {
 	at := s.now()
 	for _, e := range events {

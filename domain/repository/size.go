@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// sizeOf estimates how many bytes of memory a value holds, with all that it points
-// to. What two of its fields share is counted twice.
+// sizeOf estimates how many bytes of memory a value holds, with all that it points to.
+// Memory that two of its fields share is counted twice.
 func sizeOf[S any](value *S) int {
 	v := reflect.ValueOf(value).Elem()
 	return int(v.Type().Size()) + beyond(v)
@@ -14,7 +14,7 @@ func sizeOf[S any](value *S) int {
 
 var timeType = reflect.TypeFor[time.Time]()
 
-// beyond is what a value points to.
+// beyond is the size of everything that a value points to.
 func beyond(v reflect.Value) (bytes int) {
 	switch v.Kind() {
 	case reflect.String:
@@ -36,17 +36,17 @@ func beyond(v reflect.Value) (bytes int) {
 			bytes += beyond(entries.Key()) + beyond(entries.Value())
 		}
 	case reflect.Struct:
-		if v.Type() == timeType { // its location is shared by all
+		if v.Type() == timeType { // all times share the location
 			return 0
 		}
 		for i := range v.NumField() {
 			bytes += beyond(v.Field(i))
 		}
-	default: // holds all that it is
+	default: // the value points to nothing else
 	}
 	return bytes
 }
 
-// allocated is what so many bytes take: the allocator hands out steps of 16 and
-// more, and keeps a little of its own beside.
+// allocated is the memory that so many bytes take. The allocator rounds up to steps of 16
+// bytes and more, and keeps a little for itself.
 func allocated(bytes int) int { return (bytes + 15) &^ 15 }

@@ -26,14 +26,14 @@ const (
 	RecordingsDays = "keepRecordingsDays"
 )
 
-// Keep is how many days after a job's end its evidence goes; nil: it is kept. A recording
-// is evidence, too: the shorter of the two counts for it.
+// Keep has the numbers of days after a job's end at which its evidence expires; nil: it
+// is kept. A recording is evidence, too: the shorter of the two times holds for it.
 type Keep struct {
 	EvidenceDays   *int `json:"keepEvidenceDays,omitempty"`
 	RecordingsDays *int `json:"keepRecordingsDays,omitempty"`
 }
 
-// Any says that the settings let something go.
+// Any says that by the settings some evidence expires.
 func (k Keep) Any() bool { return k.EvidenceDays != nil || k.RecordingsDays != nil }
 
 // Same compares the days, not the pointers.
@@ -90,17 +90,18 @@ const (
 	OfJob     = "job"
 )
 
-// Rule is the setting that a piece of evidence goes by.
+// Rule is the setting by which a piece of evidence expires.
 type Rule struct {
 	Setting string `json:"setting"`   // EvidenceDays, RecordingsDays, CheckerErased
 	Of      string `json:"settingOf"` // OfAccount, OfProject; empty: no setting
 	Days    int    `json:"days"`
 }
 
-// CheckerErased stands for a setting where the evidence goes with the checker who made it.
+// CheckerErased stands in the place of a setting where evidence expires because the
+// checker who made it is erased.
 const CheckerErased = "checkerErased"
 
-// Words gives the rule as a reader sees it.
+// Words describes the rule for a reader.
 func (r Rule) Words() string {
 	if r.Setting == CheckerErased {
 		return "the checker who made it was erased"
@@ -128,7 +129,7 @@ func Shortest(account, project Keep, recording bool) (rule Rule, limited bool) {
 	return slices.MinFunc(rules, func(a, b Rule) int { return a.Days - b.Days }), true
 }
 
-// Due is when evidence of a job that ended then goes by the rule.
+// Due is when evidence of a job that ended at that time expires by the rule.
 func (r Rule) Due(ended time.Time) time.Time {
 	return ended.Add(time.Duration(r.Days) * 24 * time.Hour)
 }
@@ -136,7 +137,7 @@ func (r Rule) Due(ended time.Time) time.Time {
 // Hold keeps evidence whatever the settings say.
 type Hold struct {
 	Reason string
-	// Operator says that an operator placed it: only operators release it.
+	// Operator says that an operator placed the hold: only operators release it.
 	Operator bool
 	At       time.Time
 }
@@ -148,7 +149,7 @@ type HoldPlaced struct {
 	At       time.Time `json:"at"`
 }
 
-// HoldReleased is the body of the events that release one.
+// HoldReleased is the body of the events that release a hold.
 type HoldReleased struct {
 	Reason   string    `json:"reason"`
 	Operator bool      `json:"operator,omitempty"`
@@ -167,8 +168,8 @@ type Order struct {
 	Release    bool
 }
 
-// Decide carries the order out by an event of its subject; a repeat decides nothing, nor does
-// a release without a hold. An operator's hold takes the place of a client's.
+// Decide carries the order out by an event of its subject. A repeat, and a release
+// without a hold, give no event. An operator's hold replaces a client's hold.
 func (o Order) Decide(
 	now *Hold, placed func(HoldPlaced) domain.Event, released func(HoldReleased) domain.Event,
 ) ([]domain.Event, error) {
@@ -210,7 +211,7 @@ func checkReason(reason *string) error {
 // Gone is a piece of evidence that is kept no longer.
 type Gone struct {
 	ID          string
-	Reference   string // what events hold of it
+	Reference   string // as events hold it
 	Name        string // of the file
 	ContentType string
 	Size        int64 // bytes
@@ -219,12 +220,12 @@ type Gone struct {
 	Why         string    // the rule, in words
 }
 
-// Words stands in the place of a link to it.
+// Words is the text in the place of a link to the piece.
 func (g Gone) Words() string {
 	return fmt.Sprintf("no longer kept since %s: %s, %d bytes", g.At.UTC().Format(time.DateOnly), g.Name, g.Size)
 }
 
-// Words gives the settings as a reader sees them.
+// Words describes the settings for a reader.
 func (k Keep) Words() string {
 	say := func(days *int) string {
 		if days == nil {

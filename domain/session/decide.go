@@ -9,29 +9,30 @@ import (
 	"humanqa/domain/job"
 )
 
-// Every decision returns the events to write, none for a harmless repeat, or
-// the refusal. Whether the caller may see the session at all is decided before.
+// Every decision returns the events to write, none for a harmless repeat, or the refusal.
+// The caller has checked the right to see the session.
 
 const (
 	// MinSlots and MaxSlots bound a session (specification, "Limits").
 	MinSlots = 2
 	MaxSlots = 10
-	// LobbyTime is how long the checkers have to gather (decisions,
-	// "Session states").
+	// LobbyTime is how long the lobby waits for the checkers (decisions, "Session
+	// states").
 	LobbyTime = 15 * time.Minute
-	// quorum is how many a session starts with at least.
+	// quorum is the least number of ready checkers that a session starts with.
 	quorum = 2
-	// MaxMarks bounds the moments that are marked in a session.
+	// MaxMarks bounds the marked moments of a session.
 	MaxMarks = 200
 )
 
-// Outlook is what the deadline makes of a lobby.
+// Outlook is the result of the deadline for a lobby.
 type Outlook struct {
 	Starts   bool
 	Refunded int // slots whose charge comes back
 }
 
-// AtDeadline is the rule: with so many ready of so many slots.
+// AtDeadline gives the result of the deadline for a lobby with so many ready of so many
+// slots.
 func AtDeadline(ready, slots int) Outlook {
 	if ready < quorum {
 		return Outlook{Refunded: slots}
@@ -45,17 +46,17 @@ const (
 	CancelOperator = "operator"
 )
 
-// Work is what the session needs to know of a slot's job. The jobs are streams
-// of their own: it may be a moment old.
+// Work has the facts about a slot's job that the session's decisions need. The jobs are
+// streams of their own, so it may be a moment old.
 type Work struct {
-	// Claim is the one that holds the job, or that completed it; without one its
+	// Claim is the claim that holds the job, or that completed it; without a claim its
 	// checker is empty.
 	Claim
-	// Ended says that nothing more will come of the job.
+	// Ended says that the job has ended.
 	Ended bool
-	// Cancelled says that the job was cancelled, as only its session does.
+	// Cancelled says that the job was cancelled, which only its session can do.
 	Cancelled bool
-	// OverallStatus is the report's, empty without one.
+	// OverallStatus is the report's; it is empty without a report.
 	OverallStatus string
 }
 
@@ -72,14 +73,13 @@ func DecideCreate(s State, c Created) ([]domain.Event, error) {
 	return []domain.Event{&c}, nil
 }
 
-// DecideReady says that the checker waits in the slot, whose job they must hold
-// (slot 0: they hold none of the session's). work is every slot's, in
-// the slots' order: a checker who gave the claim up after being ready waits no
-// more. The last slot's word starts the session in the same append, so that of
-// many last ones one does.
+// DecideReady records that the checker waits in the slot. The checker must hold the
+// slot's job (slot 0: the checker holds no job of the session). work is that of all
+// slots, in their order: a checker who released the claim after being ready waits no
+// more. The last slot to become ready starts the session in the same append, so exactly
+// one command starts it.
 //
-// At the deadline the lobby is closed, whether that was written down yet or
-// not.
+// At the deadline the lobby is closed, even if the log does not say so yet.
 func DecideReady(s State, slot int, checkerID string, work []Work, now time.Time) ([]domain.Event, error) {
 	switch {
 	case !s.Exists:
@@ -91,7 +91,7 @@ func DecideReady(s State, slot int, checkerID string, work []Work, now time.Time
 	case !s.Live(slot):
 		return nil, domain.Conflict("the session started without this slot").WithHint("claim another job")
 	case s.Status == StatusActive:
-		return nil, nil // it has begun: a repeat, or who took a given-up place
+		return nil, nil // the session has begun: a repeat, or a checker who took a released slot
 	case !now.Before(s.ReadyDeadline):
 		return nil, domain.Conflict("the time to get ready is over").WithHint("claim another job")
 	}
@@ -107,8 +107,8 @@ func DecideReady(s State, slot int, checkerID string, work []Work, now time.Time
 	return events, nil
 }
 
-// DecideLeave takes the checker out of the lobby. Leaving a session that has
-// started changes nothing here: it only gives the job back.
+// DecideLeave takes the checker out of the lobby. After the start of the session it
+// changes nothing: the checker only releases the job.
 func DecideLeave(s State, slot int, checkerID string, now time.Time) ([]domain.Event, error) {
 	switch {
 	case !s.Exists:
@@ -123,8 +123,8 @@ func DecideLeave(s State, slot int, checkerID string, now time.Time) ([]domain.E
 	return nil, nil
 }
 
-// DecideDeadline ends the lobby once its time is over: with two or more ready
-// the session starts without the others, with fewer it expires.
+// DecideDeadline ends the lobby once its time is over: with two or more ready slots the
+// session starts without the others, with fewer it expires.
 func DecideDeadline(s State, work []Work, now time.Time) []domain.Event {
 	if s.Status != StatusLobby || now.Before(s.ReadyDeadline) {
 		return nil
@@ -136,9 +136,9 @@ func DecideDeadline(s State, work []Work, now time.Time) []domain.Event {
 	return append(events, s.startedEvent(ready, now))
 }
 
-// DecideComplete ends a session that has started once every live slot's job has
-// ended. The counts are jobs; a job without a report is in neither. A session
-// of which a job was cancelled is cancelled.
+// DecideComplete ends a session that has started once every live slot's job has ended.
+// The counts are jobs; a job without a report is in neither. If a job of the session was
+// cancelled, the session is cancelled.
 func DecideComplete(s State, work []Work, now time.Time) []domain.Event {
 	if s.Status != StatusActive {
 		return nil
@@ -166,8 +166,8 @@ func DecideComplete(s State, work []Work, now time.Time) []domain.Event {
 	return []domain.Event{done}
 }
 
-// GivenUp says that a session which has started is being cancelled: the job of a
-// live slot has been.
+// GivenUp says that a started session is being cancelled: the job of a live slot was
+// cancelled.
 func (s State) GivenUp(work []Work) bool {
 	if s.Status != StatusActive {
 		return false
@@ -180,9 +180,9 @@ func (s State) GivenUp(work []Work) bool {
 	return false
 }
 
-// DecideCancel ends the lobby. Asking again is a repeat. Of a session that has
-// started the jobs are cancelled first, and say whether the last of them was
-// faster (DecideComplete): a session whose jobs have all been done is completed.
+// DecideCancel ends the lobby. A second cancellation is a repeat. It does not end a
+// session that has started: its jobs are cancelled first, and DecideComplete then ends
+// it. If all jobs have ended before a cancellation, the session is completed.
 func DecideCancel(s State, reason string, now time.Time) ([]domain.Event, error) {
 	switch {
 	case !s.Exists:
@@ -195,9 +195,9 @@ func DecideCancel(s State, reason string, now time.Time) ([]domain.Event, error)
 	return []domain.Event{&Cancelled{Reason: reason, At: now}}, nil
 }
 
-// DecideMark keeps a moment. A checker marks in the slot whose job they hold or
-// have completed (slot 0: they have none), a person of the account without one.
-// The same id is a repeat.
+// DecideMark records a moment. A checker marks in the slot of the job that the checker
+// holds or has completed (slot 0: there is no such job). A person of the account marks
+// without a slot. The same id is a repeat.
 func DecideMark(s State, m Marked) ([]domain.Event, error) {
 	switch {
 	case !s.Exists:
@@ -216,7 +216,7 @@ func DecideMark(s State, m Marked) ([]domain.Event, error) {
 	return []domain.Event{&m}, nil
 }
 
-// claimOf is the claim that the slot's job is held by.
+// claimOf is the claim that holds the slot's job.
 func (s State) claimOf(slot int, work []Work) Claim {
 	for i, known := range s.Slots {
 		if known.Slot == slot && !work[i].Ended {
@@ -226,8 +226,8 @@ func (s State) claimOf(slot int, work []Work) Claim {
 	return Claim{}
 }
 
-// present are the claims of checkers who are ready and still hold them, and the leaves
-// of the others.
+// present gives the claims of ready checkers who still hold them, and SlotLeft events for
+// the others.
 func (s State) present(work []Work, now time.Time) (map[int]Claim, []domain.Event) {
 	ready := make(map[int]Claim, len(s.Slots))
 	var left []domain.Event

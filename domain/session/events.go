@@ -1,6 +1,6 @@
-// Package session is the life of a synchronized test: a lobby, 2 to 10 slots that are
-// jobs of their own, a start together, an end. Everything here is pure: time and ids
-// come in with the command.
+// Package session is the life of a synchronized test: a lobby, 2 to 10 slots with a job
+// each, a common start, and an end. Everything here is pure: time and ids come in with
+// the command.
 package session
 
 import (

@@ -15,12 +15,12 @@ type State struct {
 	Exists bool
 	Status Status
 
-	// What was submitted (see Created).
+	// The submission (see Created).
 	Submission
 	ReadyDeadline time.Time
 
-	// Ready holds, by slot, the claim by which a checker waits in it. Once the
-	// session has started these are the claims that it started with.
+	// Ready holds, by slot, the claim of the checker who waits in it. After the start
+	// these are the claims that the session started with.
 	Ready map[int]Claim
 	// Dropped are the slots that the session started without.
 	Dropped   []int
@@ -30,8 +30,8 @@ type State struct {
 	Marks []string
 }
 
-// Claim is a claim of a slot's job: a checker who gives it up and claims again holds
-// another one.
+// Claim is a claim of a slot's job: a checker who releases it and claims again holds
+// another claim.
 type Claim struct {
 	CheckerID string
 	Token     int
@@ -51,8 +51,8 @@ func (s State) Clone() State {
 	return s
 }
 
-// Live says whether the slot takes part: of a session that has started, those
-// that it started with.
+// Live says whether the slot takes part. After the start only the slots that the session
+// started with do.
 func (s State) Live(slot int) bool { return !slices.Contains(s.Dropped, slot) }
 
 // Evolve folds one event into the state and takes the old state over (see

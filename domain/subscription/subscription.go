@@ -22,9 +22,9 @@ func Specified() []string {
 // list means them, too; the specification does not have them.
 func Questions() []string { return []string{"job.question_asked", "job.question_answered"} }
 
-// OfAccount are events of the whole account: a subscription that names one gets
-// it from every project, and no other subscription does.
+// OfAccount are events of the whole account. A subscription that names such an event gets
+// it from every project; no other subscription gets it.
 func OfAccount() []string { return []string{WebhookDisabled, CreditsLow} }
 
-// Names are all that a list may hold.
+// Names are all names that a list may hold.
 func Names() []string { return slices.Concat(Specified(), Questions(), OfAccount()) }
