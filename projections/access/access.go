@@ -154,12 +154,12 @@ type Reads struct{ db *sqlx.DB }
 // NewReads reads through the views in schema readmodel.
 func NewReads(db *sqlx.DB) *Reads { return &Reads{db: readmodel.Pool(db)} }
 
-// Key is an API key and what matters of its account.
+// Key is an API key, with the facts about its account that decide a request.
 type Key struct {
 	KeyID     string
 	AccountID string
 	Scope     account.Scope
-	ProjectID string // bound to this project; empty: to none
+	ProjectID string // bound to this project; empty: to no project
 	ExpiresAt *time.Time
 	Revoked   bool
 	Suspended bool // the account is
@@ -170,10 +170,10 @@ type Key struct {
 type Checker struct {
 	ID       string         `json:"checker_id"`
 	Name     string         `json:"name"`
-	Accounts pq.StringArray `json:"accounts"` // their own; they never see these accounts' jobs
+	Accounts pq.StringArray `json:"accounts"` // the checker's own; the checker never sees their jobs
 }
 
-// KeySQL finds an API key by its hash, $1, and gives what ScanKey reads.
+// KeySQL finds an API key by its hash, $1. ScanKey reads its columns.
 const KeySQL = `
 SELECT k.key_id, k.account_id, k.scope, k.project_id, k.expires_at, k.revoked, a.suspended, a.sandbox
 FROM readmodel.api_keys k
@@ -205,7 +205,8 @@ func (q *Reads) Key(ctx context.Context, hash string) (Key, bool, error) {
 	return ScanKey(q.db.QueryRowxContext(ctx, KeySQL, hash))
 }
 
-// ScanKey reads what KeySQL found, and what a statement around it gives behind that.
+// ScanKey reads the columns of KeySQL, and into more the columns that a surrounding
+// statement adds after them.
 func ScanKey(row interface{ Scan(into ...any) error }, more ...any) (k Key, found bool, err error) {
 	err = row.Scan(append([]any{
 		&k.KeyID, &k.AccountID, &k.Scope, &k.ProjectID, &k.ExpiresAt, &k.Revoked, &k.Suspended, &k.Sandbox,

@@ -7,10 +7,10 @@ import (
 	"humanqa/projections/readmodel"
 )
 
-// ErasedName is what an erased account is called.
+// ErasedName is the name of an erased account.
 const ErasedName = "(erased)"
 
-// Erasures keeps which accounts were erased, by whom and why.
+// Erasures keeps the erased accounts, with the operator and the reason.
 var Erasures = readmodel.New(readmodel.Spec{
 	Name: "erasures", Version: 1,
 	Tables:  []consumer.Table{{Name: "erasures", DDL: erasuresDDL}},

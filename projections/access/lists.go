@@ -17,8 +17,8 @@ type Account struct {
 	Name      string `json:"name"`
 	Sandbox   bool   `json:"sandbox"`
 	Suspended bool   `json:"suspended"` // also once it is erased
-	// Erased is when it was; nil: it was not. Finished: nothing is left of it that
-	// can be erased.
+	// Erased is when the account was erased; nil: it was not. Finished says that no
+	// erasable data of it are left.
 	Erased   *time.Time `json:"erased_at"`
 	Finished bool       `json:"finished"`
 }

@@ -50,8 +50,8 @@ type Filter struct {
 	Since     *time.Time
 }
 
-// Each hands out the view's rows one by one, as they come from Postgres: memory
-// does not grow with them, and all are of one moment.
+// Each passes the view's rows one by one, as they come from Postgres. Memory does not
+// grow with them, and all rows are of one moment.
 func (q *Reads) Each(ctx context.Context, v View, f Filter, each func(row []any) error) error {
 	return q.each(ctx, v, f, "analytics."+v.Name, &readmodel.Where{}, each)
 }
@@ -60,8 +60,8 @@ func (q *Reads) Each(ctx context.Context, v View, f Filter, each func(row []any)
 // name. They may have parameters of their own.
 type Sources func(w *readmodel.Where) (map[string]string, error)
 
-// Rows is a source of rows of a table as a projector writes them: the expressions of
-// the view are then those of the rows, whoever made them.
+// Rows is a source of rows of a table as a projector writes them. The expressions of a
+// view apply to them as to the table's own rows.
 func Rows(w *readmodel.Where, table string, rows any) (string, error) {
 	data, err := json.Marshal(rows)
 	if err != nil {
@@ -70,7 +70,7 @@ func Rows(w *readmodel.Where, table string, rows any) (string, error) {
 	return "SELECT * FROM json_populate_recordset(NULL::readmodel." + table + ", " + w.Param(string(data)) + "::json)", nil
 }
 
-// EachOf is Each of a view whose tables hold something else.
+// EachOf is Each with other rows in the place of the view's tables.
 func (q *Reads) EachOf(ctx context.Context, v View, f Filter, of Sources, each func(row []any) error) error {
 	where := &readmodel.Where{}
 	from := v.from
@@ -122,8 +122,8 @@ func (q *Reads) each(ctx context.Context, v View, f Filter, from string, where *
 	return nil
 }
 
-// PassRate is what the completed tests of a group add up to. Fields that were not
-// grouped by are zero.
+// PassRate has the sums of the completed tests of a group. Fields that were not grouped
+// by are zero.
 type PassRate struct {
 	Week      *time.Time `json:"week"` // its Monday, UTC
 	JobType   string     `json:"job_type"`
@@ -133,12 +133,12 @@ type PassRate struct {
 	Failed    int        `json:"failed"`
 }
 
-// Dimensions are what a pass rate can be grouped by.
+// Dimensions are the possible groupings of a pass rate.
 var Dimensions = []string{"week", "jobType", "project"}
 
-// PassRates groups an account's completed jobs, in the order of the groups. A
-// project narrows them, as a project-bound key's; then, where it is given, leaves
-// those that were completed by then.
+// PassRates groups an account's completed jobs, in the order of the groups. projectID
+// narrows them to a project, as for a project-bound key. then, where it is given, narrows
+// them to jobs that were completed by then.
 func (q *Reads) PassRates(ctx context.Context, accountID, projectID string, by []string, then *events.Until) ([]PassRate, error) {
 	pick := func(dimension, column, otherwise string) string {
 		if slices.Contains(by, dimension) {
@@ -168,7 +168,7 @@ ORDER BY 1, 2, 3`
 	return pgpool.List[PassRate](ctx, q.db, "the pass rates of "+accountID, query, where.Args...)
 }
 
-// ErrNoView says which there are.
+// ErrNoView refuses an unknown view, and lists the known ones.
 func ErrNoView(name string) error {
 	names := make([]string, 0, len(Views()))
 	for _, v := range Views() {

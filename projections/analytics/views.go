@@ -66,7 +66,8 @@ var jobs = View{
 			"completed, cancelled or failed; null while open"),
 		col("sandbox", tabular.Truth, "j.sandbox", "of a sandbox account: no person tested it"),
 		col("fail_reason", tabular.Text, "NULLIF(j.fail_reason, '')", "sla, untestable or operator; null unless failed"),
-		// Rows of an older version serve until an upgrade has built the new ones, and have no such column.
+		// During an upgrade the rows of an older version serve until the new ones are
+		// built. They have no such column.
 		col("fail_note", tabular.Text, "NULLIF(to_jsonb(j) ->> 'fail_note', '')", "the words of checkers that could not test it, a line each; null without any"),
 	},
 }

@@ -1,8 +1,7 @@
-// Package asof answers from an earlier place of the log. It folds the events up to
-// there with the read models' own folds, stream by stream as they are read. It keeps
-// nothing: its only memory is the answer. The read models name the streams. The feed of
-// events knows the beginning and the end of every job, so a list reads only the streams
-// of its page.
+// Package asof answers queries as of an earlier place of the log. It folds the events up
+// to there with the read models' own folds, stream by stream as they are read. Its only
+// memory is the answer. The read models name the streams. The feed of events knows the
+// beginning and the end of every job, so a list reads only the streams of its page.
 package asof
 
 import (
@@ -22,22 +21,22 @@ import (
 	"humanqa/projections/readmodel"
 )
 
-// Reads reads the log. The caller has checked that the account owns what is asked
-// for, and that the feed of events shows the place (Supervisor.CatchUp).
+// Reads reads the log. The caller has checked that the account owns the subject of the
+// query, and that the feed of events shows the place (Supervisor.CatchUp).
 type Reads struct {
 	log   domain.Log
 	db    *sqlx.DB
 	reads *projections.Reads
 }
 
-// NewReads reads a log; the read models say what there is in it.
+// NewReads reads a log; the read models name its streams.
 func NewReads(log domain.Log, db *sqlx.DB, reads *projections.Reads) *Reads {
 	return &Reads{log: log, db: readmodel.Pool(db), reads: reads}
 }
 
 var errPassed = errors.New("the rest came later")
 
-// each hands out the events of a stream up to there.
+// each passes the events of a stream up to at.
 func (q *Reads) each(ctx context.Context, stream string, at events.Until, see func(domain.Recorded) error) error {
 	return q.eachFrom(ctx, stream, 0, at, see)
 }
@@ -66,8 +65,8 @@ func (q *Reads) job(ctx context.Context, jobID string, sandbox bool, at events.U
 	return past, q.each(ctx, domain.JobStream(jobID), at, past.Fold)
 }
 
-// CommitStatus is the commit status of a job as it was; found is false where none was
-// asked for. One of the jobs with the same verdict records what was told.
+// CommitStatus is the commit status of a job as it was; found is false without one. One
+// of the jobs with the same verdict records the status.
 func (q *Reads) CommitStatus(ctx context.Context, jobID string, at events.Until) (s commitstatuses.Status, found bool, err error) {
 	past := commitstatuses.NewPast(jobID)
 	see := func(r domain.Recorded) error { past.Fold(r); return nil }
@@ -83,9 +82,9 @@ func (q *Reads) CommitStatus(ctx context.Context, jobID string, at events.Until)
 	return s, found, nil
 }
 
-// History is the project's history as it was; NotFound before its creation. The
-// project's stream is merged with what the feed tells of its jobs; what their
-// reports say in full is read of the two latest only.
+// History is the project's history as it was; NotFound before its creation. The project's
+// stream is merged with the events of its jobs from the feed. Full reports are read only
+// for the two latest jobs.
 func (q *Reads) History(ctx context.Context, accountID, projectID string, at events.Until) (history.Project, error) {
 	past := history.NewPast(projectID)
 	next, stop := iter.Pull2(q.reads.Events.OfProject(ctx, accountID, projectID, at))
@@ -122,8 +121,8 @@ func (q *Reads) History(ctx context.Context, accountID, projectID string, at eve
 	return past.Project()
 }
 
-// verdicts adds what only the jobs' own streams tell: of the two latest tests what
-// they say of each item, and which jobs never came that had taken fixes along.
+// verdicts adds the facts that only the jobs' own streams have. These are the verdicts of
+// the two latest tests on each item, and the jobs with fixes that never came.
 func (q *Reads) verdicts(ctx context.Context, past *history.Past, at events.Until) error {
 	latest := past.Latest()
 	for i := len(latest) - 1; i >= 0; i-- {

@@ -50,7 +50,7 @@ func (q *Reads) exportRows(
 	}, each)
 }
 
-// accountRow is one of the table accounts.
+// accountRow is a row of the table accounts.
 type accountRow struct {
 	AccountID string `json:"account_id"`
 	Name      string `json:"name"`
@@ -113,7 +113,7 @@ func (q *Reads) exportJobs(ctx context.Context, v analytics.View, f analytics.Fi
 	}
 }
 
-// historyRow is what the views show of one of the table history_projects.
+// historyRow has the columns of a row of history_projects that the views show.
 type historyRow struct {
 	ProjectID string `json:"project_id"`
 	AccountID string `json:"account_id"`
@@ -149,7 +149,7 @@ func (q *Reads) exportProjects(
 	}
 	return q.reads.Analytics.EachOf(ctx, v, f, func(w *readmodel.Where) (map[string]string, error) {
 		named, err := analytics.Rows(w, "history_projects", rows)
-		// A test's row stays what it is but for the analysis, which comes later.
+		// A test's row never changes, except for the analysis, which comes later.
 		tests := "SELECT t.job_id, t.account_id, t.project_id, t.n, t.overall_status, t.pass_count, t.fail_count, t.tested_at," +
 			" CASE WHEN past.analysed THEN t.health_score END AS health_score FROM readmodel.history_tests t" +
 			at.JoinThen(w, "t.job_id") + " WHERE past.status = 'completed' AND t.account_id = " + w.Param(f.AccountID)

@@ -19,7 +19,7 @@ import (
 	"humanqa/projections/sessions"
 )
 
-// listed is a job of a list, as far as its place in it goes.
+// listed has the facts about a job that decide its place in a list.
 type listed struct {
 	ID        string    `json:"id"`
 	CreatedAt time.Time `json:"created_at"`
@@ -30,8 +30,9 @@ func (l listed) behind(c cursor.Cursor) bool {
 	return c.IsBeginning() || l.CreatedAt.Before(c.At) || l.CreatedAt.Equal(c.At) && l.ID < c.ID
 }
 
-// Jobs is jobs.Reads.List, as it was. Whether a job that had not ended was pending or
-// claimed only its stream says: a list of one of those reads the stream of each.
+// Jobs is jobs.Reads.List, as it was. Only its stream says whether an open job was
+// pending or claimed. A list of pending or of claimed jobs reads the stream of each open
+// job.
 func (q *Reads) Jobs(ctx context.Context, accountID string, f jobs.Filter, at events.Until) (page []jobs.Summary, total int, err error) {
 	open := f.Status == job.StatusPending || f.Status == job.StatusClaimed
 	w := readmodel.WhereAccount(accountID)
@@ -101,7 +102,7 @@ func (q *Reads) summary(ctx context.Context, jobID string, at events.Until) (job
 	return j.Summary(), err
 }
 
-// Batch are those of the jobs that there were; NotFound if there was none.
+// Batch gives those of the jobs that existed then; NotFound if none did.
 func (q *Reads) Batch(ctx context.Context, of []jobs.Outline, at events.Until) (batch []*jobs.Past, err error) {
 	for _, j := range of {
 		past, err := q.Job(ctx, j.ID, at)
@@ -118,7 +119,7 @@ func (q *Reads) Batch(ctx context.Context, of []jobs.Outline, at events.Until) (
 	return batch, nil
 }
 
-// countsThen are what a project's jobs added up to.
+// countsThen has the sums of a project's jobs.
 type countsThen struct {
 	projects.Counts
 
@@ -150,7 +151,7 @@ GROUP BY j.project_id`
 	return counts, err
 }
 
-// state folds a project's stream; its Exists says whether there was one.
+// state folds a project's stream; s.Exists says whether the project existed.
 func (q *Reads) state(ctx context.Context, projectID string, at events.Until) (s project.State, err error) {
 	err = q.each(ctx, domain.ProjectStream(projectID), at, func(r domain.Recorded) error {
 		s = project.Evolve(s, r.Event)
@@ -262,7 +263,7 @@ func (q *Reads) sessionEvents(ctx context.Context, sessionID string, at events.U
 	return own, err
 }
 
-// slots folds the session again, with what its slots' jobs and their refunds add.
+// slots folds the session again, with the events of its slots' jobs and their refunds.
 func (q *Reads) slots(
 	ctx context.Context, accountID string, s sessions.Session, own []domain.Recorded, before uint64, at events.Until,
 ) (sessions.Session, error) {
@@ -285,7 +286,7 @@ func (q *Reads) slots(
 	if err != nil {
 		return s, err
 	}
-	for _, l := range refunds { // in whichever order: they add up
+	for _, l := range refunds { // in any order: they are summed
 		all = append(all, domain.Recorded{
 			Stream: domain.CreditsStream(accountID),
 			Event:  &credits.Refunded{JobID: l.JobID, Amount: l.Change + l.Expired, Expired: l.Expired},

@@ -15,12 +15,12 @@ import (
 	"humanqa/projections/readmodel"
 )
 
-// A balance is looked for from this many events before the place, and from four times as
-// many where no close stands among them. A book is closed after some 1,000 events.
+// The fold for a balance begins this many events before the place, and four times as many
+// if no close is among them. A book is closed after some 1,000 events.
 const bookLength = 1500
 
-// Balance is what the account had. At a position credits expire by the time of
-// the ledger's newest event up to there.
+// Balance is the account's balance as it was. At a position, credits expire by the time
+// of the ledger's newest event up to there.
 func (q *Reads) Balance(ctx context.Context, accountID string, at events.Until) (credits.Balance, error) {
 	length, err := q.Ledger(ctx, accountID, at)
 	if err != nil {
@@ -42,8 +42,8 @@ func (q *Reads) Balance(ctx context.Context, accountID string, at events.Until) 
 	}
 }
 
-// Ledger is how long the account's ledger was: the revision that the first event
-// behind the place has. It is found by halves, each of which reads one event.
+// Ledger is the length of the account's ledger then: the revision of the first event
+// after the place. It is found by binary search, which reads one event a step.
 func (q *Reads) Ledger(ctx context.Context, accountID string, at events.Until) (revision uint64, err error) {
 	n, err := q.reads.Ledger.Length(ctx, accountID)
 	if err != nil {
@@ -82,8 +82,8 @@ func (q *Reads) Now(ctx context.Context, accountID string, length uint64, at eve
 	return r.Meta.Time, err
 }
 
-// Titles takes the titles out of the lines whose jobs had not come yet: a debit
-// stands in the ledger before its job.
+// Titles removes the titles from lines of jobs that did not exist yet: a debit stands in
+// the ledger before its job.
 func (q *Reads) Titles(ctx context.Context, lines []ledger.Line, at events.Until) error {
 	var ids []string
 	for _, l := range lines {

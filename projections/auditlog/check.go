@@ -15,23 +15,23 @@ import (
 )
 
 const (
-	// window is how far ahead a moved event is looked for.
+	// window is how many events ahead the check looks for a moved event.
 	window = 256
-	// maxPlaces bounds what is told one by one.
+	// maxPlaces bounds the findings that are listed one by one.
 	maxPlaces = 10
 	// leavesPage is how many of the tree's leaves are in memory at a time.
 	leavesPage = 4 * tileWidth
 )
 
-// Finding is one thing that is not as it was: where, and what, one line each.
+// Finding is a difference: its stream and the problem.
 type Finding struct {
 	Stream  string // empty where it is about the whole log
 	Problem string // lines, at most ten
 }
 
-// Check holds a log against its tree and its checkpoints, in one pass: See takes
-// every event in the log's order, Findings says what is wrong. Its memory does
-// not grow with the log.
+// Check compares a log with its tree and its checkpoints, in one pass. See takes every
+// event in the log's order, and Findings lists the differences. Its memory does not grow
+// with the log.
 type Check struct {
 	db       sqlx.ExtContext
 	tree     Tree
@@ -48,19 +48,19 @@ type Check struct {
 	stored []Leaf      // leaves of the tree that are not compared yet
 	next   int64       // the tree's next leaf to read
 	hashed frontier    // over the tree's own hashes of its leaves
-	tiles  []tlog.Hash // of the leaves of the last tile that was read
+	tiles  []tlog.Hash // of the leaves of the last tile read
 	tile   int64       // the next one
 
 	kept  []Checkpoint // given by the caller, by size
-	notes []storedNote // the database's, by size
+	notes []storedNote // stored in the database, by size
 	after int64        // which of those were read
 
-	good     Checkpoint  // the newest that the log agrees with
-	bad      *Checkpoint // the oldest that it does not
+	good     Checkpoint  // the newest checkpoint that the log agrees with
+	bad      *Checkpoint // the oldest checkpoint that it contradicts
 	places   []Finding
 	more     int
 	findings []Finding
-	Signed   int // checkpoints that were held against the log
+	Signed   int // checkpoints that were compared with the log
 }
 
 const treeExistsSQL = `
@@ -93,10 +93,10 @@ func NewCheck(ctx context.Context, tx *sqlx.Tx, signer *Signer, kept []Checkpoin
 	return c, c.readNotes(ctx)
 }
 
-// Events is how many were seen.
+// Events is the number of events seen.
 func (c *Check) Events() int64 { return c.log.size }
 
-// Root is the hash of what was seen.
+// Root is the root hash of the events seen.
 func (c *Check) Root() tlog.Hash { return c.log.root() }
 
 // Compared is how many events the tree had when the check began.
@@ -168,8 +168,8 @@ func (c *Check) agree(signed Checkpoint) {
 	}
 }
 
-// settle compares events with the tree's leaves, as far as it can be said which
-// belongs to which; end says that no more will come.
+// settle compares events with the tree's leaves, as far as they can be matched; end says
+// that no more events will come.
 func (c *Check) settle(ctx context.Context, end bool) error {
 	for len(c.ahead) > 0 || end {
 		if len(c.stored) < window && c.next < c.size {
@@ -183,7 +183,7 @@ func (c *Check) settle(ctx context.Context, end bool) error {
 		case len(c.ahead) > 0 && len(c.stored) > 0 && c.ahead[0].Hash() == c.stored[0].Hash():
 			c.ahead, c.stored = c.ahead[1:], c.stored[1:]
 		case len(c.ahead) < window && !end:
-			return nil // it takes more to tell
+			return nil // more events are needed to decide
 		default:
 			c.differ()
 		}
@@ -191,8 +191,7 @@ func (c *Check) settle(ctx context.Context, end bool) error {
 	return nil
 }
 
-// differ says what became of the first event or the first leaf, which are not
-// the same.
+// differ records the difference between the first event and the first leaf.
 func (c *Check) differ() {
 	switch {
 	case len(c.stored) == 0:
@@ -250,7 +249,7 @@ func (c *Check) find(stream, format string, args ...any) {
 	}
 }
 
-// fill reads more of the tree's leaves and holds them against its hashes.
+// fill reads more of the tree's leaves and compares them with its hashes.
 func (c *Check) fill(ctx context.Context) error {
 	leaves, err := c.tree.leaves(ctx, c.next, min(c.next+leavesPage, c.size))
 	if err != nil {
@@ -325,8 +324,8 @@ func (c *Check) Findings(ctx context.Context) ([]Finding, error) {
 	if c.bad == nil {
 		return out, nil
 	}
-	// What was found event by event is what the tree says; a checkpoint has the
-	// last word about both.
+	// The comparison of single events relies on the tree; the checkpoints decide about
+	// log and tree.
 	from, to := c.good.Position, c.bad.Position
 	what := fmt.Sprintf("the first %d events are not those of the checkpoint that was signed %s", c.bad.Size,
 		c.bad.Time.UTC().Format("2006-01-02T15:04:05Z"))
@@ -342,11 +341,12 @@ func (c *Check) Findings(ctx context.Context) ([]Finding, error) {
 	return append([]Finding{{Stream: "", Problem: what}}, out...), nil
 }
 
-// unsignedFor is how long a log may be without a checkpoint: a service signs one a minute,
-// and the first one sooner. A log of an older version counts from where it is bound.
+// unsignedFor is how long a log may be without a checkpoint: a service signs one a
+// minute, and the first one sooner. For a log of an older version the time counts from
+// the event that binds the key.
 const unsignedFor = 2 * time.Minute
 
-// findUnproved says what keeps the check from proving anything.
+// findUnproved adds the findings that weaken or prevent the proof.
 func (c *Check) findUnproved(ctx context.Context) error {
 	if n := c.forged - maxPlaces; n > 0 {
 		c.find("", "and %d more events that are not proved to be this service's", n)
@@ -388,7 +388,7 @@ func (c *Check) treeAt(ctx context.Context, size int64) (tlog.Hash, error) {
 	return c.tree.Root(ctx, size)
 }
 
-// inner finds out whether the tree's upper tiles are made of its leaves.
+// inner checks that the tree's upper tiles derive from its leaves.
 func (c *Check) inner(ctx context.Context) error {
 	if c.size == 0 {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"humanqa/domain"
 )
 
-// Checkpoint is the log's word about its first Size leaves.
+// Checkpoint is the log's signed statement about its first Size leaves.
 type Checkpoint struct {
 	Origin   string // the log's name
 	Size     int64
@@ -31,7 +31,7 @@ func (c Checkpoint) text() string {
 		base64.StdEncoding.EncodeToString(c.Root[:]), c.Position, c.Time.UTC().Format(time.RFC3339))
 }
 
-// ErrNotSigned says that a note is not one that this log has signed.
+// ErrNotSigned says that this log has not signed the note.
 var ErrNotSigned = errors.New("no checkpoint that this log has signed")
 
 // Open reads a signed checkpoint by the log's verifier key.

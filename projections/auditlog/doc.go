@@ -7,11 +7,11 @@
 //
 // A leaf binds the stored facts of one event (Leaf.Text). They are stream, revision,
 // type, id, the log's own time, the kind of data (JSON or not), and the SHA-256 of data
-// and of metadata. It binds hashes of the bytes and not the bytes, so a proof needs no
-// secret. An export can leave a sealed field out. Erasing an account destroys the key
-// of its secrets and no event, so it changes no leaf. The order of events is the leaf's
-// place in the tree. Events of the node itself ($…) are no leaves: a server may drop
-// those by itself.
+// and of metadata. It binds hashes of the bytes, not the bytes themselves, so a proof
+// needs no secret. An export can leave a sealed field out. Erasing an account destroys
+// the key of its secrets and no event, so it changes no leaf. The order of events is the
+// leaf's place in the tree. Events of the node itself ($…) are no leaves: a server may
+// drop those by itself.
 //
 // # The tree
 //
@@ -34,11 +34,11 @@
 // says so every minute. The signing key is sealed under the master keyset, so write
 // access to the database alone cannot sign.
 //
-// Nor can such access insert an event that gets signed. Each event carries a MAC
-// (eventstore/mac.go) under a key derived from the master keyset, from the event on
-// that names the signing key in the log (domain/origin). The database's own record of
-// checkpoints and findings helps against their loss. It does not help against an
-// attacker with write access to it.
+// Such access cannot insert an event that gets signed, either. Each event carries a MAC
+// (eventstore/mac.go) under a key derived from the master keyset, from the event on that
+// names the signing key in the log (domain/origin). The database's own record of
+// checkpoints and findings helps against their loss. It does not help against an attacker
+// with write access to it.
 //
 // # Checks
 //

@@ -19,7 +19,7 @@ const exportFormat = "humanqa-log-1"
 // exportHead is the first line of an export.
 type exportHead struct {
 	Format   string `json:"format"`
-	Verifier string `json:"verifier"` // verify by one that came another way
+	Verifier string `json:"verifier"` // for a check, use a verifier from another source
 	Size     int64  `json:"size"`
 }
 

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// signEvery is how often a checkpoint is signed while something happens, and with it
-	// what happened since the one before is verified.
+	// signEvery is how often a checkpoint is signed while events arrive. Each signing
+	// also verifies the events since the checkpoint before.
 	signEvery = time.Minute
 	// signFirst is how soon a log gets its first checkpoint.
 	signFirst = time.Second
@@ -31,8 +31,8 @@ type Keeper struct {
 	every  time.Duration
 
 	found    atomic.Int64 // by the last check of the whole log
-	refused  atomic.Bool  // what happened since the newest checkpoint is not signed
-	recalled bool         // found and problem are what the database has
+	refused  atomic.Bool  // the events since the newest checkpoint are not signed
+	recalled bool         // found and problem are as in the database
 	problem  string
 }
 
@@ -41,7 +41,7 @@ func NewKeeper(signer *Signer, check func(context.Context) (findings int, err er
 	return &Keeper{signer: signer, check: check, log: log.WithField("component", "audit"), every: signEvery}
 }
 
-// Run signs until ctx ends, which gives nil. What fails is tried again.
+// Run signs until ctx ends, and then returns nil. It repeats after an error.
 func (k *Keeper) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		wait := k.every
@@ -70,7 +70,8 @@ const setProblemSQL = `
 UPDATE audit.keys
 SET problem = $1`
 
-// remember keeps why nothing is signed, for every process to show.
+// remember stores the reason why the keeper signs nothing, so that every process can show
+// it.
 func (k *Keeper) remember(ctx context.Context, refused error) {
 	k.refused.Store(refused != nil)
 	problem := ""
@@ -80,7 +81,7 @@ func (k *Keeper) remember(ctx context.Context, refused error) {
 	if !k.recalled {
 		var row foundRow
 		if err := k.signer.db.GetContext(ctx, &row, foundSQL); err != nil {
-			return // no key yet, or Postgres is away: the next minute does it
+			return // no key yet, or Postgres is away: the next minute tries again
 		}
 		k.found.Store(row.Findings)
 		k.recalled, k.problem = true, row.Problem
@@ -142,7 +143,7 @@ const foundSQL = `
 SELECT findings, problem
 FROM audit.keys`
 
-// Problem is what the audit has found, in one sentence; empty if nothing.
+// Problem describes the audit's findings in one sentence; empty if there are none.
 func (s *Signer) Problem(ctx context.Context) (string, error) {
 	row, found, err := pgpool.Find[foundRow](ctx, s.db, "what the audit found", foundSQL)
 	switch {
@@ -165,7 +166,8 @@ SET (signed, signed_size) = (SELECT count(*), coalesce(max(size), 0) FROM audit.
     findings = 0,
     problem = ''`
 
-// Accept forgets what was found, behind an operator's word in the log (origin.KeyBound).
+// Accept clears the findings, after an operator has accepted the log by an event
+// (origin.KeyBound).
 func (s *Signer) Accept(ctx context.Context) error {
 	_, err := s.db.ExecContext(ctx, acceptSQL)
 	return failed("forget what the audit found", err)
@@ -184,7 +186,7 @@ func (k *Keeper) Describe(out chan<- *prometheus.Desc) {
 	out <- ageMetric
 }
 
-// collectLimit bounds what a scrape waits for Postgres.
+// collectLimit bounds how long a scrape waits for Postgres.
 const collectLimit = 2 * time.Second
 
 // Collect implements prometheus.Collector.
@@ -196,12 +198,12 @@ func (k *Keeper) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(findingsMetric, prometheus.GaugeValue, float64(n))
 	ctx, cancel := context.WithTimeout(context.Background(), collectLimit)
 	defer cancel()
-	if age, err := k.signer.age(ctx); err == nil { // else there is no such number
+	if age, err := k.signer.age(ctx); err == nil { // without an age the metric is left out
 		out <- prometheus.MustNewConstMetric(ageMetric, prometheus.GaugeValue, age.Seconds())
 	}
 }
 
-// age is how old the newest checkpoint is that does not have every event.
+// age is the age of the newest checkpoint, if events have come after it; otherwise 0.
 func (s *Signer) age(ctx context.Context) (time.Duration, error) {
 	tree := NewTree(s.db)
 	size, err := tree.Size(ctx)

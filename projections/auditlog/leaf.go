@@ -38,8 +38,8 @@ func leafOf(r domain.Recorded) Leaf {
 	}
 }
 
-// leafVersion starts the leaf of an event whose data are JSON, as all are that the
-// service writes; binaryVersion that of any other, which says so.
+// leafVersion starts the leaf of an event whose data are JSON, as in all events of the
+// service. binaryVersion starts the leaf of any other event.
 const (
 	leafVersion   = "humanqa event 1"
 	binaryVersion = "humanqa event 2"
@@ -78,8 +78,7 @@ func appendField[T string | []byte](out []byte, field T) []byte {
 // Hash is the leaf's hash in the tree.
 func (l Leaf) Hash() tlog.Hash { return tlog.RecordHash(l.Text()) }
 
-// differences names the fields that l has otherwise than was, the leaf that the
-// tree holds.
+// differences names the fields in which l differs from was, the leaf that the tree holds.
 func (l Leaf) differences(was Leaf) []string {
 	var out []string
 	add := func(field string, is, was any) {
@@ -105,7 +104,7 @@ func (l Leaf) content() string {
 	return "JSON"
 }
 
-// digest is a hash that is shown by its beginning.
+// digest is a hash; only its beginning is shown.
 type digest [sha256.Size]byte
 
 func (d digest) String() string { return "SHA-256 " + hex.EncodeToString(d[:8]) + "…" }

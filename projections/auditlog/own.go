@@ -14,9 +14,8 @@ import (
 	"humanqa/projections/events"
 )
 
-// Own is what the log holds of one account or another, for that account: the
-// streams of the account, of its ledger, projects, jobs, sessions and loops. The
-// tester is not named.
+// Own gives an account its own events in the log: the streams of the account, and of its
+// ledger, projects, jobs, sessions and loops. It never names the tester.
 type Own struct {
 	log    *eventstore.Client
 	tree   Tree
@@ -32,8 +31,8 @@ func NewOwn(log *eventstore.Client, db *sqlx.DB, signer *Signer) *Own {
 // streamsPage is how many streams' names are in memory at a time.
 const streamsPage = 500
 
-// Events hands out the account's events as rows of EventColumns, stream by stream in
-// the order in which the streams began; since is inclusive. With until they end there.
+// Events passes the account's events as rows of EventColumns, stream by stream in the
+// order in which the streams began. since is inclusive; until, if given, ends them.
 func (o *Own) Events(ctx context.Context, accountID string, since *time.Time, until *events.Until, each func(row []any) error) error {
 	tell := func(e eventstore.RawEvent) error {
 		var meta domain.Metadata
@@ -65,8 +64,8 @@ func (o *Own) Events(ctx context.Context, accountID string, since *time.Time, un
 }
 
 // Proof proves that an event of the account is in the log, in the newest checkpoint.
-// Another account's event is not found, and one that is too new not yet. Its data and
-// metadata are shown where nothing in them is sealed or withheld.
+// Another account's event is not found; neither is an event that is newer than the
+// checkpoint. Its data and metadata are shown if no part of them is sealed or withheld.
 func (o *Own) Proof(ctx context.Context, accountID string, id uuid.UUID) (Proof, error) {
 	leaf, found, err := o.tree.Find(ctx, id)
 	if err != nil {

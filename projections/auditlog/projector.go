@@ -15,7 +15,7 @@ import (
 	"humanqa/projections/readmodel"
 )
 
-// Name is the projector's name among what follows the log.
+// Name is the projector's name among the consumers of the log.
 const Name = "audit"
 
 // tileHeight makes tiles of 256 hashes: a row of tree_tiles.
@@ -45,8 +45,8 @@ func (Projector) Handles() []string { return eventstore.Types() }
 // RawConsumer implements consumer.RawConsumer.
 func (Projector) RawConsumer() {}
 
-// Gather implements consumer.Lazy: no answer shows the tree right behind a
-// write, and a checkpoint is signed once a minute.
+// Gather implements consumer.Lazy: no answer needs the tree right after a write, and a
+// checkpoint is signed once a minute.
 func (Projector) Gather() time.Duration { return 250 * time.Millisecond }
 
 // Tables implements consumer.Projector.
@@ -54,13 +54,13 @@ func (Projector) Tables() []consumer.Table {
 	return []consumer.Table{{Name: "tree_leaves", DDL: treeLeavesDDL}, {Name: "tree_tiles", DDL: treeTilesDDL}}
 }
 
-// What each leaf binds, and where the event stood. A proof looks an id up, which is
-// rare, so the index must cost the writer nothing. It is a Bloom filter for each 64
-// pages, made by autovacuum once they are full. A B-tree of random ids costs five times
-// what all else of a row does. The filters come behind a minmax of index, which leads
-// the planner to them (leafByIDSQL). An empty table has a filter for its first pages,
-// which each row would be put into by writing all of it anew: the last statement leaves
-// it to autovacuum.
+// The table has the bound facts of each leaf, and the position of its event. Only a proof
+// looks an id up, which is rare, so the index must cost the writer nothing. It is a Bloom
+// filter for each 64 pages, made by autovacuum once they are full. A B-tree of random ids
+// would cost five times as much as the rest of a row. The filters stand after a minmax of
+// index, which leads the planner to them (leafByIDSQL). An empty table has a filter for
+// its first pages, and each new row would write that whole filter anew. The last
+// statement leaves this filter to autovacuum.
 const treeLeavesDDL = `
 CREATE TABLE {schema}.tree_leaves (
     index            bigint PRIMARY KEY,
@@ -92,10 +92,11 @@ CREATE TABLE {schema}.tree_tiles (
 ALTER TABLE {schema}.tree_tiles ALTER COLUMN hashes SET STORAGE EXTERNAL; -- hashes do not get smaller
 `
 
-// A tree of 64 levels has eight of tiles.
+// A tree of 64 levels has eight levels of tiles.
 const maxLevel = 7
 
-// A parameter that said how many levels there are would have it planned anew each time.
+// With the number of levels as a parameter of VALUES, Postgres would plan the query anew
+// each time.
 const edgeSQL = `
 SELECT t.level, t.index, t.hashes
 FROM (VALUES (0), (1), (2), (3), (4), (5), (6), (7)) AS levels (level)
@@ -174,8 +175,7 @@ func (e *edge) size() int64 {
 	return e.tiles[0].Index*tileWidth + int64(e.tiles[0].width())
 }
 
-// add puts a hash at the end of a level; a tile that is full has its root one
-// level up.
+// add puts a hash at the end of a level. The root of a full tile goes one level up.
 func (e *edge) add(level int, h tlog.Hash) {
 	if level == len(e.tiles) {
 		e.tiles = append(e.tiles, tile{Level: level})

@@ -14,9 +14,9 @@ import (
 	"humanqa/domain"
 )
 
-// BoundEvent is an event as a proof and an export tell of it: all that its leaf
-// binds. Data and Meta are the bytes as the log stores them; where a secret is
-// sealed in them they are left out, and the hashes stand for them.
+// BoundEvent is an event in a proof or an export: all facts that its leaf binds. Data and
+// Meta are the bytes as the log stores them. If they hold a sealed secret they are left
+// out, and only their hashes remain.
 type BoundEvent struct {
 	Index    int64     `json:"index"`
 	Position string    `json:"position"` // commit/prepare; no part of the leaf
@@ -27,10 +27,11 @@ type BoundEvent struct {
 	Created  string    `json:"created"` // 100 ns since 1970, in decimal
 	DataHash string    `json:"dataHash"`
 	MetaHash string    `json:"metaHash"`
-	// ContentType is what the data are, where they are not JSON.
+	// ContentType is the type of the data, if they are not JSON.
 	ContentType string  `json:"contentType,omitempty"`
 	Data        *string `json:"data,omitempty"`
-	// Texts are those that Data has sealed: a salt, and then each as JSON, a line each.
+	// Texts are the texts that are sealed in Data: a salt, and then each text as JSON, a
+	// line each.
 	Texts *string `json:"texts,omitempty"`
 	Meta  *string `json:"meta,omitempty"`
 	// Leaf is the hash of this leaf in the service's tree, in an export.

@@ -9,15 +9,15 @@ import (
 	"humanqa/internal/tabular"
 )
 
-// EventColumns are those of the log as a table. A position is two numbers, which are
-// one in nearly every log. data is the event's own JSON, what is sealed left out.
+// EventColumns are the columns of the log as a table. A position is two numbers, which
+// are equal in nearly every log. data is the event's own JSON, without sealed texts.
 var EventColumns = []tabular.Column{
 	{Name: "position", Kind: tabular.Number}, {Name: "prepare_position", Kind: tabular.Number},
 	{Name: "stream"}, {Name: "revision", Kind: tabular.Number}, {Name: "id"}, {Name: "type"},
 	{Name: "time", Kind: tabular.Moment}, {Name: "actor"}, {Name: "account_id"}, {Name: "request_id"}, {Name: "data", Kind: tabular.Object},
 }
 
-// EventRow is an event as a row; words stand where something is sealed.
+// EventRow is an event as a row; words replace sealed texts.
 func EventRow(e eventstore.RawEvent, meta domain.Metadata, words string) []any {
 	return eventRow(e, meta, meta.Actor, eventstore.RedactBy(e.Type, e.Whole(), words, nil))
 }
@@ -34,8 +34,7 @@ func eventRow(e eventstore.RawEvent, meta domain.Metadata, actor string, data []
 	}
 }
 
-// withheld are the fields that an account is not shown of its own events: the tester
-// and the operator.
+// withheld are the fields of its own events that an account does not see.
 var withheld = map[string]string{"checkerId": "[withheld]"}
 
 // actorOf is the actor as the account may know it.

@@ -26,7 +26,7 @@ type Sealer interface {
 // sealedFor is the owner of the signing key in the vault; no account has this id.
 const sealedFor = "audit"
 
-// ErrForked says that the tree does not continue what was signed.
+// ErrForked says that the tree does not continue the signed checkpoints.
 var ErrForked = errors.New("the log is not the one that was signed")
 
 // Signer signs checkpoints, in any number of processes at once.
@@ -53,8 +53,8 @@ ON CONFLICT DO NOTHING`
 
 type keyRow struct{ Name, Verifier, Sealed string }
 
-// Verifier is what checkpoints are verified by: the log's name and public key.
-// It is made with the first use.
+// Verifier is the verifier key of checkpoints: the log's name and public key. The first
+// call makes the key.
 func (s *Signer) Verifier(ctx context.Context) (string, error) {
 	row, err := s.key(ctx)
 	return row.Verifier, err
@@ -98,7 +98,7 @@ FROM audit.checkpoints
 ORDER BY size DESC
 LIMIT 1`
 
-// Newest is the checkpoint that was signed last; found is false before the first.
+// Newest is the checkpoint that was signed last; found is false before the first one.
 func (s *Signer) Newest(ctx context.Context) (c Checkpoint, found bool, err error) {
 	signed, found, err := pgpool.Find[string](ctx, s.db, "the newest checkpoint", newestSQL)
 	if err != nil || !found {
@@ -112,7 +112,7 @@ func (s *Signer) Newest(ctx context.Context) (c Checkpoint, found bool, err erro
 	return c, err == nil, err
 }
 
-// Latest is the newest checkpoint; the first one is signed when it is asked for.
+// Latest is the newest checkpoint. If there is none, it signs the first one.
 func (s *Signer) Latest(ctx context.Context) (c Checkpoint, found bool, err error) {
 	if c, found, err = s.Newest(ctx); found || err != nil {
 		return c, found, err
@@ -131,11 +131,10 @@ SET signed = signed + 1,
     signed_size = greatest(signed_size, added.size)
 FROM added`
 
-// Sign signs the tree as it is, and gives the newest checkpoint if nothing has come
-// behind it; found is false while the log is empty. The events behind the newest
-// checkpoint are read from the log itself. A tree that lacks them, or does not continue
-// the checkpoint, is ErrForked. An event from another writer is ErrForged. Neither is
-// signed.
+// Sign signs the current tree. It gives the newest checkpoint if no event has come after
+// it; found is false while the log is empty. The events behind the newest checkpoint are
+// read from the log itself. A tree that lacks them, or does not continue the checkpoint,
+// is ErrForked. An event from another writer is ErrForged. Neither is signed.
 func (s *Signer) Sign(ctx context.Context) (c Checkpoint, found bool, err error) {
 	tree := NewTree(s.db)
 	last, signedBefore, err := s.Newest(ctx)
@@ -208,7 +207,7 @@ type storedNote struct {
 	Note string
 }
 
-// storedNotes gives the notes of larger trees than after.
+// storedNotes gives the notes of trees with more than after leaves.
 func storedNotes(ctx context.Context, db sqlx.QueryerContext, after int64) (rows []storedNote, err error) {
 	err = sqlx.SelectContext(ctx, db, &rows, storedSQL, after, storedPage)
 	return rows, failed("read the checkpoints", err)

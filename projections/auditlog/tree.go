@@ -14,9 +14,9 @@ import (
 	"humanqa/projections/readmodel"
 )
 
-// Tree reads the tree through the views in schema readmodel. It only ever grows
-// at its right edge, so what is read for one size fits together, however many
-// statements it takes and whatever is appended meanwhile.
+// Tree reads the tree through the views in schema readmodel. The tree only grows at its
+// right edge. So all reads for one size are consistent, however many statements they take
+// and whatever is appended meanwhile.
 type Tree struct{ db sqlx.ExtContext }
 
 // NewTree reads from a pool, or from a transaction.
@@ -156,7 +156,7 @@ WHERE index >= $1
   AND index < $2
 ORDER BY index`
 
-// leaves gives what the tree says of a range of leaves.
+// leaves gives a range of the tree's leaves.
 func (t Tree) leaves(ctx context.Context, from, to int64) ([]Leaf, error) {
 	var rows []leafRow
 	if err := sqlx.SelectContext(ctx, t.db, &rows, leavesSQL, from, to); err != nil {
@@ -170,8 +170,8 @@ func (t Tree) leaves(ctx context.Context, from, to int64) ([]Leaf, error) {
 }
 
 // The condition that every index is from 0 on is for the planner. It knows that index
-// follows the table's order, so it believes that the Bloom filters leave little of the
-// table. Of ids alone it would assume any place.
+// follows the table's order, so it expects that the Bloom filters leave little of the
+// table. For a condition on the id alone it would expect matches anywhere.
 var leafByIDSQL = `
 SELECT ` + leafColumns + `
 FROM readmodel.tree_leaves

@@ -18,7 +18,7 @@ import (
 // ErrForged says that the log holds events which the service did not write.
 var ErrForged = errors.New("the log holds what this service did not write")
 
-// Bound is what a log says of how it is proved, by its newest event that does.
+// Bound says how a log is proved, as its newest KeyBound or Named event states.
 type Bound struct {
 	Key string          // KeyHash of the verifier; empty: the log is older than that
 	At  domain.Position // behind it each event of the service carries a MAC
@@ -32,7 +32,7 @@ func KeyHash(verifier string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Bound reads what the log says. It believes only what carries a MAC.
+// Bound reads the log's statement about its key. It accepts only an event with a MAC.
 func (s *Signer) Bound(ctx context.Context) (b Bound, err error) {
 	err = s.log.ReadRaw(ctx, origin.Stream, func(e eventstore.RawEvent) error {
 		if s.log.Authentic(e) != eventstore.Genuine {
@@ -58,8 +58,8 @@ func (s *Signer) Bound(ctx context.Context) (b Bound, err error) {
 }
 
 // unproved gives the reason why an event is not proved to be the service's. It is empty
-// for a proved event. It is also empty for events from before MACs, and for types of
-// others.
+// for a proved event. It is also empty for events from before MACs, and for event types
+// of other writers.
 func (s *Signer) unproved(e eventstore.RawEvent, b Bound) string {
 	if b.Key == "" || e.Position.Compare(b.At) <= 0 {
 		return ""
@@ -73,8 +73,8 @@ func (s *Signer) unproved(e eventstore.RawEvent, b Bound) string {
 	return ""
 }
 
-// vouch reads what the log holds behind the last checkpoint, and gives the root of its
-// first size events if it is the tree's.
+// vouch reads the log's events after the last checkpoint. It gives the root of the log's
+// first size events if the tree has the same root.
 func (s *Signer) vouch(ctx context.Context, tree Tree, last Checkpoint, size int64) (root tlog.Hash, err error) {
 	var f frontier
 	at := eventstore.Checkpoint{Start: true}
@@ -89,7 +89,7 @@ func (s *Signer) vouch(ctx context.Context, tree Tree, last Checkpoint, size int
 		if err != nil || len(leaves) == 0 {
 			return root, errors.Join(fmt.Errorf("the tree has no leaf %d", last.Size-1), err)
 		}
-		at = eventstore.At(leaves[0].Position) // a copy of the log has others than were signed
+		at = eventstore.At(leaves[0].Position) // a copy of the log has other positions than those signed
 	}
 	b, err := s.Bound(ctx)
 	if err != nil {
