@@ -27,7 +27,7 @@ func (n CommandReads) OpenFailures(ctx context.Context, accountID, projectID str
 	regressions := make([]command.Regression, 0, len(failures))
 	for _, f := range failures {
 		if f.Description == domain.ErasedText {
-			continue // no checker could tell what to look at
+			continue // without a description a checker would not know where to look
 		}
 		regressions = append(regressions, command.Regression{
 			Key: f.Key, Description: f.Description, ExpectedOutcome: f.ExpectedOutcome,

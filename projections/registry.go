@@ -47,9 +47,8 @@ func All() []consumer.Consumer {
 	}
 }
 
-// Reads answers the API's queries from the read models. Its methods see
-// committed rows only; whoever must see a write waits for its position first
-// (Supervisor.WaitFor).
+// Reads answers the API's queries from the read models. Its methods see committed rows
+// only; a caller that must see a write waits for its position first (Supervisor.WaitFor).
 type Reads struct {
 	Jobs     *jobs.Reads
 	Credits  *credits.Reads

@@ -17,18 +17,19 @@ import (
 	"humanqa/domain/session"
 )
 
-// keptEnrichments bounds the memory of jobs: a few hundred bytes each.
+// keptEnrichments bounds the remembered streams: a few hundred bytes each.
 const keptEnrichments = 20_000
 
-// About tells what announced events are about. It remembers what the jobs that passed by
-// last have told, so job.created belongs to its events, and asks the log about others. It
-// belongs to one goroutine.
+// About gives the enrichments of announced events. It remembers the enrichments of the
+// latest jobs, so job.created must be among its events, and reads other streams from the
+// log. It belongs to one goroutine.
 type About struct {
 	log   domain.Log
 	known *lru.Cache[string, announce.Enrichment] // by stream
 }
 
-// NewAbout makes one that asks the log about streams that it has not seen begin.
+// NewAbout makes an About that reads a stream from the log if it has not seen the
+// stream's first event.
 func NewAbout(log domain.Log) *About {
 	known, err := lru.New[string, announce.Enrichment](keptEnrichments)
 	if err != nil {
@@ -37,12 +38,12 @@ func NewAbout(log domain.Log) *About {
 	return &About{log: log, known: known}
 }
 
-// errHeadless says that a stream does not tell what it is about.
+// errHeadless says that the first event of a stream gives no enrichment.
 var errHeadless = errors.New("the stream does not start as a job or a session does")
 
 var errSeen = errors.New("seen enough")
 
-// Event gives what an announced event is to be told with. A *consumer.PoisonError says that no
+// Event gives the enrichment of an announced event. A *consumer.PoisonError says that no
 // repeat can succeed.
 func (n *About) Event(ctx context.Context, r domain.Recorded) (announce.Enrichment, error) {
 	switch e := r.Event.(type) {
@@ -68,12 +69,12 @@ func (n *About) Event(ctx context.Context, r domain.Recorded) (announce.Enrichme
 	return about, nil
 }
 
-// recallJob gives what the job has told before the event.
+// recallJob gives the job's enrichment before the event.
 func (n *About) recallJob(ctx context.Context, r domain.Recorded) (announce.Enrichment, error) {
 	about, known := n.known.Get(r.Stream)
 	_, analysed := r.Event.(*job.AIReportReady)
 	switch {
-	case analysed && about.ReportID == "": // it passed by long ago, or when there was no webhook
+	case analysed && about.ReportID == "": // its report came long ago, or when there was no webhook
 		return n.loadStream(ctx, r.Stream, r.Revision)
 	case !known:
 		return n.loadStream(ctx, r.Stream, 1)
@@ -105,7 +106,7 @@ func (n *About) loadStream(ctx context.Context, stream string, before uint64) (a
 	return about, nil
 }
 
-// Forget drops what a stream has told.
+// Forget drops the enrichment of a stream.
 func (n *About) Forget(stream string) { n.known.Remove(stream) }
 
 // Project gives a project's name; empty where there is none.

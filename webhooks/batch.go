@@ -15,8 +15,8 @@ import (
 	"humanqa/internal/pgpool"
 )
 
-// lockConcerned locks the endpoints that get something: a project's own events
-// always do, those of its jobs only where there is a URL.
+// lockConcerned locks the endpoints that the batch concerns: by a project's own events
+// always, by those of its jobs only where there is a URL.
 const lockConcerned = `
 SELECT ` + EndpointColumns + `
 FROM webhooks.endpoints
@@ -24,7 +24,7 @@ WHERE project_id = ANY($1) AND (url <> '' OR project_id = ANY($2))
 ORDER BY project_id
 FOR UPDATE`
 
-// batchPlan is what the steps of a batch lead to.
+// batchPlan has the changes that the steps of a batch lead to.
 type batchPlan struct {
 	endpoints map[string]*EndpointRow
 	changed   []string // project ids
@@ -47,7 +47,7 @@ func (s *Subscriber) writeBatch(ctx context.Context, tx *sqlx.Tx, steps []step) 
 	if err := s.writeSteps(ctx, tx, steps); err != nil {
 		return err
 	}
-	// Behind the job's other events, whose deliveries are there by now.
+	// This comes after the job's other events, so their deliveries are written.
 	for _, stream := range erasedJobs {
 		if stream == "" {
 			continue
@@ -56,8 +56,8 @@ func (s *Subscriber) writeBatch(ctx context.Context, tx *sqlx.Tx, steps []step) 
 			return fmt.Errorf("erase the deliveries of %s: %w", stream, err)
 		}
 	}
-	// Last: what an account's events led to was written by then, and its projects
-	// have no webhook any more.
+	// This comes last: the rows of the account's events are written then, and its
+	// projects have no webhook any more.
 	for _, accountID := range erased {
 		if accountID == "" {
 			continue
@@ -71,8 +71,8 @@ func (s *Subscriber) writeBatch(ctx context.Context, tx *sqlx.Tx, steps []step) 
 	return nil
 }
 
-// eraseBodies leaves of a job's deliveries when they were sent, and with what result. What
-// still waits is given up: its bytes were signed with the texts.
+// eraseBodies keeps of a job's deliveries only their times and results. It drops
+// deliveries that still wait, because their bytes hold the texts.
 const eraseBodies = `
 WITH emptied AS (
 	UPDATE webhooks.deliveries
@@ -134,8 +134,8 @@ func (s *Subscriber) writeSteps(ctx context.Context, tx *sqlx.Tx, steps []step) 
 	return nil
 }
 
-// foldSteps folds the steps in their order: an event meets the endpoint as it stood
-// then, so a new endpoint hears only of what came after it.
+// foldSteps folds the steps in their order. Each event meets the endpoint of that time,
+// so a new endpoint gets only later events.
 func foldSteps(current []EndpointRow, steps []step) batchPlan {
 	p := batchPlan{endpoints: make(map[string]*EndpointRow, len(current))}
 	for i := range current {
@@ -163,7 +163,7 @@ func foldSteps(current []EndpointRow, steps []step) batchPlan {
 	return p
 }
 
-// changesSettings says whether a project's settings are other ones now.
+// changesSettings says whether the batch changes a project's settings.
 func (p *batchPlan) changesSettings(projectID string) bool {
 	return slices.Contains(p.changed, projectID)
 }
@@ -195,8 +195,9 @@ SET state = CASE WHEN event = '` + announce.TestName + `' THEN 'dropped' ELSE 'h
 	settled_at = CASE WHEN event = '` + announce.TestName + `' THEN now() END
 WHERE project_id = ANY($1) AND state = 'pending' AND due_at > '-infinity'`
 
-// startAfresh gives what waits all its attempts again: those of before were made with
-// one secret, and the last of them must not be the only one under two.
+// startAfresh gives waiting deliveries all their attempts again. The earlier attempts
+// were made with one secret, and the last attempt must not be the only one with two
+// secrets.
 const startAfresh = `
 UPDATE webhooks.deliveries
 SET failures = 0
@@ -272,8 +273,8 @@ func newDeliveries(rows []row, offered []string) (list []newDelivery) {
 	return list
 }
 
-// insertRows writes new deliveries. What may go at once is sent directly, and what
-// waits is looked at by the next claim.
+// insertRows writes new deliveries. Those that may go at once are sent directly; the
+// others wait for the next claim.
 func (s *Subscriber) insertRows(ctx context.Context, tx *sqlx.Tx, p batchPlan, touched []string) error {
 	if s.direct != nil {
 		if lease := s.direct.ReservePlaces(p.candidates()); len(lease.Deliveries) > 0 {
@@ -283,8 +284,9 @@ func (s *Subscriber) insertRows(ctx context.Context, tx *sqlx.Tx, p batchPlan, t
 	return pgpool.Exec(ctx, tx, "insert deliveries", insertDeliveries, pq.Array(touched), pgpool.Rows(newDeliveries(p.rows, nil)))
 }
 
-// orderingKey is the stream: what it tells goes out in order. An event of the
-// whole account may go to several projects, and none waits for another's.
+// orderingKey is the stream, so its deliveries go out in order. An event of the whole
+// account may go to several projects, and the delivery for one project waits for no other
+// project.
 func (r row) orderingKey() string {
 	if r.kind.OfAccount {
 		return r.Stream + " for " + r.projectID

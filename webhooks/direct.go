@@ -16,13 +16,14 @@ import (
 // without a claim: the subscriber, which holds the endpoint's row, leases the endpoint to
 // it in the statement that writes the delivery (direct dispatch).
 type DirectSender interface {
-	// ReservePlaces answers the lease that those candidates are to be written with for
-	// which there is a place.
+	// ReservePlaces reserves places for candidates, as far as there are any. It returns
+	// the lease with which these candidates must be written.
 	ReservePlaces([]Candidate) DirectLease
-	// KeepLeased frees the places of the other deliveries: they did not get the lease.
+	// KeepLeased frees the places of all other deliveries, because they did not get the
+	// lease.
 	KeepLeased(ids []string)
-	// Committed says how the transaction ended: without an error what has the lease is
-	// sent.
+	// Committed says how the transaction ended: without an error the leased deliveries
+	// are sent.
 	Committed(err error)
 }
 
@@ -43,8 +44,8 @@ type DirectLease struct {
 	Deliveries []string // ids
 }
 
-// SendThrough has the subscriber lease to the dispatcher what may go at once. Call it
-// before either runs.
+// SendThrough has the subscriber lease deliveries that may go at once to the dispatcher.
+// Call it before either runs.
 func (s *Subscriber) SendThrough(d DirectSender) { s.direct = d }
 
 // Committed implements consumer.Committer.
@@ -70,10 +71,10 @@ func (p *batchPlan) candidates() (list []Candidate) {
 	return list
 }
 
-// insertLeasedDeliveries is insertDeliveries that leases of what is offered that which is
-// new, and the first of its job that is not settled. The row lock makes that last until
-// the lease is committed. The payload names the dispatcher that has nothing to do but
-// with these leases; where there is more to do it is empty.
+// insertLeasedDeliveries is insertDeliveries with a lease. Of the offered deliveries it
+// leases those that are new and the first of their job that is not settled. The row lock
+// keeps this true until the lease is committed. The notification's payload names the
+// dispatcher if only these leases are to be served; if there is other work it is empty.
 const insertLeasedDeliveries = `
 WITH ` + inserted + `, going AS (
 	SELECT id, g.project_id

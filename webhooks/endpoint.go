@@ -21,38 +21,39 @@ type EndpointRow struct {
 	Secret         string         `db:"secret"`
 	PreviousSecret string         `db:"previous_secret"`
 	PreviousUntil  *time.Time     `db:"previous_until"`
-	NewSecret      string         `db:"new_secret"` // what its receiver made of Secret: notAccepted, accepted, confirmed
-	Resets         int64          `db:"generation"` // counts what makes failures of before not count
+	NewSecret      string         `db:"new_secret"` // the receiver's reaction to Secret: notAccepted, accepted, confirmed
+	Resets         int64          `db:"generation"` // counts the changes after which earlier failures no longer count
 	Enabled        bool           `db:"enabled"`
 	DisabledBy     string         `db:"disabled_by"`
 	DisabledReason string         `db:"disabled_reason"`
 	Announced      bool           `db:"announced"`
-	Cap            int            `db:"cap"` // deliveries at once; 0: where all begin
+	Cap            int            `db:"cap"` // deliveries at once; 0: the initial cap
 	DueAt          *time.Time     `db:"due_at"`
-	LeaseID        *uuid.UUID     `db:"lease_id"` // the dispatcher that sends; nil: none does
+	LeaseID        *uuid.UUID     `db:"lease_id"` // the dispatcher that holds the lease; nil: none
 	InFlight       pq.StringArray `db:"in_flight"`
 	OwnHeaders
 	EndpointHealth
 }
 
-// What a receiver made of the new secret of a rotation: EndpointRow.NewSecret. It ends with the overlap.
+// A receiver's reactions to the new secret of a rotation (EndpointRow.NewSecret). They
+// end with the overlap.
 const (
 	SecretNotAccepted = ""
 	// SecretAccepted: the last success had X-Service-Signature of the new secret. That alone
 	// proves nothing: a receiver may verify webhook-signature, or nothing at all.
 	SecretAccepted = "accepted"
 	// SecretConfirmed: the same delivery had been refused just before, with the previous
-	// secret. The receiver has the new one: the log is to be told.
+	// secret. The receiver has the new one, and the log must be told.
 	SecretConfirmed = "confirmed"
 )
 
-// EndpointColumns are those of an endpoint: a column that a later version adds does
-// not get in the way of this one.
+// EndpointColumns are the columns of an endpoint. They are named, so that a column of a
+// later version does not disturb this one.
 const EndpointColumns = `project_id, account_id, url, events, secret, previous_secret, previous_until, new_secret, generation, enabled, disabled_by,
 	disabled_reason, announced, cap, due_at, lease_id, in_flight, consecutive_failures, failing_since, last_error, last_success_at,
 	headers, headers_origin`
 
-// EndpointHealth is how an endpoint has answered lately.
+// EndpointHealth has the results of an endpoint's latest attempts.
 type EndpointHealth struct {
 	ConsecutiveFailures int        `db:"consecutive_failures"` // attempts since the last success
 	FailingSince        *time.Time `db:"failing_since"`        // the first of them
@@ -66,9 +67,8 @@ func changesEndpoint(event domain.Event) bool {
 	return changed
 }
 
-// applyEvent folds one event of the project into the endpoint. hold says that
-// all deliveries that wait have to be held now. Events that are no concern of the
-// webhook change nothing.
+// applyEvent folds one event of the project into the endpoint. hold says that all waiting
+// deliveries must be held now. Events that do not concern the webhook change nothing.
 func (e *EndpointRow) applyEvent(event domain.Event) (changed, hold bool) {
 	switch event := event.(type) {
 	case *project.Created:
@@ -110,8 +110,8 @@ func (e *EndpointRow) applyEvent(event domain.Event) (changed, hold bool) {
 	return true, hold
 }
 
-// enableAfresh starts afresh: failures of requests that are still running don't
-// count any more.
+// enableAfresh enables the endpoint with its initial cap: failures of requests that are
+// still running no longer count.
 func (e *EndpointRow) enableAfresh() {
 	e.Resets++
 	e.Enabled, e.Announced, e.Cap = true, true, 0

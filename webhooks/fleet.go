@@ -8,25 +8,25 @@ import (
 	"humanqa/internal/pgpool"
 )
 
-// Endpoint is how a project's webhook stands, as operators see it: never its
-// path, which may hold a secret, nor its secret.
+// Endpoint is the state of a project's webhook, as operators see it. It never has the
+// path, which may hold a secret, nor the signing secret.
 type Endpoint struct {
 	ProjectID   string       `db:"project_id"`
 	AccountID   string       `db:"account_id"`
 	Host        string       `db:"host"`
 	Enabled     bool         `db:"enabled"`
 	Reason      string       `db:"disabled_reason"`
-	Cap         int          `db:"cap"`      // 0: where all begin
+	Cap         int          `db:"cap"`      // 0: the initial cap
 	Failures    int          `db:"failures"` // attempts since the last success
 	FailingFrom sql.NullTime `db:"failing_since"`
 	LastError   string       `db:"last_error"`
 	LastSuccess sql.NullTime `db:"last_success_at"`
 	Pending     int          `db:"pending"`
-	Kept        int          `db:"kept"`   // held or failed: they wait for a word
+	Kept        int          `db:"kept"`   // held or failed: they wait for a replay or a drop
 	Oldest      sql.NullTime `db:"oldest"` // of the pending ones
 }
 
-// Ill says that its owner should look.
+// Ill says that its owner should look at it.
 func (e Endpoint) Ill() bool { return !e.Enabled || e.Failures > 0 }
 
 // FailingSince is when it began to fail; the zero time while it does not.
@@ -48,8 +48,8 @@ SELECT COUNT(*) AS endpoints, COUNT(*) FILTER (WHERE NOT enabled) AS disabled,
 FROM webhooks.endpoints
 WHERE url <> ''`
 
-// Those that are ill come first, the longest first. Deliveries are counted of the
-// endpoints that are listed, and no further than a page of each is worth.
+// Ill endpoints come first, the longest ill first. Deliveries are counted only for the
+// listed endpoints, and only up to a limit for each.
 const listFleetSQL = `
 SELECT e.project_id, e.account_id, e.host, e.enabled, e.disabled_reason, e.cap, e.failures, e.failing_since, e.last_error,
        e.last_success_at, p.pending, p.oldest, k.kept
@@ -80,7 +80,7 @@ CROSS JOIN LATERAL (
         LIMIT 10000) d) k
 ORDER BY e.enabled, e.failures = 0, e.failing_since, e.project_id`
 
-// Fleet lists the webhooks of all accounts, those that are ill or all of them.
+// Fleet lists the webhooks of all accounts: only the ill ones, or all.
 func (l *Log) Fleet(ctx context.Context, all bool, limit, offset int) (sum Fleet, endpoints []Endpoint, err error) {
 	if sum, err = pgpool.One[Fleet](ctx, l.db, "the number of webhooks", fleetSQL); err != nil {
 		return sum, nil, err

@@ -33,8 +33,8 @@ func States() []string {
 	return []string{StatePending, StateDelivered, StateFailed, StateHeld, StateDropped}
 }
 
-// Log is the record of all deliveries and their attempts. The account comes
-// first in every question: what belongs to another one does not exist.
+// Log is the record of all deliveries and their attempts. The account comes first in
+// every query: rows of another account do not exist for it.
 type Log struct {
 	db *sqlx.DB
 }
@@ -100,7 +100,7 @@ type DeliveryDetail struct {
 	Attempts  []Attempt `db:"-"`
 }
 
-// Headers are those that an attempt was sent with, but what HTTP itself adds.
+// Headers are the headers of an attempt, without those that HTTP itself adds.
 func (w DeliveryDetail) Headers(a Attempt) []signature.Header {
 	return signature.Headers(w.Event, w.ID.String(), w.RequestID, a.At, signature.Pair{Service: a.Signature, Standard: a.Standard})
 }
@@ -111,11 +111,11 @@ type DeliveryFilter struct {
 	Event string
 	JobID string
 	Limit int    // 1 to 100; else 20
-	After string // a cursor: what follows it in the list
+	After string // a cursor; the page follows it
 }
 
-// IsCursor says whether a text may stand for a place in a list; the empty one
-// does, for its beginning.
+// IsCursor says whether a text is a cursor; the empty text stands for the list's
+// beginning.
 func IsCursor(text string) bool {
 	_, err := cursor.Parse(text)
 	return err == nil
@@ -135,9 +135,9 @@ WHERE e.account_id = $1 AND e.project_id = $2%s
 ORDER BY d.created_at DESC, d.id DESC
 LIMIT $3`
 
-// Deliveries lists a project's deliveries, the newest first. next is the cursor
-// of what follows; empty at the end. A cursor that is none is the list's
-// beginning: IsCursor tells.
+// Deliveries lists a project's deliveries, the newest first. next is the cursor of the
+// next page; empty at the end. A text that is no cursor (IsCursor) gives the list's
+// beginning.
 func (l *Log) Deliveries(ctx context.Context, accountID, projectID string, f DeliveryFilter) (list []Delivery, next string, err error) {
 	if f.Limit < 1 || f.Limit > 100 {
 		f.Limit = 20
@@ -155,9 +155,10 @@ func (l *Log) Deliveries(ctx context.Context, accountID, projectID string, f Del
 	return list, next, nil
 }
 
-// conditions gives the filter's conditions, and the arguments with theirs. What is not
-// asked for is not in the statement: a plan that has to hold for any filter finds
-// the rare rows of none. A state is spelled out, because indexes are about some.
+// conditions gives the filter's conditions, and the arguments with theirs. Unused
+// conditions are left out of the statement, because one plan for all filters finds the
+// rare rows of no filter quickly. A state is spelled out, because some indexes are
+// partial by state.
 func (f DeliveryFilter) conditions(args []any) (conditions string, all []any) {
 	condition := func(format string, more ...any) {
 		places := make([]any, len(more))
@@ -196,8 +197,8 @@ WHERE e.account_id = $1 AND e.project_id = $2 AND d.state IN ('held', 'failed') 
 ORDER BY d.created_at, d.revision
 LIMIT $3`
 
-// Waiting lists what waits for a replay or a drop, in the order in which it would
-// be replayed.
+// Waiting lists the deliveries that wait for a replay or a drop, in the order of a
+// replay.
 func (l *Log) Waiting(ctx context.Context, accountID, projectID string, limit int) ([]Delivery, error) {
 	list := []Delivery{}
 	if err := l.db.SelectContext(ctx, &list, listWaiting, accountID, projectID, limit); err != nil {
@@ -206,7 +207,7 @@ func (l *Log) Waiting(ctx context.Context, accountID, projectID string, limit in
 	return list, nil
 }
 
-// The project may be left open: a page is found by the delivery alone.
+// The project may be empty: a page finds a delivery by its id alone.
 const readDelivery = `
 SELECT ` + deliveryColumns + `, e.account_id, d.body, d.request_id
 FROM webhooks.deliveries d
@@ -219,8 +220,8 @@ FROM webhooks.attempts
 WHERE delivery_id = $1
 ORDER BY attempt`
 
-// Delivery gives one delivery whole: of the project, or with an empty project
-// of any of the account's.
+// Delivery gives one delivery with all its details: of the project, or, with an empty
+// project, of any project of the account.
 func (l *Log) Delivery(ctx context.Context, accountID, projectID string, id uuid.UUID) (DeliveryDetail, error) {
 	w, err := pgpool.FindOr[DeliveryDetail](ctx, l.db, domain.NotFound("delivery"),
 		"a delivery", readDelivery, accountID, projectID, id)
@@ -234,27 +235,27 @@ func (l *Log) Delivery(ctx context.Context, accountID, projectID string, id uuid
 	return w, nil
 }
 
-// Health is how a project's webhook does.
+// Health is the health of a project's webhook.
 type Health struct {
 	ProjectID string `db:"project_id"`
 	URL       string `db:"url"`
 	Enabled   bool   `db:"enabled"`
 	EndpointHealth
-	// PreviousUntil is until when the secret of before signs too; nil: it does
-	// not.
+	// PreviousUntil is the end of the time in which the previous secret signs too; nil:
+	// it does not sign.
 	PreviousUntil *time.Time `db:"previous_until"`
 	Held          int        `db:"held"`   // waiting for a replay or a drop
 	Failed        int        `db:"failed"` // given up after the last retry
 }
 
-// How a webhook does in a word.
+// The states of a webhook's health.
 const (
 	HealthOK       = "ok"
 	HealthFailing  = "failing"  // the latest attempts failed, or cannot be signed; it is not disabled yet
 	HealthDisabled = "disabled" // nothing is sent until it is enabled again
 )
 
-// Status is how the webhook does in a word.
+// Status is the state of the webhook's health.
 func (h Health) Status() string {
 	switch {
 	case !h.Enabled:
@@ -277,8 +278,8 @@ CROSS JOIN LATERAL (
 ) k
 WHERE e.account_id = $1 AND e.project_id = ANY($2)`
 
-// Health tells how projects' webhooks do, by project. One that the subscriber
-// has not heard of yet is missing.
+// Health gives the health of projects' webhooks, by project. A project that the
+// subscriber has not seen yet is missing.
 func (l *Log) Health(ctx context.Context, accountID string, projectIDs ...string) (map[string]Health, error) {
 	var rows []Health
 	if err := l.db.SelectContext(ctx, &rows, readHealth, accountID, pq.Array(projectIDs)); err != nil {

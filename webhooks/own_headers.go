@@ -17,7 +17,7 @@ type SealedHeader struct {
 // SealedHeaders are a column of webhooks.endpoints.
 type SealedHeaders []SealedHeader
 
-// OwnHeaders are the own headers of an endpoint, and the origin that they are for.
+// OwnHeaders are the own headers of an endpoint, and their origin.
 type OwnHeaders struct {
 	Headers       SealedHeaders `db:"headers"`
 	HeadersOrigin string        `db:"headers_origin"`

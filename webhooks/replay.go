@@ -14,15 +14,15 @@ import (
 	"humanqa/internal/pgpool"
 )
 
-// Chosen names deliveries that wait for a word: those of the ids, none of them
-// where the list is empty, or with nil those that were created after Since.
+// Chosen names deliveries that wait for a replay or a drop: those of the ids (an empty
+// list names none), or, with nil, those that were created after Since.
 type Chosen struct {
 	Since time.Time
 	IDs   []uuid.UUID
 }
 
-// changedAtOnce bounds how long a change holds the endpoint's row: the others
-// are changed by the next transaction.
+// changedAtOnce bounds the deliveries that one transaction changes, and so how long it
+// holds the endpoint's row. The next transaction changes the others.
 const changedAtOnce = 2000
 
 const lockOwn = `
@@ -31,12 +31,12 @@ FROM webhooks.endpoints
 WHERE account_id = $1 AND project_id = $2
 FOR UPDATE`
 
-// noTest leaves out test events, of which none waits for a word.
+// noTest leaves out test events, which never wait for a replay or a drop.
 const noTest = `d.event <> '` + announce.TestName + `'`
 
-// chosen are deliveries that can be replayed or dropped, the oldest first: none
-// that an attempt is running for. A job's stay in their order, whichever
-// transaction changes them.
+// chosen are deliveries that can be replayed or dropped, the oldest first, without those
+// with a running attempt. The deliveries of a job keep their order, whichever transaction
+// changes them.
 const chosen = `
 WHERE id IN (
 	SELECT d.id
@@ -60,7 +60,7 @@ const dropDeliveries = `
 UPDATE webhooks.deliveries
 SET state = 'dropped', settled_at = now()` + chosen
 
-// checkSends refuses where nothing is sent to the endpoint.
+// checkSends refuses an endpoint that gets no deliveries.
 func (e EndpointRow) checkSends() error {
 	switch {
 	case e.URL == "":
@@ -71,20 +71,20 @@ func (e EndpointRow) checkSends() error {
 	return nil
 }
 
-// Replay sends held and failed deliveries. Their ids and bytes stay. It answers
-// how many; a delivery in another state, or with a request under way, is not
-// counted. The endpoint must be enabled.
+// Replay sends held and failed deliveries. Their ids and bytes stay. It returns their
+// number; a delivery in another state, or with a request under way, is not counted. The
+// endpoint must be enabled.
 func (l *Log) Replay(ctx context.Context, accountID, projectID string, c Chosen) (int, error) {
 	return l.changeDeliveries(ctx, accountID, projectID, replayDeliveries, c, EndpointRow.checkSends)
 }
 
-// Drop gives up on held and failed deliveries. It answers how many.
+// Drop gives up on held and failed deliveries. It returns their number.
 func (l *Log) Drop(ctx context.Context, accountID, projectID string, c Chosen) (int, error) {
 	return l.changeDeliveries(ctx, accountID, projectID, dropDeliveries, c, func(EndpointRow) error { return nil })
 }
 
-// changeDeliveries may be cut off between two of its transactions: what was changed stays,
-// and the same call goes on with the rest.
+// changeDeliveries may be cut off between two of its transactions. The changes so far
+// stay, and the same call again changes the rest.
 func (l *Log) changeDeliveries(
 	ctx context.Context, accountID, projectID, query string, c Chosen, allowed func(EndpointRow) error,
 ) (changed int, err error) {
@@ -95,7 +95,7 @@ func (l *Log) changeDeliveries(
 	for _, id := range c.IDs {
 		named = append(named, id.String())
 	}
-	var began time.Time // what comes later was not asked about
+	var began time.Time // later deliveries are not part of the request
 	if err := l.db.GetContext(ctx, &began, "SELECT clock_timestamp()"); err != nil {
 		return 0, fmt.Errorf("read the clock: %w", err)
 	}
@@ -117,7 +117,7 @@ func (l *Log) changeDeliveries(
 		changed += int(n)
 		switch {
 		case domain.IsKind(err, domain.KindConflict) && changed > 0:
-			return changed, nil // what went out first has disabled it again
+			return changed, nil // the first replayed deliveries disabled the endpoint again
 		case err != nil:
 			return 0, err
 		case n < changedAtOnce:
@@ -150,9 +150,9 @@ WHERE d.id = $1 AND d.project_id = $2 AND e.project_id = d.project_id AND NOT ` 
 const delivers = `
 SELECT EXISTS (SELECT FROM webhooks.deliveries WHERE id = $1 AND project_id = $2)`
 
-// Redeliver sends one delivery again, whatever became of it, under its id; one
-// that waits for its next attempt goes at once. While a request is under way
-// nothing changes: it is being sent. The endpoint must be enabled.
+// Redeliver sends one delivery again, in any state, under its id. A delivery that waits
+// for its next attempt goes at once. While a request is under way nothing changes. The
+// endpoint must be enabled.
 func (l *Log) Redeliver(ctx context.Context, accountID, projectID string, id uuid.UUID) error {
 	return l.withLockedEndpoint(ctx, accountID, projectID, func(tx *sqlx.Tx, e EndpointRow) error {
 		var there bool
@@ -169,7 +169,8 @@ func (l *Log) Redeliver(ctx context.Context, accountID, projectID string, id uui
 	})
 }
 
-// Revision 0 of a stream of its own: it waits for nothing, and nothing for it.
+// It is revision 0 of a stream of its own, so it waits for no delivery, and no delivery
+// waits for it.
 const insertTest = `
 INSERT INTO webhooks.deliveries (id, project_id, event_id, event, ordering_key, revision, body, state)
 VALUES ($1, $2, $1, '` + announce.TestName + `', 'test-' || $1::uuid, 0, $3, 'pending')

@@ -21,26 +21,24 @@ import (
 	"humanqa/internal/pgpool"
 )
 
-// SubscriberName is the subscriber's name among what follows the log.
+// SubscriberName is the subscriber's name among the consumers of the log.
 const SubscriberName = "webhooks"
 
-// Subscriber turns events into deliveries; eventstore/consumer runs it. It never
-// goes back behind its checkpoint, so nothing is announced twice, whatever is
-// rebuilt elsewhere. If the database forgets a commit in a crash it forgets
-// deliveries and checkpoint alike, and whatever was sent of them comes again
-// under the same id.
+// Subscriber turns events into deliveries; eventstore/consumer runs it. It never goes
+// back before its checkpoint, so no event is announced twice, even if other consumers are
+// rebuilt. If the database loses a commit in a crash, it loses deliveries and checkpoint
+// together. Deliveries of it that were sent are then sent again under the same ids.
 type Subscriber struct {
 	db      *sqlx.DB
 	about   *About
 	baseURL string
 	direct  DirectSender // nil: everything waits for a claim
 
-	// urls holds the projects that have a URL, and maybe some that had one: the
-	// events of all others are not worth a look. Only the owner of the lease
-	// changes URLs.
+	// urls holds the projects that have a URL, and maybe some that had one. Events of all
+	// other projects are skipped. Only the owner of the lease changes URLs.
 	urls map[string]bool
-	// listeners are the accounts of projects whose list names an event of the whole
-	// account, and maybe of some whose list did.
+	// listeners are the accounts, by project, of projects whose list names an event of
+	// the whole account, and maybe of some whose list did before.
 	listeners map[string]string
 }
 
@@ -51,8 +49,8 @@ var (
 	_ consumer.InOrder   = (*Subscriber)(nil)
 )
 
-// NewSubscriber prepares a subscriber. log is asked about jobs that were
-// submitted long ago; baseURL starts the links that deliveries carry.
+// NewSubscriber prepares a subscriber. It reads jobs that were submitted long ago from
+// log. baseURL starts the links in deliveries.
 func NewSubscriber(db *sqlx.DB, log domain.Log, baseURL string) *Subscriber {
 	return &Subscriber{db: db, about: NewAbout(log), baseURL: baseURL}
 }
@@ -60,19 +58,20 @@ func NewSubscriber(db *sqlx.DB, log domain.Log, baseURL string) *Subscriber {
 // Name implements consumer.Consumer.
 func (*Subscriber) Name() string { return SubscriberName }
 
-// Gather implements consumer.Lazy: what a delivery says is no answer to a
-// command, but it should not be late either.
+// Gather implements consumer.Lazy: no answer to a command needs a delivery, but
+// deliveries should not be late either.
 func (*Subscriber) Gather() time.Duration { return 0 }
 
-// InOrder implements consumer.InOrder. What a project or an account says changes where
-// deliveries go, and whether any does: without it they might go to an address that was
-// cleared. Deliveries of other streams keep the order of their own stream only.
+// InOrder implements consumer.InOrder. Events of a project or an account change where
+// deliveries go, and whether any go. Without these events deliveries might go to an
+// address that was cleared. Deliveries of other streams keep the order of their own
+// stream only.
 func (*Subscriber) InOrder(stream string) bool {
 	return strings.HasPrefix(stream, domain.ProjectStreams) || strings.HasPrefix(stream, domain.AccountStreams)
 }
 
-// Handles implements consumer.Consumer: what is announced, and what changes
-// where it goes.
+// Handles implements consumer.Consumer: the announced events, and those that change their
+// endpoints.
 func (*Subscriber) Handles() []string {
 	var types []string
 	for _, spec := range project.Specs() {
@@ -116,15 +115,15 @@ func (s *Subscriber) Begin(ctx context.Context) (err error) {
 // step is one event that may touch an endpoint, or erases an account or a job.
 type step struct {
 	domain.Recorded
-	erased    string // the account of which nothing is to be left; else empty
-	erasedJob string // the stream of a job of which no text is to be left; else empty
+	erased    string // the account to erase; else empty
+	erasedJob string // the stream of a job whose texts to erase; else empty
 	projectID string
 	kind      announce.Kind // of an announcement; zero for a project event
 	body      []byte        // of an announcement
 }
 
-// Prepare implements consumer.Preparer: it sorts out what concerns endpoints
-// and renders payloads.
+// Prepare implements consumer.Preparer: it selects the events that concern endpoints, and
+// renders payloads.
 func (s *Subscriber) Prepare(ctx context.Context, batch []domain.Recorded) (write consumer.Write, done int, err error) {
 	var steps []step
 	for _, r := range batch {
@@ -199,7 +198,7 @@ func (s *Subscriber) listenersOf(accountID string) (ids []string) {
 	return ids
 }
 
-// noPayload marks what trying again cannot change.
+// noPayload marks an error that no repeat can change.
 func noPayload(err error) error {
 	return &consumer.PoisonError{Category: generation.CategoryPayload, Err: fmt.Errorf("no payload can be made: %w", err)}
 }

@@ -12,8 +12,8 @@ import (
 // DueChannel is notified once per batch of new work.
 const DueChannel = "webhooks_due"
 
-// pokeEndpoints has the next claim look at the endpoints, which also finds out if
-// there is nothing to do, and wakes the dispatchers when the transaction commits.
+// scheduleEndpointsSQL makes the next claim look at the endpoints, even if none has a due
+// delivery. It wakes the dispatchers when the transaction commits.
 const scheduleEndpointsSQL = `WITH ` + scheduled + wakeDispatchers
 
 const scheduled = `scheduled AS (

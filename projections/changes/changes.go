@@ -25,31 +25,30 @@ import (
 const (
 	// changesBatch bounds how many events one look takes.
 	changesBatch = 500
-	// changesWait bounds how long news is held back for the read models. A follower that is
-	// told before they show it looks in vain, and is not told again.
+	// changesWait bounds how long news waits for the read models. A follower that is told
+	// before they show the change finds nothing new, and is not told again.
 	changesWait = 20 * time.Second
 	// changesRetry is the pause after a look that failed.
 	changesRetry = time.Second
-	// tooMany changed streams are told as Everything.
+	// tooMany is the most changed streams that are named; more become Everything.
 	tooMany = 50
 )
 
-// Everything stands for more streams than are worth naming.
+// Everything stands for too many streams to name.
 const Everything = "*"
 
-// Queue is followed like an account: its follower hears of a stream of that name
-// when a job may have come to the checkers' queue, or left it. It does not say
-// which.
+// Queue is a topic, like an account. Its follower gets a stream of that name when a job
+// may have come to the checkers' queue, or left it. The name of the job is not given.
 const Queue = "queue"
 
 // Checker is a topic, like an account: the checker's claimed and completed jobs, and
-// their sessions. A change of another slot counts as a change of the session. Its follower
-// also hears of a stream of that name: a page between the end of a claim and the read model
-// that lists it as work names no stream of that job.
+// their sessions. A change of another slot counts as a change of the session. Its
+// follower also gets a stream of that name: a page between the end of a claim and the
+// read model that lists it as work names no stream of that job.
 func Checker(id string) string { return "checker:" + id }
 
-// Person is what is followed, like an account, to hear that what the person may do has
-// changed: of their own stream.
+// Person is a topic, like an account: the person's own stream, which has the changes of
+// the person's rights.
 func Person(id string) string { return "person:" + id }
 
 // quiet are the events of jobs that leave the queue as it is.
@@ -66,9 +65,9 @@ func changesQueue(e domain.Recorded) bool {
 	return false
 }
 
-// Changes tells the followers of an account which of its streams the read models
-// show anew. One reader serves all followers of this process; while there are
-// none it only keeps its place.
+// Changes tells the followers of an account which of its streams the read models show
+// anew. One reader serves all followers of this process; without followers it only keeps
+// its place.
 type Changes struct {
 	source  consumer.Source
 	db      *sqlx.DB
@@ -79,10 +78,10 @@ type Changes struct {
 	followers map[*follower]struct{}
 }
 
-// follower gathers what it has not taken yet.
+// follower gathers the changes that it has not taken yet.
 type follower struct {
-	accounts []string      // and what else is followed like one
-	out      chan []string // holds one, which stands for all that was gathered
+	accounts []string      // and other topics
+	out      chan []string // holds one list, with all gathered changes
 }
 
 // New prepares; Run makes it move. waitFor returns when every read model shows
@@ -94,9 +93,9 @@ func New(source consumer.Source, db *sqlx.DB, waitFor func(context.Context, doma
 	}
 }
 
-// Follow hands out the streams of the accounts that changed, until leave is
-// called; Queue and Checker are followed the same way. What was not taken is
-// merged with what comes.
+// Follow gives the changed streams of the accounts, until leave is called. Queue, Checker
+// and Person are followed the same way. Changes that were not taken are merged with later
+// ones.
 func (c *Changes) Follow(accounts ...string) (changed <-chan []string, leave func()) {
 	f := &follower{accounts: accounts, out: make(chan []string, 1)}
 	c.mu.Lock()
@@ -121,7 +120,7 @@ func (c *Changes) followed() (anybody, checkers bool) {
 	return len(c.followers) > 0, false
 }
 
-// Run reads the log from its end on, until ctx ends.
+// Run reads the log from a position on, until ctx ends.
 func (c *Changes) Run(ctx context.Context, from domain.Position) error {
 	at := eventstore.Checkpoint{Position: from, Start: from == domain.Position{}}
 	for ctx.Err() == nil {
@@ -131,7 +130,7 @@ func (c *Changes) Run(ctx context.Context, from domain.Position) error {
 			err = c.tell(ctx, page)
 		}
 		if err != nil && ctx.Err() == nil {
-			// What stops the projections is told there.
+			// The projections report the errors that stop them.
 			c.log.WithError(err).Warn("what changed cannot be found out, all open pages look for it")
 			c.tellAll()
 			_ = backoff.Wait(ctx, changesRetry)
@@ -140,13 +139,13 @@ func (c *Changes) Run(ctx context.Context, from domain.Position) error {
 	return nil
 }
 
-// ownersSQL finds whose streams they are: what a checker writes does not say.
+// ownersSQL finds the accounts of streams: a checker's events do not name them.
 const ownersSQL = `
 SELECT stream, account_id
 FROM readmodel.event_streams
 WHERE stream = ANY($1)`
 
-// claimantsSQL finds whose work they are.
+// claimantsSQL finds the checkers of jobs.
 const claimantsSQL = `
 SELECT 'job-' || id AS stream, checker_id AS account_id
 FROM readmodel.jobs
@@ -186,7 +185,8 @@ func (c *Changes) tell(ctx context.Context, page eventstore.Page) error {
 	}
 	short, cancel := context.WithTimeout(ctx, changesWait)
 	defer cancel()
-	// Late read models are told all the same: the next change tells again.
+	// After a time-out the followers are told all the same: the next change tells them
+	// again.
 	_ = c.waitFor(short, page.Next)
 	if len(unknown) > 0 {
 		rows, err := pgpool.List[ownerRow](ctx, c.db, "the owners of streams", ownersSQL, pq.Array(unknown))
@@ -230,7 +230,7 @@ func (c *Changes) tellAll() {
 	}
 }
 
-// work adds what checkers hear of.
+// work adds the changes for checkers.
 func (c *Changes) work(ctx context.Context, page eventstore.Page, news map[string][]string) error {
 	var jobs, sessions []string
 	for _, e := range page.Events {
@@ -262,7 +262,7 @@ func (c *Changes) work(ctx context.Context, page eventstore.Page, news map[strin
 	return nil
 }
 
-// gather adds to what waits to be taken. The caller holds the lock, so nothing
+// gather adds to the changes that wait to be taken. The caller holds the lock, so nothing
 // comes in between.
 func (f *follower) gather(told map[string][]string) {
 	var news []string

@@ -26,8 +26,8 @@ var Projector = readmodel.New(readmodel.Spec{
 	Apply: apply,
 })
 
-// statement is the first of the jobs with one verdict. state is what the code host has
-// by this job's word; the statement's newest word holds.
+// statement is the first of the jobs with one verdict. state is the newest state that
+// this job recorded at the code host; of all jobs of a statement the newest record holds.
 const commitStatusesDDL = `
 CREATE TABLE {schema}.commit_statuses (
     job_id     text        PRIMARY KEY,
@@ -107,7 +107,7 @@ func apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recor
 	return readmodel.Run(ctx, tx, schema, readmodel.Write("write commit statuses", writeSQL, f.order))
 }
 
-// fold is the rows of some jobs, in the order in which they came.
+// fold has the rows of some jobs, in the order in which they came.
 type fold struct {
 	rows  map[string]*statusRow
 	order []*statusRow
@@ -139,8 +139,8 @@ func (f *fold) fold(r domain.Recorded) {
 	}
 }
 
-// Past is the commit status of a job as its stream, and those of the jobs with the same
-// verdict, held it at a moment: the same fold, without a table.
+// Past is the commit status of a job at an earlier moment. It folds the streams of the
+// jobs with the same verdict in the same way, without a table.
 type Past struct {
 	jobID string
 	jobs  []string
@@ -165,7 +165,7 @@ func (p *Past) Others() []string {
 	return slices.DeleteFunc(slices.Clone(p.jobs), func(id string) bool { return id == p.jobID })
 }
 
-// Status gives the commit status; found is false where none was asked for.
+// Status gives the commit status; found is false without one.
 func (p *Past) Status() (s Status, found bool) {
 	own := p.fold.rows[p.jobID]
 	if own == nil {
@@ -188,9 +188,9 @@ type Reads struct{ db *sqlx.DB }
 // NewReads reads through the views in schema readmodel.
 func NewReads(db *sqlx.DB) *Reads { return &Reads{db: readmodel.Pool(db)} }
 
-// Status is a commit status as far as it was told. State is empty before the first word;
-// Abandoned is the reason that no other word comes. ToldAt is the time of the newest word;
-// nil: there was none.
+// Status is a commit status as the code host has it. State is empty before the first one.
+// Abandoned is the reason why no other state will come. ToldAt is the time of the newest
+// record; nil: there is none.
 type Status struct {
 	job.CommitStatus
 	Statement string // the first of the jobs with the same verdict
@@ -217,7 +217,7 @@ WHERE j.account_id = $1
 ORDER BY o.told_at DESC NULLS LAST, o.job_id
 LIMIT 1`
 
-// OfJob gives the commit status of a job; found is false where none was asked for.
+// OfJob gives the commit status of a job; found is false without one.
 func (q *Reads) OfJob(ctx context.Context, accountID, jobID string) (s Status, found bool, err error) {
 	r, found, err := pgpool.Find[statusRow](ctx, q.db, "commit status", ofJobSQL, accountID, jobID)
 	if err != nil || !found {

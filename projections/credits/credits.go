@@ -18,7 +18,7 @@ import (
 	"humanqa/projections/readmodel"
 )
 
-// Projector keeps the sums of each ledger and what is left in its lots.
+// Projector keeps the sums of each ledger and the remainders of its lots.
 var Projector = readmodel.New(readmodel.Spec{
 	Name: "credits", Version: 2,
 	Tables: []consumer.Table{
@@ -36,7 +36,7 @@ var Projector = readmodel.New(readmodel.Spec{
 	Apply: apply,
 })
 
-// granted = used + expired + what is left in the lots; used is net of refunds.
+// granted = used + expired + the remainders of the lots; used is net of refunds.
 const creditAccountsDDL = `
 CREATE TABLE {schema}.credit_accounts (
     account_id text PRIMARY KEY,
@@ -89,7 +89,7 @@ SET granted = was.granted + EXCLUDED.granted,
     used = was.used + EXCLUDED.used,
     expired = was.expired + EXCLUDED.expired`
 
-// limitRow is where an account's credits are low.
+// limitRow is the limit below which an account's credits are low.
 type limitRow struct {
 	AccountID string         `json:"account_id"`
 	LowBelow  domain.Credits `json:"low_below"`
@@ -198,8 +198,8 @@ type Reads struct{ db *sqlx.DB }
 // NewReads reads through the views in schema readmodel.
 func NewReads(db *sqlx.DB) *Reads { return &Reads{db: readmodel.Pool(db)} }
 
-// Balance is what an account has at a moment: Available = Total - Used. What a
-// lot still held when it expired has left Total.
+// Balance is an account's balance at a moment: Available = Total - Used. Total leaves out
+// the remainder of an expired lot.
 type Balance struct {
 	Available domain.Credits
 	Used      domain.Credits // net of refunds
@@ -233,8 +233,8 @@ LEFT JOIN readmodel.credit_lots l
 WHERE a.account_id = $1
 ORDER BY l.expires_at, l.lot_id`
 
-// Balance adds up what can be spent at that moment. A lot whose time is over
-// is out at once, whether or not its expiry was recorded.
+// Balance adds up the spendable lots at that moment. It leaves out an expired lot, even
+// if its expiry was not recorded yet.
 func (q *Reads) Balance(ctx context.Context, accountID string, now time.Time) (Balance, error) {
 	rows, err := pgpool.List[balanceRow](ctx, q.db, "the balance of "+accountID, balanceSQL, accountID, now)
 	if err != nil {
@@ -270,8 +270,8 @@ func balanceOf(rows []balanceRow, now time.Time) (b Balance) {
 	return b
 }
 
-// Past is an account's ledger when it held the events that were folded, and no
-// more: the same fold, without a table.
+// Past is an account's ledger after the folded events only. It is the same fold, without
+// a table.
 type Past struct {
 	accountID string
 	fold      creditsFold
@@ -281,11 +281,11 @@ type Past struct {
 // NewPast is a ledger before its first event.
 func NewPast(accountID string) *Past { return &Past{accountID: accountID, fold: newFold()} }
 
-// Whole says that a close was among the events, so that those before it are not missing.
+// Whole says that a close was among the events, so that no earlier events are needed.
 func (p *Past) Whole() bool { return p.whole }
 
-// Fold adds the ledger's next event. A close says all that a balance needs of the events
-// before it, so a fold may begin there.
+// Fold adds the ledger's next event. A close has all facts that a balance needs from
+// earlier events, so a fold may begin there.
 func (p *Past) Fold(e domain.Event) {
 	if closed, ok := e.(*credits.Closed); ok {
 		p.begin(closed)
@@ -311,7 +311,7 @@ func (p *Past) begin(e *credits.Closed) {
 	}
 }
 
-// Balance is what the account had at a moment.
+// Balance is the account's balance at a moment.
 func (p *Past) Balance(now time.Time) Balance {
 	f := p.fold
 	rows := []balanceRow{{Used: f.account(p.accountID).Used}}

@@ -12,7 +12,7 @@ import (
 type place struct{ commit, prepare int64 }
 
 // A cursor is a position, and the mark of the log's generation that it is of
-// (origin.Lineage). Cursors of before there were marks have none.
+// (origin.Lineage). Cursors from before marks have none.
 var cursorPattern = regexp.MustCompile(`^(0|[1-9][0-9]{0,18})-(0|[1-9][0-9]{0,18})(\.[0-9a-f]{8})?$`)
 
 // CursorAt is the cursor of a position, without a mark.
@@ -55,7 +55,7 @@ func SplitCursor(s string) (at domain.Position, mark string, ok bool) {
 	return at, mark, true
 }
 
-// LaterCursor is the one of two cursors that lies behind the other.
+// LaterCursor is the later of two cursors.
 func LaterCursor(a, b string) string {
 	pa, _, okA := SplitCursor(a)
 	pb, _, okB := SplitCursor(b)

@@ -21,8 +21,8 @@ import (
 	"humanqa/projections/readmodel"
 )
 
-// Projector keeps the events that webhooks announce, account by account,
-// and what announcements say beside them. Sealed secrets stay in the log.
+// Projector keeps the events that webhooks announce, by account, with their enrichments.
+// Sealed secrets stay in the log.
 type Projector struct{}
 
 // Name is the projection's.
@@ -38,8 +38,8 @@ const layout = 5
 // do (Supervisor.CatchUp).
 func (Projector) Gather() time.Duration { return 250 * time.Millisecond }
 
-// InOrder implements consumer.InOrder: a reader past a place in the feed is never
-// shown an event that comes there later.
+// InOrder implements consumer.InOrder: a reader past a place in the feed would miss an
+// event that came there later.
 func (Projector) InOrder(string) bool { return true }
 
 func (Projector) Tables() []consumer.Table {
@@ -49,9 +49,9 @@ func (Projector) Tables() []consumer.Table {
 	}
 }
 
-// about is an announce.Enrichment. Most are learned from once, and in place: an earlier
-// row of the page leaves room for the next. position is where in the log the stream
-// begins.
+// about is an announce.Enrichment. Most enrichments are updated once, and in place: an
+// earlier row of the page leaves room for the new one. position is the place in the log
+// where the stream begins.
 const eventStreamsDDL = `
 CREATE TABLE {schema}.event_streams (
     position   bigint NOT NULL UNIQUE,
@@ -88,7 +88,7 @@ CREATE INDEX account_events_noticed   ON {schema}.account_events (account_id, co
 CREATE INDEX account_events_by_stream ON {schema}.account_events (stream);
 `
 
-// noticed are the events that people are told of when they come back.
+// noticed are the events that the pages show people when they come back.
 var noticed = "type IN ('" + strings.Join(
 	domain.TypesOf((*job.SLAMissed)(nil), (*job.Failed)(nil), (*loop.Ended)(nil), (*project.WebhookDisabled)(nil), (*credits.Debited)(nil)),
 	"', '") + "')"
@@ -122,8 +122,8 @@ var loadEventStreamsSQL = readmodel.Load[eventStreamRow]("event_streams", "strea
 
 var learnSQL = readmodel.Update("event_streams", "stream", "about")
 
-// Apply writes a row per announced event. One whose stream does not begin as it
-// should, because an operator skipped that, is passed over.
+// Apply writes a row per announced event. It skips the events of a stream without its
+// first event, which an operator skipped.
 func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
 	streams, err := loadStreams(ctx, tx, schema, batch)
 	if err != nil {
@@ -198,8 +198,8 @@ FROM json_populate_recordset(NULL::{schema}.account_events, $1) r
 WHERE e.commit_position = r.commit_position
   AND e.prepare_position = r.prepare_position`
 
-// eraseStreams leaves of the streams' events what is read of them in the log once the key
-// of their texts is gone.
+// eraseStreams erases the texts of the streams' events. The rows are then as the log's
+// events are read without the key of their texts.
 func eraseStreams(ctx context.Context, tx *sqlx.Tx, schema string, streams []string) error {
 	var rows []erasedEventRow
 	if err := readmodel.SelectAny(ctx, tx, schema, ofStreamsSQL, &rows, streams); err != nil {
@@ -218,7 +218,7 @@ type erasedEventRow struct {
 	Data            json.RawMessage `json:"data"`
 }
 
-// eventStream is what is known of a job, a session or a loop.
+// eventStream is the row of a job, a session, a loop or another announced stream.
 type eventStream struct {
 	row   eventStreamRow
 	isNew bool // of this batch
@@ -231,7 +231,7 @@ func loadStreams(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain
 	for _, r := range batch {
 		if _, asked := streams[r.Stream]; !asked {
 			streams[r.Stream] = nil
-			if _, begins := announce.Begin(r); !begins || r.Revision > 0 { // a loop's begins anew with each of its sessions
+			if _, begins := announce.Begin(r); !begins || r.Revision > 0 { // a loop's stream begins anew with each of its sessions
 				names = append(names, r.Stream)
 			}
 		}

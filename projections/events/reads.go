@@ -19,19 +19,18 @@ import (
 	"humanqa/projections/readmodel"
 )
 
-// Reads reads the account's events that webhooks announce, in the log's
-// order. What a command has answered is there once the projection has
-// caught up (Supervisor.CatchUp).
+// Reads reads the account's events that webhooks announce, in the log's order. The events
+// of a command are there once the projection has caught up (Supervisor.CatchUp).
 type Reads struct{ db *sqlx.DB }
 
 // NewReads reads through the views in schema readmodel.
 func NewReads(db *sqlx.DB) *Reads { return &Reads{db: readmodel.Pool(db)} }
 
-// AccountEvent is an event with what its announcement says beside it. Cursor
-// grows with the log; it is opaque to clients.
+// AccountEvent is an event with its enrichment. Cursor grows with the log; it is opaque
+// to clients.
 type AccountEvent struct {
 	Cursor   string
-	Recorded domain.Recorded // what is told of it (announce.Told)
+	Recorded domain.Recorded // as announce.Told gives it
 	About    announce.Enrichment
 }
 
@@ -82,9 +81,9 @@ func (q *Reads) OfJob(ctx context.Context, accountID, jobID string) ([]AccountEv
 	return q.read(ctx, false, jobEventsSQL, accountID, domain.JobStream(jobID))
 }
 
-// After gives a page of the account's events. A cursor that is none of ours is
-// Invalid, path "after". The page ends before an event of a version that this binary does
-// not know, so that no reader loses it; one that begins there is domain.ErrNewer.
+// After gives a page of the account's events. A cursor in another format is Invalid, path
+// "after". The page ends before an event of a version that this binary does not know, so
+// that no reader loses it. A page that begins with such an event is domain.ErrNewer.
 func (q *Reads) After(ctx context.Context, accountID string, f Filter) ([]AccountEvent, error) {
 	found, held, err := q.Page(ctx, accountID, f)
 	if held != nil && len(found) == 0 {
@@ -93,7 +92,7 @@ func (q *Reads) After(ctx context.Context, accountID string, f Filter) ([]Accoun
 	return found, err
 }
 
-// Page is After, and says why it ends before such an event.
+// Page is After; held is the reason if it ends before such an event.
 func (q *Reads) Page(ctx context.Context, accountID string, f Filter) (found []AccountEvent, held, err error) {
 	after, err := parseCursor(f.After)
 	if err != nil {
@@ -120,8 +119,8 @@ WHERE account_id = $1
 ORDER BY position
 LIMIT $3`
 
-// Streams lists the account's streams that began behind a position, in that order,
-// and says where the last one did.
+// Streams lists the account's streams that began after a position, in that order. last is
+// the position where the last one began.
 func (q *Reads) Streams(ctx context.Context, accountID string, after int64, limit int) (streams []string, last int64, err error) {
 	rows, err := pgpool.List[struct {
 		Position int64  `json:"position"`
@@ -158,8 +157,8 @@ JOIN readmodel.event_streams s USING (stream)
 JOIN readmodel.account_events e USING (stream)
 WHERE `
 
-// OfProject hands out what is told of a project's jobs up to there, event by event
-// as they come from Postgres.
+// OfProject gives the announced events of a project's jobs up to u, one by one as they
+// come from Postgres.
 func (q *Reads) OfProject(ctx context.Context, accountID, projectID string, u Until) iter.Seq2[AccountEvent, error] {
 	return func(yield func(AccountEvent, error) bool) {
 		err := q.eachOfProject(ctx, accountID, projectID, u, func(e AccountEvent) bool { return yield(e, nil) })
@@ -169,7 +168,7 @@ func (q *Reads) OfProject(ctx context.Context, accountID, projectID string, u Un
 	}
 }
 
-// eachOfProject stops when each says so.
+// eachOfProject stops when each returns false.
 func (q *Reads) eachOfProject(ctx context.Context, accountID, projectID string, u Until, each func(AccountEvent) bool) error {
 	where := &readmodel.Where{Args: []any{accountID, projectID}}
 	query := ofProjectSQL + u.holds(where) + orderEventsSQL
@@ -219,8 +218,8 @@ func (f Filter) where(accountID string, after place) *readmodel.Where {
 }
 
 // read gives the events of a query. At an event of a version that this binary does not
-// know it gives those before it, and domain.ErrNewer, unless it is to go on without. An
-// event of an unknown type has no Event.
+// know it stops, and returns the events before it and domain.ErrNewer. With without set
+// it goes on, and leaves that event out. An event of an unknown type has no Event.
 func (q *Reads) read(ctx context.Context, without bool, query string, args ...any) ([]AccountEvent, error) {
 	rows, err := pgpool.List[readEventRow](ctx, q.db, "events", query, args...)
 	if err != nil {
@@ -261,8 +260,8 @@ func (r readEventRow) event() (AccountEvent, error) {
 // newsPage bounds what one call of News reads.
 const newsPage = 1000
 
-// News names the accounts that have events behind a cursor, in no order, and
-// gives the cursor to ask with next.
+// News names the accounts that have events after a cursor, in no order. next is the
+// cursor for the next call.
 func (q *Reads) News(ctx context.Context, after string) (accounts []string, next string, err error) {
 	from, err := parseCursor(after)
 	if err != nil {

@@ -10,14 +10,14 @@ import (
 	"humanqa/projections/readmodel"
 )
 
-// Until is up to where the log is looked at: the last event of that position, or,
-// without one, everything that happened at the moment or before.
+// Until is the end of a look at the log: the event at a position, or, without a position,
+// all events at a moment or before.
 type Until struct {
 	Position domain.Position
 	Moment   time.Time
 }
 
-// Passed says that the event came later. In a stream everything behind it did.
+// Passed says that the event came after Until. In a stream, all later events did, too.
 func (u Until) Passed(r domain.Recorded) bool { return u.PassedAt(r.Position, r.Meta.Time) }
 
 // PassedAt is Passed of an event of that position and time.
@@ -28,7 +28,8 @@ func (u Until) PassedAt(position domain.Position, at time.Time) bool {
 	return at.After(u.Moment)
 }
 
-// holds is the same of a row e of account_events, whose times are milliseconds.
+// holds is the condition that a row e of account_events is not passed. Its times are in
+// milliseconds.
 func (u Until) holds(w *readmodel.Where) string {
 	if u.Position != (domain.Position{}) {
 		return fmt.Sprintf("(e.commit_position, e.prepare_position) <= (%s, %s)", w.Param(u.Position.Commit), w.Param(u.Position.Prepare))
@@ -36,10 +37,10 @@ func (u Until) holds(w *readmodel.Where) string {
 	return "e.time <= " + w.Param(u.Moment)
 }
 
-// JoinThen joins the past state of jobs, as past. It has created and analysed (null:
-// not yet), and the status of ended jobs (null: not yet). id is the expression for a
-// job's id. An end absorbs, so what a read model shows of a job that had ended by then,
-// and that no rating, recording or analysis changes, is what it showed then.
+// JoinThen joins the past state of jobs, as past. It has created and analysed (null: not
+// yet), and the status of ended jobs (null: not yet). id is the expression for a job's
+// id. An end absorbs. So for a job that had ended by then, a read model shows the same as
+// then, except for ratings, recordings and the analysis.
 func (u Until) JoinThen(w *readmodel.Where, id string) string {
 	var ends []string
 	for _, end := range []struct {

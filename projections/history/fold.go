@@ -59,14 +59,14 @@ func (p *Past) Fold(r domain.Recorded) {
 	}
 }
 
-// latest are the tests that completed last, the newest first.
+// latest gives the tests that completed last, the newest first.
 func (p *Past) latest(most int) []*historyTestRow {
 	tests := slices.SortedFunc(slices.Values(p.fold.changed), func(a, b *historyTestRow) int { return b.N - a.N })
 	return tests[:min(len(tests), most)]
 }
 
-// Latest are the jobs of the two tests that completed last, the newest first: what
-// failed, and what of it is a regression, follows from them.
+// Latest gives the jobs of the two tests that completed last, the newest first. The
+// failures and the regressions follow from them.
 func (p *Past) Latest() (jobIDs []string) {
 	for _, test := range p.latest(2) {
 		jobIDs = append(jobIDs, test.JobID)
@@ -74,15 +74,16 @@ func (p *Past) Latest() (jobIDs []string) {
 	return jobIDs
 }
 
-// Verdicts adds what a test of Latest, the older one first, says of its items.
+// Verdicts adds the verdicts of a test of Latest on its items. Call it for the older test
+// first.
 func (p *Past) Verdicts(jobID string, e *job.Completed) {
 	if of := p.fold.projects[p.id]; of != nil {
 		p.fold.judge(of, p.fold.tests[jobID], e.Items)
 	}
 }
 
-// Unsettled are the jobs that took prepared fixes along, and that are not known to
-// have ended: one that never came is told nowhere but in its own stream.
+// Unsettled gives the jobs that took prepared fixes and are not known to have ended. Only
+// a job's own stream says that it never came.
 func (p *Past) Unsettled() (jobIDs []string) {
 	if of := p.fold.projects[p.id]; of != nil {
 		for _, fix := range of.state.Queue {
@@ -111,12 +112,12 @@ func (p *Past) Project() (Project, error) {
 	return of.shown(trend), nil
 }
 
-// historyFold is one batch on its way into the tables. What is written follows
-// the order of the events, never that of a map.
+// historyFold is one batch on its way into the tables. The order of its writes follows
+// the events, never a map.
 type historyFold struct {
 	jobs     map[string]string // the project of a job that has not ended
 	opened   []string          // jobs that came in this batch
-	ended    []string          // jobs that have no row any more
+	ended    []string          // jobs whose rows are deleted
 	tests    map[string]*historyTestRow
 	changed  []*historyTestRow
 	projects map[string]*foldedProject
@@ -135,8 +136,8 @@ type foldedProject struct {
 
 type itemAt struct{ projectID, key string }
 
-// fold applies one event. What belongs to no project, or to one that has no row
-// because an operator skipped its project.created, is passed over.
+// fold applies one event. It skips an event without a project, and one of a project
+// without a row, because an operator skipped its project.created.
 func (f *historyFold) fold(r domain.Recorded) {
 	id := r.StreamID()
 	switch e := r.Event.(type) {
@@ -216,16 +217,15 @@ func (f *historyFold) end(jobID string) *foldedProject {
 	return p
 }
 
-// verified takes the fixes out of the queue that the completed job had along.
+// verified removes from the queue the fixes that the completed job had taken.
 func (p *foldedProject) verified(jobID string) {
 	p.state.Queue = slices.DeleteFunc(p.state.Queue, func(fix project.Fix) bool {
 		return slices.Contains(fix.JobIDs, jobID)
 	})
 }
 
-// giveBack takes a job that ended without a report off the fixes it had along:
-// one that no job has any more waits again. The list is copied, it may still be
-// the event's.
+// giveBack removes a job that ended without a report from the fixes it had taken. A fix
+// without any job waits again. The list is copied, because it may be the event's own.
 func (p *foldedProject) giveBack(jobID string) {
 	for i, fix := range p.state.Queue {
 		p.state.Queue[i].JobIDs = slices.DeleteFunc(slices.Clone(fix.JobIDs), func(id string) bool { return id == jobID })
@@ -250,7 +250,7 @@ func (f *historyFold) test(p *foldedProject, jobID string, e *job.Completed) {
 	f.judge(p, test, e.Items)
 }
 
-// judge records what the latest test of a project says about its items.
+// judge records the verdicts of the latest test of a project on its items.
 func (f *historyFold) judge(p *foldedProject, test *historyTestRow, items []job.ReportItem) {
 	p.row.Failures.V, p.row.Regressions.V = []FailedItem{}, []string{}
 	for place, i := range items {
@@ -270,8 +270,8 @@ func failedItem(jobID string, i job.Item) FailedItem {
 	}
 }
 
-// see records what a test says about an item, and whether that is a regression:
-// the test before had passed it. No two items of a report have one key.
+// see records the verdict of a test on an item. regressed says that the item failed, and
+// the test before had passed it. No two items of a report share a key.
 func (f *historyFold) see(test *historyTestRow, place int, i job.ReportItem) (regressed bool) {
 	at := itemAt{test.ProjectID, i.Key}
 	row := f.items[at]
@@ -302,11 +302,11 @@ func (f *historyFold) see(test *historyTestRow, place int, i job.ReportItem) (re
 	return regressed
 }
 
-// erase takes a job's words out of its project; what it proved stays. Its items are erased
-// behind the rest of the batch, since a later test may have written their rows anew.
+// erase removes a job's texts from its project; its verdicts stay. Its items are erased
+// after the rest of the batch, since a later test may have written their rows anew.
 func (f *historyFold) erase(jobID string) {
 	test := f.tests[jobID]
-	if test == nil { // no project has learned from it
+	if test == nil { // no project has a test of this job
 		return
 	}
 	f.erased = append(f.erased, test)
@@ -325,7 +325,7 @@ func (f *historyFold) erase(jobID string) {
 			left.Description, left.ExpectedOutcome = domain.Erased(left.Description), domain.Erased(left.ExpectedOutcome)
 		}
 	}
-	if test.N == p.row.Tests { // they are the latest test's
+	if test.N == p.row.Tests { // the regressions are the latest test's
 		p.row.Regressions.V = slices.Clone(p.row.Regressions.V)
 		for i := range p.row.Regressions.V {
 			p.row.Regressions.V[i] = domain.Erased(p.row.Regressions.V[i])

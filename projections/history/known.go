@@ -9,7 +9,7 @@ import (
 	"humanqa/domain/job"
 )
 
-// failuresAmong is how many of a project's open failures are looked at.
+// failuresAmong bounds the open failures of a project that a search reads.
 const failuresAmong = 200
 
 // Claims says which job a checker holds: *command.Service.
@@ -17,9 +17,9 @@ type Claims interface {
 	LiveClaim(ctx context.Context, checkerID string) (claim command.ClaimedJob, held bool, err error)
 }
 
-// KnownTo gives the open failures of the project of the job that the checker
-// holds, the newest first, or those that a text sounds like, the likest first. What
-// the list or a finding is about already is none of them.
+// KnownTo gives the open failures of the project of the checker's claimed job, the newest
+// first. With a text it gives only similar failures, the most similar first. It leaves
+// out failures that the list or a finding already covers.
 func (q *Reads) KnownTo(ctx context.Context, claims Claims, checkerID, jobID, text string, limit int) ([]OpenFailure, error) {
 	c, held, err := claims.LiveClaim(ctx, checkerID)
 	switch {

@@ -12,15 +12,15 @@ import (
 	"humanqa/internal/pgpool"
 )
 
-// Matrix is what the project's latest tests say of each item that failed in one
+// Matrix has the verdicts of the project's latest tests on each item that failed in one
 // of them.
 type Matrix struct {
 	Tests  []MatrixTest // the oldest first
-	Rows   []MatrixRow  // what fails now comes first
+	Rows   []MatrixRow  // open failures come first
 	Passed int          // items that never failed in these tests
 }
 
-// MatrixTest is a column. Commit is the deployed one, empty where none was named.
+// MatrixTest is a column. Commit is the deployed commit, empty where none was named.
 type MatrixTest struct {
 	JobID         string    `json:"job_id"`
 	OverallStatus string    `json:"overall_status"`
@@ -33,7 +33,7 @@ type MatrixTest struct {
 // begins; a skip neither ends nor begins one.
 type MatrixRow struct {
 	Key         string
-	Description string // as the latest test words it
+	Description string // in the words of the latest test
 	Severity    job.Severity
 	Verdicts    []job.ItemStatus
 	FailedFirst int
@@ -49,7 +49,7 @@ WHERE t.account_id = $1
 ORDER BY t.n DESC
 LIMIT $3`
 
-// Of a report no more is read than a cell shows: the notes can be long.
+// The query reads only the columns of a cell: the notes of a report can be long.
 const matrixCellsSQL = `
 SELECT r.job_id, i.value->>'key' AS key, i.value->>'description' AS description,
        i.value->>'severity' AS severity, i.value->>'status' AS status

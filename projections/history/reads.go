@@ -13,8 +13,8 @@ import (
 	"humanqa/projections/readmodel"
 )
 
-// Reads reads what a project's tests add up to (decisions, "Counts",
-// "Regressions" and "Open failures").
+// Reads reads the sums of a project's tests (decisions, "Counts", "Regressions" and "Open
+// failures").
 type Reads struct{ db *sqlx.DB }
 
 // NewReads reads through the views in schema readmodel.
@@ -28,8 +28,8 @@ type Project struct {
 	PassCount   int
 	FailCount   int
 	PassRate    float64
-	// AverageHealthScore is that of the ScoredTests, those with an AI report; 0
-	// if there is none.
+	// AverageHealthScore is the average over the ScoredTests, those with an AI report; 0
+	// without any.
 	AverageHealthScore float64
 	ScoredTests        int
 	LatestFailures     []FailedItem // of the latest completed test
@@ -59,7 +59,7 @@ type TrendTest struct {
 	TestedAt      time.Time
 }
 
-// PreparedBatch is what one prepare-next queued and no test has taken yet.
+// PreparedBatch has the fixes that one prepare-next queued and no test has taken yet.
 type PreparedBatch struct {
 	BugIDs       []string
 	Descriptions []string
@@ -101,7 +101,7 @@ WHERE account_id = $1
 ORDER BY failed_in DESC, place
 LIMIT $3`
 
-// Of each project no more than $3 are counted.
+// At most $3 failures of each project are counted.
 const failingSQL = `
 SELECT p.project_id, COUNT(*) AS failures, (array_agg(f.description ORDER BY f.failed_in DESC, f.place))[1] AS newest
 FROM unnest($2::text[]) WITH ORDINALITY AS p (project_id, n)
@@ -137,7 +137,7 @@ func (q *Reads) Project(ctx context.Context, accountID, projectID string) (Proje
 // trendTests is how many tests a trend shows.
 const trendTests = 10
 
-// shown is the project with its latest tests, the newest first.
+// shown gives the history with the project's latest tests, the newest first.
 func (p *foldedProject) shown(trend []historyTestRow) Project {
 	row := p.row
 	h := Project{
@@ -160,7 +160,7 @@ func (p *foldedProject) shown(trend []historyTestRow) Project {
 	return h
 }
 
-// waiting gives the fixes that no test has along, a batch each, the oldest
+// waiting gives the fixes that no test has taken, grouped by batch, the oldest batch
 // first.
 func waiting(queue []project.Fix) []PreparedBatch {
 	var batches []PreparedBatch
@@ -201,7 +201,7 @@ type Failing struct {
 }
 
 // Failing gives those of the account's projects that have open failures, in the order
-// they are asked for. Of each no more than limit are counted.
+// they are asked for. At most limit failures of each are counted.
 func (q *Reads) Failing(ctx context.Context, accountID string, projectIDs []string, limit int) ([]Failing, error) {
 	return pgpool.List[Failing](ctx, q.db, "the projects with open failures", failingSQL, accountID, pq.Array(projectIDs), limit)
 }

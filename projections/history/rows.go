@@ -16,10 +16,10 @@ import (
 	"humanqa/projections/readmodel"
 )
 
-// The fold's way from the tables and back.
+// How the fold loads its rows, and writes them.
 
-// load fetches the rows that the batch builds on: jobs lead to projects, and
-// with them to items.
+// load fetches the rows that the batch builds on: first jobs, then their projects, then
+// the items.
 func (f *historyFold) load(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
 	var ended, analysed, projects []string
 	created := map[string]string{}

@@ -8,12 +8,12 @@ import (
 	"unicode"
 )
 
-// alike is how much of a failure's words a text has to name, by their weight, to
-// be taken for the same.
+// alike is the part of a failure's words, by weight, that a text must contain to count as
+// similar.
 const alike = 0.3
 
-// Similar gives those of the failures that the text sounds like, at most so many,
-// the likest first. A word counts the more the fewer failures have it.
+// Similar gives the failures that are similar to the text, at most so many, the most
+// similar first. A word has more weight if fewer failures have it.
 func Similar(failures []OpenFailure, text string, most int) []OpenFailure {
 	said := words(text)
 	in := make([][]string, len(failures))
@@ -50,11 +50,11 @@ func Similar(failures []OpenFailure, text string, most int) []OpenFailure {
 	return out
 }
 
-// filler are words that tell nothing of a failure.
+// filler are words without information about a failure.
 var filler = []string{"and", "are", "but", "can", "does", "for", "from", "has", "not", "that", "the", "then", "this", "was", "when", "with",
 	"works", "you"}
 
-// words are those of a text that tell something, each once.
+// words gives the words of a text without filler, each once.
 func words(text string) []string {
 	all := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	slices.Sort(all)
@@ -64,8 +64,8 @@ func words(text string) []string {
 	})
 }
 
-// sameWord holds for forms of a word, too, and for one that is half typed: the
-// first five letters are the same, or all of a shorter one.
+// sameWord also holds for forms of a word, and for a half-typed word: the first five
+// letters are the same, or all letters of a shorter word.
 func sameWord(a, b string) bool {
 	if a == b {
 		return true

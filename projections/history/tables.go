@@ -13,8 +13,8 @@ import (
 
 // Projector keeps the sums of a project's completed tests (decisions, "Counts"). It has
 // totals, a row per test, the latest result of every item by its key, and the waiting
-// prepared fixes. What is shown of a project costs the same however many tests it has.
-// Jobs without a project leave no trace here.
+// prepared fixes. A query about a project costs the same, however many tests it has. Jobs
+// without a project have no rows here.
 var Projector = readmodel.New(readmodel.Spec{
 	Name: "history", Version: 4,
 	Tables: []consumer.Table{
@@ -75,9 +75,9 @@ CREATE TABLE {schema}.history_tests (
 CREATE UNIQUE INDEX history_by_test ON {schema}.history_tests (account_id, project_id, n DESC);
 `
 
-// seen_in and seen_as are the latest test that had the item, and its verdict
-// there, a skip too. The rest tells of passes and failures alone: a skipped
-// item was not tested, so what failed stays open.
+// seen_in and seen_as are the latest test that had the item, and its verdict there, a
+// skip too. The other columns are about passes and failures only: a skipped item was not
+// tested, so a failure stays open.
 const historyItemsDDL = `
 CREATE TABLE {schema}.history_items (
     account_id       text NOT NULL,
@@ -111,8 +111,8 @@ CREATE TABLE {schema}.history_jobs (
 );
 `
 
-// The commit that a job tests, where a deploy told. A deploy that joined a job
-// of another commit changes nothing.
+// The commit that a job tests, if a deploy named it. A deploy that joined a job of
+// another commit changes nothing.
 const historyDeploysDDL = `
 CREATE TABLE {schema}.history_deploys (
     job_id text PRIMARY KEY,

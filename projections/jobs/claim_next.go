@@ -12,9 +12,9 @@ import (
 // checkers are faster.
 const claimAttempts = 8
 
-// ClaimNext has claim try the jobs of the checker's queue, the first one first,
-// until it has one; found is false when there is none. A job that is gone is
-// skipped: the read model nominates, the log decides.
+// ClaimNext calls claim with the jobs of the checker's queue in turn, until one succeeds;
+// found is false if none does. It skips a job that is gone: the read model nominates, the
+// log decides.
 func (q *Reads) ClaimNext(
 	ctx context.Context, checkerID string, now time.Time, claim func(jobID string) error,
 ) (found bool, err error) {
@@ -32,8 +32,8 @@ func (q *Reads) ClaimNext(
 	return false, err
 }
 
-// jobGone says that only this job is out of reach, not the whole queue because
-// of the claims the checker holds already.
+// jobGone says that only this job cannot be claimed. Another error concerns the whole
+// queue, such as too many claims of the checker.
 func jobGone(err error) bool {
 	var refused *domain.Error
 	if !errors.As(err, &refused) {

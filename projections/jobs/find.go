@@ -21,7 +21,7 @@ type Search struct {
 	Status    job.Status
 	ProjectID string
 	Type      job.Type
-	// Verdict is that of the report: pass, fail or inconclusive.
+	// Verdict is the report's verdict: pass, fail or inconclusive.
 	Verdict string
 	// From and Until bound the time of the submission; Until is exclusive.
 	From, Until   time.Time
@@ -38,10 +38,10 @@ type Found struct {
 	SkipCount   int        `json:"report_skip"`
 	ClaimedAt   *time.Time `json:"claimed_at"`
 	CompletedAt *time.Time `json:"completed_at"`
-	Commit      string     `json:"commit"` // empty: no deploy told one
+	Commit      string     `json:"commit"` // empty: no deploy named one
 }
 
-// Took is how long the checker had the test; zero without a report.
+// Took is the time between claim and report; zero without a report.
 func (f Found) Took() time.Duration {
 	if f.ClaimedAt == nil || f.CompletedAt == nil {
 		return 0
@@ -54,16 +54,16 @@ SELECT j.id, j.project_id, j.status, j.title, j.url, j.type, j.type_echo, j.urge
        LEFT(COALESCE(NULLIF(j.feature, ''), j.description), 200) AS asked, j.report_pass, j.report_fail, j.report_skip,
        j.claimed_at, j.completed_at, COALESCE(d.commit, '') AS commit`
 
-// A search walks this many of the newest tests before it asks the index of words. A
-// common word fills a page there. The index then has to read the tests of a rare word
-// only, each of which costs about as much as one that is walked.
+// A search walks this many of the newest tests before it uses the index of words. For a
+// common word the walk fills a page. So the index has to read only the tests of a rare
+// word. Each of them costs about as much as a walked test.
 const newestWalked = 1000
 
-// walked is how many of the newest tests a page is looked for in: a page far down the
-// list needs more of them.
+// walked is how many of the newest tests a search walks for a page. A page far down the
+// list needs more tests.
 func (s Search) walked() int { return max(newestWalked, 4*(s.Offset+s.Limit+1)) }
 
-// The index gives the tests that have the words. The jobs of one page follow.
+// The index gives the tests with the words. Then the jobs of one page are read.
 const indexedWordsSQL = `
 WITH found AS MATERIALIZED (
     SELECT w.job_id
@@ -79,8 +79,8 @@ LEFT JOIN readmodel.history_deploys d ON d.job_id = j.id
 WHERE j.account_id = $1
 ORDER BY j.created_at DESC, j.id DESC`
 
-// The list is walked in its order, and each test's words are looked at. OFFSET 0 keeps the
-// planner from doing that the other way round.
+// The list is walked in its order, and each test's words are looked at. OFFSET 0 keeps
+// the planner from reversing the join.
 const walkedWordsSQL = findJobsSQL + `
 FROM (SELECT *
       FROM readmodel.jobs j
@@ -106,7 +106,7 @@ ORDER BY j.created_at DESC, j.id DESC
 LIMIT %s
 OFFSET %s`
 
-// text is what the search says in words, in small letters. An id is no word.
+// text is the text of the search in small letters. An id is no text.
 func (s Search) text() string {
 	if _, isID := s.id(); isID {
 		return ""
@@ -131,8 +131,8 @@ func (s Search) id() (string, bool) {
 	return id.String(), err == nil
 }
 
-// filter adds the conditions that are no words. Table and id are those of the jobs, or of
-// their words.
+// filter adds all conditions but the words. table and id name the table of the jobs, or
+// of their words, and its column of ids.
 func (s Search) filter(where *readmodel.Where, table, id string) {
 	if sought, isID := s.id(); isID {
 		where.And(table+"."+id+" = %s", sought)
@@ -186,7 +186,7 @@ type Results struct {
 	Partial bool
 }
 
-// readAtMost is how many tests are read for one search that the index cannot answer.
+// readAtMost bounds the tests that are read for one search that the index cannot answer.
 const readAtMost = 5_000
 
 // Find gives a page of the account's tests that fit the search.
@@ -229,7 +229,8 @@ func (s Search) candidates(where *readmodel.Where) string {
 	return fmt.Sprintf(candidatesSQL, append(params, where.SQL, where.Param(readAtMost+1))...)
 }
 
-// Total is how many tests the account has in a state and a project, which the counts know.
+// Total is how many tests the account has in a state and a project, by the table of
+// counts.
 func (q *Reads) Total(ctx context.Context, accountID string, status job.Status, projectID string) (int, error) {
 	where := Filter{Status: status, ProjectID: projectID}.where(accountID)
 	return readmodel.Get[int](ctx, q.db, "the number of jobs", totalJobsSQL+where.SQL, where.Args...)

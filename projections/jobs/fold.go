@@ -40,15 +40,15 @@ func newFold() jobsFold {
 	}
 }
 
-// Past is a job as the read model showed it when its stream held the events that
-// were folded, and no more: the same fold, without a table.
+// Past is a job as the read model shows it after the folded events only. It is the same
+// fold, without a table.
 type Past struct {
 	id   string
 	fold jobsFold
 }
 
-// NewPast is a job before its first event. Older submissions don't say that they
-// are a sandbox's; sandbox does.
+// NewPast is a job before its first event. sandbox says that its account is a sandbox:
+// older submissions don't have that.
 func NewPast(id string, sandbox bool) *Past {
 	f := newFold()
 	f.allSandboxed = sandbox
@@ -105,10 +105,10 @@ func (p *Past) Row() any {
 // jobsFold is one batch on its way into the tables.
 type jobsFold struct {
 	jobs         map[string]*foldedJob
-	order        []*foldedJob // in order of first appearance: what is written never depends on map order
+	order        []*foldedJob // in order of first appearance: the writes never depend on map order
 	sandboxes    []sandboxRow
 	sandboxed    map[string]bool
-	allSandboxed bool // whichever account it is
+	allSandboxed bool // all accounts count as sandboxes
 	counts       map[countRow]*countRow
 	tally        []*countRow
 }
@@ -117,7 +117,7 @@ type foldedJob struct {
 	row            storedRow
 	isNew, changed bool
 	moved          bool // its state has changed
-	reworded       bool // what a search looks at has changed
+	reworded       bool // the searched texts have changed
 	erased         bool // by this batch
 }
 
@@ -198,8 +198,8 @@ func (f *jobsFold) write(ctx context.Context, tx *sqlx.Tx, schema string) error 
 	)
 }
 
-// fold applies one event. A job that has no row is passed over: an operator
-// skipped its job.created, or it never came (a refund of a voided submission).
+// fold applies one event. It skips a job without a row: an operator skipped its
+// job.created, or the job never came (a refund of a voided submission).
 func (f *jobsFold) fold(r domain.Recorded) error {
 	switch e := r.Event.(type) {
 	case *account.Created:
@@ -324,7 +324,7 @@ func (j *foldedJob) analyse(e *job.AIReportReady) error {
 	return err
 }
 
-// erase leaves what the same events lead to once the key of their texts is gone.
+// erase reduces the row to the result of the same events without the key of their texts.
 func (j *foldedJob) erase(e *job.Erased) error {
 	r := &j.row
 	left := domain.WithoutTexts(r.outline().Submission)
@@ -358,8 +358,8 @@ func (j *foldedJob) conclude(e domain.Event, dueAt time.Time) {
 	j.row.DueAt, j.row.QueueDueAt = readmodel.Moment(dueAt), readmodel.Moment(dueAt)
 }
 
-// record adds a recording to the job, and to its report, which leads to the first
-// one unless the checker named another.
+// record adds a recording to the job, and to its report. The report links to the first
+// recording, unless the checker named another.
 func (j *foldedJob) record(e *job.RecordingAttached) {
 	j.row.Recordings.V = append(slices.Clone(j.row.Recordings.V), e.Recording)
 	if j.row.Status == job.StatusCompleted {
@@ -367,8 +367,8 @@ func (j *foldedJob) record(e *job.RecordingAttached) {
 	}
 }
 
-// returned keeps the end of a claim without a report. Reports that the job is
-// untestable are few and stay.
+// returned keeps the end of a claim without a report. Reports that the job is untestable
+// are few, and are never dropped.
 func (j *foldedJob) returned(r domain.Recorded, back Return) {
 	back.Revision, back.At = r.Revision, readmodel.Moment(r.Meta.Time)
 	all := append(slices.Clone(j.row.Returns.V), back)
@@ -379,8 +379,8 @@ func (j *foldedJob) returned(r domain.Recorded, back Return) {
 	j.row.Returns.V = all
 }
 
-// reports are the words of the checkers that could not test the job. Older failures do
-// not hold them.
+// reports gives the notes of the checkers that could not test the job. Older job.failed
+// events do not hold them.
 func (j *foldedJob) reports() (note string) {
 	for _, back := range j.row.Returns.V {
 		if back.Why == ReturnUntestable {
@@ -423,7 +423,7 @@ func (j *foldedJob) edit(e *job.FindingEdited) error {
 	return nil
 }
 
-// list gives the job its checklist. Only with one is there something to claim.
+// list gives the job its checklist. Only a job with a checklist can be claimed.
 func (j *foldedJob) list(items []job.Item, by string) {
 	for _, item := range items {
 		j.row.Items.V = append(j.row.Items.V, job.ReportItem{Item: item, Status: job.ItemPending})
@@ -447,8 +447,7 @@ func (f *jobsFold) move(j *foldedJob, to job.Status) {
 	f.count(j, to).Jobs++
 }
 
-// count is what the batch adds to the count of the job's account, project and
-// the status.
+// count gives the batch's change to the count of the job's account, project and status.
 func (f *jobsFold) count(j *foldedJob, status job.Status) *countRow {
 	key := countRow{AccountID: j.row.AccountID, ProjectID: j.row.ProjectID, Status: status}
 	c := f.counts[key]

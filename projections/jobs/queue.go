@@ -27,7 +27,7 @@ type QueuedJob struct {
 	DueAt      time.Time                  `json:"due_at"`
 	// LobbyUntil is the end of the lobby that the slot waits in; nil for other jobs.
 	LobbyUntil *time.Time `json:"lobby_until"`
-	// Fits says that the checker has what the job asks for.
+	// Fits says that the checker has the device and software that the job asks for.
 	Fits bool `json:"fits"`
 }
 
@@ -35,7 +35,7 @@ type QueuedJob struct {
 type QueueFilter struct {
 	CheckerID string
 	Now       time.Time
-	// Devices are those of the checker's profile; Fitting leaves out what asks for
+	// Devices are those of the checker's profile; Fitting leaves out jobs that ask for
 	// others.
 	Devices []string
 	Fitting bool
@@ -60,9 +60,9 @@ type QueueCounts struct {
 	Other   int `json:"other"` // all others
 }
 
-// strangersSQL holds for jobs of accounts without the checker $1 and without its
-// person. A checker never sees a job of their own account. Which accounts are meant is
-// read once, before an index is walked.
+// strangersSQL holds for jobs of accounts to which neither the checker $1 nor its person
+// belongs. A checker never sees a job of their own account. The accounts are read once,
+// before an index is walked.
 const strangersSQL = `
   AND account_id <> ALL (COALESCE((
         SELECT c.accounts
@@ -79,9 +79,9 @@ const strangersSQL = `
 // before all others, each by the end of its time. The slots of a session are neighbours.
 const queueOrder = `(urgent OR lobby_until IS NOT NULL) DESC, COALESCE(lobby_until, queue_due_at), session_id, id`
 
-// A checker does not see again what they have called untestable, nor the jobs of
-// an account that is kept to a pool of others. While an account is suspended its
-// jobs are not in the queue. A slot leaves it when its lobby closes at the latest.
+// A checker does not see jobs that they reported as untestable, nor jobs of an account
+// that is kept to a pool without them. While an account is suspended its jobs are not in
+// the queue. A slot leaves it when its lobby closes at the latest.
 const queueSQL = `
 FROM readmodel.jobs
 WHERE in_queue
@@ -102,8 +102,8 @@ WHERE in_queue
                 WHERE m.pool_id = p.pool_id
                   AND m.checker_id = $1)))` + strangersSQL
 
-// fitsSQL holds for jobs that name no device, system and browser but those in $3. A
-// job that names none fits every checker.
+// fitsSQL holds for jobs that ask only for devices, systems and browsers in $3. A job
+// that names none fits every checker.
 const fitsSQL = `NOT EXISTS (
         SELECT
         FROM unnest(ARRAY[target->>'device', target->>'os', target->>'browser']) AS wanted
@@ -137,21 +137,21 @@ SELECT id` + queueSQL + `
 ORDER BY ` + queueOrder + `
 LIMIT 1`
 
-// Queue lists what the checker may claim: urgent jobs and the slots of open lobbies
-// first, and of either kind what is due first.
+// Queue lists the jobs that the checker may claim. Urgent jobs and the slots of open
+// lobbies come first; within each group the job that is due first.
 func (q *Reads) Queue(ctx context.Context, f QueueFilter) ([]QueuedJob, error) {
 	return pgpool.List[QueuedJob](ctx, q.db, "the queue", listQueueSQL,
 		f.CheckerID, f.Now, pq.Array(f.Devices), f.Fitting, f.Part, f.Limit, f.Offset)
 }
 
-// CountQueue counts what the checker may claim, whatever the limit.
+// CountQueue counts the jobs that the checker may claim, whatever the limit.
 func (q *Reads) CountQueue(ctx context.Context, f QueueFilter) (QueueCounts, error) {
 	return readmodel.Get[QueueCounts](ctx, q.db, "the length of the queue", countQueueSQL, f.CheckerID, f.Now, pq.Array(f.Devices), f.Fitting)
 }
 
-// NextForChecker nominates the job at the head of the checker's queue, those
-// in skip left out. The log decides which checker gets it. One that loses
-// the claim asks again and skips that job.
+// NextForChecker nominates the job at the head of the checker's queue, without those in
+// skip. The log decides which checker gets it. A caller that loses the claim asks again
+// and skips that job.
 func (q *Reads) NextForChecker(ctx context.Context, checkerID string, now time.Time, skip []string) (jobID string, ok bool, err error) {
 	if skip == nil {
 		skip = []string{}

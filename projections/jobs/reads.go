@@ -38,8 +38,7 @@ type Summary struct {
 	OverallStatus string `json:"overall_status"` // empty until there is a report
 }
 
-// Outline is a job but for its items: what was asked for, and what became of
-// it.
+// Outline is a job without its items: its submission and its progress.
 type Outline struct {
 	ID string
 	job.Submission
@@ -50,7 +49,7 @@ type Outline struct {
 type Job struct {
 	Outline
 	Items      []job.ReportItem // with the verdicts so far, findings last
-	Recordings []job.Recording  // that are there to be seen
+	Recordings []job.Recording  // those that can be played
 	Questions  []job.Question   // of its checkers, without secrets; the last one may be open
 	Returns    []Return         // ends of claims without a report, in order
 }
@@ -90,7 +89,7 @@ func (p Progress) IsFinal() bool { return p.Status.Ended() }
 // IsFinal says that the job has ended.
 func (s Summary) IsFinal() bool { return s.Status.Ended() }
 
-// CreditsUsed is what the job cost, net of refunds.
+// CreditsUsed is the cost of the job, net of refunds.
 func (o Outline) CreditsUsed() domain.Credits { return o.Price - o.Refunded }
 
 // Summary is the job as a list shows it.
@@ -109,7 +108,7 @@ type Filter struct {
 	Since     *time.Time
 	Limit     int
 	Offset    int
-	// After is the place of a job: what follows it in the list.
+	// After is the place of a job; the page follows it.
 	After cursor.Cursor
 }
 
@@ -156,7 +155,7 @@ WHERE account_id = $1
   AND batch_id <> ''
 ORDER BY batch_index`
 
-// A page shows no more than this; every column costs a hundred values a page.
+// A page shows only these columns; every column costs a hundred values a page.
 const listJobsSQL = `
 SELECT id, project_id, status, title, url, type, type_echo, urgent, report_id, created_at, overall_status
 FROM readmodel.jobs
@@ -185,7 +184,7 @@ SELECT COUNT(*)
 FROM readmodel.jobs
 WHERE account_id = $1`
 
-// What is claimed stands first. Each half walks its index for a page at most.
+// Claimed jobs come first. Each half walks its index for at most a page.
 var liveJobsSQL = `
 (SELECT ` + readmodel.Columns[jobRow]("") + `
  FROM readmodel.jobs
@@ -206,8 +205,7 @@ LIMIT $2`
 const totalLiveSQL = totalJobsSQL + `
   AND status IN ('claimed', 'pending')`
 
-// where gives the conditions of a list; since is left out for the counts,
-// which don't know it.
+// where gives the conditions of a list, without since: the counts don't have it.
 func (f Filter) where(accountID string) *readmodel.Where {
 	c := readmodel.WhereAccount(accountID)
 	if f.Status != "" {
@@ -268,7 +266,7 @@ func (q *Reads) Live(ctx context.Context, accountID string, limit int) (page []J
 }
 
 // Report gives the report of a job. A job without one answers not found. A caller that
-// must tell it from a job that does not exist reads the job first.
+// must distinguish this from a missing job reads the job first.
 func (q *Reads) Report(ctx context.Context, accountID, jobID string) (Report, error) {
 	row, err := readmodel.Get[reportRow](ctx, q.db, "report", getReportSQL, accountID, jobID)
 	if err != nil {
@@ -277,7 +275,7 @@ func (q *Reads) Report(ctx context.Context, accountID, jobID string) (Report, er
 	return row.report(), nil
 }
 
-// report is what the job's report shows, once it is completed.
+// report is the report of a completed job.
 func (r *storedRow) report() Report {
 	return Report{
 		ID: r.ReportID, JobID: r.ID, OverallStatus: r.OverallStatus,

@@ -56,14 +56,14 @@ var Projector = readmodel.New(readmodel.Spec{
 	Apply: apply,
 })
 
-// in_queue says that human checkers may get the job at all: it has a checklist and is
-// neither an AI review nor a sandbox account's. queue_due_at is the end of the SLA of a
-// job without a claim. due_at is the claim's, if there is one. lobby_until is the end of
-// the lobby that a slot waits in; null once its session has started, and for other jobs.
+// in_queue says that human checkers may get the job: it has a checklist and is neither an
+// AI review nor a sandbox account's. queue_due_at is the end of the SLA of a job without
+// a claim. due_at is the claim's, if there is one. lobby_until is the end of the lobby
+// that a slot waits in; null once its session has started, and for other jobs.
 //
-// A completed job is its report, too, of which the items and the recordings are the
-// half; ai_report is the analysis. What has a fixed width comes first, where nothing has
-// to be aligned.
+// The row of a completed job also holds its report; the items and the recordings are half
+// of it. ai_report is the analysis. Columns of a fixed width come first, where no padding
+// is needed.
 const jobsDDL = `
 CREATE TABLE {schema}.jobs (
     price              bigint NOT NULL,
@@ -128,7 +128,7 @@ CREATE TABLE {schema}.jobs (
 );
 `
 
-// What a build has put into the key as it came is packed with the rest.
+// A build fills the primary key's index in the order of arrival; REINDEX packs it.
 const jobsIndexes = `
 REINDEX TABLE {schema}.jobs;
 CREATE INDEX jobs_by_account ON {schema}.jobs (account_id, created_at DESC, id DESC);
@@ -169,7 +169,7 @@ CREATE TABLE {schema}.job_counts (
 ) WITH (fillfactor = 50);
 `
 
-// Older submissions don't say that they are a sandbox's; its account does.
+// Older submissions don't say that they are a sandbox's; account.created does.
 const jobSandboxesDDL = `
 CREATE TABLE {schema}.job_sandboxes (
     account_id text PRIMARY KEY
@@ -205,18 +205,18 @@ type submission struct {
 	Environment string         `json:"environment"`
 }
 
-// Progress is what has become of a job. Empty strings stand for what has not
-// happened. Times are UTC, in whole milliseconds.
+// Progress is the state of a job after its submission. Empty strings stand for facts that
+// do not exist yet. Times are UTC, in whole milliseconds.
 type Progress struct {
 	Status          job.Status     `json:"status"`
 	Refunded        domain.Credits `json:"refunded"`
-	GeneratedBy     string         `json:"generated_by"` // who wrote the checklist; empty: the client
+	GeneratedBy     string         `json:"generated_by"` // author of the checklist; empty: the client
 	ReportID        string         `json:"report_id"`
 	OverallStatus   string         `json:"overall_status"`
 	Analysed        bool           `json:"analysed"`
 	CancelReason    string         `json:"cancel_reason"`
 	FailReason      string         `json:"fail_reason"` // sla, untestable, operator
-	FailNote        string         `json:"fail_note"`   // words of the checkers that could not test it, a line each
+	FailNote        string         `json:"fail_note"`   // notes of the checkers that could not test it, a line each
 	RequeueCount    int            `json:"requeue_count"`
 	CreatedAt       time.Time      `json:"created_at"`
 	DueAt           time.Time      `json:"due_at"`
@@ -229,8 +229,8 @@ type Progress struct {
 	ErasedAt *time.Time `json:"erased_at"`
 }
 
-// Return is the end of a claim without a report. No announcement tells of it, and the
-// checker is never named.
+// Return is the end of a claim without a report. It is never announced, and the checker
+// is never named.
 type Return struct {
 	// Revision is the place of the event in the job's stream.
 	Revision uint64    `json:"revision"`
@@ -243,7 +243,7 @@ type Return struct {
 // ReturnUntestable is a report that the job cannot be tested.
 const ReturnUntestable = "untestable"
 
-// maxReturns bounds what a row keeps: the oldest releases go first.
+// maxReturns bounds the returns that a row keeps: the oldest releases go first.
 const maxReturns = 50
 
 type jobRow struct {
@@ -303,13 +303,13 @@ WHERE account_id = ANY($1)`
 
 var updateJobsSQL = readmodel.Update("jobs", "id", changing()...)
 
-// changing are the columns that follow the job.
+// changing lists the columns that later events of the job change.
 func changing() []string {
 	fixed := append(readmodel.Names[submission](), "id", "target", "created_at")
 	return slices.DeleteFunc(readmodel.Names[storedRow](), func(name string) bool { return slices.Contains(fixed, name) })
 }
 
-// What was submitted changes with an erasure only.
+// Only an erasure changes the columns of the submission.
 var eraseJobsSQL = readmodel.Update("jobs", "id", "url", "title", "description", "feature", "target", "branch", "environment")
 
 var insertSandboxesSQL = readmodel.Insert("job_sandboxes")

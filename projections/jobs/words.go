@@ -12,16 +12,17 @@ import (
 	"humanqa/projections/readmodel"
 )
 
-// What a search of tests looks at. It is a table of its own, because its index is
-// dear to write and most changes of a job leave its words as they are.
+// The words that a search of tests reads. They have a table of their own, because its
+// index is expensive to write and most changes of a job leave its words as they are.
 //
 // Every word begins with six characters that stand for the account. So the index holds
 // a list of jobs for each word of each account: a search costs the same however many
 // accounts there are, and Postgres knows how common a word is in this one. Two accounts
 // may share the characters, so a search compares the account's id, too.
 //
-// The kind of a test and its verdict are words, too (see labels): they have no index of
-// their own. created_at is here so that the newest of many are found without their jobs.
+// The kind of a test and its verdict are words, too (see labels), so they need no index
+// of their own. created_at is here so that the newest of many tests are found without
+// their jobs.
 const jobWordsDDL = `
 CREATE TABLE {schema}.job_words (
     created_at timestamptz NOT NULL,
@@ -66,7 +67,7 @@ ON CONFLICT (job_id) DO UPDATE
 SET status = EXCLUDED.status,
     words = EXCLUDED.words`
 
-// statusRow is a job that is in another state, with the same words.
+// statusRow is a job that changed its state, but not its words.
 type statusRow struct {
 	JobID  string     `json:"job_id"`
 	Status job.Status `json:"status"`
@@ -74,9 +75,9 @@ type statusRow struct {
 
 var moveWordsSQL = readmodel.Update("job_words", "job_id", "status")
 
-// querySQL is a search as a tsquery. Its parameters are the search, what follows its last
-// word (":*" where that may be the beginning of one), and the labels. A search that is not
-// empty and has no word fits no job.
+// querySQL is a search as a tsquery. Its parameters are the search, the suffix of its
+// last word (":*" if that may be the beginning of a word), and the labels. A search with
+// text but without any word fits no job.
 var querySQL = `(` + accountsOwn(`
       CASE WHEN %[1]s = '' THEN '' ELSE
         COALESCE(NULLIF(regexp_replace(websearch_to_tsquery('simple', %[1]s)::text, '''$', '''' || %[2]s), ''), '''=none''')
@@ -88,8 +89,8 @@ var querySQL = `(` + accountsOwn(`
 var wordsSQL = `w.words @@ (SELECT ` + querySQL + `)`
 
 // candidatesSQL counts the tests whose words must be read one by one, up to a limit: the
-// index knows neither phrases nor words that are left out, only the tests that have all
-// the other words. It gives 0 for a search that the index answers alone.
+// index supports neither phrases nor excluded words, only the tests that have all the
+// other words. It gives 0 for a search that the index answers alone.
 var candidatesSQL = `
 WITH search AS MATERIALIZED (
     SELECT words, querytree(words) AS known
@@ -109,8 +110,7 @@ FROM (SELECT 1
         AND w.words @@ (SELECT words FROM indexed)%[4]s
       LIMIT %[5]s) AS candidates`
 
-// labels are the words that stand for a kind and a verdict. No text has a word that
-// begins so.
+// labels are the words for a kind and a verdict. No word of a text begins like them.
 func labels(kind job.Type, verdict string) (all pq.StringArray) {
 	if kind != "" {
 		all = append(all, "=kind:"+string(kind))
@@ -121,12 +121,12 @@ func labels(kind job.Type, verdict string) (all pq.StringArray) {
 	return all
 }
 
-// maxText bounds the text of a job that is searched, in bytes: a tsvector holds a
-// megabyte at most.
+// maxText bounds the searched text of a job, in bytes: a tsvector holds a megabyte at
+// most.
 const maxText = 100_000
 
-// words is what the job's searches look at, the most telling first. Postgres may know no
-// letters but those of ASCII, so the case is made the same here.
+// words gives the searched text of the job, the most important parts first. Postgres may
+// know only ASCII letters, so the text is lowered here.
 func (r *storedRow) words() wordsRow {
 	var text strings.Builder
 	add := func(words ...string) {
@@ -156,7 +156,7 @@ func firstOfID(id string) string {
 	return first
 }
 
-// apart gives the words of an address: Postgres takes a host for one word.
+// apart splits an address into words: Postgres takes a host for one word.
 func apart(url string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
@@ -166,12 +166,12 @@ func apart(url string) string {
 	}, url)
 }
 
-// shortestPrefix is how long the beginning of a word is at least: a shorter one stands
-// for too many words.
+// shortestPrefix is the least length of the beginning of a word: a shorter beginning fits
+// too many words.
 const shortestPrefix = 3
 
-// prefixOf says how the search's last word is taken: as the beginning of one, unless it
-// is short, quoted or left out.
+// prefixOf gives the suffix of the search's last word. The word counts as the beginning
+// of one, unless it is short, quoted or excluded.
 func prefixOf(search string) string {
 	last := search[strings.LastIndexFunc(search, unicode.IsSpace)+1:]
 	plain := strings.IndexFunc(last, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) < 0

@@ -38,9 +38,8 @@ type Record struct {
 	Average float64 `json:"average"` // of the ratings; 0 without any
 }
 
-// workSQL is the completed work of checker $1, but for that in accounts they
-// belong to by now. The conditions on checker_id let the planner use the partial
-// index.
+// workSQL is the completed work of checker $1, without accounts that the checker belongs
+// to by now. The conditions on checker_id let the planner use the partial index.
 const workSQL = `
 FROM readmodel.jobs j
 JOIN (
@@ -65,8 +64,8 @@ const oneWorkSQL = workColumnsSQL + `report AS items` + workSQL + `
 const recordSQL = `
 SELECT COUNT(*) AS done, COUNT(rating) AS rated, COALESCE(AVG(rating), 0)::float8 AS average` + workSQL
 
-// Done gives what the checker has completed, the latest first and without the
-// items, and all of it in numbers.
+// Done gives the tests that the checker has completed, the latest first and without their
+// items. all has the numbers over all of them.
 func (q *Reads) Done(ctx context.Context, checkerID string, limit int) (done []Work, all Record, err error) {
 	if done, err = pgpool.List[Work](ctx, q.db, "the work of checker "+checkerID, listWorkSQL, checkerID, limit); err != nil {
 		return nil, Record{}, err
@@ -75,8 +74,8 @@ func (q *Reads) Done(ctx context.Context, checkerID string, limit int) (done []W
 	return done, all, err
 }
 
-// DoneBy gives one test that the checker has completed, with its items; NotFound
-// where it is not theirs.
+// DoneBy gives one test that the checker has completed, with its items; NotFound for
+// another checker's test.
 func (q *Reads) DoneBy(ctx context.Context, checkerID, jobID string) (Work, error) {
 	return readmodel.Get[Work](ctx, q.db, "test", oneWorkSQL, checkerID, jobID)
 }
@@ -88,9 +87,9 @@ type Part struct {
 	Recordings readmodel.JSON[[]job.Recording]  `json:"recordings"`
 }
 
-// placeSQL finds the slot of session $2 that checker $1 holds or has completed, but
-// not in an account they belong to. The condition on checker_id lets the planner
-// use the partial index.
+// placeSQL finds the slot of session $2 that checker $1 holds or has completed, unless
+// the checker belongs to the account. The condition on checker_id lets the planner use
+// the partial index.
 const placeSQL = `
 SELECT account_id, id AS job_id
 FROM readmodel.jobs
@@ -106,7 +105,7 @@ type Place struct {
 	JobID     string `json:"job_id"`
 }
 
-// PlaceIn gives the checker's slot of the session; NotFound where they have none.
+// PlaceIn gives the checker's slot of the session; NotFound without one.
 func (q *Reads) PlaceIn(ctx context.Context, checkerID, sessionID string) (Place, error) {
 	return readmodel.Get[Place](ctx, q.db, "session", placeSQL, checkerID, sessionID)
 }

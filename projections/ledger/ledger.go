@@ -16,8 +16,8 @@ import (
 	"humanqa/projections/readmodel"
 )
 
-// Projector keeps every entry of each ledger, one row an event, with the
-// balance that the event itself says.
+// Projector keeps every entry of each ledger, one row an event, with the balance that the
+// event itself has.
 var Projector = readmodel.New(readmodel.Spec{
 	Name: "ledger", Version: 3,
 	Tables:  []consumer.Table{{Name: "ledger_entries", DDL: ledgerEntriesDDL, Indexes: ledgerIndexes}},
@@ -63,8 +63,8 @@ type ledgerRow struct {
 	RequestID string                 `json:"request_id"`
 }
 
-// Part is what an entry took from, or gave to, one lot; Expired is what came
-// back to a lot whose time was over.
+// Part is the amount that an entry took from, or gave to, one lot. Expired is the amount
+// that came back to an expired lot.
 type Part struct {
 	LotID   string         `json:"lotId"`
 	Change  domain.Credits `json:"change"`
@@ -124,8 +124,8 @@ type Reads struct{ db *sqlx.DB }
 // NewReads reads through the views in schema readmodel.
 func NewReads(db *sqlx.DB) *Reads { return &Reads{db: readmodel.Pool(db)} }
 
-// Entry is one event of a ledger. Change is what it did to the balance,
-// Expired what of a refund came back to a lot whose time was over.
+// Entry is one event of a ledger. Change is its change of the balance. Expired is the
+// part of a refund that came back to expired lots.
 type Entry struct {
 	Kind     string         `json:"kind"`
 	Change   domain.Credits `json:"change"`
@@ -137,8 +137,8 @@ type Entry struct {
 	At       time.Time      `json:"at"`
 }
 
-// Sum is what the entries add up to. The ledger is sound when Sum is the
-// balance that its newest entry says.
+// Sum is the sum of the entries. The ledger is sound when Sum equals the balance of its
+// newest entry.
 type Sum struct {
 	Entries int            `json:"entries"`
 	Sum     domain.Credits `json:"sum"`
@@ -181,7 +181,7 @@ type DayEnd struct {
 	Balance domain.Credits `json:"balance"`
 }
 
-// The balance before the first day comes with a day that is earlier.
+// The balance before the first day comes as a row with an earlier day.
 const dayEndsSQL = `
 (SELECT date_trunc('day', at, 'UTC') AS day, balance
  FROM readmodel.ledger_entries
@@ -196,8 +196,8 @@ UNION ALL
    AND at >= $2
  ORDER BY date_trunc('day', at, 'UTC'), revision DESC)`
 
-// DayEnds gives the balances at the end of the days since a moment that have entries, the
-// oldest first, and before them the latest of an earlier day.
+// DayEnds gives the balances at the end of days with entries, since a moment, the oldest
+// first. Before them comes the latest balance of an earlier day.
 func (q *Reads) DayEnds(ctx context.Context, accountID string, since time.Time) ([]DayEnd, error) {
 	return pgpool.List[DayEnd](ctx, q.db, "the balances of "+accountID, dayEndsSQL, accountID, since)
 }
@@ -207,8 +207,7 @@ func (q *Reads) Sum(ctx context.Context, accountID string) (Sum, error) {
 	return readmodel.Get[Sum](ctx, q.db, "the sum of the ledger of "+accountID, ledgerSumSQL, accountID)
 }
 
-// Line is an entry with all that is known of it. Revision is its place in the
-// ledger, from 0.
+// Line is an entry with its details. Revision is its place in the ledger, from 0.
 type Line struct {
 	Entry
 
@@ -259,8 +258,8 @@ func (q *Reads) Refunds(ctx context.Context, accountID string, jobIDs []string, 
 	return q.lines(ctx, refundsSQL, accountID, pq.Array(jobIDs), int64(min(revision, Whole)))
 }
 
-// Statement is a stretch of a ledger: the entries from one revision up to
-// another, and the balances around them. Opening and the changes are Closing.
+// Statement is a range of a ledger: the entries from one revision up to another, and the
+// balances around them. Closing is Opening plus the changes.
 type Statement struct {
 	From    uint64         `json:"first"`  // a revision
 	To      uint64         `json:"behind"` // not part of it
@@ -268,8 +267,8 @@ type Statement struct {
 	Closing domain.Credits `json:"closing"`
 }
 
-// What happened at a moment or later begins with its first entry by revision:
-// two clocks may differ by a little, and no entry may fall between two months.
+// A period begins at the first revision with an entry at its moment or later. Two clocks
+// may differ a little, and no entry may fall between two months.
 const statementSQL = `
 WITH bounds AS (
     SELECT LEAST($4::bigint, (SELECT MIN(revision) FROM readmodel.ledger_entries WHERE account_id = $1 AND at >= $2)) AS first,

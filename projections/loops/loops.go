@@ -49,8 +49,8 @@ var loadLoopSessionsSQL = readmodel.Load[Session]("loop_sessions", "id")
 
 var writeLoopSessionsSQL = readmodel.Upsert[Session]("loop_sessions", "id")
 
-// apply folds the batch per session in memory: each is written once. One that
-// has no row (an operator skipped its beginning) is passed over.
+// apply folds the batch per session in memory: each is written once. It skips a session
+// without a row (an operator skipped its beginning).
 func apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
 	var known []string
 	for _, r := range batch {
@@ -172,8 +172,7 @@ func (q *Reads) OfProject(ctx context.Context, accountID, projectID string, limi
 	return q.list(ctx, accountID, projectID, "", limit)
 }
 
-// OfJob gives the loop session that the project's job is a step of; found is
-// false where it is of none.
+// OfJob gives the loop session of the project's job; found is false without one.
 func (q *Reads) OfJob(ctx context.Context, accountID, projectID, jobID string) (s Session, found bool, err error) {
 	list, err := q.list(ctx, accountID, projectID, jobID, 1)
 	if err != nil || len(list) == 0 {

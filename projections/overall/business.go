@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// scrapeLimit bounds what a scrape waits for.
+	// scrapeLimit bounds how long a scrape waits.
 	scrapeLimit = 2 * time.Second
 	// countBatch bounds how many events are counted at a time.
 	countBatch = 500
@@ -31,8 +31,9 @@ const (
 	weighEvery = 10 * time.Minute
 	// weighLimit bounds one sum.
 	weighLimit = time.Minute
-	// keyPresence and pagePresence are how long a checker is present after a request
-	// with their key, and after one of their pages; those note it once a minute.
+	// keyPresence and pagePresence are how long a checker counts as present after a
+	// request with their key, and after one of their pages. The pages note it once a
+	// minute.
 	keyPresence  = time.Minute
 	pagePresence = 5 * time.Minute
 )
@@ -50,9 +51,9 @@ var (
 		"Checkers who used their key within a minute, or a page within five.", nil, nil)
 )
 
-// Business gives the metrics of what the service is for: the queue, the people who
-// work on it, and what the log's events add up to since the process started. Every
-// process that has them tells the same of one log.
+// Business gives the business metrics: the queue, the checkers who work on it, and counts
+// of the log's events since the process started. Every process with these metrics reports
+// the same log.
 type Business struct {
 	reads  *Reads
 	db     *sqlx.DB
@@ -85,8 +86,7 @@ func NewBusiness(db *sqlx.DB, source consumer.Source, now func() time.Time, log 
 	}
 }
 
-// Run counts what the log gets behind a position, and sums the evidence up, until
-// ctx ends.
+// Run counts the log's events after a position, and sums up the evidence, until ctx ends.
 func (b *Business) Run(ctx context.Context, from domain.Position) error {
 	done := make(chan struct{})
 	go func() {
@@ -104,7 +104,7 @@ func (b *Business) Run(ctx context.Context, from domain.Position) error {
 		var unreadable *eventstore.DecodeError
 		switch {
 		case errors.As(err, &unreadable):
-			at = eventstore.At(unreadable.Position) // it stops the read models, which tell of it
+			at = eventstore.At(unreadable.Position) // it stops the read models, which report it
 		case err != nil:
 			_ = backoff.Wait(ctx, countRetry)
 		default:
@@ -133,8 +133,8 @@ func (b *Business) count(e domain.Event) {
 	}
 }
 
-// evidenceSQL reads a row a file. What became a piece of evidence is not a
-// recording's any more.
+// evidenceSQL reads a row a file. A recording that became a piece of evidence is not
+// counted again.
 const evidenceSQL = `
 SELECT (SELECT COALESCE(SUM(size), 0) FROM http_evidence WHERE stored_at IS NOT NULL)
      + (SELECT COALESCE(SUM(size), 0) FROM http_recordings WHERE attached_at IS NULL)`

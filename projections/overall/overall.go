@@ -1,6 +1,6 @@
-// Package overall reads the read models over all accounts, for operators; an account
-// hears only what the service as a whole can do for it (Prospect). It has no tables of its
-// own.
+// Package overall reads the read models over all accounts, for operators. An account sees
+// only what it can expect of the whole service (Prospect). The package has no tables of
+// its own.
 package overall
 
 import (
@@ -23,15 +23,15 @@ type Reads struct{ db *sqlx.DB }
 // NewReads makes Reads.
 func NewReads(db *sqlx.DB) *Reads { return &Reads{db: readmodel.Pool(db)} }
 
-// Waiting is how the checkers' queue stands, of urgent jobs or of the others.
+// Waiting is the state of the checkers' queue, for urgent jobs or for the others.
 type Waiting struct {
 	Urgent  bool       `json:"urgent"`
 	Jobs    int        `json:"jobs"`
-	Overdue int        `json:"overdue"` // their time is over, and the policy has not acted yet
-	Soon    int        `json:"soon"`    // it is within ten minutes
-	Oldest  *time.Time `json:"oldest"`  // when the one that waits longest came
-	Next    *time.Time `json:"next"`    // when the first time is over
-	Used    float64    `json:"used"`    // the part of its time that has passed, of the job with the largest; above 1 it is over
+	Overdue int        `json:"overdue"` // jobs past the end of their time; the policy has not acted yet
+	Soon    int        `json:"soon"`    // jobs whose time ends within ten minutes
+	Oldest  *time.Time `json:"oldest"`  // when the longest waiting job came
+	Next    *time.Time `json:"next"`    // the next end of a job's time
+	Used    float64    `json:"used"`    // the largest used part of a job's time; above 1 the time is over
 }
 
 const waitingSQL = `
@@ -46,13 +46,13 @@ WHERE in_queue
 GROUP BY urgent
 ORDER BY urgent DESC`
 
-// Queue is how the queue stands, by urgency; urgent first.
+// Queue is the state of the queue by urgency; urgent first.
 func (q *Reads) Queue(ctx context.Context, now time.Time) ([]Waiting, error) {
 	return pgpool.List[Waiting](ctx, q.db, "the queue", waitingSQL, now)
 }
 
-// Ages is how many tests of the queue have used up how much of their time: a quarter of
-// it at most, up to a half, three quarters, the whole, and more.
+// Ages counts the tests of the queue by the used part of their time: at most a quarter,
+// up to a half, up to three quarters, up to the whole, and more.
 type Ages [5]int
 
 const agesSQL = `
@@ -63,7 +63,7 @@ WHERE in_queue
   AND status = 'pending'
 GROUP BY quarter`
 
-// Ages is how the queue stands against its time limits.
+// Ages counts the queue's tests by the used part of their time.
 func (q *Reads) Ages(ctx context.Context, now time.Time) (ages Ages, err error) {
 	rows, err := pgpool.List[struct {
 		Quarter int `json:"quarter"`
@@ -75,7 +75,7 @@ func (q *Reads) Ages(ctx context.Context, now time.Time) (ages Ages, err error) 
 	return ages, err
 }
 
-// Counts is how many there are of what matters.
+// Counts has the main numbers of the service.
 type Counts struct {
 	Accounts  int `json:"accounts"`
 	People    int `json:"people"`
@@ -136,8 +136,8 @@ ORDER BY a.name, a.account_id
 LIMIT $2
 OFFSET $3`
 
-// Accounts lists accounts by name, those whose name has the text in it or whose
-// id it is, and how many there are.
+// Accounts lists accounts by name, those whose name contains the text or whose id it is,
+// and how many there are.
 func (q *Reads) Accounts(ctx context.Context, text string, page Page, now time.Time) ([]Account, int, error) {
 	return readmodel.Page[Account](ctx, q.db, "accounts", `SELECT COUNT(*)`+accountsSQL, listAccountsSQL,
 		[]any{text}, page.Limit, page.Offset, now)
@@ -173,8 +173,8 @@ ORDER BY p.invited_at DESC, p.person_id
 LIMIT $3
 OFFSET $4`
 
-// People lists people, the last invited first: those with the role, where one is
-// given, and of the ids, where those are (nil: all people).
+// People lists people, the last invited first. A role, if given, narrows them to people
+// with that role; ids narrow them to these people (nil: all people).
 func (q *Reads) People(ctx context.Context, role string, ids []string, page Page) ([]Person, int, error) {
 	return readmodel.Page[Person](ctx, q.db, "people", `SELECT COUNT(*)`+peopleSQL, listPeopleSQL,
 		[]any{role, pq.Array(ids)}, page.Limit, page.Offset)
@@ -184,14 +184,14 @@ func (q *Reads) People(ctx context.Context, role string, ids []string, page Page
 type Checker struct {
 	ID        string         `json:"checker_id"`
 	Name      string         `json:"name"`
-	PersonID  string         `json:"person_id"` // empty: whoever has the key
+	PersonID  string         `json:"person_id"` // empty: the holder of the key
 	Languages pq.StringArray `json:"languages"`
 	Devices   pq.StringArray `json:"devices"`
 	Pools     pq.StringArray `json:"pools"` // their names
 	Done      int            `json:"done"`
 	Rated     int            `json:"rated"`
 	Average   float64        `json:"average"` // of the ratings
-	JobID     string         `json:"job_id"`  // what they hold now; empty: nothing
+	JobID     string         `json:"job_id"`  // the claimed job; empty: none
 }
 
 const checkersSQL = `
@@ -233,15 +233,15 @@ CROSS JOIN LATERAL (
       AND j.checker_id <> '') w
 ORDER BY c.name, c.checker_id`
 
-// Checkers lists checkers by name: those whose name has the text in it or whose id
-// it is, and those of a pool where one is given.
+// Checkers lists checkers by name, those whose name contains the text or whose id it is.
+// A pool, if given, narrows them to its checkers.
 func (q *Reads) Checkers(ctx context.Context, text, poolID string, page Page) ([]Checker, int, error) {
 	return readmodel.Page[Checker](ctx, q.db, "checkers", `SELECT COUNT(*)`+checkersSQL, listCheckersSQL,
 		[]any{text, poolID}, page.Limit, page.Offset)
 }
 
-// Job is a job as operators see it without a reason: nothing that a client or a
-// checker wrote.
+// Job is a job as operators see it without a reason. It has no text of a client or a
+// checker.
 type Job struct {
 	ID           string     `json:"id"`
 	AccountID    string     `json:"account_id"`
@@ -268,8 +268,8 @@ type Job struct {
 	CompletedAt  *time.Time `json:"completed_at"`
 }
 
-// JobFilter narrows the list; empty fields don't. Text is a job's, account's
-// or checker's id.
+// JobFilter narrows the list; empty fields don't. Text is the id of a job, an account or
+// a checker.
 type JobFilter struct {
 	Text      string
 	AccountID string
@@ -317,7 +317,7 @@ func (q *Reads) Job(ctx context.Context, id string) (Job, error) {
 	return readmodel.Get[Job](ctx, q.db, "job", jobColumnsSQL+"\nWHERE j.id = $1", id)
 }
 
-// Deadline is a job whose time is over or nearly, and that has not ended.
+// Deadline is an open job whose time is over or nearly over.
 type Deadline struct {
 	ID        string     `json:"id"`
 	AccountID string     `json:"account_id"`

@@ -11,25 +11,26 @@ import (
 )
 
 const (
-	// latelyLooked is how many of the newest tests are looked at for those of a kind, and
-	// latelyLeast how many of the kind it takes: fewer would tell of single tests of others.
+	// latelyLooked is how many of the newest tests are searched for tests of a kind.
+	// latelyLeast is the least number of the kind: fewer would reveal single tests of
+	// others.
 	latelyLooked = 500
 	latelyLeast  = 5
-	// latelyFor is how old they may be.
+	// latelyFor is the largest age of these tests.
 	latelyFor = 30 * 24 * time.Hour
 )
 
-// Prospect is what an account can expect of a test that waits for a checker.
+// Prospect tells an account what to expect of a test that waits for a checker.
 type Prospect struct {
 	// Online says that a checker with a right to the account's tests is present.
 	Online bool
-	// Typical is how long half of such tests took at most, from the submission to the
-	// report; zero: there were too few lately.
+	// Typical is the median time of such tests from the submission to the report; zero:
+	// there were too few lately.
 	Typical time.Duration
 }
 
-// A checker tests nothing of an account that they belong to. An account that is kept to
-// a pool has that pool's checkers only.
+// A checker tests no job of an account that they belong to. An account that is kept to a
+// pool has that pool's checkers only.
 const onlineSQL = `
 SELECT EXISTS (
     SELECT
@@ -72,8 +73,8 @@ WHERE type = $2
   AND COALESCE(p.pool_id, '') = COALESCE((SELECT own.pool_id FROM readmodel.account_pools own WHERE own.account_id = $1), '')
 HAVING COUNT(*) >= $6`
 
-// Prospect tells an account of checkers and of tests of one kind; nothing in it names
-// others.
+// Prospect tells an account about checkers and tests of one kind. It names no other
+// account and no checker.
 func (q *Reads) Prospect(ctx context.Context, accountID string, of job.Type, urgent bool, now time.Time) (p Prospect, err error) {
 	present := slices.Concat(presence(now), []any{accountID})
 	if p.Online, err = pgpool.One[bool](ctx, q.db, "whether a checker is present", onlineSQL, present...); err != nil {

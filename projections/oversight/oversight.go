@@ -62,13 +62,13 @@ func change(r domain.Recorded) (query string, args []any) {
 	return "", nil
 }
 
-// Reads tells what operators did.
+// Reads reads the acts of operators.
 type Reads struct{ db *sqlx.DB }
 
 // NewReads reads through the views in schema readmodel.
 func NewReads(db *sqlx.DB) *Reads { return &Reads{db: readmodel.Pool(db)} }
 
-// Act is something that an operator did.
+// Act is an act of an operator.
 type Act struct {
 	ID        string        `json:"act_id"`
 	At        time.Time     `json:"at"`
@@ -80,7 +80,7 @@ type Act struct {
 	AccountID string        `json:"account_id"`
 	Detail    string        `json:"detail"`
 	Reason    string        `json:"reason"`
-	Problem   string        `json:"problem"` // why it was not done; empty: it was
+	Problem   string        `json:"problem"` // why it was not done; empty: it was done
 }
 
 // Position is where the act stands in the log.
@@ -131,20 +131,18 @@ WHERE person_id = $1
   AND act = 'look'
   AND subject = $2`
 
-// Acts lists what was done, the latest first, and how much there is in all.
+// Acts lists the acts, the latest first, and says how many there are.
 func (q *Reads) Acts(ctx context.Context, f Filter) ([]Act, int, error) {
 	return readmodel.Page[Act](ctx, q.db, "operators' acts", countActsSQL, listActsSQL,
 		[]any{f.PersonID, f.AccountID, f.Act}, f.Limit, f.Offset)
 }
 
-// Looks lists the looks into what belongs to the account since a moment, the
-// latest first.
+// Looks lists the looks into the account's data since a moment, the latest first.
 func (q *Reads) Looks(ctx context.Context, accountID string, since time.Time, limit int) ([]Act, error) {
 	return pgpool.List[Act](ctx, q.db, "the looks into account "+accountID, looksSQL, accountID, since, limit)
 }
 
-// Looked says that the operator gave a reason to look into the stream, later than
-// a moment.
+// Looked says that the operator gave a reason to look into the stream after a moment.
 func (q *Reads) Looked(ctx context.Context, personID, stream string, after time.Time) (bool, error) {
 	return readmodel.Get[bool](ctx, q.db, "a look into "+stream, lookedSQL, personID, stream, after)
 }

@@ -57,7 +57,7 @@ UPDATE {schema}.people
 SET disabled = TRUE
 WHERE person_id = $1`
 
-// A role of an account takes the place of the one held there.
+// A role of an account replaces the person's earlier role there.
 const grantSQL = `replaced AS (
     DELETE FROM {schema}.person_roles
     WHERE person_id = $1
@@ -112,12 +112,12 @@ func NewReads(db *sqlx.DB) *Reads { return &Reads{db: readmodel.Pool(db)} }
 type Person struct {
 	ID        string       `json:"person_id"`
 	InvitedAt time.Time    `json:"invited_at"`
-	JoinedAt  *time.Time   `json:"joined_at"` // nil: they have not taken the invitation up
+	JoinedAt  *time.Time   `json:"joined_at"` // nil: the person has not accepted the invitation
 	Disabled  bool         `json:"disabled"`
 	Roles     []PersonRole `json:"-"` // in rows of their own
 }
 
-// Grants are what the person may do, without what matters of their accounts.
+// Grants are the person's roles, without the facts about their accounts.
 func (p Person) Grants() (grants []person.Grant) {
 	for _, r := range p.Roles {
 		grants = append(grants, r.Grant)
@@ -125,8 +125,8 @@ func (p Person) Grants() (grants []person.Grant) {
 	return grants
 }
 
-// PersonRole is a role and where it holds; of an account's, what matters of the
-// account beside it.
+// PersonRole is a role and where it holds; for a role of an account, also the facts about
+// that account.
 type PersonRole struct {
 	person.Grant
 	Account Account

@@ -116,13 +116,13 @@ func change(r domain.Recorded) (query string, args []any) {
 	return "", nil
 }
 
-// Reads says whose tests go to whom.
+// Reads reads pools, their accounts and their checkers' profiles.
 type Reads struct{ db *sqlx.DB }
 
 // NewReads reads through the views in schema readmodel.
 func NewReads(db *sqlx.DB) *Reads { return &Reads{db: readmodel.Pool(db)} }
 
-// Pool is a circle of checkers.
+// Pool is a pool of checkers.
 type Pool struct {
 	ID        string `json:"pool_id"`
 	Name      string `json:"name"`
@@ -131,7 +131,7 @@ type Pool struct {
 	Accounts  int    `json:"accounts"` // that are kept to it
 }
 
-// Profile is what a checker says of themselves.
+// Profile is a checker's own profile.
 type Profile struct {
 	Languages pq.StringArray `json:"languages"`
 	Devices   pq.StringArray `json:"devices"`
@@ -175,7 +175,7 @@ func (q *Reads) OfAccount(ctx context.Context, accountID string) (p Pool, found 
 	return pgpool.Find[Pool](ctx, q.db, "the account's pool", poolOfAccountSQL, accountID)
 }
 
-// Profile is what the checker says of themselves; empty while they said nothing.
+// Profile is the checker's own profile; empty if there is none.
 func (q *Reads) Profile(ctx context.Context, checkerID string) (Profile, error) {
 	p, _, err := pgpool.Find[Profile](ctx, q.db, "the checker's profile", profileOfSQL, checkerID)
 	return p, err

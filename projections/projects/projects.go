@@ -101,8 +101,8 @@ var loadProjectsSQL = readmodel.Load[projectRow]("projects", "id")
 
 var writeProjectsSQL = readmodel.Upsert[projectRow]("projects", "id")
 
-// apply folds each project of the batch with the aggregate's own Evolve. What
-// it knows beyond the row (the secret) is of no matter for the row.
+// apply folds each project of the batch with the aggregate's own Evolve. Its facts that
+// the row lacks (the secret) do not affect the row.
 func apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
 	var ids []string
 	for _, r := range batch {
@@ -366,8 +366,8 @@ type Counts struct {
 	Passed    int    `json:"passed"`
 }
 
-// Of is what the read model shows of a project in that state whose jobs add up to
-// these figures: the same fold, without a table.
+// Of is the read model's project for that state and these sums of its jobs. It is the
+// same fold, without a table.
 func Of(id string, s project.State, c Counts) Project {
 	return projectWithCounts{projectRow: rowOf(id, s), Jobs: c.Jobs, Completed: c.Completed, Passed: c.Passed}.project()
 }

@@ -9,10 +9,10 @@ import (
 	"humanqa/eventstore/consumer"
 )
 
-// Apply writes what a batch of events leads to, as consumer.Projector says.
+// Apply folds a batch of events into the tables, as consumer.Projector says.
 type Apply func(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error
 
-// Spec is what a read model is made of; consumer.Projector explains each part.
+// Spec has the parts of a read model; consumer.Projector explains each part.
 type Spec struct {
 	Name    string
 	Version int
@@ -21,7 +21,7 @@ type Spec struct {
 	Apply   Apply
 }
 
-// Model is a read model that needs no more than its parts. It implements
+// Model is a read model that consists of its parts only. It implements
 // consumer.Projector.
 type Model struct{ spec Spec }
 

@@ -36,9 +36,9 @@ func Pool(db *sqlx.DB) *sqlx.DB {
 	return mapped
 }
 
-// Columns lists a row's columns, each with the prefix. A query names what it
-// reads: while services are replaced one by one, old code reads the rows of
-// newer projectors, which may have more.
+// Columns lists a row's columns, each with the prefix. A query names the columns it
+// reads: while services are replaced one by one, old code reads the rows of newer
+// projectors, which may have more columns.
 func Columns[Row any](prefix string) string {
 	return prefix + strings.Join(Names[Row](), ", "+prefix)
 }
@@ -77,10 +77,10 @@ func Run(ctx context.Context, tx *sqlx.Tx, schema string, statements ...Statemen
 	return nil
 }
 
-// Write is a statement that takes all its rows at once: its only parameter is
-// a JSON array, which the statement opens with
-// json_populate_recordset(NULL::{schema}.<table>, $1), as Insert and Upsert do.
-// One parse, however many rows and columns there are. what says in an error what it does.
+// Write is a statement that takes all its rows at once: its only parameter is a JSON
+// array, which the statement opens with json_populate_recordset(NULL::{schema}.<table>,
+// $1), as Insert and Upsert do. Postgres parses it once, however many rows and columns
+// there are. what names the statement in errors.
 func Write[Row any](what, query string, rows []Row) Statement {
 	return func(ctx context.Context, tx *sqlx.Tx, schema string) error {
 		if len(rows) == 0 {
@@ -100,7 +100,7 @@ func Write[Row any](what, query string, rows []Row) Statement {
 // copied is how many rows are worth a COPY, which takes three round trips.
 const copied = 100
 
-// Append writes new rows; many, as a rebuild brings them, with COPY, which costs
+// Append writes new rows. It writes many rows, as in a rebuild, with COPY, which costs
 // Postgres a third.
 func Append[Row any](table string, rows []Row) Statement {
 	if len(rows) < copied {
@@ -120,9 +120,9 @@ func copyRows[Row any](ctx context.Context, tx *sqlx.Tx, schema, table string, r
 	if err != nil {
 		return err
 	}
-	defer func() { _ = in.Close() }() // the end has told what is wrong
+	defer func() { _ = in.Close() }() // the last Exec has reported any error
 	fields := make([]*reflectx.FieldInfo, len(names))
-	plain := make([]bool, len(names)) // what it holds is what its kind says
+	plain := make([]bool, len(names)) // its kind determines its value
 	for i, name := range names {
 		fields[i] = mapper.TypeMap(reflect.TypeFor[Row]()).GetByPath(name)
 		t := fields[i].Field.Type
@@ -144,7 +144,7 @@ func copyRows[Row any](ctx context.Context, tx *sqlx.Tx, schema, table string, r
 	return err
 }
 
-// encode is copyable by a shorter way for what most columns hold.
+// encode is copyable with a shorter way for the values of most columns.
 func encode(v reflect.Value, plain bool) (any, error) {
 	switch {
 	case !plain:
@@ -160,8 +160,8 @@ func encode(v reflect.Value, plain bool) (any, error) {
 	return copyable(v.Interface())
 }
 
-// copyable is a value as COPY takes it, and as Write would have it: objects go as
-// JSON, and no text holds what is no UTF-8.
+// copyable is a value as COPY takes it, with the same result as Write: objects become
+// JSON, and texts are valid UTF-8.
 func copyable(value any) (any, error) {
 	if v := reflect.ValueOf(value); v.Kind() == reflect.Pointer {
 		if v.IsNil() {
@@ -193,8 +193,8 @@ func copyable(value any) (any, error) {
 	}
 }
 
-// Insert is the statement that writes new rows. What a caller adds names the row
-// that is there already "was".
+// Insert is the statement that writes new rows. A clause that a caller adds calls the
+// existing row "was".
 func Insert(table string) string {
 	return `
 INSERT INTO {schema}.` + table + ` AS was
@@ -202,8 +202,7 @@ SELECT *
 FROM json_populate_recordset(NULL::{schema}.` + table + `, $1)`
 }
 
-// Upsert is the statement that writes rows, new ones and those that are there
-// with all their columns.
+// Upsert is the statement that writes new rows, and existing rows with all their columns.
 func Upsert[Row any](table string, key ...string) string {
 	var set []string
 	for _, column := range Names[Row]() {
@@ -216,7 +215,7 @@ ON CONFLICT (` + strings.Join(key, ", ") + `) DO UPDATE
 SET ` + strings.Join(set, ",\n    ")
 }
 
-// Update is the statement that writes some columns of rows that are there.
+// Update is the statement that writes some columns of existing rows.
 func Update(table, key string, columns ...string) string {
 	set := make([]string, len(columns))
 	for i, column := range columns {
@@ -229,8 +228,8 @@ FROM json_populate_recordset(NULL::{schema}.` + table + `, $1) r
 WHERE t.` + key + ` = r.` + key
 }
 
-// Each runs the statement of each event in turn: for what changes rarely. An event without
-// one is an error.
+// Each runs the statement of each event in turn, for rows that change rarely. An event
+// without one is an error.
 func Each(change func(domain.Recorded) (query string, args []any)) Apply {
 	return func(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
 		for _, r := range batch {
@@ -271,13 +270,13 @@ func SelectAny[Row any](ctx context.Context, tx *sqlx.Tx, schema, query string, 
 	return Select(ctx, tx, schema, rows, query, pq.Array(ids))
 }
 
-// Get reads one row, which is not found where there is none.
+// Get reads one row; NotFound without one.
 func Get[Row any](ctx context.Context, db *sqlx.DB, what, query string, args ...any) (Row, error) {
 	return pgpool.FindOr[Row](ctx, db, domain.NotFound(what), what, query, args...)
 }
 
-// Page reads a part of a list, and how many rows the whole list has. of are the parameters
-// of both queries; those of the page come behind them.
+// Page reads a part of a list, and the number of rows of the whole list. of are the
+// parameters of both queries; those of the page follow them.
 func Page[Row any](
 	ctx context.Context, db *sqlx.DB, what, countSQL, listSQL string, of []any, page ...any,
 ) (rows []Row, total int, err error) {

@@ -1,6 +1,6 @@
 // Package retention is the read model of how long evidence is kept: the settings of
 // accounts and projects, holds, and the clocks of sandboxes. It only nominates evidence
-// that may go; the log decides (domain/command/retention).
+// that may expire; the log decides (domain/command/retention).
 package retention
 
 import (
@@ -71,7 +71,8 @@ CREATE TABLE {schema}.retention_clocks (
 );
 `
 
-// The events of a project name its account only once, and those of a job never.
+// Of the events handled here, only the first of a project names its account, and no event
+// of a job does.
 const projectsDDL = `
 CREATE TABLE {schema}.retention_projects (
     project_id text PRIMARY KEY,
@@ -113,7 +114,8 @@ ON CONFLICT (account_id, project_id) DO UPDATE
 SET evidence_days = EXCLUDED.evidence_days,
     recordings_days = EXCLUDED.recordings_days`
 
-// The account of a hold is that of the command, which places one in its own account only.
+// The account of a hold is that of the command, which places holds in its own account
+// only.
 const placeHoldSQL = `
 INSERT INTO {schema}.retention_holds (kind, id, account_id, reason, operator, placed_by, placed_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7)
@@ -128,7 +130,7 @@ DELETE FROM {schema}.retention_holds
 WHERE kind = $1
   AND id = $2`
 
-// Reasons are the words of people, and go with the account.
+// Reasons are texts of people, and are erased with the account.
 const eraseSQL = `
 UPDATE {schema}.retention_holds
 SET reason = ''

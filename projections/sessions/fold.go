@@ -12,8 +12,8 @@ import (
 	"humanqa/projections/readmodel"
 )
 
-// fold applies one event. A job that is no session's, and a session that has no
-// row (an operator skipped its session.created), are passed over.
+// fold applies one event. It skips a job without a session, and a session without a row
+// (an operator skipped its session.created).
 func (f *sessionsFold) fold(r domain.Recorded) error {
 	id := sessionOf(r)
 	if e, ok := r.Event.(*session.Created); ok {
@@ -113,7 +113,7 @@ func (s *foldedSession) work(jobID string, e domain.Event) {
 		slot.JobStatus = job.StatusClaimed
 	case *job.Released, *job.SLAMissed, *job.UntestableReported:
 		slot.JobStatus = job.StatusPending
-		if slot.Status == SlotReady { // who gives the claim up waits no more
+		if slot.Status == SlotReady { // a checker who releases the claim waits no more
 			slot.Status, slot.ReadyAt = SlotWaiting, nil
 		}
 	case *job.Completed:
@@ -129,7 +129,7 @@ func (s *foldedSession) work(jobID string, e domain.Event) {
 	}
 }
 
-// end keeps what is known of a slot that was dropped: that says more.
+// end sets the slot's end, but keeps the status of a dropped slot, which says more.
 func (s *Slot) end(status job.Status) {
 	s.JobStatus = status
 	if s.Status != SlotDropped {

@@ -35,8 +35,8 @@ type Session struct {
 	TypeEcho        string         `json:"type_echo"`
 	ItemCount       int            `json:"item_count"` // of each slot's checklist
 	CreditsCharged  domain.Credits `json:"charged"`
-	CreditsRefunded domain.Credits `json:"refunded"`   // what came back
-	CreditsExpired  domain.Credits `json:"expired"`    // what of the refunds went into lots that had expired
+	CreditsRefunded domain.Credits `json:"refunded"`   // the amount that came back
+	CreditsExpired  domain.Credits `json:"expired"`    // the part of the refunds for lots that had expired
 	PassCount       int            `json:"pass_count"` // jobs, once completed
 	FailCount       int            `json:"fail_count"`
 	CloseReason     string         `json:"close_reason"` // completed, expired, client, operator; empty while open
@@ -45,7 +45,7 @@ type Session struct {
 	StartedAt       *time.Time     `json:"started_at"`
 	ClosedAt        *time.Time     `json:"closed_at"`
 
-	ReadyCount int    `json:"-"` // of the lobby; once it has closed, who was ready then
+	ReadyCount int    `json:"-"` // ready slots of the lobby; after its close, those at that time
 	Slots      []Slot `json:"-"` // sessionRow has them as a column, and the marks
 	Marks      []Mark `json:"-"` // the oldest first
 }
@@ -62,15 +62,15 @@ type Slot struct {
 	ReportID  string     `json:"reportId"` // empty until there is a report
 }
 
-// Mark is a moment that a person in the room pointed out.
+// Mark is a moment that a participant marked.
 type Mark struct {
-	Slot int       `json:"slot"` // whose checker did; 0: somebody of the account
+	Slot int       `json:"slot"` // the slot of the checker; 0: a person of the account
 	Note string    `json:"note"`
 	At   time.Time `json:"at"`
 }
 
-// What becomes of a slot. Dropped says that the session started without it,
-// ended that nothing more will come of its job.
+// The statuses of a slot. Dropped says that the session started without it; ended says
+// that its job has ended.
 const (
 	SlotWaiting = "waiting"
 	SlotReady   = "ready"

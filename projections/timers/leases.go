@@ -23,19 +23,19 @@ type Timers struct {
 	dsn string
 }
 
-// New reads the timers through their view. dsn is where to listen for new
-// ones; without it they are only looked for now and then.
+// New reads the timers through their view. dsn names the database to listen on for new
+// timers; without it the timers are only polled.
 func New(db *sqlx.DB, dsn string) *Timers { return &Timers{db: readmodel.Pool(db), dsn: dsn} }
 
-// A timer without a lease is due once its time has come, by Postgres' clock. A settled
-// or live lease stands for the event that set the timer then. A later event makes it
-// due again. An earlier one, during a rebuild of the timers, never does.
+// A timer without a lease is due once its time has come, by Postgres' clock. A settled or
+// live lease belongs to the event that set the timer then. A later event makes the timer
+// due again. An earlier event, during a rebuild of the timers, never does.
 //
-// A lease that another node takes in the same moment is not returned:
-// the conflict's WHERE sees it. Locking the rows only keeps nodes from choosing
-// the same ones. Behind the horizon everything is settled. While the first build
-// of the timers runs, rows are shown that the log has cleared long ago: there is
-// no horizon then, and nothing is due.
+// A lease that another node takes in the same moment is not returned: the conflict's
+// WHERE sees it. Locking the rows only keeps nodes from choosing the same ones. All
+// timers before the horizon are settled. While the first build of the timers runs, the
+// rows include timers that the log has cleared long ago. There is no horizon then, and no
+// timer is due.
 const takeDueTimersSQL = `
 WITH due AS (
     SELECT t.kind, t.key, t.account_id, t.due_at, t.wall_clock, t.sandbox, t.cause_id, t.position
@@ -45,9 +45,9 @@ WITH due AS (
     FOR UPDATE OF t SKIP LOCKED
 ), ` + leaseDueTimersSQL
 
-// Accounts take turns: the first of each comes before the second of any, and
-// the leases of an account on all nodes count. Two nodes that look in the same
-// moment may give it a few more.
+// Accounts take turns: the first timer of each account comes before the second of any.
+// The leases of an account on all nodes count. Two nodes that look in the same moment may
+// give an account a few more.
 const takeSharedTimersSQL = `
 WITH held AS (
     SELECT t.account_id, count(*) AS places
@@ -134,8 +134,8 @@ func (t *Timers) TakeDue(ctx context.Context, kinds []string, limit, perAccount 
 	return due, nil
 }
 
-// older says that the view still shows a generation of an older version, which
-// lacks a column. Ours is being built beside it: nothing is due until it serves.
+// older says that the view still shows a generation of an older version, which lacks a
+// column. Our generation is being built beside it: no timer is due until it serves.
 func older(err error) bool {
 	var refused *pq.Error
 	return errors.As(err, &refused) && refused.Code == "42703"
@@ -184,7 +184,7 @@ func (t *Timers) Settle(ctx context.Context, outcomes []policy.Outcome) error {
 	for i, o := range outcomes {
 		rows[i] = outcomeRow{Kind: o.Kind, Key: o.Key, Fence: o.Fence, State: "settled", Retry: o.Retry.Seconds()}
 		if o.Err != nil {
-			// Anything may stand in it, such as what a model answered.
+			// The text may hold any bytes, such as a model's answer.
 			text := strings.ReplaceAll(o.Err.Error(), "\x00", "\uFFFD")
 			rows[i].Error = &text
 			if !o.Final {
@@ -199,8 +199,8 @@ func (t *Timers) Settle(ctx context.Context, outcomes []policy.Outcome) error {
 	return pgpool.Exec(ctx, t.db, "settle timers", settleTimersSQL, string(data))
 }
 
-// Timers that are due later are not looked for: of kinds that have no timers every one that
-// lies ahead would be read, an open job's each, to find out so.
+// Timers that are due after within are not searched. Otherwise a look for kinds without
+// timers would read all later timers, at least one of each open job.
 const nextTimerSQL = `
 SELECT extract(epoch FROM least(
     (
@@ -241,7 +241,7 @@ func (t *Timers) Wake(ctx context.Context) <-chan struct{} {
 	if t.dsn == "" {
 		return nil
 	}
-	// A broken connection is mended; the policies look now and then all the same.
+	// A broken connection is opened again; the policies also poll.
 	return pgpool.Listen(ctx, t.dsn, timersChannel, nil)
 }
 

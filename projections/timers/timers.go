@@ -82,8 +82,8 @@ func (p Projector) Handles() []string {
 	return slices.Compact(types)
 }
 
-// Gather implements consumer.Lazy: nothing is read right behind a write. Gathered,
-// the debit and the job of a submission cancel each other out and nothing is
+// Gather implements consumer.Lazy: no request reads timers right after a write. In one
+// batch, the debit and the job of a submission cancel each other out, and no timer is
 // written.
 func (Projector) Gather() time.Duration { return 250 * time.Millisecond }
 
@@ -110,13 +110,13 @@ type clockRow struct {
 
 var setClocksSQL = readmodel.Upsert[clockRow]("timer_clocks", "account_id")
 
-// Whatever is set, or moved, lies behind the horizon from then on. Its row is
-// locked whether it changes or not, so that Forget, which moves it forward,
-// either sees these timers or is seen here.
+// The horizon moves back, so that no timer that is set or moved lies before it. Its row
+// is locked whether it changes or not. So Forget, which moves it forward, either sees
+// these timers, or its move is seen here.
 //
-// The policies are woken if any of that is due soon. What is due later they see by
-// themselves: they look every five seconds, and each of their looks is several
-// queries. So a charge, whose timer is due in twenty seconds, wakes no policy.
+// The policies are woken if one of these timers is due soon. They find later timers
+// themselves: they look every five seconds, and each look is several queries. So a
+// charge, whose timer is due in twenty seconds, wakes no policy.
 const backTheHorizon = `
 UPDATE policy.horizons h
 SET fire_at = least(h.fire_at, w.first)
@@ -167,7 +167,7 @@ WITH written AS (
 // timersChannel tells the policies that timers were set.
 const timersChannel = "humanqa_timers"
 
-// Apply keeps only a batch's last word on each timer and clock.
+// Apply writes only a batch's last change of each timer and clock.
 func (p Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
 	advanced, err := setClocks(ctx, tx, schema, batch)
 	if err != nil {

@@ -19,11 +19,11 @@ import (
 	"humanqa/webhooks"
 )
 
-// Name is the consumer's name among those that follow the log.
+// Name is the consumer's name among the consumers of the log.
 const Name = "mail"
 
-// Subscriber writes notices; eventstore/consumer runs it. It never goes back behind its
-// checkpoint, so nothing is told twice.
+// Subscriber writes notices; eventstore/consumer runs it. It never goes back before its
+// checkpoint, so no notice is written twice.
 type Subscriber struct {
 	db    *sqlx.DB
 	about *webhooks.About
@@ -46,8 +46,8 @@ func (*Subscriber) Gather() time.Duration { return time.Second }
 // Begin implements consumer.Preparer.
 func (*Subscriber) Begin(context.Context) error { return nil }
 
-// Handles implements consumer.Consumer. Of a test that is created only its title is kept
-// in mind.
+// Handles implements consumer.Consumer. Of job.created only the test's title is
+// remembered.
 func (*Subscriber) Handles() []string {
 	return domain.TypesOf((*job.Created)(nil), (*job.Completed)(nil), (*job.Failed)(nil), (*job.QuestionAsked)(nil),
 		(*credits.Debited)(nil), (*project.WebhookDisabled)(nil), (*account.ErasureFinished)(nil), (*job.Erased)(nil))
@@ -95,7 +95,7 @@ func (s *Subscriber) Prepare(ctx context.Context, batch []domain.Recorded) (writ
 				return err
 			}
 		}
-		// Last: what the account's events led to was written by then.
+		// This comes last: the notices of the account's events are written then.
 		for _, id := range erased {
 			if err := mail.EraseAccount(ctx, tx, id); err != nil {
 				return err
@@ -119,7 +119,7 @@ func (s *Subscriber) projectOf(ctx context.Context, n found) (string, error) {
 	return name, nil
 }
 
-// collect makes notices of the events up to the first one that cannot be told.
+// collect makes notices of the events up to the first one that fails.
 func (s *Subscriber) collect(ctx context.Context, batch []domain.Recorded) (list []found, done int, err error) {
 	for _, r := range batch {
 		n, tells, err := s.notice(ctx, r)
@@ -146,7 +146,7 @@ func erasedIn(batch []domain.Recorded) (accounts []string, jobs []domain.Recorde
 	return accounts, jobs
 }
 
-// notice puts an event into words; tells is false where it has nothing to tell.
+// notice makes a notice of an event; tells is false if the event needs none.
 func (s *Subscriber) notice(ctx context.Context, r domain.Recorded) (n found, tells bool, err error) {
 	switch e := r.Event.(type) {
 	case *credits.Debited:
@@ -164,7 +164,7 @@ func (s *Subscriber) notice(ctx context.Context, r domain.Recorded) (n found, te
 	case *job.Failed:
 		n.Kind, n.Path, n.Failed = mail.Report, "/dashboard/jobs/"+r.StreamID(), true
 		n.Verdict = "Could not be tested. " + creditsOf(e.Refund) + " refunded"
-	case *job.QuestionAsked: // its words stay on the page: they may be about a sign-in
+	case *job.QuestionAsked: // the question's text stays on the page: it may be about a sign-in
 		n.Kind, n.Path = mail.Question, "/dashboard/jobs/"+r.StreamID()+"#questions"
 		minutes := int(e.Until.Sub(e.At).Round(time.Minute) / time.Minute)
 		n.Verdict = fmt.Sprintf("The checker asks, and waits %d minutes for your answer", minutes)
@@ -190,7 +190,7 @@ func (s *Subscriber) notice(ctx context.Context, r domain.Recorded) (n found, te
 	return n, true, nil
 }
 
-// verdict is a report in a few words.
+// verdict is a short summary of a report.
 func verdict(e *job.Completed) string {
 	words := job.Tally(e.PassCount, e.FailCount, e.SkipCount)
 	if e.SkipCount > 0 {
