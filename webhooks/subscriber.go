@@ -63,9 +63,8 @@ func (*Subscriber) Name() string { return SubscriberName }
 func (*Subscriber) Gather() time.Duration { return 0 }
 
 // InOrder implements consumer.InOrder. Events of a project or an account change where
-// deliveries go, and whether any go. Without these events deliveries might go to an
-// address that was cleared. Deliveries of other streams keep the order of their own
-// stream only.
+// deliveries go, and whether any go. Out of order, deliveries might go to an address that
+// was cleared. Deliveries of other streams keep the order of their own stream only.
 func (*Subscriber) InOrder(stream string) bool {
 	return strings.HasPrefix(stream, domain.ProjectStreams) || strings.HasPrefix(stream, domain.AccountStreams)
 }

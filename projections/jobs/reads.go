@@ -205,7 +205,7 @@ LIMIT $2`
 const totalLiveSQL = totalJobsSQL + `
   AND status IN ('claimed', 'pending')`
 
-// where gives the conditions of a list, without since: the counts don't have it.
+// where gives the conditions of a list.
 func (f Filter) where(accountID string) *readmodel.Where {
 	c := readmodel.WhereAccount(accountID)
 	if f.Status != "" {

@@ -12,15 +12,15 @@ import (
 	"humanqa/webhooks"
 )
 
-// queue is the dispatcher's view of the tables: endpoints that are due, leased as
-// long as one of their deliveries is under way, with a cap on how many are. One
-// goroutine uses it, the loop's.
+// queue is the dispatcher's view of the tables. It has endpoints that are due, each
+// leased while one of its deliveries is under way, and each with a cap on those. Only the
+// loop's goroutine uses it.
 type queue struct {
 	db       *sqlx.DB
 	pool     int
 	cap      caps
 	inFlight *inFlight
-	short    bool // the last claim left something for want of places
+	short    bool // the last claim left deliveries for lack of places
 	peers
 }
 
@@ -28,8 +28,8 @@ func newQueue(db *sqlx.DB, pool int, limits caps, lease time.Duration) queue {
 	return queue{db: db, pool: pool, cap: limits, inFlight: newInFlight(lease)}
 }
 
-// claimed is a delivery that this process sends, with the endpoint as it stood in
-// that moment.
+// claimed is a delivery that this process sends, with the endpoint as it was at that
+// moment.
 type claimed struct {
 	ID             string `db:"id"`
 	ProjectID      string `db:"project_id"`
@@ -37,7 +37,7 @@ type claimed struct {
 	Body           []byte `db:"body"`
 	RequestID      string `db:"request_id"` // of the request that led to the event; empty: none is known
 	Trace          string `db:"trace"`      // its traceparent; empty: none
-	Attempt        int    `db:"attempt"`    // its number, from one: settling asks for it
+	Attempt        int    `db:"attempt"`    // its number, from one: the settlement checks it
 	Failures       int    `db:"failures"`
 	AccountID      string `db:"account_id"`
 	URL            string `db:"url"`
@@ -49,14 +49,14 @@ type claimed struct {
 	webhooks.OwnHeaders
 }
 
-// servable are the endpoints to look at: not those of accounts that have their
-// share of the pool.
+// servable is the condition for the endpoints to look at. It leaves out accounts that
+// have used up their quota of the pool.
 const servable = sendable + ` AND account_id <> ALL($1::text[])`
 
 const sendable = `enabled AND url <> '' AND secret <> ''`
 
-// lockDueEndpoints takes the endpoints that have waited longest. One that
-// another dispatcher holds is being served.
+// lockDueEndpoints takes the endpoints that have waited longest. An endpoint that another
+// dispatcher holds is being served.
 const lockDueEndpoints = `
 SELECT project_id, account_id, cap, in_flight, lease_id IS NOT DISTINCT FROM $3 AS ours
 FROM webhooks.endpoints
@@ -65,7 +65,7 @@ ORDER BY due_at
 LIMIT $2
 FOR UPDATE SKIP LOCKED`
 
-// dueEndpoint is one that this process may send to.
+// dueEndpoint is an endpoint that this process may send to.
 type dueEndpoint struct {
 	ProjectID string         `db:"project_id"`
 	AccountID string         `db:"account_id"`
@@ -74,14 +74,15 @@ type dueEndpoint struct {
 	Ours      bool           `db:"ours"` // the lease is this process's
 }
 
-// leaseDue runs under the locks of lockDueEndpoints, as a statement of its own:
-// so it sees what earlier holders of these locks committed. One delivery of
-// each endpoint comes before the second of any, and no account gets more than its
-// room. Of each endpoint one delivery more is read than it may be sent, and tells
-// when to look at it next: when that is due, behind all endpoints that wait already;
-// or when the lease ends, if it is full (a settled attempt pokes it sooner) or
-// something is under way. Without either there is no look: greatest would pass over
-// the NULL and make it due now, and now again.
+// leaseDue runs under the locks of lockDueEndpoints, as a statement of its own, so it
+// sees the commits of earlier holders of these locks. The first delivery of each endpoint
+// comes before the second of any, and no account gets more than its quota. For each
+// endpoint it reads one delivery more than may be sent. That delivery decides when to
+// look at the endpoint next: when it is due, after all endpoints that wait already. A
+// full endpoint is looked at when its lease ends; a settled attempt makes it due sooner.
+// While a delivery is under way, the look comes no later than the end of the lease.
+// Otherwise there is no look. The CASE is needed, because greatest would ignore the NULL
+// and make the endpoint due now, again and again.
 const leaseDue = `
 WITH served AS (
 	SELECT e.project_id, e.account_id, e.in_flight, e.due_at, r.turns, r.room
@@ -140,36 +141,38 @@ CROSS JOIN LATERAL (
 JOIN webhooks.endpoints e ON e.project_id = d.project_id
 ORDER BY p.turn, p.endpoint_due`
 
-// isNext holds for a delivery d whose job has no earlier one to settle. A job
+// isNext holds for a delivery d if its job has no earlier delivery to settle. A job
 // belongs to one project, so the key alone decides.
 //
-// Plans are mostly made while the queue is empty, and kept. For a single row any
-// way seems as good as the right one, and in a burst the whole queue would be read
-// for each of its rows. So this is asked of each row by itself, not as a join; and
-// each of the two indexes of what is pending has a word in its condition that is
-// always true, and that only the questions meant for it say: deliveries_order that
-// the revision is not negative, deliveries_due (what an endpoint is sent next) that
-// the time is finite.
+// Plans are mostly made while the queue is empty, and kept. For a single row any plan
+// seems as good as the right one. In a burst, a wrong plan would read the whole queue for
+// each of its rows. So this condition is a subquery for each row, not a join. Each of the
+// two indexes of pending deliveries also has a condition that is always true, and that
+// only the queries for this index contain. For deliveries_order it says that the revision
+// is not negative. For deliveries_due (an endpoint's next deliveries) it says that the
+// time is finite.
 const isNext = `d.revision = (
 	SELECT min(earlier.revision)
 	FROM webhooks.deliveries earlier
 	WHERE earlier.state = 'pending' AND earlier.revision >= 0 AND earlier.ordering_key = d.ordering_key
 )`
 
-// planOnce keeps the planner to plain index scans, since only they mark the dead
-// entries they meet, and the indexes of a queue are full of them; and to the plans it
-// has: one for these few deliveries would be a little cheaper than one for any, and
+// planOnce restricts the planner to plain index scans: only they mark the dead entries
+// they meet, and the indexes of a queue are full of these. It also restricts the planner
+// to its generic plans. A plan for these few deliveries would be a little cheaper, but
 // takes longer to make than to run (TestPlansHoldHoweverMuchIsSettled).
 const planOnce = `SET LOCAL enable_bitmapscan = off; SET LOCAL enable_seqscan = off; SET LOCAL plan_cache_mode = force_generic_plan` +
 	leaveNoLocks
 
-// leaveNoLocks has the database end the transaction of a process that is frozen in
-// the middle of it: no other process could write to the endpoints that it has locked.
+// leaveNoLocks has the database end the transaction of a process that freezes in the
+// middle of it. Otherwise no other process could write to the endpoints that it has
+// locked.
 const leaveNoLocks = `; SET LOCAL idle_in_transaction_session_timeout = '5s'`
 
-// untilDue is how long until the next servable endpoint wants to be looked at; one that
-// another dispatcher holds, not before its lease ends. Where none does, greatest
-// would pass over the NULL here, too. Others may hold leases of any account.
+// untilDue gives the time until the next look at a servable endpoint. An endpoint that
+// another dispatcher holds is looked at only after its lease. If no endpoint is due,
+// greatest would ignore the NULL, so here, too, there is a CASE. others covers leases of
+// all accounts.
 const untilDue = `
 SELECT CASE WHEN at IS NULL THEN -1 ELSE greatest(extract(epoch FROM at - now()) * 1000, 0) END::bigint AS ms, coalesce(others, false) AS others
 FROM (
@@ -180,8 +183,8 @@ FROM (
 	WHERE due_at IS NOT NULL AND ` + sendable + `
 ) next`
 
-// noWait is for commits that may be forgotten by a crash of the database, whole: a
-// claim then never was, and what has arrived is sent again under its id.
+// noWait is for commits that a crash of the database may lose as a whole. A lost claim
+// never happened, and a delivery with a lost result is sent again under its id.
 const noWait = `; SET LOCAL synchronous_commit = off`
 
 // claimDeliveries takes up to limit due deliveries, and their endpoints' leases. next is when
@@ -232,16 +235,18 @@ func (q *queue) claimDeliveriesIn(
 	return batch, next, nil
 }
 
-// endpointRoom is how many deliveries an endpoint may be sent, and how many in one claim.
+// endpointRoom has the numbers of deliveries that an endpoint may be sent in all, and in
+// one claim.
 type endpointRoom struct {
 	ProjectID string `json:"project_id"`
 	Turns     int    `json:"turns"`
 	Room      int    `json:"room"`
 }
 
-// endpointRooms gives the endpoints, how many deliveries each may be sent beside those under
-// way, and how many of them in this claim: about its part of what their accounts may be
-// sent, since of what it waits with beyond that nothing would be picked.
+// endpointRooms gives, for each endpoint, how many deliveries it may be sent beside those
+// under way, and how many of them in this claim. The second number is about the
+// endpoint's part of the quotas of all these accounts, since few deliveries beyond that
+// would be picked.
 func (q *queue) endpointRooms(endpoints []dueEndpoint, limit int, use accountUse) (rooms []endpointRoom) {
 	most := q.cap.endpointShare(limit-q.pool/2, len(endpoints))
 	all := 0
@@ -260,7 +265,8 @@ func (q *queue) endpointRooms(endpoints []dueEndpoint, limit int, use accountUse
 	return rooms
 }
 
-// lockEndpoints takes the rows in the order that all takers keep to.
+// lockEndpoints locks the rows in the order that all transactions keep when they wait for
+// rows.
 const lockEndpoints = `
 SELECT ` + webhooks.EndpointColumns + `
 FROM webhooks.endpoints

@@ -18,11 +18,11 @@ type Vault interface {
 	Unseal(ctx context.Context, accountID, stream, sealed string) ([]byte, error)
 }
 
-// Config is what the Dispatcher is told. The zero value of
-// a field that says so means its default.
+// Config configures the Dispatcher. The zero value of a field with a default means that
+// default.
 type Config struct {
-	// DSN is the database's URL: the dispatcher listens on a connection of its
-	// own. Without it, it finds out by polling.
+	// DSN is the database's URL: the dispatcher listens on a connection of its own.
+	// Without it, the dispatcher polls.
 	DSN string
 	// Allow lists private networks that may be delivered to.
 	Allow guard.Allow
@@ -37,9 +37,9 @@ type Config struct {
 	// Tracer makes the spans of attempts; nil makes none.
 	Tracer *tracing.Tracer
 
-	// Pool is how many requests run at once (256), PerEndpoint how many of them
-	// to an endpoint that nothing is known of (8), MostPerEndpoint to one that has
-	// proved to answer, while half of the pool is free for others (64).
+	// Pool is how many requests run at once (256). PerEndpoint is how many of them go to
+	// a new endpoint (8). MostPerEndpoint is how many go to an endpoint that has proved
+	// to answer, while half of the pool is free for others (64).
 	Pool            int
 	PerEndpoint     int
 	MostPerEndpoint int
@@ -53,8 +53,8 @@ type Config struct {
 	Retries []time.Duration
 	// Poll bounds how late the dispatcher notices work without a notification (15 s).
 	Poll time.Duration
-	// Keep is how long deliveries stay that were delivered or dropped (30
-	// days), PurgeEvery how often they are looked for (1 h).
+	// Keep is how long delivered and dropped deliveries stay (30 days); PurgeEvery is the
+	// time between two purges (1 h).
 	Keep       time.Duration
 	PurgeEvery time.Duration
 }

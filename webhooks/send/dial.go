@@ -13,13 +13,13 @@ import (
 // are dropped after a handshake, which costs more than a delivery. No request waits longer
 // than dialPatience: then it dials by itself.
 type dials struct {
-	mu    sync.Mutex // guards hosts, and all there is of them
+	mu    sync.Mutex // guards hosts, and all of their fields
 	hosts map[string]*dialHost
 }
 
 type dialHost struct {
-	warmUntil time.Time     // a connection is there until then, as far as is known
-	first     chan struct{} // closed once the first request has a connection, or ends without one; nil: there is none
+	warmUntil time.Time     // a connection probably exists until then
+	first     chan struct{} // closed once the first request has a connection, or ends without one; nil: there is no first request
 }
 
 const (
@@ -34,7 +34,7 @@ const (
 type dial struct {
 	*dials
 	host     *dialHost
-	ownsDial chan struct{} // as the first request; nil: it is another one
+	ownsDial chan struct{} // set for the first request; nil for all others
 }
 
 // awaitDial waits for the host's first request, or makes this request the first one. The
@@ -94,7 +94,7 @@ func (w *dial) endDial() {
 	w.releaseDial()
 }
 
-// releaseDial wants the lock held.
+// releaseDial requires that the caller holds the lock.
 func (w *dial) releaseDial() {
 	if w.ownsDial != nil && w.host.first == w.ownsDial {
 		close(w.ownsDial)

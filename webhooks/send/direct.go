@@ -10,37 +10,39 @@ import (
 )
 
 // Direct dispatch: a new delivery that may go at once waits for no claim. The subscriber,
-// which holds its endpoint's row, leases the endpoint to the dispatcher of its own process,
-// in the statement that writes the delivery. The dispatcher sends it after the commit. A
-// delivery may go at once if nothing of its job and of its endpoint waits, no other process
-// has the endpoint, and the endpoint takes more. All others wait for a claim.
+// which holds its endpoint's row, leases the endpoint to the dispatcher of its own
+// process, in the statement that writes the delivery. The dispatcher sends it after the
+// commit. A delivery may go at once if no delivery of its job and of its endpoint waits,
+// no other process has the endpoint, and the endpoint may be sent more. All others wait
+// for a claim.
 const (
 	// keptPart is the part of the pool that claims leave to direct dispatch.
 	keptPart = 8
-	// reservationEnds is how long a stop waits for a transaction that has reserved something.
+	// reservationEnds is how long a stop waits for a transaction with reserved places.
 	reservationEnds = time.Second
 )
 
 // directDispatch is the state of a dispatcher's direct dispatch. The subscriber has one
-// transaction at a time; what that reserves stands in the register.
+// transaction at a time; its reservations are in the register.
 type directDispatch struct {
 	mu    sync.Mutex
 	kept  int           // places for it; 0: no subscriber uses it
-	open  bool          // what is reserved will be sent
-	ended chan struct{} // closed once the transaction has ended; nil: nothing is reserved
+	open  bool          // reserved deliveries will be sent
+	ended chan struct{} // closed once the transaction has ended; nil: there is no reservation
 }
 
-// Direct has the dispatcher send what a subscriber of its process leases to it. Call
-// it once, before either runs, and give what it answers to Subscriber.SendThrough.
+// Direct has the dispatcher send the deliveries that a subscriber of its process leases
+// to it. Call it once, before either runs, and pass the result to Subscriber.SendThrough.
 func (d *Dispatcher) Direct() webhooks.DirectSender {
 	d.direct.kept = d.cfg.Pool / keptPart
 	return direct{d}
 }
 
-// direct is a dispatcher as its process's subscriber sees it.
+// direct is the dispatcher's interface for the subscriber of its process.
 type direct struct{ *Dispatcher }
 
-// ReservePlaces implements webhooks.DirectSender: as far as the endpoints' rows tell.
+// ReservePlaces implements webhooks.DirectSender. It decides by the endpoints' rows and
+// the register.
 func (d direct) ReservePlaces(candidates []webhooks.Candidate) webhooks.DirectLease {
 	h := &d.direct
 	h.mu.Lock()
@@ -48,7 +50,7 @@ func (d direct) ReservePlaces(candidates []webhooks.Candidate) webhooks.DirectLe
 	if !h.open {
 		return webhooks.DirectLease{}
 	}
-	d.queue.inFlight.keepReserved(nil) // of a transaction whose end was not told
+	d.queue.inFlight.keepReserved(nil) // of a transaction whose end was not reported
 	h.ended = nil
 	until := d.queue.inFlight.leaseEnd()
 	lease := webhooks.DirectLease{Holder: d.queue.inFlight.holder, Term: d.cfg.Lease}
@@ -79,14 +81,14 @@ func (d direct) ReservePlaces(candidates []webhooks.Candidate) webhooks.DirectLe
 	return lease
 }
 
-// directRoom is how many deliveries an endpoint may be sent directly. What it is trusted with
-// beyond the beginning is for claims to give, which know how full the pool is. During
-// a rotation's overlap, by whatever clock, a claim knows what signs.
+// directRoom is how many deliveries an endpoint may be sent directly. Only claims use a
+// cap above the initial one, because they know how full the pool is. During a rotation's
+// overlap, by any clock, only a claim knows which secret signs.
 func (q *queue) directRoom(e *webhooks.EndpointRow) int {
 	switch {
 	case !e.Enabled, e.URL == "", e.Secret == "", e.PreviousSecret != "":
 		return 0
-	case e.DueAt != nil && !e.DueAt.After(time.Now()): // something waits
+	case e.DueAt != nil && !e.DueAt.After(time.Now()): // a delivery waits
 		return 0
 	case e.LeaseID != nil && *e.LeaseID != q.inFlight.holder:
 		return 0
@@ -119,7 +121,8 @@ func (d direct) Committed(err error) {
 	h.ended = nil
 }
 
-// openDirect lets deliveries be reserved. closeDirect ends that: what is reserved is sent.
+// openDirect allows reservations. closeDirect ends that; reserved deliveries are still
+// sent.
 func (d *Dispatcher) openDirect() {
 	d.direct.mu.Lock()
 	defer d.direct.mu.Unlock()
@@ -140,7 +143,7 @@ func (d *Dispatcher) closeDirect() {
 	}
 }
 
-// isOwnLease says whether a notification is about nothing but leases of this process.
+// isOwnLease says whether a notification is only about leases of this process.
 func (d *Dispatcher) isOwnLease(payload string) bool {
 	holder, err := uuid.Parse(payload)
 	return err == nil && holder == d.queue.inFlight.holder

@@ -17,27 +17,27 @@ import (
 	"humanqa/webhooks"
 )
 
-// settleGather is how long what has arrived waits for more, so that it settles together.
-// A crash meanwhile sends it again. The next event of the same job waits no longer: it
+// settleGather is how long successes wait for others, so that they settle together. After
+// a crash meanwhile they are sent again. The next event of the same job does not wait: it
 // asks for a claim, which settles first.
 const settleGather = 100 * time.Millisecond
 
-// unsealWait postpones the deliveries of an endpoint whose secret cannot be
-// opened: none of them leaves before it can.
+// unsealWait postpones the deliveries of an endpoint whose secret cannot be opened. None
+// of them is sent before the secret can be opened.
 const unsealWait = time.Minute
 
-// Report tells the log what the dispatcher found out. Each is called again until it
-// returns nil, so a repeat must be harmless.
+// Report has the functions by which the dispatcher reports to the log. Each is called
+// again until it returns nil, so a repeat must be harmless.
 type Report struct {
-	// Disabled says that an endpoint was disabled, because of which delivery and why.
+	// Disabled says that an endpoint was disabled, with the delivery and the reason.
 	Disabled func(ctx context.Context, projectID, deliveryID, reason string) error
 	// Confirmed says that the receiver verifies with the new secret of a rotation,
 	// sealed as in its event, and no more with the previous one.
 	Confirmed func(ctx context.Context, projectID, sealed string) error
 }
 
-// Dispatcher sends what the subscriber wrote. Several may run, in any number of
-// processes.
+// Dispatcher sends the deliveries that the subscriber wrote. Several may run, in any
+// number of processes.
 type Dispatcher struct {
 	cfg       Config
 	queue     queue
@@ -46,7 +46,7 @@ type Dispatcher struct {
 	log       logrus.FieldLogger
 	loop      *workloop.Loop[claimed, outcome]
 	sender    *sender       // while it runs
-	reportDue chan struct{} // there is something to report
+	reportDue chan struct{} // a report is due
 	metrics   metrics
 	direct    directDispatch
 }
@@ -69,9 +69,8 @@ func NewDispatcher(db *sqlx.DB, vault Vault, report Report, cfg Config) *Dispatc
 	return d
 }
 
-// Run sends until the context ends, then lets running requests finish for
-// Config.Drain and settles them. The error is about the configuration; nothing
-// was sent then.
+// Run sends until the context ends, then lets running requests finish for Config.Drain
+// and settles them. An error is about the configuration; no delivery was sent then.
 func (d *Dispatcher) Run(ctx context.Context) (err error) {
 	if d.sender, err = newSender(d.cfg); err != nil {
 		return err
@@ -80,7 +79,7 @@ func (d *Dispatcher) Run(ctx context.Context) (err error) {
 
 	var wake <-chan struct{}
 	if d.cfg.DSN != "" {
-		// Its connection tells others that this process lives: also while it drains.
+		// Its connection shows other processes that this one lives, also while it drains.
 		listening, stop := context.WithCancel(context.WithoutCancel(ctx))
 		defer stop()
 		wake = pgpool.ListenTo(listening, pgpool.Named(d.cfg.DSN, sessionName(d.queue.inFlight.holder)), webhooks.DueChannel, d.isOwnLease,
@@ -106,8 +105,8 @@ func (d *Dispatcher) Run(ctx context.Context) (err error) {
 	return nil
 }
 
-// Problem says why nothing is sent although there is work; empty: nothing is
-// wrong.
+// Problem is the reason why nothing is sent although there is work; empty: there is no
+// problem.
 func (d *Dispatcher) Problem() string { return d.loop.Problem() }
 
 // Collectors give the dispatcher's metrics.
@@ -128,8 +127,8 @@ func (d deliveries) Take(ctx context.Context, limit int) ([]claimed, time.Durati
 	return d.queue.claimDeliveries(ctx, limit)
 }
 
-// Settle implements workloop.Work. What has settled may let the next delivery of
-// its job go, or free places for others.
+// Settle implements workloop.Work. A settled delivery may let the next delivery of its
+// job go, or free places for others.
 func (d deliveries) Settle(ctx context.Context, done []outcome) (more bool, err error) {
 	s, err := d.queue.settleOutcomes(ctx, done)
 	if err != nil {
@@ -149,7 +148,7 @@ func (d deliveries) Exchange(ctx context.Context, done []outcome, limit int) ([]
 	return batch, next, nil
 }
 
-// settled tells of what was written.
+// reportSettled logs a settlement, counts its outcomes, and wakes the report loop.
 func (d deliveries) reportSettled(done []outcome, s settlement) {
 	for _, projectID := range s.sealed { // once a project, not once a delivery
 		d.log.WithField("project", projectID).
@@ -164,13 +163,13 @@ func (d deliveries) reportSettled(done []outcome, s settlement) {
 	if len(s.disabled) > 0 || s.confirmed {
 		select {
 		case d.reportDue <- struct{}{}:
-		default: // it is told already
+		default: // a report is due already
 		}
 	}
 }
 
-// Do implements workloop.Work: it sends one delivery. It never waits longer than
-// Config.Timeout, and a little for the vault.
+// Do implements workloop.Work: it sends one delivery. It takes at most Config.Timeout,
+// and a little more for the vault.
 func (d deliveries) Do(ctx context.Context, c claimed) outcome {
 	defer d.queue.inFlight.markAnswered(c)
 	by, err := d.secrets(ctx, c)
@@ -189,7 +188,7 @@ func (d deliveries) Do(ctx context.Context, c claimed) outcome {
 	return classify(c, a, d.cfg.Retries)
 }
 
-// Urgent implements workloop.Urgent: what has not arrived may change what else is sent.
+// Urgent implements workloop.Urgent: a failure may change which deliveries are sent next.
 func (d deliveries) Urgent(o outcome) bool { return o.result != delivered }
 
 func (d deliveries) secrets(ctx context.Context, c claimed) (by secrets, err error) {

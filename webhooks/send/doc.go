@@ -1,5 +1,5 @@
-// Package send delivers what package webhooks has written: signed POSTs to the projects'
-// endpoints. Any number of dispatchers may run, in any number of processes.
+// Package send sends the deliveries that package webhooks has written, as signed POSTs to
+// the projects' endpoints. Any number of dispatchers may run, in any number of processes.
 //
 // # Claim and lease
 //
@@ -20,9 +20,9 @@
 // that they settle together. Their places and the endpoint's cap are free at once.
 //
 // A crash leaves a lease that ends by itself, or sooner, when the connection on which the
-// process listened is gone (peers.go). The attempts expire then: each takes its number, and
-// the delivery is sent again under the same id. A process that comes back from a pause finds
-// the lease another's, or the number taken.
+// process listened is gone (peers.go). The attempts expire then: each takes its number,
+// and the delivery is sent again under the same id. A process that comes back from a
+// pause finds that another process has the lease, or that the number is taken.
 //
 // # Limits
 //

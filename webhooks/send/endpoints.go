@@ -15,11 +15,11 @@ import (
 	"humanqa/webhooks"
 )
 
-// concludeEndpoints draws the endpoints' conclusions from attempts that are written: each is
-// given free where nothing else is under way, and looked at again; how many each is
-// sent at once from now on, and how it does; one whose delivery failed for good is
-// switched off and its other deliveries are held; those of one whose secret
-// cannot be opened are postponed together.
+// concludeEndpoints updates the endpoints after written attempts. It releases an endpoint
+// without other deliveries under way, and makes endpoints due again. It sets their caps
+// and their health. It disables an endpoint with a delivery that failed for good, and
+// holds its other deliveries. It postpones all deliveries of an endpoint whose secret
+// cannot be opened.
 func (q *queue) concludeEndpoints(
 	ctx context.Context, tx *sqlx.Tx, batch []outcome, now map[string]webhooks.EndpointRow,
 ) (s settlement, err error) {
@@ -59,7 +59,8 @@ UPDATE webhooks.deliveries
 SET due_at = now() + $2 * interval '1 millisecond'
 WHERE project_id = ANY($1) AND state = 'pending' AND due_at > '-infinity' AND due_at <= now()`
 
-// postponeSealed lets whatever else is due to endpoints with a sealed secret wait, too.
+// postponeSealed also postpones all other due deliveries of endpoints whose secret cannot
+// be opened.
 func postponeSealed(ctx context.Context, tx *sqlx.Tx, batch []outcome) error {
 	var ids []string
 	for _, o := range batch {
@@ -73,8 +74,8 @@ func postponeSealed(ctx context.Context, tx *sqlx.Tx, batch []outcome) error {
 	return pgpool.Exec(ctx, tx, "postpone deliveries", postponeDeliveries, pq.Array(ids), unsealWait.Milliseconds())
 }
 
-// adjustHealth updates the health of endpoints. Attempts about what the endpoint was before,
-// and test events, say nothing of it.
+// adjustHealth updates the health of endpoints. It ignores attempts from before the
+// endpoint's last reset, and test events.
 func adjustHealth(endpoints map[string]webhooks.EndpointRow, batch []outcome) {
 	for _, o := range batch {
 		e, known := endpoints[o.ProjectID]
@@ -107,10 +108,10 @@ func adjustHealth(endpoints map[string]webhooks.EndpointRow, batch []outcome) {
 	}
 }
 
-// settleEndpoints also has the next claim look at them, unless nothing waits beside
-// what is still under way: then that lease's end is all there is to look for, as
-// leaseDue would find. Of what waits one row is looked for in the way of leaseDue,
-// past those under way, which are as many as the cap.
+// settleEndpoints also makes the next claim look at the endpoints. If no delivery waits
+// beside those under way, the next look is at the end of the lease, as leaseDue would set
+// it. To find a waiting delivery it reads one row in the order of leaseDue, past those
+// under way, which are at most as many as the cap.
 const settleEndpoints = `
 UPDATE webhooks.endpoints e
 SET in_flight = ARRAY(SELECT f FROM unnest(e.in_flight) f WHERE f <> ALL($2::uuid[])),
@@ -145,7 +146,7 @@ type settledEndpoint struct {
 	NewSecret string     `json:"new_secret"`
 }
 
-// saveEndpoints says whether one of them is to be looked at now.
+// saveEndpoints writes the endpoints, and says whether one of them is due now.
 func saveEndpoints(ctx context.Context, tx *sqlx.Tx, after map[string]webhooks.EndpointRow, batch []outcome) (waits bool, err error) {
 	if len(batch) == 0 {
 		return false, nil
@@ -170,15 +171,15 @@ func saveEndpoints(ctx context.Context, tx *sqlx.Tx, after map[string]webhooks.E
 // their endpoint.
 const sealedSecret = "the signing secret cannot be opened"
 
-// What ended attempts that say nothing about the endpoint.
+// The errors of attempts that say nothing about the endpoint.
 const (
 	interrupted = "interrupted: "
 	lost        = "the outcome is unknown: the sender went away"
 )
 
-// disableEndpointsSQL says why: what the delivery's failed attempts met, each thing
-// once, in the order it first came. The last one alone may be a mere symptom, such
-// as a time-out after three refused certificates.
+// disableEndpointsSQL gives as the reason the errors of the delivery's failed attempts,
+// each once, in the order of their first occurrence. The last error alone may be a mere
+// symptom, such as a time-out after three refused certificates.
 const disableEndpointsSQL = `
 WITH failed AS (
 	SELECT c.project_id, a.error, a.attempt, d.failures,

@@ -15,12 +15,13 @@ import (
 	"humanqa/webhooks"
 )
 
-// inFlight is the register of the deliveries that this process is sending, or has sent and
-// not settled. The endpoints' rows tell all processes the same (in_flight, under lease_id). A
-// delivery that stands there under this process's lease, and not here, was lost.
+// inFlight is the register of the deliveries that this process is sending, or has sent
+// and not settled. The endpoints' rows tell all processes the same (in_flight, under
+// lease_id). A delivery that is in the row under this process's lease, but not in the
+// register, was lost.
 //
-// Each takes a place of the pool from its claim until its answer, or until its lease ends,
-// whatever its request does.
+// Each delivery takes a place of the pool from its claim until its answer, or until its
+// lease ends, even if its request still runs.
 type inFlight struct {
 	holder uuid.UUID // of this process's leases
 	lease  time.Duration
@@ -34,7 +35,7 @@ type flight struct {
 	until    time.Time // its lease ends
 	reserved bool      // the transaction that leases it has not ended
 	direct   bool      // its place is one of those kept for direct dispatch
-	answered bool      // it is only to be settled
+	answered bool      // it only needs to be settled
 }
 
 // takesPlace says whether the delivery has a place of the pool.
@@ -44,11 +45,11 @@ func newInFlight(lease time.Duration) *inFlight {
 	return &inFlight{holder: uuid.New(), lease: lease, deliveries: map[string]flight{}}
 }
 
-// leaseEnd is the end of leases that are written from now on, by this process's clock: no
-// later than by the database's.
+// leaseEnd is the end of leases that are written from now on, by this process's clock. It
+// is no later than the end by the database's clock.
 func (f *inFlight) leaseEnd() time.Time { return time.Now().Add(f.lease) }
 
-// addBatch enters what was claimed.
+// addBatch enters claimed deliveries.
 func (f *inFlight) addBatch(batch []claimed, until time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -57,8 +58,8 @@ func (f *inFlight) addBatch(batch []claimed, until time.Time) {
 	}
 }
 
-// reservePlace enters a delivery for direct dispatch, if one of the places kept for that is
-// free. Of those an account gets its quota, too.
+// reservePlace enters a delivery for direct dispatch, if one of the places kept for that
+// is free. The quota of an account holds for these places, too.
 func (f *inFlight) reservePlace(c claimed, kept int, until time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -78,14 +79,14 @@ func (f *inFlight) reservePlace(c claimed, kept int, until time.Time) bool {
 	return true
 }
 
-// keepReserved removes what is reserved and not listed.
+// keepReserved removes the reserved deliveries that are not listed.
 func (f *inFlight) keepReserved(ids []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	maps.DeleteFunc(f.deliveries, func(id string, one flight) bool { return one.reserved && !slices.Contains(ids, id) })
 }
 
-// endReservation answers what was reserved, which stays.
+// endReservation returns the reserved deliveries, which stay in the register.
 func (f *inFlight) endReservation() (batch []claimed, until time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -110,7 +111,7 @@ func (f *inFlight) removeBatch(batch []claimed) {
 	}
 }
 
-// removeSettled is removeBatch of what has been written.
+// removeSettled is removeBatch for settled deliveries.
 func (f *inFlight) removeSettled(done []outcome) {
 	batch := make([]claimed, len(done))
 	for i, o := range done {
@@ -119,7 +120,7 @@ func (f *inFlight) removeSettled(done []outcome) {
 	f.removeBatch(batch)
 }
 
-// markAnswered gives the delivery's place to others: it is only to be settled.
+// markAnswered frees the delivery's place: it only needs to be settled.
 func (f *inFlight) markAnswered(c claimed) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -129,8 +130,8 @@ func (f *inFlight) markAnswered(c claimed) {
 	}
 }
 
-// countUnanswered is how many of the deliveries under way are not only to be settled, as
-// far as this process knows.
+// countUnanswered is how many of the deliveries under way have no answer yet, as far as
+// this process knows.
 func (f *inFlight) countUnanswered(ids []string) (n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -149,17 +150,18 @@ func (f *inFlight) isSending(id string) bool {
 	return f.deliveries[id].until.After(time.Now())
 }
 
-// ownsOutcome says whether an outcome still counts, by the endpoint's row. Its lease may
-// have ended, and the endpoint be another process's. Or its attempt has expired, and this
-// process sends the delivery once more.
+// ownsOutcome says whether an outcome still counts, by the endpoint's row. The lease may
+// have ended, and another process may have the endpoint. Or the attempt has expired, and
+// this process sends the delivery once more.
 func (f *inFlight) ownsOutcome(e webhooks.EndpointRow, o outcome) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.deliveries[o.ID].Attempt == o.Attempt && e.LeaseID != nil && *e.LeaseID == f.holder && slices.Contains(e.InFlight, o.ID)
 }
 
-// accountUse counts the places that accounts take. back is how long until the first of
-// them comes back by itself, for which its account may be waiting. Negative: none is taken.
+// accountUse counts the places that accounts take. back is the time until the lease of
+// the first of them ends; its account may be waiting for that place. Negative: no place
+// is taken.
 func (f *inFlight) accountUse() (use accountUse, back time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -174,8 +176,9 @@ func (f *inFlight) accountUse() (use accountUse, back time.Duration) {
 	return use, back
 }
 
-// expireAttemptsSQL writes attempts off whose outcome is unknown. Each counts: a process that
-// still comes with the outcome finds another number, and changes nothing but the log of attempts.
+// expireAttemptsSQL expires attempts with an unknown outcome. Each counts as an attempt.
+// A process that still brings the outcome finds another number, and changes only the log
+// of attempts.
 const expireAttemptsSQL = `
 WITH gone AS (
 	UPDATE webhooks.deliveries
@@ -193,8 +196,9 @@ UPDATE webhooks.endpoints
 SET in_flight = ARRAY(SELECT f FROM unnest(in_flight) f WHERE f <> ALL($1))
 WHERE project_id = ANY($2)`
 
-// expireAttempts gives up what is said to be under way to the endpoints and is not: the
-// lease of its process has ended, or it outlived its lease in this one.
+// expireAttempts expires deliveries that are under way by the endpoints' rows, but not in
+// fact. The lease of their process has ended, or in this process they outlived their
+// lease.
 func (q *queue) expireAttempts(ctx context.Context, tx *sqlx.Tx, endpoints []dueEndpoint) error {
 	var ids, projects []string
 	for i, e := range endpoints {

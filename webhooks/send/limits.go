@@ -7,15 +7,15 @@ import (
 	"humanqa/webhooks"
 )
 
-// caps bound how many deliveries one endpoint is sent at once. An endpoint begins
-// with a few; each batch of answers that shows it could take more doubles that; a
-// failure leads back to the beginning, a time-out to one at a time until a 2xx.
+// caps bound how many deliveries one endpoint is sent at once. An endpoint begins with a
+// few. A batch of answers that shows that it could take more doubles its cap. A failure
+// resets the cap to the initial one. A time-out sets it to one until a 2xx.
 type caps struct{ begin, most int }
 
-// endpointShare is how many each of the endpoints that are served together may be sent at
-// most. Beyond the beginning they share only what is spare: places above half of
-// the pool. So however many an endpoint was trusted with before it fell silent,
-// half of the pool is never reached by trust.
+// endpointShare is how many deliveries each of the endpoints that are served together may
+// be sent at most. Above the initial cap they share only spare places: those above half
+// of the pool. So however high the cap of an endpoint was before it fell silent, raised
+// caps never use half of the pool.
 func (c caps) endpointShare(spare, endpoints int) int {
 	return min(c.begin+max(spare, 0)/endpoints, c.most)
 }
@@ -51,10 +51,10 @@ func (c caps) adjustCaps(endpoints map[string]webhooks.EndpointRow, batch []outc
 	}
 }
 
-// quota is how many more places of the pool an account may take that has taken some
-// already: as long as it has no more than four times as many as are left free. One
-// account alone so gets four fifths of the pool, the next one four fifths of what it
-// left; the last free place is for an account that has none.
+// quota is how many more places of the pool an account may take beside those it has.
+// Afterwards it has at most four times as many places as are left free. So one account
+// alone gets four fifths of the pool, the next account four fifths of the rest. The last
+// free place is for an account that has none.
 func quota(free, taken int) int {
 	more := max(0, 4*free-taken+4) / 5 // rounded up
 	if taken > 0 || more > 1 {
@@ -72,7 +72,7 @@ type accountQuota struct {
 	Quota     int    `json:"quota"`
 }
 
-// quotas lists those of the accounts that take places.
+// quotas lists the quotas of the accounts that take places.
 func (u accountUse) quotas(free int) (quotas []accountQuota) {
 	for account, taken := range u {
 		quotas = append(quotas, accountQuota{account, quota(free, taken)})
@@ -80,7 +80,7 @@ func (u accountUse) quotas(free int) (quotas []accountQuota) {
 	return quotas
 }
 
-// fullAccounts are those that may take no more.
+// fullAccounts are the accounts that may take no more places.
 func (u accountUse) fullAccounts(free int) []string {
 	full := []string{}
 	for account, taken := range u {
@@ -91,7 +91,7 @@ func (u accountUse) fullAccounts(free int) []string {
 	return full
 }
 
-// withBatch is the use once a batch has its places, too.
+// withBatch is the use with the places of a batch added.
 func (u accountUse) withBatch(batch []claimed) accountUse {
 	with := accountUse{}
 	maps.Copy(with, u)
@@ -101,7 +101,7 @@ func (u accountUse) withBatch(batch []claimed) accountUse {
 	return with
 }
 
-// sooner is the earlier of two times from now on, of which a negative one is never.
+// sooner is the shorter of two durations; a negative one means never.
 func sooner(a, b time.Duration) time.Duration {
 	if a < 0 || b >= 0 && b < a {
 		return b

@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics counts what this process has sent.
+// metrics counts the attempts of this process.
 type metrics struct {
 	outcomes *prometheus.CounterVec
 	took     prometheus.Histogram
@@ -53,8 +53,8 @@ var (
 		"How long the oldest delivery that is due has waited.", nil, nil)
 )
 
-// endpointsCollector asks Postgres: its numbers are those of all processes. A
-// scrape that cannot reach it gives none.
+// endpointsCollector reads Postgres, so its numbers are those of all processes. A scrape
+// that cannot reach Postgres gives no numbers.
 type endpointsCollector struct{ *Dispatcher }
 
 // Describe implements prometheus.Collector.

@@ -11,14 +11,14 @@ import (
 	"humanqa/internal/pgpool"
 )
 
-// A process that has died is noticed before its leases end: the connection on which it
-// listens carries the name of its leases, and is gone. Where no connection was ever seen, or
-// a frozen process keeps it, the leases have to end first.
+// A dead process is noticed before its leases end. The connection on which it listened
+// has a name with the id of its leases, and is gone. If no connection was ever seen, or a
+// frozen process keeps it, the leases have to end first.
 const (
 	// peerLookEvery is the time between two looks, while others hold leases.
 	peerLookEvery = 250 * time.Millisecond
-	// deadAfter is how long a connection that was there is missing: it is opened
-	// anew sooner where its process lives.
+	// deadAfter is how long a seen connection must be missing. A living process opens it
+	// anew sooner.
 	deadAfter = 500 * time.Millisecond
 )
 
@@ -30,18 +30,18 @@ func sessionName(holder uuid.UUID) string { return "webhooks " + holder.String()
 type peers struct {
 	present  bool // at the last look
 	lookedAt time.Time
-	started  time.Time // of the database: with it all connections are new
+	started  time.Time // start of the database: all connections are new after it
 	known    map[string]sighting
 }
 
-// sighting is when a peer was seen last, and whether it was missing since.
+// sighting is the time when a peer was seen last, and whether it was missing since.
 type sighting struct {
 	last    time.Time
 	missing bool
 }
 
-// A dispatcher that listens is listed before it holds leases, too: it may die soon after it
-// got them.
+// The list also has dispatchers that listen and hold no lease: one may die soon after it
+// gets a lease.
 const listPeers = `
 SELECT holder, pg_postmaster_start_time() AS started, bool_or(alive) AS alive
 FROM (
@@ -76,7 +76,7 @@ func (q *queue) endDeadLeases(ctx context.Context) error {
 	var list []struct {
 		Holder  string
 		Started time.Time
-		Alive   bool // listening; else it holds leases
+		Alive   bool // listening; if false it only holds leases
 	}
 	if err := q.db.SelectContext(ctx, &list, listPeers, q.inFlight.holder); err != nil {
 		return fmt.Errorf("look for other dispatchers: %w", err)
@@ -89,7 +89,7 @@ func (q *queue) endDeadLeases(ctx context.Context) error {
 		case other.Alive:
 			seen[other.Holder] = sighting{last: now}
 		case !known || !other.Started.Equal(q.started):
-		case !was.missing: // it went since the last look, which may be long ago
+		case !was.missing: // it disappeared since the last look, which may be long ago
 			seen[other.Holder] = sighting{last: later(was.last, now.Add(-peerLookEvery)), missing: true}
 		case now.Sub(was.last) < deadAfter:
 			seen[other.Holder] = was

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// purgeBatch bounds one transaction, purgePause leaves the deliveries that
-	// go out room between two of them.
+	// purgeBatch bounds one transaction. purgePause between two of them leaves time for
+	// the deliveries under way.
 	purgeBatch = 500
 	purgePause = 100 * time.Millisecond
 )
 
-// purgeDone leaves alone what may still be replayed: held deliveries and failed
-// ones, but for test events. Dispatchers that purge at the same time take different rows.
+// purgeDone leaves alone deliveries that may still be replayed: held and failed ones,
+// except test events. Dispatchers that purge at the same time take different rows.
 const purgeDone = `
 DELETE FROM webhooks.deliveries
 WHERE id IN (
@@ -29,8 +29,7 @@ WHERE id IN (
 	FOR UPDATE SKIP LOCKED
 )`
 
-// purgeLoop forgets deliveries, and their attempts, that have been done with for
-// Config.Keep.
+// purgeLoop deletes deliveries that were settled Config.Keep ago, and their attempts.
 func (d *Dispatcher) purgeLoop(ctx context.Context) {
 	for wait := time.Duration(0); backoff.Wait(ctx, wait) == nil; {
 		wait = d.cfg.PurgeEvery

@@ -9,7 +9,7 @@ import (
 	"humanqa/webhooks"
 )
 
-// reportAgain is how long an announcement that failed waits.
+// reportAgain is the wait after a report that failed.
 const reportAgain = 5 * time.Second
 
 const unannounced = `
@@ -22,9 +22,9 @@ UPDATE webhooks.endpoints
 SET announced = true
 WHERE project_id = $1 AND disabled_by = $2`
 
-// reportLoop tells the log about endpoints that were disabled, and about rotations
-// whose receivers have the new secret. The rows remember what it has not been told,
-// so a crash between the two only delays the event.
+// reportLoop tells the log about endpoints that were disabled, and about rotations whose
+// receivers have the new secret. The rows remember the open reports, so a crash between
+// the two only delays the event.
 func (d *Dispatcher) reportLoop(ctx context.Context) {
 	again := time.NewTimer(d.cfg.Poll)
 	defer again.Stop()

@@ -8,10 +8,10 @@ import (
 	"humanqa/webhooks"
 )
 
-// A rotation's overlap (decisions, "Rotation"). webhook-signature carries the
-// signatures of both secrets, X-Service-Signature those of one at a time: the
-// attempts of a delivery alternate, so that a receiver gets one that it can verify
-// whichever secret it knows. The first is made with the secret that was accepted last.
+// A rotation's overlap (decisions, "Rotation"). webhook-signature carries the signatures
+// of both secrets, X-Service-Signature that of one at a time. The attempts of a delivery
+// alternate between the two, so that a receiver gets a signature that it can verify,
+// whichever secret it knows. The first attempt uses the secret that was accepted last.
 
 // blameSecret names the secret that a refused attempt was signed with, while there are two.
 func (s secrets) blameSecret(status int) string {
@@ -24,7 +24,7 @@ func (s secrets) blameSecret(status int) string {
 	return "; X-Service-Signature was made with the new secret"
 }
 
-// signsWithNew says whether X-Service-Signature is the new secret's.
+// signsWithNew says whether X-Service-Signature is made with the new secret.
 func (c claimed) signsWithNew() bool {
 	if c.PreviousSecret == "" {
 		return true
@@ -33,7 +33,7 @@ func (c claimed) signsWithNew() bool {
 	return newFirst != odd
 }
 
-// adjustSecrets sets what the receivers made of their new secrets.
+// adjustSecrets sets the receivers' reactions to their new secrets.
 func adjustSecrets(endpoints map[string]webhooks.EndpointRow, batch []outcome) {
 	for _, o := range batch {
 		e, known := endpoints[o.ProjectID]
@@ -45,8 +45,8 @@ func adjustSecrets(endpoints map[string]webhooks.EndpointRow, batch []outcome) {
 	}
 }
 
-// provesSecret is what a success during an overlap says of the new secret, after all that
-// was known before.
+// provesSecret is the receiver's reaction to the new secret after a success during an
+// overlap; before is the reaction so far.
 func (o outcome) provesSecret(before string) string {
 	switch {
 	case before == webhooks.SecretConfirmed:
@@ -59,8 +59,9 @@ func (o outcome) provesSecret(before string) string {
 	return webhooks.SecretAccepted
 }
 
-// refusesSignature says whether a receiver may answer that to a signature that it
-// cannot verify; a 5xx, and what only asks for patience, says nothing of it.
+// refusesSignature says whether the status may be the answer to a signature that the
+// receiver cannot verify. A 5xx, and a status that asks for a later try, say nothing
+// about the signature.
 func refusesSignature(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:

@@ -23,14 +23,14 @@ import (
 	"humanqa/internal/tracing"
 )
 
-// How much of an answer is read: snippetLimit goes into the attempt log, what
-// follows up to bodyLimit only lets the connection be used again. An answer
-// that is longer costs its connection.
+// The limits of reading an answer. The first snippetLimit bytes go into the attempt log.
+// The rest up to bodyLimit is read only so that the connection can be used again. A
+// longer answer costs its connection.
 const (
 	snippetLimit = 1 << 10
 	bodyLimit    = 64 << 10
 	headerLimit  = 64 << 10
-	// bodyTime is what a body may take once the status is there.
+	// bodyTime is the time that a body may take after its status.
 	bodyTime = time.Second
 
 	// idleTime is how long a connection is kept for the next request.
@@ -51,7 +51,7 @@ type sender struct {
 	caChecked time.Time
 }
 
-// clients send the requests. Those of shared may have company on their connection.
+// clients send the requests. Requests of shared may share a connection with others.
 type clients struct{ shared, own *http.Client }
 
 func (c clients) close() {
@@ -70,21 +70,21 @@ func newSender(cfg Config) (*sender, error) {
 	return s, nil
 }
 
-// answer is what became of one request. err is empty exactly on a 2xx.
+// answer is the result of one request. err is empty exactly on a 2xx.
 type answer struct {
 	at       time.Time
 	took     time.Duration
 	status   int // 0: none
 	err      string
 	response string
-	slow     bool // it took the whole time it was given
+	slow     bool // it used up its time
 	signed   signature.Pair
 }
 
 // sendDelivery makes one request. The body goes out as it is.
 func (s *sender) sendDelivery(ctx context.Context, c claimed, by secrets) answer {
-	// The second it is signed for is read again from the row: nothing may round
-	// it up in between.
+	// The signed second is read again from the row. So the time is cut to microseconds,
+	// and Postgres cannot round it up.
 	began := time.Now()
 	a := answer{at: began.Truncate(time.Microsecond)}
 	a.signed = sign(c.ID, a.at, c.Body, by)
@@ -138,8 +138,8 @@ func (s *sender) postDelivery(ctx context.Context, c claimed, own []signature.He
 		return withoutURL(err)
 	}
 	defer resp.Body.Close()
-	// Many servers answer 200 when their client hangs up, as this one does when the
-	// time is over: that may still come through.
+	// Many servers answer 200 when their client closes the connection. This client closes
+	// it when the time is over, and the 200 may still arrive.
 	if err := ctx.Err(); errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
@@ -158,10 +158,10 @@ func (s *sender) postDelivery(ctx context.Context, c claimed, own []signature.He
 	return nil
 }
 
-// doRequest makes the request. A shared connection may break by what another endpoint at
-// the same host answers, and there each failure counts: so one that broke there is
-// made once more, on a connection of its own. Its delivery has an id, if the first
-// came to be known after all.
+// doRequest makes the request. The answer of another endpoint at the same host may break
+// a shared connection, but each failure counts for the endpoint. So a request that broke
+// there is made once more, on a connection of its own. If the first request arrived after
+// all, the receiver recognises the delivery by its id.
 func (c clients) doRequest(ctx context.Context, d claimed, headers []signature.Header, connected func()) (*http.Response, error) {
 	var company atomic.Bool
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
@@ -196,13 +196,13 @@ func withoutURL(err error) error {
 	return err
 }
 
-// cleanText makes text of strangers fit for a text column.
+// cleanText makes text from a receiver valid for a text column.
 func cleanText(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// currentClients gives the clients, new ones when the CA file has changed. A file
-// that cannot be used leaves the old ones at work.
+// currentClients gives the clients, new ones when the CA file has changed. With a file
+// that cannot be used, the old clients stay in use.
 func (s *sender) currentClients() clients {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -266,8 +266,8 @@ func trustedRoots(caFile string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// newClients gives one that speaks HTTP/2 where the endpoint offers it, and one that
-// does not: there a connection is a request's own as long as that runs.
+// newClients gives a client that speaks HTTP/2 where the endpoint offers it, and one that
+// does not. With the second client no request shares its connection while it runs.
 func (s *sender) newClients(pool *x509.CertPool) clients {
 	var one, both http.Protocols
 	one.SetHTTP1(true)
@@ -292,8 +292,9 @@ func (s *sender) newClient(pool *x509.CertPool, sessions tls.ClientSessionCache,
 			DisableCompression:  true,
 			Protocols:           &protocols,
 			HTTP2: &http.HTTP2Config{
-				// What a stranger may send before it is read (by default 4 MiB a request),
-				// and never so much that others on the connection wait for it.
+				// The data that a receiver may send before they are read (by default 4
+				// MiB a request). They are never so much that other requests on the
+				// connection wait.
 				MaxReceiveBufferPerStream:     bodyLimit,
 				MaxReceiveBufferPerConnection: max(s.Pool, 1) * bodyLimit,
 				// A connection that has died, or is not read at the other end, takes no

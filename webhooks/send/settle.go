@@ -53,10 +53,10 @@ func classify(c claimed, a answer, retries []time.Duration) outcome {
 	return o
 }
 
-// settleDeliveries logs attempts, also those that no longer count: it corrects one
-// that was written off. What an attempt means for its delivery it writes where the
-// endpoint is still this process's and the attempt the delivery's next one; a
-// delivery that was held meanwhile stays held unless it was delivered.
+// settleDeliveries logs attempts, also those that no longer count: it corrects an expired
+// attempt. It changes the delivery only if this process still has the endpoint, and the
+// attempt is the delivery's next one. A delivery that was held meanwhile stays held
+// unless it was delivered.
 const settleDeliveries = `
 WITH r AS (
 	SELECT *
@@ -87,17 +87,16 @@ SET state = CASE
 FROM r
 WHERE d.id = r.id AND r.counts AND d.attempts = r.attempt - 1`
 
-// settlement is what others have to hear of.
+// settlement has the results of settling that others need.
 type settlement struct {
-	disabled  []webhooks.EndpointRow // were switched off: the log has to be told
+	disabled  []webhooks.EndpointRow // were disabled: the log must be told
 	sealed    []string               // projects whose secret cannot be opened any more
-	confirmed bool                   // a receiver confirmed its new secret: likewise
+	confirmed bool                   // a receiver confirmed its new secret: the log must be told
 	waits     bool                   // an endpoint is to be looked at
 }
 
-// settleOutcomes writes what became of a batch of attempts, states and log in one
-// transaction. After an error nothing was written; the same batch may be settled
-// again.
+// settleOutcomes writes the outcomes of a batch of attempts, states and log in one
+// transaction. After an error nothing was written; the same batch may be settled again.
 func (q *queue) settleOutcomes(ctx context.Context, batch []outcome) (s settlement, err error) {
 	err = pgpool.InTxSet(ctx, q.db, planOnce+commitWait(batch), func(tx *sqlx.Tx) error {
 		s, err = q.settleOutcomesIn(ctx, tx, batch)
@@ -136,7 +135,7 @@ func (q *queue) settleAndClaim(
 	return s, batch, sooner(next, back), nil
 }
 
-// commitWait has a commit wait for the disk for all but arrivals.
+// commitWait makes a commit wait for the disk, unless all outcomes are successes.
 func commitWait(batch []outcome) string {
 	if slices.ContainsFunc(batch, func(o outcome) bool { return o.result != delivered }) {
 		return ""
@@ -166,7 +165,7 @@ func (q *queue) settleOutcomesIn(ctx context.Context, tx *sqlx.Tx, batch []outco
 }
 
 // forgiveChanged turns the last failure into a postponement when the endpoint has been
-// changed since the claim: the failure is about something that is gone.
+// changed since the claim: the failure is about earlier settings.
 func (o *outcome) forgiveChanged(e webhooks.EndpointRow) {
 	if o.result == exhausted && o.Resets != e.Resets {
 		o.result, o.wait = postponed, 0
@@ -191,8 +190,8 @@ type attemptRow struct {
 	Standard  string    `json:"standard"`
 }
 
-// writeOutcomes gives those that still count, as far as endpoints and the register tell. The
-// statement asks once more whether the attempt's number is the delivery's next one.
+// writeOutcomes gives the outcomes that still count by the endpoints and the register.
+// The statement checks again that the attempt's number is the delivery's next one.
 func (q *queue) writeOutcomes(
 	ctx context.Context, tx *sqlx.Tx, batch []outcome, now map[string]webhooks.EndpointRow,
 ) (closed []outcome, err error) {

@@ -7,20 +7,21 @@ import (
 	"humanqa/internal/signature"
 )
 
-// secrets are what one attempt is sent with: what signs it, and the client's own headers.
+// secrets are the secrets of one attempt: the signing secrets, and the client's own
+// headers.
 type secrets struct {
 	present    []byte
 	previous   []byte // nil outside a rotation's overlap
-	byPrevious bool   // X-Service-Signature is the previous secret's
+	byPrevious bool   // X-Service-Signature is made with the previous secret
 	headers    []signature.Header
 }
 
-// shortestSecret is the length from which a part of a header's value is taken for a secret:
-// "Bearer" alone is none.
+// shortestSecret is the least length at which a part of a header's value counts as a
+// secret: "Bearer" alone does not.
 const shortestSecret = 8
 
-// conceal takes the values of own headers out of what a server answered, which the log of
-// attempts keeps: some servers answer with what they were sent. The text may end within one.
+// conceal removes the values of own headers from a server's answer, which the log of
+// attempts keeps: some servers echo the request. The text may end within a value.
 func (s secrets) conceal(text string) string {
 	for _, h := range s.headers {
 		for _, part := range append([]string{h.Value}, strings.Fields(h.Value)...) {

@@ -5,12 +5,12 @@ import (
 	"net/url"
 )
 
-// sendTraced sends a delivery below the trace of the request that led to it, which goes on
-// to the receiver. An attempt of a request without a trace has no span.
+// sendTraced sends a delivery as a span of the trace of the request that led to it. The
+// trace continues at the receiver. An attempt of a request without a trace has no span.
 func (d deliveries) sendTraced(ctx context.Context, c claimed, by secrets) answer {
 	ctx, span := d.cfg.Tracer.StartSend(ctx, "webhook attempt", c.Trace)
 	defer span.End()
-	c.Trace = span.Traceparent() // empty without a tracer: the receiver would look for a span that is nowhere
+	c.Trace = span.Traceparent() // empty without a tracer: the receiver must not refer to a missing span
 	span.Note("humanqa.delivery", c.ID)
 	span.Note("humanqa.webhook_event", c.Event)
 	span.Note("humanqa.request_id", c.RequestID)
