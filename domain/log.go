@@ -177,7 +177,7 @@ type Log interface {
 	// no decision may rest on the others.
 	Load(ctx context.Context, stream string, from uint64, each func(Recorded) error) error
 	// LoadTail gives the events of the stream from the last one of a type on, in order,
-	// or all if it has none of the type. ok is false if there are more than most events.
+	// or all if it has none of the type. If there are more events than most, ok is false.
 	// It reads backwards, so its cost is that of the events that it gives.
 	LoadTail(ctx context.Context, stream, eventType string, most int) (events []Recorded, ok bool, err error)
 }

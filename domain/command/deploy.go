@@ -26,8 +26,7 @@ func (s *Service) Deploy(ctx context.Context, cause Cause, projectID string, in 
 	cause.AskedAt = time.Time{} // this call does not know when the earlier one was requested
 	out, _, err = s.testHosted(ctx, cause, living, in.Test, in.Keys)
 	if domain.IsKind(err, domain.KindConflict) {
-		// An earlier call has paid for it, at another price, and is about to create
-		// it.
+		// An earlier call paid for the job at another price, and is about to create it.
 		return HostedJob{}, domain.Conflict("a deploy with this key is being submitted").WithHint("send the same request again in a moment")
 	}
 	out.Deduplicated, out.CreditsDeducted = true, 0

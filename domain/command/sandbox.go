@@ -113,8 +113,8 @@ func (s *Service) GoOnPlaying(ctx context.Context, cause Cause, jobID string) (d
 	})
 }
 
-// played writes the robot's verdicts on the list. A name that is an item's id
-// is not looked for among the keys.
+// played writes the robot's verdicts on the list. A name that is an item's id is not
+// compared with the keys.
 func played(st job.State, results []PlayResult) ([]job.ReportItem, error) {
 	if st.Report != nil || st.NeedsChecklist() { // the decision needs no verdicts then
 		return nil, nil

@@ -10,10 +10,10 @@ import (
 	"humanqa/domain/session"
 )
 
-// SettleSession does every due step of the session: the end of the lobby, the start of
-// the slots' clocks, the cancellation and refund of dropped slots, the end of the
-// session. It may be called at any time, any number of times: every step checks whether
-// it is due.
+// SettleSession does every due step of the session. The steps are the end of the lobby,
+// the start of the slots' clocks, the cancellation and refund of dropped slots, and the
+// end of the session. It may be called at any time, any number of times: every step
+// checks whether it is due.
 func (s *Service) SettleSession(ctx context.Context, cause Cause, sessionID string) (domain.Position, error) {
 	st, err := s.readSession(ctx, sessionID)
 	if err != nil || !st.Exists {

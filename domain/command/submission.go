@@ -27,8 +27,8 @@ type newJob struct {
 	Prepared []string
 	// GeneratedBy is the author of Items if it is not the client.
 	GeneratedBy string
-	// Regressions open the list. They bring their keys and origins; another
-	// item with the key of one of them is left out.
+	// Regressions open the list, with their own keys and origins. Another item with one
+	// of these keys is left out.
 	Regressions []job.Item
 	// DefaultSLA holds where the submission names none, in minutes; 0: defaultSLAMinutes.
 	DefaultSLA int

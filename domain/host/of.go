@@ -14,9 +14,9 @@ const (
 	maxPort = 5
 )
 
-// Of gives the host of a URL in the form by which projects are found: lower case, without
-// the scheme's own port, a leading "www." and the root's dot (decisions, "Auto-link"). It
-// is empty where there is no host.
+// Of gives the host of a URL in the form by which projects are found (decisions,
+// "Auto-link"). It is in lower case, without the scheme's own port, a leading "www." and
+// the root's dot. It is empty where there is no host.
 func Of(rawURL string) string {
 	u, err := url.Parse(rawURL)
 	if err != nil {

@@ -212,8 +212,8 @@ type UntestableReported struct {
 	At        time.Time `json:"at"`
 }
 
-// Failed ends the job with a full refund; the refund follows in the ledger.
-// Items that failed never fail a job (decisions, "failed").
+// Failed ends the job with a full refund; the refund follows in the ledger. Failed items
+// never fail a job (decisions, "failed").
 type Failed struct {
 	Reason string         `json:"reason"` // sla, untestable, operator
 	Refund domain.Credits `json:"refund"`

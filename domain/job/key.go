@@ -60,9 +60,9 @@ func slugOf(text string) (slug string, lossy bool) {
 }
 
 // UniqueKeys gives the items, in a new slice, with a unique key each. An explicit key
-// stays, an empty one is derived, and a key that is taken gets "-2", "-3" … Explicit
-// keys are served first, so a derived one never takes theirs; the same list always gets
-// the same keys.
+// stays, an empty one is derived, and a key that is taken gets "-2", "-3" … Explicit keys
+// are assigned first, so a derived key never takes an explicit one. The same list always
+// gets the same keys.
 func UniqueKeys(items []Item) []Item {
 	keyed := slices.Clone(items)
 	taken := make(map[string]bool, len(items))

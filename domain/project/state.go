@@ -15,7 +15,7 @@ const (
 	// limit of one call of prepare-next, too. When the queue is full, the oldest fixes
 	// leave.
 	KeptPrepared = 100
-	// KeptDeploys is how many deploys are remembered to recognise a repeat.
+	// KeptDeploys is how many deploys are kept to recognise a repeat.
 	KeptDeploys = 50
 )
 

@@ -43,8 +43,9 @@ const Queue = "queue"
 
 // Checker is a topic, like an account: the checker's claimed and completed jobs, and
 // their sessions. A change of another slot counts as a change of the session. Its
-// follower also gets a stream of that name: a page between the end of a claim and the
-// read model that lists it as work names no stream of that job.
+// follower also gets a stream of that name. A page needs it between the end of a claim
+// and the update of the read model that lists it as work: then it names no stream of that
+// job.
 func Checker(id string) string { return "checker:" + id }
 
 // Person is a topic, like an account: the person's own stream, which has the changes of

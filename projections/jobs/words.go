@@ -15,10 +15,10 @@ import (
 // The words that a search of tests reads. They have a table of their own, because its
 // index is expensive to write and most changes of a job leave its words as they are.
 //
-// Every word begins with six characters that stand for the account. So the index holds
-// a list of jobs for each word of each account: a search costs the same however many
-// accounts there are, and Postgres knows how common a word is in this one. Two accounts
-// may share the characters, so a search compares the account's id, too.
+// Every word begins with six characters that stand for the account. So the index holds a
+// list of jobs for each word of each account. A search costs the same however many
+// accounts there are, and Postgres knows how common a word is in one account. Two
+// accounts may share the characters, so a search compares the account's id, too.
 //
 // The kind of a test and its verdict are words, too (see labels), so they need no index
 // of their own. created_at is here so that the newest of many tests are found without
@@ -88,9 +88,9 @@ var querySQL = `(` + accountsOwn(`
 // twice as long as the index.
 var wordsSQL = `w.words @@ (SELECT ` + querySQL + `)`
 
-// candidatesSQL counts the tests whose words must be read one by one, up to a limit: the
-// index supports neither phrases nor excluded words, only the tests that have all the
-// other words. It gives 0 for a search that the index answers alone.
+// candidatesSQL counts the tests whose words must be read one by one, up to a limit. The
+// index supports neither phrases nor excluded words; it finds only the tests that have
+// all the other words. It gives 0 for a search that the index answers alone.
 var candidatesSQL = `
 WITH search AS MATERIALIZED (
     SELECT words, querytree(words) AS known

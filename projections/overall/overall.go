@@ -51,8 +51,8 @@ func (q *Reads) Queue(ctx context.Context, now time.Time) ([]Waiting, error) {
 	return pgpool.List[Waiting](ctx, q.db, "the queue", waitingSQL, now)
 }
 
-// Ages counts the tests of the queue by the used part of their time: at most a quarter,
-// up to a half, up to three quarters, up to the whole, and more.
+// Ages counts the tests of the queue by the used part of their time: up to a quarter, a
+// half, three quarters, the whole, and more.
 type Ages [5]int
 
 const agesSQL = `
