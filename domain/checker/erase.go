@@ -6,9 +6,9 @@ import (
 	"humanqa/domain"
 )
 
-// Erased removes the checker's name, profile and sign-in key for good, by an operator's
-// order (decisions, "Erasure of one subject"). The key of the texts is destroyed after
-// this event.
+// Erased removes the checker's name, profile and key for good, by an operator's order
+// (decisions, "Erasure of one subject"). The key of the texts is destroyed after this
+// event.
 type Erased struct {
 	By     string    `json:"by"` // the operator's name
 	Reason string    `json:"reason"`

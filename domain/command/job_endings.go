@@ -29,10 +29,10 @@ func (s *Service) MissSLA(ctx context.Context, cause Cause, jobID string) (domai
 	return ended.Position, err
 }
 
-// ReportUntestable ends the claim with the checker's report that the job cannot be tested.
-// The job is pending again after the first checker's word, and failed after the second's.
-// The checker acts for no account. The report may refund the job's account, so the events
-// carry that account.
+// ReportUntestable ends the claim with the checker's report that the job cannot be
+// tested. The job is pending again after the first checker's report, and failed after the
+// second's. The checker acts for no account. The report may refund the job's account, so
+// the events carry that account.
 func (s *Service) ReportUntestable(
 	ctx context.Context, cause Cause, claim Claim, reason, note string,
 ) (job.Status, domain.Position, error) {

@@ -51,9 +51,9 @@ type Charge struct {
 	// AskedAt is when the command was first asked for, the same for every repeat of it.
 	// Zero: unknown.
 	AskedAt time.Time
-	// KnownTo is the newest close when the caller read the job from the log. Past is the
-	// job's debit if a close left it behind, nil if the job has not ended. See
-	// UnsureError.
+	// KnownTo is the newest close that the caller knew when it read the job from the log.
+	// Past is the job's debit if a close left it behind, nil if the job has not ended.
+	// See UnsureError.
 	KnownTo int
 	Past    *Debit
 }
