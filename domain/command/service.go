@@ -120,7 +120,7 @@ type StatusUpdate struct {
 }
 
 // Deps has the dependencies of a Service. All fields but CloseEvery and CloseFailed are
-// required. Tokens and Statuses are needed for commit statuses only.
+// required; only commit statuses use Tokens and Statuses.
 type Deps struct {
 	Log      domain.Log
 	Sealer   Sealer

@@ -15,8 +15,7 @@ const (
 	Player   = "sandbox"   // plays sandbox jobs
 )
 
-// IsRobot reports whether the checker is a robot. A robot is not rated, does not rest,
-// and never falls silent.
+// IsRobot reports whether the checker is a robot, whose claim never falls silent.
 func IsRobot(checkerID string) bool { return checkerID == Reviewer || checkerID == Player }
 
 // DecideRobotClaim has the player take a sandbox slot, so that its session can
