@@ -18,8 +18,12 @@ import (
 	"humanqa/internal/tracing"
 )
 
-// handleTime bounds a request from the moment its body is there.
-const handleTime = 40 * time.Second
+const (
+	// authenticateTime bounds the look-up of a request's caller, and its count.
+	authenticateTime = 10 * time.Second
+	// handleTime bounds a request from the moment its body is there.
+	handleTime = 40 * time.Second
+)
 
 // ServeHTTP takes every request the same way, whatever its path and method.
 func (a *API) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
@@ -177,15 +181,19 @@ func (a *API) admit(h http.Header, r *wire.Request) error {
 
 // authenticate finds the caller of a request and counts it.
 func (a *API) authenticate(h http.Header, r *wire.Request) error {
-	caller, counted, err := a.gate.Authenticate(r.Context(), r.Header, r.Match)
+	ctx, cancel := context.WithTimeout(r.Context(), authenticateTime)
+	defer cancel()
+	timed := *r // r's own context still says whether the client is there
+	timed.Request = r.WithContext(ctx)
+	caller, counted, err := a.gate.Authenticate(ctx, r.Header, r.Match)
 	if err != nil {
 		if admit.NoCredential(err) {
-			err = a.gate.LimitStranger(r, h, err)
+			err = a.gate.LimitStranger(&timed, h, err)
 		}
 		return err
 	}
-	r.Caller = caller
-	return a.gate.LimitCaller(r, counted, h)
+	timed.Caller, r.Caller = caller, caller
+	return a.gate.LimitCaller(&timed, counted, h)
 }
 
 // Authorize admits and counts a request of a client that another handler serves. It gives

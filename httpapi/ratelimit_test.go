@@ -265,3 +265,26 @@ func TestAKeyThatMayNotCallTakesNoPlaceHoweverManyAsk(t *testing.T) {
 		t.Errorf("suspended: %d are admitted and %d refused, %d places are taken", admitted, refused, places()-before)
 	}
 }
+
+// A database that does not answer holds no request for longer than its look-up may take.
+func TestAKeyThatIsNotFoundInTimeIsAnswered503(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(0)
+	s.call(key, "GET", "/v1/pricing", "").want(http.StatusOK)
+	tx := s.db.MustBegin()
+	defer func() { _ = tx.Rollback() }() // it only holds the row
+	tx.MustExec(`SELECT 1 FROM http_rate FOR UPDATE`)
+	var both sync.WaitGroup
+	for range 2 { // the second one waits for the look-up of the first one
+		both.Go(func() {
+			got := s.call(key, "GET", "/v1/pricing", "")
+			if got.Code != http.StatusServiceUnavailable || got.Header().Get("Retry-After") == "" {
+				t.Errorf("%d %s, Retry-After %q", got.Code, got.Body, got.Header().Get("Retry-After"))
+			}
+		})
+	}
+	both.Wait()
+	must.NoError(t, tx.Rollback())
+	s.call(key, "GET", "/v1/pricing", "").want(http.StatusOK)
+}

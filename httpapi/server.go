@@ -37,7 +37,7 @@ func newServer(h http.Handler, log logrus.FieldLogger, grace time.Duration) *htt
 		Handler:           pacedBodies(h, grace),
 		ReadHeaderTimeout: headerTime,
 		ReadTimeout:       readTime,
-		WriteTimeout:      readTime + handleTime + admit.CommandTime,
+		WriteTimeout:      readTime + authenticateTime + handleTime + admit.CommandTime,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    maxHeaders,
 		ErrorLog:          stdlog.New(logWriter{log}, "", 0),
