@@ -180,7 +180,7 @@ func TestAsOfAnswersWhatWasAnsweredThen(t *testing.T) {
 			for _, target := range h.some(a.targets) {
 				h.same(a, i, target, m.cursor)
 				if a == m.whose {
-					h.same(a, i, target, m.at.UTC().Format(time.RFC3339Nano))
+					h.same(a, i, target, m.at.UTC().Format("2006-01-02T15:04:05.000000000Z")) // with its zeros: a whole second, too
 				}
 				compared++
 			}
