@@ -168,9 +168,9 @@ func TestAFeedSurvivesCrashesOfTheNode(t *testing.T) {
 // The node is away for longer than any patience: consumers just wait.
 func TestAFeedWaitsForANodeThatIsAwayForLong(t *testing.T) {
 	t.Parallel()
-	n, _ := setup(t)
+	n, patient := setup(t)
 	c := connect(t, n.socket, limits{call: 100 * time.Millisecond, patience: 200 * time.Millisecond, quiet: time.Minute})
-	grow(t, c, "job-1", 0, 3)
+	grow(t, patient, "job-1", 0, 3)
 	f := run(t, c, 0)
 	eventually.True(t, "the feed runs", func() bool { return f.Head().Commit == 3 })
 	n.stop()
@@ -182,7 +182,7 @@ func TestAFeedWaitsForANodeThatIsAwayForLong(t *testing.T) {
 	s := consumer{at: Checkpoint{Start: true}} // not covered by the ring
 	go func() { done <- s.read(t.Context(), f, 5, 2) }()
 	n.start()
-	grow(t, connect(t, n.socket, defaultLimits), "job-1", 3, 2)
+	grow(t, patient, "job-1", 3, 2)
 	must.NoError(t, <-done)
 	s.expect(t, "job-1", 5)
 }
