@@ -73,7 +73,7 @@ type API struct {
 	stop      func()
 	leaving   atomic.Bool // a stop was asked for, and has not begun
 	logins    *clientlogin.Store
-	llmsText  openapi.File
+	llmsText  func() openapi.File
 	PastReads *wire.Quota
 	Readers   *readers.Readers // the named readers of the feed
 }
@@ -102,7 +102,7 @@ func New(d Deps) *API {
 		metrics:   newMetrics(d.Metrics),
 		stop:      sync.OnceFunc(func() { close(stopping) }),
 		logins:    clientlogin.NewStore(d.DB, d.Now),
-		llmsText:  openapi.LLMs(d.BaseURL),
+		llmsText:  sync.OnceValue(func() openapi.File { return openapi.LLMs(d.BaseURL) }),
 		PastReads: wire.NewQuota(v1.QuotaOfNode, v1.QuotaOfAccount, 0),
 	}
 	a.clients = v1.New(v1.Deps{

@@ -52,7 +52,7 @@ func pageOrText(r *wire.Request, page, text openapi.File) wire.Answer {
 
 // llms is GET /llms.txt: it tells coding agents where the texts are.
 func (a *API) llms(r *wire.Request) (wire.Answer, error) {
-	return serveFile(r, a.llmsText, cacheAndCheck), nil
+	return serveFile(r, a.llmsText(), cacheAndCheck), nil
 }
 
 // asPage adds the headers that protect a page in a browser.

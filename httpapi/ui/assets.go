@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"path"
 	"strconv"
+	"sync"
 
 	"humanqa/httpapi/wire"
 	"humanqa/internal/inter"
@@ -32,7 +33,7 @@ type asset struct {
 	url         string
 	contentType string
 	plain       []byte
-	zipped      []byte // nil: the format is compressed
+	zipped      func() []byte // nil: the format is compressed
 }
 
 // assets holds every file in memory, by its URL and by its name. A URL names its
@@ -62,7 +63,7 @@ func loadAssets() (*assets, error) {
 		if path.Ext(name) == ".css" {
 			one.plain = bytes.ReplaceAll(one.plain, []byte(inter.Name), []byte(font.url))
 		}
-		one.zipped = wire.Gzip(one.plain)
+		one.zipped = sync.OnceValue(func() []byte { return wire.Gzip(one.plain) })
 		all.add(name, one)
 		return nil
 	})
@@ -111,7 +112,7 @@ func (one *asset) send(w http.ResponseWriter, r *http.Request, cache string) {
 	body := one.plain
 	if one.zipped != nil && wire.TakesGzip(r.Header.Values("Accept-Encoding")) {
 		h.Set("Content-Encoding", "gzip")
-		body = one.zipped
+		body = one.zipped()
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	if r.Method != http.MethodHead {

@@ -68,7 +68,8 @@ var rowsMark = "rows-" + strings.ReplaceAll(uuid.NewString(), "-", "")
 
 // renderer knows every template. A page's set is the layout, the shared parts, the
 // parts of its package, and its own file. A set is parsed when it is first rendered:
-// one takes some 200 kB, and most processes show few of the pages.
+// one takes some 200 kB, and most processes show few of the pages. The walks of the page
+// packages render each of them.
 type renderer struct {
 	pages map[string]func() (*template.Template, error)
 	now   func() time.Time
@@ -92,7 +93,11 @@ func newRenderer(a *assets, now func() time.Time, sources ...fs.FS) (*renderer, 
 			return nil, err
 		}
 		for _, file := range files {
-			parse := func() (*template.Template, error) {
+			name := strings.TrimSuffix(path.Base(file), ".html")
+			if r.pages[name] != nil && !strings.HasPrefix(name, "_") {
+				return nil, fmt.Errorf("two packages have a template %s", name)
+			}
+			r.pages[name] = sync.OnceValues(func() (*template.Template, error) {
 				set, err := base.Clone()
 				if err != nil {
 					return nil, err
@@ -101,15 +106,7 @@ func newRenderer(a *assets, now func() time.Time, sources ...fs.FS) (*renderer, 
 					return nil, fmt.Errorf("parse %s: %w", file, err)
 				}
 				return set, nil
-			}
-			if _, err := parse(); err != nil { // an error stops the start, not the first visitor
-				return nil, err
-			}
-			name := strings.TrimSuffix(path.Base(file), ".html")
-			if r.pages[name] != nil && !strings.HasPrefix(name, "_") {
-				return nil, fmt.Errorf("two packages have a template %s", name)
-			}
-			r.pages[name] = sync.OnceValues(parse)
+			})
 		}
 	}
 	return r, nil
