@@ -14,17 +14,18 @@ import (
 )
 
 // Documents puts the files together, as OpenAPI 3.0 and as 3.1. The keys stay in the
-// order they were written in, which is the order people read them in.
-func Documents(files fs.FS) (v30, v31 []byte, err error) {
-	if v30, err = document(files, webhooksAside); err != nil {
+// order they were written in, which is the order people read them in. payloads has the
+// files that a value with the tag !payload names.
+func Documents(files, payloads fs.FS) (v30, v31 []byte, err error) {
+	if v30, err = document(files, payloads, webhooksAside); err != nil {
 		return nil, nil, err
 	}
-	v31, err = document(files, modernise)
+	v31, err = document(files, payloads, modernise)
 	return v30, v31, err
 }
 
-func document(files fs.FS, as func(*openapi3.T) error) ([]byte, error) {
-	from, err := read(files)
+func document(files, payloads fs.FS, as func(*openapi3.T) error) ([]byte, error) {
+	from, err := read(files, payloads)
 	if err != nil {
 		return nil, err
 	}

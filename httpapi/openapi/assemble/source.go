@@ -25,7 +25,7 @@ type source struct {
 
 // read puts the files together. Two files may both have paths and components, but not the
 // same path or component.
-func read(files fs.FS) (source, error) {
+func read(files, payloads fs.FS) (source, error) {
 	names, err := fs.Glob(files, "*.yaml")
 	if err != nil {
 		return source{}, err
@@ -42,6 +42,9 @@ func read(files fs.FS) (source, error) {
 		}
 		var file yaml.Node
 		if err := yaml.Unmarshal(raw, &file); err != nil {
+			return source{}, fmt.Errorf("%s: %w", name, err)
+		}
+		if err := embedPayloads(&file, payloads); err != nil {
 			return source{}, fmt.Errorf("%s: %w", name, err)
 		}
 		var content map[string]any
@@ -62,6 +65,29 @@ func read(files fs.FS) (source, error) {
 		return source{}, err
 	}
 	return source{doc, keys}, nil
+}
+
+// embedPayloads puts the content of a file, which is JSON, in the place of each value with
+// the tag !payload.
+func embedPayloads(n *yaml.Node, payloads fs.FS) error {
+	if n.Tag == "!payload" {
+		raw, err := fs.ReadFile(payloads, n.Value)
+		if err != nil {
+			return err
+		}
+		var payload yaml.Node
+		if err := yaml.Unmarshal(raw, &payload); err != nil {
+			return fmt.Errorf("%s: %w", n.Value, err)
+		}
+		*n = *payload.Content[0]
+		return nil
+	}
+	for _, below := range n.Content {
+		if err := embedPayloads(below, payloads); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func merge(into, from map[string]any) error {

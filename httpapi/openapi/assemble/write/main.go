@@ -13,14 +13,14 @@ import (
 )
 
 func main() {
-	if err := run("httpapi/openapi"); err != nil {
+	if err := run("httpapi/openapi", "webhooks/testdata"); err != nil {
 		fmt.Fprintln(os.Stderr, "openapi:", err)
 		os.Exit(1)
 	}
 }
 
-func run(dir string) error {
-	v30, v31, err := assemble.Documents(os.DirFS(dir))
+func run(dir, payloads string) error {
+	v30, v31, err := assemble.Documents(os.DirFS(dir), os.DirFS(payloads))
 	if err != nil {
 		return err
 	}
