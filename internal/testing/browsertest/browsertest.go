@@ -36,14 +36,16 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 )
 
 //go:embed testdata/axe.min.js
 var axe string
 
-// patience bounds every single step, on a machine that is busy.
-const patience = 60 * time.Second
+// patience bounds every single step. On a machine that runs twenty tests at once axe takes
+// more than a minute for the largest page.
+const patience = eventually.Patience
 
 // ShotsEnv names a folder; pictures that tests take are written there.
 const ShotsEnv = "HUMANQA_TEST_SHOTS"
