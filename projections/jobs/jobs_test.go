@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -306,5 +307,39 @@ func TestTheQueueShowsUrgentJobsAndLobbiesFirstThenWhatIsDueFirst(t *testing.T) 
 	}
 	if got := next("ann", "slot-1", "slot-2", "slot-3", "urgent", "brisk", "older", "newer", "begun"); got != "" {
 		t.Errorf("next for ann but all: %s", got)
+	}
+}
+
+// The columns that an erasure writes are a list of their own (eraseJobsSQL): a text that a
+// submission gains has to be in it.
+func TestAnErasureLeavesNoTextOfTheSubmission(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.Run(w.Sup)
+	const canary = "canary"
+	submitted := modeltest.Created("acc", func(e *job.Created) { setTexts(reflect.ValueOf(&e.Submission).Elem(), canary) })
+	w.Log.Record(domain.JobStream("j1"), submitted)
+	w.Reach(w.Sup)
+	const rows = `SELECT (SELECT count(*) FROM readmodel.jobs j WHERE j::text LIKE $1) +
+		(SELECT count(*) FROM readmodel.job_words w WHERE w::text LIKE $1)`
+	if n := w.Count(rows, "%"+canary+"%"); n == 0 {
+		t.Fatal("no row has the texts of the submission")
+	}
+	w.Log.Record(domain.JobStream("j1"), &job.Erased{By: "owner", Reason: "asked", At: modeltest.Noon})
+	w.Reach(w.Sup)
+	if n := w.Count(rows, "%"+canary+"%"); n != 0 {
+		t.Errorf("%d rows still have a text of the erased submission", n)
+	}
+}
+
+// setTexts sets each text that is sealed, and so erased.
+func setTexts(v reflect.Value, text string) {
+	for field, value := range v.Fields() {
+		switch {
+		case field.Tag.Get("sealed") == "text":
+			value.SetString(text)
+		case value.Kind() == reflect.Struct && field.IsExported():
+			setTexts(value, text)
+		}
 	}
 }
