@@ -72,9 +72,9 @@ func (n *About) Event(ctx context.Context, r domain.Recorded) (announce.Enrichme
 // recallJob gives the job's enrichment before the event.
 func (n *About) recallJob(ctx context.Context, r domain.Recorded) (announce.Enrichment, error) {
 	about, known := n.known.Get(r.Stream)
-	_, analysed := r.Event.(*job.AIReportReady)
+	kind, _ := announce.Of(r.Event)
 	switch {
-	case analysed && about.ReportID == "": // its report came long ago, or when there was no webhook
+	case kind.Reported && about.ReportID == "": // its report came long ago, or when there was no webhook
 		return n.loadStream(ctx, r.Stream, r.Revision)
 	case !known:
 		return n.loadStream(ctx, r.Stream, 1)

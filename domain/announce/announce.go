@@ -42,6 +42,8 @@ type Kind struct {
 	// OfAccount kinds are sent only where a list names them, whichever project of the
 	// account they are about.
 	OfAccount bool
+	// Reported kinds show the report's id, which an earlier event has.
+	Reported bool
 
 	// holds narrows the kind to some events of the type; nil: all.
 	holds func(domain.Event) bool
@@ -63,6 +65,12 @@ func kind[E domain.Event](name string, data func(subject, E) any) Kind {
 // where narrows a kind to some events of its type.
 func where[E domain.Event](holds func(E) bool, k Kind) Kind {
 	k.holds = func(e domain.Event) bool { return holds(e.(E)) }
+	return k
+}
+
+// reported says that a kind shows the report's id.
+func reported(k Kind) Kind {
+	k.Reported = true
 	return k
 }
 

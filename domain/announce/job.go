@@ -8,7 +8,7 @@ import (
 var jobKinds = []Kind{
 	kind("job.created", created),
 	kind("job.completed", completed),
-	kind("job.ai_report_ready", aiReportReady),
+	reported(kind("job.ai_report_ready", aiReportReady)),
 	kind("job.claimed", claimed),
 	kind("job.failed_sla", slaMissed),
 	kind("job.cancelled", cancelled),
