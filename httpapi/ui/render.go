@@ -68,8 +68,7 @@ var rowsMark = "rows-" + strings.ReplaceAll(uuid.NewString(), "-", "")
 
 // renderer knows every template. A page's set is the layout, the shared parts, the
 // parts of its package, and its own file. A set is parsed when it is first rendered:
-// one takes some 200 kB, and most processes show few of the pages. The walks of the page
-// packages render each of them.
+// one takes some 200 kB, and most processes show few of the pages. A test parses each.
 type renderer struct {
 	pages map[string]func() (*template.Template, error)
 	now   func() time.Time

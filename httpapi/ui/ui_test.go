@@ -4,8 +4,11 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -156,6 +159,31 @@ func TestStreamsOpenedAtOnceAreLookedAfterApart(t *testing.T) {
 	for second, n := range seconds {
 		if n > streams/10 {
 			t.Errorf("%d of %d streams are looked after in second %d", n, streams, second)
+		}
+	}
+}
+
+// A set is parsed at its first use, so a start would not notice a template that does not
+// parse.
+func TestEveryTemplateParses(t *testing.T) {
+	t.Parallel()
+	all, err := loadAssets()
+	must.NoError(t, err)
+	var sources []fs.FS
+	must.NoError(t, filepath.WalkDir("..", func(dir string, d fs.DirEntry, err error) error {
+		if err == nil && d.Name() == "templates" && dir != "../ui/templates" {
+			sources = append(sources, os.DirFS(filepath.Dir(dir)))
+		}
+		return err
+	}))
+	r, err := newRenderer(all, time.Now, sources...)
+	must.NoError(t, err)
+	if len(r.pages) < 50 {
+		t.Errorf("only %d templates were found", len(r.pages))
+	}
+	for name, parsed := range r.pages {
+		if _, err := parsed(); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
