@@ -2,14 +2,9 @@ package mail_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"io"
-	"math/big"
 	"net"
 	"sync"
 	"testing"
@@ -18,6 +13,7 @@ import (
 	"github.com/emersion/go-smtp"
 
 	"humanqa/internal/mail"
+	"humanqa/internal/selfsigned"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/mailtest"
 	"humanqa/internal/testing/must"
@@ -98,19 +94,15 @@ func behindTLS(t *testing.T, to *mailtest.Server, cfg *tls.Config) *mailtest.Ser
 
 func certificate(t *testing.T) (*tls.Config, *x509.CertPool) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	pair, err := selfsigned.New(&x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}, time.Hour, nil)
 	must.NoError(t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "mx"}, NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	must.NoError(t, err)
-	parsed, err := x509.ParseCertificate(der)
+	own, err := pair.TLS()
 	must.NoError(t, err)
 	roots := x509.NewCertPool()
-	roots.AddCert(parsed)
-	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12}, roots
+	if !roots.AppendCertsFromPEM(pair.Certificate) {
+		t.Fatal("the certificate is none")
+	}
+	return &tls.Config{Certificates: []tls.Certificate{own}, MinVersion: tls.VersionTLS12}, roots
 }
 
 func TestSettingsThatNoServerFits(t *testing.T) {
