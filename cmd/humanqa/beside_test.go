@@ -182,7 +182,7 @@ func becomeFuture(t *testing.T, source string) {
 			must.NoError(t, os.WriteFile(file, []byte(is), 0o600))
 		}
 	}
-	edit(filepath.Join(source, "domain/job/events.go"), func(text string) string {
+	edit(filepath.Join(source, "domain/job/cancel.go"), func(text string) string {
 		return strings.Replace(text, `"job.cancelled"`, `"job.called_off"`, 1)
 	})
 	models, err := filepath.Glob(filepath.Join(source, "projections/*/*.go"))

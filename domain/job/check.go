@@ -21,6 +21,52 @@ func SkipReasons() []string {
 // MaxScreenshots bounds the pictures of an item.
 const MaxScreenshots = 10
 
+// ItemChecked is the claimant's verdict on an item of the list. A later verdict
+// replaces an earlier one. Severity is empty unless the checker overrode it.
+type ItemChecked struct {
+	ItemID        string     `json:"itemId"`
+	Status        ItemStatus `json:"status"`
+	Note          string     `json:"note,omitempty" sealed:"text"`
+	Severity      Severity   `json:"severity,omitempty"`
+	Reason        string     `json:"reason,omitempty"` // of a skip: blocked, not_applicable, no_access, out_of_time
+	ScreenshotURL string     `json:"screenshotUrl,omitempty" sealed:"link"`
+	// MoreScreenshotURLs are the pictures beside the first.
+	MoreScreenshotURLs []string  `json:"moreScreenshotUrls,omitempty" sealed:"link"`
+	At                 time.Time `json:"at"`
+}
+
+// FindingAdded is a finding outside the list: an item with its verdict.
+type FindingAdded struct {
+	Item   Item       `json:"item"`
+	Status ItemStatus `json:"status"`
+	Note   string     `json:"note,omitempty" sealed:"text"`
+	At     time.Time  `json:"at"`
+}
+
+// FindingEdited replaces what a finding says. Its id stays.
+type FindingEdited struct {
+	Item   Item       `json:"item"`
+	Status ItemStatus `json:"status"`
+	Note   string     `json:"note,omitempty" sealed:"text"`
+	At     time.Time  `json:"at"`
+}
+
+// FindingWithdrawn takes a finding out of the draft.
+type FindingWithdrawn struct {
+	FindingID string    `json:"findingId"`
+	At        time.Time `json:"at"`
+}
+
+func (*ItemChecked) EventType() string      { return "job.item_checked" }
+func (*FindingAdded) EventType() string     { return "job.finding_added" }
+func (*FindingEdited) EventType() string    { return "job.finding_edited" }
+func (*FindingWithdrawn) EventType() string { return "job.finding_withdrawn" }
+
+var checkEvents = slices.Concat(
+	domain.Specs(&FindingWithdrawn{}),
+	domain.WithSealedTexts(&ItemChecked{}, &FindingAdded{}, &FindingEdited{}),
+)
+
 // Check is the claimant's verdict on an item of the list. ItemPending is no verdict: it
 // takes a verdict back, or leaves a note before a verdict.
 type Check struct {
@@ -57,16 +103,6 @@ type Finding struct {
 	Status    ItemStatus // pass or fail
 	Note      string
 	At        time.Time
-}
-
-// Completion ends the claimant's work.
-type Completion struct {
-	CheckerID    string
-	Token        int
-	ReportID     string
-	Summary      string
-	RecordingURL string
-	At           time.Time
 }
 
 // DecideShow changes an item's pictures. To add a present picture, or to remove a missing
@@ -254,44 +290,4 @@ func (s State) freeKey(finding Item) string {
 	}
 	keyed := UniqueKeys(append(all, finding))
 	return keyed[len(keyed)-1].Key
-}
-
-// DecideComplete ends the job with its report. Every item of the list needs a verdict.
-// A second completion by the same claim is a repeat: the first report stands.
-func DecideComplete(s State, c Completion) ([]domain.Event, error) {
-	if s.Status == StatusCompleted && s.CheckerID == c.CheckerID && s.Token == c.Token {
-		return nil, nil
-	}
-	if err := working(s, c.CheckerID, c.Token); err != nil {
-		return nil, err
-	}
-	items := s.ReportItems()
-	var unchecked []string
-	for _, i := range items {
-		if i.Status == ItemPending {
-			unchecked = append(unchecked, i.ID)
-		}
-	}
-	if n := len(unchecked); n > 0 {
-		return nil, domain.Conflict("%s", withoutVerdict(n)).
-			WithHint("check every item of the list, or skip it with a reason").
-			With("uncheckedItems", unchecked)
-	}
-	return s.leaving(c.At, s.complete(c.ReportID, c.Summary, c.RecordingURL, items, c.At)), nil
-}
-
-func withoutVerdict(n int) string {
-	if n == 1 {
-		return "1 item has no verdict yet"
-	}
-	return fmt.Sprintf("%d items have no verdict yet", n)
-}
-
-func (s State) complete(reportID, summary, recordingURL string, items []ReportItem, at time.Time) *Completed {
-	done := &Completed{
-		ReportID: reportID, Summary: summary, RecordingURL: recordingURL, Items: items,
-		OverallStatus: OverallStatus(items), SessionID: s.SessionID, LoopID: s.LoopID, CommitStatus: s.TellsCommit(), At: at,
-	}
-	done.PassCount, done.FailCount, done.SkipCount = Counts(items)
-	return done
 }

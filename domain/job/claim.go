@@ -7,6 +7,35 @@ import (
 	"humanqa/domain"
 )
 
+// Claimed gives the job to a checker. The token fences every later call: work under an
+// older token is refused. DueAt is the end of the SLA.
+type Claimed struct {
+	CheckerID string    `json:"checkerId"`
+	Token     int       `json:"token"`
+	DueAt     time.Time `json:"dueAt"`
+	At        time.Time `json:"at"`
+}
+
+// Released puts a claimed job back into the queue. Its verdicts stay as a draft for the
+// next checker.
+type Released struct {
+	Token  int       `json:"token"`
+	Reason string    `json:"reason"` // checker, silent, left
+	At     time.Time `json:"at"`
+}
+
+// Heartbeat is a sign of life of the claimant.
+type Heartbeat struct {
+	Token int       `json:"token"`
+	At    time.Time `json:"at"`
+}
+
+func (*Claimed) EventType() string   { return "job.claimed" }
+func (*Released) EventType() string  { return "job.released" }
+func (*Heartbeat) EventType() string { return "job.heartbeat" }
+
+var claimEvents = domain.Specs(&Claimed{}, &Released{}, &Heartbeat{})
+
 // DecideClaim gives the job to a checker. The claimant asking again is a
 // repeat. The SLA's clock runs from the submission, not from the claim
 // (decisions, "SLA"). Robots do sandbox jobs and AI reviews

@@ -73,6 +73,11 @@ func (*CommitStatusRequested) EventType() string { return "job.commit_status_req
 func (*CommitStatusSet) EventType() string       { return "job.commit_status_set" }
 func (*CommitStatusAbandoned) EventType() string { return "job.commit_status_abandoned" }
 
+var commitEvents = slices.Concat(
+	domain.Specs(&CommitStatusSet{}, &CommitStatusAbandoned{}),
+	domain.WithSealedTexts(&CommitStatusRequested{}),
+)
+
 // TellsCommit says whether a commit status tells the job's verdict.
 func (s State) TellsCommit() bool { return s.CommitStatus != nil }
 

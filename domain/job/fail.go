@@ -19,6 +19,55 @@ const (
 // MaxSLAMisses bounds how often a job misses its SLA: the last miss fails the job.
 const MaxSLAMisses = 3
 
+// SLAMissed ends the claim, if there is one. Requeued puts the job back into the queue
+// until DueAt. Otherwise the job has failed, and job.failed follows in the same append.
+// RequeueCount counts the returns to the queue; the miss that fails the job does not
+// count.
+type SLAMissed struct {
+	RequeueCount int            `json:"requeueCount"`
+	Requeued     bool           `json:"requeued"`
+	Refund       domain.Credits `json:"refund,omitempty"`
+	// RefundExpired is as in Cancelled.
+	RefundExpired domain.Credits `json:"refundExpired,omitempty"`
+	DueAt         time.Time      `json:"dueAt,omitzero"`
+	SessionID     string         `json:"sessionId,omitempty"`
+	At            time.Time      `json:"at"`
+}
+
+// UntestableReported is a checker's report that the job cannot be tested. It ends the
+// claim. A report by a second checker or an operator adds job.failed in the same
+// append.
+type UntestableReported struct {
+	CheckerID string    `json:"checkerId"`
+	Token     int       `json:"token"`
+	Reason    string    `json:"reason" sealed:"text"`
+	Note      string    `json:"note,omitempty" sealed:"text"`
+	At        time.Time `json:"at"`
+}
+
+// Failed ends the job with a full refund; the refund follows in the ledger. Failed items
+// never fail a job (decisions, "failed").
+type Failed struct {
+	Reason string         `json:"reason"` // sla, untestable, operator
+	Refund domain.Credits `json:"refund"`
+	// Note has the reports of checkers that could not test the job, a line each; older
+	// events have none.
+	Note string `json:"note,omitempty" sealed:"text"`
+	// RefundExpired is as in Cancelled.
+	RefundExpired domain.Credits `json:"refundExpired,omitempty"`
+	SessionID     string         `json:"sessionId,omitempty"`
+	LoopID        string         `json:"loopId,omitempty"`
+	// CommitStatus is as in Completed.
+	CommitStatus bool      `json:"commitStatus,omitempty"`
+	At           time.Time `json:"at"`
+}
+
+func (*SLAMissed) EventType() string          { return "job.failed_sla" }
+func (*UntestableReported) EventType() string { return "job.untestable_reported" }
+func (*Failed) EventType() string             { return "job.failed" }
+
+var failEvents = slices.Concat(domain.Specs(&SLAMissed{}), domain.WithSealedTexts(&UntestableReported{}, &Failed{}))
+
 // DecideMissSLA ends the claim of a job at the end of its SLA. The job goes back into the
 // queue and its clock starts again; the third miss fails it with a full refund. A
 // session's slot fails on its first miss, because its session cannot wait. Before the end

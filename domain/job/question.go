@@ -108,6 +108,8 @@ func (*QuestionAsked) EventType() string  { return "job.question_asked" }
 func (*AnswerGiven) EventType() string    { return "job.question_answered" }
 func (*QuestionClosed) EventType() string { return "job.question_closed" }
 
+var questionEvents = slices.Concat(domain.Specs(&QuestionClosed{}), domain.WithSealedTexts(&QuestionAsked{}, &AnswerGiven{}))
+
 // Conclude writes an answer, or a close, into the question that it names.
 func Conclude(all []Question, e domain.Event) {
 	switch e := e.(type) {

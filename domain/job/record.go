@@ -45,6 +45,8 @@ type MomentMarked struct {
 func (*RecordingAttached) EventType() string { return "job.recording_attached" }
 func (*MomentMarked) EventType() string      { return "job.moment_marked" }
 
+var recordEvents = domain.WithSealedTexts(&RecordingAttached{}, &MomentMarked{})
+
 // DecideRecord notes that the claimant goes on recording, which is a sign of life. After
 // the completion the checker may still send the rest of the recording.
 func DecideRecord(s State, checkerID string, token int, now time.Time) ([]domain.Event, error) {

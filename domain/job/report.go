@@ -9,6 +9,27 @@ const (
 	OverallInconclusive = "inconclusive"
 )
 
+// ReportItem is one line of the report.
+type ReportItem struct {
+	Item
+	Status        ItemStatus `json:"status"`
+	Note          string     `json:"note,omitempty" sealed:"text"`
+	Reason        string     `json:"reason,omitempty"`
+	ScreenshotURL string     `json:"screenshotUrl,omitempty" sealed:"link"`
+	// MoreScreenshotURLs are the pictures beside the first.
+	MoreScreenshotURLs []string `json:"moreScreenshotUrls,omitempty" sealed:"link"`
+}
+
+// Screenshots are all pictures of the item, in the order of their arrival.
+func (i ReportItem) Screenshots() []string { return screenshots(i.ScreenshotURL, i.MoreScreenshotURLs) }
+
+func screenshots(first string, more []string) []string {
+	if first == "" {
+		return nil
+	}
+	return append([]string{first}, more...)
+}
+
 // ReportItems is the report as it stands: the list in its order, an unchecked
 // item as pending, then the findings in theirs.
 func (s State) ReportItems() []ReportItem {

@@ -29,6 +29,12 @@ type HoldPlaced struct{ retention.HoldPlaced }
 // HoldReleased ends the job's hold.
 type HoldReleased struct{ retention.HoldReleased }
 
+func (*EvidenceExpired) EventType() string { return "job.evidence_expired" }
+func (*HoldPlaced) EventType() string      { return "job.hold_placed" }
+func (*HoldReleased) EventType() string    { return "job.hold_released" }
+
+var retentionEvents = domain.Specs(&EvidenceExpired{}, &HoldPlaced{}, &HoldReleased{})
+
 // EndedAt is when the job ended; zero before it has.
 func (s State) EndedAt() time.Time {
 	switch s.Status {

@@ -8,6 +8,49 @@ import (
 
 // The decisions after the report: its analysis, and the client's rating.
 
+// AIReport is the analysis of a report (specification, "AI report").
+type AIReport struct {
+	ID               string    `json:"id"`
+	ExecutiveSummary string    `json:"executiveSummary" sealed:"text"`
+	HealthScore      int       `json:"healthScore"` // 0 to 100, higher is better
+	Bugs             []Bug     `json:"bugs"`        // gravest first
+	PassCount        int       `json:"passCount"`
+	FailCount        int       `json:"failCount"`
+	SkipCount        int       `json:"skipCount"`
+	Strengths        []string  `json:"strengths" sealed:"text"`
+	Recommendations  []string  `json:"recommendations" sealed:"text"`
+	GeneratedBy      string    `json:"generatedBy"` // rules, or a model's name
+	At               time.Time `json:"at"`
+}
+
+// Bug is a failed item in the analysis.
+type Bug struct {
+	ItemID            string   `json:"itemId,omitempty"`
+	Title             string   `json:"title" sealed:"text"`
+	Severity          Severity `json:"severity"`
+	Description       string   `json:"description" sealed:"text"`
+	ReproductionSteps []string `json:"reproductionSteps" sealed:"text"`
+	SuggestedFix      string   `json:"suggestedFix" sealed:"text"`
+}
+
+// AIReportReady adds the analysis of the completed job.
+type AIReportReady struct {
+	AIReport
+}
+
+// Rated is the client's rating of the checker's work. A later rating replaces an
+// earlier one.
+type Rated struct {
+	Rating int       `json:"rating"` // 1 to 5
+	Note   string    `json:"note,omitempty" sealed:"text"`
+	At     time.Time `json:"at"`
+}
+
+func (*AIReportReady) EventType() string { return "job.ai_report_ready" }
+func (*Rated) EventType() string         { return "job.rated" }
+
+var reviewEvents = domain.WithSealedTexts(&AIReportReady{}, &Rated{})
+
 // DecideAnalysed brings the analysis of the completed job, once.
 func DecideAnalysed(s State, report AIReport) ([]domain.Event, error) {
 	switch {

@@ -8,6 +8,26 @@ import (
 	"humanqa/domain/retention"
 )
 
+// Status is the state of a job (specification, "Job states"; decisions, "Job states").
+type Status string
+
+// The states. Completed, cancelled and failed are ends and absorb. A voided job is
+// never shown. Its submission crashed between the charge and the job, the charge
+// was given back, and a late job.created must lose.
+const (
+	StatusPending   Status = "pending"
+	StatusClaimed   Status = "claimed"
+	StatusCompleted Status = "completed"
+	StatusCancelled Status = "cancelled"
+	StatusFailed    Status = "failed"
+	StatusVoided    Status = "voided"
+)
+
+// Ended reports whether the state is an end that clients see.
+func (s Status) Ended() bool {
+	return s == StatusCompleted || s == StatusCancelled || s == StatusFailed
+}
+
 // State is a job after some events. It belongs to its fold: Evolve changes the
 // map and the slices in place, so a state that was passed to Evolve must not
 // be used again.

@@ -7,19 +7,49 @@ import (
 	"humanqa/domain"
 )
 
-// Every decision returns the events to write, none for a harmless repeat, or the refusal.
-// The caller has checked the right to see the job. The decisions about a claim are in
-// claim.go, those about the work under it in check.go.
+// Created submits a job. Its credits were debited earlier, under the same job id.
+type Created struct {
+	Submission
+	// Items is empty while the checklist is still to be written.
+	Items       []Item `json:"items"`
+	GeneratedBy string `json:"generatedBy,omitempty"` // author of a checklist that is not the client's
+	// Regressions, without ids, open a list that is still to be written; a written
+	// list holds them.
+	Regressions []Item `json:"regressions,omitempty"`
+	// Prepared are the ids of prepared fixes that the list verifies.
+	Prepared []string `json:"prepared,omitempty"`
+	// Credentials and AccessInstructions are sealed (vault, bound to this
+	// stream); only the current claimant ever sees them open.
+	Credentials        string    `json:"credentials,omitempty" sealed:"secret"`
+	AccessInstructions string    `json:"accessInstructions,omitempty" sealed:"secret"`
+	CreatedAt          time.Time `json:"createdAt"`
+}
 
-// The reasons for which a job is cancelled.
-const (
-	CancelClient           = "client"
-	CancelOperator         = "operator"
-	CancelSessionExpired   = "session_expired"
-	CancelSessionCancelled = "session_cancelled"
-	// CancelSuperseded is the end of a job for an older commit (CommitStatus).
-	CancelSuperseded = "superseded"
-)
+// Voided closes the stream of a job whose creation was lost (see StatusVoided).
+type Voided struct {
+	AccountID string    `json:"accountId"`
+	At        time.Time `json:"at"`
+}
+
+// ChecklistWritten adds the list of a job that was submitted without one.
+type ChecklistWritten struct {
+	Items       []Item    `json:"items"`
+	GeneratedBy string    `json:"generatedBy"`
+	At          time.Time `json:"at"`
+}
+
+// SlotStarted starts the SLA's clock of a session's slot.
+type SlotStarted struct {
+	DueAt time.Time `json:"dueAt"`
+	At    time.Time `json:"at"`
+}
+
+func (*Created) EventType() string          { return "job.created" }
+func (*Voided) EventType() string           { return "job.voided" }
+func (*ChecklistWritten) EventType() string { return "job.checklist_written" }
+func (*SlotStarted) EventType() string      { return "job.slot_started" }
+
+var createEvents = slices.Concat(domain.Specs(&Voided{}, &SlotStarted{}), domain.WithSealedTexts(&Created{}, &ChecklistWritten{}))
 
 // DecideCreate submits the job, with a commit status if one is asked for (tell). A stream
 // that was voided stays closed: the job's charge was given back.
@@ -50,30 +80,6 @@ func DecideVoid(s State, accountID string, now time.Time) ([]domain.Event, error
 
 func errNoList() error {
 	return domain.Conflict("the checklist is being written").WithHint("try again in a moment")
-}
-
-// DecideCancel ends a job without a claim, with a full refund. Only its session cancels
-// a session's slot, also one that is claimed.
-func DecideCancel(s State, reason string, now time.Time) ([]domain.Event, error) {
-	bySession := reason == CancelSessionExpired || reason == CancelSessionCancelled
-	switch {
-	case !s.Exists:
-		return nil, domain.NotFound("job")
-	case s.Status == StatusCancelled:
-		return nil, nil
-	case s.SessionID != "" && !bySession:
-		return nil, domain.Conflict("the job is a slot of a session").WithHint("cancel the session")
-	case s.SessionID == "" && bySession:
-		return nil, domain.Conflict("the job is no slot of a session")
-	case s.Status == StatusClaimed && !bySession:
-		return nil, domain.Conflict("the job is claimed").
-			WithHint("a checker is testing it; wait for the report")
-	case s.Status != StatusPending && s.Status != StatusClaimed:
-		return nil, domain.Conflict("the job is %s", s.Status).WithHint("only a pending job can be cancelled")
-	}
-	return s.leaving(now, &Cancelled{
-		Reason: reason, Refund: s.Price, SessionID: s.SessionID, LoopID: s.LoopID, CommitStatus: s.TellsCommit(), At: now,
-	}), nil
 }
 
 // DecideWriteChecklist brings the list of a job that was submitted without
