@@ -2,7 +2,8 @@
 //
 // # The way of a request
 //
-// One table (routes.go) names every route with its audience and its handler.
+// A route stands beside its handler, with its audience: in a topic's file of package v1
+// (clients) or checkers, or in routes.go (public). routes.go makes one table of them.
 // gorilla/mux only matches paths and serves none. Its middleware is skipped on 404 and
 // 405, and it answers odd paths with redirects without an envelope. Every request takes
 // the same way, in one order (decisions, "Order of checks"):

@@ -14,8 +14,8 @@ import (
 // aiReportRetrySeconds is the Retry-After while the analysis is on its way.
 const aiReportRetrySeconds = 15
 
-// GetAIReport is GET /v1/jobs/:id/ai-report.
-func (a *Handlers) GetAIReport(r *wire.Request) (wire.Answer, error) {
+// getAIReport is GET /v1/jobs/:id/ai-report.
+func (a *Handlers) getAIReport(r *wire.Request) (wire.Answer, error) {
 	j, past, at, err := a.ownJobThen(r, r.Vars["id"], new(wire.Problems))
 	switch {
 	case err != nil:

@@ -13,15 +13,23 @@ import (
 	"humanqa/projections/events"
 )
 
+// auditRoutes are the routes of proofs.
+func (a *Handlers) auditRoutes() []wire.Route {
+	return []wire.Route{
+		{Method: "GET", Pattern: "/v1/audit/checkpoint", Audience: wire.Clients, Handle: a.getCheckpoint},
+		{Method: "GET", Pattern: "/v1/audit/proof", Audience: wire.Clients, AllProjects: true, Handle: a.getProof},
+	}
+}
+
 // OwnLog reads an account's own part of the log: *auditlog.Own.
 type OwnLog interface {
 	Events(ctx context.Context, accountID string, since *time.Time, until *events.Until, each func(row []any) error) error
 	Proof(ctx context.Context, accountID string, id uuid.UUID) (auditlog.Proof, error)
 }
 
-// GetProof is GET /v1/audit/proof: the proof that an event of the account is in the log,
+// getProof is GET /v1/audit/proof: the proof that an event of the account is in the log,
 // for cmd/auditverify or any other verifier.
-func (a *Handlers) GetProof(r *wire.Request) (wire.Answer, error) {
+func (a *Handlers) getProof(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	text := r.Query(&p).Text("event")
 	id, err := uuid.Parse(text)
@@ -41,9 +49,9 @@ func (a *Handlers) GetProof(r *wire.Request) (wire.Answer, error) {
 // proofRetry is the time until the next checkpoint is there, in seconds.
 const proofRetry = 60
 
-// ExportEvents is GET /v1/exports/events: the account's own events, as the
+// exportEvents is GET /v1/exports/events: the account's own events, as the
 // operator's export writes them.
-func (a *Handlers) ExportEvents(r *wire.Request) (wire.Answer, error) {
+func (a *Handlers) exportEvents(r *wire.Request) (wire.Answer, error) {
 	in, err := a.readExport(r)
 	if err != nil {
 		return wire.Answer{}, err
@@ -61,9 +69,9 @@ func (a *Handlers) ExportEvents(r *wire.Request) (wire.Answer, error) {
 // auditKeyHeader names the key that a checkpoint is verified by.
 const auditKeyHeader = "X-Audit-Key"
 
-// GetCheckpoint is GET /v1/audit/checkpoint: a signed note, byte for byte, for clients
+// getCheckpoint is GET /v1/audit/checkpoint: a signed note, byte for byte, for clients
 // that keep one.
-func (a *Handlers) GetCheckpoint(r *wire.Request) (wire.Answer, error) {
+func (a *Handlers) getCheckpoint(r *wire.Request) (wire.Answer, error) {
 	note, verifier, err := a.Checkpoint(r.Context())
 	if err != nil {
 		return wire.Answer{}, err

@@ -22,8 +22,8 @@ type submittedBatch struct {
 	EstimatedCompletionMinutes int            `json:"estimatedCompletionMinutes"`
 }
 
-// SubmitBulk is POST /v1/jobs/bulk: all jobs or none (decisions, "Bulk").
-func (a *Handlers) SubmitBulk(r *wire.Request) (wire.Answer, error) {
+// submitBulk is POST /v1/jobs/bulk: all jobs or none (decisions, "Bulk").
+func (a *Handlers) submitBulk(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	r.IdempotencyKey(&p)
 	submits := input.Bulk(r.Object(&p), r.Header)
@@ -70,8 +70,8 @@ type batchJob struct {
 	IsFinal       bool       `json:"isFinal"`
 }
 
-// GetBatch is GET /v1/jobs/bulk/:batchId.
-func (a *Handlers) GetBatch(r *wire.Request) (wire.Answer, error) {
+// getBatch is GET /v1/jobs/bulk/:batchId.
+func (a *Handlers) getBatch(r *wire.Request) (wire.Answer, error) {
 	id, batch, _, at, err := a.ownBatchThen(r, new(wire.Problems))
 	if err != nil {
 		return wire.Answer{}, err

@@ -11,6 +11,16 @@ import (
 	"humanqa/projections/credits"
 )
 
+// creditRoutes are the routes of credits and prices.
+func (a *Handlers) creditRoutes() []wire.Route {
+	return []wire.Route{
+		{Method: "GET", Pattern: "/v1/credits", Audience: wire.Clients, Past: true, Handle: a.getCredits},
+		{Method: "GET", Pattern: "/v1/credits/ledger", Audience: wire.Clients, Past: true, AllProjects: true, Handle: a.creditsLedger},
+		{Method: "GET", Pattern: "/v1/credits/statement", Audience: wire.Clients, Past: true, AllProjects: true, Handle: a.creditsStatement},
+		{Method: "GET", Pattern: "/v1/pricing", Audience: wire.Clients, Handle: a.getPricing},
+	}
+}
+
 type creditsBody struct {
 	Available       domain.Credits    `json:"available"`
 	Used            domain.Credits    `json:"used"`
@@ -24,9 +34,9 @@ type expiringCredits struct {
 	ExpiresAt wire.Timestamp `json:"expiresAt"`
 }
 
-// GetCredits is GET /v1/credits, at the account's time: a sandbox's lots expire
+// getCredits is GET /v1/credits, at the account's time: a sandbox's lots expire
 // by its own clock.
-func (a *Handlers) GetCredits(r *wire.Request) (wire.Answer, error) {
+func (a *Handlers) getCredits(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	at, err := a.asOf(r, &p)
 	if err := cmp.Or(p.Err(), err); err != nil {
@@ -66,9 +76,9 @@ type price struct {
 	Urgent      domain.Credits `json:"urgent"`
 }
 
-// GetPricing is GET /v1/pricing: credits for one job, or for one slot of a
+// getPricing is GET /v1/pricing: credits for one job, or for one slot of a
 // session.
-func (a *Handlers) GetPricing(*wire.Request) (wire.Answer, error) {
+func (a *Handlers) getPricing(*wire.Request) (wire.Answer, error) {
 	var out pricingBody
 	for _, t := range job.Types() {
 		out.Prices = append(out.Prices, price{

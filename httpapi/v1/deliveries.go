@@ -49,8 +49,8 @@ type deliveryPage struct {
 	NextCursor *string        `json:"nextCursor"` // null at the end
 }
 
-// ListDeliveries is GET /v1/projects/:id/deliveries.
-func (a *Handlers) ListDeliveries(r *wire.Request) (wire.Answer, error) {
+// listDeliveries is GET /v1/projects/:id/deliveries.
+func (a *Handlers) listDeliveries(r *wire.Request) (wire.Answer, error) {
 	id, err := a.ownProject(r)
 	var p wire.Problems
 	q := r.Query(&p)
@@ -100,8 +100,8 @@ type attemptBody struct {
 	Headers      map[string]string `json:"headers"`
 }
 
-// GetDelivery is GET /v1/projects/:id/deliveries/:deliveryId.
-func (a *Handlers) GetDelivery(r *wire.Request) (wire.Answer, error) {
+// getDelivery is GET /v1/projects/:id/deliveries/:deliveryId.
+func (a *Handlers) getDelivery(r *wire.Request) (wire.Answer, error) {
 	projectID, id, err := a.ownDelivery(r)
 	if err != nil {
 		return wire.Answer{}, err
@@ -146,8 +146,8 @@ func (a *Handlers) ownDelivery(r *wire.Request) (projectID string, id uuid.UUID,
 	return projectID, id, err
 }
 
-// Redeliver is POST /v1/projects/:id/deliveries/:deliveryId/redeliver.
-func (a *Handlers) Redeliver(r *wire.Request) (wire.Answer, error) {
+// redeliver is POST /v1/projects/:id/deliveries/:deliveryId/redeliver.
+func (a *Handlers) redeliver(r *wire.Request) (wire.Answer, error) {
 	projectID, id, err := a.ownDelivery(r)
 	if err != nil {
 		return wire.Answer{}, err
@@ -167,8 +167,8 @@ func (a *Handlers) onItsWay(ctx context.Context, accountID, projectID string, id
 	return wire.ReplyUnless(err, http.StatusAccepted, deliveryOf(w.Delivery))
 }
 
-// TestWebhook is POST /v1/projects/:id/webhook/test.
-func (a *Handlers) TestWebhook(r *wire.Request) (wire.Answer, error) {
+// testWebhook is POST /v1/projects/:id/webhook/test.
+func (a *Handlers) testWebhook(r *wire.Request) (wire.Answer, error) {
 	projectID, err := a.ownProject(r)
 	if err == nil {
 		_, err = a.Reads.Projects.Get(r.Context(), r.Caller.AccountID, projectID)
@@ -194,13 +194,13 @@ type changedDeliveries struct {
 	Count int `json:"count"`
 }
 
-// ReplayDeliveries is POST /v1/projects/:id/webhook/replay.
-func (a *Handlers) ReplayDeliveries(r *wire.Request) (wire.Answer, error) {
+// replayDeliveries is POST /v1/projects/:id/webhook/replay.
+func (a *Handlers) replayDeliveries(r *wire.Request) (wire.Answer, error) {
 	return a.changeDeliveries(r, a.deliveries.Replay)
 }
 
-// DropDeliveries is POST /v1/projects/:id/webhook/drop.
-func (a *Handlers) DropDeliveries(r *wire.Request) (wire.Answer, error) {
+// dropDeliveries is POST /v1/projects/:id/webhook/drop.
+func (a *Handlers) dropDeliveries(r *wire.Request) (wire.Answer, error) {
 	return a.changeDeliveries(r, a.deliveries.Drop)
 }
 

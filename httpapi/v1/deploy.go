@@ -10,6 +10,13 @@ import (
 	"humanqa/httpapi/wire"
 )
 
+// deployRoutes are the routes of deploy hooks.
+func (a *Handlers) deployRoutes() []wire.Route {
+	return []wire.Route{
+		{Method: "POST", Pattern: "/v1/hooks/deploy/{token}", Audience: wire.Hooks, Write: true, Creates: true, Submits: true, Handle: a.deployHook},
+	}
+}
+
 // deployedJob is the handle of a deploy's test: the one it made, or the one
 // that an earlier deploy with the same key made.
 type deployedJob struct {
@@ -23,9 +30,9 @@ type ignoredDeploy struct {
 	Reason  string `json:"reason"`
 }
 
-// DeployHook is POST /v1/hooks/deploy/:token. The token in the path is the credential
+// deployHook is POST /v1/hooks/deploy/:token. The token in the path is the credential
 // (admit.Gate).
-func (a *Handlers) DeployHook(r *wire.Request) (wire.Answer, error) {
+func (a *Handlers) deployHook(r *wire.Request) (wire.Answer, error) {
 	if err := a.signedByPlatform(r); err != nil {
 		return wire.Answer{}, err
 	}

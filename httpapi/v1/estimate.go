@@ -23,9 +23,9 @@ type estimateBody struct {
 	Priority                   string         `json:"priority"`
 }
 
-// EstimateJob is POST /v1/estimate: the cost and the times of the same body at POST
+// estimateJob is POST /v1/estimate: the cost and the times of the same body at POST
 // /v1/jobs. It writes nothing, so a read-only key may ask.
-func (a *Handlers) EstimateJob(r *wire.Request) (wire.Answer, error) {
+func (a *Handlers) estimateJob(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	in := input.Submit(r.Object(&p))
 	if err := a.Limits.Admitted(r.Context(), r.Caller, &p); err != nil {

@@ -21,6 +21,15 @@ import (
 	"humanqa/projections/events"
 )
 
+// eventRoutes are the routes of the feed of events.
+func (a *Handlers) eventRoutes() []wire.Route {
+	return []wire.Route{
+		{Method: "GET", Pattern: "/v1/events", Audience: wire.Clients, Handle: a.accountEvents},
+		{Method: "GET", Pattern: "/v1/events/readers", Audience: wire.Clients, Handle: a.listReaders},
+		{Method: "POST", Pattern: "/v1/events/readers/{name}/forget", Audience: wire.Clients, Write: true, Handle: a.forgetReader},
+	}
+}
+
 const (
 	// streamBeat is the time between two signs of life, which tell a client and its
 	// proxies that a stream is open.
@@ -51,8 +60,8 @@ type jobFeed struct {
 	PassedOver int               `json:"passedOver,omitempty"`
 }
 
-// JobEvents is GET /v1/jobs/:id/events.
-func (a *Handlers) JobEvents(r *wire.Request) (wire.Answer, error) {
+// jobEvents is GET /v1/jobs/:id/events.
+func (a *Handlers) jobEvents(r *wire.Request) (wire.Answer, error) {
 	j, err := a.ownJob(r)
 	if err != nil {
 		return wire.Answer{}, err
@@ -75,9 +84,9 @@ type eventPage struct {
 	PassedOver int `json:"passedOver,omitempty"`
 }
 
-// AccountEvents is GET /v1/events: a page of the account's events, or all of
+// accountEvents is GET /v1/events: a page of the account's events, or all of
 // them as they come.
-func (a *Handlers) AccountEvents(r *wire.Request) (wire.Answer, error) {
+func (a *Handlers) accountEvents(r *wire.Request) (wire.Answer, error) {
 	if wantsStream(r.Header.Values("Accept")) {
 		return a.streamEvents(r)
 	}

@@ -11,6 +11,14 @@ import (
 	"humanqa/httpapi/wire"
 )
 
+// evidenceRoutes are the routes of the retention of evidence.
+func (a *Handlers) evidenceRoutes() []wire.Route {
+	return []wire.Route{
+		{Method: "GET", Pattern: "/v1/evidence", Audience: wire.Clients, AllProjects: true, Handle: a.getEvidence},
+		{Method: "PATCH", Pattern: "/v1/evidence", Audience: wire.Clients, Write: true, AllProjects: true, Handle: a.updateEvidence},
+	}
+}
+
 type evidenceBody struct {
 	KeepEvidenceDays   *int       `json:"keepEvidenceDays"`
 	KeepRecordingsDays *int       `json:"keepRecordingsDays"`
@@ -34,9 +42,9 @@ type usageBody struct {
 
 func usageOf(u evidence.Usage) usageBody { return usageBody{u, u.Going(), u.NextMonth()} }
 
-// GetEvidence is GET /v1/evidence: how much evidence the account has, how long it is kept,
+// getEvidence is GET /v1/evidence: how much evidence the account has, how long it is kept,
 // and what goes next. With settings in the query it also tells what these would change.
-func (a *Handlers) GetEvidence(r *wire.Request) (wire.Answer, error) {
+func (a *Handlers) getEvidence(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	q := r.Query(&p)
 	asked := retention.Keep{EvidenceDays: daysIn(q, retention.EvidenceDays), RecordingsDays: daysIn(q, retention.RecordingsDays)}
@@ -75,8 +83,8 @@ func evidenceOf(keep retention.Keep, hold *retention.Hold, usage evidence.Usage)
 	return out
 }
 
-// UpdateEvidence is PATCH /v1/evidence: how long the account's evidence is kept.
-func (a *Handlers) UpdateEvidence(r *wire.Request) (wire.Answer, error) {
+// updateEvidence is PATCH /v1/evidence: how long the account's evidence is kept.
+func (a *Handlers) updateEvidence(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	change := input.Retention(r.Object(&p))
 	return a.Writer.WriteUnless(p.Err(), r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {

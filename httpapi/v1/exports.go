@@ -15,6 +15,15 @@ import (
 	"humanqa/projections/events"
 )
 
+// exportRoutes are the routes of exports and pass rates.
+func (a *Handlers) exportRoutes() []wire.Route {
+	return []wire.Route{
+		{Method: "GET", Pattern: "/v1/exports/events", Audience: wire.Clients, Past: true, AllProjects: true, Handle: a.exportEvents},
+		{Method: "GET", Pattern: "/v1/exports/{table}", Audience: wire.Clients, Past: true, AllProjects: true, Handle: a.getExport},
+		{Method: "GET", Pattern: "/v1/analytics/pass-rate", Audience: wire.Clients, Past: true, Handle: a.getPassRates},
+	}
+}
+
 // streamed makes an io.Writer of a stream.
 type streamed struct{ *wire.StreamWriter }
 
@@ -86,9 +95,9 @@ func (a *Handlers) readExport(r *wire.Request) (in exportRequest, err error) {
 	return in, cmp.Or(p.Err(), err)
 }
 
-// GetExport is GET /v1/exports/:table: the account's own rows of a view of
+// getExport is GET /v1/exports/:table: the account's own rows of a view of
 // schema analytics.
-func (a *Handlers) GetExport(r *wire.Request) (wire.Answer, error) {
+func (a *Handlers) getExport(r *wire.Request) (wire.Answer, error) {
 	in, err := a.readExport(r)
 	if err != nil {
 		return wire.Answer{}, err
@@ -123,8 +132,8 @@ type passRate struct {
 	PassRate       float64         `json:"passRate"`
 }
 
-// GetPassRates is GET /v1/analytics/pass-rate.
-func (a *Handlers) GetPassRates(r *wire.Request) (wire.Answer, error) {
+// getPassRates is GET /v1/analytics/pass-rate.
+func (a *Handlers) getPassRates(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	by := []string{}
 	if text := r.Query(&p).Text("by"); text != "" {

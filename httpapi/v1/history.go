@@ -51,8 +51,8 @@ type preparedBatch struct {
 	PreparedAt   wire.Timestamp `json:"preparedAt"`
 }
 
-// ProjectHistory is GET /v1/projects/:id/history.
-func (a *Handlers) ProjectHistory(r *wire.Request) (wire.Answer, error) {
+// projectHistory is GET /v1/projects/:id/history.
+func (a *Handlers) projectHistory(r *wire.Request) (wire.Answer, error) {
 	id, at, err := a.ownProjectThen(r)
 	if err != nil {
 		return wire.Answer{}, err
@@ -130,8 +130,8 @@ type openFailure struct {
 	LastPassedAt    *wire.Timestamp `json:"lastPassedAt"`
 }
 
-// OpenFailures is GET /v1/projects/:id/open-failures.
-func (a *Handlers) OpenFailures(r *wire.Request) (wire.Answer, error) {
+// openFailures is GET /v1/projects/:id/open-failures.
+func (a *Handlers) openFailures(r *wire.Request) (wire.Answer, error) {
 	id, err := a.ownProject(r)
 	var p wire.Problems
 	limit := r.Query(&p).Integer("limit", 20, 1, 100)

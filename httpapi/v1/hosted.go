@@ -13,6 +13,15 @@ import (
 	"humanqa/httpapi/wire"
 )
 
+// hostedRoutes are the routes of hosted tests.
+func (a *Handlers) hostedRoutes() []wire.Route {
+	return []wire.Route{
+		{Method: "POST", Pattern: "/v1/hosted/test", Audience: wire.Clients, Write: true, Creates: true, Submits: true, Handle: a.testHosted},
+		{Method: "GET", Pattern: "/v1/hosted/status/{jobId}", Audience: wire.Clients, Past: true, Handle: a.hostedStatus},
+		{Method: "POST", Pattern: "/v1/hosted/prepare-next", Audience: wire.Clients, Write: true, Creates: true, Handle: a.prepareNext},
+	}
+}
+
 // hostedJob is the handle of a hosted test. creditsCharged always equals
 // creditsDeducted.
 type hostedJob struct {
@@ -51,8 +60,8 @@ func (a *Handlers) hostedJob(in command.HostedTest, out command.HostedJob) hoste
 
 func (a *Handlers) statusURL(jobID string) string { return a.BaseURL + "/v1/hosted/status/" + jobID }
 
-// TestHosted is POST /v1/hosted/test.
-func (a *Handlers) TestHosted(r *wire.Request) (wire.Answer, error) {
+// testHosted is POST /v1/hosted/test.
+func (a *Handlers) testHosted(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	r.IdempotencyKey(&p)
 	o := r.Object(&p)
@@ -100,8 +109,8 @@ type preparedBody struct {
 	ProjectID       string   `json:"projectId"`
 }
 
-// PrepareNext is POST /v1/hosted/prepare-next.
-func (a *Handlers) PrepareNext(r *wire.Request) (wire.Answer, error) {
+// prepareNext is POST /v1/hosted/prepare-next.
+func (a *Handlers) prepareNext(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	r.IdempotencyKey(&p)
 	o := r.Object(&p)

@@ -78,10 +78,10 @@ const (
 	statusPoll = 250 * time.Millisecond
 )
 
-// HostedStatus is GET /v1/hosted/status/:jobId. With ?wait= it holds the answer back
+// hostedStatus is GET /v1/hosted/status/:jobId. With ?wait= it holds the answer back
 // until the status differs from that of If-None-Match, or else from the first one. It
 // answers at the latest when the seconds are over or the service stops.
-func (a *Handlers) HostedStatus(r *wire.Request) (wire.Answer, error) {
+func (a *Handlers) hostedStatus(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	q := r.Query(&p)
 	wait := q.Integer("wait", 0, 0, maxStatusWait)

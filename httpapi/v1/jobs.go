@@ -16,6 +16,27 @@ import (
 	"humanqa/projections/jobs"
 )
 
+// jobRoutes are the routes of jobs.
+func (a *Handlers) jobRoutes() []wire.Route {
+	return []wire.Route{
+		{Method: "POST", Pattern: "/v1/jobs", Audience: wire.Clients, Write: true, Creates: true, Submits: true, Handle: a.submitJob},
+		{Method: "GET", Pattern: "/v1/jobs", Audience: wire.Clients, Past: true, Handle: a.listJobs},
+		{Method: "POST", Pattern: "/v1/jobs/bulk", Audience: wire.Clients, Write: true, Creates: true, Submits: true, Handle: a.submitBulk},
+		{Method: "GET", Pattern: "/v1/jobs/bulk/{batchId}", Audience: wire.Clients, Past: true, Handle: a.getBatch},
+		{Method: "GET", Pattern: "/v1/jobs/bulk/{batchId}/report", Audience: wire.Clients, Past: true, Handle: a.getBatchReport},
+		{Method: "GET", Pattern: "/v1/jobs/{id}", Audience: wire.Clients, Past: true, Handle: a.getJob},
+		{Method: "GET", Pattern: "/v1/jobs/{id}/report", Audience: wire.Clients, Past: true, Handle: a.getReport},
+		{Method: "GET", Pattern: "/v1/jobs/{id}/ai-report", Audience: wire.Clients, Past: true, Handle: a.getAIReport},
+		{Method: "GET", Pattern: "/v1/jobs/{id}/events", Audience: wire.Clients, Handle: a.jobEvents},
+		{Method: "POST", Pattern: "/v1/jobs/{id}/cancel", Audience: wire.Clients, Write: true, Handle: a.cancelJob},
+		{Method: "POST", Pattern: "/v1/jobs/{id}/retest", Audience: wire.Clients, Write: true, Creates: true, Handle: a.retestJob},
+		{Method: "POST", Pattern: "/v1/jobs/{id}/rating", Audience: wire.Clients, Write: true, Handle: a.rateJob},
+		{Method: "GET", Pattern: "/v1/jobs/{id}/questions", Audience: wire.Clients, Past: true, Handle: a.listQuestions},
+		{Method: "POST", Pattern: "/v1/jobs/{id}/questions/{questionId}/answer", Audience: wire.Clients, Write: true, Creates: true, Handle: a.answerQuestion},
+		{Method: "POST", Pattern: "/v1/estimate", Audience: wire.Clients, Submits: true, Handle: a.estimateJob},
+	}
+}
+
 type submittedJob struct {
 	JobID                      string         `json:"jobId"`
 	Status                     job.Status     `json:"status"`
@@ -28,8 +49,8 @@ type submittedJob struct {
 	ProjectID                  *string        `json:"projectId"`
 }
 
-// SubmitJob is POST /v1/jobs.
-func (a *Handlers) SubmitJob(r *wire.Request) (wire.Answer, error) {
+// submitJob is POST /v1/jobs.
+func (a *Handlers) submitJob(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	r.IdempotencyKey(&p)
 	o := r.Object(&p)
@@ -102,8 +123,8 @@ var listedStatuses = []job.Status{job.StatusPending, job.StatusClaimed, job.Stat
 // maxOffset is far beyond any account, and within what Postgres can count.
 const maxOffset = 1 << 31
 
-// ListJobs is GET /v1/jobs.
-func (a *Handlers) ListJobs(r *wire.Request) (wire.Answer, error) {
+// listJobs is GET /v1/jobs.
+func (a *Handlers) listJobs(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	q := r.Query(&p)
 	f := jobs.Filter{
@@ -235,8 +256,8 @@ func openQuestion(j jobs.Job) *report.Question {
 	return &shown
 }
 
-// GetJob is GET /v1/jobs/:id.
-func (a *Handlers) GetJob(r *wire.Request) (wire.Answer, error) {
+// getJob is GET /v1/jobs/:id.
+func (a *Handlers) getJob(r *wire.Request) (wire.Answer, error) {
 	j, _, at, err := a.ownJobThen(r, r.Vars["id"], new(wire.Problems))
 	if err != nil {
 		return wire.Answer{}, err
@@ -309,9 +330,9 @@ type cancelledJob struct {
 	CreditsRemaining domain.Credits `json:"creditsRemaining"`
 }
 
-// CancelJob is POST /v1/jobs/:id/cancel. A repeat needs no Idempotency-Key: it
+// cancelJob is POST /v1/jobs/:id/cancel. A repeat needs no Idempotency-Key: it
 // answers the same.
-func (a *Handlers) CancelJob(r *wire.Request) (wire.Answer, error) {
+func (a *Handlers) cancelJob(r *wire.Request) (wire.Answer, error) {
 	j, err := a.ownJob(r)
 	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		out, err := a.Commands.CancelJob(ctx, cause, j.ID, "client")

@@ -58,8 +58,8 @@ func byWhom(actor string) string {
 	return "service"
 }
 
-// CreditsLedger is GET /v1/credits/ledger.
-func (a *Handlers) CreditsLedger(r *wire.Request) (wire.Answer, error) {
+// creditsLedger is GET /v1/credits/ledger.
+func (a *Handlers) creditsLedger(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	q := r.Query(&p)
 	limit := q.Integer("limit", 20, 1, 100)
@@ -103,10 +103,10 @@ func (a *Handlers) ledgerThen(r *wire.Request, at *asked) (uint64, error) {
 // statementPage is how many lines of a statement are in memory at a time.
 const statementPage = 500
 
-// CreditsStatement is GET /v1/credits/statement: a month, in UTC, in the format that is
+// creditsStatement is GET /v1/credits/statement: a month, in UTC, in the format that is
 // asked for, else as CSV. Each line adds its amount to the balance, from the opening to
 // the closing one.
-func (a *Handlers) CreditsStatement(r *wire.Request) (wire.Answer, error) {
+func (a *Handlers) creditsStatement(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	q := r.Query(&p)
 	text, format := q.Text("month"), cmp.Or(tabular.Format(q.OneOf("format", tabular.Formats())), tabular.CSV)

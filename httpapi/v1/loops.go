@@ -12,6 +12,14 @@ import (
 	"humanqa/projections/loops"
 )
 
+// loopRoutes are the routes of loop sessions.
+func (a *Handlers) loopRoutes() []wire.Route {
+	return []wire.Route{
+		{Method: "GET", Pattern: "/v1/loop-sessions/{id}", Audience: wire.Clients, Handle: a.getLoop},
+		{Method: "POST", Pattern: "/v1/loop-sessions/{id}/finalize", Audience: wire.Clients, Write: true, Handle: a.finalizeLoop},
+	}
+}
+
 type loopSession struct {
 	ID            string          `json:"id"`
 	ProjectID     string          `json:"projectId"`
@@ -28,14 +36,14 @@ type loopSession struct {
 	EndedAt       *wire.Timestamp `json:"endedAt"`
 }
 
-// GetLoop is GET /v1/loop-sessions/:id.
-func (a *Handlers) GetLoop(r *wire.Request) (wire.Answer, error) {
+// getLoop is GET /v1/loop-sessions/:id.
+func (a *Handlers) getLoop(r *wire.Request) (wire.Answer, error) {
 	s, err := a.ownLoop(r)
 	return wire.ReplyUnless(err, http.StatusOK, loopSessionOf(s))
 }
 
-// FinalizeLoop is POST /v1/loop-sessions/:id/finalize: the agent ends its loop.
-func (a *Handlers) FinalizeLoop(r *wire.Request) (wire.Answer, error) {
+// finalizeLoop is POST /v1/loop-sessions/:id/finalize: the agent ends its loop.
+func (a *Handlers) finalizeLoop(r *wire.Request) (wire.Answer, error) {
 	found, err := a.ownLoop(r)
 	var p wire.Problems
 	o := r.Object(&p)

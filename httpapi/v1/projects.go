@@ -16,6 +16,18 @@ import (
 	"humanqa/webhooks"
 )
 
+// projectRoutes are the routes of projects.
+func (a *Handlers) projectRoutes() []wire.Route {
+	return []wire.Route{
+		{Method: "GET", Pattern: "/v1/projects", Audience: wire.Clients, Past: true, Handle: a.listProjects},
+		{Method: "POST", Pattern: "/v1/projects", Audience: wire.Clients, Write: true, Creates: true, AllProjects: true, Handle: a.createProject},
+		{Method: "GET", Pattern: "/v1/projects/{id}", Audience: wire.Clients, Past: true, Handle: a.getProject},
+		{Method: "PATCH", Pattern: "/v1/projects/{id}", Audience: wire.Clients, Write: true, Handle: a.updateProject},
+		{Method: "GET", Pattern: "/v1/projects/{id}/history", Audience: wire.Clients, Past: true, Handle: a.projectHistory},
+		{Method: "GET", Pattern: "/v1/projects/{id}/open-failures", Audience: wire.Clients, Handle: a.openFailures},
+	}
+}
+
 // projectBody is a project in every answer. The webhook's secret is never in
 // it, nor is the deploy hook's token, which is shown at creation only.
 type projectBody struct {
@@ -121,8 +133,8 @@ type projectPage struct {
 // projects of nearly every account fit into one.
 const maxProjects = 1000
 
-// ListProjects is GET /v1/projects. A project-bound key sees its own only.
-func (a *Handlers) ListProjects(r *wire.Request) (wire.Answer, error) {
+// listProjects is GET /v1/projects. A project-bound key sees its own only.
+func (a *Handlers) listProjects(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	q := r.Query(&p)
 	f := projects.Filter{
@@ -142,8 +154,8 @@ func (a *Handlers) ListProjects(r *wire.Request) (wire.Answer, error) {
 	return wire.ReplyUnless(err, http.StatusOK, page)
 }
 
-// GetProject is GET /v1/projects/:id.
-func (a *Handlers) GetProject(r *wire.Request) (wire.Answer, error) {
+// getProject is GET /v1/projects/:id.
+func (a *Handlers) getProject(r *wire.Request) (wire.Answer, error) {
 	id, at, err := a.ownProjectThen(r)
 	if err != nil {
 		return wire.Answer{}, err
@@ -210,8 +222,8 @@ type createdProject struct {
 	DeployHookURL string `json:"deployHookUrl"`
 }
 
-// CreateProject is POST /v1/projects.
-func (a *Handlers) CreateProject(r *wire.Request) (wire.Answer, error) {
+// createProject is POST /v1/projects.
+func (a *Handlers) createProject(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	r.IdempotencyKey(&p)
 	o := r.Object(&p)
@@ -240,8 +252,8 @@ func unusedWithoutURL(r *wire.Request, events *[]string, headers *command.Header
 	}
 }
 
-// UpdateProject is PATCH /v1/projects/:id.
-func (a *Handlers) UpdateProject(r *wire.Request) (wire.Answer, error) {
+// updateProject is PATCH /v1/projects/:id.
+func (a *Handlers) updateProject(r *wire.Request) (wire.Answer, error) {
 	id, err := a.ownProject(r)
 	var p wire.Problems
 	o := r.Object(&p)

@@ -17,8 +17,8 @@ type questionsBody struct {
 	AsOf      *string           `json:"asOf,omitempty"`
 }
 
-// ListQuestions is GET /v1/jobs/:id/questions, the oldest first.
-func (a *Handlers) ListQuestions(r *wire.Request) (wire.Answer, error) {
+// listQuestions is GET /v1/jobs/:id/questions, the oldest first.
+func (a *Handlers) listQuestions(r *wire.Request) (wire.Answer, error) {
 	j, _, at, err := a.ownJobThen(r, r.Vars["id"], new(wire.Problems))
 	return wire.ReplyUnless(err, http.StatusOK, questionsBody{
 		JobID: j.ID, Questions: wire.List(j.Questions, report.QuestionOf), AsOf: at.then(),
@@ -30,8 +30,8 @@ type answeredQuestion struct {
 	report.Question
 }
 
-// AnswerQuestion is POST /v1/jobs/:id/questions/:questionId/answer.
-func (a *Handlers) AnswerQuestion(r *wire.Request) (wire.Answer, error) {
+// answerQuestion is POST /v1/jobs/:id/questions/:questionId/answer.
+func (a *Handlers) answerQuestion(r *wire.Request) (wire.Answer, error) {
 	j, err := a.ownJob(r)
 	var p wire.Problems
 	o := r.Object(&p)

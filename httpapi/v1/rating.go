@@ -15,8 +15,8 @@ type ratedJob struct {
 	Note          *string `json:"note"`
 }
 
-// RateJob is POST /v1/jobs/:id/rating. A later rating replaces an earlier one.
-func (a *Handlers) RateJob(r *wire.Request) (wire.Answer, error) {
+// rateJob is POST /v1/jobs/:id/rating. A later rating replaces an earlier one.
+func (a *Handlers) rateJob(r *wire.Request) (wire.Answer, error) {
 	j, err := a.ownJob(r)
 	var p wire.Problems
 	o := r.Object(&p)

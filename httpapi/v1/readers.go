@@ -59,8 +59,8 @@ type readerAs struct {
 	LastSeenAt   string        `json:"lastSeenAt"`
 }
 
-// ListReaders is GET /v1/events/readers.
-func (a *Handlers) ListReaders(r *wire.Request) (wire.Answer, error) {
+// listReaders is GET /v1/events/readers.
+func (a *Handlers) listReaders(r *wire.Request) (wire.Answer, error) {
 	now, err := a.accountTime(r.Context(), r)
 	if err != nil {
 		return wire.Answer{}, err
@@ -95,8 +95,8 @@ type forgottenReader struct {
 	Forgotten string `json:"forgotten"`
 }
 
-// ForgetReader is POST /v1/events/readers/:name/forget.
-func (a *Handlers) ForgetReader(r *wire.Request) (wire.Answer, error) {
+// forgetReader is POST /v1/events/readers/:name/forget.
+func (a *Handlers) forgetReader(r *wire.Request) (wire.Answer, error) {
 	name := r.Vars["name"]
 	err := a.Readers.Forget(r.Context(), r.Caller.AccountID, r.Caller.ProjectID, name)
 	return wire.ReplyUnless(err, http.StatusOK, forgottenReader{name})

@@ -10,8 +10,8 @@ import (
 // reportRetrySeconds is the Retry-After while a report may still come.
 const reportRetrySeconds = 30
 
-// GetReport is GET /v1/jobs/:id/report.
-func (a *Handlers) GetReport(r *wire.Request) (wire.Answer, error) {
+// getReport is GET /v1/jobs/:id/report.
+func (a *Handlers) getReport(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	format := report.Asked(r, &p)
 	j, past, at, err := a.ownJobThen(r, r.Vars["id"], &p)
@@ -41,10 +41,10 @@ func noReport(j jobs.Job, what, hint string) error {
 	return wire.RetryAfter(domain.NotFound(what).WithHint("%s", hint), reportRetrySeconds)
 }
 
-// GetBatchReport is GET /v1/jobs/bulk/:batchId/report. Like a job's report, it exists
+// getBatchReport is GET /v1/jobs/bulk/:batchId/report. Like a job's report, it exists
 // once everything has ended. A job that will have no report is named, not left out, so
 // that a pipeline does not take an untested batch for green.
-func (a *Handlers) GetBatchReport(r *wire.Request) (wire.Answer, error) {
+func (a *Handlers) getBatchReport(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	format := report.Asked(r, &p)
 	id, batch, past, at, err := a.ownBatchThen(r, &p)

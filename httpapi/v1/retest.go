@@ -14,9 +14,9 @@ type retestedJob struct {
 	ParentJobID string `json:"parentJobId"`
 }
 
-// RetestJob is POST /v1/jobs/:id/retest. It takes no body, and ignores one that is sent.
+// retestJob is POST /v1/jobs/:id/retest. It takes no body, and ignores one that is sent.
 // It checks the job's URL again, because the account may no longer be allowed to test it.
-func (a *Handlers) RetestJob(r *wire.Request) (wire.Answer, error) {
+func (a *Handlers) retestJob(r *wire.Request) (wire.Answer, error) {
 	parent, err := a.ownJob(r)
 	var p wire.Problems
 	r.IdempotencyKey(&p)

@@ -13,15 +13,24 @@ import (
 	"humanqa/httpapi/wire"
 )
 
+// sandboxRoutes are the routes of sandboxes.
+func (a *Handlers) sandboxRoutes() []wire.Route {
+	return []wire.Route{
+		{Method: "POST", Pattern: "/v1/sandbox/clock/advance", Audience: wire.Clients, Write: true, Creates: true, Handle: a.advanceClock},
+		{Method: "POST", Pattern: "/v1/sandbox/jobs/{id}/play", Audience: wire.Clients, Write: true, Handle: a.playJob},
+		{Method: "POST", Pattern: "/v1/sandbox/sessions/{id}/ready", Audience: wire.Clients, Write: true, Handle: a.readySlots},
+	}
+}
+
 type advancedClock struct {
 	Now             wire.Timestamp `json:"now"`
 	OffsetSeconds   int64          `json:"offsetSeconds"`
 	AdvancedSeconds int64          `json:"advancedSeconds"`
 }
 
-// AdvanceClock is POST /v1/sandbox/clock/advance. Everything that falls due by it happens
+// advanceClock is POST /v1/sandbox/clock/advance. Everything that falls due by it happens
 // within a second of the answer. The time is the whole account's.
-func (a *Handlers) AdvanceClock(r *wire.Request) (wire.Answer, error) {
+func (a *Handlers) advanceClock(r *wire.Request) (wire.Answer, error) {
 	switch {
 	case !r.Caller.Sandbox:
 		return wire.Answer{}, account.ErrNoSandbox
@@ -50,9 +59,9 @@ type askedJob struct {
 	Question report.Question `json:"question"`
 }
 
-// PlayJob is POST /v1/sandbox/jobs/:id/play: a robot checker does the job. With a question
+// playJob is POST /v1/sandbox/jobs/:id/play: a robot checker does the job. With a question
 // it asks first, and completes the job once the question has ended.
-func (a *Handlers) PlayJob(r *wire.Request) (wire.Answer, error) {
+func (a *Handlers) playJob(r *wire.Request) (wire.Answer, error) {
 	if !r.Caller.Sandbox {
 		return wire.Answer{}, account.ErrNoSandbox
 	}

@@ -17,9 +17,9 @@ type readySession struct {
 	CheckerCount int            `json:"checkerCount"`
 }
 
-// ReadySlots is POST /v1/sandbox/sessions/:id/ready: robot checkers wait in the
+// readySlots is POST /v1/sandbox/sessions/:id/ready: robot checkers wait in the
 // lobby, in the slots that are named, or in all of them.
-func (a *Handlers) ReadySlots(r *wire.Request) (wire.Answer, error) {
+func (a *Handlers) readySlots(r *wire.Request) (wire.Answer, error) {
 	if !r.Caller.Sandbox {
 		return wire.Answer{}, account.ErrNoSandbox
 	}

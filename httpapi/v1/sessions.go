@@ -15,6 +15,16 @@ import (
 	"humanqa/projections/sessions"
 )
 
+// sessionRoutes are the routes of sessions.
+func (a *Handlers) sessionRoutes() []wire.Route {
+	return []wire.Route{
+		{Method: "POST", Pattern: "/v1/hosted/sessions", Audience: wire.Clients, Write: true, Creates: true, Submits: true, Handle: a.createSession},
+		{Method: "GET", Pattern: "/v1/hosted/sessions", Audience: wire.Clients, Past: true, Handle: a.listSessions},
+		{Method: "GET", Pattern: "/v1/hosted/sessions/{id}", Audience: wire.Clients, Past: true, Handle: a.getSession},
+		{Method: "POST", Pattern: "/v1/hosted/sessions/{id}/cancel", Audience: wire.Clients, Write: true, Handle: a.cancelSession},
+	}
+}
+
 // createdSession is the handle of a session. creditsCharged always equals
 // creditsDeducted; checklistItemCount is per slot.
 type createdSession struct {
@@ -42,8 +52,8 @@ type createdSlot struct {
 	StatusURL    string  `json:"statusUrl"`
 }
 
-// CreateSession is POST /v1/hosted/sessions.
-func (a *Handlers) CreateSession(r *wire.Request) (wire.Answer, error) {
+// createSession is POST /v1/hosted/sessions.
+func (a *Handlers) createSession(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	r.IdempotencyKey(&p)
 	in := input.Session(r.Object(&p), a.Limits)
@@ -149,8 +159,8 @@ type sessionPage struct {
 var sessionStatuses = []session.Status{session.StatusLobby, session.StatusActive, session.StatusCompleted, session.StatusExpired,
 	session.StatusCancelled}
 
-// ListSessions is GET /v1/hosted/sessions.
-func (a *Handlers) ListSessions(r *wire.Request) (wire.Answer, error) {
+// listSessions is GET /v1/hosted/sessions.
+func (a *Handlers) listSessions(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	q := r.Query(&p)
 	f := sessions.Filter{
@@ -178,8 +188,8 @@ func (a *Handlers) ListSessions(r *wire.Request) (wire.Answer, error) {
 	return wire.Reply(http.StatusOK, page)
 }
 
-// GetSession is GET /v1/hosted/sessions/:id.
-func (a *Handlers) GetSession(r *wire.Request) (wire.Answer, error) {
+// getSession is GET /v1/hosted/sessions/:id.
+func (a *Handlers) getSession(r *wire.Request) (wire.Answer, error) {
 	s, err := a.ownSession(r)
 	var p wire.Problems
 	at, failed := a.asOf(r, &p)
@@ -217,9 +227,9 @@ type cancelledSession struct {
 	CreditsRemaining domain.Credits `json:"creditsRemaining"`
 }
 
-// CancelSession is POST /v1/hosted/sessions/:id/cancel. A repeat needs no
+// cancelSession is POST /v1/hosted/sessions/:id/cancel. A repeat needs no
 // Idempotency-Key: it answers the same.
-func (a *Handlers) CancelSession(r *wire.Request) (wire.Answer, error) {
+func (a *Handlers) cancelSession(r *wire.Request) (wire.Answer, error) {
 	s, err := a.ownSession(r)
 	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		out, err := a.Commands.CancelSession(ctx, cause, s.ID)

@@ -10,6 +10,20 @@ import (
 	"humanqa/webhooks"
 )
 
+// webhookRoutes are the routes of webhooks and their deliveries.
+func (a *Handlers) webhookRoutes() []wire.Route {
+	return []wire.Route{
+		{Method: "POST", Pattern: "/v1/projects/{id}/webhook/enable", Audience: wire.Clients, Write: true, Handle: a.enableWebhook},
+		{Method: "POST", Pattern: "/v1/projects/{id}/webhook/test", Audience: wire.Clients, Write: true, Creates: true, Handle: a.testWebhook},
+		{Method: "POST", Pattern: "/v1/projects/{id}/webhook/rotate-secret", Audience: wire.Clients, Write: true, Creates: true, Handle: a.rotateSecret},
+		{Method: "POST", Pattern: "/v1/projects/{id}/webhook/replay", Audience: wire.Clients, Write: true, Handle: a.replayDeliveries},
+		{Method: "POST", Pattern: "/v1/projects/{id}/webhook/drop", Audience: wire.Clients, Write: true, Handle: a.dropDeliveries},
+		{Method: "GET", Pattern: "/v1/projects/{id}/deliveries", Audience: wire.Clients, Handle: a.listDeliveries},
+		{Method: "GET", Pattern: "/v1/projects/{id}/deliveries/{deliveryId}", Audience: wire.Clients, Handle: a.getDelivery},
+		{Method: "POST", Pattern: "/v1/projects/{id}/deliveries/{deliveryId}/redeliver", Audience: wire.Clients, Write: true, Creates: true, Handle: a.redeliver},
+	}
+}
+
 // rotation is one replacement of the signing secret, by a person or else by an
 // API key.
 type rotation struct {
@@ -60,8 +74,8 @@ func healthBodyOf(h webhooks.Health) *webhookHealth {
 	}
 }
 
-// EnableWebhook is POST /v1/projects/:id/webhook/enable.
-func (a *Handlers) EnableWebhook(r *wire.Request) (wire.Answer, error) {
+// enableWebhook is POST /v1/projects/:id/webhook/enable.
+func (a *Handlers) enableWebhook(r *wire.Request) (wire.Answer, error) {
 	id, err := a.ownProject(r)
 	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		at, err := a.Commands.EnableWebhook(ctx, cause, id)
@@ -98,8 +112,8 @@ const (
 	afterFinish = "The rotation has ended: only the present secret signs."
 )
 
-// RotateSecret is POST /v1/projects/:id/webhook/rotate-secret.
-func (a *Handlers) RotateSecret(r *wire.Request) (wire.Answer, error) {
+// rotateSecret is POST /v1/projects/:id/webhook/rotate-secret.
+func (a *Handlers) rotateSecret(r *wire.Request) (wire.Answer, error) {
 	id, err := a.ownProject(r)
 	var p wire.Problems
 	r.IdempotencyKey(&p)

@@ -13,6 +13,18 @@ import (
 	"humanqa/httpapi/wire"
 )
 
+// claimRoutes are the routes of the queue and claims.
+func (a *Handlers) claimRoutes() []wire.Route {
+	return []wire.Route{
+		{Method: "GET", Pattern: "/v1/checker/queue", Audience: wire.Checkers, Handle: a.checkerQueue},
+		{Method: "GET", Pattern: "/v1/checker/claims", Audience: wire.Checkers, Handle: a.liveClaim},
+		{Method: "POST", Pattern: "/v1/checker/claims", Audience: wire.Checkers, Write: true, Handle: a.claimJob},
+		{Method: "POST", Pattern: "/v1/checker/jobs/{id}/release", Audience: wire.Checkers, Write: true, Handle: a.releaseJob},
+		{Method: "POST", Pattern: "/v1/checker/jobs/{id}/untestable", Audience: wire.Checkers, Write: true, Handle: a.reportUntestable},
+		{Method: "POST", Pattern: "/v1/checker/jobs/{id}/heartbeat", Audience: wire.Checkers, Write: true, Handle: a.heartbeat},
+	}
+}
+
 type claimBody struct {
 	JobID      string         `json:"jobId"`
 	ClaimToken string         `json:"claimToken"`
@@ -43,8 +55,8 @@ type credentialsBody struct {
 	Notes    string `json:"notes"`
 }
 
-// ClaimJob is POST /v1/checker/claims.
-func (a *Handlers) ClaimJob(r *wire.Request) (wire.Answer, error) {
+// claimJob is POST /v1/checker/claims.
+func (a *Handlers) claimJob(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	o := r.OptionalObject(&p)
 	wanted := o.ID("jobId")
@@ -71,9 +83,9 @@ func (a *Handlers) claim(ctx context.Context, r *wire.Request, cause command.Cau
 	return a.showClaim(ctx, http.StatusCreated, c)
 }
 
-// LiveClaim is GET /v1/checker/claims: the work of a checker whose browser was closed, or
+// liveClaim is GET /v1/checker/claims: the work of a checker whose browser was closed, or
 // whose network was away, with all their verdicts.
-func (a *Handlers) LiveClaim(r *wire.Request) (wire.Answer, error) {
+func (a *Handlers) liveClaim(r *wire.Request) (wire.Answer, error) {
 	c, held, err := a.Commands.LiveClaim(r.Context(), r.Caller.CheckerID)
 	switch {
 	case err != nil:
@@ -123,9 +135,9 @@ type untestableBody struct {
 	Status job.Status `json:"status"` // pending: another checker has a look; failed: two agree
 }
 
-// ReportUntestable is POST /v1/checker/jobs/:id/untestable: the checker gives the job
+// reportUntestable is POST /v1/checker/jobs/:id/untestable: the checker gives the job
 // back and says why it cannot be tested.
-func (a *Handlers) ReportUntestable(r *wire.Request) (wire.Answer, error) {
+func (a *Handlers) reportUntestable(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	o := r.Object(&p)
 	reason, note := input.Untestable(o)
@@ -146,9 +158,9 @@ type heartbeatBody struct {
 	ClockStands bool `json:"clockStands"`
 }
 
-// Heartbeat is POST /v1/checker/jobs/:id/heartbeat: the claimant is still at work. The
+// heartbeat is POST /v1/checker/jobs/:id/heartbeat: the claimant is still at work. The
 // read models don't show it, so the answer does not wait for them.
-func (a *Handlers) Heartbeat(r *wire.Request) (wire.Answer, error) {
+func (a *Handlers) heartbeat(r *wire.Request) (wire.Answer, error) {
 	claim, err := claimOf(r, new(wire.Problems))
 	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		beat, _, err := a.Commands.Heartbeat(ctx, cause, claim)

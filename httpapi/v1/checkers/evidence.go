@@ -15,9 +15,9 @@ type evidenceBody struct {
 	Size        int64  `json:"size"`
 }
 
-// UploadEvidence is POST /v1/checker/jobs/:id/evidence. The body is there by then, a
+// uploadEvidence is POST /v1/checker/jobs/:id/evidence. The body is there by then, a
 // large one on the disk, so that any number of uploads at once takes bounded memory.
-func (a *Handlers) UploadEvidence(r *wire.Request) (wire.Answer, error) {
+func (a *Handlers) uploadEvidence(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	upload, err := evidence.ReadUpload(r, &p)
 	if err != nil {

@@ -16,8 +16,8 @@ type knownFailuresBody struct {
 	OpenFailures []report.KnownFailure `json:"openFailures"`
 }
 
-// KnownFailures is GET /v1/checker/jobs/:id/open-failures.
-func (a *Handlers) KnownFailures(r *wire.Request) (wire.Answer, error) {
+// knownFailures is GET /v1/checker/jobs/:id/open-failures.
+func (a *Handlers) knownFailures(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	q := r.Query(&p)
 	text, limit := q.Text("text"), q.Integer("limit", 20, 1, 100)

@@ -26,9 +26,9 @@ type askedQuestion struct {
 	Until      wire.Timestamp `json:"until"`
 }
 
-// AskQuestion is POST /v1/checker/jobs/:id/questions. The clocks of the job stand until
+// askQuestion is POST /v1/checker/jobs/:id/questions. The clocks of the job stand until
 // the answer, or until the question's time is over.
-func (a *Handlers) AskQuestion(r *wire.Request) (wire.Answer, error) {
+func (a *Handlers) askQuestion(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	o := r.Object(&p)
 	r.IdempotencyKey(&p)

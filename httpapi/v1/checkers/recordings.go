@@ -11,6 +11,18 @@ import (
 	"humanqa/httpapi/wire"
 )
 
+// recordingRoutes are the routes of evidence.
+func (a *Handlers) recordingRoutes() []wire.Route {
+	return []wire.Route{
+		{Method: "POST", Pattern: "/v1/checker/jobs/{id}/evidence", Audience: wire.Checkers, Write: true, Upload: true, Handle: a.uploadEvidence},
+		{Method: "POST", Pattern: "/v1/checker/jobs/{id}/recordings", Audience: wire.Checkers, Write: true, Creates: true, Handle: a.createRecording},
+		{Method: "PATCH", Pattern: "/v1/checker/jobs/{id}/recordings/{recordingId}", Audience: wire.Checkers, Write: true, Upload: true, Handle: a.appendRecording},
+		{Method: "GET", Pattern: "/v1/checker/jobs/{id}/recordings/{recordingId}", Audience: wire.Checkers, Handle: a.getRecording},
+		{Method: "HEAD", Pattern: "/v1/checker/jobs/{id}/recordings/{recordingId}", Audience: wire.Checkers, Handle: a.getRecording},
+		{Method: "POST", Pattern: "/v1/checker/jobs/{id}/recordings/{recordingId}/finish", Audience: wire.Checkers, Write: true, Handle: a.finishRecording},
+	}
+}
+
 const UploadOffsetHeader = "Upload-Offset"
 
 // recordingAnswer shows a recording, and its offset in a header, too.
@@ -20,8 +32,8 @@ func recordingAnswer(err error, status int, r evidence.Recording) (wire.Answer, 
 	return ans, err
 }
 
-// CreateRecording is POST /v1/checker/jobs/:id/recordings.
-func (a *Handlers) CreateRecording(r *wire.Request) (wire.Answer, error) {
+// createRecording is POST /v1/checker/jobs/:id/recordings.
+func (a *Handlers) createRecording(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	o := r.OptionalObject(&p)
 	ago, given := o.Integer("startedMsAgo")
@@ -36,8 +48,8 @@ func (a *Handlers) CreateRecording(r *wire.Request) (wire.Answer, error) {
 	})
 }
 
-// AppendRecording is PATCH /v1/checker/jobs/:id/recordings/:recordingId.
-func (a *Handlers) AppendRecording(r *wire.Request) (wire.Answer, error) {
+// appendRecording is PATCH /v1/checker/jobs/:id/recordings/:recordingId.
+func (a *Handlers) appendRecording(r *wire.Request) (wire.Answer, error) {
 	if r.Upload.Size > evidence.MaxRecordingPart {
 		return wire.Answer{}, evidence.ErrPartTooLarge
 	}
@@ -53,16 +65,16 @@ func (a *Handlers) AppendRecording(r *wire.Request) (wire.Answer, error) {
 	})
 }
 
-// GetRecording is GET and HEAD /v1/checker/jobs/:id/recordings/:recordingId: the
+// getRecording is GET and HEAD /v1/checker/jobs/:id/recordings/:recordingId: the
 // recording and its offset. It changes nothing, so it shows a recording of a stale claim,
 // too.
-func (a *Handlers) GetRecording(r *wire.Request) (wire.Answer, error) {
+func (a *Handlers) getRecording(r *wire.Request) (wire.Answer, error) {
 	out, err := a.Evidence.RecordingOf(r.Context(), r.Caller.CheckerID, r.Vars["id"], r.Vars["recordingId"])
 	return recordingAnswer(err, http.StatusOK, out)
 }
 
-// FinishRecording is POST /v1/checker/jobs/:id/recordings/:recordingId/finish.
-func (a *Handlers) FinishRecording(r *wire.Request) (wire.Answer, error) {
+// finishRecording is POST /v1/checker/jobs/:id/recordings/:recordingId/finish.
+func (a *Handlers) finishRecording(r *wire.Request) (wire.Answer, error) {
 	claim, err := claimOf(r, new(wire.Problems))
 	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		out, err := a.Evidence.FinishRecording(ctx, cause, claim, r.Vars["recordingId"])

@@ -13,6 +13,15 @@ import (
 	"humanqa/projections/sessions"
 )
 
+// sessionRoutes are the routes of sessions.
+func (a *Handlers) sessionRoutes() []wire.Route {
+	return []wire.Route{
+		{Method: "GET", Pattern: "/v1/checker/sessions/{id}", Audience: wire.Checkers, Handle: a.checkerSession},
+		{Method: "POST", Pattern: "/v1/checker/sessions/{id}/ready", Audience: wire.Checkers, Write: true, Handle: a.sessionReady},
+		{Method: "POST", Pattern: "/v1/checker/sessions/{id}/leave", Audience: wire.Checkers, Write: true, Handle: a.sessionLeave},
+	}
+}
+
 // sessionRoom is a session as a checker in it sees it: the progress of all, the marks,
 // and the effect of the deadline. It shows neither the account, nor the cost, nor the
 // other slots' jobs.
@@ -55,9 +64,9 @@ type roomMark struct {
 	Note string         `json:"note"`
 }
 
-// CheckerSession is GET /v1/checker/sessions/:id: for the checker who holds one of
+// checkerSession is GET /v1/checker/sessions/:id: for the checker who holds one of
 // its slots, or has completed it.
-func (a *Handlers) CheckerSession(r *wire.Request) (wire.Answer, error) {
+func (a *Handlers) checkerSession(r *wire.Request) (wire.Answer, error) {
 	id, err := sessionID(r)
 	if err != nil {
 		return wire.Answer{}, err
@@ -118,13 +127,13 @@ type sessionStanding struct {
 	ReadyDeadline wire.Timestamp `json:"readyDeadline"`
 }
 
-// SessionReady is POST /v1/checker/sessions/:id/ready.
-func (a *Handlers) SessionReady(r *wire.Request) (wire.Answer, error) {
+// sessionReady is POST /v1/checker/sessions/:id/ready.
+func (a *Handlers) sessionReady(r *wire.Request) (wire.Answer, error) {
 	return a.inSession(r, a.Commands.ReadySession)
 }
 
-// SessionLeave is POST /v1/checker/sessions/:id/leave.
-func (a *Handlers) SessionLeave(r *wire.Request) (wire.Answer, error) {
+// sessionLeave is POST /v1/checker/sessions/:id/leave.
+func (a *Handlers) sessionLeave(r *wire.Request) (wire.Answer, error) {
 	return a.inSession(r, a.Commands.LeaveSession)
 }
 

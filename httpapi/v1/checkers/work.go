@@ -17,6 +17,19 @@ import (
 	"humanqa/projections/jobs"
 )
 
+// workRoutes are the routes of the work on a job.
+func (a *Handlers) workRoutes() []wire.Route {
+	return []wire.Route{
+		{Method: "PUT", Pattern: "/v1/checker/jobs/{id}/items/{itemId}", Audience: wire.Checkers, Write: true, Handle: a.checkItem},
+		{Method: "POST", Pattern: "/v1/checker/jobs/{id}/items", Audience: wire.Checkers, Write: true, Creates: true, Handle: a.addFinding},
+		{Method: "PUT", Pattern: "/v1/checker/jobs/{id}/findings/{findingId}", Audience: wire.Checkers, Write: true, Handle: a.editFinding},
+		{Method: "POST", Pattern: "/v1/checker/jobs/{id}/findings/{findingId}/withdraw", Audience: wire.Checkers, Write: true, Handle: a.withdrawFinding},
+		{Method: "POST", Pattern: "/v1/checker/jobs/{id}/questions", Audience: wire.Checkers, Write: true, Creates: true, Handle: a.askQuestion},
+		{Method: "GET", Pattern: "/v1/checker/jobs/{id}/open-failures", Audience: wire.Checkers, Handle: a.knownFailures},
+		{Method: "POST", Pattern: "/v1/checker/jobs/{id}/complete", Audience: wire.Checkers, Write: true, Handle: a.completeJob},
+	}
+}
+
 // The checker's interface (decisions, "Checker keys", "Claims", "Checker
 // queue" and "Checker work").
 
@@ -50,9 +63,9 @@ type queueBody struct {
 // maxOffset is far beyond any queue, and within what Postgres can count.
 const maxOffset = 1 << 31
 
-// CheckerQueue is GET /v1/checker/queue: urgent jobs and open lobbies first, then the
+// checkerQueue is GET /v1/checker/queue: urgent jobs and open lobbies first, then the
 // jobs that are due first.
-func (a *Handlers) CheckerQueue(r *wire.Request) (wire.Answer, error) {
+func (a *Handlers) checkerQueue(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	q := r.Query(&p)
 	f := jobs.QueueFilter{
@@ -125,8 +138,8 @@ func checkedOf(i job.ReportItem) checkedItem {
 	}
 }
 
-// CheckItem is PUT /v1/checker/jobs/:id/items/:itemId.
-func (a *Handlers) CheckItem(r *wire.Request) (wire.Answer, error) {
+// checkItem is PUT /v1/checker/jobs/:id/items/:itemId.
+func (a *Handlers) checkItem(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	o := r.Object(&p)
 	in := input.Check(o, r.Vars["itemId"])
@@ -182,8 +195,8 @@ func (a *Handlers) screenshots(r *wire.Request, o wire.Object) (links []string, 
 	return links, owner, nil
 }
 
-// AddFinding is POST /v1/checker/jobs/:id/items.
-func (a *Handlers) AddFinding(r *wire.Request) (wire.Answer, error) {
+// addFinding is POST /v1/checker/jobs/:id/items.
+func (a *Handlers) addFinding(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	o := r.Object(&p)
 	r.IdempotencyKey(&p)
@@ -195,8 +208,8 @@ func (a *Handlers) AddFinding(r *wire.Request) (wire.Answer, error) {
 	})
 }
 
-// EditFinding is PUT /v1/checker/jobs/:id/findings/:findingId.
-func (a *Handlers) EditFinding(r *wire.Request) (wire.Answer, error) {
+// editFinding is PUT /v1/checker/jobs/:id/findings/:findingId.
+func (a *Handlers) editFinding(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	in := input.Finding(r.Object(&p))
 	claim, finding, err := findingOf(r, &p)
@@ -211,9 +224,9 @@ type withdrawnFinding struct {
 	FindingID string `json:"findingId"`
 }
 
-// WithdrawFinding is POST /v1/checker/jobs/:id/findings/:findingId/withdraw; a repeat
+// withdrawFinding is POST /v1/checker/jobs/:id/findings/:findingId/withdraw; a repeat
 // is harmless.
-func (a *Handlers) WithdrawFinding(r *wire.Request) (wire.Answer, error) {
+func (a *Handlers) withdrawFinding(r *wire.Request) (wire.Answer, error) {
 	claim, finding, err := findingOf(r, new(wire.Problems))
 	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		at, err := a.Commands.WithdrawFinding(ctx, cause, claim, finding)
@@ -230,8 +243,8 @@ func findingOf(r *wire.Request, p *wire.Problems) (claim command.Claim, findingI
 	return claim, r.Vars["findingId"], err
 }
 
-// CompleteJob is POST /v1/checker/jobs/:id/complete.
-func (a *Handlers) CompleteJob(r *wire.Request) (wire.Answer, error) {
+// completeJob is POST /v1/checker/jobs/:id/complete.
+func (a *Handlers) completeJob(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	o := r.OptionalObject(&p)
 	in := command.CompleteJob{
@@ -259,8 +272,8 @@ type releasedJob struct {
 	Status job.Status `json:"status"`
 }
 
-// ReleaseJob is POST /v1/checker/jobs/:id/release.
-func (a *Handlers) ReleaseJob(r *wire.Request) (wire.Answer, error) {
+// releaseJob is POST /v1/checker/jobs/:id/release.
+func (a *Handlers) releaseJob(r *wire.Request) (wire.Answer, error) {
 	claim, err := claimOf(r, new(wire.Problems))
 	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		at, err := a.Commands.ReleaseJob(ctx, cause, claim)
