@@ -278,3 +278,17 @@ func TestARefundMayTakeAMinuteFromTheJobsEnd(t *testing.T) {
 		t.Errorf("after two minutes: %v", got)
 	}
 }
+
+// An event without a rule would pass every audit.
+func TestTheAuditHasARuleForEachEventOfAJob(t *testing.T) {
+	t.Parallel()
+	for _, spec := range job.Specs() {
+		l := paid().job(created())
+		e := spec.New()
+		for _, f := range l.job(e).Findings(start) {
+			if strings.Contains(f.Problem, "no rule") {
+				t.Error(f.Problem)
+			}
+		}
+	}
+}
