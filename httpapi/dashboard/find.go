@@ -49,6 +49,8 @@ var places = []place{
 	{"Page", "Credits", "balance ledger money", "/dashboard/credits", person.Viewer, false},
 	{"Page", "Statement", "credits entries ledger print", "/dashboard/credits/statement", person.Viewer, false},
 	{"Page", "API keys", "token secret", "/dashboard/keys", person.Owner, false},
+	{"Page", "Evidence", "pictures recordings retention hold keep days", "/dashboard/evidence", person.Owner, false},
+	{"Page", "Command line", "hqa device code login terminal", "/dashboard/device", person.Owner, false},
 	{"Page", "Event readers", "feed cursor lag consumers", "/dashboard/readers", person.Developer, false},
 	{"Page", "Members", "people team roles invitations", "/dashboard/members", person.Owner, false},
 	{"Page", "Access by staff", "looks operators audit", "/dashboard/looks", person.Owner, false},

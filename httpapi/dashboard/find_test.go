@@ -2,6 +2,7 @@ package dashboard_test
 
 import (
 	"encoding/json"
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -100,5 +101,23 @@ func testATestIsFoundAgain(t *testing.T, w *world) {
 	tab.Wait(`!document.querySelector('.palette').open`)
 	if !browsertest.Eval[bool](tab, `document.querySelector('.palette input').value === ''`) {
 		t.Error("the palette keeps what was typed")
+	}
+}
+
+// A page that the palette does not know can be found by its links alone.
+func TestThePaletteFindsEveryPageByItsAddress(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	owner := w.Joined("Ann", person.Grant{Role: person.Owner, AccountID: w.newAccount("Acme", 100, true)})
+	for _, page := range w.Site.Pages {
+		switch path := page.Pattern; {
+		case page.Method != http.MethodGet || !strings.HasPrefix(path, "/dashboard/") || strings.Contains(path, "{"):
+		case path == "/dashboard/find" || path == "/dashboard/notifications/news": // parts of every page
+		default:
+			word := path[strings.LastIndex(path, "/")+1:]
+			if got := w.Call(owner, "GET", "/dashboard/find?q="+word, nil, "Accept", "application/json"); !strings.Contains(got.Body, `"href":"`+path+`"`) {
+				t.Errorf("%q finds %s, not %s", word, got.Body, path)
+			}
+		}
 	}
 }

@@ -97,7 +97,10 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	w.Shown(w.Commands.DisableWebhook(t.Context(), pagetest.Operator(), hooked.ProjectID, "", "answered 500 four times in a row"))
 	w.Must(w.preferences.KeepView(t.Context(), full, owner.ID, "What is done", "status=completed"))
 	w.Must(w.preferences.KeepView(t.Context(), full, owner.ID, "What waits", "status=pending"))
-	w.Must(mail.NewStore(w.DB, time.Now, w.links()).Save(t.Context(), full, owner.ID, "bob@example.com", mail.Choices{Reports: mail.FailuresOnly, Credits: true}))
+	letters := mail.NewStore(w.DB, time.Now, w.links())
+	w.Must(letters.Save(t.Context(), full, owner.ID, "bob@example.com", mail.Choices{Reports: mail.FailuresOnly, Credits: true}))
+	asked, err := letters.Person(t.Context(), owner.ID)
+	w.Must(err)
 	share, err := w.Credentials.Share(t.Context(), full, report, owner.ID, time.Hour)
 	w.Must(err)
 
@@ -108,7 +111,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	w.Must(err)
 
 	webhooked := w.webhookStates(full)
-	for _, page := range append([]screenOf{
+	pages := append([]screenOf{
 		{"front", "/", guest{}}, {"signin", "/signin", guest{}}, {"join", link, guest{}}, {"nothing", "/dashboard/jobs/none", owner},
 		{"welcome", "/dashboard", fresh}, {"jobs-empty", "/dashboard/jobs", fresh}, {"projects-empty", "/dashboard/projects", fresh},
 		{"sessions-empty", "/dashboard/sessions", fresh}, {"keys-empty", "/dashboard/keys", fresh}, {"readers-empty", "/dashboard/readers", fresh},
@@ -118,15 +121,20 @@ func TestEveryPageIsAccessible(t *testing.T) {
 		{"job-replay", "/dashboard/jobs/" + report + "/replay?at=4", owner}, {"job-shared", "/shared/" + share, guest{}},
 		{"projects", "/dashboard/projects", owner}, {"project", "/dashboard/projects/" + hosted.ProjectID, owner},
 		{"hook", "/dashboard/projects/" + hosted.ProjectID + "/hook", owner},
+		{"webhook-secret", "/dashboard/projects/" + hooked.ProjectID + "/webhook/secret", owner},
 		{"sessions", "/dashboard/sessions", owner},
 		{"batch", "/dashboard/batches/" + batch, owner}, {"batches", "/dashboard/batches", owner}, {"loop", "/dashboard/loops/" + loop, owner},
 		{"sandbox", "/dashboard/sandbox", tries}, {"job-sandbox", "/dashboard/jobs/" + played, tries},
-		{"credits", "/dashboard/credits", owner}, {"statement", "/dashboard/credits/statement", owner}, {"keys", "/dashboard/keys", owner}, {"readers", "/dashboard/readers", owner}, {"device", "/dashboard/device", owner}, {"device-code", "/dashboard/device?code=" + begun.UserCode, owner}, {"device-done", "/dashboard/device?done=confirmed", owner}, {"members", "/dashboard/members", owner}, {"looks-empty", "/dashboard/looks", owner},
+		{"credits", "/dashboard/credits", owner}, {"statement", "/dashboard/credits/statement", owner}, {"keys", "/dashboard/keys", owner}, {"evidence", "/dashboard/evidence", owner}, {"readers", "/dashboard/readers", owner}, {"device", "/dashboard/device", owner}, {"device-code", "/dashboard/device?code=" + begun.UserCode, owner}, {"device-done", "/dashboard/device?done=confirmed", owner}, {"members", "/dashboard/members", owner}, {"looks-empty", "/dashboard/looks", owner},
 		{"account", "/account", owner}, {"account-checker", "/account", checks}, {"account-operator", "/account", runs}, {"passkey", "/account/passkeys/new", owner}, {"confirm", "/signin/confirm", owner},
 		{"confirm-form", "/signin/confirm?form=0195c6c0-0000-7000-8000-000000000000", owner},
 		{"notifications-empty", "/dashboard/notifications", fresh}, {"notifications", "/dashboard/notifications", owner},
 		{"mail-stop", strings.TrimPrefix(w.links().Stop(owner.ID), w.Origin), guest{}},
-	}, webhooked(owner)...) {
+		{"mail-confirm", strings.TrimPrefix(w.links().Confirm(owner.ID, asked.Address, asked.AskedAt), w.Origin), guest{}},
+	}, webhooked(owner)...)
+	var opened []string
+	for _, page := range pages {
+		opened = append(opened, page.path)
 		t.Run(page.name, func(t *testing.T) {
 			here := *w
 			here.Service = w.In(t)
@@ -147,4 +155,8 @@ func TestEveryPageIsAccessible(t *testing.T) {
 			pagetest.Accessible(t, tab, page.name)
 		})
 	}
+	w.OpensAll("/", opened, []string{
+		"/dashboard/jobs/{id}/report/{format}", "/dashboard/jobs/{id}/evidence/{evidence}", "/dashboard/jobs/{id}/recordings/{recording}",
+		"/dashboard/jobs/{id}/recordings/{recording}/marks", "/shared/{token}/evidence/{evidence}", "/dashboard/notifications/news",
+	})
 }

@@ -65,14 +65,17 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	})
 	w.test(account, "Newsletter", 2)
 
-	for _, page := range []struct {
+	pages := []struct {
 		name, path string
 		as         guest
 	}{
 		{"workbench", "/workbench", free}, {"workbench-new", "/workbench", fresh}, {"workbench-busy", "/workbench", busy},
 		{"bench", "/workbench/jobs/" + bench, busy}, {"bench-lobby", "/workbench/jobs/" + session.Slots[0].JobID, waits},
 		{"done", "/workbench/jobs/" + done, free}, {"profile", "/workbench/profile", free}, {"lost", "/workbench/jobs/" + bench, free},
-	} {
+	}
+	var opened []string
+	for _, page := range pages {
+		opened = append(opened, page.path)
 		t.Run(page.name, func(t *testing.T) {
 			t.Parallel()
 			here := w.In(t)
@@ -87,6 +90,9 @@ func TestEveryPageIsAccessible(t *testing.T) {
 			pagetest.Accessible(t, tab, page.name)
 		})
 	}
+	w.OpensAll("/workbench", opened, []string{
+		"/workbench/jobs/{id}/evidence/{evidence}", "/workbench/jobs/{id}/recordings/{recording}", "/workbench/jobs/{id}/open-failures",
+	})
 	t.Run("secrets", func(t *testing.T) {
 		t.Parallel()
 		tab := w.In(t).Tab(busy)
