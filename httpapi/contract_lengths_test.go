@@ -2,10 +2,16 @@ package httpapi
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/google/uuid"
+
+	"humanqa/internal/testing/must"
 )
 
 // Decisions, "Lengths": each on every endpoint that takes the text,
@@ -126,4 +132,79 @@ func TestEveryListTakesAsManyEntriesAsItsLimit(t *testing.T) {
 			t.Errorf("%s, %d %s: %d %.300s", c.target, c.limit, c.path, full.Code, full.Body)
 		}
 	}
+}
+
+// A text of a request has a limit in the document, and the service holds to it.
+func TestEveryTextOfTheDocumentHasALimitThatHolds(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	_, key := s.account(100)
+	_, sandbox := s.sandbox()
+	_, hook := s.hook(key, "")
+	checker := s.checker()
+	document, err := documented()
+	must.NoError(t, err)
+	for _, operation := range document.Operations() {
+		method, pattern, _ := strings.Cut(operation, " ")
+		body := document.Operation(method, pattern).RequestBody
+		if body == nil || body.Value.Content["application/json"] == nil {
+			continue
+		}
+		caller, path := key, at(pattern, uuid.NewString())
+		switch {
+		case strings.HasPrefix(pattern, "/v1/checker/"):
+			caller = checker
+		case strings.HasPrefix(pattern, "/v1/sandbox/"):
+			caller = sandbox
+		case strings.HasPrefix(pattern, "/v1/hooks/"):
+			caller, path = "", hook
+		case strings.HasPrefix(pattern, "/v1/device"):
+			caller = ""
+		}
+		for field, text := range textsOf(body.Value.Content["application/json"].Schema, "") {
+			// An estimate and a batch's job share the schema of a job, but tell no commit.
+			if strings.HasPrefix(pattern+" "+field, "/v1/estimate commitStatus.") || strings.HasPrefix(field, "jobs[].commitStatus.") {
+				continue
+			}
+			if text.MaxLength == nil {
+				t.Errorf("%s: %s has no limit in the document", operation, field)
+				continue
+			}
+			got := s.call(caller, method, path, nested(field, strings.Repeat("𝄞", int(*text.MaxLength)+1)))
+			if place := strings.ReplaceAll(field, "[]", "[0]"); got.Code != http.StatusBadRequest || !slices.Contains(got.paths(), place) {
+				t.Errorf("%s: %s with more than %d characters: %d %.300s", operation, field, *text.MaxLength, got.Code, got.Body)
+			}
+		}
+	}
+}
+
+// textsOf gives the free texts of a schema by their paths, such as "jobs[].title".
+func textsOf(ref *openapi3.SchemaRef, path string) map[string]*openapi3.Schema {
+	all, s := map[string]*openapi3.Schema{}, ref.Value
+	for _, part := range slices.Concat(s.AllOf, s.AnyOf, s.OneOf) {
+		maps.Copy(all, textsOf(part, path))
+	}
+	switch {
+	case s.Items != nil:
+		maps.Copy(all, textsOf(s.Items, path+"[]"))
+	case s.Type.Is("string") && s.Enum == nil && s.Format == "":
+		all[path] = s
+	}
+	for name, property := range s.Properties {
+		maps.Copy(all, textsOf(property, strings.TrimPrefix(path+"."+name, ".")))
+	}
+	return all
+}
+
+// nested is an object whose only text is at the path.
+func nested(path, text string) string {
+	value := fmt.Sprintf("%q", text)
+	for _, name := range slices.Backward(strings.Split(path, ".")) {
+		name, list := strings.CutSuffix(name, "[]")
+		if list {
+			value = "[" + value + "]"
+		}
+		value = fmt.Sprintf("{%q:%s}", name, value)
+	}
+	return value
 }
