@@ -2,8 +2,9 @@
 //
 // # The way of a request
 //
-// A route stands beside its handler, with its audience: in a topic's file of package v1
-// (clients) or checkers, or in routes.go (public). routes.go makes one table of them.
+// A route stands beside its handler, with its audience. Those of clients are in package v1,
+// those of checkers in package checkers. The public ones are in routes.go, which makes one
+// table of all.
 // gorilla/mux only matches paths and serves none. Its middleware is skipped on 404 and
 // 405, and it answers odd paths with redirects without an envelope. Every request takes
 // the same way, in one order (decisions, "Order of checks"):
