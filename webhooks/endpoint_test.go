@@ -13,11 +13,11 @@ import (
 	"github.com/google/uuid"
 
 	"humanqa/domain"
+	"humanqa/domain/announce"
 	"humanqa/domain/job"
 	"humanqa/domain/loop"
 	"humanqa/domain/project"
 	"humanqa/domain/session"
-	"humanqa/domain/subscription"
 	"humanqa/internal/signature"
 	"humanqa/internal/testing/hooktest"
 	"humanqa/internal/testing/must"
@@ -27,7 +27,12 @@ import (
 
 func TestTheEventListFilters(t *testing.T) {
 	list := func(names ...string) *[]string { l := append([]string{}, names...); return &l }
-	every := append(subscription.Specified(), "job.claimed", "job.failed_sla", "job.cancelled", "job.failed")
+	var every []string
+	for _, k := range announce.Kinds() {
+		if !k.OfAccount {
+			every = append(every, k.Name)
+		}
+	}
 	tests := []struct {
 		name string
 		list *[]string
@@ -36,7 +41,7 @@ func TestTheEventListFilters(t *testing.T) {
 		{"omitted means every kind", nil, every},
 		{"empty means none", list(), nil},
 		{"exactly those named", list("job.completed"), []string{"job.completed"}},
-		{"what the list cannot name is not sent to who gave one", list(every...), subscription.Specified()},
+		{"what the list cannot name is not sent to who gave one", list(every...), announce.Choices()},
 	}
 	b := setup(t)
 	e := b.Endpoint(hooktest.Status(http.StatusOK))
@@ -46,7 +51,9 @@ func TestTheEventListFilters(t *testing.T) {
 		b.Project(id, e.URL, tt.list)
 		b.Submit(id, "job-of-"+id)
 		b.Events.Add(domain.JobStream("job-of-"+id), hooktest.Claimed(),
-			&job.SLAMissed{RequeueCount: 1, Requeued: true, At: hooktest.At}, hooktest.Claimed(), hooktest.Completed(), analysed())
+			&job.SLAMissed{RequeueCount: 1, Requeued: true, At: hooktest.At}, hooktest.Claimed(),
+			&job.QuestionAsked{QuestionID: "q", At: hooktest.At}, &job.AnswerGiven{QuestionID: "q", At: hooktest.At},
+			hooktest.Completed(), analysed())
 		b.Submit(id, "cancelled-of-"+id)
 		b.Events.Add(domain.JobStream("cancelled-of-"+id), &job.Cancelled{Reason: "client", At: hooktest.At})
 		b.Submit(id, "failed-of-"+id)

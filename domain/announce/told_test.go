@@ -2,9 +2,11 @@ package announce_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,6 +52,35 @@ func fill(v reflect.Value, n *int) {
 	}
 }
 
+// texts gives the values of fill in the fields of an event that are sealed.
+func texts(t *testing.T, e domain.Event) (found []string) {
+	t.Helper()
+	data, err := json.Marshal(e)
+	must.NoError(t, err)
+	var object any
+	must.NoError(t, json.Unmarshal(data, &object))
+	sealed := domain.SealedFields(e)
+	var collect func(name string, v any)
+	collect = func(name string, v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for name, field := range v {
+				collect(name, field)
+			}
+		case []any:
+			for _, element := range v {
+				collect(name, element)
+			}
+		case string:
+			if sealed[name] != "" && strings.HasPrefix(v, "text ") {
+				found = append(found, v)
+			}
+		}
+	}
+	collect("", object)
+	return found
+}
+
 // Whatever an announcement says is still there, and what it does not say is not.
 func TestWhatIsToldIsAnnouncedAlike(t *testing.T) {
 	t.Parallel()
@@ -72,6 +103,13 @@ func TestWhatIsToldIsAnnouncedAlike(t *testing.T) {
 			kinds++
 		}
 		r.Event = announce.Told(e)
+		if announced {
+			for _, text := range texts(t, r.Event) {
+				if !bytes.Contains(want, []byte(text)) {
+					t.Errorf("%s: %q is told, but not announced", r.Type, text)
+				}
+			}
+		}
 		if got, _, err := announce.Render("https://qa.example", r, about); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s: %s, %v\nwant %s", r.Type, got, err, want)
 		}

@@ -32,7 +32,7 @@ func (Projector) Name() string { return Name }
 func (Projector) Version() int { return announce.Revision() + layout }
 
 // layout is the tables'. Raise it when they change.
-const layout = 5
+const layout = 6
 
 // Gather implements consumer.Lazy: writes don't wait for the feed, its readers
 // do (Supervisor.CatchUp).

@@ -98,7 +98,7 @@ func TestTheFeedHoldsWhatIsAnnouncedInTheOrderOfTheLog(t *testing.T) {
 	job1 := announce.Enrichment{Submission: submitted.Submission, ReportID: "r1"}
 	job1.Description, job1.Feature = "", "" // no announcement says them
 	modeltest.Same(t, events[6].About, job1)
-	modeltest.Same(t, events[6].Recorded.Event, modeltest.Analysed(60))
+	modeltest.Same(t, events[6].Recorded.Event, announce.Told(modeltest.Analysed(60)))
 	modeltest.Same(t, events[7].About, announce.Enrichment{
 		Submission: job.Submission{AccountID: "acc", ProjectID: "p1"}, Slots: slots, Dropped: []int{2},
 	})
