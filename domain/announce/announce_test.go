@@ -1,7 +1,10 @@
 package announce_test
 
 import (
+	"os"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"humanqa/domain"
@@ -12,6 +15,7 @@ import (
 	"humanqa/domain/project"
 	"humanqa/domain/session"
 	"humanqa/domain/subscription"
+	"humanqa/internal/testing/must"
 )
 
 // A kind whose event the log does not know would never be announced; two kinds
@@ -108,5 +112,32 @@ func TestWhatAListMayName(t *testing.T) {
 	}
 	if !slices.Equal(ofAccount, subscription.OfAccount()) {
 		t.Errorf("of the account: %q, want %q", ofAccount, subscription.OfAccount())
+	}
+}
+
+// The decisions list the events that no project's list may name.
+func TestTheDecisionsListTheUnnamedEvents(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/decisions.md")
+	must.NoError(t, err)
+	_, after, found := strings.Cut(string(text), "### Unnamed events\n")
+	section, _, _ := strings.Cut(after, "\n### ")
+	if !found {
+		t.Fatal("docs/decisions.md has no such section")
+	}
+	var listed []string
+	for _, word := range regexp.MustCompile("`[a-z_]+\\.[a-z_]+`").FindAllString(section, -1) {
+		listed = append(listed, strings.Trim(word, "`"))
+	}
+	var unnamed []string
+	for _, k := range announce.Kinds() {
+		if !slices.Contains(subscription.Names(), k.Name) {
+			unnamed = append(unnamed, k.Name)
+		}
+	}
+	slices.Sort(listed)
+	slices.Sort(unnamed)
+	if !slices.Equal(listed, unnamed) {
+		t.Errorf("listed %q, announced %q", listed, unnamed)
 	}
 }
