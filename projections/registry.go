@@ -24,8 +24,8 @@ import (
 	"humanqa/projections/timers"
 )
 
-// All lists every read model. A new one is a folder (tables, fold, queries) and
-// a line here.
+// All lists every read model. A new one is a folder (tables, fold, queries), a line here, and
+// a field of Reads with its line in NewReads.
 func All() []consumer.Consumer {
 	return []consumer.Consumer{
 		jobs.Projector,
