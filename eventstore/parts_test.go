@@ -32,7 +32,7 @@ func setupSmallNode(t *testing.T) (*testNode, *Client) {
 	n := &testNode{t: t, dsn: pgtest.NewDSN(t), socket: newSocket(t), limit: node.MinAppendSize}
 	n.start()
 	t.Cleanup(n.stop)
-	return n, connect(t, n.socket, defaultLimits)
+	return n, connect(t, n.socket, patientLimits)
 }
 
 // longReport is the longest a checker can write: every text of a hundred items at

@@ -19,6 +19,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/eventstore/node"
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"
 )
@@ -37,7 +38,7 @@ func TestMain(m *testing.M) {
 }
 
 // within bounds every wait in these tests.
-const within = 30 * time.Second
+const within = eventually.Patience
 
 // testNode is an embedded node that can be ended and started again.
 type testNode struct {
@@ -48,12 +49,17 @@ type testNode struct {
 	node   *node.Node
 }
 
+// patientLimits are those of a client on a machine that is very busy.
+var patientLimits = limits{
+	call: eventually.Patience / 2, patience: eventually.Patience, quiet: defaultLimits.quiet, suspect: defaultLimits.suspect,
+}
+
 func setup(t *testing.T) (*testNode, *Client) {
 	t.Helper()
 	n := &testNode{t: t, dsn: pgtest.NewDSN(t), socket: newSocket(t)}
 	n.start()
 	t.Cleanup(n.stop)
-	return n, connect(t, n.socket, defaultLimits)
+	return n, connect(t, n.socket, patientLimits)
 }
 
 func newSocket(t testing.TB) string {

@@ -16,16 +16,16 @@ import (
 	"io"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 	"github.com/google/uuid"
 
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 )
 
 // patience bounds every test; a healthy server needs a fraction of it.
-const patience = time.Minute
+const patience = eventually.Patience
 
 // Run tests the server that config describes. config is called for every
 // client and returns a configuration of its own each time.

@@ -164,6 +164,7 @@ var concurrencyTests = []test{
 			From: esdb.End{}, Filter: &esdb.SubscriptionFilter{Type: esdb.StreamFilterType, Prefixes: []string{c.prefix()}},
 		})
 		var wg sync.WaitGroup
+		defer wg.Wait() // also of a test that has failed
 		ids := make([][]uuid.UUID, appenders)
 		for a := range appenders {
 			wg.Go(func() {
