@@ -233,3 +233,19 @@ func TestAFeedIsReadThroughItsIndexes(t *testing.T) {
 		t.Errorf("a job's events do not walk their index:\n%s", plan)
 	}
 }
+
+// The secret of an answer stays in the log, sealed as it is; that there is one is told.
+func TestTheFeedKeepsNoSecretOfAnAnswer(t *testing.T) {
+	t.Parallel()
+	f := setupFeed(t)
+	f.Log.Record(domain.JobStream("j"), modeltest.Created("acc"), modeltest.Claimed("ann"),
+		&job.QuestionAsked{QuestionID: "q", Kind: "code", Text: "Which code?", At: modeltest.Noon, Then: &job.Script{Summary: "the robot's own words"}},
+		&job.AnswerGiven{QuestionID: "q", Text: "It is the secret", Sealed: "ciphertext", At: modeltest.Noon})
+	events := f.all("acc", 4)
+	if answer, ok := events[3].Recorded.Event.(*job.AnswerGiven); !ok || answer.Sealed == "" || answer.Text != "It is the secret" {
+		t.Errorf("the answer is kept as %+v", events[3].Recorded.Event)
+	}
+	if n := f.Count(`SELECT COUNT(*) FROM readmodel.account_events WHERE data::text LIKE '%ciphertext%' OR data::text LIKE '%own words%'`); n > 0 {
+		t.Errorf("%d rows have what no announcement tells", n)
+	}
+}
