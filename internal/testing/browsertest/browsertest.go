@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -264,13 +265,38 @@ const (
 // go at another.
 func (b *Tab) Drag(fromX, fromY, toX, toY float64) {
 	b.t.Helper()
-	b.do("drag", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-		for _, e := range []input.DispatchMouseEventParams{
-			{Type: input.DispatchMouseEventTypeMousePressed, X: fromX, Y: fromY, Buttons: 1, ClickCount: 1},
-			{Type: input.DispatchMouseEventTypeMouseMoved, X: (fromX + toX) / 2, Y: (fromY + toY) / 2, Buttons: 1},
-			{Type: input.DispatchMouseEventTypeMouseMoved, X: toX, Y: toY, Buttons: 1},
-			{Type: input.DispatchMouseEventTypeMouseReleased, X: toX, Y: toY, ClickCount: 1},
-		} {
+	b.mouse("drag",
+		input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMousePressed, X: fromX, Y: fromY, Buttons: 1, ClickCount: 1},
+		input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved, X: (fromX + toX) / 2, Y: (fromY + toY) / 2, Buttons: 1},
+		input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved, X: toX, Y: toY, Buttons: 1},
+		input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseReleased, X: toX, Y: toY, ClickCount: 1},
+	)
+}
+
+// Hold is the first half of Click. The second comes at the same place, whatever
+// has moved meanwhile.
+func (b *Tab) Hold(selector string) (release func()) {
+	b.t.Helper()
+	at := Eval[[2]float64](b, `(() => {
+		const e = document.querySelector(`+strconv.Quote(selector)+`)
+		e.scrollIntoView({block: 'nearest', behavior: 'instant'})
+		const r = e.getBoundingClientRect()
+		return [r.x + r.width / 2, r.y + r.height / 2]
+	})()`)
+	e := input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMousePressed, X: at[0], Y: at[1], Buttons: 1, ClickCount: 1}
+	b.mouse("press "+selector, e)
+	return func() {
+		b.t.Helper()
+		e.Type, e.Buttons = input.DispatchMouseEventTypeMouseReleased, 0
+		b.mouse("release "+selector, e)
+	}
+}
+
+// mouse does with its left button what the events say.
+func (b *Tab) mouse(what string, events ...input.DispatchMouseEventParams) {
+	b.t.Helper()
+	b.do(what, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		for _, e := range events {
 			e.Button = input.MouseButtonLeft
 			if _, err := cdp.Call(ctx, target, input.DispatchMouseEvent, e); err != nil {
 				return err

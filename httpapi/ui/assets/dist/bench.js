@@ -1166,7 +1166,7 @@ function floats(bench2) {
     at.head.append(Object.assign(at.createElement("meta"), { name: "color-scheme", content: "light dark" }));
     at.title = document.title;
     at.body.replaceChildren(at.importNode(document.getElementById("floating").content, true));
-    at.addEventListener("keydown", pressed);
+    at.addEventListener("keydown", pressed2);
     at.addEventListener("click", clicked);
     part("form").addEventListener("submit", (event) => {
       event.preventDefault();
@@ -1273,7 +1273,7 @@ function floats(bench2) {
     paint();
     return true;
   }
-  function pressed(event) {
+  function pressed2(event) {
     if (event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
     const target = event.target;
     if (asking !== "" && event.key === "Escape") {
@@ -1315,6 +1315,27 @@ function floats(bench2) {
   setInterval(tick, 1e3);
   addEventListener("pagehide", () => win?.close());
   return { open: () => void open3(), paint };
+}
+
+// src/press.ts
+var down = false;
+var waiting = [];
+addEventListener("pointerdown", (event) => {
+  if (event.button === 0) down = true;
+}, true);
+for (const end of ["pointerup", "pointercancel"]) addEventListener(end, up, true);
+addEventListener("pointermove", (event) => {
+  if (down && event.buttons === 0) up();
+}, true);
+function up() {
+  down = false;
+  setTimeout(() => {
+    for (const go of waiting.splice(0)) go();
+  });
+}
+var pressed = () => down;
+function released() {
+  return down ? new Promise((go) => waiting.push(go)) : Promise.resolve();
 }
 
 // src/voice.ts
@@ -1738,6 +1759,10 @@ function start(bench2) {
       small.paint();
       return;
     }
+    if (pressed()) {
+      void released().then(paint);
+      return;
+    }
     for (const li2 of all()) {
       li2.querySelectorAll(".sending").forEach((e) => e.remove());
       if (asking !== "skip" || li2.dataset.item !== current) li2.querySelector(".ask")?.remove();
@@ -1772,6 +1797,7 @@ function start(bench2) {
     ask2.append(...[...li.querySelectorAll("[name=reason] option")].map((reason2, n) => {
       const button = Object.assign(document.createElement("button"), { type: "button", className: "btn btn-quiet" });
       button.dataset.key = String(n + 1);
+      button.id = `skip-${li.dataset.item}-${n + 1}`;
       button.append(Object.assign(document.createElement("kbd"), { textContent: button.dataset.key }), " " + reason2.text);
       return button;
     }));
@@ -2074,7 +2100,7 @@ function start(bench2) {
       if (fields.status === "skip") {
         asking = "skip";
         paint();
-        li.querySelector(".ask button").focus();
+        li.querySelector(".ask button")?.focus();
       } else if (fields.status === "fail" && !opened) {
         askNote(li, "fail");
       } else if (fields.status === "fail" || asking === "fail" && event.submitter?.dataset.save !== void 0) {
@@ -2143,22 +2169,12 @@ function start(bench2) {
     event.preventDefault();
     for (const file of images(event.dataTransfer)) void picture(li, file);
   });
-  let pressed = false;
-  document.addEventListener("pointerdown", () => {
-    pressed = true;
-  }, true);
-  for (const end of ["pointerup", "pointercancel"]) {
-    document.addEventListener(end, () => {
-      pressed = false;
-      setTimeout(paint);
-    }, true);
-  }
   bench2.addEventListener("focusin", (event) => {
     const li = event.target.closest("li[data-item]");
     if (li === null || li.dataset.item === current) return;
     current = li.dataset.item;
     asking = "";
-    if (!pressed) paint();
+    paint();
   });
   document.addEventListener("humanqa:signedout", (event) => {
     if (gone()) return;

@@ -813,6 +813,26 @@ var Idiomorph = (function() {
   };
 })();
 
+// src/press.ts
+var down = false;
+var waiting = [];
+addEventListener("pointerdown", (event) => {
+  if (event.button === 0) down = true;
+}, true);
+for (const end of ["pointerup", "pointercancel"]) addEventListener(end, up, true);
+addEventListener("pointermove", (event) => {
+  if (down && event.buttons === 0) up();
+}, true);
+function up() {
+  down = false;
+  setTimeout(() => {
+    for (const go of waiting.splice(0)) go();
+  });
+}
+function released() {
+  return down ? new Promise((go) => waiting.push(go)) : Promise.resolve();
+}
+
 // src/live.ts
 var policy = window.trustedTypes?.createPolicy("page", { createHTML: (html) => html }) ?? { createHTML: (html) => html };
 var pause = 250;
@@ -875,7 +895,9 @@ async function refresh() {
     } else if (answer.redirected) {
       if (document.dispatchEvent(new Event("humanqa:signedout", { cancelable: true }))) location.reload();
     } else if (answer.ok) {
-      become(new DOMParser().parseFromString(policy.createHTML(await answer.text()), "text/html"), asked);
+      const text = await answer.text();
+      await released();
+      become(new DOMParser().parseFromString(policy.createHTML(text), "text/html"), asked);
     }
     if (answer.status === 404) document.dispatchEvent(new Event("humanqa:notfound"));
     failures = answer.status === 429 || answer.status >= 500 ? failures + 1 : 0;
@@ -897,6 +919,7 @@ function become(next, asked) {
   if (to === null || now === null) return;
   if (to.dataset.account !== now.dataset.account) return elsewhere(now);
   document.title = next.title;
+  const focused = document.activeElement?.id ?? "";
   Idiomorph.morph(now, to, {
     // Only of a field: of anything else that has the focus it would leave all
     // that is in it as it was.
@@ -909,6 +932,7 @@ function become(next, asked) {
     }
   });
   document.dispatchEvent(new CustomEvent("humanqa:refreshed", { detail: asked }));
+  if (focused !== "" && document.activeElement === document.body) document.getElementById(focused)?.focus({ preventScroll: true });
 }
 function elsewhere(now) {
   if (document.getElementById("elsewhere") !== null) return;

@@ -11,6 +11,7 @@ import { film } from './film'
 import { annotates } from './annotate'
 import { bell } from './bell'
 import { floats } from './float'
+import { pressed, released } from './press'
 import { key as talkKey, voice } from './voice'
 
 interface Said { status: string; note: string; severity: string; reason: string }
@@ -157,6 +158,7 @@ function start(bench: HTMLElement) {
 
   function paint() {
     if (gone()) { small.paint(); return }
+    if (pressed()) { void released().then(paint); return }
     for (const li of all()) {
       li.querySelectorAll('.sending').forEach((e) => e.remove())
       if (asking !== 'skip' || li.dataset.item !== current) li.querySelector('.ask')?.remove()
@@ -190,6 +192,7 @@ function start(bench: HTMLElement) {
     ask.append(...[...li.querySelectorAll<HTMLOptionElement>('[name=reason] option')].map((reason, n) => {
       const button = Object.assign(document.createElement('button'), { type: 'button', className: 'btn btn-quiet' })
       button.dataset.key = String(n + 1)
+      button.id = `skip-${li.dataset.item}-${n + 1}`
       button.append(Object.assign(document.createElement('kbd'), { textContent: button.dataset.key }), ' ' + reason.text)
       return button
     }))
@@ -450,7 +453,7 @@ function start(bench: HTMLElement) {
       if (fields.status === 'skip') {
         asking = 'skip'
         paint()
-        li.querySelector<HTMLElement>('.ask button')!.focus()
+        li.querySelector<HTMLElement>('.ask button')?.focus()
       } else if (fields.status === 'fail' && !opened) {
         askNote(li, 'fail')
       } else if (fields.status === 'fail' || asking === 'fail' && event.submitter?.dataset.save !== undefined) {
@@ -515,19 +518,13 @@ function start(bench: HTMLElement) {
     for (const file of images(event.dataTransfer)) void picture(li, file)
   })
 
-  // The current item shows more, and moves what is below it: never while a button
-  // of the mouse is down, or what was pressed is not there any more when it is let go.
-  let pressed = false
-  document.addEventListener('pointerdown', () => { pressed = true }, true)
-  for (const end of ['pointerup', 'pointercancel']) {
-    document.addEventListener(end, () => { pressed = false; setTimeout(paint) }, true)
-  }
+  // The current item shows more, and moves what is below it.
   bench.addEventListener('focusin', (event) => {
     const li = (event.target as HTMLElement).closest<HTMLElement>('li[data-item]')
     if (li === null || li.dataset.item === current) return
     current = li.dataset.item!
     asking = ''
-    if (!pressed) paint()
+    paint()
   })
   // Whoever is signed out goes on saying what they say; the outbox keeps it.
   document.addEventListener('humanqa:signedout', (event) => {

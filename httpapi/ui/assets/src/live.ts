@@ -1,4 +1,5 @@
 import { Idiomorph } from 'idiomorph'
+import { released } from './press'
 
 // An open page that shows something live (main[data-live], the streams it shows)
 // fetches itself when one of them changed, and morphs into what came.
@@ -68,7 +69,9 @@ export async function refresh() {
       // Signed out, and no more for these eyes; but who has something unsaved here stays.
       if (document.dispatchEvent(new Event('humanqa:signedout', { cancelable: true }))) location.reload()
     } else if (answer.ok) {
-      become(new DOMParser().parseFromString(policy.createHTML(await answer.text()) as string, 'text/html'), asked)
+      const text = await answer.text()
+      await released()
+      become(new DOMParser().parseFromString(policy.createHTML(text) as string, 'text/html'), asked)
     }
     if (answer.status === 404) document.dispatchEvent(new Event('humanqa:notfound'))
     failures = answer.status === 429 || answer.status >= 500 ? failures + 1 : 0
@@ -88,6 +91,7 @@ function become(next: Document, asked: number) {
   if (to === null || now === null) return
   if (to.dataset.account !== now.dataset.account) return elsewhere(now)
   document.title = next.title
+  const focused = document.activeElement?.id ?? ''
   Idiomorph.morph(now, to, {
     // Only of a field: of anything else that has the focus it would leave all
     // that is in it as it was.
@@ -104,6 +108,8 @@ function become(next: Document, asked: number) {
     },
   })
   document.dispatchEvent(new CustomEvent('humanqa:refreshed', { detail: asked }))
+  // A script of the page made its part anew.
+  if (focused !== '' && document.activeElement === document.body) document.getElementById(focused)?.focus({ preventScroll: true })
 }
 
 // elsewhere says that the page is of an account that was chosen no longer, by another tab:
