@@ -165,22 +165,22 @@ func denies(err error) bool {
 	return domain.IsKind(err, domain.KindNotFound) && !wire.SaysWhen(err)
 }
 
-// admit finds the caller of a request, counts it, and checks its right to write. No place
-// among the requests under way is held while the body arrives: a client may be slow.
+// admit finds the caller of a request, counts it, and checks its right to write.
 func (a *API) admit(h http.Header, r *wire.Request) error {
-	leave, err := a.load.Enter(r.Context(), r.Match)
-	if err != nil {
-		return err
-	}
-	defer leave()
 	if err := a.authenticate(h, r); err != nil {
 		return err
 	}
 	return admit.MayWrite(r) // counted like any call: guessing is not free
 }
 
-// authenticate finds the caller of a request and counts it.
+// authenticate finds the caller of a request and counts it. No place among the requests
+// under way is held while the body arrives: a client may be slow.
 func (a *API) authenticate(h http.Header, r *wire.Request) error {
+	leave, err := a.load.Enter(r.Context(), r.Match)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	ctx, cancel := context.WithTimeout(r.Context(), authenticateTime)
 	defer cancel()
 	timed := *r // r's own context still says whether the client is there

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -121,6 +123,43 @@ func TestTheProtocolAsksForAKey(t *testing.T) {
 }
 
 // An older client keeps a session, and its open stream does not hold up a service that stops.
+// The database answers nothing: the requests beyond those that are looked up at once
+// are refused, as the API's are.
+func TestMoreThanTheServiceCanTakeIsRefusedHereToo(t *testing.T) {
+	t.Parallel()
+	const atOnce, beyond = 128, 40
+	a := start(t)
+	key := a.key(account.ScopeFull)
+	tx, err := a.DB.BeginTxx(t.Context(), nil)
+	a.Must(err)
+	release := sync.OnceFunc(func() { _ = tx.Rollback() })
+	defer release()
+	_, err = tx.ExecContext(t.Context(), `LOCK TABLE http_rate IN ACCESS EXCLUSIVE MODE`)
+	a.Must(err)
+	answers := make(chan *httptest.ResponseRecorder, atOnce+beyond)
+	for range atOnce + beyond {
+		go func() {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, mcp.Path, strings.NewReader("{}"))
+			r.Header.Set("Authorization", "Bearer "+key)
+			w := httptest.NewRecorder()
+			a.handler.ServeHTTP(w, r)
+			answers <- w
+		}()
+	}
+	const overload = "the service has more requests than it can take"
+	refused := 0
+	for range atOnce + beyond {
+		w := <-answers
+		if strings.Contains(w.Body.String(), overload) && w.Code == http.StatusServiceUnavailable && w.Header().Get("Retry-After") != "" {
+			refused++
+			release()
+		}
+	}
+	if refused == 0 || refused > beyond {
+		t.Errorf("%d are refused as too many, not %d", refused, beyond)
+	}
+}
+
 func TestASessionOfAnOlderClientIsItsKeys(t *testing.T) {
 	t.Parallel()
 	a := start(t)
