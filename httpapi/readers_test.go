@@ -184,7 +184,7 @@ func TestAStreamWithANameShowsWhereItIs(t *testing.T) {
 	id := s.submitted(key)
 	f := s.follow(srv.URL, key, "?reader=live", "").opened()
 	got := f.next()
-	eventually.Within(t, time.Minute, func() error {
+	eventually.Within(t, eventually.Patience, func() error {
 		reader := s.named(key)["live"]
 		if reader["cursor"] != got.id || reader["eventsBehind"] != 0.0 {
 			return fmt.Errorf("the reader is %v, the job %s", reader, id)

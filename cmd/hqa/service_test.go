@@ -20,6 +20,7 @@ import (
 	"humanqa/internal/receiver"
 	"humanqa/internal/service"
 	"humanqa/internal/service/logging"
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"
 	"humanqa/internal/testing/process"
@@ -99,7 +100,7 @@ func (s *qa) start() {
 	cmd := exec.CommandContext(context.Background(), os.Args[0]) //nolint:gosec // this very binary
 	cmd.Env = append(append([]string{runAsService + "=1"}, s.environ...), os.Environ()...)
 	s.process = process.Start(s.whole, cmd)
-	s.process.In(s.t).Ready(http.DefaultClient, s.url, 2*time.Minute)
+	s.process.In(s.t).Ready(http.DefaultClient, s.url, eventually.Patience)
 }
 
 // kill ends the service as a crash would.

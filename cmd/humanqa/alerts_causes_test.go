@@ -32,7 +32,7 @@ func mountSmallDisk(t *testing.T, dir string) {
 	}
 	run("mount", "-t", "tmpfs", "-o", "size=1g,mode=0711", "humanqa-alarms", disk)
 	t.Cleanup(func() {
-		eventually.Within(t, time.Minute, func() error { // the killed service's Postgres may be about to end
+		eventually.Within(t, eventually.Patience, func() error { // the killed service's Postgres may be about to end
 			return exec.CommandContext(context.Background(), "umount", disk).Run() //nolint:gosec // made by this test
 		})
 	})
@@ -188,7 +188,7 @@ func (a *alarms) overload() {
 			}
 		})
 	}
-	eventually.Within(a.t, 20*time.Second, func() error {
+	eventually.Within(a.t, eventually.Patience, func() error {
 		if !a.firing()["HumanqaOverload"] {
 			return fmt.Errorf("no overload")
 		}

@@ -98,7 +98,7 @@ func (a *alarms) check(name string, does func(), alerts []string) {
 	began := time.Now()
 	does()
 	for _, alert := range alerts {
-		eventually.Within(a.t, 2*time.Minute, func() error {
+		eventually.Within(a.t, eventually.Patience, func() error {
 			if fires := a.firing(); !fires[alert] {
 				return fmt.Errorf("%s: of %s only %v fire", name, alert, fires)
 			}

@@ -18,7 +18,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"humanqa/internal/service"
 	"humanqa/internal/service/backup"
@@ -113,7 +112,7 @@ func TestABackupUnderLoadRestoresWhatWasAcknowledged(t *testing.T) {
 	l.start()
 	l.workers.Go(a.run)
 	atLeast := func(n int) (jobs map[string]string, pictures map[string][]byte) {
-		eventually.Within(t, time.Minute, func() error {
+		eventually.Within(t, eventually.Patience, func() error {
 			if jobs, pictures = a.acknowledged(); len(jobs) < 10*n || len(pictures) < n {
 				return fmt.Errorf("%d jobs and %d pictures", len(jobs), len(pictures))
 			}
@@ -151,7 +150,7 @@ func TestABackupUnderLoadRestoresWhatWasAcknowledged(t *testing.T) {
 	}
 	t.Logf("%d jobs and %d pictures of %d events", len(jobs), len(pictures), made.Events)
 	// What was under way at the backup's moment is settled as after a crash.
-	eventually.Within(t, 75*time.Second, func() error {
+	eventually.Within(t, eventually.Patience, func() error {
 		if stdout, stderr, err := q.tryCLI("fsck"); err != nil {
 			return fmt.Errorf("fsck: %w\n%s%s", err, stdout, stderr)
 		}
@@ -262,7 +261,7 @@ func TestEvidenceWhoseFileIsLostIsFoundAndCostsNoBackup(t *testing.T) {
 	l := newLoad(p, rand.New(rand.NewPCG(1, 0)), plenty...) //nolint:gosec // repeatable on purpose
 	a := newAlbum(l)
 	l.workers.Go(a.run)
-	eventually.Within(t, time.Minute, func() error {
+	eventually.Within(t, eventually.Patience, func() error {
 		if _, pictures := a.acknowledged(); len(pictures) < 2 {
 			return fmt.Errorf("%d pictures", len(pictures))
 		}

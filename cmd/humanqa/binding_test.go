@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sirupsen/logrus"
 
@@ -48,7 +47,7 @@ func TestAStrangeLogIsRefusedByNameWhileRunningAtTheStartAndByCommands(t *testin
 	}
 	stranger := second.start()
 	const names = "and this database belongs to"
-	eventually.Within(t, time.Minute, func() error {
+	eventually.Within(t, eventually.Patience, func() error {
 		r, err := p.try("GET", "/v1/credits", key, nil)
 		if err == nil && (r.status != http.StatusServiceUnavailable || !strings.Contains(r.text("error"), names)) {
 			err = fmt.Errorf("got %d %s", r.status, r.body)

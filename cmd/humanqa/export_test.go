@@ -10,10 +10,10 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/parquet-go/parquet-go"
 
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/process"
 )
@@ -28,7 +28,7 @@ func TestTheDataIsTakenAwayAndReadByAnAnalyst(t *testing.T) {
 	cmd := p.command(context.Background(), serve...)
 	p.environ = append(p.environ, listens...)
 	s := p.launchAs(cmd)
-	s.waitReady(2 * time.Minute)
+	s.waitReady(eventually.Patience)
 	account, key := p.newAccount(50)
 	jobID := p.call(http.StatusCreated, "POST", "/v1/jobs", key, submission(2, "title", "=1+1",
 		"credentials", map[string]any{"username": "shopper", "password": "hunter2"})).text("jobId")

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 )
 
@@ -132,7 +133,7 @@ func TestHostileEndpointsStopNobodyElsesWebhooks(t *testing.T) {
 			if got != id {
 				t.Fatalf("the event of %s came, want that of %s", got, id)
 			}
-		case <-time.After(30 * time.Second):
+		case <-time.After(eventually.Patience):
 			x.mu.Lock()
 			defer x.mu.Unlock()
 			t.Fatalf("the event of %s never came; asked for so far: %v", id, x.got)

@@ -64,7 +64,7 @@ func TestFourProcessesLoseEachPartInTurn(t *testing.T) {
 	s.phase("the log's node is restarted", func() { s.log.now.stop(); s.log.start() })
 	s.load.stop()
 	s.load.check()
-	eventually.Within(t, 75*time.Second, func() error { // every debit has its job, or is refunded within a minute
+	eventually.Within(t, eventually.Patience, func() error { // every debit has its job, or is refunded within a minute
 		stdout, stderr, err := s.front.tryCLI("fsck")
 		if err != nil {
 			return fmt.Errorf("fsck: %w\n%s%s", err, stdout, stderr)
@@ -134,7 +134,7 @@ func (s *site) whole() time.Duration {
 	s.t.Helper()
 	began := time.Now()
 	for _, p := range append(append([]*machineProgram{s.log}, s.apis...), s.workers...) {
-		eventually.Within(s.t, 2*time.Minute, func() error {
+		eventually.Within(s.t, eventually.Patience, func() error {
 			if !p.now.Running() {
 				s.t.Fatalf("%s ended: %v\n%s", p.machine.address, p.now.Err(), p.now.Said())
 			}

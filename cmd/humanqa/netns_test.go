@@ -152,7 +152,7 @@ func (p *ownPostgres) start() {
 			now.Stop(syscall.SIGINT)
 		}
 	})
-	eventually.Within(p.t, time.Minute, func() error {
+	eventually.Within(p.t, eventually.Patience, func() error {
 		conn, err := net.DialTimeout("tcp", p.address+":5432", time.Second) //nolint:noctx // it has a time-out
 		if err != nil {
 			return err

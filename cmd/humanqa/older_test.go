@@ -42,7 +42,7 @@ func TestADataDirectoryOfAnOlderVersionIsTakenOver(t *testing.T) {
 	dice := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // it only varies
 	for range kills {
 		s := p.launch()
-		eventually.Within(t, time.Minute, func() error { // it answers while it migrates and rebuilds
+		eventually.Within(t, eventually.Patience, func() error { // it answers while it migrates and rebuilds
 			_, err := p.try("GET", "/readyz", "", nil)
 			return err
 		})

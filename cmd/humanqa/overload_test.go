@@ -73,7 +73,7 @@ func TestOverload(t *testing.T) {
 		t.Error("it was no overload, or nothing was read")
 	}
 	began := time.Now()
-	eventually.Within(t, time.Minute, func() error {
+	eventually.Within(t, eventually.Patience, func() error {
 		at := time.Now()
 		if r, err := p.try("POST", "/v1/jobs", o.keys[0], submission(1)); err != nil || r.status != http.StatusCreated || time.Since(at) > time.Second {
 			return fmt.Errorf("not as before after %s: %d %w", time.Since(at), r.status, err)

@@ -23,6 +23,7 @@ import (
 	"humanqa/internal/service/logging"
 	"humanqa/internal/testing/apicheck"
 	"humanqa/internal/testing/browsertest"
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pagetest/alltest"
 	"humanqa/internal/testing/pgtest"
@@ -127,7 +128,7 @@ func limitOfCommands() time.Duration {
 	if *torture {
 		return 20 * time.Minute
 	}
-	return 2 * time.Minute
+	return eventually.Patience
 }
 
 // exitError is the status of a command that failed.
@@ -158,7 +159,7 @@ type instance struct {
 func (p *program) start(args ...string) *instance {
 	p.t.Helper()
 	s := p.launch(args...)
-	s.waitReady(2 * time.Minute)
+	s.waitReady(eventually.Patience)
 	return s
 }
 

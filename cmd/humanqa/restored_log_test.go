@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"humanqa/internal/receiver"
 	"humanqa/internal/service/backup"
@@ -34,7 +33,7 @@ func TestARestoredLogUnderAReaderWithAnOldCursor(t *testing.T) {
 	project := p.call(http.StatusCreated, "POST", "/v1/projects", key, map[string]any{"name": "Shop", "webhookUrl": hook.URL()}).text("projectId")
 	delivered := func(generation string) {
 		t.Helper()
-		eventually.Within(t, time.Minute, func() error {
+		eventually.Within(t, eventually.Patience, func() error {
 			for {
 				select {
 				case log := <-logs:
@@ -79,7 +78,7 @@ func TestARestoredLogUnderAReaderWithAnOldCursor(t *testing.T) {
 	if stream.text("next") != next {
 		t.Errorf("a stream is told %s", stream.body)
 	}
-	eventually.Within(t, time.Minute, func() error {
+	eventually.Within(t, eventually.Patience, func() error {
 		return readerIs(p.call(http.StatusOK, "GET", "/v1/events/readers", key, nil), "refused", "ANOTHER_LOG")
 	})
 	anew := submit()
@@ -90,7 +89,7 @@ func TestARestoredLogUnderAReaderWithAnOldCursor(t *testing.T) {
 	}
 	// What both generations have in common is read on without a word.
 	p.call(http.StatusOK, "GET", after(common), key, nil)
-	eventually.Within(t, time.Minute, func() error {
+	eventually.Within(t, eventually.Patience, func() error {
 		return readerIs(p.call(http.StatusOK, "GET", "/v1/events/readers", key, nil), "current", "")
 	})
 
@@ -107,7 +106,7 @@ func TestARestoredLogUnderAReaderWithAnOldCursor(t *testing.T) {
 	at := strings.ReplaceAll(strings.Split(next, ".")[0], "-", "/")
 	trimmedAs, args := q.asWritten(`bin/humanqa eventstore trimmed --up-to 1200/1200 --reason "ended jobs of 2024 are in the archive"`, "1200/1200", at)
 	q.written(&stated, trimmedAs, args)
-	eventually.Within(t, time.Minute, func() error {
+	eventually.Within(t, eventually.Patience, func() error {
 		r, err := p.try("GET", after(common), key, nil)
 		if err == nil && r.status != http.StatusGone {
 			err = errNot("gone", r)

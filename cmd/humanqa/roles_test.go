@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
@@ -67,7 +66,7 @@ func TestTwoProcessesShareTheWorkAsTheREADMESays(t *testing.T) {
 		}
 	}
 	first := api.launch()
-	eventually.Within(t, time.Minute, func() error {
+	eventually.Within(t, eventually.Patience, func() error {
 		res, err := api.client.Get(api.url("/healthz")) //nolint:noctx // the client has a time-out
 		if err != nil {
 			return err
@@ -78,7 +77,7 @@ func TestTwoProcessesShareTheWorkAsTheREADMESays(t *testing.T) {
 	cmd := worker.command(context.Background(), "serve")
 	cmd.Stdout = &banner
 	second := worker.launchAs(cmd)
-	first.waitReady(2 * time.Minute)
+	first.waitReady(eventually.Patience)
 
 	for _, p := range []*program{api, worker} { // the commands work beside either
 		_, key := p.newAccount(5)

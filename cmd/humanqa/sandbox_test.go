@@ -77,7 +77,7 @@ func missedSLAs(t *testing.T, s *instance, blow func()) {
 		}
 		return nil
 	})
-	eventually.Within(t, 2*time.Minute, func() error {
+	eventually.Within(t, eventually.Patience, func() error {
 		if got := inbox.count("job.failed_sla"); got != 3 {
 			return fmt.Errorf("%d webhooks job.failed_sla, want 3", got)
 		}
@@ -271,7 +271,7 @@ func rulesEndToEnd(t *testing.T, s *instance, blow func()) {
 	})
 	blow()
 	// A writer that is killed at its work keeps its lease for two minutes.
-	eventually.Within(t, 3*time.Minute, func() error {
+	eventually.Within(t, 2*time.Minute+eventually.Patience, func() error {
 		got := s.call2xx("GET", "/v1/jobs/"+id+"/ai-report", key)
 		if got.status != http.StatusOK {
 			return fmt.Errorf("%d %s", got.status, got.body)

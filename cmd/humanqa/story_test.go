@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"humanqa/domain"
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 )
 
@@ -312,7 +313,7 @@ func TestAStopLetsAcceptedRequestsFinish(t *testing.T) {
 
 	// Under nohup a terminal that is closed ends nothing.
 	again := p.launchAs(exec.Command("sh", "-c", `trap "" HUP; exec "$0" serve`, os.Args[0])) //nolint:gosec,noctx // this very binary, stopped below
-	again.waitReady(2 * time.Minute)
+	again.waitReady(eventually.Patience)
 	must.NoError(t, again.Cmd.Process.Signal(syscall.SIGHUP))
 	for _, id := range jobs {
 		again.call(200, "GET", "/v1/jobs/"+id, key, nil)

@@ -48,7 +48,7 @@ func TestTorture(t *testing.T) {
 		case 2:
 			t.Logf("round %d: Postgres is killed", round+1)
 			p.killPostgres()
-			s.waitReady(time.Minute)
+			s.waitReady(eventually.Patience)
 		case 3:
 			t.Logf("round %d: both are killed", round+1)
 			p.killPostgres()
@@ -57,7 +57,7 @@ func TestTorture(t *testing.T) {
 		}
 	}
 	// A few rounds on a busy machine may have ended before all of it happened.
-	eventually.Within(t, time.Minute, func() error {
+	eventually.Within(t, eventually.Patience, func() error {
 		for _, path := range append(hostile, "/ok") {
 			if x.requests(path) == 0 {
 				return fmt.Errorf("nothing was sent to %s", path)
@@ -71,7 +71,7 @@ func TestTorture(t *testing.T) {
 	load.stop()
 	load.check()
 	// Every debit has its job, or is refunded within a minute.
-	eventually.Within(t, 75*time.Second, func() error {
+	eventually.Within(t, eventually.Patience, func() error {
 		if stdout, stderr, err := p.tryCLI("fsck"); err != nil {
 			return fmt.Errorf("fsck: %w\n%s%s", err, stdout, stderr)
 		}
@@ -116,7 +116,7 @@ func tortureOf(t *testing.T, brief int) (seed uint64, rounds int) {
 func (p *program) killPostgres() {
 	p.t.Helper()
 	var raw []byte
-	eventually.Within(p.t, time.Minute, func() (err error) { // it may be on its way up from the last blow
+	eventually.Within(p.t, eventually.Patience, func() (err error) { // it may be on its way up from the last blow
 		raw, err = os.ReadFile(filepath.Join(p.dir, "postgres", "data", "postmaster.pid"))
 		return err
 	})

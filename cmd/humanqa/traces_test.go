@@ -124,7 +124,7 @@ func TestASettingOfTracesThatIsNoneStopsTheStart(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t, "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4317", "OTEL_EXPORTER_OTLP_PROTOCOL=grpc")
 	s := p.launch()
-	s.WaitExit(time.Minute)
+	s.WaitExit(eventually.Patience)
 	if !strings.Contains(s.Said(), "OTEL_EXPORTER_OTLP_PROTOCOL") || !strings.Contains(s.Said(), "http/protobuf") || s.Err() == nil {
 		t.Errorf("the start said %q, %v", s.Said(), s.Err())
 	}

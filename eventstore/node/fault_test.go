@@ -103,7 +103,7 @@ func TestNoAcknowledgedAppendIsLostWhenPostgresDropsTheNode(t *testing.T) {
 	dsn := pgtest.NewDSN(t)
 	db := pgtest.NewDB(t, dsn)
 	n := start(t, node.Config{DSN: dsn, Socket: filepath.Join(socketDir(t), "s")})
-	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 
 	client := connect(t, socketConfig(n.Addr()))
@@ -213,7 +213,7 @@ func TestASubscriptionResumesOnARestartedNode(t *testing.T) {
 	config := node.Config{DSN: pgtest.NewDSN(t), Socket: filepath.Join(socketDir(t), "s"), Log: quiet()}
 	n := start(t, config)
 	address := n.Addr()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 
 	var acked atomic.Int64

@@ -13,6 +13,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/eventstore/node"
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"
 )
@@ -20,7 +21,7 @@ import (
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
 // patience is how long a test waits for anything before it fails.
-const patience = 30 * time.Second
+const patience = eventually.Patience
 
 func quiet() logrus.FieldLogger {
 	log := logrus.New()

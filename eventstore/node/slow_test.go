@@ -17,7 +17,7 @@ func TestASlowSubscriberMissesNothing(t *testing.T) {
 	const events, perAppend = 12_000, 1000
 	n := onSocket(t)
 	client, writer := connect(t, socketConfig(n.Addr())), connect(t, socketConfig(n.Addr()))
-	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	sub, err := client.SubscribeToAll(ctx, esdb.SubscribeToAllOptions{From: esdb.Start{}})
 	must.NoError(t, err)

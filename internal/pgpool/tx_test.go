@@ -9,6 +9,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"humanqa/internal/pgpool"
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/pgtest"
 )
 
@@ -67,7 +68,7 @@ func TestListenSaysWhatWasNotified(t *testing.T) {
 		t.Helper()
 		select {
 		case <-wake:
-		case <-time.After(15 * time.Second):
+		case <-time.After(eventually.Patience):
 			t.Fatal(why)
 		}
 	}

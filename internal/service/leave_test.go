@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"
 )
@@ -29,7 +29,7 @@ func TestAStopIsToldBeforeItBegins(t *testing.T) {
 
 // seenByProxy asks until it is told of the stop, and then sends one more request.
 func seenByProxy(url string) error {
-	client := &http.Client{Timeout: 10 * time.Second}
+	client := &http.Client{Timeout: eventually.Patience}
 	defer client.CloseIdleConnections()
 	ask := func(path string) (status int, body string, closes bool, err error) {
 		res, err := client.Get(url + path) //nolint:noctx // the client has a time-out

@@ -10,11 +10,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sirupsen/logrus"
 	"go.uber.org/goleak"
 
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"
 )
@@ -35,7 +35,7 @@ func TestAStopLeavesNothingBehind(t *testing.T) {
 	cfg.Demo = true
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	client := &http.Client{Timeout: 10 * time.Second}
+	client := &http.Client{Timeout: eventually.Patience}
 	b := ThisBuild()
 	thisBuildSays := fmt.Sprintf("humanqa_build_info{commit=%q,goversion=%q,version=%q}", b.Commit, b.GoVersion, b.Version)
 	err := Serve(ctx, cfg, log, func(s *Service) {

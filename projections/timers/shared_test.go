@@ -15,6 +15,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/policy"
 	"humanqa/internal/scheduler"
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"
 )
@@ -121,7 +122,7 @@ func TestReviewsOfAPageThatHangsAreNotFeltByOtherAccounts(t *testing.T) {
 			if t.Logf("%s is done after %s", got, time.Since(began)); got != jobID {
 				t.Errorf("%s is done, want %s", got, jobID)
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(eventually.Patience):
 			t.Fatalf("%s waits for another account's pages", jobID)
 		}
 	}

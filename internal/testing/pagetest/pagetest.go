@@ -42,6 +42,7 @@ import (
 	"humanqa/internal/scheduler"
 	"humanqa/internal/testing/browsertest"
 	"humanqa/internal/testing/commandtest"
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pagetest/alltest"
 	"humanqa/internal/testing/pgtest"
@@ -56,7 +57,7 @@ import (
 const (
 	// CookieName is the session's.
 	CookieName = "__Host-humanqa"
-	patience   = time.Minute
+	patience   = eventually.Patience
 )
 
 // Main runs a package's tests, with one database server and one browser.

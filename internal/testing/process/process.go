@@ -159,7 +159,7 @@ func (p *Process) Ready(client *http.Client, url string, limit time.Duration) {
 func (p *Process) Stop(by syscall.Signal) {
 	p.t.Helper()
 	must.NoError(p.t, p.Cmd.Process.Signal(by))
-	p.WaitExit(time.Minute)
+	p.WaitExit(eventually.Patience)
 	if p.err != nil {
 		p.t.Errorf("stop: %v\n%s", p.err, p.Said())
 	}
@@ -171,7 +171,7 @@ func (p *Process) Kill() {
 	if err := p.Cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		p.t.Fatal(err)
 	}
-	p.WaitExit(time.Minute)
+	p.WaitExit(eventually.Patience)
 }
 
 // WaitExit waits for the end of the process.
