@@ -1323,14 +1323,15 @@ var waiting = [];
 addEventListener("pointerdown", (event) => {
   if (event.button === 0) down = true;
 }, true);
-for (const end of ["pointerup", "pointercancel"]) addEventListener(end, up, true);
+for (const end of ["pointerup", "pointercancel", "keydown", "change"]) addEventListener(end, up, true);
 addEventListener("pointermove", (event) => {
-  if (down && event.buttons === 0) up();
+  if (event.buttons === 0) up();
 }, true);
 function up() {
+  if (!down) return;
   down = false;
   setTimeout(() => {
-    for (const go of waiting.splice(0)) go();
+    if (!down) for (const go of waiting.splice(0)) go();
   });
 }
 var pressed = () => down;

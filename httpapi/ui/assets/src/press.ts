@@ -4,13 +4,15 @@ let down = false
 const waiting: (() => void)[] = []
 
 addEventListener('pointerdown', (event) => { if (event.button === 0) down = true }, true)
-for (const end of ['pointerup', 'pointercancel']) addEventListener(end, up, true)
-// A release that came elsewhere, as in another window, was not told.
-addEventListener('pointermove', (event) => { if (down && event.buttons === 0) up() }, true)
+// A release elsewhere, as in another window or in the list of a select, is not told: what
+// comes next says that it has been.
+for (const end of ['pointerup', 'pointercancel', 'keydown', 'change']) addEventListener(end, up, true)
+addEventListener('pointermove', (event) => { if (event.buttons === 0) up() }, true)
 
 function up() {
+  if (!down) return
   down = false
-  setTimeout(() => { for (const go of waiting.splice(0)) go() }) // after the click
+  setTimeout(() => { if (!down) for (const go of waiting.splice(0)) go() }) // after the click
 }
 
 export const pressed = () => down
