@@ -77,6 +77,19 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
+// tellWhatWentWrong shows a failed test's warnings and errors: an answer does not say why
+// the service was not available.
+func (s *service) tellWhatWentWrong() {
+	if !s.t.Failed() {
+		return
+	}
+	for line := range strings.Lines(s.logged.String()) {
+		if strings.Contains(line, "level=warning") || strings.Contains(line, "level=error") {
+			s.t.Log(line)
+		}
+	}
+}
+
 func setup(t *testing.T) *service {
 	t.Helper()
 	db := alltest.Database.New(t)
@@ -84,6 +97,7 @@ func setup(t *testing.T) *service {
 	logger := logrus.New()
 	logger.SetOutput(s.logged)
 	logger.SetLevel(logrus.DebugLevel)
+	t.Cleanup(s.tellWhatWentWrong)
 	v, err := vault.Open(t.Context(), vault.Config{KeyFile: filepath.Join(t.TempDir(), "key"), DB: db})
 	must.NoError(t, err)
 	s.bucket = t.TempDir()

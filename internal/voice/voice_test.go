@@ -279,7 +279,8 @@ func TestTenInARoomHearEachOther(t *testing.T) {
 			t.Errorf("%d hears %d others", i, len(b.heard))
 		}
 		for id, of := range b.heard {
-			if of.lost > 0 || of.strange > 0 || id == b.you {
+			// The kernel drops what a busy machine does not fetch in half a second.
+			if of.lost > of.packets/10 || of.strange > 0 || id == b.you {
 				t.Errorf("%d hears %s (itself %s): %+v", i, id, b.you, *of)
 			}
 		}
