@@ -18,6 +18,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"humanqa/internal/service"
 	"humanqa/internal/service/backup"
@@ -150,7 +151,7 @@ func TestABackupUnderLoadRestoresWhatWasAcknowledged(t *testing.T) {
 	}
 	t.Logf("%d jobs and %d pictures of %d events", len(jobs), len(pictures), made.Events)
 	// What was under way at the backup's moment is settled as after a crash.
-	eventually.Within(t, eventually.Patience, func() error {
+	eventually.Within(t, 75*time.Second, func() error {
 		if stdout, stderr, err := q.tryCLI("fsck"); err != nil {
 			return fmt.Errorf("fsck: %w\n%s%s", err, stdout, stderr)
 		}

@@ -115,14 +115,14 @@ func TestAnOlderBinaryBesideANewerOne(t *testing.T) {
 			t.Errorf("after the upgrade the feed of the account %s is %+v of %d jobs", whoServed[i], page, b.acknowledged[i])
 		}
 	}
-	eventually.Within(t, eventually.Patience, func() error { // no webhook was passed over
+	eventually.Within(t, 75*time.Second, func() error { // no webhook was passed over
 		page := upgraded.call(http.StatusOK, "GET", "/v1/projects/"+b.project+"/deliveries?limit=100&event=job.cancelled", b.keys[ofOlder], nil)
 		if n := len(page.list("deliveries")); n != calledOff {
 			return fmt.Errorf("%d of %d webhooks of cancelled tests", n, calledOff)
 		}
 		return nil
 	})
-	eventually.Within(t, eventually.Patience, func() error { // every debit has its job, or is refunded
+	eventually.Within(t, 75*time.Second, func() error { // every debit has its job, or is refunded
 		check := upgraded.command("fsck")
 		check.Env = upgraded.environ
 		out, err := check.CombinedOutput()

@@ -37,7 +37,7 @@ func fullDiskStory(t *testing.T, s *instance) {
 	if fastest > time.Second {
 		t.Errorf("a submission is refused after %s", fastest)
 	}
-	eventually.Within(t, eventually.Patience, func() error {
+	eventually.Within(t, 10*time.Second, func() error {
 		if r := s.call(503, "GET", "/readyz", "", nil); !strings.Contains(string(r.body), `{"part":"log","reason":"`+reason+`"}`) {
 			return fmt.Errorf("not ready: %s", r.body)
 		}

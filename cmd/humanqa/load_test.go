@@ -319,7 +319,7 @@ func (l *load) check() {
 		}
 		// A debit that lost its job while we were cut off is refunded by the
 		// policy soon.
-		eventually.Within(l.t, eventually.Patience, func() error {
+		eventually.Within(l.t, 75*time.Second, func() error {
 			if used := l.call(200, "GET", "/v1/credits", key, nil).number("used"); used != charged[key] {
 				return fmt.Errorf("%d credits used, the jobs cost %d", used, charged[key])
 			}

@@ -71,7 +71,7 @@ func TestTorture(t *testing.T) {
 	load.stop()
 	load.check()
 	// Every debit has its job, or is refunded within a minute.
-	eventually.Within(t, eventually.Patience, func() error {
+	eventually.Within(t, 75*time.Second, func() error {
 		if stdout, stderr, err := p.tryCLI("fsck"); err != nil {
 			return fmt.Errorf("fsck: %w\n%s%s", err, stdout, stderr)
 		}
