@@ -80,7 +80,7 @@ func TestTheGoldenLogLeadsToTheSameRows(t *testing.T) {
 		}
 		for _, kind := range p.Handles() {
 			if w.Log.Count(kind) == 0 {
-				t.Errorf("no golden log has a %s, which %s folds: write one more file", kind, p.Name())
+				t.Errorf("no golden log has a %s, which %s folds: have modeltest write it, in one more of goldenLogs, and run this test with -update", kind, p.Name())
 			}
 		}
 		w.Eventually(p.Name()+" has seen everything", func() bool { return w.Status(p.Name()).Position == w.Log.Head() })
