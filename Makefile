@@ -13,9 +13,10 @@ endif
 
 # Packages run their own PostgreSQL, and wait now and then: so more run at once than there
 # are processors. RACE=-race turns the race detector on, as CI does: it needs a C compiler,
-# and a build of its own of every dependency.
+# and a build of its own of every dependency. The limit of a package is for a machine that
+# is a tenth as fast: the waits within the tests find a hang, and say what they waited for.
 RACE       ?=
-TEST_FLAGS ?= -count=1 -timeout 20m -p 4
+TEST_FLAGS ?= -count=1 -timeout 60m -p 4
 
 LINT_VERSION = $(shell awk '$$1 == "github.com/golangci/golangci-lint/v2" { print $$2 }' tools/go.mod)
 LINT         = $(TOOLS)/golangci-lint-$(LINT_VERSION)
@@ -58,9 +59,9 @@ test: go postgres chromium ## install missing programs and run the whole test su
 .PHONY: contract
 contract: alerts $(CLIENTS)/node_modules postgres ## check the OpenAPI document, the log, the exports, the agents' protocol and the alerts with third-party tools, and the types of the pages' scripts
 	cd $(CLIENTS) && node_modules/.bin/tsc -p pages.tsconfig.json
-	$(GO) test $(RACE) -vet=off -count=1 -timeout 10m -run TestTheDocumentInOtherTools ./httpapi/openapi -args -clients $(CURDIR)/$(CLIENTS)
-	$(GO) test $(RACE) -vet=off -count=1 -timeout 10m -run "TestOthersReadWhatWeWrote|TestTheOfficialLibraries" ./cmd/humanqa -args -clients $(CURDIR)/$(CLIENTS)
-	$(GO) test $(RACE) -vet=off -count=1 -timeout 10m -run TestTheOfficial ./httpapi/mcp -args -clients $(CURDIR)/$(CLIENTS)
+	$(GO) test $(RACE) -vet=off -count=1 -timeout 60m -run TestTheDocumentInOtherTools ./httpapi/openapi -args -clients $(CURDIR)/$(CLIENTS)
+	$(GO) test $(RACE) -vet=off -count=1 -timeout 60m -run "TestOthersReadWhatWeWrote|TestTheOfficialLibraries" ./cmd/humanqa -args -clients $(CURDIR)/$(CLIENTS)
+	$(GO) test $(RACE) -vet=off -count=1 -timeout 60m -run TestTheOfficial ./httpapi/mcp -args -clients $(CURDIR)/$(CLIENTS)
 
 .PHONY: alerts
 alerts: ## check the alerts' rules, and play them with Prometheus' own promtool
@@ -68,18 +69,18 @@ alerts: ## check the alerts' rules, and play them with Prometheus' own promtool
 
 .PHONY: alarms
 alarms: alerts postgres ## cause all nineteen alerts in a running service that a Prometheus server watches (four minutes, as root: it mounts a small disk)
-	$(GO) test -count=1 -timeout 10m -v -run TestAlertsFire ./cmd/humanqa -args -prometheus $(CURDIR)/$(TOOLS)/prometheus/usr/bin/prometheus
+	$(GO) test -count=1 -timeout 60m -v -run TestAlertsFire ./cmd/humanqa -args -prometheus $(CURDIR)/$(TOOLS)/prometheus/usr/bin/prometheus
 
 .PHONY: torture
 torture: postgres ## kill the service and its database under load, overload it, break the connections between every two parts, let a year of retention pass, then send 20,000 hostile requests each to the API and the pages (three hours at most)
-	$(GO) test -count=1 -timeout 30m -v -run TestTorture ./cmd/humanqa -args -torture
+	$(GO) test -count=1 -timeout 60m -v -run TestTorture ./cmd/humanqa -args -torture
 	$(GO) test -count=1 -timeout 90m -v -run TestFaultsBetweenTheParts ./cmd/humanqa -args -torture -faults.operations 100000
-	$(GO) test -count=1 -timeout 30m -v -run TestHostileRequests ./httpapi -args -hostile.count 20000
-	$(GO) test -count=1 -timeout 30m -v -run TestHostilePages ./httpapi/console -args -hostile.count 20000
-	$(GO) test -count=1 -timeout 30m -v -run 'TestReadsAtOnce|TestOverload|TestADataDirectoryOfAnOlder' ./cmd/humanqa -args -torture
+	$(GO) test -count=1 -timeout 60m -v -run TestHostileRequests ./httpapi -args -hostile.count 20000
+	$(GO) test -count=1 -timeout 60m -v -run TestHostilePages ./httpapi/console -args -hostile.count 20000
+	$(GO) test -count=1 -timeout 60m -v -run 'TestReadsAtOnce|TestOverload|TestADataDirectoryOfAnOlder' ./cmd/humanqa -args -torture
 	$(GO) test -count=1 -timeout 60m -v -run TestAYearOfRetention ./cmd/humanqa -args -torture -retention.events 1000000 -retention.pieces 10000
-	$(GO) test -count=1 -timeout 30m -v -run 'TestTheClientAgainstAService/a_wait_outlasts' ./cmd/hqa -args -report.after 8m
-	$(GO) test -count=1 -timeout 30m -v -run TestAsOfAnswers ./httpapi -args -asof.steps 200
+	$(GO) test -count=1 -timeout 60m -v -run 'TestTheClientAgainstAService/a_wait_outlasts' ./cmd/hqa -args -report.after 8m
+	$(GO) test -count=1 -timeout 60m -v -run TestAsOfAnswers ./httpapi -args -asof.steps 200
 
 .PHONY: bench
 bench: postgres ## measure the service beside plain PostgreSQL, a CRUD twin and River
@@ -87,7 +88,7 @@ bench: postgres ## measure the service beside plain PostgreSQL, a CRUD twin and 
 
 .PHONY: release
 release: ## write binaries, packages, an image, SBOMs and checksums of this commit to dist (PLATFORMS=linux/amd64 for one)
-	cd tools/release && $(GO) test . && $(GO) run . -out $(CURDIR)/dist $(if $(VERSION),-version $(VERSION)) $(if $(PLATFORMS),-platforms $(PLATFORMS))
+	cd tools/release && $(GO) test -timeout 60m . && $(GO) run . -out $(CURDIR)/dist $(if $(VERSION),-version $(VERSION)) $(if $(PLATFORMS),-platforms $(PLATFORMS))
 
 .PHONY: try-release
 try-release: ## install the release in dist in fresh roots and run it there (as root on Debian; make release first)
@@ -104,7 +105,7 @@ openapi: ## build the API's document from its YAML files (httpapi/openapi/dist)
 .PHONY: shots
 shots: postgres chromium ## write a picture of every page, in each state, on each screen, to .shots
 	mkdir -p .shots
-	HUMANQA_TEST_SHOTS=$(CURDIR)/.shots $(GO) test -count=1 -timeout 15m -run TestEveryPage ./httpapi/dashboard ./httpapi/workbench ./httpapi/console ./httpapi/room
+	HUMANQA_TEST_SHOTS=$(CURDIR)/.shots $(GO) test -count=1 -timeout 60m -run TestEveryPage ./httpapi/dashboard ./httpapi/workbench ./httpapi/console ./httpapi/room
 
 .PHONY: lint
 lint: $(LINT) $(SQUAWK)/node_modules ## golangci-lint, formatting, the locks of new migrations, and the state of go.mod and go.sum, of the service and of bench
