@@ -5,6 +5,9 @@ BIN     := bin/humanqa
 TOOLS   := .tools
 PACKAGE ?= ./...
 
+# scripts/install-go.sh puts Go here where the system has none.
+export PATH := $(CURDIR)/$(TOOLS)/go/bin:$(PATH)
+
 # Without an answer from git (no git, or another user's checkout) go would refuse to
 # build, instead of leaving the revision out.
 ifeq ($(shell git rev-parse --verify --quiet HEAD 2>/dev/null),)
@@ -32,7 +35,7 @@ HQA_MOST     = 12000000
 .DEFAULT_GOAL := help
 
 .PHONY: run
-run: ## install missing programs, build, and start the whole service with a demo account
+run: go ## install missing programs, build, and start the whole service with a demo account
 	@scripts/install.sh curl jq
 	@GO="$(GO)" scripts/build.sh $(BIN) ./cmd/humanqa
 	@echo "starting: $(BIN) serve --demo"
@@ -43,21 +46,17 @@ demo: build ## with `make run` up: one job from submission to a verified webhook
 	$(BIN) demo
 
 .PHONY: build
-build: ## build bin/humanqa and bin/hqa, its client (LDFLAGS= keeps the data for debuggers)
+build: go ## build bin/humanqa and bin/hqa, its client (LDFLAGS= keeps the data for debuggers)
 	@GO="$(GO)" scripts/build.sh $(BIN) ./cmd/humanqa
 	@GO="$(GO)" GOFLAGS="$(GOFLAGS) $(SMALL)" CGO_ENABLED=0 MOST=$(HQA_MOST) scripts/build.sh bin/hqa ./cmd/hqa
 
-.PHONY: go
-go:
-	@scripts/needs-go.sh "$(GO)"
-
 .PHONY: test
 test: go postgres chromium ## install missing programs and run the whole test suite (RACE=-race: with the race detector)
-	@scripts/install.sh jq
+	@scripts/install.sh curl jq
 	@GO="$(GO)" RACE="$(RACE)" TEST_FLAGS="$(TEST_FLAGS)" scripts/test.sh $(PACKAGE)
 
 .PHONY: contract
-contract: alerts $(CLIENTS)/node_modules postgres ## check the OpenAPI document, the log, the exports, the agents' protocol and the alerts with third-party tools, and the types of the pages' scripts
+contract: go alerts $(CLIENTS)/node_modules postgres ## check the OpenAPI document, the log, the exports, the agents' protocol and the alerts with third-party tools, and the types of the pages' scripts
 	cd $(CLIENTS) && node_modules/.bin/tsc -p pages.tsconfig.json
 	$(GO) test $(RACE) -vet=off -count=1 -timeout 60m -run TestTheDocumentInOtherTools ./httpapi/openapi -args -clients $(CURDIR)/$(CLIENTS)
 	$(GO) test $(RACE) -vet=off -count=1 -timeout 60m -run "TestOthersReadWhatWeWrote|TestTheOfficialLibraries" ./cmd/humanqa -args -clients $(CURDIR)/$(CLIENTS)
@@ -68,11 +67,11 @@ alerts: ## check the alerts' rules, and play them with Prometheus' own promtool
 	@scripts/alerts.sh
 
 .PHONY: alarms
-alarms: alerts postgres ## cause all nineteen alerts in a running service that a Prometheus server watches (four minutes, as root: it mounts a small disk)
+alarms: go alerts postgres ## cause all nineteen alerts in a running service that a Prometheus server watches (four minutes, as root: it mounts a small disk)
 	$(GO) test -count=1 -timeout 60m -v -run TestAlertsFire ./cmd/humanqa -args -prometheus $(CURDIR)/$(TOOLS)/prometheus/usr/bin/prometheus
 
 .PHONY: torture
-torture: postgres ## kill the service and its database under load, overload it, break the connections between every two parts, let a year of retention pass, then send 20,000 hostile requests each to the API and the pages (three hours at most)
+torture: go postgres ## kill the service and its database under load, overload it, break the connections between every two parts, let a year of retention pass, then send 20,000 hostile requests each to the API and the pages (three hours at most)
 	$(GO) test -count=1 -timeout 60m -v -run TestTorture ./cmd/humanqa -args -torture
 	$(GO) test -count=1 -timeout 90m -v -run TestFaultsBetweenTheParts ./cmd/humanqa -args -torture -faults.operations 100000
 	$(GO) test -count=1 -timeout 60m -v -run TestHostileRequests ./httpapi -args -hostile.count 20000
@@ -83,11 +82,11 @@ torture: postgres ## kill the service and its database under load, overload it, 
 	$(GO) test -count=1 -timeout 60m -v -run TestAsOfAnswers ./httpapi -args -asof.steps 200
 
 .PHONY: bench
-bench: postgres ## measure the service beside plain PostgreSQL, a CRUD twin and River
+bench: go postgres ## measure the service beside plain PostgreSQL, a CRUD twin and River
 	$(GO) -C bench run .
 
 .PHONY: release
-release: ## write binaries, packages, an image, SBOMs and checksums of this commit to dist (PLATFORMS=linux/amd64 for one)
+release: go ## write binaries, packages, an image, SBOMs and checksums of this commit to dist (PLATFORMS=linux/amd64 for one)
 	cd tools/release && $(GO) test -timeout 60m . && $(GO) run . -out $(CURDIR)/dist $(if $(VERSION),-version $(VERSION)) $(if $(PLATFORMS),-platforms $(PLATFORMS))
 
 .PHONY: try-release
@@ -95,42 +94,46 @@ try-release: ## install the release in dist in fresh roots and run it there (as 
 	scripts/try-release.sh dist
 
 .PHONY: assets
-assets: ## bundle the pages' scripts and styles (httpapi/ui/assets/dist)
+assets: go ## bundle the pages' scripts and styles (httpapi/ui/assets/dist)
 	cd tools && $(GO) run ./assets ../httpapi/ui/assets
 
 .PHONY: openapi
-openapi: ## build the API's document from its YAML files (httpapi/openapi/dist)
+openapi: go ## build the API's document from its YAML files (httpapi/openapi/dist)
 	$(GO) run ./httpapi/openapi/assemble/write
 
 .PHONY: shots
-shots: postgres chromium ## write a picture of every page, in each state, on each screen, to .shots
+shots: go postgres chromium ## write a picture of every page, in each state, on each screen, to .shots
 	mkdir -p .shots
 	HUMANQA_TEST_SHOTS=$(CURDIR)/.shots $(GO) test -count=1 -timeout 60m -run TestEveryPage ./httpapi/dashboard ./httpapi/workbench ./httpapi/console ./httpapi/room
 
 .PHONY: lint
-lint: $(LINT) $(SQUAWK)/node_modules ## golangci-lint, formatting, the locks of new migrations, and the state of go.mod and go.sum, of the service and of bench
+lint: go $(LINT) $(SQUAWK)/node_modules ## golangci-lint, formatting, the locks of new migrations, and the state of go.mod and go.sum, of the service and of bench
 	$(LINT) run ./...
 	scripts/lint-migrations.sh
 	cd bench && ../$(LINT) run ./...
 	cd tools/actionlint && $(GO) tool actionlint $(CURDIR)/integrations/github/example/*.yml
-	@test -z "$$(gofmt -l .)" || { echo "run make fmt; not formatted:"; gofmt -l .; exit 1; } >&2
+	@test -z "$$(gofmt -l *.go */)" || { echo "run make fmt; not formatted:"; gofmt -l *.go */; exit 1; } >&2
 	$(GO) mod verify
 	$(GO) mod tidy -diff
 	$(GO) -C bench mod tidy -diff
 
 .PHONY: vuln
-vuln: ## find known vulnerabilities in called code (asks the Go vulnerability database)
+vuln: go ## find known vulnerabilities in called code (asks the Go vulnerability database)
 	cd tools && GOBIN=$(CURDIR)/$(TOOLS) $(GO) install golang.org/x/vuln/cmd/govulncheck
 	$(TOOLS)/govulncheck ./...
 
 .PHONY: fmt
-fmt: $(LINT) ## format the Go code and group its imports
+fmt: go $(LINT) ## format the Go code and group its imports
 	$(LINT) fmt ./...
 	cd bench && ../$(LINT) fmt ./...
 
 .PHONY: clean
 clean: ## remove the output of other targets; data stays
 	rm -rf bin $(TOOLS) $(CLIENTS)/node_modules $(CLIENTS)/generated $(SQUAWK)/node_modules
+
+.PHONY: go
+go: ## install Go if it is missing, or too old to fetch the version in go.mod
+	@scripts/install-go.sh "$(GO)"
 
 .PHONY: postgres
 postgres: ## install PostgreSQL's server programs if they are missing
@@ -153,6 +156,6 @@ $(CLIENTS)/node_modules $(SQUAWK)/node_modules: %/node_modules: %/package.json %
 
 # The tools module pins and checks its version like every other dependency. The name
 # carries the version, so a change of it builds anew.
-$(LINT):
+$(LINT): | go
 	cd tools && GOGC=$${GOGC:-400} GOBIN=$(CURDIR)/$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 	mv $(TOOLS)/golangci-lint $@

@@ -13,7 +13,6 @@
 set -euo pipefail
 export GOGC=${GOGC:-400}
 go=${GO:-go} out=$1 package=$2
-"$(dirname "$0")/needs-go.sh" "$go"
 
 # report counts go's lines, one a module or a package, and shows the progress now and
 # then. Any other line is an error of go, and is passed on.
