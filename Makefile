@@ -8,6 +8,9 @@ PACKAGE ?= ./...
 # scripts/install-go.sh puts Go here where the system has none.
 export PATH := $(CURDIR)/$(TOOLS)/go/bin:$(PATH)
 
+# Some systems' Go stays at its own version unless it is told to fetch that of go.mod.
+export GOTOOLCHAIN ?= auto
+
 # Without an answer from git (no git, or another user's checkout) go would refuse to
 # build, instead of leaving the revision out.
 ifeq ($(shell git rev-parse --verify --quiet HEAD 2>/dev/null),)
