@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"humanqa/internal/tied"
 	"humanqa/internal/wholefile"
 )
 
@@ -45,16 +46,16 @@ func (h home) ensureCluster(ctx context.Context, bin string, fast bool) error {
 	cmd := exec.CommandContext(ctx, filepath.Join(bin, "initdb"), args...)
 	cmd.Dir = h.dir
 	cmd.Env = cleanEnv()
-	cmd.SysProcAttr = h.owner.procAttr(syscall.SIGKILL)
+	cmd.SysProcAttr = h.owner.procAttr()
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	p, err := startTied(cmd)
+	p, err := tied.Start(cmd, syscall.SIGKILL)
 	if err != nil {
 		return fmt.Errorf("start initdb: %w", err)
 	}
-	<-p.exited
-	if !cmd.ProcessState.Success() {
-		return fmt.Errorf("initdb: %w: %s", p.state, lastLine(out.Bytes()))
+	<-p.Exited()
+	if err := p.Err(); err != nil {
+		return fmt.Errorf("initdb: %w: %s", err, lastLine(out.Bytes()))
 	}
 	if err := os.Rename(fresh, h.data()); err != nil {
 		return fmt.Errorf("put the new cluster in its place: %w", err)

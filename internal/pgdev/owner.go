@@ -52,11 +52,10 @@ func (o owner) keeping(homeDir string) owner {
 	return o
 }
 
-// procAttr runs a child as the owner, out of the terminal's process group
-// (Ctrl-C is ours to handle), and signaled when we die.
-func (o owner) procAttr(onDeath syscall.Signal) *syscall.SysProcAttr {
+// procAttr runs a child as the owner, and out of the terminal's process group (Ctrl-C is
+// ours to handle).
+func (o owner) procAttr() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setpgid: true}
-	tieToParent(attr, onDeath)
 	if o.switched {
 		attr.Credential = &syscall.Credential{Uid: uint32(o.uid), Gid: uint32(o.gid)}
 	}

@@ -100,7 +100,7 @@ type Server struct {
 	err      error         // the reason why the supervisor gave up; read after done
 
 	mu      sync.Mutex
-	current *postmaster // nil before the first start
+	current *os.Process // of the postmaster; nil before the first start
 }
 
 // Start brings up the cluster of cfg.Dir, making it first where needed, and
@@ -273,7 +273,7 @@ func (s *Server) signal(sig os.Signal) {
 	if s.current == nil {
 		return
 	}
-	if err := s.current.process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	if err := s.current.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		s.log.WithError(err).Warnf("signal %s to postgres", sig)
 	}
 }

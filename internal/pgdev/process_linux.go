@@ -5,11 +5,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 )
-
-// tieToParent lets the kernel signal the child when the starting thread ends.
-func tieToParent(attr *syscall.SysProcAttr, sig syscall.Signal) { attr.Pdeathsig = sig }
 
 // processArgs is a process's command line, nil when it is gone. /proc/*/cmdline
 // is readable across users, unlike /proc/*/cwd, which a container forbids.

@@ -7,12 +7,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"syscall"
 )
-
-// tieToParent does nothing here: a server that outlives us is stopped by the
-// next Start.
-func tieToParent(*syscall.SysProcAttr, syscall.Signal) {}
 
 // processArgs is a process's command line, nil when it is gone. Arguments with
 // spaces come apart, so a data directory must not contain one to be recognized.

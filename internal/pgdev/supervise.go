@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -18,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"humanqa/internal/backoff"
+	"humanqa/internal/tied"
 )
 
 const (
@@ -37,13 +37,6 @@ const (
 	// write-ahead log. Without it the server ends by itself.
 	leastRoom = 16 << 20
 )
-
-// postmaster is one run of the server process.
-type postmaster struct {
-	process *os.Process
-	exited  chan struct{} // closed after the process is reaped
-	state   error         // how it ended; read after exited
-}
 
 // supervise keeps a postmaster running until Stop, or until it fails too often
 // in a row. ready is closed when the first one answers. ctx never ends.
@@ -65,8 +58,10 @@ func (s *Server) supervise(ctx context.Context, ready chan<- struct{}) {
 					close(ready)
 				}
 			}
-			<-p.exited
-			err = p.state
+			<-p.Exited()
+			if err = p.Err(); err == nil {
+				err = errors.New("exit status 0")
+			}
 		}
 		if s.isStopping() {
 			return
@@ -95,7 +90,7 @@ func (s *Server) supervise(ctx context.Context, ready chan<- struct{}) {
 // launch starts one postmaster and makes it current. The port is chosen once: clients
 // hold connection strings. If another program has it, the server comes up on its
 // socket alone.
-func (s *Server) launch(ctx context.Context, answered bool) (*postmaster, error) {
+func (s *Server) launch(ctx context.Context, answered bool) (*tied.Process, error) {
 	listen := strings.Join(s.addresses(), ",")
 	if !s.portFree(ctx) {
 		if s.fresh && !answered {
@@ -126,18 +121,18 @@ func (s *Server) launch(ctx context.Context, answered bool) (*postmaster, error)
 	cmd.Dir = s.home.dir
 	cmd.Env = cleanEnv()
 	cmd.Stdout, cmd.Stderr = out, out
-	cmd.SysProcAttr = s.home.owner.procAttr(syscall.SIGINT)
+	cmd.SysProcAttr = s.home.owner.procAttr()
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.isStopping() { // Stop has sent its signal already and will not send another
 		return nil, context.Canceled
 	}
-	p, err := startTied(cmd)
+	p, err := tied.Start(cmd, syscall.SIGINT) // a fast shutdown
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)
 	}
-	s.current = p
+	s.current = cmd.Process
 	return p, nil
 }
 
@@ -159,40 +154,14 @@ func (s *Server) Full() bool {
 	return unix.Statfs(s.home.data(), &disk) == nil && disk.Blocks > 0 && disk.Bavail*uint64(disk.Bsize) < leastRoom
 }
 
-// startTied starts cmd on a thread that lives as long as the child: the kernel
-// sends the parent death signal when the starting thread ends, not the process.
-func startTied(cmd *exec.Cmd) (*postmaster, error) {
-	p := &postmaster{exited: make(chan struct{})}
-	started := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		p.process = cmd.Process
-		started <- err
-		if err != nil {
-			return
-		}
-		p.state = cmd.Wait()
-		if p.state == nil {
-			p.state = errors.New("exit status 0")
-		}
-		close(p.exited)
-	}()
-	if err := <-started; err != nil {
-		return nil, err
-	}
-	return p, nil
-}
-
 // awaitReady is true when p answers a query, false when it ends before that.
 // Recovery after a crash may take minutes; there is no time-out, only an end.
-func (s *Server) awaitReady(ctx context.Context, p *postmaster) bool {
+func (s *Server) awaitReady(ctx context.Context, p *tied.Process) bool {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
 		select {
-		case <-p.exited:
+		case <-p.Exited():
 			cancel()
 		case <-ctx.Done():
 		}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package tied
+
+import "syscall"
+
+func tie(*syscall.SysProcAttr, syscall.Signal) {}
