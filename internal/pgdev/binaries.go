@@ -92,14 +92,20 @@ func pathVersion(bin string) int {
 	return n
 }
 
-// majorOf asks "postgres --version": "postgres (PostgreSQL) 15.4 (Debian …)".
+// majorOf is the number by which a cluster knows the programs that open it.
 func majorOf(ctx context.Context, dir string) (string, error) {
+	version, err := versionIn(ctx, dir)
+	return version[:len(version)-len(strings.TrimLeft(version, "0123456789"))], err
+}
+
+// versionIn asks "postgres --version", for what follows "postgres (PostgreSQL)": "15.4 (Debian …)".
+func versionIn(ctx context.Context, dir string) (string, error) {
 	out, err := exec.CommandContext(ctx, filepath.Join(dir, "postgres"), "--version").Output()
 	if err != nil {
 		return "", fmt.Errorf("ask %s/postgres for its version: %w", dir, err)
 	}
 	_, version, _ := strings.Cut(string(out), ") ")
-	return version[:len(version)-len(strings.TrimLeft(version, "0123456789"))], nil
+	return strings.TrimSpace(version), nil
 }
 
 func executable(path string) bool {

@@ -16,9 +16,18 @@ import (
 	"humanqa/internal/wholefile"
 )
 
-// ensureCluster runs initdb once. It works beside the final place and renames:
-// a crash in the middle leaves a directory that the next start removes.
-func (h home) ensureCluster(ctx context.Context, bin string, fast bool) error {
+// initdbOptions shape a new cluster.
+var initdbOptions = []string{
+	"--username=" + User,
+	"--encoding=UTF8",
+	"--locale=C",
+	"--auth=trust", // replaced by our pg_hba.conf before the first start
+	"--no-instructions",
+}
+
+// ensureCluster makes the cluster once: by initdb, or of an image. It works beside the final
+// place and renames: a crash in the middle leaves a directory that the next start removes.
+func (h home) ensureCluster(ctx context.Context, bin, image string, fast bool) error {
 	if err := h.ownDir(h.logs()); err != nil {
 		return fmt.Errorf("create the database's log directory: %w", err)
 	}
@@ -32,14 +41,21 @@ func (h home) ensureCluster(ctx context.Context, bin string, fast bool) error {
 	if err := h.ownDir(fresh); err != nil {
 		return fmt.Errorf("create the cluster directory: %w", err)
 	}
-	args := []string{
-		"-D", fresh,
-		"--username=" + User,
-		"--encoding=UTF8",
-		"--locale=C",
-		"--auth=trust", // replaced by our pg_hba.conf before the first start
-		"--no-instructions",
+	if image != "" {
+		if err := copyCluster(image, fresh, h.owner); err != nil {
+			return fmt.Errorf("copy the image of a cluster: %w", err)
+		}
+	} else if err := h.initdb(ctx, bin, fresh, fast); err != nil {
+		return err
 	}
+	if err := os.Rename(fresh, h.data()); err != nil {
+		return fmt.Errorf("put the new cluster in its place: %w", err)
+	}
+	return nil
+}
+
+func (h home) initdb(ctx context.Context, bin, fresh string, fast bool) error {
+	args := append([]string{"-D", fresh}, initdbOptions...)
 	if fast {
 		args = append(args, "--no-sync")
 	}
@@ -56,9 +72,6 @@ func (h home) ensureCluster(ctx context.Context, bin string, fast bool) error {
 	<-p.Exited()
 	if err := p.Err(); err != nil {
 		return fmt.Errorf("initdb: %w: %s", err, lastLine(out.Bytes()))
-	}
-	if err := os.Rename(fresh, h.data()); err != nil {
-		return fmt.Errorf("put the new cluster in its place: %w", err)
 	}
 	return nil
 }

@@ -144,8 +144,10 @@ func (h home) takeFresh(ctx context.Context, dir string, log logrus.FieldLogger)
 }
 
 // clusterVersion is the major version that made the cluster, "" when there is none.
-func (h home) clusterVersion() string {
-	b, err := os.ReadFile(filepath.Join(h.data(), "PG_VERSION"))
+func (h home) clusterVersion() string { return versionOf(h.data()) }
+
+func versionOf(data string) string {
+	b, err := os.ReadFile(filepath.Join(data, "PG_VERSION"))
 	if err != nil {
 		return ""
 	}
@@ -176,13 +178,19 @@ func (h home) passwordFile() string { return filepath.Join(h.dir, "password") }
 // supported system accepts as the path of a unix socket.
 const maxSocketDir = 103 - len("/.s.PGSQL.65535")
 
-// socketDir is <home>/run, or a private directory with a short name where that
+// socketPath is <home>/run, or a private directory with a short name where that
 // path is too long for a socket.
-func (h home) socketDir() (string, error) {
+func (h home) socketPath() string {
 	path := filepath.Join(h.dir, "run")
 	if len(path) > maxSocketDir {
 		path = filepath.Join("/tmp", "humanqa-"+shortHash(h.dir))
 	}
+	return path
+}
+
+// socketDir makes the directory of the socket.
+func (h home) socketDir() (string, error) {
+	path := h.socketPath()
 	if err := h.ownDir(path); err != nil {
 		return "", fmt.Errorf("create the socket directory: %w", err)
 	}

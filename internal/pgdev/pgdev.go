@@ -42,6 +42,7 @@
 package pgdev
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -79,6 +80,10 @@ type Config struct {
 	// Fast gives up durability for speed: a crash of the machine loses the
 	// cluster. For tests that throw it away anyway.
 	Fast bool
+	// Image is the pgdata of a cluster that SaveImage has made: a new cluster is a copy of it,
+	// instead of initdb's. It is for tests that make many. Copies share the identifier of their
+	// system, so they are one server to whatever compares servers by it. Empty: initdb.
+	Image string
 }
 
 // Server is a running PostgreSQL that this process keeps alive. It is safe for
@@ -91,6 +96,7 @@ type Server struct {
 	fresh    bool   // no client knows the port yet
 	bin      string
 	fast     bool
+	image    string // see Config
 	log      logrus.FieldLogger
 	release  func()
 	stopOnce sync.Once
@@ -110,9 +116,7 @@ type Server struct {
 func Start(ctx context.Context, cfg Config) (*Server, error) {
 	log := cfg.Log
 	if log == nil {
-		silent := logrus.New()
-		silent.SetOutput(io.Discard)
-		log = silent
+		log = silent()
 	}
 	h, release, err := openHome(ctx, cfg.Dir, log)
 	if err != nil {
@@ -123,6 +127,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		home:     h,
 		listen:   cfg.Listen,
 		fast:     cfg.Fast,
+		image:    cfg.Image,
 		log:      log,
 		release:  release,
 		stopping: make(chan struct{}),
@@ -150,9 +155,15 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	return s, nil
 }
 
+func silent() logrus.FieldLogger {
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	return log
+}
+
 // prepare does the steps before the first start of a postmaster.
 func (s *Server) prepare(ctx context.Context) error {
-	bin, err := findBinaries(ctx, s.home.clusterVersion())
+	bin, err := findBinaries(ctx, cmp.Or(s.home.clusterVersion(), versionOf(s.image)))
 	if err != nil {
 		return err
 	}
@@ -163,7 +174,7 @@ func (s *Server) prepare(ctx context.Context) error {
 	if s.SocketDir, err = s.home.socketDir(); err != nil {
 		return err
 	}
-	if err := s.home.ensureCluster(ctx, bin, s.fast); err != nil {
+	if err := s.home.ensureCluster(ctx, bin, s.image, s.fast); err != nil {
 		return err
 	}
 	s.major = s.home.clusterVersion()
@@ -208,6 +219,19 @@ func (s *Server) provision(ctx context.Context) error {
 		if _, err := db.ExecContext(ctx, "CREATE DATABASE "+pq.QuoteIdentifier(Database)); err != nil {
 			return fmt.Errorf("create database %s: %w", Database, err)
 		}
+	}
+	return nil
+}
+
+// forgetPassword undoes what provision has set.
+func (s *Server) forgetPassword(ctx context.Context) error {
+	db, err := sql.Open("postgres", s.DSN("postgres"))
+	if err != nil {
+		return fmt.Errorf("open postgres: %w", err)
+	}
+	defer func() { _ = db.Close() }() // nothing is pending on it
+	if _, err := db.ExecContext(ctx, "ALTER ROLE "+pq.QuoteIdentifier(User)+" PASSWORD NULL"); err != nil {
+		return fmt.Errorf("take the password of %s: %w", User, err)
 	}
 	return nil
 }

@@ -27,10 +27,8 @@ func dataDir(t *testing.T, dir string) string {
 	dir, err := filepath.EvalSymlinks(dir)
 	must.NoError(t, err)
 	t.Cleanup(func() {
-		if home, err := filepath.EvalSymlinks(filepath.Join(dir, "postgres")); err == nil {
-			if err := os.RemoveAll(home); err != nil {
-				t.Error(err)
-			}
+		if err := pgdev.Remove(context.Background(), dir); err != nil {
+			t.Error(err)
 		}
 	})
 	return dir
