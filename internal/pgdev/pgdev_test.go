@@ -22,6 +22,7 @@ import (
 	"humanqa/internal/pgdev"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/scratch"
 )
 
 // ownerEnv makes this binary run the server of the named directory until it is killed.
@@ -37,7 +38,7 @@ func TestMain(m *testing.M) {
 		}
 		select {}
 	}
-	os.Exit(m.Run())
+	os.Exit(scratch.Main(m.Run))
 }
 
 func TestStopIsCleanAndAStartOnTheSameDirectoryKeepsTheData(t *testing.T) {

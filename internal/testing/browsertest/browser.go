@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"github.com/chromedp/chromedp"
+
+	"humanqa/internal/testing/scratch"
 )
 
 // shell is Chromium without the parts around a page. A walk over pages needs half the
@@ -28,10 +30,12 @@ type browser struct {
 
 // Main runs a package's tests and ends the browsers after them.
 func Main(run func() int) int {
-	code := run()
-	shell.end()
-	full.end()
-	return code
+	return scratch.Main(func() int {
+		code := run()
+		shell.end()
+		full.end()
+		return code
+	})
 }
 
 // path is "" where the browser is not installed.

@@ -1,10 +1,12 @@
 package pgtest
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"humanqa/internal/pgdev"
 	"humanqa/internal/testing/must"
 )
 
@@ -16,11 +18,8 @@ func NewDataDir(t testing.TB) string {
 	must.NoError(t, err)
 	data := filepath.Join(dir, "data")
 	t.Cleanup(func() {
-		// As root the cluster lives elsewhere (pgdev), and only a link is here.
-		if cluster, err := filepath.EvalSymlinks(filepath.Join(data, "postgres")); err == nil {
-			if err := os.RemoveAll(cluster); err != nil {
-				t.Errorf("remove %s: %v", cluster, err)
-			}
+		if err := pgdev.Remove(context.Background(), data); err != nil {
+			t.Error(err)
 		}
 		if err := os.RemoveAll(dir); err != nil {
 			t.Errorf("remove %s: %v", dir, err)

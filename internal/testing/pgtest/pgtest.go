@@ -1,15 +1,15 @@
 // Package pgtest gives every test a database of its own on a real PostgreSQL.
 //
-// The first New of a test binary starts one private server, or takes the one that
-// HUMANQA_TEST_DATABASE_URL names, and migrates one template database. Each New then
-// copies the template, which takes tens of milliseconds. A package that uses it says
-// so in its TestMain:
+// The first New of a test binary starts one private server with a migrated database, or takes
+// the server that HUMANQA_TEST_DATABASE_URL names, and migrates one template database. Each
+// New then copies it, which takes tens of milliseconds. A package that uses pgtest says so in
+// its TestMain:
 //
 //	func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 //
-// Main stops the server and removes its directory. A binary that panics or
-// times out never gets there. The kernel then stops the server (see pgdev), and the
-// next test binary that starts one removes the directory.
+// Main stops the server and removes its directory. A binary that panics or times out never
+// gets there. The kernel then stops the server (see pgdev), and the next test binary removes
+// the directory (see scratch).
 package pgtest
 
 import (
@@ -28,12 +28,11 @@ import (
 
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
-	"golang.org/x/sys/unix"
 
-	"humanqa/internal/datadir"
 	"humanqa/internal/pgdev"
 	"humanqa/internal/pgpool"
 	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/scratch"
 	"humanqa/migrations"
 )
 
@@ -45,14 +44,7 @@ const (
 	startLimit = 5 * time.Minute // first initdb on a busy machine
 	queryLimit = time.Minute
 
-	dirPrefix = "humanqa-pgtest-"
-
 	connections = 8 // of a pool
-
-	// A file system in memory makes a copy of the template in a third of the
-	// time. The largest packages fill it with some hundred databases of 8 MB.
-	memoryDir  = "/dev/shm"
-	memoryFree = 4 << 30 // bytes
 )
 
 // server is the server that this test binary uses.
@@ -74,7 +66,9 @@ var (
 )
 
 // Main runs a package's tests and cleans up after them; its result is the exit code.
-func Main(m *testing.M) int {
+func Main(m *testing.M) int { return scratch.Main(func() int { return runTests(m) }) }
+
+func runTests(m *testing.M) int {
 	mu.Lock()
 	inMain = true
 	mu.Unlock()
@@ -261,27 +255,13 @@ func shared() (*server, error) {
 }
 
 func startServer(ctx context.Context) (*server, error) {
-	var (
-		s   *server
-		err error
-	)
 	if given := os.Getenv(ServerEnv); given != "" {
-		s, err = useGiven(given)
-	} else {
-		s, err = startPrivate(ctx)
+		return useGiven(ctx, given)
 	}
-	if err != nil {
-		return nil, err
-	}
-	s.template = uniqueName("template")
-	migrate := func(_ context.Context, db *sqlx.DB) error { return migrations.Up(ctx, db.DB) }
-	if err := s.makeTemplate(s.template, "template0", migrate); err != nil {
-		return nil, errors.Join(err, s.stop())
-	}
-	return s, nil
+	return startPrivate(ctx)
 }
 
-func useGiven(given string) (*server, error) {
+func useGiven(ctx context.Context, given string) (*server, error) {
 	base, err := url.Parse(given)
 	if err != nil || base.Host == "" && base.Query().Get("host") == "" {
 		return nil, fmt.Errorf("%s is not a postgres:// URL", ServerEnv)
@@ -290,7 +270,7 @@ func useGiven(given string) (*server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", ServerEnv, err)
 	}
-	s := &server{admin: admin}
+	s := &server{admin: admin, template: uniqueName("template")}
 	s.dsn = func(dbname string) string {
 		u := *base
 		u.Path = "/" + dbname
@@ -304,30 +284,19 @@ func useGiven(given string) (*server, error) {
 		}
 		return errors.Join(append(errs, admin.Close())...)
 	}
+	migrate := func(_ context.Context, db *sqlx.DB) error { return migrations.Up(ctx, db.DB) }
+	if err := s.makeTemplate(s.template, "template0", migrate); err != nil {
+		return nil, errors.Join(err, s.stop())
+	}
 	return s, nil
 }
 
 func startPrivate(ctx context.Context) (*server, error) {
-	root := serverRoot()
-	sweep(root)
-	dir, err := os.MkdirTemp(root, dirPrefix)
-	if err != nil {
-		return nil, fmt.Errorf("make a directory: %w", err)
-	}
-	// Passable for the user the server runs as when we are root; the server's
-	// own directories below are 0700.
-	if err := os.Chmod(dir, 0o711); err != nil {
-		return nil, fmt.Errorf("open the directory: %w", err)
-	}
-	release, err := datadir.Lock(dir)
+	dir, remove, err := scratch.Make(scratch.Memory())
 	if err != nil {
 		return nil, err
 	}
-	remove := func() error {
-		defer release()
-		return removeDir(dir)
-	}
-	pg, err := pgdev.Start(ctx, pgdev.Config{Dir: dir, Fast: true})
+	pg, err := startNew(ctx, dir)
 	if err != nil {
 		return nil, errors.Join(err, remove())
 	}
@@ -336,8 +305,9 @@ func startPrivate(ctx context.Context) (*server, error) {
 		return nil, errors.Join(err, pg.Stop(ctx), remove())
 	}
 	return &server{
-		admin: admin,
-		dsn:   pg.DSN,
+		admin:    admin,
+		dsn:      pg.DSN,
+		template: pgdev.Database,
 		stop: func() error {
 			ctx, cancel := context.WithTimeout(context.Background(), queryLimit)
 			defer cancel()
@@ -346,15 +316,20 @@ func startPrivate(ctx context.Context) (*server, error) {
 	}, nil
 }
 
-// serverRoot is the folder for the directories of private servers: in memory if there
-// is plenty, unless TMPDIR names a folder for temporary files.
-func serverRoot() string {
-	var fs unix.Statfs_t
-	if os.Getenv("TMPDIR") != "" || unix.Statfs(memoryDir, &fs) != nil || fs.Bavail*uint64(fs.Bsize) < memoryFree ||
-		unix.Access(memoryDir, unix.W_OK) != nil {
-		return os.TempDir()
+// startNew makes a cluster, and migrates its database.
+func startNew(ctx context.Context, dir string) (*pgdev.Server, error) {
+	pg, err := pgdev.Start(ctx, pgdev.Config{Dir: dir, Fast: true})
+	if err != nil {
+		return nil, err
 	}
-	return memoryDir
+	db, err := pgpool.Open(ctx, pg.DSN(pgdev.Database))
+	if err == nil {
+		err = errors.Join(migrations.Up(ctx, db.DB), db.Close())
+	}
+	if err != nil {
+		return nil, errors.Join(err, pg.Stop(ctx))
+	}
+	return pg, nil
 }
 
 // makeTemplate makes a database from another one, prepares it, and closes it: one
@@ -410,35 +385,4 @@ func (s *server) exec(format string, names ...any) error {
 
 func uniqueName(kind string) string {
 	return "humanqa_" + kind + "_" + strings.ToLower(rand.Text()[:16])
-}
-
-// sweep removes directories below root of binaries that ended without Main. A directory
-// younger than a minute may be one whose binary has yet to lock it.
-func sweep(root string) {
-	left, err := filepath.Glob(filepath.Join(root, dirPrefix+"*"))
-	if err != nil {
-		return // the pattern is constant; a temporary root with brackets is not worth a failure
-	}
-	for _, dir := range left {
-		info, err := os.Stat(dir)
-		if err != nil || time.Since(info.ModTime()) < time.Minute {
-			continue
-		}
-		release, err := datadir.Lock(dir)
-		if err != nil {
-			continue // in use, or another user's
-		}
-		_ = removeDir(dir) // the next sweep removes the rest
-		release()
-	}
-}
-
-// removeDir removes a private server's directory, and the cluster where that
-// had to live elsewhere.
-func removeDir(dir string) error {
-	home, err := filepath.EvalSymlinks(filepath.Join(dir, "postgres"))
-	if err != nil {
-		home = dir // the server has not made its home yet
-	}
-	return errors.Join(os.RemoveAll(home), os.RemoveAll(dir))
 }

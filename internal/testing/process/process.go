@@ -2,7 +2,6 @@
 package process
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,9 +17,9 @@ import (
 	"testing"
 	"time"
 
-	"humanqa/internal/datadir"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
+	"humanqa/internal/tied"
 )
 
 // The kernel gives ports from 32768 on by itself, and internal/pgdev chooses from 20000.
@@ -29,25 +27,23 @@ const firstPort, ports = 10_000, 10_000
 
 // Address is an address on the loopback interface that this test keeps until its end. A
 // port that the kernel gave, and that is free again, may be another test's by the time a
-// program listens there.
+// program listens there. The port of the same number for UDP is the lock: the kernel frees
+// it with this process.
 func Address(t testing.TB) string {
 	t.Helper()
-	locks := filepath.Join(os.TempDir(), fmt.Sprintf("humanqa-test-ports-%d", os.Getuid()))
 	for range 1000 {
-		port := strconv.Itoa(firstPort + rand.IntN(ports)) //nolint:gosec // no secret
-		release, err := datadir.Lock(filepath.Join(locks, port))
-		if errors.Is(err, datadir.ErrInUse) {
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(firstPort+rand.IntN(ports))) //nolint:gosec // no secret
+		lock, err := net.ListenPacket("udp", address)                                      //nolint:noctx // at once
+		if err != nil {
 			continue
 		}
-		must.NoError(t, err)
-		address := net.JoinHostPort("127.0.0.1", port)
 		listener, err := net.Listen("tcp", address) //nolint:noctx // at once
 		if err != nil {
-			release() // another program listens there
+			_ = lock.Close() // another program listens there
 			continue
 		}
 		must.NoError(t, listener.Close())
-		t.Cleanup(release)
+		t.Cleanup(func() { _ = lock.Close() }) // nothing was sent
 		return address
 	}
 	t.Fatalf("no port from %d to %d is free", firstPort, firstPort+ports)
@@ -61,33 +57,33 @@ type Process struct {
 }
 
 type state struct {
-	Cmd    *exec.Cmd
-	exited chan struct{}
-	err    error // of the exit
+	Cmd     *exec.Cmd
+	running *tied.Process
+	said    output
+}
 
-	mu  sync.Mutex
-	log strings.Builder
+// output collects what a process says.
+type output struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(b)
 }
 
 // Start starts the command and keeps its standard error. The end of the test stops the
-// process, and shows its standard error if the test failed.
+// process, and shows its standard error if the test failed. If the test binary is killed, so
+// is the process.
 func Start(t testing.TB, cmd *exec.Cmd) *Process {
 	t.Helper()
-	p := &Process{t: t, state: &state{Cmd: cmd, exited: make(chan struct{})}}
-	pipe, err := cmd.StderrPipe()
+	p := &Process{t: t, state: &state{Cmd: cmd}}
+	cmd.Stderr = &p.said
+	var err error
+	p.running, err = tied.Start(cmd, syscall.SIGKILL)
 	must.NoError(t, err)
-	must.NoError(t, cmd.Start())
-	go func() {
-		lines := bufio.NewScanner(pipe)
-		lines.Buffer(nil, 1<<20)
-		for lines.Scan() {
-			p.mu.Lock()
-			p.log.WriteString(lines.Text() + "\n")
-			p.mu.Unlock()
-		}
-		p.err = cmd.Wait()
-		close(p.exited)
-	}()
 	t.Cleanup(func() {
 		if p.Running() {
 			p.Stop(syscall.SIGTERM)
@@ -104,17 +100,17 @@ func (p *Process) In(t testing.TB) *Process { return &Process{t: t, state: p.sta
 
 // Said is the process's standard error so far.
 func (p *Process) Said() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.log.String()
+	p.said.mu.Lock()
+	defer p.said.mu.Unlock()
+	return p.said.text.String()
 }
 
 // LeaveUnread stops reading the process's standard error, like a broken collector of logs:
 // once the pipe is full, the process blocks when it writes to its log. Meanwhile Said blocks,
 // too. The end of the test reads on at the latest.
 func (p *Process) LeaveUnread() (readOn func()) {
-	p.mu.Lock()
-	readOn = sync.OnceFunc(p.mu.Unlock)
+	p.said.mu.Lock()
+	readOn = sync.OnceFunc(p.said.mu.Unlock)
 	p.t.Cleanup(readOn)
 	return readOn
 }
@@ -122,7 +118,7 @@ func (p *Process) LeaveUnread() (readOn func()) {
 // Running says that the process has not ended.
 func (p *Process) Running() bool {
 	select {
-	case <-p.exited:
+	case <-p.running.Exited():
 		return false
 	default:
 		return true
@@ -130,14 +126,14 @@ func (p *Process) Running() bool {
 }
 
 // Err is the error of the process's exit, once it has ended.
-func (p *Process) Err() error { return p.err }
+func (p *Process) Err() error { return p.running.Err() }
 
 // Ready waits until the service's /readyz answers that all parts are ready.
 func (p *Process) Ready(client *http.Client, url string, limit time.Duration) {
 	p.t.Helper()
 	eventually.Within(p.t, limit, func() error {
 		if !p.Running() {
-			p.t.Fatalf("the service ended: %v\n%s", p.err, p.Said())
+			p.t.Fatalf("the service ended: %v\n%s", p.Err(), p.Said())
 		}
 		res, err := client.Get(url + "/readyz") //nolint:noctx // the caller's client has a time-out
 		if err != nil {
@@ -160,8 +156,8 @@ func (p *Process) Stop(by syscall.Signal) {
 	p.t.Helper()
 	must.NoError(p.t, p.Cmd.Process.Signal(by))
 	p.WaitExit(eventually.Patience)
-	if p.err != nil {
-		p.t.Errorf("stop: %v\n%s", p.err, p.Said())
+	if p.Err() != nil {
+		p.t.Errorf("stop: %v\n%s", p.Err(), p.Said())
 	}
 }
 
@@ -178,11 +174,11 @@ func (p *Process) Kill() {
 func (p *Process) WaitExit(limit time.Duration) {
 	p.t.Helper()
 	select {
-	case <-p.exited:
+	case <-p.running.Exited():
 	case <-time.After(limit):
 		_ = p.Cmd.Process.Signal(syscall.SIGQUIT) // its stacks show what it waits for
 		select {
-		case <-p.exited:
+		case <-p.running.Exited():
 		case <-time.After(5 * time.Second):
 		}
 		p.t.Fatalf("process %d is still there after %s\n%s", p.Cmd.Process.Pid, limit, p.Said())
