@@ -13,8 +13,10 @@ package migrations
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"embed"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -71,6 +73,23 @@ func Newest() (int64, error) {
 		return 0, fmt.Errorf("read the number of a migration: %w", err)
 	}
 	return newest, nil
+}
+
+// Hash names the files: databases that Up has made of the same files are alike.
+func Hash() (string, error) {
+	names, err := fs.Glob(files, "*.sql")
+	if err != nil {
+		return "", fmt.Errorf("list the migrations: %w", err)
+	}
+	sum := sha256.New()
+	for _, name := range names {
+		content, err := files.ReadFile(name)
+		if err != nil {
+			return "", fmt.Errorf("read a migration: %w", err)
+		}
+		fmt.Fprintf(sum, "%s %d\n%s", name, len(content), content)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:8]), nil
 }
 
 const versionTableSQL = `

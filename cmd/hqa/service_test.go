@@ -91,6 +91,7 @@ func startService(t *testing.T) *qa {
 		"HUMANQA_RATE_LIMIT=1000000", "HUMANQA_WEBHOOK_ALLOW=127.0.0.0/8", "HUMANQA_WEBHOOK_CA_FILE=" + r.CAFile(),
 		"HUMANQA_GITHUB_API_URL=" + s.hosts.URL + "/api/v3", "HUMANQA_GITLAB_API_URL=" + s.hosts.URL + "/api/v4",
 	}
+	pgtest.Plant(t, s.dir)
 	s.start()
 	return s
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -318,7 +319,8 @@ func exitCode(err error) int {
 func TestADataDirectoryIsPrivateAndCanBeUsedWithoutItsService(t *testing.T) {
 	t.Parallel()
 	p := newEmbedded(t)
-	s := p.start("--demo")
+	s := p.launchAs(p.command(context.Background(), "serve", "--demo")) // it makes all of it
+	s.waitReady(eventually.Patience)
 	for name, want := range map[string]os.FileMode{
 		".":                  os.ModeDir | 0o700,
 		"demo.json":          0o600,

@@ -64,7 +64,7 @@ func newProgram(t testing.TB, extra ...string) *program {
 }
 
 // newEmbedded is newProgram with the Postgres of a data directory, which costs
-// seconds: for tests that are about it, and for those that kill the service, since
+// more: for tests that are about it, and for those that kill the service, since
 // only who starts its Postgres too may end at once what the dead one had leased.
 func newEmbedded(t testing.TB, extra ...string) *program {
 	t.Helper()
@@ -136,13 +136,21 @@ type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
+// given is the URL of a database that a setting names; empty: the service runs its own.
+func (p *program) given() string {
+	for _, v := range slices.Backward(p.environ) {
+		if dsn, is := strings.CutPrefix(v, "HUMANQA_DATABASE_URL="); is {
+			return dsn
+		}
+	}
+	return ""
+}
+
 // dsn is the database's URL; that of an embedded Postgres while it runs.
 func (p *program) dsn() string {
 	p.t.Helper()
-	for _, v := range slices.Backward(p.environ) {
-		if dsn, given := strings.CutPrefix(v, "HUMANQA_DATABASE_URL="); given {
-			return dsn
-		}
+	if dsn := p.given(); dsn != "" {
+		return dsn
 	}
 	server, err := pgdev.Running(p.dir)
 	must.NoError(p.t, err)
@@ -163,9 +171,13 @@ func (p *program) start(args ...string) *instance {
 	return s
 }
 
-// launch runs the service.
+// launch runs the service. In a data directory that does not exist it finds a migrated
+// cluster; launchAs leaves it to make one.
 func (p *program) launch(args ...string) *instance {
 	p.t.Helper()
+	if p.given() == "" {
+		pgtest.Plant(p.t, p.dir)
+	}
 	return p.launchAs(p.command(context.Background(), append([]string{"serve"}, args...)...))
 }
 

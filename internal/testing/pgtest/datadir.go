@@ -27,3 +27,19 @@ func NewDataDir(t testing.TB) string {
 	})
 	return data
 }
+
+// Plant makes a data directory of NewDataDir with a migrated cluster, so that the service
+// that starts on it need not make one. An existing directory stays as it is. All clusters that
+// are made so look like one server (pgdev.Config): where a test needs two that differ, the
+// service makes one.
+func Plant(t testing.TB, dir string) {
+	t.Helper()
+	image, err := image()
+	if err != nil {
+		return // the service makes its cluster
+	}
+	if err := os.Mkdir(dir, 0o700); os.IsExist(err) {
+		return
+	}
+	must.NoError(t, pgdev.Plant(t.Context(), dir, image))
+}

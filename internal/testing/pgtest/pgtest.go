@@ -1,9 +1,10 @@
 // Package pgtest gives every test a database of its own on a real PostgreSQL.
 //
-// The first New of a test binary starts one private server with a migrated database, or takes
-// the server that HUMANQA_TEST_DATABASE_URL names, and migrates one template database. Each
-// New then copies it, which takes tens of milliseconds. A package that uses pgtest says so in
-// its TestMain:
+// The first New of a test binary starts one private server on a copy of the image. The image
+// is a cluster with a migrated database, which is made once and kept beside Go's build cache
+// (image.go). Each New then copies that database, which takes tens of milliseconds.
+// HUMANQA_TEST_DATABASE_URL names another server, which gets a migrated template database
+// instead. A package that uses pgtest says so in its TestMain:
 //
 //	func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 //
@@ -296,7 +297,7 @@ func startPrivate(ctx context.Context) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	pg, err := startNew(ctx, dir)
+	pg, err := startMigrated(ctx, dir)
 	if err != nil {
 		return nil, errors.Join(err, remove())
 	}
@@ -314,6 +315,17 @@ func startPrivate(ctx context.Context) (*server, error) {
 			return errors.Join(admin.Close(), pg.Stop(ctx), remove())
 		},
 	}, nil
+}
+
+// startMigrated starts a server on a copy of the image; where there is none it makes and
+// migrates a cluster.
+func startMigrated(ctx context.Context, dir string) (*pgdev.Server, error) {
+	image, err := image()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "pgtest: there is no image, so a cluster is made:", err)
+		return startNew(ctx, dir)
+	}
+	return pgdev.Start(ctx, pgdev.Config{Dir: dir, Fast: true, Image: image})
 }
 
 // startNew makes a cluster, and migrates its database.
