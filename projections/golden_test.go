@@ -24,7 +24,7 @@ import (
 	"humanqa/projections"
 )
 
-var update = flag.Bool("update", false, "write the golden log if it is missing, and the sums of its rows")
+var update = flag.Bool("update", false, "write the golden log if it is missing, the sums of its rows, and the views into docs/analytics.md")
 
 const goldenSums = "testdata/golden-log.sums.json"
 

@@ -1,8 +1,7 @@
-package asof_test
+package projections_test
 
 import (
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"humanqa/domain"
@@ -10,15 +9,12 @@ import (
 	"humanqa/internal/testing/longlog"
 	"humanqa/internal/testing/modeltest"
 	"humanqa/internal/testing/must"
-	"humanqa/internal/testing/pgtest"
 	"humanqa/projections"
 	"humanqa/projections/asof"
 	"humanqa/projections/credits"
 	"humanqa/projections/events"
 	"humanqa/projections/ledger"
 )
-
-func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
 // A balance of the past reads the last book before its place, and as far back as it must
 // where none was closed. It is what all events before it add up to.

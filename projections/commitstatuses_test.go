@@ -1,7 +1,6 @@
-package commitstatuses_test
+package projections_test
 
 import (
-	"os"
 	"slices"
 	"testing"
 
@@ -9,11 +8,8 @@ import (
 	"humanqa/domain/job"
 	"humanqa/internal/testing/modeltest"
 	"humanqa/internal/testing/must"
-	"humanqa/internal/testing/pgtest"
 	"humanqa/projections/commitstatuses"
 )
-
-func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
 // The newest word of one of the jobs holds for all, and jobs that have ended give no way.
 func TestJobsWithOneVerdictShowOneStatus(t *testing.T) {

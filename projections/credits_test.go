@@ -1,4 +1,4 @@
-package credits
+package projections_test
 
 import (
 	"fmt"
@@ -10,11 +10,12 @@ import (
 	"humanqa/domain/credits"
 	"humanqa/internal/testing/modeltest"
 	"humanqa/internal/testing/must"
+	creditsmodel "humanqa/projections/credits"
 )
 
 func TestABalanceShowsWhatCanBeSpentNow(t *testing.T) {
 	t.Parallel()
-	w := setup(t)
+	w := setup(t, creditsmodel.Projector)
 	w.Run(w.Sup)
 	day := func(n int) *time.Time {
 		d := modeltest.Noon.AddDate(0, 0, n)
@@ -30,18 +31,18 @@ func TestABalanceShowsWhatCanBeSpentNow(t *testing.T) {
 		&credits.Debited{JobID: "j2", Amount: 5, Parts: []credits.Part{{LotID: "ever", Amount: 5}}, BalanceAfter: 143},
 		&credits.Refunded{JobID: "j1", Amount: 9, Expired: 3, Parts: []credits.Part{{LotID: "gone", Amount: 3, Expired: true}, {LotID: "soon", Amount: 6}}, BalanceAfter: 149})
 	w.Reach(w.Sup)
-	balance := func(now time.Time) Balance {
+	balance := func(now time.Time) creditsmodel.Balance {
 		t.Helper()
-		b, err := w.reads.Balance(w.Ctx(), "acc", now)
+		b, err := w.reads.Credits.Balance(w.Ctx(), "acc", now)
 		must.NoError(t, err)
 		return b
 	}
 	// The rest of "gone" has left the total although its expiry is not recorded.
-	modeltest.Same(t, balance(modeltest.Noon), Balance{Available: 145, Used: 5, Total: 150, LowBelow: 20, Expiring: []ExpiringCredits{
+	modeltest.Same(t, balance(modeltest.Noon), creditsmodel.Balance{Available: 145, Used: 5, Total: 150, LowBelow: 20, Expiring: []creditsmodel.ExpiringCredits{
 		{Amount: 10, ExpiresAt: *day(2)}, {Amount: 20, ExpiresAt: *day(20)},
 	}})
 	// A lot is gone at the very instant at which it expires.
-	modeltest.Same(t, balance(*day(2)), Balance{Available: 135, Used: 5, Total: 140, LowBelow: 20, Expiring: []ExpiringCredits{
+	modeltest.Same(t, balance(*day(2)), creditsmodel.Balance{Available: 135, Used: 5, Total: 140, LowBelow: 20, Expiring: []creditsmodel.ExpiringCredits{
 		{Amount: 20, ExpiresAt: *day(20)}, {Amount: 40, ExpiresAt: *day(31)},
 	}})
 
@@ -50,9 +51,9 @@ func TestABalanceShowsWhatCanBeSpentNow(t *testing.T) {
 	if b := balance(modeltest.Noon); b.Available != 145 || b.Total != 150 {
 		t.Errorf("recording the expiry changed the balance: %+v", b)
 	}
-	empty, err := w.reads.Balance(w.Ctx(), "nobody", modeltest.Noon)
+	empty, err := w.reads.Credits.Balance(w.Ctx(), "nobody", modeltest.Noon)
 	must.NoError(t, err)
-	modeltest.Same(t, empty, Balance{LowBelow: 20})
+	modeltest.Same(t, empty, creditsmodel.Balance{LowBelow: 20})
 	for _, below := range []domain.Credits{50, 0} {
 		w.Log.Record(domain.CreditsStream("acc"), &credits.LowSet{Below: below, BalanceAfter: 145})
 		w.Reach(w.Sup)
@@ -67,7 +68,7 @@ func TestABalanceShowsWhatCanBeSpentNow(t *testing.T) {
 // balance of a moment that is folded from the last close on.
 func TestBalancesAgreeWithTheLedger(t *testing.T) {
 	t.Parallel()
-	w := setup(t)
+	w := setup(t, creditsmodel.Projector)
 	w.Run(w.Sup)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -76,7 +77,7 @@ func TestBalancesAgreeWithTheLedger(t *testing.T) {
 		state credits.State
 		jobs  int
 		now   = modeltest.Noon
-		past  = NewPast("acc") // from the last close on
+		past  = creditsmodel.NewPast("acc") // from the last close on
 	)
 	for step := range 400 {
 		var (
@@ -107,7 +108,7 @@ func TestBalancesAgreeWithTheLedger(t *testing.T) {
 			id := fmt.Sprint("j", dice.IntN(jobs+1))
 			events, err = credits.DecideClose(state, map[string]credits.Settled{id: {Completed: true}}, now)
 			if len(events) > 0 {
-				past = NewPast("acc")
+				past = creditsmodel.NewPast("acc")
 			}
 		default:
 			events, err = credits.DecideExpire(state, now)
@@ -124,7 +125,7 @@ func TestBalancesAgreeWithTheLedger(t *testing.T) {
 			continue
 		}
 		w.Reach(w.Sup)
-		b, err := w.reads.Balance(w.Ctx(), "acc", now)
+		b, err := w.reads.Credits.Balance(w.Ctx(), "acc", now)
 		must.NoError(t, err)
 		if b.Available != state.Available(now) || b.Used != state.Used() {
 			t.Fatalf("step %d: the read model has %+v, the ledger %d available, %d used", step, b, state.Available(now), state.Used())

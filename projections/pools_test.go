@@ -1,7 +1,6 @@
-package pools
+package projections_test
 
 import (
-	"os"
 	"testing"
 
 	"humanqa/domain"
@@ -10,20 +9,18 @@ import (
 	"humanqa/domain/pool"
 	"humanqa/internal/testing/modeltest"
 	"humanqa/internal/testing/must"
-	"humanqa/internal/testing/pgtest"
 	"humanqa/projections/access"
 	"humanqa/projections/jobs"
 	"humanqa/projections/people"
+	"humanqa/projections/pools"
 )
-
-func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
 // Decisions, "Pools": the queue shows a checker what they may claim, and no more.
 func TestAQueueOfThoseWhoAreTrusted(t *testing.T) {
 	t.Parallel()
-	w := modeltest.New(t, Projector, jobs.Projector, access.Projector, people.Projector)
+	w := modeltest.New(t, pools.Projector, jobs.Projector, access.Projector, people.Projector)
 	w.Run(w.Sup)
-	reads, queue := NewReads(w.DB), jobs.NewReads(w.DB)
+	reads, queue := pools.NewReads(w.DB), jobs.NewReads(w.DB)
 	w.Log.Record(domain.JobStream("j1"), modeltest.Created("acme"))
 	w.Log.Record(domain.JobStream("j2"), modeltest.Created("zeta"))
 	w.Log.Record(domain.PoolStream("p1"), &pool.Created{Name: "Banking"}, &pool.CheckerAdded{CheckerID: "ann"}, &pool.CheckerAdded{CheckerID: "bob"}, &pool.CheckerRemoved{CheckerID: "bob"})
@@ -49,7 +46,7 @@ func TestAQueueOfThoseWhoAreTrusted(t *testing.T) {
 
 	list, err := reads.Pools(w.Ctx())
 	must.NoError(t, err)
-	modeltest.Same(t, list, []Pool{{ID: "p2", Name: "Acme's own", AccountID: "acme"}, {ID: "p1", Name: "Banking", Checkers: 1, Accounts: 1}})
+	modeltest.Same(t, list, []pools.Pool{{ID: "p2", Name: "Acme's own", AccountID: "acme"}, {ID: "p1", Name: "Banking", Checkers: 1, Accounts: 1}})
 	if p, found, err := reads.OfAccount(w.Ctx(), "acme"); err != nil || !found || p.ID != "p1" {
 		t.Errorf("acme is kept to %+v, %v", p, err)
 	}

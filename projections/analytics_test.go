@@ -1,10 +1,10 @@
-package analytics
+package projections_test
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,22 +15,19 @@ import (
 	"humanqa/eventstore/consumer"
 	"humanqa/internal/testing/modeltest"
 	"humanqa/internal/testing/must"
-	"humanqa/internal/testing/pgtest"
 	"humanqa/projections/access"
-	historymodel "humanqa/projections/history"
-	jobsmodel "humanqa/projections/jobs"
-	ledgermodel "humanqa/projections/ledger"
+	"humanqa/projections/analytics"
+	"humanqa/projections/history"
+	"humanqa/projections/jobs"
+	"humanqa/projections/ledger"
 )
 
-func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
-
-var update = flag.Bool("update", false, "write the views into docs/analytics.md")
-
-func setup(t *testing.T) *modeltest.World {
+// setupAnalytics has rows in every view.
+func setupAnalytics(t *testing.T) *modeltest.World {
 	t.Helper()
-	w := modeltest.New(t, jobsmodel.Projector, historymodel.Projector, ledgermodel.Projector, access.Projector, access.Erasures)
+	w := modeltest.New(t, jobs.Projector, history.Projector, ledger.Projector, access.Projector, access.Erasures)
 	for range 2 { // as every start does
-		must.NoError(t, Prepare(w.Ctx(), w.DB))
+		must.NoError(t, analytics.Prepare(w.Ctx(), w.DB))
 	}
 	modeltest.Everything(w.Log)
 	w.Log.Record(domain.CreditsStream("acc"),
@@ -44,8 +41,8 @@ func setup(t *testing.T) *modeltest.World {
 // Each question of the document is asked, and its answer has columns.
 func TestEveryQuestionOfTheDocumentHasAnAnswer(t *testing.T) {
 	t.Parallel()
-	w := setup(t)
-	text, err := os.ReadFile("../../docs/analytics.md")
+	w := setupAnalytics(t)
+	text, err := os.ReadFile("../docs/analytics.md")
 	must.NoError(t, err)
 	questions := regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllStringSubmatch(string(text), -1)
 	if len(questions) != 10 {
@@ -70,14 +67,14 @@ func TestEveryQuestionOfTheDocumentHasAnAnswer(t *testing.T) {
 func TestTheDocumentDescribesEveryColumn(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	for _, v := range Views() {
+	for _, v := range analytics.Views() {
 		fmt.Fprintf(&b, "### %s\n%s\n\n| Column | |\n|---|---|\n", v.Name, v.About)
 		for _, c := range v.Columns {
 			fmt.Fprintf(&b, "| `%s` | %s |\n", c.Name, c.About)
 		}
 		b.WriteString("\n")
 	}
-	const file = "../../docs/analytics.md"
+	const file = "../docs/analytics.md"
 	text, err := os.ReadFile(file)
 	must.NoError(t, err)
 	before, rest, _ := strings.Cut(string(text), "## Views\n\n")
@@ -90,7 +87,7 @@ func TestTheDocumentDescribesEveryColumn(t *testing.T) {
 		return
 	}
 	if string(text) != want {
-		t.Error("docs/analytics.md does not tell the views as they are: run go test ./projections/analytics -update")
+		t.Error("docs/analytics.md does not tell the views as they are: run go test ./projections -run TestTheDocumentDescribesEveryColumn -update")
 	}
 }
 
@@ -98,22 +95,22 @@ func TestTheDocumentDescribesEveryColumn(t *testing.T) {
 // of what they are made of, and show the same rows.
 func TestARebuildDropsNothing(t *testing.T) {
 	t.Parallel()
-	w := setup(t)
+	w := setupAnalytics(t)
 	role := "analyst_" + fmt.Sprint(time.Now().UnixNano())
 	w.Exec(`CREATE ROLE ` + role)
 	t.Cleanup(func() { w.Exec(`DROP OWNED BY ` + role); w.Exec(`DROP ROLE ` + role) })
 	w.Exec(`GRANT SELECT ON ALL TABLES IN SCHEMA analytics TO ` + role)
 	w.Exec(`CREATE VIEW own AS SELECT status, count(*) FROM analytics.jobs GROUP BY 1`)
 	before := map[string]int{}
-	for _, v := range Views() {
+	for _, v := range analytics.Views() {
 		if before[v.Name] = w.Count(`SELECT COUNT(*) FROM analytics.` + v.Name); before[v.Name] == 0 {
 			t.Errorf("nothing came into %s: it was not tested", v.Name)
 		}
 	}
-	for _, p := range []consumer.Projector{jobsmodel.Projector, historymodel.Projector, ledgermodel.Projector} {
+	for _, p := range []consumer.Projector{jobs.Projector, history.Projector, ledger.Projector} {
 		must.NoError(t, w.Sup.RebuildAll(w.Ctx(), []string{p.Name()}, nil))
 	}
-	for _, v := range Views() {
+	for _, v := range analytics.Views() {
 		if n := w.Count(`SELECT COUNT(*) FROM analytics.` + v.Name); n != before[v.Name] {
 			t.Errorf("%s has %d rows, had %d", v.Name, n, before[v.Name])
 		}
@@ -127,11 +124,11 @@ func TestARebuildDropsNothing(t *testing.T) {
 // The rows come typed, narrowed to one account.
 func TestTheRowsOfAnAccount(t *testing.T) {
 	t.Parallel()
-	w := setup(t)
-	reads := NewReads(w.DB)
-	for _, v := range Views() {
+	w := setupAnalytics(t)
+	reads := analytics.NewReads(w.DB)
+	for _, v := range analytics.Views() {
 		all, own := 0, 0
-		for _, f := range []Filter{{}, {AccountID: "acc"}} {
+		for _, f := range []analytics.Filter{{}, {AccountID: "acc"}} {
 			err := reads.Each(w.Ctx(), v, f, func(row []any) error {
 				if f.AccountID == "" {
 					all++
@@ -158,8 +155,9 @@ func TestTheRowsOfAnAccount(t *testing.T) {
 			t.Errorf("%s: %d of %d rows", v.Name, own, all)
 		}
 	}
+	jobsView := analytics.Views()[slices.IndexFunc(analytics.Views(), func(v analytics.View) bool { return v.Name == "jobs" })]
 	later := modeltest.Noon.AddDate(1, 0, 0)
-	if err := reads.Each(w.Ctx(), jobs, Filter{Since: &later}, func([]any) error { return fmt.Errorf("a job of before") }); err != nil {
+	if err := reads.Each(w.Ctx(), jobsView, analytics.Filter{Since: &later}, func([]any) error { return fmt.Errorf("a job of before") }); err != nil {
 		t.Error(err)
 	}
 }

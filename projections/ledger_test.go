@@ -1,24 +1,21 @@
-package ledger
+package projections_test
 
 import (
-	"os"
 	"testing"
 
 	"humanqa/domain"
 	"humanqa/domain/credits"
 	"humanqa/internal/testing/modeltest"
 	"humanqa/internal/testing/must"
-	"humanqa/internal/testing/pgtest"
+	"humanqa/projections/ledger"
 )
-
-func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
 // Each entry shows the balance that its event says, and all of them add up to
 // the newest one: also where a refund came back to a lot that had expired.
 func TestTheEntriesAddUpToTheBalance(t *testing.T) {
 	t.Parallel()
-	w := modeltest.New(t, Projector)
-	reads := NewReads(w.DB)
+	w := modeltest.New(t, ledger.Projector)
+	reads := ledger.NewReads(w.DB)
 	w.Exec(`CREATE VIEW readmodel.jobs AS SELECT 'j1'::text AS id, 'acc'::text AS account_id, 'Checkout'::text AS title`)
 	w.Run(w.Sup)
 	w.Log.Record(domain.CreditsStream("acc"),
@@ -36,16 +33,16 @@ func TestTheEntriesAddUpToTheBalance(t *testing.T) {
 	if len(got) == 3 {
 		at = got[0].At
 	}
-	modeltest.Same(t, got, []Entry{
-		{Kind: Refunded, Change: 6, Expired: 4, Balance: 11, JobID: "j2", Reason: "client", At: at},
-		{Kind: Debited, Change: -10, Balance: 5, JobID: "j2", At: at},
-		{Kind: Debited, Change: -5, Balance: 15, JobID: "j1", JobTitle: "Checkout", At: at},
+	modeltest.Same(t, got, []ledger.Entry{
+		{Kind: ledger.Refunded, Change: 6, Expired: 4, Balance: 11, JobID: "j2", Reason: "client", At: at},
+		{Kind: ledger.Debited, Change: -10, Balance: 5, JobID: "j2", At: at},
+		{Kind: ledger.Debited, Change: -5, Balance: 15, JobID: "j1", JobTitle: "Checkout", At: at},
 	})
 	sum, err := reads.Sum(w.Ctx(), "acc")
 	must.NoError(t, err)
-	modeltest.Same(t, sum, Sum{Entries: 5, Sum: 10, Balance: 10})
+	modeltest.Same(t, sum, ledger.Sum{Entries: 5, Sum: 10, Balance: 10})
 	none, err := reads.Sum(w.Ctx(), "nobody")
 	must.NoError(t, err)
-	modeltest.Same(t, none, Sum{})
+	modeltest.Same(t, none, ledger.Sum{})
 	w.Sound(w.Sup, "ledger")
 }

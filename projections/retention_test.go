@@ -1,7 +1,6 @@
-package retention
+package projections_test
 
 import (
-	"os"
 	"testing"
 
 	"humanqa/domain"
@@ -11,18 +10,16 @@ import (
 	"humanqa/domain/retention"
 	"humanqa/internal/testing/modeltest"
 	"humanqa/internal/testing/must"
-	"humanqa/internal/testing/pgtest"
+	retentionmodel "humanqa/projections/retention"
 )
-
-func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
 func days(n int) *int { return &n }
 
 func TestSettingsAndHoldsAreThoseThatCountNow(t *testing.T) {
 	t.Parallel()
-	w := modeltest.New(t, Projector)
+	w := modeltest.New(t, retentionmodel.Projector)
 	w.Run(w.Sup)
-	reads := NewReads(w.DB)
+	reads := retentionmodel.NewReads(w.DB)
 	placed := retention.HoldPlaced{Reason: "a lawsuit", At: modeltest.Noon}
 	w.Log.Record(domain.AccountStream("acme"), &account.RetentionChanged{Keep: retention.Keep{EvidenceDays: days(90)}},
 		&account.HoldPlaced{HoldPlaced: placed}, &account.ClockAdvanced{AdvanceID: "a", OffsetSeconds: 60},
@@ -39,7 +36,7 @@ func TestSettingsAndHoldsAreThoseThatCountNow(t *testing.T) {
 
 	settings, err := reads.Settings(w.Ctx(), "acme")
 	must.NoError(t, err)
-	modeltest.Same(t, settings, []Setting{{EvidenceDays: days(90)}, {ProjectID: "p1", RecordingsDays: days(7)}})
+	modeltest.Same(t, settings, []retentionmodel.Setting{{EvidenceDays: days(90)}, {ProjectID: "p1", RecordingsDays: days(7)}})
 	var rows int
 	must.NoError(t, w.DB.GetContext(w.Ctx(), &rows, `SELECT count(*) FROM readmodel.retention_settings`))
 	if rows != 3 { // a project that never had a setting has no row

@@ -1,4 +1,4 @@
-package people
+package projections_test
 
 import (
 	"testing"
@@ -11,12 +11,16 @@ import (
 	"humanqa/domain/person"
 	"humanqa/internal/testing/modeltest"
 	"humanqa/internal/testing/must"
+	"humanqa/projections/access"
 	"humanqa/projections/jobs"
+	"humanqa/projections/people"
+	"humanqa/projections/pools"
+	"humanqa/projections/projects"
 )
 
 func TestPeopleAreShownWithTheirRoles(t *testing.T) {
 	t.Parallel()
-	w := setup(t)
+	w := setup(t, people.Projector, access.Projector, jobs.Projector, projects.Projector, pools.Projector)
 	w.Run(w.Sup)
 	owner := person.Grant{Role: person.Owner, AccountID: "acme"}
 	viewer := person.Grant{Role: person.Viewer, AccountID: "acme"}
@@ -32,33 +36,33 @@ func TestPeopleAreShownWithTheirRoles(t *testing.T) {
 	w.Log.Record(domain.PersonStream("p4"), &person.Invited{Grant: viewer}, &person.RoleRevoked{Grant: viewer})
 	w.Reach(w.Sup)
 
-	acme := Account{ID: "acme", Name: "Acme", Suspended: true}
-	zeta := Account{ID: "zeta", Name: "Zeta", Sandbox: true}
+	acme := people.Account{ID: "acme", Name: "Acme", Suspended: true}
+	zeta := people.Account{ID: "zeta", Name: "Zeta", Sandbox: true}
 	at := time.Time{}.UTC() // the log of these tests knows no time
-	got, err := w.reads.Person(w.Ctx(), "p1")
+	got, err := w.reads.People.Person(w.Ctx(), "p1")
 	must.NoError(t, err)
-	modeltest.Same(t, got, Person{ID: "p1", InvitedAt: at, JoinedAt: &at, Roles: []PersonRole{
+	modeltest.Same(t, got, people.Person{ID: "p1", InvitedAt: at, JoinedAt: &at, Roles: []people.PersonRole{
 		{Grant: owner, Account: acme}, {Grant: elsewhere, Account: zeta}, {Grant: tester},
 	}})
-	members, err := w.reads.Members(w.Ctx(), "acme")
+	members, err := w.reads.People.Members(w.Ctx(), "acme")
 	must.NoError(t, err)
-	modeltest.Same(t, members, []Person{
-		{ID: "p1", InvitedAt: at, JoinedAt: &at, Roles: []PersonRole{{Grant: owner, Account: acme}}},
-		{ID: "p2", InvitedAt: at, Roles: []PersonRole{{Grant: viewer, Account: acme}}},
+	modeltest.Same(t, members, []people.Person{
+		{ID: "p1", InvitedAt: at, JoinedAt: &at, Roles: []people.PersonRole{{Grant: owner, Account: acme}}},
+		{ID: "p2", InvitedAt: at, Roles: []people.PersonRole{{Grant: viewer, Account: acme}}},
 	})
-	if p, err := w.reads.Person(w.Ctx(), "p4"); err != nil || len(p.Roles) != 0 {
+	if p, err := w.reads.People.Person(w.Ctx(), "p4"); err != nil || len(p.Roles) != 0 {
 		t.Errorf("without a role: %+v, %v", p, err)
 	}
-	if _, err := w.reads.Person(w.Ctx(), "p5"); !domain.IsKind(err, domain.KindNotFound) {
+	if _, err := w.reads.People.Person(w.Ctx(), "p5"); !domain.IsKind(err, domain.KindNotFound) {
 		t.Errorf("nobody: %v", err)
 	}
 
 	anyOperator := func() (invited, joined bool) {
 		t.Helper()
 		w.Reach(w.Sup)
-		invited, err := w.reads.AnyOperator(w.Ctx(), false)
+		invited, err := w.reads.People.AnyOperator(w.Ctx(), false)
 		must.NoError(t, err)
-		if joined, err = w.reads.AnyOperator(w.Ctx(), true); err != nil {
+		if joined, err = w.reads.People.AnyOperator(w.Ctx(), true); err != nil {
 			t.Fatal(err)
 		}
 		return invited, joined
@@ -83,7 +87,7 @@ func TestPeopleAreShownWithTheirRoles(t *testing.T) {
 
 func TestTheQueueHidesTheJobsOfAPersonsOwnAccounts(t *testing.T) {
 	t.Parallel()
-	w := setup(t)
+	w := setup(t, people.Projector, access.Projector, jobs.Projector, projects.Projector, pools.Projector)
 	w.Run(w.Sup)
 	item := []job.Item{{ID: "item-1", Key: "k", Description: "d", Severity: job.Major}}
 	w.Log.Record(domain.CheckerStream("ann"), &checker.Created{Name: "Ann", Hash: "h"}, &checker.Bound{PersonID: "p1"})

@@ -1,33 +1,30 @@
-package oversight
+package projections_test
 
 import (
-	"os"
 	"testing"
 	"time"
 
 	"humanqa/domain"
 	"humanqa/domain/oversight"
 	"humanqa/internal/testing/modeltest"
-	"humanqa/internal/testing/pgtest"
+	oversightmodel "humanqa/projections/oversight"
 )
-
-func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
 func TestWhatOperatorsDidIsListed(t *testing.T) {
 	t.Parallel()
-	w := modeltest.New(t, Projector)
+	w := modeltest.New(t, oversightmodel.Projector)
 	w.Run(w.Sup)
-	reads := NewReads(w.DB)
+	reads := oversightmodel.NewReads(w.DB)
 	look := oversight.Acted{ActID: "a1", PersonID: "ann", Act: oversight.Look, Subject: "job-1", AccountID: "acme", Reason: "They asked"}
 	grant := oversight.Acted{ActID: "a2", PersonID: "bob", Act: oversight.GrantCredits, Subject: "credits-acme", AccountID: "acme", Detail: "5 credits", Reason: "Sorry"}
 	w.Log.Record(domain.OperatorStream("ann"), &look)
 	w.Log.Record(domain.OperatorStream("bob"), &grant, &oversight.Refused{ActID: "a2", Problem: "no"})
 	w.Reach(w.Sup)
-	all, total, err := reads.Acts(w.Ctx(), Filter{Limit: 10})
+	all, total, err := reads.Acts(w.Ctx(), oversightmodel.Filter{Limit: 10})
 	if err != nil || total != 2 || len(all) != 2 || all[0].ID != "a2" || all[0].Problem != "no" || all[1].Reason != "They asked" {
 		t.Errorf("the acts are %+v, %d, %v", all, total, err)
 	}
-	for _, f := range []Filter{{PersonID: "ann", Limit: 10}, {Act: oversight.Look, Limit: 10}, {AccountID: "acme", Act: oversight.Look, Limit: 10}} {
+	for _, f := range []oversightmodel.Filter{{PersonID: "ann", Limit: 10}, {Act: oversight.Look, Limit: 10}, {AccountID: "acme", Act: oversight.Look, Limit: 10}} {
 		if some, total, err := reads.Acts(w.Ctx(), f); err != nil || total != 1 || some[0].ID != "a1" {
 			t.Errorf("%+v: %+v, %v", f, some, err)
 		}
