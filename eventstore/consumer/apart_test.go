@@ -12,7 +12,6 @@ import (
 	"humanqa/internal/testing/modeltest"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"
-	"humanqa/projections"
 	"humanqa/projections/jobs"
 )
 
@@ -26,15 +25,15 @@ type apart struct {
 // setupApart has workers that would store what they pass over after an hour.
 func setupApart(t *testing.T, change ...func(*consumer.Limits)) apart {
 	t.Helper()
-	w := setup(t)
+	w := setup(t, manyModels()...)
 	w.Sup.ChangeLimits(func(l *consumer.Limits) { l.Store, l.Lease = time.Hour, time.Hour })
 	for _, one := range change {
 		w.Sup.ChangeLimits(one)
 	}
-	a := apart{w, w.Service(w.Log, projections.All()...)}
+	a := apart{w, w.Service(w.Log, manyModels()...)}
 	w.Run(w.Sup)
 	w.Eventually("all are live", func() bool {
-		return w.Count("SELECT count(*) FROM projection_checkpoints WHERE status = 'live'") == len(projections.All())
+		return w.Count("SELECT count(*) FROM projection_checkpoints WHERE status = 'live'") == len(manyModels())
 	})
 	return a
 }
@@ -59,7 +58,7 @@ func TestAProcessApartWaitsOnlyForReadModelsThatHaveSomethingToDo(t *testing.T) 
 	a := setupApart(t)
 	a.follows()
 	for i, n := range []string{"j1", "j2", "j3"} {
-		at := a.Log.Record(domain.JobStream(n), modeltest.Created("acc")) // nothing for projects, access, people …
+		at := a.Log.Record(domain.JobStream(n), modeltest.Created("acc")) // nothing for access, people …
 		must.NoError(t, a.api.WaitFor(a.Ctx(), at))
 		if _, total, err := a.reads.Jobs.List(a.Ctx(), "acc", jobs.Filter{Limit: 1}); err != nil || total != i+1 {
 			t.Errorf("after job %d a reader met %d, %v", i+1, total, err)
@@ -105,28 +104,5 @@ func TestAProcessApartIsToldOfAStoppedLine(t *testing.T) {
 	var stop *consumer.StoppedError
 	if err := a.api.WaitFor(a.Ctx(), poison); !errors.As(err, &stop) || stop.Name != "access" {
 		t.Errorf("got %v", err)
-	}
-}
-
-// Whoever reads a lazy read model is shown what the others show. A process that
-// does not run them can only tell by those that handle the same events.
-func TestWhatALazyReadModelHandlesIsHandledByOneThatIsWaitedFor(t *testing.T) {
-	waited := map[string]bool{}
-	for _, c := range projections.All() {
-		if _, lazy := c.(consumer.Lazy); !lazy {
-			for _, eventType := range c.Handles() {
-				waited[eventType] = true
-			}
-		}
-	}
-	for _, c := range projections.All() {
-		if c.Name() != "events" {
-			continue
-		}
-		for _, eventType := range c.Handles() {
-			if !waited[eventType] {
-				t.Errorf("%s is handled by %s alone", eventType, c.Name())
-			}
-		}
 	}
 }

@@ -23,7 +23,6 @@ import (
 	"humanqa/eventstore/generation"
 	"humanqa/internal/testing/modeltest"
 	"humanqa/internal/testing/must"
-	"humanqa/projections"
 	"humanqa/projections/access"
 	"humanqa/projections/jobs"
 )
@@ -92,12 +91,12 @@ func TestAnEventThatCannotBeAppliedIsSetAsideWithItsStream(t *testing.T) {
 	if notes := s.Notes(); len(notes) != 1 || notes[0] != "projection access goes on without 1 stream, since the event at 5/5 (constraint)" {
 		t.Errorf("notes: %q", notes)
 	}
-	for _, name := range projections.Names() {
+	for _, name := range names(models()) {
 		if s := a.Status(name); name != "access" && (len(s.SetAside) > 0 || s.Failure != nil) {
 			t.Errorf("%s is not without trouble: %+v", name, s)
 		}
 	}
-	a.Sound(a.Sup, projections.Names()...)
+	a.Sound(a.Sup, names(models())...)
 }
 
 // A build meets the same event, and sets it aside by itself.
@@ -161,7 +160,7 @@ func TestAStreamThatFailsAgainWaitsAtTheEventThatFailed(t *testing.T) {
 // whose second event cannot be read, with what came behind.
 func setupUnreadable(t *testing.T, change func(*consumer.Limits)) (w *world, at domain.Position, stop func()) {
 	t.Helper()
-	w = setup(t)
+	w = setup(t, manyModels()...)
 	w.Sup.ChangeLimits(change)
 	modeltest.Lives(w.Log, "a", 3)
 	stream := domain.JobStream("bad")
@@ -241,7 +240,7 @@ func TestWhatWasSetAsideIsAppliedOnceThatCanBeDone(t *testing.T) {
 			sup := w.Sup
 			if c.again == nil {
 				stop()
-				sup = w.Service(w.Log, projections.All()...)
+				sup = w.Service(w.Log, manyModels()...)
 			}
 			w.Log.Spoil(at.Commit, false)
 			if c.again == nil {
@@ -258,7 +257,7 @@ func TestWhatWasSetAsideIsAppliedOnceThatCanBeDone(t *testing.T) {
 				t.Errorf("the job is %s", got)
 			}
 			w.Reach(sup)
-			w.Sound(sup, projections.Names()...)
+			w.Sound(sup, names(manyModels())...)
 		})
 	}
 }
@@ -319,7 +318,7 @@ func TestANULOfAnOlderBinaryIsSetAside(t *testing.T) {
 	if s := w.asideOf("jobs"); len(s) != 1 || s[0].Position != at || s[0].Category != generation.CategoryData || !strings.Contains(s[0].Detail, "Unicode") {
 		t.Errorf("got %+v", s)
 	}
-	w.Sound(w.Sup, projections.Names()...)
+	w.Sound(w.Sup, names(models())...)
 }
 
 // Trouble of Postgres, whatever its event, sets nothing aside.

@@ -13,7 +13,6 @@ import (
 	"humanqa/projections/access"
 	"humanqa/projections/credits"
 	"humanqa/projections/jobs"
-	"humanqa/projections/projects"
 )
 
 // After an upgrade the old rows stand at the log's end and nobody moves them
@@ -28,7 +27,7 @@ func TestNewCodeIsNotReadyUntilItsOwnRowsAreShown(t *testing.T) {
 
 	gate := w.Log.Copy()
 	gate.Hold(20)
-	next := w.Service(gate, jobsNext{jobs.Projector}, credits.Projector, projects.Projector, access.Projector)
+	next := w.Service(gate, jobsNext{jobs.Projector}, credits.Projector, access.Projector)
 	w.Run(next)
 	problem := func(of *consumer.Supervisor) string {
 		list, err := of.Status(w.Ctx())

@@ -14,7 +14,6 @@ import (
 	"humanqa/internal/testing/modeltest"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"
-	"humanqa/projections"
 	"humanqa/projections/jobs"
 )
 
@@ -23,7 +22,7 @@ func TestARebuildUnderLoadOnTheRealLog(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	log := logtest.Start(t, pgtest.DSN(t, w.DB))
-	s := w.Service(log.Feed, projections.All()...)
+	s := w.Service(log.Feed, models()...)
 	stop := w.Run(s)
 
 	submit := func(i int) domain.Position {
@@ -36,7 +35,7 @@ func TestARebuildUnderLoadOnTheRealLog(t *testing.T) {
 		must.NoError(t, err)
 		return written.Position
 	}
-	const before, during = 100, 200
+	const before, during = 50, 100
 	for i := range before {
 		submit(i)
 	}
@@ -49,13 +48,13 @@ func TestARebuildUnderLoadOnTheRealLog(t *testing.T) {
 		}
 	}
 	must.NoError(t, <-rebuilt)
-	w.Sound(s, projections.Names()...)
+	w.Sound(s, names(models())...)
 
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(s.Collector())
 	families, err := registry.Gather()
 	must.NoError(t, err)
-	if len(families) != 9 || len(families[0].GetMetric()) != len(projections.All()) {
+	if len(families) != 9 || len(families[0].GetMetric()) != len(models()) {
 		t.Errorf("got metrics %v", families)
 	}
 
@@ -74,7 +73,7 @@ func TestARebuildUnderLoadOnTheRealLog(t *testing.T) {
 	}
 	w.Eventually("all are at the end of the log", func() bool {
 		got := late()
-		return len(got) == len(projections.All()) && slices.Max(got) == 0
+		return len(got) == len(models()) && slices.Max(got) == 0
 	})
 	stop()
 	began := time.Now()

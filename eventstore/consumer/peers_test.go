@@ -9,7 +9,6 @@ import (
 	"humanqa/eventstore/consumer"
 	"humanqa/internal/testing/modeltest"
 	"humanqa/internal/testing/pgtest"
-	"humanqa/projections"
 	"humanqa/projections/events"
 )
 
@@ -17,7 +16,7 @@ import (
 func TestTheLeaseOfAProcessThatDiesIsTakenOverAtOnce(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	other := w.Service(w.Log, projections.All()...)
+	other := w.Service(w.Log, models()...)
 	alive, die := context.WithCancel(w.Ctx())
 	defer die()
 	go func() { _ = other.Present(alive, pgtest.DSN(t, w.DB)) }() // nil

@@ -13,11 +13,9 @@ import (
 	"humanqa/eventstore/generation"
 	"humanqa/internal/testing/modeltest"
 	"humanqa/internal/testing/must"
-	"humanqa/projections"
 	"humanqa/projections/access"
 	"humanqa/projections/credits"
 	"humanqa/projections/jobs"
-	"humanqa/projections/projects"
 	"humanqa/projections/readmodel"
 )
 
@@ -66,7 +64,7 @@ func (w *world) load() (stop func()) {
 				return
 			}
 			most = total
-			if _, err := w.reads.Jobs.Queue(w.Ctx(), jobs.QueueFilter{CheckerID: "ann", Limit: 5}); err != nil {
+			if _, err := w.reads.Jobs.Job(w.Ctx(), "acc1", "before1"); err != nil {
 				w.T.Errorf("a reader met %v", err)
 				return
 			}
@@ -92,7 +90,7 @@ func TestARebuildBesideTheServingRowsUnderLoad(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.Run(w.Sup)
-	modeltest.Lives(w.Log, "before", 500)
+	modeltest.Lives(w.Log, "before", 200)
 	w.Reach(w.Sup)
 	stop := w.load()
 	defer stop()
@@ -100,7 +98,7 @@ func TestARebuildBesideTheServingRowsUnderLoad(t *testing.T) {
 	var seen []consumer.Progress
 	must.NoError(t, w.Sup.RebuildAll(w.Ctx(), []string{"jobs"}, func(p consumer.Progress) { seen = append(seen, p) }))
 	last := seen[len(seen)-1]
-	if !last.Done || last.Generation != 2 || last.Applied < 500 || last.EventsPerSecond <= 0 {
+	if !last.Done || last.Generation != 2 || last.Applied < 200 || last.EventsPerSecond <= 0 {
 		t.Errorf("last progress: %+v", last)
 	}
 	served := w.Log.Head()
@@ -122,12 +120,12 @@ func TestANewVersionIsBuiltBesideTheOldOneUnderLoad(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	stopOld := w.Run(w.Sup)
-	modeltest.Lives(w.Log, "before", 300)
+	modeltest.Lives(w.Log, "before", 150)
 	w.Reach(w.Sup)
 	stop := w.load()
 	defer stop()
 
-	next := w.Service(w.Log, jobsNext{jobs.Projector}, credits.Projector, projects.Projector, access.Projector)
+	next := w.Service(w.Log, jobsNext{jobs.Projector}, credits.Projector, access.Projector)
 	w.Run(next)
 	w.Eventually("the next version serves", func() bool { return w.Status("jobs").Version == jobsNext{jobs.Projector}.Version() })
 	served := w.Log.Head()
@@ -147,16 +145,16 @@ func TestARebuildGoesOnWhereItWasStopped(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.Run(w.Sup)
-	modeltest.Lives(w.Log, "a", 400)
+	modeltest.Lives(w.Log, "a", 200)
 	w.Reach(w.Sup)
 
 	gate := w.Log.Copy()
-	gate.Hold(500)
+	gate.Hold(250)
 	operator := w.Service(gate, jobsNext{jobs.Projector})
 	ctx, cancel := context.WithCancel(w.Ctx())
 	defer cancel()
 	err := operator.RebuildAll(ctx, []string{"jobs"}, func(p consumer.Progress) {
-		if p.Position.Commit >= 500 {
+		if p.Position.Commit >= 250 {
 			cancel()
 		}
 	})
@@ -170,7 +168,7 @@ func TestARebuildGoesOnWhereItWasStopped(t *testing.T) {
 	gate.Hold(0)
 	asked := len(gate.Asked())
 	must.NoError(t, operator.RebuildAll(w.Ctx(), []string{"jobs"}, nil))
-	if first := gate.Asked()[asked]; first != eventstore.At(w.Log.All()[499].Position) {
+	if first := gate.Asked()[asked]; first != eventstore.At(w.Log.All()[249].Position) {
 		t.Errorf("the build went on behind %+v", first)
 	}
 	w.Sound(operator, "jobs")
@@ -191,7 +189,7 @@ func TestARebuildCanBeOrderedFromAnotherProcess(t *testing.T) {
 		return w.Count("SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = 'credits_v1_g1'") == 0
 	})
 	list, err := consumer.List(w.Ctx(), w.DB)
-	if err != nil || len(list) != len(projections.All()) {
+	if err != nil || len(list) != len(models()) {
 		t.Errorf("list: %+v, %v", list, err)
 	}
 	modeltest.Lives(w.Log, "a", 5)

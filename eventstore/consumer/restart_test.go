@@ -6,7 +6,6 @@ import (
 	"humanqa/eventstore/generation"
 	"humanqa/internal/testing/modeltest"
 	"humanqa/internal/testing/must"
-	"humanqa/projections"
 )
 
 func TestADeadOwnersLeaseNeedNotEndAfterARestartOfPostgres(t *testing.T) {
@@ -22,5 +21,5 @@ func TestADeadOwnersLeaseNeedNotEndAfterARestartOfPostgres(t *testing.T) {
 	must.NoError(t, generation.ReleaseAll(w.Ctx(), w.DB))
 	modeltest.Lives(w.Log, "b", 10)
 	w.Reach(w.Sup)
-	w.Sound(w.Sup, projections.Names()...)
+	w.Sound(w.Sup, names(models())...)
 }

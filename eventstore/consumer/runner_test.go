@@ -19,7 +19,6 @@ import (
 	"humanqa/internal/testing/logtest"
 	"humanqa/internal/testing/modeltest"
 	"humanqa/internal/testing/must"
-	"humanqa/projections"
 	"humanqa/projections/jobs"
 )
 
@@ -55,7 +54,7 @@ func TestABatchThatIsNotCommittedLeavesNothing(t *testing.T) {
 		return nil
 	}})
 	w.Run(w.Sup)
-	for i := range 20 {
+	for i := range 12 {
 		modeltest.Lives(w.Log, fmt.Sprint("a", i, "-"), 10)
 		w.Reach(w.Sup)
 	}
@@ -93,7 +92,7 @@ func TestOnlyWhatIsLiveIsPlannedOnce(t *testing.T) {
 func TestApplyingABatchTwiceIsImpossible(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	modeltest.Lives(w.Log, "j", 30)
+	modeltest.Lives(w.Log, "j", 12)
 	tenure, err := w.Sup.Acquire(w.Ctx(), jobs.Projector, "owner", time.Minute)
 	if err != nil || tenure == nil {
 		t.Fatalf("acquire: %v, %v", tenure, err)
@@ -117,11 +116,11 @@ func TestApplyingABatchTwiceIsImpossible(t *testing.T) {
 func TestTwoRunnersNeverAdvanceOneCheckpoint(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	others := []*consumer.Supervisor{w.Sup, w.Service(w.Log, projections.All()...), w.Service(w.Log, projections.All()...)}
+	others := []*consumer.Supervisor{w.Sup, w.Service(w.Log, models()...), w.Service(w.Log, models()...)}
 	for _, s := range others {
 		w.Run(s)
 	}
-	for i := range 60 {
+	for i := range 30 {
 		modeltest.Lives(w.Log, fmt.Sprint("a", i, "-"), 5)
 		// The lease ends under whoever has it, as if they had been asleep.
 		w.Exec("UPDATE projection_checkpoints SET lease_until = now() - interval '1 hour'")
@@ -132,7 +131,7 @@ func TestTwoRunnersNeverAdvanceOneCheckpoint(t *testing.T) {
 	for _, s := range others {
 		w.Reach(s)
 	}
-	w.Sound(w.Sup, projections.Names()...)
+	w.Sound(w.Sup, names(models())...)
 	handled := 0
 	for _, r := range w.Log.All() {
 		if slices.Contains(jobs.Projector.Handles(), r.Type) {
@@ -157,7 +156,7 @@ func TestAServiceThatStopsLetsTheNextOneStartAtOnce(t *testing.T) {
 	if n := w.Count("SELECT COUNT(*) FROM projection_checkpoints WHERE owner IS NOT NULL"); n != 0 {
 		t.Errorf("%d leases are still held", n)
 	}
-	next := w.Service(w.Log, projections.All()...)
+	next := w.Service(w.Log, models()...)
 	next.ChangeLimits(func(l *consumer.Limits) { l.Lease = time.Hour })
 	w.Run(next)
 	modeltest.Lives(w.Log, "b", 10)
@@ -215,7 +214,7 @@ func TestManyServicesPrepareAtOnce(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if n := w.Count("SELECT COUNT(*) FROM projection_checkpoints"); n != len(projections.All()) {
+	if n := w.Count("SELECT COUNT(*) FROM projection_checkpoints"); n != len(models()) {
 		t.Errorf("%d generations, want one of each projection", n)
 	}
 	if _, total, err := w.reads.Jobs.List(w.Ctx(), "acc", jobs.Filter{Limit: 1}); err != nil || total != 0 {

@@ -20,7 +20,6 @@ import (
 	"humanqa/internal/testing/modeltest"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"
-	"humanqa/projections"
 )
 
 // grouped is a world that sees in which transaction each read model wrote last, and
@@ -88,12 +87,12 @@ func (c *grouped) last(name string) wrote {
 	return c.wrote[name]
 }
 
-// newGrouped prepares every read model, the lazy ones as the test wants them, and others.
+// newGrouped prepares many read models, the lazy ones as the test wants them, and others.
 func newGrouped(t *testing.T, lazy func(watched) consumer.Consumer, others ...func(*grouped) consumer.Consumer) *grouped {
 	t.Helper()
 	c := &grouped{wrote: map[string]wrote{}, fault: map[string]func(context.Context, *sqlx.Tx) error{}}
 	var consumers []consumer.Consumer
-	for _, one := range projections.All() {
+	for _, one := range manyModels() {
 		w := watched{one.(consumer.Projector), c}
 		if _, isLazy := one.(consumer.Lazy); isLazy {
 			consumers = append(consumers, lazy(w))
@@ -114,7 +113,7 @@ func patiently(l *consumer.Limits) { l.Shared, l.Lease = time.Minute, time.Hour 
 // asTheyAre has the lazy read models gather as they do.
 func asTheyAre(w watched) consumer.Consumer { return w.Projector }
 
-// setupGroup runs every read model until all share their transactions.
+// setupGroup runs many read models until all share their transactions.
 func setupGroup(t *testing.T, change ...func(*consumer.Limits)) *grouped {
 	t.Helper()
 	c := newGrouped(t, asTheyAre)
@@ -174,7 +173,7 @@ func TestConsumersThatHaveCaughtUpShareATransaction(t *testing.T) {
 	if got := c.last("jobs").Plans; got != "force_generic_plan" {
 		t.Errorf("statements are planned with %s", got)
 	}
-	c.Sound(c.Sup, projections.Names()...)
+	c.Sound(c.Sup, names(manyModels())...)
 }
 
 // Also while somebody waits in another process, of whom nothing more is known here.
@@ -200,7 +199,7 @@ func TestTheBeginningOfACommandWaitsForItsEnd(t *testing.T) {
 	if err := c.Sup.WaitFor(c.Ctx(), debit()); err != nil {
 		t.Errorf("who waits for the charge itself: %v", err)
 	}
-	c.Sound(c.Sup, projections.Names()...)
+	c.Sound(c.Sup, names(manyModels())...)
 }
 
 func TestAPoisonEventIsSetAsideByOneOfThoseThatShareATransaction(t *testing.T) {
@@ -219,10 +218,10 @@ func TestAPoisonEventIsSetAsideByOneOfThoseThatShareATransaction(t *testing.T) {
 		c.reach(c.submit(), "jobs", "history")
 		return c.together("jobs", "history")
 	})
-	c.Sound(c.Sup, projections.Names()...)
+	c.Sound(c.Sup, names(manyModels())...)
 	must.NoError(t, generation.Skip(c.Ctx(), c.DB, "access", poison, "ops", "issued twice"))
 	c.Eventually("it is skipped", func() bool { return len(c.Status("access").SetAside) == 0 })
-	c.Sound(c.Sup, projections.Names()...)
+	c.Sound(c.Sup, names(manyModels())...)
 }
 
 func TestALostLeaseIsLostByOneOfThoseThatShareATransaction(t *testing.T) {
@@ -241,7 +240,7 @@ func TestALostLeaseIsLostByOneOfThoseThatShareATransaction(t *testing.T) {
 	c.Exec("UPDATE projection_checkpoints SET lease_until = now() - interval '1 hour' WHERE name = 'jobs'")
 	c.Reach(c.Sup)
 	c.shares()
-	c.Sound(c.Sup, projections.Names()...)
+	c.Sound(c.Sup, names(manyModels())...)
 }
 
 // Whoever writes last takes what the others wrote with it, and all of it comes again.
@@ -263,11 +262,11 @@ func TestASharedTransactionThatIsNotCommittedLeavesNothing(t *testing.T) {
 		modeltest.Lives(c.Log, name+"-", 5)
 		c.Reach(c.Sup)
 	}
-	c.Sound(c.Sup, projections.Names()...)
+	c.Sound(c.Sup, names(manyModels())...)
 	for _, name := range []string{"jobs", "history", "credits"} {
 		handled := 0
-		all := projections.All()
-		types := all[slices.Index(projections.Names(), name)].Handles()
+		all := manyModels()
+		types := all[slices.Index(names(manyModels()), name)].Handles()
 		for _, e := range c.Log.All() {
 			if slices.Contains(types, e.Type) {
 				handled++

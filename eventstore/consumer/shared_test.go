@@ -15,7 +15,6 @@ import (
 	"humanqa/eventstore/consumer"
 	"humanqa/eventstore/generation"
 	"humanqa/internal/testing/must"
-	"humanqa/projections"
 )
 
 // announcer is a Preparer that writes a row for each job, once.
@@ -78,7 +77,7 @@ func (a *announcer) heardOf(err error) bool {
 	return slices.ContainsFunc(a.heard, func(heard error) bool { return errors.Is(heard, err) })
 }
 
-// setupAnnouncers runs every read model and two announcers, until those share a transaction.
+// setupAnnouncers runs many read models and two announcers, until those share a transaction.
 func setupAnnouncers(t *testing.T) (*grouped, *announcer) {
 	t.Helper()
 	a, crier := &announcer{name: "announcer"}, &announcer{name: "crier"}
@@ -159,7 +158,7 @@ func TestWhatCannotBePreparedIsSetAside(t *testing.T) {
 	if n := announced(); n != c.jobs {
 		t.Errorf("%d of %d jobs were announced", n, c.jobs)
 	}
-	c.Sound(c.Sup, projections.Names()...)
+	c.Sound(c.Sup, names(manyModels())...)
 }
 
 // patient has a read model gather for so long that only who waits ends it.
@@ -219,5 +218,5 @@ func TestWhatGathersIsWrittenTogetherOnceSomebodyWaits(t *testing.T) {
 	if took := c.last("events").times - before; took > 3 { // one, unless the machine stands still
 		t.Errorf("ten jobs took %d batches of the feed", took)
 	}
-	c.Sound(c.Sup, projections.Names()...)
+	c.Sound(c.Sup, names(manyModels())...)
 }

@@ -15,35 +15,39 @@ import (
 	"humanqa/eventstore/consumer"
 	"humanqa/internal/testing/modeltest"
 	"humanqa/internal/testing/must"
-	"humanqa/projections"
-	"humanqa/projections/auditlog"
+	"humanqa/projections/jobs"
 )
 
-// The tree of the audit waits for every type, and understands none.
-func TestNothingIsDecodedForTheAuditsTree(t *testing.T) {
+// raw sees every event, as the tree of the audit does. It waits for types, and understands
+// none.
+type raw struct{ consumer.Projector }
+
+func (raw) RawConsumer() {}
+
+func TestNothingIsDecodedForARawConsumer(t *testing.T) {
 	t.Parallel()
-	tree := auditlog.Projector{}
+	tree := raw{jobs.Projector}
 	if types := consumer.Decoded(tree); !maps.Equal(types, map[string]bool{eventstore.Sums: true}) || len(tree.Handles()) == 0 {
 		t.Errorf("%d of %d types are decoded", len(types), len(tree.Handles()))
 	}
 }
 
-// All read models are built with one pass, and one that is interrupted again and
+// Read models are built with one pass, and one that is interrupted again and
 // again ends with the rows that serve.
 func TestRebuildingAllReadsTheLogOnce(t *testing.T) {
 	t.Parallel()
-	w := setup(t, projections.All()...)
-	w.DB.SetMaxOpenConns(2 * len(projections.All())) // each model that is built holds one
+	w := setup(t, manyModels()...)
+	w.DB.SetMaxOpenConns(2 * len(manyModels())) // each model that is built holds one
 	modeltest.Everything(w.Log)
 	stop := w.Run(w.Sup)
 	w.Reach(w.Sup)
 	stop()
-	operator := w.Service(w.Log, projections.All()...)
+	operator := w.Service(w.Log, manyModels()...)
 	operator.ChangeLimits(func(l *consumer.Limits) { l.Rebuild = 100 })
 	for range 3 {
 		ctx, cancel := context.WithCancel(w.Ctx())
 		events := int64(rand.IntN(600))
-		err := operator.RebuildAll(ctx, projections.Names(), func(p consumer.Progress) {
+		err := operator.RebuildAll(ctx, names(manyModels()), func(p consumer.Progress) {
 			if p.Applied >= events {
 				cancel()
 			}
@@ -52,32 +56,32 @@ func TestRebuildingAllReadsTheLogOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must.NoError(t, operator.RebuildAll(w.Ctx(), projections.Names(), nil))
+	must.NoError(t, operator.RebuildAll(w.Ctx(), names(manyModels()), nil))
 	before := len(w.Log.Asked())
-	must.NoError(t, operator.RebuildAll(w.Ctx(), projections.Names(), nil))
+	must.NoError(t, operator.RebuildAll(w.Ctx(), names(manyModels()), nil))
 	begun := w.Log.Asked()[before:]
 	if n := len(begun) - len(slices.DeleteFunc(begun, func(c eventstore.Checkpoint) bool { return c.Start })); n != 1 {
-		t.Errorf("the log is begun %d times for %d read models", n, len(projections.Names()))
+		t.Errorf("the log is begun %d times for %d read models", n, len(names(manyModels())))
 	}
-	w.DB.SetMaxOpenConns(len(projections.All())) // a verification holds one for each model, and asks for no second
-	differences, err := operator.VerifyAll(w.Ctx(), projections.Names())
+	w.DB.SetMaxOpenConns(len(manyModels())) // a verification holds one for each model, and asks for no second
+	differences, err := operator.VerifyAll(w.Ctx(), names(manyModels()))
 	for i, found := range differences {
 		if len(found) > 0 {
-			t.Errorf("%s: %+v", projections.Names()[i], found)
+			t.Errorf("%s: %+v", names(manyModels())[i], found)
 		}
 	}
 	must.NoError(t, err)
 	w.Exec("UPDATE {credits}.credit_accounts SET used = used + 1 WHERE account_id = (SELECT min(account_id) FROM {credits}.credit_accounts)")
-	differences, err = operator.VerifyAll(w.Ctx(), projections.Names())
-	if err != nil || len(differences[slices.Index(projections.Names(), "credits")]) != 2 {
+	differences, err = operator.VerifyAll(w.Ctx(), names(manyModels()))
+	if err != nil || len(differences[slices.Index(names(manyModels()), "credits")]) != 2 {
 		t.Errorf("a row that was changed: %+v, %v", differences, err)
 	}
 }
 
-// After a night without a projector, all read models follow the log with one pass.
+// After a night without a projector, read models follow the log with one pass.
 func TestWhatBeginsBehindTheLogsEndReadsItTogether(t *testing.T) {
 	t.Parallel()
-	w := setup(t, projections.All()...)
+	w := setup(t, manyModels()...)
 	modeltest.Everything(w.Log)
 	stop := w.Run(w.Sup)
 	w.Reach(w.Sup)
@@ -85,13 +89,13 @@ func TestWhatBeginsBehindTheLogsEndReadsItTogether(t *testing.T) {
 	for i := range 1000 {
 		w.Log.Record(domain.JobStream(fmt.Sprint("night", i)), &job.Heartbeat{}, &job.Heartbeat{}, &job.Heartbeat{})
 	}
-	morning := w.Service(w.Log, projections.All()...)
+	morning := w.Service(w.Log, manyModels()...)
 	const page = 300
 	morning.ChangeLimits(func(l *consumer.Limits) { l.Rebuild, l.Live = page, page })
 	before := len(w.Log.Asked())
 	w.Run(morning)
 	w.Reach(morning)
-	models := len(projections.Names())
+	models := len(names(manyModels()))
 	if pages := len(w.Log.Asked()) - before; pages > models*3000/page/3 {
 		t.Errorf("%d read models read %d pages of %d events to get over 3,000", models, pages, page)
 	}

@@ -13,7 +13,6 @@ import (
 	"humanqa/eventstore/consumer"
 	"humanqa/internal/testing/modeltest"
 	"humanqa/internal/testing/must"
-	"humanqa/projections"
 	"humanqa/projections/credits"
 	"humanqa/projections/events"
 	"humanqa/projections/jobs"
@@ -23,7 +22,7 @@ func TestWhoWaitsSeesWhatTheyWaitedFor(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.Run(w.Sup)
-	api := w.Service(w.Log, projections.All()...) // never runs: an API node
+	api := w.Service(w.Log, models()...) // never runs: an API node
 	var clients sync.WaitGroup
 	for i := range 16 {
 		service := []*consumer.Supervisor{w.Sup, api}[i%2]
@@ -66,7 +65,7 @@ func TestALazyProjectionIsCaughtUpWithByWhoReadsIt(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.Run(w.Sup)
-	elsewhere := w.Service(w.Log, projections.All()...) // never runs
+	elsewhere := w.Service(w.Log, models()...) // never runs
 	for n := range 20 {
 		id := fmt.Sprint("j", n)
 		at := w.Log.Record(domain.JobStream(id), modeltest.Created("acc"))

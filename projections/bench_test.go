@@ -1,4 +1,4 @@
-package consumer_test
+package projections_test
 
 import (
 	"fmt"
