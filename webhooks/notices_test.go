@@ -1,17 +1,14 @@
-package notices_test
+package webhooks_test
 
 import (
 	"context"
-	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/sirupsen/logrus"
-	"go.uber.org/goleak"
 
 	"humanqa/domain"
 	"humanqa/domain/account"
@@ -22,34 +19,24 @@ import (
 	"humanqa/internal/mail"
 	"humanqa/internal/testing/hooktest"
 	"humanqa/internal/testing/must"
-	"humanqa/internal/testing/pgtest"
 	"humanqa/webhooks/notices"
 )
 
-func TestMain(m *testing.M) {
-	code := pgtest.Main(m)
-	if err := goleak.Find(); err != nil {
-		fmt.Fprintln(os.Stderr, "notices:", err)
-		code = max(code, 1)
-	}
-	os.Exit(code)
-}
-
-// follow runs the subscriber until it is stopped.
-func follow(b *hooktest.Bundle) (stop func()) {
+// followNotices runs the subscriber until it is stopped.
+func followNotices(b *hooktest.Bundle) (stop func()) {
 	quiet := logrus.New()
 	quiet.SetOutput(io.Discard)
 	s := consumer.New(b.DB, b.Events, quiet, notices.New(b.DB, b.Events))
 	s.SetLimits(consumer.Limits{
 		Shared: time.Second,
-		Live:   500, Rebuild: 500, Lease: 2 * time.Second, StandBy: 10 * time.Millisecond, Store: 5 * time.Millisecond,
+		Live:   500, Rebuild: 500, Lease: 2 * time.Second, StandBy: 100 * time.Millisecond, Store: 20 * time.Millisecond,
 		Backoff: time.Millisecond, MaxBackoff: 10 * time.Millisecond, Retired: time.Hour, Report: time.Hour,
 		Aside: 10, Again: time.Hour,
 	})
 	return b.RunLoop(s.Run)
 }
 
-func position(b *hooktest.Bundle) domain.Position {
+func noticesPosition(b *hooktest.Bundle) domain.Position {
 	all, err := consumer.List(context.Background(), b.DB)
 	must.NoError(b, err)
 	for _, s := range all {
@@ -60,13 +47,13 @@ func position(b *hooktest.Bundle) domain.Position {
 	return domain.Position{}
 }
 
-func followed(b *hooktest.Bundle) {
+func noticesRead(b *hooktest.Bundle) {
 	b.Helper()
-	b.Eventually("the subscriber has read the log", func() bool { return position(b).Commit == b.Events.Head().Commit })
+	b.Eventually("the subscriber has read the log", func() bool { return noticesPosition(b).Commit == b.Events.Head().Commit })
 }
 
-// told lists the notices to a person, each in a line.
-func told(b *hooktest.Bundle, personID string) (lines []string) {
+// noticesOf lists the notices to a person, each in a line.
+func noticesOf(b *hooktest.Bundle, personID string) (lines []string) {
 	b.Helper()
 	err := b.DB.Select(&lines, `SELECT kind || ' ' || failed || ' ' || project || '|' || title || '|' || verdict || '|' || path
 		FROM mail.notices WHERE person_id = $1 ORDER BY 1`, personID)
@@ -93,8 +80,8 @@ func TestTheEventsOfAnAccountBecomeNoticesOfItsPeople(t *testing.T) {
 	b.Submit("p1", "j2")
 	b.Submit("", "j3")
 	b.Submit("p1", "j4")
-	stop := follow(b)
-	followed(b)
+	stop := followNotices(b)
+	noticesRead(b)
 	stop() // what the log said before is not remembered
 	good := hooktest.Completed()
 	good.PassCount, good.FailCount, good.SkipCount = 5, 0, 0
@@ -104,8 +91,8 @@ func TestTheEventsOfAnAccountBecomeNoticesOfItsPeople(t *testing.T) {
 	b.Events.Add(domain.JobStream("j3"), &job.Failed{Reason: "sla", Refund: 5, At: hooktest.At})
 	b.Events.Add(domain.CreditsStream("acc"), &credits.Debited{JobID: "j1", Amount: 5, BalanceAfter: 15}, &credits.Debited{JobID: "j2", Amount: 5, BalanceAfter: 10})
 	b.Change("p1", &project.WebhookDisabled{DeliveryID: "d", Reason: "answered 500", At: hooktest.At})
-	stop = follow(b)
-	followed(b)
+	stop = followNotices(b)
+	noticesRead(b)
 	report := "report true p1|Checkout|3 of 5 failed, 1 skipped|/dashboard/jobs/j1"
 	failed := "report true |Checkout|Could not be tested. 5 credits refunded|/dashboard/jobs/j3"
 	want := []string{
@@ -115,29 +102,29 @@ func TestTheEventsOfAnAccountBecomeNoticesOfItsPeople(t *testing.T) {
 	}
 	want = append(want, "question false p1|Checkout|The checker asks, and waits 30 minutes for your answer|/dashboard/jobs/j1#questions")
 	slices.Sort(want)
-	if got := told(b, "ann"); !slices.Equal(got, want) {
+	if got := noticesOf(b, "ann"); !slices.Equal(got, want) {
 		t.Errorf("ann is told\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if got := told(b, "bob"); len(got) != 2 || !slices.Contains(got, report) || !slices.Contains(got, failed) {
+	if got := noticesOf(b, "bob"); len(got) != 2 || !slices.Contains(got, report) || !slices.Contains(got, failed) {
 		t.Errorf("bob is told\n%s", strings.Join(got, "\n"))
 	}
-	if got := told(b, "eve"); len(got) != 0 {
+	if got := noticesOf(b, "eve"); len(got) != 0 {
 		t.Errorf("a person of another account is told %q", got)
 	}
 	// As after a crash that lost the checkpoint, and not the rows.
 	stop()
 	b.Exec(`UPDATE projection_checkpoints SET commit_position = -1, prepare_position = -1 WHERE name = 'mail'`)
-	stop = follow(b)
-	followed(b)
-	if got := told(b, "ann"); !slices.Equal(got, want) {
+	stop = followNotices(b)
+	noticesRead(b)
+	if got := noticesOf(b, "ann"); !slices.Equal(got, want) {
 		t.Errorf("after a repeat ann is told\n%s", strings.Join(got, "\n"))
 	}
 	stop()
 	b.Events.Add(domain.AccountStream("acc"), &account.ErasureFinished{})
 	b.Events.Add(domain.JobStream("j4"), hooktest.Claimed(), hooktest.Completed())
-	follow(b)
-	followed(b)
-	if n := len(told(b, "ann")) + len(told(b, "bob")); n != 0 {
+	followNotices(b)
+	noticesRead(b)
+	if n := len(noticesOf(b, "ann")) + len(noticesOf(b, "bob")); n != 0 {
 		t.Errorf("%d notices are left of an account that was erased", n)
 	}
 }
