@@ -7,22 +7,19 @@ import (
 	"humanqa/eventstore/consumer"
 	"humanqa/internal/testing/modeltest"
 	"humanqa/internal/testing/pgtest"
-	"humanqa/projections"
+	"humanqa/projections/access"
+	"humanqa/projections/jobs"
 )
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
-type world struct {
-	*modeltest.World
-	reads *projections.Reads
-}
+type world struct{ *modeltest.World }
 
-// setup runs every read model, unless some are named.
+// setup runs two read models, unless others are named.
 func setup(t *testing.T, consumers ...consumer.Consumer) *world {
 	t.Helper()
 	if len(consumers) == 0 {
-		consumers = projections.All()
+		consumers = []consumer.Consumer{jobs.Projector, access.Projector}
 	}
-	w := modeltest.New(t, consumers...)
-	return &world{World: w, reads: projections.NewReads(w.DB)}
+	return &world{modeltest.New(t, consumers...)}
 }
