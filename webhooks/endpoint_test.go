@@ -19,6 +19,7 @@ import (
 	"humanqa/domain/project"
 	"humanqa/domain/session"
 	"humanqa/internal/signature"
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/hooktest"
 	"humanqa/internal/testing/must"
 	"humanqa/webhooks"
@@ -231,7 +232,7 @@ func TestTheLogIsToldOfADisabledEndpointUntilItKnows(t *testing.T) {
 		if want := "p1 " + e.Next().Delivery() + " answered 500"; told != want {
 			t.Errorf("the log was told %q, want %q", told, want)
 		}
-	case <-time.After(hooktest.Patience):
+	case <-time.After(eventually.Patience):
 		t.Fatal("the log was never told")
 	}
 }

@@ -25,7 +25,7 @@ import (
 )
 
 // settledRows is raised by hand: docs/operations.md.
-var settledRows = flag.Int("settled", 100_000, "how many settled deliveries the plans are looked at with")
+var settledRows = flag.Int("settled", 20_000, "how many settled deliveries the plans are looked at with")
 
 // stock is a queue with a little to send and much that has been sent, on one
 // connection: what it prepared stays prepared.

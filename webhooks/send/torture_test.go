@@ -98,7 +98,7 @@ func (b *bundle) number(query string, args ...any) (n int) {
 // and what the frozen one says when it is back changes nothing.
 func TestOfThreeDispatchersOneIsKilledAndOneFreezes(t *testing.T) {
 	b := setup(t)
-	b.Config.Pool, b.Config.Timeout, b.Config.Lease = 16, 4*time.Second, 5*time.Second
+	b.Config.Pool, b.Config.Timeout, b.Config.Lease = 16, 5*time.Minute, 10*time.Minute
 	b.Config.Retries = []time.Duration{100 * time.Millisecond, 100 * time.Millisecond, 100 * time.Millisecond, 100 * time.Millisecond}
 	const projects, jobs, prompt = 60, 3, 100
 	var (
@@ -153,6 +153,7 @@ func TestOfThreeDispatchersOneIsKilledAndOneFreezes(t *testing.T) {
 	if b.number(underLease, frozenLease) == 0 {
 		t.Error("they were taken over when the leases had ended, and no sooner")
 	}
+	b.Exec("UPDATE webhooks.endpoints SET leased_until = now() WHERE lease_id = $1", frozenLease) // as after ten minutes
 	b.Eventually("everything arrived", func() bool {
 		return b.number("SELECT count(*) FROM webhooks.deliveries WHERE state = 'delivered'") == projects*jobs*3
 	})

@@ -37,9 +37,6 @@ import (
 	"humanqa/webhooks/send"
 )
 
-// Patience bounds a wait whose condition never comes.
-const Patience = 15 * time.Second
-
 // At is the time of every event in these tests.
 var At = time.Date(2026, 3, 4, 5, 6, 7, 89_000_000, time.UTC)
 
@@ -78,8 +75,8 @@ type Bundle struct {
 	Told   chan string // "project delivery reason" of each disable
 }
 
-// Setup gives a database, a log and a configuration with short times. Nothing
-// runs yet.
+// Setup gives a database, a log and a configuration with short times, but for those that
+// end an attempt on a busy machine. Nothing runs yet.
 func Setup(t *testing.T) *Bundle {
 	t.Helper()
 	t.Parallel()
@@ -92,7 +89,7 @@ func Setup(t *testing.T) *Bundle {
 			DSN: dsn, Log: quiet,
 			Allow:   guard.Allow{netip.MustParsePrefix("127.0.0.0/8")},
 			Retries: []time.Duration{10 * time.Millisecond, 20 * time.Millisecond, 30 * time.Millisecond},
-			Timeout: 2 * time.Second, Lease: 4 * time.Second, Drain: time.Second, Poll: time.Second,
+			Timeout: 30 * time.Second, Lease: time.Minute, Drain: time.Second, Poll: time.Second,
 		},
 	}
 }
@@ -124,7 +121,7 @@ func Subscriber(db *sqlx.DB, log Log) *consumer.Supervisor {
 	s := consumer.New(db, log, quiet, webhooks.NewSubscriber(db, log, "https://qa.example"))
 	s.SetLimits(consumer.Limits{
 		Shared: time.Second,
-		Live:   500, Rebuild: 500, Lease: 2 * time.Second, StandBy: 10 * time.Millisecond, Store: 5 * time.Millisecond,
+		Live:   500, Rebuild: 500, Lease: 2 * time.Second, StandBy: 100 * time.Millisecond, Store: 20 * time.Millisecond,
 		Backoff: time.Millisecond, MaxBackoff: 10 * time.Millisecond, Retired: time.Hour, Report: time.Hour,
 		Aside: 10, Again: time.Hour,
 	})
@@ -275,7 +272,7 @@ func (e *Endpoint) Next() Request {
 	select {
 	case r := <-e.Requests:
 		return r
-	case <-time.After(Patience):
+	case <-time.After(eventually.Patience):
 		e.t.Fatal("no request came")
 	}
 	return Request{}
