@@ -3,10 +3,10 @@ package consumer
 import (
 	"context"
 	"testing"
-	"time"
 
 	"humanqa/domain"
 	"humanqa/eventstore"
+	"humanqa/internal/testing/eventually"
 )
 
 // named is a projector of which only the name matters.
@@ -26,7 +26,7 @@ func TestARunnerThatStartsBehindTakesPromisesBack(t *testing.T) {
 	a.addLocalRunner("jobs", eventstore.At(position(10)))
 	a.removeLocalRunner("jobs")
 	a.addLocalRunner("jobs", eventstore.At(position(5)))
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), eventually.Patience)
 	defer cancel()
 	waited := make(chan error, 1)
 	w := a.registerWaiter(position(7))

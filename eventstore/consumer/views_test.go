@@ -14,6 +14,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/modeltest"
 	"humanqa/internal/testing/must"
 )
@@ -210,7 +211,7 @@ func TestALongReaderOfAViewIsNamed(t *testing.T) {
 	select {
 	case err := <-ended:
 		must.NoError(t, err)
-	case <-time.After(time.Minute):
+	case <-time.After(eventually.Patience):
 		t.Fatal("the rebuild did not go on")
 	}
 }

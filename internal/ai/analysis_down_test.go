@@ -20,7 +20,7 @@ func TestAnAnalysisIsFinishedByTheRulesWhateverTheServerDoes(t *testing.T) {
 	}
 	t.Run("it hangs", func(t *testing.T) {
 		t.Parallel()
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // a fifth of it is the rules', on a busy machine
 		defer cancel()
 		serveModel(t, hangs).analysesByRules(t, ctx)
 	})

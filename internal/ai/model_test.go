@@ -349,7 +349,7 @@ func TestWhoGoesAwayGetsNoAnswer(t *testing.T) {
 
 func TestTheRulesAnswerBeforeTheCallersDeadline(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // a fifth of it is the rules', on a busy machine
 	defer cancel()
 	s := serveModel(t, hangs)
 	if _, by, err := s.Checklist(ctx, listBrief); err != nil || by != "rules" || ctx.Err() != nil {

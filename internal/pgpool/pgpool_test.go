@@ -176,7 +176,10 @@ func TestASilentServerHoldsNothingBeyondItsContext(t *testing.T) {
 	t.Parallel()
 	db, proxy := setupBehindProxy(t)
 	defer func() { must.NoError(t, db.Close()) }()
-	const limit = 100 * time.Millisecond
+	const (
+		limit = 100 * time.Millisecond
+		busy  = time.Minute // of a machine; a silent server is silent for ever
+	)
 	for name, use := range map[string]func(ctx context.Context, silent func()) error{
 		"a statement": func(ctx context.Context, silent func()) error {
 			silent()
@@ -200,7 +203,7 @@ func TestASilentServerHoldsNothingBeyondItsContext(t *testing.T) {
 		began := time.Now()
 		err := use(ctx, func() { proxy.Set(faultproxy.HalfOpen) })
 		cancel()
-		if took := time.Since(began); err == nil || took > 15*time.Second {
+		if took := time.Since(began); err == nil || took > busy {
 			t.Errorf("%s is given up after %s: %v", name, took, err)
 		}
 		proxy.Set(faultproxy.Healthy)
@@ -211,7 +214,7 @@ func TestASilentServerHoldsNothingBeyondItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	began := time.Now()
-	if err := db.PingContext(ctx); err == nil || time.Since(began) > 15*time.Second {
+	if err := db.PingContext(ctx); err == nil || time.Since(began) > busy {
 		t.Errorf("a greeting is given up after %s: %v", time.Since(began), err)
 	}
 	proxy.Set(faultproxy.Healthy)

@@ -14,6 +14,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/policy"
 	"humanqa/internal/scheduler"
+	"humanqa/internal/testing/eventually"
 )
 
 // table hands out each timer once and keeps what came of it.
@@ -98,7 +99,7 @@ func (tb *table) outcome(t *testing.T) policy.Outcome {
 	select {
 	case o := <-tb.outcomes:
 		return o
-	case <-time.After(time.Minute):
+	case <-time.After(eventually.Patience):
 		t.Fatal("no outcome came")
 		return policy.Outcome{}
 	}

@@ -188,18 +188,17 @@ func TestACollectorThatNeverAnswersDelaysNothing(t *testing.T) {
 	must.NoError(t, err)
 	defer func() { _ = ln.Close() }()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+ln.Addr().String())
+	// Whoever waits for an answer does so for an hour.
+	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "3600000")
+	t.Setenv("OTEL_BSP_EXPORT_TIMEOUT", "3600000")
 	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "1")
 	quiet := logrus.New()
 	quiet.SetOutput(io.Discard)
 	tracer, err := FromEnvironment(t.Context(), "test", quiet)
 	must.NoError(t, err)
-	began := time.Now()
 	for range 10_000 { // five queues full
 		_, span := tracer.StartRequest(t.Context(), nil, "GET", "/", "r")
 		span.End()
-	}
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("10,000 spans took %s", took)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()

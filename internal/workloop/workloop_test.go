@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const patience = 30 * time.Second
+const patience = eventually.Patience
 
 // desk hands out each item once and keeps what was settled.
 type desk struct {

@@ -14,6 +14,7 @@ import (
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
 	"humanqa/domain/session"
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/modeltest"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"
@@ -42,7 +43,7 @@ func TestFollowersHearOfTheirAccountsOnly(t *testing.T) {
 
 	heard := func(want string) {
 		t.Helper()
-		timeout := time.After(time.Minute)
+		timeout := time.After(eventually.Patience)
 		for {
 			select {
 			case streams := <-ours:
@@ -97,7 +98,7 @@ func TestWhatCannotBeFoundOutIsToldToAll(t *testing.T) {
 		if !slices.Equal(streams, []string{Everything}) {
 			t.Errorf("told was %v", streams)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(eventually.Patience):
 		t.Error("nobody was told")
 	}
 	cancel()
@@ -120,7 +121,7 @@ func TestCheckersHearOfTheQueueAndOfTheirOwnWork(t *testing.T) {
 	heard := func(want ...string) {
 		t.Helper()
 		var all []string
-		timeout := time.After(time.Minute)
+		timeout := time.After(eventually.Patience)
 		for len(all) < len(want) {
 			select {
 			case streams := <-ann:

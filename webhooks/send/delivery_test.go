@@ -16,6 +16,7 @@ import (
 
 	"humanqa/domain/project"
 	"humanqa/internal/signature"
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/hooktest"
 	"humanqa/internal/testing/must"
 	"humanqa/webhooks"
@@ -45,7 +46,7 @@ func TestADeliveryCarriesTheSpecifiedHeaders(t *testing.T) {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}
-	if seconds, err := strconv.ParseInt(r.Header.Get("Webhook-Timestamp"), 10, 64); err != nil || time.Since(time.Unix(seconds, 0)).Abs() > time.Minute {
+	if seconds, err := strconv.ParseInt(r.Header.Get("Webhook-Timestamp"), 10, 64); err != nil || time.Since(time.Unix(seconds, 0)).Abs() > eventually.Patience {
 		t.Errorf("webhook-timestamp is %q", r.Header.Get("Webhook-Timestamp"))
 	}
 	if err := signature.Verify(secret, r.Header, []byte(r.Body), time.Now()); err != nil {
