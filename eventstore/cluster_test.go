@@ -35,7 +35,7 @@ type story struct {
 
 // pace leaves the machine to others: a story needs writers that are never done,
 // not many events.
-const pace = 5 * time.Millisecond
+const pace = 20 * time.Millisecond
 
 func tell(t *testing.T, writers int) *story {
 	t.Helper()

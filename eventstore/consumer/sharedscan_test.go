@@ -1,4 +1,4 @@
-package sharedscan_test
+package consumer_test
 
 import (
 	"context"
