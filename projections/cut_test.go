@@ -11,6 +11,7 @@ import (
 	"humanqa/domain/loop"
 	"humanqa/domain/project"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/testing/logtest"
 	"humanqa/internal/testing/modeltest"
 	"humanqa/internal/testing/must"
 	"humanqa/projections"
@@ -22,6 +23,10 @@ import (
 // Every read model is in it: its rows are those of the log, not of its batches.
 func TestHowTheLogIsCutDoesNotMatter(t *testing.T) {
 	t.Parallel()
+	log := logtest.New()
+	modeltest.Hours(log)
+	modeltest.Everything(log)
+	modeltest.Rest(log)
 	for _, c := range projections.All() {
 		p, ok := c.(consumer.Projector)
 		if !ok {
@@ -29,10 +34,8 @@ func TestHowTheLogIsCutDoesNotMatter(t *testing.T) {
 		}
 		t.Run(p.Name(), func(t *testing.T) {
 			t.Parallel()
-			w := setup(t)
-			modeltest.Hours(w.Log)
-			modeltest.Everything(w.Log)
-			modeltest.Rest(w.Log)
+			w := modeltest.New(t)
+			w.Log = log
 			w.CutAnyhow(p)
 		})
 	}
@@ -68,7 +71,7 @@ func indexesOf(w *modeltest.World, schema string) (indexes []string) {
 // the job has ended when the project writes down that it has them.
 func TestFixesThatComeToAnEndedJobDoNotDependOnTheCut(t *testing.T) {
 	t.Parallel()
-	w := setup(t)
+	w := modeltest.New(t)
 	w.Log.Record(domain.ProjectStream("p1"), &project.Created{AccountID: "acc", Name: "p1", HookHash: "h", At: modeltest.Noon}, modeltest.Prepared("x", "mail", "pay"))
 	for i, end := range []domain.Event{&job.Cancelled{Refund: 5, At: modeltest.Noon}, modeltest.Completed("pass")} {
 		id := fmt.Sprint("late", i)
@@ -84,7 +87,7 @@ func TestFixesThatComeToAnEndedJobDoNotDependOnTheCut(t *testing.T) {
 // Its events are told of under the stream, which begins with the first session.
 func TestALoopsStreamIsOneHoweverOftenItBeginsAnew(t *testing.T) {
 	t.Parallel()
-	w := setup(t)
+	w := modeltest.New(t)
 	for _, id := range []string{"x", "y", "z"} {
 		w.Log.Record(domain.LoopStream("l1"),
 			&loop.Started{SessionID: id, AccountID: "acc", ProjectID: "p1", At: modeltest.Noon},
