@@ -81,7 +81,7 @@ func TestConnectionsToTheTCPPortAreBounded(t *testing.T) {
 		open = append(open, dial())
 	}
 	more := dial()
-	must.NoError(t, more.SetReadDeadline(time.Now().Add(10*time.Second)))
+	must.NoError(t, more.SetReadDeadline(time.Now().Add(eventually.Patience)))
 	if _, err := more.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("one more stays open: %v", err)
 	}

@@ -396,7 +396,7 @@ func TestAnOversizedResponseIsNeitherReadNorKept(t *testing.T) {
 
 func TestATimeOutIsAFailure(t *testing.T) {
 	b := setup(t)
-	b.Config.Timeout, b.Config.Lease = 100*time.Millisecond, time.Second
+	b.Config.Timeout = 100 * time.Millisecond
 	b.Config.Retries = []time.Duration{}
 	e := b.Endpoint(hooktest.Hang)
 	b.Project("p1", e.URL, nil)

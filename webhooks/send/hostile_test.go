@@ -175,7 +175,7 @@ func (v deafVault) Unseal(ctx context.Context, accountID, stream, sealed string)
 
 func TestAPoolWhosePlacesAreStuckSaysSoAndGetsThemBack(t *testing.T) {
 	b := setup(t)
-	b.Config.Pool, b.Config.Timeout, b.Config.Lease = 2, 100*time.Millisecond, 300*time.Millisecond
+	b.Config.Pool, b.Config.Lease = 2, 2*time.Second
 	v := deafVault{release: make(chan struct{})}
 	e := b.Endpoint(hooktest.Status(http.StatusOK))
 	b.Project("stuck", e.URL, nil)

@@ -153,7 +153,7 @@ func TestOfThreeDispatchersOneIsKilledAndOneFreezes(t *testing.T) {
 	if b.number(underLease, frozenLease) == 0 {
 		t.Error("they were taken over when the leases had ended, and no sooner")
 	}
-	b.Exec("UPDATE webhooks.endpoints SET leased_until = now() WHERE lease_id = $1", frozenLease) // as after ten minutes
+	b.Exec("UPDATE webhooks.endpoints SET leased_until = now(), due_at = now() WHERE lease_id = $1", frozenLease) // as after ten minutes
 	b.Eventually("everything arrived", func() bool {
 		return b.number("SELECT count(*) FROM webhooks.deliveries WHERE state = 'delivered'") == projects*jobs*3
 	})
