@@ -318,6 +318,9 @@ func TestASecretThatCannotBeOpenedIsToldOnceAProjectInLogHealthAndMetrics(t *tes
 		must.NoError(t, b.DB.Get(&due, `SELECT count(*) FROM webhooks.deliveries WHERE due_at < now() + interval '30 seconds'`))
 		return due == 0
 	})
+	b.Eventually("the log and the metrics tell of it", func() bool { // behind the rows
+		return strings.Contains(said.String(), "signing secret cannot be opened") && sealedEndpoints(t, d) > 0
+	})
 	if n := strings.Count(said.String(), "signing secret cannot be opened"); n != 1 {
 		t.Errorf("said %d times:\n%s", n, said)
 	}
