@@ -108,7 +108,7 @@ func (w *Waiter) watch(ctx context.Context) error {
 	failures := 0
 	for first := true; ; first = false {
 		pause := time.Duration(0)
-		if !first {
+		if !first && failures == 0 { // behind a failure the back-off was the pause
 			pause = w.pause(streaming)
 		}
 		open, err := w.read(ctx, pause, streaming, first)
@@ -314,12 +314,13 @@ func (w *Waiter) stream(ctx context.Context) {
 	cursor := ""
 	for failures := 0; ctx.Err() == nil; {
 		var err error
+		stood := false
 		if cursor == "" {
 			cursor, err = w.begin(ctx)
 		}
 		if err == nil {
 			err = w.API.Follow(ctx, cursor, func() {
-				failures = 0
+				failures, stood = 0, true
 				w.tell(true)
 				w.rouse() // something may have happened while there was no stream
 			}, func(at, jobID string) {
@@ -330,6 +331,9 @@ func (w *Waiter) stream(ctx context.Context) {
 			})
 		}
 		w.tell(false)
+		if stood { // the service may be gone, and the next checkup is far
+			w.rouse()
+		}
 		refused, ok := errors.AsType[*api.Error](err)
 		if ok && refused.Status >= 400 && refused.Status < 500 && refused.Status != http.StatusTooManyRequests {
 			cursor = ""
