@@ -2,6 +2,7 @@ package admit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/sirupsen/logrus"
@@ -29,9 +30,18 @@ func (f *Freshness) RequireModels(ctx context.Context) error {
 	short, cancel := context.WithTimeout(ctx, VisibleWithin)
 	defer cancel()
 	if err := f.models(short); err != nil {
-		return domain.Unavailable(fmt.Errorf("the read models are behind: %w", err))
+		return behind(ctx, fmt.Errorf("the read models are behind: %w", err))
 	}
 	return nil
+}
+
+// behind refuses a read for now. Where the client hung up meanwhile, the error is only its
+// consequence.
+func behind(ctx context.Context, err error) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return err
+	}
+	return domain.Unavailable(err)
 }
 
 // Feed waits until the feed of events shows as much as the other read models, for a
@@ -50,7 +60,7 @@ func (f *Freshness) RequireFeed(ctx context.Context) error {
 	short, cancel := context.WithTimeout(ctx, VisibleWithin)
 	defer cancel()
 	if err := f.feed(short); err != nil {
-		return domain.Unavailable(fmt.Errorf("the feed of events is behind: %w", err))
+		return behind(ctx, fmt.Errorf("the feed of events is behind: %w", err))
 	}
 	return nil
 }
