@@ -148,6 +148,7 @@ func detachedStep(t *testing.T, s *qa) {
 	a.ends("1", exitUsage, "INPUT_WAIT=detached", "INPUT_COMMENT=false") // the workflow's own token would be dead by then
 
 	s.hosts.answer(http.StatusBadGateway)
+	t.Cleanup(func() { s.hosts.answer(0) })
 	first := a.ends("1", exitPassed, detached...)
 	if got := a.file("output"); !strings.Contains(got, "\nrunning\n") {
 		t.Errorf("outputs: %s", got)

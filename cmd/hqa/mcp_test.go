@@ -10,10 +10,8 @@ import (
 	"humanqa/internal/testing/must"
 )
 
-// An agent starts the client, which speaks the protocol on its input and output.
-func TestAnAgentStartsTheClient(t *testing.T) {
-	t.Parallel()
-	s := startService(t)
+// agentStartsClient has an agent start the client, which speaks the protocol on its input and output.
+func agentStartsClient(t *testing.T, s *qa) {
 	key := s.account(100, true)
 	started := exec.CommandContext(t.Context(), os.Args[0], "mcp") //nolint:gosec // this very binary
 	started.Env = append(os.Environ(), runAsClient+"=1", "HQA_URL="+s.url, "HQA_API_KEY="+key)

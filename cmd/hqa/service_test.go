@@ -63,9 +63,14 @@ func serve() int {
 	return 0
 }
 
-// qa is a service on a data directory of its own.
+// qa is a running service, as the story of t sees it.
 type qa struct {
-	t       *testing.T // of the story that is played
+	*running
+	t *testing.T
+}
+
+// running is a service on a data directory of its own.
+type running struct {
 	whole   *testing.T // of all stories
 	dir     string
 	url     string
@@ -82,7 +87,7 @@ type qa struct {
 func startService(t *testing.T) *qa {
 	t.Helper()
 	addr := process.Address(t)
-	s := &qa{t: t, whole: t, dir: pgtest.NewDataDir(t), url: "http://" + addr, certificates: t.TempDir(), hosts: newCodeHosts(t)}
+	s := &qa{&running{whole: t, dir: pgtest.NewDataDir(t), url: "http://" + addr, certificates: t.TempDir(), hosts: newCodeHosts(t)}, t}
 	r, err := receiver.New(t.Context(), receiver.Config{Dir: s.certificates})
 	must.NoError(t, err)
 	must.NoError(t, r.Close())
@@ -96,6 +101,9 @@ func startService(t *testing.T) *qa {
 	return s
 }
 
+// in is the same service in a story.
+func (s *qa) in(t *testing.T) *qa { return &qa{s.running, t} }
+
 func (s *qa) start() {
 	s.t.Helper()
 	cmd := exec.CommandContext(context.Background(), os.Args[0]) //nolint:gosec // this very binary
@@ -106,6 +114,14 @@ func (s *qa) start() {
 
 // kill ends the service as a crash would.
 func (s *qa) kill() { s.t.Helper(); s.process.In(s.t).Kill() }
+
+// revive starts the service where a story that failed has left it killed.
+func (s *qa) revive() {
+	s.t.Helper()
+	if !s.process.Running() {
+		s.start()
+	}
+}
 
 // operate does something as the operator.
 func operate[T any](s *qa, do func(context.Context, *service.Core) (T, error)) T {
@@ -237,7 +253,7 @@ func (r told) jobs(t *testing.T) []string {
 // hqa runs a command in this process.
 func (u *user) hqa(args ...string) told {
 	u.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), eventually.Patience)
 	defer cancel()
 	return u.hqaUntil(ctx, args...)
 }
@@ -300,7 +316,7 @@ func (u *user) launchOn(in *os.File, args ...string) *launched {
 // until gives the first line with the text.
 func (p *launched) until(text string) string {
 	p.t.Helper()
-	over := time.After(time.Minute)
+	over := time.After(eventually.Patience)
 	for {
 		select {
 		case line := <-p.lines:
@@ -321,7 +337,7 @@ func (p *launched) exit() int {
 	select {
 	case code := <-p.ended:
 		return code
-	case <-time.After(time.Minute):
+	case <-time.After(eventually.Patience):
 		p.t.Fatal("hqa does not end")
 		return 0
 	}

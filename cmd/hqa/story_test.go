@@ -17,51 +17,59 @@ import (
 	"humanqa/domain/account"
 	"humanqa/internal/clientlogin"
 	"humanqa/internal/service"
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 )
 
-// One service serves all stories; each has an account of its own.
+// One service serves all stories; each has an account of its own. Those that kill it come one
+// after the other, and each leaves a service that runs. Then come all others, beside each
+// other.
 func TestTheClientAgainstAService(t *testing.T) {
 	t.Parallel()
 	s := startService(t)
-	for _, story := range []struct {
-		name string
-		play func(*testing.T, *qa)
-	}{
-		{"a key comes by standard input and is kept for its service alone", loggedIn},
-		{"a key comes by a code, in two steps", loggedInByCode},
-		{"the price is shown before it is paid", pricesShown},
-		{"each outcome has its exit code", exitCodes},
-		{"items show as they are checked, through a kill of the service", itemsShow},
-		{"a checker asks during the wait, and the client answers", answered},
-		{"the page for new users works line by line", newUsersPage},
-		{"a report is verified offline", verified},
-		{"every event is triggered, verified and passed on", everyEvent},
-		{"the doctor names what is missing", examined},
-		{"a killed client finds its test again and pays once", killedClient},
-		{"a pipeline's step pays once", repeatedStep},
-		{"a wait that is interrupted leaves the test alone", interruptedWait},
-		{"tests stand in files: a failure, the fix, and every part killed once", filesStory},
-		{"files are written, checked and submitted", filesCommands},
-		{"reports have four formats, and Markdown is fenced", reportFormats},
-		{"a step of a GitHub Action tells the pull request", githubStep},
-		{"a step's summary shows the pictures of failures", summaryPictures},
-		{"the service counts an agent's loop", countedLoop},
-		{"the texts for agents are installed", agentTexts},
-		{"every output marks the words of testers as data", fencedOutputs},
-		{"a task outlives kills of the service and of its client", taskOutlivesKills},
-		{"a wait outlasts a client's longest request", waitOutlastsRequests},
-		{"the service tells the commit after the step has ended", detachedStep},
-		{"the comment of a run that did not wait gets its verdict", detachedComment},
-		{"a job of GitLab's component", gitLabComponent},
-		{"the page about required checks works line by line", requiredCheckPage},
+	for name, play := range map[string]func(*testing.T, *qa){
+		"items show as they are checked, through a kill of the service":        itemsShow,
+		"tests stand in files: a failure, the fix, and every part killed once": filesStory,
+		"a task outlives kills of the service and of its client":               taskOutlivesKills,
+		"the service tells the commit after the step has ended":                detachedStep,
 	} {
-		t.Run(story.name, func(t *testing.T) {
-			s.t = t
-			story.play(t, s)
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			t.Cleanup(s.revive)
+			play(t, s)
 		})
 	}
-	s.t = t
+	for name, play := range map[string]func(*testing.T, *qa){
+		"a key comes by standard input and is kept for its service alone": loggedIn,
+		"a key comes by a code, in two steps":                             loggedInByCode,
+		"the price is shown before it is paid":                            pricesShown,
+		"each outcome has its exit code":                                  exitCodes,
+		"a checker asks during the wait, and the client answers":          answered,
+		"the page for new users works line by line":                       newUsersPage,
+		"a report is verified offline":                                    verified,
+		"every event is triggered, verified and passed on":                everyEvent,
+		"the doctor names what is missing":                                examined,
+		"a killed client finds its test again and pays once":              killedClient,
+		"a pipeline's step pays once":                                     repeatedStep,
+		"a wait that is interrupted leaves the test alone":                interruptedWait,
+		"files are written, checked and submitted":                        filesCommands,
+		"reports have four formats, and Markdown is fenced":               reportFormats,
+		"a step of a GitHub Action tells the pull request":                githubStep,
+		"a step's summary shows the pictures of failures":                 summaryPictures,
+		"an agent starts the client":                                      agentStartsClient,
+		"the service counts an agent's loop":                              countedLoop,
+		"the texts for agents are installed":                              agentTexts,
+		"every output marks the words of testers as data":                 fencedOutputs,
+		"a wait outlasts a client's longest request":                      waitOutlastsRequests,
+		"the comment of a run that did not wait gets its verdict":         detachedComment,
+		"a job of GitLab's component":                                     gitLabComponent,
+		"the page about required checks works line by line":               requiredCheckPage,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			play(t, s.in(t))
+		})
+	}
 }
 
 func loggedIn(t *testing.T, s *qa) {
@@ -232,11 +240,7 @@ func exitCodes(t *testing.T, s *qa) {
 // until waits for a job to be as it should.
 func (s *qa) until(key, id string, there func(map[string]any) bool) {
 	s.t.Helper()
-	for end := time.Now().Add(time.Minute); !there(s.call("GET", "/v1/jobs/"+id, key, nil)); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			s.t.Fatal("the job does not get there")
-		}
-	}
+	eventually.True(s.t, "the job gets there", func() bool { return there(s.call("GET", "/v1/jobs/"+id, key, nil)) })
 }
 
 func itemsShow(t *testing.T, s *qa) {
