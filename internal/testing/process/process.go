@@ -1,7 +1,9 @@
-// Package process runs a program as a process of its own, which a test can stop and kill.
+// Package process runs a program as a process of its own, which a test can stop and kill, or
+// in the test's process, which costs less.
 package process
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"runtime/pprof"
 	"strconv"
 	"strings"
 	"sync"
@@ -57,9 +60,13 @@ type Process struct {
 }
 
 type state struct {
-	Cmd     *exec.Cmd
-	running *tied.Process
-	said    output
+	Cmd     *exec.Cmd          // nil: it runs in the test's process
+	cancel  context.CancelFunc // stops it there
+	running interface {
+		Exited() <-chan struct{}
+		Err() error // once it has ended
+	}
+	said output
 }
 
 // output collects what a process says.
@@ -81,18 +88,47 @@ func Start(t testing.TB, cmd *exec.Cmd) *Process {
 	t.Helper()
 	p := &Process{t: t, state: &state{Cmd: cmd}}
 	cmd.Stderr = &p.said
-	var err error
-	p.running, err = tied.Start(cmd, syscall.SIGKILL)
+	running, err := tied.Start(cmd, syscall.SIGKILL)
 	must.NoError(t, err)
-	t.Cleanup(func() {
+	p.running = running
+	p.endsWithItsTest(fmt.Sprint("process ", cmd.Process.Pid))
+	return p
+}
+
+// Inside runs a program in the test's process until it is stopped: for a test that needs
+// neither a kill nor signals nor an environment. The program writes its log to the writer.
+func Inside(t testing.TB, program func(ctx context.Context, log io.Writer) error) *Process {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	running := &inside{exited: make(chan struct{})}
+	p := &Process{t: t, state: &state{cancel: cancel, running: running}}
+	go func() {
+		running.err = program(ctx, &p.said)
+		close(running.exited)
+	}()
+	p.endsWithItsTest("the program")
+	return p
+}
+
+// inside is a program in the test's process.
+type inside struct {
+	exited chan struct{}
+	err    error
+}
+
+func (i *inside) Exited() <-chan struct{} { return i.exited }
+func (i *inside) Err() error              { return i.err }
+
+// endsWithItsTest stops the program, and shows its log if the test failed.
+func (p *Process) endsWithItsTest(name string) {
+	p.t.Cleanup(func() {
 		if p.Running() {
 			p.Stop(syscall.SIGTERM)
 		}
-		if t.Failed() {
-			t.Logf("log of process %d:\n%s", cmd.Process.Pid, p.Said())
+		if p.t.Failed() {
+			p.t.Logf("log of %s:\n%s", name, p.Said())
 		}
 	})
-	return p
 }
 
 // In is the same process in a subtest.
@@ -154,7 +190,11 @@ func (p *Process) Ready(client *http.Client, url string, limit time.Duration) {
 // Stop asks the process to end in order, and checks that it did so without an error.
 func (p *Process) Stop(by syscall.Signal) {
 	p.t.Helper()
-	must.NoError(p.t, p.Cmd.Process.Signal(by))
+	if p.Cmd == nil {
+		p.cancel()
+	} else {
+		must.NoError(p.t, p.Cmd.Process.Signal(by))
+	}
 	p.WaitExit(eventually.Patience)
 	if p.Err() != nil {
 		p.t.Errorf("stop: %v\n%s", p.Err(), p.Said())
@@ -164,6 +204,9 @@ func (p *Process) Stop(by syscall.Signal) {
 // Kill ends the process as a crash would.
 func (p *Process) Kill() {
 	p.t.Helper()
+	if p.Cmd == nil {
+		p.t.Fatal("a program in the test's process cannot be killed alone")
+	}
 	if err := p.Cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		p.t.Fatal(err)
 	}
@@ -176,7 +219,11 @@ func (p *Process) WaitExit(limit time.Duration) {
 	select {
 	case <-p.running.Exited():
 	case <-time.After(limit):
-		_ = p.Cmd.Process.Signal(syscall.SIGQUIT) // its stacks show what it waits for
+		if p.Cmd == nil {
+			_ = pprof.Lookup("goroutine").WriteTo(&p.said, 1) // its stacks show what it waits for
+			p.t.Fatalf("the program is still there after %s\n%s", limit, p.Said())
+		}
+		_ = p.Cmd.Process.Signal(syscall.SIGQUIT) // likewise
 		select {
 		case <-p.running.Exited():
 		case <-time.After(5 * time.Second):
