@@ -16,7 +16,7 @@ import (
 // A proxy learns of a stop by /readyz, and the requests that it still sends are answered.
 func TestAStopIsToldBeforeItBegins(t *testing.T) {
 	t.Parallel()
-	cfg, log := serveConfig(t, "HUMANQA_DATABASE_URL="+pgtest.NewDSN(t), "HUMANQA_STOP_DELAY=3")
+	cfg, log := serveConfig(t, "HUMANQA_DATABASE_URL="+pgtest.NewDSN(t), "HUMANQA_STOP_DELAY=10") // far longer than two requests take on a slow machine
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	seen := make(chan error, 1)
