@@ -116,7 +116,7 @@ func startAlarms(t *testing.T) *alarms {
 		"HUMANQA_SMTP_URL=smtp://127.0.0.1:1?starttls=off", "HUMANQA_SMTP_FROM=qa@qa.example", // nothing is there
 		"HUMANQA_LOG_LEVEL=debug")
 	mountSmallDisk(t, p.dir)
-	a := &alarms{program: p, instance: p.start(), address: watch(t, admin)}
+	a := &alarms{program: p, instance: p.spawn(), address: watch(t, admin)}
 	db, err := sql.Open("postgres", p.dsn())
 	must.NoError(t, err)
 	t.Cleanup(func() { _ = db.Close() }) // nothing is pending on it

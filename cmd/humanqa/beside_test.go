@@ -50,7 +50,7 @@ func TestAnOlderBinaryBesideANewerOne(t *testing.T) {
 	log := process.Address(t)
 	older := &release{newEmbedded(t, "HUMANQA_EVENTSTORE_LISTEN_INSECURE="+log), builtOf(t, *olderCommit, func(string) {})}
 	first := older.launch()
-	first.waitReady(eventually.Patience)
+	first.waitReady()
 	newer := &release{program: newProgram(t, "HUMANQA_DATABASE_URL="+older.dsn(), "HUMANQA_EVENTSTORE_URL=esdb://"+log+"?tls=false",
 		"HUMANQA_MASTER_KEY_FILE="+filepath.Join(older.dir, "master-keyset.json"))}
 	if *newerCommit != "" {
@@ -61,7 +61,7 @@ func TestAnOlderBinaryBesideANewerOne(t *testing.T) {
 		newer.binary = builtOf(t, commit, change)
 	}
 	for _, one := range []*release{older, newer} { // each answers as a document of its own says
-		one.client = &http.Client{Timeout: 30 * time.Second}
+		one.client = &http.Client{Timeout: eventually.Patience}
 	}
 	b := &beside{t: t, quit: make(chan struct{}), answers: map[string]int{}, refusals: map[string][]string{}}
 	for range 3 {
@@ -76,7 +76,7 @@ func TestAnOlderBinaryBesideANewerOne(t *testing.T) {
 	eventually.True(t, "the older one serves", func() bool { return len(b.submitted()) > 20 })
 	began := time.Now()
 	second := newer.launch()
-	second.waitReady(eventually.Patience)
+	second.waitReady()
 	b.ready.Store(true)
 	t.Logf("the newer one was ready after %s", time.Since(began).Round(time.Millisecond))
 	b.start(newer.program, "newer", ofNewer, ofBoth)
@@ -108,21 +108,21 @@ func TestAnOlderBinaryBesideANewerOne(t *testing.T) {
 	first.stop()
 	upgraded := &release{older.program, newer.binary}
 	last := upgraded.launch()
-	last.waitReady(eventually.Patience)
+	last.waitReady()
 	for i, key := range b.keys {
 		page := upgraded.feedTo(t, key)
 		if page.status != http.StatusOK || page.passedOver != 0 || page.events < b.acknowledged[i] {
 			t.Errorf("after the upgrade the feed of the account %s is %+v of %d jobs", whoServed[i], page, b.acknowledged[i])
 		}
 	}
-	eventually.Within(t, 75*time.Second, func() error { // no webhook was passed over
+	eventually.Within(t, eventually.Patience, func() error { // no webhook was passed over
 		page := upgraded.call(http.StatusOK, "GET", "/v1/projects/"+b.project+"/deliveries?limit=100&event=job.cancelled", b.keys[ofOlder], nil)
 		if n := len(page.list("deliveries")); n != calledOff {
 			return fmt.Errorf("%d of %d webhooks of cancelled tests", n, calledOff)
 		}
 		return nil
 	})
-	eventually.Within(t, 75*time.Second, func() error { // every debit has its job, or is refunded
+	eventually.Within(t, eventually.Patience, func() error { // every debit has its job, or is refunded
 		check := upgraded.command("fsck")
 		check.Env = upgraded.environ
 		out, err := check.CombinedOutput()

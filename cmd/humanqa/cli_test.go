@@ -21,27 +21,6 @@ import (
 	"humanqa/internal/testing/must"
 )
 
-// One service serves all of these; each has an account of its own. They come one
-// after the other: in parallel each would wait for its turn among all tests of the
-// package, and the service with them.
-func TestTheCommandsWorkWhileTheServiceRuns(t *testing.T) {
-	t.Parallel()
-	s := newProgram(t).start()
-	for name, test := range map[string]func(*testing.T, *instance){
-		"an account is ready when it is printed":     accountCommands,
-		"a key works at once, as far as it may":      keyCommands,
-		"granted credits are there at once":          creditsCommands,
-		"a checker can work at once":                 checkerCommands,
-		"an operator cancels a job":                  jobCommands,
-		"the read models are listed and rebuilt":     projectionCommands,
-		"what operators do is on record":             recordedCommands,
-		"the doctor finds a healthy service":         doctorCommands,
-		"a mistake is one line and the right status": mistakes,
-	} {
-		t.Run(name, func(t *testing.T) { test(t, s.in(t)) })
-	}
-}
-
 func accountCommands(t *testing.T, s *instance) {
 	var account struct{ AccountID, APIKey string }
 	s.cli(&account, "account", "create", "--name", "Acme", "--credits", "12", "--credits-expire", "720h")
@@ -224,7 +203,7 @@ func projectionCommands(t *testing.T, s *instance) {
 			t.Errorf("%s is not listed in %+v", name, before)
 		}
 	}
-	process := fmt.Sprintf(":%d/", s.Cmd.Process.Pid)
+	process := fmt.Sprintf(":%d/", os.Getpid())
 	for _, l := range before.Projections {
 		if !strings.Contains(l.Owner, process) {
 			t.Errorf("%s is run by %q, want the service's process %s", l.Name, l.Owner, process)
@@ -320,7 +299,7 @@ func TestADataDirectoryIsPrivateAndCanBeUsedWithoutItsService(t *testing.T) {
 	t.Parallel()
 	p := newEmbedded(t)
 	s := p.launchAs(p.command(context.Background(), "serve", "--demo")) // it makes all of it
-	s.waitReady(eventually.Patience)
+	s.waitReady()
 	for name, want := range map[string]os.FileMode{
 		".":                  os.ModeDir | 0o700,
 		"demo.json":          0o600,
@@ -338,6 +317,7 @@ func TestADataDirectoryIsPrivateAndCanBeUsedWithoutItsService(t *testing.T) {
 		t.Errorf("demo file %+v", first)
 	}
 	p.call(http.StatusOK, "GET", "/v1/checker/queue", first.CheckerKey, nil)
+	t.Run("a Postgres that cannot be used says what to do", func(t *testing.T) { unusablePostgres(t, s.in(t)) })
 	s.stop()
 
 	account, key := p.newAccount(20)

@@ -101,10 +101,7 @@ func TestACommandOnAPostgresOfOnesOwnMakesNoKeyset(t *testing.T) {
 
 // Each of these is what somebody meets in the first hour with a Postgres of
 // their own.
-func TestAPostgresThatCannotBeUsedSaysWhatToDo(t *testing.T) {
-	t.Parallel()
-	p := newEmbedded(t)
-	p.start()
+func unusablePostgres(t *testing.T, p *instance) {
 	server, err := pgdev.Running(p.dir)
 	must.NoError(t, err)
 	for name, c := range map[string]struct {
@@ -121,7 +118,6 @@ func TestAPostgresThatCannotBeUsedSaysWhatToDo(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			_, stderr, err := newEmbedded(t, "HUMANQA_DATABASE_URL="+c.url).tryCLI("serve")
 			for _, want := range c.want {
 				if exitCode(err) != exitFailed || !strings.Contains(stderr, want) {

@@ -14,11 +14,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"humanqa/internal/hqa/listen"
 	"humanqa/internal/service"
 	"humanqa/internal/signature"
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 )
 
@@ -78,7 +78,7 @@ func TestListenPrintsAndVerifiesWhatArrives(t *testing.T) {
 	t.Parallel()
 	p := newEmbedded(t)
 	secretFile := filepath.Join(t.TempDir(), "secret")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), eventually.Patience)
 	defer cancel()
 	cmd := p.command(ctx, "listen", "--json", "--dir", t.TempDir(), "--secret-file", secretFile)
 	out, err := cmd.StdoutPipe()

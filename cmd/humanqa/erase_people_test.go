@@ -20,17 +20,14 @@ type printedErasure struct {
 // Decisions, "Erasure of one subject": a checker goes with name, profile and key; their
 // pictures go if that is asked for, a hold keeps those of its tests, and the notes stay with
 // the tests unless these are erased, too. Figures and proofs are the same.
-func TestACheckerIsErased(t *testing.T) {
-	t.Parallel()
-	p := newProgram(t)
-	s := p.start()
-	c := newClient(p, "Staying Ltd")
+func checkerErased(t *testing.T, p *instance) {
+	c := newClient(p.program, "Staying Ltd")
 	project := p.call(http.StatusCreated, "POST", "/v1/projects", c.key, map[string]any{"name": "Erasures"}).text("projectId")
 	var made struct{ CheckerID, CheckerKey string }
 	p.cli(&made, "checker", "create", "--name", "Canary Checkersdottir")
 	by := checkedBy{made.CheckerID, made.CheckerKey}
-	free, held := c.testsWithWordsBy(p, project, "free8d21aa", by), c.testsWithWordsBy(p, project, "held90c4e1", by)
-	before := c.figures(p, project)
+	free, held := c.testsWithWordsBy(p.program, project, "free8d21aa", by), c.testsWithWordsBy(p.program, project, "held90c4e1", by)
+	before := c.figures(p.program, project)
 	kept := p.checkpoint(t)
 	p.cli(nil, "evidence", "hold", "--job", held.id, "--reason", "a lawsuit")
 
@@ -59,37 +56,29 @@ func TestACheckerIsErased(t *testing.T) {
 			t.Errorf("it says %+v", told)
 		}
 	}
-	for _, word := range append(free.all, held.all...) {
-		if in := p.holding(t, word); len(in) > 0 {
-			t.Errorf("%q stands in %v", word, in)
-		}
+	if in := p.holding(t, append(free.all, held.all...)...); len(in) > 0 {
+		t.Errorf("words stand in %v", in)
 	}
 	for _, id := range []string{free.id, held.id} {
 		if n := countFiles(t, filepath.Join(p.dir, "evidence", c.account, id)); n != 0 {
 			t.Errorf("%d files of job %s are left", n, id)
 		}
 	}
-	if after := c.figures(p, project); !slices.Equal(after, before) {
+	if after := c.figures(p.program, project); !slices.Equal(after, before) {
 		t.Errorf("the figures are\n%s\nand were\n%s", strings.Join(after, "\n"), strings.Join(before, "\n"))
 	}
 	p.verifies(t, kept)
-	p.fsck()
-	s.stop()
 }
 
 // A person goes with their name, their mails and what they test as; the log names them by id.
-func TestAPersonIsErased(t *testing.T) {
-	t.Parallel()
-	p := newProgram(t)
-	s := p.start()
+func personErased(t *testing.T, p *instance) {
 	var made struct{ CheckerID, CheckerKey string }
 	p.cli(&made, "checker", "create", "--name", "Canary Checkersdottir")
 	var invited struct{ PersonID string }
 	p.cli(&invited, "person", "invite", "--checker", "--checker-id", made.CheckerID, "--name", "Canary Personsdottir", "--by", "Ann", "--reason", "a tester")
-	for _, name := range []string{"Canary Checkersdottir", "Canary Personsdottir"} {
-		if len(p.holding(t, name)) == 0 {
-			t.Errorf("%q is nowhere: the test shows nothing", name)
-		}
+	names := []string{"Canary Checkersdottir", "Canary Personsdottir"}
+	if in := p.holding(t, names...); len(in) != len(names) {
+		t.Errorf("the names stand in %v: the test shows nothing", in)
 	}
 	var told struct {
 		Plan   erase.PersonPlan
@@ -101,12 +90,8 @@ func TestAPersonIsErased(t *testing.T) {
 			t.Errorf("it says %+v", told)
 		}
 	}
-	for _, name := range []string{"Canary Checkersdottir", "Canary Personsdottir"} {
-		if in := p.holding(t, name); len(in) > 0 {
-			t.Errorf("%q stands in %v", name, in)
-		}
+	if in := p.holding(t, names...); len(in) > 0 {
+		t.Errorf("names stand in %v", in)
 	}
 	p.call(http.StatusUnauthorized, "GET", "/v1/checker/claims", made.CheckerKey, nil)
-	p.fsck()
-	s.stop()
 }

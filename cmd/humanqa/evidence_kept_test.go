@@ -81,7 +81,7 @@ func TestWhatRetentionLetGoStaysGoneInARestoredPlace(t *testing.T) {
 	if made.Evidence != 1 || len(made.Missing) != 0 {
 		t.Errorf("backup printed %+v, want the one picture that is kept", made)
 	}
-	s.kill()
+	s.stop()
 
 	q := newEmbedded(t)
 	q.restore(file, made.Events)

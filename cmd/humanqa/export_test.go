@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"database/sql"
 	"encoding/json"
 	"net/http"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/process"
 )
@@ -25,10 +23,8 @@ func TestTheDataIsTakenAwayAndReadByAnAnalyst(t *testing.T) {
 	p := newEmbedded(t)
 	listen := process.Address(t)
 	listens, serve := p.asWritten(`HUMANQA_EVENTSTORE_LISTEN=127.0.0.1:2113 bin/humanqa serve`, "127.0.0.1:2113", listen)
-	cmd := p.command(context.Background(), serve...)
 	p.environ = append(p.environ, listens...)
-	s := p.launchAs(cmd)
-	s.waitReady(eventually.Patience)
+	s := p.start(serve[1:]...)
 	account, key := p.newAccount(50)
 	jobID := p.call(http.StatusCreated, "POST", "/v1/jobs", key, submission(2, "title", "=1+1",
 		"credentials", map[string]any{"username": "shopper", "password": "hunter2"})).text("jobId")

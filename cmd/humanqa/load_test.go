@@ -21,6 +21,7 @@ type load struct {
 	settles  time.Duration // how long a call is repeated
 	name     string        // of the load, in the ids of its requests
 	calls    atomic.Uint64
+	answers  atomic.Uint64 // to calls, which settle them
 	dice     *rand.Rand
 	accounts []string // keys
 	ids      []string // of the accounts
@@ -51,7 +52,7 @@ var plenty = []int{100_000, 100_000, 100_000}
 // newLoad opens an account for each grant, and as many checkers.
 func newLoad(p *program, dice *rand.Rand, grants ...int) *load {
 	l := &load{
-		program: p, attempt: p.try, settles: 3 * time.Minute, dice: dice, quit: make(chan struct{}),
+		program: p, attempt: p.try, settles: eventually.Patience, dice: dice, quit: make(chan struct{}),
 		projects: map[string][]string{}, jobs: map[string]string{}, cancelled: map[string]bool{}, completed: map[string]bool{}, ended: map[string]string{},
 		asked: map[string]int{}, answered: map[string]bool{},
 	}
@@ -75,13 +76,34 @@ func (l *load) receivers(url string, paths []string) {
 
 func (l *load) start() {
 	for i := range 6 {
-		dice := rand.New(rand.NewPCG(l.dice.Uint64(), 1)) //nolint:gosec // repeatable on purpose
-		l.workers.Go(func() { l.submitAndCancel(i, l.accounts[i%len(l.accounts)], dice) })
+		l.submit(i, l.accounts[i%len(l.accounts)])
 	}
 	for _, key := range l.checkers {
-		dice := rand.New(rand.NewPCG(l.dice.Uint64(), 2)) //nolint:gosec // repeatable on purpose
-		l.workers.Go(func() { l.workQueue(key, dice) })
+		l.takeFromQueue(key)
 	}
+}
+
+// submit adds a client of the account, and takeFromQueue adds a checker.
+func (l *load) submit(worker int, key string) {
+	dice := rand.New(rand.NewPCG(l.dice.Uint64(), 1)) //nolint:gosec // repeatable on purpose
+	l.workers.Go(func() { l.submitAndCancel(worker, key, dice) })
+}
+
+func (l *load) takeFromQueue(key string) {
+	dice := rand.New(rand.NewPCG(l.dice.Uint64(), 2)) //nolint:gosec // repeatable on purpose
+	l.workers.Go(func() { l.workQueue(key, dice) })
+}
+
+// goesOn waits until so many more calls have got an answer that settles them.
+func (l *load) goesOn(calls uint64) {
+	l.t.Helper()
+	until := l.answers.Load() + calls
+	eventually.Within(l.t, eventually.Patience, func() error {
+		if n := l.answers.Load(); n < until {
+			return fmt.Errorf("the load stands still: %d calls were answered, want %d", n, until)
+		}
+		return nil
+	})
 }
 
 // stop lets every worker bring its last call to an end.
@@ -107,6 +129,7 @@ func (l *load) settled(method, path, key string, body any, header ...string) rep
 	for {
 		r, err := l.attempt(method, path, key, body, header...)
 		if err == nil && r.status < 500 && (r.status != 409 || r.header.Get("Retry-After") == "") {
+			l.answers.Add(1)
 			return r
 		}
 		if time.Now().After(deadline) {
@@ -319,7 +342,7 @@ func (l *load) check() {
 		}
 		// A debit that lost its job while we were cut off is refunded by the
 		// policy soon.
-		eventually.Within(l.t, 75*time.Second, func() error {
+		eventually.Within(l.t, eventually.Patience, func() error {
 			if used := l.call(200, "GET", "/v1/credits", key, nil).number("used"); used != charged[key] {
 				return fmt.Errorf("%d credits used, the jobs cost %d", used, charged[key])
 			}

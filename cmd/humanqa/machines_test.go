@@ -64,7 +64,7 @@ func TestFourProcessesLoseEachPartInTurn(t *testing.T) {
 	s.phase("the log's node is restarted", func() { s.log.now.stop(); s.log.start() })
 	s.load.stop()
 	s.load.check()
-	eventually.Within(t, 75*time.Second, func() error { // every debit has its job, or is refunded within a minute
+	eventually.Within(t, eventually.Patience, func() error { // every debit has its job, or is refunded within a minute
 		stdout, stderr, err := s.front.tryCLI("fsck")
 		if err != nil {
 			return fmt.Errorf("fsck: %w\n%s%s", err, stdout, stderr)

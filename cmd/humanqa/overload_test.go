@@ -40,7 +40,7 @@ func TestOverload(t *testing.T) {
 		t.Skip("it takes a minute of all processors: -args -torture")
 	}
 	p := newProgram(t)
-	s := p.start()
+	s := p.spawn()
 	o := &overload{program: p}
 	for range overloadAccounts {
 		_, key := p.newAccount(1_000_000)

@@ -31,7 +31,7 @@ import (
 )
 
 // runAsHumanqa makes the test binary be the program under test, so that the
-// services that tests start and kill are built with the race detector too.
+// services that tests kill are built with the race detector too.
 const runAsHumanqa = "HUMANQA_TEST_RUN_AS_HUMANQA"
 
 func TestMain(m *testing.M) {
@@ -64,15 +64,15 @@ func newProgram(t testing.TB, extra ...string) *program {
 }
 
 // newEmbedded is newProgram with the Postgres of a data directory, which costs
-// more: for tests that are about it, and for those that kill the service, since
-// only who starts its Postgres too may end at once what the dead one had leased.
+// more: for tests that are about it, for backups, and for tests that kill the service,
+// since only who starts its Postgres too may end at once what the dead one had leased.
 func newEmbedded(t testing.TB, extra ...string) *program {
 	t.Helper()
 	addr := process.Address(t)
 	checker, err := documented()
 	must.NoError(t, err)
 	p := &program{t: t, dir: pgtest.NewDataDir(t), addr: addr, client: &http.Client{
-		Timeout: 30 * time.Second,
+		Timeout: eventually.Patience,
 		// Whatever a test is about, every answer is as the document says.
 		Transport: checker.Transport(&http.Transport{MaxIdleConnsPerHost: 128}, func(err error) { t.Error(err) }),
 	}}
@@ -157,28 +157,56 @@ func (p *program) dsn() string {
 	return server.DSN(pgdev.Database)
 }
 
-// instance is one running process of the program.
+// instance is the running program: in a process of its own, or in the test's.
 type instance struct {
 	*program
 	*process.Process
 }
 
-// start runs the service and waits until it is ready.
+// start runs the service in the test's process, and waits until it is ready.
 func (p *program) start(args ...string) *instance {
 	p.t.Helper()
-	s := p.launch(args...)
-	s.waitReady(eventually.Patience)
+	s := p.serve(args...)
+	s.waitReady()
 	return s
 }
 
-// launch runs the service. In a data directory that does not exist it finds a migrated
-// cluster; launchAs leaves it to make one.
+// serve is start that does not wait.
+func (p *program) serve(args ...string) *instance {
+	p.t.Helper()
+	p.plant()
+	environ := p.environ
+	return &instance{p, process.Inside(p.t, func(ctx context.Context, log io.Writer) error {
+		if code := run(ctx, append([]string{"serve"}, args...), environ, io.Discard, log); code != exitDone {
+			return exitError(code)
+		}
+		return nil
+	})}
+}
+
+// spawn is start in a process of its own: for tests of its kill, its signals, its memory or
+// its environment.
+func (p *program) spawn(args ...string) *instance {
+	p.t.Helper()
+	s := p.launch(args...)
+	s.waitReady()
+	return s
+}
+
+// launch is spawn that does not wait.
 func (p *program) launch(args ...string) *instance {
+	p.t.Helper()
+	p.plant()
+	return p.launchAs(p.command(context.Background(), append([]string{"serve"}, args...)...))
+}
+
+// plant has a service find a migrated cluster in a data directory that does not exist yet.
+// launchAs leaves it to the service to make one.
+func (p *program) plant() {
 	p.t.Helper()
 	if p.given() == "" {
 		pgtest.Plant(p.t, p.dir)
 	}
-	return p.launchAs(p.command(context.Background(), append([]string{"serve"}, args...)...))
 }
 
 func (p *program) launchAs(cmd *exec.Cmd) *instance {
@@ -188,7 +216,7 @@ func (p *program) launchAs(cmd *exec.Cmd) *instance {
 }
 
 // waitReady waits until /readyz says that everything is there and caught up.
-func (s *instance) waitReady(limit time.Duration) { s.t.Helper(); s.Ready(s.client, s.url(""), limit) }
+func (s *instance) waitReady() { s.t.Helper(); s.Ready(s.client, s.url(""), limitOfCommands()) }
 
 func (p *program) url(path string) string { return "http://" + p.addr + path }
 

@@ -141,10 +141,7 @@ type standardDelivery struct {
 
 // The official libraries of Standard Webhooks verify what the service sends: under a secret that it
 // made, under one of the client's own, and under both secrets of a rotation.
-func TestTheOfficialLibrariesVerifyDeliveries(t *testing.T) {
-	t.Parallel()
-	p := newProgram(t)
-	s := p.start("--demo")
+func officialLibraries(t *testing.T, p *instance) {
 	key, project, url, arrived := p.newReceived(t)
 	var made struct{ WebhookSecret string }
 	p.cli(&made, "project", "secret", "--project", project)
@@ -179,7 +176,6 @@ func TestTheOfficialLibrariesVerifyDeliveries(t *testing.T) {
 	p.call(http.StatusOK, "POST", "/v1/projects/"+project+"/webhook/rotate-secret", key, map[string]any{"finish": true})
 	p.call(http.StatusAccepted, "POST", "/v1/projects/"+project+"/webhook/test", key, nil)
 	take([]string{rotated}, []string{made.WebhookSecret})
-	s.stop()
 
 	verified, refused := 0, 0
 	for _, d := range all {

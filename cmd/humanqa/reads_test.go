@@ -33,7 +33,7 @@ func TestReadsAtOnce(t *testing.T) {
 		t.Skip("it takes minutes: -args -torture")
 	}
 	p := newProgram(t)
-	s := p.start()
+	s := p.spawn()
 	_, key := p.newSandbox(100_000)
 	_, otherKey := p.newAccount(1000)
 	project := p.call(http.StatusCreated, "POST", "/v1/projects", key, map[string]any{"name": "long"}).text("projectId")

@@ -20,7 +20,7 @@ import (
 	"humanqa/internal/testing/pgtest"
 )
 
-var rebuildKills = flag.Int("rebuild.kills", 3, "how often TestARebuildOfAllThatIsKilledGoesOn kills")
+var rebuildKills = flag.Int("rebuild.kills", 2, "how often TestARebuildOfAllThatIsKilledGoesOn kills")
 
 // What a rebuild of all has done when it is killed stays: the same command goes
 // on behind it, and the rows are those that served before. With the race

@@ -61,7 +61,7 @@ func TestARestoredLogUnderAReaderWithAnOldCursor(t *testing.T) {
 		t.Errorf("the log is %q", log)
 	}
 	delivered("/1")
-	s.kill()
+	s.stop()
 
 	q := newEmbedded(t, delivers...)
 	q.restore(file, made.Events)

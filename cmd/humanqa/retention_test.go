@@ -38,8 +38,8 @@ import (
 )
 
 var (
-	retentionEvents = flag.Int("retention.events", 2000, "events of the log in TestAYearOfRetention")
-	retentionPieces = flag.Int("retention.pieces", 200, "pieces of evidence in it")
+	retentionEvents = flag.Int("retention.events", 600, "events of the log in TestAYearOfRetention")
+	retentionPieces = flag.Int("retention.pieces", 100, "pieces of evidence in it")
 )
 
 // dieBefore makes the test binary be a sweep of evidence that is killed at a step, given
@@ -325,8 +325,7 @@ func (y *year) work() *instance {
 	began := time.Now()
 	worker := *y.program
 	worker.environ = slices.Concat(y.environ, []string{"HUMANQA_ADMIN_ADDR=" + y.addr})
-	s := worker.launch("--roles", "projector,webhooks,policy")
-	s.waitReady(limitOfCommands())
+	s := worker.start("--roles", "projector,webhooks,policy")
 	y.t.Logf("the service was ready, with the whole log in its read models, after %s", time.Since(began).Round(time.Millisecond))
 	y.connect()
 	return s

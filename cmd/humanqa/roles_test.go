@@ -77,7 +77,7 @@ func TestTwoProcessesShareTheWorkAsTheREADMESays(t *testing.T) {
 	cmd := worker.command(context.Background(), "serve")
 	cmd.Stdout = &banner
 	second := worker.launchAs(cmd)
-	first.waitReady(eventually.Patience)
+	first.waitReady()
 
 	for _, p := range []*program{api, worker} { // the commands work beside either
 		_, key := p.newAccount(5)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,26 +28,38 @@ var sandboxStories = map[string]story{
 	"a robot asks, and goes on with an answer and without one":                     robotAsks,
 }
 
-// The stories that TestTheService plays, with a second policy node beside the service, which is
-// killed in the middle of each: every effect comes once.
+// The stories that TestTheService plays, at the same time, with a second policy node beside the
+// service, which is killed in the middle of each: every effect comes once.
 func TestASandboxPlaysEveryStoryThroughCrashes(t *testing.T) {
 	t.Parallel()
 	log := process.Address(t)
 	p := newEmbedded(t, "HUMANQA_EVENTSTORE_LISTEN_INSECURE="+log)
-	s := p.start("--demo")
+	s := p.spawn("--demo")
 	second := newProgram(t, "HUMANQA_DATABASE_URL="+p.dsn(),
 		"HUMANQA_EVENTSTORE_URL=esdb://"+log+"?tls=false",
 		"HUMANQA_MASTER_KEY_FILE="+filepath.Join(p.dir, "master-keyset.json"))
-	other := second.launch("--roles", "policy,projector")
+	other := second.serve("--roles", "policy,projector")
+
+	// A story arrives in its middle, or at its end if it fails before. All of them wait there
+	// for the one kill.
+	var stories, arriving sync.WaitGroup
+	arriving.Add(len(sandboxStories))
+	goOn := make(chan struct{})
 	for name, play := range sandboxStories {
-		t.Run(name, func(t *testing.T) {
-			play(t, s.in(t), func() {
-				s.kill()
-				s = p.start("--demo")
+		stories.Go(func() {
+			t.Run(name, func(t *testing.T) {
+				arrive := sync.OnceFunc(arriving.Done)
+				defer arrive()
+				play(t, s.in(t), func() { arrive(); <-goOn })
 			})
 		})
 	}
-	other.kill()
+	arriving.Wait()
+	s.kill()
+	s = p.spawn("--demo")
+	close(goOn)
+	stories.Wait()
+	other.stop()
 	s.fsck()
 }
 

@@ -15,14 +15,19 @@ import (
 
 	"humanqa/domain"
 	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/mailtest"
 	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/process"
 )
 
-// One service serves all the stories below; each has an account of its own. The
-// demo's comes first: it tells what its account has.
+// One service serves all the stories below; each has an account of its own. They come one
+// after the other: in parallel each would wait for its turn among all tests of the package,
+// and the service with them. The demo's comes first: it tells what its account has.
 func TestTheService(t *testing.T) {
 	t.Parallel()
-	s := newProgram(t).start("--demo")
+	letters := mailtest.Start(t, "127.0.0.1:0", nil)
+	s := newProgram(t, "HUMANQA_ADMIN_ADDR="+process.Address(t),
+		"HUMANQA_SMTP_URL=smtp://"+letters.Address+"?starttls=off", "HUMANQA_SMTP_FROM=qa@example.com").start("--demo")
 	t.Run("the demo tells one job's life", func(t *testing.T) { demoStory(t, s.in(t)) })
 	t.Run("the demo goes on after one that was cut off", func(t *testing.T) { demoCutOff(t, s.in(t)) })
 	for name, story := range map[string]func(*testing.T, *instance){
@@ -37,6 +42,20 @@ func TestTheService(t *testing.T) {
 		"a second service on the data directory is refused":       secondService,
 		"an operator receives and triggers webhooks":              operatorListens,
 		"links from the command line lead in":                     linksStory,
+		"an account is ready when it is printed":                  accountCommands,
+		"a key works at once, as far as it may":                   keyCommands,
+		"granted credits are there at once":                       creditsCommands,
+		"a checker can work at once":                              checkerCommands,
+		"an operator cancels a job":                               jobCommands,
+		"the read models are listed and rebuilt":                  projectionCommands,
+		"what operators do is on record":                          recordedCommands,
+		"the doctor finds a healthy service":                      doctorCommands,
+		"a mistake is one line and the right status":              mistakes,
+		"a checker is erased":                                     checkerErased,
+		"a person is erased":                                      personErased,
+		"the alerts and the board know the metrics":               alertsKnowMetrics,
+		"the official libraries verify deliveries":                officialLibraries,
+		"a request's id is in its webhook without traces":         requestIDWithoutTraces,
 	} {
 		t.Run(name, func(t *testing.T) { story(t, s.in(t)) })
 	}
@@ -294,8 +313,8 @@ func inParallel(n int, call func(i int) int) map[int]int {
 
 func secondService(t *testing.T, s *instance) {
 	_, stderr, err := s.tryCLI("serve")
-	if err == nil || !strings.Contains(stderr, fmt.Sprint(s.Cmd.Process.Pid)) || strings.Count(stderr, "\n") != 1 {
-		t.Errorf("%v: %q, want one line that names process %d", err, stderr, s.Cmd.Process.Pid)
+	if err == nil || !strings.Contains(stderr, fmt.Sprint(os.Getpid())) || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("%v: %q, want one line that names process %d", err, stderr, os.Getpid())
 	}
 }
 
@@ -303,17 +322,17 @@ func secondService(t *testing.T, s *instance) {
 func TestAStopLetsAcceptedRequestsFinish(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
-	s := p.start()
+	s := p.spawn()
 	_, key := s.newAccount(5 * 400)
 	jobs := s.stopUnderLoad(key, syscall.SIGTERM)
 	if !ossignal.Ignored(syscall.SIGHUP) { // else these tests run under nohup, and so does the service
-		s = p.start()
+		s = p.spawn()
 		jobs = append(jobs, s.stopUnderLoad(key, syscall.SIGHUP)...)
 	}
 
 	// Under nohup a terminal that is closed ends nothing.
 	again := p.launchAs(exec.Command("sh", "-c", `trap "" HUP; exec "$0" serve`, os.Args[0])) //nolint:gosec,noctx // this very binary, stopped below
-	again.waitReady(eventually.Patience)
+	again.waitReady()
 	must.NoError(t, again.Cmd.Process.Signal(syscall.SIGHUP))
 	for _, id := range jobs {
 		again.call(200, "GET", "/v1/jobs/"+id, key, nil)
@@ -351,7 +370,7 @@ func (s *instance) stopUnderLoad(key string, signal syscall.Signal) (jobs []stri
 	for range 20 {
 		select {
 		case <-answered:
-		case <-time.After(time.Minute):
+		case <-time.After(eventually.Patience):
 			s.t.Fatal("no answers")
 		}
 	}

@@ -20,7 +20,7 @@ func TestATraceLeadsFromTheRequestToTheWebhook(t *testing.T) {
 	collector := otlptest.New(t)
 	p := newProgram(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.URL, "OTEL_BSP_SCHEDULE_DELAY=50",
 		"HUMANQA_LOG_LEVEL=info", "HUMANQA_LOG_FORMAT=json")
-	s := p.start("--demo")
+	s := p.spawn("--demo")
 	key, project, _, arrived := p.newReceived(t)
 
 	const trace, caller = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -103,10 +103,7 @@ func TestATraceLeadsFromTheRequestToTheWebhook(t *testing.T) {
 }
 
 // Without OTEL_* a client's traceparent leads nowhere, and its x-request-id still does.
-func TestWithoutTracesTheRequestsIDIsStillInTheWebhook(t *testing.T) {
-	t.Parallel()
-	p := newProgram(t)
-	p.start("--demo")
+func requestIDWithoutTraces(t *testing.T, p *instance) {
 	key, project, _, arrived := p.newReceived(t)
 	p.call(http.StatusCreated, "POST", "/v1/jobs", key, submission(1, "projectId", project),
 		"X-Request-Id", "deploy-4711", "Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
