@@ -7,7 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"humanqa/internal/pgpool"
 	"humanqa/internal/service/erase"
+	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/must"
 )
 
 // printedErasure is what humanqa erase of a checker prints.
@@ -80,6 +83,7 @@ func personErased(t *testing.T, p *instance) {
 	if in := p.holding(t, names...); len(in) != len(names) {
 		t.Errorf("the names stand in %v: the test shows nothing", in)
 	}
+	p.erasesBesideADrop("--person", invited.PersonID)
 	var told struct {
 		Plan   erase.PersonPlan
 		Search erase.Searched
@@ -94,4 +98,38 @@ func personErased(t *testing.T, p *instance) {
 		t.Errorf("names stand in %v", in)
 	}
 	p.call(http.StatusUnauthorized, "GET", "/v1/checker/claims", made.CheckerKey, nil)
+}
+
+// erasesBesideADrop has the search of an erasure come to a table that is just being dropped, as
+// the service drops older generations of read models.
+func (p *program) erasesBesideADrop(subject ...string) {
+	p.t.Helper()
+	db, err := pgpool.Open(p.t.Context(), p.dsn())
+	must.NoError(p.t, err)
+	defer func() { _ = db.Close() }()
+	_, err = db.ExecContext(p.t.Context(), `CREATE TABLE older_generation ()`)
+	must.NoError(p.t, err)
+	drop, err := db.BeginTxx(p.t.Context(), nil)
+	must.NoError(p.t, err)
+	defer func() { _ = drop.Rollback() }() // it was committed
+	_, err = drop.ExecContext(p.t.Context(), `DROP TABLE older_generation`)
+	must.NoError(p.t, err)
+	done := make(chan string, 1)
+	go func() {
+		_, stderr, err := p.tryCLI(append([]string{"erase", "--dry-run"}, subject...)...)
+		if err == nil {
+			stderr = ""
+		}
+		done <- stderr
+	}()
+	eventually.True(p.t, "the search waits for the table", func() bool {
+		var waits bool
+		must.NoError(p.t, db.GetContext(p.t.Context(), &waits,
+			`SELECT EXISTS (SELECT FROM pg_locks WHERE relation = 'older_generation'::regclass AND NOT granted)`))
+		return waits
+	})
+	must.NoError(p.t, drop.Commit())
+	if complaint := <-done; complaint != "" {
+		p.t.Errorf("an erasure beside the drop of a table: %s", complaint)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -125,8 +126,10 @@ WHERE EXISTS (
     WHERE position(n.needle in r.line) > 0)
 LIMIT 10000`
 
-// tables searches every table of the database.
+// tables searches every table of the database. The service may drop an older generation of a
+// read model meanwhile: then the search begins anew, with the tables that are there.
 func (n needles) tables(ctx context.Context, db *sqlx.DB, of owner, out *Searched) error {
+	before := *out
 	var tables []struct {
 		Name string `db:"name"`
 		Rows int64  `db:"rows"`
@@ -141,7 +144,12 @@ func (n needles) tables(ctx context.Context, db *sqlx.DB, of owner, out *Searche
 			continue
 		}
 		var lines []string
-		if err := db.SelectContext(ctx, &lines, fmt.Sprintf(searchTableSQL, t.Name), pq.Array(n.all)); err != nil {
+		err := db.SelectContext(ctx, &lines, fmt.Sprintf(searchTableSQL, t.Name), pq.Array(n.all))
+		if dropped := (*pq.Error)(nil); errors.As(err, &dropped) && dropped.Code.Name() == "undefined_table" {
+			*out = before
+			return n.tables(ctx, db, of, out)
+		}
+		if err != nil {
 			return fmt.Errorf("search table %s: %w", t.Name, err)
 		}
 		for _, line := range lines {
