@@ -66,10 +66,13 @@ var (
 	failed  error // a failed start is not tried again by every test
 )
 
-// Main runs a package's tests and cleans up after them; its result is the exit code.
-func Main(m *testing.M) int { return scratch.Main(func() int { return runTests(m) }) }
+// Tests are a package's tests: *testing.M, or what does more before the server stops.
+type Tests interface{ Run() int }
 
-func runTests(m *testing.M) int {
+// Main runs a package's tests and cleans up after them; its result is the exit code.
+func Main(m Tests) int { return scratch.Main(func() int { return runTests(m) }) }
+
+func runTests(m Tests) int {
 	mu.Lock()
 	inMain = true
 	mu.Unlock()
