@@ -318,6 +318,13 @@ func (m *Memory) All() []domain.Recorded {
 	return slices.Clone(m.events)
 }
 
+// After gives every event behind a position, in the log's order.
+func (m *Memory) After(position domain.Position) []domain.Recorded {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.events[position.Commit:])
+}
+
 // Stream gives the events of a stream.
 func (m *Memory) Stream(stream string) []domain.Recorded {
 	m.mu.Lock()
