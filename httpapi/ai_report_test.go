@@ -12,7 +12,7 @@ import (
 // Decisions, "AI report": 404, 202, 200 in each state.
 func TestTheAIReportThroughTheLifeOfAJob(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	accountID, key := s.account(100)
 	_, other := s.account(0)
 	id := s.submittedWith(key, checklistOf(2))
@@ -48,7 +48,7 @@ func TestTheAIReportThroughTheLifeOfAJob(t *testing.T) {
 
 func TestAJobThatEndedWithoutAReportWillHaveNoAIReport(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	accountID, key := s.account(100)
 	cancelled, failed := s.submitted(key), s.submitted(key)
 	s.call(key, "POST", "/v1/jobs/"+cancelled+"/cancel", "").want(http.StatusOK)

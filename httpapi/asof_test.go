@@ -145,7 +145,7 @@ func (h *histories) open(accountID, key string) *pastAccount {
 // and of an account that people test for, by cursor and by time.
 func TestAsOfAnswersWhatWasAnsweredThen(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := own(t)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	h := &histories{service: s, dice: rand.New(rand.NewPCG(seed, 1)), checker: s.checker()} //nolint:gosec // repeatable on purpose
@@ -194,7 +194,7 @@ func TestAsOfAnswersWhatWasAnsweredThen(t *testing.T) {
 // streams would be many times what it shows.
 func TestAHistoryOfThePastReadsFewStreams(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := own(t)
 	_, key := s.account(200)
 	project := s.project(key, `{"name":"p"}`)
 	job := jobWith(`"projectId":"` + project + `","checklistItems":[{"description":"a"}]`)
@@ -218,7 +218,7 @@ func TestAHistoryOfThePastReadsFewStreams(t *testing.T) {
 // than a wrong one.
 func TestThePastIsNotToldWhileTheFeedIsBehind(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(10)
 	d := s.deps
 	d.FeedShown = func(context.Context) error { return errors.New("stopped") }

@@ -6,26 +6,18 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
-	"humanqa/domain/command"
 	"humanqa/internal/testing/commandtest"
-	"humanqa/projections"
 )
 
 // beside is another process: an API with commands of its own, on the same log and
 // the same database.
 func (s *service) beside() *service {
 	s.t.Helper()
-	node := *s
-	node.commands = command.New(command.Deps{
-		Log: s.log, Sealer: s.deps.Vault, AI: commandtest.AI{}, Reads: projections.CommandReads{Reads: s.deps.Reads},
-		Now: time.Now, ClaimsPerChecker: 1,
-	})
-	s.t.Cleanup(node.commands.Drain)
-	node.deps.Commands = node.commands
-	node.API = New(node.deps)
-	return &node
+	commands := s.parts.Process(commandtest.AI{})
+	node := s.node(func(d *Deps) { d.Commands = commands })
+	node.commands = commands
+	return node
 }
 
 // Who calls at the same moment as others, at this process or at another one, is
@@ -33,7 +25,7 @@ func (s *service) beside() *service {
 func TestTwentyCallsAtOnceOverTwoProcesses(t *testing.T) {
 	t.Parallel()
 	const n = 20
-	s := setup(t)
+	s := shared(t)
 	nodes := []*service{s, s.beside()}
 	_, key := s.account(10_000)
 	// atOnce counts the answers' statuses, and gives one field of each answer.
@@ -70,7 +62,7 @@ func TestTwentyCallsAtOnceOverTwoProcesses(t *testing.T) {
 	is := func(what string, statuses, want map[int]int, fields []any, answers, made int) {
 		t.Helper()
 		jobs += made
-		equal(t, fmt.Sprint(what, statuses, different(fields), s.log.Count("job.created"), s.log.Count("credits.debited")),
+		equal(t, fmt.Sprint(what, statuses, different(fields), s.count("job.created"), s.count("credits.debited")),
 			fmt.Sprint(what, want, answers, jobs, jobs))
 	}
 	created := map[int]int{http.StatusCreated: n}
@@ -81,14 +73,14 @@ func TestTwentyCallsAtOnceOverTwoProcesses(t *testing.T) {
 	hosted := `{"url":"https://shop.replit.app/"}`
 	statuses, ids = atOnce("jobId", func(node *service, _ int) result { return node.call(key, "POST", "/v1/hosted/test", hosted) })
 	is("hosted tests", statuses, created, ids, n, n)
-	equal(t, s.log.Count("project.created"), 1)
+	equal(t, s.count("project.created"), 1)
 
 	projectID, hook := s.hook(key, withURL)
 	statuses, _ = atOnce("", func(node *service, i int) result {
 		return node.call(key, "POST", "/v1/hosted/prepare-next", fmt.Sprintf(`{"projectId":%q,"fixedDescriptions":["fix %d"]}`, projectID, i))
 	})
 	is("fixes", statuses, map[int]int{http.StatusOK: n}, nil, 0, 0)
-	equal(t, s.log.Count("project.regressions_prepared"), n)
+	equal(t, s.count("project.regressions_prepared"), n)
 
 	parent, _ := ids[0].(string)
 	statuses, ids = atOnce("jobId", func(node *service, _ int) result { return node.call(key, "POST", "/v1/jobs/"+parent+"/retest", "") })
@@ -119,5 +111,5 @@ func TestTwentyCallsAtOnceOverTwoProcesses(t *testing.T) {
 		return w.call("POST", "/complete", `{"summary":"done"}`)
 	})
 	is("completions", statuses, map[int]int{http.StatusOK: n}, ids, 1, 0)
-	equal(t, s.log.Count("job.completed"), 1)
+	equal(t, s.count("job.completed"), 1)
 }

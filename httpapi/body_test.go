@@ -37,7 +37,7 @@ func halfSent(key, path string) string {
 
 func TestSlowBodiesKeepNobodyFromTheirOwn(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t).node(nil)
 	_, key := s.account(0)
 	srv := s.onlineWith(time.Hour) // however slow this machine is, they are slower
 	addr := srv.Listener.Addr()
@@ -67,7 +67,7 @@ func TestSlowBodiesKeepNobodyFromTheirOwn(t *testing.T) {
 
 func TestASpooledBodyIsTheBodyThatCame(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t).node(nil)
 	s.Spool.Dir = t.TempDir()
 	_, key := s.account(100)
 	padding := strings.Repeat(" ", 3<<20)
@@ -75,7 +75,7 @@ func TestASpooledBodyIsTheBodyThatCame(t *testing.T) {
 	for range 2 { // whose digest is the same, too
 		s.call(key, "POST", "/v1/jobs", aJob[:1]+padding+aJob[1:], "Idempotency-Key", "k").want(http.StatusCreated)
 	}
-	equal(t, s.log.Count("job.created"), 1)
+	equal(t, s.count("job.created"), 1)
 	s.call(key, "POST", "/v1/jobs", one).refused(http.StatusBadRequest, domain.CodeInvalidRequest) // a batch is no job
 	left, err := os.ReadDir(s.Spool.Dir)
 	if err != nil || len(left) > 0 {
@@ -90,7 +90,7 @@ func TestASpooledBodyIsTheBodyThatCame(t *testing.T) {
 
 func TestAParsedBodyLeavesTheMemoryWhileItsCommandRuns(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := own(t)
 	_, key := s.account(100)
 	during := make(chan []string, 1)
 	s.log.Before(func(string) {
@@ -106,7 +106,7 @@ func TestAParsedBodyLeavesTheMemoryWhileItsCommandRuns(t *testing.T) {
 
 func TestABodyThatArrivesTooSlowlyIsCutOff(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t).node(nil)
 	_, key := s.account(0)
 	addr := s.onlineWith(50 * time.Millisecond).Listener.Addr()
 	for name, request := range map[string]string{

@@ -38,7 +38,7 @@ func texts(list any) []string {
 // Specification, "POST /v1/jobs/bulk"; decisions, "Bulk".
 func TestABatchFromItsSubmissionToItsEnd(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	accountID, key := s.account(100)
 	batch := s.call(key, "POST", "/v1/jobs/bulk", bulkOf(5, func(i int, body string) string {
 		switch i {
@@ -99,10 +99,10 @@ func TestABatchFromItsSubmissionToItsEnd(t *testing.T) {
 
 func TestABatchIsRefusedAsAWhole(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(1000)
 	without := func(field string) string { return strings.Replace(aJob, `"`+field+`"`, `"not-`+field+`"`, 1) }
-	before := s.log.Head()
+	before := s.written()
 	for _, c := range []struct {
 		name, body string
 		want       []string
@@ -152,17 +152,17 @@ func TestABatchIsRefusedAsAWhole(t *testing.T) {
 		return body
 	})
 	s.call(key, "POST", "/v1/jobs/bulk", foreign).refused(http.StatusNotFound, domain.CodeNotFound)
-	equal(t, s.log.Head(), before)
+	equal(t, s.written(), before)
 }
 
 func TestABatchOfTwentyWithCreditsForNineteenChargesNothing(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(19 * 5)
-	before := s.log.Head()
+	before := s.written()
 	body := s.call(key, "POST", "/v1/jobs/bulk", bulkOf(20, nil)).refused(http.StatusPaymentRequired, domain.CodeInsufficientCredits)
 	with(t, body, map[string]any{"creditsRequired": 100.0, "creditsAvailable": 95.0, "creditsShort": 5.0})
-	equal(t, s.log.Head(), before)
+	equal(t, s.written(), before)
 
 	// With the money it is twenty jobs.
 	_, rich := s.account(100)
@@ -173,7 +173,7 @@ func TestABatchOfTwentyWithCreditsForNineteenChargesNothing(t *testing.T) {
 
 func TestABatchIsSubmittedOnceUnderOneKey(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	first := s.call(key, "POST", "/v1/jobs/bulk", bulkOf(3, nil), "Idempotency-Key", "b")
 	first.want(http.StatusCreated)
@@ -181,12 +181,12 @@ func TestABatchIsSubmittedOnceUnderOneKey(t *testing.T) {
 	equal(t, again.Header().Get("Idempotent-Replayed"), "true")
 	equal(t, again.Body.String(), first.Body.String())
 	s.call(key, "POST", "/v1/jobs/bulk", bulkOf(2, nil), "Idempotency-Key", "b").refused(http.StatusConflict, domain.CodeConflict)
-	equal(t, s.log.Count("job.created"), 3)
+	equal(t, s.count("job.created"), 3)
 }
 
 func TestWhoMayReadABatch(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	accountID, key := s.account(100)
 	_, other := s.account(100)
 	own, _ := s.call(key, "POST", "/v1/projects", `{"name":"own"}`).want(http.StatusCreated)["projectId"].(string)

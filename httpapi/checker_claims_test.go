@@ -17,7 +17,7 @@ import (
 // Decisions, "failed" and "Checker work".
 func TestTwoCheckersWhoCannotTestAJobFailIt(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(5)
 	id := s.submittedWith(key, checklistOf(2))
 	first := s.claims(s.checker(), id)
@@ -54,7 +54,7 @@ func TestTwoCheckersWhoCannotTestAJobFailIt(t *testing.T) {
 
 func TestAHeartbeatTellsWhenTheSLAEnds(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	id := s.submitted(key)
 	claim := s.call(s.checker(), "GET", "/v1/checker/queue", "") // any checker may look
@@ -78,7 +78,7 @@ func TestAHeartbeatTellsWhenTheSLAEnds(t *testing.T) {
 
 func TestWhatAnUntestableJobsCheckerMustSay(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	checker := s.checker()
 	work := "/v1/checker/jobs/" + uuid.NewString()
 	const token = "X-Claim-Token"
@@ -100,7 +100,7 @@ func TestWhatAnUntestableJobsCheckerMustSay(t *testing.T) {
 // A checker whose browser was closed goes on where they were.
 func TestACheckerGetsTheLiveClaimBackWithTheDraft(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	id := s.submittedWith(key, `"credentials":{"username":"u","password":"p"},`+checklistOf(3))
 	ann, bob := s.checker(), s.checker()
@@ -134,7 +134,7 @@ func TestACheckerGetsTheLiveClaimBackWithTheDraft(t *testing.T) {
 		w.call("POST", "/findings/"+unknown+"/withdraw", "").refused(http.StatusNotFound, domain.CodeNotFound)
 		w.call("PUT", "/findings/"+unknown, `{"description":"x","status":"fail"}`).refused(http.StatusNotFound, domain.CodeNotFound)
 	}
-	head := s.log.Head()
+	head := s.written()
 	claim := s.call(ann, "GET", "/v1/checker/claims", "")
 	equal(t, claim.want(http.StatusOK), map[string]any{
 		"jobId": id, "claimToken": w.token, "dueAt": s.call(key, "GET", "/v1/jobs/"+id, "").want(http.StatusOK)["dueAt"],
@@ -150,13 +150,13 @@ func TestACheckerGetsTheLiveClaimBackWithTheDraft(t *testing.T) {
 		"findings": []any{finding}, "questions": []any{},
 	})
 	equal(t, claim.Header().Get("Cache-Control"), "no-store")
-	equal(t, s.log.Head(), head)
+	equal(t, s.written(), head)
 	s.call(bob, "GET", "/v1/checker/claims", "").want(http.StatusNoContent)
 
 	// The draft passes on with the job, the claim does not.
 	w.call("POST", "/release", "").want(http.StatusOK)
 	s.call(ann, "GET", "/v1/checker/claims", "").want(http.StatusNoContent)
-	next := s.call(bob, "POST", "/v1/checker/claims", "").want(http.StatusCreated)
+	next := s.call(bob, "POST", "/v1/checker/claims", `{"jobId":"`+id+`"}`).want(http.StatusCreated)
 	equal(t, field(next["checklist"], 1, "note"), any("broken"))
 	equal(t, next["findings"], any([]any{finding}))
 	equal(t, s.call(bob, "GET", "/v1/checker/claims", "").want(http.StatusOK), next)
@@ -169,7 +169,7 @@ func TestACheckerGetsTheLiveClaimBackWithTheDraft(t *testing.T) {
 // Evidence is shown with a link that works, as long as the claim lives.
 func TestTheDraftsPicturesHaveFreshLinks(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	w := s.claims(s.checker(), s.submittedWith(key, checklistOf(1)))
 	w.check(0, `{"status":"fail","screenshotUrl":"`+w.shown(aPNG)+`"}`)
@@ -179,7 +179,7 @@ func TestTheDraftsPicturesHaveFreshLinks(t *testing.T) {
 
 func TestTheSummaryOfACompletion(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	for body, want := range map[string]string{
 		`{"summary":"All is well."}`:                               "All is well.",
@@ -200,7 +200,7 @@ func TestTheSummaryOfACompletion(t *testing.T) {
 // A completion cannot be taken back: words that nobody would read are refused.
 func TestACompletionWhoseWordsWouldBeLostIsRefused(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	id := s.submittedWith(key, checklistOf(1))
 	w := s.claims(s.checker(), id).checks(passes)
@@ -224,7 +224,7 @@ func TestACompletionWhoseWordsWouldBeLostIsRefused(t *testing.T) {
 // Decisions, "Suspended account".
 func TestASuspendedAccountsJobsLeaveTheQueueUntilItIsReinstated(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := own(t)
 	accountID, key := s.account(100)
 	_, other := s.account(100)
 	begun, open := s.submittedWith(key, checklistOf(1)), s.submittedWith(key, checklistOf(1))

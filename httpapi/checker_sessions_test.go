@@ -15,7 +15,7 @@ import (
 // the deadline does; and nothing of the client.
 func TestACheckerLooksIntoTheRoomOfTheirSession(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	accountID, key := s.account(100)
 	o := s.openSession(key, `{"url":"https://shop.example.com/","scenarioBrief":"Meet","slots":[{"roleLabel":"Host","targetDevice":"Phone"},{},{}]}`)
 	ann, claim := s.joins(o, 1)

@@ -11,32 +11,9 @@ import (
 	"humanqa/domain"
 )
 
-func TestManyCheckersClaimOneJob(t *testing.T) {
-	t.Parallel()
-	s := setup(t)
-	_, key := s.account(100)
-	id := s.submitted(key)
-	const n = 24
-	keys := make([]string, n)
-	for i := range keys {
-		keys[i] = s.checker()
-	}
-	codes := make([]int, n)
-	var all sync.WaitGroup
-	for i := range n {
-		all.Go(func() { codes[i] = s.call(keys[i], "POST", "/v1/checker/claims", `{"jobId":"`+id+`"}`).Code })
-	}
-	all.Wait()
-	count := map[int]int{}
-	for _, c := range codes {
-		count[c]++
-	}
-	equal(t, count, map[int]int{http.StatusCreated: 1, http.StatusConflict: n - 1})
-}
-
 func TestCheckersWhoTakeTheNextJobEachGetTheirOwn(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := own(t)
 	_, key := s.account(100)
 	urgent, _ := s.call(key, "POST", "/v1/jobs", strings.Replace(aJob, "{", `{"priority":"urgent",`, 1)).want(http.StatusCreated)["jobId"].(string)
 	const n = 4
@@ -66,12 +43,6 @@ func TestCheckersWhoTakeTheNextJobEachGetTheirOwn(t *testing.T) {
 		}
 		seen[id] = true
 	}
-	s.call(s.checker(), "POST", "/v1/checker/claims", "").want(http.StatusNoContent)
-}
-
-func TestAnEmptyQueueIsAnAnswerWithoutABody(t *testing.T) {
-	t.Parallel()
-	s := setup(t)
 	empty := s.call(s.checker(), "POST", "/v1/checker/claims", "")
 	empty.want(http.StatusNoContent)
 	equal(t, empty.Body.Len(), 0)
@@ -81,7 +52,7 @@ func TestAnEmptyQueueIsAnAnswerWithoutABody(t *testing.T) {
 // The queue is not gone through for nothing.
 func TestACheckerHasOneLiveClaim(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := own(t)
 	_, key := s.account(100)
 	claimed, checker := s.submitted(key), s.checker()
 	first := s.claims(checker, claimed)
@@ -94,12 +65,12 @@ func TestACheckerHasOneLiveClaim(t *testing.T) {
 
 func TestAReleasedJobGoesBackAndItsOldTokenIsRefused(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	id := s.submitted(key)
 	one, two := s.checker(), s.checker()
 	claim := func(who string) string {
-		token, _ := s.call(who, "POST", "/v1/checker/claims", "").want(http.StatusCreated)["claimToken"].(string)
+		token, _ := s.call(who, "POST", "/v1/checker/claims", `{"jobId":"`+id+`"}`).want(http.StatusCreated)["claimToken"].(string)
 		return token
 	}
 	work := "/v1/checker/jobs/" + id
@@ -117,7 +88,7 @@ func TestAReleasedJobGoesBackAndItsOldTokenIsRefused(t *testing.T) {
 
 func TestWhatACheckersCallMustHold(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	checker := s.checker()
 	work := "/v1/checker/jobs/" + uuid.NewString()
 	const token = "X-Claim-Token"

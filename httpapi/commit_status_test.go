@@ -11,7 +11,7 @@ import (
 // The token of a commit status is in no event, answer or log.
 func TestACommitStatusIsAskedForAndItsTokenSeenByNobody(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := own(t)
 	_, key := s.account(100)
 	_, other := s.account(100)
 	const canary, hash = "canary-token", "1B4f0e9851971998e732078544c96b36c3d01ced"
@@ -53,7 +53,7 @@ func TestACommitStatusIsAskedForAndItsTokenSeenByNobody(t *testing.T) {
 	if err := s.db.GetContext(t.Context(), &held, "SELECT count(*) FROM vault.held WHERE sealed NOT LIKE '%canary%'"); err != nil || held != 3 {
 		t.Errorf("%d tokens are held: %v", held, err)
 	}
-	head := s.log.Head()
+	head := s.written()
 	for _, c := range []struct{ status, path string }{
 		{status(`"commit":"` + hash + `"`), "commitStatus.repository"},
 		{status(`"repository":"../shop","commit":"` + hash + `"`), "commitStatus.repository"},
@@ -70,5 +70,5 @@ func TestACommitStatusIsAskedForAndItsTokenSeenByNobody(t *testing.T) {
 			t.Error("the refusal shows the token")
 		}
 	}
-	equal(t, s.log.Head(), head)
+	equal(t, s.written(), head)
 }

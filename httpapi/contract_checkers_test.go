@@ -16,7 +16,7 @@ import (
 // that belongs to the client's account or login.
 func TestTheQueueAsACheckerSeesIt(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := own(t)
 	_, key := s.account(1000)
 	const sealed = `,"accessInstructions":"4711-door","credentials":{"username":"us3r-name"},"description":"secret plan"`
 	old, urgentOld := s.submitted(key), s.submittedWith(key, `"priority":"urgent","slaMinutes":15,"targetDevice":"phone","targetOS":"iOS"`+sealed)
@@ -58,7 +58,7 @@ func TestTheQueueAsACheckerSeesIt(t *testing.T) {
 // … "POST /v1/checker/claims": the whole answer; taken: 409.
 func TestWhatAClaimHandsOver(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	id := s.submittedWith(key, `"accessInstructions":"4711-door","credentials":{"username":"u","password":"p"},
 		"checklistItems":[{"description":"The cart opens"},{"description":"A card is charged","key":"pay","severity":"critical","expectedOutcome":"a receipt"}]`)
@@ -91,7 +91,7 @@ func TestWhatAClaimHandsOver(t *testing.T) {
 // claimant's work fails here until it has a row.
 func TestEveryCallUnderAStaleClaimIsAConflict(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	id := s.submittedWith(key, checklistOf(2))
 	ann, bob := s.checker(), s.checker()
@@ -131,9 +131,9 @@ func TestEveryCallUnderAStaleClaimIsAConflict(t *testing.T) {
 			continue
 		}
 		for _, stale := range []struct{ key, token string }{{ann, old.token}, {bob, old.token}, {ann, live.token}, {s.checker(), live.token}} {
-			before := s.log.Head()
+			before := s.written()
 			s.call(stale.key, row.Method, at(row.Pattern, id), body, wire.ClaimTokenHeader, stale.token).refused(http.StatusConflict, domain.CodeConflict)
-			equal(t, s.log.Head(), before)
+			equal(t, s.written(), before)
 		}
 		equal(t, s.call(bob, row.Method, at(row.Pattern, id), body).paths(), []string{wire.ClaimTokenHeader})
 		s.call(bob, row.Method, at(row.Pattern, uuid.NewString()), body, wire.ClaimTokenHeader, live.token).refused(http.StatusNotFound, domain.CodeNotFound)
@@ -145,7 +145,7 @@ func TestEveryCallUnderAStaleClaimIsAConflict(t *testing.T) {
 // nobody else may.
 func TestAClaimantKnowsWhatElseFails(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	_, strange := s.account(100)
 	project := func(key string) string {

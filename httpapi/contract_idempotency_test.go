@@ -16,7 +16,7 @@ import (
 // here fails the test.
 func TestEveryRouteThatChargesOrCreatesKeepsTheRulesOfItsIdempotencyKey(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100_000)
 	_, box := s.sandbox()
 	first := s.hosted(key, "first.example.com", "").want(http.StatusCreated)
@@ -35,10 +35,10 @@ func TestEveryRouteThatChargesOrCreatesKeepsTheRulesOfItsIdempotencyKey(t *testi
 	state := func() string {
 		t.Helper()
 		var deliveries string
-		err := s.db.Get(&deliveries, `SELECT coalesce(string_agg(id || state || due_at, ' ' ORDER BY id), '') || (SELECT count(*) FROM http_recordings)
-			FROM webhooks.deliveries WHERE project_id = $1`, hooked)
+		err := s.db.Get(&deliveries, `SELECT coalesce(string_agg(id || state || due_at, ' ' ORDER BY id), '') || (SELECT count(*) FROM http_recordings WHERE job_id = $2)
+			FROM webhooks.deliveries WHERE project_id = $1`, hooked, work.jobID)
 		must.NoError(t, err)
-		return fmt.Sprint(s.log.Head(), deliveries)
+		return fmt.Sprint(s.written(), deliveries)
 	}
 	type effect struct {
 		key, path         string
@@ -130,7 +130,7 @@ func TestEveryRouteThatChargesOrCreatesKeepsTheRulesOfItsIdempotencyKey(t *testi
 // each checker's own.
 func TestACheckersIdempotencyKeyIsTheirOwn(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	id := s.submitted(key)
 	ann, bob := s.checker(), s.checker()

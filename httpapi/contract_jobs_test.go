@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -18,7 +17,7 @@ import (
 // job. reportId is there once a report is (decisions, "Absent and null").
 func TestAnEntryOfTheListOfJobs(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	id := s.tested(key, passes)
 	pending := s.submittedWith(key, `"priority":"urgent"`)
@@ -47,7 +46,7 @@ func TestAnEntryOfTheListOfJobs(t *testing.T) {
 // "status filter": and cancelled.
 func TestTheStatusFilterTakesEveryNameAndFindsItsJobs(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	accountID, key := s.account(100)
 	jobs := map[string]string{"pending": s.submitted(key), "claimed": s.submitted(key), "cancelled": s.submitted(key), "failed": s.submitted(key)}
 	s.claims(s.checker(), jobs["claimed"])
@@ -66,7 +65,7 @@ func TestTheStatusFilterTakesEveryNameAndFindsItsJobs(t *testing.T) {
 // "estimatedCompletionMinutes": the SLA, half of it when it is urgent.
 func TestWhoseSLAMinutesCount(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(1000)
 	with15 := `"projectId":"` + s.project(key, `{"name":"a","defaultSlaMinutes":15}`) + `"`
 	without := `"projectId":"` + s.project(key, `{"name":"b"}`) + `"`
@@ -104,7 +103,7 @@ func TestWhoseSLAMinutesCount(t *testing.T) {
 // list, on plain jobs, hosted tests and slots; echoed, or null.
 func TestEveryTargetIsTrimmedAndEchoedOrNull(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(1000)
 	const fields = `"targetDevice":" Pixel 9 ","targetOS":"Plan 9","targetBrowser":"\tLynx","targetScreenSize":"80×24","targetNetwork":"  "`
 	want := map[string]any{
@@ -131,7 +130,7 @@ func TestEveryTargetIsTrimmedAndEchoedOrNull(t *testing.T) {
 // Decisions, "checklistItems": [] = absent.
 func TestAnEmptyChecklistIsAnAbsentOne(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	for _, fields := range []string{`"checklistItems":[]`, `"checklistItems":null`, `"unknown":1`} {
 		submitted := s.call(key, "POST", "/v1/jobs", jobWith(fields+`,"generateChecklist":"sync"`)).want(http.StatusCreated)
@@ -145,7 +144,7 @@ func TestAnEmptyChecklistIsAnAbsentOne(t *testing.T) {
 // recordingUrl and checkerRating null. Decisions, "Prices": 2 credits.
 func TestAnAIReviewIsDoneWithoutACheckerAndHasNoRecordingAndNoRating(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := own(t)
 	accountID, key := s.account(2)
 	id, _ := s.call(key, "POST", "/v1/jobs", strings.Replace(aJob, "Payment Flow", "AI Review", 1)).want(http.StatusCreated)["jobId"].(string)
 	checker := s.checker()
@@ -165,7 +164,7 @@ func TestAnAIReviewIsDoneWithoutACheckerAndHasNoRecordingAndNoRating(t *testing.
 // "overallStatus" and "Item status".
 func TestWhateverItsItemsSayATestedJobIsCompleted(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	for overall, verdicts := range map[string][]string{
 		"fail":         {passes, fails, skips},
@@ -191,21 +190,21 @@ func TestWhateverItsItemsSayATestedJobIsCompleted(t *testing.T) {
 // way it ended.
 func TestWhatCannotBeCancelledSaysWhatToDo(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	accountID, key := s.account(100)
 	claimed, failed := s.submitted(key), s.submitted(key)
 	s.claims(s.checker(), claimed)
 	s.failed(accountID, failed)
 	completed := s.tested(key, passes)
 	slot := s.openSession(key, twoSlots).jobs[0]
-	before := s.log.Head()
+	before := s.written()
 	for _, id := range []string{claimed, completed, failed, slot} {
 		refused := s.call(key, "POST", "/v1/jobs/"+id+"/cancel", "").want(http.StatusConflict)
 		if refused["code"] != "CONFLICT" || refused["hint"] == nil {
 			t.Errorf("got %v", refused)
 		}
 	}
-	equal(t, s.log.Head(), before)
+	equal(t, s.written(), before)
 }
 
 // analyst finds one bug, whatever it is shown.
@@ -225,12 +224,10 @@ func (analyst) Analyse(_ context.Context, b command.AnalysisBrief) (job.AIReport
 // Specification, "AI report": the fields of a bug, strengths, recommendations.
 func TestABugInAnAIReport(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
-	s.commands = command.New(command.Deps{
-		Log: s.log, Sealer: s.deps.Vault, AI: analyst{}, Reads: commandtest.NoReads{}, Now: time.Now, ClaimsPerChecker: 1,
-	})
+	s := shared(t)
+	s.commands = s.parts.Process(analyst{})
 	s.deps.Commands = s.commands
-	s.API = New(s.deps)
+	s.serve()
 	accountID, key := s.account(100)
 	id := s.tested(key, fails, passes, skips)
 	s.analysed(accountID, id)

@@ -16,11 +16,11 @@ import (
 // key's that writes. Which routes write stands in the table.
 func TestAReadOnlyKeyReadsEverythingAndWritesNothing(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	id, key := s.account(1000)
 	reader := s.key(id, command.IssueKey{Scope: account.ScopeRead})
 	of := s.belongings(key, "a.example.com")
-	before := s.log.Head()
+	before := s.written()
 	for _, row := range routes {
 		if row.Audience != wire.Clients {
 			continue
@@ -39,14 +39,14 @@ func TestAReadOnlyKeyReadsEverythingAndWritesNothing(t *testing.T) {
 			t.Errorf("%s %s: %d %s", row.Method, row.Pattern, r.Code, r.Body)
 		}
 	}
-	equal(t, s.log.Head(), before)
+	equal(t, s.written(), before)
 }
 
 // … and a project-bound key's that is used on another project: by its path, by
 // its body and by its query.
 func TestAProjectBoundKeyIsRefusedEveryOtherProject(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	id, key := s.sandbox() // whose keys work on every route
 	of := s.belongings(key, "a.example.com")
 	own := s.project(key, `{"name":"own"}`)
@@ -66,7 +66,7 @@ func TestAProjectBoundKeyIsRefusedEveryOtherProject(t *testing.T) {
 		"GET /v1/projects": allowed, "GET /v1/events": allowed, "GET /v1/events/readers": allowed,
 		"POST /v1/hosted/test": allowed, "POST /v1/hosted/sessions": allowed,
 	}
-	before := s.log.Head()
+	before := s.written()
 	valid := `{"name":"x","rating":5,"finalStatus":"passed","since":"2026-11-21"}`
 	for _, row := range routes {
 		if row.Audience != wire.Clients {
@@ -96,7 +96,7 @@ func TestAProjectBoundKeyIsRefusedEveryOtherProject(t *testing.T) {
 			t.Errorf("%s: got %d %s", name, r.Code, r.Body)
 		}
 	}
-	equal(t, s.log.Head(), before)
+	equal(t, s.written(), before)
 
 	for _, path := range []string{"/v1/jobs", "/v1/hosted/sessions", "/v1/projects", "/v1/events"} {
 		shown := s.call(bound, "GET", path, "").want(http.StatusOK)

@@ -20,7 +20,7 @@ import (
 // text goes.
 func TestEveryLengthIsCountedInCharacters(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100_000)
 	projectID, hook := s.hook(key, withURL)
 	const (
@@ -90,11 +90,11 @@ func TestEveryLengthIsCountedInCharacters(t *testing.T) {
 		send := func(n int) result {
 			return s.call(caller, method, path, strings.Replace(r.body, "¤", strings.Repeat("𝄞", n), 1))
 		}
-		before := s.log.Head()
+		before := s.written()
 		if over := send(r.limit + 1); over.Code != http.StatusBadRequest || !slices.Equal(over.paths(), []string{r.path}) {
 			t.Errorf("%s, %s, one over: %d %.300s", r.at, r.path, over.Code, over.Body)
 		}
-		if s.log.Head() != before {
+		if s.written() != before {
 			t.Errorf("%s, %s, one over: something was written", r.at, r.path)
 		}
 		if full := send(r.limit); full.Code >= http.StatusMultipleChoices {
@@ -107,7 +107,7 @@ func TestEveryLengthIsCountedInCharacters(t *testing.T) {
 // list may have.
 func TestEveryListTakesAsManyEntriesAsItsLimit(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100_000)
 	first := s.hosted(key, "a.example.com", "").want(http.StatusCreated)
 	s.complete(first["jobId"].(string), "item-1")
@@ -137,7 +137,7 @@ func TestEveryListTakesAsManyEntriesAsItsLimit(t *testing.T) {
 // A text of a request has a limit in the document, and the service holds to it.
 func TestEveryTextOfTheDocumentHasALimitThatHolds(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	_, sandbox := s.sandbox()
 	_, hook := s.hook(key, "")

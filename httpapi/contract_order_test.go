@@ -32,7 +32,7 @@ func (s *service) huge(key, method, target, body string) result {
 // for the one that is looked at first.
 func TestThe401And403And429And413ComeInThisOrder(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	id, key := s.account(0)
 	issued, err := s.commands.IssueKey(t.Context(), operator(uuid.New()), id, command.IssueKey{Scope: account.ScopeFull})
 	s.visible(issued.Position, err)
@@ -43,7 +43,7 @@ func TestThe401And403And429And413ComeInThisOrder(t *testing.T) {
 	for _, k := range []string{key, readOnly} {
 		one.call(k, "GET", "/v1/credits", "").want(http.StatusOK) // the only one of the minute
 	}
-	before := s.log.Head()
+	before := s.written()
 	targets := [][2]string{{"POST", "/v1/jobs"}, {"POST", "/v1/hosted/test"}, {"POST", "/v1/hosted/sessions"}, {"PATCH", "/v1/projects/x"}}
 	each := func(what string, send func(method, path string) result, status int, code domain.Code) {
 		t.Helper()
@@ -59,20 +59,20 @@ func TestThe401And403And429And413ComeInThisOrder(t *testing.T) {
 	each("429 before read-only", func(method, path string) result { return one.huge(readOnly, method, path, "{") }, 429, domain.CodeRateLimited)
 	each("read-only before 413", func(method, path string) result { return s.huge(readOnly, method, path, "{") }, 403, domain.CodeForbidden)
 	each("401 before 413", func(method, path string) result { return s.huge(issued.Token, method, path, "{") }, 401, domain.CodeUnauthorized)
-	equal(t, s.log.Head(), before)
+	equal(t, s.written(), before)
 
 	at, err = s.commands.SuspendAccount(t.Context(), operator(uuid.New()), id)
 	s.visible(at, err)
-	before = s.log.Head()
+	before = s.written()
 	each("suspended before 429 and 413", func(method, path string) result { return one.huge(key, method, path, "{") }, 403, domain.CodeAccountSuspended)
 	each("suspended before read-only", func(method, path string) result { return s.huge(readOnly, method, path, "{") }, 403, domain.CodeAccountSuspended)
 	each("401 before suspended", func(method, path string) result { return s.call(issued.Token, method, path, "{") }, 401, domain.CodeUnauthorized)
-	equal(t, s.log.Head(), before)
+	equal(t, s.written(), before)
 }
 
 func TestThe400And404And409And402ComeInThisOrder(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	accountID, key := s.account(45)
 	_, other := s.account(100)
 	unknown := uuid.NewString()
@@ -101,7 +101,7 @@ func TestThe400And404And409And402ComeInThisOrder(t *testing.T) {
 	}
 	reader := s.key(accountID, command.IssueKey{Scope: account.ScopeRead})
 
-	before := s.log.Head()
+	before := s.written()
 	inUnknown := jobWith(`"projectId":"` + unknown + `"`)
 	conflicting := `,"webhookUrl":"` + hookURL + `","webhookSecret":"` + secretT + `"`
 	for _, c := range []struct {
@@ -152,5 +152,5 @@ func TestThe400And404And409And402ComeInThisOrder(t *testing.T) {
 			t.Errorf("%s, %s %s %s: got %d %s", c.order, c.method, c.path, c.body, r.Code, r.Body)
 		}
 	}
-	equal(t, s.log.Head(), before)
+	equal(t, s.written(), before)
 }

@@ -16,7 +16,7 @@ import (
 // Specification, "GET /v1/projects"; decisions, "List order" and "Counts".
 func TestTheListOfProjects(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	first := s.project(key, `{"name":"First","defaultUrl":"https://first.example.com","webhookUrl":"https://hooks.example.com/in"}`)
 	second := s.project(key, `{"name":"Second"}`)
@@ -46,7 +46,7 @@ func TestTheListOfProjects(t *testing.T) {
 // Specification, "POST /v1/hosted/sessions": what is not said has its default.
 func TestTheDefaultsOfASession(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	o := s.openSession(key, `{"url":"https://shop.example.com/","slots":[{"roleLabel":""},{"roleLabel":"  "},{"roleLabel":"Checker 1"},{}]}`)
 	body := s.session(key, o)
@@ -66,7 +66,7 @@ func TestTheDefaultsOfASession(t *testing.T) {
 // what was fixed.
 func TestASessionTakesFailuresAndPreparedFixesAlong(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(1000)
 	first := s.hosted(key, "shop.example.com", "").want(http.StatusCreated)
 	s.complete(first["jobId"].(string), "item-1")
@@ -84,7 +84,7 @@ func TestASessionTakesFailuresAndPreparedFixesAlong(t *testing.T) {
 // not.
 func TestASlotAndABatchsJobAreTestedAgainAlone(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(1000)
 	of := s.call(key, "POST", "/v1/jobs/bulk", bulkOf(1, nil)).want(http.StatusCreated)
 	review := s.submittedAs(key, `{"url":"https://example.com/","title":"t","description":"d","jobType":"AI Review"}`)
@@ -103,7 +103,7 @@ func TestASlotAndABatchsJobAreTestedAgainAlone(t *testing.T) {
 // the project's past, or its settings, tell that it is one.
 func TestARefusalThatThePastTellsIsNotStored(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(1000)
 	under := []string{wire.IdempotencyHeader, "k"}
 	first := s.hosted(key, "a.example.com", "").want(http.StatusCreated)
@@ -125,7 +125,7 @@ func TestARefusalThatThePastTellsIsNotStored(t *testing.T) {
 // it again.
 func TestAWebhookThatIsSetAnewIsEnabled(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	id := s.project(key, `{"name":"Shop","webhookUrl":"https://hooks.example.com/in"}`)
 	for _, url := range []string{"https://hooks.example.com/in", "https://hooks.example.com/other"} {
@@ -142,10 +142,10 @@ func TestAWebhookThatIsSetAnewIsEnabled(t *testing.T) {
 // no loopback, private or internal host.
 func TestEveryEndpointRefusesTheSameWebhookHosts(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	id := s.project(key, `{"name":"Shop"}`)
-	before := s.log.Head()
+	before := s.written()
 	for _, url := range []string{
 		"http://hooks.example.com/", "https://localhost/", "https://app.localhost/", "https://127.0.0.1/", "https://127.1/", "https://0.0.0.0/",
 		"https://10.0.0.1/", "https://172.16.0.1/", "https://192.168.0.1/", "https://169.254.169.254/", "https://100.64.0.1/",
@@ -165,14 +165,14 @@ func TestEveryEndpointRefusesTheSameWebhookHosts(t *testing.T) {
 			}
 		}
 	}
-	equal(t, s.log.Head(), before)
+	equal(t, s.written(), before)
 }
 
 // Specification, "POST /v1/projects": "when set, a webhook secret is
 // generated", which no answer ever holds.
 func TestACreatedProjectsSecretIsGenerated(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(0)
 	id := s.project(key, `{"name":"Shop","webhookUrl":"https://hooks.example.com/in"}`)
 	secret := patched{s, key, id}.secret()
@@ -191,7 +191,7 @@ func TestACreatedProjectsSecretIsGenerated(t *testing.T) {
 // or failed.
 func TestTheHistoryShowsWhatIsPreparedForTheNextTest(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	accountID, key := s.account(100)
 	first := s.hosted(key, "a.example.com", "").want(http.StatusCreated)
 	s.complete(first["jobId"].(string), "item-1")

@@ -15,7 +15,7 @@ import (
 // and in the query, however they are nested.
 func TestUnknownKeysAreIgnoredEverywhere(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(1000)
 	of := s.belongings(key, "a.example.com")
 	_, hook := s.hook(key, withURL)
@@ -64,7 +64,7 @@ func TestUnknownKeysAreIgnoredEverywhere(t *testing.T) {
 // on good answers and on refusals.
 func TestAClientsRequestIDIsHonouredOrIgnoredOnGoodAnswersAndRefusals(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(0)
 	for _, c := range []struct {
 		path   string
@@ -91,7 +91,7 @@ func TestAClientsRequestIDIsHonouredOrIgnoredOnGoodAnswersAndRefusals(t *testing
 // characters, blanks inside included.
 func TestAWebhookSecretMayHoldEveryPrintableCharacter(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	var every strings.Builder
 	for c := ' '; c <= '~'; c++ {
@@ -114,7 +114,7 @@ func TestAWebhookSecretMayHoldEveryPrintableCharacter(t *testing.T) {
 // stored hashed.
 func TestADeployHooksTokenStandsNowhereInTheClear(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	_, hook := s.hook(key, withURL)
 	s.call("", "POST", hook, "").want(http.StatusCreated)
@@ -129,7 +129,7 @@ func TestADeployHooksTokenStandsNowhereInTheClear(t *testing.T) {
 			t.Errorf("it stands in %s", table)
 		}
 	}
-	for _, e := range s.log.All() {
+	for _, e := range s.events() {
 		raw, err := wire.Encode(e.Event)
 		must.NoError(t, err)
 		if strings.Contains(string(raw), token) {

@@ -46,7 +46,7 @@ func moments(t *testing.T, where string, body any, seen map[string]bool) {
 // a time is shown. The list of names is what keeps this test from seeing none.
 func TestEveryTimestampHasOneForm(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	accountID, key := s.account(1000)
 	seen := map[string]bool{}
 	see := func(key, method, path, body string, headers ...string) map[string]any {
@@ -112,7 +112,7 @@ func TestEveryTimestampHasOneForm(t *testing.T) {
 // is shown, and can be handed back as it is.
 func TestOneInstantReadsTheSameEverywhere(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	id := s.submitted(key)
 	createdAt := s.call(key, "GET", "/v1/jobs/"+id, "").want(http.StatusOK)["createdAt"]

@@ -15,7 +15,7 @@ import (
 // every endpoint that takes a type; the spelling is echoed, the code beside it.
 func TestEveryEndpointTakesAJobTypeInBothSpellingsAndEchoesIt(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100_000)
 	patched := s.project(key, `{"name":"patched"}`)
 	created := func(path, body, field string) string {

@@ -29,7 +29,7 @@ func (s *service) grant(accountID string, amount domain.Credits, after time.Dura
 // Decisions, "Expiring credits".
 func TestCreditsShowTheLotsThatExpireWithinThirtyDaysSoonestFirst(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	accountID, key := s.account(10)
 	const day = 24 * time.Hour
 	later := s.grant(accountID, 20, 29*day)
@@ -47,9 +47,8 @@ func TestCreditsShowTheLotsThatExpireWithinThirtyDaysSoonestFirst(t *testing.T) 
 // what it does.
 func TestASandboxesCreditsExpireByItsOwnClock(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
-	accountID, at, err := s.commands.CreateAccount(t.Context(), operator(uuid.New()), "acme", true)
-	s.visible(at, err)
+	s := shared(t)
+	accountID := s.parts.Account(0, true)
 	key := s.key(accountID, command.IssueKey{Scope: account.ScopeFull})
 	s.grant(accountID, 5, 0)
 	s.grant(accountID, 7, time.Hour)

@@ -48,7 +48,7 @@ func (s *service) onLog(l *lineage) {
 
 func TestACursorSaysOfWhichLogItIs(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	log := &lineage{}
 	first := origin.Begin("the-log", "1/1")
 	log.become(first)
@@ -73,7 +73,7 @@ func TestACursorSaysOfWhichLogItIs(t *testing.T) {
 
 func TestARestoredLogTellsReadersWhereToContinue(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	log := &lineage{}
 	log.become(origin.Begin("the-log", "1/1"))
 	s.onLog(log)
@@ -108,7 +108,7 @@ func TestARestoredLogTellsReadersWhereToContinue(t *testing.T) {
 
 func TestACursorOfAnotherLogIsRefused(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	log := &lineage{}
 	log.become(origin.Begin("the-log", "1/1"))
 	s.onLog(log)
@@ -131,7 +131,7 @@ func TestACursorOfAnotherLogIsRefused(t *testing.T) {
 
 func TestACursorBeyondTheLogsEndOrBeforeWhatIsKeptIsRefused(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	log := &lineage{}
 	log.become(origin.Begin("the-log", "1/1"))
 	s.onLog(log)

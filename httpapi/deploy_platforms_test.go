@@ -22,7 +22,7 @@ func platformBody(t *testing.T, name string) string {
 // Decisions, "Deploy hook": each platform's body makes one test, whatever is repeated.
 func TestADeployHookTakesWhatPlatformsSend(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t).node(nil)
 	_, key := s.account(1000)
 	_, hook := s.hook(key, withURL)
 	const own = "https://shop.replit.app/start"
@@ -66,7 +66,7 @@ func TestADeployHookTakesWhatPlatformsSend(t *testing.T) {
 			with(t, s.call("", "POST", hook, again, c.headers...).want(http.StatusOK), map[string]any{"jobId": id, "deduplicated": true, "creditsDeducted": 0.0})
 		}
 	}
-	equal(t, s.log.Count("job.created"), 6)
+	equal(t, s.count("job.created"), 6)
 	if strings.Contains(s.stored(), "netlify-token") || strings.Contains(s.logged.String(), "netlify-token") {
 		t.Error("Netlify's token is stored")
 	}
@@ -74,11 +74,11 @@ func TestADeployHookTakesWhatPlatformsSend(t *testing.T) {
 
 func TestADeployHookTestsOnlyDeploymentsThatSucceeded(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	_, hook := s.hook(key, withURL)
 	_, bare := s.hook(key, "")
-	head := s.log.Head()
+	head := s.written()
 	for _, c := range []struct {
 		name, from, to string
 		headers        []string
@@ -102,13 +102,13 @@ func TestADeployHookTestsOnlyDeploymentsThatSucceeded(t *testing.T) {
 	private := strings.Replace(platformBody(t, "vercel"), "shop-7.vercel.app", "10.0.0.1", 1)
 	equal(t, s.call("", "POST", hook, private).paths(), []string{"payload.deployment.url"})
 	s.call("", "POST", "/v1/hooks/deploy/qh_unknown", platformBody(t, "vercel")).refused(http.StatusNotFound, domain.CodeNotFound)
-	equal(t, s.log.Head(), head)
+	equal(t, s.written(), head)
 }
 
 // The secret that opens a protected deployment is the claimant's alone.
 func TestTheBypassOfAProtectedDeploymentIsSealed(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t).node(nil)
 	_, key := s.account(100)
 	_, hook := s.hook(key, withURL)
 	made := s.call("", "POST", hook+"?x-vercel-protection-bypass=open-sesame", platformBody(t, "vercel"))

@@ -2,9 +2,7 @@ package httpapi
 
 import (
 	"net/http"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/uuid"
@@ -24,7 +22,7 @@ const withURL = `,"defaultUrl":"https://shop.replit.app/start"`
 
 func TestADeployHookNeedsNoKeyAndAnswersAsAHostedTestDoes(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t).node(nil)
 	_, key := s.account(100)
 	projectID, hook := s.hook(key, withURL)
 	body := s.call("", "POST", hook, "").want(http.StatusCreated)
@@ -51,7 +49,7 @@ func TestADeployHookNeedsNoKeyAndAnswersAsAHostedTestDoes(t *testing.T) {
 
 func TestADeployIsDeduplicatedWhileItsJobLives(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	_, hook := s.hook(key, withURL)
 	first := s.call("", "POST", hook, `{"commitSha":"ABC","deduplicationKey":"run 7"}`).want(http.StatusCreated)
@@ -70,25 +68,9 @@ func TestADeployIsDeduplicatedWhileItsJobLives(t *testing.T) {
 	}
 }
 
-func TestManyDeploysOfOneCommitAtOnceMakeOneJob(t *testing.T) {
-	t.Parallel()
-	s := setup(t)
-	_, key := s.account(1000)
-	_, hook := s.hook(key, withURL)
-	codes := make([]int, 10)
-	var wg sync.WaitGroup
-	for i := range codes {
-		wg.Go(func() { codes[i] = s.call("", "POST", hook, `{"commitSha":"abc"}`).Code })
-	}
-	wg.Wait()
-	slices.Sort(codes)
-	equal(t, codes, append(slices.Repeat([]int{http.StatusOK}, 9), http.StatusCreated))
-	equal(t, []int{s.log.Count("job.created"), s.log.Count("credits.debited")}, []int{1, 1})
-}
-
 func TestADeployTakesFailuresAndPreparedFixesAlongOnce(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(1000)
 	projectID, hook := s.hook(key, withURL)
 	s.complete(s.call("", "POST", hook, "").want(http.StatusCreated)["jobId"].(string), "item-1")
@@ -103,11 +85,11 @@ func TestADeployTakesFailuresAndPreparedFixesAlongOnce(t *testing.T) {
 
 func TestWhatADeployHookRefuses(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	accountID, key := s.account(4)
 	_, hook := s.hook(key, withURL)
 	_, bare := s.hook(key, "")
-	before := s.log.Head()
+	before := s.written()
 	for _, token := range []string{"qh_unknown", strings.Repeat("x", 300), uuid.NewString(), "%00"} {
 		s.call("", "POST", "/v1/hooks/deploy/"+token, "").refused(http.StatusNotFound, domain.CodeNotFound)
 	}
@@ -120,7 +102,7 @@ func TestWhatADeployHookRefuses(t *testing.T) {
 		[]string{"branch", "commitSha", "deduplicationKey", "environment", "feature", "priority", "url"})
 	equal(t, s.call("", "POST", hook, `[]`).paths(), []string{"body"})
 	s.call("", "POST", hook, "").refused(http.StatusPaymentRequired, domain.CodeInsufficientCredits)
-	equal(t, s.log.Head(), before)
+	equal(t, s.written(), before)
 
 	at, err := s.commands.SuspendAccount(t.Context(), operator(uuid.New()), accountID)
 	s.visible(at, err)
@@ -129,7 +111,7 @@ func TestWhatADeployHookRefuses(t *testing.T) {
 
 func TestADeployWithAnIdempotencyKeyIsOneDeployAndItsTokenIsStoredNowhere(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	_, hook := s.hook(key, withURL)
 	_, other := s.hook(key, withURL)
@@ -138,7 +120,7 @@ func TestADeployWithAnIdempotencyKeyIsOneDeployAndItsTokenIsStoredNowhere(t *tes
 	equal(t, again.want(http.StatusCreated), first)
 	equal(t, again.Header().Get("Idempotent-Replayed"), "true")
 	s.call("", "POST", other, "", "Idempotency-Key", "k").want(http.StatusCreated)
-	equal(t, s.log.Count("job.created"), 2)
+	equal(t, s.count("job.created"), 2)
 	var paths []string
 	must.NoError(t, s.db.SelectContext(t.Context(), &paths, `SELECT path FROM http_idempotency`))
 	for _, p := range paths {

@@ -127,7 +127,7 @@ func (s *service) health(key, path string) map[string]any {
 // line of the service's log ever holds a value.
 func TestOwnHeadersOfAProjectsWebhook(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := own(t)
 	r := s.delivering()
 	_, key := s.account(1000)
 	_, stranger := s.account(10)
@@ -156,7 +156,7 @@ func TestOwnHeadersOfAProjectsWebhook(t *testing.T) {
 	}
 	s.call(stranger, "PATCH", path, `{"webhookHeaders":{"X-Tenant":"theirs"}}`).want(http.StatusNotFound)
 
-	before := s.log.Head()
+	before := s.written()
 	for wrong, at := range map[string]string{
 		`{"Host":"canary.example"}`: "webhookHeaders.Host", `{"X-A":"canary\r\nX-B: 1"}`: "webhookHeaders.X-A", `{"X-A":1}`: "webhookHeaders.X-A", `{"webhook-id":"canary"}`: "webhookHeaders.webhook-id",
 		`{"X-A":""}`: "webhookHeaders.X-A", `{"":"canary"}`: "webhookHeaders.", `["canary"]`: "webhookHeaders", `{"X-A":"1","x-a":"canary"}`: "webhookHeaders.x-a", `{"X-A":"` + strings.Repeat("canary", 500) + `"}`: "webhookHeaders.X-A",
@@ -168,7 +168,7 @@ func TestOwnHeadersOfAProjectsWebhook(t *testing.T) {
 			t.Errorf("%.60s: %s", wrong, got.Body)
 		}
 	}
-	equal(t, s.log.Head(), before)
+	equal(t, s.written(), before)
 
 	s.call(key, "PATCH", path, `{"webhookHeaders":{"authorization":null}}`).want(http.StatusOK)
 	names("X-Tenant")
@@ -185,7 +185,7 @@ func TestOwnHeadersOfAProjectsWebhook(t *testing.T) {
 	if strings.Contains(s.logged.String(), "canary") {
 		t.Errorf("the service logged %s", s.logged)
 	}
-	for _, e := range s.log.All() {
+	for _, e := range s.events() {
 		if raw, err := json.Marshal(e.Event); err != nil || strings.Contains(string(raw), "canary") {
 			t.Errorf("%s holds %s: %v", e.Type, raw, err)
 		}
@@ -197,7 +197,7 @@ func TestOwnHeadersOfAProjectsWebhook(t *testing.T) {
 // their order.
 func TestAReceiverThatWasDownGetsEveryEventOnceWhenItIsRepaired(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := own(t)
 	r := s.delivering()
 	_, key := s.account(1000)
 	project, path := s.hookedTo(key, r)
@@ -271,7 +271,7 @@ func TestAReceiverThatWasDownGetsEveryEventOnceWhenItIsRepaired(t *testing.T) {
 // the new one in their overlap, and with the new one only after it.
 func TestARotationUnderLoadLeavesNothingThatDoesNotVerify(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := own(t)
 	r := s.delivering()
 	_, key := s.account(1_000_000)
 	project, path := s.hookedTo(key, r)

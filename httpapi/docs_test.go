@@ -21,21 +21,13 @@ import (
 	"humanqa/httpapi/wire"
 	"humanqa/integrations/skill"
 	"humanqa/internal/fence"
-	"humanqa/internal/testing/apicheck"
 	"humanqa/internal/testing/must"
 )
 
-// newChecker reads the document as the service serves it.
-func newChecker(t *testing.T) *apicheck.Checker {
-	t.Helper()
-	c, err := apicheck.New(openapi.Document())
-	must.NoError(t, err)
-	return c
-}
-
 func TestTheRoutesAndTheDocumentAreTheSame(t *testing.T) {
 	t.Parallel()
-	checker := newChecker(t)
+	checker, err := documented()
+	must.NoError(t, err)
 	var served []string
 	for _, row := range routes {
 		name := row.Method + " " + row.Pattern
@@ -69,7 +61,7 @@ func TestTheRoutesAndTheDocumentAreTheSame(t *testing.T) {
 
 func TestTheDocumentIsServedToEverybodyAndKept(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	for path, document := range map[string][]byte{
 		"/v1/openapi.json": openapi.Document(), "/v1/openapi-3.1.json": openapi.Document31(),
 	} {
@@ -84,7 +76,7 @@ func TestTheDocumentIsServedToEverybodyAndKept(t *testing.T) {
 // An agent asks for text, a browser for a page.
 func TestTheReferenceIsMarkdownForWhoeverAsksForIt(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	for accept, want := range map[string]string{
 		"": "text/html", "*/*": "text/html", "text/html,application/xhtml+xml,*/*;q=0.8": "text/html", "text/*": "text/html",
 		"text/markdown": "text/markdown", "text/markdown, text/html;q=0.9, */*;q=0.1": "text/markdown", "text/html, text/markdown;q=0.5": "text/html",
@@ -112,7 +104,7 @@ func TestTheReferenceIsMarkdownForWhoeverAsksForIt(t *testing.T) {
 // Each page has a twin in Markdown: by its name, by what the client prefers, and as the page says.
 func TestEveryPageOfTheReferenceHasItsMarkdown(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	for name := range openapi.ReferencePages() {
 		path := strings.TrimSuffix("/docs/"+name, "/")
 		page := s.call("", "GET", path, "", "Accept", "text/html").Body.String()
@@ -136,7 +128,7 @@ func TestEveryPageOfTheReferenceHasItsMarkdown(t *testing.T) {
 // llms.txt has the proposal's form and every page of the reference, and each of its links answers with text.
 func TestTheTextsForCodingAgents(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	r := s.call("", "GET", "/llms.txt", "")
 	equal(t, r.Code, http.StatusOK)
 	text := r.Body.String()
@@ -183,7 +175,7 @@ func TestTheTextsForCodingAgents(t *testing.T) {
 
 func TestLargeTextsAreCompressedForWhoeverTakesThat(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	fetch := func(path string, headers ...string) *httptest.ResponseRecorder { // call would read the compressed body
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody)
 		for i := 0; i < len(headers); i += 2 {
@@ -246,7 +238,7 @@ func TestAPathThatLeadsNowhereNamesTheNearest(t *testing.T) {
 		}
 		t.Errorf("%.40s: %v, want %s first", path, near, want)
 	}
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(0)
 	equal(t, s.call(key, "GET", "/v1/job", "").want(http.StatusNotFound)["hint"], any("did you mean /v1/jobs? GET /docs shows the paths there are"))
 	equal(t, s.call("", "GET", "/nowhere", "").want(http.StatusNotFound)["hint"], any("GET /docs shows the paths there are"))
@@ -260,7 +252,7 @@ var (
 
 func TestTheReferencePageNeedsNobodyElse(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	page := s.call("", "GET", "/docs", "")
 	equal(t, page.Code, http.StatusOK)
 	equal(t, page.Header().Get("Content-Type"), "text/html; charset=utf-8")
@@ -301,7 +293,7 @@ func TestTheReferencePageNeedsNobodyElse(t *testing.T) {
 // loads is small.
 func TestTheReferenceHasEveryOperation(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	all, whole := "", map[string]string{}
 	for name := range openapi.ReferencePages() {
 		path := strings.TrimSuffix("/docs/"+name, "/")
@@ -336,7 +328,8 @@ func TestTheReferenceHasEveryOperation(t *testing.T) {
 
 func TestTheFormatsOfReportsAreShownAsTheyAreWritten(t *testing.T) {
 	t.Parallel()
-	checker := newChecker(t)
+	checker, err := documented()
+	must.NoError(t, err)
 	for pattern, name := range map[string]string{
 		"/v1/jobs/{id}/report":           "job",
 		"/v1/jobs/bulk/{batchId}/report": "batch",

@@ -137,7 +137,7 @@ func TestRequestIDs(t *testing.T) {
 
 func TestA401SaysThatBearerIsMissing(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(0)
 	hints := map[string]string{}
 	for name, header := range map[string]string{
@@ -156,7 +156,7 @@ func TestA401SaysThatBearerIsMissing(t *testing.T) {
 // The log names the path and the account, and no secret of either.
 func TestTheLogOfRequestsNamesPathAndAccount(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t).node(nil)
 	accountID, key := s.account(100)
 	_, hook := s.hook(key, withURL)
 	token := hook[strings.LastIndexByte(hook, '/')+1:]
@@ -209,7 +209,7 @@ func logField(line, name string) string {
 
 func TestA400SaysTheNextStep(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	checker := s.checker()
 	for _, c := range []struct{ key, call, body, want string }{

@@ -10,16 +10,17 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/command"
+	"humanqa/domain/job"
 )
 
 // Decisions, "Prices" and "estimatedCompletionMinutes".
 func TestAnEstimateIsWhatTheSubmissionThenCosts(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	accountID, key := s.account(7)
 	project, _ := s.call(key, "POST", "/v1/projects", `{"name":"Shop","defaultSlaMinutes":15}`).want(http.StatusCreated)["projectId"].(string)
 	read := s.key(accountID, command.IssueKey{Scope: account.ScopeRead})
-	before := s.log.Head()
+	before := s.written()
 	for _, c := range []struct {
 		name, body string
 		want       map[string]any
@@ -46,12 +47,12 @@ func TestAnEstimateIsWhatTheSubmissionThenCosts(t *testing.T) {
 	equal(t, s.call(key, "POST", "/v1/estimate", `{"jobType":"nope","priority":"soon"}`).paths(),
 		[]string{"description", "jobType", "priority", "title", "url"})
 	s.call(key, "POST", "/v1/estimate", jobWith(`"projectId":"`+uuid.NewString()+`"`)).refused(http.StatusNotFound, domain.CodeNotFound)
-	equal(t, s.log.Head(), before)
+	equal(t, s.written(), before)
 }
 
 func TestThePricesAreShown(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(0)
 	prices, _ := s.call(key, "GET", "/v1/pricing", "").want(http.StatusOK)["prices"].([]any)
 	equal(t, len(prices), 9)
@@ -61,8 +62,9 @@ func TestThePricesAreShown(t *testing.T) {
 		if row["jobTypeCode"] == "ai_review" {
 			normal = 2
 		}
+		code, _ := row["jobTypeCode"].(string)
 		equal(t, row, map[string]any{
-			"jobType": row["jobType"], "jobTypeCode": row["jobTypeCode"], "normal": normal, "urgent": 2 * normal,
+			"jobType": job.Type(code).Title(), "jobTypeCode": row["jobTypeCode"], "normal": normal, "urgent": 2 * normal,
 		})
 	}
 }

@@ -52,7 +52,7 @@ func each(events []map[string]any, name string) (values []string) {
 
 func TestAJobsEventsAreShownAsWebhooksAre(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	accountID, key := s.account(100)
 	id := s.submittedWith(key, checklistOf(1)+`,"credentials":{"username":"u","password":"s3cr3t-pass"},"accessInstructions":"door-4711"`)
 	s.claims(s.checker(), id).checks(fails).completes("Broken.")
@@ -98,7 +98,7 @@ func TestAJobsEventsAreShownAsWebhooksAre(t *testing.T) {
 
 func TestTheAccountsFeedIsReadPageByPage(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	accountID, key := s.account(500)
 	projectID := s.project(key, `{"name":"Shop"}`)
 	var want []string
@@ -244,7 +244,7 @@ func (f *stream) next() sent {
 
 func TestAStreamGoesOnWhereItWasCutOff(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(500)
 	srv := s.online()
 	_, other := s.account(500)
@@ -305,7 +305,7 @@ func TestAStreamGoesOnWhereItWasCutOff(t *testing.T) {
 
 func TestAStreamOutlivesTheServersTimeOuts(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t).node(nil)
 	_, key := s.account(100)
 	s.clients.Beat = 20 * time.Millisecond
 	srv := httptest.NewUnstartedServer(s.API)
@@ -328,7 +328,7 @@ func TestAStreamOutlivesTheServersTimeOuts(t *testing.T) {
 
 func TestAStreamEndsWithItsKey(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t).node(nil)
 	accountID, _ := s.account(100)
 	s.clients.Beat = time.Hour // nothing else looks after the stream
 	srv := s.online()
@@ -346,7 +346,7 @@ func TestAStreamEndsWithItsKey(t *testing.T) {
 
 func TestStreamsEndWithTheService(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t).node(nil)
 	_, key := s.account(100)
 	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	must.NoError(t, err)
@@ -368,7 +368,7 @@ func TestStreamsEndWithTheService(t *testing.T) {
 
 func TestAKeyHasSoManyStreamsAndNoMore(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := own(t)
 	accountID, key := s.account(100)
 	srv := s.online()
 	var open []*stream
@@ -391,7 +391,7 @@ func TestAKeyHasSoManyStreamsAndNoMore(t *testing.T) {
 
 func TestABadStreamIsRefusedBeforeItBegins(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	sse := []string{"Accept", "text/event-stream"}
 	equal(t, s.call(key, "GET", "/v1/events?after=x&types=y", "", sse...).paths(), []string{"after", "types"})

@@ -37,13 +37,13 @@ func (f *faultyFiles) Read(ctx context.Context, key string, offset, length int64
 func TestAnUploadThatBrokeOffIsTakenUpAgainOrSwept(t *testing.T) {
 	t.Parallel()
 	away := errors.New("out of luck")
+	all := own(t)
 	for name, fault := range map[string]*faultyFiles{
 		"before the file was there": {before: away},
 		"behind the file":           {behind: away},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := setup(t)
+		t.Run(name, func(t *testing.T) { // one after the other: a sweep is of every account's files
+			s := all.beneath(t).node(nil)
 			_, key := s.account(100)
 			good := s.Evidence.Files
 			fault.Files = good
@@ -90,7 +90,7 @@ func (s *service) sweeps() {
 
 func TestABucketThatIsAwayIsNoFaultOfTheLink(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t).node(nil)
 	_, key := s.account(100)
 	link := s.working(key).shown(aPNG)
 	s.Evidence.Files = &faultyFiles{Files: s.Evidence.Files, reading: errors.New("out of luck")}
@@ -116,7 +116,7 @@ func (f brittleFiles) Read(ctx context.Context, key string, offset, length int64
 
 func TestHalfAFileIsNotTakenForAWholeOne(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t).node(nil)
 	_, key := s.account(100)
 	link := s.working(key).shown(aPNG + strings.Repeat("x", 1000))
 	s.Evidence.Files = brittleFiles{s.Evidence.Files}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/lib/pq"
 
 	"humanqa/domain"
 	"humanqa/domain/account"
@@ -50,7 +51,7 @@ func (s *service) expires() evidence.Swept {
 }
 
 func (s *service) expired() (ids []string) {
-	for _, e := range s.log.All() {
+	for _, e := range s.events() {
 		if a, ok := e.Event.(*job.EvidenceExpired); ok {
 			for _, p := range a.Pieces {
 				ids = append(ids, p.ID)
@@ -64,7 +65,7 @@ func (s *service) expired() (ids []string) {
 // formats and its links say so.
 func TestEvidenceGoesByTheSettingAndTheReportSaysSo(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := own(t)
 	accountID, key := s.account(100)
 	w := s.filmed(key)
 	before := s.call(key, "GET", "/v1/jobs/"+w.jobID+"/report", "").want(http.StatusOK)
@@ -136,7 +137,7 @@ func TestEvidenceGoesByTheSettingAndTheReportSaysSo(t *testing.T) {
 // three keeps the evidence.
 func TestAHoldKeepsEvidence(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := own(t)
 	accountID, key := s.account(100)
 	projectID := s.project(key, `{"name":"Shop"}`)
 	w := s.claims(s.checker(), s.submittedAs(key, `{"url":"https://example.com/shop","title":"Checkout","description":"Buy a thing",
@@ -186,6 +187,7 @@ func TestAHoldKeepsEvidence(t *testing.T) {
 func TestASweepThatDiesAnywhereIsFinishedByTheNext(t *testing.T) {
 	t.Parallel()
 	dead := errors.New("dead")
+	all := own(t)
 	for _, at := range []struct {
 		step string
 		nth  int
@@ -193,8 +195,7 @@ func TestASweepThatDiesAnywhereIsFinishedByTheNext(t *testing.T) {
 		{"lease", 1}, {"event", 1}, {"event", 2}, {"row", 1}, {"row", 2}, {"lease", 2}, {"files", 1}, {"file", 1}, {"file", 2}, {"erased", 1},
 	} {
 		t.Run(fmt.Sprintf("%s %d", at.step, at.nth), func(t *testing.T) {
-			t.Parallel()
-			s := setup(t)
+			s := all.beneath(t) // one after the other: a sweep is of every account's files
 			accountID, key := s.account(100)
 			keptID, keptKey := s.account(100)
 			for range 2 {
@@ -244,14 +245,15 @@ func TestASweepThatDiesAnywhereIsFinishedByTheNext(t *testing.T) {
 func (s *service) goneRows() (n int) {
 	s.t.Helper()
 	must.NoError(s.t, s.db.GetContext(s.t.Context(), &n,
-		`SELECT count(*) FROM http_evidence WHERE gone_at IS NOT NULL AND erased_at IS NOT NULL AND taken_until IS NULL`))
+		`SELECT count(*) FROM http_evidence
+		WHERE account_id = ANY ($1) AND gone_at IS NOT NULL AND erased_at IS NOT NULL AND taken_until IS NULL`, pq.Array(s.parts.Accounts())))
 	return n
 }
 
 // A backup that is under way still reads the files of its snapshot.
 func TestFilesWaitForABackup(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := own(t)
 	accountID, key := s.account(100)
 	w := s.working(key)
 	w.check(0, `{"status":"fail","screenshotUrl":"`+w.shown(aPNG)+`"}`)

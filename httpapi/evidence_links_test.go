@@ -18,7 +18,7 @@ import (
 
 func TestALinkOpensWhatItWasSignedForAsLongAsItSays(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t).node(nil)
 	_, key := s.account(100)
 	_, otherKey := s.account(100)
 	now := time.Now()
@@ -61,7 +61,7 @@ func TestALinkOpensWhatItWasSignedForAsLongAsItSays(t *testing.T) {
 // key, and open one file each.
 func TestTheLinksOfAnExportedReportLast(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t).node(nil)
 	accountID, key := s.account(100)
 	now := time.Now()
 	s.Evidence.Now = func() time.Time { return now }
@@ -112,7 +112,7 @@ func withoutExpiry(t *testing.T, query string) string {
 // Decisions, "Checker work": a link is text like any other.
 func TestALinkWithWhatNobodySeesIsRefused(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	w := s.working(key)
 	for _, hidden := range []string{"\u202e", "\u2028", "\u0085", " ", "\u00a0", "\u200b", "\u2066"} {
@@ -133,7 +133,7 @@ func flipped(signature string) string {
 
 func TestAShreddedAccountsLinksEnd(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	accountID, key := s.account(100)
 	link := s.working(key).shown(aPNG)
 	v, _ := s.deps.Vault.(*vault.Vault)

@@ -29,8 +29,8 @@ func (s *service) waits() {
 // given it: whichever comes first, no report leads to nothing.
 func TestAPictureIsNotTakenAwayWhileItIsGiven(t *testing.T) {
 	t.Parallel()
+	s := own(t)
 	for _, takenFirst := range []bool{true, false} {
-		s := setup(t)
 		_, key := s.account(100)
 		w := s.claims(s.checker(), s.submittedWith(key, checklistOf(2)))
 		link := w.shown(aPNG)

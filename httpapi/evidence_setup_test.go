@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lib/pq"
+
 	"humanqa/httpapi/evidence"
 	"humanqa/internal/testing/must"
 )
@@ -68,10 +70,13 @@ func (s *service) working(key string) *work {
 	return s.claims(s.checker(), s.submittedWith(key, checklistOf(1)))
 }
 
-// pieces counts the rows that are finished, and those that are not.
+// pieces counts the rows of the test's accounts that are finished, and those that are not.
 func (s *service) pieces() (finished, unfinished int) {
 	s.t.Helper()
-	err := s.db.QueryRowContext(s.t.Context(), `SELECT count(*) FILTER (WHERE stored_at IS NOT NULL), count(*) FILTER (WHERE stored_at IS NULL) FROM http_evidence`).
+	err := s.db.QueryRowContext(s.t.Context(), `
+		SELECT count(*) FILTER (WHERE stored_at IS NOT NULL), count(*) FILTER (WHERE stored_at IS NULL)
+		FROM http_evidence
+		WHERE account_id = ANY ($1)`, pq.Array(s.parts.Accounts())).
 		Scan(&finished, &unfinished)
 	must.NoError(s.t, err)
 	return finished, unfinished

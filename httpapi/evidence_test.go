@@ -23,7 +23,7 @@ import (
 // what is left.
 func TestSeveralPicturesOfAnItem(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	w := s.working(key)
 	a, b := w.shown(aPNG), w.shown(aPNG+" another")
@@ -61,7 +61,7 @@ func TestSeveralPicturesOfAnItem(t *testing.T) {
 
 func TestEvidenceOfEachKindComesBackAsItCame(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	w := s.working(key)
 	for media, head := range map[string]string{
@@ -102,7 +102,7 @@ func TestEvidenceOfEachKindComesBackAsItCame(t *testing.T) {
 
 func TestAReportsLinksWorkInEveryFormat(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	w := s.working(key)
 	shot, video := w.shown(aPNG), w.shown("\x1a\x45\xdf\xa3\x8b\x42\x86\x81\x01\x42\x82\x84webm")
@@ -135,7 +135,7 @@ func TestAReportsLinksWorkInEveryFormat(t *testing.T) {
 	}
 	// What the log keeps says nothing without a signature, and no host.
 	kept := 0
-	for _, e := range s.log.All() {
+	for _, e := range s.events() {
 		raw, err := json.Marshal(e)
 		must.NoError(t, err)
 		if bytes.Contains(raw, []byte("signature=")) || bytes.Contains(raw, []byte("qa.example/v1/evidence")) {
@@ -150,7 +150,7 @@ func TestAReportsLinksWorkInEveryFormat(t *testing.T) {
 
 func TestAStrangersLinkIsShownAsItCame(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	w := s.working(key)
 	id := uuid.NewString()
@@ -165,7 +165,7 @@ func TestAStrangersLinkIsShownAsItCame(t *testing.T) {
 
 func TestEvidenceOfAnotherJobIsNoEvidence(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, keyA := s.account(100)
 	_, keyB := s.account(100)
 	w, sameAccount, other := s.working(keyA), s.working(keyA), s.working(keyB)
@@ -189,7 +189,7 @@ func TestEvidenceOfAnotherJobIsNoEvidence(t *testing.T) {
 
 func TestOnlyTheClaimantUploads(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	w := s.working(key)
 	upload := func(checker, jobID, token string) result {
@@ -215,7 +215,7 @@ func TestOnlyTheClaimantUploads(t *testing.T) {
 
 func TestWhatIsNoEvidenceIsRefused(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	w := s.working(key)
 	target := "/v1/checker/jobs/" + w.jobID + "/evidence"
@@ -259,7 +259,7 @@ func TestWhatIsNoEvidenceIsRefused(t *testing.T) {
 
 func TestAFilesNameAndTypePlayNoPart(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t).node(nil)
 	_, key := s.account(100)
 	w := s.working(key)
 	for i, name := range []string{
@@ -284,7 +284,7 @@ func TestAFilesNameAndTypePlayNoPart(t *testing.T) {
 
 func TestEvidenceHasItsLimits(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t).node(nil)
 	_, key := s.account(100)
 	w := s.working(key)
 	const aGIF, anMP4 = "GIF89a\x01\x00\x01\x00", "\x00\x00\x00\x20ftypisom\x00\x00\x02\x00isomiso2avc1mp41"
@@ -308,14 +308,15 @@ func TestEvidenceHasItsLimits(t *testing.T) {
 
 func TestAJobHoldsSoManyPieces(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	w := s.working(key)
 	first := w.shown(aPNG)
 	_, err := s.db.ExecContext(t.Context(), `
 		INSERT INTO http_evidence (id, account_id, job_id, checker_id, digest, content_type, size, begun_at, stored_at)
 		SELECT gen_random_uuid(), account_id, job_id, checker_id, decode(md5(n::text), 'hex'), content_type, size, begun_at, stored_at
-		FROM http_evidence, generate_series(1, $1) AS n`, 200-2)
+		FROM http_evidence, generate_series(1, $1) AS n
+		WHERE job_id = $2`, 200-2, w.jobID)
 	must.NoError(t, err)
 	// Of many at once that want the last place, one gets it.
 	var uploads sync.WaitGroup
@@ -332,7 +333,7 @@ func TestAJobHoldsSoManyPieces(t *testing.T) {
 
 func TestTheSameFileAgainIsTheSameEvidence(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	w := s.working(key)
 	content := aPNG + strings.Repeat("x", 1<<20)
@@ -351,7 +352,7 @@ func TestTheSameFileAgainIsTheSameEvidence(t *testing.T) {
 
 func TestAPartOfAFile(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	content := aPNG + strings.Repeat("0123456789", 20_000)
 	link := s.working(key).shown(content)
@@ -396,7 +397,7 @@ func TestAPartOfAFile(t *testing.T) {
 // A whole browser's way, over a real connection.
 func TestEvidenceOverTheWire(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	w := s.working(key)
 	server := httptest.NewServer(s)

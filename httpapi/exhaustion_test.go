@@ -16,7 +16,7 @@ import (
 // neither be kept nor hold any room for large ones.
 func TestBodiesThatNobodyAskedForAreNotWaitedFor(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	addr := s.online().Listener.Addr()
 	for target, want := range map[string]int{
 		"/docs": http.StatusMethodNotAllowed, "/healthz": http.StatusMethodNotAllowed, "/nowhere": http.StatusNotFound,
@@ -46,7 +46,7 @@ func (deafWriter) SetWriteDeadline(time.Time) error {
 
 func TestAStreamThatNeverBeginsLeavesItsPlace(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(0)
 	for range v1.StreamsPerKey + 1 { // the last one has a place only where another was given back
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/events", nil)

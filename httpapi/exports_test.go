@@ -26,7 +26,7 @@ import (
 // as many as /v1 counts.
 func TestAnAccountTakesItsDataAway(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	_, other := s.account(100)
 	of := s.belongings(key, "a.example.com")
@@ -77,7 +77,7 @@ func TestAnAccountTakesItsDataAway(t *testing.T) {
 // into, and each has a proof; nobody else's has.
 func TestAnAccountTakesItsEventsAndTheirProofs(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(10)
 	_, other := s.account(10)
 	lines := strings.Split(strings.TrimSpace(s.export(key, "events").Body.String()), "\n")
@@ -120,7 +120,7 @@ func TestAnAccountTakesItsEventsAndTheirProofs(t *testing.T) {
 // a node.
 func TestAnAccountHasTwoPlaces(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t).node(nil)
 	accountID, key := s.account(10)
 	_, other := s.account(10)
 	for of, targets := range map[*wire.Quota][]string{
@@ -168,7 +168,7 @@ func TestAnAccountHasTwoPlaces(t *testing.T) {
 // A place is not held by who does not read: the connection is cut off.
 func TestAReaderThatIsTooSlowIsCutOff(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t).node(nil)
 	s.clients.ReadGrace = 50 * time.Millisecond
 	ended := make(chan int, 1)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
@@ -214,7 +214,7 @@ func (s *service) export(key, what string) result {
 
 func TestPassRates(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.sandbox()
 	_, other := s.sandbox()
 	project := s.project(key, `{"name":"p"}`)

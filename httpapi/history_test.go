@@ -18,7 +18,7 @@ type shop struct {
 
 func setupShop(t *testing.T) shop {
 	t.Helper()
-	s := setup(t)
+	s := shared(t)
 	accountID, key := s.account(500)
 	return shop{service: s, accountID: accountID, key: key, projectID: s.project(key, `{"name":"Shop"}`)}
 }

@@ -21,7 +21,7 @@ import (
 // A signature is a second factor beside the token in the hook's URL.
 func TestADeployHookAsksForTheSignatureOfItsPlatform(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t).node(nil)
 	_, key := s.account(100)
 	_, other := s.account(100)
 	project, hook := s.hook(key, withURL)
@@ -49,7 +49,7 @@ func TestADeployHookAsksForTheSignatureOfItsPlatform(t *testing.T) {
 	mac := hmac.New(sha256.New, []byte(canary))
 	_, _ = mac.Write([]byte(body))
 	signed := []string{"X-GitHub-Event", "deployment_status", "X-Hub-Signature-256", "sha256=" + hex.EncodeToString(mac.Sum(nil))}
-	head := s.log.Head()
+	head := s.written()
 	for name, c := range map[string]struct {
 		body    string
 		headers []string
@@ -66,7 +66,7 @@ func TestADeployHookAsksForTheSignatureOfItsPlatform(t *testing.T) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
-	equal(t, s.log.Head(), head)
+	equal(t, s.written(), head)
 	made := s.call("", "POST", hook, body, signed...).want(http.StatusCreated)
 	again := s.call("", "POST", hook, body, signed...).want(http.StatusOK) // a replay is the same test
 	equal(t, again["jobId"], made["jobId"])
@@ -131,11 +131,11 @@ func TestEachPlatformsSignatureIsASecondFactor(t *testing.T) {
 	} {
 		t.Run(scheme, func(t *testing.T) {
 			t.Parallel()
-			s := setup(t)
+			s := shared(t)
 			_, key := s.account(100)
 			project, hook := s.hook(key, withURL)
 			s.call(key, "PATCH", "/v1/projects/"+project, `{"deployHookSignature":{"scheme":"`+scheme+`","secret":"`+secret+`"}}`).want(http.StatusOK)
-			body, head := platformBody(t, c.body), s.log.Head()
+			body, head := platformBody(t, c.body), s.written()
 			send := func(body string, signature []string) result {
 				return s.call("", "POST", hook, body, slices.Concat(c.headers, signature)...)
 			}
@@ -148,7 +148,7 @@ func TestEachPlatformsSignatureIsASecondFactor(t *testing.T) {
 					t.Errorf("%s: %d %s", name, refused.Code, refused.Body)
 				}
 			}
-			equal(t, s.log.Head(), head)
+			equal(t, s.written(), head)
 			made := send(body, right).want(http.StatusCreated)
 			with(t, send(body, c.signed(secret, body)).want(http.StatusOK), map[string]any{"jobId": made["jobId"], "deduplicated": true})
 		})

@@ -28,7 +28,7 @@ import (
 // Decisions, "Hosted status".
 func TestTheHostedStatusThroughTheLifeOfAJob(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	id := s.submittedWith(key, checklistOf(10))
 	path := "/v1/hosted/status/" + id
@@ -72,7 +72,7 @@ func TestTheHostedStatusThroughTheLifeOfAJob(t *testing.T) {
 
 func TestAJobThatEndedWithoutAReportKeepsItsState(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	accountID, key := s.account(100)
 	cancelled, failed := s.submitted(key), s.submitted(key)
 	s.call(key, "POST", "/v1/jobs/"+cancelled+"/cancel", "").want(http.StatusOK)
@@ -86,7 +86,7 @@ func TestAJobThatEndedWithoutAReportKeepsItsState(t *testing.T) {
 
 func TestAHostedStatusIsRevalidatedByItsTag(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	id := s.submittedWith(key, checklistOf(2))
 	path := "/v1/hosted/status/" + id
@@ -113,7 +113,7 @@ func TestAHostedStatusIsRevalidatedByItsTag(t *testing.T) {
 
 func TestAStatusThatWaitsEndsWithItsKey(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t).node(nil)
 	accountID, key := s.account(100)
 	id := s.submitted(key)
 	k, err := s.commands.IssueKey(t.Context(), operator(uuid.New()), accountID, command.IssueKey{Scope: account.ScopeRead})
@@ -172,7 +172,7 @@ func (s *service) held(run func()) (answered <-chan struct{}) {
 
 func TestAHeldStatusIsAnsweredWhenSomethingChanges(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t).node(nil)
 	_, key := s.account(100)
 	id := s.submittedWith(key, checklistOf(2))
 	var r result
@@ -191,7 +191,7 @@ func TestAHeldStatusIsAnsweredWhenSomethingChanges(t *testing.T) {
 // One that missed a change between two requests hears of it at once.
 func TestAStatusThatTheClientDoesNotHaveIsNotHeld(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	accountID, key := s.account(100)
 	id := s.submitted(key)
 	before := s.call(key, "GET", "/v1/hosted/status/"+id, "").Header().Get("ETag")
@@ -212,7 +212,7 @@ func TestAStatusThatTheClientDoesNotHaveIsNotHeld(t *testing.T) {
 
 func TestAHeldStatusIsAnsweredAsItIsWhenTheSecondsAreOver(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	id := s.submitted(key)
 	first := s.call(key, "GET", "/v1/hosted/status/"+id+"?wait=1", "")
@@ -226,7 +226,7 @@ func TestAHeldStatusIsAnsweredAsItIsWhenTheSecondsAreOver(t *testing.T) {
 
 func TestAHeldStatusEndsWithItsClient(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t).node(nil)
 	_, key := s.account(100)
 	ctx, hangUp := context.WithCancel(t.Context())
 	r := httptest.NewRequestWithContext(ctx, "GET", "/v1/hosted/status/"+s.submitted(key)+"?wait=25", nil)
@@ -241,7 +241,7 @@ func TestAHeldStatusEndsWithItsClient(t *testing.T) {
 
 func TestAHeldStatusIsAnsweredWhenTheServiceStops(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t).node(nil)
 	_, key := s.account(100)
 	id := s.submitted(key)
 	var lc net.ListenConfig
@@ -278,7 +278,7 @@ func TestAHeldStatusIsAnsweredWhenTheServiceStops(t *testing.T) {
 
 func TestAHostedStatusIsForItsAccountAndProject(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	accountID, key := s.account(100)
 	_, other := s.account(100)
 	project, _ := s.call(key, "POST", "/v1/projects", `{"name":"Shop"}`).want(http.StatusCreated)["projectId"].(string)

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/uuid"
@@ -36,7 +35,9 @@ func (s *service) complete(jobID string, failing ...string) {
 	ctx := s.t.Context()
 	checker, err := s.commands.CreateChecker(ctx, operator(uuid.New()), "bob", nil)
 	s.visible(checker.Position, err)
-	cause := func() command.Cause { return operator(uuid.New()) }
+	cause := func() command.Cause {
+		return command.Cause{CommandID: uuid.New(), Actor: "checker:" + checker.CheckerID}
+	}
 	claimed, err := s.commands.ClaimJob(ctx, cause(), checker.CheckerID, jobID)
 	must.NoError(s.t, err)
 	claim := command.Claim{CheckerID: checker.CheckerID, JobID: jobID, Token: claimed.Token}
@@ -70,7 +71,7 @@ func (s *service) checklist(jobID string) []string {
 
 func TestAHostedTestAnswersItsHandle(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	body := s.hosted(key, "shop.replit.app", "").want(http.StatusCreated)
 	id, projectID := body["jobId"].(string), body["projectId"].(string)
@@ -97,7 +98,7 @@ func TestAHostedTestAnswersItsHandle(t *testing.T) {
 
 func TestWhatAHostedTestMayNotBe(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	long := func(n int) string { return strings.Repeat("ü", n) }
 	secret := func(v string) string { return `{"url":"https://a.example","webhookSecret":"` + v + `"}` }
@@ -136,12 +137,12 @@ func TestWhatAHostedTestMayNotBe(t *testing.T) {
 			t.Errorf("%.120s\nis refused for %v, want %v", body, got, paths)
 		}
 	}
-	equal(t, s.log.Count("job.created")+s.log.Count("project.created")+s.log.Count("host.linked"), 0)
+	equal(t, s.count("job.created")+s.count("project.created")+s.count("host.linked"), 0)
 }
 
 func TestTheLongestOfEachIsTaken(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	s.hosted(key, "a.example", `,"feature":"`+strings.Repeat("ü", 2000)+`","webhookUrl":"`+hookURL+`","webhookSecret":"`+strings.Repeat("~", 256)+`"`).
 		want(http.StatusCreated)
@@ -150,7 +151,7 @@ func TestTheLongestOfEachIsTaken(t *testing.T) {
 
 func TestAHostedTestsTypeIsDetectedOrGivenInEitherSpelling(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(1000)
 	first := func(more string) map[string]any {
 		return s.hosted(key, uuid.NewString()+".example.com", more).want(http.StatusCreated)
@@ -175,7 +176,7 @@ func TestAHostedTestsTypeIsDetectedOrGivenInEitherSpelling(t *testing.T) {
 
 func TestHostedTestsOfOneHostBelongToOneProject(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(1000)
 	projectOf := func(url string) any {
 		return s.call(key, "POST", "/v1/hosted/test", `{"url":"`+url+`"}`).want(http.StatusCreated)["projectId"]
@@ -196,56 +197,44 @@ func TestHostedTestsOfOneHostBelongToOneProject(t *testing.T) {
 	}
 }
 
-func TestTwentyParallelHostedTestsMakeOneProject(t *testing.T) {
-	t.Parallel()
-	s := setup(t)
-	_, key := s.account(1000)
-	var wg sync.WaitGroup
-	for range 20 {
-		wg.Go(func() { s.hosted(key, "new.example.com", "").want(http.StatusCreated) })
-	}
-	wg.Wait()
-	equal(t, []int{s.log.Count("project.created"), s.log.Count("host.linked"), s.log.Count("job.created")}, []int{1, 1, 20})
-}
-
 func TestAnUrgentHostedTestWithSevenCredits(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(7)
-	before := s.log.Head()
+	before := s.written()
 	with(t, s.hosted(key, "new.example.com", `,"priority":"urgent","webhookUrl":"`+hookURL+`"`).
 		refused(http.StatusPaymentRequired, domain.CodeInsufficientCredits), map[string]any{
 		"creditsRequired": 10.0, "creditsAvailable": 7.0, "creditsShort": 3.0,
 	})
-	equal(t, s.log.Head(), before)
+	equal(t, s.written(), before)
 	equal(t, s.call(key, "GET", "/v1/projects", "").want(http.StatusOK)["projects"], []any{})
 }
 
 func TestAProjectBoundKeysHostedTestsGoToItsProject(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	id, key := s.account(100)
 	own := s.project(key, `{"name":"Own"}`)
 	bound := s.key(id, command.IssueKey{Scope: account.ScopeFull, ProjectID: own})
 	with(t, s.hosted(bound, "any.example.com", "").want(http.StatusCreated), map[string]any{"projectId": own})
-	equal(t, s.log.Count("host.linked"), 0)
+	equal(t, s.count("host.linked"), 0)
 }
 
 func TestAHostedTestWithAnIdempotencyKeyIsOneTest(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	first := s.hosted(key, "a.example.com", "", "Idempotency-Key", "k").want(http.StatusCreated)
 	again := s.hosted(key, "a.example.com", "", "Idempotency-Key", "k")
 	equal(t, again.want(http.StatusCreated), first)
 	equal(t, again.Header().Get("Idempotent-Replayed"), "true")
 	s.hosted(key, "b.example.com", "", "Idempotency-Key", "k").refused(http.StatusConflict, domain.CodeConflict)
-	equal(t, s.log.Count("job.created"), 1)
+	equal(t, s.count("job.created"), 1)
 }
 
 func TestAccessInstructionsOfAHostedTestAreSeenByTheClaimantOnly(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t).node(nil)
 	_, key := s.account(100)
 	const sesame = "open sesame, says Ali"
 	submitted := s.hosted(key, "a.example.com", `,"accessInstructions":"`+sesame+`"`)
@@ -263,7 +252,7 @@ func TestAccessInstructionsOfAHostedTestAreSeenByTheClaimantOnly(t *testing.T) {
 
 func TestTheHeadersOfAnAgentsLoop(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(1000)
 	for _, c := range []struct {
 		headers []string
@@ -282,16 +271,16 @@ func TestTheHeadersOfAnAgentsLoop(t *testing.T) {
 		equal(t, s.hosted(key, "a.example.com", "", c.headers...).paths(), c.paths)
 	}
 	s.hosted(key, "a.example.com", "").want(http.StatusCreated)
-	equal(t, s.log.Count("loop_session.started"), 0)
+	equal(t, s.count("loop_session.started"), 0)
 	for _, n := range []string{"1", "2"} {
 		s.hosted(key, "a.example.com", "", input.SkillHeader, "fix", input.IterationHeader, n).want(http.StatusCreated)
 	}
-	equal(t, []int{s.log.Count("loop_session.started"), s.log.Count("loop_session.iterated")}, []int{1, 2})
+	equal(t, []int{s.count("loop_session.started"), s.count("loop_session.iterated")}, []int{1, 2})
 }
 
 func TestPrepareNextQueuesFixesForTheNextTest(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(1000)
 	first := s.hosted(key, "a.example.com", "").want(http.StatusCreated)
 	id := first["projectId"].(string)
@@ -334,7 +323,7 @@ func TestPrepareNextQueuesFixesForTheNextTest(t *testing.T) {
 
 func TestWhatPrepareNextRefuses(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	accountID, key := s.account(1000)
 	first := s.hosted(key, "a.example.com", "").want(http.StatusCreated)
 	id := first["projectId"].(string)
@@ -371,7 +360,7 @@ func TestWhatPrepareNextRefuses(t *testing.T) {
 	s.call(other, "POST", path, `{"projectId":"`+id+`","fixedDescriptions":["x"]}`).refused(http.StatusNotFound, domain.CodeNotFound)
 	bound := s.key(accountID, command.IssueKey{Scope: account.ScopeFull, ProjectID: s.project(key, `{"name":"Other"}`)})
 	s.call(bound, "POST", path, `{"projectId":"`+id+`","fixedDescriptions":["x"]}`).refused(http.StatusForbidden, domain.CodeForbidden)
-	equal(t, s.log.Count("project.regressions_prepared"), 0)
+	equal(t, s.count("project.regressions_prepared"), 0)
 
 	s.call(key, "POST", path, `{"projectId":"`+id+`","fixedDescriptions":`+many(50, strings.Repeat("ü", 1000))+`}`).want(http.StatusOK)
 }

@@ -3,9 +3,7 @@ package httpapi
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,7 +17,7 @@ import (
 
 func TestTheWebhookSecretOfAHostedTest(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t).node(nil)
 	_, key := s.account(1000)
 	body := func(url, secret string) string {
 		return `,"webhookUrl":"` + url + `","webhookSecret":"` + secret + `"`
@@ -50,14 +48,14 @@ func TestTheWebhookSecretOfAHostedTest(t *testing.T) {
 	})
 	t.Run("rule 3: another one is a conflict without any effect", func(t *testing.T) {
 		id := s.hosted(key, "three.example.com", body(hookURL, secretS)).want(http.StatusCreated)["projectId"]
-		before := s.log.Head()
+		before := s.written()
 		for _, more := range []string{
 			body("https://hooks.example.com/other", secretT) + `,"subscribedWebhookEvents":[]`,
 			`,"webhookSecret":"` + secretT + `"`,
 		} {
 			s.hosted(key, "three.example.com", more).refused(http.StatusConflict, domain.CodeSecretConflict)
 		}
-		equal(t, s.log.Head(), before)
+		equal(t, s.written(), before)
 		with(t, s.call(key, "GET", "/v1/projects/"+id.(string), "").want(http.StatusOK), map[string]any{
 			"webhookUrl": hookURL, "allWebhookEvents": true, "jobCount": 1.0,
 		})
@@ -83,26 +81,9 @@ func TestTheWebhookSecretOfAHostedTest(t *testing.T) {
 	})
 }
 
-func TestTwoFirstCallsWithTwoSecretsAreOne201AndOne409(t *testing.T) {
-	t.Parallel()
-	s := setup(t)
-	_, key := s.account(100)
-	codes := make([]int, 2)
-	var wg sync.WaitGroup
-	for i, secret := range []string{secretS, secretT} {
-		wg.Go(func() {
-			codes[i] = s.hosted(key, "new.example.com", `,"webhookUrl":"`+hookURL+`","webhookSecret":"`+secret+`"`).Code
-		})
-	}
-	wg.Wait()
-	slices.Sort(codes)
-	equal(t, codes, []int{http.StatusCreated, http.StatusConflict})
-	equal(t, []int{s.log.Count("job.created"), s.log.Count("credits.debited"), s.log.Count("project.webhook_set")}, []int{1, 1, 1})
-}
-
 func TestTheSubscriptionOfAHostedTest(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(1000)
 	url := `,"webhookUrl":"` + hookURL + `"`
 	events := func(names string) string { return `,"subscribedWebhookEvents":[` + names + `]` }
@@ -139,7 +120,7 @@ func TestTheSubscriptionOfAHostedTest(t *testing.T) {
 // the same text means elsewhere.
 func TestASecretThatIsSpelledLikeAnotherUseGivesItsTokenToNobody(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	id, key := s.account(100)
 	made := s.call(key, "POST", "/v1/projects", `{"name":"Own"}`).want(http.StatusCreated)
 	own, hook := made["projectId"].(string), made["deployHookUrl"].(string)
@@ -156,7 +137,7 @@ func TestASecretThatIsSpelledLikeAnotherUseGivesItsTokenToNobody(t *testing.T) {
 // A fingerprint may be from before fingerprints carried their use.
 func TestASecretIsKnownAgainWhateverItsFingerprintWasMadeFrom(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	id, key := s.account(100)
 	own := s.project(key, `{"name":"Own"}`)
 	bound := s.key(id, command.IssueKey{Scope: account.ScopeFull, ProjectID: own})
@@ -167,5 +148,5 @@ func TestASecretIsKnownAgainWhateverItsFingerprintWasMadeFrom(t *testing.T) {
 	s.happened(domain.ProjectStream(own), time.Now(), &project.SecretSet{SecretID: "s", Sealed: sealed, Fingerprint: "older", At: time.Now(), Rotated: true})
 	s.hosted(bound, "any.example.com", url+secret+secretS+`"`).want(http.StatusCreated)
 	s.hosted(bound, "any.example.com", url+secret+secretT+`"`).refused(http.StatusConflict, domain.CodeSecretConflict)
-	equal(t, s.log.Count("project.webhook_secret_set"), 2)
+	equal(t, s.count("project.webhook_secret_set"), 2)
 }

@@ -12,8 +12,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"humanqa/domain/account"
-	"humanqa/domain/command"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/testing/must"
 )
@@ -218,7 +216,7 @@ const secretA = "the-secret-of-an-endpoint-of-a-32"
 // account's id that was not asked for, never its secrets.
 func TestHostileRequests(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := own(t)
 	accountA, keyA := s.account(1000)
 	ids := append(s.owned(keyA), accountA)
 	secrets := []string{keyA, s.hooked(keyA), secretA}
@@ -226,7 +224,7 @@ func TestHostileRequests(t *testing.T) {
 	_, keyB := s.account(1_000_000)
 	checker := s.checker()
 	h := &hostile{Rand: rand.New(rand.NewPCG(*hostileSeed, 0)), foreign: ids, own: s.owned(keyB), hook: s.hooked(keyB)}
-	sandbox := s.sandboxKey()
+	_, sandbox := s.sandbox()
 	codes := map[int]int{}
 	reached := map[string]bool{}
 	for i := range *hostileCount {
@@ -272,14 +270,4 @@ func TestHostileRequests(t *testing.T) {
 			t.Errorf("no answer was %d: the requests are not hostile enough, or too much so", want)
 		}
 	}
-}
-
-// sandboxKey opens a sandbox account with credits.
-func (s *service) sandboxKey() string {
-	s.t.Helper()
-	accountID, at, err := s.commands.CreateAccount(s.t.Context(), operator(uuid.New()), "sandbox", true)
-	s.visible(at, err)
-	_, at, err = s.commands.GrantCredits(s.t.Context(), operator(uuid.New()), accountID, 100, nil, "test")
-	s.visible(at, err)
-	return s.key(accountID, command.IssueKey{Scope: account.ScopeFull})
 }

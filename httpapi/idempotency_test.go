@@ -27,7 +27,7 @@ const replayedHeader = "Idempotent-Replayed"
 
 func TestTheSameKeyAndBodyHaveOneEffectAndTheSameBytes(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	for path, body := range map[string]string{
 		"/v1/jobs":     aJob,
@@ -45,8 +45,8 @@ func TestTheSameKeyAndBodyHaveOneEffectAndTheSameBytes(t *testing.T) {
 			refused(http.StatusConflict, domain.CodeConflict)
 		s.call(key, "POST", path, body, "Idempotency-Key", "order 2").want(http.StatusCreated)
 	}
-	equal(t, s.log.Count("project.created"), 2)
-	equal(t, s.log.Count("job.created"), 4)
+	equal(t, s.count("project.created"), 2)
+	equal(t, s.count("job.created"), 4)
 
 	var sealed string
 	must.NoError(t, s.db.GetContext(t.Context(), &sealed, `SELECT string_agg(body, ' ') FROM http_idempotency`))
@@ -58,7 +58,7 @@ func TestTheSameKeyAndBodyHaveOneEffectAndTheSameBytes(t *testing.T) {
 
 func TestAKeyBelongsToItsAccountAndPath(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	accountID, one := s.account(100)
 	_, other := s.account(100)
 	s.call(one, "POST", "/v1/jobs", aJob, "Idempotency-Key", "k").want(http.StatusCreated)
@@ -66,12 +66,12 @@ func TestAKeyBelongsToItsAccountAndPath(t *testing.T) {
 	s.call(one, "POST", "/v1/projects", `{"name":"Shop"}`, "Idempotency-Key", "k").want(http.StatusCreated)
 	second := s.key(accountID, command.IssueKey{Scope: account.ScopeFull})
 	equal(t, s.call(second, "POST", "/v1/jobs", aJob, "Idempotency-Key", "k").Header().Get(replayedHeader), "true")
-	equal(t, s.log.Count("job.created"), 2)
+	equal(t, s.count("job.created"), 2)
 }
 
 func TestRefusalsUnderAKey(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	accountID, key := s.account(0)
 	under := []string{"Idempotency-Key", "k"}
 	s.call(key, "POST", "/v1/jobs", `{}`, under...).refused(http.StatusBadRequest, domain.CodeInvalidRequest)
@@ -90,12 +90,12 @@ func TestRefusalsUnderAKey(t *testing.T) {
 		r.refused(http.StatusNotFound, domain.CodeNotFound)
 		equal(t, r.Header().Get(replayedHeader), replayed)
 	}
-	equal(t, s.log.Count("credits.debited"), 0)
+	equal(t, s.count("credits.debited"), 0)
 }
 
 func TestAMalformedKeyIsRefused(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	for _, bad := range []string{"", "ü", "a\tb", strings.Repeat("k", 256)} {
 		equal(t, s.call(key, "POST", "/v1/jobs", aJob, "Idempotency-Key", bad).paths(), []string{"Idempotency-Key"})
@@ -111,7 +111,7 @@ func TestAMalformedKeyIsRefused(t *testing.T) {
 // key.
 func TestARepeatAfterTheChargeWasGivenBackIsAFreshJob(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := own(t)
 	accountID, key := s.account(5)
 	s.log.Fail(logtest.Once(logtest.Of("job.created")), false, domain.ErrUnknownOutcome)
 	under := []string{"Idempotency-Key", "k"}
@@ -143,6 +143,7 @@ func TestARepeatAfterTheChargeWasGivenBackIsAFreshJob(t *testing.T) {
 
 func TestACrashBetweenChargeAndAnswerNeverChargesTwice(t *testing.T) {
 	t.Parallel()
+	all := own(t)
 	for _, c := range []struct {
 		name, event string
 		persisted   bool
@@ -152,9 +153,8 @@ func TestACrashBetweenChargeAndAnswerNeverChargesTwice(t *testing.T) {
 		{"before the job", "job.created", false},
 		{"after the job", "job.created", true},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			s := setup(t)
+		t.Run(c.name, func(t *testing.T) { // one after the other: the log fails for all
+			s := all.beneath(t)
 			_, key := s.account(100)
 			s.log.Fail(logtest.Once(logtest.Of(c.event)), c.persisted, domain.ErrUnknownOutcome)
 			crashed := s.call(key, "POST", "/v1/jobs", aJob, "Idempotency-Key", "k")
@@ -168,15 +168,15 @@ func TestACrashBetweenChargeAndAnswerNeverChargesTwice(t *testing.T) {
 			retried := s.call(key, "POST", "/v1/jobs", aJob, "Idempotency-Key", "k")
 			with(t, retried.want(http.StatusCreated), map[string]any{"creditsDeducted": 5.0, "creditsRemaining": 95.0})
 			equal(t, s.call(key, "POST", "/v1/jobs", aJob, "Idempotency-Key", "k").Body.String(), retried.Body.String())
-			equal(t, s.log.Count("credits.debited"), 1)
-			equal(t, s.log.Count("job.created"), 1)
+			equal(t, s.count("credits.debited"), 1)
+			equal(t, s.count("job.created"), 1)
 		})
 	}
 }
 
 func TestARequestInFlightIsNotRepeatedUntilItsLeaseIsOver(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	accountID, key := s.account(100)
 	at := admit.KeyScope{Owner: accountID, Path: "/v1/jobs", Key: "k"}
 	under := []string{"Idempotency-Key", "k"}
@@ -184,21 +184,21 @@ func TestARequestInFlightIsNotRepeatedUntilItsLeaseIsOver(t *testing.T) {
 
 	// A process that died right after its command: it left row and job behind.
 	s.call(key, "POST", "/v1/jobs", aJob, under...).want(http.StatusCreated)
-	_, err := s.db.ExecContext(ctx, `UPDATE http_idempotency SET status = NULL, body = NULL, leased_until = now() + interval '10 seconds'`)
+	_, err := s.db.ExecContext(ctx, `UPDATE http_idempotency SET status = NULL, body = NULL, leased_until = now() + interval '10 seconds' WHERE account_id = $1`, accountID)
 	must.NoError(t, err)
 	waiting := s.call(key, "POST", "/v1/jobs", aJob, under...)
 	waiting.refused(http.StatusConflict, domain.CodeConflict)
 	equal(t, waiting.Header().Get("Retry-After"), "1")
 
-	_, err = s.db.ExecContext(ctx, `UPDATE http_idempotency SET leased_until = now()`)
+	_, err = s.db.ExecContext(ctx, `UPDATE http_idempotency SET leased_until = now() WHERE account_id = $1`, accountID)
 	must.NoError(t, err)
 	s.call(key, "POST", "/v1/jobs", aJob, under...).want(http.StatusCreated)
-	equal(t, s.log.Count("job.created"), 1)
+	equal(t, s.count("job.created"), 1)
 
 	// The slow owner of a lease that somebody took over: the first answer that
 	// was stored counts.
 	var issued uuid.UUID
-	must.NoError(t, s.db.GetContext(ctx, &issued, `SELECT command_id FROM http_idempotency`))
+	must.NoError(t, s.db.GetContext(ctx, &issued, `SELECT command_id FROM http_idempotency WHERE account_id = $1`, accountID))
 	earlier, err := s.writer.Keys.StoreAnswer(ctx, at, issued, wire.Answer{Status: 201, Body: []byte(`{"late":true}`)})
 	if err != nil || earlier == nil || strings.Contains(string(earlier.Body), "late") {
 		t.Errorf("got %v, %v", earlier, err)
@@ -224,28 +224,28 @@ func TestALeaseIsShortAndRenewedByALivingRequest(t *testing.T) {
 	if admit.LeaseFor > 3*time.Second || admit.RenewEvery > admit.LeaseFor/3 {
 		t.Errorf("a lease of %s is renewed every %s", admit.LeaseFor, admit.RenewEvery)
 	}
-	s := setup(t)
-	_, key := s.account(100)
+	s := shared(t).node(nil)
+	accountID, key := s.account(100)
 	slow := slowCommands{s.clients.Submits, make(chan struct{}), make(chan struct{})}
 	s.clients.Submits = slow
 	answered := make(chan result, 1)
 	go func() { answered <- s.call(key, "POST", "/v1/jobs", aJob, "Idempotency-Key", "k") }()
 	<-slow.begun
 	var until, renewed time.Time
-	leasedUntil := `SELECT leased_until FROM http_idempotency`
-	must.NoError(t, s.db.GetContext(t.Context(), &until, leasedUntil))
+	leasedUntil := `SELECT leased_until FROM http_idempotency WHERE account_id = $1`
+	must.NoError(t, s.db.GetContext(t.Context(), &until, leasedUntil, accountID))
 	eventually.True(t, "the lease is renewed", func() bool {
-		return s.db.GetContext(t.Context(), &renewed, leasedUntil) == nil && renewed.After(until)
+		return s.db.GetContext(t.Context(), &renewed, leasedUntil, accountID) == nil && renewed.After(until)
 	})
 	s.call(key, "POST", "/v1/jobs", aJob, "Idempotency-Key", "k").refused(http.StatusConflict, domain.CodeConflict)
 	close(slow.goOn)
 	(<-answered).want(http.StatusCreated)
-	equal(t, s.log.Count("job.created"), 1)
+	equal(t, s.count("job.created"), 1)
 }
 
 func TestParallelRequestsUnderOneKey(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	const n = 16
 	results := make([]result, n)
@@ -266,28 +266,28 @@ func TestParallelRequestsUnderOneKey(t *testing.T) {
 		}
 	}
 	equal(t, len(bodies), 1)
-	equal(t, s.log.Count("job.created"), 1)
+	equal(t, s.count("job.created"), 1)
 }
 
 func TestAKeyIsForgottenAfterADay(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
-	_, key := s.account(100)
+	s := shared(t)
+	accountID, key := s.account(100)
 	age := func() {
-		_, err := s.db.ExecContext(t.Context(), `UPDATE http_idempotency SET created_at = created_at - interval '25 hours'`)
+		_, err := s.db.ExecContext(t.Context(), `UPDATE http_idempotency SET created_at = created_at - interval '25 hours' WHERE account_id = $1`, accountID)
 		must.NoError(t, err)
 	}
 	s.call(key, "POST", "/v1/jobs", aJob, "Idempotency-Key", "k").want(http.StatusCreated)
 	age()
 	other := strings.Replace(aJob, "Checkout", "Another", 1)
 	s.call(key, "POST", "/v1/jobs", other, "Idempotency-Key", "k").want(http.StatusCreated)
-	equal(t, s.log.Count("job.created"), 2)
+	equal(t, s.count("job.created"), 2)
 	must.NoError(t, s.writer.Keys.Sweep(t.Context()))
 	equal(t, s.call(key, "POST", "/v1/jobs", other, "Idempotency-Key", "k").Header().Get(replayedHeader), "true")
 	age()
 	must.NoError(t, s.writer.Keys.Sweep(t.Context()))
 	var left int
-	must.NoError(t, s.db.GetContext(t.Context(), &left, `SELECT count(*) FROM http_idempotency`))
+	must.NoError(t, s.db.GetContext(t.Context(), &left, `SELECT count(*) FROM http_idempotency WHERE account_id = $1`, accountID))
 	equal(t, left, 0)
 }
 
@@ -300,18 +300,18 @@ func (brokenVault) Seal(context.Context, string, string, []byte) (string, error)
 
 func TestAnAnswerThatCannotBeStoredIsNotSent(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t).node(nil)
 	_, key := s.account(100)
 	s.writer.Keys.Vault = brokenVault{s.deps.Vault}
 	s.call(key, "POST", "/v1/jobs", aJob, "Idempotency-Key", "k").refused(http.StatusServiceUnavailable, domain.CodeUnavailable)
 	s.writer.Keys.Vault = s.deps.Vault
 	s.call(key, "POST", "/v1/jobs", aJob, "Idempotency-Key", "k").want(http.StatusCreated)
-	equal(t, s.log.Count("job.created"), 1)
+	equal(t, s.count("job.created"), 1)
 }
 
 func TestTheUpkeepEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t).node(nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()

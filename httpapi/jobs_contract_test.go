@@ -22,14 +22,13 @@ import (
 	"humanqa/httpapi/wire"
 	"humanqa/internal/testing/commandtest"
 	"humanqa/internal/testing/must"
-	"humanqa/projections"
 )
 
 // Specification, "POST /v1/jobs"; decisions, "Job types", "URL under test" and
 // "Lengths". A field that is wrong is named; one that is right is taken.
 func TestWhatASubmissionMustHold(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(10_000)
 	long := func(n int) string { return `"` + strings.Repeat("é", n) + `"` }
 	items := func(n int) string { return "[" + strings.Repeat(`{"description":"x"},`, n-1) + `{"description":"x"}]` }
@@ -84,7 +83,7 @@ func TestWhatASubmissionMustHold(t *testing.T) {
 // Decisions, "Lengths", "Severity" and "Item keys".
 func TestWhatAChecklistItemMustHold(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(1000)
 	const path = "checklistItems[1]"
 	for item, want := range map[string][]string{
@@ -125,7 +124,7 @@ func (s *submissions) SubmitJob(ctx context.Context, cause command.Cause, in com
 // Specification, "POST /v1/jobs", generateChecklist.
 func TestOnlyASynchronousChecklistIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t).node(nil)
 	_, key := s.account(100)
 	spy := &submissions{Submitter: s.clients.Submits}
 	s.clients.Submits = spy
@@ -143,7 +142,7 @@ func TestOnlyASynchronousChecklistIsWaitedFor(t *testing.T) {
 // and "status filter".
 func TestAPageOfJobs(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	for range 3 {
 		s.submitted(key)
@@ -173,7 +172,7 @@ func TestAPageOfJobs(t *testing.T) {
 
 func TestSinceIsStrictlyAfter(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	text, _ := s.call(key, "GET", "/v1/jobs/"+s.submitted(key), "").want(http.StatusOK)["createdAt"].(string)
 	at, err := time.Parse(wire.TimestampLayout, text)
@@ -199,7 +198,7 @@ func TestSinceIsStrictlyAfter(t *testing.T) {
 // further fields.
 func TestAJobThatMissedItsSLA(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	accountID, key := s.account(5)
 	id := s.submittedWith(key, `"slaMinutes":15`)
 	createdAt := s.call(key, "GET", "/v1/jobs/"+id, "").want(http.StatusOK)["createdAt"]
@@ -257,15 +256,11 @@ func (n *noted) Analyse(ctx context.Context, b command.AnalysisBrief) (job.AIRep
 // replay, webhook, log or prompt." The claimant's brief is the one exception.
 func TestSecretsShowNowhereButInTheClaimantsBrief(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := own(t)
 	ai := &noted{}
-	reads := projections.NewReads(s.db)
-	s.commands = command.New(command.Deps{
-		Log: s.log, Sealer: s.deps.Vault, AI: ai, Reads: projections.CommandReads{Reads: reads},
-		Now: time.Now, ClaimsPerChecker: 1,
-	})
+	s.commands = s.parts.Process(ai)
 	s.deps.Commands = s.commands
-	s.API = New(s.deps)
+	s.serve()
 	accountID, key := s.account(100)
 	project, _ := s.call(key, "POST", "/v1/projects", `{"name":"Shop","webhookUrl":"https://hooks.example.com/x"}`).want(http.StatusCreated)["projectId"].(string)
 	secrets := []string{"us3r-name", "s3cr3t-pass", "n0te-of-it", "4711-door"}
@@ -299,7 +294,7 @@ func TestSecretsShowNowhereButInTheClaimantsBrief(t *testing.T) {
 	}
 	see(key, "POST", "/v1/jobs/"+id+"/retest", "").want(http.StatusCreated)
 
-	for i, e := range s.log.All() {
+	for i, e := range s.events() {
 		raw, err := json.Marshal(e.Event)
 		must.NoError(t, err)
 		seen[fmt.Sprintf("event %d %s", i, e.Type)] = string(raw)
@@ -348,7 +343,7 @@ WHERE schemaname NOT IN ('pg_catalog', 'information_schema')`)
 // project that knows the item by a readable key keeps that one.
 func TestADerivedKeyIsAHashUnlessTheProjectKnowsAReadableOne(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	project := s.project(key, `{"name":"shop"}`)
 	keyOf := func(item string) string {

@@ -16,7 +16,7 @@ import (
 // newest is what GET /v1/credits says.
 func TestTheLedgerAddsUpAtEveryLine(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	id, key := s.account(100)
 	_, at, err := s.commands.GrantCredits(t.Context(), operator(uuid.New()), id, 7, nil, "=HYPERLINK(1)")
 	s.visible(at, err)

@@ -7,7 +7,7 @@ import (
 
 func TestAnAgentLearnsWhichLoopSessionCountsItsTest(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	test := func(headers ...string) map[string]any {
 		return s.call(key, "POST", "/v1/hosted/test", `{"url":"https://shop.example"}`, headers...).want(http.StatusCreated)

@@ -34,7 +34,7 @@ func (s *service) loopOf(projectID, skill string) (id string) {
 
 func TestAnAgentsLoop(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	accountID, key := s.account(100)
 	project, first := s.iterate(key, "fix-shop", 1)
 	_, second := s.iterate(key, "fix-shop", 2)

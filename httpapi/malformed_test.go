@@ -19,7 +19,7 @@ import (
 // nothing in it.
 func TestAnUnknownExpectationGetsTheEnvelope(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	addr := s.online().Listener.Addr()
 	for _, version := range []string{"1.0", "1.1"} {
 		status, id, body := raw(t, addr, fmt.Sprintf("POST /v1/jobs HTTP/%s\r\nHost: x\r\nExpect: wonders\r\nContent-Length: 2\r\n\r\n{}", version))

@@ -13,7 +13,7 @@ import (
 // versions of those that it knows.
 func TestAnOlderProcessServesTheFeedOfANewerOne(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := own(t)
 	_, key := s.account(500)
 	ids := []string{s.submitted(key), s.submitted(key), s.submitted(key), s.submitted(key)}
 	s.feed(key, "/v1/events", len(ids))

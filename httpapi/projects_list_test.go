@@ -12,7 +12,7 @@ import (
 // as a page may go.
 func TestTheListOfProjectsHasPages(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	accountID, key := s.account(0)
 	_, stranger := s.account(0)
 	s.project(stranger, `{"name":"theirs"}`)

@@ -33,7 +33,7 @@ func (s *service) project(key, body string) string {
 
 func TestCreatingAProject(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	created := s.call(key, "POST", "/v1/projects", `{"name":"Shop","description":"All of it","defaultUrl":"https://shop.example.com",
 		"defaultJobType":"General QA","defaultSlaMinutes":15,"webhookUrl":"https://hooks.example.com/in","subscribedWebhookEvents":["job.completed"]}`).want(http.StatusCreated)
@@ -66,7 +66,7 @@ func TestCreatingAProject(t *testing.T) {
 
 func TestWhatAProjectMayNotBe(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	equal(t, s.call(key, "POST", "/v1/projects", `{"name":" ","description":1,"defaultUrl":"http://localhost/x","defaultJobType":"Nope",
 		"defaultSlaMinutes":20,"webhookUrl":"http://hooks.example.com","subscribedWebhookEvents":["job.completed","job.claimed",7]}`).paths(),
@@ -78,7 +78,7 @@ func TestWhatAProjectMayNotBe(t *testing.T) {
 	} {
 		equal(t, s.call(key, "POST", "/v1/projects", `{"name":"x","webhookUrl":"`+bad+`"}`).paths(), []string{"webhookUrl"})
 	}
-	equal(t, s.log.Count("project.created"), 0)
+	equal(t, s.count("project.created"), 0)
 }
 
 // patched is a project whose PATCH is under test.
@@ -89,7 +89,7 @@ type patched struct {
 
 func setupPatch(t *testing.T, more string) patched {
 	t.Helper()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	return patched{s, key, s.project(key, `{"name":"Shop"`+more+`}`)}
 }
@@ -150,12 +150,12 @@ func TestAPatchOfNothingChangesNothing(t *testing.T) {
 	t.Parallel()
 	p := setupPatch(t, `,"description":"d","defaultUrl":"https://shop.example.com","defaultJobType":"custom","defaultSlaMinutes":30,
 		"webhookUrl":"https://hooks.example.com/in","subscribedWebhookEvents":["job.created"]`)
-	before, head := p.get(), p.log.Head()
+	before, head := p.get(), p.written()
 	for _, body := range []string{`{}`, `{"unknown":1}`, `{"name":"Shop","description":"d","defaultSlaMinutes":30,"webhookUrl":"https://hooks.example.com/in"}`} {
 		p.changed(body)
 		equal(t, p.get(), before) // updatedAt, too
 	}
-	equal(t, p.log.Head(), head)
+	equal(t, p.written(), head)
 	equal(t, p.patch("").paths(), []string{"body"})
 }
 
@@ -187,7 +187,7 @@ func TestAPatchedFieldIsAbsentOrNullOrAValue(t *testing.T) {
 func TestWhatAPatchMayNotBe(t *testing.T) {
 	t.Parallel()
 	p := setupPatch(t, "")
-	before := p.log.Head()
+	before := p.written()
 	for body, paths := range map[string][]string{
 		`{"name":""}`:   {"name"},
 		`{"name":" "}`:  {"name"},
@@ -219,7 +219,7 @@ func TestWhatAPatchMayNotBe(t *testing.T) {
 			t.Errorf("%.80s\nis refused for %v, want %v", body, got, paths)
 		}
 	}
-	equal(t, p.log.Head(), before)
+	equal(t, p.written(), before)
 	p.id = uuid.NewString()
 	p.patch(`{"name":"x"}`).refused(http.StatusNotFound, domain.CodeNotFound)
 	equal(t, p.patch(`{"name":1}`).paths(), []string{"name"}) // 400 before 404
@@ -250,7 +250,7 @@ func TestAPatchOfTheWebhook(t *testing.T) {
 		with(t, cleared, map[string]any{"webhookUrl": nil, "webhookSecretRotations": nil, "allWebhookEvents": false})
 		with(t, p.changed(two), map[string]any{"allWebhookEvents": true})
 		equal(t, p.secret(), secret)
-		equal(t, p.log.Count("project.webhook_secret_set"), 1)
+		equal(t, p.count("project.webhook_secret_set"), 1)
 	})
 	t.Run("shows the five newest of seven rotations, and null without a URL", func(t *testing.T) {
 		p := setupPatch(t, `,"webhookUrl":"https://hooks.example.com/in"`)
@@ -279,7 +279,7 @@ func TestAPatchOfTheWebhook(t *testing.T) {
 
 func TestSubscribedWebhookEvents(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	const hook = `,"webhookUrl":"https://hooks.example.com/in"`
 	const none, one = `,"subscribedWebhookEvents":[]`, `,"subscribedWebhookEvents":["job.created"]`
@@ -324,7 +324,7 @@ func TestSubscribedWebhookEvents(t *testing.T) {
 
 func TestEnablingAWebhook(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	bare := s.project(key, `{"name":"bare"}`)
 	s.call(key, "POST", "/v1/projects/"+bare+"/webhook/enable", "").refused(http.StatusConflict, domain.CodeConflict)
@@ -339,14 +339,4 @@ func TestEnablingAWebhook(t *testing.T) {
 			"webhookDisabled": false, "webhookDisabledReason": nil,
 		})
 	}
-}
-
-func TestPricing(t *testing.T) {
-	t.Parallel()
-	s := setup(t)
-	_, key := s.account(0)
-	prices, _ := s.call(key, "GET", "/v1/pricing", "").want(http.StatusOK)["prices"].([]any)
-	equal(t, len(prices), 9)
-	i := slices.IndexFunc(prices, func(p any) bool { return p.(map[string]any)["jobTypeCode"] == "ai_review" })
-	equal(t, prices[i], map[string]any{"jobType": "AI Review", "jobTypeCode": "ai_review", "normal": 2.0, "urgent": 4.0})
 }

@@ -75,7 +75,7 @@ func TestNumbersInQueries(t *testing.T) {
 // that shows no state of the past is refused.
 func TestAParameterThatIsNotKnownIsNeverSilence(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(10)
 	project := s.project(key, `{"name":"p"}`)
 	for target, want := range map[string]string{

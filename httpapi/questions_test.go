@@ -15,7 +15,7 @@ import (
 // Decisions, "Questions".
 func TestACheckerAsksAndTheClientAnswers(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t).node(nil)
 	account, key := s.account(100)
 	_, strange := s.account(0)
 	reader := s.key(account, command.IssueKey{Scope: accounts.ScopeRead})
@@ -96,7 +96,7 @@ func TestACheckerAsksAndTheClientAnswers(t *testing.T) {
 
 func TestAQuestionEndsWithItsClaimAndAProjectMayTakeNone(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	project, _ := s.call(key, "POST", "/v1/projects", `{"name":"Shop"}`).want(http.StatusCreated)["projectId"].(string)
 	id := s.submittedWith(key, `"projectId":"`+project+`",`+checklistOf(1))

@@ -141,7 +141,7 @@ func TestTheQuickstartsProgramsDoWhatTheySay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := setup(t)
+			s := shared(t)
 			_, key := s.account(100)
 			server := httptest.NewServer(s.API)
 			t.Cleanup(server.Close)
@@ -166,7 +166,8 @@ func TestTheQuickstartsProgramsDoWhatTheySay(t *testing.T) {
 			s.completesAs(jobID, "The button is dead.")
 			p.completed(port, jobID, "fail The button is dead.")
 
-			p = start(t, append(env, "API_KEY="+s.sandboxKey()), run...) // nobody but a robot
+			_, sandbox := s.sandbox()
+			p = start(t, append(env, "API_KEY="+sandbox), run...) // nobody but a robot
 			port, jobID = p.next("listening on port "), p.next("submitted ")
 			p.completed(port, jobID, "pass Works.")
 
@@ -191,7 +192,7 @@ func (s *service) completesAs(jobID, summary string) {
 
 func TestTheQuickstartsShellScriptDoesWhatItSays(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	server := httptest.NewServer(s.API)
 	t.Cleanup(server.Close)
@@ -222,7 +223,8 @@ func TestTheQuickstartsShellScriptDoesWhatItSays(t *testing.T) {
 	if out, err := run("report", jobID); err != nil || !strings.Contains(out, `"overallStatus":"fail"`) {
 		t.Errorf("%v: %s", err, out)
 	}
-	env = append(env, "API_KEY="+s.sandboxKey())
+	_, sandbox := s.sandbox()
+	env = append(env, "API_KEY="+sandbox)
 	if out, err := run(); err != nil || !strings.Contains(out, `"overallStatus":"pass"`) || !strings.Contains(out, `"checkerSummary":"Works."`) {
 		t.Errorf("%v: %s", err, out)
 	}

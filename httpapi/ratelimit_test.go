@@ -27,10 +27,13 @@ func (s *service) limited(limit int) *service {
 	return &node
 }
 
-// age lets time pass for every caller.
+// age lets time pass for the keys of the test's accounts.
 func (s *service) age(by time.Duration) {
 	s.t.Helper()
-	s.db.MustExec(`UPDATE http_rate SET slots = ARRAY(SELECT slot - $1 FROM unnest(slots) AS slot ORDER BY slot), at = at - $1`, by.Microseconds())
+	for _, accountID := range s.parts.Accounts() {
+		s.db.MustExec(`UPDATE http_rate SET slots = ARRAY(SELECT slot - $1 FROM unnest(slots) AS slot ORDER BY slot), at = at - $1
+			WHERE starts_with(caller, 'key:' || $2 || '.')`, by.Microseconds(), accountID)
+	}
 }
 
 // burst sends n requests at once, in turn over the nodes, and counts those
@@ -57,7 +60,7 @@ func burst(t *testing.T, n int, key string, nodes ...*service) (admitted int) {
 
 func TestNeverMoreThanSixtyInAnySixtySecondsOverTwoNodes(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	accountID, key := s.account(0)
 	one, two := s.limited(0), s.limited(0)
 	equal(t, burst(t, 200, key, one, two), 60)
@@ -75,7 +78,7 @@ func TestNeverMoreThanSixtyInAnySixtySecondsOverTwoNodes(t *testing.T) {
 
 func TestTheSixtyFirstCallIsRefusedWhileAnotherKeyOfTheAccountWorks(t *testing.T) {
 	t.Parallel()
-	s := setup(t).limited(0)
+	s := shared(t).limited(0)
 	accountID, key := s.account(100)
 	other := s.key(accountID, command.IssueKey{Scope: account.ScopeFull})
 	for left := 59; left >= 0; left-- {
@@ -107,7 +110,7 @@ func TestTheSixtyFirstCallIsRefusedWhileAnotherKeyOfTheAccountWorks(t *testing.T
 
 func TestARefusedWriteOfAReadOnlyKeyTakesAPlaceAndA401TakesNone(t *testing.T) {
 	t.Parallel()
-	s := setup(t).limited(3)
+	s := own(t).limited(3)
 	accountID, key := s.account(0)
 	readOnly := s.key(accountID, command.IssueKey{Scope: account.ScopeRead})
 	for _, left := range []string{"2", "1"} {
@@ -124,21 +127,22 @@ func TestARefusedWriteOfAReadOnlyKeyTakesAPlaceAndA401TakesNone(t *testing.T) {
 
 func TestCheckersHaveAHigherLimitOfTheirOwn(t *testing.T) {
 	t.Parallel()
-	s := setup(t).limited(0)
+	s := shared(t).limited(0)
 	ann, bob := s.checker(), s.checker()
-	r := s.call(ann, "GET", "/v1/checker/queue", "")
-	r.want(http.StatusOK)
+	const path = "/v1/checker/claims"
+	r := s.call(ann, "GET", path, "")
+	r.want(http.StatusNoContent)
 	equal(t, r.Header().Get("X-RateLimit-Limit"), "300")
 	for range 299 {
-		s.call(ann, "GET", "/v1/checker/queue", "").want(http.StatusOK)
+		s.call(ann, "GET", path, "").want(http.StatusNoContent)
 	}
-	s.call(ann, "GET", "/v1/checker/queue", "").refused(http.StatusTooManyRequests, domain.CodeRateLimited)
-	s.call(bob, "GET", "/v1/checker/queue", "").want(http.StatusOK)
+	s.call(ann, "GET", path, "").refused(http.StatusTooManyRequests, domain.CodeRateLimited)
+	s.call(bob, "GET", path, "").want(http.StatusNoContent)
 }
 
 func TestWhoGuessesCredentialsIsLimitedByAddress(t *testing.T) {
 	t.Parallel()
-	s := setup(t).limited(0)
+	s := shared(t).limited(0)
 	_, key := s.account(0)
 	from := func(remote, key, target string) result {
 		r := httptest.NewRequestWithContext(t.Context(), "GET", target, nil)
@@ -170,7 +174,7 @@ func TestWhoGuessesCredentialsIsLimitedByAddress(t *testing.T) {
 
 func TestADeployHookHasItsProjectsLimitAndAGuessThatOfItsAddress(t *testing.T) {
 	t.Parallel()
-	s := setup(t).limited(2)
+	s := own(t).limited(2)
 	_, key := s.account(100)
 	one, two := s.hooked(key), s.hooked(key)
 	deploy := func(token string) result { return s.call("", "POST", "/v1/hooks/deploy/"+token, "") }
@@ -192,7 +196,7 @@ func TestADeployHookHasItsProjectsLimitAndAGuessThatOfItsAddress(t *testing.T) {
 
 func TestAClockThatIsSetBackNeitherOpensNorCloses(t *testing.T) {
 	t.Parallel()
-	s := setup(t).limited(0)
+	s := shared(t).limited(0)
 	_, key := s.account(0)
 	equal(t, burst(t, 60, key, s), 60)
 	s.age(-time.Hour) // the times lie ahead now
@@ -203,7 +207,7 @@ func TestAClockThatIsSetBackNeitherOpensNorCloses(t *testing.T) {
 
 func TestSilentCallersAreForgotten(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := own(t)
 	_, key := s.account(0)
 	s.call(key, "GET", "/v1/credits", "").want(http.StatusOK)
 	s.age(2 * time.Minute)
@@ -216,7 +220,7 @@ func TestSilentCallersAreForgotten(t *testing.T) {
 
 func TestAKeyThatMayNotCallTakesNoPlaceHoweverManyAsk(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := own(t)
 	accountID, key := s.account(0)
 	end := time.Now().Add(time.Hour).Truncate(time.Microsecond)
 	ends := s.key(accountID, command.IssueKey{Scope: account.ScopeFull, ExpiresAt: &end})
@@ -269,7 +273,7 @@ func TestAKeyThatMayNotCallTakesNoPlaceHoweverManyAsk(t *testing.T) {
 // A database that does not answer holds no request for longer than its look-up may take.
 func TestAKeyThatIsNotFoundInTimeIsAnswered503(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := own(t)
 	_, key := s.account(0)
 	s.call(key, "GET", "/v1/pricing", "").want(http.StatusOK)
 	tx := s.db.MustBegin()

@@ -13,7 +13,7 @@ import (
 // Decisions, "Rating".
 func TestAClientRatesTheCheckersWork(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	id := s.tested(key, passes)
 	rating := func() any {
@@ -32,7 +32,7 @@ func TestAClientRatesTheCheckersWork(t *testing.T) {
 
 func TestWhatARatingMustHold(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	_, other := s.account(0)
 	id, pending := s.tested(key, passes), s.submitted(key)
@@ -54,5 +54,5 @@ func TestWhatARatingMustHold(t *testing.T) {
 	s.call(key, "POST", "/v1/jobs/"+pending+"/rating", `{"rating":5}`).refused(http.StatusConflict, domain.CodeConflict)
 	s.call(other, "POST", "/v1/jobs/"+id+"/rating", `{"rating":5}`).refused(http.StatusNotFound, domain.CodeNotFound)
 	s.call(key, "POST", "/v1/jobs/"+uuid.NewString()+"/rating", `{"rating":5}`).refused(http.StatusNotFound, domain.CodeNotFound)
-	equal(t, s.log.Count("job.rated"), 0)
+	equal(t, s.count("job.rated"), 0)
 }

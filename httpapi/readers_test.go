@@ -34,7 +34,7 @@ func (s *service) named(key string) map[string]map[string]any {
 
 func TestANamedReaderShowsWithItsLag(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := own(t)
 	accountID, key := s.account(500)
 	s.submitted(key)
 	s.submitted(key)
@@ -89,7 +89,7 @@ func TestANamedReaderShowsWithItsLag(t *testing.T) {
 
 func TestTheNamesOfReadersAreBounded(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(0)
 	for _, name := range []string{"-", "a%20b", "a%2Fb", "%00", "%3Cb%3E", "%C3%A9", ".hidden", "a%0A"} {
 		equal(t, s.call(key, "GET", "/v1/events?reader="+name, "").paths(), []string{"reader"})
@@ -120,7 +120,7 @@ func (s *service) to(api *API) *service {
 
 func TestAReaderThatStoppedOrIsRefusedIsToldApart(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := own(t)
 	log := &lineage{}
 	log.become(origin.Begin("the-log", "1/1"))
 	s.onLog(log)
@@ -178,7 +178,7 @@ func gauge(t *testing.T, metrics *prometheus.Registry, name, label string) float
 
 func TestAStreamWithANameShowsWhereItIs(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := own(t)
 	_, key := s.account(500)
 	srv := s.online()
 	id := s.submitted(key)
@@ -198,7 +198,7 @@ func TestAStreamWithANameShowsWhereItIs(t *testing.T) {
 // not move are hardly ever written.
 func TestNotesAreWrittenSeldomAndNeverUndone(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	accountID, _ := s.account(0)
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	clock := func() time.Time { return now }

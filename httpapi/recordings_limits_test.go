@@ -20,7 +20,7 @@ import (
 
 func TestARecordingsLimits(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t).node(nil)
 	_, key := s.account(100)
 	s.Evidence.RecordingLimit = 9 << 20
 	w := s.working(key)
@@ -41,7 +41,7 @@ func TestARecordingsLimits(t *testing.T) {
 	w.call("POST", "/release", "").want(http.StatusOK)
 	again := s.claims(w.checker, w.jobID)
 	again.call("POST", "/recordings", "").refused(http.StatusConflict, domain.CodeConflict)
-	s.set(`DELETE FROM http_recordings WHERE size = 0`)
+	s.set(`DELETE FROM http_recordings WHERE size = 0 AND job_id = $1`, w.jobID)
 	again.sends(again.recording(), 0, aFilm).refused(http.StatusRequestEntityTooLarge, domain.CodePayloadTooLarge)
 	again.call("POST", "/release", "").want(http.StatusOK)
 	other := s.claims(s.checker(), w.jobID)
@@ -51,8 +51,8 @@ func TestARecordingsLimits(t *testing.T) {
 // Whatever job it is, a checker records so much in a day.
 func TestACheckersRecordingsOfADayAreBounded(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
-	_, key := s.account(100)
+	s := shared(t).node(nil)
+	account, key := s.account(100)
 	s.Evidence.RecordingLimit = int64(len(aFilm))
 	checker := s.checker()
 	record := func() (w *work, id string) {
@@ -67,7 +67,7 @@ func TestACheckersRecordingsOfADayAreBounded(t *testing.T) {
 	}
 	w, id := record()
 	w.sends(id, 0, aFilm).refused(http.StatusRequestEntityTooLarge, domain.CodePayloadTooLarge)
-	s.set(`UPDATE http_recordings SET begun_at = now() - interval '25 hours' WHERE job_id <> $1`, w.jobID)
+	s.set(`UPDATE http_recordings SET begun_at = now() - interval '25 hours' WHERE account_id = $1 AND job_id <> $2`, account, w.jobID)
 	w.sends(id, 0, aFilm).want(http.StatusOK)
 }
 
@@ -90,7 +90,7 @@ func (h *heldFiles) Write(ctx context.Context, key, contentType string, about ma
 // recording's.
 func TestPartsOnTheirWayCount(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t).node(nil)
 	_, key := s.account(100)
 	s.Evidence.RecordingLimit = int64(len(aFilm)) + 10
 	held := &heldFiles{Files: s.Evidence.Files, begun: make(chan struct{}, 8), letGo: make(chan struct{})}
@@ -117,7 +117,7 @@ func (f *fullFiles) Room() (free, total int64, err error) { return f.free, f.tot
 // pictures and verdicts go on.
 func TestANearlyFullDiskRefusesRecordingsFirst(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := own(t)
 	account, key := s.account(100)
 	good := s.Evidence.Files
 	disk := &fullFiles{Files: good, total: 100 << 30}
@@ -155,7 +155,7 @@ func (s *service) set(query string, args ...any) {
 // sizeOf counts the files of an account where evidence is kept.
 func (s *service) sizeOf(account string) (files int) {
 	s.t.Helper()
-	err := filepath.WalkDir(filepath.Join(s.bucket, account), func(_ string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join(s.parts.Bucket, account), func(_ string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
@@ -172,7 +172,7 @@ func (s *service) sizeOf(account string) (files int) {
 // take no room.
 func TestOnePartOfManyAtOncePlaceIsTaken(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t).node(nil)
 	account, key := s.account(100)
 	w := s.working(key)
 	id := w.recording()
@@ -219,6 +219,6 @@ func TestOnePartOfManyAtOncePlaceIsTaken(t *testing.T) {
 		t.Errorf("%d won, and %d bytes are there", won, len(all))
 	}
 	var rows int
-	must.NoError(t, s.db.GetContext(t.Context(), &rows, `SELECT count(*) FROM http_recording_parts`))
+	must.NoError(t, s.db.GetContext(t.Context(), &rows, `SELECT count(*) FROM http_recording_parts WHERE recording_id = $1`, id))
 	equal(t, []int{rows, s.sizeOf(account)}, []int{2, 4}) // a file has another beside it
 }

@@ -60,7 +60,7 @@ func (s *service) assembles(later time.Duration) {
 
 // attached are the recordings that the log knows.
 func (s *service) attached() (all []job.Recording) {
-	for _, e := range s.log.All() {
+	for _, e := range s.events() {
 		if a, ok := e.Event.(*job.RecordingAttached); ok {
 			all = append(all, a.Recording)
 		}
@@ -81,7 +81,7 @@ func (w *work) seen(key string) (film []byte, report map[string]any) {
 // can be sought, and is what the report leads to.
 func TestARecordingBecomesTheReports(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := own(t)
 	_, key := s.account(100)
 	w := s.working(key)
 	begun := w.call("POST", "/recordings", `{"startedMsAgo":1500}`)
@@ -151,7 +151,7 @@ func TestARecordingBecomesTheReports(t *testing.T) {
 // What was recorded is the report's whenever it is finished, by whomever.
 func TestALostTabsRecordingIsFinishedByTheService(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := own(t)
 	_, key := s.account(100)
 
 	given := s.working(key)
@@ -190,7 +190,7 @@ func TestALostTabsRecordingIsFinishedByTheService(t *testing.T) {
 // An MP4, and what is no recording but begins like one, stays as it came.
 func TestWhatCannotBeMadeSeekableStaysAsItCame(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := own(t)
 	_, key := s.account(100)
 	for media, film := range map[string]string{
 		"video/mp4":  "\x00\x00\x00\x20ftypisom\x00\x00\x02\x00isomiso2avc1mp41" + strings.Repeat("x", 5000),
@@ -214,7 +214,7 @@ func TestWhatCannotBeMadeSeekableStaysAsItCame(t *testing.T) {
 // Another checker's, another claim's or another job's recording is none.
 func TestARecordingIsItsClaimsAlone(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	w, other := s.working(key), s.working(key)
 	id, theirs := w.recording(), other.recording()
@@ -256,7 +256,7 @@ func TestARecordingIsItsClaimsAlone(t *testing.T) {
 // answered is there, and so it is for a backup.
 func TestAPartThatBrokeOffIsSentAgain(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := own(t)
 	_, key := s.account(100)
 	good := s.Evidence.Files
 	w := s.working(key)
@@ -324,7 +324,7 @@ func TestAPartThatBrokeOffIsSentAgain(t *testing.T) {
 // An account that is erased takes along what is recorded, however far it is.
 func TestRecordingsAreErasedWithTheirAccount(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := own(t)
 	account, key := s.account(100)
 	_, otherKey := s.account(100)
 	w, other := s.working(key), s.working(otherKey)
@@ -370,7 +370,7 @@ func TestRecordingsAreErasedWithTheirAccount(t *testing.T) {
 			t.Errorf("%d, %v: %s", n, err, query)
 		}
 	}
-	if left, err := filepath.Glob(filepath.Join(s.bucket, account, "*", "*")); err != nil || len(left) > 0 {
+	if left, err := filepath.Glob(filepath.Join(s.parts.Bucket, account, "*", "*")); err != nil || len(left) > 0 {
 		t.Errorf("left are %v, %v", left, err)
 	}
 	other.sends(theirs, 500, aFilm[500:]).want(http.StatusOK)

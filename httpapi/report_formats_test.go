@@ -13,7 +13,7 @@ import (
 
 func TestAReportComesInTheFormatThatIsAskedFor(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	path := "/v1/jobs/" + s.tested(key, passes, fails) + "/report"
 	const (
@@ -60,7 +60,7 @@ func TestAReportComesInTheFormatThatIsAskedFor(t *testing.T) {
 
 func TestAReportThatDoesNotExistYetIs404InEveryFormat(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	id := s.submitted(key)
 	batch := s.call(key, "POST", "/v1/jobs/bulk", bulkOf(2, nil)).want(http.StatusCreated)
@@ -78,7 +78,7 @@ func TestAReportThatDoesNotExistYetIs404InEveryFormat(t *testing.T) {
 
 func TestABatchsReportNamesTheJobsThatHaveNone(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	batch := s.call(key, "POST", "/v1/jobs/bulk", bulkOf(3, nil)).want(http.StatusCreated)
 	jobIDs := texts(batch["jobIds"])

@@ -12,7 +12,7 @@ import (
 // Specification, "POST /v1/jobs/:id/retest"; decisions, "Retest".
 func TestARetestClonesAJob(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	project, _ := s.call(key, "POST", "/v1/projects", `{"name":"Shop"}`).want(http.StatusCreated)["projectId"].(string)
 	parent := s.submittedWith(key, `"priority":"urgent","slaMinutes":30,"projectId":"`+project+`","targetDevice":"phone",
@@ -45,7 +45,7 @@ func TestARetestClonesAJob(t *testing.T) {
 
 func TestAnyJobCanBeTestedAgainIfItCanBePaid(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	accountID, key := s.account(25)
 	_, other := s.account(100)
 	pending, cancelled, failed := s.submitted(key), s.submitted(key), s.submitted(key)
@@ -57,21 +57,21 @@ func TestAnyJobCanBeTestedAgainIfItCanBePaid(t *testing.T) {
 	for _, id := range []string{pending} {
 		s.call(key, "POST", "/v1/jobs/"+id+"/retest", "").want(http.StatusCreated)
 	}
-	before := s.log.Head()
+	before := s.written()
 	short := s.call(key, "POST", "/v1/jobs/"+pending+"/retest", "").refused(http.StatusPaymentRequired, domain.CodeInsufficientCredits)
 	with(t, short, map[string]any{"creditsRequired": 5.0, "creditsAvailable": 0.0, "creditsShort": 5.0})
 	s.call(other, "POST", "/v1/jobs/"+pending+"/retest", "").refused(http.StatusNotFound, domain.CodeNotFound)
 	s.call(key, "POST", "/v1/jobs/"+uuid.NewString()+"/retest", "").refused(http.StatusNotFound, domain.CodeNotFound)
 	equal(t, s.call(key, "POST", "/v1/jobs/"+pending+"/retest", "", "Idempotency-Key", "").paths(), []string{"Idempotency-Key"})
-	equal(t, s.log.Head(), before)
+	equal(t, s.written(), before)
 }
 
 func TestARetestIsOneUnderOneKey(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	path := "/v1/jobs/" + s.submitted(key) + "/retest"
 	first := s.call(key, "POST", path, "", "Idempotency-Key", "r").want(http.StatusCreated)
 	equal(t, s.call(key, "POST", path, "", "Idempotency-Key", "r").want(http.StatusCreated), first)
-	equal(t, s.log.Count("job.created"), 2)
+	equal(t, s.count("job.created"), 2)
 }

@@ -15,10 +15,7 @@ import (
 // sandbox opens a sandbox account with credits and a full key.
 func (s *service) sandbox() (accountID, key string) {
 	s.t.Helper()
-	accountID, at, err := s.commands.CreateAccount(s.t.Context(), operator(uuid.New()), "box", true)
-	s.visible(at, err)
-	_, at, err = s.commands.GrantCredits(s.t.Context(), operator(uuid.New()), accountID, 100, nil, "test")
-	s.visible(at, err)
+	accountID = s.parts.Account(100, true)
 	return accountID, s.key(accountID, command.IssueKey{Scope: account.ScopeFull})
 }
 
@@ -33,7 +30,7 @@ func (s *service) submittedAs(key, body string) string {
 
 func TestASandboxAccountMovesItsTime(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.sandbox()
 	first := s.call(key, "POST", "/v1/sandbox/clock/advance", `{"seconds":3600}`, "Idempotency-Key", "k").want(http.StatusOK)
 	now, err := time.Parse(time.RFC3339, first["now"].(string))
@@ -57,7 +54,7 @@ func TestASandboxAccountMovesItsTime(t *testing.T) {
 
 func TestARobotPlaysAJobOverHTTP(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := own(t)
 	_, key := s.sandbox()
 	id := s.submittedAs(key, twoItems)
 	played := s.call(key, "POST", "/v1/sandbox/jobs/"+id+"/play",
@@ -106,7 +103,7 @@ func TestARobotPlaysAJobOverHTTP(t *testing.T) {
 
 func TestRobotsPlayASessionOverHTTP(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.sandbox()
 	opened := s.call(key, "POST", "/v1/hosted/sessions", `{"url":"https://shop.example","slots":[{},{}]}`).want(http.StatusCreated)
 	id, _ := opened["sessionId"].(string)
@@ -128,12 +125,12 @@ func TestRobotsPlayASessionOverHTTP(t *testing.T) {
 
 func TestTheSandboxIsForSandboxAccounts(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	job := s.submitted(key)
 	boxed, box := s.sandbox()
 	own, elsewhere := s.submittedAs(box, twoItems), s.project(box, `{"name":"Other"}`)
-	before := s.log.Head()
+	before := s.written()
 	for _, path := range []string{"/v1/sandbox/clock/advance", "/v1/sandbox/jobs/" + job + "/play", "/v1/sandbox/sessions/" + uuid.NewString() + "/ready"} {
 		body := s.call(key, "POST", path, `not JSON`).refused(http.StatusForbidden, domain.CodeForbidden)
 		equal(t, body["hint"], any("use a key of a sandbox account, which starts with qa_test_"))
@@ -151,15 +148,15 @@ func TestTheSandboxIsForSandboxAccounts(t *testing.T) {
 		bound := s.key(boxed, command.IssueKey{Scope: account.ScopeFull, ProjectID: elsewhere})
 		s.call(bound, "POST", "/v1/sandbox/jobs/"+own+"/play", "").refused(http.StatusForbidden, domain.CodeForbidden)
 	})
-	if after := s.log.Head(); after.Commit != before.Commit+5 { // another account with credits and a key, and two keys
-		t.Errorf("the log grew from %s to %s", before, after)
+	if after := s.written(); after != before+5 { // another account with credits and a key, and two keys
+		t.Errorf("the log grew from %d to %d", before, after)
 	}
 }
 
 // A key of one project must not move the time of the others.
 func TestAProjectBoundKeyDoesNotMoveTheAccountsTime(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	accountID, key := s.sandbox()
 	bound := s.key(accountID, command.IssueKey{Scope: account.ScopeFull, ProjectID: s.project(key, `{"name":"Shop"}`)})
 	for _, body := range []string{`{"seconds":60}`, `{}`} { // 403 comes before 400

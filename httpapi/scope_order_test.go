@@ -13,7 +13,7 @@ import (
 // path names is told so before anything is said of the rest of the request.
 func TestAProjectBoundKeyIsRefusedBeforeItsRequestIsChecked(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	accountID, key := s.account(100)
 	own, _ := s.call(key, "POST", "/v1/projects", `{"name":"own"}`).want(http.StatusCreated)["projectId"].(string)
 	bound := s.key(accountID, command.IssueKey{Scope: account.ScopeFull, ProjectID: own})

@@ -65,7 +65,7 @@ func post(t *testing.T, srv *httptest.Server, key string, body io.Reader, length
 
 func TestBodiesOverTheLimitAre413BeforeAnyParsing(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t).node(nil)
 	_, key := s.account(100)
 	srv := s.online()
 	const declared, chunked = true, false
@@ -103,7 +103,7 @@ func TestBodiesOverTheLimitAre413BeforeAnyParsing(t *testing.T) {
 
 func TestAClientThatAsksBeforeItSendsIsToldAtOnce(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	srv := s.online()
 	status, _, _ := raw(t, srv.Listener.Addr(), fmt.Sprintf(
@@ -115,7 +115,7 @@ func TestAClientThatAsksBeforeItSendsIsToldAtOnce(t *testing.T) {
 // either gets the answer.
 func TestA413IsAnsweredBeforeTheRestHasCome(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	addr := s.onlineWith(time.Hour).Listener.Addr()
 	const size = 60 << 20
@@ -169,7 +169,7 @@ func raw(t *testing.T, addr net.Addr, request string) (status int, id, body stri
 
 func TestOddRequestLinesGetTheEnvelope(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	srv := s.online()
 	for line, status := range map[string]int{
 		"OPTIONS * HTTP/1.1":                  404,
@@ -192,7 +192,7 @@ func TestOddRequestLinesGetTheEnvelope(t *testing.T) {
 
 func TestRequestsThatAreNoneGetTheEnvelope(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	srv := s.online()
 	for request, status := range map[string]int{
 		"GET /v1/jobs/%zz HTTP/1.1\r\nHost: x\r\n\r\n":                                             400,
@@ -214,7 +214,7 @@ func TestRequestsThatAreNoneGetTheEnvelope(t *testing.T) {
 
 func TestABodyThatBreaksOffIsNoFaultOfOurs(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	r := httptest.NewRequestWithContext(t.Context(), "POST", "/v1/jobs", io.MultiReader(strings.NewReader(`{"url":`), brokenReader{}))
 	r.Header.Set("Authorization", "Bearer "+key)

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,9 +12,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/command"
-	"humanqa/domain/credits"
 	"humanqa/httpapi/wire"
-	"humanqa/internal/testing/logtest"
 )
 
 const twoSlots = `{"url":"https://shop.example.com/","slots":[{},{}]}`
@@ -100,7 +97,7 @@ func slotWords(body map[string]any) string {
 
 func TestASessionTellsWhatOfItsRefundHadExpired(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	accountID, key := s.account(0)
 	soon := time.Now().Add(time.Hour)
 	for _, lot := range []struct {
@@ -118,53 +115,9 @@ func TestASessionTellsWhatOfItsRefundHadExpired(t *testing.T) {
 	with(t, list["sessions"].([]any)[0].(map[string]any), told)
 }
 
-// Under one Idempotency-Key a session that was given up is followed by one that
-// lives, and is charged.
-func TestARepeatAfterASlotWasGivenBackIsAFreshSession(t *testing.T) {
-	t.Parallel()
-	for _, lost := range []string{"session.created", "job.created"} {
-		t.Run("before "+lost, func(t *testing.T) {
-			t.Parallel()
-			s := setup(t)
-			accountID, key := s.account(10)
-			s.log.Fail(logtest.Once(logtest.Of(lost)), false, domain.ErrUnknownOutcome)
-			post := func() result { return s.call(key, "POST", "/v1/hosted/sessions", twoSlots, "Idempotency-Key", "k") }
-			post().refused(http.StatusServiceUnavailable, domain.CodeUnavailable)
-			var charged []string
-			err := s.log.Load(t.Context(), domain.CreditsStream(accountID), 0, func(r domain.Recorded) error {
-				if e, ok := r.Event.(*credits.Debited); ok {
-					charged = append(charged, e.JobID)
-				}
-				return nil
-			})
-			if err != nil || len(charged) != 2 {
-				t.Fatalf("charged for %q: %v", charged, err)
-			}
-			c := operator(uuid.New())
-			c.AccountID = accountID
-			for _, id := range charged { // which leaves a job alone that came
-				at, err := s.commands.VoidJob(t.Context(), c, id)
-				s.visible(at, err)
-			}
-			first := post().want(http.StatusCreated)
-			again := post()
-			equal(t, again.want(http.StatusCreated), first)
-			equal(t, again.Header().Get(replayedHeader), "true")
-			for _, slot := range first["slots"].([]any) {
-				if id, _ := slot.(map[string]any)["jobId"].(string); slices.Contains(charged, id) {
-					t.Errorf("the job %s, which was given up, is answered", id)
-				}
-			}
-			live := s.call(key, "GET", "/v1/hosted/sessions?status=lobby", "").want(http.StatusOK)
-			equal(t, live["total"], 1.0)
-			with(t, s.call(key, "GET", "/v1/credits", "").want(http.StatusOK), map[string]any{"available": 0.0, "used": 10.0})
-		})
-	}
-}
-
 func TestASessionAnswersItsHandle(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	o := s.openSession(key, `{
 		"url":"https://shop.replit.app/cart","feature":"the cart","scenarioBrief":" buy the last pair ","voiceEnabled":false,
@@ -222,12 +175,12 @@ func TestASessionAnswersItsHandle(t *testing.T) {
 
 func TestWhatASessionMayNotBe(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	with := func(more string) string { return strings.Replace(twoSlots, "{", "{"+more+",", 1) }
 	slots := func(list string) string { return `{"url":"https://a.example","slots":` + list + `}` }
 	long := func(n int) string { return strings.Repeat("ü", n) }
-	before := s.log.Head()
+	before := s.written()
 	for body, paths := range map[string][]string{
 		``:                    {"body"},
 		`[]`:                  {"body"},
@@ -262,35 +215,24 @@ func TestWhatASessionMayNotBe(t *testing.T) {
 		}
 		equal(t, got.paths(), paths)
 	}
-	equal(t, s.log.Head(), before)
+	equal(t, s.written(), before)
 	s.openSession(key, strings.Replace(slots(`[{"roleLabel":"`+long(80)+`"},{"targetOS":"`+long(100)+`"}]`), "{", `{"scenarioBrief":"`+long(2000)+`","voiceEnabled":null,`, 1))
-}
-
-func TestASessionThatCannotBePaidLeavesNoTrace(t *testing.T) {
-	t.Parallel()
-	s := setup(t)
-	_, key := s.account(9)
-	before := s.log.Head()
-	body := s.call(key, "POST", "/v1/hosted/sessions", strings.Replace(twoSlots, "{", `{"webhookUrl":"https://hooks.example.com/",`, 1)).
-		refused(http.StatusPaymentRequired, domain.CodeInsufficientCredits)
-	with(t, body, map[string]any{"creditsRequired": 10.0, "creditsAvailable": 9.0, "creditsShort": 1.0})
-	equal(t, s.log.Head(), before)
 }
 
 func TestASessionUnderAnIdempotencyKeyIsOpenedOnce(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	first := s.openSession(key, twoSlots, "Idempotency-Key", "k1")
 	again := s.call(key, "POST", "/v1/hosted/sessions", twoSlots, "Idempotency-Key", "k1")
 	equal(t, again.want(http.StatusCreated), first.body)
 	equal(t, again.Header().Get(replayedHeader), "true")
-	equal(t, s.log.Count("session.created"), 1)
+	equal(t, s.count("session.created"), 1)
 }
 
 func TestASessionAttachesItsWebhookToTheProject(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	o := s.openSession(key, strings.Replace(twoSlots, "{", `{"webhookUrl":"https://hooks.example.com/in","subscribedWebhookEvents":["job.session_ready"],`, 1))
 	p := s.call(key, "GET", "/v1/projects/"+o.project, "").want(http.StatusOK)
@@ -301,7 +243,7 @@ func TestASessionAttachesItsWebhookToTheProject(t *testing.T) {
 
 func TestTheLifeOfASession(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	o := s.openSession(key, strings.Replace(twoSlots, "{},{}", "{},{},{}", 1))
 	ann, annsClaim := s.joins(o, 1)
@@ -348,24 +290,9 @@ func TestTheLifeOfASession(t *testing.T) {
 	with(t, s.call(key, "GET", "/v1/credits", "").want(http.StatusOK), map[string]any{"available": 90.0, "used": 10.0})
 }
 
-func TestALobbyThatStaysEmptyExpires(t *testing.T) {
-	t.Parallel()
-	s := setup(t)
-	_, key := s.account(100)
-	o := s.openSession(key, twoSlots)
-	s.joins(o, 1)
-	s.settleAt(o, o.deadline)
-	body := s.session(key, o)
-	with(t, body, map[string]any{
-		"status": "expired", "closeReason": "expired", "readyCount": 1.0, "creditsRefunded": 10.0, "startedAt": nil,
-	})
-	equal(t, slotWords(body), "ended cancelled, ended cancelled")
-	with(t, s.call(key, "GET", "/v1/credits", "").want(http.StatusOK), map[string]any{"available": 100.0, "used": 0.0})
-}
-
 func TestCancellingASessionRefundsEverySlotOnce(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	o := s.openSession(key, twoSlots)
 	s.joins(o, 1)
@@ -382,7 +309,7 @@ func TestCancellingASessionRefundsEverySlotOnce(t *testing.T) {
 
 func TestLeavingALobbyGivesTheSlotBack(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	o := s.openSession(key, twoSlots)
 	ann, _ := s.joins(o, 1)
@@ -398,7 +325,7 @@ func TestLeavingALobbyGivesTheSlotBack(t *testing.T) {
 
 func TestSessionsAreListedNewestFirst(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	accountID, key := s.account(100)
 	one := s.openSession(key, twoSlots)
 	two := s.openSession(key, strings.Replace(twoSlots, "shop", "blog", 1))
@@ -431,7 +358,7 @@ func TestSessionsAreListedNewestFirst(t *testing.T) {
 
 func TestASessionIsItsAccountsAndItsProjectsOnly(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	accountID, key := s.account(100)
 	_, other := s.account(100)
 	o := s.openSession(key, twoSlots)
@@ -440,7 +367,7 @@ func TestASessionIsItsAccountsAndItsProjectsOnly(t *testing.T) {
 	reader := s.key(accountID, command.IssueKey{Scope: account.ScopeRead})
 	own, stranger := s.checker(accountID), s.checker()
 	path := "/v1/hosted/sessions/" + o.id
-	before := s.log.Head()
+	before := s.written()
 	for _, id := range []string{o.id, uuid.NewString(), "no'such"} {
 		s.call(other, "GET", "/v1/hosted/sessions/"+id, "").refused(http.StatusNotFound, domain.CodeNotFound)
 		s.call(other, "POST", "/v1/hosted/sessions/"+id+"/cancel", "").refused(http.StatusNotFound, domain.CodeNotFound)
@@ -455,7 +382,7 @@ func TestASessionIsItsAccountsAndItsProjectsOnly(t *testing.T) {
 	s.call(reader, "POST", path+"/cancel", "").refused(http.StatusForbidden, domain.CodeForbidden)
 	s.call(reader, "POST", "/v1/hosted/sessions", twoSlots).refused(http.StatusForbidden, domain.CodeForbidden)
 	s.call(reader, "GET", path, "").want(http.StatusOK)
-	equal(t, s.log.Head(), before)
+	equal(t, s.written(), before)
 	// A project-bound key's sessions go to its project, whatever their host.
 	equal(t, s.openSession(bound, strings.Replace(twoSlots, "shop", "news", 1)).project, elsewhere.project)
 }

@@ -3,219 +3,144 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jmoiron/sqlx"
-	_ "github.com/lib/pq"
-	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/command"
-	"humanqa/eventstore/consumer"
-	"humanqa/httpapi/evidence"
 	"humanqa/httpapi/openapi"
-	v1 "humanqa/httpapi/v1"
 	"humanqa/httpapi/wire"
-	"humanqa/internal/blob"
 	"humanqa/internal/testing/apicheck"
-	"humanqa/internal/testing/commandtest"
+	"humanqa/internal/testing/apitest"
 	"humanqa/internal/testing/logtest"
 	"humanqa/internal/testing/must"
-	"humanqa/internal/testing/pagetest/alltest"
-	"humanqa/internal/testing/pgtest"
-	"humanqa/internal/vault"
-	"humanqa/projections"
-	"humanqa/projections/auditlog"
 	"humanqa/projections/events"
 	"humanqa/webhooks"
 )
 
-func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(apitest.Main(m)) }
 
 // service is the API over real commands, real read models, a real vault and a
 // log in memory.
 type service struct {
 	*API
 	t        *testing.T
+	parts    *apitest.Service // that the API stands on
 	log      *logtest.Memory
 	db       *sqlx.DB
 	commands *command.Service
-	waitFor  func(context.Context, domain.Position) error
-	logged   *buffer
+	logged   *apitest.Words
 	problems []Problem
-	bucket   string // its directory
-	deps     Deps   // of the API, for another node beside it
+	deps     Deps // of the API
 }
 
-type buffer struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}
-
-// tellWhatWentWrong shows a failed test's warnings and errors: an answer does not say why
-// the service was not available.
-func (s *service) tellWhatWentWrong() {
-	if !s.t.Failed() {
-		return
-	}
-	for line := range strings.Lines(s.logged.String()) {
-		if strings.Contains(line, "level=warning") || strings.Contains(line, "level=error") {
-			s.t.Log(line)
-		}
-	}
-}
-
-func setup(t *testing.T) *service {
+// own is a service of the test's own (see apitest).
+func own(t *testing.T) *service {
 	t.Helper()
-	db := alltest.Database.New(t)
-	s := &service{t: t, log: logtest.New(), db: db, logged: new(buffer)}
-	logger := logrus.New()
-	logger.SetOutput(s.logged)
-	logger.SetLevel(logrus.DebugLevel)
-	t.Cleanup(s.tellWhatWentWrong)
-	v, err := vault.Open(t.Context(), vault.Config{KeyFile: filepath.Join(t.TempDir(), "key"), DB: db})
-	must.NoError(t, err)
-	s.bucket = t.TempDir()
-	files, err := blob.Open(t.Context(), blob.Directory(s.bucket))
-	must.NoError(t, err)
-	reads := projections.NewReads(db)
-	s.commands = command.New(command.Deps{
-		Log: s.log, Sealer: v, Tokens: v, Statuses: commandtest.CodeHost{}, AI: commandtest.AI{}, Reads: projections.CommandReads{Reads: reads},
-		Now: time.Now, ClaimsPerChecker: 1,
-	})
-	supervisor := consumer.New(db, s.log, logger, append(projections.All(), webhooks.NewSubscriber(db, s.log, "https://qa.example"))...)
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	stopped := make(chan error, 1)
-	go func() { stopped <- supervisor.Run(ctx) }()
-	t.Cleanup(func() {
-		s.commands.Drain()
-		cancel()
-		if err := <-stopped; err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("projections: %v", err)
-		}
-	})
-	s.waitFor = func(ctx context.Context, at domain.Position) error { // however busy the machine is
-		patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-		defer cancel()
-		return supervisor.WaitFor(patient, at)
-	}
-	spool := wire.NewSpool("")
-	kept := evidence.New(evidence.Deps{
-		DB: db, Files: files, Commands: s.commands, Vault: v, Spool: spool, BaseURL: "https://qa.example", Log: logger, Now: time.Now,
-	})
+	return over(t, apitest.Own(t)).serve()
+}
+
+// shared is the service that tests share which need an account and nothing else. Its API is
+// one for all of them: a test that changes it takes a node.
+func shared(t *testing.T) *service {
+	t.Helper()
+	s := over(t, apitest.Shared(t))
+	sharedAPI.once.Do(func() { sharedAPI.served = s.serve() })
+	s.API, s.deps = sharedAPI.served.API, sharedAPI.served.deps
+	return s
+}
+
+var sharedAPI struct {
+	once   sync.Once
+	served *service
+}
+
+// over is the service on these parts, not served yet.
+func over(t *testing.T, parts *apitest.Service) *service {
+	t.Helper()
+	s := &service{t: t, parts: parts, log: parts.Log, db: parts.DB, commands: parts.Commands, logged: parts.Words}
 	s.deps = Deps{
-		Shared: v1.Shared{
-			Commands: s.commands, Reads: reads, DB: db, Evidence: kept, PastLog: s.log, OwnLog: ownLog{s.log},
-			Head: func(context.Context) (domain.Position, error) { return s.log.Head(), nil },
-			Checkpoint: func(context.Context) (note, verifier string, err error) {
-				return "humanqa/1\n3\ncm9vdA==\n\n— humanqa/1 c2lnbmVk\n", "humanqa/1+0a1b2c3d+a2V5", nil
-			},
-			Log: logger, Now: time.Now, BaseURL: "https://qa.example",
-		},
-		WaitFor: s.waitFor, FeedShown: func(ctx context.Context) error { return supervisor.CatchUp(ctx, "events") },
-		WebhooksShown: func(ctx context.Context) error { return supervisor.CatchUp(ctx, webhooks.SubscriberName) },
-		Ready:         func(context.Context) []Problem { return s.problems },
-		Vault:         v, Spool: spool,
+		Shared: parts.Deps(), WaitFor: parts.WaitFor, FeedShown: parts.CatchUp(events.Name), WebhooksShown: parts.CatchUp(webhooks.SubscriberName),
+		Ready: func(context.Context) []Problem { return s.problems },
+		Vault: parts.Vault, Spool: parts.Spool,
 		RateLimit: 1_000_000, // counted all the same; see ratelimit_test.go for the limit itself
 	}
+	return s
+}
+
+func (s *service) serve() *service {
 	s.API = New(s.deps)
 	return s
 }
 
-// ownLog knows of the accounts' own streams, in memory.
-type ownLog struct{ log *logtest.Memory }
-
-func (o ownLog) Events(_ context.Context, accountID string, since *time.Time, until *events.Until, each func([]any) error) error {
-	for _, e := range o.log.Stream(domain.AccountStream(accountID)) {
-		if since != nil && e.Meta.Time.Before(*since) || until != nil && until.Passed(e) {
-			continue
-		}
-		row := []any{int64(e.Position.Commit), int64(e.Position.Prepare), e.Stream, int64(e.Revision), e.ID.String(), e.Type, e.Meta.Time, "operator", "", "", json.RawMessage(`{"sealed":"[sealed]"}`)} //nolint:gosec // few events
-		if err := each(row); err != nil {
-			return err
-		}
+// node is another process on the same parts: an API with a state and a log of words of its
+// own, which the test may change. change may be nil.
+func (s *service) node(change func(*Deps)) *service {
+	s.t.Helper()
+	parts := *s.parts
+	parts.Words, parts.Spool = new(apitest.Words), wire.NewSpool("")
+	reads := *s.deps.Reads
+	parts.Reads = &reads
+	node := over(s.t, &parts)
+	node.deps.Origin, node.deps.RateLimit = s.deps.Origin, s.deps.RateLimit
+	if change != nil {
+		change(&node.deps)
 	}
-	return nil
+	return node.serve()
 }
 
-func (o ownLog) Proof(_ context.Context, accountID string, id uuid.UUID) (auditlog.Proof, error) {
-	for _, e := range o.log.Stream(domain.AccountStream(accountID)) {
-		if e.ID == id {
-			return auditlog.Proof{Event: auditlog.BoundEvent{ID: id, Stream: e.Stream}, Path: []string{}, Checkpoint: "note"}, nil
-		}
-	}
-	return auditlog.Proof{}, domain.NotFound("event " + id.String())
+// beneath is the service for a subtest, which sees only what it makes itself.
+func (s *service) beneath(t *testing.T) *service {
+	t.Helper()
+	sub := *s
+	sub.t, sub.parts = t, s.parts.Beneath(t)
+	return &sub
 }
 
-// stored is all that the log holds of events, as text.
+// stored is all that the log holds of the test's events, as text.
 func (s *service) stored() string {
 	s.t.Helper()
-	var b strings.Builder
-	for _, e := range s.log.All() {
-		data, err := json.Marshal(e.Event)
-		must.NoError(s.t, err)
-		b.Write(data)
-	}
-	return b.String()
+	return s.parts.Stored()
 }
+
+// events are those of the test, written their number, and count that of a type.
+func (s *service) events() []domain.Recorded  { return s.parts.Events() }
+func (s *service) written() int               { return s.parts.Written() }
+func (s *service) count(eventType string) int { return s.parts.Count(eventType) }
 
 func operator(id uuid.UUID) command.Cause { return command.Cause{CommandID: id, Actor: "operator"} }
 
 func (s *service) visible(at domain.Position, err error) {
 	s.t.Helper()
-	must.NoError(s.t, err)
-	must.NoError(s.t, s.waitFor(s.t.Context(), at))
+	s.parts.Shown(at, err)
 }
 
 // account opens an account with credits and a full key.
 func (s *service) account(amount domain.Credits) (accountID, key string) {
 	s.t.Helper()
-	accountID, at, err := s.commands.CreateAccount(s.t.Context(), operator(uuid.New()), "acme", false)
-	s.visible(at, err)
-	if amount > 0 {
-		_, at, err = s.commands.GrantCredits(s.t.Context(), operator(uuid.New()), accountID, amount, nil, "test")
-		s.visible(at, err)
-	}
+	accountID = s.parts.Account(amount, false)
 	return accountID, s.key(accountID, command.IssueKey{Scope: account.ScopeFull})
 }
 
 func (s *service) key(accountID string, in command.IssueKey) string {
 	s.t.Helper()
-	k, err := s.commands.IssueKey(s.t.Context(), operator(uuid.New()), accountID, in)
-	s.visible(k.Position, err)
-	return k.Token
+	return s.parts.Key(accountID, in)
 }
 
 func (s *service) checker(accounts ...string) string {
 	s.t.Helper()
-	c, err := s.commands.CreateChecker(s.t.Context(), operator(uuid.New()), "ann", accounts)
-	s.visible(c.Position, err)
-	return c.Token
+	return s.parts.Checker(accounts...)
 }
 
 // result is an answer as a client sees it.
@@ -243,10 +168,12 @@ func (s *service) callWith(ctx context.Context, key, method, target, body string
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
+	s.parts.Claimable(r, body)
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r)
 	checkEnvelope(s.t, method+" "+target, w)
 	checkDocumented(s.t, r, w)
+	s.parts.Apart(r, body, w.Body.String())
 	return result{w, s.t}
 }
 

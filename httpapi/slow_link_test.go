@@ -52,7 +52,7 @@ func (c *thin) Write(b []byte) (sent int, err error) {
 // taken, and is what they sent.
 func TestTenCheckersOnThinLinesFinishAtOnce(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := own(t)
 	_, key := s.account(1000)
 	srv := s.online()
 	film := webmtest.Film{Seconds: 6, Frame: 20_000}.Bytes()

@@ -17,7 +17,7 @@ import (
 // account's whole past again with every event that is not for it.
 func TestAStreamReadsWhatIsNotForItOnce(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := own(t)
 	accountID, key := s.account(100)
 	_, other := s.account(100)
 	rec := httptest.NewRecorder()

@@ -55,7 +55,7 @@ func (s *service) ownPool(accountID, of string) {
 
 func TestAPrivateHostIsTestedWhereACheckerReachesIt(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	node := func(change func(*Deps)) *API {
 		deps := s.deps
 		change(&deps)
@@ -65,10 +65,7 @@ func TestAPrivateHostIsTestedWhereACheckerReachesIt(t *testing.T) {
 	must.NoError(t, err)
 	allowing := node(func(d *Deps) { d.Targets = targets })
 	_, plain := s.account(1000)
-	sandboxID, at, err := s.commands.CreateAccount(t.Context(), operator(uuid.New()), "sandbox", true)
-	s.visible(at, err)
-	_, at, err = s.commands.GrantCredits(t.Context(), operator(uuid.New()), sandboxID, 1000, nil, "test")
-	s.visible(at, err)
+	sandboxID := s.parts.Account(1000, true)
 	ownID, own := s.account(1000)
 	s.ownPool(ownID, ownID)
 	sharedID, shared := s.account(1000)
@@ -121,7 +118,7 @@ func TestAPrivateHostIsTestedWhereACheckerReachesIt(t *testing.T) {
 // What an account was once allowed to test is looked at again when it is tested.
 func TestAPrivateHostIsTestedNoMoreOnceNoCheckerReachesIt(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	accountID, key := s.account(1000)
 	s.ownPool(accountID, accountID)
 	_, hook := s.hook(key, `,"defaultUrl":"http://localhost:3000/"`)
@@ -147,7 +144,7 @@ func TestAPrivateHostIsTestedNoMoreOnceNoCheckerReachesIt(t *testing.T) {
 
 func TestAHostThatDoesNotResolveIsAWarning(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	deps := s.deps
 	asked := map[string]int{}
 	late := make(chan struct{})
@@ -186,7 +183,7 @@ func TestAHostThatDoesNotResolveIsAWarning(t *testing.T) {
 
 func TestWhatAWebhookLacksIsSaid(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(1000)
 	unused := func(paths ...string) any {
 		var list []any

@@ -12,7 +12,7 @@ import (
 // own are built: what they cannot answer is away for a moment, not broken.
 func TestWhatTheRowsOfTheVersionBeforeCannotAnswerIsUnavailable(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := own(t)
 	_, key := s.account(100)
 	id := s.submitted(key)
 	exec := func(statement string) {

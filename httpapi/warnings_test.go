@@ -10,6 +10,7 @@ import (
 
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/wire"
+	"humanqa/internal/testing/must"
 )
 
 // slips are bodies with a slip or two, by the call they are sent to, and the
@@ -55,7 +56,7 @@ func TestASubmissionsAnswerWarnsOfSlipsAndItsChargeStands(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := setup(t)
+			s := shared(t)
 			_, key := s.account(100)
 			path := row.Pattern
 			if row.Audience == wire.Hooks {
@@ -82,7 +83,7 @@ func TestASubmissionsAnswerWarnsOfSlipsAndItsChargeStands(t *testing.T) {
 
 func TestASlipIsExplained(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	equal(t, s.call(key, "POST", "/v1/jobs", jobWith(`"priorty":"urgent","slots":[]`)).want(http.StatusCreated)["warnings"], any([]any{
 		map[string]any{"path": "priorty", "message": "is not known and was ignored; did you mean priority?"},
@@ -92,7 +93,7 @@ func TestASlipIsExplained(t *testing.T) {
 
 func TestABodyWithoutASlipHasNoWarnings(t *testing.T) {
 	t.Parallel()
-	s := setup(t)
+	s := shared(t)
 	_, key := s.account(100)
 	for path, body := range map[string]string{
 		"/v1/jobs":            jobWith(`"priority":null,"x-trace":"1","meta":{"priorty":1},"labels":["a"]`),
@@ -151,7 +152,8 @@ func TestWarningsAreBounded(t *testing.T) {
 // The fields by call are those of the document.
 func TestTheFieldsOfEachSubmissionAreKnown(t *testing.T) {
 	t.Parallel()
-	checker := newChecker(t)
+	checker, err := documented()
+	must.NoError(t, err)
 	for _, submission := range input.Submissions() {
 		method, pattern, _ := strings.Cut(submission.Name, " ")
 		schema := checker.Operation(method, pattern).RequestBody.Value.Content["application/json"].Schema.Value
