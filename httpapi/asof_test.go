@@ -281,7 +281,7 @@ func (h *histories) some(targets []string) []string {
 	}
 	targets = slices.Clone(targets)
 	h.dice.Shuffle(len(targets), func(i, j int) { targets[i], targets[j] = targets[j], targets[i] })
-	return targets[:min(len(targets), 25)]
+	return targets[:min(len(targets), 12)]
 }
 
 func (h *histories) same(a *pastAccount, i int, target, place string) {

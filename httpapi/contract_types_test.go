@@ -110,9 +110,10 @@ func TestEveryEndpointTakesAJobTypeInBothSpellingsAndEchoesIt(t *testing.T) {
 		},
 	} {
 		t.Run(e.name, func(t *testing.T) {
-			for _, code := range e.types {
+			for n, code := range e.types {
 				title := code.Title()
-				for _, echo := range []string{title, string(code), strings.ToUpper(title), strings.ToUpper(string(code)), strings.ToLower(title)} {
+				cases := []string{strings.ToUpper(title), strings.ToUpper(string(code)), strings.ToLower(title)}
+				for _, echo := range []string{title, string(code), cases[n%len(cases)]} {
 					got := e.read(e.send(echo))
 					want := [2]any{echo, string(code)}
 					if got[1] == nil { // a project shows no code

@@ -248,7 +248,7 @@ func TestAStreamGoesOnWhereItWasCutOff(t *testing.T) {
 	_, key := s.account(500)
 	srv := s.online()
 	_, other := s.account(500)
-	const jobs = 60
+	const jobs = 28
 	var submitting sync.WaitGroup
 	defer submitting.Wait()
 	submitting.Go(func() {
