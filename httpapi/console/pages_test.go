@@ -79,27 +79,16 @@ INSERT INTO projection_checkpoints (name, generation, version, schema_name, stat
 VALUES ('audit', 1, 1, 'audit_v1_g1', 'stopped', TRUE, 'poison', 3, 3, 'column "x" does not exist', 2)`) // nobody runs it here
 	w.Must(err)
 
-	pages := []struct{ name, path string }{
-		{"console", "/console"}, {"console-jobs", "/console/jobs"},
-		{"console-job", "/console/jobs/" + jobs[1]}, {"console-job-open", "/console/jobs/" + jobs[0]},
-		{"console-accounts", "/console/accounts"}, {"console-account", "/console/accounts/" + account},
-		{"console-people", "/console/people"}, {"console-person", "/console/people/" + carol.ID},
-		{"console-checkers", "/console/checkers"}, {"console-pools", "/console/pools"}, {"console-pool", pool},
-		{"console-projections", "/console/projections"}, {"console-webhooks", "/console/webhooks"},
-		{"console-streams", "/console/streams?q=" + account}, {"console-stream", "/console/streams/credits-" + account}, {"console-stream-private", "/console/streams/job-" + jobs[1]},
-		{"console-checks", "/console/checks"}, {"console-evidence", "/console/evidence"}, {"console-acts", "/console/acts"}, {"console-system", "/console/system"},
-	}
-	var opened []string
-	for _, page := range pages {
-		opened = append(opened, page.path)
-		t.Run(page.name, func(t *testing.T) {
-			t.Parallel()
-			tab := w.in(t).Tab(olga)
-			tab.Open(w.Origin + page.path)
-			pagetest.Accessible(t, tab, page.name)
-		})
-	}
-	w.OpensAll("/console", opened, nil)
+	w.OpensAll("/console", w.Accessible(olga.Sees(
+		"console", "/console", "console-jobs", "/console/jobs", "console-job", "/console/jobs/"+jobs[1],
+		"console-job-open", "/console/jobs/"+jobs[0], "console-accounts", "/console/accounts",
+		"console-account", "/console/accounts/"+account, "console-people", "/console/people", "console-person", "/console/people/"+carol.ID,
+		"console-checkers", "/console/checkers", "console-pools", "/console/pools", "console-pool", pool,
+		"console-projections", "/console/projections", "console-webhooks", "/console/webhooks",
+		"console-streams", "/console/streams?q="+account, "console-stream", "/console/streams/credits-"+account,
+		"console-stream-private", "/console/streams/job-"+jobs[1], "console-checks", "/console/checks",
+		"console-evidence", "/console/evidence", "console-acts", "/console/acts", "console-system", "/console/system",
+	)...), nil)
 	t.Run("keyboard", func(t *testing.T) {
 		t.Parallel()
 		w := w.in(t)

@@ -144,5 +144,5 @@ func TestPagesSayWhatIsNoLongerKept(t *testing.T) {
 	shows(page+"/replay?at=1000", []string{size}, []string{picture})
 	tab := w.Tab(dev)
 	tab.Open(w.Origin + page)
-	pagetest.Accessible(t, tab, "job-gone")
+	pagetest.OnEveryScreen(t, tab, "job-gone")
 }

@@ -86,11 +86,7 @@ func testATestIsFoundAgain(t *testing.T, w *world) {
 	tab.Wait(`document.activeElement?.getAttribute('role') === 'combobox' && document.querySelectorAll('.hits [role=option]').length > 3`)
 	tab.Press(browsertest.Down)
 	tab.Wait(`document.getElementById(document.activeElement.getAttribute('aria-activedescendant'))?.getAttribute('aria-selected') === 'true'`)
-	for _, screen := range pagetest.Screens {
-		tab.Screen(screen.Wide, screen.High, screen.Dark)
-		tab.Axe("palette " + screen.Name)
-		tab.Shot("palette-" + screen.Name)
-	}
+	pagetest.OnEveryScreen(t, tab, "palette")
 	tab.Fill(".palette input", "vouch")
 	tab.Wait(`document.querySelector('.hits [aria-selected=true]')?.textContent.includes('voucher')`)
 	tab.Press(browsertest.Enter)

@@ -2,6 +2,7 @@ package dashboard_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,15 +14,10 @@ import (
 	"humanqa/httpapi/readers"
 	"humanqa/internal/clientlogin"
 	"humanqa/internal/mail"
+	"humanqa/internal/testing/browsertest"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/pagetest"
 )
-
-// screenOf is a page in one of its states.
-type screenOf struct {
-	name, path string
-	as         guest
-}
 
 // Every page, in each of its states, on wide and narrow screens, light and dark:
 // axe finds nothing, and nothing is wider than the screen.
@@ -111,52 +107,60 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	w.Must(err)
 
 	webhooked := w.webhookStates(full)
-	pages := append([]screenOf{
-		{"front", "/", guest{}}, {"signin", "/signin", guest{}}, {"join", link, guest{}}, {"nothing", "/dashboard/jobs/none", owner},
-		{"welcome", "/dashboard", fresh}, {"jobs-empty", "/dashboard/jobs", fresh}, {"projects-empty", "/dashboard/projects", fresh},
-		{"sessions-empty", "/dashboard/sessions", fresh}, {"keys-empty", "/dashboard/keys", fresh}, {"readers-empty", "/dashboard/readers", fresh},
-		{"overview", "/dashboard", owner}, {"jobs", "/dashboard/jobs", owner}, {"jobs-kept", "/dashboard/jobs?status=completed", owner}, {"new-test", "/dashboard/jobs/new", owner}, {"new-session", "/dashboard/sessions/new", owner}, {"new-batch", "/dashboard/batches/new", owner},
-		{"jobs-found", "/dashboard/jobs?q=white&verdict=fail", owner}, {"jobs-not-found", "/dashboard/jobs?q=nothing&from=soon", owner}, {"find", "/dashboard/find?q=checkout", owner},
-		{"job-report", "/dashboard/jobs/" + report, owner}, {"job-live", "/dashboard/jobs/" + live, owner}, {"job-waiting", "/dashboard/jobs/" + waiting, owner},
-		{"job-replay", "/dashboard/jobs/" + report + "/replay?at=4", owner}, {"job-shared", "/shared/" + share, guest{}},
-		{"projects", "/dashboard/projects", owner}, {"project", "/dashboard/projects/" + hosted.ProjectID, owner},
-		{"hook", "/dashboard/projects/" + hosted.ProjectID + "/hook", owner},
-		{"webhook-secret", "/dashboard/projects/" + hooked.ProjectID + "/webhook/secret", owner},
-		{"sessions", "/dashboard/sessions", owner},
-		{"batch", "/dashboard/batches/" + batch, owner}, {"batches", "/dashboard/batches", owner}, {"loop", "/dashboard/loops/" + loop, owner},
-		{"sandbox", "/dashboard/sandbox", tries}, {"job-sandbox", "/dashboard/jobs/" + played, tries},
-		{"credits", "/dashboard/credits", owner}, {"statement", "/dashboard/credits/statement", owner}, {"keys", "/dashboard/keys", owner}, {"evidence", "/dashboard/evidence", owner}, {"readers", "/dashboard/readers", owner}, {"device", "/dashboard/device", owner}, {"device-code", "/dashboard/device?code=" + begun.UserCode, owner}, {"device-done", "/dashboard/device?done=confirmed", owner}, {"members", "/dashboard/members", owner}, {"looks-empty", "/dashboard/looks", owner},
-		{"account", "/account", owner}, {"account-checker", "/account", checks}, {"account-operator", "/account", runs}, {"passkey", "/account/passkeys/new", owner}, {"confirm", "/signin/confirm", owner},
-		{"confirm-form", "/signin/confirm?form=0195c6c0-0000-7000-8000-000000000000", owner},
-		{"notifications-empty", "/dashboard/notifications", fresh}, {"notifications", "/dashboard/notifications", owner},
-		{"mail-stop", strings.TrimPrefix(w.links().Stop(owner.ID), w.Origin), guest{}},
-		{"mail-confirm", strings.TrimPrefix(w.links().Confirm(owner.ID, asked.Address, asked.AskedAt), w.Origin), guest{}},
-	}, webhooked(owner)...)
-	var opened []string
-	for _, page := range pages {
-		opened = append(opened, page.path)
-		t.Run(page.name, func(t *testing.T) {
-			here := *w
-			here.Service = w.In(t)
-			tab := here.Tab(page.as)
-			if page.name == "nothing" {
-				tab.Allow("404")
-			}
-			if page.name == "project" { // on a phone
-				tab.Screen(390, 800, false)
-			}
-			tab.Open(w.Origin + page.path)
-			switch page.name {
-			case "project":
-				tab.Wait(`(matrix => matrix.scrollWidth > matrix.parentElement.clientWidth && matrix.getBoundingClientRect().right <= matrix.parentElement.getBoundingClientRect().right + 1)(document.querySelector('.matrix'))`)
-			case "overview": // what is broken before what will be
-				tab.Wait(`(words => words.includes('Broken') && words.includes('Warning') && words.lastIndexOf('Broken') < words.indexOf('Warning'))([...document.querySelectorAll('.need .verdict')].map((v) => v.textContent))`)
-			}
-			pagetest.Accessible(t, tab, page.name)
-		})
-	}
-	w.OpensAll("/", opened, []string{
+	seen := slices.Concat(
+		(guest{}).Sees(
+			"front", "/", "signin", "/signin", "join", link, "job-shared", "/shared/"+share,
+			"mail-stop", strings.TrimPrefix(w.links().Stop(owner.ID), w.Origin),
+			"mail-confirm", strings.TrimPrefix(w.links().Confirm(owner.ID, asked.Address, asked.AskedAt), w.Origin),
+		),
+		owner.Sees(
+			"jobs", "/dashboard/jobs", "jobs-kept", "/dashboard/jobs?status=completed", "new-test", "/dashboard/jobs/new",
+			"new-session", "/dashboard/sessions/new", "new-batch", "/dashboard/batches/new", "jobs-found", "/dashboard/jobs?q=white&verdict=fail",
+			"jobs-not-found", "/dashboard/jobs?q=nothing&from=soon", "find", "/dashboard/find?q=checkout", "job-report", "/dashboard/jobs/"+report,
+			"job-live", "/dashboard/jobs/"+live, "job-waiting", "/dashboard/jobs/"+waiting, "job-replay", "/dashboard/jobs/"+report+"/replay?at=4",
+			"projects", "/dashboard/projects", "hook", "/dashboard/projects/"+hosted.ProjectID+"/hook",
+			"webhook-secret", "/dashboard/projects/"+hooked.ProjectID+"/webhook/secret", "sessions", "/dashboard/sessions",
+			"batch", "/dashboard/batches/"+batch, "batches", "/dashboard/batches", "loop", "/dashboard/loops/"+loop, "credits", "/dashboard/credits",
+			"statement", "/dashboard/credits/statement", "keys", "/dashboard/keys", "evidence", "/dashboard/evidence", "readers", "/dashboard/readers",
+			"device", "/dashboard/device", "device-code", "/dashboard/device?code="+begun.UserCode, "device-done", "/dashboard/device?done=confirmed",
+			"members", "/dashboard/members", "looks-empty", "/dashboard/looks", "account", "/account", "passkey", "/account/passkeys/new",
+			"confirm", "/signin/confirm", "confirm-form", "/signin/confirm?form=0195c6c0-0000-7000-8000-000000000000",
+			"notifications", "/dashboard/notifications",
+		),
+		fresh.Sees(
+			"welcome", "/dashboard", "jobs-empty", "/dashboard/jobs", "projects-empty", "/dashboard/projects", "sessions-empty", "/dashboard/sessions",
+			"keys-empty", "/dashboard/keys", "readers-empty", "/dashboard/readers", "notifications-empty", "/dashboard/notifications",
+		),
+		tries.Sees(
+			"sandbox", "/dashboard/sandbox", "job-sandbox", "/dashboard/jobs/"+played,
+		),
+		checks.Sees(
+			"account-checker", "/account",
+		),
+		runs.Sees(
+			"account-operator", "/account",
+		),
+		webhooked(owner),
+		[]pagetest.Seen{
+			{Name: "nothing", Path: "/dashboard/jobs/none", As: owner, Allow: "404"},
+			{Name: "overview", Path: "/dashboard", As: owner, Look: brokenComesFirst},
+			{Name: "project", Path: "/dashboard/projects/" + hosted.ProjectID, As: owner, Look: lastDayIsInSight},
+		},
+	)
+	w.OpensAll("/", w.Accessible(seen...), []string{
 		"/dashboard/jobs/{id}/report/{format}", "/dashboard/jobs/{id}/evidence/{evidence}", "/dashboard/jobs/{id}/recordings/{recording}",
 		"/dashboard/jobs/{id}/recordings/{recording}/marks", "/shared/{token}/evidence/{evidence}", "/dashboard/notifications/news",
 	})
+}
+
+// brokenComesFirst checks that the overview tells what is broken before what will be.
+func brokenComesFirst(tab *browsertest.Tab) {
+	tab.Wait(`(words => words.includes('Broken') && words.includes('Warning') && words.lastIndexOf('Broken') < words.indexOf('Warning'))([...document.querySelectorAll('.need .verdict')].map((v) => v.textContent))`)
+}
+
+// lastDayIsInSight checks that a phone begins at the end of the matrix.
+func lastDayIsInSight(tab *browsertest.Tab) {
+	tab.Screen(390, 800, false)
+	tab.Open(browsertest.Eval[string](tab, "location.href"))
+	tab.Wait(`(matrix => matrix.scrollWidth > matrix.parentElement.clientWidth && matrix.getBoundingClientRect().right <= matrix.parentElement.getBoundingClientRect().right + 1)(document.querySelector('.matrix'))`)
 }

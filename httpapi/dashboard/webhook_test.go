@@ -27,7 +27,6 @@ import (
 	"humanqa/internal/signature"
 	"humanqa/internal/testing/browsertest"
 	"humanqa/internal/testing/eventually"
-	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pagetest"
 	"humanqa/internal/testing/pgtest"
 	"humanqa/webhooks"
@@ -129,7 +128,7 @@ func (w *world) within(what string, met func() bool) {
 }
 
 // webhookStates makes a webhook in each of its states, and gives their pages.
-func (w *world) webhookStates(accountID string) func(as guest) []screenOf {
+func (w *world) webhookStates(accountID string) func(as guest) []pagetest.Seen {
 	w.T.Helper()
 	down := w.delivering(http.StatusBadGateway, time.Hour)
 	failing := w.hooked(accountID, "Failing", down.URL+"/in?token=of-ours")
@@ -155,13 +154,13 @@ func (w *world) webhookStates(accountID string) func(as guest) []screenOf {
 		return len(list) == 1 && list[0].Attempts == 1 && !list[0].Sending
 	})
 	w.within("three are held", func() bool { return len(w.deliveries(accountID, disabled, webhooks.StateHeld)) == 3 })
-	return func(as guest) []screenOf {
+	return func(as guest) []pagetest.Seen {
 		page := func(id string) string { return "/dashboard/projects/" + id + "/webhook" }
-		return []screenOf{
-			{"webhook-failing", page(failing), as}, {"webhook-disabled", page(disabled), as}, {"webhook-rotating", page(rotating), as},
-			{"webhook-none", page(none.ProjectID), as},
-			{"delivery-retried", "/dashboard/deliveries/" + w.deliveries(accountID, failing, "")[0].ID.String(), as},
-			{"delivery-held", "/dashboard/deliveries/" + w.deliveries(accountID, disabled, "")[0].ID.String(), as},
+		return []pagetest.Seen{
+			{Name: "webhook-failing", Path: page(failing), As: as}, {Name: "webhook-disabled", Path: page(disabled), As: as},
+			{Name: "webhook-rotating", Path: page(rotating), As: as}, {Name: "webhook-none", Path: page(none.ProjectID), As: as},
+			{Name: "delivery-retried", Path: "/dashboard/deliveries/" + w.deliveries(accountID, failing, "")[0].ID.String(), As: as},
+			{Name: "delivery-held", Path: "/dashboard/deliveries/" + w.deliveries(accountID, disabled, "")[0].ID.String(), As: as},
 		}
 	}
 }
@@ -327,8 +326,7 @@ func TestTheSecretIsRotatedAndShownOnce(t *testing.T) {
 		t.Errorf("the page says that %q rotated", by)
 	}
 	// A proof that is old leads to where a new one can be given.
-	_, err = w.DB.Exec(`UPDATE signin.sessions SET proved_at = now() - interval '1 hour'`)
-	must.NoError(t, err)
+	w.Prove(owner, "1 hour")
 	if got := w.Call(owner, "POST", page+"/rotate", url.Values{"how": {"immediate"}}); got.Status != 303 || !strings.HasPrefix(got.Header.Get("Location"), "/signin/confirm") {
 		t.Errorf("with an old proof: %d %s", got.Status, got.Header.Get("Location"))
 	}

@@ -77,7 +77,7 @@ func TestASessionIsReplayed(t *testing.T) {
 	tab.Axe("replay")
 	tab.Shot("room-replay-light-1280")
 	tab.Screen(390, 844, true)
-	tab.Axe("replay, narrow and dark")
+	tab.AxeScreen("replay, narrow and dark")
 	tab.Shot("room-replay-dark-390")
 	// A moment leads every film there, by its own start.
 	browsertest.Eval[bool](tab, `(() => { const s = document.querySelector('#replay input'); s.value = '0.1'; s.dispatchEvent(new Event('input', {bubbles: true})); return true })()`)

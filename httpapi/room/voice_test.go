@@ -50,7 +50,7 @@ func TestARoomThatTalks(t *testing.T) {
 	}
 	ann.Shot("room-voice-light-1280")
 	watcher.Screen(390, 844, true)
-	watcher.Axe("voice, narrow and dark")
+	watcher.AxeScreen("voice, narrow and dark")
 	watcher.Shot("room-voice-watched-dark-390")
 
 	// Who watches is heard once they are let speak, and no longer than that.
@@ -89,7 +89,7 @@ func TestARoomThatTalks(t *testing.T) {
 	ann.Axe("voice beside the checklist")
 	ann.Shot("bench-voice-light-1280")
 	ann.Screen(390, 844, true)
-	ann.Axe("voice beside the checklist, narrow and dark")
+	ann.AxeScreen("voice beside the checklist, narrow and dark")
 	ann.Shot("bench-voice-dark-390")
 	ann.Screen(320, 640, false)
 	ann.Shot("bench-voice-light-320")

@@ -66,7 +66,7 @@ func TestWhatIsBlurredIsGone(t *testing.T) {
 	tab.Press("1")
 	drag(300, 200, 240, 160)
 	tab.WaitText("An arrow is drawn")
-	pagetest.Accessible(t, tab, "bench-annotate")
+	pagetest.OnEveryScreen(t, tab, "bench-annotate")
 	tab.Screen(1280, 900, false)
 	tab.Press(browsertest.Escape)
 	tab.Wait(`!document.getElementById('annotate').open`) // thrown away

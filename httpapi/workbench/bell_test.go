@@ -64,7 +64,7 @@ func TestSomethingUrgentIsNoticed(t *testing.T) {
 	urgent("On a phone", "Phone")
 	tab.Wait(`document.title.startsWith('(2) Workbench')`)
 	rang(4, "Urgent: On a phone")
-	pagetest.Accessible(t, tab, "workbench-urgent")
+	pagetest.OnEveryScreen(t, tab, "workbench-urgent")
 
 	tab.Open(w.Origin + "/workbench") // as it was left, and nothing is said twice
 	tab.Wait(`document.querySelectorAll('#bell [aria-pressed=true]').length === 2`)

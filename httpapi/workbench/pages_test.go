@@ -1,6 +1,7 @@
 package workbench_test
 
 import (
+	"slices"
 	"testing"
 
 	"humanqa/domain/command"
@@ -65,36 +66,21 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	})
 	w.test(account, "Newsletter", 2)
 
-	pages := []struct {
-		name, path string
-		as         guest
-	}{
-		{"workbench", "/workbench", free}, {"workbench-new", "/workbench", fresh}, {"workbench-busy", "/workbench", busy},
-		{"bench", "/workbench/jobs/" + bench, busy}, {"bench-lobby", "/workbench/jobs/" + session.Slots[0].JobID, waits},
-		{"done", "/workbench/jobs/" + done, free}, {"profile", "/workbench/profile", free}, {"lost", "/workbench/jobs/" + bench, free},
-	}
-	var opened []string
-	for _, page := range pages {
-		opened = append(opened, page.path)
-		t.Run(page.name, func(t *testing.T) {
-			t.Parallel()
-			here := w.In(t)
-			tab := here.Tab(page.as)
-			if page.name == "lost" {
-				tab.Allow("404")
-			}
-			tab.Open(w.Origin + page.path)
-			if page.name == "bench" {
+	opened := w.Accessible(slices.Concat(
+		free.Sees("workbench", "/workbench", "done", "/workbench/jobs/"+done, "profile", "/workbench/profile"),
+		fresh.Sees("workbench-new", "/workbench"), busy.Sees("workbench-busy", "/workbench"),
+		waits.Sees("bench-lobby", "/workbench/jobs/"+session.Slots[0].JobID),
+		[]pagetest.Seen{
+			{Name: "bench", Path: "/workbench/jobs/" + bench, As: busy, Look: func(tab *browsertest.Tab) {
 				tab.WaitText("All saved") // by then it has scrolled to where to go on
-			}
-			pagetest.Accessible(t, tab, page.name)
-		})
-	}
+			}},
+			{Name: "lost", Path: "/workbench/jobs/" + bench, As: free, Allow: "404"},
+		},
+	)...)
 	w.OpensAll("/workbench", opened, []string{
 		"/workbench/jobs/{id}/evidence/{evidence}", "/workbench/jobs/{id}/recordings/{recording}", "/workbench/jobs/{id}/open-failures",
 	})
 	t.Run("secrets", func(t *testing.T) {
-		t.Parallel()
 		tab := w.In(t).Tab(busy)
 		tab.NoScript()
 		tab.Open(w.Origin + "/workbench/jobs/" + bench)

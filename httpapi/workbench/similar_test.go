@@ -87,7 +87,7 @@ func TestAFindingTakesTheLineageOfAnOpenFailure(t *testing.T) {
 	keys.press("a")
 	keys.press("The footer covers the pay button")
 	tab.WaitText("One open failure is similar")
-	pagetest.Accessible(t, tab, "bench-similar")
+	pagetest.OnEveryScreen(t, tab, "bench-similar")
 	tab.Screen(1280, 900, false)
 	tab.Click(`#finding [aria-label^="Mention it in the note"]`)
 	tab.Wait(`document.getElementById('finding-note').value.startsWith('Known: "The footer overlaps the button", failing since ')`)

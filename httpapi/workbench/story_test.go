@@ -286,7 +286,7 @@ func TestKeysUndoNotesAndFindings(t *testing.T) {
 	browsertest.Eval[bool](tab, `(document.querySelector('li.current').focus(), true)`)
 	keys.press("p")
 	tab.WaitText("2 items left")
-	pagetest.Accessible(t, tab, "bench-keys")
+	pagetest.OnEveryScreen(t, tab, "bench-keys")
 
 	// What is half typed outlives a reload, and a refresh by somebody else's doing.
 	tab.WaitText("All saved")

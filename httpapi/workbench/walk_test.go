@@ -1,13 +1,15 @@
 package workbench_test
 
 import (
+	"cmp"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
 
 	"humanqa/domain/command"
 	"humanqa/domain/job"
@@ -26,13 +28,8 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 	account := w.Account("Acme", 500, false)
 	holder, holderID := w.Checks("holder")
 	other, _ := w.Checks("other")
-	own := w.Joined("own", person.Grant{Role: person.Checker, CheckerID: w.Checker("own")})
-	w.Shown(w.Commands.GrantRole(t.Context(), pagetest.Client(""), own.ID, person.Grant{Role: person.Viewer, AccountID: account}))
-	guests := map[string]guest{
-		"nobody": {}, "holder": holder, "other": other, "own": own,
-		"owner":    w.Joined("owner", person.Grant{Role: person.Owner, AccountID: account}),
-		"operator": w.Joined("operator", person.Grant{Role: person.Operator}),
-	}
+	member := w.Joined("own", person.Grant{Role: person.Checker, CheckerID: w.Checker("own")})
+	w.Shown(w.Commands.GrantRole(t.Context(), pagetest.Client(""), member.ID, person.Grant{Role: person.Viewer, AccountID: account}))
 	jobID := w.test(account, "Top secret test", 2)
 	c := w.claimed(holderID, jobID)
 	if got := w.uploads(holder, "/workbench/jobs/"+jobID+"/items/"+c.Checklist[0].ID+"/pictures", c.Token, picture(1)); got.Status != 303 {
@@ -76,49 +73,41 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 		}
 	}
 	table = append(table, ui.Page{Method: "POST", Pattern: "/workbench/jobs/{id}/release"}) // ends the claim
-	for _, p := range table {
-		name := p.Method + " " + p.Pattern
-		for _, who := range []string{"nobody", "other", "own", "owner", "operator", "holder"} {
-			var sent url.Values
-			if p.Method == http.MethodPost {
-				sent = pagetest.Form("token", token)
+	w.Apart(pagetest.Apart{
+		Pages: table, Path: fill.Replace, Form: func(ui.Page) url.Values { return pagetest.Form("token", token) },
+		Askers: []pagetest.Asker{
+			{Name: "other", Guest: other}, {Name: "own", Guest: member},
+			{Name: "owner", Guest: w.Joined("owner", person.Grant{Role: person.Owner, AccountID: account})},
+			{Name: "operator", Guest: w.Joined("operator", person.Grant{Role: person.Operator})},
+			{Name: "holder", Guest: holder},
+		},
+		Wants: func(p ui.Page, who string) []int {
+			switch {
+			case who == "owner" || who == "operator":
+				return []int{404}
+			case who == "holder":
+				return []int{cmp.Or(letIn[p.Method+" "+p.Pattern], 200)}
+			case strings.Contains(p.Pattern, "{id}"): // checkers who do not hold it
+				return []int{404, 409, 422}
+			default: // their own lists are theirs
+				return []int{200, 303}
 			}
-			path := fill.Replace(p.Pattern)
-			if p.Upload {
-				path += "?token=" + token
+		},
+		Hides: func(p ui.Page, who string) []string {
+			switch {
+			case who != "holder":
+				return []string{"Top secret", "Step 1", "Acme", account, secret}
+			case !strings.HasSuffix(p.Pattern, "/secrets"):
+				return []string{secret}
 			}
-			got := w.Call(guests[who], p.Method, path, sent)
-			var ok bool
-			switch who {
-			case "nobody":
-				ok = got.Status == 303 && strings.HasPrefix(got.Header.Get("Location"), "/signin?next=")
-			case "owner", "operator":
-				ok = got.Status == 404
-			case "holder":
-				want := letIn[name]
-				if want == 0 {
-					want = 200
-				}
-				ok = got.Status == want
-			default: // checkers who do not hold it; their own lists are theirs
-				switch {
-				case !strings.Contains(p.Pattern, "{id}"):
-					ok = got.Status == 200 || got.Status == 303
-				default:
-					ok = got.Status == 404 || got.Status == 409 || got.Status == 422 && !strings.Contains(got.Body, "Step 1")
-				}
+			return nil
+		},
+		Sees: func(p ui.Page, who string, got pagetest.Response) {
+			if who == "holder" && strings.HasSuffix(p.Pattern, "/secrets") && !strings.Contains(got.Body, secret) {
+				t.Errorf("%s %s is without the login", p.Method, p.Pattern)
 			}
-			if !ok {
-				t.Errorf("%s as %s: %d %s", name, who, got.Status, got.Header.Get("Location"))
-			}
-			if who != "holder" && (strings.Contains(got.Body, "Top secret") || strings.Contains(got.Body, "Acme") || strings.Contains(got.Body, account)) {
-				t.Errorf("%s as %s tells of the test", name, who)
-			}
-			if strings.Contains(got.Body, secret) != (who == "holder" && strings.HasSuffix(p.Pattern, "/secrets")) {
-				t.Errorf("%s as %s: the login is there, or is not", name, who)
-			}
-		}
-	}
+		},
+	})
 	for n, walk := range []func(g guest, begins string, fill func(string) string, token string){w.HostileIDs, w.HostileForms} {
 		hostile, id := w.Checks(fmt.Sprint("hostile ", n)) // each has their own limit of requests
 		another := w.test(account, "Another test", 2)
@@ -206,13 +195,13 @@ func TestAFormSentTwiceIsOne(t *testing.T) {
 	account := w.Account("Acme", 100, false)
 	ann, id := w.Checks("ann")
 	jobID := w.test(account, "Checkout", 1)
-	once := pagetest.Form("command", "018f2f75-eeee-4d3b-9a52-6f0a3b1c2d4e", "job", jobID)
+	once := pagetest.Form("command", uuid.NewString(), "job", jobID)
 	for range 2 {
 		if got := w.Call(ann, "POST", "/workbench/claims", once); got.Header.Get("Location") != "/workbench/jobs/"+jobID {
 			t.Fatalf("a claim: %d", got.Status)
 		}
 	}
-	found := pagetest.Form("command", "018f2f75-aaaa-4d3b-9a52-6f0a3b1c2d4e", "token", "1", "description", "The footer overlaps", "status", "fail", "severity", "minor")
+	found := pagetest.Form("command", uuid.NewString(), "token", "1", "description", "The footer overlaps", "status", "fail", "severity", "minor")
 	for range 2 {
 		if got := w.Call(ann, "POST", "/workbench/jobs/"+jobID+"/findings", found); got.Status != 303 {
 			t.Fatalf("a finding: %d", got.Status)

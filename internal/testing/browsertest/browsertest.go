@@ -13,7 +13,6 @@ package browsertest
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -40,9 +39,6 @@ import (
 	"humanqa/internal/testing/must"
 )
 
-//go:embed testdata/axe.min.js
-var axe string
-
 // patience bounds every single step. On a machine that runs twenty tests at once axe takes
 // more than a minute for the largest page.
 const patience = eventually.Patience
@@ -57,9 +53,14 @@ type Tab struct {
 
 	opened []target.ID // its windows
 
-	mu       sync.Mutex
-	problems []string
-	allowed  []string
+	heard   *complaints
+	allowed []string
+}
+
+// complaints are those of the browser that no test has reported yet.
+type complaints struct {
+	mu   sync.Mutex
+	said []string
 }
 
 // New opens a tab.
@@ -90,23 +91,23 @@ func open(t testing.TB, in *browser) *Tab {
 	first, err := in.start()
 	must.NoError(t, err)
 	ctx, end := chromedp.NewContext(first, chromedp.WithNewBrowserContext())
-	tab := &Tab{t: t, ctx: ctx}
+	t.Cleanup(end)
+	tab := &Tab{t: t, ctx: ctx, heard: &complaints{}}
 	must.NoError(t, chromedp.Do(ctx))
-	must.NoError(t, chromedp.Listen(ctx, tab.heard))
-	t.Cleanup(func() {
-		tab.mu.Lock()
-		defer tab.mu.Unlock()
-		for _, p := range tab.problems {
-			if !slices.ContainsFunc(tab.allowed, func(part string) bool { return strings.Contains(p, part) }) {
-				t.Errorf("the browser complains: %s", p)
-			}
-		}
-		end()
-	})
+	must.NoError(t, chromedp.Listen(ctx, tab.heard.hear))
+	t.Cleanup(tab.reports)
 	return tab
 }
 
-func (b *Tab) heard(ev any) {
+// In is the tab for a subtest, which also reports the complaints that come meanwhile.
+func (b *Tab) In(t testing.TB) *Tab {
+	t.Helper()
+	tab := &Tab{t: t, ctx: b.ctx, heard: b.heard}
+	t.Cleanup(tab.reports)
+	return tab
+}
+
+func (c *complaints) hear(ev any) {
 	var problem string
 	switch e := ev.(type) {
 	case *runtime.EventExceptionThrown:
@@ -124,17 +125,31 @@ func (b *Tab) heard(ev any) {
 		}
 	}
 	if problem != "" {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.problems = append(b.problems, problem)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.said = append(c.said, problem)
+	}
+}
+
+func (c *complaints) take() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	said := c.said
+	c.said = nil
+	return said
+}
+
+func (b *Tab) reports() {
+	for _, said := range b.heard.take() {
+		if !slices.ContainsFunc(b.allowed, func(part string) bool { return strings.Contains(said, part) }) {
+			b.t.Errorf("the browser complains: %s", said)
+		}
 	}
 }
 
 // Allow passes over complaints with this text: the browser reports a refusal that the
 // test expects as an error.
 func (b *Tab) Allow(text string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	b.allowed = append(b.allowed, text)
 }
 
@@ -190,7 +205,7 @@ func (b *Tab) Opened() *Tab {
 				b.t.Fatal(err)
 			}
 			b.opened = append(b.opened, all[n].TargetID)
-			return &Tab{t: b.t, ctx: ctx}
+			return &Tab{t: b.t, ctx: ctx, heard: b.heard}
 		}
 		if time.Now().After(end) {
 			b.t.Fatalf("no window opens: %v\n%s", err, b.where())
@@ -426,29 +441,6 @@ func (b *Tab) Cookie(url, name, value string) {
 			Secure: new(true), HTTPOnly: new(true)})
 		return err
 	}))
-}
-
-// Violation is a finding of axe.
-type Violation struct {
-	ID    string   `json:"id"`
-	Help  string   `json:"help"`
-	Nodes []string `json:"nodes"`
-}
-
-// Axe checks the page against WCAG 2.2 AA and axe's good practice. A finding fails the
-// test.
-func (b *Tab) Axe(what string) {
-	b.t.Helper()
-	if !Eval[bool](b, "window.axe !== undefined") {
-		Eval[bool](b, axe+"; true")
-	}
-	found := Eval[[]Violation](b, `(async () => {
-		const r = await axe.run(document, {resultTypes: ['violations'], runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']})
-		return r.violations.map(v => ({id: v.id, help: v.help, nodes: v.nodes.slice(0, 4).map(n => n.html.slice(0, 200) + ' | ' + (n.any[0]?.message ?? ''))}))
-	})()`)
-	for _, v := range found {
-		b.t.Errorf("%s: axe %s: %s\n\t%s", what, v.ID, v.Help, strings.Join(v.Nodes, "\n\t"))
-	}
 }
 
 // Shot writes a picture of the whole page, where HUMANQA_TEST_SHOTS names a
