@@ -17,6 +17,7 @@ func TestOnesOwnAccount(t *testing.T) {
 	id, link := w.Invited("Ann", person.Grant{Role: person.Owner, AccountID: account})
 	ann := guest{ID: id}
 	const password, another = "correct horse battery", "another good horse"
+	login := "ann." + id + "@example.com"
 	tab := browsertest.New(t)
 	tab.Passkeys()
 	fill := func(field, text string) {
@@ -25,7 +26,7 @@ func TestOnesOwnAccount(t *testing.T) {
 	}
 	tab.Open(w.Origin + link)
 	tab.Click("summary")
-	for field, text := range map[string]string{"#login": "ann@example.com", "#password": password} {
+	for field, text := range map[string]string{"#login": login, "#password": password} {
 		tab.Fill(field, text)
 	}
 	tab.Click("form[action^='/join/']:not([data-passkey]) button")
@@ -78,7 +79,7 @@ func TestOnesOwnAccount(t *testing.T) {
 	if got := w.Call(guest{ID: id, Token: other}, "GET", "/account", nil); got.Status != 303 {
 		t.Errorf("the other browser: %d", got.Status)
 	}
-	if _, err := w.Credentials.SignIn(t.Context(), "ann@example.com", another, "127.0.0.2", ""); err != nil {
+	if _, err := w.Credentials.SignIn(t.Context(), login, another, "127.0.0.2", ""); err != nil {
 		t.Errorf("the new password: %v", err)
 	}
 	tab.Click("#passkey-0 summary")

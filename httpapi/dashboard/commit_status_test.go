@@ -60,7 +60,7 @@ func TestATestShowsItsCommitStatus(t *testing.T) {
 
 	forgotten := test("statuses-only")
 	shows(forgotten, "set to pending until the test ends.")
-	_, err := w.DB.ExecContext(t.Context(), "DELETE FROM vault.held")
+	_, err := w.DB.ExecContext(t.Context(), "DELETE FROM vault.held WHERE account_id = $1", ours)
 	w.Must(err)
 	cancel(forgotten)
 	shows(forgotten, "it stays at pending. The token is forgotten.")

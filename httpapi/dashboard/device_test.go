@@ -12,7 +12,7 @@ import (
 // A command line begins a sign-in, an owner confirms its code, and the key comes once.
 func TestACommandLineGetsItsKeyByACodeThatAnOwnerConfirms(t *testing.T) {
 	t.Parallel()
-	w := setup(t)
+	w := own(t)
 	account := w.account("Acme", 100)
 	owner := w.Joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
 	developer := w.Joined("Dan", person.Grant{Role: person.Developer, AccountID: account})

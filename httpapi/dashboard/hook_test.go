@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"humanqa/domain/command"
 	"humanqa/domain/person"
 	"humanqa/internal/testing/pagetest"
@@ -67,7 +69,7 @@ func TestADeployHookIsShownAndReplacedBehindAProof(t *testing.T) {
 	if got := deploy(first, "a1"); got != 201 {
 		t.Errorf("a deploy: %d", got)
 	}
-	form := url.Values{"command": {"11111111-1111-4111-8111-111111111111"}}
+	form := url.Values{"command": {uuid.NewString()}}
 	second := hookIn(w.Call(owner, "POST", path+"/rotate", form))
 	if again := hookIn(w.Call(owner, "POST", path+"/rotate", form)); second == first || again != second {
 		t.Error("the same form replaced it twice, or never")
@@ -100,10 +102,7 @@ func TestADeployHookIsShownAndReplacedBehindAProof(t *testing.T) {
 	if got := deploy(second, "a3"); got != 201 {
 		t.Errorf("once none is needed: %d", got)
 	}
-	w.Must(func() error {
-		_, err := w.DB.ExecContext(t.Context(), `UPDATE signin.sessions SET proved_at = proved_at - interval '1 hour'`)
-		return err
-	}())
+	w.Prove(owner, "1 hour")
 	for method, to := range map[string]string{"GET": path, "POST": path + "/rotate"} {
 		var form url.Values
 		if method == "POST" {

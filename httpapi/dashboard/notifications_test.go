@@ -60,7 +60,7 @@ var linkInLetter = regexp.MustCompile(`https?://\S+(/mail/\S+)`)
 // sign-in; while the mail server was down nothing was lost, and the pages answered.
 func TestPeopleAreToldByMailUntilTheyStopIt(t *testing.T) {
 	t.Parallel()
-	w := setup(t)
+	w := own(t)
 	account := w.account("Acme", 30)
 	ann := w.Joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
 	bob := w.Joined("Bob", person.Grant{Role: person.Viewer, AccountID: account})

@@ -23,7 +23,7 @@ import (
 // axe finds nothing, and nothing is wider than the screen.
 func TestEveryPageIsAccessible(t *testing.T) {
 	t.Parallel()
-	w := setup(t)
+	w := own(t)
 	empty, full := w.account("Acme", 100), w.account("Globex", 500)
 	fresh := w.Joined("Ann Example", person.Grant{Role: person.Owner, AccountID: empty})
 	owner := w.Joined("Bob Example", person.Grant{Role: person.Owner, AccountID: full})

@@ -21,8 +21,9 @@ func TestAFormWaitsForTheProofOfItsPerson(t *testing.T) {
 	w := setup(t)
 	account, elsewhere := w.account("Acme", 0), w.account("Globex", 0)
 	const password = "correct horse battery"
-	joins := func(login string) guest {
-		id, link := w.Invited(login, person.Grant{Role: person.Owner, AccountID: account})
+	joins := func(name string) guest {
+		id, link := w.Invited(name, person.Grant{Role: person.Owner, AccountID: account})
+		login := name + id
 		got := w.Call(guest{}, "POST", link, url.Values{"name": {login}, "login": {login}, "password": {password}})
 		cookie := regexp.MustCompile(pagetest.CookieName + `=([^;]+)`).FindStringSubmatch(strings.Join(got.Header.Values("Set-Cookie"), "\n"))
 		if cookie == nil {

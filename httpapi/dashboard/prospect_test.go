@@ -15,7 +15,7 @@ var prospect = regexp.MustCompile(`<p id="prospect">(.*?) <a`)
 // long such tests took lately: of five tests at least, so that none is told by itself.
 func TestAWaitingTestTellsWhatToExpect(t *testing.T) {
 	t.Parallel()
-	w := setup(t)
+	w := own(t)
 	account, other := w.account("Acme", 100), w.account("Globex", 100)
 	ann := w.Joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
 	waiting := w.test(account, "Checkout", nil)

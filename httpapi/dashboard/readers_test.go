@@ -52,7 +52,7 @@ func TestThePageOfReadersTellsOfThoseThatStopped(t *testing.T) {
 	shows(dev, page, false, "strange", "Behind</span>", "Refused")
 	shows(dev, "/dashboard", false, "event reader")
 
-	_, err = w.DB.ExecContext(t.Context(), "UPDATE readmodel.account_events SET time = time - interval '2 hours'")
+	_, err = w.DB.ExecContext(t.Context(), "UPDATE readmodel.account_events SET time = time - interval '2 hours' WHERE account_id = $1", account)
 	w.Must(err)
 	shows(dev, page, true, "Behind</span>", "2 hours</td>")
 	shows(dev, "/dashboard", true, "1 event reader behind: warehouse")

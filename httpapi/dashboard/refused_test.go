@@ -67,7 +67,7 @@ func TestARefusedFormComesBackFilled(t *testing.T) {
 // since, in another tab: it comes back filled, and says so.
 func TestAFormActsInTheAccountInWhichItWasOpened(t *testing.T) {
 	t.Parallel()
-	w := setup(t)
+	w := own(t)
 	acme, beta := w.account("Acme", 100), w.account("Beta", 100)
 	ann := w.Joined("Ann", person.Grant{Role: person.Owner, AccountID: acme})
 	w.Shown(w.Commands.GrantRole(t.Context(), pagetest.Client(""), ann.ID, person.Grant{Role: person.Owner, AccountID: beta}))
@@ -159,7 +159,7 @@ func TestAnAddressThatIsNoneLeadsOn(t *testing.T) {
 // and lose nothing: a test, a session with its roles, and the lists of a batch.
 func TestARefusedSubmissionShowsEachErrorAtItsField(t *testing.T) {
 	t.Parallel()
-	w := setupWithRoom(t)
+	w := setup(t)
 	owner := w.Joined("Ann", person.Grant{Role: person.Owner, AccountID: w.account("Acme", 100)})
 	long := func(n int) string { return strings.Repeat("x", n) }
 	for path, c := range map[string]struct {

@@ -74,7 +74,7 @@ func TestAReportIsSharedByALinkThatEnds(t *testing.T) {
 	if got := w.Call(guest{}, "GET", late, nil); got.Status != 200 {
 		t.Errorf("the other one: %d", got.Status)
 	}
-	_, err := w.DB.ExecContext(t.Context(), `UPDATE signin.shares SET expires_at = created_at`)
+	_, err := w.DB.ExecContext(t.Context(), `UPDATE signin.shares SET expires_at = created_at WHERE account_id = $1`, account)
 	w.Must(err)
 	if got := w.Call(guest{}, "GET", late, nil); got.Status != 404 {
 		t.Errorf("a link whose time is over: %d", got.Status)

@@ -15,7 +15,7 @@ import (
 // one fails, one is never taken, and all of a session's checkers come.
 func TestASandboxTellsItsStoriesFromThePage(t *testing.T) {
 	t.Parallel()
-	w := setupWithRoom(t)
+	w := setup(t)
 	account := w.newAccount("Trial", 200, true)
 	dev := w.Joined("Ann", person.Grant{Role: person.Developer, AccountID: account})
 	tab := w.Tab(dev)

@@ -39,42 +39,48 @@ type world struct {
 // demoKeys are the keys of demos, by their service's URL.
 var demoKeys sync.Map
 
+// shared has the page of a session, too, which is another package's.
+var shared = pagetest.Shared{Pages: func(s *pagetest.Service) ([]fs.FS, []ui.Page) {
+	templates, table := pages(s, s.API.Limits)
+	return append(templates, room.Templates), append(table,
+		room.Pages(room.Deps{Commands: s.Commands, Reads: s.Reads, Evidence: s.Evidence, Changes: s.Changes, Now: time.Now})...)
+}}
+
+// setup is for tests that look at nothing but accounts and people of their own.
 func setup(t *testing.T) *world {
 	t.Helper()
-	return with(t, func(*pagetest.Service) ([]fs.FS, []ui.Page) { return nil, nil })
+	return on(shared.In(t))
 }
 
-// setupWithRoom has the page of a session, too, which is another package's.
-func setupWithRoom(t *testing.T) *world {
+// own is for tests that look at the log, at all rows or at which checkers are online, and
+// for those that send what the service writes: they would send it for every account.
+func own(t *testing.T) *world {
 	t.Helper()
-	return with(t, func(s *pagetest.Service) ([]fs.FS, []ui.Page) {
-		return []fs.FS{room.Templates}, room.Pages(room.Deps{Commands: s.Commands, Reads: s.Reads, Evidence: s.Evidence, Changes: s.Changes, Now: time.Now})
-	})
+	return on(pagetest.Start(t, func(s *pagetest.Service) ([]fs.FS, []ui.Page) { return pages(s, s.API.Limits) }))
 }
 
-// setupResolving looks the hosts of tests up.
-func setupResolving(t *testing.T, resolve func(ctx context.Context, host string) error) *world {
+// ownResolving looks the hosts of tests up.
+func ownResolving(t *testing.T, resolve func(ctx context.Context, host string) error) *world {
 	t.Helper()
-	return with(t, func(*pagetest.Service) ([]fs.FS, []ui.Page) { return nil, nil }, resolve)
+	return on(pagetest.Start(t, func(s *pagetest.Service) ([]fs.FS, []ui.Page) {
+		return pages(s, input.NewLimits(input.Settings{Resolve: resolve}, pools.NewReads(s.DB)))
+	}))
 }
 
-func with(t *testing.T, more pagetest.Pages, resolve ...func(ctx context.Context, host string) error) *world {
-	t.Helper()
-	s := pagetest.Start(t, func(s *pagetest.Service) ([]fs.FS, []ui.Page) {
-		templates, pages := more(s)
-		limits := s.API.Limits
-		for _, look := range resolve {
-			limits = input.NewLimits(input.Settings{Resolve: look}, pools.NewReads(s.DB))
-		}
-		return append(append(templates, dashboard.Templates...), settings.Templates), slices.Concat(pages, dashboard.Pages(dashboard.Deps{
+func on(s *pagetest.Service) *world {
+	return &world{Service: s, preferences: preferences.New(s.DB, time.Now), boxes: new(sync.Map)}
+}
+
+func pages(s *pagetest.Service, limits *input.Limits) ([]fs.FS, []ui.Page) {
+	return slices.Concat(dashboard.Templates, []fs.FS{settings.Templates}), slices.Concat(
+		dashboard.Pages(dashboard.Deps{
 			Commands: s.Commands, Reads: s.Reads, Evidence: s.Evidence, Readers: s.API.Readers, Limits: limits, Fresh: s.API.Fresh, PastReads: s.API.PastReads, Credentials: s.Credentials,
 			Preferences: preferences.New(s.DB, time.Now), Deliveries: webhooks.NewLog(s.DB), Now: time.Now, BaseURL: s.BaseURL,
-		}), settings.Pages(settings.Deps{
+		}),
+		settings.Pages(settings.Deps{
 			Commands: s.Commands, Reads: s.Reads, Credentials: s.Credentials, Logins: clientlogin.NewStore(s.DB, time.Now), Mail: mail.NewStore(s.DB, time.Now, links(s)), Evidence: s.Evidence, Readers: s.API.Readers, Now: time.Now,
 			DemoKey: func() string { key, _ := demoKeys.Load(s.BaseURL); token, _ := key.(string); return token },
 		}))
-	})
-	return &world{Service: s, preferences: preferences.New(s.DB, time.Now), boxes: new(sync.Map)}
 }
 
 // links are those of letters.

@@ -116,7 +116,8 @@ func TestEverythingWorksWithoutAScript(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	account := w.account("Acme", 100)
-	_, link := w.Invited("Ann", person.Grant{Role: person.Owner, AccountID: account})
+	id, link := w.Invited("Ann", person.Grant{Role: person.Owner, AccountID: account})
+	login := "ann." + id + "@example.com"
 	tab := browsertest.New(t)
 	tab.Screen(1280, 900, false)
 	tab.NoScript()
@@ -126,7 +127,7 @@ func TestEverythingWorksWithoutAScript(t *testing.T) {
 	}
 	tab.Open(w.Origin + link)
 	tab.Click("details summary")
-	tab.Fill("#login", "ann@example.com")
+	tab.Fill("#login", login)
 	tab.Fill("#password", "too short")
 	tab.Click("form[action^='/join'] button.btn-quiet")
 	at("must have at least 12 characters")
@@ -154,7 +155,7 @@ func TestEverythingWorksWithoutAScript(t *testing.T) {
 	tab.Click(".sidebar-end form button")
 	at("People test your web app")
 	tab.Open(w.Origin + "/dashboard/credits")
-	tab.Fill("#login", "ann@example.com")
+	tab.Fill("#login", login)
 	tab.Fill("#password", password)
 	tab.Click("form[action='/signin'] button")
 	at("3 entries add up to 100")

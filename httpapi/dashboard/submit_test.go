@@ -115,7 +115,7 @@ func testAPreviewShowsWhatFailedBefore(t *testing.T, w *world) {
 // client cancels a session in its room.
 func TestSessionsAndBatchesAreStartedOnTheirPages(t *testing.T) {
 	t.Parallel()
-	w := setupWithRoom(t)
+	w := setup(t)
 	account := w.account("Acme", 100)
 	owner := w.Joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
 	viewer := w.Joined("Vic", person.Grant{Role: person.Viewer, AccountID: account})
@@ -183,7 +183,7 @@ func TestSessionsAndBatchesAreStartedOnTheirPages(t *testing.T) {
 // A host without an address warns before credits go; the person may go on.
 func TestAHostThatDoesNotResolveWarnsBeforeItCosts(t *testing.T) {
 	t.Parallel()
-	w := setupResolving(t, func(_ context.Context, host string) error {
+	w := ownResolving(t, func(_ context.Context, host string) error {
 		if host == "typo.example.com" {
 			return &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
 		}

@@ -25,7 +25,7 @@ import (
 // a word of another account.
 func TestEveryPageKeepsPeopleApart(t *testing.T) {
 	t.Parallel()
-	w := setup(t)
+	w := own(t)
 	ours, theirs := w.account("Acme", 500), w.account("Globex", 0)
 	member := func(role person.Role, account string) guest {
 		return w.Joined(string(role), person.Grant{Role: role, AccountID: account})

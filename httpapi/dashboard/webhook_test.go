@@ -171,7 +171,7 @@ var commandOf = regexp.MustCompile(`name="command" value="([0-9a-f-]{36})"`)
 // arrives once.
 func TestHeldEventsAreChosenReplayedAndDropped(t *testing.T) {
 	t.Parallel()
-	w := setup(t)
+	w := own(t)
 	account := w.account("Acme", 500)
 	dev := w.Joined("Ann", person.Grant{Role: person.Developer, AccountID: account})
 	viewer := w.Joined("Bob", person.Grant{Role: person.Viewer, AccountID: account})
@@ -336,7 +336,7 @@ func TestTheSecretIsRotatedAndShownOnce(t *testing.T) {
 // the signatures verified with a secret that is sent nowhere.
 func TestADeliveryIsVerifiedInTheBrowser(t *testing.T) {
 	t.Parallel()
-	w := setup(t)
+	w := own(t)
 	account := w.account("Acme", 100)
 	dev := w.Joined("Ann", person.Grant{Role: person.Developer, AccountID: account})
 	e := w.delivering(http.StatusBadGateway, 50*time.Second)

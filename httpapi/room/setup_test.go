@@ -24,17 +24,21 @@ type guest = pagetest.Guest
 // world is the running service with the room.
 type world struct{ *pagetest.Service }
 
+var shared = pagetest.Shared{Pages: pages}
+
 func setup(t *testing.T) world {
 	t.Helper()
-	talks, err := voice.Listen(t.Context(), voice.Config{Addr: "127.0.0.1:0"})
-	must.NoError(t, err)
-	t.Cleanup(func() { _ = talks.Close() }) // it may be closed before
-	return world{pagetest.Start(t, func(s *pagetest.Service) ([]fs.FS, []ui.Page) {
-		return []fs.FS{room.Templates, workbench.Templates}, slices.Concat(
-			room.Pages(room.Deps{Commands: s.Commands, Reads: s.Reads, Evidence: s.Evidence, Changes: s.Changes, Voice: talks, Now: time.Now}),
-			workbench.Pages(workbench.Deps{Commands: s.Commands, Reads: s.Reads, Evidence: s.Evidence, Voice: true, Now: time.Now}), // the lobby sends its heartbeat
-		)
-	})}
+	return world{shared.In(t)}
+}
+
+func pages(s *pagetest.Service) ([]fs.FS, []ui.Page) {
+	talks, err := voice.Listen(s.Owner.Context(), voice.Config{Addr: "127.0.0.1:0"})
+	must.NoError(s.Owner, err)
+	s.Owner.Cleanup(func() { _ = talks.Close() }) // it may be closed before
+	return []fs.FS{room.Templates, workbench.Templates}, slices.Concat(
+		room.Pages(room.Deps{Commands: s.Commands, Reads: s.Reads, Evidence: s.Evidence, Changes: s.Changes, Voice: talks, Now: time.Now}),
+		workbench.Pages(workbench.Deps{Commands: s.Commands, Reads: s.Reads, Evidence: s.Evidence, Voice: true, Now: time.Now}), // the lobby sends its heartbeat
+	)
 }
 
 func (w world) in(t *testing.T) world { return world{w.In(t)} }

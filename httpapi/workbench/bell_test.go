@@ -16,7 +16,7 @@ import (
 // once, and only what the list shows.
 func TestSomethingUrgentIsNoticed(t *testing.T) {
 	t.Parallel()
-	w := setup(t)
+	w := own(t)
 	account := w.Account("Acme", 1000, false)
 	ann, _ := w.Checks("Ann")
 	if got := w.Call(ann, "POST", "/workbench/profile", pagetest.Form("devices", "Phone, Android 15")); got.Status != 303 {

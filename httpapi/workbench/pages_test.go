@@ -14,7 +14,7 @@ import (
 // axe finds nothing, and nothing is wider than the screen.
 func TestEveryPageIsAccessible(t *testing.T) {
 	t.Parallel()
-	w := setup(t)
+	w := own(t)
 	account := w.Account("Acme", 1000, false)
 	fresh, _ := w.Checks("Ann Example")
 	busy, busyID := w.Checks("Bob Example")

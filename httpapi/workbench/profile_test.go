@@ -13,7 +13,7 @@ import (
 // the device for, and closes none.
 func TestTheQueueKnowsWhatACheckerHas(t *testing.T) {
 	t.Parallel()
-	w := setup(t)
+	w := own(t)
 	account := w.Account("Acme", 100, false)
 	ann, id := w.Checks("Ann")
 	on := func(target job.Target) func(*command.SubmitJob) {

@@ -19,7 +19,7 @@ import (
 // test: it follows its checker, and so hears that the list has it.
 func TestTheQueueFollowsItsChecker(t *testing.T) {
 	t.Parallel()
-	w := setup(t)
+	w := own(t)
 	ann, id := w.Checks("Ann")
 	if page := w.Call(ann, "GET", "/workbench", nil).Body; !strings.Contains(page, `data-live="`+changes.Queue+" "+changes.Checker(id)+`"`) {
 		t.Errorf("it follows something else: %s", page)
@@ -31,7 +31,7 @@ func TestTheQueueFollowsItsChecker(t *testing.T) {
 // other test. The page tells the true number, and has all tests on its pages.
 func TestSessionsAreTakenInTimeBeforeAThousandTests(t *testing.T) {
 	t.Parallel()
-	w := setup(t)
+	w := own(t)
 	account := w.Account("Acme", 10_000, false)
 	for batch := range 10 {
 		in := make([]command.SubmitJob, 100)

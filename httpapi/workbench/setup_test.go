@@ -28,11 +28,23 @@ type world struct{ *pagetest.Service }
 
 type guest = pagetest.Guest
 
+var shared = pagetest.Shared{Pages: pages}
+
+// setup is for tests that name the jobs and the checkers they look at.
 func setup(t *testing.T) world {
 	t.Helper()
-	return world{pagetest.Start(t, func(s *pagetest.Service) ([]fs.FS, []ui.Page) {
-		return []fs.FS{workbench.Templates}, workbench.Pages(workbench.Deps{Commands: s.Commands, Reads: s.Reads, Evidence: s.Evidence, Now: time.Now})
-	})}
+	return world{shared.In(t)}
+}
+
+// own is for tests that look at the queue, which shows all that wait, or that take the
+// service away.
+func own(t *testing.T) world {
+	t.Helper()
+	return world{pagetest.Start(t, pages)}
+}
+
+func pages(s *pagetest.Service) ([]fs.FS, []ui.Page) {
+	return []fs.FS{workbench.Templates}, workbench.Pages(workbench.Deps{Commands: s.Commands, Reads: s.Reads, Evidence: s.Evidence, Now: time.Now})
 }
 
 // secret is what no page may hold before it is asked for.

@@ -43,7 +43,7 @@ func pastes(tab *browsertest.Tab, shade int) {
 // away for a while, the tab closed meanwhile. Nothing is lost.
 func TestACheckersFirstTest(t *testing.T) {
 	t.Parallel()
-	w := setup(t)
+	w := own(t)
 	account := w.Account("Acme", 100, false)
 	checker := w.Checker("Ann")
 	_, link := w.Invited("Ann", person.Grant{Role: person.Checker, CheckerID: checker})
@@ -362,7 +362,7 @@ func TestTheLoginIsShownForAMoment(t *testing.T) {
 // not save is offered to the next claim.
 func TestAClaimThatEndsFreezesThePage(t *testing.T) {
 	t.Parallel()
-	w := setup(t)
+	w := own(t)
 	tab, _, checker, c := begun(w)
 	for _, expected := range []string{"404", "409", "ERR_"} {
 		tab.Allow(expected)

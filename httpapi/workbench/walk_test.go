@@ -24,7 +24,7 @@ import (
 // is let in, and nobody else learns of the test.
 func TestEveryPageKeepsPeopleApart(t *testing.T) {
 	t.Parallel()
-	w := setup(t)
+	w := own(t)
 	account := w.Account("Acme", 500, false)
 	holder, holderID := w.Checks("holder")
 	other, _ := w.Checks("other")
@@ -132,7 +132,7 @@ func recording(w world, g guest, jobID string, token int) string {
 // take none of them, and loses the one they hold.
 func TestNobodyTestsForTheirOwnAccount(t *testing.T) {
 	t.Parallel()
-	w := setup(t)
+	w := own(t)
 	account := w.Account("Acme", 500, false)
 	both, id := w.Checks("both")
 	done := w.test(account, "Done before", 1)
@@ -320,7 +320,7 @@ func TestHostileWordsStayWords(t *testing.T) {
 // A checker's whole test without a script, from the queue that fills by itself.
 func TestATestWithoutAScript(t *testing.T) {
 	t.Parallel()
-	w := setup(t)
+	w := own(t)
 	account := w.Account("Acme", 100, false)
 	ann, id := w.Checks("Ann")
 	live := w.Tab(ann) // has a script: its queue keeps itself current
@@ -415,7 +415,7 @@ func TestASlotWaitsForItsSession(t *testing.T) {
 // What was just completed is shown as that, however late the read models are.
 func TestACompletedTestIsNeverLost(t *testing.T) {
 	t.Parallel()
-	w := setup(t)
+	w := own(t)
 	g, checker := w.Checks("Ann")
 	c := w.claimed(checker, w.test(w.Account("Acme", 100, false), "Checkout", 1))
 	claim := command.Claim{CheckerID: checker, JobID: c.JobID, Token: c.Token}

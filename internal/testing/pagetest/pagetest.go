@@ -5,53 +5,31 @@ package pagetest
 
 import (
 	"context"
-	"errors"
 	"io"
-	"io/fs"
-	"net"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/jmoiron/sqlx"
-	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/person"
-	"humanqa/domain/policy"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
-	"humanqa/eventstore/node"
 	"humanqa/httpapi"
-	"humanqa/httpapi/admit"
 	"humanqa/httpapi/evidence"
-	"humanqa/httpapi/signin"
 	"humanqa/httpapi/ui"
-	v1 "humanqa/httpapi/v1"
-	"humanqa/httpapi/wire"
-	"humanqa/internal/ai"
-	"humanqa/internal/blob"
 	"humanqa/internal/credential"
-	"humanqa/internal/scheduler"
 	"humanqa/internal/testing/browsertest"
-	"humanqa/internal/testing/commandtest"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
-	"humanqa/internal/testing/pagetest/alltest"
 	"humanqa/internal/testing/pgtest"
 	"humanqa/internal/vault"
 	"humanqa/projections"
 	"humanqa/projections/changes"
-	"humanqa/projections/events"
-	"humanqa/projections/timers"
-	"humanqa/webhooks"
 )
 
 const (
@@ -60,12 +38,18 @@ const (
 	patience   = eventually.Patience
 )
 
-// Main runs a package's tests, with one database server and one browser.
-func Main(m *testing.M) int { return browsertest.Main(func() int { return pgtest.Main(m) }) }
+// Main runs a package's tests, with one database server, one browser and one shared service.
+func Main(m *testing.M) int { return browsertest.Main(func() int { return pgtest.Main(tests{m}) }) }
+
+// tests are those of a package, and the end of the service that they share.
+type tests struct{ *testing.M }
+
+func (t tests) Run() int { return whole.end(t.M.Run()) }
 
 // Service is the running service. Its steps fail the test.
 type Service struct {
 	T           *testing.T
+	Owner       testing.TB // lives as long as the service
 	DB          *sqlx.DB
 	Commands    *command.Service
 	Reads       *projections.Reads
@@ -84,131 +68,11 @@ type Service struct {
 	away *atomic.Bool
 }
 
-// Pages gives the pages that a package adds to those of signing in.
-type Pages func(*Service) ([]fs.FS, []ui.Page)
-
-// Start runs the service until the test ends.
-func Start(t *testing.T, pages Pages) *Service {
-	t.Helper()
-	s := &Service{T: t, DB: alltest.Database.New(t), away: new(atomic.Bool)}
-	log := logrus.New()
-	log.SetOutput(io.Discard)
-	dir, err := os.MkdirTemp("", "ui") //nolint:usetesting // a socket's path must be short, t.TempDir holds the test's name
-	s.Must(err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	socket := filepath.Join(dir, "node")
-	n, err := node.Start(t.Context(), node.Config{DSN: pgtest.DSN(t, s.DB), Socket: socket, MaxAppendSize: node.MinAppendSize,
-		Log: log}) // as a service does by default
-	s.Must(err)
-	t.Cleanup(func() { s.Must(n.Close(context.Background())) })
-	client, err := eventstore.OpenSocket(socket, log)
-	s.Must(err)
-	t.Cleanup(func() { s.Must(client.Close()) })
-
-	feed := eventstore.NewFeed(client, log)
-	v, err := vault.Open(t.Context(), vault.Config{KeyFile: filepath.Join(dir, "key"), DB: s.DB})
-	s.Must(err)
-	s.Vault = v
-	files, err := blob.Open(t.Context(), blob.Directory(filepath.Join(dir, "evidence")))
-	s.Must(err)
-	s.Reads = projections.NewReads(s.DB)
-	s.Commands = command.New(command.Deps{
-		Log: client, Sealer: v, Tokens: v, Statuses: commandtest.CodeHost{}, AI: ai.New(ai.Config{Log: log}),
-		Reads: projections.CommandReads{Reads: s.Reads},
-		Now:   time.Now, ClaimsPerChecker: 1,
-	})
-	supervisor := consumer.New(s.DB, feed, log,
-		append(projections.All(), webhooks.NewSubscriber(s.DB, client, "https://qa.example"))...)
-	s.WaitFor, s.Log, s.Consumers = supervisor.WaitFor, client, supervisor
-	news := changes.New(feed, s.DB, supervisor.WaitFor, log)
-	s.Changes = news
-
-	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	s.Must(err)
-	s.BaseURL = "http://" + ln.Addr().String()
-	s.Origin = ui.Origin(s.BaseURL)
-	s.Credentials, err = credential.Open(credential.Config{DB: s.DB, Now: time.Now, BaseURL: s.BaseURL, Grants: s.Commands.Grants,
-		Sealer: v, HashMemory: 64})
-	s.Must(err)
-	spool := wire.NewSpool("")
-	s.Evidence = evidence.New(evidence.Deps{
-		DB: s.DB, Files: files, Commands: s.Commands, Vault: v, Spool: spool, BaseURL: s.BaseURL, Log: log, Now: time.Now,
-	})
-	s.API = httpapi.New(httpapi.Deps{
-		Shared: v1.Shared{
-			Commands: s.Commands, Reads: s.Reads, DB: s.DB, Evidence: s.Evidence, Head: client.Head,
-			Log: log, Now: time.Now, BaseURL: s.BaseURL,
-		},
-		WaitFor: supervisor.WaitFor, FeedShown: func(ctx context.Context) error { return supervisor.CatchUp(ctx, events.Name) },
-		WebhooksShown: func(ctx context.Context) error { return supervisor.CatchUp(ctx, webhooks.SubscriberName) },
-		Ready:         func(context.Context) []httpapi.Problem { return nil },
-		Vault:         v, Spool: spool,
-	})
-	templates, table := pages(s)
-	s.Site, err = ui.New(ui.Config{
-		Credentials: s.Credentials, People: s.Reads.People, Changes: news,
-		Admit: s.API.Admit, Address: admit.Address, WaitFor: supervisor.WaitFor, Log: log, Now: time.Now, BaseURL: s.BaseURL,
-		Templates: append([]fs.FS{signin.Templates}, templates...),
-		Pages: slices.Concat(
-			signin.Pages(signin.Deps{Credentials: s.Credentials, People: s.Reads.People, Join: s.Commands.JoinPerson, BaseURL: s.BaseURL}),
-			table,
-		),
-	})
-	s.Must(err)
-
-	t.Cleanup(s.Commands.Drain) // it runs once the parts started below have ended
-	s.background(s.API.Run)
-	s.background(s.Evidence.Run)
-	s.background(feed.Run)
-	s.background(supervisor.Run)
-	s.background(func(ctx context.Context) error { return news.Run(ctx, domain.Position{}) })
-	s.background(func(ctx context.Context) error {
-		scheduler.New(timers.New(s.DB, pgtest.DSN(t, s.DB)), log, policy.All(s.Commands)...).Run(ctx)
-		return nil
-	})
-	front := gate{ui.Front{Site: s.Site, API: s.API, Settle: httpapi.Reach{}.Settle}, s.away}
-	s.background(func(ctx context.Context) error {
-		return httpapi.Serve(ctx, httpapi.NewServer(front, log), ln, 5*time.Second)
-	})
-	return s
-}
-
-// gate cuts connections off while the service is away.
-type gate struct {
-	ui.Front
-	away *atomic.Bool
-}
-
-func (g gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if g.away.Load() {
-		panic(http.ErrAbortHandler)
-	}
-	g.Front.ServeHTTP(w, r)
-}
-
-// Away makes the service answer no request, until it is back.
-func (s *Service) Away(away bool) { s.away.Store(away) }
-
-// background runs a part of the service until the test ends.
-func (s *Service) background(run func(context.Context) error) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(s.T.Context()))
-	ended := make(chan error, 1)
-	go func() { ended <- run(ctx) }()
-	s.T.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
-			s.T.Errorf("a part of the service: %v", err)
-		}
-	})
-}
-
-// In is the service for a subtest.
+// In is the service for another test, such as a subtest.
 func (s *Service) In(t *testing.T) *Service {
-	return &Service{
-		T: t, DB: s.DB, Commands: s.Commands, Reads: s.Reads, Credentials: s.Credentials, API: s.API, Evidence: s.Evidence, Site: s.Site,
-		Changes: s.Changes,
-		WaitFor: s.WaitFor, Log: s.Log, Consumers: s.Consumers, BaseURL: s.BaseURL, Origin: s.Origin, away: s.away,
-	}
+	its := *s
+	its.T = t
+	return &its
 }
 
 // Must fails the test for an error.
