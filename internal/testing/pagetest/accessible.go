@@ -1,6 +1,7 @@
 package pagetest
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -13,7 +14,7 @@ import (
 
 // screens are the screens on which every page must look right. Axe, which takes longest by
 // far, checks each width and each scheme once; its rules for which the screen makes no
-// difference are checked on the first alone. A page is as wide in either scheme. So the
+// difference are checked on the last alone. A page is as wide in either scheme. So the
 // screens that add no more than a picture are looked at when pictures are taken.
 var screens = []struct {
 	Name       string
@@ -21,9 +22,13 @@ var screens = []struct {
 	Dark       bool
 	Picture    bool // for that alone
 }{
-	{"light-1280", 1280, 800, false, false}, {"dark-1280", 1280, 800, true, true},
+	{"dark-320", 320, 640, true, true}, {"light-320", 320, 640, false, false},
 	{"light-390", 390, 844, false, true}, {"dark-390", 390, 844, true, false},
+	{"dark-1280", 1280, 800, true, true}, {"light-1280", 1280, 800, false, false},
 }
+
+// zoomed is the width at 400 % of 1280 pixels.
+const zoomed = 320
 
 // Seen is a page in one of its states, as a person sees it.
 type Seen struct {
@@ -52,13 +57,13 @@ func (s *Service) Accessible(pages ...Seen) (paths []string) {
 		paths = append(paths, page.Path)
 		if tabs[page.As] == nil {
 			tabs[page.As] = s.Tab(page.As)
+			tabs[page.As].Screen(1280, 800, false) // where OnEveryScreen leaves it
 		}
 		s.T.Run(page.Name, func(t *testing.T) {
 			tab := tabs[page.As].In(t)
 			if page.Allow != "" {
 				tab.Allow(page.Allow)
 			}
-			tab.Screen(screens[0].Wide, screens[0].High, screens[0].Dark)
 			tab.Open(s.Origin + page.Path)
 			if page.Look != nil {
 				page.Look(tab)
@@ -73,41 +78,31 @@ func (s *Service) Accessible(pages ...Seen) (paths []string) {
 // screen. Pictures of all screens are taken for make shots, which has axe check them all.
 func OnEveryScreen(t *testing.T, tab *browsertest.Tab, name string) {
 	t.Helper()
-	pictures := os.Getenv(browsertest.ShotsEnv) != ""
 	// Each form of an account's pages names the account in which it was opened.
 	if lacks := browsertest.Eval[string](tab, `document.querySelector('.sidebar [data-palette]') === null ? '' :
 		[...document.querySelectorAll('main form[method=post][action^="/dashboard"]')].find(f => f.elements['`+ui.AccountField+`'] === undefined)?.outerHTML ?? ''`); lacks != "" {
 		t.Errorf("%s has a form that names no account: %s", name, lacks)
 	}
 	for n, screen := range screens {
-		if screen.Picture && !pictures {
+		if screen.Picture && os.Getenv(browsertest.ShotsEnv) == "" {
 			continue
 		}
 		tab.Screen(screen.Wide, screen.High, screen.Dark)
 		what := name + " " + screen.Name
 		// A bar that stays while the page is scrolled hides a part of what is under it.
 		if wide := browsertest.Eval[int64](tab, "(scrollTo(0, 0), document.documentElement.scrollWidth)"); wide > screen.Wide {
-			t.Errorf("%s is %d px wide", what, wide)
+			t.Errorf("%s is %d px wide: %s", what, wide, browsertest.Eval[string](tab, fmt.Sprintf(
+				"[...document.querySelectorAll('main *')].filter(e => e.closest('.scroll') === null && e.getBoundingClientRect().right > %d).slice(0, 6).map(e => e.outerHTML.slice(0, 120)).join(' | ')", screen.Wide+1)))
 		}
-		if n == 0 {
-			tab.Axe(what)
-		} else {
+		switch {
+		case screen.Wide == zoomed: // nothing needs scrolling sideways (WCAG 1.4.10), and the strip of tabs shows the chosen one
+			tab.Wait(`(at => at === null || at.getBoundingClientRect().left >= 0 && at.getBoundingClientRect().right <= 321)(document.querySelector('.sidebar nav [aria-current=page]'))`)
+		case n < len(screens)-1:
 			tab.AxeScreen(what)
+		default:
+			tab.Axe(what)
 		}
 		tab.Shot(name + "-" + screen.Name)
-	}
-	// 400 % of 1280 pixels: nothing needs scrolling sideways (WCAG 1.4.10), and the strip of
-	// tabs shows the one that is chosen.
-	tab.Screen(320, 640, false)
-	if wide := browsertest.Eval[int64](tab, "document.documentElement.scrollWidth"); wide > 320 {
-		t.Errorf("%s is %d px wide at 400 %%: %s", name, wide, browsertest.Eval[string](tab,
-			"[...document.querySelectorAll('main *')].filter(e => e.closest('.scroll') === null && e.getBoundingClientRect().right > 321).slice(0, 6).map(e => e.outerHTML.slice(0, 120)).join(' | ')"))
-	}
-	tab.Wait(`(at => at === null || at.getBoundingClientRect().left >= 0 && at.getBoundingClientRect().right <= 321)(document.querySelector('.sidebar nav [aria-current=page]'))`)
-	tab.Shot(name + "-light-320")
-	if pictures {
-		tab.Screen(320, 640, true)
-		tab.Shot(name + "-dark-320")
 	}
 }
 
