@@ -26,7 +26,7 @@ func TestANodeThatKnowsNoStreamBeginsOnlyThoseThatAreNotThere(t *testing.T) {
 	begin := esdb.AppendToStreamOptions{ExpectedRevision: esdb.NoStream{}}
 	lookedUp := func() (n int) {
 		must.NoError(t, db.Get(&n, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
-			AND application_name = 'humanqa-eventlog' AND query LIKE '%SELECT s.name, e.revision, e.position%'`))
+			AND application_name = 'humanqa-eventlog' AND query LIKE '%SELECT s.name, e.revision, e.is_json%'`))
 		return n
 	}
 	there := event()

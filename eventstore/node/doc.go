@@ -26,8 +26,8 @@
 // # Deliberate differences from the original
 //
 //   - Positions count events and are no byte offsets.
-//   - A repeat without an expected revision is recognised among the last events of its
-//     stream only.
+//   - A repeat without an expected revision is recognised among the last 100,000 events of
+//     the log.
 //   - Filters are RE2, without lookaround.
 //   - Nothing can append to $all.
 //   - There are no persistent subscriptions and no server-side projections. The only

@@ -86,6 +86,7 @@ type Outcome struct {
 // the committed events: each write sees the ones before it.
 type decider struct {
 	states  *states
+	ids     *ids
 	lookups *lookups
 	head    int64
 	created int64
@@ -119,7 +120,8 @@ func (d *decider) assumeAbsent(absent []string) {
 // undoGroup undoes the decision of the last group, which was not written. The states of
 // its streams are looked up again.
 func (d *decider) undoGroup(g *group) []*Write {
-	d.head = g.records[0].Position - 1
+	d.head -= int64(len(g.records))
+	d.ids.undo(d.head)
 	for _, w := range g.members {
 		d.states.held.Remove(w.stream)
 		d.states.held.Remove(companion(w.stream))
@@ -127,9 +129,9 @@ func (d *decider) undoGroup(g *group) []*Write {
 	return g.members
 }
 
-func (g *group) full() bool {
-	return len(g.records)+len(g.members) >= groupLength || g.bytes >= groupBytes
-}
+func (g *group) length() int { return len(g.records) + len(g.members) }
+
+func (g *group) full() bool { return g.length() >= groupLength || g.bytes >= groupBytes }
 
 // refuse answers writes without an outcome.
 func refuse(writes []*Write, err error) {
@@ -149,6 +151,7 @@ func (d *decider) decideBatch(ctx context.Context, batch []*Write, committed int
 		d.created = max(d.created, time.Now().UnixMicro())
 		d.group.created = d.created
 	}
+	d.ids.trim(committed)
 	for _, w := range batch {
 		out, err := d.decideWrite(ctx, w)
 		if err != nil {
@@ -156,14 +159,15 @@ func (d *decider) decideBatch(ctx context.Context, batch []*Write, committed int
 		}
 		d.group.outcomes = append(d.group.outcomes, out)
 		d.group.bytes += w.size
-		d.states.get(w.stream).trimIDs(committed)
-		d.states.get(companion(w.stream)).trimIDs(committed)
 	}
 	return nil
 }
 
 func (d *decider) decideWrite(ctx context.Context, w *Write) (Outcome, error) {
-	st, other := d.states.get(w.stream), d.states.get(companion(w.stream))
+	st, other, err := d.states.pair(w.stream)
+	if err != nil {
+		return Outcome{}, err
+	}
 	if st.last == tombstoned || IsMetaStream(w.stream) && other.last == tombstoned {
 		return Outcome{Kind: Deleted}, nil
 	}
@@ -180,7 +184,7 @@ func (d *decider) decideWrite(ctx context.Context, w *Write) (Outcome, error) {
 		return d.writeMetadata(companion(w.stream), other, deletedMetadata), nil
 	case OpTombstone:
 		r := d.addRecord(w.stream, tombstoned, Proposed{ID: uuid.New(), Type: TypeStreamDeleted})
-		st.last, st.recent = tombstoned, nil
+		st.last = tombstoned
 		return Outcome{Kind: Written, Revision: tombstoned, Position: r.Position}, nil
 	default:
 		return d.appendEvents(w, st, other, softDeleted), nil
@@ -198,7 +202,7 @@ func (d *decider) checkExpected(ctx context.Context, w *Write, st, other *state,
 	case w.Expected == ExpectStreamExists && st.last == NoStream && (IsMetaStream(w.stream) || other.last == NoStream):
 		return true, wrong, nil
 	case w.Expected == ExpectAny, w.Expected == ExpectStreamExists:
-		settled, out = repeatOfRecent(w.events, st)
+		settled, out = d.repeatOfLast(w, st)
 		return settled, out, nil
 	case w.Expected > st.last:
 		return true, wrong, nil
@@ -219,42 +223,42 @@ func (d *decider) checkExpected(ctx context.Context, w *Write, st, other *state,
 	return true, wrong, nil
 }
 
-// repeatOfRecent recognises a resend without an expected revision by the ids
-// still remembered. Half a repeat is a conflict.
-func repeatOfRecent(events []Proposed, st *state) (settled bool, out Outcome) {
-	for i, e := range events {
-		found, revision, ok := st.findID(e.ID)
-		switch {
+// repeatOfLast recognises a resend without an expected revision among the log's last
+// events. Half a repeat is a conflict.
+func (d *decider) repeatOfLast(w *Write, st *state) (settled bool, out Outcome) {
+	for i, e := range w.events {
+		at, position, ok := d.ids.find(e.ID)
+		switch ok = ok && at.stream == w.stream; {
 		case !ok && i == 0:
 			return false, Outcome{}
 		case !ok:
 			return true, Outcome{Kind: WrongVersion, Revision: st.last}
 		}
-		out = Outcome{Kind: Written, Revision: revision, Position: found.position}
+		out = Outcome{Kind: Written, Revision: at.revision, Position: position}
 	}
-	return len(events) > 0, out
+	return len(w.events) > 0, out
 }
 
 // repeatOfPlaced counts how many of the events, from the first on, already
 // stand at the places the expected revision gives them.
 func (d *decider) repeatOfPlaced(ctx context.Context, w *Write, st *state) (matched int, position int64, err error) {
-	if len(w.events) == 0 {
-		return 0, 0, nil
-	}
 	from := w.Expected + 1
 	to := min(w.Expected+int64(len(w.events)), st.last)
-	places, known := st.identitiesAt(from, to)
-	if !known {
-		// They are older than the remembered ids, so they are committed and in Postgres.
-		if places, err = d.lookups.identitiesAt(ctx, w.stream, from, to); err != nil {
-			return 0, 0, err
+	var old []identity
+	for revision := from; revision <= to; revision++ {
+		e, known := d.ids.at(place{w.stream, revision})
+		if !known && old == nil { // it is older than the held ones, so it is committed and in Postgres
+			if old, err = d.lookups.identitiesAt(ctx, w.stream, from, to); err != nil {
+				return 0, 0, err
+			}
 		}
-	}
-	for i, place := range places {
-		if place.id != w.events[i].ID {
+		if !known && matched < len(old) {
+			e = old[matched]
+		}
+		if e.id != w.events[matched].ID {
 			break
 		}
-		matched, position = i+1, place.position
+		matched, position = matched+1, e.position
 	}
 	return matched, position, nil
 }
@@ -262,9 +266,8 @@ func (d *decider) repeatOfPlaced(ctx context.Context, w *Write, st *state) (matc
 func (d *decider) appendEvents(w *Write, st, other *state, softDeleted bool) Outcome {
 	out := Outcome{Kind: Written}
 	for _, e := range w.events {
-		r := d.addRecord(w.stream, st.last+1, e)
-		st.appendEvent(e.ID, r.Position)
-		out.Position = r.Position
+		st.last++
+		out.Position = d.addRecord(w.stream, st.last, e).Position
 	}
 	out.Revision = st.last
 	switch {
@@ -292,9 +295,8 @@ func (d *decider) undelete(metaStream string, meta *state, raw []byte, from int6
 }
 
 func (d *decider) writeMetadata(metaStream string, meta *state, body []byte) Outcome {
-	e := Proposed{ID: uuid.New(), JSON: true, Type: typeMetadata, Data: body}
-	r := d.addRecord(metaStream, meta.last+1, e)
-	meta.appendEvent(e.ID, r.Position)
+	meta.last++
+	r := d.addRecord(metaStream, meta.last, Proposed{ID: uuid.New(), JSON: true, Type: typeMetadata, Data: body})
 	meta.meta = parseMetadata(true, body)
 	return Outcome{Kind: Written, Revision: meta.last, Position: r.Position}
 }
@@ -306,5 +308,6 @@ func (d *decider) addRecord(stream string, revision int64, e Proposed) *Record {
 		ID: e.ID, JSON: e.JSON, Stream: stream, Type: e.Type, Data: e.Data, Metadata: e.Metadata,
 	}
 	d.group.records = append(d.group.records, r)
+	d.ids.add(placed{e.ID, place{stream, revision}})
 	return r
 }

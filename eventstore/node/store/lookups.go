@@ -5,33 +5,28 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/google/uuid"
 	"github.com/lib/pq"
 )
 
 const (
-	// The latest events of each named stream, and the latest one of each named
-	// metadata stream with its body.
+	// The latest event of each named stream; of a metadata stream with its body.
 	sqlLoadStates = `
-SELECT s.name, e.revision, e.position, e.id, e.is_json, e.data
+SELECT s.name, e.revision, e.is_json, CASE WHEN starts_with(s.name, '$$') THEN e.data ELSE '' END
 FROM unnest($1::text[]) AS s (name)
 CROSS JOIN LATERAL (
-  SELECT revision, position, uuid_send(event_id) AS id, false AS is_json, ''::bytea AS data
-  FROM eventlog.events
-  WHERE stream = s.name
-  ORDER BY revision DESC
-  LIMIT 32) e
-UNION ALL
-SELECT s.name, e.revision, e.position, e.id, e.is_json, e.data
-FROM unnest($2::text[]) AS s (name)
-CROSS JOIN LATERAL (
-  SELECT revision, position, uuid_send(event_id) AS id, is_json, data
+  SELECT revision, is_json, data
   FROM eventlog.events
   WHERE stream = s.name
   ORDER BY revision DESC
   LIMIT 1) e`
+
+	sqlLastIDs = `
+SELECT uuid_send(event_id), stream, revision
+FROM eventlog.events
+WHERE position >= $1
+ORDER BY position`
 
 	sqlIdentities = `
 SELECT revision, position, uuid_send(event_id)
@@ -45,61 +40,69 @@ ORDER BY revision`
 // never reads streams of a group in flight: their states are in memory.
 type lookups struct {
 	states     *sql.Stmt
+	lastIDs    *sql.Stmt
 	identities *sql.Stmt
 }
 
 func prepareLookups(ctx context.Context, db *sql.DB) (*lookups, error) {
 	p := preparer{ctx: ctx, on: db}
-	prepared := &lookups{states: p.stmt(sqlLoadStates), identities: p.stmt(sqlIdentities)}
+	prepared := &lookups{states: p.stmt(sqlLoadStates), lastIDs: p.stmt(sqlLastIDs), identities: p.stmt(sqlIdentities)}
 	return prepared, p.err
 }
 
 // loadStates reads the states of streams that the writer does not have.
 func (l *lookups) loadStates(ctx context.Context, names []string) (map[string]*state, error) {
 	found := make(map[string]*state, len(names))
-	var plain, meta []string
 	for _, name := range names {
 		found[name] = &state{last: NoStream}
-		if IsMetaStream(name) {
-			meta = append(meta, name)
-		} else {
-			plain = append(plain, name)
-		}
 	}
-	rows, err := l.states.QueryContext(ctx, pq.StringArray(plain), pq.StringArray(meta))
+	rows, err := l.states.QueryContext(ctx, pq.StringArray(names))
 	if err != nil {
 		return nil, fmt.Errorf("load stream states: %w", err)
 	}
 	err = eachRow(rows, func() error {
 		var (
-			name     string
-			revision int64
-			isJSON   bool
-			data     []byte
-			id       identity
-			raw      []byte
+			name   string
+			isJSON bool
+			data   []byte
+			st     state
 		)
-		if err := rows.Scan(&name, &revision, &id.position, &raw, &isJSON, &data); err != nil {
+		if err := rows.Scan(&name, &st.last, &isJSON, &data); err != nil {
 			return err
 		}
-		id.id = uuid.UUID(raw)
-		st := found[name]
-		if st.last == NoStream { // the first row of a stream is its latest event
-			st.last = revision
-			st.meta = parseMetadata(isJSON, data)
-		}
-		if revision != tombstoned {
-			st.recent = append(st.recent, id)
-		}
+		st.meta = parseMetadata(isJSON, data)
+		found[name] = &st
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("load stream states: %w", err)
 	}
-	for _, st := range found {
-		slices.Reverse(st.recent) // the oldest first
-	}
 	return found, nil
+}
+
+// loadIDs reads the last events of a log that ends at head.
+func (l *lookups) loadIDs(ctx context.Context, head int64) (*ids, error) {
+	held := &ids{first: max(head-idsHeld, 0) + 1, byID: map[uuid.UUID]int64{}, byPlace: map[place]int64{}}
+	rows, err := l.lastIDs.QueryContext(ctx, held.first)
+	if err != nil {
+		return nil, fmt.Errorf("load the ids of the last events: %w", err)
+	}
+	err = eachRow(rows, func() error {
+		var (
+			id sql.RawBytes
+			e  placed
+		)
+		if err := rows.Scan(&id, &e.stream, &e.revision); err != nil {
+			return err
+		}
+		e.id = uuid.UUID(id)
+		held.add(e)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("load the ids of the last events: %w", err)
+	}
+	return held, nil
 }
 
 // identitiesAt returns the events at revisions from..to of a stream.

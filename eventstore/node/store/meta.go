@@ -75,9 +75,9 @@ func (m metadata) deleted() bool { return m.truncateBefore == softDeleted }
 // undeleted rewrites the metadata of a soft deleted stream so that it begins
 // at revision from; everything else in it stays.
 func undeleted(raw []byte, from int64) ([]byte, bool) {
-	fields := map[string]json.RawMessage{}
+	var fields map[string]json.RawMessage
 	decoder := json.NewDecoder(bytes.NewReader(raw))
-	if err := decoder.Decode(&fields); err != nil {
+	if err := decoder.Decode(&fields); err != nil || fields == nil { // null is no object
 		return nil, false
 	}
 	fields["$tb"] = json.RawMessage(strconv.FormatInt(from, 10))

@@ -21,7 +21,7 @@ func TestPlansHoldHoweverLongTheLogIs(t *testing.T) {
 	conn, err := sqlx.NewDb(db, "postgres").Connx(t.Context())
 	must.NoError(t, err)
 	statements := map[string]string{
-		"states": sqlLoadStates, "identities": sqlIdentities, "insert": sqlInsertGroup, "believed": sqlInsertIfAbsent,
+		"states": sqlLoadStates, "ids": sqlLastIDs, "identities": sqlIdentities, "insert": sqlInsertGroup, "believed": sqlInsertIfAbsent,
 		"all_forward": sqlAllForward, "all_backward": sqlAllBackward,
 		"stream_forward": sqlStreamForward, "stream_backward": sqlStreamBackward, "stream_info": sqlStreamInfo,
 	}

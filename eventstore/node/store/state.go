@@ -1,70 +1,20 @@
 package store
 
 import (
-	"slices"
+	"fmt"
 
-	"github.com/google/uuid"
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-const (
-	// statesHeld bounds the cache of stream states. It must exceed the streams
-	// of two full groups by far: a state in flight must never be evicted.
-	statesHeld = 32 * 1024
-	// recentHeld bounds the event ids remembered per stream. Resends with an
-	// expected revision look further back in Postgres; those with Any don't.
-	recentHeld = 32
-)
-
-// identity is an event's id and where it was written.
-type identity struct {
-	id       uuid.UUID
-	position int64
-}
+// statesHeld bounds the cache of stream states: the streams of a group in flight and of the
+// next one, each with its companion. A state in flight must never be evicted.
+const statesHeld = 4 * groupLength
 
 // state is the writer's knowledge of one stream. It is ahead of Postgres by the
 // groups in flight; if one of them fails it is dropped.
 type state struct {
-	last   int64      // last revision; NoStream; tombstoned
-	recent []identity // of the last len(recent) revisions, oldest first
-	meta   metadata   // of a metadata stream: the content of its last event
-}
-
-// appendEvent adds an event behind the last one.
-func (s *state) appendEvent(id uuid.UUID, position int64) {
-	s.last++
-	s.recent = append(s.recent, identity{id, position})
-}
-
-// identitiesAt returns the identities of the revisions from..to as far as remembered.
-func (s *state) identitiesAt(from, to int64) ([]identity, bool) {
-	oldest := s.last - int64(len(s.recent)) + 1
-	if s.last == tombstoned || from < oldest || to > s.last {
-		return nil, false
-	}
-	return s.recent[from-oldest : to-oldest+1], true
-}
-
-// findID returns the revision at which a remembered event was first written.
-func (s *state) findID(id uuid.UUID) (identity, int64, bool) {
-	for i, e := range s.recent {
-		if e.id == id {
-			return e, s.last - int64(len(s.recent)-1-i), true
-		}
-	}
-	return identity{}, 0, false
-}
-
-// trimIDs forgets old ids, except those that are not committed yet: these are in
-// memory only.
-func (s *state) trimIDs(committed int64) {
-	if len(s.recent) <= 2*recentHeld {
-		return
-	}
-	drop := len(s.recent) - recentHeld
-	if s.recent[drop-1].position <= committed {
-		s.recent = slices.Clone(s.recent[drop:])
-	}
+	last int64    // last revision; NoStream; tombstoned
+	meta metadata // of a metadata stream: the content of its last event
 }
 
 // states is the writer's bounded cache. Only the writer goroutine touches it.
@@ -116,10 +66,13 @@ func (c *states) canAssumeAbsent(batch []*Write, missing []string) bool {
 	return true
 }
 
-func (c *states) get(name string) *state {
-	st, ok := c.held.Get(name)
-	if !ok { // all states of a batch are loaded before it is decided
-		panic("no state for stream " + name)
+// pair gives the states of a stream and of its companion. All states of a batch are loaded
+// before it is decided.
+func (c *states) pair(stream string) (of, other *state, err error) {
+	of, known := c.held.Get(stream)
+	other, also := c.held.Get(companion(stream))
+	if !known || !also {
+		return nil, nil, fmt.Errorf("the state of stream %s was not loaded", stream)
 	}
-	return st
+	return of, other, nil
 }

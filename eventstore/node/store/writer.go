@@ -62,11 +62,16 @@ func (w *writer) runSessions() {
 
 // serve works on one session until it fails or the writer is stopped.
 func (w *writer) serve() (stopped bool) {
+	ids, err := w.lookups.loadIDs(context.Background(), w.session.head)
+	if err != nil {
+		w.log.WithError(err).Error("the event log's writer can't begin, reconnecting")
+		return !w.refuseFor(retryLast)
+	}
 	groups := make(chan *group)
 	broken := make(chan struct{})
 	var committer sync.WaitGroup
 	committer.Go(func() { w.commitAll(groups, broken) })
-	stopped = w.decideAll(groups, broken)
+	stopped = w.decideAll(ids, groups, broken)
 	close(groups)
 	committer.Wait()
 	return stopped
@@ -79,9 +84,9 @@ func (w *writer) serve() (stopped bool) {
 // decided until the commit has proved it; if it was wrong, the states are looked up and
 // the batch is decided anew. On an error, its own or the committer's, decideAll refuses
 // the writes that it has and ends.
-func (w *writer) decideAll(groups chan<- *group, broken <-chan struct{}) (stopped bool) {
+func (w *writer) decideAll(ids *ids, groups chan<- *group, broken <-chan struct{}) (stopped bool) {
 	d := &decider{
-		states: w.states, lookups: w.lookups, group: &group{},
+		states: w.states, ids: ids, lookups: w.lookups, group: &group{},
 		head: w.session.head, created: w.session.lastCreated,
 	}
 	var (
@@ -131,11 +136,11 @@ func (w *writer) decideAll(groups chan<- *group, broken <-chan struct{}) (stoppe
 		case ready = <-loading:
 			loading = nil
 		case first := <-in:
-			ready.batch = w.collectBatch(first)
+			ready.batch = w.collectBatch(first, groupLength-d.group.length())
 		case <-stop:
 			select {
 			case first := <-in:
-				ready.batch = w.collectBatch(first)
+				ready.batch = w.collectBatch(first, groupLength)
 			default:
 				return true
 			}
@@ -191,10 +196,11 @@ func (w *writer) decide(d *decider, ready loaded) bool {
 	return err == nil
 }
 
-// collectBatch takes the writes that have arrived, without waiting for more.
-func (w *writer) collectBatch(first *Write) []*Write {
+// collectBatch takes the writes that have arrived and for which the group has room, without
+// waiting for more.
+func (w *writer) collectBatch(first *Write, room int) []*Write {
 	batch := live(nil, first)
-	for length, bytes := 1+len(first.events), first.size; length < groupLength && bytes < groupBytes; {
+	for length, bytes := 1+len(first.events), first.size; length < room && bytes < groupBytes; {
 		select {
 		case next := <-w.queue:
 			batch = live(batch, next)

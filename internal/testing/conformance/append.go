@@ -197,12 +197,11 @@ var repeatTests = []test{
 		c.equal(c.revisionsOf(c.stream("a")), sequence(0, 2))
 	}},
 	{"with any equal ids are the first of them", func(c *scenario) {
-		one := event(0)
-		six := slices.Repeat([]esdb.EventData{one}, 6)
 		for _, expected := range []struct {
 			revision    esdb.ExpectedRevision
 			first, then uint64
 		}{{esdb.Any{}, 5, 0}, {esdb.NoStream{}, 5, 5}} {
+			six := slices.Repeat([]esdb.EventData{event(0)}, 6)
 			stream := c.stream(fmt.Sprintf("%T", expected.revision))
 			if r := c.written(stream, expected.revision, six...); r.NextExpectedVersion != expected.first {
 				c.Fatalf("got %+v", r)
@@ -211,6 +210,7 @@ var repeatTests = []test{
 				c.Fatalf("again: got %+v", r)
 			}
 		}
+		six := slices.Repeat([]esdb.EventData{event(0)}, 6)
 		c.written(c.stream("exists"), esdb.NoStream{}, event(1))
 		c.written(c.stream("exists"), esdb.StreamExists{}, six...)
 		if r := c.written(c.stream("exists"), esdb.StreamExists{}, six...); r.NextExpectedVersion != 1 {
@@ -222,8 +222,8 @@ var repeatTests = []test{
 		c.written(c.stream("a"), esdb.Any{}, e...)
 		c.conflicts(c.stream("a"), esdb.Any{}, e[0], event(9))
 	}},
-	// For the original the id then belongs to the first stream: repeats in the second
-	// are recognised by the expected revision only.
+	// The id belongs to the stream that took it first: repeats in another one are recognised
+	// by the expected revision only.
 	{"the same id in another stream is no repeat", func(c *scenario) {
 		e := event(0)
 		c.written(c.stream("a"), esdb.Any{}, e)
@@ -231,6 +231,8 @@ var repeatTests = []test{
 			c.written(c.stream("b"), esdb.NoStream{}, e)
 		}
 		c.equal(c.revisionsOf(c.stream("b")), sequence(0, 0))
+		c.written(c.stream("b"), esdb.Any{}, e)
+		c.equal(c.revisionsOf(c.stream("b")), sequence(0, 1))
 	}},
 }
 
