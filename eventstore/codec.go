@@ -179,6 +179,19 @@ type RawEvent struct {
 	sealedParts bool   // the data in its parts have sealed texts
 }
 
+// unreadable begins the data that the embedded node shows of an event that its older version
+// took, and that no message can carry.
+var unreadable = []byte(`{"$unreadable":`)
+
+// Unreadable is the error of such an event: the log shows its place, its size and the sums
+// of its data and metadata.
+func (r RawEvent) Unreadable() error {
+	if !bytes.HasPrefix(r.Data, unreadable) {
+		return nil
+	}
+	return fmt.Errorf("it is too large for a message of the log, which shows %s", r.Data)
+}
+
 // Recorded is the event undecoded: without Event and Meta.
 func (r RawEvent) Recorded() domain.Recorded { return r.recorded(true) }
 
@@ -200,7 +213,10 @@ func (r RawEvent) Decode() (domain.Recorded, error) { return r.decode(true) }
 func (r RawEvent) decode(sums bool) (domain.Recorded, error) {
 	recorded := r.recorded(sums)
 	event, meta, err := Decode(r.Type, r.Whole(), r.Meta)
-	if err == nil && r.data == nil && r.partsMeta().Parts > 0 {
+	switch unreadable := r.Unreadable(); {
+	case unreadable != nil && Version(r.Type) > 0:
+		err = unreadable
+	case err == nil && r.data == nil && r.partsMeta().Parts > 0:
 		err = errParts
 	}
 	if err != nil {

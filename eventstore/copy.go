@@ -43,6 +43,9 @@ type Copied struct {
 	SamePlaces bool
 	// Grown says that the source has become longer in the meantime.
 	Grown bool
+	// Unreadable names the events of which the source shows only the place. The copy has
+	// them as the source shows them.
+	Unreadable []string
 }
 
 // Copy copies the events of from to to, up to the end of from at the beginning. It
@@ -74,7 +77,9 @@ func Copy(ctx context.Context, from, to *Client, told func(events int64)) (Copie
 	if err != nil {
 		return Copied{Events: sum.events, Added: added}, err
 	}
-	return Copied{Events: sum.events, Added: added, Hash: sum.content(), SamePlaces: c.samePlaces, Grown: now != head}, nil
+	return Copied{
+		Events: sum.events, Added: added, Hash: sum.content(), SamePlaces: c.samePlaces, Grown: now != head, Unreadable: c.unreadable,
+	}, nil
 }
 
 // Walk calls each for every event that a copy keeps, in the log's order.
@@ -96,6 +101,7 @@ type copying struct {
 	deleted    map[string]bool // streams that are deleted softly
 	told       func(int64)
 	samePlaces bool
+	unreadable []string
 }
 
 // copyMissing compares the events that to holds, and appends the rest.
@@ -135,7 +141,7 @@ func (c *copying) copyMissing(ctx context.Context) (sum *summary, added int64, e
 			return sum, added, fmt.Errorf("the log to copy from: %w", err)
 		}
 		if len(batch) > 0 && (e == nil || e.Stream != batch[0].Stream || e.Type == typeStreamDeleted ||
-			len(batch) == copyAppend || size+len(e.Data) > maxWhole) {
+			len(batch) == copyAppend || size+e.size() > maxWhole) {
 			if err := c.appendBatch(ctx, batch); err != nil {
 				return sum, added, err
 			}
@@ -152,13 +158,16 @@ func (c *copying) copyMissing(ctx context.Context) (sum *summary, added int64, e
 		if err := c.see(e); err != nil {
 			return sum, added, err
 		}
-		batch, size = append(batch, e), size+len(e.Data)
+		batch, size = append(batch, e), size+e.size()
 	}
 }
 
 // see refuses an event that the target could not hold unchanged: one of a stream that
 // was deleted and written again, where a server adds an event of its own.
 func (c *copying) see(e *storedEvent) error {
+	if e.Unreadable() != nil {
+		c.unreadable = append(c.unreadable, e.String())
+	}
 	described, ofMetadata := strings.CutPrefix(e.Stream, "$$")
 	if !ofMetadata {
 		described = e.Stream
@@ -252,6 +261,9 @@ func (e *storedEvent) String() string {
 	}
 	return fmt.Sprintf("%s (%s, revision %d of %s)", e.ID, e.Type, e.Revision, e.Stream)
 }
+
+// size is about what the event takes of an append, with its time in the metadata.
+func (e *storedEvent) size() int { return len(e.Stream) + len(e.Type) + len(e.Data) + len(e.Meta) }
 
 // text holds the fields that have to be equal, each behind its length.
 func (e *storedEvent) text() []byte {

@@ -25,8 +25,8 @@ import (
 // A crash behind the parts leaves them without an event, which is harmless: the
 // same append, sent again, finds them there.
 const (
-	// maxWhole bounds the data of one append, small events apart: no batch of
-	// commands has enough of them to fill the rest of a mebibyte.
+	// maxWhole bounds the data and metadata of one append, small events apart: no batch
+	// of commands has enough of them to fill the rest of a mebibyte.
 	maxWhole = 768 << 10
 	// smallEvent is never moved into parts.
 	smallEvent = 4 << 10
@@ -45,7 +45,7 @@ type partsMeta struct {
 func (c *Client) split(ctx context.Context, proposed []esdb.EventData) error {
 	total := 0
 	for _, e := range proposed {
-		total += len(e.Data)
+		total += len(e.Data) + len(e.Metadata)
 	}
 	for total > maxWhole {
 		largest := 0

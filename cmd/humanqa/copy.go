@@ -32,6 +32,8 @@ type copied struct {
 	SamePlaces bool   `json:"samePlaces"` // every event has the same position in both
 	Grown      bool   `json:"grown"`      // the log that was copied has become longer since
 	Rebound    bool   `json:"rebound"`
+	// Unreadable are the events that both logs show without their data.
+	Unreadable []string `json:"unreadable,omitempty"`
 }
 
 func (c *eventstoreCopyCmd) Run(ctx context.Context, a *app) (err error) {
@@ -93,11 +95,16 @@ func (c *eventstoreCopyCmd) copy(ctx context.Context, a *app, from, to *eventsto
 	if err != nil {
 		return copied{}, fmt.Errorf("after %d events, %d of them by this run: %w", done.Events, done.Added, err)
 	}
-	return copied{Events: done.Events, Added: done.Added, SHA256: done.Hash, SamePlaces: done.SamePlaces, Grown: done.Grown}, nil
+	return copied{
+		Events: done.Events, Added: done.Added, SHA256: done.Hash, SamePlaces: done.SamePlaces, Grown: done.Grown, Unreadable: done.Unreadable,
+	}, nil
 }
 
 func (c copied) String() string {
 	line := fmt.Sprintf("%d events, %d of them copied now, SHA-256 %s in both", c.Events, c.Added, c.SHA256)
+	for _, event := range c.Unreadable {
+		line += "\nan event that cannot be read was copied without its data: " + event
+	}
 	switch {
 	case c.Rebound:
 		line += "\nthe database belongs to the copy now: start the service with HUMANQA_EVENTSTORE_URL set to it (unset where it is embedded)"

@@ -127,7 +127,9 @@ func (c *replayCmd) Run(ctx context.Context, a *app, core *service.Core) error {
 			Stream: e.Stream, Revision: e.Revision, Position: e.Position.String(),
 			ID: e.ID, Type: e.Type, Meta: e.Meta, Data: eventstore.Redact(e.Type, e.Whole()),
 		}
-		if c.State {
+		if e.Unreadable() != nil {
+			line.Data = e.Data // the log shows what it is
+		} else if c.State {
 			if folds[e.Stream] == nil {
 				folds[e.Stream] = eventstore.NewFold(e.Stream)
 			}
@@ -167,7 +169,7 @@ func ofAccount(accountID, category string, tell func(eventstore.RawEvent) error)
 	return func(e eventstore.RawEvent) error {
 		if category == "job" && e.Revision == 0 && strings.HasPrefix(e.Stream, domain.JobStreams) {
 			r, err := e.Decode()
-			if err != nil {
+			if err != nil && e.Unreadable() == nil {
 				return err
 			}
 			switch first := r.Event.(type) {

@@ -95,7 +95,7 @@
 // any other the runner narrows the batch down to one event, which it tries in a transaction
 // of its own; the events before it are applied.
 //
-// If that event is the cause (it cannot be decoded, a column or a constraint refuses it,
+// If that event is the cause (it cannot be read or decoded, a column or a constraint refuses it,
 // the fold fails or panics), it is set aside. A row of projection_set_aside says which event
 // of which stream waits, and why; the transaction that moves the checkpoint behind the event
 // writes it. Events of the same stream behind it wait in the log, so that the events of each

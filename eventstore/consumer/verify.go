@@ -161,8 +161,10 @@ func (s *Supervisor) foldInto(
 		switch {
 		case errors.As(err, &undecodable) && f.runner.raw:
 			page = eventstore.Page{Events: []domain.Recorded{undecodable.Recorded}, Next: undecodable.Position}
-		case errors.As(err, &undecodable) && (skips[undecodable.Position] || !f.runner.handles[undecodable.Type] ||
-			f.isSetAside(&undecodable.Recorded)):
+		case errors.As(err, &undecodable):
+			if e := &undecodable.Recorded; !skips[e.Position] && f.runner.handles[e.Type] && !f.isSetAside(e) {
+				f.aside[e.Stream] = e.Position // as a rebuild would
+			}
 			at = eventstore.At(undecodable.Position)
 			continue
 		case err != nil:

@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// MaxAppendSize is the largest limit that the data of one append may be set to,
-	// as in the original, and the default. The original's default is MinAppendSize,
-	// less than the largest report.
+	// MaxAppendSize is the largest limit that an append may be set to, as in the original,
+	// and MinAppendSize the least one and the default. Data, metadata and names count
+	// together, as a reader gets them.
 	MaxAppendSize = 16_767_216
 	MinAppendSize = 1 << 20
-	// maxAppendEvents and maxAppendBytes bound the memory of one append, with
-	// metadata and names, which the limit above does not count.
+	// maxLinkSize bounds a link: a reader may get it together with the largest event.
+	maxLinkSize = MinAppendSize
+	// maxAppendEvents bounds the events of one append.
 	maxAppendEvents = 512 * 1024
-	maxAppendBytes  = 64 << 20
 	// Names stand in an index whose entries Postgres bounds at 2.7 kB.
 	maxStreamName = 1024
 	maxEventType  = 1024
@@ -80,8 +80,7 @@ type proposal interface {
 type pendingAppend struct {
 	*store.Write
 
-	limit int // of the data, in bytes
-	data  int // bytes of data so far
+	limit int // in bytes
 }
 
 func (n *Node) newAppend(ctx context.Context, stream string, expected int64) *pendingAppend {
@@ -105,13 +104,14 @@ func (a *pendingAppend) propose(p proposal) error {
 	if kind == "" || len(kind) > maxEventType || !storable(kind) {
 		return invalid("the event type is empty, too long or contains NUL")
 	}
-	// Like the original's, the limit counts data only.
-	a.data += len(p.GetData())
-	events, bytes := a.Propose(store.Proposed{
+	own, bytes, events := a.Propose(store.Proposed{
 		ID: id, JSON: contentType == contentTypeJSON, Type: kind, Data: p.GetData(), Metadata: p.GetCustomMetadata(),
 	})
-	if a.data > a.limit || bytes > maxAppendBytes || events > maxAppendEvents {
+	switch {
+	case bytes > a.limit, events > maxAppendEvents:
 		return maxAppendSizeExceeded(a.limit)
+	case kind == store.TypeLink && own > maxLinkSize:
+		return maxAppendSizeExceeded(maxLinkSize)
 	}
 	return nil
 }

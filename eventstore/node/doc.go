@@ -17,6 +17,10 @@
 // tail. They fall back to pages when they are too slow for it. They neither poll Postgres
 // nor buffer without bound.
 //
+// Each event of an append fits into a reader's message, with the link that leads to it. An
+// event of an older version may not fit. Its data and metadata are then withheld, and a
+// note of their sums stands in their place.
+//
 // # Positions and the protocol
 //
 // An event's commit and prepare position are both its position in $all. Zero is before
@@ -26,6 +30,7 @@
 // # Deliberate differences from the original
 //
 //   - Positions count events and are no byte offsets.
+//   - The limit of an append counts metadata and names, and a link has a limit of its own.
 //   - A repeat without an expected revision is recognised among the last 100,000 events of
 //     the log.
 //   - Filters are RE2, without lookaround.

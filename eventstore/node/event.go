@@ -1,7 +1,9 @@
 package node
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -45,4 +47,14 @@ func parseLink(data []byte) (stream string, revision int64, ok bool) {
 	}
 	revision, err := strconv.ParseInt(rev, 10, 64)
 	return name, revision, err == nil && revision >= store.LastRevision
+}
+
+// unreadable stands in for an event that an older version took, and that is too large for
+// any message. A reader goes on behind it, and knows its place, its size and its sums.
+func unreadable(r *store.Record) *store.Record {
+	shown := *r
+	shown.Metadata = []byte("{}")
+	shown.Data = fmt.Appendf(nil, `{"$unreadable":{"bytes":%d,"data":"%x","metadata":"%x"}}`,
+		len(r.Data)+len(r.Metadata), sha256.Sum256(r.Data), sha256.Sum256(r.Metadata))
+	return &shown
 }

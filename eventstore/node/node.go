@@ -31,8 +31,8 @@ type Config struct {
 	// CertDir keeps the certificate and the password's hash of Listen. They are
 	// made there on first use.
 	CertDir string
-	// MaxAppendSize is how many bytes of data one append may carry, between
-	// MinAppendSize and MaxAppendSize; 0 is MaxAppendSize.
+	// MaxAppendSize is how many bytes of data, metadata and names one append may carry,
+	// between MinAppendSize and MaxAppendSize; 0 is MinAppendSize.
 	MaxAppendSize int
 	// Log is required.
 	Log logrus.FieldLogger
@@ -63,7 +63,7 @@ type Node struct {
 // lock it returns ErrLocked after a few seconds. ctx bounds only the start.
 func Start(ctx context.Context, c Config) (*Node, error) {
 	if c.MaxAppendSize == 0 {
-		c.MaxAppendSize = MaxAppendSize
+		c.MaxAppendSize = MinAppendSize
 	}
 	if c.MaxAppendSize < MinAppendSize || c.MaxAppendSize > MaxAppendSize {
 		return nil, fmt.Errorf("start the event store node: an append is bounded between %d and %d bytes, not %d",

@@ -211,13 +211,14 @@ func TestOneAppendMayCarryManySmallEvents(t *testing.T) {
 	}
 }
 
-func TestTheAppendLimitCountsDataAndIsSet(t *testing.T) {
+func TestTheAppendLimitCountsAllOfAnEventAndIsSet(t *testing.T) {
 	t.Parallel()
-	config := node.Config{DSN: pgtest.NewDSN(t), Socket: filepath.Join(socketDir(t), "s"), MaxAppendSize: node.MinAppendSize, Log: quiet()}
+	config := node.Config{DSN: pgtest.NewDSN(t), Socket: filepath.Join(socketDir(t), "s"), Log: quiet()}
 	client := connect(t, socketConfig(start(t, config).Addr()))
-	attempt := func(data int) error {
+	attempt := func(size int) error {
 		e := event()
-		e.Data, e.Metadata = bytes.Repeat([]byte("x"), data), bytes.Repeat([]byte(" "), 4096)
+		e.Metadata = bytes.Repeat([]byte(" "), 4096)
+		e.Data = bytes.Repeat([]byte("x"), size-len(e.Metadata)-len(e.EventType)-len("s"))
 		_, err := client.AppendToStream(t.Context(), "s", esdb.AppendToStreamOptions{}, e)
 		return err
 	}

@@ -308,7 +308,16 @@ func (r *reading) sendEvent(e *store.Record) error {
 		}
 		event, link = target, e
 	}
-	return r.out.SendMsg(encodeEvent(event, link, e.Position, r.idString))
+	message := encodeEvent(event, link, e.Position, r.idString)
+	for len(message) > maxMessage { // an older version took the larger one
+		if link == nil || event != nil && event.Size() >= link.Size() {
+			event = unreadable(event)
+		} else {
+			link = unreadable(link)
+		}
+		message = encodeEvent(event, link, e.Position, r.idString)
+	}
+	return r.out.SendMsg(message)
 }
 
 // resolveLink follows a link; nil if its event can't be read any more.

@@ -42,7 +42,7 @@ type Write struct {
 	stream   string
 	Expected int64
 	events   []Proposed
-	size     int // bytes in memory, roughly
+	size     int // bytes of data, metadata and names, of each event
 	done     chan Outcome
 }
 
@@ -52,12 +52,13 @@ func NewWrite(ctx context.Context, op Operation, stream string, expected int64) 
 	return &Write{ctx: ctx, op: op, stream: stream, Expected: expected, done: make(chan Outcome, 1)}
 }
 
-// Propose adds an event, and says how many events the write has by now, and roughly how
-// many bytes they take.
-func (w *Write) Propose(e Proposed) (events, bytes int) {
-	w.size += len(e.Data) + len(e.Metadata) + len(e.Type)
+// Propose adds an event. It gives the bytes of its data, metadata and names, those of the
+// write by now, and the number of events.
+func (w *Write) Propose(e Proposed) (own, bytes, events int) {
+	own = len(e.Data) + len(e.Metadata) + len(e.Type) + len(w.stream)
+	w.size += own
 	w.events = append(w.events, e)
-	return len(w.events), w.size
+	return own, w.size, len(w.events)
 }
 
 // OutcomeKind tells outcomes apart.

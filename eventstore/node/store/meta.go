@@ -73,7 +73,8 @@ const maxAgeSeconds = 9_000_000_000
 func (m metadata) deleted() bool { return m.truncateBefore == softDeleted }
 
 // undeleted rewrites the metadata of a soft deleted stream so that it begins
-// at revision from; everything else in it stays.
+// at revision from; everything else in it stays. It fails if they would grow beyond a
+// reader's message, such as by names that are not UTF-8.
 func undeleted(raw []byte, from int64) ([]byte, bool) {
 	var fields map[string]json.RawMessage
 	decoder := json.NewDecoder(bytes.NewReader(raw))
@@ -81,8 +82,11 @@ func undeleted(raw []byte, from int64) ([]byte, bool) {
 		return nil, false
 	}
 	fields["$tb"] = json.RawMessage(strconv.FormatInt(from, 10))
-	out, err := json.Marshal(fields)
-	return out, err == nil
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false) // six bytes for each <
+	err := encoder.Encode(fields)
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err == nil && out.Len() <= len(raw)+64 // the number of $tb
 }
 
 // deletedMetadata is the body that soft deletes a stream.

@@ -38,8 +38,8 @@ type Record struct {
 	Metadata []byte
 }
 
-// size is the memory of the record in the tail and in a page, roughly, in bytes.
-func (r *Record) size() int {
+// Size is the memory of the record in the tail and in a page, roughly, in bytes.
+func (r *Record) Size() int {
 	return len(r.Data) + len(r.Metadata) + len(r.Stream) + len(r.Type) + 128
 }
 

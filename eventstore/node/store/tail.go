@@ -28,11 +28,11 @@ func (t *tail) publish(group []*Record) {
 	defer t.mu.Unlock()
 	for _, r := range group {
 		t.events = append(t.events, r)
-		t.bytes += r.size()
+		t.bytes += r.Size()
 		t.head = r.Position
 	}
 	for len(t.events) > tailEvents || t.bytes > tailBytes {
-		t.bytes -= t.events[0].size()
+		t.bytes -= t.events[0].Size()
 		t.events[0] = nil // frees the event's memory
 		t.events = t.events[1:]
 	}

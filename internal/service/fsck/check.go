@@ -75,6 +75,10 @@ func (i Installation) Check(
 		r, err := e.Decode()
 		if err != nil {
 			r = e.Recorded()
+		} else {
+			err = e.Unreadable() // of a type that this binary does not know
+		}
+		if err != nil {
 			out.find(13, e.Stream, "%v", err)
 		}
 		log.See(r)

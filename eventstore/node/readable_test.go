@@ -1,0 +1,226 @@
+package node_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"humanqa/eventstore/node"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
+)
+
+// forms are the ways to append one event to a stream; taken says whether the node did.
+func forms(t *testing.T, n *node.Node) map[string]func(stream string, e esdb.EventData) (taken bool) {
+	client := connect(t, socketConfig(n.Addr()))
+	batches, err := streams.NewStreamsClient(dial(t, n.Addr(), insecure.NewCredentials())).BatchAppend(t.Context())
+	must.NoError(t, err)
+	return map[string]func(string, esdb.EventData) bool{
+		"Append": func(stream string, e esdb.EventData) bool {
+			_, err := client.AppendToStream(t.Context(), stream, esdb.AppendToStreamOptions{ExpectedRevision: esdb.Any{}}, e)
+			return err == nil
+		},
+		"BatchAppend": func(name string, e esdb.EventData) bool {
+			id := &shared.UUID{Value: &shared.UUID_String_{String_: e.EventID.String()}}
+			must.NoError(t, batches.Send(&streams.BatchAppendReq{
+				CorrelationId: id, IsFinal: true,
+				ProposedMessages: []*streams.BatchAppendReq_ProposedMessage{{
+					Id: id, Data: e.Data, CustomMetadata: e.Metadata,
+					Metadata: map[string]string{"type": e.EventType, "content-type": "application/json"},
+				}},
+				Options: &streams.BatchAppendReq_Options{
+					StreamIdentifier:       stream(name),
+					ExpectedStreamPosition: &streams.BatchAppendReq_Options_Any{Any: &emptypb.Empty{}},
+				},
+			}))
+			resp, err := batches.Recv()
+			must.NoError(t, err)
+			return resp.GetSuccess() != nil
+		},
+	}
+}
+
+// readAllWays reads a log of n events by every kind of read, and passes each event to see.
+func readAllWays(t *testing.T, n *node.Node, names []string, count int, see func(how string, e *esdb.ResolvedEvent)) {
+	t.Helper()
+	client := connect(t, socketConfig(n.Addr()))
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	read := func(how string, count int, r *esdb.ReadStream, err error) {
+		t.Helper()
+		must.NoError(t, err)
+		defer r.Close()
+		for i := range count {
+			e, err := r.Recv()
+			if err != nil {
+				t.Errorf("%s: event %d: %v", how, i, err)
+				return
+			}
+			see(how, e)
+		}
+	}
+	follow := func(how string, count int, s *esdb.Subscription, err error) {
+		t.Helper()
+		must.NoError(t, err)
+		defer func() { must.NoError(t, s.Close()) }()
+		for count > 0 {
+			switch got := s.Recv(); {
+			case got.SubscriptionDropped != nil:
+				t.Errorf("%s: %d events before the end: %v", how, count, got.SubscriptionDropped.Error)
+				return
+			case got.EventAppeared != nil:
+				see(how, got.EventAppeared)
+				count--
+			}
+		}
+	}
+	for _, links := range []bool{false, true} {
+		with := map[bool]string{true: ", links resolved"}[links]
+		for direction, from := range map[esdb.Direction][2]any{
+			esdb.Forwards: {esdb.Start{}, esdb.Start{}}, esdb.Backwards: {esdb.End{}, esdb.End{}},
+		} {
+			way := map[esdb.Direction]string{esdb.Forwards: " forwards", esdb.Backwards: " backwards"}[direction] + with
+			r, err := client.ReadAll(ctx, esdb.ReadAllOptions{Direction: direction, From: from[0].(esdb.AllPosition), ResolveLinkTos: links}, uint64(count))
+			read("$all"+way, count, r, err)
+			for _, name := range names {
+				r, err := client.ReadStream(ctx, name,
+					esdb.ReadStreamOptions{Direction: direction, From: from[1].(esdb.StreamPosition), ResolveLinkTos: links}, 1)
+				read(name+way, 1, r, err)
+			}
+		}
+		s, err := client.SubscribeToAll(ctx, esdb.SubscribeToAllOptions{From: esdb.Start{}, ResolveLinkTos: links})
+		follow("a subscription to $all"+with, count, s, err)
+		for _, name := range names {
+			s, err := client.SubscribeToStream(ctx, name, esdb.SubscribeToStreamOptions{From: esdb.Start{}, ResolveLinkTos: links})
+			follow("a subscription to "+name+with, 1, s, err)
+		}
+	}
+}
+
+func TestWhateverIsTakenIsGivenBackByEveryRead(t *testing.T) {
+	t.Parallel()
+	n := start(t, node.Config{DSN: pgtest.NewDSN(t), Socket: filepath.Join(socketDir(t), "s"), MaxAppendSize: node.MaxAppendSize})
+	many := bytes.Repeat([]byte("x"), 17<<20)
+	const names = len("data") + len("t")
+	taken := map[string]esdb.EventData{}
+	for form, append := range forms(t, n) {
+		for _, c := range []struct {
+			stream, kind   string
+			data, metadata int
+			taken          bool
+		}{
+			{"data", "t", node.MaxAppendSize - names, 0, form == "Append"},
+			{"meta", "t", 0, node.MaxAppendSize - names, form == "BatchAppend"},
+			{"many", "t", node.MaxAppendSize - names + 1, 0, false},
+			{"many", "t", 0, node.MaxAppendSize - names + 1, false},
+			{"many", "t", node.MaxAppendSize / 2, node.MaxAppendSize / 2, false},
+			{"many", "t", 0, 17<<20 - 150, false}, // it came in a message, and would not fit into a reader's
+			{"link", "$>", len("0@data"), node.MinAppendSize - len("0@data") - len("link") - len("$>"), form == "BatchAppend"},
+			{"many", "$>", len("0@data"), node.MinAppendSize - len("0@data") - len("link") - len("$>") + 1, false},
+		} {
+			if _, there := taken[c.stream]; there || !c.taken && c.stream != "many" {
+				continue
+			}
+			e := event()
+			e.EventType, e.Data, e.Metadata = c.kind, many[:c.data], many[:c.metadata]
+			if c.kind == "$>" {
+				e.Data = []byte("0@data")
+			}
+			switch is := append(c.stream, e); {
+			case is != c.taken:
+				t.Errorf("%s of %d and %d bytes to %s: taken is %t", form, c.data, c.metadata, c.stream, is)
+			case is:
+				taken[c.stream] = e
+			}
+		}
+	}
+	if t.Failed() {
+		return
+	}
+	readAllWays(t, n, []string{"link"}, 3, func(how string, e *esdb.ResolvedEvent) {
+		for _, r := range []*esdb.RecordedEvent{e.Event, e.Link} {
+			if r != nil && (!bytes.Equal(r.Data, taken[r.StreamID].Data) || !bytes.Equal(r.UserMetadata, taken[r.StreamID].Metadata)) {
+				t.Errorf("%s: the event of %s is another", how, r.StreamID)
+			}
+		}
+	})
+}
+
+// An older version took events that no message can carry.
+func TestAnEventThatNoMessageCanCarryIsShownByItsPlace(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.NewDSN(t)
+	db := pgtest.NewDB(t, dsn)
+	const insert = `INSERT INTO eventlog.events VALUES ($1, 0, 0, gen_random_uuid(), true, $2, $3, convert_to($4, 'UTF8'), convert_to(repeat('m', $5), 'UTF8'))`
+	for i, e := range []struct {
+		stream, kind, data string
+		metadata           int
+	}{
+		{"large", "t", "{}", 17 << 20},
+		{"small", "t", "{}", 2},
+		{"link", "$>", "0@large", 2},
+		{"large link", "$>", "0@small", 17 << 20},
+		{"both", "$>", "0@large", 17 << 20},
+		{"last", "t", "{}", 2},
+	} {
+		_, err := db.ExecContext(t.Context(), insert, i+1, e.stream, e.kind, e.data, e.metadata)
+		must.NoError(t, err)
+	}
+	n := start(t, node.Config{DSN: dsn, Socket: filepath.Join(socketDir(t), "s")})
+	sum := func(b []byte) string { return fmt.Sprintf("%x", sha256.Sum256(b)) }
+	shown := fmt.Sprintf(`{"$unreadable":{"bytes":%d,"data":"%s","metadata":"%s"}}`, 17<<20+2, sum([]byte("{}")), sum(bytes.Repeat([]byte("m"), 17<<20)))
+	readAllWays(t, n, []string{"both"}, 6, func(how string, e *esdb.ResolvedEvent) {
+		for _, r := range []*esdb.RecordedEvent{e.Event, e.Link} {
+			switch {
+			case r == nil:
+			case r.StreamID == "large":
+				if string(r.Data) != shown || string(r.UserMetadata) != "{}" {
+					t.Errorf("%s: got %s, %s", how, r.Data, r.UserMetadata)
+				}
+			case r.StreamID == "large link", r.StreamID == "both":
+				if !strings.HasPrefix(string(r.Data), `{"$unreadable":{"bytes":1782579`) {
+					t.Errorf("%s: %s: got %s", how, r.StreamID, r.Data)
+				}
+			case string(r.UserMetadata) != "mm":
+				t.Errorf("%s: %s: the metadata are %.20s", how, r.StreamID, r.UserMetadata)
+			}
+		}
+	})
+}
+
+// The node writes the metadata of a deleted stream anew when the stream is continued.
+func TestMetadataThatTheNodeWritesAnewDoNotGrow(t *testing.T) {
+	t.Parallel()
+	n := onSocket(t)
+	client := connect(t, socketConfig(n.Addr()))
+	for name, filling := range map[string]string{"html": "<", "not UTF-8": "\xff"} {
+		meta := event()
+		meta.EventType = "$metadata"
+		meta.Data = []byte(`{"$tb":9223372036854775807,"` + strings.Repeat(filling, 1<<20-200) + `":1}`)
+		for _, append := range []struct {
+			stream string
+			event  esdb.EventData
+		}{{name, event()}, {"$$" + name, meta}, {name, event()}} {
+			_, err := client.AppendToStream(t.Context(), append.stream, esdb.AppendToStreamOptions{ExpectedRevision: esdb.Any{}}, append.event)
+			must.NoError(t, err)
+		}
+		r, err := client.ReadStream(t.Context(), "$$"+name, esdb.ReadStreamOptions{Direction: esdb.Backwards, From: esdb.End{}}, 1)
+		must.NoError(t, err)
+		defer r.Close()
+		e, err := r.Recv()
+		must.NoError(t, err)
+		if size := len(e.Event.Data); size > 1<<20 {
+			t.Errorf("%s: the metadata have %d bytes", name, size)
+		}
+	}
+}
