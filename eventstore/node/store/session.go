@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lib/pq"
+	"github.com/lib/pq/oid"
 
 	"humanqa/internal/pgpool"
 )
@@ -135,15 +136,20 @@ func (s *session) tryWrite(ctx context.Context) error {
 // a stream in absent has events.
 func (s *session) writeGroup(created int64, records []*Record, absent []string) (written bool, err error) {
 	n := len(records)
-	var (
-		positions, revisions = make(pq.Int64Array, n), make(pq.Int64Array, n)
-		json                 = make(pq.BoolArray, n)
-		ids, streams, types  = make(pq.StringArray, n), make(pq.StringArray, n), make(pq.StringArray, n)
-		data, metadata       = make(pq.ByteaArray, n), make(pq.ByteaArray, n)
-	)
-	for i, r := range records {
-		positions[i], revisions[i], ids[i], json[i] = r.Position, r.Revision, r.ID.String(), r.JSON
-		streams[i], types[i], data[i], metadata[i] = r.Stream, r.Type, r.Data, r.Metadata
+	dataSize, metaSize, names := 0, 0, 0
+	for _, r := range records {
+		dataSize, metaSize, names = dataSize+len(r.Data), metaSize+len(r.Metadata), names+max(len(r.Stream), len(r.Type))
+	}
+	positions, revisions := newArray(oid.T_int8, n, 8*n), newArray(oid.T_int8, n, 8*n)
+	ids, json := newArray(oid.T_uuid, n, 16*n), newArray(oid.T_bool, n, n)
+	streams, types := newArray(oid.T_text, n, names), newArray(oid.T_text, n, names)
+	data, metadata := newArray(oid.T_bytea, n, dataSize), newArray(oid.T_bytea, n, metaSize)
+	isJSON := map[bool][]byte{false: {0}, true: {1}}
+	for _, r := range records {
+		positions, revisions = addNumber(positions, r.Position), addNumber(revisions, r.Revision)
+		ids, json = addElement(ids, r.ID[:]), addElement(json, isJSON[r.JSON])
+		streams, types = addElement(streams, r.Stream), addElement(types, r.Type)
+		data, metadata = addElement(data, r.Data), addElement(metadata, r.Metadata)
 	}
 	stmt, args := s.insert, []any{positions, revisions, created, ids, json, streams, types, data, metadata}
 	if len(absent) > 0 {
