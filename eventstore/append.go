@@ -22,7 +22,7 @@ const maxIncomplete = 3
 // It fails with domain.ErrWrongRevision (another writer was first) or
 // domain.ErrUnknownOutcome (the outcome is unknown after the resends, too). With
 // ErrStreamDeleted or domain.ErrRefused nothing was written. With a refusal of kind
-// unavailable nothing was sent, or the log has no room.
+// unavailable nothing was sent, or the log takes no events.
 func (c *Client) Append(
 	ctx context.Context, stream string, expected domain.ExpectedRevision, events []domain.NewEvent,
 ) (domain.AppendResult, error) {
@@ -90,6 +90,11 @@ func (c *Client) appendWhole(
 				continue
 			}
 			err = fmt.Errorf("%w: the node does not take it whole: %w", domain.ErrRefused, err)
+		case classLater:
+			if ctx.Err() == nil {
+				continue
+			}
+			err = fullError(err)
 		case classFull:
 			c.full.Store(true)
 			err = fullError(err)

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
+	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -40,8 +40,12 @@ const (
 	classNoStream                     // the stream does not exist
 	classDeleted                      // the stream has a tombstone
 	classFull                         // the node has no room: nothing was written, now and for a while
+	classLater                        // the node takes no event right now: nothing was written
 	classFinal                        // it will not get better
 )
+
+// longDelay is a time for a retry that no command waits for.
+const longDelay = time.Second
 
 // classify reads an error. It uses errors.As, because esdb.FromError calls a
 // wrapped error unknown and nil an error.
@@ -87,11 +91,15 @@ func classify(err error) errorClass {
 	case codes.DeadlineExceeded:
 		return classTimeout
 	case codes.ResourceExhausted:
-		// The library's own "message too large" is final: no retry helps.
-		if slices.ContainsFunc(st.Details(), func(d any) bool { _, later := d.(*errdetails.RetryInfo); return later }) {
-			return classFull
+		for _, d := range st.Details() {
+			if later, ok := d.(*errdetails.RetryInfo); ok {
+				if later.GetRetryDelay().AsDuration() < longDelay {
+					return classLater
+				}
+				return classFull
+			}
 		}
-		return classFinal
+		return classFinal // the library's own "message too large": no retry helps
 	case codes.InvalidArgument, codes.Unauthenticated, codes.PermissionDenied,
 		codes.Unimplemented, codes.NotFound, codes.FailedPrecondition,
 		codes.OutOfRange:

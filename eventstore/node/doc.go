@@ -7,8 +7,9 @@
 //
 // Package store keeps the events. It has the one writer, which commits in groups, the pages
 // for reads, and the tail of the latest events. A write with an unknown outcome is answered
-// UNAVAILABLE: clients resend the same bytes, and the writer recognises them. While Postgres
-// has no room, appends are answered RESOURCE_EXHAUSTED with a RetryInfo, at once.
+// UNAVAILABLE: clients resend the same bytes, and the writer recognises them. A write that
+// was certainly not written is answered RESOURCE_EXHAUSTED with a RetryInfo: at once while
+// Postgres has no room, and while the writer connects.
 //
 // # Reading
 //

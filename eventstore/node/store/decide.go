@@ -61,6 +61,9 @@ func (w *Write) Propose(e Proposed) (own, bytes, events int) {
 	return own, w.size, len(w.events)
 }
 
+// expired says that no client waits for the write any more.
+func (w *Write) expired() bool { return w.ctx.Err() != nil }
+
 // OutcomeKind tells outcomes apart.
 type OutcomeKind int
 
@@ -102,6 +105,7 @@ type group struct {
 	outcomes []Outcome
 	bytes    int
 	created  int64
+	final    bool // it is written though a client gives up, so that the group is not decided for ever
 
 	// absent are the streams that were assumed to have no event when the group was
 	// decided. proved gets whether that was true; if not, nothing was written and no

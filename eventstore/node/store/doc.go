@@ -11,6 +11,10 @@
 // and decided. So groups grow with the load, and a single append never waits for
 // others.
 //
+// A write that waits longer than its client is not written. If a client has given up by
+// the time at which its group would go to Postgres, the group is decided anew without it,
+// once.
+//
 // It looks unknown streams up in the connection beside the session's. A stream that an
 // append expects to begin is nearly always new, so it is assumed absent. The INSERT
 // writes the group only if neither the stream nor its metadata has any event, not even a
@@ -28,11 +32,12 @@
 // # When something fails
 //
 // If a group's INSERT fails its outcome is unknown (the answer may have been
-// lost behind the commit). Its members, and those of the group decided on top
-// of it, are answered ErrUnavailable, all cached state is dropped, and the writer
-// starts over: connect, lock, read the head. Clients resend the same bytes; the
-// idempotency rule recognises events that had been written. A crash of the process at
-// any moment leaves whole groups or nothing.
+// lost behind the commit). Its members are answered ErrUnavailable, all cached state is
+// dropped, and the writer starts over: connect, lock, read the head and the ids of the
+// last events. Clients resend the same bytes; the idempotency rule recognises events that
+// had been written. A crash of the process at any moment leaves whole groups or nothing.
+// Writes that were decided on top of the group, or that come before the writer is back, are
+// answered with a RefusedError: they are certainly not written.
 //
 // If Postgres says that its disk is full, it is certain that nothing was written. Then
 // appends are answered with a RefusedError, at once, until the trial write of an event,
@@ -41,5 +46,6 @@
 // # Reading
 //
 // A page is bounded in rows and in bytes and is read completely before its first event
-// is used. The tail holds the latest committed events in memory.
+// is used. The tail holds the latest committed events in memory. A read waits ten seconds
+// for a Postgres that does not answer.
 package store

@@ -27,6 +27,17 @@ type RefusedError struct {
 
 func (e *RefusedError) Error() string { return e.Reason }
 
+// errUnsent answers writes of which nothing was sent to Postgres.
+var errUnsent = &RefusedError{"it connects to its database", retryFirst}
+
+// unsent is the answer to such writes after a group failed.
+func unsent(refusal error) error {
+	if refusal == ErrUnavailable { //nolint:errorlint // the very one
+		return errUnsent
+	}
+	return refusal
+}
+
 // refusalOf gives the error that answers writes after a group failed by this error. It is
 // nil unless the error says that Postgres has no room, or cannot write at all, so that the
 // next group would fail as well. A statement with such an error has written nothing.

@@ -3,7 +3,9 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/google/uuid"
@@ -227,12 +229,13 @@ func (p *pages) Event(ctx context.Context, stream string, revision int64) (*Reco
 }
 
 // retryRead tries a read again that failed because Postgres restarted: the
-// pool may hold several connections that are dead without knowing it.
+// pool may hold several connections that are dead without knowing it. It does not wait
+// again for a Postgres that is silent.
 func retryRead(ctx context.Context, read func() error) error {
 	wait := readBackoff
 	for attempt := 1; ; attempt++ {
 		err := read()
-		if err == nil || ctx.Err() != nil || attempt == readAttempts {
+		if err == nil || ctx.Err() != nil || attempt == readAttempts || errors.Is(err, os.ErrDeadlineExceeded) {
 			return err
 		}
 		if backoff.Wait(ctx, wait) != nil {

@@ -20,6 +20,8 @@ const (
 	// that holds the lock and one for lookups.
 	readers = 12
 	writers = 2
+	// readPatience is how long a read waits for a Postgres that does not answer.
+	readPatience = 10 * time.Second
 	// lockPatience is how long Open waits for the lock of a node that died
 	// without Postgres having noticed yet.
 	lockPatience = 5 * time.Second
@@ -54,7 +56,7 @@ func (s *Store) open(ctx context.Context, dsn string, log logrus.FieldLogger, re
 	if s.writerDB, err = openDB(dsn, writers, dialer{commitTimeout}); err != nil {
 		return err
 	}
-	if s.readerDB, err = openDB(dsn, readers, nil); err != nil {
+	if s.readerDB, err = openDB(dsn, readers, dialer{readPatience}); err != nil {
 		return err
 	}
 	session, err := lockSession(ctx, s.writerDB)
@@ -107,6 +109,11 @@ func (s *Store) Await(w *Write) (Outcome, error) {
 	case <-w.ctx.Done():
 		return Outcome{}, w.ctx.Err()
 	case <-s.writer.done:
+	}
+	select {
+	case out := <-w.done: // it was among the last
+		return out, out.err
+	default:
 		return Outcome{}, ErrClosed
 	}
 }

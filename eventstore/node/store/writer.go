@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"slices"
 	"sync"
 	"time"
 
@@ -42,6 +43,11 @@ type writer struct {
 	// refusal answers writes once a commit has failed. The committer sets it before it
 	// closes broken.
 	refusal error
+
+	// stale gets a group that was not written, since a client has given up meanwhile; over
+	// is closed when nothing is decided any more. Both are the session's.
+	stale chan *group
+	over  chan struct{}
 }
 
 // runSessions serves until stop, and then the writes that are left in the queue. Its first
@@ -69,9 +75,11 @@ func (w *writer) serve() (stopped bool) {
 	}
 	groups := make(chan *group)
 	broken := make(chan struct{})
+	w.stale, w.over = make(chan *group), make(chan struct{})
 	var committer sync.WaitGroup
 	committer.Go(func() { w.commitAll(groups, broken) })
 	stopped = w.decideAll(ids, groups, broken)
+	close(w.over)
 	close(groups)
 	committer.Wait()
 	return stopped
@@ -82,7 +90,8 @@ func (w *writer) serve() (stopped bool) {
 // writes keep their order, but the group may go. A batch that needs states only to
 // begin streams is decided at once, as if the streams were absent. Then no other is
 // decided until the commit has proved it; if it was wrong, the states are looked up and
-// the batch is decided anew. On an error, its own or the committer's, decideAll refuses
+// the batch is decided anew. So is a group that waited for longer than one of its clients,
+// without that one's write. On an error, its own or the committer's, decideAll refuses
 // the writes that it has and ends.
 func (w *writer) decideAll(ids *ids, groups chan<- *group, broken <-chan struct{}) (stopped bool) {
 	d := &decider{
@@ -96,9 +105,9 @@ func (w *writer) decideAll(ids *ids, groups chan<- *group, broken <-chan struct{
 	)
 	defer func() {
 		if loading != nil {
-			refuse((<-loading).batch, refusal)
+			refuse((<-loading).batch, unsent(refusal))
 		}
-		refuse(d.group.members, refusal)
+		refuse(d.group.members, unsent(refusal))
 	}()
 	for {
 		// A nil channel takes no part in the select.
@@ -133,6 +142,14 @@ func (w *writer) decideAll(ids *ids, groups chan<- *group, broken <-chan struct{
 				continue
 			}
 			wrong, ready.batch = true, d.undoGroup(g)
+		case g := <-w.stale: // no other group is with the committer
+			later := d.undoGroup(d.group)
+			ready.batch = liveOf(append(d.undoGroup(g), later...))
+			d.group, believed, wrong = &group{final: len(ready.batch) > 0}, nil, true
+			if loading != nil {
+				waiting := <-loading
+				loading, ready.err, ready.batch = nil, waiting.err, append(ready.batch, waiting.batch...)
+			}
 		case ready = <-loading:
 			loading = nil
 		case first := <-in:
@@ -188,7 +205,7 @@ func (w *writer) decide(d *decider, ready loaded) bool {
 		// The decision must not end with a single client's context.
 		err = d.decideBatch(context.Background(), ready.batch, w.tail.Head())
 	} else {
-		refuse(ready.batch, ErrUnavailable)
+		refuse(ready.batch, errUnsent)
 	}
 	if err != nil {
 		w.log.WithError(err).Error("the event log's writer can't look up streams, reconnecting")
@@ -199,28 +216,30 @@ func (w *writer) decide(d *decider, ready loaded) bool {
 // collectBatch takes the writes that have arrived and for which the group has room, without
 // waiting for more.
 func (w *writer) collectBatch(first *Write, room int) []*Write {
-	batch := live(nil, first)
+	batch := []*Write{first}
 	for length, bytes := 1+len(first.events), first.size; length < room && bytes < groupBytes; {
 		select {
 		case next := <-w.queue:
-			batch = live(batch, next)
+			batch = append(batch, next)
 			length += 1 + len(next.events)
 			bytes += next.size
 		default:
-			return batch
+			return liveOf(batch)
 		}
 	}
-	return batch
+	return liveOf(batch)
 }
 
-// live adds a write unless its client has already given up. Such a write is
+// liveOf leaves out the writes whose clients have already given up. Such a write is
 // certainly not written.
-func live(batch []*Write, w *Write) []*Write {
-	if w.ctx.Err() != nil {
+func liveOf(batch []*Write) []*Write {
+	return slices.DeleteFunc(batch, func(w *Write) bool {
+		if !w.expired() {
+			return false
+		}
 		w.done <- Outcome{Kind: failed, err: ErrExpired}
-		return batch
-	}
-	return append(batch, w)
+		return true
+	})
 }
 
 // commitAll writes groups until one fails. From then on all are refused, also
@@ -229,7 +248,7 @@ func (w *writer) commitAll(groups <-chan *group, broken chan<- struct{}) {
 	failed := false
 	for g := range groups {
 		if failed {
-			refuse(g.members, w.refusal)
+			refuse(g.members, unsent(w.refusal))
 			continue
 		}
 		if err := w.commit(g); err != nil {
@@ -247,6 +266,13 @@ func (w *writer) commitAll(groups <-chan *group, broken chan<- struct{}) {
 // commit writes, publishes and answers, in this order: a client that has its
 // answer can read the event.
 func (w *writer) commit(g *group) error {
+	if !g.final && slices.ContainsFunc(g.members, (*Write).expired) {
+		select {
+		case w.stale <- g:
+			return nil
+		case <-w.over: // it is written whole
+		}
+	}
 	if len(g.records) > 0 {
 		start := time.Now()
 		written, err := w.session.writeGroup(g.created, g.records, g.absent)
@@ -317,7 +343,7 @@ func (w *writer) refuseFor(d time.Duration) bool {
 		case <-w.stop:
 			return false
 		case member := <-w.queue:
-			member.done <- Outcome{Kind: failed, err: w.refusal}
+			member.done <- Outcome{Kind: failed, err: unsent(w.refusal)}
 		}
 	}
 }
