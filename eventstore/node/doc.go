@@ -16,7 +16,7 @@
 // Reads are paged queries. For $all the next page is read while one is sent. So a slow
 // client holds memory for two pages and never a connection. Live subscriptions follow the
 // tail. They fall back to pages when they are too slow for it. They neither poll Postgres
-// nor buffer without bound.
+// nor buffer without bound. A subscription to a stream that falls behind reads that stream.
 //
 // Each event of an append fits into a reader's message, with the link that leads to it. An
 // event of an older version may not fit. Its data and metadata are then withheld, and a

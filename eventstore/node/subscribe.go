@@ -26,14 +26,17 @@ func (r *reading) sendCaughtUp(at resumePoint) error {
 	return r.out.Send(&streams.ReadResp{Content: &streams.ReadResp_CaughtUp_{CaughtUp: message}})
 }
 
-// followAll walks $all from behind position on, for ever: pages while the tail does
-// not reach back far enough, then the tail. each gets every event in order. live is
-// called whenever the walk arrives at the head after it was behind. Like the original,
-// the node tells clients when they catch up but not when they fall behind.
-func (r *reading) followAll(position int64, each func(*store.Record) error, live func(position int64) error) error {
+// followTail walks $all from behind position on, for ever. each gets every
+// event in order. While the tail does not reach back far enough, catchUp gives the next
+// ones, and the position behind which they begin. live is called whenever the walk arrives
+// at the head after it was behind. Like the original, the node tells clients when they
+// catch up but not when they fall behind.
+func (r *reading) followTail(
+	position int64, catchUp func(position int64) ([]*store.Record, int64, error), each func(*store.Record) error,
+	live func(position int64) error,
+) error {
 	var batch [liveBatch]*store.Record
 	r.live.at.Store(position)
-	next := prefetch{reading: r}
 	isLive := false
 	for {
 		n, behind, changed := r.node.store.After(position, batch[:])
@@ -41,14 +44,11 @@ func (r *reading) followAll(position int64, each func(*store.Record) error, live
 		switch {
 		case behind:
 			isLive = false
-			p, err := next.nextPage(position+1, math.MaxInt64, store.PageRows)
-			if err != nil {
+			var err error
+			if events, position, err = catchUp(position); err != nil {
 				return err
 			}
-			if !p.Complete {
-				next.startPage(p.Last()+1, math.MaxInt64, store.PageRows)
-			}
-			events = p.Events
+			r.live.at.Store(position)
 		case n == 0:
 			if !isLive {
 				isLive = true
@@ -135,12 +135,21 @@ func (r *reading) subscribeToAll(o *streams.ReadReq_Options_AllOptions, f *filte
 		}
 		return r.sendCaughtUp(resumePoint{ofAll: true, at: position})
 	}
-	return r.followAll(position, each, live)
+	next := prefetch{reading: r}
+	catchUp := func(position int64) ([]*store.Record, int64, error) {
+		p, err := next.nextPage(position+1, math.MaxInt64, store.PageRows)
+		if err == nil && !p.Complete {
+			next.startPage(p.Last()+1, math.MaxInt64, store.PageRows)
+		}
+		return p.Events, position, err
+	}
+	return r.followTail(position, catchUp, each, live)
 }
 
 // subscribeToStream first reads the stream itself, by revision, up to a head
-// taken before. Then it follows $all from that head and picks the stream's events. It
-// recognises events that it has already sent by the revision.
+// taken before. Then it follows the tail from that head and picks the stream's events. It
+// recognises events that it has already sent by the revision. Behind the tail it reads the
+// stream again.
 func (r *reading) subscribeToStream(o *streams.ReadReq_Options_StreamOptions) error {
 	name, err := streamName(o.GetStreamIdentifier())
 	if err != nil {
@@ -149,7 +158,6 @@ func (r *reading) subscribeToStream(o *streams.ReadReq_Options_StreamOptions) er
 	var end func()
 	r.live, end = r.node.subscribe(r.ctx, name, false, 0)
 	defer end()
-	head := r.node.store.Head()
 	info, err := r.node.store.Info(r.ctx, name)
 	if err != nil {
 		return err
@@ -170,13 +178,22 @@ func (r *reading) subscribeToStream(o *streams.ReadReq_Options_StreamOptions) er
 	if err := r.sendConfirmation(); err != nil {
 		return err
 	}
-	if info.Deleted {
-		return streamDeleted(name)
-	}
-	if !info.Absent() {
-		if sent, err = r.catchUpStream(name, info, sent); err != nil {
-			return err
+	catchUp := func(int64) ([]*store.Record, int64, error) {
+		head := r.node.store.Head()
+		info, err := r.node.store.Info(r.ctx, name)
+		switch {
+		case err != nil:
+			return nil, 0, err
+		case info.Deleted:
+			return nil, 0, streamDeleted(name)
+		case !info.Absent():
+			sent, err = r.catchUpStream(name, info, sent)
 		}
+		return nil, head, err
+	}
+	_, head, err := catchUp(0)
+	if err != nil {
+		return err
 	}
 	each := func(e *store.Record) error {
 		if e.Stream != name || e.Revision <= sent {
@@ -191,7 +208,7 @@ func (r *reading) subscribeToStream(o *streams.ReadReq_Options_StreamOptions) er
 		}
 		return nil
 	}
-	return r.followAll(head, each, func(int64) error { return r.sendCaughtUp(resumePoint{at: sent}) })
+	return r.followTail(head, catchUp, each, func(int64) error { return r.sendCaughtUp(resumePoint{at: sent}) })
 }
 
 // catchUpStream sends the events behind a revision and returns the last one.
