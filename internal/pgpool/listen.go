@@ -1,11 +1,14 @@
 package pgpool
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"time"
 
 	"github.com/lib/pq"
+
+	"humanqa/internal/backoff"
 )
 
 // How long Postgres may be away before Listen tries to connect again.
@@ -26,39 +29,53 @@ func Listen(ctx context.Context, dsn, channel string, interrupted func(error)) (
 func ListenTo(
 	ctx context.Context, dsn, channel string, take func(payload string) (taken bool), interrupted func(error),
 ) (wake <-chan struct{}) {
-	listener := pq.NewListener(dsn, listenMinWait, listenMaxWait, func(_ pq.ListenerEventType, err error) {
-		if err != nil && interrupted != nil && ctx.Err() == nil {
-			interrupted(err)
-		}
-	})
 	woken := make(chan struct{}, 1)
-	tell := func() {
+	heard := func(payload string) {
+		if take(payload) {
+			return
+		}
 		select {
 		case woken <- struct{}{}:
 		default: // one is waiting already
 		}
 	}
 	go func() {
-		// Waits for the first connection, or for the listener's end.
-		if err := listener.Listen(channel); err == nil {
-			tell()
-		}
-	}()
-	// Close waits for a dial that is under way, so it must not block here; no data
-	// is lost with the connection.
-	context.AfterFunc(ctx, func() { _ = listener.Close() })
-	go func() {
-		for n := range listener.Notify { // also nil, after a new connection; until it is closed
-			payload := ""
-			if n != nil {
-				payload = n.Extra
+		for wait := listenMinWait; ctx.Err() == nil; wait = min(2*wait, listenMaxWait) {
+			connected, err := listen(ctx, dsn, channel, heard)
+			if connected {
+				wait = listenMinWait
 			}
-			if !take(payload) {
-				tell()
+			if interrupted != nil && ctx.Err() == nil {
+				interrupted(err)
 			}
+			_ = backoff.Wait(ctx, wait) // the loop finds out that ctx has ended
 		}
 	}()
 	return woken
+}
+
+// listen hears notifications on one connection until it is lost, or until ctx ends. A dial
+// that is under way then ends by itself.
+func listen(ctx context.Context, dsn, channel string, heard func(payload string)) (connected bool, err error) {
+	notes := make(chan *pq.Notification, 32)
+	conn, err := pq.NewListenerConn(dsn, notes)
+	if err != nil {
+		return false, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() }) // ends the loop below; no data is lost with it
+	defer stop()
+	if _, err = conn.ExecSimpleQuery(sessionSQL); err == nil {
+		_, err = conn.Listen(channel)
+	}
+	if connected = err == nil; connected {
+		heard("")
+	} else {
+		_ = conn.Close()
+	}
+	for n := range notes {
+		heard(n.Extra)
+	}
+	return connected, cmp.Or(err, conn.Err())
 }
 
 // Named gives a DSN, a URL or key=value pairs, whose connections carry the name

@@ -22,7 +22,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
@@ -34,25 +33,17 @@ import (
 // service has.
 const kept = 256
 
-// Open connects to a Postgres URL or keyword string. Its sessions always have the time zone
-// UTC, so that every time that is read is in UTC.
+// Open connects to a Postgres URL or keyword string. Its sessions have the service's settings
+// (session.go), whatever the server's are.
 func Open(ctx context.Context, dsn string) (*sqlx.DB, error) {
 	config, err := pq.NewConfig(dsn)
 	if err != nil {
 		return nil, fmt.Errorf("read the database url: %w", err)
 	}
-	parameters := map[string]string{"timezone": "UTC"}
-	for name, value := range config.Runtime {
-		if !strings.EqualFold(name, "timezone") {
-			parameters[name] = value
-		}
-	}
-	config.Runtime = parameters
-	inner, err := pq.NewConnectorConfig(config)
+	inner, err := Connector(config, new(dialer), "")
 	if err != nil {
-		return nil, fmt.Errorf("read the database url: %w", err)
+		return nil, err
 	}
-	inner.Dialer(new(dialer))
 	db := sqlx.NewDb(sql.OpenDB(connector{inner}), "postgres")
 	if err := db.PingContext(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("connect to postgres: %w", err), db.Close())

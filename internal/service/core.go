@@ -76,6 +76,9 @@ type Core struct {
 	shutdown shutdown
 }
 
+// TurnOn is the next step where pgpool.CheckServer finds something.
+const TurnOn = "turn it on in the server's configuration"
+
 // Start locks the data directory and starts Postgres and the node, unless a URL
 // names others. It fails with datadir.ErrInUse when another process has the directory.
 func Start(ctx context.Context, cfg Config, log logrus.FieldLogger, metrics prometheus.Registerer) (_ *Core, err error) {
@@ -87,6 +90,11 @@ func Start(ctx context.Context, cfg Config, log logrus.FieldLogger, metrics prom
 	defer cancel()
 	defer c.undoOn(ctx, &err)
 	err = c.Binding.Bind(ctx)
+	if cfg.DatabaseURL != "" {
+		if err := pgpool.CheckServer(ctx, c.DB); err != nil {
+			log.WithError(err).Error("the database does not hold what it acknowledges: " + TurnOn)
+		}
+	}
 	if cfg.EventStoreURL != "" && c.Binding.Problem() == nil && ctx.Err() == nil {
 		c.tellMissing(ctx, log)
 	}

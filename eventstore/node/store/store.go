@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/lib/pq"
@@ -13,6 +12,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/internal/backoff"
+	"humanqa/internal/pgpool"
 )
 
 const (
@@ -161,12 +161,7 @@ func lockSession(ctx context.Context, db *sql.DB) (*session, error) {
 // planning makes Postgres plan each prepared statement once, and with the two
 // indexes. Every statement of the node is made for them, and a plan for a small
 // table must not be kept when the table has grown.
-var planning = map[string]string{
-	"plan_cache_mode":   "force_generic_plan",
-	"enable_seqscan":    "off",
-	"enable_bitmapscan": "off",
-	"enable_sort":       "off",
-}
+const planning = `SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off;`
 
 // openDB opens a pool whose connections pass []byte as binary. dial may be nil.
 func openDB(dsn string, size int, dial pq.Dialer) (*sql.DB, error) {
@@ -178,16 +173,9 @@ func openDB(dsn string, size int, dial pq.Dialer) (*sql.DB, error) {
 	if config.ApplicationName == "" {
 		config.ApplicationName = "humanqa-eventlog"
 	}
-	if config.Runtime == nil {
-		config.Runtime = map[string]string{}
-	}
-	maps.Copy(config.Runtime, planning)
-	connector, err := pq.NewConnectorConfig(config)
+	connector, err := pgpool.Connector(config, dial, planning)
 	if err != nil {
-		return nil, fmt.Errorf("read the database url: %w", err)
-	}
-	if dial != nil {
-		connector.Dialer(dial)
+		return nil, err
 	}
 	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(size)

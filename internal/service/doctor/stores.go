@@ -87,7 +87,11 @@ func (e *examination) database(ctx context.Context) []Finding {
 	case err != nil:
 		return wrong(err, "the line names it")
 	}
-	return ok("PostgreSQL %s, schema %d", version, schema)
+	found := ok("PostgreSQL %s, schema %d", version, schema)
+	if err := pgpool.CheckServer(ctx, db); err != nil {
+		found = append(found, wrong(err, service.TurnOn)...)
+	}
+	return found
 }
 
 // eventlog looks at the log as humanqa eventstore check does, and at its name.
