@@ -56,6 +56,8 @@ func (s *streamsServer) BatchAppend(call streams.Streams_BatchAppendServer) erro
 				return err
 			}
 			continue
+		case <-call.Context().Done():
+			return answer(call.Context(), call.Context().Err())
 		case <-s.node.closing:
 		}
 		if len(inFlight) == 0 {

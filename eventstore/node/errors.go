@@ -20,8 +20,11 @@ import (
 	"humanqa/eventstore/node/store"
 )
 
-// ErrLocked says that another node serves this database.
-var ErrLocked = store.ErrLocked
+// ErrLocked says that another node serves this database, ErrLost that this one does not any more.
+var (
+	ErrLocked = store.ErrLocked
+	ErrLost   = store.ErrLost
+)
 
 var errClosing = status.Error(codes.Unavailable, "the node is shutting down")
 
@@ -83,8 +86,8 @@ func requiredMetadataMissing(property string) error {
 }
 
 // answer prepares an error for the wire. It sets the trailers of a failure. An
-// error that is not meant for clients becomes UNAVAILABLE (Postgres is away) or
-// the context's own status.
+// error that is not meant for clients becomes UNAVAILABLE (Postgres is away, or the lock is
+// lost) or the context's own status.
 func answer(ctx context.Context, err error) error {
 	if f, ok := errors.AsType[*failure](err); ok {
 		// Fails only outside a handler or after the status was sent.
@@ -95,6 +98,9 @@ func answer(ctx context.Context, err error) error {
 		return nil
 	}
 	if ctx.Err() != nil {
+		if lost := notHeld(context.Cause(ctx)); lost != nil {
+			return lost
+		}
 		return status.FromContextError(ctx.Err()).Err()
 	}
 	if _, ok := status.FromError(err); ok {

@@ -183,6 +183,7 @@ func (n *Node) newServer(host string, guard *identityFile) *grpc.Server {
 		unary = append(unary, guard.unary)
 		stream = append(stream, guard.stream)
 	}
+	unary, stream = append(unary, n.termUnary), append(stream, n.termStream)
 	server := grpc.NewServer(
 		grpc.ChainUnaryInterceptor(unary...),
 		grpc.ChainStreamInterceptor(stream...),

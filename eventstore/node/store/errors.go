@@ -10,13 +10,26 @@ import (
 var (
 	// ErrLocked says that another node serves this database.
 	ErrLocked = errors.New("another node holds the event log of this database")
+	// ErrLost says that this node does not hold the event log any more.
+	ErrLost = errors.New("the node has lost the event log's lock")
 	// ErrUnavailable says that the outcome of a write is unknown.
 	ErrUnavailable = errors.New("the log is not available")
 	// ErrExpired says that a write was not begun before its context ended.
 	ErrExpired = errors.New("the write's deadline passed")
 	// ErrClosed says that the store takes no more writes.
 	ErrClosed = errors.New("the store is closed")
+
+	errSilent = errors.New("the writer's session does not answer")
+	errFormer = errors.New("a session that is over holds the log's lock still")
 )
+
+// lossBy is the cause of a term's end: ErrLocked if another node has the lock.
+func lossBy(err error) error {
+	if errors.Is(err, ErrLocked) {
+		return ErrLocked
+	}
+	return ErrLost
+}
 
 // RefusedError answers writes while Postgres takes none. Unlike with ErrUnavailable,
 // nothing of them is written, and a resend at once cannot succeed.

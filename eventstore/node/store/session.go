@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"time"
 
@@ -22,7 +23,17 @@ const lockID int64 = 0x68756d616e716165
 const commitTimeout = 30 * time.Second
 
 const (
+	sqlPID     = `SELECT pg_backend_pid()`
 	sqlTryLock = `SELECT pg_try_advisory_lock($1)`
+
+	// The parts of a lock's number are shown as oids.
+	sqlHolders = `
+SELECT count(*) FILTER (WHERE pid <> ALL($2)), count(CASE WHEN pid = ANY($2) THEN pg_terminate_backend(pid) END)
+FROM pg_locks
+WHERE locktype = 'advisory'
+  AND granted
+  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  AND (classid::bigint << 32) + objid::bigint = $1`
 
 	sqlHead = `
 SELECT coalesce(max(position), 0), coalesce((SELECT created FROM eventlog.events ORDER BY position DESC LIMIT 1), 0)
@@ -73,32 +84,45 @@ type session struct {
 	conn           *sql.Conn
 	insert         *sql.Stmt
 	insertIfAbsent *sql.Stmt // insert, if streams are absent
+	pid            int64     // of the connection's backend
 	head           int64     // as found when the lock was taken
 	lastCreated    int64
 }
 
-// openSession connects and takes the lock; ErrLocked if another node has it.
-func openSession(ctx context.Context, db *sql.DB) (*session, error) {
+// openSession connects and takes the lock; ErrLocked if another node has it. former are
+// backends of this node whose end it does not know: after an outage Postgres may think that
+// they live, and one may hold the lock. It is ended.
+func openSession(ctx context.Context, db *sql.DB, former *[]int64) (*session, error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("connect the writer: %w", err)
 	}
 	s := &session{conn: conn}
-	if err := s.acquireLock(ctx); err != nil {
+	if err := s.acquireLock(ctx, former); err != nil {
 		s.close()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *session) acquireLock(ctx context.Context) error {
+func (s *session) acquireLock(ctx context.Context, former *[]int64) error {
+	if err := s.conn.QueryRowContext(ctx, sqlPID).Scan(&s.pid); err != nil {
+		return fmt.Errorf("take the writer's lock: %w", err)
+	}
 	var locked bool
 	if err := s.conn.QueryRowContext(ctx, sqlTryLock, lockID).Scan(&locked); err != nil {
+		*former = append(*former, s.pid) // the answer may have been lost
 		return fmt.Errorf("take the writer's lock: %w", err)
 	}
 	if !locked {
+		var others, ended int
+		err := s.conn.QueryRowContext(ctx, sqlHolders, lockID, pq.Int64Array(*former)).Scan(&others, &ended)
+		if err != nil || others == 0 { // it was ended, or has just gone by itself
+			return errors.Join(errFormer, err)
+		}
 		return ErrLocked
 	}
+	*former = []int64{s.pid}
 	// The head is read after the lock: all commits of the lock's previous holder are visible.
 	if err := s.conn.QueryRowContext(ctx, sqlHead).Scan(&s.head, &s.lastCreated); err != nil {
 		return fmt.Errorf("read the head of the log: %w", err)
@@ -106,6 +130,20 @@ func (s *session) acquireLock(ctx context.Context) error {
 	p := preparer{ctx: ctx, on: s.conn}
 	s.insert, s.insertIfAbsent = p.stmt(sqlInsertGroup), p.stmt(sqlInsertIfAbsent)
 	return p.err
+}
+
+// answers looks whether the session is still there, and so its lock.
+func (s *session) answers() error {
+	answered := make(chan error, 1)
+	go func() { answered <- s.conn.PingContext(context.Background()) }() // the connection's patience bounds it
+	patience := time.NewTimer(watchTimeout)
+	defer patience.Stop()
+	select {
+	case err := <-answered:
+		return err
+	case <-patience.C:
+		return errSilent
+	}
 }
 
 // close ends the connection itself, not only its place in the pool: the lock

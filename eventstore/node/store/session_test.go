@@ -1,12 +1,14 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/lib/pq"
 
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"
 )
@@ -38,6 +40,53 @@ func TestTheLogsSessionsCommitDurablyWhateverTheirRoleHas(t *testing.T) {
 			if err := db.QueryRowContext(t.Context(), "SHOW "+name).Scan(&got); err != nil || got != value {
 				t.Errorf("%s is %q, %v, want %q", name, got, err, value)
 			}
+		}
+	}
+}
+
+// After an outage of the network Postgres may think for long that the session lives.
+func TestAFormerSessionOfTheNodeIsEndedAndAnotherNodesIsNot(t *testing.T) {
+	t.Parallel()
+	db, err := openDB(pgtest.NewDSN(t), 3, nil)
+	must.NoError(t, err)
+	t.Cleanup(func() { must.NoError(t, db.Close()) })
+	former := &[]int64{}
+	first, err := openSession(t.Context(), db, former)
+	must.NoError(t, err)
+	defer first.close()
+	if _, err := openSession(t.Context(), db, &[]int64{}); !errors.Is(err, ErrLocked) {
+		t.Errorf("another node: %v, want ErrLocked", err)
+	}
+	if _, err := openSession(t.Context(), db, former); !errors.Is(err, errFormer) {
+		t.Errorf("the same node: %v, want errFormer", err)
+	}
+	eventually.Within(t, eventually.Patience, func() error {
+		second, err := openSession(t.Context(), db, former)
+		if err == nil {
+			second.close()
+		}
+		return err
+	})
+	if err := first.answers(); err == nil {
+		t.Error("the former session lives")
+	}
+}
+
+// Postgres frees the lock of a closed session only once it has seen the end.
+func TestANodeThatOpensItsSessionAnewTakesItsOldOneForNoOtherNode(t *testing.T) {
+	t.Parallel()
+	db, err := openDB(pgtest.NewDSN(t), 2, nil)
+	must.NoError(t, err)
+	t.Cleanup(func() { must.NoError(t, db.Close()) })
+	former := &[]int64{}
+	for opened := 0; opened < 30; {
+		s, err := openSession(t.Context(), db, former)
+		switch {
+		case err == nil:
+			opened++
+			s.close()
+		case !errors.Is(err, errFormer):
+			t.Fatalf("session %d: %v", opened, err)
 		}
 	}
 }

@@ -32,6 +32,7 @@ const (
 type Store struct {
 	*pages
 	*tail
+	term
 
 	writerDB *sql.DB
 	readerDB *sql.DB
@@ -59,19 +60,21 @@ func (s *Store) open(ctx context.Context, dsn string, log logrus.FieldLogger, re
 	if s.readerDB, err = openDB(dsn, readers, dialer{readPatience}); err != nil {
 		return err
 	}
-	session, err := lockSession(ctx, s.writerDB)
+	former := &[]int64{}
+	session, err := lockSession(ctx, s.writerDB, former)
 	if err != nil {
 		return err
 	}
 	s.tail = newTail(session.head)
+	s.begin()
 	lookups, err := prepareLookups(ctx, s.writerDB)
 	if err != nil {
 		session.close()
 		return err
 	}
 	s.writer = &writer{
-		db: s.writerDB, lookups: lookups, session: session, refusal: ErrUnavailable, states: newStates(),
-		tail: s.tail, metrics: newMetrics(registerer, s.Head), log: log,
+		db: s.writerDB, lookups: lookups, session: session, former: former, refusal: ErrUnavailable, states: newStates(),
+		tail: s.tail, term: &s.term, metrics: newMetrics(registerer, s.Head), log: log,
 		queue: make(chan *Write, queueLength), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	go s.writer.runSessions()
@@ -135,14 +138,15 @@ func (s *Store) Close() {
 
 // lockSession waits for the lock for a while: a predecessor that was killed
 // holds it until Postgres finds the connection dead.
-func lockSession(ctx context.Context, db *sql.DB) (*session, error) {
+func lockSession(ctx context.Context, db *sql.DB, former *[]int64) (*session, error) {
 	ctx, cancel := context.WithTimeout(ctx, lockPatience)
 	defer cancel()
 	end, _ := ctx.Deadline()
 	locked := false
 	for {
-		s, err := openSession(ctx, db)
+		s, err := openSession(ctx, db, former)
 		switch {
+		case errors.Is(err, errFormer):
 		case errors.Is(err, ErrLocked):
 			locked = true
 		case err != nil && locked && (ctx.Err() != nil || !time.Now().Before(end)):
@@ -158,10 +162,11 @@ func lockSession(ctx context.Context, db *sql.DB) (*session, error) {
 	}
 }
 
-// planning makes Postgres plan each prepared statement once, and with the two
+// sessionSettings makes Postgres plan each prepared statement once, and with the two
 // indexes. Every statement of the node is made for them, and a plan for a small
-// table must not be kept when the table has grown.
-const planning = `SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off;`
+// table must not be kept when the table has grown. With the keepalives Postgres notices within
+// seconds that the machine of the lock's holder is gone; its default is two hours.
+const sessionSettings = `SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3; SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off;`
 
 // openDB opens a pool whose connections pass []byte as binary. dial may be nil.
 func openDB(dsn string, size int, dial pq.Dialer) (*sql.DB, error) {
@@ -173,7 +178,7 @@ func openDB(dsn string, size int, dial pq.Dialer) (*sql.DB, error) {
 	if config.ApplicationName == "" {
 		config.ApplicationName = "humanqa-eventlog"
 	}
-	connector, err := pgpool.Connector(config, dial, planning)
+	connector, err := pgpool.Connector(config, dial, sessionSettings)
 	if err != nil {
 		return nil, err
 	}

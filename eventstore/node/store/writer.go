@@ -21,6 +21,9 @@ const (
 	lookupTimeout  = 5 * time.Second
 	retryFirst     = 20 * time.Millisecond
 	retryLast      = time.Second
+	// An idle session is looked at that often, and lost if it does not answer in that time.
+	watchEvery   = 500 * time.Millisecond
+	watchTimeout = 5 * time.Second
 )
 
 // writer is the one place that writes. For the life of a session two
@@ -35,11 +38,13 @@ type writer struct {
 	stop    chan struct{} // closed when no more writes come
 	done    chan struct{} // closed when the writer has ended
 	tail    *tail
+	term    *term
 	metrics *metrics
 	log     logrus.FieldLogger
 
 	states  *states  // the decider's
 	session *session // the committer's
+	former  *[]int64 // backends of this node that may hold the lock still
 	// refusal answers writes once a commit has failed. The committer sets it before it
 	// closes broken.
 	refusal error
@@ -56,7 +61,11 @@ func (w *writer) runSessions() {
 	defer close(w.done)
 	for w.session != nil || w.reconnect() {
 		stopped := w.serve()
-		// After any failure, no state from this session is kept.
+		// After any failure, no state from this session is kept. Where Postgres only refuses
+		// to write, the lock is taken again before another node would want it.
+		if !stopped && w.refusal == ErrUnavailable { //nolint:errorlint // the very one
+			w.term.lose(ErrLost)
+		}
 		w.session.close()
 		w.session = nil
 		w.states.held.Purge()
@@ -243,23 +252,43 @@ func liveOf(batch []*Write) []*Write {
 }
 
 // commitAll writes groups until one fails. From then on all are refused, also
-// those that would write nothing: they were decided on states that may be wrong.
+// those that would write nothing: they were decided on states that may be wrong. While
+// no group comes it looks whether the session is still there.
 func (w *writer) commitAll(groups <-chan *group, broken chan<- struct{}) {
+	watch := time.NewTicker(watchEvery)
+	defer watch.Stop()
 	failed := false
-	for g := range groups {
-		if failed {
-			refuse(g.members, unsent(w.refusal))
+	for {
+		var g *group
+		var err error
+		select {
+		case next, more := <-groups:
+			if !more {
+				return
+			}
+			if g = next; failed {
+				refuse(g.members, unsent(w.refusal))
+				continue
+			}
+			err = w.commit(g)
+		case <-watch.C:
+			if failed {
+				continue
+			}
+			err = w.session.answers()
+		}
+		if err == nil {
 			continue
 		}
-		if err := w.commit(g); err != nil {
-			w.log.WithError(err).Error("the event log lost its writer, reconnecting")
-			if w.refusal = refusalOf(err); w.refusal == nil {
-				w.refusal = ErrUnavailable
-			}
-			refuse(g.members, w.refusal)
-			failed = true
-			close(broken)
+		w.log.WithError(err).Error("the event log lost its writer, reconnecting")
+		if w.refusal = refusalOf(err); w.refusal == nil {
+			w.refusal = ErrUnavailable
 		}
+		if g != nil {
+			refuse(g.members, w.refusal)
+		}
+		failed = true
+		close(broken)
 	}
 }
 
@@ -307,10 +336,14 @@ func (w *writer) reconnect() bool {
 			// There may be events that were not published: the group whose outcome
 			// was unknown, or those of a node that held the lock in between.
 			w.tail.reset(s.head)
+			w.term.begin()
 			w.log.WithField("position", s.head).Info("the event log has its writer again")
 			return true
 		}
 		w.log.WithError(err).Warn("the event log's writer can't connect")
+		if refusalOf(err) == nil {
+			w.term.lose(lossBy(err))
+		}
 		if !w.refuseFor(wait) {
 			return false
 		}
@@ -321,7 +354,7 @@ func (w *writer) reconnect() bool {
 // resume opens a session. If Postgres refused to write before, a trial write must succeed
 // first, so that no caller's append is the trial.
 func (w *writer) resume(ctx context.Context) (*session, error) {
-	s, err := openSession(ctx, w.db)
+	s, err := openSession(ctx, w.db, w.former)
 	if err != nil || w.refusal == ErrUnavailable { //nolint:errorlint // the very one
 		return s, err
 	}
