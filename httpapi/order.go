@@ -21,8 +21,9 @@ import (
 const (
 	// authenticateTime bounds the look-up of a request's caller, and its count.
 	authenticateTime = 10 * time.Second
-	// handleTime bounds a request from the moment its body is there.
-	handleTime = 40 * time.Second
+	// requestTime bounds all steps of a request together, without the arrival of its body
+	// (decisions, "One patience").
+	requestTime = 20 * time.Second
 )
 
 // ServeHTTP takes every request the same way, whatever its path and method.
@@ -92,9 +93,11 @@ func (a *API) handle(w http.ResponseWriter, r *wire.Request) (wire.Answer, error
 			return wire.Answer{}, err
 		}
 	}
+	admitted := time.Now()
 	if err := a.admit(w.Header(), r); err != nil {
 		return wire.Answer{}, err
 	}
+	left := requestTime - time.Since(admitted)
 	body, err := a.Spool.ReadBody(w, r.Request, r.Caller)
 	if err != nil {
 		return wire.Answer{}, err
@@ -122,7 +125,7 @@ func (a *API) handle(w http.ResponseWriter, r *wire.Request) (wire.Answer, error
 			return wire.Answer{}, err
 		}
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), handleTime)
+	ctx, cancel := context.WithTimeout(r.Context(), left)
 	defer cancel()
 	timed.Request = r.WithContext(ctx)
 	timed.Looked = map[string]bool{}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"humanqa/httpapi/admit"
 	"humanqa/httpapi/wire"
 )
 
@@ -37,7 +36,7 @@ func newServer(h http.Handler, log logrus.FieldLogger, grace time.Duration) *htt
 		Handler:           pacedBodies(h, grace),
 		ReadHeaderTimeout: headerTime,
 		ReadTimeout:       readTime,
-		WriteTimeout:      readTime + authenticateTime + handleTime + admit.CommandTime,
+		WriteTimeout:      readTime + authenticateTime + requestTime,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    maxHeaders,
 		ErrorLog:          stdlog.New(logWriter{log}, "", 0),

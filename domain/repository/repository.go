@@ -25,9 +25,9 @@ const (
 	// contendedFor is how long a stream carries only one command an append, after another
 	// process wrote to it.
 	contendedFor = time.Second
-	// AppendTimeout bounds one round of load, decide and append. The log's own
-	// resends after an unknown outcome fit into it.
-	AppendTimeout = 30 * time.Second
+	// AppendTimeout bounds one round of load, decide and append, as long as a request waits.
+	// The log's own resends after an unknown outcome fit into it.
+	AppendTimeout = 20 * time.Second
 	// longestBook is how many events are held in memory until their close is found. A
 	// longer stream, from a version without closes, is folded as it is read.
 	longestBook = 100_000

@@ -46,6 +46,7 @@ type Binding struct {
 	found atomic.Pointer[domain.Error]
 	// lineage is the log's, as it was last read.
 	lineage atomic.Pointer[origin.Lineage]
+	silence silence
 }
 
 // New makes a Binding, which knows nothing before Bind or Check.
@@ -195,9 +196,12 @@ func (b *Binding) checkLog(ctx context.Context) error {
 	return b.checkLength(ctx)
 }
 
-// Watch checks until ctx ends, and logs each change of the result.
+// Watch probes and checks the log until ctx ends, and logs each change of the check's result.
 func (b *Binding) Watch(ctx context.Context, log logrus.FieldLogger) error {
 	for backoff.Wait(ctx, watchLog) == nil {
+		if !b.probe(ctx) {
+			continue
+		}
 		before := b.Problem()
 		err := b.Check(ctx) // /readyz reports any other error
 		if err == nil {
@@ -223,37 +227,6 @@ func (b *Binding) Refuse() error {
 		return found
 	}
 	return nil
-}
-
-// Guard gives the log as long as it is the database's.
-func (b *Binding) Guard() domain.Log { return guardedLog{b} }
-
-type guardedLog struct{ b *Binding }
-
-// Append implements domain.Log.
-func (g guardedLog) Append(
-	ctx context.Context, stream string, expected domain.ExpectedRevision, events []domain.NewEvent,
-) (domain.AppendResult, error) {
-	if err := g.b.Refuse(); err != nil {
-		return domain.AppendResult{}, err
-	}
-	return g.b.log.Append(ctx, stream, expected, events)
-}
-
-// Load implements domain.Log.
-func (g guardedLog) Load(ctx context.Context, stream string, from uint64, each func(domain.Recorded) error) error {
-	if err := g.b.Refuse(); err != nil {
-		return err
-	}
-	return g.b.log.Load(ctx, stream, from, each)
-}
-
-// LoadTail implements domain.Log.
-func (g guardedLog) LoadTail(ctx context.Context, stream, eventType string, most int) (events []domain.Recorded, ok bool, err error) {
-	if err := g.b.Refuse(); err != nil {
-		return nil, false, err
-	}
-	return g.b.log.LoadTail(ctx, stream, eventType, most)
 }
 
 // boundIdentity is the name of the database's log, empty if it has none yet.

@@ -18,13 +18,9 @@ import (
 	"humanqa/internal/tracing"
 )
 
-const (
-	// CommandTime bounds a command, which goes on without its client.
-	CommandTime = 30 * time.Second
-	// VisibleWithin bounds the wait for the read models. The answer is sent either way; a
-	// GET right after it may then show older state (decisions, "A read after a write").
-	VisibleWithin = 2 * time.Second
-)
+// VisibleWithin bounds the wait for the read models. The answer is sent either way; a
+// GET right after it may then show older state (decisions, "A read after a write").
+const VisibleWithin = 2 * time.Second
 
 // Writer issues the commands of requests.
 type Writer struct {
@@ -40,13 +36,14 @@ func NewWriter(
 	return &Writer{Keys: keyStore{db: db, Vault: v}, WaitFor: waitFor, submissions: submissions, now: now}
 }
 
-// Write issues one command for the request. It goes on when the client hangs up: a
-// command cut in half would need repair.
+// Write issues one command for the request. It goes on when the client hangs up, up to the
+// request's deadline: a command cut in half would need repair.
 //
 // On routes that create, an Idempotency-Key makes it one command however often the
 // request comes. An invalid request has been refused before.
 func (w *Writer) Write(r *wire.Request, do func(context.Context, command.Cause) (wire.Answer, error)) (wire.Answer, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), CommandTime)
+	deadline, _ := r.Context().Deadline() // every request has one
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(r.Context()), deadline)
 	defer cancel()
 	cause := command.Cause{
 		CommandID: domain.NewCommandID(), CorrelationID: r.ID, Trace: tracing.Of(ctx),

@@ -27,8 +27,8 @@ import (
 )
 
 const (
-	// pageTime bounds a request once it is read.
-	pageTime = 40 * time.Second
+	// pageTime bounds all steps of a page together (decisions, "One patience").
+	pageTime = 10 * time.Second
 	// uploadTime bounds a request that is still sending a file.
 	uploadTime = 5 * time.Minute
 	// maxForm bounds the body of a form, in bytes.

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,9 +36,10 @@ func (s *Service) problems(ctx context.Context) []httpapi.Problem {
 	}
 	if strange := s.core.Binding.Problem(); strange != nil {
 		found = append(found, httpapi.Problem{Part: "log", Reason: strange.Message, Cause: strange})
+		return found // the log is not looked at
 	}
-	head, err := s.core.Log.Head(ctx)
-	add("log", "it does not answer", err)
+	head, err := s.core.Binding.Guard().Head(ctx)
+	add("log", cmp.Or(s.core.Binding.Silence(), "it does not answer"), err)
 	if err == nil {
 		err = s.core.Log.Writable(ctx)
 		reason := "it does not answer"
