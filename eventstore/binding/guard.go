@@ -12,7 +12,7 @@ import (
 const (
 	// probeTime is how long the log may take to tell its end before it counts as silent. A new
 	// leader of a cluster, or a restarted node, is nearly always there earlier.
-	probeTime = 5 * time.Second
+	probeTime = 10 * time.Second
 	// lookTime bounds a call that looks whether a silent log answers again.
 	lookTime = time.Second
 )

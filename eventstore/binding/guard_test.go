@@ -32,7 +32,9 @@ func (f *frozen) wait(ctx context.Context) error {
 	}
 }
 
-func (f *frozen) Head(ctx context.Context) (domain.Position, error) { return domain.Position{}, f.wait(ctx) }
+func (f *frozen) Head(ctx context.Context) (domain.Position, error) {
+	return domain.Position{}, f.wait(ctx)
+}
 
 func (f *frozen) Load(ctx context.Context, _ string, _ uint64, _ func(domain.Recorded) error) error {
 	return f.wait(ctx)

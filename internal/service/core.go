@@ -153,9 +153,7 @@ func startUnbound(ctx context.Context, cfg Config, log logrus.FieldLogger, metri
 			Registerer:     metrics,
 		})
 		if errors.Is(err, node.ErrLocked) {
-			return nil,
-				fmt.Errorf(
-					"%w: stop the service that runs it, use its log by HUMANQA_EVENTSTORE_URL, or set HUMANQA_DATABASE_URL to a database of its own", err)
+			return nil, lockedLog(err)
 		}
 		if err != nil {
 			return nil, err

@@ -24,6 +24,7 @@ import (
 	"humanqa/httpapi/ui"
 	v1 "humanqa/httpapi/v1"
 	"humanqa/httpapi/wire"
+	"humanqa/internal/backoff"
 	"humanqa/internal/blob"
 	"humanqa/internal/mail"
 	"humanqa/projections"
@@ -281,6 +282,39 @@ func (c *Core) watchPostgres(ctx context.Context) error {
 	case <-c.postgres.Done():
 		return c.postgres.Err()
 	}
+}
+
+const (
+	// lockGrace is how long the node may be without the log's lock before commands are refused.
+	// Most losses are over sooner.
+	lockGrace = 500 * time.Millisecond
+	lockLook  = 100 * time.Millisecond
+)
+
+// watchLock refuses commands while the node has lost the log's lock. It ends once another
+// process has the lock: that one's log goes on, and a supervisor starts this process anew.
+func (c *Core) watchLock(ctx context.Context) error {
+	for lost := time.Duration(0); backoff.Wait(ctx, lockLook) == nil; {
+		cause := context.Cause(c.node.Term())
+		switch {
+		case errors.Is(cause, node.ErrLocked):
+			c.Binding.Silent("another process has taken its lock")
+			return lockedLog(cause)
+		case cause != nil && lost >= lockGrace:
+			c.Binding.Silent("its lock is lost")
+		case cause == nil && lost >= lockGrace:
+			c.Binding.Answers()
+		}
+		if lost += lockLook; cause == nil {
+			lost = 0
+		}
+	}
+	return nil
+}
+
+// lockedLog says what to do where another process has the log's lock.
+func lockedLog(err error) error {
+	return fmt.Errorf("%w: stop the service that runs it, use its log by HUMANQA_EVENTSTORE_URL, or set HUMANQA_DATABASE_URL to a database of its own", err)
 }
 
 // disableWebhook tells the log that the dispatcher has disabled an endpoint. Telling it twice

@@ -137,6 +137,7 @@ func Serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*Serv
 	run(core.postgres != nil, "postgres", core.watchPostgres)
 
 	run(true, "watchdog", func(ctx context.Context) error { return feedWatchdog(ctx, log) })
+	run(core.node != nil, "log's lock", core.watchLock)
 	run(true, "log's name", func(ctx context.Context) error { return core.Binding.Watch(ctx, log) })
 	run(true, "feed", feed.Run)
 	run(roles.API, "log's follower", func(ctx context.Context) error { return s.consumers.Follow(ctx, core.dsn, head) })
@@ -154,7 +155,18 @@ func Serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*Serv
 		}
 	}
 	run(len(following) > 0, "consumers' session", func(ctx context.Context) error { return s.consumers.Present(ctx, core.dsn) })
-	run(len(following) > 0, "consumers", s.consumers.Only(following...))
+	run(len(following) > 0, "consumers", func(work context.Context) error {
+		// A service that broke gives its leases back at once, not after its last requests:
+		// the consumers of another process wait for them.
+		work, leave := context.WithCancel(work)
+		defer leave()
+		defer context.AfterFunc(running, func() {
+			if ctx.Err() == nil {
+				leave()
+			}
+		})()
+		return s.consumers.Only(following...)(work)
+	})
 	if roles.Projector {
 		keeper := auditlog.NewKeeper(core.Signer(), core.checkAll, log)
 		metrics.MustRegister(keeper)

@@ -23,7 +23,7 @@ const (
 	retryLast      = time.Second
 	// An idle session is looked at that often, and lost if it does not answer in that time.
 	watchEvery   = 500 * time.Millisecond
-	watchTimeout = 5 * time.Second
+	watchTimeout = 10 * time.Second
 )
 
 // writer is the one place that writes. For the life of a session two
