@@ -14,7 +14,7 @@ const (
 	// leader of a cluster, or a restarted node, is nearly always there earlier.
 	probeTime = 10 * time.Second
 	// lookTime bounds a call that looks whether a silent log answers again.
-	lookTime = time.Second
+	lookTime = 500 * time.Millisecond
 )
 
 // silence is the time in which the log does not answer. Calls that wait then end at once, and
