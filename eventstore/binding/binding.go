@@ -287,6 +287,12 @@ type foreignLogError struct{ refusal *domain.Error }
 
 func (e *foreignLogError) Error() string { return e.refusal.Error() }
 
+// Foreign says that the error is the refusal of a log that is not the database's.
+func Foreign(err error) bool {
+	_, is := errors.AsType[*foreignLogError](err)
+	return is
+}
+
 // Unwrap gives the refusal that callers are shown.
 func (e *foreignLogError) Unwrap() error { return e.refusal }
 

@@ -89,16 +89,30 @@ func Start(ctx context.Context, cfg Config, log logrus.FieldLogger, metrics prom
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	defer c.undoOn(ctx, &err)
-	err = c.Binding.Bind(ctx)
-	if cfg.DatabaseURL != "" {
+	err = c.bind(ctx)
+	if cfg.DatabaseURL != "" && err == nil {
 		if err := pgpool.CheckServer(ctx, c.DB); err != nil {
 			log.WithError(err).Error("the database does not hold what it acknowledges: " + TurnOn)
 		}
 	}
-	if cfg.EventStoreURL != "" && c.Binding.Problem() == nil && ctx.Err() == nil {
+	if _, away := errors.AsType[*awayError](err); cfg.EventStoreURL != "" && !away && c.Binding.Problem() == nil && ctx.Err() == nil {
 		c.tellMissing(ctx, log)
 	}
 	return c, err
+}
+
+// bind ties the database to the log. A log of the operator's own may not answer yet.
+func (c *Core) bind(ctx context.Context) error {
+	if c.Config.EventStoreURL == "" {
+		return c.Binding.Bind(ctx)
+	}
+	reach, cancel := context.WithTimeout(ctx, reachLimit)
+	defer cancel()
+	err := c.Binding.Bind(reach)
+	if err != nil && !binding.Foreign(err) && (reach.Err() != nil || domain.IsKind(err, domain.KindUnavailable)) {
+		return &awayError{"log", "HUMANQA_EVENTSTORE_URL", err}
+	}
+	return err
 }
 
 // startUnbound is Start for a log that need not be the database's.
@@ -167,10 +181,15 @@ func startUnbound(ctx context.Context, cfg Config, log logrus.FieldLogger, metri
 func NodeCertificates(cfg Config) string { return filepath.Join(cfg.DataDir, "eventstore") }
 
 func (c *Core) openDB(ctx context.Context, dsn string) error {
-	db, err := pgpool.Open(ctx, dsn)
+	reach, cancel := context.WithTimeout(ctx, reachLimit)
+	defer cancel()
+	db, err := pgpool.Open(reach, dsn)
 	if errors.Is(err, pq.ErrSSLNotSupported) {
 		return fmt.Errorf(
 			"%w: turn TLS on there, or, where the network between is trusted, set HUMANQA_DATABASE_URL to postgres://…/name?sslmode=disable", err)
+	}
+	if c.Config.DatabaseURL != "" {
+		err = postgresAway(err)
 	}
 	if err != nil {
 		return err

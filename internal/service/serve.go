@@ -80,7 +80,7 @@ func Serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*Serv
 	}
 
 	// Data directory, Postgres, schema, node, log, vault, commands.
-	core, err := Start(ctx, cfg, log, metrics)
+	core, err := startPatiently(ctx, cfg, log, metrics)
 	defer func() { err = errors.Join(err, closeTracer(ctx, tracer)) }()
 	if err != nil && ctx.Err() != nil {
 		log.WithError(err).Info("stopped while starting")
