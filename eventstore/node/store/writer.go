@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -341,7 +342,7 @@ func (w *writer) reconnect() bool {
 			return true
 		}
 		w.log.WithError(err).Warn("the event log's writer can't connect")
-		if refusalOf(err) == nil {
+		if refusalOf(err) == nil && !errors.Is(err, errFormer) { // else no other node has the lock
 			w.term.lose(lossBy(err))
 		}
 		if !w.refuseFor(wait) {
