@@ -87,7 +87,7 @@ func Hash() (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("read a migration: %w", err)
 		}
-		fmt.Fprintf(sum, "%s %d\n%s", name, len(content), content)
+		_, _ = fmt.Fprintf(sum, "%s %d\n%s", name, len(content), content)
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:8]), nil
 }

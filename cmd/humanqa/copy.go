@@ -96,7 +96,8 @@ func (c *eventstoreCopyCmd) copy(ctx context.Context, a *app, from, to *eventsto
 		return copied{}, fmt.Errorf("after %d events, %d of them by this run: %w", done.Events, done.Added, err)
 	}
 	return copied{
-		Events: done.Events, Added: done.Added, SHA256: done.Hash, SamePlaces: done.SamePlaces, Grown: done.Grown, Unreadable: done.Unreadable,
+		Events: done.Events, Added: done.Added, SHA256: done.Hash, SamePlaces: done.SamePlaces, Grown: done.Grown,
+		Unreadable: done.Unreadable,
 	}, nil
 }
 

@@ -113,7 +113,7 @@ func TestWhateverIsTakenIsGivenBackByEveryRead(t *testing.T) {
 	many := bytes.Repeat([]byte("x"), 17<<20)
 	const names = len("data") + len("t")
 	taken := map[string]esdb.EventData{}
-	for form, append := range forms(t, n) {
+	for form, appends := range forms(t, n) {
 		for _, c := range []struct {
 			stream, kind   string
 			data, metadata int
@@ -136,7 +136,7 @@ func TestWhateverIsTakenIsGivenBackByEveryRead(t *testing.T) {
 			if c.kind == "$>" {
 				e.Data = []byte("0@data")
 			}
-			switch is := append(c.stream, e); {
+			switch is := appends(c.stream, e); {
 			case is != c.taken:
 				t.Errorf("%s of %d and %d bytes to %s: taken is %t", form, c.data, c.metadata, c.stream, is)
 			case is:
@@ -207,11 +207,11 @@ func TestMetadataThatTheNodeWritesAnewDoNotGrow(t *testing.T) {
 		meta := event()
 		meta.EventType = "$metadata"
 		meta.Data = []byte(`{"$tb":9223372036854775807,"` + strings.Repeat(filling, 1<<20-200) + `":1}`)
-		for _, append := range []struct {
+		for _, one := range []struct {
 			stream string
 			event  esdb.EventData
 		}{{name, event()}, {"$$" + name, meta}, {name, event()}} {
-			_, err := client.AppendToStream(t.Context(), append.stream, esdb.AppendToStreamOptions{ExpectedRevision: esdb.Any{}}, append.event)
+			_, err := client.AppendToStream(t.Context(), one.stream, esdb.AppendToStreamOptions{ExpectedRevision: esdb.Any{}}, one.event)
 			must.NoError(t, err)
 		}
 		r, err := client.ReadStream(t.Context(), "$$"+name, esdb.ReadStreamOptions{Direction: esdb.Backwards, From: esdb.End{}}, 1)

@@ -26,26 +26,26 @@ func TestARepeatWithAnyIsRecognisedAmongTheLogsLastEvents(t *testing.T) {
 	config := node.Config{DSN: pgtest.NewDSN(t), Socket: filepath.Join(socketDir(t), "s"), Log: quiet()}
 	n := start(t, config)
 	client := connect(t, socketConfig(n.Addr()))
-	append := func(stream string, expected esdb.ExpectedRevision, e ...esdb.EventData) esdb.WriteResult {
+	write := func(stream string, expected esdb.ExpectedRevision, e ...esdb.EventData) esdb.WriteResult {
 		t.Helper()
 		r, err := client.AppendToStream(t.Context(), stream, esdb.AppendToStreamOptions{ExpectedRevision: expected}, e...)
 		must.NoError(t, err)
 		return *r
 	}
 	e := filler(2)
-	first := append("s", esdb.Any{}, e...)
+	first := write("s", esdb.Any{}, e...)
 	repeated := func(when string) {
 		t.Helper()
-		if again := append("s", esdb.Any{}, e...); again != first {
+		if again := write("s", esdb.Any{}, e...); again != first {
 			t.Errorf("%s: got %+v, want %+v", when, again, first)
 		}
-		if again := append("s", esdb.StreamExists{}, e...); again != first {
+		if again := write("s", esdb.StreamExists{}, e...); again != first {
 			t.Errorf("%s, with StreamExists: got %+v, want %+v", when, again, first)
 		}
 	}
-	append("s", esdb.Any{}, filler(500)...)
+	write("s", esdb.Any{}, filler(500)...)
 	repeated("behind 500 events of its stream")
-	append("other", esdb.Any{}, filler(500)...)
+	write("other", esdb.Any{}, filler(500)...)
 	repeated("behind 500 events of another")
 	stop(t, n)
 	client = connect(t, socketConfig(start(t, config).Addr()))

@@ -37,7 +37,7 @@ func TestASubscriptionToAStreamThatFallsBehindReadsThatStreamOnly(t *testing.T) 
 		must.NoError(t, err)
 		live = got.GetCaughtUp() != nil
 	}
-	append := func(stream string, e ...esdb.EventData) {
+	write := func(stream string, e ...esdb.EventData) {
 		t.Helper()
 		_, err := client.AppendToStream(ctx, stream, esdb.AppendToStreamOptions{ExpectedRevision: esdb.Any{}}, e...)
 		must.NoError(t, err)
@@ -48,12 +48,12 @@ func TestASubscriptionToAStreamThatFallsBehindReadsThatStreamOnly(t *testing.T) 
 	const followed, others, each = 12, 20, 500
 	for range followed - 1 {
 		large.EventID = event().EventID
-		append("followed", large)
+		write("followed", large)
 	}
 	for range others {
-		append("other", filler(each)...)
+		write("other", filler(each)...)
 	}
-	append("followed", event())
+	write("followed", event())
 	for next := uint64(0); next < followed; {
 		got, err := call.Recv()
 		must.NoError(t, err)

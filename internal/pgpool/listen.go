@@ -30,10 +30,12 @@ func ListenTo(
 	ctx context.Context, dsn, channel string, take func(payload string) (taken bool), interrupted func(error),
 ) (wake <-chan struct{}) {
 	woken := make(chan struct{}, 1)
+	begun := false
 	heard := func(payload string) {
-		if take(payload) {
+		if taken := take(payload); taken && begun { // the first connection wakes the reader in any case
 			return
 		}
+		begun = true
 		select {
 		case woken <- struct{}{}:
 		default: // one is waiting already

@@ -33,6 +33,7 @@ import (
 	"humanqa/httpapi/wire"
 	"humanqa/internal/blob"
 	"humanqa/internal/testing/commandtest"
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/logtest"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pagetest/alltest"
@@ -146,14 +147,14 @@ func (s *Service) Deps() v1.Shared {
 
 // WaitFor waits until the read models show the position, however busy the machine is.
 func (s *Service) WaitFor(ctx context.Context, at domain.Position) error {
-	patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), eventually.Patience)
 	defer cancel()
 	return s.Consumers.WaitFor(patient, at)
 }
 
 // CatchUp waits until one consumer shows everything that earlier answers showed.
-func (s *Service) CatchUp(consumer string) func(context.Context) error {
-	return func(ctx context.Context) error { return s.Consumers.CatchUp(ctx, consumer) }
+func (s *Service) CatchUp(name string) func(context.Context) error {
+	return func(ctx context.Context) error { return s.Consumers.CatchUp(ctx, name) }
 }
 
 // Shown waits until every read model shows the events up to the position.

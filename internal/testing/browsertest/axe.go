@@ -61,7 +61,8 @@ func (b *Tab) axe(what string, rules runOnly) {
 	}
 	found := Eval[[]violation](b, `(async () => {
 		const r = await axe.run(document, {resultTypes: ['violations'], runOnly: `+string(only)+`})
-		return r.violations.map(v => ({id: v.id, help: v.help, nodes: v.nodes.slice(0, 4).map(n => n.html.slice(0, 200) + ' | ' + (n.any[0]?.message ?? ''))}))
+		const told = n => n.html.slice(0, 200) + ' | ' + (n.any[0]?.message ?? '')
+		return r.violations.map(v => ({id: v.id, help: v.help, nodes: v.nodes.slice(0, 4).map(told)}))
 	})()`)
 	for _, v := range found {
 		b.t.Errorf("%s: axe %s: %s\n\t%s", what, v.ID, v.Help, strings.Join(v.Nodes, "\n\t"))

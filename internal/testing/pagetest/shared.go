@@ -80,7 +80,8 @@ func (*run) Levels() []logrus.Level {
 // request is canceled, here or in a statement that Postgres was working on.
 func (r *run) Fire(e *logrus.Entry) error {
 	err, _ := e.Data[logrus.ErrorKey].(error)
-	if err == nil || !strings.Contains(err.Error(), context.Canceled.Error()) && !strings.Contains(err.Error(), "canceling statement due to user request") {
+	if err == nil || !strings.Contains(err.Error(), context.Canceled.Error()) &&
+		!strings.Contains(err.Error(), "canceling statement due to user request") {
 		r.Errorf("the shared service logs: %s %v", e.Message, e.Data)
 	}
 	return nil

@@ -104,11 +104,14 @@ func show(in io.Reader, out io.Writer, total int) {
 	}
 }
 
+// print passes over an error, which has no other place to go.
+func (s *suite) print(parts ...string) { _, _ = io.WriteString(s.out, strings.Join(parts, "")) }
+
 // take reports whether the line ended a package.
 func (s *suite) take(line string) bool {
 	var e event
 	if json.Unmarshal([]byte(line), &e) != nil {
-		fmt.Fprint(s.out, line) // go's own words
+		s.print(line) // go's own words
 		return false
 	}
 	if e.Action == "build-output" {
@@ -145,14 +148,14 @@ func (s *suite) packageEnds(e event, p *output) {
 	result := p.kept[len(p.kept)-1]
 	if p.kept = p.kept[:len(p.kept)-1]; e.Action == "fail" {
 		s.failed = append(s.failed, e.Package)
-		fmt.Fprint(s.out, s.compiler[e.FailedBuild])
+		s.print(s.compiler[e.FailedBuild])
 		delete(s.compiler, e.FailedBuild) // other packages need it, too
 		for _, test := range slices.Sorted(maps.Keys(p.tests)) {
 			p.end(test, true) // it ran when the package died
 		}
-		fmt.Fprint(s.out, strings.Join(p.kept, ""))
+		s.print(p.kept...)
 	}
-	fmt.Fprintf(s.out, "%s\t(%d left, %s)\n", strings.TrimSuffix(result, "\n"), s.left, s.passed())
+	s.print(fmt.Sprintf("%s\t(%d left, %s)\n", strings.TrimSuffix(result, "\n"), s.left, s.passed()))
 }
 
 func (s *suite) passed() time.Duration { return time.Since(s.began).Round(time.Second) }
@@ -162,22 +165,22 @@ func (s *suite) tellRunning() {
 	if len(s.running) > 0 {
 		doing = "running " + strings.Join(slices.Sorted(maps.Keys(s.running)), ", ")
 	}
-	fmt.Fprintf(s.out, "…\t%s\t(%d left, %s)\n", doing, s.left, s.passed())
+	s.print(fmt.Sprintf("…\t%s\t(%d left, %s)\n", doing, s.left, s.passed()))
 }
 
 func (s *suite) end() {
 	s.longest("the longest tests:", s.tests, 10)
 	s.longest("the longest packages:", s.packages, 3)
 	if len(s.failed) > 0 {
-		fmt.Fprintf(s.out, "failed: %s\n", strings.Join(s.failed, " "))
+		s.print(fmt.Sprintf("failed: %s\n", strings.Join(s.failed, " ")))
 	}
 }
 
 func (s *suite) longest(title string, spans []span, most int) {
 	slices.SortStableFunc(spans, func(a, b span) int { return cmp.Compare(b.seconds, a.seconds) })
-	fmt.Fprintln(s.out, title)
+	s.print(title, "\n")
 	for _, one := range spans[:min(most, len(spans))] {
-		fmt.Fprintf(s.out, "%8.1f s  %s\n", one.seconds, one.name)
+		s.print(fmt.Sprintf("%8.1f s  %s\n", one.seconds, one.name))
 	}
 }
 
