@@ -56,7 +56,7 @@ build: go ## build bin/humanqa and bin/hqa, its client (LDFLAGS= keeps the data 
 .PHONY: test
 test: go postgres chromium ## install missing programs and run the whole test suite (RACE=-race: with the race detector)
 	@scripts/install.sh curl jq
-	@GO="$(GO)" RACE="$(RACE)" TEST_FLAGS="$(TEST_FLAGS)" scripts/test.sh $(PACKAGE)
+	@GO="$(GO)" RACE="$(RACE)" TEST_FLAGS="$(TEST_FLAGS)" exec scripts/test.sh $(PACKAGE)
 
 .PHONY: contract
 contract: go alerts $(CLIENTS)/node_modules postgres ## check the OpenAPI document, the log, the exports, the agents' protocol and the alerts with third-party tools, and the types of the pages' scripts

@@ -38,11 +38,29 @@ run() {
 		"$go" test -json -vet=off -ldflags='-s -w' -exec "$exec" "${flags[@]}" "$@"
 }
 
+# What go builds lies in a folder of this run. A killed run leaves it to the next one.
+for left in "${TMPDIR:-/tmp}"/humanqa-suite-*; do
+	if [[ -O $left ]] && ! kill -0 "${left##*-}" 2>/dev/null; then
+		rm -rf "$left"
+	fi
+done
+export GOTMPDIR=${TMPDIR:-/tmp}/humanqa-suite-$$
+mkdir "$GOTMPDIR"
+
 echo "testing $total packages (go test${RACE:+ $RACE} ${flags[*]}); the first time go compiles them for minutes …"
+set -m # the run gets a process group of its own
 # shellcheck disable=SC2086 # both are lists
 {
 	failed=0
 	[[ ! $packages ]] || run $packages || failed=$?
 	[[ ! $bench ]] || (cd bench && run $bench) || failed=$?
 	exit "$failed"
-} | "$go" run ./internal/testing/suite "$total"
+} | "$go" run ./internal/testing/suite "$total" &
+group=$(jobs -p)
+set +m
+
+# The run ends with the program that called this script, such as a make that is killed.
+while kill -0 "$PPID" 2>/dev/null && kill -0 -- "-$group" 2>/dev/null; do sleep 1; done && kill -TERM -- "-$group" 2>/dev/null &
+trap 'kill -TERM -- "-$group" 2>/dev/null || true; rm -rf "$GOTMPDIR"' EXIT
+trap 'exit 130' INT TERM HUP
+wait %1
