@@ -19,6 +19,7 @@ import (
 func TestAReadModelThatNoBinaryRunsIsANoteAndCanBeDropped(t *testing.T) {
 	t.Parallel()
 	w := setup(t, loops.Projector, access.Projector)
+	w.Sup.ChangeLimits(func(l *consumer.Limits) { l.Lease = time.Hour }) // it runs, however slow the machine is
 	modeltest.Lives(w.Log, "a", 3)
 	stop := w.Run(w.Sup)
 	w.Reach(w.Sup)

@@ -9,19 +9,21 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/account"
+	"humanqa/eventstore/consumer"
 	"humanqa/eventstore/generation"
 	"humanqa/internal/testing/logtest"
 	"humanqa/internal/testing/modeltest"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"
-	"humanqa/projections"
+	"humanqa/projections/access"
 	"humanqa/projections/auditlog"
+	"humanqa/projections/projects"
 )
 
 // An older version of the embedded node took events that no message can carry.
 func TestAnEventThatCannotBeReadIsSetAsideWithItsStream(t *testing.T) {
 	t.Parallel()
-	consumers := append(projections.All(), auditlog.Projector{})
+	consumers := []consumer.Consumer{access.Projector, projects.Projector, auditlog.Projector{}}
 	w := setup(t, consumers...)
 	own, others := domain.AccountStream("acc"), domain.AccountStream("other")
 	for i, of := range []struct{ stream, eventType string }{{own, "account.key_issued"}, {"foreign-1", "tested"}} {
@@ -60,7 +62,7 @@ func TestAnEventThatCannotBeReadIsSetAsideWithItsStream(t *testing.T) {
 			t.Errorf("got %+v", status)
 		}
 		w.Eventually("the audit has all events", func() bool { return w.Status("audit").Applied >= 6 })
-		w.Sound(s, append(projections.Names(), auditlog.Name)...)
+		w.Sound(s, names(consumers)...)
 	}
 	check()
 	must.NoError(t, s.RebuildAll(w.Ctx(), []string{"access", "audit"}, nil))
