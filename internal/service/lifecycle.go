@@ -221,7 +221,7 @@ func (s *Service) apiDeps(log *logrus.Logger, metrics prometheus.Registerer, spo
 // becomeReady seeds the demo data of a first start and gives the read models time
 // to catch up, so that the keys that are printed work at once.
 func (s *Service) becomeReady(ctx context.Context, log *logrus.Logger) error {
-	at, err := s.core.Log.Head(ctx)
+	at, err := headPatiently(ctx, s.core.Log, log)
 	if err != nil {
 		return err
 	}

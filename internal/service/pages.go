@@ -35,13 +35,11 @@ type readySite struct {
 	from        domain.Position
 }
 
-// openSite sets the pages up over the API.
-func (s *Service) openSite(ctx context.Context, api *httpapi.API, feed consumer.Source, log *logrus.Logger) (readySite, error) {
+// openSite sets the pages up over the API. They follow the log from a position on.
+func (s *Service) openSite(
+	ctx context.Context, api *httpapi.API, feed consumer.Source, from domain.Position, log *logrus.Logger,
+) (readySite, error) {
 	store, err := s.core.Credentials(s.cfg.BaseURL)
-	if err != nil {
-		return readySite{}, err
-	}
-	from, err := s.core.Log.Head(ctx)
 	if err != nil {
 		return readySite{}, err
 	}

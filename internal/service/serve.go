@@ -120,7 +120,7 @@ func Serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*Serv
 			return err
 		}
 	}
-	head, err := core.Log.Head(ctx)
+	head, err := headPatiently(ctx, core.Log, log)
 	if err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func Serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*Serv
 	api := httpapi.New(s.apiDeps(log, metrics, spool))
 	run(roles.API, "api upkeep", api.Run)
 	if roles.API {
-		pages, err := s.openSite(ctx, api, feed, log)
+		pages, err := s.openSite(ctx, api, feed, head, log)
 		if err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
+	"humanqa/eventstore"
 	"humanqa/httpapi"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/backoff"
@@ -73,6 +74,18 @@ func startPatiently(ctx context.Context, cfg Config, log *logrus.Logger, metrics
 		log.WithError(err).Warn("the start waits, trying again")
 		room.missing.Store(&httpapi.Problem{Part: away.part, Reason: "it does not answer"})
 		_ = backoff.Wait(ctx, wait) // the next try finds out that ctx has ended
+	}
+}
+
+// headPatiently gives the log's end, and asks again while the log does not answer.
+func headPatiently(ctx context.Context, of *eventstore.Client, log logrus.FieldLogger) (domain.Position, error) {
+	for {
+		head, err := of.Head(ctx)
+		if err == nil || ctx.Err() != nil || !domain.IsKind(err, domain.KindUnavailable) {
+			return head, err
+		}
+		log.WithError(err).Warn("the start waits for the log, asking again")
+		_ = backoff.Wait(ctx, startFirst) // the next try finds out that ctx has ended
 	}
 }
 
