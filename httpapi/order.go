@@ -22,7 +22,7 @@ const (
 	// authenticateTime bounds the look-up of a request's caller, and its count.
 	authenticateTime = 10 * time.Second
 	// requestTime bounds all steps of a request together, without the arrival of its body
-	// (decisions, "One patience").
+	// and a wait that it asks for (decisions, "One patience").
 	requestTime = 20 * time.Second
 )
 
@@ -125,7 +125,7 @@ func (a *API) handle(w http.ResponseWriter, r *wire.Request) (wire.Answer, error
 			return wire.Answer{}, err
 		}
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), left)
+	ctx, cancel := context.WithTimeout(r.Context(), left+r.Route.Waits)
 	defer cancel()
 	timed.Request = r.WithContext(ctx)
 	timed.Looked = map[string]bool{}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"time"
 
 	"humanqa/domain"
 	"humanqa/domain/announce"
@@ -17,7 +18,8 @@ import (
 func (a *Handlers) hostedRoutes() []wire.Route {
 	return []wire.Route{
 		{Method: "POST", Pattern: "/v1/hosted/test", Audience: wire.Clients, Write: true, Creates: true, Submits: true, Handle: a.testHosted},
-		{Method: "GET", Pattern: "/v1/hosted/status/{jobId}", Audience: wire.Clients, Past: true, Handle: a.hostedStatus},
+		{Method: "GET", Pattern: "/v1/hosted/status/{jobId}", Audience: wire.Clients, Past: true, Waits: maxStatusWait * time.Second,
+			Handle: a.hostedStatus},
 		{Method: "POST", Pattern: "/v1/hosted/prepare-next", Audience: wire.Clients, Write: true, Creates: true, Handle: a.prepareNext},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/sirupsen/logrus"
 
@@ -98,7 +99,10 @@ type Route struct {
 	// AllProjects routes are about all projects of an account: they refuse a key of one.
 	AllProjects bool
 	// Past routes show state, and take ?asOf= (decisions, "asOf").
-	Past   bool
+	Past bool
+	// Waits is how long the route holds its answer back on request (?wait=). It comes on top
+	// of the request's time.
+	Waits  time.Duration
 	Handle handler
 }
 
