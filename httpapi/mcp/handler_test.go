@@ -16,7 +16,6 @@ import (
 
 	"humanqa/domain/account"
 	"humanqa/httpapi/mcp"
-	"humanqa/internal/testing/apitest"
 	"humanqa/internal/testing/must"
 )
 
@@ -111,10 +110,10 @@ func TestTheProtocolAsksForAKey(t *testing.T) {
 	a := start(t)
 	got := a.send("", "POST", mcp.Path, `{}`)
 	if got.status != http.StatusUnauthorized || !strings.Contains(got.body, "UNAUTHORIZED") ||
-		!strings.Contains(got.header.Get("WWW-Authenticate"), `resource_metadata="`+apitest.BaseURL+`/.well-known/oauth-protected-resource/mcp"`) {
+		!strings.Contains(got.header.Get("WWW-Authenticate"), `resource_metadata="`+a.BaseURL+`/.well-known/oauth-protected-resource/mcp"`) {
 		t.Errorf("got %+v", got)
 	}
-	if metadata := a.api("", "GET", "/.well-known/oauth-protected-resource/mcp", ""); metadata["resource"] != apitest.BaseURL+"/mcp" {
+	if metadata := a.api("", "GET", "/.well-known/oauth-protected-resource/mcp", ""); metadata["resource"] != a.BaseURL+"/mcp" {
 		t.Errorf("metadata: %v", metadata)
 	}
 	got = a.send(a.key(account.ScopeFull), "POST", mcp.Path, strings.Repeat("x", 2<<20), "Accept", "application/json, text/event-stream")
@@ -129,7 +128,7 @@ func TestTheProtocolAsksForAKey(t *testing.T) {
 func TestMoreThanTheServiceCanTakeIsRefusedHereToo(t *testing.T) {
 	t.Parallel()
 	const atOnce, beyond = 128, 40
-	a := over(apitest.Own(t)) // whose rows it locks
+	a := start(t)
 	key := a.key(account.ScopeFull)
 	tx, err := a.DB.BeginTxx(t.Context(), nil)
 	a.Must(err)

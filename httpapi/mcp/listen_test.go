@@ -25,7 +25,7 @@ import (
 func TestAWaitTellsOfItsProgress(t *testing.T) {
 	t.Parallel()
 	a := start(t)
-	key := a.keyOf(a.Account(100, false), account.ScopeFull)
+	key := a.keyOf(a.Account("acme", 100, false), account.ScopeFull)
 	notified := make(chan *sdk.ProgressNotificationParams, 10)
 	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, &sdk.ClientOptions{
 		ProgressNotificationHandler: func(_ context.Context, n *sdk.ProgressNotificationClientRequest) { notified <- n.Params },
@@ -147,7 +147,7 @@ func (s *stream) tells(id, status, words string) map[string]any {
 func TestAClientHearsOfItsTasks(t *testing.T) {
 	t.Parallel()
 	a := start(t)
-	key := a.keyOf(a.Account(100, false), account.ScopeFull)
+	key := a.keyOf(a.Account("acme", 100, false), account.ScopeFull)
 	id, _ := a.submitted(key, "one", true)["taskId"].(string)
 	if got := a.listens(key, false, id); got.status != http.StatusBadRequest || got.next().Error["code"] != -32021.0 {
 		t.Errorf("a client that declares no tasks got %d", got.status)
@@ -208,7 +208,7 @@ func TestAClientHearsOfItsTasks(t *testing.T) {
 func TestStreamsOfTasksAreBounded(t *testing.T) {
 	t.Parallel()
 	a := start(t)
-	key := a.keyOf(a.Account(100, false), account.ScopeFull)
+	key := a.keyOf(a.Account("acme", 100, false), account.ScopeFull)
 	id, _ := a.submitted(key, "one", true)["taskId"].(string)
 	open := make([]*stream, mcptools.MaxListens)
 	for i := range open {
@@ -248,7 +248,7 @@ func TestStreamsOfTasksAreBounded(t *testing.T) {
 func TestAClientOnItsInputHearsOfItsTasks(t *testing.T) {
 	t.Parallel()
 	a := start(t)
-	key := a.keyOf(a.Account(100, false), account.ScopeFull)
+	key := a.keyOf(a.Account("acme", 100, false), account.ScopeFull)
 	id, _ := a.submitted(key, "one", true)["taskId"].(string)
 	in, write := io.Pipe()
 	read, out := io.Pipe()

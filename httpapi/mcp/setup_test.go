@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,43 +15,31 @@ import (
 
 	"humanqa/domain/account"
 	"humanqa/domain/command"
-	"humanqa/httpapi"
 	"humanqa/httpapi/mcp"
-	"humanqa/internal/testing/apitest"
-	"humanqa/internal/testing/must"
-	"humanqa/projections/events"
-	"humanqa/webhooks"
+	"humanqa/httpapi/ui"
+	"humanqa/internal/testing/pagetest"
 )
 
-func TestMain(m *testing.M) { os.Exit(apitest.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(pagetest.Main(m)) }
 
 // agents is the service with the protocol before it.
 type agents struct {
-	*apitest.Service
-	served  *httpapi.API
+	*pagetest.Service
 	url     string
 	handler *mcp.Handler
 }
 
-// start serves the protocol for an account of the test's own.
 func start(t *testing.T) *agents {
 	t.Helper()
-	return over(apitest.Shared(t))
-}
-
-func over(s *apitest.Service) *agents {
-	a := &agents{Service: s, served: httpapi.New(httpapi.Deps{
-		Shared: s.Deps(), WaitFor: s.WaitFor, FeedShown: s.CatchUp(events.Name), WebhooksShown: s.CatchUp(webhooks.SubscriberName),
-		Ready: func(context.Context) []httpapi.Problem { return nil },
-		Vault: s.Vault, Spool: s.Spool,
-	})}
+	s := pagetest.Start(t, func(*pagetest.Service) ([]fs.FS, []ui.Page) { return nil, nil })
+	a := &agents{Service: s}
 	a.restart()
 	return a
 }
 
 // restart serves the protocol by a new handler, as another process would.
 func (a *agents) restart() {
-	a.handler = mcp.New(a.served, apitest.BaseURL, "test")
+	a.handler = mcp.New(a.API, a.BaseURL, "test")
 	server := httptest.NewServer(a.handler)
 	a.T.Cleanup(server.Close)
 	a.T.Cleanup(a.handler.Stop)
@@ -60,18 +49,14 @@ func (a *agents) restart() {
 // key makes a sandbox account with credits, and a key of it.
 func (a *agents) key(scope account.Scope) string {
 	a.T.Helper()
-	return a.keyOf(a.Account(100, true), scope)
+	return a.keyOf(a.Account("box", 100, true), scope)
 }
 
 func (a *agents) keyOf(accountID string, scope account.Scope) string {
 	a.T.Helper()
-	return a.Key(accountID, command.IssueKey{Scope: scope})
-}
-
-// Must fails the test for an error.
-func (a *agents) Must(err error) {
-	a.T.Helper()
-	must.NoError(a.T, err)
+	k, err := a.Commands.IssueKey(a.T.Context(), pagetest.Operator(), accountID, command.IssueKey{Scope: scope})
+	a.Shown(k.Position, err)
+	return k.Token
 }
 
 // bearer sends a key with each request.
@@ -154,7 +139,6 @@ func (a *agents) send(key, method, path, body string, headers ...string) answer 
 	defer func() { _ = resp.Body.Close() }()
 	text, err := io.ReadAll(resp.Body)
 	a.Must(err)
-	a.Apart(r, body, string(text))
 	return answer{resp.StatusCode, resp.Header, string(text)}
 }
 
@@ -236,8 +220,10 @@ type worker struct {
 // claims has a new checker claim a job.
 func (a *agents) claims(jobID string) *worker {
 	a.T.Helper()
-	w := &worker{agents: a, key: a.Checker(), jobID: jobID}
-	taken := a.api(w.key, "POST", "/v1/checker/claims", `{"jobId":"`+jobID+`"}`)
+	c, err := a.Commands.CreateChecker(a.T.Context(), pagetest.Operator(), "Ann", nil)
+	a.Shown(c.Position, err)
+	w := &worker{agents: a, key: c.Token, jobID: jobID}
+	taken := a.api(c.Token, "POST", "/v1/checker/claims", `{"jobId":"`+jobID+`"}`)
 	w.token, _ = taken["claimToken"].(string)
 	return w
 }

@@ -76,7 +76,7 @@ func (of tested) ends() {
 func TestEveryToolFencesTheWordsOfStrangers(t *testing.T) {
 	t.Parallel()
 	a := start(t)
-	key := a.keyOf(a.Account(100, false), account.ScopeFull)
+	key := a.keyOf(a.Account("acme", 100, false), account.ScopeFull)
 	c := a.connect(key, "")
 	of := a.tested(key)
 	job := map[string]any{"jobId": of.jobID}
@@ -138,9 +138,9 @@ func (a *agents) all(c *sdk.ClientSession, called map[string]bool) {
 func TestAccountsNeverSeeEachOtherThroughATool(t *testing.T) {
 	t.Parallel()
 	a := start(t)
-	key := a.keyOf(a.Account(100, false), account.ScopeFull)
+	key := a.keyOf(a.Account("acme", 100, false), account.ScopeFull)
 	of := a.tested(key)
-	stranger := a.keyOf(a.Account(77, false), account.ScopeFull)
+	stranger := a.keyOf(a.Account("other", 77, false), account.ScopeFull)
 	c := a.connect(stranger, "")
 	job := map[string]any{"jobId": of.jobID}
 	called := map[string]bool{}

@@ -52,7 +52,7 @@ func TestATestIsATaskThatOutlivesTheHandler(t *testing.T) {
 func TestAQuestionIsInputThatATaskNeeds(t *testing.T) {
 	t.Parallel()
 	a := start(t)
-	key := a.keyOf(a.Account(100, false), account.ScopeFull)
+	key := a.keyOf(a.Account("acme", 100, false), account.ScopeFull)
 	id := a.submitted(key, "asked", true)["taskId"].(string)
 	checker, asked := a.asks(id, "A code was sent by mail. "+hostile)
 	got := a.task(key, id)
