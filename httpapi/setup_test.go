@@ -56,14 +56,15 @@ func own(t *testing.T) *service {
 func shared(t *testing.T) *service {
 	t.Helper()
 	s := over(t, apitest.Shared(t))
-	sharedAPI.once.Do(func() { sharedAPI.served = s.serve() })
-	s.API, s.deps = sharedAPI.served.API, sharedAPI.served.deps
+	sharedAPI.once.Do(func() { sharedAPI.api, sharedAPI.deps = s.serve().API, s.deps })
+	s.API, s.deps = sharedAPI.api, sharedAPI.deps
 	return s
 }
 
 var sharedAPI struct {
-	once   sync.Once
-	served *service
+	once sync.Once
+	api  *API
+	deps Deps // of that API
 }
 
 // over is the service on these parts, not served yet.
