@@ -65,6 +65,28 @@ func TestWhoAnswersNoOfferLeaves(t *testing.T) {
 	}
 }
 
+// Three seconds of sound that a network held back come at once. Nothing of it is dropped,
+// but a flood is.
+func TestSoundThatComesLateIsPassedOn(t *testing.T) {
+	t.Parallel()
+	const opus, flood = 50, 1000 // packets a second
+	may, now := allowance(), time.Now()
+	for n := range 10 {
+		if now = now.Add(3 * time.Second); !may.AllowN(now, 3*opus) {
+			t.Fatalf("stall %d: a packet is dropped", n)
+		}
+	}
+	passed := 0
+	for range 10 * flood {
+		if now = now.Add(time.Second / flood); may.AllowN(now, 1) {
+			passed++
+		}
+	}
+	if most := maxAtOnce + 10*maxPackets; passed > most {
+		t.Errorf("%d packets of a flood are passed on, more than %d", passed, most)
+	}
+}
+
 // Connections that say nothing take no more than their share of the TCP port.
 func TestConnectionsToTheTCPPortAreBounded(t *testing.T) {
 	t.Parallel()

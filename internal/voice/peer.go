@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/pion/rtp"
 	"github.com/pion/webrtc/v4"
+	"golang.org/x/time/rate"
 )
 
 // Line carries messages to a browser and back. Both calls end with their context,
@@ -212,12 +213,17 @@ func (r *room) listen(ctx context.Context, p *peer, line Line) error {
 }
 
 const (
-	// A browser may send so much a second: opus has 50 packets of some 100 bytes.
+	// A browser may send so many packets a second: opus has 50 of some 100 bytes. What a
+	// network or a busy machine held back comes at once.
 	maxPackets = 120
+	maxAtOnce  = 5 * maxPackets
 	maxPayload = 1000
 	// quietBelow is a level in -dBov that counts as silence.
 	quietBelow = 50
 )
+
+// allowance bounds the packets of one browser.
+func allowance() *rate.Limiter { return rate.NewLimiter(maxPackets, maxAtOnce) }
 
 // heard passes on a browser's sound, until it ends.
 func (r *room) heard(p *peer, t *webrtc.TrackRemote, recv *webrtc.RTPReceiver) {
@@ -236,16 +242,13 @@ func (r *room) heard(p *peer, t *webrtc.TrackRemote, recv *webrtc.RTPReceiver) {
 	p.mic = mic
 	r.sync()
 	r.mu.Unlock()
-	sent, since := 0, time.Now()
+	may := allowance()
 	for {
 		packet, _, err := t.ReadRTP()
 		if err != nil {
 			return
 		}
-		if time.Since(since) > time.Second {
-			sent, since = 0, time.Now()
-		}
-		if sent++; sent > maxPackets || len(packet.Payload) > maxPayload || !p.speaks.Load() {
+		if !may.Allow() || len(packet.Payload) > maxPayload || !p.speaks.Load() {
 			continue
 		}
 		var a rtp.AudioLevelExtension
