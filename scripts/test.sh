@@ -16,7 +16,7 @@
 # do not. The race detector's wait of a second at a test's end is off.
 set -euo pipefail
 go=${GO:-go}
-slow='cmd/humanqa httpapi httpapi/dashboard eventstore/consumer httpapi/workbench cmd/hqa httpapi/console httpapi/room internal/pgdev'
+slow='cmd/humanqa httpapi httpapi/dashboard eventstore/consumer httpapi/workbench cmd/hqa httpapi/console httpapi/room internal/pgdev webhooks/send eventstore/node eventstore'
 
 tested() { "$go" list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' "$@"; }
 
