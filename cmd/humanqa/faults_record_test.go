@@ -142,6 +142,13 @@ func (x *recorder) note(method, path, key string, body any, header []string, r r
 	}
 }
 
+// did says that a call of the kind had the outcome.
+func (x *recorder) did(kind history.Kind, outcome history.Outcome) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.answers[string(kind)+" "+string(outcome)] > 0
+}
+
 // outcome is unknown also for a submission of which an earlier request is still in flight:
 // that may have been this call's own, sent on a connection that broke and was replaced.
 func outcome(r reply, err error) history.Outcome {

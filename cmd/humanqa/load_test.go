@@ -40,10 +40,11 @@ type load struct {
 	answered  map[string]bool   // jobs with an answer that was acknowledged
 }
 
-func (l *load) hasAsked() bool {
+// hasWorked says that each kind of work was done once at least.
+func (l *load) hasWorked() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.asked) > 0
+	return len(l.jobs) > 0 && len(l.completed) > 0 && len(l.asked) > 0
 }
 
 // plenty are grants that no test spends.
