@@ -166,6 +166,10 @@ func Unavailable(cause error) *Error {
 // event: its type or its version is not known. Nothing may be decided without it.
 var ErrNewer = errors.New("a newer version of the service has written it")
 
+// ErrForged says that the log holds an event which the service did not write: it lacks the
+// service's MAC. Nothing may be decided from it.
+var ErrForged = errors.New("the log holds what this service did not write")
+
 // The reasons why a sealed text can never be opened.
 var (
 	// ErrShredded says that the key of the text was destroyed on purpose.

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -83,7 +84,13 @@ type Client struct {
 	next atomic.Uint64
 	full atomic.Bool // the log refused an append for want of room
 	macs MACKeys
-	log  logrus.FieldLogger
+	// bound is the log's newest statement about its key that was read here.
+	bound struct {
+		sync.Mutex
+		Bound
+		read bool
+	}
+	log logrus.FieldLogger
 	// sealer keeps customers' own words from readers of the bare log; nil: they are not sealed.
 	sealer Sealer
 	tracer *tracing.Tracer // nil: no spans

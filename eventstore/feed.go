@@ -307,9 +307,11 @@ func (f *Feed) addBatch(ctx context.Context, batch []arrival) (moved bool, err e
 				break
 			}
 			s.size += len(r.data)
-			var undecoded error
-			if s.event, undecoded = r.Decode(); undecoded != nil {
-				errors.As(undecoded, &s.failed)
+			if s.event, err = f.client.recorded(ctx, r, true); errors.As(err, &s.failed) {
+				err = nil
+			}
+			if err != nil {
+				break
 			}
 		}
 		slots = append(slots, s)

@@ -2,15 +2,20 @@ package eventstore
 
 import (
 	"bytes"
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 	"github.com/google/uuid"
+
+	"humanqa/domain"
+	"humanqa/domain/origin"
 )
 
 // Each event of the service ends its metadata with a MAC, under a key that is in no
@@ -65,6 +70,94 @@ func (c *Client) Authentic(e RawEvent) Authentic {
 		return WrongMAC
 	}
 	return Genuine
+}
+
+// Bound says how a log is proved, as its newest KeyBound or Named event states.
+type Bound struct {
+	Key   string          // SHA-256, in hex, of the verifier of checkpoints; empty: the log is older than that
+	At    domain.Position // behind it each event of the service carries a MAC
+	Since time.Time
+}
+
+// Bound reads the log's statement about its key. It accepts only an event with a MAC.
+func (c *Client) Bound(ctx context.Context) (b Bound, err error) {
+	err = c.ReadRaw(ctx, origin.Stream, func(e RawEvent) error {
+		if c.Authentic(e) != Genuine {
+			return nil // the check of the log reports it
+		}
+		r, err := e.Decode()
+		if err == nil {
+			b = b.after(r)
+		}
+		return err
+	})
+	return b, err
+}
+
+// after is the statement that holds behind one more event of the log about itself.
+func (b Bound) after(r domain.Recorded) Bound {
+	key := ""
+	switch said := r.Event.(type) {
+	case *origin.Named:
+		key = said.AuditKey
+	case *origin.KeyBound:
+		key = said.AuditKey
+	}
+	if key == "" || b.Key != "" && r.Position.Compare(b.At) <= 0 {
+		return b
+	}
+	return Bound{key, r.Position, r.Stored.Created}
+}
+
+// Unproved gives the reason why an event is not proved to be the service's. It is empty
+// for a proved event. It is also empty for events from before MACs, and for event types
+// of other writers.
+func (c *Client) Unproved(e RawEvent, b Bound) string {
+	if b.Key == "" || e.Position.Compare(b.At) <= 0 {
+		return ""
+	}
+	switch verdict := c.Authentic(e); {
+	case verdict == WrongMAC:
+		return "carries a MAC that is not this service's"
+	case verdict == NoMAC && Version(e.Type) > 0:
+		return "carries no MAC: this service did not write it"
+	}
+	return ""
+}
+
+// recorded decodes an event that a decision or a fold may rely on. An event that is not
+// proved to be the service's is a *DecodeError for domain.ErrForged.
+func (c *Client) recorded(ctx context.Context, e RawEvent, sums bool) (domain.Recorded, error) {
+	r, err := e.decode(sums)
+	if err != nil || len(c.macs.Keys) == 0 {
+		return r, err
+	}
+	b, err := c.proof(ctx)
+	if err != nil {
+		return domain.Recorded{}, err
+	}
+	if why := c.Unproved(e, b); why != "" {
+		return domain.Recorded{}, &DecodeError{Recorded: e.recorded(sums), Version: r.Meta.Schema, Err: fmt.Errorf("%w: it %s", domain.ErrForged, why)}
+	}
+	if e.Stream == origin.Stream && c.Authentic(e) == Genuine {
+		c.bound.Lock()
+		defer c.bound.Unlock()
+		c.bound.Bound = c.bound.after(r)
+	}
+	return r, nil
+}
+
+// proof is the newest statement of the log that came by here.
+func (c *Client) proof(ctx context.Context) (_ Bound, err error) {
+	c.bound.Lock()
+	defer c.bound.Unlock()
+	if !c.bound.read {
+		if c.bound.Bound, err = c.Bound(ctx); err != nil {
+			return Bound{}, fmt.Errorf("read how the log is proved: %w", err)
+		}
+		c.bound.read = true
+	}
+	return c.bound.Bound, nil
 }
 
 // authenticated adds the MACs of events that follow on a revision of their stream.

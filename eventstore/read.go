@@ -34,7 +34,7 @@ func (c *Client) decode(ctx context.Context, e *esdb.RecordedEvent) (domain.Reco
 	if err != nil {
 		return domain.Recorded{}, err
 	}
-	return r.Decode()
+	return c.recorded(ctx, r, true)
 }
 
 // errTail ends a read that goes backwards at the event that it looked for.
@@ -114,7 +114,7 @@ func (c *Client) ReadAll(
 			if err != nil {
 				return err
 			}
-			recorded, err := whole.decode(sums)
+			recorded, err := c.recorded(ctx, whole, sums)
 			if err == nil {
 				events = append(events, recorded)
 			}

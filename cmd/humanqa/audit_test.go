@@ -66,21 +66,36 @@ func TestTheAuditOfALogThatWasChanged(t *testing.T) {
 	}
 	p.fsck()
 
-	// A million credits, put in at the end, are neither signed nor overlooked, until an
-	// operator says that they are known.
+	// A million credits, put in at the end, are neither spent nor signed nor overlooked, until
+	// an operator says that they are known.
+	rich, richKey := p.newAccount(1)
 	p.sql(`
 		INSERT INTO eventlog.events
-		SELECT (SELECT max(position) + 1 FROM eventlog.events), revision, created, gen_random_uuid(), is_json, 'credits-mine', type,
-		  convert_to(regexp_replace(replace(convert_from(data, 'UTF8'), ':50', ':1000000'), '"lotId":"[^"]*"', '"lotId":"forged"'), 'UTF8'), metadata
+		SELECT (SELECT max(position) + 1 FROM eventlog.events), (SELECT max(revision) + 1 FROM eventlog.events WHERE stream = 'credits-` + rich + `'),
+		  created, gen_random_uuid(), is_json, 'credits-` + rich + `', type,
+		  convert_to(regexp_replace(replace(replace(convert_from(data, 'UTF8'), 'After":50', 'After":1000001'), ':50', ':1000000'), '"lotId":"[^"]*"', '"lotId":"forged"'), 'UTF8'),
+		  metadata
 		FROM eventlog.events
 		WHERE stream = 'credits-` + account + `' AND type = 'credits.granted'`)
+	p.call(http.StatusServiceUnavailable, "POST", "/v1/jobs", richKey, submission(1))
 	p.call(http.StatusCreated, "POST", "/v1/jobs", key, submission(1)) // the node finds that it is not alone
+	if got := p.call(http.StatusOK, "GET", "/v1/credits", richKey, nil).number("available"); got != 1 {
+		t.Errorf("%v credits are shown", got)
+	}
+	eventually.True(t, "the stream is set aside", func() bool {
+		stdout, _, err := p.tryCLI("projections", "list")
+		return err == nil && strings.Contains(stdout, "credits-"+rich)
+	})
 	p.refuses("the log holds what this service did not write", "audit", "checkpoint")
-	if stdout, _, err := p.tryCLI("audit", "verify"); exitCode(err) != exitFailed || !strings.Contains(stdout, "of credits-mine, position ") ||
+	if stdout, _, err := p.tryCLI("audit", "verify"); exitCode(err) != exitFailed || !strings.Contains(stdout, "of credits-"+rich+", position ") ||
 		!strings.Contains(stdout, "carries a MAC that is not this service's") || !strings.Contains(stdout, "MACs behind position 1/1, 1 findings") {
 		t.Errorf("a forged event: %v %s", err, stdout)
 	}
 	p.cli(nil, "audit", "accept", "--reason", "a test")
+	eventually.True(t, "an operator answers for the credits", func() bool {
+		r, err := p.try("POST", "/v1/jobs", richKey, submission(1))
+		return err == nil && r.status == http.StatusCreated
+	})
 	p.cli(&signed, "audit", "checkpoint")
 	p.cli(&held, "audit", "verify", "--against", kept)
 	if held.Events < signed.Size || len(held.Findings) != 0 || held.MACsBehind == "1/1" {

@@ -160,7 +160,9 @@ func ofEvent(err error) bool {
 func (t *tenure) setEventAside(ctx context.Context, e domain.Recorded, cause error) error {
 	failure := failureAt(e.Position, cause)
 	ordered, _ := t.runner.consumer.(InOrder)
-	if t.runner.raw || !ofEvent(cause) || len(t.aside) >= t.runner.limits.Aside || ordered != nil && ordered.InOrder(e.Stream) {
+	inOrder := ordered != nil && ordered.InOrder(e.Stream) &&
+		!errors.Is(cause, domain.ErrForged) // nothing of the service follows it
+	if t.runner.raw || !ofEvent(cause) || len(t.aside) >= t.runner.limits.Aside || inOrder {
 		if errors.Is(cause, domain.ErrNewer) && !t.runner.raw {
 			return t.leaveToNewer(ctx, failure)
 		}

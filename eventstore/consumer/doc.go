@@ -107,7 +107,8 @@
 //   - the failure is not known to be the event's, such as a table that is gone,
 //   - a consumer needs the stream's events in the log's order (InOrder): the feed, whose
 //     readers have a cursor; webhooks, for the streams that say where deliveries go. A
-//     RawConsumer always does,
+//     RawConsumer always does. A forged event (domain.ErrForged) does not count: the service
+//     writes nothing behind it,
 //   - a generation goes on without Limits.Aside streams already: then it is the code.
 //
 // A stream that was set aside is tried again when a process takes the lease, since it may

@@ -90,6 +90,8 @@ func Classify(ctx context.Context, err error) (*domain.Error, int) {
 		return errInternal, StatusClientGone
 	case errors.Is(err, domain.ErrNewer):
 		return errNewer, http.StatusServiceUnavailable
+	case errors.Is(err, domain.ErrForged):
+		return errForged, http.StatusServiceUnavailable
 	case outage(err):
 		return domain.Unavailable(err), http.StatusServiceUnavailable
 	}
@@ -129,6 +131,13 @@ func StatusOf(k domain.Kind) int {
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusInternalServerError
+}
+
+// errForged is the refusal of what an event would decide that the service did not write.
+var errForged = &domain.Error{
+	Kind: domain.KindUnavailable, Code: domain.CodeUnavailable,
+	Message: "the event log holds an event here that this service did not write, and nothing is decided from it",
+	Hint:    "the operator has to look at it (humanqa audit verify): name the requestId when you report this",
 }
 
 // errNewer is the refusal while processes of two versions run side by side.

@@ -37,7 +37,7 @@ type Check struct {
 	tree     Tree
 	signer   *Signer
 	verifier string
-	bound    Bound
+	bound    eventstore.Bound
 	forged   int // events that are not proved to be the service's
 
 	size int64 // of the tree, when the check began
@@ -77,8 +77,8 @@ func NewCheck(ctx context.Context, tx *sqlx.Tx, signer *Signer, kept []Checkpoin
 	if c.verifier, err = signer.Verifier(ctx); err != nil {
 		return nil, err
 	}
-	if c.bound, err = signer.Bound(ctx); err != nil {
-		return nil, err
+	if c.bound, err = signer.log.Bound(ctx); err != nil {
+		return nil, failed("read how the log is proved", err)
 	}
 	slices.SortFunc(c.kept, func(a, b Checkpoint) int { return cmp.Compare(a.Size, b.Size) })
 	var grows bool
@@ -103,12 +103,12 @@ func (c *Check) Root() tlog.Hash { return c.log.root() }
 func (c *Check) Compared() int64 { return min(c.size, c.log.size) }
 
 // Bound says by which key, and from where on, the log's events are proved.
-func (c *Check) Bound() Bound { return c.bound }
+func (c *Check) Bound() eventstore.Bound { return c.bound }
 
 // See takes the next event.
 func (c *Check) See(ctx context.Context, e eventstore.RawEvent) error {
 	l := leafOf(e.Recorded())
-	if why := c.signer.unproved(e, c.bound); why != "" {
+	if why := c.signer.log.Unproved(e, c.bound); why != "" {
 		if c.forged++; c.forged <= maxPlaces {
 			c.find(e.Stream, "%s %s", l, why)
 		}
@@ -366,7 +366,7 @@ func (c *Check) findUnproved(ctx context.Context) error {
 		c.find("", "the database has %d checkpoints, up to %d events; %d were signed, up to %d", stored.Checkpoints, stored.Size,
 			signed.Checkpoints, signed.Size)
 	}
-	if old := c.signer.now().Sub(c.bound.since); c.bound.Key != "" && c.Signed == 0 && stored.Checkpoints == 0 && old > unsignedFor {
+	if old := c.signer.now().Sub(c.bound.Since); c.bound.Key != "" && c.Signed == 0 && stored.Checkpoints == 0 && old > unsignedFor {
 		c.find("", "the log is to be signed since %s and has no checkpoint: nothing proves it (a service that runs signs one a minute)",
 			old.Truncate(time.Second))
 	}

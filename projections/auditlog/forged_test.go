@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"humanqa/domain"
+	"humanqa/domain/origin"
 	"humanqa/eventstore"
 	"humanqa/eventstore/binding"
 	"humanqa/internal/testing/must"
@@ -45,7 +47,7 @@ func TestAnEventThatIsPutInAtTheEndIsFoundBeforeItIsSigned(t *testing.T) {
 	w.forge(3, "credits-richer", "") // with the MAC of another event
 	w.lives(1)                       // the node finds that it is not alone
 	w.grown()
-	if _, _, err := w.signer.Sign(w.ctx()); !errors.Is(err, auditlog.ErrForged) ||
+	if _, _, err := w.signer.Sign(w.ctx()); !errors.Is(err, domain.ErrForged) ||
 		!strings.Contains(err.Error(), "(credits.granted, revision 0 of credits-rich, position 6/6) carries no MAC: this service did not write it (2 such events since 5 events") {
 		t.Errorf("a forged event is signed: %v", err)
 	}
@@ -58,7 +60,15 @@ func TestAnEventThatIsPutInAtTheEndIsFoundBeforeItIsSigned(t *testing.T) {
 		t.Errorf("told\n%s", text)
 	}
 
+	load := func() error {
+		return w.log.Load(w.ctx(), "credits-rich", 0, func(domain.Recorded) error { return nil })
+	}
+	if err := load(); !errors.Is(err, domain.ErrForged) || !strings.Contains(err.Error(), "at credits-rich@0 (position 6/6)") {
+		t.Errorf("a decision is made from a forged event: %v", err)
+	}
 	must.NoError(t, b.AcceptKey(w.ctx(), "operator", "it was me"))
+	must.NoError(t, w.log.Load(w.ctx(), origin.Stream, 0, func(domain.Recorded) error { return nil }))
+	must.NoError(t, load()) // an operator answers for it
 	if got := w.sign(); got.Size != 10 {
 		t.Errorf("signed %v", got)
 	}

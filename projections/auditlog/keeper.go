@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
 
+	"humanqa/domain"
 	"humanqa/internal/backoff"
 	"humanqa/internal/pgpool"
 )
@@ -46,7 +47,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		wait := k.every
 		_, found, err := k.signer.Sign(ctx)
-		refused := errors.Is(err, ErrForked) || errors.Is(err, ErrForged)
+		refused := errors.Is(err, ErrForked) || errors.Is(err, domain.ErrForged)
 		switch {
 		case refused:
 			k.log.WithError(err).Error("no checkpoint is signed: look with `humanqa audit verify`")

@@ -134,7 +134,7 @@ FROM added`
 // Sign signs the current tree. It gives the newest checkpoint if no event has come after
 // it; found is false while the log is empty. The events behind the newest checkpoint are
 // read from the log itself. A tree that lacks them, or does not continue the checkpoint,
-// is ErrForked. An event from another writer is ErrForged. Neither is signed.
+// is ErrForked. An event from another writer is domain.ErrForged. Neither is signed.
 func (s *Signer) Sign(ctx context.Context) (c Checkpoint, found bool, err error) {
 	tree := NewTree(s.db)
 	last, signedBefore, err := s.Newest(ctx)

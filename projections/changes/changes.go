@@ -4,6 +4,7 @@ package changes
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -129,6 +130,9 @@ func (c *Changes) Run(ctx context.Context, from domain.Position) error {
 		if err == nil {
 			at = eventstore.Checkpoint{Position: page.Next}
 			err = c.tell(ctx, page)
+		}
+		if unreadable, ok := errors.AsType[*eventstore.DecodeError](err); ok {
+			at = eventstore.At(unreadable.Position)
 		}
 		if err != nil && ctx.Err() == nil {
 			// The projections report the errors that stop them.

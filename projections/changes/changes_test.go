@@ -106,6 +106,39 @@ func TestWhatCannotBeFoundOutIsToldToAll(t *testing.T) {
 }
 
 // A checker hears that the queue changed, of no job in it, and of their own work.
+// What follows an event that nobody can read is found out as before.
+func TestChangesGoOnBehindAnEventThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	w := modeltest.New(t, events.Projector{})
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	w.Run(w.Sup)
+	w.Log.Record(domain.JobStream("j1"), modeltest.Created("acc"))
+	w.Reach(w.Sup)
+	w.Eventually("the stream is known", func() bool {
+		return w.Count(`SELECT COUNT(*) FROM readmodel.event_streams WHERE stream = $1`, domain.JobStream("j1")) == 1
+	})
+	bad := w.Log.Record(domain.JobStream("j2"), modeltest.Created("acc"))
+	w.Log.Spoil(bad.Commit, true)
+	w.Log.Record(domain.JobStream("j1"), &job.ItemChecked{ItemID: "item-1", Status: job.ItemPass})
+	c := New(w.Log, w.DB, func(context.Context, domain.Position) error { return nil }, log)
+	told, leave := c.Follow("acc")
+	defer leave()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx, domain.Position{}) }()
+	for timeout, heard := time.After(eventually.Patience), false; !heard; {
+		select {
+		case streams := <-told:
+			heard = slices.Contains(streams, domain.JobStream("j1"))
+		case <-timeout:
+			t.Fatal("nothing was heard of what follows")
+		}
+	}
+	cancel()
+	must.NoError(t, <-ended)
+}
+
 func TestCheckersHearOfTheQueueAndOfTheirOwnWork(t *testing.T) {
 	t.Parallel()
 	w := modeltest.New(t, events.Projector{}, jobs.Projector, sessions.Projector)
