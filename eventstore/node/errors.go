@@ -86,22 +86,22 @@ func requiredMetadataMissing(property string) error {
 }
 
 // answer prepares an error for the wire. It sets the trailers of a failure. An
-// error that is not meant for clients becomes UNAVAILABLE (Postgres is away, or the lock is
-// lost) or the context's own status.
+// error that is not meant for clients becomes UNAVAILABLE (Postgres is away) or the context's
+// own status, which is a failure where the node has ended the call.
 func answer(ctx context.Context, err error) error {
-	if f, ok := errors.AsType[*failure](err); ok {
-		// Fails only outside a handler or after the status was sent.
-		_ = grpc.SetTrailer(ctx, f.trailers)
-		return f.GRPCStatus().Err()
-	}
 	if err == nil {
 		return nil
 	}
-	if ctx.Err() != nil {
-		if lost := notHeld(context.Cause(ctx)); lost != nil {
-			return lost
+	f, ok := errors.AsType[*failure](err)
+	if !ok && ctx.Err() != nil {
+		if f, ok = errors.AsType[*failure](context.Cause(ctx)); !ok {
+			return status.FromContextError(ctx.Err()).Err()
 		}
-		return status.FromContextError(ctx.Err()).Err()
+	}
+	if ok {
+		// Fails only outside a handler or after the status was sent.
+		_ = grpc.SetTrailer(ctx, f.trailers)
+		return f.GRPCStatus().Err()
 	}
 	if _, ok := status.FromError(err); ok {
 		return err

@@ -3,20 +3,23 @@ package node
 import (
 	"bufio"
 	"bytes"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
+
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 )
 
 const (
 	// preface is how HTTP/2 begins, and with it gRPC.
 	preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-	// prefaceTimeout is how long a connection may take to show its protocol.
-	prefaceTimeout = 10 * time.Second
+	// handshakeTime is how long a connection may take to begin.
+	handshakeTime = 10 * time.Second
 	// maxRequest bounds the bytes that are read of a refused request.
 	maxRequest = 64 << 10
 
@@ -24,76 +27,60 @@ const (
 		"Persistent subscriptions, projections, users and the HTTP interface are EventStoreDB's own.\n"
 )
 
-// protocolListener accepts connections that answer a client of HTTP/1.1 with a refusal.
-// Some clients use the original's HTTP interface for features that gRPC lacks, and
-// would see a reset otherwise.
-type protocolListener struct{ net.Listener }
-
-func (l *protocolListener) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	return &sniffedConn{Conn: conn}, nil
+// handshake is the beginning of a connection by TCP: TLS, and a look at the protocol
+// inside. Some clients use the original's HTTP/1.1 interface for features that gRPC lacks.
+// They get a refusal, and would see a reset otherwise.
+type handshake struct {
+	credentials.TransportCredentials
+	tls *tls.Config // nil: there is none
 }
 
-// sniffedConn looks at its first bytes when it is first used, on its own
-// goroutine, so that a silent connection delays no other one. gRPC writes before
-// it reads, and none of its bytes may reach a client of another protocol.
-type sniffedConn struct {
-	net.Conn
-	once sync.Once
-	seen []byte // of the preface, not read yet
-	err  error
-}
+func newHandshake(tls *tls.Config) handshake { return handshake{insecure.NewCredentials(), tls} }
 
 var errNotHTTP2 = errors.New("the connection does not speak HTTP/2")
 
-func (c *sniffedConn) use() { c.once.Do(func() { c.seen, c.err = c.sniff() }) }
-
-func (c *sniffedConn) Write(b []byte) (int, error) {
-	if c.use(); c.err != nil {
-		return 0, c.err
+// ServerHandshake runs before gRPC writes anything, on a goroutine of the connection's own.
+func (h handshake) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	var user credentials.AuthInfo
+	if h.tls != nil {
+		user, _ = conn.(*guest)
+		conn = tls.Server(conn, h.tls)
 	}
-	return c.Conn.Write(b)
+	begun, err := sniff(conn)
+	if err != nil {
+		return nil, nil, errors.Join(err, conn.Close())
+	}
+	return begun, user, nil
 }
 
-func (c *sniffedConn) Read(b []byte) (int, error) {
-	c.use()
-	if len(c.seen) > 0 {
-		n := copy(b, c.seen)
-		c.seen = c.seen[n:]
-		return n, nil
-	}
-	if c.err != nil {
-		return 0, c.err
-	}
-	return c.Conn.Read(b)
+// begunConn is a connection of which the preface has been read.
+type begunConn struct {
+	net.Conn
+	seen io.Reader
 }
 
-// sniff reads as long as the bytes are the preface's. The gRPC server later lifts
-// its deadline: it sets one of its own until the connection is established.
-func (c *sniffedConn) sniff() ([]byte, error) {
-	if err := c.SetDeadline(time.Now().Add(prefaceTimeout)); err != nil {
-		return nil, err
-	}
+func (c *begunConn) Read(b []byte) (int, error) { return c.seen.Read(b) }
+
+// sniff reads as long as the bytes are the preface's.
+func sniff(conn net.Conn) (*begunConn, error) {
 	head := make([]byte, 0, len(preface))
 	for len(head) < len(preface) && strings.HasPrefix(preface, string(head)) {
-		n, err := c.Conn.Read(head[len(head):len(preface)])
+		n, err := conn.Read(head[len(head):len(preface)])
 		head = head[:len(head)+n]
 		if err != nil {
 			return nil, err
 		}
 	}
-	if string(head) == preface {
-		return head, nil
+	all := io.MultiReader(bytes.NewReader(head), conn)
+	if string(head) != preface {
+		return nil, errors.Join(errNotHTTP2, refuse(conn, all))
 	}
-	return nil, errors.Join(errNotHTTP2, c.refuse(io.MultiReader(bytes.NewReader(head), c.Conn)))
+	return &begunConn{conn, all}, nil
 }
 
 // refuse answers a request in HTTP/1.1. It reads the request first: the close of a
 // connection with unread bytes would discard the answer.
-func (c *sniffedConn) refuse(from io.Reader) error {
+func refuse(conn net.Conn, from io.Reader) error {
 	request, err := http.ReadRequest(bufio.NewReader(io.LimitReader(from, maxRequest)))
 	if err != nil {
 		return err
@@ -106,5 +93,5 @@ func (c *sniffedConn) refuse(from io.Reader) error {
 		Header:        http.Header{"Content-Type": {"text/plain; charset=utf-8"}},
 		ContentLength: int64(len(notOffered)), Body: io.NopCloser(strings.NewReader(notOffered)),
 	}
-	return answer.Write(c.Conn)
+	return answer.Write(conn)
 }

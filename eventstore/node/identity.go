@@ -21,8 +21,8 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	grpcmeta "google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/tap"
 
 	"humanqa/internal/selfsigned"
 )
@@ -173,31 +173,60 @@ func (n *Node) GeneratedPassword() string {
 	return n.identity.password
 }
 
-// authorise checks basic credentials for the Streams service. The rest is
-// open, as in the original: clients ask for features before they sign in.
-func (f *identityFile) authorise(ctx context.Context, method string) error {
-	if !strings.HasPrefix(method, streamsService) {
-		return nil
-	}
-	md, _ := grpcmeta.FromIncomingContext(ctx)
-	for _, header := range md.Get("authorization") {
+// caller is the user of a call at the TLS address, whose password is right.
+type caller struct {
+	user         string
+	passwordHash [sha256.Size]byte
+}
+
+type callerKey struct{}
+
+// callerOf gives the caller; none for a stranger, and where there are no users.
+func callerOf(ctx context.Context) caller {
+	c, _ := ctx.Value(callerKey{}).(caller)
+	return c
+}
+
+// identify looks for a user in a call's headers. gRPC has read none of its message yet, and
+// reads nothing more of the connection meanwhile. A user makes the connection known.
+func (f *identityFile) identify(ctx context.Context, info *tap.Info) (context.Context, error) {
+	for _, header := range info.Header.Get("authorization") {
 		user, password, ok := basicCredentials(header)
 		if !ok {
 			continue
 		}
-		hash := sha256.Sum256([]byte(password))
-		switch {
-		case is(user, Username) && subtle.ConstantTimeCompare(hash[:], f.passwordHash[:]) == 1:
-			return nil
-		case is(user, Reader) && f.isReader(hash):
-			if method == readMethod {
-				return nil
-			}
-			return answer(ctx, accessDenied())
+		c := caller{user, sha256.Sum256([]byte(password))}
+		if !f.knows(c) {
+			continue
 		}
+		if p, ok := peer.FromContext(ctx); ok {
+			if g, ok := p.AuthInfo.(*guest); ok {
+				g.know()
+			}
+		}
+		return context.WithValue(ctx, callerKey{}, c), nil
 	}
-	return status.Error(codes.Unauthenticated, "Unauthenticated")
+	return ctx, nil // the call is refused where its trailers can be
 }
+
+func (f *identityFile) knows(c caller) bool {
+	return is(c.user, Username) && subtle.ConstantTimeCompare(c.passwordHash[:], f.passwordHash[:]) == 1 ||
+		is(c.user, Reader) && f.isReader(c.passwordHash)
+}
+
+// authorise refuses calls of the Streams service without a user, or without the right. The
+// rest is open, as in the original: clients ask for features before they sign in.
+func (f *identityFile) authorise(ctx context.Context, method string) error {
+	switch user := callerOf(ctx).user; {
+	case !strings.HasPrefix(method, streamsService), user == Username, user == Reader && method == readMethod:
+		return nil
+	case user == Reader:
+		return answer(ctx, accessDenied())
+	}
+	return errUnauthenticated
+}
+
+var errUnauthenticated = &failure{code: codes.Unauthenticated, message: "Unauthenticated"}
 
 func basicCredentials(header string) (user, password string, ok bool) {
 	scheme, value, _ := strings.Cut(header, " ")

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"time"
 
@@ -29,8 +30,12 @@ const (
 	maxSocketPath = 103
 
 	// maxCalls bounds the calls of one connection, and with it the appends that
-	// wait in memory; the client's further calls wait on its side.
-	maxCalls = 4096
+	// wait in memory; the client's further calls wait on its side. maxCallsTLS is that bound
+	// at the TLS address.
+	maxCalls    = 4096
+	maxCallsTLS = 64
+	// maxHeaders bounds the headers of a call at the TLS address.
+	maxHeaders = 32 << 10
 
 	window     = 1 << 20
 	connWindow = 4 << 20
@@ -86,7 +91,7 @@ func (n *Node) listen(ctx context.Context) (open []*endpoint, err error) {
 		if err != nil {
 			return open, err
 		}
-		open = append(open, &endpoint{listener: l, server: n.newServer("", nil), address: "unix:" + path})
+		open = append(open, &endpoint{listener: l, server: n.newServer(""), address: "unix:" + path})
 	}
 	if address := n.config.InsecureListen; address != "" {
 		if err := requireLoopback(address); err != nil {
@@ -114,19 +119,28 @@ func (n *Node) listen(ctx context.Context) (open []*endpoint, err error) {
 }
 
 // overTCP serves a TCP listener; with an identity over TLS and for a password.
-// TLS ends at the listener, since the protocol inside is known only then.
+// TLS is begun behind the accept, since the protocol inside is known only then.
 func (n *Node) overTCP(l net.Listener, host string, identity *identityFile) *endpoint {
-	e := &endpoint{address: l.Addr().String(), secure: identity != nil, server: n.newServer(host, identity)}
+	e := &endpoint{listener: l, address: l.Addr().String(), secure: identity != nil}
 	if host != "" {
 		e.address = net.JoinHostPort(host, portOf(l.Addr()))
 	}
-	if identity != nil {
-		l = tls.NewListener(l, &tls.Config{
+	if identity == nil {
+		e.server = n.newServer(host, grpc.Creds(newHandshake(nil)))
+		return e
+	}
+	e.listener = &strangers{Listener: l}
+	e.server = n.newServer(host,
+		grpc.Creds(newHandshake(&tls.Config{
 			Certificates: []tls.Certificate{identity.certificate}, MinVersion: tls.VersionTLS12,
 			NextProtos: []string{"h2", "http/1.1"},
-		})
-	}
-	e.listener = &protocolListener{l}
+		})),
+		grpc.InTapHandle(identity.identify),
+		grpc.ChainUnaryInterceptor(identity.unary),
+		grpc.ChainStreamInterceptor(identity.stream),
+		grpc.MaxConcurrentStreams(maxCallsTLS),
+		grpc.MaxHeaderListSize(maxHeaders),
+	)
 	return e
 }
 
@@ -174,19 +188,12 @@ func requireLoopback(address string) error {
 	return fmt.Errorf("without TLS only a loopback address is served, not %s", address)
 }
 
-// newServer makes a server that calls itself host; with an identity its Streams
-// service needs a password.
-func (n *Node) newServer(host string, guard *identityFile) *grpc.Server {
-	unary := []grpc.UnaryServerInterceptor{n.recoverUnary}
-	stream := []grpc.StreamServerInterceptor{n.recoverStream, refuseAfterTheLastMessage}
-	if guard != nil {
-		unary = append(unary, guard.unary)
-		stream = append(stream, guard.stream)
-	}
-	unary, stream = append(unary, n.termUnary), append(stream, n.termStream)
-	server := grpc.NewServer(
-		grpc.ChainUnaryInterceptor(unary...),
-		grpc.ChainStreamInterceptor(stream...),
+// newServer makes a server that calls itself host. What the options have comes before a
+// call's work, and in place of the default.
+func (n *Node) newServer(host string, options ...grpc.ServerOption) *grpc.Server {
+	server := grpc.NewServer(slices.Concat([]grpc.ServerOption{
+		grpc.ChainUnaryInterceptor(n.recoverUnary),
+		grpc.ChainStreamInterceptor(n.recoverStream, refuseAfterTheLastMessage),
 		grpc.ForceServerCodecV2(newWireCodec()),
 		grpc.MaxRecvMsgSize(maxMessage),
 		grpc.MaxSendMsgSize(maxMessage),
@@ -195,13 +202,14 @@ func (n *Node) newServer(host string, guard *identityFile) *grpc.Server {
 		grpc.InitialConnWindowSize(connWindow),
 		grpc.ReadBufferSize(ioBuffer),
 		grpc.WriteBufferSize(ioBuffer),
+		grpc.ConnectionTimeout(handshakeTime),
 		grpc.WaitForHandlers(true),
 		grpc.NumStreamWorkers(callWorkers),
 		// The client pings every ten seconds, also without calls; the default
 		// policy would cut it off for that.
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 2 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
-	)
+	}, options, []grpc.ServerOption{grpc.ChainUnaryInterceptor(n.termUnary), grpc.ChainStreamInterceptor(n.termStream)})...)
 	n.register(server, host)
 	return server
 }

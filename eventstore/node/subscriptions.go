@@ -53,7 +53,7 @@ type subscriptions struct {
 
 // subscribe lists the call's subscription until end is called.
 func (n *Node) subscribe(ctx context.Context, stream string, filtered bool, position int64) (s *subscription, end func()) {
-	s = &subscription{Subscription: n.describe(ctx)}
+	s = &subscription{Subscription: describe(ctx)}
 	s.Stream, s.Filtered, s.Since = stream, filtered, time.Now()
 	s.at.Store(position)
 	n.subscriptions.mu.Lock()
@@ -71,29 +71,16 @@ func (n *Node) subscribe(ctx context.Context, stream string, filtered bool, posi
 	}
 }
 
-// describe gives the address, user and name of a call's client. Only the TLS address has
-// users: elsewhere a header proves nothing.
-func (n *Node) describe(ctx context.Context) (s Subscription) {
+// describe gives the address, user and name of a call's client.
+func describe(ctx context.Context) (s Subscription) {
+	s.User = callerOf(ctx).user
 	md, _ := grpcmeta.FromIncomingContext(ctx)
 	for _, name := range md.Get("connection-name") {
 		s.Name = printable(name)
 	}
-	p, ok := peer.FromContext(ctx)
-	if !ok {
-		return s
-	}
-	if s.Address = p.Addr.String(); p.Addr.Network() == "unix" {
-		s.Address = "socket"
-		return s
-	}
-	for _, e := range n.endpoints {
-		if !e.secure || p.LocalAddr == nil || portOf(p.LocalAddr) != portOf(e.listener.Addr()) {
-			continue
-		}
-		for _, header := range md.Get("authorization") {
-			if user, _, ok := basicCredentials(header); ok {
-				s.User = printable(user)
-			}
+	if p, ok := peer.FromContext(ctx); ok {
+		if s.Address = p.Addr.String(); p.Addr.Network() == "unix" {
+			s.Address = "socket"
 		}
 	}
 	return s

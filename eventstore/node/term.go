@@ -2,27 +2,19 @@ package node
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
-	"humanqa/eventstore/node/store"
 )
 
 // Term ends when the node loses the log's lock, with ErrLost or ErrLocked as its cause. Once
 // the node has the lock again there is a new term.
 func (n *Node) Term() context.Context { return n.store.Term() }
 
-// notHeld is the status of calls that are refused, or were ended, for want of the lock; nil
-// for any other cause of a context's end.
-func notHeld(cause error) error {
-	if errors.Is(cause, store.ErrLost) || errors.Is(cause, store.ErrLocked) {
-		return status.Error(codes.Unavailable, cause.Error())
-	}
-	return nil
+// notHeld is the answer to calls that are refused, or were ended, for want of the lock.
+func notHeld(term context.Context) error {
+	return &failure{code: codes.Unavailable, message: context.Cause(term).Error()}
 }
 
 // withinTerm gives a call's context that ends with the node's term, too. Another node may hold
@@ -34,10 +26,10 @@ func (n *Node) withinTerm(ctx context.Context, method string) (context.Context, 
 	}
 	term := n.store.Term()
 	if term.Err() != nil {
-		return nil, nil, notHeld(context.Cause(term))
+		return nil, nil, notHeld(term)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(term, func() { cancel(context.Cause(term)) })
+	stop := context.AfterFunc(term, func() { cancel(notHeld(term)) })
 	return ctx, func() { stop(); cancel(nil) }, nil
 }
 
