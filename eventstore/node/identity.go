@@ -248,8 +248,14 @@ func (f *identityFile) unary(ctx context.Context, req any, info *grpc.UnaryServe
 }
 
 func (f *identityFile) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	if err := f.authorise(stream.Context(), info.FullMethod); err != nil {
+	ctx := stream.Context()
+	if err := f.authorise(ctx, info.FullMethod); err != nil {
 		return err
+	}
+	if c := callerOf(ctx); c.user == Reader {
+		reading, end := f.whileReader(ctx, c)
+		defer end()
+		stream = &termedStream{stream, reading}
 	}
 	return handler(srv, stream)
 }

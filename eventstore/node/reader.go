@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
@@ -12,10 +13,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	grpcmeta "google.golang.org/grpc/metadata"
 
+	"humanqa/internal/backoff"
 	"humanqa/internal/wholefile"
 )
 
@@ -51,14 +55,31 @@ func MakeReader(dir, listen string) (address string, err error) {
 		nil
 }
 
-// DropReader ends the reader's password; it says whether there was one. Calls
-// under way go on.
+// DropReader ends the reader's password, and with it the reader's running calls; it says
+// whether there was one.
 func DropReader(dir string) (was bool, err error) {
 	err = os.Remove(filepath.Join(dir, readerFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// readerLook is how often a running call of a reader looks whether the password still holds.
+const readerLook = 500 * time.Millisecond
+
+// whileReader gives the context of a call that ends when its password does.
+func (f *identityFile) whileReader(ctx context.Context, c caller) (_ context.Context, end func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		for backoff.Wait(ctx, readerLook) == nil {
+			if !f.isReader(c.passwordHash) {
+				cancel(errUnauthenticated)
+			}
+		}
+	})
+	return ctx, func() { cancel(nil); watch.Wait() }
 }
 
 // isReader reads the file each time: readers begin a call a day, and another

@@ -13,6 +13,8 @@ import (
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"humanqa/eventstore/node"
 	"humanqa/internal/testing/must"
@@ -124,6 +126,45 @@ func TestAConnectionWithoutAPasswordEndsSoon(t *testing.T) {
 			}
 		case *http2.PingFrame:
 			t.Fatal("the connection is kept")
+		}
+	}
+}
+
+func TestTheEndOfTheReadersPasswordEndsTheReadersCalls(t *testing.T) {
+	t.Parallel()
+	c, own := guarded(t)
+	address, err := node.MakeReader(c.CertDir, own.Address)
+	must.NoError(t, err)
+	config, err := esdb.ParseConnectionString(address)
+	must.NoError(t, err)
+	config.Logger = nil
+	subscribe := func(config *esdb.Configuration) *esdb.Subscription {
+		t.Helper()
+		sub, err := connect(t, config).SubscribeToAll(t.Context(), esdb.SubscribeToAllOptions{})
+		must.NoError(t, err)
+		return sub
+	}
+	readers, others := subscribe(config), subscribe(own)
+	if was, err := node.DropReader(c.CertDir); err != nil || !was {
+		t.Fatalf("dropped %t, %v", was, err)
+	}
+	for {
+		if dropped := readers.Recv().SubscriptionDropped; dropped != nil {
+			if status.Code(dropped.Error) != codes.Unauthenticated {
+				t.Errorf("the reader's subscription ended with %v", dropped.Error)
+			}
+			break
+		}
+	}
+	_, err = connect(t, own).AppendToStream(t.Context(), "s", esdb.AppendToStreamOptions{}, event())
+	must.NoError(t, err)
+	for {
+		seen := others.Recv()
+		if seen.SubscriptionDropped != nil {
+			t.Fatal(seen.SubscriptionDropped.Error)
+		}
+		if seen.EventAppeared != nil {
+			break
 		}
 	}
 }
