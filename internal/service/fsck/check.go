@@ -7,6 +7,7 @@
 package fsck
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -54,6 +55,18 @@ func (r *Result) find(invariant int, stream, format string, args ...any) {
 	r.Findings = append(r.Findings, audit.Finding{Invariant: invariant, Stream: stream, Problem: fmt.Sprintf(format, args...)})
 }
 
+// tellClosed reports streams whose texts do not open: once, since behind a new database it is
+// every stream with a text.
+func (r *Result) tellClosed(first string, further int) {
+	as := ""
+	if further > 0 {
+		as = fmt.Sprintf(", as in %d further streams", further)
+	}
+	if first != "" {
+		r.find(13, first, "%v%s: restore table vault.subject_keys from a backup", domain.ErrKeyLost, as)
+	}
+}
+
 // toldEvery is the number of events between two reports of progress.
 const toldEvery = 1000
 
@@ -70,6 +83,7 @@ func (i Installation) Check(
 	gone := map[string]bool{}   // jobs that were erased alone
 	var erased []string         // streams of jobs and checkers that were erased
 	closed := map[string]bool{} // streams whose texts do not open
+	var firstClosed string
 	out := Result{Findings: []audit.Finding{}}
 	_, unlike, err := i.AgainstTree(ctx, against, func(e eventstore.RawEvent) error {
 		r, err := e.Decode()
@@ -84,7 +98,7 @@ func (i Installation) Check(
 		log.See(r)
 		if !closed[e.Stream] && eventstore.TextsClosed(e) {
 			closed[e.Stream] = true
-			out.find(13, e.Stream, "%v: restore table vault.subject_keys from a backup", domain.ErrKeyLost)
+			firstClosed = cmp.Or(firstClosed, e.Stream)
 		}
 		switch r.Event.(type) {
 		case *job.Erased:
@@ -101,6 +115,7 @@ func (i Installation) Check(
 	if err != nil {
 		return Result{}, err
 	}
+	out.tellClosed(firstClosed, len(closed)-1)
 	out.Findings = append(out.Findings, unlike...)
 	now, err := i.Now(ctx)
 	if err != nil {

@@ -1,0 +1,54 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"humanqa/domain"
+	"humanqa/internal/service/fsck"
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
+)
+
+// A database that is made anew behind a log has none of its keys.
+func TestKeysOfTextsThatAreLostAreOneFindingHoweverManyStreamsHaveThem(t *testing.T) {
+	t.Parallel()
+	cfg, log := serveConfig(t, "HUMANQA_DATABASE_URL="+pgtest.NewDSN(t))
+	cfg.Demo = true
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	must.NoError(t, Serve(ctx, cfg, log, func(s *Service) {
+		defer stop()
+		for n := range 3 {
+			req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.cfg.BaseURL+"/v1/jobs", strings.NewReader(fmt.Sprintf(
+				`{"url": "https://example.com/%d", "title": "t", "description": "d", "jobType": "Custom"}`, n)))
+			must.NoError(t, err)
+			req.Header.Set("Authorization", "Bearer "+s.demo.APIKey)
+			res, err := http.DefaultClient.Do(req)
+			must.NoError(t, err)
+			_ = res.Body.Close() // its status says enough
+			if res.StatusCode != http.StatusCreated {
+				t.Fatalf("a submission: %d", res.StatusCode)
+			}
+		}
+		_, err := s.core.DB.ExecContext(ctx, "DELETE FROM vault.subject_keys")
+		must.NoError(t, err)
+		again, err := Attach(ctx, s.cfg, log) // it has no keys in memory
+		must.NoError(t, err)
+		defer func() { must.NoError(t, again.Close(ctx)) }()
+		out, err := again.Installation().Check(ctx, log, fsck.NoProgress, nil)
+		must.NoError(t, err)
+		var told []string
+		for _, f := range out.Findings {
+			if strings.Contains(f.Problem, domain.ErrKeyLost.Error()) {
+				told = append(told, f.String())
+			}
+		}
+		if len(told) != 1 || !strings.Contains(told[0], "further streams: restore table vault.subject_keys") {
+			t.Errorf("the check says %v", told)
+		}
+	}))
+}
