@@ -1,6 +1,7 @@
 package eventstore
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -49,11 +50,14 @@ func (c *Client) Inspect(ctx context.Context) []Finding {
 	})
 	if err != nil {
 		i.add("connection", err, "", "is the address right, does it listen, and with TLS: is tlsCaFile the authority of its certificate?")
+		if members, err := i.gossip(ctx); err == nil { // no client connects to a cluster without a leader
+			i.nodes(members, nil)
+		}
 		return i.found
 	}
 	i.found = append(i.found, Finding{What: "connection", OK: true, Detail: i.how()})
 	i.version(*version)
-	i.nodes(ctx)
+	i.nodes(i.gossip(ctx))
 	i.rights(ctx)
 	i.name(ctx)
 	i.times(ctx)
@@ -111,9 +115,8 @@ func (i *inspection) version(v esdb.ServerVersion) {
 	i.add("version", err, detail, "run EventStoreDB 22 or later, or KurrentDB")
 }
 
-// nodes asks the first node that answers for all nodes.
-func (i *inspection) nodes(ctx context.Context) {
-	members, err := i.gossip(ctx)
+// nodes looks for the leader among the members of the log.
+func (i *inspection) nodes(members []*gossip.MemberInfo, err error) {
 	if err != nil {
 		i.add("nodes", err, "", "the node's gossip has to be reachable: clients find a cluster's leader by it")
 		return
@@ -130,12 +133,13 @@ func (i *inspection) nodes(ctx context.Context) {
 		alive = append(alive, at)
 	}
 	if leader == "" {
-		err = fmt.Errorf("none of %s is the leader", strings.Join(alive, ", "))
+		err = fmt.Errorf("there is no leader among %s", strings.Join(alive, ", "))
 	}
 	i.add("nodes", err, fmt.Sprintf("%d, the leader is %s", len(members), leader),
 		"wait for the election, or start the nodes that are down: a majority elects")
 }
 
+// gossip asks the first node that answers for all nodes.
 func (i *inspection) gossip(ctx context.Context) ([]*gossip.MemberInfo, error) {
 	config := i.config()
 	var addresses []string
@@ -178,11 +182,20 @@ func askGossip(ctx context.Context, address string, creds credentials.TransportC
 // never is a revision that no stream has.
 const never = uint64(1) << 40
 
-const grant = `give the user the rights, or an account in $admins; for $all: metadata of $all = {"$acl":{"$r":["USER","$admins"]}}`
+const (
+	grant = `give the user the rights, or an account in $admins; for $all: humanqa eventstore grant USER, with the address of an admin`
+	// largest is the size of the largest append of the service: names count, too.
+	largest = 1<<20 - 1<<10
+)
 
 func (i *inspection) rights(ctx context.Context) {
-	i.add("append", i.mayAppend(ctx, origin.Stream, "log.named"), "allowed", grant)
-	_, err := look(ctx, i.Client, func(ctx context.Context, client *esdb.Client) (struct{}, error) {
+	err := i.mayAppend(ctx, origin.Stream, "log.named", emptyData)
+	i.add("append", err, "allowed", grant)
+	if err == nil {
+		i.add("append of 1 MiB", i.mayAppend(ctx, origin.Stream, "log.named", bytes.Repeat([]byte(" "), largest)), "allowed",
+			"raise the limits of the server, and of what is between: --max-append-size is at least 1048576")
+	}
+	_, err = look(ctx, i.Client, func(ctx context.Context, client *esdb.Client) (struct{}, error) {
 		return struct{}{}, readLast(ctx, client)
 	})
 	i.add("read $all", err, "allowed", grant)
@@ -194,14 +207,14 @@ func (i *inspection) rights(ctx context.Context) {
 		return struct{}{}, subscription.Close()
 	})
 	i.add("subscribe to $all", err, "allowed", grant)
-	i.add("set metadata", i.mayAppend(ctx, "$$"+origin.Stream, "$metadata"), "allowed", grant)
+	i.add("set metadata", i.mayAppend(ctx, "$$"+origin.Stream, "$metadata", emptyData), "allowed", grant)
 }
 
 // mayAppend tries an append that cannot succeed.
-func (i *inspection) mayAppend(ctx context.Context, stream, eventType string) error {
+func (i *inspection) mayAppend(ctx context.Context, stream, eventType string, data []byte) error {
 	_, err := look(ctx, i.Client, func(ctx context.Context, client *esdb.Client) (*esdb.WriteResult, error) {
 		return client.AppendToStream(ctx, stream, esdb.AppendToStreamOptions{ExpectedRevision: esdb.Revision(never)},
-			esdb.EventData{EventType: eventType, ContentType: esdb.ContentTypeJson, Data: emptyData})
+			esdb.EventData{EventType: eventType, ContentType: esdb.ContentTypeJson, Data: data})
 	})
 	if refused, ok := errors.AsType[*esdb.Error](err); ok && refused.Code() == esdb.ErrorCodeWrongExpectedVersion {
 		return nil
@@ -233,7 +246,7 @@ func (i *inspection) times(ctx context.Context) {
 		_, err := i.Head(ctx)
 		read := time.Since(began)
 		if err == nil {
-			err = i.mayAppend(ctx, origin.Stream, "log.named")
+			err = i.mayAppend(ctx, origin.Stream, "log.named", emptyData)
 		}
 		if err != nil {
 			return // rights reports the same error

@@ -37,7 +37,7 @@ func TestAStrangeLogIsRefusedByNameWhileRunningAtTheStartAndByCommands(t *testin
 	p.cli(&checked, check...) // what HUMANQA_EVENTSTORE_URL names
 	first.cli(&checked, check...)
 	p.cli(&checked, "eventstore", "check", "esdb://"+address+"?tls=false")
-	if n := len(checked.Findings); n != 9 || checked.Findings[n-2].What != "name" || strings.HasPrefix(checked.Findings[n-2].Detail, "none") {
+	if n := len(checked.Findings); n != 10 || checked.Findings[n-2].What != "name" || strings.HasPrefix(checked.Findings[n-2].Detail, "none") {
 		t.Errorf("eventstore check finds %+v", checked.Findings)
 	}
 

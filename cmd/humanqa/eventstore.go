@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,6 +59,32 @@ func (c *eventstoreCheckCmd) Run(ctx context.Context, a *app) (err error) {
 			len(findings))
 	}
 	return nil
+}
+
+type eventstoreGrantCmd struct {
+	User string `arg:"" help:"The user of the log's server, as in the service's address."`
+	URL  string `arg:"" optional:"" help:"The log, esdb://…, with a user in $admins; without it HUMANQA_EVENTSTORE_URL."`
+}
+
+// Run needs neither data directory nor Postgres.
+func (c *eventstoreGrantCmd) Run(ctx context.Context, a *app) (err error) {
+	url := cmp.Or(c.URL, a.cfg.EventStoreURL)
+	if url == "" {
+		return errors.New("the embedded node has no such users: name the log of a server of your own, or see humanqa eventstore reader")
+	}
+	log, err := a.openLog("URL", url)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	granted, err := log.Grant(ctx, c.User)
+	if err != nil {
+		return fmt.Errorf("%w: the address needs a user in $admins", err)
+	}
+	if !granted {
+		return a.print(map[string]any{"granted": false}, "%s may read $all already", c.User)
+	}
+	return a.print(map[string]any{"granted": true}, "%s may read $all, and subscribe to it", c.User)
 }
 
 type eventstoreReaderCmd struct {

@@ -93,6 +93,7 @@ type commands struct {
 	Eventstore struct {
 		Check  eventstoreCheckCmd  `cmd:"" help:"Check that the log has the rights and limits that the service needs. Exit 1 with the next step if not."`
 		Reader eventstoreReaderCmd `cmd:"" help:"Make a password that may read the log and append nothing. Run it again for a new one."`
+		Grant  eventstoreGrantCmd  `cmd:"" help:"Let a user of the log's own server read and subscribe to $all, by the metadata of $all."`
 		Copy   eventstoreCopyCmd   `cmd:"" help:"Copy a log to another server, event by event, and check the copy. A second run continues the first."`
 
 		Restored eventstoreRestoredCmd `cmd:"" help:"State that the log was restored, where the service cannot see it: readers with cursors of lost events are told."`
