@@ -31,13 +31,14 @@
 //
 // # When something fails
 //
-// If a group's INSERT fails its outcome is unknown (the answer may have been
+// If a group's INSERT has no answer its outcome is unknown (the answer may have been
 // lost behind the commit). Its members are answered ErrUnavailable, all cached state is
 // dropped, and the writer starts over: connect, lock, read the head and the ids of the
 // last events. Clients resend the same bytes; the idempotency rule recognises events that
 // had been written. A crash of the process at any moment leaves whole groups or nothing.
 // Writes that were decided on top of the group, or that come before the writer is back, are
-// answered with a RefusedError: they are certainly not written.
+// answered with a RefusedError: they are certainly not written. So are those of a group whose
+// INSERT Postgres has refused.
 //
 // If Postgres says that its disk is full, it is certain that nothing was written. Then
 // appends are answered with a RefusedError, at once, until the trial write of an event,

@@ -40,7 +40,14 @@ type RefusedError struct {
 
 func (e *RefusedError) Error() string { return e.Reason }
 
-// errUnsent answers writes of which nothing was sent to Postgres.
+// notWritten says that Postgres has undone the statement that failed. The loss of a
+// connection, or the end of its session, tells nothing about the statement.
+func notWritten(err error) bool {
+	failed, ok := errors.AsType[*pq.Error](err)
+	return ok && failed.Severity == "ERROR" // in another language it counts as unknown
+}
+
+// errUnsent answers writes of which nothing is in Postgres.
 var errUnsent = &RefusedError{"it connects to its database", retryFirst}
 
 // unsent is the answer to such writes after a group failed.

@@ -285,7 +285,9 @@ func (w *writer) commitAll(groups <-chan *group, broken chan<- struct{}) {
 		if w.refusal = refusalOf(err); w.refusal == nil {
 			w.refusal = ErrUnavailable
 		}
-		if g != nil {
+		if g != nil && notWritten(err) {
+			refuse(g.members, unsent(w.refusal))
+		} else if g != nil {
 			refuse(g.members, w.refusal)
 		}
 		failed = true
