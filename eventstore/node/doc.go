@@ -22,6 +22,18 @@
 // event of an older version may not fit. Its data and metadata are then withheld, and a
 // note of their sums stands in their place.
 //
+// # One holder
+//
+// Only the node with the log's lock answers. Another one refuses each call, and names the
+// holder to clients of the TLS address once it knows where that is. A loss of the lock ends
+// every call.
+//
+// # Before a password
+//
+// A connection to the TLS address is a stranger's until one of its calls has a password. The
+// node looks for it before gRPC reads the call's message. Strangers are few, and the bytes and
+// the time of each are bounded.
+//
 // # Positions and the protocol
 //
 // An event's commit and prepare position are both its position in $all. Zero is before

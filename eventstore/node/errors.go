@@ -80,6 +80,12 @@ func maxAppendSizeExceeded(limit int) error {
 		grpcmeta.Pairs("exception", "maximum-append-size-exceeded", "maximum-append-size", size)}
 }
 
+// notLeader names the node that holds the log. Clients of every language then go there.
+func notLeader(host, port string) error {
+	return &failure{codes.NotFound, "Leader info available",
+		grpcmeta.Pairs("exception", "not-leader", "leader-endpoint-host", host, "leader-endpoint-port", port)}
+}
+
 func requiredMetadataMissing(property string) error {
 	return &failure{codes.InvalidArgument, "Required Metadata Property '" + property + "' is missing",
 		grpcmeta.Pairs("exception", "missing-required-metadata-property", "required-metadata-properties", "type,content-type")}

@@ -144,6 +144,15 @@ func (n *Node) overTCP(l net.Listener, host string, identity *identityFile) *end
 	return e
 }
 
+// advertised is the TLS address as other nodes tell it to clients; empty where it names no
+// host or no port.
+func advertised(listen string) string {
+	if _, port, err := net.SplitHostPort(listen); err != nil || port == "0" || hostOf(listen) == "" {
+		return ""
+	}
+	return listen
+}
+
 func portOf(a net.Addr) string {
 	if tcp, ok := a.(*net.TCPAddr); ok {
 		return strconv.Itoa(tcp.Port)

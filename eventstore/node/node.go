@@ -83,7 +83,7 @@ func (n *Node) start(ctx context.Context) error {
 		return errors.New("no address to listen on")
 	}
 	var err error
-	if n.store, err = store.Open(ctx, n.config.DSN, n.log, n.metrics.own); err != nil {
+	if n.store, err = store.Open(ctx, n.config.DSN, advertised(n.config.Listen), n.log, n.metrics.own); err != nil {
 		return err
 	}
 	if err := n.metrics.show(n.config.Registerer); err != nil {

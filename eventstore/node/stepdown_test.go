@@ -14,6 +14,7 @@ import (
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"
+	"humanqa/internal/testing/process"
 )
 
 // endWriter ends the session that holds the log's lock, unless it is the other node's.
@@ -22,17 +23,14 @@ const endWriter = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE 
 
 // takeOver starts another node on the database, and ends the writer's session until that one
 // has the lock: the first may be faster, and have it again.
-func takeOver(t *testing.T, db *sqlx.DB, dsn string) *node.Node {
+func takeOver(t *testing.T, db *sqlx.DB, c node.Config) *node.Node {
 	t.Helper()
-	c := node.Config{DSN: dsn + "&application_name=other", Socket: filepath.Join(socketDir(t), "s"), Log: quiet()}
+	c.DSN, c.Log = c.DSN+"&application_name=other", quiet()
 	took := make(chan *node.Node, 1)
 	go func() {
 		n, err := node.Start(t.Context(), c)
-		for errors.Is(err, node.ErrLocked) {
+		for err != nil && t.Context().Err() == nil { // it is locked, or the machine is busy
 			n, err = node.Start(t.Context(), c)
-		}
-		if err != nil {
-			t.Error(err)
 		}
 		took <- n
 	}()
@@ -65,7 +63,7 @@ func TestANodeThatLosesItsLockAnswersNothingUntilItHasItAgain(t *testing.T) {
 	one, err := client.SubscribeToStream(t.Context(), "s", esdb.SubscribeToStreamOptions{})
 	must.NoError(t, err)
 
-	second := takeOver(t, db, dsn)
+	second := takeOver(t, db, node.Config{DSN: dsn, Socket: filepath.Join(socketDir(t), "s")})
 	for _, sub := range []*esdb.Subscription{all, one} {
 		eventually.True(t, "the subscription ends", func() bool { return sub.Recv().SubscriptionDropped != nil })
 	}
@@ -107,6 +105,38 @@ func readAll(t *testing.T, client *esdb.Client) (events []*esdb.RecordedEvent, e
 	}
 }
 
+// The address of the one that has the lock is in the answers of the other.
+func TestANodeThatAnotherOneHasReplacedSendsItsClientsThere(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.NewDSN(t)
+	db := pgtest.NewDB(t, dsn)
+	c := node.Config{DSN: dsn, Listen: process.Address(t), CertDir: filepath.Join(t.TempDir(), "certs")}
+	first := start(t, c)
+	config, err := esdb.ParseConnectionString(first.ConnectionStrings()[0])
+	must.NoError(t, err)
+	config.Logger, config.Username, config.Password = nil, node.Username, first.GeneratedPassword()
+	c.Listen = process.Address(t)
+	second := takeOver(t, db, c)
+	eventually.True(t, "it knows that another node has the lock", func() bool { return errors.Is(context.Cause(first.Term()), node.ErrLocked) })
+
+	client := connect(t, config)
+	e := event()
+	if _, err := client.AppendToStream(t.Context(), "s", esdb.AppendToStreamOptions{}, e); codeOf(err) != esdb.ErrorCodeNotLeader {
+		t.Fatalf("the append ended with %v, want that this is not the leader", err)
+	}
+	written, err := client.AppendToStream(t.Context(), "s", esdb.AppendToStreamOptions{}, e)
+	if err != nil || second.Head() != 1 || written.CommitPosition != 1 {
+		t.Errorf("the client wrote %+v, %v, and the other node has %d events", written, err, second.Head())
+	}
+	third := connect(t, config)
+	if _, err := readAll(t, third); codeOf(err) != esdb.ErrorCodeNotLeader {
+		t.Errorf("a read ended with %v, want that this is not the leader", err)
+	}
+	if events, err := readAll(t, third); err != nil || len(events) != 1 {
+		t.Errorf("the client reads %d events, %v", len(events), err)
+	}
+}
+
 // Whether the group was written is not known. The holder of the lock tells a repeat.
 func TestAnAppendInFlightWhenTheLockIsLostEndsAndIsWrittenOnce(t *testing.T) {
 	t.Parallel()
@@ -133,7 +163,7 @@ func TestAnAppendInFlightWhenTheLockIsLostEndsAndIsWrittenOnce(t *testing.T) {
 			WHERE datname = current_database() AND wait_event = 'transactionid'`))
 		return waits == 1
 	})
-	second := takeOver(t, db, dsn)
+	second := takeOver(t, db, node.Config{DSN: dsn, Socket: filepath.Join(socketDir(t), "s")})
 	if err := <-ended; !isUnavailable(err) {
 		t.Errorf("the append ended with %v", err)
 	}

@@ -2,19 +2,36 @@ package node
 
 import (
 	"context"
+	"errors"
+	"net"
 	"strings"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+
+	"humanqa/eventstore/node/store"
 )
 
 // Term ends when the node loses the log's lock, with ErrLost or ErrLocked as its cause. Once
 // the node has the lock again there is a new term.
 func (n *Node) Term() context.Context { return n.store.Term() }
 
-// notHeld is the answer to calls that are refused, or were ended, for want of the lock.
+// notHeld is the answer to calls that were ended for want of the lock, or are refused. An
+// append that was ended may be written.
 func notHeld(term context.Context) error {
 	return &failure{code: codes.Unavailable, message: context.Cause(term).Error()}
+}
+
+// refused is the answer to calls that are not begun, for want of the lock. Clients of the TLS
+// address can go to that of the holder.
+func refused(ctx, term context.Context, method string) error {
+	locked, ok := errors.AsType[*store.LockedError](context.Cause(term))
+	if ok && callerOf(ctx).user != "" && strings.HasPrefix(method, streamsService) {
+		if host, port, err := net.SplitHostPort(locked.Holder); err == nil {
+			return answer(ctx, notLeader(host, port))
+		}
+	}
+	return notHeld(term)
 }
 
 // withinTerm gives a call's context that ends with the node's term, too. Another node may hold
@@ -26,7 +43,7 @@ func (n *Node) withinTerm(ctx context.Context, method string) (context.Context, 
 	}
 	term := n.store.Term()
 	if term.Err() != nil {
-		return nil, nil, notHeld(term)
+		return nil, nil, refused(ctx, term, method)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(term, func() { cancel(notHeld(term)) })

@@ -23,10 +23,23 @@ var (
 	errFormer = errors.New("a session that is over holds the log's lock still")
 )
 
-// lossBy is the cause of a term's end: ErrLocked if another node has the lock.
+// LockedError is ErrLocked with the address of the node that has the lock; empty: it has none
+// that clients could use.
+type LockedError struct{ Holder string }
+
+func (e *LockedError) Error() string {
+	if e.Holder == "" {
+		return ErrLocked.Error()
+	}
+	return ErrLocked.Error() + ", at " + e.Holder
+}
+
+func (e *LockedError) Unwrap() error { return ErrLocked }
+
+// lossBy is the cause of a term's end: a LockedError if another node has the lock.
 func lossBy(err error) error {
-	if errors.Is(err, ErrLocked) {
-		return ErrLocked
+	if locked, ok := errors.AsType[*LockedError](err); ok {
+		return locked
 	}
 	return ErrLost
 }

@@ -28,12 +28,19 @@ const (
 
 	// The parts of a lock's number are shown as oids.
 	sqlHolders = `
-SELECT count(*) FILTER (WHERE pid <> ALL($2)), count(CASE WHEN pid = ANY($2) THEN pg_terminate_backend(pid) END)
+SELECT count(*) FILTER (WHERE pid <> ALL($2)), count(CASE WHEN pid = ANY($2) THEN pg_terminate_backend(pid) END),
+  coalesce((SELECT address FROM eventlog.holder), '')
 FROM pg_locks
 WHERE locktype = 'advisory'
   AND granted
   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
   AND (classid::bigint << 32) + objid::bigint = $1`
+
+	sqlHold = `
+INSERT INTO eventlog.holder AS h (address)
+VALUES ($1)
+ON CONFLICT (one) DO UPDATE SET address = excluded.address
+WHERE h.address <> excluded.address`
 
 	sqlHead = `
 SELECT coalesce(max(position), 0), coalesce((SELECT created FROM eventlog.events ORDER BY position DESC LIMIT 1), 0)
@@ -89,40 +96,52 @@ type session struct {
 	lastCreated    int64
 }
 
-// openSession connects and takes the lock; ErrLocked if another node has it. former are
-// backends of this node whose end it does not know: after an outage Postgres may think that
-// they live, and one may hold the lock. It is ended.
-func openSession(ctx context.Context, db *sql.DB, former *[]int64) (*session, error) {
+// candidate is a node that wants the lock.
+type candidate struct {
+	// address is where clients reach the node, if they can.
+	address string
+	// former are backends of this node whose end it does not know: after an outage Postgres may
+	// think that they live, and one may hold the lock. It is ended.
+	former []int64
+}
+
+// openSession connects and takes the lock; a LockedError if another node has it.
+func openSession(ctx context.Context, db *sql.DB, c *candidate) (*session, error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("connect the writer: %w", err)
 	}
 	s := &session{conn: conn}
-	if err := s.acquireLock(ctx, former); err != nil {
+	if err := s.acquireLock(ctx, c); err != nil {
 		s.close()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *session) acquireLock(ctx context.Context, former *[]int64) error {
+func (s *session) acquireLock(ctx context.Context, c *candidate) error {
 	if err := s.conn.QueryRowContext(ctx, sqlPID).Scan(&s.pid); err != nil {
 		return fmt.Errorf("take the writer's lock: %w", err)
 	}
 	var locked bool
 	if err := s.conn.QueryRowContext(ctx, sqlTryLock, lockID).Scan(&locked); err != nil {
-		*former = append(*former, s.pid) // the answer may have been lost
+		c.former = append(c.former, s.pid) // the answer may have been lost
 		return fmt.Errorf("take the writer's lock: %w", err)
 	}
 	if !locked {
 		var others, ended int
-		err := s.conn.QueryRowContext(ctx, sqlHolders, lockID, pq.Int64Array(*former)).Scan(&others, &ended)
+		locked := &LockedError{}
+		err := s.conn.QueryRowContext(ctx, sqlHolders, lockID, pq.Int64Array(c.former)).Scan(&others, &ended, &locked.Holder)
 		if err != nil || others == 0 { // it was ended, or has just gone by itself
 			return errors.Join(errFormer, err)
 		}
-		return ErrLocked
+		return locked
 	}
-	*former = []int64{s.pid}
+	c.former = []int64{s.pid}
+	// A database that takes no row is read all the same.
+	if _, err := s.conn.ExecContext(ctx, sqlHold, c.address); err != nil && !notWritten(err) {
+		return fmt.Errorf("take the writer's lock: %w", err)
+	}
 	// The head is read after the lock: all commits of the lock's previous holder are visible.
 	if err := s.conn.QueryRowContext(ctx, sqlHead).Scan(&s.head, &s.lastCreated); err != nil {
 		return fmt.Errorf("read the head of the log: %w", err)

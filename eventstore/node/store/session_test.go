@@ -50,18 +50,18 @@ func TestAFormerSessionOfTheNodeIsEndedAndAnotherNodesIsNot(t *testing.T) {
 	db, err := openDB(pgtest.NewDSN(t), 3, nil)
 	must.NoError(t, err)
 	t.Cleanup(func() { must.NoError(t, db.Close()) })
-	former := &[]int64{}
-	first, err := openSession(t.Context(), db, former)
+	own := &candidate{}
+	first, err := openSession(t.Context(), db, own)
 	must.NoError(t, err)
 	defer first.close()
-	if _, err := openSession(t.Context(), db, &[]int64{}); !errors.Is(err, ErrLocked) {
+	if _, err := openSession(t.Context(), db, &candidate{}); !errors.Is(err, ErrLocked) {
 		t.Errorf("another node: %v, want ErrLocked", err)
 	}
-	if _, err := openSession(t.Context(), db, former); !errors.Is(err, errFormer) {
+	if _, err := openSession(t.Context(), db, own); !errors.Is(err, errFormer) {
 		t.Errorf("the same node: %v, want errFormer", err)
 	}
 	eventually.Within(t, eventually.Patience, func() error {
-		second, err := openSession(t.Context(), db, former)
+		second, err := openSession(t.Context(), db, own)
 		if err == nil {
 			second.close()
 		}
@@ -78,9 +78,9 @@ func TestANodeThatOpensItsSessionAnewTakesItsOldOneForNoOtherNode(t *testing.T) 
 	db, err := openDB(pgtest.NewDSN(t), 2, nil)
 	must.NoError(t, err)
 	t.Cleanup(func() { must.NoError(t, db.Close()) })
-	former := &[]int64{}
+	own := &candidate{}
 	for opened := 0; opened < 30; {
-		s, err := openSession(t.Context(), db, former)
+		s, err := openSession(t.Context(), db, own)
 		switch {
 		case err == nil:
 			opened++

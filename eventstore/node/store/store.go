@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -41,18 +42,19 @@ type Store struct {
 
 // Open takes the writer's lock of a migrated database, whose dsn is a Postgres URL or keyword
 // string. If another process keeps the lock it returns ErrLocked after a few seconds. ctx
-// bounds only the opening. The registerer receives the writer's metrics, and is for this
-// store alone.
-func Open(ctx context.Context, dsn string, log logrus.FieldLogger, registerer prometheus.Registerer) (*Store, error) {
+// bounds only the opening. address is where clients reach this node, empty if they cannot;
+// other nodes are told it. The registerer receives the writer's metrics, and is for this store
+// alone.
+func Open(ctx context.Context, dsn, address string, log logrus.FieldLogger, registerer prometheus.Registerer) (*Store, error) {
 	s := &Store{}
-	if err := s.open(ctx, dsn, log, registerer); err != nil {
+	if err := s.open(ctx, dsn, address, log, registerer); err != nil {
 		s.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *Store) open(ctx context.Context, dsn string, log logrus.FieldLogger, registerer prometheus.Registerer) error {
+func (s *Store) open(ctx context.Context, dsn, address string, log logrus.FieldLogger, registerer prometheus.Registerer) error {
 	var err error
 	if s.writerDB, err = openDB(dsn, writers, dialer{commitTimeout}); err != nil {
 		return err
@@ -60,8 +62,8 @@ func (s *Store) open(ctx context.Context, dsn string, log logrus.FieldLogger, re
 	if s.readerDB, err = openDB(dsn, readers, dialer{readPatience}); err != nil {
 		return err
 	}
-	former := &[]int64{}
-	session, err := lockSession(ctx, s.writerDB, former)
+	own := &candidate{address: address}
+	session, err := lockSession(ctx, s.writerDB, own)
 	if err != nil {
 		return err
 	}
@@ -73,7 +75,7 @@ func (s *Store) open(ctx context.Context, dsn string, log logrus.FieldLogger, re
 		return err
 	}
 	s.writer = &writer{
-		db: s.writerDB, lookups: lookups, session: session, former: former, refusal: ErrUnavailable, states: newStates(),
+		db: s.writerDB, lookups: lookups, session: session, candidate: own, refusal: ErrUnavailable, states: newStates(),
 		tail: s.tail, term: &s.term, metrics: newMetrics(registerer, s.Head), log: log,
 		queue: make(chan *Write, queueLength), stop: make(chan struct{}), done: make(chan struct{}),
 	}
@@ -138,26 +140,26 @@ func (s *Store) Close() {
 
 // lockSession waits for the lock for a while: a predecessor that was killed
 // holds it until Postgres finds the connection dead.
-func lockSession(ctx context.Context, db *sql.DB, former *[]int64) (*session, error) {
+func lockSession(ctx context.Context, db *sql.DB, c *candidate) (*session, error) {
 	ctx, cancel := context.WithTimeout(ctx, lockPatience)
 	defer cancel()
 	end, _ := ctx.Deadline()
-	locked := false
+	var locked error
 	for {
-		s, err := openSession(ctx, db, former)
+		s, err := openSession(ctx, db, c)
 		switch {
 		case errors.Is(err, errFormer):
 		case errors.Is(err, ErrLocked):
-			locked = true
-		case err != nil && locked && (ctx.Err() != nil || !time.Now().Before(end)):
+			locked = err
+		case err != nil && locked != nil && (ctx.Err() != nil || !time.Now().Before(end)):
 			// The last attempt ran into the time limit; a dialer compares the clock
 			// itself, and may say so before the context does.
-			return nil, ErrLocked
+			return nil, locked
 		default:
 			return s, err
 		}
 		if backoff.Wait(ctx, lockRetry) != nil {
-			return nil, ErrLocked
+			return nil, cmp.Or(locked, error(ErrLocked))
 		}
 	}
 }

@@ -43,9 +43,9 @@ type writer struct {
 	metrics *metrics
 	log     logrus.FieldLogger
 
-	states  *states  // the decider's
-	session *session // the committer's
-	former  *[]int64 // backends of this node that may hold the lock still
+	states    *states  // the decider's
+	session   *session // the committer's
+	candidate *candidate
 	// refusal answers writes once a commit has failed. The committer sets it before it
 	// closes broken.
 	refusal error
@@ -357,7 +357,7 @@ func (w *writer) reconnect() bool {
 // resume opens a session. If Postgres refused to write before, a trial write must succeed
 // first, so that no caller's append is the trial.
 func (w *writer) resume(ctx context.Context) (*session, error) {
-	s, err := openSession(ctx, w.db, w.former)
+	s, err := openSession(ctx, w.db, w.candidate)
 	if err != nil || w.refusal == ErrUnavailable { //nolint:errorlint // the very one
 		return s, err
 	}
