@@ -25,6 +25,20 @@ import (
 // persistentWriter appends n events to one stream and, like the service, sends
 // the same bytes again while the outcome is unknown.
 func persistentWriter(ctx context.Context, t *testing.T, config *esdb.Configuration, stream string, n int, acked *atomic.Int64) []uuid.UUID {
+	return persistentWriterAt(ctx, t, config, stream, n, acked, func(i int) esdb.ExpectedRevision {
+		if i == 0 {
+			return esdb.NoStream{}
+		}
+		return esdb.Revision(uint64(i - 1)) //nolint:gosec // not below zero
+	})
+}
+
+func expectAny(int) esdb.ExpectedRevision { return esdb.Any{} }
+
+// persistentWriterAt is persistentWriter for appends that expect other revisions.
+func persistentWriterAt(
+	ctx context.Context, t *testing.T, config *esdb.Configuration, stream string, n int, acked *atomic.Int64, expected func(i int) esdb.ExpectedRevision,
+) []uuid.UUID {
 	client, err := esdb.NewClient(config)
 	if err != nil {
 		t.Error(err)
@@ -34,12 +48,8 @@ func persistentWriter(ctx context.Context, t *testing.T, config *esdb.Configurat
 	var ids []uuid.UUID
 	for i := range n {
 		e := event()
-		var expected esdb.ExpectedRevision = esdb.NoStream{}
-		if i > 0 {
-			expected = esdb.Revision(uint64(i - 1))
-		}
 		for {
-			_, err := client.AppendToStream(ctx, stream, esdb.AppendToStreamOptions{ExpectedRevision: expected}, e)
+			_, err := client.AppendToStream(ctx, stream, esdb.AppendToStreamOptions{ExpectedRevision: expected(i)}, e)
 			if err == nil {
 				break
 			}
@@ -228,7 +238,7 @@ func TestASubscriptionResumesOnARestartedNode(t *testing.T) {
 		})
 	}
 	seen := make(chan uuid.UUID, writers*each)
-	wg.Go(func() { follow(ctx, t, address, writers*each, seen) })
+	wg.Go(func() { follow(ctx, t, socketConfig(address), writers*each, seen) })
 	for r := range restarts {
 		want := int64((r + 1) * writers * each / (restarts + 1))
 		eventually.True(t, "load", func() bool { return acked.Load() >= want || t.Failed() })
@@ -253,10 +263,10 @@ func TestASubscriptionResumesOnARestartedNode(t *testing.T) {
 
 // follow subscribes to $all, and again behind the last event whenever the
 // subscription is lost, until it has seen n events.
-func follow(ctx context.Context, t *testing.T, address string, n int, seen chan<- uuid.UUID) {
+func follow(ctx context.Context, t *testing.T, config *esdb.Configuration, n int, seen chan<- uuid.UUID) {
 	last := esdb.Position{}
 	for got := 0; got < n && ctx.Err() == nil; {
-		client, err := esdb.NewClient(socketConfig(address))
+		client, err := esdb.NewClient(config)
 		if err != nil {
 			t.Error(err)
 			return

@@ -18,7 +18,12 @@ import (
 	"humanqa/internal/testing/pgtest"
 )
 
-func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
+func TestMain(m *testing.M) {
+	if os.Getenv(nodeEnv) != "" {
+		os.Exit(beNode())
+	}
+	os.Exit(pgtest.Main(m))
+}
 
 // patience is how long a test waits for anything before it fails.
 const patience = eventually.Patience
