@@ -98,6 +98,8 @@ func (c *Client) appendWhole(
 		case classFull:
 			c.full.Store(true)
 			err = fullError(err)
+		case classDenied: // no other events would be taken
+			err = domain.Unavailable(err)
 		case classNoStream, classFinal:
 			if !errors.Is(err, ErrClosed) {
 				err = fmt.Errorf("%w: %w", domain.ErrRefused, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"sync"
@@ -119,6 +120,22 @@ func TestBadAppendsAreRefused(t *testing.T) {
 	}
 	if got := load(t, c, "job-1"); len(got) != 0 {
 		t.Errorf("%d events", len(got))
+	}
+}
+
+// The caller cannot mend it, and shorter texts would not help.
+func TestAnAppendWithoutTheRightIsUnavailable(t *testing.T) {
+	t.Parallel()
+	n, err := node.Start(t.Context(), node.Config{
+		DSN: pgtest.NewDSN(t), Listen: "localhost:0", CertDir: filepath.Join(t.TempDir(), "certs"), Log: quietLog()})
+	must.NoError(t, err)
+	t.Cleanup(func() { _ = n.Close(t.Context()) })
+	c, err := Open(strings.Replace(n.ConnectionStrings()[0], "esdb://", "esdb://admin:guessed@", 1), quietLog())
+	must.NoError(t, err)
+	defer func() { must.NoError(t, c.Close()) }()
+	_, err = c.Append(t.Context(), "job-1", domain.NoStream, []domain.NewEvent{newEvent(&job.Released{})})
+	if !domain.IsKind(err, domain.KindUnavailable) || errors.Is(err, domain.ErrRefused) || errors.Is(err, domain.ErrUnknownOutcome) {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -227,7 +227,7 @@ func (c *copying) tombstone(ctx context.Context, e *storedEvent) error {
 		switch class := classify(err); {
 		case err == nil, class == classDeleted: // by an earlier attempt
 			return nil
-		case class == classFinal, class == classRevision, ctx.Err() != nil, time.Now().After(limit):
+		case class == classFinal, class == classDenied, class == classRevision, ctx.Err() != nil, time.Now().After(limit):
 			return fmt.Errorf("delete %s: %w", e.Stream, err)
 		}
 	}

@@ -41,6 +41,7 @@ const (
 	classDeleted                      // the stream has a tombstone
 	classFull                         // the node has no room: nothing was written, now and for a while
 	classLater                        // the node takes no event right now: nothing was written
+	classDenied                       // the user may not: it gets better once the operator has given the right
 	classFinal                        // it will not get better
 )
 
@@ -100,8 +101,9 @@ func classify(err error) errorClass {
 			}
 		}
 		return classFinal // the library's own "message too large": no retry helps
-	case codes.InvalidArgument, codes.Unauthenticated, codes.PermissionDenied,
-		codes.Unimplemented, codes.NotFound, codes.FailedPrecondition,
+	case codes.Unauthenticated, codes.PermissionDenied:
+		return classDenied
+	case codes.InvalidArgument, codes.Unimplemented, codes.NotFound, codes.FailedPrecondition,
 		codes.OutOfRange:
 		return classFinal
 	}
