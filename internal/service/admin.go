@@ -70,7 +70,7 @@ const adminConnections = 100
 // serveAdmin serves until ctx ends. A profile that is being taken is cut off:
 // a stop does not wait for it.
 func serveAdmin(ctx context.Context, l net.Listener, h http.Handler) error {
-	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ConnState: httpapi.TrackConn}
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10, ConnState: httpapi.TrackConn}
 	stop := context.AfterFunc(ctx, func() { _ = srv.Close() }) // ends Serve below
 	defer stop()
 	if err := srv.Serve(l); ctx.Err() == nil {

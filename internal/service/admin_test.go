@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -57,6 +58,31 @@ func TestOperatorsPagesAnswerByTheirOwnNamesOnly(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A hundred connections with a megabyte of headers each would be a hundred megabytes.
+func TestTheOperatorsAddressTakesNoLargeHeaders(t *testing.T) {
+	t.Parallel()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	must.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- serveAdmin(ctx, l, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	}()
+	for size, want := range map[int]int{1 << 10: http.StatusOK, 100 << 10: http.StatusRequestHeaderFieldsTooLarge} {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+l.Addr().String(), http.NoBody)
+		must.NoError(t, err)
+		req.Header.Set("X-Large", strings.Repeat("x", size))
+		res, err := http.DefaultClient.Do(req)
+		must.NoError(t, err)
+		_ = res.Body.Close() // its status says enough
+		if res.StatusCode != want {
+			t.Errorf("%d bytes of headers: %d, want %d", size, res.StatusCode, want)
+		}
+	}
+	stop()
+	must.NoError(t, <-ended)
 }
 
 // Anybody may read why the service is not ready: the errors, which name
