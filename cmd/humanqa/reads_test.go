@@ -24,7 +24,7 @@ const (
 	readsPatience = 300 * time.Millisecond
 )
 
-// One key asks for each read fifty times at once, of now and of the past, of a
+// One key asks for each read fifty times at once, of now, of the past and by the tools, of a
 // project with a long history: the service's memory stays bounded, and another
 // account does not feel it. For make torture; alone by
 // go test ./cmd/humanqa -run TestReadsAtOnce -v -args -torture
@@ -48,7 +48,7 @@ func TestReadsAtOnce(t *testing.T) {
 	}
 	cursor := events.text("next")
 
-	var targets []string
+	var targets []read
 	for _, path := range []string{
 		"/v1/jobs", "/v1/jobs?status=pending", "/v1/jobs/" + job, "/v1/jobs/" + job + "/report", "/v1/jobs/" + job + "/ai-report",
 		"/v1/jobs/bulk/" + batch, "/v1/jobs/bulk/" + batch + "/report", "/v1/hosted/status/" + job, "/v1/hosted/sessions", "/v1/hosted/sessions/" + session.id,
@@ -57,23 +57,24 @@ func TestReadsAtOnce(t *testing.T) {
 		"/v1/exports/jobs", "/v1/exports/items", "/v1/exports/tests", "/v1/exports/ledger", "/v1/exports/projects", "/v1/exports/accounts", "/v1/exports/events",
 	} {
 		sep := map[bool]string{true: "&", false: "?"}[strings.Contains(path, "?")]
-		targets = append(targets, path, path+sep+"asOf="+cursor)
+		targets = append(targets, read{path: path}, read{path: path + sep + "asOf=" + cursor})
 	}
+	targets = append(targets, read{tool: "get_report", argument: `"jobId":"` + job + `"`}, read{tool: "wait_for_report", argument: `"jobId":"` + job + `"`},
+		read{tool: "open_failures", argument: `"projectId":"` + project + `","limit":100`})
 	// Not p's client, which holds every answer against the document.
 	client := &http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 2 * readsAtOnce}}
 	defer client.CloseIdleConnections()
-	ask := func(key, path string) int {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url(path), nil)
-		must.NoError(t, err)
+	ask := func(key string, one read) int {
+		r := one.request(t, p)
 		r.Header.Set("Authorization", "Bearer "+key)
 		res, err := client.Do(r)
 		if err != nil {
-			t.Errorf("%s: %v", path, err)
+			t.Errorf("%s: %v", one, err)
 			return 0
 		}
 		defer func() { _ = res.Body.Close() }() // read to its end
 		if _, err := io.Copy(io.Discard, res.Body); err != nil {
-			t.Errorf("%s: %v", path, err)
+			t.Errorf("%s: %v", one, err)
 		}
 		return res.StatusCode
 	}
@@ -91,7 +92,7 @@ func TestReadsAtOnce(t *testing.T) {
 			}
 			begun := time.Now()
 			path := []string{"/v1/jobs", "/v1/credits", "/v1/projects"}[i%3]
-			if status := ask(otherKey, path); status != http.StatusOK {
+			if status := ask(otherKey, read{path: path}); status != http.StatusOK {
 				t.Errorf("another account's %s: %d", path, status)
 			}
 			took = append(took, time.Since(begun))
@@ -134,6 +135,32 @@ func TestReadsAtOnce(t *testing.T) {
 		t.Errorf("another account's p99 is %s", p99)
 	}
 	s.stop()
+}
+
+// read is a GET of the API, or a call of a tool that reads.
+type read struct{ path, tool, argument string }
+
+func (r read) String() string { return cmp.Or(r.path, "/mcp "+r.tool) }
+
+func (r read) request(t *testing.T, p *program) *http.Request {
+	t.Helper()
+	if r.tool == "" {
+		get, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url(r.path), nil)
+		must.NoError(t, err)
+		return get
+	}
+	const revision = "2026-07-28"
+	post, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.url("/mcp"), strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call",
+		"params":{"name":"`+r.tool+`","arguments":{`+r.argument+`},"_meta":{
+		"io.modelcontextprotocol/protocolVersion":"`+revision+`","io.modelcontextprotocol/clientCapabilities":{}}}}`))
+	must.NoError(t, err)
+	for name, value := range map[string]string{
+		"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": revision,
+		"Mcp-Method": "tools/call", "Mcp-Name": r.tool,
+	} {
+		post.Header.Set(name, value)
+	}
+	return post
 }
 
 // longHistory has n jobs of a project tested, each with thirty items and notes, and

@@ -1,7 +1,10 @@
 // Package mcp serves the Model Context Protocol at /mcp, before the API.
 //
 // Every request needs an API key, and is admitted and counted by the API's own checks. The
-// tools (package mcptools) call the API in this process with the caller's key.
+// tools (package mcptools) call the API in this process with the caller's key. So each call
+// of the API is counted, too. A POST has one message: the library would take a batch of a
+// client that names no version, which is many calls under one count. The bytes of answers
+// under way are bounded (underWay).
 //
 // Two handlers share one server. A request that names revision 2026-07-28 or a later one
 // in Mcp-Protocol-Version goes to a handler without sessions. Any other goes to one that
@@ -10,7 +13,11 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"math"
 	"net"
 	"net/http"
@@ -20,6 +27,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
@@ -58,6 +66,7 @@ type Handler struct {
 	tools               *mcptools.Tools
 	stateless, stateful http.Handler
 	listens             *wire.Quota // streams of tasks, by key
+	answers             *wire.Quota // bytes of answers under way, by key
 	metadata            http.Handler
 	metadataURL         string
 	origin              string // of the service's own pages
@@ -74,6 +83,7 @@ func New(api API, baseURL, version string) *Handler {
 	h.stop = sync.OnceFunc(func() { close(h.stopped) })
 	h.tools = mcptools.New(client.Within(baseURL, inProcess{api}, "mcp/"+version), version)
 	h.listens = wire.NewQuota(math.MaxInt64, mcptools.MaxListens, 0)
+	h.answers = wire.NewQuota(answersOfNode, answersOfKey, wire.PlaceWait)
 	h.stateless, h.stateful = h.serving(h.tools.Server)
 	h.metadata = auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
 		Resource: baseURL + Path, ResourceName: "Human QA", BearerMethodsSupported: []string{"header"},
@@ -85,8 +95,9 @@ func New(api API, baseURL, version string) *Handler {
 // serving mounts a server twice. Both need a key, so the protection against DNS
 // rebinding, which would refuse a proxy on this machine, is off.
 func (h *Handler) serving(server *sdk.Server) (stateless, stateful http.Handler) {
+	server.AddReceivingMiddleware(withShare)
 	mount := func(o sdk.StreamableHTTPOptions) http.Handler {
-		o.DisableLocalhostProtection, o.MaxRequestBodyBytes = true, maxBody
+		o.DisableLocalhostProtection = true
 		return auth.RequireBearerToken(tokenOf, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(
 			sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &o))
 	}
@@ -96,10 +107,10 @@ func (h *Handler) serving(server *sdk.Server) (stateless, stateful http.Handler)
 
 type actorKey struct{}
 
-// tokenOf binds sessions to the key under which they began.
+// tokenOf binds sessions to the key under which they began, and a message to its request.
 func tokenOf(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
 	actor, _ := ctx.Value(actorKey{}).(string)
-	return &auth.TokenInfo{UserID: actor}, nil
+	return &auth.TokenInfo{UserID: actor, Extra: map[string]any{underWayExtra: ctx.Value(underWayKey{})}}, nil
 }
 
 // ServeHTTP implements http.Handler.
@@ -138,8 +149,15 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 		refusal.Send(w)
 		return
 	}
-	ctx, cancel := context.WithCancel(context.WithValue(r.Context(), actorKey{}, actor))
+	body, ok := oneMessage(w, r)
+	if !ok {
+		return
+	}
+	share := &underWay{quota: h.answers, key: actor}
+	defer share.end()
+	ctx, cancel := context.WithCancel(context.WithValue(context.WithValue(r.Context(), actorKey{}, actor), underWayKey{}, share))
 	defer cancel()
+	r = r.WithContext(ctx)
 	if r.Method == http.MethodGet { // a stream that would not end by itself
 		go func() {
 			select {
@@ -151,12 +169,35 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	serving := h.stateful
 	if version := strings.TrimSpace(r.Header.Get(versionHeader)); version >= statelessSince {
-		if h.listen(w, r, actor) {
+		if h.listen(w, r, body, actor) {
 			return
 		}
 		serving = h.stateless
 	}
-	serving.ServeHTTP(w, r.WithContext(ctx))
+	serving.ServeHTTP(w, r)
+}
+
+// oneMessage reads the body, and refuses any that does not begin as one message. The
+// request keeps its body.
+func oneMessage(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
+	if r.Method != http.MethodPost {
+		return nil, true
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	refusal, status := &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest}, http.StatusBadRequest
+	switch tooLarge := (*http.MaxBytesError)(nil); {
+	case errors.As(err, &tooLarge):
+		refusal.Message, status = fmt.Sprintf("the request has more than %d bytes", tooLarge.Limit), http.StatusRequestEntityTooLarge
+	case err != nil:
+		refusal.Message = "the request cannot be read: " + err.Error()
+	case !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")):
+		refusal.Message = "a POST has one message, as one JSON object. Send each message of a batch by itself"
+	default:
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		return body, true
+	}
+	answer(w, status, &jsonrpc.Response{Error: refusal})
+	return nil, false
 }
 
 // Stop tells open streams and the API that the server is about to stop.

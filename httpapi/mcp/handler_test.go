@@ -122,6 +122,37 @@ func TestTheProtocolAsksForAKey(t *testing.T) {
 	}
 }
 
+// A client that names no version might send a batch, whose calls would be one request of
+// the rate.
+func TestABatchIsRefusedBeforeItsFirstCall(t *testing.T) {
+	t.Parallel()
+	a := start(t)
+	key := a.key(account.ScopeFull)
+	const call = `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"test_with_a_human","arguments":{
+		"url":"https://shop.example.com/","feature":"Pay","checks":["pay"],"idempotencyKey":"k"}}}`
+	one := fmt.Sprintf(call, 1)
+	two := "[" + one + "," + fmt.Sprintf(call, 2) + "]"
+	post := func(key, version, body string) answer {
+		return a.send(key, "POST", mcp.Path, body, "Accept", "application/json, text/event-stream", "Mcp-Protocol-Version", version)
+	}
+	for name, batch := range map[string]string{
+		"two calls": two, "one call": "[" + one + "]", "none": "[]", "behind white space": "\r\n\t " + two, "of a batch": "[" + two + "]", "null": "null",
+	} {
+		for _, version := range []string{"", "2025-03-26", "2025-11-25", "2026-07-28"} {
+			got := post(key, version, batch)
+			if got.status != http.StatusBadRequest || got.header.Get("Content-Type") != "application/json" || !strings.Contains(got.body, `"code":-32600`) {
+				t.Errorf("%s of version %q: %d %s", name, version, got.status, got.body)
+			}
+		}
+	}
+	if left := a.api(key, "GET", "/v1/credits", ""); left["available"] != 100.0 {
+		t.Errorf("%v credits are left", left["available"])
+	}
+	if got := post(a.key(account.ScopeFull), "", two); got.header.Get("X-RateLimit-Remaining") != "59" {
+		t.Errorf("a refused batch is no request: %s of 60 are left", got.header.Get("X-RateLimit-Remaining"))
+	}
+}
+
 // An older client keeps a session, and its open stream does not hold up a service that stops.
 // The database answers nothing: the requests beyond those that are looked up at once
 // are refused, as the API's are.

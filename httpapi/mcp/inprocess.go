@@ -7,18 +7,22 @@ import (
 	"net/http"
 )
 
-// maxAnswer bounds one answer of the API, in bytes. Reports have at most some megabytes.
-const maxAnswer = 32 << 20
-
-// inProcess is a transport to a handler of this process.
+// inProcess is a transport to a handler of this process. An answer counts in the share of the
+// request that it is for (underWay).
 type inProcess struct{ handler http.Handler }
 
 // RoundTrip implements http.RoundTripper.
 func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
-	answer := &recorder{header: http.Header{}, status: http.StatusOK}
+	share, _ := r.Context().Value(underWayKey{}).(*underWay)
+	answer := &recorder{header: http.Header{}, status: http.StatusOK, grow: func(n int) error {
+		if n > maxAnswer {
+			return fmt.Errorf("it has more than %d bytes", maxAnswer)
+		}
+		return share.grow(r.Context(), int64(n))
+	}}
 	t.handler.ServeHTTP(answer, r)
-	if answer.tooLarge {
-		return nil, fmt.Errorf("the answer of %s has more than %d bytes", r.URL.Path, maxAnswer)
+	if answer.refused != nil {
+		return nil, fmt.Errorf("the answer of %s cannot be taken: %w", r.URL.Path, answer.refused)
 	}
 	return &http.Response{
 		Status: http.StatusText(answer.status), StatusCode: answer.status, Header: answer.header,
@@ -28,11 +32,12 @@ func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // recorder keeps an answer.
 type recorder struct {
-	header   http.Header
-	status   int
-	wrote    bool
-	tooLarge bool
-	body     bytes.Buffer
+	header  http.Header
+	status  int
+	wrote   bool
+	body    bytes.Buffer
+	grow    func(bytes int) error // says whether the body may have so many
+	refused error                 // by grow
 }
 
 // Header implements http.ResponseWriter.
@@ -48,9 +53,11 @@ func (w *recorder) WriteHeader(status int) {
 // Write implements http.ResponseWriter.
 func (w *recorder) Write(p []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
-	if w.body.Len()+len(p) > maxAnswer {
-		w.tooLarge = true
-		return 0, io.ErrShortWrite
+	if w.refused == nil {
+		w.refused = w.grow(w.body.Len() + len(p))
+	}
+	if w.refused != nil {
+		return 0, w.refused
 	}
 	return w.body.Write(p)
 }

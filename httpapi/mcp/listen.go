@@ -1,10 +1,7 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -26,25 +23,15 @@ const (
 )
 
 // listen serves a request for notifications of tasks, as server-sent events. It says
-// whether the request is one; any other is left as it came.
+// whether the request is one.
 //
 // A stream counts once against the key's rate, and so does each look that it takes at a
 // task. A key has a bounded number of streams on this node. A client that reads nothing
 // for half a minute is cut off.
-func (h *Handler) listen(w http.ResponseWriter, r *http.Request, actor string) (served bool) {
+func (h *Handler) listen(w http.ResponseWriter, r *http.Request, body []byte, actor string) (served bool) {
 	if r.Method != http.MethodPost || r.Header.Get(methodHeader) != mcptools.ListenMethod {
 		return false
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if err != nil {
-		status := http.StatusBadRequest
-		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-			status = http.StatusRequestEntityTooLarge
-		}
-		http.Error(w, "the request cannot be read: "+err.Error(), status)
-		return true
-	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
 	message, err := jsonrpc.DecodeMessage(body)
 	if err != nil {
 		return false
