@@ -36,7 +36,7 @@ func (c *answerCmd) Run(ctx context.Context, a *app) error {
 			return a.line(map[string]any{"jobId": job, "question": q})
 		}
 		_, err := fmt.Fprintf(a.out, "%s\n\n%s\n\nIt waits until %s. Answer with: hqa answer --job %s TEXT\n", fence.Rule,
-			fence.Text("checker", clean(q.Text)), clean(q.Until), job)
+			fence.Text("checker", q.Text), oneLine(q.Until), job)
 		return err
 	}
 	body := map[string]string{"text": c.Text}

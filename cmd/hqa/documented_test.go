@@ -127,7 +127,7 @@ func TestTheTextsForAgentsAreTrue(t *testing.T) {
 		}
 	}
 	mark := fence.Text("checker", "x")
-	if shown := regexp.MustCompile(`\[data [0-9a-f]+ by checker\]`); !shown.MatchString(mark) || !shown.MatchString(body) {
+	if shown := regexp.MustCompile(`\[data [A-Z2-7]{26} by checker\]`); !shown.MatchString(mark) || !shown.MatchString(body) {
 		t.Errorf("the skill shows another mark than %q", mark)
 	}
 }

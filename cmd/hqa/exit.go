@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 
+	"humanqa/internal/fence"
 	"humanqa/internal/hqa/api"
 )
 
@@ -96,12 +97,13 @@ func (a *app) fail(err error) int {
 		object["error"], object["status"] = answer.Message, answer.Status
 	}
 	raw, _ := json.Marshal(object) // texts, numbers, and what came as JSON
-	a.say("%s", raw)
+	a.say("%s", fence.JSON(raw))
 	return code
 }
 
-// oneLine joins the lines of an error and removes characters that could steer a terminal.
+// oneLine joins the lines of a text that others wrote, and leaves nothing that acts on a terminal
+// or a runner.
 func oneLine(s string) string {
 	s = strings.Join(strings.FieldsFunc(s, func(c rune) bool { return c == '\n' || c == '\r' }), "; ")
-	return clean(s)
+	return fence.Plain(s)
 }

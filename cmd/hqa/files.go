@@ -281,7 +281,7 @@ func (c *lintCmd) Run(a *app) error {
 	switch {
 	case errors.As(err, &wrong):
 		for _, p := range wrong {
-			if err := a.print(p, "%s", clean(p.String())); err != nil {
+			if err := a.print(p, "%s", oneLine(p.String())); err != nil {
 				return err
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"humanqa/internal/fence"
 	"humanqa/internal/hqa/api"
 	"humanqa/internal/hqa/listen"
 	"humanqa/internal/hqa/trigger"
@@ -68,7 +69,7 @@ func (c *listenCmd) Run(ctx context.Context, a *app) error {
 			return nil
 		}
 		for line := range strings.SplitSeq(text, "\n") {
-			if _, err := fmt.Fprintln(a.out, clean(line)); err != nil {
+			if _, err := fmt.Fprintln(a.out, fence.Plain(line)); err != nil {
 				return err
 			}
 		}

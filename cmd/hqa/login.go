@@ -71,7 +71,7 @@ func (c *loginCmd) device(ctx context.Context, a *app, url string) error {
 	}
 	begun.URL = client.Base()
 	if a.terminal && !a.json {
-		a.say("Open %s\nand confirm the code %s. Waiting …", clean(begun.VerificationURL), clean(begun.UserCode))
+		a.say("Open %s\nand confirm the code %s. Waiting …", oneLine(begun.VerificationURL), oneLine(begun.UserCode))
 		return a.collect(ctx, client, begun)
 	}
 	if err := a.store.PutLogin(begun); err != nil {

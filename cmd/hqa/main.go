@@ -10,6 +10,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -23,6 +24,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"humanqa/internal/fence"
 	"humanqa/internal/hqa/api"
 	"humanqa/internal/hqa/store"
 )
@@ -178,9 +180,14 @@ func (a *app) print(object any, format string, args ...any) error {
 
 // line prints one JSON object on a line.
 func (a *app) line(object any) error {
-	e := json.NewEncoder(a.out)
+	var encoded bytes.Buffer
+	e := json.NewEncoder(&encoded)
 	e.SetEscapeHTML(false)
-	return e.Encode(object)
+	if err := e.Encode(object); err != nil {
+		return err
+	}
+	_, err := a.out.Write(fence.JSON(encoded.Bytes()))
+	return err
 }
 
 // say tells a person something beside the data.

@@ -19,7 +19,7 @@ import (
 
 // fenced marks the Markdown of reports as data: pull requests and coding agents read it,
 // and testers, pages and models wrote its texts.
-func fenced(markdown string) string { return fence.Document("testers and pages", markdown) }
+func fenced(reports ...string) string { return fence.Document("testers and pages", reports...) }
 
 // marked is a tester's or a page's text in one line, as data.
 func marked(text string) string { return fence.Line("tester", oneLine(text)) }
@@ -31,24 +31,31 @@ func joinReports(format string, parts [][]byte) ([]byte, error) {
 		if len(parts) == 0 {
 			return []byte("There is no report.\n"), nil
 		}
-		var texts []string
+		var reports []string
 		for _, p := range parts {
-			texts = append(texts, fenced(string(p))) // an older service fences none
+			reports = append(reports, string(p))
 		}
-		return []byte(strings.Join(texts, "\n")), nil
+		return []byte(fenced(reports...)), nil
 	case "json":
-		if len(parts) == 1 {
-			return parts[0], nil
-		}
-		all := []json.RawMessage{}
-		for _, p := range parts {
-			all = append(all, p)
-		}
-		return json.Marshal(map[string]any{"reports": all})
+		raw, err := joinJSON(parts)
+		return fence.JSON(raw), err
 	case "junit":
-		return joinJUnit(parts)
+		raw, err := joinJUnit(parts)
+		return fence.XML(raw), err
 	}
-	return joinCTRF(parts)
+	raw, err := joinCTRF(parts)
+	return fence.JSON(raw), err
+}
+
+func joinJSON(parts [][]byte) ([]byte, error) {
+	if len(parts) == 1 {
+		return parts[0], nil
+	}
+	all := []json.RawMessage{}
+	for _, p := range parts {
+		all = append(all, p)
+	}
+	return json.Marshal(map[string]any{"reports": all})
 }
 
 type junitFile struct {

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"humanqa/domain/job"
 	"humanqa/httpapi/wire"
@@ -138,22 +137,19 @@ var numbered = regexp.MustCompile(`^(\d+)([.)])`)
 // web matches the start of a host that GitHub's Markdown links without a scheme.
 var web = regexp.MustCompile(`(?i)(www)\.`)
 
-// wordJoiner shows nothing and takes no room.
+// wordJoiner shows nothing and takes no room. The fence keeps it behind an at sign.
 const wordJoiner = '\u2060'
 
 // inline writes a text so that it shows as it is, on one line. Nothing in it acts as
-// markup, HTML, a link, a mention, a control character or a turn of the reading
-// direction.
+// markup, HTML, a link or a mention, or on a reader of plain text.
 func inline(s string) string {
 	var b strings.Builder
-	for _, word := range strings.Fields(s) {
+	for _, word := range strings.Fields(fence.Plain(s)) {
 		if b.Len() > 0 {
 			b.WriteByte(' ')
 		}
 		for i, c := range word {
 			switch {
-			case unicode.Is(unicode.Cc, c), unicode.Is(unicode.Bidi_Control, c):
-				b.WriteRune(unicode.ReplacementChar)
 			case strings.ContainsRune(markup, c), b.Len() == 0 && i == 0 && strings.ContainsRune("-+=", c):
 				b.WriteByte('\\')
 				b.WriteRune(c)

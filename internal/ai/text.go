@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"strings"
 	"unicode"
+
+	"humanqa/internal/fence"
 )
 
 // Lengths in characters. The limits of a client's own texts (decisions, "Lengths") bound
@@ -39,7 +41,7 @@ func clean(text string, limit int) string {
 		case unicode.IsSpace(r) || unicode.IsControl(r):
 			blank = len(line) > 0
 			continue
-		case unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Co, r):
+		case fence.Hidden(r) || unicode.Is(unicode.Co, r):
 			continue
 		}
 		if blank {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"humanqa/internal/fence"
 )
 
 // letter is one message, ready to be sent.
@@ -89,10 +91,10 @@ func oneLine(text string) string { return clip(text, maxTitle) }
 func clip(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		switch {
-		case r == utf8.RuneError, unicode.Is(unicode.Cf, r):
-			return -1
 		case unicode.IsControl(r), unicode.IsSpace(r):
 			return ' '
+		case r == utf8.RuneError, fence.Hidden(r):
+			return -1
 		}
 		return r
 	}, text)

@@ -1,0 +1,105 @@
+package fence
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// The words that act on a reader.
+var (
+	// frameWords follow the bracket of a frame.
+	frameWords = regexp.MustCompile(`^\s*(?i:end\s+of\s+data\b|data\s)`)
+	// runnerWords begin a command that a runner of CI takes anywhere: ##[add-mask],
+	// ##vso[…], ##teamcity[…].
+	runnerWords = regexp.MustCompile(`^##\w*\[`)
+)
+
+const (
+	// runnerLine begins such a command at the beginning of a line: ::add-mask::.
+	runnerLine = "::"
+	// mention is an at sign that names no person: a report puts a word joiner behind it,
+	// which therefore stays.
+	mention = "@\u2060"
+)
+
+// Plain is a text that acts on no reader. It shows everything that it holds: a control
+// character and a turn of the reading direction are U+FFFD, and other letters that show
+// nothing are left out. The words of a frame and the commands of runners are broken.
+func Plain(text string) string {
+	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
+	parts := strings.Split(text, mention)
+	for i := range parts {
+		parts[i] = strings.Map(visible, parts[i])
+	}
+	text = strings.Join(parts, mention)
+	out := make([]byte, 0, len(text))
+	lineBegins := true
+	for i, c := range text {
+		switch {
+		case strings.ContainsRune("[［【〔", c) && frameWords.MatchString(text[i+utf8.RuneLen(c):]):
+			c = '('
+		case c == '#' && runnerWords.MatchString(text[i:]), c == ':' && lineBegins && strings.HasPrefix(text[i:], runnerLine):
+			out = append(out, byte(c))
+			c = ' '
+		}
+		out = utf8.AppendRune(out, c)
+		lineBegins = c == '\n' || lineBegins && (c == ' ' || c == '\t')
+	}
+	return string(out)
+}
+
+// visible is the character that stands for another; negative: none.
+func visible(c rune) rune {
+	switch {
+	case c == '\n', c == '\t', !Hidden(c):
+		return c
+	case unicode.IsSpace(c):
+		return ' '
+	case unicode.In(c, unicode.Cc, unicode.Bidi_Control):
+		return unicode.ReplacementChar
+	}
+	return -1
+}
+
+// Hidden says that a character shows nothing, or turns the reading direction: controls,
+// letters of no width, Unicode's tags and variation selectors.
+func Hidden(c rune) bool {
+	if c < utf8.RuneSelf {
+		return unicode.IsControl(c)
+	}
+	return unicode.In(c, unicode.Cc, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) &&
+		!unicode.Is(unicode.Prepended_Concatenation_Mark, c)
+}
+
+// JSON writes hidden characters and the commands of runners in encoded JSON as escapes: the
+// values stay the same.
+func JSON(encoded []byte) []byte {
+	return escaped(encoded, func(out []byte, c rune) []byte {
+		for _, unit := range utf16.AppendRune(nil, c) {
+			out = fmt.Appendf(out, `\u%04x`, unit)
+		}
+		return out
+	})
+}
+
+// XML is JSON for a document of XML without CDATA.
+func XML(encoded []byte) []byte {
+	return escaped(encoded, func(out []byte, c rune) []byte { return fmt.Appendf(out, "&#x%x;", c) })
+}
+
+func escaped(encoded []byte, escape func(out []byte, c rune) []byte) []byte {
+	out := make([]byte, 0, len(encoded))
+	for _, c := range string(encoded) {
+		if c >= ' ' && Hidden(c) || c == '#' && bytes.HasSuffix(out, []byte("#")) {
+			out = escape(out, c)
+		} else {
+			out = utf8.AppendRune(out, c)
+		}
+	}
+	return out
+}
