@@ -16,6 +16,7 @@ type Cause struct {
 	Trace         string // the traceparent that the command goes on from; empty: no trace
 	Actor         string // key:<id>, checker:<id>, operator, policy:<name>
 	AccountID     string // the account of the data that the command is about
+	ProjectID     string // the project that the caller's key is bound to; empty: to none
 	// Sandbox says that the account is a sandbox with its own clock (see
 	// account.ClockAdvanced).
 	Sandbox bool

@@ -32,7 +32,7 @@ func (s *Service) holdToken(
 	if err != nil {
 		return nil, err
 	}
-	return &job.CommitStatusRequested{CommitStatus: in.CommitStatus, Jobs: jobIDs, At: at}, nil
+	return &job.CommitStatusRequested{CommitStatus: in.CommitStatus, Jobs: jobIDs, AccountWide: cause.ProjectID == "", At: at}, nil
 }
 
 // tokenName is the name that a token is kept under, by the jobs with one verdict.
@@ -47,6 +47,7 @@ func tokenUse(c job.CommitStatus) string {
 type telling struct {
 	request *job.CommitStatusRequested
 	account string
+	project string
 	batchID string
 	owner   string // the job that records the status
 	told    job.CommitState
@@ -75,11 +76,6 @@ func (s *Service) TellCommit(ctx context.Context, cause Cause, jobID string) (do
 	case state == t.told:
 		return domain.Position{}, nil
 	}
-	if t.told == "" {
-		if err := s.supersede(ctx, cause, t); err != nil {
-			return domain.Position{}, err
-		}
-	}
 	update := StatusUpdate{State: state, Description: description, JobID: t.owner, BatchID: t.batchID}
 	token, err := s.Tokens.Held(ctx, t.account, name, tokenUse(t.request.CommitStatus))
 	if err == nil {
@@ -87,12 +83,16 @@ func (s *Service) TellCommit(ctx context.Context, cause Cause, jobID string) (do
 	}
 	reason := ""
 	switch {
-	case errors.Is(err, domain.ErrShredded):
+	case errors.Is(err, domain.ErrShredded), errors.Is(err, domain.ErrUnsealable): // or its row is not the one that was written
 		reason = "the token is forgotten"
 	case errors.Is(err, ErrStatusRefused):
 		reason = err.Error()
 	case err != nil:
 		return domain.Position{}, domain.Unavailable(err)
+	case t.told == "": // a token that the code host takes may speak for the place
+		if err := s.supersede(ctx, cause, t); err != nil {
+			return domain.Position{}, err
+		}
 	}
 	at, err := s.onJob(ctx, cause, t.owner, func(st job.State, now time.Time) ([]domain.Event, error) {
 		if reason != "" {
@@ -116,21 +116,22 @@ func (s *Service) readTelling(ctx context.Context, jobID string) (t telling, err
 	}
 	type one struct {
 		job.CommitPart
-		there            bool
-		account, batchID string
-		told             job.CommitState
-		done             bool
-		created          time.Time
+		there                     bool
+		account, project, batchID string
+		told                      job.CommitState
+		done                      bool
+		created                   time.Time
 	}
 	for _, id := range t.request.Jobs {
 		o, err := repository.Read(ctx, s.Jobs, domain.JobStream(id), func(st job.State) one {
-			return one{st.CommitPart(), st.Exists, st.AccountID, st.BatchID, st.CommitTold, st.CommitDone(), st.CreatedAt}
+			return one{st.CommitPart(), st.Exists, st.AccountID, st.ProjectID, st.BatchID, st.CommitTold, st.CommitDone(), st.CreatedAt}
 		})
 		if err != nil {
 			return t, err
 		}
 		if o.there && t.owner == "" {
-			t.owner, t.account, t.batchID, t.told, t.done, t.created = id, o.account, o.batchID, o.told, o.done, o.created
+			t.owner, t.account, t.project, t.batchID = id, o.account, o.project, o.batchID
+			t.told, t.done, t.created = o.told, o.done, o.created
 		}
 		t.missing = t.missing || o.Status == ""
 		t.parts = append(t.parts, o.CommitPart)
@@ -138,8 +139,9 @@ func (s *Service) readTelling(ctx context.Context, jobID string) (t telling, err
 	return t, nil
 }
 
-// supersede cancels the untouched jobs of an older submission at the same place. A job
-// that a checker has begun goes on: its credits are spent.
+// supersede cancels the untouched jobs of an older submission at the same place, as far as
+// the key of the newer one goes. A job that a checker has begun goes on: its credits are
+// spent.
 func (s *Service) supersede(ctx context.Context, cause Cause, t telling) error {
 	if t.request.Ref == "" {
 		return nil
@@ -151,6 +153,7 @@ func (s *Service) supersede(ctx context.Context, cause Cause, t telling) error {
 	for _, id := range older {
 		replaced, err := repository.Read(ctx, s.Jobs, domain.JobStream(id), func(st job.State) bool {
 			return st.Status == job.StatusPending && st.AccountID == t.account && st.CommitStatus != nil &&
+				(t.request.AccountWide || st.ProjectID == t.project) &&
 				st.CommitStatus.SamePlace(t.request.CommitStatus) && st.CommitStatus.Jobs[0] != t.request.Jobs[0] &&
 				st.CreatedAt.Before(t.created)
 		})

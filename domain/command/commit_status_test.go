@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
+	"humanqa/domain/policy"
 	"humanqa/internal/testing/commandtest"
 	"humanqa/internal/testing/logtest"
 	"humanqa/internal/testing/must"
@@ -19,9 +22,14 @@ import (
 // codeHost is a code host with the tokens that are kept for it.
 type codeHost struct {
 	commandtest.NoReads
-	held  map[string]string
-	told  []string
-	fails error
+	held   map[string]string
+	told   []string
+	fails  error
+	placed []string // jobs that have a status at some place
+}
+
+func (h *codeHost) SamePlace(context.Context, string, job.CommitStatus) ([]string, error) {
+	return h.placed, nil
 }
 
 func (h *codeHost) Hold(_ context.Context, account, name, use string, secret []byte, _ time.Duration) error {
@@ -30,9 +38,13 @@ func (h *codeHost) Hold(_ context.Context, account, name, use string, secret []b
 }
 
 func (h *codeHost) Held(_ context.Context, account, name, use string) ([]byte, error) {
-	secret, bound := strings.CutPrefix(h.held[account+name], use)
-	if !bound {
+	held, found := h.held[account+name]
+	secret, bound := strings.CutPrefix(held, use)
+	switch {
+	case !found:
 		return nil, domain.ErrShredded
+	case !bound:
+		return nil, domain.ErrUnsealable
 	}
 	return []byte(secret), nil
 }
@@ -47,6 +59,91 @@ func (h *codeHost) Set(_ context.Context, to job.CommitStatus, token string, is 
 		h.told = append(h.told, fmt.Sprintf("%s %s %s", to.Commit, token, is.State))
 	}
 	return h.fails
+}
+
+func setupCodeHost(t *testing.T) (bundle, *codeHost) {
+	t.Helper()
+	b, h := setup(t, 100), &codeHost{held: map[string]string{}}
+	var asked atomic.Int64
+	now := func() time.Time { return time.Now().Add(time.Duration(asked.Add(1)) * time.Second) } // no two jobs are of one time
+	b.Service = command.New(command.Deps{
+		Log: b.log, Sealer: openSealer{}, AI: commandtest.AI{}, Reads: h, Now: now, ClaimsPerChecker: 1, Tokens: h, Statuses: h,
+	})
+	return b, h
+}
+
+// A commit status has a place, and any key may name it. So the key's right decides, and the
+// code host's word on the token.
+func TestANewerSubmissionReplacesWhatItsKeyMayCancel(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		older, newer string // projects
+		bound        bool   // the newer one's key is bound to its project
+		fails        error  // of the newer one's first status
+		want         job.Status
+	}{
+		"of the key's project":          {"p", "p", true, nil, job.StatusCancelled},
+		"of another project":            {"p", "q", true, nil, job.StatusPending},
+		"of no project":                 {"", "q", true, nil, job.StatusPending},
+		"by a key of the account":       {"p", "q", false, nil, job.StatusCancelled},
+		"by a token that is refused":    {"p", "p", false, command.ErrStatusRefused, job.StatusPending},
+		"while the code host is silent": {"p", "p", false, errors.New("down"), job.StatusPending},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, h := setupCodeHost(t)
+			projects := map[string]string{"p": b.project(t, 30), "q": b.project(t, 30)}
+			submit := func(project string, bound bool) string {
+				cause := b.cause()
+				if bound {
+					cause.ProjectID = projects[project]
+				}
+				made, err := b.SubmitJob(t.Context(), cause, command.SubmitJob{
+					Submission: job.Submission{URL: "https://example.com", Title: "Title", Type: job.GeneralQA, TypeEcho: "general_qa", ProjectID: projects[project]},
+					Items:      []command.NewItem{{Description: "loads", Severity: job.Major}},
+					CommitStatus: &command.CommitStatus{
+						CommitStatus: job.CommitStatus{Provider: job.GitHub, Repository: "a/b", Commit: "c", Context: "QA", Ref: "main"}, Token: "token",
+					},
+				})
+				must.NoError(t, err)
+				h.placed = append(h.placed, made.JobID)
+				return made.JobID
+			}
+			older := submit(c.older, false)
+			must.NoError(t, b.tells(t, older))
+			newer := submit(c.newer, c.bound)
+			h.fails = c.fails
+			if err := b.tells(t, newer); err != nil && (c.fails == nil || errors.Is(c.fails, command.ErrStatusRefused)) {
+				t.Error(err)
+			}
+			if got := b.job(older).Status; got != c.want {
+				t.Errorf("the older test is %s, want %s", got, c.want)
+			}
+			if c.fails == nil || errors.Is(c.fails, command.ErrStatusRefused) {
+				return
+			}
+			h.fails = nil
+			must.NoError(t, b.tells(t, newer))
+			if got := b.job(older).Status; got != job.StatusCancelled {
+				t.Errorf("once the code host took the status the older test is %s", got)
+			}
+		})
+	}
+}
+
+// tells fires the timer of a job's commit status.
+func (b bundle) tells(t *testing.T, jobID string) error {
+	t.Helper()
+	for _, p := range policy.All(b.Service) {
+		for _, e := range b.log.Stream(domain.JobStream(jobID)) {
+			if p.Kind == "commit_status" && slices.Contains(p.Handles, e.Type) {
+				timer := p.React(e)[0].Timer
+				timer.CauseID = e.ID.String()
+				return p.Fire(t.Context(), timer)
+			}
+		}
+	}
+	return errors.New("the job has no commit status")
 }
 
 // A token is forgotten however the job ends, and whatever the code host says.
@@ -69,6 +166,13 @@ func TestTheTokenOfACommitStatusEndsWithItsJob(t *testing.T) {
 			_, err := b.CancelJob(t.Context(), b.cause(), id, job.CancelClient)
 			must.NoError(t, err)
 		}, ""},
+		"the token was moved": {func(t *testing.T, b bundle, h *codeHost, id string) {
+			for name := range h.held {
+				h.held[name] = "another"
+			}
+			_, err := b.CancelJob(t.Context(), b.cause(), id, job.CancelClient)
+			must.NoError(t, err)
+		}, ""},
 		"refused": {func(t *testing.T, b bundle, h *codeHost, id string) {
 			h.fails = fmt.Errorf("%w: no", command.ErrStatusRefused)
 			_, err := b.CancelJob(t.Context(), b.cause(), id, job.CancelClient)
@@ -77,11 +181,7 @@ func TestTheTokenOfACommitStatusEndsWithItsJob(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setup(t, 100)
-			h := &codeHost{held: map[string]string{}}
-			b.Service = command.New(command.Deps{
-				Log: b.log, Sealer: openSealer{}, AI: commandtest.AI{}, Reads: h, Now: time.Now, ClaimsPerChecker: 1, Tokens: h, Statuses: h,
-			})
+			b, h := setupCodeHost(t)
 			made, err := b.SubmitJob(t.Context(), b.cause(), command.SubmitJob{
 				Submission:   job.Submission{URL: "https://example.com", Title: "Title", Type: job.GeneralQA, TypeEcho: "general_qa"},
 				CommitStatus: &command.CommitStatus{CommitStatus: job.CommitStatus{Provider: job.GitHub, Commit: "c"}, Token: "canary"},

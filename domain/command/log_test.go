@@ -129,6 +129,9 @@ func (b bundle) checkInvariants(t *testing.T) {
 	for _, finding := range check.Findings(time.Now()) {
 		t.Error(finding)
 	}
+	for _, e := range overreaching(b.log.All()) {
+		t.Errorf("%s has no right to %s in %s", e.Meta.Actor, e.Type, e.Stream)
+	}
 }
 
 // together runs n calls at once and counts the ones that succeed; every other

@@ -178,6 +178,9 @@ func (w *world) runDry(t *rapid.T) {
 	w.check(t)
 	w.wantAllEnded(t)
 	w.wantNoFixLost(t)
+	for _, e := range overreaching(w.log.All()) {
+		t.Fatalf("%s has no right to %s in %s", e.Meta.Actor, e.Type, e.Stream)
+	}
 	before := w.seen
 	for n, timer := range w.fired {
 		w.fire(t, n%2, nil, timer.Timer)

@@ -16,8 +16,8 @@ type CommitStatus struct {
 	Commit     string `json:"commit"`                   // the whole hash, lower-case hex
 	Context    string `json:"context" sealed:"text"`    // the name of the status among those of the commit
 	// Ref is the branch or the pull request. A newer submission with the same provider,
-	// repository, context and ref cancels the untouched jobs of this one; empty: no
-	// submission does.
+	// repository, context and ref cancels the untouched jobs of this one, in the projects
+	// that its key may use; empty: no submission does.
 	Ref string `json:"ref,omitempty" sealed:"text"`
 	// FailOn is the least severity of a failure that counts, or StatusFailNever.
 	FailOn string `json:"failOn"`
@@ -53,8 +53,11 @@ const (
 // that exists records the status.
 type CommitStatusRequested struct {
 	CommitStatus
-	Jobs []string  `json:"jobs"`
-	At   time.Time `json:"at"`
+	Jobs []string `json:"jobs"`
+	// AccountWide says that the key of the submission may use every project of the account.
+	// So the submission replaces jobs of all of them, and otherwise those of its own project.
+	AccountWide bool      `json:"accountWide,omitempty"`
+	At          time.Time `json:"at"`
 }
 
 // CommitStatusSet says that the code host took the status.

@@ -47,7 +47,8 @@ func (w *Writer) Write(r *wire.Request, do func(context.Context, command.Cause) 
 	defer cancel()
 	cause := command.Cause{
 		CommandID: domain.NewCommandID(), CorrelationID: r.ID, Trace: tracing.Of(ctx),
-		Actor: r.Caller.Actor, AccountID: r.Caller.AccountID, Sandbox: r.Caller.Sandbox, AskedAt: w.now().UTC(),
+		Actor: r.Caller.Actor, AccountID: r.Caller.AccountID, ProjectID: r.Caller.ProjectID, Sandbox: r.Caller.Sandbox,
+		AskedAt: w.now().UTC(),
 	}
 	var slips []domain.Detail
 	var targets []wire.Target
