@@ -32,6 +32,7 @@ func countedLoop(t *testing.T, s *qa) {
 	}
 	step(exitUsage)
 	u.must(exitUsage, "test", "https://example.com", "--max-credits", "5", "--iteration", "1")
+	step(exitUsage, "--iteration", "1", "--max-iterations", "0")
 	first := step(exitPassed, "--iteration", "1", "--max-iterations", "2").jobs(t)[0]
 	s.play(key, first, "item-1")
 	u.must(exitFailures, "wait")

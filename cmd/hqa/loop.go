@@ -13,7 +13,7 @@ import (
 type loopStep struct {
 	Loop          string `placeholder:"NAME" help:"The agent's loop that this test is a step of. The service counts its steps and credits."`
 	Iteration     int    `placeholder:"N" help:"The step of the loop, from 1, which begins a new loop."`
-	MaxIterations int    `placeholder:"N" help:"With step 1: how many steps the loop may have. Without it 10."`
+	MaxIterations *int   `placeholder:"N" help:"With step 1: how many steps the loop may have, from 1. Without it 10."`
 }
 
 // The headers that say it to the service.
@@ -29,8 +29,8 @@ func (l loopStep) headers() map[string]string {
 		return headers
 	}
 	headers[skillHeader], headers[iterationHeader] = l.Loop, strconv.Itoa(l.Iteration)
-	if l.MaxIterations > 0 {
-		headers[maxIterationsHeader] = strconv.Itoa(l.MaxIterations)
+	if l.MaxIterations != nil {
+		headers[maxIterationsHeader] = strconv.Itoa(*l.MaxIterations)
 	}
 	return headers
 }
@@ -39,7 +39,7 @@ func (l loopStep) headers() map[string]string {
 // a new budget.
 func (l loopStep) mayGoOn(ctx context.Context, a *app, client *api.Client, call api.Call) error {
 	switch {
-	case l.Loop == "" && (l.Iteration != 0 || l.MaxIterations != 0):
+	case l.Loop == "" && (l.Iteration != 0 || l.MaxIterations != nil):
 		return usage("--iteration and --max-iterations need the name of the loop: --loop NAME")
 	case l.Loop == "":
 		return nil

@@ -24,7 +24,7 @@ type waiting struct {
 
 // ending are the flags of every wait.
 type ending struct {
-	Timeout           time.Duration `default:"2h" help:"How long to wait; then exit 5, and the test goes on. 0 waits for ever."`
+	Timeout           time.Duration `default:"2h" help:"How long to wait; then exit 5, and the test goes on. 0 looks once."`
 	FailOn            string        `enum:"critical,major,minor,never" default:"minor" help:"The least severity of a failure that counts: critical, major, minor, or never."`
 	CancelOnInterrupt bool          `help:"Let Ctrl-C cancel tests that no checker has begun. Without it they go on."`
 	Format            string        `enum:"md,junit,ctrf,json," default:"" help:"The report at the end: md, junit, ctrf or json."`
@@ -101,9 +101,8 @@ func page(client *api.Client, id string) string { return client.Base() + "/dashb
 // await is the wait of every command: it tells progress, then the outcome, and its error
 // carries the exit code.
 func (e ending) await(ctx context.Context, a *app, client *api.Client, batchID string, ids []string) error {
-	w := wait.Waiter{API: client, Tell: func(n wait.Note) { a.tellNote(n, len(ids) > 1) }}
-	if e.Timeout > 0 {
-		w.Until = time.Now().Add(e.Timeout).Round(0)
+	w := wait.Waiter{
+		API: client, Tell: func(n wait.Note) { a.tellNote(n, len(ids) > 1) }, Until: time.Now().Add(e.Timeout).Round(0),
 	}
 	err := w.For(ctx, ids)
 	back := "hqa wait " + strings.Join(ids, " ")

@@ -149,6 +149,8 @@ func pricesShown(t *testing.T, s *qa) {
 		t.Errorf("asked: %+v", r)
 	}
 	u.must(exitRefused, "test", "https://example.com", "--max-credits", "4")
+	u.must(exitRefused, "test", "https://example.com", "--max-credits", "0")
+	u.must(exitUsage, "test", "https://example.com", "--max-credits=-1")
 	if left := s.credits(key); left != 7 {
 		t.Errorf("%d credits are left of 7", left)
 	}
@@ -200,6 +202,7 @@ func exitCodes(t *testing.T, s *qa) {
 	u.must(exitUsage, "wait", "nothing")
 	u.must(exitUsage, "wait", "--fail-on", "tiny")
 	u.must(exitRefused, "cancel", passed)
+	u.must(exitRunning, "wait", running, "--timeout", "0")
 	if r := u.must(exitRunning, "wait", running, "--timeout", "1s"); !strings.Contains(r.err, "hqa wait "+running) {
 		t.Errorf("no way back in %+v", r)
 	}

@@ -22,7 +22,7 @@ import (
 // consent is how the price is agreed to.
 type consent struct {
 	Yes        bool `short:"y" help:"Pay without being asked. A pipeline is not asked."`
-	MaxCredits *int `help:"Refuse a higher price (exit 3). It is also consent to any price up to this."`
+	MaxCredits *int `help:"Refuse a higher price (exit 3); 0 refuses each. It is also consent to any price up to this."`
 	Again      bool `help:"In a pipeline: let each attempt of the step pay for a test of its own. Without it a repeat finds the first one."`
 }
 
@@ -60,6 +60,8 @@ func (c consent) agree(a *app, p price) error {
 		a.say("%s: %s%d credits of %d, about %d minutes", count(p.Tests, "test"), upTo, p.Credits, p.Available, p.Minutes)
 	}
 	switch {
+	case c.MaxCredits != nil && *c.MaxCredits < 0:
+		return usage("--max-credits must not be negative: nothing was submitted")
 	case c.MaxCredits != nil && p.Credits > *c.MaxCredits:
 		return refused("the price of %s%d credits is above --max-credits %d: nothing was submitted", upTo, p.Credits, *c.MaxCredits)
 	case c.Yes || c.MaxCredits != nil || pipeline.Find(a.env, false).Known():

@@ -13,19 +13,27 @@ import (
 	"humanqa/internal/service"
 )
 
-// after turns a duration flag into the instant it ends; 0 is never.
-func after(d time.Duration) *time.Time {
-	if d == 0 {
+// after turns a duration flag into the instant it ends; nil is never.
+func after(d *time.Duration) *time.Time {
+	if d == nil {
 		return nil
 	}
-	return new(time.Now().Add(d).UTC())
+	return new(time.Now().Add(*d).UTC())
+}
+
+// lasts refuses a duration flag that ends at once.
+func lasts(flag string, d *time.Duration) error {
+	if d != nil && *d <= 0 {
+		return fmt.Errorf("%s must be more than 0; without it there is no end", flag)
+	}
+	return nil
 }
 
 type accountCreateCmd struct {
 	auditTrail    `embed:""`
 	Name          string         `required:"" help:"The account's name."`
 	Credits       domain.Credits `help:"Credits to grant."`
-	CreditsExpire time.Duration  `help:"How long the granted credits last, such as 720h; without it for ever."`
+	CreditsExpire *time.Duration `help:"How long the granted credits last, such as 720h; without it for ever."`
 	Sandbox       bool           `help:"Jobs of the account never reach the human queue."`
 }
 
@@ -36,10 +44,11 @@ func (c *accountCreateCmd) Validate() error {
 		return errors.New("--name must not be blank")
 	case c.Credits < 0:
 		return errors.New("--credits must not be negative")
-	case c.CreditsExpire < 0:
-		return errors.New("--credits-expire must not be negative")
-	case c.CreditsExpire > 0 && c.Credits == 0:
+	case c.CreditsExpire != nil && c.Credits == 0:
 		return errors.New("--credits-expire needs --credits")
+	}
+	if err := lasts("--credits-expire", c.CreditsExpire); err != nil {
+		return err
 	}
 	return c.auditTrail.Validate()
 }
@@ -101,16 +110,16 @@ type creditsGrantCmd struct {
 	auditTrail `embed:""`
 	Account    string         `required:"" help:"The account's id."`
 	Amount     domain.Credits `required:"" help:"How many."`
-	Expires    time.Duration  `help:"How long they last, such as 720h; without it for ever."`
+	Expires    *time.Duration `help:"How long they last, such as 720h; without it for ever."`
 }
 
 // Validate is called by kong.
 func (c *creditsGrantCmd) Validate() error {
-	switch {
-	case c.Amount <= 0:
+	if c.Amount <= 0 {
 		return errors.New("--amount must be positive")
-	case c.Expires < 0:
-		return errors.New("--expires must not be negative")
+	}
+	if err := lasts("--expires", c.Expires); err != nil {
+		return err
 	}
 	return c.auditTrail.Validate()
 }

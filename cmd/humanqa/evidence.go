@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"humanqa/domain"
@@ -92,11 +93,11 @@ func (c *evidenceSweepCmd) Run(ctx context.Context, a *app, core *service.Core, 
 
 type evidenceKeepCmd struct {
 	auditTrail     `embed:""`
-	Account        string `xor:"whose" required:"" help:"The account, by its id."`
-	Project        string `xor:"whose" required:"" help:"The project, by its id."`
-	EvidenceDays   *int   `help:"Days after a job's end that evidence is kept, 1 to 3650; 0: for good."`
-	RecordingsDays *int   `help:"The same for recordings."`
-	DryRun         bool   `help:"Only show what would go."`
+	Account        string    `xor:"whose" required:"" help:"The account, by its id."`
+	Project        string    `xor:"whose" required:"" help:"The project, by its id."`
+	EvidenceDays   *keepDays `placeholder:"DAYS" help:"Days after a job's end that evidence is kept, 1 to 3650, or ever."`
+	RecordingsDays *keepDays `placeholder:"DAYS" help:"The same for recordings."`
+	DryRun         bool      `help:"Only show what would go."`
 }
 
 // Validate is called by kong.
@@ -105,22 +106,35 @@ func (c *evidenceKeepCmd) Validate() error {
 		return errors.New("give --evidence-days, --recordings-days or both")
 	}
 	if wrong := c.change().Wrong(); len(wrong) > 0 {
-		return fmt.Errorf("the days must be %d to %d, or 0 to keep everything", retention.MinDays, retention.MaxDays)
+		return fmt.Errorf("the days must be %d to %d, or ever to keep everything", retention.MinDays, retention.MaxDays)
 	}
 	return c.auditTrail.Validate()
 }
 
 func (c *evidenceKeepCmd) change() retention.Change {
-	setting := func(days *int) retention.Setting {
-		switch {
-		case days == nil:
+	setting := func(k *keepDays) retention.Setting {
+		if k == nil {
 			return retention.Setting{}
-		case *days == 0:
-			return retention.Setting{Set: true}
 		}
-		return retention.Setting{Set: true, Value: days}
+		return retention.Setting{Set: true, Value: k.days}
 	}
 	return retention.Change{Evidence: setting(c.EvidenceDays), Recordings: setting(c.RecordingsDays)}
+}
+
+// keepDays is a number of days, or ever.
+type keepDays struct{ days *int }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (k *keepDays) UnmarshalText(text []byte) error {
+	if string(text) == "ever" {
+		return nil
+	}
+	days, err := strconv.Atoi(string(text))
+	if err != nil {
+		return fmt.Errorf("%q is no number of days, nor ever", text)
+	}
+	k.days = &days
+	return nil
 }
 
 func (c *evidenceKeepCmd) Run(ctx context.Context, a *app, core *service.Core, reads *projections.Reads) error {

@@ -15,17 +15,17 @@ import (
 
 type keyCreateCmd struct {
 	auditTrail `embed:""`
-	Account    string        `required:"" help:"The account's id."`
-	Name       string        `help:"The name of the key, such as the program that uses it."`
-	Scope      account.Scope `enum:"full,read" default:"full" help:"The rights of the key: full or read."`
-	Project    string        `help:"Bind the key to one project."`
-	Expires    time.Duration `help:"How long the key works, such as 24h; without it for ever."`
+	Account    string         `required:"" help:"The account's id."`
+	Name       string         `help:"The name of the key, such as the program that uses it."`
+	Scope      account.Scope  `enum:"full,read" default:"full" help:"The rights of the key: full or read."`
+	Project    string         `help:"Bind the key to one project."`
+	Expires    *time.Duration `help:"How long the key works, such as 24h; without it for ever."`
 }
 
 // Validate is called by kong.
 func (c *keyCreateCmd) Validate() error {
-	if c.Expires < 0 {
-		return errors.New("--expires must not be negative")
+	if err := lasts("--expires", c.Expires); err != nil {
+		return err
 	}
 	return c.auditTrail.Validate()
 }

@@ -36,7 +36,7 @@ func (c *triggerCmd) Run(ctx context.Context, a *app) error {
 			return err
 		}
 		key, err := core.Commands.IssueKey(ctx, service.OperatorCause(accountID), accountID, command.IssueKey{
-			Name: "humanqa trigger", Scope: account.ScopeFull, ExpiresAt: after(triggerTime),
+			Name: "humanqa trigger", Scope: account.ScopeFull, ExpiresAt: after(new(triggerTime)),
 		})
 		if err != nil {
 			return err

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"humanqa/domain/person"
 )
 
@@ -53,6 +55,14 @@ func TestACommandLineGetsItsKeyByACodeThatAnOwnerConfirms(t *testing.T) {
 	form := url.Values{"code": {user}, "answer": {"confirm"}, "scope": {"read"}, "days": {"30"}}
 	if got := w.Call(developer, "POST", "/dashboard/device", form); got.Status == 303 && strings.Contains(got.Header.Get("Location"), "confirmed") {
 		t.Error("a developer confirmed it")
+	}
+	for _, days := range []string{"0", "-1", "3651", "soon"} { // none of them is a key without an end
+		wrong := url.Values{"code": {user}, "answer": {"confirm"}, "scope": {"read"}, "days": {days}, "command": {uuid.NewString()}}
+		for _, path := range []string{"/dashboard/device", "/dashboard/keys"} {
+			if got := w.Call(owner, "POST", path, wrong); got.Status != 422 {
+				t.Errorf("%q days on %s: %d", days, path, got.Status)
+			}
+		}
 	}
 	if got := w.Call(owner, "POST", "/dashboard/device", form); got.Status != 303 || got.Header.Get("Location") != "/dashboard/device?done=confirmed" {
 		t.Errorf("confirmed: %d %s", got.Status, got.Header.Get("Location"))

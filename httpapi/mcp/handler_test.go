@@ -45,6 +45,11 @@ func TestAnAgentLoopsUntilAHumanSaysThatItWorks(t *testing.T) {
 	if _, refused := a.use(c, "test_with_a_human", shop(map[string]any{"maxCredits": 0.5})); !strings.Contains(refused, "Nothing was charged") {
 		t.Errorf("a dearer test was bought: %q", refused)
 	}
+	for _, most := range []float64{0, -1} {
+		if _, refused := a.use(c, "test_with_a_human", shop(map[string]any{"maxCredits": most})); !strings.Contains(refused, "Nothing was charged") {
+			t.Errorf("with maxCredits %g a test was bought: %q", most, refused)
+		}
+	}
 	if _, refused := a.use(c, "test_with_a_human", shop(map[string]any{"idempotencyKey": ""})); !strings.Contains(refused, "idempotencyKey") {
 		t.Errorf("a test without a key: %q", refused)
 	}
@@ -72,6 +77,18 @@ func TestAnAgentLoopsUntilAHumanSaysThatItWorks(t *testing.T) {
 	}
 	if next := a.did(c, "prepare_next_test", map[string]any{"projectId": project, "fixedDescriptions": []string{"cards work"}}); next["regressionItems"] != 1.0 {
 		t.Errorf("prepared: %v", next)
+	}
+	for tool, in := range map[string]map[string]any{
+		"retest":          {"jobId": made["jobId"], "idempotencyKey": "k2", "maxCredits": 0},
+		"open_failures":   {"projectId": project, "limit": 0},
+		"wait_for_report": {"jobId": made["jobId"], "seconds": -1},
+	} {
+		if out, refused := a.use(c, tool, in); refused == "" {
+			t.Errorf("%s of %v: %v", tool, in, out)
+		}
+	}
+	if now := a.did(c, "wait_for_report", map[string]any{"jobId": made["jobId"], "seconds": 0}); now["done"] != true {
+		t.Errorf("a look: %v", now)
 	}
 	retest := a.did(c, "retest", map[string]any{"jobId": made["jobId"], "idempotencyKey": "k2", "maxCredits": 50})
 	a.api(key, "POST", fmt.Sprintf("/v1/sandbox/jobs/%s/play", retest["jobId"]), `{}`)

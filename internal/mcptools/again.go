@@ -13,7 +13,7 @@ import (
 
 type failuresIn struct {
 	ProjectID string `json:"projectId" jsonschema:"of the project"`
-	Limit     int    `json:"limit,omitempty" jsonschema:"at most so many, 1 to 100; 20 without it"`
+	Limit     *int   `json:"limit,omitempty" jsonschema:"at most so many, 1 to 100; 20 without it"`
 }
 
 type failures struct {
@@ -39,8 +39,8 @@ func (s *server) failures(ctx context.Context, _ *sdk.CallToolRequest, in failur
 		} `json:"openFailures"`
 	}
 	path := "/v1/projects/" + url.PathEscape(in.ProjectID) + "/open-failures"
-	if in.Limit > 0 {
-		path += fmt.Sprintf("?limit=%d", in.Limit)
+	if in.Limit != nil {
+		path += fmt.Sprintf("?limit=%d", *in.Limit)
 	}
 	out := failures{Failures: []failure{}}
 	if _, err := s.do(ctx, api.Call{Method: http.MethodGet, Path: path}, &list); err != nil {
@@ -72,9 +72,9 @@ func (s *server) prepareNext(ctx context.Context, _ *sdk.CallToolRequest, in pre
 }
 
 type retestIn struct {
-	JobID          string  `json:"jobId" jsonschema:"of the test to repeat"`
-	MaxCredits     float64 `json:"maxCredits,omitempty" jsonschema:"buy nothing dearer than this"`
-	IdempotencyKey string  `json:"idempotencyKey" jsonschema:"your name for this one retest; a repeat under it is paid once"`
+	JobID          string   `json:"jobId" jsonschema:"of the test to repeat"`
+	MaxCredits     *float64 `json:"maxCredits,omitempty" jsonschema:"buy nothing dearer than this; 0 buys nothing"`
+	IdempotencyKey string   `json:"idempotencyKey" jsonschema:"your name for this one retest; a repeat under it is paid once"`
 }
 
 func (s *server) retest(ctx context.Context, req *sdk.CallToolRequest, in retestIn) (*sdk.CallToolResult, submitted, error) {

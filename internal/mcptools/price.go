@@ -24,16 +24,20 @@ const (
 
 // confirm holds a purchase back that costs more than the caller allows. A client that can
 // ask its person is asked for input; any other is refused with words. It gives nil and no
-// error once the purchase may go on. Without a limit no price is asked for.
+// error once the purchase may go on. Without a limit no price is asked for. Zero is a limit.
 //
 // The state of the question is signed, so that a person accepts this price of this very
 // call, and no other. The key of the signature is the caller's API key: it is as secret as
 // what it protects, and every process of the service has it when it is used.
 func (s *server) confirm(
-	ctx context.Context, req *sdk.CallToolRequest, most float64, price func() (float64, error),
+	ctx context.Context, req *sdk.CallToolRequest, limit *float64, price func() (float64, error),
 ) (*sdk.CallToolResult, error) {
-	if most <= 0 {
+	if limit == nil {
 		return nil, nil
+	}
+	most := *limit
+	if most < 0 {
+		return nil, fmt.Errorf("maxCredits is %g: it must be 0 or more. Nothing was charged", most)
 	}
 	credits, err := price()
 	if err != nil || credits <= most {

@@ -127,7 +127,7 @@ type testIn struct {
 	Checks             []string `json:"checks,omitempty" jsonschema:"the checklist, one check a line; without it the service writes one from feature"`
 	ProjectID          string   `json:"projectId,omitempty" jsonschema:"the project of a test with checks, such as for open_failures; a test without checks finds its own by the url"`
 	AccessInstructions string   `json:"accessInstructions,omitempty" jsonschema:"how a checker gets in; no passwords"`
-	MaxCredits         float64  `json:"maxCredits,omitempty" jsonschema:"buy nothing dearer than this"`
+	MaxCredits         *float64 `json:"maxCredits,omitempty" jsonschema:"buy nothing dearer than this; 0 buys nothing"`
 	IdempotencyKey     string   `json:"idempotencyKey" jsonschema:"your name for this one test, 1 to 255 visible characters; a repeat under it is paid once"`
 }
 
@@ -194,7 +194,7 @@ type jobIn struct {
 
 type waitIn struct {
 	JobID   string `json:"jobId" jsonschema:"of the test"`
-	Seconds int    `json:"seconds,omitempty" jsonschema:"how long to wait, 1 to 45; 45 without it"`
+	Seconds *int   `json:"seconds,omitempty" jsonschema:"how long to wait, 0 to 45; 45 without it"`
 }
 
 // outcome is a report, or how far a test is.
@@ -273,8 +273,11 @@ func (s *server) statusAfter(ctx context.Context, jobID string, last seen, secon
 
 func (s *server) wait(ctx context.Context, req *sdk.CallToolRequest, in waitIn) (*sdk.CallToolResult, outcome, error) {
 	atMost := WaitLimit
-	if in.Seconds > 0 {
-		atMost = min(time.Duration(in.Seconds)*time.Second, WaitLimit)
+	if in.Seconds != nil {
+		if *in.Seconds < 0 {
+			return nil, outcome{}, fmt.Errorf("seconds is %d: it must be 0 to %g", *in.Seconds, WaitLimit.Seconds())
+		}
+		atMost = min(time.Duration(*in.Seconds)*time.Second, WaitLimit)
 	}
 	deadline, now, told := time.Now().Add(atMost), seen{}, progress{of: req}
 	for first := true; ; first = false {

@@ -15,9 +15,9 @@ func OperatorCause(accountID string) command.Cause {
 }
 
 // ExpiryAfter is the end of a duration in the account's own time, by which lots
-// expire; 0 is never. Only a sandbox is ever ahead.
-func ExpiryAfter(ctx context.Context, commands *command.Service, accountID string, d time.Duration) (*time.Time, error) {
-	if d == 0 {
+// expire; nil is never. Only a sandbox is ever ahead.
+func ExpiryAfter(ctx context.Context, commands *command.Service, accountID string, d *time.Duration) (*time.Time, error) {
+	if d == nil {
 		return nil, nil
 	}
 	cause := OperatorCause(accountID)
@@ -26,7 +26,7 @@ func ExpiryAfter(ctx context.Context, commands *command.Service, accountID strin
 	if err != nil {
 		return nil, err
 	}
-	at := now.Add(d)
+	at := now.Add(*d)
 	return &at, nil
 }
 
@@ -35,7 +35,7 @@ type NewAccount struct {
 	Name          string
 	KeyName       string // of its first key; may be empty
 	Credits       domain.Credits
-	CreditsExpire time.Duration // 0: never
+	CreditsExpire *time.Duration // nil: never
 	Sandbox       bool
 }
 

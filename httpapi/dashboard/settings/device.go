@@ -1,8 +1,6 @@
 package settings
 
 import (
-	"strconv"
-
 	"github.com/google/uuid"
 
 	"humanqa/domain"
@@ -15,9 +13,6 @@ import (
 
 // maxUserCode is longer than any code as a person may type it.
 const maxUserCode = 40
-
-// maxKeyDays is ten years.
-const maxKeyDays = 3650
 
 type deviceView struct {
 	Code     string               // as it was asked for
@@ -72,8 +67,9 @@ func (d Deps) answerDevice(r *ui.Request) (ui.Answer, error) {
 			return ui.Answer{}, err
 		}
 	}
-	if days, err := strconv.Atoi(r.PostFormValue("days")); err == nil && days > 0 && days <= maxKeyDays {
-		in.KeyDays = days
+	var err error
+	if in.KeyDays, err = keyDays(r); err != nil {
+		return ui.Answer{}, err
 	}
 	waits, err := d.Logins.Find(r.Context(), code)
 	if err != nil {

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"cmp"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -102,7 +103,11 @@ func (d Deps) createKey(r *ui.Request) (ui.Answer, error) {
 	if in.ProjectID != "" && uuid.Validate(in.ProjectID) != nil { // it names no stream
 		return ui.Answer{}, domain.NotFound("project")
 	}
-	if days, err := strconv.Atoi(r.PostFormValue("days")); err == nil && days > 0 && days <= 3650 {
+	days, err := keyDays(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	if days > 0 {
 		at := d.Now().Add(time.Duration(days) * 24 * time.Hour).UTC()
 		in.ExpiresAt = &at
 	}
@@ -120,6 +125,21 @@ func (d Deps) createKey(r *ui.Request) (ui.Answer, error) {
 	}
 	v.New = &key
 	return ui.Answer{Template: "keys", Title: "API keys", View: v, Secret: true}, nil
+}
+
+// maxKeyDays is ten years.
+const maxKeyDays = 3650
+
+// keyDays reads how long a key works; 0: for ever, which only an empty field says.
+func keyDays(r *ui.Request) (days int, err error) {
+	text := strings.TrimSpace(r.PostFormValue("days"))
+	if text == "" {
+		return 0, nil
+	}
+	if days, err = strconv.Atoi(text); err != nil || days < 1 || days > maxKeyDays {
+		return 0, domain.Invalid(domain.Detail{Path: "days", Message: fmt.Sprintf("must be 1 to %d, or empty for a key without an end", maxKeyDays)})
+	}
+	return days, nil
 }
 
 func (d Deps) revokeKey(r *ui.Request) (ui.Answer, error) {
