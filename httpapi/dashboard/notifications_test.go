@@ -105,6 +105,17 @@ func TestPeopleAreToldByMailUntilTheyStopIt(t *testing.T) {
 		})
 		return found
 	}
+	asked := letter("ann@example.com", "confirm that it is yours").Header.Get("List-Unsubscribe")
+	refuse := strings.TrimSuffix(linkInLetter.FindStringSubmatch(asked)[1], ">")
+	if got := w.Call(guest{}, "GET", refuse, nil); got.Status != 200 || !strings.Contains(got.Body, "Stop these letters") || strings.Contains(got.Body, "all e-mail") {
+		t.Errorf("the link that ends letters of confirmation: %d\n%s", got.Status, got.Body)
+	}
+	if got := w.Send(guest{}, "POST", refuse, strings.NewReader("List-Unsubscribe=One-Click"), "Content-Type", "application/x-www-form-urlencoded"); got.Status != 200 || !strings.Contains(got.Body, "Letters to you are stopped") {
+		t.Errorf("its button: %d\n%s", got.Status, got.Body)
+	}
+	if got := w.Call(ann, "POST", "/dashboard/notifications/link", url.Values{}); got.Status != 409 {
+		t.Errorf("another link to an address whose reader wants none: %d", got.Status)
+	}
 	for to, g := range map[string]guest{"ann@example.com": ann, "bob@example.com": bob} {
 		path := linkInLetter.FindStringSubmatch(letter(to, "confirm that it is yours").Body)[1]
 		if got := w.Call(guest{}, "GET", path, nil); got.Status != 200 || !strings.Contains(got.Body, to) {

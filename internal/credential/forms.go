@@ -3,6 +3,7 @@ package credential
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -91,7 +92,10 @@ func (s *Store) Form(ctx context.Context, session Session, id uuid.UUID) (form F
 		return form, err
 	}
 	plain, err := s.sealer.Unseal(ctx, formsOwner, sealedForm(session, id), sealed)
-	if err != nil {
+	switch {
+	case errors.Is(err, domain.ErrUnsealable): // its row is not the one that was written
+		return form, ErrNoForm
+	case err != nil:
 		return form, fmt.Errorf("open a form: %w", err)
 	}
 	return form, json.Unmarshal(plain, &form)

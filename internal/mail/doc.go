@@ -13,7 +13,8 @@
 // letter itself ends it, after three days. Every read and write of the server has a
 // deadline, and an attempt has one as a whole.
 //
-// Nothing but the link that confirms it goes to an address before it is confirmed. The
+// Nothing but the link that confirms it goes to an address before it is confirmed. Such
+// letters are bounded for the person and for the address, and their reader can end them. The
 // links need no sign-in: they carry a MAC under the master keyset (Links), and no row
 // holds a secret. Rights are asked of the log when a letter is made up: a person who has
 // left an account hears nothing of it.

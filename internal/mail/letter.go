@@ -16,7 +16,7 @@ type letter struct {
 	To      string
 	Subject string
 	Text    string
-	Stop    string // the link; empty: it is no letter that can be stopped
+	Stop    string // the link that ends letters such as this one
 }
 
 const (
@@ -27,11 +27,11 @@ const (
 )
 
 // confirmLetter holds nothing that a person wrote: the address may be a stranger's.
-func confirmLetter(id, to, link, host string) letter {
+func confirmLetter(id, to, link, host, stop string) letter {
 	return letter{
-		ID: id, To: to, Subject: "Confirm your e-mail address",
+		ID: id, To: to, Subject: "Confirm your e-mail address", Stop: stop,
 		Text: fmt.Sprintf("A member of %s wants notices at this address.\n\nOpen this link to confirm that it is yours. It works for seven days.\n\n%s\n\n"+
-			"Ignore this letter if you did not ask for it. We send no other letter.\n", host, link),
+			"Ignore this letter if you did not ask for it.\n\n-- \nGet no such letter again: %s\n", host, link, stop),
 	}
 }
 

@@ -23,6 +23,8 @@ type Links struct {
 const (
 	useStop    = "stop"
 	useConfirm = "confirm"
+	useRefuse  = "refuse"
+	useMark    = "address"
 )
 
 // Stop is the link that ends all e-mail to the person.
@@ -36,6 +38,28 @@ func (l Links) Confirm(personID, address string, askedAt time.Time) string {
 	return l.BaseURL + "/mail/confirm/" + l.token(useConfirm, personID, confirmed(address, askedAt))
 }
 
+// Refuse is the link that ends the letters of confirmation to an address. Its reader need
+// not be the person who gave it.
+func (l Links) Refuse(address string) string {
+	return l.BaseURL + "/mail/stop/" + l.token(useRefuse, l.marks(address)[0], "")
+}
+
+// marks name an address in the database without showing it: its MAC under each key, the
+// primary one first. Letters with another tag behind a plus reach the same reader.
+func (l Links) marks(address string) (marks []string) {
+	local, host, _ := strings.Cut(strings.ToLower(address), "@")
+	local, _, _ = strings.Cut(local, "+")
+	primary, keys := l.Keys()
+	for id, key := range keys {
+		mark := base64.RawURLEncoding.EncodeToString(mac(key, useMark, local+"@"+host, ""))
+		if marks = append(marks, mark); id == primary {
+			last := len(marks) - 1
+			marks[0], marks[last] = marks[last], marks[0]
+		}
+	}
+	return marks
+}
+
 // Page is a page of ours.
 func (l Links) Page(path string) string { return l.BaseURL + path }
 
@@ -43,14 +67,15 @@ func confirmed(address string, askedAt time.Time) string {
 	return address + "\n" + askedAt.UTC().Format(time.RFC3339Nano)
 }
 
-func (l Links) token(use, personID, about string) string {
+// token names its subject: a person, or the mark of an address.
+func (l Links) token(use, subject, about string) string {
 	primary, keys := l.Keys()
-	return base64.RawURLEncoding.EncodeToString([]byte(personID)) + "." +
-		base64.RawURLEncoding.EncodeToString(mac(keys[primary], use, personID, about))
+	return base64.RawURLEncoding.EncodeToString([]byte(subject)) + "." +
+		base64.RawURLEncoding.EncodeToString(mac(keys[primary], use, subject, about))
 }
 
-// personOf is the person that a token names, without a proof.
-func personOf(token string) string {
+// subjectOf is the subject that a token names, without a proof.
+func subjectOf(token string) string {
 	name, _, _ := strings.Cut(token, ".")
 	id, err := base64.RawURLEncoding.DecodeString(name)
 	if err != nil || !utf8.Valid(id) || bytes.IndexByte(id, 0) >= 0 { // a stranger's bytes reach no statement
@@ -60,7 +85,7 @@ func personOf(token string) string {
 }
 
 // proves says that the token is ours, under any of the keys.
-func (l Links) proves(token, use, personID, about string) bool {
+func (l Links) proves(token, use, subject, about string) bool {
 	_, sum, _ := strings.Cut(token, ".")
 	got, err := base64.RawURLEncoding.DecodeString(sum)
 	if err != nil {
@@ -68,7 +93,7 @@ func (l Links) proves(token, use, personID, about string) bool {
 	}
 	_, keys := l.Keys()
 	for _, key := range keys {
-		if hmac.Equal(got, mac(key, use, personID, about)) {
+		if hmac.Equal(got, mac(key, use, subject, about)) {
 			return true
 		}
 	}
@@ -76,10 +101,10 @@ func (l Links) proves(token, use, personID, about string) bool {
 }
 
 // mac is under a key of its own: the keyset's keys also prove events.
-func mac(key []byte, use, personID, about string) []byte {
+func mac(key []byte, use, subject, about string) []byte {
 	own := hmac.New(sha256.New, key)
 	own.Write([]byte("links of e-mail"))
 	sum := hmac.New(sha256.New, own.Sum(nil))
-	sum.Write([]byte(use + "\n" + personID + "\n" + about))
+	sum.Write([]byte(use + "\n" + subject + "\n" + about))
 	return sum.Sum(nil)
 }

@@ -155,7 +155,7 @@ func TestAnAddressIsConfirmedByALinkBeforeAnythingElseIsSent(t *testing.T) {
 	w.send(w.server(smtpd, "smtp"), nil)
 	eventually.True(t, "the link is there", func() bool { return len(smtpd.Letters()) == 1 })
 	asked := smtpd.Letters()[0]
-	if asked.To != "ann@example.com" || asked.Header.Get("List-Unsubscribe") != "" || smtpd.User() != "ann" {
+	if asked.To != "ann@example.com" || !strings.HasPrefix(asked.Header.Get("List-Unsubscribe"), "<https://qa.example/mail/stop/") || smtpd.User() != "ann" {
 		t.Errorf("to %s as %s: %s", asked.To, smtpd.User(), asked.Raw)
 	}
 	token := strings.TrimPrefix(link.FindString(asked.Body), "https://qa.example/mail/confirm/")
@@ -182,6 +182,56 @@ func TestAnAddressIsConfirmedByALinkBeforeAnythingElseIsSent(t *testing.T) {
 	if err := w.store.Save(t.Context(), "acc", "ann", "sixth@example.com", everything); !domain.IsKind(err, domain.KindConflict) {
 		t.Errorf("a sixth address in a day: %v", err)
 	}
+}
+
+// Several people may give a stranger's address, and its reader has the last word.
+func TestLettersOfConfirmationAreBoundedByAddressAndEndedByItsReader(t *testing.T) {
+	w := setup(t)
+	smtpd := mailtest.Start(t, "127.0.0.1:0", nil)
+	asks := func(person, address string) error {
+		return w.store.Save(t.Context(), "acc", person, address, everything)
+	}
+	for _, person := range []string{"a", "b", "c", "d", "e"} {
+		must.NoError(t, asks(person, "Reader+"+person+"@example.com"))
+	}
+	if err := asks("f", "reader@EXAMPLE.com"); !domain.IsKind(err, domain.KindConflict) {
+		t.Errorf("a sixth letter in a day: %v", err)
+	}
+	must.NoError(t, asks("f", "other@example.com"))
+	_, err := w.db.Exec(`UPDATE mail.addresses SET asked_at = ARRAY(SELECT t - interval '1 day' FROM unnest(asked_at) t)`)
+	must.NoError(t, err)
+	must.NoError(t, asks("g", "reader@example.com")) // on the next day
+
+	stop := w.send(w.server(smtpd, "smtp"), nil)
+	eventually.True(t, "the letters are there", func() bool { return len(smtpd.Letters()) == 7 })
+	stop()
+	at := slices.IndexFunc(smtpd.Letters(), func(l mailtest.Letter) bool { return l.To == "reader@example.com" })
+	asked := smtpd.Letters()[at]
+	links := link.FindAllString(asked.Body, -1)
+	if len(links) != 2 || asked.Header.Get("List-Unsubscribe") != "<"+links[1]+">" {
+		t.Fatalf("the letter is\n%s", asked.Raw)
+	}
+	must.NoError(t, asks("h", "Reader+h@example.com")) // waits
+	token := strings.TrimPrefix(links[1], "https://qa.example/mail/stop/")
+	if _, all, err := w.store.Stops(token); err != nil || all {
+		t.Errorf("the link stops all e-mail: %t, %v", all, err)
+	}
+	must.NoError(t, w.store.Stop(t.Context(), token))
+	must.NoError(t, w.store.Stop(t.Context(), token))
+	if err := asks("i", "reader@example.com"); !domain.IsKind(err, domain.KindConflict) {
+		t.Errorf("a letter to a reader who wants none: %v", err)
+	}
+	if err := w.store.AskAgain(t.Context(), "a"); !domain.IsKind(err, domain.KindConflict) {
+		t.Errorf("again: %v", err)
+	}
+	w.joins("ann", "ann@example.com", everything, "acc")
+	w.tell(report("acc", "Checkout", "3 of 11 failed", true))
+	w.send(w.server(smtpd, "smtp"), nil)
+	eventually.True(t, "another's report is there, and the letter that waited is dropped", func() bool {
+		return len(smtpd.Letters()) == 8 && w.count(`SELECT count(*) FROM mail.letters WHERE state = 'waiting'`) == 0
+	})
+	must.NoError(t, w.store.Confirm(t.Context(), strings.TrimPrefix(links[0], "https://qa.example/mail/confirm/")))
+	must.NoError(t, asks("i", "reader@example.com"))
 }
 
 func TestTwoPeopleAreToldWhatTheyChoseUntilALinkStopsIt(t *testing.T) {

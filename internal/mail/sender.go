@@ -242,8 +242,12 @@ func (w work) compose(ctx context.Context, l leased) (message letter, why string
 	}
 	links := w.cfg.Links
 	if l.Kind == "confirm" {
+		refused, err := refuses(ctx, w.cfg.DB, links.marks(p.Address))
+		if err != nil || refused {
+			return letter{}, "the reader of the address wants no link", err
+		}
 		host := strings.TrimPrefix(strings.TrimPrefix(links.BaseURL, "https://"), "http://")
-		return confirmLetter(l.ID, p.Address, links.Confirm(l.PersonID, p.Address, p.AskedAt), host), "", nil
+		return confirmLetter(l.ID, p.Address, links.Confirm(l.PersonID, p.Address, p.AskedAt), host, links.Refuse(p.Address)), "", nil
 	}
 	if p.ConfirmedAt == nil {
 		return letter{}, "the address is not confirmed any more", nil
@@ -333,15 +337,25 @@ func (w work) Settle(ctx context.Context, done []outcome) (more bool, err error)
 	return false, nil
 }
 
+const purgeAddressesSQL = `
+DELETE FROM mail.addresses
+WHERE refused_at IS NULL
+  AND NOT EXISTS (SELECT FROM unnest(asked_at) t WHERE t > now() - interval '1 day')`
+
 const purgeSQL = `
 DELETE FROM mail.letters
 WHERE state <> 'waiting'
   AND settled_at < now() - $1 * interval '1 millisecond'`
 
-// purge forgets letters, with their notices, that were settled long ago.
+// purge forgets letters, with their notices, that were settled long ago, and addresses to
+// which none was sent lately.
 func (s *Sender) purge(ctx context.Context) {
 	for again := true; again; again = backoff.Wait(ctx, purgeEvery) == nil {
-		if _, err := s.cfg.DB.ExecContext(ctx, purgeSQL, keepSettled.Milliseconds()); err != nil && ctx.Err() == nil {
+		err := pgpool.Exec(ctx, s.cfg.DB, "forget old letters", purgeSQL, keepSettled.Milliseconds())
+		if err == nil {
+			err = pgpool.Exec(ctx, s.cfg.DB, "forget addresses", purgeAddressesSQL)
+		}
+		if err != nil && ctx.Err() == nil {
 			s.cfg.Log.WithError(err).Warn("old letters stay until the next purge")
 		}
 	}

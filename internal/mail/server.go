@@ -192,10 +192,8 @@ func (s *Server) message(l letter) (*gomail.Msg, error) {
 	m.SetDate()
 	m.SetMessageIDWithValue(l.ID + s.from.Address[strings.LastIndexByte(s.from.Address, '@'):])
 	m.SetGenHeader("Auto-Submitted", "auto-generated")
-	if l.Stop != "" {
-		m.SetListUnsubscribe(l.Stop)
-		m.SetListUnsubscribePost()
-	}
+	m.SetListUnsubscribe(l.Stop)
+	m.SetListUnsubscribePost()
 	m.SetBodyString(gomail.TypeTextPlain, l.Text)
 	return m, nil
 }

@@ -18,8 +18,8 @@ const (
 	maxAddress = 254 // RFC 5321
 	// confirmFor is how long the link holds that confirms an address.
 	confirmFor = 7 * 24 * time.Hour
-	// confirmsADay bounds the letters to an address that is not confirmed: it may be
-	// another person's.
+	// confirmsADay bounds the letters of confirmation that a person asks for, and those
+	// that an address gets: it may be another person's.
 	confirmsADay = 5
 )
 
@@ -189,7 +189,7 @@ func (s *Store) Save(ctx context.Context, accountID, personID, address string, c
 			if _, err := tx.ExecContext(ctx, releaseSQL, personID); err != nil {
 				return fmt.Errorf("keep the notices of letters to another address: %w", err)
 			}
-			return s.ask(ctx, tx, personID, now)
+			return s.ask(ctx, tx, personID, address, now)
 		}
 		return nil
 	})
@@ -199,20 +199,18 @@ const askAgainSQL = `
 UPDATE mail.people
 SET asked_at = $2
 WHERE person_id = $1
-  AND confirmed_at IS NULL`
+  AND confirmed_at IS NULL
+RETURNING address`
 
 // AskAgain sends another link to an address that is not confirmed; earlier ones end.
 func (s *Store) AskAgain(ctx context.Context, personID string) error {
 	now := s.time()
 	return pgpool.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
-		done, err := tx.ExecContext(ctx, askAgainSQL, personID, now)
-		if err != nil {
-			return fmt.Errorf("renew the link of an address: %w", err)
-		}
-		if n, err := done.RowsAffected(); err != nil || n == 0 {
+		address, found, err := pgpool.Find[string](ctx, tx, "renew the link of an address", askAgainSQL, personID, now)
+		if err != nil || !found {
 			return err // it is confirmed, or there is none
 		}
-		return s.ask(ctx, tx, personID, now)
+		return s.ask(ctx, tx, personID, address, now)
 	})
 }
 
@@ -234,13 +232,44 @@ WHERE (
       AND kind = 'confirm'
       AND created_at > $4) < $5`
 
-func (s *Store) ask(ctx context.Context, tx *sqlx.Tx, personID string, now time.Time) error {
+// The row of an address serialises those who ask for letters to it.
+const countAskSQL = `
+INSERT INTO mail.addresses AS old (mark, asked_at)
+VALUES ($1, ARRAY[$2::timestamptz])
+ON CONFLICT (mark) DO UPDATE
+SET asked_at = ARRAY(SELECT t FROM unnest(old.asked_at) t WHERE t > $3) || $2::timestamptz
+WHERE (SELECT count(*) FROM unnest(old.asked_at) t WHERE t > $3) < $4`
+
+func (s *Store) ask(ctx context.Context, tx *sqlx.Tx, personID, address string, now time.Time) error {
 	if err := pgpool.Exec(ctx, tx, "drop the links before", dropAsksSQL, personID, now); err != nil {
 		return err
 	}
+	marks, day := s.links.marks(address), now.Add(-24*time.Hour)
+	refused, err := refuses(ctx, tx, marks)
+	if err != nil {
+		return err
+	}
+	if refused {
+		return domain.Conflict("the reader of this address wants no link").WithHint("give another address, or open the newest link that was sent there")
+	}
 	enough := domain.Conflict("%d links were sent today", confirmsADay).WithHint("open the newest one, or try again tomorrow")
-	return pgpool.ExecOne(ctx, tx, enough, "ask for a confirmation", askSQL, uuid.New(), personID, now, now.Add(-24*time.Hour),
-		confirmsADay)
+	err = pgpool.ExecOne(ctx, tx, enough, "ask for a confirmation", askSQL, uuid.New(), personID, now, day, confirmsADay)
+	if err != nil {
+		return err
+	}
+	return pgpool.ExecOne(ctx, tx, enough, "count the links to an address", countAskSQL, marks[0], now, day, confirmsADay)
+}
+
+const refusesSQL = `
+SELECT EXISTS (
+    SELECT
+    FROM mail.addresses
+    WHERE mark = ANY($1)
+      AND refused_at IS NOT NULL)`
+
+// refuses says that the reader of the address wants no letter of confirmation.
+func refuses(ctx context.Context, q sqlx.QueryerContext, marks []string) (bool, error) {
+	return pgpool.One[bool](ctx, q, "what the reader of an address wants", refusesSQL, marks)
 }
 
 // ErrNoLink refuses a link that leads nowhere.
@@ -248,7 +277,7 @@ var ErrNoLink = domain.NotFound("link").WithHint("sign in and open Notifications
 
 // Confirming gives the address that the link confirms; ErrNoLink where it does not.
 func (s *Store) Confirming(ctx context.Context, token string) (personID, address string, err error) {
-	if personID = personOf(token); personID == "" {
+	if personID = subjectOf(token); personID == "" {
 		return "", "", ErrNoLink
 	}
 	p, err := s.Person(ctx, personID)
@@ -268,22 +297,38 @@ SET confirmed_at = COALESCE(confirmed_at, $3)
 WHERE person_id = $1
   AND address = $2`
 
-// Confirm notes that the address is the person's. A repeat has no further effect.
+const welcomeSQL = `
+UPDATE mail.addresses
+SET refused_at = NULL
+WHERE mark = ANY($1)`
+
+// Confirm notes that the address is the person's. Its reader takes letters again. A repeat
+// has no further effect.
 func (s *Store) Confirm(ctx context.Context, token string) error {
 	personID, address, err := s.Confirming(ctx, token)
 	if err != nil {
 		return err
 	}
-	return pgpool.Exec(ctx, s.db, "confirm an address", confirmSQL, personID, address, s.time())
+	return pgpool.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		if err := pgpool.Exec(ctx, tx, "confirm an address", confirmSQL, personID, address, s.time()); err != nil {
+			return err
+		}
+		return pgpool.Exec(ctx, tx, "take letters to an address again", welcomeSQL, s.links.marks(address))
+	})
 }
 
-// Stops says that the link is one of those that end all e-mail to a person; ErrNoLink
-// where it is not.
-func (s *Store) Stops(token string) error {
-	if id := personOf(token); id == "" || !s.links.proves(token, useStop, id, "") {
-		return ErrNoLink
+// Stops says what the link stops: all e-mail to a person, or else letters of confirmation to
+// an address, whose mark the subject is. ErrNoLink: it stops nothing.
+func (s *Store) Stops(token string) (subject string, all bool, err error) {
+	subject = subjectOf(token)
+	switch {
+	case subject == "":
+	case s.links.proves(token, useStop, subject, ""):
+		return subject, true, nil
+	case s.links.proves(token, useRefuse, subject, ""):
+		return subject, false, nil
 	}
-	return nil
+	return "", false, ErrNoLink
 }
 
 // Letters and notices that were not sent yet are not sent any more.
@@ -302,10 +347,21 @@ DELETE FROM mail.notices
 WHERE person_id = $1
   AND letter_id IS NULL`
 
-// Stop ends all e-mail to the person of the link, until they save their choices again.
+const refuseSQL = `
+INSERT INTO mail.addresses AS old (mark, asked_at, refused_at)
+VALUES ($1, '{}', $2)
+ON CONFLICT (mark) DO UPDATE
+SET refused_at = COALESCE(old.refused_at, EXCLUDED.refused_at)`
+
+// Stop ends what the link stops: all e-mail to its person, until they save their choices
+// again, or letters of confirmation to its address, until one is confirmed.
 func (s *Store) Stop(ctx context.Context, token string) error {
-	if err := s.Stops(token); err != nil {
+	subject, all, err := s.Stops(token)
+	switch {
+	case err != nil:
 		return err
+	case all:
+		return pgpool.Exec(ctx, s.db, "stop the e-mail to a person", stopSQL, subject, s.time())
 	}
-	return pgpool.Exec(ctx, s.db, "stop the e-mail to a person", stopSQL, personOf(token), s.time())
+	return pgpool.Exec(ctx, s.db, "stop the links to an address", refuseSQL, subject, s.time())
 }

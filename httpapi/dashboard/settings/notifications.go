@@ -66,6 +66,7 @@ func (d Deps) askAgain(r *ui.Request) (ui.Answer, error) {
 // mail scanners open links; they press no buttons.
 type mailLinkView struct {
 	Stops   bool
+	All     bool // it stops all e-mail to a person
 	Done    bool
 	Address string
 	Path    string
@@ -93,10 +94,15 @@ func (d Deps) confirmMailNow(r *ui.Request) (ui.Answer, error) {
 }
 
 func (d Deps) stopMail(r *ui.Request) (ui.Answer, error) {
-	return d.mailLink(r, mailLinkView{Stops: true}, d.Mail.Stops(r.PathValue("token")))
+	_, all, err := d.Mail.Stops(r.PathValue("token"))
+	return d.mailLink(r, mailLinkView{Stops: true, All: all}, err)
 }
 
 // stopMailNow also answers mail programs (RFC 8058).
 func (d Deps) stopMailNow(r *ui.Request) (ui.Answer, error) {
-	return d.mailLink(r, mailLinkView{Stops: true, Done: true}, d.Mail.Stop(r.Context(), r.PathValue("token")))
+	_, all, err := d.Mail.Stops(r.PathValue("token"))
+	if err == nil {
+		err = d.Mail.Stop(r.Context(), r.PathValue("token"))
+	}
+	return d.mailLink(r, mailLinkView{Stops: true, All: all, Done: true}, err)
 }
