@@ -3,6 +3,7 @@ package consumer
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -36,10 +37,13 @@ func (s *Supervisor) ChangeLimits(change func(*Limits)) {
 
 // VerifyGeneration verifies any generation up to its own checkpoint.
 func (s *Supervisor) VerifyGeneration(ctx context.Context, name string, number int) ([]Difference, error) {
-	return s.verifyGeneration(ctx, name, s.joinScan(name), func(ctx context.Context, q sqlx.QueryerContext) (generation.Generation, error) {
-		g, _, err := generation.Get(ctx, q, name, number)
-		return g, err
-	})
+	names := []string{name}
+	differences, err := s.verifyGenerations(ctx, names, s.joinScan(names),
+		func(ctx context.Context, q sqlx.QueryerContext, name string) (generation.Generation, error) {
+			g, _, err := generation.Get(ctx, q, name, number)
+			return g, err
+		})
+	return slices.Concat(differences...), err
 }
 
 // Tenure is one owner's time with the first generation's lease.

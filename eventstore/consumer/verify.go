@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -49,10 +51,12 @@ WHERE i.indrelid = $1::regclass
 ORDER BY array_position(i.indkey, a.attnum)`
 
 // joinScan takes part in the shared scan of the log, from its beginning.
-func (s *Supervisor) joinScan(name string) *sharedscan.Reader {
+func (s *Supervisor) joinScan(names []string) *sharedscan.Reader {
 	types := map[string]bool{}
-	if p := s.projectorNamed(name); p != nil {
-		types = handledBy(p)
+	for _, name := range names {
+		if p := s.projectorNamed(name); p != nil {
+			maps.Copy(types, handledBy(p))
+		}
 	}
 	return s.scan.Add(eventstore.Checkpoint{Start: true}, types)
 }
@@ -62,123 +66,163 @@ func (s *Supervisor) joinScan(name string) *sharedscan.Reader {
 // runner: it reads rows and checkpoint from one snapshot, and its own tables exist only in
 // the same transaction. The fold also leaves out the streams that the generation has set
 // aside: its Status names them. The differences are in the order of the names.
+//
+// The transactions last as long as the scan, and wait for each other's pages. So there are no
+// more of them than a third of the pool's connections, and each folds several projections.
 func (s *Supervisor) VerifyAll(ctx context.Context, names []string) ([][]Difference, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	differences := make([][]Difference, len(names))
-	var folding sync.WaitGroup
-	logs := make([]*sharedscan.Reader, len(names)) // all join before the first one reads
-	for i := range names {
-		logs[i] = s.joinScan(names[i])
+	each := 1
+	if most := s.db.Stats().MaxOpenConnections; most > 0 { // else it has no limit
+		transactions := max(most/3, 1)
+		each = max((len(names)+transactions-1)/transactions, 1)
 	}
-	for i, name := range names {
+	groups := slices.Collect(slices.Chunk(names, each))
+	differences := make([][][]Difference, len(groups))
+	var folding sync.WaitGroup
+	logs := make([]*sharedscan.Reader, len(groups)) // all join before the first one reads
+	for i, group := range groups {
+		logs[i] = s.joinScan(group)
+	}
+	for i, group := range groups {
 		folding.Go(func() {
-			found, err := s.verifyGeneration(ctx, name, logs[i], servingOf(name))
+			found, err := s.verifyGenerations(ctx, group, logs[i], generation.Serving)
 			if err != nil {
-				cancel(fmt.Errorf("%s: %w", name, err))
+				cancel(err)
 			}
 			differences[i] = found
 		})
 	}
 	folding.Wait()
-	return differences, context.Cause(ctx)
+	return slices.Concat(differences...), context.Cause(ctx)
 }
 
 // loadGeneration reads the generation that is verified.
-type loadGeneration func(context.Context, sqlx.QueryerContext) (generation.Generation, error)
+type loadGeneration func(ctx context.Context, q sqlx.QueryerContext, name string) (generation.Generation, error)
 
-func servingOf(name string) loadGeneration {
-	return func(ctx context.Context, q sqlx.QueryerContext) (generation.Generation, error) {
-		return generation.Serving(ctx, q, name)
-	}
-}
-
-// verifyGeneration compares a generation with the fold of the log.
-func (s *Supervisor) verifyGeneration(ctx context.Context, name string, log *sharedscan.Reader, load loadGeneration) ([]Difference, error) {
+// verifyGenerations compares generations with the fold of the log, in one transaction.
+func (s *Supervisor) verifyGenerations(ctx context.Context, names []string, log *sharedscan.Reader, load loadGeneration) ([][]Difference, error) {
 	defer log.Leave()
-	p := s.projectorNamed(name)
-	if p == nil {
-		return nil, fmt.Errorf("there is no projection %s", name)
-	}
 	tx, err := s.db.BeginTxx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead})
 	if err != nil {
-		return nil, fmt.Errorf("verify projection %s: %w", name, err)
+		return nil, fmt.Errorf("verify projections: %w", err)
 	}
 	defer func() { _ = tx.Rollback() }() // it is never committed
-	g, err := load(ctx, tx)
+	folds := make([]*fold, len(names))
+	for i, name := range names {
+		if folds[i], err = s.beginFold(ctx, tx, name, load); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if err := foldLog(ctx, tx, folds, log); err != nil {
+		return nil, err
+	}
+	log.Leave() // the comparison does not read the log
+	differences := make([][]Difference, len(folds))
+	for i, f := range folds {
+		if differences[i], err = f.compare(ctx, tx); err != nil {
+			return nil, fmt.Errorf("%s: %w", names[i], err)
+		}
+	}
+	return differences, nil
+}
+
+// fold folds the log into tables of its own, as the runner of a rebuild does.
+type fold struct {
+	tenure
+
+	projector Projector
+	verified  generation.Generation
+	scratch   string // the schema of the tables
+}
+
+func (s *Supervisor) beginFold(ctx context.Context, tx *sqlx.Tx, name string, load loadGeneration) (*fold, error) {
+	p := s.projectorNamed(name)
+	if p == nil {
+		return nil, errors.New("there is no such projection")
+	}
+	g, err := load(ctx, tx, name)
 	if err != nil {
 		return nil, err
 	}
 	if g.Version != p.Version() {
-		return nil, fmt.Errorf("projection %s has rows of version %d, this binary folds version %d", name, g.Version, p.Version())
+		return nil, fmt.Errorf("it has rows of version %d, this binary folds version %d", g.Version, p.Version())
 	}
-	scratch := name + "_verify_" + strings.ReplaceAll(uuid.NewString(), "-", "")
-	if err := generation.CreateTables(ctx, tx, p, scratch); err != nil {
+	f := &fold{
+		tenure: tenure{runner: s.newRunner(p, generation.Generation{}), lease: &generation.Lease{}}, projector: p, verified: g,
+		scratch: name + "_verify_" + strings.ReplaceAll(uuid.NewString(), "-", ""),
+	}
+	if err := generation.CreateTables(ctx, tx, p, f.scratch); err != nil {
 		return nil, err
 	}
-	if err := s.foldInto(ctx, tx, p, scratch, log, g); err != nil {
-		return nil, fmt.Errorf("fold the log for %s: %w", name, err)
+	if f.skips, err = generation.LoadSkips(ctx, tx, name); err != nil {
+		return nil, err
 	}
-	log.Leave() // the comparison does not read the log
-	var differences []Difference
-	for _, t := range p.Tables() {
+	aside, err := loadAside(ctx, tx, g, false)
+	f.aside = byStream(aside)
+	return f, err
+}
+
+// foldLog applies the log up to the checkpoint of each generation.
+func foldLog(ctx context.Context, tx *sqlx.Tx, folds []*fold, log *sharedscan.Reader) error {
+	for at := (eventstore.Checkpoint{Start: true}); ; {
+		folds = slices.DeleteFunc(slices.Clone(folds), func(f *fold) bool { return generation.AtLeast(at, f.verified.Checkpoint()) })
+		if len(folds) == 0 {
+			return nil
+		}
+		page, err := log.Next(ctx, at)
+		undecodable, broken := errors.AsType[*eventstore.DecodeError](err)
+		if broken {
+			page.Next = undecodable.Position
+		} else if err != nil {
+			return fmt.Errorf("fold the log: %w", err)
+		}
+		for _, f := range folds {
+			if err := f.apply(ctx, tx, page.Events, undecodable); err != nil {
+				return fmt.Errorf("fold the log for %s: %w", f.projector.Name(), err)
+			}
+		}
+		at = eventstore.At(page.Next)
+	}
+}
+
+// apply takes a page, or the event that cannot be decoded in its place.
+func (f *fold) apply(ctx context.Context, tx *sqlx.Tx, events []domain.Recorded, undecodable *eventstore.DecodeError) error {
+	if undecodable != nil && f.runner.raw {
+		events = []domain.Recorded{undecodable.Recorded}
+	} else if undecodable != nil {
+		if e := &undecodable.Recorded; !f.skips[e.Position] && f.runner.handles[e.Type] && !f.isSetAside(e) {
+			f.aside[e.Stream] = e.Position // as a rebuild would
+		}
+		return nil
+	}
+	batch := until(f.selectEvents(events), f.verified.Checkpoint().Position)
+	if len(batch) == 0 {
+		return nil
+	}
+	return f.foldBatch(ctx, tx, f.scratch, batch)
+}
+
+// compare gives the rows that differ.
+func (f *fold) compare(ctx context.Context, tx *sqlx.Tx) (differences []Difference, err error) {
+	for _, t := range f.projector.Tables() {
 		if t.View {
 			continue
 		}
-		same, err := equalSums(ctx, tx, t.Name, g.Schema, scratch)
+		same, err := equalSums(ctx, tx, t.Name, f.verified.Schema, f.scratch)
 		if err != nil {
 			return nil, err
 		}
 		if same {
 			continue
 		}
-		d, err := Compare(ctx, tx, t.Name, g.Schema, scratch)
+		d, err := Compare(ctx, tx, t.Name, f.verified.Schema, f.scratch)
 		if err != nil {
 			return nil, err
 		}
 		differences = append(differences, d...)
 	}
 	return differences, nil
-}
-
-// foldInto applies the log up to a generation's checkpoint, as the runner of a rebuild does.
-func (s *Supervisor) foldInto(
-	ctx context.Context, tx *sqlx.Tx, p Projector, schema string, log *sharedscan.Reader, of generation.Generation,
-) error {
-	skips, err := generation.LoadSkips(ctx, tx, p.Name())
-	if err != nil {
-		return err
-	}
-	aside, err := loadAside(ctx, tx, of, false)
-	if err != nil {
-		return err
-	}
-	f := tenure{runner: s.newRunner(p, generation.Generation{}), lease: &generation.Lease{}, skips: skips, aside: byStream(aside)}
-	to := of.Checkpoint()
-	for at := (eventstore.Checkpoint{Start: true}); !generation.AtLeast(at, to); {
-		page, err := log.Next(ctx, at)
-		var undecodable *eventstore.DecodeError
-		switch {
-		case errors.As(err, &undecodable) && f.runner.raw:
-			page = eventstore.Page{Events: []domain.Recorded{undecodable.Recorded}, Next: undecodable.Position}
-		case errors.As(err, &undecodable):
-			if e := &undecodable.Recorded; !skips[e.Position] && f.runner.handles[e.Type] && !f.isSetAside(e) {
-				f.aside[e.Stream] = e.Position // as a rebuild would
-			}
-			at = eventstore.At(undecodable.Position)
-			continue
-		case err != nil:
-			return err
-		}
-		batch := until(f.selectEvents(page.Events), to.Position)
-		if len(batch) > 0 {
-			if err := f.foldBatch(ctx, tx, schema, batch); err != nil {
-				return err
-			}
-		}
-		at = eventstore.At(page.Next)
-	}
-	return nil
 }
 
 // until cuts off the events behind a position.
