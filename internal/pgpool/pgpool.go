@@ -33,6 +33,9 @@ import (
 // service has.
 const kept = 256
 
+// IdleTime is how long a connection stays open that no caller uses.
+const IdleTime = time.Minute
+
 // Open connects to a Postgres URL or keyword string. Its sessions have the service's settings
 // (session.go), whatever the server's are.
 func Open(ctx context.Context, dsn string) (*sqlx.DB, error) {
@@ -45,6 +48,7 @@ func Open(ctx context.Context, dsn string) (*sqlx.DB, error) {
 		return nil, err
 	}
 	db := sqlx.NewDb(sql.OpenDB(connector{inner}), "postgres")
+	db.SetConnMaxIdleTime(IdleTime)
 	if err := db.PingContext(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("connect to postgres: %w", err), db.Close())
 	}
