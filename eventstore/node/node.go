@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,11 +35,20 @@ type Config struct {
 	// MaxAppendSize is how many bytes of data, metadata and names one append may carry,
 	// between MinAppendSize and MaxAppendSize; 0 is MinAppendSize.
 	MaxAppendSize int
+	// Connections is how many sessions at Postgres the node has at most, MinConnections at
+	// least; 0 is DefaultConnections.
+	Connections int
 	// Log is required.
 	Log logrus.FieldLogger
 	// Registerer receives the node's metrics, if set.
 	Registerer prometheus.Registerer
 }
+
+// Two of the node's sessions are the writer's; the others read.
+const (
+	MinConnections     = store.MinConnections
+	DefaultConnections = 14
+)
 
 // Node is a running event store.
 type Node struct {
@@ -83,7 +93,8 @@ func (n *Node) start(ctx context.Context) error {
 		return errors.New("no address to listen on")
 	}
 	var err error
-	if n.store, err = store.Open(ctx, n.config.DSN, advertised(n.config.Listen), n.log, n.metrics.own); err != nil {
+	connections := cmp.Or(n.config.Connections, DefaultConnections)
+	if n.store, err = store.Open(ctx, n.config.DSN, advertised(n.config.Listen), connections, n.log, n.metrics.own); err != nil {
 		return err
 	}
 	if err := n.metrics.show(n.config.Registerer); err != nil {

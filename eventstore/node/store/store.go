@@ -17,10 +17,11 @@ import (
 )
 
 const (
-	// readers bounds the connections reads use; the writer has its own two, one
-	// that holds the lock and one for lookups.
-	readers = 12
+	// writers is how many connections the writer has: one that holds the lock, and one for
+	// lookups.
 	writers = 2
+	// MinConnections leaves one for reads.
+	MinConnections = writers + 1
 	// readPatience is how long a read waits for a Postgres that does not answer.
 	readPatience = 10 * time.Second
 	// lockPatience is how long Open waits for the lock of a node that died
@@ -41,25 +42,29 @@ type Store struct {
 }
 
 // Open takes the writer's lock of a migrated database, whose dsn is a Postgres URL or keyword
-// string. If another process keeps the lock it returns ErrLocked after a few seconds. ctx
-// bounds only the opening. address is where clients reach this node, empty if they cannot;
-// other nodes are told it. The registerer receives the writer's metrics, and is for this store
-// alone.
-func Open(ctx context.Context, dsn, address string, log logrus.FieldLogger, registerer prometheus.Registerer) (*Store, error) {
+// string, and has at most so many connections. If another process keeps the lock it returns
+// ErrLocked after a few seconds. ctx bounds only the opening. address is where clients reach
+// this node, empty if they cannot; other nodes are told it. The registerer receives the
+// writer's metrics, and is for this store alone.
+func Open(
+	ctx context.Context, dsn, address string, connections int, log logrus.FieldLogger, registerer prometheus.Registerer,
+) (*Store, error) {
 	s := &Store{}
-	if err := s.open(ctx, dsn, address, log, registerer); err != nil {
+	if err := s.open(ctx, dsn, address, connections, log, registerer); err != nil {
 		s.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *Store) open(ctx context.Context, dsn, address string, log logrus.FieldLogger, registerer prometheus.Registerer) error {
+func (s *Store) open(
+	ctx context.Context, dsn, address string, connections int, log logrus.FieldLogger, registerer prometheus.Registerer,
+) error {
 	var err error
 	if s.writerDB, err = openDB(dsn, writers, dialer{commitTimeout}); err != nil {
 		return err
 	}
-	if s.readerDB, err = openDB(dsn, readers, dialer{readPatience}); err != nil {
+	if s.readerDB, err = openDB(dsn, connections-writers, dialer{readPatience}); err != nil {
 		return err
 	}
 	own := &candidate{address: address}
@@ -187,5 +192,6 @@ func openDB(dsn string, size int, dial pq.Dialer) (*sql.DB, error) {
 	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(size)
 	db.SetMaxIdleConns(size)
+	db.SetConnMaxIdleTime(pgpool.IdleTime)
 	return db, nil
 }
