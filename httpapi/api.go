@@ -19,6 +19,7 @@ import (
 	"humanqa/internal/backoff"
 	"humanqa/internal/clientlogin"
 	"humanqa/internal/tracing"
+	"humanqa/projections"
 )
 
 // Deps holds the dependencies of the API. Submits, Origin, Metrics and Halted may be nil;
@@ -95,7 +96,7 @@ func New(d Deps) *API {
 	a := &API{
 		Deps: d, Fresh: admit.NewFreshness(modelsShown, d.FeedShown, d.WebhooksShown, d.Log), ready: &readiness{look: d.Ready, log: d.Log},
 		Limits: input.NewLimits(d.Settings, d.Reads.Pools),
-		gate:   admit.NewGate(d.Reads, limiter, d.Now),
+		gate:   admit.NewGate(projections.NewReads(d.DB), limiter, d.Now),
 		load:   admit.NewLoadLimit(d.Metrics, d.Log),
 		writer: admit.NewWriter(d.DB, d.Vault, d.WaitFor, input.Submissions, d.Now),
 

@@ -1,14 +1,17 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/httpapi/evidence"
+	"humanqa/internal/pgpool"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 )
@@ -81,4 +84,32 @@ func TestAPictureIsNotTakenAwayWhileItIsGiven(t *testing.T) {
 		}
 		equal(t, s.visit(shot).Body.String(), aPNG)
 	}
+}
+
+// Each picture is given while a connection is held, and its command needs another one.
+func TestPicturesThatAreGivenAtOnceDoNotWaitForEachOther(t *testing.T) {
+	t.Parallel()
+	s := own(t)
+	const all = 3
+	s.db.SetMaxOpenConns(all)
+	lent := pgpool.Lend(s.db, all-1)
+	t.Cleanup(func() { must.NoError(t, lent.Close()) })
+	kept := evidence.New(evidence.Deps{DB: lent})
+	_, key := s.account(100)
+	w := s.working(key)
+	stored := evidence.Prefix + evidenceIDOf(t, w.shown(aPNG))
+	var given sync.WaitGroup
+	for range 4 * all {
+		given.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), eventually.Patience)
+			defer cancel()
+			err := kept.Give(ctx, w.jobID, []string{stored}, func() error {
+				return s.db.PingContext(ctx)
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	given.Wait()
 }

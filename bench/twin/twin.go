@@ -84,7 +84,7 @@ func Serve(ctx context.Context, c Config, ready func(keys []string) error) (err 
 	}
 	api := httpapi.New(httpapi.Deps{
 		Shared: v1.Shared{
-			Submits: s, Reads: projections.NewReads(db), DB: db,
+			Submits: s, Reads: projections.NewReads(db), DB: db, Lent: db,
 			Head: func(context.Context) (domain.Position, error) { return domain.Position{}, nil },
 			Log:  c.Log.WithField("part", "api"), Now: time.Now, BaseURL: "http://" + c.Addr,
 		},

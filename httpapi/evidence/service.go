@@ -20,6 +20,8 @@ import (
 // Deps holds the dependencies of the service. RecordingLimit may be 0; all else is
 // required.
 type Deps struct {
+	// DB is used by transactions that wait for a command, too. So no command may need a
+	// connection of DB while DB may take them all: it is a lent pool (pgpool.Lend).
 	DB       *sqlx.DB
 	Files    Files
 	Commands *command.Service

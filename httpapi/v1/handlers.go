@@ -33,6 +33,7 @@ type Shared struct {
 	Submits  Submitter // nil: Commands
 	Reads    *projections.Reads
 	DB       *sqlx.DB
+	Lent     *sqlx.DB // connections of DB, for reads
 	Evidence *evidence.Service
 	// PastLog is the log, for answers as they were, and Head its newest position.
 	PastLog domain.Log
@@ -81,7 +82,7 @@ type Handlers struct {
 
 func New(d Deps) *Handlers {
 	return &Handlers{
-		Deps: d, past: asof.NewReads(d.PastLog, d.DB, d.Reads), cursors: readers.NewCursors(d.Origin, d.Head),
+		Deps: d, past: asof.NewReads(d.PastLog, d.Lent, d.Reads), cursors: readers.NewCursors(d.Origin, d.Head),
 		Readers: readers.New(d.DB, d.Now, d.Log), deliveries: webhooks.NewLog(d.DB),
 		feedWatch:   readers.NewWatch(d.Reads.Events, d.Reads.Access, d.Now, d.Log),
 		streams:     wire.NewQuota(math.MaxInt64, StreamsPerKey, 0),

@@ -39,6 +39,7 @@ type environment struct {
 	VoicePublicIPs           string    `env:"HUMANQA_VOICE_PUBLIC" unset:"where it listens" about:"IP addresses by which browsers reach it, by commas, behind NAT"`
 	DataDir                  string    `env:"HUMANQA_DATA_DIR" envDefault:".humanqa" about:"the directory of the embedded Postgres, keys, evidence and sockets; mode 0700"`
 	DatabaseURL              string    `env:"HUMANQA_DATABASE_URL" unset:"the embedded Postgres" about:"your own Postgres, postgres://…"`
+	DatabaseConnections      int       `env:"HUMANQA_DATABASE_CONNECTIONS" envDefault:"12" about:"sessions that this process has at HUMANQA_DATABASE_URL at most"`
 	PostgresListen           string    `env:"HUMANQA_POSTGRES_LISTEN" unset:"loopback only" about:"TCP address, with a port, at which the embedded Postgres lets analysts in from other machines, with TLS and passwords"`
 	EventStoreURL            string    `env:"HUMANQA_EVENTSTORE_URL" unset:"the embedded node" about:"your own EventStoreDB or KurrentDB, or another service's node, esdb://… (also kurrentdb://…)"`
 	EventStoreListen         string    `env:"HUMANQA_EVENTSTORE_LISTEN" unset:"a unix socket only" about:"TCP address for the embedded node, with TLS and a password that is printed once"`
@@ -237,6 +238,7 @@ func (e environment) config() (Config, error) {
 		checkCodeHost("HUMANQA_GITLAB_API_URL", c.GitLabURL),
 		checkChoice("HUMANQA_LOG_FORMAT", c.LogFormat, "text", "json"),
 		checkRange("HUMANQA_EVENTSTORE_MAX_APPEND", c.EventStoreMaxAppend, node.MinAppendSize, node.MaxAppendSize),
+		checkRange("HUMANQA_DATABASE_CONNECTIONS", c.DatabaseConnections, c.fewestConnections(), 1000),
 		checkRange("HUMANQA_CLOSE_EVERY", c.CloseEvery, 1, 1_000_000),
 		checkRange("HUMANQA_RECORDING_LIMIT", c.RecordingLimit, 1<<20, 1<<40),
 		checkRange("HUMANQA_MAX_CONNECTIONS", c.MaxConnections, 1, 1_000_000),

@@ -51,6 +51,7 @@ func TestEverySettingIsTaken(t *testing.T) {
 		"HUMANQA_VOICE_PUBLIC=192.0.2.7, 2001:db8::7",
 		"HUMANQA_DATA_DIR=/srv/qa",
 		"HUMANQA_DATABASE_URL=postgres://db/qa",
+		"HUMANQA_DATABASE_CONNECTIONS=30",
 		"HUMANQA_EVENTSTORE_URL=esdb://log:2113",
 		"HUMANQA_EVENTSTORE_MAX_APPEND=2097152",
 		"HUMANQA_MASTER_KEY_FILE=/srv/key.json",
@@ -89,6 +90,7 @@ func TestEverySettingIsTaken(t *testing.T) {
 	want.TLSKey = "/srv/key.pem"
 	want.DataDir = "/srv/qa"
 	want.DatabaseURL = "postgres://db/qa"
+	want.DatabaseConnections = 30
 	want.EventStoreURL = "esdb://log:2113"
 	want.MasterKeyFile = "/srv/key.json"
 	want.EvidenceURL = "s3://evidence?region=eu-central-1"
@@ -137,6 +139,9 @@ func TestABadSettingStopsTheStartWithOneClearLine(t *testing.T) {
 		"HUMANQA_SMTP_URL=mx.example:587":                 "HUMANQA_SMTP_URL: is no URL that starts with smtp:// or smtps://",
 		"HUMANQA_SMTP_URL=smtp://u:secret@mx.example":     "HUMANQA_SMTP_URL: has no sender: set HUMANQA_SMTP_FROM",
 		"HUMANQA_EVENTSTORE_LISTEN=x":                     "HUMANQA_EVENTSTORE_LISTEN: ",
+		"HUMANQA_DATABASE_CONNECTIONS=9":                  "HUMANQA_DATABASE_CONNECTIONS: 9 is out of range: use 10 to 1000",
+		"HUMANQA_DATABASE_CONNECTIONS=1001":               "HUMANQA_DATABASE_CONNECTIONS: 1001 is out of range: use 10 to 1000",
+		"HUMANQA_DATABASE_CONNECTIONS=many":               `HUMANQA_DATABASE_CONNECTIONS: "many" is no whole number`,
 		"HUMANQA_POSTGRES_LISTEN=x":                       "HUMANQA_POSTGRES_LISTEN: ",
 		"HUMANQA_POSTGRES_LISTEN=0.0.0.0:0":               "HUMANQA_POSTGRES_LISTEN: needs a port of its own",
 		"HUMANQA_EVENTSTORE_LISTEN_INSECURE=0.0.0.0:2113": "is not a loopback address",

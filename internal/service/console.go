@@ -33,7 +33,7 @@ func (s *Service) consoleDeps(ctx context.Context, reads *projections.Reads, sto
 	return console.Deps{
 		Subscriptions: subscriptions,
 		Commands:      s.core.Commands, Reads: reads, Credentials: store, Deliveries: webhooks.NewLog(s.core.DB), Log: s.core.Log,
-		Checks: checks, Status: s.consumers.Status, DB: s.core.DB, Problems: s.problems, Audit: s.core.Signer().Problem, Now: time.Now,
+		Checks: checks, Status: s.consumers.Status, DB: s.core.Lent, Problems: s.problems, Audit: s.core.Signer().Problem, Now: time.Now,
 		Facts: s.facts(ctx), Settings: s.cfg.inForce(),
 	}
 }

@@ -40,9 +40,6 @@ const (
 	// claimsPerChecker is how many jobs one checker may hold at a time
 	// (decisions, "Claims").
 	claimsPerChecker = 1
-	// connections is this process's share of Postgres; the embedded node has
-	// its own dozen, and the embedded server takes 200.
-	connections = 48
 	// startLimit covers a first initdb, or crash recovery after a long run.
 	startLimit = 5 * time.Minute
 	// handoverLimit is how long a command waits for a service that is just starting
@@ -59,6 +56,8 @@ type Core struct {
 	Config   Config
 	dsn      string
 	DB       *sqlx.DB
+	Lent     *sqlx.DB // connections of DB, for reads and for transactions that wait for other work
+	exports  *sqlx.DB // connections of Lent, for reads that last as long as their client likes
 	Log      *eventstore.Client
 	Binding  *binding.Binding // of the database to the log
 	Vault    *vault.Vault
@@ -93,6 +92,9 @@ func Start(ctx context.Context, cfg Config, log logrus.FieldLogger, metrics prom
 	if cfg.DatabaseURL != "" && err == nil {
 		if err := pgpool.CheckServer(ctx, c.DB); err != nil {
 			log.WithError(err).Error("the database does not hold what it acknowledges: " + TurnOn)
+		}
+		if err := CheckConnections(ctx, c.DB); err != nil {
+			log.WithError(err).Warn("the database has too few connections: " + FewerConnections)
 		}
 	}
 	if _, away := errors.AsType[*awayError](err); cfg.EventStoreURL != "" && !away && c.Binding.Problem() == nil && ctx.Err() == nil {
@@ -162,6 +164,7 @@ func startUnbound(ctx context.Context, cfg Config, log logrus.FieldLogger, metri
 			Listen:         cfg.EventStoreListen,
 			InsecureListen: cfg.EventStoreListenInsecure,
 			MaxAppendSize:  cfg.EventStoreMaxAppend,
+			Connections:    cfg.divide().node,
 			CertDir:        NodeCertificates(cfg),
 			Log:            log.WithField("part", "node"),
 			Registerer:     metrics,
@@ -183,7 +186,11 @@ func NodeCertificates(cfg Config) string { return filepath.Join(cfg.DataDir, "ev
 func (c *Core) openDB(ctx context.Context, dsn string) error {
 	reach, cancel := context.WithTimeout(ctx, reachLimit)
 	defer cancel()
-	db, err := pgpool.Open(reach, dsn)
+	name := programName
+	if c.Config.DatabaseURL != "" && !c.Served {
+		name = c.Config.processName()
+	}
+	db, err := pgpool.Open(reach, pgpool.Named(dsn, name))
 	if errors.Is(err, pq.ErrSSLNotSupported) {
 		return fmt.Errorf(
 			"%w: turn TLS on there, or, where the network between is trusted, set HUMANQA_DATABASE_URL to postgres://…/name?sslmode=disable", err)
@@ -194,11 +201,14 @@ func (c *Core) openDB(ctx context.Context, dsn string) error {
 	if err != nil {
 		return err
 	}
-	db.SetMaxOpenConns(connections)
-	db.SetMaxIdleConns(connections)
-	db.SetConnMaxIdleTime(5 * time.Minute)
-	c.dsn, c.DB = dsn, db
-	c.shutdown.add("connections", closeBudget, func(context.Context) error { return db.Close() })
+	pool := c.Config.divide().pool
+	db.SetMaxOpenConns(pool)
+	db.SetMaxIdleConns(pool)
+	c.dsn, c.DB, c.Lent = pgpool.Named(dsn, programName), db, pgpool.Lend(db, pool-1)
+	c.exports = pgpool.Lend(c.Lent, max((pool-1)/4, 1))
+	c.shutdown.add("connections", closeBudget, func(context.Context) error {
+		return errors.Join(c.exports.Close(), c.Lent.Close(), db.Close())
+	})
 	return nil
 }
 

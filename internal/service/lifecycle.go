@@ -27,7 +27,6 @@ import (
 	"humanqa/internal/backoff"
 	"humanqa/internal/blob"
 	"humanqa/internal/mail"
-	"humanqa/projections"
 	"humanqa/projections/auditlog"
 	"humanqa/projections/events"
 	"humanqa/webhooks"
@@ -167,7 +166,7 @@ func (s *Service) mailLinks() mail.Links {
 
 func (s *Service) evidenceDeps(log *logrus.Logger, metrics prometheus.Registerer, spool *wire.Spool) evidence.Deps {
 	return evidence.Deps{
-		DB:             s.core.DB,
+		DB:             s.core.Lent,
 		Files:          countFiles(s.bucket, metrics),
 		Commands:       s.core.Commands,
 		Vault:          s.core.Vault,
@@ -183,8 +182,9 @@ func (s *Service) apiDeps(log *logrus.Logger, metrics prometheus.Registerer, spo
 	return httpapi.Deps{
 		Shared: v1.Shared{
 			Commands:   s.core.Commands,
-			Reads:      projections.NewReads(s.core.DB),
+			Reads:      s.core.reads(),
 			DB:         s.core.DB,
+			Lent:       s.core.Lent,
 			Evidence:   s.evidence,
 			PastLog:    s.core.Binding.Guard(),
 			Head:       s.core.Binding.Guard().Head,

@@ -117,6 +117,6 @@ func (c *Core) auditedAt(ctx context.Context) (time.Time, error) {
 // Installation names the parts of this core for a check.
 func (c *Core) Installation() fsck.Installation {
 	return fsck.Installation{
-		DB: c.DB, Log: c.Log, Vault: c.Vault, Signer: c.Signer(), EvidenceURL: c.Config.EvidenceURL, Now: c.auditedAt,
+		DB: c.DB, Lent: c.Lent, Log: c.Log, Vault: c.Vault, Signer: c.Signer(), EvidenceURL: c.Config.EvidenceURL, Now: c.auditedAt,
 	}
 }

@@ -22,7 +22,6 @@ import (
 	"humanqa/internal/clientlogin"
 	"humanqa/internal/credential"
 	"humanqa/internal/preferences"
-	"humanqa/projections"
 	"humanqa/projections/changes"
 	"humanqa/webhooks"
 )
@@ -43,7 +42,7 @@ func (s *Service) openSite(
 	if err != nil {
 		return readySite{}, err
 	}
-	reads := projections.NewReads(s.core.DB)
+	reads := s.core.reads()
 	out := readySite{changes: changes.New(feed, s.core.DB, s.consumers.WaitFor, log), credentials: store, from: from}
 	out.Site, err = ui.New(ui.Config{
 		Credentials: store, People: reads.People, Changes: out.changes,

@@ -109,6 +109,8 @@ func Serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*Serv
 	s.consumers.TraceWith(tracer)
 	metrics.MustRegister(s.consumers.Collector(), feed.Collector(), sizeMetrics{core.Commands},
 		resourceMetrics{cfg.DataDir, core.Clock})
+	prometheus.WrapRegistererWithPrefix("humanqa_", metrics).MustRegister(
+		collectors.NewDBStatsCollector(core.DB.DB, "all"), collectors.NewDBStatsCollector(core.Lent.DB, "lent"))
 	if err := s.consumers.Prepare(ctx); err != nil {
 		return err
 	}

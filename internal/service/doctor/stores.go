@@ -91,6 +91,9 @@ func (e *examination) database(ctx context.Context) []Finding {
 	if err := pgpool.CheckServer(ctx, db); err != nil {
 		found = append(found, wrong(err, service.TurnOn)...)
 	}
+	if err := service.CheckConnections(ctx, db); err != nil {
+		found = append(found, note(err.Error(), service.FewerConnections)...)
+	}
 	return found
 }
 

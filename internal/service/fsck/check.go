@@ -36,6 +36,7 @@ import (
 // Installation is the subject of a check: a log, the database beside it, and the evidence.
 type Installation struct {
 	DB          *sqlx.DB
+	Lent        *sqlx.DB // connections of DB, for the transactions that last as long as a check
 	Log         *eventstore.Client
 	Vault       *vault.Vault
 	Signer      *auditlog.Signer
@@ -139,7 +140,7 @@ func (i Installation) Check(
 
 	tell("comparing the rows of the read models", out.Events)
 	feed := eventstore.NewFeed(i.Log, logger) // not run: it then reads pages
-	supervisor := consumer.New(i.DB, feed, logger, projections.All()...)
+	supervisor := consumer.New(i.Lent, feed, logger, projections.All()...)
 	differences, err := supervisor.VerifyAll(ctx, models)
 	if err != nil {
 		return Result{}, err

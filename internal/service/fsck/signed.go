@@ -44,7 +44,7 @@ func (i Installation) AgainstTree(
 	if err != nil {
 		return nil, nil, err
 	}
-	tx, err := i.DB.BeginTxx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+	tx, err := i.Lent.BeginTxx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -136,7 +136,7 @@ func (s *Service) Evidence(log logrus.FieldLogger) *evidence.Service {
 func (s *Service) Deps() v1.Shared {
 	log := s.Words.Logger()
 	return v1.Shared{
-		Commands: s.Commands, Reads: s.Reads, DB: s.DB, Evidence: s.Evidence(log), PastLog: s.Log, OwnLog: ownLog{s.Log},
+		Commands: s.Commands, Reads: s.Reads, DB: s.DB, Lent: s.DB, Evidence: s.Evidence(log), PastLog: s.Log, OwnLog: ownLog{s.Log},
 		Head: func(context.Context) (domain.Position, error) { return s.Log.Head(), nil },
 		Checkpoint: func(context.Context) (note, verifier string, err error) {
 			return "humanqa/1\n3\ncm9vdA==\n\n— humanqa/1 c2lnbmVk\n", "humanqa/1+0a1b2c3d+a2V5", nil

@@ -103,7 +103,7 @@ func start(owner testing.TB, log *logrus.Logger, pages Pages) *Service {
 	})
 	s.API = httpapi.New(httpapi.Deps{
 		Shared: v1.Shared{
-			Commands: s.Commands, Reads: s.Reads, DB: s.DB, Evidence: s.Evidence, Head: client.Head,
+			Commands: s.Commands, Reads: s.Reads, DB: s.DB, Lent: s.DB, Evidence: s.Evidence, Head: client.Head,
 			Log: log, Now: time.Now, BaseURL: s.BaseURL,
 		},
 		WaitFor: supervisor.WaitFor, FeedShown: func(ctx context.Context) error { return supervisor.CatchUp(ctx, events.Name) },

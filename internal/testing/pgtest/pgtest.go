@@ -206,6 +206,23 @@ func lend(template func(*server) (string, error)) (dsn string, drop func() error
 	return s.dsn(name), func() error { return s.exec("DROP DATABASE IF EXISTS %s WITH (FORCE)", name) }, nil
 }
 
+// NewOwned is the URL of a fresh, empty database that an ordinary role owns. The role may have
+// so many connections.
+func NewOwned(t testing.TB, connections int) string {
+	t.Helper()
+	s, err := shared()
+	must.NoError(t, err)
+	role := uniqueName("role")
+	must.NoError(t, s.exec(fmt.Sprintf("CREATE ROLE %%s LOGIN CONNECTION LIMIT %d", connections), role))
+	t.Cleanup(func() { must.NoError(t, s.exec("DROP ROLE %s", role)) }) // after its database
+	dsn := create(t, empty)
+	u, err := url.Parse(dsn)
+	must.NoError(t, err)
+	must.NoError(t, s.exec("ALTER DATABASE %s OWNER TO %s", strings.TrimPrefix(u.Path, "/"), role))
+	u.User = url.User(role)
+	return u.String()
+}
+
 // DSN is the URL of the database that db is connected to, for a second process
 // or a listener.
 func DSN(t testing.TB, db *sqlx.DB) string {
