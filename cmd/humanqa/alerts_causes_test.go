@@ -198,6 +198,28 @@ func (a *alarms) overload() {
 	sent.Wait()
 }
 
+// holdReads sends more reads than there are connections for, while a lock holds them up.
+func (a *alarms) holdReads() {
+	tx, err := a.db.BeginTx(a.t.Context(), nil)
+	must.NoError(a.t, err)
+	_, err = tx.ExecContext(a.t.Context(), "LOCK TABLE "+a.table("jobs")+" IN ACCESS EXCLUSIVE MODE")
+	must.NoError(a.t, err)
+	asking, leave := context.WithCancel(a.t.Context())
+	var sent sync.WaitGroup
+	for range 60 {
+		sent.Go(func() {
+			for asking.Err() == nil {
+				_, _ = a.tryIn(asking, "GET", "/v1/jobs", a.key, nil) // it waits, and may be 503 in the end
+			}
+		})
+	}
+	a.readsGoOn = func() {
+		leave()
+		must.NoError(a.t, tx.Rollback())
+		sent.Wait()
+	}
+}
+
 func (a *alarms) poison() {
 	a.refuse("poison", "INSERT", a.table("jobs"), "WHEN (NEW.title = 'poison')", "22P02")
 	a.call(http.StatusCreated, "POST", "/v1/jobs", a.key, submission(1, "title", "poison"))

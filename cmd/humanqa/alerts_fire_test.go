@@ -67,6 +67,7 @@ func TestAlertsFire(t *testing.T) {
 		{"no delivery can be claimed", a.holdDeliveries, a.allows("held"), []string{"HumanqaDeliveriesLate"}},
 		{"the folder of the evidence is gone", a.loseEvidence, nil, []string{"HumanqaEvidenceFails"}},
 		{"the log stands still under load", a.overload, nil, []string{"HumanqaOverload"}},
+		{"every read waits for a lock", a.holdReads, func() { a.readsGoOn() }, []string{"HumanqaConnectionsShort"}},
 		{"a row is refused", a.poison, nil, []string{"HumanqaStreamsSetAside"}},
 		{"a million credits come by SQL", a.tamper, nil, []string{"HumanqaAuditFindings"}},
 		{"a table is gone", a.loseTable, nil, []string{"HumanqaReadModelStopped", "HumanqaReadModelBehind", "HumanqaReadModelStalled"}},
@@ -155,6 +156,7 @@ type alarms struct {
 	sealed       []string // jobs whose deliveries cannot be signed
 	sealedKey    string   // of their account
 	readOn       func()   // the service's log
+	readsGoOn    func()
 }
 
 // firing are the alerts that fire.
