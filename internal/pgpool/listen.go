@@ -59,6 +59,13 @@ func ListenTo(
 // listen hears notifications on one connection until it is lost, or until ctx ends. A dial
 // that is under way then ends by itself.
 func listen(ctx context.Context, dsn, channel string, heard func(payload string)) (connected bool, err error) {
+	config, err := pq.NewConfig(dsn)
+	if err != nil {
+		return false, err
+	}
+	if followPrimary(&config); config.TargetSessionAttrs != "" {
+		dsn = with(dsn, "target_session_attrs", string(config.TargetSessionAttrs))
+	}
 	notes := make(chan *pq.Notification, 32)
 	conn, err := pq.NewListenerConn(dsn, notes)
 	if err != nil {
@@ -82,13 +89,16 @@ func listen(ctx context.Context, dsn, channel string, heard func(payload string)
 
 // Named gives a DSN, a URL or key=value pairs, whose connections carry the name
 // in pg_stat_activity.
-func Named(dsn, name string) string {
+func Named(dsn, name string) string { return with(dsn, "application_name", name) }
+
+// with gives a DSN with a parameter.
+func with(dsn, parameter, value string) string {
 	u, err := url.Parse(dsn)
 	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
-		return dsn + " application_name='" + name + "'"
+		return dsn + " " + parameter + "='" + value + "'"
 	}
 	q := u.Query()
-	q.Set("application_name", name)
+	q.Set(parameter, value)
 	u.RawQuery = q.Encode()
 	return u.String()
 }

@@ -124,7 +124,8 @@ func (c *conn) Close() error {
 }
 
 // ExecContext implements driver.ExecerContext.
-func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (result driver.Result, err error) {
+	defer func() { err = c.leaveStandby(err, readOnly) }()
 	c.watch(ctx)
 	if len(args) == 0 {
 		return c.pqConn.ExecContext(ctx, query, args)
@@ -133,7 +134,8 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 }
 
 // QueryContext implements driver.QueryerContext.
-func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (rows driver.Rows, err error) {
+	defer func() { err = c.leaveStandby(err, readOnly) }()
 	c.watch(ctx)
 	if len(args) == 0 {
 		return c.pqConn.QueryContext(ctx, query, args)
@@ -146,7 +148,7 @@ func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, e
 	c.watch(ctx)
 	tx, err := c.pqConn.BeginTx(ctx, opts)
 	if err != nil {
-		return nil, err
+		return nil, c.leaveStandby(err, noWrites)
 	}
 	c.inTx = true
 	return &transaction{tx, c}, nil

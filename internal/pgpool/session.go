@@ -40,6 +40,7 @@ WHERE current_setting(name, true) <> value`
 // Connector makes connections whose sessions have the service's settings, and those that more
 // sets: statements without parameters, each with its semicolon.
 func Connector(config pq.Config, dial pq.Dialer, more string) (driver.Connector, error) {
+	followPrimary(&config)
 	inner, err := pq.NewConnectorConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("read the database url: %w", err)
@@ -47,7 +48,10 @@ func Connector(config pq.Config, dial pq.Dialer, more string) (driver.Connector,
 	if dial != nil {
 		inner.Dialer(dial)
 	}
-	return sessions{inner, more + sessionSQL}, nil
+	if len(config.Multi) == 0 {
+		return sessions{inner, more + sessionSQL}, nil
+	}
+	return sessions{severalHosts{inner}, more + sessionSQL}, nil
 }
 
 type sessions struct {

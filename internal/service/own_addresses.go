@@ -22,8 +22,12 @@ func ownAddresses(cfg Config, postgres ...string) *guard.Own {
 	own.Site(cfg.BaseURL)
 	for _, dsn := range postgres {
 		if u, err := url.Parse(dsn); err == nil {
-			host := cmp.Or(u.Query().Get("host"), u.Hostname())
-			own.Peer(net.JoinHostPort(host, cmp.Or(u.Query().Get("port"), u.Port(), "5432")))
+			for host := range strings.SplitSeq(cmp.Or(u.Query().Get("host"), u.Host), ",") {
+				if _, _, err := net.SplitHostPort(host); err != nil {
+					host = net.JoinHostPort(strings.Trim(host, "[]"), cmp.Or(u.Query().Get("port"), "5432"))
+				}
+				own.Peer(host)
+			}
 		}
 	}
 	if u, err := url.Parse(cfg.EventStoreURL); err == nil {

@@ -33,6 +33,7 @@ func TestWhereTheServiceIsIsNoPageUnderTest(t *testing.T) {
 		"Postgres, for analysts":   {cfg: Config{environment: environment{PostgresListen: here}}, own: true},
 		"Postgres":                 {postgres: "postgres://u:p@" + here + "/db", own: true},
 		"Postgres, in the query":   {postgres: "postgres:///db?host=127.0.0.1&port=" + here[len("127.0.0.1:"):], own: true},
+		"one of two Postgres":      {postgres: "postgres://u:p@192.0.2.1:5432," + here + "/db", own: true},
 		"Postgres' socket":         {postgres: "postgres:///db?host=/run/pg&port=" + here[len("127.0.0.1:"):], own: false},
 	} {
 		pages := guard.Pages{Allow: targets, Own: ownAddresses(c.cfg, c.postgres)}
