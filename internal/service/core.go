@@ -146,7 +146,7 @@ func startUnbound(ctx context.Context, cfg Config, log logrus.FieldLogger, metri
 		return nil, err
 	}
 	if err := migrations.Up(ctx, c.DB.DB); err != nil {
-		return nil, err
+		return nil, lacksRights(err)
 	}
 	if c.postgres != nil {
 		if err := generation.ReleaseAll(ctx, c.DB); err != nil {
@@ -196,9 +196,15 @@ func (c *Core) openDB(ctx context.Context, dsn string) error {
 			"%w: turn TLS on there, or, where the network between is trusted, set HUMANQA_DATABASE_URL to postgres://…/name?sslmode=disable", err)
 	}
 	if c.Config.DatabaseURL != "" {
+		if err == nil {
+			err = needsSessions(pgpool.CheckSessions(reach, db))
+		}
 		err = postgresAway(err)
 	}
 	if err != nil {
+		if db != nil {
+			_ = db.Close() // nothing is pending on it
+		}
 		return err
 	}
 	pool := c.Config.divide().pool

@@ -40,7 +40,7 @@ func Attach(ctx context.Context, cfg Config, log logrus.FieldLogger) (_ *Core, e
 		return nil, err
 	}
 	if err := migrations.Check(ctx, c.DB.DB); err != nil {
-		return nil, err
+		return nil, lacksRights(err)
 	}
 	if err := c.connectLog(ctx, socket, log); err != nil {
 		return nil, err

@@ -20,6 +20,7 @@ import (
 	"humanqa/httpapi"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/backoff"
+	"humanqa/internal/pgpool"
 )
 
 const (
@@ -48,6 +49,22 @@ func postgresAway(err error) error {
 	if network || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, driver.ErrBadConn) ||
 		refused != nil && (refused.Code.Class() == "08" || refused.Code.Class() == "53" || refused.Code.Class() == "57") {
 		return &awayError{"postgres", "HUMANQA_DATABASE_URL", err}
+	}
+	return err
+}
+
+// lacksRights says what to do where Postgres refuses the service's role.
+func lacksRights(err error) error {
+	if refused, ok := errors.AsType[*pq.Error](err); ok && refused.Code == "42501" {
+		return fmt.Errorf("%w: the role of HUMANQA_DATABASE_URL lacks rights, and docs/operations.md (\"Your own Postgres\") has the statements that give them", err)
+	}
+	return err
+}
+
+// needsSessions says what to do about a pooler that keeps no sessions.
+func needsSessions(err error) error {
+	if errors.Is(err, pgpool.ErrNoSessions) {
+		return BadSetting("HUMANQA_DATABASE_URL", "%v: set pool_mode = session there for this database, or name Postgres itself", err)
 	}
 	return err
 }

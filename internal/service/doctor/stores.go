@@ -73,6 +73,11 @@ func (e *examination) database(ctx context.Context) []Finding {
 		return wrong(err, "does Postgres run, and are host, user, password and database in HUMANQA_DATABASE_URL right?")
 	}
 	e.db = db
+	if e.cfg.DatabaseURL != "" {
+		if err := pgpool.CheckSessions(ctx, db); err != nil {
+			return wrong(err, "set pool_mode = session there for this database, or name Postgres itself in HUMANQA_DATABASE_URL")
+		}
+	}
 	var version string
 	if err := db.GetContext(ctx, &version, "SHOW server_version"); err != nil {
 		return wrong(err, "look into Postgres' log")
