@@ -15,23 +15,43 @@ import (
 	"humanqa/internal/testing/pooler"
 )
 
-func TestAKillBehindAPoolerInSessionModeLosesNothing(t *testing.T) {
+func TestAKillBehindAPoolerLosesNothing(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t, "HUMANQA_DATABASE_URL="+pooler.Start(t, alltest.Database.NewDSN(t), pooler.Session))
-	s := p.spawn()
-	_, key := p.newAccount(10)
-	job := p.call(http.StatusCreated, "POST", "/v1/jobs", key, submission(1)).text("jobId")
-	_, checker := p.newChecker()
-	p.call(http.StatusCreated, "POST", "/v1/checker/claims", checker, map[string]any{"jobId": job})
-	s.kill()
-	s = p.spawn()
-	if got := p.call(http.StatusOK, "GET", "/v1/jobs/"+job, key, nil).text("status"); got != "claimed" {
-		t.Errorf("the job is %s", got)
+	for _, mode := range []pooler.Mode{pooler.Session, pooler.Transaction} {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			dsn := pgtest.NewOwned(t, 40)
+			p := newProgram(t, "HUMANQA_DATABASE_URL="+pooler.Start(t, dsn, mode))
+			if mode == pooler.Transaction {
+				p.environ = append(p.environ, "HUMANQA_DATABASE_DIRECT_URL="+dsn)
+				settled(t, dsn)
+			}
+			s := p.spawn()
+			_, key := p.newAccount(10)
+			job := p.call(http.StatusCreated, "POST", "/v1/jobs", key, submission(1)).text("jobId")
+			_, checker := p.newChecker()
+			p.call(http.StatusCreated, "POST", "/v1/checker/claims", checker, map[string]any{"jobId": job})
+			s.kill()
+			s = p.spawn()
+			if got := p.call(http.StatusOK, "GET", "/v1/jobs/"+job, key, nil).text("status"); got != "claimed" {
+				t.Errorf("the job is %s", got)
+			}
+			if stdout, stderr, err := p.tryCLI("fsck"); err != nil {
+				t.Errorf("fsck: %v\n%s%s", err, stdout, stderr)
+			}
+			s.stop()
+		})
 	}
-	if stdout, stderr, err := p.tryCLI("fsck"); err != nil {
-		t.Errorf("fsck: %v\n%s%s", err, stdout, stderr)
-	}
-	s.stop()
+}
+
+// settled gives the role the default of a server that is no test's.
+func settled(t *testing.T, dsn string) {
+	t.Helper()
+	db, err := sqlx.Open("postgres", dsn)
+	must.NoError(t, err)
+	defer func() { must.NoError(t, db.Close()) }()
+	_, err = db.ExecContext(t.Context(), "ALTER ROLE CURRENT_USER SET synchronous_commit = on")
+	must.NoError(t, err)
 }
 
 func TestAPoolerInTransactionModeIsRefusedInOneSentence(t *testing.T) {

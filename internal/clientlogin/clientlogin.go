@@ -135,17 +135,18 @@ func (s *Store) Find(ctx context.Context, userCode string) (w Waiting, err error
 
 // Answer settles a sign-in by a person's word; nil denies it. The first answer counts.
 func (s *Store) Answer(ctx context.Context, userCode string, approval *Approval) error {
-	var raw []byte
+	var stored *string
 	if approval != nil {
-		var err error
-		if raw, err = json.Marshal(approval); err != nil {
+		raw, err := json.Marshal(approval)
+		if err != nil {
 			return err
 		}
+		stored = new(string(raw))
 	}
 	return pgpool.ExecOne(ctx, s.db, errUnknown, "answer a sign-in", `
 		UPDATE signin.client_logins
 		SET approval = $3, denied = $4
-		WHERE user_code = $1 AND expires_at > $2 AND approval IS NULL AND NOT denied`, plain(userCode), s.now(), raw, approval == nil)
+		WHERE user_code = $1 AND expires_at > $2 AND approval IS NULL AND NOT denied`, plain(userCode), s.now(), stored, approval == nil)
 }
 
 // Collect gives the approval of a sign-in to the client that began it, once. A nil

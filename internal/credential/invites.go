@@ -48,7 +48,7 @@ func (s *Store) Invite(ctx context.Context, personID, name string, grants []pers
 		return "", fmt.Errorf("encode what an invitation is for: %w", err)
 	}
 	now := s.time()
-	return token, pgpool.Exec(ctx, s.db, "store an invitation", insertInviteSQL, domain.HashToken(token), personID, name, stored, now,
+	return token, pgpool.Exec(ctx, s.db, "store an invitation", insertInviteSQL, domain.HashToken(token), personID, name, string(stored), now,
 		now.Add(works))
 }
 

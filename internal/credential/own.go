@@ -184,7 +184,7 @@ func (s *Store) AddPasskey(ctx context.Context, personID, name, challenge string
 		return fmt.Errorf("encode a passkey: %w", err)
 	}
 	return inUse(s.ofPerson(ctx, personID, func(tx *sqlx.Tx) error {
-		return pgpool.ExecOne(ctx, tx, errManyPasskeys, "add a passkey", addPasskeySQL, key.ID, personID, stored, name, s.time(),
+		return pgpool.ExecOne(ctx, tx, errManyPasskeys, "add a passkey", addPasskeySQL, key.ID, personID, string(stored), name, s.time(),
 			passkeysEach)
 	}))
 }

@@ -74,7 +74,7 @@ func (s *Store) ask(ctx context.Context, purpose string, stored storedChallenge,
 		return Challenge{}, fmt.Errorf("encode a challenge: %w", err)
 	}
 	c := Challenge{Token: domain.NewToken(""), Options: options}
-	return c, pgpool.Exec(ctx, s.db, "store a challenge", insertChallengeSQL, domain.HashToken(c.Token), purpose, data,
+	return c, pgpool.Exec(ctx, s.db, "store a challenge", insertChallengeSQL, domain.HashToken(c.Token), purpose, string(data),
 		s.time().Add(challengeFor))
 }
 
@@ -144,7 +144,7 @@ func (s *Store) JoinWithPasskey(ctx context.Context, link, challenge string, ans
 		if err := s.call(ctx, tx, personID, a.Name, nil); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, insertPasskeySQL, key.ID, personID, stored, s.time())
+		_, err := tx.ExecContext(ctx, insertPasskeySQL, key.ID, personID, string(stored), s.time())
 		return err
 	})
 	return personID, inUse(err)
@@ -220,7 +220,7 @@ func (s *Store) SignInWithPasskey(ctx context.Context, challenge string, answer 
 	if err != nil {
 		return "", fmt.Errorf("encode a passkey: %w", err)
 	}
-	return personID, pgpool.Exec(ctx, s.db, "note a passkey's use", usedPasskeySQL, key.ID, stored, s.time())
+	return personID, pgpool.Exec(ctx, s.db, "note a passkey's use", usedPasskeySQL, key.ID, string(stored), s.time())
 }
 
 // refused keeps the reason for the log only.

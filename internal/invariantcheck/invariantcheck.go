@@ -266,7 +266,7 @@ func (c *Checks) end(id uuid.UUID, state string, r Result, problem string) error
 	if err != nil {
 		return err
 	}
-	_, err = c.db.ExecContext(ctx, endCheckSQL, id, state, r.Events, r.Jobs, len(r.Findings), findings, problem)
+	_, err = c.db.ExecContext(ctx, endCheckSQL, id, state, r.Events, r.Jobs, len(r.Findings), string(findings), problem)
 	return err
 }
 

@@ -47,7 +47,11 @@ func Open(ctx context.Context, dsn string) (*sqlx.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := sqlx.NewDb(sql.OpenDB(connector{inner}), "postgres")
+	return open(ctx, connector{Connector: inner})
+}
+
+func open(ctx context.Context, c connector) (*sqlx.DB, error) {
+	db := sqlx.NewDb(sql.OpenDB(c), "postgres")
 	db.SetConnMaxIdleTime(IdleTime)
 	if err := db.PingContext(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("connect to postgres: %w", err), db.Close())
@@ -55,7 +59,11 @@ func Open(ctx context.Context, dsn string) (*sqlx.DB, error) {
 	return db, nil
 }
 
-type connector struct{ driver.Connector }
+type connector struct {
+	driver.Connector
+
+	shared bool // the connections have no session of their own (OpenShared)
+}
 
 // Connect implements driver.Connector.
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
@@ -78,7 +86,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, errors.Join(err, opened.Close())
 	}
-	return &conn{pqConn: inner, prepared: prepared, socket: &below}, nil
+	return &conn{pqConn: inner, prepared: prepared, shared: c.shared, socket: &below}, nil
 }
 
 // pqConn holds the interfaces of lib/pq's connection that database/sql uses.
@@ -104,6 +112,7 @@ type statement interface {
 type conn struct {
 	pqConn
 	prepared *simplelru.LRU[string, statement]
+	shared   bool // nothing is prepared: the next transaction may have another session
 	inTx     bool
 	copying  driver.Stmt // the transaction's last COPY; nil: none
 
@@ -127,7 +136,7 @@ func (c *conn) Close() error {
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (result driver.Result, err error) {
 	defer func() { err = c.leaveStandby(err, readOnly) }()
 	c.watch(ctx)
-	if len(args) == 0 {
+	if len(args) == 0 || c.shared {
 		return c.pqConn.ExecContext(ctx, query, args)
 	}
 	return run(ctx, c, query, func(s statement) (driver.Result, error) { return s.ExecContext(ctx, args) })
@@ -137,7 +146,7 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (rows driver.Rows, err error) {
 	defer func() { err = c.leaveStandby(err, readOnly) }()
 	c.watch(ctx)
-	if len(args) == 0 {
+	if len(args) == 0 || c.shared {
 		return c.pqConn.QueryContext(ctx, query, args)
 	}
 	return run(ctx, c, query, func(s statement) (driver.Rows, error) { return s.QueryContext(ctx, args) })

@@ -2,9 +2,15 @@ package pgpool_test
 
 import (
 	"errors"
+	"strings"
+	"sync"
 	"testing"
+	"time"
+
+	"github.com/jmoiron/sqlx"
 
 	"humanqa/internal/pgpool"
+	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"
 	"humanqa/internal/testing/pooler"
 )
@@ -23,5 +29,45 @@ func TestAPoolerInTransactionModeIsRecognised(t *testing.T) {
 		if err := pgpool.CheckSessions(t.Context(), pgtest.NewDB(t, c.dsn)); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+func TestStatementsGoThroughAPoolerInTransactionMode(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.NewDSN(t)
+	run(t, pgtest.NewDB(t, dsn), "CREATE TABLE things (id bigint, data bytea, about jsonb, at timestamptz)")
+	db, err := pgpool.OpenShared(t.Context(), pooler.Start(t, dsn, pooler.Transaction))
+	must.NoError(t, err)
+	t.Cleanup(func() { must.NoError(t, db.Close()) })
+	var all sync.WaitGroup
+	for n := range 8 { // each gets any session
+		all.Go(func() {
+			for range 5 {
+				must.NoError(t, pgpool.InTx(t.Context(), db, func(tx *sqlx.Tx) error {
+					return pgpool.Exec(t.Context(), tx, "insert", "INSERT INTO things VALUES ($1, $2, $3, $4)", n, []byte{0, 255}, `{"a":1}`, time.Unix(0, 0))
+				}))
+				var found int
+				must.NoError(t, db.GetContext(t.Context(), &found, "SELECT count(*) FROM things WHERE id = $1 AND data = $2 AND at = '1970-01-01'",
+					n, []byte{0, 255}))
+				if found == 0 {
+					t.Error("its row is not found")
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestSettingsThatNoSessionCanChangeBehindAPoolerAreNamed(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.NewDSN(t)
+	db := pgtest.NewDB(t, dsn)
+	give(t, db, "synchronous_commit", "on") // a server of tests has it off
+	must.NoError(t, pgpool.CheckDefaults(t.Context(), dsn))
+	give(t, db, "synchronous_commit", "off")
+	give(t, db, "statement_timeout", "1min")
+	err := pgpool.CheckDefaults(t.Context(), dsn)
+	if err == nil || !strings.Contains(err.Error(), "sets statement_timeout, synchronous_commit, which no session can change") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -25,7 +25,10 @@ SELECT set_config('search_path', '"$user", public', false)
 WHERE to_regclass('projection_checkpoints') IS NULL
 UNION ALL
 SELECT set_config(name, value, false)
-FROM (VALUES
+FROM ` + wantedSQL + `
+WHERE current_setting(name, true) <> value`
+
+const wantedSQL = `(VALUES
   ('default_transaction_read_only', 'off'),
   ('default_transaction_isolation', 'read committed'),
   ('statement_timeout', '0'),
@@ -34,8 +37,7 @@ FROM (VALUES
   ('idle_session_timeout', '0'),
   ('idle_in_transaction_session_timeout', '0'),
   ('client_encoding', 'UTF8'),
-  ('timezone', 'UTC')) AS wanted (name, value)
-WHERE current_setting(name, true) <> value`
+  ('timezone', 'UTC')) AS wanted (name, value)`
 
 // Connector makes connections whose sessions have the service's settings, and those that more
 // sets: statements without parameters, each with its semicolon.

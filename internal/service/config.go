@@ -39,6 +39,7 @@ type environment struct {
 	VoicePublicIPs           string    `env:"HUMANQA_VOICE_PUBLIC" unset:"where it listens" about:"IP addresses by which browsers reach it, by commas, behind NAT"`
 	DataDir                  string    `env:"HUMANQA_DATA_DIR" envDefault:".humanqa" about:"the directory of the embedded Postgres, keys, evidence and sockets; mode 0700"`
 	DatabaseURL              string    `env:"HUMANQA_DATABASE_URL" unset:"the embedded Postgres" about:"your own Postgres, postgres://…"`
+	DatabaseDirectURL        string    `env:"HUMANQA_DATABASE_DIRECT_URL" unset:"HUMANQA_DATABASE_URL" about:"Postgres itself, where HUMANQA_DATABASE_URL is a pooler in transaction mode: for what needs a session"`
 	DatabaseConnections      int       `env:"HUMANQA_DATABASE_CONNECTIONS" envDefault:"12" about:"sessions that this process has at HUMANQA_DATABASE_URL at most"`
 	PostgresListen           string    `env:"HUMANQA_POSTGRES_LISTEN" unset:"loopback only" about:"TCP address, with a port, at which the embedded Postgres lets analysts in from other machines, with TLS and passwords"`
 	EventStoreURL            string    `env:"HUMANQA_EVENTSTORE_URL" unset:"the embedded node" about:"your own EventStoreDB or KurrentDB, or another service's node, esdb://… (also kurrentdb://…)"`
@@ -233,6 +234,7 @@ func (e environment) config() (Config, error) {
 		checkLoopback("HUMANQA_EVENTSTORE_LISTEN_INSECURE", c.EventStoreListenInsecure),
 		CheckURL("HUMANQA_BASE_URL", c.BaseURL, "http", "https"),
 		CheckURL("HUMANQA_DATABASE_URL", c.DatabaseURL, "postgres", "postgresql"),
+		CheckURL("HUMANQA_DATABASE_DIRECT_URL", c.DatabaseDirectURL, "postgres", "postgresql"),
 		CheckURL("HUMANQA_EVENTSTORE_URL", c.EventStoreURL, "esdb", "esdb+discover", "kurrentdb", "kurrentdb+discover"),
 		checkCodeHost("HUMANQA_GITHUB_API_URL", c.GitHubURL),
 		checkCodeHost("HUMANQA_GITLAB_API_URL", c.GitLabURL),
@@ -258,6 +260,9 @@ func (e environment) config() (Config, error) {
 	}
 	if _, port, err := net.SplitHostPort(c.PostgresListen); err == nil && strings.Trim(port, "0") == "" {
 		return Config{}, BadSetting("HUMANQA_POSTGRES_LISTEN", "needs a port of its own: analysts keep their addresses")
+	}
+	if c.DatabaseURL == "" && c.DatabaseDirectURL != "" {
+		return Config{}, BadSetting("HUMANQA_DATABASE_DIRECT_URL", "stands beside HUMANQA_DATABASE_URL: set both")
 	}
 	if c.DatabaseURL != "" && c.PostgresListen != "" {
 		return Config{}, BadSetting("HUMANQA_DATABASE_URL",

@@ -51,6 +51,7 @@ func TestEverySettingIsTaken(t *testing.T) {
 		"HUMANQA_VOICE_PUBLIC=192.0.2.7, 2001:db8::7",
 		"HUMANQA_DATA_DIR=/srv/qa",
 		"HUMANQA_DATABASE_URL=postgres://db/qa",
+		"HUMANQA_DATABASE_DIRECT_URL=postgres://direct/qa",
 		"HUMANQA_DATABASE_CONNECTIONS=30",
 		"HUMANQA_EVENTSTORE_URL=esdb://log:2113",
 		"HUMANQA_EVENTSTORE_MAX_APPEND=2097152",
@@ -90,6 +91,7 @@ func TestEverySettingIsTaken(t *testing.T) {
 	want.TLSKey = "/srv/key.pem"
 	want.DataDir = "/srv/qa"
 	want.DatabaseURL = "postgres://db/qa"
+	want.DatabaseDirectURL = "postgres://direct/qa"
 	want.DatabaseConnections = 30
 	want.EventStoreURL = "esdb://log:2113"
 	want.MasterKeyFile = "/srv/key.json"
@@ -139,6 +141,7 @@ func TestABadSettingStopsTheStartWithOneClearLine(t *testing.T) {
 		"HUMANQA_SMTP_URL=mx.example:587":                 "HUMANQA_SMTP_URL: is no URL that starts with smtp:// or smtps://",
 		"HUMANQA_SMTP_URL=smtp://u:secret@mx.example":     "HUMANQA_SMTP_URL: has no sender: set HUMANQA_SMTP_FROM",
 		"HUMANQA_EVENTSTORE_LISTEN=x":                     "HUMANQA_EVENTSTORE_LISTEN: ",
+		"HUMANQA_DATABASE_DIRECT_URL=postgres://db/x":     "HUMANQA_DATABASE_DIRECT_URL: stands beside HUMANQA_DATABASE_URL",
 		"HUMANQA_DATABASE_CONNECTIONS=9":                  "HUMANQA_DATABASE_CONNECTIONS: 9 is out of range: use 10 to 1000",
 		"HUMANQA_DATABASE_CONNECTIONS=1001":               "HUMANQA_DATABASE_CONNECTIONS: 1001 is out of range: use 10 to 1000",
 		"HUMANQA_DATABASE_CONNECTIONS=many":               `HUMANQA_DATABASE_CONNECTIONS: "many" is no whole number`,

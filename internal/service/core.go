@@ -54,7 +54,8 @@ const (
 // this process is only connected to it (Attach).
 type Core struct {
 	Config   Config
-	dsn      string
+	dsn      string   // of Postgres itself
+	direct   *sqlx.DB // of Postgres itself, for migrations; DB unless a pooler is before it
 	DB       *sqlx.DB
 	Lent     *sqlx.DB // connections of DB, for reads and for transactions that wait for other work
 	exports  *sqlx.DB // connections of Lent, for reads that last as long as their client likes
@@ -93,6 +94,8 @@ func Start(ctx context.Context, cfg Config, log logrus.FieldLogger, metrics prom
 		if err := pgpool.CheckServer(ctx, c.DB); err != nil {
 			log.WithError(err).Error("the database does not hold what it acknowledges: " + TurnOn)
 		}
+	}
+	if cfg.DatabaseURL != "" && cfg.DatabaseDirectURL == "" && err == nil { // else the pooler has the sessions
 		if err := CheckConnections(ctx, c.DB); err != nil {
 			log.WithError(err).Warn("the database has too few connections: " + FewerConnections)
 		}
@@ -133,7 +136,7 @@ func startUnbound(ctx context.Context, cfg Config, log logrus.FieldLogger, metri
 		return nil, err
 	}
 
-	dsn := cfg.DatabaseURL
+	dsn := cfg.directURL()
 	if dsn == "" {
 		if c.postgres, err = pgdev.Start(ctx, pgdev.Config{Dir: cfg.DataDir, Listen: cfg.PostgresListen,
 			Log: log.WithField("part", "postgres")}); err != nil {
@@ -145,7 +148,7 @@ func startUnbound(ctx context.Context, cfg Config, log logrus.FieldLogger, metri
 	if err := c.openDB(ctx, dsn); err != nil {
 		return nil, err
 	}
-	if err := migrations.Up(ctx, c.DB.DB); err != nil {
+	if err := migrations.Up(ctx, c.direct.DB); err != nil {
 		return nil, lacksRights(err)
 	}
 	if c.postgres != nil {
@@ -187,7 +190,7 @@ func (c *Core) openDB(ctx context.Context, dsn string) error {
 	reach, cancel := context.WithTimeout(ctx, reachLimit)
 	defer cancel()
 	name := programName
-	if c.Config.DatabaseURL != "" && !c.Served {
+	if c.Config.DatabaseURL != "" && c.Config.DatabaseDirectURL == "" && !c.Served {
 		name = c.Config.processName()
 	}
 	db, err := pgpool.Open(reach, pgpool.Named(dsn, name))
@@ -197,7 +200,7 @@ func (c *Core) openDB(ctx context.Context, dsn string) error {
 	}
 	if c.Config.DatabaseURL != "" {
 		if err == nil {
-			err = needsSessions(pgpool.CheckSessions(reach, db))
+			err = c.Config.needsSessions(pgpool.CheckSessions(reach, db))
 		}
 		err = postgresAway(err)
 	}
@@ -207,15 +210,31 @@ func (c *Core) openDB(ctx context.Context, dsn string) error {
 		}
 		return err
 	}
+	c.dsn, c.direct = pgpool.Named(dsn, programName), db
+	if c.Config.DatabaseDirectURL != "" {
+		c.shutdown.add("direct connections", closeBudget, func(context.Context) error { return c.direct.Close() })
+		if db, err = c.openShared(reach); err != nil {
+			return err
+		}
+	}
 	pool := c.Config.divide().pool
 	db.SetMaxOpenConns(pool)
 	db.SetMaxIdleConns(pool)
-	c.dsn, c.DB, c.Lent = pgpool.Named(dsn, programName), db, pgpool.Lend(db, pool-1)
+	c.DB, c.Lent = db, pgpool.Lend(db, pool-1)
 	c.exports = pgpool.Lend(c.Lent, max((pool-1)/4, 1))
 	c.shutdown.add("connections", closeBudget, func(context.Context) error {
 		return errors.Join(c.exports.Close(), c.Lent.Close(), db.Close())
 	})
 	return nil
+}
+
+// openShared opens the pool by way of a pooler in transaction mode.
+func (c *Core) openShared(ctx context.Context) (*sqlx.DB, error) {
+	if err := pgpool.CheckDefaults(ctx, c.Config.DatabaseDirectURL); err != nil {
+		return nil, BadSetting("HUMANQA_DATABASE_URL", "%v: reset it (ALTER ROLE … RESET …), or use a pooler in session mode", err)
+	}
+	db, err := pgpool.OpenShared(ctx, pgpool.Named(c.Config.DatabaseURL, programName))
+	return db, postgresAway(err)
 }
 
 // connectLog opens the parts that need the log and a migrated database.
@@ -248,7 +267,7 @@ func (c *Core) connectLog(ctx context.Context, socket string, log logrus.FieldLo
 	var watch sync.WaitGroup
 	watch.Go(func() { c.Clock.Run(running) })
 	c.shutdown.add("clock", closeBudget, func(context.Context) error { stop(); watch.Wait(); return nil })
-	c.own = ownAddresses(c.Config, c.dsn)
+	c.own = ownAddresses(c.Config, c.dsn, c.Config.DatabaseURL)
 	if c.postgres != nil {
 		c.own = ownAddresses(c.Config, c.dsn, c.postgres.TCPDSN(pgdev.Database))
 	}

@@ -21,7 +21,7 @@ func Attach(ctx context.Context, cfg Config, log logrus.FieldLogger) (_ *Core, e
 	c := &Core{Config: cfg, Served: true}
 	defer c.undoOn(ctx, &err)
 
-	dsn := cfg.DatabaseURL
+	dsn := cfg.directURL()
 	if dsn == "" {
 		server, err := pgdev.Running(cfg.DataDir)
 		if err != nil {

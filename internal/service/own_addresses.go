@@ -21,7 +21,7 @@ func ownAddresses(cfg Config, postgres ...string) *guard.Own {
 	}
 	own.Site(cfg.BaseURL)
 	for _, dsn := range postgres {
-		if u, err := url.Parse(dsn); err == nil {
+		if u, err := url.Parse(dsn); err == nil && dsn != "" {
 			for host := range strings.SplitSeq(cmp.Or(u.Query().Get("host"), u.Host), ",") {
 				if _, _, err := net.SplitHostPort(host); err != nil {
 					host = net.JoinHostPort(strings.Trim(host, "[]"), cmp.Or(u.Query().Get("port"), "5432"))

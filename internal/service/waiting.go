@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"database/sql/driver"
@@ -62,12 +63,18 @@ func lacksRights(err error) error {
 }
 
 // needsSessions says what to do about a pooler that keeps no sessions.
-func needsSessions(err error) error {
-	if errors.Is(err, pgpool.ErrNoSessions) {
-		return BadSetting("HUMANQA_DATABASE_URL", "%v: set pool_mode = session there for this database, or name Postgres itself", err)
+func (c Config) needsSessions(err error) error {
+	switch {
+	case !errors.Is(err, pgpool.ErrNoSessions):
+		return err
+	case c.DatabaseDirectURL != "":
+		return BadSetting("HUMANQA_DATABASE_DIRECT_URL", "%v: name Postgres itself", err)
 	}
-	return err
+	return BadSetting("HUMANQA_DATABASE_URL", "%v: set HUMANQA_DATABASE_DIRECT_URL to Postgres itself, or pool_mode = session there", err)
 }
+
+// directURL is your own Postgres itself; empty: the embedded one.
+func (c Config) directURL() string { return cmp.Or(c.DatabaseDirectURL, c.DatabaseURL) }
 
 // startPatiently is Start that goes on trying while Postgres or the log does not answer, for
 // days if need be. Meanwhile the service's addresses say so.

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,7 +54,7 @@ func (e *examination) data(context.Context) []Finding {
 
 // database looks at Postgres, its schema, and the embedded one's programs.
 func (e *examination) database(ctx context.Context) []Finding {
-	dsn := e.cfg.DatabaseURL
+	dsn := cmp.Or(e.cfg.DatabaseDirectURL, e.cfg.DatabaseURL)
 	if dsn == "" {
 		server, err := pgdev.Running(e.cfg.DataDir)
 		switch {
@@ -75,7 +76,7 @@ func (e *examination) database(ctx context.Context) []Finding {
 	e.db = db
 	if e.cfg.DatabaseURL != "" {
 		if err := pgpool.CheckSessions(ctx, db); err != nil {
-			return wrong(err, "set pool_mode = session there for this database, or name Postgres itself in HUMANQA_DATABASE_URL")
+			return wrong(err, "set HUMANQA_DATABASE_DIRECT_URL to Postgres itself, or pool_mode = session there")
 		}
 	}
 	var version string
