@@ -45,7 +45,7 @@ type Subscriber struct {
 var (
 	_ consumer.Preparer  = (*Subscriber)(nil)
 	_ consumer.Committer = (*Subscriber)(nil)
-	_ consumer.Lazy      = (*Subscriber)(nil)
+	_ consumer.Announcer = (*Subscriber)(nil)
 	_ consumer.InOrder   = (*Subscriber)(nil)
 )
 
@@ -61,6 +61,9 @@ func (*Subscriber) Name() string { return SubscriberName }
 // Gather implements consumer.Lazy: no answer to a command needs a delivery, but
 // deliveries should not be late either.
 func (*Subscriber) Gather() time.Duration { return 0 }
+
+// Announces implements consumer.Announcer.
+func (*Subscriber) Announces() {}
 
 // InOrder implements consumer.InOrder. Events of a project or an account change where
 // deliveries go, and whether any go. Out of order, deliveries might go to an address that

@@ -75,6 +75,15 @@ type Lazy interface {
 	Gather() time.Duration
 }
 
+// Announcer is a lazy consumer whose rows tell clients of events: deliveries, notices, the
+// feed. They are written once the read models that WaitFor waits for show the events, so
+// that a client can read what it is told (Supervisor.AwaitReads).
+type Announcer interface {
+	Lazy
+	// Announces marks the type.
+	Announces()
+}
+
 // RawConsumer is a consumer that sees every event, also of types that this binary does
 // not know and events that cannot be decoded, which have no Event then. Its rows do not
 // depend on the meaning of events, so no event is skipped for it.

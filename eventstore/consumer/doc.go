@@ -36,9 +36,10 @@
 // Between two batches it rests half as long as the last one took, at most Limits.Gather.
 // Few events cost less than the wait for more; under load there is more to share.
 //
-// Preparers have a shared batch of their own, so that webhooks leave while the read models
-// are written. Consumers that gather for longer (Lazy) have one for each time to gather. Its
-// rest ends when a request waits for one of them (CatchUp).
+// Preparers have a shared batch of their own, and so have Announcers. So a webhook is prepared
+// while the read models are written, and only Announcers wait for those. Consumers that gather
+// for longer (Lazy) have one for each time to gather. Its rest ends when a request waits for
+// one of them (CatchUp).
 //
 // A shared batch decides nothing. The transaction rolls back after any trouble: a poison
 // event, a lost lease, a locked row, a broken connection, a read model that takes longer
@@ -88,6 +89,18 @@
 // transaction that moves their checkpoint notifies it (news.go). Event types that only the
 // consumers of a later binary handle are not waited for, nor are Lazy read models, unless
 // they are named (CatchUp).
+//
+// # Announcements
+//
+// Nothing is announced to a client that the client cannot read yet. An Announcer (webhooks,
+// notices, the feed) waits between its preparation and its transaction until every read model
+// that WaitFor waits for shows the last event of the batch (AwaitReads). It holds no
+// connection and no lock meanwhile, and no read model waits for an Announcer. Read models of
+// other processes are waited for, too. A rebuild beside the serving rows announces nothing.
+//
+// The wait is over after Limits.Reads, and at once for a line that stopped. Announcements then
+// go on without that read model, until it shows the position at which it was passed over. The
+// log says so once.
 //
 // # When something fails
 //

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
 	"humanqa/eventstore"
@@ -27,6 +28,9 @@ const ListenerName = listenerName
 
 // StallAfter is when a standstill becomes a problem.
 const StallAfter = stallAfter
+
+// LogTo is called before Run.
+func (s *Supervisor) LogTo(log logrus.FieldLogger) { s.log = log }
 
 // ChangeLimits changes some of the limits.
 func (s *Supervisor) ChangeLimits(change func(*Limits)) {

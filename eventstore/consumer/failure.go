@@ -23,6 +23,19 @@ func (e *StoppedError) Error() string {
 	return fmt.Sprintf("projection %s stopped at %s (%s): %s", e.Name, e.Failure.Position, e.Failure.Category, e.Failure.Detail)
 }
 
+// lateError says which projections a wait has not seen reach the position before its end.
+type lateError struct {
+	position domain.Position
+	names    []string
+	err      error // the context's
+}
+
+func (e *lateError) Error() string {
+	return fmt.Sprintf("wait for position %s, behind: %s: %v", e.position, strings.Join(e.names, " "), e.err)
+}
+
+func (e *lateError) Unwrap() error { return e.err }
+
 // PoisonError is a Preparer's report that trying an event again cannot help.
 type PoisonError struct {
 	Category generation.Category

@@ -9,7 +9,6 @@ import (
 	"humanqa/eventstore/consumer"
 	"humanqa/internal/testing/modeltest"
 	"humanqa/internal/testing/pgtest"
-	"humanqa/projections/events"
 )
 
 // The process that holds the lease for an hour lives for as long as its connection.
@@ -30,7 +29,7 @@ func TestTheLeaseOfAProcessThatDiesIsTakenOverAtOnce(t *testing.T) {
 	}
 	modeltest.Lives(w.Log, "a", 5)
 	w.Run(w.Sup)
-	w.Eventually("the others are folded", func() bool { return w.Status(events.Name).Applied > 0 })
+	w.Eventually("the others are folded", func() bool { return w.Status("access").Position == w.Log.Head() })
 	if !held() {
 		t.Fatal("a lease was taken from a process that lives")
 	}

@@ -3,7 +3,6 @@ package consumer
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -85,6 +84,9 @@ type progress struct {
 	local   int  // runners in this process that own the serving generation
 	waiters map[*waiter]struct{}
 	owner   string // of its lease, as it was last read
+	// missed is the position of the last announcements that did not wait for it. Until it
+	// shows them, no announcement does. Zero: there were none.
+	missed domain.Position
 }
 
 // waiter waits for one position in all projections. Guarded by progressTracker.mu.
@@ -169,8 +171,11 @@ func (t *progressTracker) notifyWaiters(one *progress) {
 
 // waitFor blocks until every projection that is not lazy has seen the position.
 func (t *progressTracker) waitFor(ctx context.Context, position domain.Position) error {
-	return t.awaitWaiter(ctx, t.registerWaiter(position), position)
+	return t.awaitWaiter(ctx, t.registerWaiter(position, isPrompt), position)
 }
+
+// isPrompt says that every write waits for the projection.
+func isPrompt(_ string, one *progress) bool { return !one.lazy }
 
 // waitForShown blocks until a lazy projection has seen all events that the others show
 // by now, and so every event behind an earlier answer.
@@ -181,7 +186,8 @@ func (t *progressTracker) waitForShown(ctx context.Context, name string) error {
 		}
 	}
 	shown := t.furthestShown()
-	return t.awaitWaiter(ctx, t.registerWaiter(shown, name), shown)
+	w := t.registerWaiter(shown, func(other string, _ *progress) bool { return other == name })
+	return t.awaitWaiter(ctx, w, shown)
 }
 
 // furthestShown is the newest position of the projections that are not lazy.
@@ -252,9 +258,9 @@ func (t *progressTracker) awaitWaiter(ctx context.Context, w *waiter, position d
 }
 
 // registerWaiter gives nil when there is nothing to wait for. A zero position stands
-// for a command that wrote nothing. The waiter waits for the named projections, without
-// names for all that are not lazy.
-func (t *progressTracker) registerWaiter(position domain.Position, names ...string) *waiter {
+// for a command that wrote nothing. isMeant says which projections the waiter waits for; it
+// is called under the lock.
+func (t *progressTracker) registerWaiter(position domain.Position, isMeant func(string, *progress) bool) *waiter {
 	if position == (domain.Position{}) {
 		return nil
 	}
@@ -262,8 +268,7 @@ func (t *progressTracker) registerWaiter(position domain.Position, names ...stri
 	defer t.mu.Unlock()
 	w := &waiter{position: position, done: make(chan error, 1)}
 	for name, one := range t.each {
-		meant := slices.Contains(names, name) || len(names) == 0 && !one.lazy
-		if meant && !t.shows(one, position) {
+		if isMeant(name, one) && !t.shows(one, position) {
 			one.waiters[w] = struct{}{}
 			w.missing++
 		}
@@ -336,13 +341,13 @@ func (t *progressTracker) removeWaiter(w *waiter) {
 func (t *progressTracker) timeoutError(ctx context.Context, w *waiter, position domain.Position) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	behind := ""
+	behind := &lateError{position: position, err: ctx.Err()}
 	for name, one := range t.each {
 		if _, waits := one.waiters[w]; waits {
-			behind += " " + name
+			behind.names = append(behind.names, name)
 		}
 	}
-	return fmt.Errorf("wait for position %s, behind:%s: %w", position, behind, ctx.Err())
+	return behind
 }
 
 // noteProgress reports how far a projection is; it never goes back.

@@ -29,7 +29,7 @@ func TestARunnerThatStartsBehindTakesPromisesBack(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), eventually.Patience)
 	defer cancel()
 	waited := make(chan error, 1)
-	w := a.registerWaiter(position(7))
+	w := a.registerWaiter(position(7), isPrompt)
 	if w == nil {
 		t.Fatal("position 7 is taken for granted")
 	}

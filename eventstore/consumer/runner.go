@@ -22,6 +22,7 @@ type Limits struct {
 	Gather        time.Duration // the least time between two batches of a live projection
 	Hold          time.Duration // how long the shared batch waits for the event after a domain.MoreFollows
 	Shared        time.Duration // how long a transaction of several consumers may take
+	Reads         time.Duration // how long an Announcer waits for the read models
 	CoolDown      time.Duration // how long a consumer that failed one writes by itself
 	Aside         int           // how many streams a generation goes on without
 	Again         time.Duration // the first pause before one of them is tried again
@@ -36,8 +37,8 @@ func defaultLimits() Limits {
 	return Limits{
 		Live: 500, Rebuild: 2000,
 		Lease: 15 * time.Second, StandBy: 500 * time.Millisecond, Store: 100 * time.Millisecond,
-		Gather: 5 * time.Millisecond, Hold: 50 * time.Millisecond, Shared: time.Second, CoolDown: time.Minute,
-		Aside: 100, Again: time.Minute, Yield: 5 * time.Second,
+		Gather: 5 * time.Millisecond, Hold: 50 * time.Millisecond, Shared: time.Second, Reads: 5 * time.Second,
+		CoolDown: time.Minute, Aside: 100, Again: time.Minute, Yield: 5 * time.Second,
 		Backoff: 50 * time.Millisecond, MaxBackoff: 5 * time.Second,
 		Retired: time.Minute, Report: 5 * time.Second,
 	}

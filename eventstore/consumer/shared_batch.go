@@ -306,15 +306,18 @@ func (b *sharedBatch) handlePage(ctx context.Context, from eventstore.Checkpoint
 }
 
 // prepareWrite gives the writes of a participant. A Preparer may wait for the log meanwhile, at
-// most as long as a transaction may take.
+// most as long as a transaction may take, and an Announcer for the read models.
 func (b *sharedBatch) prepareWrite(ctx context.Context, r *participant, batch []domain.Recorded) (Write, error) {
 	if len(batch) == 0 {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, b.limits.Shared)
+	preparing, cancel := context.WithTimeout(ctx, b.limits.Shared)
 	defer cancel()
-	write, _, err := r.tenure.prepareBatch(ctx, batch)
-	return write, err
+	write, _, err := r.tenure.prepareBatch(preparing, batch)
+	if err != nil {
+		return nil, err
+	}
+	return write, r.tenure.awaitReads(ctx, write, batch)
 }
 
 // eventsAfter gives the events that lie behind a place.

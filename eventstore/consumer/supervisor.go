@@ -276,16 +276,18 @@ func (c *runnerSet) startBatches(ctx context.Context) {
 }
 
 // batchKey holds the properties that the consumers of a shared batch have in common. Preparers
-// have a batch of their own: the outside world waits for their writes, and other writers wait
-// for the rows that they lock. So the read models must not delay them.
+// have a batch of their own: other writers wait for the rows that they lock, and must not wait
+// for the writes of read models. An Announcer waits for the read models, and no other consumer
+// must wait with it.
 type batchKey struct {
-	gather   time.Duration
-	prepares bool
+	gather              time.Duration
+	prepares, announces bool
 }
 
 func batchKeyOf(c Consumer) batchKey {
 	_, prepares := c.(Preparer)
-	return batchKey{gatherOf(c), prepares}
+	_, announces := c.(Announcer)
+	return batchKey{gatherOf(c), prepares, announces}
 }
 
 // gatherOf is how long a lazy consumer gathers events; zero: it follows at once.

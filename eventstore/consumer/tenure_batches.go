@@ -138,6 +138,9 @@ func (t *tenure) applyBatch(ctx context.Context, batch []domain.Recorded, next d
 	if poison != nil && !poisonous(poison) {
 		return fmt.Errorf("prepare: %w", poison)
 	}
+	if err := t.awaitReads(ctx, write, batch[:done]); err != nil {
+		return err
+	}
 	if poison != nil {
 		return t.applyPrefix(ctx, batch, write, done, poison, next)
 	}

@@ -142,7 +142,7 @@ func Serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*Serv
 	run(core.node != nil, "log's lock", core.watchLock)
 	run(true, "log's name", func(ctx context.Context) error { return core.Binding.Watch(ctx, log) })
 	run(true, "feed", feed.Run)
-	run(roles.API, "log's follower", func(ctx context.Context) error { return s.consumers.Follow(ctx, core.dsn, head) })
+	run(true, "log's follower", func(ctx context.Context) error { return s.consumers.Follow(ctx, core.dsn, head) })
 	hooks := s.webhookConfig(log)
 	s.dispatcher = send.NewDispatcher(core.DB, core.Vault, send.Report{Disabled: core.disableWebhook, Confirmed: core.confirmSecret}, hooks)
 	subscriber.SendThrough(s.dispatcher.Direct())

@@ -38,6 +38,9 @@ const layout = 6
 // do (Supervisor.CatchUp).
 func (Projector) Gather() time.Duration { return 250 * time.Millisecond }
 
+// Announces implements consumer.Announcer: the streams of events read these rows.
+func (Projector) Announces() {}
+
 // InOrder implements consumer.InOrder: a reader past a place in the feed would miss an
 // event that came there later.
 func (Projector) InOrder(string) bool { return true }

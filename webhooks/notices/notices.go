@@ -30,8 +30,8 @@ type Subscriber struct {
 }
 
 var (
-	_ consumer.Preparer = (*Subscriber)(nil)
-	_ consumer.Lazy     = (*Subscriber)(nil)
+	_ consumer.Preparer  = (*Subscriber)(nil)
+	_ consumer.Announcer = (*Subscriber)(nil)
 )
 
 // New prepares a subscriber. log is asked about tests and projects.
@@ -42,6 +42,9 @@ func (*Subscriber) Name() string { return Name }
 
 // Gather implements consumer.Lazy: a letter waits for minutes.
 func (*Subscriber) Gather() time.Duration { return time.Second }
+
+// Announces implements consumer.Announcer.
+func (*Subscriber) Announces() {}
 
 // Begin implements consumer.Preparer.
 func (*Subscriber) Begin(context.Context) error { return nil }
