@@ -178,6 +178,7 @@ func Serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*Serv
 		run(true, "business metrics", func(ctx context.Context) error { return business.Run(ctx, head) })
 	}
 
+	core.Commands.Statuses = readableStatuses{core.Hosts, core.Binding.Guard().Head, s.consumers.AwaitReads}
 	s.policies = scheduler.New(timers.New(core.DB, core.dsn), log, policy.All(core.Commands)...)
 	metrics.MustRegister(s.policies.Collectors()...)
 	// One of them is the token of a submission that crashed before its job.
