@@ -128,7 +128,6 @@ func (a *API) handle(w http.ResponseWriter, r *wire.Request) (wire.Answer, error
 	ctx, cancel := context.WithTimeout(r.Context(), left+r.Route.Waits)
 	defer cancel()
 	timed.Request = r.WithContext(ctx)
-	timed.Looked = map[string]bool{}
 	leaveLoad, err := a.load.Return(ctx, r.Match)
 	if err != nil {
 		return wire.Answer{}, err
@@ -148,24 +147,27 @@ func (a *API) handle(w http.ResponseWriter, r *wire.Request) (wire.Answer, error
 	if r.Route.AllProjects && r.Caller.ProjectID != "" {
 		return wire.Answer{}, v1.ErrOtherProject
 	}
-	ans, err := r.Route.Handle(&timed)
-	if r.Caller.Actor != "" && (r.Method == http.MethodGet || r.Method == http.MethodHead) && denies(err) {
-		if err := a.Fresh.RequireModels(ctx); err != nil {
-			return wire.Answer{}, err
-		}
-		ans, err = r.Route.Handle(&timed)
-	}
+	ans, err := admit.AtHead(ctx, a.Fresh, func() (wire.Answer, error) {
+		timed.Looked, timed.Notes = map[string]bool{}, nil
+		return r.Route.Handle(&timed)
+	}, func(ans wire.Answer, err error) bool { return saysNotYet(&timed, ans, err) })
 	if err != nil {
 		return ans, err
 	}
 	return timed.WarnedOfQuery(ans), nil
 }
 
-// denies says that a read found nothing, and names no time for another try. Such an
-// answer is only true once the read models show everything that earlier answers showed.
-// Else a client may be told that the job it has just paid for does not exist.
-func denies(err error) bool {
-	return domain.IsKind(err, domain.KindNotFound) && !wire.SaysWhen(err)
+// saysNotYet says that the answer denies something that an event may have brought about which
+// the read models do not show yet (decisions, "Not yet"). A command has looked at the log
+// itself, and is not issued twice.
+func saysNotYet(r *wire.Request, ans wire.Answer, err error) bool {
+	switch {
+	case r.Caller.Actor == "", r.Commanded, r.Route.Upload:
+		return false
+	case err != nil:
+		return domain.IsKind(err, domain.KindNotFound)
+	}
+	return ans.Status == http.StatusAccepted && r.Method == http.MethodGet
 }
 
 // admit finds the caller of a request, counts it, and checks its right to write.

@@ -8,6 +8,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
+	"humanqa/httpapi/wire"
 	"humanqa/internal/tracing"
 )
 
@@ -24,9 +25,28 @@ func NewFreshness(models, feed, webhooks func(context.Context) error, log logrus
 	return &Freshness{models: models, feed: feed, webhooks: webhooks, log: log}
 }
 
-// RequireModels waits for the read models. It refuses the read if they stay behind: it
-// might deny something that exists.
-func (f *Freshness) RequireModels(ctx context.Context) error {
+// AtHead looks for something. If the look says that it has not happened, or is not there, it
+// looks once more when the read models show the log's newest position (decisions, "Not yet").
+// It refuses the read if they stay behind: the look might deny what a client was told of.
+func AtHead[T any](ctx context.Context, f *Freshness, look func() (T, error), saysNotYet func(T, error) bool) (T, error) {
+	found, err := look()
+	if !saysNotYet(found, err) {
+		return found, err
+	}
+	if err := f.requireModels(ctx); err != nil {
+		return *new(T), err
+	}
+	return look()
+}
+
+// Refused says that a look ended with a refusal.
+func Refused[T any](_ T, err error) bool {
+	_, refused := errors.AsType[*domain.Error](err)
+	return refused
+}
+
+// requireModels waits for the read models. It refuses the read if they stay behind.
+func (f *Freshness) requireModels(ctx context.Context) error {
 	short, cancel := context.WithTimeout(ctx, VisibleWithin)
 	defer cancel()
 	if err := f.models(short); err != nil {
@@ -35,13 +55,16 @@ func (f *Freshness) RequireModels(ctx context.Context) error {
 	return nil
 }
 
+// retryBehind is the Retry-After, in seconds, while read models are behind.
+const retryBehind = 1
+
 // behind refuses a read for now. Where the client hung up meanwhile, the error is only its
 // consequence.
 func behind(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return err
 	}
-	return domain.Unavailable(err)
+	return wire.RetryAfter(domain.Unavailable(err), retryBehind)
 }
 
 // Feed waits until the feed of events shows as much as the other read models, for a

@@ -23,7 +23,7 @@ func TestAReadThatWaitsInVainIsAnOutageUnlessItsClientIsGone(t *testing.T) {
 		f := NewFreshness(never, never, never, log)
 		gone, hangUp := context.WithCancel(t.Context())
 		hangUp()
-		for what, read := range map[string]func(context.Context) error{"the read models": f.RequireModels, "the feed": f.RequireFeed} {
+		for what, read := range map[string]func(context.Context) error{"the read models": f.requireModels, "the feed": f.RequireFeed} {
 			for ctx, want := range map[context.Context]int{t.Context(): http.StatusServiceUnavailable, gone: wire.StatusClientGone} {
 				if _, status := wire.Classify(ctx, read(ctx)); status != want {
 					t.Errorf("a wait for %s became %d, want %d", what, status, want)

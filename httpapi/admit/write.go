@@ -42,6 +42,7 @@ func NewWriter(
 // On routes that create, an Idempotency-Key makes it one command however often the
 // request comes. An invalid request has been refused before.
 func (w *Writer) Write(r *wire.Request, do func(context.Context, command.Cause) (wire.Answer, error)) (wire.Answer, error) {
+	r.Commanded = true
 	deadline, _ := r.Context().Deadline() // every request has one
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(r.Context()), deadline)
 	defer cancel()

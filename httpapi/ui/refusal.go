@@ -56,6 +56,9 @@ func (s *Site) refuse(r *Request, err error) Answer {
 	if v.Status >= http.StatusInternalServerError {
 		r.Log.WithError(err).Error("page not served")
 	}
+	for name, value := range wire.HeadersOf(err) {
+		r.Writer.Header().Set(name, value)
+	}
 	v.Heading = http.StatusText(v.Status)
 	if v.Status == http.StatusNotFound {
 		v.Heading = "Nothing here"

@@ -20,6 +20,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/person"
+	"humanqa/httpapi/admit"
 	"humanqa/internal/credential"
 	"humanqa/internal/tracing"
 	"humanqa/projections/changes"
@@ -51,6 +52,8 @@ type Config struct {
 	Admit func(ctx context.Context, caller string, limit int) (retryAfter int, err error)
 	// WaitFor returns when every read model shows the position.
 	WaitFor func(context.Context, domain.Position) error
+	// Fresh waits where a page would deny what the read models do not show yet.
+	Fresh *admit.Freshness
 	// Address is the address of a connection's client, as limits count it.
 	Address func(remote string) string
 	Log     logrus.FieldLogger
@@ -261,7 +264,10 @@ func (s *Site) handle(w http.ResponseWriter, r *Request, page *Page) (Answer, er
 			return Answer{}, err
 		}
 	}
-	ans, err := page.Handle(r)
+	ans, err := admit.AtHead(r.Context(), s.Fresh, func() (Answer, error) { return page.Handle(r) },
+		func(_ Answer, err error) bool {
+			return r.Person != nil && r.Method == http.MethodGet && domain.IsKind(err, domain.KindNotFound)
+		})
 	s.carriedOut(r, err)
 	if err == nil && r.Method == http.MethodPost {
 		ans = noted(page, ans)

@@ -41,10 +41,12 @@ func RetryAfter(err error, seconds int) error {
 	return WithHeader(err, "Retry-After", strconv.Itoa(seconds))
 }
 
-// SaysWhen says whether the error carries a Retry-After.
-func SaysWhen(err error) bool {
-	var extra *refusal
-	return errors.As(err, &extra) && extra.headers["Retry-After"] != ""
+// HeadersOf are the headers of the answer that err becomes.
+func HeadersOf(err error) map[string]string {
+	if extra, ok := errors.AsType[*refusal](err); ok {
+		return extra.headers
+	}
+	return nil
 }
 
 // Refuse turns an error into the envelope. It is the only place that does:
@@ -52,19 +54,16 @@ func SaysWhen(err error) bool {
 // request id and shown as an internal error.
 func Refuse(r *Request, err error) Answer {
 	shown, status := Classify(r.Context(), err)
-	var extra *refusal
-	foreseen := errors.As(err, &extra)
+	headers := HeadersOf(err)
 	switch {
-	case status == http.StatusServiceUnavailable && !foreseen:
+	case status == http.StatusServiceUnavailable && (headers == nil || shown.Cause != nil):
 		r.Log.WithError(err).Warn("request not served")
 	case status == http.StatusInternalServerError:
 		r.Log.WithError(err).Error("internal error")
 	}
 	ans := Answer{Status: status, Header: make(http.Header), Body: Envelope(shown, r.ID)}
-	if foreseen {
-		for name, value := range extra.headers {
-			ans.Header.Set(name, value)
-		}
+	for name, value := range headers {
+		ans.Header.Set(name, value)
 	}
 	switch {
 	case status == http.StatusUnauthorized:

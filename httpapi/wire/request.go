@@ -24,7 +24,9 @@ type Request struct {
 	Read    *Problems       // once a handler opened the body
 	Looked  map[string]bool // the query parameters that the handler knows
 	Notes   []domain.Detail // for the warnings of the answer
-	Log     logrus.FieldLogger
+	// Commanded says that a command was issued for the request.
+	Commanded bool
+	Log       logrus.FieldLogger
 	// LeaveLoad gives the place among the requests under way back, before the request waits
 	// for something that is not its own work.
 	LeaveLoad func()

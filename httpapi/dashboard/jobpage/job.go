@@ -13,6 +13,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/person"
 	"humanqa/domain/retention"
+	"humanqa/httpapi/admit"
 	"humanqa/httpapi/dashboard/words"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/ui"
@@ -369,7 +370,9 @@ func (d Deps) fixed(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	if j.ProjectID == "" || len(ticked) == 0 || len(ticked) > 50 {
 		return ui.Go("/dashboard/jobs/" + j.ID), nil
 	}
-	fixes, err := input.FailedInLastTest(r.Context(), d.Reads, j.AccountID, j.ProjectID, ticked)
+	fixes, err := admit.AtHead(r.Context(), d.Fresh, func() ([]command.PreparedFix, error) {
+		return input.FailedInLastTest(r.Context(), d.Reads, j.AccountID, j.ProjectID, ticked)
+	}, admit.Refused)
 	if err != nil {
 		return ui.Answer{}, err
 	}

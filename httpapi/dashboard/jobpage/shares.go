@@ -9,6 +9,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
+	"humanqa/httpapi/admit"
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/credential"
@@ -37,11 +38,16 @@ func (d Deps) sharesOf(ctx context.Context, j jobs.Job) (lines []shareLine, err 
 // share makes a link to the report. It answers with the page itself: the link
 // is on it, and nowhere else.
 func (d Deps) share(r *ui.Request, j jobs.Job) (ui.Answer, error) {
-	days, err := strconv.Atoi(r.PostFormValue("days"))
+	days, wrong := strconv.Atoi(r.PostFormValue("days"))
+	j, err := admit.AtHead(r.Context(), d.Fresh, func() (jobs.Job, error) {
+		return d.Reads.Jobs.Job(r.Context(), j.AccountID, j.ID)
+	}, func(j jobs.Job, _ error) bool { return j.Status != job.StatusCompleted })
 	switch {
+	case err != nil:
+		return ui.Answer{}, err
 	case j.Status != job.StatusCompleted:
 		return ui.Answer{}, domain.Conflict("there is no report to share yet")
-	case err != nil || days < 1 || days > 30:
+	case wrong != nil || days < 1 || days > 30:
 		return ui.Answer{}, domain.Invalid(domain.Detail{Path: "days", Message: "must be 1 to 30"})
 	}
 	token, err := d.Credentials.Share(r.Context(), j.AccountID, j.ID, r.Person.ID, time.Duration(days)*24*time.Hour)

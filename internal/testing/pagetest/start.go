@@ -101,12 +101,18 @@ func start(owner testing.TB, log *logrus.Logger, pages Pages) *Service {
 	s.Evidence = evidence.New(evidence.Deps{
 		DB: s.DB, Files: files, Commands: s.Commands, Vault: s.Vault, Spool: spool, BaseURL: s.BaseURL, Log: log, Now: time.Now,
 	})
+	patiently := func(ctx context.Context, at domain.Position) error { // a busy machine is no outage
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		defer cancel()
+		return supervisor.WaitFor(ctx, at)
+	}
 	s.API = httpapi.New(httpapi.Deps{
 		Shared: v1.Shared{
-			Commands: s.Commands, Reads: s.Reads, DB: s.DB, Lent: s.DB, Evidence: s.Evidence, Head: client.Head,
-			Log: log, Now: time.Now, BaseURL: s.BaseURL,
+			Commands: s.Commands, Reads: s.Reads, DB: s.DB, Lent: s.DB, Evidence: s.Evidence,
+			Head: func(ctx context.Context) (domain.Position, error) { return client.Head(context.WithoutCancel(ctx)) },
+			Log:  log, Now: time.Now, BaseURL: s.BaseURL,
 		},
-		WaitFor: supervisor.WaitFor, FeedShown: func(ctx context.Context) error { return supervisor.CatchUp(ctx, events.Name) },
+		WaitFor: patiently, FeedShown: func(ctx context.Context) error { return supervisor.CatchUp(ctx, events.Name) },
 		WebhooksShown: func(ctx context.Context) error { return supervisor.CatchUp(ctx, webhooks.SubscriberName) },
 		Ready:         func(context.Context) []httpapi.Problem { return nil },
 		Vault:         s.Vault, Spool: spool,
@@ -114,7 +120,7 @@ func start(owner testing.TB, log *logrus.Logger, pages Pages) *Service {
 	templates, table := pages(s)
 	s.Site, err = ui.New(ui.Config{
 		Credentials: s.Credentials, People: s.Reads.People, Changes: s.Changes,
-		Admit: s.API.Admit, Address: admit.Address, WaitFor: supervisor.WaitFor, Log: log, Now: time.Now, BaseURL: s.BaseURL,
+		Admit: s.API.Admit, Address: admit.Address, WaitFor: supervisor.WaitFor, Fresh: s.API.Fresh, Log: log, Now: time.Now, BaseURL: s.BaseURL,
 		Templates: append([]fs.FS{signin.Templates}, templates...),
 		Pages: slices.Concat(
 			signin.Pages(signin.Deps{Credentials: s.Credentials, People: s.Reads.People, Join: s.Commands.JoinPerson, BaseURL: s.BaseURL}),
