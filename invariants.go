@@ -55,8 +55,9 @@ var Invariants = []Invariant{
 		"TestTwoRunnersNeverAdvanceOneCheckpoint", "TestATakeOverDuringABatchFencesTheOldOwner",
 		"TestALostLeaseIsLostByOneOfThoseThatShareATransaction",
 	}},
-	{12, "A read after a write sees the write.", false, []string{
-		"TestWhoWaitsSeesWhatTheyWaitedFor", "TestTheService", "TestFaultsBetweenTheParts",
+	{12, "A read after a write, or after its webhook, sees the write.", false, []string{
+		"TestWhoWaitsSeesWhatTheyWaitedFor", "TestTheService", "TestFaultsBetweenTheParts", "TestWhatIsAnnouncedCanBeRead",
+		"TestNotYetIsSaidOnlyAtTheLogsNewestPosition", "TestAReceiverReadsWhatEachWebhookTells",
 	}},
 	{13, "Every event ever written decodes with this binary.", true, []string{
 		"TestEveryGoldenFileDecodes", "TestEveryTypeHasAGoldenFileOfTodaysVersion", "TestTheGoldenLogLeadsToTheSameRows",

@@ -28,6 +28,8 @@ type strangers struct {
 	heard   map[string]bool // deliveries that came
 	again   map[string]bool // paths at which one of them came once more
 	arrived chan string     // jobs that /ok heard of
+
+	asks func(event string, body []byte) // what /asks does
 }
 
 // hostile are the paths of endpoints that try to hold whoever asks them.
@@ -99,6 +101,8 @@ func (x *strangers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	case "/hangs":
 		<-r.Context().Done()
+	case "/asks":
+		x.asks(r.Header.Get("X-Service-Event"), body)
 	case "/ok":
 		var event struct{ JobID string }
 		if err := json.Unmarshal(body, &event); err == nil && r.Header.Get("X-Service-Event") == "job.created" {
