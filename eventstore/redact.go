@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"iter"
 	"maps"
+	"strings"
 )
 
 const (
@@ -26,6 +27,17 @@ var secret = map[string]bool{
 	"part":               true, // of an event that may hold one
 	"texts":              true,
 }
+
+// IsSecret says whether a field holds a secret, by its name in JSON or in Go.
+func IsSecret(field string) bool { return secretFields[strings.ToLower(field)] }
+
+var secretFields = func() map[string]bool {
+	lower := make(map[string]bool, len(secret))
+	for name := range secret {
+		lower[strings.ToLower(name)] = true
+	}
+	return lower
+}()
 
 // Redact gives an event's JSON for human eyes: in the same order, secrets
 // replaced. It shows nothing of an event of an unknown type, which may hold secrets.

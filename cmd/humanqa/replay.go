@@ -13,6 +13,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/eventstore"
+	"humanqa/eventstore/fold"
 	"humanqa/internal/service"
 	"humanqa/projections/auditlog"
 )
@@ -109,7 +110,7 @@ func (c *replayCmd) Run(ctx context.Context, a *app, core *service.Core) error {
 	}
 	events := 0
 	var beyond *replayed // the first event that is not told of
-	folds := map[string]*eventstore.Fold{}
+	folds := map[string]*fold.Fold{}
 	tell := func(e eventstore.RawEvent) error {
 		var meta domain.Metadata
 		_ = json.Unmarshal(e.Meta, &meta) // metadata that cannot be read have no time and no actor
@@ -131,7 +132,7 @@ func (c *replayCmd) Run(ctx context.Context, a *app, core *service.Core) error {
 			line.Data = e.Data // the log shows what it is
 		} else if c.State {
 			if folds[e.Stream] == nil {
-				folds[e.Stream] = eventstore.NewFold(e.Stream)
+				folds[e.Stream] = fold.New(e.Stream)
 			}
 			if line.State, err = folds[e.Stream].After(e); err != nil {
 				return err

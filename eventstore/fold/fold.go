@@ -1,6 +1,8 @@
-package eventstore
+// Package fold shows the state of a stream after each of its events, for human eyes.
+package fold
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -16,16 +18,17 @@ import (
 	"humanqa/domain/person"
 	"humanqa/domain/project"
 	"humanqa/domain/session"
+	"humanqa/eventstore"
 )
 
-// Fold is a stream's state after some of its events, for human eyes.
+// Fold is a stream's state after some of its events.
 type Fold struct {
 	evolve func(domain.Event) any
 }
 
-// NewFold begins with the empty state of a stream. A stream of an unknown category
+// New begins with the empty state of a stream. A stream of an unknown category
 // has no state.
-func NewFold(stream string) *Fold {
+func New(stream string) *Fold {
 	category, _, _ := strings.Cut(stream, "-")
 	switch category + "-" {
 	case domain.AccountStreams:
@@ -74,7 +77,7 @@ func ledgerOf() func(domain.Event) any {
 
 // After is the state after one more event, as JSON with secrets replaced. An
 // event of an unknown type changes nothing.
-func (f *Fold) After(e RawEvent) (json.RawMessage, error) {
+func (f *Fold) After(e eventstore.RawEvent) (json.RawMessage, error) {
 	r, err := e.Decode()
 	if err != nil {
 		return nil, err
@@ -87,17 +90,22 @@ func (f *Fold) After(e RawEvent) (json.RawMessage, error) {
 	if err := json.Unmarshal(state, &shown); err != nil {
 		return nil, fmt.Errorf("show the state of %s: %w", e.Stream, err)
 	}
-	return marshal(hidden(shown))
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(hidden(shown)); err != nil {
+		return nil, fmt.Errorf("show the state of %s: %w", e.Stream, err)
+	}
+	return bytes.TrimSpace(out.Bytes()), nil
 }
 
-// hidden replaces the fields that hold a secret, by the names that Redact knows, in the
-// spelling of Go's fields.
+// hidden replaces the fields that hold a secret.
 func hidden(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for name, value := range v {
-			if text, ok := value.(string); ok && text != "" && secretFields[strings.ToLower(name)] {
-				v[name] = Redacted
+			if text, ok := value.(string); ok && text != "" && eventstore.IsSecret(name) {
+				v[name] = eventstore.Redacted
 			} else {
 				v[name] = hidden(value)
 			}
@@ -109,11 +117,3 @@ func hidden(v any) any {
 	}
 	return v
 }
-
-var secretFields = func() map[string]bool {
-	lower := make(map[string]bool, len(secret))
-	for name := range secret {
-		lower[strings.ToLower(name)] = true
-	}
-	return lower
-}()

@@ -1,4 +1,4 @@
-package eventstore_test
+package fold_test
 
 import (
 	"strings"
@@ -10,6 +10,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/project"
 	"humanqa/eventstore"
+	"humanqa/eventstore/fold"
 	"humanqa/internal/testing/must"
 )
 
@@ -37,7 +38,7 @@ func TestAFoldShowsTheStateAndNoSecret(t *testing.T) {
 		}, []string{`"Granted":10`, `"Used":4`, `"Balance":6`, `"Remaining":6`}},
 		{"other-1", []domain.Event{&account.Created{Name: "Acme"}}, []string{"null"}},
 	} {
-		f := eventstore.NewFold(c.stream)
+		f := fold.New(c.stream)
 		var shown string
 		for i, e := range c.events {
 			data, meta, err := eventstore.Encode(domain.NewEvent{Event: e})
