@@ -18,6 +18,7 @@ import (
 	"humanqa/eventstore/consumer"
 	"humanqa/internal/mail"
 	"humanqa/internal/testing/hooktest"
+	"humanqa/internal/testing/mailtest"
 	"humanqa/internal/testing/must"
 	"humanqa/webhooks/notices"
 )
@@ -64,7 +65,7 @@ func noticesOf(b *hooktest.Bundle, personID string) (lines []string) {
 // hears is a person with a confirmed address, who chose before the events of hooktest.
 func hears(b *hooktest.Bundle, personID, accountID string, c mail.Choices) {
 	b.Helper()
-	must.NoError(b, mail.NewStore(b.DB, time.Now, mail.Links{}).Save(b.Context(), accountID, personID, personID+"@example.com", c))
+	must.NoError(b, mail.NewStore(b.DB, time.Now, mailtest.Links()).Save(b.Context(), accountID, personID, personID+"@example.com", c))
 	b.Exec(`UPDATE mail.people SET confirmed_at = $1`, hooktest.At.Add(-time.Hour))
 	b.Exec(`UPDATE mail.choices SET since = $1`, hooktest.At.Add(-time.Hour))
 }

@@ -17,6 +17,7 @@ import (
 	"humanqa/internal/datadir"
 	"humanqa/internal/mail"
 	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/mailtest"
 	"humanqa/internal/testing/must"
 )
 
@@ -98,7 +99,7 @@ func (a *alarms) cancelSealed() {
 func (a *alarms) writeLetter() {
 	var invited struct{ PersonID string }
 	a.cli(&invited, "person", "invite", "--account", a.account, "--role", "owner", "--name", "Olga Owner")
-	must.NoError(a.t, mail.NewStore(sqlx.NewDb(a.db, "postgres"), time.Now, mail.Links{}).Save(a.t.Context(), a.account, invited.PersonID,
+	must.NoError(a.t, mail.NewStore(sqlx.NewDb(a.db, "postgres"), time.Now, mailtest.Links()).Save(a.t.Context(), a.account, invited.PersonID,
 		"olga@example.com", mail.Choices{Reports: mail.AllReports}))
 }
 

@@ -25,6 +25,7 @@ import (
 	"humanqa/internal/service/erase"
 	"humanqa/internal/service/logging"
 	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/mailtest"
 	"humanqa/internal/testing/must"
 )
 
@@ -174,7 +175,7 @@ func (c *client) wantsMail(p *program) {
 	db, err := pgpool.Open(p.t.Context(), p.dsn())
 	must.NoError(p.t, err)
 	defer func() { _ = db.Close() }()
-	must.NoError(p.t, mail.NewStore(db, time.Now, mail.Links{}).Save(p.t.Context(), c.account, c.person, "olga@example.com",
+	must.NoError(p.t, mail.NewStore(db, time.Now, mailtest.Links()).Save(p.t.Context(), c.account, c.person, c.person+"@example.com",
 		mail.Choices{Reports: mail.AllReports}))
 	_, err = db.ExecContext(p.t.Context(), `UPDATE mail.people SET confirmed_at = now() - interval '1 minute' WHERE person_id = $1`, c.person)
 	must.NoError(p.t, err)
