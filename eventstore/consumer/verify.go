@@ -101,7 +101,9 @@ func (s *Supervisor) VerifyAll(ctx context.Context, names []string) ([][]Differe
 type loadGeneration func(ctx context.Context, q sqlx.QueryerContext, name string) (generation.Generation, error)
 
 // verifyGenerations compares generations with the fold of the log, in one transaction.
-func (s *Supervisor) verifyGenerations(ctx context.Context, names []string, log *sharedscan.Reader, load loadGeneration) ([][]Difference, error) {
+func (s *Supervisor) verifyGenerations(
+	ctx context.Context, names []string, log *sharedscan.Reader, load loadGeneration,
+) ([][]Difference, error) {
 	defer log.Leave()
 	tx, err := s.db.BeginTxx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead})
 	if err != nil {

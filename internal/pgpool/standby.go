@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/lib/pq"
+	"github.com/lib/pq/pqerror"
 )
 
 // A primary may become a stand-by, and keep its connections. It then refuses to write. The
@@ -22,7 +23,7 @@ const (
 
 // leaveStandby gives up a connection to a server that refuses with the code. database/sql then
 // sends the statement again on another one, unless it is in a transaction.
-func (c *conn) leaveStandby(err error, code pq.ErrorCode) error {
+func (c *conn) leaveStandby(err error, code pqerror.Code) error {
 	if refused, ok := errors.AsType[*pq.Error](err); ok && refused.Code == code {
 		c.ended = true
 		return fmt.Errorf("%w: %w", driver.ErrBadConn, err)

@@ -45,7 +45,7 @@ func Start(t testing.TB, dsn string, mode Mode) string {
 	}
 	to, err := pq.NewConfig(dsn)
 	must.NoError(t, err)
-	dir, err := os.MkdirTemp("", "pooler")
+	dir, err := os.MkdirTemp("", "pooler") //nolint:usetesting // no other user can reach the test's own
 	must.NoError(t, err)
 	t.Cleanup(func() { must.NoError(t, os.RemoveAll(dir)) })
 	must.NoError(t, os.Chmod(dir, 0o755)) //nolint:gosec // its user reads there
