@@ -35,7 +35,7 @@ type handshake struct {
 	tls *tls.Config // nil: there is none
 }
 
-func newHandshake(tls *tls.Config) handshake { return handshake{insecure.NewCredentials(), tls} }
+func newHandshake(config *tls.Config) handshake { return handshake{insecure.NewCredentials(), config} }
 
 var errNotHTTP2 = errors.New("the connection does not speak HTTP/2")
 
