@@ -131,7 +131,8 @@ func (s *session) acquireLock(ctx context.Context, c *candidate) error {
 	if !locked {
 		var others, ended int
 		locked := &LockedError{}
-		err := s.conn.QueryRowContext(ctx, sqlHolders, lockID, pq.Int64Array(c.former)).Scan(&others, &ended, &locked.Holder)
+		former := pq.Int64Array(append([]int64{}, c.former...)) // never NULL, which no backend differs from
+		err := s.conn.QueryRowContext(ctx, sqlHolders, lockID, former).Scan(&others, &ended, &locked.Holder)
 		if err != nil || others == 0 { // it was ended, or has just gone by itself
 			return errors.Join(errFormer, err)
 		}

@@ -50,12 +50,13 @@ func TestAFormerSessionOfTheNodeIsEndedAndAnotherNodesIsNot(t *testing.T) {
 	db, err := openDB(pgtest.NewDSN(t), 3, nil)
 	must.NoError(t, err)
 	t.Cleanup(func() { must.NoError(t, db.Close()) })
-	own := &candidate{}
+	own := &candidate{address: "log.example.com:2113"}
 	first, err := openSession(t.Context(), db, own)
 	must.NoError(t, err)
 	defer first.close()
-	if _, err := openSession(t.Context(), db, &candidate{}); !errors.Is(err, ErrLocked) {
-		t.Errorf("another node: %v, want ErrLocked", err)
+	_, err = openSession(t.Context(), db, &candidate{})
+	if locked, ok := errors.AsType[*LockedError](err); !ok || locked.Holder != own.address || !errors.Is(err, ErrLocked) {
+		t.Errorf("another node: %v, want that %s has the lock", err, own.address)
 	}
 	if _, err := openSession(t.Context(), db, own); !errors.Is(err, errFormer) {
 		t.Errorf("the same node: %v, want errFormer", err)

@@ -164,7 +164,7 @@ func lockSession(ctx context.Context, db *sql.DB, c *candidate) (*session, error
 			return s, err
 		}
 		if backoff.Wait(ctx, lockRetry) != nil {
-			return nil, cmp.Or(locked, error(ErrLocked))
+			return nil, cmp.Or(locked, ErrLocked)
 		}
 	}
 }
