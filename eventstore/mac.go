@@ -137,7 +137,8 @@ func (c *Client) recorded(ctx context.Context, e RawEvent, sums bool) (domain.Re
 		return domain.Recorded{}, err
 	}
 	if why := c.Unproved(e, b); why != "" {
-		return domain.Recorded{}, &DecodeError{Recorded: e.recorded(sums), Version: r.Meta.Schema, Err: fmt.Errorf("%w: it %s", domain.ErrForged, why)}
+		forged := fmt.Errorf("%w: it %s", domain.ErrForged, why)
+		return domain.Recorded{}, &DecodeError{Recorded: e.recorded(sums), Version: r.Meta.Schema, Err: forged}
 	}
 	if e.Stream == origin.Stream && c.Authentic(e) == Genuine {
 		c.bound.Lock()

@@ -155,11 +155,12 @@ func (w *waitingRoom) close() {
 
 // ServeHTTP implements http.Handler.
 func (w *waitingRoom) ServeHTTP(to http.ResponseWriter, r *http.Request) {
-	ans, missing := wire.Answer{Status: http.StatusOK, Body: []byte(`{"status":"ok"}`)}, w.missing.Load()
-	if id := wire.RequestID(r.Header); r.URL.Path != "/healthz" {
+	id, missing := wire.RequestID(r.Header), w.missing.Load()
+	ans := wire.Answer{Status: http.StatusOK, Header: http.Header{wire.RequestIDHeader: {id}}, Body: []byte(`{"status":"ok"}`)}
+	if r.URL.Path != "/healthz" {
 		unready := &domain.Error{Kind: domain.KindUnavailable, Code: domain.CodeUnavailable, Message: missing.Part + ": " + missing.Reason}
-		ans = wire.Answer{Status: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {"1"}, wire.RequestIDHeader: {id}},
-			Body: wire.Envelope(unready.With("problems", []httpapi.Problem{*missing}), id)}
+		ans.Status, ans.Body = http.StatusServiceUnavailable, wire.Envelope(unready.With("problems", []httpapi.Problem{*missing}), id)
+		ans.Header.Set("Retry-After", "1")
 	}
 	ans.Send(to)
 }

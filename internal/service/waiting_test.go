@@ -35,8 +35,8 @@ func TestAStartWhosePartsDoNotAnswerSaysSoAndGoesOnOnceTheyDo(t *testing.T) {
 	res, err := http.Get(base + "/healthz") //nolint:noctx // of this test's service
 	must.NoError(t, err)
 	must.NoError(t, res.Body.Close())
-	if res.StatusCode != http.StatusOK {
-		t.Errorf("/healthz: %d", res.StatusCode)
+	if res.StatusCode != http.StatusOK || res.Header.Get("X-Request-Id") == "" {
+		t.Errorf("/healthz: %d %v", res.StatusCode, res.Header)
 	}
 	res, err = http.Get(base + "/v1/jobs") //nolint:noctx // of this test's service
 	must.NoError(t, err)

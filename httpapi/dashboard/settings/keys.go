@@ -137,7 +137,9 @@ func keyDays(r *ui.Request) (days int, err error) {
 		return 0, nil
 	}
 	if days, err = strconv.Atoi(text); err != nil || days < 1 || days > maxKeyDays {
-		return 0, domain.Invalid(domain.Detail{Path: "days", Message: fmt.Sprintf("must be 1 to %d, or empty for a key without an end", maxKeyDays)})
+		return 0, domain.Invalid(domain.Detail{
+			Path: "days", Message: fmt.Sprintf("must be 1 to %d, or empty for a key without an end", maxKeyDays),
+		})
 	}
 	return days, nil
 }
