@@ -32,6 +32,7 @@ import (
 
 	"humanqa/internal/pgdev"
 	"humanqa/internal/pgpool"
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/scratch"
 	"humanqa/migrations"
@@ -43,7 +44,9 @@ const ServerEnv = "HUMANQA_TEST_DATABASE_URL"
 
 const (
 	startLimit = 5 * time.Minute // first initdb on a busy machine
-	queryLimit = time.Minute
+	// A database is dropped only once every session of the server has taken note, also one
+	// that sends a long answer to a busy test.
+	queryLimit = eventually.Patience
 
 	connections = 8 // of a pool
 )
