@@ -22,6 +22,7 @@ type Limits struct {
 	Gather        time.Duration // the least time between two batches of a live projection
 	Hold          time.Duration // how long the shared batch waits for the event after a domain.MoreFollows
 	Shared        time.Duration // how long a transaction of several consumers may take
+	Together      time.Duration // how long the fastest reader of a shared scan waits for the others; 0: as usual
 	Reads         time.Duration // how long an Announcer waits for the read models
 	CoolDown      time.Duration // how long a consumer that failed one writes by itself
 	Aside         int           // how many streams a generation goes on without

@@ -23,7 +23,7 @@ type next = func(context.Context, eventstore.Checkpoint) (eventstore.Page, error
 
 // joining gives readers of one scan of the log.
 func joining(source sharedscan.Source, size int) func(at eventstore.Checkpoint, types ...string) (next, func()) {
-	scan := sharedscan.New(source, size)
+	scan := sharedscan.New(source, size, sharedscan.Patience)
 	return func(at eventstore.Checkpoint, types ...string) (next, func()) {
 		wanted := map[string]bool{}
 		for _, t := range types {

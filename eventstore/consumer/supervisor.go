@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,14 +50,17 @@ func (s *Supervisor) TraceWith(t *tracing.Tracer) { s.tracer = t }
 // API calls Prepare, WaitFor and Status, and never Run.
 func New(db *sqlx.DB, source Source, log logrus.FieldLogger, consumers ...Consumer) *Supervisor {
 	return &Supervisor{
-		db: db, source: source, scan: sharedscan.New(source, defaultLimits().Rebuild), log: log.WithField("component", "consumers"),
+		db: db, source: source, scan: sharedscan.New(source, defaultLimits().Rebuild, sharedscan.Patience),
+		log:       log.WithField("component", "consumers"),
 		consumers: consumers,
 		tracker:   newProgressTracker(db, consumers), limits: defaultLimits(), session: uuid.NewString(),
 	}
 }
 
 // SetLimits changes the sizes and times of all runners, before Run.
-func (s *Supervisor) SetLimits(l Limits) { s.limits, s.scan = l, sharedscan.New(s.source, l.Rebuild) }
+func (s *Supervisor) SetLimits(l Limits) {
+	s.limits, s.scan = l, sharedscan.New(s.source, l.Rebuild, cmp.Or(l.Together, sharedscan.Patience))
+}
 
 // Prepare creates the schemas and views of projections that are new. It is
 // safe to call by any number of processes at once, and by Run itself.

@@ -13,6 +13,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/modeltest"
 	"humanqa/internal/testing/must"
 	"humanqa/projections/jobs"
@@ -90,7 +91,7 @@ func TestWhatBeginsBehindTheLogsEndReadsItTogether(t *testing.T) {
 	}
 	morning := w.Service(w.Log, manyModels()...)
 	const page = 300
-	morning.ChangeLimits(func(l *consumer.Limits) { l.Rebuild, l.Live = page, page })
+	morning.ChangeLimits(func(l *consumer.Limits) { l.Rebuild, l.Live, l.Together = page, page, eventually.Patience })
 	before := len(w.Log.Asked())
 	w.Run(morning)
 	w.Reach(morning)

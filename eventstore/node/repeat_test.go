@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"humanqa/eventstore/node"
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"
 )
@@ -94,7 +95,8 @@ func TestARepeatAtItsPlaceIsRecognisedHoweverOldItIs(t *testing.T) {
 	client := connect(t, socketConfig(start(t, node.Config{DSN: dsn, Socket: filepath.Join(socketDir(t), "s")}).Addr()))
 	e := filler(2)
 	e[0].EventID, e[1].EventID = ids[1], ids[2]
-	at := esdb.AppendToStreamOptions{ExpectedRevision: esdb.Revision(0)}
+	patience := eventually.Patience // the look-up is among 100,000 events
+	at := esdb.AppendToStreamOptions{ExpectedRevision: esdb.Revision(0), Deadline: &patience}
 	if r, err := client.AppendToStream(t.Context(), "old", at, e...); err != nil || r.NextExpectedVersion != 2 || r.CommitPosition != 3 {
 		t.Errorf("a repeat: got %+v, %v", r, err)
 	}

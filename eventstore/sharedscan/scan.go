@@ -25,8 +25,8 @@ const (
 	// scanPages is how many pages of the log are kept for the readers, and so how far the
 	// fastest may be ahead.
 	scanPages = 8
-	// scanPatience is how long the fastest waits for a reader that stands still.
-	scanPatience = 5 * time.Second
+	// Patience is how long the fastest usually waits for a reader that stands still.
+	Patience = 5 * time.Second
 )
 
 // Scan reads the log from its beginning once for any number of readers: each
@@ -35,8 +35,9 @@ const (
 // build that was interrupted, reads by itself until it meets them. Events that no
 // reader handles are not decoded.
 type Scan struct {
-	source Source
-	size   int // events in a page
+	source   Source
+	size     int           // events in a page
+	patience time.Duration // of the fastest with a reader that stands still
 
 	mu       sync.Mutex
 	pages    []*scanPage // they follow on each other
@@ -96,8 +97,8 @@ func (p *Scan) Await() (came func()) {
 }
 
 // New prepares a scan in pages of so many events.
-func New(source Source, size int) *Scan {
-	return &Scan{source: source, size: size, readers: map[*Reader]bool{}, expected: map[*expectation]bool{},
+func New(source Source, size int, patience time.Duration) *Scan {
+	return &Scan{source: source, size: size, patience: patience, readers: map[*Reader]bool{}, expected: map[*expectation]bool{},
 		moved: make(chan struct{})}
 }
 
@@ -144,7 +145,7 @@ func (p *Scan) wakeReaders() {
 // Next gives the events behind the checkpoint, as Source.Next does.
 func (r *Reader) Next(ctx context.Context, after eventstore.Checkpoint) (eventstore.Page, error) {
 	p := r.scan
-	patience := time.NewTimer(scanPatience)
+	patience := time.NewTimer(p.patience)
 	defer patience.Stop()
 	p.mu.Lock()
 	if r.at = after; p.readers[r] {
