@@ -32,18 +32,23 @@ func (jobsNext) Tables() []consumer.Table {
 }
 
 // load appends and reads until it is stopped; readers must never see an error
-// nor a job vanish. Who appends waits until that is shown, as clients do: else the
-// slower the machine, the longer the log that is built anew.
+// nor a job vanish. A writer waits until its work is shown, as clients do: else the
+// slower the machine, the longer the log that is built anew. Both rest as long as their
+// turn took: else a slow machine has no time left for the build beside them.
 func (w *world) load() (stop func()) {
 	done := make(chan struct{})
+	rest := func(since time.Time) (goOn bool) {
+		select {
+		case <-done:
+			return false
+		case <-time.After(time.Since(since)):
+			return true
+		}
+	}
 	var running sync.WaitGroup
 	running.Go(func() {
-		for i := 0; ; i++ {
-			select {
-			case <-done:
-				return
-			default:
-			}
+		for i, began := 0, time.Now(); rest(began); i++ {
+			began = time.Now()
 			modeltest.Lives(w.Log, fmt.Sprint("load", i, "-"), 6)
 			if err := w.Sup.WaitFor(w.Ctx(), w.Log.Head()); err != nil {
 				w.T.Errorf("a writer waited in vain: %v", err)
@@ -53,15 +58,8 @@ func (w *world) load() (stop func()) {
 	})
 	running.Go(func() {
 		most := 0
-		// A reader that never rests takes most of a slow machine from the build beside it.
-		rest := time.NewTicker(20 * time.Millisecond)
-		defer rest.Stop()
-		for {
-			select {
-			case <-done:
-				return
-			case <-rest.C:
-			}
+		for began := time.Now(); rest(began); {
+			began = time.Now()
 			_, total, err := w.reads.Jobs.List(w.Ctx(), "acc1", jobs.Filter{Limit: 5})
 			if err != nil || total < most {
 				w.T.Errorf("a reader met %d jobs after %d, %v", total, most, err)
