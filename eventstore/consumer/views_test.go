@@ -14,6 +14,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/eventstore/consumer"
+	"humanqa/eventstore/generation"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/modeltest"
 	"humanqa/internal/testing/must"
@@ -183,6 +184,17 @@ func TestWhatIsInTheWayOfARebuildIsNamed(t *testing.T) {
 				t.Errorf("got %+v", s)
 			}
 		})
+	}
+}
+
+// A flip and a reader of two views may wait for each other. The flip has to give way.
+func TestAFlipGivesWayBeforePostgresEndsAReader(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	var looks int64 // in ms
+	must.NoError(t, w.DB.GetContext(w.Ctx(), &looks, "SELECT setting FROM pg_settings WHERE name = 'deadlock_timeout'"))
+	if waits := generation.FlipWait(time.Hour); 2*waits.Milliseconds() > looks {
+		t.Errorf("a flip waits %s for each lock, and Postgres looks for deadlocks after %d ms", waits, looks)
 	}
 }
 

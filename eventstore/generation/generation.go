@@ -267,9 +267,10 @@ func VersionOf(c Consumer) int {
 	return 1
 }
 
-// flipLockWait bounds how long readers are held up behind a flip that waits for
-// one of them.
-const flipLockWait = 2 * time.Second
+// flipLockWait bounds how long readers are held up behind a flip that waits for one of them.
+// Two such waits end before Postgres looks for a deadlock (deadlock_timeout, a second). So a
+// reader of several views, which waits for the flip in turn, is not the one that it ends.
+const flipLockWait = 500 * time.Millisecond
 
 // FlipWait is how long one flip waits for a lock. The flip holds the rows of both
 // generations meanwhile, so no lease can be renewed. A wait as long as a lease
