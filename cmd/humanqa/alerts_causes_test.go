@@ -234,6 +234,14 @@ func (a *alarms) tamper() {
 	a.submitOne() // the node finds the row when it writes behind it
 }
 
+// moveKey changes a row by SQL, and has an operator look: the service would do so within a day.
+func (a *alarms) moveKey() {
+	a.exec("UPDATE " + a.table("api_keys") + " SET account_id = 'thief'")
+	if out, _, err := a.tryCLI("fsck"); err == nil {
+		a.t.Errorf("fsck found nothing:\n%s", out)
+	}
+}
+
 func (a *alarms) loseTable() {
 	a.exec("ALTER TABLE " + a.table("credit_accounts") + " RENAME TO lost")
 	a.submitOne()

@@ -28,7 +28,7 @@ var prometheusBinary = flag.String("prometheus", "", "have TestAlertsFire run th
 // hurriedRules turns the rules into ones with seconds for minutes, so that a test need not
 // wait. A checkpoint is signed once a minute, so events wait for that long without a cause.
 // promtool plays the rules as they are (scripts/alerts.sh).
-var hurriedRules = strings.NewReplacer("> 0.7", "> 0.0002", "> 60", "> 1", "> 10000", "> 10", "> 300", "> 70", "> 3600", "> 3",
+var hurriedRules = strings.NewReplacer("> 0.7", "> 0.0002", "> 60", "> 1", "> 10000", "> 10", "> 300", "> 70", "> 200000", "> 90", "> 3600", "> 3",
 	"[10m]", "[20s]", "[5m]", "[20s]", "[6h], 24 * 3600", "[20s], 20")
 
 var (
@@ -70,6 +70,8 @@ func TestAlertsFire(t *testing.T) {
 		{"every read waits for a lock", a.holdReads, func() { a.readsGoOn() }, []string{"HumanqaConnectionsShort"}},
 		{"a row is refused", a.poison, nil, []string{"HumanqaStreamsSetAside"}},
 		{"a million credits come by SQL", a.tamper, nil, []string{"HumanqaAuditFindings"}},
+		{"a key gets into another account by SQL", a.moveKey, nil, []string{"HumanqaFsckFindings"}},
+		{"nobody checks the invariants", func() {}, nil, []string{"HumanqaFsckLate"}},
 		{"a table is gone", a.loseTable, nil, []string{"HumanqaReadModelStopped", "HumanqaReadModelBehind", "HumanqaReadModelStalled"}},
 		{"a view is gone", a.loseView, nil, []string{"HumanqaErrors"}},
 		{"nothing reads what the service says", a.fillPipe, func() { a.readOn() }, []string{"HumanqaWorkStalled"}},

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"humanqa/internal/service"
 	"humanqa/internal/service/fsck"
@@ -16,9 +17,14 @@ type fsckCmd struct {
 }
 
 func (f *fsckCmd) Run(ctx context.Context, a *app, c *service.Core) error {
+	began := time.Now()
 	out, err := c.Installation().Check(ctx, a.log, fsck.NoProgress, projections.Names(), f.Against...)
 	if err != nil {
 		return err
+	}
+	// Metrics and pages tell of the newest check, wherever it ran.
+	if err := c.RecordCheck(ctx, time.Since(began), out); err != nil {
+		a.log.WithError(err).Warn("the service does not know of this check")
 	}
 	return a.printChecked(out, out, "")
 }

@@ -51,9 +51,7 @@ type Deps struct {
 	DB     *sqlx.DB
 	// Problems says why the service is not ready.
 	Problems func(context.Context) []wire.ReadyProblem
-	// Audit gives the finding of the audit of the log; empty: none.
-	Audit func(context.Context) (string, error)
-	Now   func() time.Time
+	Now      func() time.Time
 	// Subscriptions lists the subscriptions to the log's node, and gives their number; nil
 	// where another server has the log.
 	Subscriptions func() ([]node.Subscription, int)
@@ -238,6 +236,9 @@ func (d console) names(ctx context.Context, ids ...string) (func(id string) stri
 	return func(id string) string {
 		if name := known[id].Name; name != "" {
 			return name
+		}
+		if id == invariantcheck.ByItself {
+			return "the service"
 		}
 		if user, is := oversight.WhoOnCommandLine(id); is {
 			return user + ", on the command line"

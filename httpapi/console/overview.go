@@ -93,20 +93,14 @@ func (d console) overview(r *ui.Request) (ui.Answer, error) {
 	return show("console-overview", "Console", v), err
 }
 
-// wrongNow lists the problems of this moment: those of the service's readiness, findings of
-// the audit and of the last check, overdue tests, and failing endpoints of clients.
+// wrongNow lists the problems of this moment: those of the service's readiness and its notes,
+// overdue tests, failing endpoints of clients, and an old check of the invariants.
 func (d console) wrongNow(r *ui.Request, overdue int) (lines []problemLine, err error) {
 	places := map[string]string{"projections": "/console/projections", "webhooks": "/console/webhooks", "clock": "/console/system",
-		"log": "/console/system"}
+		"log": "/console/system", "audit": "/console/checks", "invariants": "/console/checks"}
 	for _, p := range d.Problems(r.Context()) {
-		lines = append(lines, problemLine{Part: p.Part, Text: ui.Sentence(p.Reason), Href: places[p.Part], Warn: p.Note})
-	}
-	found, err := d.Audit(r.Context())
-	if err != nil {
-		return nil, err
-	}
-	if found != "" {
-		lines = append(lines, problemLine{Part: "audit", Text: ui.Sentence(found), Href: "/console/checks"})
+		finding := places[p.Part] == "/console/checks"
+		lines = append(lines, problemLine{Part: p.Part, Text: ui.Sentence(p.Reason), Href: places[p.Part], Warn: p.Note && !finding})
 	}
 	if overdue > 0 {
 		lines = append(lines, problemLine{Part: "queue", Text: ui.Count(overdue, "test") + " in the queue passed the time limit.",
@@ -124,7 +118,7 @@ func (d console) wrongNow(r *ui.Request, overdue int) (lines []problemLine, err 
 		return nil, err
 	}
 	if text := checkProblem(last, checked, d.Now()); text != "" {
-		lines = append(lines, problemLine{Part: "invariants", Text: text, Href: "/console/checks", Warn: last.Found == 0})
+		lines = append(lines, problemLine{Part: "invariants", Text: text, Href: "/console/checks", Warn: true})
 	}
 	return lines, nil
 }
@@ -147,9 +141,7 @@ const staleCheck = 7 * 24 * time.Hour
 func checkProblem(last invariantcheck.Check, found bool, now time.Time) string {
 	switch {
 	case !found:
-		return "The invariants have not been checked from the console yet."
-	case last.Found > 0:
-		return ui.Count(last.Found, "finding") + " in the last check of the invariants."
+		return "The invariants have not been checked yet."
 	case now.Sub(last.StartedAt) > staleCheck:
 		return "The invariants were last checked " + ui.Ago(now, last.StartedAt) + "."
 	}

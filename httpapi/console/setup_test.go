@@ -88,9 +88,15 @@ func setupWith(t *testing.T, more pagetest.Pages) world {
 							problems = append(problems, wire.ReadyProblem{Part: "projections", Reason: p})
 						}
 					}
+					found, err := checks.Problem(ctx)
+					if err != nil && ctx.Err() == nil {
+						s.Owner.Errorf("the last check: %v", err)
+					}
+					if found != "" {
+						problems = append(problems, wire.ReadyProblem{Note: true, Part: "invariants", Reason: found})
+					}
 					return problems
 				},
-				Audit:    func(context.Context) (string, error) { return "", nil },
 				Facts:    []console.Fact{{Name: "humanqa", Value: "v1.2.3"}},
 				Settings: []console.Setting{{Name: "HUMANQA_ADDR", Value: "127.0.0.1:8080", About: "where it listens"}},
 			}))

@@ -338,8 +338,8 @@ func TestTheInvariantsAreChecked(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	olga, account := w.operates("Olga Example"), w.Account("Acme", 10, false)
-	w.has(olga, "/console/checks", "Not checked from this page yet", "Credits are never negative", "not checked", "checked by tests only")
-	w.has(olga, "/console", "The invariants have not been checked from the console yet")
+	w.has(olga, "/console/checks", "Not checked yet", "Credits are never negative", "not checked", "checked by tests only")
+	w.has(olga, "/console", "The invariants have not been checked yet")
 
 	started := make(chan struct{})
 	w.check <- func(ctx context.Context, tell invariantcheck.Progress) (invariantcheck.Result, error) {
@@ -387,7 +387,7 @@ func TestTheInvariantsAreChecked(t *testing.T) {
 	if strings.Contains(body, hostile) {
 		t.Error("a finding runs")
 	}
-	w.has(olga, "/console", "2 findings in the last check")
+	w.has(olga, "/console", "has 2 findings: humanqa fsck")
 	w.has(olga, "/console/streams/credits-"+account, "credits.granted", "Adds a lot")
 	w.has(olga, "/console/acts", "started a check of", "Too slow")
 }

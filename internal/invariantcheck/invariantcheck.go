@@ -1,7 +1,7 @@
-// Package invariantcheck runs the checks of the invariants that operators start from the
-// pages: one at a time over all processes, bounded, and cancellable. The progress and the
-// findings of a check are in Postgres (schema checkup), so that any process can show
-// them. The clock is Postgres'.
+// Package invariantcheck runs the checks of the invariants beside the service, once a day
+// and when an operator asks for one. One runs at a time over all processes, bounded and
+// cancellable. The progress and the findings of a check are in Postgres (schema checkup), so
+// that any process can show them. The clock is Postgres'.
 package invariantcheck
 
 import (
@@ -15,10 +15,12 @@ import (
 	"github.com/google/uuid"
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
 	"humanqa/domain/audit"
+	"humanqa/internal/backoff"
 	"humanqa/internal/pgpool"
 )
 
@@ -32,13 +34,23 @@ const (
 	MaxFindings = 200
 	// settleWithin bounds the write of a check's result.
 	settleWithin = 10 * time.Second
+	// LookEvery is how often a process looks whether a check is due.
+	LookEvery = 10 * time.Minute
+	// ByItself is the person of a check that nobody started.
+	ByItself = "daily"
 )
 
 // Result is the outcome of a check.
 type Result struct {
-	Events   int
-	Jobs     int
-	Findings []audit.Finding
+	Events   int             `json:"events"`
+	Jobs     int             `json:"jobs"`
+	Findings []audit.Finding `json:"findings"`
+}
+
+// kept are the findings that are kept, as JSON.
+func (r Result) kept() (string, error) {
+	kept, err := json.Marshal(append([]audit.Finding{}, r.Findings[:min(len(r.Findings), MaxFindings)]...)) // never null
+	return string(kept), err
 }
 
 // Progress reports the step of a check, and how many events it has read.
@@ -88,6 +100,8 @@ type Checks struct {
 	run Run
 	log logrus.FieldLogger
 
+	since time.Time // this process runs
+
 	mu      sync.Mutex
 	running sync.WaitGroup
 	stopped bool
@@ -98,7 +112,7 @@ type Checks struct {
 // New makes Checks; Stop ends what still runs.
 func New(db *sqlx.DB, run Run, log logrus.FieldLogger) *Checks {
 	ctx, stop := context.WithCancel(context.Background())
-	return &Checks{db: db, run: run, log: log.WithField("component", "checkup"), ctx: ctx, stop: stop}
+	return &Checks{db: db, run: run, log: log.WithField("component", "checkup"), since: time.Now(), ctx: ctx, stop: stop}
 }
 
 // Stop cancels a check that runs here and waits until its result is written.
@@ -165,6 +179,29 @@ WHERE state = 'done'
 ORDER BY started_at DESC
 LIMIT 1`
 
+// A time ahead of now does not count. A check that failed is repeated after an hour.
+const dueSQL = `
+SELECT NOT EXISTS (
+    SELECT FROM checkup.checks
+    WHERE started_at BETWEEN clock_timestamp() - make_interval(secs => CASE state WHEN 'done' THEN $1 ELSE least($1, 3600) END)
+                         AND clock_timestamp())`
+
+// Repeat starts a check whenever no process has done one for so long. It looks again and
+// again until ctx ends, and first after one pause: a start has enough to do.
+func (c *Checks) Repeat(ctx context.Context, every, look time.Duration) error {
+	for backoff.Wait(ctx, look) == nil {
+		var due bool
+		err := c.db.GetContext(ctx, &due, dueSQL, every.Seconds())
+		if err == nil && due {
+			err = c.Start(ctx, uuid.New(), ByItself)
+		}
+		if err != nil && ctx.Err() == nil && !domain.IsKind(err, domain.KindConflict) { // another process was first
+			c.log.WithError(err).Warn("the invariants could not be checked, trying again")
+		}
+	}
+	return nil
+}
+
 // Start runs a check in this process. The same id again is a repeat; while another
 // one runs it is a conflict.
 func (c *Checks) Start(ctx context.Context, id uuid.UUID, personID string) error {
@@ -222,6 +259,9 @@ func (c *Checks) watch(id uuid.UUID) {
 			state, problem := "done", ""
 			switch {
 			case o.err == nil:
+				if n := len(o.Findings); n > 0 {
+					c.log.WithField("findings", n).Error("invariants do not hold: `humanqa fsck` says which")
+				}
 			case asked:
 				state = "cancelled"
 			default:
@@ -261,12 +301,11 @@ func (c *Checks) guarded(ctx context.Context, tell Progress) (r Result, err erro
 func (c *Checks) end(id uuid.UUID, state string, r Result, problem string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), settleWithin)
 	defer cancel()
-	kept := append([]audit.Finding{}, r.Findings[:min(len(r.Findings), MaxFindings)]...) // never null
-	findings, err := json.Marshal(kept)
+	findings, err := r.kept()
 	if err != nil {
 		return err
 	}
-	_, err = c.db.ExecContext(ctx, endCheckSQL, id, state, r.Events, r.Jobs, len(r.Findings), string(findings), problem)
+	_, err = c.db.ExecContext(ctx, endCheckSQL, id, state, r.Events, r.Jobs, len(r.Findings), findings, problem)
 	return err
 }
 
@@ -287,4 +326,55 @@ func (c *Checks) List(ctx context.Context, limit int) ([]Check, error) {
 // LastDone is the newest check that ran to its end; found is false before the first.
 func (c *Checks) LastDone(ctx context.Context) (last Check, found bool, err error) {
 	return pgpool.Find[Check](ctx, c.db, "the last check", lastDoneSQL)
+}
+
+const recordSQL = `
+INSERT INTO checkup.checks (id, person_id, started_at, beat_at, ended_at, state, events, jobs, found, findings)
+VALUES ($1, $2, clock_timestamp() - make_interval(secs => $3), clock_timestamp(), clock_timestamp(), 'done', $4, $5, $6, $7)`
+
+// Record keeps the result of a check that ran outside of the service.
+func Record(ctx context.Context, db *sqlx.DB, personID string, took time.Duration, r Result) error {
+	findings, err := r.kept()
+	if err != nil {
+		return err
+	}
+	_, err = db.ExecContext(ctx, recordSQL, uuid.New(), personID, took.Seconds(), r.Events, r.Jobs, len(r.Findings), findings)
+	return err
+}
+
+// Problem describes the findings of the last check in one sentence; empty if there are none.
+func (c *Checks) Problem(ctx context.Context) (string, error) {
+	last, _, err := c.LastDone(ctx)
+	if err != nil || last.Found == 0 {
+		return "", err
+	}
+	return fmt.Sprintf("the check of the invariants of %s has %d findings: humanqa fsck", last.StartedAt.UTC().Format(time.RFC3339), last.Found), nil
+}
+
+var (
+	findingsMetric = prometheus.NewDesc("humanqa_fsck_findings", "The findings of the last check of the invariants.", nil, nil)
+	ageMetric      = prometheus.NewDesc("humanqa_fsck_age_seconds",
+		"How long ago the last complete check of the invariants began; before the first one, how long this process runs.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (c *Checks) Describe(out chan<- *prometheus.Desc) {
+	out <- findingsMetric
+	out <- ageMetric
+}
+
+// Collect implements prometheus.Collector. Without Postgres there are no numbers.
+func (c *Checks) Collect(out chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), settleWithin)
+	defer cancel()
+	last, found, err := c.LastDone(ctx)
+	if err != nil {
+		return
+	}
+	since := c.since
+	if found {
+		since = last.StartedAt
+	}
+	out <- prometheus.MustNewConstMetric(findingsMetric, prometheus.GaugeValue, float64(last.Found))
+	out <- prometheus.MustNewConstMetric(ageMetric, prometheus.GaugeValue, max(time.Since(since).Seconds(), 0))
 }

@@ -66,6 +66,7 @@ type environment struct {
 	CloseEvery               int       `env:"HUMANQA_CLOSE_EVERY" envDefault:"1000" about:"events after which an account's ledger is closed, so that the first command after a restart need not read it from its beginning"`
 	HostedDomainNames        string    `env:"HUMANQA_HOSTED_DOMAINS" unset:"those that are known" about:"domains of hosted-app platforms, by commas"`
 	RoleNames                string    `env:"HUMANQA_ROLES" envDefault:"api,projector,webhooks,policy" about:"the parts that this process runs"`
+	CheckHours               int       `env:"HUMANQA_CHECK_HOURS" envDefault:"24" about:"hours between two checks of every invariant, as humanqa fsck does them, one at a time over all processes; 0 for none"`
 	LogFormat                string    `env:"HUMANQA_LOG_FORMAT" unset:"text on a terminal, else json" about:"text or json"`
 	LogLevelName             string    `env:"HUMANQA_LOG_LEVEL" envDefault:"info" about:"debug, info, warn or error"`
 }

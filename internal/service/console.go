@@ -14,18 +14,12 @@ import (
 	"humanqa/eventstore/node"
 	"humanqa/httpapi/console"
 	"humanqa/internal/credential"
-	"humanqa/internal/invariantcheck"
 	"humanqa/projections"
 	"humanqa/webhooks"
 )
 
 // consoleDeps are the dependencies of operators' pages.
 func (s *Service) consoleDeps(ctx context.Context, reads *projections.Reads, store *credential.Store, log *logrus.Logger) console.Deps {
-	checks := invariantcheck.New(s.core.DB, func(ctx context.Context, tell invariantcheck.Progress) (invariantcheck.Result, error) {
-		out, err := s.core.Installation().Check(ctx, log, tell, projections.Names())
-		return invariantcheck.Result{Events: out.Events, Jobs: out.Jobs, Findings: out.Findings}, err
-	}, log)
-	s.core.shutdown.add("checks", workerBudget, func(context.Context) error { checks.Stop(); return nil })
 	var subscriptions func() ([]node.Subscription, int)
 	if s.core.node != nil {
 		subscriptions = s.core.node.Subscriptions
@@ -33,7 +27,7 @@ func (s *Service) consoleDeps(ctx context.Context, reads *projections.Reads, sto
 	return console.Deps{
 		Subscriptions: subscriptions,
 		Commands:      s.core.Commands, Reads: reads, Credentials: store, Deliveries: webhooks.NewLog(s.core.DB), Log: s.core.Log,
-		Checks: checks, Status: s.consumers.Status, DB: s.core.Lent, Problems: s.problems, Audit: s.core.Signer().Problem, Now: time.Now,
+		Checks: s.checks, Status: s.consumers.Status, DB: s.core.Lent, Problems: s.problems, Now: time.Now,
 		Facts: s.facts(ctx), Settings: s.cfg.inForce(),
 	}
 }

@@ -9,12 +9,15 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
+	"humanqa/domain/oversight"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
 	"humanqa/eventstore/node/store"
 	"humanqa/internal/backoff"
+	"humanqa/internal/invariantcheck"
 	"humanqa/internal/service/fsck"
 	"humanqa/internal/service/logging"
+	"humanqa/projections"
 	"humanqa/projections/auditlog"
 )
 
@@ -93,10 +96,25 @@ func (c *Core) checkpoint(ctx context.Context) (note, verifier string, err error
 	return signed.Note, verifier, err
 }
 
-// checkAll checks the whole log, for the keeper.
-func (c *Core) checkAll(ctx context.Context) (findings int, err error) {
-	_, found, err := c.Installation().AgainstTree(ctx, nil, fsck.NothingElse)
-	return len(found), err
+// newChecks prepares the checks of the invariants that run in this process, beside its work.
+func (c *Core) newChecks(log *logrus.Logger) *invariantcheck.Checks {
+	return invariantcheck.New(c.DB, func(ctx context.Context, tell invariantcheck.Progress) (invariantcheck.Result, error) {
+		all := c.Installation()
+		all.Gently = true
+		out, err := all.Check(ctx, log, tell, projections.Names())
+		if err != nil {
+			return out.Result, err
+		}
+		return out.Result, c.Signer().Found(ctx, fsck.Unsigned(out.Findings))
+	}, log)
+}
+
+// RecordCheck keeps the result of a check by an operator's command.
+func (c *Core) RecordCheck(ctx context.Context, took time.Duration, out fsck.Result) error {
+	if err := invariantcheck.Record(ctx, c.DB, oversight.OnCommandLine("humanqa fsck"), took, out.Result); err != nil {
+		return err
+	}
+	return c.Signer().Found(ctx, fsck.Unsigned(out.Findings))
 }
 
 // auditedAt is the moment to judge deadlines by. A stopped service settles nothing. The

@@ -62,6 +62,15 @@ func (s *Service) problems(ctx context.Context) []httpapi.Problem {
 			notes = append(notes, httpapi.Problem{Note: true, Part: "projections", Reason: note})
 		}
 	}
+	for part, problem := range map[string]func(context.Context) (string, error){
+		"audit": s.core.Signer().Problem, "invariants": s.checks.Problem,
+	} {
+		note, err := problem(ctx)
+		add(part, "its findings cannot be read", err)
+		if note != "" {
+			notes = append(notes, httpapi.Problem{Note: true, Part: part, Reason: note})
+		}
+	}
 	if note := unknownNote(s.feed.Unknown()); note != "" {
 		notes = append(notes, httpapi.Problem{Note: true, Part: "log", Reason: note})
 	}

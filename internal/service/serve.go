@@ -18,6 +18,7 @@ import (
 	"errors"
 	"net"
 	"sync/atomic"
+	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/prometheus/client_golang/prometheus"
@@ -33,6 +34,7 @@ import (
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/blob"
+	"humanqa/internal/invariantcheck"
 	"humanqa/internal/mail"
 	"humanqa/internal/scheduler"
 	"humanqa/internal/tracing"
@@ -55,6 +57,7 @@ type Service struct {
 	tracer     *tracing.Tracer // nil: no traces
 	consumers  *consumer.Supervisor
 	policies   *scheduler.Scheduler
+	checks     *invariantcheck.Checks
 	dispatcher *send.Dispatcher
 	mail       *mail.Sender // nil where this process sends no e-mail
 	demo       DemoFile     // with --demo
@@ -169,8 +172,14 @@ func Serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*Serv
 		})()
 		return s.consumers.Only(following...)(work)
 	})
+	s.checks = core.newChecks(log)
+	metrics.MustRegister(s.checks)
+	core.shutdown.add("checks", workerBudget, func(context.Context) error { s.checks.Stop(); return nil })
 	if roles.Projector {
-		keeper := auditlog.NewKeeper(core.Signer(), core.checkAll, log)
+		run(s.cfg.CheckHours > 0, "daily check", func(ctx context.Context) error {
+			return s.checks.Repeat(ctx, time.Duration(s.cfg.CheckHours)*time.Hour, invariantcheck.LookEvery)
+		})
+		keeper := auditlog.NewKeeper(core.Signer(), log)
 		metrics.MustRegister(keeper)
 		run(true, "audit", keeper.Run)
 		business := overall.NewBusiness(core.DB, feed, core.Clock.Now, log)

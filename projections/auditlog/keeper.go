@@ -2,6 +2,7 @@ package auditlog
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -23,23 +24,20 @@ const (
 	signFirst = time.Second
 )
 
-// Keeper signs a checkpoint a minute, and has the whole log checked once a day. Any
-// number of processes may keep.
+// Keeper signs a checkpoint a minute, and counts the findings. Any number of processes may
+// keep.
 type Keeper struct {
 	signer *Signer
-	check  func(context.Context) (findings int, err error)
 	log    logrus.FieldLogger
 	every  time.Duration
 
-	found    atomic.Int64 // by the last check of the whole log
-	refused  atomic.Bool  // the events since the newest checkpoint are not signed
-	recalled bool         // found and problem are as in the database
-	problem  string
+	found   atomic.Int64 // by the last check of the whole log
+	refused atomic.Bool  // the events since the newest checkpoint are not signed
 }
 
-// NewKeeper prepares a keeper; Run makes it sign. check checks the whole log.
-func NewKeeper(signer *Signer, check func(context.Context) (findings int, err error), log logrus.FieldLogger) *Keeper {
-	return &Keeper{signer: signer, check: check, log: log.WithField("component", "audit"), every: signEvery}
+// NewKeeper prepares a keeper; Run makes it sign.
+func NewKeeper(signer *Signer, log logrus.FieldLogger) *Keeper {
+	return &Keeper{signer: signer, log: log.WithField("component", "audit"), every: signEvery}
 }
 
 // Run signs until ctx ends, and then returns nil. It repeats after an error.
@@ -59,9 +57,6 @@ func (k *Keeper) Run(ctx context.Context) error {
 		if err == nil || refused {
 			k.remember(ctx, err)
 		}
-		if err := k.daily(ctx); err != nil && ctx.Err() == nil {
-			k.log.WithError(err).Warn("the whole log could not be checked, trying again")
-		}
 		_ = backoff.Wait(ctx, wait) // the loop finds out that ctx has ended
 	}
 	return nil
@@ -69,70 +64,35 @@ func (k *Keeper) Run(ctx context.Context) error {
 
 const setProblemSQL = `
 UPDATE audit.keys
-SET problem = $1`
+SET problem = $1
+RETURNING findings`
 
 // remember stores the reason why the keeper signs nothing, so that every process can show
-// it.
+// it, and takes the findings of the last check.
 func (k *Keeper) remember(ctx context.Context, refused error) {
 	k.refused.Store(refused != nil)
 	problem := ""
 	if refused != nil {
 		problem = refused.Error()
 	}
-	if !k.recalled {
-		var row foundRow
-		if err := k.signer.db.GetContext(ctx, &row, foundSQL); err != nil {
-			return // no key yet, or Postgres is away: the next minute tries again
-		}
-		k.found.Store(row.Findings)
-		k.recalled, k.problem = true, row.Problem
+	var findings int64
+	err := k.signer.db.GetContext(ctx, &findings, setProblemSQL, problem)
+	switch {
+	case err == nil:
+		k.found.Store(findings)
+	case !errors.Is(err, sql.ErrNoRows) && ctx.Err() == nil: // else there is no key yet
+		k.log.WithError(err).Warn("the console does not show what the audit found")
 	}
-	if k.problem == problem {
-		return
-	}
-	if _, err := k.signer.db.ExecContext(ctx, setProblemSQL, problem); err != nil {
-		if ctx.Err() == nil {
-			k.log.WithError(err).Warn("the console does not show what the audit found")
-		}
-		return
-	}
-	k.problem = problem
 }
-
-// One process takes the check of a day. A time ahead of now does not count.
-const takeCheckSQL = `
-UPDATE audit.keys
-SET checked_at = clock_timestamp()
-WHERE checked_at IS NULL
-   OR checked_at NOT BETWEEN clock_timestamp() - interval '1 day' AND clock_timestamp()
-RETURNING true`
-
-const leaveCheckSQL = `
-UPDATE audit.keys
-SET checked_at = NULL`
 
 const setFindingsSQL = `
 UPDATE audit.keys
 SET findings = $1`
 
-func (k *Keeper) daily(ctx context.Context) error {
-	_, taken, err := pgpool.Find[bool](ctx, k.signer.db, "the check of the day", takeCheckSQL)
-	if err != nil || !taken {
-		return err
-	}
-	n, err := k.check(ctx)
-	if err != nil {
-		_, again := k.signer.db.ExecContext(context.WithoutCancel(ctx), leaveCheckSQL)
-		return errors.Join(err, again)
-	}
-	k.found.Store(int64(n))
-	if n > 0 {
-		k.log.WithField("findings", n).Error("the log is not the one that was signed: `humanqa audit verify` says where")
-	} else {
-		k.log.Debug("the whole log is the one that was signed")
-	}
-	_, err = k.signer.db.ExecContext(ctx, setFindingsSQL, n)
-	return err
+// Found stores how many findings the last check of the whole log has.
+func (s *Signer) Found(ctx context.Context, findings int) error {
+	_, err := s.db.ExecContext(ctx, setFindingsSQL, findings)
+	return failed("keep what the audit found", err)
 }
 
 type foundRow struct {
@@ -163,7 +123,6 @@ func (s *Signer) Problem(ctx context.Context) (string, error) {
 const acceptSQL = `
 UPDATE audit.keys
 SET (signed, signed_size) = (SELECT count(*), coalesce(max(size), 0) FROM audit.checkpoints),
-    checked_at = NULL,
     findings = 0,
     problem = ''`
 

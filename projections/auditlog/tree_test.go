@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -185,7 +184,7 @@ func metrics(t *testing.T, k *auditlog.Keeper) map[string]float64 {
 	return got
 }
 
-func TestTheKeeperTellsOfWhatIsFoundOnceADayAndAtTheEnd(t *testing.T) {
+func TestTheKeeperTellsOfWhatACheckAndASigningFound(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.bind()
@@ -193,12 +192,7 @@ func TestTheKeeperTellsOfWhatIsFoundOnceADayAndAtTheEnd(t *testing.T) {
 	w.sign()
 	quiet := logrus.New()
 	quiet.SetOutput(io.Discard)
-	var checks, finds atomic.Int64
-	check := func(context.Context) (int, error) {
-		checks.Add(1)
-		return int(finds.Load()), nil
-	}
-	k := auditlog.NewKeeper(w.signer, check, quiet)
+	k := auditlog.NewKeeper(w.signer, quiet)
 	k.SetEvery(5 * time.Millisecond)
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
@@ -214,20 +208,14 @@ func TestTheKeeperTellsOfWhatIsFoundOnceADayAndAtTheEnd(t *testing.T) {
 			return err == nil && metrics(t, k)["humanqa_audit_findings"] == findings && strings.HasPrefix(is, problem) && (is == "") == (problem == "")
 		})
 	}
-	eventually.True(t, "the check of the day", func() bool { return checks.Load() == 1 })
 	says(0, "")
 	if got, known := metrics(t, k)["humanqa_audit_checkpoint_age_seconds"]; !known || got != 0 {
 		t.Errorf("all is signed, and the checkpoint is %v old", got)
 	}
 
-	finds.Store(2)
-	w.exec(`UPDATE audit.keys SET checked_at = clock_timestamp() - interval '25 hours'`)
+	must.NoError(t, w.signer.Found(w.ctx(), 2))
 	says(2, "the audit of the whole log has 2 findings")
-	if n := checks.Load(); n != 2 {
-		t.Errorf("%d checks in two days", n)
-	}
-	finds.Store(0)
-	w.exec(`UPDATE audit.keys SET checked_at = clock_timestamp() + interval '1 year'`) // nobody's
+	must.NoError(t, w.signer.Found(w.ctx(), 0))
 	says(0, "")
 
 	w.forge(2, "credits-rich", "")
@@ -246,7 +234,7 @@ func TestTheKeeperSignsWhileSomethingHappens(t *testing.T) {
 	keepers := make(chan error, 2)
 	ctx, cancel := context.WithCancel(context.Background())
 	for range cap(keepers) { // two processes
-		k := auditlog.NewKeeper(w.signer, func(context.Context) (int, error) { return 0, nil }, quiet)
+		k := auditlog.NewKeeper(w.signer, quiet)
 		k.SetEvery(5 * time.Millisecond)
 		go func() { keepers <- k.Run(ctx) }()
 	}

@@ -43,14 +43,12 @@ type Installation struct {
 	EvidenceURL string
 	// Now is the moment to judge deadlines by.
 	Now func(context.Context) (time.Time, error)
+	// Gently leaves three quarters of the time to the service beside the check.
+	Gently bool
 }
 
 // Result is the outcome of a check.
-type Result struct {
-	Events   int             `json:"events"`
-	Jobs     int             `json:"jobs"`
-	Findings []audit.Finding `json:"findings"`
-}
+type Result struct{ invariantcheck.Result }
 
 func (r *Result) find(invariant int, stream, format string, args ...any) {
 	r.Findings = append(r.Findings, audit.Finding{Invariant: invariant, Stream: stream, Problem: fmt.Sprintf(format, args...)})
@@ -85,8 +83,13 @@ func (i Installation) Check(
 	var erased []string         // streams of jobs and checkers that were erased
 	closed := map[string]bool{} // streams whose texts do not open
 	var firstClosed string
-	out := Result{Findings: []audit.Finding{}}
+	var out Result
+	out.Findings = []audit.Finding{}
+	var pace pace
 	_, unlike, err := i.AgainstTree(ctx, against, func(e eventstore.RawEvent) error {
+		if err := pace.rest(ctx, i.Gently); err != nil {
+			return err
+		}
 		r, err := e.Decode()
 		if err != nil {
 			r = e.Recorded()
@@ -139,7 +142,7 @@ func (i Installation) Check(
 	}
 
 	tell("comparing the rows of the read models", out.Events)
-	feed := eventstore.NewFeed(i.Log, logger) // not run: it then reads pages
+	feed := &slowLog{Feed: eventstore.NewFeed(i.Log, logger), gently: i.Gently} // not run: it then reads pages
 	supervisor := consumer.New(i.Lent, feed, logger, projections.All()...)
 	differences, err := supervisor.VerifyAll(ctx, models)
 	if err != nil {

@@ -76,5 +76,15 @@ func (i Installation) AgainstTree(
 	return check, findings, nil
 }
 
+// Unsigned counts the findings of the audit.
+func Unsigned(found []audit.Finding) (n int) {
+	for _, f := range found {
+		if f.Invariant == logIsAsSigned {
+			n++
+		}
+	}
+	return n
+}
+
 // NothingElse is for a comparison with the tree alone.
 func NothingElse(eventstore.RawEvent) error { return nil }

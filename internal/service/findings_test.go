@@ -7,8 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"humanqa/domain"
+	"humanqa/internal/invariantcheck"
 	"humanqa/internal/service/fsck"
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"
 )
@@ -49,6 +53,43 @@ func TestKeysOfTextsThatAreLostAreOneFindingHoweverManyStreamsHaveThem(t *testin
 		}
 		if len(told) != 1 || !strings.Contains(told[0], "further streams: restore table vault.subject_keys") {
 			t.Errorf("the check says %v", told)
+		}
+	}))
+}
+
+// Whose key it is decides who reads what. Nobody ran a command.
+func TestARowThatWasChangedBySQLIsToldByTheServiceItself(t *testing.T) {
+	t.Parallel()
+	cfg, log := serveConfig(t, "HUMANQA_DATABASE_URL="+pgtest.NewDSN(t))
+	cfg.Demo = true
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	must.NoError(t, Serve(ctx, cfg, log, func(s *Service) {
+		defer stop()
+		checked := func() (notes string) {
+			must.NoError(t, s.checks.Start(ctx, uuid.New(), invariantcheck.ByItself))
+			eventually.True(t, "the check ends", func() bool {
+				all, err := s.checks.List(ctx, 1)
+				must.NoError(t, err)
+				return all[0].State == "done"
+			})
+			for _, p := range s.problems(ctx) {
+				if p.Note {
+					notes += p.Part + ": " + p.Reason
+				}
+			}
+			return notes
+		}
+		if notes := checked(); notes != "" {
+			t.Errorf("nothing was changed: %s", notes)
+		}
+		var table string
+		must.NoError(t, s.core.DB.GetContext(ctx, &table,
+			"SELECT table_schema || '.api_keys' FROM information_schema.tables WHERE table_name = 'api_keys' AND table_schema LIKE '%_g%'"))
+		_, err := s.core.DB.ExecContext(ctx, "UPDATE "+table+" SET account_id = 'thief'")
+		must.NoError(t, err)
+		if notes := checked(); !strings.Contains(notes, "invariants: the check of the invariants of") {
+			t.Errorf("the notes of a ready service: %q", notes)
 		}
 	}))
 }
