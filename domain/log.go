@@ -119,6 +119,9 @@ type Recorded struct {
 	// Event is nil when this binary does not know the type; consumers count
 	// such events and pass over them.
 	Event Event
+	// Disowned events count for nothing, and have no Event: a person put them into the log
+	// past the service, and an operator said so.
+	Disowned bool
 	// Stored holds the log's own facts of an event.
 	Stored Stored
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 	"github.com/sirupsen/logrus"
 
+	"humanqa/eventstore/mac"
 	"humanqa/internal/tracing"
 )
 
@@ -83,7 +84,7 @@ type Client struct {
 	pool []*connector
 	next atomic.Uint64
 	full atomic.Bool // the log refused an append for want of room
-	macs MACKeys
+	macs mac.Keys
 	// bound is the log's newest statement about its key that was read here.
 	bound struct {
 		sync.Mutex

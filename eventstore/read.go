@@ -56,7 +56,7 @@ func (c *Client) LoadTail(ctx context.Context, stream, eventType string, most in
 			if err != nil {
 				return err
 			}
-			if events = append(events, recorded); e.EventType == eventType {
+			if events = append(events, recorded); e.EventType == eventType && !recorded.Disowned {
 				return errTail
 			}
 			return nil

@@ -122,26 +122,49 @@ func (v *auditVerifyCmd) Run(ctx context.Context, a *app, c *service.Core) error
 }
 
 type auditAcceptCmd struct {
-	Reason string `required:"" help:"Why the log is accepted; it stands in the log."`
+	Event  uuid.UUID `help:"Accept this event, which audit verify names: it counts as if the service had written it."`
+	Reason string    `required:"" help:"Why; it stands in the log."`
 }
 
-// Run lets the audit begin anew after a finding that an operator can explain: a signing
-// key or a keyset that was made anew, a time under an older version.
+// Run accepts one event. Without an event it lets the audit go on behind a finding that
+// names none, and that an operator can explain: a signing key that was made anew, lost
+// checkpoints.
 func (x *auditAcceptCmd) Run(ctx context.Context, a *app, c *service.Core) error {
 	if strings.TrimSpace(x.Reason) == "" {
 		return errors.New("the reason is empty")
 	}
-	if err := c.Binding.AcceptKey(ctx, "operator", x.Reason); err != nil {
-		return err
+	if x.Event != uuid.Nil {
+		if err := c.Judge(ctx, a.log, x.Event, false, x.Reason); err != nil {
+			return err
+		}
+		return a.print(map[string]any{"event": x.Event}, "accepted: event %s counts", x.Event)
 	}
-	if err := c.Signer().Accept(ctx); err != nil {
+	if err := c.Accept(ctx, x.Reason); err != nil {
 		return err
 	}
 	verifier, err := c.Signer().Verifier(ctx)
 	if err != nil {
 		return err
 	}
-	return a.print(map[string]any{"verifier": verifier}, "accepted: from here on the log is proved by %s and by MACs", verifier)
+	return a.print(map[string]any{"verifier": verifier}, "accepted: from here on the log is proved by %s; "+
+		"events that are not proved stay findings", verifier)
+}
+
+type auditDisownCmd struct {
+	Event  uuid.UUID `arg:"" help:"The event's id, as audit verify names it."`
+	Reason string    `required:"" help:"Why; it stands in the log."`
+}
+
+// Run says of an event that somebody put into the log past the service that it counts for
+// nothing. It stays in the log.
+func (x *auditDisownCmd) Run(ctx context.Context, a *app, c *service.Core) error {
+	if strings.TrimSpace(x.Reason) == "" {
+		return errors.New("the reason is empty")
+	}
+	if err := c.Judge(ctx, a.log, x.Event, true, x.Reason); err != nil {
+		return err
+	}
+	return a.print(map[string]any{"event": x.Event}, "disowned: event %s counts for nothing", x.Event)
 }
 
 type auditExportCmd struct {

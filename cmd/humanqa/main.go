@@ -105,7 +105,8 @@ type commands struct {
 		Key        auditKeyCmd        `cmd:"" help:"Show the log's name and public key, by which checkpoints are verified."`
 		Prove      auditProveCmd      `cmd:"" help:"Prove that an event is in the log, as one JSON object."`
 		Verify     auditVerifyCmd     `cmd:"" help:"Compare the log with every checkpoint. Exit 1 with the changes if there are any."`
-		Accept     auditAcceptCmd     `cmd:"" help:"Restart the audit after known findings: a new key, or a time under an older version."`
+		Accept     auditAcceptCmd     `cmd:"" help:"Let an event count that audit verify names; without one, go on behind other known findings: a new key, lost checkpoints."`
+		Disown     auditDisownCmd     `cmd:"" help:"Let an event that was put into the log past the service count for nothing."`
 		Export     auditExportCmd     `cmd:"" help:"Write the log as lines of JSON, for checks offline."`
 	} `cmd:"" help:"Proofs that the log was not changed."`
 

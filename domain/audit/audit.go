@@ -99,6 +99,7 @@ func (a *Audit) See(r domain.Recorded) {
 	a.Events++
 	a.last, a.revisions[r.Stream] = r.Position, r.Revision+1
 	switch {
+	case r.Disowned:
 	case strings.HasPrefix(r.Stream, domain.CreditsStreams):
 		a.seeLedger(r, r.StreamID())
 	case strings.HasPrefix(r.Stream, domain.JobStreams):

@@ -27,7 +27,7 @@ func (*Named) EventType() string { return "log.named" }
 
 // KeyBound names the key that signs the log's checkpoints. Every event of the service
 // carries a MAC from here on. A service appends it to a log from before MACs. An
-// operator appends it to accept a log with findings of the audit.
+// operator appends it to accept a key that was made anew.
 type KeyBound struct {
 	// AuditKey is the SHA-256, in hex, of the public key of checkpoints.
 	AuditKey string    `json:"auditKey"`
@@ -37,6 +37,22 @@ type KeyBound struct {
 }
 
 func (*KeyBound) EventType() string { return "log.key_bound" }
+
+// AuditJudged is an operator's word about a finding of the audit: about one event that is
+// not proved to be the service's, or about findings that name no event.
+type AuditJudged struct {
+	// EventID is the event's, and Sum the SHA-256 of its bytes in hex: after another change
+	// it is a finding again. Both are empty for the other findings.
+	EventID string `json:"eventId,omitempty"`
+	Sum     string `json:"sum,omitempty"`
+	// Disowned says that the event counts for nothing. Otherwise it counts as if the service
+	// had written it.
+	Disowned bool      `json:"disowned,omitempty"`
+	At       time.Time `json:"at"`
+	Reason   string    `json:"reason"`
+}
+
+func (*AuditJudged) EventType() string { return "log.audit_judged" }
 
 // Part is a piece of the data of an event that follows elsewhere (package eventstore).
 type Part struct {
@@ -50,5 +66,5 @@ func PartStream(eventID uuid.UUID) string { return "part-" + eventID.String() }
 
 // Specs lists the events for the codec.
 func Specs() []domain.EventSpec {
-	return domain.Specs(&Named{}, &KeyBound{}, &Restored{}, &Trimmed{}, &Part{})
+	return domain.Specs(&Named{}, &KeyBound{}, &AuditJudged{}, &Restored{}, &Trimmed{}, &Part{})
 }

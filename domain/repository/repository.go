@@ -435,10 +435,13 @@ func (s *Repository[S]) catchUp(ctx context.Context, w *writer[S]) (news bool, e
 
 // fold makes a stored event part of the writer's state.
 func (s *Repository[S]) fold(w *writer[S], r domain.Recorded) error {
-	if r.Event == nil {
+	switch {
+	case r.Disowned:
+	case r.Event == nil:
 		return fmt.Errorf("event %d has the unknown type %q: %w", r.Revision, r.Type, domain.ErrNewer)
+	default:
+		w.state = s.evolve(w.state, r.Event)
 	}
-	w.state = s.evolve(w.state, r.Event)
 	w.revision, w.position = domain.ExpectedRevision(r.Revision), r.Position //nolint:gosec // a stream never has 2^63 events
 	return nil
 }

@@ -141,6 +141,13 @@ func (b *Binding) Bind(ctx context.Context) error {
 	return b.AcceptKey(ctx, "service", "")
 }
 
+// Judge writes an operator's word about a finding of the audit into the log.
+func (b *Binding) Judge(ctx context.Context, said origin.AuditJudged) error {
+	said.At = b.now().UTC().Truncate(time.Millisecond)
+	_, err := b.note(ctx, &said)
+	return err
+}
+
 // AcceptKey writes into the log that the current key proves it from here on.
 func (b *Binding) AcceptKey(ctx context.Context, actor, reason string) error {
 	is, err := identityOf(ctx, b.log)

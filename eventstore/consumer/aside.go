@@ -263,6 +263,7 @@ func (t *tenure) loadBacklog(ctx context.Context, row asideRow) (w backlog, err 
 				return errEnough
 			case t.skips[e.Position]:
 				w.skipped++
+			case e.Disowned:
 			case t.isUnknown(e):
 				w.unreadable = unknownTo(e)
 				return errEnough

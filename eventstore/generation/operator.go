@@ -59,11 +59,24 @@ SET due_at = clock_timestamp()
 WHERE name = $1
   AND ($2 < 0 OR commit_position = $2 AND prepare_position = $3)`
 
+const streamDueSQL = `
+UPDATE projection_set_aside
+SET due_at = clock_timestamp()
+WHERE stream = $1`
+
 const listSkipsSQL = `
 SELECT name, commit_position AS "position.commit", prepare_position AS "position.prepare", detail, who, why, skipped_at AS at
 FROM projection_skips
 WHERE name = $1
 ORDER BY commit_position, prepare_position`
+
+// RetryStream makes all projections try the event of a stream again that they have set aside.
+func RetryStream(ctx context.Context, db *sqlx.DB, stream string) error {
+	if _, err := db.ExecContext(ctx, streamDueSQL, stream); err != nil {
+		return fmt.Errorf("try %s again: %w", stream, err)
+	}
+	return nil
+}
 
 // Retry makes a projection try the event again at which it stopped, and those that it has
 // set aside.

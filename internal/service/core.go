@@ -21,6 +21,7 @@ import (
 	"humanqa/eventstore/binding"
 	"humanqa/eventstore/consumer"
 	"humanqa/eventstore/generation"
+	"humanqa/eventstore/mac"
 	"humanqa/eventstore/node"
 	"humanqa/internal/ai"
 	"humanqa/internal/codehost"
@@ -251,7 +252,7 @@ func (c *Core) connectLog(ctx context.Context, socket string, log logrus.FieldLo
 	if c.Vault, err = vault.Open(ctx, vault.Config{KeyFile: c.Config.MasterKeyFile, DB: c.DB}); err != nil {
 		return err
 	}
-	var macs eventstore.MACKeys
+	var macs mac.Keys
 	macs.Primary, macs.Keys = c.Vault.MACKeys()
 	c.Log.Authenticate(macs)
 	c.Log.SealWith(c.Vault)

@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
+	"humanqa/domain/origin"
 	"humanqa/domain/oversight"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
+	"humanqa/eventstore/generation"
 	"humanqa/eventstore/node/store"
 	"humanqa/internal/backoff"
 	"humanqa/internal/invariantcheck"
@@ -109,6 +112,63 @@ func (c *Core) newChecks(log *logrus.Logger) *invariantcheck.Checks {
 	}, log)
 }
 
+// Accept lets the audit go on behind findings that name no event, such as lost checkpoints,
+// and behind a signing key that was made anew.
+func (c *Core) Accept(ctx context.Context, reason string) error {
+	bound, err := c.Log.Bound(ctx)
+	if err != nil {
+		return err
+	}
+	verifier, err := c.Signer().Verifier(ctx)
+	if err != nil {
+		return err
+	}
+	if bound.Key == auditlog.KeyHash(verifier) {
+		err = c.Binding.Judge(ctx, origin.AuditJudged{Reason: reason})
+	} else {
+		err = c.Binding.AcceptKey(ctx, "operator", reason)
+	}
+	if err != nil {
+		return err
+	}
+	return c.Signer().Accept(ctx)
+}
+
+// Judge accepts or disowns one event that is not proved to be the service's.
+func (c *Core) Judge(ctx context.Context, log *logrus.Logger, id uuid.UUID, disown bool, reason string) error {
+	if err := c.growTree(ctx, log); err != nil {
+		return err
+	}
+	leaf, found, err := auditlog.NewTree(c.DB).Find(ctx, id)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return domain.NotFound("event " + id.String()).WithHint("humanqa audit verify names the events")
+	}
+	bound, err := c.Log.Bound(ctx)
+	if err != nil {
+		return err
+	}
+	said := origin.AuditJudged{EventID: id.String(), Disowned: disown, Reason: reason}
+	err = c.Log.ReadRawPage(ctx, leaf.Stream, leaf.Revision, 1, func(e eventstore.RawEvent) error {
+		if e.ID == id && c.Log.Unproved(e, bound) != "" {
+			said.Sum = e.Sum()
+		}
+		return nil
+	})
+	if err == nil && said.Sum == "" {
+		err = fmt.Errorf("event %s is proved, or was judged before: humanqa audit verify names those that are not", id)
+	}
+	if err != nil {
+		return err
+	}
+	if err := c.Binding.Judge(ctx, said); err != nil {
+		return err
+	}
+	return generation.RetryStream(ctx, c.DB, leaf.Stream)
+}
+
 // RecordCheck keeps the result of a check by an operator's command.
 func (c *Core) RecordCheck(ctx context.Context, took time.Duration, out fsck.Result) error {
 	if err := invariantcheck.Record(ctx, c.DB, oversight.OnCommandLine("humanqa fsck"), took, out.Result); err != nil {
@@ -136,5 +196,6 @@ func (c *Core) auditedAt(ctx context.Context) (time.Time, error) {
 func (c *Core) Installation() fsck.Installation {
 	return fsck.Installation{
 		DB: c.DB, Lent: c.Lent, Log: c.Log, Vault: c.Vault, Signer: c.Signer(), EvidenceURL: c.Config.EvidenceURL, Now: c.auditedAt,
+		Embedded: c.Config.EventStoreURL == "",
 	}
 }

@@ -9,8 +9,8 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/origin"
-	"humanqa/eventstore"
 	"humanqa/eventstore/binding"
+	"humanqa/eventstore/mac"
 	"humanqa/internal/testing/must"
 	"humanqa/projections/auditlog"
 )
@@ -81,11 +81,11 @@ func TestAnEventThatIsPutInAtTheEndIsFoundBeforeItIsSigned(t *testing.T) {
 func TestALogOlderThanMACsSaysFromWhereTheyBegin(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	w.log.Authenticate(eventstore.MACKeys{})
+	w.log.Authenticate(mac.Keys{})
 	w.lives(2)
 	must.NoError(t, binding.New(w.db, w.log, time.Now).Bind(w.ctx())) // an older version's
 	w.sign()
-	var macs eventstore.MACKeys
+	var macs mac.Keys
 	macs.Primary, macs.Keys = w.vault.MACKeys()
 	w.log.Authenticate(macs)
 	if check, found := w.check(); told(found) != "" || check.Bound().Key != "" {

@@ -5,9 +5,14 @@ import (
 	"database/sql"
 	"fmt"
 	"os"
+	"time"
+
+	"github.com/jmoiron/sqlx"
 
 	"humanqa/domain/audit"
 	"humanqa/eventstore"
+	"humanqa/eventstore/node/store"
+	"humanqa/internal/backoff"
 	"humanqa/projections/auditlog"
 )
 
@@ -53,6 +58,10 @@ func (i Installation) AgainstTree(
 	if err != nil {
 		return nil, nil, err
 	}
+	written, err := i.lastRow(ctx, tx)
+	if err != nil {
+		return nil, nil, err
+	}
 	err = auditlog.Each(ctx, i.Log, func(e eventstore.RawEvent) error {
 		if err := see(e); err != nil {
 			return err
@@ -66,6 +75,12 @@ func (i Installation) AgainstTree(
 	if err != nil {
 		return nil, nil, err
 	}
+	if served, err := i.serves(ctx, written); err != nil {
+		return nil, nil, err
+	} else if !served {
+		found = append(found, auditlog.Finding{Problem: fmt.Sprintf(
+			"the log's table ends at position %d, and its node has not written that: events were put in by SQL", written)})
+	}
 	findings := make([]audit.Finding, len(found))
 	for i, f := range found {
 		findings[i] = audit.Finding{Invariant: logIsAsSigned, Stream: f.Stream, Problem: f.Problem}
@@ -74,6 +89,34 @@ func (i Installation) AgainstTree(
 		}
 	}
 	return check, findings, nil
+}
+
+// lastRow is the last position in the table of the embedded log; zero: the log is elsewhere.
+func (i Installation) lastRow(ctx context.Context, tx *sqlx.Tx) (uint64, error) {
+	if !i.Embedded {
+		return 0, nil
+	}
+	position, _, err := store.Head(ctx, tx)
+	return uint64(position), err //nolint:gosec // never negative
+}
+
+// published is how long a node may take to show what it has written.
+const published = 5 * time.Second
+
+// serves says whether the log's node has shown a position, which is in its table.
+func (i Installation) serves(ctx context.Context, written uint64) (bool, error) {
+	for began := time.Now(); ; {
+		head, err := i.Log.Head(ctx)
+		if err != nil || head.Commit >= written {
+			return err == nil, err
+		}
+		if time.Since(began) > published {
+			return false, nil
+		}
+		if err := backoff.Wait(ctx, published/50); err != nil {
+			return false, err
+		}
+	}
 }
 
 // Unsigned counts the findings of the audit.
