@@ -123,6 +123,7 @@ func (t *tenure) followLog(ctx context.Context) error {
 			if t.lease.Gen.State == generation.Building {
 				t.logProgress(meter.progress(t.applied, t.lease.Stored, t.runner.source.Head()))
 			}
+			continue // a report must not put the next store off
 		case <-ctx.Done():
 			return ctx.Err()
 		}

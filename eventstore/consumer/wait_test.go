@@ -21,6 +21,7 @@ import (
 func TestWhoWaitsSeesWhatTheyWaitedFor(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
+	w.Sup.ChangeLimits(func(l *consumer.Limits) { l.Report = l.Store / 20 }) // reports put no store off
 	w.Run(w.Sup)
 	api := w.Service(w.Log, models()...) // never runs: an API node
 	var clients sync.WaitGroup
