@@ -139,8 +139,8 @@ func (a *app) printErasure(status string, e erasing, found erase.Searched) error
 		if len(places.list) == 0 {
 			lines = append(lines, "  "+places.title+": none")
 		}
-		for _, p := range places.list {
-			lines = append(lines, "  "+places.title+": "+p.String())
+		for _, line := range erase.Lines(places.list) {
+			lines = append(lines, "  "+places.title+": "+line)
 		}
 	}
 	return a.print(nil, "%s", strings.Join(lines, "\n"))

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"humanqa/internal/guard"
 )
 
 // server is a server with POST /chat/completions. The vendor's SDK would add 29 MB to the
@@ -84,7 +86,7 @@ func (s server) complete(ctx context.Context, p prompt) (*completion, reply, err
 	req.Header.Set("Accept", "application/json")
 	resp, err := s.http.Do(req)
 	if err != nil {
-		return nil, reply{}, err
+		return nil, reply{}, guard.WithoutURL(err)
 	}
 	body := http.MaxBytesReader(nil, resp.Body, maxAnswer)
 	defer func() {

@@ -78,7 +78,7 @@ func (f fetcher) followRedirects(ctx context.Context, client *http.Client, metho
 		req.Header.Set("Accept", "text/html,application/xhtml+xml;q=0.9,*/*;q=0.5")
 		resp, err := client.Do(req)
 		if err != nil {
-			return nil, way, err
+			return nil, way, guard.WithoutURL(err)
 		}
 		if !redirects(resp.StatusCode) {
 			return resp, way, nil

@@ -95,3 +95,14 @@ func TestACodeHostThatIsDownIsLeftAlone(t *testing.T) {
 		t.Errorf("%d calls, want 5", n)
 	}
 }
+
+// The error is logged with each try, and the repository is a client's word.
+func TestTheErrorOfACodeHostThatBreaksOffNamesNoRepository(t *testing.T) {
+	t.Parallel()
+	for _, provider := range []string{job.GitHub, job.GitLab} {
+		err := setAt(t, provider, loopback, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })()
+		if err == nil || errors.Is(err, command.ErrStatusRefused) || strings.Contains(err.Error(), "acme") || strings.Contains(err.Error(), "://") {
+			t.Errorf("%s: %v", provider, err)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"time"
 )
 
@@ -90,4 +91,13 @@ func ReadBody(resp *http.Response, keep, drain int64, limit time.Duration) (head
 		err = errors.Join(ErrSlow, err)
 	}
 	return head, dropped > 0, err
+}
+
+// WithoutURL gives the error of a request without its address, which may hold a client's
+// own words or token. An error that is kept or logged passes through here.
+func WithoutURL(err error) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		return u.Err
+	}
+	return err
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -87,8 +86,7 @@ const leaseDueTimersSQL = `taken AS (
         state = 'leased',
         until = EXCLUDED.until,
         attempts = CASE WHEN l.position = EXCLUDED.position THEN l.attempts + 1 ELSE 1 END,
-        fence = l.fence + 1,
-        last_error = NULL
+        fence = l.fence + 1
     WHERE l.state <> 'leased' AND l.position < EXCLUDED.position
       OR l.state <> 'settled' AND l.position <= EXCLUDED.position AND l.until <= now()
     RETURNING kind, key, attempts, fence
@@ -165,15 +163,13 @@ type outcomeRow struct {
 	Fence int64   `json:"fence"`
 	State string  `json:"state"`
 	Retry float64 `json:"retry"` // seconds
-	Error *string `json:"error"`
 }
 
 const settleTimersSQL = `
 UPDATE policy.leases l
 SET state = o.state,
-    until = now() + make_interval(secs => o.retry),
-    last_error = left(o.error, 1000)
-FROM json_to_recordset($1) AS o (kind text, key text, fence bigint, state text, retry float8, error text)
+    until = now() + make_interval(secs => o.retry)
+FROM json_to_recordset($1) AS o (kind text, key text, fence bigint, state text, retry float8)
 WHERE l.kind = o.kind
   AND l.key = o.key
   AND l.fence = o.fence`
@@ -183,13 +179,8 @@ func (t *Timers) Settle(ctx context.Context, outcomes []policy.Outcome) error {
 	rows := make([]outcomeRow, len(outcomes))
 	for i, o := range outcomes {
 		rows[i] = outcomeRow{Kind: o.Kind, Key: o.Key, Fence: o.Fence, State: "settled", Retry: o.Retry.Seconds()}
-		if o.Err != nil {
-			// The text may hold any bytes, such as a model's answer.
-			text := strings.ReplaceAll(o.Err.Error(), "\x00", "\uFFFD")
-			rows[i].Error = &text
-			if !o.Final {
-				rows[i].State = "failed"
-			}
+		if o.Err != nil && !o.Final { // its text is for the log alone: it may hold a client's words
+			rows[i].State = "failed"
 		}
 	}
 	data, err := json.Marshal(rows)

@@ -135,7 +135,7 @@ func (s *sender) postDelivery(ctx context.Context, c claimed, own []signature.He
 		return interim
 	}
 	if err != nil {
-		return withoutURL(err)
+		return guard.WithoutURL(err)
 	}
 	defer resp.Body.Close()
 	// Many servers answer 200 when their client closes the connection. This client closes
@@ -185,15 +185,6 @@ func doOnce(ctx context.Context, client *http.Client, d claimed, headers []signa
 		req.Header.Set(h.Name, h.Value)
 	}
 	return client.Do(req)
-}
-
-// withoutURL drops the address from the error: it may hold the client's own
-// token.
-func withoutURL(err error) error {
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		return u.Err
-	}
-	return err
 }
 
 // cleanText makes text from a receiver valid for a text column.

@@ -2,6 +2,7 @@ package erase
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -32,12 +33,33 @@ type Place struct {
 	Count int    `json:"count"`
 }
 
-// String is a line about the place.
-func (p Place) String() string {
-	if p.Of == "" {
-		return fmt.Sprintf("%s: %d", p.Where, p.Count)
+// owners is how many owners of the same words a line names.
+const owners = 3
+
+// Lines are a line for each table, and for the log. The same words may be in thousands of tests.
+func Lines(places []Place) (lines []string) {
+	for _, of := range slices.SortedFunc(maps.Values(byTable(places)), func(a, b []Place) int { return cmp.Compare(a[0].Where, b[0].Where) }) {
+		count, named := 0, ""
+		for n, p := range of {
+			count += p.Count
+			if p.Of != "" && n < owners {
+				named += ", of " + p.Of
+			}
+		}
+		if more := len(of) - owners; more > 0 {
+			named += fmt.Sprintf(", and of %d more", more)
+		}
+		lines = append(lines, fmt.Sprintf("%s%s: %d", of[0].Where, named, count))
 	}
-	return fmt.Sprintf("%s, of %s: %d", p.Where, p.Of, p.Count)
+	return lines
+}
+
+func byTable(places []Place) map[string][]Place {
+	all := map[string][]Place{}
+	for _, p := range places {
+		all[p.Where] = append(all[p.Where], p)
+	}
+	return all
 }
 
 // Searched says where the texts of a subject were looked for, and found.
