@@ -46,7 +46,8 @@
 //   - The limit of an append counts metadata and names, and a link has a limit of its own.
 //   - A repeat without an expected revision is recognised among the last 100,000 events of
 //     the log.
-//   - Filters are RE2, without lookaround.
+//   - A filter's regular expression has 8 KiB at most, and a second for each name. It knows
+//     no named blocks (\p{IsCyrillic}), and a character beyond 16 bits is one and not two.
 //   - Nothing can append to $all.
 //   - There are no persistent subscriptions and no server-side projections. The only
 //     users are admin and reader. A call for these gets an answer that says so, over

@@ -132,11 +132,12 @@ func (r *reading) readAll(o *streams.ReadReq_Options_AllOptions, f *filter, back
 			} else {
 				from = e.Position + 1
 			}
-			if !f.passes(e) {
-				continue
-			}
-			if err := r.sendEvent(e); err != nil {
+			sent, err := r.sendIfPassing(f, e)
+			if err != nil {
 				return err
+			}
+			if !sent {
+				continue
 			}
 			if count--; count == 0 {
 				return nil
@@ -296,6 +297,14 @@ func (b *bounds) sendLast() error {
 		return nil
 	}
 	return b.out.Send(&streams.ReadResp{Content: &streams.ReadResp_LastStreamPosition{LastStreamPosition: uint64(b.last)}})
+}
+
+// sendIfPassing sends an event that the filter lets pass.
+func (r *reading) sendIfPassing(f *filter, e *store.Record) (sent bool, err error) {
+	if passes, err := f.passes(r.ctx, e); err != nil || !passes {
+		return false, err
+	}
+	return true, r.sendEvent(e)
 }
 
 // sendEvent sends one event, in place of a link the event it points to.

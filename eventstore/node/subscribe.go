@@ -114,10 +114,8 @@ func (r *reading) subscribeToAll(o *streams.ReadReq_Options_AllOptions, f *filte
 		return r.out.Send(&streams.ReadResp{Content: &streams.ReadResp_Checkpoint_{Checkpoint: message}})
 	}
 	each := func(e *store.Record) error {
-		if f.passes(e) {
-			if err := r.sendEvent(e); err != nil {
-				return err
-			}
+		if _, err := r.sendIfPassing(f, e); err != nil {
+			return err
 		}
 		if f == nil {
 			return nil

@@ -222,6 +222,10 @@ var allSubscriptionTests = []test{
 		c.filtered(&esdb.SubscriptionFilter{Type: esdb.StreamFilterType, Regex: "^" + c.prefix() + "[xy][0-9]$"},
 			[]string{c.stream("x1"), c.stream("y2")}, []string{c.stream("x"), c.stream("z3")})
 	}},
+	{"a filter by an expression as .NET reads it", func(c *scenario) {
+		c.filtered(&esdb.SubscriptionFilter{Type: esdb.StreamFilterType, Regex: "^" + c.prefix() + `(?!no)\w\d[b-z-[aeiou]]$`},
+			[]string{c.stream("x1b"), c.stream("ä٣c")}, []string{c.stream("x1e"), c.stream("no1b")})
+	}},
 	{"a filter by event type prefix", func(c *scenario) {
 		c.filteredByType(&esdb.SubscriptionFilter{Type: esdb.EventFilterType, Prefixes: []string{c.id + "-yes"}})
 	}},
