@@ -25,14 +25,11 @@ type metadata struct {
 // latest metadata counts.
 var metaStreamMetadata = metadata{maxCount: 1}
 
-// parseMetadata reads the last event of a metadata stream as the original does:
-// names are case-sensitive, and one malformed field means no limit at all.
+// parseMetadata reads the last event of a metadata stream as the original does (decisions,
+// "A stream's metadata").
 func parseMetadata(isJSON bool, data []byte) metadata {
-	if !isJSON || len(data) == 0 {
-		return metadata{}
-	}
 	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(data, &fields); err != nil {
+	if !isJSON || json.NewDecoder(bytes.NewReader(data)).Decode(&fields) != nil {
 		return metadata{}
 	}
 	var m metadata
@@ -52,12 +49,17 @@ func parseMetadata(isJSON bool, data []byte) metadata {
 			continue
 		}
 		v, err := strconv.ParseInt(string(text), 10, 64)
-		if err != nil || v < field.least {
+		switch {
+		case err != nil:
 			return metadata{}
+		case v >= field.least:
+			*field.into = v
 		}
-		*field.into = v
 	}
 	if acl, set := fields["$acl"]; set && acl[0] != '{' {
+		return metadata{}
+	}
+	if temporary, set := fields["$tempStream"]; set && temporary[0] != 't' && temporary[0] != 'f' {
 		return metadata{}
 	}
 	m.maxAge = time.Duration(min(maxAge, maxAgeSeconds)) * time.Second

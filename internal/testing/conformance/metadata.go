@@ -59,18 +59,35 @@ var metadataTests = []test{
 		c.equal(c.revisionsOf(c.stream("a")), sequence(8, 10))
 		c.equal(revisions(c.subscribe(c.stream("a"), esdb.Start{}).untilLive()), sequence(8, 10))
 	}},
-	{"its names count by case, and one bad field voids all", func(c *scenario) {
-		for i, raw := range []string{
-			`{"$MaxCount": 1}`, `{"$maxCount": 1, "$tb": "2"}`, `{"$maxCount": 0, "$tb": 2}`, `{"$tb": 2, "$maxAge": -1}`,
-			`{"$tb": 2.5}`, `{"$tb": 2, "$cacheControl": null}`, `{"$tb": 2, "$acl": 1}`, `[1]`,
+	{"a number out of range drops its field, and a value of a wrong kind drops all", func(c *scenario) {
+		for i, raw := range []struct {
+			metadata string
+			first    int // of three revisions
+		}{
+			{`{"$tb": 2}`, 2},
+			{`{"$MaxCount": 1}`, 0},
+			{`{"$maxCount": 0, "$tb": 2}`, 2},
+			{`{"$maxCount": 1, "$tb": -1}`, 2},
+			{`{"$tb": 2, "$maxAge": -1}`, 2},
+			{`{"$tb": 2, "$cacheControl": 0}`, 2},
+			{`{"$tb": 2, "$tempStream": true}`, 2},
+			{`{"$tb": 2} and more`, 2},
+			{`{"$tb": 2`, 0},
+			{`{"$maxCount": 1, "$tb": "2"}`, 0},
+			{`{"$maxCount": 1, "$tb": 2.5}`, 0},
+			{`{"$maxCount": 1, "$tb": 9223372036854775808}`, 0},
+			{`{"$tb": 2, "$cacheControl": null}`, 0},
+			{`{"$tb": 2, "$tempStream": 1}`, 0},
+			{`{"$tb": 2, "$acl": 1}`, 0},
+			{`[1]`, 0},
 		} {
 			stream := c.stream(string(rune('a' + i)))
 			c.written(stream, esdb.NoStream{}, events(3)...)
 			m := event(0)
-			m.EventType, m.Data = "$metadata", []byte(raw)
+			m.EventType, m.Data = "$metadata", []byte(raw.metadata)
 			c.written("$$"+stream, esdb.NoStream{}, m)
-			if got := c.revisionsOf(stream); !slices.Equal(got, sequence(0, 2)) {
-				c.Errorf("%s: got revisions %v", raw, got)
+			if got := c.revisionsOf(stream); !slices.Equal(got, sequence(raw.first, 2)) {
+				c.Errorf("%s: got revisions %v", raw.metadata, got)
 			}
 		}
 	}},
