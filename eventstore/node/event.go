@@ -39,14 +39,11 @@ func idToProto(id uuid.UUID) *shared.UUID {
 	}}}
 }
 
-// parseLink parses the data of a link event: "revision@stream".
+// parseLink parses the data of a link: "revision@stream". What has no number is no link.
 func parseLink(data []byte) (stream string, revision int64, ok bool) {
-	rev, name, found := strings.Cut(string(data), "@")
-	if !found || name == "" {
-		return "", 0, false
-	}
-	revision, err := strconv.ParseInt(rev, 10, 64)
-	return name, revision, err == nil && revision >= store.LastRevision
+	number, stream, _ := strings.Cut(string(data), "@")
+	revision, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
+	return stream, revision, err == nil
 }
 
 // unreadable stands in for an event that an older version took, and that is too large for

@@ -311,11 +311,13 @@ func (r *reading) sendIfPassing(f *filter, e *store.Record) (sent bool, err erro
 func (r *reading) sendEvent(e *store.Record) error {
 	event, link := e, (*store.Record)(nil)
 	if r.links && e.Type == store.TypeLink {
-		target, err := r.resolveLink(e)
-		if err != nil {
-			return err
+		if stream, revision, ok := parseLink(e.Data); ok {
+			target, err := r.follow(stream, revision)
+			if err != nil {
+				return err
+			}
+			event, link = target, e
 		}
-		event, link = target, e
 	}
 	message := encodeEvent(event, link, e.Position, r.idString)
 	for len(message) > maxMessage { // an older version took the larger one
@@ -329,10 +331,9 @@ func (r *reading) sendEvent(e *store.Record) error {
 	return r.out.SendMsg(message)
 }
 
-// resolveLink follows a link; nil if its event can't be read any more.
-func (r *reading) resolveLink(link *store.Record) (*store.Record, error) {
-	stream, revision, ok := parseLink(link.Data)
-	if !ok {
+// follow gives the event to which a link leads; nil if there is none, or it can't be read any more.
+func (r *reading) follow(stream string, revision int64) (*store.Record, error) {
+	if stream == "" || !storable(stream) || revision < store.LastRevision {
 		return nil, nil
 	}
 	return r.node.store.Event(r.ctx, stream, revision)

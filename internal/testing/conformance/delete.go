@@ -175,11 +175,28 @@ var linkTests = []test{
 	{"a link to nowhere comes without its event", func(c *scenario) {
 		c.written(c.stream("gone"), esdb.NoStream{}, event(0))
 		must.NoError(c, c.remove(c.stream("gone"), esdb.Any{}))
-		for i, target := range []string{"0@" + c.stream("none"), "0@" + c.stream("gone")} {
+		for i, target := range []string{
+			"0@" + c.stream("none"), "0@" + c.stream("gone"), " +0 @" + c.stream("none"), "-2@" + c.stream("gone"), "0@a\x00b", "0@", "0",
+		} {
 			c.written(c.stream("links"), expectedBefore(i), esdb.EventData{EventType: "$>", Data: []byte(target)})
 		}
 		for _, e := range c.read(c.stream("links"), esdb.ReadStreamOptions{ResolveLinkTos: true}, 10) {
 			if e.Link == nil || e.Event != nil {
+				c.Fatalf("got %+v", e)
+			}
+		}
+	}},
+	{"what has no number is no link", func(c *scenario) {
+		c.written(c.stream("a"), esdb.NoStream{}, event(0))
+		for i, data := range []string{"", "a", "@" + c.stream("a"), "x@" + c.stream("a"), "9223372036854775808@" + c.stream("a")} {
+			c.written(c.stream("links"), expectedBefore(i), esdb.EventData{EventType: "$>", Data: []byte(data)})
+		}
+		got := c.read(c.stream("links"), esdb.ReadStreamOptions{ResolveLinkTos: true}, 10)
+		if len(got) != 5 {
+			c.Fatalf("got %d events", len(got))
+		}
+		for _, e := range got {
+			if e.Link != nil || e.Event == nil || e.Event.EventType != "$>" || e.Event.StreamID != c.stream("links") {
 				c.Fatalf("got %+v", e)
 			}
 		}
