@@ -56,7 +56,7 @@ func (s *streamsServer) removeStream(ctx context.Context, op store.Operation, id
 	case store.Deleted:
 		return 0, streamDeleted(stream)
 	case store.WrongVersion:
-		return 0, wrongExpectedVersion(op.String(), stream, expected, out.Revision)
+		return 0, wrongExpectedVersion(stream, expected, out.Revision)
 	}
 	return uint64(out.Position), nil
 }

@@ -67,10 +67,11 @@ func streamDeleted(stream string) error {
 		grpcmeta.Pairs("exception", "stream-deleted", "stream-name", stream)}
 }
 
-func wrongExpectedVersion(operation, stream string, expected, current int64) error {
+// wrongExpectedVersion answers a delete and a tombstone: the original calls both a delete.
+func wrongExpectedVersion(stream string, expected, current int64) error {
 	e, c := strconv.FormatInt(expected, 10), strconv.FormatInt(current, 10)
 	return &failure{codes.FailedPrecondition,
-		operation + " failed due to WrongExpectedVersion. Stream: " + stream + ", Expected version: " + e + ", Actual version: " + c,
+		"Delete failed due to WrongExpectedVersion. Stream: " + stream + ", Expected version: " + e + ", Actual version: " + c,
 		grpcmeta.Pairs("exception", "wrong-expected-version", "stream-name", stream, "expected-version", e, "actual-version", c)}
 }
 

@@ -22,10 +22,6 @@ const (
 	OpTombstone
 )
 
-func (o Operation) String() string {
-	return [...]string{"Append", "Delete", "Tombstone"}[o]
-}
-
 // Proposed is an event on its way into the log.
 type Proposed struct {
 	ID       uuid.UUID

@@ -87,6 +87,24 @@ var protocolTests = []test{
 			c.Fatalf("got %v, want position %d", got, at.CommitPosition)
 		}
 	}},
+	{"a delete and a tombstone at a wrong revision say the same", func(c *scenario) {
+		c.written(c.stream("a"), esdb.NoStream{}, events(3)...)
+		client := streams.NewStreamsClient(c.dial())
+		_, deleted := client.Delete(c.ctx, &streams.DeleteReq{Options: &streams.DeleteReq_Options{
+			StreamIdentifier:       identifier(c.stream("a")),
+			ExpectedStreamRevision: &streams.DeleteReq_Options_Revision{Revision: 1},
+		}})
+		_, tombstoned := client.Tombstone(c.ctx, &streams.TombstoneReq{Options: &streams.TombstoneReq_Options{
+			StreamIdentifier:       identifier(c.stream("a")),
+			ExpectedStreamRevision: &streams.TombstoneReq_Options_Revision{Revision: 1},
+		}})
+		want := "Delete failed due to WrongExpectedVersion. Stream: " + c.stream("a") + ", Expected version: 1, Actual version: 2"
+		for _, err := range []error{deleted, tombstoned} {
+			if status.Code(err) != codes.FailedPrecondition || status.Convert(err).Message() != want {
+				c.Errorf("got %v, want %q", err, want)
+			}
+		}
+	}},
 	{"the greatest revision is no stream", func(c *scenario) {
 		client := streams.NewStreamsClient(c.dial())
 		appends := func() *streams.AppendResp {
