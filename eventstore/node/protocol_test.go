@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -166,20 +167,49 @@ func TestACaughtUpSubscriptionSaysWhenAndWhere(t *testing.T) {
 	}
 }
 
-func TestAPositionThatTheLogNeverGaveOutIsAnError(t *testing.T) {
+// all is a read or a subscription of $all from a position on.
+func all(position uint64, o *streams.ReadReq_Options) *streams.ReadReq_Options {
+	o.StreamOption = &streams.ReadReq_Options_All{All: &streams.ReadReq_Options_AllOptions{AllOption: &streams.ReadReq_Options_AllOptions_Position{
+		Position: &streams.ReadReq_Options_Position{CommitPosition: position, PreparePosition: position},
+	}}}
+	return o
+}
+
+func TestASubscriptionFromBeyondTheEndBeginsBehindItsPosition(t *testing.T) {
 	t.Parallel()
 	r := rawNode(t)
 	r.write("s", 3)
-	for _, p := range []*streams.ReadReq_Options_Position{{CommitPosition: 4, PreparePosition: 4}, {CommitPosition: 2, PreparePosition: 1}} {
-		for _, o := range []*streams.ReadReq_Options{
-			{CountOption: &streams.ReadReq_Options_Count{Count: 1}},
-			{CountOption: &streams.ReadReq_Options_Count{Count: 1}, ReadDirection: streams.ReadReq_Options_Backwards},
-			{CountOption: &streams.ReadReq_Options_Subscription{Subscription: &streams.ReadReq_Options_SubscriptionOptions{}}},
-		} {
-			o.StreamOption = &streams.ReadReq_Options_All{All: &streams.ReadReq_Options_AllOptions{AllOption: &streams.ReadReq_Options_AllOptions_Position{Position: p}}}
-			if _, err := r.reads(o, nil); status.Code(err) != codes.InvalidArgument {
-				t.Errorf("%v: got %v", o, err)
-			}
+	var seen []uint64
+	_, err := r.reads(all(5, &streams.ReadReq_Options{CountOption: &streams.ReadReq_Options_Subscription{}}), func(resp *streams.ReadResp) bool {
+		if e := resp.GetEvent(); e != nil {
+			seen = append(seen, e.GetCommitPosition())
+		}
+		if resp.GetCaughtUp() != nil {
+			r.write("later", 4)
+		}
+		return len(seen) == 2
+	})
+	if err != nil || !slices.Equal(seen, []uint64{6, 7}) {
+		t.Errorf("got the events at %v, %v", seen, err)
+	}
+	got, err := r.reads(all(math.MaxUint64-1, &streams.ReadReq_Options{CountOption: &streams.ReadReq_Options_Count{Count: 1}}), nil)
+	if err != nil || len(got) != 0 {
+		t.Errorf("from the greatest position: %v, %v", got, err)
+	}
+}
+
+func TestAPositionThatIsNoneIsAnError(t *testing.T) {
+	t.Parallel()
+	r := rawNode(t)
+	r.write("s", 3)
+	backwards := all(4, &streams.ReadReq_Options{
+		CountOption: &streams.ReadReq_Options_Count{Count: 1}, ReadDirection: streams.ReadReq_Options_Backwards,
+	})
+	uneven := all(2, &streams.ReadReq_Options{CountOption: &streams.ReadReq_Options_Count{Count: 1}})
+	uneven.GetAll().GetPosition().PreparePosition--
+	for _, o := range []*streams.ReadReq_Options{backwards, uneven} {
+		if _, err := r.reads(o, nil); status.Code(err) != codes.InvalidArgument {
+			t.Errorf("%v: got %v", o, err)
 		}
 	}
 }

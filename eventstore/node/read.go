@@ -94,14 +94,16 @@ func (r *reading) readAll(o *streams.ReadReq_Options_AllOptions, f *filter, back
 			return nil
 		}
 	case *streams.ReadReq_Options_AllOptions_Position:
-		position, err := allPosition(at.Position, head)
-		if err != nil {
+		position, err := allPosition(at.Position)
+		switch {
+		case err != nil:
 			return err
-		}
-		if backward {
-			to = min(to, position-1)
-		} else {
+		case !backward:
 			from = position
+		case position > head && position != lastPosition:
+			return noPosition(at.Position)
+		default:
+			to = min(to, position-1)
 		}
 	default:
 		return invalid("a read of $all needs a start")
@@ -179,18 +181,20 @@ func (a *prefetch) nextPage(from, to int64, limit int) (store.Page, error) {
 	return a.node.store.ReadAll(a.ctx, false, from, to, limit)
 }
 
-// allPosition reads a place in $all. One that this log never gave out is an
-// error, as in the original: it belongs to another log, or to a longer one. The
-// maximum means the end.
-func allPosition(p *streams.ReadReq_Options_Position, head int64) (int64, error) {
-	commit, prepare := p.GetCommitPosition(), p.GetPreparePosition()
-	if commit == math.MaxUint64 && prepare == math.MaxUint64 {
-		return math.MaxInt64, nil
+// lastPosition means the end of $all.
+const lastPosition = math.MaxInt64
+
+// allPosition reads a place in $all. One beyond the end may come to be. Where a read goes
+// backward from there, or commit and prepare differ, it is of another log.
+func allPosition(p *streams.ReadReq_Options_Position) (int64, error) {
+	if p.GetCommitPosition() != p.GetPreparePosition() {
+		return 0, noPosition(p)
 	}
-	if commit != prepare || commit > uint64(head) {
-		return 0, invalid(fmt.Sprintf("invalid position: this log has none at %d/%d", commit, prepare))
-	}
-	return int64(commit), nil
+	return lastOf(p.GetCommitPosition()), nil
+}
+
+func noPosition(p *streams.ReadReq_Options_Position) error {
+	return invalid(fmt.Sprintf("invalid position: this log has none at %d/%d", p.GetCommitPosition(), p.GetPreparePosition()))
 }
 
 func (r *reading) readStream(o *streams.ReadReq_Options_StreamOptions, backward bool, count uint64) error {

@@ -88,12 +88,13 @@ func (r *reading) subscribeToAll(o *streams.ReadReq_Options_AllOptions, f *filte
 	case *streams.ReadReq_Options_AllOptions_End:
 		position = r.node.store.Head()
 	case *streams.ReadReq_Options_AllOptions_Position:
-		head := r.node.store.Head()
 		var err error
-		if position, err = allPosition(at.Position, head); err != nil {
+		if position, err = allPosition(at.Position); err != nil {
 			return err
 		}
-		position = min(position, head)
+		if position == lastPosition {
+			position = r.node.store.Head()
+		}
 	default:
 		return invalid("a subscription to $all needs a start")
 	}

@@ -163,6 +163,13 @@ var readAllTests = []test{
 			}
 		}
 	}},
+	{"forward from beyond the end finds nothing", func(c *scenario) {
+		last := c.written(c.stream("a"), esdb.NoStream{}, event(0))
+		beyond := esdb.Position{Commit: last.CommitPosition + 1<<40, Prepare: last.PreparePosition + 1<<40}
+		if got := c.readAll(esdb.ReadAllOptions{From: beyond}, 10); len(got) != 0 {
+			c.Fatalf("got %d events", len(got))
+		}
+	}},
 	{"forward from the end and backward from the start find nothing", func(c *scenario) {
 		c.written(c.stream("a"), esdb.NoStream{}, event(0))
 		if got := c.readAll(esdb.ReadAllOptions{Direction: esdb.Backwards, From: esdb.Start{}}, 10); len(got) != 0 {

@@ -207,6 +207,14 @@ var allSubscriptionTests = []test{
 			}
 		}
 	}},
+	{"from beyond the end it waits", func(c *scenario) {
+		last := c.written(c.stream("a"), esdb.NoStream{}, event(0))
+		beyond := esdb.Position{Commit: last.CommitPosition + 1<<40, Prepare: last.PreparePosition + 1<<40}
+		h := c.subscribeAll(esdb.SubscribeToAllOptions{From: beyond})
+		if mine := c.mine(h.untilLive()); len(mine) != 0 {
+			c.Fatalf("got %d events", len(mine))
+		}
+	}},
 	{"from the start it delivers everything", func(c *scenario) {
 		c.written(c.stream("a"), esdb.NoStream{}, events(3)...)
 		h := c.subscribeAll(esdb.SubscribeToAllOptions{From: esdb.Start{}})
