@@ -168,3 +168,26 @@ func TestTheEndOfTheReadersPasswordEndsTheReadersCalls(t *testing.T) {
 		}
 	}
 }
+
+// Clients of other languages may ping once a second, or more often.
+func TestAClientMayPingAsOftenAsItLikes(t *testing.T) {
+	t.Parallel()
+	const pings = 100
+	c, config := guarded(t)
+	s := newStranger(t, c, config.Address)
+	for range pings {
+		must.NoError(t, s.WritePing(false, [8]byte{}))
+	}
+	for acks := 0; acks < pings; {
+		frame, err := s.ReadFrame()
+		must.NoError(t, err)
+		switch frame := frame.(type) {
+		case *http2.GoAwayFrame:
+			t.Fatalf("the node ends the connection after %d answers: %s", acks, frame.DebugData())
+		case *http2.PingFrame:
+			if frame.IsAck() {
+				acks++
+			}
+		}
+	}
+}
