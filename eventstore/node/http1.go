@@ -3,11 +3,13 @@ package node
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/tls"
 	"errors"
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,13 +31,16 @@ const (
 
 // handshake is the beginning of a connection by TCP: TLS, and a look at the protocol
 // inside. Some clients use the original's HTTP/1.1 interface for features that gRPC lacks.
-// They get a refusal, and would see a reset otherwise.
+// They get a refusal, and would see a reset otherwise. Checks of health get an answer.
 type handshake struct {
 	credentials.TransportCredentials
-	tls *tls.Config // nil: there is none
+	tls  *tls.Config            // nil: there is none
+	term func() context.Context // the node's
 }
 
-func newHandshake(config *tls.Config) handshake { return handshake{insecure.NewCredentials(), config} }
+func (n *Node) newHandshake(config *tls.Config) handshake {
+	return handshake{insecure.NewCredentials(), config, n.Term}
+}
 
 var errNotHTTP2 = errors.New("the connection does not speak HTTP/2")
 
@@ -46,7 +51,7 @@ func (h handshake) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInf
 		user, _ = conn.(*guest)
 		conn = tls.Server(conn, h.tls)
 	}
-	begun, err := sniff(conn)
+	begun, err := h.sniff(conn)
 	if err != nil {
 		return nil, nil, errors.Join(err, conn.Close())
 	}
@@ -62,7 +67,7 @@ type begunConn struct {
 func (c *begunConn) Read(b []byte) (int, error) { return c.seen.Read(b) }
 
 // sniff reads as long as the bytes are the preface's.
-func sniff(conn net.Conn) (*begunConn, error) {
+func (h handshake) sniff(conn net.Conn) (*begunConn, error) {
 	head := make([]byte, 0, len(preface))
 	for len(head) < len(preface) && strings.HasPrefix(preface, string(head)) {
 		n, err := conn.Read(head[len(head):len(preface)])
@@ -73,14 +78,14 @@ func sniff(conn net.Conn) (*begunConn, error) {
 	}
 	all := io.MultiReader(bytes.NewReader(head), conn)
 	if string(head) != preface {
-		return nil, errors.Join(errNotHTTP2, refuse(conn, all))
+		return nil, errors.Join(errNotHTTP2, h.answer(conn, all))
 	}
 	return &begunConn{conn, all}, nil
 }
 
-// refuse answers a request in HTTP/1.1. It reads the request first: the close of a
+// answer answers a request in HTTP/1.1. It reads the request first: the close of a
 // connection with unread bytes would discard the answer.
-func refuse(conn net.Conn, from io.Reader) error {
+func (h handshake) answer(conn net.Conn, from io.Reader) error {
 	request, err := http.ReadRequest(bufio.NewReader(io.LimitReader(from, maxRequest)))
 	if err != nil {
 		return err
@@ -88,10 +93,25 @@ func refuse(conn net.Conn, from io.Reader) error {
 	if _, err := io.Copy(io.Discard, request.Body); err != nil {
 		return err
 	}
-	answer := http.Response{
-		StatusCode: http.StatusNotImplemented, ProtoMajor: 1, ProtoMinor: 1, Close: true, Request: request,
-		Header:        http.Header{"Content-Type": {"text/plain; charset=utf-8"}},
-		ContentLength: int64(len(notOffered)), Body: io.NopCloser(strings.NewReader(notOffered)),
+	answer := http.Response{ProtoMajor: 1, ProtoMinor: 1, Close: true, Request: request}
+	if request.URL.Path == "/health/live" && (request.Method == http.MethodGet || request.Method == http.MethodHead) {
+		answer.StatusCode = h.health(request.URL.Query().Get("liveCode"))
+	} else {
+		answer.StatusCode = http.StatusNotImplemented
+		answer.Header = http.Header{"Content-Type": {"text/plain; charset=utf-8"}}
+		answer.ContentLength, answer.Body = int64(len(notOffered)), io.NopCloser(strings.NewReader(notOffered))
 	}
 	return answer.Write(conn)
+}
+
+// health is the status of a node that has the log, as the client wants to have it.
+func (h handshake) health(wanted string) int {
+	status, err := strconv.Atoi(wanted)
+	switch {
+	case h.term().Err() != nil:
+		return http.StatusServiceUnavailable
+	case err != nil || status < 200 || status > 599:
+		return http.StatusNoContent
+	}
+	return status
 }

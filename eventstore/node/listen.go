@@ -126,12 +126,12 @@ func (n *Node) overTCP(l net.Listener, host string, identity *identityFile) *end
 		e.address = net.JoinHostPort(host, portOf(l.Addr()))
 	}
 	if identity == nil {
-		e.server = n.newServer(host, grpc.Creds(newHandshake(nil)))
+		e.server = n.newServer(host, grpc.Creds(n.newHandshake(nil)))
 		return e
 	}
 	e.listener = &strangers{Listener: l}
 	e.server = n.newServer(host,
-		grpc.Creds(newHandshake(&tls.Config{
+		grpc.Creds(n.newHandshake(&tls.Config{
 			Certificates: []tls.Certificate{identity.certificate}, MinVersion: tls.VersionTLS12,
 			NextProtos: []string{"h2", "http/1.1"},
 		})),

@@ -30,6 +30,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"humanqa/eventstore/node"
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"
 )
@@ -269,8 +270,13 @@ func TestTheAppendLimitCountsAllOfAnEventAndIsSet(t *testing.T) {
 // listening is a node on a TLS address and an insecure one.
 func listening(t *testing.T) (n *node.Node, ca *x509.CertPool) {
 	t.Helper()
+	return listeningOn(t, pgtest.NewDSN(t))
+}
+
+func listeningOn(t *testing.T, dsn string) (n *node.Node, ca *x509.CertPool) {
+	t.Helper()
 	certs := filepath.Join(t.TempDir(), "certs")
-	n = start(t, node.Config{DSN: pgtest.NewDSN(t), Listen: "localhost:0", InsecureListen: "127.0.0.1:0", CertDir: certs})
+	n = start(t, node.Config{DSN: dsn, Listen: "localhost:0", InsecureListen: "127.0.0.1:0", CertDir: certs})
 	pem, err := os.ReadFile(filepath.Join(certs, "ca.crt"))
 	must.NoError(t, err)
 	ca = x509.NewCertPool()
@@ -343,4 +349,39 @@ func TestWhatIsNotOfferedAnswersSoInHTTP1(t *testing.T) {
 			t.Errorf("%s: got %d %s", scheme, resp.StatusCode, body)
 		}
 	}
+}
+
+// The health checks of the original's images ask for it.
+func TestTheNodeSaysThatItLivesWhileItHasTheLog(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.NewDSN(t)
+	n, ca := listeningOn(t, dsn)
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca, MinVersion: tls.VersionTLS12}}}
+	defer client.CloseIdleConnections()
+	ask := func(method, address, query string) (status int) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), method, address+"/health/live"+query, nil)
+		must.NoError(t, err)
+		resp, err := client.Do(req)
+		must.NoError(t, err)
+		must.NoError(t, resp.Body.Close())
+		return resp.StatusCode
+	}
+	for i, scheme := range []string{"https://", "http://"} {
+		address := scheme + addressOf(n.ConnectionStrings()[i])
+		for query, want := range map[string]int{"": 204, "?liveCode=200": 200, "?liveCode=alive": 204, "?liveCode=42": 204} {
+			for _, method := range []string{http.MethodGet, http.MethodHead} {
+				if got := ask(method, address, query); got != want {
+					t.Errorf("%s %s%s: got %d, want %d", method, scheme, query, got, want)
+				}
+			}
+		}
+		if got := ask(http.MethodPost, address, ""); got != http.StatusNotImplemented {
+			t.Errorf("POST: got %d", got)
+		}
+	}
+	takeOver(t, pgtest.NewDB(t, dsn), node.Config{DSN: dsn, Socket: filepath.Join(socketDir(t), "s")})
+	eventually.True(t, "it says that it has no log", func() bool {
+		return ask(http.MethodGet, "http://"+addressOf(n.ConnectionStrings()[1]), "?liveCode=200") == 503
+	})
 }
