@@ -24,9 +24,10 @@ const (
 	maxLinkSize = MinAppendSize
 	// maxAppendEvents bounds the events of one append.
 	maxAppendEvents = 512 * 1024
-	// Names stand in an index whose entries Postgres bounds at 2.7 kB.
-	maxStreamName = 1024
-	maxEventType  = 1024
+	// The names of streams, and of their metadata's, stand in an index. Postgres bounds its
+	// entries at 2,704 bytes. Types stand in none.
+	maxStreamName = 2500
+	maxEventType  = 64 << 10
 )
 
 // streamsServer is the Streams service.
@@ -42,7 +43,7 @@ func streamName(id *shared.StreamIdentifier) (string, error) {
 	switch {
 	case name == "" || name == store.MetaPrefix:
 		return "", invalid("the stream name is empty")
-	case len(name) > maxStreamName:
+	case len(strings.TrimPrefix(name, store.MetaPrefix)) > maxStreamName:
 		return "", invalid("the stream name is too long")
 	case !storable(name):
 		return "", invalid("the stream name is not valid UTF-8 or contains NUL")

@@ -44,6 +44,7 @@
 //
 //   - Positions count events and are no byte offsets.
 //   - The limit of an append counts metadata and names, and a link has a limit of its own.
+//   - The name of a stream has 2,500 bytes at most, and a type 65,536.
 //   - A repeat without an expected revision is recognised among the last 100,000 events of
 //     the log.
 //   - A filter's regular expression has 8 KiB at most, and a second for each name. It knows

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -154,6 +156,56 @@ func TestWhateverIsTakenIsGivenBackByEveryRead(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Postgres' index holds a name of 2.5 kB however little it can be compressed.
+func TestLongNamesAreGivenBackByEveryRead(t *testing.T) {
+	t.Parallel()
+	const streamLength, typeLength = 2500, 64 << 10
+	name := func(length int) string { // the same each time
+		random := make([]byte, length)
+		_, err := rand.NewChaCha8([32]byte{}).Read(random)
+		must.NoError(t, err)
+		return base64.RawURLEncoding.EncodeToString(random)[:length]
+	}
+	n := onSocket(t)
+	client := connect(t, socketConfig(n.Addr()))
+	long := name(streamLength)
+	for form, appends := range forms(t, n) {
+		for _, c := range []struct {
+			stream string
+			kind   int
+			taken  bool
+		}{
+			{long, typeLength, true}, {"$$" + long, 60_000, true},
+			{name(streamLength + 1), 1, false}, {"$$" + name(streamLength+1), 1, false}, {"other", typeLength + 1, false},
+		} {
+			e := event()
+			e.EventType = name(c.kind)
+			if is := appends(c.stream, e); is != c.taken {
+				t.Errorf("%s to a name of %d bytes, with a type of %d: taken is %t", form, len(c.stream), c.kind, is)
+			}
+		}
+	}
+	link := event()
+	link.EventType, link.Data = "$>", []byte("0@"+long)
+	_, err := client.AppendToStream(t.Context(), "link", esdb.AppendToStreamOptions{}, link)
+	must.NoError(t, err)
+	if t.Failed() {
+		return
+	}
+	readAllWays(t, n, []string{long, "link"}, 5, func(how string, e *esdb.ResolvedEvent) {
+		if got := e.Event; got.StreamID == long && got.EventType != name(typeLength) {
+			t.Errorf("%s: the type has %d bytes", how, len(got.EventType))
+		}
+	})
+	_, err = client.DeleteStream(t.Context(), long, esdb.DeleteStreamOptions{ExpectedRevision: esdb.Any{}})
+	must.NoError(t, err)
+	_, err = client.TombstoneStream(t.Context(), long, esdb.TombstoneStreamOptions{ExpectedRevision: esdb.Any{}})
+	must.NoError(t, err)
+	if _, err = client.AppendToStream(t.Context(), long, esdb.AppendToStreamOptions{}, event()); codeOf(err) != esdb.ErrorCodeStreamDeleted {
+		t.Errorf("an append to the tombstoned stream: %v", err)
+	}
 }
 
 // An older version took events that no message can carry.

@@ -21,6 +21,9 @@ const (
 	readBackoff  = 50 * time.Millisecond
 )
 
+// rowSize is what a page counts of an event; names of streams are short.
+const rowSize = `octet_length(type) + octet_length(data) + octet_length(metadata)`
+
 const eventColumns = `position, revision, created, uuid_send(event_id), is_json, stream, type, data, metadata`
 
 // pageSQL reads events in order and stops after a number of bytes. The running
@@ -29,8 +32,8 @@ func pageSQL(where, order string) string {
 	return `
 SELECT ` + eventColumns + `
 FROM (
-  SELECT *, octet_length(data) + octet_length(metadata) AS size,
-    sum(octet_length(data) + octet_length(metadata)) OVER (ORDER BY ` + order + ` ROWS UNBOUNDED PRECEDING) AS total
+  SELECT *, ` + rowSize + ` AS size,
+    sum(` + rowSize + `) OVER (ORDER BY ` + order + ` ROWS UNBOUNDED PRECEDING) AS total
   FROM eventlog.events
   WHERE ` + where + `
   ORDER BY ` + order + `
@@ -148,7 +151,7 @@ func (p *pages) readPage(ctx context.Context, stmt *sql.Stmt, limit int, args ..
 				return err
 			}
 			r.ID = uuid.UUID(id)
-			bytes += len(r.Data) + len(r.Metadata)
+			bytes += len(r.Type) + len(r.Data) + len(r.Metadata)
 			out.Events = append(out.Events, r)
 			return nil
 		})
