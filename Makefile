@@ -64,6 +64,7 @@ contract: go alerts $(CLIENTS)/node_modules postgres ## check the OpenAPI docume
 	$(GO) test $(RACE) -vet=off -count=1 -timeout 60m -run TestTheDocumentInOtherTools ./httpapi/openapi -args -clients $(CURDIR)/$(CLIENTS)
 	$(GO) test $(RACE) -vet=off -count=1 -timeout 60m -run "TestOthersReadWhatWeWrote|TestTheService/the_official_libraries" ./cmd/humanqa -args -clients $(CURDIR)/$(CLIENTS)
 	$(GO) test $(RACE) -vet=off -count=1 -timeout 60m -run TestTheOfficial ./httpapi/mcp -args -clients $(CURDIR)/$(CLIENTS)
+	$(GO) test $(RACE) -vet=off -count=1 -timeout 60m -run TestTheNodeServesTheClient ./eventstore/node -args -clients $(CURDIR)/$(CLIENTS)
 
 .PHONY: alerts
 alerts: ## check the alerts' rules, and play them with Prometheus' own promtool

@@ -65,11 +65,12 @@
 //
 //   - This package, internal/testing/conformance and the node's stubs: the package esdb
 //     is named kurrentdb, ExpectedRevision is StreamState.
-//   - gate.go depends on the library's log lines and their order. At v1.1.2 the
-//     successor still logs an error before it acts on it, and still waits for its node
-//     without a context. But it neither logs nor acts on an error that carries the
-//     server's details. TestTheClientIsTheOneWhoseHabitsTheGateKnows fails until that
-//     was checked again.
+//   - gate.go depends on the library's log lines and their order. The successor at v1.4.2
+//     has both habits: tools/clients/kurrentdb holds it to them (make contract). It lets
+//     a call go whose context ends while it waits for its node. But it leaks its previous
+//     connection still, and neither logs nor acts on an error that carries the server's
+//     details. TestTheClientIsTheOneWhoseHabitsTheGateKnows fails until a newer one was
+//     checked.
 //   - This package's tests and the conformance suite, run on the new client: the traps
 //     above are handled until one of them shows that it is gone.
 package eventstore
