@@ -40,17 +40,35 @@
 // the first event, so "from Position{0,0}" means from the start, inclusive or
 // exclusive.
 //
-// # Deliberate differences from the original
+// # Differences from the original
 //
-//   - Positions count events and are no byte offsets.
+// docs/eventstore.md has them, too.
+//
+//   - Positions count events and are no byte offsets. One whose two halves differ is
+//     refused.
 //   - The limit of an append counts metadata and names, and a link has a limit of its own.
-//   - The name of a stream has 2,500 bytes at most, and a type 65,536.
+//   - The name of a stream has 2,500 bytes at most, and a type 65,536. Both are UTF-8
+//     without NUL.
 //   - A repeat without an expected revision is recognised among the last 100,000 events of
 //     the log.
-//   - A filter's regular expression has 8 KiB at most, and a second for each name. It knows
-//     no named blocks (\p{IsCyrillic}), and a character beyond 16 bits is one and not two.
-//   - Nothing can append to $all.
-//   - There are no persistent subscriptions and no server-side projections. The only
-//     users are admin and reader. A call for these gets an answer that says so, over
-//     gRPC and in HTTP/1.1.
+//   - A filter's regular expression has 8 KiB at most, and a second for each name.
+//   - Such an expression knows no named blocks (\p{IsCyrillic}), and a character beyond 16
+//     bits is one and not two.
+//   - A filter without an expression and without a prefix is refused.
+//   - An event of type $> whose data begin with no number is read as itself by live
+//     subscriptions, too.
+//   - Nothing appends to $all or to the metadata of metadata, and metadata are not deleted
+//     alone.
+//   - Metadata with comments or single quotes are no JSON and limit nothing.
+//   - An $acl is kept and gives no rights, and its fields are not looked at.
+//   - Nothing is scavenged: events that are hidden or deleted stay in $all.
+//   - The node writes no events but those of deletes: no statistics, no epochs.
+//   - An event's time is in microseconds.
+//   - A subscription to a stream that is not there catches up at once.
+//   - A slow subscription is not dropped.
+//   - There are no followers that answer reads. Only the holder of the log answers.
+//   - An append goes to one stream, as in the protocol of 24.10.
+//   - Over HTTP/1.1 there is only /health/live, and over HTTP/2 only gRPC.
+//   - There are no persistent subscriptions, no projections in the server, and no users
+//     but admin and reader.
 package node
