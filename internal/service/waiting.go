@@ -18,6 +18,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/eventstore"
+	"humanqa/eventstore/node"
 	"humanqa/httpapi"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/backoff"
@@ -30,7 +31,7 @@ const (
 	// quietStart is how long a start may take before its addresses say that it is starting.
 	quietStart = 2 * time.Second
 	// startFirst and startLast are the shortest and longest pause between two tries.
-	startFirst, startLast = 200 * time.Millisecond, 2 * time.Second
+	startFirst, startLast = 200 * time.Millisecond, time.Second
 )
 
 // awayError says that a part of the service does not answer, which a later try may mend.
@@ -76,8 +77,17 @@ func (c Config) needsSessions(err error) error {
 // directURL is your own Postgres itself; empty: the embedded one.
 func (c Config) directURL() string { return cmp.Or(c.DatabaseDirectURL, c.DatabaseURL) }
 
-// startPatiently is Start that goes on trying while Postgres or the log does not answer, for
-// days if need be. Meanwhile the service's addresses say so.
+// passing names what a start waits for, if the error may pass.
+func passing(err error) (missing httpapi.Problem, ok bool) {
+	if away, ok := errors.AsType[*awayError](err); ok {
+		return httpapi.Problem{Part: away.part, Reason: "it does not answer"}, true
+	}
+	return httpapi.Problem{Part: "log", Reason: "another process has its lock"}, errors.Is(err, node.ErrLocked)
+}
+
+// startPatiently is Start that goes on trying while Postgres or the log does not answer, or
+// another process has the log's lock, for days if need be. Meanwhile the service's addresses
+// say so.
 func startPatiently(ctx context.Context, cfg Config, log *logrus.Logger, metrics prometheus.Registerer) (*Core, error) {
 	room := &waitingRoom{}
 	room.missing.Store(&httpapi.Problem{Part: "service", Reason: "it is starting"})
@@ -91,12 +101,13 @@ func startPatiently(ctx context.Context, cfg Config, log *logrus.Logger, metrics
 	}()
 	for wait := startFirst; ; wait = min(2*wait, startLast) {
 		core, err := Start(ctx, cfg, log, metrics)
-		away, ok := errors.AsType[*awayError](err)
+		missing, ok := passing(err)
 		if !ok || ctx.Err() != nil {
 			return core, err
 		}
-		log.WithError(err).Warn("the start waits, trying again")
-		room.missing.Store(&httpapi.Problem{Part: away.part, Reason: "it does not answer"})
+		if *room.missing.Swap(&missing) != missing {
+			log.WithError(err).Warn("the start waits, and tries again and again")
+		}
 		_ = backoff.Wait(ctx, wait) // the next try finds out that ctx has ended
 	}
 }

@@ -27,7 +27,8 @@ const (
 	// lockPatience is how long Open waits for the lock of a node that died
 	// without Postgres having noticed yet.
 	lockPatience = 5 * time.Second
-	lockRetry    = 50 * time.Millisecond
+	// Between two tries it waits longer each time: a node that stands by asks for days.
+	lockRetryFirst, lockRetryLast = 50 * time.Millisecond, 500 * time.Millisecond
 )
 
 // Store keeps the events of one log. It may be used by many goroutines.
@@ -148,22 +149,18 @@ func (s *Store) Close() {
 func lockSession(ctx context.Context, db *sql.DB, c *candidate) (*session, error) {
 	ctx, cancel := context.WithTimeout(ctx, lockPatience)
 	defer cancel()
-	end, _ := ctx.Deadline()
 	var locked error
-	for {
+	for try := 1; ; try++ {
 		s, err := openSession(ctx, db, c)
 		switch {
 		case errors.Is(err, errFormer):
 		case errors.Is(err, ErrLocked):
 			locked = err
-		case err != nil && locked != nil && (ctx.Err() != nil || !time.Now().Before(end)):
-			// The last attempt ran into the time limit; a dialer compares the clock
-			// itself, and may say so before the context does.
-			return nil, locked
+		case err != nil && locked != nil: // Postgres restarts, or the time is over
 		default:
 			return s, err
 		}
-		if backoff.Wait(ctx, lockRetry) != nil {
+		if backoff.Wait(ctx, backoff.Delay(try, lockRetryFirst, lockRetryLast)) != nil {
 			return nil, cmp.Or(locked, ErrLocked)
 		}
 	}
