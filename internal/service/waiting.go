@@ -108,6 +108,7 @@ func startPatiently(ctx context.Context, cfg Config, log *logrus.Logger, metrics
 		if *room.missing.Swap(&missing) != missing {
 			log.WithError(err).Warn("the start waits, and tries again and again")
 		}
+		tellSystemd(fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", startLimit.Microseconds()), log)
 		_ = backoff.Wait(ctx, wait) // the next try finds out that ctx has ended
 	}
 }

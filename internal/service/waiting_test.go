@@ -5,8 +5,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"humanqa/eventstore/node"
 	"humanqa/internal/testing/eventually"
@@ -89,4 +91,26 @@ func TestAPartThatDoesNotAnswerIsNamedWithItsSetting(t *testing.T) {
 		strings.Contains(err.Error(), "hidden") {
 		t.Errorf("%v", err)
 	}
+}
+
+// Not parallel: it sets the process's environment.
+func TestSystemdGivesAStartThatWaitsMoreTime(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "notify")
+	systemd, err := new(net.ListenConfig).ListenPacket(t.Context(), "unixgram", socket)
+	must.NoError(t, err)
+	defer func() { _ = systemd.Close() }() // it said enough
+	t.Setenv("NOTIFY_SOCKET", socket)
+	cfg, log := serveConfig(t, "HUMANQA_DATABASE_URL=postgres://"+process.Address(t)+"/qa?sslmode=disable")
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- Serve(ctx, cfg, log, func(*Service) {}) }()
+	must.NoError(t, systemd.SetReadDeadline(time.Now().Add(eventually.Patience)))
+	said := make([]byte, 64)
+	n, _, err := systemd.ReadFrom(said)
+	if err != nil || string(said[:n]) != "EXTEND_TIMEOUT_USEC=300000000" {
+		t.Errorf("it says %q, %v", said[:n], err)
+	}
+	stop()
+	must.NoError(t, <-ended)
 }
