@@ -15,6 +15,8 @@ import (
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+
+	"humanqa/internal/strangers"
 )
 
 const (
@@ -48,7 +50,7 @@ var errNotHTTP2 = errors.New("the connection does not speak HTTP/2")
 func (h handshake) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	var user credentials.AuthInfo
 	if h.tls != nil {
-		user, _ = conn.(*guest)
+		user, _ = conn.(*strangers.Conn)
 		conn = tls.Server(conn, h.tls)
 	}
 	begun, err := h.sniff(conn)

@@ -25,6 +25,7 @@ import (
 	"google.golang.org/grpc/tap"
 
 	"humanqa/internal/selfsigned"
+	"humanqa/internal/strangers"
 )
 
 const (
@@ -200,8 +201,8 @@ func (f *identityFile) identify(ctx context.Context, info *tap.Info) (context.Co
 			continue
 		}
 		if p, ok := peer.FromContext(ctx); ok {
-			if g, ok := p.AuthInfo.(*guest); ok {
-				g.know()
+			if conn, ok := p.AuthInfo.(*strangers.Conn); ok {
+				conn.Know()
 			}
 		}
 		return context.WithValue(ctx, callerKey{}, c), nil

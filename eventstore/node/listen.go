@@ -20,6 +20,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
+
+	"humanqa/internal/strangers"
 )
 
 const (
@@ -45,6 +47,13 @@ const (
 	// that calls have grown; a new goroutine grows its own. A subscription keeps one
 	// busy. Calls that find none free get a goroutine of their own.
 	callWorkers = 32
+
+	// A connection to the TLS address is a stranger's until one of its calls has a password.
+	// strangerBytes has room for a handshake, and for the calls that a client makes before it
+	// signs in.
+	maxStrangers  = 128
+	strangerBytes = 128 << 10
+	strangerTime  = 10 * time.Second
 
 	// refusalWait bounds how long a refused append's other messages are awaited.
 	refusalWait = time.Second
@@ -129,7 +138,7 @@ func (n *Node) overTCP(l net.Listener, host string, identity *identityFile) *end
 		e.server = n.newServer(host, grpc.Creds(n.newHandshake(nil)))
 		return e
 	}
-	e.listener = &strangers{Listener: l}
+	e.listener = &strangers.Listener{Listener: l, Most: maxStrangers, Bytes: strangerBytes, Time: strangerTime}
 	e.server = n.newServer(host,
 		grpc.Creds(n.newHandshake(&tls.Config{
 			Certificates: []tls.Certificate{identity.certificate}, MinVersion: tls.VersionTLS12,
