@@ -1,12 +1,15 @@
 package voice
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"testing"
 	"time"
+
+	"github.com/pion/stun/v4"
 
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
@@ -87,33 +90,83 @@ func TestSoundThatComesLateIsPassedOn(t *testing.T) {
 	}
 }
 
-// Connections that say nothing take no more than their share of the TCP port.
-func TestConnectionsToTheTCPPortAreBounded(t *testing.T) {
+// dials connects to the TCP port from an address of the loopback, and says something.
+func dials(t *testing.T, at net.Addr, from string, say []byte) net.Conn {
+	t.Helper()
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	conn, err := dialer.DialContext(t.Context(), "tcp", at.String())
+	must.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	_, _ = conn.Write(say) // it may be closed already
+	return conn
+}
+
+// ends waits until the server has closed a connection.
+func ends(t *testing.T, conn net.Conn) {
+	t.Helper()
+	must.NoError(t, conn.SetReadDeadline(time.Now().Add(eventually.Patience)))
+	if _, err := conn.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a connection stays open: %v", err)
+	}
+}
+
+// names is a first message that names a browser.
+func names(t *testing.T, browser string) []byte {
+	t.Helper()
+	m, err := stun.Build(stun.TransactionID, stun.BindingRequest, stun.NewUsername(browser+":x"))
+	must.NoError(t, err)
+	return append(binary.BigEndian.AppendUint16(nil, uint16(len(m.Raw))), m.Raw...)
+}
+
+func TestStrangersAtTheTCPPortKeepNoBrowserOut(t *testing.T) {
 	t.Parallel()
 	s := listen(t)
-	var dialer net.Dialer
-	dial := func() net.Conn {
-		conn, err := dialer.DialContext(t.Context(), "tcp", s.Addr().String())
-		must.NoError(t, err)
-		t.Cleanup(func() { _ = conn.Close() })
-		return conn
+	for n := range 800 {
+		dials(t, s.Addr(), fmt.Sprint("127.0.0.", 2+n%8), nil)
 	}
+	for _, said := range [][]byte{names(t, "nobody"), make([]byte, 2), {0xff, 0xff}, []byte("GET / HTTP/1.1\r\n\r\n")} {
+		ends(t, dials(t, s.Addr(), "127.0.0.1", said))
+	}
+	ann, bob := joins(t, s, "room", Guest{Key: "tcp ann"}), joins(t, s, "room", Guest{Key: "tcp bob"})
+	ann.hears(10, bob)
+	bob.hears(10, ann)
+}
+
+func TestABrowserHasAFewConnectionsToTheTCPPort(t *testing.T) {
+	t.Parallel()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	must.NoError(t, err)
+	p := newPort(l)
+	_, err = p.GetConnByUfrag("ann", false, net.IPv4(127, 0, 0, 1))
+	must.NoError(t, err)
+	has := func(want int) {
+		t.Helper()
+		eventually.Within(t, eventually.Patience, func() error {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			if got := p.conns["ann"]; got != want {
+				return fmt.Errorf("it has %d connections, want %d", got, want)
+			}
+			return nil
+		})
+	}
+	dial := func() net.Conn { return dials(t, l.Addr(), "127.0.0.1", names(t, "ann")) }
 	var open []net.Conn
-	for range maxConnsFrom {
+	for range maxConnsOf {
 		open = append(open, dial())
 	}
-	more := dial()
-	must.NoError(t, more.SetReadDeadline(time.Now().Add(eventually.Patience)))
-	if _, err := more.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("one more stays open: %v", err)
+	has(maxConnsOf)
+	ends(t, dial())
+	must.NoError(t, open[0].Close())
+	has(maxConnsOf - 1)
+	open[0] = dial()
+	has(maxConnsOf)
+	p.RemoveConnByUfrag("ann")
+	for _, conn := range append(open, dial()) {
+		ends(t, conn)
 	}
-	for _, conn := range open {
-		_ = conn.Close()
-	}
-	eventually.True(t, "the places are free again", func() bool {
-		conn := dial()
-		must.NoError(t, conn.SetReadDeadline(time.Now().Add(50*time.Millisecond)))
-		_, err := conn.Read(make([]byte, 1))
-		return errors.Is(err, os.ErrDeadlineExceeded)
-	})
+	has(0)
+	silent := dials(t, l.Addr(), "127.0.0.1", nil)
+	must.NoError(t, p.Close())
+	ends(t, silent)
 }

@@ -123,7 +123,7 @@ func (s *Server) openPort(ctx context.Context, c Config, settings *webrtc.Settin
 	}
 	s.addr, _ = l.Addr().(*net.TCPAddr)
 	s.ends = append(s.ends, l)
-	tcp := webrtc.NewICETCPMux(quietly, &bounded{Listener: l, from: map[string]int{}}, 16)
+	tcp := newPort(l)
 	settings.SetICETCPMux(tcp)
 	s.ends = append(s.ends, tcp)
 	families := []ice.NetworkType{ice.NetworkTypeUDP4, ice.NetworkTypeUDP6}
