@@ -236,8 +236,8 @@ func TestASubscriptionResumesOnARestartedNode(t *testing.T) {
 			ids[w] = persistentWriter(ctx, t, socketConfig(address), fmt.Sprintf("load-%d", w), each, &acked)
 		})
 	}
-	seen := make(chan uuid.UUID, writers*each)
-	wg.Go(func() { follow(ctx, t, socketConfig(address), writers*each, seen) })
+	var seen []uuid.UUID
+	wg.Go(func() { seen = follow(ctx, t, socketConfig(address), "", writers*each) })
 	for r := range restarts {
 		want := int64((r + 1) * writers * each / (restarts + 1))
 		eventually.True(t, "load", func() bool { return acked.Load() >= want || t.Failed() })
@@ -245,9 +245,8 @@ func TestASubscriptionResumesOnARestartedNode(t *testing.T) {
 		n = start(t, config)
 	}
 	wg.Wait()
-	close(seen)
 	got := map[uuid.UUID]bool{}
-	for id := range seen {
+	for _, id := range seen {
 		if got[id] {
 			t.Fatalf("event %s came twice", id)
 		}
@@ -260,30 +259,31 @@ func TestASubscriptionResumesOnARestartedNode(t *testing.T) {
 	}
 }
 
-// follow subscribes to $all, and again behind the last event whenever the
-// subscription is lost, until it has seen n events.
-func follow(ctx context.Context, t *testing.T, config *esdb.Configuration, n int, seen chan<- uuid.UUID) {
-	last := esdb.Position{}
-	for got := 0; got < n && ctx.Err() == nil; {
+// follow subscribes to a stream, or to $all without one, and again behind the last event
+// whenever the subscription is lost, until it has seen n events, each once and in order.
+func follow(ctx context.Context, t *testing.T, config *esdb.Configuration, stream string, n int) (seen []uuid.UUID) {
+	for len(seen) < n && ctx.Err() == nil {
 		client, err := esdb.NewClient(config)
 		if err != nil {
 			t.Error(err)
-			return
+			return seen
 		}
-		sub, err := client.SubscribeToAll(ctx, esdb.SubscribeToAllOptions{From: last})
-		for err == nil && got < n {
+		sub, err := subscribe(ctx, client, stream, uint64(len(seen)))
+		for err == nil && len(seen) < n {
 			e := sub.Recv()
 			if e.SubscriptionDropped != nil {
 				break
 			}
 			if e.EventAppeared != nil {
-				if p := e.EventAppeared.Event.Position; p.Commit != last.Commit+1 {
-					t.Errorf("position %d after %d", p.Commit, last.Commit)
-					return
+				place := e.EventAppeared.Event.EventNumber
+				if stream == "" {
+					place = e.EventAppeared.Event.Position.Commit - 1
 				}
-				last = e.EventAppeared.Event.Position
-				seen <- e.EventAppeared.Event.EventID
-				got++
+				if place != uint64(len(seen)) {
+					t.Errorf("event %d of %q comes as its event %d", place, stream, len(seen))
+					return seen
+				}
+				seen = append(seen, e.EventAppeared.Event.EventID)
 			}
 		}
 		if err == nil {
@@ -291,6 +291,19 @@ func follow(ctx context.Context, t *testing.T, config *esdb.Configuration, n int
 		}
 		_ = client.Close() // never fails
 	}
+	return seen
+}
+
+// subscribe begins behind so many events of a stream, or of $all without one.
+func subscribe(ctx context.Context, client *esdb.Client, stream string, behind uint64) (*esdb.Subscription, error) {
+	if stream == "" {
+		return client.SubscribeToAll(ctx, esdb.SubscribeToAllOptions{From: esdb.Position{Commit: behind, Prepare: behind}})
+	}
+	from := esdb.StreamPosition(esdb.Start{})
+	if behind > 0 {
+		from = esdb.Revision(behind - 1)
+	}
+	return client.SubscribeToStream(ctx, stream, esdb.SubscribeToStreamOptions{From: from})
 }
 
 func TestARepeatWithAnyIsRecognisedAfterARestart(t *testing.T) {

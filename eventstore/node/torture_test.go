@@ -197,7 +197,8 @@ func TestNoAppendIsLostOrDoubledThroughChangesOfTheHolder(t *testing.T) {
 	var acked atomic.Int64
 	ids := make([][]uuid.UUID, writers)
 	total := writers * each
-	seen := make(chan uuid.UUID, total)
+	var all []uuid.UUID
+	followed := make([][]uuid.UUID, 2) // streams: one whose writer expects the revision, one any
 	var wg sync.WaitGroup
 	for w := range writers {
 		stream := fmt.Sprintf("load-%d", w)
@@ -209,7 +210,10 @@ func TestNoAppendIsLostOrDoubledThroughChangesOfTheHolder(t *testing.T) {
 			}
 		})
 	}
-	wg.Go(func() { follow(ctx, t, c.config, total, seen) })
+	wg.Go(func() { all = follow(ctx, t, c.config, "", total) })
+	for w := range followed {
+		wg.Go(func() { followed[w] = follow(ctx, t, c.config, fmt.Sprintf("load-%d", w), each) })
+	}
 	for i, blow := range blows {
 		want := int64((i + 1) * total / (len(blows) + 1))
 		eventually.Within(t, limit, func() error {
@@ -222,7 +226,12 @@ func TestNoAppendIsLostOrDoubledThroughChangesOfTheHolder(t *testing.T) {
 	}
 	wg.Wait()
 	requireWhole(t, c.db, slices.Concat(ids...))
-	if len(seen) != total {
-		t.Errorf("the subscription saw %d events, want %d", len(seen), total)
+	if len(all) != total {
+		t.Errorf("the subscription saw %d events, want %d", len(all), total)
+	}
+	for w, seen := range followed {
+		if !slices.Equal(seen, ids[w]) {
+			t.Errorf("the subscription to load-%d saw other events than were written, or in another order", w)
+		}
 	}
 }
