@@ -34,6 +34,8 @@ const (
 	MaxFindings = 200
 	// settleWithin bounds the write of a check's result.
 	settleWithin = 10 * time.Second
+	// scrapeLimit bounds the query of a scrape.
+	scrapeLimit = time.Second
 	// LookEvery is how often a process looks whether a check is due.
 	LookEvery = 10 * time.Minute
 	// ByItself is the person of a check that nobody started.
@@ -365,7 +367,7 @@ func (c *Checks) Describe(out chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector. Without Postgres there are no numbers.
 func (c *Checks) Collect(out chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), settleWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeLimit)
 	defer cancel()
 	last, found, err := c.LastDone(ctx)
 	if err != nil {
