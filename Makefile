@@ -71,7 +71,7 @@ alerts: ## check the alerts' rules, and play them with Prometheus' own promtool
 	@scripts/alerts.sh
 
 .PHONY: alarms
-alarms: go alerts postgres ## cause all nineteen alerts in a running service that a Prometheus server watches (four minutes, as root: it mounts a small disk)
+alarms: go alerts postgres ## cause every alert in a running service that a Prometheus server watches (four minutes, as root: it mounts a small disk)
 	$(GO) test -count=1 -timeout 60m -v -run TestAlertsFire ./cmd/humanqa -args -prometheus $(CURDIR)/$(TOOLS)/prometheus/usr/bin/prometheus
 
 .PHONY: torture

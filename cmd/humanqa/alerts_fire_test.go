@@ -128,7 +128,8 @@ func startAlarms(t *testing.T) *alarms {
 	return a
 }
 
-// watch starts Prometheus, and gives its address.
+// watch starts Prometheus, and gives its address. A scrape takes two seconds at most where
+// Postgres does not answer, and may take as long as its interval.
 func watch(t *testing.T, admin string) (address string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -136,7 +137,7 @@ func watch(t *testing.T, admin string) (address string) {
 	must.NoError(t, err)
 	must.NoError(t, os.WriteFile(filepath.Join(dir, "rules.yml"), []byte(patience.ReplaceAllString(hurriedRules.Replace(string(rules)), "")), 0o600))
 	must.NoError(t, os.WriteFile(filepath.Join(dir, "prometheus.yml"), fmt.Appendf(nil, `
-global: {scrape_interval: 1s, evaluation_interval: 1s}
+global: {scrape_interval: 3s, evaluation_interval: 1s}
 rule_files: [rules.yml]
 scrape_configs: [{job_name: humanqa, static_configs: [{targets: [%q]}]}]
 `, admin), 0o600))
