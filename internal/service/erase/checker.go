@@ -164,7 +164,7 @@ func (e *Checker) eraseTests(ctx context.Context) error {
 		case err != nil:
 			return fmt.Errorf("erase job %s: %w", id, err)
 		case len(left.Left) > 0:
-			return fmt.Errorf("texts of job %s are still in %s", id, left.Left[0])
+			return fmt.Errorf("texts of job %s are still in %s", id, Lines(left.Left)[0])
 		}
 	}
 	return nil
