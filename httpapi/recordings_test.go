@@ -271,9 +271,9 @@ func TestAPartThatBrokeOffIsSentAgain(t *testing.T) {
 	var keys []string
 	listed := func() int {
 		keys = nil
-		err := evidence.StoredFiles(t.Context(), s.db, func(jobID, key string, size int64) error {
-			keys = append(keys, key)
-			r, err := good.Read(t.Context(), key, 0, size)
+		err := evidence.StoredFiles(t.Context(), s.db, func(f evidence.StoredFile) error {
+			keys = append(keys, f.Key)
+			r, err := good.Read(t.Context(), f.Key, 0, f.Size)
 			if err == nil {
 				err = r.Close()
 			}

@@ -19,6 +19,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/uuid"
+
+	"humanqa/httpapi/evidence"
+	"humanqa/internal/blob"
 	"humanqa/internal/service"
 	"humanqa/internal/service/backup"
 	"humanqa/internal/testing/eventually"
@@ -280,10 +284,43 @@ func TestEvidenceWhoseFileIsLostIsFoundAndCostsNoBackup(t *testing.T) {
 	if want := "the file of evidence " + lost + " is lost\n"; exitCode(err) != exitFailed || strings.Count(stdout, "\n") != 2 || !strings.Contains(stdout, want) {
 		t.Errorf("fsck: %v %q, want %q", err, stdout, want)
 	}
+	p.movesEvidence(t, len(pictures)-1, lost)
 	var made backup.Saved
 	p.cli(&made, "backup", filepath.Join(t.TempDir(), "backup.zip"))
 	s.stop()
 	if !slices.Equal(made.Missing, []string{lost}) || made.Evidence != len(pictures)-1 {
 		t.Errorf("backup printed %+v, want it without %s", made, lost)
 	}
+}
+
+// movesEvidence copies it to another place and back, in pieces. A file that no row names is
+// taken away there, and a file of another owner is not.
+func (p *program) movesEvidence(t *testing.T, pictures int, lost string) {
+	t.Helper()
+	there := filepath.Join(t.TempDir(), "bucket")
+	from, to := blob.Directory(filepath.Join(p.dir, "evidence")), blob.Directory(there)
+	erased := filepath.Join(there, uuid.NewString(), uuid.NewString(), uuid.NewString())
+	others := filepath.Join(there, "others", "file")
+	for _, file := range []string{erased, others} {
+		must.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte("x"), 0o600)))
+	}
+	var first, second, back evidence.Copied
+	p.cli(&first, "evidence", "copy", from, to)
+	if first.Files != pictures || first.There != 0 || first.Removed != 1 || !slices.Equal(first.Lost, []string{lost}) {
+		t.Errorf("the copy: %+v", first)
+	}
+	if _, err := os.Stat(others); err != nil {
+		t.Error(err)
+	}
+	copied, err := filepath.Glob(filepath.Join(there, "*", "*", "*[0-9a-f]"))
+	if err != nil || len(copied) != pictures {
+		t.Fatalf("%d files are there, %v", len(copied), err)
+	}
+	must.NoError(t, os.WriteFile(copied[0], []byte("half"), 0o600))
+	p.cli(&second, "evidence", "copy", from, to)
+	p.cli(&back, "evidence", "copy", to, from)
+	if second.Files != 1 || second.There != pictures-1 || back.Files != 0 || back.There != pictures {
+		t.Errorf("again: %+v, and back: %+v", second, back)
+	}
+	p.refuses("the new place is neither s3://bucket", "evidence", "copy", from, "/tmp/x")
 }

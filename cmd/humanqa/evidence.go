@@ -256,3 +256,36 @@ type evidenceReleaseCmd struct {
 func (c *evidenceReleaseCmd) Run(ctx context.Context, a *app, core *service.Core) error {
 	return c.run(ctx, a, core, oversight.ReleaseHold, "released", core.Commands.ReleaseHold)
 }
+
+type evidenceCopyCmd struct {
+	From string `arg:"" help:"Where the files are, as in HUMANQA_EVIDENCE_URL."`
+	To   string `arg:"" help:"Where they go: file:///dir or s3://bucket?region=…"`
+}
+
+// Run may be repeated, and then copies the rest.
+func (c *evidenceCopyCmd) Run(ctx context.Context, a *app, core *service.Core) (err error) {
+	from, err := blob.Open(ctx, c.From)
+	if err != nil {
+		return fmt.Errorf("the old place %w", err)
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	to, err := blob.Open(ctx, c.To)
+	if err != nil {
+		return fmt.Errorf("the new place %w", err)
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	out, err := evidence.Copy(ctx, core.DB, from, to)
+	if err != nil {
+		return err
+	}
+	next := "start the service with HUMANQA_EVIDENCE_URL set to the new place"
+	if core.Served {
+		next = "the service runs: stop it, run the same command again for what has changed, and then " + next
+	}
+	lines := []string{fmt.Sprintf("%d files copied, %d bytes; %d were there; %d that no row names any more removed; %s",
+		out.Files, out.Bytes, out.There, out.Removed, next)}
+	for _, key := range out.Lost {
+		lines = append(lines, "lost before: "+key)
+	}
+	return a.print(out, "%s", strings.Join(lines, "\n"))
+}

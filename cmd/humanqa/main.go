@@ -77,6 +77,7 @@ type commands struct {
 		Keep    evidenceKeepCmd    `cmd:"" help:"Say how long an account or a project keeps evidence."`
 		Hold    evidenceHoldCmd    `cmd:"" help:"Keep the evidence of an account, a project or a job, despite the settings."`
 		Release evidenceReleaseCmd `cmd:"" help:"End a hold."`
+		Copy    evidenceCopyCmd    `cmd:"" help:"Copy all evidence to another place, such as a bucket. Run it beside the service, and once more while it is stopped."`
 		Sweep   evidenceSweepCmd   `cmd:"" help:"Let go the evidence that is due, and delete its files, as the service does each minute."`
 	} `cmd:"" help:"Evidence, and how long it is kept."`
 	Erase eraseCmd `cmd:"" help:"Erase one job, checker or person for good, and search for remains. Verdicts, credits and proofs stay."`

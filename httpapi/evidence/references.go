@@ -3,6 +3,9 @@ package evidence
 import (
 	"context"
 	"fmt"
+	"path"
+	"slices"
+	"sync"
 
 	"github.com/google/uuid"
 	"github.com/jmoiron/sqlx"
@@ -10,6 +13,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
+	"humanqa/internal/blob"
 )
 
 // References finds, in a log that is read from its start, the pieces without a row that
@@ -108,9 +112,9 @@ WHERE stored_at IS NOT NULL
 ORDER BY account_id, job_id, id`
 
 // LetGo compares the pieces that the log let go with their rows, once the whole log was
-// seen. there says whether a file is still there; nil where that is unknown. A crash
-// leaves a lease, or a file, which the next sweep removes: neither is a difference.
-func (e *References) LetGo(ctx context.Context, there func(key string, size int64) bool) (unlike []Unlike, err error) {
+// seen. A crash leaves a lease, or a file, which the next sweep removes: neither is a
+// difference.
+func (e *References) LetGo(ctx context.Context, files *blob.Bucket) (unlike []Unlike, err error) {
 	ids := make([]string, 0, len(e.expired))
 	for id := range e.expired {
 		ids = append(ids, id.String())
@@ -123,6 +127,7 @@ func (e *References) LetGo(ctx context.Context, there func(key string, size int6
 	if err := sqlx.SelectContext(ctx, e.DB, &rows, letGoSQL, pq.Array(ids)); err != nil {
 		return nil, fmt.Errorf("look for the evidence that is kept no longer: %w", err)
 	}
+	var erased []StoredFile
 	for _, r := range rows {
 		var problem string
 		id, err := uuid.Parse(r.ID)
@@ -131,12 +136,24 @@ func (e *References) LetGo(ctx context.Context, there func(key string, size int6
 			problem = "evidence " + r.ID + " is marked as kept no longer, which no event says"
 		case r.GoneAt == nil && !r.Busy:
 			problem = "evidence " + r.ID + " is kept although an event says that it is kept no longer"
-		case r.Erased && there != nil && there(r.key(), r.Size):
-			problem = "the file of evidence " + r.ID + ", which is kept no longer, is still there"
+		case r.Erased:
+			erased = append(erased, StoredFile{JobID: r.JobID, Key: r.key(), Size: r.Size})
+			continue
 		default:
 			continue
 		}
 		unlike = append(unlike, Unlike{Reference{JobID: r.JobID, ID: r.ID}, problem})
 	}
-	return unlike, nil
+	var mu sync.Mutex
+	err = inParallel(ctx, slices.Values(erased), func(ctx context.Context, f StoredFile) error {
+		there, err := isThere(ctx, files, f)
+		if there {
+			id := path.Base(f.Key)
+			mu.Lock()
+			defer mu.Unlock()
+			unlike = append(unlike, Unlike{Reference{JobID: f.JobID, ID: id}, "the file of evidence " + id + ", which is kept no longer, is still there"})
+		}
+		return err
+	})
+	return unlike, err
 }

@@ -222,9 +222,15 @@ FROM http_recording_parts
 WHERE stored_at IS NOT NULL
 ORDER BY account_id, job_id, id`
 
-// StoredFiles calls each for every piece of evidence that is in the bucket:
-// its job, its key there, and its size in bytes.
-func StoredFiles(ctx context.Context, q sqlx.QueryerContext, each func(jobID, key string, size int64) error) error {
+// StoredFile is a piece of evidence that is in the bucket.
+type StoredFile struct {
+	AccountID, JobID, ContentType string
+	Key                           string // in the bucket
+	Size                          int64  // in bytes
+}
+
+// StoredFiles calls each for every piece of evidence that is in the bucket.
+func StoredFiles(ctx context.Context, q sqlx.QueryerContext, each func(StoredFile) error) error {
 	rows, err := q.QueryxContext(ctx, storedEvidenceListSQL) //nolint:sqlclosecheck // it is closed below: the linter does not know sqlx
 	if err != nil {
 		return fmt.Errorf("list the evidence: %w", err)
@@ -235,7 +241,7 @@ func StoredFiles(ctx context.Context, q sqlx.QueryerContext, each func(jobID, ke
 		if err := rows.StructScan(&e); err != nil {
 			return fmt.Errorf("list the evidence: %w", err)
 		}
-		if err := each(e.JobID, e.key(), e.Size); err != nil {
+		if err := each(StoredFile{e.AccountID, e.JobID, e.ContentType, e.key(), e.Size}); err != nil {
 			return err
 		}
 	}

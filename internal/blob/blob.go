@@ -25,6 +25,8 @@ type store interface {
 	// write stores nothing when it fails, which it does when content or ctx fails.
 	write(ctx context.Context, key, contentType string, about map[string]string, content io.Reader) error
 	read(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error)
+	size(ctx context.Context, key string) (int64, error)
+	each(ctx context.Context, see func(key string) error) error
 	remove(ctx context.Context, key string) error
 	erase(ctx context.Context, folder string) (files int, err error)
 	room() (free, total int64, err error)
@@ -102,6 +104,23 @@ func (b *Bucket) Read(ctx context.Context, key string, offset, length int64) (io
 		return nil, fmt.Errorf("read %s: %w", key, err)
 	}
 	return r, nil
+}
+
+// Size is the size of a file in bytes. A file that is not there is fs.ErrNotExist.
+func (b *Bucket) Size(ctx context.Context, key string) (int64, error) {
+	size, err := b.files.size(ctx, key)
+	if err != nil {
+		return 0, fmt.Errorf("look at %s: %w", key, err)
+	}
+	return size, nil
+}
+
+// Each calls see for the key of every file.
+func (b *Bucket) Each(ctx context.Context, see func(key string) error) error {
+	if err := b.files.each(ctx, see); err != nil {
+		return fmt.Errorf("list the bucket: %w", err)
+	}
+	return nil
 }
 
 // Delete removes a file; one that is not there is as good as removed.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -45,6 +46,10 @@ func TestADirectoryHoldsFilesForItsOwnerAlone(t *testing.T) {
 	if got := read(t, b, "acc/j1/one", 3, 4); got != "3456" {
 		t.Errorf("got %q", got)
 	}
+	if size, err := b.Size(t.Context(), "acc/j1/one"); size != 10 || err != nil {
+		t.Errorf("its size is %d, %v", size, err)
+	}
+	equalKeys(t, b, "acc/j1/one")
 	beside, err := os.ReadFile(Attributes(filepath.Join(dir, "acc/j1/one")))
 	if string(beside) != `{"user.content_type":"image/png","user.metadata":{"job":"j1"}}`+"\n" {
 		t.Errorf("beside it stands %s, %v", beside, err)
@@ -63,9 +68,25 @@ func TestADirectoryHoldsFilesForItsOwnerAlone(t *testing.T) {
 	must.NoError(t, err)
 }
 
+// equalKeys lists the bucket.
+func equalKeys(t *testing.T, b *Bucket, want ...string) {
+	t.Helper()
+	var keys []string
+	must.NoError(t, b.Each(t.Context(), func(key string) error {
+		keys = append(keys, key)
+		return nil
+	}))
+	if !slices.Equal(keys, want) {
+		t.Errorf("the bucket has %v", keys)
+	}
+}
+
 func TestWhatIsNotThereSaysSo(t *testing.T) {
 	t.Parallel()
 	b, _ := open(t)
+	if _, err := b.Size(t.Context(), "acc/j1/none"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
 	if _, err := b.Read(t.Context(), "acc/j1/none", 0, 1); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}

@@ -116,6 +116,29 @@ func (d directory) read(_ context.Context, key string, offset, length int64) (io
 	}{io.NewSectionReader(f, offset, length), f}, nil
 }
 
+func (d directory) size(_ context.Context, key string) (int64, error) {
+	root, name, err := d.root(key)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = root.Close() }()
+	info, err := root.Stat(name)
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+// each leaves out attributes, and half written files.
+func (d directory) each(ctx context.Context, see func(key string) error) error {
+	return fs.WalkDir(os.DirFS(d.path), ".", func(key string, entry fs.DirEntry, err error) error {
+		if err = errors.Join(err, ctx.Err()); err != nil || entry.IsDir() || path.Ext(key) == Attributes("") || path.Ext(key) == ".tmp" {
+			return err
+		}
+		return see(key)
+	})
+}
+
 // remove takes the attributes first: a repeat after a crash finds the rest by the
 // file.
 func (d directory) remove(_ context.Context, key string) error {

@@ -174,6 +174,25 @@ func known(err error) error {
 	return err
 }
 
+func (o *objects) size(ctx context.Context, key string) (int64, error) {
+	info, err := o.client.StatObject(ctx, o.bucket, key, minio.StatObjectOptions{})
+	return info.Size, known(err)
+}
+
+func (o *objects) each(ctx context.Context, see func(key string) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // ends the listing
+	for found := range o.client.Client.ListObjects(ctx, o.bucket, minio.ListObjectsOptions{Recursive: true}) {
+		if found.Err != nil {
+			return found.Err
+		}
+		if err := see(found.Key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (o *objects) remove(ctx context.Context, key string) error {
 	return known(o.client.RemoveObject(ctx, o.bucket, key, minio.RemoveObjectOptions{}))
 }

@@ -123,6 +123,13 @@ func TestABucketThatSpeaksS3(t *testing.T) {
 	if kept.header.Get("Content-Type") != "image/png" || kept.header.Get("X-Amz-Meta-Job") != "j1" {
 		t.Errorf("the bucket was told %v", kept.header)
 	}
+	if size, err := b.Size(t.Context(), "acc/j1/one"); size != 10 || err != nil {
+		t.Errorf("its size is %d, %v", size, err)
+	}
+	if _, err := b.Size(t.Context(), "acc/j1/none"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what is not there: %v", err)
+	}
+	equalKeys(t, b, "acc/j1/one")
 	for want, at := range map[string][2]int64{"3456": {3, 4}, "0": {0, 1}, "0123456789": {0, 10}, "9": {9, 1}, "": {0, 0}} {
 		if got := read(t, b, "acc/j1/one", at[0], at[1]); got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sirupsen/logrus"
-
 	"humanqa/eventstore/node"
 	"humanqa/httpapi/console"
 	"humanqa/internal/credential"
@@ -19,7 +17,7 @@ import (
 )
 
 // consoleDeps are the dependencies of operators' pages.
-func (s *Service) consoleDeps(ctx context.Context, reads *projections.Reads, store *credential.Store, log *logrus.Logger) console.Deps {
+func (s *Service) consoleDeps(ctx context.Context, reads *projections.Reads, store *credential.Store) console.Deps {
 	var subscriptions func() ([]node.Subscription, int)
 	if s.core.node != nil {
 		subscriptions = s.core.node.Subscriptions

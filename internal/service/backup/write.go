@@ -144,14 +144,14 @@ func addEvidence(ctx context.Context, tx *sqlx.Tx, to *archive.Writer, m *archiv
 		m.EvidenceAt = bucket
 		return 0, nil
 	}
-	err = evidence.StoredFiles(ctx, tx, func(_, key string, size int64) error {
-		file := filepath.Join(dir, filepath.FromSlash(key))
-		if blob.Lost(file, size) {
-			m.Missing = append(m.Missing, key)
+	err = evidence.StoredFiles(ctx, tx, func(f evidence.StoredFile) error {
+		file := filepath.Join(dir, filepath.FromSlash(f.Key))
+		if blob.Lost(file, f.Size) {
+			m.Missing = append(m.Missing, f.Key)
 			return nil
 		}
 		pieces++
-		name := path.Join(evidenceEntry, key)
+		name := path.Join(evidenceEntry, f.Key)
 		if err := addFile(to, name, file); err != nil {
 			return err
 		}

@@ -10,7 +10,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -136,13 +135,18 @@ func (i Installation) Check(
 	out.Events, out.Jobs = log.Events, log.Jobs
 	out.Findings = append(out.Findings, log.Findings(now)...)
 	tell("looking for evidence", out.Events)
-	if err := i.auditEvidence(ctx, &out); err != nil {
+	files, err := blob.Open(ctx, i.EvidenceURL)
+	if err != nil {
+		return Result{}, err
+	}
+	defer func() { _ = files.Close() }() // it is only read
+	if err := i.auditEvidence(ctx, files, &out); err != nil {
 		return Result{}, err
 	}
 	if err := i.auditReferences(ctx, &references, log, gone, &out); err != nil {
 		return Result{}, err
 	}
-	if err := i.auditLetGo(ctx, &references, &out); err != nil {
+	if err := i.auditLetGo(ctx, files, &references, &out); err != nil {
 		return Result{}, err
 	}
 	if err := i.auditErasures(ctx, erased, &out); err != nil {
@@ -186,19 +190,13 @@ func SetAside(ctx context.Context, db *sqlx.DB, models []string) (found []audit.
 	return found, nil
 }
 
-// auditEvidence looks for the file of every piece of evidence, if the files are in a
-// directory.
-func (i Installation) auditEvidence(ctx context.Context, out *Result) error {
-	dir, ok := blob.Path(i.EvidenceURL)
-	if !ok {
-		return nil
+// auditEvidence looks for the file of every piece of evidence.
+func (i Installation) auditEvidence(ctx context.Context, files *blob.Bucket, out *Result) error {
+	lost, err := evidence.Missing(ctx, i.Lent, files)
+	for _, f := range lost {
+		out.find(20, domain.JobStream(f.JobID), "the file of evidence %s is lost", f.Key)
 	}
-	return evidence.StoredFiles(ctx, i.DB, func(jobID, key string, size int64) error {
-		if blob.Lost(filepath.Join(dir, filepath.FromSlash(key)), size) {
-			out.find(20, domain.JobStream(jobID), "the file of evidence %s is lost", key)
-		}
-		return nil
-	})
+	return err
 }
 
 // auditReferences reports evidence that events refer to and that has no row, except for
@@ -235,14 +233,8 @@ func (i Installation) auditErasures(ctx context.Context, erased []string, out *R
 
 // auditLetGo compares evidence that is no longer kept with the log: rows without an
 // event, events without a row, and files that are still there.
-func (i Installation) auditLetGo(ctx context.Context, references *evidence.References, out *Result) error {
-	var there func(string, int64) bool
-	if dir, ok := blob.Path(i.EvidenceURL); ok {
-		there = func(key string, size int64) bool {
-			return !blob.Lost(filepath.Join(dir, filepath.FromSlash(key)), size)
-		}
-	}
-	unlike, err := references.LetGo(ctx, there)
+func (i Installation) auditLetGo(ctx context.Context, files *blob.Bucket, references *evidence.References, out *Result) error {
+	unlike, err := references.LetGo(ctx, files)
 	for _, u := range unlike {
 		out.find(20, domain.JobStream(u.JobID), "%s", u.Problem)
 	}

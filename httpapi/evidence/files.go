@@ -1,0 +1,165 @@
+package evidence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"strings"
+	"sync"
+
+	"github.com/google/uuid"
+	"github.com/jmoiron/sqlx"
+	"golang.org/x/sync/errgroup"
+
+	"humanqa/internal/blob"
+	"humanqa/internal/pgpool"
+)
+
+// atOnce bounds the files of a bucket that one check or copy looks at in parallel. A bucket
+// elsewhere takes tens of milliseconds for each.
+const atOnce = 16
+
+// inParallel ends with the first error.
+func inParallel(ctx context.Context, files iter.Seq[StoredFile], do func(context.Context, StoredFile) error) error {
+	looking, ctx := errgroup.WithContext(ctx)
+	looking.SetLimit(atOnce)
+	for f := range files {
+		if ctx.Err() != nil {
+			break
+		}
+		looking.Go(func() error { return do(ctx, f) })
+	}
+	return looking.Wait()
+}
+
+// everyFile is inParallel for all files that rows name.
+func everyFile(ctx context.Context, q sqlx.QueryerContext, do func(context.Context, StoredFile) error) error {
+	var listed error
+	err := inParallel(ctx, func(yield func(StoredFile) bool) {
+		listed = StoredFiles(ctx, q, func(f StoredFile) error {
+			if !yield(f) {
+				return context.Canceled // an error that inParallel gives
+			}
+			return nil
+		})
+	}, do)
+	if err != nil {
+		return err
+	}
+	return listed
+}
+
+// isThere says that the file is in the bucket, and whole.
+func isThere(ctx context.Context, in *blob.Bucket, f StoredFile) (bool, error) {
+	size, err := in.Size(ctx, f.Key)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && size == f.Size, err
+}
+
+// Missing lists the files that rows name and that are not in the bucket, or not whole.
+func Missing(ctx context.Context, q sqlx.QueryerContext, in *blob.Bucket) (lost []StoredFile, err error) {
+	var mu sync.Mutex
+	err = everyFile(ctx, q, func(ctx context.Context, f StoredFile) error {
+		there, err := isThere(ctx, in, f)
+		if err == nil && !there {
+			mu.Lock()
+			defer mu.Unlock()
+			lost = append(lost, f)
+		}
+		return err
+	})
+	return lost, err
+}
+
+// Copied is the result of a copy.
+type Copied struct {
+	Files   int      `json:"files"` // that were copied now
+	Bytes   int64    `json:"bytes"`
+	There   int      `json:"there"`   // that were there already
+	Lost    []string `json:"lost"`    // keys of files that are not where they were
+	Removed int      `json:"removed"` // from the new place: files that no row names any more
+}
+
+// Copy copies every file that a row names to another bucket. A repeat copies the rest. It
+// removes what no row names any more: the service may have erased it meanwhile.
+func Copy(ctx context.Context, db *sqlx.DB, from, to *blob.Bucket) (out Copied, err error) {
+	out.Lost = []string{}
+	var mu sync.Mutex
+	err = everyFile(ctx, db, func(ctx context.Context, f StoredFile) error {
+		there, err := isThere(ctx, to, f)
+		if err != nil {
+			return err
+		}
+		lost := false
+		if !there {
+			if lost, err = copyFile(ctx, from, to, f); err != nil {
+				return err
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case there:
+			out.There++
+		case lost:
+			out.Lost = append(out.Lost, f.Key)
+		default:
+			out.Files, out.Bytes = out.Files+1, out.Bytes+f.Size
+		}
+		return nil
+	})
+	if err != nil {
+		return out, err
+	}
+	out.Removed, err = removeUnnamed(ctx, db, to)
+	return out, err
+}
+
+func copyFile(ctx context.Context, from, to *blob.Bucket, f StoredFile) (lost bool, err error) {
+	if there, err := isThere(ctx, from, f); err != nil || !there {
+		return !there, err
+	}
+	content, err := from.Read(ctx, f.Key, 0, f.Size)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = content.Close() }() // it is only read
+	about := map[string]string{"account": f.AccountID, "job": f.JobID}
+	if err := to.Write(ctx, f.Key, f.ContentType, about, content); err != nil {
+		return false, err
+	}
+	if whole, err := isThere(ctx, to, f); err != nil || !whole {
+		return false, errors.Join(fmt.Errorf("%s did not arrive whole: run the copy again", f.Key), err)
+	}
+	return false, nil
+}
+
+const fileNamedSQL = `
+SELECT EXISTS (
+    SELECT FROM http_evidence
+    WHERE id = $1
+      AND gone_at IS NULL
+    UNION ALL
+    SELECT FROM http_recording_parts
+    WHERE id = $1)`
+
+// removeUnnamed passes over keys that are not of our form: the bucket may have other things.
+func removeUnnamed(ctx context.Context, db *sqlx.DB, in *blob.Bucket) (n int, err error) {
+	err = in.Each(ctx, func(key string) error {
+		of := strings.Split(key, "/")
+		if len(of) != 3 || uuid.Validate(of[0]) != nil || uuid.Validate(of[1]) != nil || uuid.Validate(of[2]) != nil {
+			return nil
+		}
+		named, _, err := pgpool.Find[bool](ctx, db, "the row of "+key, fileNamedSQL, of[2])
+		if err != nil || named {
+			return err
+		}
+		n++
+		return in.Delete(ctx, key)
+	})
+	return n, err
+}
