@@ -14,6 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sirupsen/logrus"
+
+	"humanqa/internal/archive"
+	"humanqa/internal/service"
+	"humanqa/internal/service/backup"
+	"humanqa/internal/service/logging"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 )
@@ -128,4 +134,33 @@ func olderBackup(t *testing.T) (file string) {
 	file = filepath.Join(t.TempDir(), "older.zip")
 	must.NoError(t, os.WriteFile(file, content, 0o600))
 	return file
+}
+
+// The new binary is installed, and has not been started: its schema is newer than the data's.
+func TestABackupComesBeforeTheFirstStartOfANewBinary(t *testing.T) {
+	t.Parallel()
+	p := newEmbedded(t)
+	cfg, err := service.ParseConfig(p.environ)
+	must.NoError(t, err)
+	from, err := archive.Open(olderBackup(t))
+	must.NoError(t, err)
+	must.NoError(t, backup.Restore(t.Context(), cfg, from, logging.New("text", logrus.ErrorLevel, io.Discard)))
+	must.NoError(t, from.Close())
+	file := filepath.Join(t.TempDir(), "before.zip")
+	var made backup.Saved
+	p.cli(&made, "backup", file)
+	if made.Events != 77 {
+		t.Errorf("backup printed %+v", made)
+	}
+	again, err := archive.Open(file)
+	must.NoError(t, err)
+	if again.Schema != 18 {
+		t.Errorf("the backup has schema %d", again.Schema)
+	}
+	must.NoError(t, again.Close())
+	var out restored
+	newEmbedded(t).cli(&out, "restore", file)
+	if out.Events != 78 || len(out.Findings) != 0 { // and one more, which says how the log is proved
+		t.Errorf("restore printed %+v", out)
+	}
 }

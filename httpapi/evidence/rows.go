@@ -210,17 +210,40 @@ DELETE FROM http_evidence
 WHERE account_id = $1
   AND id = $2`
 
-// Parts of recordings that have not become a file are evidence, too.
-const storedEvidenceListSQL = `
+const (
+	storedPiecesSQL = `
 SELECT id, account_id, job_id, content_type, size
 FROM http_evidence
-WHERE stored_at IS NOT NULL
-  AND gone_at IS NULL
+WHERE stored_at IS NOT NULL`
+	stillKeptSQL = `
+  AND gone_at IS NULL`
+	// Parts of recordings that have not become a file are evidence, too.
+	storedPartsSQL = `
 UNION ALL
 SELECT id, account_id, job_id, '', size
 FROM http_recording_parts
-WHERE stored_at IS NOT NULL
+WHERE stored_at IS NOT NULL`
+	inOrderSQL = `
 ORDER BY account_id, job_id, id`
+)
+
+// The schemas from which on there are recordings, and evidence goes.
+const (
+	recordingsSince = 26
+	goingSince      = 64
+)
+
+// storedFilesSQL is for any schema, whether an earlier version's or this one's.
+func storedFilesSQL(schema int64) string {
+	query := storedPiecesSQL
+	if schema >= goingSince {
+		query += stillKeptSQL
+	}
+	if schema >= recordingsSince {
+		query += storedPartsSQL
+	}
+	return query + inOrderSQL
+}
 
 // StoredFile is a piece of evidence that is in the bucket.
 type StoredFile struct {
@@ -231,7 +254,12 @@ type StoredFile struct {
 
 // StoredFiles calls each for every piece of evidence that is in the bucket.
 func StoredFiles(ctx context.Context, q sqlx.QueryerContext, each func(StoredFile) error) error {
-	rows, err := q.QueryxContext(ctx, storedEvidenceListSQL) //nolint:sqlclosecheck // it is closed below: the linter does not know sqlx
+	return StoredFilesIn(ctx, q, goingSince, each)
+}
+
+// StoredFilesIn is StoredFiles in a schema that may be an earlier version's.
+func StoredFilesIn(ctx context.Context, q sqlx.QueryerContext, schema int64, each func(StoredFile) error) error {
+	rows, err := q.QueryxContext(ctx, storedFilesSQL(schema)) //nolint:sqlclosecheck // it is closed below: the linter does not know sqlx
 	if err != nil {
 		return fmt.Errorf("list the evidence: %w", err)
 	}

@@ -96,7 +96,7 @@ func Write(ctx context.Context, cfg service.Config, from pgdev.Address, file str
 		return Saved{}, fmt.Errorf("take a snapshot: %w", err)
 	}
 	m.Made = m.Made.UTC()
-	if m.Schema, err = migrations.Version(ctx, tx); err != nil {
+	if m.Schema, err = known(ctx, tx); err != nil {
 		return Saved{}, err
 	}
 	if m.Events, _, err = store.Head(ctx, tx); err != nil { // positions have no holes
@@ -124,6 +124,20 @@ func Write(ctx context.Context, cfg service.Config, from pgdev.Address, file str
 	}, err
 }
 
+// known gives the schema, which may be older than this binary's: a backup comes before an
+// upgrade. Of a newer schema this binary does not know all files.
+func known(ctx context.Context, tx *sqlx.Tx) (int64, error) {
+	newest, err := migrations.Newest()
+	if err != nil {
+		return 0, err
+	}
+	schema, err := migrations.Version(ctx, tx)
+	if err == nil && schema > newest {
+		err = fmt.Errorf("%w: its schema is %d, this binary knows %d: back it up with the newer binary", migrations.ErrNewer, schema, newest)
+	}
+	return schema, err
+}
+
 func addFile(to *archive.Writer, name, file string) error {
 	f, err := os.Open(file)
 	if err != nil {
@@ -144,7 +158,7 @@ func addEvidence(ctx context.Context, tx *sqlx.Tx, to *archive.Writer, m *archiv
 		m.EvidenceAt = bucket
 		return 0, nil
 	}
-	err = evidence.StoredFiles(ctx, tx, func(f evidence.StoredFile) error {
+	err = evidence.StoredFilesIn(ctx, tx, m.Schema, func(f evidence.StoredFile) error {
 		file := filepath.Join(dir, filepath.FromSlash(f.Key))
 		if blob.Lost(file, f.Size) {
 			m.Missing = append(m.Missing, f.Key)
