@@ -9,6 +9,10 @@ if ! getent passwd humanqa >/dev/null; then
 fi
 if [ -d /run/systemd/system ]; then
 	systemctl daemon-reload
-	# An upgrade goes on with the new binary.
-	systemctl try-restart humanqa.service
+	# The first start of a new version may change the data, so its operator chooses the moment.
+	if systemctl --quiet is-active humanqa.service; then
+		echo "humanqa: the version before goes on running. Back its data up, then start the new one:"
+		echo "  humanqa backup FILE --env-file /etc/humanqa/env"
+		echo "  systemctl restart humanqa"
+	fi
 fi

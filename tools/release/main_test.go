@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -65,5 +66,47 @@ func TestABinaryThatDoesNotNameItsCommitIsRefused(t *testing.T) {
 		if err := namesCommit(info, "def"); err == nil || !strings.Contains(err.Error(), "release from a clone") {
 			t.Errorf("%v: %v", info.Settings, err)
 		}
+	}
+}
+
+// Programs in the place of systemd's write down their calls.
+func TestAnUpgradeOfThePackageStopsNoService(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][2][]string{
+		"deb": {{"upgrade", "0.2.0"}, {"configure", "0.1.0"}}, "rpm": {{"1"}, {"2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			calls := filepath.Join(dir, "calls")
+			for _, program := range []string{"systemctl", "getent"} {
+				script := "#!/bin/sh\necho " + program + " \"$@\" >>" + calls + "\n"
+				if err := os.WriteFile(filepath.Join(dir, program), []byte(script), 0o700); err != nil { //nolint:gosec // it is run
+					t.Fatal(err)
+				}
+			}
+			said := ""
+			for i, file := range []string{"preremove.sh", "postinstall.sh"} {
+				script, err := os.ReadFile(filepath.Join("../../deploy/linux", file))
+				if err != nil {
+					t.Fatal(err)
+				}
+				text := strings.ReplaceAll(string(script), "/run/systemd/system", dir)
+				out, err := command(t.Context(), dir, "env", append([]string{"PATH=" + dir + ":" + os.Getenv("PATH"), "sh", "-c", text, file}, args[i]...)...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				said += out
+			}
+			called, err := os.ReadFile(calls)
+			if err != nil || !strings.Contains(string(called), "systemctl daemon-reload") || regexp.MustCompile(`restart|stop|start|disable`).Match(called) {
+				t.Errorf("it called %s, %v", called, err)
+			}
+			for _, want := range []string{"humanqa backup FILE", "systemctl restart humanqa"} {
+				if !strings.Contains(said, want) {
+					t.Errorf("it does not name the next step %q: %s", want, said)
+				}
+			}
+		})
 	}
 }
