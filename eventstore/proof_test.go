@@ -24,21 +24,27 @@ func stored(t *testing.T, c *Client) []RawEvent {
 	return events
 }
 
+// newMACsUnder are two keys, one of them for new MACs.
+func newMACsUnder(primary uint32) mac.Keys {
+	return func(uint32) (uint32, map[uint32][]byte) {
+		return primary, map[uint32][]byte{7: []byte("seven"), 8: []byte("eight")}
+	}
+}
+
 func TestAnEventsMACBindsAllThatIsWrittenAndStandsInACopy(t *testing.T) {
 	t.Parallel()
 	_, c := setup(t)
-	keys := mac.Keys{Primary: 7, Keys: map[uint32][]byte{7: []byte("seven"), 8: []byte("eight")}}
 	grow(t, c, "job-before", 0, 1)
-	c.Authenticate(keys)
+	c.Authenticate(newMACsUnder(7))
 	grow(t, c, "job-1", 0, 2)
 	large := newEvent(&job.Completed{Summary: strings.Repeat("x", maxWhole)}) // in parts
 	_, err := c.Append(t.Context(), "job-1", 1, []domain.NewEvent{note("with it"), large})
 	must.NoError(t, err)
-	c.Authenticate(mac.Keys{Primary: 8, Keys: keys.Keys}) // a keyset that was rotated
+	c.Authenticate(newMACsUnder(8)) // a keyset that was rotated
 	grow(t, c, "job-1", 4, 1)
 
 	_, copied := setup(t)
-	copied.Authenticate(keys)
+	copied.Authenticate(newMACsUnder(7))
 	_, err = Copy(t.Context(), c, copied, func(int64) {})
 	must.NoError(t, err)
 	for name, log := range map[string]*Client{"log": c, "copy": copied} {
@@ -95,7 +101,7 @@ func TestAnEventsMACBindsAllThatIsWrittenAndStandsInACopy(t *testing.T) {
 func TestADisownedEventCountsForNothing(t *testing.T) {
 	t.Parallel()
 	n, c := setup(t)
-	c.Authenticate(mac.Keys{Primary: 7, Keys: map[uint32][]byte{7: []byte("seven")}})
+	c.Authenticate(newMACsUnder(7))
 	say := func(revision domain.ExpectedRevision, e domain.Event) {
 		t.Helper()
 		_, err := c.Append(t.Context(), origin.Stream, revision, []domain.NewEvent{newEvent(e)})

@@ -129,3 +129,23 @@ func TestADeliveryThatWasLeasedIsCarriedOver(t *testing.T) {
 		t.Errorf("the endpoint is free: %v, %v", free, err)
 	}
 }
+
+// The ciphertexts name the keys: of accounts, of subjects, and of the proof.
+func TestTheMasterKeysOfAnOlderDatabaseAreKnown(t *testing.T) {
+	t.Parallel()
+	db := before(t, 81)
+	_, err := db.ExecContext(t.Context(), `
+		INSERT INTO vault.master_proof (proof) VALUES ('\x0100000001ff');
+		INSERT INTO vault.data_keys (account_id, wrapped, fingerprint) VALUES
+			('a', '\x128d010100000001ff', '\x128d010100000001ff'), ('b', '\x128d010100000002ff', '\x128d010100000002ff');
+		INSERT INTO vault.data_keys (account_id, shredded_at) VALUES ('gone', now());
+		INSERT INTO vault.subject_keys (subject, account_id, wrapped, destroyed_at) VALUES
+			('job-1', 'a', '\x0100000003ff', NULL), ('job-2', 'a', '\x0100000002ff', NULL), ('job-3', 'a', NULL, now())`)
+	must.NoError(t, err)
+	must.NoError(t, migrations.Up(t.Context(), db.DB))
+	var known []string
+	must.NoError(t, db.SelectContext(t.Context(), &known, "SELECT encode(key_id, 'hex') FROM vault.master_keys WHERE wraps ORDER BY 1"))
+	if want := []string{"00000001", "00000002", "00000003"}; !slices.Equal(known, want) {
+		t.Errorf("the master keys are %v, want %v", known, want)
+	}
+}

@@ -26,12 +26,10 @@ const (
 // length is the field with the key's id in hex, a point, and the MAC.
 var length = len(field) + 8 + 1 + base64.RawURLEncoding.EncodedLen(size) + len(`"}`)
 
-// Keys are the keys of events' MACs by their ids. Primary is the id of the key for new
-// MACs; without keys, events get no MAC.
-type Keys struct {
-	Primary uint32
-	Keys    map[uint32][]byte
-}
+// Keys gives the keys of events' MACs by their ids, which may become more. Primary is the id
+// of the key for new MACs. A wanted key is looked for where keys come from; 0 wants none.
+// Nil: there are no keys.
+type Keys func(wanted uint32) (primary uint32, keys map[uint32][]byte)
 
 // Event is what a MAC binds.
 type Event struct {
@@ -62,8 +60,12 @@ func (k Keys) Verify(e Event) Verdict {
 	}
 	token := e.Meta[at+len(field) : len(e.Meta)-len(`"}`)]
 	id, err := strconv.ParseUint(string(token[:8]), 16, 32)
-	key, known := k.Keys[uint32(id)]
-	if err != nil || !known {
+	if err != nil || k == nil {
+		return Wrong
+	}
+	_, keys := k(uint32(id))
+	key, known := keys[uint32(id)]
+	if !known {
 		return Wrong
 	}
 	e.Meta = e.Meta[:at]
@@ -75,12 +77,12 @@ func (k Keys) Verify(e Event) Verdict {
 
 // Sign gives the event's metadata with a MAC behind it; as they are without keys.
 func (k Keys) Sign(e Event) (meta []byte) {
-	key, ok := k.Keys[k.Primary]
-	if !ok {
+	if k == nil {
 		return e.Meta
 	}
+	primary, keys := k(0)
 	e.Meta = bytes.TrimSuffix(e.Meta, []byte("}"))
-	return bytes.Join([][]byte{e.Meta, []byte(field), tokenOf(k.Primary, key, e), []byte(`"}`)}, nil)
+	return bytes.Join([][]byte{e.Meta, []byte(field), tokenOf(primary, keys[primary], e), []byte(`"}`)}, nil)
 }
 
 func tokenOf(id uint32, key []byte, e Event) []byte {

@@ -15,8 +15,8 @@ import (
 type Links struct {
 	// BaseURL starts them.
 	BaseURL string
-	// Keys gives the MAC keys of the master keyset (vault.MACKeys).
-	Keys func() (primary uint32, keys map[uint32][]byte)
+	// Keys gives the MAC keys of the master keyset (vault.MACKeys); 0 wants none in particular.
+	Keys func(wanted uint32) (primary uint32, keys map[uint32][]byte)
 }
 
 // The uses of a link, which keep the MACs of one from being taken for the other's.
@@ -49,7 +49,7 @@ func (l Links) Refuse(address string) string {
 func (l Links) marks(address string) (marks []string) {
 	local, host, _ := strings.Cut(strings.ToLower(address), "@")
 	local, _, _ = strings.Cut(local, "+")
-	primary, keys := l.Keys()
+	primary, keys := l.Keys(0)
 	for id, key := range keys {
 		mark := base64.RawURLEncoding.EncodeToString(mac(key, useMark, local+"@"+host, ""))
 		if marks = append(marks, mark); id == primary {
@@ -69,7 +69,7 @@ func confirmed(address string, askedAt time.Time) string {
 
 // token names its subject: a person, or the mark of an address.
 func (l Links) token(use, subject, about string) string {
-	primary, keys := l.Keys()
+	primary, keys := l.Keys(0)
 	return base64.RawURLEncoding.EncodeToString([]byte(subject)) + "." +
 		base64.RawURLEncoding.EncodeToString(mac(keys[primary], use, subject, about))
 }
@@ -91,7 +91,7 @@ func (l Links) proves(token, use, subject, about string) bool {
 	if err != nil {
 		return false
 	}
-	_, keys := l.Keys()
+	_, keys := l.Keys(0)
 	for _, key := range keys {
 		if hmac.Equal(got, mac(key, use, subject, about)) {
 			return true

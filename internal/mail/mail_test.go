@@ -54,7 +54,7 @@ func setup(t *testing.T) *world {
 	t.Helper()
 	t.Parallel()
 	w := &world{T: t, db: pgtest.New(t), roles: map[string][]person.Grant{}}
-	w.links = mail.Links{BaseURL: "https://qa.example", Keys: func() (uint32, map[uint32][]byte) {
+	w.links = mail.Links{BaseURL: "https://qa.example", Keys: func(uint32) (uint32, map[uint32][]byte) {
 		return 2, map[uint32][]byte{1: []byte("an old key"), 2: []byte("a key")}
 	}}
 	w.store = mail.NewStore(w.db, time.Now, w.links)

@@ -21,7 +21,6 @@ import (
 	"humanqa/eventstore/binding"
 	"humanqa/eventstore/consumer"
 	"humanqa/eventstore/generation"
-	"humanqa/eventstore/mac"
 	"humanqa/eventstore/node"
 	"humanqa/internal/ai"
 	"humanqa/internal/codehost"
@@ -249,12 +248,10 @@ func (c *Core) connectLog(ctx context.Context, socket string, log logrus.FieldLo
 		return err
 	}
 	c.shutdown.add("log's client", closeBudget, func(context.Context) error { return c.Log.Close() })
-	if c.Vault, err = vault.Open(ctx, vault.Config{KeyFile: c.Config.MasterKeyFile, DB: c.DB}); err != nil {
+	if c.Vault, err = vault.Open(ctx, c.Config.Vault(c.DB)); err != nil {
 		return err
 	}
-	var macs mac.Keys
-	macs.Primary, macs.Keys = c.Vault.MACKeys()
-	c.Log.Authenticate(macs)
+	c.Log.Authenticate(c.Vault.MACKeys)
 	c.Log.SealWith(c.Vault)
 	if c.Clock, err = pgclock.Open(ctx, c.DB, log.WithField("part", "clock"), time.Now); err != nil {
 		return err

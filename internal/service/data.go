@@ -5,10 +5,12 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/jmoiron/sqlx"
 	"github.com/sirupsen/logrus"
 
 	"humanqa/internal/datadir"
 	"humanqa/internal/pgdev"
+	"humanqa/internal/vault"
 )
 
 // defaultDataDir is HUMANQA_DATA_DIR unless it is set.
@@ -37,6 +39,11 @@ func BecomeOwner(cfg Config, log logrus.FieldLogger) error {
 		log.WithField("user", name).Info("running as the user to whom the data directory belongs, and no longer as root")
 	}
 	return err
+}
+
+// Vault names the keyset, and the database with the keys that it wraps.
+func (c Config) Vault(db *sqlx.DB) vault.Config {
+	return vault.Config{KeyFile: c.MasterKeyFile, DB: db}
 }
 
 // HasData says whether a service has run here. With a Postgres of the operator's own, the

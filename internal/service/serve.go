@@ -143,6 +143,7 @@ func Serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*Serv
 
 	run(true, "watchdog", func(ctx context.Context) error { return feedWatchdog(ctx, log) })
 	run(core.node != nil, "log's lock", core.watchLock)
+	run(true, "keyset", sweeping(core.Vault.FollowKeyset, log, "the keyset is not the newest"))
 	run(true, "log's name", func(ctx context.Context) error { return core.Binding.Watch(ctx, log) })
 	run(true, "feed", feed.Run)
 	run(true, "log's follower", func(ctx context.Context) error { return s.consumers.Follow(ctx, core.dsn, head) })

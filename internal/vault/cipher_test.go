@@ -30,11 +30,11 @@ func TestTheCipherIsAES256GCM(t *testing.T) {
 	sealed, err := v.Seal(t.Context(), "acc", "job-1", []byte("hunter2"))
 	must.NoError(t, err)
 
-	m, err := openMaster(file, false)
+	m, err := openMaster(t.Context(), Config{KeyFile: file, DB: db})
 	must.NoError(t, err)
 	var r row
 	must.NoError(t, db.GetContext(t.Context(), &r, selectDataKey, "acc"))
-	handle, err := keyset.ReadWithAssociatedData(keyset.NewBinaryReader(bytes.NewReader(r.Wrapped)), m.aead, dataContext("acc"))
+	handle, err := keyset.ReadWithAssociatedData(keyset.NewBinaryReader(bytes.NewReader(r.Wrapped)), m, dataContext("acc"))
 	must.NoError(t, err)
 	var plainKeys bytes.Buffer
 	must.NoError(t, insecurecleartextkeyset.Write(handle, keyset.NewBinaryWriter(&plainKeys)))

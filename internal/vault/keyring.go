@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
@@ -35,10 +34,10 @@ type dataKey struct {
 	ids  map[uint32]bool // the keys of the keyset, by tink's id
 }
 
-// made says whether one of the account's keys made the ciphertext, by the
-// prefix tink writes: a version byte (1) and the key's id, big endian.
+// made says whether one of the account's keys made the ciphertext.
 func (k *dataKey) made(ciphertext []byte) bool {
-	return len(ciphertext) >= 5 && ciphertext[0] == 1 && k.ids[binary.BigEndian.Uint32(ciphertext[1:5])]
+	id, named := keyOf(ciphertext)
+	return named && k.ids[id]
 }
 
 // row is one account's key as the database holds it; without either keyset it
@@ -56,12 +55,12 @@ func fingerprintContext(accountID string) []byte { return []byte("fingerprint/" 
 
 func (r *row) unwrap(m *master) (*dataKey, error) {
 	data, err := keyset.ReadWithAssociatedData(
-		keyset.NewBinaryReader(bytes.NewReader(r.Wrapped)), m.aead, dataContext(r.AccountID))
+		keyset.NewBinaryReader(bytes.NewReader(r.Wrapped)), m, dataContext(r.AccountID))
 	if err != nil {
 		return nil, fmt.Errorf("open the data key of account %s: %w", r.AccountID, err)
 	}
 	fingerprint, err := keyset.ReadWithAssociatedData(
-		keyset.NewBinaryReader(bytes.NewReader(r.Fingerprint)), m.aead, fingerprintContext(r.AccountID))
+		keyset.NewBinaryReader(bytes.NewReader(r.Fingerprint)), m, fingerprintContext(r.AccountID))
 	if err != nil {
 		return nil, fmt.Errorf("open the fingerprint key of account %s: %w", r.AccountID, err)
 	}
@@ -88,13 +87,14 @@ func newRow(m *master, accountID string) (*row, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a fingerprint key: %w", err)
 	}
+	under := m.now.Load().aead // one key for both
 	var wrapped, wrappedFingerprint bytes.Buffer
-	err = data.WriteWithAssociatedData(keyset.NewBinaryWriter(&wrapped), m.aead, dataContext(accountID))
+	err = data.WriteWithAssociatedData(keyset.NewBinaryWriter(&wrapped), under, dataContext(accountID))
 	if err != nil {
 		return nil, fmt.Errorf("wrap a data key: %w", err)
 	}
 	err = fingerprint.WriteWithAssociatedData(
-		keyset.NewBinaryWriter(&wrappedFingerprint), m.aead, fingerprintContext(accountID))
+		keyset.NewBinaryWriter(&wrappedFingerprint), under, fingerprintContext(accountID))
 	if err != nil {
 		return nil, fmt.Errorf("wrap a fingerprint key: %w", err)
 	}
@@ -155,30 +155,45 @@ func (k *keyring) get(ctx context.Context, accountID string) (*dataKey, error) {
 
 // getOrCreate is get for writers; a key that was destroyed is not made anew. Two
 // writers that create at once both get the row that won: the loser's insert
-// waits for the winner's commit, and then does nothing.
+// waits for the winner's commit, and then does nothing. An insert under a master key that is
+// no longer current does nothing either: it comes again under the current one.
 func (k *keyring) getOrCreate(ctx context.Context, accountID string) (*dataKey, error) {
 	key, err := k.get(ctx, accountID)
-	if !errors.Is(err, errNoKey) {
-		return key, err
+	for try := 0; errors.Is(err, errNoKey) && try < wrapTries; try++ {
+		if try > 0 {
+			if err := k.master.follow(ctx); err != nil {
+				return nil, err
+			}
+		}
+		var r *row
+		if r, err = newRow(k.master, accountID); err != nil {
+			return nil, err
+		}
+		// A data key must outlive every ciphertext made with it.
+		err = pgpool.InTxDurable(ctx, k.db, func(tx *sqlx.Tx) error {
+			_, err := tx.ExecContext(ctx, insertDataKey, r.AccountID, r.Wrapped, r.Fingerprint)
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("store the data key of account %s: %w", accountID, err)
+		}
+		key, err = k.get(ctx, accountID)
 	}
-	r, err := newRow(k.master, accountID)
-	if err != nil {
-		return nil, err
-	}
-	// A data key must outlive every ciphertext made with it.
-	err = pgpool.InTxDurable(ctx, k.db, func(tx *sqlx.Tx) error {
-		_, err := tx.ExecContext(ctx, insertDataKey, r.AccountID, r.Wrapped, r.Fingerprint)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("store the data key of account %s: %w", accountID, err)
-	}
-	return k.get(ctx, accountID)
+	return key, err
 }
 
+// wrapTries is how often a new key is wrapped before its writer gives up. The second time it
+// is under the current master key, unless that changes again meanwhile.
+const wrapTries = 3
+
+// A wrapped keyset is tink's EncryptedKeyset: three bytes stand before its ciphertext. The lock
+// makes a change of the current master key wait for the insert, and the insert for the change.
 const insertDataKey = `
 	INSERT INTO vault.data_keys (account_id, wrapped, fingerprint)
-	VALUES ($1, $2, $3)
+	SELECT $1::text, $2::bytea, $3::bytea
+	FROM vault.master_proof
+	WHERE substring(proof FROM 1 FOR 5) = substring($2::bytea FROM 4 FOR 5)
+	FOR SHARE
 	ON CONFLICT (account_id) DO NOTHING`
 
 const shredDataKey = `

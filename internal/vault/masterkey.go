@@ -1,10 +1,7 @@
 package vault
 
 import (
-	"bytes"
-	"crypto/hkdf"
-	"crypto/sha256"
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,78 +10,50 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/tink-crypto/tink-go/v2/aead"
-	"github.com/tink-crypto/tink-go/v2/insecurecleartextkeyset"
-	"github.com/tink-crypto/tink-go/v2/keyset"
-	"github.com/tink-crypto/tink-go/v2/tink"
-
 	"humanqa/internal/wholefile"
 )
 
-// master wraps and unwraps data keys; nothing else of this package sees the
-// master keyset.
-type master struct {
-	aead    tink.AEAD
-	primary uint32            // the id of the key that is used
-	macs    map[uint32][]byte // derived from each key, by its id
-}
+// keysetSize bounds a keyset. One key has 300 bytes.
+const keysetSize = 1 << 20
 
-// openMaster reads the master keyset: a tink keyset as JSON, in cleartext,
-// because this file is the root of trust. Its mode (0600, or lent by root, checked)
-// protects it, and it is neither in the database nor in a dump of it. Its loss is the
-// loss of every sealed secret: back it up apart from the database.
-//
-// A missing file is made only if mayCreate: with data keys in the database a
-// fresh keyset could open none of them.
-func openMaster(path string, mayCreate bool) (*master, error) {
-	m, err := readMaster(path)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return m, err
-	}
-	if !mayCreate {
-		return nil, fmt.Errorf("master key file %s is missing, but the database holds keys made with it: "+
-			"put it back, or name it by HUMANQA_MASTER_KEY_FILE", path)
-	}
-	if err := createMaster(path); err != nil {
-		return nil, fmt.Errorf("create master key file %s: %w", path, err)
-	}
-	return readMaster(path)
-}
+// ErrNoKeyset says that there is no file of the keyset.
+var ErrNoKeyset = errors.New("is missing")
 
-func readMaster(path string) (*master, error) {
-	f, err := os.Open(path)
+// ReadKeyset reads the master keyset.
+func ReadKeyset(_ context.Context, cfg Config) (*Keyset, error) {
+	from := cfg.source()
+	text, err := readFile(cfg.KeyFile)
 	if err != nil {
-		return nil, fmt.Errorf("open master key file: %w", err)
+		return nil, fmt.Errorf("%s %w", from, err)
+	}
+	return parseKeyset(text, from)
+}
+
+// source names the place of the keyset in an error.
+func (c Config) source() string { return "master key file " + c.KeyFile }
+
+// readFile reads a keyset in cleartext: the file is the root of trust. Its mode (0600, or
+// lent by root, checked) protects it, and it is neither in the database nor in a dump of it.
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNoKeyset
+	}
+	if err != nil {
+		return nil, fmt.Errorf("does not open: %w", errors.Unwrap(err)) // the path is named already
 	}
 	defer func() { _ = f.Close() }() // only read
 	info, err := f.Stat()
 	if err != nil {
-		return nil, fmt.Errorf("open master key file: %w", err)
+		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("master key file %s is not a regular file: name one by HUMANQA_MASTER_KEY_FILE", path)
+		return nil, errors.New("is not a regular file: name one by HUMANQA_MASTER_KEY_FILE")
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 && !lent(info, os.Geteuid()) {
-		return nil, fmt.Errorf("master key file %s has mode %04o, readable by others: run chmod 600 %s", path, mode, path)
+		return nil, fmt.Errorf("has mode %04o, readable by others: run chmod 600 %s", mode, path)
 	}
-	text, err := io.ReadAll(f)
-	if err != nil {
-		return nil, fmt.Errorf("read master key file: %w", err)
-	}
-	handle, err := insecurecleartextkeyset.Read(keyset.NewJSONReader(bytes.NewReader(text)))
-	if err != nil {
-		// The parser's error may quote the file, so it is left out.
-		return nil, fmt.Errorf("master key file %s holds no tink keyset: restore it from its backup", path)
-	}
-	primitive, err := aead.New(handle)
-	if err != nil {
-		return nil, fmt.Errorf("master key file %s holds no encryption keyset: restore it from its backup", path)
-	}
-	m := &master{aead: primitive}
-	if m.primary, m.macs, err = deriveMACs(text); err != nil {
-		return nil, fmt.Errorf("master key file %s: %w", path, err)
-	}
-	return m, nil
+	return io.ReadAll(io.LimitReader(f, keysetSize))
 }
 
 // lent says that root let one group read the file, to which this process belongs. A secret that
@@ -94,42 +63,14 @@ func lent(info fs.FileInfo, uid int) bool {
 	return ok && file.Uid == 0 && uid != 0 && info.Mode().Perm()&0o037 == 0
 }
 
-// deriveMACs makes a MAC key of each key in a keyset: of the bytes as they stand in the
-// file, which every library reads alike.
-func deriveMACs(text []byte) (primary uint32, macs map[uint32][]byte, err error) {
-	var file struct {
-		PrimaryKeyID uint32 `json:"primaryKeyId"`
-		Key          []struct {
-			KeyID   uint32 `json:"keyId"`
-			KeyData struct {
-				Value []byte `json:"value"`
-			} `json:"keyData"`
-		} `json:"key"`
-	}
-	if err := json.Unmarshal(text, &file); err != nil {
-		return 0, nil, errors.New("it holds no tink keyset as JSON") // the parser's error may quote the file
-	}
-	macs = make(map[uint32][]byte, len(file.Key))
-	for _, k := range file.Key {
-		if macs[k.KeyID], err = hkdf.Key(sha256.New, k.KeyData.Value, nil, "humanqa event mac", sha256.Size); err != nil {
-			return 0, nil, fmt.Errorf("derive the key of events' MACs: %w", err)
-		}
-	}
-	return file.PrimaryKeyID, macs, nil
-}
-
-// createMaster writes a fresh keyset beside path and links it there, so the file
+// createFile writes a fresh keyset beside path and links it there, so the file
 // appears whole or not at all. Of two processes at their first start one wins, and
 // both go on with its file. A crash leaves at most a stray ".master-*" file that
 // nothing reads.
-func createMaster(path string) error {
-	handle, err := keyset.NewHandle(aead.AES256GCMKeyTemplate())
+func createFile(path string) error {
+	fresh, err := newKeyset()
 	if err != nil {
-		return fmt.Errorf("generate: %w", err)
-	}
-	var content bytes.Buffer
-	if err := insecurecleartextkeyset.Write(handle, keyset.NewJSONWriter(&content)); err != nil {
-		return fmt.Errorf("encode: %w", err)
+		return err
 	}
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -140,7 +81,7 @@ func createMaster(path string) error {
 		return err
 	}
 	defer func() { _ = os.Remove(f.Name()) }() // the link stays
-	_, err = f.Write(content.Bytes())
+	_, err = f.Write(fresh.Text)
 	if err == nil {
 		err = f.Sync()
 	}

@@ -10,12 +10,13 @@ import (
 )
 
 // proofText is the plaintext of a master keyset's proof. The proof keeps two nodes
-// that were started with different key files from filling one database with data
-// keys that only one of them can open.
+// that were started with different keysets from filling one database with data
+// keys that only one of them can open. The key that made it is the current one: no data key
+// is stored under another.
 var proofText, proofContext = []byte("humanqa"), []byte("master proof")
 
-func (m *master) proves(proof []byte) bool {
-	text, err := m.aead.Decrypt(proof, proofContext)
+func (k *Keyset) proves(proof []byte) bool {
+	text, err := k.aead.Decrypt(proof, proofContext)
 	return err == nil && string(text) == string(proofText)
 }
 
@@ -24,8 +25,8 @@ const selectProof = `
 	FROM vault.master_proof`
 
 // readProof gives nil before the first start.
-func readProof(ctx context.Context, db *sqlx.DB) ([]byte, error) {
-	proof, _, err := pgpool.Find[[]byte](ctx, db, "the master keyset's proof", selectProof)
+func readProof(ctx context.Context, q sqlx.QueryerContext) ([]byte, error) {
+	proof, _, err := pgpool.Find[[]byte](ctx, q, "the master keyset's proof", selectProof)
 	return proof, err
 }
 
@@ -34,19 +35,29 @@ const insertProof = `
 	VALUES ($1)
 	ON CONFLICT DO NOTHING`
 
-// leaveProof stores a proof if there is none, and gives the stored one: another process
-// may have been first, with the same keyset or another one.
-func leaveProof(ctx context.Context, db *sqlx.DB, m *master) ([]byte, error) {
-	proof, err := m.aead.Encrypt(proofText, proofContext)
+const insertMasterKey = `
+	INSERT INTO vault.master_keys (key_id, wraps)
+	SELECT substring(proof FROM 2 FOR 4), true
+	FROM vault.master_proof
+	ON CONFLICT (key_id) DO UPDATE
+	SET wraps = true`
+
+// leaveProof stores a proof if there is none: another process may have been first, with the
+// same keyset or another one.
+func leaveProof(ctx context.Context, db *sqlx.DB, k *Keyset) error {
+	proof, err := k.aead.Encrypt(proofText, proofContext)
 	if err != nil {
-		return nil, fmt.Errorf("prove the master keyset: %w", err)
+		return fmt.Errorf("prove the master keyset: %w", err)
 	}
 	err = pgpool.InTxDurable(ctx, db, func(tx *sqlx.Tx) error {
-		_, err := tx.ExecContext(ctx, insertProof, proof)
+		if _, err := tx.ExecContext(ctx, insertProof, proof); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, insertMasterKey)
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("store the master keyset's proof: %w", err)
+		return fmt.Errorf("store the master keyset's proof: %w", err)
 	}
-	return readProof(ctx, db)
+	return nil
 }

@@ -105,7 +105,7 @@ func (s *subjects) remember(rows []storedKey) error {
 	for _, r := range rows {
 		key := subjectKey{expires: expires}
 		if r.Wrapped != nil {
-			plain, err := s.master.aead.Decrypt(r.Wrapped, subjectContext(r.Subject))
+			plain, err := s.master.Decrypt(r.Wrapped, subjectContext(r.Subject))
 			if err == nil {
 				err = key.open(plain)
 			}
@@ -164,17 +164,25 @@ func (s *subjects) get(ctx context.Context, subject string) (key subjectKey, fou
 // getOrCreate commits a new key before it gives it. Of two processes that make the key at
 // once one wins, and both use its key.
 func (s *subjects) getOrCreate(ctx context.Context, subject, accountID string) (subjectKey, error) {
-	if key, found := s.cached(subject); found {
-		return key, nil
+	key, found := s.cached(subject)
+	for try := 0; !found && try < wrapTries; try++ {
+		if try > 0 { // the master key is no longer current
+			if err := s.master.follow(ctx); err != nil {
+				return subjectKey{}, err
+			}
+		}
+		err := s.create(ctx, subject, accountID)
+		if err != nil {
+			return subjectKey{}, fmt.Errorf("store the key of %s: %w", subject, err)
+		}
+		if key, found, err = s.get(ctx, subject); err != nil {
+			return subjectKey{}, err
+		}
 	}
-	if err := s.create(ctx, subject, accountID); err != nil {
-		return subjectKey{}, fmt.Errorf("store the key of %s: %w", subject, err)
+	if !found {
+		return subjectKey{}, fmt.Errorf("the key of %s was stored, and is gone", subject)
 	}
-	key, found, err := s.get(ctx, subject)
-	if err == nil && !found {
-		err = fmt.Errorf("the key of %s was stored, and is gone", subject)
-	}
-	return key, err
+	return key, nil
 }
 
 // create stores a key if there is none, and brings the stored one into the cache.
@@ -182,7 +190,7 @@ func (s *subjects) getOrCreate(ctx context.Context, subject, accountID string) (
 func (s *subjects) create(ctx context.Context, subject, accountID string) error {
 	plain := make([]byte, subjectKeySize)
 	_, _ = rand.Read(plain) // it never fails
-	wrapped, err := s.master.aead.Encrypt(plain, subjectContext(subject))
+	wrapped, err := s.master.Encrypt(plain, subjectContext(subject))
 	if err != nil {
 		return err
 	}
@@ -205,16 +213,22 @@ func (s *subjects) create(ctx context.Context, subject, accountID string) error 
 }
 
 // The rows are sorted: two processes that insert the same subjects wait for each other
-// in one order. A key that another process commits meanwhile is not among the answers. Each
+// in one order. A key that another process commits meanwhile is not among the answers, and
+// neither is one under a master key that is no longer current (see insertDataKey). Each
 // subject is looked up by itself: a join would read the keys of all jobs.
 const insertSubjectKeys = `
 	WITH wanted AS MATERIALIZED (
 		SELECT subject, account_id, decode(wrapped, 'base64') AS wrapped
 		FROM json_to_recordset($1) AS r (subject text, account_id text, wrapped text)
+	), current AS MATERIALIZED (
+		SELECT substring(proof FROM 1 FOR 5) AS prefix
+		FROM vault.master_proof
+		FOR SHARE
 	), stored AS (
 		INSERT INTO vault.subject_keys (subject, account_id, wrapped)
 		SELECT subject, account_id, wrapped
 		FROM wanted
+		WHERE substring(wrapped FROM 1 FOR 5) = (SELECT prefix FROM current)
 		ON CONFLICT (subject) DO NOTHING
 		RETURNING subject, wrapped
 	)

@@ -4,7 +4,7 @@
 // encrypted with AES-256-GCM under a data key of its account. It is bound to the stream
 // of its event: in another stream it does not open. The data key lives in Postgres,
 // wrapped by the master keyset and bound to the account's id. The master keyset lives
-// in a file outside the database (see masterkey.go). So
+// in a file outside the database (see keyset.go). So
 //
 //   - the log alone shows no secret, nor do the log and the database together;
 //   - destroying an account's data key makes its secrets unreadable for good, while
@@ -53,42 +53,33 @@ type Config struct {
 
 // Vault seals and opens secrets. It is safe for concurrent use.
 type Vault struct {
+	master   *master
 	keys     *keyring
 	subjects *subjects
 }
 
 // MACKeys gives the keys of the events' MACs, which prove that this service wrote them. Each
 // stands under the id of the master key that it is derived from; primary makes new MACs. No
-// database holds the keys.
-func (v *Vault) MACKeys() (primary uint32, keys map[uint32][]byte) {
-	return v.keys.master.primary, v.keys.master.macs
+// database holds the keys. A wanted key that is not among them is looked for in the keyset
+// once more; 0 wants none.
+func (v *Vault) MACKeys(wanted uint32) (primary uint32, keys map[uint32][]byte) {
+	k, _ := v.master.having(func(k *Keyset) bool { return wanted == 0 || k.macs[wanted] != nil })
+	return k.current, k.macs
 }
 
-// Open reads the master keyset, or makes it on the first start. It checks that this
-// keyset wraps the database's data keys.
+// Open reads the master keyset, or makes it on the first start. It checks that this keyset
+// has every key that the database and its log rely on.
 func Open(ctx context.Context, cfg Config) (*Vault, error) {
-	// The proof is read before the file: a process that left a proof had its file by
-	// then. So a proof without a file means a lost file, and not another process at its
-	// first start.
-	proof, err := readProof(ctx, cfg.DB)
+	m, err := openMaster(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	master, err := openMaster(cfg.KeyFile, proof == nil)
-	if err != nil {
-		return nil, err
-	}
-	if proof == nil {
-		if proof, err = leaveProof(ctx, cfg.DB, master); err != nil {
-			return nil, err
-		}
-	}
-	if !master.proves(proof) {
-		return nil, fmt.Errorf("master key file %s is not the one this database's keys were made with: "+
-			"put that one back, or name it by HUMANQA_MASTER_KEY_FILE", cfg.KeyFile)
-	}
-	return &Vault{keys: newKeyring(cfg.DB, master), subjects: newSubjects(cfg.DB, master)}, nil
+	return &Vault{master: m, keys: newKeyring(cfg.DB, m), subjects: newSubjects(cfg.DB, m)}, nil
 }
+
+// FollowKeyset takes the current master key from the database, and reads the keyset again if
+// this process lacks it.
+func (v *Vault) FollowKeyset(ctx context.Context) error { return v.master.follow(ctx) }
 
 // Seal encrypts a secret for the event of one stream of one account. The
 // result is printable and safe to store; sealing twice gives two results.

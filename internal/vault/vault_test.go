@@ -302,3 +302,18 @@ func TestADatabaseThatIsAwayIsNotAShreddedSecret(t *testing.T) {
 		t.Errorf("error %v; want one that does not say shredded", err)
 	}
 }
+
+func TestAKeysetWithoutAKeyThatTheDatabaseReliesOnIsRefused(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for wraps, want := range map[bool]string{
+		true:  "lacks the key 0a0b0c0d, which this database's keys are wrapped under: put the newest keyset back",
+		false: "lacks the key 0a0b0c0d, which proves events of the log: put the newest keyset back",
+	} {
+		_, err := b.db.ExecContext(t.Context(), `INSERT INTO vault.master_keys VALUES ('\x0a0b0c0d', $1) ON CONFLICT (key_id) DO UPDATE SET wraps = $1`, wraps)
+		must.NoError(t, err)
+		if _, err := vault.Open(t.Context(), vault.Config{KeyFile: b.keyFile, DB: b.db}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v; want %q", err, want)
+		}
+	}
+}

@@ -10,7 +10,6 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/origin"
 	"humanqa/eventstore/binding"
-	"humanqa/eventstore/mac"
 	"humanqa/internal/testing/must"
 	"humanqa/projections/auditlog"
 )
@@ -81,13 +80,11 @@ func TestAnEventThatIsPutInAtTheEndIsFoundBeforeItIsSigned(t *testing.T) {
 func TestALogOlderThanMACsSaysFromWhereTheyBegin(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	w.log.Authenticate(mac.Keys{})
+	w.log.Authenticate(nil)
 	w.lives(2)
 	must.NoError(t, binding.New(w.db, w.log, time.Now).Bind(w.ctx())) // an older version's
 	w.sign()
-	var macs mac.Keys
-	macs.Primary, macs.Keys = w.vault.MACKeys()
-	w.log.Authenticate(macs)
+	w.log.Authenticate(w.vault.MACKeys)
 	if check, found := w.check(); told(found) != "" || check.Bound().Key != "" {
 		t.Errorf("before: %+v %s", check.Bound(), told(found))
 	}

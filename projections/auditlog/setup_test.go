@@ -22,7 +22,6 @@ import (
 	"humanqa/domain/job"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
-	"humanqa/eventstore/mac"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/logtest"
 	"humanqa/internal/testing/modeltest"
@@ -63,9 +62,7 @@ func setupOn(t testing.TB, dsn string) *world {
 	if w.vault, err = vault.Open(t.Context(), vault.Config{KeyFile: filepath.Join(t.TempDir(), "key"), DB: w.db}); err != nil {
 		t.Fatal(err)
 	}
-	var macs mac.Keys
-	macs.Primary, macs.Keys = w.vault.MACKeys()
-	w.log.Authenticate(macs)
+	w.log.Authenticate(w.vault.MACKeys)
 	w.signer = auditlog.NewSigner(w.db, w.log.Client, w.vault, func() time.Time { return w.now })
 	w.run(w.log.Feed)
 	return w

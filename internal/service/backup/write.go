@@ -31,6 +31,7 @@ import (
 	"humanqa/internal/pgdev"
 	"humanqa/internal/pgpool"
 	"humanqa/internal/service"
+	"humanqa/internal/vault"
 	"humanqa/migrations"
 )
 
@@ -110,7 +111,7 @@ func Write(ctx context.Context, cfg service.Config, from pgdev.Address, file str
 	if err := to.Add(databaseEntry, func(w io.Writer) error { return from.Dump(ctx, snapshot, w) }); err != nil {
 		return Saved{}, err
 	}
-	if err := addFile(to, keysetEntry, cfg.MasterKeyFile); err != nil {
+	if err := addKeyset(ctx, tx, to, cfg); err != nil {
 		return Saved{}, err
 	}
 	pieces, err := addEvidence(ctx, tx, to, &m, cfg.EvidenceURL)
@@ -136,6 +137,21 @@ func known(ctx context.Context, tx *sqlx.Tx) (int64, error) {
 		err = fmt.Errorf("%w: its schema is %d, this binary knows %d: back it up with the newer binary", migrations.ErrNewer, schema, newest)
 	}
 	return schema, err
+}
+
+// addKeyset reads the keyset behind the snapshot, and refuses one that does not open it.
+func addKeyset(ctx context.Context, tx *sqlx.Tx, to *archive.Writer, cfg service.Config) error {
+	keyset, err := vault.ReadKeyset(ctx, cfg.Vault(nil))
+	if err == nil {
+		err = keyset.Fits(ctx, tx)
+	}
+	if err != nil {
+		return err
+	}
+	return to.Add(keysetEntry, func(w io.Writer) error {
+		_, err := w.Write(keyset.Text)
+		return err
+	})
 }
 
 func addFile(to *archive.Writer, name, file string) error {

@@ -21,7 +21,7 @@ import (
 
 // Links are those of a service with a key of its own.
 func Links() notices.Links {
-	return notices.Links{BaseURL: "https://qa.example", Keys: func() (uint32, map[uint32][]byte) { return 1, map[uint32][]byte{1: []byte("a key")} }}
+	return notices.Links{BaseURL: "https://qa.example", Keys: func(uint32) (uint32, map[uint32][]byte) { return 1, map[uint32][]byte{1: []byte("a key")} }}
 }
 
 // Letter is a letter as the SMTP server took it.

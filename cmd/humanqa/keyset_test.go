@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
+)
+
+func (p *program) keyset() string { return filepath.Join(p.dir, "master-keyset.json") }
+
+func (p *program) read(file string) []byte {
+	p.t.Helper()
+	content, err := os.ReadFile(file)
+	must.NoError(p.t, err)
+	return content
+}
+
+// withCredentials is a submission with a secret of the account and texts of its own.
+func withCredentials(n int) map[string]any {
+	return submission(1, "title", fmt.Sprint("The shop ", n), "credentials", map[string]any{"email": "qa@example.com", "password": fmt.Sprint("hunter", n)})
+}
+
+// docs/keys.md, "No copy is left".
+func TestAServiceWhoseKeysetIsLostGoesOnWithAnother(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	s := p.start()
+	_, key := p.newAccount(10)
+	id := s.call(http.StatusCreated, "POST", "/v1/jobs", key, withCredentials(0)).text("jobId")
+	s.stop()
+	must.NoError(t, os.Remove(p.keyset()))
+	p.refuses("is missing, but the database holds keys made with it: put it back", "serve")
+	_, sql, _ := strings.Cut(string(p.read("../../docs/keys.md")), "```sql\n")
+	sql, _, found := strings.Cut(sql, "```")
+	if !found {
+		t.Fatal("docs/keys.md has no statements")
+	}
+	_, err := pgtest.NewDB(t, p.dsn()).ExecContext(t.Context(), sql)
+	must.NoError(t, err)
+	s = p.serve()
+	p.cli(nil, "audit", "accept", "--reason", "the keyset was lost")
+	s.waitReady()
+	if got := s.call(http.StatusOK, "GET", "/v1/jobs/"+id, key, nil).text("title"); got != "The shop 0" {
+		t.Errorf("the job is %q", got)
+	}
+	s.call(http.StatusCreated, "POST", "/v1/jobs", key, withCredentials(1))
+	p.cli(nil, "audit", "verify")
+	p.cli(nil, "audit", "checkpoint")
+}
