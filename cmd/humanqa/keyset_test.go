@@ -8,8 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"humanqa/internal/service/backup"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"
+	"humanqa/internal/vault"
 )
 
 func (p *program) keyset() string { return filepath.Join(p.dir, "master-keyset.json") }
@@ -24,6 +26,51 @@ func (p *program) read(file string) []byte {
 // withCredentials is a submission with a secret of the account and texts of its own.
 func withCredentials(n int) map[string]any {
 	return submission(1, "title", fmt.Sprint("The shop ", n), "credentials", map[string]any{"email": "qa@example.com", "password": fmt.Sprint("hunter", n)})
+}
+
+// The whole story: two steps under a running service, a restart, a backup, and an older file.
+func TestTheMasterKeyIsChangedUnderARunningService(t *testing.T) {
+	t.Parallel()
+	p := newEmbedded(t)
+	s := p.start()
+	_, key := p.newAccount(100)
+	first := p.read(p.keyset())
+	var jobs []string
+	submit := func() {
+		t.Helper()
+		jobs = append(jobs, p.call(http.StatusCreated, "POST", "/v1/jobs", key, withCredentials(len(jobs))).text("jobId"))
+	}
+	submit()
+	var out vault.Rotated
+	p.cli(&out, "keys", "rotate")
+	if out.Step != vault.KeysRewrapped || out.Rewrapped == 0 {
+		t.Errorf("rotate printed %+v", out)
+	}
+	submit()
+	_, newer := p.newAccount(10) // a data key of its own
+	p.cli(nil, "keys", "rotate", "--finish")
+	submit()
+	p.call(http.StatusCreated, "POST", "/v1/jobs", newer, withCredentials(9))
+	file := filepath.Join(t.TempDir(), "after.zip")
+	var made backup.Saved
+	p.cli(&made, "backup", file)
+	p.cli(nil, "audit", "verify") // MACs of both keys
+	p.fsck()
+	s.stop()
+
+	must.NoError(t, os.WriteFile(p.keyset(), first, 0o600))
+	for _, args := range [][]string{{"serve"}, {"audit", "verify"}, {"backup", file + ".2"}} {
+		p.refuses("lacks the key "+out.KeyID+", which this database's keys are wrapped under: put the newest keyset back", args...)
+	}
+	q := newEmbedded(t)
+	q.restore(file, made.Events)
+	again := q.start()
+	for n, id := range jobs {
+		if got := again.call(http.StatusOK, "GET", "/v1/jobs/"+id, key, nil).text("title"); got != fmt.Sprint("The shop ", n) {
+			t.Errorf("the job %d is %q", n, got)
+		}
+	}
+	q.fsck()
 }
 
 // docs/keys.md, "No copy is left".

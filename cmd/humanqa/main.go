@@ -50,6 +50,9 @@ type commands struct {
 		Create keyCreateCmd `cmd:"" help:"Issue an API key."`
 		Revoke keyRevokeCmd `cmd:"" help:"End an API key for good."`
 	} `cmd:"" help:"API keys."`
+	Keys struct {
+		Rotate keysRotateCmd `cmd:"" help:"Change the master key while the service runs: add a key, wrap all data keys under it, and with --finish take the old one out. An interrupted run goes on."`
+	} `cmd:"" help:"The master keyset, under which every secret is sealed."`
 	Credits struct {
 		Grant creditsGrantCmd `cmd:"" help:"Add credits to an account."`
 	} `cmd:"" help:"Credits."`

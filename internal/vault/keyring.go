@@ -43,9 +43,9 @@ func (k *dataKey) made(ciphertext []byte) bool {
 // row is one account's key as the database holds it; without either keyset it
 // was destroyed.
 type row struct {
-	AccountID   string `db:"account_id"`
-	Wrapped     []byte `db:"wrapped"`
-	Fingerprint []byte `db:"fingerprint"`
+	AccountID   string `db:"account_id" json:"name"`
+	Wrapped     []byte `db:"wrapped" json:"wrapped"`
+	Fingerprint []byte `db:"fingerprint" json:"fingerprint"`
 }
 
 // The two keysets of a row are bound to the account and to their use: a row
@@ -53,16 +53,24 @@ type row struct {
 func dataContext(accountID string) []byte        { return []byte(accountID) }
 func fingerprintContext(accountID string) []byte { return []byte("fingerprint/" + accountID) }
 
-func (r *row) unwrap(m *master) (*dataKey, error) {
-	data, err := keyset.ReadWithAssociatedData(
-		keyset.NewBinaryReader(bytes.NewReader(r.Wrapped)), m, dataContext(r.AccountID))
+// keysets opens the two keysets of a row.
+func (r *row) keysets(m *master) (data, fingerprint *keyset.Handle, err error) {
+	data, err = keyset.ReadWithAssociatedData(keyset.NewBinaryReader(bytes.NewReader(r.Wrapped)), m, dataContext(r.AccountID))
 	if err != nil {
-		return nil, fmt.Errorf("open the data key of account %s: %w", r.AccountID, err)
+		return nil, nil, fmt.Errorf("open the data key of account %s: %w", r.AccountID, err)
 	}
-	fingerprint, err := keyset.ReadWithAssociatedData(
+	fingerprint, err = keyset.ReadWithAssociatedData(
 		keyset.NewBinaryReader(bytes.NewReader(r.Fingerprint)), m, fingerprintContext(r.AccountID))
 	if err != nil {
-		return nil, fmt.Errorf("open the fingerprint key of account %s: %w", r.AccountID, err)
+		return nil, nil, fmt.Errorf("open the fingerprint key of account %s: %w", r.AccountID, err)
+	}
+	return data, fingerprint, nil
+}
+
+func (r *row) unwrap(m *master) (*dataKey, error) {
+	data, fingerprint, err := r.keysets(m)
+	if err != nil {
+		return nil, err
 	}
 	k := &dataKey{ids: make(map[uint32]bool)}
 	for _, info := range data.KeysetInfo().GetKeyInfo() {
@@ -87,9 +95,14 @@ func newRow(m *master, accountID string) (*row, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a fingerprint key: %w", err)
 	}
+	return wrap(m, accountID, data, fingerprint)
+}
+
+// wrap seals an account's two keysets under the current master key.
+func wrap(m *master, accountID string, data, fingerprint *keyset.Handle) (*row, error) {
 	under := m.now.Load().aead // one key for both
 	var wrapped, wrappedFingerprint bytes.Buffer
-	err = data.WriteWithAssociatedData(keyset.NewBinaryWriter(&wrapped), under, dataContext(accountID))
+	err := data.WriteWithAssociatedData(keyset.NewBinaryWriter(&wrapped), under, dataContext(accountID))
 	if err != nil {
 		return nil, fmt.Errorf("wrap a data key: %w", err)
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/tink-crypto/tink-go/v2/aead"
 	"github.com/tink-crypto/tink-go/v2/insecurecleartextkeyset"
 	"github.com/tink-crypto/tink-go/v2/keyset"
+	commonpb "github.com/tink-crypto/tink-go/v2/proto/common_go_proto"
+	hmacpb "github.com/tink-crypto/tink-go/v2/proto/hmac_go_proto"
 	tinkpb "github.com/tink-crypto/tink-go/v2/proto/tink_go_proto"
 	"github.com/tink-crypto/tink-go/v2/tink"
 	"google.golang.org/protobuf/proto"
@@ -22,7 +24,8 @@ import (
 )
 
 // Keyset is a master keyset: a tink keyset as JSON, in cleartext. Its loss is the loss of every
-// sealed secret: back it up apart from the database.
+// sealed secret: back it up apart from the database. A disabled HMAC key in it is the rest of a
+// master key that was taken out: it verifies MACs under the old key's id, and opens nothing.
 //
 // The database says which of its keys is current, and wraps data keys and makes MACs. So all
 // processes change to another one at the same moment, whenever they read their keysets.
@@ -88,9 +91,17 @@ func (k *Keyset) under(id uint32) (*Keyset, error) {
 	return next, nil
 }
 
+// onlyMAC is the type of a key that only verifies MACs.
+const onlyMAC = "type.googleapis.com/google.crypto.tink.HmacKey"
+
 // macOf derives a MAC key from a key: of the bytes as they stand in the keyset, which every
 // library reads alike.
 func macOf(data *tinkpb.KeyData) ([]byte, error) {
+	if data.GetTypeUrl() == onlyMAC {
+		var old hmacpb.HmacKey
+		err := proto.Unmarshal(data.GetValue(), &old)
+		return old.GetKeyValue(), err
+	}
 	return hkdf.Key(sha256.New, data.GetValue(), nil, "humanqa event mac", sha256.Size)
 }
 
@@ -100,6 +111,46 @@ func (k *Keyset) opens(id uint32) bool {
 }
 
 func enabled(one *tinkpb.Keyset_Key) bool { return one.GetStatus() == tinkpb.KeyStatusType_ENABLED }
+
+// withFresh gives the keyset with one more key behind the others, and its id.
+func (k *Keyset) withFresh() (next *Keyset, id uint32, err error) {
+	fresh, err := newKeyset()
+	if err != nil {
+		return nil, 0, err
+	}
+	if k.macs[fresh.current] != nil { // ids are random
+		return k.withFresh()
+	}
+	keys := proto.CloneOf(k.keys)
+	keys.Key = append(keys.Key, fresh.keys.GetKey()...)
+	next, err = encode(keys, k.from)
+	return next, fresh.current, err
+}
+
+// without gives the keyset with the current key as its primary one. Keys with the ids of old
+// only verify MACs from then on.
+func (k *Keyset) without(old []uint32) (*Keyset, error) {
+	keys := proto.CloneOf(k.keys)
+	keys.PrimaryKeyId = k.current
+	for _, one := range keys.GetKey() {
+		if !slices.Contains(old, one.GetKeyId()) || !enabled(one) {
+			continue
+		}
+		value, err := proto.Marshal(&hmacpb.HmacKey{
+			Params:   &hmacpb.HmacParams{Hash: commonpb.HashType_SHA256, TagSize: macTag},
+			KeyValue: k.macs[one.GetKeyId()],
+		})
+		if err != nil {
+			return nil, fmt.Errorf("keep the MAC key of %s: %w", hexID(one.GetKeyId()), err)
+		}
+		one.Status = tinkpb.KeyStatusType_DISABLED
+		one.KeyData = &tinkpb.KeyData{TypeUrl: onlyMAC, Value: value, KeyMaterialType: tinkpb.KeyData_SYMMETRIC}
+	}
+	return encode(keys, k.from)
+}
+
+// macTag is how many bytes an event's MAC has (eventstore/mac.go).
+const macTag = 16
 
 // continues says that the keyset has every key of an earlier one. An older one would close
 // texts that open now.
@@ -127,6 +178,9 @@ func keyOf(ciphertext []byte) (id uint32, found bool) {
 	return binary.BigEndian.Uint32(ciphertext[1:prefixLength]), true
 }
 
+// prefixOf is how a ciphertext of the key begins.
+func prefixOf(id uint32) []byte { return binary.BigEndian.AppendUint32([]byte{1}, id) }
+
 const hasMasterKeys = `
 	SELECT to_regclass('vault.master_keys') IS NOT NULL`
 
@@ -143,23 +197,29 @@ type masterKey struct {
 func (m masterKey) id() uint32 { return binary.BigEndian.Uint32(m.KeyID) }
 
 // Fits compares the keyset with the keys that a database and its log rely on, also in a
-// database of an older version.
-func (k *Keyset) Fits(ctx context.Context, q sqlx.QueryerContext) error {
+// database of an older version. It says under how many master keys data keys may be wrapped:
+// during a rotation there are two.
+func (k *Keyset) Fits(ctx context.Context, q sqlx.QueryerContext) (wrapping int, err error) {
 	proof, err := readProof(ctx, q)
 	if err != nil || proof == nil {
-		return err
+		return 0, err
 	}
 	known, err := pgpool.One[bool](ctx, q, "the ids of master keys", hasMasterKeys)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	var needed []masterKey
 	if known {
 		if needed, err = pgpool.List[masterKey](ctx, q, "the ids of master keys", selectMasterKeys); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return k.fits(proof, needed)
+	for _, n := range needed {
+		if n.Wraps {
+			wrapping++
+		}
+	}
+	return wrapping, k.fits(proof, needed)
 }
 
 func (k *Keyset) fits(proof []byte, needed []masterKey) error {

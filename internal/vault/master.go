@@ -57,7 +57,7 @@ func openMaster(ctx context.Context, cfg Config) (*master, error) {
 			return nil, err
 		}
 	}
-	if err := read.Fits(ctx, cfg.DB); err != nil {
+	if _, err := read.Fits(ctx, cfg.DB); err != nil {
 		return nil, err
 	}
 	m := &master{cfg: cfg}

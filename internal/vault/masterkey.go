@@ -63,6 +63,27 @@ func lent(info fs.FileInfo, uid int) bool {
 	return ok && file.Uid == 0 && uid != 0 && info.Mode().Perm()&0o037 == 0
 }
 
+// replaceFile puts another keyset in the place of a file, and keeps its mode. A crash leaves
+// the old one or the new one. A file of another user would become this one's, and its readers
+// would lose it: it is refused.
+func replaceFile(path string, text []byte) error {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if file, ok := info.Sys().(*syscall.Stat_t); ok && int(file.Uid) != os.Geteuid() {
+		return fmt.Errorf("it belongs to the user %d: run the command as that user", file.Uid)
+	}
+	if err := wholefile.Write(path, text, info.Mode().Perm()); err != nil {
+		return err
+	}
+	return wholefile.SyncDir(filepath.Dir(path))
+}
+
 // createFile writes a fresh keyset beside path and links it there, so the file
 // appears whole or not at all. Of two processes at their first start one wins, and
 // both go on with its file. A crash leaves at most a stray ".master-*" file that
