@@ -67,6 +67,13 @@ type endpoint struct {
 	secure   bool
 }
 
+// serve returns when the endpoint is closed, which may be before.
+func (e *endpoint) serve(log logrus.FieldLogger) {
+	if err := e.server.Serve(e.listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+		log.WithError(err).WithField("address", e.address).Error("the event store node stopped listening")
+	}
+}
+
 func (e *endpoint) close() {
 	e.server.Stop() // closes the listener too, and a unix listener its path
 	_ = e.listener.Close()

@@ -104,11 +104,7 @@ func (n *Node) start(ctx context.Context) error {
 		return err
 	}
 	for _, e := range n.endpoints {
-		n.serving.Go(func() {
-			if err := e.server.Serve(e.listener); err != nil {
-				n.log.WithError(err).WithField("address", e.address).Error("the event store node stopped listening")
-			}
-		})
+		n.serving.Go(func() { e.serve(n.log) })
 	}
 	return nil
 }
