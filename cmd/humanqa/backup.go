@@ -37,6 +37,9 @@ func (c *backupCmd) Run(ctx context.Context, a *app) (err error) {
 	if made.EvidenceAt != "" {
 		where = "no evidence: that is in " + made.EvidenceAt
 	}
-	return a.print(made, "%s: %d events, the keyset, %s, %d bytes\nAnyone with this file can read every secret in it.",
-		made.File, made.Events, where, made.Bytes)
+	keyset, warning := "the keyset", "\nAnyone with this file can read every secret in it."
+	if !made.Keyset {
+		keyset, warning = "no keyset: HUMANQA_MASTER_KEY_COMMAND gives it", ""
+	}
+	return a.print(made, "%s: %d events, %s, %s, %d bytes%s", made.File, made.Events, keyset, where, made.Bytes, warning)
 }

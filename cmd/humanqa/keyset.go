@@ -8,7 +8,8 @@ import (
 )
 
 type keysRotateCmd struct {
-	Finish bool `help:"Take the old key out of the keyset, once nothing is wrapped under it. It still verifies MACs."`
+	Finish bool   `help:"Take the old key out of the keyset, once nothing is wrapped under it. It still verifies MACs."`
+	Store  string `placeholder:"PROGRAM" help:"A program that keeps the new keyset, which it gets on its standard input, where HUMANQA_MASTER_KEY_COMMAND gives the keyset."`
 }
 
 // nextSteps are the words behind each step of a rotation, with the new key and the number of
@@ -29,7 +30,7 @@ func (c *keysRotateCmd) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	return a.withCore(ctx, func(ctx context.Context, core *service.Core) error {
-		out, err := core.Vault.Rotate(ctx, vault.Rotation{Finish: c.Finish, Apart: a.cfg.DatabaseURL != ""})
+		out, err := core.Vault.Rotate(ctx, vault.Rotation{Finish: c.Finish, Apart: a.cfg.DatabaseURL != "", Store: c.Store})
 		if err != nil {
 			return err
 		}

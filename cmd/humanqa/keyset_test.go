@@ -73,6 +73,45 @@ func TestTheMasterKeyIsChangedUnderARunningService(t *testing.T) {
 	q.fsck()
 }
 
+// No file of the data directory holds the keyset, and neither does the backup.
+func TestAKeysetThatAProgramGivesIsKeptOnNoDisk(t *testing.T) {
+	t.Parallel()
+	p := newEmbedded(t)
+	p.start().stop()
+	store := filepath.Join(t.TempDir(), "store")
+	must.NoError(t, os.Rename(p.keyset(), store))
+	p.environ = append(p.environ, "HUMANQA_MASTER_KEY_COMMAND=cat "+store)
+	s := p.start()
+	_, key := p.newAccount(100)
+	submit := func(n int) (id string) {
+		t.Helper()
+		return s.call(http.StatusCreated, "POST", "/v1/jobs", key, withCredentials(n)).text("jobId")
+	}
+	id := submit(0)
+	p.refuses("name by --store a program", "keys", "rotate")
+	p.cli(nil, "keys", "rotate", "--store", "tee "+store)
+	submit(1)
+	p.cli(nil, "keys", "rotate", "--finish", "--store", "tee "+store)
+	submit(2)
+	file := filepath.Join(t.TempDir(), "backup.zip")
+	var made backup.Saved
+	p.cli(&made, "backup", file)
+	s.stop()
+	if made.Keyset {
+		t.Errorf("backup printed %+v", made)
+	}
+	if _, err := os.Stat(p.keyset()); err == nil {
+		t.Error("the keyset is on the disk")
+	}
+	newEmbedded(t).refuses("its keyset is not in it: set HUMANQA_MASTER_KEY_COMMAND", "restore", file)
+	newEmbedded(t, "HUMANQA_MASTER_KEY_COMMAND=cat "+store).refuses("it holds its keyset", "restore", olderBackup(t))
+	q := newEmbedded(t, "HUMANQA_MASTER_KEY_COMMAND=cat "+store)
+	q.restore(file, made.Events)
+	if got := q.start().call(http.StatusOK, "GET", "/v1/jobs/"+id, key, nil).text("title"); got != "The shop 0" {
+		t.Errorf("the job is %q", got)
+	}
+}
+
 // docs/keys.md, "No copy is left".
 func TestAServiceWhoseKeysetIsLostGoesOnWithAnother(t *testing.T) {
 	t.Parallel()

@@ -47,6 +47,7 @@ type environment struct {
 	EventStoreListenInsecure string    `env:"HUMANQA_EVENTSTORE_LISTEN_INSECURE" unset:"a unix socket only" about:"loopback TCP address for the embedded node, without either"`
 	EventStoreMaxAppend      int       `env:"HUMANQA_EVENTSTORE_MAX_APPEND" envDefault:"1048576" about:"bytes of data, metadata and names that the embedded node takes in one append of other clients, up to 16767216; the service needs no more than the default"`
 	MasterKeyFile            string    `env:"HUMANQA_MASTER_KEY_FILE" unset:"in the data directory" about:"the keyset that every secret is sealed under"`
+	MasterKeyCommand         string    `env:"HUMANQA_MASTER_KEY_COMMAND" unset:"HUMANQA_MASTER_KEY_FILE" about:"a program, and its arguments behind blanks, whose standard output is the keyset; docs/keys.md"`
 	EvidenceURL              string    `env:"HUMANQA_EVIDENCE_URL" unset:"in the data directory" about:"where checkers' pictures and videos go: file:///dir, or s3://bucket?region=… with endpoint=… and use_path_style=true for other servers that speak S3"`
 	RecordingLimit           int64     `env:"HUMANQA_RECORDING_LIMIT" envDefault:"1073741824" about:"bytes that a checker may record of one job; of all jobs of 24 hours, eight times as many"`
 	AIChoice                 string    `env:"HUMANQA_AI" envDefault:"rules" about:"the writer of checklists and AI reports: rules, or openai for any server with OpenAI's chat completions"`
@@ -189,6 +190,9 @@ func (e environment) config() (Config, error) {
 	}
 	if c.DataDir, err = filepath.Abs(e.DataDir); err != nil {
 		return Config{}, BadSetting("HUMANQA_DATA_DIR", "%v", err)
+	}
+	if c.MasterKeyFile != "" && c.MasterKeyCommand != "" {
+		return Config{}, BadSetting("HUMANQA_MASTER_KEY_COMMAND", "gives the keyset, so there is no file of it: unset it or HUMANQA_MASTER_KEY_FILE")
 	}
 	if c.MasterKeyFile == "" {
 		c.MasterKeyFile = filepath.Join(c.DataDir, "master-keyset.json")

@@ -228,3 +228,16 @@ func TestTheRulesWriteWhateverElseIsSet(t *testing.T) {
 		t.Errorf("got %+v, %v, want no model", got.AI, err)
 	}
 }
+
+func TestTheKeysetIsAFileOrTheOutputOfAProgram(t *testing.T) {
+	t.Parallel()
+	const command = "HUMANQA_MASTER_KEY_COMMAND=curl -H secret"
+	got, err := ParseConfig([]string{command})
+	must.NoError(t, err)
+	if shown := got.given["HUMANQA_MASTER_KEY_COMMAND"]; shown != "curl …" || got.MasterKeyCommand != "curl -H secret" {
+		t.Errorf("%q is shown as %q", got.MasterKeyCommand, shown)
+	}
+	if _, err := ParseConfig([]string{command, "HUMANQA_MASTER_KEY_FILE=/srv/key.json"}); err == nil || !strings.Contains(err.Error(), "so there is no file of it") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -70,6 +70,12 @@ func unsecret(name, value string) string {
 	switch {
 	case strings.HasSuffix(name, "_KEY") && name != "HUMANQA_TLS_KEY", strings.Contains(name, "SECRET"), strings.Contains(name, "PASSWORD"):
 		return "set, and never shown"
+	case strings.HasSuffix(name, "_COMMAND"): // its arguments may be secret
+		program, _, more := strings.Cut(value, " ")
+		if more {
+			program += " …"
+		}
+		return program
 	case strings.HasSuffix(name, "_URL"):
 		u, err := url.Parse(value)
 		if err != nil || u.Scheme == "" {

@@ -43,7 +43,7 @@ func BecomeOwner(cfg Config, log logrus.FieldLogger) error {
 
 // Vault names the keyset, and the database with the keys that it wraps.
 func (c Config) Vault(db *sqlx.DB) vault.Config {
-	return vault.Config{KeyFile: c.MasterKeyFile, DB: db}
+	return vault.Config{KeyFile: c.MasterKeyFile, KeyCommand: c.MasterKeyCommand, DB: db}
 }
 
 // HasData says whether a service has run here. With a Postgres of the operator's own, the
@@ -51,6 +51,9 @@ func (c Config) Vault(db *sqlx.DB) vault.Config {
 func HasData(cfg Config) bool {
 	if cfg.DatabaseURL == "" {
 		return pgdev.Exists(cfg.DataDir)
+	}
+	if cfg.MasterKeyCommand != "" {
+		return true
 	}
 	_, err := os.Stat(cfg.MasterKeyFile)
 	return err == nil

@@ -1,28 +1,44 @@
 package vault
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
+	"time"
 
 	"humanqa/internal/wholefile"
 )
 
-// keysetSize bounds a keyset. One key has 300 bytes.
-const keysetSize = 1 << 20
+const (
+	// keysetSize bounds a keyset. One key has 300 bytes.
+	keysetSize = 1 << 20
+	// commandTime bounds a program that gives or takes the keyset.
+	commandTime = 10 * time.Second
+	// commandRest is how long a child of the program may hold its output open.
+	commandRest = time.Second
+)
 
 // ErrNoKeyset says that there is no file of the keyset.
 var ErrNoKeyset = errors.New("is missing")
 
-// ReadKeyset reads the master keyset.
-func ReadKeyset(_ context.Context, cfg Config) (*Keyset, error) {
+// ReadKeyset reads the master keyset from the program that gives it, else from its file.
+func ReadKeyset(ctx context.Context, cfg Config) (*Keyset, error) {
 	from := cfg.source()
-	text, err := readFile(cfg.KeyFile)
+	var text []byte
+	var err error
+	if cfg.KeyCommand != "" {
+		text, err = runCommand(ctx, cfg.KeyCommand, nil)
+	} else {
+		text, err = readFile(cfg.KeyFile)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s %w", from, err)
 	}
@@ -30,7 +46,12 @@ func ReadKeyset(_ context.Context, cfg Config) (*Keyset, error) {
 }
 
 // source names the place of the keyset in an error.
-func (c Config) source() string { return "master key file " + c.KeyFile }
+func (c Config) source() string {
+	if c.KeyCommand != "" {
+		return "HUMANQA_MASTER_KEY_COMMAND"
+	}
+	return "master key file " + c.KeyFile
+}
 
 // readFile reads a keyset in cleartext: the file is the root of trust. Its mode (0600, or
 // lent by root, checked) protects it, and it is neither in the database nor in a dump of it.
@@ -61,6 +82,47 @@ func readFile(path string) ([]byte, error) {
 func lent(info fs.FileInfo, uid int) bool {
 	file, ok := info.Sys().(*syscall.Stat_t)
 	return ok && file.Uid == 0 && uid != 0 && info.Mode().Perm()&0o037 == 0
+}
+
+// runCommand runs a program with its arguments, which blanks separate, and gives its standard
+// output. The output may be the keyset, so no error quotes it.
+func runCommand(ctx context.Context, command string, input []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, commandTime)
+	defer cancel()
+	words := strings.Fields(command)
+	if len(words) == 0 {
+		return nil, errors.New("names no program")
+	}
+	program := exec.CommandContext(ctx, words[0], words[1:]...) //nolint:gosec // the operator's own
+	program.WaitDelay = commandRest
+	out := bounded{left: keysetSize}
+	program.Stdin, program.Stdout = bytes.NewReader(input), &out
+	err := program.Run()
+	var ended *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("gave no answer within %s: %w", commandTime, ctx.Err())
+	case out.left < 0:
+		return nil, fmt.Errorf("printed more than %d bytes, which is no keyset", keysetSize)
+	case errors.As(err, &ended):
+		return nil, fmt.Errorf("ended with %w: run it by hand as the service's user to see the reason", ended)
+	case err != nil:
+		return nil, fmt.Errorf("does not run: %w", err)
+	}
+	return out.text.Bytes(), nil
+}
+
+// bounded keeps the output of a program, and refuses more than is left.
+type bounded struct {
+	text bytes.Buffer
+	left int
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.left -= len(p); b.left < 0 {
+		return 0, errors.New("too long")
+	}
+	return b.text.Write(p)
 }
 
 // replaceFile puts another keyset in the place of a file, and keeps its mode. A crash leaves

@@ -19,6 +19,9 @@ type Rotation struct {
 	// Apart stops behind the addition of a key: other processes have copies of the keyset, and
 	// need the new one first.
 	Apart bool
+	// Store is a program that keeps the keyset which it gets on its standard input. Empty: the
+	// keyset's file is replaced.
+	Store string
 }
 
 // Rotated says how far a rotation is. Each step may be repeated, and the next call goes on.
@@ -64,11 +67,11 @@ func (v *Vault) Rotate(ctx context.Context, r Rotation) (out Rotated, err error)
 			return err
 		}
 		if r.Finish {
-			out, err = v.finish(ctx, k, used)
+			out, err = v.finish(ctx, r, k, used)
 			return err
 		}
 		if !slices.ContainsFunc(used, func(one masterKey) bool { return one.Wraps && one.id() != k.current }) {
-			id, added, err := v.unusedKey(ctx, k, used)
+			id, added, err := v.unusedKey(ctx, r, k, used)
 			if err != nil {
 				return err
 			}
@@ -111,7 +114,7 @@ func (v *Vault) reread(ctx context.Context) (*Keyset, []masterKey, error) {
 }
 
 // unusedKey gives the last key of the keyset that was never used. If there is none, it adds one.
-func (v *Vault) unusedKey(ctx context.Context, k *Keyset, used []masterKey) (id uint32, added bool, err error) {
+func (v *Vault) unusedKey(ctx context.Context, r Rotation, k *Keyset, used []masterKey) (id uint32, added bool, err error) {
 	for _, one := range slices.Backward(k.keys.GetKey()) {
 		if enabled(one) && !slices.ContainsFunc(used, func(u masterKey) bool { return u.id() == one.GetKeyId() }) {
 			return one.GetKeyId(), false, nil
@@ -121,14 +124,23 @@ func (v *Vault) unusedKey(ctx context.Context, k *Keyset, used []masterKey) (id 
 	if err != nil {
 		return 0, false, err
 	}
-	return id, true, v.store(ctx, next)
+	return id, true, v.store(ctx, r, next)
 }
 
 // store keeps another keyset, and reads it back before anything depends on it.
-func (v *Vault) store(ctx context.Context, next *Keyset) error {
+func (v *Vault) store(ctx context.Context, r Rotation, next *Keyset) error {
 	cfg := v.master.cfg
-	if err := replaceFile(cfg.KeyFile, next.Text); err != nil {
-		return fmt.Errorf("replace %s: %w", next.from, err)
+	switch {
+	case r.Store != "":
+		if _, err := runCommand(ctx, r.Store, next.Text); err != nil {
+			return fmt.Errorf("--store %w", err)
+		}
+	case cfg.KeyCommand != "":
+		return errors.New("HUMANQA_MASTER_KEY_COMMAND gives the keyset: name by --store a program that keeps another one, from its standard input")
+	default:
+		if err := replaceFile(cfg.KeyFile, next.Text); err != nil {
+			return fmt.Errorf("replace %s: %w", next.from, err)
+		}
 	}
 	got, err := ReadKeyset(ctx, cfg)
 	if err == nil && !proto.Equal(got.keys, next.keys) {
@@ -274,7 +286,7 @@ const onlyVerify = `
 
 // finish takes out all used keys but the current one. The database says so first: a keyset
 // with more keys than it needs is whole.
-func (v *Vault) finish(ctx context.Context, k *Keyset, used []masterKey) (Rotated, error) {
+func (v *Vault) finish(ctx context.Context, r Rotation, k *Keyset, used []masterKey) (Rotated, error) {
 	current := prefixOf(k.current)
 	left, err := pgpool.One[int](ctx, v.keys.db, "the keys under old master keys", countUnderOthers, current)
 	if err == nil && left > 0 {
@@ -298,7 +310,7 @@ func (v *Vault) finish(ctx context.Context, k *Keyset, used []masterKey) (Rotate
 	}
 	next, err := k.without(old)
 	if err == nil && !proto.Equal(next.keys, k.keys) {
-		err = v.store(ctx, next)
+		err = v.store(ctx, r, next)
 	}
 	return Rotated{Step: OldKeysOut, KeyID: hexID(k.current)}, err
 }

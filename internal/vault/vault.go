@@ -4,7 +4,7 @@
 // encrypted with AES-256-GCM under a data key of its account. It is bound to the stream
 // of its event: in another stream it does not open. The data key lives in Postgres,
 // wrapped by the master keyset and bound to the account's id. The master keyset lives
-// in a file outside the database (see keyset.go). So
+// outside the database, in a file or where a program has it from (see keyset.go). So
 //
 //   - the log alone shows no secret, nor do the log and the database together;
 //   - destroying an account's data key makes its secrets unreadable for good, while
@@ -43,10 +43,13 @@ const sealedV1 = "v1."
 // fingerprintSize is HMAC-SHA256's, in bytes.
 const fingerprintSize = 32
 
-// Config names the key file and the database of a vault.
+// Config names the keyset and the database of a vault.
 type Config struct {
 	// KeyFile holds the master keyset; it is made if it is missing.
 	KeyFile string
+	// KeyCommand is a program and its arguments, with blanks between. Its standard output is
+	// the keyset. Empty: the file holds it.
+	KeyCommand string
 	// DB holds the wrapped data keys. The vault does not close it.
 	DB *sqlx.DB
 }

@@ -31,12 +31,17 @@ import (
 // half of.
 func Fits(m archive.Manifest, cfg service.Config) error {
 	newest, err := migrations.Newest()
+	keyset := slices.ContainsFunc(m.Entries, func(e archive.Entry) bool { return e.Name == keysetEntry })
 	_, directory := blob.Path(cfg.EvidenceURL)
 	switch {
 	case err != nil:
 		return err
 	case m.Schema > newest:
 		return fmt.Errorf("it is a newer humanqa's, %s: restore it with that one", m.By)
+	case keyset && cfg.MasterKeyCommand != "":
+		return errors.New("it holds its keyset, and HUMANQA_MASTER_KEY_COMMAND gives another: unset it, and move the keyset later (docs/keys.md)")
+	case !keyset && cfg.MasterKeyCommand == "":
+		return errors.New("its keyset is not in it: set HUMANQA_MASTER_KEY_COMMAND to the program that gives it")
 	case m.EvidenceAt != "" && directory:
 		return fmt.Errorf("its evidence is in %s: set HUMANQA_EVIDENCE_URL to that", m.EvidenceAt)
 	case m.EvidenceAt == "" && !directory:

@@ -47,6 +47,7 @@ type Saved struct {
 	File       string   `json:"file"`
 	Bytes      int64    `json:"bytes"`
 	Events     int64    `json:"events"`
+	Keyset     bool     `json:"keyset"`               // it is in the file
 	Evidence   int      `json:"evidence"`             // pieces in the file
 	EvidenceAt string   `json:"evidenceAt,omitempty"` // the bucket of evidence that is not in the file
 	Missing    []string `json:"missing"`              // pieces whose files are lost
@@ -120,7 +121,7 @@ func Write(ctx context.Context, cfg service.Config, from pgdev.Address, file str
 	}
 	size, err := to.Finish(m)
 	return Saved{
-		File: file, Bytes: size, Events: m.Events, Evidence: pieces, EvidenceAt: m.EvidenceAt,
+		File: file, Bytes: size, Events: m.Events, Keyset: cfg.MasterKeyCommand == "", Evidence: pieces, EvidenceAt: m.EvidenceAt,
 		Missing: append([]string{}, m.Missing...),
 	}, err
 }
@@ -140,13 +141,13 @@ func known(ctx context.Context, tx *sqlx.Tx) (int64, error) {
 }
 
 // addKeyset reads the keyset behind the snapshot. It lacks no key that the snapshot needs,
-// unless a rotation was finished in between.
+// unless a rotation was finished in between. A keyset that a program gives is in no file.
 func addKeyset(ctx context.Context, tx *sqlx.Tx, to *archive.Writer, cfg service.Config) error {
 	keyset, err := vault.ReadKeyset(ctx, cfg.Vault(nil))
 	if err == nil {
 		_, err = keyset.Fits(ctx, tx)
 	}
-	if err != nil {
+	if err != nil || cfg.MasterKeyCommand != "" {
 		return err
 	}
 	return to.Add(keysetEntry, func(w io.Writer) error {
