@@ -51,7 +51,7 @@ func doctorCommands(t *testing.T, s *instance) {
 	stdout, stderr, err := s.tryCLI("--json", "doctor") // a machine without name servers has a wrong part
 	var told examined
 	must.NoError(t, json.Unmarshal([]byte(stdout), &told))
-	for _, part := range []string{"data", "service", "database", "log", "clock", "disk", "evidence", "tls"} {
+	for _, part := range []string{"data", "service", "database", "keys", "log", "clock", "disk", "evidence", "tls"} {
 		if f := told.finding(part); f.State != doctor.OK {
 			t.Errorf("%s is %+v, want ok", part, f)
 		}
@@ -103,7 +103,7 @@ HUMANQA_LOG_LEVEL=debug
 `), 0o600))
 	p := &program{t: t, environ: []string{"HUMANQA_DATA_DIR=" + dir, "HUMANQA_ADDR=" + taken.Addr().String(), "HUMANQA_LOG_LEVEL=error"}}
 	stdout, stderr, err := p.tryCLI("doctor", "--env-file", file, "--roles", "api,projector")
-	if exitCode(err) != exitFailed || !strings.Contains(stderr, "7 of 10 parts are wrong") || strings.Contains(stdout+stderr, "hidden") {
+	if exitCode(err) != exitFailed || !strings.Contains(stderr, "7 of 11 parts are wrong") || strings.Contains(stdout+stderr, "hidden") {
 		t.Errorf("%v: %s%s", err, stdout, stderr)
 	}
 	for _, want := range []string{
@@ -111,7 +111,7 @@ HUMANQA_LOG_LEVEL=debug
 		"wrong  service ", "set HUMANQA_ADDR to a free address",
 		"wrong  database ", "in HUMANQA_DATABASE_URL right?",
 		"wrong  log ", "is the address right",
-		"note   clock ", "ok     disk ",
+		"note   keys ", "note   clock ", "ok     disk ",
 		"wrong  evidence ", "check HUMANQA_EVIDENCE_URL",
 		"wrong  tls ", "get a certificate for the host of HUMANQA_BASE_URL",
 		"wrong  mail ", "check host and port in HUMANQA_SMTP_URL",

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"humanqa/internal/service/backup"
+	"humanqa/internal/service/doctor"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"
 	"humanqa/internal/vault"
@@ -109,6 +111,68 @@ func TestAKeysetThatAProgramGivesIsKeptOnNoDisk(t *testing.T) {
 	q.restore(file, made.Events)
 	if got := q.start().call(http.StatusOK, "GET", "/v1/jobs/"+id, key, nil).text("title"); got != "The shop 0" {
 		t.Errorf("the job is %q", got)
+	}
+}
+
+func TestTheDoctorComparesTheKeysetWithTheDatabase(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	keys := func() doctor.Finding {
+		t.Helper()
+		stdout, stderr, _ := p.tryCLI("--json", "doctor") // other parts may be wrong
+		var told examined
+		if err := json.Unmarshal([]byte(stdout), &told); err != nil {
+			t.Fatalf("%v: %s", err, stderr)
+		}
+		return told.finding("keys")
+	}
+	put := func(content []byte, mode os.FileMode) {
+		t.Helper()
+		must.NoError(t, os.WriteFile(p.keyset(), content, 0o600))
+		must.NoError(t, os.Chmod(p.keyset(), mode))
+	}
+	if f := keys(); f.State != doctor.Note || f.Detail != "there is no keyset" {
+		t.Errorf("before the first start: %+v", f)
+	}
+	p.start().stop()
+	if f := keys(); f.State != doctor.OK {
+		t.Errorf("a right one: %+v", f)
+	}
+	good := p.read(p.keyset())
+	other := newProgram(t)
+	other.start().stop()
+	for name, c := range map[string]struct {
+		content []byte // nil: no file
+		mode    os.FileMode
+		want    string
+	}{
+		"missing":        {nil, 0, "is missing"},
+		"garbage":        {[]byte("hunter2"), 0o600, "holds no tink keyset"},
+		"world-readable": {good, 0o644, "has mode 0644, readable by others"},
+		"wrong":          {other.read(other.keyset()), 0o600, "is not the one this database's keys were made with"},
+	} {
+		if c.content != nil {
+			put(c.content, c.mode)
+		} else {
+			must.NoError(t, os.RemoveAll(p.keyset()))
+		}
+		f := keys()
+		if f.State != doctor.Wrong || !strings.Contains(f.Detail, c.want) || f.Next == "" || strings.Contains(f.Detail, "hunter2") {
+			t.Errorf("%s: %+v; want %q", name, f, c.want)
+		}
+	}
+	put(good, 0o600)
+	p.cli(nil, "keys", "rotate") // with a Postgres of one's own it stops behind the new key
+	if f := keys(); f.State != doctor.OK {
+		t.Errorf("with a key that nothing is under: %+v", f)
+	}
+	p.cli(nil, "keys", "rotate")
+	if f := keys(); f.State != doctor.Note || f.Detail != "the master key is being changed" {
+		t.Errorf("in the middle of a rotation: %+v", f)
+	}
+	put(good, 0o600)
+	if f := keys(); f.State != doctor.Wrong || !strings.Contains(f.Detail, "lacks the key ") {
+		t.Errorf("an older one: %+v", f)
 	}
 }
 

@@ -222,6 +222,12 @@ func (k *Keyset) Fits(ctx context.Context, q sqlx.QueryerContext) (wrapping int,
 	return wrapping, k.fits(proof, needed)
 }
 
+// HasKeys says whether a database holds keys that a keyset has wrapped.
+func HasKeys(ctx context.Context, q sqlx.QueryerContext) (bool, error) {
+	proof, err := readProof(ctx, q)
+	return proof != nil, err
+}
+
 func (k *Keyset) fits(proof []byte, needed []masterKey) error {
 	var wrapping, proving []string
 	strange := true

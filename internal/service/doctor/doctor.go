@@ -66,8 +66,8 @@ func Examine(ctx context.Context, cfg service.Config, log *logrus.Logger) (found
 		part string
 		look func(context.Context) []Finding // empty where the part is not set up
 	}{
-		{"data", e.data}, {"service", e.service}, {"database", e.database}, {"log", e.eventlog}, {"clock", e.clock}, {"disk", e.disk},
-		{"evidence", e.evidence}, {"tls", e.tls}, {"webhooks", e.webhooks}, {"mail", e.mail}, {"ai", e.model},
+		{"data", e.data}, {"service", e.service}, {"database", e.database}, {"keys", e.keys}, {"log", e.eventlog}, {"clock", e.clock},
+		{"disk", e.disk}, {"evidence", e.evidence}, {"tls", e.tls}, {"webhooks", e.webhooks}, {"mail", e.mail}, {"ai", e.model},
 	} {
 		limited, cancel := context.WithTimeout(ctx, partLimit)
 		for _, f := range p.look(limited) {

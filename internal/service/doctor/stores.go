@@ -22,10 +22,11 @@ import (
 	"humanqa/internal/pgdev"
 	"humanqa/internal/pgpool"
 	"humanqa/internal/service"
+	"humanqa/internal/vault"
 	"humanqa/migrations"
 )
 
-// data looks at the data directory and the master keyset.
+// data looks at the data directory.
 func (e *examination) data(context.Context) []Finding {
 	dir := e.cfg.DataDir
 	info, err := os.Stat(dir)
@@ -45,11 +46,33 @@ func (e *examination) data(context.Context) []Finding {
 	if err := service.RefuseHalfRestored(e.cfg); err != nil {
 		return wrong(err, "the line names it")
 	}
-	if _, err := os.Stat(e.cfg.MasterKeyFile); err != nil && (service.HasData(e.cfg) || !errors.Is(err, fs.ErrNotExist)) {
-		return wrong(fmt.Errorf("the master keyset: %w", err),
-			"bring HUMANQA_MASTER_KEY_FILE back from a backup: without it no secret can be opened")
-	}
 	return ok("%s", dir)
+}
+
+// keys looks at the master keyset, and compares it with the keys that the database needs.
+func (e *examination) keys(ctx context.Context) []Finding {
+	keyset, err := vault.ReadKeyset(ctx, e.cfg.Vault(nil))
+	used := service.HasData(e.cfg)
+	if e.db != nil && !used {
+		used, _ = vault.HasKeys(ctx, e.db) // without a schema it has none
+	}
+	const next = "docs/keys.md says where to look for it"
+	switch {
+	case errors.Is(err, vault.ErrNoKeyset) && !used:
+		return note("there is no keyset", "humanqa serve makes it; if there is data, set HUMANQA_MASTER_KEY_FILE to its place")
+	case err != nil:
+		return wrong(err, next)
+	case e.db == nil:
+		return note("a keyset is there; without a database it is not compared", "run the doctor again once the database answers")
+	}
+	wrapping, err := keyset.Fits(ctx, e.db)
+	switch {
+	case err != nil:
+		return wrong(err, next)
+	case wrapping > 1:
+		return note("the master key is being changed", "humanqa keys rotate, and then the same with --finish")
+	}
+	return ok("the keyset has every key that the database and the log need")
 }
 
 // database looks at Postgres, its schema, and the embedded one's programs.
