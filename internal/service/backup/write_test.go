@@ -39,7 +39,7 @@ func TestABackupReadsEverySchemaThatWasEverReleased(t *testing.T) {
 		schema, err := known(t.Context(), tx)
 		must.NoError(t, err)
 		pieces := 0
-		err = evidence.StoredFilesIn(t.Context(), tx, schema, func(string, string, int64) error { pieces++; return nil })
+		err = evidence.StoredFilesIn(t.Context(), tx, schema, func(evidence.StoredFile) error { pieces++; return nil })
 		if err != nil || pieces != 1 {
 			t.Errorf("schema %d: %d pieces of evidence, %v", schema, pieces, err)
 		}
