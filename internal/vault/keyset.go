@@ -149,7 +149,7 @@ func (k *Keyset) without(old []uint32) (*Keyset, error) {
 	return encode(keys, k.from)
 }
 
-// macTag is how many bytes an event's MAC has (eventstore/mac.go).
+// macTag is how many bytes an event's MAC has (eventstore/mac).
 const macTag = 16
 
 // continues says that the keyset has every key of an earlier one. An older one would close

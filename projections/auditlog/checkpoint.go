@@ -40,6 +40,9 @@ func Open(signed, verifier string) (Checkpoint, error) {
 	if err != nil {
 		return Checkpoint{}, fmt.Errorf("the verifier key is none (humanqa audit key prints it): %w", err)
 	}
+	if !strings.HasSuffix(signed, "\n") { // such as in a shell's $(cat checkpoint)
+		signed += "\n"
+	}
 	n, err := note.Open([]byte(signed), note.VerifierList(v))
 	if err != nil {
 		return Checkpoint{}, fmt.Errorf("%w, whose name and key is %s: %w", ErrNotSigned, verifier, err)

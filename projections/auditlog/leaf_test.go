@@ -3,6 +3,7 @@ package auditlog
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +39,21 @@ func TestTheLeafNeverChanges(t *testing.T) {
 }
 
 // Two leaves of which any field differs are two texts, however fields are cut.
+// A verifier may have been written from the page alone.
+func TestTheDocumentedLeafIsALeaf(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/proofs.md")
+	must.NoError(t, err)
+	l := Leaf{
+		Stream: "job-1", Type: "job.created", ID: uuid.MustParse("00000000-0000-0000-0000-000000000001"),
+		Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Data: sha256.Sum256([]byte("{}")), Meta: sha256.Sum256([]byte("{}")),
+	}
+	hash := l.Hash()
+	if !strings.Contains(string(page), "```\n"+string(l.Text())+"```") || !strings.Contains(string(page), "`"+hex.EncodeToString(hash[:])+"`") {
+		t.Errorf("the page's example is not this leaf, with the hash %x:\n%s", hash, l.Text())
+	}
+}
+
 func TestEveryFieldIsBound(t *testing.T) {
 	t.Parallel()
 	was := Leaf{Stream: "a", Type: "b", Created: time.Unix(1, 0).UTC()}

@@ -202,6 +202,9 @@ func TestAnotherKeyIsNotTheLogs(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	if got, err := auditlog.Open(strings.TrimSuffix(mine.Note, "\n"), verifier); err != nil || got.Note != mine.Note {
+		t.Errorf("without its last line feed: %v", err)
+	}
 	if got, err := auditlog.Open(mine.Note, verifier+"\n"); err != nil || got.Size != 2 || got.Root != mine.Root || got.Position != mine.Position || !got.Time.Equal(mine.Time) {
 		t.Errorf("%+v, %v, want %+v", got, err, mine)
 	}
