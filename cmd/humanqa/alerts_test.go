@@ -84,8 +84,8 @@ func alertsKnowMetrics(t *testing.T, p *instance) {
 	for _, group := range file.Groups {
 		for _, rule := range group.Rules {
 			exprs[rule.Alert] = rule.Expr
-			if !strings.Contains(string(page), "\n## "+rule.Alert+"\n") || rule.Annotations["runbook"] != "docs/alerts.md#"+strings.ToLower(rule.Alert) {
-				t.Errorf("%s has no section in docs/alerts.md, or another runbook: %s", rule.Alert, rule.Annotations["runbook"])
+			if !strings.Contains(string(page), "\n## "+rule.Alert+"\n") || rule.Annotations["runbook_url"] != "file:///usr/share/doc/humanqa/alerts.md#"+strings.ToLower(rule.Alert) {
+				t.Errorf("%s has no section in docs/alerts.md, or another runbook: %s", rule.Alert, rule.Annotations["runbook_url"])
 			}
 			if severity := rule.Labels["severity"]; severity != "page" && severity != "ticket" {
 				t.Errorf("%s has the severity %q", rule.Alert, severity)

@@ -250,6 +250,7 @@ func (e environment) config() (Config, error) {
 		checkRange("HUMANQA_RECORDING_LIMIT", c.RecordingLimit, 1<<20, 1<<40),
 		checkRange("HUMANQA_MAX_CONNECTIONS", c.MaxConnections, 1, 1_000_000),
 		checkRange("HUMANQA_STOP_DELAY", e.StopDelaySeconds, 0, 30),
+		checkRange("HUMANQA_CHECK_HOURS", e.CheckHours, 0, 8760),
 		checkRange("HUMANQA_RATE_LIMIT", c.RateLimit, 1, admit.MaxRateLimit),
 		checkChoice("HUMANQA_AI", e.AIChoice, "rules", "openai"),
 		e.checkAI(),

@@ -133,6 +133,8 @@ func (b *build) packages(work, licences string, p platform, format string) error
 	server := b.packageOf("humanqa", "Human QA Testing Service", p, append(docs("humanqa"),
 		&files.Content{Source: filepath.Join(deploy, "humanqa.service"), Destination: "/lib/systemd/system/humanqa.service", FileInfo: b.info(0o644)},
 		&files.Content{Source: filepath.Join(deploy, "env"), Destination: "/etc/humanqa/env", Type: files.TypeConfigNoReplace, FileInfo: b.info(0o600)},
+		b.document("docs/*.md", ""), b.document("deploy/prometheus/humanqa.rules.yml", "prometheus/humanqa.rules.yml"),
+		b.document("deploy/grafana/humanqa.json", "grafana/humanqa.json"),
 	))
 	server.Depends, server.Recommends = []string{"passwd"}, []string{"postgresql", certificates}
 	if format == "rpm" {
@@ -157,6 +159,11 @@ func (b *build) packages(work, licences string, p platform, format string) error
 		}
 	}
 	return nil
+}
+
+// document is a file, or files, for the operator to read.
+func (b *build) document(from, to string) *files.Content {
+	return &files.Content{Source: filepath.Join(b.root, from), Destination: "/usr/share/doc/humanqa/" + to, FileInfo: b.info(0o644)}
 }
 
 func (b *build) info(mode os.FileMode) *files.ContentFileInfo {

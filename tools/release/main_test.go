@@ -2,11 +2,13 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime/debug"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A patch goes back by a start of the older binary, so it leaves all data as it is.
@@ -108,5 +110,39 @@ func TestAnUpgradeOfThePackageStopsNoService(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An operator without the repository has the documents, the alerts and the board.
+func TestThePackagesBringTheDocuments(t *testing.T) {
+	t.Parallel()
+	work, out := t.TempDir(), t.TempDir()
+	for _, file := range []string{"humanqa", "hqa", "licences"} {
+		if err := os.WriteFile(filepath.Join(work, file), []byte(file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &build{root: root, out: out, version: "0.1.0", commit: time.Unix(1, 0)}
+	if err := b.packages(work, filepath.Join(work, "licences"), platform{"linux", "amd64"}, "rpm"); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.packages(work, filepath.Join(work, "licences"), platform{"linux", "amd64"}, "deb"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := exec.LookPath("dpkg-deb"); err != nil {
+		t.Skip("the contents are listed by dpkg-deb")
+	}
+	list, err := command(t.Context(), out, "dpkg-deb", "--contents", "humanqa_0.1.0_amd64.deb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"alerts.md", "proofs.md", "prometheus/humanqa.rules.yml", "grafana/humanqa.json"} {
+		if !strings.Contains(list, "./usr/share/doc/humanqa/"+file+"\n") {
+			t.Errorf("%s is not in the package:\n%s", file, list)
+		}
 	}
 }
