@@ -11,6 +11,7 @@ import (
 
 	"humanqa/internal/service/backup"
 	"humanqa/internal/service/doctor"
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"
 	"humanqa/internal/vault"
@@ -194,7 +195,10 @@ func TestAServiceWhoseKeysetIsLostGoesOnWithAnother(t *testing.T) {
 	_, err := pgtest.NewDB(t, p.dsn()).ExecContext(t.Context(), sql)
 	must.NoError(t, err)
 	s = p.serve()
-	p.cli(nil, "audit", "accept", "--reason", "the keyset was lost")
+	eventually.True(t, "the service has made a keyset, and an operator accepts it", func() bool {
+		_, _, err := p.tryCLI("audit", "accept", "--reason", "the keyset was lost")
+		return err == nil
+	})
 	s.waitReady()
 	if got := s.call(http.StatusOK, "GET", "/v1/jobs/"+id, key, nil).text("title"); got != "The shop 0" {
 		t.Errorf("the job is %q", got)
