@@ -90,10 +90,10 @@ func (b Bound) Disowns(e RawEvent) bool {
 }
 
 // Sum is the SHA-256, in hex, of an event as the log stores it.
-func (e RawEvent) Sum() string {
-	stored := e.Recorded().Stored
+func (r RawEvent) Sum() string {
+	stored := r.Recorded().Stored
 	sum := sha256.New()
-	for _, part := range []string{e.Stream, strconv.FormatUint(e.Revision, 10), e.Type, string(stored.Data[:]), string(stored.Meta[:])} {
+	for _, part := range []string{r.Stream, strconv.FormatUint(r.Revision, 10), r.Type, string(stored.Data[:]), string(stored.Meta[:])} {
 		_, _ = fmt.Fprintf(sum, "%d:%s\n", len(part), part) // a hash takes everything
 	}
 	return hex.EncodeToString(sum.Sum(nil))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 
@@ -151,7 +152,7 @@ SELECT EXISTS (
 func removeUnnamed(ctx context.Context, db *sqlx.DB, in *blob.Bucket) (n int, err error) {
 	err = in.Each(ctx, func(key string) error {
 		of := strings.Split(key, "/")
-		if len(of) != 3 || uuid.Validate(of[0]) != nil || uuid.Validate(of[1]) != nil || uuid.Validate(of[2]) != nil {
+		if len(of) != 3 || slices.ContainsFunc(of, func(id string) bool { return uuid.Validate(id) != nil }) {
 			return nil
 		}
 		named, _, err := pgpool.Find[bool](ctx, db, "the row of "+key, fileNamedSQL, of[2])

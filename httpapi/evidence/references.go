@@ -151,7 +151,9 @@ func (e *References) LetGo(ctx context.Context, files *blob.Bucket) (unlike []Un
 			id := path.Base(f.Key)
 			mu.Lock()
 			defer mu.Unlock()
-			unlike = append(unlike, Unlike{Reference{JobID: f.JobID, ID: id}, "the file of evidence " + id + ", which is kept no longer, is still there"})
+			unlike = append(unlike, Unlike{
+				Reference{JobID: f.JobID, ID: id}, "the file of evidence " + id + ", which is kept no longer, is still there",
+			})
 		}
 		return err
 	})

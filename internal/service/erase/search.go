@@ -2,7 +2,6 @@ package erase
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -38,7 +37,9 @@ const owners = 3
 
 // Lines are a line for each table, and for the log. The same words may be in thousands of tests.
 func Lines(places []Place) (lines []string) {
-	for _, of := range slices.SortedFunc(maps.Values(byTable(places)), func(a, b []Place) int { return cmp.Compare(a[0].Where, b[0].Where) }) {
+	tables := byTable(places)
+	for _, where := range slices.Sorted(maps.Keys(tables)) {
+		of := tables[where]
 		count, named := 0, ""
 		for n, p := range of {
 			count += p.Count
@@ -49,7 +50,7 @@ func Lines(places []Place) (lines []string) {
 		if more := len(of) - owners; more > 0 {
 			named += fmt.Sprintf(", and of %d more", more)
 		}
-		lines = append(lines, fmt.Sprintf("%s%s: %d", of[0].Where, named, count))
+		lines = append(lines, fmt.Sprintf("%s%s: %d", where, named, count))
 	}
 	return lines
 }
