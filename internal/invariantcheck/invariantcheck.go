@@ -135,9 +135,16 @@ SET state = 'failed',
 WHERE state = 'running'
   AND beat_at < clock_timestamp() - interval '30 seconds'`
 
+// With $3 a check starts only if none of so many seconds is there. A time ahead of now does
+// not count. A check that failed is repeated after an hour.
 const startCheckSQL = `
 INSERT INTO checkup.checks (id, person_id, started_at, beat_at, state)
-VALUES ($1, $2, clock_timestamp(), clock_timestamp(), 'running')
+SELECT $1, $2, clock_timestamp(), clock_timestamp(), 'running'
+WHERE $3::float8 = 0
+   OR NOT EXISTS (
+    SELECT FROM checkup.checks
+    WHERE started_at BETWEEN clock_timestamp() - make_interval(secs => CASE state WHEN 'done' THEN $3 ELSE least($3, 3600) END)
+                         AND clock_timestamp())
 ON CONFLICT (id) DO NOTHING`
 
 const beatCheckSQL = `
@@ -181,22 +188,11 @@ WHERE state = 'done'
 ORDER BY started_at DESC
 LIMIT 1`
 
-// A time ahead of now does not count. A check that failed is repeated after an hour.
-const dueSQL = `
-SELECT NOT EXISTS (
-    SELECT FROM checkup.checks
-    WHERE started_at BETWEEN clock_timestamp() - make_interval(secs => CASE state WHEN 'done' THEN $1 ELSE least($1, 3600) END)
-                         AND clock_timestamp())`
-
 // Repeat starts a check whenever no process has done one for so long. It looks again and
 // again until ctx ends, and first after one pause: a start has enough to do.
 func (c *Checks) Repeat(ctx context.Context, every, look time.Duration) error {
 	for backoff.Wait(ctx, look) == nil {
-		var due bool
-		err := c.db.GetContext(ctx, &due, dueSQL, every.Seconds())
-		if err == nil && due {
-			err = c.Start(ctx, uuid.New(), ByItself)
-		}
+		err := c.start(ctx, uuid.New(), ByItself, every)
 		if err != nil && ctx.Err() == nil && !domain.IsKind(err, domain.KindConflict) { // another process was first
 			c.log.WithError(err).Warn("the invariants could not be checked, trying again")
 		}
@@ -207,10 +203,15 @@ func (c *Checks) Repeat(ctx context.Context, every, look time.Duration) error {
 // Start runs a check in this process. The same id again is a repeat; while another
 // one runs it is a conflict.
 func (c *Checks) Start(ctx context.Context, id uuid.UUID, personID string) error {
+	return c.start(ctx, id, personID, 0)
+}
+
+// start starts a check, unless one is less than so old.
+func (c *Checks) start(ctx context.Context, id uuid.UUID, personID string, every time.Duration) error {
 	if _, err := c.db.ExecContext(ctx, buryChecksSQL); err != nil {
 		return fmt.Errorf("end checks that no process runs: %w", err)
 	}
-	done, err := c.db.ExecContext(ctx, startCheckSQL, id, personID)
+	done, err := c.db.ExecContext(ctx, startCheckSQL, id, personID, every.Seconds())
 	var taken *pq.Error
 	if errors.As(err, &taken) && taken.Constraint == "checks_running" {
 		return domain.Conflict("a check is under way").WithHint("wait for it, or cancel it")

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -92,4 +93,13 @@ func TestARowThatWasChangedBySQLIsToldByTheServiceItself(t *testing.T) {
 			t.Errorf("the notes of a ready service: %q", notes)
 		}
 	}))
+}
+
+func TestACheckFillsNoDisk(t *testing.T) {
+	t.Parallel()
+	places := map[string]string{"data": t.TempDir()}
+	must.NoError(t, roomFor(map[string]int64{"jobs_v1_g1": 1, "ledger_v1_g1": 1}, places))
+	if err := roomFor(map[string]int64{"jobs_v1_g1": math.MaxInt64 / 2, "ledger_v1_g1": 1}, places); err == nil {
+		t.Error("a check begins that would fill the disk")
+	}
 }

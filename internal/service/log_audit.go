@@ -17,6 +17,7 @@ import (
 	"humanqa/eventstore/generation"
 	"humanqa/eventstore/node/store"
 	"humanqa/internal/backoff"
+	"humanqa/internal/datadir"
 	"humanqa/internal/invariantcheck"
 	"humanqa/internal/service/fsck"
 	"humanqa/internal/service/logging"
@@ -104,12 +105,40 @@ func (c *Core) newChecks(log *logrus.Logger) *invariantcheck.Checks {
 	return invariantcheck.New(c.DB, func(ctx context.Context, tell invariantcheck.Progress) (invariantcheck.Result, error) {
 		all := c.Installation()
 		all.Gently = true
+		if c.postgres != nil {
+			sizes, err := consumer.Sizes(ctx, c.DB)
+			if err == nil {
+				err = roomFor(sizes, datadir.Places(c.Config.DataDir))
+			}
+			if err != nil {
+				return invariantcheck.Result{}, err
+			}
+		}
 		out, err := all.Check(ctx, log, tell, projections.Names())
 		if err != nil {
 			return out.Result, err
 		}
 		return out.Result, c.Signer().Found(ctx, fsck.Unsigned(out.Findings))
 	}, log)
+}
+
+// roomFor refuses a check whose rows, which it folds beside the serving ones, could fill a disk.
+func roomFor(sizes map[string]int64, places map[string]string) error {
+	var needs int64
+	for _, size := range sizes {
+		needs += size
+	}
+	for _, place := range places {
+		free, _, err := datadir.Room(place)
+		if err != nil {
+			return err
+		}
+		if free/2 < needs {
+			return fmt.Errorf("a check needs %d bytes of disk for a second copy of the read models, and half of what is free is %d: "+
+				"make room, or run humanqa fsck", needs, free/2)
+		}
+	}
+	return nil
 }
 
 // Accept lets the audit go on behind findings that name no event, such as lost checkpoints,
