@@ -86,7 +86,8 @@ type Copied struct {
 }
 
 // Copy copies every file that a row names to another bucket. A repeat copies the rest. It
-// removes what no row names any more: the service may have erased it meanwhile.
+// removes what no row names any more: the service may have erased it meanwhile. Files of
+// accounts that this database does not know are another installation's, and stay.
 func Copy(ctx context.Context, db *sqlx.DB, from, to *blob.Bucket) (out Copied, err error) {
 	out.Lost = []string{}
 	var mu sync.Mutex
@@ -146,16 +147,20 @@ SELECT EXISTS (
       AND gone_at IS NULL
     UNION ALL
     SELECT FROM http_recording_parts
-    WHERE id = $1)`
+    WHERE id = $1)
+OR NOT EXISTS (
+    SELECT FROM vault.data_keys
+    WHERE account_id = $2)`
 
 // removeUnnamed passes over keys that are not of our form: the bucket may have other things.
+// The row of an account's data key outlives the account.
 func removeUnnamed(ctx context.Context, db *sqlx.DB, in *blob.Bucket) (n int, err error) {
 	err = in.Each(ctx, func(key string) error {
 		of := strings.Split(key, "/")
 		if len(of) != 3 || slices.ContainsFunc(of, func(id string) bool { return uuid.Validate(id) != nil }) {
 			return nil
 		}
-		named, _, err := pgpool.Find[bool](ctx, db, "the row of "+key, fileNamedSQL, of[2])
+		named, _, err := pgpool.Find[bool](ctx, db, "the row of "+key, fileNamedSQL, of[2], of[0])
 		if err != nil || named {
 			return err
 		}
