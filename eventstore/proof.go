@@ -60,7 +60,8 @@ func (b Bound) after(r domain.Recorded) Bound {
 	case *origin.KeyBound:
 		key = said.AuditKey
 	case *origin.AuditJudged:
-		if said.EventID != "" {
+		// The first word about an event is final: decisions rest on it.
+		if before := b.Judged[said.EventID]; said.EventID != "" && (before == nil || before.Sum != said.Sum) {
 			b.Judged = maps.Clone(b.Judged) // others may read it
 			if b.Judged == nil {
 				b.Judged = map[string]*origin.AuditJudged{}

@@ -122,6 +122,7 @@ func TestADisownedEventCountsForNothing(t *testing.T) {
 	for revision, said := range []*origin.AuditJudged{
 		{EventID: forged.ID.String(), Sum: "another event's", Disowned: true},
 		{EventID: forged.ID.String(), Sum: forged.Sum(), Disowned: true},
+		{EventID: forged.ID.String(), Sum: forged.Sum()}, // by another operator at the same time
 	} {
 		say(domain.ExpectedRevision(revision), said)
 		reader := connect(t, n.socket, patientLimits) // one that starts behind it

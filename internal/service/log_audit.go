@@ -135,7 +135,7 @@ func roomFor(sizes map[string]int64, places map[string]string) error {
 		}
 		if free/2 < needs {
 			return fmt.Errorf("a check needs %d bytes of disk for a second copy of the read models, and half of what is free is %d: "+
-				"make room, or run humanqa fsck", needs, free/2)
+				"make room", needs, free/2)
 		}
 	}
 	return nil
