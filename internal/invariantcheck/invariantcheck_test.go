@@ -9,13 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
 	"github.com/sirupsen/logrus/hooks/test"
 
 	"humanqa/domain/audit"
 	"humanqa/internal/invariantcheck"
 	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/gauges"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"
 )
@@ -76,7 +76,7 @@ func TestTheInvariantsAreCheckedAgainOnceTheLastCheckIsOld(t *testing.T) {
 	finds.Store(2)
 	change("started_at = clock_timestamp() - interval '25 hours'")
 	became("the check of the next day", done(2))
-	if got := numbers(t, checks); got["humanqa_fsck_findings"] != 2 || got["humanqa_fsck_age_seconds"] > time.Hour.Seconds() {
+	if got := gauges.Of(t, checks); got["humanqa_fsck_findings"] != 2 || got["humanqa_fsck_age_seconds"] > time.Hour.Seconds() {
 		t.Errorf("got %v", got)
 	}
 	fails.Store(true)
@@ -102,18 +102,4 @@ func TestTheInvariantsAreCheckedAgainOnceTheLastCheckIsOld(t *testing.T) {
 	if len(said.AllEntries()) == 0 {
 		t.Error("the log is silent about findings and failures")
 	}
-}
-
-// numbers are the metrics by name.
-func numbers(t *testing.T, c prometheus.Collector) map[string]float64 {
-	t.Helper()
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(c)
-	families, err := registry.Gather()
-	must.NoError(t, err)
-	got := map[string]float64{}
-	for _, f := range families {
-		got[f.GetName()] = f.GetMetric()[0].GetGauge().GetValue()
-	}
-	return got
 }

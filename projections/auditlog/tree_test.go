@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
 	"golang.org/x/mod/sumdb/tlog"
 
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/gauges"
 	"humanqa/internal/testing/logtest"
 	"humanqa/internal/testing/modeltest"
 	"humanqa/internal/testing/must"
@@ -170,20 +170,6 @@ func TestAnEventIsFoundByTheBloomFilters(t *testing.T) {
 	}
 }
 
-// metrics are the keeper's numbers by name.
-func metrics(t *testing.T, k *auditlog.Keeper) map[string]float64 {
-	t.Helper()
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(k)
-	families, err := registry.Gather()
-	must.NoError(t, err)
-	got := map[string]float64{}
-	for _, f := range families {
-		got[f.GetName()] = f.GetMetric()[0].GetGauge().GetValue()
-	}
-	return got
-}
-
 func TestTheKeeperTellsOfWhatACheckAndASigningFound(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
@@ -205,11 +191,11 @@ func TestTheKeeperTellsOfWhatACheckAndASigningFound(t *testing.T) {
 		t.Helper()
 		eventually.True(t, "the keeper tells", func() bool {
 			is, err := w.signer.Problem(w.ctx())
-			return err == nil && metrics(t, k)["humanqa_audit_findings"] == findings && strings.HasPrefix(is, problem) && (is == "") == (problem == "")
+			return err == nil && gauges.Of(t, k)["humanqa_audit_findings"] == findings && strings.HasPrefix(is, problem) && (is == "") == (problem == "")
 		})
 	}
 	says(0, "")
-	if got, known := metrics(t, k)["humanqa_audit_checkpoint_age_seconds"]; !known || got != 0 {
+	if got, known := gauges.Of(t, k)["humanqa_audit_checkpoint_age_seconds"]; !known || got != 0 {
 		t.Errorf("all is signed, and the checkpoint is %v old", got)
 	}
 
@@ -221,7 +207,7 @@ func TestTheKeeperTellsOfWhatACheckAndASigningFound(t *testing.T) {
 	w.forge(2, "credits-rich", "")
 	w.lives(1)
 	says(1, "no checkpoint is signed: the log holds what this service did not write")
-	if got := metrics(t, k)["humanqa_audit_checkpoint_age_seconds"]; got < 0 {
+	if got := gauges.Of(t, k)["humanqa_audit_checkpoint_age_seconds"]; got < 0 {
 		t.Errorf("the checkpoint is %v old", got)
 	}
 }
