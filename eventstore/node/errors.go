@@ -34,8 +34,6 @@ func storeError(err error) error {
 	switch {
 	case errors.Is(err, store.ErrUnavailable):
 		return status.Error(codes.Unavailable, "the log is not available, the outcome of an append is unknown: resend it")
-	case errors.Is(err, store.ErrExpired):
-		return status.Error(codes.DeadlineExceeded, "the deadline passed before the append was written")
 	case errors.Is(err, store.ErrClosed):
 		return errClosing
 	case errors.As(err, &refused):
@@ -92,26 +90,23 @@ func requiredMetadataMissing(property string) error {
 		grpcmeta.Pairs("exception", "missing-required-metadata-property", "required-metadata-properties", "type,content-type")}
 }
 
-// answer prepares an error for the wire. It sets the trailers of a failure. An
-// error that is not meant for clients becomes UNAVAILABLE (Postgres is away) or the context's
-// own status, which is a failure where the node has ended the call.
+// answer prepares an error for the wire. It sets the trailers of a failure. A status stays: it
+// was known before the call ended. An error that is not meant for clients becomes UNAVAILABLE
+// (Postgres is away) or the context's own status, which is a failure where the node has ended the call.
 func answer(ctx context.Context, err error) error {
-	if err == nil {
-		return nil
+	if _, known := status.FromError(err); !known && ctx.Err() != nil {
+		err = context.Cause(ctx)
 	}
-	f, ok := errors.AsType[*failure](err)
-	if !ok && ctx.Err() != nil {
-		if f, ok = errors.AsType[*failure](context.Cause(ctx)); !ok {
-			return status.FromContextError(ctx.Err()).Err()
-		}
-	}
-	if ok {
+	if f, ok := errors.AsType[*failure](err); ok {
 		// Fails only outside a handler or after the status was sent.
 		_ = grpc.SetTrailer(ctx, f.trailers)
 		return f.GRPCStatus().Err()
 	}
-	if _, ok := status.FromError(err); ok {
+	if _, known := status.FromError(err); known {
 		return err
+	}
+	if ctx.Err() != nil {
+		return status.FromContextError(ctx.Err()).Err()
 	}
 	return status.Error(codes.Unavailable, "the log can't be read")
 }

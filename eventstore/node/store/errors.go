@@ -14,8 +14,6 @@ var (
 	ErrLost = errors.New("the node has lost the event log's lock")
 	// ErrUnavailable says that the outcome of a write is unknown.
 	ErrUnavailable = errors.New("the log is not available")
-	// ErrExpired says that a write was not begun before its context ended.
-	ErrExpired = errors.New("the write's deadline passed")
 	// ErrClosed says that the store takes no more writes.
 	ErrClosed = errors.New("the store is closed")
 

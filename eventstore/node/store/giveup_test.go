@@ -64,7 +64,7 @@ func TestAWriteThatWaitsForAGroupInFlightIsNotWrittenOnceItsClientHasGivenUp(t *
 			t.Errorf("write %d: got %+v, %v", i, out, err)
 		}
 	}
-	if out := <-given.done; !errors.Is(out.err, ErrExpired) {
+	if out := <-given.done; !errors.Is(out.err, context.Canceled) {
 		t.Errorf("the write that was given up: got %+v", out)
 	}
 	var written int
@@ -102,6 +102,20 @@ func TestAWriteThatWasAnsweredIsNotLostWhenTheStoreCloses(t *testing.T) {
 		w.done <- Outcome{Kind: Written, Position: 1}
 		if out, err := s.Await(w); err != nil || out.Position != 1 {
 			t.Fatalf("got %+v, %v", out, err)
+		}
+	}
+}
+
+func TestAWriteThatWasAnsweredIsToldThoughItsContextHasEnded(t *testing.T) {
+	t.Parallel()
+	s := &Store{writer: &writer{done: make(chan struct{})}}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for range 64 { // a select would take either
+		w := appendTo(ended, "s")
+		w.done <- Outcome{Kind: failed, err: errUnsent}
+		if _, err := s.Await(w); !errors.Is(err, errUnsent) {
+			t.Fatalf("got %v", err)
 		}
 	}
 }

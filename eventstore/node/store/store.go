@@ -112,20 +112,23 @@ func (s *Store) Enqueue(w *Write) error {
 	}
 }
 
-// Await waits for the outcome of a write that was handed over.
+// Await waits for the outcome of a write that was handed over. One that has come is told, even
+// if the write's context or the store has ended meanwhile.
 func (s *Store) Await(w *Write) (Outcome, error) {
+	var over error
 	select {
 	case out := <-w.done:
 		return out, out.err
 	case <-w.ctx.Done():
-		return Outcome{}, w.ctx.Err()
+		over = w.ctx.Err()
 	case <-s.writer.done:
+		over = ErrClosed
 	}
 	select {
-	case out := <-w.done: // it was among the last
+	case out := <-w.done:
 		return out, out.err
 	default:
-		return Outcome{}, ErrClosed
+		return Outcome{}, over
 	}
 }
 

@@ -247,7 +247,7 @@ func liveOf(batch []*Write) []*Write {
 		if !w.expired() {
 			return false
 		}
-		w.done <- Outcome{Kind: failed, err: ErrExpired}
+		w.done <- Outcome{Kind: failed, err: w.ctx.Err()}
 		return true
 	})
 }
