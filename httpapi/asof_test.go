@@ -87,7 +87,7 @@ func (h *histories) open(accountID, key string) *pastAccount {
 			r := h.call(key, "POST", "/v1/jobs/bulk", `{"jobs":[`+jobWith(items)+`,`+jobWith(`"projectId":"`+a.project+`"`)+`]}`).want(http.StatusCreated)
 			id := fmt.Sprint(r["batchId"])
 			a.batches = append(a.batches, id)
-			a.targets = append(a.targets, "/v1/jobs/bulk/"+id, "/v1/jobs/bulk/"+id+"/report")
+			a.targets = append(a.targets, "/v1/jobs/bulk/"+id, "/v1/jobs/bulk/"+id+"/report", "/v1/jobs/report?ids="+strings.Join(texts(r["jobIds"]), ","))
 			for _, job := range r["jobIds"].([]any) { //nolint:forcetypeassert // a test
 				h.shows(a, job.(string)) //nolint:forcetypeassert // a test
 			}

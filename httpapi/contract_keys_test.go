@@ -30,9 +30,9 @@ func TestAReadOnlyKeyReadsEverythingAndWritesNothing(t *testing.T) {
 			r.refused(http.StatusForbidden, domain.CodeForbidden)
 			continue
 		}
-		// The AI report is being made, the batch still runs, and a proof is of an event.
-		if row.Pattern == "/v1/audit/proof" {
-			equal(t, r.paths(), []string{"event"})
+		// The AI report is being made, and the batch still runs.
+		if query := needs[row.Pattern]; query != "" {
+			equal(t, r.paths(), []string{query})
 			continue
 		}
 		if r.Code != http.StatusOK && r.Code != http.StatusAccepted && !strings.HasSuffix(row.Pattern, "{batchId}/report") {
@@ -58,6 +58,7 @@ func TestAProjectBoundKeyIsRefusedEveryOtherProject(t *testing.T) {
 		"POST /v1/hosted/prepare-next": `{"projectId":"` + of.project + `","fixedDescriptions":["x"]}`,
 		"POST /v1/projects":            `{"name":"x"}`, "POST /v1/sandbox/clock/advance": `{"seconds":1}`,
 		"GET /v1/jobs":            "?projectId=" + of.project,
+		"GET /v1/jobs/report":     "?ids=" + of.job,
 		"GET /v1/hosted/sessions": "?projectId=" + of.project,
 		// They belong to no project, show the key's only, or go there: see below.
 		"GET /v1/credits": allowed, "GET /v1/pricing": allowed, "GET /v1/audit/checkpoint": allowed,

@@ -21,6 +21,7 @@ func TestAProjectBoundKeyIsRefusedBeforeItsRequestIsChecked(t *testing.T) {
 	batch, _ := s.call(key, "POST", "/v1/jobs/bulk", `{"jobs":[`+aJob+`]}`).want(http.StatusCreated)["batchId"].(string)
 	for _, c := range []struct{ method, target string }{
 		{"GET", "/v1/jobs/" + job + "/report?format=pdf"},
+		{"GET", "/v1/jobs/report?format=pdf&ids=" + job},
 		{"GET", "/v1/jobs/bulk/" + batch + "/report?format=pdf"},
 		{"GET", "/v1/hosted/status/" + job + "?wait=26"},
 		{"POST", "/v1/jobs/" + job + "/retest"},

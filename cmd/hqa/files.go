@@ -97,11 +97,7 @@ func (c *runCmd) nothing(ctx context.Context, a *app) error {
 		return err
 	}
 	if c.Format != "" {
-		empty, err := joinReports(c.Format, nil)
-		if err != nil {
-			return err
-		}
-		if err := a.put(empty, c.Output); err != nil {
+		if err := a.put([]byte(emptyReports[c.Format]), c.Output); err != nil {
 			return err
 		}
 	}

@@ -191,8 +191,9 @@ func (s *step) writeOutputs(context.Context) error {
 	return appendTo(s.a.env("GITHUB_OUTPUT"), b.String())
 }
 
-func (s *step) writeSummary(context.Context) error {
-	return appendTo(s.a.env("GITHUB_STEP_SUMMARY"), s.out.table()+"\n"+s.later()+s.report+"\n"+pictures(s.report))
+func (s *step) writeSummary(ctx context.Context) error {
+	pictures, err := s.pictures(ctx)
+	return errors.Join(appendTo(s.a.env("GITHUB_STEP_SUMMARY"), s.out.table()+"\n"+s.later()+s.report+"\n"+pictures), err)
 }
 
 // appendTo adds to a file that GitHub named; without a name there is nothing to do.

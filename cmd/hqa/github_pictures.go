@@ -1,38 +1,63 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
 )
 
+// evidence matches a link to kept evidence, behind the service's address.
+var evidence = regexp.MustCompile(`^/v1/evidence/[\w?=&%.~-]+$`)
+
 // mostPictures is how many pictures a summary shows.
 const mostPictures = 20
 
-var (
-	servicesPage  = regexp.MustCompile(`(?m)^- \*\*Page:\*\* <(https?://[^/>]+)/`)
-	failedRow     = regexp.MustCompile(`(?m)^\| fail \|.*$`)
-	linkInAReport = regexp.MustCompile(`<(https?://[^<>\s]+)>`)
-)
-
-// pictures shows the pictures of failures in a report in Markdown. Only pictures that the
-// service keeps become images: any other host would learn who reads the summary. Texts of
-// testers cannot write such links, since the report escapes them.
-func pictures(report string) string {
-	services := servicesPage.FindStringSubmatch(report)
-	if services == nil {
-		return ""
+// pictures shows the pictures of failures as images in Markdown. Only pictures that the
+// service keeps become images: any other host would learn who reads the summary.
+func (s *step) pictures(ctx context.Context) (string, error) {
+	client, err := s.a.client()
+	if err != nil || s.report == "" {
+		return "", err
+	}
+	var ids []string
+	for _, j := range s.out.Jobs {
+		ids = append(ids, j.JobID)
+	}
+	raw, err := reportsOf(ctx, client, s.out.BatchID, ids, "ctrf") // its links last, unlike those of JSON
+	if err != nil {
+		return "", err
+	}
+	var report struct {
+		Results struct {
+			Tests []struct {
+				Status string
+				Extra  struct {
+					ScreenshotURL  string
+					ScreenshotURLs []string // all, where there are several
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal(raw, &report); err != nil {
+		return "", fmt.Errorf("read the report: %w", err)
 	}
 	var b strings.Builder
 	shown := 0
-	for _, row := range failedRow.FindAllString(report, -1) {
-		for _, link := range linkInAReport.FindAllStringSubmatch(row, -1) {
-			if shown == mostPictures || !strings.HasPrefix(link[1], services[1]+"/v1/evidence/") {
+	for _, t := range report.Results.Tests {
+		links := t.Extra.ScreenshotURLs
+		if links == nil {
+			links = []string{t.Extra.ScreenshotURL}
+		}
+		for _, link := range links {
+			path, ours := strings.CutPrefix(link, client.Base())
+			if t.Status != "failed" || shown == mostPictures || !ours || !evidence.MatchString(path) {
 				continue
 			}
 			shown++
-			fmt.Fprintf(&b, "\n[![Picture %d of a failure](%s)](%s)\n", shown, link[1], link[1])
+			fmt.Fprintf(&b, "\n[![Picture %d of a failure](%s)](%[2]s)\n", shown, link)
 		}
 	}
-	return b.String()
+	return b.String(), nil
 }

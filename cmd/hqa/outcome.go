@@ -371,28 +371,31 @@ func (a *app) writeReport(ctx context.Context, client *api.Client, batchID strin
 	return a.put(whole, output)
 }
 
-// reportsOf is the report of a batch, or of jobs, as one document.
+// reportsOf is the report of a batch, or of jobs, as one document. It is the service's own;
+// only hidden characters are escaped. A job without a report is named in it.
 func reportsOf(ctx context.Context, client *api.Client, batchID string, ids []string, format string) ([]byte, error) {
-	parts := [][]byte{}
-	paths := []string{"/v1/jobs/bulk/" + url.PathEscape(batchID) + "/report"}
-	if batchID == "" {
-		paths = nil
-		for _, id := range ids {
-			paths = append(paths, "/v1/jobs/"+url.PathEscape(id)+"/report")
-		}
-	}
-	for _, path := range paths {
-		answer, err := client.Do(ctx, api.Call{Method: http.MethodGet, Path: path + "?format=" + format}, nil)
-		var none *api.Error
+	get := func(path string) ([]byte, error) {
+		answer, err := client.Do(ctx, api.Call{Method: http.MethodGet, Path: path + "format=" + format}, nil)
 		switch {
-		case errors.As(err, &none) && none.Status == http.StatusNotFound:
-			continue // a test without a report, which the caller names
 		case err != nil:
 			return nil, err
+		case format == "md":
+			return answer.Raw, nil
+		case format == "junit":
+			return fence.XML(answer.Raw), nil
 		}
-		parts = append(parts, answer.Raw)
+		return fence.JSON(answer.Raw), nil
 	}
-	return joinReports(format, parts)
+	if batchID != "" {
+		return get("/v1/jobs/bulk/" + url.PathEscape(batchID) + "/report?")
+	}
+	if len(ids) == 1 {
+		report, err := get("/v1/jobs/" + url.PathEscape(ids[0]) + "/report?")
+		if none, ok := errors.AsType[*api.Error](err); !ok || none.Status != http.StatusNotFound {
+			return report, err
+		}
+	}
+	return get("/v1/jobs/report?ids=" + url.QueryEscape(strings.Join(ids, ",")) + "&")
 }
 
 // put writes a report to the file, or to standard output.

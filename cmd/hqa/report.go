@@ -2,15 +2,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"os/exec"
 	"runtime"
-	"strconv"
 	"strings"
 
 	"humanqa/internal/fence"
@@ -19,116 +16,18 @@ import (
 
 // fenced marks the Markdown of reports as data: pull requests and coding agents read it,
 // and testers, pages and models wrote its texts.
-func fenced(reports ...string) string { return fence.Document("testers and pages", reports...) }
+func fenced(report string) string { return fence.Document("testers and pages", report) }
 
 // marked is a tester's or a page's text in one line, as data.
 func marked(text string) string { return fence.Line("tester", oneLine(text)) }
 
-// joinReports makes one document of the reports of several jobs.
-func joinReports(format string, parts [][]byte) ([]byte, error) {
-	switch format {
-	case "md":
-		if len(parts) == 0 {
-			return []byte("There is no report.\n"), nil
-		}
-		var reports []string
-		for _, p := range parts {
-			reports = append(reports, string(p))
-		}
-		return []byte(fenced(reports...)), nil
-	case "json":
-		raw, err := joinJSON(parts)
-		return fence.JSON(raw), err
-	case "junit":
-		raw, err := joinJUnit(parts)
-		return fence.XML(raw), err
-	}
-	raw, err := joinCTRF(parts)
-	return fence.JSON(raw), err
-}
-
-func joinJSON(parts [][]byte) ([]byte, error) {
-	if len(parts) == 1 {
-		return parts[0], nil
-	}
-	all := []json.RawMessage{}
-	for _, p := range parts {
-		all = append(all, p)
-	}
-	return json.Marshal(map[string]any{"reports": all})
-}
-
-type junitFile struct {
-	XMLName  xml.Name `xml:"testsuites"`
-	Name     string   `xml:"name,attr"`
-	Tests    int      `xml:"tests,attr"`
-	Failures int      `xml:"failures,attr"`
-	Errors   int      `xml:"errors,attr"`
-	Skipped  int      `xml:"skipped,attr"`
-	Time     string   `xml:"time,attr"`
-	Suites   string   `xml:",innerxml"`
-}
-
-func joinJUnit(parts [][]byte) ([]byte, error) {
-	if len(parts) == 1 {
-		return parts[0], nil
-	}
-	all := junitFile{Name: "hqa"}
-	var seconds float64
-	for _, p := range parts {
-		var one junitFile
-		if err := xml.Unmarshal(p, &one); err != nil {
-			return nil, fmt.Errorf("the service's JUnit report cannot be read: %w", err)
-		}
-		all.Tests, all.Failures = all.Tests+one.Tests, all.Failures+one.Failures
-		all.Errors, all.Skipped = all.Errors+one.Errors, all.Skipped+one.Skipped
-		took, _ := strconv.ParseFloat(one.Time, 64) // without a time it is 0
-		seconds += took
-		all.Suites += one.Suites
-	}
-	all.Time = strconv.FormatFloat(seconds, 'f', 3, 64)
-	raw, err := xml.Marshal(all)
-	return append([]byte(xml.Header), append(raw, '\n')...), err
-}
-
-func joinCTRF(parts [][]byte) ([]byte, error) {
-	if len(parts) == 0 {
-		return []byte("{}\n"), nil
-	}
-	var all map[string]any
-	for _, p := range parts {
-		var one map[string]any
-		if err := json.Unmarshal(p, &one); err != nil {
-			return nil, fmt.Errorf("the service's CTRF report cannot be read: %w", err)
-		}
-		if all == nil {
-			all = one
-			continue
-		}
-		into, _ := all["results"].(map[string]any)
-		from, _ := one["results"].(map[string]any)
-		tests, _ := into["tests"].([]any)
-		more, _ := from["tests"].([]any)
-		if into == nil || from == nil {
-			return nil, fmt.Errorf("the service's CTRF report has no results")
-		}
-		into["tests"] = append(tests, more...)
-		sums, _ := into["summary"].(map[string]any)
-		further, _ := from["summary"].(map[string]any)
-		for name, value := range further {
-			was, _ := sums[name].(float64)
-			now, _ := value.(float64)
-			switch name {
-			case "start":
-				sums[name] = min(was, now)
-			case "stop":
-				sums[name] = max(was, now)
-			default:
-				sums[name] = was + now
-			}
-		}
-	}
-	return json.Marshal(all)
+// emptyReports are the reports of a run that touched no test.
+var emptyReports = map[string]string{
+	"md":    "There is no report.\n",
+	"json":  `{"reports":[],"withoutReport":[]}` + "\n",
+	"junit": `<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<testsuites name="hqa" tests="0" failures="0" errors="0" skipped="0" time="0.000"/>` + "\n",
+	"ctrf": `{"reportFormat":"CTRF","specVersion":"1.0.0","results":{"tool":{"name":"humanqa"},` +
+		`"summary":{"tests":0,"passed":0,"failed":0,"pending":0,"skipped":0,"other":0,"start":0,"stop":0},"tests":[]}}` + "\n",
 }
 
 type reportCmd struct {

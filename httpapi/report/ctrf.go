@@ -1,6 +1,7 @@
 package report
 
 import (
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -90,15 +91,18 @@ func writeCTRF(o Outcome) ([]byte, error) {
 	s.Passed, s.Failed, s.Skipped = counts[ctrfPassed], counts[ctrfFailed], counts[ctrfSkipped]
 	s.Pending = counts[ctrfPending]
 	s.Other = s.Tests - s.Passed - s.Failed - s.Skipped - s.Pending
-	if o.BatchID != "" {
+	if t, ok := o.single(); ok {
+		out.ReportID = uuidOf(t.ReportID)
+		out.Results.Extra = ctrfExtra{"jobId": t.ID, "url": t.URL, "overallStatus": t.OverallStatus, "summary": t.Report.Summary}
+	} else if o.BatchID != "" {
 		out.ReportID = uuidOf(o.BatchID)
 		out.Results.Extra["batchId"] = o.BatchID
 	} else {
-		out.ReportID = uuidOf(o.Jobs[0].ReportID)
-		out.Results.Extra["jobId"] = o.Jobs[0].ID
-		out.Results.Extra["url"] = o.Jobs[0].URL
-		out.Results.Extra["overallStatus"] = o.Jobs[0].OverallStatus
-		out.Results.Extra["summary"] = o.Jobs[0].Report.Summary
+		var ids []string
+		for _, t := range o.Jobs {
+			ids = append(ids, t.ID)
+		}
+		out.ReportID = uuidOf(strings.Join(ids, ","))
 	}
 	return wire.Encode(out)
 }

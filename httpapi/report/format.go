@@ -27,11 +27,19 @@ var formats = []Format{
 	{names: []string{"md", "markdown"}, types: []string{"text/markdown"}, write: writeMarkdown, words: true},
 }
 
-// Outcome is the subject of a report: one job, or the jobs of a batch.
+// Outcome is the subject of a report: one job, the jobs of a batch, or several jobs.
 type Outcome struct {
 	Title   string
-	BatchID string // empty: of one job
+	BatchID string // empty: of no batch
 	Jobs    []Job
+}
+
+// single is the job whose report alone the document is; ok is false for several.
+func (o Outcome) single() (t Job, ok bool) {
+	if o.BatchID != "" || len(o.Jobs) != 1 || o.Jobs[0].Report == nil {
+		return Job{}, false
+	}
+	return o.Jobs[0], true
 }
 
 // Asked is the format that the request asks for: ?format=, else Accept, else JSON.

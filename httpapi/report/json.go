@@ -93,9 +93,9 @@ type item struct {
 	ScreenshotURLs  []string       `json:"screenshotUrls,omitempty"` // all, where there are several
 }
 
-// Batch is the reports of a batch in JSON.
-type Batch struct {
-	BatchID string `json:"batchId"`
+// Joined is the reports of several jobs in JSON.
+type Joined struct {
+	BatchID string `json:"batchId,omitempty"` // empty: they are of no one batch
 	Reports []Body `json:"reports"`
 	// WithoutReport are the jobs that ended without one.
 	WithoutReport []Unreported `json:"withoutReport"`

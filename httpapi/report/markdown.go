@@ -19,7 +19,7 @@ import (
 func writeMarkdown(o Outcome) ([]byte, error) {
 	var b strings.Builder
 	heading := "#"
-	if o.BatchID != "" {
+	if _, ok := o.single(); !ok {
 		fmt.Fprintf(&b, "# %s\n\n", inline(o.Title))
 		heading = "##"
 	}

@@ -8,6 +8,7 @@ import (
 	"humanqa/domain/announce"
 	"humanqa/domain/job"
 	"humanqa/domain/retention"
+	"humanqa/httpapi/wire"
 	"humanqa/projections/jobs"
 )
 
@@ -63,6 +64,32 @@ func (s Reader) Read(ctx context.Context, accountID string, j jobs.Outline, past
 		}
 		return link(ctx, accountID, stored)
 	})
+}
+
+// Joined answers with the reports of jobs that have ended, as one document about shown. past are
+// the jobs as they were at the moment asOf; without one, past is nil or holds nil.
+func (s Reader) Joined(
+	r *wire.Request, shown Outcome, ended []jobs.Outline, past []*jobs.Past, asOf *string, format Format,
+) (wire.Answer, error) {
+	out := Joined{BatchID: shown.BatchID, Reports: []Body{}, WithoutReport: []Unreported{}, AsOf: asOf}
+	for i, j := range ended {
+		tested := s.Unreported(j)
+		if j.ReportID == "" {
+			out.WithoutReport = append(out.WithoutReport, Unreported{JobID: j.ID, Status: j.Status})
+		} else {
+			var then *jobs.Past
+			if past != nil {
+				then = past[i]
+			}
+			var err error
+			if tested, err = s.Read(r.Context(), r.Caller.AccountID, j, then, format); err != nil {
+				return wire.Answer{}, err
+			}
+			out.Reports = append(out.Reports, tested.JSON())
+		}
+		shown.Jobs = append(shown.Jobs, tested)
+	}
+	return format.Answer(out, shown)
 }
 
 // Unreported is a job that ended without a report.

@@ -24,6 +24,7 @@ func (a *Handlers) jobRoutes() []wire.Route {
 		{Method: "POST", Pattern: "/v1/jobs/bulk", Audience: wire.Clients, Write: true, Creates: true, Submits: true, Handle: a.submitBulk},
 		{Method: "GET", Pattern: "/v1/jobs/bulk/{batchId}", Audience: wire.Clients, Past: true, Handle: a.getBatch},
 		{Method: "GET", Pattern: "/v1/jobs/bulk/{batchId}/report", Audience: wire.Clients, Past: true, Handle: a.getBatchReport},
+		{Method: "GET", Pattern: "/v1/jobs/report", Audience: wire.Clients, Past: true, Handle: a.getReports},
 		{Method: "GET", Pattern: "/v1/jobs/{id}", Audience: wire.Clients, Past: true, Handle: a.getJob},
 		{Method: "GET", Pattern: "/v1/jobs/{id}/report", Audience: wire.Clients, Past: true, Handle: a.getReport},
 		{Method: "GET", Pattern: "/v1/jobs/{id}/ai-report", Audience: wire.Clients, Past: true, Handle: a.getAIReport},

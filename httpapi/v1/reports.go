@@ -1,6 +1,9 @@
 package v1
 
 import (
+	"slices"
+	"strings"
+
 	"humanqa/domain"
 	"humanqa/httpapi/report"
 	"humanqa/httpapi/wire"
@@ -57,23 +60,44 @@ func (a *Handlers) getBatchReport(r *wire.Request) (wire.Answer, error) {
 		return wire.Answer{}, wire.RetryAfter(
 			domain.NotFound("report").WithHint("the report exists once every job of the batch has ended"), reportRetrySeconds)
 	}
-	out := report.Batch{BatchID: id, Reports: []report.Body{}, WithoutReport: []report.Unreported{}, AsOf: at.then()}
-	shown := report.Outcome{Title: "Batch " + id, BatchID: id}
-	for i, j := range batch {
-		tested := a.Reports.Unreported(j)
-		if j.ReportID == "" {
-			out.WithoutReport = append(out.WithoutReport, report.Unreported{JobID: j.ID, Status: j.Status})
-		} else {
-			var of *jobs.Past
-			if at != nil {
-				of = past[i]
-			}
-			if tested, err = a.Reports.Read(r.Context(), r.Caller.AccountID, j, of, format); err != nil {
-				return wire.Answer{}, err
-			}
-			out.Reports = append(out.Reports, tested.JSON())
+	return a.Reports.Joined(r, report.Outcome{Title: "Batch " + id, BatchID: id}, batch, past, at.then(), format)
+}
+
+// mostReports bounds the jobs of one GET /v1/jobs/report.
+const mostReports = 100
+
+// getReports is GET /v1/jobs/report: the reports of the jobs that ?ids= names, as one
+// document. Like a batch's, it exists once all of them have ended.
+func (a *Handlers) getReports(r *wire.Request) (wire.Answer, error) {
+	var p wire.Problems
+	format := report.Asked(r, &p)
+	var named []string
+	for id := range strings.SplitSeq(r.Query(&p).Text("ids"), ",") {
+		if !slices.Contains(named, id) {
+			named = append(named, id)
 		}
-		shown.Jobs = append(shown.Jobs, tested)
 	}
-	return format.Answer(out, shown)
+	if len(named) > mostReports || !wire.IDPattern.MatchString(named[0]) {
+		p.Add("ids", "must be 1 to %d ids of jobs, with commas between them", mostReports)
+		return wire.Answer{}, p.Err()
+	}
+	var all []jobs.Outline
+	var past []*jobs.Past
+	var at *asked
+	for _, id := range named {
+		j, then, asOf, err := a.ownJobThen(r, id, &p)
+		switch {
+		case domain.IsKind(err, domain.KindNotFound):
+			return wire.Answer{}, domain.NotFound("job").WithHint("ids names %q", wire.Clip(id, wire.MaxSlip))
+		case err != nil:
+			return wire.Answer{}, err
+		case !j.IsFinal() && asOf != nil:
+			return wire.Answer{}, asOf.orNotThen("report", domain.NotFound("report"))
+		case !j.IsFinal():
+			return wire.Answer{}, wire.RetryAfter(
+				domain.NotFound("report").WithHint("job %s has not ended; the report exists once all have", id), reportRetrySeconds)
+		}
+		all, past, at = append(all, j.Outline), append(past, then), asOf
+	}
+	return a.Reports.Joined(r, report.Outcome{Title: "Tests"}, all, past, at.then(), format)
 }
