@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"testing"
 	"time"
 
@@ -124,6 +125,53 @@ func TestReportsInEveryFormat(t *testing.T) {
 				got = mark.ReplaceAll(got, []byte("data QZ3NUOZ5OAPF5TEWOQOKYEBYYI"))
 			}
 			golden(t, name+"."+format, got)
+		}
+	}
+}
+
+func TestNoTwoCasesOfADocumentShareTheirClassAndName(t *testing.T) {
+	t.Parallel()
+	on := func(id, title, device string, items ...string) Job {
+		j := plainReport()
+		j.ID, j.Title, j.Target = id, title, job.Target{Device: device}
+		j.Report.Items = nil
+		for _, text := range items {
+			j.Report.Items = append(j.Report.Items, job.ReportItem{Item: job.Item{Description: text}, Status: job.ItemPass})
+		}
+		return j
+	}
+	none := func(j Job) Job {
+		j.Report = nil
+		return j
+	}
+	for what, c := range map[string]struct {
+		jobs []Job
+		want []string // class/name of the cases
+	}{
+		"different titles":       {[]Job{on("1", "A", "phone", "x"), on("2", "B", "phone", "x")}, []string{"A/x", "B/x"}},
+		"three devices":          {[]Job{on("1", "A", "phone", "x"), on("2", "A", "", "x"), on("3", "A", "tablet", "x")}, []string{"A (phone)/x", "A/x", "A (tablet)/x"}},
+		"a retest":               {[]Job{on("0123456789", "A", "phone", "x"), on("9876543210", "A", "phone", "x")}, []string{"A (phone) (01234567)/x", "A (phone) (98765432)/x"}},
+		"ids that begin equally": {[]Job{on("0123456789", "A", "", "x"), on("0123456780", "A", "", "x")}, []string{"A (01234567)/x", "A (01234567) (2)/x"}},
+		"equal items":            {[]Job{on("1", "A", "", "x", "x", "x (2)", "x", "x\n")}, []string{"A/x", "A/x (2)", "A/x (2) (2)", "A/x (3)", "A/x\n (4)"}},
+		"blanks and bytes":       {[]Job{on("1", "A\x00", "", "x\xff"), on("2", "A\uFFFD", "", "x\uFFFD")}, []string{"A\uFFFD (1)/x\uFFFD", "A\uFFFD (2)/x\uFFFD"}},
+		"a title like another's class": {
+			[]Job{on("1", "A", "phone", "x"), on("2", "A", "tablet", "x"), on("3", "A (phone)", "", "x")},
+			[]string{"A (phone) (1)/x", "A (tablet)/x", "A (phone) (3)/x"},
+		},
+		"no report": {[]Job{none(on("1", "A", "", "x")), none(on("2", "A", "", "x"))}, []string{"A (1)/A", "A (2)/A"}},
+	} {
+		raw, err := writeJUnit(Outcome{Title: "Tests", Jobs: c.jobs})
+		must.NoError(t, err)
+		var read junitSuites
+		must.NoError(t, xml.Unmarshal(raw, &read))
+		var got []string
+		for _, s := range read.Suites {
+			for _, one := range s.Cases {
+				got = append(got, one.ClassName+"/"+one.Name)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", what, got, c.want)
 		}
 	}
 }

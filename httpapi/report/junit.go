@@ -11,7 +11,8 @@ import (
 )
 
 // The JUnit form has a suite for each job and a case for each item. encoding/xml escapes
-// texts and puts U+FFFD where XML has no way to write a character.
+// texts and puts U+FFFD where XML has no way to write a character. No two cases of a document
+// share class and name.
 
 type junitSuites struct {
 	XMLName  xml.Name     `xml:"testsuites"`
@@ -66,8 +67,9 @@ type junitProblem struct {
 func writeJUnit(o Outcome) ([]byte, error) {
 	all := junitSuites{Name: o.Title}
 	var took time.Duration
-	for _, t := range o.Jobs {
-		s := junitOf(t, o.BatchID)
+	named := classes(o.Jobs)
+	for i, t := range o.Jobs {
+		s := junitOf(t, named[i], o.BatchID)
 		all.Tests += s.Tests
 		all.Failures += s.Failures
 		all.Errors += s.Errors
@@ -84,10 +86,10 @@ func writeJUnit(o Outcome) ([]byte, error) {
 	return append([]byte(xml.Header), append(raw, '\n')...), nil
 }
 
-func junitOf(t Job, batchID string) junitSuite {
+func junitOf(t Job, class, batchID string) junitSuite {
 	from, to := t.span()
 	s := junitSuite{
-		Name: t.Title, ID: t.ID, Timestamp: from.UTC().Format("2006-01-02T15:04:05"), Time: seconds(to.Sub(from)),
+		Name: class, ID: t.ID, Timestamp: from.UTC().Format("2006-01-02T15:04:05"), Time: seconds(to.Sub(from)),
 	}
 	for _, p := range []junitProperty{
 		{"jobId", t.ID}, {"batchId", batchID}, {"projectId", t.ProjectID}, {"url", t.URL}, {"jobType", string(t.Type)},
@@ -101,22 +103,23 @@ func junitOf(t Job, batchID string) junitSuite {
 	if t.Report == nil {
 		s.Tests, s.Errors = 1, 1
 		s.Cases = []junitCase{{
-			Name: t.Title, ClassName: t.Title, Time: "0.000",
+			Name: t.Title, ClassName: class, Time: "0.000",
 			Error: &junitProblem{Message: t.reason(), Type: string(t.Status)},
 		}}
 		return s
 	}
 	s.Tests, s.Failures, s.Skipped = len(t.Report.Items), t.Report.FailCount, t.Report.SkipCount
 	s.Output = t.Report.Summary
+	given := names{}
 	for _, i := range t.Report.Items {
-		s.Cases = append(s.Cases, junitCaseOf(t.Title, i))
+		s.Cases = append(s.Cases, junitCaseOf(class, given.unique(i.Description), i))
 	}
 	return s
 }
 
-func junitCaseOf(suite string, i job.ReportItem) junitCase {
+func junitCaseOf(class, name string, i job.ReportItem) junitCase {
 	c := junitCase{
-		Name: i.Description, ClassName: suite, Time: "0.000",
+		Name: name, ClassName: class, Time: "0.000",
 		Properties: &junitProperties{Properties: []junitProperty{{"key", i.Key}, {"severity", string(i.Severity)}}},
 	}
 	switch i.Status {
