@@ -165,7 +165,7 @@ func saysNotYet(r *wire.Request, ans wire.Answer, err error) bool {
 	case r.Caller.Actor == "", r.Commanded, r.Route.Upload:
 		return false
 	case err != nil:
-		return domain.IsKind(err, domain.KindNotFound)
+		return domain.IsKind(err, domain.KindNotFound) || r.Method == http.MethodGet && domain.IsKind(err, domain.KindConflict)
 	}
 	return ans.Status == http.StatusAccepted && r.Method == http.MethodGet
 }

@@ -249,12 +249,7 @@ func (a *app) endedRun(ctx context.Context, client *api.Client, r pastRun) (out 
 
 // reportFor is the Markdown of a run that has ended; empty if no test of it has a report.
 func (a *app) reportFor(ctx context.Context, client *api.Client, out outcome) string {
-	var ids []string
-	for _, j := range out.Jobs {
-		if j.Status == api.Completed {
-			ids = append(ids, j.JobID)
-		}
-	}
+	ids := out.completed()
 	if len(ids) == 0 {
 		return ""
 	}

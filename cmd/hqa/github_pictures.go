@@ -21,11 +21,7 @@ func (s *step) pictures(ctx context.Context) (string, error) {
 	if err != nil || s.report == "" {
 		return "", err
 	}
-	var ids []string
-	for _, j := range s.out.Jobs {
-		ids = append(ids, j.JobID)
-	}
-	raw, err := reportsOf(ctx, client, s.out.BatchID, ids, "ctrf") // its links last, unlike those of JSON
+	raw, err := reportsOf(ctx, client, s.out.BatchID, s.out.completed(), "ctrf") // its links last, unlike those of JSON
 	if err != nil {
 		return "", err
 	}

@@ -233,6 +233,16 @@ type tested struct {
 	Page          string           `json:"page"`
 }
 
+// completed are the jobs that have a report.
+func (o outcome) completed() (ids []string) {
+	for _, j := range o.Jobs {
+		if j.Status == api.Completed {
+			ids = append(ids, j.JobID)
+		}
+	}
+	return ids
+}
+
 // severities are from the worst on.
 var severities = []string{"critical", "major", "minor"}
 
@@ -274,7 +284,7 @@ func (e ending) conclude(ctx context.Context, a *app, client *api.Client, batchI
 	}
 	out.ExitCode, out.Result = judge(out.Jobs, e.FailOn)
 	if e.Format != "" {
-		if err := a.writeReport(ctx, client, batchID, ids, e.Format, e.Output); err != nil {
+		if err := a.writeReport(ctx, client, batchID, out.completed(), e.Format, e.Output); err != nil {
 			return err
 		}
 		for _, j := range out.Jobs {
@@ -371,31 +381,30 @@ func (a *app) writeReport(ctx context.Context, client *api.Client, batchID strin
 	return a.put(whole, output)
 }
 
-// reportsOf is the report of a batch, or of jobs, as one document. It is the service's own;
-// only hidden characters are escaped. A job without a report is named in it.
+// reportsOf is the report of a batch, or of completed jobs, as one document. It is the
+// service's own; only hidden characters are escaped.
 func reportsOf(ctx context.Context, client *api.Client, batchID string, ids []string, format string) ([]byte, error) {
-	get := func(path string) ([]byte, error) {
-		answer, err := client.Do(ctx, api.Call{Method: http.MethodGet, Path: path + "format=" + format}, nil)
-		switch {
-		case err != nil:
-			return nil, err
-		case format == "md":
-			return answer.Raw, nil
-		case format == "junit":
-			return fence.XML(answer.Raw), nil
-		}
-		return fence.JSON(answer.Raw), nil
+	var path string
+	switch {
+	case batchID != "":
+		path = "/v1/jobs/bulk/" + url.PathEscape(batchID) + "/report?"
+	case len(ids) == 0:
+		return []byte(emptyReports[format]), nil
+	case len(ids) == 1:
+		path = "/v1/jobs/" + url.PathEscape(ids[0]) + "/report?"
+	default:
+		path = "/v1/jobs/report?ids=" + url.QueryEscape(strings.Join(ids, ",")) + "&"
 	}
-	if batchID != "" {
-		return get("/v1/jobs/bulk/" + url.PathEscape(batchID) + "/report?")
+	answer, err := client.Do(ctx, api.Call{Method: http.MethodGet, Path: path + "format=" + format}, nil)
+	switch {
+	case err != nil:
+		return nil, err
+	case format == "md":
+		return answer.Raw, nil
+	case format == "junit":
+		return fence.XML(answer.Raw), nil
 	}
-	if len(ids) == 1 {
-		report, err := get("/v1/jobs/" + url.PathEscape(ids[0]) + "/report?")
-		if none, ok := errors.AsType[*api.Error](err); !ok || none.Status != http.StatusNotFound {
-			return report, err
-		}
-	}
-	return get("/v1/jobs/report?ids=" + url.QueryEscape(strings.Join(ids, ",")) + "&")
+	return fence.JSON(answer.Raw), nil
 }
 
 // put writes a report to the file, or to standard output.

@@ -24,7 +24,7 @@ func marked(text string) string { return fence.Line("tester", oneLine(text)) }
 // emptyReports are the reports of a run that touched no test.
 var emptyReports = map[string]string{
 	"md":    "There is no report.\n",
-	"json":  `{"reports":[],"withoutReport":[]}` + "\n",
+	"json":  `{"reports":[]}` + "\n",
 	"junit": `<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<testsuites name="hqa" tests="0" failures="0" errors="0" skipped="0" time="0.000"/>` + "\n",
 	"ctrf": `{"reportFormat":"CTRF","specVersion":"1.0.0","results":{"tool":{"name":"humanqa"},` +
 		`"summary":{"tests":0,"passed":0,"failed":0,"pending":0,"skipped":0,"other":0,"start":0,"stop":0},"tests":[]}}` + "\n",
@@ -42,6 +42,7 @@ func (c *reportCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
+	var completed []string
 	for _, id := range ids {
 		j, err := readJob(ctx, client, id)
 		switch {
@@ -51,9 +52,11 @@ func (c *reportCmd) Run(ctx context.Context, a *app) error {
 			return &failure{exitRunning, fmt.Errorf("job %s has not ended: run hqa wait %s", id, id)}
 		case j.Status != api.Completed && len(ids) == 1:
 			return &failure{exitUntested, fmt.Errorf("job %s is %s and will have no report", id, j.Status)}
+		case j.Status == api.Completed:
+			completed = append(completed, id)
 		}
 	}
-	return a.writeReport(ctx, client, batchID, ids, c.Format, c.Output)
+	return a.writeReport(ctx, client, batchID, completed, c.Format, c.Output)
 }
 
 // these are the client and the jobs that a command names, or those of the last run.

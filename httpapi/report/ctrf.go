@@ -49,6 +49,7 @@ type ctrfSummary struct {
 
 // ctrfTest has no duration of its own: no clock runs for single items.
 type ctrfTest struct {
+	ID        string    `json:"id"`
 	Name      string    `json:"name"`
 	Status    string    `json:"status"`
 	Duration  int       `json:"duration"`
@@ -133,12 +134,13 @@ func ctrfTests(t Job) []ctrfTest {
 	}
 	if t.Report == nil {
 		base.Name, base.Status, base.RawStatus = t.Title, ctrfOther, string(t.Status)
-		base.Message, base.Extra = t.reason(), ctrfExtra{"jobId": t.ID}
+		base.ID, base.Message, base.Extra = uuidOf(t.ID), t.reason(), ctrfExtra{"jobId": t.ID}
 		return []ctrfTest{base}
 	}
 	var tests []ctrfTest
 	for _, i := range t.Report.Items {
 		one := base
+		one.ID = domain.CommandIDFor("ctrf", t.ID, i.ID).String()
 		one.Name, one.Status, one.RawStatus = i.Description, ctrfStatuses[i.Status], string(i.Status)
 		one.Tags = []string{string(i.Severity)}
 		one.Extra = ctrfExtra{"jobId": t.ID, "itemId": i.ID, "key": i.Key, "severity": i.Severity}

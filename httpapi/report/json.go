@@ -97,8 +97,8 @@ type item struct {
 type Joined struct {
 	BatchID string `json:"batchId,omitempty"` // empty: they are of no one batch
 	Reports []Body `json:"reports"`
-	// WithoutReport are the jobs that ended without one.
-	WithoutReport []Unreported `json:"withoutReport"`
+	// WithoutReport are the jobs of a batch that ended without one; nil: it is no batch.
+	WithoutReport []Unreported `json:"withoutReport,omitzero"`
 	AsOf          *string      `json:"asOf,omitempty"`
 }
 

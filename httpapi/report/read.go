@@ -71,7 +71,10 @@ func (s Reader) Read(ctx context.Context, accountID string, j jobs.Outline, past
 func (s Reader) Joined(
 	r *wire.Request, shown Outcome, ended []jobs.Outline, past []*jobs.Past, asOf *string, format Format,
 ) (wire.Answer, error) {
-	out := Joined{BatchID: shown.BatchID, Reports: []Body{}, WithoutReport: []Unreported{}, AsOf: asOf}
+	out := Joined{BatchID: shown.BatchID, Reports: []Body{}, AsOf: asOf}
+	if shown.BatchID != "" {
+		out.WithoutReport = []Unreported{}
+	}
 	for i, j := range ended {
 		tested := s.Unreported(j)
 		if j.ReportID == "" {

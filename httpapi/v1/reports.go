@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -67,7 +68,7 @@ func (a *Handlers) getBatchReport(r *wire.Request) (wire.Answer, error) {
 const mostReports = 100
 
 // getReports is GET /v1/jobs/report: the reports of the jobs that ?ids= names, as one
-// document. Like a batch's, it exists once all of them have ended.
+// document. It names those that are not completed, and no document leaves them out.
 func (a *Handlers) getReports(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	format := report.Asked(r, &p)
@@ -84,20 +85,22 @@ func (a *Handlers) getReports(r *wire.Request) (wire.Answer, error) {
 	var all []jobs.Outline
 	var past []*jobs.Past
 	var at *asked
-	for _, id := range named {
+	var missing []domain.Detail
+	for i, id := range named {
 		j, then, asOf, err := a.ownJobThen(r, id, &p)
 		switch {
 		case domain.IsKind(err, domain.KindNotFound):
 			return wire.Answer{}, domain.NotFound("job").WithHint("ids names %q", wire.Clip(id, wire.MaxSlip))
 		case err != nil:
 			return wire.Answer{}, err
-		case !j.IsFinal() && asOf != nil:
-			return wire.Answer{}, asOf.orNotThen("report", domain.NotFound("report"))
-		case !j.IsFinal():
-			return wire.Answer{}, wire.RetryAfter(
-				domain.NotFound("report").WithHint("job %s has not ended; the report exists once all have", id), reportRetrySeconds)
+		case j.ReportID == "":
+			missing = append(missing, domain.Detail{Path: fmt.Sprintf("ids[%d]", i), Message: fmt.Sprintf("job %s is %s", id, j.Status)})
 		}
 		all, past, at = append(all, j.Outline), append(past, then), asOf
+	}
+	if missing != nil {
+		return wire.Answer{}, domain.Conflict("%d of %d jobs are not completed", len(missing), len(named)).
+			WithHint("name completed jobs only: a cancelled or failed job has no report").With("details", missing)
 	}
 	return a.Reports.Joined(r, report.Outcome{Title: "Tests"}, all, past, at.then(), format)
 }
