@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,6 +42,9 @@ func TestADeployHookTakesWhatPlatformsSend(t *testing.T) {
 		{"render", []string{"Webhook-Id", "msg_1"}, own, "", "", "", "12:00", "12:01"},
 		{"railway", nil, own, "3c9d1e0f8a7b6c5d4e3f2a1b0c9d8e7f6a5b4c3d", "main", "production", "12:00", "12:01"},
 		{"railway-new", nil, own, "3c9d1e0f8a7b6c5d4e3f2a1b0c9d8e7f6a5b4c3d", "main", "production", "12:00", "12:01"},
+		{"gitlab", []string{"X-Gitlab-Event", "Deployment Hook"}, "https://staging.example.com",
+			"279484c09fbe69ededfced8c1bb6e6d24616b468", "cart", "staging", `"deployable_id":796`, `"deployable_id":797`},
+		{"heroku", []string{"Heroku-Webhook-Id", "h1"}, own, "9fceb02d0ae598e95dc970b74767f19372d61af8", "", "", `"sequence":"1"`, `"sequence":"2"`},
 	} {
 		body := platformBody(t, c.name)
 		first := s.call("", "POST", hook, body, c.headers...).want(http.StatusCreated)
@@ -66,7 +70,11 @@ func TestADeployHookTakesWhatPlatformsSend(t *testing.T) {
 			with(t, s.call("", "POST", hook, again, c.headers...).want(http.StatusOK), map[string]any{"jobId": id, "deduplicated": true, "creditsDeducted": 0.0})
 		}
 	}
-	equal(t, s.count("job.created"), 6)
+	// GitHub's default is a form.
+	form := []string{"X-GitHub-Event", "deployment_status", "Content-Type", "application/x-www-form-urlencoded"}
+	again := "payload=" + url.QueryEscape(platformBody(t, "github"))
+	equal(t, s.call("", "POST", hook, again, form...).want(http.StatusOK)["deduplicated"], any(true))
+	equal(t, s.count("job.created"), 8)
 	if strings.Contains(s.stored(), "netlify-token") || strings.Contains(s.logged.String(), "netlify-token") {
 		t.Error("Netlify's token is stored")
 	}
@@ -90,6 +98,10 @@ func TestADeployHookTestsOnlyDeploymentsThatSucceeded(t *testing.T) {
 		{"render", "succeeded", "failed", []string{"Webhook-Id", "msg_1"}},
 		{"railway", "SUCCESS", "CRASHED", nil},
 		{"railway-new", "SUCCESS", "FAILED", nil},
+		{"gitlab", `"status":"success"`, `"status":"running"`, []string{"X-Gitlab-Event", "Deployment Hook"}},
+		{"gitlab", "", "", []string{"X-Gitlab-Event", "Pipeline Hook"}},
+		{"heroku", `"status":"succeeded"`, `"status":"failed"`, []string{"Heroku-Webhook-Id", "h1"}},
+		{"heroku", `"action":"update"`, `"action":"create"`, nil},
 	} {
 		body := strings.Replace(platformBody(t, c.name), c.from, c.to, 1)
 		ignored := s.call("", "POST", hook, body, c.headers...).want(http.StatusAccepted)
@@ -98,6 +110,17 @@ func TestADeployHookTestsOnlyDeploymentsThatSucceeded(t *testing.T) {
 			t.Errorf("%s: no reason", c.name)
 		}
 	}
+	// A message of another program buys no test.
+	for _, body := range []string{
+		`{"text":"x"}`, `{"Type":"SubscriptionConfirmation","TopicArn":"arn","SubscribeURL":"https://sns.example.com/"}`,
+		`{"text":"Hello World! This is a test message."}`, `{"name":"Deployment","data":{"event":"EVENT_DEPLOYMENT_SUCCESS"},"ts":1}`,
+		`{"type":"VolumeAlert","environment":{"id":"e1","name":"production"},"severity":"WARNING"}`,
+		`{"type":"VolumeAlert.triggered","details":{},"resource":{"environment":{"id":"e1"}}}`, `{"ref":"refs/heads/main","commits":[]}`,
+		`{"url":{"href":"https://a.example.com/"}}`, `{"zen":"Keep it simple."}`, `{"environment":["a"],"URL":"https://a.example.com/"}`,
+	} {
+		equal(t, s.call("", "POST", hook, body).want(http.StatusAccepted)["ignored"], any(true))
+	}
+	equal(t, s.call("", "POST", hook, "payload=%7B%7D", "X-GitHub-Event", "ping", "Content-Type", "application/x-www-form-urlencoded").Code, http.StatusAccepted)
 	equal(t, s.call("", "POST", bare, platformBody(t, "railway")).paths(), []string{"url"})
 	private := strings.Replace(platformBody(t, "vercel"), "shop-7.vercel.app", "10.0.0.1", 1)
 	equal(t, s.call("", "POST", hook, private).paths(), []string{"payload.deployment.url"})

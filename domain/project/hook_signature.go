@@ -11,12 +11,13 @@ const (
 	SignedByGitHub  = "github"   // HMAC-SHA256 in X-Hub-Signature-256
 	SignedByVercel  = "vercel"   // HMAC-SHA1 in X-Vercel-Signature
 	SignedByNetlify = "netlify"  // HS256 in X-Webhook-Signature, with the body's hash
+	SignedByGitLab  = "gitlab"   // the secret itself in X-Gitlab-Token
 	StandardSigned  = "standard" // Standard Webhooks, as of Render
 )
 
 // HookSchemes lists the schemes.
 func HookSchemes() []string {
-	return []string{SignedByGitHub, SignedByVercel, SignedByNetlify, StandardSigned}
+	return []string{SignedByGitHub, SignedByVercel, SignedByNetlify, SignedByGitLab, StandardSigned}
 }
 
 // HookSignature is a signature that every call of the deploy hook needs, beside the token

@@ -1,7 +1,10 @@
 package input
 
 import (
+	"mime"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 
 	"humanqa/domain/command"
@@ -16,12 +19,29 @@ const (
 	maxDeduplicationKey = 256
 )
 
+// DeployBody is the JSON of a deploy. GitHub sends it as a field of a form, unless its owner
+// chooses otherwise.
+func DeployBody(h http.Header, content []byte) []byte {
+	kind, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
+	if h.Get(githubEvent) == "" || kind != "application/x-www-form-urlencoded" {
+		return content
+	}
+	form, _ := url.ParseQuery(string(content)) // what is no form has no payload
+	return []byte(form.Get("payload"))
+}
+
+// deployFields are those of our own body.
+var deployFields = []string{"url", "feature", "priority", "commitSha", "branch", "environment", "deduplicationKey"}
+
 // Deploy reads the body of a deploy (decisions, "Deploy hook"): our own, or one as a
 // platform sends it (platforms.go). ignored says why the call is no deploy to test; empty:
-// it is one.
+// it is one. A body that has none of our own fields is another program's message.
 func Deploy(h http.Header, o wire.Object) (in command.Deploy, ignored string) {
 	if d, known := platformDeploy(h, o); known {
 		return d.command(o), d.ignored
+	}
+	if !o.IsEmpty() && !slices.ContainsFunc(deployFields, o.HasScalar) {
+		return in, "the body is no deployment of a platform that is known, and has none of " + strings.Join(deployFields, ", ")
 	}
 	in.Test.Submission = job.Submission{
 		URL:         o.Optional("url", MaxURL),

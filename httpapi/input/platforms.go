@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 
 	"humanqa/domain/command"
@@ -67,9 +68,16 @@ func platformDeploy(h http.Header, o wire.Object) (p platform, known bool) {
 	_, payload := o.Field("payload")
 	_, deployment := o.Field("deployment")
 	_, details := o.Field("details")
+	_, webhook := o.Field("webhook_metadata")
 	switch {
-	case h.Get("X-GitHub-Event") != "":
-		return github(h.Get("X-GitHub-Event"), o), true
+	case h.Get(githubEvent) != "":
+		return github(h.Get(githubEvent), o), true
+	case h.Get("X-Gitlab-Event") != "":
+		return gitlab(h.Get("X-Gitlab-Event"), o), true
+	case h.Get("Heroku-Webhook-Id") != "", webhook && peek(o, "resource") != "":
+		return heroku(o), true
+	case h.Get("X-Amz-Sns-Message-Type") != "", h.Get("Cf-Webhook-Auth") != "":
+		return platform{ignored: "it tells of no address: have the build's last step send {\"url\": …} instead"}, true
 	case h.Get("X-Netlify-Event") != "":
 		return netlify(o), true
 	case payload && (h.Get("X-Vercel-Signature") != "" || strings.HasPrefix(kind, "deployment.")):
@@ -81,6 +89,9 @@ func platformDeploy(h http.Header, o wire.Object) (p platform, known bool) {
 	}
 	return p, false
 }
+
+// githubEvent is the header that names an event of GitHub.
+const githubEvent = "X-GitHub-Event"
 
 // github reads a deployment_status: the environment's URL is the app, the target's URL is
 // a log.
@@ -169,6 +180,29 @@ func railway(kind string, o wire.Object) platform {
 		p.id = own
 	}
 	p.commit, p.branch, p.environment = peek(meta, "commitHash"), peek(meta, "branch"), peek(environment, "name")
+	return p
+}
+
+// gitlab reads a deployment event.
+func gitlab(event string, o wire.Object) platform {
+	p := platform{name: "gitlab", path: "environment_external_url", url: peek(o, "environment_external_url")}
+	if status := peek(o, "status"); event != "Deployment Hook" || status != "success" {
+		p.ignored = strings.TrimSpace("the event " + clip(event+" "+status, wire.MaxWord) + " is no deployment that succeeded")
+		return p
+	}
+	p.id = clip(o.PeekScalar("deployment_id"), maxDeduplicationKey)
+	p.commit, p.branch, p.environment = path.Base(peek(o, "commit_url")), peek(o, "ref"), peek(o, "environment")
+	return p
+}
+
+// heroku reads a release's webhook. It has the app's address only where Heroku sends it.
+func heroku(o wire.Object) platform {
+	data := child(o, "data")
+	p := platform{name: "heroku", path: "data.app.web_url", id: id(data), url: peek(child(data, "app"), "web_url")}
+	if kind, action, status := peek(o, "resource"), peek(o, "action"), peek(data, "status"); kind != "release" || action != "update" || status != "succeeded" {
+		p.ignored = strings.TrimSpace("the event " + clip(kind+" "+action+" "+status, wire.MaxWord) + " is no release that succeeded")
+	}
+	p.commit = peek(child(data, "slug"), "commit")
 	return p
 }
 

@@ -38,6 +38,7 @@ func (a *Handlers) deployHook(r *wire.Request) (wire.Answer, error) {
 	}
 	var p wire.Problems
 	r.IdempotencyKey(&p)
+	r.Content = input.DeployBody(r.Header, r.Content)
 	in, ignored := input.Deploy(r.Header, r.OptionalObject(&p))
 	if ignored != "" && p.Err() == nil {
 		return wire.Reply(http.StatusAccepted, ignoredDeploy{Ignored: true, Reason: ignored})

@@ -26,6 +26,8 @@ func (a *Handlers) signedByPlatform(r *wire.Request) error {
 		header, verified = signature.VercelHeader, signature.VerifyVercel(secret, r.Header, r.Content)
 	case project.SignedByNetlify:
 		header, verified = signature.NetlifyHeader, signature.VerifyNetlify(secret, r.Header, r.Content)
+	case project.SignedByGitLab:
+		header, verified = signature.GitLabHeader, signature.VerifyGitLab(secret, r.Header)
 	case project.StandardSigned:
 		header, verified = signature.StandardHeader, signature.VerifyStandard(secret, r.Header, r.Content, time.Now())
 	default:

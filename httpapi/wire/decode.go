@@ -177,6 +177,15 @@ func (o Object) Within(name string) Object {
 	return c
 }
 
+// IsEmpty says that the object has no field.
+func (o Object) IsEmpty() bool { return len(o.fields) == 0 }
+
+// HasScalar says that there is such a field, and that it is no list and no object.
+func (o Object) HasScalar(name string) bool {
+	v, there := o.fields[name]
+	return there && !v.begins('{') && !v.begins('[')
+}
+
 // Looked are the names that readers looked for.
 func (o Object) Looked() []string { return *o.names }
 

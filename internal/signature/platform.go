@@ -17,6 +17,7 @@ const (
 	GitHubHeader   = "X-Hub-Signature-256"
 	VercelHeader   = "X-Vercel-Signature"
 	NetlifyHeader  = "X-Webhook-Signature"
+	GitLabHeader   = "X-Gitlab-Token"
 	StandardHeader = webhookSignatureHeader
 )
 
@@ -31,6 +32,11 @@ func VerifyVercel(secret []byte, h http.Header, body []byte) error {
 	mac := hmac.New(sha1.New, secret)
 	_, _ = mac.Write(body) // a hash never fails
 	return matching(hex.EncodeToString(mac.Sum(nil)), h.Get(VercelHeader))
+}
+
+// VerifyGitLab checks the secret itself: GitLab signs nothing.
+func VerifyGitLab(secret []byte, h http.Header) error {
+	return matching(string(secret), h.Get(GitLabHeader))
 }
 
 // VerifyNetlify checks a JSON Web Signature by HS256, issued by netlify, whose claim sha256

@@ -52,7 +52,7 @@ func (d Deps) rotateHook(r *ui.Request, p projects.Project) (ui.Answer, error) {
 // hookSchemes are the signatures that a form offers.
 var hookSchemes = [][2]string{
 	{project.SignedByGitHub, "GitHub"}, {project.SignedByVercel, "Vercel"}, {project.SignedByNetlify, "Netlify"},
-	{project.StandardSigned, "Render, or Standard Webhooks"},
+	{project.SignedByGitLab, "GitLab"}, {project.StandardSigned, "Render, or Standard Webhooks"},
 }
 
 // signHook sets the signature that calls of the hook need, or removes it.
