@@ -29,6 +29,20 @@ func TestUnknownKeysAreIgnoredEverywhere(t *testing.T) {
 		key, method, path, body string
 		headers                 []string
 	}{
+		// Values that nobody set, as a typed client sends them.
+		{key, "POST", "/v1/jobs", strings.Replace(aJob, "{", `{"priority":null,"projectId":null,"generateChecklist":null,"targetDevice":null,`+
+			`"accessInstructions":null,"credentials":{"username":null,"password":null,"notes":null},`+
+			`"checklistItems":[{"description":"x","expectedOutcome":null,"severity":null,"key":null}],`+
+			`"commitStatus":null,`, 1), nil},
+		{key, "POST", "/v1/hosted/test", `{"url":"https://a.example.com/","feature":null,"webhookUrl":null,"webhookSecret":null,` +
+			`"priority":null,"jobType":null,"accessInstructions":null,"targetOS":null}`, nil},
+		{key, "POST", "/v1/hosted/sessions", `{"url":"https://a.example.com/","scenarioBrief":null,"feature":null,"jobType":null,"priority":null,` +
+			`"webhookUrl":null,"voiceEnabled":null,"slots":[{"roleLabel":null,"targetDevice":null},{}]}`, nil},
+		{key, "POST", "/v1/projects", `{"name":"n","webhookUrl":null}`, nil},
+		{key, "POST", "/v1/jobs/" + of.job + "/rating", `{"rating":4,"note":null}`, nil},
+		{"", "POST", hook, `{"url":null,"feature":null,"commitSha":null,"branch":null,"environment":null,"priority":null,"deduplicationKey":null}`, nil},
+		{checker, "PUT", work + "/items/" + w.items[0], `{"status":"pass","note":null,"severity":null,"reason":null,"screenshotUrl":null}`, claim},
+		{checker, "POST", work + "/items", `{"description":"y","status":"fail","key":null,"note":null,"severity":null}`, claim},
 		{key, "POST", "/v1/jobs", strings.Replace(with(aJob), "{", `{"checklistItems":[{"description":"x","zzz":1}],"credentials":{"zzz":[]},`, 1), nil},
 		{key, "POST", "/v1/jobs/bulk", with(`{"jobs":[` + with(aJob) + `]}`), nil},
 		{key, "POST", "/v1/estimate", with(aJob), nil},

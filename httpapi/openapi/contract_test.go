@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -269,5 +270,77 @@ func TestTheWebhooksExamplesAreWhatIsSent(t *testing.T) {
 		if sent[name] == nil {
 			t.Errorf("the document shows %s, which is never sent", name)
 		}
+	}
+}
+
+// notNull are the optional values that a change tells apart from null (decisions, "PATCH").
+var notNull = []string{"ProjectChange.name", "ProjectChange.webhookUrl"}
+
+// A typed client sends null for an optional value that nobody set, or, where null is no value,
+// the first of a list, false or 0.
+func TestEveryOptionalValueOfARequestMayBeNull(t *testing.T) {
+	t.Parallel()
+	looked := map[*openapi3.Schema]bool{}
+	var look func(at string, ref *openapi3.SchemaRef)
+	look = func(at string, ref *openapi3.SchemaRef) {
+		if ref == nil || looked[ref.Value] {
+			return
+		}
+		s := ref.Value
+		looked[s] = true
+		if name := strings.TrimPrefix(ref.Ref, "#/components/schemas/"); name != "" {
+			at = name
+		}
+		look(at, s.Items)
+		for _, part := range slices.Concat(s.AllOf, s.AnyOf, s.OneOf) {
+			look(at, part)
+		}
+		for name, p := range s.Properties {
+			scalar := !p.Value.Type.Is(openapi3.TypeArray) && !p.Value.Type.Is(openapi3.TypeObject) && p.Value.Type != nil
+			place := at + "." + name
+			if scalar && !p.Value.Nullable && !slices.Contains(s.Required, name) && !slices.Contains(notNull, place) {
+				t.Errorf("%s is optional, and not nullable", place)
+			}
+			look(place, p)
+		}
+	}
+	operations(load(t), func(name string, _ *openapi3.PathItem, op *openapi3.Operation) {
+		if op.RequestBody == nil {
+			return
+		}
+		for _, body := range op.RequestBody.Value.Content {
+			look(name, body.Schema)
+		}
+	})
+	if len(looked) < 50 {
+		t.Errorf("%d schemas were looked at", len(looked))
+	}
+}
+
+// large are the names of numbers that outgrow 32 bits: a typed client reads an integer without
+// a format into 32.
+var large = regexp.MustCompile(`^(credits\w*|Credits\w*|amount|balance\w*|change|available|used|expired|size|bytes|uploadOffset|revision|index|eventsBehind|partLimit|durationMs)$`)
+
+func TestNumbersThatGrowHave64Bits(t *testing.T) {
+	t.Parallel()
+	found := 0
+	var look func(at string, value any)
+	look = func(at string, value any) {
+		object, _ := value.(map[string]any)
+		if object["type"] == "integer" && large.MatchString(at) {
+			found++
+			if object["format"] != "int64" {
+				t.Errorf("%s has no format int64", at)
+			}
+		}
+		for name, of := range object {
+			look(name, of)
+		}
+	}
+	var document any
+	must.NoError(t, json.Unmarshal(Document(), &document))
+	look("", document)
+	if found < 20 {
+		t.Errorf("%d such numbers were found", found)
 	}
 }
