@@ -164,3 +164,32 @@ func TestPreparingTheNextTest(t *testing.T) {
 	_, err := b.PrepareNext(t.Context(), other, p, fixes)
 	wantKind(t, err, domain.KindNotFound)
 }
+
+func TestARetestTakesTheFixesOfItsProject(t *testing.T) {
+	t.Parallel()
+	b := setupHosted(t, 16)
+	first := b.test(t, aTest())
+	b.prepare(t, first.ProjectID, "The cart adds up")
+	cause := b.cause()
+	again, err := b.Retest(t.Context(), cause, first.JobID)
+	must.NoError(t, err)
+	want := []string{job.KeyFor("The cart adds up") + " prepared_fix"}
+	if got := b.regressions(t, again.JobID); !slices.Equal(got, want) || again.ChecklistItemCount != first.ChecklistItemCount+1 {
+		t.Errorf("the retest repeats %v, want %v; %+v", got, want, again)
+	}
+	repeated, err := b.Retest(t.Context(), cause, first.JobID)
+	if err != nil || repeated.JobID != again.JobID || repeated.ChecklistItemCount != again.ChecklistItemCount || repeated.CreditsRemaining != again.CreditsRemaining {
+		t.Errorf("the repeat: %+v, %v; want %+v", repeated, err, again)
+	}
+	other, err := b.Retest(t.Context(), b.cause(), first.JobID)
+	if err != nil || len(b.regressions(t, other.JobID)) != 0 {
+		t.Errorf("a fix is tested twice: %v, %v", b.regressions(t, other.JobID), err)
+	}
+
+	// Without credits nothing leaves the queue.
+	b.prepare(t, first.ProjectID, "The menu opens")
+	before := b.log.Head()
+	if _, err := b.Retest(t.Context(), b.cause(), first.JobID); !domain.IsKind(err, domain.KindPayment) || b.log.Head() != before {
+		t.Errorf("%v, and the log grew from %v to %v", err, before, b.log.Head())
+	}
+}

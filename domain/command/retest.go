@@ -2,16 +2,19 @@ package command
 
 import (
 	"context"
+	"fmt"
 
 	"humanqa/domain"
 	"humanqa/domain/command/claims"
+	"humanqa/domain/credits"
 	"humanqa/domain/job"
+	"humanqa/domain/project"
 	"humanqa/domain/repository"
 )
 
 // Retest submits a job of the account once more: the same submission with the current
-// checklist, but in no session, batch or loop. The secrets are sealed again, for the new
-// job's stream.
+// checklist, but in no session, batch or loop. The fixes that its project has prepared come
+// first, as in a hosted test. The secrets are sealed again, for the new job's stream.
 func (s *Service) Retest(ctx context.Context, cause Cause, jobID string) (SubmittedJob, error) {
 	type original struct {
 		newJob
@@ -58,6 +61,48 @@ func (s *Service) Retest(ctx context.Context, cause Cause, jobID string) (Submit
 	}
 	o.Credentials, o.AccessInstructions = secrets.Credentials, secrets.AccessInstructions
 	return again(ctx, s, cause, func(cause Cause) (SubmittedJob, error) {
-		return s.chargeAndOpen(ctx, cause, ownJob(cause), o.newJob)
+		jobID, test := ownJob(cause), o.newJob
+		if out, found, err := s.findSubmitted(ctx, cause, jobID); found || err != nil {
+			return out.SubmittedJob, err
+		}
+		if err := s.takePrepared(ctx, cause, jobID, &test); err != nil {
+			return SubmittedJob{}, err
+		}
+		return s.chargeAndOpen(ctx, cause, jobID, test)
 	})
+}
+
+// takePrepared puts the fixes that wait in the project's queue in front of the checklist, and
+// takes them from the queue for the job. Without credits it takes none.
+func (s *Service) takePrepared(ctx context.Context, cause Cause, jobID string, test *newJob) error {
+	if test.ProjectID == "" || test.Type == job.AIReview { // a review cannot show whether a bug is gone
+		return nil
+	}
+	p, err := s.ownedProject(ctx, cause, test.ProjectID)
+	if err != nil || len(p.Queue) == 0 {
+		return err
+	}
+	outcomes, err := s.readOutcomes(ctx, cause, p, nil)
+	if err != nil {
+		return err
+	}
+	if err := s.ledger.CheckFunds(ctx, cause, credits.Charge{JobID: jobID, Amount: Price(test.Type, test.Urgent)}); err != nil {
+		return err
+	}
+	take := project.TestCommand{JobIDs: []string{jobID}}
+	if take.At, err = s.AccountTime(ctx, cause); err != nil {
+		return err
+	}
+	taken, _, err := repository.Execute(ctx, s.Projects, cause, domain.ProjectStream(test.ProjectID),
+		func(st project.State, taken *preparation) ([]domain.Event, error) {
+			taken.regressions, taken.prepared = regressions(nil, st.Waiting(take.JobIDs, outcomes.fix))
+			write := take
+			write.Take, write.Forget = taken.prepared, st.Verified(outcomes.fix)
+			return project.DecideTest(st, write)
+		})
+	if err != nil {
+		return fmt.Errorf("take the fixes of project %s: %w", test.ProjectID, err)
+	}
+	test.Prepared, test.Regressions = taken.prepared, append(taken.regressions, test.Regressions...)
+	return nil
 }

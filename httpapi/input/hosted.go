@@ -20,7 +20,7 @@ const (
 // HostedTest reads a hosted test.
 func HostedTest(o wire.Object, h http.Header, l *Limits) command.HostedTest {
 	in := readHosted(o, l)
-	in.Target, in.CommitStatus = readTarget(o), CommitStatus(o, h)
+	in.Target, in.CommitStatus, in.Items = readTarget(o), CommitStatus(o, h), Checklist(o)
 	return in
 }
 

@@ -106,6 +106,50 @@ func TestAnAgentLoopsUntilAHumanSaysThatItWorks(t *testing.T) {
 	}
 }
 
+// An agent that knows the tools' own words only gets from nothing to a pass, and pays twice.
+func TestTheAdviceOfTheToolsLeadsToAPass(t *testing.T) {
+	t.Parallel()
+	a := start(t)
+	key := a.key(account.ScopeFull)
+	c := a.connect(key, "")
+	advises := func(told map[string]any, tools ...string) {
+		t.Helper()
+		for _, tool := range tools {
+			if next, _ := told["next"].(string); !strings.Contains(next, tool) {
+				t.Errorf("the advice %q does not name %s", next, tool)
+			}
+		}
+	}
+	made := a.did(c, "test_with_a_human", shop(nil))
+	advises(made, "wait_for_report", "jobId")
+	advises(a.did(c, "wait_for_report", map[string]any{"jobId": made["jobId"], "seconds": 0}), "wait_for_report")
+	a.api(key, "POST", fmt.Sprintf("/v1/sandbox/jobs/%s/play", made["jobId"]), `{"results":[{"item":"item-1","status":"fail","note":"no"}]}`)
+	failed := a.did(c, "wait_for_report", map[string]any{"jobId": made["jobId"]})
+	advises(failed, "prepare_next_test", "jobId", "retest")
+	item, _ := failed["items"].([]any)[0].(map[string]any)
+	prepared := a.did(c, "prepare_next_test", map[string]any{
+		"jobId": made["jobId"], "fixedBugIds": []any{item["id"]}, "fixedDescriptions": []string{"The mail names the shop"},
+	})
+	if prepared["regressionItems"] != 2.0 {
+		t.Errorf("prepared: %v", prepared)
+	}
+	advises(prepared, "retest")
+	again := a.did(c, "retest", map[string]any{"jobId": made["jobId"], "idempotencyKey": "k2"})
+	advises(again, "wait_for_report")
+	a.api(key, "POST", fmt.Sprintf("/v1/sandbox/jobs/%s/play", again["jobId"]), `{}`)
+	passed := a.did(c, "wait_for_report", map[string]any{"jobId": again["jobId"]})
+	if passed["passed"] != true || passed["projectId"] != failed["projectId"] || passed["projectId"] == nil || len(passed["items"].([]any)) != 3 {
+		t.Errorf("the retest: %v", passed)
+	}
+	if left := a.api(key, "GET", "/v1/credits", ""); left["available"] != 100-2*made["creditsCharged"].(float64) {
+		t.Errorf("%v is left of 100", left)
+	}
+	loose := a.api(key, "POST", "/v1/jobs", `{"url":"https://other.example.com/","title":"x","description":"x","jobType":"custom"}`)
+	if _, refused := a.use(c, "prepare_next_test", map[string]any{"jobId": loose["jobId"], "fixedDescriptions": []string{"x"}}); !strings.Contains(refused, "no project") {
+		t.Errorf("a fix without a project: %q", refused)
+	}
+}
+
 func TestAPersonIsAskedAboutAPriceAboveTheLimit(t *testing.T) {
 	t.Parallel()
 	a := start(t)

@@ -9,6 +9,7 @@ import (
 type Body struct {
 	ID             string         `json:"id"`
 	JobID          string         `json:"jobId"`
+	ProjectID      *string        `json:"projectId"`
 	OverallStatus  string         `json:"overallStatus"`
 	PassCount      int            `json:"passCount"`
 	FailCount      int            `json:"failCount"`
@@ -112,7 +113,7 @@ type Unreported struct {
 func (t Job) JSON() Body {
 	report := t.Report
 	out := Body{
-		ID: report.ID, JobID: report.JobID, OverallStatus: report.OverallStatus,
+		ID: report.ID, JobID: report.JobID, ProjectID: wire.OrNull(t.ProjectID), OverallStatus: report.OverallStatus,
 		PassCount: report.PassCount, FailCount: report.FailCount, SkipCount: report.SkipCount,
 		CheckerSummary: report.Summary, Items: []item{}, RecordingURL: wire.OrNull(report.RecordingURL),
 		CheckerRating: report.CheckerRating, CreatedAt: wire.Timestamp(report.CreatedAt),

@@ -55,7 +55,8 @@ func (s *server) failures(ctx context.Context, _ *sdk.CallToolRequest, in failur
 }
 
 type prepareIn struct {
-	ProjectID         string   `json:"projectId" jsonschema:"of the project"`
+	ProjectID         string   `json:"projectId,omitempty" jsonschema:"of the project; or name a test of it"`
+	JobID             string   `json:"jobId,omitempty" jsonschema:"of a test of the project"`
 	FixedBugIDs       []string `json:"fixedBugIds,omitempty" jsonschema:"ids of items that failed in the project's last test"`
 	FixedDescriptions []string `json:"fixedDescriptions,omitempty" jsonschema:"other fixes, in words"`
 }
@@ -63,11 +64,23 @@ type prepareIn struct {
 type prepared struct {
 	RegressionItems int    `json:"regressionItems"`
 	Message         string `json:"message"`
+	Next            string `json:"next" jsonschema:"what to call next"`
 }
 
 func (s *server) prepareNext(ctx context.Context, _ *sdk.CallToolRequest, in prepareIn) (*sdk.CallToolResult, prepared, error) {
 	var out prepared
+	if in.ProjectID == "" && in.JobID != "" {
+		var of api.Job
+		if _, err := s.do(ctx, api.Call{Method: http.MethodGet, Path: "/v1/jobs/" + url.PathEscape(in.JobID)}, &of); err != nil {
+			return nil, out, err
+		}
+		if of.ProjectID == "" {
+			return nil, out, fmt.Errorf("test %s belongs to no project: %s repeats its whole checklist without this step", in.JobID, toolRetest)
+		}
+		in.ProjectID, in.JobID = of.ProjectID, ""
+	}
 	_, err := s.do(ctx, api.Call{Method: http.MethodPost, Path: "/v1/hosted/prepare-next", Body: in}, &out)
+	out.Next = fmt.Sprintf("deploy, then call %s", toolRetest)
 	return nil, out, err
 }
 

@@ -61,11 +61,11 @@ func (s *server) addTools(to *sdk.Server) {
 	}, s.failures)
 	sdk.AddTool(to, &sdk.Tool{
 		Name: toolPrepareNext, Title: "Say what is fixed", Annotations: &sdk.ToolAnnotations{DestructiveHint: no, OpenWorldHint: no},
-		Description: "Says which failures are fixed. The project's next test verifies them. It charges nothing.",
+		Description: "Says which failures are fixed. The next test or retest of the project verifies them. It charges nothing.",
 	}, s.prepareNext)
 	sdk.AddTool(to, &sdk.Tool{
 		Name: toolRetest, Title: "Test again", Annotations: pays,
-		Description: "Has a human repeat a test, with the same checklist, and charges its price again.",
+		Description: "Has a human repeat a test, with the same checklist and the prepared fixes, and charges its price again.",
 	}, s.retest)
 	sdk.AddTool(to, &sdk.Tool{
 		Name: toolCancel, Title: "Cancel a test", Annotations: &sdk.ToolAnnotations{DestructiveHint: &yes, IdempotentHint: true, OpenWorldHint: no},
@@ -125,7 +125,7 @@ func (s *server) priceOf(ctx context.Context, in target) (out estimated, err err
 type testIn struct {
 	target
 	Checks             []string `json:"checks,omitempty" jsonschema:"the checklist, one check a line; without it the service writes one from feature"`
-	ProjectID          string   `json:"projectId,omitempty" jsonschema:"the project of a test with checks, such as for open_failures; a test without checks finds its own by the url"`
+	ProjectID          string   `json:"projectId,omitempty" jsonschema:"the project; without it that of the url's host"`
 	AccessInstructions string   `json:"accessInstructions,omitempty" jsonschema:"how a checker gets in; no passwords"`
 	MaxCredits         *float64 `json:"maxCredits,omitempty" jsonschema:"buy nothing dearer than this; 0 buys nothing"`
 	IdempotencyKey     string   `json:"idempotencyKey" jsonschema:"your name for this one test, 1 to 255 visible characters; a repeat under it is paid once"`
@@ -167,20 +167,20 @@ func (s *server) test(ctx context.Context, req *sdk.CallToolRequest, in testIn) 
 	if in.AccessInstructions != "" {
 		body["accessInstructions"] = in.AccessInstructions
 	}
-	if len(in.Checks) == 0 && in.ProjectID == "" {
+	if in.ProjectID == "" {
 		path = "/v1/hosted/test"
 		delete(body, "title")
 		delete(body, "description")
 		body["feature"] = in.Feature
 	} else {
+		body["projectId"] = in.ProjectID
+	}
+	if len(in.Checks) > 0 {
 		items := make([]map[string]any, len(in.Checks))
 		for i, check := range in.Checks {
 			items[i] = map[string]any{"description": check}
 		}
 		body["checklistItems"] = items
-		if in.ProjectID != "" {
-			body["projectId"] = in.ProjectID
-		}
 	}
 	return s.submit(ctx, path, in.IdempotencyKey, body)
 }
@@ -200,6 +200,7 @@ type waitIn struct {
 // outcome is a report, or how far a test is.
 type outcome struct {
 	JobID    string     `json:"jobId"`
+	Project  string     `json:"projectId,omitempty" jsonschema:"of a completed test"`
 	Status   string     `json:"status" jsonschema:"pending, in_progress, completed, cancelled or failed"`
 	Done     bool       `json:"done"`
 	Passed   bool       `json:"passed" jsonschema:"the test is completed and no item failed"`
@@ -355,14 +356,14 @@ func (s *server) outcomeOf(ctx context.Context, jobID string, now api.State) (ou
 	if err != nil {
 		return outcome{}, err
 	}
-	out.Passed, out.Summary = now.Checklist.FailedItems == 0, byChecker(report.CheckerSummary)
+	out.Project, out.Passed, out.Summary = report.ProjectID, now.Checklist.FailedItems == 0, byChecker(report.CheckerSummary)
 	for _, i := range report.Items {
 		out.Items = append(out.Items, verdict{
 			ID: i.ID, Status: i.Status, Severity: i.Severity, Item: byChecker(i.Description), Note: byChecker(i.CheckerNote),
 		})
 	}
 	if !out.Passed {
-		out.Next = fmt.Sprintf("fix what failed, name the fixes by %s, deploy, then call %s", toolPrepareNext, toolRetest)
+		out.Next = fmt.Sprintf("fix what failed, name the fixes by %s with this jobId, deploy, then call %s", toolPrepareNext, toolRetest)
 	}
 	return out, nil
 }

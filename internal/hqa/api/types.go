@@ -124,6 +124,7 @@ type Item struct {
 
 // Report is a job's report.
 type Report struct {
+	ProjectID      string       `json:"projectId"`
 	OverallStatus  string       `json:"overallStatus"`
 	PassCount      int          `json:"passCount"`
 	FailCount      int          `json:"failCount"`
