@@ -1,9 +1,14 @@
 package humanqa_test
 
 import (
+	"os"
 	"path"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"humanqa/internal/testing/must"
 )
 
 // A package and a file beyond these lines hold two subjects: split them.
@@ -33,5 +38,31 @@ func TestNoPackageAndNoFileOutgrowsItsSubject(t *testing.T) {
 	}
 	if len(packages) < 50 {
 		t.Errorf("only %d packages found", len(packages))
+	}
+}
+
+var (
+	silenced = regexp.MustCompile(`//nolint:([a-z,]+)`)
+	enabled  = regexp.MustCompile(`(?m)^    - ([a-z]+)$`)
+)
+
+// nolintlint finds the comments that silence an enabled linter without need. It passes over
+// those that name a linter that never runs.
+func TestNoCommentSilencesALinterThatDoesNotRun(t *testing.T) {
+	t.Parallel()
+	linters := []string{"errcheck", "govet", "ineffassign", "staticcheck", "unused"} // the standard ones
+	config, err := os.ReadFile(".golangci.yml")
+	must.NoError(t, err)
+	for _, m := range enabled.FindAllStringSubmatch(string(config), -1) {
+		linters = append(linters, m[1])
+	}
+	for file, text := range files(t, ".go") {
+		for _, m := range silenced.FindAllStringSubmatch(text, -1) {
+			for name := range strings.SplitSeq(m[1], ",") {
+				if !slices.Contains(linters, name) {
+					t.Errorf("%s silences %s, which .golangci.yml does not enable", file, name)
+				}
+			}
+		}
 	}
 }

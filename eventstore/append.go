@@ -33,7 +33,7 @@ func (c *Client) Append(
 	if err := c.split(ctx, data); err != nil {
 		return domain.AppendResult{}, fmt.Errorf("append to %s: %w", stream, err)
 	}
-	c.authenticated(stream, uint64(expected+1), data) //nolint:gosec // below zero is refused
+	c.authenticated(stream, uint64(expected+1), data)
 	ctx, span := c.tracer.StartCaused(ctx, "append", func(yield func(string) bool) {
 		for i := range events {
 			if !yield(events[i].Meta.Trace) {

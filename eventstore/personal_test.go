@@ -85,7 +85,7 @@ func TestCustomersWordsAreSealedInTheLog(t *testing.T) {
 		if err != nil {
 			return "", err
 		}
-		created := recorded.Event.(*account.Created) //nolint:forcetypeassert // nothing else was written
+		created := recorded.Event.(*account.Created)
 		if !created.Sandbox {
 			t.Error("the rest is lost")
 		}
@@ -96,7 +96,7 @@ func TestCustomersWordsAreSealedInTheLog(t *testing.T) {
 	if strings.Contains(string(stored), "Acme") || !json.Valid(stored) {
 		t.Errorf("stored is %s", stored)
 	}
-	if e.Event.(*account.Created).Name != "Acme <1>" { //nolint:forcetypeassert // as above
+	if e.Event.(*account.Created).Name != "Acme <1>" {
 		t.Error("the caller's event was changed")
 	}
 	if got := string(Redact("account.created", stored)); got != `{"sandbox":true,"sealed":"[sealed]"}` {

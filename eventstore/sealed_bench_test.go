@@ -73,7 +73,7 @@ func BenchmarkTexts(b *testing.B) {
 				proposed, err := c.client.proposals(b.Context(), stream, events)
 				must.NoError(b, err)
 				for i, p := range proposed {
-					stored = append(stored, RawEvent{Stream: stream, Revision: uint64(i), Type: p.EventType, Data: p.Data, Meta: p.Metadata}) //nolint:gosec // small
+					stored = append(stored, RawEvent{Stream: stream, Revision: uint64(i), Type: p.EventType, Data: p.Data, Meta: p.Metadata})
 				}
 			}
 			b.ResetTimer()

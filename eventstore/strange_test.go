@@ -74,7 +74,7 @@ func inspectStrange(t *testing.T, s *strange, state gossip.MemberInfo_VNodeState
 	of := func(port int, state gossip.MemberInfo_VNodeState) *gossip.MemberInfo {
 		return &gossip.MemberInfo{
 			State: state, IsAlive: state != gossip.MemberInfo_Manager,
-			HttpEndPoint: &gossip.EndPoint{Address: "127.0.0.1", Port: uint32(port)}, //nolint:gosec // a port
+			HttpEndPoint: &gossip.EndPoint{Address: "127.0.0.1", Port: uint32(port)},
 		}
 	}
 	own := of(l.Addr().(*net.TCPAddr).Port, state)

@@ -88,8 +88,8 @@ func (h *histories) open(accountID, key string) *pastAccount {
 			id := fmt.Sprint(r["batchId"])
 			a.batches = append(a.batches, id)
 			a.targets = append(a.targets, "/v1/jobs/bulk/"+id, "/v1/jobs/bulk/"+id+"/report", "/v1/jobs/report?ids="+strings.Join(texts(r["jobIds"]), ","))
-			for _, job := range r["jobIds"].([]any) { //nolint:forcetypeassert // a test
-				h.shows(a, job.(string)) //nolint:forcetypeassert // a test
+			for _, job := range r["jobIds"].([]any) {
+				h.shows(a, job.(string))
 			}
 		},
 		func() { h.call(key, "POST", "/v1/jobs/"+h.pick(a.jobs)+"/cancel", "") },
@@ -104,9 +104,9 @@ func (h *histories) open(accountID, key string) *pastAccount {
 			status := fmt.Sprintf(`"commitStatus":{"repository":"acme/shop","commit":"%040x"}`, len(a.jobs))
 			token := []string{"taken", commandtest.RefusedToken}[h.dice.IntN(2)]
 			body := `{"jobs":[` + jobWith(items) + `,` + jobWith(items) + `],` + status + `}`
-			for _, job := range h.call(key, "POST", "/v1/jobs/bulk", body, "X-Commit-Token", token).want(http.StatusCreated)["jobIds"].([]any) { //nolint:forcetypeassert // a test
-				h.shows(a, job.(string))                        //nolint:forcetypeassert // a test
-				a.committed = append(a.committed, job.(string)) //nolint:forcetypeassert // a test
+			for _, job := range h.call(key, "POST", "/v1/jobs/bulk", body, "X-Commit-Token", token).want(http.StatusCreated)["jobIds"].([]any) {
+				h.shows(a, job.(string))
+				a.committed = append(a.committed, job.(string))
 			}
 		},
 		func() {
@@ -148,7 +148,7 @@ func TestAsOfAnswersWhatWasAnsweredThen(t *testing.T) {
 	s := own(t)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	h := &histories{service: s, dice: rand.New(rand.NewPCG(seed, 1)), checker: s.checker()} //nolint:gosec // repeatable on purpose
+	h := &histories{service: s, dice: rand.New(rand.NewPCG(seed, 1)), checker: s.checker()}
 
 	box := h.open(s.sandbox())
 	box.steps = append(box.steps, func() {
@@ -200,7 +200,7 @@ func TestAHistoryOfThePastReadsFewStreams(t *testing.T) {
 	job := jobWith(`"projectId":"` + project + `","checklistItems":[{"description":"a"}]`)
 	ids, _ := s.call(key, "POST", "/v1/jobs/bulk", `{"jobs":[`+job+strings.Repeat(","+job, 19)+`]}`).want(http.StatusCreated)["jobIds"].([]any)
 	for _, id := range ids[:3] {
-		s.complete(id.(string)) //nolint:forcetypeassert // a test
+		s.complete(id.(string))
 	}
 	head := s.log.Head()
 	s.visible(head, nil)

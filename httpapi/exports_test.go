@@ -189,15 +189,15 @@ func TestAReaderThatIsTooSlowIsCutOff(t *testing.T) {
 	}))
 	const little = 4 << 10 // what the kernel holds counts as read
 	server.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
-		must.NoError(t, c.(*net.TCPConn).SetWriteBuffer(little)) //nolint:forcetypeassert // it listens on TCP
+		must.NoError(t, c.(*net.TCPConn).SetWriteBuffer(little))
 		return ctx
 	}
 	server.Start()
 	defer server.Close()
 	conn, err := net.Dial("tcp", server.Listener.Addr().String()) //nolint:noctx // a test's own
 	must.NoError(t, err)
-	defer func() { _ = conn.Close() }()                              // nothing was read of it
-	must.NoError(t, conn.(*net.TCPConn).SetReadBuffer(little))       //nolint:forcetypeassert // as above
+	defer func() { _ = conn.Close() }() // nothing was read of it
+	must.NoError(t, conn.(*net.TCPConn).SetReadBuffer(little))
 	_, err = conn.Write([]byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n")) // and reads nothing
 	must.NoError(t, err)
 	equal(t, <-ended, 0)
@@ -237,7 +237,7 @@ func TestPassRates(t *testing.T) {
 		map[string]any{"projectId": project, "jobTypeCode": "payment_flow", "completedCount": 2.0, "passCount": 1.0, "failCount": 1.0, "passRate": 0.5},
 	}))
 	week, _ := s.call(key, "GET", "/v1/analytics/pass-rate?by=week", "").want(http.StatusOK)["groups"].([]any)
-	if group, _ := week[0].(map[string]any); len(week) != 1 || !strings.HasSuffix(group["week"].(string), "T00:00:00.000Z") { //nolint:forcetypeassert // a test
+	if group, _ := week[0].(map[string]any); len(week) != 1 || !strings.HasSuffix(group["week"].(string), "T00:00:00.000Z") {
 		t.Errorf("by week: %v", week)
 	}
 	equal(t, s.call(key, "GET", "/v1/analytics/pass-rate?by=week,week", "").paths(), []string{"by"})

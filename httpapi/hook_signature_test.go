@@ -2,7 +2,7 @@ package httpapi
 
 import (
 	"crypto/hmac"
-	"crypto/sha1" //nolint:gosec // Vercel signs by it
+	"crypto/sha1" // Vercel signs by it
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"

@@ -95,5 +95,5 @@ func TestTheLedgerAddsUpAtEveryLine(t *testing.T) {
 	equal(t, s.call(key, "GET", "/v1/credits/statement?month=november&format=xls", "").paths(), []string{"format", "month"})
 	equal(t, s.call(key, "GET", "/v1/credits/ledger?after=x&limit=0", "").paths(), []string{"after", "limit"})
 	_, other := s.account(1)
-	equal(t, len(s.call(other, "GET", "/v1/credits/ledger", "").want(http.StatusOK)["entries"].([]any)), 1) //nolint:forcetypeassert // a test
+	equal(t, len(s.call(other, "GET", "/v1/credits/ledger", "").want(http.StatusOK)["entries"].([]any)), 1)
 }

@@ -23,7 +23,7 @@ func TestACheckerAsksAndTheClientAnswers(t *testing.T) {
 	w := s.claims(s.checker(), id)
 	job := func() map[string]any { return s.call(key, "GET", "/v1/jobs/"+id, "").want(http.StatusOK) }
 	due := func() time.Time {
-		at, err := time.Parse(wire.TimestampLayout, job()["dueAt"].(string)) //nolint:forcetypeassert // of our own answer
+		at, err := time.Parse(wire.TimestampLayout, job()["dueAt"].(string))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +41,7 @@ func TestACheckerAsksAndTheClientAnswers(t *testing.T) {
 	w.call("POST", "/questions", `{"text":"Another?"}`).refused(http.StatusConflict, domain.CodeConflict)
 	equal(t, w.call("POST", "/questions", `{"kind":"joke"}`).paths(), []string{"kind", "text"})
 	equal(t, w.call("POST", "/heartbeat", "").want(http.StatusOK)["clockStands"], any(true))
-	at := "/v1/jobs/" + id + "/questions/" + asked["questionId"].(string) + "/answer" //nolint:forcetypeassert // of our own answer
+	at := "/v1/jobs/" + id + "/questions/" + asked["questionId"].(string) + "/answer"
 	open, _ := job()["openQuestion"].(map[string]any)
 	with(t, open, map[string]any{"id": asked["questionId"], "status": "open", "itemId": w.items[0], "until": asked["until"], "answer": nil})
 
@@ -68,7 +68,7 @@ func TestACheckerAsksAndTheClientAnswers(t *testing.T) {
 	w.checks(passes, passes)
 	w.call("POST", "/complete", `{"summary":"done"}`).want(http.StatusOK)
 	report := s.call(key, "GET", "/v1/jobs/"+id+"/report", "")
-	if n := len(report.want(http.StatusOK)["questions"].([]any)); n != 1 { //nolint:forcetypeassert // of our own answer
+	if n := len(report.want(http.StatusOK)["questions"].([]any)); n != 1 {
 		t.Errorf("the report has %d questions", n)
 	}
 	feed := s.call(key, "GET", "/v1/jobs/"+id+"/events", "")
@@ -103,7 +103,7 @@ func TestAQuestionEndsWithItsClaimAndAProjectMayTakeNone(t *testing.T) {
 	w := s.claims(s.checker(), id)
 	asked := w.call("POST", "/questions", `{"text":"Is this meant?","kind":"meaning"}`).want(http.StatusCreated)
 	w.call("POST", "/release", "").want(http.StatusOK)
-	at := "/v1/jobs/" + id + "/questions/" + asked["questionId"].(string) + "/answer" //nolint:forcetypeassert // of our own answer
+	at := "/v1/jobs/" + id + "/questions/" + asked["questionId"].(string) + "/answer"
 	s.call(key, "POST", at, `{"text":"Yes."}`).refused(http.StatusConflict, domain.CodeConflict)
 
 	equal(t, s.call(key, "PATCH", "/v1/projects/"+project, `{"questionMinutes":61}`).paths(), []string{"questionMinutes"})

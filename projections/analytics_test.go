@@ -81,7 +81,7 @@ func TestTheDocumentDescribesEveryColumn(t *testing.T) {
 	_, after, _ := strings.Cut(rest, "## Ten questions\n")
 	want := before + "## Views\n\n" + b.String() + "## Ten questions\n" + after
 	if *update {
-		if err := os.WriteFile(file, []byte(want), 0o644); err != nil { //nolint:gosec // a document
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return

@@ -30,7 +30,7 @@ func (a *app) event() (e githubEvent, err error) {
 	if file == "" {
 		return e, nil
 	}
-	raw, err := os.ReadFile(file) //nolint:gosec // GitHub's own file
+	raw, err := os.ReadFile(file)
 	if err != nil {
 		return e, err
 	}

@@ -37,7 +37,7 @@ func hqaOnPath(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	wrapper := "#!/bin/sh\n" + runAsClient + "=1 exec '" + os.Args[0] + "' \"$@\"\n"
-	must.NoError(t, os.WriteFile(filepath.Join(dir, "hqa"), []byte(wrapper), 0o700)) //nolint:gosec // a program of this test
+	must.NoError(t, os.WriteFile(filepath.Join(dir, "hqa"), []byte(wrapper), 0o700))
 	return dir
 }
 
@@ -60,7 +60,7 @@ func gitLabComponent(t *testing.T, s *qa) {
 	u.environ = append(u.environ, "PATH="+hqaOnPath(t)+":"+os.Getenv("PATH"), "GITLAB_CI=true", "CI_SERVER_URL=https://gitlab.example",
 		"CI_PROJECT_ID=7", "CI_PROJECT_PATH=acme/shop", "CI_JOB_NAME=human-qa")
 	start := func(pipeline string, more ...string) (job *exec.Cmd, out *strings.Builder) {
-		job, out = exec.CommandContext(t.Context(), "sh", "-c", script), &strings.Builder{} //nolint:gosec // the component's own
+		job, out = exec.CommandContext(t.Context(), "sh", "-c", script), &strings.Builder{}
 		job.Dir, job.Stdout, job.Stderr = u.dir, out, out
 		job.Env = append(append(append([]string{}, u.environ...), "CI_PIPELINE_ID="+pipeline), more...)
 		must.NoError(t, job.Start())
@@ -133,7 +133,7 @@ func requiredCheckPage(t *testing.T, s *qa) {
 		}
 		block, rest, _ := strings.Cut(after, "```")
 		text = rest
-		line := exec.CommandContext(t.Context(), "sh", "-ec", strings.Replace(block, "curl ", "curl -sf ", 1)) //nolint:gosec // of the page
+		line := exec.CommandContext(t.Context(), "sh", "-ec", strings.Replace(block, "curl ", "curl -sf ", 1))
 		line.Dir, line.Env = u.dir, u.environ
 		if out, err := line.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v %s", block, err, out)

@@ -13,7 +13,7 @@ import (
 // agentStartsClient has an agent start the client, which speaks the protocol on its input and output.
 func agentStartsClient(t *testing.T, s *qa) {
 	key := s.account(100, true)
-	started := exec.CommandContext(t.Context(), os.Args[0], "mcp") //nolint:gosec // this very binary
+	started := exec.CommandContext(t.Context(), os.Args[0], "mcp")
 	started.Env = append(os.Environ(), runAsClient+"=1", "HQA_URL="+s.url, "HQA_API_KEY="+key)
 	started.Stderr = os.Stderr
 	client := sdk.NewClient(&sdk.Implementation{Name: "agent", Version: "1"}, nil)

@@ -413,5 +413,5 @@ func (a *app) put(report []byte, output string) error {
 		_, err := a.out.Write(report)
 		return err
 	}
-	return os.WriteFile(output, report, 0o644) //nolint:gosec // a report for others to read
+	return os.WriteFile(output, report, 0o644)
 }

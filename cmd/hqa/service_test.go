@@ -106,7 +106,7 @@ func (s *qa) in(t *testing.T) *qa { return &qa{s.running, t} }
 
 func (s *qa) start() {
 	s.t.Helper()
-	cmd := exec.CommandContext(context.Background(), os.Args[0]) //nolint:gosec // this very binary
+	cmd := exec.CommandContext(context.Background(), os.Args[0])
 	cmd.Env = append(append([]string{runAsService + "=1"}, s.environ...), os.Environ()...)
 	s.process = process.Start(s.whole, cmd)
 	s.process.In(s.t).Ready(http.DefaultClient, s.url, eventually.Patience)
@@ -292,7 +292,7 @@ func (u *user) launch(args ...string) *launched {
 func (u *user) launchOn(in *os.File, args ...string) *launched {
 	u.t.Helper()
 	p := &launched{t: u.t, lines: make(chan string, 1000), ended: make(chan int, 1)}
-	p.cmd = exec.CommandContext(context.Background(), os.Args[0], args...) //nolint:gosec // this very binary
+	p.cmd = exec.CommandContext(context.Background(), os.Args[0], args...)
 	p.cmd.Env = append(append([]string{}, u.environ...), runAsClient+"=1")
 	p.cmd.Dir = u.dir
 	p.cmd.Stderr = os.Stderr

@@ -62,10 +62,10 @@ func (c *initCmd) writeAgents(a *app) error {
 // one that must not be there.
 func (a *app) write(file, text string, how int) error {
 	path := a.path(file)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // a folder of the repository
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|how, 0o644) //nolint:gosec // a file of the repository
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|how, 0o644)
 	if err != nil {
 		return err
 	}

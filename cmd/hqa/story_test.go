@@ -106,7 +106,7 @@ func loggedIn(t *testing.T, s *qa) {
 		t.Errorf("the key would go out in the clear: %+v", r)
 	}
 	u.environ[2], u.environ[3] = "HQA_URL=", "HQA_API_KEY="
-	must.NoError(t, os.Chmod(file, 0o644)) //nolint:gosec // that is the point
+	must.NoError(t, os.Chmod(file, 0o644)) // that is the point
 	if r := u.hqa("status"); !strings.Contains(r.err, "chmod 600") {
 		t.Errorf("others may read the key: %+v", r)
 	}
@@ -323,7 +323,7 @@ func verified(t *testing.T, s *qa) {
 	write(t, u.dir, "report.json", report)
 	var log string
 	event := ""
-	for _, e := range s.call("GET", "/v1/jobs/"+job+"/events", key, nil)["events"].([]any) { //nolint:forcetypeassert // it is documented
+	for _, e := range s.call("GET", "/v1/jobs/"+job+"/events", key, nil)["events"].([]any) {
 		if one, _ := e.(map[string]any); one["event"] == "job.completed" {
 			event, _ = one["id"].(string)
 		}

@@ -27,14 +27,14 @@ func mountSmallDisk(t *testing.T, dir string) {
 	t.Helper()
 	disk := filepath.Dir(dir)
 	run := func(name string, args ...string) {
-		if said, err := exec.CommandContext(context.Background(), name, args...).CombinedOutput(); err != nil { //nolint:gosec // names of this test
+		if said, err := exec.CommandContext(context.Background(), name, args...).CombinedOutput(); err != nil {
 			t.Fatalf("a small disk (run the test as root on Linux): %s %v: %v: %s", name, args, err, said)
 		}
 	}
 	run("mount", "-t", "tmpfs", "-o", "size=1g,mode=0711", "humanqa-alarms", disk)
 	t.Cleanup(func() {
 		eventually.Within(t, eventually.Patience, func() error { // the killed service's Postgres may be about to end
-			return exec.CommandContext(context.Background(), "umount", disk).Run() //nolint:gosec // made by this test
+			return exec.CommandContext(context.Background(), "umount", disk).Run()
 		})
 	})
 	must.NoError(t, os.Mkdir(dir, 0o711))

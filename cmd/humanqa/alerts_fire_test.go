@@ -142,7 +142,7 @@ rule_files: [rules.yml]
 scrape_configs: [{job_name: humanqa, static_configs: [{targets: [%q]}]}]
 `, admin), 0o600))
 	address = process.Address(t)
-	cmd := exec.CommandContext(context.Background(), *prometheusBinary, "--config.file="+filepath.Join(dir, "prometheus.yml"), //nolint:gosec // the test's flag
+	cmd := exec.CommandContext(context.Background(), *prometheusBinary, "--config.file="+filepath.Join(dir, "prometheus.yml"),
 		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address)
 	server := process.Start(t, cmd)
 	t.Cleanup(func() { server.Stop(syscall.SIGTERM) })

@@ -52,7 +52,7 @@ func (a *album) run() {
 			continue // one of the others was faster
 		}
 		a.upload(claim, fmt.Appendf([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"), "picture %d", n))
-		a.work(a.checker, claim, rand.New(rand.NewPCG(uint64(n), 3))) //nolint:gosec // repeatable on purpose
+		a.work(a.checker, claim, rand.New(rand.NewPCG(uint64(n), 3)))
 	}
 }
 
@@ -111,7 +111,7 @@ func TestABackupUnderLoadRestoresWhatWasAcknowledged(t *testing.T) {
 	t.Parallel()
 	p := newEmbedded(t)
 	s := p.start()
-	dice := rand.New(rand.NewPCG(1, 0)) //nolint:gosec // repeatable on purpose
+	dice := rand.New(rand.NewPCG(1, 0))
 	l := newLoad(p, dice, plenty[0])
 	a := newAlbum(l)
 	l.submit(0, l.accounts[0])
@@ -263,7 +263,7 @@ func TestEvidenceWhoseFileIsLostIsFoundAndCostsNoBackup(t *testing.T) {
 	t.Parallel()
 	p := newEmbedded(t)
 	s := p.start()
-	l := newLoad(p, rand.New(rand.NewPCG(1, 0))) //nolint:gosec // repeatable on purpose
+	l := newLoad(p, rand.New(rand.NewPCG(1, 0)))
 	a := newAlbum(l)
 	l.workers.Go(a.run)
 	eventually.Within(t, eventually.Patience, func() error {

@@ -84,7 +84,7 @@ func (b *backend) ask(ctx context.Context) {
 
 // next is a backend that is ready, in turn; nil: none is.
 func (b *balancer) next() *backend {
-	turn := int(b.turn.Add(1)) //nolint:gosec // it does not come that far
+	turn := int(b.turn.Add(1))
 	for i := range b.backends {
 		if one := b.backends[(turn+i)%len(b.backends)]; one.ready.Load() {
 			return one

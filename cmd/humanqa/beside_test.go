@@ -153,7 +153,7 @@ func builtOf(t *testing.T, commit string, change func(source string)) (binary st
 	run := func(command string) {
 		t.Helper()
 		words := strings.Fields(command)
-		if out, err := exec.CommandContext(t.Context(), words[0], words[1:]...).CombinedOutput(); err != nil { //nolint:gosec // as written below
+		if out, err := exec.CommandContext(t.Context(), words[0], words[1:]...).CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v\n%s", command, err, out)
 		}
 	}
@@ -175,7 +175,7 @@ func becomeFuture(t *testing.T, source string) {
 	changed := 0
 	edit := func(file string, how func(string) string) {
 		t.Helper()
-		was, err := os.ReadFile(file) //nolint:gosec // of the source
+		was, err := os.ReadFile(file)
 		must.NoError(t, err)
 		if is := how(string(was)); is != string(was) {
 			changed++
@@ -207,7 +207,7 @@ func (r *release) command(args ...string) *exec.Cmd {
 	if r.binary == "" {
 		return r.program.command(context.Background(), args...)
 	}
-	return exec.CommandContext(context.Background(), r.binary, args...) //nolint:gosec // it was built for this test
+	return exec.CommandContext(context.Background(), r.binary, args...)
 }
 
 func (r *release) launch() *instance { return r.launchAs(r.command("serve")) }

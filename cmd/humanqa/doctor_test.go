@@ -80,7 +80,7 @@ func doctorCommands(t *testing.T, s *instance) {
 func TestTheDoctorNamesWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	must.NoError(t, os.Chmod(dir, 0o755)) //nolint:gosec // this is wrong on purpose
+	must.NoError(t, os.Chmod(dir, 0o755)) // this is wrong on purpose
 	pair, err := selfsigned.New(&x509.Certificate{DNSNames: []string{"qa.example.com"}}, time.Minute, nil)
 	must.NoError(t, err)
 	cert, certKey := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")

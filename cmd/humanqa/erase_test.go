@@ -156,7 +156,7 @@ func newClient(p *program, name string) *client {
 	claim := p.call(http.StatusCreated, "POST", "/v1/checker/claims", c.checker, map[string]any{"jobId": tested})
 	a := &album{load: &load{program: p}, checker: c.checker, pictures: map[string][]byte{}}
 	a.upload(claim, []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR of "+c.account))
-	for c.picture = range a.pictures { //nolint:revive // there is one
+	for c.picture = range a.pictures { // there is one
 	}
 	var checklist struct{ Checklist []struct{ ID string } }
 	must.NoError(p.t, json.Unmarshal(claim.body, &checklist))

@@ -30,7 +30,7 @@ func (p *program) later(accountID string, days int) {
 	defer func() { must.NoError(p.t, core.Close(p.t.Context())) }()
 	stream, at := domain.AccountStream(accountID), domain.NoStream
 	must.NoError(p.t, core.Log.Load(p.t.Context(), stream, 0, func(r domain.Recorded) error {
-		at = domain.ExpectedRevision(r.Revision) //nolint:gosec // a stream of a test is short
+		at = domain.ExpectedRevision(r.Revision)
 		return nil
 	}))
 	by := int64(days) * 86400

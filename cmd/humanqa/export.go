@@ -38,7 +38,7 @@ func (c *exportCmd) Validate() error {
 
 func (c *exportCmd) since() (*time.Time, error) {
 	if c.Since == "" {
-		return nil, nil //nolint:nilnil // none was asked for
+		return nil, nil
 	}
 	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
 		if t, err := time.Parse(layout, c.Since); err == nil {

@@ -66,7 +66,7 @@ type broken struct {
 func TestFaultsBetweenTheParts(t *testing.T) {
 	t.Parallel()
 	seed, rounds := tortureOf(t, 2)
-	b := newBroken(t, rand.New(rand.NewPCG(seed, 3))) //nolint:gosec // repeatable on purpose
+	b := newBroken(t, rand.New(rand.NewPCG(seed, 3)))
 	began := time.Now()
 	defer b.judge(seed, began) // a failure of the load must not hide one of the history
 	more := func(round int) bool {
@@ -139,13 +139,13 @@ func newBroken(t *testing.T, dice *rand.Rand) *broken {
 	hooks, err := url.Parse(x.URL)
 	must.NoError(t, err)
 	b.hooks = "https://" + b.between("the services and the receiver", "tcp", hooks.Host).Addr()
-	b.record = newRecorder(t, rand.New(rand.NewPCG(dice.Uint64(), 5)), clients...) //nolint:gosec // repeatable on purpose
+	b.record = newRecorder(t, rand.New(rand.NewPCG(dice.Uint64(), 5)), clients...)
 	return b
 }
 
 // between puts a proxy before an address.
 func (b *broken) between(name, network, address string) *part {
-	p := &part{Proxy: faultproxy.New(b.t, network, address, rand.New(rand.NewPCG(b.dice.Uint64(), 4))), name: name} //nolint:gosec // repeatable on purpose
+	p := &part{Proxy: faultproxy.New(b.t, network, address, rand.New(rand.NewPCG(b.dice.Uint64(), 4))), name: name}
 	b.parts = append(b.parts, p)
 	return p
 }

@@ -86,12 +86,12 @@ func (l *load) start() {
 
 // submit adds a client of the account, and takeFromQueue adds a checker.
 func (l *load) submit(worker int, key string) {
-	dice := rand.New(rand.NewPCG(l.dice.Uint64(), 1)) //nolint:gosec // repeatable on purpose
+	dice := rand.New(rand.NewPCG(l.dice.Uint64(), 1))
 	l.workers.Go(func() { l.submitAndCancel(worker, key, dice) })
 }
 
 func (l *load) takeFromQueue(key string) {
-	dice := rand.New(rand.NewPCG(l.dice.Uint64(), 2)) //nolint:gosec // repeatable on purpose
+	dice := rand.New(rand.NewPCG(l.dice.Uint64(), 2))
 	l.workers.Go(func() { l.workQueue(key, dice) })
 }
 

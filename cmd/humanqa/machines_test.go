@@ -43,7 +43,7 @@ func TestFourProcessesLoseEachPartInTurn(t *testing.T) {
 	s := newSite(t)
 	t.Logf("the API is at %s and %s, the workers at %s and %s", s.apis[0].machine.address, s.apis[1].machine.address,
 		s.workers[0].machine.address, s.workers[1].machine.address)
-	s.load = newLoad(s.front, rand.New(rand.NewPCG(1, 2)), plenty...) //nolint:gosec // repeatable on purpose
+	s.load = newLoad(s.front, rand.New(rand.NewPCG(1, 2)), plenty...)
 	s.load.start()
 	s.phase("nothing is touched", func() {})
 	for _, p := range append(s.apis, s.workers...) {

@@ -42,7 +42,7 @@ func newNetwork(t testing.TB) *network {
 // ip runs ip(8).
 func (n *network) ip(args ...string) {
 	n.t.Helper()
-	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil { //nolint:gosec,noctx // words of this file, and at once
+	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil { //nolint:noctx // words of this file, and at once
 		n.t.Fatalf("ip %s: %v: %s", strings.Join(args, " "), err, out)
 	}
 }
@@ -72,7 +72,7 @@ func (m *machine) plug(state string) { m.t.Helper(); m.ip("link", "set", m.name,
 
 // command runs there: ip becomes the program, so its process is the program's.
 func (m *machine) command(args ...string) *exec.Cmd {
-	return exec.Command("ip", append([]string{"netns", "exec", m.name}, args...)...) //nolint:gosec,noctx // the test stops it
+	return exec.Command("ip", append([]string{"netns", "exec", m.name}, args...)...) //nolint:noctx // the test stops it
 }
 
 // on prepares a program on a machine. The service that it starts is asked at the port.
@@ -127,7 +127,7 @@ func newOwnPostgres(t testing.TB, m *machine) *ownPostgres {
 	bin, err := pgdev.Installed(t.Context(), dir)
 	must.NoError(t, err)
 	p := &ownPostgres{machine: m, bin: bin, dir: filepath.Join(dir, "data")}
-	must.NoError(t, os.Chmod(dir, 0o777)) //nolint:gosec // the user postgres makes a directory in it
+	must.NoError(t, os.Chmod(dir, 0o777)) // the user postgres makes a directory in it
 	out, err := p.asPostgres("initdb", "--auth=trust", "--username=humanqa", "--no-sync", "-D", p.dir).CombinedOutput()
 	if err != nil {
 		t.Fatalf("initdb: %v: %s", err, out)

@@ -45,7 +45,7 @@ func TestADataDirectoryOfAnOlderVersionIsTakenOver(t *testing.T) {
 		kills = 20
 	}
 	t.Logf("seed %d", seed)
-	dice := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // it only varies
+	dice := rand.New(rand.NewPCG(seed, 0))
 	for range kills {
 		s := p.launch()
 		eventually.Within(t, eventually.Patience, func() error { // it answers while it migrates and rebuilds

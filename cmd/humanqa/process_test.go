@@ -92,7 +92,7 @@ func newEmbedded(t testing.TB, extra ...string) *program {
 }
 
 func (p *program) command(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, os.Args[0], args...) //nolint:gosec // this very binary
+	cmd := exec.CommandContext(ctx, os.Args[0], args...)
 	cmd.Env = p.environ
 	return cmd
 }
@@ -349,7 +349,7 @@ func submission(n int, extra ...any) map[string]any {
 		"jobType": "Payment Flow", "checklistItems": items,
 	}
 	for i := 0; i+1 < len(extra); i += 2 {
-		body[extra[i].(string)] = extra[i+1] //nolint:forcetypeassert // a programming error in a test
+		body[extra[i].(string)] = extra[i+1]
 	}
 	return body
 }

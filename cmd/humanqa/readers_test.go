@@ -228,7 +228,7 @@ func officialLibraries(t *testing.T, p *instance) {
 // inNode runs a script beside the installed clients and decodes what it prints.
 func inNode(t *testing.T, out any, script string, args ...string) {
 	t.Helper()
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "node", append([]string{script}, args...)...) //nolint:gosec // our own script
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "node", append([]string{script}, args...)...)
 	cmd.Dir = *clientsDir
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

@@ -182,9 +182,9 @@ func (p *program) longHistory(key, project string, n int) (job, batch string) {
 		r := p.call(http.StatusCreated, "POST", "/v1/jobs/bulk", key, map[string]any{"jobs": jobs})
 		batch = cmp.Or(batch, r.text("batchId"))
 		for _, id := range r.list("jobIds") {
-			job = cmp.Or(job, id.(string)) //nolint:forcetypeassert // as the document says
+			job = cmp.Or(job, id.(string))
 			if len(ids) < n {
-				ids <- id.(string) //nolint:forcetypeassert // as the document says
+				ids <- id.(string)
 			}
 		}
 	}

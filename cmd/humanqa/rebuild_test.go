@@ -44,7 +44,7 @@ func TestARebuildOfAllThatIsKilledGoesOn(t *testing.T) {
 	live := rowSums(t, db)
 
 	seed := rand.Uint64()
-	dice := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // repeatable on purpose
+	dice := rand.New(rand.NewPCG(seed, 0))
 	t.Logf("seed %d", seed)
 	var before map[string]built
 	goesOn := func() {
@@ -117,7 +117,7 @@ func fillLog(t *testing.T, db *sqlx.DB) (events int) {
 	for _, r := range all {
 		data, meta, err := eventstore.Encode(domain.NewEvent{ID: r.ID, Event: r.Event, Meta: r.Meta})
 		must.NoError(t, err)
-		revisions, ids = append(revisions, int64(r.Revision)), append(ids, r.ID.String()) //nolint:gosec // small
+		revisions, ids = append(revisions, int64(r.Revision)), append(ids, r.ID.String())
 		streams, types = append(streams, r.Stream), append(types, r.Type)
 		contents, details = append(contents, data), append(details, meta)
 	}

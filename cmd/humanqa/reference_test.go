@@ -26,7 +26,7 @@ func TestTheReferenceIsWhole(t *testing.T) {
 		"../../docs/commands.md": commandsReference(t),
 	} {
 		if *update {
-			must.NoError(t, os.WriteFile(file, []byte(want), 0o644)) //nolint:gosec // a document
+			must.NoError(t, os.WriteFile(file, []byte(want), 0o644))
 			continue
 		}
 		got, err := os.ReadFile(file)

@@ -354,7 +354,7 @@ func (y *year) dies(at string) {
 	sweep := process.Start(y.t, cmd)
 	sweep.WaitExit(limitOfCommands())
 	var ended *exec.ExitError
-	if !errors.As(sweep.Err(), &ended) || ended.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL { //nolint:forcetypeassert // the only one there is
+	if !errors.As(sweep.Err(), &ended) || ended.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 		y.t.Fatalf("a sweep was to be killed before %s, and ended with %v: %s", at, sweep.Err(), sweep.Said())
 	}
 	y.kills++

@@ -331,7 +331,7 @@ func TestAStopLetsAcceptedRequestsFinish(t *testing.T) {
 	}
 
 	// Under nohup a terminal that is closed ends nothing.
-	again := p.launchAs(exec.Command("sh", "-c", `trap "" HUP; exec "$0" serve`, os.Args[0])) //nolint:gosec,noctx // this very binary, stopped below
+	again := p.launchAs(exec.Command("sh", "-c", `trap "" HUP; exec "$0" serve`, os.Args[0])) //nolint:noctx // this very binary, stopped below
 	again.waitReady()
 	must.NoError(t, again.Cmd.Process.Signal(syscall.SIGHUP))
 	for _, id := range jobs {

@@ -29,7 +29,7 @@ var (
 func TestTorture(t *testing.T) {
 	t.Parallel()
 	seed, rounds := tortureOf(t, 3)
-	dice := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // repeatable on purpose
+	dice := rand.New(rand.NewPCG(seed, 0))
 
 	x := newStrangers(t)
 	p := newEmbedded(t, append(x.settings(), "HUMANQA_CLOSE_EVERY=50")...)

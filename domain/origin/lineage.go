@@ -74,7 +74,7 @@ func (l Lineage) Restored(id uuid.UUID, at domain.Position) Lineage {
 
 // Trimmed is the lineage behind a trim.
 func (l Lineage) Trimmed(e *Trimmed) Lineage {
-	at := domain.Position{Commit: uint64(e.Commit), Prepare: uint64(e.Prepare)} //nolint:gosec // a place is never negative
+	at := domain.Position{Commit: uint64(e.Commit), Prepare: uint64(e.Prepare)}
 	l.Gone = l.Gone.Max(at)
 	return l
 }

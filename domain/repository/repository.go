@@ -354,7 +354,7 @@ func (s *Repository[S]) attemptBatch(ctx context.Context, w *writer[S], batch []
 			return false, errStale
 		}
 		w.foldEvents(s.evolve, tail)
-		w.revision = domain.ExpectedRevision(written.Revision) //nolint:gosec // a stream never has 2^63 events
+		w.revision = domain.ExpectedRevision(written.Revision)
 		w.position = written.Position
 	case !confirmed:
 		news, err := s.catchUp(ctx, w)
@@ -422,7 +422,7 @@ func (w *writer[S]) forgetState() { w.loaded, w.begun = false, false }
 // catchUp folds in the events that the log has beyond the writer's state. After an error
 // the state is still a true state, but perhaps not the newest.
 func (s *Repository[S]) catchUp(ctx context.Context, w *writer[S]) (news bool, err error) {
-	err = s.log.Load(ctx, w.stream, uint64(w.revision+1), func(r domain.Recorded) error { //nolint:gosec // never below zero
+	err = s.log.Load(ctx, w.stream, uint64(w.revision+1), func(r domain.Recorded) error {
 		err := s.fold(w, r)
 		news = news || err == nil
 		return err
@@ -442,7 +442,7 @@ func (s *Repository[S]) fold(w *writer[S], r domain.Recorded) error {
 	default:
 		w.state = s.evolve(w.state, r.Event)
 	}
-	w.revision, w.position = domain.ExpectedRevision(r.Revision), r.Position //nolint:gosec // a stream never has 2^63 events
+	w.revision, w.position = domain.ExpectedRevision(r.Revision), r.Position
 	return nil
 }
 
@@ -477,7 +477,7 @@ func (s *Repository[S]) addMetadata(to []domain.NewEvent, c domain.Cause, events
 // pause waits a little, longer and more randomly each time.
 func pause(ctx context.Context, attempt int) {
 	select {
-	case <-time.After(time.Duration(rand.IntN(1<<min(attempt, 6))) * time.Millisecond): //nolint:gosec // jitter
+	case <-time.After(time.Duration(rand.IntN(1<<min(attempt, 6))) * time.Millisecond):
 	case <-ctx.Done():
 	}
 }

@@ -17,7 +17,7 @@ import (
 func note(text string) domain.Event { return &job.ItemChecked{ItemID: text} }
 
 func notes(state []string, e domain.Event) []string {
-	return append(state, e.(*job.ItemChecked).ItemID) //nolint:forcetypeassert // the streams hold nothing else
+	return append(state, e.(*job.ItemChecked).ItemID)
 }
 
 // noted writes a text once.

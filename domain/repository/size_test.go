@@ -66,7 +66,7 @@ func TestTheSizeOfAJobIsWhatItTakes(t *testing.T) {
 			var m runtime.MemStats
 			runtime.GC()
 			runtime.ReadMemStats(&m)
-			return int(m.HeapAlloc) //nolint:gosec // of some megabytes
+			return int(m.HeapAlloc)
 		}
 		before := heap()
 		for i := range jobs {

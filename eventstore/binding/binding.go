@@ -245,7 +245,7 @@ func (b *Binding) boundIdentity(ctx context.Context) (logIdentity, error) {
 func identityOf(ctx context.Context, log domain.Log) (is logIdentity, err error) {
 	is.revision = domain.NoStream
 	err = log.Load(ctx, origin.Stream, 0, func(r domain.Recorded) error {
-		is.revision = domain.ExpectedRevision(r.Revision) //nolint:gosec // a stream never has 2^63 events
+		is.revision = domain.ExpectedRevision(r.Revision)
 		switch e := r.Event.(type) {
 		case *origin.KeyBound:
 			is.keyed = true

@@ -179,8 +179,8 @@ func gatherPositions(ctx context.Context, tx *sqlx.Tx, log CopiedLog, ofCopy boo
 			e.ID = uuid.Nil
 		}
 		ids = append(ids, e.ID.String())
-		commits = append(commits, int64(e.Position.Commit))    //nolint:gosec // no log is that long
-		prepares = append(prepares, int64(e.Position.Prepare)) //nolint:gosec // likewise
+		commits = append(commits, int64(e.Position.Commit))
+		prepares = append(prepares, int64(e.Position.Prepare))
 		if len(ids) < rebindBatch {
 			return nil
 		}

@@ -88,7 +88,7 @@ func (b *Binding) NoteTrimmed(ctx context.Context, upTo domain.Position, reason 
 	if upTo.Compare(head) > 0 {
 		return origin.Lineage{}, fmt.Errorf("the log ends at %s, before %s: a trim cannot reach beyond the end", head, upTo)
 	}
-	commit, prepare := int64(upTo.Commit), int64(upTo.Prepare) //nolint:gosec // no log is that long
+	commit, prepare := int64(upTo.Commit), int64(upTo.Prepare)
 	return b.note(ctx, &origin.Trimmed{Commit: commit, Prepare: prepare, Reason: reason})
 }
 

@@ -170,9 +170,8 @@ func (t *tenure) setEventAside(ctx context.Context, e domain.Recorded, cause err
 	}
 	commit, prepare := generation.PositionColumns(eventstore.At(e.Position))
 	err := t.commitBatch(ctx, func(ctx context.Context, tx *sqlx.Tx) error {
-		_, err := tx.ExecContext(ctx, setAsideSQL, t.lease.Gen.Name, t.lease.Gen.Number, e.Stream, int64(e.Revision), commit,
-			prepare, //nolint:gosec // no stream is that long
-			e.Type, failure.Category, failure.Detail, t.runner.limits.Again.Seconds())
+		_, err := tx.ExecContext(ctx, setAsideSQL, t.lease.Gen.Name, t.lease.Gen.Number, e.Stream, int64(e.Revision),
+			commit, prepare, e.Type, failure.Category, failure.Detail, t.runner.limits.Again.Seconds())
 		return err
 	}, 0, eventstore.At(e.Position))
 	if err != nil {
@@ -316,8 +315,8 @@ func (t *tenure) applyBacklog(ctx context.Context, row asideRow, w backlog, n in
 			return err
 		}
 		commit, prepare := generation.PositionColumns(eventstore.At(next.Position))
-		_, err := tx.ExecContext(ctx, waitsAtSQL, t.lease.Gen.Name, t.lease.Gen.Number, row.Stream, int64(next.Revision), commit, prepare,
-			next.Type) //nolint:gosec // no stream is that long
+		_, err := tx.ExecContext(ctx, waitsAtSQL, t.lease.Gen.Name, t.lease.Gen.Number, row.Stream, int64(next.Revision),
+			commit, prepare, next.Type)
 		return err
 	}, n, t.lease.Seen)
 	switch {
@@ -347,9 +346,8 @@ func (t *tenure) keepSetAside(ctx context.Context, row asideRow, e domain.Record
 	failure := failureAt(e.Position, cause)
 	commit, prepare := generation.PositionColumns(eventstore.At(e.Position))
 	err := t.commitBatch(ctx, func(ctx context.Context, tx *sqlx.Tx) error {
-		_, err := tx.ExecContext(ctx, stillAsideSQL, t.lease.Gen.Name, t.lease.Gen.Number, row.Stream, int64(e.Revision), commit,
-			prepare, //nolint:gosec // no stream is that long
-			e.Type, failure.Category, failure.Detail, t.runner.limits.Again.Seconds(), maxAgain.Seconds())
+		_, err := tx.ExecContext(ctx, stillAsideSQL, t.lease.Gen.Name, t.lease.Gen.Number, row.Stream, int64(e.Revision),
+			commit, prepare, e.Type, failure.Category, failure.Detail, t.runner.limits.Again.Seconds(), maxAgain.Seconds())
 		return err
 	}, 0, t.lease.Seen)
 	if err == nil {

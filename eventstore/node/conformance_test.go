@@ -48,7 +48,7 @@ func TestTheNodeServesTheClientThatSucceedsOurs(t *testing.T) {
 	}
 	n := start(t, node.Config{DSN: pgtest.NewDSN(t), Listen: "127.0.0.1:0", CertDir: filepath.Join(t.TempDir(), "certs")})
 	address := strings.Replace(n.ConnectionStrings()[0], "esdb://", "kurrentdb://"+node.Username+":"+n.GeneratedPassword()+"@", 1)
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "go", "test", "-count=1", ".", "-args", "-node", address) //nolint:gosec // our own
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "go", "test", "-count=1", ".", "-args", "-node", address)
 	cmd.Dir = filepath.Join(*clientsDir, "kurrentdb")
 	if printed, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, printed)

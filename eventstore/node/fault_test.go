@@ -29,7 +29,7 @@ func persistentWriter(ctx context.Context, t *testing.T, config *esdb.Configurat
 		if i == 0 {
 			return esdb.NoStream{}
 		}
-		return esdb.Revision(uint64(i - 1)) //nolint:gosec // not below zero
+		return esdb.Revision(uint64(i - 1))
 	})
 }
 

@@ -90,7 +90,7 @@ func TestStrangersMakeTheNodeHoldNothing(t *testing.T) {
 				err = s.call(2*i+1, method)
 			}
 			for ; sent < much && err == nil; sent += len(part) {
-				err = s.WriteData(uint32(2*(sent/len(part)%calls)+1), false, part) //nolint:gosec // below 128
+				err = s.WriteData(uint32(2*(sent/len(part)%calls)+1), false, part)
 			}
 			took <- sent
 		}()

@@ -70,7 +70,7 @@ func (n *Node) termStream(srv any, stream grpc.ServerStream, info *grpc.StreamSe
 
 type termedStream struct {
 	grpc.ServerStream
-	ctx context.Context //nolint:containedctx // it replaces the stream's
+	ctx context.Context // it replaces the stream's
 }
 
 func (s *termedStream) Context() context.Context { return s.ctx }

@@ -101,7 +101,7 @@ func newCluster(t *testing.T) *cluster {
 		c.running[name] = current
 		supervisors.Go(func() {
 			for ctx.Err() == nil {
-				cmd := exec.CommandContext(ctx, os.Args[0]) //nolint:gosec // this very binary
+				cmd := exec.CommandContext(ctx, os.Args[0])
 				cmd.Env = append(os.Environ(), nodeEnv+"="+string(said))
 				p, err := tied.Start(cmd, syscall.SIGKILL)
 				if err != nil {

@@ -71,8 +71,8 @@ func encodeRecord(r *store.Record, idAsString bool) []byte {
 		b = appendBytes(b, recordedID, appendBytes(scratch[:0], uuidString, r.ID.String()))
 	} else {
 		var half [24]byte
-		bits := appendNumber(half[:0], uuidMostBits, int64(binary.BigEndian.Uint64(r.ID[:8]))) //nolint:gosec // the same 64 bits
-		bits = appendNumber(bits, uuidLeastBits, int64(binary.BigEndian.Uint64(r.ID[8:])))     //nolint:gosec // the same 64 bits
+		bits := appendNumber(half[:0], uuidMostBits, int64(binary.BigEndian.Uint64(r.ID[:8])))
+		bits = appendNumber(bits, uuidLeastBits, int64(binary.BigEndian.Uint64(r.ID[8:])))
 		b = appendBytes(b, recordedID, appendBytes(scratch[:0], uuidStructured, bits))
 	}
 	b = appendBytes(b, recordedStream, appendBytes(scratch[:0], streamIdentName, r.Stream))
@@ -99,7 +99,7 @@ func appendBytes[V string | []byte](b []byte, field protowire.Number, value V) [
 }
 
 func appendNumber(b []byte, field protowire.Number, v int64) []byte {
-	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), uint64(v)) //nolint:gosec // the protocol's
+	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), uint64(v))
 }
 
 // wireCodec sends an encoded event as it is; all other messages are gRPC's own.

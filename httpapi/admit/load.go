@@ -153,7 +153,7 @@ func (of *lane) leave() func() {
 		defer of.mu.Unlock()
 		for _, queue := range []*list.List{&of.returning, &of.fresh} {
 			if next := queue.Front(); next != nil {
-				close(queue.Remove(next).(chan struct{})) //nolint:forcetypeassert // enter put it there
+				close(queue.Remove(next).(chan struct{})) // enter put it there
 				return
 			}
 		}
@@ -171,5 +171,5 @@ func (l *LoadLimit) refuse(of *lane) error {
 	return wire.RetryAfter(&domain.Error{
 		Kind: domain.KindUnavailable, Code: domain.CodeUnavailable,
 		Message: "the service has more requests than it can take", Hint: "send the same request again after Retry-After seconds",
-	}, 1+rand.IntN(5)) //nolint:gosec // it only spreads
+	}, 1+rand.IntN(5))
 }

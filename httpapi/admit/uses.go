@@ -20,7 +20,7 @@ WHERE u.used_at < EXCLUDED.used_at`
 // cost no second statement.
 func (l *limiter) noteUse(ctx context.Context, key access.Key, now time.Time) error {
 	minute := now.UTC().Truncate(time.Minute)
-	if last, found := l.used.Load(key.KeyID); found && !minute.After(last.(time.Time)) { //nolint:forcetypeassert // only times
+	if last, found := l.used.Load(key.KeyID); found && !minute.After(last.(time.Time)) {
 		return nil
 	}
 	if _, err := l.db.ExecContext(ctx, noteUseSQL, key.KeyID, key.AccountID, minute); err != nil {
@@ -33,7 +33,7 @@ func (l *limiter) noteUse(ctx context.Context, key access.Key, now time.Time) er
 // forgetUses drops the notes that are more than two minutes old.
 func (l *limiter) forgetUses(now time.Time) {
 	l.used.Range(func(id, last any) bool {
-		if now.Sub(last.(time.Time)) > 2*time.Minute { //nolint:forcetypeassert // only times
+		if now.Sub(last.(time.Time)) > 2*time.Minute {
 			l.used.Delete(id)
 		}
 		return true

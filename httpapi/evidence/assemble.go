@@ -146,7 +146,7 @@ func (s *Service) assemble(ctx context.Context, row recordingRow) (size int64, l
 
 // partsReader reads the parts of a recording one after the other.
 type partsReader struct {
-	ctx   context.Context //nolint:containedctx // of one pass
+	ctx   context.Context // of one pass
 	files Files
 	parts []partRow // those that follow
 	open  io.ReadCloser

@@ -50,7 +50,7 @@ func TestTheOfficialSuiteIsPassed(t *testing.T) {
 	defer h.Stop()
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(version, func(t *testing.T) {
-			run := exec.CommandContext(t.Context(), node[0], suite, "server", "--url", server.URL+Path, //nolint:gosec // our own paths
+			run := exec.CommandContext(t.Context(), node[0], suite, "server", "--url", server.URL+Path,
 				"--spec-version", version, "--suite", "all", "--expected-failures", baseline, "-o", t.TempDir())
 			run.Env = append(os.Environ(), "NO_COLOR=1")
 			out, err := run.CombinedOutput()

@@ -351,7 +351,7 @@ func (b *book) typeOf(s *schema) template.HTML {
 		return ""
 	}
 	if name := b.nameOf(*s); name != "" {
-		return withNull(template.HTML(fmt.Sprintf(`<a href="schemas#%[1]s">%[1]s</a>`, template.HTMLEscapeString(name))), s.Nullable) //nolint:gosec // escaped
+		return withNull(template.HTML(fmt.Sprintf(`<a href="schemas#%[1]s">%[1]s</a>`, template.HTMLEscapeString(name))), s.Nullable) // escaped
 	}
 	if s.Items != nil {
 		return withNull("list of "+b.typeOf(s.Items), s.Nullable)
@@ -362,7 +362,7 @@ func (b *book) typeOf(s *schema) template.HTML {
 		for i := range several {
 			types = append(types, string(b.typeOf(&several[i])))
 		}
-		return withNull(template.HTML(strings.Join(types, " or ")), s.Nullable) //nolint:gosec // of typeOf
+		return withNull(template.HTML(strings.Join(types, " or ")), s.Nullable) // of typeOf
 	}
 	if len(s.Enum) > 0 {
 		var values []string
@@ -371,7 +371,7 @@ func (b *book) typeOf(s *schema) template.HTML {
 				values = append(values, "<code>"+template.HTMLEscapeString(fmt.Sprint(v))+"</code>")
 			}
 		}
-		return withNull(template.HTML(strings.Join(values, ", ")), s.Nullable) //nolint:gosec // escaped
+		return withNull(template.HTML(strings.Join(values, ", ")), s.Nullable) // escaped
 	}
 	if s.Format != "" {
 		words += " (" + s.Format + ")"
@@ -386,7 +386,7 @@ func (b *book) typeOf(s *schema) template.HTML {
 	case s.MaxLength != nil:
 		words += fmt.Sprintf(", at most %d characters", *s.MaxLength)
 	}
-	return withNull(template.HTML(template.HTMLEscapeString(words)), s.Nullable) //nolint:gosec // escaped
+	return withNull(template.HTML(template.HTMLEscapeString(words)), s.Nullable) // escaped
 }
 
 func withNull(words template.HTML, nullable bool) template.HTML {
@@ -420,7 +420,7 @@ func inlineOf(text string) template.HTML {
 		}
 		return "<strong>" + strings.Trim(found, "*") + "</strong>"
 	})
-	return template.HTML(text) //nolint:gosec // escaped above
+	return template.HTML(text) // escaped above
 }
 
 // htmlOf is a text of the document's Markdown: headings, lists and paragraphs.
@@ -444,7 +444,7 @@ func htmlOf(text string) template.HTML {
 			fmt.Fprintf(&out, "<p>%s</p>\n", inlineOf(block))
 		}
 	}
-	return template.HTML(out.String()) //nolint:gosec // of inlineOf
+	return template.HTML(out.String()) // of inlineOf
 }
 
 func slug(name string) string { return strings.ReplaceAll(strings.ToLower(name), " ", "-") }

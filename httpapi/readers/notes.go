@@ -195,7 +195,7 @@ func (s *Readers) Flush(ctx context.Context) error {
 	var seen []time.Time
 	for _, n := range due {
 		at, _, ok := events.SplitCursor(n.note.Cursor)
-		commit, prepare := int64(at.Commit), int64(at.Prepare) //nolint:gosec // SplitCursor has bounded them
+		commit, prepare := int64(at.Commit), int64(at.Prepare)
 		if !ok {
 			commit, prepare = -1, -1
 		}

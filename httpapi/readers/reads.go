@@ -87,7 +87,7 @@ func (row readerRow) reader(limit int) Reader {
 		FirstSeenAt: row.FirstSeenAt.UTC(), LastSeenAt: row.LastSeenAt.UTC(),
 	}
 	if row.Commit >= 0 {
-		at := domain.Position{Commit: uint64(row.Commit), Prepare: uint64(row.Prepare)} //nolint:gosec // as it was written
+		at := domain.Position{Commit: uint64(row.Commit), Prepare: uint64(row.Prepare)}
 		r.Cursor = events.CursorAt(at)
 	}
 	if row.Unread != nil {

@@ -115,7 +115,7 @@ func (r *renderer) functions(a *assets) template.FuncMap {
 	return template.FuncMap{
 		"asset":   a.url,
 		"command": func() string { return commandMark },
-		"account": func() template.HTML { return template.HTML(accountMark) }, //nolint:gosec // a word of ours
+		"account": func() template.HTML { return template.HTML(accountMark) }, // a word of ours
 		"tag":     func() string { return tagMark },
 		"rows":    func() string { return rowsMark },
 		"ago":     func(t time.Time) string { return Ago(r.now(), t) },
@@ -148,7 +148,7 @@ const inUTC = "2 Jan 2006, 15:04 UTC"
 // title stays UTC. In an attribute, the template engine keeps only its text.
 func zoned(t time.Time, as, layout string) template.HTML {
 	t = t.UTC()
-	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s" data-zone="%s">%s</time>`, //nolint:gosec // digits and words of ours
+	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s" data-zone="%s">%s</time>`, // digits and words of ours
 		t.Format(time.RFC3339), t.Format(inUTC), as, t.Format(layout)))
 }
 
@@ -242,7 +242,7 @@ func Credits(n domain.Credits) string {
 func Number(n any) (string, error) {
 	v := reflect.ValueOf(n)
 	if v.CanUint() && v.Uint() <= math.MaxInt64 {
-		return group(int64(v.Uint())), nil //nolint:gosec // it fits
+		return group(int64(v.Uint())), nil
 	}
 	if !v.CanInt() {
 		return "", fmt.Errorf("a number is %T", n)

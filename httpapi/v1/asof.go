@@ -27,7 +27,7 @@ func (a *Handlers) asOf(r *wire.Request, p *wire.Problems) (*asked, error) {
 	q := r.Query(p)
 	text := q.Text("asOf")
 	if text == "" {
-		return nil, nil //nolint:nilnil // none was asked for
+		return nil, nil
 	}
 	// The feed tells the state of the jobs at a moment. A feed that is behind would tell
 	// it wrongly.
@@ -39,7 +39,7 @@ func (a *Handlers) asOf(r *wire.Request, p *wire.Problems) (*asked, error) {
 		var ok bool
 		if at.Position, _, ok = events.SplitCursor(text); !ok || at.Position == (domain.Position{}) {
 			p.Add("asOf", "must be a time, or the cursor of an event")
-			return nil, nil //nolint:nilnil // it is told
+			return nil, nil
 		}
 		if _, err := a.cursors.Accept(r.Context(), text); err != nil {
 			var refused *domain.Error
@@ -54,13 +54,13 @@ func (a *Handlers) asOf(r *wire.Request, p *wire.Problems) (*asked, error) {
 		}
 		if at.Position.Compare(head) > 0 {
 			p.Add("asOf", "must not lie ahead of the log")
-			return nil, nil //nolint:nilnil // it is told
+			return nil, nil
 		}
 		return &at, nil
 	}
 	moment := q.Time("asOf")
 	if moment == nil {
-		return nil, nil //nolint:nilnil // it is told
+		return nil, nil
 	}
 	now, err := a.accountTime(r.Context(), r)
 	if err != nil {
@@ -68,7 +68,7 @@ func (a *Handlers) asOf(r *wire.Request, p *wire.Problems) (*asked, error) {
 	}
 	if moment.After(now) {
 		p.Add("asOf", "must not lie ahead of the account's time, %s", now.UTC().Format(wire.TimestampLayout))
-		return nil, nil //nolint:nilnil // it is told
+		return nil, nil
 	}
 	// Answers show milliseconds, so a moment includes its whole millisecond.
 	whole := moment.Truncate(time.Millisecond).Add(time.Millisecond - time.Nanosecond)

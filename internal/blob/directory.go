@@ -180,8 +180,8 @@ func (d directory) room() (free, total int64, err error) {
 	if err := unix.Statfs(d.path, &disk); err != nil {
 		return 0, 0, err
 	}
-	size := int64(disk.Bsize)                                        //nolint:unconvert // the type differs by system
-	return int64(disk.Bavail) * size, int64(disk.Blocks) * size, nil //nolint:gosec // no disk has 2^63 bytes
+	size := int64(disk.Bsize) //nolint:unconvert // the type differs by system
+	return int64(disk.Bavail) * size, int64(disk.Blocks) * size, nil
 }
 
 func (d directory) reachable(context.Context) error {

@@ -38,9 +38,9 @@ func newPasskey(t *testing.T, asked credential.Challenge, id []byte) []byte {
 	var data bytes.Buffer
 	party := sha256.Sum256([]byte("localhost"))
 	data.Write(party[:])
-	data.WriteByte(0x45)                                                    // present, verified, a credential follows
-	data.Write(make([]byte, 4+16))                                          // the counter, and the authenticator's kind
-	must.NoError(t, binary.Write(&data, binary.BigEndian, uint16(len(id)))) //nolint:gosec // 16
+	data.WriteByte(0x45)           // present, verified, a credential follows
+	data.Write(make([]byte, 4+16)) // the counter, and the authenticator's kind
+	must.NoError(t, binary.Write(&data, binary.BigEndian, uint16(len(id))))
 	data.Write(id)
 	data.Write([]byte{0xa5, 0x01, 0x02, 0x03, 0x26, 0x20, 0x01, 0x21, 0x58, 0x20}) // {1: EC2, 3: ES256, -1: P-256, -2: x
 	data.Write(point[1:33])

@@ -31,6 +31,6 @@ func Room(place string) (free, total int64, err error) {
 	if err != nil {
 		return 0, 0, fmt.Errorf("measure the disk of %s: %w", place, err)
 	}
-	size := int64(disk.Bsize)                                        //nolint:unconvert // the type differs by system
-	return int64(disk.Bavail) * size, int64(disk.Blocks) * size, nil //nolint:gosec // no disk has 2^63 bytes
+	size := int64(disk.Bsize) //nolint:unconvert // the type differs by system
+	return int64(disk.Bavail) * size, int64(disk.Blocks) * size, nil
 }

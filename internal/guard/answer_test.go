@@ -41,7 +41,7 @@ func raw(t *testing.T, answer string) string {
 	return "http://" + ln.Addr().String()
 }
 
-func get(t *testing.T, ctx context.Context, url string) (*http.Response, error) { //nolint:revive // t first, as everywhere in tests
+func get(t *testing.T, ctx context.Context, url string) (*http.Response, error) {
 	t.Helper()
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)

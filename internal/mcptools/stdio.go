@@ -34,7 +34,7 @@ func (l *listening) Connect(ctx context.Context) (sdk.Connection, error) {
 type listeningConn struct {
 	sdk.Connection
 	tools *Tools
-	ctx   context.Context //nolint:containedctx // of the streams, which end with the connection
+	ctx   context.Context // of the streams, which end with the connection
 	stop  context.CancelFunc
 
 	mu   sync.Mutex

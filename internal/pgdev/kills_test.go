@@ -91,7 +91,7 @@ func programOf(t *testing.T, path string) (pid int) {
 	info, err := os.Stat(path)
 	must.NoError(t, err)
 	cmd := exec.CommandContext(t.Context(), "sleep", "600")
-	if owner := info.Sys().(*syscall.Stat_t); int(owner.Uid) != os.Getuid() { //nolint:forcetypeassert // on Unix
+	if owner := info.Sys().(*syscall.Stat_t); int(owner.Uid) != os.Getuid() {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: owner.Uid, Gid: owner.Gid}}
 	}
 	must.NoError(t, cmd.Start())

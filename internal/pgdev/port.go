@@ -54,7 +54,7 @@ func (s *Server) choosePort(ctx context.Context) error {
 // newPort takes a port that is free at the moment.
 func (s *Server) newPort(ctx context.Context) error {
 	for range portAttempts {
-		s.Port = firstPort + rand.IntN(ports) //nolint:gosec // no secret
+		s.Port = firstPort + rand.IntN(ports)
 		if s.portFree(ctx) {
 			return s.keepPort()
 		}

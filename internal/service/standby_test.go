@@ -34,7 +34,7 @@ func standBy(t *testing.T, primary *pgdev.Server, dir string) *pgdev.Server {
 	must.NoError(t, err)
 	base := filepath.Join(t.TempDir(), "base")
 	eventually.Within(t, eventually.Patience, func() error { // the rules may not be read yet
-		out, err := exec.CommandContext(t.Context(), filepath.Join(bin, "pg_basebackup"), "--pgdata="+base, "--write-recovery-conf", //nolint:gosec // of this installation
+		out, err := exec.CommandContext(t.Context(), filepath.Join(bin, "pg_basebackup"), "--pgdata="+base, "--write-recovery-conf",
 			"--checkpoint=fast", "--no-sync", "--dbname="+primary.DSN("postgres")).CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, out)

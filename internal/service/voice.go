@@ -16,7 +16,7 @@ import (
 // address that is taken is no reason not to serve: then it is another one, or none.
 func listenVoice(ctx context.Context, cfg Config, log *logrus.Logger) (*voice.Server, error) {
 	if !cfg.Voice {
-		return nil, nil //nolint:nilnil // there is none, and that is no error
+		return nil, nil
 	}
 	c := voice.Config{Addr: cfg.VoiceAddr, Public: cfg.VoicePublic}
 	s, err := voice.Listen(ctx, c)
@@ -35,5 +35,5 @@ func listenVoice(ctx context.Context, cfg Config, log *logrus.Logger) (*voice.Se
 		}
 	}
 	log.WithError(err).Warn("there is no voice in sessions: set HUMANQA_VOICE_ADDR to an address of this machine, or HUMANQA_VOICE=off")
-	return nil, nil //nolint:nilnil // see above
+	return nil, nil
 }

@@ -2,7 +2,7 @@ package signature
 
 import (
 	"crypto/hmac"
-	"crypto/sha1" //nolint:gosec // Vercel signs by it, and HMAC needs no collision resistance
+	"crypto/sha1" // Vercel signs by it, and HMAC needs no collision resistance
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"

@@ -17,7 +17,7 @@ import (
 func script(t *testing.T, line string) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "program")
-	must.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\n"+line+"\n"), 0o700)) //nolint:gosec // it is run
+	must.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\n"+line+"\n"), 0o700))
 	return path
 }
 

@@ -93,7 +93,7 @@ func runCommand(ctx context.Context, command string, input []byte) ([]byte, erro
 	if len(words) == 0 {
 		return nil, errors.New("names no program")
 	}
-	program := exec.CommandContext(ctx, words[0], words[1:]...) //nolint:gosec // the operator's own
+	program := exec.CommandContext(ctx, words[0], words[1:]...)
 	program.WaitDelay = commandRest
 	out := bounded{left: keysetSize}
 	program.Stdin, program.Stdout = bytes.NewReader(input), &out

@@ -100,7 +100,7 @@ func TestWhatBrowsersRecordBecomesSeekable(t *testing.T) {
 }
 
 // binarySize reads the size in a cluster's head as it is written here.
-func binarySize(cluster []byte) int { return int(number(cluster[5:clusterHead])) } //nolint:gosec // a few thousand
+func binarySize(cluster []byte) int { return int(number(cluster[5:clusterHead])) }
 
 func TestARecordingOfABrowserMayEndAtAnyByte(t *testing.T) {
 	t.Parallel()

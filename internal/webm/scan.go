@@ -131,7 +131,7 @@ func headOf(b []byte) (e element, ok bool) {
 		return e, false
 	}
 	size, n, ok := vint(b[ids:])
-	return element{id: uint32(number(b[:ids])), head: ids + n, size: size}, ok //nolint:gosec // at most four bytes
+	return element{id: uint32(number(b[:ids])), head: ids + n, size: size}, ok
 }
 
 // enter reads the next element's head.
@@ -345,8 +345,7 @@ func (s *scan) blockHead(e element) (b block, flags byte, err error) {
 	if !ok || track < 0 || len(head) < n+3 {
 		return b, 0, errCut
 	}
-	return block{is: true, track: uint64(track), time: int16(binary.BigEndian.Uint16(head[n:]))}, head[n+2],
-		nil //nolint:gosec // it is signed
+	return block{is: true, track: uint64(track), time: int16(binary.BigEndian.Uint16(head[n:]))}, head[n+2], nil
 }
 
 // readGroup reads a block with its group. A block that refers to no other is a key frame.
@@ -377,12 +376,12 @@ func (s *scan) readGroup(e element) (found block, err error) {
 }
 
 // ticks is a time in the recording's own unit, at least one.
-func (s *scan) ticks(d time.Duration) int64 { return max(1, int64(d)/int64(s.scale)) } //nolint:gosec // at most a second
+func (s *scan) ticks(d time.Duration) int64 { return max(1, int64(d)/int64(s.scale)) }
 
 // span is the duration of so many ticks.
 func (s *scan) span(ticks int64) time.Duration {
-	if ticks > math.MaxInt64/int64(s.scale) { //nolint:gosec // at most a second
+	if ticks > math.MaxInt64/int64(s.scale) {
 		return math.MaxInt64
 	}
-	return time.Duration(ticks * int64(s.scale)) //nolint:gosec // at most a second
+	return time.Duration(ticks * int64(s.scale))
 }

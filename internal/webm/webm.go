@@ -142,7 +142,7 @@ func (p *Plan) cues(s *scan, first int64) []byte {
 	at, next := first, int64(0)
 	for _, c := range p.clusters {
 		if c.cue >= next {
-			place := appendUint(appendUint(nil, idCueTrack, s.cueTrack), idCuePosition, uint64(at)) //nolint:gosec // never negative
+			place := appendUint(appendUint(nil, idCueTrack, s.cueTrack), idCuePosition, uint64(at))
 			point := appendElement(appendUint(nil, idCueTime, uint64(c.cue)), idCuePositions, place)
 			all = appendElement(all, idCuePoint, point)
 			next = c.cue + s.ticks(cueEvery)
@@ -210,7 +210,7 @@ func early(err error) error {
 
 // Sizes always have eight bytes, so that their own length is known before their value.
 func appendSize(b []byte, n int64) []byte {
-	return binary.BigEndian.AppendUint64(b, uint64(n)|1<<56) //nolint:gosec // never negative
+	return binary.BigEndian.AppendUint64(b, uint64(n)|1<<56)
 }
 
 func appendID(b []byte, id uint32) []byte {

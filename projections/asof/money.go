@@ -49,15 +49,15 @@ func (q *Reads) Ledger(ctx context.Context, accountID string, at events.Until) (
 	if err != nil {
 		return 0, err
 	}
-	found := sort.Search(int(n), func(i int) bool { //nolint:gosec // no ledger is that long
+	found := sort.Search(int(n), func(i int) bool {
 		if err != nil {
 			return true
 		}
-		r, there, lookErr := q.one(ctx, domain.CreditsStream(accountID), uint64(i)) //nolint:gosec // it is not negative
+		r, there, lookErr := q.one(ctx, domain.CreditsStream(accountID), uint64(i))
 		err = lookErr
 		return err != nil || !there || at.Passed(r)
 	})
-	return uint64(found), err //nolint:gosec // it is not negative
+	return uint64(found), err
 }
 
 // one reads a single event of a stream.

@@ -78,10 +78,10 @@ func TestAnAccountGetsItsOwnEventsAndTheirProofs(t *testing.T) {
 	var rows []string
 	tell := func(row []any) error {
 		data, ok := row[10].(json.RawMessage)
-		if !ok || !json.Valid(data) || row[0].(int64) <= 0 { //nolint:forcetypeassert // a test
+		if !ok || !json.Valid(data) || row[0].(int64) <= 0 {
 			t.Errorf("%v", row)
 		}
-		rows = append(rows, strings.Join([]string{row[2].(string), row[5].(string), row[7].(string)}, " ")+" "+string(data)) //nolint:forcetypeassert // a test
+		rows = append(rows, strings.Join([]string{row[2].(string), row[5].(string), row[7].(string)}, " ")+" "+string(data))
 		return nil
 	}
 	must.NoError(t, own.Events(w.ctx(), "acc", nil, nil, tell))

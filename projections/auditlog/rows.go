@@ -28,8 +28,8 @@ func eventRow(e eventstore.RawEvent, meta domain.Metadata, actor string, data []
 		at = meta.Time
 	}
 	return []any{
-		int64(e.Position.Commit), int64(e.Position.Prepare), //nolint:gosec // no log is that long
-		e.Stream, int64(e.Revision), e.ID.String(), e.Type, //nolint:gosec // no stream is that long
+		int64(e.Position.Commit), int64(e.Position.Prepare),
+		e.Stream, int64(e.Revision), e.ID.String(), e.Type,
 		at, actor, meta.AccountID, meta.CorrelationID, json.RawMessage(data),
 	}
 }

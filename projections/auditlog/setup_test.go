@@ -209,7 +209,7 @@ func (w *world) standalone(file string, kept ...auditlog.Checkpoint) (out string
 		must.NoError(w.t, os.WriteFile(name, []byte(k.Note), 0o600))
 		args = append(args, name)
 	}
-	said, err := exec.CommandContext(w.ctx(), filepath.Join(built.dir, "auditverify"), args...).CombinedOutput() //nolint:gosec // built here
+	said, err := exec.CommandContext(w.ctx(), filepath.Join(built.dir, "auditverify"), args...).CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) {
 		w.t.Fatalf("%v: %s", err, said)

@@ -50,7 +50,7 @@ func SplitCursor(s string) (at domain.Position, mark string, ok bool) {
 		if err != nil {
 			return domain.Position{}, "", false
 		}
-		*part.into = uint64(n) //nolint:gosec // the pattern has no sign
+		*part.into = uint64(n)
 	}
 	return at, mark, true
 }
@@ -77,5 +77,5 @@ func parseCursor(s string) (place, error) {
 	if !ok {
 		return place{}, domain.Invalid(domain.Detail{Path: "after", Message: "must be a cursor of this feed"})
 	}
-	return place{int64(at.Commit), int64(at.Prepare)}, nil //nolint:gosec // SplitCursor has bounded them
+	return place{int64(at.Commit), int64(at.Prepare)}, nil
 }

@@ -135,7 +135,7 @@ func TestAHostThatNoIndexHoldsStopsNoProjection(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.Run(w.Sup)
-	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test's
+	r := rand.New(rand.NewPCG(1, 2))
 	var host strings.Builder
 	for range 1990 {
 		host.WriteRune(0xe0100 + r.Int32N(0xf0))

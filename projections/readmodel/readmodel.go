@@ -153,7 +153,7 @@ func encode(v reflect.Value, plain bool) (any, error) {
 	case v.CanInt():
 		return v.Int(), nil
 	case v.CanUint() && v.Uint() <= math.MaxInt64:
-		return int64(v.Uint()), nil //nolint:gosec // it fits
+		return int64(v.Uint()), nil
 	case v.Kind() == reflect.Bool:
 		return v.Bool(), nil
 	}

@@ -247,7 +247,7 @@ func (p Projector) fold(batch []domain.Recorded) (set []timerRow, kinds, keys []
 		case !c.Clear:
 			set = append(set, timerRow{
 				Kind: c.Kind, Key: c.Key, AccountID: c.AccountID, DueAt: readmodel.Moment(c.DueAt), WallClock: c.WallClock,
-				CauseID: c.by.ID.String(), Position: int64(c.by.Position.Commit), //nolint:gosec // no log has 2^63 events
+				CauseID: c.by.ID.String(), Position: int64(c.by.Position.Commit),
 			})
 		case !born[id]:
 			kinds, keys = append(kinds, c.Kind), append(keys, c.Key)

@@ -179,7 +179,7 @@ func (s Store) KeepRun(workDir string, r Run) error {
 }
 
 func read(path string, out any) error {
-	raw, err := os.ReadFile(path) //nolint:gosec // a file of ours
+	raw, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}

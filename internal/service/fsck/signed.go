@@ -97,7 +97,7 @@ func (i Installation) lastRow(ctx context.Context, tx *sqlx.Tx) (uint64, error) 
 		return 0, nil
 	}
 	position, _, err := store.Head(ctx, tx)
-	return uint64(position), err //nolint:gosec // never negative
+	return uint64(position), err
 }
 
 // published is how long a node may take to show what it has written.

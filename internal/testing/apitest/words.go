@@ -65,7 +65,7 @@ func (o ownLog) Events(_ context.Context, accountID string, since *time.Time, un
 		if since != nil && e.Meta.Time.Before(*since) || until != nil && until.Passed(e) {
 			continue
 		}
-		row := []any{int64(e.Position.Commit), int64(e.Position.Prepare), e.Stream, int64(e.Revision), e.ID.String(), e.Type, e.Meta.Time, "operator", "", "", json.RawMessage(`{"sealed":"[sealed]"}`)} //nolint:gosec // few events
+		row := []any{int64(e.Position.Commit), int64(e.Position.Prepare), e.Stream, int64(e.Revision), e.ID.String(), e.Type, e.Meta.Time, "operator", "", "", json.RawMessage(`{"sealed":"[sealed]"}`)}
 		if err := each(row); err != nil {
 			return err
 		}

@@ -78,7 +78,7 @@ func dial(t *testing.T, p *faultproxy.Proxy) *net.TCPConn {
 	conn, err := net.Dial("tcp", p.Addr()) //nolint:noctx // at once
 	must.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
-	return conn.(*net.TCPConn) //nolint:forcetypeassert // by its network
+	return conn.(*net.TCPConn)
 }
 
 // say sends a text and gives its echo, or the error of the connection.

@@ -45,18 +45,18 @@ func jobModel() porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return jobState{status: showing(absent)} },
 		Step: func(state, in, _ any) (bool, any) {
-			return state.(jobState).step(in.(step)) //nolint:forcetypeassert // ours
+			return state.(jobState).step(in.(step))
 		},
 		Equal: func(a, b any) bool {
-			x, y := a.(jobState), b.(jobState) //nolint:forcetypeassert // ours
+			x, y := a.(jobState), b.(jobState)
 			return x.checker == y.checker && x.token == y.token && x.status.equal(y.status)
 		},
 		DescribeOperation: func(in, _ any) string {
-			s := in.(step) //nolint:forcetypeassert // ours
+			s := in.(step)
 			return fmt.Sprintf("%s %s%s %d: %s %s", s.Kind, s.part, s.Checker, s.Token, s.Outcome, s.Status)
 		},
 		DescribeState: func(state any) string {
-			s := state.(jobState) //nolint:forcetypeassert // ours
+			s := state.(jobState)
 			return fmt.Sprintf("%s by %s, token %d; may show %q", s.status.last(), s.checker, s.token, s.status.values)
 		},
 	}

@@ -93,18 +93,18 @@ func ledgerModel(granted, price int) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return ledger{used: showing(0)} },
 		Step: func(state, in, _ any) (bool, any) {
-			return state.(ledger).step(in.(step), granted, price) //nolint:forcetypeassert // ours
+			return state.(ledger).step(in.(step), granted, price)
 		},
 		Equal: func(a, b any) bool {
-			x, y := a.(ledger), b.(ledger) //nolint:forcetypeassert // ours
+			x, y := a.(ledger), b.(ledger)
 			return x.voids == y.voids && x.used.equal(y.used)
 		},
 		DescribeOperation: func(in, _ any) string {
-			s := in.(step) //nolint:forcetypeassert // ours
+			s := in.(step)
 			return fmt.Sprintf("%s %s %.8s: %s, used %d, available %d, short %d", s.Kind, s.part, s.Job, s.Outcome, s.Used, s.Available, s.Lacking)
 		},
 		DescribeState: func(state any) string {
-			used := state.(ledger).used //nolint:forcetypeassert // ours
+			used := state.(ledger).used
 			return fmt.Sprintf("%d of %d used; may show %d", used.last(), granted, used.values)
 		},
 	}

@@ -151,7 +151,7 @@ func (c *contract) tail() {
 			c.Errorf("%d events, %t, %v; want %d to %d", len(events), ok, err, first, last)
 		}
 		for i, e := range events {
-			if e.Revision != first+uint64(i) || e.Event == nil { //nolint:gosec // an index
+			if e.Revision != first+uint64(i) || e.Event == nil {
 				c.Errorf("event %d is %d, %s %v", i, e.Revision, e.Type, e.Event)
 			}
 		}
@@ -329,7 +329,7 @@ func (c *contract) waited() {
 	if a := <-answers; !errors.Is(a.err, context.Canceled) {
 		c.Errorf("got %+v, %v", a.page, a.err)
 	}
-	c.append(domain.ExpectedRevision(last.Revision), note("for nobody")) //nolint:gosec // a small number
+	c.append(domain.ExpectedRevision(last.Revision), note("for nobody"))
 	if page, err := c.log.Next(ctx, eventstore.At(last.Position), 10, nil); !errors.Is(err, context.Canceled) {
 		c.Errorf("after its end came %+v, %v", page, err)
 	}

@@ -117,7 +117,7 @@ func (l *Ledger) Reload(ctx context.Context) error {
 	l.state = credits.State{}
 	for _, r := range events {
 		l.state = credits.Evolve(l.state, r.Event)
-		l.next = domain.ExpectedRevision(r.Revision) //nolint:gosec // far below the bound
+		l.next = domain.ExpectedRevision(r.Revision)
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 // ends without an error; said is its standard error.
 func other(t *testing.T, cache string) (said func() string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestTheURLReachesTheSameDatabase$") //nolint:gosec // this very binary
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestTheURLReachesTheSameDatabase$")
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "HUMANQA_") })
 	cmd.Env = append(cmd.Env, "GOCACHE="+filepath.Join(cache, "go-build"))
 	var out strings.Builder

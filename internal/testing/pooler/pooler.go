@@ -48,9 +48,9 @@ func Start(t testing.TB, dsn string, mode Mode) string {
 	dir, err := os.MkdirTemp("", "pooler") //nolint:usetesting // no other user can reach the test's own
 	must.NoError(t, err)
 	t.Cleanup(func() { must.NoError(t, os.RemoveAll(dir)) })
-	must.NoError(t, os.Chmod(dir, 0o755)) //nolint:gosec // its user reads there
+	must.NoError(t, os.Chmod(dir, 0o755))
 	users, settings := filepath.Join(dir, "users.txt"), filepath.Join(dir, "pgbouncer.ini")
-	must.NoError(t, os.WriteFile(users, fmt.Appendf(nil, "%q %q\n", to.User, to.Password), 0o644)) //nolint:gosec // as above
+	must.NoError(t, os.WriteFile(users, fmt.Appendf(nil, "%q %q\n", to.User, to.Password), 0o644))
 	listen := pgtest.Through(t, dsn, func(string, string) string { return process.Address(t) })
 	at, err := url.Parse(listen)
 	must.NoError(t, err)
@@ -65,12 +65,12 @@ unix_socket_dir =
 auth_type = trust
 auth_file = %s
 pool_mode = %s
-`, to.Host, to.Port, at.Port(), users, mode), 0o644)) //nolint:gosec // as above
+`, to.Host, to.Port, at.Port(), users, mode), 0o644))
 	args := []string{settings}
 	if os.Getuid() == 0 { // which it refuses to be
 		args = append([]string{"-u", owner(t, to)}, args...)
 	}
-	server := process.Start(t, exec.CommandContext(context.WithoutCancel(t.Context()), program, args...)) //nolint:gosec // found above
+	server := process.Start(t, exec.CommandContext(context.WithoutCancel(t.Context()), program, args...))
 	t.Cleanup(server.Kill)
 	at.RawQuery = "sslmode=disable"
 	eventually.Within(t, eventually.Patience, func() error {

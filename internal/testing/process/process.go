@@ -35,8 +35,8 @@ const firstPort, ports = 10_000, 10_000
 func Address(t testing.TB) string {
 	t.Helper()
 	for range 1000 {
-		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(firstPort+rand.IntN(ports))) //nolint:gosec // no secret
-		lock, err := net.ListenPacket("udp", address)                                      //nolint:noctx // at once
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(firstPort+rand.IntN(ports)))
+		lock, err := net.ListenPacket("udp", address) //nolint:noctx // at once
 		if err != nil {
 			continue
 		}

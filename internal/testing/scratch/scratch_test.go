@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 // other is another test binary, whose temporary files are in a folder.
 func other(t *testing.T, temporary, flag string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], flag) //nolint:gosec // this very binary
+	cmd := exec.CommandContext(t.Context(), os.Args[0], flag)
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "HUMANQA_") })
 	cmd.Env = append(cmd.Env, "TMPDIR="+temporary, runAsTests+"=1")
 	cmd.Stderr = os.Stderr
@@ -102,7 +102,7 @@ func TestThatIsKilled(t *testing.T) {
 	pgtest.New(t)
 	dir := pgtest.NewDataDir(t)
 	must.NoError(t, os.Mkdir(dir, 0o700))
-	service := exec.Command(os.Args[0]) //nolint:gosec,noctx // this very binary; the test stops it
+	service := exec.Command(os.Args[0]) //nolint:noctx // this very binary; the test stops it
 	service.Env = append(os.Environ(), runAsService+"="+dir)
 	service.Stdout = os.Stdout
 	process.Start(t, service)

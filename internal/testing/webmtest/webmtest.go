@@ -39,7 +39,7 @@ func (f Film) Head() []byte {
 
 // Second is the n-th cluster.
 func (f Film) Second(n int) []byte {
-	content := number(0xE7, uint64(n)*1000) //nolint:gosec // never negative
+	content := number(0xE7, uint64(n)*1000)
 	for i := range 5 {
 		track, flags := byte(0x81), byte(0)
 		if f.Sound {
@@ -48,7 +48,7 @@ func (f Film) Second(n int) []byte {
 		if i == 0 && !f.Groups {
 			flags = 0x80
 		}
-		at := uint16(i * 200) //nolint:gosec // below a thousand
+		at := uint16(i * 200)
 		block := append(binary.BigEndian.AppendUint16([]byte{track}, at), flags)
 		block = append(block, bytes.Repeat([]byte{byte(n)}, f.Frame)...)
 		if !f.Groups {

@@ -36,7 +36,7 @@ func run(dir, payloads string) error {
 		if err := w.Close(); err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(dir, "dist", name), out.Bytes(), 0o644); err != nil { //nolint:gosec // part of the source
+		if err := os.WriteFile(filepath.Join(dir, "dist", name), out.Bytes(), 0o644); err != nil {
 			return err
 		}
 	}
