@@ -13,7 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/loop"
 	"humanqa/httpapi/input"
@@ -151,18 +150,11 @@ func TestTheTextsForCodingAgents(t *testing.T) {
 	equal(t, s.call("", "GET", "/docs/skill.md", "").Body.String(), skill.Text)
 	equal(t, s.call("", "GET", "/docs/agents.md", "").Body.String(), skill.AgentsSection)
 
-	var prices strings.Builder
-	for _, kind := range job.Types() {
-		fmt.Fprintf(&prices, "| %s (`%s`) | %d | %d |\n", kind.Title(), kind, command.Price(kind, false), command.Price(kind, true))
-	}
-	if !strings.Contains(skill.Text, "| Type | Normal | Urgent |\n|---|---|---|\n"+prices.String()+"\n") {
-		t.Errorf("the skill has other prices than\n%s", prices.String())
-	}
-	if want := fmt.Sprintf("a General QA test %d, urgent %d.", command.Price(job.GeneralQA, false), command.Price(job.GeneralQA, true)); !strings.Contains(skill.AgentsSection, want) {
+	if want := fmt.Sprintf("a General QA test %d, urgent %d.", job.GeneralQA.Price(false), job.GeneralQA.Price(true)); !strings.Contains(skill.AgentsSection, want) {
 		t.Errorf("the section does not say %q", want)
 	}
 	for _, bound := range regexp.MustCompile(`hqa (?:test|retest) [^\n\x60]*--max-credits (\d+)`).FindAllStringSubmatch(skill.Text+skill.AgentsSection, -1) {
-		equal(t, bound[1], fmt.Sprint(command.Price(job.GeneralQA, false)))
+		equal(t, bound[1], fmt.Sprint(job.GeneralQA.Price(false)))
 	}
 	for _, header := range []string{input.SkillHeader, input.IterationHeader, input.MaxIterationsHeader} {
 		equal(t, strings.Contains(skill.Text, "`"+header+"`"), true)

@@ -55,7 +55,7 @@ func TestThePricesAreShown(t *testing.T) {
 	s := shared(t)
 	_, key := s.account(0)
 	prices, _ := s.call(key, "GET", "/v1/pricing", "").want(http.StatusOK)["prices"].([]any)
-	equal(t, len(prices), 9)
+	equal(t, len(prices), len(job.Types()))
 	for _, p := range prices {
 		row, _ := p.(map[string]any)
 		normal := 5.0

@@ -202,7 +202,7 @@ func draft(cause command.Cause, in command.SubmitJob) *job.Created {
 		Submission: job.Submission{
 			AccountID: cause.AccountID, ProjectID: in.ProjectID, URL: in.URL, Title: in.Title, Description: in.Description,
 			Type: in.Type, TypeEcho: in.TypeEcho, Urgent: in.Urgent, SLAMinutes: sla,
-			Price: command.Price(in.Type, in.Urgent), Source: in.Source, Target: in.Target,
+			Price: in.Type.Price(in.Urgent), Source: in.Source, Target: in.Target,
 		},
 		Items: job.UniqueKeys(items), CreatedAt: time.Now().UTC(),
 	}

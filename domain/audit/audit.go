@@ -198,9 +198,9 @@ func (a *Audit) seeJob(r domain.Recorded, jobID string) {
 		a.Jobs++
 		a.jobs[jobID] = &life{
 			account: e.AccountID, price: e.Price, status: job.StatusPending,
-			robots: e.Sandbox || e.Type == job.AIReview,
+			robots: e.Sandbox || e.Type.Automatic(),
 			slot:   e.SessionID != "", waiting: e.SessionID != "",
-			noList: len(e.Items) == 0 && e.Type != job.AIReview,
+			noList: len(e.Items) == 0 && !e.Type.Automatic(),
 		}
 		return
 	case *job.Voided:

@@ -24,7 +24,17 @@ func (s *Service) EstimateJob(ctx context.Context, cause Cause, in SubmitJob) (E
 		return st.Available(now)
 	})
 	return Estimate{
-		CreditsRequired: Price(in.Type, in.Urgent), CreditsAvailable: available,
+		CreditsRequired: in.Type.Price(in.Urgent), CreditsAvailable: available,
 		EstimatedMinutes: estimate(minutes, in.Urgent), SLAMinutes: minutes,
 	}, err
+}
+
+// estimate says in how many minutes a job should be done: the SLA, half of it
+// when urgent, never less than five (decisions,
+// "estimatedCompletionMinutes").
+func estimate(slaMinutes int, urgent bool) int {
+	if urgent {
+		slaMinutes /= 2
+	}
+	return max(slaMinutes, 5)
 }

@@ -36,7 +36,7 @@ func (s *Service) testHosted(
 	test, loopSession := prepared.newJob(in), ""
 	if in.Loop != nil {
 		test.Source = "loop"
-		test.LoopID, loopSession, err = s.joinLoop(ctx, cause, prepared.projectID, *in.Loop, jobID, Price(prepared.jobType, in.Urgent))
+		test.LoopID, loopSession, err = s.joinLoop(ctx, cause, prepared.projectID, *in.Loop, jobID, prepared.jobType.Price(in.Urgent))
 		if err != nil {
 			return HostedJob{}, "", err
 		}
@@ -62,7 +62,7 @@ func (g preparation) newJob(in HostedTest) newJob {
 	submission.ProjectID, submission.Type, submission.TypeEcho, submission.SLAMinutes = g.projectID, g.jobType, g.typeEcho, g.slaMinutes
 	submission.Title, submission.Description = shorten("Hosted test of "+in.Host, maxTitle), description
 	items := in.Items
-	if g.jobType == job.AIReview {
+	if g.jobType.Automatic() {
 		items = nil
 	}
 	return newJob{

@@ -46,7 +46,7 @@ func (w *world) claimAs(t *rapid.T, checker, id string) {
 			switch {
 			case j.Status != job.StatusClaimed || j.CheckerID != checker || j.Token != a.Token || !j.DueAt.Equal(a.DueAt):
 				return fmt.Sprintf("the job is %s by %s under %d", j.Status, j.CheckerID, j.Token)
-			case j.Sandbox || j.Type == job.AIReview || len(a.Checklist) == 0:
+			case j.Sandbox || j.Type.Automatic() || len(a.Checklist) == 0:
 				return "it is no job for people"
 			case j.AccessInstructions != "" && a.Brief.AccessInstructions != "ring twice":
 				return "the brief hides how to get in"

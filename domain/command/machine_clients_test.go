@@ -361,7 +361,7 @@ func (w *world) rate(t *rapid.T) {
 			}
 			return ""
 		},
-	}, w.drawService(t), nil); err == nil && w.jobs[id].Type == job.AIReview {
+	}, w.drawService(t), nil); err == nil && w.jobs[id].Type.Automatic() {
 		t.Fatalf("the review %s is rated", id)
 	}
 }

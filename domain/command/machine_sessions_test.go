@@ -21,7 +21,7 @@ func (w *world) gather(t *rapid.T) {
 		Test:  w.drawTest(t),
 		Slots: make([]command.NewSlot, rapid.IntRange(session.MinSlots, 3).Draw(t, "slots")),
 	}
-	if in.Test.Type == job.AIReview {
+	if in.Test.Type.Automatic() {
 		in.Test.Type, in.Test.TypeEcho = job.Custom, "custom"
 	}
 	c := w.client(a)

@@ -74,7 +74,7 @@ func (s *Service) prepareTest(ctx context.Context, cause Cause, in HostedTest, j
 	}
 	charges := make([]credits.Charge, len(jobIDs))
 	for i, id := range jobIDs {
-		charges[i] = credits.Charge{JobID: id, Amount: Price(jobType, in.Urgent)}
+		charges[i] = credits.Charge{JobID: id, Amount: jobType.Price(in.Urgent)}
 	}
 	if err := s.ledger.CheckFunds(ctx, cause, charges...); err != nil {
 		if !to.state.Exists { // a new project has no loop
@@ -103,7 +103,7 @@ func (s *Service) prepareTest(ctx context.Context, cause Cause, in HostedTest, j
 				p.slaMinutes = *st.DefaultSLAMinutes
 			}
 			write := test
-			if jobType != job.AIReview { // a review fetches the page, which cannot show whether a bug is gone
+			if !jobType.Automatic() { // a review fetches the page, which cannot show whether a bug is gone
 				waiting := st.Waiting(jobIDs, outcomes.fix)
 				p.regressions, p.prepared = regressions(failures, waiting)
 				write.Take, write.Forget = p.prepared, st.Verified(outcomes.fix)

@@ -42,7 +42,7 @@ func (s *Service) PreviewTest(ctx context.Context, cause Cause, in HostedTest) (
 	if to.state.DefaultSLAMinutes != nil {
 		found.slaMinutes = *to.state.DefaultSLAMinutes
 	}
-	if found.jobType != job.AIReview {
+	if !found.jobType.Automatic() {
 		found.regressions, _ = regressions(failures, to.state.Waiting(nil, outcomes.fix))
 	}
 	test := found.newJob(in)

@@ -75,7 +75,7 @@ func (s *Service) Retest(ctx context.Context, cause Cause, jobID string) (Submit
 // takePrepared puts the fixes that wait in the project's queue in front of the checklist, and
 // takes them from the queue for the job. Without credits it takes none.
 func (s *Service) takePrepared(ctx context.Context, cause Cause, jobID string, test *newJob) error {
-	if test.ProjectID == "" || test.Type == job.AIReview { // a review cannot show whether a bug is gone
+	if test.ProjectID == "" || test.Type.Automatic() { // a review cannot show whether a bug is gone
 		return nil
 	}
 	p, err := s.ownedProject(ctx, cause, test.ProjectID)
@@ -86,7 +86,7 @@ func (s *Service) takePrepared(ctx context.Context, cause Cause, jobID string, t
 	if err != nil {
 		return err
 	}
-	if err := s.ledger.CheckFunds(ctx, cause, credits.Charge{JobID: jobID, Amount: Price(test.Type, test.Urgent)}); err != nil {
+	if err := s.ledger.CheckFunds(ctx, cause, credits.Charge{JobID: jobID, Amount: test.Type.Price(test.Urgent)}); err != nil {
 		return err
 	}
 	take := project.TestCommand{JobIDs: []string{jobID}}

@@ -40,7 +40,7 @@ type newJob struct {
 func (s *Service) chargeAndOpen(ctx context.Context, cause Cause, jobID string, in newJob) (SubmittedJob, error) {
 	if in.Wait && !s.AI.Instant() {
 		// No list is written for a job that the account cannot pay for.
-		if err := s.ledger.CheckFunds(ctx, cause, credits.Charge{JobID: jobID, Amount: Price(in.Type, in.Urgent)}); err != nil {
+		if err := s.ledger.CheckFunds(ctx, cause, credits.Charge{JobID: jobID, Amount: in.Type.Price(in.Urgent)}); err != nil {
 			return SubmittedJob{}, err
 		}
 	}
@@ -76,10 +76,10 @@ func (s *Service) draftJob(ctx context.Context, cause Cause, in newJob) (job.Cre
 	created := job.Created{
 		Submission: in.Submission, Prepared: in.Prepared, GeneratedBy: in.GeneratedBy, CreatedAt: now,
 	}
-	created.AccountID, created.Sandbox, created.Price = cause.AccountID, cause.Sandbox, Price(in.Type, in.Urgent)
+	created.AccountID, created.Sandbox, created.Price = cause.AccountID, cause.Sandbox, in.Type.Price(in.Urgent)
 	items := in.Items
 	switch {
-	case len(items) > 0 || in.Type == job.AIReview:
+	case len(items) > 0 || in.Type.Automatic():
 	case !s.AI.Instant() && !in.Wait:
 		created.Regressions = in.Regressions
 		return created, nil

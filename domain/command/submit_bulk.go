@@ -34,7 +34,7 @@ func (s *Service) submitBatch(ctx context.Context, cause, charging Cause, jobIDs
 	}
 	charges := make([]credits.Charge, len(jobs))
 	for i := range jobs {
-		charges[i] = credits.Charge{JobID: batch.JobIDs[i], Amount: Price(jobs[i].Type, jobs[i].Urgent)}
+		charges[i] = credits.Charge{JobID: batch.JobIDs[i], Amount: jobs[i].Type.Price(jobs[i].Urgent)}
 		batch.CreditsDeducted += charges[i].Amount
 	}
 	drafts, err := s.draftBatch(ctx, cause, batch, jobs, charges)

@@ -85,7 +85,7 @@ func (s *Service) ReviewJob(ctx context.Context, cause Cause, jobID string) (dom
 		list []job.Item
 	}
 	w, err := repository.Read(ctx, s.Jobs, domain.JobStream(jobID), func(st job.State) *waiting {
-		if st.Type != job.AIReview || st.Status != job.StatusPending {
+		if !st.Type.Automatic() || st.Status != job.StatusPending {
 			return nil
 		}
 		return &waiting{url: st.URL, list: st.Items}

@@ -48,7 +48,7 @@ func DecideClaim(s State, checkerID string, now time.Time) ([]domain.Event, erro
 		return nil, nil
 	case s.Status != StatusPending:
 		return nil, domain.Conflict("the job is %s", s.Status).WithHint("claim another job")
-	case s.Type == AIReview:
+	case s.Type.Automatic():
 		return nil, domain.Conflict("an AI review is not for checkers").WithHint("claim another job")
 	case s.Sandbox:
 		return nil, domain.Conflict("a sandbox job is not for checkers").WithHint("claim another job")

@@ -99,7 +99,7 @@ func DecideWriteChecklist(s State, items []Item, by string, now time.Time) ([]do
 // NeedsChecklist says that the job waits for its list. An AI review makes its
 // own.
 func (s State) NeedsChecklist() bool {
-	return s.Status == StatusPending && len(s.Items) == 0 && s.Type != AIReview
+	return s.Status == StatusPending && len(s.Items) == 0 && !s.Type.Automatic()
 }
 
 // DecideStartSlot starts the SLA's clock of a slot with its session. A slot

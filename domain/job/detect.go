@@ -48,19 +48,3 @@ func unescaped(rawURL string) string {
 	}
 	return rawURL
 }
-
-// Title is the specification's spelling of the type, "Payment Flow"; the types
-// that it only has in snake case are spelled alike.
-func (t Type) Title() string {
-	words := strings.Split(string(t), "_")
-	for i, w := range words {
-		switch w {
-		case "qa", "ai":
-			words[i] = strings.ToUpper(w)
-		case "":
-		default:
-			words[i] = strings.ToUpper(w[:1]) + w[1:]
-		}
-	}
-	return strings.Join(words, " ")
-}

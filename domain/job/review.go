@@ -72,7 +72,7 @@ func DecideRate(s State, rating int, note string, now time.Time) ([]domain.Event
 		return nil, domain.NotFound("job")
 	case rating < 1 || rating > 5:
 		return nil, domain.Invalid(domain.Detail{Path: "rating", Message: "must be 1 to 5"})
-	case s.Type == AIReview:
+	case s.Type.Automatic():
 		return nil, domain.Conflict("an AI review has no checker").WithHint("rate tests that a person did")
 	case s.Status != StatusCompleted:
 		return nil, domain.Conflict("the job is %s", s.Status).WithHint("a job can be rated once it is completed")

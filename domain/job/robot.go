@@ -143,9 +143,9 @@ func robotMay(s State, robot string) error {
 		return domain.NotFound("job")
 	case s.Status != StatusPending && (s.Status != StatusClaimed || s.CheckerID != robot):
 		return domain.Conflict("the job is %s", s.Status)
-	case robot == Reviewer && s.Type != AIReview:
+	case robot == Reviewer && !s.Type.Automatic():
 		return domain.Conflict("the job is no AI review")
-	case robot == Player && s.Type == AIReview:
+	case robot == Player && s.Type.Automatic():
 		return domain.Conflict("an AI review completes by itself").WithHint("wait for its report")
 	case robot == Player && !s.Sandbox:
 		return domain.Conflict("the job is not a sandbox's").WithHint("submit it with a key of a sandbox account")

@@ -3,6 +3,8 @@ package job
 import (
 	"slices"
 	"strings"
+
+	"humanqa/domain"
 )
 
 // Type is a job type's canonical code (decisions, "Job types").
@@ -21,12 +23,70 @@ const (
 	FullUserStory    Type = "full_user_story"
 )
 
-// Types lists every job type, the five of the hosted endpoints first.
-func Types() []Type {
-	return []Type{
-		FirstImpression, GeneralQA, PaymentFlow, Custom, AIReview,
-		AuthFlow, FormSubmission, MobileResponsive, FullUserStory,
+// kind holds all that is fixed for a type.
+type kind struct {
+	code      Type
+	title     string // the specification's spelling
+	credits   domain.Credits
+	hosted    bool   // the hosted endpoints take it
+	automatic bool   // the service does the test, without a checker
+	analysis  string // its name in an analysis
+}
+
+// kinds has a row for each type, in the order of every list of types.
+var kinds = []kind{
+	{code: FirstImpression, title: "First Impression", credits: 5, hosted: true, analysis: "first impression test"},
+	{code: GeneralQA, title: "General QA", credits: 5, hosted: true, analysis: "general test"},
+	{code: PaymentFlow, title: "Payment Flow", credits: 5, hosted: true, analysis: "payment test"},
+	{code: Custom, title: "Custom", credits: 5, hosted: true, analysis: "custom test"},
+	{code: AIReview, title: "AI Review", credits: 2, hosted: true, automatic: true, analysis: "automatic review"},
+	{code: AuthFlow, title: "Auth Flow", credits: 5, analysis: "sign-in test"},
+	{code: FormSubmission, title: "Form Submission", credits: 5, analysis: "form test"},
+	{code: MobileResponsive, title: "Mobile Responsive", credits: 5, analysis: "mobile test"},
+	{code: FullUserStory, title: "Full User Story", credits: 5, analysis: "user story test"},
+}
+
+// kind is the type's row. A type of a newer version has none here.
+func (t Type) kind() kind {
+	if i := slices.IndexFunc(kinds, func(k kind) bool { return k.code == t }); i >= 0 {
+		return kinds[i]
 	}
+	return kind{code: t, title: string(t), credits: GeneralQA.kind().credits, analysis: "test"}
+}
+
+// Types lists every job type.
+func Types() []Type { return typesOf(kinds) }
+
+// HostedTypes lists the types that the hosted endpoints take.
+func HostedTypes() []Type {
+	return typesOf(slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool { return !k.hosted }))
+}
+
+func typesOf(kinds []kind) []Type {
+	types := make([]Type, len(kinds))
+	for i, k := range kinds {
+		types[i] = k.code
+	}
+	return types
+}
+
+// Title is the specification's spelling of the type, such as "Payment Flow".
+func (t Type) Title() string { return t.kind().title }
+
+// Automatic says that the service does the test, without a checker.
+func (t Type) Automatic() bool { return t.kind().automatic }
+
+// Analysis is the type's name in an analysis, such as "payment test".
+func (t Type) Analysis() string { return t.kind().analysis }
+
+// Price is the price of one job (decisions, "Prices"). Urgent is exactly twice the
+// normal price.
+func (t Type) Price(urgent bool) domain.Credits {
+	price := t.kind().credits
+	if urgent {
+		price *= 2
+	}
+	return price
 }
 
 // ParseType accepts both spellings ("Payment Flow", "payment_flow"), in any

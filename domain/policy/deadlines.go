@@ -42,7 +42,7 @@ var deadlines = []Policy{
 func watchSLA(r domain.Recorded) []Change {
 	switch e := r.Event.(type) {
 	case *job.Created:
-		if e.Type == job.AIReview || e.SessionID != "" {
+		if e.Type.Automatic() || e.SessionID != "" {
 			return nil
 		}
 		return setFirst(Timer{Key: r.StreamID(), AccountID: e.AccountID, DueAt: e.CreatedAt.Add(e.SLA())})

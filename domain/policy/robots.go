@@ -53,7 +53,7 @@ func watchChecklist(r domain.Recorded) []Change {
 	switch {
 	case !submitted:
 		return cleared(r.StreamID())
-	case e.Type == job.AIReview || len(e.Items) > 0:
+	case e.Type.Automatic() || len(e.Items) > 0:
 		return nil
 	}
 	return atOnce(r, e)
@@ -74,7 +74,7 @@ func watchReview(r domain.Recorded) []Change {
 	switch {
 	case !submitted:
 		return cleared(r.StreamID())
-	case e.Type != job.AIReview:
+	case !e.Type.Automatic():
 		return nil
 	}
 	return atOnce(r, e)

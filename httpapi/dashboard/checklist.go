@@ -139,7 +139,7 @@ func (d Deps) preview(r *ui.Request, in command.HostedTest, checkers int) (*chec
 		return nil, err
 	}
 	v := &checklistView{
-		Type: p.Type.Title(), ProjectID: p.ProjectID, ProjectName: p.ProjectName, By: p.GeneratedBy, Review: p.Type == job.AIReview,
+		Type: p.Type.Title(), ProjectID: p.ProjectID, ProjectName: p.ProjectName, By: p.GeneratedBy, Review: p.Type.Automatic(),
 		Checkers: checkers, Cost: p.Price * domain.Credits(max(1, checkers)), Minutes: p.EstimatedMinutes,
 	}
 	v.Left = max(0, p.CreditsAvailable-v.Cost)

@@ -33,7 +33,7 @@ func (d Deps) batchForm(r *ui.Request, fields url.Values) (v newBatchView, err e
 	v.submitView, err = d.submitView(r, fields)
 	v.Types = job.Types()
 	if fields.Has("item") {
-		v.Preview = &batchPreview{Tests: batchTests(fields), Review: v.Type == string(job.AIReview)}
+		v.Preview = &batchPreview{Tests: batchTests(fields), Review: job.Type(v.Type).Automatic()}
 	}
 	return v, err
 }
@@ -61,7 +61,7 @@ func (d Deps) readBatch(r *ui.Request) (in []command.SubmitJob, missing map[int]
 				body[name] = value
 			}
 		}
-		if len(t.Rows) > 0 && r.PostFormValue("type") != string(job.AIReview) {
+		if len(t.Rows) > 0 && !job.Type(r.PostFormValue("type")).Automatic() {
 			body["checklistItems"] = bodyOf(t.Rows)
 		}
 		bodies = append(bodies, body)
@@ -116,7 +116,7 @@ func (d Deps) startBatch(r *ui.Request) (ui.Answer, error) {
 
 func costOf(in []command.SubmitJob) (cost domain.Credits) {
 	for _, one := range in {
-		cost += command.Price(one.Type, one.Urgent)
+		cost += one.Type.Price(one.Urgent)
 	}
 	return cost
 }
@@ -164,7 +164,7 @@ func (d Deps) batchPreview(r *ui.Request, in []command.SubmitJob, tests []batchT
 	if err != nil {
 		return nil, err
 	}
-	v := &batchPreview{Tests: tests, Review: in[0].Type == job.AIReview, Cost: costOf(in)}
+	v := &batchPreview{Tests: tests, Review: in[0].Type.Automatic(), Cost: costOf(in)}
 	v.Left, v.Short = max(0, has-v.Cost), max(0, v.Cost-has)
 	for i, draft := range drafts {
 		tests[i].Rows = nil

@@ -3,10 +3,12 @@ package dashboard
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
 	"humanqa/domain/command"
+	"humanqa/domain/job"
 	"humanqa/domain/session"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/ui"
@@ -47,7 +49,7 @@ func (d Deps) sessionForm(r *ui.Request, fields url.Values) (v newSessionView, e
 		}
 	}
 	v.submitView, err = d.submitView(r, fields)
-	v.Types = v.Types[:4] // without the AI review, which is no session
+	v.Types = slices.DeleteFunc(v.Types, job.Type.Automatic) // no checkers meet for these
 	return v, err
 }
 

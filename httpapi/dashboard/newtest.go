@@ -43,10 +43,10 @@ type prices struct{ Normal, Urgent, AI, AIUrgent domain.Credits }
 func (d Deps) submitView(r *ui.Request, fields url.Values) (submitView, error) {
 	v := submitView{
 		Type: fields.Get("type"), Urgent: fields.Get("priority") == wire.Urgent, Project: fields.Get("project"),
-		Types: job.Types()[:5],
+		Types: job.HostedTypes(),
 		Prices: prices{
-			command.Price(job.GeneralQA, false), command.Price(job.GeneralQA, true),
-			command.Price(job.AIReview, false), command.Price(job.AIReview, true),
+			job.GeneralQA.Price(false), job.GeneralQA.Price(true),
+			job.AIReview.Price(false), job.AIReview.Price(true),
 		},
 	}
 	now, err := d.now(r)

@@ -36,6 +36,7 @@ type overviewView struct {
 	Completed int
 	Failed    int // completed tests with a failure, among the recent ones
 	Balance   credits.Balance
+	Price     domain.Credits // of a test by a person
 	Needs     []need
 	Notices   []words.Notice
 	SeenTo    string // the cursor of the newest notice
@@ -62,7 +63,7 @@ type liveJob struct {
 }
 
 func (d Deps) overview(r *ui.Request) (ui.Answer, error) {
-	v := overviewView{MayTest: r.May(person.Developer)}
+	v := overviewView{MayTest: r.May(person.Developer), Price: job.GeneralQA.Price(false)}
 	ctx, account := r.Context(), r.Account.ID
 	live, total, err := d.Reads.Jobs.Live(ctx, account, liveShown)
 	if err != nil {
@@ -139,7 +140,8 @@ func (d Deps) needs(r *ui.Request, b credits.Balance, now time.Time) (list []nee
 	if b.Available < b.LowBelow {
 		list = append(list, need{
 			Icon: "coin", Kind: "warn", Text: ui.Credits(b.Available) + " left",
-			Detail: "A test by a person costs 5 credits, an urgent one 10.", Href: "/dashboard/credits", Action: "Open the ledger",
+			Detail: fmt.Sprintf("A test by a person costs %s, an urgent one %d.", ui.Credits(job.GeneralQA.Price(false)), job.GeneralQA.Price(true)),
+			Href:   "/dashboard/credits", Action: "Open the ledger",
 		})
 	}
 	var soon domain.Credits

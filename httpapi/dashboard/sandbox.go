@@ -44,7 +44,7 @@ func (d Deps) sandbox(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	v := sandboxView{Now: now, MayPlay: r.May(person.Developer), Price: command.Price(job.GeneralQA, false)}
+	v := sandboxView{Now: now, MayPlay: r.May(person.Developer), Price: job.GeneralQA.Price(false)}
 	if ahead := now.Sub(d.Now()); ahead > time.Minute {
 		v.Ahead = ui.Span(ahead)
 	}

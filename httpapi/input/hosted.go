@@ -48,15 +48,15 @@ func readHosted(o wire.Object, l *Limits) command.HostedTest {
 	return in
 }
 
-// readHostedType reads one of the five types of the hosted endpoints, in either
+// readHostedType reads one of the types of the hosted endpoints, in either
 // spelling; both are empty when the type is to be detected.
 func readHostedType(o wire.Object, name string) (t job.Type, echo string) {
 	if _, ok := o.Given(name); !ok {
 		return "", ""
 	}
 	t, echo = readJobType(o, name)
-	if five := job.Types()[:5]; t != "" && !slices.Contains(five, t) {
-		o.Wrong(name, "must be %s", wire.OneOfWords(wire.Words(five)))
+	if hosted := job.HostedTypes(); t != "" && !slices.Contains(hosted, t) {
+		o.Wrong(name, "must be %s", wire.OneOfWords(wire.Words(hosted)))
 	}
 	return t, echo
 }

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"humanqa/domain/command"
-	"humanqa/domain/job"
 	"humanqa/domain/session"
 	"humanqa/httpapi/wire"
 )
@@ -23,7 +22,7 @@ func Session(o wire.Object, l *Limits) command.NewSession {
 		ScenarioBrief: strings.TrimSpace(o.Optional("scenarioBrief", maxScenarioBrief)),
 		VoiceEnabled:  o.Boolean("voiceEnabled", true),
 	}
-	if in.Test.Type == job.AIReview {
+	if in.Test.Type.Automatic() {
 		o.Wrong("jobType", "must be a type that checkers test")
 	}
 	return in

@@ -66,7 +66,7 @@ func CheckTarget(o wire.Object, name, raw string, t job.Type) {
 		o.Wrong(name, "%s", err)
 		return
 	}
-	o.Problems.Targets = append(o.Problems.Targets, wire.Target{Path: o.Path + name, URL: raw, Private: err, Review: t == job.AIReview})
+	o.Problems.Targets = append(o.Problems.Targets, wire.Target{Path: o.Path + name, URL: raw, Private: err, Review: t.Automatic()})
 }
 
 // Admit lets the account test the private hosts that its checkers can reach

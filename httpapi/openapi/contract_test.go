@@ -15,6 +15,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"humanqa/domain/job"
 	"humanqa/internal/testing/must"
 )
 
@@ -342,5 +343,47 @@ func TestNumbersThatGrowHave64Bits(t *testing.T) {
 	look("", document)
 	if found < 20 {
 		t.Errorf("%d such numbers were found", found)
+	}
+}
+
+// A value stands in the code's table and in the document.
+func TestTheDocumentListsTheValuesOfTheCode(t *testing.T) {
+	t.Parallel()
+	components := load(t).Components
+	var types []any
+	for _, kind := range job.Types() {
+		types = append(types, string(kind))
+	}
+	for name, of := range map[string]struct{ listed, known []any }{
+		"JobTypeCode": {components.Schemas["JobTypeCode"].Value.Enum, types},
+	} {
+		if !reflect.DeepEqual(of.listed, of.known) {
+			t.Errorf("%s lists %v, the code %v", name, of.listed, of.known)
+		}
+	}
+}
+
+// The skill lists the price of each type.
+func TestTheSkillNamesThePriceOfEveryType(t *testing.T) {
+	t.Parallel()
+	const file, head = "../../integrations/skill/human-qa/SKILL.md", "| Type | Normal | Urgent |\n|---|---|---|\n"
+	text, err := os.ReadFile(file)
+	must.NoError(t, err)
+	before, table, _ := strings.Cut(string(text), head)
+	_, after, found := strings.Cut(table, "\n\n")
+	if !found {
+		t.Fatalf("%s has no table of prices", file)
+	}
+	var rows []string
+	for _, kind := range job.Types() {
+		rows = append(rows, fmt.Sprintf("| %s (`%s`) | %d | %d |", kind.Title(), kind, kind.Price(false), kind.Price(true)))
+	}
+	want := before + head + strings.Join(rows, "\n") + "\n\n" + after
+	if *update {
+		must.NoError(t, os.WriteFile(file, []byte(want), 0o644))
+		return
+	}
+	if want != string(text) {
+		t.Errorf("%s has other prices than\n%s", file, strings.Join(rows, "\n"))
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"humanqa/domain"
-	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/httpapi/wire"
 	"humanqa/projections/credits"
@@ -83,7 +82,7 @@ func (a *Handlers) getPricing(*wire.Request) (wire.Answer, error) {
 	for _, t := range job.Types() {
 		out.Prices = append(out.Prices, price{
 			JobType: t.Title(), JobTypeCode: t,
-			Normal: command.Price(t, false), Urgent: command.Price(t, true),
+			Normal: t.Price(false), Urgent: t.Price(true),
 		})
 	}
 	return wire.Reply(http.StatusOK, out)

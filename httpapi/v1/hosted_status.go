@@ -223,7 +223,7 @@ func statusMessage(j jobs.Job, c ChecklistState) string {
 	case job.StatusPending, job.StatusVoided: // a voided job is never shown
 	}
 	switch {
-	case j.Type == job.AIReview:
+	case j.Type.Automatic():
 		return "Waiting for the AI review."
 	case j.RequeueCount > 0:
 		return "Back in the queue, waiting for another checker."

@@ -30,30 +30,14 @@ func analysisByRules(b command.AnalysisBrief) job.AIReport {
 	return r
 }
 
-var typeNames = map[job.Type]string{
-	job.FirstImpression:  "first impression test",
-	job.GeneralQA:        "general test",
-	job.PaymentFlow:      "payment test",
-	job.Custom:           "custom test",
-	job.AIReview:         "automatic review",
-	job.AuthFlow:         "sign-in test",
-	job.FormSubmission:   "form test",
-	job.MobileResponsive: "mobile test",
-	job.FullUserStory:    "user story test",
-}
-
 // headline is the sentence with the checker's result. No writer may change it.
 func headline(b command.AnalysisBrief) string {
 	pass, fail, skip := job.Counts(b.Report.Items)
-	name, ok := typeNames[b.Type]
-	if !ok {
-		name = "test"
-	}
 	said := map[string]string{
 		job.OverallPass: "passed", job.OverallFail: "failed", job.OverallInconclusive: "was inconclusive",
 	}[job.OverallStatus(b.Report.Items)]
 	return fmt.Sprintf("The %s of %s %s: of %s, %d passed, %d failed and %d %s skipped. The health score is %d of 100.",
-		name, clean(b.URL, maxShownURL), said, counted(pass+fail+skip, "check"), pass, fail, skip, wasOrWere(skip),
+		b.Type.Analysis(), clean(b.URL, maxShownURL), said, counted(pass+fail+skip, "check"), pass, fail, skip, wasOrWere(skip),
 		job.HealthScore(b.Report.Items))
 }
 
@@ -95,7 +79,7 @@ func bugs(b command.AnalysisBrief) []job.Bug {
 func bug(b command.AnalysisBrief, i job.ReportItem) job.Bug {
 	note, expected := clean(i.Note, maxItemText), clean(i.ExpectedOutcome, maxItemText)
 	description := "The check failed; the checker left no note."
-	if b.Type == job.AIReview {
+	if b.Type.Automatic() {
 		description = "The check failed."
 	}
 	if note != "" {
@@ -119,7 +103,7 @@ func bug(b command.AnalysisBrief, i job.ReportItem) job.Bug {
 // sawBy says where a note is from: no checker takes part in a review.
 func sawBy(kind job.Type, words string) string {
 	by := "checker saw"
-	if kind == job.AIReview {
+	if kind.Automatic() {
 		by = "review found"
 	}
 	return fmt.Sprintf(words, by)

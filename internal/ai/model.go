@@ -36,7 +36,7 @@ func (*Model) Instant() bool { return false }
 
 // Checklist implements command.AI.
 func (m *Model) Checklist(ctx context.Context, b command.ChecklistBrief) ([]command.NewItem, string, error) {
-	if b.Type == job.AIReview {
+	if b.Type.Automatic() {
 		return m.rules.Checklist(ctx, b) // the list that Review can judge
 	}
 	var items []command.NewItem

@@ -72,7 +72,7 @@ type about struct {
 
 func newAbout(t job.Type, url, title, description, feature string) about {
 	return about{
-		TestType: typeNames[t], URL: clean(withoutSecrets(url), maxShownURL), Title: told(title, maxTitle),
+		TestType: t.Analysis(), URL: clean(withoutSecrets(url), maxShownURL), Title: told(title, maxTitle),
 		Description: told(description, promptText), Feature: told(feature, promptText),
 	}
 }

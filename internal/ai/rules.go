@@ -35,7 +35,7 @@ func (*Rules) Checklist(_ context.Context, b command.ChecklistBrief) ([]command.
 
 func checklistByRules(b command.ChecklistBrief) []command.NewItem {
 	list := newChecklist(b.Failures)
-	if b.Type == job.AIReview {
+	if b.Type.Automatic() {
 		return reviewList(list)
 	}
 	if feature := clean(b.Feature, maxItemText/2); feature != "" {

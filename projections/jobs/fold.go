@@ -429,7 +429,7 @@ func (j *foldedJob) list(items []job.Item, by string) {
 		j.row.Items.V = append(j.row.Items.V, job.ReportItem{Item: item, Status: job.ItemPending})
 	}
 	j.row.GeneratedBy, j.reworded = by, true
-	j.row.InQueue = len(j.row.Items.V) > 0 && j.row.Type != job.AIReview && !j.row.Sandbox
+	j.row.InQueue = len(j.row.Items.V) > 0 && !j.row.Type.Automatic() && !j.row.Sandbox
 }
 
 // requeue ends the claim, if there is one.

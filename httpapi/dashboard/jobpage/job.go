@@ -120,7 +120,7 @@ func (d Deps) jobPage(r *ui.Request) (jobView, error) {
 	developer := r.May(person.Developer)
 	v.RetestPrice, v.MayRetest = j.Price, developer
 	v.MayCancel = developer && j.Status == job.StatusPending && j.SessionID == ""
-	v.MayRate = developer && j.Status == job.StatusCompleted && j.Type != job.AIReview
+	v.MayRate = developer && j.Status == job.StatusCompleted && !j.Type.Automatic()
 	v.MayPlay = developer && r.Account.Sandbox && !j.IsFinal() && len(j.Items) > 0 && j.SessionID == ""
 	v.MayShare = developer && v.Report != nil
 	v.MayHold = r.May(person.Owner)
@@ -175,7 +175,7 @@ func (d Deps) jobPage(r *ui.Request) (jobView, error) {
 func (d Deps) jobView(ctx context.Context, j jobs.Job, base string) (v jobView, err error) {
 	v = jobView{
 		Job: j, Host: ui.HostOf(j.URL), Link: ui.SafeLink(j.URL), Type: j.Type.Title(), State: words.JobState(j.Summary()),
-		ByAI: j.Type == job.AIReview, Live: !j.IsFinal(), AIPending: j.AIReport() == jobs.AIReportGenerating,
+		ByAI: j.Type.Automatic(), Live: !j.IsFinal(), AIPending: j.AIReport() == jobs.AIReportGenerating,
 	}
 	if v.gone, err = d.goneOf(ctx, j); err != nil {
 		return v, err
@@ -306,7 +306,7 @@ func (d Deps) curl(j jobs.Job) string {
 	}
 	var items []map[string]any
 	for _, item := range j.Items {
-		if isFinding(item) || j.Type == job.AIReview {
+		if isFinding(item) || j.Type.Automatic() {
 			continue
 		}
 		one := map[string]any{"key": item.Key, "description": item.Description, "severity": item.Severity}

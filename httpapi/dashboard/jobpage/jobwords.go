@@ -13,7 +13,7 @@ import (
 
 // prospect describes the expected wait for a checker; empty for a test that waits for none.
 func (d Deps) prospect(ctx context.Context, j jobs.Job) (string, error) {
-	if j.Status != job.StatusPending || j.Type == job.AIReview || j.Sandbox {
+	if j.Status != job.StatusPending || j.Type.Automatic() || j.Sandbox {
 		return "", nil
 	}
 	p, err := d.Reads.Overall.Prospect(ctx, j.AccountID, j.Type, j.Urgent, d.Now())
@@ -37,7 +37,7 @@ func (v *jobView) tell(now time.Time) {
 	case job.StatusPending:
 		v.Heading, v.Saying = "Waiting for a checker", "Due "+ui.Until(now, v.DueAt)+", or your credits are refunded."
 		switch {
-		case v.Type == job.AIReview.Title():
+		case v.ByAI:
 			v.Heading, v.Saying = "The AI is looking at the page", "This takes a minute or two."
 		case v.RequeueCount > 0:
 			v.Heading = "Back in the queue"

@@ -36,7 +36,7 @@ func momentOf(r domain.Recorded, st job.State) (m moment, ok bool) {
 		m.Text, m.Detail = "Checklist written", ui.Count(len(e.Items), "item")
 	case *job.Claimed:
 		m.Text = "A checker started"
-		if st.Type == job.AIReview {
+		if st.Type.Automatic() {
 			m.Text = "The review started"
 		}
 	case *job.Released:

@@ -79,8 +79,8 @@ const (
 
 var (
 	types = []string{
-		"first_impression", "general_qa", "payment_flow", "auth_flow", "form_submission", "mobile_responsive", "full_user_story", "custom",
-		"ai_review",
+		"first_impression", "general_qa", "payment_flow", "custom", "ai_review", "auth_flow", "form_submission", "mobile_responsive",
+		"full_user_story",
 	}
 	severities = []string{"critical", "major", "minor"}
 	priorities = []string{"normal", "urgent"}

@@ -11,6 +11,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
 
+	"humanqa/domain/job"
 	"humanqa/internal/hqa/testfile"
 	"humanqa/internal/testing/must"
 )
@@ -159,5 +160,19 @@ func TestTheSchemaAgreesWithTheReader(t *testing.T) {
 		if bySchema != valid || slices.Equal(problems, nil) != valid {
 			t.Errorf("%q: by the schema %v, read with %v, want %v", text, bySchema, problems, valid)
 		}
+	}
+}
+
+// The client cannot import the service, but its test can.
+func TestTheClientKnowsEveryTypeOfTest(t *testing.T) {
+	t.Parallel()
+	var types []string
+	for _, kind := range job.Types() {
+		types = append(types, string(kind))
+	}
+	properties, _ := testfile.Schema()["properties"].(map[string]any)
+	kind, _ := properties["type"].(map[string]any)
+	if got := fmt.Sprint(kind["enum"]); got != fmt.Sprint(types) {
+		t.Errorf("it takes the types %s, the service %s", got, types)
 	}
 }
