@@ -6,11 +6,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
 
+	"humanqa/httpapi/report"
 	"humanqa/integrations/skill"
 	"humanqa/internal/fence"
 	"humanqa/internal/testing/must"
@@ -138,4 +140,19 @@ func words(line string) (all []string) {
 		all = append(all, m[1]+m[2])
 	}
 	return all
+}
+
+// The client cannot import the service, but its test can.
+func TestTheClientKnowsEveryFormatOfAReport(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for _, f := range report.Formats() {
+		names = append(names, f.Name)
+	}
+	known := strings.Split(formats, ", ")
+	slices.Sort(names)
+	slices.Sort(known)
+	if !slices.Equal(known, names) {
+		t.Errorf("it knows the formats %v, the service %v", known, names)
+	}
 }

@@ -120,6 +120,7 @@ func newParser(c *commands, options ...kong.Option) (*kong.Kong, error) {
 	return kong.New(c, append(options,
 		kong.Name("hqa"),
 		kong.Description("Have people test your app from the command line: submit a URL or files, wait, read the report."),
+		kong.Vars{"formats": formats},
 		kong.UsageOnError())...)
 }
 

@@ -27,7 +27,7 @@ type ending struct {
 	Timeout           time.Duration `default:"2h" help:"How long to wait; then exit 5, and the test goes on. 0 looks once."`
 	FailOn            string        `enum:"critical,major,minor,never" default:"minor" help:"The least severity of a failure that counts: critical, major, minor, or never."`
 	CancelOnInterrupt bool          `help:"Let Ctrl-C cancel tests that no checker has begun. Without it they go on."`
-	Format            string        `enum:"md,junit,ctrf,json," default:"" help:"The report at the end: md, junit, ctrf or json."`
+	Format            string        `enum:"${formats}," default:"" help:"The report at the end: ${formats}."`
 	Output            string        `short:"o" type:"path" placeholder:"FILE" help:"Write the report to a file instead of standard output."`
 }
 
@@ -37,7 +37,7 @@ func (e ending) check(a *app) error {
 	case a.json && e.Format != "" && e.Output == "":
 		return usage("--json and --format would share standard output: add --output FILE")
 	case e.Output != "" && e.Format == "":
-		return usage("--output needs a --format: md, junit, ctrf or json")
+		return usage("--output needs a --format: %s", formats)
 	case e.Timeout < 0:
 		return usage("--timeout must not be negative")
 	}

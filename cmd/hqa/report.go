@@ -21,6 +21,9 @@ func fenced(report string) string { return fence.Document("testers and pages", r
 // marked is a tester's or a page's text in one line, as data.
 func marked(text string) string { return fence.Line("tester", oneLine(text)) }
 
+// formats are the service's formats of a report, for kong.
+const formats = "md, junit, ctrf, json"
+
 // emptyReports are the reports of a run that touched no test.
 var emptyReports = map[string]string{
 	"md":    "There is no report.\n",
@@ -32,7 +35,7 @@ var emptyReports = map[string]string{
 
 type reportCmd struct {
 	Jobs   []string `arg:"" optional:"" name:"job" help:"The jobs; without one, those of the last run of this directory."`
-	Format string   `enum:"md,junit,ctrf,json" default:"md" help:"md, junit, ctrf or json."`
+	Format string   `enum:"${formats}" default:"md" help:"${formats}."`
 	Output string   `short:"o" type:"path" placeholder:"FILE" help:"Write to a file instead of standard output."`
 }
 

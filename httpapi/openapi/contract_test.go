@@ -16,6 +16,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"humanqa/domain/job"
+	"humanqa/httpapi/report"
 	"humanqa/internal/testing/must"
 )
 
@@ -350,12 +351,17 @@ func TestNumbersThatGrowHave64Bits(t *testing.T) {
 func TestTheDocumentListsTheValuesOfTheCode(t *testing.T) {
 	t.Parallel()
 	components := load(t).Components
-	var types []any
+	var types, formats []any
 	for _, kind := range job.Types() {
 		types = append(types, string(kind))
 	}
+	for _, f := range report.Formats() {
+		formats = append(formats, f.Name)
+	}
+	formats = append(formats, "markdown") // another word for md
 	for name, of := range map[string]struct{ listed, known []any }{
-		"JobTypeCode": {components.Schemas["JobTypeCode"].Value.Enum, types},
+		"JobTypeCode":  {components.Schemas["JobTypeCode"].Value.Enum, types},
+		"ReportFormat": {components.Parameters["ReportFormat"].Value.Schema.Value.Enum, formats},
 	} {
 		if !reflect.DeepEqual(of.listed, of.known) {
 			t.Errorf("%s lists %v, the code %v", name, of.listed, of.known)

@@ -10,21 +10,42 @@ import (
 
 // Format is one way to write reports down.
 type Format struct {
-	// names are its values of ?format=.
-	names []string
+	Name  string // its value of ?format=
+	Title string // of its files, for people
+	also  string // another value of ?format=
 	// types are the media types that ask for it; it is sent as the first.
-	types []string
-	write func(Outcome) ([]byte, error) // nil: JSON, as everything else
+	types  []string
+	ending string                        // of its files
+	write  func(Outcome) ([]byte, error) // nil: JSON, as everything else
 	// words says that a text may stand in the place of a link.
 	words bool
 }
 
 // formats are in the order of preference among equals.
 var formats = []Format{
-	{names: []string{"json"}, types: []string{"application/json"}},
-	{names: []string{"junit"}, types: []string{"application/xml", "application/junit+xml"}, write: writeJUnit, words: true},
-	{names: []string{"ctrf"}, types: []string{"application/vnd.ctrf+json"}, write: writeCTRF},
-	{names: []string{"md", "markdown"}, types: []string{"text/markdown"}, write: writeMarkdown, words: true},
+	{Name: "json", types: []string{"application/json"}},
+	{
+		Name: "junit", Title: "JUnit XML", types: []string{"application/xml", "application/junit+xml"}, ending: "xml",
+		write: writeJUnit, words: true,
+	},
+	{Name: "ctrf", Title: "CTRF JSON", types: []string{"application/vnd.ctrf+json"}, ending: "json", write: writeCTRF},
+	{Name: "md", also: "markdown", Title: "Markdown", types: []string{"text/markdown"}, ending: "md", write: writeMarkdown, words: true},
+}
+
+// Formats lists every format.
+func Formats() []Format { return slices.Clone(formats) }
+
+// Files lists the formats of files that people keep: all but JSON.
+func Files() []Format {
+	return slices.DeleteFunc(Formats(), func(f Format) bool { return !f.isKept() })
+}
+
+// values are the values of ?format= that ask for the format.
+func (f Format) values() []string {
+	if f.also == "" {
+		return []string{f.Name}
+	}
+	return []string{f.Name, f.also}
 }
 
 // Outcome is the subject of a report: one job, the jobs of a batch, or several jobs.
@@ -44,13 +65,13 @@ func (o Outcome) single() (t Job, ok bool) {
 
 // Asked is the format that the request asks for: ?format=, else Accept, else JSON.
 func Asked(r *wire.Request, p *wire.Problems) Format {
-	var names []string
+	var all []string
 	for _, f := range formats {
-		names = append(names, f.names...)
+		all = append(all, f.values()...)
 	}
-	name := r.Query(p).OneOf("format", names)
+	asked := r.Query(p).OneOf("format", all)
 	for _, f := range formats {
-		if slices.Contains(f.names, name) {
+		if slices.Contains(f.values(), asked) {
 			return f
 		}
 	}
@@ -83,8 +104,10 @@ func (f Format) Answer(body any, o Outcome) (wire.Answer, error) {
 	}
 	raw, err := f.write(o)
 	if err != nil {
-		return wire.Answer{}, fmt.Errorf("write the report as %s: %w", f.names[0], err)
+		return wire.Answer{}, fmt.Errorf("write the report as %s: %w", f.Name, err)
 	}
-	header.Set("Content-Type", f.types[0]+"; charset=utf-8")
+	header.Set("Content-Type", f.mediaType())
 	return wire.Answer{Status: http.StatusOK, Header: header, Body: raw}, nil
 }
+
+func (f Format) mediaType() string { return f.types[0] + "; charset=utf-8" }

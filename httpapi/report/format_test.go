@@ -113,7 +113,7 @@ func TestReportsInEveryFormat(t *testing.T) {
 			ans, err := f.Answer(nil, o)
 			must.NoError(t, err)
 			got := ans.Body
-			format := f.names[0]
+			format := f.Name
 			switch format {
 			case "junit":
 				wellFormed(t, got)

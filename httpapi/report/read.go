@@ -100,21 +100,25 @@ func (s Reader) Unreported(j jobs.Outline) Job {
 	return Job{Outline: j, Page: announce.ReportPage(s.BaseURL, j.ID)}
 }
 
-// File writes the job's report in one of the formats of GET /v1/jobs/:id/report but
-// JSON: junit, ctrf, md.
-func (s Reader) File(ctx context.Context, accountID string, j jobs.Job, format string) (content []byte, mediaType string, err error) {
-	for _, f := range formats {
-		if !slices.Contains(f.names, format) || !f.isKept() {
-			continue
-		}
-		read, err := s.Read(ctx, accountID, j.Outline, nil, f)
-		if err != nil {
-			return nil, "", err
-		}
-		content, err := f.write(Outcome{Title: j.Title, Jobs: []Job{read}})
-		return content, f.types[0] + "; charset=utf-8", err
+// File is a report that people keep.
+type File struct {
+	Name, Type string
+	Content    []byte
+}
+
+// File writes the job's report in the format of that name; JSON is no file.
+func (s Reader) File(ctx context.Context, accountID string, j jobs.Job, format string) (File, error) {
+	files := Files()
+	i := slices.IndexFunc(files, func(f Format) bool { return f.Name == format })
+	if i < 0 {
+		return File{}, domain.NotFound("report")
 	}
-	return nil, "", domain.NotFound("format")
+	read, err := s.Read(ctx, accountID, j.Outline, nil, files[i])
+	if err != nil {
+		return File{}, err
+	}
+	content, err := files[i].write(Outcome{Title: j.Title, Jobs: []Job{read}})
+	return File{Name: "report-" + j.ID + "." + files[i].ending, Type: files[i].mediaType(), Content: content}, err
 }
 
 // linkReport makes the report's references links that work.

@@ -326,13 +326,11 @@ func (d Deps) curl(j jobs.Job) string {
 func isFinding(i job.ReportItem) bool { return strings.HasPrefix(i.ID, "finding") }
 
 func (d Deps) reportFile(r *ui.Request, j jobs.Job) (ui.Answer, error) {
-	endings := map[string]string{"junit": "xml", "ctrf": "json", "md": "md"}
-	format := r.PathValue("format")
-	if endings[format] == "" || j.Status != job.StatusCompleted {
+	if j.Status != job.StatusCompleted {
 		return ui.Answer{}, domain.NotFound("report")
 	}
-	content, mediaType, err := d.reports().File(r.Context(), j.AccountID, j, format)
-	return ui.Answer{File: &ui.File{Name: "report-" + j.ID + "." + endings[format], Type: mediaType, Content: content}}, err
+	file, err := d.reports().File(r.Context(), j.AccountID, j, r.PathValue("format"))
+	return ui.Answer{File: (*ui.File)(&file)}, err
 }
 
 func (d Deps) retest(r *ui.Request, j jobs.Job) (ui.Answer, error) {

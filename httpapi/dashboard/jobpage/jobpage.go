@@ -41,6 +41,9 @@ func (d Deps) reports() report.Reader {
 	return report.Reader{Jobs: d.Reads.Jobs, Links: d.Evidence, BaseURL: d.BaseURL}
 }
 
+// Files are the formats to export the report in.
+func (jobView) Files() []report.Format { return report.Files() }
+
 // Pages are the pages of the package.
 func Pages(d Deps) []ui.Page {
 	aTest := ui.About("test", d.Reads.Jobs.Job)
