@@ -16,6 +16,32 @@ const (
 	FailOperator   = "operator"
 )
 
+// failReasons has a sentence for each reason.
+var failReasons = []struct{ code, sentence string }{
+	{FailSLA, "No checker finished it in time."},
+	{FailUntestable, "Checkers could not test it."},
+	{FailOperator, "An operator ended the test."},
+}
+
+// FailReasons lists the reasons for which a job fails.
+func FailReasons() []string {
+	codes := make([]string, len(failReasons))
+	for i, r := range failReasons {
+		codes[i] = r.code
+	}
+	return codes
+}
+
+// FailSentence tells the client why the job failed. A reason of a newer version has none.
+func FailSentence(reason string) string {
+	for _, r := range failReasons {
+		if r.code == reason {
+			return r.sentence
+		}
+	}
+	return ""
+}
+
 // MaxSLAMisses bounds how often a job misses its SLA: the last miss fails the job.
 const MaxSLAMisses = 3
 

@@ -359,8 +359,13 @@ func TestTheDocumentListsTheValuesOfTheCode(t *testing.T) {
 		formats = append(formats, f.Name)
 	}
 	formats = append(formats, "markdown") // another word for md
+	reasons := []any{}
+	for _, reason := range job.FailReasons() {
+		reasons = append(reasons, reason)
+	}
 	for name, of := range map[string]struct{ listed, known []any }{
 		"JobTypeCode":  {components.Schemas["JobTypeCode"].Value.Enum, types},
+		"failReason":   {components.Schemas["Job"].Value.Properties["failReason"].Value.Enum, append(reasons, nil)},
 		"ReportFormat": {components.Parameters["ReportFormat"].Value.Schema.Value.Enum, formats},
 	} {
 		if !reflect.DeepEqual(of.listed, of.known) {

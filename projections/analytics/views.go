@@ -12,6 +12,7 @@ import (
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 
+	"humanqa/domain/job"
 	"humanqa/internal/pgpool"
 	"humanqa/internal/tabular"
 )
@@ -65,7 +66,7 @@ var jobs = View{
 		col("ended_at", tabular.Moment, "COALESCE(j.completed_at, j.cancelled_at, j.failed_at)",
 			"completed, cancelled or failed; null while open"),
 		col("sandbox", tabular.Truth, "j.sandbox", "of a sandbox account: no person tested it"),
-		col("fail_reason", tabular.Text, "NULLIF(j.fail_reason, '')", "sla, untestable or operator; null unless failed"),
+		col("fail_reason", tabular.Text, "NULLIF(j.fail_reason, '')", strings.Join(job.FailReasons(), ", ")+"; null unless failed"),
 		// During an upgrade the rows of an older version serve until the new ones are
 		// built. They have no such column.
 		col("fail_note", tabular.Text, "NULLIF(to_jsonb(j) ->> 'fail_note', '')", "the words of checkers that could not test it, a line each; null without any"),

@@ -215,7 +215,7 @@ type Progress struct {
 	OverallStatus   string         `json:"overall_status"`
 	Analysed        bool           `json:"analysed"`
 	CancelReason    string         `json:"cancel_reason"`
-	FailReason      string         `json:"fail_reason"` // sla, untestable, operator
+	FailReason      string         `json:"fail_reason"` // one of job.FailReasons
 	FailNote        string         `json:"fail_note"`   // notes of the checkers that could not test it, a line each
 	RequeueCount    int            `json:"requeue_count"`
 	CreatedAt       time.Time      `json:"created_at"`

@@ -59,9 +59,7 @@ func (v *jobView) tell(now time.Time) {
 		v.Heading, v.Saying = "Cancelled", refundWords(v.Job)
 	case job.StatusFailed:
 		v.Heading = "Could not be tested"
-		reasons := map[string]string{"sla": "No checker finished it in time.", "untestable": "Checkers could not test it.",
-			"operator": "An operator ended the test."}
-		v.Saying = strings.TrimSpace(reasons[v.FailReason] + " " + refundWords(v.Job))
+		v.Saying = strings.TrimSpace(job.FailSentence(v.FailReason) + " " + refundWords(v.Job))
 	case job.StatusCompleted, job.StatusVoided:
 		switch v.OverallStatus {
 		case job.OverallFail:
