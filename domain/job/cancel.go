@@ -35,6 +35,11 @@ func (*Cancelled) EventType() string { return "job.cancelled" }
 
 var cancelEvents = domain.Specs(&Cancelled{})
 
+func (e *Cancelled) evolve(s *State) {
+	s.unclaim(StatusCancelled, "")
+	s.CancelledAt, s.CancelReason, s.Refund, s.RefundExpired = e.At, e.Reason, e.Refund, e.RefundExpired
+}
+
 // DecideCancel ends a job without a claim, with a full refund. Only its session cancels
 // a session's slot, also one that is claimed.
 func DecideCancel(s State, reason string, now time.Time) ([]domain.Event, error) {

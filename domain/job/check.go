@@ -67,6 +67,37 @@ var checkEvents = slices.Concat(
 	domain.WithSealedTexts(&ItemChecked{}, &FindingAdded{}, &FindingEdited{}),
 )
 
+func (e *ItemChecked) evolve(s *State) {
+	s.heard(e.At)
+	if s.Verdicts == nil {
+		s.Verdicts = make(map[string]Verdict, len(s.Items))
+	}
+	s.Verdicts[e.ItemID] = Verdict{
+		Status: e.Status, Note: e.Note, Severity: e.Severity,
+		Reason: e.Reason, ScreenshotURL: e.ScreenshotURL, More: e.MoreScreenshotURLs,
+	}
+}
+
+func (e *FindingAdded) evolve(s *State) {
+	s.heard(e.At)
+	s.Findings = append(s.Findings, ReportItem{Item: e.Item, Status: e.Status, Note: e.Note})
+}
+
+func (e *FindingEdited) evolve(s *State) {
+	s.heard(e.At)
+	if i := s.finding(e.Item.ID); i >= 0 {
+		s.Findings[i] = ReportItem{Item: e.Item, Status: e.Status, Note: e.Note}
+	}
+}
+
+func (e *FindingWithdrawn) evolve(s *State) {
+	s.heard(e.At)
+	if i := s.finding(e.FindingID); i >= 0 {
+		s.Findings = slices.Delete(s.Findings, i, i+1)
+	}
+	s.Withdrawn = append(s.Withdrawn, e.FindingID)
+}
+
 // Check is the claimant's verdict on an item of the list. ItemPending is no verdict: it
 // takes a verdict back, or leaves a note before a verdict.
 type Check struct {

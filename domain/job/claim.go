@@ -36,6 +36,14 @@ func (*Heartbeat) EventType() string { return "job.heartbeat" }
 
 var claimEvents = domain.Specs(&Claimed{}, &Released{}, &Heartbeat{})
 
+func (e *Heartbeat) evolve(s *State) { s.heard(e.At) }
+func (*Released) evolve(s *State)    { s.unclaim(StatusPending, s.CheckerID) }
+
+func (e *Claimed) evolve(s *State) {
+	s.Status, s.CheckerID, s.Token = StatusClaimed, e.CheckerID, e.Token
+	s.ClaimedAt, s.SignOfLife, s.ReleasedBy = e.At, e.At, ""
+}
+
 // DecideClaim gives the job to a checker. The claimant asking again is a
 // repeat. The SLA's clock runs from the submission, not from the claim
 // (decisions, "SLA"). Robots do sandbox jobs and AI reviews

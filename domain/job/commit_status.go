@@ -81,6 +81,10 @@ var commitEvents = slices.Concat(
 	domain.WithSealedTexts(&CommitStatusRequested{}),
 )
 
+func (e *CommitStatusRequested) evolve(s *State) { s.CommitStatus = e }
+func (e *CommitStatusSet) evolve(s *State)       { s.CommitTold = e.State }
+func (e *CommitStatusAbandoned) evolve(s *State) { s.CommitAbandoned = e.Reason }
+
 // TellsCommit says whether a commit status tells the job's verdict.
 func (s State) TellsCommit() bool { return s.CommitStatus != nil }
 

@@ -28,6 +28,11 @@ func (*Completed) EventType() string { return "job.completed" }
 
 var completeEvents = domain.WithSealedTexts(&Completed{})
 
+func (e *Completed) evolve(s *State) {
+	s.Status, s.CompletedAt, s.Report = StatusCompleted, e.At, e
+	s.Verdicts, s.Findings, s.Withdrawn, s.Script = nil, nil, nil, nil
+}
+
 // Completion ends the claimant's work.
 type Completion struct {
 	CheckerID    string

@@ -51,6 +51,24 @@ func (*SlotStarted) EventType() string      { return "job.slot_started" }
 
 var createEvents = slices.Concat(domain.Specs(&Voided{}, &SlotStarted{}), domain.WithSealedTexts(&Created{}, &ChecklistWritten{}))
 
+func (e *ChecklistWritten) evolve(s *State) {
+	s.Items, s.Regressions, s.GeneratedBy = e.Items, nil, e.GeneratedBy
+}
+func (e *Voided) evolve(s *State) { s.Status, s.AccountID = StatusVoided, e.AccountID }
+
+func (e *Created) evolve(s *State) {
+	s.Exists, s.Status = true, StatusPending
+	s.Submission = e.Submission
+	s.Items, s.Regressions, s.GeneratedBy = e.Items, e.Regressions, e.GeneratedBy
+	s.Credentials, s.AccessInstructions = e.Credentials, e.AccessInstructions
+	s.CreatedAt, s.DueAt = e.CreatedAt, e.CreatedAt.Add(s.SLA())
+}
+
+func (e *SlotStarted) evolve(s *State) {
+	s.DueAt, s.StartedAt = e.DueAt, e.At
+	s.heard(e.At)
+}
+
 // DecideCreate submits the job, with a commit status if one is asked for (tell). A stream
 // that was voided stays closed: the job's charge was given back.
 func DecideCreate(s State, c Created, tell *CommitStatusRequested) ([]domain.Event, error) {

@@ -37,8 +37,8 @@ func DecideErase(s State, by, reason string, now time.Time) ([]domain.Event, err
 	return []domain.Event{&Erased{By: by, Reason: reason, At: now}}, nil
 }
 
-// erase does not change data that the state shares with events.
-func (s *State) erase(e *Erased) {
+// It does not change data that the state shares with events.
+func (e *Erased) evolve(s *State) {
 	*s = domain.WithoutTexts(*s)
 	s.ErasedAt = e.At
 	s.Verdicts, s.Findings, s.Moments, s.Recordings = nil, nil, nil, nil

@@ -94,6 +94,25 @@ func (*Failed) EventType() string             { return "job.failed" }
 
 var failEvents = slices.Concat(domain.Specs(&SLAMissed{}), domain.WithSealedTexts(&UntestableReported{}, &Failed{}))
 
+func (e *UntestableReported) evolve(s *State) {
+	s.unclaim(StatusPending, e.CheckerID)
+	s.Untestable = append(s.Untestable, e.CheckerID)
+	s.FailNote = FailNote(s.FailNote, e.Reason, e.Note)
+}
+
+func (e *SLAMissed) evolve(s *State) {
+	s.unclaim(StatusPending, "")
+	s.RequeueCount = e.RequeueCount
+	if e.Requeued {
+		s.DueAt = e.DueAt
+	}
+}
+
+func (e *Failed) evolve(s *State) {
+	s.unclaim(StatusFailed, s.ReleasedBy)
+	s.FailedAt, s.FailReason, s.Refund, s.RefundExpired = e.At, e.Reason, e.Refund, e.RefundExpired
+}
+
 // DecideMissSLA ends the claim of a job at the end of its SLA. The job goes back into the
 // queue and its clock starts again; the third miss fails it with a full refund. A
 // session's slot fails on its first miss, because its session cannot wait. Before the end

@@ -110,6 +110,24 @@ func (*QuestionClosed) EventType() string { return "job.question_closed" }
 
 var questionEvents = slices.Concat(domain.Specs(&QuestionClosed{}), domain.WithSealedTexts(&QuestionAsked{}, &AnswerGiven{}))
 
+func (e *QuestionAsked) evolve(s *State) {
+	s.heard(e.At)
+	s.Questions = append(s.Questions, e.Asked())
+	s.Script = e.Then
+}
+
+func (e *AnswerGiven) evolve(s *State) {
+	s.heard(e.At)
+	s.DueAt = e.DueAt
+	Conclude(s.Questions, e)
+}
+
+func (e *QuestionClosed) evolve(s *State) {
+	s.heard(e.At)
+	s.DueAt = e.DueAt
+	Conclude(s.Questions, e)
+}
+
 // Conclude writes an answer, or a close, into the question that it names.
 func Conclude(all []Question, e domain.Event) {
 	switch e := e.(type) {

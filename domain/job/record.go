@@ -47,6 +47,13 @@ func (*MomentMarked) EventType() string      { return "job.moment_marked" }
 
 var recordEvents = domain.WithSealedTexts(&RecordingAttached{}, &MomentMarked{})
 
+func (e *RecordingAttached) evolve(s *State) { s.Recordings = append(s.Recordings, e.Recording) }
+
+func (e *MomentMarked) evolve(s *State) {
+	s.heard(e.At)
+	s.Moments = append(s.Moments, e.Moment)
+}
+
 // DecideRecord notes that the claimant goes on recording, which is a sign of life. After
 // the completion the checker may still send the rest of the recording.
 func DecideRecord(s State, checkerID string, token int, now time.Time) ([]domain.Event, error) {

@@ -35,6 +35,18 @@ func (*HoldReleased) EventType() string    { return "job.hold_released" }
 
 var retentionEvents = domain.Specs(&EvidenceExpired{}, &HoldPlaced{}, &HoldReleased{})
 
+func (e *HoldPlaced) evolve(s *State) { s.Hold = e.Hold() }
+func (*HoldReleased) evolve(s *State) { s.Hold = nil }
+
+func (e *EvidenceExpired) evolve(s *State) {
+	if s.Expired == nil {
+		s.Expired = make(map[string]*EvidenceExpired, len(e.Pieces))
+	}
+	for _, piece := range e.Pieces {
+		s.Expired[piece.ID] = e
+	}
+}
+
 // EndedAt is when the job ended; zero before it has.
 func (s State) EndedAt() time.Time {
 	switch s.Status {

@@ -51,6 +51,9 @@ func (*Rated) EventType() string         { return "job.rated" }
 
 var reviewEvents = domain.WithSealedTexts(&AIReportReady{}, &Rated{})
 
+func (e *AIReportReady) evolve(s *State) { s.AIReport = &e.AIReport }
+func (e *Rated) evolve(s *State)         { s.Rating = e }
+
 // DecideAnalysed brings the analysis of the completed job, once.
 func DecideAnalysed(s State, report AIReport) ([]domain.Event, error) {
 	switch {

@@ -132,107 +132,11 @@ func (s State) ReportID() string {
 }
 
 // Evolve folds one event into the state and takes the old state over (see
-// State). Events of other aggregates change nothing.
+// State). Events of other aggregates change nothing. Each event of the job has its
+// method evolve beside it.
 func Evolve(s State, e domain.Event) State {
-	switch e := e.(type) {
-	case *Created:
-		s.create(e)
-	case *ChecklistWritten:
-		s.Items, s.Regressions, s.GeneratedBy = e.Items, nil, e.GeneratedBy
-	case *SlotStarted:
-		s.DueAt, s.StartedAt = e.DueAt, e.At
-		s.heard(e.At)
-	case *Claimed:
-		s.Status, s.CheckerID, s.Token = StatusClaimed, e.CheckerID, e.Token
-		s.ClaimedAt, s.SignOfLife, s.ReleasedBy = e.At, e.At, ""
-	case *Heartbeat:
-		s.heard(e.At)
-	case *ItemChecked:
-		s.heard(e.At)
-		if s.Verdicts == nil {
-			s.Verdicts = make(map[string]Verdict, len(s.Items))
-		}
-		s.Verdicts[e.ItemID] = Verdict{
-			Status: e.Status, Note: e.Note, Severity: e.Severity,
-			Reason: e.Reason, ScreenshotURL: e.ScreenshotURL, More: e.MoreScreenshotURLs,
-		}
-	case *FindingAdded:
-		s.heard(e.At)
-		s.Findings = append(s.Findings, ReportItem{Item: e.Item, Status: e.Status, Note: e.Note})
-	case *FindingEdited:
-		s.heard(e.At)
-		if i := s.finding(e.Item.ID); i >= 0 {
-			s.Findings[i] = ReportItem{Item: e.Item, Status: e.Status, Note: e.Note}
-		}
-	case *FindingWithdrawn:
-		s.heard(e.At)
-		if i := s.finding(e.FindingID); i >= 0 {
-			s.Findings = slices.Delete(s.Findings, i, i+1)
-		}
-		s.Withdrawn = append(s.Withdrawn, e.FindingID)
-	case *MomentMarked:
-		s.heard(e.At)
-		s.Moments = append(s.Moments, e.Moment)
-	case *RecordingAttached:
-		s.Recordings = append(s.Recordings, e.Recording)
-	case *QuestionAsked:
-		s.heard(e.At)
-		s.Questions = append(s.Questions, e.Asked())
-		s.Script = e.Then
-	case *AnswerGiven:
-		s.heard(e.At)
-		s.DueAt = e.DueAt
-		Conclude(s.Questions, e)
-	case *QuestionClosed:
-		s.heard(e.At)
-		s.DueAt = e.DueAt
-		Conclude(s.Questions, e)
-	case *Released:
-		s.unclaim(StatusPending, s.CheckerID)
-	case *UntestableReported:
-		s.unclaim(StatusPending, e.CheckerID)
-		s.Untestable = append(s.Untestable, e.CheckerID)
-		s.FailNote = FailNote(s.FailNote, e.Reason, e.Note)
-	case *SLAMissed:
-		s.unclaim(StatusPending, "")
-		s.RequeueCount = e.RequeueCount
-		if e.Requeued {
-			s.DueAt = e.DueAt
-		}
-	case *Completed:
-		s.Status, s.CompletedAt, s.Report = StatusCompleted, e.At, e
-		s.Verdicts, s.Findings, s.Withdrawn, s.Script = nil, nil, nil, nil
-	case *AIReportReady:
-		s.AIReport = &e.AIReport
-	case *Rated:
-		s.Rating = e
-	case *CommitStatusRequested:
-		s.CommitStatus = e
-	case *CommitStatusSet:
-		s.CommitTold = e.State
-	case *CommitStatusAbandoned:
-		s.CommitAbandoned = e.Reason
-	case *Cancelled:
-		s.unclaim(StatusCancelled, "")
-		s.CancelledAt, s.CancelReason, s.Refund, s.RefundExpired = e.At, e.Reason, e.Refund, e.RefundExpired
-	case *Failed:
-		s.unclaim(StatusFailed, s.ReleasedBy)
-		s.FailedAt, s.FailReason, s.Refund, s.RefundExpired = e.At, e.Reason, e.Refund, e.RefundExpired
-	case *EvidenceExpired:
-		if s.Expired == nil {
-			s.Expired = make(map[string]*EvidenceExpired, len(e.Pieces))
-		}
-		for _, piece := range e.Pieces {
-			s.Expired[piece.ID] = e
-		}
-	case *HoldPlaced:
-		s.Hold = e.Hold()
-	case *HoldReleased:
-		s.Hold = nil
-	case *Erased:
-		s.erase(e)
-	case *Voided:
-		s.Status, s.AccountID = StatusVoided, e.AccountID
+	if e, ours := e.(interface{ evolve(*State) }); ours {
+		e.evolve(&s)
 	}
 	return s
 }
@@ -240,14 +144,6 @@ func Evolve(s State, e domain.Event) State {
 // finding gives the place of a finding of the draft; -1 without it.
 func (s State) finding(id string) int {
 	return slices.IndexFunc(s.Findings, func(i ReportItem) bool { return i.ID == id })
-}
-
-func (s *State) create(e *Created) {
-	s.Exists, s.Status = true, StatusPending
-	s.Submission = e.Submission
-	s.Items, s.Regressions, s.GeneratedBy = e.Items, e.Regressions, e.GeneratedBy
-	s.Credentials, s.AccessInstructions = e.Credentials, e.AccessInstructions
-	s.CreatedAt, s.DueAt = e.CreatedAt, e.CreatedAt.Add(s.SLA())
 }
 
 // unclaim ends the claim, if there is one; its draft stays.
