@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/url"
@@ -184,12 +185,15 @@ func (e environment) config() (Config, error) {
 	if host, _, err := net.SplitHostPort(c.Addr); err == nil && c.VoiceAddr == "" {
 		c.VoiceAddr = net.JoinHostPort(host, voicePort)
 	}
-	var err error
-	if c.VoicePublic, err = parseIPs(e.VoicePublicIPs); err != nil {
-		return Config{}, BadSetting("HUMANQA_VOICE_PUBLIC", "%v", err)
-	}
-	if c.DataDir, err = filepath.Abs(e.DataDir); err != nil {
-		return Config{}, BadSetting("HUMANQA_DATA_DIR", "%v", err)
+	if err := cmp.Or(
+		readInto(&c.VoicePublic, "HUMANQA_VOICE_PUBLIC", e.VoicePublicIPs, parseIPs),
+		readInto(&c.DataDir, "HUMANQA_DATA_DIR", e.DataDir, filepath.Abs),
+		readInto(&c.WebhookAllow, "HUMANQA_WEBHOOK_ALLOW", e.WebhookAllowNets, guard.ParseAllow),
+		readInto(&c.TargetAllow, "HUMANQA_TARGET_ALLOW", e.TargetAllowHosts, guard.ParseTargets),
+		readInto(&c.TrustedProxies, "HUMANQA_TRUSTED_PROXIES", e.TrustedProxyNets, guard.ParseAllow),
+		readInto(&c.HostedDomains, "HUMANQA_HOSTED_DOMAINS", e.HostedDomainNames, hosting.Parse),
+	); err != nil {
+		return Config{}, err
 	}
 	if c.MasterKeyFile != "" && c.MasterKeyCommand != "" {
 		return Config{}, BadSetting("HUMANQA_MASTER_KEY_COMMAND", "gives the keyset, so there is no file of it: unset it or HUMANQA_MASTER_KEY_FILE")
@@ -202,17 +206,9 @@ func (e environment) config() (Config, error) {
 	} else if err := blob.Check(c.EvidenceURL); err != nil {
 		return Config{}, BadSetting("HUMANQA_EVIDENCE_URL", "%v", err)
 	}
+	var err error
 	if c.Roles, err = ParseRoles(e.RoleNames); err != nil {
 		return Config{}, err
-	}
-	if c.WebhookAllow, err = guard.ParseAllow(e.WebhookAllowNets); err != nil {
-		return Config{}, BadSetting("HUMANQA_WEBHOOK_ALLOW", "%v", err)
-	}
-	if c.TargetAllow, err = guard.ParseTargets(e.TargetAllowHosts); err != nil {
-		return Config{}, BadSetting("HUMANQA_TARGET_ALLOW", "%v", err)
-	}
-	if c.TrustedProxies, err = guard.ParseAllow(e.TrustedProxyNets); err != nil {
-		return Config{}, BadSetting("HUMANQA_TRUSTED_PROXIES", "%v", err)
 	}
 	if e.SMTPURL != "" {
 		if c.Mail, err = mail.ParseServer(e.SMTPURL, e.SMTPFrom); err != nil {
@@ -222,17 +218,27 @@ func (e environment) config() (Config, error) {
 	if e.AIChoice == "openai" {
 		c.AI = ai.Config{Model: e.AIModel, BaseURL: e.AIBaseURL, Key: e.AIKey}
 	}
-	if c.HostedDomains, err = hosting.Parse(e.HostedDomainNames); err != nil {
-		return Config{}, BadSetting("HUMANQA_HOSTED_DOMAINS", "%v", err)
-	}
 	if c.LogLevel, err = logrus.ParseLevel(e.LogLevelName); err != nil {
 		return Config{}, BadSetting("HUMANQA_LOG_LEVEL", "%q is no level: use debug, info, warn or error", e.LogLevelName)
 	}
-	for _, check := range []error{
+	return c, c.check()
+}
+
+// readInto reads a setting; an error names it.
+func readInto[T any](setting *T, name, value string, read func(string) (T, error)) (err error) {
+	if *setting, err = read(value); err != nil {
+		return BadSetting(name, "%v", err)
+	}
+	return nil
+}
+
+// check looks at the values, and at settings that exclude each other.
+func (c Config) check() error {
+	if err := cmp.Or(
 		checkListen("HUMANQA_ADDR", c.Addr),
 		checkListen("HUMANQA_ADMIN_ADDR", c.AdminAddr),
 		checkListen("HUMANQA_VOICE_ADDR", c.VoiceAddr),
-		checkChoice("HUMANQA_VOICE", e.VoiceChoice, "embedded", "off"),
+		checkChoice("HUMANQA_VOICE", c.VoiceChoice, "embedded", "off"),
 		checkListen("HUMANQA_POSTGRES_LISTEN", c.PostgresListen),
 		checkListen("HUMANQA_EVENTSTORE_LISTEN", c.EventStoreListen),
 		checkListen("HUMANQA_EVENTSTORE_LISTEN_INSECURE", c.EventStoreListenInsecure),
@@ -249,32 +255,30 @@ func (e environment) config() (Config, error) {
 		checkRange("HUMANQA_CLOSE_EVERY", c.CloseEvery, 1, 1_000_000),
 		checkRange("HUMANQA_RECORDING_LIMIT", c.RecordingLimit, 1<<20, 1<<40),
 		checkRange("HUMANQA_MAX_CONNECTIONS", c.MaxConnections, 1, 1_000_000),
-		checkRange("HUMANQA_STOP_DELAY", e.StopDelaySeconds, 0, 30),
-		checkRange("HUMANQA_CHECK_HOURS", e.CheckHours, 0, 8760),
+		checkRange("HUMANQA_STOP_DELAY", c.StopDelaySeconds, 0, 30),
+		checkRange("HUMANQA_CHECK_HOURS", c.CheckHours, 0, 8760),
 		checkRange("HUMANQA_RATE_LIMIT", c.RateLimit, 1, admit.MaxRateLimit),
-		checkChoice("HUMANQA_AI", e.AIChoice, "rules", "openai"),
-		e.checkAI(),
-		e.checkTLS(),
-	} {
-		if check != nil {
-			return Config{}, check
-		}
+		checkChoice("HUMANQA_AI", c.AIChoice, "rules", "openai"),
+		c.checkAI(),
+		c.checkTLS(),
+	); err != nil {
+		return err
 	}
 	if c.EventStoreURL != "" && (c.EventStoreListen != "" || c.EventStoreListenInsecure != "") {
-		return Config{}, BadSetting("HUMANQA_EVENTSTORE_URL",
+		return BadSetting("HUMANQA_EVENTSTORE_URL",
 			"names another log, so there is no embedded node to listen: unset it or HUMANQA_EVENTSTORE_LISTEN*")
 	}
 	if _, port, err := net.SplitHostPort(c.PostgresListen); err == nil && strings.Trim(port, "0") == "" {
-		return Config{}, BadSetting("HUMANQA_POSTGRES_LISTEN", "needs a port of its own: analysts keep their addresses")
+		return BadSetting("HUMANQA_POSTGRES_LISTEN", "needs a port of its own: analysts keep their addresses")
 	}
 	if c.DatabaseURL == "" && c.DatabaseDirectURL != "" {
-		return Config{}, BadSetting("HUMANQA_DATABASE_DIRECT_URL", "stands beside HUMANQA_DATABASE_URL: set both")
+		return BadSetting("HUMANQA_DATABASE_DIRECT_URL", "stands beside HUMANQA_DATABASE_URL: set both")
 	}
 	if c.DatabaseURL != "" && c.PostgresListen != "" {
-		return Config{}, BadSetting("HUMANQA_DATABASE_URL",
+		return BadSetting("HUMANQA_DATABASE_URL",
 			"names another Postgres, so there is no embedded one to listen: unset it or HUMANQA_POSTGRES_LISTEN")
 	}
-	return c, nil
+	return nil
 }
 
 // voicePort is the default port of voice.
