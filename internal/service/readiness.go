@@ -18,24 +18,32 @@ import (
 // Postgres and the read models can answer for everything that was written. Errors name
 // addresses and more: they are for the log, and the reasons are for every client.
 func (s *Service) problems(ctx context.Context) []httpapi.Problem {
-	var found []httpapi.Problem
+	var found, notes []httpapi.Problem
 	add := func(part, reason string, err error) {
 		if err != nil {
 			found = append(found, httpapi.Problem{Part: part, Reason: reason, Cause: err})
 		}
 	}
+	tell := func(part, reason string) {
+		if reason != "" {
+			found = append(found, httpapi.Problem{Part: part, Reason: reason})
+		}
+	}
+	note := func(part, reason string) {
+		if reason != "" {
+			notes = append(notes, httpapi.Problem{Note: true, Part: part, Reason: reason})
+		}
+	}
 	if !s.started.Load() {
-		found = append(found, httpapi.Problem{Part: "service", Reason: "it is starting"})
+		tell("service", "it is starting")
 	}
 	if s.core.postgres != nil && s.core.postgres.Full() {
-		found = append(found, httpapi.Problem{Part: "postgres", Reason: "its disk is full"})
+		tell("postgres", "its disk is full")
 	}
 	add("postgres", "it does not answer", s.core.DB.PingContext(ctx))
-	if problem := s.core.Clock.Problem(); problem != "" {
-		found = append(found, httpapi.Problem{Part: "clock", Reason: problem})
-	}
+	tell("clock", s.core.Clock.Problem())
 	if strange := s.core.Binding.Problem(); strange != nil {
-		found = append(found, httpapi.Problem{Part: "log", Reason: strange.Message, Cause: strange})
+		add("log", strange.Message, strange)
 		return found // the log is not looked at
 	}
 	head, err := s.core.Binding.Guard().Head(ctx)
@@ -51,44 +59,33 @@ func (s *Service) problems(ctx context.Context) []httpapi.Problem {
 	if len(found) > 0 {
 		return found // the rest would only repeat it
 	}
-	var notes []httpapi.Problem
 	all, err := s.consumers.Status(ctx)
 	add("projections", "their state cannot be read", err)
 	for _, status := range all {
-		if problem := status.Problem(); problem != "" {
-			found = append(found, httpapi.Problem{Part: "projections", Reason: problem})
-		}
-		for _, note := range status.Notes() {
-			notes = append(notes, httpapi.Problem{Note: true, Part: "projections", Reason: note})
+		tell("projections", status.Problem())
+		for _, reason := range status.Notes() {
+			note("projections", reason)
 		}
 	}
 	for part, problem := range map[string]func(context.Context) (string, error){
 		"audit": s.core.Signer().Problem, "invariants": s.checks.Problem,
 	} {
-		note, err := problem(ctx)
+		reason, err := problem(ctx)
 		add(part, "its findings cannot be read", err)
-		if note != "" {
-			notes = append(notes, httpapi.Problem{Note: true, Part: part, Reason: note})
-		}
+		note(part, reason)
 	}
-	if note := unknownNote(s.feed.Unknown()); note != "" {
-		notes = append(notes, httpapi.Problem{Note: true, Part: "log", Reason: note})
-	}
-	if problem := s.dispatcher.Problem(); problem != "" {
-		found = append(found, httpapi.Problem{Part: "webhooks", Reason: problem})
-	}
+	note("log", unknownNote(s.feed.Unknown()))
+	tell("webhooks", s.dispatcher.Problem())
 	if s.cfg.Mail != nil { // whatever its problem, the service answers
-		note, err := mail.Note(ctx, s.core.DB)
+		reason, err := mail.Note(ctx, s.core.DB)
 		add("mail", "its letters cannot be counted", err)
-		if note != "" {
-			notes = append(notes, httpapi.Problem{Note: true, Part: "mail", Reason: note})
-		}
+		note("mail", reason)
 	}
-	if s.mail != nil && s.mail.Problem() != "" {
-		notes = append(notes, httpapi.Problem{Note: true, Part: "mail", Reason: s.mail.Problem()})
+	if s.mail != nil {
+		note("mail", s.mail.Problem())
 	}
 	for _, problem := range s.policies.Problems() {
-		found = append(found, httpapi.Problem{Part: "policies", Reason: problem})
+		tell("policies", problem)
 	}
 	if len(found) > 0 {
 		return append(found, notes...)
