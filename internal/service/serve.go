@@ -1,7 +1,7 @@
 // Package service is the running service: its settings, and the order in which
 // its parts start and stop.
 //
-//	serve.go      the wiring, on one screen
+//	serve.go      the wiring: the parts, in the order of their start
 //	config.go     the settings, one struct
 //	core.go       the base of the service and of the operator's commands
 //	open.go       joins a running service, or starts a stopped one for a command
@@ -25,6 +25,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/sirupsen/logrus"
 
+	"humanqa/domain"
 	"humanqa/domain/policy"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
@@ -69,9 +70,9 @@ type Service struct {
 	started    atomic.Bool   // the data of the first start are there
 }
 
-// Serve runs the service until ctx ends, and calls ready once it answers. This
-// is the whole wiring: each part starts after the parts that it needs, and the
-// stop reverses the order. The next start heals a crash at any point.
+// Serve runs the service until ctx ends, and calls ready once it answers. Each part
+// starts after the parts that it needs, and the stop reverses the order. The next start
+// heals a crash at any point.
 func Serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*Service)) (err error) {
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
@@ -99,152 +100,199 @@ func Serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*Serv
 	if s.cfg, err = s.openAddresses(ctx, cfg, log); err != nil {
 		return err
 	}
-	core.Hosts.SetPages(s.cfg.BaseURL)
-	feed := eventstore.NewFeed(core.Log, log)
-	feed.Verify(core.Binding.Check)
-	s.feed = feed
-	subscriber := webhooks.NewSubscriber(core.DB, core.Log, s.cfg.BaseURL)
-	followers := append(projections.All(), auditlog.Projector{}, subscriber)
-	if s.cfg.Mail != nil {
-		followers = append(followers, notices.New(core.DB, core.Log))
-	}
-	s.consumers = consumer.New(core.DB, feed, log, followers...)
-	s.consumers.TraceWith(tracer)
-	metrics.MustRegister(s.consumers.Collector(), feed.Collector(), sizeMetrics{core.Commands},
-		resourceMetrics{cfg.DataDir, core.Clock})
-	prometheus.WrapRegistererWithPrefix("humanqa_", metrics).MustRegister(
-		collectors.NewDBStatsCollector(core.DB.DB, "all"), collectors.NewDBStatsCollector(core.Lent.DB, "lent"))
-	if err := s.consumers.Prepare(ctx); err != nil {
+	b := &boot{Service: s, ctx: ctx, log: log, metrics: metrics}
+	if err := b.prepare(); err != nil {
 		return err
 	}
-	if err := analytics.Prepare(ctx, core.DB); err != nil {
+	b.workers, b.running = newWorkerGroup(ctx)
+	for _, start := range []func(){b.startLog, b.startConsumers, b.startChecks, b.startPolicies, b.startWebhooks} {
+		start()
+	}
+	if err := b.startAPI(); err != nil {
+		return err
+	}
+
+	if err = s.becomeReady(b.running, log); err == nil {
+		s.started.Store(true)
+		tellSystemd(daemon.SdNotifyReady, log)
+		ready(s)
+		<-b.running.Done()
+	}
+	log.Info("stopping")
+	tellSystemd(daemon.SdNotifyStopping, log)
+	if s.started.Load() && ctx.Err() != nil { // a service that broke has nothing to say
+		s.leave(b.handlers)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return nil // as asked
+	case b.running.Err() != nil:
+		return context.Cause(b.running)
+	}
+	return err
+}
+
+// boot starts the parts of a service, one after the other.
+type boot struct {
+	*Service
+	ctx        context.Context // of Serve
+	log        *logrus.Logger
+	metrics    *prometheus.Registry
+	head       domain.Position // of the log, before the first worker
+	subscriber *webhooks.Subscriber
+	workers    *workerGroup
+	running    context.Context // ends with ctx, or with the first worker that fails
+	handlers   *httpapi.API
+}
+
+// prepare makes the feed and its consumers, which do not run yet.
+func (b *boot) prepare() error {
+	core := b.core
+	core.Hosts.SetPages(b.cfg.BaseURL)
+	b.feed = eventstore.NewFeed(core.Log, b.log)
+	b.feed.Verify(core.Binding.Check)
+	b.subscriber = webhooks.NewSubscriber(core.DB, core.Log, b.cfg.BaseURL)
+	followers := append(projections.All(), auditlog.Projector{}, b.subscriber)
+	if b.cfg.Mail != nil {
+		followers = append(followers, notices.New(core.DB, core.Log))
+	}
+	b.consumers = consumer.New(core.DB, b.feed, b.log, followers...)
+	b.consumers.TraceWith(b.tracer)
+	b.metrics.MustRegister(b.consumers.Collector(), b.feed.Collector(), sizeMetrics{core.Commands},
+		resourceMetrics{b.cfg.DataDir, core.Clock})
+	prometheus.WrapRegistererWithPrefix("humanqa_", b.metrics).MustRegister(
+		collectors.NewDBStatsCollector(core.DB.DB, "all"), collectors.NewDBStatsCollector(core.Lent.DB, "lent"))
+	if err := b.consumers.Prepare(b.ctx); err != nil {
+		return err
+	}
+	if err := analytics.Prepare(b.ctx, core.DB); err != nil {
 		return err
 	}
 	if core.postgres != nil { // in the operator's own, so are the roles
-		if err := boundAnalysts(ctx, core.DB); err != nil {
+		if err := boundAnalysts(b.ctx, core.DB); err != nil {
 			return err
 		}
 	}
-	head, err := headPatiently(ctx, core.Log, log)
-	if err != nil {
-		return err
-	}
+	var err error
+	b.head, err = headPatiently(b.ctx, core.Log, b.log)
+	return err
+}
 
-	// A worker that breaks ends the service: half a service that looks whole is
-	// worse than none.
-	workers, running := newWorkerGroup(ctx)
-	run := func(wanted bool, name string, work func(context.Context) error) {
-		if wanted {
-			core.shutdown.add(name, workerBudget, workers.start(name, work))
-		}
+// run starts a worker. A worker that breaks ends the service: half a service that looks
+// whole is worse than none.
+func (b *boot) run(wanted bool, name string, work func(context.Context) error) {
+	if wanted {
+		b.core.shutdown.add(name, workerBudget, b.workers.start(name, work))
 	}
-	roles := s.cfg.Roles
-	run(core.postgres != nil, "postgres", core.watchPostgres)
+}
 
-	run(true, "watchdog", func(ctx context.Context) error { return feedWatchdog(ctx, log) })
-	run(core.node != nil, "log's lock", core.watchLock)
-	run(true, "keyset", sweeping(core.Vault.FollowKeyset, log, "the keyset is not the newest"))
-	run(true, "log's name", func(ctx context.Context) error { return core.Binding.Watch(ctx, log) })
-	run(true, "feed", feed.Run)
-	run(true, "log's follower", func(ctx context.Context) error { return s.consumers.Follow(ctx, core.dsn, head) })
-	hooks := s.webhookConfig(log)
-	s.dispatcher = send.NewDispatcher(core.DB, core.Vault, send.Report{Disabled: core.disableWebhook, Confirmed: core.confirmSecret}, hooks)
-	subscriber.SendThrough(s.dispatcher.Direct())
+func (b *boot) startLog() {
+	core := b.core
+	b.run(core.postgres != nil, "postgres", core.watchPostgres)
+	b.run(true, "watchdog", func(ctx context.Context) error { return feedWatchdog(ctx, b.log) })
+	b.run(core.node != nil, "log's lock", core.watchLock)
+	b.run(true, "keyset", sweeping(core.Vault.FollowKeyset, b.log, "the keyset is not the newest"))
+	b.run(true, "log's name", func(ctx context.Context) error { return core.Binding.Watch(ctx, b.log) })
+	b.run(true, "feed", b.feed.Run)
+	b.run(true, "log's follower", func(ctx context.Context) error { return b.consumers.Follow(ctx, core.dsn, b.head) })
+}
+
+func (b *boot) startConsumers() {
+	core, roles := b.core, b.cfg.Roles
+	b.dispatcher = send.NewDispatcher(core.DB, core.Vault, send.Report{Disabled: core.disableWebhook, Confirmed: core.confirmSecret},
+		b.webhookConfig(b.log))
+	b.subscriber.SendThrough(b.dispatcher.Direct())
 	var following []string
 	if roles.Projector {
 		following = append(projections.Names(), auditlog.Name)
 	}
 	if roles.Webhooks {
 		following = append(following, webhooks.SubscriberName)
-		if s.cfg.Mail != nil {
+		if b.cfg.Mail != nil {
 			following = append(following, notices.Name)
 		}
 	}
-	run(len(following) > 0, "consumers' session", func(ctx context.Context) error { return s.consumers.Present(ctx, core.dsn) })
-	run(len(following) > 0, "consumers", func(work context.Context) error {
+	b.run(len(following) > 0, "consumers' session", func(ctx context.Context) error { return b.consumers.Present(ctx, core.dsn) })
+	b.run(len(following) > 0, "consumers", func(work context.Context) error {
 		// A service that broke gives its leases back at once, not after its last requests:
 		// the consumers of another process wait for them.
 		work, leave := context.WithCancel(work)
 		defer leave()
-		defer context.AfterFunc(running, func() {
-			if ctx.Err() == nil {
+		defer context.AfterFunc(b.running, func() {
+			if b.ctx.Err() == nil {
 				leave()
 			}
 		})()
-		return s.consumers.Only(following...)(work)
+		return b.consumers.Only(following...)(work)
 	})
-	s.checks = core.newChecks(log)
-	metrics.MustRegister(s.checks)
-	core.shutdown.add("checks", workerBudget, func(context.Context) error { s.checks.Stop(); return nil })
-	if roles.Projector {
-		run(s.cfg.CheckHours > 0, "daily check", func(ctx context.Context) error {
-			return s.checks.Repeat(ctx, time.Duration(s.cfg.CheckHours)*time.Hour, invariantcheck.LookEvery)
-		})
-		keeper := auditlog.NewKeeper(core.Signer(), log)
-		metrics.MustRegister(keeper)
-		run(true, "audit", keeper.Run)
-		business := overall.NewBusiness(core.DB, feed, core.Clock.Now, log)
-		metrics.MustRegister(business)
-		run(true, "business metrics", func(ctx context.Context) error { return business.Run(ctx, head) })
-	}
+}
 
-	core.Commands.Statuses = readableStatuses{core.Hosts, core.Binding.Guard().Head, s.consumers.AwaitReads}
-	s.policies = scheduler.New(timers.New(core.DB, core.dsn), log, policy.All(core.Commands)...)
-	metrics.MustRegister(s.policies.Collectors()...)
+func (b *boot) startChecks() {
+	core := b.core
+	b.checks = core.newChecks(b.log)
+	b.metrics.MustRegister(b.checks)
+	core.shutdown.add("checks", workerBudget, func(context.Context) error { b.checks.Stop(); return nil })
+	if !b.cfg.Roles.Projector {
+		return
+	}
+	b.run(b.cfg.CheckHours > 0, "daily check", func(ctx context.Context) error {
+		return b.checks.Repeat(ctx, time.Duration(b.cfg.CheckHours)*time.Hour, invariantcheck.LookEvery)
+	})
+	keeper := auditlog.NewKeeper(core.Signer(), b.log)
+	b.metrics.MustRegister(keeper)
+	b.run(true, "audit", keeper.Run)
+	business := overall.NewBusiness(core.DB, b.feed, core.Clock.Now, b.log)
+	b.metrics.MustRegister(business)
+	b.run(true, "business metrics", func(ctx context.Context) error { return business.Run(ctx, b.head) })
+}
+
+func (b *boot) startPolicies() {
+	core, wanted := b.core, b.cfg.Roles.Policy
+	core.Commands.Statuses = readableStatuses{core.Hosts, core.Binding.Guard().Head, b.consumers.AwaitReads}
+	b.policies = scheduler.New(timers.New(core.DB, core.dsn), b.log, policy.All(core.Commands)...)
+	b.metrics.MustRegister(b.policies.Collectors()...)
 	// One of them is the token of a submission that crashed before its job.
-	run(roles.Policy, "held secrets", sweeping(core.Vault.ForgetExpired, log, "expired secrets stay until the next look"))
-	run(roles.Policy, "policies", func(ctx context.Context) error { s.policies.Run(ctx); return nil })
+	b.run(wanted, "held secrets", sweeping(core.Vault.ForgetExpired, b.log, "expired secrets stay until the next look"))
+	b.run(wanted, "policies", func(ctx context.Context) error { b.policies.Run(ctx); return nil })
+}
 
-	metrics.MustRegister(s.dispatcher.Collectors()...)
-	run(roles.Webhooks, "webhook dispatcher", s.dispatcher.Run)
-	if s.cfg.Mail != nil && roles.Webhooks {
-		s.mail = mail.NewSender(s.mailConfig(log))
-		metrics.MustRegister(s.mail.Collectors()...)
-		run(true, "mail sender", s.mail.Run)
+func (b *boot) startWebhooks() {
+	wanted := b.cfg.Roles.Webhooks
+	b.metrics.MustRegister(b.dispatcher.Collectors()...)
+	b.run(wanted, "webhook dispatcher", b.dispatcher.Run)
+	if b.cfg.Mail != nil && wanted {
+		b.mail = mail.NewSender(b.mailConfig(b.log))
+		b.metrics.MustRegister(b.mail.Collectors()...)
+		b.run(true, "mail sender", b.mail.Run)
 	}
+}
 
-	spool := wire.NewSpool(s.cfg.DataDir)
-	s.evidence = evidence.New(s.evidenceDeps(log, metrics, spool))
-	run(roles.API, "evidence", s.evidence.Run)
-	api := httpapi.New(s.apiDeps(log, metrics, spool))
-	run(roles.API, "api upkeep", api.Run)
-	if roles.API {
-		pages, err := s.openSite(ctx, api, feed, head, log)
+func (b *boot) startAPI() error {
+	wanted := b.cfg.Roles.API
+	spool := wire.NewSpool(b.cfg.DataDir)
+	b.evidence = evidence.New(b.evidenceDeps(b.log, b.metrics, spool))
+	b.run(wanted, "evidence", b.evidence.Run)
+	b.handlers = httpapi.New(b.apiDeps(b.log, b.metrics, spool))
+	b.run(wanted, "api upkeep", b.handlers.Run)
+	if wanted {
+		pages, err := b.openSite(b.ctx, b.handlers, b.feed, b.head, b.log)
 		if err != nil {
 			return err
 		}
-		run(true, "pages", pages.run)
-		run(true, "sign-ins", sweeping(pages.credentials.Sweep, log, "ended sessions and links stay until the next sweep"))
-		core.shutdown.add("api", apiBudget, workers.start("api", func(ctx context.Context) error {
+		b.run(true, "pages", pages.run)
+		b.run(true, "sign-ins", sweeping(pages.credentials.Sweep, b.log, "ended sessions and links stay until the next sweep"))
+		b.core.shutdown.add("api", apiBudget, b.workers.start("api", func(ctx context.Context) error {
 			front := ui.Front{
-				Site: pages.Site, API: mcp.New(api, s.cfg.BaseURL, ThisBuild().Version),
-				Halted: core.Binding.Refuse, Settle: s.reach().Settle,
+				Site: pages.Site, API: mcp.New(b.handlers, b.cfg.BaseURL, ThisBuild().Version),
+				Halted: b.core.Binding.Refuse, Settle: b.reach().Settle,
 			}
-			server := httpapi.NewServer(front, log)
-			server.Handler = api.Parting(server.Handler)
-			return httpapi.Serve(ctx, server, httpapi.CapConns(s.api, s.cfg.connections(), log), drainTime)
+			server := httpapi.NewServer(front, b.log)
+			server.Handler = b.handlers.Parting(server.Handler)
+			return httpapi.Serve(ctx, server, httpapi.CapConns(b.api, b.cfg.connections(), b.log), drainTime)
 		}))
 	}
-	run(s.admin != nil, "admin", func(ctx context.Context) error {
-		return serveAdmin(ctx, httpapi.CapConns(s.admin, adminConnections, log), adminHandler(s.cfg.AdminAddr, metrics, api))
+	b.run(b.admin != nil, "admin", func(ctx context.Context) error {
+		return serveAdmin(ctx, httpapi.CapConns(b.admin, adminConnections, b.log), adminHandler(b.cfg.AdminAddr, b.metrics, b.handlers))
 	})
-
-	if err = s.becomeReady(running, log); err == nil {
-		s.started.Store(true)
-		tellSystemd(daemon.SdNotifyReady, log)
-		ready(s)
-		<-running.Done()
-	}
-	log.Info("stopping")
-	tellSystemd(daemon.SdNotifyStopping, log)
-	if s.started.Load() && ctx.Err() != nil { // a service that broke has nothing to say
-		s.leave(api)
-	}
-	switch {
-	case ctx.Err() != nil:
-		return nil // as asked
-	case running.Err() != nil:
-		return context.Cause(running)
-	}
-	return err
+	return nil
 }
