@@ -50,100 +50,122 @@ func (s *Site) live(w http.ResponseWriter, hr *http.Request) {
 		s.send(w, r, s.refuse(r, err))
 		return
 	}
-	one := s.watchers.enter(r.Person.ID, r.Session.ID)
-	defer s.watchers.leave(one)
-	var (
-		follows []string
-		changed <-chan []string
-		leave   = func() {}
-	)
-	defer func() { leave() }()
-	follow := func() (anew bool) {
-		now := followedBy(r.Person)
-		if slices.Equal(now, follows) {
-			return false
-		}
-		leave()
-		follows = now
-		s.watchers.follow(one, now)
-		changed, leave = s.Changes.Follow(now...)
-		return true
-	}
-	follow()
-
+	l := liveStream{Site: s, r: r, out: w, one: s.watchers.enter(r.Person.ID, r.Session.ID), leave: func() {}}
+	defer s.watchers.leave(l.one)
+	defer func() { l.leave() }()
+	l.follow()
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
-	c := http.NewResponseController(w)
-	_ = c.SetReadDeadline(time.Time{}) // the request has been read; a broken connection fails at its first write
-	write := func(format string, args ...any) bool {
-		_ = c.SetWriteDeadline(time.Now().Add(liveWriteTime)) // where it is unsupported, in tests, nothing hangs
-		if _, err := fmt.Fprintf(w, format, args...); err != nil {
-			return false
-		}
-		return c.Flush() == nil
+	// The request has been read; a broken connection fails at its first write.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	if l.write("retry: %d\n\n", (comeBack + s.watchers.heldBack(l.one)).Milliseconds()) {
+		l.run()
 	}
-	if !write("retry: %d\n\n", (comeBack + s.watchers.heldBack(one)).Milliseconds()) {
-		return
+}
+
+// liveStream is an open stream of server-sent events.
+type liveStream struct {
+	*Site
+	r       *Request
+	out     http.ResponseWriter
+	one     *watcher
+	follows []string
+	changed <-chan []string
+	leave   func() // gives changed up
+}
+
+// follow follows the person's keys; anew says that they are others than before.
+func (l *liveStream) follow() (anew bool) {
+	now := followedBy(l.r.Person)
+	if slices.Equal(now, l.follows) {
+		return false
 	}
-	// again finds the person anew. It gives the message to write: opened if the stream now
-	// follows other keys, empty if the person is no longer signed in, else otherwise.
-	again := func(otherwise string) (message string) {
-		r.Person, r.Session = nil, nil
-		if err := s.identify(r); err != nil || r.Person == nil {
-			return ""
-		}
-		if follow() {
-			return opened
-		}
-		return otherwise
+	l.leave()
+	l.follows = now
+	l.watchers.follow(l.one, now)
+	l.changed, l.leave = l.Changes.Follow(now...)
+	return true
+}
+
+func (l *liveStream) write(format string, args ...any) bool {
+	c := http.NewResponseController(l.out)
+	_ = c.SetWriteDeadline(time.Now().Add(liveWriteTime)) // where it is unsupported, in tests, nothing hangs
+	if _, err := fmt.Fprintf(l.out, format, args...); err != nil {
+		return false
 	}
+	return c.Flush() == nil
+}
+
+// again finds the person anew. It gives the message to write: opened if the stream now
+// follows other keys, empty if the person is no longer signed in, else otherwise.
+func (l *liveStream) again(otherwise string) (message string) {
+	l.r.Person, l.r.Session = nil, nil
+	if err := l.identify(l.r); err != nil || l.r.Person == nil {
+		return ""
+	}
+	if l.follow() {
+		return opened
+	}
+	return otherwise
+}
+
+func (l *liveStream) run() {
 	// The browser fetches the changes until now, after a random delay: after a restart of
 	// the service, all browsers come back at once.
-	first := time.After(s.watchers.heldBack(one))
+	first := time.After(l.watchers.heldBack(l.one))
 	beat := time.NewTimer(nextBeat())
 	defer beat.Stop()
 	for {
 		message := opened
 		select {
-		case <-r.Context().Done():
+		case <-l.r.Context().Done():
 			return
-		case <-s.stopping:
+		case <-l.stopping:
 			return
-		case <-one.ended:
+		case <-l.one.ended:
 			message = ""
-		case streams := <-changed:
-			select {
-			case <-time.After(s.watchers.heldBack(one)):
-			case <-r.Context().Done():
+		case streams := <-l.changed:
+			var goesOn bool
+			if message, goesOn = l.tell(streams); !goesOn {
 				return
-			case <-s.stopping:
-				return
-			case <-one.ended:
-			}
-			select {
-			case more := <-changed: // meanwhile
-				streams = append(streams, more...)
-			default:
-			}
-			slices.Sort(streams)
-			streams = slices.Compact(streams)
-			message = "data: " + strings.Join(streams, " ") + "\n\n"
-			if slices.Contains(streams, domain.PersonStream(r.Person.ID)) || slices.Contains(streams, changes.Everything) {
-				message = again(message)
 			}
 		case <-first:
 		case <-beat.C:
-			message = again(": .\n\n")
+			message = l.again(": .\n\n")
 			beat.Reset(nextBeat())
 		}
 		if message == "" {
-			write("event: ended\ndata: .\n\n")
+			l.write("event: ended\ndata: .\n\n")
 			return
 		}
-		if !write("%s", message) {
+		if !l.write("%s", message) {
 			return
 		}
 	}
+}
+
+// tell waits a moment for further changes, and gives the message about all of them.
+func (l *liveStream) tell(streams []string) (message string, goesOn bool) {
+	select {
+	case <-time.After(l.watchers.heldBack(l.one)):
+	case <-l.r.Context().Done():
+		return "", false
+	case <-l.stopping:
+		return "", false
+	case <-l.one.ended:
+	}
+	select {
+	case more := <-l.changed: // meanwhile
+		streams = append(streams, more...)
+	default:
+	}
+	slices.Sort(streams)
+	streams = slices.Compact(streams)
+	message = "data: " + strings.Join(streams, " ") + "\n\n"
+	if slices.Contains(streams, domain.PersonStream(l.r.Person.ID)) || slices.Contains(streams, changes.Everything) {
+		message = l.again(message)
+	}
+	return message, true
 }
 
 // opened makes a browser fetch its open pages again.

@@ -49,6 +49,12 @@ func (s *Site) send(w http.ResponseWriter, r *Request, a Answer) int {
 		_, _ = w.Write(a.File.Content) // the client is gone
 		return status
 	}
+	return s.sendPage(w, r, a, status)
+}
+
+// sendPage renders a page and sends it.
+func (s *Site) sendPage(w http.ResponseWriter, r *Request, a Answer, status int) int {
+	h := w.Header()
 	if a.Bare {
 		r.Account, r.Role = people.Account{}, ""
 	}
@@ -78,14 +84,12 @@ func (s *Site) send(w http.ResponseWriter, r *Request, a Answer) int {
 	} else if status >= http.StatusBadRequest && r.Method == http.MethodPost {
 		body = focused(body)
 	}
-	if a.Rows == nil {
-		body = new(labels).add(body)
-	}
 	body = bytes.ReplaceAll(body, []byte(accountMark), []byte(accountField(r.Account)))
 	if a.Rows != nil {
 		s.sendRows(w, r, a, bytes.ReplaceAll(body, []byte(commandMark), []byte(uuid.NewString())))
 		return status
 	}
+	body = new(labels).add(body)
 	tag := ""
 	if !a.Secret && (len(a.Live) > 0 || a.Every > 0) {
 		sum := sha256.Sum256(bytes.ReplaceAll(body, []byte(commandMark), nil))
