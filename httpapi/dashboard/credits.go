@@ -163,17 +163,14 @@ func (d Deps) statement(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	const form = "2006-01"
 	this := time.Date(now.UTC().Year(), now.UTC().Month(), 1, 0, 0, 0, 0, time.UTC)
-	v := statementView{Account: r.Account.Name, AccountID: r.Account.ID, Month: this, Printed: now}
-	if text := r.FormValue("month"); text != "" {
-		if v.Month, err = time.Parse(form, text); err != nil || v.Month.After(this) || v.Month.Year() < 2000 {
-			return ui.Answer{}, domain.NotFound("statement").WithHint("a month is written as in 2026-11, and has begun")
-		}
+	v := statementView{Account: r.Account.Name, AccountID: r.Account.ID, Printed: now}
+	if v.Month, err = statementMonth(r.FormValue("month"), this); err != nil {
+		return ui.Answer{}, err
 	}
 	behind := v.Month.AddDate(0, 1, 0)
 	if v.Month.Before(this) {
-		v.Next = behind.Format(form)
+		v.Next = behind.Format(monthForm)
 	}
 	of, err := d.Reads.Ledger.Statement(r.Context(), r.Account.ID, v.Month, behind, ledger.Whole)
 	if err != nil {
@@ -182,7 +179,7 @@ func (d Deps) statement(r *ui.Request) (ui.Answer, error) {
 	v.Opening, v.Closing, v.Change = of.Opening, of.Closing, of.Closing-of.Opening
 	if v.Whole = r.FormValue("whole") != ""; v.Whole {
 		if of.From > 0 {
-			v.Previous = v.Month.AddDate(0, -1, 0).Format(form)
+			v.Previous = v.Month.AddDate(0, -1, 0).Format(monthForm)
 		}
 		answer := ui.Show("statement", statementTitle(v.Month), v)
 		answer.Rows = func(ctx context.Context, each func(any) error) error {
@@ -212,9 +209,24 @@ func (d Deps) statement(r *ui.Request) (ui.Answer, error) {
 	}
 	v.Paged = !v.Part.First || v.Part.Further > 0
 	if of.From > 0 && len(v.Part.Lines) > 0 || len(v.Part.Lines) == 0 && of.Opening != 0 {
-		v.Previous = v.Month.AddDate(0, -1, 0).Format(form)
+		v.Previous = v.Month.AddDate(0, -1, 0).Format(monthForm)
 	}
 	return ui.Show("statement", statementTitle(v.Month), v, domain.CreditsStream(r.Account.ID)), nil
+}
+
+// monthForm is a month in the address of a statement.
+const monthForm = "2006-01"
+
+// statementMonth reads the month that the address names; without one it is this.
+func statementMonth(text string, this time.Time) (time.Time, error) {
+	if text == "" {
+		return this, nil
+	}
+	month, err := time.Parse(monthForm, text)
+	if err != nil || month.After(this) || month.Year() < 2000 {
+		return month, domain.NotFound("statement").WithHint("a month is written as in 2026-11, and has begun")
+	}
+	return month, nil
 }
 
 func statementTitle(month time.Time) string { return "Credits, " + month.Format("January 2006") }

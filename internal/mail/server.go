@@ -54,9 +54,11 @@ func ParseServer(raw, from string) (*Server, error) {
 		s.port = submissionsPort
 	}
 	if port := u.Port(); port != "" {
-		if s.port, err = strconv.Atoi(port); err != nil || s.port < 1 || s.port > 65535 {
+		n, err := strconv.ParseUint(port, 10, 16)
+		if err != nil || n == 0 {
 			return nil, errors.New("has no port from 1 to 65535")
 		}
+		s.port = int(n)
 	}
 	switch u.Query().Get("starttls") {
 	case "":

@@ -117,19 +117,12 @@ func (d Deps) jobPage(r *ui.Request) (jobView, error) {
 	if err != nil {
 		return jobView{}, err
 	}
-	developer := r.May(person.Developer)
-	v.RetestPrice, v.MayRetest = j.Price, developer
-	v.MayCancel = developer && j.Status == job.StatusPending && j.SessionID == ""
-	v.MayRate = developer && j.Status == job.StatusCompleted && !j.Type.Automatic()
-	v.MayPlay = developer && r.Account.Sandbox && !j.IsFinal() && len(j.Items) > 0 && j.SessionID == ""
-	v.MayShare = developer && v.Report != nil
-	v.MayHold = r.May(person.Owner)
-	v.MayAnswer = developer && v.Open != nil
+	v.allow(r)
 	fixable, err := d.lookAtProject(ctx, &v)
 	if err != nil {
 		return jobView{}, err
 	}
-	v.MayFix = developer && len(fixable) > 0
+	v.MayFix = v.MayRetest && len(fixable) > 0
 	for i := range v.Items {
 		v.Items[i].Fixable = v.MayFix && fixable[v.Items[i].ID]
 	}
@@ -168,6 +161,18 @@ func (d Deps) jobPage(r *ui.Request) (jobView, error) {
 		v.Shares, err = d.sharesOf(ctx, j)
 	}
 	return v, err
+}
+
+// allow says which acts the page offers to its reader.
+func (v *jobView) allow(r *ui.Request) {
+	j, developer := v.Job, r.May(person.Developer)
+	v.RetestPrice, v.MayRetest = j.Price, developer
+	v.MayCancel = developer && j.Status == job.StatusPending && j.SessionID == ""
+	v.MayRate = developer && j.Status == job.StatusCompleted && !j.Type.Automatic()
+	v.MayPlay = developer && r.Account.Sandbox && !j.IsFinal() && len(j.Items) > 0 && j.SessionID == ""
+	v.MayShare = developer && v.Report != nil
+	v.MayHold = r.May(person.Owner)
+	v.MayAnswer = developer && v.Open != nil
 }
 
 // jobView is the part of the page that every reader of the test may see. The paths of

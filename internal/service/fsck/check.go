@@ -140,17 +140,15 @@ func (i Installation) Check(
 		return Result{}, err
 	}
 	defer func() { _ = files.Close() }() // it is only read
-	if err := i.auditEvidence(ctx, files, &out); err != nil {
-		return Result{}, err
-	}
-	if err := i.auditReferences(ctx, &references, log, gone, &out); err != nil {
-		return Result{}, err
-	}
-	if err := i.auditLetGo(ctx, files, &references, &out); err != nil {
-		return Result{}, err
-	}
-	if err := i.auditErasures(ctx, erased, &out); err != nil {
-		return Result{}, err
+	for _, look := range []func() error{
+		func() error { return i.auditEvidence(ctx, files, &out) },
+		func() error { return i.auditReferences(ctx, &references, log, gone, &out) },
+		func() error { return i.auditLetGo(ctx, files, &references, &out) },
+		func() error { return i.auditErasures(ctx, erased, &out) },
+	} {
+		if err := look(); err != nil {
+			return Result{}, err
+		}
 	}
 
 	tell("comparing the rows of the read models", out.Events)
