@@ -1,6 +1,9 @@
 package humanqa_test
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"path"
 	"regexp"
@@ -65,4 +68,63 @@ func TestNoCommentSilencesALinterThatDoesNotRun(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A function beyond these lines, or with more branches than these, is hard to follow. Some
+// state machines read best in one place.
+const (
+	functionLines = 100
+	branches      = 20
+	branching     = 12 // functions with more branches
+)
+
+func TestNoFunctionOutgrowsItsReader(t *testing.T) {
+	t.Parallel()
+	set := token.NewFileSet()
+	var over []string
+	for file, text := range files(t, ".go") {
+		if strings.HasSuffix(file, "_test.go") || strings.HasPrefix(file, "tools/") || strings.HasPrefix(file, "internal/testing/") {
+			continue
+		}
+		parsed, err := parser.ParseFile(set, file, text, parser.SkipObjectResolution)
+		must.NoError(t, err)
+		for _, d := range parsed.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			if lines := set.Position(f.End()).Line - set.Position(f.Pos()).Line + 1; lines > functionLines {
+				t.Errorf("%s: %s has %d lines, more than %d", file, f.Name, lines, functionLines)
+			}
+			if branchesOf(f) > branches {
+				over = append(over, file+": "+f.Name.Name)
+			}
+		}
+	}
+	if slices.Sort(over); len(over) > branching {
+		t.Errorf("%d functions have more than %d branches, more than %d:\n%s", len(over), branches, branching, strings.Join(over, "\n"))
+	}
+}
+
+// branchesOf is the cyclomatic complexity of a function, as gocyclo counts it.
+func branchesOf(f *ast.FuncDecl) int {
+	n := 1
+	ast.Inspect(f, func(node ast.Node) bool {
+		switch node := node.(type) {
+		case *ast.IfStmt, *ast.ForStmt, *ast.RangeStmt:
+			n++
+		case *ast.CaseClause:
+			n += min(1, len(node.List)) // default is no branch
+		case *ast.CommClause:
+			if node.Comm != nil {
+				n++
+			}
+		case *ast.BinaryExpr:
+			if node.Op == token.LAND || node.Op == token.LOR {
+				n++
+			}
+		}
+		return true
+	})
+	return n
 }
