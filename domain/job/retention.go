@@ -23,7 +23,7 @@ type EvidenceExpired struct {
 	At time.Time `json:"at"`
 }
 
-// HoldPlaced keeps the job's evidence, whatever the settings say.
+// HoldPlaced keeps the job's evidence longer than the settings say.
 type HoldPlaced struct{ retention.HoldPlaced }
 
 // HoldReleased ends the job's hold.
