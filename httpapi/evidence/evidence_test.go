@@ -128,7 +128,7 @@ func TestOnlyOurLinksBecomeReferences(t *testing.T) {
 	}
 	// A link of another place is stored as it came, without a look at the database.
 	link := "https://shots.example/1.png"
-	owner, err := s.Refer(t.Context(), "job", wire.NewObject(new(wire.Problems)), "screenshotUrl", &link)
+	owner, err := s.Refer(t.Context(), "job", wire.Object{Problems: new(wire.Problems)}, "screenshotUrl", &link)
 	if err != nil || owner != "" || link != "https://shots.example/1.png" {
 		t.Errorf("%q, %q, %v", owner, link, err)
 	}

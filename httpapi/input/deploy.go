@@ -51,7 +51,7 @@ func Deploy(h http.Header, o wire.Object) (in command.Deploy, ignored string) {
 		Branch:      word(o, "branch", maxBranch),
 		Environment: word(o, "environment", maxEnvironment),
 	}
-	CheckTarget(o, "url", in.Test.URL, "")
+	CheckTarget(o.Problems, o.Path+"url", in.Test.URL, "")
 	if in.Test.Commit != "" {
 		in.Keys = append(in.Keys, "commit:"+strings.ToLower(in.Test.Commit))
 	}

@@ -42,7 +42,7 @@ func readHosted(o wire.Object, l *Limits) command.HostedTest {
 		},
 	}
 	in.Type, in.TypeEcho = readHostedType(o, "jobType")
-	CheckTarget(o, "url", in.URL, in.Type)
+	CheckTarget(o.Problems, o.Path+"url", in.URL, in.Type)
 	o.Check("webhookUrl", in.Webhook.URL, l.webhookURL)
 	in.Host, in.HostedApp = host.Of(in.URL), l.hostedDomains.Hosts(in.URL)
 	return in

@@ -33,7 +33,7 @@ func (p platform) command(o wire.Object) command.Deploy {
 	if p.ignored != "" {
 		return in
 	}
-	CheckTarget(o, p.path, p.url, "")
+	CheckTarget(o.Problems, p.path, p.url, "")
 	if p.id == "" {
 		o.Wrong(p.path, "comes without the id of its deployment")
 		return in

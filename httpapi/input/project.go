@@ -32,7 +32,7 @@ func (l *Limits) webhookURL(raw string) error { return guard.WebhookURL(raw, l.W
 // checkDefaults checks the settings that jobs will inherit.
 func checkDefaults(o wire.Object, defaultURL, jobType *string) {
 	if defaultURL != nil {
-		CheckTarget(o, "defaultUrl", *defaultURL, "")
+		CheckTarget(o.Problems, o.Path+"defaultUrl", *defaultURL, "")
 	}
 	if jobType == nil {
 		return

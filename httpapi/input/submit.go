@@ -24,7 +24,7 @@ func Submit(o wire.Object) command.SubmitJob {
 	}
 	in.Target, in.Items, in.Credentials = readTarget(o), Checklist(o), readCredentials(o)
 	in.Type, in.TypeEcho = readJobType(o, "jobType")
-	CheckTarget(o, "url", in.URL, in.Type)
+	CheckTarget(o.Problems, o.Path+"url", in.URL, in.Type)
 	in.Wait = o.OneOf("generateChecklist", "async", "sync", "async") == "sync"
 	return in
 }

@@ -55,18 +55,18 @@ func NewLimits(s Settings, own *pools.Reads) *Limits {
 // HostedApp says that the URL is that of an app on a platform.
 func (l *Limits) HostedApp(url string) bool { return l.hostedDomains.Hosts(url) }
 
-// CheckTarget checks a URL under test. A private host may not be tested until Admit has
-// looked at it.
-func CheckTarget(o wire.Object, name, raw string, t job.Type) {
+// CheckTarget checks a URL under test that was read at the path. A private host may not
+// be tested until Admit has looked at it.
+func CheckTarget(p *wire.Problems, path, raw string, t job.Type) {
 	if raw == "" { // absent, or already noted
 		return
 	}
 	err := guard.TargetURL(raw, guard.Targets{})
 	if err != nil && !errors.Is(err, guard.ErrPrivate) {
-		o.Wrong(name, "%s", err)
+		p.Add(path, "%s", err)
 		return
 	}
-	o.Problems.Targets = append(o.Problems.Targets, wire.Target{Path: o.Path + name, URL: raw, Private: err, Review: t.Automatic()})
+	p.Targets = append(p.Targets, wire.Target{Path: path, URL: raw, Private: err, Review: t.Automatic()})
 }
 
 // Admit lets the account test the private hosts that its checkers can reach
@@ -141,6 +141,6 @@ func (l *Limits) AdmittedForm(ctx context.Context, of people.Account, p *wire.Pr
 // StillAllowed refuses the test of a URL that the account may no longer test.
 func (l *Limits) StillAllowed(ctx context.Context, of people.Account, j jobs.Job) error {
 	var p wire.Problems
-	CheckTarget(wire.NewObject(&p), "url", j.URL, j.Type)
+	CheckTarget(&p, "url", j.URL, j.Type)
 	return l.AdmittedForm(ctx, of, &p)
 }

@@ -79,7 +79,7 @@ func (a *Handlers) deployedURL(ctx context.Context, c wire.Caller, test *command
 			p.Add("url", "is required: the project has no defaultUrl, and no test to take one from")
 			return p.Err()
 		}
-		input.CheckTarget(wire.NewObject(&p), "url", test.URL, "")
+		input.CheckTarget(&p, "url", test.URL, "")
 		if err := a.Limits.Admit(ctx, c.AccountID, c.Sandbox, &p); err != nil {
 			return err
 		}

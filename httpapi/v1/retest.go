@@ -21,7 +21,7 @@ func (a *Handlers) retestJob(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	r.IdempotencyKey(&p)
 	if parent.ErasedAt == nil { // the command says that it was erased
-		input.CheckTarget(wire.NewObject(&p), "url", parent.URL, parent.Type)
+		input.CheckTarget(&p, "url", parent.URL, parent.Type)
 	}
 	err = wire.RefusedFor(err, a.Limits.Admitted(r.Context(), r.Caller, &p))
 	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {

@@ -189,10 +189,6 @@ func (o Object) HasScalar(name string) bool {
 // Looked are the names that readers looked for.
 func (o Object) Looked() []string { return *o.names }
 
-// NewObject is an object without fields, for checks of values that were not read from
-// one.
-func NewObject(p *Problems) Object { return Object{Problems: p} }
-
 // Object reads the request's body, which must be one JSON object.
 func (r *Request) Object(p *Problems) Object {
 	r.Read = p
