@@ -21,8 +21,6 @@ type newSessionView struct {
 	Checkers                    int
 	Counts                      []int
 	Slots                       []slotForm
-
-	Preview *checklistView
 }
 
 // slotForm is one checker of a session that is being written.
@@ -162,20 +160,9 @@ func (d Deps) showSession(r *ui.Request, in command.NewSession, warned bool, wro
 			r.Named(fmt.Sprintf("slots[%d].%s", i, name), fmt.Sprintf("%s[%d]", field, i))
 		}
 	}
-	status, known := v.refused(wrong)
-	if !known {
-		return ui.Answer{}, wrong
-	}
-	v.Notice = notice
-	if warned {
-		v.Unresolved = in.Test.URL
-	}
-	if wrong == nil || status == 402 {
-		if v.Preview, err = d.preview(r, in.Test, len(in.Slots)); err != nil {
-			return ui.Answer{}, err
-		}
-	} else if rows := rowsOf(r.PostForm); len(rows) > 0 {
-		v.Preview = &checklistView{Rows: rows}
+	status, err := d.shown(r, &v.submitView, in.Test, len(in.Slots), warned, wrong, notice)
+	if err != nil {
+		return ui.Answer{}, err
 	}
 	err = d.keep(r, sessionDraft)
 	return ui.Answer{Template: "newsession", Title: "New session", View: v, Status: status, Refused: atItems(r, wrong)}, err

@@ -24,6 +24,7 @@ type submitView struct {
 	Prices   prices
 	Balance  credits.Balance
 	Draft    *keptDraft
+	Preview  *checklistView
 	// Unresolved is the test's URL if its host has no address; the person may still go on.
 	Unresolved string
 	Notice     string
@@ -33,8 +34,6 @@ type submitView struct {
 type newTestView struct {
 	submitView
 	URL, Feature, Access, Device, Browser string
-
-	Preview *checklistView
 }
 
 // prices are the prices of one test for each choice of the form.
@@ -74,6 +73,27 @@ func (v *submitView) refused(err error) (status int, known bool) {
 		return 402, true
 	}
 	return 0, false
+}
+
+// shown fills the form that is shown again, with a preview where nothing is wrong but the
+// credits. It gives the page's status, or the error if that belongs to no form.
+func (d Deps) shown(
+	r *ui.Request, v *submitView, in command.HostedTest, checkers int, warned bool, wrong error, notice string,
+) (status int, err error) {
+	status, known := v.refused(wrong)
+	if !known {
+		return 0, wrong
+	}
+	v.Notice = notice
+	if warned {
+		v.Unresolved = in.URL
+	}
+	if wrong == nil || status == 402 {
+		v.Preview, err = d.preview(r, in, checkers)
+	} else if rows := rowsOf(r.PostForm); len(rows) > 0 {
+		v.Preview = &checklistView{Rows: rows}
+	}
+	return status, err
 }
 
 func (d Deps) testForm(r *ui.Request, fields url.Values) (v newTestView, err error) {
@@ -177,20 +197,9 @@ func (d Deps) showTest(r *ui.Request, in command.HostedTest, warned bool, wrong 
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	status, known := v.refused(wrong)
-	if !known {
-		return ui.Answer{}, wrong
-	}
-	v.Notice = notice
-	if warned {
-		v.Unresolved = in.URL
-	}
-	if wrong == nil || status == 402 {
-		if v.Preview, err = d.preview(r, in, 0); err != nil {
-			return ui.Answer{}, err
-		}
-	} else if rows := rowsOf(r.PostForm); len(rows) > 0 {
-		v.Preview = &checklistView{Rows: rows}
+	status, err := d.shown(r, &v.submitView, in, 0, warned, wrong, notice)
+	if err != nil {
+		return ui.Answer{}, err
 	}
 	err = d.keep(r, testDraft)
 	return ui.Answer{Template: "newtest", Title: "New test", View: v, Status: status, Refused: atItems(r, wrong)}, err
