@@ -14,7 +14,6 @@ import (
 	"humanqa/domain/command"
 	"humanqa/httpapi/admit"
 	"humanqa/httpapi/wire"
-	"humanqa/internal/testing/must"
 )
 
 // with checks that the body holds these values, and takes them out of it.
@@ -312,50 +311,6 @@ func TestReadModelsThatLagDelayTheAnswerButDontPreventIt(t *testing.T) {
 	if got := <-waited; got > admit.VisibleWithin {
 		t.Errorf("the answer would wait %s", got)
 	}
-}
-
-func TestAReadDeniesNothingThatTheReadModelsDoNotShowYet(t *testing.T) {
-	t.Parallel()
-	s := own(t)
-	_, key := s.account(100)
-	late := func(context.Context, domain.Position) error { return context.DeadlineExceeded }
-	asked := make(chan struct{}, 2)
-	deps := s.deps
-	deps.Head = func(context.Context) (domain.Position, error) {
-		asked <- struct{}{}
-		return s.log.Head(), nil
-	}
-	deps.WaitFor = late
-	inTime := s.deps.WaitFor
-
-	tx, err := s.db.BeginTxx(t.Context(), nil)
-	must.NoError(t, err)
-	var table string
-	must.NoError(t, tx.GetContext(t.Context(), &table, `
-		SELECT format('%I.%I', schemaname, tablename)
-		FROM pg_tables
-		WHERE schemaname LIKE 'jobs%'
-		  AND tablename = 'jobs'`))
-	_, err = tx.ExecContext(t.Context(), "LOCK TABLE "+table+" IN EXCLUSIVE MODE") // its readers go on
-	must.NoError(t, err)
-
-	s.API = New(deps)
-	id := s.submitted(key)
-	early := s.call(key, "GET", "/v1/jobs/"+id, "")
-	early.refused(http.StatusServiceUnavailable, domain.CodeUnavailable)
-	if early.Header().Get("Retry-After") == "" {
-		t.Error("it does not say when to ask again")
-	}
-	<-asked
-
-	deps.WaitFor = inTime
-	s.API = New(deps)
-	looked := make(chan result)
-	go func() { looked <- s.call(key, "GET", "/v1/jobs/"+id, "") }()
-	<-asked // it has found nothing
-	must.NoError(t, tx.Rollback())
-	(<-looked).want(http.StatusOK)
-	s.call(key, "GET", "/v1/jobs/"+uuid.NewString(), "").refused(http.StatusNotFound, domain.CodeNotFound)
 }
 
 func TestAWriteGoesOnWhenTheClientHangsUp(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"sync"
 	"testing"
 
 	"github.com/google/uuid"
@@ -12,18 +11,13 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
 )
 
 // standStill keeps all read models from writing until release is called.
 func (s *service) standStill() (release func()) {
 	s.t.Helper()
-	tx, err := s.db.BeginTxx(context.WithoutCancel(s.t.Context()), nil)
-	must.NoError(s.t, err)
-	_, err = tx.ExecContext(s.t.Context(), "LOCK TABLE projection_checkpoints IN EXCLUSIVE MODE") // its readers go on
-	must.NoError(s.t, err)
-	release = sync.OnceFunc(func() { must.NoError(s.t, tx.Rollback()) })
-	s.t.Cleanup(release)
-	return release
+	return pgtest.HoldUp(s.t, s.db, "projection_checkpoints")
 }
 
 // Each answer is asked for when its event is in the log and in no read model.
@@ -118,6 +112,7 @@ func TestNotYetIsSaidOnlyAtTheLogsNewestPosition(t *testing.T) {
 		}
 		release()
 	}
+	s.call(key, "GET", "/v1/jobs/"+uuid.NewString(), "").refused(http.StatusNotFound, domain.CodeNotFound)
 }
 
 func TestAFinalAnswerDoesNotLookForTheLogsEnd(t *testing.T) {

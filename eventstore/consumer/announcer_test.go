@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"humanqa/eventstore/consumer"
 	"humanqa/internal/testing/modeltest"
 	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgtest"
 )
 
 // crier is a Preparer that writes a row for each job, and waits for no read model.
@@ -118,13 +118,7 @@ func (w *told) runs(s *consumer.Supervisor, names ...string) {
 // holdsUp keeps the read model jobs from writing until release is called. Its readers go on.
 func (w *told) holdsUp() (release func()) {
 	w.T.Helper()
-	tx, err := w.DB.BeginTxx(context.Background(), nil)
-	must.NoError(w.T, err)
-	release = sync.OnceFunc(func() { must.NoError(w.T, tx.Rollback()) })
-	w.T.Cleanup(release)
-	_, err = tx.ExecContext(w.Ctx(), "LOCK TABLE "+w.Status("jobs").Schema+".jobs IN EXCLUSIVE MODE")
-	must.NoError(w.T, err)
-	return release
+	return pgtest.HoldUp(w.T, w.DB, "readmodel.jobs")
 }
 
 func (w *told) noneIsEarly() {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"io/fs"
 	"net/url"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -17,6 +16,7 @@ import (
 	"humanqa/httpapi/admit"
 	"humanqa/httpapi/ui"
 	"humanqa/internal/testing/pagetest"
+	"humanqa/internal/testing/pgtest"
 )
 
 // Each page is asked for when its event is in the log and in no read model.
@@ -72,12 +72,7 @@ func TestAPageDeniesNothingThatTheReadModelsDoNotShowYet(t *testing.T) {
 			return ask{"POST", "/dashboard/jobs/" + shared.Claim.JobID + "/share", url.Values{"days": {"7"}}}
 		},
 	} {
-		tx, err := w.DB.BeginTxx(context.WithoutCancel(t.Context()), nil)
-		w.Must(err)
-		release := sync.OnceFunc(func() { w.Must(tx.Rollback()) })
-		t.Cleanup(release)
-		_, err = tx.ExecContext(t.Context(), "LOCK TABLE projection_checkpoints IN EXCLUSIVE MODE") // readers go on
-		w.Must(err)
+		release := pgtest.HoldUp(t, w.DB, "projection_checkpoints")
 		of := happens()
 		late.Store(true)
 		if early := w.Call(dev, of.method, of.path, of.form); early.Status != 503 || early.Header.Get("Retry-After") != "1" {

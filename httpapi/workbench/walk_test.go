@@ -18,6 +18,7 @@ import (
 	"humanqa/internal/testing/browsertest"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/pagetest"
+	"humanqa/internal/testing/pgtest"
 )
 
 // Every page of the workbench, asked for by everybody: only who holds the claim
@@ -421,14 +422,10 @@ func TestACompletedTestIsNeverLost(t *testing.T) {
 	claim := command.Claim{CheckerID: checker, JobID: c.JobID, Token: c.Token}
 	_, at, err := w.Commands.CheckItem(t.Context(), pagetest.ByChecker(checker), claim, command.CheckItem{ItemID: c.Checklist[0].ID, Status: job.ItemPass})
 	w.Shown(at, err)
-	behind, err := w.DB.BeginTxx(t.Context(), nil)
-	w.Must(err)
-	defer func() { _ = behind.Rollback() }() // or it is done
-	_, err = behind.ExecContext(t.Context(), `LOCK TABLE readmodel.jobs IN EXCLUSIVE MODE`)
-	w.Must(err)
+	release := pgtest.HoldUp(t, w.DB, "readmodel.jobs")
 	_, _, err = w.Commands.CompleteJob(t.Context(), pagetest.ByChecker(checker), claim, command.CompleteJob{Summary: "Fine."})
 	w.Must(err)
-	later := time.AfterFunc(200*time.Millisecond, func() { _ = behind.Rollback() })
+	later := time.AfterFunc(200*time.Millisecond, release)
 	defer later.Stop()
 	if got := w.Call(g, "GET", "/workbench/jobs/"+c.JobID, nil); got.Status != 200 || !strings.Contains(got.Body, "Your report is with the client") {
 		t.Errorf("just completed: %d", got.Status)

@@ -243,6 +243,19 @@ func DSN(t testing.TB, db *sqlx.DB) string {
 	return s.dsn(name)
 }
 
+// HoldUp keeps a table, or that of a view, from its writers until release is called. Readers
+// go on.
+func HoldUp(t testing.TB, db *sqlx.DB, table string) (release func()) {
+	t.Helper()
+	tx, err := db.BeginTxx(context.WithoutCancel(t.Context()), nil)
+	must.NoError(t, err)
+	release = sync.OnceFunc(func() { must.NoError(t, tx.Rollback()) })
+	t.Cleanup(release)
+	_, err = tx.ExecContext(t.Context(), "LOCK TABLE "+table+" IN EXCLUSIVE MODE")
+	must.NoError(t, err)
+	return release
+}
+
 // Through is the URL of the same database by way of a proxy. before gets the network and the
 // address of the server, and gives the TCP address of a proxy to it.
 func Through(t testing.TB, dsn string, before func(network, address string) string) string {
