@@ -144,8 +144,17 @@ func (c *Changes) Run(ctx context.Context, from domain.Position) error {
 	return nil
 }
 
-// ownersSQL finds the accounts of streams: a checker's events do not name them.
+// ownersSQL finds the accounts of streams $1 with the ids $2: a checker's events do not name
+// them. The feed, which knows all streams, may learn of a new one after its first changes.
 const ownersSQL = `
+SELECT 'job-' || id AS stream, account_id
+FROM readmodel.jobs
+WHERE id = ANY($2)
+UNION ALL
+SELECT 'session-' || id, account_id
+FROM readmodel.sessions
+WHERE id = ANY($2)
+UNION ALL
 SELECT stream, account_id
 FROM readmodel.event_streams
 WHERE stream = ANY($1)`
@@ -179,13 +188,13 @@ func (c *Changes) tell(ctx context.Context, page eventstore.Page) error {
 		return nil
 	}
 	owner := map[string]string{}
-	var unknown []string
+	var unknown, ids []string
 	for _, e := range page.Events {
 		if e.Meta.AccountID != "" {
 			owner[e.Stream] = e.Meta.AccountID
 		} else if _, asked := owner[e.Stream]; !asked {
 			owner[e.Stream] = ""
-			unknown = append(unknown, e.Stream)
+			unknown, ids = append(unknown, e.Stream), append(ids, e.StreamID())
 		}
 	}
 	short, cancel := context.WithTimeout(ctx, changesWait)
@@ -194,7 +203,7 @@ func (c *Changes) tell(ctx context.Context, page eventstore.Page) error {
 	// again.
 	_ = c.waitFor(short, page.Next)
 	if len(unknown) > 0 {
-		rows, err := pgpool.List[ownerRow](ctx, c.db, "the owners of streams", ownersSQL, pq.Array(unknown))
+		rows, err := pgpool.List[ownerRow](ctx, c.db, "the owners of streams", ownersSQL, pq.Array(unknown), pq.Array(ids))
 		if err != nil {
 			return err
 		}

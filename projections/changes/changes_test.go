@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,53 +26,68 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
+// setup runs the read models that are asked about changes.
+func setup(t *testing.T) *modeltest.World {
+	t.Helper()
+	w := modeltest.New(t, events.Projector{}, jobs.Projector, sessions.Projector)
+	w.Run(w.Sup)
+	return w
+}
+
+func silent() *logrus.Logger {
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	return log
+}
+
+// follows reads the log until stop is called, or the test ends.
+func follows(t *testing.T, c *Changes) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx, domain.Position{}) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		must.NoError(t, <-ended)
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+// hears waits until a follower is told of a stream.
+func hears(t *testing.T, told <-chan []string, want string) {
+	t.Helper()
+	timeout := time.After(eventually.Patience)
+	for {
+		select {
+		case streams := <-told:
+			if slices.Contains(streams, want) {
+				return
+			}
+		case <-timeout:
+			t.Fatalf("nothing was heard of %s", want)
+		}
+	}
+}
+
 // Who follows an account hears of its streams, those a checker writes too, once
 // the read models show them; and never of another account's.
 func TestFollowersHearOfTheirAccountsOnly(t *testing.T) {
 	t.Parallel()
-	w := modeltest.New(t, events.Projector{})
-	log := logrus.New()
-	log.SetOutput(io.Discard)
-	w.Run(w.Sup)
-	c := New(w.Log, w.DB, w.Sup.WaitFor, log)
+	w := setup(t)
+	c := New(w.Log, w.DB, w.Sup.WaitFor, silent())
 	ours, leave := c.Follow("acc")
 	theirs, leaveTheirs := c.Follow("other")
 	defer leaveTheirs()
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- c.Run(ctx, domain.Position{}) }()
+	stop := follows(t, c)
 
-	heard := func(want string) {
-		t.Helper()
-		timeout := time.After(eventually.Patience)
-		for {
-			select {
-			case streams := <-ours:
-				if slices.Contains(streams, want) {
-					return
-				}
-			case <-timeout:
-				t.Fatalf("nothing was heard of %s", want)
-			}
-		}
-	}
 	w.Log.Record(domain.JobStream("j1"), modeltest.Created("acc"))
-	w.Reach(w.Sup)
-	// The log of these tests says of no event whose it is, as a checker's don't:
-	// the stream is known by then.
-	w.Eventually("the stream is known", func() bool {
-		return w.Count(`SELECT COUNT(*) FROM readmodel.event_streams WHERE stream = $1`, domain.JobStream("j1")) == 1
-	})
 	w.Log.Record(domain.JobStream("j1"), &job.ItemChecked{ItemID: "item-1", Status: job.ItemPass})
-	heard(domain.JobStream("j1"))
+	hears(t, ours, domain.JobStream("j1"))
 
 	leave()
 	w.Log.Record(domain.JobStream("j1"), &job.ItemChecked{ItemID: "item-1", Status: job.ItemFail})
 	w.Log.Record(domain.CreditsStream("acc"), &credits.Granted{LotID: "l", Amount: 1, BalanceAfter: 1})
-	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	stop()
 	select {
 	case streams := <-theirs:
 		t.Errorf("another account hears of %v", streams)
@@ -84,14 +100,10 @@ func TestFollowersHearOfTheirAccountsOnly(t *testing.T) {
 func TestWhatCannotBeFoundOutIsToldToAll(t *testing.T) {
 	t.Parallel()
 	w := modeltest.New(t)
-	log := logrus.New()
-	log.SetOutput(io.Discard)
-	c := New(w.Log, w.DB, func(context.Context, domain.Position) error { return w.DB.Close() }, log)
+	c := New(w.Log, w.DB, func(context.Context, domain.Position) error { return w.DB.Close() }, silent())
 	told, leave := c.Follow("acc")
 	defer leave()
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- c.Run(ctx, domain.Position{}) }()
+	follows(t, c)
 	w.Log.Record(domain.JobStream("j1"), &job.ItemChecked{ItemID: "item-1", Status: job.ItemPass})
 	select {
 	case streams := <-told:
@@ -101,56 +113,75 @@ func TestWhatCannotBeFoundOutIsToldToAll(t *testing.T) {
 	case <-time.After(eventually.Patience):
 		t.Error("nobody was told")
 	}
-	cancel()
-	must.NoError(t, <-ended)
 }
 
-// A checker hears that the queue changed, of no job in it, and of their own work.
 // What follows an event that nobody can read is found out as before.
 func TestChangesGoOnBehindAnEventThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	w := modeltest.New(t, events.Projector{})
-	log := logrus.New()
-	log.SetOutput(io.Discard)
-	w.Run(w.Sup)
+	w := setup(t)
 	w.Log.Record(domain.JobStream("j1"), modeltest.Created("acc"))
 	w.Reach(w.Sup)
-	w.Eventually("the stream is known", func() bool {
-		return w.Count(`SELECT COUNT(*) FROM readmodel.event_streams WHERE stream = $1`, domain.JobStream("j1")) == 1
-	})
 	bad := w.Log.Record(domain.JobStream("j2"), modeltest.Created("acc"))
 	w.Log.Spoil(bad.Commit, true)
 	w.Log.Record(domain.JobStream("j1"), &job.ItemChecked{ItemID: "item-1", Status: job.ItemPass})
-	c := New(w.Log, w.DB, func(context.Context, domain.Position) error { return nil }, log)
+	c := New(w.Log, w.DB, func(context.Context, domain.Position) error { return nil }, silent())
 	told, leave := c.Follow("acc")
 	defer leave()
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- c.Run(ctx, domain.Position{}) }()
-	for timeout, heard := time.After(eventually.Patience), false; !heard; {
-		select {
-		case streams := <-told:
-			heard = slices.Contains(streams, domain.JobStream("j1"))
-		case <-timeout:
-			t.Fatal("nothing was heard of what follows")
-		}
-	}
-	cancel()
-	must.NoError(t, <-ended)
+	follows(t, c)
+	hears(t, told, domain.JobStream("j1"))
 }
 
+// A checker may claim a test before the feed knows it. Its row has the account by then.
+func TestAFollowerHearsOfATestThatTheFeedDoesNotKnowYet(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	pgtest.HoldUp(t, w.DB, "readmodel.event_streams")
+	c := New(w.Log, w.DB, w.Sup.WaitFor, silent())
+	told, leave := c.Follow("acc")
+	defer leave()
+	follows(t, c)
+	w.Log.Record(domain.JobStream("j1"), modeltest.Created("acc"))
+	hears(t, told, domain.JobStream("j1"))
+	modeltest.Gather(w.Log, "s1")
+	hears(t, told, domain.SessionStream("s1"))
+}
+
+// The page that shows the change is fetched once. Before the read models show it, it would
+// show the state before.
+func TestAFollowerHearsOnceTheReadModelsShowTheChange(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	waits := make(chan struct{}, 10)
+	c := New(w.Log, w.DB, func(ctx context.Context, at domain.Position) error {
+		waits <- struct{}{}
+		return w.Sup.WaitFor(ctx, at)
+	}, silent())
+	told, leave := c.Follow("acc")
+	defer leave()
+	release := pgtest.HoldUp(t, w.DB, "readmodel.jobs")
+	follows(t, c)
+	w.Log.Record(domain.JobStream("j1"), modeltest.Created("acc"))
+	<-waits
+	select {
+	case streams := <-told:
+		t.Errorf("%v was told", streams)
+	default:
+	}
+	release()
+	hears(t, told, domain.JobStream("j1"))
+	if w.Count("SELECT COUNT(*) FROM readmodel.jobs WHERE id = 'j1'") == 0 {
+		t.Error("it was told before it was shown")
+	}
+}
+
+// A checker hears that the queue changed, of no job in it, and of their own work.
 func TestCheckersHearOfTheQueueAndOfTheirOwnWork(t *testing.T) {
 	t.Parallel()
-	w := modeltest.New(t, events.Projector{}, jobs.Projector, sessions.Projector)
-	log := logrus.New()
-	log.SetOutput(io.Discard)
-	w.Run(w.Sup)
-	c := New(w.Log, w.DB, w.Sup.WaitFor, log)
+	w := setup(t)
+	c := New(w.Log, w.DB, w.Sup.WaitFor, silent())
 	ann, leave := c.Follow(Queue, Checker("ann"))
 	defer leave()
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- c.Run(ctx, domain.Position{}) }()
+	follows(t, c)
 	heard := func(want ...string) {
 		t.Helper()
 		var all []string
@@ -191,10 +222,6 @@ func TestCheckersHearOfTheQueueAndOfTheirOwnWork(t *testing.T) {
 	heard(Checker("ann"), domain.SessionStream("s1"))
 	w.Log.Record(domain.SessionStream("s1"), &session.Marked{ID: "m", PersonID: "owner", At: modeltest.Noon})
 	heard(Checker("ann"), domain.SessionStream("s1"))
-	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
 }
 
 func TestWhatIsNotTakenIsMerged(t *testing.T) {
