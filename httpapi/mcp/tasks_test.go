@@ -1,13 +1,21 @@
 package mcp_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/sirupsen/logrus"
+
 	"humanqa/domain/account"
+	"humanqa/domain/command"
+	"humanqa/domain/job"
+	"humanqa/httpapi/admit"
 	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pagetest"
+	"humanqa/internal/testing/pgtest"
 )
 
 func TestATestIsATaskThatOutlivesTheHandler(t *testing.T) {
@@ -45,6 +53,29 @@ func TestATestIsATaskThatOutlivesTheHandler(t *testing.T) {
 	}
 	if got := task(); got["status"] != "cancelled" {
 		t.Errorf("cancelled: %v", got)
+	}
+}
+
+// A client that was told of a test must not take it for one that is not there.
+func TestATaskIsNotDeniedWhileTheReadModelsAreBehind(t *testing.T) {
+	t.Parallel()
+	a := start(t)
+	accountID := a.Account("acme", 100, false)
+	key := a.keyOf(accountID, account.ScopeFull)
+	release := pgtest.HoldUp(t, a.DB, "projection_checkpoints")
+	behind := func(context.Context) error { return context.DeadlineExceeded }
+	a.API.Fresh = admit.NewFreshness(behind, behind, behind, logrus.StandardLogger())
+	made, err := a.Commands.SubmitJob(t.Context(), pagetest.Client(accountID), command.SubmitJob{
+		Submission: job.Submission{URL: "https://shop.example.com", Title: "Login", Type: job.GeneralQA, Source: "api"},
+	})
+	must.NoError(t, err)
+	if _, refused := a.call(key, "tasks/get", made.JobID, map[string]any{"taskId": made.JobID}, true); refused["code"] != -32603.0 {
+		t.Errorf("behind: %v", refused)
+	}
+	release()
+	a.Shown(made.Position, nil)
+	if got := a.task(key, made.JobID); got["status"] != "working" {
+		t.Errorf("shown: %v", got)
 	}
 }
 
