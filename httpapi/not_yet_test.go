@@ -115,6 +115,21 @@ func TestNotYetIsSaidOnlyAtTheLogsNewestPosition(t *testing.T) {
 	s.call(key, "GET", "/v1/jobs/"+uuid.NewString(), "").refused(http.StatusNotFound, domain.CodeNotFound)
 }
 
+// A page that is not the last one denies nothing.
+func TestTheEndOfTheFeedIsNotToldWhileTheFeedIsBehind(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	_, key := s.account(100)
+	id := s.submitted(key)
+	s.submitted(key)
+	s.feed(key, "/v1/events", 2)
+	late := s.node(func(d *Deps) { d.FeedShown = func(context.Context) error { return context.DeadlineExceeded } })
+	for _, path := range []string{"/v1/events", "/v1/jobs/" + id + "/events"} {
+		late.call(key, "GET", path, "").refused(http.StatusServiceUnavailable, domain.CodeUnavailable)
+	}
+	late.call(key, "GET", "/v1/events?limit=1", "").want(http.StatusOK)
+}
+
 func TestAFinalAnswerDoesNotLookForTheLogsEnd(t *testing.T) {
 	t.Parallel()
 	s := shared(t).node(func(d *Deps) {

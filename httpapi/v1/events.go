@@ -66,7 +66,9 @@ func (a *Handlers) jobEvents(r *wire.Request) (wire.Answer, error) {
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	a.Fresh.Feed(r.Context(), r.Log)
+	if err := a.Fresh.RequireFeed(r.Context()); err != nil {
+		return wire.Answer{}, err
+	}
 	found, err := a.Reads.Events.OfJob(r.Context(), r.Caller.AccountID, j.ID)
 	if err != nil {
 		return wire.Answer{}, err
@@ -114,7 +116,7 @@ func (a *Handlers) eventPage(r *wire.Request, f events.Filter, reader *readers.I
 	}
 	limit := f.Limit
 	f.Limit++ // tells whether there are more
-	a.Fresh.Feed(ctx, r.Log)
+	behind := a.Fresh.RequireFeed(ctx)
 	end := ""
 	if reader != nil {
 		if end, err = a.Reads.Events.Newest(ctx); err != nil { // before the page, so that the page reaches at least as far
@@ -126,6 +128,9 @@ func (a *Handlers) eventPage(r *wire.Request, f events.Filter, reader *readers.I
 		return page, errors.Join(err, held)
 	}
 	page.HasMore = len(found) > limit || held != nil
+	if behind != nil && !page.HasMore { // there may be more
+		return page, behind
+	}
 	found = found[:min(limit, len(found))]
 	last, confirmed := f.After, f.After
 	if len(found) > 0 {
