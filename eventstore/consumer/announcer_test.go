@@ -218,6 +218,14 @@ func TestAnAnnouncerWaitsForReadModelsThatRunElsewhere(t *testing.T) {
 	w.noneIsEarly()
 }
 
+// A lease is renewed each third of its length, and not during the wait.
+func TestAnAnnouncerKeepsItsLeaseWhileItWaits(t *testing.T) {
+	t.Parallel()
+	if l := consumer.DefaultLimits(); l.Lease/3+l.Reads >= l.Lease {
+		t.Errorf("a lease of %s ends in a wait of %s", l.Lease, l.Reads)
+	}
+}
+
 func TestAStopEndsTheWaitOfAnAnnouncer(t *testing.T) {
 	t.Parallel()
 	w := setupTold(t)

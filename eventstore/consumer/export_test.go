@@ -29,6 +29,9 @@ const ListenerName = listenerName
 // StallAfter is when a standstill becomes a problem.
 const StallAfter = stallAfter
 
+// DefaultLimits are those of a service.
+var DefaultLimits = defaultLimits
+
 // LogTo is called before Run.
 func (s *Supervisor) LogTo(log logrus.FieldLogger) { s.log = log }
 

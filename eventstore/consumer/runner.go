@@ -23,7 +23,7 @@ type Limits struct {
 	Hold          time.Duration // how long the shared batch waits for the event after a domain.MoreFollows
 	Shared        time.Duration // how long a transaction of several consumers may take
 	Together      time.Duration // how long the fastest reader of a shared scan waits for the others; 0: as usual
-	Reads         time.Duration // how long an Announcer waits for the read models
+	Reads         time.Duration // how long an Announcer waits for the read models: less than two thirds of Lease
 	CoolDown      time.Duration // how long a consumer that failed one writes by itself
 	Aside         int           // how many streams a generation goes on without
 	Again         time.Duration // the first pause before one of them is tried again
@@ -38,7 +38,7 @@ func defaultLimits() Limits {
 	return Limits{
 		Live: 500, Rebuild: 2000,
 		Lease: 15 * time.Second, StandBy: 500 * time.Millisecond, Store: 100 * time.Millisecond,
-		Gather: 5 * time.Millisecond, Hold: 50 * time.Millisecond, Shared: time.Second, Reads: 5 * time.Second,
+		Gather: 5 * time.Millisecond, Hold: 50 * time.Millisecond, Shared: time.Second, Reads: 8 * time.Second,
 		CoolDown: time.Minute, Aside: 100, Again: time.Minute, Yield: 5 * time.Second,
 		Backoff: 50 * time.Millisecond, MaxBackoff: 5 * time.Second,
 		Retired: time.Minute, Report: 5 * time.Second,
