@@ -75,12 +75,13 @@ alarms: go alerts postgres ## cause every alert in a running service that a Prom
 	$(GO) test -count=1 -timeout 60m -v -run TestAlertsFire ./cmd/humanqa -args -prometheus $(CURDIR)/$(TOOLS)/prometheus/usr/bin/prometheus
 
 .PHONY: torture
-torture: go postgres ## kill the service and its database under load, take the log from its node, overload it, break the connections between every two parts, let a year of retention pass, then send 20,000 hostile requests each to the API and the pages (three hours at most)
+torture: go postgres ## kill the service and its database under load, take the log from its node, overload it, break the connections between every two parts, let a year of retention pass, read what 20,000 webhooks tell, then send 20,000 hostile requests each to the API and the pages (three hours at most)
 	$(GO) test -count=1 -timeout 60m -v -run TestTorture ./cmd/humanqa -args -torture
 	$(GO) test -count=1 -timeout 80m -v -run TestNoAppendIsLostOrDoubled ./eventstore/node -args -torture
 	$(GO) test -count=1 -timeout 90m -v -run TestFaultsBetweenTheParts ./cmd/humanqa -args -torture -faults.operations 100000
 	$(GO) test -count=1 -timeout 60m -v -run TestHostileRequests ./httpapi -args -hostile.count 20000
 	$(GO) test -count=1 -timeout 60m -v -run TestHostilePages ./httpapi/console -args -hostile.count 20000
+	$(GO) test -count=1 -timeout 60m -v -run TestAReceiverReadsWhatEachWebhookTells ./cmd/humanqa -args -torture -told.deliveries 10000
 	$(GO) test -count=1 -timeout 60m -v -run 'TestReadsAtOnce|TestOverload|TestADataDirectoryOfAnOlder' ./cmd/humanqa -args -torture
 	$(GO) test -count=1 -timeout 60m -v -run TestAYearOfRetention ./cmd/humanqa -args -torture -retention.events 1000000 -retention.pieces 10000
 	$(GO) test -count=1 -timeout 60m -v -run 'TestTheClientAgainstAService/a_wait_outlasts' ./cmd/hqa -args -report.after 8m

@@ -29,7 +29,7 @@ type strangers struct {
 	again   map[string]bool // paths at which one of them came once more
 	arrived chan string     // jobs that /ok heard of
 
-	asks func(event string, body []byte) // what /asks does
+	asks func(r *http.Request, body []byte) // what /asks does
 }
 
 // hostile are the paths of endpoints that try to hold whoever asks them.
@@ -102,7 +102,7 @@ func (x *strangers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/hangs":
 		<-r.Context().Done()
 	case "/asks":
-		x.asks(r.Header.Get("X-Service-Event"), body)
+		x.asks(r, body)
 	case "/ok":
 		var event struct{ JobID string }
 		if err := json.Unmarshal(body, &event); err == nil && r.Header.Get("X-Service-Event") == "job.created" {

@@ -319,21 +319,29 @@ func (p *program) newChecker() (id, key string) {
 	return out.CheckerID, out.CheckerKey
 }
 
-// newCheckers are keys of checkers, made by one command's connection.
-func (p *program) newCheckers(n int) (keys []string) {
+// inCore does what an operator's commands do, in the test's process.
+func (p *program) inCore(do func(*service.Core)) {
 	p.t.Helper()
 	cfg, err := service.ParseConfig(p.environ)
 	must.NoError(p.t, err)
 	core, err := service.Open(p.t.Context(), cfg, logging.New(cfg.LogFormat, cfg.LogLevel, io.Discard))
 	must.NoError(p.t, err)
 	defer func() { must.NoError(p.t, core.Close(p.t.Context())) }()
-	var last domain.Position
-	for range n {
-		checker, err := core.Commands.CreateChecker(p.t.Context(), service.OperatorCause(""), "Ann", nil)
-		must.NoError(p.t, err)
-		keys, last = append(keys, checker.Token), checker.Position
-	}
-	core.WaitVisible(p.t.Context(), last)
+	do(core)
+}
+
+// newCheckers are keys of checkers, made by one command's connection.
+func (p *program) newCheckers(n int) (keys []string) {
+	p.t.Helper()
+	p.inCore(func(core *service.Core) {
+		var last domain.Position
+		for range n {
+			checker, err := core.Commands.CreateChecker(p.t.Context(), service.OperatorCause(""), "Ann", nil)
+			must.NoError(p.t, err)
+			keys, last = append(keys, checker.Token), checker.Position
+		}
+		core.WaitVisible(p.t.Context(), last)
+	})
 	return keys
 }
 

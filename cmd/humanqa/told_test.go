@@ -1,115 +1,245 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"maps"
 	"net/http"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 
+	"humanqa/domain/announce"
+	"humanqa/domain/subscription"
+	"humanqa/internal/hqa/api"
+	"humanqa/internal/hqa/trigger"
+	"humanqa/internal/service"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/process"
 )
 
+var toldDeliveries = flag.Int("told.deliveries", 200, "how many deliveries a receiver reads, at least")
+
 // asking is a receiver that reads what each webhook tells, in the moment in which it has it.
 type asking struct {
-	p   *program
-	key string
+	p *program
 
 	mu    sync.Mutex
-	agree map[string]int // by event
+	heard map[string]bool // deliveries
+	agree map[string]int  // by event
+	late  int             // answers that name a time for another try
 	wrong []string
 }
 
-// toldAt is where an event can be read, and the statuses of the job that contradict it.
-var toldAt = map[string]struct {
-	path, older string
-}{
-	"job.created":         {"", ""},
-	"job.claimed":         {"", "pending"},
-	"job.completed":       {"/report", ""},
-	"job.ai_report_ready": {"/ai-report", "generating"},
-	"job.cancelled":       {"", "pending"},
-}
-
-func (r *asking) read(event string, body []byte) {
-	var of struct{ JobID string }
-	err := json.Unmarshal(body, &of)
-	at := toldAt[event]
-	var got reply
-	if err == nil {
-		got, err = r.p.try("GET", "/v1/jobs/"+of.JobID+at.path, r.key, nil)
+// announced is a webhook, as far as it is compared.
+type announced struct {
+	Event, JobID string
+	Data         struct {
+		ProjectID, SessionID, LoopSessionID string
+		Status, FinalStatus                 string
+		ReportID, QuestionID                string
+		RequeueCount, Available             int
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err != nil || got.status != http.StatusOK || got.text("status") == at.older && at.older != "" {
-		r.wrong = append(r.wrong, fmt.Sprintf("%s: %v %d %s", event, err, got.status, got.body))
-		return
+}
+
+// readAt is where an event can be read, and whether an answer shows it or what came later.
+func (e announced) readAt() (path string, shows func(reply) bool) {
+	job, session := "/v1/jobs/"+e.JobID, "/v1/hosted/sessions/"+e.Data.SessionID
+	is := func(name, want string) func(reply) bool { return func(r reply) bool { return r.text(name) == want } }
+	question := func(answered bool) func(reply) bool {
+		return func(r reply) bool {
+			return holds(r.list("questions"), "id", e.Data.QuestionID) && (!answered || holds(r.list("questions"), "status", "answered"))
+		}
 	}
-	r.agree[event]++
+	switch e.Event {
+	case "job.created":
+		return job, is("id", e.JobID)
+	case "job.claimed":
+		return job, func(r reply) bool { return r.text("status") != "pending" }
+	case "job.completed":
+		return job + "/report", is("id", e.Data.ReportID)
+	case "job.ai_report_ready":
+		return job + "/ai-report", is("status", "completed")
+	case "job.failed_sla":
+		return job, func(r reply) bool {
+			return r.number("requeueCount") >= e.Data.RequeueCount && (e.Data.Status == "pending" || r.text("status") == e.Data.Status)
+		}
+	case "job.cancelled", "job.failed":
+		return job, is("status", e.Data.Status)
+	case "job.question_asked":
+		return job + "/questions", question(false)
+	case "job.question_answered":
+		return job + "/questions", question(true)
+	case "job.session_ready":
+		return session, func(r reply) bool { return r.text("status") != "lobby" }
+	case "job.session_completed":
+		return session, is("status", e.Data.Status)
+	case "loop_session.ended":
+		return "/v1/loop-sessions/" + e.Data.LoopSessionID, is("status", e.Data.FinalStatus)
+	case subscription.WebhookDisabled:
+		return "/v1/projects/" + e.Data.ProjectID, func(r reply) bool { return r.field("webhookDisabled") == true }
+	case subscription.CreditsLow:
+		return "/v1/credits", func(r reply) bool { return r.number("available") <= e.Data.Available }
+	}
+	return "/v1/events", func(reply) bool { return false }
 }
 
-func (r *asking) all() (agree map[string]int, wrong []string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return maps.Clone(r.agree), r.wrong
+// holds says that one of the objects has the field's value.
+func holds(objects []any, name, value string) bool {
+	return slices.ContainsFunc(objects, func(one any) bool {
+		object, _ := one.(map[string]any)
+		return object[name] == value
+	})
 }
 
+// hear reads with the key in the query. A delivery counts once.
+func (a *asking) hear(r *http.Request, body []byte) {
+	var e announced
+	err := json.Unmarshal(body, &e)
+	key := r.URL.Query().Get("key")
+	path, shows := e.readAt()
+	got, waits := a.read(r.Context(), path, key)
+	agrees := err == nil && got.status == http.StatusOK && shows(got)
+	if agrees && e.JobID != "" {
+		path = "/v1/jobs/" + e.JobID + "/events"
+		var more int
+		got, more = a.read(r.Context(), path, key)
+		waits += more
+		agrees = holds(got.list("events"), "event", e.Event)
+	}
+	if r.Context().Err() != nil {
+		return // the sender has hung up, and sends it again
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.late += waits
+	switch delivery := r.Header.Get("X-Service-Delivery"); {
+	case !agrees:
+		a.wrong = append(a.wrong, fmt.Sprintf("%+v: %v %s %d %s", e, err, path, got.status, got.body))
+	case !a.heard[delivery]:
+		a.heard[delivery] = true
+		a.agree[e.Event]++
+	}
+}
+
+// read asks again as long as the service says so.
+func (a *asking) read(ctx context.Context, path, key string) (got reply, waits int) {
+	for {
+		got, err := a.p.tryIn(ctx, "GET", path, key, nil)
+		if err != nil || got.status != http.StatusServiceUnavailable {
+			return got, waits
+		}
+		waits++
+	}
+}
+
+// count gives the deliveries that agree, by event.
+func (a *asking) count() (agree map[string]int, sum int, wrong []string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, n := range a.agree {
+		sum += n
+	}
+	return maps.Clone(a.agree), sum, slices.Clone(a.wrong)
+}
+
+// Robots play the story of each event until enough deliveries came. In the end the receiver
+// has heard of each event once that the feeds of the accounts show.
 func TestAReceiverReadsWhatEachWebhookTells(t *testing.T) {
 	t.Parallel()
-	const checkers, each = 4, 8
+	const players = 4
 	for name, start := range map[string]func(*testing.T, *strangers) *instance{"in one process": inOneProcess, "roles apart": rolesApart} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			x := newStrangers(t)
 			s := start(t, x)
-			_, key := s.newAccount(10_000)
-			r := &asking{p: s.program, key: key, agree: map[string]int{}}
-			x.asks = r.read
-			project := s.newProject(key, x.URL+"/asks")
-			keys := s.newCheckers(checkers)
-			submit := func() string {
-				return s.call(http.StatusCreated, "POST", "/v1/jobs", key, submission(1, "projectId", project)).text("jobId")
-			}
-			inParallel(checkers, func(i int) int {
-				for range each {
-					s.call(http.StatusOK, "POST", "/v1/jobs/"+submit()+"/cancel", key, nil)
-					s.completes(keys[i], submit())
+			a := &asking{p: s.program, heard: map[string]bool{}, agree: map[string]int{}}
+			x.asks = a.hear
+			var accountID string // the last one's
+			keys := make([]string, players+1)
+			projects := make([]string, len(keys))
+			for i := range keys {
+				credits := 100_000
+				if i == players {
+					credits = 24 // a test leaves few
 				}
-				return 0
+				accountID, keys[i] = s.newSandbox(credits)
+				hook := x.URL + "/asks?key=" + keys[i]
+				projects[i] = s.newProject(keys[i], hook)
+				s.call(http.StatusCreated, "POST", "/v1/projects", keys[i], map[string]any{
+					"name": "operations", "webhookUrl": hook, "subscribedWebhookEvents": subscription.OfAccount(),
+				})
+			}
+			play := func(i int, event string) {
+				client, err := api.New(s.url(""), keys[i], "test")
+				must.NoError(t, err)
+				_, err = trigger.Play(t.Context(), client, event, projects[i])
+				must.NoError(t, err)
+			}
+			play(players, "job.created")
+			s.inCore(func(core *service.Core) {
+				disabled := s.newProject(keys[players], x.URL+"/asks")
+				_, err := core.Commands.DisableWebhook(t.Context(), service.OperatorCause(accountID), disabled, "", "a test")
+				must.NoError(t, err)
+			})
+			inParallel(players, func(i int) int {
+				for {
+					for _, event := range trigger.Events() {
+						if event != trigger.Test {
+							play(i, event)
+						}
+					}
+					if _, sum, wrong := a.count(); sum >= *toldDeliveries || len(wrong) > 0 {
+						return 0
+					}
+				}
 			})
 			eventually.Within(t, eventually.Patience, func() error {
-				const n = checkers * each
-				agree, wrong := r.all()
-				want := map[string]int{"job.created": 2 * n, "job.claimed": n, "job.completed": n, "job.ai_report_ready": n, "job.cancelled": n}
-				if len(wrong) == 0 && !maps.Equal(agree, want) {
-					return fmt.Errorf("of %v events agree %v", want, agree)
+				agree, _, wrong := a.count()
+				happened := map[string]int{}
+				for _, key := range keys {
+					for _, e := range s.events(t, key) {
+						happened[fmt.Sprint(e["event"])]++
+					}
 				}
-				for _, one := range wrong {
-					t.Error(one)
+				if len(wrong) > 0 {
+					t.Fatal(strings.Join(wrong, "\n"))
+				}
+				if !maps.Equal(agree, happened) {
+					return fmt.Errorf("of %v events agree %v", happened, agree)
 				}
 				return nil
 			})
+			agree, sum, _ := a.count()
+			for _, k := range announce.Kinds() {
+				if agree[k.Name] == 0 {
+					t.Errorf("%s was not told", k.Name)
+				}
+			}
+			t.Logf("%d of %d deliveries agree, %d answers named a time for another try: %v", sum, sum, a.late, agree)
 		})
 	}
 }
 
-// completes has a checker test a job of one item.
-func (p *program) completes(checker, jobID string) {
+// begin runs a service in the test's process, and in one of its own for a torture.
+func (p *program) begin() *instance {
 	p.t.Helper()
-	claim := p.call(http.StatusCreated, "POST", "/v1/checker/claims", checker, map[string]any{"jobId": jobID})
-	var list struct{ Checklist []struct{ ID string } }
-	must.NoError(p.t, json.Unmarshal(claim.body, &list))
-	at, token := "/v1/checker/jobs/"+jobID, claim.text("claimToken")
-	p.call(http.StatusOK, "PUT", at+"/items/"+list.Checklist[0].ID, checker, map[string]any{"status": "pass"}, "X-Claim-Token", token)
-	p.call(http.StatusOK, "POST", at+"/complete", checker, map[string]any{"summary": "It works."}, "X-Claim-Token", token)
+	if *torture {
+		return p.launch()
+	}
+	return p.serve()
 }
 
 func inOneProcess(t *testing.T, x *strangers) *instance {
-	return newProgram(t, x.settings()...).start()
+	t.Helper()
+	s := newProgram(t, x.settings()...).begin()
+	s.waitReady()
+	return s
 }
 
 // rolesApart runs the API with the log, the read models, and the webhooks by themselves.
@@ -117,14 +247,14 @@ func rolesApart(t *testing.T, x *strangers) *instance {
 	t.Helper()
 	log := process.Address(t)
 	api := newProgram(t, append(x.settings(), "HUMANQA_ROLES=api", "HUMANQA_EVENTSTORE_LISTEN_INSECURE="+log)...)
-	first := api.serve()
+	first := api.begin()
 	eventually.Within(t, eventually.Patience, func() error {
 		_, err := api.try("GET", "/healthz", "", nil)
 		return err
 	})
 	for _, roles := range []string{"projector", "webhooks,policy"} {
 		newProgram(t, append(x.settings(), "HUMANQA_ROLES="+roles, "HUMANQA_DATABASE_URL="+api.dsn(), "HUMANQA_BASE_URL="+api.url(""),
-			"HUMANQA_MASTER_KEY_FILE="+filepath.Join(api.dir, "master-keyset.json"), "HUMANQA_EVENTSTORE_URL=esdb://"+log+"?tls=false")...).serve()
+			"HUMANQA_MASTER_KEY_FILE="+filepath.Join(api.dir, "master-keyset.json"), "HUMANQA_EVENTSTORE_URL=esdb://"+log+"?tls=false")...).begin()
 	}
 	first.waitReady()
 	return first
