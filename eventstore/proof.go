@@ -110,6 +110,8 @@ func (c *Client) Unproved(e RawEvent, b Bound) string {
 	switch verdict := c.Authentic(e); {
 	case verdict == mac.Wrong:
 		return "carries a MAC that is not this service's"
+	case verdict == mac.Strange:
+		return "carries a MAC under a key that the keyset lacks: it is forged, or this keyset is older than the event (docs/keys.md)"
 	case verdict == mac.None && Version(e.Type) > 0:
 		return "carries no MAC: this service did not write it"
 	}

@@ -48,7 +48,8 @@ type Verdict int
 // The results of checking a MAC.
 const (
 	None    Verdict = iota // the event carries none
-	Wrong                  // it was not made for this event, or under a key that is not ours
+	Wrong                  // it was not made for this event
+	Strange                // it names a key that is not there: an older keyset lacks it, or a forger made it up
 	Genuine                // the writer of the event had the key
 )
 
@@ -66,7 +67,7 @@ func (k Keys) Verify(e Event) Verdict {
 	_, keys := k(uint32(id))
 	key, known := keys[uint32(id)]
 	if !known {
-		return Wrong
+		return Strange
 	}
 	e.Meta = e.Meta[:at]
 	if !hmac.Equal(token, tokenOf(uint32(id), key, e)) {
