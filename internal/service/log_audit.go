@@ -10,6 +10,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
+	"humanqa/domain/credits"
 	"humanqa/domain/origin"
 	"humanqa/domain/oversight"
 	"humanqa/eventstore"
@@ -179,6 +180,11 @@ func (c *Core) Judge(ctx context.Context, log *logrus.Logger, id uuid.UUID, diso
 	if err != nil {
 		return err
 	}
+	if disown {
+		if err := c.foldsWithout(ctx, leaf.Stream, bound); err != nil {
+			return err
+		}
+	}
 	said := origin.AuditJudged{EventID: id.String(), Disowned: disown, Reason: reason}
 	err = c.Log.ReadRawPage(ctx, leaf.Stream, leaf.Revision, 1, func(e eventstore.RawEvent) error {
 		if e.ID == id && c.Log.Unproved(e, bound) != "" {
@@ -196,6 +202,27 @@ func (c *Core) Judge(ctx context.Context, log *logrus.Logger, id uuid.UUID, diso
 		return err
 	}
 	return generation.RetryStream(ctx, c.DB, leaf.Stream)
+}
+
+// foldsWithout refuses to disown what later events of a ledger rest on: an older version
+// charged jobs to a forged grant. Without it the ledger would contradict itself for ever.
+func (c *Core) foldsWithout(ctx context.Context, stream string, bound eventstore.Bound) error {
+	var ledger credits.State // of other streams it takes nothing
+	err := c.Log.ReadRaw(ctx, stream, func(e eventstore.RawEvent) error {
+		if c.Log.Unproved(e, bound) != "" || bound.Disowns(e) {
+			return nil
+		}
+		r, err := e.Decode()
+		if err == nil {
+			ledger = credits.Evolve(ledger, r.Event)
+		}
+		return err
+	})
+	if err == nil && ledger.Damage() != nil {
+		err = fmt.Errorf("an older version went by it, and without it the ledger is damaged: %w: "+
+			"suspend the account, accept the event, and open another account for what is left", ledger.Damage())
+	}
+	return err
 }
 
 // RecordCheck keeps the result of a check by an operator's command.
