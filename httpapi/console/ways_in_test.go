@@ -153,3 +153,17 @@ func TestWaysIn(t *testing.T) {
 		}
 	})
 }
+
+// The session tells under which limit the request counts.
+func TestOfARequestBeyondItsLimitOnlyTheSessionIsRead(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	oscar := w.operates("Oscar")
+	w.Site.Admit = func(context.Context, string, int) (int, error) { return 7, nil }
+	w.Site.People = nil // it is not asked
+	for _, path := range []string{"/console", "/live"} {
+		if got := w.Call(oscar, "GET", path, nil); got.Status != http.StatusTooManyRequests {
+			t.Errorf("%s: %d %s", path, got.Status, got.Body)
+		}
+	}
+}

@@ -11,16 +11,43 @@ import (
 	"humanqa/projections/people"
 )
 
-// identify finds the person who asks. A cookie without a valid session counts as no
-// cookie.
+// enter limits a request and finds the person who asks. Beyond the limit nothing but the
+// session is read.
+func (s *Site) enter(r *Request) error {
+	for _, step := range []func(*Request) error{s.findSession, s.limit, s.findPerson} {
+		if err := step(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// identify finds the person who asks.
 func (s *Site) identify(r *Request) error {
+	if err := s.findSession(r); err != nil {
+		return err
+	}
+	return s.findPerson(r)
+}
+
+// findSession takes a cookie without a valid session as no cookie.
+func (s *Site) findSession(r *Request) error {
 	token := r.SessionToken()
 	if token == "" {
 		return nil // a visitor
 	}
 	session, ok, err := s.Credentials.Session(r.Context(), token)
-	if err != nil || !ok {
-		return err
+	if err == nil && ok {
+		r.Session = &session
+	}
+	return err
+}
+
+// findPerson leaves no session without its person.
+func (s *Site) findPerson(r *Request) error {
+	session := r.Session
+	if r.Session = nil; session == nil {
+		return nil
 	}
 	who, err := s.People.Person(r.Context(), session.PersonID)
 	switch {
@@ -39,7 +66,7 @@ func (s *Site) identify(r *Request) error {
 	if again {
 		session.AccountID = form.accountID // another tab may have chosen another one since
 	}
-	r.Session = &session
+	r.Session = session
 	r.Person = &Person{ID: who.ID, Name: names[who.ID].Name, Roles: who.Roles}
 	return nil
 }

@@ -42,11 +42,11 @@ func followedBy(p *Person) []string {
 // person's rights are looked up again when they change, and from time to time.
 func (s *Site) live(w http.ResponseWriter, hr *http.Request) {
 	r := s.accept(w, hr)
-	if err := s.identify(r); err != nil || r.Person == nil {
-		s.send(w, r, s.refuse(r, domain.Unauthorized("you are not signed in")))
-		return
+	err := s.enter(r)
+	if err == nil && r.Person == nil {
+		err = domain.Unauthorized("you are not signed in")
 	}
-	if err := s.limit(r); err != nil {
+	if err != nil {
 		s.send(w, r, s.refuse(r, err))
 		return
 	}

@@ -235,10 +235,7 @@ func (s *Site) handle(w http.ResponseWriter, r *Request, page *Page) (Answer, er
 	if err := s.sameSite.Check(r.Request); err != nil {
 		return Answer{}, domain.Forbidden("the form was sent from another site").WithHint("open the page here, and send it again")
 	}
-	if err := s.identify(r); err != nil {
-		return Answer{}, err
-	}
-	if err := s.limit(r); err != nil {
+	if err := s.enter(r); err != nil {
 		return Answer{}, err
 	}
 	if page == nil || !possible(r.URL.Path) {
