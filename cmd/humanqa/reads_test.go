@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -35,7 +34,7 @@ func TestReadsAtOnce(t *testing.T) {
 	p := newProgram(t)
 	s := p.spawn()
 	_, key := p.newSandbox(100_000)
-	_, otherKey := p.newAccount(1000)
+	_, otherKey := p.newAccount(1_000_000)
 	project := p.call(http.StatusCreated, "POST", "/v1/projects", key, map[string]any{"name": "long"}).text("projectId")
 	job, batch := p.longHistory(key, project, 1000)
 	session := p.newSession(key, 2)
@@ -80,24 +79,7 @@ func TestReadsAtOnce(t *testing.T) {
 	}
 	must.NoError(t, os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.Cmd.Process.Pid), []byte("5"), 0)) // the peak begins anew
 
-	done := make(chan struct{})
-	var took []time.Duration
-	var probe sync.WaitGroup
-	probe.Go(func() {
-		for i := 0; ; i++ {
-			select {
-			case <-done:
-				return
-			case <-time.After(20 * time.Millisecond):
-			}
-			begun := time.Now()
-			path := []string{"/v1/jobs", "/v1/credits", "/v1/projects"}[i%3]
-			if status := ask(otherKey, read{path: path}); status != http.StatusOK {
-				t.Errorf("another account's %s: %d", path, status)
-			}
-			took = append(took, time.Since(begun))
-		}
-	})
+	stop := p.beside([]string{otherKey})
 	for _, target := range targets {
 		var mu sync.Mutex
 		answers := map[int]int{}
@@ -122,12 +104,10 @@ func TestReadsAtOnce(t *testing.T) {
 			t.Errorf("%s: nobody was answered", target)
 		}
 	}
-	close(done)
-	probe.Wait()
-	slices.Sort(took)
-	p99 := took[len(took)*99/100]
+	took := stop()
+	p99 := quantile(took, 0.99)
 	t.Logf("%d targets, %d at once: the service took %d MB at most; another account's %d requests took %s (p50), %s (p99), %s at most",
-		len(targets), readsAtOnce, s.peak(), len(took), took[len(took)/2], p99, took[len(took)-1])
+		len(targets), readsAtOnce, s.peak(), len(took), quantile(took, 0.5), p99, quantile(took, 1))
 	if s.peak() > readsMost {
 		t.Errorf("%d MB are more than %d", s.peak(), readsMost)
 	}
