@@ -141,9 +141,6 @@ func newClient(p *program, name string) *client {
 	p.cli(&created, "account", "create", "--name", name, "--credits", "100")
 	c.account, c.key = created.AccountID, created.APIKey
 	_, c.checker = p.newChecker()
-	var invited struct{ PersonID string }
-	p.cli(&invited, "person", "invite", "--account", c.account, "--role", "owner", "--name", "Olga Owner")
-	c.person = invited.PersonID
 	c.wantsMail(p)
 	project := p.call(http.StatusCreated, "POST", "/v1/projects", c.key, map[string]any{"name": "Shop", "webhookUrl": "https://hooks.example.com/in"}).text("projectId")
 	p.call(http.StatusOK, "PATCH", "/v1/projects/"+project, c.key, map[string]any{"webhookHeaders": map[string]any{"Authorization": headerCanary}})
@@ -169,9 +166,12 @@ func newClient(p *program, name string) *client {
 	return c
 }
 
-// wantsMail gives the client's owner an address that is confirmed.
+// wantsMail gives the client an owner with an address that is confirmed.
 func (c *client) wantsMail(p *program) {
 	p.t.Helper()
+	var invited struct{ PersonID string }
+	p.cli(&invited, "person", "invite", "--account", c.account, "--role", "owner", "--name", "Olga Owner")
+	c.person = invited.PersonID
 	db, err := pgpool.Open(p.t.Context(), p.dsn())
 	must.NoError(p.t, err)
 	defer func() { _ = db.Close() }()
@@ -308,7 +308,7 @@ func (p *program) findsLostRow() {
 
 // holding lists, by text, the schemas in whose rows it stands, as it is or in bytes; a read
 // model's is told as the read model. All texts are looked for in one pass.
-func holding(t *testing.T, db *sqlx.DB, texts ...string) map[string][]string {
+func holding(t testing.TB, db *sqlx.DB, texts ...string) map[string][]string {
 	t.Helper()
 	var tables []struct{ Schema, Name string }
 	must.NoError(t, db.SelectContext(t.Context(), &tables, `

@@ -32,12 +32,15 @@ type load struct {
 
 	mu        sync.Mutex
 	jobs      map[string]string // id to the account's key, of every acknowledged submission
+	titles    map[string]string // of the jobs; each is found nowhere else
+	tasks     map[string]bool   // jobs that an agent submitted
 	refused   int               // for want of credits
 	cancelled map[string]bool
 	completed map[string]bool
 	ended     map[string]string // the states in the end
 	asked     map[string]int    // the questions of a job that were acknowledged
 	answered  map[string]bool   // jobs with an answer that was acknowledged
+	vanishing map[string]bool   // jobs of accounts that are erased meanwhile
 }
 
 // hasWorked says that each kind of work was done once at least.
@@ -55,7 +58,7 @@ func newLoad(p *program, dice *rand.Rand, grants ...int) *load {
 	l := &load{
 		program: p, attempt: p.try, settles: eventually.Patience, dice: dice, quit: make(chan struct{}),
 		projects: map[string][]string{}, jobs: map[string]string{}, cancelled: map[string]bool{}, completed: map[string]bool{}, ended: map[string]string{},
-		asked: map[string]int{}, answered: map[string]bool{},
+		asked: map[string]int{}, answered: map[string]bool{}, titles: map[string]string{}, tasks: map[string]bool{}, vanishing: map[string]bool{},
 	}
 	for _, credits := range grants {
 		id, key := p.newAccount(credits)
@@ -144,11 +147,11 @@ func (l *load) settled(method, path, key string, body any, header ...string) rep
 func (l *load) submitAndCancel(worker int, key string, dice *rand.Rand) {
 	var mine []string
 	for n := 0; l.going(); n++ {
-		var project []any // in turn, where there are receivers
-		if all := l.projects[key]; len(all) > 0 {
-			project = []any{"projectId", all[n%len(all)]}
+		more := []any{"title", fmt.Sprintf("Test %s %d of client %d", l.name, n, worker)}
+		if all := l.projects[key]; len(all) > 0 { // in turn, where there are receivers
+			more = append(more, "projectId", all[n%len(all)])
 		}
-		r := l.settled("POST", "/v1/jobs", key, submission(1+dice.IntN(3), project...), "Idempotency-Key", fmt.Sprintf("%d-%d", worker, n))
+		r := l.settled("POST", "/v1/jobs", key, submission(1+dice.IntN(3), more...), "Idempotency-Key", fmt.Sprintf("%d-%d", worker, n))
 		switch {
 		case r.status == 409 && strings.Contains(string(r.body), "abandoned"):
 			continue // settled by the policy while we were cut off
@@ -167,12 +170,7 @@ func (l *load) submitAndCancel(worker int, key string, dice *rand.Rand) {
 			return
 		}
 		id := r.text("jobId")
-		l.mu.Lock()
-		if _, twice := l.jobs[id]; twice {
-			l.t.Errorf("two submissions were answered with the job %s", id)
-		}
-		l.jobs[id] = key
-		l.mu.Unlock()
+		l.note(id, key, fmt.Sprint(more[1]))
 		mine = append(mine, id)
 		l.look(key, mine, dice)
 		if dice.IntN(5) == 0 {
@@ -183,6 +181,15 @@ func (l *load) submitAndCancel(worker int, key string, dice *rand.Rand) {
 			mine = mine[1:]
 		}
 	}
+}
+
+func (l *load) note(id, key, title string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, twice := l.jobs[id]; twice {
+		l.t.Errorf("two submissions were answered with the job %s", id)
+	}
+	l.jobs[id], l.titles[id] = key, title
 }
 
 // look reads a job, the newest one more often than others, or the credits.
@@ -263,18 +270,25 @@ func (l *load) work(key string, claim reply, dice *rand.Rand) {
 		status := []string{"pass", "fail"}[dice.IntN(2)]
 		r := l.settled("PUT", "/v1/checker/jobs/"+id+"/items/"+item.ID, key, map[string]any{"status": status}, "X-Claim-Token", token)
 		if r.status != 200 {
-			l.t.Errorf("check an item of %s: %d %s", id, r.status, r.body)
+			l.declined("check an item of", id, r)
 			return
 		}
 	}
 	r := l.settled("POST", "/v1/checker/jobs/"+id+"/complete", key, map[string]any{"summary": "looked at it"}, "X-Claim-Token", token)
 	if r.status != 200 {
-		l.t.Errorf("complete %s: %d %s", id, r.status, r.body)
+		l.declined("complete", id, r)
 		return
 	}
 	l.mu.Lock()
 	l.completed[id] = true
 	l.mu.Unlock()
+}
+
+// declined reports a refusal, unless the job's account is being erased.
+func (l *load) declined(what, id string, r reply) {
+	if !l.vanishing[id] {
+		l.t.Errorf("%s %s: %d %s", what, id, r.status, r.body)
+	}
 }
 
 // ask has the checker ask about an item. The client answers, or leaves the question to the
@@ -283,19 +297,20 @@ func (l *load) ask(id, token, key, item string, dice *rand.Rand) {
 	question := map[string]any{"text": "Which code came by mail?", "kind": "code", "itemId": item}
 	r := l.settled("POST", "/v1/checker/jobs/"+id+"/questions", key, question, "X-Claim-Token", token, "Idempotency-Key", "ask-"+id+token)
 	if r.status != 201 {
-		l.t.Errorf("ask about %s: %d %s", id, r.status, r.body)
+		l.declined("ask about", id, r)
 		return
 	}
 	l.mu.Lock()
 	l.asked[id]++
-	client := l.jobs[id]
+	client, isTask := l.jobs[id], l.tasks[id]
 	l.mu.Unlock()
 	if client == "" || dice.IntN(3) == 0 { // the submission is not acknowledged yet, or nobody answers
 		return
 	}
-	at := "/v1/jobs/" + id + "/questions/" + r.text("questionId") + "/answer"
-	r = l.settled("POST", at, client, map[string]any{"text": "By mail.", "secret": "483112"}, "Idempotency-Key", "answer-"+id+token)
-	if r.status != 200 {
+	answer := map[string]any{"text": "By mail.", "secret": "483112"}
+	if isTask {
+		l.answersTask(client, id, r.text("questionId"), answer)
+	} else if r = l.settled("POST", "/v1/jobs/"+id+"/questions/"+r.text("questionId")+"/answer", client, answer, "Idempotency-Key", "answer-"+id+token); r.status != 200 {
 		l.t.Errorf("answer to %s: %d %s", id, r.status, r.body)
 		return
 	}

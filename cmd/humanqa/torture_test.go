@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/mailtest"
 	"humanqa/internal/testing/must"
 )
 
@@ -22,22 +23,29 @@ var (
 )
 
 // The service, its Postgres, or both at once are killed again and again while
-// clients submit and cancel and checkers work, and most receivers of webhooks are
-// hostile; ledgers are closed every fifty events. Whatever was acknowledged must
-// be there in the end, nothing may be charged twice or without a job, and the
-// read models must be the fold of the log.
+// clients and agents submit and cancel and checkers work, an operator erases tests and
+// accounts, evidence goes by its age, and most receivers of webhooks are hostile; ledgers
+// are closed every fifty events. Whatever was acknowledged must be there in the end, and
+// told by mail. Nothing may be charged twice or without a job, or be left of an erased
+// subject, and the read models must be the fold of the log.
 func TestTorture(t *testing.T) {
 	t.Parallel()
 	seed, rounds := tortureOf(t, 3)
 	dice := rand.New(rand.NewPCG(seed, 0))
 
 	x := newStrangers(t)
-	p := newEmbedded(t, append(x.settings(), "HUMANQA_CLOSE_EVERY=50")...)
+	letters := mailtest.Start(t, "127.0.0.1:0", nil)
+	p := newEmbedded(t, append(x.settings(), "HUMANQA_CLOSE_EVERY=50",
+		"HUMANQA_SMTP_URL=smtp://"+letters.Address+"?starttls=off", "HUMANQA_SMTP_FROM=qa@example.com")...)
 	s := p.spawn()
-	load := newLoad(p, dice, plenty...)
+	load := newLoad(p, dice, plenty...).with(letters, 1+rounds/10)
 	load.receivers(x.URL, append([]string{"/ok"}, hostile...))
+	kept := p.checkpoint(t)
 	load.start()
 	for round := range rounds {
+		if load.mails(); round%10 == 1 {
+			load.pass(load.passing[round/10])
+		}
 		calls := 20 + dice.Uint64N(100) // when the blow falls is the point
 		if *torture {
 			calls *= 10
@@ -67,7 +75,7 @@ func TestTorture(t *testing.T) {
 			}
 		}
 		if !load.hasWorked() {
-			return errors.New("no test was submitted, completed or asked about under load")
+			return errors.New("no test was submitted, completed, asked about or erased under load")
 		}
 		return nil
 	})
@@ -80,6 +88,7 @@ func TestTorture(t *testing.T) {
 		}
 		return nil
 	})
+	p.verifies(t, kept)
 	closes := 0
 	for _, id := range load.ids {
 		stdout, stderr, err := p.tryCLI("replay", "credits-"+id)
