@@ -127,7 +127,7 @@ func (a *app) printErasure(status string, e erasing, found erase.Searched) error
 		}{status, e.plan, found}, "")
 	}
 	lines := append([]string{e.act.Subject + ", " + status + ":"}, e.lines()...)
-	lines = append(lines, fmt.Sprintf("searched for %d texts: %d tables, about %d rows; %d events of the log",
+	lines = append(lines, fmt.Sprintf("searched for %d texts: %d tables, about %d rows; %d events of its stream",
 		found.Texts, found.Tables, found.Rows, found.Events))
 	for _, places := range []struct {
 		title string
@@ -193,7 +193,7 @@ func (c *accountEraseCmd) Validate() error { return auditTrail{By: c.By, Reason:
 
 // Run may be repeated, after a crash too, until it says that nothing is left.
 func (c *accountEraseCmd) Run(ctx context.Context, a *app, core *service.Core) error {
-	e, err := erase.New(ctx, core, c.Account, c.By, c.Reason)
+	e, err := erase.New(ctx, core, a.log, c.Account, c.By, c.Reason)
 	if err != nil {
 		return err
 	}

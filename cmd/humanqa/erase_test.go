@@ -1,17 +1,20 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,6 +30,7 @@ import (
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/mailtest"
 	"humanqa/internal/testing/must"
+	"humanqa/internal/vault"
 )
 
 // Decisions, "Erasure": an account is erased by a command that is cut off behind
@@ -187,7 +191,8 @@ func cutOff(t *testing.T, p *program, gone, other *client) {
 	t.Helper()
 	cfg, err := service.ParseConfig(p.environ)
 	must.NoError(t, err)
-	core, err := service.Open(t.Context(), cfg, logging.New(cfg.LogFormat, cfg.LogLevel, io.Discard))
+	log := logging.New(cfg.LogFormat, cfg.LogLevel, io.Discard)
+	core, err := service.Open(t.Context(), cfg, log)
 	must.NoError(t, err)
 	defer func() {
 		if err := core.Close(t.Context()); err != nil {
@@ -196,7 +201,12 @@ func cutOff(t *testing.T, p *program, gone, other *client) {
 	}()
 	_, err = core.Commands.GrantRole(t.Context(), service.OperatorCause(gone.account), other.person, person.Grant{Role: person.Viewer, AccountID: gone.account})
 	must.NoError(t, err)
-	e, err := erase.New(t.Context(), core, gone.account, "Ann Operator", "the customer asked for it")
+	head, err := core.Log.Head(t.Context())
+	must.NoError(t, err)
+	must.NoError(t, core.CatchUp(t.Context(), log, head))
+	read := &readTexts{Vault: core.Vault, streams: map[string]bool{}}
+	core.Log.SealWith(read)
+	e, err := erase.New(t.Context(), core, log, gone.account, "Ann Operator", "the customer asked for it")
 	must.NoError(t, err)
 	defer e.Close()
 	for end := range e.Steps() {
@@ -206,6 +216,24 @@ func cutOff(t *testing.T, p *program, gone, other *client) {
 			}
 		}
 	}
+	if !read.streams["job-"+gone.pending] || read.streams["job-"+other.pending] {
+		t.Errorf("an erasure reads the account's own jobs, and no others: it read %v", slices.Sorted(maps.Keys(read.streams)))
+	}
+}
+
+// readTexts notes the streams whose events with texts are read from the log.
+type readTexts struct {
+	*vault.Vault
+
+	mu      sync.Mutex
+	streams map[string]bool
+}
+
+func (r *readTexts) OpenText(ctx context.Context, subject string, sealed []byte) ([]byte, error) {
+	r.mu.Lock()
+	r.streams[subject] = true
+	r.mu.Unlock()
+	return r.Vault.OpenText(ctx, subject, sealed)
 }
 
 // keeps counts the rows of either account outside the log.

@@ -256,7 +256,9 @@ func (a *app) openReads(ctx context.Context) (*projections.Reads, error) {
 	}
 	if core.Served {
 		core.WaitVisible(ctx, head)
-	} else if err := core.CatchUp(ctx, a.log, head); err != nil {
+	} else if err := core.CatchUp(ctx, a.log, head); errors.Is(err, service.ErrBehind) {
+		a.log.Warn(err)
+	} else if err != nil {
 		return nil, err
 	}
 	return projections.NewReads(core.DB), nil

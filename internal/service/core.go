@@ -325,7 +325,11 @@ func (c *Core) WaitVisible(ctx context.Context, at domain.Position) {
 // crash to catch up with.
 const catchUpWithin = time.Minute
 
-// CatchUp brings the read models, and the further consumers, up to a position.
+// ErrBehind says that read models have not come as far as they should.
+var ErrBehind = errors.New("the read models are behind: start the service, or see humanqa projections list")
+
+// CatchUp brings the read models, and the further consumers, up to a position. ErrBehind
+// says that one does not come there.
 func (c *Core) CatchUp(ctx context.Context, logger *logrus.Logger, to domain.Position, more ...consumer.Consumer) (err error) {
 	log := logging.Quiet(logger)
 	feed := eventstore.NewFeed(c.Log, log)
@@ -347,13 +351,15 @@ func (c *Core) CatchUp(ctx context.Context, logger *logrus.Logger, to domain.Pos
 			err = models.CatchUp(limited, one.Name())
 		}
 	}
-	if err != nil && running.Err() == nil {
-		log.WithError(err).Warn("the read models are behind: start the service, or see humanqa projections list")
-	}
-	if ctx.Err() == nil && running.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case running.Err() != nil:
 		return context.Cause(running)
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrBehind, err)
 	}
-	return ctx.Err()
+	return nil
 }
 
 // FindingLine is one line of eventstore check.

@@ -185,6 +185,17 @@ func (q *Reads) Members(ctx context.Context, accountID string) ([]Person, error)
 	return q.list(ctx, "the members of "+accountID, membersSQL, accountID)
 }
 
+const everSQL = `
+SELECT DISTINCT person_id
+FROM readmodel.person_roles
+WHERE account_id = $1
+  AND account_id <> ''`
+
+// Ever lists the people that have a role in the account, also those that were disabled since.
+func (q *Reads) Ever(ctx context.Context, accountID string) ([]string, error) {
+	return pgpool.List[string](ctx, q.db, "the people of "+accountID, everSQL, accountID)
+}
+
 // AnyOperator says whether a person runs the service, or was invited
 // to.
 func (q *Reads) AnyOperator(ctx context.Context, joined bool) (bool, error) {

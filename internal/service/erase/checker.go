@@ -16,7 +16,6 @@ import (
 	"humanqa/httpapi/evidence"
 	"humanqa/internal/blob"
 	"humanqa/internal/service"
-	"humanqa/projections/auditlog"
 )
 
 // Checker is the erasure of one checker (decisions, "Erasure of one subject"): name,
@@ -65,22 +64,16 @@ func NewChecker(ctx context.Context, c *service.Core, log *logrus.Logger, checke
 // Close releases the files that the erasure has opened, which are only read.
 func (e *Checker) Close() { _ = e.files.Close() }
 
-// look reads the checker's texts, of earlier profiles too, and finds their tests in the log.
+// look reads the checker's texts, of earlier profiles too, and finds their tests: a place is
+// reserved for a test before it is claimed.
 func (e *Checker) look(ctx context.Context) (err error) {
-	claimed := (*job.Claimed)(nil).EventType()
-	texts, jobs := map[string]bool{}, map[string]bool{}
-	err = auditlog.Each(ctx, e.Log, func(raw eventstore.RawEvent) error {
-		if raw.Type != claimed && raw.Stream != domain.CheckerStream(e.id) {
-			return nil
-		}
+	texts, reserved := map[string]bool{}, map[string]bool{}
+	err = e.Log.ReadRaw(ctx, domain.CheckerStream(e.id), func(raw eventstore.RawEvent) error {
 		r, err := raw.Decode()
-		if err != nil {
-			return err
-		}
 		switch event := r.Event.(type) {
-		case *job.Claimed:
-			if event.CheckerID == e.id {
-				jobs[r.StreamID()] = true
+		case *checker.ClaimTaken:
+			for _, r := range event.Held {
+				reserved[r.JobID] = true
 			}
 		case *checker.Created:
 			texts[event.Name] = true
@@ -89,17 +82,37 @@ func (e *Checker) look(ctx context.Context) (err error) {
 				texts[text] = true
 			}
 		}
-		return nil
+		return err
 	})
 	if err != nil {
 		return err
 	}
+	for _, id := range slices.Sorted(maps.Keys(reserved)) {
+		claimed, err := e.claimed(ctx, id)
+		if err != nil {
+			return err
+		}
+		if claimed {
+			e.jobs = append(e.jobs, id)
+		}
+	}
 	delete(texts, domain.ErasedText)
-	e.jobs = slices.Sorted(maps.Keys(jobs))
 	e.needles = newNeedles(texts)
-	e.Plan.Texts, e.Plan.Tests, e.Plan.Short = len(texts), len(jobs), len(texts)-e.needles.texts
+	e.Plan.Texts, e.Plan.Tests, e.Plan.Short = len(texts), len(e.jobs), len(texts)-e.needles.texts
 	e.Plan.Made, err = evidence.MadeBy(ctx, e.DB, e.id)
 	return err
+}
+
+// claimed says that the checker had a claim of the job.
+func (e *Checker) claimed(ctx context.Context, jobID string) (claimed bool, err error) {
+	err = e.Log.ReadRaw(ctx, domain.JobStream(jobID), func(raw eventstore.RawEvent) error {
+		r, err := raw.Decode()
+		if event, ok := r.Event.(*job.Claimed); ok && event.CheckerID == e.id {
+			claimed = true
+		}
+		return err
+	})
+	return claimed, err
 }
 
 // Search looks for the checker's texts everywhere, and changes nothing.

@@ -3,6 +3,7 @@
 package erase
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,13 +11,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sirupsen/logrus"
+
 	"humanqa/domain"
-	"humanqa/domain/account"
 	"humanqa/domain/command"
-	"humanqa/domain/job"
 	"humanqa/domain/person"
 	"humanqa/domain/project"
 	"humanqa/eventstore"
+	"humanqa/eventstore/consumer"
 	"humanqa/httpapi/admit"
 	"humanqa/httpapi/evidence"
 	"humanqa/httpapi/readers"
@@ -24,14 +26,13 @@ import (
 	"humanqa/internal/blob"
 	"humanqa/internal/credential"
 	"humanqa/internal/service"
-	"humanqa/projections/auditlog"
+	"humanqa/projections"
 )
 
 // Erasure is one run over everything that is kept of an account (decisions, "Erasure").
-// It finds the account's things in the log, because the read models of a stopped service
-// may be behind.
 type Erasure struct {
 	*service.Core
+	log     *logrus.Logger
 	account string // its id
 	by      string // the operator, for the record
 	reason  string
@@ -43,7 +44,7 @@ type Erasure struct {
 }
 
 // New prepares the erasure of an account; by and reason stand in the log.
-func New(ctx context.Context, c *service.Core, accountID, by, reason string) (*Erasure, error) {
+func New(ctx context.Context, c *service.Core, log *logrus.Logger, accountID, by, reason string) (*Erasure, error) {
 	people, err := c.Credentials(c.Config.PagesURL())
 	if err != nil {
 		return nil, err
@@ -52,7 +53,7 @@ func New(ctx context.Context, c *service.Core, accountID, by, reason string) (*E
 	if err != nil {
 		return nil, err
 	}
-	return &Erasure{Core: c, account: accountID, by: by, reason: reason, people: people, files: files}, nil
+	return &Erasure{Core: c, log: log, account: accountID, by: by, reason: reason, people: people, files: files}, nil
 }
 
 // eraseRounds bounds how often an erasure looks for things that came in between: a
@@ -83,8 +84,8 @@ func (e *Erasure) Run(ctx context.Context) error {
 // number. The fact comes first: from then on nothing new begins. Webhooks end before jobs
 // do, so that no webhook is sent.
 func (e *Erasure) Steps() []func(context.Context) (int, error) {
-	return []func(context.Context) (int, error){e.endAccount, e.shredDataKey, e.collectBelongings, e.endWebhooks, e.endJobs, e.eraseJobs,
-		e.forgetPeople, e.forgetRows}
+	return []func(context.Context) (int, error){e.endAccount, e.shredDataKey, e.collectBelongings, e.endWebhooks, e.eraseJobs, e.forgetPeople,
+		e.forgetRows}
 }
 
 func (e *Erasure) cause() command.Cause {
@@ -107,96 +108,122 @@ func (e *Erasure) shredDataKey(ctx context.Context) (int, error) {
 	return 0, e.Vault.Shred(ctx, e.account)
 }
 
-// belongings are the things of an account in the log, by id; people are those of all
-// accounts.
-type belongings struct {
-	jobs     map[string]bool // true: open
-	webhooks map[string]bool // by project; true: there is a URL
-	people   map[string]person.State
+// belongings are the ids of an account's things. people are those of which a role in the
+// account is known.
+type belongings struct{ jobs, projects, people []string }
+
+// collectBelongings finds them by the read models, once these show all of the log. So the
+// cost is that of the account. The log decides about each.
+func (e *Erasure) collectBelongings(ctx context.Context) (int, error) {
+	at, err := e.Log.Head(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if err := e.CatchUp(ctx, e.log, at); err != nil {
+		return 0, err
+	}
+	reads := projections.NewReads(e.DB)
+	of, err := reads.Access.Account(ctx, e.account)
+	if err != nil {
+		return 0, err
+	}
+	e.sandbox = of.Sandbox
+	streams, err := e.streams(ctx, reads)
+	if err != nil {
+		return 0, err
+	}
+	e.found = belongings{}
+	for _, stream := range streams {
+		kind, id, _ := strings.Cut(stream, "-")
+		switch kind + "-" {
+		case domain.JobStreams:
+			e.found.jobs = append(e.found.jobs, id)
+		case domain.ProjectStreams:
+			e.found.projects = append(e.found.projects, id)
+		case domain.PersonStreams:
+			e.found.people = append(e.found.people, id)
+		}
+	}
+	return 0, nil
 }
 
-func (e *Erasure) collectBelongings(ctx context.Context) (int, error) {
-	e.found = belongings{jobs: map[string]bool{}, webhooks: map[string]bool{}, people: map[string]person.State{}}
-	return 0, auditlog.Each(ctx, e.Log, func(raw eventstore.RawEvent) error {
-		kind, id, _ := strings.Cut(raw.Stream, "-")
-		switch kind + "-" {
-		case domain.JobStreams, domain.ProjectStreams, domain.PersonStreams:
-		default:
-			if raw.Stream != domain.AccountStream(e.account) {
-				return nil
+// streamsPage is how many streams' names a query gives.
+const streamsPage = 500
+
+// streams names the streams that may be the account's: those that the read models know, and
+// those that they have set aside and in which the account is named.
+func (e *Erasure) streams(ctx context.Context, reads *projections.Reads) (all []string, err error) {
+	people, err := reads.People.Ever(ctx, e.account)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range people {
+		all = append(all, domain.PersonStream(id))
+	}
+	for after, more := int64(-1), true; more; {
+		page, last, err := reads.Events.Streams(ctx, e.account, after, streamsPage)
+		if err != nil {
+			return nil, err
+		}
+		all, after, more = append(all, page...), last, len(page) == streamsPage
+	}
+	models, err := consumer.List(ctx, e.DB)
+	if err != nil {
+		return nil, err
+	}
+	for _, model := range models {
+		for _, aside := range model.SetAside {
+			named, err := e.named(ctx, aside.Stream)
+			if err != nil {
+				return nil, err
+			}
+			if named && !slices.Contains(all, aside.Stream) {
+				all = append(all, aside.Stream)
 			}
 		}
-		r, err := raw.Decode()
-		if err != nil {
-			return err
-		}
-		e.collectEvent(id, r)
-		return nil
-	})
+	}
+	return all, nil
 }
 
-func (e *Erasure) collectEvent(id string, r domain.Recorded) {
-	switch event := r.Event.(type) {
-	case *account.Created:
-		e.sandbox = event.Sandbox
-	case *job.Created:
-		if event.AccountID == e.account {
-			e.found.jobs[id] = true
-		}
-	case *job.Completed, *job.Cancelled, *job.Failed:
-		if e.found.jobs[id] {
-			e.found.jobs[id] = false
-		}
-	case *project.Created:
-		if event.AccountID == e.account {
-			e.found.webhooks[id] = false
-		}
-	case *project.WebhookSet, *project.WebhookCleared:
-		if _, own := e.found.webhooks[id]; own {
-			_, e.found.webhooks[id] = event.(*project.WebhookSet)
-		}
-	case *person.Invited, *person.Joined, *person.RoleGranted, *person.RoleRevoked, *person.Disabled:
-		e.found.people[id] = person.Evolve(e.found.people[id], r.Event)
-	}
+// named says that an event of the stream has the account's id.
+func (e *Erasure) named(ctx context.Context, stream string) (named bool, err error) {
+	err = e.Log.ReadRaw(ctx, stream, func(raw eventstore.RawEvent) error {
+		named = named || bytes.Contains(raw.Whole(), []byte(e.account))
+		return nil
+	})
+	return named, err
 }
 
 func (e *Erasure) endWebhooks(ctx context.Context) (n int, err error) {
 	none := ""
-	for id, on := range e.found.webhooks {
-		if !on {
-			continue
-		}
-		if _, _, err := e.Commands.UpdateProject(ctx, e.cause(), id, command.UpdateProject{WebhookURL: &none}); err != nil {
+	for _, id := range e.found.projects {
+		var on bool
+		_, err := e.Commands.OnProject(ctx, e.cause(), id, func(st project.State, at time.Time) ([]domain.Event, error) {
+			on = st.WebhookURL != ""
+			return project.DecideUpdate(st, project.UpdateCommand{WebhookURL: &none, At: at})
+		})
+		if err != nil {
 			return n, fmt.Errorf("end the webhook of project %s: %w", id, err)
 		}
-		n++
-	}
-	return n, nil
-}
-
-// endJobs gives the credits of untested jobs back to the ledger. It passes over a job
-// that has ended meanwhile.
-func (e *Erasure) endJobs(ctx context.Context) (n int, err error) {
-	for id, open := range e.found.jobs {
-		if !open {
-			continue
+		if on {
+			n++
 		}
-		if _, err := e.Commands.FailJob(ctx, e.cause(), id, job.FailOperator); err != nil && !domain.IsKind(err, domain.KindConflict) {
-			return n, fmt.Errorf("end job %s: %w", id, err)
-		}
-		n++
 	}
 	return n, nil
 }
 
 // eraseJobs takes the texts of every job, each with a fact of its own, so that the read
-// models follow as they do for one job.
+// models follow as they do for one job. A job that has not ended fails first: its credits
+// go back to the ledger.
 func (e *Erasure) eraseJobs(ctx context.Context) (n int, err error) {
 	var at domain.Position
-	for id := range e.found.jobs {
+	for _, id := range e.found.jobs {
 		of, err := e.Commands.ErasingJob(ctx, id)
 		if err != nil {
-			return n, err
+			return n, fmt.Errorf("erase job %s: %w", id, err)
+		}
+		if of.AccountID != e.account {
+			return n, fmt.Errorf("the read models name job %s, and the log gives it to another account: run humanqa fsck", id)
 		}
 		written, err := e.Commands.EraseJob(ctx, e.cause(), id, e.by, e.reason)
 		if err != nil {
@@ -217,7 +244,11 @@ func (e *Erasure) eraseJobs(ctx context.Context) (n int, err error) {
 // forgetPeople takes the account's roles back. A person without another role is disabled
 // and forgotten: no sign-in works, and no name is kept.
 func (e *Erasure) forgetPeople(ctx context.Context) (n int, err error) {
-	for id, who := range e.found.people {
+	for _, id := range e.found.people {
+		who, err := e.Commands.Person(ctx, id)
+		if err != nil {
+			return n, err
+		}
 		if !who.BelongsTo(e.account) {
 			continue
 		}

@@ -18,7 +18,6 @@ import (
 
 	"humanqa/eventstore"
 	"humanqa/internal/service"
-	"humanqa/projections/auditlog"
 )
 
 // shortestNeedle is the least length of a text that is searched for, in characters: a
@@ -67,8 +66,8 @@ func byTable(places []Place) map[string][]Place {
 type Searched struct {
 	Texts     int     `json:"texts"` // that were looked for
 	Tables    int     `json:"tables"`
-	Rows      int64   `json:"rows"` // about as many
-	Events    int64   `json:"events"`
+	Rows      int64   `json:"rows"`      // about as many
+	Events    int64   `json:"events"`    // of the subject's stream
 	Left      []Place `json:"left"`      // of the subject itself
 	InClear   []Place `json:"inClear"`   // of its events that were written before texts were sealed
 	Elsewhere []Place `json:"elsewhere"` // the same texts, in data of others
@@ -117,8 +116,7 @@ func (n needles) in(data []byte) bool {
 	return false
 }
 
-// search looks for the texts in every table and in the whole log, and changes nothing.
-// stream is the subject's.
+// search looks for the texts in every table and in the subject's stream, and changes nothing.
 func (n needles) search(ctx context.Context, c *service.Core, stream string, of owner) (Searched, error) {
 	out := Searched{Texts: n.texts, Left: []Place{}, InClear: []Place{}, Elsewhere: []Place{}}
 	if err := n.tables(ctx, c.DB, of, &out); err != nil {
@@ -136,7 +134,7 @@ FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'm')
   AND n.nspname NOT LIKE 'pg\_%'
-  AND n.nspname NOT IN ('information_schema', 'eventlog') -- it is searched as the log
+  AND n.nspname NOT IN ('information_schema', 'eventlog') -- texts are sealed there
 ORDER BY 1`
 
 // A row is searched as JSON: numbers, texts, arrays, and bytes in hex.
@@ -191,16 +189,12 @@ func (n needles) tables(ctx context.Context, db *sqlx.DB, of owner, out *Searche
 	return nil
 }
 
-// log searches every event, as it is stored and as it opens. The subject's own stream is
-// counted apart: its clear texts stay there.
+// log searches the subject's own stream, as it is stored: its clear texts stay there.
 func (n needles) log(ctx context.Context, c *service.Core, stream string, out *Searched) error {
-	return auditlog.Each(ctx, c.Log, func(e eventstore.RawEvent) error {
+	return c.Log.ReadRaw(ctx, stream, func(e eventstore.RawEvent) error {
 		out.Events++
-		switch stored := n.in(e.Data) || n.in(e.Meta); {
-		case stored && e.Stream == stream:
+		if n.in(e.Data) || n.in(e.Meta) {
 			out.InClear = add(out.InClear, "log", e.Stream)
-		case stored || e.Stream != stream && n.in(e.Whole()):
-			out.Elsewhere = add(out.Elsewhere, "log", e.Stream)
 		}
 		return nil
 	})
