@@ -101,6 +101,8 @@ func (x *strangers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	case "/hangs":
 		<-r.Context().Done()
+	case "/quotes":
+		quote(w, r, body, x.requests(r.URL.Path) > 2)
 	case "/asks":
 		x.asks(r, body)
 	case "/ok":

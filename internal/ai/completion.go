@@ -86,7 +86,7 @@ func (s server) complete(ctx context.Context, p prompt) (*completion, reply, err
 	req.Header.Set("Accept", "application/json")
 	resp, err := s.http.Do(req)
 	if err != nil {
-		return nil, reply{}, guard.WithoutURL(err)
+		return nil, reply{}, guard.Unquoted(err)
 	}
 	body := http.MaxBytesReader(nil, resp.Body, maxAnswer)
 	defer func() {

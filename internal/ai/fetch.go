@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"time"
@@ -78,7 +77,7 @@ func (f fetcher) followRedirects(ctx context.Context, client *http.Client, metho
 		req.Header.Set("Accept", "text/html,application/xhtml+xml;q=0.9,*/*;q=0.5")
 		resp, err := client.Do(req)
 		if err != nil {
-			return nil, way, guard.WithoutURL(err)
+			return nil, way, guard.Unquoted(err)
 		}
 		if !redirects(resp.StatusCode) {
 			return resp, way, nil
@@ -131,37 +130,14 @@ func (f fetcher) fetchPage(ctx context.Context, client *http.Client, raw string)
 	return p, nil
 }
 
-// why explains a missing answer in words for the client. It never quotes the other side.
+// why explains a missing answer in words for the client.
 func why(err error) string {
-	var (
-		timeout   net.Error
-		name      *net.DNSError
-		authority x509.UnknownAuthorityError
-		hostname  x509.HostnameError
-		invalid   x509.CertificateInvalidError
-		alert     tls.AlertError
-		record    tls.RecordHeaderError
-		interim   *guard.InterimError
-	)
+	interim, ok := errors.AsType[*guard.InterimError](err)
 	switch {
-	case errors.Is(err, guard.ErrBlocked):
-		return "it leads to an address that is private, reserved or not a web page's"
 	case errors.Is(err, errRedirects), errors.Is(err, errLocation):
 		return err.Error()
-	case errors.As(err, &interim):
+	case ok:
 		return fmt.Sprintf("it answers with status %d, which no page has", interim.Status)
-	case errors.As(err, &name) && name.IsNotFound:
-		return "the host name does not exist"
-	case errors.As(err, &authority):
-		return "the certificate is not signed by a known authority"
-	case errors.As(err, &hostname):
-		return "the certificate is for another host"
-	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return "the certificate is expired or not valid yet"
-	case errors.As(err, &invalid), errors.As(err, &alert), errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
-		return "the TLS handshake failed"
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return "there was no answer in time"
 	}
-	return "the connection failed"
+	return guard.Why(err)
 }

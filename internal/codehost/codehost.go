@@ -163,7 +163,7 @@ func (h *Hosts) send(req *http.Request, provider string) error {
 		if errors.Is(err, guard.ErrBlocked) {
 			return fmt.Errorf("%w: the address of %s is private: set HUMANQA_WEBHOOK_ALLOW", command.ErrStatusRefused, provider)
 		}
-		return fmt.Errorf("call %s: %w", provider, guard.WithoutURL(err))
+		return fmt.Errorf("call %s: %w", provider, guard.Unquoted(err))
 	}
 	answer, _ := io.ReadAll(io.LimitReader(resp.Body, answerLimit)) // a part is enough
 	_ = resp.Body.Close()                                           // only read

@@ -2,11 +2,13 @@ package guard
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
-	"net/url"
 	"time"
 )
 
@@ -93,11 +95,47 @@ func ReadBody(resp *http.Response, keep, drain int64, limit time.Duration) (head
 	return head, dropped > 0, err
 }
 
-// WithoutURL gives the error of a request without its address, which may hold a client's
-// own words or token. An error that is kept or logged passes through here.
-func WithoutURL(err error) error {
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		return u.Err
+// Unquoted is the error of a request with the words of Why, and the chain of err. An error
+// that is kept or logged passes through here.
+func Unquoted(err error) error { return unquoted{err} }
+
+type unquoted struct{ error }
+
+func (u unquoted) Error() string { return Why(u.error) }
+func (u unquoted) Unwrap() error { return u.error }
+
+// Why explains a missing answer. It quotes neither the address nor the other side: both may
+// hold a client's own words or token.
+func Why(err error) string {
+	var (
+		timeout   net.Error
+		name      *net.DNSError
+		authority x509.UnknownAuthorityError
+		hostname  x509.HostnameError
+		invalid   x509.CertificateInvalidError
+		alert     tls.AlertError
+		record    tls.RecordHeaderError
+		interim   *InterimError
+	)
+	switch {
+	case errors.Is(err, ErrBlocked):
+		return "it leads to an address that is private, reserved or not a web page's"
+	case errors.As(err, &interim):
+		return interim.Error()
+	case errors.As(err, &name) && name.IsNotFound:
+		return "the host name does not exist"
+	case errors.As(err, &authority):
+		return "the certificate is not signed by a known authority"
+	case errors.As(err, &hostname):
+		return "the certificate is for another host"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "the certificate is expired or not valid yet"
+	case errors.As(err, &invalid), errors.As(err, &alert), errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
+		return "the TLS handshake failed"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return "there was no answer in time"
+	case errors.Is(err, context.Canceled):
+		return "it was interrupted"
 	}
-	return err
+	return "the connection failed"
 }

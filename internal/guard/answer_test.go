@@ -3,11 +3,15 @@ package guard
 import (
 	"bufio"
 	"context"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -118,5 +122,31 @@ func TestABodyIsReadAsFarAsWanted(t *testing.T) {
 				t.Errorf("read %q, longer %v, %v", head, longer, err)
 			}
 		})
+	}
+}
+
+// A server, the address and a certificate may hold a client's own words.
+func TestTheErrorOfARequestQuotesNeitherItsAddressNorTheAnswer(t *testing.T) {
+	t.Parallel()
+	ask := func(url string) error {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/canary?token=canary", nil)
+		must.NoError(t, err)
+		resp, err := http.DefaultClient.Do(req)
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		return err
+	}
+	for want, err := range map[string]error{
+		"the connection failed":                              ask(raw(t, "HTTP/1.1 canary\r\n\r\n")),
+		"answered 101":                                       fmt.Errorf("canary: %w", &InterimError{Status: 101}),
+		"the host name does not exist":                       &url.Error{URL: "https://canary.example/", Err: &net.DNSError{Name: "canary.example", IsNotFound: true}},
+		"the certificate is not signed by a known authority": x509.UnknownAuthorityError{Cert: &x509.Certificate{Subject: pkix.Name{CommonName: "canary"}}},
+		"the certificate is for another host":                x509.HostnameError{Host: "canary", Certificate: &x509.Certificate{DNSNames: []string{"canary"}}},
+	} {
+		said := Unquoted(err)
+		if err == nil || said.Error() != want || !errors.Is(said, err) {
+			t.Errorf("of %v it says %q, want %q", err, said, want)
+		}
 	}
 }

@@ -109,7 +109,7 @@ type outcome struct {
 	leased
 	state string // sent, dropped, refused, or waiting: it is tried again
 	wait  time.Duration
-	said  string // by the server, or why the letter was dropped
+	said  string // why the letter was not sent
 }
 
 // A person with notices gets a letter of all of them, unless one waits already or the
@@ -211,8 +211,7 @@ func (w work) Do(ctx context.Context, l leased) outcome {
 	w.cfg.Log.WithError(err).WithFields(logrus.Fields{"letter": l.ID, "attempt": l.Attempt}).Warn("a letter was not sent")
 	o := outcome{leased: l, state: "waiting", said: err.Error()}
 	if refused := (refusedError{}); errors.As(err, &refused) {
-		words, _, _ := strings.Cut(o.said, ", affected recipient") // the rest is the client's
-		o.said = refusedMark + words
+		o.said = refusedMark + o.said
 		if time.Since(l.CreatedAt) > refusedFor {
 			o.state = "refused"
 		}
@@ -221,8 +220,7 @@ func (w work) Do(ctx context.Context, l leased) outcome {
 	return o
 }
 
-// refusedMark begins the words of a server that refused a letter: its person may see
-// them.
+// refusedMark begins the codes of a server that refused a letter: its person may see them.
 const refusedMark = "refused: "
 
 const toldSQL = `

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	gomail "github.com/wneessen/go-mail"
+
+	"humanqa/internal/guard"
 )
 
 // Server is the SMTP server that takes our letters.
@@ -130,11 +132,16 @@ func (s *Server) send(ctx context.Context, l letter) error {
 	defer context.AfterFunc(ctx, func() { _ = open.Close() })()
 	defer func() { _ = open.Close() }() // after QUIT it is closed
 	if err := client.Send(message); err != nil {
-		if said := (*gomail.SendError)(nil); errors.As(err, &said) && said.ErrorCode() >= 500 &&
-			(said.Reason == gomail.ErrSMTPRcptTo || said.Reason == gomail.ErrSMTPDataClose) {
-			return refusedError{err}
+		said, answered := errors.AsType[*gomail.SendError](err)
+		if !answered || said.ErrorCode() == 0 {
+			return fmt.Errorf("hand a letter over: %w", guard.Unquoted(err))
 		}
-		return fmt.Errorf("hand a letter over: %w", err)
+		// The server's words may quote the letter.
+		coded := errors.New(strings.TrimSpace(fmt.Sprintf("%s: %d %s", said.Reason, said.ErrorCode(), said.EnhancedStatusCode())))
+		if said.ErrorCode() >= 500 && (said.Reason == gomail.ErrSMTPRcptTo || said.Reason == gomail.ErrSMTPDataClose) {
+			return refusedError{coded}
+		}
+		return fmt.Errorf("hand a letter over: %w", coded)
 	}
 	_ = client.Close() // it has been taken
 	return nil
@@ -188,7 +195,7 @@ func (s *Server) message(l letter) (*gomail.Msg, error) {
 	m := gomail.NewMsg(gomail.WithEncoding(gomail.EncodingQP))
 	m.FromMailAddress(s.from)
 	if err := m.To(l.To); err != nil {
-		return nil, fmt.Errorf("address a letter: %w", err)
+		return nil, errors.New("the address is none")
 	}
 	m.Subject(l.Subject)
 	m.SetDate()

@@ -102,7 +102,7 @@ func (s *sender) sendDelivery(ctx context.Context, c claimed, by secrets) answer
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		a.slow, a.err = true, fmt.Sprintf("no answer within %s", s.Timeout)
 	default:
-		a.err = by.conceal(cleanText(err.Error()))
+		a.err = guard.Why(err)
 	}
 	return a
 }
@@ -135,7 +135,7 @@ func (s *sender) postDelivery(ctx context.Context, c claimed, own []signature.He
 		return interim
 	}
 	if err != nil {
-		return guard.WithoutURL(err)
+		return err
 	}
 	defer resp.Body.Close()
 	// Many servers answer 200 when their client closes the connection. This client closes
