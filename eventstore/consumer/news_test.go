@@ -12,7 +12,7 @@ import (
 func TestNewsAreBelievedOfTheLeasesOwnerOnly(t *testing.T) {
 	t.Parallel()
 	owner, at := "host:1/secret", eventstore.At(domain.Position{Commit: 7, Prepare: 7})
-	news := newsOf(owner, at, "jobs", "history")
+	news := generation.News(owner, at, "jobs", "history")
 	for name, c := range map[string]struct {
 		news    string
 		owner   string
@@ -20,10 +20,10 @@ func TestNewsAreBelievedOfTheLeasesOwnerOnly(t *testing.T) {
 	}{
 		"of the owner":         {news, owner, true},
 		"of nobody known":      {news, "", false},
-		"of another owner":     {newsOf("host:2/other", at, "jobs", "history"), owner, false},
+		"of another owner":     {generation.News("host:2/other", at, "jobs", "history"), owner, false},
 		"changed on their way": {strings.Replace(news, "7 7", "8 8", 1), owner, false},
 		"with one name more":   {strings.Replace(news, "history", "history people", 1), owner, false},
-		"of the log's start":   {newsOf(owner, eventstore.Checkpoint{Start: true}, "jobs"), owner, false},
+		"of the log's start":   {generation.News(owner, eventstore.Checkpoint{Start: true}, "jobs"), owner, false},
 		"an older version's":   {"", owner, false},
 		"no news":              {"jobs", owner, false},
 		"blanks":               {"  ", owner, false},

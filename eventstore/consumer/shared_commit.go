@@ -142,7 +142,7 @@ func (b *sharedBatch) advanceCheckpoints(
 	commit, prepare := generation.PositionColumns(to)
 	news := ""
 	if b.notifies.Load() {
-		news = newsOf(owners[0], to, names...)
+		news = generation.News(owners[0], to, names...)
 	}
 	var moved []string
 	err = sqlx.SelectContext(ctx, q, &moved, advanceAllSQL, pq.Array(names), pq.Array(numbers), pq.Array(owners), pq.Array(epochs),

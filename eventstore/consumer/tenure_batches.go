@@ -224,7 +224,7 @@ func (t *tenure) commitBatch(ctx context.Context, write Write, events int, to ev
 	handled := t.lease.Handled + int64(events)
 	news := ""
 	if t.reporting && t.runner.notifies.Load() {
-		news = newsOf(t.lease.Owner, to, t.lease.Gen.Name)
+		news = generation.News(t.lease.Owner, to, t.lease.Gen.Name)
 	}
 	_, projects := t.runner.consumer.(Projector)
 	planned := t.lease.Gen.State == generation.Live || !projects
