@@ -22,12 +22,14 @@ import (
 	"humanqa/projections"
 )
 
-// Deps holds the dependencies of the API. Submits, Origin, Metrics and Halted may be nil;
+// Deps holds the dependencies of the API. Submits, Shown, Origin, Metrics and Halted may be nil;
 // all else is required.
 type Deps struct {
 	v1.Shared
 	// WaitFor returns when every read model shows the position.
 	WaitFor func(context.Context, domain.Position) error
+	// Shown is the newest position that all read models of state show.
+	Shown func(context.Context) (domain.Position, error)
 	// FeedShown returns when the feed of events shows everything that earlier answers
 	// showed.
 	FeedShown func(context.Context) error

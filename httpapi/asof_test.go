@@ -30,6 +30,7 @@ type then struct {
 	at      time.Time
 	whose   *pastAccount      // who did it
 	answers map[string]string // by target; of every account
+	named   map[string]string // the position that an answer names, by target
 }
 
 // pastAccount is one whose past is asked for.
@@ -142,7 +143,8 @@ func (h *histories) open(accountID, key string) *pastAccount {
 }
 
 // Whatever was answered then, asOf answers now: after random histories of a sandbox
-// and of an account that people test for, by cursor and by time.
+// and of an account that people test for, by cursor, by time, and by the position that the
+// answer named.
 func TestAsOfAnswersWhatWasAnsweredThen(t *testing.T) {
 	t.Parallel()
 	s := own(t)
@@ -174,11 +176,15 @@ func TestAsOfAnswersWhatWasAnsweredThen(t *testing.T) {
 		a.steps[h.dice.IntN(len(a.steps))]()
 		h.record(a, accounts)
 	}
-	compared := 0
+	compared, named := 0, 0
 	for i, m := range h.moments {
 		for _, a := range accounts {
 			for _, target := range h.some(a.targets) {
 				h.same(a, i, target, m.cursor)
+				if place := m.named[a.accountID+target]; place != "" {
+					h.same(a, i, target, place)
+					named++
+				}
 				if a == m.whose {
 					h.same(a, i, target, m.at.UTC().Format("2006-01-02T15:04:05.000000000Z")) // with its zeros: a whole second, too
 				}
@@ -186,7 +192,10 @@ func TestAsOfAnswersWhatWasAnsweredThen(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d moments, %d answers compared", len(h.moments), compared)
+	t.Logf("%d moments, %d answers compared, of which %d name their position", len(h.moments), compared, named)
+	if named < compared/4 { // exports name none, and neither do refusals
+		t.Errorf("of %d answers only %d name their position", compared, named)
+	}
 	h.wrong(people)
 }
 
@@ -265,10 +274,11 @@ func (h *histories) record(by *pastAccount, accounts []*pastAccount) {
 	head := h.log.Head()
 	h.visible(head, nil)
 	all := h.log.All()
-	m := then{cursor: fmt.Sprintf("%d-%d", head.Commit, head.Prepare), at: all[len(all)-1].Meta.Time, whose: by, answers: map[string]string{}}
+	m := then{cursor: fmt.Sprintf("%d-%d", head.Commit, head.Prepare), at: all[len(all)-1].Meta.Time, whose: by, answers: map[string]string{}, named: map[string]string{}}
 	for _, a := range accounts {
 		for _, target := range a.targets {
-			m.answers[a.accountID+target] = timeless(h.call(a.key, "GET", target, ""))
+			r := h.call(a.key, "GET", target, "")
+			m.answers[a.accountID+target], m.named[a.accountID+target] = timeless(r), r.Header().Get("X-Log-Position")
 		}
 	}
 	h.moments = append(h.moments, m)

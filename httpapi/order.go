@@ -149,13 +149,35 @@ func (a *API) handle(w http.ResponseWriter, r *wire.Request) (wire.Answer, error
 	}
 	ans, err := admit.AtHead(ctx, a.Fresh, func() (wire.Answer, error) {
 		timed.Looked, timed.Notes = map[string]bool{}, nil
-		return r.Route.Handle(&timed)
+		return a.positioned(&timed)
 	}, func(ans wire.Answer, err error) bool { return saysNotYet(&timed, ans, err) })
 	if err != nil {
 		return ans, err
 	}
 	return timed.WarnedOfQuery(ans), nil
 }
+
+// positioned calls the handler. A read of today's state names the position that the read
+// models showed before, at which ?asOf= has the answer again (decisions, "asOf").
+func (a *API) positioned(r *wire.Request) (wire.Answer, error) {
+	if !r.Route.Past || r.NamesMoment() || a.Shown == nil {
+		return r.Route.Handle(r)
+	}
+	at, shownErr := a.Shown(r.Context())
+	ans, err := r.Route.Handle(r)
+	waited := r.Route.Waits > 0 && r.URL.Query().Has("wait")
+	if err != nil || shownErr != nil || at == (domain.Position{}) || waited || ans.Stream != nil {
+		return ans, err
+	}
+	if ans.Header == nil {
+		ans.Header = http.Header{}
+	}
+	ans.Header.Set(positionHeader, a.clients.CursorAt(at))
+	return ans, nil
+}
+
+// positionHeader is the position of a read's answer.
+const positionHeader = "X-Log-Position"
 
 // saysNotYet says that the answer denies something that an event may have brought about which
 // the read models do not show yet (decisions, "Not yet"). A command has looked at the log

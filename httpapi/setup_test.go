@@ -72,7 +72,7 @@ func over(t *testing.T, parts *apitest.Service) *service {
 	t.Helper()
 	s := &service{t: t, parts: parts, log: parts.Log, db: parts.DB, commands: parts.Commands, logged: parts.Words}
 	s.deps = Deps{
-		Shared: parts.Deps(), WaitFor: parts.WaitFor, FeedShown: parts.CatchUp(events.Name), WebhooksShown: parts.CatchUp(webhooks.SubscriberName),
+		Shared: parts.Deps(), WaitFor: parts.WaitFor, Shown: parts.Consumers.Shown, FeedShown: parts.CatchUp(events.Name), WebhooksShown: parts.CatchUp(webhooks.SubscriberName),
 		Ready: func(context.Context) []Problem { return s.problems },
 		Vault: parts.Vault, Spool: parts.Spool,
 		RateLimit: 1_000_000, // counted all the same; see ratelimit_test.go for the limit itself

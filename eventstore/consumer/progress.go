@@ -190,6 +190,29 @@ func (t *progressTracker) waitForShown(ctx context.Context, name string) error {
 	return t.awaitWaiter(ctx, w, shown)
 }
 
+// shown is the least position of the projections that are not lazy. One that has nothing to
+// write is as far as the log was followed.
+func (t *progressTracker) shown(ctx context.Context) (least domain.Position, err error) {
+	if t.runsElsewhere("") {
+		if err := t.pollCheckpoints(ctx); err != nil {
+			return least, err
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	first := true
+	for _, one := range t.each {
+		at := one.at.Position
+		if t.follows && generation.AtLeast(one.at, one.last) {
+			at = at.Max(t.followed.Position)
+		}
+		if !one.lazy && (first || at.Compare(least) < 0) {
+			least, first = at, false
+		}
+	}
+	return least, nil
+}
+
 // furthestShown is the newest position of the projections that are not lazy.
 func (t *progressTracker) furthestShown() (furthest domain.Position) {
 	t.mu.Lock()

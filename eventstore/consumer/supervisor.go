@@ -244,6 +244,12 @@ func (s *Supervisor) WaitFor(ctx context.Context, position domain.Position) erro
 	return s.tracker.waitFor(ctx, position)
 }
 
+// Shown is the newest position up to which every projection that is not Lazy shows all
+// events that it handles, as far as this process knows. It looks for those that run elsewhere.
+func (s *Supervisor) Shown(ctx context.Context) (domain.Position, error) {
+	return s.tracker.shown(ctx)
+}
+
 // CatchUp blocks until the named projection's serving generation has seen all events
 // that the others show by now. It is for reads of a lazy projection behind a write.
 func (s *Supervisor) CatchUp(ctx context.Context, name string) error {

@@ -79,6 +79,23 @@ func TestALazyProjectionIsCaughtUpWithByWhoReadsIt(t *testing.T) {
 	}
 }
 
+// Behind an answered write the position that is shown is no older, here and where no projection
+// runs.
+func TestWhatIsShownIsNoOlderThanAnAnsweredWrite(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.Run(w.Sup)
+	elsewhere := w.Service(w.Log, models()...) // never runs
+	for n := range 20 {
+		at := w.Log.Record(domain.JobStream(fmt.Sprint("j", n)), modeltest.Created("acc"))
+		service := []*consumer.Supervisor{w.Sup, elsewhere}[n%2]
+		must.NoError(t, service.WaitFor(w.Ctx(), at))
+		if shown, err := service.Shown(w.Ctx()); err != nil || shown != at {
+			t.Errorf("after a write at %v it shows %v, %v", at, shown, err)
+		}
+	}
+}
+
 func TestNothingIsWaitedForAfterACommandThatWroteNothing(t *testing.T) {
 	t.Parallel()
 	w := setup(t)

@@ -75,6 +75,9 @@ func (a *Handlers) asOf(r *wire.Request, p *wire.Problems) (*asked, error) {
 	return &asked{Until: events.Until{Moment: whole}, echo: moment.UTC().Format(wire.TimestampLayout)}, nil
 }
 
+// CursorAt is the position as asOf takes it.
+func (a *Handlers) CursorAt(at domain.Position) string { return a.cursors.Tell(events.CursorAt(at)) }
+
 // accountTime is the time of the caller's account.
 func (a *Handlers) accountTime(ctx context.Context, r *wire.Request) (time.Time, error) {
 	return a.Commands.AccountTime(ctx, command.Cause{AccountID: r.Caller.AccountID, Sandbox: r.Caller.Sandbox})

@@ -196,6 +196,7 @@ func (s *Service) apiDeps(log *logrus.Logger, metrics prometheus.Registerer, spo
 			BaseURL:    s.cfg.BaseURL,
 		},
 		WaitFor:       s.consumers.WaitFor,
+		Shown:         s.consumers.Shown,
 		FeedShown:     func(ctx context.Context) error { return s.consumers.CatchUp(ctx, events.Name) },
 		WebhooksShown: func(ctx context.Context) error { return s.consumers.CatchUp(ctx, webhooks.SubscriberName) },
 		Ready:         s.problems,

@@ -62,6 +62,9 @@ func completeOperation(op *openapi3.Operation) {
 		addHeader(response.Value, "x-request-id", "RequestId")
 		if counted && strings.HasPrefix(status, "2") {
 			addHeader(response.Value, "X-Warnings", "Warnings")
+			if takes(op, "asOf") {
+				addHeader(response.Value, "X-Log-Position", "LogPosition")
+			}
 		}
 		switch {
 		case !counted:
