@@ -11,9 +11,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/parquet-go/parquet-go"
 
+	"humanqa/internal/pgpool"
+	"humanqa/internal/service"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/process"
 )
@@ -92,6 +95,7 @@ func TestTheDataIsTakenAwayAndReadByAnAnalyst(t *testing.T) {
 		}
 		if works {
 			askAll(t, db)
+			p.endsLongQueries(db)
 			var idle string
 			if err := db.QueryRowContext(t.Context(), `SHOW idle_in_transaction_session_timeout`).Scan(&idle); err != nil || idle != "1min" {
 				t.Errorf("an idle transaction lasts %q, %v", idle, err)
@@ -112,6 +116,31 @@ func TestTheDataIsTakenAwayAndReadByAnAnalyst(t *testing.T) {
 	p.readByOthers(admin, listen)
 	p.fsck()
 	s.stop()
+}
+
+// endsLongQueries has an analyst lift the limits of the role, and the service end the session.
+func (p *program) endsLongQueries(analyst *sql.DB) {
+	p.t.Helper()
+	conn, err := analyst.Conn(p.t.Context())
+	must.NoError(p.t, err)
+	defer func() { _ = conn.Close() }() // it was ended
+	_, err = conn.ExecContext(p.t.Context(), `SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0; BEGIN; SELECT 1`)
+	must.NoError(p.t, err)
+	db, err := pgpool.Open(p.t.Context(), p.dsn())
+	must.NoError(p.t, err)
+	defer func() { _ = db.Close() }()
+	var groups int // members of such a group may come from other machines
+	must.NoError(p.t, db.GetContext(p.t.Context(), &groups, `SELECT count(*) FROM pg_auth_members WHERE member = current_user::regrole`))
+	if groups > 0 {
+		p.t.Errorf("the service's role is a member of %d others", groups)
+	}
+	must.NoError(p.t, service.EndAnalysts(p.t.Context(), db, time.Hour))
+	_, err = conn.ExecContext(p.t.Context(), `SELECT 1`)
+	must.NoError(p.t, err) // that is not long
+	must.NoError(p.t, service.EndAnalysts(p.t.Context(), db, 0))
+	if _, err := conn.ExecContext(p.t.Context(), `SELECT pg_sleep(3600)`); err == nil {
+		p.t.Error("an analyst's query goes on beyond its limit")
+	}
 }
 
 // askAll asks the questions of docs/analytics.md as who is connected.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"time"
 
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
@@ -37,7 +38,14 @@ func roleExists(ctx context.Context, tx *sqlx.Tx, role string) (exists bool, err
 	return exists, err
 }
 
-// boundAnalyst says what an analyst's role may, and for how long.
+const superuserSQL = `
+SELECT rolsuper
+FROM pg_roles
+WHERE rolname = current_user`
+
+// boundAnalyst says what an analyst's role may, and for how long. The service's role becomes a
+// member where it needs that to see and end the analyst's sessions. A superuser does not: a
+// member of Analysts may come from other machines.
 func boundAnalyst(ctx context.Context, tx *sqlx.Tx, role string) error {
 	name := pq.QuoteIdentifier(role)
 	statements := []string{
@@ -53,6 +61,13 @@ func boundAnalyst(ctx context.Context, tx *sqlx.Tx, role string) error {
 	grouped, err := roleExists(ctx, tx, pgdev.Analysts)
 	if err != nil {
 		return err
+	}
+	var superuser bool
+	if err := tx.GetContext(ctx, &superuser, superuserSQL); err != nil {
+		return err
+	}
+	if !superuser {
+		statements = append(statements, "GRANT "+name+" TO CURRENT_USER")
 	}
 	if !grouped {
 		statements = append([]string{"CREATE ROLE " + pgdev.Analysts + " NOLOGIN"}, statements...)
@@ -85,6 +100,26 @@ func boundAnalysts(ctx context.Context, db *sqlx.DB) error {
 		}
 		return nil
 	})
+}
+
+const (
+	// analystLimit is how long a transaction of an analyst lasts at most. A role may change
+	// its own statement_timeout, which ends a statement before.
+	analystLimit = 6 * time.Minute
+	// analystsEvery is how often the service looks for longer ones.
+	analystsEvery = 15 * time.Second
+)
+
+const endAnalystsSQL = `
+SELECT pg_terminate_backend(pid)
+FROM pg_stat_activity
+WHERE usename LIKE 'analyst\_%'
+  AND datname = current_database()
+  AND xact_start < clock_timestamp() - $1 * interval '1 millisecond'`
+
+// EndAnalysts ends the sessions of analysts with a transaction of that age.
+func EndAnalysts(ctx context.Context, db *sqlx.DB, limit time.Duration) error {
+	return pgpool.Exec(ctx, db, "end long transactions of analysts", endAnalystsSQL, limit.Milliseconds())
 }
 
 // AnalystDSN is where the analyst finds the database: the embedded one at

@@ -191,6 +191,9 @@ func (b *boot) startLog() {
 	b.run(core.postgres != nil, "postgres", core.watchPostgres)
 	b.run(true, "watchdog", func(ctx context.Context) error { return feedWatchdog(ctx, b.log) })
 	b.run(core.node != nil, "log's lock", core.watchLock)
+	b.run(true, "analysts", repeating(analystsEvery, func(ctx context.Context) error {
+		return EndAnalysts(ctx, core.DB, analystLimit)
+	}, b.log, "long queries of analysts go on until the next look"))
 	b.run(true, "keyset", sweeping(core.Vault.FollowKeyset, b.log, "the keyset is not the newest"))
 	b.run(true, "log's name", func(ctx context.Context) error { return core.Binding.Watch(ctx, b.log) })
 	b.run(true, "feed", b.feed.Run)

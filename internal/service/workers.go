@@ -63,8 +63,14 @@ const sweepEvery = 10 * time.Minute
 // sweeping is a worker that removes rows that are over. otherwise is the warning of a
 // failure.
 func sweeping(sweep func(context.Context) error, log logrus.FieldLogger, otherwise string) func(context.Context) error {
+	return repeating(sweepEvery, sweep, log, otherwise)
+}
+
+func repeating(
+	every time.Duration, sweep func(context.Context) error, log logrus.FieldLogger, otherwise string,
+) func(context.Context) error {
 	return func(ctx context.Context) error {
-		for again := true; again; again = backoff.Wait(ctx, sweepEvery) == nil {
+		for again := true; again; again = backoff.Wait(ctx, every) == nil {
 			if err := sweep(ctx); err != nil && ctx.Err() == nil {
 				log.WithError(err).Warn(otherwise)
 			}
