@@ -2,13 +2,16 @@ package evidence
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
+	"os"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jmoiron/sqlx"
@@ -16,6 +19,7 @@ import (
 
 	"humanqa/internal/blob"
 	"humanqa/internal/pgpool"
+	"humanqa/internal/wholefile"
 )
 
 // atOnce bounds the files of a bucket that one check or copy looks at in parallel. A bucket
@@ -61,19 +65,81 @@ func isThere(ctx context.Context, in *blob.Bucket, f StoredFile) (bool, error) {
 	return err == nil && size == f.Size, err
 }
 
-// Missing lists the files that rows name and that are not in the bucket, or not whole.
-func Missing(ctx context.Context, q sqlx.QueryerContext, in *blob.Bucket) (lost []StoredFile, err error) {
-	var mu sync.Mutex
-	err = everyFile(ctx, q, func(ctx context.Context, f StoredFile) error {
-		there, err := isThere(ctx, in, f)
-		if err == nil && !there {
-			mu.Lock()
-			defer mu.Unlock()
-			lost = append(lost, f)
+// Missing lists the files that rows name and that are not in the bucket, or not whole. The
+// file at notes says how far a look came: one that was interrupted goes on there, and looks
+// once more for the files that were missing. Rows that came behind it wait for the next look.
+func Missing(ctx context.Context, q sqlx.QueryerContext, in *blob.Bucket, notes, bucketURL string) (lost []StoredFile, err error) {
+	from := readPlace(notes, bucketURL)
+	place, page, mu := from, []StoredFile{}, sync.Mutex{}
+	place.Lost = nil
+	look := func() error {
+		err := inParallel(ctx, slices.Values(page), func(ctx context.Context, f StoredFile) error {
+			there, err := isThere(ctx, in, f)
+			if err == nil && !there {
+				mu.Lock()
+				defer mu.Unlock()
+				lost = append(lost, f)
+				place.Lost = append(place.Lost, f.Key)
+			}
+			return err
+		})
+		if err != nil || len(page) == 0 {
+			return err
 		}
-		return err
+		place.Passed, page = max(place.Passed, page[len(page)-1].Key), page[:0]
+		return nil
+	}
+	err = StoredFiles(ctx, q, func(f StoredFile) error {
+		if f.Key <= from.Passed && !slices.Contains(from.Lost, f.Key) {
+			return nil
+		}
+		if page = append(page, f); len(page) < noteEvery {
+			return nil
+		}
+		if err := look(); err != nil {
+			return err
+		}
+		return place.write(notes)
 	})
+	if err == nil {
+		err = look()
+	}
+	if err == nil {
+		err = os.RemoveAll(notes)
+	}
 	return lost, err
+}
+
+const (
+	// noteEvery is how many files are looked for between two notes of the place.
+	noteEvery = 500
+	// placeLasts is how long an interrupted look can go on.
+	placeLasts = 24 * time.Hour
+)
+
+// place is how far a look for files came.
+type place struct {
+	Bucket string    `json:"bucket"`
+	Began  time.Time `json:"began"`
+	Passed string    `json:"passed"` // the key of the last file
+	Lost   []string  `json:"lost"`   // keys
+}
+
+// readPlace begins anew where no look of today at that bucket was interrupted.
+func readPlace(notes, bucketURL string) (p place) {
+	raw, err := os.ReadFile(notes)
+	if err != nil || json.Unmarshal(raw, &p) != nil || p.Bucket != bucketURL || time.Since(p.Began) > placeLasts {
+		return place{Bucket: bucketURL, Began: time.Now()}
+	}
+	return p
+}
+
+func (p place) write(notes string) error {
+	raw, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	return wholefile.Write(notes, raw, 0o600)
 }
 
 // Copied is the result of a copy.

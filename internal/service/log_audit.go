@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/google/uuid"
@@ -252,6 +253,6 @@ func (c *Core) auditedAt(ctx context.Context) (time.Time, error) {
 func (c *Core) Installation() fsck.Installation {
 	return fsck.Installation{
 		DB: c.DB, Lent: c.Lent, Log: c.Log, Vault: c.Vault, Signer: c.Signer(), EvidenceURL: c.Config.EvidenceURL, Now: c.auditedAt,
-		Embedded: c.Config.EventStoreURL == "",
+		Embedded: c.Config.EventStoreURL == "", Notes: filepath.Join(c.Config.DataDir, "evidence-check.json"),
 	}
 }

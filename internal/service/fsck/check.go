@@ -40,7 +40,8 @@ type Installation struct {
 	Vault       *vault.Vault
 	Signer      *auditlog.Signer
 	EvidenceURL string
-	Embedded    bool // the log is in DB
+	Notes       string // the file that notes how far the look for evidence came
+	Embedded    bool   // the log is in DB
 	// Now is the moment to judge deadlines by.
 	Now func(context.Context) (time.Time, error)
 	// Gently leaves three quarters of the time to the service beside the check.
@@ -188,9 +189,10 @@ func SetAside(ctx context.Context, db *sqlx.DB, models []string) (found []audit.
 	return found, nil
 }
 
-// auditEvidence looks for the file of every piece of evidence.
+// auditEvidence looks for the file of every piece of evidence. It goes on where the last check
+// was interrupted.
 func (i Installation) auditEvidence(ctx context.Context, files *blob.Bucket, out *Result) error {
-	lost, err := evidence.Missing(ctx, i.Lent, files)
+	lost, err := evidence.Missing(ctx, i.Lent, files, i.Notes, i.EvidenceURL)
 	for _, f := range lost {
 		out.find(20, domain.JobStream(f.JobID), "the file of evidence %s is lost", f.Key)
 	}
