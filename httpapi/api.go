@@ -51,7 +51,9 @@ type Deps struct {
 	// RateLimit is how many requests an API key may send in any minute; 0 for
 	// the specification's 60.
 	RateLimit int
-	Metrics   prometheus.Registerer
+	// LogAddresses names the client's address in the log's line of each request.
+	LogAddresses bool
+	Metrics      prometheus.Registerer
 }
 
 // Problem is one reason for not being ready.

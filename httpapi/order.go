@@ -252,6 +252,9 @@ func (a *API) logAccess(r *wire.Request, status, sent int, took time.Duration) {
 	fields := logrus.Fields{
 		"status": status, "bytes": sent, "millis": float64(took.Microseconds()) / 1000, "path": r.LoggedPath(),
 	}
+	if a.LogAddresses {
+		fields["address"] = admit.Address(r.RemoteAddr)
+	}
 	if r.Caller.AccountID != "" {
 		fields["accountId"] = r.Caller.AccountID
 	}

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"humanqa/httpapi/admit"
@@ -39,6 +40,19 @@ func TestOnlyATrustedProxySaysWhoAsked(t *testing.T) {
 		gotAddress, gotScheme := admit.Address(r.RemoteAddr), r.URL.Scheme
 		if gotAddress != c.address || gotScheme != c.scheme {
 			t.Errorf("%s: %s by %s, want %s by %s", name, gotAddress, gotScheme, c.address, c.scheme)
+		}
+	}
+}
+
+func TestTheLogOfRequestsNamesTheClientOnlyIfThatIsAsked(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	_, key := s.account(0)
+	for _, asked := range []bool{false, true} {
+		node := s.node(func(d *Deps) { d.LogAddresses = asked })
+		node.call(key, "GET", "/v1/credits", "").want(http.StatusOK)
+		if got := strings.Contains(node.logged.String(), "address=192.0.2.1 "); got != asked {
+			t.Errorf("asked: %t, and the log has\n%s", asked, node.logged)
 		}
 	}
 }

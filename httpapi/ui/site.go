@@ -56,10 +56,12 @@ type Config struct {
 	Fresh *admit.Freshness
 	// Address is the address of a connection's client, as limits count it.
 	Address func(remote string) string
-	Log     logrus.FieldLogger
-	Tracer  *tracing.Tracer // nil: no spans
-	Now     func() time.Time
-	BaseURL string
+	// LogAddresses names it in the lines of the log.
+	LogAddresses bool
+	Log          logrus.FieldLogger
+	Tracer       *tracing.Tracer // nil: no spans
+	Now          func() time.Time
+	BaseURL      string
 	// Templates are those of the packages whose pages are in Pages.
 	Templates []fs.FS
 	Pages     []Page
@@ -130,6 +132,9 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Site) accept(w http.ResponseWriter, hr *http.Request) *Request {
 	r := &Request{Request: hr, ID: w.Header().Get(requestIDHeader), Address: s.Address(hr.RemoteAddr), Writer: w, site: s}
 	r.Log = tracing.Log(hr.Context(), s.Log).WithFields(logrus.Fields{"requestId": r.ID, "page": hr.Pattern})
+	if s.LogAddresses {
+		r.Log = r.Log.WithField("address", r.Address)
+	}
 	return r
 }
 

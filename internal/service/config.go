@@ -70,6 +70,7 @@ type environment struct {
 	RoleNames                string    `env:"HUMANQA_ROLES" envDefault:"api,projector,webhooks,policy" about:"the parts that this process runs"`
 	CheckHours               int       `env:"HUMANQA_CHECK_HOURS" envDefault:"24" about:"hours between two checks of every invariant, as humanqa fsck does them, one at a time over all processes; 0 for none"`
 	LogFormat                string    `env:"HUMANQA_LOG_FORMAT" unset:"text on a terminal, else json" about:"text or json"`
+	LogClientAddress         string    `env:"HUMANQA_LOG_CLIENT_ADDRESS" envDefault:"off" about:"on names the client's address in the log's line of each request, of IPv6 the network: off keeps no address"`
 	LogLevelName             string    `env:"HUMANQA_LOG_LEVEL" envDefault:"info" about:"debug, info, warn or error"`
 }
 
@@ -136,6 +137,9 @@ func ParseConfig(environ []string) (Config, error) {
 	}
 	return c, err
 }
+
+// LogAddresses says that the log names the addresses of clients.
+func (c Config) LogAddresses() bool { return c.LogClientAddress == "on" }
 
 func refuseUnknown(vars map[string]string) error {
 	known := map[string]bool{}
@@ -250,6 +254,7 @@ func (c Config) check() error {
 		checkCodeHost("HUMANQA_GITHUB_API_URL", c.GitHubURL),
 		checkCodeHost("HUMANQA_GITLAB_API_URL", c.GitLabURL),
 		checkChoice("HUMANQA_LOG_FORMAT", c.LogFormat, "text", "json"),
+		checkChoice("HUMANQA_LOG_CLIENT_ADDRESS", c.LogClientAddress, "on", "off"),
 		checkRange("HUMANQA_EVENTSTORE_MAX_APPEND", c.EventStoreMaxAppend, node.MinAppendSize, node.MaxAppendSize),
 		checkRange("HUMANQA_DATABASE_CONNECTIONS", c.DatabaseConnections, c.fewestConnections(), 1000),
 		checkRange("HUMANQA_CLOSE_EVERY", c.CloseEvery, 1, 1_000_000),

@@ -205,6 +205,7 @@ func (s *Service) apiDeps(log *logrus.Logger, metrics prometheus.Registerer, spo
 		Spool:         spool,
 		Tracer:        s.tracer,
 		RateLimit:     s.cfg.RateLimit,
+		LogAddresses:  s.cfg.LogAddresses(),
 		Settings: input.Settings{
 			WebhookAllow:   s.cfg.WebhookAllow,
 			Targets:        s.cfg.TargetAllow,

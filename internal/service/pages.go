@@ -46,7 +46,7 @@ func (s *Service) openSite(
 	out := readySite{changes: changes.New(feed, s.core.DB, s.consumers.WaitFor, log), credentials: store, from: from}
 	out.Site, err = ui.New(ui.Config{
 		Credentials: store, People: reads.People, Changes: out.changes,
-		Admit: api.Admit, Address: admit.Address, WaitFor: s.consumers.WaitFor, Fresh: api.Fresh,
+		Admit: api.Admit, Address: admit.Address, LogAddresses: s.cfg.LogAddresses(), WaitFor: s.consumers.WaitFor, Fresh: api.Fresh,
 		Log: log.WithField("part", "pages"), Tracer: s.tracer, Now: time.Now, BaseURL: s.cfg.BaseURL,
 		Templates: append([]fs.FS{signin.Templates, settings.Templates, workbench.Templates, room.Templates, console.Templates},
 			dashboard.Templates...),
