@@ -75,7 +75,7 @@ func (x *tortured) pass(c passing) {
 	x.later(c.aging.account, 31)
 	x.workers.Go(func() {
 		x.operates(func(ctx context.Context, core *service.Core) error {
-			e, err := erase.New(ctx, core, c.vanishing.account, "Ann", "asked for")
+			e, err := erase.New(ctx, core, logging.New("text", core.Config.LogLevel, io.Discard), c.vanishing.account, "Ann", "asked for")
 			if err != nil {
 				return err
 			}
