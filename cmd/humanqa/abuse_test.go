@@ -245,7 +245,7 @@ func (a *abuse) raw(text string, held bool) (answer string) {
 		return "refused"
 	}
 	if held {
-		_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10) //nolint:forcetypeassert // it is TCP
+		_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
 	}
 	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
 	if _, err := io.WriteString(conn, text); err != nil {

@@ -164,8 +164,7 @@ func (x *auditDisownCmd) Run(ctx context.Context, a *app, c *service.Core) error
 	if err := c.Judge(ctx, a.log, x.Event, true, x.Reason); err != nil {
 		return err
 	}
-	return a.print(map[string]any{"event": x.Event}, "disowned: event %s counts for nothing. "+
-		"If humanqa fsck names a row that was made of it, humanqa projections rebuild makes its read model anew", x.Event)
+	return a.print(map[string]any{"event": x.Event}, "disowned. humanqa projections rebuild makes rows anew that fsck names")
 }
 
 type auditExportCmd struct {

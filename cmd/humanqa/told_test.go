@@ -246,15 +246,15 @@ func inOneProcess(t *testing.T, x *strangers) *instance {
 func rolesApart(t *testing.T, x *strangers) *instance {
 	t.Helper()
 	log := process.Address(t)
-	api := newProgram(t, append(x.settings(), "HUMANQA_ROLES=api", "HUMANQA_EVENTSTORE_LISTEN_INSECURE="+log)...)
-	first := api.begin()
+	front := newProgram(t, append(x.settings(), "HUMANQA_ROLES=api", "HUMANQA_EVENTSTORE_LISTEN_INSECURE="+log)...)
+	first := front.begin()
 	eventually.Within(t, eventually.Patience, func() error {
-		_, err := api.try("GET", "/healthz", "", nil)
+		_, err := front.try("GET", "/healthz", "", nil)
 		return err
 	})
 	for _, roles := range []string{"projector", "webhooks,policy"} {
-		newProgram(t, append(x.settings(), "HUMANQA_ROLES="+roles, "HUMANQA_DATABASE_URL="+api.dsn(), "HUMANQA_BASE_URL="+api.url(""),
-			"HUMANQA_MASTER_KEY_FILE="+filepath.Join(api.dir, "master-keyset.json"), "HUMANQA_EVENTSTORE_URL=esdb://"+log+"?tls=false")...).begin()
+		newProgram(t, append(x.settings(), "HUMANQA_ROLES="+roles, "HUMANQA_DATABASE_URL="+front.dsn(), "HUMANQA_BASE_URL="+front.url(""),
+			"HUMANQA_MASTER_KEY_FILE="+filepath.Join(front.dir, "master-keyset.json"), "HUMANQA_EVENTSTORE_URL=esdb://"+log+"?tls=false")...).begin()
 	}
 	first.waitReady()
 	return first

@@ -46,7 +46,7 @@ func (l *load) with(letters *mailtest.Server, n int) *tortured {
 	for i := range n {
 		c := passing{vanishing: newClient(l.program, fmt.Sprintf("Vanishing %d Ltd", i)), aging: &client{}}
 		for _, job := range l.call(http.StatusOK, "GET", "/v1/jobs", c.vanishing.key, nil).list("jobs") {
-			l.vanishing[fmt.Sprint(job.(map[string]any)["id"])] = true //nolint:forcetypeassert // as the document says
+			l.vanishing[fmt.Sprint(job.(map[string]any)["id"])] = true
 		}
 		c.aging.account, c.aging.key = l.newAccount(100)
 		project := l.call(http.StatusCreated, "POST", "/v1/projects", c.aging.key, map[string]any{"name": "Shop"}).text("projectId")
@@ -64,7 +64,7 @@ func (l *load) with(letters *mailtest.Server, n int) *tortured {
 func (x *tortured) start() {
 	x.load.start()
 	for i, key := range x.accounts {
-		dice := rand.New(rand.NewPCG(x.dice.Uint64(), 6)) //nolint:gosec // repeatable on purpose
+		dice := rand.New(rand.NewPCG(x.dice.Uint64(), 6))
 		x.workers.Go(func() { x.agent(i, key, dice) })
 	}
 	x.workers.Go(x.eraseTests)

@@ -199,8 +199,8 @@ func gitlab(event string, o wire.Object) platform {
 func heroku(o wire.Object) platform {
 	data := child(o, "data")
 	p := platform{name: "heroku", path: "data.app.web_url", id: id(data), url: peek(child(data, "app"), "web_url")}
-	if kind, action, status := peek(o, "resource"), peek(o, "action"), peek(data, "status"); kind != "release" || action != "update" || status != "succeeded" {
-		p.ignored = strings.TrimSpace("the event " + clip(kind+" "+action+" "+status, wire.MaxWord) + " is no release that succeeded")
+	if told := peek(o, "resource") + " " + peek(o, "action") + " " + peek(data, "status"); told != "release update succeeded" {
+		p.ignored = "the event " + clip(told, wire.MaxWord) + " is no release that succeeded"
 	}
 	p.commit = peek(child(data, "slug"), "commit")
 	return p

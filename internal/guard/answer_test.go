@@ -45,19 +45,19 @@ func raw(t *testing.T, answer string) string {
 	return "http://" + ln.Addr().String()
 }
 
-func get(t *testing.T, ctx context.Context, url string) (*http.Response, error) {
+func get(t *testing.T, ctx context.Context, address string) (*http.Response, error) {
 	t.Helper()
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	must.NoError(t, err)
 	return (&http.Client{Transport: Answers(transport)}).Do(req)
 }
 
 func TestAStatusThatAnnouncesAnAnswerIsNone(t *testing.T) {
 	t.Parallel()
-	url := raw(t, "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: anything\r\n\r\n")
-	resp, err := get(t, t.Context(), url)
+	address := raw(t, "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: anything\r\n\r\n")
+	resp, err := get(t, t.Context(), address)
 	var interim *InterimError
 	if !errors.As(err, &interim) || interim.Status != 101 {
 		if err == nil {

@@ -84,8 +84,9 @@ func (e *Erasure) Run(ctx context.Context) error {
 // number. The fact comes first: from then on nothing new begins. Webhooks end before jobs
 // do, so that no webhook is sent.
 func (e *Erasure) Steps() []func(context.Context) (int, error) {
-	return []func(context.Context) (int, error){e.endAccount, e.shredDataKey, e.collectBelongings, e.endWebhooks, e.eraseJobs, e.forgetPeople,
-		e.forgetRows}
+	return []func(context.Context) (int, error){
+		e.endAccount, e.shredDataKey, e.collectBelongings, e.endWebhooks, e.eraseJobs, e.forgetPeople, e.forgetRows,
+	}
 }
 
 func (e *Erasure) cause() command.Cause {
