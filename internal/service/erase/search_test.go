@@ -20,3 +20,17 @@ func TestTheSameWordsInManyTestsAreALineForEachTable(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// Hosted tests of one address have one title.
+func TestTheNoticeOfAnotherTestWithTheSameTitleIsNotTheSubjects(t *testing.T) {
+	t.Parallel()
+	j := &Job{id: "j1"}
+	for path, want := range map[string]bool{
+		"/dashboard/jobs/j1": true, "/dashboard/jobs/j1#question": true, "/dashboard/jobs/j12": false, "/dashboard/jobs/j2#question": false,
+		"/dashboard/credits": false,
+	} {
+		if _, own := j.owns("mail.notices", map[string]any{"title": "Hosted test of example.com", "path": path}); own != want {
+			t.Errorf("the notice of %s is the subject's: %v", path, own)
+		}
+	}
+}
