@@ -31,7 +31,7 @@ var slips = map[string]struct {
 	},
 	"POST /v1/hosted/test": {
 		`{"url":"https://example.com/","title":"t","checklistItems":[],"webhookURL":"https://a.example/"}`,
-		[]string{"checklistItems", "title", "webhookURL"},
+		[]string{"title", "webhookURL"},
 	},
 	"POST /v1/hosted/sessions": {
 		`{"url":"https://example.com/","slots":[{"rolelabel":"a"},{"url":"x"}],"voice":true,"voiceEnable":true}`,

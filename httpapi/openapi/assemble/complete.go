@@ -62,9 +62,9 @@ func completeOperation(op *openapi3.Operation) {
 		addHeader(response.Value, "x-request-id", "RequestId")
 		if counted && strings.HasPrefix(status, "2") {
 			addHeader(response.Value, "X-Warnings", "Warnings")
-			if takes(op, "asOf") {
-				addHeader(response.Value, "X-Log-Position", "LogPosition")
-			}
+		}
+		if counted && takes(op, "asOf") && (strings.HasPrefix(status, "2") || status == "304") {
+			addHeader(response.Value, "X-Log-Position", "LogPosition")
 		}
 		switch {
 		case !counted:
