@@ -51,7 +51,7 @@ func TestAStreamThatNeverBeginsLeavesItsPlace(t *testing.T) {
 	for range v1.StreamsPerKey + 1 { // the last one has a place only where another was given back
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/events", nil)
 		r.Header.Set("Authorization", "Bearer "+key)
-		r.Header.Set("Accept", v1.EventStream)
+		r.Header.Set("Accept", wire.EventStream)
 		w := deafWriter{httptest.NewRecorder()}
 		s.ServeHTTP(w, r)
 		equal(t, w.Code, http.StatusOK)

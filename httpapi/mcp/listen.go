@@ -61,9 +61,7 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, asked mcptools.
 		if !began {
 			began = true
 			_ = out.C.SetReadDeadline(time.Time{}) // the request has been read; a broken connection fails at its first write
-			w.Header().Set("Content-Type", "text/event-stream")
-			w.Header().Set("Cache-Control", "no-cache")
-			w.Header().Set("X-Accel-Buffering", "no") // proxies pass it on at once
+			wire.SendsEvents(w.Header())
 		}
 		return out.Send(part)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"humanqa/domain"
+	"humanqa/httpapi/wire"
 	"humanqa/projections/changes"
 )
 
@@ -54,8 +55,7 @@ func (s *Site) live(w http.ResponseWriter, hr *http.Request) {
 	defer s.watchers.leave(l.one)
 	defer func() { l.leave() }()
 	l.follow()
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-store")
+	wire.SendsEvents(w.Header())
 	// The request has been read; a broken connection fails at its first write.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	if l.write("retry: %d\n\n", (comeBack + s.watchers.heldBack(l.one)).Milliseconds()) {

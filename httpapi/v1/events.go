@@ -208,13 +208,11 @@ func (a *Handlers) feedItems(found []events.AccountEvent) (items []json.RawMessa
 	return items, passedOver, nil
 }
 
-const EventStream = "text/event-stream"
-
 // wantsStream says whether the client names the stream and does not prefer JSON.
 func wantsStream(accept []string) bool {
-	stream := wire.Quality(accept, EventStream)
+	stream := wire.Quality(accept, wire.EventStream)
 	plain := wire.Quality(accept, "application/json")
-	return stream > 0 && stream >= plain && strings.Contains(strings.ToLower(strings.Join(accept, ",")), EventStream)
+	return stream > 0 && stream >= plain && strings.Contains(strings.ToLower(strings.Join(accept, ",")), wire.EventStream)
 }
 
 // openStream asks for one of the key's streams; leave gives it back.
@@ -252,11 +250,11 @@ func (a *Handlers) streamEvents(r *wire.Request) (wire.Answer, error) {
 		leave()
 		return wire.Answer{}, err
 	}
+	header := http.Header{}
+	wire.SendsEvents(header)
 	return a.onLog(wire.Answer{
 		Status: http.StatusOK,
-		Header: http.Header{
-			"Content-Type": {EventStream}, "X-Accel-Buffering": {"no"}, // proxies pass it on at once
-		},
+		Header: header,
 		Stream: func(ctx context.Context, w *wire.StreamWriter) {
 			defer leave()
 			if err := a.follow(ctx, r, f, reader, w); err != nil && ctx.Err() == nil {

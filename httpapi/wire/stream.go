@@ -10,6 +10,17 @@ import (
 	"time"
 )
 
+// EventStream is the media type of server-sent events.
+const EventStream = "text/event-stream"
+
+// SendsEvents sets the headers of an answer of server-sent events. Proxies pass such an answer
+// on at once: nginx holds back what does not ask for it.
+func SendsEvents(h http.Header) {
+	h.Set("Content-Type", EventStream)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no")
+}
+
 // streamWriteTime bounds a write to a client that does not read.
 const streamWriteTime = 30 * time.Second
 

@@ -248,6 +248,7 @@ func (c Config) check() error {
 		checkListen("HUMANQA_EVENTSTORE_LISTEN_INSECURE", c.EventStoreListenInsecure),
 		checkLoopback("HUMANQA_EVENTSTORE_LISTEN_INSECURE", c.EventStoreListenInsecure),
 		CheckURL("HUMANQA_BASE_URL", c.BaseURL, "http", "https"),
+		checkOrigin("HUMANQA_BASE_URL", c.BaseURL),
 		CheckURL("HUMANQA_DATABASE_URL", c.DatabaseURL, "postgres", "postgresql"),
 		CheckURL("HUMANQA_DATABASE_DIRECT_URL", c.DatabaseDirectURL, "postgres", "postgresql"),
 		CheckURL("HUMANQA_EVENTSTORE_URL", c.EventStoreURL, "esdb", "esdb+discover", "kurrentdb", "kurrentdb+discover"),
@@ -346,6 +347,14 @@ func CheckURL(name, raw string, schemes ...string) error {
 	hostless := err == nil && u.Host == "" && !strings.HasPrefix(u.Scheme, "postgres")
 	if err != nil || hostless || u.Opaque != "" || !slices.Contains(schemes, u.Scheme) {
 		return BadSetting(name, "is no URL that starts with %s://", strings.Join(schemes, ":// or "))
+	}
+	return nil
+}
+
+// checkOrigin wants no path: every link of the pages leads to the root.
+func checkOrigin(name, raw string) error {
+	if u, err := url.Parse(raw); err != nil || u.Path != "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return BadSetting(name, "must have no path, user or query: have the proxy give the service a host of its own")
 	}
 	return nil
 }

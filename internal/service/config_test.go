@@ -136,6 +136,8 @@ func TestABadSettingStopsTheStartWithOneClearLine(t *testing.T) {
 		"HUMANQA_VOICE_PUBLIC=192.0.2.7,here":             `HUMANQA_VOICE_PUBLIC: "here" is no IP address`,
 		"HUMANQA_BASE_URL=qa.example.com":                 "HUMANQA_BASE_URL: is no URL",
 		"HUMANQA_BASE_URL=https:":                         "HUMANQA_BASE_URL: is no URL",
+		"HUMANQA_BASE_URL=https://a.example/qa":           "HUMANQA_BASE_URL: must have no path",
+		"HUMANQA_BASE_URL=https://a.example/?x=1":         "HUMANQA_BASE_URL: must have no path",
 		"HUMANQA_DATABASE_URL=mysql://u:secret@db/x":      "HUMANQA_DATABASE_URL: is no URL",
 		"HUMANQA_EVENTSTORE_URL=http://log":               "HUMANQA_EVENTSTORE_URL: is no URL",
 		"HUMANQA_SMTP_URL=mx.example:587":                 "HUMANQA_SMTP_URL: is no URL that starts with smtp:// or smtps://",
