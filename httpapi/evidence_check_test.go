@@ -65,4 +65,24 @@ func TestACheckOfEvidenceThatWasInterruptedGoesOnWhereItEnded(t *testing.T) {
 			t.Errorf("lost are %v, %v, want %v", lost, err, want)
 		}
 	}
+
+	// One that is interrupted twice forgets none, however many are lost.
+	want := []int{700, 1100}
+	for n := range 600 {
+		must.NoError(t, os.RemoveAll(file(n)))
+		want = append(want, n)
+	}
+	slices.Sort(want)
+	lose(1000)
+	must.NoError(t, os.Symlink(filepath.Base(file(1000)), file(1000)))
+	for range 2 {
+		if _, err := look(); err == nil {
+			t.Fatal("the look was not interrupted")
+		}
+	}
+	lose(1000)
+	must.NoError(t, os.WriteFile(file(1000), []byte("x"), 0o600))
+	if lost, err := look(); err != nil || !slices.Equal(lost, want) {
+		t.Errorf("lost are %d, %v, want %d", len(lost), err, len(want))
+	}
 }

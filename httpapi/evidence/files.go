@@ -71,7 +71,7 @@ func isThere(ctx context.Context, in *blob.Bucket, f StoredFile) (bool, error) {
 func Missing(ctx context.Context, q sqlx.QueryerContext, in *blob.Bucket, notes, bucketURL string) (lost []StoredFile, err error) {
 	from := readPlace(notes, bucketURL)
 	place, page, mu := from, []StoredFile{}, sync.Mutex{}
-	place.Lost = nil
+	place.Lost = slices.Clone(from.Lost) // until the look is over: it may be interrupted again
 	look := func() error {
 		err := inParallel(ctx, slices.Values(page), func(ctx context.Context, f StoredFile) error {
 			there, err := isThere(ctx, in, f)
@@ -79,7 +79,9 @@ func Missing(ctx context.Context, q sqlx.QueryerContext, in *blob.Bucket, notes,
 				mu.Lock()
 				defer mu.Unlock()
 				lost = append(lost, f)
-				place.Lost = append(place.Lost, f.Key)
+				if f.Key > from.Passed {
+					place.Lost = append(place.Lost, f.Key)
+				}
 			}
 			return err
 		})
@@ -122,7 +124,7 @@ type place struct {
 	Bucket string    `json:"bucket"`
 	Began  time.Time `json:"began"`
 	Passed string    `json:"passed"` // the key of the last file
-	Lost   []string  `json:"lost"`   // keys
+	Lost   []string  `json:"lost"`   // the keys before it that were missing
 }
 
 // readPlace begins anew where no look of today at that bucket was interrupted.
