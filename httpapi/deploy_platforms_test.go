@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"os"
@@ -70,11 +71,14 @@ func TestADeployHookTakesWhatPlatformsSend(t *testing.T) {
 			with(t, s.call("", "POST", hook, again, c.headers...).want(http.StatusOK), map[string]any{"jobId": id, "deduplicated": true, "creditsDeducted": 0.0})
 		}
 	}
+	bare := strings.NewReplacer(`"deployment_id":15`, `"deployment_id":16`, `"commit_url"`, `"other_url"`).Replace(platformBody(t, "gitlab"))
+	made := s.call("", "POST", hook, bare, "X-Gitlab-Event", "Deployment Hook").want(http.StatusCreated)
+	equal(t, s.call(key, "GET", fmt.Sprint("/v1/jobs/", made["jobId"]), "").want(http.StatusOK)["commitSha"], any("279484c0"))
 	// GitHub's default is a form.
 	form := []string{"X-GitHub-Event", "deployment_status", "Content-Type", "application/x-www-form-urlencoded"}
 	again := "payload=" + url.QueryEscape(platformBody(t, "github"))
 	equal(t, s.call("", "POST", hook, again, form...).want(http.StatusOK)["deduplicated"], any(true))
-	equal(t, s.count("job.created"), 8)
+	equal(t, s.count("job.created"), 9)
 	if strings.Contains(s.stored(), "netlify-token") || strings.Contains(s.logged.String(), "netlify-token") {
 		t.Error("Netlify's token is stored")
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net/http"
 	"net/url"
-	"path"
 	"strings"
 
 	"humanqa/domain/command"
@@ -191,7 +190,9 @@ func gitlab(event string, o wire.Object) platform {
 		return p
 	}
 	p.id = clip(o.PeekScalar("deployment_id"), maxDeduplicationKey)
-	p.commit, p.branch, p.environment = path.Base(peek(o, "commit_url")), peek(o, "ref"), peek(o, "environment")
+	commit := peek(o, "commit_url") // its end is the whole hash
+	p.commit = cmp.Or(commit[strings.LastIndexByte(commit, '/')+1:], peek(o, "short_sha"))
+	p.branch, p.environment = peek(o, "ref"), peek(o, "environment")
 	return p
 }
 
