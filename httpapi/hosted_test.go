@@ -170,6 +170,9 @@ func TestAHostedTestsTypeIsDetectedOrGivenInEitherSpelling(t *testing.T) {
 		got := first(more)
 		equal(t, [2]string{got["jobType"].(string), got["jobTypeCode"].(string)}, want)
 	}
+	const items = `,"checklistItems":[{"description":"The cart works"}]`
+	equal(t, first(items)["checklistItemCount"], any(1.0))
+	equal(t, s.hosted(key, "shop.example.com", `,"jobType":"AI Review"`+items).paths(), []string{"checklistItems"})
 	s.hosted(key, "shop.example.com", "").want(http.StatusCreated)
 	with(t, s.hosted(key, "shop.example.com", "").want(http.StatusCreated), map[string]any{"jobType": "General QA"})
 }

@@ -21,6 +21,9 @@ const (
 func HostedTest(o wire.Object, h http.Header, l *Limits) command.HostedTest {
 	in := readHosted(o, l)
 	in.Target, in.CommitStatus, in.Items = readTarget(o), CommitStatus(o, h), Checklist(o)
+	if in.Type.Automatic() && len(in.Items) > 0 {
+		o.Wrong("checklistItems", "cannot stand beside %s, which writes its own list", in.TypeEcho)
+	}
 	return in
 }
 
