@@ -41,7 +41,7 @@ func TestTorture(t *testing.T) {
 	load := newLoad(p, dice, plenty...)
 	start, check, hasWorked, each := load.start, load.check, load.hasWorked, func(int) {}
 	if *torture {
-		x := load.with(letters, 1+rounds/10)
+		x := load.with(letters, (rounds+8)/10) // one for each round that ends in 2
 		start, check, hasWorked = x.start, x.check, x.hasWorked
 		each = func(round int) {
 			if x.mails(); round%10 == 1 {
