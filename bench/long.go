@@ -17,7 +17,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
-	app "humanqa/internal/service"
+	app "humanqa/cmd/humanqa/service"
 	"humanqa/internal/testing/longlog"
 )
 

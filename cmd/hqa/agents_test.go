@@ -12,11 +12,11 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"humanqa/cmd/hqa/store"
+	"humanqa/cmd/hqa/wait"
 	"humanqa/integrations/skill"
 	"humanqa/internal/fence"
 	"humanqa/internal/hqa/api"
-	"humanqa/internal/hqa/store"
-	"humanqa/internal/hqa/wait"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 )

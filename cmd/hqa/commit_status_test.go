@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"humanqa/internal/service"
+	"humanqa/cmd/humanqa/service"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 )

@@ -9,7 +9,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"humanqa/internal/hqa/pipeline"
+	"humanqa/cmd/hqa/pipeline"
 )
 
 type doctorCmd struct{}

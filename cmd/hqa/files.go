@@ -14,9 +14,9 @@ import (
 	"slices"
 	"strings"
 
+	"humanqa/cmd/hqa/store"
+	"humanqa/cmd/hqa/testfile"
 	"humanqa/internal/hqa/api"
-	"humanqa/internal/hqa/store"
-	"humanqa/internal/hqa/testfile"
 )
 
 // mostFiles is how many jobs one batch takes.

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"humanqa/cmd/hqa/store"
 	"humanqa/internal/backoff"
 	"humanqa/internal/hqa/api"
-	"humanqa/internal/hqa/store"
 )
 
 type loginCmd struct {

@@ -5,8 +5,8 @@ import (
 	"net/url"
 	"strconv"
 
+	"humanqa/cmd/hqa/store"
 	"humanqa/internal/hqa/api"
-	"humanqa/internal/hqa/store"
 )
 
 // loopStep says that a test is a step of an agent's loop, which the service counts.

@@ -24,9 +24,9 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"humanqa/cmd/hqa/store"
 	"humanqa/internal/fence"
 	"humanqa/internal/hqa/api"
-	"humanqa/internal/hqa/store"
 )
 
 // commands is the command line; each command's Run is in its group's file.

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"humanqa/cmd/hqa/wait"
 	"humanqa/internal/fence"
 	"humanqa/internal/hqa/api"
-	"humanqa/internal/hqa/wait"
 )
 
 // waiting says whether a command waits, and how it reports the outcome.

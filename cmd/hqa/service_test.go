@@ -16,10 +16,10 @@ import (
 	"testing"
 	"time"
 
+	"humanqa/cmd/humanqa/service"
+	"humanqa/cmd/humanqa/service/logging"
 	"humanqa/domain"
 	"humanqa/internal/receiver"
-	"humanqa/internal/service"
-	"humanqa/internal/service/logging"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"

@@ -14,9 +14,9 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"humanqa/cmd/humanqa/service"
 	"humanqa/domain/account"
 	"humanqa/internal/clientlogin"
-	"humanqa/internal/service"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 )

@@ -14,9 +14,9 @@ import (
 	"strings"
 	"time"
 
+	"humanqa/cmd/hqa/pipeline"
+	"humanqa/cmd/hqa/store"
 	"humanqa/internal/hqa/api"
-	"humanqa/internal/hqa/pipeline"
-	"humanqa/internal/hqa/store"
 )
 
 // consent is how the price is agreed to.

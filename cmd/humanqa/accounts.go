@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"humanqa/cmd/humanqa/service"
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/oversight"
-	"humanqa/internal/service"
 )
 
 // after turns a duration flag into the instant it ends; nil is never.

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"regexp"
 
-	"humanqa/internal/service"
+	"humanqa/cmd/humanqa/service"
 	"humanqa/projections/analytics"
 )
 

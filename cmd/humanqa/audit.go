@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"humanqa/cmd/humanqa/service"
+	"humanqa/cmd/humanqa/service/fsck"
 	"humanqa/domain/audit"
-	"humanqa/internal/service"
-	"humanqa/internal/service/fsck"
 	"humanqa/projections/auditlog"
 )
 

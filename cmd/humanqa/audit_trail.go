@@ -8,10 +8,10 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"humanqa/cmd/humanqa/service"
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/oversight"
-	"humanqa/internal/service"
 )
 
 // auditTrail are the flags of a command that the log keeps on record, as it keeps

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"humanqa/internal/service"
-	"humanqa/internal/service/backup"
-	"humanqa/internal/service/logging"
+	"humanqa/cmd/humanqa/service"
+	"humanqa/cmd/humanqa/service/backup"
+	"humanqa/cmd/humanqa/service/logging"
 )
 
 type backupCmd struct {

@@ -21,10 +21,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"humanqa/cmd/humanqa/service"
+	"humanqa/cmd/humanqa/service/backup"
 	"humanqa/httpapi/evidence"
 	"humanqa/internal/blob"
-	"humanqa/internal/service"
-	"humanqa/internal/service/backup"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 )

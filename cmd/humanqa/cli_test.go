@@ -15,8 +15,8 @@ import (
 	"strings"
 	"testing"
 
+	"humanqa/cmd/humanqa/service"
 	"humanqa/domain/oversight"
-	"humanqa/internal/service"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 )

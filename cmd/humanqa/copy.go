@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"humanqa/cmd/humanqa/service"
+	"humanqa/cmd/humanqa/service/logging"
 	"humanqa/eventstore"
 	"humanqa/eventstore/binding"
-	"humanqa/internal/service"
-	"humanqa/internal/service/logging"
 )
 
 // ownLog names this installation's embedded node, where an address is asked for.

@@ -11,9 +11,9 @@ import (
 	"os"
 	"time"
 
+	"humanqa/cmd/humanqa/service"
 	"humanqa/domain/announce"
 	"humanqa/httpapi/ui"
-	"humanqa/internal/service"
 )
 
 const (

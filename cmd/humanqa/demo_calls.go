@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"humanqa/internal/service"
+	"humanqa/cmd/humanqa/service"
 )
 
 func (d *demo) credits(ctx context.Context) (int64, error) {

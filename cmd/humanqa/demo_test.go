@@ -15,8 +15,8 @@ import (
 	"syscall"
 	"testing"
 
+	"humanqa/cmd/humanqa/service"
 	"humanqa/internal/hqa/listen"
-	"humanqa/internal/service"
 	"humanqa/internal/signature"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"

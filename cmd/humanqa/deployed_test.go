@@ -13,7 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"humanqa/internal/service"
+	"humanqa/cmd/humanqa/service"
 	"humanqa/internal/testing/must"
 )
 

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"humanqa/internal/service"
-	"humanqa/internal/service/doctor"
-	"humanqa/internal/service/logging"
+	"humanqa/cmd/humanqa/service"
+	"humanqa/cmd/humanqa/service/doctor"
+	"humanqa/cmd/humanqa/service/logging"
 )
 
 type doctorCmd struct {

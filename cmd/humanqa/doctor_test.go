@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"humanqa/cmd/humanqa/service"
+	"humanqa/cmd/humanqa/service/doctor"
 	"humanqa/internal/selfsigned"
-	"humanqa/internal/service"
-	"humanqa/internal/service/doctor"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"
 )

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"strings"
 
+	"humanqa/cmd/humanqa/service"
+	"humanqa/cmd/humanqa/service/erase"
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/oversight"
-	"humanqa/internal/service"
-	"humanqa/internal/service/erase"
 )
 
 type eraseCmd struct {

@@ -14,12 +14,12 @@ import (
 	"strings"
 	"testing"
 
+	"humanqa/cmd/humanqa/service"
+	"humanqa/cmd/humanqa/service/backup"
+	"humanqa/cmd/humanqa/service/erase"
+	"humanqa/cmd/humanqa/service/logging"
 	"humanqa/domain"
 	"humanqa/internal/pgpool"
-	"humanqa/internal/service"
-	"humanqa/internal/service/backup"
-	"humanqa/internal/service/erase"
-	"humanqa/internal/service/logging"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 )

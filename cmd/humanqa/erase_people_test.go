@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"humanqa/cmd/humanqa/service/erase"
 	"humanqa/internal/pgpool"
-	"humanqa/internal/service/erase"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 )

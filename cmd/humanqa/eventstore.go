@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"strings"
 
+	"humanqa/cmd/humanqa/service"
+	"humanqa/cmd/humanqa/service/logging"
 	"humanqa/domain"
 	"humanqa/eventstore"
 	"humanqa/eventstore/node"
-	"humanqa/internal/service"
-	"humanqa/internal/service/logging"
 )
 
 // openLog opens the log at an address; what names its setting or argument.

@@ -10,13 +10,13 @@ import (
 	"strconv"
 	"strings"
 
+	"humanqa/cmd/humanqa/service"
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/oversight"
 	"humanqa/domain/retention"
 	"humanqa/httpapi/evidence"
 	"humanqa/internal/blob"
-	"humanqa/internal/service"
 	"humanqa/projections"
 )
 

@@ -9,12 +9,12 @@ import (
 
 	"github.com/google/uuid"
 
+	"humanqa/cmd/humanqa/service"
+	"humanqa/cmd/humanqa/service/backup"
+	"humanqa/cmd/humanqa/service/logging"
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/httpapi/evidence"
-	"humanqa/internal/service"
-	"humanqa/internal/service/backup"
-	"humanqa/internal/service/logging"
 	"humanqa/internal/testing/must"
 )
 

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"humanqa/cmd/humanqa/service"
 	"humanqa/domain"
 	"humanqa/eventstore"
-	"humanqa/internal/service"
 	"humanqa/internal/tabular"
 	"humanqa/projections/analytics"
 	"humanqa/projections/auditlog"

@@ -15,8 +15,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"humanqa/cmd/humanqa/service"
 	"humanqa/internal/pgpool"
-	"humanqa/internal/service"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/process"
 )

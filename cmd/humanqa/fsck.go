@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"humanqa/internal/service"
-	"humanqa/internal/service/fsck"
+	"humanqa/cmd/humanqa/service"
+	"humanqa/cmd/humanqa/service/fsck"
 	"humanqa/projections"
 )
 

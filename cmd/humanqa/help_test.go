@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"humanqa/internal/service"
+	"humanqa/cmd/humanqa/service"
 )
 
 // humanqa runs the program in this process.

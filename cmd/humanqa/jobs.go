@@ -5,12 +5,12 @@ import (
 	"errors"
 	"strings"
 
+	"humanqa/cmd/humanqa/service"
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/oversight"
 	"humanqa/domain/project"
-	"humanqa/internal/service"
 )
 
 type jobCancelCmd struct {

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"time"
 
+	"humanqa/cmd/humanqa/service"
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/command"
 	"humanqa/domain/oversight"
-	"humanqa/internal/service"
 )
 
 type keyCreateCmd struct {

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"humanqa/internal/service"
+	"humanqa/cmd/humanqa/service"
 	"humanqa/internal/vault"
 )
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"humanqa/internal/service/backup"
-	"humanqa/internal/service/doctor"
+	"humanqa/cmd/humanqa/service/backup"
+	"humanqa/cmd/humanqa/service/doctor"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"

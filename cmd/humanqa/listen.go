@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"humanqa/cmd/humanqa/service"
+	"humanqa/cmd/humanqa/service/logging"
 	"humanqa/internal/hqa/listen"
-	"humanqa/internal/service"
-	"humanqa/internal/service/logging"
 )
 
 // listenCmd is hqa listen on the service's own machine, with the certificates that a

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"humanqa/cmd/humanqa/service"
+	"humanqa/cmd/humanqa/service/logging"
 	"humanqa/domain"
-	"humanqa/internal/service"
-	"humanqa/internal/service/logging"
 	"humanqa/projections"
 	"humanqa/projections/access"
 	"humanqa/projections/jobs"

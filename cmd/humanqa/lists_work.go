@@ -6,10 +6,10 @@ import (
 	"net/url"
 	"time"
 
+	"humanqa/cmd/humanqa/service"
+	"humanqa/cmd/humanqa/service/logging"
 	"humanqa/domain"
 	"humanqa/domain/job"
-	"humanqa/internal/service"
-	"humanqa/internal/service/logging"
 	"humanqa/projections"
 	"humanqa/projections/jobs"
 	"humanqa/projections/projects"

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strings"
 
+	"humanqa/cmd/humanqa/service"
 	"humanqa/domain"
 	"humanqa/domain/origin"
-	"humanqa/internal/service"
 )
 
 // logReason is why an operator states a fact of the log itself.

@@ -2,7 +2,7 @@
 // binary.
 //
 //	main.go          the command line: every command there is
-//	serve.go         starts the service, which internal/service wires
+//	serve.go         starts the service, which cmd/humanqa/service wires
 //	audit_trail.go   the record of operators' commands
 //	the others       one file a group of commands
 //
@@ -23,9 +23,9 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/sirupsen/logrus"
 
+	"humanqa/cmd/humanqa/service"
+	"humanqa/cmd/humanqa/service/logging"
 	"humanqa/domain"
-	"humanqa/internal/service"
-	"humanqa/internal/service/logging"
 	"humanqa/projections"
 )
 

@@ -16,10 +16,10 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"humanqa/cmd/humanqa/service"
+	"humanqa/cmd/humanqa/service/backup"
+	"humanqa/cmd/humanqa/service/logging"
 	"humanqa/internal/archive"
-	"humanqa/internal/service"
-	"humanqa/internal/service/backup"
-	"humanqa/internal/service/logging"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 )

@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 
+	"humanqa/cmd/humanqa/service"
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/oversight"
 	"humanqa/domain/person"
 	"humanqa/internal/credential"
-	"humanqa/internal/service"
 	"humanqa/projections"
 )
 

@@ -16,11 +16,11 @@ import (
 	"testing"
 	"time"
 
+	"humanqa/cmd/humanqa/service"
+	"humanqa/cmd/humanqa/service/logging"
 	"humanqa/domain"
 	"humanqa/httpapi/openapi"
 	"humanqa/internal/pgdev"
-	"humanqa/internal/service"
-	"humanqa/internal/service/logging"
 	"humanqa/internal/testing/apicheck"
 	"humanqa/internal/testing/browsertest"
 	"humanqa/internal/testing/eventually"

@@ -10,7 +10,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"humanqa/internal/service"
+	"humanqa/cmd/humanqa/service"
 	"humanqa/internal/testing/must"
 )
 

@@ -10,11 +10,11 @@ import (
 
 	"github.com/google/uuid"
 
+	"humanqa/cmd/humanqa/service"
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/eventstore"
 	"humanqa/eventstore/fold"
-	"humanqa/internal/service"
 	"humanqa/projections/auditlog"
 )
 

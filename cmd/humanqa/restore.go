@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"time"
 
+	"humanqa/cmd/humanqa/service"
+	"humanqa/cmd/humanqa/service/backup"
+	"humanqa/cmd/humanqa/service/fsck"
+	"humanqa/cmd/humanqa/service/logging"
 	"humanqa/internal/archive"
-	"humanqa/internal/service"
-	"humanqa/internal/service/backup"
-	"humanqa/internal/service/fsck"
-	"humanqa/internal/service/logging"
 )
 
 type restoreCmd struct {

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"humanqa/cmd/humanqa/service/backup"
 	"humanqa/internal/receiver"
-	"humanqa/internal/service/backup"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 )

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"humanqa/cmd/humanqa/service"
 	"humanqa/internal/receiver"
-	"humanqa/internal/service"
 	"humanqa/internal/testing/must"
 )
 

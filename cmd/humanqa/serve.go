@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"humanqa/internal/service"
+	"humanqa/cmd/humanqa/service"
 )
 
 type serveCmd struct {

@@ -13,11 +13,11 @@ import (
 	"sync"
 	"testing"
 
+	"humanqa/cmd/humanqa/service"
 	"humanqa/domain/announce"
 	"humanqa/domain/subscription"
 	"humanqa/internal/hqa/api"
 	"humanqa/internal/hqa/trigger"
-	"humanqa/internal/service"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/process"

@@ -16,10 +16,10 @@ import (
 	"github.com/jmoiron/sqlx"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"humanqa/cmd/humanqa/service"
+	"humanqa/cmd/humanqa/service/erase"
+	"humanqa/cmd/humanqa/service/logging"
 	"humanqa/internal/pgpool"
-	"humanqa/internal/service"
-	"humanqa/internal/service/erase"
-	"humanqa/internal/service/logging"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/mailtest"
 	"humanqa/internal/testing/must"

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"time"
 
+	"humanqa/cmd/humanqa/service"
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/command"
 	"humanqa/domain/project"
 	"humanqa/internal/hqa/api"
 	"humanqa/internal/hqa/trigger"
-	"humanqa/internal/service"
 )
 
 // triggerCmd is hqa trigger for an operator, who has no key of the account.

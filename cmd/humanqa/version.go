@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/alecthomas/kong"
 
-	"humanqa/internal/service"
+	"humanqa/cmd/humanqa/service"
 )
 
 type versionCmd struct{}

@@ -16,8 +16,8 @@ import (
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 
+	"humanqa/cmd/humanqa/service"
 	"humanqa/eventstore"
-	"humanqa/internal/service"
 )
 
 // shortestNeedle is the least length of a text that is searched for, in characters: a

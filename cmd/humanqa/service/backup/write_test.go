@@ -24,7 +24,7 @@ const oldest = 18
 func TestABackupReadsEverySchemaThatWasEverReleased(t *testing.T) {
 	t.Parallel()
 	db := pgtest.NewEmpty(t)
-	provider, err := goose.NewProvider(goose.DialectPostgres, db.DB, os.DirFS("../../../migrations"),
+	provider, err := goose.NewProvider(goose.DialectPostgres, db.DB, os.DirFS("../../../../migrations"),
 		goose.WithTableName("public.humanqa_migrations"), goose.WithDisableGlobalRegistry(true))
 	must.NoError(t, err)
 	_, err = provider.UpTo(t.Context(), oldest)

@@ -9,13 +9,13 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"humanqa/cmd/humanqa/service"
 	"humanqa/domain"
 	"humanqa/domain/checker"
 	"humanqa/domain/job"
 	"humanqa/eventstore"
 	"humanqa/httpapi/evidence"
 	"humanqa/internal/blob"
-	"humanqa/internal/service"
 )
 
 // Checker is the erasure of one checker (decisions, "Erasure of one subject"): name,

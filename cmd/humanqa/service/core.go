@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
 
+	"humanqa/cmd/humanqa/service/logging"
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/eventstore"
@@ -29,7 +30,6 @@ import (
 	"humanqa/internal/pgclock"
 	"humanqa/internal/pgdev"
 	"humanqa/internal/pgpool"
-	"humanqa/internal/service/logging"
 	"humanqa/internal/vault"
 	"humanqa/migrations"
 	"humanqa/projections"

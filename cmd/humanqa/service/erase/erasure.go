@@ -13,6 +13,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"humanqa/cmd/humanqa/service"
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/person"
@@ -25,7 +26,6 @@ import (
 	"humanqa/internal/backoff"
 	"humanqa/internal/blob"
 	"humanqa/internal/credential"
-	"humanqa/internal/service"
 	"humanqa/projections"
 )
 

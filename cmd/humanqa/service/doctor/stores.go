@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 
+	"humanqa/cmd/humanqa/service"
 	"humanqa/eventstore"
 	"humanqa/eventstore/binding"
 	"humanqa/internal/blob"
@@ -21,7 +22,6 @@ import (
 	"humanqa/internal/pgclock"
 	"humanqa/internal/pgdev"
 	"humanqa/internal/pgpool"
-	"humanqa/internal/service"
 	"humanqa/internal/vault"
 	"humanqa/migrations"
 )

@@ -11,8 +11,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
 
+	"humanqa/cmd/hqa/testfile"
 	"humanqa/domain/job"
-	"humanqa/internal/hqa/testfile"
 	"humanqa/internal/testing/must"
 )
 

@@ -15,6 +15,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"golang.org/x/sys/unix"
 
+	"humanqa/cmd/humanqa/service"
 	"humanqa/eventstore/consumer"
 	"humanqa/eventstore/node/store"
 	"humanqa/internal/archive"
@@ -22,7 +23,6 @@ import (
 	"humanqa/internal/datadir"
 	"humanqa/internal/pgdev"
 	"humanqa/internal/pgpool"
-	"humanqa/internal/service"
 	"humanqa/migrations"
 	"humanqa/projections"
 )

@@ -17,6 +17,7 @@ import (
 	"github.com/jmoiron/sqlx"
 	"github.com/sirupsen/logrus"
 
+	"humanqa/cmd/humanqa/service/logging"
 	"humanqa/domain"
 	"humanqa/domain/audit"
 	"humanqa/domain/checker"
@@ -26,7 +27,6 @@ import (
 	"humanqa/httpapi/evidence"
 	"humanqa/internal/blob"
 	"humanqa/internal/invariantcheck"
-	"humanqa/internal/service/logging"
 	"humanqa/internal/vault"
 	"humanqa/projections"
 	"humanqa/projections/auditlog"

@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"humanqa/cmd/humanqa/service/fsck"
 	"humanqa/domain"
 	"humanqa/internal/invariantcheck"
-	"humanqa/internal/service/fsck"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"

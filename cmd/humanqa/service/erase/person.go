@@ -6,10 +6,10 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"humanqa/cmd/humanqa/service"
 	"humanqa/domain"
 	"humanqa/domain/person"
 	"humanqa/internal/credential"
-	"humanqa/internal/service"
 )
 
 // Person is the erasure of one person (decisions, "Erasure of one subject"): their roles, name,

@@ -14,9 +14,9 @@ import (
 	"github.com/jmoiron/sqlx"
 	"github.com/sirupsen/logrus"
 
+	"humanqa/cmd/humanqa/service"
+	"humanqa/cmd/humanqa/service/logging"
 	"humanqa/eventstore"
-	"humanqa/internal/service"
-	"humanqa/internal/service/logging"
 )
 
 // State is how a part is.

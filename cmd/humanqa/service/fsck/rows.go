@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"humanqa/cmd/humanqa/service/logging"
 	"humanqa/domain"
 	"humanqa/domain/audit"
 	"humanqa/eventstore/consumer"
-	"humanqa/internal/service/logging"
 )
 
 // rowLines bounds the lines about one row.

@@ -24,13 +24,13 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"humanqa/cmd/humanqa/service"
 	"humanqa/eventstore/node/store"
 	"humanqa/httpapi/evidence"
 	"humanqa/internal/archive"
 	"humanqa/internal/blob"
 	"humanqa/internal/pgdev"
 	"humanqa/internal/pgpool"
-	"humanqa/internal/service"
 	"humanqa/internal/vault"
 	"humanqa/migrations"
 )

@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"humanqa/cmd/hqa/wait"
 	"humanqa/internal/hqa/api"
-	"humanqa/internal/hqa/wait"
 	"humanqa/internal/testing/must"
 )
 

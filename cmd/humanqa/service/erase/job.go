@@ -11,6 +11,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"humanqa/cmd/humanqa/service"
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
@@ -20,7 +21,6 @@ import (
 	"humanqa/httpapi/evidence"
 	"humanqa/internal/blob"
 	"humanqa/internal/preferences"
-	"humanqa/internal/service"
 	"humanqa/webhooks"
 	"humanqa/webhooks/notices"
 )

@@ -10,6 +10,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/sirupsen/logrus"
 
+	"humanqa/cmd/humanqa/service/fsck"
+	"humanqa/cmd/humanqa/service/logging"
 	"humanqa/domain"
 	"humanqa/domain/credits"
 	"humanqa/domain/origin"
@@ -21,8 +23,6 @@ import (
 	"humanqa/internal/backoff"
 	"humanqa/internal/datadir"
 	"humanqa/internal/invariantcheck"
-	"humanqa/internal/service/fsck"
-	"humanqa/internal/service/logging"
 	"humanqa/projections"
 	"humanqa/projections/auditlog"
 )
