@@ -17,6 +17,7 @@
 //	rivals.go     (i) the dispatcher beside River
 //	growth.go     (j) rebuilds and checks of a long log, restarts
 //	find.go       (k) search, filters and palette over many tests
+//	faults.go     (m) refusals while the log does not answer
 //	service.go    the service under test, its accounts, its profile
 //	call.go       requests of any kind to it
 //	postgres.go   a server, a node and a client for the parts in this process
@@ -88,6 +89,7 @@ var parts = []part{
 	{"j", "growth: rebuilds and checks of a long log, and the first command after a restart", growth},
 	{"k", "find: search, filters and palette of an account with 100,000 tests", find},
 	{"l", "long: the whole service on a log of -events events, from its start to a restored backup", long},
+	{"m", "faults: how long a refusal takes while the log is frozen, and while it is gone", faults},
 }
 
 // options are the flags.
