@@ -128,7 +128,7 @@ func (a *API) handle(w http.ResponseWriter, r *wire.Request) (wire.Answer, error
 	ctx, cancel := context.WithTimeout(r.Context(), left+r.Route.Waits)
 	defer cancel()
 	timed.Request = r.WithContext(ctx)
-	leaveLoad, err := a.load.Return(ctx, r.Match)
+	leaveLoad, err := a.load.Return(ctx, r.Match, r.Caller.AccountID)
 	if err != nil {
 		return wire.Answer{}, err
 	}

@@ -25,6 +25,9 @@ const (
 	// longestWait the time that they do.
 	mostWaiting = 1024
 	longestWait = time.Second
+	// readsOfAccount is how many reads of one account are under way at the same time; the
+	// others of it wait. So it leaves connections of the database to the other accounts.
+	readsOfAccount = 8
 	// overloadTold is the least time between two log lines about refused requests.
 	overloadTold = time.Minute
 )
@@ -35,6 +38,7 @@ const (
 // served even while many commands wait.
 type LoadLimit struct {
 	reads, writes lane
+	accounts      *wire.Quota // places of accounts' reads
 	refused       *prometheus.CounterVec
 	log           logrus.FieldLogger
 	told          atomic.Int64 // Unix time in seconds
@@ -56,6 +60,8 @@ func NewLoadLimit(reg prometheus.Registerer, log logrus.FieldLogger) *LoadLimit 
 	l := &LoadLimit{
 		reads:  lane{name: "reads", free: atOnce},
 		writes: lane{name: "writes", free: atOnce},
+		// A wait ends with its request.
+		accounts: wire.NewQuota(math.MaxInt64, readsOfAccount, math.MaxInt64),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "humanqa_http_overload_refused_total",
 			Help: "Requests that were refused because too many were under way, by lane (reads, writes).",
@@ -89,17 +95,26 @@ func (l *LoadLimit) Enter(ctx context.Context, m wire.Match) (leave func(), err 
 	return nil, l.refuse(of)
 }
 
-// Return is Enter for a request that had a place before. It waits as long as the context
-// lasts, so that the work done for the request is not lost.
-func (l *LoadLimit) Return(ctx context.Context, m wire.Match) (leave func(), err error) {
+// Return is Enter for a request that had a place before, once its account is known. It waits
+// as long as the context lasts, so that the work done for the request is not lost.
+func (l *LoadLimit) Return(ctx context.Context, m wire.Match, accountID string) (leave func(), err error) {
 	of := l.laneOf(m)
 	if of == nil {
 		return func() {}, nil
 	}
+	ofAccount := func() {}
+	if of == &l.reads && accountID != "" {
+		if err := l.accounts.Acquire(ctx, accountID, 1); err != nil {
+			return nil, err
+		}
+		ofAccount = func() { l.accounts.Release(accountID, 1) }
+	}
 	if !of.enter(ctx, &of.returning, math.MaxInt) {
+		ofAccount()
 		return nil, domain.Unavailable(ctx.Err())
 	}
-	return of.leave(), nil
+	ofLane := of.leave()
+	return sync.OnceFunc(func() { ofLane(); ofAccount() }), nil
 }
 
 // laneOf is nil for a request that needs no credential: health and documents cost next to

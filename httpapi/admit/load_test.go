@@ -115,7 +115,7 @@ func TestAWaitIsBounded(t *testing.T) {
 		}
 		// One that was let in before waits as long as its context.
 		time.AfterFunc(10*longestWait, empty)
-		leave, err := l.Return(t.Context(), aRead)
+		leave, err := l.Return(t.Context(), aRead, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,9 +136,12 @@ func TestWhatWasLetInGoesBeforeWhatIsNew(t *testing.T) {
 			t.Fatal(err)
 		}
 		served := make(chan string, 2)
-		for name, take := range map[string]func(context.Context, wire.Match) (func(), error){"let in": l.Return, "new": l.Enter} {
+		for name, take := range map[string]func() (func(), error){
+			"let in": func() (func(), error) { return l.Return(t.Context(), aWrite, "ann") },
+			"new":    func() (func(), error) { return l.Enter(t.Context(), aWrite) },
+		} {
 			go func() {
-				if _, err := take(t.Context(), aWrite); err == nil {
+				if _, err := take(); err == nil {
 					served <- name
 				}
 			}()
@@ -154,5 +157,51 @@ func TestWhatWasLetInGoesBeforeWhatIsNew(t *testing.T) {
 		}
 		empty()
 		<-served
+	})
+}
+
+func TestTheReadsOfAnAccountWaitForEachOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := quietLoad(t)
+		leaves := make([]func(), readsOfAccount)
+		for i := range leaves {
+			var err error
+			if leaves[i], err = l.Return(t.Context(), aRead, "ann"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		entered := make(chan func())
+		go func() {
+			leave, err := l.Return(t.Context(), aRead, "ann")
+			if err != nil {
+				t.Error(err)
+			}
+			entered <- leave
+		}()
+		synctest.Wait()
+		select {
+		case <-entered:
+			t.Fatal("a read too many of the account is under way")
+		default:
+		}
+		for _, m := range []struct {
+			match   wire.Match
+			account string
+		}{{aRead, "bob"}, {aWrite, "ann"}, {aRead, ""}} {
+			leave, err := l.Return(t.Context(), m.match, m.account) // which do not wait
+			if err != nil {
+				t.Fatal(err)
+			}
+			leave()
+		}
+		leaves[0]()
+		leaves[0]() // a second time gives nothing back
+		leave := <-entered
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := l.Return(ended, aRead, "ann")
+		refused(t, err)
+		leave()
 	})
 }

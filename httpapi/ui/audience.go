@@ -71,11 +71,16 @@ func (s *Site) findPerson(r *Request) error {
 	return nil
 }
 
-func (s *Site) limit(r *Request) error {
-	caller, limit := "pages:address:"+r.Address, strangerRate
+// counted is as what a request counts, and how many of it are answered in a minute.
+func (r *Request) counted() (caller string, limit int) {
 	if r.Session != nil {
-		caller, limit = "pages:session:"+r.Session.ID.String(), sessionRate
+		return "pages:session:" + r.Session.ID.String(), sessionRate
 	}
+	return "pages:address:" + r.Address, strangerRate
+}
+
+func (s *Site) limit(r *Request) error {
+	caller, limit := r.counted()
 	retryAfter, err := s.Admit(r.Context(), caller, limit)
 	if err != nil || retryAfter == 0 {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -21,6 +22,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/person"
 	"humanqa/httpapi/admit"
+	"humanqa/httpapi/wire"
 	"humanqa/internal/credential"
 	"humanqa/internal/tracing"
 	"humanqa/projections/changes"
@@ -40,6 +42,10 @@ const (
 	// Requests a minute: of a session, and of an address without a session.
 	sessionRate  = 600
 	strangerRate = 300
+
+	// pagesAtOnce is how many pages of a session, or of an address without one, are made at
+	// the same time; the others of it wait. So nobody takes all connections of the database.
+	pagesAtOnce = 4
 )
 
 // Config holds the dependencies of a Site. All fields but Tracer are required.
@@ -77,6 +83,7 @@ type Site struct {
 	stop     sync.Once
 	stopping chan struct{}
 	watchers *watchers
+	places   *wire.Quota // of pages that are made
 }
 
 // New makes a Site. It fails where a template cannot be parsed or two pages have
@@ -85,6 +92,7 @@ func New(c Config) (*Site, error) {
 	s := &Site{
 		Config: c, mux: http.NewServeMux(),
 		sameSite: http.NewCrossOriginProtection(), stopping: make(chan struct{}), watchers: newWatchers(),
+		places: wire.NewQuota(math.MaxInt64, pagesAtOnce, pageTime),
 	}
 	var err error
 	if s.assets, err = loadAssets(); err != nil {
@@ -242,6 +250,13 @@ func (s *Site) handle(w http.ResponseWriter, r *Request, page *Page) (Answer, er
 	}
 	if err := s.enter(r); err != nil {
 		return Answer{}, err
+	}
+	if page != nil && !page.Upload && !page.Takes { // those last as long as a client likes
+		caller, _ := r.counted()
+		if err := s.places.Acquire(r.Context(), caller, 1); err != nil {
+			return Answer{}, err
+		}
+		defer s.places.Release(caller, 1)
 	}
 	if page == nil || !possible(r.URL.Path) {
 		return Answer{}, errNoPage

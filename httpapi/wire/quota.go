@@ -2,7 +2,7 @@ package wire
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -39,7 +39,7 @@ func (q *Quota) Acquire(ctx context.Context, owner string, n int64) error {
 		select {
 		case <-freed:
 		case <-ctx.Done():
-			return domain.Unavailable(errors.New("too many large bodies at once"))
+			return domain.Unavailable(fmt.Errorf("no place among those of its account: %w", ctx.Err()))
 		}
 	}
 }
