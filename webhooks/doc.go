@@ -1,5 +1,6 @@
 // Package webhooks tells a project's endpoint what happened: it keeps the endpoints, makes
-// deliveries of events, and is their log. Package send delivers them, by signed POSTs.
+// deliveries of events, and is their log. Package send delivers them, by signed POSTs, out of
+// package queue.
 //
 // # Subscriber
 //

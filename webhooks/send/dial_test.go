@@ -20,7 +20,7 @@ func TestABurstToAHostSharesOneConnection(t *testing.T) {
 	var sent sync.WaitGroup
 	for range 100 {
 		sent.Go(func() {
-			if a := send("/"); a.err != "" {
+			if a := send("/"); a.Err != "" {
 				t.Errorf("%+v", a)
 			}
 		})

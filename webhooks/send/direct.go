@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"humanqa/webhooks"
+	"humanqa/webhooks/queue"
 )
 
 // Direct dispatch: a new delivery that may go at once waits for no claim. The subscriber,
@@ -50,25 +51,25 @@ func (d direct) ReservePlaces(candidates []webhooks.Candidate) webhooks.DirectLe
 	if !h.open {
 		return webhooks.DirectLease{}
 	}
-	d.queue.inFlight.keepReserved(nil) // of a transaction whose end was not reported
+	d.queue.InFlight.KeepReserved(nil) // of a transaction whose end was not reported
 	h.ended = nil
-	until := d.queue.inFlight.leaseEnd()
-	lease := webhooks.DirectLease{Holder: d.queue.inFlight.holder, Term: d.cfg.Lease}
+	until := d.queue.InFlight.LeaseEnd()
+	lease := webhooks.DirectLease{Holder: d.queue.InFlight.Holder, Term: d.cfg.Lease}
 	room := map[string]int{}
 	for _, one := range candidates {
 		e := one.Endpoint
 		if _, known := room[e.ProjectID]; !known {
-			room[e.ProjectID] = d.queue.directRoom(e)
+			room[e.ProjectID] = d.queue.DirectRoom(e)
 		}
 		if room[e.ProjectID] == 0 {
 			continue
 		}
-		c := claimed{
+		c := queue.Delivery{
 			ID: one.ID.String(), ProjectID: e.ProjectID, Event: one.Event, Body: one.Body, Attempt: 1,
 			RequestID: one.RequestID, Trace: one.Trace,
 			AccountID: e.AccountID, URL: e.URL, Secret: e.Secret, Resets: e.Resets, OwnHeaders: e.OwnHeaders,
 		}
-		if !d.queue.inFlight.reservePlace(c, h.kept, until) {
+		if !d.queue.InFlight.ReservePlace(c, h.kept, until) {
 			room[e.ProjectID] = 0
 			continue
 		}
@@ -81,27 +82,8 @@ func (d direct) ReservePlaces(candidates []webhooks.Candidate) webhooks.DirectLe
 	return lease
 }
 
-// directRoom is how many deliveries an endpoint may be sent directly. Only claims use a
-// cap above the initial one, because they know how full the pool is. During a rotation's
-// overlap, by any clock, only a claim knows which secret signs.
-func (q *queue) directRoom(e *webhooks.EndpointRow) int {
-	switch {
-	case !e.Enabled, e.URL == "", e.Secret == "", e.PreviousSecret != "":
-		return 0
-	case e.DueAt != nil && !e.DueAt.After(time.Now()): // a delivery waits
-		return 0
-	case e.LeaseID != nil && *e.LeaseID != q.inFlight.holder:
-		return 0
-	case len(e.InFlight) >= q.cap.most: // also those that are only to be settled
-		return 0
-	case e.Cap > 0 && e.Cap < q.cap.begin:
-		return max(e.Cap-len(e.InFlight), 0)
-	}
-	return max(q.cap.begin-q.inFlight.countUnanswered(e.InFlight), 0)
-}
-
 // KeepLeased implements webhooks.DirectSender.
-func (d direct) KeepLeased(ids []string) { d.queue.inFlight.keepReserved(ids) }
+func (d direct) KeepLeased(ids []string) { d.queue.InFlight.KeepReserved(ids) }
 
 // Committed implements webhooks.DirectSender. After an error it is not certain that the
 // deliveries are there. If they are, the next look at their endpoint expires the attempts,
@@ -113,9 +95,9 @@ func (d direct) Committed(err error) {
 	if h.ended == nil {
 		return
 	}
-	reserved, until := d.queue.inFlight.endReservation()
+	reserved, until := d.queue.InFlight.EndReservation()
 	if err != nil || !d.loop.Hand(reserved, until) {
-		d.queue.inFlight.removeBatch(reserved)
+		d.queue.InFlight.RemoveBatch(reserved)
 	}
 	close(h.ended)
 	h.ended = nil
@@ -146,5 +128,5 @@ func (d *Dispatcher) closeDirect() {
 // isOwnLease says whether a notification is only about leases of this process.
 func (d *Dispatcher) isOwnLease(payload string) bool {
 	holder, err := uuid.Parse(payload)
-	return err == nil && holder == d.queue.inFlight.holder
+	return err == nil && holder == d.queue.InFlight.Holder
 }

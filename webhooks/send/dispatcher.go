@@ -15,16 +15,13 @@ import (
 	"humanqa/internal/signature"
 	"humanqa/internal/workloop"
 	"humanqa/webhooks"
+	"humanqa/webhooks/queue"
 )
 
 // settleGather is how long successes wait for others, so that they settle together. After
 // a crash meanwhile they are sent again. The next event of the same job does not wait: it
 // asks for a claim, which settles first.
 const settleGather = 100 * time.Millisecond
-
-// unsealWait postpones the deliveries of an endpoint whose secret cannot be opened. None
-// of them is sent before the secret can be opened.
-const unsealWait = time.Minute
 
 // Report has the functions by which the dispatcher reports to the log. Each is called
 // again until it returns nil, so a repeat must be harmless.
@@ -40,11 +37,11 @@ type Report struct {
 // number of processes.
 type Dispatcher struct {
 	cfg       Config
-	queue     queue
+	queue     *queue.Queue
 	vault     Vault
 	report    Report
 	log       logrus.FieldLogger
-	loop      *workloop.Loop[claimed, outcome]
+	loop      *workloop.Loop[queue.Delivery, queue.Outcome]
 	sender    *sender       // while it runs
 	reportDue chan struct{} // a report is due
 	metrics   metrics
@@ -56,7 +53,7 @@ func NewDispatcher(db *sqlx.DB, vault Vault, report Report, cfg Config) *Dispatc
 	cfg = cfg.withDefaults()
 	d := &Dispatcher{
 		cfg:       cfg,
-		queue:     newQueue(db, cfg.Pool, caps{cfg.PerEndpoint, cfg.MostPerEndpoint}, cfg.Lease),
+		queue:     queue.New(db, cfg.Pool, queue.Caps{Begin: cfg.PerEndpoint, Most: cfg.MostPerEndpoint}, cfg.Lease),
 		vault:     vault,
 		report:    report,
 		log:       cfg.Log,
@@ -82,7 +79,7 @@ func (d *Dispatcher) Run(ctx context.Context) (err error) {
 		// Its connection shows other processes that this one lives, also while it drains.
 		listening, stop := context.WithCancel(context.WithoutCancel(ctx))
 		defer stop()
-		wake = pgpool.ListenTo(listening, pgpool.Named(d.cfg.DSN, sessionName(d.queue.inFlight.holder)), webhooks.DueChannel, d.isOwnLease,
+		wake = pgpool.ListenTo(listening, pgpool.Named(d.cfg.DSN, queue.SessionName(d.queue.InFlight.Holder)), webhooks.DueChannel, d.isOwnLease,
 			func(err error) {
 				d.log.WithError(err).Warn("listening for due webhooks was interrupted")
 			})
@@ -118,29 +115,29 @@ func (d *Dispatcher) Collectors() []prometheus.Collector {
 type deliveries struct{ *Dispatcher }
 
 // Take implements workloop.Work.
-func (d deliveries) Take(ctx context.Context, limit int) ([]claimed, time.Duration, error) {
+func (d deliveries) Take(ctx context.Context, limit int) ([]queue.Delivery, time.Duration, error) {
 	if limit -= d.direct.kept; limit <= 0 {
-		d.queue.short = true
-		_, back := d.queue.inFlight.accountUse()
+		d.queue.Short = true
+		_, back := d.queue.InFlight.AccountUse()
 		return nil, back, nil
 	}
-	return d.queue.claimDeliveries(ctx, limit)
+	return d.queue.ClaimDeliveries(ctx, limit)
 }
 
 // Settle implements workloop.Work. A settled delivery may let the next delivery of its
 // job go, or free places for others.
-func (d deliveries) Settle(ctx context.Context, done []outcome) (more bool, err error) {
-	s, err := d.queue.settleOutcomes(ctx, done)
+func (d deliveries) Settle(ctx context.Context, done []queue.Outcome) (more bool, err error) {
+	s, err := d.queue.SettleOutcomes(ctx, done)
 	if err != nil {
 		return false, err
 	}
 	d.reportSettled(done, s)
-	return s.waits || d.queue.short, nil
+	return s.Waits || d.queue.Short, nil
 }
 
 // Exchange implements workloop.Exchanger.
-func (d deliveries) Exchange(ctx context.Context, done []outcome, limit int) ([]claimed, time.Duration, error) {
-	s, batch, next, err := d.queue.settleAndClaim(ctx, done, max(limit-d.direct.kept, 0))
+func (d deliveries) Exchange(ctx context.Context, done []queue.Outcome, limit int) ([]queue.Delivery, time.Duration, error) {
+	s, batch, next, err := d.queue.SettleAndClaim(ctx, done, max(limit-d.direct.kept, 0))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -149,18 +146,18 @@ func (d deliveries) Exchange(ctx context.Context, done []outcome, limit int) ([]
 }
 
 // reportSettled logs a settlement, counts its outcomes, and wakes the report loop.
-func (d deliveries) reportSettled(done []outcome, s settlement) {
-	for _, projectID := range s.sealed { // once a project, not once a delivery
+func (d deliveries) reportSettled(done []queue.Outcome, s queue.Settlement) {
+	for _, projectID := range s.Sealed { // once a project, not once a delivery
 		d.log.WithField("project", projectID).
 			Error(
 				"a webhook's signing secret cannot be opened: its deliveries wait until another one is set, or the data keys are restored (docs/eventstore.md)")
 	}
 	d.metrics.countOutcomes(done)
-	for _, e := range s.disabled {
+	for _, e := range s.Disabled {
 		d.log.WithFields(logrus.Fields{"project": e.ProjectID, "delivery": e.DisabledBy, "reason": e.DisabledReason}).
 			Warn("a webhook is disabled: the last retry of a delivery failed")
 	}
-	if len(s.disabled) > 0 || s.confirmed {
+	if len(s.Disabled) > 0 || s.Confirmed {
 		select {
 		case d.reportDue <- struct{}{}:
 		default: // a report is due already
@@ -170,28 +167,28 @@ func (d deliveries) reportSettled(done []outcome, s settlement) {
 
 // Do implements workloop.Work: it sends one delivery. It takes at most Config.Timeout,
 // and a little more for the vault.
-func (d deliveries) Do(ctx context.Context, c claimed) outcome {
-	defer d.queue.inFlight.markAnswered(c)
+func (d deliveries) Do(ctx context.Context, c queue.Delivery) queue.Outcome {
+	defer d.queue.InFlight.MarkAnswered(c)
 	by, err := d.secrets(ctx, c)
 	if err != nil {
 		d.log.WithError(err).WithField("project", c.ProjectID).Debug("a webhook's signing secret cannot be opened")
-		return outcome{
-			claimed: c, result: postponed, wait: unsealWait, unsent: true, answer: answer{at: time.Now(), err: sealedSecret},
+		return queue.Outcome{
+			Delivery: c, Result: queue.Postponed, Wait: queue.UnsealWait, Unsent: true, Answer: queue.Answer{At: time.Now(), Err: queue.SealedSecret},
 		}
 	}
 	a := d.sendTraced(ctx, c, by)
-	if a.err != "" && errors.Is(context.Cause(ctx), workloop.ErrStopped) {
-		a.err = interrupted + workloop.ErrStopped.Error()
-		a.slow = false
-		return outcome{claimed: c, answer: a, result: postponed}
+	if a.Err != "" && errors.Is(context.Cause(ctx), workloop.ErrStopped) {
+		a.Err = queue.Interrupted + workloop.ErrStopped.Error()
+		a.Slow = false
+		return queue.Outcome{Delivery: c, Answer: a, Result: queue.Postponed}
 	}
-	return classify(c, a, d.cfg.Retries)
+	return queue.Classify(c, a, d.cfg.Retries)
 }
 
 // Urgent implements workloop.Urgent: a failure may change which deliveries are sent next.
-func (d deliveries) Urgent(o outcome) bool { return o.result != delivered }
+func (d deliveries) Urgent(o queue.Outcome) bool { return o.Result != queue.Delivered }
 
-func (d deliveries) secrets(ctx context.Context, c claimed) (by secrets, err error) {
+func (d deliveries) secrets(ctx context.Context, c queue.Delivery) (by secrets, err error) {
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.Lease-d.cfg.Timeout)
 	defer cancel()
 	stream := domain.ProjectStream(c.ProjectID)
@@ -208,7 +205,7 @@ func (d deliveries) secrets(ctx context.Context, c claimed) (by secrets, err err
 	if c.PreviousSecret == "" {
 		return by, nil
 	}
-	by.byPrevious = !c.signsWithNew()
+	by.byPrevious = !c.SignsWithNew()
 	by.previous, err = d.vault.Unseal(ctx, c.AccountID, stream, c.PreviousSecret)
 	return by, err
 }

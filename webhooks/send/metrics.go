@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"humanqa/webhooks/queue"
 )
 
 // metrics counts the attempts of this process.
@@ -26,17 +28,17 @@ func newMetrics() metrics {
 			Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}),
 	}
-	for _, v := range []result{delivered, retry, exhausted, postponed, undelivered} {
+	for _, v := range []queue.Result{queue.Delivered, queue.Retry, queue.Exhausted, queue.Postponed, queue.Undelivered} {
 		m.outcomes.WithLabelValues(string(v))
 	}
 	return m
 }
 
-func (m metrics) countOutcomes(done []outcome) {
+func (m metrics) countOutcomes(done []queue.Outcome) {
 	for _, o := range done {
-		m.outcomes.WithLabelValues(string(o.result)).Inc()
-		if !o.unsent {
-			m.took.Observe(o.took.Seconds())
+		m.outcomes.WithLabelValues(string(o.Result)).Inc()
+		if !o.Unsent {
+			m.took.Observe(o.Took.Seconds())
 		}
 	}
 }
@@ -72,7 +74,7 @@ SELECT (
 ) AS disabled, (
 	SELECT count(*)
 	FROM webhooks.endpoints
-	WHERE last_error = '` + sealedSecret + `'
+	WHERE last_error = '` + queue.SealedSecret + `'
 ) AS sealed, (
 	SELECT extract(epoch FROM now() - min(d.due_at))
 	FROM webhooks.endpoints e
@@ -95,7 +97,7 @@ func (c endpointsCollector) Collect(to chan<- prometheus.Metric) {
 		Sealed   int             `db:"sealed"`
 		Oldest   sql.NullFloat64 `db:"oldest"`
 	}
-	if err := c.queue.db.GetContext(ctx, &now, readEndpoints); err != nil {
+	if err := c.queue.DB.GetContext(ctx, &now, readEndpoints); err != nil {
 		c.log.WithError(err).Debug("the webhooks' metrics cannot be read")
 		return
 	}

@@ -17,11 +17,13 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
+	"humanqa/eventstore/generation"
 	"humanqa/internal/pgpool"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"
 	"humanqa/webhooks"
+	"humanqa/webhooks/queue"
 )
 
 // settledRows is raised by hand: docs/operations.md.
@@ -32,7 +34,7 @@ var settledRows = flag.Int("settled", 20_000, "how many settled deliveries the p
 type stock struct {
 	testing.TB
 	db      *sqlx.DB
-	queue   queue
+	queue   *queue.Queue
 	settled int
 }
 
@@ -45,7 +47,7 @@ func newStock(t testing.TB) *stock {
 	t.Helper()
 	s := &stock{TB: t, db: pgtest.New(t)}
 	s.db.SetMaxOpenConns(1)
-	s.queue = newQueue(s.db, 256, caps{8, 64}, 15*time.Second)
+	s.queue = queue.New(s.db, 256, queue.Caps{Begin: 8, Most: 64}, 15*time.Second)
 	s.exec(`INSERT INTO webhooks.endpoints (project_id, account_id, url, secret, due_at)
 		SELECT 'p' || n, 'a' || n % 10, 'https://hooks.example/', 'sealed', now() FROM generate_series(1, $1) n`, stockEndpoints)
 	s.exec(insertStock+`SELECT gen_random_uuid(), 'p' || 1 + n % $2, gen_random_uuid(), 'job.created', 'job-due' || n, n, 'body', 'pending', NULL
@@ -105,20 +107,20 @@ func (s *stock) count() (n int) {
 // round claims and settles what is due, a part of it as failures.
 func (s *stock) round(due int) (ids []string) {
 	s.Helper()
-	batch, _, err := s.queue.claimDeliveries(s.Context(), 256)
+	batch, _, err := s.queue.ClaimDeliveries(s.Context(), 256)
 	if err != nil || len(batch) != due {
 		s.Fatalf("claimed %d, %v", len(batch), err)
 	}
-	var done []outcome
+	var done []queue.Outcome
 	for i, c := range batch {
-		a := answer{at: time.Now(), status: 200}
+		a := queue.Answer{At: time.Now(), Status: 200}
 		if i%10 == 0 {
-			a.status, a.err = 500, "answered 500"
+			a.Status, a.Err = 500, "answered 500"
 		}
-		done = append(done, classify(c, a, []time.Duration{time.Minute}))
+		done = append(done, queue.Classify(c, a, []time.Duration{time.Minute}))
 		ids = append(ids, c.ID)
 	}
-	if _, err := s.queue.settleOutcomes(s.Context(), done); err != nil {
+	if _, err := s.queue.SettleOutcomes(s.Context(), done); err != nil {
 		s.Fatal(err)
 	}
 	return ids
@@ -150,7 +152,7 @@ func (s *stock) direct(sub *webhooks.Subscriber) {
 	write, _, err := sub.Prepare(s.Context(), []domain.Recorded{created})
 	must.NoError(s, err)
 	undone, leased := errors.New("undone"), 0
-	err = pgpool.InTxSet(s.Context(), s.db, planOnce, func(tx *sqlx.Tx) error {
+	err = pgpool.InTxSet(s.Context(), s.db, "SELECT "+generation.PlanOnce, func(tx *sqlx.Tx) error {
 		ctx := s.Context()
 		if _, err := tx.ExecContext(ctx, insertDirect, "a1"); err != nil {
 			return err

@@ -43,7 +43,7 @@ func (d *Dispatcher) purgeLoop(ctx context.Context) {
 }
 
 func (d *Dispatcher) purgeOnce(ctx context.Context) (gone int64, err error) {
-	done, err := d.queue.db.ExecContext(ctx, purgeDone, d.cfg.Keep.Milliseconds(), purgeBatch)
+	done, err := d.queue.DB.ExecContext(ctx, purgeDone, d.cfg.Keep.Milliseconds(), purgeBatch)
 	if err != nil {
 		return 0, fmt.Errorf("purge deliveries: %w", err)
 	}

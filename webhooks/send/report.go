@@ -49,7 +49,7 @@ func (d *Dispatcher) reportLoop(ctx context.Context) {
 
 func (d *Dispatcher) reportDisabled(ctx context.Context) error {
 	var disabled []webhooks.EndpointRow
-	if err := d.queue.db.SelectContext(ctx, &disabled, unannounced); err != nil {
+	if err := d.queue.DB.SelectContext(ctx, &disabled, unannounced); err != nil {
 		return fmt.Errorf("list disabled endpoints: %w", err)
 	}
 	var failed error
@@ -58,7 +58,7 @@ func (d *Dispatcher) reportDisabled(ctx context.Context) error {
 			failed = fmt.Errorf("announce that project %s's webhook is disabled: %w", e.ProjectID, err)
 			continue // the others need not wait for this one
 		}
-		if _, err := d.queue.db.ExecContext(ctx, markAnnounced, e.ProjectID, e.DisabledBy); err != nil {
+		if _, err := d.queue.DB.ExecContext(ctx, markAnnounced, e.ProjectID, e.DisabledBy); err != nil {
 			return fmt.Errorf("mark an announcement: %w", err)
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"humanqa/internal/guard"
 	"humanqa/internal/signature"
 	"humanqa/internal/tracing"
+	"humanqa/webhooks/queue"
 )
 
 // The limits of reading an answer. The first snippetLimit bytes go into the attempt log.
@@ -70,45 +71,34 @@ func newSender(cfg Config) (*sender, error) {
 	return s, nil
 }
 
-// answer is the result of one request. err is empty exactly on a 2xx.
-type answer struct {
-	at       time.Time
-	took     time.Duration
-	status   int // 0: none
-	err      string
-	response string
-	slow     bool // it used up its time
-	signed   signature.Pair
-}
-
 // sendDelivery makes one request. The body goes out as it is.
-func (s *sender) sendDelivery(ctx context.Context, c claimed, by secrets) answer {
+func (s *sender) sendDelivery(ctx context.Context, c queue.Delivery, by secrets) queue.Answer {
 	// The signed second is read again from the row. So the time is cut to microseconds,
 	// and Postgres cannot round it up.
 	began := time.Now()
-	a := answer{at: began.Truncate(time.Microsecond)}
-	a.signed = sign(c.ID, a.at, c.Body, by)
+	a := queue.Answer{At: began.Truncate(time.Microsecond)}
+	a.Signed = sign(c.ID, a.At, c.Body, by)
 	err := s.postDelivery(ctx, c, by.headers, &a)
-	a.took = time.Since(began)
-	a.response = by.conceal(a.response)
+	a.Took = time.Since(began)
+	a.Response = by.conceal(a.Response)
 	if err == nil {
-		a.err += by.blameSecret(a.status)
+		a.Err += by.blameSecret(a.Status)
 		return a
 	}
 	var timeout net.Error
 	switch {
 	case errors.Is(err, guard.ErrBlocked):
-		a.err = "the endpoint's address is private or reserved"
+		a.Err = "the endpoint's address is private or reserved"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		a.slow, a.err = true, fmt.Sprintf("no answer within %s", s.Timeout)
+		a.Slow, a.Err = true, fmt.Sprintf("no answer within %s", s.Timeout)
 	default:
-		a.err = guard.Why(err)
+		a.Err = guard.Why(err)
 	}
 	return a
 }
 
 // postDelivery sends the client's own headers, too. Those of the service come last, and win.
-func (s *sender) postDelivery(ctx context.Context, c claimed, own []signature.Header, a *answer) error {
+func (s *sender) postDelivery(ctx context.Context, c queue.Delivery, own []signature.Header, a *queue.Answer) error {
 	if err := guard.WebhookURL(c.URL, s.Allow); err != nil {
 		return fmt.Errorf("%w: %w", guard.ErrBlocked, err)
 	}
@@ -120,7 +110,7 @@ func (s *sender) postDelivery(ctx context.Context, c claimed, own []signature.He
 	}
 	way := s.dials.awaitDial(ctx, u.Host)
 	defer way.endDial()
-	headers := slices.Concat(own, signature.Headers(c.Event, c.ID, c.RequestID, a.at, a.signed))
+	headers := slices.Concat(own, signature.Headers(c.Event, c.ID, c.RequestID, a.At, a.Signed))
 	if s.LogName != nil {
 		if name := s.LogName(); name != "" {
 			headers = append(headers, signature.Header{Name: signature.LogHeader, Value: name})
@@ -131,7 +121,7 @@ func (s *sender) postDelivery(ctx context.Context, c claimed, own []signature.He
 	}
 	resp, err := s.currentClients().doRequest(ctx, c, headers, way.markConnected)
 	if interim, ok := errors.AsType[*guard.InterimError](err); ok {
-		a.status = interim.Status
+		a.Status = interim.Status
 		return interim
 	}
 	if err != nil {
@@ -143,17 +133,17 @@ func (s *sender) postDelivery(ctx context.Context, c claimed, own []signature.He
 	if err := ctx.Err(); errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	a.status = resp.StatusCode
+	a.Status = resp.StatusCode
 	// The status has decided; a body that breaks off changes nothing.
 	head, _, err := guard.ReadBody(resp, snippetLimit, bodyLimit, bodyTime)
-	a.response = cleanText(string(head))
-	a.slow = errors.Is(err, guard.ErrSlow) || errors.Is(err, context.DeadlineExceeded)
+	a.Response = cleanText(string(head))
+	a.Slow = errors.Is(err, guard.ErrSlow) || errors.Is(err, context.DeadlineExceeded)
 	switch {
-	case a.status < 300:
-	case a.status < 400:
-		a.err = fmt.Sprintf("answered %d; redirects are not followed", a.status)
+	case a.Status < 300:
+	case a.Status < 400:
+		a.Err = fmt.Sprintf("answered %d; redirects are not followed", a.Status)
 	default:
-		a.err = fmt.Sprintf("answered %d", a.status)
+		a.Err = fmt.Sprintf("answered %d", a.Status)
 	}
 	return nil
 }
@@ -162,7 +152,7 @@ func (s *sender) postDelivery(ctx context.Context, c claimed, own []signature.He
 // a shared connection, but each failure counts for the endpoint. So a request that broke
 // there is made once more, on a connection of its own. If the first request arrived after
 // all, the receiver recognises the delivery by its id.
-func (c clients) doRequest(ctx context.Context, d claimed, headers []signature.Header, connected func()) (*http.Response, error) {
+func (c clients) doRequest(ctx context.Context, d queue.Delivery, headers []signature.Header, connected func()) (*http.Response, error) {
 	var company atomic.Bool
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
 		connected()
@@ -176,7 +166,7 @@ func (c clients) doRequest(ctx context.Context, d claimed, headers []signature.H
 	return doOnce(ctx, c.own, d, headers)
 }
 
-func doOnce(ctx context.Context, client *http.Client, d claimed, headers []signature.Header) (*http.Response, error) {
+func doOnce(ctx context.Context, client *http.Client, d queue.Delivery, headers []signature.Header) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.URL, bytes.NewReader(d.Body))
 	if err != nil {
 		return nil, err

@@ -19,11 +19,12 @@ import (
 	"humanqa/internal/guard"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
+	"humanqa/webhooks/queue"
 )
 
 // toEndpoint gives a sender that trusts a server of its own, which offers HTTP/2,
 // and what it sends there.
-func toEndpoint(t *testing.T, timeout time.Duration, handle http.HandlerFunc) (*httptest.Server, *sender, func(path string) answer) {
+func toEndpoint(t *testing.T, timeout time.Duration, handle http.HandlerFunc) (*httptest.Server, *sender, func(path string) queue.Answer) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handle)
 	server.EnableHTTP2 = true
@@ -34,8 +35,8 @@ func toEndpoint(t *testing.T, timeout time.Duration, handle http.HandlerFunc) (*
 	s, err := newSender(Config{CAFile: caFile, Timeout: timeout, Allow: guard.Allow{netip.MustParsePrefix("127.0.0.0/8")}}.withDefaults())
 	must.NoError(t, err)
 	t.Cleanup(s.close)
-	return server, s, func(path string) answer {
-		return s.sendDelivery(t.Context(), claimed{ID: "d", Event: "job.created", URL: server.URL + path, Body: []byte("{}")}, secrets{present: []byte("secret")})
+	return server, s, func(path string) queue.Answer {
+		return s.sendDelivery(t.Context(), queue.Delivery{ID: "d", Event: "job.created", URL: server.URL + path, Body: []byte("{}")}, secrets{present: []byte("secret")})
 	}
 }
 
@@ -45,7 +46,7 @@ func TestHTTP2IsSpokenWhereItIsOffered(t *testing.T) {
 	server, s, send := toEndpoint(t, 10*time.Second, func(_ http.ResponseWriter, r *http.Request) { last.Store(r) })
 	connections := map[string]bool{}
 	for range 10 {
-		if a := send("/"); a.err != "" || a.status != http.StatusOK {
+		if a := send("/"); a.Err != "" || a.Status != http.StatusOK {
 			t.Fatalf("the answer is %+v", a)
 		}
 		r := last.Load()
@@ -61,7 +62,7 @@ func TestHTTP2IsSpokenWhereItIsOffered(t *testing.T) {
 	another := func() *http.Request {
 		eventually.True(t, "another connection is used", func() bool {
 			s.close() // what is idle by now
-			if a := send("/"); a.err != "" {
+			if a := send("/"); a.Err != "" {
 				t.Fatalf("the answer is %+v", a)
 			}
 			return !connections[last.Load().RemoteAddr]
@@ -121,17 +122,19 @@ func TestGuardsHoldOverHTTP2(t *testing.T) {
 	})
 	// This opens the connection that the others share. What the server has written is
 	// more than was sent: it has buffers of its own.
-	if a := send("/flood"); a.status != 200 || a.response != strings.Repeat("y", snippetLimit) || flooded.Load() > 8*bodyLimit {
+	if a := send("/flood"); a.Status != 200 || a.Response != strings.Repeat("y", snippetLimit) || flooded.Load() > 8*bodyLimit {
 		t.Errorf("%d bytes of an endless body were taken: %+v", flooded.Load(), a)
 	}
 	var sent sync.WaitGroup
-	for path, holds := range map[string]func(a answer) bool{
-		"/hang":    func(a answer) bool { return a.status == 0 && a.slow && a.err == "no answer within 10s" },
-		"/drip":    func(a answer) bool { return a.status == 200 && a.took < timeout },
-		"/hints":   func(a answer) bool { return a.status == 0 && a.err != "" },
-		"/headers": func(a answer) bool { return a.status == 0 && a.err != "" },
-		"/broken":  func(a answer) bool { return a.status == 0 && a.err != "" },
-		"/away":    func(a answer) bool { return a.status == 302 && a.err == "answered 302; redirects are not followed" },
+	for path, holds := range map[string]func(a queue.Answer) bool{
+		"/hang":    func(a queue.Answer) bool { return a.Status == 0 && a.Slow && a.Err == "no answer within 10s" },
+		"/drip":    func(a queue.Answer) bool { return a.Status == 200 && a.Took < timeout },
+		"/hints":   func(a queue.Answer) bool { return a.Status == 0 && a.Err != "" },
+		"/headers": func(a queue.Answer) bool { return a.Status == 0 && a.Err != "" },
+		"/broken":  func(a queue.Answer) bool { return a.Status == 0 && a.Err != "" },
+		"/away": func(a queue.Answer) bool {
+			return a.Status == 302 && a.Err == "answered 302; redirects are not followed"
+		},
 	} {
 		sent.Go(func() {
 			if a := send(path); !holds(a) {
@@ -140,7 +143,7 @@ func TestGuardsHoldOverHTTP2(t *testing.T) {
 		})
 	}
 	for range 20 {
-		if a := send("/fine"); a.err != "" {
+		if a := send("/fine"); a.Err != "" {
 			t.Errorf("beside the others: %+v", a)
 		}
 	}

@@ -3,11 +3,13 @@ package send
 import (
 	"context"
 	"net/url"
+
+	"humanqa/webhooks/queue"
 )
 
 // sendTraced sends a delivery as a span of the trace of the request that led to it. The
 // trace continues at the receiver. An attempt of a request without a trace has no span.
-func (d deliveries) sendTraced(ctx context.Context, c claimed, by secrets) answer {
+func (d deliveries) sendTraced(ctx context.Context, c queue.Delivery, by secrets) queue.Answer {
 	ctx, span := d.cfg.Tracer.StartSend(ctx, "webhook attempt", c.Trace)
 	defer span.End()
 	c.Trace = span.Traceparent() // empty without a tracer: the receiver must not refer to a missing span
@@ -19,11 +21,11 @@ func (d deliveries) sendTraced(ctx context.Context, c claimed, by secrets) answe
 		span.Note("server.address", u.Host)
 	}
 	a := d.sender.sendDelivery(ctx, c, by)
-	if a.status != 0 {
-		span.Count("http.response.status_code", a.status)
+	if a.Status != 0 {
+		span.Count("http.response.status_code", a.Status)
 	}
-	if a.err != "" {
-		span.Failed(a.err)
+	if a.Err != "" {
+		span.Failed(a.Err)
 	}
 	return a
 }

@@ -1,4 +1,4 @@
-package send
+package queue
 
 import (
 	"context"
@@ -22,8 +22,8 @@ const (
 	deadAfter = 500 * time.Millisecond
 )
 
-// sessionName is the name of the connection on which the holder of leases listens.
-func sessionName(holder uuid.UUID) string { return "webhooks " + holder.String() }
+// SessionName is the name of the connection on which the holder of leases listens.
+func SessionName(holder uuid.UUID) string { return "webhooks " + holder.String() }
 
 // peers are the dispatchers of other processes, as far as they hold leases. The register
 // belongs to the loop's goroutine.
@@ -67,7 +67,7 @@ func (o *peers) nextPeerLook() time.Duration {
 }
 
 // endDeadLeases ends the leases of dead peers. The first call only notes the peers that live.
-func (q *queue) endDeadLeases(ctx context.Context) error {
+func (q *Queue) endDeadLeases(ctx context.Context) error {
 	now := time.Now()
 	if !q.lookedAt.IsZero() && (!q.present || q.nextPeerLook() > 0) {
 		return nil
@@ -78,7 +78,7 @@ func (q *queue) endDeadLeases(ctx context.Context) error {
 		Started time.Time
 		Alive   bool // listening; if false it only holds leases
 	}
-	if err := q.db.SelectContext(ctx, &list, listPeers, q.inFlight.holder); err != nil {
+	if err := q.DB.SelectContext(ctx, &list, listPeers, q.InFlight.Holder); err != nil {
 		return fmt.Errorf("look for other dispatchers: %w", err)
 	}
 	seen := map[string]sighting{}
@@ -102,7 +102,7 @@ func (q *queue) endDeadLeases(ctx context.Context) error {
 	if len(dead) == 0 {
 		return nil
 	}
-	return pgpool.Exec(ctx, q.db, "end the leases of a dispatcher that has died", endLeasesSQL, pq.Array(dead))
+	return pgpool.Exec(ctx, q.DB, "end the leases of a dispatcher that has died", endLeasesSQL, pq.Array(dead))
 }
 
 func later(a, b time.Time) time.Time {

@@ -1,4 +1,4 @@
-package send
+package queue
 
 import (
 	"context"
@@ -23,7 +23,7 @@ import (
 // Each delivery takes a place of the pool from its claim until its answer, or until its
 // lease ends, even if its request still runs.
 type inFlight struct {
-	holder uuid.UUID // of this process's leases
+	Holder uuid.UUID // of this process's leases
 	lease  time.Duration
 
 	mu         sync.Mutex
@@ -31,7 +31,7 @@ type inFlight struct {
 }
 
 type flight struct {
-	claimed
+	Delivery
 	until    time.Time // its lease ends
 	reserved bool      // the transaction that leases it has not ended
 	direct   bool      // its place is one of those kept for direct dispatch
@@ -42,25 +42,25 @@ type flight struct {
 func (f flight) takesPlace(now time.Time) bool { return !f.answered && now.Before(f.until) }
 
 func newInFlight(lease time.Duration) *inFlight {
-	return &inFlight{holder: uuid.New(), lease: lease, deliveries: map[string]flight{}}
+	return &inFlight{Holder: uuid.New(), lease: lease, deliveries: map[string]flight{}}
 }
 
-// leaseEnd is the end of leases that are written from now on, by this process's clock. It
+// LeaseEnd is the end of leases that are written from now on, by this process's clock. It
 // is no later than the end by the database's clock.
-func (f *inFlight) leaseEnd() time.Time { return time.Now().Add(f.lease) }
+func (f *inFlight) LeaseEnd() time.Time { return time.Now().Add(f.lease) }
 
 // addBatch enters claimed deliveries.
-func (f *inFlight) addBatch(batch []claimed, until time.Time) {
+func (f *inFlight) addBatch(batch []Delivery, until time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, c := range batch {
-		f.deliveries[c.ID] = flight{claimed: c, until: until}
+		f.deliveries[c.ID] = flight{Delivery: c, until: until}
 	}
 }
 
-// reservePlace enters a delivery for direct dispatch, if one of the places kept for that
+// ReservePlace enters a delivery for direct dispatch, if one of the places kept for that
 // is free. The quota of an account holds for these places, too.
-func (f *inFlight) reservePlace(c claimed, kept int, until time.Time) bool {
+func (f *inFlight) ReservePlace(c Delivery, kept int, until time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now, all, own := time.Now(), 0, 0
@@ -75,24 +75,24 @@ func (f *inFlight) reservePlace(c claimed, kept int, until time.Time) bool {
 	if all >= kept || quota(kept-all, own) == 0 {
 		return false
 	}
-	f.deliveries[c.ID] = flight{claimed: c, until: until, reserved: true, direct: true}
+	f.deliveries[c.ID] = flight{Delivery: c, until: until, reserved: true, direct: true}
 	return true
 }
 
-// keepReserved removes the reserved deliveries that are not listed.
-func (f *inFlight) keepReserved(ids []string) {
+// KeepReserved removes the reserved deliveries that are not listed.
+func (f *inFlight) KeepReserved(ids []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	maps.DeleteFunc(f.deliveries, func(id string, one flight) bool { return one.reserved && !slices.Contains(ids, id) })
 }
 
-// endReservation returns the reserved deliveries, which stay in the register.
-func (f *inFlight) endReservation() (batch []claimed, until time.Time) {
+// EndReservation returns the reserved deliveries, which stay in the register.
+func (f *inFlight) EndReservation() (batch []Delivery, until time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for id, one := range f.deliveries {
 		if one.reserved {
-			batch, until = append(batch, one.claimed), one.until
+			batch, until = append(batch, one.Delivery), one.until
 			one.reserved = false
 			f.deliveries[id] = one
 		}
@@ -100,8 +100,8 @@ func (f *inFlight) endReservation() (batch []claimed, until time.Time) {
 	return batch, until
 }
 
-// removeBatch forgets deliveries; a later attempt of one of them stays.
-func (f *inFlight) removeBatch(batch []claimed) {
+// RemoveBatch forgets deliveries; a later attempt of one of them stays.
+func (f *inFlight) RemoveBatch(batch []Delivery) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, c := range batch {
@@ -111,17 +111,17 @@ func (f *inFlight) removeBatch(batch []claimed) {
 	}
 }
 
-// removeSettled is removeBatch for settled deliveries.
-func (f *inFlight) removeSettled(done []outcome) {
-	batch := make([]claimed, len(done))
+// removeSettled is RemoveBatch for settled deliveries.
+func (f *inFlight) removeSettled(done []Outcome) {
+	batch := make([]Delivery, len(done))
 	for i, o := range done {
-		batch[i] = o.claimed
+		batch[i] = o.Delivery
 	}
-	f.removeBatch(batch)
+	f.RemoveBatch(batch)
 }
 
-// markAnswered frees the delivery's place: it only needs to be settled.
-func (f *inFlight) markAnswered(c claimed) {
+// MarkAnswered frees the delivery's place: it only needs to be settled.
+func (f *inFlight) MarkAnswered(c Delivery) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if one, known := f.deliveries[c.ID]; known && one.Attempt == c.Attempt {
@@ -153,16 +153,16 @@ func (f *inFlight) isSending(id string) bool {
 // ownsOutcome says whether an outcome still counts, by the endpoint's row. The lease may
 // have ended, and another process may have the endpoint. Or the attempt has expired, and
 // this process sends the delivery once more.
-func (f *inFlight) ownsOutcome(e webhooks.EndpointRow, o outcome) bool {
+func (f *inFlight) ownsOutcome(e webhooks.EndpointRow, o Outcome) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.deliveries[o.ID].Attempt == o.Attempt && e.LeaseID != nil && *e.LeaseID == f.holder && slices.Contains(e.InFlight, o.ID)
+	return f.deliveries[o.ID].Attempt == o.Attempt && e.LeaseID != nil && *e.LeaseID == f.Holder && slices.Contains(e.InFlight, o.ID)
 }
 
-// accountUse counts the places that accounts take. back is the time until the lease of
+// AccountUse counts the places that accounts take. back is the time until the lease of
 // the first of them ends; its account may be waiting for that place. Negative: no place
 // is taken.
-func (f *inFlight) accountUse() (use accountUse, back time.Duration) {
+func (f *inFlight) AccountUse() (use accountUse, back time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := time.Now()
@@ -174,6 +174,25 @@ func (f *inFlight) accountUse() (use accountUse, back time.Duration) {
 		}
 	}
 	return use, back
+}
+
+// DirectRoom is how many deliveries an endpoint may be sent directly. Only claims use a
+// cap above the initial one, because they know how full the pool is. During a rotation's
+// overlap, by any clock, only a claim knows which secret signs.
+func (q *Queue) DirectRoom(e *webhooks.EndpointRow) int {
+	switch {
+	case !e.Enabled, e.URL == "", e.Secret == "", e.PreviousSecret != "":
+		return 0
+	case e.DueAt != nil && !e.DueAt.After(time.Now()): // a delivery waits
+		return 0
+	case e.LeaseID != nil && *e.LeaseID != q.InFlight.Holder:
+		return 0
+	case len(e.InFlight) >= q.cap.Most: // also those that are only to be settled
+		return 0
+	case e.Cap > 0 && e.Cap < q.cap.Begin:
+		return max(e.Cap-len(e.InFlight), 0)
+	}
+	return max(q.cap.Begin-q.InFlight.countUnanswered(e.InFlight), 0)
 }
 
 // expireAttemptsSQL expires attempts with an unknown outcome. Each counts as an attempt.
@@ -199,11 +218,11 @@ WHERE project_id = ANY($2)`
 // expireAttempts expires deliveries that are under way by the endpoints' rows, but not in
 // fact. The lease of their process has ended, or in this process they outlived their
 // lease.
-func (q *queue) expireAttempts(ctx context.Context, tx *sqlx.Tx, endpoints []dueEndpoint) error {
+func (q *Queue) expireAttempts(ctx context.Context, tx *sqlx.Tx, endpoints []dueEndpoint) error {
 	var ids, projects []string
 	for i, e := range endpoints {
 		alive := slices.Clone(e.InFlight)
-		alive = slices.DeleteFunc(alive, func(id string) bool { return !e.Ours || !q.inFlight.isSending(id) })
+		alive = slices.DeleteFunc(alive, func(id string) bool { return !e.Ours || !q.InFlight.isSending(id) })
 		if len(alive) == len(e.InFlight) {
 			continue
 		}
@@ -217,5 +236,5 @@ func (q *queue) expireAttempts(ctx context.Context, tx *sqlx.Tx, endpoints []due
 	if len(ids) == 0 {
 		return nil
 	}
-	return pgpool.Exec(ctx, tx, "expire attempts", expireAttemptsSQL, pq.Array(ids), pq.Array(projects), q.inFlight.lease.Milliseconds())
+	return pgpool.Exec(ctx, tx, "expire attempts", expireAttemptsSQL, pq.Array(ids), pq.Array(projects), q.InFlight.lease.Milliseconds())
 }

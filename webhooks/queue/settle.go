@@ -1,4 +1,4 @@
-package send
+package queue
 
 import (
 	"context"
@@ -11,44 +11,56 @@ import (
 
 	"humanqa/domain/announce"
 	"humanqa/internal/pgpool"
+	"humanqa/internal/signature"
 	"humanqa/webhooks"
 )
 
-// result is what one attempt means for its delivery.
-type result string
+// Result is what one attempt means for its delivery.
+type Result string
 
 const (
-	delivered result = "delivered"
-	retry     result = "retry"     // one failure more, due again after a while
-	exhausted result = "exhausted" // the last failure: the endpoint is disabled
-	postponed result = "postponed" // no fault of the endpoint; due again after a while
-	// undelivered is the end of a test event, which is sent once and disables
+	Delivered Result = "delivered"
+	Retry     Result = "retry"     // one failure more, due again after a while
+	Exhausted Result = "exhausted" // the last failure: the endpoint is disabled
+	Postponed Result = "postponed" // no fault of the endpoint; due again after a while
+	// Undelivered is the end of a test event, which is sent once and disables
 	// nothing.
-	undelivered result = "undelivered"
+	Undelivered Result = "undelivered"
 )
 
-// outcome is a finished attempt on its way into the rows.
-type outcome struct {
-	claimed
-	answer
-	result result
-	wait   time.Duration
-	unsent bool // nothing left this process: no attempt to log
+// Answer is the result of one request. Err is empty exactly on a 2xx.
+type Answer struct {
+	At       time.Time
+	Took     time.Duration
+	Status   int // 0: none
+	Err      string
+	Response string
+	Slow     bool // it used up its time
+	Signed   signature.Pair
 }
 
-// classify applies the delivery rules (specification, "Delivery rules"; decisions,
+// Outcome is a finished attempt on its way into the rows.
+type Outcome struct {
+	Delivery
+	Answer
+	Result Result
+	Wait   time.Duration
+	Unsent bool // nothing left this process: no attempt to log
+}
+
+// Classify applies the delivery rules (specification, "Delivery rules"; decisions,
 // "Retries").
-func classify(c claimed, a answer, retries []time.Duration) outcome {
-	o := outcome{claimed: c, answer: a}
+func Classify(c Delivery, a Answer, retries []time.Duration) Outcome {
+	o := Outcome{Delivery: c, Answer: a}
 	switch {
-	case a.err == "":
-		o.result = delivered
+	case a.Err == "":
+		o.Result = Delivered
 	case c.Event == announce.TestName:
-		o.result = undelivered
+		o.Result = Undelivered
 	case c.Failures >= len(retries):
-		o.result = exhausted
+		o.Result = Exhausted
 	default:
-		o.result, o.wait = retry, retries[c.Failures]
+		o.Result, o.Wait = Retry, retries[c.Failures]
 	}
 	return o
 }
@@ -87,38 +99,38 @@ SET state = CASE
 FROM r
 WHERE d.id = r.id AND r.counts AND d.attempts = r.attempt - 1`
 
-// settlement has the results of settling that others need.
-type settlement struct {
-	disabled  []webhooks.EndpointRow // were disabled: the log must be told
-	sealed    []string               // projects whose secret cannot be opened any more
-	confirmed bool                   // a receiver confirmed its new secret: the log must be told
-	waits     bool                   // an endpoint is to be looked at
+// Settlement has the results of settling that others need.
+type Settlement struct {
+	Disabled  []webhooks.EndpointRow // were disabled: the log must be told
+	Sealed    []string               // projects whose secret cannot be opened any more
+	Confirmed bool                   // a receiver confirmed its new secret: the log must be told
+	Waits     bool                   // an endpoint is to be looked at
 }
 
-// settleOutcomes writes the outcomes of a batch of attempts, states and log in one
+// SettleOutcomes writes the outcomes of a batch of attempts, states and log in one
 // transaction. After an error nothing was written; the same batch may be settled again.
-func (q *queue) settleOutcomes(ctx context.Context, batch []outcome) (s settlement, err error) {
-	err = pgpool.InTxSet(ctx, q.db, planOnce+commitWait(batch), func(tx *sqlx.Tx) error {
+func (q *Queue) SettleOutcomes(ctx context.Context, batch []Outcome) (s Settlement, err error) {
+	err = pgpool.InTxSet(ctx, q.DB, planOnce+commitWait(batch), func(tx *sqlx.Tx) error {
 		s, err = q.settleOutcomesIn(ctx, tx, batch)
 		return err
 	})
 	if err != nil {
-		return settlement{}, err
+		return Settlement{}, err
 	}
-	q.inFlight.removeSettled(batch)
+	q.InFlight.removeSettled(batch)
 	return s, nil
 }
 
-// settleAndClaim is settleOutcomes and claimDeliveries in one transaction, and one commit.
-func (q *queue) settleAndClaim(
-	ctx context.Context, done []outcome, limit int,
-) (s settlement, batch []claimed, next time.Duration, err error) {
-	until := q.inFlight.leaseEnd()
-	use, back := q.inFlight.accountUse()
+// SettleAndClaim is SettleOutcomes and ClaimDeliveries in one transaction, and one commit.
+func (q *Queue) SettleAndClaim(
+	ctx context.Context, done []Outcome, limit int,
+) (s Settlement, batch []Delivery, next time.Duration, err error) {
+	until := q.InFlight.LeaseEnd()
+	use, back := q.InFlight.AccountUse()
 	if err := q.endDeadLeases(ctx); err != nil {
-		return settlement{}, nil, 0, err
+		return Settlement{}, nil, 0, err
 	}
-	err = pgpool.InTxSet(ctx, q.db, planOnce+commitWait(done), func(tx *sqlx.Tx) error {
+	err = pgpool.InTxSet(ctx, q.DB, planOnce+commitWait(done), func(tx *sqlx.Tx) error {
 		if len(done) > 0 {
 			if s, err = q.settleOutcomesIn(ctx, tx, done); err != nil {
 				return err
@@ -128,26 +140,26 @@ func (q *queue) settleAndClaim(
 		return err
 	})
 	if err != nil {
-		return settlement{}, nil, 0, err
+		return Settlement{}, nil, 0, err
 	}
-	q.inFlight.removeSettled(done)
-	q.inFlight.addBatch(batch, until)
+	q.InFlight.removeSettled(done)
+	q.InFlight.addBatch(batch, until)
 	return s, batch, sooner(next, back), nil
 }
 
 // commitWait makes a commit wait for the disk, unless all outcomes are successes.
-func commitWait(batch []outcome) string {
-	if slices.ContainsFunc(batch, func(o outcome) bool { return o.result != delivered }) {
+func commitWait(batch []Outcome) string {
+	if slices.ContainsFunc(batch, func(o Outcome) bool { return o.Result != Delivered }) {
 		return ""
 	}
 	return noWait
 }
 
-func (q *queue) settleOutcomesIn(ctx context.Context, tx *sqlx.Tx, batch []outcome) (settlement, error) {
-	projectIDs := webhooks.Distinct(batch, func(o outcome) string { return o.ProjectID })
+func (q *Queue) settleOutcomesIn(ctx context.Context, tx *sqlx.Tx, batch []Outcome) (Settlement, error) {
+	projectIDs := webhooks.Distinct(batch, func(o Outcome) string { return o.ProjectID })
 	var endpoints []webhooks.EndpointRow
 	if err := tx.SelectContext(ctx, &endpoints, lockEndpoints, pq.Array(projectIDs)); err != nil {
-		return settlement{}, fmt.Errorf("lock endpoints: %w", err)
+		return Settlement{}, fmt.Errorf("lock endpoints: %w", err)
 	}
 	now := make(map[string]webhooks.EndpointRow, len(endpoints))
 	for _, e := range endpoints {
@@ -159,16 +171,16 @@ func (q *queue) settleOutcomesIn(ctx context.Context, tx *sqlx.Tx, batch []outco
 	}
 	closed, err := q.writeOutcomes(ctx, tx, final, now)
 	if err != nil {
-		return settlement{}, err
+		return Settlement{}, err
 	}
 	return q.concludeEndpoints(ctx, tx, closed, now)
 }
 
 // forgiveChanged turns the last failure into a postponement when the endpoint has been
 // changed since the claim: the failure is about earlier settings.
-func (o *outcome) forgiveChanged(e webhooks.EndpointRow) {
-	if o.result == exhausted && o.Resets != e.Resets {
-		o.result, o.wait = postponed, 0
+func (o *Outcome) forgiveChanged(e webhooks.EndpointRow) {
+	if o.Result == Exhausted && o.Resets != e.Resets {
+		o.Result, o.Wait = Postponed, 0
 	}
 }
 
@@ -178,7 +190,7 @@ type attemptRow struct {
 	Attempt   int       `json:"attempt"`
 	Counts    bool      `json:"counts"`
 	Sent      bool      `json:"sent"`
-	Result    result    `json:"result"`
+	Result    Result    `json:"result"`
 	Wait      int64     `json:"wait"`
 	At        time.Time `json:"at"`
 	Took      int64     `json:"took"`
@@ -192,19 +204,19 @@ type attemptRow struct {
 
 // writeOutcomes gives the outcomes that still count by the endpoints and the register.
 // The statement checks again that the attempt's number is the delivery's next one.
-func (q *queue) writeOutcomes(
-	ctx context.Context, tx *sqlx.Tx, batch []outcome, now map[string]webhooks.EndpointRow,
-) (closed []outcome, err error) {
+func (q *Queue) writeOutcomes(
+	ctx context.Context, tx *sqlx.Tx, batch []Outcome, now map[string]webhooks.EndpointRow,
+) (closed []Outcome, err error) {
 	var attempts []attemptRow
 	for _, o := range batch {
-		counts := q.inFlight.ownsOutcome(now[o.ProjectID], o)
+		counts := q.InFlight.ownsOutcome(now[o.ProjectID], o)
 		if counts {
 			closed = append(closed, o)
 		}
 		attempts = append(attempts, attemptRow{
-			ID: o.ID, Attempt: o.Attempt, Counts: counts, Sent: !o.unsent, Result: o.result, Wait: o.wait.Milliseconds(),
-			At: o.at, Took: o.took.Milliseconds(), URL: o.URL, Status: o.status, Error: o.err, Response: o.response,
-			Signature: o.signed.Service, Standard: o.signed.Standard,
+			ID: o.ID, Attempt: o.Attempt, Counts: counts, Sent: !o.Unsent, Result: o.Result, Wait: o.Wait.Milliseconds(),
+			At: o.At, Took: o.Took.Milliseconds(), URL: o.URL, Status: o.Status, Error: o.Err, Response: o.Response,
+			Signature: o.Signed.Service, Standard: o.Signed.Standard,
 		})
 	}
 	if _, err := tx.ExecContext(ctx, settleDeliveries, pgpool.Rows(attempts)); err != nil {

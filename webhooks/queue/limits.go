@@ -1,4 +1,4 @@
-package send
+package queue
 
 import (
 	"maps"
@@ -7,32 +7,32 @@ import (
 	"humanqa/webhooks"
 )
 
-// caps bound how many deliveries one endpoint is sent at once. An endpoint begins with a
+// Caps bound how many deliveries one endpoint is sent at once. An endpoint begins with a
 // few. A batch of answers that shows that it could take more doubles its cap. A failure
 // resets the cap to the initial one. A time-out sets it to one until a 2xx.
-type caps struct{ begin, most int }
+type Caps struct{ Begin, Most int }
 
 // endpointShare is how many deliveries each of the endpoints that are served together may
 // be sent at most. Above the initial cap they share only spare places: those above half
 // of the pool. So however high the cap of an endpoint was before it fell silent, raised
 // caps never use half of the pool.
-func (c caps) endpointShare(spare, endpoints int) int {
-	return min(c.begin+max(spare, 0)/endpoints, c.most)
+func (c Caps) endpointShare(spare, endpoints int) int {
+	return min(c.Begin+max(spare, 0)/endpoints, c.Most)
 }
 
 // adjustCaps sets the caps of endpoints after a batch. An endpoint that was sent little
 // says little of what it could take.
-func (c caps) adjustCaps(endpoints map[string]webhooks.EndpointRow, batch []outcome) {
+func (c Caps) adjustCaps(endpoints map[string]webhooks.EndpointRow, batch []Outcome) {
 	type answers struct{ good, bad, slow int }
 	got := map[string]answers{}
 	for _, o := range batch {
 		a := got[o.ProjectID]
 		switch {
-		case o.slow:
+		case o.Slow:
 			a.slow++
-		case o.result == delivered:
+		case o.Result == Delivered:
 			a.good++
-		case o.result != postponed:
+		case o.Result != Postponed:
 			a.bad++
 		}
 		got[o.ProjectID] = a
@@ -44,8 +44,8 @@ func (c caps) adjustCaps(endpoints map[string]webhooks.EndpointRow, batch []outc
 			e.Cap = 1
 		case was == 1 && a.good > 0, was > 1 && a.bad > 0:
 			e.Cap = 0
-		case was != 1 && a.bad == 0 && 4*a.good >= max(was, c.begin):
-			e.Cap = min(2*max(was, c.begin), c.most)
+		case was != 1 && a.bad == 0 && 4*a.good >= max(was, c.Begin):
+			e.Cap = min(2*max(was, c.Begin), c.Most)
 		}
 		endpoints[id] = e
 	}
@@ -92,7 +92,7 @@ func (u accountUse) fullAccounts(free int) []string {
 }
 
 // withBatch is the use with the places of a batch added.
-func (u accountUse) withBatch(batch []claimed) accountUse {
+func (u accountUse) withBatch(batch []Delivery) accountUse {
 	with := accountUse{}
 	maps.Copy(with, u)
 	for _, c := range batch {

@@ -1,6 +1,7 @@
-package send
+package queue
 
 import (
+	"net/http"
 	"testing"
 	"time"
 
@@ -12,10 +13,10 @@ import (
 // database for nothing until somebody wakes it.
 func TestNothingScheduledIsNoNextLook(t *testing.T) {
 	db := pgtest.New(t)
-	q := newQueue(db, 16, caps{8, 64}, time.Minute)
+	q := New(db, 16, Caps{8, 64}, time.Minute)
 	look := func() time.Duration {
 		t.Helper()
-		batch, next, err := q.claimDeliveries(t.Context(), q.pool)
+		batch, next, err := q.ClaimDeliveries(t.Context(), q.pool)
 		if err != nil || len(batch) > 0 {
 			t.Fatalf("claim gives %v, %v", batch, err)
 		}
@@ -40,37 +41,37 @@ func TestNothingScheduledIsNoNextLook(t *testing.T) {
 // out. What waits beside it is looked at now.
 func TestASettlementKnowsWhetherAnythingWaits(t *testing.T) {
 	t.Parallel()
-	s := newStock(t)
-	s.exec("DELETE FROM webhooks.deliveries WHERE project_id <> 'p1' OR revision > $1", 2*stockEndpoints)
+	h := newTenure(t, pgtest.New(t))
+	_, err := h.db.ExecContext(t.Context(), `INSERT INTO webhooks.endpoints (project_id, account_id, url, secret, due_at) VALUES ('p', 'a', 'https://qa.example', 's', now())`)
+	must.NoError(t, err)
+	insert := func(job string) {
+		t.Helper()
+		_, err := h.db.ExecContext(t.Context(), `INSERT INTO webhooks.deliveries (id, project_id, event_id, event, ordering_key, revision, body, state)
+			VALUES (gen_random_uuid(), 'p', gen_random_uuid(), 'job.created', $1, 0, 'body', 'pending')`, job)
+		must.NoError(t, err)
+	}
 	due := func() (at *time.Time) {
 		t.Helper()
-		must.NoError(t, s.db.GetContext(t.Context(), &at, "SELECT due_at FROM webhooks.endpoints WHERE project_id = 'p1'"))
+		must.NoError(t, h.db.GetContext(t.Context(), &at, "SELECT due_at FROM webhooks.endpoints"))
 		return at
 	}
-	claim := func(want int) []claimed {
+	settle := func(c Delivery, waits bool) {
 		t.Helper()
-		batch, _, err := s.queue.claimDeliveries(t.Context(), 256)
-		if err != nil || len(batch) != want {
-			t.Fatalf("claimed %d, %v, want %d", len(batch), err, want)
-		}
-		return batch
-	}
-	settle := func(c claimed, waits bool) {
-		t.Helper()
-		got, err := s.queue.settleOutcomes(t.Context(), []outcome{classify(c, answer{at: time.Now(), status: 200}, nil)})
-		if err != nil || got.waits != waits {
-			t.Fatalf("something waits: %v, %v, want %v", got.waits, err, waits)
+		if got := h.says(http.StatusOK, c); got.Waits != waits {
+			t.Fatalf("something waits: %v, want %v", got.Waits, waits)
 		}
 	}
-	batch := claim(2)
-	s.exec(insertStock + "VALUES (gen_random_uuid(), 'p1', gen_random_uuid(), 'job.created', 'late', 0, 'body', 'pending', NULL)")
+	insert("job-1")
+	insert("job-2")
+	batch := h.takes(2)
+	insert("late")
 	for _, c := range batch {
 		settle(c, true)
 		if at := due(); at == nil || at.After(time.Now()) {
 			t.Errorf("with one that came meanwhile the endpoint is looked at next at %v, want now", at)
 		}
 	}
-	settle(claim(1)[0], false)
+	settle(h.takes(1)[0], false)
 	if at := due(); at != nil {
 		t.Errorf("with nothing left the endpoint is looked at next at %v", at)
 	}

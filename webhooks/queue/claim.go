@@ -1,4 +1,4 @@
-package send
+package queue
 
 import (
 	"context"
@@ -12,25 +12,26 @@ import (
 	"humanqa/webhooks"
 )
 
-// queue is the dispatcher's view of the tables. It has endpoints that are due, each
+// Queue is the dispatcher's view of the tables. It has endpoints that are due, each
 // leased while one of its deliveries is under way, and each with a cap on those. Only the
 // loop's goroutine uses it.
-type queue struct {
-	db       *sqlx.DB
+type Queue struct {
+	DB       *sqlx.DB
+	InFlight *inFlight
+	Short    bool // the last claim left deliveries for lack of places
 	pool     int
-	cap      caps
-	inFlight *inFlight
-	short    bool // the last claim left deliveries for lack of places
+	cap      Caps
 	peers
 }
 
-func newQueue(db *sqlx.DB, pool int, limits caps, lease time.Duration) queue {
-	return queue{db: db, pool: pool, cap: limits, inFlight: newInFlight(lease)}
+// New opens the queue. Its leases are those of a holder of its own.
+func New(db *sqlx.DB, pool int, limits Caps, lease time.Duration) *Queue {
+	return &Queue{DB: db, pool: pool, cap: limits, InFlight: newInFlight(lease)}
 }
 
-// claimed is a delivery that this process sends, with the endpoint as it was at that
+// Delivery is a delivery that this process sends, with the endpoint as it was at that
 // moment.
-type claimed struct {
+type Delivery struct {
 	ID             string `db:"id"`
 	ProjectID      string `db:"project_id"`
 	Event          string `db:"event"`
@@ -187,20 +188,20 @@ FROM (
 // never happened, and a delivery with a lost result is sent again under its id.
 const noWait = `; SET LOCAL synchronous_commit = off`
 
-// claimDeliveries takes up to limit due deliveries, and their endpoints' leases. next is when
+// ClaimDeliveries takes up to limit due deliveries, and their endpoints' leases. next is when
 // to look again, at the latest; negative when nothing is scheduled, or all places are
 // taken. A crash after the commit leaves leases that run out.
-func (q *queue) claimDeliveries(ctx context.Context, limit int) (batch []claimed, next time.Duration, err error) {
-	_, batch, next, err = q.settleAndClaim(ctx, nil, limit)
+func (q *Queue) ClaimDeliveries(ctx context.Context, limit int) (batch []Delivery, next time.Duration, err error) {
+	_, batch, next, err = q.SettleAndClaim(ctx, nil, limit)
 	return batch, next, err
 }
 
-func (q *queue) claimDeliveriesIn(
+func (q *Queue) claimDeliveriesIn(
 	ctx context.Context, tx *sqlx.Tx, limit int, use accountUse,
-) (batch []claimed, next time.Duration, err error) {
+) (batch []Delivery, next time.Duration, err error) {
 	full := use.fullAccounts(limit)
 	var endpoints []dueEndpoint
-	if err := tx.SelectContext(ctx, &endpoints, lockDueEndpoints, pq.Array(full), limit, q.inFlight.holder); err != nil {
+	if err := tx.SelectContext(ctx, &endpoints, lockDueEndpoints, pq.Array(full), limit, q.InFlight.Holder); err != nil {
 		return nil, 0, fmt.Errorf("lock due endpoints: %w", err)
 	}
 	if len(endpoints) > 0 {
@@ -208,13 +209,13 @@ func (q *queue) claimDeliveriesIn(
 			return nil, 0, err
 		}
 		err := tx.SelectContext(ctx, &batch, leaseDue, pgpool.Rows(q.endpointRooms(endpoints, limit, use)), limit,
-			q.inFlight.holder, q.inFlight.lease.Milliseconds(), pgpool.Rows(use.quotas(limit)), quota(limit, 0))
+			q.InFlight.Holder, q.InFlight.lease.Milliseconds(), pgpool.Rows(use.quotas(limit)), quota(limit, 0))
 		if err != nil {
 			return nil, 0, fmt.Errorf("lease due deliveries: %w", err)
 		}
 	}
 	full = use.withBatch(batch).fullAccounts(limit - len(batch))
-	q.short = len(batch) == limit || len(full) > 0
+	q.Short = len(batch) == limit || len(full) > 0
 	if len(batch) == limit {
 		return batch, -1, nil
 	}
@@ -222,14 +223,14 @@ func (q *queue) claimDeliveriesIn(
 		MS     int64 `db:"ms"`
 		Others bool  `db:"others"`
 	}
-	if err := tx.GetContext(ctx, &look, untilDue, pq.Array(full), q.inFlight.holder); err != nil {
+	if err := tx.GetContext(ctx, &look, untilDue, pq.Array(full), q.InFlight.Holder); err != nil {
 		return nil, 0, fmt.Errorf("find the next due endpoint: %w", err)
 	}
 	next = time.Duration(look.MS) * time.Millisecond
 	switch q.present = look.Others; {
 	case q.present:
 		next = sooner(next, q.nextPeerLook())
-	case q.short: // others may take what is left
+	case q.Short: // others may take what is left
 		next = sooner(next, peerLookEvery)
 	}
 	return batch, next, nil
@@ -247,7 +248,7 @@ type endpointRoom struct {
 // under way, and how many of them in this claim. The second number is about the
 // endpoint's part of the quotas of all these accounts, since few deliveries beyond that
 // would be picked.
-func (q *queue) endpointRooms(endpoints []dueEndpoint, limit int, use accountUse) (rooms []endpointRoom) {
+func (q *Queue) endpointRooms(endpoints []dueEndpoint, limit int, use accountUse) (rooms []endpointRoom) {
 	most := q.cap.endpointShare(limit-q.pool/2, len(endpoints))
 	all := 0
 	for _, account := range webhooks.Distinct(endpoints, func(e dueEndpoint) string { return e.AccountID }) {
@@ -255,7 +256,7 @@ func (q *queue) endpointRooms(endpoints []dueEndpoint, limit int, use accountUse
 	}
 	each := (2*min(all, limit) + len(endpoints) - 1) / len(endpoints)
 	for _, e := range endpoints {
-		n := q.cap.begin
+		n := q.cap.Begin
 		if e.Cap > 0 {
 			n = min(e.Cap, most)
 		}

@@ -1,4 +1,4 @@
-package send
+package queue
 
 import (
 	"context"
@@ -20,12 +20,12 @@ import (
 // and their health. It disables an endpoint with a delivery that failed for good, and
 // holds its other deliveries. It postpones all deliveries of an endpoint whose secret
 // cannot be opened.
-func (q *queue) concludeEndpoints(
-	ctx context.Context, tx *sqlx.Tx, batch []outcome, now map[string]webhooks.EndpointRow,
-) (s settlement, err error) {
+func (q *Queue) concludeEndpoints(
+	ctx context.Context, tx *sqlx.Tx, batch []Outcome, now map[string]webhooks.EndpointRow,
+) (s Settlement, err error) {
 	causes := map[string]string{} // deliveries that failed for good, by project
 	for _, o := range batch {
-		if _, known := causes[o.ProjectID]; o.result == exhausted && now[o.ProjectID].Enabled && !known {
+		if _, known := causes[o.ProjectID]; o.Result == Exhausted && now[o.ProjectID].Enabled && !known {
 			causes[o.ProjectID] = o.ID
 		}
 	}
@@ -39,20 +39,24 @@ func (q *queue) concludeEndpoints(
 	adjustHealth(after, batch)
 	adjustSecrets(after, batch)
 	for id, e := range after {
-		if e.LastError == sealedSecret && now[id].LastError != sealedSecret {
-			s.sealed = append(s.sealed, id)
+		if e.LastError == SealedSecret && now[id].LastError != SealedSecret {
+			s.Sealed = append(s.Sealed, id)
 		}
-		s.confirmed = s.confirmed || e.NewSecret == webhooks.SecretConfirmed && now[id].NewSecret != webhooks.SecretConfirmed
+		s.Confirmed = s.Confirmed || e.NewSecret == webhooks.SecretConfirmed && now[id].NewSecret != webhooks.SecretConfirmed
 	}
 	if err := postponeSealed(ctx, tx, batch); err != nil {
-		return settlement{}, err
+		return Settlement{}, err
 	}
-	if s.waits, err = saveEndpoints(ctx, tx, after, batch); err != nil || len(causes) == 0 {
+	if s.Waits, err = saveEndpoints(ctx, tx, after, batch); err != nil || len(causes) == 0 {
 		return s, err
 	}
-	s.disabled, err = disableEndpoints(ctx, tx, causes)
+	s.Disabled, err = disableEndpoints(ctx, tx, causes)
 	return s, err
 }
+
+// UnsealWait postpones the deliveries of an endpoint whose secret cannot be opened. None
+// of them is sent before the secret can be opened.
+const UnsealWait = time.Minute
 
 const postponeDeliveries = `
 UPDATE webhooks.deliveries
@@ -61,47 +65,47 @@ WHERE project_id = ANY($1) AND state = 'pending' AND due_at > '-infinity' AND du
 
 // postponeSealed also postpones all other due deliveries of endpoints whose secret cannot
 // be opened.
-func postponeSealed(ctx context.Context, tx *sqlx.Tx, batch []outcome) error {
+func postponeSealed(ctx context.Context, tx *sqlx.Tx, batch []Outcome) error {
 	var ids []string
 	for _, o := range batch {
-		if o.unsent {
+		if o.Unsent {
 			ids = append(ids, o.ProjectID)
 		}
 	}
 	if len(ids) == 0 {
 		return nil
 	}
-	return pgpool.Exec(ctx, tx, "postpone deliveries", postponeDeliveries, pq.Array(ids), unsealWait.Milliseconds())
+	return pgpool.Exec(ctx, tx, "postpone deliveries", postponeDeliveries, pq.Array(ids), UnsealWait.Milliseconds())
 }
 
 // adjustHealth updates the health of endpoints. It ignores attempts from before the
 // endpoint's last reset, and test events.
-func adjustHealth(endpoints map[string]webhooks.EndpointRow, batch []outcome) {
+func adjustHealth(endpoints map[string]webhooks.EndpointRow, batch []Outcome) {
 	for _, o := range batch {
 		e, known := endpoints[o.ProjectID]
 		if !known || o.Resets != e.Resets || o.Event == announce.TestName {
 			continue
 		}
 		s := &e.EndpointHealth
-		ended := o.at.Add(o.took)
-		switch o.result {
-		case delivered:
+		ended := o.At.Add(o.Took)
+		switch o.Result {
+		case Delivered:
 			*s = webhooks.EndpointHealth{LastSuccessAt: &ended}
-		case retry, exhausted:
+		case Retry, Exhausted:
 			if s.FailingSince == nil {
-				s.FailingSince = &o.at
+				s.FailingSince = &o.At
 			}
 			s.ConsecutiveFailures++
-			s.LastError = o.err
-		case postponed:
-			if !o.unsent || s.LastError == sealedSecret {
+			s.LastError = o.Err
+		case Postponed:
+			if !o.Unsent || s.LastError == SealedSecret {
 				continue
 			}
 			if s.FailingSince == nil {
-				s.FailingSince = &o.at
+				s.FailingSince = &o.At
 			}
-			s.LastError = sealedSecret
-		case undelivered:
+			s.LastError = SealedSecret
+		case Undelivered:
 			continue
 		}
 		endpoints[o.ProjectID] = e
@@ -147,7 +151,7 @@ type settledEndpoint struct {
 }
 
 // saveEndpoints writes the endpoints, and says whether one of them is due now.
-func saveEndpoints(ctx context.Context, tx *sqlx.Tx, after map[string]webhooks.EndpointRow, batch []outcome) (waits bool, err error) {
+func saveEndpoints(ctx context.Context, tx *sqlx.Tx, after map[string]webhooks.EndpointRow, batch []Outcome) (waits bool, err error) {
 	if len(batch) == 0 {
 		return false, nil
 	}
@@ -160,20 +164,20 @@ func saveEndpoints(ctx context.Context, tx *sqlx.Tx, after map[string]webhooks.E
 	}
 	var due []bool
 	err = tx.SelectContext(ctx, &due, settleEndpoints, pgpool.Rows(endpoints),
-		pq.Array(webhooks.Distinct(batch, func(o outcome) string { return o.ID })))
+		pq.Array(webhooks.Distinct(batch, func(o Outcome) string { return o.ID })))
 	if err != nil {
 		return false, fmt.Errorf("settle endpoints: %w", err)
 	}
 	return slices.Contains(due, true), nil
 }
 
-// sealedSecret is the error of deliveries that could not be signed, and of
+// SealedSecret is the error of deliveries that could not be signed, and of
 // their endpoint.
-const sealedSecret = "the signing secret cannot be opened"
+const SealedSecret = "the signing secret cannot be opened"
 
 // The errors of attempts that say nothing about the endpoint.
 const (
-	interrupted = "interrupted: "
+	Interrupted = "interrupted: "
 	lost        = "the outcome is unknown: the sender went away"
 )
 
@@ -187,7 +191,7 @@ WITH failed AS (
 	FROM json_to_recordset($1) AS c (project_id text, delivery_id uuid)
 	JOIN webhooks.deliveries d ON d.id = c.delivery_id
 	JOIN webhooks.attempts a ON a.delivery_id = d.id
-	WHERE a.error NOT IN ('', '` + lost + `') AND a.error NOT LIKE '` + interrupted + `%'
+	WHERE a.error NOT IN ('', '` + lost + `') AND a.error NOT LIKE '` + Interrupted + `%'
 ), met AS (
 	SELECT project_id, error, min(attempt) AS first
 	FROM failed

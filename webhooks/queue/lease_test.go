@@ -1,4 +1,4 @@
-package send
+package queue
 
 import (
 	"maps"
@@ -19,16 +19,16 @@ import (
 type tenure struct {
 	*testing.T
 	db *sqlx.DB
-	queue
+	*Queue
 }
 
 func newTenure(t *testing.T, db *sqlx.DB) *tenure {
-	return &tenure{T: t, db: db, queue: newQueue(db, 16, caps{8, 64}, time.Minute)}
+	return &tenure{T: t, db: db, Queue: New(db, 16, Caps{8, 64}, time.Minute)}
 }
 
-func (h *tenure) takes(n int) []claimed {
+func (h *tenure) takes(n int) []Delivery {
 	h.Helper()
-	batch, _, err := h.claimDeliveries(h.Context(), 16)
+	batch, _, err := h.ClaimDeliveries(h.Context(), 16)
 	if err != nil || len(batch) != n {
 		h.Fatalf("claimed %v, %v, want %d", batch, err, n)
 	}
@@ -36,17 +36,17 @@ func (h *tenure) takes(n int) []claimed {
 }
 
 // says settles deliveries as answered with the status; one that is no 2xx was the last try.
-func (h *tenure) says(status int, batch ...claimed) settlement {
+func (h *tenure) says(status int, batch ...Delivery) Settlement {
 	h.Helper()
-	var done []outcome
+	var done []Outcome
 	for _, c := range batch {
-		a := answer{at: time.Now(), status: status}
+		a := Answer{At: time.Now(), Status: status}
 		if status != http.StatusOK {
-			a.err = "no"
+			a.Err = "no"
 		}
-		done = append(done, classify(c, a, nil))
+		done = append(done, Classify(c, a, nil))
 	}
-	s, err := h.settleOutcomes(h.Context(), done)
+	s, err := h.SettleOutcomes(h.Context(), done)
 	must.NoError(h, err)
 	return s
 }
@@ -74,8 +74,8 @@ func TestAPausedDispatcherDoesNotSettleOverAnothersWork(t *testing.T) {
 		_, err := db.ExecContext(t.Context(), query)
 		must.NoError(t, err)
 	}
-	for name, meanwhile := range map[string]func(paused, other *tenure, late []claimed){
-		"the other is sending": func(paused, other *tenure, late []claimed) {
+	for name, meanwhile := range map[string]func(paused, other *tenure, late []Delivery){
+		"the other is sending": func(paused, other *tenure, late []Delivery) {
 			again := other.takes(1)
 			other.is("pending after 1 [1:0] on leased 1")
 			paused.says(http.StatusGone, late...)
@@ -84,28 +84,28 @@ func TestAPausedDispatcherDoesNotSettleOverAnothersWork(t *testing.T) {
 			other.says(http.StatusOK, again...)
 			other.is("delivered after 2 [1:410 2:200] on free 0")
 		},
-		"the other has settled": func(paused, other *tenure, late []claimed) {
+		"the other has settled": func(paused, other *tenure, late []Delivery) {
 			other.says(http.StatusOK, other.takes(1)...)
 			paused.says(http.StatusGone, late...)
 			other.is("delivered after 2 [1:410 2:200] on free 0")
 		},
-		"it has taken the endpoint again": func(paused, other *tenure, late []claimed) {
-			again := classify(other.takes(1)[0], answer{at: time.Now(), status: http.StatusTeapot, err: "no"}, []time.Duration{0})
-			if _, err := other.settleOutcomes(t.Context(), []outcome{again}); err != nil { // a retry, at once
+		"it has taken the endpoint again": func(paused, other *tenure, late []Delivery) {
+			again := Classify(other.takes(1)[0], Answer{At: time.Now(), Status: http.StatusTeapot, Err: "no"}, []time.Duration{0})
+			if _, err := other.SettleOutcomes(t.Context(), []Outcome{again}); err != nil { // a retry, at once
 				t.Fatal(err)
 			}
 			third := paused.takes(1)
-			if s := paused.says(http.StatusGone, late...); len(s.disabled) > 0 {
+			if s := paused.says(http.StatusGone, late...); len(s.Disabled) > 0 {
 				t.Error("the endpoint was disabled by an attempt that no longer counts")
 			}
 			other.is("pending after 2 [1:410 2:418] on leased 1")
 			paused.says(http.StatusOK, third...)
 			other.is("delivered after 3 [1:410 2:418 3:200] on free 0")
 		},
-		"a crash of the database has forgotten its claim": func(paused, other *tenure, late []claimed) {
+		"a crash of the database has forgotten its claim": func(paused, other *tenure, late []Delivery) {
 			exec("UPDATE webhooks.endpoints SET lease_id = NULL, leased_until = NULL, in_flight = '{}'")
 			again := other.takes(1)
-			if s := paused.says(http.StatusGone, late...); len(s.disabled) > 0 {
+			if s := paused.says(http.StatusGone, late...); len(s.Disabled) > 0 {
 				t.Error("the endpoint was disabled by an attempt that no longer counts")
 			}
 			other.is("pending after 0 [1:410] on leased 1")
@@ -144,25 +144,25 @@ func TestTheLeasesOfADispatcherThatDiedEndWithItsConnection(t *testing.T) {
 	}
 	mute, mortal, other := newTenure(t, db), newTenure(t, db), newTenure(t, db)
 	for _, h := range []*tenure{mute, mortal} {
-		if batch, _, err := h.claimDeliveries(t.Context(), 1); err != nil || len(batch) != 1 {
+		if batch, _, err := h.ClaimDeliveries(t.Context(), 1); err != nil || len(batch) != 1 {
 			t.Fatal(batch, err)
 		}
 	}
-	life := pgtest.NewDB(t, pgpool.Named(dsn, sessionName(mortal.inFlight.holder)))
+	life := pgtest.NewDB(t, pgpool.Named(dsn, SessionName(mortal.InFlight.Holder)))
 	must.NoError(t, life.PingContext(t.Context()))
 	other.takes(0)
 	eventually.True(t, "it is seen alive", func() bool { other.takes(0); return len(other.known) == 1 })
 	must.NoError(t, life.Close())
-	var got []claimed
+	var got []Delivery
 	eventually.True(t, "its endpoint is taken over", func() bool {
-		batch, next, err := other.claimDeliveries(t.Context(), 16)
+		batch, next, err := other.ClaimDeliveries(t.Context(), 16)
 		if err != nil || next > peerLookEvery {
 			t.Fatal(next, err)
 		}
 		got = append(got, batch...)
 		return len(got) > 0
 	})
-	if len(got) != 1 || got[0].ID != slices.Collect(maps.Keys(mortal.inFlight.deliveries))[0] || got[0].Attempt != 2 {
+	if len(got) != 1 || got[0].ID != slices.Collect(maps.Keys(mortal.InFlight.deliveries))[0] || got[0].Attempt != 2 {
 		t.Errorf("it took %+v", got)
 	}
 }

@@ -1,0 +1,53 @@
+package queue
+
+import (
+	"net/http"
+
+	"humanqa/webhooks"
+)
+
+// SignsWithNew says whether X-Service-Signature is made with the new secret.
+func (c Delivery) SignsWithNew() bool {
+	if c.PreviousSecret == "" {
+		return true
+	}
+	newFirst, odd := c.NewSecret != webhooks.SecretNotAccepted, c.Failures%2 == 1
+	return newFirst != odd
+}
+
+// adjustSecrets sets the receivers' reactions to their new secrets.
+func adjustSecrets(endpoints map[string]webhooks.EndpointRow, batch []Outcome) {
+	for _, o := range batch {
+		e, known := endpoints[o.ProjectID]
+		if !known || o.Result != Delivered || o.PreviousSecret == "" || e.PreviousSecret == "" || o.Secret != e.Secret {
+			continue
+		}
+		e.NewSecret = o.provesSecret(e.NewSecret)
+		endpoints[o.ProjectID] = e
+	}
+}
+
+// provesSecret is the receiver's reaction to the new secret after a success during an
+// overlap; before is the reaction so far.
+func (o Outcome) provesSecret(before string) string {
+	switch {
+	case before == webhooks.SecretConfirmed:
+		return webhooks.SecretConfirmed
+	case !o.SignsWithNew():
+		return webhooks.SecretNotAccepted
+	case o.Failures > 0 && refusesSignature(o.LastStatus):
+		return webhooks.SecretConfirmed
+	}
+	return webhooks.SecretAccepted
+}
+
+// refusesSignature says whether the status may be the answer to a signature that the
+// receiver cannot verify. A 5xx, and a status that asks for a later try, say nothing
+// about the signature.
+func refusesSignature(status int) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return false
+	}
+	return status >= 400 && status < 500
+}
