@@ -99,13 +99,5 @@ func (t *Tenure) Believe(at eventstore.Checkpoint) { t.f.lease.Stored = at }
 // Decoded are the types whose events the consumer wants decoded.
 func Decoded(c Consumer) map[string]bool { return handledBy(c) }
 
-// Peers are the sessions that a supervisor saw.
-type Peers struct{ p peers }
-
-// Note takes what a look saw.
-func (p *Peers) Note(started time.Time, present []string) (dead []string) {
-	return p.p.note(started, present)
-}
-
 // OwnerOfSession is one of the process, the same each time.
 func (s *Supervisor) OwnerOfSession() string { return "host:1/" + s.session + ".runner" }

@@ -2,10 +2,8 @@ package consumer
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
@@ -14,11 +12,9 @@ import (
 	"humanqa/internal/pgpool"
 )
 
-// A process that has died is noticed before its leases end: its connection with the name of
-// its session is gone, since a kernel closes the connections of the dead. Where no such
-// connection was ever seen (a pooler that hides names, an older version), or a frozen process
-// keeps it, the leases have to end first. The fencing token makes a mistake harmless: a live
-// owner whose lease was ended takes it again, or loses a batch.
+// A process that has died is noticed before its leases end (pgpool.Sessions). Where it is not,
+// or its version is older, the leases have to end first. The fencing token makes a mistake
+// harmless: a live owner whose lease was ended takes it again, or loses a batch.
 const (
 	// sessionPrefix begins the name of the connection. lookSQL has it and its length.
 	sessionPrefix = "consumers "
@@ -28,14 +24,9 @@ const (
 
 // Present keeps the connection that shows other processes that this one lives, until ctx ends.
 func (s *Supervisor) Present(ctx context.Context, dsn string) error {
-	woken := pgpool.Listen(ctx, pgpool.Named(dsn, sessionPrefix+s.session), sessionChannel, nil)
-	for {
-		select {
-		case <-woken:
-		case <-ctx.Done():
-			return nil
-		}
-	}
+	pgpool.Listen(ctx, pgpool.Named(dsn, sessionPrefix+s.session), sessionChannel, nil)
+	<-ctx.Done()
+	return nil
 }
 
 // sessionOf is the session in an owner's name; empty for an owner of an older version.
@@ -46,33 +37,6 @@ func sessionOf(owner string) string {
 		return ""
 	}
 	return session
-}
-
-// peers holds the sessions that were seen. The goroutine that looks for work owns it.
-type peers struct {
-	started time.Time      // the start of the database, after which all connections are new
-	missed  map[string]int // looks since a session was seen last
-}
-
-// note takes the sessions that a look saw, and gives those that were missing in two looks
-// one after the other. A connection that broke is opened anew in between.
-func (p *peers) note(started time.Time, present []string) (dead []string) {
-	if !started.Equal(p.started) {
-		p.started, p.missed = started, map[string]int{}
-	}
-	for session := range p.missed {
-		p.missed[session]++
-	}
-	for _, session := range present {
-		p.missed[session] = 0
-	}
-	for session, looks := range p.missed {
-		if looks >= 2 {
-			dead = append(dead, session)
-			delete(p.missed, session)
-		}
-	}
-	return dead
 }
 
 const endLeasesSQL = `
@@ -92,8 +56,5 @@ func endLeases(ctx context.Context, db *sqlx.DB, dead []string, all []generation
 	if len(owners) == 0 {
 		return nil
 	}
-	if _, err := db.ExecContext(ctx, endLeasesSQL, pq.Array(owners)); err != nil {
-		return fmt.Errorf("end the leases of a process that has died: %w", err)
-	}
-	return nil
+	return pgpool.Exec(ctx, db, "end the leases of a process that has died", endLeasesSQL, pq.Array(owners))
 }

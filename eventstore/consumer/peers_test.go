@@ -2,11 +2,8 @@ package consumer_test
 
 import (
 	"context"
-	"slices"
 	"testing"
-	"time"
 
-	"humanqa/eventstore/consumer"
 	"humanqa/internal/testing/modeltest"
 	"humanqa/internal/testing/pgtest"
 )
@@ -39,34 +36,4 @@ func TestTheLeaseOfAProcessThatDiesIsTakenOverAtOnce(t *testing.T) {
 		t.Error("the dead process has its lease")
 	}
 	w.Sound(w.Sup, "jobs")
-}
-
-func TestAProcessIsDeadWhenTwoLooksInARowMissIt(t *testing.T) {
-	t.Parallel()
-	start := time.Now()
-	for name, c := range map[string]struct {
-		looks [][]string
-		dead  []string
-	}{
-		"it lives":                            {[][]string{{"a"}, {"a"}, {"a"}}, nil},
-		"its connection broke and came back":  {[][]string{{"a"}, {}, {"a"}, {}}, nil},
-		"it is gone":                          {[][]string{{"a", "b"}, {"b"}, {"b"}}, []string{"a"}},
-		"it is gone, which is told once":      {[][]string{{"a"}, {}, {}, {}}, nil},
-		"it was never seen, as with a pooler": {[][]string{{}, {}, {}}, nil},
-	} {
-		var p consumer.Peers
-		var dead []string
-		for _, present := range c.looks {
-			dead = p.Note(start, present)
-		}
-		if !slices.Equal(dead, c.dead) {
-			t.Errorf("%s: the last look finds %v dead, want %v", name, dead, c.dead)
-		}
-	}
-	var p consumer.Peers
-	p.Note(start, []string{"a"})
-	p.Note(start.Add(time.Second), nil) // Postgres was restarted: every connection is new
-	if dead := p.Note(start.Add(time.Second), nil); len(dead) > 0 {
-		t.Errorf("after a restart of Postgres %v is dead", dead)
-	}
 }

@@ -40,7 +40,7 @@ type Supervisor struct {
 	notifies  atomic.Bool // another process waits for consumers that run here
 	tracer    *tracing.Tracer
 	session   string // part of the names of this process's owners, and of its connection
-	peers     peers
+	peers     pgpool.Sessions
 }
 
 // TraceWith makes batches of rows record spans of the requests behind them. It is called before Run.
@@ -169,7 +169,7 @@ func (s *Supervisor) lookForWork(ctx context.Context, runners *runnerSet) error 
 		}
 	}
 	s.observeStalls(all)
-	if err := endLeases(ctx, s.db, s.peers.note(seen[0].Started, seen[0].Present), all); err != nil {
+	if err := endLeases(ctx, s.db, s.peers.Dead(seen[0].Started, seen[0].Present), all); err != nil {
 		return err
 	}
 	if !retired {
