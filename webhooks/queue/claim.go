@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -11,44 +12,6 @@ import (
 	"humanqa/internal/pgpool"
 	"humanqa/webhooks"
 )
-
-// Queue is the dispatcher's view of the tables. It has endpoints that are due, each
-// leased while one of its deliveries is under way, and each with a cap on those. Only the
-// loop's goroutine uses it.
-type Queue struct {
-	DB       *sqlx.DB
-	InFlight *inFlight
-	Short    bool // the last claim left deliveries for lack of places
-	pool     int
-	cap      Caps
-	peers
-}
-
-// New opens the queue. Its leases are those of a holder of its own.
-func New(db *sqlx.DB, pool int, limits Caps, lease time.Duration) *Queue {
-	return &Queue{DB: db, pool: pool, cap: limits, InFlight: newInFlight(lease)}
-}
-
-// Delivery is a delivery that this process sends, with the endpoint as it was at that
-// moment.
-type Delivery struct {
-	ID             string `db:"id"`
-	ProjectID      string `db:"project_id"`
-	Event          string `db:"event"`
-	Body           []byte `db:"body"`
-	RequestID      string `db:"request_id"` // of the request that led to the event; empty: none is known
-	Trace          string `db:"trace"`      // its traceparent; empty: none
-	Attempt        int    `db:"attempt"`    // its number, from one: the settlement checks it
-	Failures       int    `db:"failures"`
-	AccountID      string `db:"account_id"`
-	URL            string `db:"url"`
-	Secret         string `db:"secret"`
-	PreviousSecret string `db:"previous_secret"` // empty outside a rotation's overlap
-	NewSecret      string `db:"new_secret"`      // as in endpoint
-	LastStatus     int    `db:"last_status"`     // of the attempt before; 0: none
-	Resets         int64  `db:"generation"`
-	webhooks.OwnHeaders
-}
 
 // servable is the condition for the endpoints to look at. It leaves out accounts that
 // have used up their quota of the pool.
@@ -188,20 +151,66 @@ FROM (
 // never happened, and a delivery with a lost result is sent again under its id.
 const noWait = `; SET LOCAL synchronous_commit = off`
 
-// ClaimDeliveries takes up to limit due deliveries, and their endpoints' leases. next is when
-// to look again, at the latest; negative when nothing is scheduled, or all places are
-// taken. A crash after the commit leaves leases that run out.
-func (q *Queue) ClaimDeliveries(ctx context.Context, limit int) (batch []Delivery, next time.Duration, err error) {
-	_, batch, next, err = q.SettleAndClaim(ctx, nil, limit)
-	return batch, next, err
+// Exchange settles outcomes, and takes up to limit due deliveries with their endpoints'
+// leases, in one transaction. next is when to look again, at the latest; negative when
+// nothing is scheduled, or all places are taken. After an error nothing was written, and the
+// same outcomes may be settled again. A crash after the commit leaves leases that run out.
+func (q *Queue) Exchange(
+	ctx context.Context, done []Outcome, limit int,
+) (s Settlement, batch []Delivery, next time.Duration, err error) {
+	until := q.inFlight.leaseEnd()
+	use, back := q.inFlight.accountUse()
+	if len(done) == 0 && limit == 0 {
+		q.short = true
+		return s, nil, back, nil
+	}
+	if err := q.peers.endDeadLeases(ctx, q.db, q.inFlight.holder); err != nil {
+		return s, nil, 0, err
+	}
+	err = q.inTx(ctx, done, func(tx *sqlx.Tx) error {
+		if s, err = q.settle(ctx, tx, done); err != nil {
+			return err
+		}
+		batch, next, err = q.claim(ctx, tx, limit, use)
+		return err
+	})
+	if err != nil {
+		return s, nil, 0, err
+	}
+	q.inFlight.addBatch(batch, until)
+	return s, batch, sooner(next, back), nil
 }
 
-func (q *Queue) claimDeliveriesIn(
-	ctx context.Context, tx *sqlx.Tx, limit int, use accountUse,
-) (batch []Delivery, next time.Duration, err error) {
+// Settle is Exchange without a claim.
+func (q *Queue) Settle(ctx context.Context, done []Outcome) (s Settlement, err error) {
+	err = q.inTx(ctx, done, func(tx *sqlx.Tx) error {
+		s, err = q.settle(ctx, tx, done)
+		return err
+	})
+	s.Waits = s.Waits || q.short
+	return s, err
+}
+
+// inTx settles outcomes in a transaction, which waits for the disk unless all of them are
+// successes.
+func (q *Queue) inTx(ctx context.Context, done []Outcome, f func(*sqlx.Tx) error) error {
+	settings := planOnce
+	if !slices.ContainsFunc(done, func(o Outcome) bool { return o.Result != Delivered }) {
+		settings += noWait
+	}
+	if err := pgpool.InTxSet(ctx, q.db, settings, f); err != nil {
+		return err
+	}
+	for _, o := range done {
+		q.inFlight.remove(o.Delivery)
+	}
+	return nil
+}
+
+func (q *Queue) claim(ctx context.Context, tx *sqlx.Tx, limit int, use accountUse) (batch []Delivery, next time.Duration, err error) {
 	full := use.fullAccounts(limit)
 	var endpoints []dueEndpoint
-	if err := tx.SelectContext(ctx, &endpoints, lockDueEndpoints, pq.Array(full), limit, q.InFlight.Holder); err != nil {
+	if err := tx.SelectContext(ctx, &endpoints, lockDueEndpoints, pq.Array(full), limit, q.inFlight.holder); err != nil {
 		return nil, 0, fmt.Errorf("lock due endpoints: %w", err)
 	}
 	if len(endpoints) > 0 {
@@ -209,13 +218,13 @@ func (q *Queue) claimDeliveriesIn(
 			return nil, 0, err
 		}
 		err := tx.SelectContext(ctx, &batch, leaseDue, pgpool.Rows(q.endpointRooms(endpoints, limit, use)), limit,
-			q.InFlight.Holder, q.InFlight.lease.Milliseconds(), pgpool.Rows(use.quotas(limit)), quota(limit, 0))
+			q.inFlight.holder, q.inFlight.lease.Milliseconds(), pgpool.Rows(use.quotas(limit)), quota(limit, 0))
 		if err != nil {
 			return nil, 0, fmt.Errorf("lease due deliveries: %w", err)
 		}
 	}
 	full = use.withBatch(batch).fullAccounts(limit - len(batch))
-	q.Short = len(batch) == limit || len(full) > 0
+	q.short = len(batch) == limit || len(full) > 0
 	if len(batch) == limit {
 		return batch, -1, nil
 	}
@@ -223,14 +232,14 @@ func (q *Queue) claimDeliveriesIn(
 		MS     int64 `db:"ms"`
 		Others bool  `db:"others"`
 	}
-	if err := tx.GetContext(ctx, &look, untilDue, pq.Array(full), q.InFlight.Holder); err != nil {
+	if err := tx.GetContext(ctx, &look, untilDue, pq.Array(full), q.inFlight.holder); err != nil {
 		return nil, 0, fmt.Errorf("find the next due endpoint: %w", err)
 	}
 	next = time.Duration(look.MS) * time.Millisecond
-	switch q.present = look.Others; {
-	case q.present:
-		next = sooner(next, q.nextPeerLook())
-	case q.Short: // others may take what is left
+	switch q.peers.present = look.Others; {
+	case q.peers.present:
+		next = sooner(next, q.peers.nextPeerLook())
+	case q.short: // others may take what is left
 		next = sooner(next, peerLookEvery)
 	}
 	return batch, next, nil
@@ -249,14 +258,14 @@ type endpointRoom struct {
 // endpoint's part of the quotas of all these accounts, since few deliveries beyond that
 // would be picked.
 func (q *Queue) endpointRooms(endpoints []dueEndpoint, limit int, use accountUse) (rooms []endpointRoom) {
-	most := q.cap.endpointShare(limit-q.pool/2, len(endpoints))
+	most := q.caps.endpointShare(limit-q.pool/2, len(endpoints))
 	all := 0
 	for _, account := range webhooks.Distinct(endpoints, func(e dueEndpoint) string { return e.AccountID }) {
 		all += quota(limit, use[account])
 	}
 	each := (2*min(all, limit) + len(endpoints) - 1) / len(endpoints)
 	for _, e := range endpoints {
-		n := q.cap.Begin
+		n := q.caps.Begin
 		if e.Cap > 0 {
 			n = min(e.Cap, most)
 		}
@@ -266,11 +275,44 @@ func (q *Queue) endpointRooms(endpoints []dueEndpoint, limit int, use accountUse
 	return rooms
 }
 
-// lockEndpoints locks the rows in the order that all transactions keep when they wait for
-// rows.
-const lockEndpoints = `
-SELECT ` + webhooks.EndpointColumns + `
-FROM webhooks.endpoints
-WHERE project_id = ANY($1)
-ORDER BY project_id
-FOR UPDATE`
+// expireAttemptsSQL expires attempts with an unknown outcome. Each counts as an attempt.
+// A process that still brings the outcome finds another number, and changes only the log
+// of attempts.
+const expireAttemptsSQL = `
+WITH gone AS (
+	UPDATE webhooks.deliveries
+	SET attempts = attempts + 1
+	WHERE id = ANY($1)
+	RETURNING id, project_id, attempts
+), logged AS (
+	INSERT INTO webhooks.attempts (delivery_id, attempt, at, duration_ms, url, status, error, response)
+	SELECT g.id, g.attempts, e.leased_until - $3 * interval '1 millisecond', $3, e.url, NULL, '` + lost + `', ''
+	FROM gone g
+	JOIN webhooks.endpoints e USING (project_id)
+	ON CONFLICT DO NOTHING
+)
+UPDATE webhooks.endpoints
+SET in_flight = ARRAY(SELECT f FROM unnest(in_flight) f WHERE f <> ALL($1))
+WHERE project_id = ANY($2)`
+
+// expireAttempts expires deliveries that are under way by the endpoints' rows, but not in
+// fact. The lease of their process has ended, or in this process they outlived their
+// lease.
+func (q *Queue) expireAttempts(ctx context.Context, tx *sqlx.Tx, endpoints []dueEndpoint) error {
+	var ids, projects []string
+	for i, e := range endpoints {
+		var alive []string
+		for _, id := range e.InFlight {
+			if e.Ours && q.inFlight.isSending(id) {
+				alive = append(alive, id)
+			} else {
+				ids, projects = append(ids, id), append(projects, e.ProjectID)
+			}
+		}
+		endpoints[i].InFlight = alive
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	return pgpool.Exec(ctx, tx, "expire attempts", expireAttemptsSQL, pq.Array(ids), pq.Array(projects), q.inFlight.lease.Milliseconds())
+}

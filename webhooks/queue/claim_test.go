@@ -16,7 +16,7 @@ func TestNothingScheduledIsNoNextLook(t *testing.T) {
 	q := New(db, 16, Caps{8, 64}, time.Minute)
 	look := func() time.Duration {
 		t.Helper()
-		batch, next, err := q.ClaimDeliveries(t.Context(), q.pool)
+		_, batch, next, err := q.Exchange(t.Context(), nil, q.pool)
 		if err != nil || len(batch) > 0 {
 			t.Fatalf("claim gives %v, %v", batch, err)
 		}

@@ -15,13 +15,21 @@ import (
 	"humanqa/webhooks"
 )
 
+// Settlement has the results of settling that others need.
+type Settlement struct {
+	Disabled  []webhooks.EndpointRow // were disabled: the log must be told
+	Sealed    []string               // projects whose secret cannot be opened any more
+	Confirmed bool                   // a receiver confirmed its new secret: the log must be told
+	Waits     bool                   // an endpoint is to be looked at, or the last claim left deliveries
+}
+
 // concludeEndpoints updates the endpoints after written attempts. It releases an endpoint
 // without other deliveries under way, and makes endpoints due again. It sets their caps
 // and their health. It disables an endpoint with a delivery that failed for good, and
 // holds its other deliveries. It postpones all deliveries of an endpoint whose secret
 // cannot be opened.
-func (q *Queue) concludeEndpoints(
-	ctx context.Context, tx *sqlx.Tx, batch []Outcome, now map[string]webhooks.EndpointRow,
+func concludeEndpoints(
+	ctx context.Context, tx *sqlx.Tx, caps Caps, batch []Outcome, now map[string]webhooks.EndpointRow,
 ) (s Settlement, err error) {
 	causes := map[string]string{} // deliveries that failed for good, by project
 	for _, o := range batch {
@@ -35,11 +43,11 @@ func (q *Queue) concludeEndpoints(
 			after[o.ProjectID] = e
 		}
 	}
-	q.cap.adjustCaps(after, batch)
+	caps.adjustCaps(after, batch)
 	adjustHealth(after, batch)
 	adjustSecrets(after, batch)
 	for id, e := range after {
-		if e.LastError == SealedSecret && now[id].LastError != SealedSecret {
+		if e.LastError == sealedSecret && now[id].LastError != sealedSecret {
 			s.Sealed = append(s.Sealed, id)
 		}
 		s.Confirmed = s.Confirmed || e.NewSecret == webhooks.SecretConfirmed && now[id].NewSecret != webhooks.SecretConfirmed
@@ -53,10 +61,6 @@ func (q *Queue) concludeEndpoints(
 	s.Disabled, err = disableEndpoints(ctx, tx, causes)
 	return s, err
 }
-
-// UnsealWait postpones the deliveries of an endpoint whose secret cannot be opened. None
-// of them is sent before the secret can be opened.
-const UnsealWait = time.Minute
 
 const postponeDeliveries = `
 UPDATE webhooks.deliveries
@@ -75,7 +79,7 @@ func postponeSealed(ctx context.Context, tx *sqlx.Tx, batch []Outcome) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	return pgpool.Exec(ctx, tx, "postpone deliveries", postponeDeliveries, pq.Array(ids), UnsealWait.Milliseconds())
+	return pgpool.Exec(ctx, tx, "postpone deliveries", postponeDeliveries, pq.Array(ids), unsealWait.Milliseconds())
 }
 
 // adjustHealth updates the health of endpoints. It ignores attempts from before the
@@ -88,25 +92,17 @@ func adjustHealth(endpoints map[string]webhooks.EndpointRow, batch []Outcome) {
 		}
 		s := &e.EndpointHealth
 		ended := o.At.Add(o.Took)
-		switch o.Result {
-		case Delivered:
+		failed := o.Result == Retry || o.Result == Exhausted
+		switch {
+		case o.Result == Delivered:
 			*s = webhooks.EndpointHealth{LastSuccessAt: &ended}
-		case Retry, Exhausted:
+		case failed, o.Unsent && s.LastError != sealedSecret:
 			if s.FailingSince == nil {
 				s.FailingSince = &o.At
 			}
-			s.ConsecutiveFailures++
-			s.LastError = o.Err
-		case Postponed:
-			if !o.Unsent || s.LastError == SealedSecret {
-				continue
+			if s.LastError = o.Err; failed {
+				s.ConsecutiveFailures++
 			}
-			if s.FailingSince == nil {
-				s.FailingSince = &o.At
-			}
-			s.LastError = SealedSecret
-		case Undelivered:
-			continue
 		}
 		endpoints[o.ProjectID] = e
 	}
@@ -171,16 +167,6 @@ func saveEndpoints(ctx context.Context, tx *sqlx.Tx, after map[string]webhooks.E
 	return slices.Contains(due, true), nil
 }
 
-// SealedSecret is the error of deliveries that could not be signed, and of
-// their endpoint.
-const SealedSecret = "the signing secret cannot be opened"
-
-// The errors of attempts that say nothing about the endpoint.
-const (
-	Interrupted = "interrupted: "
-	lost        = "the outcome is unknown: the sender went away"
-)
-
 // disableEndpointsSQL gives as the reason the errors of the delivery's failed attempts,
 // each once, in the order of their first occurrence. The last error alone may be a mere
 // symptom, such as a time-out after three refused certificates.
@@ -191,7 +177,7 @@ WITH failed AS (
 	FROM json_to_recordset($1) AS c (project_id text, delivery_id uuid)
 	JOIN webhooks.deliveries d ON d.id = c.delivery_id
 	JOIN webhooks.attempts a ON a.delivery_id = d.id
-	WHERE a.error NOT IN ('', '` + lost + `') AND a.error NOT LIKE '` + Interrupted + `%'
+	WHERE a.error NOT IN ('', '` + lost + `') AND a.error NOT LIKE '` + interrupted + `%'
 ), met AS (
 	SELECT project_id, error, min(attempt) AS first
 	FROM failed

@@ -1,17 +1,12 @@
 package queue
 
 import (
-	"context"
-	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jmoiron/sqlx"
-	"github.com/lib/pq"
 
-	"humanqa/internal/pgpool"
 	"humanqa/webhooks"
 )
 
@@ -23,7 +18,7 @@ import (
 // Each delivery takes a place of the pool from its claim until its answer, or until its
 // lease ends, even if its request still runs.
 type inFlight struct {
-	Holder uuid.UUID // of this process's leases
+	holder uuid.UUID // of this process's leases
 	lease  time.Duration
 
 	mu         sync.Mutex
@@ -33,7 +28,6 @@ type inFlight struct {
 type flight struct {
 	Delivery
 	until    time.Time // its lease ends
-	reserved bool      // the transaction that leases it has not ended
 	direct   bool      // its place is one of those kept for direct dispatch
 	answered bool      // it only needs to be settled
 }
@@ -42,12 +36,12 @@ type flight struct {
 func (f flight) takesPlace(now time.Time) bool { return !f.answered && now.Before(f.until) }
 
 func newInFlight(lease time.Duration) *inFlight {
-	return &inFlight{Holder: uuid.New(), lease: lease, deliveries: map[string]flight{}}
+	return &inFlight{holder: uuid.New(), lease: lease, deliveries: map[string]flight{}}
 }
 
-// LeaseEnd is the end of leases that are written from now on, by this process's clock. It
+// leaseEnd is the end of leases that are written from now on, by this process's clock. It
 // is no later than the end by the database's clock.
-func (f *inFlight) LeaseEnd() time.Time { return time.Now().Add(f.lease) }
+func (f *inFlight) leaseEnd() time.Time { return time.Now().Add(f.lease) }
 
 // addBatch enters claimed deliveries.
 func (f *inFlight) addBatch(batch []Delivery, until time.Time) {
@@ -58,9 +52,9 @@ func (f *inFlight) addBatch(batch []Delivery, until time.Time) {
 	}
 }
 
-// ReservePlace enters a delivery for direct dispatch, if one of the places kept for that
+// reservePlace enters a delivery for direct dispatch, if one of the places kept for that
 // is free. The quota of an account holds for these places, too.
-func (f *inFlight) ReservePlace(c Delivery, kept int, until time.Time) bool {
+func (f *inFlight) reservePlace(c Delivery, kept int, until time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now, all, own := time.Now(), 0, 0
@@ -75,33 +69,12 @@ func (f *inFlight) ReservePlace(c Delivery, kept int, until time.Time) bool {
 	if all >= kept || quota(kept-all, own) == 0 {
 		return false
 	}
-	f.deliveries[c.ID] = flight{Delivery: c, until: until, reserved: true, direct: true}
+	f.deliveries[c.ID] = flight{Delivery: c, until: until, direct: true}
 	return true
 }
 
-// KeepReserved removes the reserved deliveries that are not listed.
-func (f *inFlight) KeepReserved(ids []string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	maps.DeleteFunc(f.deliveries, func(id string, one flight) bool { return one.reserved && !slices.Contains(ids, id) })
-}
-
-// EndReservation returns the reserved deliveries, which stay in the register.
-func (f *inFlight) EndReservation() (batch []Delivery, until time.Time) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for id, one := range f.deliveries {
-		if one.reserved {
-			batch, until = append(batch, one.Delivery), one.until
-			one.reserved = false
-			f.deliveries[id] = one
-		}
-	}
-	return batch, until
-}
-
-// RemoveBatch forgets deliveries; a later attempt of one of them stays.
-func (f *inFlight) RemoveBatch(batch []Delivery) {
+// remove forgets deliveries; a later attempt of one of them stays.
+func (f *inFlight) remove(batch ...Delivery) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, c := range batch {
@@ -111,17 +84,8 @@ func (f *inFlight) RemoveBatch(batch []Delivery) {
 	}
 }
 
-// removeSettled is RemoveBatch for settled deliveries.
-func (f *inFlight) removeSettled(done []Outcome) {
-	batch := make([]Delivery, len(done))
-	for i, o := range done {
-		batch[i] = o.Delivery
-	}
-	f.RemoveBatch(batch)
-}
-
-// MarkAnswered frees the delivery's place: it only needs to be settled.
-func (f *inFlight) MarkAnswered(c Delivery) {
+// markAnswered frees the delivery's place: it only needs to be settled.
+func (f *inFlight) markAnswered(c Delivery) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if one, known := f.deliveries[c.ID]; known && one.Attempt == c.Attempt {
@@ -156,13 +120,13 @@ func (f *inFlight) isSending(id string) bool {
 func (f *inFlight) ownsOutcome(e webhooks.EndpointRow, o Outcome) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.deliveries[o.ID].Attempt == o.Attempt && e.LeaseID != nil && *e.LeaseID == f.Holder && slices.Contains(e.InFlight, o.ID)
+	return f.deliveries[o.ID].Attempt == o.Attempt && e.LeaseID != nil && *e.LeaseID == f.holder && slices.Contains(e.InFlight, o.ID)
 }
 
-// AccountUse counts the places that accounts take. back is the time until the lease of
+// accountUse counts the places that accounts take. back is the time until the lease of
 // the first of them ends; its account may be waiting for that place. Negative: no place
 // is taken.
-func (f *inFlight) AccountUse() (use accountUse, back time.Duration) {
+func (f *inFlight) accountUse() (use accountUse, back time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := time.Now()
@@ -174,67 +138,4 @@ func (f *inFlight) AccountUse() (use accountUse, back time.Duration) {
 		}
 	}
 	return use, back
-}
-
-// DirectRoom is how many deliveries an endpoint may be sent directly. Only claims use a
-// cap above the initial one, because they know how full the pool is. During a rotation's
-// overlap, by any clock, only a claim knows which secret signs.
-func (q *Queue) DirectRoom(e *webhooks.EndpointRow) int {
-	switch {
-	case !e.Enabled, e.URL == "", e.Secret == "", e.PreviousSecret != "":
-		return 0
-	case e.DueAt != nil && !e.DueAt.After(time.Now()): // a delivery waits
-		return 0
-	case e.LeaseID != nil && *e.LeaseID != q.InFlight.Holder:
-		return 0
-	case len(e.InFlight) >= q.cap.Most: // also those that are only to be settled
-		return 0
-	case e.Cap > 0 && e.Cap < q.cap.Begin:
-		return max(e.Cap-len(e.InFlight), 0)
-	}
-	return max(q.cap.Begin-q.InFlight.countUnanswered(e.InFlight), 0)
-}
-
-// expireAttemptsSQL expires attempts with an unknown outcome. Each counts as an attempt.
-// A process that still brings the outcome finds another number, and changes only the log
-// of attempts.
-const expireAttemptsSQL = `
-WITH gone AS (
-	UPDATE webhooks.deliveries
-	SET attempts = attempts + 1
-	WHERE id = ANY($1)
-	RETURNING id, project_id, attempts
-), logged AS (
-	INSERT INTO webhooks.attempts (delivery_id, attempt, at, duration_ms, url, status, error, response)
-	SELECT g.id, g.attempts, e.leased_until - $3 * interval '1 millisecond', $3, e.url, NULL, '` + lost + `', ''
-	FROM gone g
-	JOIN webhooks.endpoints e USING (project_id)
-	ON CONFLICT DO NOTHING
-)
-UPDATE webhooks.endpoints
-SET in_flight = ARRAY(SELECT f FROM unnest(in_flight) f WHERE f <> ALL($1))
-WHERE project_id = ANY($2)`
-
-// expireAttempts expires deliveries that are under way by the endpoints' rows, but not in
-// fact. The lease of their process has ended, or in this process they outlived their
-// lease.
-func (q *Queue) expireAttempts(ctx context.Context, tx *sqlx.Tx, endpoints []dueEndpoint) error {
-	var ids, projects []string
-	for i, e := range endpoints {
-		alive := slices.Clone(e.InFlight)
-		alive = slices.DeleteFunc(alive, func(id string) bool { return !e.Ours || !q.InFlight.isSending(id) })
-		if len(alive) == len(e.InFlight) {
-			continue
-		}
-		for _, id := range e.InFlight {
-			if !slices.Contains(alive, id) {
-				ids = append(ids, id)
-			}
-		}
-		projects, endpoints[i].InFlight = append(projects, e.ProjectID), alive
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	return pgpool.Exec(ctx, tx, "expire attempts", expireAttemptsSQL, pq.Array(ids), pq.Array(projects), q.InFlight.lease.Milliseconds())
 }

@@ -28,7 +28,7 @@ func newTenure(t *testing.T, db *sqlx.DB) *tenure {
 
 func (h *tenure) takes(n int) []Delivery {
 	h.Helper()
-	batch, _, err := h.ClaimDeliveries(h.Context(), 16)
+	_, batch, _, err := h.Exchange(h.Context(), nil, 16)
 	if err != nil || len(batch) != n {
 		h.Fatalf("claimed %v, %v, want %d", batch, err, n)
 	}
@@ -44,9 +44,9 @@ func (h *tenure) says(status int, batch ...Delivery) Settlement {
 		if status != http.StatusOK {
 			a.Err = "no"
 		}
-		done = append(done, Classify(c, a, nil))
+		done = append(done, c.Answered(a, nil))
 	}
-	s, err := h.SettleOutcomes(h.Context(), done)
+	s, err := h.Settle(h.Context(), done)
 	must.NoError(h, err)
 	return s
 }
@@ -90,8 +90,8 @@ func TestAPausedDispatcherDoesNotSettleOverAnothersWork(t *testing.T) {
 			other.is("delivered after 2 [1:410 2:200] on free 0")
 		},
 		"it has taken the endpoint again": func(paused, other *tenure, late []Delivery) {
-			again := Classify(other.takes(1)[0], Answer{At: time.Now(), Status: http.StatusTeapot, Err: "no"}, []time.Duration{0})
-			if _, err := other.SettleOutcomes(t.Context(), []Outcome{again}); err != nil { // a retry, at once
+			again := other.takes(1)[0].Answered(Answer{At: time.Now(), Status: http.StatusTeapot, Err: "no"}, []time.Duration{0})
+			if _, err := other.Settle(t.Context(), []Outcome{again}); err != nil { // a retry, at once
 				t.Fatal(err)
 			}
 			third := paused.takes(1)
@@ -144,25 +144,25 @@ func TestTheLeasesOfADispatcherThatDiedEndWithItsConnection(t *testing.T) {
 	}
 	mute, mortal, other := newTenure(t, db), newTenure(t, db), newTenure(t, db)
 	for _, h := range []*tenure{mute, mortal} {
-		if batch, _, err := h.ClaimDeliveries(t.Context(), 1); err != nil || len(batch) != 1 {
+		if _, batch, _, err := h.Exchange(t.Context(), nil, 1); err != nil || len(batch) != 1 {
 			t.Fatal(batch, err)
 		}
 	}
-	life := pgtest.NewDB(t, pgpool.Named(dsn, SessionName(mortal.InFlight.Holder)))
+	life := pgtest.NewDB(t, pgpool.Named(dsn, sessionName(mortal.inFlight.holder)))
 	must.NoError(t, life.PingContext(t.Context()))
-	other.takes(0)
-	eventually.True(t, "it is seen alive", func() bool { other.takes(0); return len(other.known) == 1 })
+	alive := time.Now()
+	eventually.True(t, "it is seen alive", func() bool { other.takes(0); return other.peers.lookedAt.After(alive) })
 	must.NoError(t, life.Close())
 	var got []Delivery
 	eventually.True(t, "its endpoint is taken over", func() bool {
-		batch, next, err := other.ClaimDeliveries(t.Context(), 16)
+		_, batch, next, err := other.Exchange(t.Context(), nil, 16)
 		if err != nil || next > peerLookEvery {
 			t.Fatal(next, err)
 		}
 		got = append(got, batch...)
 		return len(got) > 0
 	})
-	if len(got) != 1 || got[0].ID != slices.Collect(maps.Keys(mortal.InFlight.deliveries))[0] || got[0].Attempt != 2 {
+	if len(got) != 1 || got[0].ID != slices.Collect(maps.Keys(mortal.inFlight.deliveries))[0] || got[0].Attempt != 2 {
 		t.Errorf("it took %+v", got)
 	}
 }

@@ -2,10 +2,10 @@ package queue
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 
 	"humanqa/internal/pgpool"
@@ -14,46 +14,27 @@ import (
 // A dead process is noticed before its leases end. The connection on which it listened
 // has a name with the id of its leases, and is gone. If no connection was ever seen, or a
 // frozen process keeps it, the leases have to end first.
-const (
-	// peerLookEvery is the time between two looks, while others hold leases.
-	peerLookEvery = 250 * time.Millisecond
-	// deadAfter is how long a seen connection must be missing. A living process opens it
-	// anew sooner.
-	deadAfter = 500 * time.Millisecond
-)
 
-// SessionName is the name of the connection on which the holder of leases listens.
-func SessionName(holder uuid.UUID) string { return "webhooks " + holder.String() }
+// peerLookEvery is the time between two looks, while others hold leases.
+const peerLookEvery = 250 * time.Millisecond
 
-// peers are the dispatchers of other processes, as far as they hold leases. The register
-// belongs to the loop's goroutine.
+// sessionName is the name of the connection on which the holder of leases listens.
+func sessionName(holder uuid.UUID) string { return "webhooks " + holder.String() }
+
+// peers are the dispatchers of other processes. The register belongs to the loop's
+// goroutine.
 type peers struct {
-	present  bool // at the last look
+	present  bool // others held leases at the last claim
 	lookedAt time.Time
-	started  time.Time // start of the database: all connections are new after it
-	known    map[string]sighting
+	sessions pgpool.Sessions
 }
 
-// sighting is the time when a peer was seen last, and whether it was missing since.
-type sighting struct {
-	last    time.Time
-	missing bool
-}
-
-// The list also has dispatchers that listen and hold no lease: one may die soon after it
-// gets a lease.
-const listPeers = `
-SELECT holder, pg_postmaster_start_time() AS started, bool_or(alive) AS alive
-FROM (
-	SELECT lease_id::text AS holder, false AS alive
-	FROM webhooks.endpoints
-	WHERE lease_id <> $1 AND leased_until > now()
-	UNION ALL
-	SELECT substr(application_name, length('webhooks ') + 1), true
+const listSessions = `
+SELECT pg_postmaster_start_time() AS started, ARRAY(
+	SELECT substr(application_name, length('webhooks ') + 1)
 	FROM pg_stat_activity
-	WHERE application_name LIKE 'webhooks %' AND datname = current_database()
-) known
-GROUP BY holder`
+	WHERE application_name LIKE 'webhooks %' AND application_name <> $1 AND datname = current_database()
+) AS present`
 
 // The next claim of such an endpoint expires the attempts, as at any end of a lease.
 const endLeasesSQL = `
@@ -62,52 +43,26 @@ SET leased_until = now(), due_at = CASE WHEN enabled AND url <> '' AND secret <>
 WHERE lease_id = ANY($1)`
 
 // nextPeerLook is how long until the next look for peers; the first look is not delayed.
-func (o *peers) nextPeerLook() time.Duration {
-	return max(peerLookEvery-time.Since(o.lookedAt), 0)
+func (p *peers) nextPeerLook() time.Duration {
+	return max(peerLookEvery-time.Since(p.lookedAt), 0)
 }
 
 // endDeadLeases ends the leases of dead peers. The first call only notes the peers that live.
-func (q *Queue) endDeadLeases(ctx context.Context) error {
-	now := time.Now()
-	if !q.lookedAt.IsZero() && (!q.present || q.nextPeerLook() > 0) {
+func (p *peers) endDeadLeases(ctx context.Context, db *sqlx.DB, own uuid.UUID) error {
+	if !p.lookedAt.IsZero() && (!p.present || p.nextPeerLook() > 0) {
 		return nil
 	}
-	q.lookedAt = now
-	var list []struct {
-		Holder  string
+	p.lookedAt = time.Now()
+	seen, err := pgpool.One[struct {
 		Started time.Time
-		Alive   bool // listening; if false it only holds leases
+		Present pq.StringArray
+	}](ctx, db, "the other dispatchers", listSessions, sessionName(own))
+	if err != nil {
+		return err
 	}
-	if err := q.DB.SelectContext(ctx, &list, listPeers, q.InFlight.Holder); err != nil {
-		return fmt.Errorf("look for other dispatchers: %w", err)
-	}
-	seen := map[string]sighting{}
-	var dead []string
-	for _, other := range list {
-		was, known := q.known[other.Holder]
-		switch {
-		case other.Alive:
-			seen[other.Holder] = sighting{last: now}
-		case !known || !other.Started.Equal(q.started):
-		case !was.missing: // it disappeared since the last look, which may be long ago
-			seen[other.Holder] = sighting{last: later(was.last, now.Add(-peerLookEvery)), missing: true}
-		case now.Sub(was.last) < deadAfter:
-			seen[other.Holder] = was
-		default:
-			dead = append(dead, other.Holder)
-		}
-		q.started = other.Started
-	}
-	q.known = seen
+	dead := p.sessions.Dead(seen.Started, seen.Present)
 	if len(dead) == 0 {
 		return nil
 	}
-	return pgpool.Exec(ctx, q.DB, "end the leases of a dispatcher that has died", endLeasesSQL, pq.Array(dead))
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
+	return pgpool.Exec(ctx, db, "end the leases of a dispatcher that has died", endLeasesSQL, pq.Array(dead))
 }

@@ -6,6 +6,11 @@ import (
 	"humanqa/webhooks"
 )
 
+// A rotation's overlap (decisions, "Rotation"). webhook-signature carries the signatures
+// of both secrets, X-Service-Signature that of one at a time. The attempts of a delivery
+// alternate between the two, so that a receiver gets a signature that it can verify,
+// whichever secret it knows. The first attempt uses the secret that was accepted last.
+
 // SignsWithNew says whether X-Service-Signature is made with the new secret.
 func (c Delivery) SignsWithNew() bool {
 	if c.PreviousSecret == "" {

@@ -9,61 +9,9 @@ import (
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 
-	"humanqa/domain/announce"
 	"humanqa/internal/pgpool"
-	"humanqa/internal/signature"
 	"humanqa/webhooks"
 )
-
-// Result is what one attempt means for its delivery.
-type Result string
-
-const (
-	Delivered Result = "delivered"
-	Retry     Result = "retry"     // one failure more, due again after a while
-	Exhausted Result = "exhausted" // the last failure: the endpoint is disabled
-	Postponed Result = "postponed" // no fault of the endpoint; due again after a while
-	// Undelivered is the end of a test event, which is sent once and disables
-	// nothing.
-	Undelivered Result = "undelivered"
-)
-
-// Answer is the result of one request. Err is empty exactly on a 2xx.
-type Answer struct {
-	At       time.Time
-	Took     time.Duration
-	Status   int // 0: none
-	Err      string
-	Response string
-	Slow     bool // it used up its time
-	Signed   signature.Pair
-}
-
-// Outcome is a finished attempt on its way into the rows.
-type Outcome struct {
-	Delivery
-	Answer
-	Result Result
-	Wait   time.Duration
-	Unsent bool // nothing left this process: no attempt to log
-}
-
-// Classify applies the delivery rules (specification, "Delivery rules"; decisions,
-// "Retries").
-func Classify(c Delivery, a Answer, retries []time.Duration) Outcome {
-	o := Outcome{Delivery: c, Answer: a}
-	switch {
-	case a.Err == "":
-		o.Result = Delivered
-	case c.Event == announce.TestName:
-		o.Result = Undelivered
-	case c.Failures >= len(retries):
-		o.Result = Exhausted
-	default:
-		o.Result, o.Wait = Retry, retries[c.Failures]
-	}
-	return o
-}
 
 // settleDeliveries logs attempts, also those that no longer count: it corrects an expired
 // attempt. It changes the delivery only if this process still has the endpoint, and the
@@ -99,63 +47,20 @@ SET state = CASE
 FROM r
 WHERE d.id = r.id AND r.counts AND d.attempts = r.attempt - 1`
 
-// Settlement has the results of settling that others need.
-type Settlement struct {
-	Disabled  []webhooks.EndpointRow // were disabled: the log must be told
-	Sealed    []string               // projects whose secret cannot be opened any more
-	Confirmed bool                   // a receiver confirmed its new secret: the log must be told
-	Waits     bool                   // an endpoint is to be looked at
-}
+// lockEndpoints locks the rows in the order that all transactions keep when they wait for
+// rows.
+const lockEndpoints = `
+SELECT ` + webhooks.EndpointColumns + `
+FROM webhooks.endpoints
+WHERE project_id = ANY($1)
+ORDER BY project_id
+FOR UPDATE`
 
-// SettleOutcomes writes the outcomes of a batch of attempts, states and log in one
-// transaction. After an error nothing was written; the same batch may be settled again.
-func (q *Queue) SettleOutcomes(ctx context.Context, batch []Outcome) (s Settlement, err error) {
-	err = pgpool.InTxSet(ctx, q.DB, planOnce+commitWait(batch), func(tx *sqlx.Tx) error {
-		s, err = q.settleOutcomesIn(ctx, tx, batch)
-		return err
-	})
-	if err != nil {
-		return Settlement{}, err
+// settle writes the outcomes of a batch of attempts, states and log.
+func (q *Queue) settle(ctx context.Context, tx *sqlx.Tx, batch []Outcome) (Settlement, error) {
+	if len(batch) == 0 {
+		return Settlement{}, nil
 	}
-	q.InFlight.removeSettled(batch)
-	return s, nil
-}
-
-// SettleAndClaim is SettleOutcomes and ClaimDeliveries in one transaction, and one commit.
-func (q *Queue) SettleAndClaim(
-	ctx context.Context, done []Outcome, limit int,
-) (s Settlement, batch []Delivery, next time.Duration, err error) {
-	until := q.InFlight.LeaseEnd()
-	use, back := q.InFlight.AccountUse()
-	if err := q.endDeadLeases(ctx); err != nil {
-		return Settlement{}, nil, 0, err
-	}
-	err = pgpool.InTxSet(ctx, q.DB, planOnce+commitWait(done), func(tx *sqlx.Tx) error {
-		if len(done) > 0 {
-			if s, err = q.settleOutcomesIn(ctx, tx, done); err != nil {
-				return err
-			}
-		}
-		batch, next, err = q.claimDeliveriesIn(ctx, tx, limit, use)
-		return err
-	})
-	if err != nil {
-		return Settlement{}, nil, 0, err
-	}
-	q.InFlight.removeSettled(done)
-	q.InFlight.addBatch(batch, until)
-	return s, batch, sooner(next, back), nil
-}
-
-// commitWait makes a commit wait for the disk, unless all outcomes are successes.
-func commitWait(batch []Outcome) string {
-	if slices.ContainsFunc(batch, func(o Outcome) bool { return o.Result != Delivered }) {
-		return ""
-	}
-	return noWait
-}
-
-func (q *Queue) settleOutcomesIn(ctx context.Context, tx *sqlx.Tx, batch []Outcome) (Settlement, error) {
 	projectIDs := webhooks.Distinct(batch, func(o Outcome) string { return o.ProjectID })
 	var endpoints []webhooks.EndpointRow
 	if err := tx.SelectContext(ctx, &endpoints, lockEndpoints, pq.Array(projectIDs)); err != nil {
@@ -173,7 +78,7 @@ func (q *Queue) settleOutcomesIn(ctx context.Context, tx *sqlx.Tx, batch []Outco
 	if err != nil {
 		return Settlement{}, err
 	}
-	return q.concludeEndpoints(ctx, tx, closed, now)
+	return concludeEndpoints(ctx, tx, q.caps, closed, now)
 }
 
 // forgiveChanged turns the last failure into a postponement when the endpoint has been
@@ -209,7 +114,7 @@ func (q *Queue) writeOutcomes(
 ) (closed []Outcome, err error) {
 	var attempts []attemptRow
 	for _, o := range batch {
-		counts := q.InFlight.ownsOutcome(now[o.ProjectID], o)
+		counts := q.inFlight.ownsOutcome(now[o.ProjectID], o)
 		if counts {
 			closed = append(closed, o)
 		}

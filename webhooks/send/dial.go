@@ -24,7 +24,8 @@ type dialHost struct {
 
 const (
 	dialPatience = 250 * time.Millisecond
-	// warmTime is shorter than idleTime, after which connections are closed.
+	// idleTime is how long a connection is kept for the next request. warmTime is shorter.
+	idleTime = time.Minute
 	warmTime = idleTime * 3 / 4
 	// hostsKnown is how many hosts are remembered before the cold ones are forgotten.
 	hostsKnown = 1024

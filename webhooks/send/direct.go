@@ -1,10 +1,9 @@
 package send
 
 import (
+	"slices"
 	"sync"
 	"time"
-
-	"github.com/google/uuid"
 
 	"humanqa/webhooks"
 	"humanqa/webhooks/queue"
@@ -23,99 +22,78 @@ const (
 	reservationEnds = time.Second
 )
 
-// directDispatch is the state of a dispatcher's direct dispatch. The subscriber has one
-// transaction at a time; its reservations are in the register.
-type directDispatch struct {
-	mu    sync.Mutex
-	kept  int           // places for it; 0: no subscriber uses it
-	open  bool          // reserved deliveries will be sent
-	ended chan struct{} // closed once the transaction has ended; nil: there is no reservation
+// direct is a dispatcher's interface for the subscriber of its process, which has one
+// transaction at a time.
+type direct struct {
+	queue *queue.Queue
+	hand  func(batch []queue.Delivery, until time.Time) (taken bool)
+	kept  int // places for it; 0: no subscriber uses it
+
+	mu       sync.Mutex // guards the rest
+	open     bool       // reserved deliveries will be sent
+	reserved []queue.Delivery
+	until    time.Time     // their lease ends
+	ended    chan struct{} // closed once the transaction has ended; nil: there is no reservation
 }
 
-// Direct has the dispatcher send the deliveries that a subscriber of its process leases
-// to it. Call it once, before either runs, and pass the result to Subscriber.SendThrough.
-func (d *Dispatcher) Direct() webhooks.DirectSender {
-	d.direct.kept = d.cfg.Pool / keptPart
-	return direct{d}
-}
-
-// direct is the dispatcher's interface for the subscriber of its process.
-type direct struct{ *Dispatcher }
-
-// ReservePlaces implements webhooks.DirectSender. It decides by the endpoints' rows and
-// the register.
-func (d direct) ReservePlaces(candidates []webhooks.Candidate) webhooks.DirectLease {
-	h := &d.direct
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.open {
-		return webhooks.DirectLease{}
+// ReservePlaces implements webhooks.DirectSender.
+func (d *direct) ReservePlaces(candidates []webhooks.Candidate) (lease webhooks.DirectLease) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.open {
+		return lease
 	}
-	d.queue.InFlight.KeepReserved(nil) // of a transaction whose end was not reported
-	h.ended = nil
-	until := d.queue.InFlight.LeaseEnd()
-	lease := webhooks.DirectLease{Holder: d.queue.InFlight.Holder, Term: d.cfg.Lease}
-	room := map[string]int{}
-	for _, one := range candidates {
-		e := one.Endpoint
-		if _, known := room[e.ProjectID]; !known {
-			room[e.ProjectID] = d.queue.DirectRoom(e)
-		}
-		if room[e.ProjectID] == 0 {
-			continue
-		}
-		c := queue.Delivery{
-			ID: one.ID.String(), ProjectID: e.ProjectID, Event: one.Event, Body: one.Body, Attempt: 1,
-			RequestID: one.RequestID, Trace: one.Trace,
-			AccountID: e.AccountID, URL: e.URL, Secret: e.Secret, Resets: e.Resets, OwnHeaders: e.OwnHeaders,
-		}
-		if !d.queue.InFlight.ReservePlace(c, h.kept, until) {
-			room[e.ProjectID] = 0
-			continue
-		}
-		room[e.ProjectID]--
-		lease.Deliveries = append(lease.Deliveries, c.ID)
-	}
-	if len(lease.Deliveries) > 0 {
-		h.ended = make(chan struct{})
+	d.queue.Forget(d.reserved...) // of a transaction whose end was not reported
+	d.ended = nil
+	if lease, d.reserved, d.until = d.queue.Reserve(candidates, d.kept); len(d.reserved) > 0 {
+		d.ended = make(chan struct{})
 	}
 	return lease
 }
 
 // KeepLeased implements webhooks.DirectSender.
-func (d direct) KeepLeased(ids []string) { d.queue.InFlight.KeepReserved(ids) }
+func (d *direct) KeepLeased(ids []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var kept []queue.Delivery
+	for _, one := range d.reserved {
+		if slices.Contains(ids, one.ID) {
+			kept = append(kept, one)
+		} else {
+			d.queue.Forget(one)
+		}
+	}
+	d.reserved = kept
+}
 
 // Committed implements webhooks.DirectSender. After an error it is not certain that the
 // deliveries are there. If they are, the next look at their endpoint expires the attempts,
 // and they are sent then.
-func (d direct) Committed(err error) {
-	h := &d.direct
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.ended == nil {
+func (d *direct) Committed(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ended == nil {
 		return
 	}
-	reserved, until := d.queue.InFlight.EndReservation()
-	if err != nil || !d.loop.Hand(reserved, until) {
-		d.queue.InFlight.RemoveBatch(reserved)
+	if err != nil || !d.hand(d.reserved, d.until) {
+		d.queue.Forget(d.reserved...)
 	}
-	close(h.ended)
-	h.ended = nil
+	close(d.ended)
+	d.reserved, d.ended = nil, nil
 }
 
-// openDirect allows reservations. closeDirect ends that; reserved deliveries are still
-// sent.
-func (d *Dispatcher) openDirect() {
-	d.direct.mu.Lock()
-	defer d.direct.mu.Unlock()
-	d.direct.open = d.direct.kept > 0
+// begin allows reservations, and end ends that; reserved deliveries are still sent.
+func (d *direct) begin() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.open = d.kept > 0
 }
 
-func (d *Dispatcher) closeDirect() {
-	d.direct.mu.Lock()
-	d.direct.open = false
-	ended := d.direct.ended
-	d.direct.mu.Unlock()
+func (d *direct) end() {
+	d.mu.Lock()
+	d.open = false
+	ended := d.ended
+	d.mu.Unlock()
 	if ended == nil {
 		return
 	}
@@ -123,10 +101,4 @@ func (d *Dispatcher) closeDirect() {
 	case <-ended:
 	case <-time.After(reservationEnds):
 	}
-}
-
-// isOwnLease says whether a notification is only about leases of this process.
-func (d *Dispatcher) isOwnLease(payload string) bool {
-	holder, err := uuid.Parse(payload)
-	return err == nil && holder == d.queue.InFlight.Holder
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/domain"
-	"humanqa/internal/pgpool"
 	"humanqa/internal/signature"
 	"humanqa/internal/workloop"
 	"humanqa/webhooks"
@@ -23,16 +22,6 @@ import (
 // asks for a claim, which settles first.
 const settleGather = 100 * time.Millisecond
 
-// Report has the functions by which the dispatcher reports to the log. Each is called
-// again until it returns nil, so a repeat must be harmless.
-type Report struct {
-	// Disabled says that an endpoint was disabled, with the delivery and the reason.
-	Disabled func(ctx context.Context, projectID, deliveryID, reason string) error
-	// Confirmed says that the receiver verifies with the new secret of a rotation,
-	// sealed as in its event, and no more with the previous one.
-	Confirmed func(ctx context.Context, projectID, sealed string) error
-}
-
 // Dispatcher sends the deliveries that the subscriber wrote. Several may run, in any
 // number of processes.
 type Dispatcher struct {
@@ -40,12 +29,11 @@ type Dispatcher struct {
 	queue     *queue.Queue
 	vault     Vault
 	report    Report
-	log       logrus.FieldLogger
 	loop      *workloop.Loop[queue.Delivery, queue.Outcome]
 	sender    *sender       // while it runs
 	reportDue chan struct{} // a report is due
 	metrics   metrics
-	direct    directDispatch
+	direct    direct
 }
 
 // NewDispatcher prepares a dispatcher; Run starts it, once.
@@ -56,14 +44,21 @@ func NewDispatcher(db *sqlx.DB, vault Vault, report Report, cfg Config) *Dispatc
 		queue:     queue.New(db, cfg.Pool, queue.Caps{Begin: cfg.PerEndpoint, Most: cfg.MostPerEndpoint}, cfg.Lease),
 		vault:     vault,
 		report:    report,
-		log:       cfg.Log,
 		reportDue: make(chan struct{}, 1),
 		metrics:   newMetrics(),
 	}
 	d.loop = workloop.New(deliveries{d}, workloop.Config{
 		Name: "webhooks", Places: cfg.Pool, Lease: cfg.Lease, Drain: cfg.Drain, Poll: cfg.Poll, Gather: settleGather, Log: cfg.Log,
 	})
+	d.direct.queue, d.direct.hand = d.queue, d.loop.Hand
 	return d
+}
+
+// Direct has the dispatcher send the deliveries that a subscriber of its process leases
+// to it. Call it once, before either runs, and pass the result to Subscriber.SendThrough.
+func (d *Dispatcher) Direct() webhooks.DirectSender {
+	d.direct.kept = d.cfg.Pool / keptPart
+	return &d.direct
 }
 
 // Run sends until the context ends, then lets running requests finish for Config.Drain
@@ -79,24 +74,22 @@ func (d *Dispatcher) Run(ctx context.Context) (err error) {
 		// Its connection shows other processes that this one lives, also while it drains.
 		listening, stop := context.WithCancel(context.WithoutCancel(ctx))
 		defer stop()
-		wake = pgpool.ListenTo(listening, pgpool.Named(d.cfg.DSN, queue.SessionName(d.queue.InFlight.Holder)), webhooks.DueChannel, d.isOwnLease,
-			func(err error) {
-				d.log.WithError(err).Warn("listening for due webhooks was interrupted")
-			})
+		wake = d.queue.Listen(listening, d.cfg.DSN, func(err error) {
+			d.cfg.Log.WithError(err).Warn("listening for due webhooks was interrupted")
+		})
 	}
-	d.reportDue <- struct{}{} // a crash may have come between disabling and telling
 	var beside sync.WaitGroup
-	beside.Go(func() { d.reportLoop(ctx) })
-	beside.Go(func() { d.purgeLoop(ctx) })
+	beside.Go(func() { reportLoop(ctx, d.queue, d.report, d.reportDue, d.cfg) })
+	beside.Go(func() { purgeLoop(ctx, d.queue, d.cfg) })
 	defer beside.Wait()
 	working, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	context.AfterFunc(ctx, func() {
-		d.closeDirect()
+		d.direct.end()
 		stop()
 	})
 	if d.cfg.DSN != "" {
-		d.openDirect()
+		d.direct.begin()
 	}
 	d.loop.Run(working, wake)
 	return nil
@@ -108,7 +101,7 @@ func (d *Dispatcher) Problem() string { return d.loop.Problem() }
 
 // Collectors give the dispatcher's metrics.
 func (d *Dispatcher) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{d.loop, d.metrics.outcomes, d.metrics.took, endpointsCollector{d}}
+	return []prometheus.Collector{d.loop, d.metrics.outcomes, d.metrics.took, d.queue.Collector(d.cfg.Log)}
 }
 
 // deliveries is the work of a dispatcher's loop.
@@ -116,28 +109,23 @@ type deliveries struct{ *Dispatcher }
 
 // Take implements workloop.Work.
 func (d deliveries) Take(ctx context.Context, limit int) ([]queue.Delivery, time.Duration, error) {
-	if limit -= d.direct.kept; limit <= 0 {
-		d.queue.Short = true
-		_, back := d.queue.InFlight.AccountUse()
-		return nil, back, nil
-	}
-	return d.queue.ClaimDeliveries(ctx, limit)
+	return d.Exchange(ctx, nil, limit)
 }
 
 // Settle implements workloop.Work. A settled delivery may let the next delivery of its
 // job go, or free places for others.
 func (d deliveries) Settle(ctx context.Context, done []queue.Outcome) (more bool, err error) {
-	s, err := d.queue.SettleOutcomes(ctx, done)
+	s, err := d.queue.Settle(ctx, done)
 	if err != nil {
 		return false, err
 	}
 	d.reportSettled(done, s)
-	return s.Waits || d.queue.Short, nil
+	return s.Waits, nil
 }
 
 // Exchange implements workloop.Exchanger.
 func (d deliveries) Exchange(ctx context.Context, done []queue.Outcome, limit int) ([]queue.Delivery, time.Duration, error) {
-	s, batch, next, err := d.queue.SettleAndClaim(ctx, done, max(limit-d.direct.kept, 0))
+	s, batch, next, err := d.queue.Exchange(ctx, done, max(limit-d.direct.kept, 0))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -148,13 +136,13 @@ func (d deliveries) Exchange(ctx context.Context, done []queue.Outcome, limit in
 // reportSettled logs a settlement, counts its outcomes, and wakes the report loop.
 func (d deliveries) reportSettled(done []queue.Outcome, s queue.Settlement) {
 	for _, projectID := range s.Sealed { // once a project, not once a delivery
-		d.log.WithField("project", projectID).
+		d.cfg.Log.WithField("project", projectID).
 			Error(
 				"a webhook's signing secret cannot be opened: its deliveries wait until another one is set, or the data keys are restored (docs/eventstore.md)")
 	}
 	d.metrics.countOutcomes(done)
 	for _, e := range s.Disabled {
-		d.log.WithFields(logrus.Fields{"project": e.ProjectID, "delivery": e.DisabledBy, "reason": e.DisabledReason}).
+		d.cfg.Log.WithFields(logrus.Fields{"project": e.ProjectID, "delivery": e.DisabledBy, "reason": e.DisabledReason}).
 			Warn("a webhook is disabled: the last retry of a delivery failed")
 	}
 	if len(s.Disabled) > 0 || s.Confirmed {
@@ -168,21 +156,17 @@ func (d deliveries) reportSettled(done []queue.Outcome, s queue.Settlement) {
 // Do implements workloop.Work: it sends one delivery. It takes at most Config.Timeout,
 // and a little more for the vault.
 func (d deliveries) Do(ctx context.Context, c queue.Delivery) queue.Outcome {
-	defer d.queue.InFlight.MarkAnswered(c)
+	defer d.queue.MarkAnswered(c)
 	by, err := d.secrets(ctx, c)
 	if err != nil {
-		d.log.WithError(err).WithField("project", c.ProjectID).Debug("a webhook's signing secret cannot be opened")
-		return queue.Outcome{
-			Delivery: c, Result: queue.Postponed, Wait: queue.UnsealWait, Unsent: true, Answer: queue.Answer{At: time.Now(), Err: queue.SealedSecret},
-		}
+		d.cfg.Log.WithError(err).WithField("project", c.ProjectID).Debug("a webhook's signing secret cannot be opened")
+		return c.Unsigned()
 	}
-	a := d.sendTraced(ctx, c, by)
+	a := d.sender.sendTraced(ctx, c, by)
 	if a.Err != "" && errors.Is(context.Cause(ctx), workloop.ErrStopped) {
-		a.Err = queue.Interrupted + workloop.ErrStopped.Error()
-		a.Slow = false
-		return queue.Outcome{Delivery: c, Answer: a, Result: queue.Postponed}
+		return c.Interrupted(a, workloop.ErrStopped)
 	}
-	return queue.Classify(c, a, d.cfg.Retries)
+	return c.Answered(a, d.cfg.Retries)
 }
 
 // Urgent implements workloop.Urgent: a failure may change which deliveries are sent next.

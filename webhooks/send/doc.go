@@ -26,5 +26,5 @@
 // (report.go).
 //
 // While a rotation of the secret lasts, the attempts of a delivery alternate between the two
-// secrets. A receiver that accepts the new one ends the rotation (rotation.go).
+// secrets. A receiver that accepts the new one ends the rotation (queue/rotation.go).
 package send

@@ -107,7 +107,7 @@ func (s *stock) count() (n int) {
 // round claims and settles what is due, a part of it as failures.
 func (s *stock) round(due int) (ids []string) {
 	s.Helper()
-	batch, _, err := s.queue.ClaimDeliveries(s.Context(), 256)
+	_, batch, _, err := s.queue.Exchange(s.Context(), nil, 256)
 	if err != nil || len(batch) != due {
 		s.Fatalf("claimed %d, %v", len(batch), err)
 	}
@@ -117,10 +117,10 @@ func (s *stock) round(due int) (ids []string) {
 		if i%10 == 0 {
 			a.Status, a.Err = 500, "answered 500"
 		}
-		done = append(done, queue.Classify(c, a, []time.Duration{time.Minute}))
+		done = append(done, c.Answered(a, []time.Duration{time.Minute}))
 		ids = append(ids, c.ID)
 	}
-	if _, err := s.queue.SettleOutcomes(s.Context(), done); err != nil {
+	if _, err := s.queue.Settle(s.Context(), done); err != nil {
 		s.Fatal(err)
 	}
 	return ids
@@ -134,7 +134,7 @@ func (s *stock) newSubscriber(d *Dispatcher) *webhooks.Subscriber {
 	s.exec(insertDirect, "a1")
 	must.NoError(s, sub.Begin(s.Context()))
 	s.exec("DELETE FROM webhooks.endpoints WHERE project_id = 'direct'")
-	d.openDirect()
+	d.direct.begin()
 	return sub
 }
 

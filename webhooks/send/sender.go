@@ -34,9 +34,6 @@ const (
 	// bodyTime is the time that a body may take after its status.
 	bodyTime = time.Second
 
-	// idleTime is how long a connection is kept for the next request.
-	idleTime = time.Minute
-
 	caCheckEvery = time.Second
 )
 

@@ -1,6 +1,7 @@
 package send
 
 import (
+	"net/http"
 	"strings"
 	"time"
 
@@ -47,6 +48,17 @@ func (s secrets) serviceSecret() []byte {
 		return s.previous
 	}
 	return s.present
+}
+
+// blameSecret names the secret that a refused attempt was signed with, while there are two.
+func (s secrets) blameSecret(status int) string {
+	switch {
+	case s.previous == nil, status != http.StatusUnauthorized && status != http.StatusForbidden:
+		return ""
+	case s.byPrevious:
+		return "; X-Service-Signature was made with the previous secret"
+	}
+	return "; X-Service-Signature was made with the new secret"
 }
 
 // sign signs one attempt. In a rotation's overlap webhook-signature carries the

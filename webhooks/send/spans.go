@@ -9,8 +9,8 @@ import (
 
 // sendTraced sends a delivery as a span of the trace of the request that led to it. The
 // trace continues at the receiver. An attempt of a request without a trace has no span.
-func (d deliveries) sendTraced(ctx context.Context, c queue.Delivery, by secrets) queue.Answer {
-	ctx, span := d.cfg.Tracer.StartSend(ctx, "webhook attempt", c.Trace)
+func (s *sender) sendTraced(ctx context.Context, c queue.Delivery, by secrets) queue.Answer {
+	ctx, span := s.Tracer.StartSend(ctx, "webhook attempt", c.Trace)
 	defer span.End()
 	c.Trace = span.Traceparent() // empty without a tracer: the receiver must not refer to a missing span
 	span.Note("humanqa.delivery", c.ID)
@@ -20,7 +20,7 @@ func (d deliveries) sendTraced(ctx context.Context, c queue.Delivery, by secrets
 	if u, err := url.Parse(c.URL); err == nil { // the rest may hold a token
 		span.Note("server.address", u.Host)
 	}
-	a := d.sender.sendDelivery(ctx, c, by)
+	a := s.sendDelivery(ctx, c, by)
 	if a.Status != 0 {
 		span.Count("http.response.status_code", a.Status)
 	}
