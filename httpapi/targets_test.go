@@ -13,7 +13,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/command"
-	"humanqa/httpapi/wire"
+	"humanqa/httpapi/input"
 	"humanqa/internal/guard"
 	"humanqa/internal/testing/must"
 	"humanqa/projections/people"
@@ -99,7 +99,7 @@ func TestAPrivateHostIsTestedWhereACheckerReachesIt(t *testing.T) {
 			}
 			body := r.refused(http.StatusBadRequest, domain.CodeInvalidRequest)
 			equal(t, r.paths(), []string{path})
-			if hint := fmt.Sprint(body["hint"]); c.url != reserved && hint != wire.PrivateHint {
+			if hint := fmt.Sprint(body["hint"]); c.url != reserved && hint != input.PrivateHint {
 				t.Errorf("%s: %s: the hint is %q", name, call, hint)
 			}
 		}
@@ -108,11 +108,17 @@ func TestAPrivateHostIsTestedWhereACheckerReachesIt(t *testing.T) {
 	// What the service itself fetches does not depend on who asks.
 	review := strings.ReplaceAll(strings.Replace(aJob, "Payment Flow", "AI Review", 1), "https://example.com/", "http://127.0.0.1:3000/")
 	body := s.call(own, "POST", "/v1/jobs", review).refused(http.StatusBadRequest, domain.CodeInvalidRequest)
-	equal(t, body["hint"], any(wire.ReviewHint))
+	equal(t, body["hint"], any(input.ReviewHint))
 	s.call(own, "POST", "/v1/hosted/test", `{"url":"http://127.0.0.1:3000/","jobType":"ai_review"}`).refused(http.StatusBadRequest, domain.CodeInvalidRequest)
 	other := *s
 	other.API = allowing
 	other.call(plain, "POST", "/v1/jobs", review).want(http.StatusCreated)
+
+	// A listed host is not refused because it comes behind one that is.
+	at := func(host string) string { return strings.Replace(aJob, "https://example.com/", host, 1) }
+	r := other.call(plain, "POST", "/v1/jobs/bulk", `{"jobs":[`+at("http://10.0.0.1/")+","+at("http://127.0.0.1:3000/")+`]}`)
+	r.refused(http.StatusBadRequest, domain.CodeInvalidRequest)
+	equal(t, r.paths(), []string{"jobs[0].url"})
 }
 
 // What an account was once allowed to test is looked at again when it is tested.
@@ -134,7 +140,7 @@ func TestAPrivateHostIsTestedNoMoreOnceNoCheckerReachesIt(t *testing.T) {
 	s.visible(at, err)
 	for _, path := range []string{"/v1/jobs/" + jobID + "/retest", hook} {
 		r := s.call(key, "POST", path, "")
-		equal(t, r.refused(http.StatusBadRequest, domain.CodeInvalidRequest)["hint"], any(wire.PrivateHint))
+		equal(t, r.refused(http.StatusBadRequest, domain.CodeInvalidRequest)["hint"], any(input.PrivateHint))
 		equal(t, r.paths(), []string{"url"})
 	}
 	if err := s.Limits.StillAllowed(t.Context(), of, row); err == nil || !strings.Contains(err.Error(), "its own pool of checkers") {

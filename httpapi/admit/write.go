@@ -52,12 +52,8 @@ func (w *Writer) Write(r *wire.Request, do func(context.Context, command.Cause) 
 		AskedAt: w.now().UTC(),
 	}
 	var slips []domain.Detail
-	var targets []wire.Target
-	if r.Read != nil {
-		targets = r.Read.Targets
-		if r.Route.Submits {
-			slips = r.Read.Warnings(w.submissions())
-		}
+	if r.Read != nil && r.Route.Submits {
+		slips = r.Read.Warnings(w.submissions())
 	}
 	run := func() (wire.Answer, error) {
 		r.ReleaseBody()
@@ -65,7 +61,11 @@ func (w *Writer) Write(r *wire.Request, do func(context.Context, command.Cause) 
 		if err != nil {
 			return ans, err
 		}
-		return wire.Warned(ans, slices.Concat(slips, r.Notes, wire.Unresolved(ctx, targets)))
+		warnings := slices.Concat(slips, r.Notes)
+		if r.Unresolved != nil {
+			warnings = append(warnings, r.Unresolved(ctx)...)
+		}
+		return wire.Warned(ans, warnings)
 	}
 	var p wire.Problems
 	key, present := r.IdempotencyKey(&p)

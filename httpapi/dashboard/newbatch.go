@@ -67,8 +67,8 @@ func (d Deps) readBatch(r *ui.Request) (in []command.SubmitJob, missing map[int]
 		bodies = append(bodies, body)
 	}
 	form := ui.Object(map[string]any{"jobs": bodies})
-	in = input.Bulk(form, nil)
-	if err := d.Limits.AdmittedForm(r.Context(), r.Account, form.Problems); err != nil {
+	in, targets := input.Bulk(form, nil)
+	if err := d.Limits.AdmittedForm(r.Context(), r.Account, form.Problems, targets...); err != nil {
 		return in, nil, err
 	}
 	for i := range in {
@@ -80,7 +80,7 @@ func (d Deps) readBatch(r *ui.Request) (in []command.SubmitJob, missing map[int]
 		}
 	}
 	missing = map[int]bool{}
-	for _, w := range d.Limits.Unresolved(r.Context(), form.Problems) {
+	for _, w := range d.Limits.Unresolved(r.Context(), targets...) {
 		if of := batchPath.FindStringSubmatch(w.Path); of != nil {
 			n, _ := strconv.Atoi(of[1])
 			missing[n] = true

@@ -98,12 +98,12 @@ func (d Deps) readSession(r *ui.Request) (in command.NewSession, warned bool, er
 	}
 	body["slots"] = slots
 	form := ui.Object(body)
-	in = input.Session(form, d.Limits)
+	in, target := input.Session(form, d.Limits)
 	in.Test.Items, err = itemsOf(r.PostForm)
-	if err := both(d.Limits.AdmittedForm(r.Context(), r.Account, form.Problems), err); err != nil {
+	if err := both(d.Limits.AdmittedForm(r.Context(), r.Account, form.Problems, target), err); err != nil {
 		return in, false, err
 	}
-	return in, len(d.Limits.Unresolved(r.Context(), form.Problems)) > 0, nil
+	return in, len(d.Limits.Unresolved(r.Context(), target)) > 0, nil
 }
 
 func (d Deps) previewSession(r *ui.Request) (ui.Answer, error) {

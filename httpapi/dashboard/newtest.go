@@ -134,9 +134,9 @@ func (d Deps) readTest(r *ui.Request) (in command.HostedTest, warned bool, err e
 		"url": "url", "feature": "feature", "type": "jobType", "priority": "priority", "access": "accessInstructions",
 		"device": "targetDevice", "browser": "targetBrowser",
 	})
-	in = input.HostedTest(form, nil, d.Limits)
+	in, target := input.HostedTest(form, nil, d.Limits)
 	in.Items, err = itemsOf(r.PostForm)
-	if err := both(d.Limits.AdmittedForm(r.Context(), r.Account, form.Problems), err); err != nil {
+	if err := both(d.Limits.AdmittedForm(r.Context(), r.Account, form.Problems, target), err); err != nil {
 		return in, false, err
 	}
 	if id := r.PostFormValue("project"); id != "" {
@@ -145,7 +145,7 @@ func (d Deps) readTest(r *ui.Request) (in command.HostedTest, warned bool, err e
 		}
 		in.ProjectID = id
 	}
-	return in, len(d.Limits.Unresolved(r.Context(), form.Problems)) > 0, nil
+	return in, len(d.Limits.Unresolved(r.Context(), target)) > 0, nil
 }
 
 // startTest is POST /v1/hosted/test for people. It charges nothing until the person has

@@ -36,12 +36,13 @@ var deployFields = []string{"url", "feature", "priority", "commitSha", "branch",
 // Deploy reads the body of a deploy (decisions, "Deploy hook"): our own, or one as a
 // platform sends it (platforms.go). ignored says why the call is no deploy to test; empty:
 // it is one. A body that has none of our own fields is another program's message.
-func Deploy(h http.Header, o wire.Object) (in command.Deploy, ignored string) {
+func Deploy(h http.Header, o wire.Object) (in command.Deploy, target Target, ignored string) {
 	if d, known := platformDeploy(h, o); known {
-		return d.command(o), d.ignored
+		in, target = d.command(o)
+		return in, target, d.ignored
 	}
 	if !o.IsEmpty() && !slices.ContainsFunc(deployFields, o.HasScalar) {
-		return in, "the body is no deployment of a platform that is known, and has none of " + strings.Join(deployFields, ", ")
+		return in, target, "the body is no deployment of a platform that is known, and has none of " + strings.Join(deployFields, ", ")
 	}
 	in.Test.Submission = job.Submission{
 		URL:         o.Optional("url", MaxURL),
@@ -51,14 +52,14 @@ func Deploy(h http.Header, o wire.Object) (in command.Deploy, ignored string) {
 		Branch:      word(o, "branch", maxBranch),
 		Environment: word(o, "environment", maxEnvironment),
 	}
-	CheckTarget(o.Problems, o.Path+"url", in.Test.URL, "")
+	target = CheckTarget(o.Problems, o.Path+"url", in.Test.URL, "")
 	if in.Test.Commit != "" {
 		in.Keys = append(in.Keys, "commit:"+strings.ToLower(in.Test.Commit))
 	}
 	if key := word(o, "deduplicationKey", maxDeduplicationKey); key != "" {
 		in.Keys = append(in.Keys, "key:"+key)
 	}
-	return in, ""
+	return in, target, ""
 }
 
 func word(o wire.Object, name string, limit int) string {

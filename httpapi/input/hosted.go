@@ -18,18 +18,18 @@ const (
 )
 
 // HostedTest reads a hosted test.
-func HostedTest(o wire.Object, h http.Header, l *Limits) command.HostedTest {
-	in := readHosted(o, l)
+func HostedTest(o wire.Object, h http.Header, l *Limits) (command.HostedTest, Target) {
+	in, target := readHosted(o, l)
 	in.Target, in.CommitStatus, in.Items = readTarget(o), CommitStatus(o, h), Checklist(o)
 	if in.Type.Automatic() && len(in.Items) > 0 {
 		o.Wrong("checklistItems", "cannot stand beside %s, which writes its own list", in.TypeEcho)
 	}
-	return in
+	return in, target
 }
 
 // readHosted reads the fields that a hosted test and a session have in common. The target
 // is not one of them: each slot has its own.
-func readHosted(o wire.Object, l *Limits) command.HostedTest {
+func readHosted(o wire.Object, l *Limits) (command.HostedTest, Target) {
 	in := command.HostedTest{
 		Submission: job.Submission{
 			URL:     o.Required("url", MaxURL),
@@ -45,10 +45,9 @@ func readHosted(o wire.Object, l *Limits) command.HostedTest {
 		},
 	}
 	in.Type, in.TypeEcho = readHostedType(o, "jobType")
-	CheckTarget(o.Problems, o.Path+"url", in.URL, in.Type)
 	o.Check("webhookUrl", in.Webhook.URL, l.webhookURL)
 	in.Host, in.HostedApp = host.Of(in.URL), l.hostedDomains.Hosts(in.URL)
-	return in
+	return in, CheckTarget(o.Problems, o.Path+"url", in.URL, in.Type)
 }
 
 // readHostedType reads one of the types of the hosted endpoints, in either

@@ -24,21 +24,21 @@ type platform struct {
 
 // command is the deploy to test. Its one key is the deployment's id, so a delivery that is
 // repeated, and a second event of the same deployment, find the test of the first.
-func (p platform) command(o wire.Object) command.Deploy {
-	in := command.Deploy{Test: command.HostedTest{Submission: job.Submission{
+func (p platform) command(o wire.Object) (in command.Deploy, target Target) {
+	in = command.Deploy{Test: command.HostedTest{Submission: job.Submission{
 		URL: p.url, Commit: clip(p.commit, maxCommitSHA), Branch: clip(p.branch, maxBranch),
 		Environment: clip(p.environment, maxEnvironment),
 	}}}
 	if p.ignored != "" {
-		return in
+		return in, target
 	}
-	CheckTarget(o.Problems, p.path, p.url, "")
+	target = CheckTarget(o.Problems, p.path, p.url, "")
 	if p.id == "" {
 		o.Wrong(p.path, "comes without the id of its deployment")
-		return in
+		return in, target
 	}
 	in.Keys = []string{project.DeploymentKey + p.name + ":" + p.id}
-	return in
+	return in, target
 }
 
 // clip shortens a platform's text to the length of a field.

@@ -9,7 +9,7 @@ import (
 	"humanqa/internal/guard"
 )
 
-func NewProject(o wire.Object, l *Limits) command.CreateProject {
+func NewProject(o wire.Object, l *Limits) (command.CreateProject, Target) {
 	in := command.CreateProject{
 		Name:           o.Required("name", maxProjectName),
 		Description:    o.Pointer("description", maxProjectDescription),
@@ -22,27 +22,26 @@ func NewProject(o wire.Object, l *Limits) command.CreateProject {
 	if minutes := readSLAMinutes(o, "defaultSlaMinutes"); minutes != 0 {
 		in.DefaultSLAMinutes = &minutes
 	}
-	checkDefaults(o, in.DefaultURL, in.DefaultJobType)
 	o.Check("webhookUrl", in.WebhookURL, l.webhookURL)
-	return in
+	return in, checkDefaults(o, in.DefaultURL, in.DefaultJobType)
 }
 
 func (l *Limits) webhookURL(raw string) error { return guard.WebhookURL(raw, l.WebhookAllow) }
 
 // checkDefaults checks the settings that jobs will inherit.
-func checkDefaults(o wire.Object, defaultURL, jobType *string) {
+func checkDefaults(o wire.Object, defaultURL, jobType *string) (target Target) {
 	if defaultURL != nil {
-		CheckTarget(o.Problems, o.Path+"defaultUrl", *defaultURL, "")
+		target = CheckTarget(o.Problems, o.Path+"defaultUrl", *defaultURL, "")
 	}
-	if jobType == nil {
-		return
+	if jobType != nil {
+		if _, ok := job.ParseType(*jobType); !ok {
+			o.Wrong("defaultJobType", "must be %s", wire.OneOfWords(wire.Words(job.Types())))
+		}
 	}
-	if _, ok := job.ParseType(*jobType); !ok {
-		o.Wrong("defaultJobType", "must be %s", wire.OneOfWords(wire.Words(job.Types())))
-	}
+	return target
 }
 
-func ProjectUpdate(o wire.Object, l *Limits) command.UpdateProject {
+func ProjectUpdate(o wire.Object, l *Limits) (command.UpdateProject, Target) {
 	in := command.UpdateProject{
 		Description:       readPatchText(o, "description", maxProjectDescription),
 		DefaultURL:        readPatchText(o, "defaultUrl", MaxURL),
@@ -67,8 +66,7 @@ func ProjectUpdate(o wire.Object, l *Limits) command.UpdateProject {
 	}
 	o.NotNull("webhookUrl", `; "" removes the webhook`)
 	o.NotNull("subscribedWebhookEvents", "; [] stops deliveries")
-	checkDefaults(o, in.DefaultURL.Value, in.DefaultJobType.Value)
-	return in
+	return in, checkDefaults(o, in.DefaultURL.Value, in.DefaultJobType.Value)
 }
 
 // readHeaders reads a change of the client's own headers: texts by name, null removes one, and

@@ -15,9 +15,10 @@ const (
 
 // Session reads a session: the fields of a hosted test, and the slots. An AI review is
 // refused: no checkers meet for it.
-func Session(o wire.Object, l *Limits) command.NewSession {
+func Session(o wire.Object, l *Limits) (command.NewSession, Target) {
+	test, target := readHosted(o, l)
 	in := command.NewSession{
-		Test:          readHosted(o, l),
+		Test:          test,
 		Slots:         readSlots(o),
 		ScenarioBrief: strings.TrimSpace(o.Optional("scenarioBrief", maxScenarioBrief)),
 		VoiceEnabled:  o.Boolean("voiceEnabled", true),
@@ -25,7 +26,7 @@ func Session(o wire.Object, l *Limits) command.NewSession {
 	if in.Test.Type.Automatic() {
 		o.Wrong("jobType", "must be a type that checkers test")
 	}
-	return in
+	return in, target
 }
 
 func readSlots(o wire.Object) []command.NewSlot {

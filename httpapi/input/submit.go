@@ -10,7 +10,7 @@ import (
 )
 
 // Submit reads the body of a submission (specification, "POST /v1/jobs").
-func Submit(o wire.Object) command.SubmitJob {
+func Submit(o wire.Object) (command.SubmitJob, Target) {
 	in := command.SubmitJob{
 		Submission: job.Submission{
 			URL:         o.Required("url", MaxURL),
@@ -24,9 +24,8 @@ func Submit(o wire.Object) command.SubmitJob {
 	}
 	in.Target, in.Items, in.Credentials = readTarget(o), Checklist(o), readCredentials(o)
 	in.Type, in.TypeEcho = readJobType(o, "jobType")
-	CheckTarget(o.Problems, o.Path+"url", in.URL, in.Type)
 	in.Wait = o.OneOf("generateChecklist", "async", "sync", "async") == "sync"
-	return in
+	return in, CheckTarget(o.Problems, o.Path+"url", in.URL, in.Type)
 }
 
 func readTarget(o wire.Object) job.Target {
@@ -72,15 +71,18 @@ func readCredentials(o wire.Object) *command.Credentials {
 const maxBulkJobs = 20
 
 // Bulk reads the jobs of a batch. Its commit status stands in the first of them.
-func Bulk(o wire.Object, h http.Header) []command.SubmitJob {
+func Bulk(o wire.Object, h http.Header) (submits []command.SubmitJob, targets []Target) {
 	const name = "jobs"
 	values, given := o.List(name, maxBulkJobs)
 	if !o.Broken() && (!given || len(values) == 0) {
 		o.Wrong(name, "must have 1 to %d entries", maxBulkJobs) // unless something else is wrong with it
 	}
-	submits := wire.List(o.Objects(name, maxBulkJobs), Submit)
+	for _, one := range o.Objects(name, maxBulkJobs) {
+		in, target := Submit(one)
+		submits, targets = append(submits, in), append(targets, target)
+	}
 	if status := CommitStatus(o, h); len(submits) > 0 {
 		submits[0].CommitStatus = status
 	}
-	return submits
+	return submits, targets
 }

@@ -121,7 +121,7 @@ func TestAFullSubmissionIsRead(t *testing.T) {
 		"credentials":{"username":"u","password":"p","notes":null},"accessInstructions":"ring twice","extra":[[1]],
 		"checklistItems":[{"description":"pays","severity":"HIGH","expectedOutcome":"receipt","key":"pay"},{"description":"b","severity":null}]}`
 	var p wire.Problems
-	in := Submit(wire.ParseObject([]byte(body), &p))
+	in, _ := Submit(wire.ParseObject([]byte(body), &p))
 	must.NoError(t, p.Err())
 	got, err := json.Marshal(in)
 	must.NoError(t, err)

@@ -55,92 +55,111 @@ func NewLimits(s Settings, own *pools.Reads) *Limits {
 // HostedApp says that the URL is that of an app on a platform.
 func (l *Limits) HostedApp(url string) bool { return l.hostedDomains.Hosts(url) }
 
+// Target is a URL under test that was read; zero: there is none, or it was refused.
+type Target struct {
+	path    string
+	url     string
+	private error // why its host may not be tested, unless a checker can reach it; nil: it is public
+	review  bool  // the service itself would fetch it
+}
+
+// How a private host can be tested, for the hint of its refusal.
+const (
+	PrivateHint = "a private host can be tested in a sandbox account, by an account whose tests are kept to its own pool of checkers, " +
+		"under serve --demo, or within HUMANQA_TARGET_ALLOW"
+	ReviewHint = "the service itself fetches the page of an AI Review: a private host must be within HUMANQA_TARGET_ALLOW"
+)
+
+func (t Target) hint() string {
+	if t.review {
+		return ReviewHint
+	}
+	return PrivateHint
+}
+
 // CheckTarget checks a URL under test that was read at the path. A private host may not
-// be tested until Admit has looked at it.
-func CheckTarget(p *wire.Problems, path, raw string, t job.Type) {
+// be tested until the account was looked at (Admit).
+func CheckTarget(p *wire.Problems, path, raw string, t job.Type) Target {
 	if raw == "" { // absent, or already noted
-		return
+		return Target{}
 	}
 	err := guard.TargetURL(raw, guard.Targets{})
 	if err != nil && !errors.Is(err, guard.ErrPrivate) {
 		p.Add(path, "%s", err)
-		return
+		return Target{}
 	}
-	p.Targets = append(p.Targets, wire.Target{Path: path, URL: raw, Private: err, Review: t.Automatic()})
+	return Target{path, raw, err, t.Automatic()}
 }
 
-// Admit lets the account test the private hosts that its checkers can reach
-// (decisions, "URL under test").
-func (l *Limits) Admit(ctx context.Context, accountID string, sandbox bool, p *wire.Problems) error {
+// refuse notes the targets on private hosts that no checker of the account can reach
+// (decisions, "URL under test"), and gives the refusal of all that was read.
+func (l *Limits) refuse(
+	ctx context.Context, accountID string, sandbox bool, p *wire.Problems, targets []Target, note func(Target),
+) error {
 	reached := sandbox || l.privateTargets
-	for i, t := range p.Targets {
-		if t.Private == nil || guard.TargetURL(t.URL, l.targets) == nil {
-			p.Targets[i].Private = nil
+	for _, t := range targets {
+		if t.private == nil || guard.TargetURL(t.url, l.targets) == nil {
 			continue
 		}
-		if t.Review {
-			continue
-		}
-		if !reached {
+		if !t.review && !reached {
 			pool, kept, err := l.pools.OfAccount(ctx, accountID)
 			if err != nil {
 				return err
 			}
-			if reached = kept && pool.AccountID == accountID; !reached {
-				break
-			}
+			reached = kept && pool.AccountID == accountID
 		}
-		p.Targets[i].Private = nil
-	}
-	return nil
-}
-
-// Admitted gives the refusal of a submission once all of it was read. The look-up of an
-// accepted one's hosts begins meanwhile.
-func (l *Limits) Admitted(ctx context.Context, c wire.Caller, p *wire.Problems) error {
-	if err := l.Admit(ctx, c.AccountID, c.Sandbox, p); err != nil {
-		return err
-	}
-	if err := p.Err(); err != nil {
-		return err
-	}
-	l.lookUp(p)
-	return nil
-}
-
-// lookUp begins to look up the hosts under test.
-func (l *Limits) lookUp(p *wire.Problems) {
-	for i, t := range p.Targets {
-		if started := l.lookups.startLookup(guard.TargetName(t.URL)); started != nil {
-			p.Targets[i].Missing = started.isMissing
-		}
-	}
-}
-
-// Unresolved warns a page of the hosts under test that have no address, before anything
-// is charged.
-func (l *Limits) Unresolved(ctx context.Context, p *wire.Problems) []domain.Detail {
-	l.lookUp(p)
-	return wire.Unresolved(ctx, p.Targets)
-}
-
-// AdmittedForm is Admitted for a page. A page shows messages but no hints, so the message
-// holds the hint.
-func (l *Limits) AdmittedForm(ctx context.Context, of people.Account, p *wire.Problems) error {
-	if err := l.Admit(ctx, of.ID, of.Sandbox, p); err != nil {
-		return err
-	}
-	for _, t := range p.Targets {
-		if t.Private != nil {
-			p.Add(t.Path, "%s; %s", t.Private, t.Hint())
+		if t.review || !reached {
+			note(t)
 		}
 	}
 	return p.Err()
 }
 
+// Admit gives the refusal of a request once all of it was read.
+func (l *Limits) Admit(ctx context.Context, c wire.Caller, p *wire.Problems, targets ...Target) error {
+	return l.refuse(ctx, c.AccountID, c.Sandbox, p, targets, func(t Target) { p.AddHinted(t.path, t.hint(), "%s", t.private) })
+}
+
+// Admitted is Admit that begins to look up the hosts of an accepted request, for the
+// warnings of its answer.
+func (l *Limits) Admitted(r *wire.Request, p *wire.Problems, targets ...Target) error {
+	err := l.Admit(r.Context(), r.Caller, p, targets...)
+	if err == nil {
+		r.Unresolved = l.lookUp(targets)
+	}
+	return err
+}
+
+// AdmittedForm is Admit for a page. A page shows messages but no hints, so the message
+// holds the hint.
+func (l *Limits) AdmittedForm(ctx context.Context, of people.Account, p *wire.Problems, targets ...Target) error {
+	return l.refuse(ctx, of.ID, of.Sandbox, p, targets, func(t Target) { p.Add(t.path, "%s; %s", t.private, t.hint()) })
+}
+
 // StillAllowed refuses the test of a URL that the account may no longer test.
 func (l *Limits) StillAllowed(ctx context.Context, of people.Account, j jobs.Job) error {
 	var p wire.Problems
-	CheckTarget(&p, "url", j.URL, j.Type)
-	return l.AdmittedForm(ctx, of, &p)
+	return l.AdmittedForm(ctx, of, &p, CheckTarget(&p, "url", j.URL, j.Type))
+}
+
+// Unresolved warns a page of the hosts under test that have no address, before anything
+// is charged.
+func (l *Limits) Unresolved(ctx context.Context, targets ...Target) []domain.Detail {
+	return l.lookUp(targets)(ctx)
+}
+
+// lookUp begins to look up the hosts under test. What it gives waits a moment, and warns of
+// those that have no address.
+func (l *Limits) lookUp(targets []Target) func(context.Context) []domain.Detail {
+	begun := wire.List(targets, func(t Target) *lookup { return l.lookups.startLookup(guard.TargetName(t.url)) })
+	return func(ctx context.Context) (warnings []domain.Detail) {
+		for i, t := range targets {
+			if begun[i] != nil && begun[i].isMissing(ctx) {
+				warnings = append(warnings, domain.Detail{
+					Path: t.path, Message: "the host does not resolve where this service runs; check its spelling",
+				})
+			}
+		}
+		return warnings
+	}
 }

@@ -26,8 +26,8 @@ type submittedBatch struct {
 func (a *Handlers) submitBulk(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	r.IdempotencyKey(&p)
-	submits := input.Bulk(r.Object(&p), r.Header)
-	if err := a.Limits.Admitted(r.Context(), r.Caller, &p); err != nil {
+	submits, targets := input.Bulk(r.Object(&p), r.Header)
+	if err := a.Limits.Admitted(r, &p, targets...); err != nil {
 		return wire.Answer{}, err
 	}
 	for i := range submits {

@@ -39,12 +39,12 @@ func (a *Handlers) deployHook(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	r.IdempotencyKey(&p)
 	r.Content = input.DeployBody(r.Header, r.Content)
-	in, ignored := input.Deploy(r.Header, r.OptionalObject(&p))
+	in, target, ignored := input.Deploy(r.Header, r.OptionalObject(&p))
 	if ignored != "" && p.Err() == nil {
 		return wire.Reply(http.StatusAccepted, ignoredDeploy{Ignored: true, Reason: ignored})
 	}
 	in.Test.AccessInstructions = input.Bypass(r.Query(&p))
-	err := a.Limits.Admitted(r.Context(), r.Caller, &p)
+	err := a.Limits.Admitted(r, &p, target)
 	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		// Within the command, so that a stored answer is repeated even if the settings
 		// have changed.
@@ -79,11 +79,7 @@ func (a *Handlers) deployedURL(ctx context.Context, c wire.Caller, test *command
 			p.Add("url", "is required: the project has no defaultUrl, and no test to take one from")
 			return p.Err()
 		}
-		input.CheckTarget(&p, "url", test.URL, "")
-		if err := a.Limits.Admit(ctx, c.AccountID, c.Sandbox, &p); err != nil {
-			return err
-		}
-		if err := p.Err(); err != nil {
+		if err := a.Limits.Admit(ctx, c, &p, input.CheckTarget(&p, "url", test.URL, "")); err != nil {
 			return err
 		}
 	}

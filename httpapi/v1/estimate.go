@@ -27,8 +27,8 @@ type estimateBody struct {
 // /v1/jobs. It writes nothing, so a read-only key may ask.
 func (a *Handlers) estimateJob(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
-	in := input.Submit(r.Object(&p))
-	if err := a.Limits.Admitted(r.Context(), r.Caller, &p); err != nil {
+	in, target := input.Submit(r.Object(&p))
+	if err := a.Limits.Admitted(r, &p, target); err != nil {
 		return wire.Answer{}, err
 	}
 	return a.Writer.WriteUnless(a.place(r, &in, "api"), r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {

@@ -55,9 +55,9 @@ func (a *Handlers) submitJob(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	r.IdempotencyKey(&p)
 	o := r.Object(&p)
-	in := input.Submit(o)
+	in, target := input.Submit(o)
 	in.CommitStatus = input.CommitStatus(o, r.Header)
-	if err := a.Limits.Admitted(r.Context(), r.Caller, &p); err != nil {
+	if err := a.Limits.Admitted(r, &p, target); err != nil {
 		return wire.Answer{}, err
 	}
 	return a.Writer.WriteUnless(a.place(r, &in, "api"), r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {

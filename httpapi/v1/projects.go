@@ -227,8 +227,8 @@ func (a *Handlers) createProject(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	r.IdempotencyKey(&p)
 	o := r.Object(&p)
-	in := input.NewProject(o, a.Limits)
-	err := a.Limits.Admitted(r.Context(), r.Caller, &p)
+	in, target := input.NewProject(o, a.Limits)
+	err := a.Limits.Admitted(r, &p, target)
 	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		r.OwnSecret(o)
 		if in.WebhookURL == "" {
@@ -257,8 +257,9 @@ func (a *Handlers) updateProject(r *wire.Request) (wire.Answer, error) {
 	id, err := a.ownProject(r)
 	var p wire.Problems
 	o := r.Object(&p)
-	in, signed := input.ProjectUpdate(o, a.Limits), input.HookSignature(o)
-	err = wire.RefusedFor(err, a.Limits.Admitted(r.Context(), r.Caller, &p))
+	in, target := input.ProjectUpdate(o, a.Limits)
+	signed := input.HookSignature(o)
+	err = wire.RefusedFor(err, a.Limits.Admitted(r, &p, target))
 	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		if signed != nil {
 			own := cause.Step("hook signature")

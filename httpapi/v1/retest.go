@@ -20,10 +20,11 @@ func (a *Handlers) retestJob(r *wire.Request) (wire.Answer, error) {
 	parent, err := a.ownJob(r)
 	var p wire.Problems
 	r.IdempotencyKey(&p)
+	var target input.Target
 	if parent.ErasedAt == nil { // the command says that it was erased
-		input.CheckTarget(&p, "url", parent.URL, parent.Type)
+		target = input.CheckTarget(&p, "url", parent.URL, parent.Type)
 	}
-	err = wire.RefusedFor(err, a.Limits.Admitted(r.Context(), r.Caller, &p))
+	err = wire.RefusedFor(err, a.Limits.Admit(r.Context(), r.Caller, &p, target))
 	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		out, err := a.Commands.Retest(ctx, cause, parent.ID)
 		return a.Writer.Done(ctx, r, out.Position, err, http.StatusCreated, retestedJob{

@@ -56,9 +56,9 @@ type createdSlot struct {
 func (a *Handlers) createSession(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	r.IdempotencyKey(&p)
-	in := input.Session(r.Object(&p), a.Limits)
+	in, target := input.Session(r.Object(&p), a.Limits)
 	in.Test.ProjectID = r.Caller.ProjectID
-	err := a.Limits.Admitted(r.Context(), r.Caller, &p)
+	err := a.Limits.Admitted(r, &p, target)
 	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		out, err := a.Commands.CreateSession(ctx, cause, in)
 		if err != nil {

@@ -27,12 +27,11 @@ const (
 	maxChoice = 1024
 )
 
-// Problems collects every offending path of one request, and the objects and targets that
-// were read of it.
+// Problems collects every offending path of one request, and the objects that were read of
+// it.
 type Problems struct {
 	details []domain.Detail
 	objects []Object          // in the order they were opened
-	Targets []Target          // URLs under test
 	hints   map[string]string // next steps by path, which come before those by name
 }
 
@@ -44,12 +43,20 @@ func (p *Problems) Add(path, format string, args ...any) {
 	p.details = append(p.details, domain.Detail{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
+// AddHinted is Add with a next step.
+func (p *Problems) AddHinted(path, hint, format string, args ...any) {
+	p.Add(path, format, args...)
+	if p.hints == nil {
+		p.hints = map[string]string{}
+	}
+	p.hints[path] = hint
+}
+
 // Count says how many offending paths there are so far.
 func (p *Problems) Count() int { return len(p.details) }
 
 // Err is the refusal that names all of them, sorted by path, or nil.
 func (p *Problems) Err() error {
-	p.refuseTargets()
 	if len(p.details) == 0 {
 		return nil
 	}

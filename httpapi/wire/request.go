@@ -2,6 +2,7 @@ package wire
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"regexp"
 	"strings"
@@ -24,6 +25,8 @@ type Request struct {
 	Read    *Problems       // once a handler opened the body
 	Looked  map[string]bool // the query parameters that the handler knows
 	Notes   []domain.Detail // for the warnings of the answer
+	// Unresolved warns of hosts under test without an address; nil: none was looked up.
+	Unresolved func(context.Context) []domain.Detail
 	// Commanded says that a command was issued for the request.
 	Commanded bool
 	Log       logrus.FieldLogger

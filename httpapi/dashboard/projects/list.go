@@ -137,8 +137,8 @@ func (d Deps) projects(r *ui.Request) (ui.Answer, error) {
 func (d Deps) createProject(r *ui.Request) (ui.Answer, error) {
 	r.Addresses("url")
 	form := ui.Form(r, map[string]string{"name": "name", "url": "defaultUrl"})
-	in := input.NewProject(form, d.Limits)
-	err := d.Limits.AdmittedForm(r.Context(), r.Account, form.Problems)
+	in, target := input.NewProject(form, d.Limits)
+	err := d.Limits.AdmittedForm(r.Context(), r.Account, form.Problems, target)
 	var out command.CreatedProject
 	if err == nil {
 		out, err = d.Commands.CreateProject(r.Context(), r.Cause(), in)

@@ -190,8 +190,8 @@ func (d Deps) updateProject(r *ui.Request, p projects.Project) (ui.Answer, error
 		texts["webhookUrl"] = form.Webhook
 	}
 	var problems wire.Problems
-	in := input.ProjectUpdate(wire.Form(&problems, texts, emptied...), d.Limits)
-	err := d.Limits.AdmittedForm(r.Context(), r.Account, &problems)
+	in, target := input.ProjectUpdate(wire.Form(&problems, texts, emptied...), d.Limits)
+	err := d.Limits.AdmittedForm(r.Context(), r.Account, &problems, target)
 	var at domain.Position
 	if err == nil {
 		_, at, err = d.Commands.UpdateProject(r.Context(), r.Cause(), p.ID, in)
