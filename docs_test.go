@@ -86,8 +86,6 @@ var (
 	link   = regexp.MustCompile(`\]\(([\w./-]+)\)`)
 	// A path in this repository, or a pattern of some.
 	tree = regexp.MustCompile(`^[a-z][\w.-]*(/[\w.*-]+)*$`)
-	// An entry of the list of folders, with its further lines.
-	row = regexp.MustCompile("(?m)^- `([\\w/]+)`: (.+(?:\n  .+)*)$")
 )
 
 func TestEveryTestThatADocumentNamesExists(t *testing.T) {
@@ -142,40 +140,6 @@ func TestEveryPlaceThatADocumentNamesExists(t *testing.T) {
 			case strings.Contains(name, "/") && !there(name),
 				!strings.Contains(name, "/") && path.Ext(name) == ".go" && !base[name]:
 				t.Errorf("%s names %s, which is not there", document, name)
-			}
-		}
-	}
-}
-
-// The list of folders holds every package of the layers that it lists one by one,
-// and so does the package that introduces the aggregates.
-func TestTheListOfFoldersIsWhole(t *testing.T) {
-	t.Parallel()
-	texts := files(t, "ARCHITECTURE.md", "doc.go")
-	rows := map[string]string{}
-	for _, m := range row.FindAllStringSubmatch(texts["ARCHITECTURE.md"], -1) {
-		rows[m[1]] = m[2]
-		if info, err := os.Stat(m[1]); err != nil || !info.IsDir() {
-			t.Errorf("ARCHITECTURE.md lists %s, which is no folder", m[1])
-		}
-	}
-	for _, layer := range []string{"domain", "internal"} {
-		entries, err := os.ReadDir(layer)
-		must.NoError(t, err)
-		for _, e := range entries {
-			if !e.IsDir() {
-				continue
-			}
-			if !strings.Contains(rows[layer], "`"+e.Name()+"`") {
-				t.Errorf("ARCHITECTURE.md says nothing of %s/%s", layer, e.Name())
-			}
-			if doc := texts["domain/doc.go"]; layer == "domain" && !regexp.MustCompile(`\b`+e.Name()+`\b`).MatchString(doc) {
-				t.Errorf("the package domain says nothing of %s", e.Name())
-			}
-		}
-		for _, m := range code.FindAllStringSubmatch(rows[layer], -1) {
-			if !there(m[1]) && !there(layer+"/"+m[1]) && !there(layer+"/*/"+m[1]) {
-				t.Errorf("ARCHITECTURE.md finds %s in %s, where it is not", m[1], layer)
 			}
 		}
 	}
