@@ -144,3 +144,36 @@ func TestEveryPlaceThatADocumentNamesExists(t *testing.T) {
 		}
 	}
 }
+
+var (
+	// figureRow is a figure of GOALS.md with its target, and the part of the bench that measures it.
+	figureRow = regexp.MustCompile(`(?m)^\| .+ \| [≤≥] [^|]+ \| ([^|]+) \|`)
+	benchPart = regexp.MustCompile(`(?m)^\t\{"([a-z])",`)
+)
+
+func TestTheBenchHasAPartForEachFigureOfTheGoalsAndNoOther(t *testing.T) {
+	t.Parallel()
+	texts := files(t, "GOALS.md", "main.go")
+	parts := map[string]bool{}
+	for _, m := range benchPart.FindAllStringSubmatch(texts["bench/main.go"], -1) {
+		parts[m[1]] = false
+	}
+	rows := figureRow.FindAllStringSubmatch(texts["GOALS.md"], -1)
+	for _, m := range rows {
+		_, known := parts[m[1]]
+		switch {
+		case known:
+			parts[m[1]] = true
+		case m[1] != "`make test`" && m[1] != "`.ci/run`": // they tell their time themselves
+			t.Errorf("GOALS.md names part %q, which bench/main.go does not have: %s", m[1], m[0])
+		}
+	}
+	for part, named := range parts {
+		if !named {
+			t.Errorf("no figure of GOALS.md needs part %s of the bench", part)
+		}
+	}
+	if len(rows) < 15 || len(parts) < 8 {
+		t.Errorf("only %d figures and %d parts found", len(rows), len(parts))
+	}
+}

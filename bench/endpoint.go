@@ -65,8 +65,8 @@ func endpoint(ctx context.Context, b *bench) (_ section, err error) {
 		},
 		Measurements: slices.Concat(many, one),
 		Goals: []goal{
-			atLeast("service to twin, 64 accounts", many[0].PerSecond/many[1].PerSecond, 0.65),
-			atLeast("service to twin, one account", one[0].PerSecond/one[1].PerSecond, 2.4),
+			atLeast("service to twin, 64 accounts", many[0].PerSecond/many[1].PerSecond, 0.55),
+			atLeast("service to twin, one account", one[0].PerSecond/one[1].PerSecond, 2),
 		},
 	}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net/url"
 	"regexp"
 	"slices"
@@ -17,8 +18,7 @@ const (
 	// vacuumed is how long Postgres has to vacuum and analyse so many new rows, before
 	// anything is timed.
 	vacuumed = 2 * time.Minute
-	// finders are the people who search: each session may load so many pages a minute.
-	finders = 2
+	finders  = 2 // people who search
 )
 
 // foundTest is a test with words that all, many, few or no others have.
@@ -87,7 +87,7 @@ func find(ctx context.Context, b *bench) (section, error) {
 	if _, err := s.submitEach(ctx, account.key, foundTests, foundTest); err != nil {
 		return section{}, s.ifDead(err)
 	}
-	sessions, err := s.openSessions(ctx, account, finders*ofPerson)
+	sessions, err := s.openSessions(ctx, account)
 	if err != nil {
 		return section{}, s.ifDead(err)
 	}
@@ -108,7 +108,7 @@ func find(ctx context.Context, b *bench) (section, error) {
 		var got sample
 		for range 2 { // the first one warms up
 			got, err = timedLoop(ctx, findRate, took, func(ctx context.Context, i int) error {
-				return s.look(ctx, page.path, sessions[i%len(sessions)])
+				return s.read(ctx, page.path, sessions[i%len(sessions)], io.Discard)
 			})
 			if err != nil {
 				return section{}, s.ifDead(err)

@@ -85,8 +85,8 @@ func logSpeed(ctx context.Context, b *bench) (_ section, err error) {
 		{"appends to inserts, 16 writers", ratio[16], "x"},
 	}
 	s.Goals = []goal{
-		atLeast("appends to inserts, 64 writers", ratio[64], 0.75),
-		atLeast("appends to inserts, 256 writers", ratio[256], 1.3),
+		atLeast("appends to inserts, 64 writers", ratio[64], 0.65),
+		atLeast("appends to inserts, 256 writers", ratio[256], 1.15),
 		below("append by one writer, p50", alone, 1, "ms"),
 	}
 	return s, nil

@@ -8,15 +8,14 @@
 //	logspeed.go   (a) appends against inserts
 //	visible.go    (c) append to visible
 //	endpoint.go   (b) POST /v1/jobs against the twin
-//	memory.go     (d) the service's memory with a full log
-//	reads.go      (e) lists and histories of large accounts
 //	timers.go     (f) many timers due at once
 //	apart.go      (g) the API apart from its workers
-//	pages.go      (h) a page of a long list, many open dashboards
 //	jobs.go       (i) jobs with a webhook at fixed rates, at rest, and behind events that hang
 //	rivals.go     (i) the dispatcher beside River
 //	growth.go     (j) rebuilds and checks of a long log, restarts
 //	find.go       (k) search, filters and palette over many tests
+//	people.go     people who sign in, and the pages that they load
+//	long.go       (l) one service on a long log, to a restored backup
 //	faults.go     (m) refusals while the log does not answer
 //	service.go    the service under test, its accounts, its profile
 //	call.go       requests of any kind to it
@@ -66,8 +65,7 @@ const (
 // It holds for both sides.
 const gcPercent = 400
 
-// part is one comparison. They run in the order of the list: (d) goes on with
-// the service and the jobs that (b) leaves behind.
+// part is one comparison. Each measures a figure of GOALS.md, and they run in the order of the list.
 type part struct {
 	letter string
 	about  string
@@ -78,11 +76,8 @@ var parts = []part{
 	{"a", "log: appends through the official client, and single-row INSERT ... COMMIT, at 1, 16, 64 and 256 writers", logSpeed},
 	{"c", "visible: from a command to its effect in the read models, at 500 commands a second", visible},
 	{"b", "endpoint: POST /v1/jobs at 64 clients, and a plain CRUD twin; many accounts, then one", endpoint},
-	{"d", "memory: the service's process with 100,000 jobs in the log, loaded and restarted", memory},
-	{"e", "reads: a page of 100,000 jobs and the history of 10,000 tests, while 200 requests a second run", reads},
 	{"f", "timers: 10,000 jobs whose SLA ends in the same moment", timers},
 	{"g", "apart: POST /v1/jobs of one process, and of an API whose workers run in another", apart},
-	{"h", "pages: a page of 100,000 jobs, and 200 open dashboards of an account with 4 changes a second", pages},
 	{"i",
 		"webhooks: beside River: what waits, and jobs at 20 and 200 a second, with the processors' time; at rest; behind events that hang",
 		jobs},
@@ -111,7 +106,7 @@ type bench struct {
 	log      logrus.FieldLogger
 	deadline time.Time
 	stops    stops
-	service  *service // of parts b and d
+	service  *service // of parts b, f, k and l
 	// readyWithin is how long a process may take until it is ready; 0: readyLimit.
 	readyWithin time.Duration
 }
@@ -160,7 +155,7 @@ func parse(args []string, out io.Writer) (options, []part, error) {
 	chosen := slices.Clone(parts)
 	chosen = slices.DeleteFunc(chosen, func(p part) bool { return !slices.Contains(letters, p.letter) })
 	if len(chosen) != len(letters) {
-		return o, nil, fmt.Errorf("-only %s: the parts are a to l", o.only)
+		return o, nil, fmt.Errorf("-only %s: -h lists the parts", o.only)
 	}
 	return o, chosen, nil
 }

@@ -84,7 +84,7 @@ func TestFlags(t *testing.T) {
 			t.Errorf("%s is accepted", name)
 		}
 	}
-	_, chosen, err := parse([]string{"-only", "d,b"}, t.Output())
+	_, chosen, err := parse([]string{"-only", "f,b"}, t.Output())
 	if err != nil || len(chosen) != 2 || chosen[0].letter != "b" {
 		t.Errorf("got %v, %v", chosen, err)
 	}

@@ -145,3 +145,13 @@ func call(ctx context.Context, environ []string, program string, args ...string)
 	}
 	return out.Bytes(), nil
 }
+
+// ifDead adds a process's last words when it is gone.
+func (p *process) ifDead(err error) error {
+	select {
+	case <-p.ended:
+		return p.explain(errors.Join(err, errors.New("a server ended")))
+	default:
+		return err
+	}
+}
