@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/http"
 	"os"
 	"time"
 
 	"humanqa/cmd/humanqa/service"
 	"humanqa/domain/announce"
 	"humanqa/httpapi/ui"
+	"humanqa/internal/hqa/api"
 )
 
 const (
@@ -40,7 +40,11 @@ func (c *demoCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	d := &demo{app: a, file: file, out: a.out, http: &http.Client{Timeout: 30 * time.Second}}
+	calls, err := api.New(file.BaseURL, "", service.ThisBuild().Version) // each call has its own key
+	if err != nil {
+		return err
+	}
+	d := &demo{app: a, file: file, out: a.out, api: calls}
 	if a.json {
 		d.out = io.Discard
 	}
@@ -59,7 +63,7 @@ type demo struct {
 	app   *app
 	file  service.DemoFile
 	out   io.Writer
-	http  *http.Client
+	api   *api.Client
 	steps int
 }
 

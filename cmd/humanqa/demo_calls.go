@@ -1,17 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"time"
 
 	"humanqa/cmd/humanqa/service"
+	"humanqa/internal/hqa/api"
 )
 
 func (d *demo) credits(ctx context.Context) (int64, error) {
@@ -103,7 +102,7 @@ func (d *demo) claimJob(ctx context.Context, jobID string) (demoClaim, error) {
 	c := demoClaim{key: d.file.CheckerKey}
 	body := map[string]any{"jobId": jobID}
 	err := d.call(ctx, http.MethodPost, "/v1/checker/claims", c.key, "", body, http.StatusCreated, &c)
-	if refused, ok := errors.AsType[*answerError](err); ok && refused.status == http.StatusConflict {
+	if api.Conflict(err) {
 		// An earlier demo was cut off in the middle of its claim.
 		if c.key, err = d.anotherChecker(ctx); err != nil {
 			return c, err
@@ -222,54 +221,19 @@ func (d *demo) client(ctx context.Context, method, path string, body any, want i
 	return d.call(ctx, method, path, d.file.APIKey, "", body, want, out)
 }
 
-// answerError is an answer with another status than the story expects.
-type answerError struct {
-	what   string
-	status int
-	body   string
-}
-
-func (e *answerError) Error() string {
-	return fmt.Sprintf("%s answered %d: %s", e.what, e.status, e.body)
-}
-
+// call calls the API once: an answer with another status than the story tells of ends it.
 func (d *demo) call(ctx context.Context, method, path, key, claim string, body any, want int, out any) error {
-	var content io.Reader
-	if body != nil {
-		encoded, err := json.Marshal(body)
-		if err != nil {
-			return err
-		}
-		content = bytes.NewReader(encoded)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, d.file.BaseURL+path, content)
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Authorization", "Bearer "+key)
-	if content != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	if claim != "" {
-		req.Header.Set("X-Claim-Token", claim)
-	}
-	resp, err := d.http.Do(req)
-	if err != nil {
+	answer, err := d.api.Once(ctx, api.Call{
+		Method: method, Path: path, Body: body, Header: map[string]string{"Authorization": "Bearer " + key, "X-Claim-Token": claim},
+	}, out)
+	_, refused := errors.AsType[*api.Error](err)
+	switch {
+	case refused:
+		return fmt.Errorf("%s %s: %w", method, path, err)
+	case err != nil:
 		return fmt.Errorf("%w: is the service running (make run)?", err)
-	}
-	defer func() { _ = resp.Body.Close() }() // read to its end below
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
-	if err != nil {
-		return fmt.Errorf("%s %s: %w", method, path, err)
-	}
-	if resp.StatusCode != want {
-		return &answerError{what: method + " " + path, status: resp.StatusCode, body: strings.TrimSpace(string(answer))}
-	}
-	if out == nil {
-		return nil
-	}
-	if err := json.Unmarshal(answer, out); err != nil {
-		return fmt.Errorf("%s %s: %w", method, path, err)
+	case answer.Status != want:
+		return fmt.Errorf("%s %s answered %d, not %d", method, path, answer.Status, want)
 	}
 	return nil
 }
