@@ -147,6 +147,23 @@ func (c *Client) ReadAllRaw(
 	return events, next, end, nil
 }
 
+// Late is the age of the first event behind a position; 0: there is none. Positions are bytes
+// on an original server, and do not tell how late a reader is.
+func (c *Client) Late(ctx context.Context, at domain.Position, fromStart bool, now time.Time) (time.Duration, error) {
+	for {
+		events, next, end, err := c.ReadAllRaw(ctx, at, fromStart, 1)
+		switch {
+		case err != nil:
+			return 0, err
+		case len(events) > 0:
+			return max(now.Sub(events[0].Created), 0), nil
+		case end: // only the server's own events are left
+			return 0, nil
+		}
+		at, fromStart = next, false
+	}
+}
+
 // readBlock is the number of events of a page that are handled together: one query gets
 // their keys.
 const readBlock = 256

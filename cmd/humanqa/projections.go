@@ -117,9 +117,11 @@ func listProjections(ctx context.Context, core *service.Core, head domain.Positi
 			Applied: s.Applied, Unknown: s.Unknown, Skipped: s.Skipped, UpdatedAt: s.UpdatedAt, Owner: s.Owner,
 		}
 		if l.Lag > 0 {
-			if l.LagSeconds, err = lag(ctx, core, s); err != nil {
+			late, err := core.Log.Late(ctx, s.Position, !s.Started, core.Clock.Now())
+			if err != nil {
 				return nil, err
 			}
+			l.LagSeconds = late.Seconds()
 		}
 		l.Obstacle, l.Notes = logging.OneLine(s.Obstacle), s.Notes()
 		for _, a := range s.SetAside {
@@ -144,25 +146,6 @@ func behind(at, head domain.Position) uint64 {
 		return 0
 	}
 	return head.Commit - at.Commit
-}
-
-// lag is the age of the first event behind a projection, in seconds. Positions are bytes
-// on an original server, and do not tell how late the rows are.
-func lag(ctx context.Context, c *service.Core, s consumer.Status) (float64, error) {
-	at, fromStart := s.Position, !s.Started
-	for {
-		events, next, end, err := c.Log.ReadAllRaw(ctx, at, fromStart, 1)
-		if err != nil {
-			return 0, err
-		}
-		if len(events) > 0 {
-			return max(c.Clock.Now().Sub(events[0].Created).Seconds(), 0), nil
-		}
-		if end { // only the server's own events are left
-			return 0, nil
-		}
-		at, fromStart = next, false
-	}
 }
 
 func lagText(seconds float64) string {
@@ -341,19 +324,12 @@ func (c *projectionsSkipCmd) Run(ctx context.Context, a *app, core *service.Core
 // skip skips an event that stopped the consumer, or that was set aside: the only one, or
 // the one that is named.
 func (c *projectionsSkipCmd) skip(ctx context.Context, core *service.Core) error {
-	all, err := consumer.List(ctx, core.DB)
+	failed, err := consumer.Failed(ctx, core.DB, c.Name)
 	if err != nil {
 		return err
 	}
-	var failed []domain.Position
-	for _, s := range all {
-		if s.Name == c.Name {
-			failed = append(failed, s.Failed()...)
-		}
-	}
 	failed = slices.DeleteFunc(failed, func(at domain.Position) bool { return c.Position != "" && at.String() != c.Position })
-	slices.SortFunc(failed, domain.Position.Compare)
-	switch failed = slices.Compact(failed); {
+	switch {
 	case len(failed) == 0:
 		return fmt.Errorf("%s is not stopped there, and has nothing set aside: humanqa projections list", c.Name)
 	case len(failed) > 1:

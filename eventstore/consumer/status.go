@@ -3,6 +3,7 @@ package consumer
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -139,6 +140,18 @@ func tellAside(ctx context.Context, db *sqlx.DB, list []Status) error {
 		list[i].SetAside = aside[generationKey(s.Name, s.Generation)]
 	}
 	return err
+}
+
+// Failed lists the events of a consumer that an operator may skip, in the log's order.
+func Failed(ctx context.Context, db *sqlx.DB, name string) (at []domain.Position, err error) {
+	all, err := List(ctx, db)
+	for _, s := range all {
+		if s.Name == name {
+			at = append(at, s.Failed()...)
+		}
+	}
+	slices.SortFunc(at, domain.Position.Compare)
+	return slices.Compact(at), err
 }
 
 func statuses(all []generation.Generation) []Status {

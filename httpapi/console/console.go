@@ -64,9 +64,7 @@ type Deps struct {
 type Log interface {
 	Head(ctx context.Context) (domain.Position, error)
 	ReadRawPage(ctx context.Context, stream string, from, count uint64, each func(eventstore.RawEvent) error) error
-	ReadAllRaw(
-		ctx context.Context, after domain.Position, fromStart bool, maxEvents int,
-	) (events []eventstore.RawEvent, next domain.Position, end bool, err error)
+	Late(ctx context.Context, at domain.Position, fromStart bool, now time.Time) (time.Duration, error)
 }
 
 // Fact is one fact about this binary, such as a version.

@@ -79,7 +79,7 @@ func (d console) projectionsPage(r *ui.Request, state formState) (ui.Answer, err
 		}
 		line.Rebuilding = s.Serving && slices.ContainsFunc(all, func(o consumer.Status) bool { return o.Name == s.Name && !o.Serving })
 		if line.Behind {
-			if line.Late, err = d.late(ctx, s); err != nil {
+			if line.Late, err = d.Log.Late(ctx, s.Position, !s.Started, d.Now()); err != nil {
 				return ui.Answer{}, err
 			}
 		}
@@ -99,16 +99,6 @@ func (d console) projectionsPage(r *ui.Request, state formState) (ui.Answer, err
 		}
 	}
 	return show("console-projections", "Projections", v), nil
-}
-
-// late is the age of the first event that a consumer has not seen. Positions count bytes
-// on some logs, so they do not tell the delay.
-func (d console) late(ctx context.Context, s consumer.Status) (time.Duration, error) {
-	next, _, _, err := d.Log.ReadAllRaw(ctx, s.Position, !s.Started, 1)
-	if err != nil || len(next) == 0 {
-		return 0, err
-	}
-	return max(d.Now().Sub(next[0].Created), 0), nil
 }
 
 // rebuildable are the read models, and the audit's tree.
@@ -199,19 +189,10 @@ func (d console) skip(r *ui.Request) (ui.Answer, error) {
 
 // failed are the events that stop a projection, or a stream of it.
 func (d console) failed(ctx context.Context, name string) (at []domain.Position, err error) {
-	all, err := consumer.List(ctx, d.DB)
-	if err != nil {
-		return nil, err
+	if at, err = consumer.Failed(ctx, d.DB, name); err == nil && len(at) == 0 {
+		err = domain.Conflict("%s is not stopped", name)
 	}
-	for _, s := range all {
-		if s.Name == name {
-			at = append(at, s.Failed()...)
-		}
-	}
-	if len(at) == 0 {
-		return nil, domain.Conflict("%s is not stopped", name)
-	}
-	return at, nil
+	return at, err
 }
 
 type webhooksView struct {
