@@ -60,15 +60,11 @@ func loadIdentity(dir, address string) (*identityFile, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the certificate directory: %w", err)
 	}
-	ca, err := loadCertificate(filepath.Join(dir, "ca"), caLife, func(life time.Duration) (selfsigned.Pair, error) {
-		return selfsigned.New(caTemplate(), life, nil)
-	})
+	ca, err := selfsigned.Kept(filepath.Join(dir, "ca"), caTemplate(), caLife, certificateSlack, nil, nil)
 	if err != nil {
 		return nil, err
 	}
-	leaf, err := loadCertificate(filepath.Join(dir, "node"), certificateLife, func(life time.Duration) (selfsigned.Pair, error) {
-		return selfsigned.New(leafTemplate(address), life, &ca)
-	}, signedBy(ca.Leaf))
+	leaf, err := selfsigned.Kept(filepath.Join(dir, "node"), leafTemplate(address), certificateLife, certificateSlack, &ca, signedBy(ca.Leaf))
 	if err != nil {
 		return nil, err
 	}
@@ -77,38 +73,6 @@ func loadIdentity(dir, address string) (*identityFile, error) {
 		return nil, err
 	}
 	return f, nil
-}
-
-// loadCertificate reads name.crt and name.key. A pair that is missing, ends soon or
-// does not fit is made anew.
-func loadCertificate(
-	name string, life time.Duration, create func(time.Duration) (selfsigned.Pair, error), fits ...func(*x509.Certificate) bool,
-) (tls.Certificate, error) {
-	certFile, keyFile := name+".crt", name+".key"
-	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return pair, fmt.Errorf("load the node's certificate: %w", err)
-	}
-	if err == nil && time.Until(pair.Leaf.NotAfter) > certificateSlack &&
-		!slices.ContainsFunc(fits, func(fits func(*x509.Certificate) bool) bool { return !fits(pair.Leaf) }) {
-		return pair, nil
-	}
-	made, err := create(life)
-	if err != nil {
-		return pair, err
-	}
-	// The old certificate is removed, then the key is written. So a crash in between
-	// leaves no certificate, and never one that does not fit its key.
-	if err := os.Remove(certFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return pair, fmt.Errorf("replace the node's certificate: %w", err)
-	}
-	if err := os.WriteFile(keyFile, made.Key, 0o600); err != nil {
-		return pair, fmt.Errorf("save the node's key: %w", err)
-	}
-	if err := os.WriteFile(certFile, made.Certificate, 0o600); err != nil {
-		return pair, fmt.Errorf("save the node's certificate: %w", err)
-	}
-	return made.TLS()
 }
 
 // signedBy refuses the leaf of another authority, and a self-signed certificate of

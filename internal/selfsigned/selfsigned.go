@@ -10,11 +10,15 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math/big"
 	"net"
 	"os"
 	"time"
+
+	"humanqa/internal/wholefile"
 )
 
 // Pair is a certificate and its key, in PEM.
@@ -60,6 +64,38 @@ func create(template *x509.Certificate, life time.Duration, authority *tls.Certi
 
 // TLS is the pair as crypto/tls uses it.
 func (p Pair) TLS() (tls.Certificate, error) { return tls.X509KeyPair(p.Certificate, p.Key) }
+
+// Kept gives the certificate in the files NAME.crt and NAME.key. It makes both anew of the
+// template, as New does, where there are none, where the certificate ends within slack, and
+// where it does not fit. A nil fits takes every certificate.
+func Kept(
+	name string, template *x509.Certificate, life, slack time.Duration, authority *tls.Certificate, fits func(*x509.Certificate) bool,
+) (tls.Certificate, error) {
+	certFile, keyFile := name+".crt", name+".key"
+	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return pair, fmt.Errorf("load the certificate %s: %w", certFile, err)
+	}
+	if err == nil && time.Until(pair.Leaf.NotAfter) > slack && (fits == nil || fits(pair.Leaf)) {
+		return pair, nil
+	}
+	made, err := New(template, life, authority)
+	if err != nil {
+		return pair, err
+	}
+	// The old certificate is removed, then the key is written. So a crash in between
+	// leaves no certificate, and never one that does not fit its key.
+	if err := os.Remove(certFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return pair, fmt.Errorf("replace the certificate %s: %w", certFile, err)
+	}
+	if err := wholefile.Write(keyFile, made.Key, 0o600); err != nil {
+		return pair, fmt.Errorf("save the key of a certificate: %w", err)
+	}
+	if err := wholefile.Write(certFile, made.Certificate, 0o600); err != nil {
+		return pair, fmt.Errorf("save a certificate: %w", err)
+	}
+	return made.TLS()
+}
 
 // Names are the names and addresses by which a host is reached. An empty host, or one that
 // stands for every address, has all that the machine has.
