@@ -160,33 +160,43 @@ WHERE (SELECT COUNT(*) FROM signin.passkeys WHERE person_id = $2) < $6`
 
 // AddPasskey gives the person the passkey of the browser's answer.
 func (s *Store) AddPasskey(ctx context.Context, personID, name, challenge string, answer []byte) error {
-	if s.passkeys == nil {
-		return errNoPasskeys
-	}
 	name = strings.TrimSpace(name)
 	if wrong := checkName(name); len(wrong) > 0 {
 		return domain.Invalid(wrong...)
 	}
-	a, err := s.takeChallenge(ctx, challenge, addingPasskey(personID))
+	_, add, err := s.newPasskey(ctx, challenge, addingPasskey(personID), name, answer)
 	if err != nil {
 		return err
 	}
+	return inUse(s.ofPerson(ctx, personID, func(tx *sqlx.Tx) error { return add(tx, personID) }))
+}
+
+// newPasskey takes the browser's answer to a challenge. add gives a person the new passkey.
+func (s *Store) newPasskey(
+	ctx context.Context, challenge, purpose, name string, answer []byte,
+) (asked storedChallenge, add func(tx *sqlx.Tx, personID string) error, err error) {
+	if s.passkeys == nil {
+		return asked, nil, errNoPasskeys
+	}
+	if asked, err = s.takeChallenge(ctx, challenge, purpose); err != nil {
+		return asked, nil, err
+	}
 	parsed, err := protocol.ParseCredentialCreationResponseBytes(answer)
 	if err != nil {
-		return refused(err)
+		return asked, nil, refused(err)
 	}
-	key, err := s.passkeys.CreateCredential(owner{id: personID}, a.Session, parsed)
+	key, err := s.passkeys.CreateCredential(owner{id: string(asked.Session.UserID), name: asked.Name}, asked.Session, parsed)
 	if err != nil {
-		return refused(err)
+		return asked, nil, refused(err)
 	}
 	stored, err := json.Marshal(key)
 	if err != nil {
-		return fmt.Errorf("encode a passkey: %w", err)
+		return asked, nil, fmt.Errorf("encode a passkey: %w", err)
 	}
-	return inUse(s.ofPerson(ctx, personID, func(tx *sqlx.Tx) error {
+	return asked, func(tx *sqlx.Tx, personID string) error {
 		return pgpool.ExecOne(ctx, tx, errManyPasskeys, "add a passkey", addPasskeySQL, key.ID, personID, string(stored), name, s.time(),
 			passkeysEach)
-	}))
+	}, nil
 }
 
 // inUse says in words that an authenticator gave a key an id that is taken.

@@ -109,43 +109,23 @@ func (s *Store) AskToJoin(ctx context.Context, link, name string) (Challenge, er
 	return s.ask(ctx, "join:"+domain.HashToken(link), storedChallenge{Session: *session, Name: name}, options.Response)
 }
 
-const insertPasskeySQL = `
-INSERT INTO signin.passkeys (credential_id, person_id, credential, created_at, used_at)
-VALUES ($1, $2, $3, $4, $4)`
-
 // JoinWithPasskey spends the link with the browser's answer, all or nothing.
 func (s *Store) JoinWithPasskey(ctx context.Context, link, challenge string, answer []byte) (personID string, err error) {
-	if s.passkeys == nil {
-		return "", errNoPasskeys
-	}
-	a, err := s.takeChallenge(ctx, challenge, "join:"+domain.HashToken(link))
+	asked, add, err := s.newPasskey(ctx, challenge, "join:"+domain.HashToken(link), "", answer)
 	if err != nil {
 		return "", err
-	}
-	parsed, err := protocol.ParseCredentialCreationResponseBytes(answer)
-	if err != nil {
-		return "", refused(err)
-	}
-	key, err := s.passkeys.CreateCredential(owner{id: string(a.Session.UserID), name: a.Name}, a.Session, parsed)
-	if err != nil {
-		return "", refused(err)
-	}
-	stored, err := json.Marshal(key)
-	if err != nil {
-		return "", fmt.Errorf("encode a passkey: %w", err)
 	}
 	err = pgpool.InTxDurable(ctx, s.db, func(tx *sqlx.Tx) error {
 		if personID, err = s.spend(ctx, tx, link); err != nil {
 			return err
 		}
-		if personID != string(a.Session.UserID) {
+		if personID != string(asked.Session.UserID) {
 			return ErrWrong
 		}
-		if err := s.call(ctx, tx, personID, a.Name, nil); err != nil {
+		if err := s.call(ctx, tx, personID, asked.Name, nil); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, insertPasskeySQL, key.ID, personID, string(stored), s.time())
-		return err
+		return add(tx, personID)
 	})
 	return personID, inUse(err)
 }
