@@ -135,6 +135,9 @@ func (a *app) priced(ctx context.Context, client *api.Client, tests []testfile.T
 		if j.URL, err = t.Target(base); err != nil {
 			return nil, cost, usage("%w", err)
 		}
+		if cost.Items += len(t.Items); len(t.Items) == 0 {
+			cost.Generated++
+		}
 		for _, i := range t.Items {
 			j.ChecklistItems = append(j.ChecklistItems, newItem{i.Description, i.Expected, i.Severity})
 		}

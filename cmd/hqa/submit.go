@@ -33,6 +33,19 @@ type price struct {
 	Available int  `json:"creditsAvailable"`
 	Minutes   int  `json:"estimatedCompletionMinutes"`
 	Tests     int  `json:"tests"`
+	Items     int  `json:"items,omitempty"`               // of the files' own checklists
+	Generated int  `json:"generatedChecklists,omitempty"` // of files without an item
+}
+
+// checklists says what the tests of files consist of.
+func (p price) checklists() (told string) {
+	if p.Items > 0 {
+		told = "; " + count(p.Items, "item")
+	}
+	if p.Generated > 0 {
+		told += "; the service writes " + count(p.Generated, "checklist")
+	}
+	return told
 }
 
 // count is a number of things, in words: 1 test, 2 tests.
@@ -57,7 +70,7 @@ func (c consent) agree(a *app, p price) error {
 			return err
 		}
 	} else {
-		a.say("%s: %s%d credits of %d, about %d minutes", count(p.Tests, "test"), upTo, p.Credits, p.Available, p.Minutes)
+		a.say("%s: %s%d credits of %d, about %d minutes%s", count(p.Tests, "test"), upTo, p.Credits, p.Available, p.Minutes, p.checklists())
 	}
 	switch {
 	case c.MaxCredits != nil && *c.MaxCredits < 0:

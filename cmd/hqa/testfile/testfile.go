@@ -141,6 +141,10 @@ func Parse(file string, raw []byte) (Test, []Problem) {
 		return p.test, p.problems
 	}
 	lines := strings.Split(strings.ReplaceAll(strings.TrimPrefix(string(raw), "\ufeff"), "\r\n", "\n"), "\n")
+	if i := slices.IndexFunc(lines, unmerged.MatchString); i >= 0 {
+		p.wrong(i+1, 1, "git left the marks of a conflict here: settle it")
+		return p.test, p.problems
+	}
 	body := p.frontMatter(lines)
 	if body > 0 {
 		p.body(lines, body)
@@ -271,61 +275,6 @@ func (p *parser) value(f field, v *yaml.Node) {
 	}
 }
 
-var (
-	heading = regexp.MustCompile(`^#\s+(.+?)\s*#*$`)
-	box     = regexp.MustCompile(`^(\s*)[-*+]\s+\[([ xX])\]\s*(.*)$`)
-	graded  = regexp.MustCompile(`^(?i:(critical|major|minor))\s*:\s*(.+)$`)
-	result  = regexp.MustCompile(`\s+(?:->|→)\s+`)
-)
-
-// body reads the heading, the description and the checklist.
-func (p *parser) body(lines []string, from int) {
-	var told []string
-	fenced := false
-	for i := from; i < len(lines); i++ {
-		line := lines[i]
-		if strings.HasPrefix(strings.TrimSpace(line), "```") {
-			fenced = !fenced
-		}
-		if m := box.FindStringSubmatchIndex(line); m != nil && !fenced {
-			p.item(i+1, m[6]+1, line[m[6]:])
-			continue
-		}
-		if m := heading.FindStringSubmatch(line); m != nil && !fenced && p.test.Title == "" {
-			if p.test.Title = m[1]; utf8.RuneCountInString(p.test.Title) > maxTitle {
-				p.wrong(i+1, 3, "the title is longer than %d characters", maxTitle)
-			}
-			continue
-		}
-		told = append(told, line)
-	}
-	p.test.Description = strings.TrimSpace(strings.Join(told, "\n"))
-	if n := utf8.RuneCountInString(p.test.Text()); n > maxDescription {
-		p.wrong(from+1, 1, "the text has %d characters with focus and language, at most %d are allowed", n, maxDescription)
-	}
-	if len(p.test.Items) > maxItems {
-		p.wrong(p.test.Items[maxItems].Line, 1, "the checklist has more than %d items", maxItems)
-	}
-}
-
-func (p *parser) item(line, column int, s string) {
-	item := Item{Severity: p.test.Severity, Line: line}
-	if m := graded.FindStringSubmatch(s); m != nil {
-		item.Severity, s = strings.ToLower(m[1]), m[2]
-	}
-	item.Description = strings.TrimSpace(s)
-	if at := result.FindStringIndex(s); at != nil {
-		item.Description, item.Expected = strings.TrimSpace(s[:at[0]]), strings.TrimSpace(s[at[1]:])
-	}
-	switch {
-	case item.Description == "":
-		p.wrong(line, column, "the item is empty")
-	case utf8.RuneCountInString(item.Description) > maxItem || utf8.RuneCountInString(item.Expected) > maxItem:
-		p.wrong(line, column, "the item is longer than %d characters", maxItem)
-	}
-	p.test.Items = append(p.test.Items, item)
-}
-
 // Text is the text for the checker: the focus, the language and the file's own text.
 func (t Test) Text() string {
 	var parts []string
@@ -424,8 +373,8 @@ func Write(t Test) ([]byte, error) {
 	}
 	fmt.Fprintf(&b, "---\n# %s\n\n", line(t.Title))
 	for paragraph := range strings.Lines(t.Description) {
-		if paragraph = line(paragraph); paragraph != "" {
-			fmt.Fprintf(&b, "%s\n", strings.TrimLeft(paragraph, "#-*+`"))
+		if paragraph = leading.ReplaceAllString(line(paragraph), ""); paragraph != "" {
+			fmt.Fprintf(&b, "%s\n", paragraph)
 		}
 	}
 	b.WriteString("\n")

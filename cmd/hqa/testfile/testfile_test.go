@@ -87,6 +87,74 @@ func TestAProblemHasItsLineAndColumn(t *testing.T) {
 	}
 }
 
+// front is the front matter of a test, whose body begins in line 4.
+const front = "---\nurl: https://example.com\n---\n"
+
+func TestWhatGitHubRendersAsATaskIsAnItem(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		"- [ ] a\n* [x] b\n+ [X] c":                           "a|b|c",
+		"1. [ ] a\n2) [ ] b\n\n10. [x] c":                     "a|b|c",
+		"-\t[ ] a\n   - [ ]   b  ":                            "a|b",
+		"- a\n  - [ ] b\n    - [ ] c\n\n      - [ ] d":        "b|c|d",
+		"> - [ ] a\n> - [ ] b":                                "a|b",
+		"Text\n- [ ] a\nText\n1. [ ] b":                       "a Text|b",
+		"- [ ] critical: a long\n  line -> an end\n\nText":    "a long line",
+		"- [ ] a\n```\n- [ ] code\n~~~\n```\n- [ ] b":         "a|b",
+		"~~~~ sh\n- [ ] code\n~~~\n-[ ] code\n~~~~\n- [ ] a":  "a",
+		"<!--\n- [ ] gone\n-->\n- [ ] a\n<!-- - [ ] gone -->": "a",
+		"`- [ ]` is an item, and so is [x](https://example.com).\n\n- [x](https://example.com)\n- [ ] a\n\n---": "a",
+		"| [ ] | x |\n\n- [ ] a": "a",
+	} {
+		got, problems := testfile.Parse("f.md", []byte(front+body))
+		var items []string
+		for _, i := range got.Items {
+			items = append(items, i.Description)
+		}
+		if len(problems) > 0 || strings.Join(items, "|") != want {
+			t.Errorf("%q has the items %q, want %q: %v", body, items, want, problems)
+		}
+	}
+}
+
+func TestALineThatBeginsLikeAnItemAndIsNoneIsAMistake(t *testing.T) {
+	t.Parallel()
+	for line, column := range map[string]int{
+		"-\u00a0[ ] a": 3, "-[ ] a": 2, "- [ ]a": 3, "- [] a": 3, "- [  ] a": 3, "- [x ] a": 3, "- [ ]\u00a0a": 3, "- [\u00a0] a": 3, "- [\t] a": 3,
+		"\u200b- [ ] a": 4, "– [ ] a": 3, "• [ ] a": 3, "[ ] a": 1, "1.[ ] a": 3, "1) [-] a": 4, "- \\[ ] a": 3, "- \\[x\\] a": 3, "- ［ ］ a": 3,
+		"- ☐ a": 3, "☑ a": 1, "- [✓] a": 3, "- [х] a": 3, "    - [ ] a": 7, "-      [ ] a": 8, "Text\n2. [ ] a": 4, "<details>\n- [ ] a": 3,
+		"- [ ] a\n\nText\n\n    - [ ] b": 7,
+	} {
+		_, problems := testfile.Parse("f.md", []byte(front+line+"\n\n- [ ] last\n"))
+		want := fmt.Sprintf("f.md:%d:%d: the line begins like an item and is none", 4+strings.Count(line, "\n"), column)
+		if len(problems) != 1 || !strings.HasPrefix(problems[0].String(), want) {
+			t.Errorf("%q: %v, want %s", line, problems, want)
+		}
+	}
+}
+
+func TestAListWithoutAnItemAndAConflictAreMistakes(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		"Text\n\n- The page opens\n- The cart works":                       "f.md:6:1: the list has no item",
+		"1. The page opens":                                                "f.md:4:1: the list has no item",
+		"* The page opens\n\n  - [x](https://e.com)":                       "f.md:4:1: the list has no item",
+		"- [ ] a\n<<<<<<< HEAD\n- [ ] b\n=======\n- [ ] c\n>>>>>>> change": "f.md:5:1: git left the marks of a conflict",
+		"- [ ] a\n||||||| base":                                            "f.md:5:1: git left the marks of a conflict",
+		"Text\n---\n\n***\n- - -\nText - a list?":                          "",
+		"```\n- code\n```":                                                 "",
+	} {
+		_, problems := testfile.Parse("f.md", []byte(front+body))
+		if got := fmt.Sprint(problems); want == "" && len(problems) > 0 || want != "" && (len(problems) != 1 || !strings.HasPrefix(got, "["+want)) {
+			t.Errorf("%q: %v, want %s", body, problems, want)
+		}
+	}
+	_, problems := testfile.Parse("f.md", []byte("---\n<<<<<<< HEAD\nurl: https://a.example\n=======\nurl: https://b.example\n>>>>>>> x\n---\n"))
+	if len(problems) != 1 || problems[0].Line != 2 || !strings.Contains(problems[0].Message, "conflict") {
+		t.Errorf("a conflict in the front matter: %v", problems)
+	}
+}
+
 func TestAChangeTouchesATestByItsGlobs(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -118,7 +186,9 @@ func TestAChangeTouchesATestByItsGlobs(t *testing.T) {
 // What is written is read again, whatever a stranger's text is made of.
 func TestAWrittenTestIsReadAgain(t *testing.T) {
 	t.Parallel()
-	for _, hostile := range []string{"plain", "---\nurl: https://evil.example", "- [ ] critical: x -> y", "# a: b", "`\"'{[", "```\nx\n```", "a\x1b[2J"} {
+	for _, hostile := range []string{"plain", "---\nurl: https://evil.example", "- [ ] critical: x -> y", "# a: b", "`\"'{[", "```\nx\n```", "a\x1b[2J",
+		"1. [ ] x", "1. x", "> - [ ] x", "-[ ] x", "☐ x", "[ ] x", "<!-- x", "<details>\nx", "~~~\nx", "<<<<<<< x\n>>>>>>> y", "a\n    - [ ] x", "x\n=======",
+	} {
 		in := testfile.Test{
 			URL: "https://example.com/" + fmt.Sprintf("?q=%x", hostile), Title: hostile, Description: hostile, Type: "custom",
 			Items: []testfile.Item{{Description: hostile, Expected: hostile, Severity: "major"}, {Description: "last", Severity: "minor"}},
@@ -143,9 +213,9 @@ func TestTheSchemaAgreesWithTheReader(t *testing.T) {
 	must.NoError(t, compiler.AddResource("test.json", doc))
 	schema, err := compiler.Compile("test.json")
 	must.NoError(t, err)
-	front := strings.Split(checkout, "---\n")[1]
+	keys := strings.Split(checkout, "---\n")[1]
 	for text, valid := range map[string]bool{
-		front: true, "url: https://example.com": true, "title: x": false, "url: https://example.com\ntype: fast": false,
+		keys: true, "url: https://example.com": true, "title: x": false, "url: https://example.com\ntype: fast": false,
 		"url: https://example.com\nsla: 5": false, "url: https://example.com\npaths: src/**": true, "url: https://e.com\nspeed: 1": false,
 		"url: https://example.com\npath: /x": false,
 	} {
