@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"humanqa/cmd/hqa/pipeline"
 	"humanqa/cmd/hqa/store"
 	"humanqa/cmd/hqa/testfile"
 	"humanqa/internal/hqa/api"
@@ -235,19 +236,23 @@ func (a *app) inRepository(name string) string {
 }
 
 // changedFiles are those that differ from the point where BASE was left: in commits, and in
-// the working tree.
+// the working tree. A pipeline's working tree has what its steps have built, so there only
+// commits count.
 func (a *app) changedFiles(ctx context.Context, base string) ([]string, error) {
 	fork, err := a.git(ctx, "merge-base", "--end-of-options", base, "HEAD")
 	if err != nil {
 		return nil, usage("the change since %s is not known: %w; a pipeline's checkout needs the history (fetch-depth: 0)", base, err)
 	}
-	differ, err := a.git(ctx, "diff", "--name-only", "--no-renames", "-z", strings.TrimSpace(fork))
+	since := []string{"diff", "--name-only", "--no-renames", "-z", strings.TrimSpace(fork)}
+	added := ""
+	if pipeline.Find(a.env, false).Known() || a.env("CI") == "true" {
+		since = append(since, "HEAD")
+	} else if added, err = a.git(ctx, "ls-files", "--others", "--exclude-standard", "--full-name", "-z", ":/"); err != nil {
+		return nil, usage("the new files are not known: %w", err)
+	}
+	differ, err := a.git(ctx, since...)
 	if err != nil {
 		return nil, usage("the change since %s is not known: %w", base, err)
-	}
-	added, err := a.git(ctx, "ls-files", "--others", "--exclude-standard", "--full-name", "-z", ":/")
-	if err != nil {
-		return nil, usage("the new files are not known: %w", err)
 	}
 	return strings.FieldsFunc(differ+added, func(c rune) bool { return c == 0 }), nil
 }

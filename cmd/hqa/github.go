@@ -55,7 +55,7 @@ func (c *githubCmd) Run(ctx context.Context, a *app) error {
 	inner := a.world
 	inner.out, inner.terminal = io.MultiWriter(&lines, a.told), false
 	code := run(ctx, args, inner)
-	s := step{a: a, code: code, took: time.Since(began).Round(time.Second), failOn: c.FailOn, status: c.CommitStatus}
+	s := step{a: a, code: code, took: time.Since(began).Round(time.Second), failOn: c.FailOn, status: c.CommitStatus, feature: c.Feature}
 	s.read(lines.Bytes())
 	if text, err := os.ReadFile(report); err == nil {
 		s.report = string(text)
@@ -130,6 +130,7 @@ type step struct {
 	took    time.Duration
 	failOn  string
 	status  string // the name of the commit status that tells the verdict later; empty: none
+	feature string // of the one test that stands in no file
 	credits int
 	out     outcome
 	report  string // Markdown, fenced
@@ -149,7 +150,7 @@ func (s *step) read(lines []byte) {
 				s.credits, s.out.BatchID, s.out.Result = made.Credits, made.BatchID, "running"
 				s.out.Jobs = nil
 				for i, id := range made.JobIDs {
-					s.out.Jobs = append(s.out.Jobs, tested{JobID: id, Page: made.Pages[i]})
+					s.out.Jobs = append(s.out.Jobs, tested{JobID: id, Page: made.Pages[i], File: made.Files[id], Title: s.feature})
 				}
 			}
 		case "result":
@@ -181,7 +182,7 @@ func (s *step) writeOutputs(context.Context) error {
 	}
 	var b strings.Builder
 	for _, o := range [][2]string{
-		{"status", s.out.Result}, {"success", strconv.FormatBool(s.code == exitPassed)}, {"results", string(results)},
+		{"status", s.out.Result}, {"success", strconv.FormatBool(s.out.Result == "passed")}, {"results", string(results)},
 		{"credits", strconv.Itoa(s.credits)}, {"duration-seconds", strconv.Itoa(int(s.took.Seconds()))},
 		{"report-url", first.Page}, {"job-id", first.JobID},
 	} {

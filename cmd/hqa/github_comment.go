@@ -21,8 +21,8 @@ const (
 	commentMark = "<!-- hqa "
 )
 
-// table is a run: a line a test. Names of files and texts of testers stand in the fenced
-// report only.
+// table is a run: a line a test, which its file names, or else its title. Texts of testers
+// stand in the fenced report only.
 func (o outcome) table() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### Human QA: %s\n\n", verdictWords[o.Result])
@@ -31,12 +31,17 @@ func (o outcome) table() string {
 	}
 	for n, j := range o.Jobs {
 		word := cmp.Or(j.OverallStatus, j.Status)
-		fmt.Fprintf(&b, "| [%d](%s) | %s | %d | %d | %d |\n", n+1, j.Page, plainWord(word), j.PassCount, j.FailCount, j.SkipCount)
+		name := strings.Join(strings.Fields(markup.ReplaceAllString(cmp.Or(j.File, j.Title), " ")), " ")
+		name = cmp.Or(name, fmt.Sprint("Test ", n+1))
+		fmt.Fprintf(&b, "| [%s](%s) | %s | %d | %d | %d |\n", clip(name), j.Page, plainWord(word), j.PassCount, j.FailCount, j.SkipCount)
 	}
 	return b.String()
 }
 
 var wordOnly = regexp.MustCompile(`[^a-zA-Z0-9_ .-]+`)
+
+// markup matches the characters that a name in a table is shown without.
+var markup = regexp.MustCompile(`[^\pL\pM\pN_ ./-]+`)
 
 func plainWord(text string) string { return wordOnly.ReplaceAllString(text, "") }
 

@@ -31,7 +31,8 @@ import (
 
 // commands is the command line; each command's Run is in its group's file.
 type commands struct {
-	JSON bool `name:"json" help:"Print JSON: one object, or one a line while waiting. Errors are JSON on standard error."`
+	JSON      bool        `name:"json" help:"Print JSON: one object, or one a line while waiting. Errors are JSON on standard error."`
+	ShowBuild versionFlag `name:"version" help:"Show the version, as hqa version does."`
 
 	Login  loginCmd  `cmd:"" help:"Keep an API key for a service, in the user's config directory."`
 	Logout logoutCmd `cmd:"" help:"Forget the key of a service. The key stays valid until it is revoked on the dashboard."`
@@ -87,13 +88,16 @@ func run(ctx context.Context, args []string, w world) int {
 		a.json = a.json || arg == "--json"
 	}
 	exited := -1
-	parser, err := newParser(&c, kong.Writers(w.out, w.told), kong.Exit(func(code int) { exited = code }))
+	parser, err := newParser(&c, kong.Writers(w.out, w.told), kong.Exit(func(code int) { exited = code }), kong.Bind(a))
 	if err != nil {
 		return a.fail(err)
 	}
+	if len(args) > 0 && args[0] == "help" {
+		args = append(args[1:], "--help")
+	}
 	parsed, err := parser.Parse(args)
 	switch {
-	case exited >= 0: // --help
+	case exited >= 0: // --help, --version
 		return exited
 	case err != nil:
 		return a.fail(usage("%w: see hqa --help", err))
@@ -225,6 +229,17 @@ func thisBuild() build {
 type versionCmd struct{}
 
 // Run prints the version.
-func (versionCmd) Run(a *app) error {
+func (versionCmd) Run(a *app) error { return a.printBuild() }
+
+// versionFlag is hqa --version, which needs no command.
+type versionFlag bool
+
+// BeforeReset is called by kong as soon as the flag is seen.
+func (versionFlag) BeforeReset(k *kong.Kong, a *app) error {
+	k.Exit(exitOf(a.printBuild()))
+	return nil
+}
+
+func (a *app) printBuild() error {
 	return a.print(a.build, "hqa %s, commit %s, %s", a.build.Version, a.build.Commit, a.build.GoVersion)
 }

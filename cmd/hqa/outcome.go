@@ -56,7 +56,7 @@ type submission struct {
 
 // follow reports the submission, and waits where the flags ask for it.
 func (c waiting) follow(ctx context.Context, a *app, client *api.Client, s submission) error {
-	s.Type = "submitted"
+	s.Type, s.Files = "submitted", a.files
 	for _, id := range s.JobIDs {
 		s.Pages = append(s.Pages, page(client, id))
 	}
@@ -87,6 +87,8 @@ func (c waiting) follow(ctx context.Context, a *app, client *api.Client, s submi
 	if s.Replayed { // after the end of these tests the same command makes new ones
 		var over []string
 		for _, id := range s.JobIDs {
+
+	Files map[string]string `json:"files,omitempty"` // by job, of tests that stand in files
 			if j, err := readJob(ctx, client, id); err == nil && j.IsFinal {
 				over = append(over, id)
 			}
@@ -139,7 +141,7 @@ func (a *app) interrupted(client *api.Client, batchID string, ids []string, back
 func (a *app) stillRunning(client *api.Client, batchID string, ids []string, told string) error {
 	out := outcome{Type: "result", Result: "running", ExitCode: exitRunning, BatchID: batchID}
 	for _, id := range ids {
-		out.Jobs = append(out.Jobs, tested{JobID: id, Page: page(client, id)})
+		out.Jobs = append(out.Jobs, tested{JobID: id, Page: page(client, id), File: a.files[id]})
 	}
 	if a.json {
 		if err := a.line(out); err != nil {
