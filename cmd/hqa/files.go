@@ -97,16 +97,15 @@ func (c *runCmd) nothing(ctx context.Context, a *app) error {
 	if err := c.untouched(ctx, a); err != nil {
 		return err
 	}
+	out := outcome{Type: "result", Result: "passed", Jobs: []tested{}}
 	if c.Format != "" {
-		if err := a.put([]byte(emptyReports[c.Format]), c.Output); err != nil {
-			return err
-		}
+		out.ReportError = a.unwritten(a.put([]byte(emptyReports[c.Format]), c.Output))
 	}
 	if !a.json {
 		a.say("nothing to test: no credits are charged")
 		return nil
 	}
-	return a.line(outcome{Type: "result", Result: "passed", Jobs: []tested{}})
+	return a.line(out)
 }
 
 // inFiles names the files in a refusal of the batch, whose paths are jobs[n].field.

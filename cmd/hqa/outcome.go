@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -41,7 +43,40 @@ func (e ending) check(a *app) error {
 	case e.Timeout < 0:
 		return usage("--timeout must not be negative")
 	}
-	return nil
+	return writable(e.Output)
+}
+
+// writable makes the folder of a report's file, and refuses a file that cannot be written.
+// Devices and pipes are not opened: a pipe's reader would take that for the end.
+func writable(file string) error {
+	if file == "" {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return usage("--output: %w", err)
+	}
+	there, err := os.Stat(file)
+	if err == nil && there.Mode()&(fs.ModeDevice|fs.ModeNamedPipe) != 0 {
+		return nil
+	}
+	f, errOpen := os.OpenFile(file, os.O_WRONLY|os.O_CREATE, 0o644)
+	if errOpen != nil {
+		return usage("--output: %w", errOpen)
+	}
+	errOpen = f.Close()
+	if err != nil { // nothing was there
+		errOpen = errors.Join(errOpen, os.Remove(file))
+	}
+	return errOpen
+}
+
+// unwritten tells why a report could not be written. The verdict stands all the same.
+func (a *app) unwritten(err error) (told string) {
+	if err != nil {
+		told = oneLine(err.Error())
+		a.say("hqa: the report could not be written: %s; hqa report writes it again", told)
+	}
+	return told
 }
 
 // submission is an accepted submission.
@@ -52,6 +87,8 @@ type submission struct {
 	Credits  int      `json:"creditsDeducted"`
 	Replayed bool     `json:"replayed"` // it was made before, and nothing is charged now
 	Pages    []string `json:"pages"`
+
+	Files map[string]string `json:"files,omitempty"` // by job, of tests that stand in files
 }
 
 // follow reports the submission, and waits where the flags ask for it.
@@ -87,8 +124,6 @@ func (c waiting) follow(ctx context.Context, a *app, client *api.Client, s submi
 	if s.Replayed { // after the end of these tests the same command makes new ones
 		var over []string
 		for _, id := range s.JobIDs {
-
-	Files map[string]string `json:"files,omitempty"` // by job, of tests that stand in files
 			if j, err := readJob(ctx, client, id); err == nil && j.IsFinal {
 				over = append(over, id)
 			}
@@ -218,6 +253,8 @@ type outcome struct {
 	ExitCode int      `json:"exitCode"`
 	BatchID  string   `json:"batchId,omitempty"`
 	Jobs     []tested `json:"jobs"`
+
+	ReportError string `json:"reportError,omitempty"` // of a report that could not be written
 }
 
 type tested struct {
@@ -286,9 +323,7 @@ func (e ending) conclude(ctx context.Context, a *app, client *api.Client, batchI
 	}
 	out.ExitCode, out.Result = judge(out.Jobs, e.FailOn)
 	if e.Format != "" {
-		if err := a.writeReport(ctx, client, batchID, out.completed(), e.Format, e.Output); err != nil {
-			return err
-		}
+		out.ReportError = a.unwritten(a.writeReport(ctx, client, batchID, out.completed(), e.Format, e.Output))
 		for _, j := range out.Jobs {
 			if j.Status != api.Completed && !a.json {
 				a.say("job %s is %s: %s", j.JobID, j.Status, j.Reason)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -102,5 +103,59 @@ func TestTheClientTellsItsVersionAndItsHelpByEveryName(t *testing.T) {
 	}
 	if help := call("help", "wait"); help != call("wait", "--help") || !strings.Contains(help, "Usage: hqa wait") {
 		t.Errorf("help of a command: %s", help)
+	}
+}
+
+// reportFiles: a folder that is missing is made, a file that cannot be written is found before
+// the price, and one that fails at the end changes no verdict.
+func reportFiles(t *testing.T, s *qa) {
+	key := s.account(100, true)
+	u := s.user(t, key, "HQA_TARGET_URL=https://example.com")
+	write(t, u.dir, "qa/cart.md", cartTest)
+	write(t, u.dir, "taken", "a file")
+	submits := [][]string{{"test", "https://example.com"}, {"run"}}
+	for _, output := range []string{filepath.Join(u.dir, "taken", "junit.xml"), u.dir} {
+		for _, args := range submits {
+			r := u.must(exitUsage, append(args, "--yes", "--wait", "--format=junit", "--output="+output)...)
+			if !strings.Contains(r.err, "--output") {
+				t.Errorf("%v: %+v", args, r)
+			}
+		}
+	}
+	file := filepath.Join(u.dir, "reports", "of", "qa", "junit.xml")
+	u.must(exitRefused, "run", "--max-credits=0", "--wait", "--format=junit", "--output="+file)
+	if left := s.credits(key); left != 100 {
+		t.Fatalf("%d credits are left of 100", left)
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("a run that was refused leaves an empty report")
+	}
+	r := u.must(exitPassed, "--json", "run", "--yes")
+	if !strings.Contains(r.out, `"items":2`) {
+		t.Errorf("the price: %s", r.out)
+	}
+	failed, passed := r.jobs(t)[0], s.submit(key)
+	s.play(key, failed, "item-1")
+	s.play(key, passed)
+	u.must(exitFailures, "wait", failed, "--format=junit", "--output="+file)
+	u.must(exitPassed, "report", passed, "--output="+filepath.Join(u.dir, "more", "report.md"))
+	if raw, err := os.ReadFile(file); err != nil || !strings.Contains(string(raw), "<testsuites") {
+		t.Errorf("the report: %v %s", err, raw)
+	}
+	for job, want := range map[string]int{failed: exitFailures, passed: exitPassed} {
+		args := []string{"wait", job, "--format=junit", "--output=/dev/full"}
+		if r := u.must(want, args...); !strings.Contains(r.err, "the report could not be written: ") {
+			t.Errorf("%+v", r)
+		}
+		var out outcome
+		lines := strings.Split(strings.TrimSpace(u.must(want, append([]string{"--json"}, args...)...).out), "\n")
+		must.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &out))
+		if out.ReportError == "" || out.ExitCode != want {
+			t.Errorf("%+v", out)
+		}
+	}
+	write(t, u.dir, "qa/empty.md", "---\nurl: https://example.com\n---\nLook around.\n")
+	if r := u.must(exitUsage, "run"); !strings.Contains(r.err, "2 tests: 10 credits of") || !strings.Contains(r.err, "minutes; 2 items; the service writes 1 checklist\n") {
+		t.Errorf("the price in words: %+v", r)
 	}
 }

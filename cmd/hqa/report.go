@@ -41,6 +41,9 @@ type reportCmd struct {
 
 // Run prints the report.
 func (c *reportCmd) Run(ctx context.Context, a *app) error {
+	if err := writable(c.Output); err != nil {
+		return err
+	}
 	client, batchID, ids, err := a.these(c.Jobs)
 	if err != nil {
 		return err
