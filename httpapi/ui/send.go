@@ -89,7 +89,6 @@ func (s *Site) sendPage(w http.ResponseWriter, r *Request, a Answer, status int)
 		s.sendRows(w, r, a, bytes.ReplaceAll(body, []byte(commandMark), []byte(uuid.NewString())))
 		return status
 	}
-	body = new(labels).add(body)
 	tag := ""
 	if !a.Secret && (len(a.Live) > 0 || a.Every > 0) {
 		sum := sha256.Sum256(bytes.ReplaceAll(body, []byte(commandMark), nil))
@@ -127,20 +126,12 @@ func (s *Site) sendRows(w http.ResponseWriter, r *Request, a Answer, body []byte
 		out, end = packed, packed.Close
 	}
 	w.WriteHeader(http.StatusOK)
-	cells, rows := new(labels), new(bytes.Buffer)
-	_, err := out.Write(cells.add(head))
+	_, err := out.Write(head)
 	if err == nil {
-		err = a.Rows(r.Context(), func(part any) error {
-			rows.Reset()
-			if err := s.renderer.part(rows, a.Template, "rows", part); err != nil {
-				return err
-			}
-			_, err := out.Write(cells.add(rows.Bytes()))
-			return err
-		})
+		err = a.Rows(r.Context(), func(part any) error { return s.renderer.part(out, a.Template, "rows", part) })
 	}
 	if err == nil {
-		_, err = out.Write(cells.add(tail))
+		_, err = out.Write(tail)
 	}
 	if err = cmp.Or(err, end()); err != nil {
 		r.Log.WithError(err).Info("a page broke off")

@@ -74,6 +74,16 @@ func (s *Service) Accessible(pages ...Seen) (paths []string) {
 	return paths
 }
 
+// unlabelled finds a cell that does not have the heading of its column as its label, which a
+// phone shows. The first cell of a row, a wide one, and one of buttons have none.
+const unlabelled = `[...document.querySelectorAll('table.table')].flatMap(table => {
+	const heads = [...table.tHead?.rows[0].cells ?? []].map(h => h.querySelector('.hidden-text') ? '' : h.textContent)
+	return [...table.tBodies].flatMap(body => [...body.rows]).flatMap(row => [...row.cells].filter((cell, n) => {
+		const at = [...row.cells].slice(0, n).reduce((sum, before) => sum + before.colSpan, 0)
+		return (cell.dataset.label ?? '') !== (n === 0 || cell.colSpan > 1 ? '' : heads[at] ?? '')
+	}))
+})[0]?.outerHTML ?? ''`
+
 // OnEveryScreen checks the open page: axe has no findings, and no element is wider than the
 // screen. Pictures of all screens are taken for make shots, which has axe check them all.
 func OnEveryScreen(t *testing.T, tab *browsertest.Tab, name string) {
@@ -82,6 +92,9 @@ func OnEveryScreen(t *testing.T, tab *browsertest.Tab, name string) {
 	if lacks := browsertest.Eval[string](tab, `document.querySelector('.sidebar [data-palette]') === null ? '' :
 		[...document.querySelectorAll('main form[method=post][action^="/dashboard"]')].find(f => f.elements['`+ui.AccountField+`'] === undefined)?.outerHTML ?? ''`); lacks != "" {
 		t.Errorf("%s has a form that names no account: %s", name, lacks)
+	}
+	if wrong := browsertest.Eval[string](tab, unlabelled); wrong != "" {
+		t.Errorf("%s has a cell without the name of its column: %s", name, wrong)
 	}
 	for n, screen := range screens {
 		if screen.Picture && os.Getenv(browsertest.ShotsEnv) == "" {
