@@ -30,7 +30,7 @@ var plainer = map[string]string{
 	"Given up":                         "Could not be tested",
 	"given up":                         "could not be tested",
 	"by another look":                  "Runs the same checklist again.",
-	"Verify what is ticked":            "Retest the fixed items",
+	"Verify what is ticked":            "Keep for the next test",
 	"failed check again":               "retest the failed check",
 	"has no such thing":                "because it does not apply",
 	"How to see it":                    "Steps to reproduce",

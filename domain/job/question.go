@@ -17,6 +17,9 @@ const (
 	QuestionWait = 30 * time.Minute
 	// MaxQuestionWait is how long all questions of a job may wait together.
 	MaxQuestionWait = time.Hour
+	// AnswerLeaves is how long the checker has for the answer, and for the rest of the test,
+	// even where the question was asked in the last moment.
+	AnswerLeaves = 5 * time.Minute
 )
 
 // QuestionKinds lists the subjects that a question may have.
@@ -266,7 +269,7 @@ func DecideAnswer(s State, a Answer) ([]domain.Event, error) {
 	}
 	now := notBefore(a.At, q.AskedAt)
 	return []domain.Event{&AnswerGiven{
-		QuestionID: q.ID, AnswerID: a.AnswerID, Text: a.Text, Sealed: a.Sealed, DueAt: s.dueAfter(q, now), At: now,
+		QuestionID: q.ID, AnswerID: a.AnswerID, Text: a.Text, Sealed: a.Sealed, DueAt: s.goesOnUntil(q, now), At: now,
 		Robot: IsRobot(s.CheckerID),
 	}}, nil
 }
@@ -300,8 +303,12 @@ func (s State) closing(reason string, now time.Time) []domain.Event {
 		return nil
 	}
 	now = notBefore(now, q.AskedAt)
+	due := s.dueAfter(q, now)
+	if reason == QuestionUnanswered {
+		due = s.goesOnUntil(q, now)
+	}
 	return []domain.Event{&QuestionClosed{
-		QuestionID: q.ID, Reason: reason, DueAt: s.dueAfter(q, now), At: now,
+		QuestionID: q.ID, Reason: reason, DueAt: due, At: now,
 		Robot: reason == QuestionUnanswered && IsRobot(s.CheckerID),
 	}}
 }
@@ -316,6 +323,11 @@ func (s State) leaving(now time.Time, events ...domain.Event) []domain.Event {
 func (s State) dueAfter(q Question, now time.Time) time.Time {
 	wait := now.Sub(q.AskedAt)
 	return s.DueAt.Add(min(wait, q.Until.Sub(q.AskedAt)))
+}
+
+// goesOnUntil is dueAfter for a claimant that goes on, and has time for it.
+func (s State) goesOnUntil(q Question, now time.Time) time.Time {
+	return notBefore(s.dueAfter(q, now), now.Add(AnswerLeaves))
 }
 
 func notBefore(at, earliest time.Time) time.Time {

@@ -83,6 +83,21 @@ func TestAQuestionWithoutAnAnswerSkipsItsItem(t *testing.T) {
 	given(t, over...).When(answer("q", "a", 50)).Conflict("the question was open until " + minute(41).Format(time.RFC3339))
 }
 
+// A question that is asked in the last minute leaves time for its answer, and for the rest.
+func TestAnAnswerLeavesTheCheckerFiveMinutes(t *testing.T) {
+	t.Parallel()
+	due := int(slaEnd(t).Sub(minute(0)) / time.Minute)
+	open := []domain.Event{created(), claimedBy("ann", 1), asked("q", due-1, due+29)}
+	given(t, open...).When(answer("q", "a", due+9)).Events(answered("q", "a", due+9, due+9+5))
+	given(t, open...).When(func(s job.State) ([]domain.Event, error) { return job.DecideExpireQuestion(s, minute(due+29)) }).
+		Events(closed("q", job.QuestionUnanswered, due+29, due+29+5), &job.ItemChecked{
+			ItemID: "i1", Status: job.ItemSkip, Reason: "no_access", At: minute(due + 29),
+			Note: "The checker asked a question about this, and no answer came in time.",
+		})
+	given(t, open...).When(func(s job.State) ([]domain.Event, error) { return job.DecideRelease(s, "ann", 1, minute(due)) }).
+		Events(closed("q", job.QuestionClaimEnded, due, due+1), &job.Released{Token: 1, Reason: "checker", At: minute(due)})
+}
+
 func TestQuestionsAreBounded(t *testing.T) {
 	t.Parallel()
 	due := int(slaEnd(t).Sub(minute(0)) / time.Minute)

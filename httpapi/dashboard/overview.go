@@ -22,7 +22,10 @@ const (
 	// soonExpired is the time before a lot expires in which the overview warns.
 	soonExpired = 7 * 24 * time.Hour
 
-	liveShown, recentShown, needsShown, projectsLooked = 6, 8, 6, 100
+	// What is shown, at most: a list that is longer says so.
+	liveShown, recentShown, failingShown, askingShown = 6, 8, 5, 100
+	// projectsLooked is more than any account has.
+	projectsLooked = 1000
 	// failuresCounted bounds the open failures of a project that are counted.
 	failuresCounted = 100
 )
@@ -38,8 +41,10 @@ type overviewView struct {
 	Balance   credits.Balance
 	Price     domain.Credits // of a test by a person
 	Needs     []need
-	Notices   []words.Notice
-	SeenTo    string // the cursor of the newest notice
+	// Cut says which of the needs are more than are shown.
+	Cut     string
+	Notices []words.Notice
+	SeenTo  string // the cursor of the newest notice
 }
 
 // need is something that waits for a person.
@@ -99,17 +104,30 @@ func (d Deps) overview(r *ui.Request) (ui.Answer, error) {
 	if v.Balance, err = d.Reads.Credits.Balance(ctx, account, now); err != nil {
 		return ui.Answer{}, err
 	}
-	if v.Needs, err = d.needs(r, v.Balance, now); err != nil {
+	asked, questions, err := d.Reads.Jobs.Asking(ctx, account, askingShown)
+	if err != nil {
 		return ui.Answer{}, err
 	}
-	v.Needs = append(asking(live, now), v.Needs...)
+	needs, failing, err := d.needs(r, v.Balance, now)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	v.Needs = append(asking(asked, now), needs...)
+	var cut []string
+	if questions > askingShown {
+		cut = append(cut, fmt.Sprintf("%d of %d questions", askingShown, questions))
+	}
+	if failing > failingShown {
+		cut = append(cut, fmt.Sprintf("%d of %d failing projects", failingShown, failing))
+	}
+	v.Cut = strings.Join(cut, ", ")
 	v.Notices, v.SeenTo, err = d.notices(r)
 	return ui.Show("overview", "Overview", v, ui.Everything), err
 }
 
 // asking lists the checkers' questions that wait for an answer. Their tests are paused.
-func asking(live []jobs.Job, now time.Time) (list []need) {
-	for _, j := range live {
+func asking(asked []jobs.Job, now time.Time) (list []need) {
+	for _, j := range asked {
 		if q, open := j.OpenQuestion(); open {
 			list = append(list, need{
 				Icon: "person", Kind: "warn", Word: "Question", Text: q.Text,
@@ -121,20 +139,19 @@ func asking(live []jobs.Job, now time.Time) (list []need) {
 	return list
 }
 
-// needs lists the matters that wait for a person, the gravest first.
-func (d Deps) needs(r *ui.Request, b credits.Balance, now time.Time) (list []need, err error) {
+// needs lists the other matters that wait for a person, the gravest first. failing is the
+// number of projects with open failures, of which only the gravest are listed.
+func (d Deps) needs(r *ui.Request, b credits.Balance, now time.Time) (list []need, failing int, err error) {
 	rows, _, err := d.Reads.Projects.List(r.Context(), r.Account.ID, projects.Filter{Limit: projectsLooked})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	failing, err := d.failingWebhooks(r, rows)
-	if err != nil {
-		return nil, err
+	if list, err = d.failingWebhooks(r, rows); err != nil {
+		return nil, 0, err
 	}
-	list = append(list, failing...)
 	stopped, err := d.stoppedReaders(r, now)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	list = append(list, stopped...)
 	if b.Available < b.LowBelow {
@@ -162,14 +179,14 @@ func (d Deps) needs(r *ui.Request, b credits.Balance, now time.Time) (list []nee
 	}
 	open, err := d.openFailures(r, rows)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	list = append(list, open[:min(len(open), max(0, needsShown-len(list)))]...)
+	list = append(list, open[:min(len(open), failingShown)]...)
 	slices.SortStableFunc(list, func(a, b need) int { return cmp.Compare(a.gravity(), b.gravity()) })
-	return list, nil
+	return list, len(open), nil
 }
 
-// openFailures lists the projects with open failures.
+// openFailures lists the projects with open failures, the gravest first.
 func (d Deps) openFailures(r *ui.Request, rows []projects.Project) (list []need, err error) {
 	names := make(map[string]string, len(rows))
 	ids := make([]string, len(rows))
@@ -181,7 +198,7 @@ func (d Deps) openFailures(r *ui.Request, rows []projects.Project) (list []need,
 		return nil, err
 	}
 	for _, f := range failing {
-		detail := f.Newest
+		detail := f.Gravest
 		if f.Failures > 1 {
 			detail = fmt.Sprintf("%s, and %d more", detail, f.Failures-1)
 		}

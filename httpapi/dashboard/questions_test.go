@@ -1,6 +1,7 @@
 package dashboard_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -63,5 +64,35 @@ func TestAQuestionIsAnsweredOnThePageOfItsTest(t *testing.T) {
 	tab.WaitText("A checker asked")
 	if got := w.Call(owner, "POST", at, pagetest.Form("text", "Late")); got.Status != 422 || !strings.Contains(got.Body, "the job is completed") && !strings.Contains(got.Body, "The job is completed") {
 		t.Errorf("an answer after the end: %d", got.Status)
+	}
+}
+
+// A question is told of before everything else, however many tests are newer, in lists as
+// the state of its test, and beside the name of every page.
+func TestAQuestionIsNeverCutFromTheOverview(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	ours := w.account("Acme", 1000)
+	owner := w.Joined("Olive", person.Grant{Role: person.Owner, AccountID: ours})
+	old := w.test(ours, "The old one", nil)
+	c := w.claims(w.Checker("ann"), old)
+	for i := range 7 { // more than the list of what is in progress shows
+		w.claims(w.Checker(fmt.Sprint("checker ", i)), w.test(ours, "A newer one", nil))
+	}
+	question := c.asks(0, "Which door?")
+	overview := w.Call(owner, "GET", "/dashboard", nil).Body
+	for _, shown := range []string{"Which door?", "The old one is paused", "<title>(1) Overview", "question waits"} {
+		if !strings.Contains(overview, shown) {
+			t.Errorf("the overview does not show %q", shown)
+		}
+	}
+	if list := w.Call(owner, "GET", "/dashboard/jobs", nil).Body; strings.Count(list, "Question</") != 1 || !strings.Contains(list, "<title>(1) ") {
+		t.Error("the list of tests does not tell of the question")
+	}
+	if got := w.Call(owner, "POST", "/dashboard/jobs/"+old+"/questions/"+question, pagetest.Form("text", "The left one.")); got.Status != 303 {
+		t.Fatalf("an answer: %d", got.Status)
+	}
+	if overview := w.Call(owner, "GET", "/dashboard", nil).Body; strings.Contains(overview, "Which door?") || strings.Contains(overview, "(1)") {
+		t.Error("the overview tells of an answered question")
 	}
 }

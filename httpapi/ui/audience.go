@@ -79,6 +79,17 @@ func (r *Request) counted() (caller string, limit int) {
 	return "pages:address:" + r.Address, strangerRate
 }
 
+// takePlace waits until one of the caller's pages may be made. Those that last as long as a
+// client likes need no place.
+func (s *Site) takePlace(r *Request, page *Page) (leave func(), err error) {
+	if page == nil || page.Upload || page.Takes {
+		return func() {}, nil
+	}
+	caller, _ := r.counted()
+	err = s.places.Acquire(r.Context(), caller, 1)
+	return func() { s.places.Release(caller, 1) }, err
+}
+
 func (s *Site) limit(r *Request) error {
 	caller, limit := r.counted()
 	retryAfter, err := s.Admit(r.Context(), caller, limit)

@@ -38,6 +38,7 @@ type Frame struct {
 	Live     string // the streams to follow, blanks between; empty: none
 	Every    int    // seconds after which the page fetches itself anew; 0: never
 	Home     string
+	Waiting  int    // questions of checkers that wait for the account's people
 	Note     string // the result of the form that led here; empty: none
 	View     any
 }

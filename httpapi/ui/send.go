@@ -52,6 +52,18 @@ func (s *Site) send(w http.ResponseWriter, r *Request, a Answer) int {
 	return s.sendPage(w, r, a, status)
 }
 
+// waiting is how many questions the page's frame tells of.
+func (s *Site) waiting(r *Request) int {
+	if r.Person == nil || r.Account.ID == "" {
+		return 0
+	}
+	n, err := s.Waiting(r.Context(), r.Account.ID)
+	if err != nil {
+		r.Log.WithError(err).Warn("the number of questions is not shown")
+	}
+	return n
+}
+
 // sendPage renders a page and sends it.
 func (s *Site) sendPage(w http.ResponseWriter, r *Request, a Answer, status int) int {
 	h := w.Header()
@@ -66,7 +78,7 @@ func (s *Site) sendPage(w http.ResponseWriter, r *Request, a Answer, status int)
 		http.SetCookie(w, gone)
 	}
 	body, err := s.renderer.render(a.Template, Frame{
-		Note:  note,
+		Note: note, Waiting: s.waiting(r),
 		Title: a.Title, Path: r.URL.Path, Person: r.Person, Account: r.Account, Role: r.Role,
 		Accounts: r.Accounts, Live: strings.Join(a.Live, " "), Every: int(a.Every.Seconds()), Home: home(r.Person), View: a.View,
 	})

@@ -58,6 +58,8 @@ type Config struct {
 	Admit func(ctx context.Context, caller string, limit int) (retryAfter int, err error)
 	// WaitFor returns when every read model shows the position.
 	WaitFor func(context.Context, domain.Position) error
+	// Waiting is how many questions of checkers wait for an answer of the account.
+	Waiting func(ctx context.Context, accountID string) (int, error)
 	// Fresh waits where a page would deny what the read models do not show yet.
 	Fresh *admit.Freshness
 	// Address is the address of a connection's client, as limits count it.
@@ -251,13 +253,11 @@ func (s *Site) handle(w http.ResponseWriter, r *Request, page *Page) (Answer, er
 	if err := s.enter(r); err != nil {
 		return Answer{}, err
 	}
-	if page != nil && !page.Upload && !page.Takes { // those last as long as a client likes
-		caller, _ := r.counted()
-		if err := s.places.Acquire(r.Context(), caller, 1); err != nil {
-			return Answer{}, err
-		}
-		defer s.places.Release(caller, 1)
+	leave, err := s.takePlace(r, page)
+	if err != nil {
+		return Answer{}, err
 	}
+	defer leave()
 	if page == nil || !possible(r.URL.Path) {
 		return Answer{}, errNoPage
 	}

@@ -198,8 +198,8 @@ func TestAnOpenFailureKnowsItsLineage(t *testing.T) {
 		t.Errorf("the newest: %+v, %v", failures, err)
 	}
 	for limit, want := range map[int][]Failing{
-		20: {{ProjectID: "p1", Failures: 2, Newest: "NEW"}},
-		1:  {{ProjectID: "p1", Failures: 1, Newest: "NEW"}},
+		20: {{ProjectID: "p1", Failures: 2, Gravest: "NEW"}},
+		1:  {{ProjectID: "p1", Failures: 1, Gravest: "NEW"}},
 	} {
 		failing, err := p.reads.Failing(p.Ctx(), "acc", []string{"p2", "p1", "none"}, limit)
 		must.NoError(t, err)

@@ -103,10 +103,10 @@ LIMIT $3`
 
 // At most $3 failures of each project are counted.
 const failingSQL = `
-SELECT p.project_id, COUNT(*) AS failures, (array_agg(f.description ORDER BY f.failed_in DESC, f.place))[1] AS newest
+SELECT p.project_id, COUNT(*) AS failures, (array_agg(f.description ORDER BY f.critical DESC, f.failed_in DESC, f.place))[1] AS gravest
 FROM unnest($2::text[]) WITH ORDINALITY AS p (project_id, n)
 CROSS JOIN LATERAL (
-    SELECT description, failed_in, place
+    SELECT description, failed_in, place, severity = 'critical' AS critical
     FROM readmodel.history_items
     WHERE account_id = $1
       AND project_id = p.project_id
@@ -114,7 +114,7 @@ CROSS JOIN LATERAL (
     ORDER BY failed_in DESC, place
     LIMIT $3) f
 GROUP BY p.project_id, p.n
-ORDER BY p.n`
+ORDER BY COUNT(*) FILTER (WHERE f.critical) DESC, failures DESC, p.n`
 
 const lastFailuresSQL = `
 SELECT failures
@@ -197,11 +197,11 @@ func (q *Reads) OpenFailures(ctx context.Context, accountID, projectID string, l
 type Failing struct {
 	ProjectID string `json:"project_id"`
 	Failures  int    `json:"failures"`
-	Newest    string `json:"newest"` // its description
+	Gravest   string `json:"gravest"` // the description of a critical one, else of the newest
 }
 
-// Failing gives those of the account's projects that have open failures, in the order
-// they are asked for. At most limit failures of each are counted.
+// Failing gives those of the account's projects that have open failures, the one with most
+// critical failures first. At most limit failures of each are counted.
 func (q *Reads) Failing(ctx context.Context, accountID string, projectIDs []string, limit int) ([]Failing, error) {
 	return pgpool.List[Failing](ctx, q.db, "the projects with open failures", failingSQL, accountID, pq.Array(projectIDs), limit)
 }

@@ -51,6 +51,7 @@ func (f Found) Took() time.Duration {
 
 const findJobsSQL = `
 SELECT j.id, j.project_id, j.status, j.title, j.url, j.type, j.type_echo, j.urgent, j.report_id, j.created_at, j.overall_status,
+       COALESCE(j.` + asksSQL + `, false) AS asks,
        LEFT(COALESCE(NULLIF(j.feature, ''), j.description), 200) AS asked, j.report_pass, j.report_fail, j.report_skip,
        j.claimed_at, j.completed_at, COALESCE(d.commit, '') AS commit`
 

@@ -36,6 +36,7 @@ type Summary struct {
 	CreatedAt time.Time  `json:"created_at"`
 
 	OverallStatus string `json:"overall_status"` // empty until there is a report
+	Asks          bool   `json:"asks"`           // a question of its checker is open
 }
 
 // Outline is a job without its items: its submission and its progress.
@@ -60,6 +61,13 @@ func (j Job) OpenQuestion() (q job.Question, open bool) {
 		return j.Questions[n-1], true
 	}
 	return job.Question{}, false
+}
+
+// Summary is the job as a list shows it.
+func (j Job) Summary() Summary {
+	s := j.Outline.Summary()
+	_, s.Asks = j.OpenQuestion()
+	return s
 }
 
 // AIReportState says how far the analysis of a job is.
@@ -157,9 +165,13 @@ ORDER BY batch_index`
 
 // A page shows only these columns; every column costs a hundred values a page.
 const listJobsSQL = `
-SELECT id, project_id, status, title, url, type, type_echo, urgent, report_id, created_at, overall_status
+SELECT id, project_id, status, title, url, type, type_echo, urgent, report_id, created_at, overall_status,
+       COALESCE(` + asksSQL + `, false) AS asks
 FROM readmodel.jobs
 WHERE account_id = $1`
+
+// asksSQL says that the last question of a job is open; null: it has none.
+const asksSQL = `questions -> -1 ->> 'status' = 'open'`
 
 const getAIReportSQL = `
 SELECT report
@@ -200,6 +212,19 @@ UNION ALL
  ORDER BY created_at DESC, id DESC
  LIMIT $2)
 ORDER BY status, created_at DESC, id DESC
+LIMIT $2`
+
+const countAskingSQL = "SELECT COUNT(*)" + fromAskingSQL
+
+const fromAskingSQL = `
+FROM readmodel.jobs
+WHERE account_id = $1
+  AND status = 'claimed'
+  AND ` + asksSQL
+
+var askingSQL = `
+SELECT ` + readmodel.Columns[jobRow]("") + fromAskingSQL + `
+ORDER BY (questions -> -1 ->> 'until')::timestamptz, id
 LIMIT $2`
 
 const totalLiveSQL = totalJobsSQL + `
@@ -263,6 +288,21 @@ func (q *Reads) Live(ctx context.Context, accountID string, limit int) (page []J
 		page = append(page, rows[i].whole())
 	}
 	return page, total, err
+}
+
+// Asking gives the account's jobs with an open question, the one that ends first in front,
+// and how many there are.
+func (q *Reads) Asking(ctx context.Context, accountID string, limit int) (page []Job, total int, err error) {
+	rows, total, err := readmodel.Page[jobRow](ctx, q.db, "open questions", countAskingSQL, askingSQL, []any{accountID}, limit)
+	for i := range rows {
+		page = append(page, rows[i].whole())
+	}
+	return page, total, err
+}
+
+// CountAsking counts the account's jobs with an open question.
+func (q *Reads) CountAsking(ctx context.Context, accountID string) (int, error) {
+	return readmodel.Get[int](ctx, q.db, "the number of open questions", countAskingSQL, accountID)
 }
 
 // Report gives the report of a job. A job without one answers not found. A caller that

@@ -338,8 +338,12 @@ func (d Deps) reportFile(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	return ui.Answer{File: (*ui.File)(&file)}, err
 }
 
+// retest asks about the ticked items, too: whether each is fixed.
 func (d Deps) retest(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	if err := d.Limits.StillAllowed(r.Context(), r.Account, j); err != nil {
+		return ui.Answer{}, err
+	}
+	if _, err := d.prepare(r, j); err != nil {
 		return ui.Answer{}, err
 	}
 	out, err := d.Commands.Retest(r.Context(), r.Cause(), j.ID)
@@ -367,20 +371,29 @@ func (d Deps) rate(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	return r.Done(at, err, "/dashboard/jobs/"+j.ID+"#rating")
 }
 
-// fixed queues the ticked items for the project's next test.
+// fixed keeps the ticked items for the project's next test.
 func (d Deps) fixed(r *ui.Request, j jobs.Job) (ui.Answer, error) {
+	at, err := d.prepare(r, j)
+	if err == nil && at == (domain.Position{}) {
+		return ui.Go("/dashboard/jobs/" + j.ID), nil // none is ticked
+	}
+	return r.Done(at, err, "/dashboard/projects/"+j.ProjectID+"#prepared")
+}
+
+// prepare queues the ticked items; with none the position is zero.
+func (d Deps) prepare(r *ui.Request, j jobs.Job) (domain.Position, error) {
 	ticked := r.PostForm["item"]
 	if j.ProjectID == "" || len(ticked) == 0 || len(ticked) > 50 {
-		return ui.Go("/dashboard/jobs/" + j.ID), nil
+		return domain.Position{}, nil
 	}
 	fixes, err := admit.AtHead(r.Context(), d.Fresh, func() ([]command.PreparedFix, error) {
 		return input.FailedInLastTest(r.Context(), d.Reads, j.AccountID, j.ProjectID, ticked)
 	}, admit.Refused)
 	if err != nil {
-		return ui.Answer{}, err
+		return domain.Position{}, err
 	}
 	out, err := d.Commands.PrepareNext(r.Context(), r.Cause(), j.ProjectID, fixes)
-	return r.Done(out.Position, err, "/dashboard/projects/"+j.ProjectID+"#prepared")
+	return out.Position, err
 }
 
 func jsonText(v any) string {

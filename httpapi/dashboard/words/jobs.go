@@ -23,6 +23,9 @@ type JobLine struct {
 
 // JobState is the state of a test as pages show it.
 func JobState(j jobs.Summary) ui.State {
+	if j.Asks {
+		return ui.NewState("Question", "warn", "person")
+	}
 	switch j.Status {
 	case job.StatusPending:
 		return ui.NewState("Waiting", "", "clock")
