@@ -230,22 +230,6 @@ func saveEndpoint(ctx context.Context, tx *sqlx.Tx, e *EndpointRow) error {
 		e.Headers, e.HeadersOrigin)
 }
 
-// insertDeliveries also schedules the endpoints: a delivery waits for each round trip.
-const insertDeliveries = `
-WITH ` + inserted + `, ` + scheduled + wakeDispatchers
-
-const inserted = `given AS (
-	SELECT *
-	FROM json_to_recordset($2) AS g (id uuid, project_id text, event_id uuid, event text, ordering_key text, revision bigint, body text,
-		state text, offered boolean, request_id text, trace text)
-), inserted AS (
-	INSERT INTO webhooks.deliveries (id, project_id, event_id, event, ordering_key, revision, body, state, request_id, trace)
-	SELECT id, project_id, event_id, event, ordering_key, revision, convert_to(body, 'UTF8'), state, request_id, trace
-	FROM given
-	ON CONFLICT (id) DO NOTHING
-	RETURNING id
-)`
-
 // newDelivery is a row as insertDeliveries takes it.
 type newDelivery struct {
 	ID          string `json:"id"`
@@ -271,17 +255,6 @@ func newDeliveries(rows []row, offered []string) (list []newDelivery) {
 		})
 	}
 	return list
-}
-
-// insertRows writes new deliveries. Those that may go at once are sent directly; the
-// others wait for the next claim.
-func (s *Subscriber) insertRows(ctx context.Context, tx *sqlx.Tx, p batchPlan, touched []string) error {
-	if s.direct != nil {
-		if lease := s.direct.ReservePlaces(p.candidates()); len(lease.Deliveries) > 0 {
-			return s.insertLeased(ctx, tx, p, touched, lease)
-		}
-	}
-	return pgpool.Exec(ctx, tx, "insert deliveries", insertDeliveries, pq.Array(touched), pgpool.Rows(newDeliveries(p.rows, nil)))
 }
 
 // orderingKey is the stream, so its deliveries go out in order. An event of the whole

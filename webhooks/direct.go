@@ -71,12 +71,23 @@ func (p *batchPlan) candidates() (list []Candidate) {
 	return list
 }
 
-// insertLeasedDeliveries is insertDeliveries with a lease. Of the offered deliveries it
-// leases those that are new and the first of their job that is not settled. The row lock
-// keeps this true until the lease is committed. The notification's payload names the
-// dispatcher if only these leases are to be served; if there is other work it is empty.
-const insertLeasedDeliveries = `
-WITH ` + inserted + `, going AS (
+// insertDeliveries also schedules the endpoints: a delivery waits for each round trip. Of the
+// offered deliveries it leases those that are new and the first of their job that is not
+// settled. The row lock keeps this true until the lease is committed. The notification's
+// payload names the dispatcher if only these leases are to be served; if there is other work
+// it is empty.
+const insertDeliveries = `
+WITH given AS (
+	SELECT *
+	FROM json_to_recordset($2) AS g (id uuid, project_id text, event_id uuid, event text, ordering_key text, revision bigint, body text,
+		state text, offered boolean, request_id text, trace text)
+), inserted AS (
+	INSERT INTO webhooks.deliveries (id, project_id, event_id, event, ordering_key, revision, body, state, request_id, trace)
+	SELECT id, project_id, event_id, event, ordering_key, revision, convert_to(body, 'UTF8'), state, request_id, trace
+	FROM given
+	ON CONFLICT (id) DO NOTHING
+	RETURNING id
+), going AS (
 	SELECT id, g.project_id
 	FROM given g
 	JOIN inserted USING (id)
@@ -95,27 +106,31 @@ WITH ` + inserted + `, going AS (
 	SET in_flight = e.in_flight || t.ids,
 		lease_id = CASE WHEN t.ids <> '{}' THEN $4::uuid ELSE e.lease_id END,
 		leased_until = CASE WHEN t.ids <> '{}' THEN clock_timestamp() + $5 * interval '1 millisecond' ELSE e.leased_until END,
-		due_at = CASE
-			WHEN t.waits AND e.enabled AND e.url <> '' AND e.secret <> '' THEN least(e.due_at, now())
-			WHEN t.ids <> '{}' THEN least(e.due_at, clock_timestamp() + $5 * interval '1 millisecond')
-			ELSE e.due_at
-		END
+		due_at = least(e.due_at, CASE WHEN t.waits THEN now() ELSE clock_timestamp() + $5 * interval '1 millisecond' END)
 	FROM touched t
-	WHERE e.project_id = ANY($1) AND e.project_id = t.project_id
+	WHERE e.project_id = ANY($1) AND e.project_id = t.project_id AND e.enabled AND e.url <> '' AND e.secret <> ''
+		AND (t.ids <> '{}' OR e.due_at IS NULL OR e.due_at > now())
 )
 SELECT id::text
 FROM going
 UNION ALL
 SELECT pg_notify('` + DueChannel + `', CASE WHEN EXISTS (SELECT FROM touched WHERE waits) THEN '' ELSE $4::text END)::text`
 
-// insertLeased writes new deliveries, some of them with a lease.
-func (s *Subscriber) insertLeased(ctx context.Context, tx *sqlx.Tx, p batchPlan, touched []string, lease DirectLease) error {
+// insertRows writes new deliveries. Those that may go at once are leased to the dispatcher of
+// this process; the others wait for the next claim.
+func (s *Subscriber) insertRows(ctx context.Context, tx *sqlx.Tx, p batchPlan, touched []string) error {
+	var lease DirectLease
+	if s.direct != nil {
+		lease = s.direct.ReservePlaces(p.candidates())
+	}
 	var leased []string
-	err := tx.SelectContext(ctx, &leased, insertLeasedDeliveries, pq.Array(touched), pgpool.Rows(newDeliveries(p.rows, lease.Deliveries)),
+	err := tx.SelectContext(ctx, &leased, insertDeliveries, pq.Array(touched), pgpool.Rows(newDeliveries(p.rows, lease.Deliveries)),
 		pq.Array(p.changed), lease.Holder, lease.Term.Milliseconds())
 	if err != nil {
 		return fmt.Errorf("insert deliveries: %w", err)
 	}
-	s.direct.KeepLeased(leased)
+	if len(lease.Deliveries) > 0 {
+		s.direct.KeepLeased(leased)
+	}
 	return nil
 }

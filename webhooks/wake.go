@@ -14,15 +14,12 @@ const DueChannel = "webhooks_due"
 
 // scheduleEndpointsSQL makes the next claim look at the endpoints, even if none has a due
 // delivery. It wakes the dispatchers when the transaction commits.
-const scheduleEndpointsSQL = `WITH ` + scheduled + wakeDispatchers
-
-const scheduled = `scheduled AS (
+const scheduleEndpointsSQL = `
+WITH scheduled AS (
 	UPDATE webhooks.endpoints
 	SET due_at = now()
 	WHERE project_id = ANY($1::text[]) AND enabled AND url <> '' AND secret <> '' AND (due_at IS NULL OR due_at > now())
-)`
-
-const wakeDispatchers = `
+)
 SELECT pg_notify('` + DueChannel + `', '')`
 
 // scheduleEndpoints must be called, under the endpoints' locks, after each change of
