@@ -100,21 +100,16 @@ func (l *Log) changeDeliveries(
 		return 0, fmt.Errorf("read the clock: %w", err)
 	}
 	for {
-		var n int64
+		var n int
 		err := l.withLockedEndpoint(ctx, accountID, projectID, func(tx *sqlx.Tx, e EndpointRow) error {
 			if err := allowed(e); err != nil {
 				return err
 			}
-			done, err := tx.ExecContext(ctx, query, projectID, pq.Array(named), c.Since.UTC(), began, changedAtOnce)
-			if err != nil {
-				return fmt.Errorf("change deliveries: %w", err)
-			}
-			if n, err = done.RowsAffected(); err != nil {
-				return fmt.Errorf("change deliveries: %w", err)
-			}
-			return nil
+			var err error
+			n, err = pgpool.ExecCount(ctx, tx, "change deliveries", query, projectID, pq.Array(named), c.Since.UTC(), began, changedAtOnce)
+			return err
 		})
-		changed += int(n)
+		changed += n
 		switch {
 		case domain.IsKind(err, domain.KindConflict) && changed > 0:
 			return changed, nil // the first replayed deliveries disabled the endpoint again

@@ -255,22 +255,7 @@ func (l *Lease) Release(ctx context.Context, db *sqlx.DB) error {
 // exec runs a statement that only the owner may run (ownedSQL); for others it is ErrNotOwner.
 func (l *Lease) exec(ctx context.Context, q sqlx.ExecerContext, query string, args ...any) error {
 	owner := []any{l.Gen.Name, l.Gen.Number, l.Owner, l.Gen.FencingToken}
-	return requireOneRow(q.ExecContext(ctx, query, append(owner, args...)...))
-}
-
-// requireOneRow expects that a fenced update found its row.
-func requireOneRow(res sql.Result, err error) error {
-	if err != nil {
-		return err
-	}
-	n, err := res.RowsAffected()
-	if err != nil {
-		return err
-	}
-	if n != 1 {
-		return ErrNotOwner
-	}
-	return nil
+	return pgpool.ExecOne(ctx, q, ErrNotOwner, "write the checkpoint of "+l.Gen.Schema, query, append(owner, args...)...)
 }
 
 // Get reads one row; ok is false when it is gone.

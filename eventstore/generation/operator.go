@@ -21,8 +21,7 @@ UPDATE projection_checkpoints
 SET status = CASE WHEN serving THEN 'live' ELSE 'building' END,
     updated_at = clock_timestamp()
 WHERE name = $1
-  AND status = 'stopped'
-RETURNING ` + Columns
+  AND status = 'stopped'`
 
 const insertSkipSQL = `
 INSERT INTO projection_skips (name, commit_position, prepare_position, detail, who, why)
@@ -41,8 +40,7 @@ FROM (
       AND commit_position = $2
       AND prepare_position = $3) failed
 HAVING count(*) > 0
-ON CONFLICT DO NOTHING
-RETURNING detail`
+ON CONFLICT DO NOTHING`
 
 const requestRebuildSQL = `
 INSERT INTO projection_rebuilds (name)
@@ -72,10 +70,7 @@ ORDER BY commit_position, prepare_position`
 
 // RetryStream makes all projections try the event of a stream again that they have set aside.
 func RetryStream(ctx context.Context, db *sqlx.DB, stream string) error {
-	if _, err := db.ExecContext(ctx, streamDueSQL, stream); err != nil {
-		return fmt.Errorf("try %s again: %w", stream, err)
-	}
-	return nil
+	return pgpool.Exec(ctx, db, "try "+stream+" again", streamDueSQL, stream)
 }
 
 // Retry makes a projection try the event again at which it stopped, and those that it has
@@ -96,20 +91,13 @@ func Retry(ctx context.Context, db *sqlx.DB, name string) error {
 
 // resume lets a stopped line go on.
 func resume(ctx context.Context, tx *sqlx.Tx, name string) (resumed bool, err error) {
-	var rows []Generation
-	if err := tx.SelectContext(ctx, &rows, resumeSQL, name); err != nil {
-		return false, fmt.Errorf("resume projection %s: %w", name, err)
-	}
-	return len(rows) > 0, nil
+	n, err := pgpool.ExecCount(ctx, tx, "resume projection "+name, resumeSQL, name)
+	return n > 0, err
 }
 
 // makeDue makes the event that was set aside at a place due now; a negative place means all.
 func makeDue(ctx context.Context, tx *sqlx.Tx, name string, commit, prepare int64) (due bool, err error) {
-	result, err := tx.ExecContext(ctx, asideDueSQL, name, commit, prepare)
-	if err != nil {
-		return false, fmt.Errorf("have projection %s try again what it set aside: %w", name, err)
-	}
-	n, err := result.RowsAffected()
+	n, err := pgpool.ExecCount(ctx, tx, "have projection "+name+" try again what it set aside", asideDueSQL, name, commit, prepare)
 	return n > 0, err
 }
 
@@ -122,18 +110,14 @@ func Skip(ctx context.Context, db *sqlx.DB, name string, position domain.Positio
 	}
 	commit, prepare := PositionColumns(eventstore.At(position))
 	return pgpool.InTx(ctx, db, func(tx *sqlx.Tx) error {
-		var details []string
-		err := tx.SelectContext(ctx, &details, insertSkipSQL, name, commit, prepare, who, why)
-		if err != nil {
-			return fmt.Errorf("record the skip: %w", err)
-		}
-		if len(details) == 0 {
-			return fmt.Errorf("projection %s neither stopped at %s nor has set it aside", name, position)
+		none := fmt.Errorf("projection %s neither stopped at %s nor has set it aside", name, position)
+		if err := pgpool.ExecOne(ctx, tx, none, "record the skip", insertSkipSQL, name, commit, prepare, who, why); err != nil {
+			return err
 		}
 		if _, err := resume(ctx, tx, name); err != nil {
 			return err
 		}
-		_, err = makeDue(ctx, tx, name, commit, prepare)
+		_, err := makeDue(ctx, tx, name, commit, prepare)
 		return err
 	})
 }
@@ -146,7 +130,7 @@ func RequestRebuild(ctx context.Context, q sqlx.ExecerContext, name string) erro
 
 // TakeOrder takes the order to rebuild a projection; ErrNotOwner: there is none any more.
 func TakeOrder(ctx context.Context, tx *sqlx.Tx, name string) error {
-	return requireOneRow(tx.ExecContext(ctx, takeRebuildSQL, name))
+	return pgpool.ExecOne(ctx, tx, ErrNotOwner, "take the order to rebuild "+name, takeRebuildSQL, name)
 }
 
 // Skipped is a record of an event that an operator took out of a projection.

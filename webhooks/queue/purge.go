@@ -2,10 +2,10 @@ package queue
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"humanqa/domain/announce"
+	"humanqa/internal/pgpool"
 )
 
 // purgeBatch bounds one transaction.
@@ -27,10 +27,6 @@ WHERE id IN (
 // Purge deletes deliveries that were settled so long ago, and their attempts, up to a bound.
 // more says that there may be others. Any goroutine may call it.
 func (q *Queue) Purge(ctx context.Context, keep time.Duration) (more bool, err error) {
-	done, err := q.db.ExecContext(ctx, purgeDone, keep.Milliseconds(), purgeBatch)
-	if err != nil {
-		return false, fmt.Errorf("purge deliveries: %w", err)
-	}
-	gone, err := done.RowsAffected()
+	gone, err := pgpool.ExecCount(ctx, q.db, "purge deliveries", purgeDone, keep.Milliseconds(), purgeBatch)
 	return gone == purgeBatch, err
 }
