@@ -39,7 +39,7 @@ func Drop(ctx context.Context, db *sqlx.DB, name string) error {
 		if err := pgpool.Exec(ctx, tx, "lock the generations", lockGenerationsSQL); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, fmt.Sprintf("SET LOCAL lock_timeout = %d", flipLockWait.Milliseconds())); err != nil {
+		if _, err := tx.ExecContext(ctx, lockWait(flipLockWait)); err != nil {
 			return err
 		}
 		all, err := pgpool.List[Generation](ctx, tx, "the checkpoints of "+name, lockAllSQL, name)
@@ -66,18 +66,4 @@ func Drop(ctx context.Context, db *sqlx.DB, name string) error {
 		}
 		return pgpool.Exec(ctx, tx, "forget the orders for "+name, forgetSQL, name)
 	})
-}
-
-// dropViews removes the views that show a generation's tables to readers.
-func dropViews(ctx context.Context, tx *sqlx.Tx, schema string) error {
-	var views []string
-	if err := tx.SelectContext(ctx, &views, viewsOfSQL, schema); err != nil {
-		return fmt.Errorf("list the views of %s: %w", schema, err)
-	}
-	for _, view := range views {
-		if _, err := tx.ExecContext(ctx, "DROP VIEW readmodel."+view); err != nil {
-			return obstacleOf("view readmodel."+view+" cannot go", err)
-		}
-	}
-	return nil
 }

@@ -277,14 +277,16 @@ const flipLockWait = 500 * time.Millisecond
 // would lose it to a process that stands by, which would then lose it in the same way.
 func FlipWait(lease time.Duration) time.Duration { return min(flipLockWait, lease/3) }
 
+// lockWait bounds how long a transaction waits for a lock.
+func lockWait(d time.Duration) string {
+	return fmt.Sprintf("SET LOCAL lock_timeout = %d", d.Milliseconds())
+}
+
 // Flip lets the lease's generation serve, if it has seen at least as much as the
 // serving one. The row locks hold both runners still for at most about wait. The
 // old runner then finds that it owns nothing any more.
 func Flip(ctx context.Context, db *sqlx.DB, p ReadModel, l *Lease, wait time.Duration) (flipped bool, err error) {
-	err = pgpool.InTx(ctx, db, func(tx *sqlx.Tx) error {
-		if _, err := tx.ExecContext(ctx, fmt.Sprintf("SET LOCAL lock_timeout = %d", wait.Milliseconds())); err != nil {
-			return err
-		}
+	err = pgpool.InTxSet(ctx, db, lockWait(wait), func(tx *sqlx.Tx) error {
 		var rows []Generation
 		if err := tx.SelectContext(ctx, &rows, lockRowsSQL, l.Gen.Name, l.Gen.Number); err != nil {
 			return err
@@ -316,10 +318,7 @@ func Flip(ctx context.Context, db *sqlx.DB, p ReadModel, l *Lease, wait time.Dur
 // DropRetired removes generations that were replaced some time ago, so that
 // hardly any reader is left. It does not wait for a reader that is left.
 func DropRetired(ctx context.Context, db *sqlx.DB, after time.Duration) error {
-	return pgpool.InTx(ctx, db, func(tx *sqlx.Tx) error {
-		if _, err := tx.ExecContext(ctx, "SET LOCAL lock_timeout = '200ms'"); err != nil {
-			return err
-		}
+	return pgpool.InTxSet(ctx, db, lockWait(200*time.Millisecond), func(tx *sqlx.Tx) error {
 		var expired []Generation
 		if err := tx.SelectContext(ctx, &expired, listExpiredSQL, after.Seconds()); err != nil {
 			return fmt.Errorf("list retired generations: %w", err)

@@ -60,17 +60,21 @@ ORDER BY v.relname`
 // pointViews moves the projection's views from one generation to the next.
 // A reader meanwhile waits for the commit and then finds the new view by its name.
 func pointViews(ctx context.Context, tx *sqlx.Tx, p ReadModel, from, to string) error {
-	var old []string
-	if err := tx.SelectContext(ctx, &old, viewsOfSQL, from); err != nil {
-		return fmt.Errorf("list the views of %s: %w", from, err)
-	}
 	for _, t := range p.Tables() {
 		if err := pointView(ctx, tx, t.Name, to); err != nil {
 			return err
 		}
-		old = slices.DeleteFunc(old, func(name string) bool { return name == t.Name })
 	}
-	for _, view := range old {
+	return dropViews(ctx, tx, from)
+}
+
+// dropViews removes the views that show a generation's tables to readers.
+func dropViews(ctx context.Context, tx *sqlx.Tx, schema string) error {
+	views, err := pgpool.List[string](ctx, tx, "the views of "+schema, viewsOfSQL, schema)
+	if err != nil {
+		return err
+	}
+	for _, view := range views {
 		if _, err := tx.ExecContext(ctx, "DROP VIEW readmodel."+view); err != nil {
 			return obstacleOf("view readmodel."+view+" has no table any more and cannot go", err)
 		}
