@@ -70,22 +70,21 @@ WHERE name = $1
   AND (NOT $3 OR due_at <= clock_timestamp())
 ORDER BY commit_position, prepare_position`
 
+// A stream that is set aside already moves to another event, or has one more failure of the
+// same event: then each pause is twice as long as the one before.
 const setAsideSQL = `
-INSERT INTO projection_set_aside (name, generation, stream, revision, commit_position, prepare_position, type, category, detail, due_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, clock_timestamp() + make_interval(secs => $10))`
-
-// The row moves to another event of the stream, or counts one more failure of the same
-// event: then each pause is twice as long as the one before.
-const stillAsideSQL = `
-UPDATE projection_set_aside
-SET revision = $4,
-    commit_position = $5,
-    prepare_position = $6,
-    type = $7,
-    category = $8,
-    detail = $9,
-    attempts = CASE WHEN revision = $4 THEN attempts + 1 ELSE 1 END,
-    due_at = clock_timestamp() + make_interval(secs => least($10 * 2 ^ CASE WHEN revision = $4 THEN least(attempts, 30) ELSE 0 END, $11))` + asideStreamSQL
+INSERT INTO projection_set_aside AS a (name, generation, stream, revision, commit_position, prepare_position, type, category, detail, due_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, clock_timestamp() + make_interval(secs => $10))
+ON CONFLICT (name, generation, stream) DO UPDATE
+SET revision = excluded.revision,
+    commit_position = excluded.commit_position,
+    prepare_position = excluded.prepare_position,
+    type = excluded.type,
+    category = excluded.category,
+    detail = excluded.detail,
+    attempts = CASE WHEN a.revision = excluded.revision THEN a.attempts + 1 ELSE 1 END,
+    due_at = clock_timestamp() +
+        make_interval(secs => least($10 * 2 ^ CASE WHEN a.revision = excluded.revision THEN least(a.attempts, 30) ELSE 0 END, $11))`
 
 // The row keeps the failure of the event before, until this event is tried.
 const waitsAtSQL = `
@@ -168,16 +167,9 @@ func (t *tenure) setEventAside(ctx context.Context, e domain.Recorded, cause err
 		}
 		return t.stopLine(ctx, failure)
 	}
-	commit, prepare := generation.PositionColumns(eventstore.At(e.Position))
-	err := t.commitBatch(ctx, func(ctx context.Context, tx *sqlx.Tx) error {
-		_, err := tx.ExecContext(ctx, setAsideSQL, t.lease.Gen.Name, t.lease.Gen.Number, e.Stream, int64(e.Revision),
-			commit, prepare, e.Type, failure.Category, failure.Detail, t.runner.limits.Again.Seconds())
-		return err
-	}, 0, eventstore.At(e.Position))
-	if err != nil {
+	if err := t.noteAside(ctx, e, failure, eventstore.At(e.Position)); err != nil {
 		return fmt.Errorf("set %s aside: %w", e.Stream, err)
 	}
-	t.aside[e.Stream] = e.Position
 	t.runner.log.WithFields(logrus.Fields{
 		"stream": e.Stream, "category": failure.Category, "position": failure.Position.String(), "detail": failure.Detail,
 	}).Error("an event cannot be applied, its stream was set aside: see `humanqa projections list`")
@@ -225,12 +217,12 @@ func (t *tenure) retryStream(ctx context.Context, row asideRow) error {
 		case transient(err):
 			return err
 		default:
-			return t.keepSetAside(ctx, row, w.events[0], err)
+			return t.noteAside(ctx, w.events[0], failureAt(w.events[0].Position, err), t.lease.Seen)
 		}
 		w.events = w.events[n:]
 	}
 	if w.unreadable != nil {
-		return t.keepSetAside(ctx, row, w.unreadable.Recorded, w.unreadable)
+		return t.noteAside(ctx, w.unreadable.Recorded, failureAt(w.unreadable.Position, w.unreadable), t.lease.Seen)
 	}
 	if _, waits := t.aside[row.Stream]; waits { // all events that waited were skipped
 		if err := t.applyBacklog(ctx, row, w, 0); err != nil {
@@ -341,17 +333,16 @@ func (w backlog) nextAfter(n int) (next domain.Recorded, left bool) {
 	return next, false
 }
 
-// keepSetAside notes the event at which the stream waits now, and the cause.
-func (t *tenure) keepSetAside(ctx context.Context, row asideRow, e domain.Recorded, cause error) error {
-	failure := failureAt(e.Position, cause)
+// noteAside writes at a checkpoint that the stream waits at the event, and why.
+func (t *tenure) noteAside(ctx context.Context, e domain.Recorded, failure generation.Failure, at eventstore.Checkpoint) error {
 	commit, prepare := generation.PositionColumns(eventstore.At(e.Position))
 	err := t.commitBatch(ctx, func(ctx context.Context, tx *sqlx.Tx) error {
-		_, err := tx.ExecContext(ctx, stillAsideSQL, t.lease.Gen.Name, t.lease.Gen.Number, row.Stream, int64(e.Revision),
+		_, err := tx.ExecContext(ctx, setAsideSQL, t.lease.Gen.Name, t.lease.Gen.Number, e.Stream, int64(e.Revision),
 			commit, prepare, e.Type, failure.Category, failure.Detail, t.runner.limits.Again.Seconds(), maxAgain.Seconds())
 		return err
-	}, 0, t.lease.Seen)
+	}, 0, at)
 	if err == nil {
-		t.aside[row.Stream] = e.Position
+		t.aside[e.Stream] = e.Position
 	}
 	return err
 }

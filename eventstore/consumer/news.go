@@ -1,6 +1,10 @@
 package consumer
 
-import "humanqa/eventstore/generation"
+import (
+	"cmp"
+
+	"humanqa/eventstore/generation"
+)
 
 const listenerName = "humanqa waits"
 
@@ -17,18 +21,10 @@ func (t *progressTracker) acceptNews(news string) (taken bool) {
 
 // setOwner notes the owner of a projection's lease.
 func (t *progressTracker) setOwner(name, owner string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if one := t.each[name]; one != nil && owner != "" {
-		one.owner = owner
-	}
+	t.update(name, func(one *progress) { one.owner = cmp.Or(owner, one.owner) })
 }
 
-func (t *progressTracker) ownerOf(name string) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if one := t.each[name]; one != nil {
-		return one.owner
-	}
-	return ""
+func (t *progressTracker) ownerOf(name string) (owner string) {
+	t.update(name, func(one *progress) { owner = one.owner })
+	return owner
 }

@@ -373,68 +373,60 @@ func (t *progressTracker) timeoutError(ctx context.Context, w *waiter, position 
 	return behind
 }
 
-// noteProgress reports how far a projection is; it never goes back.
-func (t *progressTracker) noteProgress(name string, at eventstore.Checkpoint) {
+// update gives the projection's progress to f, under the lock; nothing where it is not known.
+func (t *progressTracker) update(name string, f func(*progress)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	one := t.each[name]
-	if one == nil || generation.AtLeast(one.at, at) {
-		return
+	if one := t.each[name]; one != nil {
+		f(one)
 	}
-	one.at = at
-	t.notifyWaiters(one)
+}
+
+// noteProgress reports how far a projection is; it never goes back.
+func (t *progressTracker) noteProgress(name string, at eventstore.Checkpoint) {
+	t.update(name, func(one *progress) {
+		if !generation.AtLeast(one.at, at) {
+			one.at = at
+			t.notifyWaiters(one)
+		}
+	})
 }
 
 // failWaiters fails every wait for the projection: it will not reach the position
 // before an operator has acted.
 func (t *progressTracker) failWaiters(name string, f generation.Failure) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	one := t.each[name]
-	if one == nil {
-		return
-	}
-	for w := range one.waiters {
-		delete(one.waiters, w)
-		select {
-		case w.done <- &StoppedError{Name: name, Failure: f}:
-		default: // another projection stopped too
+	t.update(name, func(one *progress) {
+		for w := range one.waiters {
+			delete(one.waiters, w)
+			select {
+			case w.done <- &StoppedError{Name: name, Failure: f}:
+			default: // another projection stopped too
+			}
 		}
-	}
+	})
 }
 
 // addLocalRunner says that a runner of this process has taken the serving generation
 // over, at a checkpoint. It may lie before the known one: a crash of Postgres takes
 // back rows and checkpoints that were not on disk.
 func (t *progressTracker) addLocalRunner(name string, at eventstore.Checkpoint) {
-	t.mu.Lock()
-	if one := t.each[name]; one != nil {
+	t.update(name, func(one *progress) {
 		one.local++
-		if !generation.AtLeast(at, one.at) {
-			one.at = at
-		}
-	}
-	t.mu.Unlock()
-	t.noteProgress(name, at)
+		one.at = at
+		t.notifyWaiters(one)
+	})
 }
 
 // removeLocalRunner says that a runner of this process has let go of the generation.
 func (t *progressTracker) removeLocalRunner(name string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if one := t.each[name]; one != nil {
-		one.local--
-	}
+	t.update(name, func(one *progress) { one.local-- })
 }
 
 // positionOf is the checkpoint of the projection, as far as this process knows.
 func (t *progressTracker) positionOf(name string) eventstore.Checkpoint {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if one := t.each[name]; one != nil {
-		return one.at
-	}
-	return eventstore.Checkpoint{Start: true}
+	at := eventstore.Checkpoint{Start: true}
+	t.update(name, func(one *progress) { at = one.at })
+	return at
 }
 
 // hasRemoteWaiter says that a request waits for a projection that no runner of this

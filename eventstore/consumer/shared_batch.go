@@ -294,7 +294,7 @@ func (b *sharedBatch) handlePage(ctx context.Context, from eventstore.Checkpoint
 	}
 	began := time.Now()
 	var span tracing.Span
-	if b.tracer != nil && len(writing) > 0 {
+	if len(writing) > 0 {
 		ctx, span = startBatch(ctx, b.tracer, next.page.Events, namesOf(writing)...)
 	}
 	b.commitContributions(ctx, to, slices.Concat(writing, b.overdueParticipants(passing, storeBusy*b.limits.Store)))

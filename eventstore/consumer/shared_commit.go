@@ -45,15 +45,8 @@ func (b *sharedBatch) commitContributions(ctx context.Context, to eventstore.Che
 		}
 		return
 	}
-	now := time.Now()
 	for _, r := range participants {
-		r.tenure.applied += r.tenure.lease.Handled + int64(r.contribution.events)
-		r.tenure.lease.NoteAdvanced(to)
-		r.tenure.lastStore = now
-		if r.contribution.write != nil {
-			r.tenure.lastBatch = now
-		}
-		b.tracker.noteProgress(r.tenure.lease.Gen.Name, to)
+		r.tenure.noteCommitted(to, r.contribution.events, r.contribution.write != nil)
 	}
 }
 

@@ -245,16 +245,20 @@ func (t *tenure) commitBatch(ctx context.Context, write Write, events int, to ev
 	if err != nil {
 		return err
 	}
+	t.noteCommitted(to, events, write != nil)
+	return nil
+}
+
+// noteCommitted notes that the checkpoint was committed, and whether rows were.
+func (t *tenure) noteCommitted(to eventstore.Checkpoint, events int, rows bool) {
+	t.applied += t.lease.Handled + int64(events)
 	t.lease.NoteAdvanced(to)
-	t.lastStore = time.Now()
-	t.applied += handled
-	if write != nil {
+	if t.lastStore = time.Now(); rows {
 		t.lastBatch = t.lastStore
 	}
 	if t.reporting {
 		t.runner.tracker.noteProgress(t.lease.Gen.Name, to)
 	}
-	return nil
 }
 
 // storeCheckpoint writes the checkpoint where the runner stands, which also renews the
