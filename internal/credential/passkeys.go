@@ -185,6 +185,10 @@ func (s *Store) SignInWithPasskey(ctx context.Context, challenge string, answer 
 		if broken = json.Unmarshal(row.Credential, &o.keys[0]); broken != nil {
 			return nil, broken
 		}
+		if o.keys[0].Flags.BackupEligible != parsed.Response.AuthenticatorData.Flags.HasBackupEligible() {
+			broken = errChanged
+			return nil, broken
+		}
 		personID = row.PersonID
 		return o, nil
 	}, a.Session, parsed)
@@ -194,7 +198,7 @@ func (s *Store) SignInWithPasskey(ctx context.Context, challenge string, answer 
 	case err != nil:
 		return "", refused(err)
 	case key.Authenticator.CloneWarning:
-		return "", refused(errors.New("the passkey's counter went back"))
+		return "", errChanged
 	}
 	stored, err := json.Marshal(key)
 	if err != nil {
@@ -202,6 +206,11 @@ func (s *Store) SignInWithPasskey(ctx context.Context, challenge string, answer 
 	}
 	return personID, pgpool.Exec(ctx, s.db, "note a passkey's use", usedPasskeySQL, key.ID, string(stored), s.time())
 }
+
+// errChanged refuses a passkey that a program synchronises since, or whose counter fell as
+// that of a copy does. Its person cannot mend that, and needs another way in.
+var errChanged = domain.Unauthorized("this passkey has changed since you made it here: it is synchronised now, or it may be a copy").
+	WithHint("sign in in another way and make a new passkey; without another way, ask for a new link to sign in by")
 
 // refused keeps the reason for the log only.
 func refused(cause error) error {

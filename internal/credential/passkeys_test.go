@@ -9,6 +9,8 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/go-webauthn/webauthn/protocol"
@@ -22,6 +24,13 @@ import (
 // (Web Authentication, "Registering a New Credential"; its objects are CBOR).
 func newPasskey(t *testing.T, asked credential.Challenge, id []byte) []byte {
 	t.Helper()
+	pair, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	must.NoError(t, err)
+	return newPasskeyOf(t, asked, id, pair)
+}
+
+func newPasskeyOf(t *testing.T, asked credential.Challenge, id []byte, pair *ecdsa.PrivateKey) []byte {
+	t.Helper()
 	options, ok := asked.Options.(protocol.PublicKeyCredentialCreationOptions)
 	if !ok {
 		t.Fatalf("the options are %T", asked.Options)
@@ -29,8 +38,6 @@ func newPasskey(t *testing.T, asked credential.Challenge, id []byte) []byte {
 	client, err := json.Marshal(map[string]string{
 		"type": "webauthn.create", "challenge": options.Challenge.String(), "origin": "http://localhost:8080",
 	})
-	must.NoError(t, err)
-	pair, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	must.NoError(t, err)
 	point, err := pair.PublicKey.Bytes()
 	must.NoError(t, err)
@@ -82,5 +89,66 @@ func TestAPasskeysIDThatIsTakenIsAConflict(t *testing.T) {
 	must.NoError(t, w.db.Get(&owner, `SELECT person_id FROM signin.passkeys WHERE credential_id = $1`, first))
 	if owner != "p1" {
 		t.Errorf("the first key is %s's", owner)
+	}
+}
+
+// signed answers a challenge as the authenticator of a key does.
+func signed(t *testing.T, asked credential.Challenge, id []byte, pair *ecdsa.PrivateKey, person string, flags byte, counter uint32) []byte {
+	t.Helper()
+	options, ok := asked.Options.(protocol.PublicKeyCredentialRequestOptions)
+	if !ok {
+		t.Fatalf("the options are %T", asked.Options)
+	}
+	client, err := json.Marshal(map[string]string{
+		"type": "webauthn.get", "challenge": options.Challenge.String(), "origin": "http://localhost:8080",
+	})
+	must.NoError(t, err)
+	party := sha256.Sum256([]byte("localhost"))
+	data := binary.BigEndian.AppendUint32(append(party[:], flags), counter)
+	of := sha256.Sum256(client)
+	sum := sha256.Sum256(append(bytes.Clone(data), of[:]...))
+	signature, err := ecdsa.SignASN1(rand.Reader, pair, sum[:])
+	must.NoError(t, err)
+	encode := base64.RawURLEncoding.EncodeToString
+	answer, err := json.Marshal(map[string]any{
+		"id": encode(id), "rawId": encode(id), "type": "public-key", "response": map[string]string{
+			"clientDataJSON": encode(client), "authenticatorData": encode(data), "signature": encode(signature), "userHandle": encode([]byte(person)),
+		},
+	})
+	must.NoError(t, err)
+	return answer
+}
+
+// A program may come to synchronise a key, and a copy has a counter of its own. Its person is
+// told, with a way in.
+func TestAPasskeyThatChangedIsRefusedInWords(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	pair, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	must.NoError(t, err)
+	id, link := bytes.Repeat([]byte{1}, 16), w.link("p1")
+	asked, err := w.AskToJoin(t.Context(), link, "Ann")
+	must.NoError(t, err)
+	_, err = w.JoinWithPasskey(t.Context(), link, asked.Token, newPasskeyOf(t, asked, id, pair))
+	must.NoError(t, err)
+	signIn := func(by *ecdsa.PrivateKey, flags byte, counter uint32) error {
+		asked, err := w.AskToSignIn(t.Context())
+		must.NoError(t, err)
+		_, err = w.SignInWithPasskey(t.Context(), asked.Token, signed(t, asked, id, by, "p1", flags, counter))
+		return err
+	}
+	const verified, synchronised = 0x05, 0x0d
+	must.NoError(t, signIn(pair, verified, 5))
+	for name, err := range map[string]error{"synchronised": signIn(pair, synchronised, 6), "a copy": signIn(pair, verified, 4)} {
+		var told *domain.Error
+		if !errors.As(err, &told) || told.Kind != domain.KindUnauthorized || !strings.Contains(told.Message, "has changed") || !strings.Contains(told.Hint, "new link") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	must.NoError(t, signIn(pair, verified, 6))
+	stranger, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	must.NoError(t, err)
+	if err := signIn(stranger, verified, 7); err == nil || strings.Contains(err.Error(), "has changed") {
+		t.Errorf("another key: %v", err)
 	}
 }
