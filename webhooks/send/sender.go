@@ -171,6 +171,9 @@ func doOnce(ctx context.Context, client *http.Client, d queue.Delivery, headers 
 	for _, h := range headers {
 		req.Header.Set(h.Name, h.Value)
 	}
+	// It is not sent. It lets net/http send again where the receiver has closed a kept
+	// connection: the receiver knows a delivery by its id.
+	req.Header["X-Idempotency-Key"] = []string{}
 	return client.Do(req)
 }
 

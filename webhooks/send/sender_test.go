@@ -149,3 +149,34 @@ func TestGuardsHoldOverHTTP2(t *testing.T) {
 	}
 	sent.Wait()
 }
+
+// A receiver closes a connection that it kept, just as the next delivery goes out on it. That
+// is no failed attempt: the delivery goes out again on a new connection.
+func TestAKeptConnectionThatItsReceiverClosedIsNoFailure(t *testing.T) {
+	t.Parallel()
+	var arrived atomic.Int32
+	closing := make(chan struct{})
+	server, _, send := toEndpoint(t, 10*time.Second, func(w http.ResponseWriter, r *http.Request) {
+		if arrived.Add(1) != 2 {
+			return
+		}
+		conn, _, err := http.NewResponseController(w).Hijack() // the second request gets no answer, as one that comes too late
+		if err == nil {
+			err = conn.Close()
+		}
+		if err != nil || r.Header.Get("X-Idempotency-Key") != "" {
+			t.Errorf("%v, %v", err, r.Header)
+		}
+		close(closing)
+	})
+	server.TLS.NextProtos = []string{"http/1.1"}
+	for range 3 {
+		if a := send("/"); a.err != "" || a.status != http.StatusOK {
+			t.Errorf("the answer is %+v", a)
+		}
+	}
+	<-closing
+	if n := arrived.Load(); n != 4 {
+		t.Errorf("%d requests for three deliveries and one that was cut off", n)
+	}
+}
