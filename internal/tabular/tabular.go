@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -129,7 +130,7 @@ func (t *table) Write(row []any) error {
 		case string:
 			t.cells[i] = Defused(v)
 		case json.RawMessage:
-			t.cells[i] = Defused(string(v))
+			t.cells[i] = string(v) // it begins with a bracket, and stays JSON
 		case time.Time:
 			t.cells[i] = v.UTC().Format(when)
 		default:
@@ -144,13 +145,12 @@ func (t *table) Close() error {
 	return t.Error()
 }
 
+// formula matches the start of what a spreadsheet takes for a formula, behind blanks that it
+// drops. One that splits at another separator sees a cell behind that, too.
+var formula = regexp.MustCompile(`(^|[;,\t\r\n])([\pZ\pC]*[=+@＝＋－＠−-]|[\t\r\n])`)
+
 // Defused puts an apostrophe before a cell that a spreadsheet takes for a formula.
-func Defused(cell string) string {
-	if cell == "" || !strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
-		return cell
-	}
-	return "'" + cell
-}
+func Defused(cell string) string { return formula.ReplaceAllString(cell, "$1'$2") }
 
 // rowGroup is how many rows of a Parquet file are in memory at a time.
 const rowGroup = 10_000
