@@ -6,6 +6,10 @@ import "strings"
 // one subject").
 const ErasedText = "[erased]"
 
+// HiddenText stands in the place of a text that is not shown: a secret, or a text whose key
+// was lost.
+const HiddenText = "[sealed]"
+
 // Erased gives the text after the erasure of its subject.
 func Erased(text string) string {
 	if text == "" {

@@ -215,7 +215,7 @@ func TestNoSecretIsShown(t *testing.T) {
 		var g golden
 		must.NoError(t, json.Unmarshal(content, &g))
 		got := Redact(eventType, g.Data)
-		if n := strings.Count(string(got), Redacted); n != secrets[eventType] {
+		if n := strings.Count(string(got), domain.HiddenText); n != secrets[eventType] {
 			t.Errorf("%s shows %d fields sealed, want %d: %s", eventType, n, secrets[eventType], got)
 		}
 		if !json.Valid(got) {

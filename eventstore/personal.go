@@ -34,7 +34,7 @@ type Sealer interface {
 }
 
 // SealWith makes the client seal personal texts. It is called before the client is
-// used. A client without a sealer writes them in the clear, and reads Redacted.
+// used. A client without a sealer writes them in the clear, and reads domain.HiddenText.
 func (c *Client) SealWith(s Sealer) { c.sealer = s }
 
 // ownerOf is the account that the personal fields of a stream's events belong to.
@@ -78,7 +78,7 @@ func (c *Client) seal(ctx context.Context, stream, eventType string, data []byte
 }
 
 // unseal gives the JSON with its personal fields; nil where there is nothing to open.
-// The fields of an erased account hold Erased. Damaged texts are not passed over:
+// The fields of an erased account hold domain.ErasedText. Damaged texts are not passed over:
 // they become text that Decode refuses.
 func (c *Client) unseal(ctx context.Context, stream, eventType string, data []byte) ([]byte, error) {
 	names := personal[eventType]
@@ -102,9 +102,9 @@ func (c *Client) unseal(ctx context.Context, stream, eventType string, data []by
 }
 
 // openFields gives the sealed fields as a JSON object. Fields that cannot be opened any
-// more hold Erased, or Redacted without a sealer. Damaged fields become text that is no JSON.
+// more hold domain.ErasedText, or domain.HiddenText without a sealer. Damaged fields become text that is no JSON.
 func (c *Client) openFields(ctx context.Context, stream, sealed string, names []string) ([]byte, error) {
-	words := Redacted
+	words := domain.HiddenText
 	if c.sealer != nil {
 		plain, err := c.sealer.Unseal(ctx, ownerOf(stream), sealedFor(stream), sealed)
 		if errors.Is(err, domain.ErrUnsealable) {
@@ -113,7 +113,7 @@ func (c *Client) openFields(ctx context.Context, stream, sealed string, names []
 		if !errors.Is(err, domain.ErrShredded) {
 			return plain, err
 		}
-		words = Erased
+		words = domain.ErasedText
 	}
 	fields := make(map[string]string, len(names))
 	for _, name := range names {

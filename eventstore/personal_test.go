@@ -114,8 +114,8 @@ func TestCustomersWordsAreSealedInTheLog(t *testing.T) {
 	}{
 		"with the key":                {c, stored, nil, "Acme <1>"},
 		"written before":              {c, before, nil, "Acme <1>"},
-		"when the key is gone":        {c, stored, domain.ErrShredded, Erased},
-		"without a sealer":            {&Client{}, stored, nil, Redacted},
+		"when the key is gone":        {c, stored, domain.ErrShredded, domain.ErasedText},
+		"without a sealer":            {&Client{}, stored, nil, domain.HiddenText},
 		"before, the key is gone now": {c, before, domain.ErrShredded, "Acme <1>"},
 	} {
 		seal.fails = c.fails

@@ -6,13 +6,8 @@ import (
 	"iter"
 	"maps"
 	"strings"
-)
 
-const (
-	// Redacted is shown where a secret is.
-	Redacted = "[sealed]"
-	// Erased is shown in place of a secret that cannot be opened any more.
-	Erased = "[erased]"
+	"humanqa/domain"
 )
 
 // secret names the fields, at any depth, that hold a sealed secret, or a hash
@@ -41,7 +36,9 @@ var secretFields = func() map[string]bool {
 
 // Redact gives an event's JSON for human eyes: in the same order, secrets
 // replaced. It shows nothing of an event of an unknown type, which may hold secrets.
-func Redact(eventType string, data []byte) []byte { return RedactBy(eventType, data, Redacted, nil) }
+func Redact(eventType string, data []byte) []byte {
+	return RedactBy(eventType, data, domain.HiddenText, nil)
+}
 
 // RedactBy is Redact with other words in the place of secrets. further gives the words for
 // further fields, by their names.

@@ -57,7 +57,7 @@ var errTexts = errors.New("its texts do not open, or are not as many as it has m
 
 // openTexts gives the JSON with its texts in their places, and the salted texts as the sum
 // binds them; nil where nothing is sealed. The texts of an erased subject read
-// domain.ErasedText, and its links are empty. With a lost key they read freetext.ClosedText.
+// domain.ErasedText, and its links are empty. With a lost key they read domain.HiddenText.
 func (c *Client) openTexts(ctx context.Context, stream, eventType string, data []byte) (whole, plain []byte, err error) {
 	sealed := freetext.Sealed(data)
 	if sealed == nil || c.sealer == nil {
@@ -72,7 +72,7 @@ func (c *Client) openTexts(ctx context.Context, stream, eventType string, data [
 		whole, ok = freetext.Instead(data, domain.ErasedText)
 	case errors.Is(err, domain.ErrKeyLost):
 		plain = nil
-		whole, ok = freetext.Instead(data, freetext.ClosedText)
+		whole, ok = freetext.Instead(data, domain.HiddenText)
 	case !errors.Is(err, domain.ErrUnsealable):
 		return nil, nil, fmt.Errorf("open the texts of %s: %w", eventType, err)
 	}
@@ -90,7 +90,7 @@ func Proved(e RawEvent, withheld map[string]string) (data, plain []byte, told bo
 	if freetext.Sealed(e.Data) != nil {
 		bare = freetext.Bare(e.Data)
 	}
-	return e.Data, e.texts, bytes.Equal(RedactBy(e.Type, bare, Redacted, withheld), bare)
+	return e.Data, e.texts, bytes.Equal(RedactBy(e.Type, bare, domain.HiddenText, withheld), bare)
 }
 
 // expect loads the keys of a page's texts before they are opened, with one query for all.
@@ -118,7 +118,7 @@ func (c *Client) expect(ctx context.Context, page []*esdb.RecordedEvent) error {
 
 // TextsClosed says that the event has texts whose key was lost.
 func TextsClosed(e RawEvent) bool {
-	return TextsSealed(e) && e.texts == nil && bytes.Contains(e.Whole(), []byte(`"`+freetext.ClosedText+`"`))
+	return TextsSealed(e) && e.texts == nil && bytes.Contains(e.Whole(), []byte(`"`+domain.HiddenText+`"`))
 }
 
 // TextsSealed says that the event's texts, if there are any, are sealed.

@@ -188,7 +188,7 @@ func TestEventsThatWereWrittenInTheClearStayReadable(t *testing.T) {
 		t.Errorf("without a sealer stored is %s", got)
 	}
 	back, err := decoded(t, &Client{}, "checker-1", e, storedBy(t, &Client{sealer: &mirror{}}, "checker-1", e))
-	if err != nil || back.(*checker.Created).Name != Redacted {
+	if err != nil || back.(*checker.Created).Name != domain.HiddenText {
 		t.Errorf("a reader without a sealer sees %+v, %v", back, err)
 	}
 }

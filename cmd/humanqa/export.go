@@ -124,9 +124,9 @@ func (c *exportCmd) event(since *time.Time, erased map[string]bool, each func([]
 		if since != nil && meta.Time.Before(*since) {
 			return nil
 		}
-		words := eventstore.Redacted
+		words := domain.HiddenText
 		if erased[meta.AccountID] {
-			words = eventstore.Erased
+			words = domain.ErasedText
 		}
 		return each(auditlog.EventRow(e, meta, words))
 	}

@@ -105,7 +105,7 @@ func hidden(v any) any {
 	case map[string]any:
 		for name, value := range v {
 			if text, ok := value.(string); ok && text != "" && eventstore.IsSecret(name) {
-				v[name] = eventstore.Redacted
+				v[name] = domain.HiddenText
 			} else {
 				v[name] = hidden(value)
 			}

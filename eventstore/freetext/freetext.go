@@ -202,9 +202,6 @@ func Instead(data []byte, words string) (whole []byte, ok bool) {
 	return replaced(rest, 0, func(as domain.Sealed) []byte { return instead(as, words) }), true
 }
 
-// ClosedText stands in the place of a text whose key was lost.
-const ClosedText = "[sealed]"
-
 func instead(as domain.Sealed, words string) []byte {
 	if as == domain.SealedLink {
 		return []byte(`""`)

@@ -40,7 +40,7 @@ func (o *Own) Events(ctx context.Context, accountID string, since *time.Time, un
 		if since != nil && meta.Time.Before(*since) || until != nil && until.PassedAt(e.Position, meta.Time) {
 			return nil
 		}
-		data := eventstore.RedactBy(e.Type, e.Whole(), eventstore.Redacted, withheld)
+		data := eventstore.RedactBy(e.Type, e.Whole(), domain.HiddenText, withheld)
 		return each(eventRow(e, meta, actorOf(meta.Actor), data))
 	}
 	if err := o.log.ReadRaw(ctx, domain.AccountStream(accountID), tell); err != nil {
