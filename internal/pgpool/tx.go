@@ -18,6 +18,18 @@ func InTxDurable(ctx context.Context, db *sqlx.DB, f func(*sqlx.Tx) error) error
 	return InTxSet(ctx, db, "SET LOCAL synchronous_commit = on", f)
 }
 
+// ExecDurable is Exec whose statement waits for the disk.
+func ExecDurable(ctx context.Context, db *sqlx.DB, what, query string, args ...any) error {
+	err := InTxDurable(ctx, db, func(tx *sqlx.Tx) error {
+		_, err := tx.ExecContext(ctx, query, args...)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
 // InTxSet is InTx under settings: SET LOCAL statements without parameters, which take one
 // round trip together.
 func InTxSet(ctx context.Context, db *sqlx.DB, settings string, f func(*sqlx.Tx) error) error {

@@ -183,12 +183,9 @@ func (k *keyring) getOrCreate(ctx context.Context, accountID string) (*dataKey, 
 			return nil, err
 		}
 		// A data key must outlive every ciphertext made with it.
-		err = pgpool.InTxDurable(ctx, k.db, func(tx *sqlx.Tx) error {
-			_, err := tx.ExecContext(ctx, insertDataKey, r.AccountID, r.Wrapped, r.Fingerprint)
-			return err
-		})
+		err = pgpool.ExecDurable(ctx, k.db, "store the data key of account "+accountID, insertDataKey, r.AccountID, r.Wrapped, r.Fingerprint)
 		if err != nil {
-			return nil, fmt.Errorf("store the data key of account %s: %w", accountID, err)
+			return nil, err
 		}
 		key, err = k.get(ctx, accountID)
 	}

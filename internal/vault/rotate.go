@@ -295,12 +295,8 @@ func (v *Vault) finish(ctx context.Context, r Rotation, k *Keyset, used []master
 	if err != nil {
 		return Rotated{}, err
 	}
-	err = pgpool.InTxDurable(ctx, v.keys.db, func(tx *sqlx.Tx) error {
-		_, err := tx.ExecContext(ctx, onlyVerify, current[1:])
-		return err
-	})
-	if err != nil {
-		return Rotated{}, fmt.Errorf("end the use of old master keys: %w", err)
+	if err := pgpool.ExecDurable(ctx, v.keys.db, "end the use of old master keys", onlyVerify, current[1:]); err != nil {
+		return Rotated{}, err
 	}
 	var old []uint32
 	for _, one := range used {

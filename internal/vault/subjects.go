@@ -336,12 +336,9 @@ const shredSubjectKey = `
 // ShredSubject destroys the subject's key, for good: its texts never open again, and none
 // is sealed any more. A repeat does nothing.
 func (v *Vault) ShredSubject(ctx context.Context, subject, accountID string) error {
-	err := pgpool.InTxDurable(ctx, v.subjects.db, func(tx *sqlx.Tx) error {
-		_, err := tx.ExecContext(ctx, shredSubjectKey, subject, accountID)
-		return err
-	})
+	err := pgpool.ExecDurable(ctx, v.subjects.db, "destroy the key of "+subject, shredSubjectKey, subject, accountID)
 	if err != nil {
-		return fmt.Errorf("destroy the key of %s: %w", subject, err)
+		return err
 	}
 	v.subjects.cache.Remove(subject)
 	return nil

@@ -156,14 +156,8 @@ func (s *Signer) Sign(ctx context.Context) (c Checkpoint, found bool, err error)
 	if err != nil {
 		return c, false, err
 	}
-	err = pgpool.InTxDurable(ctx, s.db, func(tx *sqlx.Tx) error {
-		_, err := tx.ExecContext(ctx, insertCheckpointSQL, c.Size, c.Note)
-		return err
-	})
-	if err != nil {
-		return c, false, fmt.Errorf("store a checkpoint: %w", err)
-	}
-	return c, true, nil
+	err = pgpool.ExecDurable(ctx, s.db, "store a checkpoint", insertCheckpointSQL, c.Size, c.Note)
+	return c, err == nil, err
 }
 
 func (s *Signer) sign(ctx context.Context, tree Tree, size int64, root tlog.Hash) (Checkpoint, error) {
