@@ -35,58 +35,55 @@ func (c *eraseCmd) Validate() error {
 	return nil
 }
 
-// erasure is one subject that can be erased.
-type erasure interface {
-	Search(context.Context) (erase.Searched, error)
-	Close()
-}
-
-// erasing is an erasure with its record, its steps and its report.
+// erasing is the erasure of one subject with its record, its steps and its report.
 type erasing struct {
-	erasure
-	act   command.OperatorAct
-	run   func(context.Context) (erase.Searched, error)
-	plan  any
-	lines func() []string
+	act         command.OperatorAct
+	search, run func(context.Context) (erase.Searched, error)
+	plan        any
+	lines       func() []string
 }
 
-func (c *eraseCmd) open(ctx context.Context, core *service.Core, a *app) (erasing, error) {
+func (c *eraseCmd) open(ctx context.Context, by *erase.Operator) (erasing, error) {
 	asked := erase.Asked{Pictures: c.Pictures, Tests: c.Tests}
 	switch {
 	case c.Job != "":
-		j, err := erase.NewJob(ctx, core, a.log, c.Job, c.By, c.Reason)
+		j, err := erase.NewJob(ctx, by, c.Job)
 		if err != nil {
 			return erasing{}, err
 		}
 		act := command.OperatorAct{Act: oversight.EraseJob, Subject: domain.JobStream(c.Job), AccountID: j.Plan.AccountID}
-		return erasing{j, act, j.Run, &j.Plan, func() []string { return jobLines(j.Plan) }}, nil
+		return erasing{act, j.Search, j.Run, &j.Plan, func() []string { return jobLines(j.Plan) }}, nil
 	case c.Checker != "":
-		e, err := erase.NewChecker(ctx, core, a.log, c.Checker, c.By, c.Reason)
+		e, err := erase.NewChecker(ctx, by, c.Checker)
 		if err != nil {
 			return erasing{}, err
 		}
 		act := command.OperatorAct{Act: oversight.EraseChecker, Subject: domain.CheckerStream(c.Checker)}
 		run := func(ctx context.Context) (erase.Searched, error) { return e.Run(ctx, asked) }
-		return erasing{e, act, run, &e.Plan, func() []string { return checkerLines(e.Plan) }}, nil
+		return erasing{act, e.Search, run, &e.Plan, func() []string { return checkerLines(e.Plan) }}, nil
 	}
-	p, err := erase.NewPerson(ctx, core, a.log, c.Person, c.By, c.Reason)
+	p, err := erase.NewPerson(ctx, by, c.Person)
 	if err != nil {
 		return erasing{}, err
 	}
 	act := command.OperatorAct{Act: oversight.ErasePerson, Subject: domain.PersonStream(c.Person)}
 	run := func(ctx context.Context) (erase.Searched, error) { return p.Run(ctx, asked) }
-	return erasing{p, act, run, &p.Plan, func() []string { return personLines(p.Plan) }}, nil
+	return erasing{act, p.Search, run, &p.Plan, func() []string { return personLines(p.Plan) }}, nil
 }
 
 // Run may be repeated, after a crash too.
 func (c *eraseCmd) Run(ctx context.Context, a *app, core *service.Core) error {
-	e, err := c.open(ctx, core, a)
+	by, err := erase.Open(ctx, core, a.log, c.By, c.Reason)
 	if err != nil {
 		return err
 	}
-	defer e.Close()
+	defer by.Close()
+	e, err := c.open(ctx, by)
+	if err != nil {
+		return err
+	}
 	if c.DryRun {
-		found, err := e.Search(ctx)
+		found, err := e.search(ctx)
 		if err != nil {
 			return err
 		}
@@ -193,11 +190,15 @@ func (c *accountEraseCmd) Validate() error { return auditTrail{By: c.By, Reason:
 
 // Run may be repeated, after a crash too, until it says that nothing is left.
 func (c *accountEraseCmd) Run(ctx context.Context, a *app, core *service.Core) error {
-	e, err := erase.New(ctx, core, a.log, c.Account, c.By, c.Reason)
+	by, err := erase.Open(ctx, core, a.log, c.By, c.Reason)
 	if err != nil {
 		return err
 	}
-	defer e.Close()
+	defer by.Close()
+	e, err := erase.New(by, c.Account)
+	if err != nil {
+		return err
+	}
 	_, err = auditTrail{By: c.By, Reason: c.Reason}.record(ctx, core, service.OperatorCause(c.Account), command.OperatorAct{
 		Act: oversight.EraseAccount, Subject: domain.AccountStream(c.Account), AccountID: c.Account,
 	}, func(ctx context.Context, _ command.Cause) (domain.Position, error) {

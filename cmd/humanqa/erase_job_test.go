@@ -293,12 +293,14 @@ func cutOffJob(t *testing.T, p *program, id string) {
 			t.Error(err)
 		}
 	}()
+	by, err := erase.Open(t.Context(), core, log, "Ann Operator", "the customer asked for it")
+	must.NoError(t, err)
+	defer by.Close()
 	for end := 0; ; end++ {
-		j, err := erase.NewJob(t.Context(), core, log, id, "Ann Operator", "the customer asked for it")
+		j, err := erase.NewJob(t.Context(), by, id)
 		must.NoError(t, err)
 		steps := j.Steps()
 		if end == len(steps) {
-			j.Close()
 			return
 		}
 		for n, step := range steps[:end+1] {
@@ -306,7 +308,6 @@ func cutOffJob(t *testing.T, p *program, id string) {
 				t.Fatalf("step %d: %v", n, err)
 			}
 		}
-		j.Close()
 	}
 }
 

@@ -206,9 +206,11 @@ func cutOff(t *testing.T, p *program, gone, other *client) {
 	must.NoError(t, core.CatchUp(t.Context(), log, head))
 	read := &readTexts{Vault: core.Vault, streams: map[string]bool{}}
 	core.Log.SealWith(read)
-	e, err := erase.New(t.Context(), core, log, gone.account, "Ann Operator", "the customer asked for it")
+	by, err := erase.Open(t.Context(), core, log, "Ann Operator", "the customer asked for it")
 	must.NoError(t, err)
-	defer e.Close()
+	defer by.Close()
+	e, err := erase.New(by, gone.account)
+	must.NoError(t, err)
 	for end := range e.Steps() {
 		for _, step := range e.Steps()[:end+1] {
 			if _, err := step(t.Context()); err != nil {

@@ -75,11 +75,15 @@ func (x *tortured) pass(c passing) {
 	x.later(c.aging.account, 31)
 	x.workers.Go(func() {
 		x.operates(func(ctx context.Context, core *service.Core) error {
-			e, err := erase.New(ctx, core, logging.New("text", core.Config.LogLevel, io.Discard), c.vanishing.account, "Ann", "asked for")
+			by, err := erase.Open(ctx, core, logging.New("text", core.Config.LogLevel, io.Discard), "Ann", "asked for")
 			if err != nil {
 				return err
 			}
-			defer e.Close()
+			defer by.Close()
+			e, err := erase.New(by, c.vanishing.account)
+			if err != nil {
+				return err
+			}
 			return e.Run(ctx)
 		})
 		x.erased(c.vanishing.name, c.vanishing.person+"@")
@@ -104,11 +108,15 @@ func (x *tortured) eraseTests() {
 		}
 		done[next] = true
 		x.operates(func(ctx context.Context, core *service.Core) error {
-			j, err := erase.NewJob(ctx, core, logging.New("text", core.Config.LogLevel, io.Discard), next, "Ann", "asked for")
+			by, err := erase.Open(ctx, core, logging.New("text", core.Config.LogLevel, io.Discard), "Ann", "asked for")
 			if err != nil {
 				return err
 			}
-			defer j.Close()
+			defer by.Close()
+			j, err := erase.NewJob(ctx, by, next)
+			if err != nil {
+				return err
+			}
 			found, err := j.Run(ctx)
 			if err == nil && len(found.Left) > 0 {
 				err = fmt.Errorf("texts are left: %v", found.Left)

@@ -7,29 +7,23 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/sirupsen/logrus"
-
 	"humanqa/cmd/humanqa/service"
 	"humanqa/domain"
 	"humanqa/domain/checker"
 	"humanqa/domain/job"
 	"humanqa/eventstore"
 	"humanqa/httpapi/evidence"
-	"humanqa/internal/blob"
 )
 
 // Checker is the erasure of one checker (decisions, "Erasure of one subject"): name,
 // profile and key, and the further things that Asked names. A run that was cut off is
 // continued by the same command.
 type Checker struct {
-	*service.Core
-	log        *logrus.Logger
-	id         string
-	by, reason string
-	files      *blob.Bucket
-	jobs       []string // that they claimed
-	needles    needles
-	Plan       CheckerPlan
+	*Operator
+	id      string
+	jobs    []string // that they claimed
+	needles needles
+	Plan    CheckerPlan
 }
 
 // CheckerPlan describes an erasure.
@@ -43,26 +37,16 @@ type CheckerPlan struct {
 	ErasedAgain bool          `json:"erasedBefore"`
 }
 
-// NewChecker looks at a checker before the erasure; by and reason stand in the log.
-func NewChecker(ctx context.Context, c *service.Core, log *logrus.Logger, checkerID, by, reason string) (*Checker, error) {
-	st, err := c.Commands.Checker(ctx, checkerID)
+// NewChecker looks at a checker before the erasure.
+func NewChecker(ctx context.Context, o *Operator, checkerID string) (*Checker, error) {
+	st, err := o.Commands.Checker(ctx, checkerID)
 	if err != nil {
 		return nil, err
 	}
-	files, err := blob.Open(ctx, c.Config.EvidenceURL)
-	if err != nil {
-		return nil, err
-	}
-	e := &Checker{Core: c, log: log, id: checkerID, by: by, reason: reason, files: files}
+	e := &Checker{Operator: o, id: checkerID}
 	e.Plan = CheckerPlan{CheckerID: checkerID, PersonID: st.PersonID, ErasedAgain: !st.ErasedAt.IsZero()}
-	if err := e.look(ctx); err != nil {
-		return nil, errors.Join(err, files.Close())
-	}
-	return e, nil
+	return e, e.look(ctx)
 }
-
-// Close releases the files that the erasure has opened, which are only read.
-func (e *Checker) Close() { _ = e.files.Close() }
 
 // look reads the checker's texts, of earlier profiles too, and finds their tests: a place is
 // reserved for a test before it is claimed.
@@ -167,12 +151,11 @@ func (e *Checker) Run(ctx context.Context, asked Asked) (out Searched, err error
 
 func (e *Checker) eraseTests(ctx context.Context) error {
 	for _, id := range e.jobs {
-		j, err := NewJob(ctx, e.Core, e.log, id, e.by, e.reason)
+		j, err := NewJob(ctx, e.Operator, id)
 		if err != nil {
 			return fmt.Errorf("erase job %s: %w", id, err)
 		}
 		left, err := j.Run(ctx)
-		j.Close()
 		switch {
 		case err != nil:
 			return fmt.Errorf("erase job %s: %w", id, err)

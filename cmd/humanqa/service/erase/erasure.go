@@ -29,31 +29,40 @@ import (
 	"humanqa/projections"
 )
 
-// Erasure is one run over everything that is kept of an account (decisions, "Erasure").
-type Erasure struct {
+// Operator erases something of a service. Their name and reason stand in the log.
+type Operator struct {
 	*service.Core
-	log     *logrus.Logger
-	account string // its id
-	by      string // the operator, for the record
-	reason  string
-	sandbox bool
-	people  *credential.Store
-	files   *blob.Bucket
-	found   belongings
-	Erased  int // things that were left of the account and are gone
+	log        *logrus.Logger
+	by, reason string
+	files      *blob.Bucket
 }
 
-// New prepares the erasure of an account; by and reason stand in the log.
-func New(ctx context.Context, c *service.Core, log *logrus.Logger, accountID, by, reason string) (*Erasure, error) {
-	people, err := c.Credentials(c.Config.PagesURL())
-	if err != nil {
-		return nil, err
-	}
+// Open opens the evidence for an operator; by and reason stand in the log.
+func Open(ctx context.Context, c *service.Core, log *logrus.Logger, by, reason string) (*Operator, error) {
 	files, err := blob.Open(ctx, c.Config.EvidenceURL)
 	if err != nil {
 		return nil, err
 	}
-	return &Erasure{Core: c, log: log, account: accountID, by: by, reason: reason, people: people, files: files}, nil
+	return &Operator{Core: c, log: log, by: by, reason: reason, files: files}, nil
+}
+
+// Close releases the files, which are only read.
+func (o *Operator) Close() { _ = o.files.Close() }
+
+// Erasure is one run over everything that is kept of an account (decisions, "Erasure").
+type Erasure struct {
+	*Operator
+	account string // its id
+	sandbox bool
+	people  *credential.Store
+	found   belongings
+	Erased  int // things that were left of the account and are gone
+}
+
+// New prepares the erasure of an account.
+func New(o *Operator, accountID string) (*Erasure, error) {
+	people, err := o.Credentials(o.Config.PagesURL())
+	return &Erasure{Operator: o, account: accountID, people: people}, err
 }
 
 // eraseRounds bounds how often an erasure looks for things that came in between: a
@@ -326,6 +335,3 @@ func (e *Erasure) forgetRows(ctx context.Context) (erased int, err error) {
 	rows, err := e.people.EraseAccount(ctx, e.account)
 	return erased + named + rows, err
 }
-
-// Close releases the files that the erasure has opened, which are only read.
-func (e *Erasure) Close() { _ = e.files.Close() }

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sirupsen/logrus"
-
 	"humanqa/cmd/humanqa/service"
 	"humanqa/domain"
 	"humanqa/domain/command"
@@ -19,7 +17,6 @@ import (
 	"humanqa/eventstore/consumer"
 	"humanqa/httpapi/admit"
 	"humanqa/httpapi/evidence"
-	"humanqa/internal/blob"
 	"humanqa/internal/preferences"
 	"humanqa/webhooks"
 	"humanqa/webhooks/notices"
@@ -28,16 +25,13 @@ import (
 // Job is the erasure of one job (decisions, "Erasure of one subject"). Each step may be
 // repeated: a run that was cut off is continued by the same command.
 type Job struct {
-	*service.Core
-	log        *logrus.Logger
-	id         string
-	by, reason string
-	of         command.ErasingJob
-	files      *blob.Bucket
-	checkers   []string // that had a claim
-	texts      map[string]bool
-	needles    needles
-	Plan       Plan
+	*Operator
+	id       string
+	of       command.ErasingJob
+	checkers []string // that had a claim
+	texts    map[string]bool
+	needles  needles
+	Plan     Plan
 }
 
 // Plan describes an erasure.
@@ -55,26 +49,16 @@ type Plan struct {
 	ErasedAgain bool   `json:"erasedBefore"`
 }
 
-// NewJob looks at a job before its erasure; by and reason stand in the log.
-func NewJob(ctx context.Context, c *service.Core, log *logrus.Logger, jobID, by, reason string) (*Job, error) {
-	of, err := c.Commands.ErasingJob(ctx, jobID)
+// NewJob looks at a job before its erasure.
+func NewJob(ctx context.Context, o *Operator, jobID string) (*Job, error) {
+	of, err := o.Commands.ErasingJob(ctx, jobID)
 	if err != nil {
 		return nil, err
 	}
-	files, err := blob.Open(ctx, c.Config.EvidenceURL)
-	if err != nil {
-		return nil, err
-	}
-	j := &Job{Core: c, log: log, id: jobID, by: by, reason: reason, of: of, files: files}
+	j := &Job{Operator: o, id: jobID, of: of}
 	j.Plan = Plan{JobID: jobID, AccountID: of.AccountID, Open: of.Open, ErasedAgain: of.Erased}
-	if err := j.look(ctx); err != nil {
-		return nil, errors.Join(err, files.Close())
-	}
-	return j, nil
+	return j, j.look(ctx)
 }
-
-// Close releases the files that the erasure has opened, which are only read.
-func (j *Job) Close() { _ = j.files.Close() }
 
 const countDeliveriesSQL = `
 SELECT count(*)

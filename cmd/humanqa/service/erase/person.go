@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/sirupsen/logrus"
-
 	"humanqa/cmd/humanqa/service"
 	"humanqa/domain"
 	"humanqa/domain/person"
@@ -16,15 +14,13 @@ import (
 // proofs, mails and drafts, and the checker that they work as. The log has none of their
 // words: it names people by id.
 type Person struct {
-	*service.Core
-	log        *logrus.Logger
-	id         string
-	by, reason string
-	now        person.State
-	store      *credential.Store
-	needles    needles
-	Checker    *Checker // nil: they do not test
-	Plan       PersonPlan
+	*Operator
+	id      string
+	now     person.State
+	store   *credential.Store
+	needles needles
+	Checker *Checker // nil: they do not test
+	Plan    PersonPlan
 }
 
 // PersonPlan describes an erasure.
@@ -36,35 +32,28 @@ type PersonPlan struct {
 	Checker  *CheckerPlan   `json:"checker,omitempty"`
 }
 
-// NewPerson looks at a person before the erasure; by and reason stand in the log.
-func NewPerson(ctx context.Context, c *service.Core, log *logrus.Logger, personID, by, reason string) (*Person, error) {
-	now, err := c.Commands.Person(ctx, personID)
+// NewPerson looks at a person before the erasure.
+func NewPerson(ctx context.Context, o *Operator, personID string) (*Person, error) {
+	now, err := o.Commands.Person(ctx, personID)
 	if err != nil {
 		return nil, err
 	}
-	store, err := c.Credentials(c.Config.PagesURL())
+	store, err := o.Credentials(o.Config.PagesURL())
 	if err != nil {
 		return nil, err
 	}
-	p := &Person{Core: c, log: log, id: personID, by: by, reason: reason, now: now, store: store}
+	p := &Person{Operator: o, id: personID, now: now, store: store}
 	p.Plan = PersonPlan{PersonID: personID, Roles: now.Grants}
 	if err := p.look(ctx); err != nil {
 		return nil, err
 	}
 	if id := now.CheckerID(); id != "" {
-		if p.Checker, err = NewChecker(ctx, c, log, id, by, reason); err != nil {
+		if p.Checker, err = NewChecker(ctx, o, id); err != nil {
 			return nil, err
 		}
 		p.Plan.Checker = &p.Checker.Plan
 	}
 	return p, nil
-}
-
-// Close releases the parts that the erasure has opened, which are only read.
-func (p *Person) Close() {
-	if p.Checker != nil {
-		p.Checker.Close()
-	}
 }
 
 const addressSQL = `
