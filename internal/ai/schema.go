@@ -4,9 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/google/jsonschema-go/jsonschema"
 )
 
 // errMalformed says that the model's answer does not fit the question. The model may be
@@ -17,29 +16,29 @@ var errMalformed = errors.New("the answer does not fit the question")
 // subset that servers enforce ("strict"); lengths and references are checked after it.
 type schema struct {
 	name     string
-	document any // as it is sent
-	compiled *jsonschema.Schema
+	document json.RawMessage // as it is sent
+	resolved *jsonschema.Resolved
 }
 
 func newSchema(name, text string) schema {
-	document, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
-	if err != nil {
+	var document jsonschema.Schema
+	if err := json.Unmarshal([]byte(text), &document); err != nil {
 		panic(err) // a constant of ours
 	}
-	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource(name, document); err != nil {
+	resolved, err := document.Resolve(nil)
+	if err != nil {
 		panic(err)
 	}
-	return schema{name: name, document: document, compiled: compiler.MustCompile(name)}
+	return schema{name: name, document: json.RawMessage(text), resolved: resolved}
 }
 
 // decode validates an answer and reads it. Its errors quote nothing of it.
 func (s schema) decode(answer string, into any) error {
-	value, err := jsonschema.UnmarshalJSON(strings.NewReader(answer))
-	if err != nil {
+	var value any
+	if json.Unmarshal([]byte(answer), &value) != nil {
 		return fmt.Errorf("%w: it is not JSON", errMalformed)
 	}
-	if s.compiled.Validate(value) != nil {
+	if s.resolved.Validate(value) != nil {
 		return fmt.Errorf("%w: it does not match the schema", errMalformed)
 	}
 	if json.Unmarshal([]byte(answer), into) != nil {
