@@ -42,6 +42,7 @@ run: go ## install missing programs, build, and start the whole service with a d
 	@scripts/install.sh curl jq
 	@GO="$(GO)" scripts/build.sh $(BIN) ./cmd/humanqa
 	@echo "starting: $(BIN) serve --demo"
+	@GO="$(GO)" nice scripts/build.sh bin/humanqa-parquet ./cmd/humanqa-parquet >/dev/null 2>&1 &
 	@$(BIN) serve --demo
 
 .PHONY: demo
@@ -49,8 +50,9 @@ demo: build ## with `make run` up: one job from submission to a verified webhook
 	$(BIN) demo
 
 .PHONY: build
-build: go ## build bin/humanqa and bin/hqa, its client (LDFLAGS= keeps the data for debuggers)
+build: go ## build bin/humanqa, the program beside it for Parquet, and bin/hqa, its client (LDFLAGS= keeps the data for debuggers)
 	@GO="$(GO)" scripts/build.sh $(BIN) ./cmd/humanqa
+	@GO="$(GO)" scripts/build.sh bin/humanqa-parquet ./cmd/humanqa-parquet
 	@GO="$(GO)" GOFLAGS="$(GOFLAGS) $(SMALL)" CGO_ENABLED=0 MOST=$(HQA_MOST) scripts/build.sh bin/hqa ./cmd/hqa
 
 .PHONY: test

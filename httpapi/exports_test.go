@@ -20,12 +20,14 @@ import (
 	"humanqa/httpapi/wire"
 	"humanqa/internal/tabular"
 	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/process"
 )
 
 // An account takes away its own rows and no other's, in three formats that hold
 // as many as /v1 counts.
 func TestAnAccountTakesItsDataAway(t *testing.T) {
 	t.Parallel()
+	process.Build(t, "humanqa-parquet")
 	s := shared(t)
 	_, key := s.account(100)
 	_, other := s.account(100)
@@ -77,6 +79,7 @@ func TestAnAccountTakesItsDataAway(t *testing.T) {
 // into, and each has a proof; nobody else's has.
 func TestAnAccountTakesItsEventsAndTheirProofs(t *testing.T) {
 	t.Parallel()
+	process.Build(t, "humanqa-parquet")
 	s := shared(t)
 	_, key := s.account(10)
 	_, other := s.account(10)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs a release in fresh roots (scripts/release-roots.sh) and runs it there: the .deb,
 # the .rpm, the archive and the image. Each service starts as its own user, takes a test from
-# outside, passes humanqa fsck and doctor, and ends with status 0 after SIGTERM. The script
+# outside, exports it, passes humanqa fsck and doctor, and ends with status 0 after SIGTERM. The script
 # also holds the unit's exposure against a limit.
 #
 #	scripts/try-release.sh FOLDER       # the folder that make release wrote
@@ -39,6 +39,7 @@ story() {
 	for check in doctor fsck; do
 		"${tool[@]}" "$check" >"$work/$check" || { cat "$work/$check" >&2 && fail "humanqa $check found something"; }
 	done
+	"${tool[@]}" export jobs --format parquet | tail -c 4 | grep -q PAR1 || fail "humanqa export writes no Parquet"
 	echo "   $("${tool[@]}" version --json | jq -r .version), fsck: $(tail -n 1 "$work/fsck")"
 	kill -TERM $service
 	wait $service || fail "after SIGTERM the exit status was $?"

@@ -83,20 +83,18 @@ func (c *exportCmd) write(ctx context.Context, core *service.Core, since *time.T
 			return 0, fmt.Errorf("%w: start humanqa serve of this version once", err)
 		}
 	}
-	w, err := tabular.New(tabular.Format(c.Format), buffered, columns)
-	if err != nil {
-		return 0, err
-	}
-	each := func(row []any) error { rows++; return w.Write(row) }
-	if c.Table == exportEvents {
-		var erased map[string]bool
-		if erased, err = core.Vault.Shredded(ctx); err == nil {
-			err = auditlog.Each(ctx, core.Log, c.event(since, erased, each))
+	err = tabular.Format(c.Format).Write(ctx, buffered, columns, func(ctx context.Context, write func([]any) error) error {
+		each := func(row []any) error { rows++; return write(row) }
+		if c.Table != exportEvents {
+			return analytics.NewReads(core.DB).Each(ctx, view, analytics.Filter{AccountID: c.Account, Since: since}, each)
 		}
-	} else {
-		err = analytics.NewReads(core.DB).Each(ctx, view, analytics.Filter{AccountID: c.Account, Since: since}, each)
-	}
-	return rows, errors.Join(err, w.Close(), buffered.Flush())
+		erased, err := core.Vault.Shredded(ctx)
+		if err != nil {
+			return err
+		}
+		return auditlog.Each(ctx, core.Log, c.event(since, erased, each))
+	})
+	return rows, errors.Join(err, buffered.Flush())
 }
 
 // event makes a row of an event. The event belongs to the account that its metadata

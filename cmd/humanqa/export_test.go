@@ -25,6 +25,7 @@ import (
 // analyst reads it and can do nothing else.
 func TestTheDataIsTakenAwayAndReadByAnAnalyst(t *testing.T) {
 	t.Parallel()
+	process.Build(t, "humanqa-parquet")
 	p := newEmbedded(t)
 	listen := process.Address(t)
 	listens, serve := p.asWritten(`HUMANQA_EVENTSTORE_LISTEN=127.0.0.1:2113 bin/humanqa serve`, "127.0.0.1:2113", listen)

@@ -32,6 +32,7 @@ func TestOthersReadWhatWeWrote(t *testing.T) {
 	if *clientsDir == "" {
 		t.Skip("make contract runs it")
 	}
+	process.Build(t, "humanqa-parquet")
 	address := process.Address(t)
 	p := newProgram(t, "HUMANQA_EVENTSTORE_LISTEN="+address)
 	p.refuses("has not served "+address+" yet", "eventstore", "reader")

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"humanqa/domain"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/tabular"
 	"humanqa/projections/analytics"
@@ -44,8 +45,11 @@ const tableTime = 10 * time.Minute
 // reads too slowly is cut off, and so is a table that fails on the way, so that no client
 // takes a part for the whole.
 func (a *Handlers) TableOf(
-	r *wire.Request, f tabular.Format, name string, columns []tabular.Column, rows func(context.Context, func([]any) error) error,
+	r *wire.Request, f tabular.Format, name string, columns []tabular.Column, rows tabular.Rows,
 ) (wire.Answer, error) {
+	if err := f.Ready(); err != nil {
+		return wire.Answer{}, domain.Unavailable(err).WithHint("this server has no program for the format: take another one")
+	}
 	leave, err := a.ExportQuota.Enter("exports", r.Caller.AccountID)
 	if err != nil {
 		return wire.Answer{}, err
@@ -60,13 +64,7 @@ func (a *Handlers) TableOf(
 			defer cancel()
 			s.Grace = a.ReadGrace
 			out := bufio.NewWriterSize(streamed{s}, streamPart)
-			w, err := tabular.New(f, out, columns)
-			if err == nil {
-				err = rows(ctx, w.Write)
-			}
-			if err == nil {
-				err = w.Close()
-			}
+			err := f.Write(ctx, out, columns, rows)
 			if err == nil {
 				err = out.Flush()
 			}

@@ -3,17 +3,16 @@
 package tabular
 
 import (
+	"context"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/parquet-go/parquet-go"
 )
 
 // Format is how rows are written.
@@ -59,28 +58,30 @@ type Column struct {
 	Kind Kind
 }
 
-// Writer takes rows, in the order of the columns. Nothing is whole before Close,
-// which leaves the writer below open.
-type Writer interface {
-	Write(row []any) error
-	Close() error
-}
+// Rows gives each row to a function, its cells in the order of the columns, and ends with
+// that function's first error.
+type Rows func(ctx context.Context, each func(row []any) error) error
 
-// New begins a table.
-func New(f Format, w io.Writer, columns []Column) (Writer, error) {
+// Write writes a table. After an error what was written is a part, and is not read as a whole.
+func (f Format) Write(ctx context.Context, w io.Writer, columns []Column, rows Rows) error {
 	switch f {
 	case NDJSON:
-		return &ndjson{w, columns}, nil
+		return rows(ctx, (&ndjson{w, columns}).write)
 	case CSV:
 		out := &table{csv.NewWriter(w), make([]string, len(columns))}
 		for i, c := range columns {
 			out.cells[i] = c.Name
 		}
-		return out, out.Writer.Write(out.cells)
+		err := out.Writer.Write(out.cells)
+		if err == nil {
+			err = rows(ctx, out.write)
+		}
+		out.Flush()
+		return errors.Join(err, out.Error())
 	case Parquet:
-		return newParquet(w, columns), nil
+		return throughProgram(ctx, w, columns, rows)
 	}
-	return nil, fmt.Errorf("there is no format %q: there are %s", f, strings.Join(Formats(), ", "))
+	return fmt.Errorf("there is no format %q: there are %s", f, strings.Join(Formats(), ", "))
 }
 
 // when is a time as the API writes it.
@@ -91,8 +92,8 @@ type ndjson struct {
 	columns []Column
 }
 
-// Write keeps the order of the columns, which a map would not.
-func (n *ndjson) Write(row []any) error {
+// write keeps the order of the columns, which a map would not.
+func (n *ndjson) write(row []any) error {
 	var b strings.Builder
 	b.WriteByte('{')
 	for i, c := range n.columns {
@@ -115,14 +116,12 @@ func (n *ndjson) Write(row []any) error {
 	return err
 }
 
-func (*ndjson) Close() error { return nil }
-
 type table struct {
 	*csv.Writer
 	cells []string
 }
 
-func (t *table) Write(row []any) error {
+func (t *table) write(row []any) error {
 	for i, value := range row {
 		switch v := value.(type) {
 		case nil:
@@ -140,70 +139,9 @@ func (t *table) Write(row []any) error {
 	return t.Writer.Write(t.cells)
 }
 
-func (t *table) Close() error {
-	t.Flush()
-	return t.Error()
-}
-
 // formula matches the start of what a spreadsheet takes for a formula, behind blanks that it
 // drops. One that splits at another separator sees a cell behind that, too.
 var formula = regexp.MustCompile(`(^|[;,\t\r\n])([\pZ\pC]*[=+@＝＋－＠−-]|[\t\r\n])`)
 
 // Defused puts an apostrophe before a cell that a spreadsheet takes for a formula.
 func Defused(cell string) string { return formula.ReplaceAllString(cell, "$1'$2") }
-
-// rowGroup is how many rows of a Parquet file are in memory at a time.
-const rowGroup = 10_000
-
-// columnar writes a struct that is made of the columns: parquet-go knows types.
-type columnar struct {
-	*parquet.Writer
-	row     reflect.Value // a pointer to the struct
-	pending int
-}
-
-func newParquet(w io.Writer, columns []Column) *columnar {
-	fields := make([]reflect.StructField, len(columns))
-	for i, c := range columns {
-		tag, of := c.Name+",optional", reflect.TypeFor[*string]()
-		switch c.Kind {
-		case Number:
-			of = reflect.TypeFor[*int64]()
-		case Truth:
-			of = reflect.TypeFor[*bool]()
-		case Moment:
-			of, tag = reflect.TypeFor[*int64](), c.Name+",optional,timestamp(millisecond)"
-		case Text, Object:
-		}
-		fields[i] = reflect.StructField{Name: fmt.Sprint("C", i), Type: of, Tag: reflect.StructTag(`parquet:"` + tag + `"`)}
-	}
-	row := reflect.New(reflect.StructOf(fields))
-	return &columnar{Writer: parquet.NewWriter(w, parquet.SchemaOf(row.Interface()), parquet.Compression(&parquet.Snappy)), row: row}
-}
-
-func (c *columnar) Write(row []any) error {
-	c.row.Elem().SetZero()
-	for i, value := range row {
-		switch v := value.(type) {
-		case time.Time:
-			value = v.UnixMilli()
-		case json.RawMessage:
-			value = string(v)
-		}
-		if value == nil {
-			continue
-		}
-		field := c.row.Elem().Field(i)
-		v := reflect.New(field.Type().Elem())
-		v.Elem().Set(reflect.ValueOf(value))
-		field.Set(v)
-	}
-	if err := c.Writer.Write(c.row.Interface()); err != nil {
-		return err
-	}
-	if c.pending++; c.pending < rowGroup {
-		return nil
-	}
-	c.pending = 0
-	return c.Flush()
-}

@@ -2,8 +2,11 @@ package tabular_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +14,7 @@ import (
 
 	"humanqa/internal/tabular"
 	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/process"
 )
 
 var columns = []tabular.Column{
@@ -22,26 +26,29 @@ func TestAnObjectIsTextWhereThereAreNone(t *testing.T) {
 	of := []tabular.Column{{Name: "data", Kind: tabular.Object}}
 	for format, want := range map[tabular.Format]string{tabular.NDJSON: `{"data":{"a":[1,"x"]}}` + "\n{\"data\":null}\n", tabular.CSV: "data\n\"{\"\"a\"\":[1,\"\"x\"\"]}\"\n\n"} {
 		var b bytes.Buffer
-		w, err := tabular.New(format, &b, of)
-		must.NoError(t, err)
-		must.NoError(t, w.Write([]any{json.RawMessage(`{"a":[1,"x"]}`)}))
-		must.NoError(t, w.Write([]any{nil}))
-		must.NoError(t, w.Close())
+		must.NoError(t, format.Write(t.Context(), &b, of, each([]any{json.RawMessage(`{"a":[1,"x"]}`)}, []any{nil})))
 		if b.String() != want {
 			t.Errorf("%s: got %q, want %q", format, b.String(), want)
 		}
 	}
 }
 
+func each(rows ...[]any) tabular.Rows {
+	return func(_ context.Context, write func([]any) error) error {
+		for _, row := range rows {
+			if err := write(row); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
 func written(t *testing.T, f tabular.Format, rows ...[]any) []byte {
 	t.Helper()
+	process.Build(t, "humanqa-parquet")
 	var b bytes.Buffer
-	w, err := tabular.New(f, &b, columns)
-	must.NoError(t, err)
-	for _, row := range rows {
-		must.NoError(t, w.Write(row))
-	}
-	must.NoError(t, w.Close())
+	must.NoError(t, f.Write(t.Context(), &b, columns, each(rows...)))
 	return b.Bytes()
 }
 
@@ -84,6 +91,42 @@ func TestManyRowsAreWrittenInGroups(t *testing.T) {
 		t.Errorf("%d rows in %d groups, %v", f.NumRows(), len(f.RowGroups()), err)
 	}
 }
+
+// A reader must not take a part for the whole.
+func TestAParquetFileThatBreaksOffHasNoEnd(t *testing.T) {
+	t.Parallel()
+	process.Build(t, "humanqa-parquet")
+	broken := errors.New("the rows broke off")
+	many := make([][]any, 25_000)
+	for i := range many {
+		many[i] = []any{"x", int64(i), true, nil}
+	}
+	for name, c := range map[string]struct {
+		rows tabular.Rows
+		want string
+	}{
+		"the rows fail": {func(ctx context.Context, write func([]any) error) error {
+			return errors.Join(each(many...)(ctx, write), broken)
+		}, broken.Error()},
+		"a cell is of another kind": {each([]any{"x", "seven", true, nil}), "humanqa-parquet: exit status 1: write row 1: json: cannot unmarshal"},
+	} {
+		var b bytes.Buffer
+		if err := tabular.Parquet.Write(t.Context(), &b, columns, c.rows); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+		if f, err := parquet.OpenFile(bytes.NewReader(b.Bytes()), int64(b.Len())); err == nil {
+			t.Errorf("%s: it is a file of %d rows", name, f.NumRows())
+		}
+	}
+	full := errors.New("the disk is full")
+	if err := tabular.Parquet.Write(t.Context(), failing{full}, columns, each(many...)); err == nil {
+		t.Error("a writer that fails is not told")
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
 func TestWhatASpreadsheetWouldRunIsText(t *testing.T) {
 	t.Parallel()

@@ -27,14 +27,13 @@ import (
 	"humanqa/internal/testing/modeltest"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"
+	"humanqa/internal/testing/process"
 	"humanqa/internal/vault"
 	"humanqa/projections/auditlog"
 )
 
 func TestMain(m *testing.M) {
-	code := pgtest.Main(m)
-	_ = os.RemoveAll(built.dir)
-	os.Exit(code)
+	os.Exit(pgtest.Main(m))
 }
 
 // world is the real log on a real Postgres, its tree, and what signs it.
@@ -180,27 +179,9 @@ func told(found []auditlog.Finding) string {
 	return b.String()
 }
 
-var built struct {
-	once sync.Once
-	dir  string
-	err  error
-}
-
 // standalone runs the verifier that shares no code with us.
 func (w *world) standalone(file string, kept ...auditlog.Checkpoint) (out string, ok bool) {
 	w.t.Helper()
-	built.once.Do(func() {
-		if built.dir, built.err = os.MkdirTemp("", "auditverify"); built.err != nil {
-			return
-		}
-		cmd := exec.Command("go", "build", "-o", filepath.Join(built.dir, "auditverify"), "humanqa/cmd/auditverify") //nolint:noctx // as long as it takes
-		if said, err := cmd.CombinedOutput(); err != nil {
-			built.err = fmt.Errorf("%w: %s", err, said)
-		}
-	})
-	if built.err != nil {
-		w.t.Fatal(built.err)
-	}
 	verifier, err := w.signer.Verifier(w.ctx())
 	must.NoError(w.t, err)
 	args := []string{verifier, file}
@@ -209,7 +190,7 @@ func (w *world) standalone(file string, kept ...auditlog.Checkpoint) (out string
 		must.NoError(w.t, os.WriteFile(name, []byte(k.Note), 0o600))
 		args = append(args, name)
 	}
-	said, err := exec.CommandContext(w.ctx(), filepath.Join(built.dir, "auditverify"), args...).CombinedOutput()
+	said, err := exec.CommandContext(w.ctx(), process.Build(w.t, "auditverify"), args...).CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) {
 		w.t.Fatalf("%v: %s", err, said)

@@ -65,7 +65,8 @@ func archived(entries []entry, dirs []string, at time.Time) ([]byte, error) {
 func (b *build) archive(work, licences string, p platform) error {
 	dir := fmt.Sprintf("humanqa_%s_%s/", b.version, p)
 	body, err := archived([]entry{
-		{filepath.Join(work, "humanqa"), dir + "humanqa", 0o755}, {filepath.Join(work, "hqa"), dir + "hqa", 0o755},
+		{filepath.Join(work, "humanqa"), dir + "humanqa", 0o755}, {filepath.Join(work, "humanqa-parquet"), dir + "humanqa-parquet", 0o755},
+		{filepath.Join(work, "hqa"), dir + "hqa", 0o755},
 		{filepath.Join(b.root, "LICENSE"), dir + "LICENSE", 0o644}, {licences, dir + "THIRD_PARTY_LICENSES", 0o644},
 		{filepath.Join(b.root, "CHANGELOG.md"), dir + "CHANGELOG.md", 0o644}, {filepath.Join(b.root, "docs/hqa.md"), dir + "hqa.md", 0o644},
 		{filepath.Join(b.root, "docs/operations.md"), dir + "operations.md", 0o644},
@@ -131,6 +132,7 @@ func (b *build) packages(work, licences string, p platform, format string) error
 		}
 	}
 	server := b.packageOf("humanqa", "Human QA Testing Service", p, append(docs("humanqa"),
+		&files.Content{Source: filepath.Join(work, "humanqa-parquet"), Destination: "/usr/bin/humanqa-parquet", FileInfo: b.info(0o755)},
 		&files.Content{Source: filepath.Join(deploy, "humanqa.service"), Destination: "/lib/systemd/system/humanqa.service", FileInfo: b.info(0o644)},
 		&files.Content{Source: filepath.Join(deploy, "env"), Destination: "/etc/humanqa/env", Type: files.TypeConfigNoReplace, FileInfo: b.info(0o600)},
 		b.document("docs/*.md", ""), b.document("deploy/prometheus/humanqa.rules.yml", "prometheus/humanqa.rules.yml"),
@@ -196,7 +198,8 @@ func (b *build) image(work, licences string, p platform) error {
 	}
 	layer, err := archived([]entry{
 		{users, "/etc/passwd", 0o644}, {hosts, "/etc/hosts", 0o644}, {roots, "/etc/ssl/certs/ca-certificates.crt", 0o644},
-		{filepath.Join(work, "humanqa"), "/usr/bin/humanqa", 0o755}, {licences, "/usr/share/doc/humanqa/THIRD_PARTY_LICENSES", 0o644},
+		{filepath.Join(work, "humanqa"), "/usr/bin/humanqa", 0o755}, {filepath.Join(work, "humanqa-parquet"), "/usr/bin/humanqa-parquet", 0o755},
+		{licences, "/usr/share/doc/humanqa/THIRD_PARTY_LICENSES", 0o644},
 	}, []string{dataDir, "/tmp"}, b.commit)
 	if err != nil {
 		return err

@@ -1,7 +1,7 @@
 // Command release makes what is published of a version, from a clean checkout of one commit:
 //
-//	humanqa_VERSION_OS_ARCH.tar.gz   the server and the client, with licences
-//	humanqa_VERSION_ARCH.deb, .rpm   the server with its systemd unit and its user
+//	humanqa_VERSION_OS_ARCH.tar.gz   the server, the program that it runs, and the client, with licences
+//	humanqa_VERSION_ARCH.deb, .rpm   the server and that program, with its systemd unit and its user
 //	hqa_VERSION_ARCH.deb, .rpm       the client
 //	humanqa_VERSION_ARCH.oci.tar     an image of the server, for docker load or podman load
 //	*.cdx.json                       an SBOM a binary (CycloneDX), out of its build information
@@ -37,7 +37,7 @@ import (
 )
 
 // programs are what a release has binaries of.
-var programs = []string{"humanqa", "hqa"}
+var programs = []string{"humanqa", "humanqa-parquet", "hqa"}
 
 func main() {
 	out := flag.String("out", "dist", "the folder to write to; it is emptied")

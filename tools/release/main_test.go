@@ -113,11 +113,11 @@ func TestAnUpgradeOfThePackageStopsNoService(t *testing.T) {
 	}
 }
 
-// An operator without the repository has the documents, the alerts and the board.
+// An operator without the repository has the programs, the documents, the alerts and the board.
 func TestThePackagesBringTheDocuments(t *testing.T) {
 	t.Parallel()
 	work, out := t.TempDir(), t.TempDir()
-	for _, file := range []string{"humanqa", "hqa", "licences"} {
+	for _, file := range append([]string{"licences"}, programs...) {
 		if err := os.WriteFile(filepath.Join(work, file), []byte(file), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -140,8 +140,11 @@ func TestThePackagesBringTheDocuments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range []string{"alerts.md", "proofs.md", "prometheus/humanqa.rules.yml", "grafana/humanqa.json"} {
-		if !strings.Contains(list, "./usr/share/doc/humanqa/"+file+"\n") {
+	for _, file := range []string{
+		"bin/humanqa", "bin/humanqa-parquet", "share/doc/humanqa/alerts.md", "share/doc/humanqa/proofs.md",
+		"share/doc/humanqa/prometheus/humanqa.rules.yml", "share/doc/humanqa/grafana/humanqa.json",
+	} {
+		if !strings.Contains(list, "./usr/"+file+"\n") {
 			t.Errorf("%s is not in the package:\n%s", file, list)
 		}
 	}

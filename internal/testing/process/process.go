@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime/pprof"
 	"strconv"
 	"strings"
@@ -51,6 +52,25 @@ func Address(t testing.TB) string {
 	}
 	t.Fatalf("no port from %d to %d is free", firstPort, firstPort+ports)
 	return ""
+}
+
+var built sync.Map // functions that build, by the program's name
+
+// Build builds a program of ours beside the test binary, where humanqa looks for it.
+func Build(t testing.TB, name string) (path string) {
+	t.Helper()
+	self, err := os.Executable()
+	must.NoError(t, err)
+	path = filepath.Join(filepath.Dir(self), name)
+	once, _ := built.LoadOrStore(name, sync.OnceValue(func() error {
+		out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", path, "humanqa/cmd/"+name).CombinedOutput() //nolint:noctx // as long as it takes
+		if err != nil {
+			return fmt.Errorf("build %s: %w: %s", name, err, out)
+		}
+		return nil
+	}))
+	must.NoError(t, once.(func() error)())
+	return path
 }
 
 // Process is a running program, as one test or its subtest sees it.
