@@ -153,14 +153,6 @@ func (s State) Lost(jobID string, now time.Time) (lost domain.Credits) {
 	return lost
 }
 
-// NextExpiry is when the next lot with something left expires.
-func (s State) NextExpiry() (time.Time, bool) {
-	if len(s.open) == 0 || s.lots[s.open[0]].expiresAt.IsZero() {
-		return time.Time{}, false
-	}
-	return s.lots[s.open[0]].expiresAt, true
-}
-
 // Evolve folds one event into the state and takes the old state over (see
 // State). Events of other aggregates change nothing.
 func Evolve(s State, e domain.Event) State {
