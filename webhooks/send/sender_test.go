@@ -171,7 +171,7 @@ func TestAKeptConnectionThatItsReceiverClosedIsNoFailure(t *testing.T) {
 	})
 	server.TLS.NextProtos = []string{"http/1.1"}
 	for range 3 {
-		if a := send("/"); a.err != "" || a.status != http.StatusOK {
+		if a := send("/"); a.Err != "" || a.Status != http.StatusOK {
 			t.Errorf("the answer is %+v", a)
 		}
 	}
