@@ -43,7 +43,6 @@ func textOf(r *ui.Request) string {
 const accountShown = 20
 
 type accountView struct {
-	formState
 	access.Account
 	Balance  credits.Balance
 	Projects []projects.Project // the newest
@@ -71,13 +70,13 @@ type personLine struct {
 	Roles []string
 }
 
-func (d console) accountPage(r *ui.Request, state formState) (ui.Answer, error) {
+func (d console) accountPage(r *ui.Request) (ui.Answer, error) {
 	id, err := idOf(r, "account")
 	if err != nil {
 		return ui.Answer{}, err
 	}
 	ctx := r.Context()
-	v := accountView{formState: state, Now: d.Now()}
+	v := accountView{Now: d.Now()}
 	if v.Account, err = d.Reads.Access.Account(ctx, id); err != nil {
 		return ui.Answer{}, err
 	}
@@ -157,7 +156,7 @@ func (d console) onAccount(
 		err = d.act(r, command.OperatorAct{Act: act, Subject: subject, AccountID: id, Detail: detail},
 			func(ctx context.Context, cause command.Cause) (domain.Position, error) { return do(ctx, cause, id) })
 	}
-	return answered(r, err, "/console/accounts/"+id, d.accountPage, "amount", "The amount", "days", "The days")
+	return ui.Go("/console/accounts/" + id), err
 }
 
 // maxGrant bounds the credits of one grant, and so the cost of a typing error.
@@ -178,7 +177,7 @@ func (d console) grantCredits(r *ui.Request) (ui.Answer, error) {
 		detail += " for " + ui.Count(days, "day")
 	}
 	if len(wrong) > 0 {
-		return again(r, domain.Invalid(wrong...), d.accountPage, "amount", "The amount", "days", "The number of days")
+		return ui.Answer{}, domain.Invalid(wrong...)
 	}
 	return d.onAccount(r, oversight.GrantCredits, detail,
 		func(ctx context.Context, cause command.Cause, id string) (domain.Position, error) {

@@ -27,10 +27,8 @@ func (d console) checkers(r *ui.Request) (ui.Answer, error) {
 }
 
 type poolsView struct {
-	formState
 	Choices choices
 	Pools   []poolRow
-	Name    string
 }
 
 type poolRow struct {
@@ -38,8 +36,8 @@ type poolRow struct {
 	Account string // the name of the account that owns the pool
 }
 
-func (d console) poolsPage(r *ui.Request, state formState) (ui.Answer, error) {
-	v := poolsView{formState: state, Name: r.PostFormValue("name")}
+func (d console) poolsPage(r *ui.Request) (ui.Answer, error) {
+	v := poolsView{}
 	all, err := d.Reads.Pools.Pools(r.Context())
 	if err != nil {
 		return ui.Answer{}, err
@@ -66,7 +64,7 @@ func (d console) createPool(r *ui.Request) (ui.Answer, error) {
 		err = domain.Invalid(domain.Detail{Path: "name", Message: "must not be blank"})
 	}
 	if err != nil {
-		return again(r, err, d.poolsPage, "name", "The name", "account", "The account")
+		return ui.Answer{}, err
 	}
 	var id string
 	cause := r.Cause()
@@ -77,11 +75,10 @@ func (d console) createPool(r *ui.Request) (ui.Answer, error) {
 		id, at, err = d.Commands.CreatePool(ctx, cause, name, accountID)
 		return at, err
 	})
-	return answered(r, err, "/console/pools/"+id, d.poolsPage, "name", "The name", "account", "The account")
+	return ui.Go("/console/pools/" + id), err
 }
 
 type poolView struct {
-	formState
 	Choices choices
 	pools.Pool
 	Account string // the name of the account that owns the pool
@@ -89,13 +86,13 @@ type poolView struct {
 	Pager   ui.Pager
 }
 
-func (d console) poolPage(r *ui.Request, state formState) (ui.Answer, error) {
+func (d console) poolPage(r *ui.Request) (ui.Answer, error) {
 	id, err := idOf(r, "pool")
 	if err != nil {
 		return ui.Answer{}, err
 	}
 	ctx := r.Context()
-	v := poolView{formState: state}
+	v := poolView{}
 	if v.Pool, err = d.Reads.Pools.Pool(ctx, id); err != nil {
 		return ui.Answer{}, err
 	}
@@ -126,7 +123,7 @@ func (d console) changePool(r *ui.Request) (ui.Answer, error) {
 	}
 	checkerID, err := d.checkerOf(r.Context(), r.PostFormValue("checker"))
 	if err != nil {
-		return again(r, err, d.poolPage, "checker", "The checker")
+		return ui.Answer{}, err
 	}
 	act, change := oversight.AddChecker, d.Commands.AddToPool
 	if r.FormValue("action") == "remove" {
@@ -137,5 +134,5 @@ func (d console) changePool(r *ui.Request) (ui.Answer, error) {
 		func(ctx context.Context, cause command.Cause) (domain.Position, error) {
 			return change(ctx, cause, id, checkerID)
 		})
-	return answered(r, err, "/console/pools/"+id, d.poolPage)
+	return ui.Go("/console/pools/" + id), err
 }

@@ -18,7 +18,6 @@ import (
 const checksShown = 10
 
 type checksView struct {
-	formState
 	Running *checkLine // nil: none
 	Last    *checkLine // the newest complete check; nil: none
 	Lines   []checkLine
@@ -43,9 +42,9 @@ type boardLine struct {
 	Found int
 }
 
-func (d console) checksPage(r *ui.Request, state formState) (ui.Answer, error) {
+func (d console) checksPage(r *ui.Request) (ui.Answer, error) {
 	ctx := r.Context()
-	v := checksView{formState: state}
+	v := checksView{}
 	list, err := d.Checks.List(ctx, checksShown)
 	if err != nil {
 		return ui.Answer{}, err
@@ -89,7 +88,7 @@ func (d console) startCheck(r *ui.Request) (ui.Answer, error) {
 		func(ctx context.Context, cause command.Cause) (domain.Position, error) {
 			return domain.Position{}, d.Checks.Start(ctx, domain.DeriveID(cause.CommandID, "check"), r.Person.ID)
 		})
-	return answered(r, err, "/console/checks", d.checksPage)
+	return ui.Go("/console/checks"), err
 }
 
 func (d console) cancelCheck(r *ui.Request) (ui.Answer, error) {
@@ -101,7 +100,7 @@ func (d console) cancelCheck(r *ui.Request) (ui.Answer, error) {
 		func(ctx context.Context, _ command.Cause) (domain.Position, error) {
 			return domain.Position{}, d.Checks.Cancel(ctx, id)
 		})
-	return answered(r, err, "/console/checks", d.checksPage)
+	return ui.Go("/console/checks"), err
 }
 
 type systemView struct {

@@ -10,9 +10,6 @@ package console
 import (
 	"context"
 	"embed"
-	"errors"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -92,7 +89,7 @@ func Pages(deps Deps) []ui.Page {
 		{Method: "GET", Pattern: "/console/jobs/{id}", For: ui.Operators, Handle: d.job},
 
 		{Method: "GET", Pattern: "/console/accounts", For: ui.Operators, Handle: d.accounts},
-		{Method: "GET", Pattern: "/console/accounts/{id}", For: ui.Operators, Handle: unsent(d.accountPage)},
+		{Method: "GET", Pattern: "/console/accounts/{id}", For: ui.Operators, Handle: d.accountPage},
 		{Method: "POST", Pattern: "/console/accounts/{id}/credits", For: ui.Operators, Fresh: true, Says: "The credits are granted.",
 			Handle: d.grantCredits},
 		{Method: "POST", Pattern: "/console/accounts/{id}/suspend", For: ui.Operators, Fresh: true, Says: "The account is suspended.",
@@ -101,9 +98,9 @@ func Pages(deps Deps) []ui.Page {
 			Handle: d.reinstate},
 		{Method: "POST", Pattern: "/console/accounts/{id}/pool", For: ui.Operators, Says: "Saved.", Handle: d.choosePool},
 
-		{Method: "GET", Pattern: "/console/people", For: ui.Operators, Handle: unsent(d.peoplePage)},
+		{Method: "GET", Pattern: "/console/people", For: ui.Operators, Handle: d.peoplePage},
 		{Method: "POST", Pattern: "/console/people", For: ui.Operators, Fresh: true, Handle: d.invite},
-		{Method: "GET", Pattern: "/console/people/{id}", For: ui.Operators, Handle: unsent(d.personPage)},
+		{Method: "GET", Pattern: "/console/people/{id}", For: ui.Operators, Handle: d.personPage},
 		{Method: "POST", Pattern: "/console/people/{id}/link", For: ui.Operators, Fresh: true, Handle: d.newLink},
 		{Method: "POST", Pattern: "/console/people/{id}/roles", For: ui.Operators, Fresh: true, Says: "Saved.", Handle: d.grantRole},
 		{Method: "POST", Pattern: "/console/people/{id}/roles/revoke", For: ui.Operators, Fresh: true, Says: "Saved.",
@@ -112,18 +109,18 @@ func Pages(deps Deps) []ui.Page {
 			Handle: d.disable},
 
 		{Method: "GET", Pattern: "/console/checkers", For: ui.Operators, Handle: d.checkers},
-		{Method: "GET", Pattern: "/console/pools", For: ui.Operators, Handle: unsent(d.poolsPage)},
+		{Method: "GET", Pattern: "/console/pools", For: ui.Operators, Handle: d.poolsPage},
 		{Method: "POST", Pattern: "/console/pools", For: ui.Operators, Says: "The pool is created.", Handle: d.createPool},
-		{Method: "GET", Pattern: "/console/pools/{id}", For: ui.Operators, Handle: unsent(d.poolPage)},
+		{Method: "GET", Pattern: "/console/pools/{id}", For: ui.Operators, Handle: d.poolPage},
 		{Method: "POST", Pattern: "/console/pools/{id}/checkers", For: ui.Operators, Says: "Saved.", Handle: d.changePool},
 
-		{Method: "GET", Pattern: "/console/evidence", For: ui.Operators, Handle: unsent(d.evidencePage)},
+		{Method: "GET", Pattern: "/console/evidence", For: ui.Operators, Handle: d.evidencePage},
 		{Method: "POST", Pattern: "/console/evidence/hold", For: ui.Operators, Fresh: true, Says: "The hold is in place.",
 			Handle: d.hold},
 		{Method: "POST", Pattern: "/console/evidence/release", For: ui.Operators, Fresh: true, Says: "The hold is released.",
 			Handle: d.releaseHold},
 
-		{Method: "GET", Pattern: "/console/projections", For: ui.Operators, Handle: unsent(d.projectionsPage)},
+		{Method: "GET", Pattern: "/console/projections", For: ui.Operators, Handle: d.projectionsPage},
 		{Method: "POST", Pattern: "/console/projections/{name}/rebuild", For: ui.Operators, Fresh: true,
 			Says: "The rebuild is requested. It starts within a few seconds.", Handle: d.rebuild},
 		{Method: "POST", Pattern: "/console/projections/{name}/retry", For: ui.Operators, Says: "The projection tries again.",
@@ -133,10 +130,10 @@ func Pages(deps Deps) []ui.Page {
 		{Method: "GET", Pattern: "/console/webhooks", For: ui.Operators, Handle: d.webhooks},
 
 		{Method: "GET", Pattern: "/console/streams", For: ui.Operators, Handle: d.streams},
-		{Method: "GET", Pattern: "/console/streams/{stream}", For: ui.Operators, Handle: unsent(d.streamPage)},
+		{Method: "GET", Pattern: "/console/streams/{stream}", For: ui.Operators, Handle: d.streamPage},
 		{Method: "POST", Pattern: "/console/streams/{stream}/look", For: ui.Operators, Fresh: true, Handle: d.look},
 
-		{Method: "GET", Pattern: "/console/checks", For: ui.Operators, Handle: unsent(d.checksPage)},
+		{Method: "GET", Pattern: "/console/checks", For: ui.Operators, Handle: d.checksPage},
 		{Method: "POST", Pattern: "/console/checks", For: ui.Operators, Handle: d.startCheck},
 		{Method: "POST", Pattern: "/console/checks/{id}/cancel", For: ui.Operators, Handle: d.cancelCheck},
 
@@ -183,49 +180,6 @@ func (d console) actAs(
 	at, err := d.Commands.Act(r.Context(), cause, a, do)
 	r.Visible(at)
 	return err
-}
-
-// again shows the page once more, with the errors to correct. Errors of another kind are
-// returned.
-func again(r *ui.Request, err error, page func(*ui.Request, formState) (ui.Answer, error), names ...string) (ui.Answer, error) {
-	var known *domain.Error
-	if !errors.As(err, &known) || !slices.Contains([]domain.Kind{domain.KindInvalid, domain.KindConflict, domain.KindNotFound},
-		known.Kind) {
-		return ui.Answer{}, err
-	}
-	if filled, ok := r.Refill(err); ok {
-		return filled, nil
-	}
-	state := formState{Reason: r.PostFormValue("reason")}
-	if wrong := ui.Wrongs(err); wrong != nil {
-		state.Errors = ui.Sentences(wrong, append([]string{"reason", "The reason"}, names...)...)
-	} else {
-		state.Errors = []string{strings.TrimSpace(ui.Sentence(known.Message) + " " + ui.Sentence(known.Hint))}
-	}
-	answer, err := page(r, state)
-	answer.Status = ui.StatusOf(known.Kind)
-	return answer, err
-}
-
-// unsent opens a page whose forms have not been sent.
-func unsent(page func(*ui.Request, formState) (ui.Answer, error)) func(*ui.Request) (ui.Answer, error) {
-	return func(r *ui.Request) (ui.Answer, error) { return page(r, formState{}) }
-}
-
-// answered leads on from a form that was carried out; one that was refused is shown again.
-func answered(
-	r *ui.Request, err error, to string, page func(*ui.Request, formState) (ui.Answer, error), names ...string,
-) (ui.Answer, error) {
-	if err != nil {
-		return again(r, err, page, names...)
-	}
-	return ui.Go(to), nil
-}
-
-// formState is the part of a refused form that a page shows.
-type formState struct {
-	Errors []string
-	Reason string
 }
 
 // names gives the names of people by id. A person without a name is called by the id.

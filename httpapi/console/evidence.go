@@ -23,7 +23,6 @@ import (
 const evidenceShown = 50
 
 type evidenceView struct {
-	formState
 	Total    evidence.Usage
 	Accounts int
 	Lines    []evidenceLine
@@ -47,9 +46,9 @@ type holdLine struct {
 }
 
 // evidencePage measures the evidence of all accounts, and lists the holds.
-func (d console) evidencePage(r *ui.Request, state formState) (ui.Answer, error) {
+func (d console) evidencePage(r *ui.Request) (ui.Answer, error) {
 	ctx := r.Context()
-	v := evidenceView{formState: state, Kinds: []string{retention.OfJob, retention.OfProject, retention.OfAccount}}
+	v := evidenceView{Kinds: []string{retention.OfJob, retention.OfProject, retention.OfAccount}}
 	v.Kind, v.ID = r.FormValue("kind"), r.FormValue("id")
 	all, err := evidence.UsageByAccount(ctx, d.DB, "")
 	if err != nil {
@@ -135,7 +134,7 @@ func (d console) onHold(
 				return do(ctx, cause, of, strings.TrimSpace(r.PostFormValue("reason")), true)
 			})
 	}
-	return answered(r, err, "/console/evidence#holds", d.evidencePage, "kind", "The kind", "id", "The id")
+	return ui.Go("/console/evidence#holds"), err
 }
 
 // holdAccount gives the id of the account whose evidence it is.

@@ -48,7 +48,6 @@ func (d console) jobs(r *ui.Request) (ui.Answer, error) {
 }
 
 type jobView struct {
-	formState
 	overall.Job
 	lookView
 	Checker   string

@@ -53,5 +53,5 @@ func (d console) look(r *ui.Request) (ui.Answer, error) {
 	}
 	err = d.act(r, command.OperatorAct{Act: oversight.Look, Subject: stream, AccountID: first.accountID},
 		func(context.Context, command.Cause) (domain.Position, error) { return domain.Position{}, nil })
-	return answered(r, err, ui.LocalPath(r.PostFormValue("next"), streamHref(stream)), d.streamPage)
+	return ui.Go(ui.LocalPath(r.PostFormValue("next"), streamHref(stream))), err
 }

@@ -19,7 +19,6 @@ import (
 )
 
 type peopleView struct {
-	formState
 	Choices choices
 	Role    string
 	Roles   []tab
@@ -36,8 +35,8 @@ type personRow struct {
 // linkView is a sign-in link, shown once, right after it was made.
 type linkView struct{ Link, For string }
 
-func (d console) peoplePage(r *ui.Request, state formState) (ui.Answer, error) {
-	v := peopleView{formState: state, Role: r.FormValue("show")}
+func (d console) peoplePage(r *ui.Request) (ui.Answer, error) {
+	v := peopleView{Role: r.FormValue("show")}
 	known := append(person.AccountRoles(), person.Checker, person.Operator)
 	if !slices.Contains(known, person.Role(v.Role)) {
 		v.Role = ""
@@ -92,9 +91,6 @@ func (d console) grantOf(r *ui.Request) (g person.Grant, err error) {
 	return g, err
 }
 
-// grantNames are the fields of grantOf as the forms call them.
-var grantNames = []string{"account", "The account", "checker", "The checker", "role", "The role", "name", "The name"}
-
 // grantWords puts a grant into words.
 func grantWords(g person.Grant) string {
 	if g.AccountID != "" {
@@ -125,7 +121,7 @@ func (d console) invite(r *ui.Request) (ui.Answer, error) {
 		err = domain.Invalid(domain.Detail{Path: "name", Message: "must have 1 to 120 characters"})
 	}
 	if err != nil {
-		return again(r, err, d.peoplePage, grantNames...)
+		return ui.Answer{}, err
 	}
 	var id string
 	cause := r.Cause()
@@ -138,13 +134,13 @@ func (d console) invite(r *ui.Request) (ui.Answer, error) {
 			return at, err
 		})
 	if err != nil {
-		return again(r, err, d.peoplePage, grantNames...)
+		return ui.Answer{}, err
 	}
 	link, err := d.link(r, id, name, []person.Grant{g})
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	answer, err := d.peoplePage(r, formState{})
+	answer, err := d.peoplePage(r)
 	if v, ok := answer.View.(peopleView); ok {
 		v.linkView = link
 		answer.View, answer.Secret = v, true
@@ -158,7 +154,6 @@ func (d console) link(r *ui.Request, personID, name string, grants []person.Gran
 }
 
 type personView struct {
-	formState
 	Choices choices
 	people.Person
 	linkView
@@ -167,13 +162,13 @@ type personView struct {
 	Acts        []actLine // as an operator
 }
 
-func (d console) personPage(r *ui.Request, state formState) (ui.Answer, error) {
+func (d console) personPage(r *ui.Request) (ui.Answer, error) {
 	id, err := idOf(r, "person")
 	if err != nil {
 		return ui.Answer{}, err
 	}
 	ctx := r.Context()
-	v := personView{formState: state, You: id == r.Person.ID}
+	v := personView{You: id == r.Person.ID}
 	if v.Person, err = d.Reads.People.Person(ctx, id); err != nil {
 		return ui.Answer{}, err
 	}
@@ -219,7 +214,7 @@ func (d console) newLink(r *ui.Request) (ui.Answer, error) {
 		return domain.Position{}, nil
 	})
 	if err != nil {
-		return again(r, err, d.personPage)
+		return ui.Answer{}, err
 	}
 	names, err := d.Credentials.Names(r.Context(), who.ID)
 	if err != nil {
@@ -229,7 +224,7 @@ func (d console) newLink(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	answer, err := d.personPage(r, formState{})
+	answer, err := d.personPage(r)
 	if v, ok := answer.View.(personView); ok {
 		v.linkView = link
 		answer.View, answer.Secret = v, true
@@ -284,5 +279,5 @@ func (d console) disable(r *ui.Request) (ui.Answer, error) {
 }
 
 func (d console) backToPerson(r *ui.Request, err error) (ui.Answer, error) {
-	return answered(r, err, "/console/people/"+r.PathValue("id"), d.personPage, grantNames...)
+	return ui.Go("/console/people/" + r.PathValue("id")), err
 }

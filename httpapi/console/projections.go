@@ -24,7 +24,6 @@ import (
 )
 
 type projectionsView struct {
-	formState
 	Lines []projectionLine
 	Head  string
 	Skips []generation.Skipped
@@ -50,9 +49,9 @@ type projectionLine struct {
 	Size       string // its size on disk; empty: no table
 }
 
-func (d console) projectionsPage(r *ui.Request, state formState) (ui.Answer, error) {
+func (d console) projectionsPage(r *ui.Request) (ui.Answer, error) {
 	ctx := r.Context()
-	v := projectionsView{formState: state, Now: d.Now()}
+	v := projectionsView{Now: d.Now()}
 	head, err := d.Log.Head(ctx)
 	if err != nil {
 		return ui.Answer{}, err
@@ -150,7 +149,7 @@ func (d console) onProjection(
 		func(ctx context.Context, _ command.Cause) (domain.Position, error) {
 			return domain.Position{}, do(ctx, name)
 		})
-	return answered(r, err, "/console/projections", d.projectionsPage)
+	return ui.Go("/console/projections"), err
 }
 
 func (d console) rebuild(r *ui.Request) (ui.Answer, error) {

@@ -60,10 +60,10 @@ func TestWhatAnOperatorDoesToAnAccount(t *testing.T) {
 	}
 	refused := w.Call(olga, "POST", at+"/credits", form("amount", "5", "reason", "  "), "Referer", w.Origin+at)
 	if refused.Status != 422 || !strings.Contains(refused.Body, `value="5"`) || strings.Count(refused.Body, "autofocus") != 1 ||
-		!strings.Contains(refused.Body, `id="reason-grant-refused">Reason must not be blank.</p>`) {
+		!strings.Contains(refused.Body, `id="reason-refused">Reason must not be blank.</p>`) {
 		t.Errorf("without a reason: %d %s", refused.Status, refused.Body)
 	}
-	if got := w.Call(olga, "POST", at+"/credits", form("amount", "5", "reason", "  ")); got.Status != 422 || !strings.Contains(got.Body, "The reason must not be blank") {
+	if got := w.Call(olga, "POST", at+"/credits", form("amount", "5", "reason", "  ")); got.Status != 422 || !strings.Contains(got.Body, "Reason must not be blank.") {
 		t.Errorf("without a reason: %d", got.Status)
 	}
 

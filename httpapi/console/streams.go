@@ -94,7 +94,6 @@ func (d console) firstOf(ctx context.Context, stream string) (f first, found boo
 }
 
 type streamView struct {
-	formState
 	lookView
 	Stream       string
 	Account      string
@@ -115,7 +114,7 @@ type eventLine struct {
 	Cut           bool   // there is more
 }
 
-func (d console) streamPage(r *ui.Request, state formState) (ui.Answer, error) {
+func (d console) streamPage(r *ui.Request) (ui.Answer, error) {
 	ctx, stream := r.Context(), r.PathValue("stream")
 	begins, found, err := d.firstOf(ctx, stream)
 	switch {
@@ -124,7 +123,7 @@ func (d console) streamPage(r *ui.Request, state formState) (ui.Answer, error) {
 	case !found:
 		return ui.Answer{}, domain.NotFound("stream").WithHint("search for the id of a job, an account or a person")
 	}
-	v := streamView{formState: state, Stream: stream}
+	v := streamView{Stream: stream}
 	if v.lookView, err = d.lookInto(r, stream, begins.accountID); err != nil {
 		return ui.Answer{}, err
 	}

@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"fmt"
-	"maps"
 	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/httpapi/ui"
 )
@@ -118,33 +116,20 @@ var (
 	batchItemPath = regexp.MustCompile(`^jobs\[([0-9]+)\]\.checklistItems\[([0-9]+)\]\.(description|expectedOutcome|severity)$`)
 )
 
-// refusedBatch gives the messages about the lines of a batch, and the error that the page
-// shows at the items of the tests.
-func refusedBatch(r *ui.Request, wrong map[string]string, tests []batchTest) (lines []string, atItems error) {
-	names := []string{"jobs", "The list"}
+// nameTests names the fields of the items that are wrong. An error of a line has no field, so
+// it is named after its test.
+func nameTests(r *ui.Request, wrong error, tests []batchTest) {
 	words := map[string]string{"url": "the address", "description": "what to test", "jobType": "the kind", "projectId": "the project"}
-	rows := func(before int) (n int) {
-		for _, t := range tests[:before] {
-			n += len(t.Rows)
-		}
-		return n
-	}
-	var items []domain.Detail
-	for path, message := range maps.Clone(wrong) {
+	r.Named("jobs", "tests")
+	for path := range ui.Wrongs(wrong) {
 		if of := batchItemPath.FindStringSubmatch(path); of != nil {
 			test, _ := strconv.Atoi(of[1])
 			item, _ := strconv.Atoi(of[2])
 			tests[test].Wrong = true
-			r.Named(path, fmt.Sprintf("%s[%d]", itemFields[of[3]], rows(test)+item))
-			items = append(items, domain.Detail{Path: path, Message: message})
-			delete(wrong, path)
+			r.Named(path, itemFields[of[3]]+"-"+tests[test].ID(tests[test].Rows[item]))
 		} else if of := batchPath.FindStringSubmatch(path); of != nil {
 			n, _ := strconv.Atoi(of[1])
-			names = append(names, path, fmt.Sprintf("Test %d: %s", n+1, cmp.Or(words[of[2]], of[2])))
+			r.Named(path, fmt.Sprintf("Test %d: %s", n+1, cmp.Or(words[of[2]], of[2])))
 		}
 	}
-	if len(items) > 0 {
-		atItems = domain.Invalid(items...)
-	}
-	return ui.Sentences(wrong, names...), atItems
 }

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"cmp"
+	"fmt"
 	"net/url"
 	"regexp"
 	"slices"
@@ -116,14 +117,14 @@ func both(form, items error) error {
 // itemFields are the fields of a row, by the API's names.
 var itemFields = map[string]string{"description": "item", "expectedOutcome": "expected", "severity": "severity"}
 
-// atItems names the fields of the items that are wrong, in the rows as they are shown again.
-func atItems(r *ui.Request, wrong error) error {
+// nameItems names the fields of the items that are wrong, in the rows as they are shown again.
+func nameItems(r *ui.Request, wrong error) {
 	for path := range ui.Wrongs(wrong) {
 		if of := itemPath.FindStringSubmatch(path); of != nil {
-			r.Named(path, itemFields[of[2]]+"["+of[1]+"]")
+			n, _ := strconv.Atoi(of[1])
+			r.Named(path, fmt.Sprintf("%s-%d", itemFields[of[2]], n+1))
 		}
 	}
-	return wrong
 }
 
 // preview shows the items of the test and its cost for the number of checkers; 0: it is no

@@ -25,13 +25,9 @@ type creditsView struct {
 	Prices  prices
 	Owner   bool
 	Low     string // the limit in the form
-	Wrong   string // the message about it
 }
 
-func (d Deps) credits(r *ui.Request) (ui.Answer, error) { return d.creditsPage(r, nil) }
-
-// creditsPage is the page, with the error of the limit that was sent.
-func (d Deps) creditsPage(r *ui.Request, wrong error) (ui.Answer, error) {
+func (d Deps) credits(r *ui.Request) (ui.Answer, error) {
 	now, err := d.now(r)
 	if err != nil {
 		return ui.Answer{}, err
@@ -52,12 +48,6 @@ func (d Deps) creditsPage(r *ui.Request, wrong error) (ui.Answer, error) {
 	}
 	v.Sound, v.Owner = v.Sum.Sum == v.Sum.Balance, r.May(person.Owner)
 	v.Low = strconv.FormatInt(int64(v.Balance.LowBelow), 10)
-	if wrong != nil {
-		v.Low, v.Wrong = r.PostFormValue("below"), ui.Wrongs(wrong)["below"]
-		answer := ui.Show("credits", "Credits", v)
-		answer.Status = ui.StatusOf(domain.KindInvalid)
-		return answer, nil
-	}
 	v.Pager = ui.NewPager(r, page, len(v.Entries), v.Sum.Entries)
 	return ui.Show("credits", "Credits", v, domain.CreditsStream(r.Account.ID)), nil
 }
@@ -96,9 +86,6 @@ func (d Deps) setLow(r *ui.Request) (ui.Answer, error) {
 		below = -1 // not a number: refused as an invalid limit
 	}
 	at, err := d.Commands.SetLowCredits(r.Context(), r.Cause(), domain.Credits(below))
-	if domain.IsKind(err, domain.KindInvalid) {
-		return d.creditsPage(r, err)
-	}
 	return r.Done(at, err, "/dashboard/credits")
 }
 

@@ -129,19 +129,16 @@ func (d Deps) showBatch(
 		return ui.Answer{}, err
 	}
 	tests := batchTests(r.PostForm)
-	status, known := v.refused(wrong)
-	if !known {
-		return ui.Answer{}, wrong
+	refused, err := correctable(wrong)
+	if err != nil {
+		return ui.Answer{}, err
 	}
-	var atItems error
-	if status == 422 {
-		v.Errors, atItems = refusedBatch(r, ui.Wrongs(wrong), tests)
-	}
+	nameTests(r, wrong, tests)
 	v.Notice = notice
 	if v.Preview != nil {
 		v.Preview.Tests = tests
 	}
-	if wrong == nil || status == 402 {
+	if refused == nil || refused == noCredits {
 		if v.Preview, err = d.batchPreview(r, in, tests, v.Balance.Available); err != nil {
 			return ui.Answer{}, err
 		}
@@ -150,7 +147,7 @@ func (d Deps) showBatch(
 		tests[i].Unresolved = missing[i]
 	}
 	err = d.keep(r, batchDraft)
-	return ui.Answer{Template: "newbatch", Title: "New batch", View: v, Status: status, Refused: atItems}, err
+	return ui.Answer{Template: "newbatch", Title: "New batch", View: v, Refused: refused}, err
 }
 
 // batchPreview asks for a list for each test that has none, and sums up the cost.

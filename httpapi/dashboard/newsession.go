@@ -157,13 +157,13 @@ func (d Deps) showSession(r *ui.Request, in command.NewSession, warned bool, wro
 	}
 	for i := range v.Slots {
 		for name, field := range map[string]string{"roleLabel": "role", "targetDevice": "device", "targetBrowser": "browser"} {
-			r.Named(fmt.Sprintf("slots[%d].%s", i, name), fmt.Sprintf("%s[%d]", field, i))
+			r.Named(fmt.Sprintf("slots[%d].%s", i, name), fmt.Sprintf("%s-%d", field, i+1))
 		}
 	}
-	status, err := d.shown(r, &v.submitView, in.Test, len(in.Slots), warned, wrong, notice)
+	refused, err := d.shown(r, &v.submitView, in.Test, len(in.Slots), warned, wrong, notice)
 	if err != nil {
 		return ui.Answer{}, err
 	}
 	err = d.keep(r, sessionDraft)
-	return ui.Answer{Template: "newsession", Title: "New session", View: v, Status: status, Refused: atItems(r, wrong)}, err
+	return ui.Answer{Template: "newsession", Title: "New session", View: v, Refused: refused}, err
 }

@@ -28,7 +28,6 @@ type submitView struct {
 	// Unresolved is the test's URL if its host has no address; the person may still go on.
 	Unresolved string
 	Notice     string
-	Errors     []string // errors that belong to no field
 }
 
 type newTestView struct {
@@ -59,41 +58,39 @@ func (d Deps) submitView(r *ui.Request, fields url.Values) (submitView, error) {
 	return v, err
 }
 
-// refused is the status of a form that is shown again; known is false where the error
-// belongs to no form. The error of a field is shown at the field (ui.Answer.Refused).
-func (v *submitView) refused(err error) (status int, known bool) {
-	var short *domain.Error
+// noCredits is the error of a form that costs more than the account has.
+var noCredits = &domain.Error{Kind: domain.KindPayment, Message: "you do not have enough credits", Hint: "nothing was charged"}
+
+// correctable is the error that the form shows when it is shown again; err is one of no form.
+func correctable(wrong error) (shown *domain.Error, err error) {
 	switch {
-	case err == nil:
-		return 200, true
-	case ui.Wrongs(err) != nil:
-		return 422, true
-	case errors.As(err, &short) && short.Kind == domain.KindPayment:
-		v.Errors = []string{"You do not have enough credits. Nothing was charged."}
-		return 402, true
+	case domain.IsKind(wrong, domain.KindPayment):
+		return noCredits, nil
+	case domain.IsKind(wrong, domain.KindInvalid) && errors.As(wrong, &shown):
+		return shown, nil
 	}
-	return 0, false
+	return nil, wrong
 }
 
 // shown fills the form that is shown again, with a preview where nothing is wrong but the
-// credits. It gives the page's status, or the error if that belongs to no form.
+// credits. It gives the error that the form shows, or the one that belongs to no form.
 func (d Deps) shown(
 	r *ui.Request, v *submitView, in command.HostedTest, checkers int, warned bool, wrong error, notice string,
-) (status int, err error) {
-	status, known := v.refused(wrong)
-	if !known {
-		return 0, wrong
+) (shown *domain.Error, err error) {
+	if shown, err = correctable(wrong); err != nil {
+		return nil, err
 	}
 	v.Notice = notice
 	if warned {
 		v.Unresolved = in.URL
 	}
-	if wrong == nil || status == 402 {
+	if shown == nil || shown == noCredits {
 		v.Preview, err = d.preview(r, in, checkers)
 	} else if rows := rowsOf(r.PostForm); len(rows) > 0 {
 		v.Preview = &checklistView{Rows: rows}
 	}
-	return status, err
+	nameItems(r, wrong)
+	return shown, err
 }
 
 func (d Deps) testForm(r *ui.Request, fields url.Values) (v newTestView, err error) {
@@ -197,10 +194,10 @@ func (d Deps) showTest(r *ui.Request, in command.HostedTest, warned bool, wrong 
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	status, err := d.shown(r, &v.submitView, in, 0, warned, wrong, notice)
+	refused, err := d.shown(r, &v.submitView, in, 0, warned, wrong, notice)
 	if err != nil {
 		return ui.Answer{}, err
 	}
 	err = d.keep(r, testDraft)
-	return ui.Answer{Template: "newtest", Title: "New test", View: v, Status: status, Refused: atItems(r, wrong)}, err
+	return ui.Answer{Template: "newtest", Title: "New test", View: v, Refused: refused}, err
 }

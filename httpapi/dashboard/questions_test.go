@@ -40,7 +40,7 @@ func TestAQuestionIsAnsweredOnThePageOfItsTest(t *testing.T) {
 			t.Errorf("%s answers: %d, want %d", who, got.Status, want)
 		}
 	}
-	if got := w.Call(owner, "POST", at, pagetest.Form("text", " ")); got.Status != 422 || !strings.Contains(got.Body, "The answer must not be blank") {
+	if got := w.Call(owner, "POST", at, pagetest.Form("text", " ")); got.Status != 422 || !strings.Contains(got.Body, "Your answer must not be blank without a secret.") {
 		t.Errorf("an empty answer: %d", got.Status)
 	}
 	tab.Shot("question-open")

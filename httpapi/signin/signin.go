@@ -284,12 +284,9 @@ func (d Deps) resend(r *ui.Request) (ui.Answer, error) {
 type joinView struct {
 	Token    string
 	Name     string
-	Login    string
 	As       string // the roles that the invitation gives
 	Again    bool   // they have joined before
 	Ends     time.Time
-	Wrong    map[string]string // by field
-	Errors   []string
 	Passkeys bool
 	Insecure bool
 	Shortest int
@@ -316,7 +313,7 @@ func (d Deps) joinView(r *ui.Request) (joinView, error) {
 		return joinView{}, credential.ErrNoLink
 	}
 	return joinView{
-		Token: token, Name: i.Name, As: purpose(who.Roles), Again: who.JoinedAt != nil, Ends: i.ExpiresAt, Wrong: map[string]string{},
+		Token: token, Name: i.Name, As: purpose(who.Roles), Again: who.JoinedAt != nil, Ends: i.ExpiresAt,
 		Passkeys: d.Credentials.Passkeys(r.Host), Insecure: d.insecure(r), Shortest: credential.MinPassword,
 	}, nil
 }
@@ -348,22 +345,10 @@ func (d Deps) join(r *ui.Request) (ui.Answer, error) {
 		Name: r.PostFormValue("name"), Login: r.PostFormValue("login"), Password: r.PostFormValue("password"),
 	}, r.Address)
 	var refused *domain.Error
-	if errors.As(err, &refused) && (refused.Kind == domain.KindInvalid || refused.Kind == domain.KindRateLimited) {
-		v, errView := d.joinView(r)
-		if errView != nil {
-			return ui.Answer{}, errView
-		}
-		v.Name, v.Login = r.PostFormValue("name"), r.PostFormValue("login")
-		names := map[string]string{"name": "Your name", "login": "The sign-in name", "password": "The password"}
-		details, _ := refused.Extras["details"].([]domain.Detail)
-		for _, detail := range details {
-			v.Wrong[detail.Path] = names[detail.Path] + " " + detail.Message + "."
-			v.Errors = append(v.Errors, v.Wrong[detail.Path])
-		}
-		if refused.Kind == domain.KindRateLimited {
-			v.Errors = append(v.Errors, "Too many attempts: "+refused.Hint+".")
-		}
-		return ui.Answer{Template: "join", Title: "Join", View: v, Status: ui.StatusOf(refused.Kind), Secret: true}, nil
+	if errors.As(err, &refused) && refused.Kind == domain.KindRateLimited {
+		ans, err := d.invitation(r)
+		ans.Refused = refused
+		return ans, err
 	}
 	if err != nil {
 		return ui.Answer{}, err

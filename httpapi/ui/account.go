@@ -2,32 +2,16 @@ package ui
 
 import (
 	"fmt"
-	"html/template"
 	"net/http"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"humanqa/domain"
-	"humanqa/projections/people"
 )
 
 // AccountField is the hidden field that names the account in which a form was opened. A
 // person with several accounts may choose another one in another tab, before the form is
 // sent.
 const AccountField = "in-account"
-
-// accountMark stands for that field in a rendered template, which cannot know the account
-// in each of its parts. It cannot be guessed.
-var accountMark = "account-" + strings.ReplaceAll(uuid.NewString(), "-", "")
-
-// accountField is the field for a page of the account; empty for one of no account.
-func accountField(a people.Account) string {
-	if a.ID == "" {
-		return ""
-	}
-	return fmt.Sprintf(`<input type="hidden" name="%s" value="%s">`, AccountField, template.HTMLEscapeString(a.ID))
-}
 
 // sameAccount refuses a form that was opened in another account than the one that its
 // person looks at now. A path with an id needs no check: the id decides the account (Find).

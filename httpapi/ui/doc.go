@@ -10,6 +10,11 @@
 // test walks it. Pages issue commands and read queries directly. A bearer key means
 // nothing here, and a cookie means nothing under /v1.
 //
+// A page's template is what a browser gets, but for the page's own ETag, which is known
+// last. The template also shows a refused form again (Frame.Form): the values that were
+// sent, each error at its field, and the focus at the first. Each cell of a table has the
+// name of its column (data-label), which a phone shows.
+//
 // # Live updates
 //
 // A script only adds. An open page names its streams. When one of them changes

@@ -140,25 +140,6 @@ func Wrongs(err error) map[string]string {
 	return out
 }
 
-// Sentences makes a sentence of each message. names are pairs of a path and the
-// form's name of that field. Their order is the order of the sentences. Messages of
-// other paths follow, ordered by the path.
-func Sentences(wrong map[string]string, names ...string) (out []string) {
-	told := map[string]bool{}
-	for i := 0; i+1 < len(names); i += 2 {
-		if message, there := wrong[names[i]]; there {
-			out = append(out, Sentence(worded(names[i+1], message)))
-			told[names[i]] = true
-		}
-	}
-	for _, path := range slices.Sorted(maps.Keys(wrong)) {
-		if !told[path] {
-			out = append(out, fmt.Sprintf("%s %s.", path, wrong[path]))
-		}
-	}
-	return out
-}
-
 // worded joins the name of a field and the message about it. A message that has a subject
 // of its own stands without the name, but behind the name of its part, such as "Test 3: ".
 func worded(name, message string) string {

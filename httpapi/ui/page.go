@@ -76,8 +76,8 @@ type Answer struct {
 	Template string
 	View     any
 	Title    string
-	// Rows gives a long page's rows, which are sent as they are read: the template's part
-	// "rows" shows each of its values, where the page says {{rows}}. Such a page is not Live.
+	// Rows gives a long page's rows, which are sent as they are read: the template ranges
+	// over Frame.Rows. Such a page is not Live.
 	Rows func(ctx context.Context, each func(part any) error) error
 	// Live are the streams whose changes the page shows; Everything: all of the
 	// account's.
@@ -85,9 +85,9 @@ type Answer struct {
 	// Every is the interval at which an open page fetches itself anew, because its content
 	// changes also with time; zero: never. Whole seconds.
 	Every time.Duration
-	// Refused is the error of a form that the page shows again: each error of a field stands
-	// at the field.
-	Refused error
+	// Refused is the error of a form that a POST shows again by itself (Frame.Form); the
+	// status is the error's.
+	Refused *domain.Error
 	// Secret pages are kept by no cache, not even the browser's.
 	Secret bool
 	// Bare pages belong to no account, even if the reader has one.
@@ -109,8 +109,6 @@ type Answer struct {
 	Silent bool
 	// Cookies go out beside any of them.
 	Cookies []*http.Cookie
-	// page is a rendered page, which is sent as it is.
-	page []byte
 	// Taken says that the page has taken the connection: nothing more is sent.
 	Taken bool
 }

@@ -3,10 +3,12 @@ package ui
 import (
 	"bytes"
 	"embed"
+	"errors"
 	"fmt"
 	"html/template"
 	"io"
 	"io/fs"
+	"iter"
 	"math"
 	"net/http"
 	"path"
@@ -40,7 +42,10 @@ type Frame struct {
 	Home     string
 	Waiting  int    // questions of checkers that wait for the account's people
 	Note     string // the result of the form that led here; empty: none
+	Command  string // the id of the command of each form
 	View     any
+	Rows     iter.Seq[any] // of Answer.Rows
+	refused  *refused      // the form that is shown again; nil: none
 }
 
 // Sees says that the page's person has at least this role in the account.
@@ -56,16 +61,9 @@ func (f Frame) Operates() bool {
 	return f.Person != nil && f.Person.Has(person.Operator) && (f.Path == "/console" || strings.HasPrefix(f.Path, "/console/"))
 }
 
-// commandMark stands for a new command id in a rendered page. It is left out of the hash, so
-// that the ETag does not change with the id. It cannot be guessed.
-var commandMark = "command-" + strings.ReplaceAll(uuid.NewString(), "-", "")
-
 // tagMark stands for the page's own ETag in a rendered page: an open page asks for a
 // version newer than itself.
 var tagMark = "tag-" + strings.ReplaceAll(uuid.NewString(), "-", "")
-
-// rowsMark stands for the rows of a page that sends them as they are read.
-var rowsMark = "rows-" + strings.ReplaceAll(uuid.NewString(), "-", "")
 
 // renderer knows every template. A page's set is the layout, the shared parts, the
 // parts of its package, and its own file. A set is parsed when it is first rendered:
@@ -115,10 +113,7 @@ func newRenderer(a *assets, now func() time.Time, sources ...fs.FS) (*renderer, 
 func (r *renderer) functions(a *assets) template.FuncMap {
 	return template.FuncMap{
 		"asset":   a.url,
-		"command": func() string { return commandMark },
-		"account": func() template.HTML { return template.HTML(accountMark) }, // a word of ours
 		"tag":     func() string { return tagMark },
-		"rows":    func() string { return rowsMark },
 		"ago":     func(t time.Time) string { return Ago(r.now(), t) },
 		"until":   func(t time.Time) string { return Until(r.now(), t) },
 		"next":    func(t *time.Time) string { return Next(r.now(), *t) },
@@ -153,15 +148,27 @@ func zoned(t time.Time, as, layout string) template.HTML {
 		t.Format(time.RFC3339), t.Format(inUTC), as, t.Format(layout)))
 }
 
-// render gives the page's bytes with commandMark still in them.
-func (r *renderer) render(name string, f Frame) ([]byte, error) {
+// errNoForm says that a page no longer shows the form that was refused.
+var errNoForm = errors.New("the page has no place for the form's errors")
+
+// page is a rendered page. One that shows a refused form is rendered twice: the first time
+// shows which fields it has.
+func (r *renderer) page(name string, f Frame) ([]byte, error) {
 	var out bytes.Buffer
-	err := r.part(&out, name, "layout", f)
+	err := r.render(&out, name, f)
+	if err != nil || f.refused == nil {
+		return out.Bytes(), err
+	}
+	if !f.refused.settle() {
+		return nil, errNoForm
+	}
+	out.Reset()
+	err = r.render(&out, name, f)
 	return out.Bytes(), err
 }
 
-// part writes one of the parts that a page's template defines.
-func (r *renderer) part(w io.Writer, name, part string, view any) error {
+// render writes a page, with tagMark still in it.
+func (r *renderer) render(w io.Writer, name string, f Frame) error {
 	parsed, found := r.pages[name]
 	if !found {
 		return fmt.Errorf("there is no template %q", name)
@@ -170,7 +177,7 @@ func (r *renderer) part(w io.Writer, name, part string, view any) error {
 	if err != nil {
 		return err
 	}
-	if err := set.ExecuteTemplate(w, part, view); err != nil {
+	if err := set.ExecuteTemplate(w, "layout", f); err != nil {
 		return fmt.Errorf("render %s: %w", name, err)
 	}
 	return nil
@@ -318,17 +325,6 @@ func dict(pairs ...any) (map[string]any, error) {
 		out[key] = pairs[i+1]
 	}
 	return out, nil
-}
-
-// focused sets the browser's focus to the first field that was refused, or else to the
-// errors above the form.
-func focused(page []byte) []byte {
-	for _, at := range []string{` aria-invalid="true"`, ` id="errors" tabindex="-1"`} {
-		if bytes.Contains(page, []byte(at)) {
-			return bytes.Replace(page, []byte(at), []byte(at+" autofocus"), 1)
-		}
-	}
-	return page
 }
 
 // securityPolicy lets a page run only the service's scripts and styles, and lets no string

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -37,11 +38,6 @@ func (s *Site) send(w http.ResponseWriter, r *Request, a Answer) int {
 		w.WriteHeader(status)
 		_ = json.NewEncoder(w).Encode(a.JSON) // the client is gone
 		return status
-	case a.page != nil:
-		h.Set("Content-Type", "text/html; charset=utf-8")
-		w.WriteHeader(status)
-		_, _ = w.Write(a.page) // the client is gone
-		return status
 	case a.File != nil:
 		h.Set("Content-Type", a.File.Type)
 		h.Set("Content-Disposition", "attachment; filename="+strconv.Quote(a.File.Name))
@@ -70,40 +66,43 @@ func (s *Site) sendPage(w http.ResponseWriter, r *Request, a Answer, status int)
 	if a.Bare {
 		r.Account, r.Role = people.Account{}, ""
 	}
-	if status != http.StatusOK || r.Method != http.MethodGet || refilling(r.Context()) {
+	was := refusedIn(r.Context())
+	if was == nil && a.Refused != nil {
+		was = newRefused(r, a.Refused)
+		status = StatusOf(a.Refused.Kind)
+	}
+	if status != http.StatusOK || r.Method != http.MethodGet {
 		a.Live, a.Every = nil, 0 // its URL shows another page
 	}
 	note, gone := s.note(r)
 	if gone != nil {
 		http.SetCookie(w, gone)
 	}
-	body, err := s.renderer.render(a.Template, Frame{
-		Note: note, Waiting: s.waiting(r),
+	f := Frame{
+		Note: note, Waiting: s.waiting(r), Command: uuid.NewString(), refused: was,
 		Title: a.Title, Path: r.URL.Path, Person: r.Person, Account: r.Account, Role: r.Role,
 		Accounts: r.Accounts, Live: strings.Join(a.Live, " "), Every: int(a.Every.Seconds()), Home: home(r.Person), View: a.View,
-	})
-	if err != nil {
-		r.Log.WithError(err).Error("page not rendered")
-		http.Error(w, "internal error", http.StatusInternalServerError)
-		return http.StatusInternalServerError
 	}
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	if a.For > 0 {
 		h.Set("Refresh", fmt.Sprintf("%d; url=%s", int(a.For.Seconds()), a.Then))
 	}
-	if a.Refused != nil {
-		body = r.marked(body, a.Refused)
-	} else if status >= http.StatusBadRequest && r.Method == http.MethodPost {
-		body = focused(body)
-	}
-	body = bytes.ReplaceAll(body, []byte(accountMark), []byte(accountField(r.Account)))
 	if a.Rows != nil {
-		s.sendRows(w, r, a, bytes.ReplaceAll(body, []byte(commandMark), []byte(uuid.NewString())))
+		s.sendRows(w, r, a, f)
 		return status
+	}
+	body, err := s.renderer.page(a.Template, f)
+	switch {
+	case errors.Is(err, errNoForm):
+		return s.send(w, was.Request, s.refuse(was.Request, was.err))
+	case err != nil:
+		r.Log.WithError(err).Error("page not rendered")
+		http.Error(w, "internal error", http.StatusInternalServerError)
+		return http.StatusInternalServerError
 	}
 	tag := ""
 	if !a.Secret && (len(a.Live) > 0 || a.Every > 0) {
-		sum := sha256.Sum256(bytes.ReplaceAll(body, []byte(commandMark), nil))
+		sum := sha256.Sum256(bytes.ReplaceAll(body, []byte(f.Command), nil))
 		tag = hex.EncodeToString(sum[:16])
 		h.Set("Cache-Control", "private, no-cache")
 		h.Set("Etag", `W/"`+tag+`"`) // weak: compressed or not, it is one page
@@ -112,8 +111,7 @@ func (s *Site) sendPage(w http.ResponseWriter, r *Request, a Answer, status int)
 			return http.StatusNotModified
 		}
 	}
-	body = bytes.ReplaceAll(body, []byte(tagMark), []byte(tag))
-	body = bytes.ReplaceAll(body, []byte(commandMark), []byte(uuid.NewString()))
+	body = bytes.Replace(body, []byte(tagMark), []byte(tag), 1)
 	if !a.Secret && r.Method == http.MethodGet { // the answer to a form may show a secret once (wire.Gzip)
 		h.Add("Vary", "Accept-Encoding")
 		if len(body) >= compressed && wire.TakesGzip(r.Header.Values("Accept-Encoding")) {
@@ -128,8 +126,7 @@ func (s *Site) sendPage(w http.ResponseWriter, r *Request, a Answer, status int)
 
 // sendRows sends a page whose rows are read while it is sent. After an error it aborts the
 // connection, so that no client takes a part of the page for the whole.
-func (s *Site) sendRows(w http.ResponseWriter, r *Request, a Answer, body []byte) {
-	head, tail, _ := bytes.Cut(body, []byte(rowsMark))
+func (s *Site) sendRows(w http.ResponseWriter, r *Request, a Answer, f Frame) {
 	out, end := io.Writer(w), func() error { return nil }
 	w.Header().Add("Vary", "Accept-Encoding")
 	if !a.Secret && wire.TakesGzip(r.Header.Values("Accept-Encoding")) {
@@ -138,14 +135,15 @@ func (s *Site) sendRows(w http.ResponseWriter, r *Request, a Answer, body []byte
 		out, end = packed, packed.Close
 	}
 	w.WriteHeader(http.StatusOK)
-	_, err := out.Write(head)
-	if err == nil {
-		err = a.Rows(r.Context(), func(part any) error { return s.renderer.part(out, a.Template, "rows", part) })
+	var broken error
+	f.Rows = func(yield func(any) bool) {
+		broken = a.Rows(r.Context(), func(part any) error {
+			yield(part)
+			return nil
+		})
 	}
-	if err == nil {
-		_, err = out.Write(tail)
-	}
-	if err = cmp.Or(err, end()); err != nil {
+	err := s.renderer.render(out, a.Template, f)
+	if err = cmp.Or(err, broken, end()); err != nil {
 		r.Log.WithError(err).Info("a page broke off")
 		panic(http.ErrAbortHandler)
 	}

@@ -165,10 +165,20 @@ func (s *Site) serve(w http.ResponseWriter, hr *http.Request, page *Page) {
 	r := s.accept(w, hr.WithContext(ctx))
 	ans := s.answer(w, r, page)
 	if ans.Serve != nil {
+		log := r.Log
+		if ans.Status != 0 {
+			span.Answered(ans.Status)
+			log = log.WithField("status", ans.Status)
+		}
 		span.End() // Serve's time is not the page's
-		r.Log.Info("page")
+		log.Info("page")
 		ans.Serve.ServeHTTP(w, hr) // without the page's time limit
 		return
+	}
+	if was := refusedIn(ctx); was != nil && ans.Template != "" && ans.Status == 0 {
+		ans.Status = StatusOf(was.err.Kind)
+	} else if was != nil {
+		r, ans = was.Request, s.refuse(was.Request, was.err)
 	}
 	status := http.StatusSwitchingProtocols
 	if !ans.Taken {
@@ -227,8 +237,8 @@ func (s *Site) answer(w http.ResponseWriter, r *Request, page *Page) (ans Answer
 	}()
 	ans, err := s.handle(w, r, page)
 	if err != nil {
-		if filled, ok := s.refill(r, err); ok {
-			return filled
+		if again, ok := s.again(r, page, err); ok {
+			return again
 		}
 		return s.refuse(r, err)
 	}

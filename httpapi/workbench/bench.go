@@ -202,8 +202,7 @@ func claimOf(r *ui.Request) command.Claim {
 }
 
 // acted answers a form of the bench with the next page, in JSON for the page's script. A
-// form of a lost claim gets the reason and its texts back (lost). Other refusals fill the
-// form again (ui.Request.Refill).
+// form of a lost claim gets the reason and its texts back (lost).
 func (d Deps) acted(r *ui.Request, at domain.Position, err error, next string) (ui.Answer, error) {
 	if err == nil {
 		r.Visible(at)

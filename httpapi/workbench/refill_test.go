@@ -21,28 +21,35 @@ func TestARefusedFormOfTheBenchComesBackFilled(t *testing.T) {
 
 	got := w.Call(ann, "POST", at+"/findings", pagetest.Form("token", "1", "description", " ", "note", "half <b>written</b>", "severity", "minor",
 		"key", "", "status", "fail"), back...)
-	for _, want := range []string{"half &lt;b&gt;written&lt;/b&gt;", `id="finding-what-refused">What you found is required.</p>`} {
+	for _, want := range []string{"half &lt;b&gt;written&lt;/b&gt;", `id="description-refused">What you found is required.</p>`} {
 		if got.Status != 422 || !strings.Contains(got.Body, want) {
 			t.Errorf("a finding without words: %d, it lacks %s", got.Status, want)
 		}
 	}
-	if strings.Count(got.Body, "autofocus") != 1 || !strings.Contains(got.Body, `<option selected="">minor</option>`) {
+	if strings.Count(got.Body, "autofocus") != 1 || !strings.Contains(got.Body, `<option selected>minor</option>`) {
 		t.Error("the field has no focus, or the severity is lost")
 	}
 	item := c.Checklist[1].ID
 	got = w.Call(ann, "POST", at+"/items/"+item, pagetest.Form("token", "1", "note", strings.Repeat("n", 2001), "severity", "major", "status", "fail"), back...)
-	if got.Status != 422 || !strings.Contains(got.Body, `id="note-`+item+`-refused">Notes must have at most 2000 characters`) ||
-		!strings.Contains(got.Body, strings.Repeat("n", 2001)) || !strings.Contains(got.Body, `id="more-`+item+`" open=""`) {
+	if got.Status != 422 || !strings.Contains(got.Body, `<textarea id="note-`+item+`" name="note" maxlength="2000" rows="2" aria-invalid="true" aria-describedby="note-refused" autofocus>nn`) ||
+		!strings.Contains(got.Body, `id="note-refused">Notes must have at most 2000 characters`) ||
+		!strings.Contains(got.Body, strings.Repeat("n", 2001)) || !strings.Contains(got.Body, `id="more-`+item+`" open`) {
 		t.Errorf("notes that are too long: %d %s", got.Status, got.Body)
 	}
 	got = w.Call(ann, "POST", at+"/complete", pagetest.Form("token", "1", "summary", "All of it works."), back...)
 	if got.Status != 409 || !strings.Contains(got.Body, "All of it works.") || !strings.Contains(got.Body, "2 items have no verdict yet.") {
 		t.Errorf("completed too early: %d", got.Status)
 	}
-	// Where the browser does not name the page, the refusal names what is wrong.
-	got = w.Call(ann, "POST", at+"/findings", pagetest.Form("token", "1", "description", "", "severity", "minor", "status", "fail"))
-	if got.Status != 422 || !strings.Contains(got.Body, "Description is required.") {
-		t.Errorf("without a page to return to: %d %s", got.Status, got.Body)
+	// Where the browser does not name the page, it is the nearest above the form; a page
+	// without the form leads to a refusal that names what is wrong.
+	empty := pagetest.Form("token", "1", "description", "", "severity", "minor", "status", "fail")
+	for _, c := range []struct {
+		from []string
+		want string
+	}{{nil, "What you found is required.</p>"}, {[]string{"Referer", w.Origin + "/workbench/profile"}, "<li>Description is required.</li>"}} {
+		if got = w.Call(ann, "POST", at+"/findings", empty, c.from...); got.Status != 422 || !strings.Contains(got.Body, c.want) {
+			t.Errorf("from %v: %d %s", c.from, got.Status, got.Body)
+		}
 	}
 	// A form that is taken says so on the next page.
 	saved := w.Call(ann, "POST", at+"/items/"+item, pagetest.Form("token", "1", "note", "", "severity", "major", "status", "pass"), back...)

@@ -34,17 +34,10 @@ func (d Deps) answer(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 		_, at, err = d.Commands.AnswerQuestion(r.Context(), r.Cause(), j.ID, in)
 	}
 	var refused *domain.Error
-	wrong := ui.Wrongs(err)
-	if wrong == nil && (!errors.As(err, &refused) || refused.Kind != domain.KindConflict) {
+	if !errors.As(err, &refused) || refused.Kind != domain.KindConflict {
 		return r.Done(at, err, "/dashboard/jobs/"+j.ID+"#questions")
 	}
-	v, errView := d.jobPage(r)
-	if errView != nil {
-		return ui.Answer{}, errView
-	}
-	v.Errors, v.Answer = ui.Sentences(wrong, "text", "The answer", "secret", "The secret"), r.PostFormValue("text")
-	if len(v.Errors) == 0 {
-		v.Errors = []string{ui.Sentence(refused.Message) + " " + ui.Sentence(refused.Hint)}
-	}
-	return ui.Answer{Template: "job", Title: v.Title, View: v, Status: 422}, nil
+	v, errView := d.jobPage(r) // it has no form any more
+	v.Errors = []string{ui.Sentence(refused.Message) + " " + ui.Sentence(refused.Hint)}
+	return ui.Answer{Template: "job", Title: v.Title, View: v, Status: 422}, errView
 }

@@ -22,10 +22,6 @@ type projectsView struct {
 	WeeksPlot *ui.Plot
 	Pager     ui.Pager
 	MayAdd    bool
-	Name      string
-	URL       string
-	Wrong     map[string]string
-	Errors    []string
 }
 
 type projectLine struct {
@@ -106,7 +102,7 @@ func (d Deps) projectsView(r *ui.Request) (v projectsView, err error) {
 		return v, err
 	}
 	v.Weeks, v.WeeksPlot = weeksOf(rates, now)
-	v.Pager, v.MayAdd, v.Wrong = ui.NewPager(r, page, len(rows), total), r.May(person.Developer), map[string]string{}
+	v.Pager, v.MayAdd = ui.NewPager(r, page, len(rows), total), r.May(person.Developer)
 	return v, nil
 }
 
@@ -143,15 +139,5 @@ func (d Deps) createProject(r *ui.Request) (ui.Answer, error) {
 	if err == nil {
 		out, err = d.Commands.CreateProject(r.Context(), r.Cause(), in)
 	}
-	wrong := ui.Wrongs(err)
-	if wrong == nil {
-		return r.Done(out.Position, err, "/dashboard/projects/"+out.ProjectID)
-	}
-	v, errView := d.projectsView(r)
-	if errView != nil {
-		return ui.Answer{}, errView
-	}
-	v.Name, v.URL, v.Wrong = r.PostFormValue("name"), r.PostFormValue("url"), wrong
-	v.Errors = ui.Sentences(wrong, "name", "The name", "defaultUrl", "The address")
-	return ui.Answer{Template: "projects", Title: "Projects", View: v, Status: 422}, nil
+	return r.Done(out.Position, err, "/dashboard/projects/"+out.ProjectID)
 }

@@ -71,22 +71,13 @@ type projectView struct {
 	Owner    bool
 	SLAs     []int
 	Form     projectForm
-	Wrong    map[string]string
-	Errors   []string
 }
 
+// projectForm holds the settings as the form shows them.
 type projectForm struct {
-	Name, Description, URL, Webhook string
-	SLA                             int
-	Questions                       string // minutes; empty: the default
-}
-
-// slaText is the limit in minutes; empty for the default.
-func (f projectForm) slaText() string {
-	if f.SLA == 0 {
-		return ""
-	}
-	return strconv.Itoa(f.SLA)
+	Description, URL string
+	SLA              int
+	Questions        string // minutes; empty: the default
 }
 
 // trendLine is a test in the trend, the oldest first.
@@ -124,11 +115,8 @@ func (d Deps) projectView(r *ui.Request) (v projectView, err error) {
 	v.Webhook = words.WebhookState(v.Project, health)
 	v.Percent, v.Queue = int(v.History.PassRate+0.5), v.History.Prepared
 	v.MayEdit, v.Owner = r.May(person.Developer), r.May(person.Owner)
-	v.SLAs, v.Wrong = []int{15, 30, 60}, map[string]string{}
-	v.Form = projectForm{
-		Name: v.Name, Description: wire.OrZero(v.Description), URL: wire.OrZero(v.DefaultURL), Webhook: v.WebhookURL,
-		SLA: wire.OrZero(v.DefaultSLAMinutes),
-	}
+	v.SLAs = []int{15, 30, 60}
+	v.Form = projectForm{Description: wire.OrZero(v.Description), URL: wire.OrZero(v.DefaultURL), SLA: wire.OrZero(v.DefaultSLAMinutes)}
 	v.Host = ui.HostOf(v.Form.URL)
 	if v.QuestionMinutes != nil {
 		v.Form.Questions = strconv.Itoa(*v.QuestionMinutes)
@@ -171,23 +159,19 @@ func (d Deps) project(r *ui.Request) (ui.Answer, error) {
 // updateProject sends the whole form: an empty field is cleared.
 func (d Deps) updateProject(r *ui.Request, p projects.Project) (ui.Answer, error) {
 	r.Addresses("url", "webhook")
-	form := projectForm{
-		Name: strings.TrimSpace(r.PostFormValue("name")), Description: strings.TrimSpace(r.PostFormValue("description")),
-		URL: strings.TrimSpace(r.PostFormValue("url")), Webhook: strings.TrimSpace(r.PostFormValue("webhook")),
-	}
-	form.Questions = strings.TrimSpace(r.PostFormValue("questions"))
-	form.SLA, _ = strconv.Atoi(r.PostFormValue("sla")) // anything else is the default
-	texts, emptied := map[string]string{"name": form.Name}, []string{}
-	for name, text := range map[string]string{"description": form.Description, "defaultUrl": form.URL,
-		"defaultSlaMinutes": form.slaText(), "questionMinutes": form.Questions} {
-		if text == "" {
+	texts, emptied := map[string]string{}, []string{}
+	for field, name := range map[string]string{
+		"name": "name", "description": "description", "url": "defaultUrl", "sla": "defaultSlaMinutes",
+		"questions": "questionMinutes", "webhook": "webhookUrl",
+	} {
+		r.Named(name, field)
+		switch text := strings.TrimSpace(r.PostFormValue(field)); {
+		case field == "webhook" && text == p.WebhookURL:
+		case text == "" && field != "name" && field != "webhook":
 			emptied = append(emptied, name)
-		} else {
+		default:
 			texts[name] = text
 		}
-	}
-	if form.Webhook != p.WebhookURL {
-		texts["webhookUrl"] = form.Webhook
 	}
 	var problems wire.Problems
 	in, target := input.ProjectUpdate(wire.Form(&problems, texts, emptied...), d.Limits)
@@ -196,16 +180,5 @@ func (d Deps) updateProject(r *ui.Request, p projects.Project) (ui.Answer, error
 	if err == nil {
 		_, at, err = d.Commands.UpdateProject(r.Context(), r.Cause(), p.ID, in)
 	}
-	wrong := ui.Wrongs(err)
-	if wrong == nil {
-		return r.Done(at, err, "/dashboard/projects/"+p.ID)
-	}
-	v, errView := d.projectView(r)
-	if errView != nil {
-		return ui.Answer{}, errView
-	}
-	v.Form, v.Wrong = form, wrong
-	v.Errors = ui.Sentences(wrong, "name", "The name", "description", "The description", "defaultUrl", "The address",
-		"defaultSlaMinutes", "The time limit", "questionMinutes", "The minutes of a question", "webhookUrl", "The webhook's address")
-	return ui.Answer{Template: "project", Title: v.Name, View: v, Status: 422}, nil
+	return r.Done(at, err, "/dashboard/projects/"+p.ID)
 }

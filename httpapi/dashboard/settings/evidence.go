@@ -27,7 +27,6 @@ type evidenceView struct {
 	Form     evidenceForm
 	Estimate *evidence.Usage // the effect of the form's days; nil: not asked for
 	Job      string          // the job for which a hold is asked
-	Errors   []string
 	MayEdit  bool
 }
 
@@ -156,6 +155,8 @@ func keepForm(r *ui.Request) (form evidenceForm, change retention.Change, err er
 			body[name] = text
 		}
 	}
+	r.Named(retention.EvidenceDays, "evidence")
+	r.Named(retention.RecordingsDays, "recordings")
 	o := ui.Object(body)
 	change = input.Retention(o)
 	return form, change, o.Problems.Err()
@@ -163,16 +164,15 @@ func keepForm(r *ui.Request) (form evidenceForm, change retention.Change, err er
 
 // estimateEvidence shows the evidence that would go, before anything is saved.
 func (d Deps) estimateEvidence(r *ui.Request) (ui.Answer, error) {
-	form, change, wrong := keepForm(r)
+	form, change, err := keepForm(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
 	v, err := d.evidenceView(r)
 	if err != nil {
 		return ui.Answer{}, err
 	}
 	v.Form = form
-	if v.Errors = ui.Sentences(ui.Wrongs(wrong), retention.EvidenceDays, "The days for evidence", retention.RecordingsDays,
-		"The days for recordings"); len(v.Errors) > 0 {
-		return ui.Answer{Template: "evidence", Title: "Evidence", View: v, Status: ui.StatusOf(domain.KindInvalid)}, nil
-	}
 	if form.Project != "" {
 		p, err := d.Reads.Projects.Get(r.Context(), r.Account.ID, form.Project)
 		if err != nil {
