@@ -100,6 +100,16 @@ func TestAnOwnersFirstTest(t *testing.T) {
 	if first := again.Checklist[0]; first.Origin == "" || first.Description != c.Checklist[0].Description {
 		t.Errorf("the retest begins with %+v", first)
 	}
+
+	// The first report says that its failure passes again.
+	for i := range again.Checklist {
+		again.checks(i, job.ItemPass, "")
+	}
+	again.completes("It works.")
+	tab.Open(w.Origin + "/dashboard/jobs/" + id)
+	tab.WaitText("Passed again")
+	tab.WaitText("A newer test of the project exists")
+	tab.Shot("story-7-passed-again")
 }
 
 // equalsReload holds the page as it is now against what a reload shows.

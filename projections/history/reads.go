@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -204,6 +205,41 @@ type Failing struct {
 // critical failures first. At most limit failures of each are counted.
 func (q *Reads) Failing(ctx context.Context, accountID string, projectIDs []string, limit int) ([]Failing, error) {
 	return pgpool.List[Failing](ctx, q.db, "the projects with open failures", failingSQL, accountID, pq.Array(projectIDs), limit)
+}
+
+const passedAgainSQL = `
+SELECT i.key, i.last_passed_at
+FROM readmodel.history_items i
+WHERE i.account_id = $1
+  AND i.project_id = $2
+  AND i.key = ANY($3)
+  AND NOT i.open
+  AND i.last_passed_at > $4`
+
+// PassedAgain is an item's latest pass.
+type PassedAgain struct {
+	Key string    `json:"key"`
+	At  time.Time `json:"last_passed_at"`
+}
+
+// PassedAgain gives those of the keys whose items have passed after the moment, and do not
+// fail now.
+func (q *Reads) PassedAgain(ctx context.Context, accountID, projectID string, keys []string, after time.Time) ([]PassedAgain, error) {
+	return pgpool.List[PassedAgain](ctx, q.db, "what passes again", passedAgainSQL, accountID, projectID, pq.Array(keys), after)
+}
+
+const newestTestSQL = `
+SELECT job_id
+FROM readmodel.history_tests
+WHERE account_id = $1
+  AND project_id = $2
+ORDER BY n DESC
+LIMIT 1`
+
+// NewestTest is the project's latest completed job.
+func (q *Reads) NewestTest(ctx context.Context, accountID, projectID string) (jobID string, err error) {
+	found, err := pgpool.List[string](ctx, q.db, "the newest test", newestTestSQL, accountID, projectID)
+	return strings.Join(found, ""), err
 }
 
 const knownKeysSQL = `

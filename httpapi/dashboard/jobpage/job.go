@@ -3,6 +3,7 @@ package jobpage
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,6 +69,7 @@ type jobView struct {
 	Shares      []shareLine
 	NewShare    string // the link, shown once
 	Shared      bool   // the page was opened by such a link
+	Newer       string // the project's latest completed job, if it is another one
 
 	gone map[string]*retention.Gone // evidence that is kept no longer
 }
@@ -78,6 +80,8 @@ type itemView struct {
 	Shots   []*shot
 	Fixable bool
 	Bug     job.Bug // the analysis of the failure
+	// PassedAt is the item's latest pass in a later test; nil: it has none, or fails again.
+	PassedAt *time.Time
 }
 
 // Unfolded are the items that are shown at once. In a report with failures or skips these
@@ -212,6 +216,9 @@ func (d Deps) jobView(ctx context.Context, j jobs.Job, base string) (v jobView, 
 			return slices.Index(order, a.Status) - slices.Index(order, b.Status)
 		})
 	}
+	if err := d.lookAtLater(ctx, &v); err != nil {
+		return v, err
+	}
 	v.explain()
 	v.count(items)
 	now, err := d.Commands.AccountTime(ctx, command.Cause{AccountID: j.AccountID, Sandbox: j.Sandbox})
@@ -282,6 +289,29 @@ func (d Deps) lookAtProject(ctx context.Context, v *jobView) (fixable map[string
 		}
 	}
 	return fixable, nil
+}
+
+// lookAtLater finds what the project's later tests say of the report's failures.
+func (d Deps) lookAtLater(ctx context.Context, v *jobView) error {
+	if v.Report == nil || v.ProjectID == "" {
+		return nil
+	}
+	newest, err := d.Reads.History.NewestTest(ctx, v.AccountID, v.ProjectID)
+	if err != nil || newest == v.ID {
+		return err
+	}
+	v.Newer = newest
+	failed := map[string]*itemView{}
+	for i := range v.Items {
+		if v.Items[i].Status == job.ItemFail {
+			failed[v.Items[i].Key] = &v.Items[i]
+		}
+	}
+	again, err := d.Reads.History.PassedAgain(ctx, v.AccountID, v.ProjectID, slices.Collect(maps.Keys(failed)), v.Report.CreatedAt)
+	for _, one := range again {
+		failed[one.Key].PassedAt = &one.At
+	}
+	return err
 }
 
 func (v *jobView) count(items []job.ReportItem) {
