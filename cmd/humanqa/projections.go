@@ -112,9 +112,9 @@ func listProjections(ctx context.Context, core *service.Core, head domain.Positi
 	for _, s := range all {
 		s.Foreign = !slices.Contains(following(), s.Name)
 		l := listedProjection{
-			Name: s.Name, Version: s.Version, Generation: s.Generation, Status: string(s.State), Serving: s.Serving,
+			Name: s.Name, Version: s.Version, Generation: s.Number, Status: string(s.State), Serving: s.Serving,
 			Position: s.Position.String(), Lag: behind(s.Position, head),
-			Applied: s.Applied, Unknown: s.Unknown, Skipped: s.Skipped, UpdatedAt: s.UpdatedAt, Owner: s.Owner,
+			Applied: s.Applied, Unknown: s.Unknown, Skipped: s.Skipped, UpdatedAt: s.UpdatedAt.UTC(), Owner: s.Owner,
 		}
 		if l.Lag > 0 {
 			late, err := core.Log.Late(ctx, s.Position, !s.Started, core.Clock.Now())

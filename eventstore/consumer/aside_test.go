@@ -105,7 +105,7 @@ func TestARebuildSetsAsideWhatTheServingRowsDo(t *testing.T) {
 	a := setupAside(t)
 	must.NoError(t, a.Sup.RebuildAll(a.Ctx(), []string{"access"}, nil))
 	a.shows("[k2]", "[k1 k4]")
-	if s := a.Status("access"); s.Generation != 2 || len(s.SetAside) != 1 || s.SetAside[0].Position != a.bad {
+	if s := a.Status("access"); s.Number != 2 || len(s.SetAside) != 1 || s.SetAside[0].Position != a.bad {
 		t.Errorf("got %+v", s)
 	}
 	a.Sound(a.Sup, "access")
@@ -128,7 +128,7 @@ func TestAnEventThatWasSetAsideIsSkippedAndItsStreamGoesOn(t *testing.T) {
 	if skips, err := generation.Skips(a.Ctx(), a.DB, "access"); err != nil || len(skips) != 1 || skips[0].Position != a.bad || skips[0].Detail == "" {
 		t.Errorf("skips: %+v, %v", skips, err)
 	}
-	a.Eventually("the rows are built anew, in the log's order", func() bool { return a.Status("access").Generation == 2 })
+	a.Eventually("the rows are built anew, in the log's order", func() bool { return a.Status("access").Number == 2 })
 	a.Sound(a.Sup, "access")
 }
 
@@ -251,7 +251,7 @@ func TestWhatWasSetAsideIsAppliedOnceThatCanBeDone(t *testing.T) {
 			}
 			for _, name := range []string{"jobs", "timers"} {
 				w.Eventually(name+" has applied it", func() bool { return len(w.asideOf(name)) == 0 })
-				w.Eventually(name+" is built anew, in the log's order", func() bool { return w.Status(name).Generation > 1 })
+				w.Eventually(name+" is built anew, in the log's order", func() bool { return w.Status(name).Number > 1 })
 			}
 			if got := w.statusOfBad(); got != "completed" {
 				t.Errorf("the job is %s", got)

@@ -174,7 +174,7 @@ func TestARebuildGoesOnWhereItWasStopped(t *testing.T) {
 		t.Errorf("the build went on behind %+v", first)
 	}
 	w.Sound(operator, "jobs")
-	if s := w.Status("jobs"); s.Version != (jobsNext{jobs.Projector}).Version() || s.Generation != 2 {
+	if s := w.Status("jobs"); s.Version != (jobsNext{jobs.Projector}).Version() || s.Number != 2 {
 		t.Errorf("got %+v", s)
 	}
 }
@@ -186,7 +186,7 @@ func TestARebuildCanBeOrderedFromAnotherProcess(t *testing.T) {
 	must.NoError(t, generation.RequestRebuild(w.Ctx(), w.DB, "credits"))
 	must.NoError(t, generation.RequestRebuild(w.Ctx(), w.DB, "credits"))
 	w.Run(w.Sup) // on an empty log: zero events is a normal case
-	w.Eventually("generation 2 serves", func() bool { return w.Status("credits").Generation == 2 })
+	w.Eventually("generation 2 serves", func() bool { return w.Status("credits").Number == 2 })
 	w.Eventually("the old generation is dropped", func() bool {
 		return w.Count("SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = 'credits_v1_g1'") == 0
 	})

@@ -20,16 +20,12 @@ const stallAfter = 10 * time.Second
 
 // Status is the state of one generation of a projection.
 type Status struct {
-	Name    string
-	Version int
+	generation.Generation
+
 	// Code is the version of this binary's code; 0 where that is not known.
-	Code       int
-	Generation int
-	Schema     string
-	State      generation.State
-	Serving    bool
-	Started    bool            // it has seen an event
-	Position   domain.Position // of the last event seen
+	Code     int
+	Started  bool            // it has seen an event
+	Position domain.Position // of the last event seen
 	// Lag is how far the log's end lies ahead, in positions: in events on the
 	// embedded node, in bytes on an original server, so it is no
 	// measure of lateness. 0 when the log's end is not known.
@@ -37,11 +33,6 @@ type Status struct {
 	// Ahead says that the log ends before the checkpoint. For a moment that can be
 	// because the two are read one after the other; if it stays, the log has lost its tail.
 	Ahead   bool
-	Applied int64
-	Unknown int64 // events of types that the binary did not know
-	Skipped int64 // events passed over by an operator's word
-	// Owner runs it: machine:process/id. Empty: no process does right now.
-	Owner   string
 	Failure *generation.Failure // nil while the line runs
 	// SetAside lists the streams that the generation goes on without.
 	SetAside []SetAside
@@ -51,11 +42,8 @@ type Status struct {
 	// Foreign says that this binary has no code of that name: another binary has written the
 	// rows, and this one does not need them.
 	Foreign bool
-	// Obstacle is the reason why a built generation cannot serve yet.
-	Obstacle string
 	// Stalled is how long the generation has been at one place that is not the log's end.
-	Stalled   time.Duration
-	UpdatedAt time.Time
+	Stalled time.Duration
 }
 
 // older says that older code than this binary's has written the serving rows.
@@ -137,7 +125,7 @@ func List(ctx context.Context, db *sqlx.DB) ([]Status, error) {
 func tellAside(ctx context.Context, db *sqlx.DB, list []Status) error {
 	aside, err := listAside(ctx, db)
 	for i, s := range list {
-		list[i].SetAside = aside[generationKey(s.Name, s.Generation)]
+		list[i].SetAside = aside[generationKey(s.Name, s.Number)]
 	}
 	return err
 }
@@ -161,13 +149,7 @@ func statuses(all []generation.Generation) []Status {
 			continue
 		}
 		at := g.Checkpoint()
-		status := Status{
-			Name: g.Name, Version: g.Version, Generation: g.Number, Schema: g.Schema, State: g.State,
-			Serving: g.Serving, Started: !at.Start, Position: at.Position,
-			Applied: g.Applied, Unknown: g.Unknown, Skipped: g.Skipped,
-			Owner: g.Owner, Failure: g.Failure(), Obstacle: g.Obstacle, UpdatedAt: g.UpdatedAt.UTC(),
-		}
-		list = append(list, status)
+		list = append(list, Status{Generation: g, Started: !at.Start, Position: at.Position, Failure: g.Failure()})
 	}
 	return list
 }

@@ -119,7 +119,7 @@ func TestARebuildKeepsRightsAndViewsOfOthers(t *testing.T) {
 			w.works(reader)
 			service := w.Service(w.Log, next)
 			must.NoError(t, service.RebuildAll(w.Ctx(), []string{"tallies"}, nil))
-			if s := w.Status("tallies"); s.Generation != 2 || s.Obstacle != "" {
+			if s := w.Status("tallies"); s.Number != 2 || s.Obstacle != "" {
 				t.Errorf("got %+v", s)
 			}
 			if n := w.Count("SELECT count(*) FROM information_schema.columns WHERE table_schema = 'readmodel' AND table_name = 'tallies'"); n != strings.Count(next.columns, ",")+1 {
@@ -180,7 +180,7 @@ func TestWhatIsInTheWayOfARebuildIsNamed(t *testing.T) {
 			w.Eventually("the new rows stay up to date meanwhile", func() bool { return w.building().Position == w.Log.Head() })
 			w.Exec(test.clear)
 			must.NoError(t, <-ended)
-			if s := w.Status("tallies"); s.Generation != 2 || s.Obstacle != "" {
+			if s := w.Status("tallies"); s.Number != 2 || s.Obstacle != "" {
 				t.Errorf("got %+v", s)
 			}
 		})

@@ -2,9 +2,7 @@ package generation
 
 import (
 	"context"
-	"database/sql"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -38,9 +36,9 @@ type Generation struct {
 	Commit          int64      `db:"commit_position"`
 	Prepare         int64      `db:"prepare_position"`
 	Applied         int64      `db:"applied"`
-	Unknown         int64      `db:"unknown"`
-	Skipped         int64      `db:"skipped"`
-	Owner           string     `db:"owner"`            // empty: no process runs it
+	Unknown         int64      `db:"unknown"`          // events of types that the binary did not know
+	Skipped         int64      `db:"skipped"`          // events passed over by an operator's word
+	Owner           string     `db:"owner"`            // machine:process/id; empty: no process runs it
 	FencingToken    int64      `db:"epoch"`            // goes up with every owner
 	FailureCategory Category   `db:"failure_category"` // empty: it never stopped
 	FailureCommit   int64      `db:"failure_commit"`
@@ -48,7 +46,7 @@ type Generation struct {
 	FailureDetail   string     `db:"failure_detail"`
 	FailureAttempts int        `db:"failure_attempts"`
 	FailedAt        *time.Time `db:"failed_at"`
-	Obstacle        string     `db:"obstacle"`
+	Obstacle        string     `db:"obstacle"` // why it cannot serve although it is built
 	UpdatedAt       time.Time  `db:"updated_at"`
 }
 
@@ -210,17 +208,11 @@ ORDER BY name, generation`
 // Acquire takes the lease; nil means that another process has it, or that there
 // is nothing to run (stopped, retired, gone).
 func Acquire(ctx context.Context, db *sqlx.DB, g Generation, owner string, length time.Duration) (*Lease, error) {
-	l := &Lease{Owner: owner}
-	err := db.GetContext(ctx, &l.Gen, acquireSQL, g.Name, g.Number, owner, length.Seconds())
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("take the lease of %s: %w", g.Schema, err)
+	taken, free, err := pgpool.Find[Generation](ctx, db, "the lease of "+g.Schema, acquireSQL, g.Name, g.Number, owner, length.Seconds())
+	if err != nil || !free {
+		return nil, err
 	}
-	l.Stored = l.Gen.Checkpoint()
-	l.Seen = l.Stored
-	return l, nil
+	return &Lease{Gen: taken, Owner: owner, Stored: taken.Checkpoint(), Seen: taken.Checkpoint()}, nil
 }
 
 // Advance moves the stored checkpoint, and renews the lease. It sends news, unless

@@ -220,9 +220,9 @@ func TestASettledTimerStaysSettledUntilALaterEventSetsItAgain(t *testing.T) {
 	w.wantDue(slas, time.Minute)
 
 	t.Run("also when the timers are rebuilt", func(t *testing.T) {
-		before := w.Status("timers").Generation
+		before := w.Status("timers").Number
 		must.NoError(t, w.Sup.RebuildAll(w.Ctx(), []string{"timers"}, func(consumer.Progress) {}))
-		w.Eventually("the rebuild serves", func() bool { return w.Status("timers").Generation > before })
+		w.Eventually("the rebuild serves", func() bool { return w.Status("timers").Number > before })
 		w.reachTimers()
 		if n := w.Count("SELECT count(*) FROM readmodel.timers WHERE kind = $1", slas); n != 1 {
 			t.Fatalf("%d timers were rebuilt, want 1", n)
