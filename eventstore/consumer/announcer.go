@@ -16,7 +16,7 @@ func (s *Supervisor) AwaitReads(ctx context.Context, position domain.Position) e
 	short, cancel := context.WithTimeout(ctx, s.limits.Reads)
 	defer cancel()
 	for {
-		err := s.tracker.awaitWaiter(short, s.tracker.registerWaiter(position, s.tracker.isAwaited), position)
+		err := s.tracker.await(short, position, s.tracker.isAwaited)
 		var stopped *StoppedError
 		var late *lateError
 		var behind []string

@@ -171,7 +171,7 @@ func (t *progressTracker) notifyWaiters(one *progress) {
 
 // waitFor blocks until every projection that is not lazy has seen the position.
 func (t *progressTracker) waitFor(ctx context.Context, position domain.Position) error {
-	return t.awaitWaiter(ctx, t.registerWaiter(position, isPrompt), position)
+	return t.await(ctx, position, isPrompt)
 }
 
 // isPrompt says that every write waits for the projection.
@@ -185,9 +185,7 @@ func (t *progressTracker) waitForShown(ctx context.Context, name string) error {
 			return err
 		}
 	}
-	shown := t.furthestShown()
-	w := t.registerWaiter(shown, func(other string, _ *progress) bool { return other == name })
-	return t.awaitWaiter(ctx, w, shown)
+	return t.await(ctx, t.furthestShown(), func(other string, _ *progress) bool { return other == name })
 }
 
 // shown is the least position of the projections that are not lazy. One that has nothing to
@@ -238,8 +236,9 @@ func (t *progressTracker) runsElsewhere(name string) bool {
 	return false
 }
 
-// awaitWaiter blocks until the waiter, if there is one, is done.
-func (t *progressTracker) awaitWaiter(ctx context.Context, w *waiter, position domain.Position) error {
+// await blocks until the projections that are meant show the position.
+func (t *progressTracker) await(ctx context.Context, position domain.Position, isMeant func(string, *progress) bool) error {
+	w := t.registerWaiter(position, isMeant)
 	if w == nil {
 		return nil
 	}
@@ -248,7 +247,7 @@ func (t *progressTracker) awaitWaiter(ctx context.Context, w *waiter, position d
 	case err := <-w.done:
 		return err
 	case <-ctx.Done():
-		return t.timeoutError(ctx, w, position)
+		return t.timeoutError(ctx, w)
 	case <-t.poller:
 	}
 	defer func() { t.poller <- struct{}{} }()
@@ -273,7 +272,7 @@ func (t *progressTracker) awaitWaiter(ctx context.Context, w *waiter, position d
 		case err := <-w.done:
 			return err
 		case <-ctx.Done():
-			return t.timeoutError(ctx, w, position)
+			return t.timeoutError(ctx, w)
 		case <-t.woken:
 		case <-tick.C:
 		}
@@ -361,10 +360,10 @@ func (t *progressTracker) removeWaiter(w *waiter) {
 }
 
 // timeoutError says which projections are behind.
-func (t *progressTracker) timeoutError(ctx context.Context, w *waiter, position domain.Position) error {
+func (t *progressTracker) timeoutError(ctx context.Context, w *waiter) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	behind := &lateError{position: position, err: ctx.Err()}
+	behind := &lateError{position: w.position, err: ctx.Err()}
 	for name, one := range t.each {
 		if _, waits := one.waiters[w]; waits {
 			behind.names = append(behind.names, name)
