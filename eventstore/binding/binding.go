@@ -278,13 +278,10 @@ func (b *Binding) nameLog(ctx context.Context) (is logIdentity, err error) {
 			return logIdentity{}, err
 		}
 	}
-	id, now := uuid.New(), b.now().UTC().Truncate(time.Millisecond)
-	_, err = b.log.Append(ctx, origin.Stream, domain.NoStream, []domain.NewEvent{{
-		ID: id, Event: &origin.Named{LogID: id.String(), At: now, AuditKey: key},
-		Meta: domain.Metadata{CommandID: id, CorrelationID: id.String(), Actor: "service", Time: now},
-	}})
+	named := &origin.Named{LogID: uuid.NewString(), At: b.now().UTC().Truncate(time.Millisecond), AuditKey: key}
+	err = b.append(ctx, domain.NoStream, "service", named)
 	if err != nil && !errors.Is(err, domain.ErrWrongRevision) { // another process was first
-		return logIdentity{}, fmt.Errorf("give the log a name: %w", err)
+		return logIdentity{}, err
 	}
 	return identityOf(ctx, b.log)
 }
