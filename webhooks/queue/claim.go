@@ -223,7 +223,10 @@ func (q *Queue) claim(ctx context.Context, tx *sqlx.Tx, limit int, use accountUs
 			return nil, 0, fmt.Errorf("lease due deliveries: %w", err)
 		}
 	}
-	full = use.withBatch(batch).fullAccounts(limit - len(batch))
+	for _, d := range batch {
+		use[d.AccountID]++
+	}
+	full = use.fullAccounts(limit - len(batch))
 	q.short = len(batch) == limit || len(full) > 0
 	if len(batch) == limit {
 		return batch, -1, nil

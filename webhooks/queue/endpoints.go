@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -32,15 +33,14 @@ func concludeEndpoints(
 	ctx context.Context, tx *sqlx.Tx, caps Caps, batch []Outcome, now map[string]webhooks.EndpointRow,
 ) (s Settlement, err error) {
 	causes := map[string]string{} // deliveries that failed for good, by project
-	for _, o := range batch {
-		if _, known := causes[o.ProjectID]; o.Result == Exhausted && now[o.ProjectID].Enabled && !known {
-			causes[o.ProjectID] = o.ID
-		}
-	}
 	after := map[string]webhooks.EndpointRow{}
 	for _, o := range batch {
-		if e, known := now[o.ProjectID]; known {
+		e, known := now[o.ProjectID]
+		if known {
 			after[o.ProjectID] = e
+		}
+		if o.Result == Exhausted && e.Enabled {
+			causes[o.ProjectID] = cmp.Or(causes[o.ProjectID], o.ID)
 		}
 	}
 	caps.adjustCaps(after, batch)

@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"maps"
 	"time"
 
 	"humanqa/webhooks"
@@ -89,16 +88,6 @@ func (u accountUse) fullAccounts(free int) []string {
 		}
 	}
 	return full
-}
-
-// withBatch is the use with the places of a batch added.
-func (u accountUse) withBatch(batch []Delivery) accountUse {
-	with := accountUse{}
-	maps.Copy(with, u)
-	for _, c := range batch {
-		with[c.AccountID]++
-	}
-	return with
 }
 
 // sooner is the shorter of two durations; a negative one means never.
