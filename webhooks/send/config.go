@@ -53,10 +53,6 @@ type Config struct {
 	Retries []time.Duration
 	// Poll bounds how late the dispatcher notices work without a notification (15 s).
 	Poll time.Duration
-	// Keep is how long delivered and dropped deliveries stay (30 days); PurgeEvery is the
-	// time between two purges (1 h).
-	Keep       time.Duration
-	PurgeEvery time.Duration
 }
 
 func (c Config) withDefaults() Config {
@@ -67,8 +63,6 @@ func (c Config) withDefaults() Config {
 	c.Lease = cmp.Or(c.Lease, c.Timeout+5*time.Second)
 	c.Drain = cmp.Or(c.Drain, 3*time.Second)
 	c.Poll = cmp.Or(c.Poll, 15*time.Second)
-	c.Keep = cmp.Or(c.Keep, 30*24*time.Hour)
-	c.PurgeEvery = cmp.Or(c.PurgeEvery, time.Hour)
 	if c.Log == nil {
 		quiet := logrus.New()
 		quiet.SetOutput(io.Discard)

@@ -80,7 +80,7 @@ func (d *Dispatcher) Run(ctx context.Context) (err error) {
 	}
 	var beside sync.WaitGroup
 	beside.Go(func() { reportLoop(ctx, d.queue, d.report, d.reportDue, d.cfg) })
-	beside.Go(func() { purgeLoop(ctx, d.queue, d.cfg) })
+	beside.Go(func() { purgeLoop(ctx, d.queue, d.cfg.Log) })
 	defer beside.Wait()
 	working, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
