@@ -58,31 +58,45 @@ func (*Subscriber) Handles() []string {
 
 // Prepare implements consumer.Preparer.
 func (s *Subscriber) Prepare(ctx context.Context, batch []domain.Recorded) (write consumer.Write, done int, err error) {
-	found, done, err := s.collect(ctx, batch)
-	if err != nil && done == 0 {
-		return nil, 0, err
-	}
-	accounts := make([]string, len(found))
-	for i, n := range found {
-		accounts[i] = n.AccountID
+	var (
+		told       []found
+		accounts   []string
+		erased     []string
+		erasedJobs []domain.Recorded
+	)
+	for _, r := range batch {
+		n, tells, failed := s.notice(ctx, r)
+		if failed != nil {
+			err = fmt.Errorf("%s in %s: %w", r.Type, r.Stream, failed)
+			break
+		}
+		if tells {
+			told, accounts = append(told, n), append(accounts, n.AccountID)
+		}
+		switch r.Event.(type) {
+		case *account.ErasureFinished:
+			erased = append(erased, r.StreamID())
+		case *job.Erased:
+			erasedJobs = append(erasedJobs, r)
+		}
+		done++
 	}
 	var list []mail.Notice
-	if len(found) > 0 {
+	if len(told) > 0 {
 		listen, failed := mail.Listeners(ctx, s.db, accounts)
 		if failed != nil {
 			return nil, 0, failed
 		}
-		for _, n := range found {
+		for _, n := range told {
 			if !listen[n.AccountID] {
 				continue
 			}
-			if n.Project, failed = s.projectOf(ctx, n); failed != nil {
-				return nil, 0, failed
+			if n.Project, failed = s.about.Project(ctx, n.projectID); failed != nil {
+				return nil, 0, fmt.Errorf("read the name of project %s: %w", n.projectID, failed)
 			}
 			list = append(list, n.Notice)
 		}
 	}
-	erased, erasedJobs := erasedIn(batch[:done])
 	for _, r := range erasedJobs {
 		s.about.Forget(r.Stream)
 	}
@@ -112,41 +126,6 @@ func (s *Subscriber) Prepare(ctx context.Context, batch []domain.Recorded) (writ
 type found struct {
 	mail.Notice
 	projectID string
-}
-
-func (s *Subscriber) projectOf(ctx context.Context, n found) (string, error) {
-	name, err := s.about.Project(ctx, n.projectID)
-	if err != nil {
-		return "", fmt.Errorf("read the name of project %s: %w", n.projectID, err)
-	}
-	return name, nil
-}
-
-// collect makes notices of the events up to the first one that fails.
-func (s *Subscriber) collect(ctx context.Context, batch []domain.Recorded) (list []found, done int, err error) {
-	for _, r := range batch {
-		n, tells, err := s.notice(ctx, r)
-		if err != nil {
-			return list, done, fmt.Errorf("%s in %s: %w", r.Type, r.Stream, err)
-		}
-		if tells {
-			list = append(list, n)
-		}
-		done++
-	}
-	return list, done, nil
-}
-
-func erasedIn(batch []domain.Recorded) (accounts []string, jobs []domain.Recorded) {
-	for _, r := range batch {
-		switch r.Event.(type) {
-		case *account.ErasureFinished:
-			accounts = append(accounts, r.StreamID())
-		case *job.Erased:
-			jobs = append(jobs, r)
-		}
-	}
-	return accounts, jobs
 }
 
 // notice makes a notice of an event; tells is false if the event needs none.
