@@ -46,7 +46,7 @@ func readHosted(o wire.Object, l *Limits) (command.HostedTest, Target) {
 	}
 	in.Type, in.TypeEcho = readHostedType(o, "jobType")
 	o.Check("webhookUrl", in.Webhook.URL, l.webhookURL)
-	in.Host, in.HostedApp = host.Of(in.URL), l.hostedDomains.Hosts(in.URL)
+	in.Host, in.HostedApp = host.Of(in.URL), l.HostedDomains.Hosts(in.URL)
 	return in, CheckTarget(o.Problems, o.Path+"url", in.URL, in.Type)
 }
 

@@ -34,26 +34,18 @@ type Settings struct {
 // Limits are the checks of readers beside lengths: which URLs may be tested, and where
 // webhooks may go.
 type Limits struct {
-	WebhookAllow   guard.Allow
-	targets        guard.Targets
-	privateTargets bool
-	hostedDomains  hosting.Domains
-	pools          *pools.Reads
-	lookups        *resolver
+	Settings
+
+	pools   *pools.Reads
+	lookups *resolver
 }
 
 func NewLimits(s Settings, own *pools.Reads) *Limits {
 	if s.HostedDomains == nil {
 		s.HostedDomains = hosting.Known()
 	}
-	return &Limits{
-		WebhookAllow: s.WebhookAllow, targets: s.Targets, privateTargets: s.PrivateTargets, hostedDomains: s.HostedDomains,
-		pools: own, lookups: &resolver{resolve: s.Resolve, names: map[string]*lookup{}},
-	}
+	return &Limits{Settings: s, pools: own, lookups: &resolver{resolve: s.Resolve, names: map[string]*lookup{}}}
 }
-
-// HostedApp says that the URL is that of an app on a platform.
-func (l *Limits) HostedApp(url string) bool { return l.hostedDomains.Hosts(url) }
 
 // Target is a URL under test that was read; zero: there is none, or it was refused.
 type Target struct {
@@ -96,9 +88,9 @@ func CheckTarget(p *wire.Problems, path, raw string, t job.Type) Target {
 func (l *Limits) refuse(
 	ctx context.Context, accountID string, sandbox bool, p *wire.Problems, targets []Target, note func(Target),
 ) error {
-	reached := sandbox || l.privateTargets
+	reached := sandbox || l.PrivateTargets
 	for _, t := range targets {
-		if t.private == nil || guard.TargetURL(t.url, l.targets) == nil {
+		if t.private == nil || guard.TargetURL(t.url, l.Targets) == nil {
 			continue
 		}
 		if !t.review && !reached {
@@ -148,8 +140,8 @@ func (l *Limits) Unresolved(ctx context.Context, targets ...Target) []domain.Det
 	return l.lookUp(targets)(ctx)
 }
 
-// lookUp begins to look up the hosts under test. What it gives waits a moment, and warns of
-// those that have no address.
+// lookUp begins to look up the hosts under test. The function that it gives waits a moment,
+// and warns of those that have no address.
 func (l *Limits) lookUp(targets []Target) func(context.Context) []domain.Detail {
 	begun := wire.List(targets, func(t Target) *lookup { return l.lookups.startLookup(guard.TargetName(t.url)) })
 	return func(ctx context.Context) (warnings []domain.Detail) {

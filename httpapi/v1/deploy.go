@@ -83,6 +83,6 @@ func (a *Handlers) deployedURL(ctx context.Context, c wire.Caller, test *command
 			return err
 		}
 	}
-	test.Host, test.HostedApp = host.Of(test.URL), a.Limits.HostedApp(test.URL)
+	test.Host, test.HostedApp = host.Of(test.URL), a.Limits.HostedDomains.Hosts(test.URL)
 	return nil
 }
