@@ -22,7 +22,8 @@ const (
 	KindRateLimited
 	KindUnavailable
 	KindMethod
-	KindGone // it existed, and will never exist again
+	KindGone     // it existed, and will never exist again
+	KindEncoding // the body has an encoding that is not read
 )
 
 // Code is a stable machine-readable error code (specification, "Errors").

@@ -72,7 +72,9 @@ func TestAnAccountTakesItsDataAway(t *testing.T) {
 	equal(t, s.export(key, "jobs?since=2999-01-01").Body.Len(), 0)
 	equal(t, s.call(key, "GET", "/v1/exports/jobs?since=x&format=xls", "").paths(), []string{"format", "since"})
 	s.call(key, "GET", "/v1/exports/keys", "").refused(http.StatusNotFound, domain.CodeNotFound)
-
+	for path, marked := range map[string]bool{"format=csv": false, "format=csv&bom=1": true, "format=ndjson&bom=1": false} {
+		equal(t, strings.HasPrefix(s.export(key, "jobs?"+path).Body.String(), "\ufeff"), marked)
+	}
 }
 
 // An account's own events are rows with a position to count with and data to look

@@ -38,6 +38,9 @@ func (a *API) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 		r.Request = hr
 	}
 	r.Log = tracing.Log(hr.Context(), a.Log).WithFields(logrus.Fields{"requestId": r.ID, "method": method, "route": r.RouteName()})
+	if r.Route != nil && r.Route.Method == http.MethodGet {
+		w, r.Request = wire.AsGet(w, hr)
+	}
 	h := w.Header()
 	h.Set(wire.RequestIDHeader, r.ID)
 	h.Set("X-Content-Type-Options", "nosniff")

@@ -28,6 +28,7 @@ func (a *API) publicRoutes() []wire.Route {
 		{Method: "GET", Pattern: "/v1/openapi.json", Audience: wire.Public, Handle: served(document30)},
 		{Method: "GET", Pattern: "/v1/openapi-3.1.json", Audience: wire.Public, Handle: served(document31)},
 		{Method: "GET", Pattern: "/docs", Audience: wire.Public, Handle: a.docs},
+		{Method: "GET", Pattern: "/docs.md", Audience: wire.Public, Handle: served(openapi.Markdown)},
 		{Method: "GET", Pattern: "/docs/{file}", Audience: wire.Public, Handle: a.docsFile},
 		{Method: "GET", Pattern: "/llms.txt", Audience: wire.Public, Handle: a.llms},
 		{Method: "GET", Pattern: "/llms-full.txt", Audience: wire.Public, Handle: served(openapi.LLMsFull)},
@@ -62,6 +63,11 @@ func newTable(rows []wire.Route) table {
 		t.patterns[row.Pattern][row.Method] = row
 		if row.Past {
 			t.past = append(t.past, row.Pattern)
+		}
+	}
+	for _, methods := range t.patterns {
+		if get := methods[http.MethodGet]; get != nil && methods[http.MethodHead] == nil {
+			methods[http.MethodHead] = get
 		}
 	}
 	return t

@@ -2,7 +2,6 @@ package input
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	"humanqa/domain/command"
@@ -12,11 +11,7 @@ import (
 
 // readVerdict reads the required status of an item.
 func readVerdict(o wire.Object, name string, values ...job.ItemStatus) string {
-	s := o.Required(name, wire.MaxWord)
-	if strings.TrimSpace(s) != "" && !slices.Contains(wire.Words(values), s) {
-		o.Wrong(name, "must be %s", wire.OneOfWords(wire.Words(values)))
-	}
-	return s
+	return o.RequiredOneOf(name, wire.Words(values)...)
 }
 
 // checkSkipReason: a skip carries a reason, nothing else does.

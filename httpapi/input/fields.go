@@ -83,9 +83,11 @@ func readEventNames(o wire.Object, name string) *[]string {
 		return nil
 	}
 	for i, n := range *names {
-		if !slices.Contains(subscription.Names(), n) {
+		one, listed := wire.Among(subscription.Names(), n)
+		if !listed {
 			o.Wrong(fmt.Sprintf("%s[%d]", name, i), "must be %s", wire.OneOfWords(subscription.Names()))
 		}
+		(*names)[i] = one
 	}
 	return names
 }

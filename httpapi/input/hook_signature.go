@@ -1,7 +1,6 @@
 package input
 
 import (
-	"slices"
 	"strings"
 
 	"humanqa/domain/project"
@@ -32,10 +31,7 @@ func HookSignature(o wire.Object) *HookSigning {
 	if !ok {
 		return nil
 	}
-	in := &HookSigning{Scheme: c.Required("scheme", wire.MaxWord), Secret: c.Required("secret", maxHookSecret)}
-	if schemes := project.HookSchemes(); in.Scheme != "" && !slices.Contains(schemes, in.Scheme) {
-		c.Wrong("scheme", "must be %s", wire.OneOfWords(schemes))
-	}
+	in := &HookSigning{Scheme: c.RequiredOneOf("scheme", project.HookSchemes()...), Secret: c.Required("secret", maxHookSecret)}
 	if in.Secret != "" && (len(in.Secret) < minHookSecret || !Printable(in.Secret) || strings.TrimSpace(in.Secret) != in.Secret) {
 		c.Wrong("secret", "must be %d to %d printable ASCII characters, as at the platform", minHookSecret, maxHookSecret)
 	}

@@ -79,11 +79,13 @@ func Asked(r *wire.Request, p *wire.Problems) Format {
 }
 
 // accepted is the format that the client prefers. A client that accepts none of
-// ours gets JSON: a report in another format is worth more than a 406.
+// ours gets JSON: a report in another format is worth more than a 406. So does a browser:
+// it takes any XML, but prefers a page.
 func accepted(accept []string) Format {
+	page := wire.Quality(accept, "text/html")
 	best, most := formats[0], 0.0
 	for _, f := range formats {
-		if q := wire.Quality(accept, f.types...); q > most {
+		if q := wire.Quality(accept, f.types...); q > most && q >= page {
 			best, most = f, q
 		}
 	}

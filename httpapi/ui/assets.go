@@ -115,7 +115,5 @@ func (one *asset) send(w http.ResponseWriter, r *http.Request, cache string) {
 		body = one.zipped()
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // the client is gone
-	}
+	_, _ = w.Write(body) // the client is gone
 }

@@ -23,11 +23,12 @@ type Front struct {
 // ServeHTTP gives pages to the site, and all else to the API.
 func (f Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.Settle(r)
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	halted := f.Halted != nil && f.Halted() != nil
 	switch {
 	case f.Site.Serves(r.URL.Path) && !halted:
 		f.Site.ServeHTTP(w, r)
-	case r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html") && !halted:
+	case reads && strings.Contains(r.Header.Get("Accept"), "text/html") && !halted:
 		found := &withoutNotFound{ResponseWriter: w}
 		f.API.ServeHTTP(found, r)
 		if found.nothing { // a person typed the address: the site answers with a page

@@ -129,6 +129,7 @@ func (s *Site) Stop() { s.stop.Do(func() { close(s.stopping) }) }
 
 // ServeHTTP handles every request in the same way.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w, r = wire.AsGet(w, r)
 	secure(w.Header())
 	w.Header().Set(requestIDHeader, uuid.NewString())
 	if there, elsewhere := s.otherName(r); elsewhere {
@@ -218,7 +219,7 @@ func (s *Site) otherName(r *http.Request) (string, bool) {
 		host = r.Host
 	}
 	ip, origin := net.ParseIP(host), Origin(s.BaseURL)
-	if ip == nil || !ip.IsLoopback() || origin == s.BaseURL || r.Method != http.MethodGet && r.Method != http.MethodHead {
+	if ip == nil || !ip.IsLoopback() || origin == s.BaseURL || r.Method != http.MethodGet {
 		return "", false
 	}
 	// A request's target need not begin with a slash: "@" behind this service's name would

@@ -89,7 +89,7 @@ type eventPage struct {
 // accountEvents is GET /v1/events: a page of the account's events, or all of
 // them as they come.
 func (a *Handlers) accountEvents(r *wire.Request) (wire.Answer, error) {
-	if wantsStream(r.Header.Values("Accept")) {
+	if wire.WantsEvents(r.Header.Values("Accept")) {
 		return a.streamEvents(r)
 	}
 	var p wire.Problems
@@ -206,13 +206,6 @@ func (a *Handlers) feedItems(found []events.AccountEvent) (items []json.RawMessa
 		items = append(items, append([]byte(head), body[1:]...))
 	}
 	return items, passedOver, nil
-}
-
-// wantsStream says whether the client names the stream and does not prefer JSON.
-func wantsStream(accept []string) bool {
-	stream := wire.Quality(accept, wire.EventStream)
-	plain := wire.Quality(accept, "application/json")
-	return stream > 0 && stream >= plain && strings.Contains(strings.ToLower(strings.Join(accept, ",")), wire.EventStream)
 }
 
 // openStream asks for one of the key's streams; leave gives it back.

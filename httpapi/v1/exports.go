@@ -43,12 +43,17 @@ const tableTime = 10 * time.Minute
 
 // TableOf answers with rows as they come. It has a place until it ends. A client that
 // reads too slowly is cut off, and so is a table that fails on the way, so that no client
-// takes a part for the whole.
+// takes a part for the whole. With ?bom=1 CSV begins with the mark by which Excel knows UTF-8.
 func (a *Handlers) TableOf(
 	r *wire.Request, f tabular.Format, name string, columns []tabular.Column, rows tabular.Rows,
 ) (wire.Answer, error) {
 	if err := f.Ready(); err != nil {
 		return wire.Answer{}, domain.Unavailable(err).WithHint("this server has no program for the format: take another one")
+	}
+	var p wire.Problems
+	marked := r.Query(&p).OneOf("bom", []string{"1"}) != "" && f == tabular.CSV
+	if err := p.Err(); err != nil {
+		return wire.Answer{}, err
 	}
 	leave, err := a.ExportQuota.Enter("exports", r.Caller.AccountID)
 	if err != nil {
@@ -64,6 +69,9 @@ func (a *Handlers) TableOf(
 			defer cancel()
 			s.Grace = a.ReadGrace
 			out := bufio.NewWriterSize(streamed{s}, streamPart)
+			if marked {
+				_, _ = out.WriteString("\ufeff") // an error stays until Flush
+			}
 			err := f.Write(ctx, out, columns, rows)
 			if err == nil {
 				err = out.Flush()
@@ -138,7 +146,8 @@ func (a *Handlers) getPassRates(r *wire.Request) (wire.Answer, error) {
 		by = strings.Split(text, ",")
 	}
 	for i, dimension := range by {
-		if !slices.Contains(analytics.Dimensions, dimension) || slices.Contains(by[:i], dimension) {
+		var known bool
+		if by[i], known = wire.Among(analytics.Dimensions, dimension); !known || slices.Contains(by[:i], by[i]) {
 			p.Add("by", "must be some of %s, each once, separated by commas", strings.Join(analytics.Dimensions, ", "))
 			break
 		}

@@ -65,6 +65,24 @@ func (a Answer) Send(w http.ResponseWriter) int {
 	return n
 }
 
+// AsGet gives a HEAD to the handlers of GET, so that its answer has the same headers. A
+// stream ends at its first part.
+func AsGet(w http.ResponseWriter, r *http.Request) (http.ResponseWriter, *http.Request) {
+	if r.Method != http.MethodHead {
+		return w, r
+	}
+	get := *r
+	get.Method = http.MethodGet
+	return bodiless{w}, &get
+}
+
+type bodiless struct{ http.ResponseWriter }
+
+func (bodiless) Write([]byte) (int, error) { return 0, http.ErrBodyNotAllowed }
+
+// Unwrap is for http.ResponseController.
+func (w bodiless) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
 // Timestamp is a time as the API writes it: RFC 3339, UTC, Z, milliseconds.
 // Equal instants are equal strings.
 type Timestamp time.Time

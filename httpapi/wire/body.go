@@ -30,10 +30,13 @@ const (
 
 // ReadBody reads the whole body, up to the limit. It runs after the check of the
 // credential and before all parsing. Without a caller it reads nothing: a public route
-// that takes a body reads it itself.
+// that takes a body reads it itself, without its encoding, too.
 func (s *Spool) ReadBody(w http.ResponseWriter, r *http.Request, c Caller) (*Body, error) {
 	if r.ContentLength > MaxBody {
 		return nil, ErrTooLarge
+	}
+	if err := Inflate(r); err != nil {
+		return nil, err
 	}
 	if c.Actor == "" || r.Body == nil || r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return &Body{}, nil

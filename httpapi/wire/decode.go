@@ -202,10 +202,10 @@ func (r *Request) Object(p *Problems) Object {
 	return ParseObject(r.Content, p)
 }
 
-// OptionalObject is Object where an empty body stands for an empty object.
+// OptionalObject is Object where an empty body, and null, stand for an empty object.
 func (r *Request) OptionalObject(p *Problems) Object {
 	r.Read = p
-	if len(bytes.TrimSpace(r.Content)) == 0 {
+	if content := bytes.TrimSpace(r.Content); len(content) == 0 || string(content) == "null" {
 		return ParseObject([]byte("{}"), p)
 	}
 	return ParseObject(r.Content, p)
@@ -215,7 +215,10 @@ func (r *Request) OptionalObject(p *Problems) Object {
 // until a reader asks for them, so that a field without a reader costs no memory.
 func ParseObject(body []byte, p *Problems) Object {
 	o := Object{Problems: p}
+	body = bytes.TrimPrefix(body, []byte("\ufeff"))
 	switch {
+	case isUTF16(body):
+		p.Add(BodyPath, "must be valid UTF-8, is UTF-16")
 	case len(bytes.TrimSpace(body)) == 0:
 		p.Add(BodyPath, "must be a JSON object, is empty")
 	case !json.Valid(body): // bounds the depth, too
@@ -226,6 +229,11 @@ func ParseObject(body []byte, p *Problems) Object {
 		o.read(BodyPath, body)
 	}
 	return o
+}
+
+// isUTF16 says that a body begins with UTF-16's mark, or with a character of ASCII in it.
+func isUTF16(body []byte) bool {
+	return len(body) > 1 && (body[0] == 0 != (body[1] == 0) || body[0] == 0xFE && body[1] == 0xFF || body[0] == 0xFF && body[1] == 0xFE)
 }
 
 // whereInvalid gives the syntax error of a body and its place, as an editor counts:
@@ -393,7 +401,7 @@ func (o Object) Integer(name string) (int, bool) {
 	return int(f), true
 }
 
-// OneOf reads a string out of a closed list; absent or null it is the default.
+// OneOf reads a string out of a closed list, in any case; absent or null it is the default.
 func (o Object) OneOf(name, whenAbsent string, values ...string) string {
 	v, ok := o.Given(name)
 	if !ok {
@@ -403,7 +411,10 @@ func (o Object) OneOf(name, whenAbsent string, values ...string) string {
 		v.raw = json.RawMessage(`""`)
 	}
 	s, ok := o.Text(name, v, maxChoice)
-	if ok && !slices.Contains(values, s) {
+	if one, listed := Among(values, s); listed {
+		return one
+	}
+	if ok {
 		o.Wrong(name, "must be %s", OneOfWords(values))
 	}
 	return s

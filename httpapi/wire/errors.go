@@ -122,6 +122,8 @@ func StatusOf(k domain.Kind) int {
 		return http.StatusConflict
 	case domain.KindGone:
 		return http.StatusGone
+	case domain.KindEncoding:
+		return http.StatusUnsupportedMediaType
 	case domain.KindTooLarge:
 		return http.StatusRequestEntityTooLarge
 	case domain.KindRateLimited:

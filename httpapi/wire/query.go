@@ -94,14 +94,14 @@ func (q Query) Integer(name string, whenAbsent, least, most int) int {
 	return n
 }
 
-// OneOf reads a word out of a closed list; absent it is empty.
+// OneOf reads a word out of a closed list, in any case; absent it is empty.
 func (q Query) OneOf(name string, values []string) string {
 	s := q.Text(name)
-	if s != "" && !slices.Contains(values, s) {
+	one, listed := Among(values, s)
+	if s != "" && !listed {
 		q.problems.Add(name, "must be %s", OneOfWords(values))
-		return ""
 	}
-	return s
+	return one
 }
 
 // The ISO 8601 forms that are understood. Without a zone it is UTC.
@@ -131,8 +131,15 @@ func (q Query) Time(name string) *time.Time {
 	return t
 }
 
-// parseTime reads an ISO 8601 date or time; nil: it is none.
+// parseTime reads an ISO 8601 date or time, in every spelling of RFC 3339; nil: it is none.
 func parseTime(s string) *time.Time {
+	s = strings.ToUpper(s) // "t" and "z"
+	if n := len(time.DateOnly); len(s) > n && (s[n] == ' ' || s[n] == '_') {
+		s = s[:n] + "T" + s[n+1:]
+	}
+	if before, after, leap := strings.Cut(s, ":60"); leap && len(before) == len("2006-01-02T15:04") {
+		s = before + ":59" + after
+	}
 	for _, layout := range timeLayouts {
 		if t, err := time.Parse(layout, s); err == nil {
 			t = t.UTC()

@@ -7,11 +7,19 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"strings"
 	"time"
 )
 
 // EventStream is the media type of server-sent events.
 const EventStream = "text/event-stream"
+
+// WantsEvents says whether the client names server-sent events and does not prefer JSON.
+func WantsEvents(accept []string) bool {
+	stream := Quality(accept, EventStream)
+	plain := Quality(accept, "application/json")
+	return stream > 0 && stream >= plain && strings.Contains(strings.ToLower(strings.Join(accept, ",")), EventStream)
+}
 
 // SendsEvents sets the headers of an answer of server-sent events. Proxies pass such an answer
 // on at once: nginx holds back what does not ask for it.
@@ -75,7 +83,9 @@ func (a Answer) SendStream(r *Request, w http.ResponseWriter) (sent int) {
 		switch p := recover(); p {
 		case nil:
 		case http.ErrAbortHandler: // the stream has told why it breaks off
-			panic(p)
+			if _, head := w.(bodiless); !head {
+				panic(p)
+			}
 		default:
 			r.Log.WithField("stack", string(debug.Stack())).WithError(fmt.Errorf("panic: %v", p)).Error("panic in a stream")
 			panic(http.ErrAbortHandler)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -94,6 +95,25 @@ func Words[T ~string](values []T) []string {
 		out[i] = string(v)
 	}
 	return out
+}
+
+// RequiredOneOf is OneOf for a text that must be there.
+func (o Object) RequiredOneOf(name string, values ...string) string {
+	s := o.Required(name, MaxWord)
+	if one, listed := Among(values, s); listed || strings.TrimSpace(s) == "" {
+		return one
+	}
+	o.Wrong(name, "must be %s", OneOfWords(values))
+	return s
+}
+
+// Among is the value of a list that the text names, whatever its case.
+func Among(values []string, text string) (value string, listed bool) {
+	i := slices.IndexFunc(values, func(v string) bool { return strings.EqualFold(v, text) })
+	if i < 0 {
+		return "", false
+	}
+	return values[i], true
 }
 
 // Integers reads an array of whole numbers; nil when it is absent or null.

@@ -109,7 +109,7 @@ func commonRefusals(method string, op *openapi3.Operation) []string {
 		names = append(names, "NoMoment")
 	}
 	if writes {
-		names = append(names, "BodyBroken", "TooLarge")
+		names = append(names, "BodyBroken", "TooLarge", "Encoding")
 		if op.RequestBody != nil && op.RequestBody.Value.Content["application/json"] != nil {
 			names = append(names, "Fields", "NotJson")
 		}
@@ -145,8 +145,11 @@ func refusalResponse(status int, names []string, known map[string]refusal, repla
 			addHeader(response, "Retry-After", "RetryAfter")
 		}
 	}
-	if status == http.StatusUnauthorized {
+	switch status {
+	case http.StatusUnauthorized:
 		addHeader(response, "WWW-Authenticate", "Authenticate")
+	case http.StatusUnsupportedMediaType:
+		addHeader(response, "Accept-Encoding", "AcceptEncoding")
 	}
 	if replays && slices.Contains([]int{http.StatusPaymentRequired, http.StatusNotFound, http.StatusConflict}, status) {
 		addHeader(response, "Idempotent-Replayed", "IdempotentReplayed")
@@ -156,7 +159,7 @@ func refusalResponse(status int, names []string, known map[string]refusal, repla
 	}
 	words := strings.Join(codes, " ")
 	response.Description = &words
-	if status == http.StatusServiceUnavailable || status == http.StatusGone {
+	if status == http.StatusServiceUnavailable || status == http.StatusGone || status == http.StatusUnsupportedMediaType {
 		response.Extensions = map[string]any{additive: true}
 	}
 	response.Content = openapi3.Content{"application/json": {

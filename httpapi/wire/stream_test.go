@@ -1,4 +1,4 @@
-package v1
+package wire
 
 import (
 	"testing"
@@ -14,7 +14,7 @@ func TestWhoAsksForAStream(t *testing.T) {
 		"application/json, text/event-stream;q=0.5": false,
 		"text/event-stream;q=0":                     false,
 	} {
-		if got := wantsStream([]string{accept}); got != want {
+		if got := WantsEvents([]string{accept}); got != want {
 			t.Errorf("%q: %v", accept, got)
 		}
 	}
