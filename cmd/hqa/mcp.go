@@ -2,9 +2,6 @@ package main
 
 import (
 	"context"
-	"io"
-
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"humanqa/internal/hqa/api"
 	"humanqa/internal/mcptools"
@@ -15,14 +12,8 @@ type mcpCmd struct{}
 
 // Run serves the tools of /mcp until standard input ends.
 func (mcpCmd) Run(ctx context.Context, a *app, client *api.Client) error {
-	server := mcptools.New(client, a.build.Version)
-	if err := server.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(a.in), Writer: unclosed{a.out}}); ctx.Err() == nil {
+	if err := mcptools.New(client, a.build.Version).Run(ctx, a.in, a.out); ctx.Err() == nil {
 		return err
 	}
 	return nil // as asked
 }
-
-// unclosed is standard output, which the process closes.
-type unclosed struct{ io.Writer }
-
-func (unclosed) Close() error { return nil }

@@ -117,7 +117,7 @@ func tokenOf(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, e
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case metadataPath, metadataPath + Path:
-		h.metadata.ServeHTTP(w, r)
+		h.metadata.ServeHTTP(wire.AsGet(w, r))
 	case Path:
 		h.serve(w, r)
 	default:
@@ -136,7 +136,9 @@ func (h *Handler) fromHere(r *http.Request) bool {
 	return err == nil && (at.Hostname() == "localhost" || net.ParseIP(at.Hostname()).IsLoopback())
 }
 
-func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) serve(to http.ResponseWriter, r *http.Request) {
+	w := &shaped{ResponseWriter: to, json: r.Method == http.MethodPost && !wire.WantsEvents(r.Header.Values("Accept"))}
+	defer w.end()
 	if !h.fromHere(r) {
 		http.Error(w, "pages of other sites may not call this", http.StatusForbidden)
 		return
@@ -149,12 +151,14 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 		refusal.Send(w)
 		return
 	}
+	r.Header.Set("Accept", "application/json, "+wire.EventStream) // which the library asks for
 	body, ok := oneMessage(w, r)
 	if !ok {
 		return
 	}
 	share := &underWay{quota: h.answers, key: actor}
 	defer share.end()
+	defer w.end() // before the share is given back
 	ctx, cancel := context.WithCancel(context.WithValue(context.WithValue(r.Context(), actorKey{}, actor), underWayKey{}, share))
 	defer cancel()
 	r = r.WithContext(ctx)
@@ -177,26 +181,32 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	serving.ServeHTTP(w, r)
 }
 
-// oneMessage reads the body, and refuses any that does not begin as one message. The
-// request keeps its body.
-func oneMessage(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
+// oneMessage reads the body, and refuses any that is not one message. The request keeps its
+// body.
+func oneMessage(w *shaped, r *http.Request) (body []byte, ok bool) {
 	if r.Method != http.MethodPost {
 		return nil, true
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	refusal, status := &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest}, http.StatusBadRequest
+	if err := wire.Inflate(r); err != nil {
+		wire.Refuse(&wire.Request{Request: r}, err).Send(w)
+		return nil, false
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w.ResponseWriter, r.Body, maxBody))
+	body = bytes.TrimPrefix(body, []byte("\ufeff"))
 	switch tooLarge := (*http.MaxBytesError)(nil); {
 	case errors.As(err, &tooLarge):
 		refusal.Message, status = fmt.Sprintf("the request has more than %d bytes", tooLarge.Limit), http.StatusRequestEntityTooLarge
 	case err != nil:
 		refusal.Message = "the request cannot be read: " + err.Error()
-	case !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")):
-		refusal.Message = "a POST has one message, as one JSON object. Send each message of a batch by itself"
 	default:
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		return body, true
+		if w.id, refusal = mcptools.Judge(body); refusal == nil {
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			return body, true
+		}
 	}
-	answer(w, status, &jsonrpc.Response{Error: refusal})
+	w.WriteHeader(status)
+	_, _ = w.Write(mcptools.Fault(w.id, refusal)) // it is held
 	return nil, false
 }
 

@@ -261,7 +261,7 @@ func TestAClientOnItsInputHearsOfItsTasks(t *testing.T) {
 	must.NoError(t, err)
 	tools := mcptools.New(client, "test")
 	over := make(chan error, 1)
-	go func() { over <- tools.Run(t.Context(), &sdk.IOTransport{Reader: in, Writer: out}) }()
+	go func() { over <- tools.Run(t.Context(), in, out) }()
 	s := &stream{agents: a, lines: bufio.NewScanner(read)}
 	say := func(text string) {
 		_, err := io.WriteString(write, text+"\n")

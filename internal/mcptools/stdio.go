@@ -1,18 +1,53 @@
 package mcptools
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Run serves one client on a transport until it leaves or ctx ends.
-func (t *Tools) Run(ctx context.Context, on sdk.Transport) error {
-	return t.Server.Run(ctx, &listening{Transport: on, tools: t})
+// Run serves one client, which sends a message a line, until its lines or ctx end. A line
+// that is no message is answered with an error, and the next one is read.
+func (t *Tools) Run(ctx context.Context, in io.Reader, out io.Writer) error {
+	messages, judged := io.Pipe()
+	answers := &lines{out: out}
+	go func() {
+		for all := bufio.NewReader(in); ; {
+			line, err := all.ReadBytes('\n')
+			line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\ufeff")))
+			if id, refusal := Judge(line); len(line) > 0 && refusal != nil {
+				_, _ = answers.Write(append(Fault(id, refusal), '\n')) // a client that is gone ends its lines
+			} else if len(line) > 0 {
+				_, _ = judged.Write(append(line, '\n')) // as above
+			}
+			if err != nil {
+				_ = judged.CloseWithError(err) // it never fails
+				return
+			}
+		}
+	}()
+	return t.Server.Run(ctx, &listening{Transport: &sdk.IOTransport{Reader: messages, Writer: answers}, tools: t})
 }
+
+// lines writes a message at a time. Its output stays open.
+type lines struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.out.Write(p)
+}
+
+func (l *lines) Close() error { return nil }
 
 // listening is a transport whose client may listen to tasks.
 type listening struct {

@@ -32,42 +32,42 @@ func (s *server) addTools(to *sdk.Server) {
 	no, yes := new(bool), true
 	reads := &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: no, OpenWorldHint: no}
 	pays := &sdk.ToolAnnotations{IdempotentHint: true, DestructiveHint: no, OpenWorldHint: &yes} // under its idempotencyKey
-	sdk.AddTool(to, &sdk.Tool{
+	addTool(to, &sdk.Tool{
 		Name: toolEstimate, Title: "Price of a human test", Annotations: reads,
 		Description: "Tells what a human test would cost, in credits, and how long it takes. It charges nothing.",
 	}, s.estimate)
-	sdk.AddTool(to, &sdk.Tool{
+	addTool(to, &sdk.Tool{
 		Name: toolTest, Title: "Have a human test a web app", Annotations: pays,
 		Description: "Submits one test to a human checker and charges its price (see estimate). The answer comes at once; " +
 			"the report takes minutes to an hour, so call wait_for_report with the jobId. With maxCredits nothing dearer is bought.",
 	}, s.test)
-	sdk.AddTool(to, &sdk.Tool{
+	addTool(to, &sdk.Tool{
 		Name: toolWait, Title: "Wait for a report", Annotations: reads,
 		Description: "Waits up to 45 seconds for a test, then gives the report, or the progress so far. " +
 			"While it is not done, call it again: a wait costs nothing and loses nothing.",
 	}, s.wait)
-	sdk.AddTool(to, &sdk.Tool{
+	addTool(to, &sdk.Tool{
 		Name: toolReport, Title: "Read a report", Annotations: reads,
 		Description: "Gives the report of a test, each item with its verdict and the checker's note. It does not wait.",
 	}, s.report)
-	sdk.AddTool(to, &sdk.Tool{
+	addTool(to, &sdk.Tool{
 		Name: toolAnswer, Title: "Answer the tester", Annotations: &sdk.ToolAnnotations{DestructiveHint: no, OpenWorldHint: no},
 		Description: "Answers a tester who is blocked, for example by a code that came by mail. While a question is open the clocks of " +
 			"the test stand, for half an hour at most. Put a secret into secret: only the tester of this test sees it.",
 	}, s.answer)
-	sdk.AddTool(to, &sdk.Tool{
+	addTool(to, &sdk.Tool{
 		Name: toolFailures, Title: "What still fails", Annotations: reads,
 		Description: "Lists the items of a project whose newest verdict is a failure, newest first.",
 	}, s.failures)
-	sdk.AddTool(to, &sdk.Tool{
+	addTool(to, &sdk.Tool{
 		Name: toolPrepareNext, Title: "Say what is fixed", Annotations: &sdk.ToolAnnotations{DestructiveHint: no, OpenWorldHint: no},
 		Description: "Says which failures are fixed. The next test or retest of the project verifies them. It charges nothing.",
 	}, s.prepareNext)
-	sdk.AddTool(to, &sdk.Tool{
+	addTool(to, &sdk.Tool{
 		Name: toolRetest, Title: "Test again", Annotations: pays,
 		Description: "Has a human repeat a test, with the same checklist and the prepared fixes, and charges its price again.",
 	}, s.retest)
-	sdk.AddTool(to, &sdk.Tool{
+	addTool(to, &sdk.Tool{
 		Name: toolCancel, Title: "Cancel a test", Annotations: &sdk.ToolAnnotations{DestructiveHint: &yes, IdempotentHint: true, OpenWorldHint: no},
 		Description: "Cancels a test that no checker has begun, and refunds its credits.",
 	}, s.cancel)
