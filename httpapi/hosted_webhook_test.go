@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"strings"
@@ -113,6 +114,25 @@ func TestTheSubscriptionOfAHostedTest(t *testing.T) {
 			got := s.call(key, "GET", "/v1/projects/"+id, "").want(http.StatusOK)
 			equal(t, []any{got["subscribedWebhookEvents"], got["allWebhookEvents"]}, []any{c.want, c.all})
 		})
+	}
+}
+
+func TestASecretThatLibrariesCannotReadIsTakenWithAWarning(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	_, key := s.account(1000)
+	n := 0
+	inBase64 := func(n int) string { return "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, n)) }
+	for secret, warns := range map[string]bool{
+		strings.Repeat("x", 32): false, inBase64(24): false, inBase64(64): false,
+		"whsec_" + strings.Repeat("-", 40): true, inBase64(23): true, inBase64(65): true, strings.TrimRight(inBase64(25), "="): true,
+	} {
+		n++
+		host := fmt.Sprintf("h%d.example.com", n)
+		made := s.hosted(key, host, `,"webhookUrl":"`+hookURL+`","webhookSecret":"`+secret+`"`).want(http.StatusCreated)
+		if got := strings.Contains(fmt.Sprint(made["warnings"]), "Standard Webhooks"); got != warns || strings.Contains(fmt.Sprint(made), secret) {
+			t.Errorf("%s: %v", secret, made["warnings"])
+		}
 	}
 }
 

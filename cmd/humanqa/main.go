@@ -156,6 +156,9 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return tell(stderr, exitFailed, err)
 	}
+	if len(args) > 0 && args[0] == "help" {
+		args = append(args[1:], "--help")
+	}
 	parsed, err := parser.Parse(args)
 	if err != nil {
 		return tell(stderr, exitUsage, fmt.Errorf("%w: see humanqa --help", err))

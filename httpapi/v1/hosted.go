@@ -13,6 +13,7 @@ import (
 	"humanqa/httpapi/admit"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/wire"
+	"humanqa/internal/signature"
 )
 
 // hostedRoutes are the routes of hosted tests.
@@ -84,8 +85,14 @@ func (a *Handlers) testHosted(r *wire.Request) (wire.Answer, error) {
 }
 
 // noteUnused warns of a webhook's settings that lead to no delivery: the project has no
-// URL for them. A failure here costs the warning only, never the test.
+// URL for them. It warns of a secret that receivers' libraries cannot read, too. A failure
+// here costs the warning only, never the test.
 func (a *Handlers) noteUnused(ctx context.Context, r *wire.Request, in command.Webhook, projectID string) {
+	if !signature.ForLibraries(in.Secret) {
+		r.Notes = append(r.Notes, domain.Detail{
+			Path: "webhookSecret", Message: "is no base64 of 24 to 64 bytes behind whsec_: libraries of Standard Webhooks cannot read it; verify X-Service-Signature",
+		})
+	}
 	if in.URL != "" || in.Secret == "" && in.Events == nil {
 		return
 	}

@@ -42,6 +42,9 @@ const (
 	mostAnswered = 64 << 10
 )
 
+// ErrSender refuses a server without a sender of its letters.
+var ErrSender = errors.New("must be an address such as humanqa <qa@example.com>")
+
 // ParseServer reads the address of an SMTP server, smtp://user:password@host:port or
 // smtps://…, and the sender's address. smtp:// wants STARTTLS, except with ?starttls=off.
 // Errors never quote the URL, which may hold a password.
@@ -76,7 +79,7 @@ func ParseServer(raw, from string) (*Server, error) {
 		return nil, errors.New("would send the password without TLS: leave starttls=off out")
 	}
 	if s.from, err = mail.ParseAddress(from); err != nil || len(checkAddress(s.from.Address)) > 0 {
-		return nil, errors.New("has no sender: set HUMANQA_SMTP_FROM to an address such as humanqa <qa@example.com>")
+		return nil, ErrSender
 	}
 	return s, nil
 }

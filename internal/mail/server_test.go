@@ -114,8 +114,8 @@ func TestSettingsThatNoServerFits(t *testing.T) {
 		"a bad port":       {"smtp://mx.example:0", "qa@example.com", "has no port from 1 to 65535"},
 		"a password plain": {"smtp://a:secret@mx.example?starttls=off", "qa@example.com", "would send the password without TLS: leave starttls=off out"},
 		"a bad option":     {"smtp://mx.example?starttls=maybe", "qa@example.com", "has an unknown value of starttls: use off, or leave it out"},
-		"no sender":        {"smtp://mx.example", "", "has no sender: set HUMANQA_SMTP_FROM to an address such as humanqa <qa@example.com>"},
-		"two senders":      {"smtp://mx.example", "a@b.example\r\nBcc: c@d.example", "has no sender: set HUMANQA_SMTP_FROM to an address such as humanqa <qa@example.com>"},
+		"no sender":        {"smtp://mx.example", "", "must be an address such as humanqa <qa@example.com>"},
+		"two senders":      {"smtp://mx.example", "a@b.example\r\nBcc: c@d.example", "must be an address such as humanqa <qa@example.com>"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -72,6 +72,14 @@ func standardKey(secret []byte) []byte {
 	return key
 }
 
+// ForLibraries says whether libraries of Standard Webhooks read the secret: behind "whsec_"
+// they expect 24 to 64 bytes in base64.
+func ForLibraries(secret string) bool {
+	text, is := strings.CutPrefix(secret, "whsec_")
+	key, err := base64.StdEncoding.DecodeString(text)
+	return !is || err == nil && len(key) >= 24 && len(key) <= 64
+}
+
 func hmacSHA256(key []byte, parts ...[]byte) []byte {
 	mac := hmac.New(sha256.New, key)
 	for _, p := range parts {

@@ -2,6 +2,7 @@ package service
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -215,7 +216,11 @@ func (e environment) config() (Config, error) {
 		return Config{}, err
 	}
 	if e.SMTPURL != "" {
-		if c.Mail, err = mail.ParseServer(e.SMTPURL, e.SMTPFrom); err != nil {
+		c.Mail, err = mail.ParseServer(e.SMTPURL, e.SMTPFrom)
+		switch {
+		case errors.Is(err, mail.ErrSender):
+			return Config{}, BadSetting("HUMANQA_SMTP_FROM", "%v, since HUMANQA_SMTP_URL is set", err)
+		case err != nil:
 			return Config{}, BadSetting("HUMANQA_SMTP_URL", "%v", err)
 		}
 	}

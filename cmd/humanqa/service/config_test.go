@@ -141,7 +141,7 @@ func TestABadSettingStopsTheStartWithOneClearLine(t *testing.T) {
 		"HUMANQA_DATABASE_URL=mysql://u:secret@db/x":      "HUMANQA_DATABASE_URL: is no URL",
 		"HUMANQA_EVENTSTORE_URL=http://log":               "HUMANQA_EVENTSTORE_URL: is no URL",
 		"HUMANQA_SMTP_URL=mx.example:587":                 "HUMANQA_SMTP_URL: is no URL that starts with smtp:// or smtps://",
-		"HUMANQA_SMTP_URL=smtp://u:secret@mx.example":     "HUMANQA_SMTP_URL: has no sender: set HUMANQA_SMTP_FROM",
+		"HUMANQA_SMTP_URL=smtp://u:secret@mx.example":     "HUMANQA_SMTP_FROM: must be an address such as humanqa <qa@example.com>",
 		"HUMANQA_EVENTSTORE_LISTEN=x":                     "HUMANQA_EVENTSTORE_LISTEN: ",
 		"HUMANQA_DATABASE_DIRECT_URL=postgres://db/x":     "HUMANQA_DATABASE_DIRECT_URL: stands beside HUMANQA_DATABASE_URL",
 		"HUMANQA_DATABASE_CONNECTIONS=9":                  "HUMANQA_DATABASE_CONNECTIONS: 9 is out of range: use 10 to 1000",

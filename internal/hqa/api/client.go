@@ -274,8 +274,12 @@ func refusalOf(res *http.Response, raw []byte) *Error {
 	e := &Error{Status: res.StatusCode}
 	if json.Unmarshal(raw, e) != nil || e.Code == "" { // a proxy's page, say
 		e.Code, e.Message = "HTTP_"+strconv.Itoa(res.StatusCode), "the answer was "+res.Status
-		if res.StatusCode < http.StatusBadRequest {
+		switch {
+		case res.StatusCode < http.StatusBadRequest:
 			e.Message = "the service moved: set HQA_URL to " + res.Header.Get("Location")
+		case res.StatusCode == http.StatusRequestEntityTooLarge && res.Request != nil:
+			e.Message = fmt.Sprintf("a proxy in front of the service refused a body of %d bytes (%s)", res.Request.ContentLength, res.Status)
+			e.Hint = "its operator raises the limit of the proxy"
 		}
 	}
 	e.Status = res.StatusCode
