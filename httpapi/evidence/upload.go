@@ -10,6 +10,7 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/http"
+	"sync"
 
 	"humanqa/domain"
 	"humanqa/domain/command"
@@ -56,7 +57,12 @@ func (s *Service) keep(ctx context.Context, r *wire.Request, accountID string, c
 		return e, err
 	}
 	about := map[string]string{"account": e.AccountID, "job": e.JobID, "checker": claim.CheckerID}
-	if err := s.writeFile(ctx, e.key(), e.ContentType, about, content); err != nil {
+	clean, w := io.Pipe()
+	var cleaning sync.WaitGroup
+	cleaning.Go(func() { _ = w.CloseWithError(p.kind.Clean(w, content)) }) // it never fails
+	err = s.writeFile(ctx, e.key(), e.ContentType, about, clean)
+	_ = clean.Close() // it was read, or is given up
+	if cleaning.Wait(); err != nil {
 		return e, domain.Unavailable(err)
 	}
 	kept, err := s.pieces.stored(ctx, e)
@@ -133,7 +139,7 @@ func readUpload(r *wire.Request) (Upload, error) {
 	return Upload{}, formError{wire.BodyPath, fmt.Sprintf("must have less than %d parts", maxParts)}
 }
 
-// measure reads a file to its end.
+// measure reads a file to its end. It counts what is kept of it (blob.Kind.Clean).
 func measure(file io.Reader) (Upload, error) {
 	content := bufio.NewReaderSize(file, blob.SniffLength)
 	head, err := content.Peek(blob.SniffLength)
@@ -144,23 +150,30 @@ func measure(file io.Reader) (Upload, error) {
 	if !known {
 		return Upload{}, formError{fileField, "must be a PNG, JPEG, WebP, GIF, MP4 or WebM file, by its content"}
 	}
-	sum := sha256.New()
-	size, err := io.Copy(sum, content)
-	if err != nil {
+	sum, size := sha256.New(), length(0)
+	if err := kind.Clean(io.MultiWriter(sum, &size), content); err != nil {
 		return Upload{}, errBrokenForm
 	}
 	limit := int64(maxImage)
 	if kind.Video {
 		limit = maxVideo
 	}
-	if size > limit {
+	if int64(size) > limit {
 		return Upload{}, &domain.Error{
 			Kind: domain.KindTooLarge, Code: domain.CodePayloadTooLarge,
 			Message: fmt.Sprintf("a file of the type %s may have %d bytes, this one has %d", kind.Media, limit, size),
 			Hint:    "send a smaller picture, or a shorter video",
 		}
 	}
-	return Upload{kind: kind, size: size, digest: sum.Sum(nil)}, nil
+	return Upload{kind: kind, size: int64(size), digest: sum.Sum(nil)}, nil
+}
+
+// length counts what is written to it.
+type length int64
+
+func (l *length) Write(p []byte) (int, error) {
+	*l += length(len(p))
+	return len(p), nil
 }
 
 // filePart is the file in a form that readUpload accepted.

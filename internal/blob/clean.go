@@ -1,0 +1,244 @@
+package blob
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"io"
+	"strings"
+)
+
+// Clean copies a file without what tells of its maker: place, author, camera, texts. It
+// decodes nothing, and a picture keeps its orientation. Where a file breaks its own format,
+// the rest is copied as it is: programs show none of it.
+//
+// What is left out of an MP4 or a WebP becomes zeros of the same length, because other parts
+// name places behind it.
+func (k Kind) Clean(out io.Writer, in io.Reader) error {
+	c := &cleaner{in: bufio.NewReaderSize(in, headRoom), out: out}
+	switch k.Media {
+	case "image/jpeg":
+		c.jpeg()
+	case "image/png":
+		c.png()
+	case "image/webp":
+		c.webp()
+	case "video/mp4":
+		c.boxes(1<<63 - 1)
+	}
+	if c.err == nil {
+		_, c.err = io.Copy(out, c.in)
+	}
+	return c.err
+}
+
+// headRoom is more than a segment of a JPEG, in bytes.
+const headRoom = 128 << 10
+
+// cleaner copies a file piece by piece. After an error it does nothing more.
+type cleaner struct {
+	in  *bufio.Reader
+	out io.Writer
+	err error
+}
+
+// next gives the next n bytes without taking them; nil: the file ends before.
+func (c *cleaner) next(n int) []byte {
+	if c.err != nil {
+		return nil
+	}
+	b, err := c.in.Peek(n)
+	if err != nil && !errors.Is(err, io.EOF) {
+		c.err = err
+	}
+	if err != nil {
+		return nil
+	}
+	return b
+}
+
+// copy takes n bytes; skip drops them.
+func (c *cleaner) copy(n int64) { c.pass(c.out, n) }
+func (c *cleaner) skip(n int64) { c.pass(io.Discard, n) }
+
+func (c *cleaner) pass(to io.Writer, n int64) {
+	if c.err == nil {
+		if _, err := io.CopyN(to, c.in, n); !errors.Is(err, io.EOF) { // a file that ends early is copied to its end
+			c.err = err
+		}
+	}
+}
+
+func (c *cleaner) put(b []byte) {
+	if c.err == nil {
+		_, c.err = c.out.Write(b)
+	}
+}
+
+// blank writes n bytes in the place of n that it drops.
+func (c *cleaner) blank(with string, n int64) {
+	c.put([]byte(with))
+	c.skip(n)
+	for zeros := make([]byte, 4<<10); c.err == nil && n > int64(len(with)); n -= int64(len(zeros)) {
+		c.put(zeros[:min(int64(len(zeros)), n-int64(len(with)))])
+	}
+}
+
+// upright is EXIF that says nothing but an orientation (Exif 2.32, section 4.6): a TIFF of one
+// entry, the value behind orientationAt.
+const (
+	upright       = "MM\x00\x2a\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00\x01\x00\x00\x00\x00\x00\x00"
+	orientationAt = 19
+)
+
+// turned is the orientation of EXIF, as EXIF without anything else; empty: it names none.
+func turned(exif []byte) string {
+	var order binary.ByteOrder = binary.BigEndian
+	if bytes.HasPrefix(exif, []byte("II")) {
+		order = binary.LittleEndian
+	}
+	if len(exif) < len(upright) {
+		return ""
+	}
+	at := int(min(order.Uint32(exif[4:]), headRoom))
+	if at+2 > len(exif) {
+		return ""
+	}
+	for left := order.Uint16(exif[at:]); left > 0 && at+14 <= len(exif); left, at = left-1, at+12 {
+		if entry := exif[at+2:]; order.Uint16(entry) == 0x0112 {
+			if value := order.Uint16(entry[8:]); 1 <= value && value <= 8 {
+				return upright[:orientationAt] + string(rune(value)) + upright[orientationAt+1:]
+			}
+		}
+	}
+	return ""
+}
+
+// jpeg walks the segments. What follows the first picture is dropped, too: a phone puts
+// films there.
+func (c *cleaner) jpeg() {
+	c.copy(2)
+	for head := c.next(4); head != nil && head[0] == 0xff; head = c.next(4) {
+		kind, size := head[1], 2+int(binary.BigEndian.Uint16(head[2:]))
+		segment := c.next(size)
+		switch {
+		case kind == 0xff: // a byte that fills
+			c.skip(1)
+		case segment == nil || size < 4:
+			return
+		case kind == 0xe1 && bytes.HasPrefix(segment[4:], []byte("Exif\x00\x00")) && turned(segment[10:]) != "":
+			exif := "Exif\x00\x00" + turned(segment[10:])
+			c.skip(int64(size))
+			c.put(append(binary.BigEndian.AppendUint16([]byte{0xff, 0xe1}, uint16(2+len(exif))), exif...))
+		case kind == 0xe2 && bytes.HasPrefix(segment[4:], []byte("ICC_PROFILE")), kind == 0xe0, kind == 0xee, kind < 0xe0 && kind != 0xda, kind > 0xef && kind != 0xfe:
+			c.copy(int64(size))
+		case kind == 0xda:
+			c.copy(int64(size))
+			if c.scan(); c.err == nil && c.next(2) != nil && c.next(2)[1] == 0xd9 {
+				c.copy(2)
+				_, c.err = io.Copy(io.Discard, c.in)
+				return
+			}
+		default: // APPn, a comment
+			c.skip(int64(size))
+		}
+	}
+}
+
+// scan copies the coded picture up to the marker behind it.
+func (c *cleaner) scan() {
+	for c.err == nil {
+		part, err := c.in.ReadSlice(0xff)
+		if err == nil { // the marker's first byte stays
+			_ = c.in.UnreadByte() // it was read just now
+			part = part[:len(part)-1]
+		}
+		c.put(part)
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+		case err != nil:
+			return
+		default:
+			if head := c.next(2); head == nil || head[1] != 0 && (head[1] < 0xd0 || head[1] > 0xd7) {
+				return
+			}
+			c.copy(2)
+		}
+	}
+}
+
+// pngChunks are those that say how a picture looks, beside the critical ones.
+const pngChunks = "tRNS cHRM gAMA iCCP sBIT sRGB bKGD hIST pHYs sPLT acTL fcTL fdAT cICP mDCV cLLI"
+
+func (c *cleaner) png() {
+	c.copy(8)
+	for head := c.next(8); head != nil; head = c.next(8) {
+		size, kind := int64(binary.BigEndian.Uint32(head)), string(head[4:8])
+		whole := c.next(int(min(12+size, headRoom)))
+		switch {
+		case strings.ContainsFunc(kind, func(r rune) bool { return r|0x20 < 'a' || r|0x20 > 'z' }): // no chunk's name
+			return
+		case kind[0] >= 'A' && kind[0] <= 'Z' || strings.Contains(pngChunks, kind) || size > 1<<31-1 || whole == nil:
+			if c.copy(12 + size); kind == "IEND" {
+				_, c.err = io.Copy(io.Discard, c.in)
+			}
+		case kind == "eXIf" && turned(whole[8:len(whole)-4]) != "":
+			exif := append([]byte(kind), turned(whole[8:len(whole)-4])...)
+			c.skip(12 + size)
+			c.put(binary.BigEndian.AppendUint32(nil, uint32(len(upright))))
+			c.put(binary.BigEndian.AppendUint32(exif, crc32.ChecksumIEEE(exif)))
+		default:
+			c.skip(12 + size)
+		}
+	}
+}
+
+func (c *cleaner) webp() {
+	c.copy(12)
+	for head := c.next(8); head != nil; head = c.next(8) {
+		kind, size := string(head[:4]), int64(binary.LittleEndian.Uint32(head[4:]))
+		size += size % 2
+		switch {
+		case kind == "EXIF":
+			with := upright
+			if whole := c.next(int(min(8+size, headRoom))); whole != nil && turned(whole[8:]) != "" {
+				with = turned(whole[8:])
+			}
+			c.copy(8)
+			c.blank(with[:min(int64(len(with)), size)], size)
+		case kind == "XMP ":
+			c.copy(8)
+			c.blank("", size)
+		default:
+			c.copy(8 + size)
+		}
+	}
+}
+
+// boxes walks the boxes of an MP4 (ISO 14496-12, section 4.2) within a number of bytes.
+func (c *cleaner) boxes(within int64) {
+	for head := c.next(8); head != nil && within >= 8; head = c.next(8) {
+		size, kind, header := int64(binary.BigEndian.Uint32(head)), string(head[4:8]), int64(8)
+		if long := c.next(16); size == 1 && long != nil {
+			size, header = int64(binary.BigEndian.Uint64(long[8:])), 16
+		}
+		if size < header || size > within {
+			return
+		}
+		within -= size
+		switch kind {
+		case "moov", "trak", "moof", "traf":
+			c.copy(header)
+			c.boxes(size - header)
+		case "udta", "meta", "uuid":
+			start := bytes.Replace(bytes.Clone(c.next(int(header))), []byte(kind), []byte("free"), 1)
+			c.skip(header)
+			c.put(start)
+			c.blank("", size-header)
+		default:
+			c.copy(size)
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package blob_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"strings"
+	"testing"
+
+	"humanqa/internal/blob"
+	"humanqa/internal/testing/must"
+)
+
+const home = "Hauptstraße 1, 52.5200N 13.4050E"
+
+// exif names an author, and says that the picture lies on its side.
+func exif(order binary.AppendByteOrder, mark string) string {
+	b := append([]byte(mark), order.AppendUint16(nil, 42)...)
+	b = order.AppendUint32(b, 8)
+	b = order.AppendUint16(b, 2)
+	for _, entry := range [][4]uint32{{0x0112, 3, 1, 6}, {0x013b, 2, uint32(len(home)), 38}} { // orientation, artist
+		b = order.AppendUint16(order.AppendUint16(b, uint16(entry[0])), uint16(entry[1]))
+		b = order.AppendUint32(b, entry[2])
+		if entry[1] == 3 {
+			b = order.AppendUint16(order.AppendUint16(b, uint16(entry[3])), 0)
+		} else {
+			b = order.AppendUint32(b, entry[3])
+		}
+	}
+	return string(order.AppendUint32(b, 0)) + home
+}
+
+func picture() image.Image {
+	p := image.NewRGBA(image.Rect(0, 0, 40, 30))
+	for x := range 40 {
+		for y := range 30 {
+			p.Set(x, y, color.RGBA{uint8(x * 6), uint8(y * 8), uint8(x * y), 255})
+		}
+	}
+	return p
+}
+
+func segment(kind byte, text string) string {
+	return string(binary.BigEndian.AppendUint16([]byte{0xff, kind}, uint16(len(text)+2))) + text
+}
+
+func chunk(kind, text string) string {
+	whole := string(binary.BigEndian.AppendUint32(nil, uint32(len(text)))) + kind + text
+	return whole + string(binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE([]byte(kind+text))))
+}
+
+func riff(kind, text string) string {
+	return kind + string(binary.LittleEndian.AppendUint32(nil, uint32(len(text)))) + text + strings.Repeat("\x00", len(text)%2)
+}
+
+func box(kind, text string) string {
+	return string(binary.BigEndian.AppendUint32(nil, uint32(len(text)+8))) + kind + text
+}
+
+func cleaned(t *testing.T, media, file string) string {
+	t.Helper()
+	kind, known := blob.KindOf([]byte(file))
+	if !known || kind.Media != media {
+		t.Fatalf("it is %q", kind.Media)
+	}
+	var out, again bytes.Buffer
+	must.NoError(t, kind.Clean(&out, strings.NewReader(file)))
+	must.NoError(t, kind.Clean(&again, bytes.NewReader(out.Bytes())))
+	if again.String() != out.String() {
+		t.Error("a clean file is cleaned again")
+	}
+	for _, words := range []string{home, "Ann Smith", "xmpmeta", "+52.5200"} {
+		if strings.Contains(out.String(), words) {
+			t.Errorf("%s keeps %q", media, words)
+		}
+	}
+	return out.String()
+}
+
+// same says that both show one picture.
+func same(t *testing.T, decode func(string) (image.Image, error), a, b string) {
+	t.Helper()
+	left, err := decode(a)
+	must.NoError(t, err)
+	right, err := decode(b)
+	must.NoError(t, err)
+	for x := range 40 {
+		for y := range 30 {
+			if left.At(x, y) != right.At(x, y) {
+				t.Fatalf("the picture differs at %d, %d", x, y)
+			}
+		}
+	}
+}
+
+func TestAPictureLosesWhatTellsOfItsMaker(t *testing.T) {
+	t.Parallel()
+	const sideways = "MM\x00\x2a\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00\x06\x00\x00\x00\x00\x00\x00"
+	for _, tiff := range []string{exif(binary.LittleEndian, "II"), exif(binary.BigEndian, "MM")} {
+		var b bytes.Buffer
+		must.NoError(t, jpeg.Encode(&b, picture(), nil))
+		plain := b.String()
+		got := cleaned(t, "image/jpeg", plain[:2]+segment(0xe1, "Exif\x00\x00"+tiff)+segment(0xe1, "http://ns.adobe.com/xap/1.0/\x00<x:xmpmeta>Ann Smith")+
+			segment(0xed, "Photoshop Ann Smith")+segment(0xfe, "Ann Smith")+segment(0xe2, "ICC_PROFILE\x00colours")+segment(0xe2, "MPF\x00Ann Smith")+plain[2:]+"a film of Ann Smith")
+		if got != plain[:2]+segment(0xe1, "Exif\x00\x00"+sideways)+segment(0xe2, "ICC_PROFILE\x00colours")+plain[2:] {
+			t.Errorf("the JPEG has %d bytes of %d", len(got), len(plain))
+		}
+		same(t, func(s string) (image.Image, error) { return jpeg.Decode(strings.NewReader(s)) }, plain, got)
+
+		b.Reset()
+		must.NoError(t, png.Encode(&b, picture()))
+		plain = b.String()
+		head := len("\x89PNG\r\n\x1a\n") + 12 + 13
+		got = cleaned(t, "image/png", plain[:head]+chunk("pHYs", "\x00\x00\x0b\x13\x00\x00\x0b\x13\x01")+chunk("tEXt", "Author\x00Ann Smith")+
+			chunk("iTXt", "XML:com.adobe.xmp\x00\x00\x00\x00\x00<x:xmpmeta>")+chunk("tIME", "\x07\xea\x0b\x1c\x09\x00\x00")+chunk("eXIf", tiff)+plain[head:]+"Ann Smith")
+		if got != plain[:head]+chunk("pHYs", "\x00\x00\x0b\x13\x00\x00\x0b\x13\x01")+chunk("eXIf", sideways)+plain[head:] {
+			t.Errorf("the PNG has %d bytes of %d", len(got), len(plain))
+		}
+		same(t, func(s string) (image.Image, error) { return png.Decode(strings.NewReader(s)) }, plain, got)
+
+		chunks := riff("VP8X", "\x2c\x00\x00\x00\x27\x00\x00\x1d\x00\x00") + riff("VP8 ", "a picture")
+		file := "RIFF" + riff("", "WEBP"+chunks+riff("EXIF", tiff)+riff("XMP ", "<x:xmpmeta>Ann Smith"))
+		got = cleaned(t, "image/webp", file)
+		if len(got) != len(file) || !strings.Contains(got, chunks) || !strings.Contains(got, sideways) {
+			t.Errorf("the WebP is %q", got)
+		}
+	}
+}
+
+func TestAFilmLosesWhatTellsOfItsMaker(t *testing.T) {
+	t.Parallel()
+	film := box("ftyp", "isom\x00\x00\x02\x00isom") + box("moov", box("mvhd", "times")+box("trak", box("tkhd", "track")+box("udta", "Ann Smith"))+
+		box("udta", box("\xa9xyz", "+52.5200+13.4050/"))+box("meta", "Ann Smith")) + box("uuid", "<x:xmpmeta>") + box("mdat", "frames")
+	got := cleaned(t, "video/mp4", film)
+	if len(got) != len(film) || strings.Index(got, "frames") != strings.Index(film, "frames") || !strings.Contains(got, box("tkhd", "track")) ||
+		strings.Count(got, "free") != 4 || strings.Contains(got, "udta") {
+		t.Errorf("the film is %q", got)
+	}
+}
+
+// What breaks its own format is kept: no program shows it.
+func TestABrokenFileIsKeptAsItIs(t *testing.T) {
+	t.Parallel()
+	for media, file := range map[string]string{
+		"image/png":  "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89 not much more",
+		"image/jpeg": "\xff\xd8\xff\xe0\x00\x10JFIF", "image/gif": "GIF89a\x01\x00", "image/webp": "RIFF\x24\x00\x00\x00WEBPVP8 \x18\x00\x00\x00short",
+		"video/mp4": "\x00\x00\x00\x18ftypisom\x00\x00\x02\x00isomiso2\x00\x00\xff\xffmdatshort",
+	} {
+		if got := cleaned(t, media, file); got != file {
+			t.Errorf("%s became %q", media, got)
+		}
+	}
+}
+
+func FuzzClean(f *testing.F) {
+	for _, file := range []string{
+		"\xff\xd8\xff\xe1\x00\x00", "\xff\xd8\xff\xe1\x00\x22Exif\x00\x00" + exif(binary.LittleEndian, "II")[:26], "RIFF\x24\x00\x00\x00WEBPVP8 \x18\x00",
+		"\x89PNG\r\n\x1a\n" + chunk("IHDR", "1234567890123") + chunk("eXIf", "MM") + chunk("IEND", ""), box("ftyp", "isom\x00\x00\x02\x00") + box("udta", ""),
+	} {
+		f.Add([]byte(file))
+	}
+	f.Fuzz(func(t *testing.T, file []byte) {
+		if kind, known := blob.KindOf(file); known {
+			var out bytes.Buffer
+			must.NoError(t, kind.Clean(&out, bytes.NewReader(file)))
+		}
+	})
+}
