@@ -131,6 +131,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 			"welcome", "/dashboard", "jobs-empty", "/dashboard/jobs", "projects-empty", "/dashboard/projects", "sessions-empty", "/dashboard/sessions",
 			"keys-empty", "/dashboard/keys", "readers-empty", "/dashboard/readers", "notifications-empty", "/dashboard/notifications",
 		),
+		w.JoinedByPassword("penny", person.Grant{Role: person.Viewer, AccountID: empty}).Sees("confirm-password", "/signin/confirm", "account-password", "/account"),
 		tries.Sees(
 			"sandbox", "/dashboard/sandbox", "job-sandbox", "/dashboard/jobs/"+played,
 		),

@@ -168,6 +168,19 @@ func (s *Service) Joined(name string, g person.Grant) Guest {
 	return Guest{id, token}
 }
 
+// JoinedByPassword is Joined with a password, and a login that is the name.
+func (s *Service) JoinedByPassword(name string, g person.Grant) Guest {
+	s.T.Helper()
+	id, path := s.Invited(name, g)
+	in := credential.Joining{Name: name, Login: name, Password: "correct horse battery"}
+	_, err := s.Credentials.JoinWithPassword(s.T.Context(), strings.TrimPrefix(path, "/join/"), in, "127.0.0.1")
+	s.Must(err)
+	s.Shown(s.Commands.JoinPerson(s.T.Context(), Operator(), id))
+	token, err := s.Credentials.Begin(s.T.Context(), id, "127.0.0.1", "Mozilla/5.0 (X11; Linux x86_64) Chrome/156.0", "")
+	s.Must(err)
+	return Guest{id, token}
+}
+
 // Response is an answer as a browser would get it.
 type Response struct {
 	Status int
