@@ -288,7 +288,7 @@ ORDER BY j.created_at DESC, j.id DESC
 LIMIT %s
 OFFSET %s`
 
-const findJobsSQL = ` AND j.id IN (
+const findJobsSQL = `j.id IN (
     SELECT id FROM readmodel.jobs WHERE id = %[1]s
     UNION SELECT id FROM readmodel.jobs WHERE account_id = %[1]s
     UNION SELECT id FROM readmodel.jobs WHERE checker_id = %[1]s AND checker_id <> '')`
@@ -296,20 +296,18 @@ const findJobsSQL = ` AND j.id IN (
 // Jobs lists jobs of all accounts, the newest first; one more than the limit says
 // that there are more.
 func (q *Reads) Jobs(ctx context.Context, f JobFilter, page Page) ([]Job, error) {
-	var args []any
-	param := func(v any) string { args = append(args, v); return fmt.Sprintf("$%d", len(args)) }
-	where := "\nWHERE TRUE"
+	where := &readmodel.Where{SQL: "\nWHERE TRUE"}
 	if f.AccountID != "" {
-		where += " AND j.account_id = " + param(f.AccountID)
+		where.And("j.account_id = %s", f.AccountID)
 	}
 	if f.Status != "" {
-		where += " AND j.status = " + param(f.Status)
+		where.And("j.status = %s", f.Status)
 	}
 	if f.Text != "" {
-		where += fmt.Sprintf(findJobsSQL, param(f.Text))
+		where.And(findJobsSQL, f.Text)
 	}
-	query := jobColumnsSQL + where + fmt.Sprintf(orderJobsSQL, param(page.Limit), param(page.Offset))
-	return pgpool.List[Job](ctx, q.db, "jobs of all accounts", query, args...)
+	query := jobColumnsSQL + where.SQL + fmt.Sprintf(orderJobsSQL, where.Param(page.Limit), where.Param(page.Offset))
+	return pgpool.List[Job](ctx, q.db, "jobs of all accounts", query, where.Args...)
 }
 
 // Job gives one job, of any account.
