@@ -12,11 +12,11 @@ import (
 // whichever secret it knows. The first attempt uses the secret that was accepted last.
 
 // SignsWithNew says whether X-Service-Signature is made with the new secret.
-func (c Delivery) SignsWithNew() bool {
-	if c.PreviousSecret == "" {
+func (d Delivery) SignsWithNew() bool {
+	if d.PreviousSecret == "" {
 		return true
 	}
-	newFirst, odd := c.NewSecret != webhooks.SecretNotAccepted, c.Failures%2 == 1
+	newFirst, odd := d.NewSecret != webhooks.SecretNotAccepted, d.Failures%2 == 1
 	return newFirst != odd
 }
 
