@@ -83,7 +83,7 @@ func rowOf(columns []tabular.Column) reflect.Type {
 type object string
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (o *object) UnmarshalJSON(text []byte) error {
+func (o *object) UnmarshalJSON(text []byte) error { //nolint:unparam // the interface has it
 	*o = object(text)
 	return nil
 }

@@ -72,7 +72,7 @@ func (f Format) Write(ctx context.Context, w io.Writer, columns []Column, rows R
 		for i, c := range columns {
 			out.cells[i] = c.Name
 		}
-		err := out.Writer.Write(out.cells)
+		err := out.Write(out.cells)
 		if err == nil {
 			err = rows(ctx, out.write)
 		}
@@ -136,7 +136,7 @@ func (t *table) write(row []any) error {
 			t.cells[i] = fmt.Sprint(v)
 		}
 	}
-	return t.Writer.Write(t.cells)
+	return t.Write(t.cells)
 }
 
 // formula matches the start of what a spreadsheet takes for a formula, behind blanks that it
