@@ -116,7 +116,8 @@ func (l *layout) next(line string) (listText string, isList bool) {
 		return "", false
 	case m == nil, rule.MatchString(line),
 		columns(m[1]) > l.list+3, // code, or text of the paragraph above
-		wasText && l.list == 0 && strings.ContainsAny(m[2], ".)") && m[2][:2] != "1." && m[2][:2] != "1)": // only a list from 1 on ends a paragraph
+		// A list that begins with another number than 1 does not end a paragraph.
+		wasText && l.list == 0 && strings.ContainsAny(m[2], ".)") && m[2][:2] != "1." && m[2][:2] != "1)":
 		if wasBlank && indent < l.list {
 			l.list = 0
 		}
