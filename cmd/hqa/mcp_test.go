@@ -1,9 +1,10 @@
 package main
 
 import (
-	"bytes"
+	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -42,31 +43,41 @@ func agentStartsClient(t *testing.T, s *qa) {
 // A line that is no message costs the client an error, and not its session.
 func TestABadLineDoesNotEndTheSession(t *testing.T) {
 	t.Parallel()
-	var lines, out bytes.Buffer
-	for _, line := range []string{
-		"\ufeff" + `{"jsonrpc":"2.0","id":"a","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`,
-		`{"jsonrpc":"2.0","method":"notifications/initialized"}`, "Starting up …", "", `{"jsonrpc":"2.0",`, "[]", `{"id":7}`, `{"jsonrpc":"2.0","id":1.5,"method":"ping"}`,
-		`{"jsonrpc":"2.0","id":"b","method":"no/such"}`, `{"jsonrpc":"2.0","id":9,"method":"ping"}`,
-	} {
-		lines.WriteString(line + "\n")
-	}
-	code := run(t.Context(), []string{"mcp"}, world{
-		environ: []string{"HQA_URL=http://127.0.0.1:1", "HQA_API_KEY=x"}, in: &lines, out: &out, told: os.Stderr, dir: t.TempDir(),
-	})
-	if code != exitPassed {
-		t.Errorf("exit %d", code)
-	}
-	answers := map[string]int{}
-	for line := range bytes.Lines(out.Bytes()) {
+	in, lines := io.Pipe()
+	answers, out := io.Pipe()
+	code := make(chan int, 1)
+	go func() {
+		code <- run(t.Context(), []string{"mcp"}, world{
+			environ: []string{"HQA_URL=http://127.0.0.1:1", "HQA_API_KEY=x"}, in: in, out: out, told: os.Stderr, dir: os.TempDir(),
+		})
+	}()
+	go func() {
+		for _, line := range []string{
+			"\ufeff" + `{"jsonrpc":"2.0","id":"a","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`,
+			`{"jsonrpc":"2.0","method":"notifications/initialized"}`, "Starting up …", "", `{"jsonrpc":"2.0",`, "[]", `{"id":7}`,
+			`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, `{"jsonrpc":"2.0","id":"b","method":"no/such"}`, `{"jsonrpc":"2.0","id":9,"method":"ping"}`,
+		} {
+			_, _ = io.WriteString(lines, line+"\n") // a client that ended shows below
+		}
+	}()
+	got, want := map[string]int{}, map[string]int{`"a" 0`: 1, "null -32700": 2, "null -32600": 1, "7 -32600": 1, "1.5 -32600": 1, `"b" -32601`: 1, "9 0": 1}
+	told := bufio.NewScanner(answers)
+	for range 8 {
+		if !told.Scan() {
+			t.Fatalf("it ends behind %v", got)
+		}
 		var answer struct {
 			ID    json.RawMessage
 			Error struct{ Code int }
 		}
-		must.NoError(t, json.Unmarshal(line, &answer))
-		answers[fmt.Sprintf("%s %d", answer.ID, answer.Error.Code)]++
+		must.NoError(t, json.Unmarshal(told.Bytes(), &answer))
+		got[fmt.Sprintf("%s %d", answer.ID, answer.Error.Code)]++
 	}
-	want := map[string]int{`"a" 0`: 1, "null -32700": 2, "null -32600": 1, "7 -32600": 1, "1.5 -32600": 1, `"b" -32601`: 1, "9 0": 1}
-	if !maps.Equal(answers, want) {
-		t.Errorf("answers: %v, want %v\n%s", answers, want, out.String())
+	if !maps.Equal(got, want) {
+		t.Errorf("answers: %v, want %v", got, want)
+	}
+	must.NoError(t, lines.Close())
+	if code := <-code; code != exitPassed {
+		t.Errorf("exit %d", code)
 	}
 }
