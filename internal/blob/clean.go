@@ -200,15 +200,15 @@ func (c *cleaner) webp() {
 	for head := c.next(8); head != nil; head = c.next(8) {
 		kind, size := string(head[:4]), int64(binary.LittleEndian.Uint32(head[4:]))
 		size += size % 2
-		switch {
-		case kind == "EXIF":
+		switch kind {
+		case "EXIF":
 			with := upright
 			if whole := c.next(int(min(8+size, headRoom))); whole != nil && turned(whole[8:]) != "" {
 				with = turned(whole[8:])
 			}
 			c.copy(8)
 			c.blank(with[:min(int64(len(with)), size)], size)
-		case kind == "XMP ":
+		case "XMP ":
 			c.copy(8)
 			c.blank("", size)
 		default:
