@@ -91,6 +91,9 @@ func (s *Site) takePlace(r *Request, page *Page) (leave func(), err error) {
 }
 
 func (s *Site) limit(r *Request) error {
+	if refusedIn(r.Context()) != nil {
+		return nil // the form was counted
+	}
 	caller, limit := r.counted()
 	retryAfter, err := s.Admit(r.Context(), caller, limit)
 	if err != nil || retryAfter == 0 {
