@@ -123,7 +123,7 @@ func TestWhatAHostedTestMayNotBe(t *testing.T) {
 		`{"url":"https://a.example","webhookUrl":"https://10.0.0.1/"}`:          {"webhookUrl"},
 		`{"url":"https://a.example","webhookUrl":"https://localhost/"}`:         {"webhookUrl"},
 		`{"url":"https://a.example","subscribedWebhookEvents":["job.claimed"]}`: {"subscribedWebhookEvents[0]"},
-		`{"url":"https://a.example","subscribedWebhookEvents":["Job.Created"]}`: {"subscribedWebhookEvents[0]"},
+		`{"url":"https://a.example","subscribedWebhookEvents":["Job Created"]}`: {"subscribedWebhookEvents[0]"},
 		`{"url":"https://a.example","subscribedWebhookEvents":"job.created"}`:   {"subscribedWebhookEvents"},
 		`{"url":1,"feature":2,"priority":3,"jobType":4,"webhookSecret":[]}`:     {"feature", "jobType", "priority", "url", "webhookSecret"},
 		secret(""):                                 {"webhookSecret"},

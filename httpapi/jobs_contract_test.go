@@ -48,7 +48,7 @@ func TestWhatASubmissionMustHold(t *testing.T) {
 		{"title", []string{`"x"`, long(200)}, []string{`null`, `""`, `"  "`, `[]`, long(201)}},
 		{"description", []string{`"x"`, long(5000)}, []string{`null`, `""`, `"\n"`, `{}`, long(5001)}},
 		{"jobType", []string{`"Payment Flow"`, `"payment_flow"`, `"auth_flow"`, `"AI REVIEW"`}, []string{`null`, `""`, `"payment-flow"`, `"nope"`, `7`}},
-		{"priority", []string{`null`, `"normal"`, `"urgent"`}, []string{`"Urgent"`, `""`, `true`}},
+		{"priority", []string{`null`, `"normal"`, `"Urgent"`}, []string{`"urgently"`, `""`, `true`}},
 		{"slaMinutes", []string{`null`, `15`, `30`, `60`, `60.0`}, []string{`0`, `20`, `-15`, `15.5`, `"15"`, `1e99`}},
 		{"generateChecklist", []string{`null`, `"async"`, `"sync"`}, []string{`"later"`, `""`, `false`}},
 		{"projectId", []string{`null`, `""`}, []string{`"a b"`, `7`, long(65)}},
@@ -153,7 +153,7 @@ func TestAPageOfJobs(t *testing.T) {
 	}{
 		{"limit=0", "limit"}, {"limit=101", "limit"}, {"limit=-1", "limit"}, {"limit=x", "limit"}, {"limit=1.5", "limit"},
 		{"offset=-1", "offset"}, {"offset=x", "offset"}, {"offset=99999999999999999999", "offset"},
-		{"status=in_progress", "status"}, {"status=Pending", "status"}, {"status=voided", "status"},
+		{"status=in_progress", "status"}, {"status=waiting", "status"}, {"status=voided", "status"},
 		{"since=yesterday", "since"}, {"since=2026-13-01", "since"}, {"since=1772601367", "since"},
 		{"limit=1", ""}, {"limit=100", ""}, {"offset=0", ""}, {"limit=", ""}, {"status=", ""}, {"unknown=x", ""},
 	} {

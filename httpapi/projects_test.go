@@ -208,7 +208,7 @@ func TestWhatAPatchMayNotBe(t *testing.T) {
 		`{"webhookUrl":"https://192.168.1.1/"}`:                                   {"webhookUrl"},
 		`{"subscribedWebhookEvents":null}`:                                        {"subscribedWebhookEvents"},
 		`{"subscribedWebhookEvents":"job.created"}`:                               {"subscribedWebhookEvents"},
-		`{"subscribedWebhookEvents":["job.created","job.claimed","JOB.CREATED"]}`: {"subscribedWebhookEvents[1]", "subscribedWebhookEvents[2]"},
+		`{"subscribedWebhookEvents":["job.created","job.claimed","created"]}`:     {"subscribedWebhookEvents[1]", "subscribedWebhookEvents[2]"},
 		`{"loopAlertsSnoozedUntil":"tomorrow"}`:                                   {"loopAlertsSnoozedUntil"},
 		`{"loopAlertsSnoozedUntil":""}`:                                           {"loopAlertsSnoozedUntil"},
 		`{"loopAlertsSnoozedUntil":"2026-12-24"}`:                                 {"loopAlertsSnoozedUntil"},
@@ -312,7 +312,7 @@ func TestSubscribedWebhookEvents(t *testing.T) {
 	}
 	for bad, path := range map[string]string{
 		`["job.created","nonsense"]`: "subscribedWebhookEvents[1]",
-		`["Job.Created"]`:            "subscribedWebhookEvents[0]",
+		`["Job Created"]`:            "subscribedWebhookEvents[0]",
 		`["job.claimed"]`:            "subscribedWebhookEvents[0]",
 		`[" job.created"]`:           "subscribedWebhookEvents[0]",
 	} {

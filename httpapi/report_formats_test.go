@@ -53,7 +53,7 @@ func TestAReportComesInTheFormatThatIsAskedFor(t *testing.T) {
 		}
 		equal(t, r.Header().Get("Vary"), "Accept")
 	}
-	for _, unknown := range []string{"xml", "JUnit", "html", "%20json"} {
+	for _, unknown := range []string{"xml", "JUnit5", "html", "%20json"} {
 		equal(t, s.call(key, "GET", path+"?format="+unknown, "").paths(), []string{"format"})
 	}
 }

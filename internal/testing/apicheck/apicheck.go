@@ -100,6 +100,9 @@ func (c *Checker) find(method, escaped string) *openapi3.Operation {
 		if !p.matches(segments) {
 			continue
 		}
+		if method == http.MethodHead && p.item.Head == nil {
+			method = http.MethodGet // which answers it, without a body
+		}
 		return p.item.GetOperation(method)
 	}
 	return nil

@@ -122,7 +122,7 @@ func start(owner testing.TB, log *logrus.Logger, pages Pages) *Service {
 		Credentials: s.Credentials, People: s.Reads.People, Changes: s.Changes,
 		Admit: s.API.Admit, Address: admit.Address, WaitFor: supervisor.WaitFor, Fresh: s.API.Fresh,
 		Waiting: s.Reads.Jobs.CountAsking,
-		Log: log, Now: time.Now, BaseURL: s.BaseURL,
+		Log:     log, Now: time.Now, BaseURL: s.BaseURL,
 		Templates: append([]fs.FS{signin.Templates}, templates...),
 		Pages: slices.Concat(
 			signin.Pages(signin.Deps{Credentials: s.Credentials, People: s.Reads.People, Join: s.Commands.JoinPerson, BaseURL: s.BaseURL}),
