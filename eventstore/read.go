@@ -15,18 +15,29 @@ import (
 	"humanqa/internal/tracing"
 )
 
+// The first page of a load is short, since most readers of a long stream's middle stop soon.
+// The node would have sent many more events by then.
+const firstLoaded, moreLoaded = 64, 16
+
 // Load calls each for every event of the stream from the given revision on, in
 // order. A stream that does not exist has no events. After an error, the stream may
 // have events that each has not seen. A read that breaks goes on behind the last event
 // seen.
 func (c *Client) Load(ctx context.Context, stream string, from uint64, each func(domain.Recorded) error) error {
-	return c.readStream(ctx, stream, from, math.MaxInt64, func(e *esdb.RecordedEvent) error {
-		recorded, err := c.decode(ctx, e)
-		if err != nil {
+	for count := uint64(firstLoaded); ; count *= moreLoaded {
+		end := from + count
+		err := c.readStream(ctx, stream, from, count, func(e *esdb.RecordedEvent) error {
+			recorded, err := c.decode(ctx, e)
+			if err != nil {
+				return err
+			}
+			from++
+			return each(recorded)
+		})
+		if err != nil || from < end {
 			return err
 		}
-		return each(recorded)
-	})
+	}
 }
 
 func (c *Client) decode(ctx context.Context, e *esdb.RecordedEvent) (domain.Recorded, error) {
