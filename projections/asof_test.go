@@ -20,7 +20,7 @@ import (
 // where none was closed. It is what all events before it add up to.
 func TestABalanceOfThePastReadsTheLastBookBeforeIt(t *testing.T) {
 	t.Parallel()
-	w := modeltest.New(t, ledger.Projector)
+	w := modeltest.New(t, ledger.Projector, events.Projector{})
 	for account, closeEvery := range map[string]int{"closed": 1000, "open": 0} {
 		l := longlog.NewLedger(w.Log, account, closeEvery)
 		must.NoError(t, l.Grow(w.Ctx(), 8000, 100))

@@ -72,7 +72,8 @@ func (a *Handlers) asOf(r *wire.Request, p *wire.Problems) (*asked, error) {
 	}
 	// Answers show milliseconds, so a moment includes its whole millisecond.
 	whole := moment.Truncate(time.Millisecond).Add(time.Millisecond - time.Nanosecond)
-	return &asked{Until: events.Until{Moment: whole}, echo: moment.UTC().Format(wire.TimestampLayout)}, nil
+	until := events.Until{Moment: whole, Created: whole.Add(max(now.Sub(a.Now()), 0))}
+	return &asked{Until: until, echo: moment.UTC().Format(wire.TimestampLayout)}, nil
 }
 
 // CursorAt is the position as asOf takes it.

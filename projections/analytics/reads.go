@@ -150,7 +150,7 @@ func (q *Reads) PassRates(ctx context.Context, accountID, projectID string, by [
 	from := "analytics.jobs"
 	if then != nil {
 		from = "(SELECT j.* FROM analytics.jobs j" + then.JoinThen(where, "j.job_id") +
-			" WHERE j.account_id = $1 AND past.status = 'completed') j"
+			" WHERE j.account_id = $1 AND past.status = 'completed' AND " + then.Began(where, accountID, "j.job_id", "j.created_at") + ") j"
 	}
 	query := `
 SELECT ` + pick("week", "date_trunc('week', completed_at, 'UTC')", "NULL::timestamptz") + ` AS week,

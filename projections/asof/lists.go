@@ -42,8 +42,8 @@ func (q *Reads) Jobs(ctx context.Context, accountID string, f jobs.Filter, at ev
 	if f.Since != nil {
 		w.And("created_at > %s", *f.Since)
 	}
-	from := "\nFROM (SELECT id, created_at FROM readmodel.jobs WHERE account_id = $1" + w.SQL + ") j" +
-		at.JoinThen(w, "j.id") + "\nWHERE past.created"
+	from := "\nFROM (SELECT id, created_at FROM readmodel.jobs WHERE account_id = $1" + w.SQL + " AND " +
+		at.Began(w, accountID, "id", "created_at") + ") j" + at.JoinThen(w, "j.id") + "\nWHERE past.created"
 	switch {
 	case open:
 		from += "\n  AND past.status IS NULL"
@@ -140,7 +140,8 @@ FROM (
     FROM readmodel.jobs
     WHERE account_id = $1
       AND project_id <> ''
-      AND ($2 = '' OR project_id = $2)) j` + at.JoinThen(w, "j.id") + `
+      AND ($2 = '' OR project_id = $2)
+      AND ` + at.Began(w, accountID, "id", "created_at") + `) j` + at.JoinThen(w, "j.id") + `
 WHERE past.created
 GROUP BY j.project_id`
 	rows, err := pgpool.List[countsThen](ctx, q.db, "the counts of jobs that there were", query, w.Args...)

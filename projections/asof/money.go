@@ -43,21 +43,34 @@ func (q *Reads) Balance(ctx context.Context, accountID string, at events.Until) 
 }
 
 // Ledger is the length of the account's ledger then: the revision of the first event
-// after the place. It is found by binary search, which reads one event a step.
+// after the place. The read models tell about where that is, and the log decides. Each
+// step reads one event, and the steps grow from there, so later entries cost nothing.
 func (q *Reads) Ledger(ctx context.Context, accountID string, at events.Until) (revision uint64, err error) {
-	n, err := q.reads.Ledger.Length(ctx, accountID)
+	moment, err := q.reads.Events.Moment(ctx, accountID, at)
 	if err != nil {
 		return 0, err
 	}
-	found := sort.Search(int(n), func(i int) bool {
+	near, err := q.reads.Ledger.Length(ctx, accountID, moment)
+	if err != nil {
+		return 0, err
+	}
+	passed := func(revision uint64) bool {
 		if err != nil {
 			return true
 		}
-		r, there, lookErr := q.one(ctx, domain.CreditsStream(accountID), uint64(i))
+		r, there, lookErr := q.one(ctx, domain.CreditsStream(accountID), revision)
 		err = lookErr
 		return err != nil || !there || at.Passed(r)
-	})
-	return uint64(found), err
+	}
+	low, high := near, near
+	for step := uint64(1); err == nil && low > 0 && passed(low-1); step *= 2 {
+		low, high = low-min(step, low), low-1
+	}
+	for step := uint64(1); !passed(high); step *= 2 {
+		low, high = high+1, high+1+step
+	}
+	found := sort.Search(int(high-low), func(i int) bool { return passed(low + uint64(i)) })
+	return low + uint64(found), err
 }
 
 // one reads a single event of a stream.

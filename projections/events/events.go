@@ -32,7 +32,7 @@ func (Projector) Name() string { return Name }
 func (Projector) Version() int { return announce.Revision() + layout }
 
 // layout is the tables'. Raise it when they change.
-const layout = 6
+const layout = 7
 
 // Gather implements consumer.Lazy: writes don't wait for the feed, its readers
 // do (Supervisor.CatchUp).
@@ -47,7 +47,7 @@ func (Projector) InOrder(string) bool { return true }
 
 func (Projector) Tables() []consumer.Table {
 	return []consumer.Table{
-		{Name: "event_streams", DDL: eventStreamsDDL, Indexes: "REINDEX TABLE {schema}.event_streams"},
+		{Name: "event_streams", DDL: eventStreamsDDL, Indexes: eventStreamsIndexes},
 		{Name: "account_events", DDL: accountEventsDDL, Indexes: accountEventsIndexes},
 	}
 }
@@ -57,12 +57,17 @@ func (Projector) Tables() []consumer.Table {
 // where the stream begins.
 const eventStreamsDDL = `
 CREATE TABLE {schema}.event_streams (
-    position   bigint NOT NULL UNIQUE,
+    position   bigint NOT NULL,
     stream     text PRIMARY KEY,
     account_id text NOT NULL,
     project_id text NOT NULL,
     about      jsonb NOT NULL
 ) WITH (fillfactor = 90);
+`
+
+const eventStreamsIndexes = `
+REINDEX TABLE {schema}.event_streams;
+CREATE UNIQUE INDEX event_streams_in_order ON {schema}.event_streams (account_id, position);
 `
 
 // data is announce.Told of the event.

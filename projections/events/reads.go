@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jmoiron/sqlx"
@@ -144,6 +145,24 @@ func (q *Reads) Owns(ctx context.Context, accountID, stream string) (bool, error
 	return readmodel.Get[bool](ctx, q.db, "the account of stream "+stream, ownsSQL, accountID, stream)
 }
 
+const momentSQL = `
+SELECT time
+FROM readmodel.account_events
+WHERE account_id = $1
+  AND (commit_position, prepare_position) <= ($2, $3)
+ORDER BY commit_position DESC, prepare_position DESC
+LIMIT 1`
+
+// Moment is the moment of u: at a position, the time of the account's newest event up to
+// there, zero before the first.
+func (q *Reads) Moment(ctx context.Context, accountID string, u Until) (time.Time, error) {
+	if u.Position == (domain.Position{}) {
+		return u.Moment, nil
+	}
+	at, _, err := pgpool.Find[time.Time](ctx, q.db, "the time at a position", momentSQL, accountID, u.Position.Commit, u.Position.Prepare)
+	return at, err
+}
+
 // ofProjectSQL begins with the project's jobs, not with the account's events.
 var ofProjectSQL = `
 SELECT ` + eventColumns + `
@@ -152,10 +171,11 @@ FROM (
     FROM readmodel.jobs
     WHERE account_id = $1
       AND project_id = $2
-      AND project_id <> '') j
+      AND project_id <> ''
+      AND %s) j
 JOIN readmodel.event_streams s USING (stream)
 JOIN readmodel.account_events e USING (stream)
-WHERE `
+WHERE %s` + orderEventsSQL
 
 // OfProject gives the announced events of a project's jobs up to u, one by one as they
 // come from Postgres.
@@ -171,7 +191,7 @@ func (q *Reads) OfProject(ctx context.Context, accountID, projectID string, u Un
 // eachOfProject stops when each returns false.
 func (q *Reads) eachOfProject(ctx context.Context, accountID, projectID string, u Until, each func(AccountEvent) bool) error {
 	where := &readmodel.Where{Args: []any{accountID, projectID}}
-	query := ofProjectSQL + u.holds(where) + orderEventsSQL
+	query := fmt.Sprintf(ofProjectSQL, u.Began(where, accountID, "id", "created_at"), u.holds(where))
 	rows, err := q.db.QueryxContext(ctx, query, where.Args...) //nolint:sqlclosecheck // it is closed below: the linter does not know sqlx
 	if err != nil {
 		return err

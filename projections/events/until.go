@@ -15,6 +15,9 @@ import (
 type Until struct {
 	Position domain.Position
 	Moment   time.Time
+	// Created is Moment by the account's own clock, or later. No job of that moment was
+	// created later. A sandbox's clock is ahead of the log's times.
+	Created time.Time
 }
 
 // Passed says that the event came after Until. In a stream, all later events did, too.
@@ -29,12 +32,23 @@ func (u Until) PassedAt(position domain.Position, at time.Time) bool {
 }
 
 // holds is the condition that a row e of account_events is not passed. Its times are in
-// milliseconds.
+// milliseconds. Postgres would round the moment's last nanosecond up to the next one.
 func (u Until) holds(w *readmodel.Where) string {
 	if u.Position != (domain.Position{}) {
 		return fmt.Sprintf("(e.commit_position, e.prepare_position) <= (%s, %s)", w.Param(u.Position.Commit), w.Param(u.Position.Prepare))
 	}
-	return "e.time <= " + w.Param(u.Moment)
+	return "e.time <= " + w.Param(u.Moment.Truncate(time.Millisecond))
+}
+
+// Began is a condition that spares a look at jobs that came later: it holds for every job
+// that JoinThen finds created. id and created are expressions for the job's id and for a
+// time from its creation on.
+func (u Until) Began(w *readmodel.Where, accountID, id, created string) string {
+	if u.Position == (domain.Position{}) {
+		return created + " <= " + w.Param(u.Created)
+	}
+	return fmt.Sprintf("%s IN (SELECT substr(stream, %d) FROM readmodel.event_streams WHERE account_id = %s AND position <= %s)",
+		id, len(domain.JobStreams)+1, w.Param(accountID), w.Param(u.Position.Commit))
 }
 
 // JoinThen joins the past state of jobs, as past. It has created and analysed (null: not

@@ -238,13 +238,18 @@ func (q *Reads) Before(ctx context.Context, accountID string, revision uint64, l
 }
 
 const lengthSQL = `
-SELECT COALESCE(MAX(revision) + 1, 0)
+SELECT revision + 1
 FROM readmodel.ledger_entries
-WHERE account_id = $1`
+WHERE account_id = $1
+  AND at <= $2
+ORDER BY at DESC, revision DESC
+LIMIT 1`
 
-// Length is how many events the account's ledger has, up to its newest entry.
-func (q *Reads) Length(ctx context.Context, accountID string) (uint64, error) {
-	return readmodel.Get[uint64](ctx, q.db, "the length of the ledger of "+accountID, lengthSQL, accountID)
+// Length is how many events the account's ledger has, up to its newest entry at a moment
+// or before.
+func (q *Reads) Length(ctx context.Context, accountID string, at time.Time) (uint64, error) {
+	length, _, err := pgpool.Find[uint64](ctx, q.db, "the length of the ledger of "+accountID, lengthSQL, accountID, at)
+	return length, err
 }
 
 const refundsSQL = linesSQL + `
