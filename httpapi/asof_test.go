@@ -20,6 +20,7 @@ import (
 	"humanqa/httpapi/wire"
 	"humanqa/internal/testing/commandtest"
 	"humanqa/internal/testing/must"
+	"humanqa/projections/events"
 )
 
 var asOfSteps = flag.Int("asof.steps", 12, "how long the histories are that asOf is asked of; of more than 12 every answer is compared")
@@ -221,6 +222,51 @@ func TestAHistoryOfThePastReadsFewStreams(t *testing.T) {
 			t.Errorf("%s reads %d streams", target, n)
 		}
 	}
+}
+
+// What a read of an early moment reads of the log does not grow with the jobs that came later.
+func TestAMomentReadsNoneOfTheJobsThatCameLater(t *testing.T) {
+	t.Parallel()
+	s := own(t)
+	_, key := s.account(500)
+	project := s.project(key, `{"name":"p"}`)
+	job := jobWith(`"projectId":"` + project + `","checklistItems":[{"description":"a"}]`)
+	bulk := `{"jobs":[` + job + strings.Repeat(","+job, 19) + `]}`
+	ids, _ := s.call(key, "POST", "/v1/jobs/bulk", bulk).want(http.StatusCreated)["jobIds"].([]any)
+	for _, id := range ids[:12] {
+		s.complete(id.(string))
+	}
+	all := s.log.All()
+	last := all[len(all)-1]
+	s.visible(last.Position, nil)
+	ask := func() (loads map[string]int, answers map[string]string) {
+		loads, answers = map[string]int{}, map[string]string{}
+		for _, target := range []string{
+			"/v1/exports/jobs", "/v1/exports/items", "/v1/exports/tests", "/v1/exports/ledger", "/v1/exports/projects", "/v1/jobs", "/v1/jobs?status=pending",
+			"/v1/credits", "/v1/credits/ledger", "/v1/credits/statement", "/v1/projects", "/v1/projects/" + project + "/history", "/v1/analytics/pass-rate",
+		} {
+			for _, place := range []string{events.CursorAt(last.Position), last.Meta.Time.Format(time.RFC3339Nano)} {
+				asked := target + map[bool]string{true: "&", false: "?"}[strings.Contains(target, "?")] + "asOf=" + place
+				before := s.log.Loads()
+				r := s.call(key, "GET", asked, "")
+				equal(t, r.Code, http.StatusOK)
+				loads[asked], answers[asked] = s.log.Loads()-before, r.Body.String()
+			}
+		}
+		return loads, answers
+	}
+	loads, answers := ask()
+	for what, most := range map[string]int{"/v1/exports/jobs": 9, "/v1/jobs?status=pending": 8, "/v1/credits": 3} {
+		if n := loads[what+map[bool]string{true: "&", false: "?"}[strings.Contains(what, "?")]+"asOf="+events.CursorAt(last.Position)]; n > most {
+			t.Errorf("%s loads %d streams", what, n)
+		}
+	}
+	for range 4 {
+		s.call(key, "POST", "/v1/jobs/bulk", bulk).want(http.StatusCreated)
+	}
+	later, same := ask()
+	equal(t, later, loads)
+	equal(t, same, answers)
 }
 
 // A feed that is behind does not know what had become of jobs: no answer is better

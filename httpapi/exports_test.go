@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"humanqa/domain"
+	"humanqa/domain/account"
+	"humanqa/domain/command"
 	v1 "humanqa/httpapi/v1"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/tabular"
@@ -118,6 +121,119 @@ func TestAnAccountTakesItsEventsAndTheirProofs(t *testing.T) {
 	equal(t, r.Header().Get("Retry-After"), "60")
 	for _, wrong := range []string{"", "?event=x", "?event="} {
 		equal(t, s.call(key, "GET", "/v1/audit/proof"+wrong, "").paths(), []string{"event"})
+	}
+}
+
+// Two periods that meet have every row once, and rows without a time are not asked for one.
+func TestAnExportOfAPeriodMeetsTheNextOne(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	_, key := s.account(100)
+	project := s.project(key, `{"name":"p"}`)
+	for range 3 {
+		s.complete(s.submittedWith(key, checklistOf(2)+`,"projectId":"`+project+`"`))
+	}
+	rows := func(what string) []string {
+		t.Helper()
+		return strings.FieldsFunc(s.export(key, what).Body.String(), func(r rune) bool { return r == '\n' })
+	}
+	for table, column := range map[string]string{"jobs": "created_at", "items": "created_at", "tests": "tested_at", "ledger": "at", "events": "time"} {
+		all := rows(table)
+		for _, row := range all {
+			var fields map[string]any
+			must.NoError(t, json.Unmarshal([]byte(row), &fields))
+			at := fmt.Sprint(fields[column])
+			before, behind := rows(table+"?until="+at), rows(table+"?since="+at)
+			if !slices.Contains(behind, row) || len(before)+len(behind) != len(all) {
+				t.Errorf("%s: of %d rows %d lie before %s, and %d behind", table, len(all), len(before), at, len(behind))
+			}
+			equal(t, len(rows(table+"?since="+at+"&until="+at)), 0)
+		}
+	}
+	for _, table := range []string{"projects", "accounts"} {
+		r := s.export(key, table+"?since=2999-01-01&until=2001-01-01")
+		if warned := r.Header().Get("X-Warnings"); !strings.Contains(warned, "since") || !strings.Contains(warned, "until") || r.Body.Len() == 0 {
+			t.Errorf("%s: %q, %s", table, warned, r.Body)
+		}
+	}
+	equal(t, s.call(key, "GET", "/v1/exports/jobs?until=x", "").paths(), []string{"until"})
+}
+
+// An export of events says where it ends, and the next one goes on from there, though events
+// came meanwhile.
+func TestAnExportOfEventsGoesOnWhereTheLastOneEnded(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	accountID, key := s.account(10)
+	all, after := s.export(key, "events").Body.String(), ""
+	var parts strings.Builder
+	for n := range 4 {
+		r := s.export(key, "events?after="+after)
+		after = r.Header().Get("X-Log-Position")
+		parts.WriteString(r.Body.String())
+		if n > 0 {
+			equal(t, strings.Count(r.Body.String(), "\n"), 1)
+		}
+		equal(t, s.export(key, "events?asOf="+after).Body.String(), parts.String())
+		s.key(accountID, command.IssueKey{Scope: account.ScopeRead})
+	}
+	if !strings.HasPrefix(parts.String(), all) {
+		t.Errorf("got %s, which does not begin with %s", &parts, all)
+	}
+	equal(t, s.call(key, "GET", "/v1/exports/events?after=x", "").paths(), []string{"after"})
+	s.call(key, "GET", "/v1/exports/events?after=999999999-999999999", "").refused(http.StatusConflict, domain.CodeCursorAhead)
+}
+
+// Rows behind the end of an earlier export are those that changed since: an account that
+// takes them each night has the rows of today.
+func TestAnExportOfRowsGoesOnWhereTheLastOneEnded(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	accountID, key := s.account(500)
+	project := s.project(key, `{"name":"p"}`)
+	submit := func() string { return s.submittedWith(key, checklistOf(2)+`,"projectId":"`+project+`"`) }
+	tables := map[string]string{"jobs": "job_id", "items": "item_id", "tests": "job_id", "ledger": "entry"}
+	kept, after := map[string]map[string]string{}, map[string]string{}
+	night := func() (rows map[string]int) {
+		t.Helper()
+		rows = map[string]int{}
+		for table, id := range tables {
+			row := func(line string) (key string) {
+				var fields map[string]any
+				must.NoError(t, json.Unmarshal([]byte(line), &fields))
+				return fmt.Sprint(fields["job_id"], fields[id])
+			}
+			r := s.export(key, table+"?after="+after[table])
+			if after[table] = r.Header().Get("X-Log-Position"); kept[table] == nil {
+				kept[table] = map[string]string{}
+			}
+			for line := range strings.Lines(r.Body.String()) {
+				kept[table][row(line)] = line
+				rows[table]++
+			}
+			now := map[string]string{}
+			for line := range strings.Lines(s.export(key, table).Body.String()) {
+				now[row(line)] = line
+			}
+			equal(t, kept[table], now)
+		}
+		return rows
+	}
+	first, second, third := submit(), submit(), submit()
+	submit()
+	equal(t, night(), map[string]int{"jobs": 4, "items": 8, "ledger": 5})
+	s.complete(first)
+	w := s.claims(s.checker(), second)
+	w.check(0, passes)
+	s.call(key, "POST", "/v1/jobs/"+third+"/cancel", "").want(http.StatusOK)
+	equal(t, night(), map[string]int{"jobs": 3, "items": 6, "tests": 1, "ledger": 1})
+	w.check(1, passes)
+	equal(t, w.call("POST", "/release", "").Code, http.StatusOK)
+	s.analysed(accountID, first)
+	equal(t, night(), map[string]int{"jobs": 2, "items": 4, "tests": 1})
+	equal(t, night(), map[string]int{"jobs": 1, "items": 2})
+	for _, table := range []string{"projects", "accounts"} {
+		equal(t, s.export(key, table+"?after="+after["jobs"]).Header().Get("X-Warnings") != "", true)
 	}
 }
 

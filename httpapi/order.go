@@ -167,9 +167,10 @@ func (a *API) positioned(r *wire.Request) (wire.Answer, error) {
 		return r.Route.Handle(r)
 	}
 	at, shownErr := a.Shown(r.Context())
+	r.Shown = at
 	ans, err := r.Route.Handle(r)
 	waited := r.Route.Waits > 0 && r.URL.Query().Has("wait")
-	if err != nil || shownErr != nil || at == (domain.Position{}) || waited || ans.Stream != nil {
+	if err != nil || shownErr != nil || at == (domain.Position{}) || waited {
 		return ans, err
 	}
 	if ans.Header == nil {

@@ -23,37 +23,30 @@ import (
 const exportEvents = "events"
 
 type exportCmd struct {
-	Table   string `arg:"" enum:"events,jobs,items,ledger,tests,projects,accounts" help:"events, jobs, items, ledger, tests, projects or accounts."`
-	Format  string `enum:"ndjson,csv,parquet" default:"ndjson" help:"ndjson, csv or parquet."`
-	Since   string `placeholder:"T" help:"Only from this ISO 8601 date or time on."`
-	Account string `placeholder:"ID" help:"Only this account's."`
-	Out     string `type:"path" placeholder:"FILE" help:"The file to write, which must not exist; standard output without it."`
+	Table   string   `arg:"" enum:"events,jobs,items,ledger,tests,projects,accounts" help:"events, jobs, items, ledger, tests, projects or accounts."`
+	Format  string   `enum:"ndjson,csv,parquet" default:"ndjson" help:"ndjson, csv or parquet."`
+	Since   timeFlag `placeholder:"T" help:"Only from this ISO 8601 date or time on."`
+	Until   timeFlag `placeholder:"T" help:"Only before this ISO 8601 date or time."`
+	Account string   `placeholder:"ID" help:"Only this account's."`
+	Out     string   `type:"path" placeholder:"FILE" help:"The file to write, which must not exist; standard output without it."`
 }
 
-// Validate is called by kong.
-func (c *exportCmd) Validate() error {
-	_, err := c.since()
-	return err
-}
+// timeFlag is a time of a command line; nil: none was given.
+type timeFlag struct{ at *time.Time }
 
-func (c *exportCmd) since() (*time.Time, error) {
-	if c.Since == "" {
-		return nil, nil
-	}
+// UnmarshalText is called by kong.
+func (m *timeFlag) UnmarshalText(text []byte) error {
 	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
-		if t, err := time.Parse(layout, c.Since); err == nil {
-			return &t, nil
+		if t, err := time.Parse(layout, string(text)); err == nil {
+			m.at = &t
+			return nil
 		}
 	}
-	return nil, fmt.Errorf("--since %q is no time, such as 2026-11-21T14:05:00Z or 2026-11-21", c.Since)
+	return fmt.Errorf("%q is no time, such as 2026-11-21T14:05:00Z or 2026-11-21", text)
 }
 
 // Run streams the rows: memory does not grow with them.
 func (c *exportCmd) Run(ctx context.Context, a *app, core *service.Core) (err error) {
-	since, err := c.since()
-	if err != nil {
-		return err
-	}
 	out := a.out
 	if c.Out != "" {
 		file, err := os.OpenFile(c.Out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -63,7 +56,7 @@ func (c *exportCmd) Run(ctx context.Context, a *app, core *service.Core) (err er
 		defer func() { err = errors.Join(err, file.Close()) }()
 		out = file
 	}
-	rows, err := c.write(ctx, core, since, out)
+	rows, err := c.write(ctx, core, out)
 	if err != nil {
 		return fmt.Errorf("export %s: %w", c.Table, err)
 	}
@@ -73,7 +66,7 @@ func (c *exportCmd) Run(ctx context.Context, a *app, core *service.Core) (err er
 	return a.print(map[string]any{"file": c.Out, "rows": rows}, "%s: %d rows", c.Out, rows)
 }
 
-func (c *exportCmd) write(ctx context.Context, core *service.Core, since *time.Time, to io.Writer) (rows int64, err error) {
+func (c *exportCmd) write(ctx context.Context, core *service.Core, to io.Writer) (rows int64, err error) {
 	buffered := bufio.NewWriterSize(to, 1<<16)
 	view, columns := analytics.View{}, auditlog.EventColumns
 	if c.Table != exportEvents {
@@ -86,13 +79,14 @@ func (c *exportCmd) write(ctx context.Context, core *service.Core, since *time.T
 	err = tabular.Format(c.Format).Write(ctx, buffered, columns, func(ctx context.Context, write func([]any) error) error {
 		each := func(row []any) error { rows++; return write(row) }
 		if c.Table != exportEvents {
-			return analytics.NewReads(core.DB).Each(ctx, view, analytics.Filter{AccountID: c.Account, Since: since}, each)
+			f := analytics.Filter{AccountID: c.Account, Since: c.Since.at, Until: c.Until.at}
+			return analytics.NewReads(core.DB).Each(ctx, view, f, each)
 		}
 		erased, err := core.Vault.Shredded(ctx)
 		if err != nil {
 			return err
 		}
-		return auditlog.Each(ctx, core.Log, c.event(since, erased, each))
+		return auditlog.Each(ctx, core.Log, c.event(erased, each))
 	})
 	return rows, errors.Join(err, buffered.Flush())
 }
@@ -101,8 +95,8 @@ func (c *exportCmd) write(ctx context.Context, core *service.Core, since *time.T
 // names, or that its stream or the first event of its stream names. Of operators' and
 // people's streams, only events with the account in their metadata are its own. A text
 // that was sealed for an erased account says that it is gone.
-func (c *exportCmd) event(since *time.Time, erased map[string]bool, each func([]any) error) func(eventstore.RawEvent) error {
-	owned := map[string]bool{}
+func (c *exportCmd) event(erased map[string]bool, each func([]any) error) func(eventstore.RawEvent) error {
+	span, owned := auditlog.Span{Since: c.Since.at, Until: c.Until.at}, map[string]bool{}
 	return func(e eventstore.RawEvent) error {
 		var meta domain.Metadata
 		_ = json.Unmarshal(e.Meta, &meta) // unreadable metadata has no time and no account
@@ -119,7 +113,7 @@ func (c *exportCmd) event(since *time.Time, erased map[string]bool, each func([]
 				return nil
 			}
 		}
-		if since != nil && meta.Time.Before(*since) {
+		if holds, _ := span.Holds(e.Position, meta.Time); !holds {
 			return nil
 		}
 		words := domain.HiddenText

@@ -78,6 +78,18 @@ func TestTheDataIsTakenAwayAndReadByAnAnalyst(t *testing.T) {
 			}
 		}
 	}
+	for period, rows := range map[string]int64{"--since=2001-01-01": 2, "--until=2001-01-01": 0, "--since=2999-01-01T00:00:00Z": 0} {
+		for _, table := range []string{"jobs", "events"} {
+			var out struct{ Rows int64 }
+			p.cli(&out, "export", table, period, "--out", filepath.Join(dir, table+period))
+			if out.Rows != rows && (table == "jobs" || rows == 0) {
+				t.Errorf("%s %s: %d rows", table, period, out.Rows)
+			}
+		}
+	}
+	if _, stderr, err := p.tryCLI("export", "jobs", "--until", "noon"); exitCode(err) != exitUsage || !strings.Contains(stderr, `"noon" is no time`) {
+		t.Errorf("a time that is none: %v %s", err, stderr)
+	}
 	if _, stderr, err := p.tryCLI("export", "jobs", "--out", filepath.Join(dir, "jobs.csv")); exitCode(err) != exitFailed || !strings.Contains(stderr, "file exists") {
 		t.Errorf("a file is written over: %v %s", err, stderr)
 	}

@@ -94,6 +94,17 @@ func (c *Cursors) Accept(ctx context.Context, cursor string) (plain string, err 
 	return plain, nil
 }
 
+// Place gives the position of a reader's cursor. It refuses those that Accept and Reached
+// refuse.
+func (c *Cursors) Place(ctx context.Context, cursor string) (at domain.Position, err error) {
+	plain, err := c.Accept(ctx, cursor)
+	if err == nil {
+		err = c.Reached(ctx, plain)
+	}
+	at, _, _ = events.SplitCursor(plain)
+	return at, err
+}
+
 // Reached refuses a cursor that lies beyond the log's end. A reader that found nothing
 // behind the cursor calls it.
 func (c *Cursors) Reached(ctx context.Context, plain string) error {

@@ -84,6 +84,14 @@ func (a *Handlers) accountTime(ctx context.Context, r *wire.Request) (time.Time,
 	return a.Commands.AccountTime(ctx, command.Cause{AccountID: r.Caller.AccountID, Sandbox: r.Caller.Sandbox})
 }
 
+// place is the place of the moment in the log; nil for now.
+func (at *asked) place() *events.Until {
+	if at == nil {
+		return nil
+	}
+	return &at.Until
+}
+
 // then echoes the moment of an answer; nil for now.
 func (at *asked) then() *string {
 	if at == nil {

@@ -3,7 +3,6 @@ package v1
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -23,7 +22,7 @@ func (a *Handlers) auditRoutes() []wire.Route {
 
 // OwnLog reads an account's own part of the log: *auditlog.Own.
 type OwnLog interface {
-	Events(ctx context.Context, accountID string, since *time.Time, until *events.Until, each func(row []any) error) error
+	Events(ctx context.Context, accountID string, span auditlog.Span, each func(row []any) error) error
 	Proof(ctx context.Context, accountID string, id uuid.UUID) (auditlog.Proof, error)
 }
 
@@ -49,20 +48,22 @@ func (a *Handlers) getProof(r *wire.Request) (wire.Answer, error) {
 // proofRetry is the time until the next checkpoint is there, in seconds.
 const proofRetry = 60
 
-// exportEvents is GET /v1/exports/events: the account's own events, as the
-// operator's export writes them.
+// exportEvents is GET /v1/exports/events: the account's own events up to the position that
+// the answer names. An export behind that position has those that follow.
 func (a *Handlers) exportEvents(r *wire.Request) (wire.Answer, error) {
-	in, err := a.readExport(r)
+	in, err := a.readExport(r, true)
+	if err == nil {
+		err = a.Fresh.RequireFeed(r.Context()) // the feed knows the account of each stream
+	}
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	var until *events.Until
-	if in.at != nil {
-		until = &in.at.Until
+	span := auditlog.Span{After: in.After, Since: in.Since, Until: in.Until, Then: in.at.place()}
+	if in.at == nil && r.Shown != (domain.Position{}) {
+		span.Then = &events.Until{Position: r.Shown}
 	}
-	a.Fresh.Feed(r.Context(), r.Log) // the feed knows the account of each stream
 	return a.TableOf(r, in.format, "events", auditlog.EventColumns, func(ctx context.Context, each func([]any) error) error {
-		return a.OwnLog.Events(ctx, r.Caller.AccountID, in.since, until, each)
+		return a.OwnLog.Events(ctx, in.AccountID, span, each)
 	})
 }
 

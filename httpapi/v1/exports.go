@@ -25,16 +25,6 @@ func (a *Handlers) exportRoutes() []wire.Route {
 	}
 }
 
-// streamed makes an io.Writer of a stream.
-type streamed struct{ *wire.StreamWriter }
-
-func (s streamed) Write(part []byte) (int, error) {
-	if err := s.Send(part); err != nil {
-		return 0, err
-	}
-	return len(part), nil
-}
-
 // streamPart is how much of a table is sent at a time.
 const streamPart = 64 << 10
 
@@ -68,7 +58,7 @@ func (a *Handlers) TableOf(
 			ctx, cancel := context.WithTimeout(ctx, tableTime)
 			defer cancel()
 			s.Grace = a.ReadGrace
-			out := bufio.NewWriterSize(streamed{s}, streamPart)
+			out := bufio.NewWriterSize(s, streamPart)
 			if marked {
 				_, _ = out.WriteString("\ufeff") // an error stays until Flush
 			}
@@ -86,38 +76,47 @@ func (a *Handlers) TableOf(
 
 // exportRequest is a client's request for an export.
 type exportRequest struct {
+	analytics.Filter
+
 	format tabular.Format
-	since  *time.Time
 	at     *asked
 }
 
-// readExport reads an exportRequest.
-func (a *Handlers) readExport(r *wire.Request) (in exportRequest, err error) {
+// readExport reads an exportRequest. Rows without a time have no period.
+func (a *Handlers) readExport(r *wire.Request, timed bool) (in exportRequest, err error) {
 	var p wire.Problems
-	q := r.Query(&p)
+	q, after := r.Query(&p), ""
+	in.AccountID = r.Caller.AccountID
 	in.format = cmp.Or(tabular.Format(q.OneOf("format", tabular.Formats())), tabular.NDJSON)
-	in.since = q.Time("since")
+	if timed {
+		in.Since, in.Until, after = q.Time("since"), q.Time("until"), q.Text("after")
+	}
+	if !events.IsCursor(after) {
+		p.Add("after", "must be a cursor of an earlier export, or of an event")
+	}
 	in.at, err = a.asOf(r, &p)
-	return in, cmp.Or(p.Err(), err)
+	if err := cmp.Or(p.Err(), err); err != nil {
+		return in, err
+	}
+	if in.After, err = a.cursors.Place(r.Context(), after); err == nil && after != "" {
+		err = a.Fresh.RequireFeed(r.Context()) // the feed knows what has changed since
+	}
+	return in, err
 }
 
 // getExport is GET /v1/exports/:table: the account's own rows of a view of
 // schema analytics.
 func (a *Handlers) getExport(r *wire.Request) (wire.Answer, error) {
-	in, err := a.readExport(r)
-	if err != nil {
-		return wire.Answer{}, err
-	}
 	v, found := analytics.Find(r.Vars["table"])
-	if !found {
+	in, err := a.readExport(r, v.HasTime())
+	switch {
+	case err != nil:
+		return wire.Answer{}, err
+	case !found:
 		return wire.Answer{}, analytics.ErrNoView(r.Vars["table"])
 	}
-	f := analytics.Filter{AccountID: r.Caller.AccountID, Since: in.since}
 	return a.TableOf(r, in.format, v.Name, v.Table(), func(ctx context.Context, each func([]any) error) error {
-		if in.at != nil {
-			return a.past.Export(ctx, v, f, in.at.Until, each)
-		}
-		return a.Reads.Analytics.Each(ctx, v, f, each)
+		return a.past.Export(ctx, v, in.Filter, in.at.place(), each)
 	})
 }
 
@@ -156,11 +155,7 @@ func (a *Handlers) getPassRates(r *wire.Request) (wire.Answer, error) {
 	if err := cmp.Or(p.Err(), err); err != nil {
 		return wire.Answer{}, err
 	}
-	var until *events.Until
-	if at != nil {
-		until = &at.Until
-	}
-	rates, err := a.Reads.Analytics.PassRates(r.Context(), r.Caller.AccountID, r.Caller.ProjectID, by, until)
+	rates, err := a.Reads.Analytics.PassRates(r.Context(), r.Caller.AccountID, r.Caller.ProjectID, by, at.place())
 	if err != nil {
 		return wire.Answer{}, err
 	}

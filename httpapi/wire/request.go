@@ -27,6 +27,8 @@ type Request struct {
 	Notes   []domain.Detail // for the warnings of the answer
 	// Unresolved warns of hosts under test without an address; nil: none was looked up.
 	Unresolved func(context.Context) []domain.Detail
+	// Shown is a position up to which the read models show every event; zero: not known.
+	Shown domain.Position
 	// Commanded says that a command was issued for the request.
 	Commanded bool
 	Log       logrus.FieldLogger

@@ -49,6 +49,14 @@ func NewStreamWriter(w http.ResponseWriter) *StreamWriter {
 	return &StreamWriter{W: w, C: http.NewResponseController(w)}
 }
 
+// Write is Send as an io.Writer has it.
+func (s *StreamWriter) Write(part []byte) (int, error) {
+	if err := s.Send(part); err != nil {
+		return 0, err
+	}
+	return len(part), nil
+}
+
 // Send sends a part at once. An error means that the client is gone, or reads
 // nothing.
 func (s *StreamWriter) Send(part []byte) error {

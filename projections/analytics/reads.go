@@ -41,13 +41,42 @@ func (v View) Table() []tabular.Column {
 	return out
 }
 
-// HasTime says that rows can be asked for from a moment on.
-func (v View) HasTime() bool { return v.since != "" }
+// HasTime says that the rows of a period can be asked for.
+func (v View) HasTime() bool { return v.time != "" }
 
-// Filter narrows an export; zero fields don't. Since is inclusive.
+// Filter narrows an export; zero fields don't. Since is inclusive, and Until is not.
 type Filter struct {
-	AccountID string
-	Since     *time.Time
+	AccountID    string
+	Since, Until *time.Time
+	// After leaves the rows of jobs that may have changed behind a position. Of a ledger it
+	// leaves the entries from Entry on.
+	After domain.Position
+	Entry uint64
+}
+
+// A change of a row of an open job may not be announced: it went back, an item was checked,
+// or its checklist was written.
+const changedSQL = `
+  AND job_id IN (
+    SELECT substr(stream, %d)
+    FROM readmodel.account_events
+    WHERE account_id = %s
+      AND (commit_position, prepare_position) > (%s, %s)
+    UNION ALL
+    SELECT id
+    FROM readmodel.jobs
+    WHERE account_id = %[2]s
+      AND status IN ('pending', 'claimed')
+      AND (claimed_at IS NOT NULL OR returns <> '[]' OR generated_by <> ''))`
+
+// Within adds the times of the filter as conditions on a column.
+func (f Filter) Within(w *readmodel.Where, column string) {
+	if f.Since != nil {
+		w.And(column+" >= %s", *f.Since)
+	}
+	if f.Until != nil {
+		w.And(column+" < %s", *f.Until)
+	}
 }
 
 // Each passes the view's rows one by one, as they come from Postgres. Memory does not
@@ -93,8 +122,16 @@ func (q *Reads) each(ctx context.Context, v View, f Filter, from string, where *
 	if f.AccountID != "" {
 		where.And("account_id = %s", f.AccountID)
 	}
-	if f.Since != nil && v.HasTime() {
-		where.And(v.since+" >= %s", *f.Since)
+	if v.HasTime() {
+		f.Within(where, v.time)
+	}
+	switch {
+	case f.After == (domain.Position{}):
+	case v.Name == ledger.Name:
+		where.And("entry >= %s", f.Entry)
+	default:
+		where.SQL += fmt.Sprintf(changedSQL, len(domain.JobStreams)+1, where.Param(f.AccountID),
+			where.Param(f.After.Commit), where.Param(f.After.Prepare))
 	}
 	query += " WHERE TRUE" + where.SQL + " ORDER BY " + v.key
 	rows, err := q.db.QueryxContext(ctx, query, where.Args...) //nolint:sqlclosecheck // it is closed below: the linter does not know sqlx

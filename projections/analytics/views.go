@@ -25,7 +25,7 @@ type View struct {
 	Columns []Column
 	from    string // FROM and WHERE; the columns' expressions read its rows
 	key     string // an order without ties, which separates pages
-	since   string // the column that --since compares
+	time    string // the column that --since and --until compare
 }
 
 // Column is a column of a view.
@@ -44,7 +44,7 @@ func col(name string, kind tabular.Kind, is, about string) Column {
 func Views() []View { return []View{jobs, items, tests, ledger, projects, accounts} }
 
 var jobs = View{
-	Name: "jobs", About: "One row a job, in every state.", key: "job_id", since: "created_at",
+	Name: "jobs", About: "One row a job, in every state.", key: "job_id", time: "created_at",
 	from: "readmodel.jobs j",
 	Columns: []Column{
 		col("job_id", tabular.Text, "j.id", "the job"),
@@ -74,7 +74,7 @@ var jobs = View{
 }
 
 var items = View{
-	Name: "items", About: "One row an item of a job's checklist, findings included.", key: "job_id, place", since: "created_at",
+	Name: "items", About: "One row an item of a job's checklist, findings included.", key: "job_id, place", time: "created_at",
 	from: "readmodel.jobs j CROSS JOIN LATERAL jsonb_array_elements(j.items) WITH ORDINALITY AS i (item, place)",
 	Columns: []Column{
 		col("job_id", tabular.Text, "j.id", "the job"),
@@ -93,7 +93,7 @@ var items = View{
 }
 
 var tests = View{
-	Name: "tests", About: "One row a completed test of a project, in the order of completion.", key: "job_id", since: "tested_at",
+	Name: "tests", About: "One row a completed test of a project, in the order of completion.", key: "job_id", time: "tested_at",
 	from: "readmodel.history_tests t JOIN readmodel.history_projects p ON p.project_id = t.project_id",
 	Columns: []Column{
 		col("job_id", tabular.Text, "t.job_id", "the job"),
@@ -111,7 +111,7 @@ var tests = View{
 
 var ledger = View{
 	Name: "ledger", About: "One row an entry of an account's credits; the changes of an account add up to its newest balance.",
-	key: "account_id, entry", since: "at",
+	key: "account_id, entry", time: "at",
 	from: "readmodel.ledger_entries l",
 	Columns: []Column{
 		col("account_id", tabular.Text, "l.account_id", "the account that owns it"),

@@ -12,11 +12,19 @@ import (
 	"humanqa/projections/readmodel"
 )
 
-// exportPage is how many jobs of an export are in memory at a time.
-const exportPage = 100
-
-// Export is analytics.Reads.Each of one account, as it was.
-func (q *Reads) Export(ctx context.Context, v analytics.View, f analytics.Filter, at events.Until, each func(row []any) error) error {
+// Export is analytics.Reads.Each of one account; as it was, if a place is named.
+func (q *Reads) Export(
+	ctx context.Context, v analytics.View, f analytics.Filter, then *events.Until, each func(row []any) error,
+) (err error) {
+	if f.After != (domain.Position{}) && v.Name == "ledger" {
+		if f.Entry, err = q.Ledger(ctx, f.AccountID, events.Until{Position: f.After}); err != nil {
+			return err
+		}
+	}
+	if then == nil {
+		return q.reads.Analytics.Each(ctx, v, f, each)
+	}
+	at := *then
 	switch v.Name {
 	case "jobs", "items":
 		return q.exportJobs(ctx, v, f, at, each)
@@ -74,43 +82,36 @@ func (q *Reads) account(ctx context.Context, accountID string, at events.Until) 
 	return row, err
 }
 
-// exportJobs reads the stream of each job, in the order of the ids.
+// exportJobs reads the streams of the jobs that had not ended. An end absorbs, so the row
+// of a job that had ended by then has shown the same since.
 func (q *Reads) exportJobs(ctx context.Context, v analytics.View, f analytics.Filter, at events.Until, each func(row []any) error) error {
 	of, err := q.account(ctx, f.AccountID, at)
 	if err != nil || of == nil {
 		return err
 	}
-	for last := ""; ; {
-		w := readmodel.WhereAccount(f.AccountID)
-		w.And("id > %s", last)
-		if f.Since != nil {
-			w.And("created_at >= %s", *f.Since)
-		}
-		query := "SELECT id FROM readmodel.jobs WHERE account_id = $1" + w.SQL + " ORDER BY id LIMIT " + w.Param(exportPage)
-		ids, err := pgpool.List[string](ctx, q.db, "jobs", query, w.Args...)
+	then := func(w *readmodel.Where, columns, status string) string {
+		return "SELECT " + columns + " FROM readmodel.jobs j" + at.JoinThen(w, "j.id") + " WHERE j.account_id = " + w.Param(f.AccountID) +
+			" AND " + at.Began(w, f.AccountID, "j.id", "j.created_at") + " AND past.created AND past.status " + status
+	}
+	w := &readmodel.Where{}
+	query := then(w, "j.id", "IS NULL")
+	f.Within(w, "j.created_at")
+	open, err := pgpool.List[string](ctx, q.db, "the jobs that had not ended", query+w.SQL, w.Args...)
+	if err != nil {
+		return err
+	}
+	rows := make([]any, len(open))
+	for i, id := range open {
+		past, err := q.job(ctx, id, of.Sandbox, at)
 		if err != nil {
 			return err
 		}
-		var rows []any
-		for _, id := range ids {
-			past, err := q.job(ctx, id, of.Sandbox, at)
-			if err != nil {
-				return err
-			}
-			if row := past.Row(); row != nil {
-				rows = append(rows, row)
-			}
-		}
-		if len(rows) > 0 {
-			if err := q.exportRows(ctx, v, f, "jobs", rows, each); err != nil {
-				return err
-			}
-		}
-		if len(ids) < exportPage {
-			return nil
-		}
-		last = ids[len(ids)-1]
+		rows[i] = past.Row()
 	}
+	return q.reads.Analytics.EachOf(ctx, v, f, func(w *readmodel.Where) (map[string]string, error) {
+		folded, err := analytics.Rows(w, "jobs", rows)
+		return map[string]string{"jobs": then(w, "j.*", "IS NOT NULL") + " UNION ALL " + folded}, err
+	}, each)
 }
 
 // historyRow has the columns of a row of history_projects that the views show.
@@ -152,7 +153,8 @@ func (q *Reads) exportProjects(
 		// A test's row never changes, except for the analysis, which comes later.
 		tests := "SELECT t.job_id, t.account_id, t.project_id, t.n, t.overall_status, t.pass_count, t.fail_count, t.tested_at," +
 			" CASE WHEN past.analysed THEN t.health_score END AS health_score FROM readmodel.history_tests t" +
-			at.JoinThen(w, "t.job_id") + " WHERE past.status = 'completed' AND t.account_id = " + w.Param(f.AccountID)
+			at.JoinThen(w, "t.job_id") + " WHERE past.status = 'completed' AND t.account_id = " + w.Param(f.AccountID) +
+			" AND " + at.Began(w, f.AccountID, "t.job_id", "t.tested_at")
 		return map[string]string{"history_projects": named, "history_tests": tests}, err
 	}, each)
 }

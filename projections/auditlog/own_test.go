@@ -17,6 +17,7 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
+	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/modeltest"
@@ -25,23 +26,40 @@ import (
 	"humanqa/projections/events"
 )
 
-// An account gets its own events, without who tested, and proofs of them that the
-// verifier takes that shares no code with us; another account's are none.
-func TestAnAccountGetsItsOwnEventsAndTheirProofs(t *testing.T) {
-	t.Parallel()
-	w := setup(t)
+// feed keeps the feed of events until the test ends. caughtUp waits for it and for the tree.
+func (w *world) feed() (caughtUp func()) {
 	quiet := logrus.New()
 	quiet.SetOutput(io.Discard)
 	feed := consumer.New(w.db, w.log.Feed, quiet, events.Projector{})
 	ctx, stop := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
 	go func() { ran <- feed.Run(ctx) }()
-	defer func() {
+	w.t.Cleanup(func() {
 		stop()
 		if err := <-ran; err != nil && !errors.Is(err, context.Canceled) {
-			t.Error(err)
+			w.t.Error(err)
 		}
-	}()
+	})
+	return func() {
+		w.t.Helper()
+		w.grown()
+		head, err := w.log.Head(w.ctx())
+		must.NoError(w.t, err)
+		eventually.True(w.t, "the feed knows the streams", func() bool {
+			all, err := feed.Status(w.ctx())
+			return err == nil && slices.ContainsFunc(all, func(s consumer.Status) bool {
+				return s.Name == events.Name && s.Serving && s.Position.Compare(head) >= 0
+			})
+		})
+	}
+}
+
+// An account gets its own events, without who tested, and proofs of them that the
+// verifier takes that shares no code with us; another account's are none.
+func TestAnAccountGetsItsOwnEventsAndTheirProofs(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	caughtUp := w.feed()
 	ids, next := map[string]uuid.UUID{}, map[string]domain.ExpectedRevision{}
 	write := func(name, stream string, meta domain.Metadata, e domain.Event) {
 		t.Helper()
@@ -65,14 +83,7 @@ func TestAnAccountGetsItsOwnEventsAndTheirProofs(t *testing.T) {
 	w.now = w.now.Add(time.Hour)
 	write("cancelled", domain.JobStream("of-acc"), key, &job.Cancelled{Reason: "client", At: w.now})
 	w.sign()
-	head, err := w.log.Head(w.ctx())
-	must.NoError(t, err)
-	eventually.True(t, "the feed knows the streams", func() bool {
-		all, err := feed.Status(w.ctx())
-		return err == nil && slices.ContainsFunc(all, func(s consumer.Status) bool {
-			return s.Name == events.Name && s.Serving && s.Position.Compare(head) >= 0
-		})
-	})
+	caughtUp()
 	own := auditlog.NewOwn(w.log.Client, w.db, w.signer)
 
 	var rows []string
@@ -84,7 +95,7 @@ func TestAnAccountGetsItsOwnEventsAndTheirProofs(t *testing.T) {
 		rows = append(rows, strings.Join([]string{row[2].(string), row[5].(string), row[7].(string)}, " ")+" "+string(data))
 		return nil
 	}
-	must.NoError(t, own.Events(w.ctx(), "acc", nil, nil, tell))
+	must.NoError(t, own.Events(w.ctx(), "acc", auditlog.Span{}, tell))
 	all := strings.Join(rows, "\n")
 	for i, want := range []string{"account-acc account.created operator {", "credits-acc credits.granted operator {", "job-of-acc job.created key:k {", "job-of-acc job.claimed checker {", "job-of-acc job.cancelled key:k {"} {
 		if i >= len(rows) || !strings.HasPrefix(rows[i], want) {
@@ -100,8 +111,8 @@ func TestAnAccountGetsItsOwnEventsAndTheirProofs(t *testing.T) {
 		t.Errorf("got\n%s", all)
 	}
 	rows = nil
-	must.NoError(t, own.Events(w.ctx(), "acc", &w.now, nil, tell)) // it is a minute later already
-	must.NoError(t, own.Events(w.ctx(), "acc", nil, &events.Until{Moment: modeltest.Noon}, tell))
+	must.NoError(t, own.Events(w.ctx(), "acc", auditlog.Span{Since: &w.now}, tell)) // it is a minute later already
+	must.NoError(t, own.Events(w.ctx(), "acc", auditlog.Span{Then: &events.Until{Moment: modeltest.Noon}}, tell))
 	if len(rows) != 4 || !strings.HasPrefix(rows[3], "job-of-acc job.claimed") {
 		t.Errorf("until noon there were\n%s", strings.Join(rows, "\n"))
 	}
@@ -131,4 +142,101 @@ func TestAnAccountGetsItsOwnEventsAndTheirProofs(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// countedLog counts the events that are read of a log.
+type countedLog struct {
+	*eventstore.Client
+
+	read int
+}
+
+func (l *countedLog) ReadAllRaw(
+	ctx context.Context, after domain.Position, fromStart bool, maxEvents int,
+) (page []eventstore.RawEvent, next domain.Position, end bool, err error) {
+	page, next, end, err = l.Client.ReadAllRaw(ctx, after, fromStart, maxEvents)
+	l.read += len(page)
+	return page, next, end, err
+}
+
+// An account's events are read in the log's order, in parts that meet without a gap, and
+// without most of the events of others between them. Those behind the end of the tree count.
+func TestAnExportOfEventsReadsFewOfOthersAndGoesOnBehindAnyOfThem(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	caughtUp := w.feed()
+	begun := map[string]domain.ExpectedRevision{}
+	write := func(at time.Time, stream string, events ...domain.Event) {
+		t.Helper()
+		expected, found := begun[stream]
+		if !found {
+			expected = domain.NoStream
+		}
+		batch := make([]domain.NewEvent, len(events))
+		for i, e := range events {
+			batch[i] = domain.NewEvent{ID: uuid.New(), Event: e, Meta: domain.Metadata{Time: at, Actor: "operator"}}
+		}
+		_, err := w.log.Append(w.ctx(), stream, expected, batch)
+		must.NoError(t, err)
+		begun[stream] = expected + domain.ExpectedRevision(len(events))
+	}
+	many := func() {
+		grants := make([]domain.Event, 500)
+		for i := range grants {
+			grants[i] = &credits.Granted{LotID: "l", Amount: 1, BalanceAfter: 1}
+		}
+		for range 4 {
+			write(w.now, domain.CreditsStream("other"), grants...)
+		}
+	}
+	hour := func(n int) time.Time { return w.now.Add(time.Duration(n) * time.Hour) }
+	many()
+	write(hour(0), domain.AccountStream("acc"), &account.Created{Name: "acc"})
+	write(hour(1), domain.JobStream("a"), modeltest.Created("acc"))
+	many()
+	write(hour(2), domain.JobStream("b"), modeltest.Created("acc"), modeltest.Claimed("bob"))
+	write(hour(3), domain.JobStream("a"), modeltest.Claimed("bob"))
+	many()
+	write(hour(4), domain.AccountStream("acc"), &account.Suspended{Reason: "debt"})
+	caughtUp()
+
+	log := &countedLog{Client: w.log.Client}
+	own := auditlog.NewOwn(log, w.db, w.signer)
+	var places []domain.Position
+	export := func(span auditlog.Span) []string {
+		t.Helper()
+		found := []string{}
+		places = nil
+		must.NoError(t, own.Events(w.ctx(), "acc", span, func(row []any) error {
+			found = append(found, row[2].(string)+" "+row[5].(string))
+			places = append(places, domain.Position{Commit: uint64(row[0].(int64)), Prepare: uint64(row[1].(int64))})
+			return nil
+		}))
+		return found
+	}
+	want := []string{
+		"account-acc account.created", "job-a job.created", "job-b job.created", "job-b job.claimed", "job-a job.claimed", "account-acc account.suspended",
+	}
+	modeltest.Same(t, export(auditlog.Span{}), want)
+	if log.read > 500 {
+		t.Errorf("%d events were read for %d", log.read, len(want))
+	}
+	at := places
+	for i, p := range at {
+		modeltest.Same(t, export(auditlog.Span{After: p}), want[i+1:])
+		modeltest.Same(t, export(auditlog.Span{Then: &events.Until{Position: p}}), want[:i+1])
+	}
+	log.read = 0
+	from, to := hour(1), hour(3)
+	modeltest.Same(t, export(auditlog.Span{Since: &from, Until: &to}), want[1:4])
+	modeltest.Same(t, export(auditlog.Span{Since: &to}), want[4:])
+	modeltest.Same(t, export(auditlog.Span{Until: &from}), want[:1])
+	modeltest.Same(t, export(auditlog.Span{Then: &events.Until{Moment: to}}), want[:5])
+	if log.read > 2000 {
+		t.Errorf("%d events were read for parts of %d", log.read, len(want))
+	}
+
+	w.stop() // the tree ends here
+	write(hour(5), domain.JobStream("a"), &job.Cancelled{Reason: "client", At: hour(5)})
+	modeltest.Same(t, export(auditlog.Span{After: at[len(at)-1]}), []string{"job-a job.cancelled"})
 }

@@ -3,6 +3,7 @@ package auditlog
 import (
 	"context"
 	"fmt"
+	"sort"
 
 	"github.com/google/uuid"
 	"github.com/jmoiron/sqlx"
@@ -167,6 +168,43 @@ func (t Tree) leaves(ctx context.Context, from, to int64) ([]Leaf, error) {
 		out[i] = r.leaf()
 	}
 	return out, nil
+}
+
+// search finds the first leaf with a property that all later leaves have, too. Without one
+// it gives the tree's size.
+func (t Tree) search(ctx context.Context, has func(Leaf) bool) (int64, error) {
+	size, err := t.Size(ctx)
+	found := sort.Search(int(size), func(i int) bool {
+		if err != nil {
+			return true
+		}
+		leaves, lookErr := t.leaves(ctx, int64(i), int64(i)+1)
+		err = lookErr
+		return err != nil || len(leaves) == 0 || has(leaves[0])
+	})
+	return int64(found), err
+}
+
+const nextSQL = `
+SELECT l.index
+FROM readmodel.tree_leaves l
+WHERE l.index >= $3
+  AND (l.stream = $2 OR EXISTS (
+      SELECT 1
+      FROM readmodel.event_streams s
+      WHERE s.stream = l.stream
+        AND s.account_id = $1))
+ORDER BY l.index
+LIMIT 1`
+
+// next finds the first event of an account from an index on. Without one it gives the
+// tree's size.
+func (t Tree) next(ctx context.Context, accountID string, index int64) (int64, error) {
+	next, found, err := pgpool.Find[int64](ctx, t.db, "the next event of "+accountID, nextSQL, accountID, domain.AccountStream(accountID), index)
+	if err == nil && !found {
+		return t.Size(ctx)
+	}
+	return next, err
 }
 
 // The condition that every index is from 0 on is for the planner. It knows that index

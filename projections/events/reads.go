@@ -113,36 +113,25 @@ var orderNoticesSQL = `
 ORDER BY e.commit_position DESC, e.prepare_position DESC`
 
 const streamsSQL = `
-SELECT position, stream
+SELECT stream
 FROM readmodel.event_streams
 WHERE account_id = $1
-  AND position > $2
-ORDER BY position
-LIMIT $3`
+ORDER BY position`
 
-// Streams lists the account's streams that began after a position, in that order. last is
-// the position where the last one began.
-func (q *Reads) Streams(ctx context.Context, accountID string, after int64, limit int) (streams []string, last int64, err error) {
-	rows, err := pgpool.List[struct {
-		Position int64  `json:"position"`
-		Stream   string `json:"stream"`
-	}](ctx, q.db, "the streams of "+accountID, streamsSQL, accountID, after, limit)
-	for _, row := range rows {
-		streams, last = append(streams, row.Stream), row.Position
-	}
-	return streams, last, err
+// Streams lists the account's streams in the order in which they began.
+func (q *Reads) Streams(ctx context.Context, accountID string) ([]string, error) {
+	return pgpool.List[string](ctx, q.db, "the streams of "+accountID, streamsSQL, accountID)
 }
 
-const ownsSQL = `
-SELECT EXISTS (
-    SELECT 1
-    FROM readmodel.event_streams
-    WHERE stream = $2
-      AND account_id = $1)`
+const ownSQL = `
+SELECT stream
+FROM readmodel.event_streams
+WHERE account_id = $1
+  AND stream = ANY($2)`
 
-// Owns says whether a stream is the account's.
-func (q *Reads) Owns(ctx context.Context, accountID, stream string) (bool, error) {
-	return readmodel.Get[bool](ctx, q.db, "the account of stream "+stream, ownsSQL, accountID, stream)
+// Own gives those of the streams that are the account's.
+func (q *Reads) Own(ctx context.Context, accountID string, streams ...string) (map[string]bool, error) {
+	return pgpool.Set(ctx, q.db, "the streams of "+accountID, ownSQL, accountID, pq.Array(streams))
 }
 
 const momentSQL = `

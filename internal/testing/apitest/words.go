@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/sirupsen/logrus"
@@ -14,7 +13,6 @@ import (
 	"humanqa/domain"
 	"humanqa/internal/testing/logtest"
 	"humanqa/projections/auditlog"
-	"humanqa/projections/events"
 )
 
 // Words are all lines that were logged.
@@ -60,9 +58,9 @@ func (w *Words) tell(t testing.TB, before int) {
 // ownLog knows of the accounts' own streams, in memory.
 type ownLog struct{ log *logtest.Memory }
 
-func (o ownLog) Events(_ context.Context, accountID string, since *time.Time, until *events.Until, each func([]any) error) error {
+func (o ownLog) Events(_ context.Context, accountID string, span auditlog.Span, each func([]any) error) error {
 	for _, e := range o.log.Stream(domain.AccountStream(accountID)) {
-		if since != nil && e.Meta.Time.Before(*since) || until != nil && until.Passed(e) {
+		if holds, _ := span.Holds(e.Position, e.Meta.Time); !holds {
 			continue
 		}
 		row := []any{int64(e.Position.Commit), int64(e.Position.Prepare), e.Stream, int64(e.Revision), e.ID.String(), e.Type, e.Meta.Time, "operator", "", "", json.RawMessage(`{"sealed":"[sealed]"}`)}

@@ -157,9 +157,6 @@ func (e *Erasure) collectBelongings(ctx context.Context) (int, error) {
 	return 0, nil
 }
 
-// streamsPage is how many streams' names a query gives.
-const streamsPage = 500
-
 // streams names the streams that may be the account's: those that the read models know, and
 // those that they have set aside and in which the account is named.
 func (e *Erasure) streams(ctx context.Context, reads *projections.Reads) (all []string, err error) {
@@ -170,13 +167,11 @@ func (e *Erasure) streams(ctx context.Context, reads *projections.Reads) (all []
 	for _, id := range people {
 		all = append(all, domain.PersonStream(id))
 	}
-	for after, more := int64(-1), true; more; {
-		page, last, err := reads.Events.Streams(ctx, e.account, after, streamsPage)
-		if err != nil {
-			return nil, err
-		}
-		all, after, more = append(all, page...), last, len(page) == streamsPage
+	own, err := reads.Events.Streams(ctx, e.account)
+	if err != nil {
+		return nil, err
 	}
+	all = append(all, own...)
 	models, err := consumer.List(ctx, e.DB)
 	if err != nil {
 		return nil, err
