@@ -14,9 +14,9 @@ import (
 
 	"humanqa/cmd/hqa/store"
 	"humanqa/cmd/hqa/wait"
+	"humanqa/integrations/clients/go/humanqa"
 	"humanqa/integrations/skill"
 	"humanqa/internal/fence"
-	"humanqa/internal/hqa/api"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 )
@@ -151,8 +151,8 @@ func fencedOutputs(t *testing.T, s *qa) {
 	s.call("POST", base+"/complete", checker, map[string]string{"summary": hostile}, "X-Claim-Token", token)
 	var progress bytes.Buffer
 	shown := &app{world: world{told: &progress}}
-	shown.tellNote(wait.Note{Asked: &wait.Asked{JobID: job, Question: api.Question{Kind: "other", Text: hostile}}}, false)
-	shown.tellNote(wait.Note{Item: &wait.Checked{JobID: job, Item: api.Item{Description: hostile, Status: api.Fail}}}, false)
+	shown.tellNote(wait.Note{Asked: &wait.Asked{JobID: job, Question: humanqa.Question{Kind: "other", Text: hostile}}}, false)
+	shown.tellNote(wait.Note{Item: &wait.Checked{JobID: job, HostedStatusItem: humanqa.HostedStatusItem{Description: hostile, Status: humanqa.HostedStatusItemsStatusFail}}}, false)
 	outputs["progress"] = fence.Rule + progress.String() // the rule stands in the verdict that follows
 	outputs["wait"] = u.must(exitFailures, "wait", job).out
 	outputs["wait --format md"] = u.must(exitFailures, "wait", job, "--format", "md").out

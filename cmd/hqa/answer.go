@@ -8,8 +8,8 @@ import (
 	"net/url"
 	"strings"
 
+	"humanqa/integrations/clients/go/humanqa"
 	"humanqa/internal/fence"
-	"humanqa/internal/hqa/api"
 )
 
 type answerCmd struct {
@@ -54,14 +54,15 @@ func (c *answerCmd) Run(ctx context.Context, a *app) error {
 	}
 	path := "/v1/jobs/" + url.PathEscape(job) + "/questions/" + url.PathEscape(q.ID) + "/answer"
 	// A question has one answer, so its id makes the key.
-	if _, err := client.Do(ctx, api.Call{Method: http.MethodPost, Path: path, Body: body, Key: "hqa-answer-" + q.ID}, &told); err != nil {
+	call := humanqa.Call{Method: http.MethodPost, Path: path, Body: body, Key: "hqa-answer-" + q.ID}
+	if _, err := client.Do(ctx, call, &told); err != nil {
 		return err
 	}
 	return a.print(map[string]string{"jobId": job, "questionId": q.ID, "status": told.Status}, "answered: the test goes on")
 }
 
 // openQuestion finds the question among the jobs.
-func openQuestion(ctx context.Context, client *api.Client, ids []string) (job string, q api.Question, err error) {
+func openQuestion(ctx context.Context, client *humanqa.Client, ids []string) (job string, q humanqa.Question, err error) {
 	for _, id := range ids {
 		j, err := readJob(ctx, client, id)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"humanqa/cmd/hqa/pipeline"
+	"humanqa/cmd/hqa/wait"
 )
 
 type doctorCmd struct{}
@@ -87,7 +88,7 @@ func (a *app) look(ctx context.Context) (findings []finding, err error) {
 	streamed := make(chan error, 1)
 	ctx, stop := context.WithTimeout(ctx, 10*time.Second)
 	defer stop()
-	go func() { streamed <- client.Follow(ctx, "", func() { streamed <- nil }, func(string, string) {}) }()
+	go func() { streamed <- wait.Follow(ctx, client, "", func() { streamed <- nil }, func(string, string) {}) }()
 	if err := <-streamed; err != nil {
 		_ = found("stream", nil, "a wait polls: %s", err) // slower, but it works
 	} else {

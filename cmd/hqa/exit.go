@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"strings"
 
+	"humanqa/integrations/clients/go/humanqa"
 	"humanqa/internal/fence"
-	"humanqa/internal/hqa/api"
 )
 
 // The exit codes. docs/hqa.md publishes them; a test compares the two.
@@ -60,7 +60,7 @@ func (v verdict) Error() string { return exits[v] }
 func exitOf(err error) int {
 	var told verdict
 	var own *failure
-	var answer *api.Error
+	var answer *humanqa.Error
 	switch {
 	case err == nil:
 		return exitPassed
@@ -92,7 +92,7 @@ func (a *app) fail(err error) int {
 		return code
 	}
 	object := map[string]any{"error": line, "exitCode": code}
-	if answer, ok := errors.AsType[*api.Error](err); ok {
+	if answer, ok := errors.AsType[*humanqa.Error](err); ok {
 		maps.Copy(object, answer.Extras)
 		object["error"], object["status"] = answer.Message, answer.Status
 	}

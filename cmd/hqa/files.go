@@ -17,7 +17,7 @@ import (
 	"humanqa/cmd/hqa/pipeline"
 	"humanqa/cmd/hqa/store"
 	"humanqa/cmd/hqa/testfile"
-	"humanqa/internal/hqa/api"
+	"humanqa/integrations/clients/go/humanqa"
 )
 
 // mostFiles is how many jobs one batch takes.
@@ -71,24 +71,24 @@ func (c *runCmd) Run(ctx context.Context, a *app) error {
 	if err := c.agree(a, cost); err != nil {
 		return err
 	}
-	var batch api.Batch
+	var batch humanqa.SubmittedBatch
 	body := map[string]any{"jobs": jobs}
 	if status != nil {
 		body["commitStatus"] = status
 	}
-	replayed, err := a.submit(ctx, client, c.consent, api.Call{Path: "/v1/jobs/bulk", Body: body, Header: token}, batch.Read)
+	replayed, err := a.submit(ctx, client, c.consent, humanqa.Call{Path: "/v1/jobs/bulk", Body: body, Header: token}, &batch)
 	if err != nil {
 		return a.inFiles(err, tests)
 	}
 	a.files = map[string]string{}
-	for i, id := range batch.JobIDs {
+	for i, id := range batch.JobIds {
 		if i < len(tests) {
 			a.files[id] = tests[i].File
 		}
 	}
-	a.remember(client, store.Run{BatchID: batch.BatchID, JobIDs: batch.JobIDs, Files: a.files})
+	a.remember(client, store.Run{BatchID: batch.BatchID, JobIDs: batch.JobIds, Files: a.files})
 	return c.follow(ctx, a, client, submission{
-		BatchID: batch.BatchID, JobIDs: batch.JobIDs, Credits: batch.TotalCreditsDeducted, Replayed: replayed,
+		BatchID: batch.BatchID, JobIDs: batch.JobIds, Credits: batch.TotalCreditsDeducted, Replayed: replayed,
 	})
 }
 
@@ -110,7 +110,7 @@ func (c *runCmd) nothing(ctx context.Context, a *app) error {
 
 // inFiles names the files in a refusal of the batch, whose paths are jobs[n].field.
 func (a *app) inFiles(err error, tests []testfile.Test) error {
-	refusal, ok := errors.AsType[*api.Error](err)
+	refusal, ok := errors.AsType[*humanqa.Error](err)
 	if !ok {
 		return err
 	}
@@ -124,9 +124,11 @@ func (a *app) inFiles(err error, tests []testfile.Test) error {
 }
 
 // priced makes jobs of tests and asks for their price.
-func (a *app) priced(ctx context.Context, client *api.Client, tests []testfile.Test, base string) (jobs []newJob, cost price, err error) {
+func (a *app) priced(
+	ctx context.Context, client *humanqa.Client, tests []testfile.Test, base string,
+) (jobs []newJob, cost price, err error) {
 	base = cmp.Or(base, a.env("HQA_TARGET_URL"))
-	known := map[string]api.Estimate{} // by the fields that decide the price
+	known := map[string]humanqa.Estimate{} // by the fields that decide the price
 	for _, t := range tests {
 		j := newJob{
 			Title: t.Title, Description: t.Text(), JobType: cmp.Or(t.Type, "general_qa"), Priority: t.Priority, ProjectID: t.Project,
@@ -361,37 +363,39 @@ func (c *initCmd) test(ctx context.Context, a *app) (t testfile.Test, err error)
 }
 
 // ofJob is a job's test, with the checklist as far as it is written.
-func ofJob(ctx context.Context, client *api.Client, id string) (t testfile.Test, err error) {
+func ofJob(ctx context.Context, client *humanqa.Client, id string) (t testfile.Test, err error) {
 	j, err := readJob(ctx, client, id)
 	if err != nil {
 		return t, err
 	}
 	t = testfile.Test{
 		URL: j.URL, Type: strings.ToLower(strings.ReplaceAll(j.JobType, " ", "_")), Title: j.Title, Description: j.Description,
-		Priority: j.Priority, Project: j.ProjectID,
+		Priority: string(j.Priority), Project: humanqa.Value(j.ProjectID),
 	}
-	if j.Status == api.Completed {
-		var r api.Report
+	if j.Status == humanqa.JobStatusCompleted {
+		var r humanqa.Report
 		if err := client.Get(ctx, "/v1/jobs/"+url.PathEscape(id)+"/report", &r); err != nil {
 			return t, err
 		}
 		for _, i := range r.Items {
-			t.Items = append(t.Items, testfile.Item{Description: i.Description, Expected: i.ExpectedOutcome, Severity: i.Severity})
+			t.Items = append(t.Items, testfile.Item{
+				Description: i.Description, Expected: humanqa.Value(i.ExpectedOutcome), Severity: string(humanqa.Value(i.Severity)),
+			})
 		}
 		return t, nil
 	}
-	var s api.State
+	var s humanqa.HostedStatus
 	if err := client.Get(ctx, "/v1/hosted/status/"+url.PathEscape(id)+"?items=true", &s); err != nil {
 		return t, err
 	}
-	for _, i := range s.Items {
-		t.Items = append(t.Items, testfile.Item{Description: i.Description, Severity: i.Severity})
+	for _, i := range humanqa.Value(s.Items) {
+		t.Items = append(t.Items, testfile.Item{Description: i.Description, Severity: string(i.Severity)})
 	}
 	return t, nil
 }
 
 // ofFailures is a test of the items that still fail, at the URL of the first one's job.
-func ofFailures(ctx context.Context, client *api.Client, projectID string) (t testfile.Test, err error) {
+func ofFailures(ctx context.Context, client *humanqa.Client, projectID string) (t testfile.Test, err error) {
 	items, err := openFailures(ctx, client, projectID)
 	switch {
 	case err != nil:

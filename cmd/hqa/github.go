@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"humanqa/integrations/clients/go/humanqa"
 )
 
 // githubCmd is the step of a GitHub Action: it submits by the other commands, and tells the
@@ -131,7 +133,7 @@ type step struct {
 	failOn  string
 	status  string // the name of the commit status that tells the verdict later; empty: none
 	feature string // of the one test that stands in no file
-	credits int
+	credits int64
 	out     outcome
 	report  string // Markdown, fenced
 }
@@ -183,7 +185,7 @@ func (s *step) writeOutputs(context.Context) error {
 	var b strings.Builder
 	for _, o := range [][2]string{
 		{"status", s.out.Result}, {"success", strconv.FormatBool(s.out.Result == "passed")}, {"results", string(results)},
-		{"credits", strconv.Itoa(s.credits)}, {"duration-seconds", strconv.Itoa(int(s.took.Seconds()))},
+		{"credits", fmt.Sprint(s.credits)}, {"duration-seconds", strconv.Itoa(int(s.took.Seconds()))},
 		{"report-url", first.Page}, {"job-id", first.JobID},
 	} {
 		end := rand.Text()
@@ -218,7 +220,8 @@ func (s *step) annotate(context.Context) error {
 			if j.File != "" {
 				at = "file=" + escapeProperty(j.File) + ","
 			}
-			_, err := fmt.Fprintf(s.a.out, "::error %stitle=%s::%s\n", at, escapeProperty(oneLine("Human QA ("+i.Severity+")")),
+			title := oneLine(fmt.Sprintf("Human QA (%s)", humanqa.Value(i.Severity)))
+			_, err := fmt.Fprintf(s.a.out, "::error %stitle=%s::%s\n", at, escapeProperty(title),
 				escapeData(marked(i.Description+": "+i.CheckerNote)))
 			if err != nil {
 				return err

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"humanqa/internal/hqa/api"
+	"humanqa/integrations/clients/go/humanqa"
 )
 
 const (
@@ -30,7 +30,7 @@ func (o outcome) table() string {
 		b.WriteString("| Test | Verdict | Passed | Failed | Skipped |\n|---|---|---|---|---|\n")
 	}
 	for n, j := range o.Jobs {
-		word := cmp.Or(j.OverallStatus, j.Status)
+		word := cmp.Or(j.OverallStatus, string(j.Status))
 		name := strings.Join(strings.Fields(markup.ReplaceAllString(cmp.Or(j.File, j.Title), " ")), " ")
 		name = cmp.Or(name, fmt.Sprint("Test ", n+1))
 		fmt.Fprintf(&b, "| [%s](%s) | %s | %d | %d | %d |\n", clip(name), j.Page, plainWord(word), j.PassCount, j.FailCount, j.SkipCount)
@@ -199,7 +199,7 @@ func (a *app) refreshComments(ctx context.Context) error {
 }
 
 // refreshed is a comment with the verdicts that its runs have come to.
-func (a *app) refreshed(ctx context.Context, client *api.Client, comment string) string {
+func (a *app) refreshed(ctx context.Context, client *humanqa.Client, comment string) string {
 	runs, before := runsOf(comment), runsOf(comment)
 	out, newest := a.fillIn(ctx, client, runs)
 	if newest {
@@ -216,7 +216,7 @@ func (a *app) refreshed(ctx context.Context, client *api.Client, comment string)
 // the newest one is among them; out is its outcome. A run that cannot be read stays as it
 // is: it may be another account's, or the service may be down. fillIn has a time limit of
 // its own, so that the comment still has time.
-func (a *app) fillIn(ctx context.Context, client *api.Client, runs []pastRun) (out outcome, ok bool) {
+func (a *app) fillIn(ctx context.Context, client *humanqa.Client, runs []pastRun) (out outcome, ok bool) {
 	ctx, stop := context.WithTimeout(ctx, callTime)
 	defer stop()
 	for i, r := range runs {
@@ -236,7 +236,7 @@ func (a *app) fillIn(ctx context.Context, client *api.Client, runs []pastRun) (o
 }
 
 // endedRun is the outcome of a run whose tests have all ended.
-func (a *app) endedRun(ctx context.Context, client *api.Client, r pastRun) (out outcome, ended bool) {
+func (a *app) endedRun(ctx context.Context, client *humanqa.Client, r pastRun) (out outcome, ended bool) {
 	for _, id := range r.jobs {
 		j, err := readJob(ctx, client, id)
 		if err != nil || !j.IsFinal {
@@ -253,7 +253,7 @@ func (a *app) endedRun(ctx context.Context, client *api.Client, r pastRun) (out 
 }
 
 // reportFor is the Markdown of a run that has ended; empty if no test of it has a report.
-func (a *app) reportFor(ctx context.Context, client *api.Client, out outcome) string {
+func (a *app) reportFor(ctx context.Context, client *humanqa.Client, out outcome) string {
 	ids := out.completed()
 	if len(ids) == 0 {
 		return ""

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"humanqa/integrations/clients/go/humanqa"
 	"humanqa/internal/fence"
-	"humanqa/internal/hqa/api"
 	"humanqa/internal/hqa/listen"
 	"humanqa/internal/hqa/trigger"
 )
@@ -88,7 +88,7 @@ func (c *listenCmd) Run(ctx context.Context, a *app) error {
 
 // projectHook is a project whose webhook comes to this machine for a while.
 type projectHook struct {
-	client     *api.Client
+	client     *humanqa.Client
 	path       string
 	secretFile string
 	url        string // of the listener, once the project was pointed there
@@ -123,7 +123,7 @@ func (h *projectHook) check(ctx context.Context) error {
 // enabled again.
 func (h *projectHook) open(ctx context.Context, to string) error {
 	if err := h.point(ctx, to); err != nil {
-		if refused, ok := errors.AsType[*api.Error](err); ok && refused.Status == http.StatusBadRequest {
+		if refused, ok := errors.AsType[*humanqa.Error](err); ok && refused.Status == http.StatusBadRequest {
 			return usage("%w; the service must run with --demo, or allow this machine in HUMANQA_WEBHOOK_ALLOW", err)
 		}
 		return err
@@ -135,7 +135,7 @@ func (h *projectHook) open(ctx context.Context, to string) error {
 	// The API shows a secret at its rotation only. No server verifies with the present one:
 	// the project had no webhook.
 	var made struct{ WebhookSecret string }
-	call := api.Call{
+	call := humanqa.Call{
 		Method: http.MethodPost, Path: h.path + "/webhook/rotate-secret", Body: map[string]bool{"immediate": true}, Key: newKey(),
 	}
 	if _, err := h.client.Do(ctx, call, &made); err != nil {
@@ -146,7 +146,7 @@ func (h *projectHook) open(ctx context.Context, to string) error {
 
 func (h *projectHook) point(ctx context.Context, to string) error {
 	body := map[string]string{"webhookUrl": to}
-	_, err := h.client.Do(ctx, api.Call{Method: http.MethodPatch, Path: h.path, Body: body, Safe: true}, nil)
+	_, err := h.client.Do(ctx, humanqa.Call{Method: http.MethodPatch, Path: h.path, Body: body, Safe: true}, nil)
 	return err
 }
 
@@ -171,7 +171,7 @@ type triggerCmd struct {
 }
 
 // Run plays the story that leads to the event.
-func (c *triggerCmd) Run(ctx context.Context, a *app, client *api.Client) error {
+func (c *triggerCmd) Run(ctx context.Context, a *app, client *humanqa.Client) error {
 	told, err := trigger.Play(ctx, client, c.Event, c.Project)
 	switch {
 	case trigger.IsUse(err):

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"humanqa/cmd/hqa/store"
+	"humanqa/integrations/clients/go/humanqa"
 	"humanqa/internal/backoff"
-	"humanqa/internal/hqa/api"
 )
 
 type loginCmd struct {
@@ -50,7 +50,7 @@ func (c *loginCmd) Run(ctx context.Context, a *app) error {
 
 // device signs in by a code that an owner confirms.
 func (c *loginCmd) device(ctx context.Context, a *app, url string) error {
-	client, err := api.New(url, "", a.build.Version)
+	client, err := humanqa.New(url, "", "hqa/"+a.build.Version)
 	if err != nil {
 		return usage("%w", err)
 	}
@@ -65,7 +65,7 @@ func (c *loginCmd) device(ctx context.Context, a *app, url string) error {
 	if err != nil {
 		host = "an unnamed machine"
 	}
-	call := api.Call{Method: http.MethodPost, Path: "/v1/device", Body: map[string]string{"client": clip("hqa on " + host)}, Safe: true}
+	call := humanqa.Call{Method: http.MethodPost, Path: "/v1/device", Body: map[string]string{"client": clip("hqa on " + host)}, Safe: true}
 	if _, err := client.Do(ctx, call, &begun); err != nil {
 		return err
 	}
@@ -91,8 +91,8 @@ func clip(name string) string {
 }
 
 // collect asks for the key until a person has answered.
-func (a *app) collect(ctx context.Context, client *api.Client, begun store.Login) error {
-	call := api.Call{Method: http.MethodPost, Path: "/v1/device/token", Body: map[string]string{"deviceCode": begun.DeviceCode}}
+func (a *app) collect(ctx context.Context, client *humanqa.Client, begun store.Login) error {
+	call := humanqa.Call{Method: http.MethodPost, Path: "/v1/device/token", Body: map[string]string{"deviceCode": begun.DeviceCode}}
 	pause := time.Duration(max(1, begun.Interval)) * time.Second
 	for n := 1; ; {
 		var got struct {
@@ -105,8 +105,8 @@ func (a *app) collect(ctx context.Context, client *api.Client, begun store.Login
 			return errors.Join(a.keep(ctx, client.Base(), got.APIKey), a.store.PutLogin(store.Login{}))
 		case err == nil:
 			err = backoff.Wait(ctx, pause)
-		case api.Passing(err):
-			err = backoff.Wait(ctx, max(pause, api.Pause(err, n)))
+		case humanqa.Passing(err):
+			err = backoff.Wait(ctx, max(pause, humanqa.Pause(err, n)))
 			n++
 		}
 		if ctx.Err() != nil {
@@ -135,7 +135,7 @@ func (a *app) serviceURL(named string) (string, error) {
 
 // keep tries the key and stores it.
 func (a *app) keep(ctx context.Context, url, key string) error {
-	client, err := api.New(url, key, a.build.Version)
+	client, err := humanqa.New(url, key, "hqa/"+a.build.Version)
 	if err != nil {
 		return usage("%w", err)
 	}

@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"humanqa/cmd/hqa/store"
-	"humanqa/internal/hqa/api"
+	"humanqa/integrations/clients/go/humanqa"
 )
 
 // loopStep says that a test is a step of an agent's loop, which the service counts.
@@ -37,7 +37,7 @@ func (l loopStep) headers() map[string]string {
 
 // mayGoOn refuses a further step of a loop that has ended: the service would begin a new one, with
 // a new budget.
-func (l loopStep) mayGoOn(ctx context.Context, a *app, client *api.Client, call api.Call) error {
+func (l loopStep) mayGoOn(ctx context.Context, a *app, client *humanqa.Client, call humanqa.Call) error {
 	switch {
 	case l.Loop == "" && (l.Iteration != 0 || l.MaxIterations != nil):
 		return usage("--iteration and --max-iterations need the name of the loop: --loop NAME")

@@ -25,8 +25,8 @@ import (
 	"github.com/alecthomas/kong"
 
 	"humanqa/cmd/hqa/store"
+	"humanqa/integrations/clients/go/humanqa"
 	"humanqa/internal/fence"
-	"humanqa/internal/hqa/api"
 )
 
 // commands is the command line; each command's Run is in its group's file.
@@ -150,7 +150,7 @@ func (a *app) env(name string) string {
 
 // client is that of the service that HQA_URL or the latest login names, with its key. A
 // command whose Run asks for a client is given this one.
-func (a *app) client() (*api.Client, error) {
+func (a *app) client() (*humanqa.Client, error) {
 	url, key, err := a.login()
 	switch {
 	case err != nil:
@@ -160,7 +160,7 @@ func (a *app) client() (*api.Client, error) {
 	case key == "":
 		return nil, refused("there is no key for %s: run hqa login %s, or set HQA_API_KEY", url, url)
 	}
-	return api.New(url, key, a.build.Version)
+	return humanqa.New(url, key, "hqa/"+a.build.Version)
 }
 
 // login is the service and its key. A kept key goes to the service that it was kept for.

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"humanqa/internal/hqa/api"
+	"humanqa/integrations/clients/go/humanqa"
 	"humanqa/internal/mcptools"
 )
 
@@ -11,7 +11,7 @@ import (
 type mcpCmd struct{}
 
 // Run serves the tools of /mcp until standard input ends.
-func (mcpCmd) Run(ctx context.Context, a *app, client *api.Client) error {
+func (mcpCmd) Run(ctx context.Context, a *app, client *humanqa.Client) error {
 	if err := mcptools.New(client, a.build.Version).Run(ctx, a.in, a.out); ctx.Err() == nil {
 		return err
 	}

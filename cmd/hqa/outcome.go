@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"humanqa/cmd/hqa/wait"
+	"humanqa/integrations/clients/go/humanqa"
 	"humanqa/internal/fence"
-	"humanqa/internal/hqa/api"
 )
 
 // waiting says whether a command waits, and how it reports the outcome.
@@ -84,7 +84,7 @@ type submission struct {
 	Type     string   `json:"type"`
 	BatchID  string   `json:"batchId,omitempty"`
 	JobIDs   []string `json:"jobIds"`
-	Credits  int      `json:"creditsDeducted"`
+	Credits  int64    `json:"creditsDeducted"`
 	Replayed bool     `json:"replayed"` // it was made before, and nothing is charged now
 	Pages    []string `json:"pages"`
 
@@ -92,7 +92,7 @@ type submission struct {
 }
 
 // follow reports the submission, and waits where the flags ask for it.
-func (c waiting) follow(ctx context.Context, a *app, client *api.Client, s submission) error {
+func (c waiting) follow(ctx context.Context, a *app, client *humanqa.Client, s submission) error {
 	s.Type, s.Files = "submitted", a.files
 	for _, id := range s.JobIDs {
 		s.Pages = append(s.Pages, page(client, id))
@@ -133,11 +133,11 @@ func (c waiting) follow(ctx context.Context, a *app, client *api.Client, s submi
 	return nil
 }
 
-func page(client *api.Client, id string) string { return client.Base() + "/dashboard/jobs/" + id }
+func page(client *humanqa.Client, id string) string { return client.Base() + "/dashboard/jobs/" + id }
 
 // await is the wait of every command: it tells progress, then the outcome, and its error
 // carries the exit code.
-func (e ending) await(ctx context.Context, a *app, client *api.Client, batchID string, ids []string) error {
+func (e ending) await(ctx context.Context, a *app, client *humanqa.Client, batchID string, ids []string) error {
 	w := wait.Waiter{
 		API: client, Tell: func(n wait.Note) { a.tellNote(n, len(ids) > 1) }, Until: time.Now().Add(e.Timeout).Round(0),
 	}
@@ -158,7 +158,7 @@ func (e ending) await(ctx context.Context, a *app, client *api.Client, batchID s
 }
 
 // interrupted cancels what can still be cancelled.
-func (a *app) interrupted(client *api.Client, batchID string, ids []string, back string) error {
+func (a *app) interrupted(client *humanqa.Client, batchID string, ids []string, back string) error {
 	ctx, stop := context.WithTimeout(context.Background(), 30*time.Second)
 	defer stop()
 	for _, id := range ids {
@@ -173,7 +173,7 @@ func (a *app) interrupted(client *api.Client, batchID string, ids []string, back
 }
 
 // stillRunning is the outcome of a wait that ended before the tests.
-func (a *app) stillRunning(client *api.Client, batchID string, ids []string, told string) error {
+func (a *app) stillRunning(client *humanqa.Client, batchID string, ids []string, told string) error {
 	out := outcome{Type: "result", Result: "running", ExitCode: exitRunning, BatchID: batchID}
 	for _, id := range ids {
 		out.Jobs = append(out.Jobs, tested{JobID: id, Page: page(client, id), File: a.files[id]})
@@ -204,10 +204,10 @@ func (a *app) tellNote(n wait.Note, several bool) {
 			}{"question", n.Asked}
 		case n.State != nil:
 			state := *n.State
-			state.Items, state.OpenQuestion = nil, nil // told one by one
+			state.Items, state.OpenQuestion, state.Result = nil, nil, nil // told one by one
 			object = struct {
 				Type string `json:"type"`
-				api.State
+				humanqa.HostedStatus
 			}{"state", state}
 		case n.Moved != nil:
 			object = map[string]string{"type": "moved", "error": oneLine(n.Moved.Error())}
@@ -226,7 +226,7 @@ func (a *app) tellNote(n wait.Note, several bool) {
 			of = n.Item.JobID + " "
 		}
 		line := fmt.Sprintf("%s%d of %d  %-4s  %s", of, n.Item.Number, n.Item.Of, n.Item.Status, marked(n.Item.Description))
-		if n.Item.Status == api.Fail {
+		if n.Item.Status == humanqa.HostedStatusItemsStatusFail {
 			line += fmt.Sprintf(" (%s)", n.Item.Severity)
 		}
 		a.say("%s", line)
@@ -258,24 +258,24 @@ type outcome struct {
 }
 
 type tested struct {
-	JobID         string           `json:"jobId"`
-	Title         string           `json:"title,omitempty"`
-	URL           string           `json:"url,omitempty"`
-	File          string           `json:"file,omitempty"` // of a test that stands in one
-	Status        string           `json:"status,omitempty"`
-	OverallStatus string           `json:"overallStatus,omitempty"`
-	Reason        string           `json:"reason,omitempty"` // of a test without a report
-	PassCount     int              `json:"passCount"`
-	FailCount     int              `json:"failCount"`
-	SkipCount     int              `json:"skipCount"`
-	Failures      []api.ReportItem `json:"failures,omitempty"`
-	Page          string           `json:"page"`
+	JobID         string               `json:"jobId"`
+	Title         string               `json:"title,omitempty"`
+	URL           string               `json:"url,omitempty"`
+	File          string               `json:"file,omitempty"` // of a test that stands in one
+	Status        humanqa.JobStatus    `json:"status,omitempty"`
+	OverallStatus string               `json:"overallStatus,omitempty"`
+	Reason        string               `json:"reason,omitempty"` // of a test without a report
+	PassCount     int                  `json:"passCount"`
+	FailCount     int                  `json:"failCount"`
+	SkipCount     int                  `json:"skipCount"`
+	Failures      []humanqa.ReportItem `json:"failures,omitempty"`
+	Page          string               `json:"page"`
 }
 
 // completed are the jobs that have a report.
 func (o outcome) completed() (ids []string) {
 	for _, j := range o.Jobs {
-		if j.Status == api.Completed {
+		if j.Status == humanqa.JobStatusCompleted {
 			ids = append(ids, j.JobID)
 		}
 	}
@@ -298,12 +298,12 @@ func counts(severity, failOn string) bool {
 func judge(jobs []tested, failOn string) (code int, result string) {
 	result = "passed"
 	for _, j := range jobs {
-		if j.Status != api.Completed || j.OverallStatus == "inconclusive" {
+		if j.Status != humanqa.JobStatusCompleted || j.OverallStatus == "inconclusive" {
 			code, result = exitUntested, "untested"
 		}
 	}
 	for _, j := range jobs {
-		if slices.ContainsFunc(j.Failures, func(i api.ReportItem) bool { return counts(i.Severity, failOn) }) {
+		if slices.ContainsFunc(j.Failures, func(i humanqa.ReportItem) bool { return counts(string(humanqa.Value(i.Severity)), failOn) }) {
 			code, result = exitFailures, "failed"
 		}
 	}
@@ -311,7 +311,7 @@ func judge(jobs []tested, failOn string) (code int, result string) {
 }
 
 // conclude reads the reports of jobs that have ended, prints them, and gives the verdict.
-func (e ending) conclude(ctx context.Context, a *app, client *api.Client, batchID string, ids []string) error {
+func (e ending) conclude(ctx context.Context, a *app, client *humanqa.Client, batchID string, ids []string) error {
 	out := outcome{Type: "result", BatchID: batchID}
 	for _, id := range ids {
 		t, err := readTested(ctx, client, id)
@@ -325,7 +325,7 @@ func (e ending) conclude(ctx context.Context, a *app, client *api.Client, batchI
 	if e.Format != "" {
 		out.ReportError = a.unwritten(a.writeReport(ctx, client, batchID, out.completed(), e.Format, e.Output))
 		for _, j := range out.Jobs {
-			if j.Status != api.Completed && !a.json {
+			if j.Status != humanqa.JobStatusCompleted && !a.json {
 				a.say("job %s is %s: %s", j.JobID, j.Status, j.Reason)
 			}
 		}
@@ -354,8 +354,8 @@ func (a *app) summarize(out outcome) error {
 		fmt.Fprintf(&b, "%s\n", fence.Rule)
 	}
 	for _, j := range out.Jobs {
-		if j.Status != api.Completed {
-			fmt.Fprintf(&b, "%s  %s\n", strings.ToUpper(j.Status), oneLine(j.Title))
+		if j.Status != humanqa.JobStatusCompleted {
+			fmt.Fprintf(&b, "%s  %s\n", strings.ToUpper(string(j.Status)), oneLine(j.Title))
 			fmt.Fprintf(&b, "  %s\n", j.Reason)
 		} else {
 			fmt.Fprintf(&b, "%s  %s: %d passed, %d failed, %d skipped\n", strings.ToUpper(j.OverallStatus), oneLine(j.Title), j.PassCount,
@@ -365,7 +365,7 @@ func (a *app) summarize(out outcome) error {
 			fmt.Fprintf(&b, "  %s\n", oneLine(j.File))
 		}
 		for _, i := range j.Failures {
-			fmt.Fprintf(&b, "  %-8s %s\n", i.Severity, marked(i.Description))
+			fmt.Fprintf(&b, "  %-8s %s\n", humanqa.Value(i.Severity), marked(i.Description))
 			if i.CheckerNote != "" {
 				fmt.Fprintf(&b, "           %s\n", marked(i.CheckerNote))
 			}
@@ -377,32 +377,34 @@ func (a *app) summarize(out outcome) error {
 }
 
 // readTested reads a job that has ended, with its report if it has one.
-func readTested(ctx context.Context, client *api.Client, id string) (tested, error) {
+func readTested(ctx context.Context, client *humanqa.Client, id string) (tested, error) {
 	j, err := readJob(ctx, client, id)
 	if err != nil {
 		return tested{}, err
 	}
 	t := tested{JobID: id, Title: j.Title, URL: j.URL, Status: j.Status, Page: page(client, id)}
-	if j.Status != api.Completed {
+	if j.Status != humanqa.JobStatusCompleted {
+		cancelled, failed := humanqa.Value(j.CancelReason), humanqa.Value(j.FailReason)
 		switch {
-		case j.CancelReason == "superseded":
+		case cancelled == humanqa.JobCancelReasonSuperseded:
 			t.Reason = "a newer commit took its place; refunded"
-		case j.CancelReason != "":
-			t.Reason = "cancelled by " + j.CancelReason + "; refunded"
-		case j.FailReason == "sla":
+		case cancelled != "":
+			t.Reason = fmt.Sprintf("cancelled by %s; refunded", cancelled)
+		case failed == humanqa.JobFailReasonSLA:
 			t.Reason = "not tested in time; refunded"
-		case j.FailReason != "":
-			t.Reason = "it could not be tested (" + j.FailReason + "); refunded"
+		case failed != "":
+			t.Reason = fmt.Sprintf("it could not be tested (%s); refunded", failed)
 		}
 		return t, nil
 	}
-	var r api.Report
+	var r humanqa.Report
 	if err := client.Get(ctx, "/v1/jobs/"+url.PathEscape(id)+"/report", &r); err != nil {
 		return t, err
 	}
-	t.OverallStatus, t.PassCount, t.FailCount, t.SkipCount = r.OverallStatus, r.PassCount, r.FailCount, r.SkipCount
+	t.OverallStatus, t.PassCount, t.FailCount, t.SkipCount = string(r.OverallStatus), r.PassCount, r.FailCount, r.SkipCount
 	for _, i := range r.Items {
-		if i.Status == api.Fail {
+		if i.Status == humanqa.ItemStatusFail {
+			i.ScreenshotURL, i.ScreenshotUrls = nil, nil // a log may be public, and each link opens its picture
 			t.Failures = append(t.Failures, i)
 		}
 	}
@@ -410,7 +412,7 @@ func readTested(ctx context.Context, client *api.Client, id string) (tested, err
 }
 
 // writeReport writes the report to the file, or to standard output.
-func (a *app) writeReport(ctx context.Context, client *api.Client, batchID string, ids []string, format, output string) error {
+func (a *app) writeReport(ctx context.Context, client *humanqa.Client, batchID string, ids []string, format, output string) error {
 	whole, err := reportsOf(ctx, client, batchID, ids, format)
 	if err != nil {
 		return err
@@ -420,7 +422,7 @@ func (a *app) writeReport(ctx context.Context, client *api.Client, batchID strin
 
 // reportsOf is the report of a batch, or of completed jobs, as one document. It is the
 // service's own; only hidden characters are escaped.
-func reportsOf(ctx context.Context, client *api.Client, batchID string, ids []string, format string) ([]byte, error) {
+func reportsOf(ctx context.Context, client *humanqa.Client, batchID string, ids []string, format string) ([]byte, error) {
 	var path string
 	switch {
 	case batchID != "":
@@ -432,7 +434,7 @@ func reportsOf(ctx context.Context, client *api.Client, batchID string, ids []st
 	default:
 		path = "/v1/jobs/report?ids=" + url.QueryEscape(strings.Join(ids, ",")) + "&"
 	}
-	answer, err := client.Do(ctx, api.Call{Method: http.MethodGet, Path: path + "format=" + format}, nil)
+	answer, err := client.Do(ctx, humanqa.Call{Method: http.MethodGet, Path: path + "format=" + format}, nil)
 	switch {
 	case err != nil:
 		return nil, err

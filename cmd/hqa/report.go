@@ -10,8 +10,8 @@ import (
 	"runtime"
 	"strings"
 
+	"humanqa/integrations/clients/go/humanqa"
 	"humanqa/internal/fence"
-	"humanqa/internal/hqa/api"
 )
 
 // fenced marks the Markdown of reports as data: pull requests and coding agents read it,
@@ -56,9 +56,9 @@ func (c *reportCmd) Run(ctx context.Context, a *app) error {
 			return err
 		case !j.IsFinal:
 			return &failure{exitRunning, fmt.Errorf("job %s has not ended: run hqa wait %s", id, id)}
-		case j.Status != api.Completed && len(ids) == 1:
+		case j.Status != humanqa.JobStatusCompleted && len(ids) == 1:
 			return &failure{exitUntested, fmt.Errorf("job %s is %s and will have no report", id, j.Status)}
-		case j.Status == api.Completed:
+		case j.Status == humanqa.JobStatusCompleted:
 			completed = append(completed, id)
 		}
 	}
@@ -66,7 +66,7 @@ func (c *reportCmd) Run(ctx context.Context, a *app) error {
 }
 
 // these are the client and the jobs that a command names, or those of the last run.
-func (a *app) these(named []string) (client *api.Client, batchID string, ids []string, err error) {
+func (a *app) these(named []string) (client *humanqa.Client, batchID string, ids []string, err error) {
 	if client, err = a.client(); err != nil || len(named) > 0 {
 		return client, "", named, err
 	}
@@ -76,7 +76,7 @@ func (a *app) these(named []string) (client *api.Client, batchID string, ids []s
 }
 
 // thisOne is like these for a command that takes one job; empty: those of the last run.
-func (a *app) thisOne(job string) (client *api.Client, batchID string, ids []string, err error) {
+func (a *app) thisOne(job string) (client *humanqa.Client, batchID string, ids []string, err error) {
 	if job == "" {
 		return a.these(nil)
 	}
@@ -111,7 +111,7 @@ func (c *statusCmd) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	for _, id := range ids {
-		var s api.State
+		var s humanqa.HostedStatus
 		if err := client.Get(ctx, "/v1/hosted/status/"+url.PathEscape(id), &s); err != nil {
 			return err
 		}
@@ -126,15 +126,8 @@ type cancelCmd struct {
 	Jobs []string `arg:"" optional:"" name:"job" help:"The jobs; without one, those of the last run of this directory."`
 }
 
-type cancelledJob struct {
-	JobID            string `json:"jobId"`
-	Status           string `json:"status"`
-	CreditsRefunded  int    `json:"creditsRefunded"`
-	CreditsRemaining int    `json:"creditsRemaining"`
-}
-
-func cancelJob(ctx context.Context, client *api.Client, id string) (c cancelledJob, err error) {
-	_, err = client.Do(ctx, api.Call{
+func cancelJob(ctx context.Context, client *humanqa.Client, id string) (c humanqa.CancelledJob, err error) {
+	_, err = client.Do(ctx, humanqa.Call{
 		Method: http.MethodPost, Path: "/v1/jobs/" + url.PathEscape(id) + "/cancel", Safe: true, // a repeat answers the same
 	}, &c)
 	return c, err
@@ -203,7 +196,7 @@ type failuresCmd struct {
 }
 
 // Run lists failures; their texts are marked as data.
-func (c *failuresCmd) Run(ctx context.Context, a *app, client *api.Client) (err error) {
+func (c *failuresCmd) Run(ctx context.Context, a *app, client *humanqa.Client) (err error) {
 	var items []failing
 	var untested error // of a job without a report
 	if c.Project != "" {
@@ -262,20 +255,23 @@ func (a *app) failuresOf(ctx context.Context, named []string) (items []failing, 
 		switch {
 		case err != nil:
 			return nil, nil, err
-		case t.Status != api.Completed && t.Reason == "":
+		case t.Status != humanqa.JobStatusCompleted && t.Reason == "":
 			untested = &failure{exitRunning, fmt.Errorf("job %s has not ended: run hqa wait %[1]s", id)}
-		case t.Status != api.Completed && untested == nil:
+		case t.Status != humanqa.JobStatusCompleted && untested == nil:
 			untested = &failure{exitUntested, fmt.Errorf("job %s is %s (%s): nothing of it was tested", id, t.Status, t.Reason)}
 		}
 		for _, i := range t.Failures {
-			items = append(items, failing{i.ID, id, i.Key, i.Description, i.ExpectedOutcome, i.Severity, i.CheckerNote})
+			items = append(items, failing{
+				i.ID, id, humanqa.Value(i.Key), i.Description, humanqa.Value(i.ExpectedOutcome), string(humanqa.Value(i.Severity)),
+				i.CheckerNote,
+			})
 		}
 	}
 	return items, untested, nil
 }
 
 // openFailures are the items whose latest result in the project is a failure.
-func openFailures(ctx context.Context, client *api.Client, projectID string) ([]failing, error) {
+func openFailures(ctx context.Context, client *humanqa.Client, projectID string) ([]failing, error) {
 	var open struct {
 		OpenFailures []failing `json:"openFailures"`
 	}

@@ -16,25 +16,25 @@ import (
 
 	"humanqa/cmd/hqa/pipeline"
 	"humanqa/cmd/hqa/store"
-	"humanqa/internal/hqa/api"
+	"humanqa/integrations/clients/go/humanqa"
 )
 
 // consent is how the price is agreed to.
 type consent struct {
-	Yes        bool `short:"y" help:"Pay without being asked. A pipeline is not asked."`
-	MaxCredits *int `help:"Refuse a higher price (exit 3); 0 refuses each. It is also consent to any price up to this."`
-	Again      bool `help:"In a pipeline: let each attempt of the step pay for a test of its own. Without it a repeat finds the first one."`
+	Yes        bool   `short:"y" help:"Pay without being asked. A pipeline is not asked."`
+	MaxCredits *int64 `help:"Refuse a higher price (exit 3); 0 refuses each. It is also consent to any price up to this."`
+	Again      bool   `help:"In a pipeline: let each attempt of the step pay for a test of its own. Without it a repeat finds the first one."`
 }
 
 // price is the cost of a submission.
 type price struct {
-	Credits   int  `json:"credits"`
-	AtMost    bool `json:"atMost,omitempty"` // the service finds the type, and so the price
-	Available int  `json:"creditsAvailable"`
-	Minutes   int  `json:"estimatedCompletionMinutes"`
-	Tests     int  `json:"tests"`
-	Items     int  `json:"items,omitempty"`               // of the files' own checklists
-	Generated int  `json:"generatedChecklists,omitempty"` // of files without an item
+	Credits   int64 `json:"credits"`
+	AtMost    bool  `json:"atMost,omitempty"` // the service finds the type, and so the price
+	Available int64 `json:"creditsAvailable"`
+	Minutes   int   `json:"estimatedCompletionMinutes"`
+	Tests     int   `json:"tests"`
+	Items     int   `json:"items,omitempty"`               // of the files' own checklists
+	Generated int   `json:"generatedChecklists,omitempty"` // of files without an item
 }
 
 // checklists says what the tests of files consist of.
@@ -94,12 +94,12 @@ func (c consent) agree(a *app, p price) error {
 // Idempotency-Key: the service keeps keys for a day.
 const unsettledFor = 20 * time.Hour
 
-// submit makes a call that charges and gives the ids of its jobs. Its Idempotency-Key is
+// submit makes a call that charges, and reads its answer into out. Its Idempotency-Key is
 // that of the pipeline's step, or one that stays on record here until the verdict was
 // told. So the same command continues after a killed client, or a wait that ran out. A
 // first Ctrl-C does not cut the call off.
 func (a *app) submit(
-	ctx context.Context, client *api.Client, c consent, call api.Call, read func(raw []byte) (jobIDs []string, err error),
+	ctx context.Context, client *humanqa.Client, c consent, call humanqa.Call, out any,
 ) (replayed bool, err error) {
 	raw, err := identity(call)
 	if err != nil {
@@ -117,14 +117,14 @@ func (a *app) submit(
 	call.Method, call.Key = http.MethodPost, key
 	answer, err := client.Do(context.WithoutCancel(ctx), call, nil)
 	if err != nil {
-		if !api.Passing(err) {
+		if !humanqa.Passing(err) {
 			a.settle(func(submission string, _ store.Unsettled) bool { return submission == name })
 		}
 		return false, err
 	}
-	ids, err := read(answer.Raw)
-	if err != nil {
-		return false, fmt.Errorf("%s did not answer as the service does: %w", client.Base(), err)
+	ids := jobsIn(answer.Raw)
+	if err := json.Unmarshal(answer.Raw, out); err != nil || len(ids) == 0 {
+		return false, fmt.Errorf("%s did not answer as the service does: the answer names no job", client.Base())
 	}
 	if name != "" {
 		a.changeRun(func(r *store.Run) {
@@ -134,9 +134,21 @@ func (a *app) submit(
 	return answer.Replayed, nil
 }
 
+// jobsIn are the jobs that an answer to a submission names.
+func jobsIn(raw []byte) []string {
+	var made struct {
+		JobID  string
+		JobIDs []string
+	}
+	if json.Unmarshal(raw, &made) == nil && made.JobID != "" {
+		return []string{made.JobID}
+	}
+	return made.JobIDs
+}
+
 // identity tells submissions apart: it is the body with the step of a loop. It leaves out
 // a token, because each attempt of a step has a new one.
-func identity(call api.Call) ([]byte, error) {
+func identity(call humanqa.Call) ([]byte, error) {
 	raw, err := json.Marshal(call.Body)
 	for _, name := range []string{skillHeader, iterationHeader, maxIterationsHeader} {
 		if value := call.Header[name]; value != "" {
@@ -147,12 +159,12 @@ func identity(call api.Call) ([]byte, error) {
 }
 
 // nameOf is the submission's name on record here.
-func nameOf(client *api.Client, call api.Call, identity []byte) string {
+func nameOf(client *humanqa.Client, call humanqa.Call, identity []byte) string {
 	return pipeline.Run{}.Key(client.Base()+call.Path, identity)
 }
 
 // isRepeat says that the submission is on record here, and its verdict was not told yet.
-func (a *app) isRepeat(client *api.Client, call api.Call) bool {
+func (a *app) isRepeat(client *humanqa.Client, call humanqa.Call) bool {
 	raw, err := identity(call)
 	last, errRun := a.store.LastRun(a.dir)
 	_, known := last.Unsettled[nameOf(client, call, raw)]
@@ -203,7 +215,7 @@ func (a *app) changeRun(change func(*store.Run)) {
 }
 
 // remember keeps what was submitted, for commands without an id.
-func (a *app) remember(client *api.Client, r store.Run) {
+func (a *app) remember(client *humanqa.Client, r store.Run) {
 	a.changeRun(func(last *store.Run) {
 		r.Service, r.At, r.Unsettled, r.Loops = client.Base(), time.Now().UTC(), last.Unsettled, last.Loops
 		*last = r
@@ -211,7 +223,7 @@ func (a *app) remember(client *api.Client, r store.Run) {
 }
 
 // lastRun is the last submission of this directory.
-func (a *app) lastRun(client *api.Client) (store.Run, error) {
+func (a *app) lastRun(client *humanqa.Client) (store.Run, error) {
 	last, err := a.store.LastRun(a.dir)
 	switch {
 	case err != nil:
@@ -250,7 +262,7 @@ type hosted struct {
 }
 
 // Run submits a hosted test.
-func (c *testCmd) Run(ctx context.Context, a *app, client *api.Client) (err error) {
+func (c *testCmd) Run(ctx context.Context, a *app, client *humanqa.Client) (err error) {
 	if err := c.check(a); err != nil {
 		return err
 	}
@@ -266,7 +278,7 @@ func (c *testCmd) Run(ctx context.Context, a *app, client *api.Client) (err erro
 	if body.CommitStatus, token, err = c.atCommit(a, c.FailOn); err != nil {
 		return err
 	}
-	call := api.Call{Path: "/v1/hosted/test", Body: body, Header: c.headers()}
+	call := humanqa.Call{Path: "/v1/hosted/test", Body: body, Header: c.headers()}
 	maps.Copy(call.Header, token)
 	if err := c.mayGoOn(ctx, a, client, call); err != nil {
 		return err
@@ -278,13 +290,13 @@ func (c *testCmd) Run(ctx context.Context, a *app, client *api.Client) (err erro
 	if err := c.agree(a, cost); err != nil {
 		return err
 	}
-	var job api.Submitted
-	replayed, err := a.submit(ctx, client, c.consent, call, job.Read)
+	var job humanqa.HostedJob
+	replayed, err := a.submit(ctx, client, c.consent, call, &job)
 	if err != nil {
 		return err
 	}
 	a.remember(client, store.Run{JobIDs: []string{job.JobID}})
-	a.rememberLoop(c.Loop, job.LoopSessionID)
+	a.rememberLoop(c.Loop, humanqa.Value(job.LoopSessionID))
 	return c.follow(ctx, a, client, submission{JobIDs: []string{job.JobID}, Credits: job.CreditsDeducted, Replayed: replayed})
 }
 
@@ -293,13 +305,13 @@ var detected = []string{"first_impression", "general_qa", "payment_flow"}
 
 // hostedPrice is the price of a hosted test: of its type, or the highest of those that the
 // service may find.
-func hostedPrice(ctx context.Context, client *api.Client, body hosted) (price, error) {
+func hostedPrice(ctx context.Context, client *humanqa.Client, body hosted) (price, error) {
 	types := detected
 	if body.JobType != "" {
 		types = []string{body.JobType}
 	}
 	p := price{Tests: 1}
-	var prices []int
+	var prices []int64
 	for _, t := range types {
 		e, err := estimate(ctx, client, newJob{
 			URL: body.URL, Title: "Estimate", Description: "Estimate", JobType: t, Priority: body.Priority,
@@ -336,9 +348,9 @@ type newItem struct {
 	Severity        string `json:"severity,omitempty"`
 }
 
-func estimate(ctx context.Context, client *api.Client, body newJob) (api.Estimate, error) {
-	var e api.Estimate
-	_, err := client.Do(ctx, api.Call{Method: http.MethodPost, Path: "/v1/estimate", Body: body, Safe: true}, &e)
+func estimate(ctx context.Context, client *humanqa.Client, body newJob) (humanqa.Estimate, error) {
+	var e humanqa.Estimate
+	_, err := client.Do(ctx, humanqa.Call{Method: http.MethodPost, Path: "/v1/estimate", Body: body, Safe: true}, &e)
 	return e, err
 }
 
@@ -349,7 +361,7 @@ type retestCmd struct {
 }
 
 // Run submits the jobs once more.
-func (c *retestCmd) Run(ctx context.Context, a *app, client *api.Client) error {
+func (c *retestCmd) Run(ctx context.Context, a *app, client *humanqa.Client) error {
 	if err := c.check(a); err != nil {
 		return err
 	}
@@ -378,7 +390,7 @@ func (c *retestCmd) Run(ctx context.Context, a *app, client *api.Client) error {
 			return err
 		}
 		e, err := estimate(ctx, client, newJob{
-			URL: j.URL, Title: j.Title, Description: "Estimate", JobType: j.JobType, Priority: j.Priority,
+			URL: j.URL, Title: j.Title, Description: "Estimate", JobType: j.JobType, Priority: string(j.Priority),
 		})
 		if err != nil {
 			return err
@@ -392,8 +404,8 @@ func (c *retestCmd) Run(ctx context.Context, a *app, client *api.Client) error {
 	out := submission{Replayed: true}
 	kept := store.Run{Of: ids, Step: step, Files: map[string]string{}}
 	for _, id := range ids {
-		var job api.Submitted
-		replayed, err := a.submit(ctx, client, c.consent, api.Call{Path: "/v1/jobs/" + url.PathEscape(id) + "/retest"}, job.Read)
+		var job humanqa.RetestedJob
+		replayed, err := a.submit(ctx, client, c.consent, humanqa.Call{Path: "/v1/jobs/" + url.PathEscape(id) + "/retest"}, &job)
 		if err != nil {
 			return err
 		}
@@ -412,7 +424,7 @@ func (c *retestCmd) Run(ctx context.Context, a *app, client *api.Client) error {
 // retested are the jobs of the last run that ended without passing. If the last run is a
 // retest that was cut off, or one of the same step of a pipeline, they are the jobs that
 // it retested. So the same command continues it.
-func retested(ctx context.Context, client *api.Client, last store.Run, step string) (ids []string, err error) {
+func retested(ctx context.Context, client *humanqa.Client, last store.Run, step string) (ids []string, err error) {
 	if len(last.Of) > 0 && step != "" && last.Step == step {
 		return last.Of, nil
 	}
@@ -436,7 +448,7 @@ func retested(ctx context.Context, client *api.Client, last store.Run, step stri
 	return ids, nil
 }
 
-func readJob(ctx context.Context, client *api.Client, id string) (api.Job, error) {
-	var j api.Job
+func readJob(ctx context.Context, client *humanqa.Client, id string) (humanqa.Job, error) {
+	var j humanqa.Job
 	return j, client.Get(ctx, "/v1/jobs/"+url.PathEscape(id), &j)
 }

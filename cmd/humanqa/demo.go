@@ -13,7 +13,7 @@ import (
 	"humanqa/cmd/humanqa/service"
 	"humanqa/domain/announce"
 	"humanqa/httpapi/ui"
-	"humanqa/internal/hqa/api"
+	"humanqa/integrations/clients/go/humanqa"
 )
 
 const (
@@ -40,7 +40,7 @@ func (c *demoCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	calls, err := api.New(file.BaseURL, "", service.ThisBuild().Version) // each call has its own key
+	calls, err := humanqa.New(file.BaseURL, "", "humanqa/"+service.ThisBuild().Version) // each call has its own key
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ type demo struct {
 	app   *app
 	file  service.DemoFile
 	out   io.Writer
-	api   *api.Client
+	api   *humanqa.Client
 	steps int
 }
 

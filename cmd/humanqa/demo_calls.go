@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"humanqa/cmd/humanqa/service"
-	"humanqa/internal/hqa/api"
+	"humanqa/integrations/clients/go/humanqa"
 )
 
 func (d *demo) credits(ctx context.Context) (int64, error) {
@@ -102,7 +102,7 @@ func (d *demo) claimJob(ctx context.Context, jobID string) (demoClaim, error) {
 	c := demoClaim{key: d.file.CheckerKey}
 	body := map[string]any{"jobId": jobID}
 	err := d.call(ctx, http.MethodPost, "/v1/checker/claims", c.key, "", body, http.StatusCreated, &c)
-	if api.Conflict(err) {
+	if humanqa.Refused(err, http.StatusConflict) {
 		// An earlier demo was cut off in the middle of its claim.
 		if c.key, err = d.anotherChecker(ctx); err != nil {
 			return c, err
@@ -223,10 +223,10 @@ func (d *demo) client(ctx context.Context, method, path string, body any, want i
 
 // call calls the API once: an answer with another status than the story tells of ends it.
 func (d *demo) call(ctx context.Context, method, path, key, claim string, body any, want int, out any) error {
-	answer, err := d.api.Once(ctx, api.Call{
+	answer, err := d.api.Once(ctx, humanqa.Call{
 		Method: method, Path: path, Body: body, Header: map[string]string{"Authorization": "Bearer " + key, "X-Claim-Token": claim},
 	}, out)
-	_, refused := errors.AsType[*api.Error](err)
+	_, refused := errors.AsType[*humanqa.Error](err)
 	switch {
 	case refused:
 		return fmt.Errorf("%s %s: %w", method, path, err)

@@ -16,7 +16,7 @@ import (
 	"humanqa/cmd/humanqa/service"
 	"humanqa/domain/announce"
 	"humanqa/domain/subscription"
-	"humanqa/internal/hqa/api"
+	"humanqa/integrations/clients/go/humanqa"
 	"humanqa/internal/hqa/trigger"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
@@ -176,7 +176,7 @@ func TestAReceiverReadsWhatEachWebhookTells(t *testing.T) {
 				})
 			}
 			play := func(i int, event string) {
-				client, err := api.New(s.url(""), keys[i], "test")
+				client, err := humanqa.New(s.url(""), keys[i], "test")
 				must.NoError(t, err)
 				_, err = trigger.Play(t.Context(), client, event, projects[i])
 				must.NoError(t, err)

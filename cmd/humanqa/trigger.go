@@ -10,7 +10,7 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/command"
 	"humanqa/domain/project"
-	"humanqa/internal/hqa/api"
+	"humanqa/integrations/clients/go/humanqa"
 	"humanqa/internal/hqa/trigger"
 )
 
@@ -46,7 +46,7 @@ func (c *triggerCmd) Run(ctx context.Context, a *app) error {
 			err = errors.Join(err, revoked)
 		}()
 		core.WaitVisible(ctx, key.Position)
-		client, err := api.New(core.Config.PagesURL(), key.Token, service.ThisBuild().Version)
+		client, err := humanqa.New(core.Config.PagesURL(), key.Token, "humanqa/"+service.ThisBuild().Version)
 		if err != nil {
 			return err
 		}

@@ -32,7 +32,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
 	"humanqa/httpapi/wire"
-	client "humanqa/internal/hqa/api"
+	client "humanqa/integrations/clients/go/humanqa"
 	"humanqa/internal/mcptools"
 )
 

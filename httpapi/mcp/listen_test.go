@@ -16,7 +16,7 @@ import (
 
 	"humanqa/domain/account"
 	"humanqa/httpapi/mcp"
-	"humanqa/internal/hqa/api"
+	"humanqa/integrations/clients/go/humanqa"
 	"humanqa/internal/mcptools"
 	"humanqa/internal/testing/must"
 )
@@ -257,7 +257,7 @@ func TestAClientOnItsInputHearsOfItsTasks(t *testing.T) {
 	id, _ := a.submitted(key, "one", true)["taskId"].(string)
 	in, write := io.Pipe()
 	read, out := io.Pipe()
-	client, err := api.New(a.url, key, "test")
+	client, err := humanqa.New(a.url, key, "test")
 	must.NoError(t, err)
 	tools := mcptools.New(client, "test")
 	over := make(chan error, 1)

@@ -60,6 +60,17 @@ func TestTheDocumentInOtherTools(t *testing.T) {
 		tool(t, "go", "tool", "oapi-codegen", "-generate", "types,client", "-package", "api", "-o", generated+"/api/api.go", generated+"/openapi-3.0.json")
 		tool(t, "go", "build", generated+"/api")
 	})
+	t.Run("the types of the client in Go are current", func(t *testing.T) {
+		t.Parallel()
+		tool(t, "go", "tool", "oapi-codegen", "-config", "types.yaml", "-o", generated+"/types.gen.go", generated+"/openapi-3.0.json")
+		made, err := os.ReadFile(filepath.Join(out, "types.gen.go"))
+		must.NoError(t, err)
+		committed, err := os.ReadFile("../../integrations/clients/go/humanqa/types.gen.go")
+		must.NoError(t, err)
+		if !bytes.Equal(made, committed) {
+			t.Error("the types are of another document: run make openapi")
+		}
+	})
 }
 
 // tool runs a program beside the tools and gives what it printed; the test fails

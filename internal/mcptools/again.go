@@ -8,7 +8,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"humanqa/internal/hqa/api"
+	"humanqa/integrations/clients/go/humanqa"
 )
 
 type failuresIn struct {
@@ -43,7 +43,7 @@ func (s *server) failures(ctx context.Context, _ *sdk.CallToolRequest, in failur
 		path += fmt.Sprintf("?limit=%d", *in.Limit)
 	}
 	out := failures{Failures: []failure{}}
-	if _, err := s.do(ctx, api.Call{Method: http.MethodGet, Path: path}, &list); err != nil {
+	if _, err := s.do(ctx, humanqa.Call{Method: http.MethodGet, Path: path}, &list); err != nil {
 		return nil, out, err
 	}
 	for _, f := range list.OpenFailures {
@@ -70,16 +70,16 @@ type prepared struct {
 func (s *server) prepareNext(ctx context.Context, _ *sdk.CallToolRequest, in prepareIn) (*sdk.CallToolResult, prepared, error) {
 	var out prepared
 	if in.ProjectID == "" && in.JobID != "" {
-		var of api.Job
-		if _, err := s.do(ctx, api.Call{Method: http.MethodGet, Path: "/v1/jobs/" + url.PathEscape(in.JobID)}, &of); err != nil {
+		var of humanqa.Job
+		if _, err := s.do(ctx, humanqa.Call{Method: http.MethodGet, Path: "/v1/jobs/" + url.PathEscape(in.JobID)}, &of); err != nil {
 			return nil, out, err
 		}
-		if of.ProjectID == "" {
+		if of.ProjectID == nil {
 			return nil, out, fmt.Errorf("test %s belongs to no project: %s repeats its whole checklist without this step", in.JobID, toolRetest)
 		}
-		in.ProjectID, in.JobID = of.ProjectID, ""
+		in.ProjectID, in.JobID = *of.ProjectID, ""
 	}
-	_, err := s.do(ctx, api.Call{Method: http.MethodPost, Path: "/v1/hosted/prepare-next", Body: in}, &out)
+	_, err := s.do(ctx, humanqa.Call{Method: http.MethodPost, Path: "/v1/hosted/prepare-next", Body: in}, &out)
 	out.Next = fmt.Sprintf("deploy, then call %s", toolRetest)
 	return nil, out, err
 }
@@ -103,11 +103,11 @@ func (s *server) retest(ctx context.Context, req *sdk.CallToolRequest, in retest
 
 // priceAgain is the price of a retest: the same as of the same test submitted anew.
 func (s *server) priceAgain(ctx context.Context, jobID string) (float64, error) {
-	var j api.Job
-	if _, err := s.do(ctx, api.Call{Method: http.MethodGet, Path: "/v1/jobs/" + url.PathEscape(jobID)}, &j); err != nil {
+	var j humanqa.Job
+	if _, err := s.do(ctx, humanqa.Call{Method: http.MethodGet, Path: "/v1/jobs/" + url.PathEscape(jobID)}, &j); err != nil {
 		return 0, err
 	}
-	price, err := s.priceOf(ctx, target{URL: j.URL, Feature: j.Title, JobType: j.JobType, Urgent: j.Priority == "urgent"})
+	price, err := s.priceOf(ctx, target{URL: j.URL, Feature: j.Title, JobType: j.JobType, Urgent: j.Priority == humanqa.PriorityUrgent})
 	return price.CreditsRequired, err
 }
 
@@ -120,6 +120,6 @@ type cancelled struct {
 func (s *server) cancel(ctx context.Context, _ *sdk.CallToolRequest, in jobIn) (*sdk.CallToolResult, cancelled, error) {
 	var out cancelled
 	path := "/v1/jobs/" + url.PathEscape(in.JobID) + "/cancel"
-	_, err := s.do(ctx, api.Call{Method: http.MethodPost, Path: path, Body: struct{}{}}, &out)
+	_, err := s.do(ctx, humanqa.Call{Method: http.MethodPost, Path: path, Body: struct{}{}}, &out)
 	return nil, out, err
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"humanqa/integrations/clients/go/humanqa"
 	"humanqa/internal/fence"
-	"humanqa/internal/hqa/api"
 )
 
 // headerKey carries the header of an HTTP request to the tool that it calls.
@@ -38,8 +38,8 @@ func recovered(err *error) {
 }
 
 // do sends a request once, with the caller's key, and reads its JSON answer into out. A
-// refusal is an *api.Error.
-func (s *server) do(ctx context.Context, call api.Call, out any) (api.Answer, error) {
+// refusal is an *humanqa.Error.
+func (s *server) do(ctx context.Context, call humanqa.Call, out any) (humanqa.Answer, error) {
 	if came, ok := ctx.Value(headerKey{}).(http.Header); ok {
 		call.Header = map[string]string{}
 		for _, name := range []string{"Authorization", "X-Request-Id", "Traceparent"} {
@@ -50,7 +50,7 @@ func (s *server) do(ctx context.Context, call api.Call, out any) (api.Answer, er
 	}
 	call.Accept = "application/json"
 	answer, err := s.api.Once(ctx, call, out)
-	var refused *api.Error
+	var refused *humanqa.Error
 	switch {
 	case errors.As(err, &refused):
 		refused.Message += " (" + refused.Code + ")" // a model tells refusals apart by it

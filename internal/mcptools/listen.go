@@ -12,8 +12,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"humanqa/integrations/clients/go/humanqa"
 	"humanqa/internal/backoff"
-	"humanqa/internal/hqa/api"
 )
 
 const (
@@ -98,7 +98,7 @@ func (t *Tools) Listen(ctx context.Context, header http.Header, l Listen, send f
 			continue
 		}
 		now, err := t.calls.task(ctx, id)
-		if api.NotFound(err) {
+		if humanqa.Refused(err, http.StatusNotFound) {
 			continue // the acknowledgement leaves it out
 		}
 		if err != nil {
@@ -181,7 +181,7 @@ func (s *server) watch(ctx context.Context, last *task, changed chan<- *task) (e
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case err != nil && !api.Passing(err):
+		case err != nil && !humanqa.Passing(err):
 			return noTask(err)
 		case err != nil:
 			pause = listenRetry
@@ -208,7 +208,7 @@ func (s *server) next(ctx context.Context, jobID string, status seen) (*task, se
 	if err != nil {
 		return nil, status, err
 	}
-	now, err := s.taskOf(ctx, jobID, after.State)
+	now, err := s.taskOf(ctx, jobID, after.HostedStatus)
 	return now, after, err
 }
 

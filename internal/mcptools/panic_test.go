@@ -7,7 +7,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"humanqa/internal/hqa/api"
+	"humanqa/integrations/clients/go/humanqa"
 	"humanqa/internal/testing/must"
 )
 
@@ -19,7 +19,7 @@ func (panics) RoundTrip(*http.Request) (*http.Response, error) { panic("out of o
 func TestAPanicEndsTheRequestAlone(t *testing.T) {
 	t.Parallel()
 	here, there := sdk.NewInMemoryTransports()
-	running, err := New(api.Within("http://qa.example.com", panics{}, "test"), "test").Connect(t.Context(), there, nil)
+	running, err := New(humanqa.Within("http://qa.example.com", panics{}, "test"), "test").Connect(t.Context(), there, nil)
 	must.NoError(t, err)
 	defer func() { _ = running.Close() }()
 	session, err := sdk.NewClient(&sdk.Implementation{Name: "agent", Version: "1"}, nil).Connect(t.Context(), here, nil)

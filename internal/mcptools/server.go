@@ -5,15 +5,15 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"humanqa/integrations/clients/go/humanqa"
 	"humanqa/internal/fence"
-	"humanqa/internal/hqa/api"
 )
 
 // WaitLimit is the longest that a tool waits: clients give up after a minute.
 const WaitLimit = 45 * time.Second
 
 // server holds the part that the tools share.
-type server struct{ api *api.Client }
+type server struct{ api *humanqa.Client }
 
 const instructions = `Human testers check a web app for you. A test costs credits and takes minutes to an hour.
 Ask estimate for the price. Call test_with_a_human once, then wait_for_report until it is done.
@@ -30,7 +30,7 @@ type Tools struct {
 
 // New makes the server with its tools. The client of the API has the caller's key, unless
 // the requests of the callers bring it. version is that of this program.
-func New(client *api.Client, version string) *Tools {
+func New(client *humanqa.Client, version string) *Tools {
 	s := &server{api: client}
 	capabilities := &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}
 	capabilities.AddExtension(tasksExtension, nil)

@@ -10,8 +10,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"humanqa/integrations/clients/go/humanqa"
 	"humanqa/internal/fence"
-	"humanqa/internal/hqa/api"
 )
 
 // tasksExtension is the official extension for work that outlives a request.
@@ -70,7 +70,7 @@ func (s *server) addTasks(to *sdk.Server) {
 		return now, nil
 	}
 	cancel := func(ctx context.Context, _ *sdk.ServerSession, p *taskParams) (*acknowledged, error) {
-		if _, _, err := s.cancel(ctx, nil, jobIn{JobID: p.TaskID}); err != nil && !api.Conflict(err) {
+		if _, _, err := s.cancel(ctx, nil, jobIn{JobID: p.TaskID}); err != nil && !humanqa.Refused(err, http.StatusConflict) {
 			return nil, noTask(err)
 		}
 		return &acknowledged{ResultType: "complete"}, nil // a test that has begun goes on, as the extension allows
@@ -105,7 +105,7 @@ func (s *server) answerTask(ctx context.Context, p *taskParams, questionID strin
 	in := answerIn{JobID: p.TaskID, QuestionID: questionID}
 	in.Text, _ = filled.Content["answer"].(string)
 	in.Secret, _ = filled.Content["secret"].(string)
-	if _, _, err := s.answer(ctx, nil, in); err != nil && !api.Conflict(err) {
+	if _, _, err := s.answer(ctx, nil, in); err != nil && !humanqa.Refused(err, http.StatusConflict) {
 		return noTask(err)
 	}
 	return nil
@@ -124,7 +124,7 @@ func ask(q *question) sdk.InputRequestMap {
 
 // noTask is the answer about a task that is not there, or not the caller's.
 func noTask(err error) error {
-	if api.NotFound(err) {
+	if humanqa.Refused(err, http.StatusNotFound) {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is no such task"}
 	}
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
@@ -136,17 +136,17 @@ func (s *server) task(ctx context.Context, jobID string) (*task, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.taskOf(ctx, jobID, now.State)
+	return s.taskOf(ctx, jobID, now.HostedStatus)
 }
 
 // taskOf is the task of a job with that status.
-func (s *server) taskOf(ctx context.Context, jobID string, status api.State) (*task, error) {
+func (s *server) taskOf(ctx context.Context, jobID string, status humanqa.HostedStatus) (*task, error) {
 	var j struct {
 		CreatedAt   string  `json:"createdAt"`
 		ClaimedAt   *string `json:"claimedAt"`
 		CompletedAt *string `json:"completedAt"`
 	}
-	if _, err := s.do(ctx, api.Call{Method: http.MethodGet, Path: "/v1/jobs/" + url.PathEscape(jobID)}, &j); err != nil {
+	if _, err := s.do(ctx, humanqa.Call{Method: http.MethodGet, Path: "/v1/jobs/" + url.PathEscape(jobID)}, &j); err != nil {
 		return nil, err
 	}
 	now, err := s.outcomeOf(ctx, jobID, status)
@@ -163,7 +163,7 @@ func (s *server) taskOf(ctx context.Context, jobID string, status api.State) (*t
 		return t, nil
 	case !now.Done:
 		return t, nil
-	case now.Status == api.Cancelled:
+	case status.Status == humanqa.HostedStatusStatusCancelled:
 		t.Status = taskCancelled
 		return t, nil
 	}

@@ -9,8 +9,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"humanqa/integrations/clients/go/humanqa"
 	"humanqa/integrations/skill"
-	"humanqa/internal/hqa/api"
 	"humanqa/internal/testing/must"
 )
 
@@ -19,7 +19,7 @@ func TestTheTextsNameTheToolsThereAre(t *testing.T) {
 	t.Parallel()
 	near, far := sdk.NewInMemoryTransports()
 	ctx := t.Context()
-	served, err := New(api.Within("https://qa.example", nil, "test"), "test").Connect(ctx, far, nil)
+	served, err := New(humanqa.Within("https://qa.example", nil, "test"), "test").Connect(ctx, far, nil)
 	must.NoError(t, err)
 	client, err := sdk.NewClient(&sdk.Implementation{Name: "test"}, nil).Connect(ctx, near, nil)
 	must.NoError(t, err)

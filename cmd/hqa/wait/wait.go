@@ -15,8 +15,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"humanqa/integrations/clients/go/humanqa"
 	"humanqa/internal/backoff"
-	"humanqa/internal/hqa/api"
 )
 
 // The pace leaves most of a key's sixty requests a minute to others.
@@ -37,18 +37,18 @@ var ErrTime = errors.New("the time to wait is over")
 
 // Note is one thing that the waiter saw. Exactly one of its parts is set.
 type Note struct {
-	State *api.State // a job's state changed
-	Item  *Checked   // an item was checked
-	Asked *Asked     // a checker asks, and the clocks stand until the answer
-	Lost  error      // the service cannot be reached; the waiter tries again
-	Back  bool       // it can be reached again
-	Moved error      // the service's log was restored, or is another one
+	State *humanqa.HostedStatus // a job's state changed
+	Item  *Checked              // an item was checked
+	Asked *Asked                // a checker asks, and the clocks stand until the answer
+	Lost  error                 // the service cannot be reached; the waiter tries again
+	Back  bool                  // it can be reached again
+	Moved error                 // the service's log was restored, or is another one
 }
 
 // Checked is an item with a verdict.
 type Checked struct {
 	JobID string `json:"jobId"`
-	api.Item
+	humanqa.HostedStatusItem
 	Number int `json:"number"`
 	Of     int `json:"of"`
 }
@@ -56,12 +56,12 @@ type Checked struct {
 // Asked is a question that waits for an answer.
 type Asked struct {
 	JobID string `json:"jobId"`
-	api.Question
+	humanqa.Question
 }
 
 // Waiter watches jobs.
 type Waiter struct {
-	API  *api.Client
+	API  *humanqa.Client
 	Tell func(Note) // called by one goroutine
 	// Until ends the wait; zero: never. It is a time of the wall clock, so that the hours
 	// that a machine sleeps count.
@@ -79,9 +79,9 @@ type Waiter struct {
 type job struct {
 	id      string
 	etag    string
-	state   api.State
-	checked map[string]string // the verdict told, by item
-	asked   string            // the question told
+	state   humanqa.HostedStatus
+	checked map[string]humanqa.HostedStatusItemsStatus // the verdict told, by item
+	asked   string                                     // the question told
 }
 
 // For waits until every job has ended. The error is ErrTime, that of ctx, or a refusal that
@@ -90,7 +90,7 @@ func (w *Waiter) For(ctx context.Context, ids []string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	w.jobs = nil
 	for _, id := range ids {
-		w.jobs = append(w.jobs, &job{id: id, checked: map[string]string{}})
+		w.jobs = append(w.jobs, &job{id: id, checked: map[string]humanqa.HostedStatusItemsStatus{}})
 	}
 	w.wake, w.live, w.moved = make(chan struct{}, 1), make(chan bool, 1), make(chan error, 1)
 	var streaming sync.WaitGroup
@@ -126,7 +126,7 @@ func (w *Waiter) watch(ctx context.Context) error {
 				lost = false
 				w.Tell(Note{Back: true})
 			}
-		case !api.Passing(err):
+		case !humanqa.Passing(err):
 			return w.lostByRestore(err)
 		default:
 			failures++
@@ -134,7 +134,7 @@ func (w *Waiter) watch(ctx context.Context) error {
 				lost = true
 				w.Tell(Note{Lost: err})
 			}
-			if backoff.Wait(ctx, min(api.Pause(err, failures), w.left())) != nil {
+			if backoff.Wait(ctx, min(humanqa.Pause(err, failures), w.left())) != nil {
 				return ctx.Err()
 			}
 		}
@@ -162,7 +162,7 @@ func (w *Waiter) left() time.Duration {
 // running are the jobs that a checker works on, and open those that have not ended.
 func (w *Waiter) running() (running, open []*job) {
 	for _, j := range w.jobs {
-		if j.state.Status == api.InProgress {
+		if j.state.Status == humanqa.HostedStatusStatusInProgress {
 			running = append(running, j)
 		}
 		if !j.state.IsFinal {
@@ -257,8 +257,8 @@ func (w *Waiter) hold(ctx context.Context, j *job) error {
 
 // look reads a job's state and tells the changes in it.
 func (w *Waiter) look(ctx context.Context, j *job, wait string) error {
-	var now api.State
-	a, err := w.API.Once(ctx, api.Call{
+	var now humanqa.HostedStatus
+	a, err := w.API.Once(ctx, humanqa.Call{
 		Method: http.MethodGet, Path: "/v1/hosted/status/" + url.PathEscape(j.id) + "?items=true" + wait, ETag: j.etag,
 	}, &now)
 	if err != nil || a.Status == http.StatusNotModified {
@@ -267,21 +267,21 @@ func (w *Waiter) look(ctx context.Context, j *job, wait string) error {
 	before := j.state
 	j.etag, j.state = a.ETag, now
 	number := 0
-	for _, i := range now.Items {
-		if i.Status == api.Pending || i.Status == "" {
+	for _, i := range humanqa.Value(now.Items) {
+		if i.Status == humanqa.HostedStatusItemsStatusPending || i.Status == "" {
 			continue
 		}
 		number++
 		if j.checked[i.ID] != i.Status {
 			j.checked[i.ID] = i.Status
-			w.Tell(Note{Item: &Checked{JobID: j.id, Item: i, Number: number, Of: now.Checklist.TotalItems}})
+			w.Tell(Note{Item: &Checked{JobID: j.id, HostedStatusItem: i, Number: number, Of: now.Checklist.TotalItems}})
 		}
 	}
 	if q := now.OpenQuestion; q != nil && j.asked != q.ID {
 		j.asked = q.ID
 		w.Tell(Note{Asked: &Asked{JobID: j.id, Question: *q}})
 	}
-	if before.Status != now.Status || before.StatusMessage != now.StatusMessage && now.Status != api.InProgress {
+	if before.Status != now.Status || before.StatusMessage != now.StatusMessage && now.Status != humanqa.HostedStatusStatusInProgress {
 		w.Tell(Note{State: &now})
 	}
 	return nil
@@ -319,7 +319,7 @@ func (w *Waiter) stream(ctx context.Context) {
 			cursor, err = w.begin(ctx)
 		}
 		if err == nil {
-			err = w.API.Follow(ctx, cursor, func() {
+			err = Follow(ctx, w.API, cursor, func() {
 				failures, stood = 0, true
 				w.tell(true)
 				w.rouse() // something may have happened while there was no stream
@@ -334,10 +334,10 @@ func (w *Waiter) stream(ctx context.Context) {
 		if stood { // the service may be gone, and the next checkup is far
 			w.rouse()
 		}
-		refused, ok := errors.AsType[*api.Error](err)
+		refused, ok := errors.AsType[*humanqa.Error](err)
 		if ok && refused.Status >= 400 && refused.Status < 500 && refused.Status != http.StatusTooManyRequests {
 			cursor = ""
-			if next, isCursor := refused.Next(); isCursor {
+			if next, isCursor := cursorBehind(refused); isCursor {
 				cursor = next
 				w.other.Store(true)
 				select {
@@ -348,15 +348,26 @@ func (w *Waiter) stream(ctx context.Context) {
 			}
 		}
 		failures++
-		if backoff.Wait(ctx, api.Pause(err, failures)) != nil {
+		if backoff.Wait(ctx, humanqa.Pause(err, failures)) != nil {
 			return
 		}
 	}
 }
 
+// cursorBehind is where a reader of events continues after its own cursor was refused: the
+// log was restored, or is another one. Empty: at the beginning.
+func cursorBehind(refused *humanqa.Error) (cursor string, is bool) {
+	switch refused.Code {
+	case "CURSOR_AHEAD", "CURSOR_GONE", "ANOTHER_LOG":
+		cursor, _ = refused.Extras["next"].(string)
+		return cursor, true
+	}
+	return "", false
+}
+
 // lostByRestore says why a job is not found that was there when the wait began.
 func (w *Waiter) lostByRestore(err error) error {
-	refused, ok := errors.AsType[*api.Error](err)
+	refused, ok := errors.AsType[*humanqa.Error](err)
 	if !w.other.Load() || !ok || refused.Status != http.StatusNotFound {
 		return err
 	}
@@ -368,10 +379,10 @@ func (w *Waiter) lostByRestore(err error) error {
 // begin is the cursor of the first job's latest event. The feed has no name for its end,
 // and nothing before the jobs matters.
 func (w *Waiter) begin(ctx context.Context) (string, error) {
-	var known api.JobEvents
-	_, err := w.API.Once(ctx, api.Call{Method: http.MethodGet, Path: "/v1/jobs/" + url.PathEscape(w.jobs[0].id) + "/events"}, &known)
+	var known humanqa.JobEvents
+	_, err := w.API.Once(ctx, humanqa.Call{Method: http.MethodGet, Path: "/v1/jobs/" + url.PathEscape(w.jobs[0].id) + "/events"}, &known)
 	if err != nil || len(known.Events) == 0 {
 		return "", err
 	}
-	return known.Events[len(known.Events)-1].Cursor, nil
+	return humanqa.Value(known.Events[len(known.Events)-1].Cursor), nil
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"humanqa/cmd/hqa/wait"
-	"humanqa/internal/hqa/api"
+	"humanqa/integrations/clients/go/humanqa"
 	"humanqa/internal/testing/must"
 )
 
@@ -43,7 +43,7 @@ func TestAWaitIsToldThatTheServiceWasRestored(t *testing.T) {
 		}
 	}))
 	t.Cleanup(srv.Close)
-	client, err := api.New(srv.URL, "qa_live_x", "test")
+	client, err := humanqa.New(srv.URL, "qa_live_x", "test")
 	must.NoError(t, err)
 	var moved error
 	w := wait.Waiter{API: client, Tell: func(n wait.Note) {
@@ -52,7 +52,7 @@ func TestAWaitIsToldThatTheServiceWasRestored(t *testing.T) {
 		}
 	}}
 	err = w.For(t.Context(), []string{"j"})
-	var refused *api.Error
+	var refused *humanqa.Error
 	if !errors.As(err, &refused) || refused.Status != http.StatusNotFound || !strings.Contains(refused.Hint, "restored from a backup") {
 		t.Errorf("the wait ends with %v", err)
 	}
@@ -100,7 +100,7 @@ func TestAWaitIsToldOfAServiceThatWentAwayWithItsStream(t *testing.T) {
 		}
 	}))
 	t.Cleanup(srv.Close)
-	client, err := api.New(srv.URL, "qa_live_x", "test")
+	client, err := humanqa.New(srv.URL, "qa_live_x", "test")
 	must.NoError(t, err)
 	lost := false
 	w := wait.Waiter{API: client, Tell: func(n wait.Note) {

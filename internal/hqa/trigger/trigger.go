@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"humanqa/integrations/clients/go/humanqa"
 	"humanqa/internal/backoff"
-	"humanqa/internal/hqa/api"
 )
 
 // Told describes the story that was played.
@@ -67,7 +67,7 @@ type step func(*story, context.Context) error
 // story is one that is being played.
 type story struct {
 	Told
-	client   *api.Client
+	client   *humanqa.Client
 	slots    []string // the jobs of the session
 	missed   int      // SLAs
 	question string   // of the robot
@@ -99,7 +99,7 @@ func use(format string, args ...any) error { return useError{fmt.Errorf(format, 
 
 // Play makes the event happen in the project. Only a sandbox's key plays: another one would
 // pay for a test by people.
-func Play(ctx context.Context, client *api.Client, event, projectID string) (Told, error) {
+func Play(ctx context.Context, client *humanqa.Client, event, projectID string) (Told, error) {
 	s := &story{Told: Told{Event: event, ProjectID: projectID}, client: client}
 	steps, known := stories[event]
 	if !known {
@@ -127,7 +127,7 @@ func (s *story) project() string { return "/v1/projects/" + url.PathEscape(s.Pro
 
 // write makes a call that has its effect once, however often the network is lost.
 func (s *story) write(ctx context.Context, method, path string, body, out any, header map[string]string) error {
-	_, err := s.client.Do(ctx, api.Call{Method: method, Path: path, Body: body, Header: header, Key: "hqa-trigger-" + rand.Text()}, out)
+	_, err := s.client.Do(ctx, humanqa.Call{Method: method, Path: path, Body: body, Header: header, Key: "hqa-trigger-" + rand.Text()}, out)
 	return err
 }
 
@@ -150,7 +150,7 @@ type item struct {
 }
 
 func (s *story) submitJob(ctx context.Context) error {
-	var job api.Submitted
+	var job humanqa.SubmittedJob
 	err := s.post(ctx, "/v1/jobs", map[string]any{
 		"projectId": s.ProjectID, "url": storyURL, "title": "hqa trigger " + s.Event, "description": written, "jobType": "general_qa",
 		"slaMinutes": sla, "checklistItems": []item{{"The page opens", "critical"}, {"Signing in works", "major"}},
@@ -199,7 +199,7 @@ func (s *story) missSLA(ctx context.Context) error {
 	}
 	s.missed++
 	for began := time.Now(); ; {
-		var job api.Job
+		var job humanqa.Job
 		if err := s.client.Get(ctx, "/v1/jobs/"+s.job(), &job); err != nil {
 			return err
 		}
@@ -276,7 +276,7 @@ func (s *story) playSlots(ctx context.Context) error {
 
 // startLoop begins an agent's loop of one iteration: when its test fails, it is over.
 func (s *story) startLoop(ctx context.Context) error {
-	var job api.Submitted
+	var job humanqa.HostedJob
 	err := s.hosted(ctx, func(url string) (string, error) {
 		err := s.write(ctx, http.MethodPost, "/v1/hosted/test", map[string]any{"url": url, "feature": "sign in"}, &job, map[string]string{
 			"X-Agent-Skill": "hqa-trigger", "X-Agent-Iteration": "1", "X-Agent-Max-Iterations": "1",

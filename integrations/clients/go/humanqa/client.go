@@ -1,10 +1,12 @@
-// Package api is the client's side of the service's /v1: requests that survive a lost
-// network, errors with their envelope, and the stream of events.
-package api
+// Package humanqa is the client's side of the service's /v1. Its requests survive a lost
+// network, and its errors have their envelope. It waits for tests, walks lists and verifies
+// webhooks. The types of bodies and answers are generated from the API's document.
+package humanqa
 
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,17 +40,17 @@ type Client struct {
 }
 
 // New makes a client of the service at base, such as https://qa.example.com. A key is
-// never sent in the clear to another machine.
-func New(base, key, version string) (*Client, error) {
+// never sent in the clear to another machine. agent names the caller, as in hqa/1.2.
+func New(base, key, agent string) (*Client, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
-		return nil, fmt.Errorf("%q is no service's URL: HQA_URL is like https://qa.example.com", base)
+		return nil, fmt.Errorf("%q is no service's URL, which is like https://qa.example.com", base)
 	}
 	if u.Scheme == "http" && key != "" && !onLoopback(u.Hostname()) {
 		return nil, fmt.Errorf("the key would go to %s in the clear: use an https:// URL", u.Host)
 	}
 	return &Client{
-		base: strings.TrimRight(u.Scheme+"://"+u.Host+u.Path, "/"), key: key, agent: "hqa/" + version,
+		base: strings.TrimRight(u.Scheme+"://"+u.Host+u.Path, "/"), key: key, agent: agent,
 		http: &http.Client{CheckRedirect: stay},
 	}, nil
 }
@@ -76,19 +78,14 @@ func (c *Client) Sandbox() bool { return strings.HasPrefix(c.key, "qa_test_") }
 
 // Error is a refusal of the service: its envelope and its status.
 type Error struct {
-	Status  int            `json:"status"`
-	Code    string         `json:"code"`
-	Message string         `json:"error"`
-	Hint    string         `json:"hint,omitempty"`
-	Details []Detail       `json:"details,omitempty"`
-	After   time.Duration  `json:"-"` // of Retry-After; 0: the service named none
-	Extras  map[string]any `json:"-"`
-}
-
-// Detail is a field that the service refused.
-type Detail struct {
-	Path    string `json:"path"`
-	Message string `json:"message"`
+	Status    int            `json:"status"`
+	Code      string         `json:"code"`
+	Message   string         `json:"error"`
+	Hint      string         `json:"hint,omitempty"`
+	RequestID string         `json:"requestId"`
+	Details   []ErrorDetail  `json:"details,omitempty"`
+	After     time.Duration  `json:"-"` // of Retry-After; 0: the service named none
+	Extras    map[string]any `json:"-"`
 }
 
 func (e *Error) Error() string {
@@ -108,26 +105,10 @@ func (e *Error) Error() string {
 	return line
 }
 
-// NotFound says that the service knows no such thing, or not yet.
-func NotFound(err error) bool { return hasStatus(err, http.StatusNotFound) }
-
-// Conflict says that the thing is in another state.
-func Conflict(err error) bool { return hasStatus(err, http.StatusConflict) }
-
-func hasStatus(err error, status int) bool {
+// Refused says that the service refused the call with the status.
+func Refused(err error, status int) bool {
 	refused, ok := errors.AsType[*Error](err)
 	return ok && refused.Status == status
-}
-
-// Next is the cursor at which a reader of events continues after its own was refused: the
-// log was restored, or is another one. Empty: at the beginning.
-func (e *Error) Next() (cursor string, refused bool) {
-	switch e.Code {
-	case "CURSOR_AHEAD", "CURSOR_GONE", "ANOTHER_LOG":
-		cursor, _ = e.Extras["next"].(string)
-		return cursor, true
-	}
-	return "", false
 }
 
 // Passing says that the same request may succeed later: the network, a restart, a
@@ -135,7 +116,7 @@ func (e *Error) Next() (cursor string, refused bool) {
 func Passing(err error) bool {
 	refused, ok := errors.AsType[*Error](err)
 	if !ok {
-		return errors.Is(err, errNetwork)
+		return errors.Is(err, ErrNetwork)
 	}
 	switch refused.Status {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -154,18 +135,30 @@ func Pause(err error, n int) time.Duration {
 	return backoff.Jitter(backoff.Delay(n, firstPause, longestWait))
 }
 
-var errNetwork = errors.New("the service cannot be reached")
+// ErrNetwork says that there was no answer, or no whole one.
+var ErrNetwork = errors.New("the service cannot be reached")
 
 // Call is one request.
 type Call struct {
 	Method string
 	Path   string            // from /v1 on, with its query
 	Body   any               // nil: none
-	Key    string            // Idempotency-Key
+	Key    string            // Idempotency-Key, such as NewKey: the call has one effect, however often it is sent
 	Safe   bool              // a repeat has no further effect, although it is no GET
 	Accept string            // another format than JSON
 	ETag   string            // of the answer that the caller has
 	Header map[string]string // wins over all that the client sets
+}
+
+// NewKey is an Idempotency-Key for one call and its repeats.
+func NewKey() string { return rand.Text() }
+
+// Value is the content of an optional field, or the zero value.
+func Value[T any](field *T) (v T) {
+	if field != nil {
+		v = *field
+	}
+	return v
 }
 
 // Answer is a complete answer below 400.
@@ -180,17 +173,13 @@ type Answer struct {
 func (c *Client) Once(ctx context.Context, call Call, out any) (Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	res, err := c.send(ctx, call)
+	res, err := c.Open(ctx, call) //nolint:bodyclose // whole closes it
 	if err != nil {
 		return Answer{}, err
 	}
-	defer func() { _ = res.Body.Close() }() // read to its end, or given up
-	raw, err := io.ReadAll(io.LimitReader(res.Body, answerLimit))
+	raw, err := whole(res)
 	if err != nil {
-		return Answer{}, fmt.Errorf("%w: %w", errNetwork, err)
-	}
-	if res.StatusCode >= 300 && res.StatusCode != http.StatusNotModified {
-		return Answer{}, refusalOf(res, raw)
+		return Answer{}, err
 	}
 	a := Answer{
 		Status: res.StatusCode, ETag: res.Header.Get("ETag"), Raw: raw, Replayed: res.Header.Get("Idempotent-Replayed") == "true",
@@ -199,7 +188,7 @@ func (c *Client) Once(ctx context.Context, call Call, out any) (Answer, error) {
 		return a, nil
 	}
 	if err := json.Unmarshal(raw, out); err != nil {
-		return a, fmt.Errorf("%s did not answer as the service does: check HQA_URL", c.base)
+		return a, fmt.Errorf("%s did not answer as the service does: check its URL", c.base)
 	}
 	return a, nil
 }
@@ -224,6 +213,29 @@ func (c *Client) Do(ctx context.Context, call Call, out any) (Answer, error) {
 func (c *Client) Get(ctx context.Context, path string, out any) error {
 	_, err := c.Do(ctx, Call{Method: http.MethodGet, Path: path}, out)
 	return err
+}
+
+// Open makes the call once, and leaves the body of the answer to its caller.
+func (c *Client) Open(ctx context.Context, call Call) (*http.Response, error) {
+	res, err := c.send(ctx, call)
+	if err != nil || res.StatusCode < 300 || res.StatusCode == http.StatusNotModified {
+		return res, err
+	}
+	raw, err := whole(res)
+	if err != nil {
+		return nil, err
+	}
+	return nil, refusalOf(res, raw)
+}
+
+// whole reads an answer to its end.
+func whole(res *http.Response) ([]byte, error) {
+	defer func() { _ = res.Body.Close() }() // read to its end, or given up
+	raw, err := io.ReadAll(io.LimitReader(res.Body, answerLimit))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNetwork, err)
+	}
+	return raw, nil
 }
 
 func (c *Client) send(ctx context.Context, call Call) (*http.Response, error) {
@@ -265,7 +277,7 @@ func (c *Client) send(ctx context.Context, call Call) (*http.Response, error) {
 		if lost, ok := errors.AsType[*url.Error](err); ok {
 			err = lost.Err // without the method and the URL, which the caller knows
 		}
-		return nil, fmt.Errorf("%w at %s: %w", errNetwork, c.base, err)
+		return nil, fmt.Errorf("%w at %s: %w", ErrNetwork, c.base, err)
 	}
 	return res, nil
 }
@@ -276,7 +288,7 @@ func refusalOf(res *http.Response, raw []byte) *Error {
 		e.Code, e.Message = "HTTP_"+strconv.Itoa(res.StatusCode), "the answer was "+res.Status
 		switch {
 		case res.StatusCode < http.StatusBadRequest:
-			e.Message = "the service moved: set HQA_URL to " + res.Header.Get("Location")
+			e.Message = "the service moved to " + res.Header.Get("Location")
 		case res.StatusCode == http.StatusRequestEntityTooLarge && res.Request != nil:
 			e.Message = fmt.Sprintf("a proxy in front of the service refused a body of %d bytes (%s)", res.Request.ContentLength, res.Status)
 			e.Hint = "its operator raises the limit of the proxy"

@@ -1,15 +1,16 @@
-package api
+package wait
 
 import (
 	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
+
+	"humanqa/integrations/clients/go/humanqa"
 )
 
 // silence ends a stream that says nothing: the service gives a sign of life every
@@ -19,7 +20,7 @@ const silence = 40 * time.Second
 // Follow holds the stream of the account's events behind the cursor until it breaks. It
 // calls open once the stream stands, and event with the cursor of each event and the job that
 // it is about; a session's event has none.
-func (c *Client) Follow(ctx context.Context, after string, open func(), event func(cursor, jobID string)) error {
+func Follow(ctx context.Context, client *humanqa.Client, after string, open func(), event func(cursor, jobID string)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	watchdog := time.AfterFunc(silence, cancel)
@@ -28,17 +29,13 @@ func (c *Client) Follow(ctx context.Context, after string, open func(), event fu
 	if after != "" {
 		path += "?after=" + url.QueryEscape(after)
 	}
-	res, err := c.send(ctx, Call{Method: http.MethodGet, Path: path, Accept: "text/event-stream"})
+	res, err := client.Open(ctx, humanqa.Call{Method: http.MethodGet, Path: path, Accept: "text/event-stream"})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = res.Body.Close() }() // the rest is of no use
-	if res.StatusCode != http.StatusOK {
-		raw, _ := io.ReadAll(io.LimitReader(res.Body, 1<<16)) // half an envelope is none
-		return refusalOf(res, raw)
-	}
 	if kind := res.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/event-stream") {
-		return fmt.Errorf("%s answers %s instead of a stream of events", c.base, kind)
+		return fmt.Errorf("%s answers %s instead of a stream of events", client.Base(), kind)
 	}
 	open()
 	var cursor string
@@ -54,7 +51,7 @@ func (c *Client) Follow(ctx context.Context, after string, open func(), event fu
 			cursor = value
 		case "data":
 			if json.Unmarshal([]byte(value), &about) != nil {
-				return fmt.Errorf("%s sends a stream that is none of events", c.base)
+				return fmt.Errorf("%s sends a stream that is none of events", client.Base())
 			}
 		case "":
 			if about != nil {
@@ -64,7 +61,7 @@ func (c *Client) Follow(ctx context.Context, after string, open func(), event fu
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return fmt.Errorf("%w: %w", errNetwork, err)
+		return fmt.Errorf("%w: %w", humanqa.ErrNetwork, err)
 	}
-	return fmt.Errorf("%w: the stream ended", errNetwork)
+	return fmt.Errorf("%w: the stream ended", humanqa.ErrNetwork)
 }
