@@ -28,6 +28,7 @@ LINT_VERSION = $(shell awk '$$1 == "github.com/golangci/golangci-lint/v2" { prin
 LINT         = $(TOOLS)/golangci-lint-$(LINT_VERSION)
 
 CLIENTS      = tools/clients
+PACKAGES     = $(TOOLS)/clients
 SQUAWK       = tools/squawk
 
 # The client waits for the network and for people: a program a tenth smaller is worth more
@@ -61,12 +62,18 @@ test: go postgres chromium ## install missing programs and run the whole test su
 	@GO="$(GO)" RACE="$(RACE)" TEST_FLAGS="$(TEST_FLAGS)" exec scripts/test.sh $(PACKAGE)
 
 .PHONY: contract
-contract: go alerts $(CLIENTS)/node_modules postgres ## check the OpenAPI document, the log, the exports, the agents' protocol and the alerts with third-party tools, and the types of the pages' scripts
+contract: go alerts clients postgres ## check the OpenAPI document, the log, the exports, the agents' protocol and the alerts with third-party tools, the client packages, and the types of the pages' scripts
 	cd $(CLIENTS) && node_modules/.bin/tsc -p pages.tsconfig.json
 	$(GO) test $(RACE) -vet=off -count=1 -timeout 60m -run TestTheDocumentInOtherTools ./httpapi/openapi -args -clients $(CURDIR)/$(CLIENTS)
 	$(GO) test $(RACE) -vet=off -count=1 -timeout 60m -run "TestOthersReadWhatWeWrote|TestTheService/the_official_libraries" ./cmd/humanqa -args -clients $(CURDIR)/$(CLIENTS)
 	$(GO) test $(RACE) -vet=off -count=1 -timeout 60m -run TestTheOfficial ./httpapi/mcp -args -clients $(CURDIR)/$(CLIENTS)
+	$(GO) test $(RACE) -vet=off -count=1 -timeout 60m -run TestTheClientPackages ./httpapi -args -packages $(CURDIR)/$(PACKAGES)
 	$(GO) test $(RACE) -vet=off -count=1 -timeout 60m -run TestTheNodeServesTheClient ./eventstore/node -args -clients $(CURDIR)/$(CLIENTS)
+
+.PHONY: clients
+clients: $(CLIENTS)/node_modules ## build the client packages for npm and Python (.tools/clients)
+	@scripts/install.sh python3
+	rm -rf $(PACKAGES) && scripts/clients.sh $(PACKAGES) 0.0.0
 
 .PHONY: alerts
 alerts: ## check the alerts' rules, and play them with Prometheus' own promtool
@@ -94,7 +101,7 @@ bench: go postgres ## measure the service beside plain PostgreSQL, a CRUD twin a
 	$(GO) -C bench run .
 
 .PHONY: release
-release: go ## write binaries, packages, an image, SBOMs and checksums of this commit to dist (PLATFORMS=linux/amd64 for one)
+release: go $(CLIENTS)/node_modules ## write binaries, packages, the clients, an image, SBOMs and checksums of this commit to dist (PLATFORMS=linux/amd64 for one)
 	cd tools/release && $(GO) test -timeout 60m . && $(GO) run . -out $(CURDIR)/dist $(if $(VERSION),-version $(VERSION)) $(if $(PLATFORMS),-platforms $(PLATFORMS))
 
 .PHONY: try-release

@@ -127,6 +127,12 @@ func (r running) completed(port, jobID, report string) {
 	body, at := fmt.Sprintf(`{"event":"job.completed","jobId":%q}`, jobID), now(0)
 	equal(r.t, deliver(r.t, port, delivery{body: body, at: at, signatures: signed(quickstartSecret, at, body)}), http.StatusNoContent)
 	equal(r.t, r.next(""), report)
+	r.ends()
+}
+
+// ends waits for the program's own end, which is well.
+func (r running) ends() {
+	r.t.Helper()
 	if err := r.cmd.Wait(); err != nil {
 		r.t.Errorf("it ended with %v\n%s", err, r.stderr)
 	}

@@ -4,6 +4,7 @@
 //	humanqa_VERSION_ARCH.deb, .rpm   the server and that program, with its systemd unit and its user
 //	hqa_VERSION_ARCH.deb, .rpm       the client
 //	humanqa_VERSION_ARCH.oci.tar     an image of the server, for docker load or podman load
+//	humanqa-VERSION.tgz, .whl        the clients for npm and Python
 //	*.cdx.json                       an SBOM a binary (CycloneDX), out of its build information
 //	checksums.txt                    SHA-256 of all of them
 //
@@ -107,6 +108,9 @@ func release(ctx context.Context, out, version string, names []string) error {
 		if err := b.platform(ctx, platform{system, arch}); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
+	}
+	if _, err := command(ctx, root, "scripts/clients.sh", out, b.version); err != nil {
+		return err
 	}
 	return b.checksums()
 }
