@@ -45,7 +45,6 @@ func TestABodyMustBeOneJSONObject(t *testing.T) {
 		"a number":              {`7`, "body: must be an object"},
 		"invalid UTF-8":         {"{\"url\":\"\xff\"}", "body: must be valid UTF-8"},
 		"a raw NUL":             {"{\"url\":\"a\x00b\"}", "body: must be valid JSON: line 1, column 10: invalid character '\\x00' in string literal"},
-		"a byte order mark":     {"\ufeff{}", "body: must be valid JSON: line 1, column 1: invalid character 'ï' looking for beginning of value"},
 		"nested too deep":       {strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000), "body: must be valid JSON: line 1, column 50001: invalid character '{' exceeded max depth"},
 		"far too many keys":     {manyKeys(wire.MaxKeys + 1), "body: has more than 256 keys"},
 		"one key far too often": {"{" + strings.Repeat(`"url":0,`, wire.MaxKeys) + `"url":0}`, "body: has more than 256 keys"},
@@ -83,7 +82,7 @@ func TestEveryOffendingPathIsNamedInOrder(t *testing.T) {
 	items[2] = `{"description":"  ","expectedOutcome":7}`
 	items[3] = `"text"`
 	body := `{
-		"url": "javascript:alert(1)", "title": ["x"], "jobType": "Nonsense", "priority": "URGENT",
+		"url": "javascript:alert(1)", "title": ["x"], "jobType": "Nonsense", "priority": "URGENTLY",
 		"slaMinutes": 20, "generateChecklist": "later", "projectId": "a b",
 		"credentials": {"username": 1, "password": "p\u0000q", "unknown": []},
 		"targetOS": {}, "accessInstructions": false,
