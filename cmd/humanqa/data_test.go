@@ -57,7 +57,7 @@ func TestACommandNeverMakesANewWorld(t *testing.T) {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(t.TempDir(), "data")
-			code, stdout, stderr := humanqa(t, []string{"HUMANQA_DATA_DIR=" + dir}, args...)
+			code, stdout, stderr := runProgram(t, []string{"HUMANQA_DATA_DIR=" + dir}, args...)
 			line := regexp.MustCompile(`^humanqa: [^A-Z\n][^\n]*\n$`)
 			if code != exitFailed || stdout != "" || !strings.Contains(stderr, "no data here: "+dir) || !line.MatchString(stderr) {
 				t.Errorf("%d %q %q, want one line that there is no data", code, stdout, stderr)
@@ -75,7 +75,7 @@ func TestACommandInTheWrongPlaceNamesTheRightOne(t *testing.T) {
 	must.NoError(t, os.MkdirAll(filepath.Join(home, ".humanqa", "postgres", "data"), 0o700))
 	must.NoError(t, os.WriteFile(filepath.Join(home, ".humanqa", "postgres", "data", "PG_VERSION"), []byte("15\n"), 0o600))
 	for _, wrong := range []string{home, filepath.Join(home, "bin", ".humanqa"), filepath.Join(home, "humanqa")} {
-		_, _, stderr := humanqa(t, []string{"HUMANQA_DATA_DIR=" + wrong}, "fsck")
+		_, _, stderr := runProgram(t, []string{"HUMANQA_DATA_DIR=" + wrong}, "fsck")
 		if want := "humanqa: no data here: " + wrong + ", did you mean HUMANQA_DATA_DIR=" + filepath.Join(home, ".humanqa") + "\n"; stderr != want {
 			t.Errorf("said %q, want %q", stderr, want)
 		}
@@ -87,7 +87,7 @@ func TestACommandOnAPostgresOfOnesOwnMakesNoKeyset(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	for _, log := range []string{"", "esdb://127.0.0.1:1?tls=false"} {
-		_, _, stderr := humanqa(t, []string{
+		_, _, stderr := runProgram(t, []string{
 			"HUMANQA_DATA_DIR=" + dir, "HUMANQA_DATABASE_URL=postgres://nowhere.invalid/x", "HUMANQA_EVENTSTORE_URL=" + log,
 		}, "account", "create", "--name", "N")
 		if want := "no data here: there is no keyset " + filepath.Join(dir, "master-keyset.json"); !strings.Contains(stderr, want) {

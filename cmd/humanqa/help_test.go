@@ -9,8 +9,8 @@ import (
 	"humanqa/cmd/humanqa/service"
 )
 
-// humanqa runs the program in this process.
-func humanqa(t *testing.T, environ []string, args ...string) (code int, stdout, stderr string) {
+// runProgram runs it in this process.
+func runProgram(t *testing.T, environ []string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, complaint bytes.Buffer
 	code = run(t.Context(), args, environ, &out, &complaint)
@@ -36,11 +36,11 @@ func TestTheHelpKeepsItsTable(t *testing.T) {
 func TestTheVersionIsTold(t *testing.T) {
 	t.Parallel()
 	b := service.ThisBuild()
-	code, stdout, stderr := humanqa(t, nil, "version")
+	code, stdout, stderr := runProgram(t, nil, "version")
 	if want := fmt.Sprintf("humanqa %s, commit %s, %s\n", b.Version, b.Commit, b.GoVersion); code != exitDone || stdout != want || stderr != "" {
 		t.Errorf("version: %d %q %q, want %q", code, stdout, stderr, want)
 	}
-	code, stdout, stderr = humanqa(t, nil, "--json", "version")
+	code, stdout, stderr = runProgram(t, nil, "--json", "version")
 	if want := fmt.Sprintf("{\"version\":%q,\"commit\":%q,\"goVersion\":%q}\n", b.Version, b.Commit, b.GoVersion); code != exitDone || stdout != want || stderr != "" {
 		t.Errorf("version: %d %q %q, want %q", code, stdout, stderr, want)
 	}
