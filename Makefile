@@ -116,7 +116,7 @@ assets: go ## bundle the pages' scripts and styles (httpapi/ui/assets/dist)
 openapi: go ## build the API's document from its YAML files (httpapi/openapi/dist), and the Go client's types from the document
 	$(GO) run ./httpapi/openapi/assemble/write
 	mkdir -p $(CLIENTS)/generated && gunzip -c httpapi/openapi/dist/openapi.json.gz >$(CLIENTS)/generated/openapi.json
-	cd $(CLIENTS) && $(GO) tool oapi-codegen -config types.yaml generated/openapi.json
+	cd $(CLIENTS) && $(GO) tool oapi-codegen -config types.yaml -o ../../integrations/clients/go/humanqa/types.gen.go generated/openapi.json
 
 .PHONY: shots
 shots: go postgres chromium ## write a picture of every page, in each state, on each screen, to .shots
