@@ -235,7 +235,7 @@ func (versionCmd) Run(a *app) error { return a.printBuild() }
 type versionFlag bool
 
 // BeforeReset is called by kong as soon as the flag is seen.
-func (versionFlag) BeforeReset(k *kong.Kong, a *app) error {
+func (versionFlag) BeforeReset(k *kong.Kong, a *app) error { //nolint:unparam // kong's hooks have one
 	k.Exit(exitOf(a.printBuild()))
 	return nil
 }

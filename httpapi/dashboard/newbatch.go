@@ -138,7 +138,7 @@ func (d Deps) showBatch(
 	if v.Preview != nil {
 		v.Preview.Tests = tests
 	}
-	if refused == nil || refused == noCredits {
+	if refused == nil || refused == errNoCredits {
 		if v.Preview, err = d.batchPreview(r, in, tests, v.Balance.Available); err != nil {
 			return ui.Answer{}, err
 		}

@@ -58,14 +58,14 @@ func (d Deps) submitView(r *ui.Request, fields url.Values) (submitView, error) {
 	return v, err
 }
 
-// noCredits is the error of a form that costs more than the account has.
-var noCredits = &domain.Error{Kind: domain.KindPayment, Message: "you do not have enough credits", Hint: "nothing was charged"}
+// errNoCredits is the error of a form that costs more than the account has.
+var errNoCredits = &domain.Error{Kind: domain.KindPayment, Message: "you do not have enough credits", Hint: "nothing was charged"}
 
 // correctable is the error that the form shows when it is shown again; err is one of no form.
 func correctable(wrong error) (shown *domain.Error, err error) {
 	switch {
 	case domain.IsKind(wrong, domain.KindPayment):
-		return noCredits, nil
+		return errNoCredits, nil
 	case domain.IsKind(wrong, domain.KindInvalid) && errors.As(wrong, &shown):
 		return shown, nil
 	}
@@ -84,7 +84,7 @@ func (d Deps) shown(
 	if warned {
 		v.Unresolved = in.URL
 	}
-	if shown == nil || shown == noCredits {
+	if shown == nil || shown == errNoCredits {
 		v.Preview, err = d.preview(r, in, checkers)
 	} else if rows := rowsOf(r.PostForm); len(rows) > 0 {
 		v.Preview = &checklistView{Rows: rows}

@@ -48,7 +48,7 @@ func (s *Service) openSite(
 		Credentials: store, People: reads.People, Changes: out.changes,
 		Admit: api.Admit, Address: admit.Address, LogAddresses: s.cfg.LogAddresses(), WaitFor: s.consumers.WaitFor, Fresh: api.Fresh,
 		Waiting: reads.Jobs.CountAsking,
-		Log: log.WithField("part", "pages"), Tracer: s.tracer, Now: time.Now, BaseURL: s.cfg.BaseURL,
+		Log:     log.WithField("part", "pages"), Tracer: s.tracer, Now: time.Now, BaseURL: s.cfg.BaseURL,
 		Templates: append([]fs.FS{signin.Templates, settings.Templates, workbench.Templates, room.Templates, console.Templates},
 			dashboard.Templates...),
 		Pages: slices.Concat(
