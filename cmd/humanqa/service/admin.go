@@ -16,6 +16,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"humanqa/httpapi"
+	"humanqa/internal/backoff"
 )
 
 // adminHandler serves operators: metrics, profiles, and the health
@@ -95,13 +96,21 @@ func listenAdmin(ctx context.Context, cfg Config, log *logrus.Logger) (net.Liste
 	return l, nil
 }
 
+// addressFreed is how long an address may stay in use behind its listener: while the process
+// before this one ends, or while a child of it is between fork and exec.
+const addressFreed = 2 * time.Second
+
 // listen opens a listener. An address in use is the most common mistake, so the error has
 // its next step.
 func listen(ctx context.Context, setting, addr string) (net.Listener, error) {
 	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", addr)
-	if err != nil {
-		return nil, fmt.Errorf("%w: set %s to a free address", err, setting)
+	for began := time.Now(); ; {
+		l, err := lc.Listen(ctx, "tcp", addr)
+		switch {
+		case err == nil:
+			return l, nil
+		case !errors.Is(err, syscall.EADDRINUSE), time.Since(began) > addressFreed, backoff.Wait(ctx, addressFreed/40) != nil:
+			return nil, fmt.Errorf("%w: set %s to a free address", err, setting)
+		}
 	}
-	return l, nil
 }
