@@ -73,7 +73,7 @@ func (c *Checker) Operation(method, pattern string) *openapi3.Operation {
 func (c *Checker) Response(method, escaped string, status int, header http.Header, body []byte) error {
 	op := c.find(method, escaped)
 	if op == nil {
-		return c.refusal(status, header, body)
+		return c.refusal(method, status, header, body)
 	}
 	described := op.Responses.Status(status)
 	if described == nil {
@@ -122,12 +122,15 @@ func (p path) matches(segments []string) bool {
 
 // refusal checks the answer to a request without an operation: the envelope is the
 // same.
-func (c *Checker) refusal(status int, header http.Header, body []byte) error {
+func (c *Checker) refusal(method string, status int, header http.Header, body []byte) error {
 	if status < 400 {
 		return fmt.Errorf("the document has no such operation, and the answer is %d", status)
 	}
 	if header.Get("X-Request-Id") == "" {
 		return errors.New("the answer has no x-request-id")
+	}
+	if method == http.MethodHead {
+		return nil // it has no body
 	}
 	return matches(c.doc.Components.Schemas["Error"].Value, body)
 }
