@@ -238,11 +238,11 @@ func (l *longRun) operates(ctx context.Context) error {
 		return err
 	}
 	for _, size := range []struct{ what, path string }{{"backup", backup}, {"data directory", l.data}} {
-		bytes, err := sizeOf(size.path)
+		n, err := sizeOf(size.path)
 		if err != nil {
 			return err
 		}
-		l.tell(size.what+", size", float64(bytes)/1e6, "MB")
+		l.tell(size.what+", size", float64(n)/1e6, "MB")
 	}
 	if err := l.stop(ctx); err != nil {
 		return err
