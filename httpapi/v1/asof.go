@@ -21,6 +21,9 @@ type asked struct {
 	echo string
 }
 
+// clocksApart is more than a request takes, and than the clocks of machines differ.
+const clocksApart = time.Minute
+
 // asOf reads ?asOf=: a time, or a cursor of the account's events; nil is now, or a
 // refused value.
 func (a *Handlers) asOf(r *wire.Request, p *wire.Problems) (*asked, error) {
@@ -72,8 +75,8 @@ func (a *Handlers) asOf(r *wire.Request, p *wire.Problems) (*asked, error) {
 	}
 	// Answers show milliseconds, so a moment includes its whole millisecond.
 	whole := moment.Truncate(time.Millisecond).Add(time.Millisecond - time.Nanosecond)
-	until := events.Until{Moment: whole, Created: whole.Add(max(now.Sub(a.Now()), 0))}
-	return &asked{Until: until, echo: moment.UTC().Format(wire.TimestampLayout)}, nil
+	ahead := max(now.Sub(a.Now()), 0) + clocksApart
+	return &asked{Until: events.Until{Moment: whole, Created: whole.Add(ahead)}, echo: moment.UTC().Format(wire.TimestampLayout)}, nil
 }
 
 // CursorAt is the position as asOf takes it.
