@@ -28,7 +28,7 @@ const (
 // A stream counts once against the key's rate, and so does each look that it takes at a
 // task. A key has a bounded number of streams on this node. A client that reads nothing
 // for half a minute is cut off.
-func (h *Handler) listen(w http.ResponseWriter, r *http.Request, body []byte, actor string) (served bool) {
+func (h *Handler) listen(w *shaped, r *http.Request, body []byte, actor string) (served bool) {
 	if r.Method != http.MethodPost || r.Header.Get(methodHeader) != mcptools.ListenMethod {
 		return false
 	}
@@ -46,6 +46,7 @@ func (h *Handler) listen(w http.ResponseWriter, r *http.Request, body []byte, ac
 		return true
 	}
 	defer h.listens.Release(actor, 1)
+	w.json = false // there is no other form of it, and what is held has no end
 	h.stream(w, r, asked)
 	return true
 }

@@ -18,6 +18,7 @@ import (
 	"humanqa/httpapi/mcp"
 	"humanqa/integrations/clients/go/humanqa"
 	"humanqa/internal/mcptools"
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 )
 
@@ -94,18 +95,25 @@ type stream struct {
 // listens asks for notifications of tasks.
 func (a *agents) listens(key string, declares bool, tasks ...string) *stream {
 	a.T.Helper()
+	return a.listensAs(key, declares, tasks)
+}
+
+func (a *agents) listensAs(key string, declares bool, tasks []string, more ...string) *stream {
+	a.T.Helper()
 	ctx, cancel := context.WithCancel(a.T.Context())
 	body := a.message(mcptools.ListenMethod, map[string]any{"notifications": map[string]any{"taskIds": tasks}}, declares)
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, a.url+mcp.Path, strings.NewReader(body))
 	a.Must(err)
 	r.Header.Set("Authorization", "Bearer "+key)
 	r.Header.Set("Content-Type", "application/json")
-	of := headers(mcptools.ListenMethod, "")
+	of := append(headers(mcptools.ListenMethod, ""), more...)
 	for i := 0; i < len(of); i += 2 {
 		r.Header.Set(of[i], of[i+1])
 	}
+	begins := time.AfterFunc(eventually.Patience, cancel)
 	resp, err := http.DefaultClient.Do(r)
 	a.Must(err)
+	begins.Stop()
 	a.T.Cleanup(func() { cancel(); _ = resp.Body.Close() })
 	return &stream{agents: a, status: resp.StatusCode, header: resp.Header, lines: bufio.NewScanner(resp.Body), end: cancel}
 }
@@ -146,6 +154,18 @@ func (s *stream) tells(id, status, words string) map[string]any {
 		s.T.Fatalf("told %+v, want %s, %q", m, status, words)
 	}
 	return m.Params
+}
+
+// Notifications have no other form, and must not gather in the service.
+func TestAClientThatTakesNoEventsGetsThemWhenItListens(t *testing.T) {
+	t.Parallel()
+	a := start(t)
+	key := a.keyOf(a.Account("acme", 100, false), account.ScopeFull)
+	id, _ := a.submitted(key, "one", true)["taskId"].(string)
+	heard := a.listensAs(key, true, []string{id}, "Accept", "application/json")
+	if m := heard.next(); heard.header.Get("Content-Type") != "text/event-stream" || fmt.Sprint(m.Params["notifications"]) != "map[taskIds:["+id+"]]" {
+		t.Errorf("%s: %+v", heard.header.Get("Content-Type"), m)
+	}
 }
 
 func TestAClientHearsOfItsTasks(t *testing.T) {
