@@ -141,7 +141,7 @@ func (t *table) write(row []any) error {
 
 // formula matches the start of what a spreadsheet takes for a formula, behind blanks that it
 // drops. One that splits at another separator sees a cell behind that, too.
-var formula = regexp.MustCompile(`(^|[;,\t\r\n])([\pZ\pC]*[=+@＝＋－＠−-]|[\t\r\n])`)
+var formula = regexp.MustCompile(`(^|[;,\t\r\n])([\pZ\pC]*[=+@＝＋－＠−-])|^([\t\r\n])`)
 
 // Defused puts an apostrophe before a cell that a spreadsheet takes for a formula.
-func Defused(cell string) string { return formula.ReplaceAllString(cell, "$1'$2") }
+func Defused(cell string) string { return formula.ReplaceAllString(cell, "$1'$2$3") }

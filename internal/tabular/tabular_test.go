@@ -134,6 +134,7 @@ func TestWhatASpreadsheetWouldRunIsText(t *testing.T) {
 		"": "", "a=1": "a=1", "=1+1": "'=1+1", "@x": "'@x", "-2+3": "'-2+3", "-5": "'-5", "+cmd|' /C calc'!A0": "'+cmd|' /C calc'!A0", "\tx": "'\tx", "\r=1": "'\r=1",
 		"\n=1": "'\n=1", " =1": "' =1", "\u00a0=1": "'\u00a0=1", "\u200b=1": "'\u200b=1", "＝1": "'＝1", "＠x": "'＠x", "－1": "'－1", "−1": "'−1",
 		"x;=1+1": "x;'=1+1", "x,=1": "x,'=1", "x\t@y": "x\t'@y", "x\n+1; -2": "x\n'+1;' -2", "a - b, c": "a - b, c", "well-known; x=1": "well-known; x=1",
+		"two\r\nlines,\tand; more": "two\r\nlines,\tand; more", "\r\ntwo": "'\r\ntwo", "two\r\n=1": "two\r'\n=1",
 	} {
 		if got := tabular.Defused(cell); got != want {
 			t.Errorf("%q became %q, want %q", cell, got, want)
