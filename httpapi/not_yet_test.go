@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
 	"humanqa/domain"
 	"humanqa/domain/command"
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"
 )
@@ -93,13 +95,24 @@ func TestNotYetIsSaidOnlyAtTheLogsNewestPosition(t *testing.T) {
 		},
 	} {
 		s.visible(s.log.Head(), nil)
+		select {
+		case <-looked: // by a repeat of the one before
+		default:
+		}
 		release := s.standStill()
 		of := happens()
 		early := late.call(key, of.method, of.path, of.body)
 		early.refused(http.StatusServiceUnavailable, domain.CodeUnavailable)
 		equal(t, early.Header().Get("Retry-After"), "1")
 		answers := make(chan result)
-		go func() { answers <- patient.call(key, of.method, of.path, of.body) }()
+		go func() {
+			end := time.Now().Add(eventually.Patience)
+			got := patient.call(key, of.method, of.path, of.body)
+			for got.Code == http.StatusServiceUnavailable && time.Now().Before(end) { // on a busy machine a read before the look takes too long
+				got = patient.call(key, of.method, of.path, of.body)
+			}
+			answers <- got
+		}()
 		select {
 		case got := <-answers:
 			t.Errorf("%s: it was not looked for once more: %d %s", what, got.Code, got.Body)

@@ -17,6 +17,7 @@ import (
 type Limits struct {
 	Live, Rebuild int           // events in a page
 	Lease         time.Duration // how long a silent owner keeps a projection
+	Take          time.Duration // how long the taking of a lease may last
 	StandBy       time.Duration // how often a lease that another has is asked for, and orders are looked for
 	Store         time.Duration // how long a checkpoint may be ahead in memory once the log is quiet
 	Gather        time.Duration // the least time between two batches of a live projection
@@ -37,7 +38,7 @@ type Limits struct {
 func defaultLimits() Limits {
 	return Limits{
 		Live: 500, Rebuild: 2000,
-		Lease: 15 * time.Second, StandBy: 500 * time.Millisecond, Store: 100 * time.Millisecond,
+		Lease: 15 * time.Second, Take: 2 * time.Second, StandBy: 500 * time.Millisecond, Store: 100 * time.Millisecond,
 		Gather: 5 * time.Millisecond, Hold: 50 * time.Millisecond, Shared: time.Second, Reads: 8 * time.Second,
 		CoolDown: time.Minute, Aside: 100, Again: time.Minute, Yield: 5 * time.Second,
 		Backoff: 50 * time.Millisecond, MaxBackoff: 5 * time.Second,
@@ -104,16 +105,13 @@ func (r *runner) run(ctx context.Context) {
 	}
 }
 
-// takeTime bounds the taking of a lease.
-const takeTime = 2 * time.Second
-
 // errGone says that the generation was replaced or removed.
 var errGone = errors.New("the generation is gone")
 
 // holdLease takes the lease, if it can be had, and follows the log until it loses it.
 func (r *runner) holdLease(ctx context.Context) (progressed bool, err error) {
 	// A stop does not cut this off, so that a lease that was taken is always given back.
-	taking, done := context.WithTimeout(context.WithoutCancel(ctx), takeTime)
+	taking, done := context.WithTimeout(context.WithoutCancel(ctx), r.limits.Take)
 	l, err := generation.Acquire(taking, r.db, r.target, r.owner, r.limits.Lease)
 	done()
 	if l == nil { // after an error, too

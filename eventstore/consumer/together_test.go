@@ -91,7 +91,11 @@ func TestWhatBeginsBehindTheLogsEndReadsItTogether(t *testing.T) {
 	}
 	morning := w.Service(w.Log, manyModels()...)
 	const page = 300
-	morning.ChangeLimits(func(l *consumer.Limits) { l.Rebuild, l.Live, l.Together = page, page, eventually.Patience })
+	morning.ChangeLimits(func(l *consumer.Limits) {
+		l.Rebuild, l.Live = page, page
+		// On a busy machine no read model gives up, and reads by itself.
+		l.Together, l.Take, l.Lease, l.Shared = eventually.Patience, eventually.Patience, eventually.Patience, eventually.Patience
+	})
 	before := len(w.Log.Asked())
 	w.Run(morning)
 	w.Reach(morning)

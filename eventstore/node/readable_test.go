@@ -15,6 +15,7 @@ import (
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"humanqa/eventstore/node"
@@ -29,25 +30,29 @@ func forms(t *testing.T, n *node.Node) map[string]func(stream string, e esdb.Eve
 	must.NoError(t, err)
 	return map[string]func(string, esdb.EventData) bool{
 		"Append": func(stream string, e esdb.EventData) bool {
-			_, err := client.AppendToStream(t.Context(), stream, esdb.AppendToStreamOptions{ExpectedRevision: esdb.Any{}}, e)
-			return err == nil
+			return nil == settled(t, func() error {
+				_, err := client.AppendToStream(t.Context(), stream, esdb.AppendToStreamOptions{ExpectedRevision: esdb.Any{}}, e)
+				return err
+			})
 		},
 		"BatchAppend": func(name string, e esdb.EventData) bool {
 			id := &shared.UUID{Value: &shared.UUID_String_{String_: e.EventID.String()}}
-			must.NoError(t, batches.Send(&streams.BatchAppendReq{
-				CorrelationId: id, IsFinal: true,
-				ProposedMessages: []*streams.BatchAppendReq_ProposedMessage{{
-					Id: id, Data: e.Data, CustomMetadata: e.Metadata,
-					Metadata: map[string]string{"type": e.EventType, "content-type": "application/json"},
-				}},
-				Options: &streams.BatchAppendReq_Options{
-					StreamIdentifier:       stream(name),
-					ExpectedStreamPosition: &streams.BatchAppendReq_Options_Any{Any: &emptypb.Empty{}},
-				},
-			}))
-			resp, err := batches.Recv()
-			must.NoError(t, err)
-			return resp.GetSuccess() != nil
+			return nil == settled(t, func() error {
+				must.NoError(t, batches.Send(&streams.BatchAppendReq{
+					CorrelationId: id, IsFinal: true,
+					ProposedMessages: []*streams.BatchAppendReq_ProposedMessage{{
+						Id: id, Data: e.Data, CustomMetadata: e.Metadata,
+						Metadata: map[string]string{"type": e.EventType, "content-type": "application/json"},
+					}},
+					Options: &streams.BatchAppendReq_Options{
+						StreamIdentifier:       stream(name),
+						ExpectedStreamPosition: &streams.BatchAppendReq_Options_Any{Any: &emptypb.Empty{}},
+					},
+				}))
+				resp, err := batches.Recv()
+				must.NoError(t, err)
+				return status.ErrorProto(resp.GetError())
+			})
 		},
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/google/uuid"
 
 	"humanqa/eventstore/node"
-	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"
 )
@@ -95,16 +94,20 @@ func TestARepeatAtItsPlaceIsRecognisedHoweverOldItIs(t *testing.T) {
 	client := connect(t, socketConfig(start(t, node.Config{DSN: dsn, Socket: filepath.Join(socketDir(t), "s")}).Addr()))
 	e := filler(2)
 	e[0].EventID, e[1].EventID = ids[1], ids[2]
-	patience := eventually.Patience // the look-up is among 100,000 events
-	at := esdb.AppendToStreamOptions{ExpectedRevision: esdb.Revision(0), Deadline: &patience}
-	if r, err := client.AppendToStream(t.Context(), "old", at, e...); err != nil || r.NextExpectedVersion != 2 || r.CommitPosition != 3 {
+	appends := func(expected esdb.ExpectedRevision, events ...esdb.EventData) (r *esdb.WriteResult, err error) {
+		err = settled(t, func() error { // the look-up is among 100,000 events
+			r, err = client.AppendToStream(t.Context(), "old", esdb.AppendToStreamOptions{ExpectedRevision: expected}, events...)
+			return err
+		})
+		return r, err
+	}
+	if r, err := appends(esdb.Revision(0), e...); err != nil || r.NextExpectedVersion != 2 || r.CommitPosition != 3 {
 		t.Errorf("a repeat: got %+v, %v", r, err)
 	}
-	if _, err := client.AppendToStream(t.Context(), "old", at, event()); codeOf(err) != esdb.ErrorCodeWrongExpectedVersion {
+	if _, err := appends(esdb.Revision(0), event()); codeOf(err) != esdb.ErrorCodeWrongExpectedVersion {
 		t.Errorf("another event: %v", err)
 	}
-	if r, err := client.AppendToStream(t.Context(), "old", esdb.AppendToStreamOptions{ExpectedRevision: esdb.Any{}}, e...); err != nil ||
-		r.NextExpectedVersion != 4 {
+	if r, err := appends(esdb.Any{}, e...); err != nil || r.NextExpectedVersion != 4 {
 		t.Errorf("with Any it is too old: got %+v, %v", r, err)
 	}
 }

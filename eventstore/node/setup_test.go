@@ -11,6 +11,8 @@ import (
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 	"github.com/google/uuid"
 	"github.com/sirupsen/logrus"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"humanqa/eventstore/node"
 	"humanqa/internal/testing/eventually"
@@ -65,6 +67,22 @@ func stop(t testing.TB, n *node.Node) {
 	if err := n.Close(ctx); err != nil {
 		t.Errorf("close the node: %v", err)
 	}
+}
+
+// settled appends, again and again while the node says that it did not reach its database in
+// time: a busy machine is no reason to fail.
+func settled(t testing.TB, appends func() error) (err error) {
+	t.Helper()
+	eventually.Within(t, patience, func() error {
+		err = appends()
+		switch status.Code(err) {
+		case codes.ResourceExhausted, codes.Unavailable, codes.DeadlineExceeded:
+			return err
+		default:
+			return nil
+		}
+	})
+	return err
 }
 
 // onSocket starts a node on a database of its own and a socket.
