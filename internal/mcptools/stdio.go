@@ -62,18 +62,25 @@ func (l *listening) Connect(ctx context.Context) (sdk.Connection, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	return &listeningConn{Connection: conn, tools: l.tools, ctx: ctx, stop: stop, open: map[jsonrpc.ID]context.CancelFunc{}}, nil
+	c := &listeningConn{
+		Connection: conn, tools: l.tools, ctx: ctx, stop: stop, open: map[jsonrpc.ID]context.CancelFunc{}, asked: map[jsonrpc.ID]bool{},
+	}
+	c.settled = sync.NewCond(&c.mu)
+	return c, nil
 }
 
-// listeningConn takes the requests for notifications of tasks out of a connection.
+// listeningConn takes the requests for notifications of tasks out of a connection. It ends
+// only when what was asked before has its answer: the library drops the calls under way.
 type listeningConn struct {
 	sdk.Connection
 	tools *Tools
 	ctx   context.Context // of the streams, which end with the connection
 	stop  context.CancelFunc
 
-	mu   sync.Mutex
-	open map[jsonrpc.ID]context.CancelFunc // the streams
+	mu      sync.Mutex
+	open    map[jsonrpc.ID]context.CancelFunc // the streams
+	asked   map[jsonrpc.ID]bool               // the calls without an answer
+	settled *sync.Cond                        // one of them has it, or the connection is closed
 }
 
 // Read implements sdk.Connection.
@@ -81,20 +88,50 @@ func (c *listeningConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
 		message, err := c.Connection.Read(ctx)
 		if err != nil {
+			c.answered()
 			c.stop()
 			return nil, err
 		}
 		if l, ok := ListenOf(message); ok {
 			go c.serve(l)
 		} else if !c.cancels(message) {
+			if req, is := message.(*jsonrpc.Request); is && req.IsCall() {
+				c.mu.Lock()
+				c.asked[req.ID] = true
+				c.mu.Unlock()
+			}
 			return message, nil
 		}
 	}
 }
 
+// answered waits until each call has its answer, was cancelled, or the connection is closed.
+func (c *listeningConn) answered() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.asked) > 0 && c.ctx.Err() == nil {
+		c.settled.Wait()
+	}
+}
+
+// Write implements sdk.Connection.
+func (c *listeningConn) Write(ctx context.Context, message jsonrpc.Message) error {
+	err := c.Connection.Write(ctx, message)
+	if answer, is := message.(*jsonrpc.Response); is {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.asked, answer.ID)
+		c.settled.Broadcast()
+	}
+	return err
+}
+
 // Close implements sdk.Connection.
 func (c *listeningConn) Close() error {
 	c.stop()
+	c.mu.Lock()
+	c.settled.Broadcast()
+	c.mu.Unlock()
 	return c.Connection.Close()
 }
 
@@ -116,6 +153,7 @@ func (c *listeningConn) cancels(message jsonrpc.Message) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	delete(c.asked, id) // it may have no answer
 	end, ours := c.open[id]
 	if ours {
 		end()
