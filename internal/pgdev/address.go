@@ -40,7 +40,7 @@ func (a Address) DSN(dbname string) string {
 func (a Address) Silent() bool { return a.silent }
 
 // Certificate is the file by which analysts on other machines verify the server.
-func (a Address) Certificate() string { return home{dir: a.home}.certificateFile() }
+func (a Address) Certificate() string { return Home{dir: a.home}.certificateFile() }
 
 // TCPDSN is the URL of a database over loopback TCP. It carries the password.
 func (a Address) TCPDSN(dbname string) string {
@@ -98,12 +98,12 @@ func Running(dir string) (Address, error) {
 	if err != nil {
 		return Address{}, fmt.Errorf("locate the cluster of %s: %w", dir, err)
 	}
-	h := home{dir: path}
-	pf, err := readPIDFile(h.data())
+	h := Home{dir: path}
+	pf, err := readPIDFile(h.Data())
 	if err != nil {
 		return Address{}, err
 	}
-	if !pf.ready || !servesCluster(pf.pid, h.data()) {
+	if !pf.ready || !servesCluster(pf.pid, h.Data()) {
 		return Address{}, ErrNotRunning
 	}
 	password, err := os.ReadFile(h.passwordFile())

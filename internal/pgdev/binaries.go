@@ -57,7 +57,7 @@ func findBinaries(ctx context.Context, clusterMajor string) (string, error) {
 // Installed is the directory of the server programs for a data directory, whose cluster
 // need not be there yet. The error says which version is missing.
 func Installed(ctx context.Context, dir string) (bin string, err error) {
-	return findBinaries(ctx, home{dir: filepath.Join(dir, linkName)}.clusterVersion())
+	return findBinaries(ctx, Home{dir: filepath.Join(dir, linkName)}.clusterVersion())
 }
 
 func candidates(ctx context.Context) []string {
@@ -92,20 +92,15 @@ func pathVersion(bin string) int {
 	return n
 }
 
-// majorOf is the number by which a cluster knows the programs that open it.
+// majorOf is the number by which a cluster knows the programs that open it. It asks
+// "postgres --version", for what follows "postgres (PostgreSQL)": "15.4 (Debian …)".
 func majorOf(ctx context.Context, dir string) (string, error) {
-	version, err := versionIn(ctx, dir)
-	return version[:len(version)-len(strings.TrimLeft(version, "0123456789"))], err
-}
-
-// versionIn asks "postgres --version", for what follows "postgres (PostgreSQL)": "15.4 (Debian …)".
-func versionIn(ctx context.Context, dir string) (string, error) {
 	out, err := exec.CommandContext(ctx, filepath.Join(dir, "postgres"), "--version").Output()
 	if err != nil {
 		return "", fmt.Errorf("ask %s/postgres for its version: %w", dir, err)
 	}
 	_, version, _ := strings.Cut(string(out), ") ")
-	return strings.TrimSpace(version), nil
+	return version[:len(version)-len(strings.TrimLeft(version, "0123456789"))], nil
 }
 
 func executable(path string) bool {

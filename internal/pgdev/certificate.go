@@ -21,11 +21,11 @@ const (
 	certificateSlack = 90 * 24 * time.Hour
 )
 
-func (h home) certificateFile() string { return filepath.Join(h.dir, "server.crt") }
-func (h home) keyFile() string         { return filepath.Join(h.dir, "server.key") }
+func (h Home) certificateFile() string { return filepath.Join(h.dir, "server.crt") }
+func (h Home) keyFile() string         { return filepath.Join(h.dir, "server.key") }
 
 // ensureCertificate makes the server's certificate for Listen.
-func (h home) ensureCertificate(host string) error {
+func (h Home) ensureCertificate(host string) error {
 	names, ips := selfsigned.Names(host)
 	_, err := selfsigned.Kept(filepath.Join(h.dir, "server"), &x509.Certificate{
 		Subject:  pkix.Name{CommonName: "humanqa postgres"},

@@ -16,8 +16,8 @@ import (
 	"humanqa/internal/wholefile"
 )
 
-// initdbOptions shape a new cluster.
-var initdbOptions = []string{
+// InitdbOptions shape a new cluster.
+var InitdbOptions = []string{
 	"--username=" + User,
 	"--encoding=UTF8",
 	"--locale=C",
@@ -25,41 +25,33 @@ var initdbOptions = []string{
 	"--no-instructions",
 }
 
-// ensureCluster makes the cluster once: by initdb, or of an image. It works beside the final
-// place and renames: a crash in the middle leaves a directory that the next start removes.
-func (h home) ensureCluster(ctx context.Context, bin, image string, fast bool) error {
+// ensureCluster makes the cluster once, by initdb. It works beside the final place and
+// renames: a crash in the middle leaves a directory that the next start removes.
+func (h Home) ensureCluster(ctx context.Context, bin string) error {
 	if err := h.ownDir(h.logs()); err != nil {
 		return fmt.Errorf("create the database's log directory: %w", err)
 	}
 	if h.clusterVersion() != "" {
 		return nil
 	}
-	fresh := h.data() + ".new"
+	fresh := h.Data() + ".new"
 	if err := os.RemoveAll(fresh); err != nil {
 		return fmt.Errorf("remove a half-made cluster: %w", err)
 	}
 	if err := h.ownDir(fresh); err != nil {
 		return fmt.Errorf("create the cluster directory: %w", err)
 	}
-	if image != "" {
-		if err := copyCluster(image, fresh, h.owner); err != nil {
-			return fmt.Errorf("copy the image of a cluster: %w", err)
-		}
-	} else if err := h.initdb(ctx, bin, fresh, fast); err != nil {
+	if err := h.initdb(ctx, bin, fresh); err != nil {
 		return err
 	}
-	if err := os.Rename(fresh, h.data()); err != nil {
+	if err := os.Rename(fresh, h.Data()); err != nil {
 		return fmt.Errorf("put the new cluster in its place: %w", err)
 	}
 	return nil
 }
 
-func (h home) initdb(ctx context.Context, bin, fresh string, fast bool) error {
-	args := append([]string{"-D", fresh}, initdbOptions...)
-	if fast {
-		args = append(args, "--no-sync")
-	}
-	cmd := exec.CommandContext(ctx, filepath.Join(bin, "initdb"), args...)
+func (h Home) initdb(ctx context.Context, bin, fresh string) error {
+	cmd := exec.CommandContext(ctx, filepath.Join(bin, "initdb"), append([]string{"-D", fresh}, InitdbOptions...)...)
 	cmd.Dir = h.dir
 	cmd.Env = cleanEnv()
 	cmd.SysProcAttr = h.owner.procAttr()
@@ -78,9 +70,9 @@ func (h home) initdb(ctx context.Context, bin, fresh string, fast bool) error {
 
 // writeConfig writes the server's two files. Settings that depend on the run (port,
 // listen address) are given on the command line.
-func (h home) writeConfig(socketDir string, open, fast bool) error {
+func (h Home) writeConfig(socketDir string, open bool) error {
 	settings := [][2]string{
-		{"data_directory", h.data()},
+		{"data_directory", h.Data()},
 		{"hba_file", h.hbaFile()},
 		{"unix_socket_directories", socketDir},
 		{"unix_socket_permissions", "0700"},
@@ -121,16 +113,6 @@ func (h home) writeConfig(socketDir string, open, fast bool) error {
 			{"ssl_min_protocol_version", "TLSv1.2"},
 		}...)
 	}
-	if fast {
-		settings = append(settings, [][2]string{
-			{"fsync", "off"},
-			{"synchronous_commit", "off"},
-			{"full_page_writes", "off"},
-			{"wal_level", "minimal"},
-			{"max_wal_senders", "0"},
-			{"shared_buffers", "64MB"},
-		}...)
-	}
 	var conf strings.Builder
 	conf.WriteString("# Written at every start. Local changes: ALTER SYSTEM.\n")
 	for _, kv := range settings {
@@ -157,8 +139,8 @@ host  all all 127.0.0.1/32 scram-sha-256
 // sharedMemory is the type of shared memory that initdb found to work on this machine.
 // Without a /dev/shm that the server's user may write to, as in a bare chroot or
 // container, it is not the default. Empty: initdb did not say.
-func (h home) sharedMemory() string {
-	conf, err := os.ReadFile(filepath.Join(h.data(), "postgresql.conf"))
+func (h Home) sharedMemory() string {
+	conf, err := os.ReadFile(filepath.Join(h.Data(), "postgresql.conf"))
 	if err != nil {
 		return ""
 	}

@@ -18,7 +18,7 @@ const (
 )
 
 // leaveNotes writes both, at every start: directories are moved.
-func (h home) leaveNotes(dir string) error {
+func (h Home) leaveNotes(dir string) error {
 	for path, text := range map[string]string{
 		filepath.Join(dir, elsewhereNote): "The database of this data directory is in\n\n\t" + h.dir + "\n\n" +
 			"PostgreSQL does not run as root, and the user that it runs as cannot reach this\n" +

@@ -27,64 +27,69 @@ const (
 	rootHomes = "/var/lib/humanqa"
 )
 
-// home is the directory of one cluster and its other files.
-type home struct {
+// Home is the directory of one cluster and its other files.
+type Home struct {
 	dir   string // absolute, free of symbolic links
 	owner owner
 }
 
-func (h home) data() string       { return filepath.Join(h.dir, "data") }
-func (h home) logs() string       { return filepath.Join(h.dir, "log") }
-func (h home) configFile() string { return filepath.Join(h.dir, "postgresql.conf") }
-func (h home) hbaFile() string    { return filepath.Join(h.dir, "pg_hba.conf") }
+// Data is where the cluster is, or will be.
+func (h Home) Data() string { return filepath.Join(h.dir, "data") }
 
-// openHome finds or makes the home of a data directory, locks it, and stops a
+// Owner is the user that the server runs as.
+func (h Home) Owner() (uid, gid int) { return h.owner.uid, h.owner.gid }
+
+func (h Home) logs() string       { return filepath.Join(h.dir, "log") }
+func (h Home) configFile() string { return filepath.Join(h.dir, "postgresql.conf") }
+func (h Home) hbaFile() string    { return filepath.Join(h.dir, "pg_hba.conf") }
+
+// OpenHome finds or makes the home of a data directory, locks it, and stops a
 // server that outlived its owner.
-func openHome(ctx context.Context, dir string, log logrus.FieldLogger) (home, func(), error) {
+func OpenHome(ctx context.Context, dir string, log logrus.FieldLogger) (Home, func(), error) {
 	dir, err := realPath(dir)
 	if err != nil {
-		return home{}, nil, err
+		return Home{}, nil, err
 	}
 	own, err := currentOwner()
 	if err != nil {
-		return home{}, nil, err
+		return Home{}, nil, err
 	}
 	link := filepath.Join(dir, linkName)
 	path, err := filepath.EvalSymlinks(link)
 	switch {
 	case err == nil:
-		h := home{dir: path, owner: own.keeping(path)}
+		h := Home{dir: path, owner: own.keeping(path)}
 		release, err := h.take(ctx, dir, log)
 		if err == nil && path != link {
 			err = h.noted(dir, release)
 		}
 		return h, release, err
 	case !errors.Is(err, fs.ErrNotExist):
-		return home{}, nil, fmt.Errorf("locate the cluster of %s: %w", dir, err)
+		return Home{}, nil, fmt.Errorf("locate the cluster of %s: %w", dir, err)
 	}
 	if err := lost(link); err != nil {
-		return home{}, nil, err
+		return Home{}, nil, err
 	}
 	if own.canReach(dir) {
-		h := home{dir: link, owner: own}
+		h := Home{dir: link, owner: own}
 		release, err := h.take(ctx, dir, log)
 		return h, release, err
 	}
-	h := home{dir: filepath.Join(rootHomes, shortHash(dir)), owner: own}
+	h := Home{dir: filepath.Join(rootHomes, shortHash(dir)), owner: own}
 	release, err := h.takeFresh(ctx, dir, log)
 	if err != nil {
-		return home{}, nil, err
+		return Home{}, nil, err
 	}
 	if err := os.Symlink(h.dir, link); err != nil { // later starts find the home by the link
 		release()
-		return home{}, nil, fmt.Errorf("link the cluster into the data directory: %w", err)
+		return Home{}, nil, fmt.Errorf("link the cluster into the data directory: %w", err)
 	}
 	return h, release, h.noted(dir, release)
 }
 
 // noted leaves the notes of a home that is outside its data directory, or gives
 // the home back.
-func (h home) noted(dir string, release func()) error {
+func (h Home) noted(dir string, release func()) error {
 	err := h.leaveNotes(dir)
 	if err != nil {
 		release()
@@ -93,7 +98,7 @@ func (h home) noted(dir string, release func()) error {
 }
 
 // take makes the home where it is missing and becomes its only user.
-func (h home) take(ctx context.Context, dir string, log logrus.FieldLogger) (func(), error) {
+func (h Home) take(ctx context.Context, dir string, log logrus.FieldLogger) (func(), error) {
 	// The server's user passes through; it sees only the directories it owns.
 	mode := fs.FileMode(0o700)
 	if h.owner.switched {
@@ -115,7 +120,7 @@ func (h home) take(ctx context.Context, dir string, log logrus.FieldLogger) (fun
 		}
 		return nil, err
 	}
-	if err := stopSurvivor(ctx, h.data(), log); err != nil {
+	if err := stopSurvivor(ctx, h.Data(), log); err != nil {
 		release()
 		return nil, err
 	}
@@ -125,7 +130,7 @@ func (h home) take(ctx context.Context, dir string, log logrus.FieldLogger) (fun
 // takeFresh takes a home that must be empty. A home with a cluster belonged to a data
 // directory that was deleted. The deletion asks for a fresh start, but a database is
 // never ours to delete, so its home is renamed.
-func (h home) takeFresh(ctx context.Context, dir string, log logrus.FieldLogger) (func(), error) {
+func (h Home) takeFresh(ctx context.Context, dir string, log logrus.FieldLogger) (func(), error) {
 	release, err := h.take(ctx, dir, log)
 	if err != nil {
 		return nil, err
@@ -144,10 +149,8 @@ func (h home) takeFresh(ctx context.Context, dir string, log logrus.FieldLogger)
 }
 
 // clusterVersion is the major version that made the cluster, "" when there is none.
-func (h home) clusterVersion() string { return versionOf(h.data()) }
-
-func versionOf(data string) string {
-	b, err := os.ReadFile(filepath.Join(data, "PG_VERSION"))
+func (h Home) clusterVersion() string {
+	b, err := os.ReadFile(filepath.Join(h.Data(), "PG_VERSION"))
 	if err != nil {
 		return ""
 	}
@@ -156,7 +159,7 @@ func versionOf(data string) string {
 
 // ensurePassword reads or makes the superuser's password. It is written before
 // the role gets it, so a crash never leaves an unknown password.
-func (h home) ensurePassword() (string, error) {
+func (h Home) ensurePassword() (string, error) {
 	path := h.passwordFile()
 	b, err := os.ReadFile(path)
 	if err == nil && len(b) > 0 {
@@ -172,15 +175,15 @@ func (h home) ensurePassword() (string, error) {
 	return password, nil
 }
 
-func (h home) passwordFile() string { return filepath.Join(h.dir, "password") }
+func (h Home) passwordFile() string { return filepath.Join(h.dir, "password") }
 
 // maxSocketDir leaves room for "/.s.PGSQL.65535" in the 103 bytes that every
 // supported system accepts as the path of a unix socket.
 const maxSocketDir = 103 - len("/.s.PGSQL.65535")
 
-// socketPath is <home>/run, or a private directory with a short name where that
+// SocketPath is <home>/run, or a private directory with a short name where that
 // path is too long for a socket.
-func (h home) socketPath() string {
+func (h Home) SocketPath() string {
 	path := filepath.Join(h.dir, "run")
 	if len(path) > maxSocketDir {
 		path = filepath.Join("/tmp", "humanqa-"+shortHash(h.dir))
@@ -189,8 +192,8 @@ func (h home) socketPath() string {
 }
 
 // socketDir makes the directory of the socket.
-func (h home) socketDir() (string, error) {
-	path := h.socketPath()
+func (h Home) socketDir() (string, error) {
+	path := h.SocketPath()
 	if err := h.ownDir(path); err != nil {
 		return "", fmt.Errorf("create the socket directory: %w", err)
 	}
@@ -199,7 +202,7 @@ func (h home) socketDir() (string, error) {
 
 // ownDir makes a 0700 directory of the server's user. In a shared place like
 // /tmp another user may have made it first: that one is refused.
-func (h home) ownDir(path string) error {
+func (h Home) ownDir(path string) error {
 	err := os.Mkdir(path, 0o700)
 	if err == nil {
 		return os.Lchown(path, h.owner.uid, h.owner.gid)

@@ -1,7 +1,6 @@
 package pgdev_test
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"humanqa/internal/datadir"
 	"humanqa/internal/pgdev"
 	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgimage"
 )
 
 // saved is an image with one row.
@@ -22,7 +22,7 @@ func saved(t *testing.T) (image string) {
 	write(t, s, "of the image")
 	image = filepath.Join(t.TempDir(), "image")
 	must.NoError(t, os.Mkdir(image+".new", 0o700)) // what a crash left
-	must.NoError(t, s.SaveImage(t.Context(), image))
+	must.NoError(t, pgimage.Save(t.Context(), s, image))
 	if entries, err := os.ReadDir(filepath.Dir(image)); err != nil || len(entries) != 1 {
 		t.Errorf("beside the image: %v, %v", entries, err)
 	}
@@ -36,10 +36,8 @@ func TestClustersThatAreMadeOfAnImageAreApart(t *testing.T) {
 	t.Parallel()
 	image := saved(t)
 	of := func(dir string) *pgdev.Server {
-		s, err := pgdev.Start(t.Context(), pgdev.Config{Dir: dir, Image: image})
-		must.NoError(t, err)
-		t.Cleanup(func() { stop(t, s) })
-		return s
+		must.NoError(t, pgimage.Plant(t.Context(), dir, image))
+		return start(t, dir)
 	}
 	first := dataDir(t, t.TempDir())
 	a, b := of(first), of(dataDir(t, t.TempDir()))
@@ -62,23 +60,23 @@ func TestAPlantedClusterIsFoundUntilItIsRemoved(t *testing.T) {
 	t.Parallel()
 	image := saved(t)
 	dir := dataDir(t, t.TempDir())
-	must.NoError(t, pgdev.Remove(t.Context(), dir)) // there is none
-	must.NoError(t, pgdev.Plant(t.Context(), dir, image))
+	must.NoError(t, pgimage.Remove(t.Context(), dir)) // there is none
+	must.NoError(t, pgimage.Plant(t.Context(), dir, image))
 	if !pgdev.Exists(dir) {
 		t.Fatal("there is no cluster")
 	}
 	s := start(t, dir)
 	wantRows(t, s, "of the image")
 	write(t, s, "of the copy")
-	if err := pgdev.Remove(t.Context(), dir); !errors.Is(err, datadir.ErrInUse) {
+	if err := pgimage.Remove(t.Context(), dir); !errors.Is(err, datadir.ErrInUse) {
 		t.Errorf("a removal while the server runs: %v", err)
 	}
 	stop(t, s)
-	must.NoError(t, pgdev.Plant(t.Context(), dir, image)) // it has one
+	must.NoError(t, pgimage.Plant(t.Context(), dir, image)) // it has one
 	s = start(t, dir)
 	wantRows(t, s, "of the image", "of the copy")
 	stop(t, s)
-	must.NoError(t, pgdev.Remove(t.Context(), dir))
+	must.NoError(t, pgimage.Remove(t.Context(), dir))
 	if _, err := os.Stat(s.Home()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the home: %v", err)
 	}
@@ -89,15 +87,15 @@ func TestAnImageThatIsNoClusterIsRefused(t *testing.T) {
 	t.Parallel()
 	image := t.TempDir()
 	must.NoError(t, os.Symlink("/etc", filepath.Join(image, "base")))
-	_, err := pgdev.Start(context.Background(), pgdev.Config{Dir: dataDir(t, t.TempDir()), Image: image})
+	err := pgimage.Plant(t.Context(), dataDir(t, t.TempDir()), image)
 	if err == nil || !strings.Contains(err.Error(), "neither a file nor a directory") {
-		t.Errorf("Start = %v", err)
+		t.Errorf("Plant = %v", err)
 	}
 }
 
 func TestTheKindOfAnImageNamesTheVersion(t *testing.T) {
 	t.Parallel()
-	kind, err := pgdev.ImageKind(t.Context())
+	kind, err := pgimage.Kind(t.Context())
 	if err != nil || !regexp.MustCompile(`^postgres-[0-9.]+-[0-9a-f]+$`).MatchString(kind) {
 		t.Errorf("kind = %q, %v", kind, err)
 	}

@@ -42,7 +42,6 @@
 package pgdev
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -77,13 +76,6 @@ type Config struct {
 	// Listen is a TCP address, with a port, at which members of Analysts may connect, also
 	// from other machines, by TLS and a password; empty: there is none.
 	Listen string
-	// Fast gives up durability for speed: a crash of the machine loses the
-	// cluster. For tests that throw it away anyway.
-	Fast bool
-	// Image is the pgdata of a cluster that SaveImage has made: a new cluster is a copy of it,
-	// instead of initdb's. It is for tests that make many. Copies share the identifier of their
-	// system, so they are one server to whatever compares servers by it. Empty: initdb.
-	Image string
 }
 
 // Server is a running PostgreSQL that this process keeps alive. It is safe for
@@ -91,12 +83,10 @@ type Config struct {
 type Server struct {
 	Address
 
-	home     home
+	home     Home
 	listen   string // see Config
 	fresh    bool   // no client knows the port yet
 	bin      string
-	fast     bool
-	image    string // see Config
 	log      logrus.FieldLogger
 	release  func()
 	stopOnce sync.Once
@@ -118,7 +108,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if log == nil {
 		log = silent()
 	}
-	h, release, err := openHome(ctx, cfg.Dir, log)
+	h, release, err := OpenHome(ctx, cfg.Dir, log)
 	if err != nil {
 		return nil, err
 	}
@@ -126,8 +116,6 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		Address:  Address{home: h.dir},
 		home:     h,
 		listen:   cfg.Listen,
-		fast:     cfg.Fast,
-		image:    cfg.Image,
 		log:      log,
 		release:  release,
 		stopping: make(chan struct{}),
@@ -163,7 +151,7 @@ func silent() logrus.FieldLogger {
 
 // prepare does the steps before the first start of a postmaster.
 func (s *Server) prepare(ctx context.Context) error {
-	bin, err := findBinaries(ctx, cmp.Or(s.home.clusterVersion(), versionOf(s.image)))
+	bin, err := findBinaries(ctx, s.home.clusterVersion())
 	if err != nil {
 		return err
 	}
@@ -174,7 +162,7 @@ func (s *Server) prepare(ctx context.Context) error {
 	if s.SocketDir, err = s.home.socketDir(); err != nil {
 		return err
 	}
-	if err := s.home.ensureCluster(ctx, bin, s.image, s.fast); err != nil {
+	if err := s.home.ensureCluster(ctx, bin); err != nil {
 		return err
 	}
 	s.major = s.home.clusterVersion()
@@ -190,7 +178,7 @@ func (s *Server) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.home.writeConfig(s.SocketDir, s.listen != "", s.fast)
+	return s.home.writeConfig(s.SocketDir, s.listen != "")
 }
 
 // provision sets the superuser's password and makes Database, for the clients of a fresh
@@ -219,19 +207,6 @@ func (s *Server) provision(ctx context.Context) error {
 		if _, err := db.ExecContext(ctx, "CREATE DATABASE "+pq.QuoteIdentifier(Database)); err != nil {
 			return fmt.Errorf("create database %s: %w", Database, err)
 		}
-	}
-	return nil
-}
-
-// forgetPassword undoes what provision has set.
-func (s *Server) forgetPassword(ctx context.Context) error {
-	db, err := sql.Open("postgres", s.DSN("postgres"))
-	if err != nil {
-		return fmt.Errorf("open postgres: %w", err)
-	}
-	defer func() { _ = db.Close() }() // nothing is pending on it
-	if _, err := db.ExecContext(ctx, "ALTER ROLE "+pq.QuoteIdentifier(User)+" PASSWORD NULL"); err != nil {
-		return fmt.Errorf("take the password of %s: %w", User, err)
 	}
 	return nil
 }

@@ -323,7 +323,7 @@ func TestADirectoryWithoutItsClusterSaysWhereTheOtherIs(t *testing.T) {
 	// Half of the two was copied to another machine.
 	away := home + ".away"
 	must.NoError(t, os.Rename(home, away))
-	_, err := pgdev.Start(t.Context(), pgdev.Config{Dir: dir, Fast: true})
+	_, err := pgdev.Start(t.Context(), pgdev.Config{Dir: dir})
 	if err == nil || !strings.Contains(err.Error(), "leads to "+home) {
 		t.Errorf("a start without the database: %v, want to be told where it was", err)
 	}

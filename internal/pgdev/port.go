@@ -22,7 +22,7 @@ const (
 	portAttempts     = 100
 )
 
-func (h home) portFile() string { return filepath.Join(h.dir, "port") }
+func (h Home) portFile() string { return filepath.Join(h.dir, "port") }
 
 // choosePort sets the server's port, for good: that of Listen, the earlier one, or a new
 // one. It sets fresh if no client can know the port yet.

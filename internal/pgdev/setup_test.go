@@ -16,6 +16,7 @@ import (
 	"humanqa/internal/pgdev"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgimage"
 )
 
 // dataDir makes a private data directory, as the service does, and removes the
@@ -27,7 +28,7 @@ func dataDir(t *testing.T, dir string) string {
 	dir, err := filepath.EvalSymlinks(dir)
 	must.NoError(t, err)
 	t.Cleanup(func() {
-		if err := pgdev.Remove(context.Background(), dir); err != nil {
+		if err := pgimage.Remove(context.Background(), dir); err != nil {
 			t.Error(err)
 		}
 	})

@@ -113,7 +113,7 @@ func (s *Server) launch(ctx context.Context, answered bool) (*tied.Process, erro
 	defer func() { _ = out.Close() }() // the child has its own copy
 
 	cmd := exec.CommandContext(ctx, filepath.Join(s.bin, "postgres"),
-		"-D", s.home.data(),
+		"-D", s.home.Data(),
 		"-c", "config_file="+s.home.configFile(),
 		"-c", "listen_addresses="+listen,
 		"-c", "port="+strconv.Itoa(s.Port),
@@ -151,7 +151,7 @@ func (s *Server) dropSocketLock() error {
 // Full says that the disk of the cluster has no room left.
 func (s *Server) Full() bool {
 	var disk unix.Statfs_t
-	return unix.Statfs(s.home.data(), &disk) == nil && disk.Blocks > 0 && disk.Bavail*uint64(disk.Bsize) < leastRoom
+	return unix.Statfs(s.home.Data(), &disk) == nil && disk.Blocks > 0 && disk.Bavail*uint64(disk.Bsize) < leastRoom
 }
 
 // awaitReady is true when p answers a query, false when it ends before that.

@@ -14,6 +14,7 @@ import (
 	"humanqa/internal/pgdev"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgimage"
 	"humanqa/internal/testing/pgtest"
 )
 
@@ -43,7 +44,7 @@ func standBy(t *testing.T, primary *pgdev.Server, dir string) *pgdev.Server {
 	})
 	own := pgtest.NewDataDir(t)
 	must.NoError(t, os.Mkdir(own, 0o700))
-	must.NoError(t, pgdev.Plant(t.Context(), own, base))
+	must.NoError(t, pgimage.Plant(t.Context(), own, base))
 	return startPostgres(t, own)
 }
 

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"humanqa/internal/pgdev"
 	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgimage"
 )
 
 // NewDataDir names a data directory that does not exist yet. The end of the test
@@ -18,7 +18,7 @@ func NewDataDir(t testing.TB) string {
 	must.NoError(t, err)
 	data := filepath.Join(dir, "data")
 	t.Cleanup(func() {
-		if err := pgdev.Remove(context.Background(), data); err != nil {
+		if err := pgimage.Remove(context.Background(), data); err != nil {
 			t.Error(err)
 		}
 		if err := os.RemoveAll(dir); err != nil {
@@ -30,7 +30,7 @@ func NewDataDir(t testing.TB) string {
 
 // Plant makes a data directory of NewDataDir with a migrated cluster, so that the service
 // that starts on it need not make one. An existing directory stays as it is. All clusters that
-// are made so look like one server (pgdev.Config): where a test needs two that differ, the
+// are made so look like one server (pgimage): where a test needs two that differ, the
 // service makes one.
 func Plant(t testing.TB, dir string) {
 	t.Helper()
@@ -41,5 +41,5 @@ func Plant(t testing.TB, dir string) {
 	if err := os.Mkdir(dir, 0o700); os.IsExist(err) {
 		return
 	}
-	must.NoError(t, pgdev.Plant(t.Context(), dir, image))
+	must.NoError(t, pgimage.Plant(t.Context(), dir, image))
 }

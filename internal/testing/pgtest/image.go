@@ -14,7 +14,7 @@ import (
 
 	"humanqa/internal/backoff"
 	"humanqa/internal/datadir"
-	"humanqa/internal/pgdev"
+	"humanqa/internal/testing/pgimage"
 	"humanqa/internal/testing/scratch"
 	"humanqa/migrations"
 )
@@ -37,7 +37,7 @@ var image = sync.OnceValues(func() (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	kind, err := pgdev.ImageKind(ctx)
+	kind, err := pgimage.Kind(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -106,7 +106,7 @@ func makeImage(ctx context.Context, path string) (err error) {
 	if err != nil {
 		return err
 	}
-	return errors.Join(pg.SaveImage(ctx, path), pg.Stop(ctx))
+	return errors.Join(pgimage.Save(ctx, pg, path), pg.Stop(ctx))
 }
 
 // sweepImages removes images that are old, and half-made ones, whose maker is dead: its lock

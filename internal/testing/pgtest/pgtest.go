@@ -34,6 +34,7 @@ import (
 	"humanqa/internal/pgpool"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/pgimage"
 	"humanqa/internal/testing/scratch"
 	"humanqa/migrations"
 )
@@ -361,12 +362,15 @@ func startMigrated(ctx context.Context, dir string) (*pgdev.Server, error) {
 		fmt.Fprintln(os.Stderr, "pgtest: there is no image, so a cluster is made:", err)
 		return startNew(ctx, dir)
 	}
-	return pgdev.Start(ctx, pgdev.Config{Dir: dir, Fast: true, Image: image})
+	if err := pgimage.PlantFast(ctx, dir, image); err != nil {
+		return nil, err
+	}
+	return pgdev.Start(ctx, pgdev.Config{Dir: dir})
 }
 
 // startNew makes a cluster, and migrates its database.
 func startNew(ctx context.Context, dir string) (*pgdev.Server, error) {
-	pg, err := pgdev.Start(ctx, pgdev.Config{Dir: dir, Fast: true})
+	pg, err := pgdev.Start(ctx, pgdev.Config{Dir: dir})
 	if err != nil {
 		return nil, err
 	}

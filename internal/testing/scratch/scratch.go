@@ -27,7 +27,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"humanqa/internal/datadir"
-	"humanqa/internal/pgdev"
+	"humanqa/internal/testing/pgimage"
 	"humanqa/internal/tied"
 )
 
@@ -156,7 +156,7 @@ func removeAll(dir string) error {
 		case err != nil || entry.Name() != "postgres":
 			return err
 		}
-		if err := pgdev.Remove(ctx, filepath.Dir(path)); err != nil || !entry.IsDir() {
+		if err := pgimage.Remove(ctx, filepath.Dir(path)); err != nil || !entry.IsDir() {
 			return err
 		}
 		return fs.SkipDir
