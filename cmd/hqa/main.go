@@ -18,7 +18,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -27,6 +26,7 @@ import (
 	"humanqa/cmd/hqa/store"
 	"humanqa/integrations/clients/go/humanqa"
 	"humanqa/internal/fence"
+	"humanqa/internal/hqa/buildinfo"
 )
 
 // commands is the command line; each command's Run is in its group's file.
@@ -83,7 +83,7 @@ type world struct {
 // run is main without the process around it.
 func run(ctx context.Context, args []string, w world) int {
 	var c commands
-	a := &app{world: w, build: thisBuild()}
+	a := &app{world: w, build: buildinfo.This()}
 	for _, arg := range args { // an error of the command line is told in its form, too
 		a.json = a.json || arg == "--json"
 	}
@@ -133,7 +133,7 @@ type app struct {
 	world
 	json  bool
 	store store.Store
-	build build
+	build buildinfo.Info
 	files map[string]string // by job, of tests that stand in files
 }
 
@@ -198,32 +198,6 @@ func (a *app) line(object any) error {
 // say tells a person something beside the data.
 func (a *app) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(a.told, format+"\n", args...) // nowhere left to complain
-}
-
-// build names the source and the toolchain of this binary.
-type build struct {
-	Version   string `json:"version"`
-	Commit    string `json:"commit"`
-	GoVersion string `json:"goVersion"`
-}
-
-func thisBuild() build {
-	const unknown = "unknown"
-	b := build{unknown, unknown, unknown}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return b
-	}
-	b.GoVersion = info.GoVersion
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		b.Version = v
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			b.Commit = s.Value
-		}
-	}
-	return b
 }
 
 type versionCmd struct{}

@@ -14,6 +14,7 @@ import (
 	"humanqa/domain/announce"
 	"humanqa/httpapi/ui"
 	"humanqa/integrations/clients/go/humanqa"
+	"humanqa/internal/hqa/buildinfo"
 )
 
 const (
@@ -40,7 +41,7 @@ func (c *demoCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	calls, err := humanqa.New(file.BaseURL, "", "humanqa/"+service.ThisBuild().Version) // each call has its own key
+	calls, err := humanqa.New(file.BaseURL, "", "humanqa/"+buildinfo.This().Version) // each call has its own key
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"humanqa/cmd/humanqa/service"
+	"humanqa/internal/hqa/buildinfo"
 )
 
 // runProgram runs it in this process.
@@ -35,7 +36,7 @@ func TestTheHelpKeepsItsTable(t *testing.T) {
 
 func TestTheVersionIsTold(t *testing.T) {
 	t.Parallel()
-	b := service.ThisBuild()
+	b := buildinfo.This()
 	code, stdout, stderr := runProgram(t, nil, "version")
 	if want := fmt.Sprintf("humanqa %s, commit %s, %s\n", b.Version, b.Commit, b.GoVersion); code != exitDone || stdout != want || stderr != "" {
 		t.Errorf("version: %d %q %q, want %q", code, stdout, stderr, want)

@@ -11,6 +11,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/project"
 	"humanqa/integrations/clients/go/humanqa"
+	"humanqa/internal/hqa/buildinfo"
 	"humanqa/internal/hqa/trigger"
 )
 
@@ -46,7 +47,7 @@ func (c *triggerCmd) Run(ctx context.Context, a *app) error {
 			err = errors.Join(err, revoked)
 		}()
 		core.WaitVisible(ctx, key.Position)
-		client, err := humanqa.New(core.Config.PagesURL(), key.Token, "humanqa/"+service.ThisBuild().Version)
+		client, err := humanqa.New(core.Config.PagesURL(), key.Token, "humanqa/"+buildinfo.This().Version)
 		if err != nil {
 			return err
 		}

@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/alecthomas/kong"
 
-	"humanqa/cmd/humanqa/service"
+	"humanqa/internal/hqa/buildinfo"
 )
 
 type versionCmd struct{}
@@ -11,7 +11,7 @@ type versionCmd struct{}
 func (versionCmd) Run(a *app) error { return a.printBuild() }
 
 func (a *app) printBuild() error {
-	b := service.ThisBuild()
+	b := buildinfo.This()
 	return a.print(b, "humanqa %s, commit %s, %s", b.Version, b.Commit, b.GoVersion)
 }
 

@@ -12,6 +12,7 @@ import (
 	"humanqa/eventstore/node"
 	"humanqa/httpapi/console"
 	"humanqa/internal/credential"
+	"humanqa/internal/hqa/buildinfo"
 	"humanqa/projections"
 	"humanqa/webhooks"
 )
@@ -32,7 +33,7 @@ func (s *Service) consoleDeps(ctx context.Context, reads *projections.Reads, sto
 
 // facts describe this process and its machine.
 func (s *Service) facts(ctx context.Context) []console.Fact {
-	b := ThisBuild()
+	b := buildinfo.This()
 	facts := []console.Fact{
 		{Name: "humanqa", Value: b.Version}, {Name: "commit", Value: b.Commit}, {Name: "Go", Value: b.GoVersion},
 		{Name: "machine", Value: runtime.GOOS + "/" + runtime.GOARCH + ", " + strconv.Itoa(runtime.GOMAXPROCS(0)) + " processors"},

@@ -35,6 +35,7 @@ import (
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/blob"
+	"humanqa/internal/hqa/buildinfo"
 	"humanqa/internal/invariantcheck"
 	"humanqa/internal/mail"
 	"humanqa/internal/scheduler"
@@ -76,9 +77,9 @@ type Service struct {
 func Serve(ctx context.Context, cfg Config, log *logrus.Logger, ready func(*Service)) (err error) {
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		ThisBuild().metric())
+		buildMetric())
 	cfg.AI.Failed = countAIFailures(metrics)
-	tracer, err := tracing.FromEnvironment(ctx, ThisBuild().Version, log)
+	tracer, err := tracing.FromEnvironment(ctx, buildinfo.This().Version, log)
 	if err != nil {
 		return err
 	}
@@ -286,7 +287,7 @@ func (b *boot) startAPI() error {
 		b.run(true, "sign-ins", sweeping(pages.credentials.Sweep, b.log, "ended sessions and links stay until the next sweep"))
 		b.core.shutdown.add("api", apiBudget, b.workers.start("api", func(ctx context.Context) error {
 			front := ui.Front{
-				Site: pages.Site, API: mcp.New(b.handlers, b.cfg.BaseURL, ThisBuild().Version),
+				Site: pages.Site, API: mcp.New(b.handlers, b.cfg.BaseURL, buildinfo.This().Version),
 				Halted: b.core.Binding.Refuse, Settle: b.reach().Settle,
 			}
 			server := httpapi.NewServer(front, b.log)

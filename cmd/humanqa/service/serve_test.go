@@ -14,6 +14,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"go.uber.org/goleak"
 
+	"humanqa/internal/hqa/buildinfo"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"
@@ -36,7 +37,7 @@ func TestAStopLeavesNothingBehind(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	client := &http.Client{Timeout: eventually.Patience}
-	b := ThisBuild()
+	b := buildinfo.This()
 	thisBuildSays := fmt.Sprintf("humanqa_build_info{commit=%q,goversion=%q,version=%q}", b.Commit, b.GoVersion, b.Version)
 	err := Serve(ctx, cfg, log, func(s *Service) {
 		defer stop()

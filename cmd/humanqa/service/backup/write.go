@@ -29,6 +29,7 @@ import (
 	"humanqa/httpapi/evidence"
 	"humanqa/internal/archive"
 	"humanqa/internal/blob"
+	"humanqa/internal/hqa/buildinfo"
 	"humanqa/internal/pgdev"
 	"humanqa/internal/pgpool"
 	"humanqa/internal/vault"
@@ -92,7 +93,7 @@ func Write(ctx context.Context, cfg service.Config, from pgdev.Address, file str
 	}
 	defer func() { _ = tx.Rollback() }() // it only reads
 
-	m := archive.Manifest{By: service.ThisBuild().Version}
+	m := archive.Manifest{By: buildinfo.This().Version}
 	var snapshot string
 	if err := tx.QueryRowContext(ctx, snapshotSQL).Scan(&snapshot, &m.Made); err != nil {
 		return Saved{}, fmt.Errorf("take a snapshot: %w", err)
