@@ -49,16 +49,14 @@ func (c *answerCmd) Run(ctx context.Context, a *app) error {
 			return usage("standard input holds no secret")
 		}
 	}
-	var told struct {
-		Status string `json:"status"`
-	}
+	var told humanqa.AnsweredQuestion
 	path := "/v1/jobs/" + url.PathEscape(job) + "/questions/" + url.PathEscape(q.ID) + "/answer"
 	// A question has one answer, so its id makes the key.
 	call := humanqa.Call{Method: http.MethodPost, Path: path, Body: body, Key: "hqa-answer-" + q.ID}
 	if _, err := client.Do(ctx, call, &told); err != nil {
 		return err
 	}
-	return a.print(map[string]string{"jobId": job, "questionId": q.ID, "status": told.Status}, "answered: the test goes on")
+	return a.print(map[string]string{"jobId": job, "questionId": q.ID, "status": string(told.Status)}, "answered: the test goes on")
 }
 
 // openQuestion finds the question among the jobs.

@@ -11,6 +11,7 @@ import (
 
 	"humanqa/cmd/hqa/pipeline"
 	"humanqa/cmd/hqa/wait"
+	"humanqa/integrations/clients/go/humanqa"
 )
 
 type doctorCmd struct{}
@@ -71,9 +72,7 @@ func (a *app) look(ctx context.Context) (findings []finding, err error) {
 		return findings, err
 	}
 	_ = found("network", nil, "an answer takes %d ms", time.Since(began).Milliseconds()) // it cannot fail
-	var credits struct {
-		Available int `json:"available"`
-	}
+	var credits humanqa.Balance
 	if err := found("key", client.Get(ctx, "/v1/credits", &credits), "it is accepted"); err != nil {
 		return findings, err
 	}

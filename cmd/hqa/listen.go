@@ -98,9 +98,9 @@ type projectHook struct {
 const clearTime = 20 * time.Second
 
 func (h *projectHook) read(ctx context.Context) (webhookURL string, err error) {
-	var project struct{ WebhookURL string }
+	var project humanqa.Project
 	err = h.client.Get(ctx, h.path, &project)
-	return project.WebhookURL, err
+	return humanqa.Value(project.WebhookURL), err
 }
 
 // check refuses a project with a webhook that goes to another machine.
@@ -134,14 +134,14 @@ func (h *projectHook) open(ctx context.Context, to string) error {
 	}
 	// The API shows a secret at its rotation only. No server verifies with the present one:
 	// the project had no webhook.
-	var made struct{ WebhookSecret string }
+	var made humanqa.RotatedSecret
 	call := humanqa.Call{
 		Method: http.MethodPost, Path: h.path + "/webhook/rotate-secret", Body: map[string]bool{"immediate": true}, Key: newKey(),
 	}
 	if _, err := h.client.Do(ctx, call, &made); err != nil {
 		return err
 	}
-	return os.WriteFile(h.secretFile, []byte(made.WebhookSecret+"\n"), 0o600)
+	return os.WriteFile(h.secretFile, []byte(humanqa.Value(made.WebhookSecret)+"\n"), 0o600)
 }
 
 func (h *projectHook) point(ctx context.Context, to string) error {

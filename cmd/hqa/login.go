@@ -95,14 +95,11 @@ func (a *app) collect(ctx context.Context, client *humanqa.Client, begun store.L
 	call := humanqa.Call{Method: http.MethodPost, Path: "/v1/device/token", Body: map[string]string{"deviceCode": begun.DeviceCode}}
 	pause := time.Duration(max(1, begun.Interval)) * time.Second
 	for n := 1; ; {
-		var got struct {
-			Status string `json:"status"`
-			APIKey string `json:"apiKey"`
-		}
+		var got humanqa.CollectedLogin
 		_, err := client.Once(ctx, call, &got)
 		switch {
-		case err == nil && got.APIKey != "":
-			return errors.Join(a.keep(ctx, client.Base(), got.APIKey), a.store.PutLogin(store.Login{}))
+		case err == nil && got.APIKey != nil:
+			return errors.Join(a.keep(ctx, client.Base(), *got.APIKey), a.store.PutLogin(store.Login{}))
 		case err == nil:
 			err = backoff.Wait(ctx, pause)
 		case humanqa.Passing(err):
@@ -139,9 +136,7 @@ func (a *app) keep(ctx context.Context, url, key string) error {
 	if err != nil {
 		return usage("%w", err)
 	}
-	var credits struct {
-		Available int `json:"available"`
-	}
+	var credits humanqa.Balance
 	if err := client.Get(ctx, "/v1/credits", &credits); err != nil {
 		return err
 	}
@@ -151,7 +146,7 @@ func (a *app) keep(ctx context.Context, url, key string) error {
 	return a.print(struct {
 		URL     string `json:"url"`
 		File    string `json:"file"`
-		Credits int    `json:"creditsAvailable"`
+		Credits int64  `json:"creditsAvailable"`
 	}{client.Base(), a.store.Path(), credits.Available},
 		"logged in at %s with %d credits; the key is in %s", client.Base(), credits.Available, a.store.Path())
 }

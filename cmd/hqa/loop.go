@@ -52,19 +52,14 @@ func (l loopStep) mayGoOn(ctx context.Context, a *app, client *humanqa.Client, c
 	if err != nil || last.Service != client.Base() || last.Loops[l.Loop] == "" {
 		return err
 	}
-	var session struct {
-		Status        string  `json:"status"`
-		Iterations    int     `json:"iterations"`
-		MaxIterations int     `json:"maxIterations"`
-		CreditsSpent  float64 `json:"creditsSpent"`
-	}
+	var session humanqa.LoopSession
 	if err := client.Get(ctx, "/v1/loop-sessions/"+url.PathEscape(last.Loops[l.Loop]), &session); err != nil {
 		return err
 	}
-	if session.Status == "running" {
+	if session.Status == humanqa.LoopSessionStatusRunning {
 		return nil
 	}
-	return refused("the loop %s has ended (%s) after %d of %d steps and %g credits: nothing was submitted. Ask a person; --iteration 1 begins a new one",
+	return refused("the loop %s has ended (%s) after %d of %d steps and %d credits: nothing was submitted. Ask a person; --iteration 1 begins a new one",
 		l.Loop, session.Status, session.Iterations, session.MaxIterations, session.CreditsSpent)
 }
 

@@ -130,7 +130,7 @@ func (d *demo) tellStory(ctx context.Context) (t told, err error) {
 	if err != nil {
 		return t, err
 	}
-	d.say("claimed with token %s, due %s", claim.ClaimToken, claim.DueAt.Format(time.TimeOnly))
+	d.say("claimed with token %s, due %s", claim.ClaimToken, claim.DueAt)
 	if err := d.expectDelivery(ctx, receiver, &t, "job.claimed"); err != nil {
 		return t, err
 	}

@@ -14,17 +14,13 @@ import (
 )
 
 func (d *demo) credits(ctx context.Context) (int64, error) {
-	var out struct {
-		Available int64 `json:"available"`
-	}
+	var out humanqa.Balance
 	err := d.client(ctx, http.MethodGet, "/v1/credits", nil, http.StatusOK, &out)
 	return out.Available, err
 }
 
 func (d *demo) createProject(ctx context.Context, webhookURL string) (string, error) {
-	var out struct {
-		ProjectID string `json:"projectId"`
-	}
+	var out humanqa.CreatedProject
 	err := d.client(ctx, http.MethodPost, "/v1/projects",
 		map[string]any{"name": "Demo shop", "webhookUrl": webhookURL}, http.StatusCreated, &out)
 	return out.ProjectID, err
@@ -56,12 +52,7 @@ func (d *demo) submitJob(ctx context.Context, t *told) (charged int64, err error
 			"description": item.Description, "expectedOutcome": item.ExpectedOutcome, "severity": item.Severity,
 		}
 	}
-	var out struct {
-		JobID              string `json:"jobId"`
-		Status             string `json:"status"`
-		CreditsDeducted    int64  `json:"creditsDeducted"`
-		ChecklistItemCount int    `json:"checklistItemCount"`
-	}
+	var out humanqa.SubmittedJob
 	err = d.client(ctx, http.MethodPost, "/v1/jobs", map[string]any{
 		"projectId":      t.ProjectID,
 		"url":            "https://shop.example.com/checkout",
@@ -74,7 +65,7 @@ func (d *demo) submitJob(ctx context.Context, t *told) (charged int64, err error
 	if err != nil {
 		return 0, err
 	}
-	if out.Status != "pending" || out.ChecklistItemCount != len(demoItems) {
+	if out.Status != humanqa.JobStatusPending || out.ChecklistItemCount != len(demoItems) {
 		return 0, fmt.Errorf("the job is %s with %d items, not pending with %d", out.Status, out.ChecklistItemCount, len(demoItems))
 	}
 	t.JobID = out.JobID
@@ -82,18 +73,7 @@ func (d *demo) submitJob(ctx context.Context, t *told) (charged int64, err error
 }
 
 type demoClaim struct {
-	JobID      string    `json:"jobId"`
-	ClaimToken string    `json:"claimToken"`
-	DueAt      time.Time `json:"dueAt"`
-	Brief      struct {
-		Credentials struct {
-			Password string `json:"password"`
-		} `json:"credentials"`
-	} `json:"brief"`
-	Checklist []struct {
-		ID          string `json:"id"`
-		Description string `json:"description"`
-	} `json:"checklist"`
+	humanqa.Claim
 
 	key string
 }
@@ -113,7 +93,7 @@ func (d *demo) claimJob(ctx context.Context, jobID string) (demoClaim, error) {
 	switch {
 	case err != nil:
 		return c, err
-	case c.Brief.Credentials.Password != "a demo password":
+	case humanqa.Value(c.Brief.Credentials).Password != "a demo password":
 		return c, errors.New("the claim does not show the credentials that were submitted")
 	case len(c.Checklist) != len(demoItems):
 		return c, fmt.Errorf("the claim shows %d items, not %d", len(c.Checklist), len(demoItems))
@@ -146,43 +126,29 @@ func (d *demo) checkItems(ctx context.Context, c demoClaim) error {
 }
 
 func (d *demo) completeJob(ctx context.Context, c demoClaim, t *told) error {
-	var out struct {
-		ReportID      string `json:"reportId"`
-		OverallStatus string `json:"overallStatus"`
-		PassCount     int    `json:"passCount"`
-		FailCount     int    `json:"failCount"`
-	}
+	var out humanqa.CompletedJob
 	err := d.call(ctx, http.MethodPost, "/v1/checker/jobs/"+c.JobID+"/complete", c.key, c.ClaimToken,
 		map[string]string{"summary": "Signing in works; the payment is charged twice."}, http.StatusOK, &out)
 	if err != nil {
 		return err
 	}
-	if out.OverallStatus != "fail" || out.PassCount != 2 || out.FailCount != 1 {
+	if out.OverallStatus != humanqa.OverallStatusFail || out.PassCount != 2 || out.FailCount != 1 {
 		return fmt.Errorf("the report says %s with %d passed and %d failed", out.OverallStatus, out.PassCount, out.FailCount)
 	}
-	t.ReportID, t.OverallStatus = out.ReportID, out.OverallStatus
+	t.ReportID, t.OverallStatus = out.ReportID, string(out.OverallStatus)
 	return nil
 }
 
 func (d *demo) readReport(ctx context.Context, t told) error {
-	var out struct {
-		ID             string `json:"id"`
-		OverallStatus  string `json:"overallStatus"`
-		CheckerSummary string `json:"checkerSummary"`
-		Items          []struct {
-			Description string `json:"description"`
-			Status      string `json:"status"`
-			CheckerNote string `json:"checkerNote"`
-		} `json:"items"`
-	}
+	var out humanqa.Report
 	if err := d.client(ctx, http.MethodGet, "/v1/jobs/"+t.JobID+"/report", nil, http.StatusOK, &out); err != nil {
 		return err
 	}
-	if out.ID != t.ReportID || out.OverallStatus != t.OverallStatus || len(out.Items) != len(demoItems) {
+	if out.ID != t.ReportID || string(out.OverallStatus) != t.OverallStatus || len(out.Items) != len(demoItems) {
 		return fmt.Errorf("report %s is %s with %d items; the checker completed %s, %s with %d",
 			out.ID, out.OverallStatus, len(out.Items), t.ReportID, t.OverallStatus, len(demoItems))
 	}
-	d.say("%s: %s", strings.ToUpper(out.OverallStatus), out.CheckerSummary)
+	d.say("%s: %s", strings.ToUpper(t.OverallStatus), out.CheckerSummary)
 	for _, item := range out.Items {
 		d.say("%s  %s  %s", item.Status, item.Description, item.CheckerNote)
 	}

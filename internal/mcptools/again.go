@@ -29,15 +29,7 @@ type failure struct {
 }
 
 func (s *server) failures(ctx context.Context, _ *sdk.CallToolRequest, in failuresIn) (*sdk.CallToolResult, failures, error) {
-	var list struct {
-		OpenFailures []struct {
-			ID          string `json:"id"`
-			JobID       string `json:"jobId"`
-			Severity    string `json:"severity"`
-			FailedTests int    `json:"failedTests"`
-			Description string `json:"description"`
-		} `json:"openFailures"`
-	}
+	var list humanqa.OpenFailures
 	path := "/v1/projects/" + url.PathEscape(in.ProjectID) + "/open-failures"
 	if in.Limit != nil {
 		path += fmt.Sprintf("?limit=%d", *in.Limit)
@@ -48,7 +40,7 @@ func (s *server) failures(ctx context.Context, _ *sdk.CallToolRequest, in failur
 	}
 	for _, f := range list.OpenFailures {
 		out.Failures = append(out.Failures, failure{
-			ID: f.ID, JobID: f.JobID, Severity: f.Severity, FailedTests: f.FailedTests, Item: byChecker(f.Description),
+			ID: f.ID, JobID: f.JobID, Severity: string(f.Severity), FailedTests: f.FailedTests, Item: byChecker(f.Description),
 		})
 	}
 	return nil, out, nil

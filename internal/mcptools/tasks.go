@@ -141,11 +141,7 @@ func (s *server) task(ctx context.Context, jobID string) (*task, error) {
 
 // taskOf is the task of a job with that status.
 func (s *server) taskOf(ctx context.Context, jobID string, status humanqa.HostedStatus) (*task, error) {
-	var j struct {
-		CreatedAt   string  `json:"createdAt"`
-		ClaimedAt   *string `json:"claimedAt"`
-		CompletedAt *string `json:"completedAt"`
-	}
+	var j humanqa.Job
 	if _, err := s.do(ctx, humanqa.Call{Method: http.MethodGet, Path: "/v1/jobs/" + url.PathEscape(jobID)}, &j); err != nil {
 		return nil, err
 	}
