@@ -93,7 +93,7 @@ func Rebind(ctx context.Context, db *sqlx.DB, from, to CopiedLog) error {
 	if err != nil {
 		return err
 	}
-	return pgpool.InTxDurable(ctx, db, func(tx *sqlx.Tx) error {
+	return pgpool.InTx(ctx, db, func(tx *sqlx.Tx) error {
 		var served int
 		if err := tx.GetContext(ctx, &served, leasedSQL); err != nil {
 			return fmt.Errorf("read the followers of the log: %w", err)

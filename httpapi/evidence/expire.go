@@ -145,10 +145,7 @@ func (x Expiry) expireBatch(ctx context.Context) (expired Size, err error) {
 		return expired, err
 	}
 	var due []duePiece
-	err = pgpool.InTxDurable(ctx, x.DB, func(tx *sqlx.Tx) error {
-		return tx.SelectContext(ctx, &due, takeDueSQL, "", expireLease, expireBatch)
-	})
-	if err != nil {
+	if err := x.DB.SelectContext(ctx, &due, takeDueSQL, "", expireLease, expireBatch); err != nil {
 		return expired, fmt.Errorf("look for evidence that is due: %w", err)
 	}
 	byJob := map[string][]duePiece{}
@@ -190,7 +187,7 @@ func (x Expiry) expireJob(ctx context.Context, jobID string, due []duePiece, com
 	if err := x.step("row"); err != nil {
 		return expired, err
 	}
-	err = pgpool.InTxDurable(ctx, x.DB, func(tx *sqlx.Tx) error {
+	err = pgpool.InTx(ctx, x.DB, func(tx *sqlx.Tx) error {
 		for _, g := range gone {
 			if _, err := tx.ExecContext(ctx, goneRowsSQL, due[0].AccountID, g.ID, g.At, g.Rule.Words()); err != nil {
 				return err

@@ -86,7 +86,7 @@ ON CONFLICT (id) DO NOTHING`
 func (r recordingRows) begin(
 	ctx context.Context, id uuid.UUID, accountID string, claim command.Claim, startedAt time.Time,
 ) (row recordingRow, err error) {
-	err = pgpool.InTxDurable(ctx, r.db, func(tx *sqlx.Tx) error {
+	err = pgpool.InTx(ctx, r.db, func(tx *sqlx.Tx) error {
 		if _, err := tx.ExecContext(ctx, lockEvidenceSQL, claim.JobID); err != nil {
 			return err
 		}
@@ -158,8 +158,7 @@ var errSwept = domain.Unavailable(errors.New("the upload took so long that it wa
 // grow makes the part the recording's next; false where another part came first, or the
 // recording was finished or erased.
 func (r recordingRows) grow(ctx context.Context, p partRow, contentType string) (grown bool, err error) {
-	// The row must outlive a crash of the database, because its part is acknowledged.
-	err = pgpool.InTxDurable(ctx, r.db, func(tx *sqlx.Tx) error {
+	err = pgpool.InTx(ctx, r.db, func(tx *sqlx.Tx) error {
 		n, err := pgpool.ExecCount(ctx, tx, "grow recording "+p.RecordingID, growRecordingSQL,
 			p.AccountID, p.RecordingID, p.At, p.Size, contentType, recordingSilence)
 		if grown = n > 0; err != nil || !grown {
@@ -195,10 +194,8 @@ WHERE account_id = $1
 
 // finish ends the recording; the next node that is free assembles it.
 func (r recordingRows) finish(ctx context.Context, row recordingRow) error {
-	return pgpool.InTxDurable(ctx, r.db, func(tx *sqlx.Tx) error {
-		_, err := tx.ExecContext(ctx, finishRecordingSQL, row.AccountID, row.ID)
-		return err
-	})
+	_, err := r.db.ExecContext(ctx, finishRecordingSQL, row.AccountID, row.ID)
+	return err
 }
 
 const takeRecordingSQL = `
@@ -232,13 +229,9 @@ SET size = EXCLUDED.size`
 // job was erased. It equals no other piece, because its digest is of its id.
 func (r recordingRows) keep(ctx context.Context, row recordingRow, size int64) (kept bool, err error) {
 	digest := sha256.Sum256([]byte("recording " + row.ID))
-	err = pgpool.InTxDurable(ctx, r.db, func(tx *sqlx.Tx) error {
-		n, err := pgpool.ExecCount(ctx, tx, "keep recording "+row.ID, keepRecordingSQL,
-			row.AccountID, row.ID, row.JobID, row.CheckerID, digest[:], row.ContentType, size)
-		kept = n > 0
-		return err
-	})
-	return kept, err
+	n, err := pgpool.ExecCount(ctx, r.db, "keep recording "+row.ID, keepRecordingSQL,
+		row.AccountID, row.ID, row.JobID, row.CheckerID, digest[:], row.ContentType, size)
+	return n > 0, err
 }
 
 // erased says that the account, or the job, was erased.

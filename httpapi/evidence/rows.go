@@ -102,13 +102,8 @@ WHERE account_id = $1
 // stored notes that the file is there; false where the row was swept, and its file
 // with it, or the account was erased meanwhile.
 func (r pieceRows) stored(ctx context.Context, e Piece) (kept bool, err error) {
-	// The mark must outlive a crash of the database, because the upload is acknowledged.
-	err = pgpool.InTxDurable(ctx, r.db, func(tx *sqlx.Tx) error {
-		n, err := pgpool.ExecCount(ctx, tx, "note evidence "+e.ID, storedEvidenceSQL, e.AccountID, e.ID)
-		kept = n > 0
-		return err
-	})
-	return kept && err == nil, err
+	n, err := pgpool.ExecCount(ctx, r.db, "note evidence "+e.ID, storedEvidenceSQL, e.AccountID, e.ID)
+	return n > 0, err
 }
 
 const dropEvidenceSQL = `

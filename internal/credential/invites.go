@@ -148,7 +148,7 @@ func (s *Store) JoinWithPassword(ctx context.Context, token string, in Joining, 
 	if err != nil {
 		return "", err
 	}
-	err = pgpool.InTxDurable(ctx, s.db, func(tx *sqlx.Tx) error {
+	err = pgpool.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		if personID, err = s.spend(ctx, tx, token); err != nil {
 			return err
 		}

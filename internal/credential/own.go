@@ -79,7 +79,7 @@ func (s *Store) SetPassword(ctx context.Context, personID, login, password strin
 	if err != nil {
 		return err
 	}
-	err = pgpool.InTxDurable(ctx, s.db, func(tx *sqlx.Tx) error {
+	err = pgpool.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		if _, err := tx.ExecContext(ctx, setLoginSQL, personID, login); err != nil {
 			return err
 		}
@@ -215,7 +215,7 @@ FOR UPDATE`
 
 // ofPerson changes a person's ways in, one change after the other.
 func (s *Store) ofPerson(ctx context.Context, personID string, change func(*sqlx.Tx) error) error {
-	return pgpool.InTxDurable(ctx, s.db, func(tx *sqlx.Tx) error {
+	return pgpool.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		if _, err := tx.ExecContext(ctx, lockPersonSQL, personID); err != nil {
 			return err
 		}

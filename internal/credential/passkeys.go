@@ -115,7 +115,7 @@ func (s *Store) JoinWithPasskey(ctx context.Context, link, challenge string, ans
 	if err != nil {
 		return "", err
 	}
-	err = pgpool.InTxDurable(ctx, s.db, func(tx *sqlx.Tx) error {
+	err = pgpool.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		if personID, err = s.spend(ctx, tx, link); err != nil {
 			return err
 		}

@@ -16,10 +16,10 @@ import (
 // Poolers refuse them as startup parameters. A server that does not know a setting is left alone.
 //
 // Of synchronous_commit only "off" is replaced: operators of stand-bys choose how far a commit
-// waits. The search path stays where it leads to the tables of the service.
+// waits. A session keeps it for its life, whatever the server reloads. The search path stays
+// where it leads to the tables of the service.
 const sessionSQL = `
-SELECT set_config('synchronous_commit', 'on', false)
-WHERE current_setting('synchronous_commit') = 'off'
+SELECT set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), false)
 UNION ALL
 SELECT set_config('search_path', '"$user", public', false)
 WHERE to_regclass('projection_checkpoints') IS NULL

@@ -65,6 +65,21 @@ func TestACommitThatWaitsForStandBysIsLeftAsItIs(t *testing.T) {
 	}
 }
 
+// A server that reloads changes only settings that a session did not make itself.
+func TestAReloadOfTheServerDoesNotEndTheWaitForTheDisk(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.NewDSN(t)
+	before := pgtest.NewDB(t, dsn)
+	for _, role := range []string{"on", "off"} {
+		give(t, before, "synchronous_commit", role)
+		var got string
+		err := pgtest.NewDB(t, dsn).GetContext(t.Context(), &got, "SELECT setting || ' of the ' || source FROM pg_settings WHERE name = 'synchronous_commit'")
+		if err != nil || got != "on of the session" {
+			t.Errorf("%s: synchronous_commit is %q, %v", role, got, err)
+		}
+	}
+}
+
 func TestASearchPathThatLeadsToTheTablesIsKept(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.NewDSN(t)

@@ -7,27 +7,10 @@ import (
 	"github.com/jmoiron/sqlx"
 )
 
-// InTx commits all that f did, or nothing. The server's default decides whether the
-// commit waits for the disk.
+// InTx commits all that f did, or nothing. The commit waits for the disk, as each session
+// of a pool does.
 func InTx(ctx context.Context, db *sqlx.DB, f func(*sqlx.Tx) error) error {
 	return InTxSet(ctx, db, "", f)
-}
-
-// InTxDurable is InTx whose commit always waits for the disk.
-func InTxDurable(ctx context.Context, db *sqlx.DB, f func(*sqlx.Tx) error) error {
-	return InTxSet(ctx, db, "SET LOCAL synchronous_commit = on", f)
-}
-
-// ExecDurable is Exec whose statement waits for the disk.
-func ExecDurable(ctx context.Context, db *sqlx.DB, what, query string, args ...any) error {
-	err := InTxDurable(ctx, db, func(tx *sqlx.Tx) error {
-		_, err := tx.ExecContext(ctx, query, args...)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	return nil
 }
 
 // InTxSet is InTx under settings: SET LOCAL statements without parameters, which take one

@@ -43,7 +43,6 @@ func TestATransactionSaysWhetherItsCommitWaitsForTheDisk(t *testing.T) {
 			want string
 		}{
 			"default": {pgpool.InTx, server},
-			"durable": {pgpool.InTxDurable, "on"},
 			"set": {func(ctx context.Context, db *sqlx.DB, f func(*sqlx.Tx) error) error {
 				return pgpool.InTxSet(ctx, db, "SET LOCAL synchronous_commit = off", f)
 			}, "off"},

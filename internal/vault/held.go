@@ -30,7 +30,7 @@ func (v *Vault) Hold(ctx context.Context, accountID, name, use string, secret []
 	if err != nil {
 		return err
 	}
-	err = pgpool.InTxDurable(ctx, v.keys.db, func(tx *sqlx.Tx) error {
+	err = pgpool.InTx(ctx, v.keys.db, func(tx *sqlx.Tx) error {
 		if _, err := tx.ExecContext(ctx, forgetExpired); err != nil {
 			return err
 		}

@@ -183,7 +183,7 @@ func (k *keyring) getOrCreate(ctx context.Context, accountID string) (*dataKey, 
 			return nil, err
 		}
 		// A data key must outlive every ciphertext made with it.
-		err = pgpool.ExecDurable(ctx, k.db, "store the data key of account "+accountID, insertDataKey, r.AccountID, r.Wrapped, r.Fingerprint)
+		err = pgpool.Exec(ctx, k.db, "store the data key of account "+accountID, insertDataKey, r.AccountID, r.Wrapped, r.Fingerprint)
 		if err != nil {
 			return nil, err
 		}
@@ -217,7 +217,7 @@ const shredDataKey = `
 // Shred destroys the account's data key, for good: secrets sealed with it never
 // open again, and none is sealed for the account any more. A repeat does nothing.
 func (v *Vault) Shred(ctx context.Context, accountID string) error {
-	err := pgpool.InTxDurable(ctx, v.keys.db, func(tx *sqlx.Tx) error {
+	err := pgpool.InTx(ctx, v.keys.db, func(tx *sqlx.Tx) error {
 		if _, err := tx.ExecContext(ctx, forgetAllHeld, accountID); err != nil {
 			return err
 		}

@@ -49,7 +49,7 @@ func leaveProof(ctx context.Context, db *sqlx.DB, k *Keyset) error {
 	if err != nil {
 		return fmt.Errorf("prove the master keyset: %w", err)
 	}
-	err = pgpool.InTxDurable(ctx, db, func(tx *sqlx.Tx) error {
+	err = pgpool.InTx(ctx, db, func(tx *sqlx.Tx) error {
 		if _, err := tx.ExecContext(ctx, insertProof, proof); err != nil {
 			return err
 		}

@@ -169,7 +169,7 @@ func (v *Vault) promote(ctx context.Context, id uint32) error {
 	if err != nil {
 		return fmt.Errorf("prove the master keyset: %w", err)
 	}
-	err = pgpool.InTxDurable(ctx, v.keys.db, func(tx *sqlx.Tx) error {
+	err = pgpool.InTx(ctx, v.keys.db, func(tx *sqlx.Tx) error {
 		if _, err := tx.ExecContext(ctx, updateProof, proof); err != nil {
 			return err
 		}
@@ -254,14 +254,11 @@ func (v *Vault) rewrap(ctx context.Context, t wrapping, done *int) error {
 				return err
 			}
 		}
-		err = pgpool.InTxDurable(ctx, v.keys.db, func(tx *sqlx.Tx) error {
-			n, err := pgpool.ExecCount(ctx, tx, "wrap keys anew", t.updateSQL, pgpool.Rows(rows))
-			*done += n
-			return err
-		})
+		n, err := pgpool.ExecCount(ctx, v.keys.db, "wrap keys anew", t.updateSQL, pgpool.Rows(rows))
 		if err != nil {
 			return err
 		}
+		*done += n
 		after = rows[len(rows)-1].AccountID
 	}
 }
@@ -295,7 +292,7 @@ func (v *Vault) finish(ctx context.Context, r Rotation, k *Keyset, used []master
 	if err != nil {
 		return Rotated{}, err
 	}
-	if err := pgpool.ExecDurable(ctx, v.keys.db, "end the use of old master keys", onlyVerify, current[1:]); err != nil {
+	if err := pgpool.Exec(ctx, v.keys.db, "end the use of old master keys", onlyVerify, current[1:]); err != nil {
 		return Rotated{}, err
 	}
 	var old []uint32

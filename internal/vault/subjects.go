@@ -186,7 +186,7 @@ func (s *subjects) getOrCreate(ctx context.Context, subject, accountID string) (
 }
 
 // create stores a key if there is none, and brings the stored one into the cache.
-// Subjects that arrive while a transaction runs share the next one.
+// Subjects that arrive while a statement runs share the next one.
 func (s *subjects) create(ctx context.Context, subject, accountID string) error {
 	plain := make([]byte, subjectKeySize)
 	_, _ = rand.Read(plain) // it never fails
@@ -240,7 +240,7 @@ const insertSubjectKeys = `
 		SELECT k.subject, k.wrapped FROM vault.subject_keys k WHERE k.subject = wanted.subject OFFSET 0
 	) AS there`
 
-// writeTime bounds one transaction of new keys.
+// writeTime bounds one statement with new keys.
 const writeTime = 30 * time.Second
 
 // writeWanted stores the wanted keys until none is left. A crash leaves at most a key that
@@ -258,9 +258,7 @@ func (s *subjects) writeWanted(ctx context.Context) {
 		slices.SortStableFunc(batch, func(a, b *newKey) int { return strings.Compare(a.Subject, b.Subject) })
 		bounded, cancel := context.WithTimeout(ctx, writeTime)
 		var rows []storedKey
-		err := pgpool.InTxDurable(bounded, s.db, func(tx *sqlx.Tx) error {
-			return tx.SelectContext(bounded, &rows, insertSubjectKeys, pgpool.Rows(batch))
-		})
+		err := s.db.SelectContext(bounded, &rows, insertSubjectKeys, pgpool.Rows(batch))
 		if err == nil {
 			_ = s.remember(rows) // get reports a key that does not open to its own subject
 		}
@@ -336,7 +334,7 @@ const shredSubjectKey = `
 // ShredSubject destroys the subject's key, for good: its texts never open again, and none
 // is sealed any more. A repeat does nothing.
 func (v *Vault) ShredSubject(ctx context.Context, subject, accountID string) error {
-	err := pgpool.ExecDurable(ctx, v.subjects.db, "destroy the key of "+subject, shredSubjectKey, subject, accountID)
+	err := pgpool.Exec(ctx, v.subjects.db, "destroy the key of "+subject, shredSubjectKey, subject, accountID)
 	if err != nil {
 		return err
 	}

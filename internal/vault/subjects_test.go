@@ -149,6 +149,28 @@ func TestANewKeyCostsTheSameHoweverManyThereAre(t *testing.T) {
 	}
 }
 
+// Before a text is in the log, its key is where the operator wants every commit to be.
+func TestANewKeyWaitsAsFarAsItsSessionDoes(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, statement := range []string{
+		`CREATE TABLE waits (synchronous_commit text)`,
+		`CREATE FUNCTION note_wait() RETURNS trigger LANGUAGE plpgsql AS
+			$$BEGIN INSERT INTO waits VALUES (current_setting('synchronous_commit')); RETURN NEW; END$$`,
+		`CREATE TRIGGER note_wait BEFORE INSERT ON vault.subject_keys FOR EACH ROW EXECUTE FUNCTION note_wait()`,
+		`DO $$BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = remote_apply', current_database()); END$$`,
+	} {
+		_, err := b.db.ExecContext(t.Context(), statement)
+		must.NoError(t, err)
+	}
+	b.db.SetMaxIdleConns(0) // every later session is new
+	sealText(t, b.vault)
+	var waited string
+	if err := b.db.GetContext(t.Context(), &waited, `SELECT synchronous_commit FROM waits`); err != nil || waited != "remote_apply" {
+		t.Errorf("the key was committed with %q, %v", waited, err)
+	}
+}
+
 func TestAKeyOfASubjectIsStoredWrapped(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

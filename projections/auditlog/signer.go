@@ -76,7 +76,7 @@ func (s *Signer) key(ctx context.Context) (row keyRow, err error) {
 	if err != nil {
 		return row, err
 	}
-	err = pgpool.InTxDurable(ctx, s.db, func(tx *sqlx.Tx) error {
+	err = pgpool.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		if _, err := tx.ExecContext(ctx, insertKeySQL, name, verifier, sealed); err != nil {
 			return err
 		}
@@ -156,7 +156,7 @@ func (s *Signer) Sign(ctx context.Context) (c Checkpoint, found bool, err error)
 	if err != nil {
 		return c, false, err
 	}
-	err = pgpool.ExecDurable(ctx, s.db, "store a checkpoint", insertCheckpointSQL, c.Size, c.Note)
+	err = pgpool.Exec(ctx, s.db, "store a checkpoint", insertCheckpointSQL, c.Size, c.Note)
 	return c, err == nil, err
 }
 

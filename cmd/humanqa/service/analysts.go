@@ -16,7 +16,7 @@ import (
 
 // MakeAnalyst makes a role that reads schema analytics, or gives it a new password.
 func MakeAnalyst(ctx context.Context, db *sqlx.DB, role, password string) error {
-	return pgpool.InTxDurable(ctx, db, func(tx *sqlx.Tx) error {
+	return pgpool.InTx(ctx, db, func(tx *sqlx.Tx) error {
 		exists, err := roleExists(ctx, tx, role)
 		if err != nil {
 			return err
@@ -88,7 +88,7 @@ WHERE rolname LIKE 'analyst\_%'
 
 // boundAnalysts gives roles of older versions the bounds of this one.
 func boundAnalysts(ctx context.Context, db *sqlx.DB) error {
-	return pgpool.InTxDurable(ctx, db, func(tx *sqlx.Tx) error {
+	return pgpool.InTx(ctx, db, func(tx *sqlx.Tx) error {
 		var roles []string
 		if err := tx.SelectContext(ctx, &roles, analystRolesSQL); err != nil {
 			return fmt.Errorf("list the analysts: %w", err)
