@@ -81,7 +81,6 @@ func (h Home) writeConfig(socketDir string, open bool) error {
 		{"max_connections", "200"},
 		{"shared_buffers", "128MB"},
 		{"wal_compression", "on"},
-		{"max_wal_size", "2GB"},
 		{"checkpoint_timeout", "15min"},
 		{"random_page_cost", "1.1"}, // solid state disks
 		{"jit", "off"},              // costs more than our short queries

@@ -340,6 +340,17 @@ func TestADirectoryWithoutItsClusterSaysWhereTheOtherIs(t *testing.T) {
 	stop(t, start(t, dir))
 }
 
+// It is part of every data directory, however short its log of events is.
+func TestTheWriteAheadLogIsKeptShort(t *testing.T) {
+	t.Parallel()
+	dir := dataDir(t, t.TempDir())
+	s := start(t, dir)
+	var size string
+	if err := connect(t, s.DSN(pgdev.Database)).QueryRowContext(t.Context(), "SHOW max_wal_size").Scan(&size); err != nil || size != "1GB" {
+		t.Errorf("max_wal_size = %s, %v; want 1GB", size, err)
+	}
+}
+
 func TestTheServerUsesTheSharedMemoryThatWorksHere(t *testing.T) {
 	t.Parallel()
 	dir := dataDir(t, t.TempDir())
