@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"humanqa/domain"
+	"humanqa/domain/account"
 	"humanqa/domain/credits"
+	"humanqa/domain/job"
 	"humanqa/internal/testing/must"
 )
 
@@ -237,6 +239,29 @@ func TestRedactKeepsTheRestAsItIs(t *testing.T) {
 	for eventType, data := range map[string]string{"job.unheard_of": `{"url":"x"}`, "job.created": `{"url":`} {
 		if got := string(Redact(eventType, []byte(data))); got != `"[sealed]"` {
 			t.Errorf("%s: %s", eventType, got)
+		}
+	}
+}
+
+// A declared projection gets no text, no secret and no hash of any event.
+func TestWhatTheLogHoldsSealedIsAbsentWithoutSealed(t *testing.T) {
+	t.Parallel()
+	e := &job.Created{
+		Submission: job.Submission{AccountID: "acc", URL: "https://x", Title: `a "b", {c`, Price: 5, Target: job.Target{Device: "phone"}},
+		Items:      []job.Item{{ID: "1", Key: "k", Description: `\"}`, Severity: job.Minor}}, Credentials: "s",
+	}
+	want := `{"accountId":"acc","type":"","typeEcho":"","slaMinutes":0,"price":5,"source":"","target":{},` +
+		`"items":[{"id":"1","key":"k","severity":"minor"}],"createdAt":"0001-01-01T00:00:00Z"}`
+	got, err := WithoutSealed(e)
+	must.NoError(t, err)
+	if string(got) != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	for _, e := range []domain.Event{&account.Created{Name: "Acme"}, &account.KeyIssued{KeyID: "k", Name: "mine", Hash: "h"}} {
+		got, err := WithoutSealed(e)
+		must.NoError(t, err)
+		if text := string(got); !json.Valid(got) || strings.Contains(text, "Acme") || strings.Contains(text, "mine") || strings.Contains(text, `"h"`) {
+			t.Errorf("%s shows %s", e.EventType(), text)
 		}
 	}
 }
