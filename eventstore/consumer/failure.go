@@ -45,6 +45,13 @@ type PoisonError struct {
 func (e *PoisonError) Error() string { return e.Err.Error() }
 func (e *PoisonError) Unwrap() error { return e.Err }
 
+// HopelessError is a Projector's report that its code is to blame, whatever the events: the
+// line stops.
+type HopelessError struct{ Err error }
+
+func (e *HopelessError) Error() string { return e.Err.Error() }
+func (e *HopelessError) Unwrap() error { return e.Err }
+
 // poisonous says that an event's preparation failed for good.
 func poisonous(err error) bool {
 	_, poison := errors.AsType[*PoisonError](err)

@@ -49,11 +49,11 @@ type Status struct {
 // older says that older code than this binary's has written the serving rows.
 func (s Status) older() bool { return s.Serving && s.Version < s.Code }
 
-// Problem describes in one line a generation's problem; empty when it has none. A
-// generation that is only being built has a problem when it cannot go on.
+// Problem describes in one line a generation's problem; empty when it has none. A declared
+// projection never has one: the service does without it. A generation that is only being built has a problem when it cannot go on.
 func (s Status) Problem() string {
 	switch {
-	case s.Foreign:
+	case s.Foreign, generation.IsDeclared(s.Name):
 		return ""
 	case !s.Serving && s.Failure != nil:
 		return fmt.Sprintf("the rebuild of projection %s stopped at %s (%s)", s.Name, s.Failure.Position, s.Failure.Category)
@@ -86,6 +86,9 @@ func (s Status) Notes() (notes []string) {
 			s.Name, s.Name)}
 	}
 	notes = s.newerNotes()
+	if s.Failure != nil && generation.IsDeclared(s.Name) {
+		notes = append(notes, fmt.Sprintf("the declared projection %s stopped at %s (%s)", s.Name, s.Failure.Position, s.Failure.Category))
+	}
 	if n := len(s.SetAside); n > 0 {
 		streams := "1 stream"
 		if n > 1 {
@@ -175,7 +178,7 @@ func (s *Supervisor) Status(ctx context.Context) ([]Status, error) {
 	for i := range list {
 		status := &list[i]
 		c := byName(s.consumers, status.Name)
-		if status.Foreign = c == nil; !status.Foreign {
+		if status.Foreign = c == nil && !generation.IsDeclared(status.Name); c != nil {
 			status.Code = generation.VersionOf(c)
 		}
 		at := s.knownCheckpoint(*status)

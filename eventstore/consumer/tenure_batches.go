@@ -150,9 +150,12 @@ func (t *tenure) applyBatch(ctx context.Context, batch []domain.Recorded, next d
 	}
 	err := t.commitBatch(within, write, len(batch), eventstore.At(next))
 	span.End()
+	_, hopeless := errors.AsType[*HopelessError](err)
 	switch {
 	case err == nil:
 		return nil
+	case hopeless:
+		return t.stopLine(ctx, failureAt(batch[0].Position, err))
 	case transient(err):
 		return err
 	case len(batch) == 1:

@@ -75,6 +75,20 @@ type ReadModel interface {
 	Tables() []Table
 }
 
+// declared begins the names of declared projections (package projections/declared).
+const declared = "declared_"
+
+// Declared is the name, among all consumers, of the projection that a file calls so.
+func Declared(name string) string { return declared + name }
+
+// IsDeclared says that a consumer of that name is a declared projection.
+func IsDeclared(name string) bool { return strings.HasPrefix(name, declared) }
+
+// Maker is a read model that makes its tables itself, in the schema that was created.
+type Maker interface {
+	Make(ctx context.Context, tx *sqlx.Tx, schema string) error
+}
+
 // Table is a table of a read model, or a view of a table that is listed before. DDL holds
 // its CREATE statements, with {schema} where the schema's name belongs. Indexes holds
 // the statements for indexes that only readers use. A build beside the serving rows
@@ -194,6 +208,9 @@ func insertGeneration(ctx context.Context, tx *sqlx.Tx, c Consumer, number int, 
 func CreateTables(ctx context.Context, tx *sqlx.Tx, p ReadModel, schema string) error {
 	if _, err := tx.ExecContext(ctx, In(schema, "CREATE SCHEMA {schema}")); err != nil {
 		return fmt.Errorf("create schema %s: %w", schema, err)
+	}
+	if m, own := p.(Maker); own {
+		return m.Make(ctx, tx, schema)
 	}
 	for _, t := range p.Tables() {
 		if _, err := tx.ExecContext(ctx, In(schema, t.DDL)); err != nil {

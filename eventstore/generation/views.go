@@ -34,7 +34,7 @@ LEFT JOIN pg_attribute t
  AND t.attname = v.attname
  AND t.attnum > 0
  AND NOT t.attisdropped
-WHERE v.attrelid = to_regclass('readmodel.' || quote_ident($1))
+WHERE v.attrelid = to_regclass($1)
   AND v.attnum > 0
   AND (t.attname IS NULL OR t.atttypid <> v.atttypid OR t.atttypmod <> v.atttypmod OR t.attcollation <> v.attcollation)`
 
@@ -47,21 +47,31 @@ WHERE attrelid = to_regclass($1)
 ORDER BY attnum`
 
 const viewsOfSQL = `
-SELECT DISTINCT v.relname
+SELECT DISTINCT s.nspname || '.' || v.relname
 FROM pg_class v
+JOIN pg_namespace s ON s.oid = v.relnamespace
 JOIN pg_rewrite r ON r.ev_class = v.oid
 JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid AND d.refclassid = 'pg_class'::regclass
 JOIN pg_class t ON t.oid = d.refobjid
 JOIN pg_namespace n ON n.oid = t.relnamespace
-WHERE v.relnamespace = 'readmodel'::regnamespace
+WHERE s.nspname IN ('readmodel', 'declared')
   AND n.nspname = $1
-ORDER BY v.relname`
+ORDER BY 1`
+
+// viewOf names the view of a table. Those of declared projections have a schema of their own,
+// so that they take no name of ours.
+func viewOf(p ReadModel, table string) string {
+	if IsDeclared(p.Name()) {
+		return "declared." + table
+	}
+	return "readmodel." + table
+}
 
 // pointViews moves the projection's views from one generation to the next.
 // A reader meanwhile waits for the commit and then finds the new view by its name.
 func pointViews(ctx context.Context, tx *sqlx.Tx, p ReadModel, from, to string) error {
 	for _, t := range p.Tables() {
-		if err := pointView(ctx, tx, t.Name, to); err != nil {
+		if err := pointView(ctx, tx, viewOf(p, t.Name), to+"."+t.Name); err != nil {
 			return err
 		}
 	}
@@ -75,18 +85,17 @@ func dropViews(ctx context.Context, tx *sqlx.Tx, schema string) error {
 		return err
 	}
 	for _, view := range views {
-		if _, err := tx.ExecContext(ctx, "DROP VIEW readmodel."+view); err != nil {
-			return obstacleOf("view readmodel."+view+" has no table any more and cannot go", err)
+		if _, err := tx.ExecContext(ctx, "DROP VIEW "+view); err != nil {
+			return obstacleOf("view "+view+" has no table any more and cannot go", err)
 		}
 	}
 	return nil
 }
 
 // pointView lets one view show the generation's table.
-func pointView(ctx context.Context, tx *sqlx.Tx, name, schema string) error {
-	table := schema + "." + name
+func pointView(ctx context.Context, tx *sqlx.Tx, name, table string) error {
 	var shown, columns, changed []string
-	if err := tx.SelectContext(ctx, &shown, columnsSQL, "readmodel."+name); err != nil {
+	if err := tx.SelectContext(ctx, &shown, columnsSQL, name); err != nil {
 		return fmt.Errorf("list the columns of view %s: %w", name, err)
 	}
 	if err := tx.SelectContext(ctx, &columns, columnsSQL, table); err != nil {
@@ -112,7 +121,7 @@ func createView(ctx context.Context, tx *sqlx.Tx, name, table string, columns []
 	for i, c := range columns {
 		quoted[i] = pq.QuoteIdentifier(c)
 	}
-	statement := "CREATE OR REPLACE VIEW readmodel." + name + " AS SELECT " + strings.Join(quoted, ", ") + " FROM " + table
+	statement := "CREATE OR REPLACE VIEW " + name + " AS SELECT " + strings.Join(quoted, ", ") + " FROM " + table
 	return pgpool.Exec(ctx, tx, "create view "+name, statement)
 }
 
@@ -121,7 +130,7 @@ func createView(ctx context.Context, tx *sqlx.Tx, name, table string, columns []
 // trigger or a rule, which cannot be made again.
 const dependentsSQL = `
 WITH RECURSIVE standing (oid, depth) AS (
-    SELECT to_regclass('readmodel.' || quote_ident($1))::oid, 0
+    SELECT to_regclass($1)::oid, 0
     UNION
     SELECT r.ev_class, s.depth + 1
     FROM standing s
@@ -194,7 +203,7 @@ func remakeView(ctx context.Context, tx *sqlx.Tx, name, table string, columns []
 		v := &views[i]
 		if !v.Plain || v.Extras {
 			return &obstacleError{fmt.Sprintf(
-				"%s stands on readmodel.%s, which loses or changes a column, and is no plain view that could be made again", v.Name, name)}
+				"%s stands on %s, which loses or changes a column, and is no plain view that could be made again", v.Name, name)}
 		}
 		kept := columns
 		if !v.Root {
@@ -247,7 +256,7 @@ SELECT DISTINCT format('connection %s of %s', a.pid, a.usename)
 FROM pg_locks l
 JOIN pg_class c ON c.oid = l.relation
 JOIN pg_stat_activity a ON a.pid = l.pid
-WHERE c.relnamespace = 'readmodel'::regnamespace
+WHERE c.relnamespace IN ('readmodel'::regnamespace, 'declared'::regnamespace)
   AND l.granted
   AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
   AND a.pid <> pg_backend_pid()
