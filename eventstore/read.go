@@ -259,6 +259,25 @@ func (c *Client) head(ctx context.Context) (position domain.Position, exists boo
 	return position, exists, err
 }
 
+// Last gives those of the log's last events that have one of the types, in its order.
+func (c *Client) Last(ctx context.Context, count uint64, types []string) (events []domain.Recorded, err error) {
+	err = c.retry(ctx, "$all", func() (bool, error) {
+		events = nil
+		return false, c.runRead(ctx, func(ctx context.Context, client *esdb.Client) (*esdb.ReadStream, error) {
+			return client.ReadAll(ctx, esdb.ReadAllOptions{From: esdb.End{}, Direction: esdb.Backwards}, count)
+		}, func(e *esdb.RecordedEvent) error {
+			if !slices.Contains(types, e.EventType) {
+				return nil
+			}
+			recorded, err := c.decode(ctx, e)
+			events = append(events, recorded)
+			return err
+		})
+	})
+	slices.Reverse(events)
+	return events, err
+}
+
 // readStream reads count events of a stream from a revision on. The revisions
 // must follow on each other without a hole.
 func (c *Client) readStream(ctx context.Context, stream string, from, count uint64, each func(*esdb.RecordedEvent) error) error {

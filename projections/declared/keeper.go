@@ -1,0 +1,171 @@
+package declared
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/sirupsen/logrus"
+
+	"humanqa/eventstore"
+	"humanqa/eventstore/consumer"
+	"humanqa/eventstore/generation"
+	"humanqa/internal/backoff"
+	"humanqa/internal/pgpool"
+)
+
+// Keeper runs the projections that were added, in one process. Each has a supervisor of its
+// own, so none waits for another.
+type Keeper struct {
+	db     *sqlx.DB
+	source consumer.Source
+	log    logrus.FieldLogger
+
+	Limits Limits // of each projection, before Run
+
+	folder string
+	client *eventstore.Client
+}
+
+// NewKeeper keeps projections. They share half of the pool's connections, so that readers
+// always find one.
+func NewKeeper(db *sqlx.DB, source consumer.Source, log logrus.FieldLogger) *Keeper {
+	return &Keeper{
+		db: pgpool.Lend(db, max(db.Stats().MaxOpenConnections/2, 2)), source: source,
+		log: log.WithField("component", "declared projections"), Limits: DefaultLimits(),
+	}
+}
+
+// From has Run add the files of a folder first; without a name there are none.
+func (k *Keeper) From(folder string, client *eventstore.Client) *Keeper {
+	k.folder, k.client = folder, client
+	return k
+}
+
+const (
+	// lookEvery is how often the keeper looks for projections that were added or dropped.
+	lookEvery = time.Second
+	// againAfter is the pause before a projection is tried again whose tables cannot be made.
+	againAfter = 15 * time.Second
+)
+
+// kept is a projection that runs.
+type kept struct {
+	text string
+	stop func() // and wait
+}
+
+// Run keeps the projections until ctx ends, which gives nil.
+func (k *Keeper) Run(ctx context.Context) error {
+	defer func() { _ = k.db.Close() }() // its connections are the lender's
+	k.addFolder(ctx)
+	running := map[string]kept{}
+	owners := NewOwners(k.source)
+	defer func() {
+		for _, r := range running {
+			r.stop()
+		}
+	}()
+	for ctx.Err() == nil {
+		files, err := List(ctx, k.db)
+		if err != nil && ctx.Err() == nil {
+			k.log.WithError(err).Warn("the declared projections cannot be read, trying again")
+		}
+		if err == nil {
+			k.follow(ctx, files, running, owners)
+		}
+		_ = backoff.Wait(ctx, lookEvery) // the loop finds out that ctx has ended
+	}
+	return nil
+}
+
+// addFolder adds the folder's files. One that is refused is logged, and keeps nothing else from
+// starting.
+func (k *Keeper) addFolder(ctx context.Context) {
+	var files []string
+	if k.folder != "" {
+		files, _ = filepath.Glob(filepath.Join(k.folder, "*.yaml")) // only a pattern can be wrong
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		var f File
+		if err == nil {
+			f, err = Parse(text)
+		}
+		if err == nil {
+			_, err = CheckLast(ctx, k.db, k.client, k.source, f)
+		}
+		if err == nil {
+			_, err = Add(ctx, k.db, f)
+		}
+		if err != nil && ctx.Err() == nil {
+			k.log.WithError(err).WithField("file", file).Error("a declared projection is refused")
+		}
+	}
+}
+
+// follow starts and stops projections, so that those of the files run.
+func (k *Keeper) follow(ctx context.Context, files []File, running map[string]kept, owners *Owners) {
+	wanted := map[string]string{}
+	for _, f := range files {
+		wanted[f.Name] = f.text
+	}
+	for name, r := range running {
+		if wanted[name] != r.text {
+			r.stop()
+			delete(running, name)
+		}
+	}
+	for _, f := range files {
+		if _, runs := running[f.Name]; runs {
+			continue
+		}
+		ctx, cancel := context.WithCancel(ctx)
+		var ended sync.WaitGroup
+		ended.Go(func() { k.keep(ctx, f, owners) })
+		running[f.Name] = kept{f.text, func() { cancel(); ended.Wait() }}
+	}
+}
+
+// keep runs one projection until ctx ends.
+func (k *Keeper) keep(ctx context.Context, f File, owners *Owners) {
+	for ctx.Err() == nil {
+		p, err := f.projection(ctx, k.db, owners, k.Limits)
+		if err == nil {
+			err = p.dropForeign(ctx, k.db)
+		}
+		if err == nil {
+			err = consumer.New(k.db, k.source, k.log, p).Run(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
+			k.log.WithError(err).WithField("consumer", generation.Declared(f.Name)).Error("a declared projection does not run, trying again")
+			_ = backoff.Wait(ctx, againAfter) // the loop finds out that ctx has ended
+		}
+	}
+}
+
+// A function of another owner came out of a backup, which holds no roles.
+const foreignSQL = `
+SELECT EXISTS (
+    SELECT
+    FROM projection_checkpoints c
+    LEFT JOIN pg_proc f ON f.pronamespace = to_regnamespace(c.schema_name) AND f.proname = 'apply'
+    WHERE c.name = $1
+      AND c.status <> 'retired'
+      AND (f.oid IS NULL OR pg_get_userbyid(f.proowner) <> $2))`
+
+// dropForeign drops rows that are not the role's; they are built anew.
+func (p *Projection) dropForeign(ctx context.Context, db *sqlx.DB) error {
+	foreign, err := pgpool.One[bool](ctx, db, "the owner of "+p.Name(), foreignSQL, p.Name(), p.role)
+	if err != nil || !foreign {
+		return err
+	}
+	if err := generation.Drop(ctx, db, p.Name()); err != nil {
+		return fmt.Errorf("build the rows of a backup anew: %w", err)
+	}
+	return nil
+}
