@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"humanqa/cmd/humanqa/service"
+	"humanqa/cmd/humanqa/service/models"
 	"humanqa/domain/oversight"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
@@ -182,7 +183,7 @@ func recordedCommands(t *testing.T, s *instance) {
 
 type listing struct {
 	Head        string
-	Projections []listedProjection
+	Projections []models.Listed
 }
 
 func (l listing) generation(name string) int {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"humanqa/cmd/humanqa/service/models"
 	"humanqa/eventstore"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/logtest"
@@ -109,7 +110,7 @@ func TestAServiceMovesToAnotherLogAndBack(t *testing.T) {
 	happened := len(p.events(t, key))
 	s.stop()
 	p.newAccount(1) // nobody shows it yet
-	var late struct{ Projections []listedProjection }
+	var late struct{ Projections []models.Listed }
 	p.cli(&late, "projections", "list")
 	for _, l := range late.Projections {
 		if (l.LagSeconds > 0) != (l.Lag > 0) || l.Lag == 0 {

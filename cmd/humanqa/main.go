@@ -91,7 +91,10 @@ type commands struct {
 		Rebuild projectionsRebuildCmd `cmd:"" help:"Build a read model again beside the serving one."`
 		Retry   projectionsRetryCmd   `cmd:"" help:"Let a stopped read model try its event again."`
 		Skip    projectionsSkipCmd    `cmd:"" help:"Skip the event at which a read model stopped, or that it set aside. The skip is recorded."`
-		Drop    projectionsDropCmd    `cmd:"" help:"Remove a read model that no binary runs any more."`
+		Add     projectionsAddCmd     `cmd:"" help:"Have the service keep a declared projection, or a new version of it."`
+		Check   projectionsCheckCmd   `cmd:"" help:"Try a declared projection on the log's last thousand events, and take it back."`
+		Test    projectionsTestCmd    `cmd:"" help:"Fold the whole log by a declared projection in large batches and in small ones, and compare the rows."`
+		Drop    projectionsDropCmd    `cmd:"" help:"Remove a declared projection, or a read model that no binary runs any more."`
 	} `cmd:"" help:"Read models."`
 
 	Eventstore struct {

@@ -11,6 +11,7 @@ import (
 	"humanqa/cmd/humanqa/service"
 	"humanqa/cmd/humanqa/service/fsck"
 	"humanqa/cmd/humanqa/service/logging"
+	"humanqa/cmd/humanqa/service/models"
 	"humanqa/domain"
 	"humanqa/domain/audit"
 	"humanqa/domain/oversight"
@@ -19,140 +20,23 @@ import (
 	"humanqa/eventstore/generation"
 	"humanqa/projections"
 	"humanqa/projections/auditlog"
+	"humanqa/projections/declared"
 	"humanqa/webhooks"
 	"humanqa/webhooks/notices"
 )
 
 type projectionsListCmd struct{}
 
-// listedProjection is one generation of the JSON form.
-type listedProjection struct {
-	Name       string         `json:"name"`
-	Version    int            `json:"version"`
-	Generation int            `json:"generation"`
-	Status     string         `json:"status"`
-	Serving    bool           `json:"serving"`
-	Position   string         `json:"position"`   // commit/prepare of the last event seen
-	Lag        uint64         `json:"lag"`        // positions behind the log's end: events or, of an original server, bytes
-	LagSeconds float64        `json:"lagSeconds"` // age of the first event that it has not seen
-	Applied    int64          `json:"applied"`
-	Unknown    int64          `json:"unknown"`
-	Skipped    int64          `json:"skipped"`
-	UpdatedAt  time.Time      `json:"updatedAt"`
-	Owner      string         `json:"owner,omitempty"` // machine:process/id of who runs it
-	Failure    *listedFailure `json:"failure"`
-	Obstacle   string         `json:"obstacle,omitempty"` // what keeps a rebuilt one from being shown
-	SetAside   []listedAside  `json:"setAside,omitempty"` // the streams that it goes on without
-	Notes      []string       `json:"notes,omitempty"`
-}
-
-// listedAside is a stream that was set aside, by its first event that could not be applied.
-type listedAside struct {
-	Stream string `json:"stream"`
-	Type   string `json:"type"`
-	listedFailure
-	At  time.Time `json:"at"`
-	Due time.Time `json:"due"` // when it is tried again
-}
-
-type listedFailure struct {
-	Position string `json:"position"`
-	Category string `json:"category"`
-	Detail   string `json:"detail"`
-	Attempts int    `json:"attempts"`
-}
-
-// runBy is the owner without the id, which tells apart the parts of one process.
-func (l listedProjection) runBy() string {
-	process, _, _ := strings.Cut(l.Owner, "/")
-	if process == "" {
-		return "nobody"
-	}
-	return process
-}
-
 func (c *projectionsListCmd) Run(ctx context.Context, a *app, core *service.Core) error {
 	head, err := core.Log.Head(ctx)
 	if err != nil {
 		return err
 	}
-	listed, err := listProjections(ctx, core, head)
+	listed, err := models.List(ctx, core, head, func(name string) bool { return oneOf(name, "", following()) == nil })
 	if err != nil {
 		return err
 	}
-	var text strings.Builder
-	fmt.Fprintf(&text, "%-10s %7s %10s  %-8s %7s %12s %8s %10s  %s",
-		"name", "version", "generation", "status", "serving", "position", "behind", "applied", "owner")
-	for _, l := range listed {
-		fmt.Fprintf(&text, "\n%-10s %7d %10d  %-8s %7t %12s %8s %10d  %s",
-			l.Name, l.Version, l.Generation, l.Status, l.Serving, l.Position, lagText(l.LagSeconds), l.Applied, l.runBy())
-		if f := l.Failure; f != nil {
-			fmt.Fprintf(&text, "\n  stopped at %s (%s, tried %d times): %s", f.Position, f.Category, f.Attempts, f.Detail)
-		}
-		if l.Obstacle != "" {
-			fmt.Fprintf(&text, "\n  cannot be shown: %s", l.Obstacle)
-		}
-		for _, note := range l.Notes {
-			fmt.Fprintf(&text, "\n  note: %s", note)
-		}
-		for _, s := range l.SetAside {
-			fmt.Fprintf(&text, "\n  set aside: %s, from its %s at %s on (%s, tried %d times): %s", s.Stream, s.Type, s.Position,
-				s.Category, s.Attempts, s.Detail)
-		}
-	}
-	return a.print(map[string]any{"head": head.String(), "projections": listed}, "%s", text.String())
-}
-
-func listProjections(ctx context.Context, core *service.Core, head domain.Position) ([]listedProjection, error) {
-	all, err := consumer.List(ctx, core.DB)
-	if err != nil {
-		return nil, err
-	}
-	var listed []listedProjection
-	for _, s := range all {
-		s.Foreign = !slices.Contains(following(), s.Name)
-		l := listedProjection{
-			Name: s.Name, Version: s.Version, Generation: s.Number, Status: string(s.State), Serving: s.Serving,
-			Position: s.Position.String(), Lag: behind(s.Position, head),
-			Applied: s.Applied, Unknown: s.Unknown, Skipped: s.Skipped, UpdatedAt: s.UpdatedAt.UTC(), Owner: s.Owner,
-		}
-		if l.Lag > 0 {
-			late, err := core.Log.Late(ctx, s.Position, !s.Started, core.Clock.Now())
-			if err != nil {
-				return nil, err
-			}
-			l.LagSeconds = late.Seconds()
-		}
-		l.Obstacle, l.Notes = logging.OneLine(s.Obstacle), s.Notes()
-		for _, a := range s.SetAside {
-			l.SetAside = append(l.SetAside, listedAside{
-				Stream: a.Stream, Type: a.Type, At: a.At, Due: a.Due,
-				listedFailure: listedFailure{Position: a.Position.String(), Category: string(a.Category), Detail: logging.OneLine(a.Detail),
-					Attempts: a.Attempts},
-			})
-		}
-		if f := s.Failure; f != nil {
-			l.Failure = &listedFailure{
-				Position: f.Position.String(), Category: string(f.Category), Detail: logging.OneLine(f.Detail), Attempts: f.Attempts,
-			}
-		}
-		listed = append(listed, l)
-	}
-	return listed, nil
-}
-
-func behind(at, head domain.Position) uint64 {
-	if at.Compare(head) >= 0 {
-		return 0
-	}
-	return head.Commit - at.Commit
-}
-
-func lagText(seconds float64) string {
-	if seconds == 0 {
-		return "-"
-	}
-	return time.Duration(seconds * float64(time.Second)).Round(100 * time.Millisecond).String()
+	return a.print(map[string]any{"head": head.String(), "projections": listed}, "%s", models.Text(listed))
 }
 
 // following names every consumer of the log in this binary.
@@ -170,8 +54,9 @@ func (n stoppable) Validate() error {
 	return oneOf(n.Name, "nothing that follows the log", following())
 }
 
+// oneOf refuses a name that is neither known nor a declared projection's.
 func oneOf(name, otherwise string, known []string) error {
-	if !slices.Contains(known, name) {
+	if !slices.Contains(known, name) && !generation.IsDeclared(name) {
 		return fmt.Errorf("%q is %s: there are %s", name, otherwise, strings.Join(known, ", "))
 	}
 	return nil
@@ -211,7 +96,13 @@ func (c *projectionsRebuildCmd) Run(ctx context.Context, a *app, core *service.C
 		names, subject = rebuildable(), "every read model"
 	}
 	feed := eventstore.NewFeed(core.Log, logging.Quiet(a.log))
-	supervisor := consumer.New(core.DB, feed, logging.Quiet(a.log), append(projections.All(), auditlog.Projector{})...)
+	consumers, err := append(projections.All(), auditlog.Projector{}), error(nil)
+	if generation.IsDeclared(c.Name) {
+		if consumers, err = declared.Projections(ctx, core.DB, feed); err != nil {
+			return err
+		}
+	}
+	supervisor := consumer.New(core.DB, feed, logging.Quiet(a.log), consumers...)
 	if c.DryRun {
 		return a.compare(ctx, core, supervisor, names)
 	}
@@ -348,7 +239,7 @@ func (c *projectionsSkipCmd) Validate() error {
 
 type projectionsDropCmd struct {
 	auditTrail `embed:""`
-	Name       string `arg:"" help:"The name of a read model that no binary runs any more, as projections list shows it."`
+	Name       string `arg:"" help:"The name of a declared projection, or of a read model that no binary runs any more."`
 }
 
 // Validate is called by kong.
@@ -360,7 +251,12 @@ func (c *projectionsDropCmd) Validate() error {
 }
 
 func (c *projectionsDropCmd) Run(ctx context.Context, a *app, core *service.Core) error {
-	err := c.recordOnProjection(ctx, core, oversight.Drop, c.Name, func() error { return generation.Drop(ctx, core.DB, c.Name) })
+	err := c.recordOnProjection(ctx, core, oversight.Drop, c.Name, func() error {
+		if known, err := c.dropDeclared(ctx, core); known || err != nil {
+			return err
+		}
+		return generation.Drop(ctx, core.DB, c.Name)
+	})
 	if err != nil {
 		return err
 	}

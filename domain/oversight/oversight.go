@@ -33,6 +33,7 @@ const (
 	Retry         Act = "retry_projection"
 	Skip          Act = "skip_event"
 	Drop          Act = "drop_projection"
+	Declare       Act = "declare_projection"
 	Check         Act = "check_invariants"
 	CancelCheck   Act = "cancel_check"
 	OpenAccount   Act = "open_account"
@@ -54,7 +55,7 @@ const (
 func Acts() []Act {
 	return []Act{
 		Look, GrantCredits, Suspend, Reinstate, ChoosePool, Invite, NewLink, GrantRole, RevokeRole, Disable,
-		CreatePool, AddChecker, RemoveChecker, Rebuild, Retry, Skip, Drop, Check, CancelCheck,
+		CreatePool, AddChecker, RemoveChecker, Rebuild, Retry, Skip, Drop, Declare, Check, CancelCheck,
 		OpenAccount, EraseAccount, IssueKey, RevokeKey, CreateChecker, CancelJob, FailJob, EraseJob, EraseChecker, ErasePerson,
 		SetRetention, PlaceHold, ReleaseHold,
 	}
@@ -67,7 +68,7 @@ func (a Act) Words() string {
 		ChoosePool: "chose the checkers of", Invite: "invited", NewLink: "created a sign-in link for", GrantRole: "added a role to",
 		RevokeRole: "revoked a role of", Disable: "disabled", CreatePool: "created", AddChecker: "added a checker to",
 		RemoveChecker: "removed a checker from", Rebuild: "requested a rebuild of", Retry: "retried",
-		Skip: "skipped an event in", Drop: "dropped", Check: "started a check of", CancelCheck: "cancelled a check of",
+		Skip: "skipped an event in", Drop: "dropped", Declare: "declared", Check: "started a check of", CancelCheck: "cancelled a check of",
 		OpenAccount: "opened", EraseAccount: "erased", IssueKey: "created a key of", RevokeKey: "revoked a key of",
 		CreateChecker: "registered", CancelJob: "cancelled", FailJob: "ended as untestable",
 		SetRetention: "set how long evidence is kept of", PlaceHold: "placed a hold on", ReleaseHold: "released the hold on",

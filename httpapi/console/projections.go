@@ -71,7 +71,7 @@ func (d console) projectionsPage(r *ui.Request) (ui.Answer, error) {
 	for _, s := range all {
 		line := projectionLine{
 			Status: s, Behind: s.Position.Compare(head) < 0, Problem: s.Problem(), Notes: s.Notes(),
-			MayRebuild: slices.Contains(rebuildable(), s.Name)}
+			MayRebuild: slices.Contains(rebuildable(), s.Name) || generation.IsDeclared(s.Name)}
 		line.OwnerName, _, _ = strings.Cut(s.Owner, "/") // the rest is an id for leases
 		if size := sizes[s.Schema]; size > 0 {
 			line.Size = humanize.Bytes(uint64(size))
@@ -142,7 +142,7 @@ func (d console) onProjection(
 	r *ui.Request, act oversight.Act, known []string, detail string, do func(ctx context.Context, name string) error,
 ) (ui.Answer, error) {
 	name := r.PathValue("name")
-	if !slices.Contains(known, name) {
+	if !slices.Contains(known, name) && !generation.IsDeclared(name) {
 		return ui.Answer{}, domain.NotFound("projection")
 	}
 	err := d.act(r, command.OperatorAct{Act: act, Subject: name, Detail: detail},

@@ -14,7 +14,7 @@ import (
 	"humanqa/internal/pgpool"
 )
 
-// MakeAnalyst makes a role that reads schema analytics, or gives it a new password.
+// MakeAnalyst makes a role that reads schemas analytics and declared, or gives it a new password.
 func MakeAnalyst(ctx context.Context, db *sqlx.DB, role, password string) error {
 	return pgpool.InTx(ctx, db, func(tx *sqlx.Tx) error {
 		exists, err := roleExists(ctx, tx, role)
@@ -53,10 +53,10 @@ func boundAnalyst(ctx context.Context, tx *sqlx.Tx, role string) error {
 		"ALTER ROLE " + name + " SET default_transaction_read_only = on",
 		"ALTER ROLE " + name + " SET statement_timeout = '5min'",
 		"ALTER ROLE " + name + " SET idle_in_transaction_session_timeout = '1min'", // it keeps rows that are gone
-		"ALTER ROLE " + name + " SET search_path = analytics",
-		"GRANT USAGE ON SCHEMA analytics TO " + name,
-		"GRANT SELECT ON ALL TABLES IN SCHEMA analytics TO " + name,
-		"ALTER DEFAULT PRIVILEGES IN SCHEMA analytics GRANT SELECT ON TABLES TO " + name,
+		"ALTER ROLE " + name + " SET search_path = analytics, declared",
+		"GRANT USAGE ON SCHEMA analytics, declared TO " + name,
+		"GRANT SELECT ON ALL TABLES IN SCHEMA analytics, declared TO " + name,
+		"ALTER DEFAULT PRIVILEGES IN SCHEMA analytics, declared GRANT SELECT ON TABLES TO " + name,
 	}
 	grouped, err := roleExists(ctx, tx, pgdev.Analysts)
 	if err != nil {

@@ -25,7 +25,8 @@ func TestAServiceWhoseRoleIsNoSuperuserEndsTheSessionsOfItsAnalysts(t *testing.T
 			must.NoError(t, err)
 		}
 	}
-	run("CREATE ROLE "+own+" LOGIN CREATEROLE PASSWORD 'secret'", "CREATE SCHEMA analytics AUTHORIZATION "+own)
+	run("CREATE ROLE "+own+" LOGIN CREATEROLE PASSWORD 'secret'", "CREATE SCHEMA analytics AUTHORIZATION "+own,
+		"ALTER SCHEMA declared OWNER TO "+own)
 	t.Cleanup(func() {
 		run("DROP OWNED BY "+analyst+" CASCADE", "DROP OWNED BY "+own+" CASCADE",
 			"DROP ROLE "+analyst, "DROP ROLE "+pgdev.Analysts, "DROP ROLE "+own)

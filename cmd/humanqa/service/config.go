@@ -70,6 +70,7 @@ type environment struct {
 	HostedDomainNames        string    `env:"HUMANQA_HOSTED_DOMAINS" unset:"those that are known" about:"domains of hosted-app platforms, by commas"`
 	RoleNames                string    `env:"HUMANQA_ROLES" envDefault:"api,projector,webhooks,policy" about:"the parts that this process runs"`
 	CheckHours               int       `env:"HUMANQA_CHECK_HOURS" envDefault:"24" about:"hours between two checks of every invariant, as humanqa fsck does them, one at a time over all processes; 0 for none"`
+	ProjectionsDir           string    `env:"HUMANQA_PROJECTIONS" unset:"none" about:"a directory whose *.yaml files are added at each start, as humanqa projections add does; for the role projector"`
 	LogFormat                string    `env:"HUMANQA_LOG_FORMAT" unset:"text on a terminal, else json" about:"text or json"`
 	LogClientAddress         string    `env:"HUMANQA_LOG_CLIENT_ADDRESS" envDefault:"off" about:"on names the client's address in the log's line of each request, of IPv6 the network: off keeps no address"`
 	LogLevelName             string    `env:"HUMANQA_LOG_LEVEL" envDefault:"info" about:"debug, info, warn or error"`
