@@ -131,6 +131,7 @@ func (s *service) belongings(key, host string) belongings {
 		s.complete(of.job)
 	}
 	s.call(key, "PATCH", "/v1/projects/"+of.project, `{"webhookUrl":"https://hooks.example.com/in"}`).want(http.StatusOK)
+	s.serves(servedFile)
 	of.reader = "warehouse"
 	s.call(key, "GET", "/v1/events?reader="+of.reader, "").want(http.StatusOK)
 	of.delivery, _ = s.call(key, "POST", "/v1/projects/"+of.project+"/webhook/test", "").want(http.StatusAccepted)["id"].(string)
@@ -140,7 +141,7 @@ func (s *service) belongings(key, host string) belongings {
 // at fills a pattern with the thing of the kind that it names.
 func (b belongings) at(t *testing.T, pattern string) string {
 	t.Helper()
-	pattern = strings.Replace(pattern, "/v1/exports/{table}", "/v1/exports/jobs", 1)
+	pattern = strings.NewReplacer("/v1/exports/{table}", "/v1/exports/jobs", "/v1/analytics/{name}", "/v1/analytics/served").Replace(pattern)
 	for _, of := range []struct{ prefix, id string }{
 		{"/v1/jobs/bulk/", b.batch}, {"/v1/jobs/", b.job}, {"/v1/hosted/status/", b.job}, {"/v1/hosted/sessions/", b.session},
 		{"/v1/loop-sessions/", b.loop}, {"/v1/events/readers/", b.reader}, {"/v1/projects/", b.project}, {"/v1/sandbox/jobs/", b.job}, {"/v1/sandbox/sessions/", b.session},

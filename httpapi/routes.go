@@ -16,7 +16,8 @@ import (
 // routesOf is every route of the service. The first pattern that matches wins, so literal
 // segments stand before variables.
 func routesOf(a *API) []wire.Route {
-	return slices.Concat(a.clients.Routes(), a.checkers.Routes(), a.publicRoutes())
+	declared := wire.Route{Method: "GET", Pattern: "/v1/analytics/{name}", Audience: wire.Clients, AllProjects: true, Handle: a.getDeclared}
+	return slices.Concat(a.clients.Routes(), []wire.Route{declared}, a.checkers.Routes(), a.publicRoutes())
 }
 
 // publicRoutes are the routes that need no key.

@@ -1573,6 +1573,21 @@ type Credits = int64
 // Example: 0
 type CreditsExpired = int64
 
+// DeclaredRows defines model for DeclaredRows.
+type DeclaredRows struct {
+	// Limit The most rows of the page.
+	Limit int `json:"limit"`
+
+	// NextOffset The offset of the next page; null at the end.
+	NextOffset *int `json:"nextOffset"`
+
+	// Offset The rows before the page.
+	Offset int `json:"offset"`
+
+	// Rows An object each, with the columns that the projection names.
+	Rows []map[string]interface{} `json:"rows"`
+}
+
 // Delivery defines model for Delivery.
 type Delivery struct {
 	// Attempts Requests so far.
