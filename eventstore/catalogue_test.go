@@ -34,10 +34,13 @@ func TestTheCatalogueTellsEveryEventAsItIs(t *testing.T) {
 	if !found {
 		t.Fatal("docs/event-zero.md has no place for the events")
 	}
-	script, err := os.ReadFile("../tools/clients/verdicts.mjs")
-	must.NoError(t, err)
-	if !strings.Contains(head, "```js\n"+string(script)+"```\n") {
-		t.Error("docs/event-zero.md does not show tools/clients/verdicts.mjs as it is")
+	for name, fence := range map[string]string{"verdicts.mjs": "js", "verdicts.go": "go", "verdicts.py": "python"} {
+		script, err := os.ReadFile("../tools/clients/" + name)
+		must.NoError(t, err)
+		shown := strings.TrimPrefix(string(script), "//go:build ignore\n\n")
+		if !strings.Contains(head, "```"+fence+"\n"+shown+"```\n") {
+			t.Errorf("docs/event-zero.md does not show tools/clients/%s as it is", name)
+		}
 	}
 	c := catalogue{t: t, packages: map[string]map[string]*ast.TypeSpec{}, about: map[*ast.TypeSpec]string{}}
 	want := head + "## The events\n" + c.events()

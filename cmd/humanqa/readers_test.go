@@ -53,21 +53,25 @@ func TestOthersReadWhatWeWrote(t *testing.T) {
 		p.call(http.StatusOK, "POST", base+"/complete", checker, map[string]any{"summary": "done"}, "X-Claim-Token", token)
 	}
 
-	t.Run("the log by Node", func(t *testing.T) {
+	t.Run("the log by Node and Go", func(t *testing.T) {
 		var reader struct{ URL string }
 		p.cli(&reader, "eventstore", "reader")
-		var told struct {
-			Days map[string]map[string]int
-		}
-		inNode(t, &told, "verdicts.mjs", reader.URL)
-		sum := map[string]int{}
-		for _, counts := range told.Days {
-			for verdict, n := range counts {
-				sum[verdict] += n
+		type days struct{ Days map[string]map[string]int }
+		var byNode, byGo days
+		inNode(t, &byNode, "verdicts.mjs", reader.URL)
+		printed, err := exec.CommandContext(t.Context(), "go", "run", "../../tools/clients/verdicts.go", reader.URL).Output()
+		must.NoError(t, err)
+		must.NoError(t, json.Unmarshal(printed, &byGo))
+		for _, told := range []days{byNode, byGo} {
+			sum := map[string]int{}
+			for _, counts := range told.Days {
+				for verdict, n := range counts {
+					sum[verdict] += n
+				}
 			}
-		}
-		if fmt.Sprint(sum) != fmt.Sprint(map[string]int{"pass": 2 * tests, "fail": tests}) {
-			t.Errorf("got %v", told)
+			if fmt.Sprint(sum) != fmt.Sprint(map[string]int{"pass": 2 * tests, "fail": tests}) {
+				t.Errorf("got %v", told)
+			}
 		}
 		silent, _ := test.NewNullLogger()
 		log, err := eventstore.Open(reader.URL, silent)
