@@ -41,7 +41,7 @@ func BenchmarkRebuild(b *testing.B) {
 		} {
 			events = append(events, domain.NewEvent{ID: uuid.New(), Event: e, Meta: domain.Metadata{Actor: "key:k", Time: end.At}})
 		}
-		_, err := log.Append(b.Context(), domain.JobStream(fmt.Sprint("j", i)), domain.NoStream, events...)
+		_, err := log.Append(b.Context(), domain.JobStream(fmt.Sprint("j", i)), domain.NoStream, events)
 		must.NoError(b, err)
 	}
 	quiet := logrus.New()
