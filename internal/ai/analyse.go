@@ -8,6 +8,7 @@ import (
 
 	"humanqa/domain/command"
 	"humanqa/domain/job"
+	"humanqa/internal/fence"
 )
 
 // Analyse implements command.AI.
@@ -26,7 +27,7 @@ func analysisByRules(b command.AnalysisBrief) job.AIReport {
 		Recommendations: recommendations(b),
 		GeneratedBy:     byRules,
 	}
-	r.ExecutiveSummary = clean(strings.Join([]string{headline(b), worst(items, r.Bugs)}, " "), maxSummary)
+	r.ExecutiveSummary = fence.Clean(strings.Join([]string{headline(b), worst(items, r.Bugs)}, " "), maxSummary)
 	return r
 }
 
@@ -37,7 +38,7 @@ func headline(b command.AnalysisBrief) string {
 		job.OverallPass: "passed", job.OverallFail: "failed", job.OverallInconclusive: "was inconclusive",
 	}[job.OverallStatus(b.Report.Items)]
 	return fmt.Sprintf("The %s of %s %s: of %s, %d passed, %d failed and %d %s skipped. The health score is %d of 100.",
-		b.Type.Analysis(), clean(b.URL, maxShownURL), said, counted(pass+fail+skip, "check"), pass, fail, skip, wasOrWere(skip),
+		b.Type.Analysis(), fence.Clean(b.URL, maxShownURL), said, counted(pass+fail+skip, "check"), pass, fail, skip, wasOrWere(skip),
 		job.HealthScore(b.Report.Items))
 }
 
@@ -77,7 +78,7 @@ func bugs(b command.AnalysisBrief) []job.Bug {
 }
 
 func bug(b command.AnalysisBrief, i job.ReportItem) job.Bug {
-	note, expected := clean(i.Note, maxItemText), clean(i.ExpectedOutcome, maxItemText)
+	note, expected := fence.Clean(i.Note, maxItemText), fence.Clean(i.ExpectedOutcome, maxItemText)
 	description := "The check failed; the checker left no note."
 	if b.Type.Automatic() {
 		description = "The check failed."
@@ -88,13 +89,13 @@ func bug(b command.AnalysisBrief, i job.ReportItem) job.Bug {
 	if expected != "" {
 		description += " Expected: " + sentence(expected)
 	}
-	title := strings.TrimSuffix(clean(i.Description, maxTitle), ".")
+	title := strings.TrimSuffix(fence.Clean(i.Description, maxTitle), ".")
 	if title == "" {
 		title = "A check without a description failed"
 	}
 	return job.Bug{
 		ItemID: i.ID, Title: title, Severity: i.Severity,
-		Description:       clean(description, maxBugText),
+		Description:       fence.Clean(description, maxBugText),
 		ReproductionSteps: steps(b, i, note, expected),
 		SuggestedFix:      fixFor(i),
 	}
@@ -111,19 +112,19 @@ func sawBy(kind job.Type, words string) string {
 
 // steps lead from an empty browser to the failure.
 func steps(b command.AnalysisBrief, i job.ReportItem, note, expected string) []string {
-	open := "Open " + clean(b.URL, maxShownURL)
+	open := "Open " + fence.Clean(b.URL, maxShownURL)
 	if on := target(b.Target); on != "" {
 		open += " on " + on
 	}
 	all := []string{open + "."}
-	if action := clean(i.Description, maxItemText); action != "" {
-		all = append(all, clean("Check this: "+sentence(action), maxStep))
+	if action := fence.Clean(i.Description, maxItemText); action != "" {
+		all = append(all, fence.Clean("Check this: "+sentence(action), maxStep))
 	}
 	switch {
 	case note != "":
-		all = append(all, clean(sawBy(b.Type, "See what the %s: ")+sentence(note), maxStep))
+		all = append(all, fence.Clean(sawBy(b.Type, "See what the %s: ")+sentence(note), maxStep))
 	case expected != "":
-		all = append(all, clean("See that this does not hold: "+sentence(expected), maxStep))
+		all = append(all, fence.Clean("See that this does not hold: "+sentence(expected), maxStep))
 	}
 	return all
 }
@@ -133,7 +134,7 @@ func target(t job.Target) string {
 	for _, part := range []struct{ name, value string }{
 		{"", t.Device}, {"", t.OS}, {"", t.Browser}, {"screen ", t.ScreenSize}, {"network ", t.Network},
 	} {
-		if value := clean(part.value, maxQuote); value != "" {
+		if value := fence.Clean(part.value, maxQuote); value != "" {
 			parts = append(parts, part.name+value)
 		}
 	}
@@ -153,7 +154,7 @@ func strengths(items []job.ReportItem) []string {
 		if len(passed) == 0 || len(withStatus(byTopic[t.label], job.ItemFail)) > 0 || len(points) == maxPoints {
 			continue
 		}
-		points = append(points, clean(fmt.Sprintf("%s: %s passed, such as %s.",
+		points = append(points, fence.Clean(fmt.Sprintf("%s: %s passed, such as %s.",
 			t.label, counted(len(passed), "check"), quote(passed[0].Description)), maxPoint))
 	}
 	return points
@@ -171,7 +172,7 @@ func recommendations(b command.AnalysisBrief) []string {
 	items := b.Report.Items
 	points := []string{}
 	add := func(format string, args ...any) {
-		points = append(points, clean(fmt.Sprintf(format, args...), maxPoint))
+		points = append(points, fence.Clean(fmt.Sprintf(format, args...), maxPoint))
 	}
 	failed := withStatus(items, job.ItemFail)
 	if n := len(slices.DeleteFunc(slices.Clone(failed), func(i job.ReportItem) bool { return i.Severity != job.Critical })); n > 0 {

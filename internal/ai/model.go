@@ -10,6 +10,7 @@ import (
 
 	"humanqa/domain/command"
 	"humanqa/domain/job"
+	"humanqa/internal/fence"
 )
 
 // Model asks a language model, and has the rules finish what it cannot do. It
@@ -101,7 +102,7 @@ func malformed(format string, args ...any) error {
 // fits cleans a text of the model. It says whether the text is not empty and has at most
 // limit characters.
 func fits(text *string, limit int) bool {
-	whole := clean(*text, limit+1)
+	whole := fence.Clean(*text, limit+1)
 	*text = whole
 	return whole != "" && len([]rune(whole)) <= limit
 }

@@ -10,6 +10,8 @@ import (
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 	"golang.org/x/net/html/charset"
+
+	"humanqa/internal/fence"
 )
 
 // page holds the facts that a review looks for in a document. It is read token by token
@@ -58,7 +60,7 @@ func readPage(body []byte, contentType string) page {
 			return p
 		case html.TextToken:
 			if inTitle && p.title == "" {
-				p.title = clean(string(tokens.Text()), maxNote)
+				p.title = fence.Clean(string(tokens.Text()), maxNote)
 			}
 		case html.EndTagToken:
 			name, _ := tokens.TagName()

@@ -7,6 +7,7 @@ import (
 
 	"humanqa/domain/command"
 	"humanqa/domain/job"
+	"humanqa/internal/fence"
 )
 
 // The limits of the parts of a brief that a model is shown: enough to write from, too
@@ -58,7 +59,7 @@ var queries = regexp.MustCompile(`(?i)(https?://[^\s?#"“”<>]*)[?#][^\s"“�
 // told is a text as a model may read it: cleaned, and without the query of
 // any URL in it, which may hold a token.
 func told(text string, limit int) string {
-	return queries.ReplaceAllString(clean(text, limit), "$1")
+	return queries.ReplaceAllString(fence.Clean(text, limit), "$1")
 }
 
 // about is the part about the app under test, which both documents have.
@@ -72,7 +73,7 @@ type about struct {
 
 func newAbout(t job.Type, url, title, description, feature string) about {
 	return about{
-		TestType: t.Analysis(), URL: clean(withoutSecrets(url), maxShownURL), Title: told(title, maxTitle),
+		TestType: t.Analysis(), URL: fence.Clean(withoutSecrets(url), maxShownURL), Title: told(title, maxTitle),
 		Description: told(description, promptText), Feature: told(feature, promptText),
 	}
 }

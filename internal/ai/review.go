@@ -11,6 +11,7 @@ import (
 
 	"humanqa/domain/command"
 	"humanqa/domain/job"
+	"humanqa/internal/fence"
 )
 
 // The limits that a page should keep to.
@@ -201,11 +202,11 @@ func (r *Rules) Review(ctx context.Context, url string) (command.Review, error) 
 				ID: fmt.Sprintf("item-%d", i+1), Key: c.key,
 				Description: c.description, ExpectedOutcome: c.expected, Severity: c.severity,
 			},
-			Status: v.status, Reason: v.reason, Note: clean(v.note, maxNote),
+			Status: v.status, Reason: v.reason, Note: fence.Clean(v.note, maxNote),
 		}
 	}
 	b := command.AnalysisBrief{Type: job.AIReview, URL: url, Report: job.Completed{Items: review.Items}}
-	review.Summary = clean(headline(b)+" "+worst(review.Items, bugs(b)), maxSummary)
+	review.Summary = fence.Clean(headline(b)+" "+worst(review.Items, bugs(b)), maxSummary)
 	return review, nil
 }
 
@@ -249,7 +250,7 @@ func (r reviewed) runCheck(c check) finding {
 	case c.needs == needsPage && !r.succeeded():
 		return skips(blocked, "The answer is not the page but status %d.", r.status)
 	case c.needs == needsPage && !r.isHTML():
-		return skips(notApplicable, "The answer is not an HTML page but %q.", clean(r.contentType, maxQuote))
+		return skips(notApplicable, "The answer is not an HTML page but %q.", fence.Clean(r.contentType, maxQuote))
 	}
 	return c.of(r)
 }
@@ -409,9 +410,9 @@ func examples(of []string) string {
 	}
 	var all []string
 	for _, one := range of[:min(shownOf, len(of))] {
-		all = append(all, clean(one, maxQuote))
+		all = append(all, fence.Clean(one, maxQuote))
 	}
 	return ": " + strings.Join(all, ", ") + "."
 }
 
-func shown(url string) string { return clean(url, maxShownURL) }
+func shown(url string) string { return fence.Clean(url, maxShownURL) }

@@ -5,6 +5,7 @@ import (
 
 	"humanqa/domain/command"
 	"humanqa/domain/job"
+	"humanqa/internal/fence"
 )
 
 // byRules names the rules as the writer in reports and checklists.
@@ -38,7 +39,7 @@ func checklistByRules(b command.ChecklistBrief) []command.NewItem {
 	if b.Type.Automatic() {
 		return reviewList(list)
 	}
-	if feature := clean(b.Feature, maxItemText/2); feature != "" {
+	if feature := fence.Clean(b.Feature, maxItemText/2); feature != "" {
 		list.addItems(maxItems, item{
 			"Use this feature from start to end, as a customer would: " + feature,
 			"It does what its name promises, and every step says what happened.",

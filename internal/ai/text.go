@@ -30,31 +30,6 @@ const (
 // ellipsis marks a cut.
 const ellipsis = "…"
 
-// clean makes one line of a text that others wrote: valid UTF-8, single
-// blanks, nothing invisible that could reorder or hide what a reader sees, and
-// at most limit characters. It stops reading where the line is full.
-func clean(text string, limit int) string {
-	var line []rune
-	blank := false
-	for _, r := range text { // an invalid byte becomes U+FFFD
-		switch {
-		case unicode.IsSpace(r) || unicode.IsControl(r):
-			blank = len(line) > 0
-			continue
-		case fence.Hidden(r) || unicode.Is(unicode.Co, r):
-			continue
-		}
-		if blank {
-			line = append(line, ' ')
-			blank = false
-		}
-		if line = append(line, r); len(line) > limit {
-			return strings.TrimRight(string(line[:max(0, limit-1)]), " ") + ellipsis
-		}
-	}
-	return string(line)
-}
-
 // sentence ends a line with a full stop, unless something else ends it.
 func sentence(line string) string {
 	if line == "" || strings.ContainsAny(line[len(line)-1:], ".!?") || strings.HasSuffix(line, ellipsis) {
@@ -65,7 +40,7 @@ func sentence(line string) string {
 
 // quote shows the words of others as such.
 func quote(text string) string {
-	return "“" + strings.TrimSuffix(clean(text, maxQuote), ".") + "”"
+	return "“" + strings.TrimSuffix(fence.Clean(text, maxQuote), ".") + "”"
 }
 
 // wordsOf gives the lower-case words of the texts, in order.

@@ -103,3 +103,28 @@ func escaped(encoded []byte, escape func(out []byte, c rune) []byte) []byte {
 	}
 	return out
 }
+
+// Clean makes one line of a text that others wrote: valid UTF-8, single
+// blanks, nothing invisible that could reorder or hide what a reader sees, and
+// at most limit characters. It stops reading where the line is full.
+func Clean(text string, limit int) string {
+	var line []rune
+	blank := false
+	for _, r := range text { // an invalid byte becomes U+FFFD
+		switch {
+		case unicode.IsSpace(r) || unicode.IsControl(r):
+			blank = len(line) > 0
+			continue
+		case Hidden(r) || unicode.Is(unicode.Co, r):
+			continue
+		}
+		if blank {
+			line = append(line, ' ')
+			blank = false
+		}
+		if line = append(line, r); len(line) > limit {
+			return strings.TrimRight(string(line[:max(0, limit-1)]), " ") + "…"
+		}
+	}
+	return string(line)
+}

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"humanqa/internal/fence"
 )
@@ -85,22 +83,4 @@ func subject(told []Notice, more int) string {
 
 // oneLine makes a short line of a text that a client or a server wrote: it ends no header
 // and hides nothing.
-func oneLine(text string) string { return clip(text, maxTitle) }
-
-// clip is oneLine of at most so many characters.
-func clip(text string, most int) string {
-	text = strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsControl(r), unicode.IsSpace(r):
-			return ' '
-		case r == utf8.RuneError, fence.Hidden(r):
-			return -1
-		}
-		return r
-	}, text)
-	text = strings.Join(strings.Fields(text), " ")
-	if utf8.RuneCountInString(text) > most {
-		text = string([]rune(text)[:most-1]) + "…"
-	}
-	return text
-}
+func oneLine(text string) string { return fence.Clean(text, maxTitle) }

@@ -15,6 +15,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/person"
 	"humanqa/internal/backoff"
+	"humanqa/internal/fence"
 	"humanqa/internal/pgpool"
 	"humanqa/internal/workloop"
 )
@@ -324,7 +325,7 @@ type settledRow struct {
 func (w work) Settle(ctx context.Context, done []outcome) (more bool, err error) {
 	rows := make([]settledRow, len(done))
 	for i, o := range done {
-		rows[i] = settledRow{ID: o.ID, Attempt: o.Attempt, State: o.state, Wait: o.wait.Milliseconds(), Said: clip(o.said, maxSaid)}
+		rows[i] = settledRow{ID: o.ID, Attempt: o.Attempt, State: o.state, Wait: o.wait.Milliseconds(), Said: fence.Clean(o.said, maxSaid)}
 	}
 	if _, err := w.cfg.DB.ExecContext(ctx, settleSQL, pgpool.Rows(rows)); err != nil {
 		return false, fmt.Errorf("settle letters: %w", err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -58,15 +57,6 @@ func (s *server) do(ctx context.Context, call humanqa.Call, out any) (humanqa.An
 		err = fmt.Errorf("%w. Try again; nothing is paid twice under one idempotencyKey", err)
 	}
 	return answer, err
-}
-
-// clip shortens a text to a number of characters.
-func clip(text string, most int) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most-1]) + "…"
-	}
-	return text
 }
 
 // byChecker fences what a checker, or a page through a checker, wrote.

@@ -13,6 +13,7 @@ import (
 
 	"humanqa/integrations/clients/go/humanqa"
 	"humanqa/internal/backoff"
+	"humanqa/internal/fence"
 )
 
 // The names of the tools: each is a wish of an agent.
@@ -87,7 +88,7 @@ const maxTitle = 100
 // submission is the target as the body of POST /v1/jobs and POST /v1/estimate.
 func (t target) submission() map[string]any {
 	body := map[string]any{
-		"url": t.URL, "title": clip(t.Feature, maxTitle), "description": t.Feature,
+		"url": t.URL, "title": fence.Clean(t.Feature, maxTitle), "description": t.Feature,
 		"jobType":  cmp.Or(t.JobType, "General QA"), // never left to the service: the price that was told is the price
 		"priority": "normal",
 	}
