@@ -36,16 +36,16 @@ var ErrCannotCopy = errors.New("cannot be copied")
 
 // Copied is the result of a copy.
 type Copied struct {
-	Events int64  // that both logs hold
-	Added  int64  // of them by this run
-	Hash   string // SHA-256 of the events that both hold, hex
+	Events int64  `json:"events"` // that both logs hold
+	Added  int64  `json:"added"`  // of them by this run
+	Hash   string `json:"sha256"` // of the events that both hold, hex
 	// SamePlaces says that every event has the same position in both.
-	SamePlaces bool
+	SamePlaces bool `json:"samePlaces"`
 	// Grown says that the source has become longer in the meantime.
-	Grown bool
+	Grown bool `json:"grown"`
 	// Unreadable names the events of which the source shows only the place. The copy has
 	// them as the source shows them.
-	Unreadable []string
+	Unreadable []string `json:"unreadable,omitempty"`
 }
 
 // Copy copies the events of from to to, up to the end of from at the beginning. It

@@ -26,14 +26,8 @@ type eventstoreCopyCmd struct {
 
 // copied is the answer of copy.
 type copied struct {
-	Events     int64  `json:"events"`
-	Added      int64  `json:"added"`
-	SHA256     string `json:"sha256"`
-	SamePlaces bool   `json:"samePlaces"` // every event has the same position in both
-	Grown      bool   `json:"grown"`      // the log that was copied has become longer since
-	Rebound    bool   `json:"rebound"`
-	// Unreadable are the events that both logs show without their data.
-	Unreadable []string `json:"unreadable,omitempty"`
+	eventstore.Copied
+	Rebound bool `json:"rebound"`
 }
 
 func (c *eventstoreCopyCmd) Run(ctx context.Context, a *app) (err error) {
@@ -95,14 +89,11 @@ func (c *eventstoreCopyCmd) copy(ctx context.Context, a *app, from, to *eventsto
 	if err != nil {
 		return copied{}, fmt.Errorf("after %d events, %d of them by this run: %w", done.Events, done.Added, err)
 	}
-	return copied{
-		Events: done.Events, Added: done.Added, SHA256: done.Hash, SamePlaces: done.SamePlaces, Grown: done.Grown,
-		Unreadable: done.Unreadable,
-	}, nil
+	return copied{Copied: done}, nil
 }
 
 func (c copied) String() string {
-	line := fmt.Sprintf("%d events, %d of them copied now, SHA-256 %s in both", c.Events, c.Added, c.SHA256)
+	line := fmt.Sprintf("%d events, %d of them copied now, SHA-256 %s in both", c.Events, c.Added, c.Hash)
 	for _, event := range c.Unreadable {
 		line += "\nan event that cannot be read was copied without its data: " + event
 	}

@@ -15,13 +15,8 @@ import (
 
 	"humanqa/eventstore"
 	"humanqa/internal/pgpool"
+	"humanqa/internal/vault"
 )
-
-// Sealer keeps the signing key from readers of the database: *vault.Vault.
-type Sealer interface {
-	Seal(ctx context.Context, accountID, stream string, plaintext []byte) (string, error)
-	Unseal(ctx context.Context, accountID, stream, sealed string) ([]byte, error)
-}
 
 // sealedFor is the owner of the signing key in the vault; no account has this id.
 const sealedFor = "audit"
@@ -33,12 +28,12 @@ var ErrForked = errors.New("the log is not the one that was signed")
 type Signer struct {
 	db   *sqlx.DB
 	log  *eventstore.Client
-	seal Sealer
+	seal *vault.Vault // keeps the signing key from readers of the database
 	now  func() time.Time
 }
 
 // NewSigner prepares a signer; the first Sign of a log makes its key.
-func NewSigner(db *sqlx.DB, log *eventstore.Client, seal Sealer, now func() time.Time) *Signer {
+func NewSigner(db *sqlx.DB, log *eventstore.Client, seal *vault.Vault, now func() time.Time) *Signer {
 	return &Signer{db: db, log: log, seal: seal, now: now}
 }
 
