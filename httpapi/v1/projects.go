@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"slices"
 
 	"humanqa/domain"
 	"humanqa/domain/command"
-	"humanqa/domain/project"
 	"humanqa/domain/subscription"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/wire"
@@ -101,24 +99,6 @@ func bodyOf(p projects.Project, health map[string]webhooks.Health) projectBody {
 
 func countedOf(p projects.Project, health map[string]webhooks.Health) countedProject {
 	return countedProject{projectBody: bodyOf(p, health), JobCount: p.JobCount, CompletedCount: p.CompletedCount, PassRate: p.PassRate}
-}
-
-// projectAfter is the state a command left behind, which the read model may
-// not have reached yet.
-func projectAfter(id string, s project.State) projects.Project {
-	p := projects.Project{
-		ID: id, AccountID: s.AccountID, Name: s.Name, Description: s.Description,
-		DefaultURL: s.DefaultURL, DefaultJobType: s.DefaultJobType, DefaultSLAMinutes: s.DefaultSLAMinutes,
-		WebhookURL: s.WebhookURL, Events: s.Events, WebhookDisabled: s.Disabled, DisabledReason: s.DisabledReason,
-		LoopAlertsSnoozedUntil: s.LoopAlertsSnoozedUntil, QuestionMinutes: s.QuestionMinutes,
-		Keep: s.Keep, Held: s.Hold != nil,
-		SecretRotatedAt: s.SecretRotatedAt, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
-		HeaderNames: project.HeaderNames(s.SentHeaders()), HookScheme: s.HookSignature.Scheme,
-	}
-	for _, r := range slices.Backward(s.Rotations) { // newest first
-		p.SecretRotations = append(p.SecretRotations, projects.SecretRotation(r))
-	}
-	return p
 }
 
 type projectPage struct {
@@ -279,7 +259,7 @@ func (a *Handlers) updateProject(r *wire.Request) (wire.Answer, error) {
 		if in.WebhookURL != nil || in.Events != nil || in.Headers != nil {
 			a.Fresh.Webhooks(ctx)
 		}
-		p := projectAfter(id, after)
+		p := projects.Of(id, after, projects.Counts{}) // the read model may not have reached it yet
 		health, err := a.healthOf(ctx, p)
 		return wire.ReplyUnless(err, http.StatusOK, bodyOf(p, health))
 	})
