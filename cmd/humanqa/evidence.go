@@ -14,6 +14,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/oversight"
+	"humanqa/domain/project"
 	"humanqa/domain/retention"
 	"humanqa/httpapi/evidence"
 	"humanqa/internal/blob"
@@ -165,7 +166,7 @@ func (c *evidenceKeepCmd) Run(ctx context.Context, a *app, core *service.Core, r
 			_, at, err = core.Commands.SetAccountRetention(ctx, cause, c.change())
 			return at, err
 		}
-		_, at, err = core.Commands.UpdateProject(ctx, cause, c.Project, command.UpdateProject{Keep: c.change()})
+		_, at, err = core.Commands.UpdateProject(ctx, cause, c.Project, command.UpdateProject{Changes: project.Changes{Keep: c.change()}})
 		return at, err
 	})
 	if err != nil {

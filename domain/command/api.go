@@ -256,8 +256,7 @@ type RotatedSecret = settings.RotatedSecret
 // Field is one field of a PATCH: absent, cleared, or a value.
 type Field[T any] = settings.Field[T]
 
-// UpdateProject changes the fields that are given. WebhookURL "" clears the
-// webhook; Events nil leaves the list untouched.
+// UpdateProject changes the fields that are given.
 type UpdateProject = settings.UpdateProject
 
 // Headers changes the client's own headers of a project's deliveries.

@@ -10,6 +10,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/loop"
+	"humanqa/domain/project"
 	"humanqa/internal/testing/logtest"
 	"humanqa/internal/testing/must"
 )
@@ -99,7 +100,7 @@ func TestASnoozedProjectHearsNothing(t *testing.T) {
 	j := b.iterate(t, 1)
 	until := b.clock.now().Add(time.Hour)
 	if _, _, err := b.UpdateProject(t.Context(), b.cause(), j.ProjectID, command.UpdateProject{
-		LoopAlertsSnoozedUntil: command.Field[time.Time]{Set: true, Value: &until},
+		Changes: project.Changes{LoopAlertsSnoozedUntil: command.Field[time.Time]{Set: true, Value: &until}},
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -43,8 +43,7 @@ func TestProjects(t *testing.T) {
 		other.AccountID = "somebody-else"
 		_, err := b.SubmitJob(t.Context(), other, command.SubmitJob{Submission: job.Submission{ProjectID: p.ProjectID, Type: job.Custom}})
 		wantKind(t, err, domain.KindNotFound)
-		name := "mine"
-		_, _, err = b.UpdateProject(t.Context(), other, p.ProjectID, command.UpdateProject{Name: &name})
+		_, _, err = b.UpdateProject(t.Context(), other, p.ProjectID, command.UpdateProject{})
 		wantKind(t, err, domain.KindNotFound)
 	})
 	t.Run("so no key of another account is bound to it", func(t *testing.T) {
@@ -62,9 +61,9 @@ func TestProjects(t *testing.T) {
 	})
 	t.Run("an update answers the settings after it", func(t *testing.T) {
 		name := "Store"
-		st, _, err := b.UpdateProject(t.Context(), b.cause(), p.ProjectID, command.UpdateProject{
-			Name: &name, DefaultSLAMinutes: command.Field[int]{Set: true},
-		})
+		var update command.UpdateProject
+		update.Name, update.DefaultSLAMinutes.Set = &name, true
+		st, _, err := b.UpdateProject(t.Context(), b.cause(), p.ProjectID, update)
 		if err != nil || st.Name != "Store" || st.DefaultSLAMinutes != nil || st.WebhookURL == "" {
 			t.Errorf("%+v, %v", st, err)
 		}

@@ -37,9 +37,9 @@ type CreateCommand struct {
 	At      time.Time
 }
 
-// UpdateCommand changes the settings that it names. A Field that is not set, and a nil
-// pointer, change nothing.
-type UpdateCommand struct {
+// Changes are new values of settings. A Field that is not set, and a nil pointer, change
+// nothing.
+type Changes struct {
 	Name              *string
 	Description       Field[string] // "" clears as nil does
 	DefaultURL        Field[string] // "" clears as nil does
@@ -53,6 +53,11 @@ type UpdateCommand struct {
 	QuestionMinutes Field[int]
 	// Keep changes how long the project's evidence is kept.
 	Keep retention.Change
+}
+
+// UpdateCommand changes the settings that it names.
+type UpdateCommand struct {
+	Changes
 	// Headers changes the own headers, by the person UserID or the API key KeyID. It counts
 	// only where a URL is configured, before or by this command.
 	Headers *HeadersChange

@@ -87,7 +87,9 @@ func TestAChangeOfOwnHeaders(t *testing.T) {
 	if len(events) != 0 {
 		t.Errorf("without a URL: %v", events)
 	}
-	s, _ = change(s, UpdateCommand{WebhookURL: url("https://a.example/in"), Headers: set("X-A", "1", "X-B", "2"), KeyID: "k"})
+	s, _ = change(s, UpdateCommand{
+		Changes: Changes{WebhookURL: url("https://a.example/in")}, Headers: set("X-A", "1", "X-B", "2"), KeyID: "k",
+	})
 	sent(s, "X-A", "1", "X-B", "2")
 	again := own("X-A", "1")
 	again[0].Sealed = "sealed anew"
@@ -97,16 +99,16 @@ func TestAChangeOfOwnHeaders(t *testing.T) {
 	s, _ = change(s, UpdateCommand{Headers: &HeadersChange{Set: own("X-A", "3", "X-C", "4"), Remove: []string{"X-B", "X-Z"}}})
 	sent(s, "X-A", "3", "X-C", "4")
 
-	elsewhere, _ := change(s, UpdateCommand{WebhookURL: url("https://b.example/in")})
+	elsewhere, _ := change(s, UpdateCommand{Changes: Changes{WebhookURL: url("https://b.example/in")}})
 	sent(elsewhere)
-	back, _ := change(elsewhere, UpdateCommand{WebhookURL: url("https://A.example:443/other")})
+	back, _ := change(elsewhere, UpdateCommand{Changes: Changes{WebhookURL: url("https://A.example:443/other")}})
 	sent(back, "X-A", "3", "X-C", "4")
 	taken, _ := change(elsewhere, UpdateCommand{Headers: set("X-N", "5")})
 	sent(taken, "X-N", "5")
-	taken, _ = change(taken, UpdateCommand{WebhookURL: url("https://a.example/in")})
+	taken, _ = change(taken, UpdateCommand{Changes: Changes{WebhookURL: url("https://a.example/in")}})
 	sent(taken)
 
-	cleared, _ := change(s, UpdateCommand{WebhookURL: url("")})
+	cleared, _ := change(s, UpdateCommand{Changes: Changes{WebhookURL: url("")}})
 	sent(cleared)
 	none, _ := change(s, UpdateCommand{Headers: &HeadersChange{Clear: true}})
 	sent(none)

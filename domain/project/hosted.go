@@ -64,7 +64,7 @@ func receive(s State, c TestCommand) ([]domain.Event, error) {
 	if wrong.events(c.Events); len(wrong) > 0 {
 		return nil, domain.Invalid(wrong...)
 	}
-	update := UpdateCommand{Events: c.Events, Secret: c.Secret, At: c.At}
+	update := UpdateCommand{Changes: Changes{Events: c.Events}, Secret: c.Secret, At: c.At}
 	if c.WebhookURL != "" && c.WebhookURL != s.WebhookURL {
 		update.WebhookURL = &c.WebhookURL
 	}

@@ -42,18 +42,17 @@ func checkDefaults(o wire.Object, defaultURL, jobType *string) (target Target) {
 }
 
 func ProjectUpdate(o wire.Object, l *Limits) (command.UpdateProject, Target) {
-	in := command.UpdateProject{
+	in := command.UpdateProject{Headers: readHeaders(o), Changes: project.Changes{
 		Description:       readPatchText(o, "description", maxProjectDescription),
 		DefaultURL:        readPatchText(o, "defaultUrl", MaxURL),
 		DefaultJobType:    readPatchText(o, "defaultJobType", wire.MaxWord),
 		DefaultSLAMinutes: readPatch(o, "defaultSlaMinutes", func(wire.Value) int { return readSLAMinutes(o, "defaultSlaMinutes") }),
 		Events:            readEventNames(o, "subscribedWebhookEvents"),
-		Headers:           readHeaders(o),
 
 		LoopAlertsSnoozedUntil: readPatchTime(o, "loopAlertsSnoozedUntil"),
 		QuestionMinutes:        readPatchInteger(o, "questionMinutes", 0, project.MaxQuestionMinutes),
 		Keep:                   Retention(o),
-	}
+	}}
 	if _, there := o.Field("name"); there {
 		name := o.Required("name", maxProjectName)
 		in.Name = &name

@@ -6,7 +6,6 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/project"
-	"humanqa/domain/retention"
 )
 
 // CreateProject opens a project. Events nil: the list was omitted.
@@ -50,23 +49,10 @@ type RotatedSecret struct {
 // Field is one field of a PATCH: absent, cleared, or a value.
 type Field[T any] = project.Field[T]
 
-// UpdateProject changes the fields that are given. WebhookURL "" clears the
-// webhook; Events nil leaves the list untouched.
+// UpdateProject changes the fields that are given.
 type UpdateProject struct {
-	Name              *string
-	Description       Field[string]
-	DefaultURL        Field[string]
-	DefaultJobType    Field[string]
-	DefaultSLAMinutes Field[int]
-	WebhookURL        *string
-	Events            *[]string
-	Headers           *Headers // nil leaves them untouched
-	// LoopAlertsSnoozedUntil holds loop_session.ended back.
-	LoopAlertsSnoozedUntil Field[time.Time]
-	// QuestionMinutes is how long a checker's question waits: 0 (no questions) to 60.
-	QuestionMinutes Field[int]
-	// Keep changes how long the project's evidence is kept.
-	Keep retention.Change
+	project.Changes
+	Headers *Headers // nil leaves them untouched
 }
 
 // IssueKey describes a new API key.

@@ -73,15 +73,7 @@ func (s *Commands) UpdateProject(
 	if err != nil {
 		return project.State{}, domain.Position{}, err
 	}
-	update := project.UpdateCommand{
-		Name: in.Name, Description: in.Description, DefaultURL: in.DefaultURL,
-		DefaultJobType: in.DefaultJobType, DefaultSLAMinutes: in.DefaultSLAMinutes,
-		WebhookURL: in.WebhookURL, Events: in.Events,
-		LoopAlertsSnoozedUntil: in.LoopAlertsSnoozedUntil,
-		QuestionMinutes:        in.QuestionMinutes,
-		Keep:                   in.Keep,
-		At:                     now,
-	}
+	update := project.UpdateCommand{Changes: in.Changes, At: now}
 	if update.Headers, err = s.sealHeaders(ctx, cause, projectID, in.Headers); err != nil {
 		return project.State{}, domain.Position{}, err
 	}

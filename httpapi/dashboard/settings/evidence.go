@@ -198,7 +198,9 @@ func (d Deps) keepEvidence(r *ui.Request) (ui.Answer, error) {
 	if form.Project == "" {
 		_, at, err = d.Commands.SetAccountRetention(r.Context(), r.Cause(), change)
 	} else {
-		_, at, err = d.Commands.UpdateProject(r.Context(), r.Cause(), form.Project, command.UpdateProject{Keep: change})
+		var update command.UpdateProject
+		update.Keep = change
+		_, at, err = d.Commands.UpdateProject(r.Context(), r.Cause(), form.Project, update)
 	}
 	return r.Done(at, err, "/dashboard/evidence")
 }

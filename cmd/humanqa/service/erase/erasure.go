@@ -205,7 +205,7 @@ func (e *Erasure) endWebhooks(ctx context.Context) (n int, err error) {
 		var on bool
 		_, err := e.Commands.OnProject(ctx, e.cause(), id, func(st project.State, at time.Time) ([]domain.Event, error) {
 			on = st.WebhookURL != ""
-			return project.DecideUpdate(st, project.UpdateCommand{WebhookURL: &none, At: at})
+			return project.DecideUpdate(st, project.UpdateCommand{Changes: project.Changes{WebhookURL: &none}, At: at})
 		})
 		if err != nil {
 			return n, fmt.Errorf("end the webhook of project %s: %w", id, err)
