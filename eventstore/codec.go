@@ -99,11 +99,11 @@ func Encode(e domain.NewEvent) (data, meta []byte, err error) {
 	if !known {
 		return nil, nil, fmt.Errorf("encode %s: the type is not registered", name)
 	}
-	if data, err = marshal(e.Event); err != nil {
+	if data, err = domain.EncodeJSON(e.Event); err != nil {
 		return nil, nil, fmt.Errorf("encode %s: %w", name, err)
 	}
 	e.Meta.Schema = spec.Version
-	if meta, err = marshal(e.Meta); err != nil {
+	if meta, err = domain.EncodeJSON(e.Meta); err != nil {
 		return nil, nil, fmt.Errorf("encode metadata of %s: %w", name, err)
 	}
 	for _, text := range [][]byte{data, meta} {
@@ -112,18 +112,6 @@ func Encode(e domain.NewEvent) (data, meta []byte, err error) {
 		}
 	}
 	return data, meta, nil
-}
-
-// marshal is json.Marshal without the escapes for HTML, which would make six
-// bytes of each < and push a long text over the node's limit.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 // Decode reads a stored event. An unknown type gives no event and no error,

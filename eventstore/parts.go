@@ -86,7 +86,7 @@ func (c *Client) storeParts(ctx context.Context, e *esdb.EventData) error {
 	}
 	sum := sha256.Sum256(e.Data)
 	var err error
-	e.Metadata, err = marshal(struct {
+	e.Metadata, err = domain.EncodeJSON(struct {
 		domain.Metadata
 		partsMeta
 	}{meta, partsMeta{of, hex.EncodeToString(sum[:])}})

@@ -63,7 +63,7 @@ func (c *Client) seal(ctx context.Context, stream, eventType string, data []byte
 	if len(texts) == 0 {
 		return data, nil
 	}
-	plain, err := marshal(texts)
+	plain, err := domain.EncodeJSON(texts)
 	if err != nil {
 		return nil, err
 	}
@@ -71,10 +71,10 @@ func (c *Client) seal(ctx context.Context, stream, eventType string, data []byte
 	if err != nil {
 		return nil, domain.Unavailable(fmt.Errorf("seal the texts of %s: %w", eventType, err))
 	}
-	if fields[sealedField], err = marshal(sealed); err != nil {
+	if fields[sealedField], err = domain.EncodeJSON(sealed); err != nil {
 		return nil, err
 	}
-	return marshal(fields)
+	return domain.EncodeJSON(fields)
 }
 
 // unseal gives the JSON with its personal fields; nil where there is nothing to open.
@@ -98,7 +98,7 @@ func (c *Client) unseal(ctx context.Context, stream, eventType string, data []by
 	if json.Unmarshal(texts, &fields) != nil {
 		return texts, nil //nolint:nilerr // damaged: Decode refuses them
 	}
-	return marshal(fields)
+	return domain.EncodeJSON(fields)
 }
 
 // openFields gives the sealed fields as a JSON object. Fields that cannot be opened any
@@ -119,5 +119,5 @@ func (c *Client) openFields(ctx context.Context, stream, sealed string, names []
 	for _, name := range names {
 		fields[name] = words
 	}
-	return marshal(fields)
+	return domain.EncodeJSON(fields)
 }

@@ -43,7 +43,7 @@ func Redact(eventType string, data []byte) []byte {
 // WithoutSealed gives an event's JSON without the fields that the log holds sealed, at any
 // depth, and without secrets and hashes.
 func WithoutSealed(e domain.Event) ([]byte, error) {
-	data, err := marshal(e)
+	data, err := domain.EncodeJSON(e)
 	if err != nil {
 		return nil, err
 	}

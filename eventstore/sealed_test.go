@@ -81,7 +81,7 @@ func TestTextsOfASubjectAreSealedAndComeBack(t *testing.T) {
 			c, stream := &Client{sealer: seal}, "job-1"
 			e, n := registry[eventType].New(), 0
 			filled(reflect.ValueOf(e).Elem(), &n)
-			plain, err := marshal(e)
+			plain, err := domain.EncodeJSON(e)
 			must.NoError(t, err)
 			data := storedBy(t, c, stream, e)
 			if !json.Valid(data) || freetext.Sealed(data) == nil {
@@ -107,7 +107,7 @@ func TestTextsOfASubjectAreSealedAndComeBack(t *testing.T) {
 			seal.fails = domain.ErrShredded
 			gone, err := decoded(t, c, stream, e, data)
 			must.NoError(t, err)
-			erased, err := marshal(gone)
+			erased, err := domain.EncodeJSON(gone)
 			must.NoError(t, err)
 			want := registry[eventType].New()
 			must.NoError(t, json.Unmarshal(EraseTexts(eventType, plain), want))
@@ -176,7 +176,7 @@ func TestTextsOfAnotherStreamDoNotOpen(t *testing.T) {
 func TestEventsThatWereWrittenInTheClearStayReadable(t *testing.T) {
 	t.Parallel()
 	e := &checker.Created{Name: "Ann \\u005bsealed]", Hash: "h"}
-	plain, err := marshal(e)
+	plain, err := domain.EncodeJSON(e)
 	must.NoError(t, err)
 	for name, fails := range map[string]error{"with a key": nil, "without one": domain.ErrShredded} {
 		back, err := decoded(t, &Client{sealer: &mirror{fails: fails}}, "checker-1", e, plain)
@@ -237,7 +237,7 @@ func TestEachStringOfASubjectIsSealedOrNoText(t *testing.T) {
 		}
 		e, n := spec.New(), 0
 		filled(reflect.ValueOf(e).Elem(), &n)
-		plain, err := marshal(e)
+		plain, err := domain.EncodeJSON(e)
 		must.NoError(t, err)
 		texts := map[string]bool{}
 		EachText(eventType, plain, func(quoted []byte) {

@@ -17,7 +17,6 @@ import (
 	"github.com/google/uuid"
 
 	"humanqa/domain"
-	"humanqa/httpapi/wire"
 	"humanqa/internal/testing/commandtest"
 	"humanqa/internal/testing/must"
 	"humanqa/projections/events"
@@ -403,7 +402,7 @@ func timeless(r result) string {
 			delete(p, "webhookSecretPreviousValidUntil")
 		}
 	}
-	out, err := wire.Encode(fields)
+	out, err := domain.EncodeJSON(fields)
 	must.NoError(r.t, err)
 	return fmt.Sprint(r.Code, string(out))
 }

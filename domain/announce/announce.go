@@ -7,9 +7,7 @@
 package announce
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -154,7 +152,7 @@ func Render(baseURL string, r domain.Recorded, about Enrichment) (body []byte, a
 	if strings.HasPrefix(r.Stream, domain.JobStreams) {
 		out.JobID, out.DashboardReportURL = id, ReportPage(baseURL, id)
 	}
-	body, err = encode(out)
+	body, err = domain.EncodeJSON(out)
 	return body, true, err
 }
 
@@ -171,15 +169,3 @@ func SessionPage(baseURL, sessionID string) string {
 
 // stamp writes a time as the API does: UTC, milliseconds, Z.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
-
-// encode leaves <, > and & as they are: nothing here goes into a page, and
-// URLs stay readable.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, fmt.Errorf("encode payload: %w", err)
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}

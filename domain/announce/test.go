@@ -1,6 +1,10 @@
 package announce
 
-import "time"
+import (
+	"time"
+
+	"humanqa/domain"
+)
 
 // TestName is an event that a client orders to test its endpoint (decisions,
 // "Deliveries"). It comes from no event of the log, and no list names it.
@@ -13,7 +17,7 @@ type testData struct {
 
 // Test gives the bytes of a test event.
 func Test(project string, at time.Time) ([]byte, error) {
-	return encode(envelope{
+	return domain.EncodeJSON(envelope{
 		Event: TestName, Type: TestName, Timestamp: stamp(at), ProjectID: projectID(project),
 		Data: testData{ProjectID: project, Message: "This is a test. Nothing has happened."},
 	})

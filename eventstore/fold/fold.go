@@ -2,7 +2,6 @@
 package fold
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -90,13 +89,10 @@ func (f *Fold) After(e eventstore.RawEvent) (json.RawMessage, error) {
 	if err := json.Unmarshal(state, &shown); err != nil {
 		return nil, fmt.Errorf("show the state of %s: %w", e.Stream, err)
 	}
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(hidden(shown)); err != nil {
+	if state, err = domain.EncodeJSON(hidden(shown)); err != nil {
 		return nil, fmt.Errorf("show the state of %s: %w", e.Stream, err)
 	}
-	return bytes.TrimSpace(out.Bytes()), nil
+	return state, nil
 }
 
 // hidden replaces the fields that hold a secret.

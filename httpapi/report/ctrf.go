@@ -105,7 +105,7 @@ func writeCTRF(o Outcome) ([]byte, error) {
 		}
 		out.ReportID = uuidOf(strings.Join(ids, ","))
 	}
-	return wire.Encode(out)
+	return domain.EncodeJSON(out)
 }
 
 // uuidOf gives the UUID that the format demands, for an id of any form.

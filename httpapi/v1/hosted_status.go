@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/httpapi/readers"
 	"humanqa/httpapi/report"
@@ -173,7 +174,7 @@ func (a *Handlers) readHostedStatus(r *wire.Request, p *wire.Problems, withItems
 		}
 		out.Result = resultOf(stored)
 	}
-	body, err := wire.Encode(out)
+	body, err := domain.EncodeJSON(out)
 	if err != nil {
 		return hostedState{}, fmt.Errorf("encode answer: %w", err)
 	}

@@ -1,14 +1,14 @@
 package wire
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
 	"strconv"
 	"time"
+
+	"humanqa/domain"
 )
 
 // Answer is the answer of a handler. Body is complete, empty for 204, and JSON unless
@@ -24,7 +24,7 @@ type Answer struct {
 
 // Reply encodes a value as the answer's body.
 func Reply(status int, body any) (Answer, error) {
-	raw, err := Encode(body)
+	raw, err := domain.EncodeJSON(body)
 	if err != nil {
 		return Answer{}, fmt.Errorf("encode answer: %w", err)
 	}
@@ -37,17 +37,6 @@ func ReplyUnless(err error, status int, body any) (Answer, error) {
 		return Answer{}, err
 	}
 	return Reply(status, body)
-}
-
-// Encode makes all JSON of this package: no HTML escapes, no trailing newline.
-func Encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimRight(b.Bytes(), "\n"), nil
 }
 
 // Send puts the answer on the wire and says how many bytes of body went out.

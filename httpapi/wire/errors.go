@@ -187,7 +187,7 @@ func Envelope(e *domain.Error, requestID string) []byte {
 	if e.Hint != "" {
 		out["hint"] = e.Hint
 	}
-	body, err := Encode(out)
+	body, err := domain.EncodeJSON(out)
 	if err != nil { // an extra that JSON cannot carry: the refusal goes without extras
 		bare := &domain.Error{Kind: e.Kind, Code: e.Code, Message: e.Message, Hint: e.Hint}
 		return Envelope(bare, requestID)
@@ -207,5 +207,5 @@ func Readdress(body []byte, requestID string) ([]byte, error) {
 		return nil, err
 	}
 	out["requestId"] = id
-	return Encode(out)
+	return domain.EncodeJSON(out)
 }

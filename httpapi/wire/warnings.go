@@ -49,7 +49,7 @@ func Warned(ans Answer, warnings []domain.Detail) (Answer, error) {
 	if len(warnings) == 0 || ans.Status >= 300 {
 		return ans, nil
 	}
-	raw, err := Encode(warnings[:min(len(warnings), MaxWarnings)])
+	raw, err := domain.EncodeJSON(warnings[:min(len(warnings), MaxWarnings)])
 	if err != nil {
 		return Answer{}, fmt.Errorf("encode warnings: %w", err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/lib/pq"
 
 	"humanqa/cmd/humanqa/service"
+	"humanqa/domain"
 	"humanqa/eventstore"
 )
 
@@ -100,11 +101,8 @@ func newNeedles(texts map[string]bool) needles {
 
 // escaped is the text as it stands within a JSON string.
 func escaped(text string) string {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(text) // a string
-	return strings.Trim(strings.TrimSuffix(b.String(), "\n"), `"`)
+	quoted, _ := domain.EncodeJSON(text) // a string
+	return strings.Trim(string(quoted), `"`)
 }
 
 func (n needles) in(data []byte) bool {
