@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"maps"
 	"regexp"
 	"slices"
@@ -34,14 +33,22 @@ type EventExample struct {
 // schemaDialect is the dialect of OpenAPI 3.1.
 const schemaDialect = "https://json-schema.org/draft/2020-12/schema"
 
+// modern is what is read from the document in OpenAPI 3.1, whose schemas are JSON Schema.
+type modern struct {
+	Webhooks   json.RawMessage
+	Components struct{ Schemas map[string]json.RawMessage }
+}
+
+func document31() *modern {
+	doc := new(modern)
+	check(json.Unmarshal(Document31(), doc))
+	return doc
+}
+
 // EventTypes is the catalogue, in the document's order. The document has descriptions,
 // schemas and examples; domain/announce says when a kind is sent.
 var EventTypes = sync.OnceValue(func() (all []EventType) {
-	var doc struct {
-		Webhooks   json.RawMessage
-		Components struct{ Schemas map[string]json.RawMessage }
-	}
-	check(json.Unmarshal(Document31(), &doc))
+	doc := document31()
 	for _, hook := range members(doc.Webhooks) {
 		op := decoded[struct {
 			Post struct {
@@ -127,11 +134,10 @@ var eventCatalogue = sync.OnceValue(func() File {
 // eventView is a kind of event on its page.
 type eventView struct {
 	EventType
-	ID          string
-	First, Text template.HTML
-	Fields      []fieldView
-	Bodies      []listing
-	Schema      string
+	ID     string
+	Fields []fieldView
+	Bodies []listing
+	Schema string
 }
 
 // eventsOf are the kinds of events of the operations that announce them.
@@ -139,8 +145,7 @@ func (b *book) eventsOf(operations []operationView) (all []eventView) {
 	for _, event := range EventTypes() {
 		at := slices.IndexFunc(operations, func(op operationView) bool { return op.Call == event.Name })
 		view := eventView{
-			EventType: event, ID: operations[at].ID, Text: htmlOf(event.Description), Fields: operations[at].Body.Fields,
-			First: inlineOf(firstSentence(event.Description)), Schema: string(indented(event.Schema)),
+			EventType: event, ID: operations[at].ID, Fields: operations[at].Body.Fields, Schema: string(indented(event.Schema)),
 		}
 		for _, e := range event.Examples {
 			view.Bodies = append(view.Bodies, listing{Language: e.Summary, Text: string(indented(e.Value))})
@@ -148,20 +153,6 @@ func (b *book) eventsOf(operations []operationView) (all []eventView) {
 		all = append(all, view)
 	}
 	return all
-}
-
-// writeEvents adds the catalogue as Markdown.
-func writeEvents(out *bytes.Buffer) {
-	for _, event := range EventTypes() {
-		fmt.Fprintf(out, "- `%s`: %s\n", event.Name, firstSentence(event.Description))
-	}
-	for _, event := range EventTypes() {
-		fmt.Fprintf(out, "\n### %s\n\n%s\n\nSent: %s\n", event.Name, strings.TrimSpace(event.Description), event.Sent)
-		for _, example := range event.Examples {
-			fmt.Fprintf(out, "\nExample: %s\n\n```json\n%s\n```\n", example.Summary, indented(example.Value))
-		}
-		fmt.Fprintf(out, "\nJSON Schema:\n\n```json\n%s\n```\n", indented(event.Schema))
-	}
 }
 
 func firstSentence(text string) string {

@@ -11,12 +11,15 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	text "text/template"
 )
 
 // The document as pages: an introduction, a page for each tag, and one with the schemas
-// that several operations share. They need no script.
+// that several operations share. They need no script. Each page is Markdown, too, for readers
+// without a browser: an agent, a terminal. Both templates get the same data, with texts as the
+// document has them.
 
-// reference is the data of a page's template.
+// reference is the data of a page's templates.
 type reference struct {
 	Title   string
 	Root    string // before the names of the pages and files; the pages lie in it
@@ -25,17 +28,15 @@ type reference struct {
 	Twin    string // the page as Markdown
 	Tags    []section
 	// One of these is shown.
-	Intro     *introduction
+	Intro     string // the text of the introduction
 	Section   *section
 	Schemas   []schemaView
 	Quickness []listing
 }
 
-type introduction struct{ Text template.HTML }
-
 type section struct {
 	Name, Slug string
-	Text       template.HTML
+	Text       string
 	Operations []operationView
 	// Events are shown instead of the operations that send them.
 	Events  []eventView
@@ -45,7 +46,7 @@ type section struct {
 type operationView struct {
 	ID, Call, Method, Path string
 	Summary                string
-	Text                   template.HTML
+	Text                   string
 	Additive               bool
 	Parameters             []fieldView
 	Body                   *bodyView
@@ -62,7 +63,7 @@ type bodyView struct {
 
 type responseView struct {
 	Status string
-	Text   template.HTML
+	Text   string
 	Body   *bodyView
 }
 
@@ -71,14 +72,15 @@ type fieldView struct {
 	Type     template.HTML
 	Required bool
 	Additive bool
-	Text     template.HTML
+	Text     string
 }
 
 type schemaView struct {
 	Name   string
 	Type   template.HTML
-	Text   template.HTML
+	Text   string
 	Fields []fieldView
+	JSON   string // as JSON Schema
 }
 
 type listing struct {
@@ -135,28 +137,58 @@ var bookOf = sync.OnceValue(func() *book {
 	return b
 })
 
+// introductionSlug names the text of the introduction, whose page has no name of its own.
+const introductionSlug = "introduction"
+
+const markdownType = "text/markdown; charset=utf-8"
+
 // ReferencePages are the pages of the reference by their names; the introduction's is empty.
-var ReferencePages = sync.OnceValue(func() map[string]File {
+func ReferencePages() map[string]File { return rendered().pages }
+
+// ReferenceTexts are the pages as Markdown, by the names of the pages.
+func ReferenceTexts() map[string]File { return rendered().texts }
+
+// Markdown is the whole reference as one text: the introduction, the quickstart's
+// programs, and every operation and event in the order of its tags.
+func Markdown() File { return rendered().whole }
+
+type rendering struct {
+	pages, texts map[string]File
+	whole        File
+}
+
+var rendered = sync.OnceValue(func() rendering {
 	b := bookOf()
-	page := template.Must(template.New("page").Funcs(template.FuncMap{"hash": hashOf}).ParseFS(viewer, "viewer/page.html"))
+	page := template.Must(template.New("page").Funcs(template.FuncMap{
+		"hash": hashOf, "prose": htmlOf, "inline": inlineOf, "first": firstSentence,
+	}).ParseFS(viewer, "viewer/page.html"))
+	twin := text.Must(text.New("page").Funcs(text.FuncMap{"trim": strings.TrimSpace, "first": firstSentence}).
+		ParseFS(viewer, "viewer/page.md"))
+	markdown := func(name string, r reference) File {
+		var out bytes.Buffer
+		check(twin.ExecuteTemplate(&out, name, r))
+		return NewFile(markdownType, out.Bytes())
+	}
 	tags := b.sections()
-	files := map[string]File{}
+	all := rendering{pages: map[string]File{}, texts: map[string]File{}}
 	add := func(name string, r reference) {
 		r.Title, r.Tags, r.Current = b.Info.Title, tags, name
 		r.Root, r.Home, r.Twin = "", "../docs", name+".md"
 		if name == "" {
 			r.Root, r.Home, r.Twin = "docs/", "docs", "docs/"+introductionSlug+".md"
+			all.whole = markdown("whole", r)
 		}
 		var out bytes.Buffer
 		check(page.ExecuteTemplate(&out, "page.html", r))
-		files[name] = NewFile("text/html; charset=utf-8", out.Bytes())
+		all.pages[name] = NewFile("text/html; charset=utf-8", out.Bytes())
+		all.texts[cmp.Or(name, introductionSlug)] = markdown("page.md", r)
 	}
-	add("", reference{Intro: &introduction{htmlOf(b.Info.Description)}, Quickness: quickness()})
+	add("", reference{Intro: b.Info.Description, Quickness: quickness()})
 	for i := range tags {
 		add(tags[i].Slug, reference{Section: &tags[i]})
 	}
 	add(schemasSlug, reference{Schemas: b.schemas()})
-	return files
+	return all
 })
 
 func hashOf(name string) (string, error) {
@@ -211,7 +243,7 @@ func (b *book) sections() (all []section) {
 	add(b.Paths, func(method, path string) string { return method + " " + path })
 	add(b.Webhooks, func(_, path string) string { return path })
 	for _, tag := range b.Tags {
-		one := section{Name: tag.Name, Slug: slug(tag.Name), Text: htmlOf(tag.Description), Operations: of[tag.Name]}
+		one := section{Name: tag.Name, Slug: slug(tag.Name), Text: tag.Description, Operations: of[tag.Name]}
 		if tag.Name == webhooksTag {
 			one.Events, one.Headers = b.eventsOf(one.Operations), one.Operations[0].Parameters
 		}
@@ -221,13 +253,13 @@ func (b *book) sections() (all []section) {
 }
 
 func (b *book) operation(op *operation, call string) operationView {
-	view := operationView{ID: op.OperationID, Call: call, Summary: op.Summary, Text: htmlOf(op.Description), Additive: op.Additive}
+	view := operationView{ID: op.OperationID, Call: call, Summary: op.Summary, Text: op.Description, Additive: op.Additive}
 	for _, p := range op.Parameters {
 		if name, found := strings.CutPrefix(p.Ref, "#/components/parameters/"); found {
 			p = b.Components.Parameters[name]
 		}
 		view.Parameters = append(view.Parameters, fieldView{
-			Name: p.Name, In: p.In, Type: b.typeOf(p.Schema), Required: p.Required, Additive: p.Additive, Text: inlineOf(p.Description),
+			Name: p.Name, In: p.In, Type: b.typeOf(p.Schema), Required: p.Required, Additive: p.Additive, Text: p.Description,
 		})
 	}
 	if op.RequestBody != nil {
@@ -237,7 +269,7 @@ func (b *book) operation(op *operation, call string) operationView {
 	}
 	for _, response := range members(op.Responses) {
 		c := decoded[content](response.raw)
-		r := responseView{Status: response.name, Text: inlineOf(c.Description)}
+		r := responseView{Status: response.name, Text: c.Description}
 		if strings.HasPrefix(response.name, "2") {
 			r.Body = b.body(*c)
 		}
@@ -332,7 +364,7 @@ func (b *book) fields(s schema, prefix string) (all []fieldView) {
 		p := *decoded[schema](m.raw)
 		view := fieldView{
 			Name: prefix + m.name, Type: b.typeOf(&p), Required: slices.Contains(s.Required, m.name), Additive: p.Additive,
-			Text: inlineOf(p.Description),
+			Text: p.Description,
 		}
 		all = append(all, view)
 		switch inner := p; {
@@ -398,9 +430,10 @@ func withNull(words template.HTML, nullable bool) template.HTML {
 
 // schemas are the schemas that have a name.
 func (b *book) schemas() (all []schemaView) {
+	asJSON := document31().Components.Schemas
 	for _, m := range members(b.Components.Schemas) {
 		s := b.shared[m.name]
-		view := schemaView{Name: m.name, Text: htmlOf(s.Description), Fields: b.fields(*s, "")}
+		view := schemaView{Name: m.name, Text: s.Description, Fields: b.fields(*s, ""), JSON: string(indented(asJSON[m.name]))}
 		if len(view.Fields) == 0 {
 			view.Type = b.typeOf(s)
 		}

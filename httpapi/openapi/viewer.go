@@ -12,7 +12,7 @@ import (
 	"humanqa/internal/inter"
 )
 
-// viewer is the template of the pages, their style, and the quickstart's programs, which
+// viewer is the templates of the pages, their style, and the quickstart's programs, which
 // tests run.
 //
 //go:embed viewer
@@ -50,7 +50,7 @@ var ViewerFiles = sync.OnceValue(func() map[string]File {
 		name := e.Name()
 		contentType, ok := types[path.Ext(name)]
 		if !ok {
-			continue // the page is a template
+			continue // a page's template
 		}
 		files[name] = NewFile(contentType, made(viewer.ReadFile("viewer/"+name)))
 	}
