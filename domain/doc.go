@@ -15,5 +15,6 @@
 //   - subscription lists the names that a project may subscribe to.
 //   - audit folds the whole log and finds broken invariants.
 //   - origin holds the log's statements about itself.
+//   - identity tells which spellings are one text, host, name or secret.
 //   - retention holds the rules of how long evidence is kept, and of holds.
 package domain

@@ -38,7 +38,7 @@ func (n CommandReads) OpenFailures(ctx context.Context, accountID, projectID str
 }
 
 // KnownKeys implements command.Reads.
-func (n CommandReads) KnownKeys(ctx context.Context, accountID, projectID string, keys []string) ([]string, error) {
+func (n CommandReads) KnownKeys(ctx context.Context, accountID, projectID string, keys []string) (map[string]string, error) {
 	return n.History.KnownKeys(ctx, accountID, projectID, keys)
 }
 

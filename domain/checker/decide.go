@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"humanqa/domain"
+	"humanqa/domain/identity"
 )
 
 // DecideCreate registers the checker. Asking again with the same key is a
@@ -58,7 +59,7 @@ func DecideProfile(s State, p Profiled) ([]domain.Event, error) {
 		for _, e := range entries {
 			e = strings.TrimSpace(e)
 			switch {
-			case e == "" || slices.ContainsFunc(kept, func(k string) bool { return strings.EqualFold(k, e) }):
+			case e == "" || slices.ContainsFunc(kept, func(k string) bool { return identity.Fold(k) == identity.Fold(e) }):
 				continue
 			case len([]rune(e)) > maxEntry || strings.ContainsFunc(e, unicode.IsControl):
 				wrong = append(wrong, domain.Detail{Path: path,

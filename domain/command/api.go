@@ -93,7 +93,7 @@ type HostedTest struct {
 	// if empty, the service finds the project. If Type and TypeEcho are empty, the
 	// service detects the type. The service fills in Title and SLAMinutes.
 	job.Submission
-	Host               string // of URL: lower case, no default port, no "www."
+	Host               string // of URL (identity.Site)
 	Webhook            Webhook
 	AccessInstructions string
 	Loop               *LoopStep

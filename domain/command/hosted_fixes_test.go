@@ -193,3 +193,26 @@ func TestARetestTakesTheFixesOfItsProject(t *testing.T) {
 		t.Errorf("%v, and the log grew from %v to %v", err, before, b.log.Head())
 	}
 }
+
+// What older versions took for one text is two where a sign changes the meaning.
+func TestAnItemKeepsTheKeyThatAnOlderVersionGaveToItsText(t *testing.T) {
+	t.Parallel()
+	b := setupHosted(t, 100)
+	b.test(t, aTest())
+	older := func(text string) string { return job.OlderKeys(text)[0] }
+	b.reads.known = map[string]string{
+		older("Total is 5"): "Total is 5", older("cafe\u0301 opens"): "cafe\u0301 opens", older("C sharp-ly"): domain.ErasedText, "log-in": "Log-in.",
+	}
+	in := aTest()
+	in.Items = []command.NewItem{
+		{Description: "Total is -5"}, {Description: "Total is 5."}, {Description: "Caf\u00e9 opens"}, {Description: "C sharp-ly"}, {Description: "log-in"},
+	}
+	want := []string{job.KeyFor("Total is -5"), older("Total is 5"), older("cafe\u0301 opens"), older("C sharp-ly"), "log-in"}
+	var got []string
+	for _, item := range b.created(t, b.test(t, in).JobID).Items {
+		got = append(got, item.Key)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the keys are %q, want %q", got, want)
+	}
+}

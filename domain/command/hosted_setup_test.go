@@ -2,6 +2,8 @@ package command_test
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +23,7 @@ type toldReads struct {
 	byHost   map[string]string
 	failures map[string][]command.Regression
 	tested   map[string]bool
+	known    map[string]string // the project's items by key
 	err      error
 }
 
@@ -42,6 +45,12 @@ func (p *toldReads) Tested(_ context.Context, _, projectID string) (bool, error)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.tested[projectID], p.err
+}
+
+func (p *toldReads) KnownKeys(_ context.Context, _, _ string, keys []string) (map[string]string, error) {
+	found := maps.Clone(p.known)
+	maps.DeleteFunc(found, func(key, _ string) bool { return !slices.Contains(keys, key) })
+	return found, p.err
 }
 
 func (p *toldReads) Ended(_ context.Context, _ string, jobIDs []string) ([]string, error) {

@@ -245,3 +245,19 @@ func TestALoopsTestSaysSo(t *testing.T) {
 	wantKind(t, err, domain.KindPayment)
 	wantTypes(t, b.log, domain.LoopStream(c.LoopID), "loop_session.started", "loop_session.iterated", "loop_session.ended")
 }
+
+// An older version bound the host as it was written.
+func TestAHostThatWasBoundAsItWasWrittenKeepsItsProject(t *testing.T) {
+	t.Parallel()
+	b := setupHosted(t, 100)
+	in := aTest()
+	in.URL, in.Host = "https://shop.example/", "b\u00fccher.example"
+	older := b.test(t, in)
+	in.URL, in.Host = "https://xn--bcher-kva.example/", "xn--bcher-kva.example"
+	for range 2 {
+		if j := b.test(t, in); j.ProjectID != older.ProjectID {
+			t.Errorf("the project is %s, not %s", j.ProjectID, older.ProjectID)
+		}
+	}
+	wantTypes(t, b.log, domain.HostStream(b.account, in.Host), "host.linked")
+}

@@ -237,7 +237,7 @@ func (a *moodyAI) Tested(_ context.Context, _, projectID string) (bool, error) {
 }
 
 // KnownKeys implements command.Reads.
-func (*moodyAI) KnownKeys(context.Context, string, string, []string) ([]string, error) {
+func (*moodyAI) KnownKeys(context.Context, string, string, []string) (map[string]string, error) {
 	return nil, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/credits"
 	"humanqa/domain/host"
+	"humanqa/domain/identity"
 	"humanqa/domain/job"
 	"humanqa/domain/project"
 	"humanqa/domain/repository"
@@ -132,13 +133,20 @@ func (s *Service) findProject(ctx context.Context, cause Cause, in HostedTest) (
 		p, err := s.ownedProject(ctx, cause, in.ProjectID)
 		return destination{projectID: in.ProjectID, state: p, linked: true}, err
 	}
-	id, err := repository.Read(ctx, s.Hosts, domain.HostStream(cause.AccountID, in.Host),
-		func(st host.State) string { return st.ProjectID })
+	id, err := s.linkedProject(ctx, cause, in.Host)
 	if err != nil {
 		return destination{}, err
 	}
 	linked := id != ""
-	if !linked {
+	for _, older := range identity.OlderSites(in.URL) {
+		if id == "" && older != in.Host { // linkHost then links today's form, too
+			if id, err = s.linkedProject(ctx, cause, older); err != nil {
+				return destination{}, err
+			}
+		}
+	}
+	bound := id != ""
+	if !bound {
 		var found bool
 		if id, found, err = s.Reads.ProjectForHost(ctx, cause.AccountID, in.Host); err != nil {
 			return destination{}, domain.Unavailable(fmt.Errorf("project for the host: %w", err))
@@ -147,10 +155,15 @@ func (s *Service) findProject(ctx context.Context, cause Cause, in HostedTest) (
 		}
 	}
 	p, err := s.ownedProject(ctx, cause, id)
-	if linked && domain.IsKind(err, domain.KindNotFound) {
+	if bound && domain.IsKind(err, domain.KindNotFound) {
 		err = nil // linked by a request that has not opened the project yet, and may never open it
 	}
 	return destination{projectID: id, state: p, linked: linked}, err
+}
+
+// linkedProject is the project to which the host is bound; empty: none.
+func (s *Service) linkedProject(ctx context.Context, cause Cause, site string) (string, error) {
+	return repository.Read(ctx, s.Hosts, domain.HostStream(cause.AccountID, site), func(st host.State) string { return st.ProjectID })
 }
 
 // linkHost binds the host to the project and says which project it is bound to.

@@ -77,13 +77,13 @@ type AI interface {
 // old: the log decides everything that must hold.
 type Reads interface {
 	// ProjectForHost is the account's newest project with that host in its defaultUrl
-	// (lower case, no default port, no "www.").
+	// (identity.Site).
 	ProjectForHost(ctx context.Context, accountID, host string) (projectID string, found bool, err error)
 	// OpenFailures are the items of the project with fail as their latest result, the
 	// newest first, at most limit.
 	OpenFailures(ctx context.Context, accountID, projectID string, limit int) ([]Regression, error)
-	// KnownKeys picks those of the keys that the project's tests had.
-	KnownKeys(ctx context.Context, accountID, projectID string, keys []string) ([]string, error)
+	// KnownKeys picks those of the keys that the project's tests had, each with its text.
+	KnownKeys(ctx context.Context, accountID, projectID string, keys []string) (map[string]string, error)
 	// Tested says whether the project ever had a job.
 	Tested(ctx context.Context, accountID, projectID string) (bool, error)
 	// Ended picks those of the account's jobs that may have ended.

@@ -118,25 +118,30 @@ func (s *Service) composeChecklist(ctx context.Context, brief ChecklistBrief, pr
 	return items, by, nil
 }
 
-// keepKeys gives items without a key the readable one by which their project knows them.
+// keepKeys gives items without a key the one by which older versions made them known to
+// their project. A key of another text, which older versions took for the same, stays
+// with that text.
 func (s *Service) keepKeys(ctx context.Context, accountID, projectID string, items []NewItem) ([]NewItem, error) {
-	var readable []string
+	var older []string
 	for _, it := range items {
 		if it.Key == "" {
-			readable = append(readable, job.ReadableKey(it.Description))
+			older = append(older, job.OlderKeys(it.Description)...)
 		}
 	}
-	if projectID == "" || len(readable) == 0 {
+	if projectID == "" || len(older) == 0 {
 		return items, nil
 	}
-	known, err := s.Reads.KnownKeys(ctx, accountID, projectID, readable)
+	known, err := s.Reads.KnownKeys(ctx, accountID, projectID, older)
 	if err != nil {
 		return nil, domain.Unavailable(fmt.Errorf("keys of project %s: %w", projectID, err))
 	}
 	items = slices.Clone(items)
 	for i, it := range items {
-		if key := job.ReadableKey(it.Description); it.Key == "" && slices.Contains(known, key) {
-			items[i].Key = key
+		for _, key := range job.OlderKeys(it.Description) {
+			text, is := known[key]
+			if is && items[i].Key == "" && (text == domain.ErasedText || job.KeyFor(text) == job.KeyFor(it.Description)) {
+				items[i].Key = key
+			}
 		}
 	}
 	return items, nil
@@ -158,7 +163,8 @@ func checklist(regressions []job.Item, items []NewItem) []job.Item {
 		if key == "" {
 			key = job.KeyFor(it.Description)
 		}
-		if !known[key] && (it.Key != "" || !known[job.ReadableKey(it.Description)]) {
+		older := func(key string) bool { return known[key] }
+		if !known[key] && (it.Key != "" || !slices.ContainsFunc(job.OlderKeys(it.Description), older)) {
 			out = append(out, job.Item{
 				Key: it.Key, Description: it.Description, ExpectedOutcome: it.ExpectedOutcome, Severity: it.Severity,
 			})

@@ -9,8 +9,8 @@ import (
 	"humanqa/domain"
 )
 
-// Linked binds a host of the account to a project, for good. Host is in lower
-// case, without a default port and "www.".
+// Linked binds a host of the account to a project, for good. Host is in the form of
+// identity.Site; older versions kept other forms.
 type Linked struct {
 	AccountID string    `json:"accountId"`
 	Host      string    `json:"host"`

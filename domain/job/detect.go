@@ -4,7 +4,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"unicode"
+
+	"humanqa/domain/identity"
 )
 
 // Words that speak of money. Those of paymentStems count with any ending;
@@ -29,9 +30,7 @@ func Detect(rawURL, feature string, tested bool) Type {
 }
 
 func aboutMoney(text string) bool {
-	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	})
+	words := identity.Words(text)
 	for i, word := range words {
 		stem := func(stem string) bool { return strings.HasPrefix(word, stem) }
 		pair := func(pair [2]string) bool { return i > 0 && words[i-1] == pair[0] && word == pair[1] }

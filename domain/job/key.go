@@ -6,27 +6,38 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
+
+	"humanqa/domain/identity"
 )
 
 // A longer key is cut, and a hash makes it distinct from keys with the same beginning.
 const maxDerivedKey = 60
 
 // KeyFor derives an item's key from its description, so that the same item is known again
-// in the project's next test. Case, blanks and punctuation don't count: "Log in works."
-// and "log in works" have one key. It is a hash, so a key reveals nothing of an erased
-// text.
-func KeyFor(description string) string {
-	sum := sha256.Sum256([]byte(normalise(description)))
+// in the project's next test: "Log in works." and "log in  works" have one key. It is a
+// hash, so a key reveals nothing of an erased text.
+func KeyFor(description string) string { return hashed(identity.Text(description)) }
+
+func hashed(text string) string {
+	sum := sha256.Sum256([]byte(text))
 	return "item-" + hex.EncodeToString(sum[:8])
 }
 
+// OlderKeys gives the keys that older versions derived from the description. An item that
+// its project knows by such a key keeps it.
+func OlderKeys(description string) (keys []string) {
+	for _, text := range identity.OlderTexts(description) {
+		keys = append(keys, hashed(text), readable(text))
+	}
+	return keys
+}
+
 // ReadableKey derives a key of words. The catalogue's own items have such keys. Items of
-// clients once had them, too; an item that its project knows by such a key keeps it. If
-// the readable part loses more than case, blanks and punctuation, a hash of the
-// normalised text follows it.
-func ReadableKey(description string) string {
-	text := normalise(description)
+// clients once had them, too. If the readable part loses more than case, blanks and
+// punctuation, a hash follows it.
+func ReadableKey(description string) string { return readable(identity.OlderTexts(description)[0]) }
+
+func readable(text string) string {
 	slug, lossy := slugOf(text)
 	if !lossy {
 		return slug
@@ -37,14 +48,6 @@ func ReadableKey(description string) string {
 		return "item-" + hash
 	}
 	return slug + "-" + hash
-}
-
-// normalise lowers the case and turns every run of blanks and punctuation into
-// one blank. Symbols such as "<" and "€" stay: they change the meaning.
-func normalise(description string) string {
-	return strings.Join(strings.FieldsFunc(strings.ToLower(description), func(r rune) bool {
-		return unicode.IsSpace(r) || unicode.IsPunct(r) || unicode.IsControl(r)
-	}), " ")
 }
 
 // slugOf keeps the ASCII letters and digits; lossy says that anything else was

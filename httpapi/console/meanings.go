@@ -27,7 +27,7 @@ var meanings = map[string]string{
 	"credits.lot_expired":               "Takes the rest of a lot out of the account.",
 	"credits.low_set":                   "Sets the limit below which the credits count as low; 0 turns the notice off.",
 	"credits.refunded":                  "Gives a debit back, whole and once, to its lots. The part for a lot that has expired is lost to the account at once. BalanceAfter leaves that part out, and Expired is its amount.",
-	"host.linked":                       "Binds a host of the account to a project, for good. Host is in lower case, without a default port and \"www.\".",
+	"host.linked":                       "Binds a host of the account to a project, for good. Host is in the form of identity.Site; older versions kept other forms.",
 	"job.ai_report_ready":               "Adds the analysis of the completed job.",
 	"job.cancelled":                     "Ends a job without a claim. The refund follows in the ledger; Refund is its amount.",
 	"job.checklist_written":             "Adds the list of a job that was submitted without one.",

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"humanqa/domain"
+	"humanqa/domain/identity"
 	"humanqa/projections/overall"
 )
 
@@ -34,10 +35,10 @@ func (d console) choices(ctx context.Context) (choices, error) {
 func suggestions(list []overall.Named) (out []suggestion) {
 	times := map[string]int{}
 	for _, one := range list {
-		times[strings.ToLower(one.Name)]++
+		times[identity.Fold(one.Name)]++
 	}
 	for _, one := range list {
-		if times[strings.ToLower(one.Name)] == 1 {
+		if times[identity.Fold(one.Name)] == 1 {
 			out = append(out, suggestion{one.Name, one.ID})
 		} else {
 			out = append(out, suggestion{one.ID, one.Name})

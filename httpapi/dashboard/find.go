@@ -1,8 +1,10 @@
 package dashboard
 
 import (
+	"slices"
 	"strings"
 
+	"humanqa/domain/identity"
 	"humanqa/domain/person"
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/wire"
@@ -69,13 +71,13 @@ const (
 // find is the palette's answer: a page, or JSON for the page's script.
 func (d Deps) find(r *ui.Request) (ui.Answer, error) {
 	v := findView{Words: searched(r.FormValue("q")), Hits: []hit{}}
-	words := strings.Fields(strings.ToLower(v.Words))
+	words := identity.Words(v.Words)
 	for _, p := range places {
-		if len(v.Hits) < placesFound && r.Role.Includes(p.needs) && (!p.sandbox || r.Account.Sandbox) && holds(p.text+" "+p.words, words) {
+		if len(v.Hits) < placesFound && r.Role.Includes(p.needs) && (!p.sandbox || r.Account.Sandbox) && holds(identity.Words(p.text+" "+p.words), words) {
 			v.Hits = append(v.Hits, hit{Kind: p.kind, Text: p.text, Href: p.href})
 		}
 	}
-	if len(words) > 0 {
+	if strings.TrimSpace(v.Words) != "" {
 		found, err := d.Reads.Projects.Named(r.Context(), r.Account.ID, v.Words, projectsFound)
 		if err != nil {
 			return ui.Answer{}, err
@@ -105,11 +107,10 @@ func (d Deps) find(r *ui.Request) (ui.Answer, error) {
 	return ui.Show("find", "Search", v), nil
 }
 
-// holds says that each word is the beginning of a word of the text.
-func holds(text string, words []string) bool {
-	text = " " + strings.ToLower(text)
+// holds says that each word is the beginning of one of the text's words.
+func holds(text, words []string) bool {
 	for _, w := range words {
-		if !strings.Contains(text, " "+w) {
+		if !slices.ContainsFunc(text, func(t string) bool { return strings.HasPrefix(t, w) }) {
 			return false
 		}
 	}

@@ -92,7 +92,7 @@ func testATestIsStartedAgainFromATerminal(t *testing.T, w *world) {
 	curl := html.UnescapeString(w.Call(owner, "GET", "/dashboard/jobs/"+id, nil).Body)
 	for _, want := range []string{
 		"/v1/jobs' \\\n", `"title":"Ann'\''s checkout"`, `"jobType":"payment_flow"`, `"targetDevice":"iPhone"`, `"projectId":"` + project.ProjectID,
-		`{"description":"The receipt arrives by e-mail","key":"item-bb819ea06fee60c6","severity":"minor"}`,
+		`{"description":"The receipt arrives by e-mail","key":"` + job.KeyFor("The receipt arrives by e-mail") + `","severity":"minor"}`,
 	} {
 		if !strings.Contains(curl, want) {
 			t.Errorf("the call is without %s", want)

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"humanqa/domain/command"
-	"humanqa/domain/host"
+	"humanqa/domain/identity"
 	"humanqa/domain/job"
 	"humanqa/httpapi/wire"
 )
@@ -46,7 +46,7 @@ func readHosted(o wire.Object, l *Limits) (command.HostedTest, Target) {
 	}
 	in.Type, in.TypeEcho = readHostedType(o, "jobType")
 	o.Check("webhookUrl", in.Webhook.URL, l.webhookURL)
-	in.Host, in.HostedApp = host.Of(in.URL), l.HostedDomains.Hosts(in.URL)
+	in.Host, in.HostedApp = identity.Site(in.URL), l.HostedDomains.Hosts(in.URL)
 	return in, CheckTarget(o.Problems, o.Path+"url", in.URL, in.Type)
 }
 

@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"humanqa/domain/command"
-	"humanqa/domain/host"
+	"humanqa/domain/identity"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/wire"
 )
@@ -83,6 +83,6 @@ func (a *Handlers) deployedURL(ctx context.Context, c wire.Caller, test *command
 			return err
 		}
 	}
-	test.Host, test.HostedApp = host.Of(test.URL), a.Limits.HostedDomains.Hosts(test.URL)
+	test.Host, test.HostedApp = identity.Site(test.URL), a.Limits.HostedDomains.Hosts(test.URL)
 	return nil
 }

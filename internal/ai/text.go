@@ -3,8 +3,8 @@ package ai
 import (
 	"net/url"
 	"strings"
-	"unicode"
 
+	"humanqa/domain/identity"
 	"humanqa/internal/fence"
 )
 
@@ -45,9 +45,7 @@ func quote(text string) string {
 
 // wordsOf gives the lower-case words of the texts, in order.
 func wordsOf(texts ...string) []string {
-	return strings.FieldsFunc(strings.ToLower(strings.Join(texts, " ")), func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	})
+	return identity.Words(strings.Join(texts, " "))
 }
 
 // withoutSecrets drops the user, the query and the fragment of a URL: they may hold a

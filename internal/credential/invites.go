@@ -127,7 +127,7 @@ type Joining struct {
 // address, so that a link tells which sign-in names there are no faster than the sign-in
 // page does.
 func (s *Store) JoinWithPassword(ctx context.Context, token string, in Joining, address string) (personID string, err error) {
-	in.Name, in.Login = strings.TrimSpace(in.Name), normal(in.Login)
+	in.Name, in.Login = strings.TrimSpace(in.Name), nameOf(in.Login)
 	if wrong := slices.Concat(checkName(in.Name), checkLogin(in.Login), checkPassword(in.Password)); len(wrong) > 0 {
 		return "", domain.Invalid(wrong...)
 	}
@@ -168,13 +168,13 @@ const loginTakenSQL = `
 SELECT EXISTS (
     SELECT
     FROM signin.people
-    WHERE login = $1
+    WHERE login = ANY ($1)
       AND person_id <> $2)`
 
-// loginIsFree refuses a sign-in name that is another person's.
+// loginIsFree refuses a sign-in name that is another person's, in any of its forms.
 func (s *Store) loginIsFree(ctx context.Context, personID, login string) error {
 	var isTaken bool
-	if err := s.db.GetContext(ctx, &isTaken, loginTakenSQL, login, personID); err != nil {
+	if err := s.db.GetContext(ctx, &isTaken, loginTakenSQL, pq.Array(namesOf(login)), personID); err != nil {
 		return fmt.Errorf("look for a sign-in name: %w", err)
 	}
 	if isTaken {

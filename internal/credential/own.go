@@ -64,7 +64,7 @@ WHERE person_id = $1`
 // asked for a fresh proof. Sign-in names that are taken are counted as attempts of the
 // person, so that this tells them no faster than the sign-in page does.
 func (s *Store) SetPassword(ctx context.Context, personID, login, password string) error {
-	login = normal(login)
+	login = nameOf(login)
 	if wrong := append(checkLogin(login), checkPassword(password)...); len(wrong) > 0 {
 		return domain.Invalid(wrong...)
 	}

@@ -12,9 +12,11 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/lib/pq"
 	"golang.org/x/crypto/argon2"
 
 	"humanqa/domain"
+	"humanqa/domain/identity"
 	"humanqa/internal/pgpool"
 )
 
@@ -42,7 +44,7 @@ const (
 // checkPassword refuses a password that is too short or too long. Nothing else
 // is asked of it: rules about digits make passwords worse (NIST SP 800-63B).
 func checkPassword(password string) []domain.Detail {
-	switch n := utf8.RuneCountInString(password); {
+	switch n := utf8.RuneCountInString(identity.Secret(password)); {
 	case n < MinPassword:
 		return []domain.Detail{{Path: "password", Message: fmt.Sprintf("must have at least %d characters", MinPassword)}}
 	case n > MaxPassword:
@@ -71,7 +73,7 @@ func (s *Store) hash(ctx context.Context, password string) (string, error) {
 	defer leave()
 	var salt [saltBytes]byte
 	_, _ = rand.Read(salt[:]) // never fails (crypto/rand)
-	sum := argon2.IDKey([]byte(password), salt[:], argonTime, s.memory, argonThreads, hashBytes)
+	sum := argon2.IDKey([]byte(identity.Secret(password)), salt[:], argonTime, s.memory, argonThreads, hashBytes)
 	return s.encoded(salt[:], sum), nil
 }
 
@@ -113,10 +115,29 @@ func (s *Store) matches(ctx context.Context, stored, password string) (bool, err
 	return subtle.ConstantTimeCompare(got, want) == 1, nil
 }
 
-// normal is the one spelling of a login: names are compared without regard to
-// case and blanks around them.
-func normal(login string) string {
-	return strings.ToLower(strings.TrimSpace(storable(login, 2*maxLogin)))
+const loginSQL = `
+SELECT login
+FROM signin.people
+WHERE login = ANY ($1)
+ORDER BY array_position($1::text[], login)
+LIMIT 1`
+
+// storedLogin gives the sign-in name as it is stored: in today's form, or in one that an
+// older version gave it. A name that nobody has is in today's form. Where the older form
+// was another person's name, it stays theirs.
+func (s *Store) storedLogin(ctx context.Context, typed string) (string, error) {
+	login, found, err := pgpool.Find[string](ctx, s.db, "a sign-in name", loginSQL, pq.Array(namesOf(typed)))
+	if !found {
+		login = nameOf(typed)
+	}
+	return login, err
+}
+
+// nameOf is a typed sign-in name in today's form; namesOf gives those of older versions, too.
+func nameOf(typed string) string { return identity.Name(storable(typed, 2*maxLogin)) }
+
+func namesOf(typed string) []string {
+	return append(identity.OlderNames(storable(typed, 2*maxLogin)), nameOf(typed))
 }
 
 // storable makes a text that Postgres takes out of a stranger's text.
@@ -124,6 +145,19 @@ func storable(text string, longest int) string {
 	runes := []rune(strings.ReplaceAll(strings.ToValidUTF8(text, "?"), "\x00", "?"))
 	return string(runes[:min(longest, len(runes))])
 }
+
+// The name stays where another person has today's form.
+const moveLoginSQL = `
+UPDATE signin.people
+SET login = $2
+WHERE person_id = $1
+  AND NOT EXISTS (SELECT FROM signin.people WHERE login = $2)`
+
+const moveHashSQL = `
+UPDATE signin.passwords
+SET hash = $2
+WHERE person_id = $1
+  AND hash = $3`
 
 const passwordByLoginSQL = `
 SELECT w.person_id, w.hash
@@ -142,15 +176,23 @@ WHERE person_id = $1`
 // paused. A browser in which its owner signed in before is counted by itself, so that the
 // owner still comes in.
 func (s *Store) SignIn(ctx context.Context, login, password, address, device string) (personID string, err error) {
-	by := []counted{{"login:" + domain.HashToken(normal(login)), freeByName}, {"address:" + address, freeByAddress}}
-	known, err := s.knows(ctx, device, normal(login))
+	typed := login
+	if login, err = s.storedLogin(ctx, typed); err != nil {
+		return "", err
+	}
+	by := []counted{{"login:" + domain.HashToken(login), freeByName}, {"address:" + address, freeByAddress}}
+	known, err := s.knows(ctx, device, login)
 	if err != nil {
 		return "", err
 	}
 	if known {
 		by = []counted{{"device:" + domain.HashToken(device), freeByName}}
 	}
-	return s.prove(ctx, by, passwordByLoginSQL, normal(login), password)
+	personID, err = s.prove(ctx, by, passwordByLoginSQL, login, password)
+	if now := nameOf(typed); err == nil && now != login {
+		err = pgpool.Exec(ctx, s.db, "move a sign-in name", moveLoginSQL, personID, now)
+	}
+	return personID, err
 }
 
 // ProvePassword says whether the password is the person's.
@@ -178,7 +220,15 @@ func (s *Store) prove(ctx context.Context, by []counted, query, arg, password st
 	if utf8.RuneCountInString(password) > MaxPassword {
 		password = "" // hashing reads it all; no stored one is that long
 	}
-	ok, err := s.matches(ctx, row.Hash, password)
+	ok, err := s.matches(ctx, row.Hash, identity.Secret(password))
+	for _, older := range identity.OlderSecrets(password) {
+		if err != nil || ok || older == identity.Secret(password) {
+			continue
+		}
+		if ok, err = s.matches(ctx, row.Hash, older); ok && row.PersonID != "" {
+			err = s.moveHash(ctx, row.PersonID, row.Hash, password)
+		}
+	}
 	switch {
 	case err != nil:
 		return "", err
@@ -191,6 +241,15 @@ func (s *Store) prove(ctx context.Context, by []counted, query, arg, password st
 		}
 	}
 	return row.PersonID, s.forgive(ctx, by[0].who)
+}
+
+// moveHash hashes a password of an older version in today's form.
+func (s *Store) moveHash(ctx context.Context, personID, older, password string) error {
+	hash, err := s.hash(ctx, password)
+	if err != nil {
+		return err
+	}
+	return pgpool.Exec(ctx, s.db, "hash a password in today's form", moveHashSQL, personID, hash, older)
 }
 
 const hasPasswordSQL = `

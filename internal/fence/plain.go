@@ -107,16 +107,30 @@ func escaped(encoded []byte, escape func(out []byte, c rune) []byte) []byte {
 // Clean makes one line of a text that others wrote: valid UTF-8, single
 // blanks, nothing invisible that could reorder or hide what a reader sees, and
 // at most limit characters. It stops reading where the line is full.
-func Clean(text string, limit int) string {
+func Clean(text string, limit int) string { return clean(text, limit, nothing) }
+
+// Written is Clean for people alone: it keeps the hidden characters that writing needs.
+func Written(text string, limit int) string { return clean(text, limit, needed) }
+
+// clean leaves out hidden characters, but for as many bytes as needs says: it sees the
+// character before them, and the rest of the text.
+func clean(text string, limit int, needs func(before rune, rest string) int) string {
 	var line []rune
-	blank := false
-	for _, r := range text { // an invalid byte becomes U+FFFD
+	blank, kept := false, 0  // kept is the end of hidden characters that stay
+	for i, r := range text { // an invalid byte becomes U+FFFD
 		switch {
 		case unicode.IsSpace(r) || unicode.IsControl(r):
 			blank = len(line) > 0
 			continue
+		case i < kept:
 		case Hidden(r) || unicode.Is(unicode.Co, r):
-			continue
+			before := ' '
+			if len(line) > 0 && !blank {
+				before = line[len(line)-1]
+			}
+			if kept = i + needs(before, text[i:]); kept == i {
+				continue
+			}
 		}
 		if blank {
 			line = append(line, ' ')
@@ -127,4 +141,27 @@ func Clean(text string, limit int) string {
 		}
 	}
 	return string(line)
+}
+
+func nothing(rune, string) int { return 0 }
+
+// flag is the character before the tags of a flag.
+const flag = '\U0001F3F4'
+
+var (
+	// joiner is a joiner or non-joiner before a character that shows; flagTags are the tags of a flag.
+	joiner   = regexp.MustCompile(`^[\x{200c}\x{200d}][\pL\pM\pS]`)
+	flagTags = regexp.MustCompile(`^[\x{e0030}-\x{e0039}\x{e0061}-\x{e007a}]{3,6}\x{e007f}`)
+)
+
+// needed is the length of the hidden characters that writing needs: a joiner or non-joiner
+// between two characters that show, and the tags of a flag.
+func needed(before rune, rest string) int {
+	switch {
+	case before == flag:
+		return len(flagTags.FindString(rest))
+	case unicode.In(before, unicode.L, unicode.M, unicode.S) && joiner.MatchString(rest):
+		return utf8.RuneLen('\u200d')
+	}
+	return 0
 }

@@ -20,7 +20,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/net/idna"
+	"humanqa/domain/identity"
 )
 
 // webhookPorts are the ports a webhook may be sent to, unless the operator
@@ -133,9 +133,9 @@ func publicHost(u *url.URL, allow Targets) (allowed bool, err error) {
 		}
 		return literal(addr, allow)
 	}
-	name, err := asciiName(host)
-	if err != nil {
-		return false, err
+	name, ok := identity.Host(host)
+	if !ok {
+		return false, errName
 	}
 	if addr, err := netip.ParseAddr(name); err == nil {
 		return literal(addr, allow)
@@ -159,38 +159,6 @@ func literal(addr netip.Addr, allow Targets) (allowed bool, err error) {
 		return false, errReserved
 	}
 	return false, nil
-}
-
-// names maps as browsers do (UTS 46, non-transitional), but lets underscores pass: they
-// are common in host names of test deployments. validLabel refuses other characters that
-// pass.
-var names = idna.New(
-	idna.MapForLookup(),
-	idna.BidiRule(),
-	idna.CheckJoiners(true),
-	idna.StrictDomainName(false),
-	idna.Transitional(false),
-)
-
-// maxName is the longest name of DNS.
-const maxName = 253
-
-// asciiName gives the host as DNS will see it: lower case, punycode, without the dot of
-// the root. The mapping drops some characters. Their number is bounded all the same,
-// because indexes hold the host as it was written.
-func asciiName(host string) (string, error) {
-	if utf8.RuneCountInString(host) > maxName+1 {
-		return "", errName
-	}
-	name, err := names.ToASCII(host)
-	if err != nil {
-		return "", errName
-	}
-	name = strings.TrimSuffix(strings.ToLower(name), ".")
-	if name == "" || len(name) > maxName {
-		return "", errName
-	}
-	return name, nil
 }
 
 // publicName refuses every name that cannot be, or is known not to be, a

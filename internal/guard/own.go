@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"humanqa/domain/identity"
 )
 
 // errOwn is the refusal of a page that is this service's.
@@ -94,7 +96,7 @@ func siteOf(raw string) string {
 		return ""
 	}
 	host := u.Hostname()
-	if name, err := asciiName(host); err == nil {
+	if name, ok := identity.Host(host); ok {
 		host = name
 	}
 	return net.JoinHostPort(host, strconv.Itoa(int(p)))

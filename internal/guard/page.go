@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"slices"
 	"syscall"
+
+	"humanqa/domain/identity"
 )
 
 // badPorts are those from 1024 up that browsers refuse to open a page on (the
@@ -57,7 +59,7 @@ func (p Pages) control(ctx context.Context, host string) (func(network, address 
 	if err != nil {
 		return nil, err
 	}
-	name, _ := asciiName(host) // "" is not listed
+	name, _ := identity.Host(host) // "" is not listed
 	return control(func(at netip.AddrPort) bool {
 		switch addr := at.Addr(); {
 		case !pagePort(at.Port()), own(at):

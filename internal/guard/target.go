@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"humanqa/domain/identity"
 )
 
 // Targets lists what may be tested although it is private: networks, and names
@@ -27,8 +29,9 @@ func ParseTargets(csv string) (Targets, error) {
 			t.Networks = append(t.Networks, networks...)
 			continue
 		}
-		name, err := asciiName(strings.TrimPrefix(strings.TrimPrefix(part, "*"), "."))
-		if err == nil {
+		name, ok := identity.Host(strings.TrimPrefix(strings.TrimPrefix(part, "*"), "."))
+		err := errName
+		if ok {
 			err = publicName(name)
 		}
 		if err != nil && !errors.Is(err, ErrPrivate) {
@@ -67,8 +70,8 @@ func TargetName(raw string) string {
 	if err != nil || strings.HasPrefix(u.Host, "[") {
 		return ""
 	}
-	name, err := asciiName(u.Hostname())
-	if _, literal := netip.ParseAddr(name); err != nil || literal == nil || within(name, []string{"localhost"}) {
+	name, ok := identity.Host(u.Hostname())
+	if _, literal := netip.ParseAddr(name); !ok || literal == nil || within(name, []string{"localhost"}) {
 		return ""
 	}
 	return name

@@ -4,15 +4,16 @@ package hosting
 
 import (
 	"fmt"
-	"net"
 	"net/url"
 	"slices"
 	"strings"
+
+	"humanqa/domain/identity"
 )
 
 // Domains are domains under which such platforms give each app a host of its own. An app
 // is a host below one of them, never the domain itself, which is the platform's. They are
-// in lower case.
+// as DNS sees them.
 type Domains []string
 
 // Known are the development and the published domains of public platforms.
@@ -41,14 +42,15 @@ var known = Domains{
 func Parse(list string) (Domains, error) {
 	var d Domains
 	for _, part := range strings.Split(list, ",") {
-		domain := strings.ToLower(strings.TrimSpace(part))
-		switch {
-		case domain == "":
-		case strings.Trim(domain, ".") != domain || strings.ContainsAny(domain, "/:*@ "):
-			return nil, fmt.Errorf("%q is no domain", part)
-		default:
-			d = append(d, domain)
+		typed := strings.TrimSpace(part)
+		if typed == "" {
+			continue
 		}
+		domain, ok := identity.Host(typed)
+		if !ok || strings.Trim(typed, ".") != typed || strings.ContainsAny(domain, "/:*@ ") {
+			return nil, fmt.Errorf("%q is no domain", part)
+		}
+		d = append(d, domain)
 	}
 	return d, nil
 }
@@ -59,8 +61,8 @@ func (d Domains) Hosts(rawURL string) bool {
 	if err != nil {
 		return false
 	}
-	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
-	return net.ParseIP(host) == nil && slices.ContainsFunc(d, func(domain string) bool {
+	host, ok := identity.Host(u.Hostname())
+	return ok && slices.ContainsFunc(d, func(domain string) bool {
 		app, below := strings.CutSuffix(host, "."+domain)
 		return below && app != ""
 	})

@@ -83,4 +83,4 @@ func subject(told []Notice, more int) string {
 
 // oneLine makes a short line of a text that a client or a server wrote: it ends no header
 // and hides nothing.
-func oneLine(text string) string { return fence.Clean(text, maxTitle) }
+func oneLine(text string) string { return fence.Written(text, maxTitle) }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"humanqa/domain/identity"
 )
 
 // Links makes the links that stand in letters and knows them again. Nothing about them is
@@ -47,7 +49,7 @@ func (l Links) Refuse(address string) string {
 // marks name an address in the database without showing it: its MAC under each key, the
 // primary one first. Letters with another tag behind a plus reach the same reader.
 func (l Links) marks(address string) (marks []string) {
-	local, host, _ := strings.Cut(strings.ToLower(address), "@")
+	local, host, _ := strings.Cut(identity.Fold(address), "@")
 	local, _, _ = strings.Cut(local, "+")
 	primary, keys := l.Keys(0)
 	for id, key := range keys {

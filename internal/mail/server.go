@@ -78,7 +78,10 @@ func ParseServer(raw, from string) (*Server, error) {
 	if s.plain && s.user != "" && !loopback(s.host) {
 		return nil, errors.New("would send the password without TLS: leave starttls=off out")
 	}
-	if s.from, err = mail.ParseAddress(from); err != nil || len(checkAddress(s.from.Address)) > 0 {
+	if s.from, err = mail.ParseAddress(from); err != nil {
+		return nil, ErrSender
+	}
+	if s.from.Address = dialled(s.from.Address); len(checkAddress(s.from.Address)) > 0 {
 		return nil, ErrSender
 	}
 	return s, nil

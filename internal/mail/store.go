@@ -6,11 +6,13 @@ import (
 	"regexp"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/google/uuid"
 	"github.com/jmoiron/sqlx"
 
 	"humanqa/domain"
+	"humanqa/domain/identity"
 	"humanqa/internal/pgpool"
 )
 
@@ -108,8 +110,22 @@ func (s *Store) Choices(ctx context.Context, accountID, personID string) (Choice
 // domain.
 var plainAddress = regexp.MustCompile(`^[A-Za-z0-9.!#$%&'*+/=?^_{|}~-]+@[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$`)
 
+// dialled gives an address with its domain as DNS sees it: servers without SMTPUTF8 take
+// no other.
+func dialled(address string) string {
+	local, host, _ := strings.Cut(address, "@")
+	if name, ok := identity.Host(host); ok {
+		return local + "@" + name
+	}
+	return address
+}
+
 func checkAddress(address string) []domain.Detail {
-	if local, _, _ := strings.Cut(address, "@"); len(address) > maxAddress || len(local) > 64 || !plainAddress.MatchString(address) {
+	local, _, _ := strings.Cut(address, "@")
+	if strings.ContainsFunc(local, func(r rune) bool { return r > unicode.MaxASCII }) {
+		return []domain.Detail{{Path: "address", Message: "must have only the letters a to z, digits and signs before the @: few mail servers take others"}}
+	}
+	if len(address) > maxAddress || len(local) > 64 || !plainAddress.MatchString(address) {
 		return []domain.Detail{{Path: "address", Message: "must be an address such as ann@example.com"}}
 	}
 	return nil
@@ -166,6 +182,7 @@ WHERE id IN (SELECT id FROM kept)`
 // address that is new gets a letter with the link that confirms it. Invalid names the
 // path: address, reports. Conflict: too many addresses in a day.
 func (s *Store) Save(ctx context.Context, accountID, personID, address string, c Choices) error {
+	address = dialled(address)
 	wrong := checkAddress(address)
 	if c.Reports != AllReports && c.Reports != FailuresOnly && c.Reports != NoReports {
 		wrong = append(wrong, domain.Detail{Path: "reports", Message: "must be all, failures or none"})

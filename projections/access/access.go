@@ -14,6 +14,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/checker"
+	"humanqa/domain/identity"
 	"humanqa/eventstore/consumer"
 	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
@@ -22,7 +23,7 @@ import (
 // Projector keeps the callers: API keys by the hash of their token, the
 // accounts behind them, and checkers.
 var Projector = readmodel.New(readmodel.Spec{
-	Name: "access", Version: 4,
+	Name: "access", Version: 5,
 	Tables: []consumer.Table{
 		{Name: "accounts", DDL: accountsDDL},
 		{Name: "api_keys", DDL: apiKeysDDL},
@@ -46,7 +47,8 @@ CREATE TABLE {schema}.accounts (
     account_id text PRIMARY KEY,
     name       text NOT NULL,
     sandbox    boolean NOT NULL,
-    suspended  boolean NOT NULL -- also once it is erased
+    suspended  boolean NOT NULL, -- also once it is erased
+    folded     text NOT NULL DEFAULT '' -- the name as it is searched (identity.Fold)
 );
 CREATE INDEX accounts_suspended ON {schema}.accounts (account_id) WHERE suspended;
 `
@@ -74,13 +76,14 @@ CREATE TABLE {schema}.checkers (
     hash       text NOT NULL UNIQUE,
     name       text NOT NULL,
     prefix     text NOT NULL,
-    accounts   text[] NOT NULL
+    accounts   text[] NOT NULL,
+    folded     text NOT NULL DEFAULT '' -- the name as it is searched
 );
 `
 
 const insertAccountSQL = `
-INSERT INTO {schema}.accounts (account_id, name, sandbox, suspended)
-VALUES ($1, $2, $3, FALSE)`
+INSERT INTO {schema}.accounts (account_id, name, folded, sandbox, suspended)
+VALUES ($1, $2, $3, $4, FALSE)`
 
 const suspendAccountSQL = `
 UPDATE {schema}.accounts
@@ -96,6 +99,7 @@ WITH keys AS (
 )
 UPDATE {schema}.accounts
 SET name = $2,
+    folded = $2,
     suspended = TRUE
 WHERE account_id = $1`
 
@@ -111,13 +115,14 @@ WHERE account_id = $1
   AND key_id = $2`
 
 const insertCheckerSQL = `
-INSERT INTO {schema}.checkers (checker_id, hash, name, prefix, accounts)
-VALUES ($1, $2, $3, $4, $5)`
+INSERT INTO {schema}.checkers (checker_id, hash, name, folded, prefix, accounts)
+VALUES ($1, $2, $3, $4, $5, $6)`
 
 // No token has this hash.
 const eraseCheckerSQL = `
 UPDATE {schema}.checkers
 SET name = $2,
+    folded = $2,
     hash = 'erased ' || checker_id,
     prefix = ''
 WHERE checker_id = $1`
@@ -127,7 +132,7 @@ func accessChange(r domain.Recorded) (query string, args []any) {
 	accountID := r.StreamID()
 	switch e := r.Event.(type) {
 	case *account.Created:
-		return insertAccountSQL, []any{accountID, e.Name, e.Sandbox}
+		return insertAccountSQL, []any{accountID, e.Name, identity.Fold(e.Name), e.Sandbox}
 	case *account.Suspended:
 		return suspendAccountSQL, []any{accountID, true}
 	case *account.Reinstated:
@@ -141,7 +146,7 @@ func accessChange(r domain.Recorded) (query string, args []any) {
 		return revokeKeySQL, []any{accountID, e.KeyID}
 	case *checker.Created:
 		id := r.StreamID()
-		return insertCheckerSQL, []any{id, e.Hash, e.Name, e.Prefix, pq.Array(append([]string{}, e.Accounts...))}
+		return insertCheckerSQL, []any{id, e.Hash, e.Name, identity.Fold(e.Name), e.Prefix, pq.Array(append([]string{}, e.Accounts...))}
 	case *checker.Erased:
 		return eraseCheckerSQL, []any{r.StreamID(), domain.ErasedText}
 	}

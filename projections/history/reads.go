@@ -243,15 +243,24 @@ func (q *Reads) NewestTest(ctx context.Context, accountID, projectID string) (jo
 }
 
 const knownKeysSQL = `
-SELECT key
+SELECT key, description
 FROM readmodel.history_items
 WHERE account_id = $1
   AND project_id = $2
   AND key = ANY($3)`
 
-// KnownKeys picks those of the keys that items of the project's tests had.
-func (q *Reads) KnownKeys(ctx context.Context, accountID, projectID string, keys []string) ([]string, error) {
-	return pgpool.List[string](ctx, q.db, "the known keys of project "+projectID, knownKeysSQL, accountID, projectID, pq.Array(keys))
+// KnownKeys picks those of the keys that items of the project's tests had, each with its
+// latest description.
+func (q *Reads) KnownKeys(ctx context.Context, accountID, projectID string, keys []string) (map[string]string, error) {
+	rows, err := pgpool.List[struct {
+		Key         string `json:"key"`
+		Description string `json:"description"`
+	}](ctx, q.db, "the known keys of project "+projectID, knownKeysSQL, accountID, projectID, pq.Array(keys))
+	known := make(map[string]string, len(rows))
+	for _, row := range rows {
+		known[row.Key] = row.Description
+	}
+	return known, err
 }
 
 // Open is OpenFailures for a project that need not exist: it then has none.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"humanqa/domain/identity"
 )
 
 // alike is the part of a failure's words, by weight, that a text must contain to count as
@@ -56,7 +58,7 @@ var filler = []string{"and", "are", "but", "can", "does", "for", "from", "has", 
 
 // words gives the words of a text without filler, each once.
 func words(text string) []string {
-	all := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	all := identity.Words(text)
 	slices.Sort(all)
 	return slices.DeleteFunc(slices.Compact(all), func(word string) bool {
 		return len([]rune(word)) < 3 && !strings.ContainsFunc(word, func(r rune) bool { return r > unicode.MaxLatin1 }) ||

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"humanqa/domain/identity"
 	"humanqa/domain/job"
 	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
@@ -107,12 +108,12 @@ ORDER BY j.created_at DESC, j.id DESC
 LIMIT %s
 OFFSET %s`
 
-// text is the text of the search in small letters. An id is no text.
+// text is the text of the search as the words of tests are folded. An id is no text.
 func (s Search) text() string {
 	if _, isID := s.id(); isID {
 		return ""
 	}
-	return strings.ToLower(strings.TrimSpace(s.Words))
+	return identity.Fold(s.Words)
 }
 
 // hasWords says that the search needs the words of tests: kind and verdict are words, too.

@@ -19,7 +19,7 @@ import (
 // account, project and status. Credentials and access instructions stay in the log,
 // sealed; they never get here. Nor does a secret that came with an answer.
 var Projector = readmodel.New(readmodel.Spec{
-	Name: "jobs", Version: 10,
+	Name: "jobs", Version: 11,
 	Tables: []consumer.Table{
 		{Name: "jobs", DDL: jobsDDL, Indexes: jobsIndexes},
 		{Name: "job_reports", DDL: jobReportsDDL, View: true},

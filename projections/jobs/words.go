@@ -8,6 +8,7 @@ import (
 
 	"github.com/lib/pq"
 
+	"humanqa/domain/identity"
 	"humanqa/domain/job"
 	"humanqa/projections/readmodel"
 )
@@ -126,7 +127,7 @@ func labels(kind job.Type, verdict string) (all pq.StringArray) {
 const maxText = 100_000
 
 // words gives the searched text of the job, the most important parts first. Postgres may
-// know only ASCII letters, so the text is lowered here.
+// know only ASCII letters, so the text is folded here.
 func (r *storedRow) words() wordsRow {
 	var text strings.Builder
 	add := func(words ...string) {
@@ -146,7 +147,7 @@ func (r *storedRow) words() wordsRow {
 	return wordsRow{
 		CreatedAt: r.CreatedAt, JobID: r.ID, AccountID: r.AccountID, ProjectID: r.ProjectID, Status: r.Status,
 		Labels: labels(r.Type, r.OverallStatus),
-		Text:   strings.ToLower(strings.ToValidUTF8(text.String(), " ")),
+		Text:   identity.Fold(strings.ToValidUTF8(text.String(), " ")),
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/lib/pq"
 
+	"humanqa/domain/identity"
 	"humanqa/internal/pgpool"
 )
 
@@ -24,9 +25,9 @@ const namedSQL = `
 SELECT {of}_id AS id, name
 FROM readmodel.{of}s
 WHERE {of}_id = $1
-   OR lower(name) = lower($1)
+   OR folded = $2
 ORDER BY {of}_id
-LIMIT $2`
+LIMIT $3`
 
 const firstSQL = `
 SELECT {of}_id AS id, name
@@ -41,12 +42,12 @@ WHERE {of}_id = ANY($1)`
 
 // AccountsNamed gives the account of the id, or those of the name; five at most.
 func (q *Reads) AccountsNamed(ctx context.Context, text string) ([]Named, error) {
-	return q.named(ctx, "account", namedSQL, text, namedLimit)
+	return q.named(ctx, "account", namedSQL, text, identity.Fold(text), namedLimit)
 }
 
 // CheckersNamed gives the checker of the id, or those of the name; five at most.
 func (q *Reads) CheckersNamed(ctx context.Context, text string) ([]Named, error) {
-	return q.named(ctx, "checker", namedSQL, text, namedLimit)
+	return q.named(ctx, "checker", namedSQL, text, identity.Fold(text), namedLimit)
 }
 
 // FirstAccounts are so many accounts, by name.

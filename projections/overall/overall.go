@@ -12,6 +12,7 @@ import (
 	"github.com/lib/pq"
 
 	"humanqa/domain"
+	"humanqa/domain/identity"
 	"humanqa/domain/job"
 	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
@@ -115,9 +116,8 @@ type Account struct {
 
 const accountsSQL = `
 FROM readmodel.accounts a
-WHERE $1 = ''
-   OR a.account_id = $1
-   OR strpos(lower(a.name), lower($1)) > 0`
+WHERE a.account_id = $1
+   OR strpos(a.folded, $2) > 0`
 
 const listAccountsSQL = `
 SELECT a.account_id, a.name, a.sandbox, a.suspended,
@@ -125,7 +125,7 @@ SELECT a.account_id, a.name, a.sandbox, a.suspended,
            SELECT SUM(l.remaining)
            FROM readmodel.credit_lots l
            WHERE l.account_id = a.account_id
-             AND (l.expires_at IS NULL OR l.expires_at > $4)), 0)::bigint AS available,
+             AND (l.expires_at IS NULL OR l.expires_at > $5)), 0)::bigint AS available,
        COALESCE((SELECT SUM(c.jobs) FROM readmodel.job_counts c WHERE c.account_id = a.account_id), 0)::bigint AS jobs,
        COALESCE((
            SELECT p.name
@@ -133,14 +133,14 @@ SELECT a.account_id, a.name, a.sandbox, a.suspended,
            JOIN readmodel.pools p ON p.pool_id = m.pool_id
            WHERE m.account_id = a.account_id), '') AS pool` + accountsSQL + `
 ORDER BY a.name, a.account_id
-LIMIT $2
-OFFSET $3`
+LIMIT $3
+OFFSET $4`
 
 // Accounts lists accounts by name, those whose name contains the text or whose id it is,
 // and how many there are.
 func (q *Reads) Accounts(ctx context.Context, text string, page Page, now time.Time) ([]Account, int, error) {
 	return readmodel.Page[Account](ctx, q.db, "accounts", `SELECT COUNT(*)`+accountsSQL, listAccountsSQL,
-		[]any{text}, page.Limit, page.Offset, now)
+		[]any{text, identity.Fold(text)}, page.Limit, page.Offset, now)
 }
 
 // Person is a person in a list, with the person's roles in words of their own.
@@ -196,11 +196,11 @@ type Checker struct {
 
 const checkersSQL = `
 FROM readmodel.checkers c
-WHERE ($1 = '' OR c.checker_id = $1 OR strpos(lower(c.name), lower($1)) > 0)
-  AND ($2 = '' OR EXISTS (
+WHERE (c.checker_id = $1 OR strpos(c.folded, $2) > 0)
+  AND ($3 = '' OR EXISTS (
            SELECT
            FROM readmodel.pool_checkers m
-           WHERE m.pool_id = $2
+           WHERE m.pool_id = $3
              AND m.checker_id = c.checker_id))`
 
 const listCheckersSQL = `
@@ -220,8 +220,8 @@ SELECT c.checker_id, c.name, COALESCE((
        w.done, w.rated, w.average, w.job_id
 FROM (SELECT c.checker_id, c.name` + checkersSQL + `
       ORDER BY c.name, c.checker_id
-      LIMIT $3
-      OFFSET $4) c
+      LIMIT $4
+      OFFSET $5) c
 LEFT JOIN readmodel.checker_profiles f ON f.checker_id = c.checker_id
 CROSS JOIN LATERAL (
     SELECT COUNT(*) FILTER (WHERE j.status = 'completed') AS done, COUNT(r.checker_rating) AS rated,
@@ -237,7 +237,7 @@ ORDER BY c.name, c.checker_id`
 // A pool, if given, narrows them to its checkers.
 func (q *Reads) Checkers(ctx context.Context, text, poolID string, page Page) ([]Checker, int, error) {
 	return readmodel.Page[Checker](ctx, q.db, "checkers", `SELECT COUNT(*)`+checkersSQL, listCheckersSQL,
-		[]any{text, poolID}, page.Limit, page.Offset)
+		[]any{text, identity.Fold(text), poolID}, page.Limit, page.Offset)
 }
 
 // Job is a job as operators see it without a reason. It has no text of a client or a

@@ -10,7 +10,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"humanqa/domain"
-	"humanqa/domain/host"
+	"humanqa/domain/identity"
 	"humanqa/domain/job"
 	"humanqa/domain/project"
 	"humanqa/domain/retention"
@@ -22,13 +22,14 @@ import (
 // Projector keeps a row per project. The signing secret stays in the
 // log, sealed; only the times of its rotations get here.
 var Projector = readmodel.New(readmodel.Spec{
-	Name: "projects", Version: 6,
+	Name: "projects", Version: 7,
 	Tables:  []consumer.Table{{Name: "projects", DDL: projectsDDL}},
 	Handles: domain.TypesIn(project.Specs()),
 	Apply:   apply,
 })
 
-// default_host is that of default_url, or empty (see host.Of). events is null
+// default_host is that of default_url, or empty (identity.Site), and folded_name is the name
+// as it is searched (identity.Fold). events is null
 // when the list was omitted (every kind), an array otherwise. rotations holds
 // the newest last. header_names are those of the client's own headers; their values
 // stay in the log, too.
@@ -40,6 +41,7 @@ CREATE TABLE {schema}.projects (
     description         text,
     default_url         text,
     default_host        text NOT NULL,
+    folded_name         text NOT NULL DEFAULT '',
     default_job_type    text,
     default_sla_minutes integer,
     hook_hash           text NOT NULL UNIQUE,
@@ -73,6 +75,7 @@ type projectRow struct {
 	Description       *string                          `json:"description"`
 	DefaultURL        *string                          `json:"default_url"`
 	DefaultHost       string                           `json:"default_host"`
+	FoldedName        string                           `json:"folded_name"`
 	DefaultJobType    *string                          `json:"default_job_type"`
 	DefaultSLAMinutes *int                             `json:"default_sla_minutes"`
 	HookHash          string                           `json:"hook_hash"`
@@ -169,7 +172,7 @@ func (r projectRow) state() project.State {
 func rowOf(id string, s project.State) projectRow {
 	row := projectRow{
 		ID: id, AccountID: s.AccountID, Name: s.Name, Description: s.Description,
-		DefaultURL: s.DefaultURL, DefaultJobType: s.DefaultJobType, DefaultSLAMinutes: s.DefaultSLAMinutes,
+		FoldedName: identity.Fold(s.Name), DefaultURL: s.DefaultURL, DefaultJobType: s.DefaultJobType, DefaultSLAMinutes: s.DefaultSLAMinutes,
 		HookHash: s.HookHash, WebhookURL: s.WebhookURL,
 		Disabled: s.Disabled, DisabledBy: s.DisabledBy, DisabledReason: s.DisabledReason,
 		CreatedAt: readmodel.Moment(s.CreatedAt), UpdatedAt: readmodel.Moment(s.UpdatedAt), QuestionMinutes: s.QuestionMinutes,
@@ -177,7 +180,7 @@ func rowOf(id string, s project.State) projectRow {
 		KeepEvidenceDays: s.Keep.EvidenceDays, KeepRecordingsDays: s.Keep.RecordingsDays, Held: s.Hold != nil,
 	}
 	if s.DefaultURL != nil {
-		row.DefaultHost = host.Of(*s.DefaultURL)
+		row.DefaultHost = identity.Site(*s.DefaultURL)
 	}
 	if s.SecretRotatedAt != nil {
 		row.SecretRotatedAt = readmodel.MomentPtr(*s.SecretRotatedAt)
@@ -340,13 +343,13 @@ const namedSQL = `
 SELECT id, name, default_url
 FROM readmodel.projects
 WHERE account_id = $1
-  AND POSITION(LOWER($2) IN LOWER(name)) > 0
-ORDER BY LOWER(name), id
+  AND POSITION($2 IN folded_name) > 0
+ORDER BY folded_name, id
 LIMIT $3`
 
 // Named finds the account's projects by a part of their name.
 func (q *Reads) Named(ctx context.Context, accountID, part string, limit int) ([]Named, error) {
-	return pgpool.List[Named](ctx, q.db, "projects by name", namedSQL, accountID, part, limit)
+	return pgpool.List[Named](ctx, q.db, "projects by name", namedSQL, accountID, identity.Fold(part), limit)
 }
 
 // Get gives one project.

@@ -165,3 +165,20 @@ func TestAProjectIsFoundThroughIndexes(t *testing.T) {
 	w.Walks("project of a host", projectForHostSQL, []any{"acc1", "h7"}, "projects_by_host")
 	w.Walks("deploy hook", byHookSQL, []any{"hash7"}, "projects_hook_hash_key", "accounts_pkey")
 }
+
+func TestAProjectIsFoundByItsNameAndItsHostInAnySpelling(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.Run(w.Sup)
+	url := "https://Bu\u0308cher.example/shop"
+	w.Log.Record(domain.ProjectStream("p1"), &project.Created{AccountID: "acc", Name: "Gr\u00f6\u00dfe", DefaultURL: &url, HookHash: "h", At: modeltest.Noon})
+	w.Reach(w.Sup)
+	for _, part := range []string{"GRO\u0308SSE", "\u00f6\u200bss", ""} {
+		if found, err := w.reads.Named(w.Ctx(), "acc", part, 5); err != nil || len(found) != 1 {
+			t.Errorf("%+q finds %v, %v", part, found, err)
+		}
+	}
+	if id, _, err := w.reads.ForHost(w.Ctx(), "acc", "xn--bcher-kva.example"); err != nil || id != "p1" {
+		t.Errorf("the host's project is %q, %v", id, err)
+	}
+}

@@ -75,7 +75,7 @@ func (NoReads) OpenFailures(context.Context, string, string, int) ([]command.Reg
 }
 
 // KnownKeys implements command.Reads.
-func (NoReads) KnownKeys(context.Context, string, string, []string) ([]string, error) {
+func (NoReads) KnownKeys(context.Context, string, string, []string) (map[string]string, error) {
 	return nil, nil
 }
 
