@@ -129,3 +129,30 @@ func TestADeployWithAnIdempotencyKeyIsOneDeployAndItsTokenIsStoredNowhere(t *tes
 		}
 	}
 }
+
+func TestADryRunOfADeployTellsWhatTheCallWouldDoAndWritesNothing(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	_, key := s.account(7)
+	_, hook := s.hook(key, withURL)
+	_, bare := s.hook(key, "")
+	dry := func(body string) map[string]any {
+		t.Helper()
+		return s.call("", "POST", hook+"?dryRun=true", body, "Idempotency-Key", "one").want(http.StatusOK)
+	}
+	before := s.written()
+	want := map[string]any{
+		"dryRun": true, "wouldTest": true, "reason": nil, "platform": nil, "url": "https://shop.replit.app/start", "commitSha": nil, "jobId": nil,
+		"jobTypeCode": "first_impression", "creditsRequired": 5.0, "sufficient": true,
+	}
+	equal(t, dry(""), want)
+	want["url"], want["commitSha"], want["jobTypeCode"] = "https://new.example.com/pay", "abc", "payment_flow"
+	want["creditsRequired"], want["sufficient"] = 10.0, false
+	equal(t, dry(`{"url":"https://new.example.com/pay","commitSha":"abc","priority":"urgent"}`), want)
+	with(t, dry(`{"text":"x"}`), map[string]any{"wouldTest": false, "creditsRequired": 0.0, "jobId": nil, "jobTypeCode": nil})
+	equal(t, s.call("", "POST", bare+"?dryRun=true", "").paths(), []string{"url"})
+	equal(t, s.call("", "POST", hook+"?dryRun=maybe", "").paths(), []string{"dryRun"})
+	equal(t, s.written(), before)
+	made := s.call("", "POST", hook, `{"commitSha":"abc"}`, "Idempotency-Key", "one").want(http.StatusCreated)
+	with(t, dry(`{"commitSha":"ABC"}`), map[string]any{"wouldTest": false, "jobId": made["jobId"], "creditsRequired": 0.0})
+}

@@ -128,6 +128,8 @@ type Deploy struct {
 	// Keys tell repeated deploys apart: "key:…", "commit:…". Empty: every call
 	// is a deploy of its own.
 	Keys []string
+	// Platform is the one that sent it; empty: our own body.
+	Platform string
 }
 
 // PreparedFix is a fix to verify with the next test. BugID, Key, Severity and

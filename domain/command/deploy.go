@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"humanqa/domain"
+	"humanqa/domain/job"
 	"humanqa/domain/project"
 )
 
@@ -31,6 +32,37 @@ func (s *Service) Deploy(ctx context.Context, cause Cause, projectID string, in 
 	}
 	out.Deduplicated, out.CreditsDeducted = true, 0
 	return out, err
+}
+
+// DeployTrial says what a deploy would do. LivingID is the job that an earlier deploy led
+// to; empty: a test would be made, at that price.
+type DeployTrial struct {
+	LivingID string
+	Type     job.Type
+	Estimate
+}
+
+// TryDeploy tells what Deploy would do, and writes nothing.
+func (s *Service) TryDeploy(ctx context.Context, cause Cause, projectID string, in Deploy) (trial DeployTrial, err error) {
+	in.Test.ProjectID = projectID
+	to, err := s.findProject(ctx, cause, in.Test)
+	if err != nil {
+		return trial, err
+	}
+	outcomes, err := s.readOutcomes(ctx, cause, to.state, in.Keys)
+	if err != nil {
+		return trial, err
+	}
+	if trial.LivingID = livingDeploy(to.state, in.Keys, "", outcomes); trial.LivingID != "" {
+		return trial, nil
+	}
+	if trial.Type, _, _, err = s.readHistory(ctx, cause, in.Test, to); err != nil {
+		return trial, err
+	}
+	trial.Estimate, err = s.EstimateJob(ctx, cause, SubmitJob{Submission: job.Submission{
+		ProjectID: projectID, Type: trial.Type, Urgent: in.Test.Urgent,
+	}})
+	return trial, err
 }
 
 // livingDeploy is the newest job that a deploy with one of the keys led to and that has

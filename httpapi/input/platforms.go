@@ -25,7 +25,7 @@ type platform struct {
 // command is the deploy to test. Its one key is the deployment's id, so a delivery that is
 // repeated, and a second event of the same deployment, find the test of the first.
 func (p platform) command(o wire.Object) (in command.Deploy, target Target) {
-	in = command.Deploy{Test: command.HostedTest{Submission: job.Submission{
+	in = command.Deploy{Platform: p.name, Test: command.HostedTest{Submission: job.Submission{
 		URL: p.url, Commit: clip(p.commit, maxCommitSHA), Branch: clip(p.branch, maxBranch),
 		Environment: clip(p.environment, maxEnvironment),
 	}}}

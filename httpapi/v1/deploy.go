@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/identity"
 	"humanqa/httpapi/input"
@@ -30,6 +31,39 @@ type ignoredDeploy struct {
 	Reason  string `json:"reason"`
 }
 
+// deployTrial answers a dry run: what the same call would do without ?dryRun=true.
+type deployTrial struct {
+	DryRun          bool           `json:"dryRun"`
+	WouldTest       bool           `json:"wouldTest"`
+	Reason          *string        `json:"reason"`   // why it would not
+	Platform        *string        `json:"platform"` // null: our own body
+	URL             string         `json:"url"`
+	CommitSHA       *string        `json:"commitSha"`
+	JobID           *string        `json:"jobId"` // of the earlier call's test
+	JobTypeCode     *string        `json:"jobTypeCode"`
+	CreditsRequired domain.Credits `json:"creditsRequired"`
+	Sufficient      bool           `json:"sufficient"`
+}
+
+// tryDeploy answers a dry run. It writes nothing.
+func (a *Handlers) tryDeploy(r *wire.Request, in command.Deploy, ignored string) (wire.Answer, error) {
+	out := deployTrial{DryRun: true, Reason: wire.OrNull(ignored), Platform: wire.OrNull(in.Platform)}
+	if ignored != "" {
+		return wire.Reply(http.StatusOK, out)
+	}
+	if err := a.deployedURL(r.Context(), r.Caller, &in.Test); err != nil {
+		return wire.Answer{}, err
+	}
+	would, err := a.Commands.TryDeploy(r.Context(), command.Cause{AccountID: r.Caller.AccountID, Sandbox: r.Caller.Sandbox}, r.Caller.ProjectID, in)
+	out.URL, out.CommitSHA, out.JobID = in.Test.URL, wire.OrNull(in.Test.Commit), wire.OrNull(would.LivingID)
+	if would.LivingID != "" {
+		out.Reason = wire.OrNull("an earlier call led to this test, which lives or has a report")
+	}
+	out.WouldTest, out.JobTypeCode = would.LivingID == "", wire.OrNull(string(would.Type))
+	out.CreditsRequired, out.Sufficient = would.CreditsRequired, would.CreditsAvailable >= would.CreditsRequired
+	return wire.ReplyUnless(err, http.StatusOK, out)
+}
+
 // deployHook is POST /v1/hooks/deploy/:token. The token in the path is the credential
 // (admit.Gate).
 func (a *Handlers) deployHook(r *wire.Request) (wire.Answer, error) {
@@ -40,11 +74,16 @@ func (a *Handlers) deployHook(r *wire.Request) (wire.Answer, error) {
 	r.IdempotencyKey(&p)
 	r.Content = input.DeployBody(r.Header, r.Content)
 	in, target, ignored := input.Deploy(r.Header, r.OptionalObject(&p))
-	if ignored != "" && p.Err() == nil {
+	query := r.Query(&p)
+	dry := query.OneOf("dryRun", []string{"true", "false"}) == "true"
+	if ignored != "" && p.Err() == nil && !dry {
 		return wire.Reply(http.StatusAccepted, ignoredDeploy{Ignored: true, Reason: ignored})
 	}
-	in.Test.AccessInstructions = input.Bypass(r.Query(&p))
+	in.Test.AccessInstructions = input.Bypass(query)
 	err := a.Limits.Admitted(r, &p, target)
+	if dry && err == nil {
+		return a.tryDeploy(r, in, ignored)
+	}
 	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		// Within the command, so that a stored answer is repeated even if the settings
 		// have changed.

@@ -123,6 +123,11 @@ const (
 	DeliveryStatusPending   DeliveryStatus = "pending"
 )
 
+// Defines values for DeployTrialDryRun.
+const (
+	DeployTrialDryRunTrue DeployTrialDryRun = true
+)
+
 // Defines values for DraftItemOrigin.
 const (
 	DraftItemOriginOpenFailure DraftItemOrigin = "open_failure"
@@ -1657,6 +1662,46 @@ type Deploy struct {
 	// URL What was deployed; default: the project's defaultUrl.
 	URL *string `json:"url,omitempty"`
 }
+
+// DeployTrial What a deploy hook would do with the same call, without `dryRun=true`. Additive.
+type DeployTrial struct {
+	// CommitSha The commit of the deploy.
+	CommitSha *string `json:"commitSha"`
+
+	// CreditsRequired The price; 0 where nothing would be tested.
+	CreditsRequired int64 `json:"creditsRequired"`
+
+	// DryRun Always true.
+	DryRun DeployTrialDryRun `json:"dryRun"`
+
+	// JobID The test to which an earlier call led.
+	JobID *string `json:"jobId"`
+
+	// JobTypeCode The type that the test would have.
+	//
+	// Example: general_qa
+	JobTypeCode *string `json:"jobTypeCode"`
+
+	// Platform The platform that was recognised; null: your own body.
+	//
+	// Example: vercel
+	Platform *string `json:"platform"`
+
+	// Reason Why it would not.
+	Reason *string `json:"reason"`
+
+	// Sufficient Whether the account has that many credits.
+	Sufficient bool `json:"sufficient"`
+
+	// URL The address that would be tested; empty where the call would be ignored.
+	URL string `json:"url"`
+
+	// WouldTest Whether the call would submit a test.
+	WouldTest bool `json:"wouldTest"`
+}
+
+// DeployTrialDryRun Always true.
+type DeployTrialDryRun bool
 
 // DeviceLogin Additive.
 type DeviceLogin struct {
