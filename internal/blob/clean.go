@@ -25,6 +25,8 @@ func (k Kind) Clean(out io.Writer, in io.Reader) error {
 		c.png()
 	case "image/webp":
 		c.webp()
+	case "image/gif":
+		c.gif()
 	case "video/mp4":
 		c.boxes(1<<63 - 1)
 	}
@@ -191,6 +193,57 @@ func (c *cleaner) png() {
 			c.put(binary.BigEndian.AppendUint32(exif, crc32.ChecksumIEEE(exif)))
 		default:
 			c.skip(12 + size)
+		}
+	}
+}
+
+// gif walks the blocks (GIF89a, appendix A). Of the extensions it keeps what draws: the
+// control of a picture, and the number of times that an animation runs.
+func (c *cleaner) gif() {
+	head := c.next(13)
+	if head == nil {
+		return
+	}
+	c.copy(13 + colours(head[10]))
+	for head = c.next(1); head != nil; head = c.next(1) {
+		switch head[0] {
+		case ',':
+			if head = c.next(10); head == nil {
+				return
+			}
+			c.copy(10 + colours(head[9]) + 1)
+			c.gifBlocks(c.out)
+		case '!':
+			to := io.Discard
+			if head = c.next(14); head != nil && (head[1] == 0xf9 || head[1] == 0xff && strings.Contains("NETSCAPE2.0 ANIMEXTS1.0", string(head[3:14]))) {
+				to = c.out
+			}
+			c.pass(to, 2)
+			c.gifBlocks(to)
+		case ';':
+			c.copy(1)
+			_, c.err = io.Copy(io.Discard, c.in)
+			return
+		default:
+			return
+		}
+	}
+}
+
+// colours is the length of a table of colours, by the flags before it.
+func colours(flags byte) int64 {
+	if flags&0x80 == 0 {
+		return 0
+	}
+	return 3 << (flags&7 + 1)
+}
+
+// gifBlocks passes blocks on, each behind a byte with its length, up to the empty one.
+func (c *cleaner) gifBlocks(to io.Writer) {
+	for size := c.next(1); size != nil; size = c.next(1) {
+		n := int64(size[0])
+		if c.pass(to, 1+n); n == 0 {
+			return
 		}
 	}
 }

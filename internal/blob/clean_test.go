@@ -6,6 +6,8 @@ import (
 	"hash/crc32"
 	"image"
 	"image/color"
+	"image/draw"
+	"image/gif"
 	"image/jpeg"
 	"image/png"
 	"strings"
@@ -169,4 +171,27 @@ func FuzzClean(f *testing.F) {
 			must.NoError(t, kind.Clean(&out, bytes.NewReader(file)))
 		}
 	})
+}
+
+func TestAGIFLosesWhatTellsOfItsMakerAndStillMoves(t *testing.T) {
+	t.Parallel()
+	frame := image.NewPaletted(image.Rect(0, 0, 40, 30), color.Palette{color.White, color.Black})
+	draw.Draw(frame, frame.Bounds(), picture(), image.Point{}, draw.Src)
+	film := &gif.GIF{Image: []*image.Paletted{frame, frame}, Delay: []int{5, 7}, LoopCount: 3}
+	var made bytes.Buffer
+	must.NoError(t, gif.EncodeAll(&made, film))
+	blocks := func(text string) string { return string(rune(len(text))) + text + "\x00" }
+	told := "!\xfe" + blocks(home) + "!\xff\x0bXMP DataXMP" + blocks(home) + "!\x01" + blocks(strings.Repeat("a", 12)) + "!\xfe\x00"
+	at := 13 + bytes.Index(made.Bytes()[13:], []byte("!\xff"))
+	whole := made.String()[:at] + told + made.String()[at:len(made.String())-1] + told + ";" + home
+	kind, _ := blob.KindOf([]byte(whole))
+	var clean bytes.Buffer
+	must.NoError(t, kind.Clean(&clean, strings.NewReader(whole)))
+	if clean.String() != made.String() {
+		t.Errorf("%d bytes remain of %d, and %d were made", clean.Len(), len(whole), made.Len())
+	}
+	for cut := range len(whole) {
+		var out bytes.Buffer
+		must.NoError(t, kind.Clean(&out, strings.NewReader(whole[:cut])))
+	}
 }
