@@ -340,3 +340,20 @@ func TestEnablingAWebhook(t *testing.T) {
 		})
 	}
 }
+
+func TestAFieldIsClearedByItsNameToo(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	_, key := s.account(0)
+	id, _ := s.hook(key, withURL+`,"description":"A shop","defaultSlaMinutes":30`)
+	patch := func(body string) result { return s.call(key, "PATCH", "/v1/projects/"+id, body) }
+	patch(`{"questionMinutes":5,"keepEvidenceDays":9}`).want(http.StatusOK)
+	equal(t, patch(`{"clear":["name"]}`).paths(), []string{"clear[0]"})
+	equal(t, patch(`{"clear":["description","defaultURL"],"defaultUrl":"https://a.example/"}`).paths(), []string{"clear[1]"})
+	with(t, patch(`{"clear":["Description","defaultUrl","defaultSlaMinutes","questionMinutes","keepEvidenceDays"],"name":"Store"}`).want(http.StatusOK),
+		map[string]any{"name": "Store", "description": nil, "defaultUrl": nil, "defaultSlaMinutes": nil, "questionMinutes": 30.0, "keepEvidenceDays": nil})
+	hint := patch(`{"subscribedWebhookEvents":null}`).refused(http.StatusBadRequest, domain.CodeInvalidRequest)["hint"]
+	if text, _ := hint.(string); strings.Contains(text, "every event") {
+		t.Errorf("leaving the list out changes nothing, and the hint says %q", text)
+	}
+}

@@ -42,6 +42,8 @@ func checkDefaults(o wire.Object, defaultURL, jobType *string) (target Target) {
 }
 
 func ProjectUpdate(o wire.Object, l *Limits) (command.UpdateProject, Target) {
+	o.Cleared("description", "defaultUrl", "defaultJobType", "defaultSlaMinutes", "loopAlertsSnoozedUntil", "questionMinutes",
+		retention.EvidenceDays, retention.RecordingsDays, "deployHookSignature")
 	in := command.UpdateProject{Headers: readHeaders(o), Changes: project.Changes{
 		Description:       readPatchText(o, "description", maxProjectDescription),
 		DefaultURL:        readPatchText(o, "defaultUrl", MaxURL),
@@ -63,8 +65,8 @@ func ProjectUpdate(o wire.Object, l *Limits) (command.UpdateProject, Target) {
 			in.WebhookURL = &url
 		}
 	}
-	o.NotNull("webhookUrl", `; "" removes the webhook`)
-	o.NotNull("subscribedWebhookEvents", "; [] stops deliveries")
+	o.NotNull("webhookUrl", `leave it out to keep the webhook, or send "" to remove it`)
+	o.NotNull("subscribedWebhookEvents", "leave it out to keep the list, or send [] to stop deliveries")
 	return in, checkDefaults(o, in.DefaultURL.Value, in.DefaultJobType.Value)
 }
 

@@ -82,10 +82,27 @@ func (o Object) Moment(name string) *time.Time {
 	return at
 }
 
-// NotNull refuses null for a field of a PATCH that cannot be cleared that way.
+// Cleared makes null of the fields that the list "clear" names, for clients that cannot
+// send null (decisions, "PATCH"). Fields that null clears may be in it.
+func (o Object) Cleared(clearable ...string) {
+	for i, name := range OrZero(o.Strings("clear", len(clearable), MaxWord)) {
+		at := fmt.Sprintf("clear[%d]", i)
+		one, listed := Among(clearable, name)
+		if !listed {
+			o.Wrong(at, "must be %s", OneOfWords(clearable))
+		} else if _, given := o.Given(one); given {
+			o.Wrong(at, "must not name %s, which has a value in this body", one)
+		} else {
+			o.fields[one] = Value{raw: []byte("null")}
+		}
+	}
+}
+
+// NotNull refuses null for a field of a PATCH that cannot be cleared that way. hint is the
+// way that clears it.
 func (o Object) NotNull(name, hint string) {
 	if v, there := o.Field(name); there && v.IsNull() {
-		o.Wrong(name, "must not be null%s", hint)
+		o.Problems.AddHinted(o.Path+name, hint, "must not be null")
 	}
 }
 

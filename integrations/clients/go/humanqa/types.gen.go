@@ -401,6 +401,19 @@ const (
 	ProjectDeployHookSignatureVercel      ProjectDeployHookSignature = "vercel"
 )
 
+// Defines values for ProjectChangeClear.
+const (
+	ProjectChangeClearDefaultJobType         ProjectChangeClear = "defaultJobType"
+	ProjectChangeClearDefaultSLAMinutes      ProjectChangeClear = "defaultSlaMinutes"
+	ProjectChangeClearDefaultURL             ProjectChangeClear = "defaultUrl"
+	ProjectChangeClearDeployHookSignature    ProjectChangeClear = "deployHookSignature"
+	ProjectChangeClearDescription            ProjectChangeClear = "description"
+	ProjectChangeClearKeepEvidenceDays       ProjectChangeClear = "keepEvidenceDays"
+	ProjectChangeClearKeepRecordingsDays     ProjectChangeClear = "keepRecordingsDays"
+	ProjectChangeClearLoopAlertsSnoozedUntil ProjectChangeClear = "loopAlertsSnoozedUntil"
+	ProjectChangeClearQuestionMinutes        ProjectChangeClear = "questionMinutes"
+)
+
 // Defines values for ProjectHistoryLatestFailuresSeverity.
 const (
 	ProjectHistoryLatestFailuresSeverityCritical ProjectHistoryLatestFailuresSeverity = "Critical"
@@ -3455,6 +3468,11 @@ type ProjectDeployHookSignature string
 
 // ProjectChange defines model for ProjectChange.
 type ProjectChange struct {
+	// Clear Fields that are to be cleared, as null does: for clients that cannot send null. Additive.
+	//
+	// Example: ["defaultUrl"]
+	Clear *[]ProjectChangeClear `json:"clear,omitempty"`
+
 	// DefaultJobType Null or "" clears.
 	DefaultJobType *string `json:"defaultJobType,omitempty"`
 
@@ -3499,6 +3517,9 @@ type ProjectChange struct {
 	// WebhookURL HTTPS, as at creation. A new URL keeps the secret, or gets one if there is none. "" clears the URL and the list of events, and keeps the secret. Null is 400.
 	WebhookURL *string `json:"webhookUrl,omitempty"`
 }
+
+// ProjectChangeClear defines model for ProjectChange.Clear.
+type ProjectChangeClear string
 
 // ProjectHistory defines model for ProjectHistory.
 type ProjectHistory struct {
