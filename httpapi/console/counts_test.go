@@ -73,10 +73,14 @@ func TestCountsAgreeOnEveryPage(t *testing.T) {
 	if got := fmt.Sprint(waiting, claimed, done, failed, all); got != "9 1 3 1 14" {
 		t.Fatalf("the lists have %s rows", got)
 	}
-	overview := w.has(owner, "/dashboard", fmt.Sprintf(`<span class="note">of the last %d</span>`, done))
-	stat(overview, "In progress", fmt.Sprint(waiting+claimed))
+	overview := w.has(owner, "/dashboard")
+	stat(overview, "Waiting", fmt.Sprint(waiting))
+	stat(overview, "Testing", fmt.Sprint(claimed))
 	stat(overview, "Completed", fmt.Sprint(done))
-	stat(overview, "Recent failures", fmt.Sprint(failed))
+	day := regexp.MustCompile(`<li id="day-` + project.ProjectID + `">.*`).FindString(overview)
+	if !strings.Contains(day, fmt.Sprintf(">%d tests</a>", all)) || !strings.Contains(day, fmt.Sprintf(">%d failed</a>", failed)) {
+		t.Errorf("the day of the project is %s, want %d tests of which %d failed", day, all, failed)
+	}
 	w.has(owner, "/dashboard/projects", fmt.Sprintf("%d tests", all))
 	console := w.has(operator, "/console")
 	stat(console, "Waiting", fmt.Sprint(waiting))

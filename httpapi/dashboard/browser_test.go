@@ -308,7 +308,7 @@ func testNoticesComeByThemselves(t *testing.T, w *world) {
 	w.Shown(project.Position, err)
 	tab := w.Tab(owner)
 	tab.Open(w.Origin + "/dashboard")
-	tab.WaitText("In progress")
+	tab.WaitText("Since yesterday")
 	w.Shown(w.Commands.DisableWebhook(t.Context(), pagetest.Operator(), project.ProjectID, "", "answered 500"))
 	tab.WaitText("The webhook of Shop is disabled")
 	tab.WaitText("While you were away")

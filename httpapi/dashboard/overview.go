@@ -13,8 +13,11 @@ import (
 	"humanqa/httpapi/dashboard/words"
 	"humanqa/httpapi/readers"
 	"humanqa/httpapi/ui"
+	"humanqa/httpapi/wire"
 	"humanqa/projections/credits"
+	"humanqa/projections/history"
 	"humanqa/projections/jobs"
+	"humanqa/projections/overall"
 	"humanqa/projections/projects"
 )
 
@@ -23,191 +26,172 @@ const (
 	soonExpired = 7 * 24 * time.Hour
 
 	// What is shown, at most: a list that is longer says so.
-	liveShown, recentShown, failingShown, askingShown = 6, 8, 5, 100
+	askingShown, worseShown, dayShown = 100, 6, 8
 	// projectsLooked is more than any account has.
 	projectsLooked = 1000
 	// failuresCounted bounds the open failures of a project that are counted.
 	failuresCounted = 100
+	// lately is the time in which a failure must have begun for its project to have got worse.
+	lately = 7 * 24 * time.Hour
 )
 
 type overviewView struct {
-	New       bool // nothing was ever tested
-	MayTest   bool
-	Live      []liveJob
-	LiveCount int
-	Recent    []words.JobLine
-	Completed int
-	Failed    int // completed tests with a failure, among the recent ones
-	Balance   credits.Balance
-	Price     domain.Credits // of a test by a person
-	Needs     []need
-	// Cut says which of the needs are more than are shown.
-	Cut     string
-	Notices []words.Notice
-	SeenTo  string // the cursor of the newest notice
+	New     bool // nothing was ever tested
+	MayTest bool
+
+	Asked   []askedLine
+	AskedOf int // all open questions
+	Needs   []need
+	Worse   []worseLine
+	WorseOf int       // all projects that got worse
+	Failing int       // projects with open failures
+	Day     []dayLine // since yesterday
+	DayOf   int       // all groups since then
+	From    string    // yesterday, UTC
+
+	Pending, Claimed, Completed int
+
+	Balance  credits.Balance
+	Low      bool
+	Soon     domain.Credits // that expire within a week
+	SoonAt   time.Time
+	Price    domain.Credits
+	Prospect overall.Prospect
+	Notices  [][]words.Notice // of one kind each
+	SeenTo   string           // the cursor of the newest notice
 }
 
-// need is something that waits for a person.
+// askedLine is a checker's question that waits for its answer. Its test is paused.
+type askedLine struct {
+	jobs.Job
+	Question job.Question
+}
+
+// worseLine is a project with failures that began lately.
+type worseLine struct {
+	history.Standing
+	Name string
+}
+
+// dayLine sums tests since yesterday: those of a batch, else those of a project.
+type dayLine struct {
+	jobs.BatchSummary
+	Name string // empty: of no project
+}
+
+// need is something else that waits for a person.
 type need struct {
 	Icon, Kind, Text, Detail, Href, Action string
 	Word                                   string // empty: by Kind
 }
 
-// gravity is lower, the graver the need: a failure comes before a warning.
-func (n need) gravity() int {
-	if n.Kind == "fail" {
-		return 0
-	}
-	return 1
-}
-
-type liveJob struct {
-	words.JobLine
-	Due            string // when it is due; a question to the client stops its clock
-	Checked, Total int
-}
-
 func (d Deps) overview(r *ui.Request) (ui.Answer, error) {
 	v := overviewView{MayTest: r.May(person.Developer), Price: job.GeneralQA.Price(false)}
 	ctx, account := r.Context(), r.Account.ID
-	live, total, err := d.Reads.Jobs.Live(ctx, account, liveShown)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	v.LiveCount = total
 	now, err := d.now(r)
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	for _, j := range live {
-		pass, fail, skip := job.Counts(j.Items)
-		due := ui.Until(now, j.DueAt)
-		if _, open := j.OpenQuestion(); open {
-			due = "when you answer"
-		}
-		v.Live = append(v.Live, liveJob{JobLine: words.LineOf(j.Summary()), Due: due, Checked: pass + fail + skip, Total: len(j.Items)})
-	}
-	done, err := d.Reads.Jobs.Find(ctx, account, jobs.Search{Status: job.StatusCompleted, Limit: recentShown})
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	if v.Completed, err = d.Reads.Jobs.Total(ctx, account, job.StatusCompleted, ""); err != nil {
-		return ui.Answer{}, err
-	}
-	for _, j := range done.Page {
-		v.Recent = append(v.Recent, foundLine(j))
-		if j.OverallStatus == job.OverallFail {
-			v.Failed++
+	for status, count := range map[job.Status]*int{
+		job.StatusPending: &v.Pending, job.StatusClaimed: &v.Claimed, job.StatusCompleted: &v.Completed,
+	} {
+		if *count, err = d.Reads.Jobs.Total(ctx, account, status, ""); err != nil {
+			return ui.Answer{}, err
 		}
 	}
-	v.New = v.LiveCount == 0 && v.Completed == 0
-	if v.Balance, err = d.Reads.Credits.Balance(ctx, account, now); err != nil {
+	v.New = v.Pending+v.Claimed+v.Completed == 0
+	if err := d.lookAtCredits(r, &v, now); err != nil {
 		return ui.Answer{}, err
 	}
-	asked, questions, err := d.Reads.Jobs.Asking(ctx, account, askingShown)
+	if err := d.lookAtQuestions(r, &v); err != nil {
+		return ui.Answer{}, err
+	}
+	rows, _, err := d.Reads.Projects.List(ctx, account, projects.Filter{Limit: projectsLooked})
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	needs, failing, err := d.needs(r, v.Balance, now)
-	if err != nil {
+	if v.Needs, err = d.needs(r, rows, now); err != nil {
 		return ui.Answer{}, err
 	}
-	v.Needs = append(asking(asked, now), needs...)
-	var cut []string
-	if questions > askingShown {
-		cut = append(cut, fmt.Sprintf("%d of %d questions", askingShown, questions))
+	if err := d.lookAtProjects(r, &v, rows, now); err != nil {
+		return ui.Answer{}, err
 	}
-	if failing > failingShown {
-		cut = append(cut, fmt.Sprintf("%d of %d failing projects", failingShown, failing))
+	if v.Prospect, err = d.Reads.Overall.Prospect(ctx, account, job.GeneralQA, false, d.Now()); err != nil {
+		return ui.Answer{}, err
 	}
-	v.Cut = strings.Join(cut, ", ")
-	v.Notices, v.SeenTo, err = d.notices(r)
-	return ui.Show("overview", "Overview", v, ui.Everything), err
+	notices, upTo, err := d.notices(r)
+	v.Notices, v.SeenTo = words.ByKind(notices), upTo
+	answer := ui.Show("overview", "Overview", v, ui.Everything)
+	answer.Every = time.Minute // no stream tells which checkers are online
+	return answer, err
 }
 
-// asking lists the checkers' questions that wait for an answer. Their tests are paused.
-func asking(asked []jobs.Job, now time.Time) (list []need) {
+func (d Deps) lookAtCredits(r *ui.Request, v *overviewView, now time.Time) (err error) {
+	if v.Balance, err = d.Reads.Credits.Balance(r.Context(), r.Account.ID, now); err != nil {
+		return err
+	}
+	v.Low = v.Balance.Available < v.Balance.LowBelow
+	for _, lot := range v.Balance.Expiring {
+		if lot.ExpiresAt.Sub(now) <= soonExpired {
+			if v.Soon == 0 {
+				v.SoonAt = lot.ExpiresAt
+			}
+			v.Soon += lot.Amount
+		}
+	}
+	return nil
+}
+
+func (d Deps) lookAtQuestions(r *ui.Request, v *overviewView) error {
+	asked, total, err := d.Reads.Jobs.Asking(r.Context(), r.Account.ID, askingShown)
+	v.AskedOf = total
 	for _, j := range asked {
 		if q, open := j.OpenQuestion(); open {
-			list = append(list, need{
-				Icon: "person", Kind: "warn", Word: "Question", Text: q.Text,
-				Detail: fmt.Sprintf("%s is paused. The question ends %s.", j.Title, ui.Until(now, q.Until)),
-				Href:   "/dashboard/jobs/" + j.ID + "#questions", Action: "Answer",
-			})
+			v.Asked = append(v.Asked, askedLine{j, q})
 		}
 	}
-	return list
+	return err
 }
 
-// needs lists the other matters that wait for a person, the gravest first. failing is the
-// number of projects with open failures, of which only the gravest are listed.
-func (d Deps) needs(r *ui.Request, b credits.Balance, now time.Time) (list []need, failing int, err error) {
-	rows, _, err := d.Reads.Projects.List(r.Context(), r.Account.ID, projects.Filter{Limit: projectsLooked})
+// lookAtProjects finds which projects got worse, and sums the tests since yesterday.
+func (d Deps) lookAtProjects(r *ui.Request, v *overviewView, rows []projects.Project, now time.Time) error {
+	names := map[string]string{}
+	for _, p := range rows {
+		names[p.ID] = p.Name
+	}
+	ids := wire.List(rows, func(p projects.Project) string { return p.ID })
+	standings, err := d.Reads.History.Standings(r.Context(), r.Account.ID, ids, now.Add(-lately), failuresCounted)
 	if err != nil {
-		return nil, 0, err
+		return err
 	}
-	if list, err = d.failingWebhooks(r, rows); err != nil {
-		return nil, 0, err
-	}
-	stopped, err := d.stoppedReaders(r, now)
-	if err != nil {
-		return nil, 0, err
-	}
-	list = append(list, stopped...)
-	if b.Available < b.LowBelow {
-		list = append(list, need{
-			Icon: "coin", Kind: "warn", Text: ui.Credits(b.Available) + " left",
-			Detail: fmt.Sprintf("A test by a person costs %s, an urgent one %d.", ui.Credits(job.GeneralQA.Price(false)), job.GeneralQA.Price(true)),
-			Href:   "/dashboard/credits", Action: "Open the ledger",
-		})
-	}
-	var soon domain.Credits
-	var first time.Time
-	for _, lot := range b.Expiring {
-		if lot.ExpiresAt.Sub(now) <= soonExpired {
-			if soon == 0 {
-				first = lot.ExpiresAt
-			}
-			soon += lot.Amount
+	for _, s := range standings {
+		if s.Failures > 0 {
+			v.Failing++
+		}
+		if s.Fresh > 0 {
+			v.Worse = append(v.Worse, worseLine{s, names[s.ProjectID]})
 		}
 	}
-	if soon > 0 {
-		list = append(list, need{
-			Icon: "clock", Kind: "warn", Text: fmt.Sprintf("%s expire %s", ui.Credits(soon), ui.Until(now, first)),
-			Detail: "They are spent before other credits.", Href: "/dashboard/credits", Action: "View",
-		})
+	v.WorseOf, v.Worse = len(v.Worse), v.Worse[:min(len(v.Worse), worseShown)]
+	yesterday := now.UTC().Truncate(24*time.Hour).AddDate(0, 0, -1)
+	day, groups, err := d.Reads.Jobs.Since(r.Context(), r.Account.ID, yesterday, dayShown)
+	for _, b := range day {
+		v.Day = append(v.Day, dayLine{b, names[b.ProjectID]})
 	}
-	open, err := d.openFailures(r, rows)
-	if err != nil {
-		return nil, 0, err
-	}
-	list = append(list, open[:min(len(open), failingShown)]...)
-	slices.SortStableFunc(list, func(a, b need) int { return cmp.Compare(a.gravity(), b.gravity()) })
-	return list, len(open), nil
+	v.DayOf, v.From = groups, yesterday.Format(time.DateOnly)
+	return err
 }
 
-// openFailures lists the projects with open failures, the gravest first.
-func (d Deps) openFailures(r *ui.Request, rows []projects.Project) (list []need, err error) {
-	names := make(map[string]string, len(rows))
-	ids := make([]string, len(rows))
-	for i, p := range rows {
-		ids[i], names[p.ID] = p.ID, p.Name
-	}
-	failing, err := d.Reads.History.Failing(r.Context(), r.Account.ID, ids, failuresCounted)
+// needs lists what else waits for a person: what is broken stands before what will be.
+func (d Deps) needs(r *ui.Request, rows []projects.Project, now time.Time) ([]need, error) {
+	list, err := d.failingWebhooks(r, rows)
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range failing {
-		detail := f.Gravest
-		if f.Failures > 1 {
-			detail = fmt.Sprintf("%s, and %d more", detail, f.Failures-1)
-		}
-		list = append(list, need{
-			Icon: "cross", Kind: "fail", Text: fmt.Sprintf("%s in %s", ui.Count(f.Failures, "open failure"), names[f.ProjectID]),
-			Detail: detail, Href: "/dashboard/projects/" + f.ProjectID, Action: "View",
-		})
-	}
-	return list, nil
+	stopped, err := d.stoppedReaders(r, now)
+	list = append(list, stopped...)
+	slices.SortStableFunc(list, func(a, b need) int { return cmp.Compare(a.Kind, b.Kind) }) // fail, warn
+	return list, err
 }
 
 // failingWebhooks lists the webhooks that are disabled, and those that will be disabled

@@ -27,7 +27,7 @@ func TestAQuestionIsAnsweredOnThePageOfItsTest(t *testing.T) {
 	question := c.asks(0, "A code was sent by <b>mail</b>. What is it?")
 	tab.WaitText("The checker has a question")
 	tab.WaitText("A code was sent by <b>mail</b>. What is it?")
-	if got := w.Call(owner, "GET", "/dashboard", nil); !strings.Contains(got.Body, "is paused") || !strings.Contains(got.Body, "when you answer</td>") {
+	if got := w.Call(owner, "GET", "/dashboard", nil); !strings.Contains(got.Body, "is paused") || !strings.Contains(got.Body, "data-until>in ") {
 		t.Error("the overview does not tell of the question")
 	}
 	at := "/dashboard/jobs/" + id + "/questions/" + question
@@ -58,10 +58,10 @@ func TestAQuestionIsAnsweredOnThePageOfItsTest(t *testing.T) {
 	for i := range 3 {
 		c.checks(i, job.ItemPass, "")
 	}
+	tab.WaitText("A checker asked")
 	c.completes("It works.")
 	tab.WaitText("All tested items passed")
 	tab.WaitText("It is the secret.")
-	tab.WaitText("A checker asked")
 	if got := w.Call(owner, "POST", at, pagetest.Form("text", "Late")); got.Status != 422 || !strings.Contains(got.Body, "the job is completed") && !strings.Contains(got.Body, "The job is completed") {
 		t.Errorf("an answer after the end: %d", got.Status)
 	}
@@ -81,7 +81,7 @@ func TestAQuestionIsNeverCutFromTheOverview(t *testing.T) {
 	}
 	question := c.asks(0, "Which door?")
 	overview := w.Call(owner, "GET", "/dashboard", nil).Body
-	for _, shown := range []string{"Which door?", "The old one is paused", "<title>(1) Overview", "question waits"} {
+	for _, shown := range []string{"Which door?", "The old one</a> is paused", "<title>(1) Overview", "question waits"} {
 		if !strings.Contains(overview, shown) {
 			t.Errorf("the overview does not show %q", shown)
 		}

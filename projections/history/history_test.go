@@ -197,16 +197,16 @@ func TestAnOpenFailureKnowsItsLineage(t *testing.T) {
 	if err != nil || len(failures) != 1 || failures[0].Key != "new" || failures[0].LastPassedAt != nil {
 		t.Errorf("the newest: %+v, %v", failures, err)
 	}
-	for limit, want := range map[int][]Failing{
-		20: {{ProjectID: "p1", Failures: 2, Gravest: "NEW"}},
-		1:  {{ProjectID: "p1", Failures: 1, Gravest: "NEW"}},
+	for limit, want := range map[int]Standing{
+		20: {ProjectID: "p1", TestedAt: modeltest.At(6), Failures: 2, Critical: 2, Fresh: 1, Gravest: "NEW"},
+		1:  {ProjectID: "p1", TestedAt: modeltest.At(6), Failures: 1, Critical: 1, Fresh: 1, Gravest: "NEW"},
 	} {
-		failing, err := p.reads.Failing(p.Ctx(), "acc", []string{"p2", "p1", "none"}, limit)
+		standings, err := p.reads.Standings(p.Ctx(), "acc", []string{"p2", "p1", "none"}, *modeltest.At(5), limit)
 		must.NoError(t, err)
-		modeltest.Same(t, failing, want)
+		modeltest.Same(t, standings, []Standing{want, {ProjectID: "p2"}, {ProjectID: "none"}})
 	}
-	if failing, err := p.reads.Failing(p.Ctx(), "other", []string{"p1"}, 20); err != nil || len(failing) > 0 {
-		t.Errorf("another account's project fails: %+v, %v", failing, err)
+	if standings, err := p.reads.Standings(p.Ctx(), "other", []string{"p1"}, *modeltest.At(0), 20); err != nil || len(standings) != 1 || standings[0] != (Standing{ProjectID: "p1"}) {
+		t.Errorf("another account's project fails: %+v, %v", standings, err)
 	}
 	p.Sound(p.Sup, "history")
 }

@@ -103,19 +103,28 @@ ORDER BY failed_in DESC, place
 LIMIT $3`
 
 // At most $3 failures of each project are counted.
-const failingSQL = `
-SELECT p.project_id, COUNT(*) AS failures, (array_agg(f.description ORDER BY f.critical DESC, f.failed_in DESC, f.place))[1] AS gravest
+const standingsSQL = `
+SELECT p.project_id, t.tested_at, COUNT(f.description) AS failures,
+       COUNT(*) FILTER (WHERE f.critical) AS critical, COUNT(*) FILTER (WHERE f.fresh) AS fresh,
+       COALESCE((array_agg(f.description ORDER BY f.fresh DESC, f.critical DESC, f.failed_in DESC, f.place))[1], '') AS gravest
 FROM unnest($2::text[]) WITH ORDINALITY AS p (project_id, n)
-CROSS JOIN LATERAL (
-    SELECT description, failed_in, place, severity = 'critical' AS critical
+LEFT JOIN LATERAL (
+    SELECT tested_at
+    FROM readmodel.history_tests
+    WHERE account_id = $1
+      AND project_id = p.project_id
+    ORDER BY n DESC
+    LIMIT 1) t ON TRUE
+LEFT JOIN LATERAL (
+    SELECT description, failed_in, place, severity = 'critical' AS critical, first_failed_at > $4 AS fresh
     FROM readmodel.history_items
     WHERE account_id = $1
       AND project_id = p.project_id
       AND open
     ORDER BY failed_in DESC, place
-    LIMIT $3) f
-GROUP BY p.project_id, p.n
-ORDER BY COUNT(*) FILTER (WHERE f.critical) DESC, failures DESC, p.n`
+    LIMIT $3) f ON TRUE
+GROUP BY p.project_id, p.n, t.tested_at
+ORDER BY critical DESC, failures DESC, p.n`
 
 const lastFailuresSQL = `
 SELECT failures
@@ -194,17 +203,20 @@ func (q *Reads) OpenFailures(ctx context.Context, accountID, projectID string, l
 	return nil, err
 }
 
-// Failing is a project with open failures.
-type Failing struct {
-	ProjectID string `json:"project_id"`
-	Failures  int    `json:"failures"`
-	Gravest   string `json:"gravest"` // the description of a critical one, else of the newest
+// Standing is the state of a project beside others.
+type Standing struct {
+	ProjectID string     `json:"project_id"`
+	TestedAt  *time.Time `json:"tested_at"` // its latest test; nil: there is none
+	Failures  int        `json:"failures"`  // open ones
+	Critical  int        `json:"critical"`  // of these
+	Fresh     int        `json:"fresh"`     // of these, those that began after the moment
+	Gravest   string     `json:"gravest"`   // a description: fresh ones first, then critical ones, then the newest
 }
 
-// Failing gives those of the account's projects that have open failures, the one with most
-// critical failures first. At most limit failures of each are counted.
-func (q *Reads) Failing(ctx context.Context, accountID string, projectIDs []string, limit int) ([]Failing, error) {
-	return pgpool.List[Failing](ctx, q.db, "the projects with open failures", failingSQL, accountID, pq.Array(projectIDs), limit)
+// Standings gives the account's projects, the one with most critical failures first. At most
+// limit failures of each are counted. Those that began after since are fresh.
+func (q *Reads) Standings(ctx context.Context, accountID string, projectIDs []string, since time.Time, limit int) ([]Standing, error) {
+	return pgpool.List[Standing](ctx, q.db, "the open failures of projects", standingsSQL, accountID, pq.Array(projectIDs), limit, since)
 }
 
 const passedAgainSQL = `

@@ -134,40 +134,44 @@ func TestAnotherAccountsJobDoesNotExist(t *testing.T) {
 	}
 }
 
-func TestWhatIsBeingDoneStandsBeforeWhatWaits(t *testing.T) {
+func TestTheTestsOfADayAreSummedByBatchAndProject(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.Run(w.Sup)
-	for i := range 6 {
-		id := domain.JobStream(fmt.Sprint("j", i))
-		w.Log.Record(id, modeltest.Created("acc"))
-		if i%2 == 0 {
-			w.Log.Record(id, modeltest.Claimed("ann"))
-		}
-		if i == 4 {
-			w.Log.Record(id, modeltest.Completed("pass"))
-		}
+	created := func(id string, change func(*job.Created)) {
+		w.Log.Record(domain.JobStream(id), modeltest.Created("acc", change))
 	}
+	for i := range 3 {
+		created(fmt.Sprint("b", i), func(e *job.Created) {
+			e.BatchID, e.BatchIndex, e.ProjectID, e.Title = "batch", i, fmt.Sprint("p", i), fmt.Sprint("The ", i)
+		})
+	}
+	for i := range 2 {
+		created(fmt.Sprint("p", i), func(e *job.Created) { e.ProjectID = "p1" })
+	}
+	created("alone", func(*job.Created) {})
+	created("older", func(e *job.Created) { e.CreatedAt = modeltest.Noon.Add(-time.Hour) })
 	w.Log.Record(domain.JobStream("theirs"), modeltest.Created("other"))
+	w.Log.Record(domain.JobStream("b1"), modeltest.Claimed("ann"), modeltest.Completed("pass"))
+	w.Log.Record(domain.JobStream("p0"), modeltest.Claimed("ann"), modeltest.Completed("fail"))
 	w.Reach(w.Sup)
-	for limit, want := range map[int]string{1: "j2", 2: "j2 j0", 4: "j2 j0 j5 j3", 9: "j2 j0 j5 j3 j1"} {
-		live, total, err := w.reads.Live(w.Ctx(), "acc", limit)
-		if err != nil || total != 5 {
-			t.Fatalf("%d that have not ended, %v", total, err)
-		}
-		var ids []string
-		for _, j := range live {
-			ids = append(ids, j.ID)
-			one, err := w.reads.Job(w.Ctx(), "acc", j.ID)
-			must.NoError(t, err)
-			modeltest.Same(t, j, one)
-		}
-		if got := strings.Join(ids, " "); got != want {
-			t.Errorf("the first %d are %q, not %q", limit, got, want)
-		}
+	want := []BatchSummary{
+		{ProjectID: "p1", FirstTitle: "checkout", Jobs: 2, Fail: 1, Open: 1, Used: 10, CreatedAt: modeltest.Noon},
+		{FirstTitle: "checkout", Jobs: 1, Open: 1, Used: 5, CreatedAt: modeltest.Noon},
+		{ID: "batch", FirstTitle: "The 0", Jobs: 3, Pass: 1, Open: 2, Used: 15, CreatedAt: modeltest.Noon},
 	}
-	if live, total, err := w.reads.Live(w.Ctx(), "nobody", 9); err != nil || total != 0 || live != nil {
-		t.Errorf("an account without jobs has %v of %d, %v", live, total, err)
+	for limit := range 4 {
+		day, total, err := w.reads.Since(w.Ctx(), "acc", modeltest.Noon.Add(-time.Minute), limit)
+		must.NoError(t, err)
+		for i := range day {
+			day[i].CreatedAt = day[i].CreatedAt.UTC()
+		}
+		if total != 3 || len(day) != limit {
+			t.Fatalf("%d of %d groups", len(day), total)
+		}
+		for i := range day {
+			modeltest.Same(t, day[i], want[i])
+		}
 	}
 }
 

@@ -196,24 +196,6 @@ SELECT COUNT(*)
 FROM readmodel.jobs
 WHERE account_id = $1`
 
-// Claimed jobs come first. Each half walks its index for at most a page.
-var liveJobsSQL = `
-(SELECT ` + readmodel.Columns[jobRow]("") + `
- FROM readmodel.jobs
- WHERE account_id = $1
-   AND status = 'claimed'
- ORDER BY created_at DESC, id DESC
- LIMIT $2)
-UNION ALL
-(SELECT ` + readmodel.Columns[jobRow]("") + `
- FROM readmodel.jobs
- WHERE account_id = $1
-   AND status = 'pending'
- ORDER BY created_at DESC, id DESC
- LIMIT $2)
-ORDER BY status, created_at DESC, id DESC
-LIMIT $2`
-
 const countAskingSQL = "SELECT COUNT(*)" + fromAskingSQL
 
 const fromAskingSQL = `
@@ -226,9 +208,6 @@ var askingSQL = `
 SELECT ` + readmodel.Columns[jobRow]("") + fromAskingSQL + `
 ORDER BY (questions -> -1 ->> 'until')::timestamptz, id
 LIMIT $2`
-
-const totalLiveSQL = totalJobsSQL + `
-  AND status IN ('claimed', 'pending')`
 
 // where gives the conditions of a list.
 func (f Filter) where(accountID string) *readmodel.Where {
@@ -278,16 +257,6 @@ func (q *Reads) Job(ctx context.Context, accountID, id string) (Job, error) {
 		return Job{}, err
 	}
 	return row.whole(), nil
-}
-
-// Live gives the account's newest jobs that have not ended, those that are being done
-// first, and how many there are.
-func (q *Reads) Live(ctx context.Context, accountID string, limit int) (page []Job, total int, err error) {
-	rows, total, err := readmodel.Page[jobRow](ctx, q.db, "live jobs", totalLiveSQL, liveJobsSQL, []any{accountID}, limit)
-	for i := range rows {
-		page = append(page, rows[i].whole())
-	}
-	return page, total, err
 }
 
 // Asking gives the account's jobs with an open question, the one that ends first in front,
@@ -355,9 +324,11 @@ func (q *Reads) Batch(ctx context.Context, accountID, batchID string) ([]Outline
 	return batch, nil
 }
 
-// BatchSummary is a bulk submission in a list. Rest ended without a verdict.
+// BatchSummary is a bulk submission in a list, or, in a list of a day, the tests of a project
+// that no bulk submission has. Rest ended without a verdict.
 type BatchSummary struct {
 	ID         string         `json:"batch_id"`
+	ProjectID  string         `json:"project_id"`
 	FirstTitle string         `json:"first_title"`
 	Jobs       int            `json:"jobs"`
 	Pass       int            `json:"pass"`
@@ -368,8 +339,7 @@ type BatchSummary struct {
 	CreatedAt  time.Time      `json:"created_at"`
 }
 
-const batchesSQL = `
-SELECT batch_id,
+const sumsSQL = `
        (ARRAY_AGG(title ORDER BY batch_index))[1] AS first_title,
        COUNT(*) AS jobs,
        COUNT(*) FILTER (WHERE overall_status = 'pass') AS pass,
@@ -379,7 +349,10 @@ SELECT batch_id,
        SUM(price - refunded)::bigint AS used,
        MIN(created_at) AS created_at
 FROM readmodel.jobs
-WHERE account_id = $1
+WHERE account_id = $1`
+
+const batchesSQL = `
+SELECT batch_id,` + sumsSQL + `
   AND batch_id <> ''
 GROUP BY batch_id
 ORDER BY MIN(created_at) DESC, batch_id DESC
@@ -391,6 +364,25 @@ SELECT COUNT(DISTINCT batch_id)
 FROM readmodel.jobs
 WHERE account_id = $1
   AND batch_id <> ''`
+
+const daySQL = `
+SELECT batch_id, CASE WHEN batch_id = '' THEN project_id ELSE '' END AS project_id,` + sumsSQL + `
+  AND created_at >= $2
+GROUP BY 1, 2
+ORDER BY fail DESC, created_at DESC, batch_id, project_id
+LIMIT $3`
+
+const countDaySQL = `
+SELECT COUNT(DISTINCT (batch_id, CASE WHEN batch_id = '' THEN project_id END))
+FROM readmodel.jobs
+WHERE account_id = $1
+  AND created_at >= $2`
+
+// Since sums the account's tests that were submitted from a moment on, by bulk submission, else
+// by project, those with most failures first. It says how many groups there are.
+func (q *Reads) Since(ctx context.Context, accountID string, since time.Time, limit int) ([]BatchSummary, int, error) {
+	return readmodel.Page[BatchSummary](ctx, q.db, "the tests since a moment", countDaySQL, daySQL, []any{accountID, since}, limit)
+}
 
 // Batches lists an account's bulk submissions, the newest first, and says how
 // many there are.

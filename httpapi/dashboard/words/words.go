@@ -17,7 +17,7 @@ import (
 
 // Notice is something that went wrong while the account's people were away.
 type Notice struct {
-	ID           string
+	ID, Kind     string
 	At           time.Time
 	Text, Detail string
 	Href         string
@@ -26,7 +26,7 @@ type Notice struct {
 // NoticeOf puts an event into words.
 func NoticeOf(e events.AccountEvent) Notice {
 	id := e.Recorded.StreamID()
-	n := Notice{ID: e.Recorded.ID.String(), At: e.Recorded.Meta.Time}
+	n := Notice{ID: e.Recorded.ID.String(), Kind: e.Recorded.Type, At: e.Recorded.Meta.Time}
 	switch one := e.Recorded.Event.(type) {
 	case *job.SLAMissed:
 		n.Text, n.Detail, n.Href = "Not done in time: "+e.About.Title, "It is back in the queue.", "/dashboard/jobs/"+id
@@ -44,6 +44,20 @@ func NoticeOf(e events.AccountEvent) Notice {
 		n.Text, n.Detail, n.Href = "Low credits", ui.Credits(one.BalanceAfter)+" left.", "/dashboard/credits"
 	}
 	return n
+}
+
+// ByKind puts notices of one kind together, the kind with the newest first.
+func ByKind(list []Notice) (kinds [][]Notice) {
+	at := map[string]int{}
+	for _, n := range list {
+		i, known := at[n.Kind]
+		if !known {
+			i, at[n.Kind] = len(kinds), len(kinds)
+			kinds = append(kinds, nil)
+		}
+		kinds[i] = append(kinds[i], n)
+	}
+	return kinds
 }
 
 // Failing gives the descriptions of the items with these keys. An item that is not in the
