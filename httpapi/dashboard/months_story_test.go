@@ -11,6 +11,7 @@ import (
 	"humanqa/internal/testing/browsertest"
 	"humanqa/internal/testing/pagetest"
 	"humanqa/internal/testing/thirdmonth"
+	"humanqa/projections/projects"
 )
 
 // says reports the texts that a page lacks.
@@ -75,5 +76,59 @@ func TestAQuestionIsAnsweredOnTheOverview(t *testing.T) {
 	tab.WaitText("Since yesterday")
 	if page := browsertest.Eval[string](tab, "document.title + document.body.innerText"); strings.Contains(page, "Which door?") || strings.Contains(page, "(1)") {
 		t.Error("the answered question still waits")
+	}
+}
+
+// Projects stand in a table, the worst first; chips and words narrow it.
+func TestManyProjectsAreATableThatBeginsWithTheWorst(t *testing.T) {
+	t.Parallel()
+	w, owner := inThirdMonth(t)
+	tab := w.Tab(owner)
+	tab.Screen(1280, 800, false)
+	tab.Open(w.Origin + "/dashboard/projects")
+	if got := browsertest.Eval[string](tab, `[...document.querySelectorAll('.tabs a')].map(a => a.innerText).join(', ')`); got != "All 40, Failing 23, Worse this week 8, Quiet 12, Webhook down 2" {
+		t.Errorf("the chips are %s", got)
+	}
+	if got := browsertest.Eval[[]float64](tab, `[...document.querySelectorAll('.table-dense tbody tr')].map(r => r.getBoundingClientRect().height)`); len(got) != 20 {
+		t.Errorf("%d rows", len(got))
+	} else {
+		for _, high := range got {
+			if high < 39 || high > 42 {
+				t.Errorf("a row is %.0f px high", high)
+			}
+		}
+	}
+	first := browsertest.Eval[string](tab, `document.querySelector('.table-dense tbody tr').innerText`)
+	says(t, first, "Shop", "2 critical", "%")
+	criticals := browsertest.Eval[[]int](tab, `[...document.querySelectorAll('.table-dense tbody tr')].map(r => parseInt(r.querySelector('.chip-fail')?.innerText ?? '0') || 0)`)
+	for i := 1; i < len(criticals); i++ {
+		if criticals[i] > criticals[i-1] && i < 10 {
+			t.Errorf("row %d has more critical failures than the one before: %v", i, criticals)
+		}
+	}
+	tab.Click("a[rel=next]")
+	tab.WaitText("21 to 40 of 40")
+	tab.Click(`.tabs a[href$="show=quiet"]`)
+	tab.WaitText("Playground")
+	tab.Fill("#q", "WHOLESALE.example")
+	tab.Press(browsertest.Enter)
+	tab.Wait(`location.search.includes('show=quiet') && document.querySelectorAll('.table-dense tbody tr').length === 1 && document.body.innerText.includes('Quiet 1')`)
+	tab.Open(w.Origin + "/dashboard/projects?q=nothing+like+it")
+	tab.WaitText("No project is like this")
+}
+
+// A project is made from the head of the list.
+func TestAProjectIsMadeFromTheHeadOfTheList(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	account := w.account("Acme", 0)
+	tab := w.Tab(w.Joined("Dee", person.Grant{Role: person.Developer, AccountID: account}))
+	tab.Open(w.Origin + "/dashboard/projects")
+	tab.Click("#add summary")
+	tab.Fill("#name", "A new one")
+	tab.Press(browsertest.Enter)
+	tab.WaitText("The project is created.")
+	if _, all, err := w.Reads.Projects.List(t.Context(), account, projects.Filter{Limit: 1}); err != nil || all != 1 {
+		t.Errorf("%d projects, %v", all, err)
 	}
 }

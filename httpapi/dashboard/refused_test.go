@@ -136,7 +136,7 @@ func TestAnAddressThatIsNoneLeadsOn(t *testing.T) {
 		w.Shown(project.Position, err)
 	}
 	for path, want := range map[string]string{
-		"/dashboard/projects?page=9": "/dashboard/projects?page=2", "/dashboard/projects?page=2": "",
+		"/dashboard/projects?page=9": "/dashboard/projects?page=3", "/dashboard/projects?page=2": "",
 		"/dashboard/jobs?page=3&status=pending": "/dashboard/jobs?status=pending", "/dashboard/jobs": "",
 	} {
 		if got := w.Call(owner, "GET", path, nil); got.Header.Get("Location") != want || got.Status != 200 && want == "" {

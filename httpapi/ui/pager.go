@@ -24,10 +24,15 @@ func PageOf(r *Request) int {
 
 // NewPager leads through a list of total rows, from a page that shows so many of them.
 func NewPager(r *Request, page, shown, total int) Pager {
-	p := NewOpenPager(r, page, shown, (page-1)*PageSize+shown < total)
+	return NewPagerOf(r, PageSize, page, shown, total)
+}
+
+// NewPagerOf is NewPager for pages of another size.
+func NewPagerOf(r *Request, size, page, shown, total int) Pager {
+	p := openPager(r, size, page, shown, (page-1)*size+shown < total)
 	p.More, p.Total = false, total
 	if r.beyond != "" {
-		r.beyond = pageURL(r, max(1, (total+PageSize-1)/PageSize))
+		r.beyond = pageURL(r, max(1, (total+size-1)/size))
 	}
 	return p
 }
@@ -36,12 +41,16 @@ func NewPager(r *Request, page, shown, total int) Pager {
 // follow. A page beyond the end of its list leads back: to the last page where the total
 // is known (NewPager), else to the first.
 func NewOpenPager(r *Request, page, shown int, more bool) Pager {
+	return openPager(r, PageSize, page, shown, more)
+}
+
+func openPager(r *Request, size, page, shown int, more bool) Pager {
 	at := func(n int) string { return pageURL(r, n) }
 	if page > 1 && shown == 0 && !more {
 		r.beyond = at(1)
 	}
-	to := (page-1)*PageSize + shown
-	p := Pager{From: (page-1)*PageSize + 1, To: to, Total: to, More: more}
+	to := (page-1)*size + shown
+	p := Pager{From: (page-1)*size + 1, To: to, Total: to, More: more}
 	if page > 1 {
 		p.Newer = at(page - 1)
 	}

@@ -129,36 +129,3 @@ func (r *MatrixRow) see(test int, verdict job.ItemStatus) {
 	case job.ItemSkip, job.ItemPending: // no verdict
 	}
 }
-
-// LatestTest is one of a project's latest tests.
-type LatestTest struct {
-	ProjectID     string `json:"project_id"`
-	OverallStatus string `json:"overall_status"`
-	PassCount     int    `json:"pass_count"`
-	FailCount     int    `json:"fail_count"`
-	Commit        string `json:"commit"` // empty where none was named
-}
-
-const latestTestsSQL = `
-SELECT t.project_id, t.overall_status, t.pass_count, t.fail_count, COALESCE(d.commit, '') AS commit
-FROM unnest($2::text[]) AS p (id)
-CROSS JOIN LATERAL (
-    SELECT *
-    FROM readmodel.history_tests
-    WHERE account_id = $1
-      AND project_id = p.id
-    ORDER BY n DESC
-    LIMIT $3) t
-LEFT JOIN readmodel.history_deploys d ON d.job_id = t.job_id
-ORDER BY t.project_id, t.n`
-
-// Latest gives the latest tests of projects by their project, the oldest first: as many
-// of each as a trend shows.
-func (q *Reads) Latest(ctx context.Context, accountID string, projectIDs []string) (map[string][]LatestTest, error) {
-	rows, err := pgpool.List[LatestTest](ctx, q.db, "the latest tests of "+accountID, latestTestsSQL, accountID, pq.Array(projectIDs), trendTests)
-	of := map[string][]LatestTest{}
-	for _, row := range rows {
-		of[row.ProjectID] = append(of[row.ProjectID], row)
-	}
-	return of, err
-}

@@ -1,13 +1,18 @@
 package projects
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"humanqa/domain/command"
-	"humanqa/domain/job"
 	"humanqa/domain/person"
+	"humanqa/httpapi/dashboard/words"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/wire"
@@ -16,20 +21,58 @@ import (
 	"humanqa/projections/projects"
 )
 
+const (
+	// linesShown bounds the projects of a page, and projectsLooked those that are sorted.
+	linesShown, projectsLooked = 20, 1000
+	// failuresCounted bounds the open failures of a project that are counted.
+	failuresCounted = 100
+	// lately is the time in which a failure must have begun for its project to have got worse,
+	// and quietAfter the age of the latest test of a project that is quiet.
+	lately, quietAfter = 7 * 24 * time.Hour, 14 * 24 * time.Hour
+)
+
 type projectsView struct {
-	Projects  []projectLine
+	Lines     []projectLine
+	Chips     []chip
+	Words     string
+	Show      string // the chip that is chosen
+	All       int    // the account's projects
 	Weeks     []weekLine
 	WeeksPlot *ui.Plot
 	Pager     ui.Pager
 	MayAdd    bool
 }
 
+// projectLine is a project beside the others.
 type projectLine struct {
 	projects.Project
+	history.Standing
 	Host    string
-	Percent int
-	Spark   *ui.Spark
-	Commit  string // of the latest test that has one
+	Webhook ui.State
+	Quiet   bool
+	// Percent is the share of tests that passed in the latest week with a test, and Change the
+	// difference to the one before, in percent.
+	Percent, Change int
+	Weeks           int // with a test
+	Spark           *ui.Spark
+}
+
+// chip narrows the list to projects of a kind.
+type chip struct {
+	ui.Tab
+	Count int
+}
+
+// chips are the kinds of projects, by their names in the address.
+var chips = []struct {
+	show, text string
+	has        func(projectLine) bool
+}{
+	{"", "All", func(projectLine) bool { return true }},
+	{"failing", "Failing", func(l projectLine) bool { return l.Failures > 0 }},
+	{"worse", "Worse this week", func(l projectLine) bool { return l.Fresh > 0 }},
+	{"quiet", "Quiet", func(l projectLine) bool { return l.Quiet }},
+	{"webhook", "Webhook down", func(l projectLine) bool { return l.Webhook.Word != "" && l.Webhook.Kind != "pass" }},
 }
 
 // weeksShown is the number of weeks for which the pass rate is drawn.
@@ -42,12 +85,14 @@ type weekLine struct {
 	Percent int
 }
 
-// weeksOf gives the account's latest weeks up to the present one; nil if none had a test.
+// weeksOf gives the latest weeks up to the present one; nil if none had a test.
 func weeksOf(rates []analytics.PassRate, now time.Time) ([]weekLine, *ui.Plot) {
 	byWeek := map[time.Time]analytics.PassRate{}
 	for _, rate := range rates {
 		if rate.Week != nil {
-			byWeek[rate.Week.UTC()] = rate
+			sum := byWeek[rate.Week.UTC()]
+			sum.Completed, sum.Passed, sum.Failed = sum.Completed+rate.Completed, sum.Passed+rate.Passed, sum.Failed+rate.Failed
+			byWeek[rate.Week.UTC()] = sum
 		}
 	}
 	now = now.UTC()
@@ -77,52 +122,86 @@ func weeksOf(rates []analytics.PassRate, now time.Time) ([]weekLine, *ui.Plot) {
 }
 
 func (d Deps) projectsView(r *ui.Request) (v projectsView, err error) {
-	page := ui.PageOf(r)
-	all := projects.Filter{Limit: ui.PageSize, Offset: (page - 1) * ui.PageSize}
-	rows, total, err := d.Reads.Projects.List(r.Context(), r.Account.ID, all)
-	if err != nil {
-		return v, err
-	}
-	ids := wire.List(rows, func(p projects.Project) string { return p.ID })
-	latest, err := d.Reads.History.Latest(r.Context(), r.Account.ID, ids)
-	if err != nil {
-		return v, err
-	}
-	for _, p := range rows {
-		line := projectLine{Project: p, Host: ui.HostOf(wire.OrZero(p.DefaultURL)), Percent: int(p.PassRate*100 + 0.5)}
-		line.Spark, line.Commit = sparkOf(latest[p.ID])
-		v.Projects = append(v.Projects, line)
-	}
+	v = projectsView{Words: strings.Join(strings.Fields(r.FormValue("q")), " "), MayAdd: r.May(person.Developer)}
 	now, err := d.Commands.AccountTime(r.Context(), command.Cause{AccountID: r.Account.ID, Sandbox: r.Account.Sandbox})
 	if err != nil {
 		return v, err
 	}
-	rates, err := d.Reads.Analytics.PassRates(r.Context(), r.Account.ID, "", []string{"week"}, nil)
+	lines, err := d.worstFirst(r, now)
 	if err != nil {
 		return v, err
 	}
-	v.Weeks, v.WeeksPlot = weeksOf(rates, now)
-	v.Pager, v.MayAdd = ui.NewPager(r, page, len(rows), total), r.May(person.Developer)
-	return v, nil
+	v.All = len(lines)
+	lines = slices.DeleteFunc(lines, func(l projectLine) bool {
+		return !strings.Contains(strings.ToLower(l.Name+" "+l.Host), strings.ToLower(v.Words))
+	})
+	shown := lines
+	for _, c := range chips {
+		of := slices.DeleteFunc(slices.Clone(lines), func(l projectLine) bool { return !c.has(l) })
+		query := url.Values{"show": {c.show}, "q": {v.Words}}
+		maps.DeleteFunc(query, func(_ string, values []string) bool { return values[0] == "" })
+		tab := ui.Tab{Text: c.text, Href: strings.TrimSuffix("/dashboard/projects?"+query.Encode(), "?"), Current: r.FormValue("show") == c.show}
+		if tab.Current {
+			v.Show, shown = c.show, of
+		}
+		v.Chips = append(v.Chips, chip{tab, len(of)})
+	}
+	page := ui.PageOf(r)
+	v.Lines = shown[min(len(shown), (page-1)*linesShown):min(len(shown), page*linesShown)]
+	v.Pager = ui.NewPagerOf(r, linesShown, page, len(v.Lines), len(shown))
+	return v, d.drawWeeks(r, &v, now)
 }
 
-// sparkOf draws the share of items that passed in the latest tests, the oldest first.
-func sparkOf(tests []history.LatestTest) (spark *ui.Spark, commit string) {
-	var values []float64
-	passed := 0
-	for _, t := range tests {
-		if t.Commit != "" {
-			commit = t.Commit
-		}
-		if t.OverallStatus == job.OverallPass {
-			passed++
-		}
-		if items := t.PassCount + t.FailCount; items > 0 {
-			values = append(values, float64(t.PassCount)/float64(items))
-		}
+// worstFirst lists the account's projects, the one with most critical failures first.
+func (d Deps) worstFirst(r *ui.Request, now time.Time) (lines []projectLine, err error) {
+	ctx, account := r.Context(), r.Account.ID
+	rows, _, err := d.Reads.Projects.List(ctx, account, projects.Filter{Limit: projectsLooked})
+	if err != nil {
+		return nil, err
 	}
-	says := fmt.Sprintf("Items that passed, test by test: %d of the last %s passed.", passed, ui.Count(len(tests), "test"))
-	return ui.NewSpark(values, says), commit
+	byID := map[string]projects.Project{}
+	for _, p := range rows {
+		byID[p.ID] = p
+	}
+	ids := wire.List(rows, func(p projects.Project) string { return p.ID })
+	standings, err := d.Reads.History.Standings(ctx, account, ids, now.Add(-lately), failuresCounted)
+	if err != nil {
+		return nil, err
+	}
+	health, err := d.Deliveries.Health(ctx, account, ids...)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range standings {
+		p := byID[s.ProjectID]
+		lines = append(lines, projectLine{
+			Project: p, Standing: s, Host: ui.HostOf(wire.OrZero(p.DefaultURL)), Webhook: words.WebhookState(p, health),
+			Quiet: now.Sub(cmp.Or(wire.OrZero(s.TestedAt), p.CreatedAt)) > quietAfter,
+		})
+	}
+	return lines, nil
+}
+
+// drawWeeks draws the weeks of the account, and those of each project that is shown.
+func (d Deps) drawWeeks(r *ui.Request, v *projectsView, now time.Time) error {
+	rates, err := d.Reads.Analytics.PassRates(r.Context(), r.Account.ID, "", []string{"week", "project"}, nil)
+	if err != nil {
+		return err
+	}
+	v.Weeks, v.WeeksPlot = weeksOf(rates, now)
+	for i := range v.Lines {
+		l := &v.Lines[i]
+		own, _ := weeksOf(slices.DeleteFunc(slices.Clone(rates), func(rate analytics.PassRate) bool { return rate.ProjectID != l.ID }), now)
+		own = slices.DeleteFunc(own, func(w weekLine) bool { return w.Completed == 0 })
+		var values []float64
+		for _, week := range own {
+			values = append(values, float64(week.Percent)/100)
+			l.Change, l.Percent = week.Percent-l.Percent, week.Percent
+		}
+		l.Weeks = len(own)
+		l.Spark = ui.NewSpark(values, fmt.Sprintf("Tests that passed, week by week: %d percent in the latest of %s.", l.Percent, ui.Count(l.Weeks, "week")))
+	}
+	return nil
 }
 
 func (d Deps) projects(r *ui.Request) (ui.Answer, error) {
