@@ -132,3 +132,26 @@ func TestAProjectIsMadeFromTheHeadOfTheList(t *testing.T) {
 		t.Errorf("%d projects, %v", all, err)
 	}
 }
+
+// A report begins with what was seen; what passed and what happened is one click away, and
+// each failure can be taken into a tracker of issues.
+func TestAReportBeginsWithWhatWasSeen(t *testing.T) {
+	t.Parallel()
+	w, owner := inThirdMonth(t)
+	tab := w.Tab(owner)
+	tab.Screen(1280, 800, false)
+	tab.Open(w.Origin + "/dashboard/jobs/" + month.Report)
+	says(t, browsertest.Eval[string](tab, `document.querySelector('.card nav.tabs').innerText`), "Failures 3", "Passed 3", "Activity")
+	failure := browsertest.Eval[string](tab, `document.querySelector('.failures > li').innerText`)
+	says(t, failure, "the total stays at 48.00 EUR", "Expected:", "Fails since", "Copy as issue", "Link to this item", "critical")
+	if size := browsertest.Eval[string](tab, `(li => [...li.querySelectorAll('p, b, span')].every(e => parseFloat(getComputedStyle(e).fontSize) <= parseFloat(getComputedStyle(li.querySelector('.seen')).fontSize)))(document.querySelector('.failures > li')) + ''`); size != "true" {
+		t.Error("what was seen is not the largest")
+	}
+	says(t, browsertest.Eval[string](tab, `document.querySelector('.failures pre').textContent`), "The voucher lowers the total (critical)", "The tester saw:", "/dashboard/jobs/"+month.Report+"#item-")
+	tab.Wait(`!document.querySelector('#passed-items li').checkVisibility() && !document.querySelector('.timeline').checkVisibility()`)
+	tab.Click(`nav.tabs a[href="#passed-items"]`)
+	tab.Wait(`document.querySelector('#passed-items li').checkVisibility()`)
+	tab.Click(`nav.tabs a[href="#what-happened"]`)
+	tab.Wait(`document.querySelector('.timeline').checkVisibility()`)
+	tab.Wait(`document.querySelector('#rating').getBoundingClientRect().top > document.querySelector('.failures').getBoundingClientRect().bottom`)
+}

@@ -14,9 +14,9 @@ import (
 // brief tells a coding agent, as Markdown, which failures to fix; empty where
 // nothing failed. Texts of people and models are quoted and marked as data, since
 // an agent may follow any text that it reads.
-func (d Deps) brief(ctx context.Context, v jobView) (string, error) {
+func (d Deps) brief(v jobView) string {
 	if v.Report == nil || v.Fail == 0 {
-		return "", nil
+		return ""
 	}
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -32,23 +32,7 @@ func (d Deps) brief(ctx context.Context, v jobView) (string, error) {
 		}
 		ids = append(ids, i.ID)
 		line("\n## %d. %s (%s, `%s`)", len(ids), plain(i.Description), i.Severity, i.ID)
-		if i.ExpectedOutcome != "" {
-			line("\nExpected:\n\n%s", quoted(i.ExpectedOutcome))
-		}
-		if i.Note != "" {
-			line("\nThe tester saw:\n\n%s", quoted(i.Note))
-		}
-		for _, stored := range i.Screenshots() {
-			if gone := v.gone[stored]; gone != nil {
-				line("\nPicture: %s", gone.Words())
-				continue
-			}
-			link, err := d.Evidence.LastingLink(ctx, v.AccountID, stored)
-			if err != nil {
-				return "", err
-			}
-			line("\nPicture: <%s>", words.OneLine(link))
-		}
+		b.WriteString(i.Issue)
 	}
 	if v.AI != nil && len(v.AI.Bugs) > 0 {
 		line("\n## Possible fixes\n\nSuggestions of an analysis that has not seen the code:")
@@ -64,7 +48,38 @@ func (d Deps) brief(ctx context.Context, v jobView) (string, error) {
 			ui.ShellWord(jsonText(map[string]any{"projectId": v.ProjectID, "fixedBugIds": ids})))
 	}
 	line("curl -X POST %s/v1/jobs/%s/retest -H \"Authorization: Bearer $API_KEY\"\n```", d.BaseURL, v.ID)
-	return b.String(), nil
+	return b.String()
+}
+
+// issues writes each failure as Markdown: the expectation, what the checker saw, the pictures.
+func (d Deps) issues(ctx context.Context, v *jobView) error {
+	for n := range v.Items {
+		i := &v.Items[n]
+		if i.Status != job.ItemFail {
+			continue
+		}
+		var b strings.Builder
+		line := func(format string, args ...any) { fmt.Fprintf(&b, "\n"+format+"\n", args...) }
+		if i.ExpectedOutcome != "" {
+			line("Expected:\n\n%s", quoted(i.ExpectedOutcome))
+		}
+		if i.Note != "" {
+			line("The tester saw:\n\n%s", quoted(i.Note))
+		}
+		for _, stored := range i.Screenshots() {
+			if gone := v.gone[stored]; gone != nil {
+				line("Picture: %s", gone.Words())
+				continue
+			}
+			link, err := d.Evidence.LastingLink(ctx, v.AccountID, stored)
+			if err != nil {
+				return err
+			}
+			line("Picture: <%s>", words.OneLine(link))
+		}
+		i.Issue = b.String()
+	}
+	return nil
 }
 
 // plain is the text in one line, which acts on no reader.

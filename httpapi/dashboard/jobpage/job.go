@@ -18,6 +18,7 @@ import (
 	"humanqa/httpapi/dashboard/words"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/ui"
+	"humanqa/projections/history"
 	"humanqa/projections/jobs"
 	"humanqa/projections/loops"
 	"humanqa/projections/projects"
@@ -65,6 +66,7 @@ type jobView struct {
 	RetestPrice domain.Credits
 	OtherBugs   []job.Bug // those of the analysis that belong to no failure
 	Curl        string
+	Here        string // the page, to be copied
 	Brief       string // for a coding agent; empty: nothing failed
 	Shares      []shareLine
 	NewShare    string // the link, shown once
@@ -82,19 +84,18 @@ type itemView struct {
 	Bug     job.Bug // the analysis of the failure
 	// PassedAt is the item's latest pass in a later test; nil: it has none, or fails again.
 	PassedAt *time.Time
+	Since    *history.OpenFailure // its lineage; nil: it does not fail now
+	Issue    string               // the failure as Markdown, for a tracker of issues
 }
 
-// Unfolded are the items that are shown at once. In a report with failures or skips these
-// are the failures and skips, else all items.
-func (v jobView) Unfolded() []itemView {
-	if v.Report == nil || v.Fail+v.Skip == 0 {
-		return v.Items
-	}
-	return v.Items[:v.Fail+v.Skip]
-}
+// Failures, Skips and Passes are the parts of a report. Its items stand in this order.
+func (v jobView) Failures() []itemView { return v.Items[:v.Fail] }
 
-// Folded are the others: they passed, and come last.
-func (v jobView) Folded() []itemView { return v.Items[len(v.Unfolded()):] }
+// Skips are the items without a verdict.
+func (v jobView) Skips() []itemView { return v.Items[v.Fail : v.Fail+v.Skip] }
+
+// Passes are the others.
+func (v jobView) Passes() []itemView { return v.Items[v.Fail+v.Skip:] }
 
 type star struct {
 	N       int
@@ -158,9 +159,10 @@ func (d Deps) jobPage(r *ui.Request) (jobView, error) {
 		v.Untested = slices.DeleteFunc(slices.Clone(v.Timeline), func(m moment) bool { return m.Text != untestableWords })
 	}
 	v.Curl = d.curl(j)
-	if v.Brief, err = d.brief(ctx, v); err != nil {
+	if err := d.issues(ctx, &v); err != nil {
 		return jobView{}, err
 	}
+	v.Brief, v.Here = d.brief(v), d.BaseURL+"/dashboard/jobs/"+v.ID
 	if v.MayShare {
 		v.Shares, err = d.sharesOf(ctx, j)
 	}
@@ -291,10 +293,23 @@ func (d Deps) lookAtProject(ctx context.Context, v *jobView) (fixable map[string
 	return fixable, nil
 }
 
-// lookAtLater finds what the project's later tests say of the report's failures.
+// failuresLooked bounds the open failures of a project whose lineage is looked at.
+const failuresLooked = 100
+
+// lookAtLater finds what the project's other tests say of the report's failures.
 func (d Deps) lookAtLater(ctx context.Context, v *jobView) error {
 	if v.Report == nil || v.ProjectID == "" {
 		return nil
+	}
+	open, err := d.Reads.History.Open(ctx, v.AccountID, v.ProjectID, failuresLooked)
+	if err != nil {
+		return err
+	}
+	for i := range v.Items {
+		at := slices.IndexFunc(open, func(f history.OpenFailure) bool { return f.Key == v.Items[i].Key })
+		if at >= 0 && v.Items[i].Status == job.ItemFail {
+			v.Items[i].Since = &open[at]
+		}
 	}
 	newest, err := d.Reads.History.NewestTest(ctx, v.AccountID, v.ProjectID)
 	if err != nil || newest == v.ID {
