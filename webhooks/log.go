@@ -189,20 +189,31 @@ func (f DeliveryFilter) conditions(args []any) (conditions string, all []any) {
 	return conditions, args
 }
 
-const listWaiting = `
-SELECT ` + deliveryColumns + `
-FROM webhooks.endpoints e
-JOIN webhooks.deliveries d ON d.project_id = e.project_id
-WHERE e.account_id = $1 AND e.project_id = $2 AND d.state IN ('held', 'failed') AND ` + noTest + `
-ORDER BY d.created_at, d.revision
-LIMIT $3`
+const listDays = `
+SELECT day, k.delivered, k.failed, k.open
+FROM generate_series(date_trunc('day', now(), 'UTC') - $3 * interval '24 hours', now(), interval '24 hours') AS day
+CROSS JOIN LATERAL (
+	SELECT count(*) FILTER (WHERE d.state = 'delivered') AS delivered,
+		count(*) FILTER (WHERE d.state IN ('held', 'failed')) AS failed,
+		count(*) FILTER (WHERE d.state = 'pending') AS open
+	FROM webhooks.endpoints e
+	JOIN webhooks.deliveries d ON d.project_id = e.project_id
+	WHERE e.account_id = $1 AND e.project_id = $2 AND d.created_at >= day AND d.created_at < day + interval '24 hours'
+) k
+ORDER BY day`
 
-// Waiting lists the deliveries that wait for a replay or a drop, in the order of a
-// replay.
-func (l *Log) Waiting(ctx context.Context, accountID, projectID string, limit int) ([]Delivery, error) {
-	list := []Delivery{}
-	if err := l.db.SelectContext(ctx, &list, listWaiting, accountID, projectID, limit); err != nil {
-		return nil, fmt.Errorf("list what waits: %w", err)
+// Day is the number of deliveries of the events of a day (UTC).
+type Day struct {
+	At        time.Time `db:"day"`
+	Delivered int       `db:"delivered"`
+	Failed    int       `db:"failed"` // or held
+	Open      int       `db:"open"`
+}
+
+// Days sums a project's deliveries of each of the last days. Today comes last.
+func (l *Log) Days(ctx context.Context, accountID, projectID string, days int) (list []Day, err error) {
+	if err := l.db.SelectContext(ctx, &list, listDays, accountID, projectID, days-1); err != nil {
+		return nil, fmt.Errorf("sum deliveries: %w", err)
 	}
 	return list, nil
 }

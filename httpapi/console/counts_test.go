@@ -91,7 +91,7 @@ func TestCountsAgreeOnEveryPage(t *testing.T) {
 	}
 
 	hook := w.has(owner, "/dashboard/projects/"+project.ProjectID+"/webhook")
-	if n := strings.Count(hook, "Checkout</small>"); n == 0 || n != strings.Count(hook, `<tr id="delivery-`) {
+	if n := strings.Count(hook, "</a><small>"); n == 0 || n != strings.Count(hook, `<tr id="delivery-`) {
 		t.Errorf("%d deliveries name their test, of %d", n, strings.Count(hook, `<tr id="delivery-`))
 	}
 	for _, page := range []string{overview, console, hook} {

@@ -12,6 +12,7 @@ import (
 	"humanqa/internal/testing/pagetest"
 	"humanqa/internal/testing/thirdmonth"
 	"humanqa/projections/projects"
+	"humanqa/webhooks"
 )
 
 // says reports the texts that a page lacks.
@@ -154,4 +155,54 @@ func TestAReportBeginsWithWhatWasSeen(t *testing.T) {
 	tab.Click(`nav.tabs a[href="#what-happened"]`)
 	tab.Wait(`document.querySelector('.timeline').checkVisibility()`)
 	tab.Wait(`document.querySelector('#rating').getBoundingClientRect().top > document.querySelector('.failures').getBoundingClientRect().bottom`)
+}
+
+// A webhook that is down says so in a sentence, and has one button for what is next.
+func TestAWebhookThatIsDownSaysWhatIsNext(t *testing.T) {
+	t.Parallel()
+	w, owner := inThirdMonth(t)
+	path := "/dashboard/projects/" + month.DeadHooks[0] + "/webhook"
+	page := w.Call(owner, "GET", path, nil).Body
+	health, err := w.record().Health(t.Context(), month.AccountID, month.DeadHooks[0])
+	w.Must(err)
+	held := health[month.DeadHooks[0]].Held
+	says(t, page, "The webhook is disabled.", fmt.Sprintf("Enable and replay %d", held), fmt.Sprintf(">Held %d</a>", held), "Seven days")
+	if n := strings.Count(page, `<tr id="delivery-`); n != 25 {
+		t.Errorf("%d rows", n)
+	}
+	if n := strings.Count(page, `class="plot-column"`); n != 7 {
+		t.Errorf("%d days", n)
+	}
+	if strings.Contains(page, "Own headers") {
+		t.Error("the settings stand among the deliveries")
+	}
+	settings := w.Call(owner, "GET", path+"?tab=settings", nil).Body
+	says(t, settings, "Own headers", "Signing secret", `id="events"`)
+	if strings.Contains(settings, `<tr id="delivery-`) {
+		t.Error("the deliveries stand among the settings")
+	}
+	if got := w.Call(owner, "POST", path+"/headers", pagetest.Form("header", "X Y", "value", "v")); got.Status != http.StatusUnprocessableEntity || !strings.Contains(got.Body, `id="header-refused"`) {
+		t.Errorf("a header with a space: %d", got.Status)
+	}
+}
+
+// One press enables a webhook and replays what was held.
+func TestAWebhookIsEnabledAndReplayedAtOnce(t *testing.T) {
+	t.Parallel()
+	w := own(t)
+	account := w.account("Acme", 500)
+	dev := w.Joined("Dee", person.Grant{Role: person.Developer, AccountID: account})
+	e := w.delivering(http.StatusNoContent)
+	hooked := w.hooked(account, "Shop", e.URL+"/in")
+	w.Shown(w.Commands.DisableWebhook(t.Context(), pagetest.Operator(), hooked, "", "answered 502"))
+	for range 3 {
+		w.testIn(account, hooked)
+	}
+	w.within("three are held", func() bool { return len(w.deliveries(account, hooked, webhooks.StateHeld)) == 3 })
+	tab := w.Tab(dev)
+	tab.Open(w.Origin + "/dashboard/projects/" + hooked + "/webhook")
+	tab.Click("button[name=which][value=all]")
+	tab.WaitText("3 events will be sent.")
+	w.within("they arrive", func() bool { return len(w.deliveries(account, hooked, webhooks.StateDelivered)) == 3 })
+	tab.WaitText("Your server answers.")
 }

@@ -2,6 +2,7 @@ package projects
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -22,19 +23,16 @@ import (
 	"humanqa/webhooks"
 )
 
-const (
-	// deliveriesShown bounds a page of the list; waitingShown bounds the held and failed
-	// deliveries that can be chosen at a time.
-	deliveriesShown = 25
-	waitingShown    = 50
-)
+// deliveriesShown bounds a page of the list, and so the deliveries that are chosen at a time.
+const deliveriesShown = 25
 
 type webhookView struct {
 	Project   projects.Project
 	Health    webhooks.Health
 	State     ui.State
-	Waiting   []deliveryLine // held and failed, the oldest first
-	WaitingOf int            // all of them
+	Settings  bool           // the tab of the settings is open
+	WaitingOf int            // held and failed deliveries
+	Days      *ui.Plot       // the deliveries of a week, day by day
 	Lines     []deliveryLine // the newest first
 	Tabs      []ui.Tab
 	Status    string
@@ -54,6 +52,7 @@ type deliveryLine struct {
 	webhooks.Delivery
 	Chip ui.State
 	Test string // title of the test that the event is about; empty: of none
+	Held bool   // waits for a replay or a drop
 }
 
 type eventChoice struct {
@@ -82,13 +81,14 @@ func lineOfDelivery(d webhooks.Delivery) deliveryLine {
 	case d.Attempts == 0:
 		chip = ui.NewState("Waiting", "", "clock")
 	}
-	return deliveryLine{Delivery: d, Chip: chip}
+	held := (d.State == webhooks.StateHeld || d.State == webhooks.StateFailed) && d.Event != announce.TestName
+	return deliveryLine{Delivery: d, Chip: chip, Held: held}
 }
 
 // deliveryTabs are the states that the list can be narrowed to.
 var deliveryTabs = []struct{ status, text string }{
-	{"", "All"}, {webhooks.StatePending, "Waiting"}, {webhooks.StateDelivered, "Delivered"},
-	{webhooks.StateFailed, "Failed"}, {webhooks.StateHeld, "Held"}, {webhooks.StateDropped, "Dropped"},
+	{webhooks.StateFailed, "Failed"}, {webhooks.StateHeld, "Held"}, {webhooks.StateDelivered, "Delivered"},
+	{webhooks.StatePending, "Waiting"}, {webhooks.StateDropped, "Dropped"}, {"", "All"},
 }
 
 func (d Deps) webhookView(r *ui.Request) (v webhookView, err error) {
@@ -105,15 +105,14 @@ func (d Deps) webhookView(r *ui.Request) (v webhookView, err error) {
 	v.Until = v.Health.PreviousUntil
 	v.WaitingOf = v.Health.Held + v.Health.Failed
 	v.MayEdit, v.Owner = r.May(person.Developer), r.May(person.Owner)
-	waiting, err := d.Deliveries.Waiting(ctx, p.AccountID, p.ID, waitingShown)
-	if err != nil {
-		return v, err
-	}
-	v.Waiting = wire.List(waiting, lineOfDelivery)
+	v.Settings = r.FormValue("tab") == "settings"
 	if err := d.listDeliveries(r, &v); err != nil {
 		return v, err
 	}
-	if err := d.nameTests(ctx, p.AccountID, v.Waiting, v.Lines); err != nil {
+	if err := d.nameTests(ctx, p.AccountID, v.Lines); err != nil {
+		return v, err
+	}
+	if err := d.drawDays(ctx, &v); err != nil {
 		return v, err
 	}
 	v.Every = p.Events == nil
@@ -125,22 +124,47 @@ func (d Deps) webhookView(r *ui.Request) (v webhookView, err error) {
 }
 
 // nameTests puts the titles of the tests beside their events.
-func (d Deps) nameTests(ctx context.Context, accountID string, lists ...[]deliveryLine) error {
+func (d Deps) nameTests(ctx context.Context, accountID string, lines []deliveryLine) error {
 	var ids []string
-	for _, lines := range lists {
-		for _, line := range lines {
-			if id := line.JobID(); id != "" {
-				ids = append(ids, id)
-			}
+	for _, line := range lines {
+		if id := line.JobID(); id != "" {
+			ids = append(ids, id)
 		}
 	}
 	titles, err := d.Reads.Jobs.Titles(ctx, accountID, ids)
-	for _, lines := range lists {
-		for i := range lines {
-			lines[i].Test = titles[lines[i].JobID()]
-		}
+	for i := range lines {
+		lines[i].Test = titles[lines[i].JobID()]
 	}
 	return err
+}
+
+// daysDrawn is the number of days of which the deliveries are drawn.
+const daysDrawn = 7
+
+// drawDays draws the deliveries of the last days (UTC), if there were some.
+func (d Deps) drawDays(ctx context.Context, v *webhookView) error {
+	days, err := d.Deliveries.Days(ctx, v.Project.AccountID, v.Project.ID, daysDrawn)
+	if err != nil {
+		return err
+	}
+	var columns []ui.Column
+	all := 0
+	for _, day := range days {
+		at, sum := day.At.UTC(), day.Delivered+day.Failed+day.Open
+		all += sum
+		columns = append(columns, ui.Column{
+			Label: at.Format("2 Jan"), Number: strconv.Itoa(sum),
+			Says: fmt.Sprintf("%s: %d delivered, %d held or failed, %d under way",
+				at.Format("2 Jan 2006"), day.Delivered, day.Failed, day.Open),
+			Parts: []ui.ColumnPart{
+				{Kind: "pass", Of: float64(day.Delivered)}, {Kind: "fail", Of: float64(day.Failed)}, {Kind: "skip", Of: float64(day.Open)},
+			},
+		})
+	}
+	if all > 0 {
+		v.Days = ui.NewPlot(columns, 0, "")
+	}
+	return nil
 }
 
 // listDeliveries fills the list that the query asks for.
@@ -151,24 +175,22 @@ func (d Deps) listDeliveries(r *ui.Request, v *webhookView) error {
 		query.Set("job", v.Job)
 	}
 	at := func(status, after string) string {
-		q := url.Values{"job": query["job"]}
-		if status != "" {
-			q.Set("status", status)
-		}
+		q := url.Values{"job": query["job"], "status": {status}}
 		if after != "" {
 			q.Set("after", after)
 		}
-		if encoded := q.Encode(); encoded != "" {
-			return path + "?" + encoded + "#deliveries"
-		}
-		return path + "#deliveries"
+		return path + "?" + q.Encode() + "#deliveries"
+	}
+	v.Status = r.FormValue("status")
+	if _, chosen := r.URL.Query()["status"]; !chosen && v.Job == "" && v.Health.Held > 0 {
+		v.Status = webhooks.StateHeld // what waits comes first
 	}
 	for _, t := range deliveryTabs {
-		current := r.FormValue("status") == t.status
-		if current {
-			v.Status = t.status
+		text := t.text
+		if n := map[string]int{webhooks.StateFailed: v.Health.Failed, webhooks.StateHeld: v.Health.Held}[t.status]; n > 0 {
+			text += " " + strconv.Itoa(n)
 		}
-		v.Tabs = append(v.Tabs, ui.Tab{Text: t.text, Href: at(t.status, ""), Current: current})
+		v.Tabs = append(v.Tabs, ui.Tab{Text: text, Href: at(t.status, ""), Current: v.Status == t.status})
 	}
 	list, next, err := d.Deliveries.Deliveries(r.Context(), v.Project.AccountID, v.Project.ID, webhooks.DeliveryFilter{
 		State: v.Status, JobID: v.Job, Limit: deliveriesShown, After: r.FormValue("after"),
@@ -257,11 +279,17 @@ func (d Deps) updateWebhook(r *ui.Request, p projects.Project) (ui.Answer, error
 		in.Events = &names
 	}
 	_, at, err := d.Commands.UpdateProject(r.Context(), r.Cause(), p.ID, in)
-	return r.Done(at, err, "/dashboard/projects/"+p.ID+"/webhook#events")
+	return r.Done(at, err, "/dashboard/projects/"+p.ID+"/webhook?tab=settings#events")
 }
 
+// enableWebhook also replays what was held, if it is asked to.
 func (d Deps) enableWebhook(r *ui.Request, p projects.Project) (ui.Answer, error) {
 	at, err := d.Commands.EnableWebhook(r.Context(), r.Cause(), p.ID)
+	if err == nil && r.PostFormValue("which") == "all" {
+		r.Visible(at)
+		d.Fresh.Webhooks(r.Context())
+		return d.replayHeld(r, p)
+	}
 	return r.Done(at, err, webhookPage(p, "enabled"))
 }
 
@@ -312,13 +340,13 @@ func (d Deps) rotateSecret(r *ui.Request, p projects.Project) (ui.Answer, error)
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	v.NewSecret, v.Until = out.Secret, out.PreviousUntil
+	v.NewSecret, v.Until, v.Settings = out.Secret, out.PreviousUntil, true
 	return ui.Answer{Template: "webhook", Title: "Webhook of " + p.Name, View: v, Secret: true}, nil
 }
 
 func (d Deps) finishRotation(r *ui.Request, p projects.Project) (ui.Answer, error) {
 	out, err := d.Commands.FinishRotation(r.Context(), r.Cause(), p.ID)
-	return r.Done(out.Position, err, "/dashboard/projects/"+p.ID+"/webhook#secret")
+	return r.Done(out.Position, err, "/dashboard/projects/"+p.ID+"/webhook?tab=settings#secret")
 }
 
 // setHeader adds one of the client's own headers to the deliveries, or replaces its value. A
@@ -344,7 +372,7 @@ func (d Deps) removeHeader(r *ui.Request, p projects.Project) (ui.Answer, error)
 
 func (d Deps) changeHeaders(r *ui.Request, p projects.Project, values map[string]*string) (ui.Answer, error) {
 	_, at, err := d.Commands.UpdateProject(r.Context(), r.Cause(), p.ID, command.UpdateProject{Headers: &command.Headers{Values: values}})
-	return r.Done(at, err, "/dashboard/projects/"+p.ID+"/webhook#headers")
+	return r.Done(at, err, "/dashboard/projects/"+p.ID+"/webhook?tab=settings#headers")
 }
 
 type secretView struct {
