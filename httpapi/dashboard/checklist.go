@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"humanqa/domain"
 	"humanqa/domain/command"
@@ -28,7 +29,7 @@ type checklistView struct {
 	Type        string
 	ProjectID   string // empty: a project of its own is made
 	ProjectName string
-	Again       []job.Item // items that failed before: the service adds them
+	Again       []againItem // items that failed before: the service adds them
 	Rows        []checklistRow
 	By          string // author of the rows; empty: the person
 	Review      bool   // the AI tests the page by its own list
@@ -36,6 +37,12 @@ type checklistView struct {
 	Cost, Left  domain.Credits
 	Short       domain.Credits // the credits that are missing
 	Minutes     int
+}
+
+// againItem is an item that failed before, since a moment if it fails now.
+type againItem struct {
+	job.Item
+	Since *time.Time
 }
 
 // Items is the number of items in the list.
@@ -145,9 +152,17 @@ func (d Deps) preview(r *ui.Request, in command.HostedTest, checkers int) (*chec
 	}
 	v.Left = max(0, p.CreditsAvailable-v.Cost)
 	v.Short = max(0, v.Cost-p.CreditsAvailable)
+	open, err := d.Reads.History.Open(r.Context(), r.Account.ID, p.ProjectID, failuresCounted)
+	if err != nil {
+		return nil, err
+	}
+	since := map[string]*time.Time{}
+	for i := range open {
+		since[open[i].Key] = &open[i].FirstFailedAt
+	}
 	for _, item := range p.Items {
 		if item.Origin != "" {
-			v.Again = append(v.Again, item)
+			v.Again = append(v.Again, againItem{item, since[item.Key]})
 			continue
 		}
 		v.Rows = append(v.Rows, checklistRow{

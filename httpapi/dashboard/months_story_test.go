@@ -3,10 +3,13 @@ package dashboard_test
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	"humanqa/domain/job"
 	"humanqa/domain/person"
 	"humanqa/internal/testing/browsertest"
 	"humanqa/internal/testing/pagetest"
@@ -205,4 +208,57 @@ func TestAWebhookIsEnabledAndReplayedAtOnce(t *testing.T) {
 	tab.WaitText("3 events will be sent.")
 	w.within("they arrive", func() bool { return len(w.deliveries(account, hooked, webhooks.StateDelivered)) == 3 })
 	tab.WaitText("Your server answers.")
+}
+
+// The checklist is read and edited by keys before it costs anything.
+func TestTheChecklistIsEditedByKeysBeforeItIsPaid(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	account := w.account("Acme", 100)
+	owner := w.Joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
+	tab := w.Tab(owner)
+	tab.Open(w.Origin + "/dashboard/jobs/new")
+	tab.Fill("#url", "https://shop.example.com")
+	tab.Fill("#feature", "Sign up")
+	tab.Click("aside button")
+	tab.WaitText("What will be tested")
+	rows := browsertest.Eval[int](tab, `document.querySelectorAll('.entry').length`)
+	first := browsertest.Eval[string](tab, `document.querySelector('.entry [name=item]').value`)
+	browsertest.Eval[bool](tab, `([...document.querySelectorAll('.entry [name=item]')].at(-1).focus(), true)`)
+	tab.Press("Before last" + browsertest.Enter + "The last")
+	tab.Wait(fmt.Sprintf(`document.querySelectorAll('.entry').length === %d`, rows+1))
+	browsertest.Eval[bool](tab, `(document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowUp', altKey: true, bubbles: true})), true)`)
+	browsertest.Eval[bool](tab, `(document.querySelector('.entry .entry-drop').click(), true)`)
+	tab.Axe("the checklist while it is edited")
+	tab.Screen(390, 844, false)
+	tab.Wait(`(pay => getComputedStyle(pay).position === 'fixed' && pay.getBoundingClientRect().bottom <= innerHeight + 1)(document.querySelector('.pay'))`)
+	tab.Screen(1280, 800, false)
+	if b, err := w.Reads.Credits.Balance(t.Context(), account, time.Now()); err != nil || b.Available != 100 {
+		t.Errorf("%d credits before the start, %v", b.Available, err)
+	}
+	tab.Click("aside button")
+	tab.WaitText("Waiting for a checker")
+	path := browsertest.Eval[string](tab, "location.pathname")
+	j, err := w.Reads.Jobs.Job(t.Context(), account, path[strings.LastIndex(path, "/")+1:])
+	w.Must(err)
+	n := len(j.Items)
+	if j.Items[0].Description == first || j.Items[n-2].Description != "The last" || j.Items[n-1].Description != "Before last" {
+		t.Errorf("the checklist is %+v", j.Items)
+	}
+}
+
+// What failed before stands above the list, with the day on which it began.
+func TestAPreviewSaysSinceWhenAnItemFails(t *testing.T) {
+	t.Parallel()
+	w, owner := inThirdMonth(t)
+	failures, err := w.Reads.History.OpenFailures(t.Context(), month.AccountID, month.ProjectIDs[0], 10)
+	w.Must(err)
+	got := w.Call(owner, "POST", "/dashboard/jobs/preview", url.Values{"url": {"https://shop.example.com"}, "project": {month.ProjectIDs[0]}, "item": {"It opens"}, "severity": {"minor"}})
+	again := regexp.MustCompile(`(?s)class="card-body again">(.*?)</div>`).FindString(got.Body)
+	for _, f := range failures {
+		says(t, again, f.Description, "fails since", f.FirstFailedAt.UTC().Format(`datetime="2006-01-02T`))
+	}
+	if strings.Index(got.Body, again) > strings.Index(got.Body, `class="entry"`) || len(failures) != 3 || failures[0].Severity == job.Minor {
+		t.Errorf("%d failures stand below the list", len(failures))
+	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"humanqa/domain/person"
 	"humanqa/httpapi/ui"
+	"humanqa/internal/testing/browsertest"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pagetest"
 	"humanqa/internal/testing/thirdmonth"
@@ -64,5 +65,32 @@ func TestTheThirdMonthIsThatOfFortyProjects(t *testing.T) {
 	}
 	if all != thirdmonth.Projects || tests != thirdmonth.Tests || balance.Available != thirdmonth.Left || asking != thirdmonth.Asking || held != thirdmonth.Dead {
 		t.Errorf("%d projects, %d tests, %d credits, %d questions, %d webhooks that hold events", all, tests, balance.Available, asking, held)
+	}
+}
+
+// tallest is the height that a page of the third month may have on a screen of 1280 pixels.
+const tallest = 1600
+
+// The pages that an owner of forty projects opens each day end within two screens.
+func TestPagesOfTheThirdMonthEndWithinTwoScreens(t *testing.T) {
+	t.Parallel()
+	w, owner := inThirdMonth(t)
+	tab := w.Tab(owner)
+	for _, page := range []struct{ name, path string }{
+		{"overview", "/dashboard"}, {"projects", "/dashboard/projects"}, {"report", "/dashboard/jobs/" + month.Report},
+		{"report-newest", "/dashboard/jobs/" + month.Newest}, {"webhook", "/dashboard/projects/" + month.DeadHooks[0] + "/webhook"}, {"new-test", "/dashboard/jobs/new"},
+	} {
+		for _, screen := range []struct {
+			name       string
+			wide, high int64
+			dark       bool
+		}{{"390-dark", 390, 844, true}, {"390", 390, 844, false}, {"1280-dark", 1280, 800, true}, {"1280", 1280, 800, false}} {
+			tab.Screen(screen.wide, screen.high, screen.dark)
+			tab.Open(w.Origin + page.path)
+			tab.Shot("month-" + page.name + "-" + screen.name)
+		}
+		if high := browsertest.Eval[int64](tab, "document.documentElement.scrollHeight"); high > tallest {
+			t.Errorf("%s is %d px high", page.name, high)
+		}
 	}
 }

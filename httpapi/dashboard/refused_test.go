@@ -170,7 +170,7 @@ func TestARefusedSubmissionShowsEachErrorAtItsField(t *testing.T) {
 			url.Values{"url": {"nonsense"}, "device": {long(101)}, "item": {"It opens", long(1001)}, "severity": {"minor", "major"}},
 			[]string{
 				`id="url-refused">Address must`, `id="device-refused">Device must have at most 100 characters`,
-				`id="item-2-refused">Item 2: check must have at most 1000 characters`, `value="It opens"`, `<details class="more" open>`,
+				`id="item-2-refused">Item 2: check must have at most 1000 characters`, `>It opens</textarea>`, `<details class="more" open>`,
 			},
 		},
 		"/dashboard/sessions": {
@@ -190,7 +190,7 @@ func TestARefusedSubmissionShowsEachErrorAtItsField(t *testing.T) {
 			},
 			[]string{
 				`<li>Test 3: the address must`, `<li>Test 4: this host is private or reserved. Enter a public address. `, `id="expected-2-2-refused">Test 2, item 2: expected result must have at most 1000 characters`,
-				`value="It opens"`, `value="It closes"`,
+				`>It opens</textarea>`, `>It closes</textarea>`,
 			},
 		},
 	} {

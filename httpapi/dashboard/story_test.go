@@ -56,6 +56,8 @@ func TestAnOwnersFirstTest(t *testing.T) {
 	tab.Click("[value=normal]")
 	tab.Shot("story-2-new-test")
 	tab.Click("aside button")
+	tab.WaitText("What will be tested")
+	tab.Click("aside button")
 	tab.WaitText("Waiting for a checker")
 	path := browsertest.Eval[string](tab, "location.pathname")
 	id := path[strings.LastIndex(path, "/")+1:]
@@ -159,6 +161,8 @@ func TestEverythingWorksWithoutAScript(t *testing.T) {
 	tab.Fill("#first-url", "https://shop.example.com")
 	tab.Click("form[action='/dashboard/jobs/new'] button")
 	at("New test")
+	tab.Click("aside button")
+	tab.WaitText("What will be tested")
 	tab.Click("aside button")
 	at("Waiting for a checker")
 	tab.Click("#cancel-menu summary")

@@ -101,7 +101,7 @@ func testAPreviewShowsWhatFailedBefore(t *testing.T, w *world) {
 	c.checks(0, job.ItemFail, "White page.")
 	c.completes("It fails.")
 	got = w.Call(owner, "POST", "/dashboard/jobs/preview", url.Values{"url": {"shop.example.com"}, "item": {"The mail arrives"}, "severity": {"minor"}})
-	for _, want := range []string{"Retested, because these items failed before", "A declined card leads back", `value="The mail arrives"`, "2 items", "in shop.example.com"} {
+	for _, want := range []string{"Retested, because these items failed before", "A declined card leads back", `>The mail arrives</textarea>`, "2 items", "in shop.example.com"} {
 		if !strings.Contains(got.Body, want) {
 			t.Errorf("the preview is without %q", want)
 		}

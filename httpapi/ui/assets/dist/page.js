@@ -1,3 +1,98 @@
+// src/entries.ts
+function entries() {
+  for (const list of document.querySelectorAll("[data-rows]")) {
+    for (const entry of entriesOf(list)) tools(list, entry);
+    list.addEventListener("keydown", (event) => keys(list, event));
+    list.addEventListener("dragover", (event) => {
+      const dragged = list.querySelector(".dragged");
+      const over = event.target.closest(".entry");
+      if (dragged === null || over === null || over === dragged) return;
+      event.preventDefault();
+      const box = over.getBoundingClientRect();
+      over[event.clientY > box.top + box.height / 2 ? "after" : "before"](dragged);
+    });
+  }
+}
+var entriesOf = (list) => [...list.querySelectorAll(".entry")];
+function keys(list, event) {
+  const field = event.target;
+  const entry = field instanceof Element ? field.closest(".entry") : null;
+  if (entry === null || !(field instanceof HTMLTextAreaElement)) return;
+  const all = entriesOf(list);
+  const at = all.indexOf(entry);
+  if (event.key === "Enter" && !event.isComposing) {
+    event.preventDefault();
+    item(all[at + 1] ?? added(list, entry)).focus();
+  } else if (event.altKey && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
+    event.preventDefault();
+    if (event.key === "ArrowUp") all[at - 1]?.before(entry);
+    else all[at + 1]?.after(entry);
+    field.focus();
+    changed(entry);
+  }
+}
+var item = (entry) => entry.querySelector('[name="item"]');
+var changed = (entry) => entry.dispatchEvent(new Event("input", { bubbles: true }));
+var count = 0;
+function added(list, like) {
+  const entry = like.cloneNode(true);
+  entry.querySelector(".entry-tools")?.remove();
+  count++;
+  for (const field of entry.querySelectorAll("textarea, select")) {
+    if (field instanceof HTMLTextAreaElement) field.value = "";
+    const label = entry.querySelector(`label[for="${field.id}"]`);
+    field.id = `added-${count}-${field.id}`;
+    if (label !== null) label.htmlFor = field.id;
+  }
+  list.append(entry);
+  tools(list, entry);
+  return entry;
+}
+function tools(list, entry) {
+  const bar = document.createElement("div");
+  bar.className = "entry-tools";
+  const grip = button("entry-grip", "⋮⋮", "Move this item with the mouse, or with Alt and an arrow");
+  grip.addEventListener("pointerdown", () => {
+    entry.draggable = true;
+  });
+  grip.addEventListener("pointerup", () => {
+    entry.draggable = false;
+  });
+  grip.addEventListener("keydown", (event) => {
+    if (event.key !== "ArrowUp" && event.key !== "ArrowDown") return;
+    event.preventDefault();
+    const other = event.key === "ArrowUp" ? entry.previousElementSibling : entry.nextElementSibling;
+    other?.[event.key === "ArrowUp" ? "before" : "after"](entry);
+    grip.focus();
+    changed(entry);
+  });
+  const drop = button("entry-drop", "×", "Take this item out");
+  drop.addEventListener("click", () => {
+    const next = entry.nextElementSibling ?? entry.previousElementSibling;
+    if (next === null) item(entry).value = "";
+    else entry.remove();
+    item(next ?? entry).focus();
+    changed(next ?? entry);
+  });
+  entry.addEventListener("dragstart", () => entry.classList.add("dragged"));
+  entry.addEventListener("dragend", () => {
+    entry.classList.remove("dragged");
+    entry.draggable = false;
+    changed(entry);
+  });
+  bar.append(grip, drop);
+  entry.append(bar);
+}
+function button(kind, text, says) {
+  const made = document.createElement("button");
+  made.type = "button";
+  made.className = kind;
+  made.textContent = text;
+  made.setAttribute("aria-label", says);
+  made.title = says;
+  return made;
+}
+
 // vendor/idiomorph/idiomorph.esm.js
 var Idiomorph = (function() {
   "use strict";
@@ -438,7 +533,7 @@ var Idiomorph = (function() {
     return callback(ctx);
   }
   function handleHeadElement(oldHead, newHead, ctx) {
-    let added = [];
+    let added2 = [];
     let removed = [];
     let preserved = [];
     let nodesToAppend = [];
@@ -490,7 +585,7 @@ var Idiomorph = (function() {
         }
         oldHead.appendChild(newElt);
         ctx.callbacks.afterNodeAdded(newElt);
-        added.push(newElt);
+        added2.push(newElt);
       }
     }
     for (const removedElement of removed) {
@@ -500,7 +595,7 @@ var Idiomorph = (function() {
       }
     }
     ctx.head.afterHeadMorphed(oldHead, {
-      added,
+      added: added2,
       kept: preserved,
       removed
     });
@@ -867,8 +962,8 @@ function follow() {
 }
 function heard(streams) {
   const shown = main()?.dataset.live?.split(" ") ?? [];
-  const changed = streams.split(" ");
-  if (shown.includes("*") || changed.includes("*") || shown.some((stream) => changed.includes(stream))) void refresh();
+  const changed2 = streams.split(" ");
+  if (shown.includes("*") || changed2.includes("*") || shown.some((stream) => changed2.includes(stream))) void refresh();
 }
 var due = false;
 var busy = false;
@@ -962,8 +1057,8 @@ async function run(form) {
   const say = (text) => {
     if (note !== null) note.textContent = text;
   };
-  const button = form.querySelector("button");
-  if (button !== null) button.disabled = true;
+  const button2 = form.querySelector("button");
+  if (button2 !== null) button2.disabled = true;
   say("");
   try {
     const fields = new URLSearchParams(new FormData(form));
@@ -981,7 +1076,7 @@ async function run(form) {
   } catch (problem) {
     const name = problem.name;
     say(name === "InvalidStateError" ? "This device already has a passkey for you." : name === "NotAllowedError" || name === "AbortError" ? "The passkey was not used. Try again, or choose another way." : problem.message);
-    if (button !== null) button.disabled = false;
+    if (button2 !== null) button2.disabled = false;
   }
 }
 async function post(url, fields) {
@@ -1226,14 +1321,14 @@ async function look(path) {
 function switches() {
   const at = document.getElementById("told");
   if (at === null) return;
-  const button = at.querySelector("[data-told]");
+  const button2 = at.querySelector("[data-told]");
   const says = at.querySelector("[role=status]");
   const set = () => {
-    button.setAttribute("aria-pressed", String(on()));
+    button2.setAttribute("aria-pressed", String(on()));
   };
-  button.hidden = !possible();
+  button2.hidden = !possible();
   if (!possible()) says.textContent = "This browser has no notifications.";
-  button.addEventListener("click", async () => {
+  button2.addEventListener("click", async () => {
     if (on()) {
       localStorage.removeItem(wanted);
       says.textContent = "";
@@ -1348,6 +1443,7 @@ strip();
 palette();
 told();
 onces();
+entries();
 kept();
 refused2();
 function onces() {
@@ -1365,24 +1461,24 @@ function kept() {
   const form = document.querySelector("form[data-draft]");
   if (form === null) return;
   let timer = 0;
-  let changed = false;
+  let changed2 = false;
   const send = (leaving2) => {
     clearTimeout(timer);
-    if (!changed) return;
-    changed = false;
+    if (!changed2) return;
+    changed2 = false;
     const fields = new URLSearchParams();
     for (const [name, value] of new FormData(form)) if (name !== "access" && name !== "command" && typeof value === "string") fields.append(name, value);
     void fetch(form.dataset.draft, { method: "POST", body: fields, headers: { Accept: "application/json" }, keepalive: leaving2 }).catch(() => {
-      changed = true;
+      changed2 = true;
     });
   };
   form.addEventListener("input", () => {
-    changed = true;
+    changed2 = true;
     clearTimeout(timer);
     timer = setTimeout(() => send(false), 800);
   });
   form.addEventListener("submit", () => {
-    changed = false;
+    changed2 = false;
     clearTimeout(timer);
   });
   addEventListener("pagehide", () => send(true));
@@ -1411,11 +1507,11 @@ function ages() {
 function ago(ms) {
   const minutes = Math.round(ms / 6e4);
   if (ms < 45e3) return "just now";
-  if (ms < 36e5) return count(Math.max(1, minutes), "minute") + " ago";
-  if (ms < 36 * 36e5) return count(Math.round(ms / 36e5), "hour") + " ago";
+  if (ms < 36e5) return count2(Math.max(1, minutes), "minute") + " ago";
+  if (ms < 36 * 36e5) return count2(Math.round(ms / 36e5), "hour") + " ago";
   return "";
 }
-function count(n, noun) {
+function count2(n, noun) {
   return n === 1 ? "1 " + noun : n + " " + noun + "s";
 }
 function countdowns() {
@@ -1425,22 +1521,22 @@ function countdowns() {
     for (const time of document.querySelectorAll("time[data-until]")) {
       const seconds = Math.ceil((Date.parse(time.dateTime) - Date.now()) / 1e3);
       arrived ||= seconds <= 0;
-      if (seconds < 3600) time.textContent = seconds <= 0 ? "now" : seconds < 60 ? `in ${seconds} s` : "in " + count(Math.round(seconds / 60), "minute");
+      if (seconds < 3600) time.textContent = seconds <= 0 ? "now" : seconds < 60 ? `in ${seconds} s` : "in " + count2(Math.round(seconds / 60), "minute");
     }
     if (arrived && ++ticks % 2 === 0 && document.getElementById("main")?.dataset.live !== void 0) void refresh();
   }, 1e3);
 }
 function copies() {
   document.addEventListener("click", async (event) => {
-    const button = event.target.closest("[data-copy]");
-    if (button === null) return;
-    const source = document.getElementById(button.dataset.copy);
+    const button2 = event.target.closest("[data-copy]");
+    if (button2 === null) return;
+    const source = document.getElementById(button2.dataset.copy);
     if (source === null) return;
     try {
       await navigator.clipboard.writeText((source.textContent ?? "").trim());
       announce("Copied");
-      button.classList.add("copied");
-      setTimeout(() => button.classList.remove("copied"), 1500);
+      button2.classList.add("copied");
+      setTimeout(() => button2.classList.remove("copied"), 1500);
     } catch {
       getSelection()?.selectAllChildren(source);
       announce("Selected: copy it with your keyboard");

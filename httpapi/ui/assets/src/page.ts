@@ -1,5 +1,6 @@
 // What every page may do once there is a script. Nothing here is needed: without
 // it a page is as it was loaded, and every form still works.
+import { entries } from './entries'
 import { follow, refresh } from './live'
 import { passkeys } from './passkey'
 import { palette } from './palette'
@@ -21,6 +22,7 @@ strip()
 palette()
 told()
 onces()
+entries()
 kept()
 refused()
 
