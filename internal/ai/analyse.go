@@ -96,8 +96,8 @@ func bug(b command.AnalysisBrief, i job.ReportItem) job.Bug {
 	return job.Bug{
 		ItemID: i.ID, Title: title, Severity: i.Severity,
 		Description:       fence.Clean(description, maxBugText),
-		ReproductionSteps: steps(b, i, note, expected),
-		SuggestedFix:      fixFor(i),
+		ReproductionSteps: []string{}, // only the checker knows them
+		SuggestedFix:      topicByKey[i.Key].fix,
 	}
 }
 
@@ -108,25 +108,6 @@ func sawBy(kind job.Type, words string) string {
 		by = "review found"
 	}
 	return fmt.Sprintf(words, by)
-}
-
-// steps lead from an empty browser to the failure.
-func steps(b command.AnalysisBrief, i job.ReportItem, note, expected string) []string {
-	open := "Open " + fence.Clean(b.URL, maxShownURL)
-	if on := target(b.Target); on != "" {
-		open += " on " + on
-	}
-	all := []string{open + "."}
-	if action := fence.Clean(i.Description, maxItemText); action != "" {
-		all = append(all, fence.Clean("Check this: "+sentence(action), maxStep))
-	}
-	switch {
-	case note != "":
-		all = append(all, fence.Clean(sawBy(b.Type, "See what the %s: ")+sentence(note), maxStep))
-	case expected != "":
-		all = append(all, fence.Clean("See that this does not hold: "+sentence(expected), maxStep))
-	}
-	return all
 }
 
 func target(t job.Target) string {

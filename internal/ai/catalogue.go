@@ -21,7 +21,7 @@ type topic struct {
 	// stems match words that start with them; a stem of two words matches two
 	// neighbours; a stem that ends in "." matches that word alone.
 	stems []string
-	fix   string // where to look when something of it failed
+	fix   string // of one check of a review; no advice fits every failure of a topic
 	items []item
 }
 
@@ -50,24 +50,6 @@ func wordMatches(word, stem string) bool {
 // general stands for an item that no topic matches.
 var general = topic{label: "General"}
 
-// appearance matches failures of the looks. No topic's advice fits them: it is about
-// function.
-var appearance = topic{stems: []string{
-	"overlap", "align", "typo", "spelling", "colour", "color", "font", "spacing", "margin", "misplaced", "crooked", "cut off", "wording",
-}}
-
-// fixFor is advice that fits the item; empty without any. The words of the expected
-// outcome do not count: their topic is not the one that failed.
-func fixFor(i job.ReportItem) string {
-	if t, ok := topicByKey[i.Key]; ok {
-		return t.fix
-	}
-	if appearance.matches(wordsOf(i.Description, i.Note)) {
-		return ""
-	}
-	return firstTopic(wordsOf(i.Description)).fix
-}
-
 // firstTopic is the first topic that the words speak of, or general.
 func firstTopic(words []string) topic {
 	for _, t := range topics {
@@ -87,21 +69,18 @@ var topics = []topic{
 		label: "Payment",
 		stems: []string{"pay.", "paying", "payment", "paid.", "checkout", "check out", "billing", "invoice", "subscri", "purchas", "buy.",
 			"stripe", "paypal", "credit card", "refund", "upgrade", "pricing"},
-		fix:   "Log the request to the payment provider and its answer for these steps, check amount, currency and error handling on the server, and make the call idempotent so that a repeat charges once.",
 		items: paymentItems,
 	},
 	{
 		label: "Sign-in",
 		stems: []string{"login", "logins", "log in", "logon", "logout", "log out", "signin", "sign in", "sign on", "signup", "sign up",
 			"register", "registration", "auth.", "authent", "oauth", "sso.", "password", "account.", "accounts.", "2fa.", "otp."},
-		fix:   "Check how the session is set, renewed and ended on the server, and give every refusal a message that does not tell whether the account exists.",
 		items: signInItems,
 	},
 	{
 		label: "Cart",
 		stems: []string{"cart.", "carts.", "basket", "shop.", "shopping", "store.", "storefront", "product", "order.", "orders.",
 			"ordering", "coupon", "voucher", "discount"},
-		fix: "Keep the cart on the server, compute the totals there, and show them again after every change.",
 		items: []item{
 			{"Add two different products to the cart, change a quantity and remove one of them.",
 				"The cart and its total follow each change at once.", job.Critical},
@@ -112,13 +91,11 @@ var topics = []topic{
 		label: "Forms",
 		stems: []string{"form.", "forms.", "contact.", "submit", "survey", "questionnaire", "application.", "booking", "book.",
 			"appointment", "reserv", "newsletter", "feedback", "onboarding", "wizard"},
-		fix:   "Validate on the server as well as in the page, answer each wrong field with its own message, and keep what was typed.",
 		items: formItems,
 	},
 	{
 		label: "Upload",
 		stems: []string{"upload", "attach", "file.", "files.", "import", "drag", "avatar", "photo", "picture", "image", "csv."},
-		fix:   "Check type and size before and after the transfer, show progress, and answer a refusal with what is allowed.",
 		items: []item{
 			{"Upload a small file of a kind the page asks for, then open it from where it is shown.",
 				"The upload shows its progress, ends with a confirmation, and the file opens unchanged.", job.Major},
@@ -129,7 +106,6 @@ var topics = []topic{
 	{
 		label: "Search",
 		stems: []string{"search", "find.", "filter", "sort.", "sorting", "catalog", "browse", "listing", "directory"},
-		fix:   "Test the query with known data, and give an empty result a page of its own that says how to go on.",
 		items: []item{
 			{"Search for a word that is on the site, then for one that surely is not.",
 				"The first gives matching results; the second says that nothing was found and how to go on.", job.Major},
@@ -141,20 +117,17 @@ var topics = []topic{
 		label: "Mobile",
 		stems: []string{"mobile", "phone", "iphone", "ipad", "android", "ios.", "tablet", "responsive", "touch", "viewport",
 			"small screen"},
-		fix:   "Set the viewport, lay the page out with relative widths, and test it at 375 pixels with touch targets of at least 44 pixels.",
 		items: mobileItems,
 	},
 	{
 		label: "Navigation",
 		stems: []string{"navig", "menu", "link.", "links.", "header", "footer", "sidebar", "breadcrumb", "tab.", "tabs.", "landing",
 			"homepage", "home page", "route", "routing"},
-		fix:   "Follow the route in the server's log, correct or redirect the dead target, and let a link checker run with each deploy.",
 		items: []item{navigationItem, backItem},
 	},
 	{
 		label: "Accessibility",
 		stems: []string{"accessib", "a11y.", "wcag.", "aria.", "keyboard", "screen reader", "screenreader", "contrast"},
-		fix:   "Use native controls with labels, keep the focus visible, check contrast and zoom, and let an accessibility checker run with each deploy.",
 		items: []item{
 			keyboardItem,
 			{"Zoom the page to 200 % and read it.", "All text stays readable and nothing is cut off or overlaps.", job.Major},
@@ -166,7 +139,6 @@ var topics = []topic{
 		label: "Messages",
 		stems: []string{"email", "e mail", "mail.", "notif", "chat", "message", "messaging", "comment", "invite", "invitation", "share",
 			"sharing"},
-		fix: "Follow one message from the form to the receiver, with its id in each log, and make sending it twice harmless.",
 		items: []item{
 			{"Send a message, comment or invitation, then look at it from the receiving side as far as you can.",
 				"It arrives once, with the text as it was written.", job.Major},
@@ -175,7 +147,6 @@ var topics = []topic{
 	{
 		label: "Dashboard",
 		stems: []string{"dashboard", "chart", "graph.", "graphs.", "report.", "reports.", "analytic", "statistic", "table.", "export"},
-		fix:   "Compare the query behind the figure with its source entries, and label dates, currencies and units.",
 		items: []item{
 			{"Compare the figures of an overview with the entries they are made from.",
 				"They agree, and dates, currencies and units are labelled.", job.Major},
@@ -186,7 +157,6 @@ var topics = []topic{
 	{
 		label: "Speed",
 		stems: []string{"performance", "slow.", "slowly", "speed", "latency", "lag.", "laggy", "loading", "load time"},
-		fix:   "Measure which request or script takes the time, make it smaller or later, and show that something is happening meanwhile.",
 		items: []item{
 			{"Open the main pages one after the other on a usual connection.",
 				"Each shows its main content within three seconds and can be used at once.", job.Major},
@@ -197,7 +167,6 @@ var topics = []topic{
 	{
 		label: "Settings",
 		stems: []string{"setting", "profile", "preference", "configur", "language.", "languages.", "translat", "dark mode", "theme"},
-		fix:   "Check that the change is stored before it is confirmed, and read it back on the next load.",
 		items: []item{
 			{"Change a setting, save it, reload the page.", "The change is confirmed and still there after the reload.", job.Major},
 		},
