@@ -118,7 +118,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 			"new-session", "/dashboard/sessions/new", "new-batch", "/dashboard/batches/new", "jobs-found", "/dashboard/jobs?q=white&verdict=fail",
 			"jobs-not-found", "/dashboard/jobs?q=nothing&from=soon", "find", "/dashboard/find?q=checkout", "job-report", "/dashboard/jobs/"+report,
 			"job-live", "/dashboard/jobs/"+live, "job-waiting", "/dashboard/jobs/"+waiting, "job-replay", "/dashboard/jobs/"+report+"/replay?at=4",
-			"projects", "/dashboard/projects", "hook", "/dashboard/projects/"+hosted.ProjectID+"/hook",
+			"projects", "/dashboard/projects", "projects-weeks", "/dashboard/projects?weeks=all", "hook", "/dashboard/projects/"+hosted.ProjectID+"/hook",
 			"webhook-secret", "/dashboard/projects/"+hooked.ProjectID+"/webhook/secret", "sessions", "/dashboard/sessions",
 			"batch", "/dashboard/batches/"+batch, "batches", "/dashboard/batches", "loop", "/dashboard/loops/"+loop, "credits", "/dashboard/credits",
 			"statement", "/dashboard/credits/statement", "keys", "/dashboard/keys", "evidence", "/dashboard/evidence", "readers", "/dashboard/readers",

@@ -18,7 +18,7 @@ func TestTheProjectsPageShowsThePassRateByWeek(t *testing.T) {
 	w := setup(t)
 	account := w.account("Acme", 100)
 	viewer := w.Joined("Ann", person.Grant{Role: person.Viewer, AccountID: account})
-	if got := w.Call(viewer, "GET", "/dashboard/projects", nil); got.Status != 200 || strings.Contains(got.Body, `id="weeks"`) {
+	if got := w.Call(viewer, "GET", "/dashboard/projects?weeks=all", nil); got.Status != 200 || strings.Contains(got.Body, `id="weeks"`) {
 		t.Errorf("a chart of nothing: %d", got.Status)
 	}
 	if got := w.Call(viewer, "GET", "/dashboard/batches", nil); got.Status != 200 || !strings.Contains(got.Body, "No batches yet") {
@@ -29,7 +29,7 @@ func TestTheProjectsPageShowsThePassRateByWeek(t *testing.T) {
 	}
 	w.completed(account, "Fails", "", job.ItemPass, job.ItemFail, job.ItemPass)
 	w.test(account, "Waits", nil)
-	got := w.Call(viewer, "GET", "/dashboard/projects", nil)
+	got := w.Call(viewer, "GET", "/dashboard/projects?weeks=all", nil)
 	for text, n := range map[string]int{
 		`<td data-label="Tests" class="num">4</td><td data-label="Passed" class="num">3</td><td data-label="Failed" class="num">1</td><td data-label="Pass rate" class="right num">75 %</td>`: 1,
 		`<rect class="fail" x="0" y="0.0" width="10" height="25.0"/>`:  1,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"humanqa/domain"
 	"humanqa/domain/job"
@@ -207,6 +208,12 @@ func TestAnOpenFailureKnowsItsLineage(t *testing.T) {
 	}
 	if standings, err := p.reads.Standings(p.Ctx(), "other", []string{"p1"}, *modeltest.At(0), 20); err != nil || len(standings) != 1 || standings[0] != (Standing{ProjectID: "p1"}) {
 		t.Errorf("another account's project fails: %+v, %v", standings, err)
+	}
+	weeks, err := p.reads.Weeks(p.Ctx(), "acc", []string{"p1", "none"}, modeltest.At(3).Add(-7*24*time.Hour))
+	must.NoError(t, err)
+	modeltest.Same(t, weeks, []Week{{ProjectID: "p1", N: 0, Tests: 2, Passed: 1}, {ProjectID: "p1", N: 1, Tests: 4, Passed: 1}})
+	if weeks, err := p.reads.Weeks(p.Ctx(), "other", []string{"p1"}, *modeltest.At(0)); err != nil || len(weeks) > 0 {
+		t.Errorf("another account's weeks: %+v, %v", weeks, err)
 	}
 	p.Sound(p.Sup, "history")
 }

@@ -219,6 +219,29 @@ func (q *Reads) Standings(ctx context.Context, accountID string, projectIDs []st
 	return pgpool.List[Standing](ctx, q.db, "the open failures of projects", standingsSQL, accountID, pq.Array(projectIDs), limit, since)
 }
 
+const weeksSQL = `
+SELECT project_id, floor(extract(epoch FROM tested_at - $3) / 604800)::integer AS n,
+       COUNT(*) AS tests, COUNT(*) FILTER (WHERE overall_status = 'pass') AS passed
+FROM readmodel.history_tests
+WHERE account_id = $1
+  AND project_id = ANY($2)
+  AND tested_at >= $3
+GROUP BY 1, 2
+ORDER BY 1, 2`
+
+// Week is a week of a project's tests. N counts the weeks, from 0.
+type Week struct {
+	ProjectID string `json:"project_id"`
+	N         int    `json:"n"`
+	Tests     int    `json:"tests"`
+	Passed    int    `json:"passed"`
+}
+
+// Weeks sums the tests of projects by weeks from a moment on, the oldest first.
+func (q *Reads) Weeks(ctx context.Context, accountID string, projectIDs []string, first time.Time) ([]Week, error) {
+	return pgpool.List[Week](ctx, q.db, "the weeks of projects", weeksSQL, accountID, pq.Array(projectIDs), first)
+}
+
 const passedAgainSQL = `
 SELECT i.key, i.last_passed_at
 FROM readmodel.history_items i

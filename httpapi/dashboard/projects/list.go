@@ -85,23 +85,26 @@ type weekLine struct {
 	Percent int
 }
 
-// weeksOf gives the latest weeks up to the present one; nil if none had a test.
+// firstMonday begins the weeks that are shown (UTC).
+func firstMonday(now time.Time) time.Time {
+	today := now.UTC().Truncate(24 * time.Hour)
+	return today.AddDate(0, 0, -(int(today.Weekday())+6)%7-7*(weeksShown-1))
+}
+
+// weeksOf gives the account's latest weeks up to the present one; nil if none had a test.
 func weeksOf(rates []analytics.PassRate, now time.Time) ([]weekLine, *ui.Plot) {
 	byWeek := map[time.Time]analytics.PassRate{}
 	for _, rate := range rates {
 		if rate.Week != nil {
-			sum := byWeek[rate.Week.UTC()]
-			sum.Completed, sum.Passed, sum.Failed = sum.Completed+rate.Completed, sum.Passed+rate.Passed, sum.Failed+rate.Failed
-			byWeek[rate.Week.UTC()] = sum
+			byWeek[rate.Week.UTC()] = rate
 		}
 	}
-	now = now.UTC()
-	monday := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC).AddDate(0, 0, -(int(now.Weekday())+6)%7)
+	first := firstMonday(now)
 	var weeks []weekLine
 	var columns []ui.Column
 	tested := false
 	for n := range weeksShown {
-		week := weekLine{From: monday.AddDate(0, 0, 7*(n-weeksShown+1))}
+		week := weekLine{From: first.AddDate(0, 0, 7*n)}
 		week.PassRate = byWeek[week.From]
 		column := ui.Column{Label: week.From.Format("2 Jan"), Number: "–"}
 		column.Says = "Week from " + week.From.Format("2 Jan 2006") + ": no test"
@@ -140,7 +143,8 @@ func (d Deps) projectsView(r *ui.Request) (v projectsView, err error) {
 		of := slices.DeleteFunc(slices.Clone(lines), func(l projectLine) bool { return !c.has(l) })
 		query := url.Values{"show": {c.show}, "q": {v.Words}}
 		maps.DeleteFunc(query, func(_ string, values []string) bool { return values[0] == "" })
-		tab := ui.Tab{Text: c.text, Href: strings.TrimSuffix("/dashboard/projects?"+query.Encode(), "?"), Current: r.FormValue("show") == c.show}
+		href := strings.TrimSuffix("/dashboard/projects?"+query.Encode(), "?")
+		tab := ui.Tab{Text: c.text, Href: href, Current: r.FormValue("show") == c.show}
 		if tab.Current {
 			v.Show, shown = c.show, of
 		}
@@ -182,26 +186,34 @@ func (d Deps) worstFirst(r *ui.Request, now time.Time) (lines []projectLine, err
 	return lines, nil
 }
 
-// drawWeeks draws the weeks of the account, and those of each project that is shown.
+// drawWeeks draws the weeks of each project that is shown and, if the page is asked for them,
+// those of the account: they are all its tests.
 func (d Deps) drawWeeks(r *ui.Request, v *projectsView, now time.Time) error {
-	rates, err := d.Reads.Analytics.PassRates(r.Context(), r.Account.ID, "", []string{"week", "project"}, nil)
+	ids := wire.List(v.Lines, func(l projectLine) string { return l.ID })
+	weeks, err := d.Reads.History.Weeks(r.Context(), r.Account.ID, ids, firstMonday(now))
 	if err != nil {
 		return err
 	}
-	v.Weeks, v.WeeksPlot = weeksOf(rates, now)
 	for i := range v.Lines {
 		l := &v.Lines[i]
-		own, _ := weeksOf(slices.DeleteFunc(slices.Clone(rates), func(rate analytics.PassRate) bool { return rate.ProjectID != l.ID }), now)
-		own = slices.DeleteFunc(own, func(w weekLine) bool { return w.Completed == 0 })
 		var values []float64
-		for _, week := range own {
-			values = append(values, float64(week.Percent)/100)
-			l.Change, l.Percent = week.Percent-l.Percent, week.Percent
+		for _, week := range weeks {
+			if week.ProjectID == l.ID {
+				share := float64(week.Passed) / float64(week.Tests)
+				values = append(values, share)
+				percent := int(100*share + 0.5)
+				l.Change, l.Percent = percent-l.Percent, percent
+			}
 		}
-		l.Weeks = len(own)
+		l.Weeks = len(values)
 		l.Spark = ui.NewSpark(values, fmt.Sprintf("Tests that passed, week by week: %d percent in the latest of %s.", l.Percent, ui.Count(l.Weeks, "week")))
 	}
-	return nil
+	if r.FormValue("weeks") == "" {
+		return nil
+	}
+	rates, err := d.Reads.Analytics.PassRates(r.Context(), r.Account.ID, "", []string{"week"}, nil)
+	v.Weeks, v.WeeksPlot = weeksOf(rates, now)
+	return err
 }
 
 func (d Deps) projects(r *ui.Request) (ui.Answer, error) {
