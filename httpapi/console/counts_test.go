@@ -100,3 +100,20 @@ func TestCountsAgreeOnEveryPage(t *testing.T) {
 		}
 	}
 }
+
+// The console's problems know the queue: a test that is due soon is one before it is overdue.
+func TestATestThatIsDueSoonIsAProblemOfTheConsole(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	account, operator := w.Account("Acme", 100, false), w.operates("Olga")
+	for _, minutes := range []int{60, 9} {
+		out, err := w.Commands.SubmitJob(t.Context(), pagetest.Client(account), command.SubmitJob{
+			Submission: job.Submission{URL: "https://shop.example.com", Title: "Checkout", Type: job.GeneralQA, Source: "api", SLAMinutes: minutes},
+			Items:      []command.NewItem{{Description: "It opens", Severity: job.Major}},
+		})
+		w.Shown(out.Position, err)
+		if page := w.Call(operator, "GET", "/console", nil).Body; strings.Contains(page, "1 test in the queue must be done within ten minutes.") != (minutes == 9) {
+			t.Errorf("the console is wrong about a test of %d minutes", minutes)
+		}
+	}
+}

@@ -23,6 +23,7 @@ type overviewView struct {
 	AgesPlot *ui.Plot
 	InQueue  int
 	Overdue  int
+	Soon     int // due within ten minutes
 	Next     []overall.Deadline
 	Problems []problemLine
 	Acts     []actLine
@@ -76,6 +77,7 @@ func (d console) overview(r *ui.Request) (ui.Answer, error) {
 	for _, w := range queue {
 		v.InQueue += w.Jobs
 		v.Overdue += w.Overdue
+		v.Soon += w.Soon
 		v.Queue = append(v.Queue, waitingLine{w, *w.Oldest, *w.Next})
 	}
 	ages, err := d.Reads.Overall.Ages(ctx, now)
@@ -86,7 +88,7 @@ func (d console) overview(r *ui.Request) (ui.Answer, error) {
 	if v.Next, err = d.Reads.Overall.Next(ctx, nextShown); err != nil {
 		return ui.Answer{}, err
 	}
-	if v.Problems, err = d.wrongNow(r, v.Overdue); err != nil {
+	if v.Problems, err = d.wrongNow(r, v.Overdue, v.Soon); err != nil {
 		return ui.Answer{}, err
 	}
 	v.Acts, err = d.latestActs(ctx, oversight.Filter{})
@@ -94,8 +96,8 @@ func (d console) overview(r *ui.Request) (ui.Answer, error) {
 }
 
 // wrongNow lists the problems of this moment: those of the service's readiness and its notes,
-// overdue tests, failing endpoints of clients, and an old check of the invariants.
-func (d console) wrongNow(r *ui.Request, overdue int) (lines []problemLine, err error) {
+// tests that are overdue or due soon, failing endpoints of clients, and an old check of the invariants.
+func (d console) wrongNow(r *ui.Request, overdue, soon int) (lines []problemLine, err error) {
 	places := map[string]string{"projections": "/console/projections", "webhooks": "/console/webhooks", "clock": "/console/system",
 		"log": "/console/system", "audit": "/console/checks", "invariants": "/console/checks"}
 	for _, p := range d.Problems(r.Context()) {
@@ -105,6 +107,10 @@ func (d console) wrongNow(r *ui.Request, overdue int) (lines []problemLine, err 
 	if overdue > 0 {
 		lines = append(lines, problemLine{Part: "queue", Text: ui.Count(overdue, "test") + " in the queue passed the time limit.",
 			Href: "/console/jobs?status=pending"})
+	}
+	if soon > 0 {
+		lines = append(lines, problemLine{Part: "queue", Text: ui.Count(soon, "test") + " in the queue must be done within ten minutes.",
+			Href: "/console/jobs?status=pending", Warn: true})
 	}
 	fleet, _, err := d.Deliveries.Fleet(r.Context(), false, 1, 0)
 	if err != nil {
