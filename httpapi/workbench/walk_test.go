@@ -433,7 +433,7 @@ func TestACompletedTestIsNeverLost(t *testing.T) {
 	w.Must(err)
 	later := time.AfterFunc(200*time.Millisecond, release)
 	defer later.Stop()
-	if got := w.Call(g, "GET", "/workbench/jobs/"+c.JobID, nil); got.Status != 200 || !strings.Contains(got.Body, "Your report is with the client") {
+	if got := w.Call(g, "GET", "/workbench/jobs/"+c.JobID, nil); got.Status != 200 || !strings.Contains(got.Body, "Your report is with the client") || !strings.Contains(got.Body, "Take the next test") {
 		t.Errorf("just completed: %d", got.Status)
 	}
 }
