@@ -31,11 +31,11 @@ type Keeper struct {
 	client *eventstore.Client
 }
 
-// NewKeeper keeps projections. They share half of the pool's connections, so that readers
-// always find one.
+// NewKeeper keeps projections. They share a third of the pool's connections, so that readers
+// find one while batches take their time.
 func NewKeeper(db *sqlx.DB, source consumer.Source, log logrus.FieldLogger) *Keeper {
 	return &Keeper{
-		db: pgpool.Lend(db, max(db.Stats().MaxOpenConnections/2, 2)), source: source,
+		db: pgpool.Lend(db, max(db.Stats().MaxOpenConnections/3, 1)), source: source,
 		log: log.WithField("component", "declared projections"), Limits: DefaultLimits(),
 	}
 }
