@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/httpapi/wire"
@@ -64,4 +65,31 @@ func Deploy(h http.Header, o wire.Object) (in command.Deploy, target Target, ign
 
 func word(o wire.Object, name string, limit int) string {
 	return strings.TrimSpace(o.Optional(name, limit))
+}
+
+// DeployTrial answers a dry run of a deploy.
+type DeployTrial struct {
+	DryRun          bool           `json:"dryRun"`
+	WouldTest       bool           `json:"wouldTest"`
+	Reason          *string        `json:"reason"`   // why it would not
+	Platform        *string        `json:"platform"` // null: our own body
+	URL             string         `json:"url"`
+	CommitSHA       *string        `json:"commitSha"`
+	JobID           *string        `json:"jobId"` // of the earlier call's test
+	JobTypeCode     *string        `json:"jobTypeCode"`
+	CreditsRequired domain.Credits `json:"creditsRequired"`
+	Sufficient      bool           `json:"sufficient"`
+}
+
+// Trial tells what a deploy would do. ignored says why it is none to test.
+func Trial(in command.Deploy, ignored string, would command.DeployTrial) DeployTrial {
+	if would.LivingID != "" {
+		ignored = "an earlier call led to this test, which lives or has a report"
+	}
+	return DeployTrial{
+		DryRun: true, WouldTest: ignored == "", Reason: wire.OrNull(ignored), Platform: wire.OrNull(in.Platform),
+		URL: in.Test.URL, CommitSHA: wire.OrNull(in.Test.Commit), JobID: wire.OrNull(would.LivingID),
+		JobTypeCode: wire.OrNull(string(would.Type)), CreditsRequired: would.CreditsRequired,
+		Sufficient: would.CreditsAvailable >= would.CreditsRequired,
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/identity"
 	"humanqa/httpapi/input"
@@ -31,37 +30,17 @@ type ignoredDeploy struct {
 	Reason  string `json:"reason"`
 }
 
-// deployTrial answers a dry run: what the same call would do without ?dryRun=true.
-type deployTrial struct {
-	DryRun          bool           `json:"dryRun"`
-	WouldTest       bool           `json:"wouldTest"`
-	Reason          *string        `json:"reason"`   // why it would not
-	Platform        *string        `json:"platform"` // null: our own body
-	URL             string         `json:"url"`
-	CommitSHA       *string        `json:"commitSha"`
-	JobID           *string        `json:"jobId"` // of the earlier call's test
-	JobTypeCode     *string        `json:"jobTypeCode"`
-	CreditsRequired domain.Credits `json:"creditsRequired"`
-	Sufficient      bool           `json:"sufficient"`
-}
-
-// tryDeploy answers a dry run. It writes nothing.
+// tryDeploy answers a dry run: what the same call would do. It writes nothing.
 func (a *Handlers) tryDeploy(r *wire.Request, in command.Deploy, ignored string) (wire.Answer, error) {
-	out := deployTrial{DryRun: true, Reason: wire.OrNull(ignored), Platform: wire.OrNull(in.Platform)}
 	if ignored != "" {
-		return wire.Reply(http.StatusOK, out)
+		return wire.Reply(http.StatusOK, input.Trial(in, ignored, command.DeployTrial{}))
 	}
 	if err := a.deployedURL(r.Context(), r.Caller, &in.Test); err != nil {
 		return wire.Answer{}, err
 	}
-	would, err := a.Commands.TryDeploy(r.Context(), command.Cause{AccountID: r.Caller.AccountID, Sandbox: r.Caller.Sandbox}, r.Caller.ProjectID, in)
-	out.URL, out.CommitSHA, out.JobID = in.Test.URL, wire.OrNull(in.Test.Commit), wire.OrNull(would.LivingID)
-	if would.LivingID != "" {
-		out.Reason = wire.OrNull("an earlier call led to this test, which lives or has a report")
-	}
-	out.WouldTest, out.JobTypeCode = would.LivingID == "", wire.OrNull(string(would.Type))
-	out.CreditsRequired, out.Sufficient = would.CreditsRequired, would.CreditsAvailable >= would.CreditsRequired
-	return wire.ReplyUnless(err, http.StatusOK, out)
+	cause := command.Cause{AccountID: r.Caller.AccountID, Sandbox: r.Caller.Sandbox}
+	would, err := a.Commands.TryDeploy(r.Context(), cause, r.Caller.ProjectID, in)
+	return wire.ReplyUnless(err, http.StatusOK, input.Trial(in, "", would))
 }
 
 // deployHook is POST /v1/hooks/deploy/:token. The token in the path is the credential
