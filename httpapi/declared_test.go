@@ -38,7 +38,7 @@ func (s *service) serves(text string) {
 	defer serving.Unlock()
 	f, err := declared.Parse([]byte(text))
 	must.NoError(s.t, err)
-	_, err = s.db.Exec("CREATE TABLE IF NOT EXISTS declared." + f.Serve.Table + " (account_id text, n bigint, job text)")
+	_, err = s.db.ExecContext(s.t.Context(), "CREATE TABLE IF NOT EXISTS declared."+f.Serve.Table+" (account_id text, n bigint, job text)")
 	must.NoError(s.t, err)
 	_, err = declared.Add(s.t.Context(), s.db, f)
 	must.NoError(s.t, err)

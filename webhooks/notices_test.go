@@ -30,7 +30,8 @@ func followNotices(b *hooktest.Bundle) (stop func()) {
 	s := consumer.New(b.DB, b.Events, quiet, notices.New(b.DB, b.Events))
 	s.SetLimits(consumer.Limits{
 		Shared: time.Second,
-		Live:   500, Rebuild: 500, Lease: 15 * time.Second, Take: 2 * time.Second, StandBy: 100 * time.Millisecond, Store: 20 * time.Millisecond,
+		Live:   500, Rebuild: 500, Lease: 15 * time.Second, Take: 2 * time.Second,
+		StandBy: 100 * time.Millisecond, Store: 20 * time.Millisecond,
 		Backoff: time.Millisecond, MaxBackoff: 10 * time.Millisecond, Retired: time.Hour, Report: time.Hour,
 		Aside: 10, Again: time.Hour,
 	})

@@ -96,8 +96,9 @@ func (c *projectionsRebuildCmd) Run(ctx context.Context, a *app, core *service.C
 		names, subject = rebuildable(), "every read model"
 	}
 	feed := eventstore.NewFeed(core.Log, logging.Quiet(a.log))
-	consumers, err := append(projections.All(), auditlog.Projector{}), error(nil)
+	consumers := append(projections.All(), auditlog.Projector{})
 	if generation.IsDeclared(c.Name) {
+		var err error
 		if consumers, err = declared.Projections(ctx, core.DB, feed); err != nil {
 			return err
 		}

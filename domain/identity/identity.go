@@ -54,7 +54,7 @@ func Text(text string) string {
 	all := []rune(Fold(text))
 	for i, r := range all {
 		before, after := i > 0 && ofWord(all[i-1]), i+1 < len(all) && ofWord(all[i+1])
-		if unicode.IsPunct(r) && !(strings.ContainsRune(signs, r) && (after || before && r != '.')) {
+		if unicode.IsPunct(r) && (!strings.ContainsRune(signs, r) || !after && (!before || r == '.')) {
 			all[i] = ' '
 		}
 	}

@@ -73,7 +73,8 @@ func (d Deps) find(r *ui.Request) (ui.Answer, error) {
 	v := findView{Words: searched(r.FormValue("q")), Hits: []hit{}}
 	words := identity.Words(v.Words)
 	for _, p := range places {
-		if len(v.Hits) < placesFound && r.Role.Includes(p.needs) && (!p.sandbox || r.Account.Sandbox) && holds(identity.Words(p.text+" "+p.words), words) {
+		allowed := r.Role.Includes(p.needs) && (!p.sandbox || r.Account.Sandbox)
+		if len(v.Hits) < placesFound && allowed && holds(identity.Words(p.text+" "+p.words), words) {
 			v.Hits = append(v.Hits, hit{Kind: p.kind, Text: p.text, Href: p.href})
 		}
 	}

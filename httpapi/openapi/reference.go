@@ -445,21 +445,21 @@ func (b *book) schemas() (all []schemaView) {
 var marks = regexp.MustCompile("`([^`]+)`|\\*\\*([^*]+)\\*\\*")
 
 // inlineOf is a line of the document's Markdown: code and bold words.
-func inlineOf(text string) template.HTML {
-	text = template.HTMLEscapeString(strings.Join(strings.Fields(text), " "))
-	text = marks.ReplaceAllStringFunc(text, func(found string) string {
+func inlineOf(markdown string) template.HTML {
+	markdown = template.HTMLEscapeString(strings.Join(strings.Fields(markdown), " "))
+	markdown = marks.ReplaceAllStringFunc(markdown, func(found string) string {
 		if inner, code := strings.CutPrefix(found, "`"); code {
 			return "<code>" + strings.TrimSuffix(inner, "`") + "</code>"
 		}
 		return "<strong>" + strings.Trim(found, "*") + "</strong>"
 	})
-	return template.HTML(text) // escaped above
+	return template.HTML(markdown) // escaped above
 }
 
 // htmlOf is a text of the document's Markdown: headings, lists and paragraphs.
-func htmlOf(text string) template.HTML {
+func htmlOf(markdown string) template.HTML {
 	var out strings.Builder
-	for block := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
+	for block := range strings.SplitSeq(strings.TrimSpace(markdown), "\n\n") {
 		block = strings.TrimSpace(block)
 		switch heading, isHeading := strings.CutPrefix(block, "## "); {
 		case block == "":

@@ -197,6 +197,9 @@ func (c *cleaner) png() {
 	}
 }
 
+// loops are the extensions of programs that number the times that an animation runs.
+var loops = map[string]bool{"NETSCAPE2.0": true, "ANIMEXTS1.0": true}
+
 // gif walks the blocks (GIF89a, appendix A). Of the extensions it keeps what draws: the
 // control of a picture, and the number of times that an animation runs.
 func (c *cleaner) gif() {
@@ -215,7 +218,7 @@ func (c *cleaner) gif() {
 			c.gifBlocks(c.out)
 		case '!':
 			to := io.Discard
-			if head = c.next(14); head != nil && (head[1] == 0xf9 || head[1] == 0xff && strings.Contains("NETSCAPE2.0 ANIMEXTS1.0", string(head[3:14]))) {
+			if head = c.next(14); head != nil && (head[1] == 0xf9 || head[1] == 0xff && loops[string(head[3:14])]) {
 				to = c.out
 			}
 			c.pass(to, 2)

@@ -9,9 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"humanqa/internal/testing/must"
-
 	"humanqa/domain/identity"
+	"humanqa/internal/testing/must"
 )
 
 var loopback = Allow{netip.MustParsePrefix("127.0.0.0/8")}

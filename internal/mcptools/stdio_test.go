@@ -18,7 +18,7 @@ type ending struct {
 }
 
 func (e *ending) Read(p []byte) (n int, err error) {
-	if n, err = e.Reader.Read(p); err == io.EOF { //nolint:errorlint // a reader returns it as it is
+	if n, err = e.Reader.Read(p); err == io.EOF {
 		close(e.ended)
 	}
 	return n, err

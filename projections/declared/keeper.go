@@ -142,7 +142,8 @@ func (k *Keeper) keep(ctx context.Context, f File, owners *Owners) {
 			err = consumer.New(k.db, k.source, k.log, p).Run(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
-			k.log.WithError(err).WithField("consumer", generation.Declared(f.Name)).Error("a declared projection does not run, trying again")
+			k.log.WithError(err).WithField("consumer", generation.Declared(f.Name)).
+				Error("a declared projection does not run, trying again")
 			_ = backoff.Wait(ctx, againAfter) // the loop finds out that ctx has ended
 		}
 	}

@@ -121,7 +121,9 @@ func Test(
 				return fmt.Errorf("read the log behind %s: %w", at.Position, err)
 			}
 			at = eventstore.At(page.Next)
-			batch := slices.DeleteFunc(slices.Clone(page.Events), func(r domain.Recorded) bool { return !handles[r.Type] || r.Event == nil })
+			batch := slices.DeleteFunc(slices.Clone(page.Events), func(r domain.Recorded) bool {
+				return !handles[r.Type] || r.Event == nil
+			})
 			events += p.count(batch)
 			if err := p.Apply(ctx, tx, schemas[0], batch); err != nil {
 				return err

@@ -172,8 +172,9 @@ func (r projectRow) state() project.State {
 func rowOf(id string, s project.State) projectRow {
 	row := projectRow{
 		ID: id, AccountID: s.AccountID, Name: s.Name, Description: s.Description,
-		FoldedName: identity.Fold(s.Name), DefaultURL: s.DefaultURL, DefaultJobType: s.DefaultJobType, DefaultSLAMinutes: s.DefaultSLAMinutes,
-		HookHash: s.HookHash, WebhookURL: s.WebhookURL,
+		FoldedName: identity.Fold(s.Name), DefaultURL: s.DefaultURL, DefaultJobType: s.DefaultJobType,
+		DefaultSLAMinutes: s.DefaultSLAMinutes,
+		HookHash:          s.HookHash, WebhookURL: s.WebhookURL,
 		Disabled: s.Disabled, DisabledBy: s.DisabledBy, DisabledReason: s.DisabledReason,
 		CreatedAt: readmodel.Moment(s.CreatedAt), UpdatedAt: readmodel.Moment(s.UpdatedAt), QuestionMinutes: s.QuestionMinutes,
 		HeadersOrigin: s.HeadersOrigin, HookScheme: s.HookSignature.Scheme,

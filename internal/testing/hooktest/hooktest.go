@@ -121,7 +121,8 @@ func Subscriber(db *sqlx.DB, log Log) *consumer.Supervisor {
 	s := consumer.New(db, log, quiet, webhooks.NewSubscriber(db, log, "https://qa.example"))
 	s.SetLimits(consumer.Limits{
 		Shared: time.Second,
-		Live:   500, Rebuild: 500, Lease: 15 * time.Second, Take: 2 * time.Second, StandBy: 100 * time.Millisecond, Store: 20 * time.Millisecond,
+		Live:   500, Rebuild: 500, Lease: 15 * time.Second, Take: 2 * time.Second,
+		StandBy: 100 * time.Millisecond, Store: 20 * time.Millisecond,
 		Backoff: time.Millisecond, MaxBackoff: 10 * time.Millisecond, Retired: time.Hour, Report: time.Hour,
 		Aside: 10, Again: time.Hour,
 	})

@@ -47,7 +47,8 @@ func (w *World) Service(source consumer.Source, consumers ...consumer.Consumer) 
 	quiet.SetOutput(io.Discard)
 	s := consumer.New(w.DB, source, quiet, consumers...)
 	s.SetLimits(consumer.Limits{
-		Live: 50, Rebuild: 200, Lease: 15 * time.Second, Take: 2 * time.Second, StandBy: 100 * time.Millisecond, Store: 20 * time.Millisecond,
+		Live: 50, Rebuild: 200, Lease: 15 * time.Second, Take: 2 * time.Second,
+		StandBy: 100 * time.Millisecond, Store: 20 * time.Millisecond,
 		Backoff: time.Millisecond, MaxBackoff: 10 * time.Millisecond, Retired: time.Hour, Report: 20 * time.Millisecond,
 		Aside: 10, Again: time.Hour, Shared: time.Second, Reads: eventually.Patience, Yield: 100 * time.Millisecond,
 	})
