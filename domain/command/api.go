@@ -18,22 +18,13 @@ type Cause = domain.Cause
 // event.
 type Credentials = claims.Credentials
 
-// NewItem is a checklist item as a client submits it. Key may be empty: it is
-// then derived from the description.
-type NewItem struct {
-	Key             string
-	Description     string
-	ExpectedOutcome string
-	Severity        job.Severity
-}
-
 // SubmitJob charges the account and submits a job. The caller has checked
 // shapes and lengths.
 type SubmitJob struct {
 	// Submission holds the caller's wishes; the service fills in account, price, sandbox,
 	// batch and slot. SLAMinutes 0: the project's default, then 60.
 	job.Submission
-	Items              []NewItem
+	Items              []job.Item
 	Credentials        *Credentials
 	AccessInstructions string
 	// Wait makes the answer wait for the checklist, however long the writer takes
@@ -99,7 +90,7 @@ type HostedTest struct {
 	Loop               *LoopStep
 	// Items are the client's own checklist, after the items that failed before; empty:
 	// the service writes one. A review makes its own.
-	Items []NewItem
+	Items []job.Item // as in SubmitJob
 	// CommitStatus is as in SubmitJob.
 	CommitStatus *CommitStatus
 }
@@ -130,17 +121,6 @@ type Deploy struct {
 	Keys []string
 	// Platform is the one that sent it; empty: our own body.
 	Platform string
-}
-
-// PreparedFix is a fix to verify with the next test. BugID, Key, Severity and
-// ExpectedOutcome are those of the failed item it fixes; all but Description
-// are empty for a fix in plain words.
-type PreparedFix struct {
-	BugID           string
-	Key             string
-	Description     string
-	ExpectedOutcome string
-	Severity        job.Severity
 }
 
 // SubmittedBatch is the handle of a bulk submission. JobIDs are in submitted

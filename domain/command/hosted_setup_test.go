@@ -12,6 +12,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
+	"humanqa/domain/project"
 	"humanqa/internal/testing/commandtest"
 	"humanqa/internal/testing/must"
 )
@@ -114,9 +115,9 @@ func (b hostedBundle) test(t *testing.T, in command.HostedTest) command.HostedJo
 
 func (b hostedBundle) prepare(t *testing.T, projectID string, fixes ...string) {
 	t.Helper()
-	var in []command.PreparedFix
+	var in []project.Prepared
 	for _, f := range fixes {
-		in = append(in, command.PreparedFix{Description: f})
+		in = append(in, project.Prepared{Description: f})
 	}
 	_, err := b.PrepareNext(t.Context(), b.cause(), projectID, in)
 	must.NoError(t, err)

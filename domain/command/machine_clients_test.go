@@ -12,6 +12,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/loop"
+	"humanqa/domain/project"
 )
 
 // What the customers ask for.
@@ -90,7 +91,7 @@ func (w *world) drawSubmission(t *rapid.T, a tenant) command.SubmitJob {
 	case 1:
 		in.AccessInstructions = "ring twice"
 	case 2, 3:
-		in.Items = []command.NewItem{{Description: "loads", Severity: job.Major}, {Description: "pays", Severity: job.Critical}}
+		in.Items = []job.Item{{Description: "loads", Severity: job.Major}, {Description: "pays", Severity: job.Critical}}
 	}
 	return in
 }
@@ -222,9 +223,9 @@ func (w *world) prepare(t *rapid.T) {
 
 func (w *world) mend(t *rapid.T, a tenant, p string) {
 	c := w.client(a)
-	var in []command.PreparedFix
+	var in []project.Prepared
 	for range rapid.IntRange(1, 2).Draw(t, "fixes") {
-		in = append(in, command.PreparedFix{Description: rapid.SampledFrom([]string{"loads", "pays", "signs in", "logs out"}).Draw(t, "fix")})
+		in = append(in, project.Prepared{Description: rapid.SampledFrom([]string{"loads", "pays", "signs in", "logs out"}).Draw(t, "fix")})
 	}
 	w.send(t, &order{
 		name:  "prepare-next",

@@ -13,12 +13,14 @@ import (
 )
 
 // PrepareNext queues fixes for the project's next test (specification, "POST
-// /v1/hosted/prepare-next"). Two that mean the same item are one.
-func (s *Service) PrepareNext(ctx context.Context, cause Cause, projectID string, fixes []PreparedFix) (PreparedFixes, error) {
+// /v1/hosted/prepare-next"). Two that mean the same item are one. BugID, Key, Severity and
+// ExpectedOutcome are those of the failed item that a fix is of; all but Description are
+// empty for a fix in plain words.
+func (s *Service) PrepareNext(ctx context.Context, cause Cause, projectID string, fixes []project.Prepared) (PreparedFixes, error) {
 	batch := project.RegressionsPrepared{BatchID: domain.DeriveID(cause.CommandID, "prepared").String()}
-	items := make([]NewItem, len(fixes))
+	items := make([]job.Item, len(fixes))
 	for n, f := range fixes {
-		items[n] = NewItem{Key: f.Key, Description: f.Description}
+		items[n] = job.Item{Key: f.Key, Description: f.Description}
 	}
 	items, err := s.keepKeys(ctx, cause.AccountID, projectID, items)
 	if err != nil {
@@ -28,17 +30,14 @@ func (s *Service) PrepareNext(ctx context.Context, cause Cause, projectID string
 	for n, f := range fixes {
 		f.Key = cmp.Or(items[n].Key, job.KeyFor(f.Description))
 		if f.Severity == "" {
-			f.Severity = job.Major
+			f.Severity = string(job.Major)
 		}
 		if slices.ContainsFunc(batch.Items, func(p project.Prepared) bool { return p.Key == f.Key }) {
 			continue
 		}
 		out.Descriptions = append(out.Descriptions, f.Description)
-		batch.Items = append(batch.Items, project.Prepared{
-			ID:    domain.DeriveID(cause.CommandID, "prepared-"+strconv.Itoa(n)).String(),
-			BugID: f.BugID, Key: f.Key, Description: f.Description,
-			ExpectedOutcome: f.ExpectedOutcome, Severity: string(f.Severity),
-		})
+		f.ID = domain.DeriveID(cause.CommandID, "prepared-"+strconv.Itoa(n)).String()
+		batch.Items = append(batch.Items, f)
 	}
 	out.Position, err = s.OnProject(ctx, cause, projectID, func(st project.State, now time.Time) ([]domain.Event, error) {
 		batch.At = now

@@ -41,9 +41,7 @@ func (s *Service) Retest(ctx context.Context, cause Cause, jobID string) (Submit
 				o.Regressions = append(o.Regressions, i)
 				continue
 			}
-			o.Items = append(o.Items, NewItem{
-				Key: i.Key, Description: i.Description, ExpectedOutcome: i.ExpectedOutcome, Severity: i.Severity,
-			})
+			o.Items = append(o.Items, i)
 		}
 		return o
 	})

@@ -212,9 +212,9 @@ type moody struct {
 
 func (moody) Instant() bool { return false }
 
-func (m moody) Checklist(context.Context, command.ChecklistBrief) ([]command.NewItem, string, error) {
+func (m moody) Checklist(context.Context, command.ChecklistBrief) ([]job.Item, string, error) {
 	n := m.lists.Add(1)
-	return []command.NewItem{{Description: fmt.Sprintf("list %d", n), Severity: job.Major}}, "moody", nil
+	return []job.Item{{Description: fmt.Sprintf("list %d", n), Severity: job.Major}}, "moody", nil
 }
 
 // busy has seen tests of every project.

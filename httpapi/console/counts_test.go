@@ -29,7 +29,7 @@ func TestCountsAgreeOnEveryPage(t *testing.T) {
 				URL: "https://shop.example.com", Title: strings.Join(append(more, "Checkout"), " "), Type: job.GeneralQA, Source: "api",
 				ProjectID: project.ProjectID, Urgent: urgent,
 			},
-			Items: []command.NewItem{{Description: "It opens", Severity: job.Major}},
+			Items: []job.Item{{Description: "It opens", Severity: job.Major}},
 		})
 		w.Shown(out.Position, err)
 		return out.JobID

@@ -10,6 +10,7 @@ import (
 	"humanqa/domain/announce"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
+	"humanqa/domain/project"
 	"humanqa/httpapi/admit"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/wire"
@@ -133,7 +134,7 @@ func (a *Handlers) prepareNext(r *wire.Request) (wire.Answer, error) {
 	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		// Within the command, so that a stored answer is repeated even if other items
 		// failed since.
-		named, err := admit.AtHead(ctx, a.Fresh, func() ([]command.PreparedFix, error) {
+		named, err := admit.AtHead(ctx, a.Fresh, func() ([]project.Prepared, error) {
 			return input.FailedInLastTest(ctx, a.Reads, cause.AccountID, projectID, bugs)
 		}, admit.Refused)
 		if err != nil {

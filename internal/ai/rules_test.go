@@ -14,7 +14,7 @@ import (
 	"humanqa/domain/job"
 )
 
-func rulesChecklist(t *testing.T, b command.ChecklistBrief) []command.NewItem {
+func rulesChecklist(t *testing.T, b command.ChecklistBrief) []job.Item {
 	t.Helper()
 	items, by, err := new(Rules).Checklist(t.Context(), b)
 	if err != nil || by != "rules" {
@@ -23,7 +23,7 @@ func rulesChecklist(t *testing.T, b command.ChecklistBrief) []command.NewItem {
 	return items
 }
 
-func descriptions(items []command.NewItem) string {
+func descriptions(items []job.Item) string {
 	var all strings.Builder
 	for _, item := range items {
 		fmt.Fprintln(&all, item.Description)
@@ -124,7 +124,7 @@ func TestAnEarlierFailureIsNotAskedForTwice(t *testing.T) {
 	}
 }
 
-func wellFormed(t rapid.TB, items []command.NewItem) {
+func wellFormed(t rapid.TB, items []job.Item) {
 	t.Helper()
 	if n := len(items); n < 5 || n > 12 {
 		t.Errorf("%d items, want 5 to 12", n)
