@@ -57,14 +57,8 @@ func (a *app) endJob(
 	if err != nil {
 		return err
 	}
-	return a.print(struct {
-		JobID            string         `json:"jobId"`
-		Status           job.Status     `json:"status"`
-		CreditsRefunded  domain.Credits `json:"creditsRefunded"`
-		CreditsExpired   domain.Credits `json:"creditsExpired"`
-		CreditsRemaining domain.Credits `json:"creditsRemaining"`
-	}{ended.JobID, ended.Status, ended.CreditsRefunded, ended.CreditsExpired, ended.CreditsRemaining},
-		"job %s is %s, %d credits went back and %d had expired", ended.JobID, ended.Status, ended.CreditsRefunded, ended.CreditsExpired)
+	return a.print(ended, "job %s is %s, %d credits went back and %d had expired",
+		ended.JobID, ended.Status, ended.CreditsRefunded, ended.CreditsExpired)
 }
 
 // operatorOn is the operator acting on the account of a job or a project. It asks

@@ -41,15 +41,15 @@ type CommitStatus struct {
 	Token string
 }
 
-// SubmittedJob is the handle of a job that was just submitted.
+// SubmittedJob is the handle of a job that was just submitted, as answers show it.
 type SubmittedJob struct {
-	JobID              string
-	Status             job.Status
-	EstimatedMinutes   int
-	CreditsDeducted    domain.Credits
-	CreditsRemaining   domain.Credits
-	ChecklistItemCount int
-	Position           domain.Position
+	JobID              string          `json:"jobId"`
+	Status             job.Status      `json:"status"`
+	EstimatedMinutes   int             `json:"estimatedCompletionMinutes"`
+	CreditsDeducted    domain.Credits  `json:"creditsDeducted"`
+	CreditsRemaining   domain.Credits  `json:"creditsRemaining"`
+	ChecklistItemCount int             `json:"checklistItemCount"`
+	Position           domain.Position `json:"-"`
 }
 
 // Estimate is the cost of a submission that is not written.
@@ -123,15 +123,15 @@ type Deploy struct {
 	Platform string
 }
 
-// SubmittedBatch is the handle of a bulk submission. JobIDs are in submitted
-// order.
+// SubmittedBatch is the handle of a bulk submission, as its answer shows it. JobIDs are
+// in submitted order.
 type SubmittedBatch struct {
-	BatchID          string
-	JobIDs           []string
-	CreditsDeducted  domain.Credits
-	CreditsRemaining domain.Credits
-	EstimatedMinutes int
-	Position         domain.Position
+	BatchID          string          `json:"batchId"`
+	JobIDs           []string        `json:"jobIds"`
+	CreditsDeducted  domain.Credits  `json:"totalCreditsDeducted"`
+	CreditsRemaining domain.Credits  `json:"creditsRemaining"`
+	EstimatedMinutes int             `json:"estimatedCompletionMinutes"`
+	Position         domain.Position `json:"-"`
 }
 
 // NewSlot is a slot of a session; an empty label becomes "Checker N".
@@ -163,15 +163,15 @@ type CreatedSession struct {
 	Position           domain.Position
 }
 
-// CancelledSession is the outcome of a cancellation, the same for a repeat. Refunded is
-// the amount that came back, Expired the amount that went into expired lots.
+// CancelledSession is the outcome of a cancellation, and its answer, the same for a
+// repeat. Refunded is the amount that came back, Expired the amount that went into expired lots.
 type CancelledSession struct {
-	SessionID        string
-	Status           session.Status
-	CreditsRefunded  domain.Credits
-	CreditsExpired   domain.Credits
-	CreditsRemaining domain.Credits
-	Position         domain.Position
+	SessionID        string          `json:"sessionId"`
+	Status           session.Status  `json:"status"`
+	CreditsRefunded  domain.Credits  `json:"creditsRefunded"`
+	CreditsExpired   domain.Credits  `json:"creditsExpired"`
+	CreditsRemaining domain.Credits  `json:"creditsRemaining"`
+	Position         domain.Position `json:"-"`
 }
 
 // CheckerSession is a session as its checker sees it.
@@ -198,15 +198,15 @@ type PlayResult struct {
 // AdvancedClock is a sandbox account's time after a move.
 type AdvancedClock = settings.AdvancedClock
 
-// CancelledJob is the outcome of a cancellation, the same for a repeat. Refunded is the
-// amount that came back, Expired the amount that went into expired lots.
+// CancelledJob is the outcome of a cancellation, and its answer, the same for a repeat.
+// Refunded is the amount that came back, Expired the amount that went into expired lots.
 type CancelledJob struct {
-	JobID            string
-	Status           job.Status
-	CreditsRefunded  domain.Credits
-	CreditsExpired   domain.Credits
-	CreditsRemaining domain.Credits
-	Position         domain.Position
+	JobID            string          `json:"jobId"`
+	Status           job.Status      `json:"status"`
+	CreditsRefunded  domain.Credits  `json:"creditsRefunded"`
+	CreditsExpired   domain.Credits  `json:"creditsExpired"`
+	CreditsRemaining domain.Credits  `json:"creditsRemaining"`
+	Position         domain.Position `json:"-"`
 }
 
 // FailedJob is the outcome of a failure by the operator's order, the same for a repeat.

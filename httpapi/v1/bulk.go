@@ -14,14 +14,6 @@ import (
 	"humanqa/projections/jobs"
 )
 
-type submittedBatch struct {
-	BatchID                    string         `json:"batchId"`
-	JobIDs                     []string       `json:"jobIds"`
-	TotalCreditsDeducted       domain.Credits `json:"totalCreditsDeducted"`
-	CreditsRemaining           domain.Credits `json:"creditsRemaining"`
-	EstimatedCompletionMinutes int            `json:"estimatedCompletionMinutes"`
-}
-
 // submitBulk is POST /v1/jobs/bulk: all jobs or none (decisions, "Bulk").
 func (a *Handlers) submitBulk(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
@@ -37,10 +29,7 @@ func (a *Handlers) submitBulk(r *wire.Request) (wire.Answer, error) {
 	}
 	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		out, err := a.Commands.SubmitBulk(ctx, cause, submits)
-		return a.Writer.Done(ctx, r, out.Position, err, http.StatusCreated, submittedBatch{
-			BatchID: out.BatchID, JobIDs: out.JobIDs, TotalCreditsDeducted: out.CreditsDeducted,
-			CreditsRemaining: out.CreditsRemaining, EstimatedCompletionMinutes: out.EstimatedMinutes,
-		})
+		return a.Writer.Done(ctx, r, out.Position, err, http.StatusCreated, out)
 	})
 }
 

@@ -39,15 +39,10 @@ func (a *Handlers) jobRoutes() []wire.Route {
 }
 
 type submittedJob struct {
-	JobID                      string         `json:"jobId"`
-	Status                     job.Status     `json:"status"`
-	EstimatedCompletionMinutes int            `json:"estimatedCompletionMinutes"`
-	CreditsDeducted            domain.Credits `json:"creditsDeducted"`
-	CreditsRemaining           domain.Credits `json:"creditsRemaining"`
-	ChecklistItemCount         int            `json:"checklistItemCount"`
-	JobType                    string         `json:"jobType"`
-	JobTypeCode                job.Type       `json:"jobTypeCode"`
-	ProjectID                  *string        `json:"projectId"`
+	command.SubmittedJob
+	JobType     string   `json:"jobType"`
+	JobTypeCode job.Type `json:"jobTypeCode"`
+	ProjectID   *string  `json:"projectId"`
 }
 
 // submitJob is POST /v1/jobs.
@@ -67,11 +62,7 @@ func (a *Handlers) submitJob(r *wire.Request) (wire.Answer, error) {
 }
 
 func submittedOf(out command.SubmittedJob, echo string, t job.Type, projectID string) submittedJob {
-	return submittedJob{
-		JobID: out.JobID, Status: out.Status, EstimatedCompletionMinutes: out.EstimatedMinutes,
-		CreditsDeducted: out.CreditsDeducted, CreditsRemaining: out.CreditsRemaining,
-		ChecklistItemCount: out.ChecklistItemCount, JobType: echo, JobTypeCode: t, ProjectID: wire.OrNull(projectID),
-	}
+	return submittedJob{SubmittedJob: out, JobType: echo, JobTypeCode: t, ProjectID: wire.OrNull(projectID)}
 }
 
 // place notes the source of a submission, and its project: the one that it names, or else
@@ -323,23 +314,12 @@ func own[T any](
 	return found, nil
 }
 
-type cancelledJob struct {
-	JobID            string         `json:"jobId"`
-	Status           job.Status     `json:"status"`
-	CreditsRefunded  domain.Credits `json:"creditsRefunded"` // the credits that came back
-	CreditsExpired   domain.Credits `json:"creditsExpired"`  // the credits that went into expired lots
-	CreditsRemaining domain.Credits `json:"creditsRemaining"`
-}
-
 // cancelJob is POST /v1/jobs/:id/cancel. A repeat needs no Idempotency-Key: it
 // answers the same.
 func (a *Handlers) cancelJob(r *wire.Request) (wire.Answer, error) {
 	j, err := a.ownJob(r)
 	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		out, err := a.Commands.CancelJob(ctx, cause, j.ID, "client")
-		return a.Writer.Done(ctx, r, out.Position, err, http.StatusOK, cancelledJob{
-			JobID: out.JobID, Status: out.Status,
-			CreditsRefunded: out.CreditsRefunded, CreditsExpired: out.CreditsExpired, CreditsRemaining: out.CreditsRemaining,
-		})
+		return a.Writer.Done(ctx, r, out.Position, err, http.StatusOK, out)
 	})
 }

@@ -219,23 +219,12 @@ func (a *Handlers) ownSession(r *wire.Request) (sessions.Session, error) {
 	return own(r, "session", r.Vars["id"], a.Reads.Sessions.Session, func(s sessions.Session) string { return s.ProjectID })
 }
 
-type cancelledSession struct {
-	SessionID        string         `json:"sessionId"`
-	Status           session.Status `json:"status"`
-	CreditsRefunded  domain.Credits `json:"creditsRefunded"`
-	CreditsExpired   domain.Credits `json:"creditsExpired"`
-	CreditsRemaining domain.Credits `json:"creditsRemaining"`
-}
-
 // cancelSession is POST /v1/hosted/sessions/:id/cancel. A repeat needs no
 // Idempotency-Key: it answers the same.
 func (a *Handlers) cancelSession(r *wire.Request) (wire.Answer, error) {
 	s, err := a.ownSession(r)
 	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		out, err := a.Commands.CancelSession(ctx, cause, s.ID)
-		return a.Writer.Done(ctx, r, out.Position, err, http.StatusOK, cancelledSession{
-			SessionID: out.SessionID, Status: out.Status,
-			CreditsRefunded: out.CreditsRefunded, CreditsExpired: out.CreditsExpired, CreditsRemaining: out.CreditsRemaining,
-		})
+		return a.Writer.Done(ctx, r, out.Position, err, http.StatusOK, out)
 	})
 }

@@ -33,24 +33,35 @@ func descriptions(items []job.Item) string {
 
 // A key that changes here changes what a project's earlier tests are compared
 // with.
+// goldenItems are the fields of items that a writer gives, as the golden files have them.
+func goldenItems(items []job.Item) (all []any) {
+	for _, i := range items {
+		all = append(all, struct {
+			Key, Description, ExpectedOutcome string
+			Severity                          job.Severity
+		}{i.Key, i.Description, i.ExpectedOutcome, i.Severity})
+	}
+	return all
+}
+
 func TestTheChecklistOfEachType(t *testing.T) {
 	t.Parallel()
 	for _, jobType := range job.Types() {
 		t.Run(string(jobType), func(t *testing.T) {
 			t.Parallel()
-			golden(t, "checklist_"+string(jobType), rulesChecklist(t, command.ChecklistBrief{
+			golden(t, "checklist_"+string(jobType), goldenItems(rulesChecklist(t, command.ChecklistBrief{
 				Type: jobType, URL: "https://app.example.com/", Title: "Before the release",
-			}))
+			})))
 		})
 	}
 }
 
 func TestTheChecklistOfABriefThatSaysALot(t *testing.T) {
 	t.Parallel()
-	golden(t, "checklist_brief", rulesChecklist(t, command.ChecklistBrief{
+	golden(t, "checklist_brief", goldenItems(rulesChecklist(t, command.ChecklistBrief{
 		Type: job.Custom, URL: "https://example.com/search", Feature: "Avatar upload",
 		Description: "Works on an iPhone?", Failures: []command.Regression{{Key: "x", Description: "The receipt of the payment is missing"}},
-	}))
+	})))
 }
 
 func TestAChecklistFollowsTheBrief(t *testing.T) {
