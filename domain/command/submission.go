@@ -137,9 +137,11 @@ func (s *Service) keepKeys(ctx context.Context, accountID, projectID string, ite
 	}
 	items = slices.Clone(items)
 	for i, it := range items {
-		for _, key := range job.OlderKeys(it.Description) {
+		older, now := job.OlderKeys(it.Description), job.KeyFor(it.Description)
+		for _, key := range older {
 			text, is := known[key]
-			if is && items[i].Key == "" && (text == domain.ErasedText || job.KeyFor(text) == job.KeyFor(it.Description)) {
+			unchanged := text == "" && slices.Contains(older, now) // it never failed, so its text is not known
+			if is && items[i].Key == "" && (unchanged || text == domain.ErasedText || job.KeyFor(text) == now) {
 				items[i].Key = key
 			}
 		}
