@@ -153,7 +153,7 @@ func (s *assembly) submit(ctx context.Context, accountID string) (answered, seen
 				Description: "Put two things into the cart, use the voucher, pay by invoice.",
 				Type:        job.PaymentFlow, TypeEcho: "Payment Flow", Source: "api",
 			},
-			Items: []job.Item{{Description: "The voucher lowers the total", Severity: job.Major}},
+			Items: []command.NewItem{{Description: "The voucher lowers the total", Severity: job.Major}},
 		})
 	if err != nil {
 		return answered, seen, err

@@ -242,7 +242,7 @@ func (n *noted) note(brief any) {
 	n.prompts = append(n.prompts, fmt.Sprintf("%+v", brief))
 }
 
-func (n *noted) Checklist(ctx context.Context, b command.ChecklistBrief) ([]job.Item, string, error) {
+func (n *noted) Checklist(ctx context.Context, b command.ChecklistBrief) ([]command.NewItem, string, error) {
 	n.note(b)
 	return n.AI.Checklist(ctx, b)
 }

@@ -18,13 +18,22 @@ type Cause = domain.Cause
 // event.
 type Credentials = claims.Credentials
 
+// NewItem is a checklist item as a client submits it. Key may be empty: it is
+// then derived from the description.
+type NewItem struct {
+	Key             string
+	Description     string
+	ExpectedOutcome string
+	Severity        job.Severity
+}
+
 // SubmitJob charges the account and submits a job. The caller has checked
 // shapes and lengths.
 type SubmitJob struct {
 	// Submission holds the caller's wishes; the service fills in account, price, sandbox,
 	// batch and slot. SLAMinutes 0: the project's default, then 60.
 	job.Submission
-	Items              []job.Item
+	Items              []NewItem
 	Credentials        *Credentials
 	AccessInstructions string
 	// Wait makes the answer wait for the checklist, however long the writer takes
@@ -90,7 +99,7 @@ type HostedTest struct {
 	Loop               *LoopStep
 	// Items are the client's own checklist, after the items that failed before; empty:
 	// the service writes one. A review makes its own.
-	Items []job.Item // as in SubmitJob
+	Items []NewItem
 	// CommitStatus is as in SubmitJob.
 	CommitStatus *CommitStatus
 }
@@ -121,6 +130,17 @@ type Deploy struct {
 	Keys []string
 	// Platform is the one that sent it; empty: our own body.
 	Platform string
+}
+
+// PreparedFix is a fix to verify with the next test. BugID, Key, Severity and
+// ExpectedOutcome are those of the failed item it fixes; all but Description
+// are empty for a fix in plain words.
+type PreparedFix struct {
+	BugID           string
+	Key             string
+	Description     string
+	ExpectedOutcome string
+	Severity        job.Severity
 }
 
 // SubmittedBatch is the handle of a bulk submission, as its answer shows it. JobIDs are

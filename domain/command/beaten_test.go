@@ -117,7 +117,7 @@ func TestTwentyCallersAtOnceInEachOfTwoProcesses(t *testing.T) {
 		b := setupHosted(t, 1000)
 		p := b.project(t)
 		_, good := b.rivals(t, 0, func(s *command.Service, i int) (string, error) {
-			_, err := s.PrepareNext(t.Context(), b.cause(), p, []project.Prepared{{Description: "fix " + string(rune('A'+i))}})
+			_, err := s.PrepareNext(t.Context(), b.cause(), p, []command.PreparedFix{{Description: "fix " + string(rune('A'+i))}})
 			return "", err
 		})
 		fixes := map[string]bool{}

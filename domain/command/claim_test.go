@@ -124,7 +124,7 @@ func TestARepeatInAnotherProcessGoesByWhatTheLogHolds(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 100)
 	ann, cause := b.newChecker(t), b.cause()
-	submit := func(items ...job.Item) (*command.Service, command.SubmittedJob) {
+	submit := func(items ...command.NewItem) (*command.Service, command.SubmittedJob) {
 		t.Helper()
 		s := serviceWith(b.log, &scriptedAI{instant: true, items: items}, commandtest.NoReads{})
 		t.Cleanup(s.Drain)
@@ -134,9 +134,9 @@ func TestARepeatInAnotherProcessGoesByWhatTheLogHolds(t *testing.T) {
 		must.NoError(t, err)
 		return s, j
 	}
-	_, first := submit(job.Item{Description: "the cart", Severity: job.Major})
+	_, first := submit(command.NewItem{Description: "the cart", Severity: job.Major})
 	other, again := submit(
-		job.Item{Description: "the till", Severity: job.Minor}, job.Item{Description: "the exit", Severity: job.Minor})
+		command.NewItem{Description: "the till", Severity: job.Minor}, command.NewItem{Description: "the exit", Severity: job.Minor})
 	if again != first {
 		t.Errorf("the repeat is answered with %+v, the first was %+v", again, first)
 	}

@@ -100,7 +100,7 @@ func TestANewerSubmissionReplacesWhatItsKeyMayCancel(t *testing.T) {
 				}
 				made, err := b.SubmitJob(t.Context(), cause, command.SubmitJob{
 					Submission: job.Submission{URL: "https://example.com", Title: "Title", Type: job.GeneralQA, TypeEcho: "general_qa", ProjectID: projects[project]},
-					Items:      []job.Item{{Description: "loads", Severity: job.Major}},
+					Items:      []command.NewItem{{Description: "loads", Severity: job.Major}},
 					CommitStatus: &command.CommitStatus{
 						CommitStatus: job.CommitStatus{Provider: job.GitHub, Repository: "a/b", Commit: "c", Context: "QA", Ref: "main"}, Token: "token",
 					},

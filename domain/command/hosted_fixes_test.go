@@ -26,8 +26,8 @@ func TestAHostedTestRepeatsWhatFailedAndWhatWasFixed(t *testing.T) {
 		{Key: "login", Description: "Login", Severity: job.Critical, FailedAt: hour(-1)},
 		{Key: "menu", Description: "Menu", Severity: job.Minor, FailedAt: hour(-2)},
 	}
-	_, err := b.PrepareNext(t.Context(), b.cause(), p, []project.Prepared{
-		{BugID: "item-1", Key: "login", Description: "Login", ExpectedOutcome: "in", Severity: string(job.Critical)},
+	_, err := b.PrepareNext(t.Context(), b.cause(), p, []command.PreparedFix{
+		{BugID: "item-1", Key: "login", Description: "Login", ExpectedOutcome: "in", Severity: job.Critical},
 		{Description: "The cart adds up"}, {Description: "the cart   adds up."},
 	})
 	must.NoError(t, err)
@@ -147,7 +147,7 @@ func TestPreparingTheNextTest(t *testing.T) {
 	b := setupHosted(t, 100)
 	p := b.test(t, aTest()).ProjectID
 	c := b.cause()
-	fixes := []project.Prepared{{Description: "Login"}, {BugID: "item-2", Key: "menu", Description: "Menu"}}
+	fixes := []command.PreparedFix{{Description: "Login"}, {BugID: "item-2", Key: "menu", Description: "Menu"}}
 	for range 2 { // a repeat
 		out, err := b.PrepareNext(t.Context(), c, p, fixes)
 		if err != nil || !slices.Equal(out.Descriptions, []string{"Login", "Menu"}) {
@@ -204,7 +204,7 @@ func TestAnItemKeepsTheKeyThatAnOlderVersionGaveToItsText(t *testing.T) {
 		older("Total is 5"): "Total is 5", older("cafe\u0301 opens"): "cafe\u0301 opens", older("C sharp-ly"): domain.ErasedText, "log-in": "Log-in.",
 	}
 	in := aTest()
-	in.Items = []job.Item{
+	in.Items = []command.NewItem{
 		{Description: "Total is -5"}, {Description: "Total is 5."}, {Description: "Caf\u00e9 opens"}, {Description: "C sharp-ly"}, {Description: "log-in"},
 	}
 	want := []string{job.KeyFor("Total is -5"), older("Total is 5"), older("cafe\u0301 opens"), older("C sharp-ly"), "log-in"}

@@ -12,7 +12,6 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
-	"humanqa/domain/project"
 	"humanqa/internal/testing/commandtest"
 	"humanqa/internal/testing/must"
 )
@@ -115,9 +114,9 @@ func (b hostedBundle) test(t *testing.T, in command.HostedTest) command.HostedJo
 
 func (b hostedBundle) prepare(t *testing.T, projectID string, fixes ...string) {
 	t.Helper()
-	var in []project.Prepared
+	var in []command.PreparedFix
 	for _, f := range fixes {
-		in = append(in, project.Prepared{Description: f})
+		in = append(in, command.PreparedFix{Description: f})
 	}
 	_, err := b.PrepareNext(t.Context(), b.cause(), projectID, in)
 	must.NoError(t, err)

@@ -93,7 +93,7 @@ func (b bundle) submitTo(ctx context.Context, s *command.Service, c command.Caus
 		Submission: job.Submission{
 			URL: "https://example.com", Title: "Title", Description: "Look", Type: job.GeneralQA, TypeEcho: "general_qa",
 			Source: "api",
-		}, Items: []job.Item{{Description: "loads", Severity: job.Major}},
+		}, Items: []command.NewItem{{Description: "loads", Severity: job.Major}},
 	})
 }
 

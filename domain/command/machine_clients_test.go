@@ -12,7 +12,6 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/loop"
-	"humanqa/domain/project"
 )
 
 // What the customers ask for.
@@ -91,7 +90,7 @@ func (w *world) drawSubmission(t *rapid.T, a tenant) command.SubmitJob {
 	case 1:
 		in.AccessInstructions = "ring twice"
 	case 2, 3:
-		in.Items = []job.Item{{Description: "loads", Severity: job.Major}, {Description: "pays", Severity: job.Critical}}
+		in.Items = []command.NewItem{{Description: "loads", Severity: job.Major}, {Description: "pays", Severity: job.Critical}}
 	}
 	return in
 }
@@ -223,9 +222,9 @@ func (w *world) prepare(t *rapid.T) {
 
 func (w *world) mend(t *rapid.T, a tenant, p string) {
 	c := w.client(a)
-	var in []project.Prepared
+	var in []command.PreparedFix
 	for range rapid.IntRange(1, 2).Draw(t, "fixes") {
-		in = append(in, project.Prepared{Description: rapid.SampledFrom([]string{"loads", "pays", "signs in", "logs out"}).Draw(t, "fix")})
+		in = append(in, command.PreparedFix{Description: rapid.SampledFrom([]string{"loads", "pays", "signs in", "logs out"}).Draw(t, "fix")})
 	}
 	w.send(t, &order{
 		name:  "prepare-next",

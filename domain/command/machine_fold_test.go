@@ -176,7 +176,7 @@ type moodyAI struct {
 
 func (a *moodyAI) Instant() bool { return a.instant }
 
-func (a *moodyAI) Checklist(ctx context.Context, b command.ChecklistBrief) ([]job.Item, string, error) {
+func (a *moodyAI) Checklist(ctx context.Context, b command.ChecklistBrief) ([]command.NewItem, string, error) {
 	if a.down {
 		return nil, "", errNoModel
 	}

@@ -13,14 +13,12 @@ import (
 )
 
 // PrepareNext queues fixes for the project's next test (specification, "POST
-// /v1/hosted/prepare-next"). Two that mean the same item are one. BugID, Key, Severity and
-// ExpectedOutcome are those of the failed item that a fix is of; all but Description are
-// empty for a fix in plain words.
-func (s *Service) PrepareNext(ctx context.Context, cause Cause, projectID string, fixes []project.Prepared) (PreparedFixes, error) {
+// /v1/hosted/prepare-next"). Two that mean the same item are one.
+func (s *Service) PrepareNext(ctx context.Context, cause Cause, projectID string, fixes []PreparedFix) (PreparedFixes, error) {
 	batch := project.RegressionsPrepared{BatchID: domain.DeriveID(cause.CommandID, "prepared").String()}
-	items := make([]job.Item, len(fixes))
+	items := make([]NewItem, len(fixes))
 	for n, f := range fixes {
-		items[n] = job.Item{Key: f.Key, Description: f.Description}
+		items[n] = NewItem{Key: f.Key, Description: f.Description}
 	}
 	items, err := s.keepKeys(ctx, cause.AccountID, projectID, items)
 	if err != nil {
@@ -30,14 +28,17 @@ func (s *Service) PrepareNext(ctx context.Context, cause Cause, projectID string
 	for n, f := range fixes {
 		f.Key = cmp.Or(items[n].Key, job.KeyFor(f.Description))
 		if f.Severity == "" {
-			f.Severity = string(job.Major)
+			f.Severity = job.Major
 		}
 		if slices.ContainsFunc(batch.Items, func(p project.Prepared) bool { return p.Key == f.Key }) {
 			continue
 		}
 		out.Descriptions = append(out.Descriptions, f.Description)
-		f.ID = domain.DeriveID(cause.CommandID, "prepared-"+strconv.Itoa(n)).String()
-		batch.Items = append(batch.Items, f)
+		batch.Items = append(batch.Items, project.Prepared{
+			ID:    domain.DeriveID(cause.CommandID, "prepared-"+strconv.Itoa(n)).String(),
+			BugID: f.BugID, Key: f.Key, Description: f.Description,
+			ExpectedOutcome: f.ExpectedOutcome, Severity: string(f.Severity),
+		})
 	}
 	out.Position, err = s.OnProject(ctx, cause, projectID, func(st project.State, now time.Time) ([]domain.Event, error) {
 		batch.At = now

@@ -57,7 +57,7 @@ func TestAnAIReviewIsDoneByTheReviewer(t *testing.T) {
 	s := setStage(t, 100)
 	in := plain()
 	in.Type = job.AIReview
-	in.Items = []job.Item{
+	in.Items = []command.NewItem{
 		{Description: "The page loads", Severity: job.Critical},
 		{Description: "The colours please", Severity: job.Minor},
 	}

@@ -41,7 +41,9 @@ func (s *Service) Retest(ctx context.Context, cause Cause, jobID string) (Submit
 				o.Regressions = append(o.Regressions, i)
 				continue
 			}
-			o.Items = append(o.Items, i)
+			o.Items = append(o.Items, NewItem{
+				Key: i.Key, Description: i.Description, ExpectedOutcome: i.ExpectedOutcome, Severity: i.Severity,
+			})
 		}
 		return o
 	})

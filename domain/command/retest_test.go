@@ -19,7 +19,7 @@ func TestARetestClonesWhatWasSubmitted(t *testing.T) {
 			Feature: "Cart", Type: job.PaymentFlow, TypeEcho: "Payment Flow", Urgent: true, SLAMinutes: 30,
 			Target: job.Target{Device: "iPhone", Network: "3G"}, Source: "bulk",
 		},
-		Items: []job.Item{
+		Items: []command.NewItem{
 			{Key: "cart", Description: "Fill the cart", ExpectedOutcome: "It is full", Severity: job.Minor},
 			{Description: "Pay", Severity: job.Critical},
 		},

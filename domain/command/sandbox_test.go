@@ -32,7 +32,7 @@ func (b bundle) inSandbox() command.Cause {
 	return c
 }
 
-func (b bundle) submitInSandbox(t *testing.T, items ...job.Item) string {
+func (b bundle) submitInSandbox(t *testing.T, items ...command.NewItem) string {
 	t.Helper()
 	j, err := b.SubmitJob(t.Context(), b.inSandbox(), command.SubmitJob{
 		Submission: job.Submission{
@@ -44,8 +44,8 @@ func (b bundle) submitInSandbox(t *testing.T, items ...job.Item) string {
 	return j.JobID
 }
 
-func threeItems() []job.Item {
-	return []job.Item{
+func threeItems() []command.NewItem {
+	return []command.NewItem{
 		{Key: "pay", Description: "pay by card", Severity: job.Critical},
 		{Key: "mail", Description: "a mail arrives", Severity: job.Major},
 		{Key: "look", Description: "looks good", Severity: job.Minor},

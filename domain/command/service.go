@@ -66,7 +66,7 @@ type AI interface {
 	Instant() bool
 	// Checklist writes the list of a job that came without one; by is "rules",
 	// or a model's name.
-	Checklist(ctx context.Context, brief ChecklistBrief) (items []job.Item, by string, err error)
+	Checklist(ctx context.Context, brief ChecklistBrief) (items []NewItem, by string, err error)
 	// Analyse fills everything of the report but its ID and At.
 	Analyse(ctx context.Context, brief AnalysisBrief) (job.AIReport, error)
 	// Review fetches the page and checks it.

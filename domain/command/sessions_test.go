@@ -212,9 +212,9 @@ type moody struct {
 
 func (moody) Instant() bool { return false }
 
-func (m moody) Checklist(context.Context, command.ChecklistBrief) ([]job.Item, string, error) {
+func (m moody) Checklist(context.Context, command.ChecklistBrief) ([]command.NewItem, string, error) {
 	n := m.lists.Add(1)
-	return []job.Item{{Description: fmt.Sprintf("list %d", n), Severity: job.Major}}, "moody", nil
+	return []command.NewItem{{Description: fmt.Sprintf("list %d", n), Severity: job.Major}}, "moody", nil
 }
 
 // busy has seen tests of every project.

@@ -92,7 +92,7 @@ type scriptedAI struct {
 	mu       sync.Mutex
 	instant  bool
 	err      error
-	items    []job.Item
+	items    []command.NewItem
 	review   command.Review
 	failures []command.Regression
 	during   func() // while it thinks
@@ -112,7 +112,7 @@ func (a *scriptedAI) Instant() bool {
 	return a.instant
 }
 
-func (a *scriptedAI) Checklist(ctx context.Context, brief command.ChecklistBrief) ([]job.Item, string, error) {
+func (a *scriptedAI) Checklist(ctx context.Context, brief command.ChecklistBrief) ([]command.NewItem, string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.briefs = append(a.briefs, brief)

@@ -101,7 +101,7 @@ func (s *Service) draftJob(ctx context.Context, cause Cause, in newJob) (job.Cre
 
 // composeChecklist has a checklist written. The list is never empty, because a job
 // without a list counts as waiting for its list.
-func (s *Service) composeChecklist(ctx context.Context, brief ChecklistBrief, projectID string) ([]job.Item, string, error) {
+func (s *Service) composeChecklist(ctx context.Context, brief ChecklistBrief, projectID string) ([]NewItem, string, error) {
 	var err error
 	if projectID != "" {
 		if brief.Failures, err = s.Reads.OpenFailures(ctx, brief.AccountID, projectID, briefedFailures); err != nil {
@@ -121,7 +121,7 @@ func (s *Service) composeChecklist(ctx context.Context, brief ChecklistBrief, pr
 // keepKeys gives items without a key the one by which older versions made them known to
 // their project. A key of another text, which older versions took for the same, stays
 // with that text.
-func (s *Service) keepKeys(ctx context.Context, accountID, projectID string, items []job.Item) ([]job.Item, error) {
+func (s *Service) keepKeys(ctx context.Context, accountID, projectID string, items []NewItem) ([]NewItem, error) {
 	var older []string
 	for _, it := range items {
 		if it.Key == "" {
@@ -151,7 +151,7 @@ func (s *Service) keepKeys(ctx context.Context, accountID, projectID string, ite
 
 // checklist puts the regressions before the items, each key once, and numbers
 // them all.
-func checklist(regressions []job.Item, items []job.Item) []job.Item {
+func checklist(regressions []job.Item, items []NewItem) []job.Item {
 	out := make([]job.Item, 0, len(regressions)+len(items))
 	known := make(map[string]bool, len(regressions))
 	for _, r := range regressions {
@@ -167,7 +167,9 @@ func checklist(regressions []job.Item, items []job.Item) []job.Item {
 		}
 		older := func(key string) bool { return known[key] }
 		if !known[key] && (it.Key != "" || !slices.ContainsFunc(job.OlderKeys(it.Description), older)) {
-			out = append(out, it)
+			out = append(out, job.Item{
+				Key: it.Key, Description: it.Description, ExpectedOutcome: it.ExpectedOutcome, Severity: it.Severity,
+			})
 		}
 	}
 	out = job.UniqueKeys(out)

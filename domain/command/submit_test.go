@@ -95,7 +95,7 @@ func TestWhoeverWaitsGetsTheListWithTheAnswer(t *testing.T) {
 	t.Run("unless the AI fails: then nothing is written", func(t *testing.T) {
 		for name, script := range map[string]func(*scriptedAI){
 			"with an error":      func(a *scriptedAI) { a.err = errNoModel },
-			"with an empty list": func(a *scriptedAI) { a.items = []job.Item{} },
+			"with an empty list": func(a *scriptedAI) { a.items = []command.NewItem{} },
 		} {
 			s.ai.set(script)
 			s.nothing(t, func() {
@@ -298,7 +298,7 @@ func TestRegressionsOpenTheListAndStandInItOnce(t *testing.T) {
 			s.ai.set(func(a *scriptedAI) {
 				a.instant = instant
 				a.failures = []command.Regression{{Key: "pay", Description: "Paying works", Severity: job.Critical}}
-				a.items = []job.Item{{Description: "Log in"}, {Description: "Pay!"}, {Key: "pay", Description: "Pay again"}}
+				a.items = []command.NewItem{{Description: "Log in"}, {Description: "Pay!"}, {Key: "pay", Description: "Pay again"}}
 			})
 			j, err := s.TestHosted(t.Context(), s.cause(), aTest())
 			if err != nil || j.RegressionItems != 1 {

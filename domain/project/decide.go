@@ -136,11 +136,18 @@ func withHeaders(s State, c UpdateCommand, events []domain.Event) ([]domain.Even
 }
 
 func changeSettings(s State, c UpdateCommand) []domain.Event {
-	e := SettingsChanged{Settings: s.Settings, At: c.At}
-	e.Description = text(s.Description, c.Description)
-	e.DefaultURL = text(s.DefaultURL, c.DefaultURL)
-	e.DefaultJobType = text(s.DefaultJobType, c.DefaultJobType)
-	e.Keep = c.Keep.On(s.Keep)
+	e := SettingsChanged{
+		Name:              s.Name,
+		Description:       text(s.Description, c.Description),
+		DefaultURL:        text(s.DefaultURL, c.DefaultURL),
+		DefaultJobType:    text(s.DefaultJobType, c.DefaultJobType),
+		DefaultSLAMinutes: s.DefaultSLAMinutes,
+
+		LoopAlertsSnoozedUntil: s.LoopAlertsSnoozedUntil,
+		QuestionMinutes:        s.QuestionMinutes,
+		Keep:                   c.Keep.On(s.Keep),
+		At:                     c.At,
+	}
 	if c.Name != nil {
 		e.Name = *c.Name
 	}

@@ -29,7 +29,7 @@ func TestCountsAgreeOnEveryPage(t *testing.T) {
 				URL: "https://shop.example.com", Title: strings.Join(append(more, "Checkout"), " "), Type: job.GeneralQA, Source: "api",
 				ProjectID: project.ProjectID, Urgent: urgent,
 			},
-			Items: []job.Item{{Description: "It opens", Severity: job.Major}},
+			Items: []command.NewItem{{Description: "It opens", Severity: job.Major}},
 		})
 		w.Shown(out.Position, err)
 		return out.JobID
@@ -109,7 +109,7 @@ func TestATestThatIsDueSoonIsAProblemOfTheConsole(t *testing.T) {
 	for _, minutes := range []int{60, 9} {
 		out, err := w.Commands.SubmitJob(t.Context(), pagetest.Client(account), command.SubmitJob{
 			Submission: job.Submission{URL: "https://shop.example.com", Title: "Checkout", Type: job.GeneralQA, Source: "api", SLAMinutes: minutes},
-			Items:      []job.Item{{Description: "It opens", Severity: job.Major}},
+			Items:      []command.NewItem{{Description: "It opens", Severity: job.Major}},
 		})
 		w.Shown(out.Position, err)
 		if page := w.Call(operator, "GET", "/console", nil).Body; strings.Contains(page, "1 test in the queue must be done within ten minutes.") != (minutes == 9) {

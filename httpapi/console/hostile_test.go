@@ -58,7 +58,7 @@ func (a *attack) prepares(name, secret, checkerID string) cast {
 	a.Shown(project.Position, err)
 	submission := command.SubmitJob{
 		Submission: job.Submission{URL: "https://shop.example.com/" + secret, Title: secret, Type: job.GeneralQA, Source: "api", ProjectID: project.ProjectID},
-		Items:      []job.Item{{Description: secret + " item", Severity: job.Major}, {Description: "Another", Severity: job.Minor}},
+		Items:      []command.NewItem{{Description: secret + " item", Severity: job.Major}, {Description: "Another", Severity: job.Minor}},
 	}
 	claimed, err := a.Commands.SubmitJob(t.Context(), by, submission)
 	a.Shown(claimed.Position, err)

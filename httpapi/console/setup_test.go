@@ -134,7 +134,7 @@ func (w world) test(accountID, title string) string {
 	w.T.Helper()
 	out, err := w.Commands.SubmitJob(w.T.Context(), pagetest.Client(accountID), command.SubmitJob{
 		Submission:  job.Submission{URL: "https://shop.example.com/top-secret", Title: title, Type: job.GeneralQA, Source: "api", Description: "top-secret words"},
-		Items:       []job.Item{{Description: "top-secret item " + hostile, Severity: job.Major}},
+		Items:       []command.NewItem{{Description: "top-secret item " + hostile, Severity: job.Major}},
 		Credentials: &command.Credentials{Username: "qa", Password: "correct-horse-battery"},
 	})
 	w.Shown(out.Position, err)

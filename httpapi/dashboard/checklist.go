@@ -97,7 +97,7 @@ func bodyOf(rows []checklistRow) (items []map[string]any) {
 }
 
 // itemsOf reads the person's own checklist; without items, the service writes one.
-func itemsOf(fields url.Values) ([]job.Item, error) {
+func itemsOf(fields url.Values) ([]command.NewItem, error) {
 	form := ui.Object(map[string]any{"checklistItems": bodyOf(rowsOf(fields))})
 	items := input.Checklist(form)
 	return items, form.Problems.Err()

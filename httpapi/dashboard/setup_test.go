@@ -121,7 +121,7 @@ func (w *world) test(accountID, title string, change func(*command.SubmitJob)) s
 			URL: "https://shop.example.com/checkout", Title: title, Type: job.PaymentFlow, TypeEcho: "Payment Flow", Source: "api",
 			Description: "Buy the cheapest plan with a test card.",
 		},
-		Items: []job.Item{
+		Items: []command.NewItem{
 			{Description: "The price on the page is the price that is charged", ExpectedOutcome: "Both show 9.00 EUR", Severity: job.Critical},
 			{Description: "A card that is declined leads back to the form", Severity: job.Major},
 			{Description: "The receipt arrives by e-mail", Severity: job.Minor},
@@ -142,7 +142,7 @@ func (w *world) batch(accountID string, titles ...string) (id string, jobIDs []s
 	for _, title := range titles {
 		in = append(in, command.SubmitJob{
 			Submission: job.Submission{URL: "https://shop.example.com", Title: title, Type: job.GeneralQA, Source: "bulk"},
-			Items:      []job.Item{{Description: "It opens", Severity: job.Major}},
+			Items:      []command.NewItem{{Description: "It opens", Severity: job.Major}},
 		})
 	}
 	out, err := w.Commands.SubmitBulk(w.T.Context(), pagetest.Client(accountID), in)

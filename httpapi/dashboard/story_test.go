@@ -198,7 +198,7 @@ func TestWhatOthersWriteIsText(t *testing.T) {
 	w.Shown(project.Position, err)
 	id := w.test(account, evil, func(in *command.SubmitJob) {
 		in.ProjectID, in.Description, in.Feature = project.ProjectID, evil, evil
-		in.Items = []job.Item{{Description: evil, ExpectedOutcome: evil, Severity: job.Major}, {Description: "other " + evil, Severity: job.Minor}}
+		in.Items = []command.NewItem{{Description: evil, ExpectedOutcome: evil, Severity: job.Major}, {Description: "other " + evil, Severity: job.Minor}}
 	})
 	c := w.claims(w.Checker("ann"), id)
 	_, at, err := w.Commands.CheckItem(t.Context(), pagetest.ByChecker(c.CheckerID), c.Claim, command.CheckItem{

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"humanqa/domain/project"
+	"humanqa/domain/command"
 	"humanqa/httpapi/wire"
 	"humanqa/projections"
 	"humanqa/projections/history"
@@ -15,7 +15,7 @@ import (
 const maxFixes = 50 // in each list
 
 // Fixes reads the two lists; one of them must name something.
-func Fixes(o wire.Object) (bugs []string, fixes []project.Prepared) {
+func Fixes(o wire.Object) (bugs []string, fixes []command.PreparedFix) {
 	const ids, texts = "fixedBugIds", "fixedDescriptions"
 	before := o.Problems.Count()
 	for i, s := range readFixTexts(o, ids) {
@@ -28,7 +28,7 @@ func Fixes(o wire.Object) (bugs []string, fixes []project.Prepared) {
 		if strings.TrimSpace(s) == "" {
 			o.Wrong(fmt.Sprintf("%s[%d]", texts, i), "must not be blank")
 		}
-		fixes = append(fixes, project.Prepared{Description: strings.TrimSpace(s)})
+		fixes = append(fixes, command.PreparedFix{Description: strings.TrimSpace(s)})
 	}
 	if !o.Broken() && len(bugs)+len(fixes) == 0 && o.Problems.Count() == before {
 		o.Wrong(ids, "must name a fix, or %s must", texts)
@@ -49,7 +49,7 @@ func readFixTexts(o wire.Object, name string) []string {
 // not fail in the project's last test is refused.
 func FailedInLastTest(
 	ctx context.Context, reads *projections.Reads, accountID, projectID string, bugs []string,
-) ([]project.Prepared, error) {
+) ([]command.PreparedFix, error) {
 	if _, err := reads.Projects.Get(ctx, accountID, projectID); err != nil || len(bugs) == 0 {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func FailedInLastTest(
 		return nil, err
 	}
 	var p wire.Problems
-	var fixes []project.Prepared
+	var fixes []command.PreparedFix
 	for i, id := range bugs {
 		at := slices.IndexFunc(failed, func(f history.FailedItem) bool { return f.ID == id })
 		if at < 0 {
@@ -66,8 +66,8 @@ func FailedInLastTest(
 			continue
 		}
 		f := failed[at]
-		fixes = append(fixes, project.Prepared{
-			BugID: f.ID, Key: f.Key, Description: f.Description, ExpectedOutcome: f.ExpectedOutcome, Severity: string(f.Severity),
+		fixes = append(fixes, command.PreparedFix{
+			BugID: f.ID, Key: f.Key, Description: f.Description, ExpectedOutcome: f.ExpectedOutcome, Severity: f.Severity,
 		})
 	}
 	return fixes, p.Err()

@@ -37,10 +37,10 @@ func readTarget(o wire.Object) job.Target {
 }
 
 // Checklist reads the items of a client's own checklist.
-func Checklist(o wire.Object) []job.Item {
-	var items []job.Item
+func Checklist(o wire.Object) []command.NewItem {
+	var items []command.NewItem
 	for _, i := range o.Objects("checklistItems", maxItems) {
-		items = append(items, job.Item{
+		items = append(items, command.NewItem{
 			Key:             strings.TrimSpace(i.Optional("key", maxItemKey)),
 			Description:     i.Required("description", maxItemText),
 			ExpectedOutcome: i.Optional("expectedOutcome", maxItemText),

@@ -10,7 +10,6 @@ import (
 	"humanqa/domain/announce"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
-	"humanqa/domain/project"
 	"humanqa/httpapi/admit"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/wire"
@@ -134,7 +133,7 @@ func (a *Handlers) prepareNext(r *wire.Request) (wire.Answer, error) {
 	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		// Within the command, so that a stored answer is repeated even if other items
 		// failed since.
-		named, err := admit.AtHead(ctx, a.Fresh, func() ([]project.Prepared, error) {
+		named, err := admit.AtHead(ctx, a.Fresh, func() ([]command.PreparedFix, error) {
 			return input.FailedInLastTest(ctx, a.Reads, cause.AccountID, projectID, bugs)
 		}, admit.Refused)
 		if err != nil {

@@ -33,7 +33,7 @@ func TestTheLongestTestCanBeCompletedOnALogWithTheDefaultLimit(t *testing.T) {
 	jobID := w.test(accountID, long(200), 0, func(in *command.SubmitJob) {
 		in.Description, in.AccessInstructions = long(5000), long(4000)
 		for range items {
-			in.Items = append(in.Items, job.Item{Description: long(1000), ExpectedOutcome: long(1000), Severity: job.Minor})
+			in.Items = append(in.Items, command.NewItem{Description: long(1000), ExpectedOutcome: long(1000), Severity: job.Minor})
 		}
 	})
 	claimed := w.claimed(checkerID, jobID)

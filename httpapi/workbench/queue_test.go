@@ -40,7 +40,7 @@ func TestSessionsAreTakenInTimeBeforeAThousandTests(t *testing.T) {
 				Submission: job.Submission{
 					URL: "https://shop.example.com", Title: fmt.Sprintf("Test %d", batch*100+n), Type: job.GeneralQA, TypeEcho: "General QA", Source: "bulk",
 				},
-				Items: []job.Item{{Description: "The page loads", Severity: job.Major}},
+				Items: []command.NewItem{{Description: "The page loads", Severity: job.Major}},
 			}
 		}
 		_, err := w.Commands.SubmitBulk(t.Context(), pagetest.Client(account), in)

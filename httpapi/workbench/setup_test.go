@@ -62,7 +62,7 @@ func (w world) test(accountID, title string, items int, change ...func(*command.
 	}
 	levels := []job.Severity{job.Critical, job.Major, job.Minor}
 	for n := range items {
-		in.Items = append(in.Items, job.Item{
+		in.Items = append(in.Items, command.NewItem{
 			Description: fmt.Sprintf("Step %d of the checkout works", n+1), ExpectedOutcome: "It goes on without an error", Severity: levels[n%3],
 		})
 	}

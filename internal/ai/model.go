@@ -36,11 +36,11 @@ func newModel(cfg Config, rules *Rules) *Model {
 func (*Model) Instant() bool { return false }
 
 // Checklist implements command.AI.
-func (m *Model) Checklist(ctx context.Context, b command.ChecklistBrief) ([]job.Item, string, error) {
+func (m *Model) Checklist(ctx context.Context, b command.ChecklistBrief) ([]command.NewItem, string, error) {
 	if b.Type.Automatic() {
 		return m.rules.Checklist(ctx, b) // the list that Review can judge
 	}
-	var items []job.Item
+	var items []command.NewItem
 	err := m.chat.ask(ctx, question{
 		account: b.AccountID, task: checklistTask, data: checklistPrompt(b), schema: checklistSchema,
 		read: func(answer string) (err error) {
@@ -121,7 +121,7 @@ func allFit(texts []string, count, limit int) bool {
 
 // readChecklist takes a whole list or none. Items that the failures bring anyway, or that
 // come twice, are left out, and the rules fill up a list that is then too short.
-func readChecklist(answer string, b command.ChecklistBrief) ([]job.Item, error) {
+func readChecklist(answer string, b command.ChecklistBrief) ([]command.NewItem, error) {
 	var written struct {
 		Items []struct {
 			Description     string

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/internal/testing/must"
 )
@@ -30,7 +31,7 @@ func TestAModelWritesAChecklist(t *testing.T) {
 		t.Fatalf("written by %q, %v", by, err)
 	}
 	// What failed before and what came twice is left out; the rules fill up.
-	want := append([]job.Item{
+	want := append([]command.NewItem{
 		{Description: "Do one thing.", ExpectedOutcome: "It works.", Severity: job.Critical},
 		{Description: "Do another.", ExpectedOutcome: "It works.", Severity: job.Minor},
 		{Description: "Do a third.", ExpectedOutcome: "It works.", Severity: job.Major},

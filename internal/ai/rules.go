@@ -30,11 +30,11 @@ const (
 // the topics of the brief, for those of the earlier failures, for every app. A review
 // gets the review's own checks. The failures themselves are not among them: they join
 // every list by their own keys.
-func (*Rules) Checklist(_ context.Context, b command.ChecklistBrief) ([]job.Item, string, error) {
+func (*Rules) Checklist(_ context.Context, b command.ChecklistBrief) ([]command.NewItem, string, error) {
 	return checklistByRules(b), byRules, nil
 }
 
-func checklistByRules(b command.ChecklistBrief) []job.Item {
+func checklistByRules(b command.ChecklistBrief) []command.NewItem {
 	list := newChecklist(b.Failures)
 	if b.Type.Automatic() {
 		return reviewList(list)
@@ -63,7 +63,7 @@ func checklistByRules(b command.ChecklistBrief) []job.Item {
 }
 
 // reviewList lists the checks of Review under their keys: no person looks at the list.
-func reviewList(list *checklist) []job.Item {
+func reviewList(list *checklist) []command.NewItem {
 	for _, c := range checks {
 		list.put(c.key, c.item)
 	}
@@ -81,7 +81,7 @@ func wordsOfFailures(failures []command.Regression) []string {
 
 // checklist collects items, each key once.
 type checklist struct {
-	items []job.Item
+	items []command.NewItem
 	taken map[string]bool
 }
 
@@ -120,7 +120,7 @@ func (l *checklist) put(key string, i item) {
 		return
 	}
 	l.taken[key] = true
-	l.items = append(l.items, job.Item{
+	l.items = append(l.items, command.NewItem{
 		Key: key, Description: i.description, ExpectedOutcome: i.expected, Severity: i.severity,
 	})
 }

@@ -14,7 +14,7 @@ import (
 	"humanqa/domain/job"
 )
 
-func rulesChecklist(t *testing.T, b command.ChecklistBrief) []job.Item {
+func rulesChecklist(t *testing.T, b command.ChecklistBrief) []command.NewItem {
 	t.Helper()
 	items, by, err := new(Rules).Checklist(t.Context(), b)
 	if err != nil || by != "rules" {
@@ -23,7 +23,7 @@ func rulesChecklist(t *testing.T, b command.ChecklistBrief) []job.Item {
 	return items
 }
 
-func descriptions(items []job.Item) string {
+func descriptions(items []command.NewItem) string {
 	var all strings.Builder
 	for _, item := range items {
 		fmt.Fprintln(&all, item.Description)
@@ -34,7 +34,7 @@ func descriptions(items []job.Item) string {
 // A key that changes here changes what a project's earlier tests are compared
 // with.
 // goldenItems are the fields of items that a writer gives, as the golden files have them.
-func goldenItems(items []job.Item) (all []any) {
+func goldenItems(items []command.NewItem) (all []any) {
 	for _, i := range items {
 		all = append(all, struct {
 			Key, Description, ExpectedOutcome string
@@ -135,7 +135,7 @@ func TestAnEarlierFailureIsNotAskedForTwice(t *testing.T) {
 	}
 }
 
-func wellFormed(t rapid.TB, items []job.Item) {
+func wellFormed(t rapid.TB, items []command.NewItem) {
 	t.Helper()
 	if n := len(items); n < 5 || n > 12 {
 		t.Errorf("%d items, want 5 to 12", n)

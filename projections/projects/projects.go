@@ -146,15 +146,13 @@ type SecretRotation struct {
 
 func (r projectRow) state() project.State {
 	s := project.State{
-		Exists: true, AccountID: r.AccountID, Settings: project.Settings{
-			Name: r.Name, Description: r.Description,
-			DefaultURL: r.DefaultURL, DefaultJobType: r.DefaultJobType, DefaultSLAMinutes: r.DefaultSLAMinutes,
-			LoopAlertsSnoozedUntil: r.LoopAlertsSnoozedUntil, QuestionMinutes: r.QuestionMinutes,
-			Keep: retention.Keep{EvidenceDays: r.KeepEvidenceDays, RecordingsDays: r.KeepRecordingsDays},
-		},
+		Exists: true, AccountID: r.AccountID, Name: r.Name, Description: r.Description,
+		DefaultURL: r.DefaultURL, DefaultJobType: r.DefaultJobType, DefaultSLAMinutes: r.DefaultSLAMinutes,
 		HookHash: r.HookHash, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, WebhookURL: r.WebhookURL,
 		Disabled: r.Disabled, DisabledBy: r.DisabledBy, DisabledReason: r.DisabledReason,
-		SecretRotatedAt: r.SecretRotatedAt, HeadersOrigin: r.HeadersOrigin, HookSignature: project.HookSignature{Scheme: r.HookScheme},
+		SecretRotatedAt: r.SecretRotatedAt, LoopAlertsSnoozedUntil: r.LoopAlertsSnoozedUntil, QuestionMinutes: r.QuestionMinutes,
+		HeadersOrigin: r.HeadersOrigin, HookSignature: project.HookSignature{Scheme: r.HookScheme},
+		Keep: retention.Keep{EvidenceDays: r.KeepEvidenceDays, RecordingsDays: r.KeepRecordingsDays},
 	}
 	if r.Held {
 		s.Hold = &retention.Hold{}
@@ -212,9 +210,13 @@ func NewReads(db *sqlx.DB) *Reads { return &Reads{db: readmodel.Pool(db)} }
 
 // Project is a project with the figures of its jobs.
 type Project struct {
-	ID        string
-	AccountID string
-	project.Settings
+	ID                string
+	AccountID         string
+	Name              string
+	Description       *string
+	DefaultURL        *string
+	DefaultJobType    *string
+	DefaultSLAMinutes *int
 	// WebhookURL is empty when none is configured. Events nil means every kind,
 	// empty means none.
 	WebhookURL      string
@@ -229,7 +231,12 @@ type Project struct {
 	HeaderNames []string
 	// HookScheme is the signature that calls of the deploy hook need; empty: none.
 	HookScheme string
-	// Held says that a hold keeps the project's evidence, whatever its settings say.
+	// LoopAlertsSnoozedUntil holds loop_session.ended back; nil: it does not.
+	LoopAlertsSnoozedUntil *time.Time
+	// QuestionMinutes is how long a checker's question waits; nil: as long as usual.
+	QuestionMinutes *int
+	// Keep is how long the project's evidence is kept. Held says that a hold stops that.
+	Keep retention.Keep
 	Held bool
 
 	JobCount       int
@@ -384,11 +391,14 @@ ORDER BY created_at DESC, id DESC`
 func (r projectWithCounts) project() Project {
 	s := r.state()
 	p := Project{
-		ID: r.ID, AccountID: s.AccountID, Settings: s.Settings,
+		ID: r.ID, AccountID: s.AccountID, Name: s.Name, Description: s.Description,
+		DefaultURL: s.DefaultURL, DefaultJobType: s.DefaultJobType, DefaultSLAMinutes: s.DefaultSLAMinutes,
 		WebhookURL: s.WebhookURL, Events: s.Events, WebhookDisabled: s.Disabled, DisabledReason: s.DisabledReason,
 		HeaderNames: project.HeaderNames(s.SentHeaders()), HookScheme: s.HookSignature.Scheme,
-		Held: s.Hold != nil, SecretRotatedAt: s.SecretRotatedAt,
-		JobCount: r.Jobs, CompletedCount: r.Completed, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
+		LoopAlertsSnoozedUntil: s.LoopAlertsSnoozedUntil, QuestionMinutes: s.QuestionMinutes,
+		Keep: s.Keep, Held: s.Hold != nil,
+		SecretRotatedAt: s.SecretRotatedAt, JobCount: r.Jobs, CompletedCount: r.Completed, CreatedAt: s.CreatedAt,
+		UpdatedAt: s.UpdatedAt,
 	}
 	if r.Completed > 0 {
 		p.PassRate = float64(r.Passed) / float64(r.Completed)

@@ -75,11 +75,11 @@ func TestAProjectAsItsClientSeesIt(t *testing.T) {
 		return p
 	}
 	w.Log.Record(stream, &project.Created{AccountID: "acc", Name: "shop", Description: text("d"), HookHash: "h1", At: modeltest.Noon})
-	want := Project{ID: "p1", AccountID: "acc", Settings: project.Settings{Name: "shop", Description: text("d")}, CreatedAt: modeltest.Noon, UpdatedAt: modeltest.Noon}
+	want := Project{ID: "p1", AccountID: "acc", Name: "shop", Description: text("d"), CreatedAt: modeltest.Noon, UpdatedAt: modeltest.Noon}
 	modeltest.Same(t, read(), want)
 
 	w.Log.Record(stream,
-		&project.SettingsChanged{Settings: project.Settings{Name: "shop 2", DefaultURL: text("https://a.example"), DefaultJobType: text("Custom"), DefaultSLAMinutes: &sla}, At: *modeltest.At(1)},
+		&project.SettingsChanged{Name: "shop 2", DefaultURL: text("https://a.example"), DefaultJobType: text("Custom"), DefaultSLAMinutes: &sla, At: *modeltest.At(1)},
 		&project.SecretSet{SecretID: "s1", Sealed: "sealed", At: *modeltest.At(2)},
 		&project.WebhookSet{URL: "https://hook.example", At: *modeltest.At(2)},
 		&project.WebhookHeadersSet{Headers: []project.OwnHeader{{Name: "X-Env", Sealed: "sealed"}}, Origin: "https://hook.example", At: *modeltest.At(2)})
@@ -119,7 +119,7 @@ func TestAProjectAsItsClientSeesIt(t *testing.T) {
 	list, total, err := w.reads.List(w.Ctx(), "acc", Filter{Limit: 10})
 	must.NoError(t, err)
 	modeltest.Same(t, total, 2)
-	modeltest.Same(t, list, []Project{want, {ID: "p0", AccountID: "acc", Settings: project.Settings{Name: "older"}, CreatedAt: *modeltest.At(-1), UpdatedAt: *modeltest.At(-1)}})
+	modeltest.Same(t, list, []Project{want, {ID: "p0", AccountID: "acc", Name: "older", CreatedAt: *modeltest.At(-1), UpdatedAt: *modeltest.At(-1)}})
 	if _, err := w.reads.Get(w.Ctx(), "acc", "px"); !domain.IsKind(err, domain.KindNotFound) {
 		t.Errorf("another account's project: %v", err)
 	}

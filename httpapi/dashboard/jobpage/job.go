@@ -13,7 +13,6 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
-	"humanqa/domain/project"
 	"humanqa/domain/retention"
 	"humanqa/httpapi/admit"
 	"humanqa/httpapi/dashboard/words"
@@ -432,7 +431,7 @@ func (d Deps) prepare(r *ui.Request, j jobs.Job) (domain.Position, error) {
 	if j.ProjectID == "" || len(ticked) == 0 || len(ticked) > 50 {
 		return domain.Position{}, nil
 	}
-	fixes, err := admit.AtHead(r.Context(), d.Fresh, func() ([]project.Prepared, error) {
+	fixes, err := admit.AtHead(r.Context(), d.Fresh, func() ([]command.PreparedFix, error) {
 		return input.FailedInLastTest(r.Context(), d.Reads, j.AccountID, j.ProjectID, ticked)
 	}, admit.Refused)
 	if err != nil {

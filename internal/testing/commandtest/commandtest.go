@@ -19,8 +19,8 @@ var _ command.AI = AI{}
 func (AI) Instant() bool { return true }
 
 // Checklist implements command.AI.
-func (AI) Checklist(context.Context, command.ChecklistBrief) ([]job.Item, string, error) {
-	return []job.Item{{Description: "the page loads", Severity: job.Major}}, "test", nil
+func (AI) Checklist(context.Context, command.ChecklistBrief) ([]command.NewItem, string, error) {
+	return []command.NewItem{{Description: "the page loads", Severity: job.Major}}, "test", nil
 }
 
 // Analyse implements command.AI.
