@@ -27,7 +27,8 @@ func Fold(text string) string {
 		}
 		return r
 	}, text)
-	folded := cases.Fold().String(norm.NFD.String(shown))
+	// Lower case first: Fold alone swaps the two cases of Cherokee.
+	folded := cases.Fold().String(strings.ToLower(norm.NFD.String(shown)))
 	return norm.NFC.String(strings.Join(strings.Fields(folded), " "))
 }
 

@@ -17,6 +17,7 @@ func TestATextIsTheSameHoweverItIsTyped(t *testing.T) {
 		{"Log in works.", "  log\u00a0in\tWORKS!", "log in works", "Log\u00ad in works"},
 		{"Café öffnet", norm.NFD.String("Café öffnet"), "CAFÉ ÖFFNET", "ca\u200bfé öffnet"},
 		{"Straße", "STRASSE"},
+		{"\u13f1\u13a0", "\u13f9\uab70"}, // Cherokee, in both cases
 		{"Das Herz ❤\ufe0f schlägt", "das Herz ❤ schlägt"},
 		{"Go to example.com.", "go to (example.com)"},
 		{"List - the items", "list: the items"},

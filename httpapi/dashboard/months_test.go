@@ -1,6 +1,7 @@
 package dashboard_test
 
 import (
+	"context"
 	"io/fs"
 	"sync"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"humanqa/domain/person"
 	"humanqa/httpapi/ui"
 	"humanqa/internal/testing/browsertest"
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pagetest"
 	"humanqa/internal/testing/thirdmonth"
@@ -36,7 +38,10 @@ func inThirdMonth(t *testing.T) (*world, guest) {
 	w := on(months.In(t))
 	month.delivered.Do(func() {
 		at, err := w.Log.Head(t.Context())
-		w.Shown(at, err)
+		w.Must(err)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*eventually.Patience) // they are 25,000 events
+		defer cancel()
+		w.Must(w.Consumers.WaitFor(ctx, at))
 		w.Must(w.Consumers.CatchUp(t.Context(), webhooks.SubscriberName))
 		w.Must(month.Deliver(t.Context(), w.DB))
 	})
