@@ -37,7 +37,7 @@ func (d declaredFile) check(ctx context.Context, a *app, core *service.Core) (f 
 	if f, err = d.read(); err != nil {
 		return f, did, err
 	}
-	did, err = declared.CheckLast(ctx, core.DB, core.Log, eventstore.NewFeed(core.Log, logging.Quiet(a.log)), f)
+	did, err = declared.CheckLast(ctx, core.DB, core.Log.Last, eventstore.NewFeed(core.Log, logging.Quiet(a.log)), f)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", d.File, err)
 	}

@@ -49,8 +49,9 @@ type Status struct {
 // older says that older code than this binary's has written the serving rows.
 func (s Status) older() bool { return s.Serving && s.Version < s.Code }
 
-// Problem describes in one line a generation's problem; empty when it has none. A declared
-// projection never has one: the service does without it. A generation that is only being built has a problem when it cannot go on.
+// Problem describes in one line a generation's problem; empty when it has none. A generation
+// that is only being built has a problem when it cannot go on. A declared projection never has
+// one: the service does without it.
 func (s Status) Problem() string {
 	switch {
 	case s.Foreign, generation.IsDeclared(s.Name):

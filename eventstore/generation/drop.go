@@ -10,8 +10,12 @@ import (
 	"humanqa/internal/pgpool"
 )
 
-// ErrRuns says that a process still keeps a projection up to date.
-var ErrRuns = errors.New("a process still runs it: stop that first")
+var (
+	// ErrRuns says that a process still keeps a projection up to date.
+	ErrRuns = errors.New("a process still runs it: stop that first")
+	// ErrNone says that a projection has no generation.
+	ErrNone = errors.New("there is no projection")
+)
 
 const lockAllSQL = selectSQL + `
 WHERE name = $1
@@ -47,7 +51,7 @@ func Drop(ctx context.Context, db *sqlx.DB, name string) error {
 			return err
 		}
 		if len(all) == 0 {
-			return fmt.Errorf("there is no projection %s", name)
+			return fmt.Errorf("%w %s", ErrNone, name)
 		}
 		var owned bool
 		if err := tx.GetContext(ctx, &owned, runsSQL, name); err != nil {

@@ -21,6 +21,7 @@ type File struct {
 	Serve   Serve
 
 	text   string
+	unread error // nil: it could be read
 	tables []statement
 	names  []string // of the tables
 	apply  statement

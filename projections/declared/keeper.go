@@ -11,7 +11,6 @@ import (
 	"github.com/jmoiron/sqlx"
 	"github.com/sirupsen/logrus"
 
-	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
 	"humanqa/eventstore/generation"
 	"humanqa/internal/backoff"
@@ -28,7 +27,7 @@ type Keeper struct {
 	Limits Limits // of each projection, before Run
 
 	folder string
-	client *eventstore.Client
+	last   Last
 }
 
 // NewKeeper keeps projections. They share a third of the pool's connections, so that readers
@@ -41,8 +40,8 @@ func NewKeeper(db *sqlx.DB, source consumer.Source, log logrus.FieldLogger) *Kee
 }
 
 // From has Run add the files of a folder first; without a name there are none.
-func (k *Keeper) From(folder string, client *eventstore.Client) *Keeper {
-	k.folder, k.client = folder, client
+func (k *Keeper) From(folder string, last Last) *Keeper {
+	k.folder, k.last = folder, last
 	return k
 }
 
@@ -62,7 +61,7 @@ type kept struct {
 // Run keeps the projections until ctx ends, which gives nil.
 func (k *Keeper) Run(ctx context.Context) error {
 	defer func() { _ = k.db.Close() }() // its connections are the lender's
-	k.addFolder(ctx)
+	added := false
 	running := map[string]kept{}
 	owners := NewOwners(k.source)
 	defer func() {
@@ -71,6 +70,9 @@ func (k *Keeper) Run(ctx context.Context) error {
 		}
 	}()
 	for ctx.Err() == nil {
+		if !added {
+			added = k.addFolder(ctx)
+		}
 		files, err := List(ctx, k.db)
 		if err != nil && ctx.Err() == nil {
 			k.log.WithError(err).Warn("the declared projections cannot be read, trying again")
@@ -84,8 +86,8 @@ func (k *Keeper) Run(ctx context.Context) error {
 }
 
 // addFolder adds the folder's files. One that is refused is logged, and keeps nothing else from
-// starting.
-func (k *Keeper) addFolder(ctx context.Context) {
+// starting. done is false where the log or the database did not answer.
+func (k *Keeper) addFolder(ctx context.Context) (done bool) {
 	var files []string
 	if k.folder != "" {
 		files, _ = filepath.Glob(filepath.Join(k.folder, "*.yaml")) // only a pattern can be wrong
@@ -97,15 +99,21 @@ func (k *Keeper) addFolder(ctx context.Context) {
 			f, err = Parse(text)
 		}
 		if err == nil {
-			_, err = CheckLast(ctx, k.db, k.client, k.source, f)
+			_, err = CheckLast(ctx, k.db, k.last, k.source, f)
 		}
 		if err == nil {
 			_, err = Add(ctx, k.db, f)
 		}
-		if err != nil && ctx.Err() == nil {
+		switch {
+		case err == nil:
+		case generation.Transient(err):
+			k.log.WithError(err).WithField("file", file).Warn("a declared projection cannot be added now, trying again")
+			return false
+		default:
 			k.log.WithError(err).WithField("file", file).Error("a declared projection is refused")
 		}
 	}
+	return true
 }
 
 // follow starts and stops projections, so that those of the files run.

@@ -2,11 +2,13 @@ package declared_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -50,6 +52,11 @@ func (w world) keep(limits declared.Limits) (stop func()) {
 	quiet.SetOutput(io.Discard)
 	k := declared.NewKeeper(w.DB, w.Log, quiet)
 	k.Limits = limits
+	return w.run(k)
+}
+
+func (w world) run(k *declared.Keeper) (stop func()) {
+	w.T.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- k.Run(ctx) }()
@@ -270,5 +277,48 @@ func TestARoleThatMayMakeNoRolesIsToldSo(t *testing.T) {
 		if (err == nil) != (want == nil) || want != nil && !strings.Contains(err.Error(), want.Error()) {
 			t.Errorf("%s: %v, want %v", right, err, want)
 		}
+	}
+}
+
+// A newer binary knows events that this one does not.
+func TestAFileThatThisBinaryCannotReadStopsNoOther(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	modeltest.Lives(w.Log, "a", 12)
+	w.Exec(`INSERT INTO declared_projections (name, version, file) VALUES ('newer', 1, 'name: newer')`)
+	w.add(example(t, "pass_rates"))
+	w.keep(declared.DefaultLimits())
+	w.reached("pass_rates", 1)
+	must.NoError(t, declared.Drop(w.Ctx(), w.DB, "newer"))
+	left, err := declared.List(w.Ctx(), w.DB)
+	must.NoError(t, err)
+	if len(left) != 1 || left[0].Name != "pass_rates" {
+		t.Errorf("%d are left: %+v", len(left), left)
+	}
+}
+
+func TestAFolderIsAddedOnceTheLogAnswers(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	modeltest.Lives(w.Log, "a", 12)
+	folder := t.TempDir()
+	for name, text := range map[string]string{"refused": with(plainTable, "DROP TABLE hostile"), "pass_rates": example(t, "pass_rates")} {
+		must.NoError(t, os.WriteFile(filepath.Join(folder, name+".yaml"), []byte(text), 0o600))
+	}
+	asked := 0
+	last := func(context.Context, uint64, []string) ([]domain.Recorded, error) {
+		if asked++; asked == 1 {
+			return nil, domain.Unavailable(errors.New("no leader"))
+		}
+		return w.Log.All(), nil
+	}
+	quiet := logrus.New()
+	quiet.SetOutput(io.Discard)
+	w.run(declared.NewKeeper(w.DB, w.Log, quiet).From(folder, last))
+	w.reached("pass_rates", 1)
+	files, err := declared.List(w.Ctx(), w.DB)
+	must.NoError(t, err)
+	if len(files) != 1 {
+		t.Errorf("%d files were added", len(files))
 	}
 }

@@ -17,7 +17,7 @@ import (
 )
 
 const listSQL = `
-SELECT file
+SELECT name, version, file
 FROM declared_projections
 ORDER BY name`
 
@@ -36,19 +36,22 @@ const forgetSQL = `
 DELETE FROM declared_projections
 WHERE name = $1`
 
-// List lists the projections that were added.
+// List lists the projections that were added. One that this binary cannot read, such as a newer
+// binary's, is among them by its name and version; it does not run.
 func List(ctx context.Context, db sqlx.QueryerContext) ([]File, error) {
-	texts, err := pgpool.List[string](ctx, db, "the declared projections", listSQL)
-	if err != nil {
-		return nil, err
-	}
-	files := make([]File, len(texts))
-	for i, text := range texts {
-		if files[i], err = Parse([]byte(text)); err != nil {
-			return nil, fmt.Errorf("the declared projection %s: %w", files[i].Name, err)
+	rows, err := pgpool.List[struct {
+		Name    string
+		Version int
+		File    string
+	}](ctx, db, "the declared projections", listSQL)
+	files := make([]File, len(rows))
+	for i, row := range rows {
+		var unread error
+		if files[i], unread = Parse([]byte(row.File)); unread != nil {
+			files[i] = File{Name: row.Name, Version: row.Version, text: row.File, unread: unread}
 		}
 	}
-	return files, nil
+	return files, err
 }
 
 // Add has the service keep the projection, or a higher version of it. added is false where it
@@ -95,6 +98,9 @@ func Drop(ctx context.Context, db *sqlx.DB, name string) error {
 	}
 	for limit := time.Now().Add(dropWithin); ; {
 		err := generation.Drop(ctx, db, generation.Declared(name))
+		if errors.Is(err, generation.ErrNone) {
+			err = nil // no service has built it yet
+		}
 		if !errors.Is(err, generation.ErrRuns) || time.Now().After(limit) || backoff.Wait(ctx, lookEvery/4) != nil {
 			if err != nil {
 				return err
@@ -108,7 +114,7 @@ func roleOf(ctx context.Context, db sqlx.QueryerContext, name string) (string, e
 	return pgpool.One[string](ctx, db, "the role of "+name, roleNameSQL, name)
 }
 
-// Projections gives those that were added as consumers, for commands.
+// Projections gives those that were added, and can be read, as consumers, for commands.
 func Projections(ctx context.Context, db *sqlx.DB, source consumer.Source) (all []consumer.Consumer, err error) {
 	files, err := List(ctx, db)
 	if err != nil {
@@ -116,6 +122,9 @@ func Projections(ctx context.Context, db *sqlx.DB, source consumer.Source) (all 
 	}
 	owners := NewOwners(source)
 	for _, f := range files {
+		if f.unread != nil {
+			continue
+		}
 		p, err := f.projection(ctx, db, owners, DefaultLimits())
 		if err != nil {
 			return nil, err
@@ -126,6 +135,9 @@ func Projections(ctx context.Context, db *sqlx.DB, source consumer.Source) (all 
 }
 
 func (f File) projection(ctx context.Context, db sqlx.QueryerContext, owners *Owners, limits Limits) (*Projection, error) {
+	if f.unread != nil {
+		return nil, fmt.Errorf("the declared projection %s: %w", f.Name, f.unread)
+	}
 	role, err := roleOf(ctx, db, f.Name)
 	return &Projection{File: f, limits: limits, owners: owners, role: role}, err
 }

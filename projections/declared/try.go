@@ -59,9 +59,12 @@ func Check(ctx context.Context, db *sqlx.DB, source consumer.Source, f File, eve
 // LastEvents is how many of the log's last events CheckLast reads, of any type.
 const LastEvents = 1000
 
+// Last gives those of the log's last events that have one of the types.
+type Last func(ctx context.Context, count uint64, types []string) ([]domain.Recorded, error)
+
 // CheckLast is Check with the log's last events.
-func CheckLast(ctx context.Context, db *sqlx.DB, log *eventstore.Client, source consumer.Source, f File) (Checked, error) {
-	events, err := log.Last(ctx, LastEvents, f.Events)
+func CheckLast(ctx context.Context, db *sqlx.DB, last Last, source consumer.Source, f File) (Checked, error) {
+	events, err := last(ctx, LastEvents, f.Events)
 	if err != nil {
 		return Checked{}, err
 	}

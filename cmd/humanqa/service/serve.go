@@ -217,7 +217,7 @@ func (b *boot) startConsumers() {
 			following = append(following, notices.Name)
 		}
 	}
-	b.run(roles.Projector, "declared projections", declared.NewKeeper(core.Lent, b.feed, b.log).From(b.cfg.ProjectionsDir, core.Log).Run)
+	b.run(roles.Projector, "declared projections", declared.NewKeeper(core.Lent, b.feed, b.log).From(b.cfg.ProjectionsDir, core.Log.Last).Run)
 	b.run(len(following) > 0, "consumers' session", func(ctx context.Context) error { return b.consumers.Present(ctx, core.dsn) })
 	b.run(len(following) > 0, "consumers", func(work context.Context) error {
 		// A service that broke gives its leases back at once, not after its last requests:
