@@ -15,6 +15,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/ui"
+	"humanqa/projections/history"
 )
 
 // checklistFields are the fields of the checklist's editor: the same place in each of the
@@ -152,7 +153,7 @@ func (d Deps) preview(r *ui.Request, in command.HostedTest, checkers int) (*chec
 	}
 	v.Left = max(0, p.CreditsAvailable-v.Cost)
 	v.Short = max(0, v.Cost-p.CreditsAvailable)
-	open, err := d.Reads.History.Open(r.Context(), r.Account.ID, p.ProjectID, failuresCounted)
+	open, err := d.Reads.History.Open(r.Context(), r.Account.ID, p.ProjectID, history.FailuresCounted)
 	if err != nil {
 		return nil, err
 	}

@@ -29,10 +29,6 @@ const (
 	askingShown, worseShown, dayShown = 100, 6, 8
 	// projectsLooked is more than any account has.
 	projectsLooked = 1000
-	// failuresCounted bounds the open failures of a project that are counted.
-	failuresCounted = 100
-	// lately is the time in which a failure must have begun for its project to have got worse.
-	lately = 7 * 24 * time.Hour
 )
 
 type overviewView struct {
@@ -160,7 +156,7 @@ func (d Deps) lookAtProjects(r *ui.Request, v *overviewView, rows []projects.Pro
 		names[p.ID] = p.Name
 	}
 	ids := wire.List(rows, func(p projects.Project) string { return p.ID })
-	standings, err := d.Reads.History.Standings(r.Context(), r.Account.ID, ids, now.Add(-lately), failuresCounted)
+	standings, err := d.Reads.History.Standings(r.Context(), r.Account.ID, ids, now.Add(-history.Lately), history.FailuresCounted)
 	if err != nil {
 		return err
 	}

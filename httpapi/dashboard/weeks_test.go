@@ -2,6 +2,7 @@ package dashboard_test
 
 import (
 	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -105,5 +106,20 @@ func TestThePlotsNameCommitsAndDays(t *testing.T) {
 	credits := w.Call(viewer, "GET", "/dashboard/credits", nil).Body
 	if n := strings.Count(credits, `class="plot-column"`); n != 30 || !strings.Contains(credits, ": 90 credits\"><svg") || !strings.Contains(credits, ": 0 credits\"><svg") {
 		t.Errorf("the balance has %d days, or not those of the ledger", n)
+	}
+}
+
+func TestTheProjectsPageFindsANameInAnySpelling(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	account := w.account("Acme", 0)
+	viewer := w.Joined("Ann", person.Grant{Role: person.Viewer, AccountID: account})
+	project, err := w.Commands.CreateProject(t.Context(), pagetest.Client(account), command.CreateProject{Name: "B\u00fccher"})
+	w.Shown(project.Position, err)
+	for typed, found := range map[string]bool{"b\u00fccher": true, "bu\u0308cher": true, "BU\u0308CH": true, "bucher": false} {
+		got := w.Call(viewer, "GET", "/dashboard/projects?q="+url.QueryEscape(typed), nil)
+		if got.Status != 200 || strings.Contains(got.Body, project.ProjectID) != found {
+			t.Errorf("%+q: %d, and it is found: %t", typed, got.Status, !found)
+		}
 	}
 }

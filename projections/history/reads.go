@@ -203,6 +203,13 @@ func (q *Reads) OpenFailures(ctx context.Context, accountID, projectID string, l
 	return nil, err
 }
 
+const (
+	// Lately is the time in which a failure must have begun for its project to have got worse.
+	Lately = 7 * 24 * time.Hour
+	// FailuresCounted bounds the open failures of a project that pages count.
+	FailuresCounted = 100
+)
+
 // Standing is the state of a project beside others.
 type Standing struct {
 	ProjectID string     `json:"project_id"`

@@ -293,15 +293,12 @@ func (d Deps) lookAtProject(ctx context.Context, v *jobView) (fixable map[string
 	return fixable, nil
 }
 
-// failuresLooked bounds the open failures of a project whose lineage is looked at.
-const failuresLooked = 100
-
 // lookAtLater finds what the project's other tests say of the report's failures.
 func (d Deps) lookAtLater(ctx context.Context, v *jobView) error {
 	if v.Report == nil || v.ProjectID == "" {
 		return nil
 	}
-	open, err := d.Reads.History.Open(ctx, v.AccountID, v.ProjectID, failuresLooked)
+	open, err := d.Reads.History.Open(ctx, v.AccountID, v.ProjectID, history.FailuresCounted)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"humanqa/domain/command"
+	"humanqa/domain/identity"
 	"humanqa/domain/person"
 	"humanqa/httpapi/dashboard/words"
 	"humanqa/httpapi/input"
@@ -24,11 +25,8 @@ import (
 const (
 	// linesShown bounds the projects of a page, and projectsLooked those that are sorted.
 	linesShown, projectsLooked = 20, 1000
-	// failuresCounted bounds the open failures of a project that are counted.
-	failuresCounted = 100
-	// lately is the time in which a failure must have begun for its project to have got worse,
-	// and quietAfter the age of the latest test of a project that is quiet.
-	lately, quietAfter = 7 * 24 * time.Hour, 14 * 24 * time.Hour
+	// quietAfter is the age of the latest test of a project that is quiet.
+	quietAfter = 14 * 24 * time.Hour
 )
 
 type projectsView struct {
@@ -135,8 +133,9 @@ func (d Deps) projectsView(r *ui.Request) (v projectsView, err error) {
 		return v, err
 	}
 	v.All = len(lines)
+	searched := identity.Fold(v.Words)
 	lines = slices.DeleteFunc(lines, func(l projectLine) bool {
-		return !strings.Contains(strings.ToLower(l.Name+" "+l.Host), strings.ToLower(v.Words))
+		return !strings.Contains(identity.Fold(l.Name+" "+l.Host), searched)
 	})
 	shown := lines
 	for _, c := range chips {
@@ -168,7 +167,7 @@ func (d Deps) worstFirst(r *ui.Request, now time.Time) (lines []projectLine, err
 		byID[p.ID] = p
 	}
 	ids := wire.List(rows, func(p projects.Project) string { return p.ID })
-	standings, err := d.Reads.History.Standings(ctx, account, ids, now.Add(-lately), failuresCounted)
+	standings, err := d.Reads.History.Standings(ctx, account, ids, now.Add(-history.Lately), history.FailuresCounted)
 	if err != nil {
 		return nil, err
 	}
