@@ -136,8 +136,11 @@ func (c *conn) Close() error {
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (result driver.Result, err error) {
 	defer func() { err = c.leaveStandby(err, readOnly) }()
 	c.watch(ctx)
-	if len(args) == 0 || c.shared {
+	switch {
+	case len(args) == 0 || c.shared && c.inTx:
 		return c.pqConn.ExecContext(ctx, query, args)
+	case c.shared:
+		return c.execDurably(ctx, query, args)
 	}
 	return run(ctx, c, query, func(s statement) (driver.Result, error) { return s.ExecContext(ctx, args) })
 }
@@ -160,6 +163,12 @@ func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, e
 		return nil, c.leaveStandby(err, noWrites)
 	}
 	c.inTx = true
+	if c.shared {
+		if _, err := c.pqConn.ExecContext(ctx, durableSQL, nil); err != nil {
+			c.inTx = false
+			return nil, errors.Join(fmt.Errorf("have the commit wait for the disk: %w", err), tx.Rollback())
+		}
+	}
 	return &transaction{tx, c}, nil
 }
 

@@ -3,6 +3,7 @@ package pgpool
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"maps"
@@ -36,6 +37,26 @@ func OpenShared(ctx context.Context, dsn string) (*sqlx.DB, error) {
 	}
 	inner.Dialer(new(dialer))
 	return open(ctx, connector{Connector: inner, shared: true})
+}
+
+// Each transaction asks for it anew: a role that has been changed since the start has its new
+// default in the pooler's next session.
+const durableSQL = `
+SELECT set_config('synchronous_commit', 'on', true)
+WHERE current_setting('synchronous_commit') = 'off'`
+
+// execDurably runs a statement in a transaction whose commit waits for the disk.
+func (c *conn) execDurably(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	tx, err := c.BeginTx(ctx, driver.TxOptions{})
+	if err != nil {
+		return nil, err
+	}
+	result, err := c.pqConn.ExecContext(ctx, query, args)
+	if err != nil {
+		_ = tx.Rollback() // the statement's error tells more
+		return nil, err
+	}
+	return result, tx.Commit()
 }
 
 // A pooler brings client_encoding and timezone along.

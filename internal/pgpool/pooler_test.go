@@ -2,6 +2,7 @@ package pgpool_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -70,4 +71,37 @@ func TestSettingsThatNoSessionCanChangeBehindAPoolerAreNamed(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "sets statement_timeout, synchronous_commit, which no session can change") {
 		t.Errorf("got %v", err)
 	}
+}
+
+// The pooler opens its next session with the new default.
+func TestACommitBehindAPoolerWaitsForTheDiskWhateverTheRoleGets(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.NewDSN(t)
+	direct := pgtest.NewDB(t, dsn)
+	run(t, direct, "CREATE TABLE things (waits text)")
+	give(t, direct, "synchronous_commit", "on")
+	must.NoError(t, pgpool.CheckDefaults(t.Context(), dsn))
+	give(t, direct, "synchronous_commit", "off")
+	db, err := pgpool.OpenShared(t.Context(), pooler.Start(t, dsn, pooler.Transaction))
+	must.NoError(t, err)
+	t.Cleanup(func() { must.NoError(t, db.Close()) })
+	const insert = "INSERT INTO things SELECT current_setting('synchronous_commit') || $1"
+	run(t, db, insert, " alone")
+	lent := pgpool.Lend(db, 1)
+	t.Cleanup(func() { must.NoError(t, lent.Close()) })
+	run(t, lent, insert, " lent")
+	for set, how := range map[string]string{"": " together", "SET LOCAL synchronous_commit = off": " as asked"} {
+		must.NoError(t, pgpool.InTxSet(t.Context(), db, set, func(tx *sqlx.Tx) error {
+			return pgpool.Exec(t.Context(), tx, "insert", insert, how)
+		}))
+	}
+	var got []string
+	must.NoError(t, direct.SelectContext(t.Context(), &got, "SELECT waits FROM things ORDER BY 1"))
+	if want := []string{"off as asked", "on alone", "on lent", "on together"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if _, err := db.ExecContext(t.Context(), "INSERT INTO nowhere VALUES ($1)", 1); err == nil || !strings.Contains(err.Error(), "nowhere") {
+		t.Errorf("a statement that fails: %v", err)
+	}
+	run(t, db, insert, " behind a failure")
 }
