@@ -25,8 +25,8 @@ import (
 
 	"humanqa/cmd/hqa/store"
 	"humanqa/integrations/clients/go/humanqa"
+	"humanqa/internal/buildinfo"
 	"humanqa/internal/fence"
-	"humanqa/internal/hqa/buildinfo"
 )
 
 // commands is the command line; each command's Run is in its group's file.

@@ -14,7 +14,7 @@ import (
 	"humanqa/domain/announce"
 	"humanqa/httpapi/ui"
 	"humanqa/integrations/clients/go/humanqa"
-	"humanqa/internal/hqa/buildinfo"
+	"humanqa/internal/buildinfo"
 )
 
 const (

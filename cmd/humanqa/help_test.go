@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"humanqa/cmd/humanqa/service"
-	"humanqa/internal/hqa/buildinfo"
+	"humanqa/internal/buildinfo"
 )
 
 // runProgram runs it in this process.

@@ -11,7 +11,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/project"
 	"humanqa/integrations/clients/go/humanqa"
-	"humanqa/internal/hqa/buildinfo"
+	"humanqa/internal/buildinfo"
 	"humanqa/internal/hqa/trigger"
 )
 

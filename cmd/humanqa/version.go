@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/alecthomas/kong"
 
-	"humanqa/internal/hqa/buildinfo"
+	"humanqa/internal/buildinfo"
 )
 
 type versionCmd struct{}

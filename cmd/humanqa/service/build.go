@@ -3,7 +3,7 @@ package service
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"humanqa/internal/hqa/buildinfo"
+	"humanqa/internal/buildinfo"
 )
 
 // buildMetric is 1, and tells the build by its labels.

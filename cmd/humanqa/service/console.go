@@ -11,8 +11,8 @@ import (
 
 	"humanqa/eventstore/node"
 	"humanqa/httpapi/console"
+	"humanqa/internal/buildinfo"
 	"humanqa/internal/credential"
-	"humanqa/internal/hqa/buildinfo"
 	"humanqa/projections"
 	"humanqa/webhooks"
 )

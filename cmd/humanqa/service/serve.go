@@ -35,7 +35,7 @@ import (
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/blob"
-	"humanqa/internal/hqa/buildinfo"
+	"humanqa/internal/buildinfo"
 	"humanqa/internal/invariantcheck"
 	"humanqa/internal/mail"
 	"humanqa/internal/scheduler"

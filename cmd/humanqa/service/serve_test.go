@@ -14,7 +14,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"go.uber.org/goleak"
 
-	"humanqa/internal/hqa/buildinfo"
+	"humanqa/internal/buildinfo"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"

@@ -29,7 +29,7 @@ import (
 	"humanqa/httpapi/evidence"
 	"humanqa/internal/archive"
 	"humanqa/internal/blob"
-	"humanqa/internal/hqa/buildinfo"
+	"humanqa/internal/buildinfo"
 	"humanqa/internal/pgdev"
 	"humanqa/internal/pgpool"
 	"humanqa/internal/vault"
