@@ -77,6 +77,14 @@ func testATestIsFoundAgain(t *testing.T, w *world) {
 	if got := hits(ann, "key"); len(got) != 0 {
 		t.Errorf("a viewer is led to %+v", got)
 	}
+	for words, want := range map[string]string{
+		"invoice": "Statement", "bill": "Statement", "buy": "Credits", "price": "Credits", "stop": "Waiting tests", "cancel": "Waiting tests",
+		"settings": "Projects", "screenshots": "", "help": "API documentation", "logout": "", "email": "Notifications",
+	} {
+		if got := hits(ann, words); want == "" && len(got) > 0 || want != "" && (len(got) == 0 || got[0].Text != want) {
+			t.Errorf("%s leads a viewer to %+v, want %q", words, got, want)
+		}
+	}
 	if got := w.Call(ann, "GET", "/dashboard/find?q=voucher", nil); !strings.Contains(got.Body, voucher) {
 		t.Error("without scripts the palette finds nothing")
 	}
