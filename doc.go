@@ -2,5 +2,6 @@
 // apps. README.md says how to run it, ARCHITECTURE.md how it is built. The program
 // is cmd/humanqa.
 //
-// The package holds the invariants of the service, and the tests of all documents.
+// The package holds the invariants of the service, the meanings of its events, and the
+// tests of all documents.
 package humanqa

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"humanqa"
 	"humanqa/domain"
 	"humanqa/eventstore"
 	"humanqa/httpapi/ui"
@@ -164,7 +165,7 @@ func lineOf(e eventstore.RawEvent, data bool) eventLine {
 	var meta domain.Metadata
 	_ = json.Unmarshal(e.Meta, &meta) // unreadable metadata has no actor
 	l := eventLine{
-		Revision: e.Revision, Type: e.Type, Meaning: meanings[e.Type], At: e.Created.UTC(),
+		Revision: e.Revision, Type: e.Type, Meaning: humanqa.EventMeanings()[e.Type], At: e.Created.UTC(),
 		Actor: meta.Actor, ID: e.ID.String(), Position: e.Position.String(), Correlation: meta.CorrelationID,
 	}
 	if !data {
