@@ -86,7 +86,7 @@
 // WaitFor(pos) blocks until every read model that handles an event up to pos has applied it.
 // A runner stores a checkpoint at once only with rows. So a process that waits for the
 // runners of another follows the log, too, and knows which of them have anything to do. The
-// transaction that moves their checkpoint notifies it (news.go). Event types that only the
+// transaction that moves their checkpoint notifies it. Event types that only the
 // consumers of a later binary handle are not waited for, nor are Lazy read models, unless
 // they are named (CatchUp).
 //

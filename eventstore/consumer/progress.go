@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -64,7 +63,6 @@ type progressTracker struct {
 	db     *sqlx.DB
 	poller chan struct{}   // holds one token: the right to poll
 	woken  <-chan struct{} // the poller's; nil until a request has waited for a runner elsewhere
-	hears  atomic.Bool     // notifications tell when checkpoints move elsewhere
 
 	mu       sync.Mutex
 	listen   func() <-chan struct{} // nil: no notification tells when checkpoints move
@@ -83,7 +81,6 @@ type progress struct {
 	lazy    bool // no write waits for it
 	local   int  // runners in this process that own the serving generation
 	waiters map[*waiter]struct{}
-	owner   string // of its lease, as it was last read
 	// missed is the position of the last announcements that did not wait for it. Until it
 	// shows them, no announcement does. Zero: there were none.
 	missed domain.Position
@@ -261,7 +258,7 @@ func (t *progressTracker) await(ctx context.Context, position domain.Position, i
 			if t.woken != nil {
 				tick.Reset(pollListening)
 			}
-			if look || !t.hears.Load() {
+			if look || t.woken == nil { // what moved before has left its notification
 				if err := t.pollCheckpoints(ctx); err != nil && ctx.Err() == nil {
 					return err
 				}
@@ -448,7 +445,6 @@ func (t *progressTracker) pollCheckpoints(ctx context.Context) error {
 	}
 	for _, g := range serving {
 		t.noteProgress(g.Name, g.Checkpoint())
-		t.setOwner(g.Name, g.Owner)
 		if f := g.Failure(); f != nil {
 			t.failWaiters(g.Name, *f)
 		}

@@ -113,7 +113,7 @@ WHERE c.name = mine.name
   AND c.generation = mine.generation
   AND set_config('synchronous_commit', 'off', true) = 'off'
   AND ` + generation.PlanOnce + `
-  AND CASE WHEN $13 <> '' THEN pg_notify('` + generation.Channel + `', $13) IS NOT NULL ELSE true END
+  AND CASE WHEN $13 THEN pg_notify('` + generation.Channel + `', '') IS NOT NULL ELSE true END
 RETURNING c.name`
 
 // advanceCheckpoints moves the participants' checkpoints, all of them or an error.
@@ -133,14 +133,10 @@ func (b *sharedBatch) advanceCheckpoints(
 		unknown, skipped = append(unknown, r.tenure.lease.Unknown), append(skipped, r.tenure.lease.Skipped)
 	}
 	commit, prepare := generation.PositionColumns(to)
-	news := ""
-	if b.notifies.Load() {
-		news = generation.News(owners[0], to, names...)
-	}
 	var moved []string
 	err = sqlx.SelectContext(ctx, q, &moved, advanceAllSQL, pq.Array(names), pq.Array(numbers), pq.Array(owners), pq.Array(epochs),
 		pq.Array(commits), pq.Array(prepares), pq.Array(applied), pq.Array(unknown), pq.Array(skipped),
-		commit, prepare, b.limits.Lease.Seconds(), news)
+		commit, prepare, b.limits.Lease.Seconds(), b.notifies.Load())
 	if err != nil {
 		return nil, fmt.Errorf("move the checkpoints: %w", err)
 	}

@@ -110,6 +110,9 @@ func (s *Supervisor) runConsumers(ctx context.Context, consumers []Consumer) err
 	}
 }
 
+// listenerName is the name of a connection whose process waits for consumers of others.
+const listenerName = "humanqa waits"
+
 // lookSQL is one statement, since it runs often. It gives every generation. Each row also has
 // the orders to rebuild, the sessions of all processes, and whether another process waits for
 // consumers here. Before the first generation there is nothing to do.
@@ -213,7 +216,7 @@ func (s *Supervisor) Follow(ctx context.Context, dsn string, from domain.Positio
 	a := s.tracker
 	at := eventstore.Checkpoint{Position: from, Start: from == domain.Position{}}
 	a.startFollowing(at, func() <-chan struct{} {
-		return pgpool.ListenTo(ctx, pgpool.Named(dsn, listenerName), generation.Channel, a.acceptNews, nil)
+		return pgpool.Listen(ctx, pgpool.Named(dsn, listenerName), generation.Channel, nil)
 	})
 	for ctx.Err() == nil {
 		page, err := s.source.Next(ctx, at, s.limits.Live, nil)

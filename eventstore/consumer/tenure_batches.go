@@ -225,18 +225,15 @@ func (t *tenure) commitBatch(ctx context.Context, write Write, events int, to ev
 		return t.advancePast(ctx, to)
 	}
 	handled := t.lease.Handled + int64(events)
-	news := ""
-	if t.reporting && t.runner.notifies.Load() {
-		news = generation.News(t.lease.Owner, to, t.lease.Gen.Name)
-	}
+	notify := t.reporting && t.runner.notifies.Load()
 	_, projects := t.runner.consumer.(Projector)
 	planned := t.lease.Gen.State == generation.Live || !projects
 	var err error
 	if write == nil {
-		err = t.lease.Advance(ctx, t.runner.db, to, handled, t.runner.limits.Lease, news, false) // one statement is a transaction
+		err = t.lease.Advance(ctx, t.runner.db, to, handled, t.runner.limits.Lease, notify, false) // one statement is a transaction
 	} else {
 		err = pgpool.InTx(ctx, t.runner.db, func(tx *sqlx.Tx) error {
-			if err := t.lease.Advance(ctx, tx, to, handled, t.runner.limits.Lease, news, planned); err != nil {
+			if err := t.lease.Advance(ctx, tx, to, handled, t.runner.limits.Lease, notify, planned); err != nil {
 				return err
 			}
 			return write(ctx, tx)

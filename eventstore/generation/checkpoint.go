@@ -169,7 +169,7 @@ SET commit_position = $7,
   AND prepare_position = $6
   AND set_config('synchronous_commit', 'off', true) = 'off'
   AND CASE WHEN $15 THEN ` + PlanOnce + ` ELSE true END
-  AND CASE WHEN $14 <> '' THEN pg_notify('` + Channel + `', $14) IS NOT NULL ELSE true END`
+  AND CASE WHEN $14 THEN pg_notify('` + Channel + `', '') IS NOT NULL ELSE true END`
 
 const stopSQL = `
 UPDATE projection_checkpoints
@@ -215,15 +215,15 @@ func Acquire(ctx context.Context, db *sqlx.DB, g Generation, owner string, lengt
 	return &Lease{Gen: taken, Owner: owner, Stored: taken.Checkpoint(), Seen: taken.Checkpoint()}, nil
 }
 
-// Advance moves the stored checkpoint, and renews the lease. It sends news, unless
-// empty, to other processes.
+// Advance moves the stored checkpoint, and renews the lease. It tells other processes if notify
+// says so.
 func (l *Lease) Advance(
-	ctx context.Context, q sqlx.ExecerContext, to eventstore.Checkpoint, applied int64, length time.Duration, news string, planned bool,
+	ctx context.Context, q sqlx.ExecerContext, to eventstore.Checkpoint, applied int64, length time.Duration, notify, planned bool,
 ) error {
 	oldCommit, oldPrepare := PositionColumns(l.Stored)
 	commit, prepare := PositionColumns(to)
 	return l.exec(ctx, q, advanceSQL, oldCommit, oldPrepare, commit, prepare, applied, l.Unknown, l.Skipped, l.Gen.State, length.Seconds(),
-		news, planned)
+		notify, planned)
 }
 
 // NoteAdvanced records that the advance was committed.
