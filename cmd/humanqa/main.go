@@ -6,8 +6,7 @@
 //	audit_trail.go   the record of operators' commands
 //	the others       one file a group of commands
 //
-// listen.go and trigger.go are commands of the client, hqa, for operators on the service's
-// own machine; demo.go tells one job's life. All other commands are operators'.
+// demo.go tells one job's life. All other commands are operators'.
 package main
 
 import (
@@ -126,8 +125,6 @@ type commands struct {
 	Restore restoreCmd `cmd:"" help:"Make a data directory of a backup, and check it. It trusts the file: restore only files from a source that you trust."`
 	Doctor  doctorCmd  `cmd:"" help:"Show the settings in force and their sources, and look at every part that the service needs. Exit 1 with the next step if one is wrong."`
 	Fsck    fsckCmd    `cmd:"" help:"Check every invariant on live data; exit 1 with the findings if one fails."`
-	Listen  listenCmd  `cmd:"" help:"Receive webhooks over HTTPS on this machine and verify them, as hqa listen does."`
-	Trigger triggerCmd `cmd:"" help:"Make an event happen in a sandbox's project without its key, as hqa trigger does."`
 	Demo    demoCmd    `cmd:"" help:"Tell one job's life against a running 'humanqa serve --demo'."`
 	Version versionCmd `cmd:"" help:"Show the version, the commit and the Go that made this binary."`
 }

@@ -40,7 +40,6 @@ func TestTheService(t *testing.T) {
 		"suspended accounts and revoked keys are refused at once": accessStory,
 		"a replay shows no secret":                                replayStory,
 		"a second service on the data directory is refused":       secondService,
-		"an operator receives and triggers webhooks":              operatorListens,
 		"links from the command line lead in":                     linksStory,
 		"an account is ready when it is printed":                  accountCommands,
 		"a key works at once, as far as it may":                   keyCommands,

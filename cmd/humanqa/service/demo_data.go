@@ -112,6 +112,5 @@ func forDemo(ctx context.Context, cfg Config) (Config, error) {
 	return cfg, listener.Close()
 }
 
-// ReceiverDir is where `humanqa listen` and the demo keep their certificates unless told
-// otherwise.
+// ReceiverDir is where the demo keeps its receiver's certificates. `hqa listen` takes them, too.
 func ReceiverDir(cfg Config) string { return filepath.Join(cfg.DataDir, "listen") }
