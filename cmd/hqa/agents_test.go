@@ -152,7 +152,7 @@ func fencedOutputs(t *testing.T, s *qa) {
 	var progress bytes.Buffer
 	shown := &app{world: world{told: &progress}}
 	shown.tellNote(wait.Note{Asked: &wait.Asked{JobID: job, Question: humanqa.Question{Kind: "other", Text: hostile}}}, false)
-	shown.tellNote(wait.Note{Item: &wait.Checked{JobID: job, HostedStatusItem: humanqa.HostedStatusItem{Description: hostile, Status: humanqa.HostedStatusItemsStatusFail}}}, false)
+	shown.tellNote(wait.Note{Item: &wait.Checked{JobID: job, HostedStatusItem: humanqa.HostedStatusItem{Description: hostile, Status: humanqa.HostedStatusItemStatusFail}}}, false)
 	outputs["progress"] = fence.Rule + progress.String() // the rule stands in the verdict that follows
 	outputs["wait"] = u.must(exitFailures, "wait", job).out
 	outputs["wait --format md"] = u.must(exitFailures, "wait", job, "--format", "md").out

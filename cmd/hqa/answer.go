@@ -60,7 +60,7 @@ func (c *answerCmd) Run(ctx context.Context, a *app) error {
 }
 
 // openQuestion finds the question among the jobs.
-func openQuestion(ctx context.Context, client *humanqa.Client, ids []string) (job string, q humanqa.Question, err error) {
+func openQuestion(ctx context.Context, client *humanqa.Client, ids []string) (job string, q humanqa.OpenQuestion, err error) {
 	for _, id := range ids {
 		j, err := readJob(ctx, client, id)
 		if err != nil {

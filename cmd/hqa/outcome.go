@@ -226,7 +226,7 @@ func (a *app) tellNote(n wait.Note, several bool) {
 			of = n.Item.JobID + " "
 		}
 		line := fmt.Sprintf("%s%d of %d  %-4s  %s", of, n.Item.Number, n.Item.Of, n.Item.Status, marked(n.Item.Description))
-		if n.Item.Status == humanqa.HostedStatusItemsStatusFail {
+		if n.Item.Status == humanqa.HostedStatusItemStatusFail {
 			line += fmt.Sprintf(" (%s)", n.Item.Severity)
 		}
 		a.say("%s", line)

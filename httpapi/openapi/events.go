@@ -144,8 +144,11 @@ type eventView struct {
 func (b *book) eventsOf(operations []operationView) (all []eventView) {
 	for _, event := range EventTypes() {
 		at := slices.IndexFunc(operations, func(op operationView) bool { return op.Call == event.Name })
+		body := operations[at].Body
+		data := decoded[struct{ Data schema }](b.shared[body.Name].Properties).Data
 		view := eventView{
-			EventType: event, ID: operations[at].ID, Fields: operations[at].Body.Fields, Schema: string(indented(event.Schema)),
+			EventType: event, ID: operations[at].ID, Fields: append(body.Fields, b.fields(data, "data.")...),
+			Schema: string(indented(event.Schema)),
 		}
 		for _, e := range event.Examples {
 			view.Bodies = append(view.Bodies, listing{Language: e.Summary, Text: string(indented(e.Value))})

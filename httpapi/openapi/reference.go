@@ -353,26 +353,15 @@ func joined(a, b json.RawMessage) json.RawMessage {
 	return slices.Concat(bytes.TrimRight(a, "} \n"), []byte(","), bytes.TrimLeft(b, "{ \n"))
 }
 
-// fields are the fields of an object. The fields of an object within it that has no name
-// stand behind it.
+// fields are the fields of an object, each name with the prefix before it.
 func (b *book) fields(s schema, prefix string) (all []fieldView) {
 	s = b.whole(s)
-	if s.Type == "array" && s.Items != nil && prefix == "" {
-		return b.fields(*s.Items, "[].")
-	}
 	for _, m := range members(s.Properties) {
 		p := *decoded[schema](m.raw)
-		view := fieldView{
+		all = append(all, fieldView{
 			Name: prefix + m.name, Type: b.typeOf(&p), Required: slices.Contains(s.Required, m.name), Additive: p.Additive,
 			Text: p.Description,
-		}
-		all = append(all, view)
-		switch inner := p; {
-		case inner.Items != nil && b.nameOf(*inner.Items) == "":
-			all = append(all, b.fields(*inner.Items, view.Name+"[].")...)
-		case b.nameOf(inner) == "":
-			all = append(all, b.fields(inner, view.Name+".")...)
-		}
+		})
 	}
 	return all
 }

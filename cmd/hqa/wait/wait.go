@@ -80,8 +80,8 @@ type job struct {
 	id      string
 	etag    string
 	state   humanqa.HostedStatus
-	checked map[string]humanqa.HostedStatusItemsStatus // the verdict told, by item
-	asked   string                                     // the question told
+	checked map[string]humanqa.HostedStatusItemStatus // the verdict told, by item
+	asked   string                                    // the question told
 }
 
 // For waits until every job has ended. The error is ErrTime, that of ctx, or a refusal that
@@ -90,7 +90,7 @@ func (w *Waiter) For(ctx context.Context, ids []string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	w.jobs = nil
 	for _, id := range ids {
-		w.jobs = append(w.jobs, &job{id: id, checked: map[string]humanqa.HostedStatusItemsStatus{}})
+		w.jobs = append(w.jobs, &job{id: id, checked: map[string]humanqa.HostedStatusItemStatus{}})
 	}
 	w.wake, w.live, w.moved = make(chan struct{}, 1), make(chan bool, 1), make(chan error, 1)
 	var streaming sync.WaitGroup
@@ -268,7 +268,7 @@ func (w *Waiter) look(ctx context.Context, j *job, wait string) error {
 	j.etag, j.state = a.ETag, now
 	number := 0
 	for _, i := range humanqa.Value(now.Items) {
-		if i.Status == humanqa.HostedStatusItemsStatusPending || i.Status == "" {
+		if i.Status == humanqa.HostedStatusItemStatusPending || i.Status == "" {
 			continue
 		}
 		number++

@@ -33,41 +33,39 @@ class Types:
     """Types collects the declarations of a document's schemas."""
 
     def __init__(self, schemas):
-        self.classes, self.aliases = [], []
+        self.schemas, self.classes, self.aliases = schemas, [], []
         for name, schema in schemas.items():
             if "properties" in schema:
                 self.declare(name, schema)
             else:
-                self.aliases.append(f"{name} = {self.of(schema, name)}\n")
+                self.aliases.append(f"{name} = {self.of(schema)}\n")
 
     def declare(self, name, schema):
         """Declares a class of an object."""
         lines = [f"class {name}(TypedDict):"]
         lines += comment(schema.get("description"))
         for key, field in schema["properties"].items():
-            kind = self.of(field, name + key[0].upper() + key[1:])
+            kind = self.of(field)
             if key not in schema.get("required", []):
                 kind = f"NotRequired[{kind}]"
             lines.append(f"    {key}: {kind}")
             lines += comment(field.get("description"))
         self.classes.append("\n".join(lines) + "\n")
 
-    def of(self, schema, name):
-        """The annotation of a schema; an object without a name gets one of its own."""
-        if "$ref" in schema:
-            return f'"{schema["$ref"].rsplit("/", 1)[1]}"'
+    def of(self, schema):
+        """The annotation of a schema."""
         if "allOf" in schema:
-            return self.of(schema["allOf"][0], name)
-        if "enum" in schema:
+            return self.of(schema["allOf"][0])
+        if "$ref" in schema:
+            name = schema["$ref"].rsplit("/", 1)[1]
+            schema, kind = self.schemas[name], f'"{name}"'
+        elif "enum" in schema:
             kind = "Literal[" + ", ".join(repr(v) for v in schema["enum"] if v is not None) + "]"
         elif schema.get("type") == "array":
-            kind = f"List[{self.of(schema['items'], name)}]"
-        elif "properties" in schema:
-            self.declare(name, schema)
-            kind = f'"{name}"'
+            kind = f"List[{self.of(schema['items'])}]"
         elif schema.get("type") == "object":
             values = schema.get("additionalProperties")
-            kind = f"Dict[str, {self.of(values, name) if isinstance(values, dict) and values else 'Any'}]"
+            kind = f"Dict[str, {self.of(values) if isinstance(values, dict) and values else 'Any'}]"
         else:
             kind = SCALARS.get(schema.get("type"), "Any")
         return f"Optional[{kind}]" if schema.get("nullable") else kind
@@ -94,9 +92,6 @@ def types_of(document):
     types = Types(schemas)
     for event, name, body in event_types(document):
         schema = json.loads(json.dumps(schemas[body]))
-        data = schema["properties"]["data"]
-        if "properties" in data:
-            schema["properties"]["data"] = {"$ref": "/" + body + "Data"}
         for key in ("event", "type"):
             schema["properties"][key]["enum"] = [event]
         types.declare(name, schema)

@@ -188,14 +188,6 @@ const (
 	HostedStatusAIReportStatusLessThanNil HostedStatusAIReportStatus = "<nil>"
 )
 
-// Defines values for HostedStatusItemsStatus.
-const (
-	HostedStatusItemsStatusFail    HostedStatusItemsStatus = "fail"
-	HostedStatusItemsStatusPass    HostedStatusItemsStatus = "pass"
-	HostedStatusItemsStatusPending HostedStatusItemsStatus = "pending"
-	HostedStatusItemsStatusSkip    HostedStatusItemsStatus = "skip"
-)
-
 // Defines values for HostedStatusStatus.
 const (
 	HostedStatusStatusCancelled  HostedStatusStatus = "cancelled"
@@ -203,6 +195,14 @@ const (
 	HostedStatusStatusFailed     HostedStatusStatus = "failed"
 	HostedStatusStatusInProgress HostedStatusStatus = "in_progress"
 	HostedStatusStatusPending    HostedStatusStatus = "pending"
+)
+
+// Defines values for HostedStatusItemStatus.
+const (
+	HostedStatusItemStatusFail    HostedStatusItemStatus = "fail"
+	HostedStatusItemStatusPass    HostedStatusItemStatus = "pass"
+	HostedStatusItemStatusPending HostedStatusItemStatus = "pending"
+	HostedStatusItemStatusSkip    HostedStatusItemStatus = "skip"
 )
 
 // Defines values for IgnoredDeployIgnored.
@@ -283,6 +283,13 @@ const (
 	JobTypeCodePaymentFlow      JobTypeCode = "payment_flow"
 )
 
+// Defines values for LatestFailureSeverity.
+const (
+	LatestFailureSeverityCritical LatestFailureSeverity = "Critical"
+	LatestFailureSeverityMajor    LatestFailureSeverity = "Major"
+	LatestFailureSeverityMinor    LatestFailureSeverity = "Minor"
+)
+
 // Defines values for LedgerEntryKind.
 const (
 	LedgerEntryKindDebited  LedgerEntryKind = "debited"
@@ -348,11 +355,27 @@ const (
 	NewQuestionKindOther       NewQuestionKind = "other"
 )
 
-// Defines values for OpenFailuresOpenFailuresSeverity.
+// Defines values for OpenFailureSeverity.
 const (
-	OpenFailuresOpenFailuresSeverityCritical OpenFailuresOpenFailuresSeverity = "critical"
-	OpenFailuresOpenFailuresSeverityMajor    OpenFailuresOpenFailuresSeverity = "major"
-	OpenFailuresOpenFailuresSeverityMinor    OpenFailuresOpenFailuresSeverity = "minor"
+	OpenFailureSeverityCritical OpenFailureSeverity = "critical"
+	OpenFailureSeverityMajor    OpenFailureSeverity = "major"
+	OpenFailureSeverityMinor    OpenFailureSeverity = "minor"
+)
+
+// Defines values for OpenQuestionKind.
+const (
+	OpenQuestionKindAccess  OpenQuestionKind = "access"
+	OpenQuestionKindCode    OpenQuestionKind = "code"
+	OpenQuestionKindMeaning OpenQuestionKind = "meaning"
+	OpenQuestionKindOther   OpenQuestionKind = "other"
+)
+
+// Defines values for OpenQuestionStatus.
+const (
+	OpenQuestionStatusAnswered   OpenQuestionStatus = "answered"
+	OpenQuestionStatusClaimEnded OpenQuestionStatus = "claim_ended"
+	OpenQuestionStatusOpen       OpenQuestionStatus = "open"
+	OpenQuestionStatusUnanswered OpenQuestionStatus = "unanswered"
 )
 
 // Defines values for OverallStatus.
@@ -412,20 +435,6 @@ const (
 	ProjectChangeClearKeepRecordingsDays     ProjectChangeClear = "keepRecordingsDays"
 	ProjectChangeClearLoopAlertsSnoozedUntil ProjectChangeClear = "loopAlertsSnoozedUntil"
 	ProjectChangeClearQuestionMinutes        ProjectChangeClear = "questionMinutes"
-)
-
-// Defines values for ProjectHistoryLatestFailuresSeverity.
-const (
-	ProjectHistoryLatestFailuresSeverityCritical ProjectHistoryLatestFailuresSeverity = "Critical"
-	ProjectHistoryLatestFailuresSeverityMajor    ProjectHistoryLatestFailuresSeverity = "Major"
-	ProjectHistoryLatestFailuresSeverityMinor    ProjectHistoryLatestFailuresSeverity = "Minor"
-)
-
-// Defines values for ProjectHistoryTrendOverallStatus.
-const (
-	ProjectHistoryTrendOverallStatusFAIL         ProjectHistoryTrendOverallStatus = "FAIL"
-	ProjectHistoryTrendOverallStatusINCONCLUSIVE ProjectHistoryTrendOverallStatus = "INCONCLUSIVE"
-	ProjectHistoryTrendOverallStatusPASS         ProjectHistoryTrendOverallStatus = "PASS"
 )
 
 // Defines values for QuestionKind.
@@ -563,6 +572,13 @@ const (
 	ToldQuestionStatusUnanswered ToldQuestionStatus = "unanswered"
 )
 
+// Defines values for TrendPointOverallStatus.
+const (
+	TrendPointOverallStatusFAIL         TrendPointOverallStatus = "FAIL"
+	TrendPointOverallStatusINCONCLUSIVE TrendPointOverallStatus = "INCONCLUSIVE"
+	TrendPointOverallStatusPASS         TrendPointOverallStatus = "PASS"
+)
+
 // Defines values for VerdictStatus.
 const (
 	VerdictStatusFail    VerdictStatus = "fail"
@@ -630,13 +646,13 @@ const (
 	WebhookQuestionAskedDataKindOther   WebhookQuestionAskedDataKind = "other"
 )
 
-// Defines values for WebhookSessionDataSlotsStatus.
+// Defines values for WebhookSessionSlotStatus.
 const (
-	WebhookSessionDataSlotsStatusActive  WebhookSessionDataSlotsStatus = "active"
-	WebhookSessionDataSlotsStatusDropped WebhookSessionDataSlotsStatus = "dropped"
-	WebhookSessionDataSlotsStatusEnded   WebhookSessionDataSlotsStatus = "ended"
-	WebhookSessionDataSlotsStatusReady   WebhookSessionDataSlotsStatus = "ready"
-	WebhookSessionDataSlotsStatusWaiting WebhookSessionDataSlotsStatus = "waiting"
+	WebhookSessionSlotStatusActive  WebhookSessionSlotStatus = "active"
+	WebhookSessionSlotStatusDropped WebhookSessionSlotStatus = "dropped"
+	WebhookSessionSlotStatusEnded   WebhookSessionSlotStatus = "ended"
+	WebhookSessionSlotStatusReady   WebhookSessionSlotStatus = "ready"
+	WebhookSessionSlotStatusWaiting WebhookSessionSlotStatus = "waiting"
 )
 
 // Defines values for WebhookTestEvent.
@@ -897,24 +913,13 @@ type Balance struct {
 	Available int64 `json:"available"`
 
 	// ExpiringCredits What expires within 30 days, soonest first.
-	ExpiringCredits []Balance_ExpiringCredits `json:"expiringCredits"`
+	ExpiringCredits []ExpiringCredits `json:"expiringCredits"`
 
 	// Total Granted, without expired remainders.
 	Total int `json:"total"`
 
 	// Used Net of refunds.
 	Used int64 `json:"used"`
-}
-
-// Balance_ExpiringCredits defines model for Balance.ExpiringCredits.
-type Balance_ExpiringCredits struct {
-	// Amount What is left of a grant.
-	Amount int64 `json:"amount"`
-
-	// ExpiresAt RFC 3339, UTC, milliseconds, Z.
-	//
-	// Example: 2026-11-21T14:05:09.120Z
-	ExpiresAt Timestamp `json:"expiresAt"`
 }
 
 // Batch defines model for Batch.
@@ -934,7 +939,7 @@ type Batch struct {
 	FailCount int `json:"failCount"`
 
 	// Jobs In submitted order.
-	Jobs []Batch_Jobs `json:"jobs"`
+	Jobs []BatchJob `json:"jobs"`
 
 	// OverallStatus `in_progress` from the submission until every job has ended, then `completed`.
 	OverallStatus BatchOverallStatus `json:"overallStatus"`
@@ -946,8 +951,11 @@ type Batch struct {
 	TotalJobs Count `json:"totalJobs"`
 }
 
-// Batch_Jobs defines model for Batch.Jobs.
-type Batch_Jobs struct {
+// BatchOverallStatus `in_progress` from the submission until every job has ended, then `completed`.
+type BatchOverallStatus string
+
+// BatchJob defines model for BatchJob.
+type BatchJob struct {
 	// ID Opaque.
 	//
 	// Example: 018f2f6e-7c1a-7d3b-9a52-6f0a3b1c2d4e
@@ -974,9 +982,6 @@ type Batch_Jobs struct {
 	Title *string `json:"title,omitempty"`
 }
 
-// BatchOverallStatus `in_progress` from the submission until every job has ended, then `completed`.
-type BatchOverallStatus string
-
 // BatchReport The reports of a batch. Additive.
 type BatchReport struct {
 	// AsOf What `?asOf=` named; absent without it. Additive.
@@ -991,29 +996,52 @@ type BatchReport struct {
 	Reports []Report `json:"reports"`
 
 	// WithoutReport The jobs that ended without one.
-	WithoutReport []BatchReport_WithoutReport `json:"withoutReport"`
-}
-
-// BatchReport_WithoutReport defines model for BatchReport.WithoutReport.
-type BatchReport_WithoutReport struct {
-	// JobID Opaque.
-	//
-	// Example: 018f2f6e-7c1a-7d3b-9a52-6f0a3b1c2d4e
-	JobID ID `json:"jobId"`
-
-	// Status `pending` → `claimed` → `completed`; `cancelled` and `failed` are the other ends. A missed SLA takes a
-	// claimed job back to `pending`, the third time to `failed` with a full refund. A job never fails
-	// because items failed.
-	//
-	//
-	// Example: pending
-	Status JobStatus `json:"status"`
+	WithoutReport []JobStanding `json:"withoutReport"`
 }
 
 // BeginDeviceLogin Additive.
 type BeginDeviceLogin struct {
 	// Client What the client calls itself; the person reads it.
 	Client *string `json:"client,omitempty"`
+}
+
+// Brief defines model for Brief.
+type Brief struct {
+	// AccessInstructions How to reach protected parts, or null.
+	AccessInstructions *string `json:"accessInstructions"`
+
+	// Credentials What is needed to sign in, or null.
+	Credentials *BriefCredentials `json:"credentials"`
+
+	// Description What the client wants tested.
+	Description string `json:"description"`
+
+	// Feature The focus of the test, or null.
+	Feature *string `json:"feature"`
+
+	// RoleLabel Of a session's slot.
+	RoleLabel *string `json:"roleLabel,omitempty"`
+
+	// ScenarioBrief Of a session's slot.
+	ScenarioBrief *string `json:"scenarioBrief,omitempty"`
+
+	// Title The title.
+	Title string `json:"title"`
+
+	// URL The URL under test.
+	URL string `json:"url"`
+}
+
+// BriefCredentials defines model for BriefCredentials.
+type BriefCredentials struct {
+	// Notes Anything else about signing in.
+	Notes string `json:"notes"`
+
+	// Password The password.
+	Password string `json:"password"`
+
+	// Username The name to sign in with.
+	Username string `json:"username"`
 }
 
 // Bug defines model for Bug.
@@ -1177,7 +1205,7 @@ type ChosenDeliveries struct {
 // Claim defines model for Claim.
 type Claim struct {
 	// Brief What the client wants tested.
-	Brief Claim_Brief `json:"brief"`
+	Brief Brief `json:"brief"`
 
 	// Checklist The items to check, with what was said of them so far.
 	Checklist []DraftItem `json:"checklist"`
@@ -1200,45 +1228,6 @@ type Claim struct {
 
 	// Questions What was asked about this job, with the answers; the oldest first.
 	Questions []ToldQuestion `json:"questions"`
-}
-
-// Claim_Brief_Credentials What is needed to sign in, or null.
-type Claim_Brief_Credentials struct {
-	// Notes Anything else about signing in.
-	Notes string `json:"notes"`
-
-	// Password The password.
-	Password string `json:"password"`
-
-	// Username The name to sign in with.
-	Username string `json:"username"`
-}
-
-// Claim_Brief What the client wants tested.
-type Claim_Brief struct {
-	// AccessInstructions How to reach protected parts, or null.
-	AccessInstructions *string `json:"accessInstructions"`
-
-	// Credentials What is needed to sign in, or null.
-	Credentials *Claim_Brief_Credentials `json:"credentials"`
-
-	// Description What the client wants tested.
-	Description string `json:"description"`
-
-	// Feature The focus of the test, or null.
-	Feature *string `json:"feature"`
-
-	// RoleLabel Of a session's slot.
-	RoleLabel *string `json:"roleLabel,omitempty"`
-
-	// ScenarioBrief Of a session's slot.
-	ScenarioBrief *string `json:"scenarioBrief,omitempty"`
-
-	// Title The title.
-	Title string `json:"title"`
-
-	// URL The URL under test.
-	URL string `json:"url"`
 }
 
 // Clock defines model for Clock.
@@ -1527,7 +1516,7 @@ type CreatedSession struct {
 	SessionURL string `json:"sessionUrl"`
 
 	// Slots In submitted order.
-	Slots []CreatedSession_Slots `json:"slots"`
+	Slots []CreatedSlot `json:"slots"`
 
 	// Status `lobby` → `active` once all slots are ready, or at the deadline with at least two (empty slots are cancelled
 	// and refunded); with fewer → `expired`, everything refunded. `completed` when every live slot's job has
@@ -1543,8 +1532,8 @@ type CreatedSession struct {
 	Warnings *Warnings `json:"warnings,omitempty"`
 }
 
-// CreatedSession_Slots defines model for CreatedSession.Slots.
-type CreatedSession_Slots struct {
+// CreatedSlot defines model for CreatedSlot.
+type CreatedSlot struct {
 	// JobID Opaque.
 	//
 	// Example: 018f2f6e-7c1a-7d3b-9a52-6f0a3b1c2d4e
@@ -1640,6 +1629,32 @@ type Delivery struct {
 
 // DeliveryStatus `held` waits for a replay, because the webhook was disabled; `failed` was given up after the last retry.
 type DeliveryStatus string
+
+// DeliveryAttempt defines model for DeliveryAttempt.
+type DeliveryAttempt struct {
+	// At RFC 3339, UTC, milliseconds, Z.
+	//
+	// Example: 2026-11-21T14:05:09.120Z
+	At Timestamp `json:"at"`
+
+	// DurationMs How long it took.
+	DurationMs int64 `json:"durationMs"`
+
+	// Error Why it failed; null for a success.
+	Error *string `json:"error"`
+
+	// Headers What it was sent with, but what HTTP itself adds.
+	Headers map[string]string `json:"headers"`
+
+	// ResponseBody The first 1,024 bytes of the answer.
+	ResponseBody string `json:"responseBody"`
+
+	// StatusCode Null without an answer.
+	StatusCode *int `json:"statusCode"`
+
+	// URL Where it went.
+	URL string `json:"url"`
+}
 
 // DeliveryList defines model for DeliveryList.
 type DeliveryList struct {
@@ -1838,6 +1853,15 @@ type EventCatalogue struct {
 	Events []EventType `json:"events"`
 }
 
+// EventExample defines model for EventExample.
+type EventExample struct {
+	// Summary The case.
+	Summary string `json:"summary"`
+
+	// Value The body.
+	Value map[string]interface{} `json:"value"`
+}
+
 // EventName Example: job.completed
 type EventName string
 
@@ -1871,7 +1895,7 @@ type EventType struct {
 	Description string `json:"description"`
 
 	// Examples Bodies as they are sent.
-	Examples []EventType_Examples `json:"examples"`
+	Examples []EventExample `json:"examples"`
 
 	// Name As `event` of the body has it.
 	Name string `json:"name"`
@@ -1881,15 +1905,6 @@ type EventType struct {
 
 	// Sent Which webhooks get it.
 	Sent string `json:"sent"`
-}
-
-// EventType_Examples defines model for EventType.Examples.
-type EventType_Examples struct {
-	// Summary The case.
-	Summary string `json:"summary"`
-
-	// Value The body.
-	Value map[string]interface{} `json:"value"`
 }
 
 // Evidence A stored file. Additive.
@@ -1906,6 +1921,20 @@ type Evidence struct {
 
 // EvidenceContentType What the file is, by its content.
 type EvidenceContentType string
+
+// EvidenceHold defines model for EvidenceHold.
+type EvidenceHold struct {
+	// Operator An operator of the service placed it, and releases it.
+	Operator bool `json:"operator"`
+
+	// PlacedAt RFC 3339, UTC, milliseconds, Z.
+	//
+	// Example: 2026-11-21T14:05:09.120Z
+	PlacedAt Timestamp `json:"placedAt"`
+
+	// Reason Why it was placed.
+	Reason string `json:"reason"`
+}
 
 // EvidenceKind Additive.
 type EvidenceKind struct {
@@ -1934,6 +1963,12 @@ type EvidenceSize struct {
 	Files int `json:"files"`
 }
 
+// EvidenceUpload Additive.
+type EvidenceUpload struct {
+	// File The file.
+	File string `json:"file"`
+}
+
 // EvidenceUsage Additive.
 type EvidenceUsage struct {
 	// Due What goes within minutes.
@@ -1952,6 +1987,17 @@ type EvidenceUsage struct {
 	Recordings EvidenceKind `json:"recordings"`
 }
 
+// ExpiringCredits defines model for ExpiringCredits.
+type ExpiringCredits struct {
+	// Amount What is left of a grant.
+	Amount int64 `json:"amount"`
+
+	// ExpiresAt RFC 3339, UTC, milliseconds, Z.
+	//
+	// Example: 2026-11-21T14:05:09.120Z
+	ExpiresAt Timestamp `json:"expiresAt"`
+}
+
 // FinalizeLoop defines model for FinalizeLoop.
 type FinalizeLoop struct {
 	// FinalStatus How the loop ends.
@@ -1961,6 +2007,12 @@ type FinalizeLoop struct {
 // FinalizeLoopFinalStatus How the loop ends.
 type FinalizeLoopFinalStatus string
 
+// ForgottenReader Additive.
+type ForgottenReader struct {
+	// Forgotten The name.
+	Forgotten string `json:"forgotten"`
+}
+
 // GeneratedBy Who wrote it: `rules`, or the model's name. Additive.
 //
 // Example: rules
@@ -1969,23 +2021,23 @@ type GeneratedBy = string
 // Health defines model for Health.
 type Health struct {
 	// Notes Of /readyz: what an operator should know all the same, such as that rows of one stream are not kept up to date.
-	Notes *[]Health_Notes `json:"notes,omitempty"`
+	Notes *[]HealthNote `json:"notes,omitempty"`
 
 	// Status How it stands.
 	Status HealthStatus `json:"status"`
 }
 
-// Health_Notes defines model for Health.Notes.
-type Health_Notes struct {
+// HealthStatus How it stands.
+type HealthStatus string
+
+// HealthNote defines model for HealthNote.
+type HealthNote struct {
 	// Part Which part.
 	Part string `json:"part"`
 
 	// Reason What there is to know.
 	Reason string `json:"reason"`
 }
-
-// HealthStatus How it stands.
-type HealthStatus string
 
 // Heartbeat defines model for Heartbeat.
 type Heartbeat struct {
@@ -2099,7 +2151,7 @@ type HostedResult struct {
 	FailCount Count `json:"failCount"`
 
 	// Items In the order of the checklist.
-	Items []HostedResult_Items `json:"items"`
+	Items []HostedResultItem `json:"items"`
 
 	// OverallStatus `fail` if any item failed, else `pass` if any passed, else `inconclusive`.
 	//
@@ -2116,8 +2168,8 @@ type HostedResult struct {
 	Summary string `json:"summary"`
 }
 
-// HostedResult_Items defines model for HostedResult.Items.
-type HostedResult_Items struct {
+// HostedResultItem defines model for HostedResultItem.
+type HostedResultItem struct {
 	// Description What was checked.
 	Description string `json:"description"`
 
@@ -2186,10 +2238,10 @@ type HostedStatus struct {
 // HostedStatusAIReportStatus Of the AI report; null until the job is completed. Additive.
 type HostedStatusAIReportStatus string
 
-// HostedStatusItemsStatus `pending` until it is checked.
-type HostedStatusItemsStatus string
+// HostedStatusStatus The job's status; `in_progress` stands for claimed.
+type HostedStatusStatus string
 
-// HostedStatusItem defines model for HostedStatus.items.
+// HostedStatusItem defines model for HostedStatusItem.
 type HostedStatusItem struct {
 	// Description What is checked.
 	Description string `json:"description"`
@@ -2204,11 +2256,11 @@ type HostedStatusItem struct {
 	Severity Severity `json:"severity"`
 
 	// Status `pending` until it is checked.
-	Status HostedStatusItemsStatus `json:"status"`
+	Status HostedStatusItemStatus `json:"status"`
 }
 
-// HostedStatusStatus The job's status; `in_progress` stands for claimed.
-type HostedStatusStatus string
+// HostedStatusItemStatus `pending` until it is checked.
+type HostedStatusItemStatus string
 
 // ID Opaque.
 //
@@ -2317,7 +2369,7 @@ type Job struct {
 	LastFailedSLAAt *string `json:"lastFailedSlaAt"`
 
 	// OpenQuestion The checker's question that waits for your answer, or null. Additive.
-	OpenQuestion *Question `json:"openQuestion"`
+	OpenQuestion *OpenQuestion `json:"openQuestion"`
 
 	// OverallStatus Of the report; null until there is one. Additive.
 	OverallStatus *JobOverallStatus `json:"overallStatus"`
@@ -2534,7 +2586,7 @@ type KeptEvidence struct {
 	Estimate *EvidenceUsage `json:"estimate,omitempty"`
 
 	// Hold The hold on the whole account; null: none.
-	Hold *KeptEvidence_Hold `json:"hold"`
+	Hold *EvidenceHold `json:"hold"`
 
 	// KeepEvidenceDays Of the account; null: for good.
 	KeepEvidenceDays *int `json:"keepEvidenceDays"`
@@ -2546,33 +2598,8 @@ type KeptEvidence struct {
 	Usage EvidenceUsage `json:"usage"`
 }
 
-// KeptEvidence_Hold The hold on the whole account; null: none.
-type KeptEvidence_Hold struct {
-	// Operator An operator of the service placed it, and releases it.
-	Operator bool `json:"operator"`
-
-	// PlacedAt RFC 3339, UTC, milliseconds, Z.
-	//
-	// Example: 2026-11-21T14:05:09.120Z
-	PlacedAt Timestamp `json:"placedAt"`
-
-	// Reason Why it was placed.
-	Reason string `json:"reason"`
-}
-
-// KnownFailures defines model for KnownFailures.
-type KnownFailures struct {
-	// JobID Opaque.
-	//
-	// Example: 018f2f6e-7c1a-7d3b-9a52-6f0a3b1c2d4e
-	JobID ID `json:"jobId"`
-
-	// OpenFailures At most `limit`.
-	OpenFailures []KnownFailures_OpenFailures `json:"openFailures"`
-}
-
-// KnownFailures_OpenFailures defines model for KnownFailures.OpenFailures.
-type KnownFailures_OpenFailures struct {
+// KnownFailure defines model for KnownFailure.
+type KnownFailure struct {
 	// Description What the item says.
 	Description string `json:"description"`
 
@@ -2592,6 +2619,38 @@ type KnownFailures_OpenFailures struct {
 	// Example: major
 	Severity Severity `json:"severity"`
 }
+
+// KnownFailures defines model for KnownFailures.
+type KnownFailures struct {
+	// JobID Opaque.
+	//
+	// Example: 018f2f6e-7c1a-7d3b-9a52-6f0a3b1c2d4e
+	JobID ID `json:"jobId"`
+
+	// OpenFailures At most `limit`.
+	OpenFailures []KnownFailure `json:"openFailures"`
+}
+
+// LatestFailure defines model for LatestFailure.
+type LatestFailure struct {
+	// Description What was checked.
+	Description string `json:"description"`
+
+	// ID The item's id.
+	ID string `json:"id"`
+
+	// JobID The test. Additive.
+	JobID *string `json:"jobId,omitempty"`
+
+	// Key Stable across tests. Additive.
+	Key *string `json:"key,omitempty"`
+
+	// Severity How bad it is, capitalised here.
+	Severity LatestFailureSeverity `json:"severity"`
+}
+
+// LatestFailureSeverity How bad it is, capitalised here.
+type LatestFailureSeverity string
 
 // Ledger defines model for Ledger.
 type Ledger struct {
@@ -2637,7 +2696,7 @@ type LedgerEntry struct {
 	Kind LedgerEntryKind `json:"kind"`
 
 	// Lots The grants it took from, or gave to.
-	Lots []LedgerEntry_Lots `json:"lots"`
+	Lots []LotChange `json:"lots"`
 
 	// Reason Why, where somebody said.
 	Reason *string `json:"reason"`
@@ -2648,18 +2707,6 @@ type LedgerEntry struct {
 
 // LedgerEntryKind What happened.
 type LedgerEntryKind string
-
-// LedgerEntry_Lots defines model for LedgerEntry.Lots.
-type LedgerEntry_Lots struct {
-	// Change What the grant lost or got.
-	Change int64 `json:"change"`
-
-	// Expired What came too late.
-	Expired *int64 `json:"expired,omitempty"`
-
-	// LotID The grant.
-	LotID string `json:"lotId"`
-}
 
 // LoopSession defines model for LoopSession.
 type LoopSession struct {
@@ -2715,6 +2762,18 @@ type LoopSession struct {
 
 // LoopSessionStatus stuck_same_bug: the same failing keys three times in a row; abandoned: silent for 24 hours. stuck_same_bug, out_of_credits and max_iterations send loop_session.ended.
 type LoopSessionStatus string
+
+// LotChange defines model for LotChange.
+type LotChange struct {
+	// Change What the grant lost or got.
+	Change int64 `json:"change"`
+
+	// Expired What came too late.
+	Expired *int64 `json:"expired,omitempty"`
+
+	// LotID The grant.
+	LotID string `json:"lotId"`
+}
 
 // NewAnswer At least one of the two. Additive.
 type NewAnswer struct {
@@ -3071,7 +3130,7 @@ type NewSession struct {
 	ScenarioBrief *string `json:"scenarioBrief,omitempty"`
 
 	// Slots One entry a checker, 2 to 10.
-	Slots []NewSession_Slots `json:"slots"`
+	Slots []NewSlot `json:"slots"`
 
 	// SubscribedWebhookEvents Which events are delivered. Omitted: every kind on a new webhook, no change on an existing project.
 	// Empty: none. An unknown name is 400. Applied only when a webhook URL is set, now or before.
@@ -3105,8 +3164,8 @@ type NewSession struct {
 	WebhookURL *WebhookURL `json:"webhookUrl,omitempty"`
 }
 
-// NewSession_Slots defines model for NewSession.Slots.
-type NewSession_Slots struct {
+// NewSlot defines model for NewSlot.
+type NewSlot struct {
 	// RoleLabel Default: `Checker N`.
 	RoleLabel *string `json:"roleLabel,omitempty"`
 
@@ -3170,22 +3229,8 @@ type NullableTarget = string
 // NullableTimestamp Null until it happens.
 type NullableTimestamp = string
 
-// OpenFailures defines model for OpenFailures.
-type OpenFailures struct {
-	// OpenFailures Newest first.
-	OpenFailures []OpenFailures_OpenFailures `json:"openFailures"`
-
-	// ProjectID Opaque.
-	//
-	// Example: 018f2f6e-7c1a-7d3b-9a52-6f0a3b1c2d4e
-	ProjectID ID `json:"projectId"`
-}
-
-// OpenFailuresOpenFailuresSeverity How bad the failure is.
-type OpenFailuresOpenFailuresSeverity string
-
-// OpenFailures_OpenFailures defines model for OpenFailures.OpenFailures.
-type OpenFailures_OpenFailures struct {
+// OpenFailure defines model for OpenFailure.
+type OpenFailure struct {
 	// Description What was checked.
 	Description string `json:"description"`
 
@@ -3218,31 +3263,73 @@ type OpenFailures_OpenFailures struct {
 	LastPassedAt *string `json:"lastPassedAt"`
 
 	// Severity How bad the failure is.
-	Severity OpenFailuresOpenFailuresSeverity `json:"severity"`
+	Severity OpenFailureSeverity `json:"severity"`
 }
+
+// OpenFailureSeverity How bad the failure is.
+type OpenFailureSeverity string
+
+// OpenFailures defines model for OpenFailures.
+type OpenFailures struct {
+	// OpenFailures Newest first.
+	OpenFailures []OpenFailure `json:"openFailures"`
+
+	// ProjectID Opaque.
+	//
+	// Example: 018f2f6e-7c1a-7d3b-9a52-6f0a3b1c2d4e
+	ProjectID ID `json:"projectId"`
+}
+
+// OpenQuestion defines model for OpenQuestion.
+type OpenQuestion struct {
+	// Answer Your words; null until you answer.
+	Answer *string `json:"answer"`
+
+	// AnsweredAt Null until it happens.
+	AnsweredAt *NullableTimestamp `json:"answeredAt"`
+
+	// AskedAt RFC 3339, UTC, milliseconds, Z.
+	//
+	// Example: 2026-11-21T14:05:09.120Z
+	AskedAt Timestamp `json:"askedAt"`
+
+	// HasSecret A secret came with the answer. It is never shown here.
+	HasSecret bool `json:"hasSecret"`
+
+	// ID Opaque.
+	//
+	// Example: 018f2f6e-7c1a-7d3b-9a52-6f0a3b1c2d4e
+	ID ID `json:"id"`
+
+	// ItemID The item that it is about; null: the whole test.
+	ItemID *string `json:"itemId"`
+
+	// Kind What the checker needs.
+	Kind OpenQuestionKind `json:"kind"`
+
+	// Status `unanswered`: its time ran out, and its item was skipped. `claim_ended`: the checker stopped first.
+	Status OpenQuestionStatus `json:"status"`
+
+	// Text The checker's words. Untrusted text.
+	Text string `json:"text"`
+
+	// Until How long it waits. The SLA stands so long.
+	Until string `json:"until"`
+}
+
+// OpenQuestionKind What the checker needs.
+type OpenQuestionKind string
+
+// OpenQuestionStatus `unanswered`: its time ran out, and its item was skipped. `claim_ended`: the checker stopped first.
+type OpenQuestionStatus string
 
 // OverallStatus `fail` if any item failed, else `pass` if any passed, else `inconclusive`.
 //
 // Example: fail
 type OverallStatus string
 
-// PassRates defines model for PassRates.
-type PassRates struct {
-	// AsOf What `?asOf=` named; absent without it. Additive.
-	AsOf *string `json:"asOf,omitempty"`
-
-	// By What was asked for.
-	By []PassRatesBy `json:"by"`
-
-	// Groups One for each that has a completed job.
-	Groups []PassRates_Groups `json:"groups"`
-}
-
-// PassRatesBy defines model for PassRates.By.
-type PassRatesBy string
-
-// PassRates_Groups defines model for PassRates.Groups.
-type PassRates_Groups struct {
+// PassRate defines model for PassRate.
+type PassRate struct {
 	// CompletedCount Completed jobs.
 	CompletedCount int `json:"completedCount"`
 
@@ -3265,23 +3352,35 @@ type PassRates_Groups struct {
 	Week *Timestamp `json:"week,omitempty"`
 }
 
+// PassRates defines model for PassRates.
+type PassRates struct {
+	// AsOf What `?asOf=` named; absent without it. Additive.
+	AsOf *string `json:"asOf,omitempty"`
+
+	// By What was asked for.
+	By []PassRatesBy `json:"by"`
+
+	// Groups One for each that has a completed job.
+	Groups []PassRate `json:"groups"`
+}
+
+// PassRatesBy defines model for PassRates.By.
+type PassRatesBy string
+
 // Play defines model for Play.
 type Play struct {
 	// Question What the robot asks before it gives its verdicts. Without an answer its item is skipped. Additive.
-	Question *Play_Question `json:"question,omitempty"`
+	Question *PlayQuestion `json:"question,omitempty"`
 
 	// Results Items that are not named pass.
-	Results *[]Play_Results `json:"results,omitempty"`
+	Results *[]PlayResult `json:"results,omitempty"`
 
 	// Summary The outcome in a few sentences.
 	Summary *string `json:"summary,omitempty"`
 }
 
-// PlayQuestionKind What it needs. Default: other.
-type PlayQuestionKind string
-
-// Play_Question What the robot asks before it gives its verdicts. Without an answer its item is skipped. Additive.
-type Play_Question struct {
+// PlayQuestion defines model for PlayQuestion.
+type PlayQuestion struct {
 	// Item The item's id or key. Absent: it is about the whole test.
 	Item *string `json:"item,omitempty"`
 
@@ -3292,8 +3391,11 @@ type Play_Question struct {
 	Text string `json:"text"`
 }
 
-// Play_Results defines model for Play.Results.
-type Play_Results struct {
+// PlayQuestionKind What it needs. Default: other.
+type PlayQuestionKind string
+
+// PlayResult defines model for PlayResult.
+type PlayResult struct {
 	// Item The item's id or key.
 	Item string `json:"item"`
 
@@ -3343,14 +3445,22 @@ type PreparedNext struct {
 	RegressionItems Count `json:"regressionItems"`
 }
 
-// Pricing defines model for Pricing.
-type Pricing struct {
-	// Prices One entry a type of job.
-	Prices []Pricing_Prices `json:"prices"`
+// PreparedRegression defines model for PreparedRegression.
+type PreparedRegression struct {
+	// BugIds Items that were named as fixed.
+	BugIds []string `json:"bugIds"`
+
+	// Descriptions What will be verified.
+	Descriptions []string `json:"descriptions"`
+
+	// PreparedAt RFC 3339, UTC, milliseconds, Z.
+	//
+	// Example: 2026-11-21T14:05:09.120Z
+	PreparedAt Timestamp `json:"preparedAt"`
 }
 
-// Pricing_Prices defines model for Pricing.Prices.
-type Pricing_Prices struct {
+// Price defines model for Price.
+type Price struct {
 	// JobType In Title Case.
 	JobType string `json:"jobType"`
 
@@ -3366,6 +3476,12 @@ type Pricing_Prices struct {
 	Urgent int `json:"urgent"`
 }
 
+// Pricing defines model for Pricing.
+type Pricing struct {
+	// Prices One entry a type of job.
+	Prices []Price `json:"prices"`
+}
+
 // Priority `urgent` costs twice as much and jumps the queue.
 //
 // Example: normal
@@ -3375,6 +3491,15 @@ type Priority string
 //
 // Example: normal
 type PriorityInput string
+
+// Problem defines model for Problem.
+type Problem struct {
+	// Part Which part.
+	Part string `json:"part"`
+
+	// Reason What is wrong with it.
+	Reason string `json:"reason"`
+}
 
 // Project defines model for Project.
 type Project struct {
@@ -3536,7 +3661,7 @@ type ProjectHistory struct {
 	FailCount int `json:"failCount"`
 
 	// LatestFailures Of the latest test.
-	LatestFailures []ProjectHistory_LatestFailures `json:"latestFailures"`
+	LatestFailures []LatestFailure `json:"latestFailures"`
 
 	// PassCount Jobs.
 	PassCount int `json:"passCount"`
@@ -3545,7 +3670,7 @@ type ProjectHistory struct {
 	PassRate float32 `json:"passRate"`
 
 	// PreparedRegressions Fixes queued for the next test.
-	PreparedRegressions []ProjectHistory_PreparedRegressions `json:"preparedRegressions"`
+	PreparedRegressions []PreparedRegression `json:"preparedRegressions"`
 
 	// ProjectID Opaque.
 	//
@@ -3565,70 +3690,7 @@ type ProjectHistory struct {
 	TotalTests Count `json:"totalTests"`
 
 	// Trend The ten latest tests, newest first.
-	Trend []ProjectHistory_Trend `json:"trend"`
-}
-
-// ProjectHistoryLatestFailuresSeverity How bad it is, capitalised here.
-type ProjectHistoryLatestFailuresSeverity string
-
-// ProjectHistory_LatestFailures defines model for ProjectHistory.LatestFailures.
-type ProjectHistory_LatestFailures struct {
-	// Description What was checked.
-	Description string `json:"description"`
-
-	// ID The item's id.
-	ID string `json:"id"`
-
-	// JobID The test. Additive.
-	JobID *string `json:"jobId,omitempty"`
-
-	// Key Stable across tests. Additive.
-	Key *string `json:"key,omitempty"`
-
-	// Severity How bad it is, capitalised here.
-	Severity ProjectHistoryLatestFailuresSeverity `json:"severity"`
-}
-
-// ProjectHistory_PreparedRegressions defines model for ProjectHistory.PreparedRegressions.
-type ProjectHistory_PreparedRegressions struct {
-	// BugIds Items that were named as fixed.
-	BugIds []string `json:"bugIds"`
-
-	// Descriptions What will be verified.
-	Descriptions []string `json:"descriptions"`
-
-	// PreparedAt RFC 3339, UTC, milliseconds, Z.
-	//
-	// Example: 2026-11-21T14:05:09.120Z
-	PreparedAt Timestamp `json:"preparedAt"`
-}
-
-// ProjectHistoryTrendOverallStatus As of the report, in upper case here.
-type ProjectHistoryTrendOverallStatus string
-
-// ProjectHistory_Trend defines model for ProjectHistory.Trend.
-type ProjectHistory_Trend struct {
-	// FailCount Items.
-	FailCount int `json:"failCount"`
-
-	// HealthScore Null without an AI report.
-	HealthScore *int `json:"healthScore"`
-
-	// JobID Opaque.
-	//
-	// Example: 018f2f6e-7c1a-7d3b-9a52-6f0a3b1c2d4e
-	JobID ID `json:"jobId"`
-
-	// OverallStatus As of the report, in upper case here.
-	OverallStatus ProjectHistoryTrendOverallStatus `json:"overallStatus"`
-
-	// PassCount Items.
-	PassCount int `json:"passCount"`
-
-	// TestedAt RFC 3339, UTC, milliseconds, Z.
-	//
-	// Example: 2026-11-21T14:05:09.120Z
-	TestedAt Timestamp `json:"testedAt"`
+	Trend []TrendPoint `json:"trend"`
 }
 
 // ProjectList defines model for ProjectList.
@@ -3655,14 +3717,14 @@ type Proof struct {
 	Checkpoint string `json:"checkpoint"`
 
 	// Event What the event's leaf binds.
-	Event Proof_Event `json:"event"`
+	Event ProvenEvent `json:"event"`
 
 	// Path The audit path, from the leaf up, in base64.
 	Path []string `json:"path"`
 }
 
-// Proof_Event What the event's leaf binds.
-type Proof_Event struct {
+// ProvenEvent defines model for ProvenEvent.
+type ProvenEvent struct {
 	// Created The log's own time: 100 ns since 1970, in decimal.
 	Created string `json:"created"`
 
@@ -3771,7 +3833,7 @@ type Questions struct {
 // Queue defines model for Queue.
 type Queue struct {
 	// Jobs Urgent jobs and open lobbies first, and of either kind what is due first.
-	Jobs []Queue_Jobs `json:"jobs"`
+	Jobs []QueuedJob `json:"jobs"`
 
 	// Limit The most entries that an answer holds.
 	Limit int `json:"limit"`
@@ -3783,8 +3845,8 @@ type Queue struct {
 	Total int `json:"total"`
 }
 
-// Queue_Jobs defines model for Queue.Jobs.
-type Queue_Jobs struct {
+// QueuedJob defines model for QueuedJob.
+type QueuedJob struct {
 	// CreatedAt RFC 3339, UTC, milliseconds, Z.
 	//
 	// Example: 2026-11-21T14:05:09.120Z
@@ -4289,6 +4351,20 @@ type Session struct {
 // SessionCloseReason Null while it is open.
 type SessionCloseReason string
 
+// SessionMark defines model for SessionMark.
+type SessionMark struct {
+	// At RFC 3339, UTC, milliseconds, Z.
+	//
+	// Example: 2026-11-21T14:05:09.120Z
+	At Timestamp `json:"at"`
+
+	// Note What it is, perhaps empty.
+	Note string `json:"note"`
+
+	// Slot Whose checker did; null: the client.
+	Slot *int `json:"slot"`
+}
+
 // SessionPage defines model for SessionPage.
 type SessionPage struct {
 	// AsOf What `?asOf=` named; absent without it. Additive.
@@ -4324,7 +4400,7 @@ type SessionRoom struct {
 	JobID ID `json:"jobId"`
 
 	// Marks Moments that somebody pointed out to all, the oldest first.
-	Marks []SessionRoom_Marks `json:"marks"`
+	Marks []SessionMark `json:"marks"`
 
 	// ReadyCount Slots that are ready.
 	ReadyCount Count `json:"readyCount"`
@@ -4370,20 +4446,6 @@ type SessionRoom struct {
 
 	// VoiceEnabled Voice chat in the session room.
 	VoiceEnabled bool `json:"voiceEnabled"`
-}
-
-// SessionRoom_Marks defines model for SessionRoom.Marks.
-type SessionRoom_Marks struct {
-	// At RFC 3339, UTC, milliseconds, Z.
-	//
-	// Example: 2026-11-21T14:05:09.120Z
-	At Timestamp `json:"at"`
-
-	// Note What it is, perhaps empty.
-	Note string `json:"note"`
-
-	// Slot Whose checker did; null: the client.
-	Slot *int `json:"slot"`
 }
 
 // SessionSlot defines model for SessionSlot.
@@ -4731,6 +4793,34 @@ type ToldQuestionKind string
 // ToldQuestionStatus Whether it was answered.
 type ToldQuestionStatus string
 
+// TrendPoint defines model for TrendPoint.
+type TrendPoint struct {
+	// FailCount Items.
+	FailCount int `json:"failCount"`
+
+	// HealthScore Null without an AI report.
+	HealthScore *int `json:"healthScore"`
+
+	// JobID Opaque.
+	//
+	// Example: 018f2f6e-7c1a-7d3b-9a52-6f0a3b1c2d4e
+	JobID ID `json:"jobId"`
+
+	// OverallStatus As of the report, in upper case here.
+	OverallStatus TrendPointOverallStatus `json:"overallStatus"`
+
+	// PassCount Items.
+	PassCount int `json:"passCount"`
+
+	// TestedAt RFC 3339, UTC, milliseconds, Z.
+	//
+	// Example: 2026-11-21T14:05:09.120Z
+	TestedAt Timestamp `json:"testedAt"`
+}
+
+// TrendPointOverallStatus As of the report, in upper case here.
+type TrendPointOverallStatus string
+
 // Untestable defines model for Untestable.
 type Untestable struct {
 	// Note What the checker says of it.
@@ -4777,7 +4867,7 @@ type WebhookAIReport struct {
 	BugCount Count `json:"bugCount"`
 
 	// Bugs One entry a bug.
-	Bugs []WebhookAIReport_Bugs `json:"bugs"`
+	Bugs []WebhookBug `json:"bugs"`
 
 	// ExecutiveSummary The analysis in a few sentences.
 	ExecutiveSummary string `json:"executiveSummary"`
@@ -4798,20 +4888,6 @@ type WebhookAIReport struct {
 	Strengths []string `json:"strengths"`
 }
 
-// WebhookAIReport_Bugs defines model for WebhookAIReport.Bugs.
-type WebhookAIReport_Bugs struct {
-	// Severity How bad a failure of the item is.
-	//
-	// Example: major
-	Severity Severity `json:"severity"`
-
-	// SuggestedFix What would mend it.
-	SuggestedFix string `json:"suggestedFix"`
-
-	// Title The bug in a few words.
-	Title string `json:"title"`
-}
-
 // WebhookAIReportStatus Always this.
 type WebhookAIReportStatus string
 
@@ -4821,7 +4897,7 @@ type WebhookAIReportOrNull struct {
 	BugCount Count `json:"bugCount"`
 
 	// Bugs One entry a bug.
-	Bugs []WebhookAIReportOrNull_Bugs `json:"bugs"`
+	Bugs []WebhookBug `json:"bugs"`
 
 	// ExecutiveSummary The analysis in a few sentences.
 	ExecutiveSummary string `json:"executiveSummary"`
@@ -4842,20 +4918,6 @@ type WebhookAIReportOrNull struct {
 	Strengths []string `json:"strengths"`
 }
 
-// WebhookAIReportOrNull_Bugs defines model for WebhookAIReportOrNull.Bugs.
-type WebhookAIReportOrNull_Bugs struct {
-	// Severity How bad a failure of the item is.
-	//
-	// Example: major
-	Severity Severity `json:"severity"`
-
-	// SuggestedFix What would mend it.
-	SuggestedFix string `json:"suggestedFix"`
-
-	// Title The bug in a few words.
-	Title string `json:"title"`
-}
-
 // WebhookAIReportOrNullStatus Always this.
 type WebhookAIReportOrNullStatus string
 
@@ -4865,7 +4927,7 @@ type WebhookAIReportReady struct {
 	DashboardReportURL string `json:"dashboardReportUrl"`
 
 	// Data What happened; the fields depend on the kind of event.
-	Data WebhookAIReportReady_Data `json:"data"`
+	Data WebhookAIReportReadyData `json:"data"`
 
 	// Event The kind of event.
 	Event string `json:"event"`
@@ -4885,8 +4947,8 @@ type WebhookAIReportReady struct {
 	Type string `json:"type"`
 }
 
-// WebhookAIReportReady_Data What happened; the fields depend on the kind of event.
-type WebhookAIReportReady_Data struct {
+// WebhookAIReportReadyData defines model for WebhookAIReportReadyData.
+type WebhookAIReportReadyData struct {
 	// AIReport The analysis. Additive.
 	AIReport WebhookAIReport `json:"aiReport"`
 
@@ -4931,7 +4993,7 @@ type WebhookAIReportReady_Data struct {
 // WebhookAccountCreditsLow A test took the account's credits below the limit.
 type WebhookAccountCreditsLow struct {
 	// Data What is left.
-	Data WebhookAccountCreditsLow_Data `json:"data"`
+	Data WebhookAccountCreditsLowData `json:"data"`
 
 	// Event The kind of event.
 	Event string `json:"event"`
@@ -4948,8 +5010,8 @@ type WebhookAccountCreditsLow struct {
 	Type string `json:"type"`
 }
 
-// WebhookAccountCreditsLow_Data What is left.
-type WebhookAccountCreditsLow_Data struct {
+// WebhookAccountCreditsLowData defines model for WebhookAccountCreditsLowData.
+type WebhookAccountCreditsLowData struct {
 	// AccountID The account.
 	AccountID string `json:"accountId"`
 
@@ -4970,7 +5032,7 @@ type WebhookAccountCreditsLow_Data struct {
 // WebhookAccountWebhookDisabled The webhook of a project of the account was disabled.
 type WebhookAccountWebhookDisabled struct {
 	// Data Which webhook, and why.
-	Data WebhookAccountWebhookDisabled_Data `json:"data"`
+	Data WebhookAccountWebhookDisabledData `json:"data"`
 
 	// Event The kind of event.
 	Event string `json:"event"`
@@ -4987,8 +5049,8 @@ type WebhookAccountWebhookDisabled struct {
 	Type string `json:"type"`
 }
 
-// WebhookAccountWebhookDisabled_Data Which webhook, and why.
-type WebhookAccountWebhookDisabled_Data struct {
+// WebhookAccountWebhookDisabledData defines model for WebhookAccountWebhookDisabledData.
+type WebhookAccountWebhookDisabledData struct {
 	// AccountID The account.
 	AccountID string `json:"accountId"`
 
@@ -5009,6 +5071,37 @@ type WebhookAccountWebhookDisabled_Data struct {
 
 	// Reason What went wrong.
 	Reason string `json:"reason"`
+}
+
+// WebhookBug defines model for WebhookBug.
+type WebhookBug struct {
+	// Severity How bad a failure of the item is.
+	//
+	// Example: major
+	Severity Severity `json:"severity"`
+
+	// SuggestedFix What would mend it.
+	SuggestedFix string `json:"suggestedFix"`
+
+	// Title The bug in a few words.
+	Title string `json:"title"`
+}
+
+// WebhookChecklistItem defines model for WebhookChecklistItem.
+type WebhookChecklistItem struct {
+	// Description What was checked.
+	Description string `json:"description"`
+
+	// Notes Absent without a note.
+	Notes *string `json:"notes,omitempty"`
+
+	// Severity How bad a failure of the item is.
+	//
+	// Example: major
+	Severity Severity `json:"severity"`
+
+	// Status The verdict.
+	Status ItemStatus `json:"status"`
 }
 
 // WebhookHeaders Your own headers of deliveries, such as `Authorization`: at most 10, values of at most 2,048 printable
@@ -5052,7 +5145,7 @@ type WebhookJobCancelled struct {
 	DashboardReportURL string `json:"dashboardReportUrl"`
 
 	// Data What happened; the fields depend on the kind of event.
-	Data WebhookJobCancelled_Data `json:"data"`
+	Data WebhookJobCancelledData `json:"data"`
 
 	// Event The kind of event.
 	Event string `json:"event"`
@@ -5072,11 +5165,8 @@ type WebhookJobCancelled struct {
 	Type string `json:"type"`
 }
 
-// WebhookJobCancelledDataReason Why, in a few words. Additive.
-type WebhookJobCancelledDataReason string
-
-// WebhookJobCancelled_Data What happened; the fields depend on the kind of event.
-type WebhookJobCancelled_Data struct {
+// WebhookJobCancelledData defines model for WebhookJobCancelledData.
+type WebhookJobCancelledData struct {
 	// CancelledAt RFC 3339, UTC, milliseconds, Z. Additive.
 	CancelledAt Timestamp `json:"cancelledAt"`
 
@@ -5124,13 +5214,16 @@ type WebhookJobCancelled_Data struct {
 	URL string `json:"url"`
 }
 
+// WebhookJobCancelledDataReason Why, in a few words. Additive.
+type WebhookJobCancelledDataReason string
+
 // WebhookJobClaimed Never the identity of the checker.
 type WebhookJobClaimed struct {
 	// DashboardReportURL A page for people about the job.
 	DashboardReportURL string `json:"dashboardReportUrl"`
 
 	// Data What happened; the fields depend on the kind of event.
-	Data WebhookJobClaimed_Data `json:"data"`
+	Data WebhookJobClaimedData `json:"data"`
 
 	// Event The kind of event.
 	Event string `json:"event"`
@@ -5150,8 +5243,8 @@ type WebhookJobClaimed struct {
 	Type string `json:"type"`
 }
 
-// WebhookJobClaimed_Data What happened; the fields depend on the kind of event.
-type WebhookJobClaimed_Data struct {
+// WebhookJobClaimedData defines model for WebhookJobClaimedData.
+type WebhookJobClaimedData struct {
 	// ClaimedAt RFC 3339, UTC, milliseconds, Z. Additive.
 	ClaimedAt Timestamp `json:"claimedAt"`
 
@@ -5196,7 +5289,7 @@ type WebhookJobCompleted struct {
 	DashboardReportURL string `json:"dashboardReportUrl"`
 
 	// Data What happened; the fields depend on the kind of event.
-	Data WebhookJobCompleted_Data `json:"data"`
+	Data WebhookJobCompletedData `json:"data"`
 
 	// Event The kind of event.
 	Event string `json:"event"`
@@ -5216,30 +5309,13 @@ type WebhookJobCompleted struct {
 	Type string `json:"type"`
 }
 
-// WebhookJobCompleted_Data_Checklist defines model for WebhookJobCompleted.Data.Checklist.
-type WebhookJobCompleted_Data_Checklist struct {
-	// Description What was checked.
-	Description string `json:"description"`
-
-	// Notes Absent without a note.
-	Notes *string `json:"notes,omitempty"`
-
-	// Severity How bad a failure of the item is.
-	//
-	// Example: major
-	Severity Severity `json:"severity"`
-
-	// Status The verdict.
-	Status ItemStatus `json:"status"`
-}
-
-// WebhookJobCompleted_Data What happened; the fields depend on the kind of event.
-type WebhookJobCompleted_Data struct {
+// WebhookJobCompletedData defines model for WebhookJobCompletedData.
+type WebhookJobCompletedData struct {
 	// AIReport Null until it is ready.
 	AIReport *WebhookAIReportOrNull `json:"aiReport"`
 
 	// Checklist The items, with their verdicts.
-	Checklist []WebhookJobCompleted_Data_Checklist `json:"checklist"`
+	Checklist []WebhookChecklistItem `json:"checklist"`
 
 	// CompletedAt RFC 3339, UTC, milliseconds, Z.
 	//
@@ -5322,7 +5398,7 @@ type WebhookJobCreated struct {
 	DashboardReportURL string `json:"dashboardReportUrl"`
 
 	// Data What happened; the fields depend on the kind of event.
-	Data WebhookJobCreated_Data `json:"data"`
+	Data WebhookJobCreatedData `json:"data"`
 
 	// Event The kind of event.
 	Event string `json:"event"`
@@ -5342,11 +5418,8 @@ type WebhookJobCreated struct {
 	Type string `json:"type"`
 }
 
-// WebhookJobCreatedDataSource How it was submitted. Additive.
-type WebhookJobCreatedDataSource string
-
-// WebhookJobCreated_Data What happened; the fields depend on the kind of event.
-type WebhookJobCreated_Data struct {
+// WebhookJobCreatedData defines model for WebhookJobCreatedData.
+type WebhookJobCreatedData struct {
 	// ChecklistItemCount Items of the checklist; 0 while it is being written. Additive.
 	ChecklistItemCount Count `json:"checklistItemCount"`
 
@@ -5397,13 +5470,16 @@ type WebhookJobCreated_Data struct {
 	URL string `json:"url"`
 }
 
+// WebhookJobCreatedDataSource How it was submitted. Additive.
+type WebhookJobCreatedDataSource string
+
 // WebhookJobFailed defines model for WebhookJobFailed.
 type WebhookJobFailed struct {
 	// DashboardReportURL A page for people about the job.
 	DashboardReportURL string `json:"dashboardReportUrl"`
 
 	// Data What happened; the fields depend on the kind of event.
-	Data WebhookJobFailed_Data `json:"data"`
+	Data WebhookJobFailedData `json:"data"`
 
 	// Event The kind of event.
 	Event string `json:"event"`
@@ -5423,11 +5499,8 @@ type WebhookJobFailed struct {
 	Type string `json:"type"`
 }
 
-// WebhookJobFailedDataReason Why, in a few words. Additive.
-type WebhookJobFailedDataReason string
-
-// WebhookJobFailed_Data What happened; the fields depend on the kind of event.
-type WebhookJobFailed_Data struct {
+// WebhookJobFailedData defines model for WebhookJobFailedData.
+type WebhookJobFailedData struct {
 	// CreditsExpired What of the refund went into credits that had expired by then; `creditsRefunded` leaves it out. Additive.
 	CreditsExpired CreditsExpired `json:"creditsExpired"`
 
@@ -5478,13 +5551,16 @@ type WebhookJobFailed_Data struct {
 	URL string `json:"url"`
 }
 
+// WebhookJobFailedDataReason Why, in a few words. Additive.
+type WebhookJobFailedDataReason string
+
 // WebhookJobFailedSLA After the third miss `requeued` is false and everything is refunded.
 type WebhookJobFailedSLA struct {
 	// DashboardReportURL A page for people about the job.
 	DashboardReportURL string `json:"dashboardReportUrl"`
 
 	// Data What happened; the fields depend on the kind of event.
-	Data WebhookJobFailedSLA_Data `json:"data"`
+	Data WebhookJobFailedSLAData `json:"data"`
 
 	// Event The kind of event.
 	Event string `json:"event"`
@@ -5504,8 +5580,8 @@ type WebhookJobFailedSLA struct {
 	Type string `json:"type"`
 }
 
-// WebhookJobFailedSLA_Data What happened; the fields depend on the kind of event.
-type WebhookJobFailedSLA_Data struct {
+// WebhookJobFailedSLAData defines model for WebhookJobFailedSlaData.
+type WebhookJobFailedSLAData struct {
 	// CreditsExpired What of the refund went into credits that had expired by then; `creditsRefunded` leaves it out. Additive.
 	CreditsExpired CreditsExpired `json:"creditsExpired"`
 
@@ -5559,7 +5635,7 @@ type WebhookJobFailedSLA_Data struct {
 // WebhookLoopEnded The loop was stuck on the same bug, out of credits or at its cap; not sent while alerts are snoozed.
 type WebhookLoopEnded struct {
 	// Data What happened; the fields depend on the kind of event.
-	Data WebhookLoopEnded_Data `json:"data"`
+	Data WebhookLoopEndedData `json:"data"`
 
 	// Event The kind of event.
 	Event string `json:"event"`
@@ -5576,11 +5652,8 @@ type WebhookLoopEnded struct {
 	Type string `json:"type"`
 }
 
-// WebhookLoopEndedDataFinalStatus How the loop ended.
-type WebhookLoopEndedDataFinalStatus string
-
-// WebhookLoopEnded_Data What happened; the fields depend on the kind of event.
-type WebhookLoopEnded_Data struct {
+// WebhookLoopEndedData defines model for WebhookLoopEndedData.
+type WebhookLoopEndedData struct {
 	// CreditsSpent Whole credits.
 	//
 	// Example: 5
@@ -5608,13 +5681,16 @@ type WebhookLoopEnded_Data struct {
 	ProjectName string `json:"projectName"`
 }
 
+// WebhookLoopEndedDataFinalStatus How the loop ended.
+type WebhookLoopEndedDataFinalStatus string
+
 // WebhookQuestionAnswered Never the secret that came with the answer. Additive.
 type WebhookQuestionAnswered struct {
 	// DashboardReportURL A page for people about the job.
 	DashboardReportURL string `json:"dashboardReportUrl"`
 
 	// Data What happened; the fields depend on the kind of event.
-	Data WebhookQuestionAnswered_Data `json:"data"`
+	Data WebhookQuestionAnsweredData `json:"data"`
 
 	// Event The kind of event.
 	Event string `json:"event"`
@@ -5634,8 +5710,8 @@ type WebhookQuestionAnswered struct {
 	Type string `json:"type"`
 }
 
-// WebhookQuestionAnswered_Data What happened; the fields depend on the kind of event.
-type WebhookQuestionAnswered_Data struct {
+// WebhookQuestionAnsweredData defines model for WebhookQuestionAnsweredData.
+type WebhookQuestionAnsweredData struct {
 	// Answer The client's words; empty if a secret was all.
 	Answer string `json:"answer"`
 
@@ -5694,7 +5770,7 @@ type WebhookQuestionAsked struct {
 	DashboardReportURL string `json:"dashboardReportUrl"`
 
 	// Data What happened; the fields depend on the kind of event.
-	Data WebhookQuestionAsked_Data `json:"data"`
+	Data WebhookQuestionAskedData `json:"data"`
 
 	// Event The kind of event.
 	Event string `json:"event"`
@@ -5714,11 +5790,8 @@ type WebhookQuestionAsked struct {
 	Type string `json:"type"`
 }
 
-// WebhookQuestionAskedDataKind What the checker needs.
-type WebhookQuestionAskedDataKind string
-
-// WebhookQuestionAsked_Data What happened; the fields depend on the kind of event.
-type WebhookQuestionAsked_Data struct {
+// WebhookQuestionAskedData defines model for WebhookQuestionAskedData.
+type WebhookQuestionAskedData struct {
 	// AskedAt RFC 3339, UTC, milliseconds, Z.
 	//
 	// Example: 2026-11-21T14:05:09.120Z
@@ -5774,6 +5847,9 @@ type WebhookQuestionAsked_Data struct {
 	URL string `json:"url"`
 }
 
+// WebhookQuestionAskedDataKind What the checker needs.
+type WebhookQuestionAskedDataKind string
+
 // WebhookSecret 32 to 256 printable ASCII characters. Without a secret in the project, and with `webhookUrl`, this
 // exact value signs callbacks. The same value again changes nothing. A different one is 409
 // WEBHOOK_SECRET_CONFLICT without any side effect. Omitted, a secret is generated when a URL is first
@@ -5785,7 +5861,7 @@ type WebhookSecret = string
 // WebhookSession job.session_ready and job.session_completed; only the latter has the counts of jobs.
 type WebhookSession struct {
 	// Data What happened; the fields depend on the kind of event.
-	Data WebhookSession_Data `json:"data"`
+	Data WebhookSessionData `json:"data"`
 
 	// Event The kind of event.
 	Event string `json:"event"`
@@ -5802,26 +5878,8 @@ type WebhookSession struct {
 	Type string `json:"type"`
 }
 
-// WebhookSessionDataSlotsStatus The state of the slot.
-type WebhookSessionDataSlotsStatus string
-
-// WebhookSession_Data_Slots defines model for WebhookSession.Data.Slots.
-type WebhookSession_Data_Slots struct {
-	// JobID The job.
-	JobID string `json:"jobId"`
-
-	// RoleLabel What the checker plays.
-	RoleLabel string `json:"roleLabel"`
-
-	// Slot Number of the slot, from 1.
-	Slot int `json:"slot"`
-
-	// Status The state of the slot.
-	Status WebhookSessionDataSlotsStatus `json:"status"`
-}
-
-// WebhookSession_Data What happened; the fields depend on the kind of event.
-type WebhookSession_Data struct {
+// WebhookSessionData defines model for WebhookSessionData.
+type WebhookSessionData struct {
 	// CheckerCount Number of slots. Additive.
 	CheckerCount int `json:"checkerCount"`
 
@@ -5844,7 +5902,7 @@ type WebhookSession_Data struct {
 	SessionURL string `json:"sessionUrl"`
 
 	// Slots In submitted order. Additive.
-	Slots []WebhookSession_Data_Slots `json:"slots"`
+	Slots []WebhookSessionSlot `json:"slots"`
 
 	// Status `lobby` → `active` once all slots are ready, or at the deadline with at least two (empty slots are cancelled
 	// and refunded); with fewer → `expired`, everything refunded. `completed` when every live slot's job has
@@ -5852,10 +5910,28 @@ type WebhookSession_Data struct {
 	Status SessionStatus `json:"status"`
 }
 
+// WebhookSessionSlot defines model for WebhookSessionSlot.
+type WebhookSessionSlot struct {
+	// JobID The job.
+	JobID string `json:"jobId"`
+
+	// RoleLabel What the checker plays.
+	RoleLabel string `json:"roleLabel"`
+
+	// Slot Number of the slot, from 1.
+	Slot int `json:"slot"`
+
+	// Status The state of the slot.
+	Status WebhookSessionSlotStatus `json:"status"`
+}
+
+// WebhookSessionSlotStatus The state of the slot.
+type WebhookSessionSlotStatus string
+
 // WebhookTest Sent only where somebody asked for it.
 type WebhookTest struct {
 	// Data Says that it is a test.
-	Data WebhookTest_Data `json:"data"`
+	Data WebhookTestData `json:"data"`
 
 	// Event The event.
 	Event WebhookTestEvent `json:"event"`
@@ -5872,20 +5948,20 @@ type WebhookTest struct {
 	Type WebhookTestType `json:"type"`
 }
 
-// WebhookTest_Data Says that it is a test.
-type WebhookTest_Data struct {
+// WebhookTestEvent The event.
+type WebhookTestEvent string
+
+// WebhookTestType The same as event.
+type WebhookTestType string
+
+// WebhookTestData defines model for WebhookTestData.
+type WebhookTestData struct {
 	// Message For people.
 	Message string `json:"message"`
 
 	// ProjectID The project.
 	ProjectID string `json:"projectId"`
 }
-
-// WebhookTestEvent The event.
-type WebhookTestEvent string
-
-// WebhookTestType The same as event.
-type WebhookTestType string
 
 // WebhookURL HTTPS, on port 443 or 8443. Other ports, and loopback, private and internal hosts, are 400 INVALID_REQUEST.
 //
@@ -5895,7 +5971,7 @@ type WebhookURL = string
 // WholeDelivery defines model for WholeDelivery.
 type WholeDelivery struct {
 	// Attempts Every request, the first one first.
-	Attempts []WholeDelivery_Attempts `json:"attempts"`
+	Attempts []DeliveryAttempt `json:"attempts"`
 
 	// Body The exact bytes that every attempt sends.
 	Body string `json:"body"`
@@ -5933,32 +6009,6 @@ type WholeDelivery struct {
 
 	// Status As in the list.
 	Status WholeDeliveryStatus `json:"status"`
-}
-
-// WholeDelivery_Attempts defines model for WholeDelivery.Attempts.
-type WholeDelivery_Attempts struct {
-	// At RFC 3339, UTC, milliseconds, Z.
-	//
-	// Example: 2026-11-21T14:05:09.120Z
-	At Timestamp `json:"at"`
-
-	// DurationMs How long it took.
-	DurationMs int64 `json:"durationMs"`
-
-	// Error Why it failed; null for a success.
-	Error *string `json:"error"`
-
-	// Headers What it was sent with, but what HTTP itself adds.
-	Headers map[string]string `json:"headers"`
-
-	// ResponseBody The first 1,024 bytes of the answer.
-	ResponseBody string `json:"responseBody"`
-
-	// StatusCode Null without an answer.
-	StatusCode *int `json:"statusCode"`
-
-	// URL Where it went.
-	URL string `json:"url"`
 }
 
 // WholeDeliveryStatus As in the list.
