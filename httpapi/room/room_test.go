@@ -168,6 +168,25 @@ func TestTheLifeOfARoom(t *testing.T) {
 	}
 	see(dev, watch, fmt.Sprintf("2 of %d", total), "The client", "Caller")
 
+	gives := func(n int) {
+		t.Helper()
+		at, err := w.Commands.ReleaseJob(t.Context(), pagetest.ByChecker(seats[n].id), seats[n].claim())
+		w.Shown(at, err)
+	}
+	parts, err := w.Reads.Jobs.Parts(t.Context(), account, []string{s.Slots[0].JobID})
+	w.Must(err)
+	due := parts[s.Slots[0].JobID].DueAt.UTC().Format("15:04")
+	gives(4)
+	see(dev, watch, due+" UTC</time> 1 of 5 tests end, unless other checkers take them. What has no report is refunded.", "Given back", "Testing")
+	for n := range 4 {
+		gives(n)
+	}
+	see(dev, watch, due+" UTC</time> the session ends, unless other checkers take its tests: all were given back. What has no report is refunded.", "No checker")
+	for n := range seats {
+		seats[n] = w.claimed(seats[n].id, s.Slots[n].JobID)
+	}
+	see(dev, watch, "All checkers who were ready test at the same time.")
+
 	for n, seat := range seats {
 		seat.completes([]job.ItemStatus{job.ItemPass, job.ItemFail}[n/4])
 	}

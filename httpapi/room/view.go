@@ -21,6 +21,9 @@ func StateOf(s sessions.Session) ui.State {
 	case session.StatusLobby:
 		return ui.NewState("Lobby", "warn", "clock")
 	case session.StatusActive:
+		if back, live := givenBack(s); back > 0 && back == live {
+			return ui.NewState("No checker", "warn", "clock")
+		}
 		return ui.NewState("Testing", "live", "")
 	case session.StatusExpired:
 		return ui.NewState("Expired", "", "skip")
@@ -32,6 +35,19 @@ func StateOf(s sessions.Session) ui.State {
 		return ui.NewState("Failed", "fail", "cross")
 	}
 	return ui.NewState("Completed", "pass", "check")
+}
+
+// givenBack counts the tests under way that wait for another checker, of all under way.
+func givenBack(s sessions.Session) (back, live int) {
+	for _, slot := range s.Slots {
+		if slot.Status == sessions.SlotActive {
+			live++
+			if slot.JobStatus == job.StatusPending {
+				back++
+			}
+		}
+	}
+	return back, live
 }
 
 func slotState(s sessions.Slot) ui.State {
@@ -65,7 +81,7 @@ type view struct {
 	Link    string // to the URL under test; empty: the URL is not safe to link
 	State   ui.State
 	Saying  string
-	Gathers bool // Saying follows "At" and the deadline
+	At      time.Time // Saying follows it; zero: it has no time
 	Lobby   bool
 	Open    bool
 	Project *project // only for a person who watches
@@ -106,7 +122,7 @@ type markView struct {
 func (d Deps) show(r *ui.Request, s seat) (ui.Answer, error) {
 	v := view{
 		Session: s.Session, Path: s.path, Watches: s.watches(), Host: ui.HostOf(s.URL), Link: ui.SafeLink(s.URL),
-		State: StateOf(s.Session), Saying: saying(s), Gathers: s.gathers(), Lobby: s.Status == session.StatusLobby, Open: s.ClosedAt == nil,
+		State: StateOf(s.Session), Lobby: s.Status == session.StatusLobby, Open: s.ClosedAt == nil,
 		Own: s.own, MayMark: s.mayMark, MayCancel: s.mayMark && s.watches(), Voice: d.voice(s),
 	}
 	live := []string{domain.SessionStream(s.ID)}
@@ -129,6 +145,7 @@ func (d Deps) show(r *ui.Request, s seat) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	v.slots(s, parts)
+	v.Saying, v.At = saying(s, parts)
 	for _, m := range s.Marks {
 		v.Marks = append(v.Marks, markView{m, s.who(m.Slot), s.after(m.At)})
 	}
@@ -220,20 +237,37 @@ func clock(d time.Duration) string {
 	return fmt.Sprintf("%02d:%02d", seconds/60, seconds%60)
 }
 
-// saying tells the state of the session, and its next step.
-func saying(s seat) string {
+// saying tells the state of the session, and its next step. The words follow the time at
+// which that comes, if there is one.
+func saying(s seat, parts map[string]jobs.Part) (words string, at time.Time) {
 	switch s.Status {
 	case session.StatusLobby:
-		return outlook(s)
+		if !s.now.Before(s.ReadyDeadline) {
+			return "The lobby has closed. The session starts or ends in a moment.", at
+		}
+		return outlook(s), s.ReadyDeadline
 	case session.StatusActive:
-		return "All checkers who were ready test at the same time."
+		back, live := givenBack(s.Session)
+		if back == 0 {
+			return "All checkers who were ready test at the same time.", at
+		}
+		for _, slot := range s.Slots {
+			if slot.Status == sessions.SlotActive { // the start gave all of them one time
+				at = parts[slot.JobID].DueAt
+			}
+		}
+		words = fmt.Sprintf("%d of %d tests end, unless other checkers take them.", back, live)
+		if back == live {
+			words = "the session ends, unless other checkers take its tests: all were given back."
+		}
+		return words + refunded(s, " What has no report is refunded."), at
 	case session.StatusExpired:
-		return "Fewer than two checkers were ready in time." + refunded(s, " All credits were refunded.")
+		return "Fewer than two checkers were ready in time." + refunded(s, " All credits were refunded."), at
 	case session.StatusCancelled:
-		return "The session was cancelled before its end." + refunded(s, " Tests without a report were refunded.")
+		return "The session was cancelled before its end." + refunded(s, " Tests without a report were refunded."), at
 	case session.StatusCompleted:
 	}
-	return ui.Count(s.PassCount, "test") + " passed, " + ui.Count(s.FailCount, "test") + " failed."
+	return ui.Count(s.PassCount, "test") + " passed, " + ui.Count(s.FailCount, "test") + " failed.", at
 }
 
 func refunded(s seat, words string) string {
@@ -243,16 +277,10 @@ func refunded(s seat, words string) string {
 	return ""
 }
 
-// gathers says that the lobby waits for its deadline.
-func (s seat) gathers() bool { return s.Status == session.StatusLobby && s.now.Before(s.ReadyDeadline) }
-
 // outlook says how the lobby will end if no checker comes or goes, by the rule that decides
-// it. Until the deadline, the page says the time before these words.
+// it at the deadline.
 func outlook(s seat) string {
 	all := len(s.Slots)
-	if !s.gathers() {
-		return "The lobby has closed. The session starts or ends in a moment."
-	}
 	out := session.AtDeadline(s.ReadyCount, all)
 	words := fmt.Sprintf("the session will start with %d of %d checkers", s.ReadyCount, all)
 	if !out.Starts {

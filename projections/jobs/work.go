@@ -80,9 +80,11 @@ func (q *Reads) DoneBy(ctx context.Context, checkerID, jobID string) (Work, erro
 	return readmodel.Get[Work](ctx, q.db, "test", oneWorkSQL, checkerID, jobID)
 }
 
-// Part is a slot's test as its session shows it: how far it is, and its recordings.
+// Part is a slot's test as its session shows it: how far it is, until when it is due, and
+// its recordings.
 type Part struct {
 	ID         string                           `json:"id"`
+	DueAt      time.Time                        `json:"due_at"`
 	Items      readmodel.JSON[[]job.ReportItem] `json:"items"`
 	Recordings readmodel.JSON[[]job.Recording]  `json:"recordings"`
 }
@@ -111,7 +113,7 @@ func (q *Reads) PlaceIn(ctx context.Context, checkerID, sessionID string) (Place
 }
 
 const partsSQL = `
-SELECT id, items, recordings
+SELECT id, due_at, items, recordings
 FROM readmodel.jobs
 WHERE account_id = $1
   AND id = ANY($2)`
