@@ -21,13 +21,9 @@ import (
 
 // The pace leaves most of a key's sixty requests a minute to others.
 const (
-	// holdFor is how long the service holds the state of the only running job until an item
-	// is checked, in seconds.
-	holdFor = "20"
-	// turn is the pause between reads of several running jobs.
-	turn = 3 * time.Second
-	// polled is the pause between reads without a stream, for each open job.
-	polled = 5 * time.Second
+	// turn is the pause between reads, for each job that is read: one that a checker works on,
+	// whose items are no events of the stream, or without a stream each open one.
+	turn = 5 * time.Second
 	// checkup is how often everything is read in spite of a silent stream.
 	checkup = time.Minute
 )
@@ -111,7 +107,7 @@ func (w *Waiter) watch(ctx context.Context) error {
 		if !first && failures == 0 { // behind a failure the back-off was the pause
 			pause = w.pause(streaming)
 		}
-		open, err := w.read(ctx, pause, streaming, first)
+		open, err := w.read(ctx, pause)
 		select {
 		case why := <-w.moved:
 			w.Tell(Note{Moved: why})
@@ -159,107 +155,56 @@ func (w *Waiter) left() time.Duration {
 	return time.Until(w.Until.Round(0))
 }
 
-// running are the jobs that a checker works on, and open those that have not ended.
-func (w *Waiter) running() (running, open []*job) {
+// open are the jobs that have not ended; a checker works on running of them.
+func (w *Waiter) open() (open []*job, running int) {
 	for _, j := range w.jobs {
 		if j.state.Status == humanqa.HostedStatusStatusInProgress {
-			running = append(running, j)
+			running++
 		}
 		if !j.state.IsFinal {
 			open = append(open, j)
 		}
 	}
-	return running, open
+	return open, running
 }
 
 // pause is how long nothing is read unless the stream wakes the waiter.
 func (w *Waiter) pause(streaming bool) time.Duration {
-	running, open := w.running()
+	open, running := w.open()
 	switch {
-	case len(running) == 1:
-		return 0 // the service holds the answer
-	case len(running) > 1:
-		return turn * time.Duration(len(running))
-	case streaming:
-		return checkup
+	case !streaming:
+		return turn * time.Duration(len(open))
+	case running > 0:
+		return turn * time.Duration(running)
 	}
-	return polled * time.Duration(len(open))
+	return checkup
 }
 
-// read waits for the pause, or for the stream, and reads every open job once. The only
-// running job is read by an answer that the service holds; others are looked at first
-// when the stream says so.
-func (w *Waiter) read(ctx context.Context, pause time.Duration, streaming, first bool) (open int, err error) {
+// read waits for the pause, or for the stream, and reads every open job once.
+func (w *Waiter) read(ctx context.Context, pause time.Duration) (open int, err error) {
 	timer := time.NewTimer(min(pause, w.left()))
 	defer timer.Stop()
-	running, list := w.running()
-	if !first && len(running) == 1 {
-		// Others that wait meanwhile are read when the stream wakes us, or with each turn
-		// where there is none.
-		if err := w.hold(ctx, running[0]); err != nil {
-			return len(list), err
-		}
-		select {
-		case <-w.wake:
-		default:
-			if streaming || len(list) == 1 {
-				_, list = w.running()
-				return len(list), nil
-			}
-		}
-	} else {
-		select {
-		case <-timer.C:
-		case <-w.wake:
-		case <-ctx.Done():
-			return len(list), ctx.Err()
-		}
+	list, _ := w.open()
+	select {
+	case <-timer.C:
+	case <-w.wake:
+	case <-ctx.Done():
+		return len(list), ctx.Err()
 	}
-	_, list = w.running()
 	for _, j := range list {
-		if err := w.look(ctx, j, ""); err != nil {
+		if err := w.look(ctx, j); err != nil {
 			return len(list), err
 		}
 	}
-	_, list = w.running()
+	list, _ = w.open()
 	return len(list), nil
 }
 
-// hold reads the job's state as soon as it changes, or the stream wakes us.
-func (w *Waiter) hold(ctx context.Context, j *job) error {
-	held, cancel := context.WithCancel(ctx)
-	defer cancel()
-	if !w.Until.IsZero() {
-		defer time.AfterFunc(w.left(), cancel).Stop()
-	}
-	began := time.Now()
-	done := make(chan error, 1)
-	go func() { done <- w.look(held, j, "&wait="+holdFor) }()
-	select {
-	case err := <-done:
-		if held.Err() != nil && ctx.Err() == nil {
-			return nil // the time is over
-		}
-		if err == nil && time.Since(began) < time.Second {
-			return backoff.Wait(held, min(time.Second, w.left())) // a service that stops holds nothing
-		}
-		return err
-	case <-w.wake:
-		cancel()
-		err := <-done
-		w.rouse() // the caller reads everything
-		if errors.Is(err, context.Canceled) && ctx.Err() == nil {
-			return nil
-		}
-		return err
-	}
-}
-
 // look reads a job's state and tells the changes in it.
-func (w *Waiter) look(ctx context.Context, j *job, wait string) error {
+func (w *Waiter) look(ctx context.Context, j *job) error {
 	var now humanqa.HostedStatus
 	a, err := w.API.Once(ctx, humanqa.Call{
-		Method: http.MethodGet, Path: "/v1/hosted/status/" + url.PathEscape(j.id) + "?items=true" + wait, ETag: j.etag,
+		Method: http.MethodGet, Path: "/v1/hosted/status/" + url.PathEscape(j.id) + "?items=true", ETag: j.etag,
 	}, &now)
 	if err != nil || a.Status == http.StatusNotModified {
 		return err
