@@ -10,7 +10,6 @@ import (
 	"humanqa/domain"
 	"humanqa/httpapi/admit"
 	"humanqa/httpapi/input"
-	"humanqa/httpapi/openapi"
 	"humanqa/httpapi/readers"
 	"humanqa/httpapi/report"
 	v1 "humanqa/httpapi/v1"
@@ -78,7 +77,6 @@ type API struct {
 	stop      func()
 	leaving   atomic.Bool // a stop was asked for, and has not begun
 	logins    *clientlogin.Store
-	llmsText  func() openapi.File
 	PastReads *wire.Quota
 	Readers   *readers.Readers // the named readers of the feed
 }
@@ -107,7 +105,6 @@ func New(d Deps) *API {
 		metrics:   newMetrics(d.Metrics),
 		stop:      sync.OnceFunc(func() { close(stopping) }),
 		logins:    clientlogin.NewStore(d.DB, d.Now),
-		llmsText:  sync.OnceValue(func() openapi.File { return openapi.LLMs(d.BaseURL) }),
 		PastReads: wire.NewQuota(v1.QuotaOfNode, v1.QuotaOfAccount, 0),
 	}
 	a.clients = v1.New(v1.Deps{

@@ -19,19 +19,14 @@ const (
 	cacheAndCheck = "no-cache"
 )
 
-// documentFile is a version of the document as a file.
-func documentFile(document func() []byte) func() openapi.File {
-	return sync.OnceValue(func() openapi.File { return openapi.NewFile("application/json; charset=utf-8", document()) })
-}
-
-var (
-	document30 = documentFile(openapi.Document)
-	document31 = documentFile(openapi.Document31)
-)
-
 // served answers with a file that clients ask for again.
 func served(file func() openapi.File) func(*wire.Request) (wire.Answer, error) {
 	return func(r *wire.Request) (wire.Answer, error) { return serveFile(r, file(), cacheAndCheck), nil }
+}
+
+// servedHere answers with a file that names the service's address.
+func (a *API) servedHere(file func(base string) openapi.File) func(*wire.Request) (wire.Answer, error) {
+	return served(sync.OnceValue(func() openapi.File { return file(a.BaseURL) }))
 }
 
 // docs is GET /docs: the document as a page, or as Markdown for clients that prefer it.
@@ -48,11 +43,6 @@ func pageOrText(r *wire.Request, page, text openapi.File) wire.Answer {
 	ans := serveFile(r, page, cacheAndCheck)
 	ans.Header.Add("Vary", "Accept")
 	return asPage(ans)
-}
-
-// llms is GET /llms.txt: it tells coding agents where the texts are.
-func (a *API) llms(r *wire.Request) (wire.Answer, error) {
-	return serveFile(r, a.llmsText(), cacheAndCheck), nil
 }
 
 // asPage adds the headers that protect a page in a browser.

@@ -66,7 +66,10 @@ func TestTheDocumentIsServedToEverybodyAndKept(t *testing.T) {
 	} {
 		r := s.call("", "GET", path, "")
 		r.want(http.StatusOK)
-		equal(t, r.Body.String(), string(document))
+		var of struct{ Servers []struct{ URL string } }
+		must.NoError(t, json.Unmarshal(r.Body.Bytes(), &of))
+		equal(t, of.Servers[0].URL, s.BaseURL)
+		equal(t, strings.Replace(r.Body.String(), `"url":"`+s.BaseURL+`"`, `"url":"/"`, 1), string(document))
 		again := s.call("", "GET", path, "", "If-None-Match", r.Header().Get("Etag"))
 		equal(t, again.Code, http.StatusNotModified)
 	}

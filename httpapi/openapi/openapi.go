@@ -28,6 +28,14 @@ var Document = sync.OnceValue(func() []byte { return unpacked(documents, "dist/o
 // Document31 is the same in OpenAPI 3.1, which has a place for webhooks.
 var Document31 = sync.OnceValue(func() []byte { return unpacked(documents, "dist/openapi-3.1.json.gz") })
 
+// Served is a version of the document as a file. Its server is the service at base.
+func Served(document func() []byte) func(base string) File {
+	return func(base string) File {
+		here := fmt.Appendf(nil, `"servers":[{"url":%q`, base)
+		return NewFile("application/json; charset=utf-8", bytes.Replace(document(), []byte(`"servers":[{"url":"/"`), here, 1))
+	}
+}
+
 // unpacked is the content of an embedded file that is compressed.
 func unpacked(files embed.FS, name string) []byte {
 	raw := made(files.ReadFile(name))

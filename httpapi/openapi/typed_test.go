@@ -8,6 +8,15 @@ import (
 	"humanqa/internal/testing/must"
 )
 
+// Kiota's exceptions, and those of others, have the text of this field as their message.
+func TestAnErrorSaysWhichFieldIsItsMessage(t *testing.T) {
+	t.Parallel()
+	primary := load(t).Components.Schemas["Error"].Value.Properties["error"].Value.Extensions["x-ms-primary-error-message"]
+	if primary != true {
+		t.Errorf("the field error says %v", primary)
+	}
+}
+
 // A generator has to make up the name of a class for an object that has none: Data2, Results.
 func TestEveryObjectWithFieldsHasAName(t *testing.T) {
 	t.Parallel()
