@@ -1,7 +1,6 @@
 package consumer_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	"humanqa/domain/account"
 	"humanqa/eventstore/consumer"
 	"humanqa/eventstore/generation"
-	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/logtest"
 	"humanqa/internal/testing/modeltest"
 	"humanqa/internal/testing/must"
@@ -52,9 +50,7 @@ func TestAnEventThatCannotBeReadIsSetAsideWithItsStream(t *testing.T) {
 	}
 	s := w.Service(log.Feed, consumers...)
 	w.Run(s)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*eventually.Patience) // each page with such an event is 17 MiB
-	defer cancel()
-	must.NoError(t, s.WaitFor(ctx, written.Position))
+	must.NoError(t, s.WaitFor(w.Ctx(), written.Position))
 	check := func() {
 		t.Helper()
 		if got := fmt.Sprint(w.keys("acc"), w.keys("other")); got != "[] [k1]" {

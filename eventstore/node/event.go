@@ -1,16 +1,12 @@
 package node
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
 	"github.com/google/uuid"
-
-	"humanqa/eventstore/node/store"
 )
 
 const (
@@ -44,14 +40,4 @@ func parseLink(data []byte) (stream string, revision int64, ok bool) {
 	number, stream, _ := strings.Cut(string(data), "@")
 	revision, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
 	return stream, revision, err == nil
-}
-
-// unreadable stands in for an event that an older version took, and that is too large for
-// any message. A reader goes on behind it, and knows its place, its size and its sums.
-func unreadable(r *store.Record) *store.Record {
-	shown := *r
-	shown.Metadata = []byte("{}")
-	shown.Data = fmt.Appendf(nil, `{"$unreadable":{"bytes":%d,"data":"%x","metadata":"%x"}}`,
-		len(r.Data)+len(r.Metadata), sha256.Sum256(r.Data), sha256.Sum256(r.Metadata))
-	return &shown
 }

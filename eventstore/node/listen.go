@@ -21,13 +21,13 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
+	"humanqa/eventstore/node/store"
 	"humanqa/internal/strangers"
 )
 
 const (
-	// maxMessage is the client's own limit for a received message, and more than
-	// any append may carry.
-	maxMessage = 17 << 20
+	// maxMessage is more than any append may carry.
+	maxMessage = store.MaxMessage
 	// maxSocketPath is the longest path that fits into a sockaddr_un everywhere.
 	maxSocketPath = 103
 

@@ -325,10 +325,13 @@ func (r *reading) sendEvent(e *store.Record) error {
 	}
 	message := encodeEvent(event, link, e.Position, r.idString)
 	for len(message) > maxMessage { // an older version took the larger one
-		if link == nil || event != nil && event.Size() >= link.Size() {
-			event = unreadable(event)
-		} else {
-			link = unreadable(link)
+		larger := &event
+		if link != nil && (event == nil || event.Size() < link.Size()) {
+			larger = &link
+		}
+		var err error
+		if *larger, err = r.node.store.Unreadable(r.ctx, *larger); err != nil {
+			return err
 		}
 		message = encodeEvent(event, link, e.Position, r.idString)
 	}

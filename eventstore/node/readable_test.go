@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"database/sql"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -19,6 +21,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"humanqa/eventstore/node"
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"
 )
@@ -213,11 +216,11 @@ func TestLongNamesAreGivenBackByEveryRead(t *testing.T) {
 	}
 }
 
-// An older version took events that no message can carry.
-func TestAnEventThatNoMessageCanCarryIsShownByItsPlace(t *testing.T) {
-	t.Parallel()
-	dsn := pgtest.NewDSN(t)
-	db := pgtest.NewDB(t, dsn)
+// setupUnreadable is the database of a log with events that an older version took, and that no
+// message can carry.
+func setupUnreadable(t *testing.T) (dsn string) {
+	t.Helper()
+	dsn = pgtest.NewDSN(t)
 	const insert = `INSERT INTO eventlog.events VALUES ($1, 0, 0, gen_random_uuid(), true, $2, $3, convert_to($4, 'UTF8'), convert_to(repeat('m', $5), 'UTF8'))`
 	for i, e := range []struct {
 		stream, kind, data string
@@ -230,10 +233,23 @@ func TestAnEventThatNoMessageCanCarryIsShownByItsPlace(t *testing.T) {
 		{"both", "$>", "0@large", 17 << 20},
 		{"last", "t", "{}", 2},
 	} {
-		_, err := db.ExecContext(t.Context(), insert, i+1, e.stream, e.kind, e.data, e.metadata)
-		must.NoError(t, err)
+		execute(t, dsn, insert, i+1, e.stream, e.kind, e.data, e.metadata)
 	}
-	n := start(t, node.Config{DSN: dsn, Socket: filepath.Join(socketDir(t), "s")})
+	return dsn
+}
+
+// execute runs a statement in a session of its own.
+func execute(t *testing.T, dsn, statement string, args ...any) {
+	t.Helper()
+	db, err := sql.Open("postgres", dsn)
+	must.NoError(t, err)
+	_, err = db.ExecContext(t.Context(), statement, args...)
+	must.NoError(t, errors.Join(err, db.Close()))
+}
+
+func TestAnEventThatNoMessageCanCarryIsShownByItsPlace(t *testing.T) {
+	t.Parallel()
+	n := start(t, node.Config{DSN: setupUnreadable(t), Socket: filepath.Join(socketDir(t), "s")})
 	sum := func(b []byte) string { return fmt.Sprintf("%x", sha256.Sum256(b)) }
 	shown := fmt.Sprintf(`{"$unreadable":{"bytes":%d,"data":"%s","metadata":"%s"}}`, 17<<20+2, sum([]byte("{}")), sum(bytes.Repeat([]byte("m"), 17<<20)))
 	readAllWays(t, n, []string{"both"}, 6, func(how string, e *esdb.ResolvedEvent) {
@@ -253,6 +269,54 @@ func TestAnEventThatNoMessageCanCarryIsShownByItsPlace(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Each of these events has 17 MiB, and each reader of the log meets them.
+func TestTheBytesThatNoMessageCanCarryAreReadOnce(t *testing.T) {
+	t.Parallel()
+	dsn := setupUnreadable(t)
+	db := pgtest.NewDB(t, dsn)
+	read := 0
+	// blocks gives those of large values that Postgres has read since the last call, once each
+	// session has ended: then it has told what it read.
+	blocks := func() int {
+		t.Helper()
+		eventually.True(t, "the sessions end", func() (ended bool) {
+			must.NoError(t, db.GetContext(t.Context(), &ended, `SELECT count(*) = 1 FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend'`))
+			return ended
+		})
+		before := read
+		must.NoError(t, db.GetContext(t.Context(), &read, `SELECT toast_blks_read + toast_blks_hit FROM pg_statio_user_tables WHERE relname = 'events'`))
+		return read - before
+	}
+	blocks()
+	execute(t, dsn, `SELECT sha256(metadata) FROM eventlog.events`)
+	once := blocks()
+	n := start(t, node.Config{DSN: dsn, Socket: filepath.Join(socketDir(t), "s")})
+	readAllWays(t, n, []string{"both"}, 6, func(string, *esdb.ResolvedEvent) {})
+	stop(t, n)
+	if got := blocks(); once == 0 || got >= 2*once {
+		t.Errorf("%d blocks were read, want %d", got, once)
+	}
+}
+
+// A node that runs shows what a row holds now.
+func TestAChangeOfAnEventThatNoMessageCanCarryIsShown(t *testing.T) {
+	t.Parallel()
+	dsn := setupUnreadable(t)
+	n := start(t, node.Config{DSN: dsn, Socket: filepath.Join(socketDir(t), "s")})
+	seen := map[string]bool{}
+	for _, change := range []string{"'mm'", "'nn'"} {
+		execute(t, dsn, `UPDATE eventlog.events SET metadata = overlay(metadata PLACING `+change+`::bytea FROM 1) WHERE stream = 'both'`)
+		readAllWays(t, n, []string{"both"}, 6, func(_ string, e *esdb.ResolvedEvent) {
+			if own := e.OriginalEvent(); own.StreamID == "both" {
+				seen[string(own.Data)] = true
+			}
+		})
+	}
+	if len(seen) != 2 {
+		t.Errorf("shown were %v", seen)
+	}
 }
 
 // The node writes the metadata of a deleted stream anew when the stream is continued.

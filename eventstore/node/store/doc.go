@@ -47,6 +47,7 @@
 // # Reading
 //
 // A page is bounded in rows and in bytes and is read completely before its first event
-// is used. The tail holds the latest committed events in memory. A read waits ten seconds
+// is used. The bytes of an event that no message has room for stay in Postgres, which hashes
+// them once. The tail holds the latest committed events in memory. A read waits ten seconds
 // for a Postgres that does not answer.
 package store

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,13 +25,14 @@ const (
 // rowSize is what a page counts of an event; names of streams are short.
 const rowSize = `octet_length(type) + octet_length(data) + octet_length(metadata)`
 
-const eventColumns = `position, revision, created, uuid_send(event_id), is_json, stream, type, data, metadata`
-
 // pageSQL reads events in order and stops after a number of bytes. The running
-// total sees only the sizes, large values are not fetched for it.
+// total sees only the sizes, large values are not fetched for it. Nor are those of an event
+// that no message has room for: they are NULL.
 func pageSQL(where, order string) string {
 	return `
-SELECT ` + eventColumns + `
+SELECT position, revision, created, uuid_send(event_id), is_json, stream, type,
+  CASE WHEN size <= ` + strconv.Itoa(MaxMessage) + ` THEN data END,
+  CASE WHEN size <= ` + strconv.Itoa(MaxMessage) + ` THEN metadata END
 FROM (
   SELECT *, ` + rowSize + ` AS size,
     sum(` + rowSize + `) OVER (ORDER BY ` + order + ` ROWS UNBOUNDED PRECEDING) AS total
@@ -66,6 +68,8 @@ LEFT JOIN LATERAL (
 
 // pages reads committed events from Postgres. Safe for concurrent use.
 type pages struct {
+	unreadable
+
 	allForward     *sql.Stmt
 	allBackward    *sql.Stmt
 	streamForward  *sql.Stmt
@@ -76,6 +80,7 @@ type pages struct {
 func preparePages(ctx context.Context, db *sql.DB) (*pages, error) {
 	p := preparer{ctx: ctx, on: db}
 	prepared := &pages{
+		unreadable:     unreadable{stmt: p.stmt(sqlUnreadable), held: map[int64]shown{}},
 		allForward:     p.stmt(sqlAllForward),
 		allBackward:    p.stmt(sqlAllBackward),
 		streamForward:  p.stmt(sqlStreamForward),
@@ -152,6 +157,9 @@ func (p *pages) readPage(ctx context.Context, stmt *sql.Stmt, limit int, args ..
 			}
 			r.ID = uuid.UUID(id)
 			bytes += len(r.Type) + len(r.Data) + len(r.Metadata)
+			if r.Data == nil {
+				bytes += MaxMessage
+			}
 			out.Events = append(out.Events, r)
 			return nil
 		})
@@ -160,6 +168,13 @@ func (p *pages) readPage(ctx context.Context, stmt *sql.Stmt, limit int, args ..
 	})
 	if err != nil {
 		return Page{}, fmt.Errorf("read a page of the log: %w", err)
+	}
+	for i, r := range out.Events {
+		if r.Data == nil {
+			if out.Events[i], err = p.Unreadable(ctx, r); err != nil {
+				return Page{}, err
+			}
+		}
 	}
 	return out, nil
 }

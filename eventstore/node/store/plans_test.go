@@ -24,8 +24,9 @@ func TestPlansHoldHoweverLongTheLogIs(t *testing.T) {
 		"states": sqlLoadStates, "ids": sqlLastIDs, "identities": sqlIdentities, "insert": sqlInsertGroup, "believed": sqlInsertIfAbsent,
 		"all_forward": sqlAllForward, "all_backward": sqlAllBackward,
 		"stream_forward": sqlStreamForward, "stream_backward": sqlStreamBackward, "stream_info": sqlStreamInfo,
+		"unreadable": sqlUnreadable,
 	}
-	condition := regexp.MustCompile(`Index Cond: \(\(?(stream = |"position" >= )`)
+	condition := regexp.MustCompile(`Index Cond: \(\(?(stream = |"position" >?= )`)
 	parameter := regexp.MustCompile(`\$\d+`)
 	plan := func(name string) string {
 		parameters := map[string]bool{}

@@ -38,6 +38,9 @@ type Record struct {
 	Metadata []byte
 }
 
+// MaxMessage bounds a message to a reader. It is the client's own limit for one that it gets.
+const MaxMessage = 17 << 20
+
 // Size is the memory of the record in the tail and in a page, roughly, in bytes.
 func (r *Record) Size() int {
 	return len(r.Data) + len(r.Metadata) + len(r.Stream) + len(r.Type) + 128
