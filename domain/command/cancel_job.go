@@ -43,6 +43,19 @@ func (s *Service) CancelJob(ctx context.Context, cause Cause, jobID, reason stri
 	}, nil
 }
 
+// CancelJobs ends those of the jobs that wait, each by itself, and leaves the others as they
+// are: who asks saw them a moment ago. It gives the position of the last end.
+func (s *Service) CancelJobs(ctx context.Context, cause Cause, jobIDs []string, reason string) (at domain.Position, err error) {
+	for _, id := range jobIDs {
+		out, err := s.CancelJob(ctx, cause.Step("cancel "+id), id, reason)
+		if err != nil && !domain.IsKind(err, domain.KindConflict) {
+			return at, err
+		}
+		at = at.Max(out.Position)
+	}
+	return at, nil
+}
+
 // RefundJob refunds the debit of an ended job, once.
 func (s *Service) RefundJob(ctx context.Context, cause Cause, jobID, reason string) (domain.Position, error) {
 	back, err := s.ledger.Refund(ctx, cause, jobID, reason)

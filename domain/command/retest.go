@@ -16,6 +16,38 @@ import (
 // checklist, but in no session, batch or loop. The fixes that its project has prepared come
 // first, as in a hosted test. The secrets are sealed again, for the new job's stream.
 func (s *Service) Retest(ctx context.Context, cause Cause, jobID string) (SubmittedJob, error) {
+	o, err := s.original(ctx, cause, jobID)
+	if err != nil {
+		return SubmittedJob{}, err
+	}
+	return again(ctx, s, cause, func(cause Cause) (SubmittedJob, error) {
+		jobID, test := ownJob(cause), o
+		if out, found, err := s.findSubmitted(ctx, cause, jobID); found || err != nil {
+			return out.SubmittedJob, err
+		}
+		if err := s.takePrepared(ctx, cause, jobID, &test); err != nil {
+			return SubmittedJob{}, err
+		}
+		return s.chargeAndOpen(ctx, cause, jobID, test)
+	})
+}
+
+// RetestBatch submits jobs of the account once more, as one batch: all of them or none. It
+// leaves the prepared fixes of their projects to other tests.
+func (s *Service) RetestBatch(ctx context.Context, cause Cause, jobIDs []string) (SubmittedBatch, error) {
+	tests := make([]newJob, len(jobIDs))
+	err := together(len(jobIDs), func(i int) (err error) {
+		tests[i], err = s.original(ctx, cause, jobIDs[i])
+		return err
+	})
+	if err != nil {
+		return SubmittedBatch{}, err
+	}
+	return s.submitAll(ctx, cause, tests)
+}
+
+// original is what a retest of the job submits.
+func (s *Service) original(ctx context.Context, cause Cause, jobID string) (newJob, error) {
 	type original struct {
 		newJob
 		sealed job.State // only what the brief needs
@@ -49,27 +81,18 @@ func (s *Service) Retest(ctx context.Context, cause Cause, jobID string) (Submit
 	})
 	switch {
 	case err != nil:
-		return SubmittedJob{}, err
+		return newJob{}, err
 	case o == nil:
-		return SubmittedJob{}, domain.NotFound("job")
+		return newJob{}, domain.NotFound("job")
 	case o.erased:
-		return SubmittedJob{}, domain.Conflict("the job was erased").WithHint("submit a new one")
+		return newJob{}, domain.Conflict("the job was erased").WithHint("submit a new one")
 	}
 	secrets, err := s.Brief(ctx, jobID, o.sealed)
 	if err != nil {
-		return SubmittedJob{}, err
+		return newJob{}, err
 	}
 	o.Credentials, o.AccessInstructions = secrets.Credentials, secrets.AccessInstructions
-	return again(ctx, s, cause, func(cause Cause) (SubmittedJob, error) {
-		jobID, test := ownJob(cause), o.newJob
-		if out, found, err := s.findSubmitted(ctx, cause, jobID); found || err != nil {
-			return out.SubmittedJob, err
-		}
-		if err := s.takePrepared(ctx, cause, jobID, &test); err != nil {
-			return SubmittedJob{}, err
-		}
-		return s.chargeAndOpen(ctx, cause, jobID, test)
-	})
+	return o.newJob, nil
 }
 
 // takePrepared puts the fixes that wait in the project's queue in front of the checklist, and

@@ -17,6 +17,14 @@ import (
 // policy refunds the missing jobs. If the command comes after that, it replaces those
 // jobs by new ones.
 func (s *Service) SubmitBulk(ctx context.Context, cause Cause, jobs []SubmitJob) (SubmittedBatch, error) {
+	tests := make([]newJob, len(jobs))
+	for i, in := range jobs {
+		tests[i] = newJob{SubmitJob: in}
+	}
+	return s.submitAll(ctx, cause, tests)
+}
+
+func (s *Service) submitAll(ctx context.Context, cause Cause, jobs []newJob) (SubmittedBatch, error) {
 	jobIDs := make([]string, len(jobs))
 	for i := range jobs {
 		jobIDs[i] = domain.DeriveID(cause.CommandID, fmt.Sprintf("job-%d", i)).String()
@@ -28,7 +36,7 @@ func (s *Service) SubmitBulk(ctx context.Context, cause Cause, jobs []SubmitJob)
 
 // submitBatch submits the jobs under these ids; charging is the command that
 // charges for those that are not charged yet.
-func (s *Service) submitBatch(ctx context.Context, cause, charging Cause, jobIDs []string, jobs []SubmitJob) (SubmittedBatch, error) {
+func (s *Service) submitBatch(ctx context.Context, cause, charging Cause, jobIDs []string, jobs []newJob) (SubmittedBatch, error) {
 	batch := SubmittedBatch{
 		BatchID: domain.DeriveID(cause.CommandID, "batch").String(), JobIDs: slices.Clone(jobIDs),
 	}
@@ -62,7 +70,7 @@ func (s *Service) submitBatch(ctx context.Context, cause, charging Cause, jobIDs
 
 // draftBatch writes the batch's events. Nothing reaches the log.
 func (s *Service) draftBatch(
-	ctx context.Context, cause Cause, batch SubmittedBatch, jobs []SubmitJob, charges []credits.Charge,
+	ctx context.Context, cause Cause, batch SubmittedBatch, jobs []newJob, charges []credits.Charge,
 ) ([]job.Created, error) {
 	submissions := make([]newJob, len(jobs))
 	slas := map[string]int{} // by project
@@ -76,7 +84,8 @@ func (s *Service) draftBatch(
 			slas[in.ProjectID] = sla
 		}
 		in.BatchID, in.BatchIndex = batch.BatchID, i
-		submissions[i] = newJob{SubmitJob: in, DefaultSLA: sla}
+		in.DefaultSLA = sla
+		submissions[i] = in
 	}
 	if !s.AI.Instant() { // no list is written for jobs that the account cannot pay for
 		if err := s.ledger.CheckFunds(ctx, cause, charges...); err != nil {
@@ -88,7 +97,7 @@ func (s *Service) draftBatch(
 		if drafts[i], err = s.draftJob(ctx, cause, submissions[i]); err != nil {
 			return err
 		}
-		return s.sealSecrets(ctx, &drafts[i], batch.JobIDs[i], jobs[i])
+		return s.sealSecrets(ctx, &drafts[i], batch.JobIDs[i], jobs[i].SubmitJob)
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"humanqa/domain/person"
 	"humanqa/httpapi/dashboard/words"
 	"humanqa/httpapi/ui"
+	"humanqa/httpapi/wire"
 	"humanqa/projections/jobs"
 )
 
@@ -38,13 +39,15 @@ type batchView struct {
 	ID                     string
 	Lines                  []words.JobLine
 	Pass, Fail, Open, Rest int // jobs; Rest ended without a verdict
-	Price                  domain.Credits
+	Waiting                int // jobs that can be cancelled, of Open
+	Price, RetestPrice     domain.Credits
 	Bar                    []ui.Segment
+	MayAdd                 bool
 }
 
 // batch shows the jobs of one bulk submission (POST /v1/jobs/bulk).
 func (d Deps) batch(r *ui.Request, list []jobs.Outline) (ui.Answer, error) {
-	v := batchView{ID: r.PathValue("id")}
+	v := batchView{ID: r.PathValue("id"), MayAdd: r.May(person.Developer)}
 	var live []string
 	for _, j := range list {
 		v.add(j)
@@ -57,6 +60,10 @@ func (d Deps) batch(r *ui.Request, list []jobs.Outline) (ui.Answer, error) {
 func (v *batchView) add(j jobs.Outline) {
 	v.Lines = append(v.Lines, words.LineOf(j.Summary()))
 	v.Price += j.CreditsUsed()
+	v.RetestPrice += j.Price
+	if j.Status == job.StatusPending {
+		v.Waiting++
+	}
 	switch {
 	case !j.IsFinal():
 		v.Open++
@@ -68,3 +75,20 @@ func (v *batchView) add(j jobs.Outline) {
 		v.Rest++
 	}
 }
+
+// cancelBatch cancels the tests of the batch that wait.
+func (d Deps) cancelBatch(r *ui.Request, list []jobs.Outline) (ui.Answer, error) {
+	at, err := d.Commands.CancelJobs(r.Context(), r.Cause(), wire.List(list, outlineID), "client")
+	return r.Done(at, err, "/dashboard/batches/"+r.PathValue("id"))
+}
+
+// retestBatch submits the tests of the batch as another one.
+func (d Deps) retestBatch(r *ui.Request, list []jobs.Outline) (ui.Answer, error) {
+	if err := d.Limits.StillAllowed(r.Context(), r.Account, list...); err != nil {
+		return ui.Answer{}, err
+	}
+	out, err := d.Commands.RetestBatch(r.Context(), r.Cause(), wire.List(list, outlineID))
+	return r.Done(out.Position, err, "/dashboard/batches/"+out.BatchID)
+}
+
+func outlineID(j jobs.Outline) string { return j.ID }

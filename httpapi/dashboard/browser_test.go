@@ -41,6 +41,7 @@ func TestWhatPeopleDoWithTheirPages(t *testing.T) {
 		"other stars keep the words":                testAChangeOfTheStarsKeepsTheWords,
 		"a checklist is edited before it costs":     testAPersonEditsTheChecklistBeforeItCosts,
 		"a preview shows what failed before":        testAPreviewShowsWhatFailedBefore,
+		"many tests are stopped or run again":       testManyTestsAreStoppedOrRunAgain,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -64,6 +64,7 @@ func Pages(d Deps) []ui.Page {
 		{Method: "GET", Pattern: "/dashboard/find", For: ui.Viewers, Handle: d.find},
 
 		{Method: "GET", Pattern: "/dashboard/jobs", For: ui.Viewers, Handle: d.jobs},
+		{Method: "POST", Pattern: "/dashboard/jobs/cancel", For: ui.Developers, Says: "What waited is cancelled.", Handle: ui.WhileOpen(d.cancelFound)},
 		{Method: "POST", Pattern: "/dashboard/views", For: ui.Viewers, Says: "Saved.", Handle: d.keepView},
 		{Method: "POST", Pattern: "/dashboard/views/drop", For: ui.Viewers, Says: "The view was removed.", Handle: d.dropView},
 		{Method: "GET", Pattern: "/dashboard/jobs/new", For: ui.Developers, Handle: d.newTest},
@@ -84,6 +85,10 @@ func Pages(d Deps) []ui.Page {
 		{Method: "POST", Pattern: "/dashboard/batches/preview", For: ui.Developers, Handle: d.previewBatch},
 		{Method: "POST", Pattern: "/dashboard/batches/draft", For: ui.Developers, Handle: d.draft(batchDraft)},
 		{Method: "GET", Pattern: "/dashboard/batches/{id}", For: ui.Viewers, Handle: aBatch(d.batch)},
+		{Method: "POST", Pattern: "/dashboard/batches/{id}/cancel", For: ui.Developers, Says: "What waited is cancelled.",
+			Handle: aBatch(ui.Changing(d.cancelBatch))},
+		{Method: "POST", Pattern: "/dashboard/batches/{id}/retest", For: ui.Developers, Says: "The batch is submitted.",
+			Handle: aBatch(ui.Changing(d.retestBatch))},
 
 		{Method: "GET", Pattern: "/dashboard/sandbox", For: ui.Viewers, Handle: d.sandbox},
 		{Method: "POST", Pattern: "/dashboard/sandbox/clock", For: ui.Developers, Handle: d.advance},

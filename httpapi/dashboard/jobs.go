@@ -43,8 +43,10 @@ type jobsView struct {
 	Partial  bool // only the newest tests were searched
 	Errors   []string
 	MayTest  bool
-	Views    []viewLine
-	Query    string // of this view; if it is kept under a name, it leads back here
+	// MayCancel is true where all tests of the list wait.
+	MayCancel bool
+	Views     []viewLine
+	Query     string // of this view; if it is kept under a name, it leads back here
 }
 
 // viewLine is a filter that the person keeps.
@@ -187,6 +189,7 @@ func (d Deps) jobs(r *ui.Request) (ui.Answer, error) {
 	}
 	v.Partial = found.Partial
 	v.Lines = wire.List(found.Page, foundLine)
+	v.MayCancel = v.MayTest && search.Status == job.StatusPending && len(v.Lines) > 0
 	if v.Filter == (jobFilter{Status: v.Filter.Status, Project: v.Filter.Project}) {
 		total, err := d.Reads.Jobs.Total(r.Context(), r.Account.ID, search.Status, search.ProjectID)
 		if err != nil {
@@ -199,15 +202,43 @@ func (d Deps) jobs(r *ui.Request) (ui.Answer, error) {
 	return ui.Show("jobs", "Tests", v, ui.Everything), nil
 }
 
+// maxCancelled bounds the tests that one press cancels; the next press goes on.
+const maxCancelled = 500
+
+// cancelFound cancels the tests that wait, of those that the list's filter finds.
+func (d Deps) cancelFound(r *ui.Request) (ui.Answer, error) {
+	filter, search, err := postedFilter(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	search.Status, search.Limit = job.StatusPending, maxCancelled
+	found, err := d.Reads.Jobs.Find(r.Context(), r.Account.ID, search)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	at, err := d.Commands.CancelJobs(r.Context(), r.Cause(), wire.List(found.Page, func(f jobs.Found) string { return f.ID }), "client")
+	return r.Done(at, err, filter.href())
+}
+
+// postedFilter reads the filter of the list on which a form stands.
+func postedFilter(r *ui.Request) (f jobFilter, s jobs.Search, err error) {
+	values, err := url.ParseQuery(r.PostFormValue("query"))
+	if err != nil {
+		return f, s, domain.Invalid(domain.Detail{Path: "query", Message: "cannot be read"})
+	}
+	f = jobFilterOf(values)
+	s, wrong := f.search()
+	if len(wrong) > 0 {
+		return f, s, domain.Invalid(domain.Detail{Path: "query", Message: "has a day that cannot be read"})
+	}
+	return f, s, nil
+}
+
 // keepView keeps a filter of the list under a name, for the person alone.
 func (d Deps) keepView(r *ui.Request) (ui.Answer, error) {
-	kept, err := url.ParseQuery(r.PostFormValue("query"))
+	filter, _, err := postedFilter(r)
 	if err != nil {
-		return ui.Answer{}, domain.Invalid(domain.Detail{Path: "query", Message: "cannot be read"})
-	}
-	filter := jobFilterOf(kept)
-	if _, wrong := filter.search(); len(wrong) > 0 {
-		return ui.Answer{}, domain.Invalid(domain.Detail{Path: "query", Message: "has a day that cannot be read"})
+		return ui.Answer{}, err
 	}
 	query := filter.Query()
 	err = d.Preferences.KeepView(r.Context(), r.Account.ID, r.Person.ID, r.PostFormValue("name"), query)

@@ -118,6 +118,9 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 		"POST /dashboard/sessions/preview":                     422,
 		"POST /dashboard/sessions/draft":                       303,
 		"POST /dashboard/batches":                              422,
+		"POST /dashboard/jobs/cancel":                          303,
+		"POST /dashboard/batches/{id}/cancel":                  303,
+		"POST /dashboard/batches/{id}/retest":                  303,
 		"POST /dashboard/batches/preview":                      422,
 		"POST /dashboard/batches/draft":                        303,
 	}

@@ -128,10 +128,10 @@ func (l *Limits) AdmittedForm(ctx context.Context, of people.Account, p *wire.Pr
 	return l.refuse(ctx, of.ID, of.Sandbox, p, targets, func(t Target) { p.Add(t.path, "%s; %s", t.private, t.hint()) })
 }
 
-// StillAllowed refuses the test of a URL that the account may no longer test.
-func (l *Limits) StillAllowed(ctx context.Context, of people.Account, j jobs.Job) error {
+// StillAllowed refuses the tests of a URL that the account may no longer test.
+func (l *Limits) StillAllowed(ctx context.Context, of people.Account, tests ...jobs.Outline) error {
 	var p wire.Problems
-	return l.AdmittedForm(ctx, of, &p, CheckTarget(&p, "url", j.URL, j.Type))
+	return l.AdmittedForm(ctx, of, &p, wire.List(tests, func(j jobs.Outline) Target { return CheckTarget(&p, "url", j.URL, j.Type) })...)
 }
 
 // Unresolved warns a page of the hosts under test that have no address, before anything

@@ -382,7 +382,7 @@ func (d Deps) reportFile(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 
 // retest asks about the ticked items, too: whether each is fixed.
 func (d Deps) retest(r *ui.Request, j jobs.Job) (ui.Answer, error) {
-	if err := d.Limits.StillAllowed(r.Context(), r.Account, j); err != nil {
+	if err := d.Limits.StillAllowed(r.Context(), r.Account, j.Outline); err != nil {
 		return ui.Answer{}, err
 	}
 	if _, err := d.prepare(r, j); err != nil {
