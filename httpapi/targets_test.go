@@ -134,7 +134,7 @@ func TestAPrivateHostIsTestedNoMoreOnceNoCheckerReachesIt(t *testing.T) {
 	row, err := s.deps.Reads.Jobs.Job(t.Context(), accountID, jobID)
 	must.NoError(t, err)
 	of := people.Account{ID: accountID}
-	must.NoError(t, s.Limits.StillAllowed(t.Context(), of, row))
+	must.NoError(t, s.Limits.StillAllowed(t.Context(), of, row.Outline))
 
 	at, err := s.commands.ChoosePool(t.Context(), operator(uuid.New()), accountID, "")
 	s.visible(at, err)
@@ -143,7 +143,7 @@ func TestAPrivateHostIsTestedNoMoreOnceNoCheckerReachesIt(t *testing.T) {
 		equal(t, r.refused(http.StatusBadRequest, domain.CodeInvalidRequest)["hint"], any(input.PrivateHint))
 		equal(t, r.paths(), []string{"url"})
 	}
-	if err := s.Limits.StillAllowed(t.Context(), of, row); err == nil || !strings.Contains(err.Error(), "its own pool of checkers") {
+	if err := s.Limits.StillAllowed(t.Context(), of, row.Outline); err == nil || !strings.Contains(err.Error(), "its own pool of checkers") {
 		t.Errorf("the page says %v", err) // it shows no hint
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"humanqa/domain"
-	"humanqa/domain/person"
 	"humanqa/httpapi/ui"
 	"humanqa/internal/credential"
 	"humanqa/projections/credits"
@@ -23,7 +22,6 @@ type creditsView struct {
 	Plot    *ui.Plot
 	Pager   ui.Pager
 	Prices  prices
-	Owner   bool
 	Low     string // the limit in the form
 }
 
@@ -46,7 +44,7 @@ func (d Deps) credits(r *ui.Request) (ui.Answer, error) {
 	if v.Days, v.Plot, err = d.balances(r, now); err != nil {
 		return ui.Answer{}, err
 	}
-	v.Sound, v.Owner = v.Sum.Sum == v.Sum.Balance, r.May(person.Owner)
+	v.Sound = v.Sum.Sum == v.Sum.Balance
 	v.Low = strconv.FormatInt(int64(v.Balance.LowBelow), 10)
 	v.Pager = ui.NewPager(r, page, len(v.Entries), v.Sum.Entries)
 	return ui.Show("credits", "Credits", v, domain.CreditsStream(r.Account.ID)), nil

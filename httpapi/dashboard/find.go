@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"humanqa/domain/identity"
+	"humanqa/domain/job"
 	"humanqa/domain/person"
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/wire"
@@ -93,13 +94,12 @@ func (d Deps) find(r *ui.Request) (ui.Answer, error) {
 			return ui.Answer{}, err
 		}
 		for _, j := range tests.Page {
-			line := foundLine(j)
-			detail := line.State.Word
-			if line.Verdicts != "" {
-				detail += ", " + line.Verdicts
+			detail := ui.JobState(j.Summary).Word
+			if verdicts := job.Tally(j.PassCount, j.FailCount, j.SkipCount); verdicts != "" {
+				detail += ", " + verdicts
 			}
 			v.Hits = append(v.Hits, hit{
-				Kind: "Test", Text: line.Title, Detail: detail + ", " + line.Host, Href: "/dashboard/jobs/" + line.ID,
+				Kind: "Test", Text: j.Title, Detail: detail + ", " + ui.HostOf(j.URL), Href: "/dashboard/jobs/" + j.ID,
 			})
 		}
 	}

@@ -11,8 +11,6 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
-	"humanqa/domain/person"
-	"humanqa/httpapi/dashboard/words"
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/preferences"
@@ -20,33 +18,21 @@ import (
 	"humanqa/projections/projects"
 )
 
-// askedShown bounds the text of the request that a list shows, in characters.
-const askedShown = 120
-
-func foundLine(f jobs.Found) words.JobLine {
-	line := words.LineOf(f.Summary)
-	line.Asked, line.Took, line.Commit = words.OneLine(wire.Clip(f.Asked, askedShown)), f.Took(), f.Commit
-	line.Verdicts = job.Tally(f.PassCount, f.FailCount, f.SkipCount)
-	return line
-}
-
 type jobsView struct {
 	Filter   jobFilter
 	Tabs     []ui.Tab
 	Projects []projects.Project
 	Kinds    []job.Type
 	Verdicts []choice
-	Lines    []words.JobLine
+	Lines    []jobs.Found
 	Pager    ui.Pager
 	Filtered bool
 	Narrowed bool // by more than its state
 	Partial  bool // only the newest tests were searched
 	Errors   []string
-	MayTest  bool
-	// MayCancel is true where all tests of the list wait.
-	MayCancel bool
-	Views     []viewLine
-	Query     string // of this view; if it is kept under a name, it leads back here
+	AllWait  bool // all tests of the list wait
+	Views    []viewLine
+	Query    string // of this view; if it is kept under a name, it leads back here
 }
 
 // viewLine is a filter that the person keeps.
@@ -158,7 +144,7 @@ func (f jobFilter) search() (s jobs.Search, wrong []string) {
 
 func (d Deps) jobs(r *ui.Request) (ui.Answer, error) {
 	page := ui.PageOf(r)
-	v := jobsView{Filter: jobFilterOf(r.URL.Query()), MayTest: r.May(person.Developer), Kinds: job.Types(), Verdicts: verdictChoices}
+	v := jobsView{Filter: jobFilterOf(r.URL.Query()), Kinds: job.Types(), Verdicts: verdictChoices}
 	var err error
 	if v.Projects, _, err = d.Reads.Projects.List(r.Context(), r.Account.ID, projects.Filter{Limit: projectsLooked}); err != nil {
 		return ui.Answer{}, err
@@ -187,9 +173,8 @@ func (d Deps) jobs(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	v.Partial = found.Partial
-	v.Lines = wire.List(found.Page, foundLine)
-	v.MayCancel = v.MayTest && search.Status == job.StatusPending && len(v.Lines) > 0
+	v.Partial, v.Lines = found.Partial, found.Page
+	v.AllWait = search.Status == job.StatusPending && len(v.Lines) > 0
 	if v.Filter == (jobFilter{Status: v.Filter.Status, Project: v.Filter.Project}) {
 		total, err := d.Reads.Jobs.Total(r.Context(), r.Account.ID, search.Status, search.ProjectID)
 		if err != nil {

@@ -32,8 +32,7 @@ const (
 )
 
 type overviewView struct {
-	New     bool // nothing was ever tested
-	MayTest bool
+	New bool // nothing was ever tested
 
 	Asked   []askedLine
 	AskedOf int // all open questions
@@ -82,7 +81,7 @@ type need struct {
 }
 
 func (d Deps) overview(r *ui.Request) (ui.Answer, error) {
-	v := overviewView{MayTest: r.May(person.Developer), Price: job.GeneralQA.Price(false)}
+	v := overviewView{Price: job.GeneralQA.Price(false)}
 	ctx, account := r.Context(), r.Account.ID
 	now, err := d.now(r)
 	if err != nil {

@@ -8,10 +8,7 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
-	"humanqa/domain/person"
 	"humanqa/domain/session"
-	"humanqa/httpapi/dashboard/words"
-	"humanqa/httpapi/room"
 	"humanqa/httpapi/ui"
 	"humanqa/projections/jobs"
 	"humanqa/projections/sessions"
@@ -24,16 +21,9 @@ const sandboxShown = 20
 type sandboxView struct {
 	Now     time.Time
 	Ahead   string // of the service's time; empty: not at all
-	Tests   []playable
-	Lobbies []sessionLine
-	MayPlay bool
+	Tests   []jobs.Job
+	Lobbies []sessions.Session
 	Price   domain.Credits
-}
-
-type playable struct {
-	words.JobLine
-	DueAt time.Time
-	Ready bool // it has a checklist
 }
 
 func (d Deps) sandbox(r *ui.Request) (ui.Answer, error) {
@@ -44,7 +34,7 @@ func (d Deps) sandbox(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	v := sandboxView{Now: now, MayPlay: r.May(person.Developer), Price: job.GeneralQA.Price(false)}
+	v := sandboxView{Now: now, Price: job.GeneralQA.Price(false)}
 	if ahead := now.Sub(d.Now()); ahead > time.Minute {
 		v.Ahead = ui.Span(ahead)
 	}
@@ -58,17 +48,11 @@ func (d Deps) sandbox(r *ui.Request) (ui.Answer, error) {
 			return ui.Answer{}, err
 		}
 		if whole.SessionID == "" {
-			v.Tests = append(v.Tests, playable{words.LineOf(j), whole.DueAt, len(whole.Items) > 0})
+			v.Tests = append(v.Tests, whole)
 		}
 	}
-	lobbies, _, err := d.Reads.Sessions.List(r.Context(), r.Account.ID, sessions.Filter{Status: session.StatusLobby, Limit: sandboxShown})
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	for _, s := range lobbies {
-		v.Lobbies = append(v.Lobbies, sessionLine{s, ui.HostOf(s.URL), room.StateOf(s)})
-	}
-	return ui.Show("sandbox", "Sandbox", v, ui.Everything), nil
+	v.Lobbies, _, err = d.Reads.Sessions.List(r.Context(), r.Account.ID, sessions.Filter{Status: session.StatusLobby, Limit: sandboxShown})
+	return ui.Show("sandbox", "Sandbox", v, ui.Everything), err
 }
 
 // sandboxed refuses an account that is no sandbox, or that is suspended.

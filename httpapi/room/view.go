@@ -3,7 +3,6 @@ package room
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"humanqa/domain"
@@ -14,41 +13,6 @@ import (
 	"humanqa/projections/jobs"
 	"humanqa/projections/sessions"
 )
-
-// StateOf is the state of a session as pages show it.
-func StateOf(s sessions.Session) ui.State {
-	switch s.Status {
-	case session.StatusLobby:
-		return ui.NewState("Lobby", "warn", "clock")
-	case session.StatusActive:
-		if back, live := givenBack(s); back > 0 && back == live {
-			return ui.NewState("No checker", "warn", "clock")
-		}
-		return ui.NewState("Testing", "live", "")
-	case session.StatusExpired:
-		return ui.NewState("Expired", "", "skip")
-	case session.StatusCancelled:
-		return ui.NewState("Cancelled", "", "skip")
-	case session.StatusCompleted:
-	}
-	if s.FailCount > 0 {
-		return ui.NewState("Failed", "fail", "cross")
-	}
-	return ui.NewState("Completed", "pass", "check")
-}
-
-// givenBack counts the tests under way that wait for another checker, of all under way.
-func givenBack(s sessions.Session) (back, live int) {
-	for _, slot := range s.Slots {
-		if slot.Status == sessions.SlotActive {
-			live++
-			if slot.JobStatus == job.StatusPending {
-				back++
-			}
-		}
-	}
-	return back, live
-}
 
 func slotState(s sessions.Slot) ui.State {
 	switch s.Status {
@@ -77,9 +41,6 @@ type view struct {
 	sessions.Session
 	Path    string
 	Watches bool
-	Host    string
-	Link    string // to the URL under test; empty: the URL is not safe to link
-	State   ui.State
 	Saying  string
 	At      time.Time // Saying follows it; zero: it has no time
 	Lobby   bool
@@ -103,13 +64,11 @@ type slotView struct {
 	sessions.Slot
 	Who            string
 	State          ui.State
-	On             string // the devices to test on
 	Mine           bool
 	Href           string // of its test; empty: the person may not open it
 	Done, Total    int
 	Passed, Failed int
-	Bar            []ui.Segment
-	Says           string
+	Skipped, Open  int
 }
 
 type markView struct {
@@ -121,8 +80,7 @@ type markView struct {
 // show is the page of the room.
 func (d Deps) show(r *ui.Request, s seat) (ui.Answer, error) {
 	v := view{
-		Session: s.Session, Path: s.path, Watches: s.watches(), Host: ui.HostOf(s.URL), Link: ui.SafeLink(s.URL),
-		State: StateOf(s.Session), Lobby: s.Status == session.StatusLobby, Open: s.ClosedAt == nil,
+		Session: s.Session, Path: s.path, Watches: s.watches(), Lobby: s.Status == session.StatusLobby, Open: s.ClosedAt == nil,
 		Own: s.own, MayMark: s.mayMark, MayCancel: s.mayMark && s.watches(), Voice: d.voice(s),
 	}
 	live := []string{domain.SessionStream(s.ID)}
@@ -156,7 +114,7 @@ func (d Deps) show(r *ui.Request, s seat) (ui.Answer, error) {
 		}
 		v.Story = told
 	}
-	return ui.Show("room", "Session on "+v.Host, &v, live...), nil
+	return ui.Show("room", "Session on "+ui.HostOf(s.URL), &v, live...), nil
 }
 
 // own adds the checker's claim and work in this session.
@@ -184,14 +142,10 @@ func (d Deps) parts(ctx context.Context, s seat) (map[string]jobs.Part, error) {
 func (v *view) slots(s seat, parts map[string]jobs.Part) {
 	for _, slot := range s.Slots {
 		items := parts[slot.JobID].Items.V
-		sv := slotView{Slot: slot, Who: s.who(slot.Slot), State: slotState(slot), On: strings.Join(ui.On(slot.Target), ", "),
+		sv := slotView{Slot: slot, Who: s.who(slot.Slot), State: slotState(slot),
 			Mine: slot.JobID == s.own.JobID, Total: len(items)}
 		pass, fail, skip := job.Counts(items)
-		sv.Passed, sv.Failed, sv.Done = pass, fail, pass+fail+skip
-		if sv.Done > 0 {
-			sv.Bar = ui.BarOf(pass, fail, skip, len(items)-sv.Done)
-			sv.Says = fmt.Sprintf("%d passed, %d failed, %d skipped of %d", pass, fail, skip, len(items))
-		}
+		sv.Done, sv.Passed, sv.Failed, sv.Skipped, sv.Open = pass+fail+skip, pass, fail, skip, len(items)-pass-fail-skip
 		switch {
 		case s.watches():
 			sv.Href = "/dashboard/jobs/" + slot.JobID
@@ -247,7 +201,7 @@ func saying(s seat, parts map[string]jobs.Part) (words string, at time.Time) {
 		}
 		return outlook(s), s.ReadyDeadline
 	case session.StatusActive:
-		back, live := givenBack(s.Session)
+		back, live := s.GivenBack()
 		if back == 0 {
 			return "All checkers who were ready test at the same time.", at
 		}

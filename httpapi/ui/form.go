@@ -177,5 +177,8 @@ func SafeLink(raw string) string {
 	return raw
 }
 
+// OneLine puts a text on one line, so that its author cannot add lines to the page's own.
+func OneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
 // ShellWord quotes a text as one word of a shell.
 func ShellWord(s string) string { return `'` + strings.ReplaceAll(s, `'`, `'\''`) + `'` }

@@ -5,6 +5,19 @@ import "strconv"
 // PageSize bounds the rows that a list shows.
 const PageSize = 50
 
+// Listing is a page of a list, and the way to the list's other pages.
+type Listing[T any] struct {
+	Rows  []T
+	Pager Pager
+}
+
+// List reads the requested page of a list.
+func List[T any](r *Request, read func(limit, offset int) (rows []T, total int, err error)) (Listing[T], error) {
+	page := PageOf(r)
+	rows, total, err := read(PageSize, (page-1)*PageSize)
+	return Listing[T]{rows, NewPager(r, page, len(rows), total)}, err
+}
+
 // Pager leads through a list.
 type Pager struct {
 	From, To, Total int

@@ -21,7 +21,9 @@ import (
 	"github.com/google/uuid"
 
 	"humanqa/domain"
+	"humanqa/domain/job"
 	"humanqa/domain/person"
+	"humanqa/httpapi/wire"
 	"humanqa/projections/people"
 )
 
@@ -50,6 +52,10 @@ type Frame struct {
 
 // Sees says that the page's person has at least this role in the account.
 func (f Frame) Sees(role person.Role) bool { return f.Role.Includes(role) }
+
+// May says that the page's person has at least this role in the account, and that the
+// account is not suspended.
+func (f Frame) May(role person.Role) bool { return f.Sees(role) && !f.Account.Suspended }
 
 // At says that the page lies at or below the path.
 func (f Frame) At(where string) bool {
@@ -131,6 +137,15 @@ func (r *renderer) functions(a *assets) template.FuncMap {
 		"dict":    dict,
 		"skipped": Skipped,
 		"asking":  asking,
+		"host":    HostOf,
+		"link":    SafeLink,
+		"asked":   asked,
+		"tally":   job.Tally,
+		"bar":     BarOf,
+		"on":      On,
+		"job":     JobState,
+		"loop":    LoopState,
+		"session": SessionState,
 		"short":   short,
 		"span":    Span,
 		"number":  Number,
@@ -310,6 +325,9 @@ func asking(kind string) string {
 	}
 	return kind
 }
+
+// asked is the beginning of a request's text, of at most 120 characters, on one line.
+func asked(text string) string { return OneLine(wire.Clip(text, 120)) }
 
 // short is the beginning of a commit's hash, as people read it.
 func short(commit string) string { return string([]rune(commit)[:min(10, len([]rune(commit)))]) }

@@ -1,5 +1,13 @@
 package ui
 
+import (
+	"humanqa/domain/job"
+	"humanqa/domain/loop"
+	"humanqa/domain/session"
+	"humanqa/projections/jobs"
+	"humanqa/projections/sessions"
+)
+
 // State shows a state by a word, a colour and a sign; the template "state" renders it.
 type State struct {
 	Word string
@@ -9,3 +17,68 @@ type State struct {
 
 // NewState is a State.
 func NewState(word, kind, icon string) State { return State{Word: word, Kind: kind, Icon: icon} }
+
+// JobState is the state of a test as pages show it.
+func JobState(j jobs.Summary) State {
+	if j.Asks {
+		return NewState("Question", "warn", "person")
+	}
+	switch j.Status {
+	case job.StatusPending:
+		return NewState("Waiting", "", "clock")
+	case job.StatusClaimed:
+		return NewState("Testing", "live", "")
+	case job.StatusCancelled:
+		return NewState("Cancelled", "", "skip")
+	case job.StatusFailed:
+		return NewState("Not tested", "warn", "alert")
+	case job.StatusCompleted, job.StatusVoided: // a voided job is never shown
+	}
+	switch j.OverallStatus {
+	case job.OverallPass:
+		return NewState("Passed", "pass", "check")
+	case job.OverallFail:
+		return NewState("Failed", "fail", "cross")
+	}
+	return NewState("Inconclusive", "warn", "skip")
+}
+
+// SessionState is the state of a session as pages show it.
+func SessionState(s sessions.Session) State {
+	switch s.Status {
+	case session.StatusLobby:
+		return NewState("Lobby", "warn", "clock")
+	case session.StatusActive:
+		if back, live := s.GivenBack(); back > 0 && back == live {
+			return NewState("No checker", "warn", "clock")
+		}
+		return NewState("Testing", "live", "")
+	case session.StatusExpired:
+		return NewState("Expired", "", "skip")
+	case session.StatusCancelled:
+		return NewState("Cancelled", "", "skip")
+	case session.StatusCompleted:
+	}
+	if s.FailCount > 0 {
+		return NewState("Failed", "fail", "cross")
+	}
+	return NewState("Completed", "pass", "check")
+}
+
+// LoopState is the state of a loop as pages show it.
+func LoopState(s loop.Status) State {
+	switch s {
+	case loop.StatusRunning:
+		return NewState("Running", "live", "")
+	case loop.StatusPassed:
+		return NewState("Passed", "pass", "check")
+	case loop.StatusStuckSameBug:
+		return NewState("Stuck", "fail", "cross")
+	case loop.StatusOutOfCredits:
+		return NewState("Out of credits", "fail", "coin")
+	case loop.StatusMaxIterations:
+		return NewState("Gave up", "warn", "alert")
+	case loop.StatusAbandoned:
+	}
+	return NewState("Abandoned", "", "skip")
+}

@@ -25,8 +25,6 @@ import (
 type benchView struct {
 	command.ClaimedJob
 	Person  string
-	Link    string // to the URL under test; empty: the URL is not safe to link
-	Host    string
 	Secrets bool // there is something to reveal
 	Items   []itemView
 	Left    int
@@ -34,7 +32,6 @@ type benchView struct {
 	Kinds   []string // of questions
 	Asked   []askedView
 	Open    *job.Question // waits for the client's answer; nil: none
-	Now     time.Time
 	Levels  []job.Severity
 	Lobby   *sessions.Session // of a slot that waits
 	Voice   *ui.Voice         // nil: there is none
@@ -99,7 +96,7 @@ func (d Deps) bench(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	return ui.Show("done", w.Title, doneView{
-		Work: w, Host: ui.HostOf(w.URL), Items: itemsOf(w.JobID, w.Items.V), Stars: wire.OrZero(w.Rating), Person: r.Person.ID,
+		Work: w, Items: itemsOf(w.JobID, w.Items.V), Stars: wire.OrZero(w.Rating), Person: r.Person.ID,
 	}, domain.JobStream(w.JobID)), nil
 }
 
@@ -122,9 +119,9 @@ func (d Deps) doneBy(r *ui.Request) (jobs.Work, error) {
 // show is the page of the claimed test.
 func (d Deps) show(r *ui.Request, c command.ClaimedJob) (ui.Answer, error) {
 	v := benchView{
-		Person: r.Person.ID, Link: ui.SafeLink(c.Brief.URL), Host: ui.HostOf(c.Brief.URL),
+		Person:  r.Person.ID,
 		Secrets: c.Brief.Credentials != nil || c.Brief.AccessInstructions != "",
-		Left:    left(c.Checklist), Skips: job.SkipReasons(), Kinds: job.QuestionKinds(), Now: d.Now(),
+		Left:    left(c.Checklist), Skips: job.SkipReasons(), Kinds: job.QuestionKinds(),
 		Levels: []job.Severity{job.Critical, job.Major, job.Minor},
 	}
 	c.Brief.Credentials, c.Brief.AccessInstructions = nil, "" // the page never holds them
@@ -189,7 +186,6 @@ func (d Deps) lost(r *ui.Request, why *domain.Error) (ui.Answer, error) {
 
 type doneView struct {
 	jobs.Work
-	Host   string
 	Items  []itemView
 	Stars  int // 0: not rated
 	Person string

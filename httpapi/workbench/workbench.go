@@ -100,10 +100,8 @@ type homeView struct {
 
 type waiting struct {
 	jobs.QueuedJob
-	Host, Kind string
-	On         []string // the devices to test on
-	Soon       bool
-	Has        bool // it asks for a device, and the checker has it
+	Soon bool
+	Has  bool // it asks for a device, and the checker has it
 }
 
 // lobby is a session that waits for checkers. Its button takes Slot: the first slot for
@@ -117,7 +115,6 @@ type lobby struct {
 
 type workLine struct {
 	jobs.Work
-	Host  string
 	Stars int // 0: not rated
 }
 
@@ -141,7 +138,7 @@ func (d Deps) home(r *ui.Request) (ui.Answer, error) {
 		live = append(live, domain.JobStream(held.JobID))
 	}
 	for _, w := range done {
-		v.Work = append(v.Work, workLine{w, ui.HostOf(w.URL), wire.OrZero(w.Rating)})
+		v.Work = append(v.Work, workLine{w, wire.OrZero(w.Rating)})
 		live = append(live, domain.JobStream(w.JobID))
 	}
 	title := "Workbench"
@@ -195,7 +192,7 @@ func (d Deps) queue(r *ui.Request, v *homeView) error {
 
 func waitingOf(j jobs.QueuedJob, now time.Time) waiting {
 	return waiting{
-		QueuedJob: j, Host: ui.HostOf(j.URL), Kind: j.Type.Title(), On: ui.On(j.Target.V), Soon: j.DueAt.Sub(now) < soon,
+		QueuedJob: j, Soon: j.DueAt.Sub(now) < soon,
 		Has: j.Fits && j.Target.V.Device+j.Target.V.OS+j.Target.V.Browser != "",
 	}
 }

@@ -62,6 +62,19 @@ type Slot struct {
 	ReportID  string     `json:"reportId"` // empty until there is a report
 }
 
+// GivenBack counts the tests under way that wait for another checker, of all under way.
+func (s Session) GivenBack() (back, live int) {
+	for _, slot := range s.Slots {
+		if slot.Status == SlotActive {
+			live++
+			if slot.JobStatus == job.StatusPending {
+				back++
+			}
+		}
+	}
+	return back, live
+}
+
 // Mark is a moment that a participant marked.
 type Mark struct {
 	Slot int       `json:"slot"` // the slot of the checker; 0: a person of the account

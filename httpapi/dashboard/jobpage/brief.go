@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"humanqa/domain/job"
-	"humanqa/httpapi/dashboard/words"
 	"humanqa/httpapi/ui"
 	"humanqa/internal/fence"
 )
@@ -38,7 +37,7 @@ func (d Deps) brief(v jobView) string {
 		line("\n## Possible fixes\n\nSuggestions of an analysis that has not seen the code:")
 		for _, bug := range v.AI.Bugs {
 			if bug.SuggestedFix != "" {
-				line("\n%s", quoted(words.OneLine(bug.Title)+": "+bug.SuggestedFix))
+				line("\n%s", quoted(ui.OneLine(bug.Title)+": "+bug.SuggestedFix))
 			}
 		}
 	}
@@ -75,7 +74,7 @@ func (d Deps) issues(ctx context.Context, v *jobView) error {
 			if err != nil {
 				return err
 			}
-			line("Picture: <%s>", words.OneLine(link))
+			line("Picture: <%s>", ui.OneLine(link))
 		}
 		i.Issue = b.String()
 	}
@@ -83,7 +82,7 @@ func (d Deps) issues(ctx context.Context, v *jobView) error {
 }
 
 // plain is the text in one line, which acts on no reader.
-func plain(text string) string { return fence.Plain(words.OneLine(text)) }
+func plain(text string) string { return fence.Plain(ui.OneLine(text)) }
 
 // quoted is the text as a quotation in Markdown.
 func quoted(text string) string {

@@ -26,10 +26,6 @@ import (
 
 type jobView struct {
 	jobs.Job
-	Host    string
-	Link    string // to the URL under test; empty: the URL is not safe to link
-	Type    string
-	State   ui.State
 	Heading string
 	Saying  string
 	Project *projects.Project
@@ -41,7 +37,6 @@ type jobView struct {
 
 	Items                     []itemView
 	Pass, Fail, Skip, Pending int
-	Bar                       []ui.Segment
 	Percent                   int
 	Live                      bool
 
@@ -185,8 +180,7 @@ func (v *jobView) allow(r *ui.Request) {
 // evidence that this service keeps begin with base.
 func (d Deps) jobView(ctx context.Context, j jobs.Job, base string) (v jobView, err error) {
 	v = jobView{
-		Job: j, Host: ui.HostOf(j.URL), Link: ui.SafeLink(j.URL), Type: j.Type.Title(), State: words.JobState(j.Summary()),
-		ByAI: j.Type.Automatic(), Live: !j.IsFinal(), AIPending: j.AIReport() == jobs.AIReportGenerating,
+		Job: j, ByAI: j.Type.Automatic(), Live: !j.IsFinal(), AIPending: j.AIReport() == jobs.AIReportGenerating,
 	}
 	if v.gone, err = d.goneOf(ctx, j); err != nil {
 		return v, err
@@ -333,7 +327,6 @@ func (v *jobView) count(items []job.ReportItem) {
 		return
 	}
 	v.Percent = 100 * (len(items) - v.Pending) / len(items)
-	v.Bar = ui.BarOf(v.Pass, v.Fail, v.Skip, v.Pending)
 }
 
 // curl is the command that starts this test from a terminal. It has the test's checklist,

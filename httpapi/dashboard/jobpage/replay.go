@@ -146,9 +146,9 @@ type replayView struct {
 	Items     []itemView
 	Changed   string // the id of the item that the event is about
 	Cursor    string // of the event: the API's ?asOf= takes it for the same answer
-	Bar       []ui.Segment
 	Pass      int
 	Fail      int
+	Skip      int
 	Pending   int
 }
 
@@ -219,15 +219,12 @@ func (d Deps) replay(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	items := was.Items
 	gone, err := d.goneOf(r.Context(), j)
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	v.Items = itemViews(items, "/dashboard/jobs/"+j.ID, gone)
-	var skip int
-	v.Pass, v.Fail, skip = job.Counts(items)
-	v.Pending = len(items) - v.Pass - v.Fail - skip
-	v.Bar = ui.BarOf(v.Pass, v.Fail, skip, v.Pending)
+	v.Items = itemViews(was.Items, "/dashboard/jobs/"+j.ID, gone)
+	v.Pass, v.Fail, v.Skip = job.Counts(was.Items)
+	v.Pending = len(was.Items) - v.Pass - v.Fail - v.Skip
 	return ui.Show("replay", "How "+j.Title+" went", v, domain.JobStream(j.ID)), nil
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 
 	"humanqa/domain"
-	"humanqa/domain/person"
 	"humanqa/httpapi/ui"
 	"humanqa/internal/signature"
 	"humanqa/projections/projects"
@@ -31,7 +30,6 @@ type deliveryView struct {
 	Signed   bool // an attempt was signed: its signatures can be verified
 	Latest   webhooks.Attempt
 	Stamp    string // webhook-timestamp of the latest attempt
-	MaySend  bool
 }
 
 type attemptLine struct {
@@ -50,7 +48,7 @@ func (d Deps) getDelivery(ctx context.Context, accountID, id string) (webhooks.D
 }
 
 func (d Deps) delivery(r *ui.Request, w webhooks.DeliveryDetail) (_ ui.Answer, err error) {
-	v := deliveryView{DeliveryDetail: w, Chip: lineOfDelivery(w.Delivery).Chip, Body: string(w.Body), MaySend: r.May(person.Developer)}
+	v := deliveryView{DeliveryDetail: w, Chip: lineOfDelivery(w.Delivery).Chip, Body: string(w.Body)}
 	if v.Project, err = d.Reads.Projects.Get(r.Context(), w.AccountID, w.ProjectID); err != nil {
 		return ui.Answer{}, err
 	}

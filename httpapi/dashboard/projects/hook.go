@@ -12,9 +12,8 @@ import (
 type hookView struct {
 	Project projects.Project
 	URL     string
-	Tested  string // the address that a call without an address tests; empty: there is none
-	Rotated bool   // just now
-	MayEdit bool
+	Tested  string      // the address that a call without an address tests; empty: there is none
+	Rotated bool        // just now
 	Schemes [][2]string // of signatures: code and name
 }
 
@@ -27,7 +26,7 @@ func (d Deps) hook(r *ui.Request, p projects.Project) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	return d.showHook(r, hookView{Project: p, URL: d.hookURL(token), MayEdit: !r.Account.Suspended})
+	return d.showHook(r, hookView{Project: p, URL: d.hookURL(token)})
 }
 
 func (d Deps) showHook(r *ui.Request, v hookView) (_ ui.Answer, err error) {
@@ -46,7 +45,7 @@ func (d Deps) rotateHook(r *ui.Request, p projects.Project) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	r.Visible(at)
-	return d.showHook(r, hookView{Project: p, URL: d.hookURL(token), Rotated: true, MayEdit: true})
+	return d.showHook(r, hookView{Project: p, URL: d.hookURL(token), Rotated: true})
 }
 
 // hookSchemes are the signatures that a form offers.

@@ -12,7 +12,6 @@ import (
 
 	"humanqa/domain/command"
 	"humanqa/domain/identity"
-	"humanqa/domain/person"
 	"humanqa/httpapi/dashboard/words"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/ui"
@@ -38,7 +37,6 @@ type projectsView struct {
 	Weeks     []weekLine
 	WeeksPlot *ui.Plot
 	Pager     ui.Pager
-	MayAdd    bool
 }
 
 // projectLine is a project beside the others.
@@ -123,7 +121,7 @@ func weeksOf(rates []analytics.PassRate, now time.Time) ([]weekLine, *ui.Plot) {
 }
 
 func (d Deps) projectsView(r *ui.Request) (v projectsView, err error) {
-	v = projectsView{Words: strings.Join(strings.Fields(r.FormValue("q")), " "), MayAdd: r.May(person.Developer)}
+	v = projectsView{Words: strings.Join(strings.Fields(r.FormValue("q")), " ")}
 	now, err := d.Commands.AccountTime(r.Context(), command.Cause{AccountID: r.Account.ID, Sandbox: r.Account.Sandbox})
 	if err != nil {
 		return v, err

@@ -6,6 +6,7 @@ import (
 	"humanqa/domain/person"
 	"humanqa/httpapi/dashboard/words"
 	"humanqa/httpapi/ui"
+	"humanqa/projections/jobs"
 	"humanqa/projections/loops"
 	"humanqa/projections/projects"
 )
@@ -15,7 +16,6 @@ const stepsShown = 50
 
 type loopView struct {
 	loops.Session
-	State   ui.State
 	Saying  string
 	Project projects.Project
 	Steps   []step   // the latest first
@@ -24,14 +24,8 @@ type loopView struct {
 }
 
 type step struct {
-	words.JobLine
+	jobs.Summary
 	N int
-}
-
-// loopLine is a loop's session in a list.
-type loopLine struct {
-	loops.Session
-	State ui.State
 }
 
 // loopSaying explains a loop's state to the person who looks after the agent.
@@ -53,7 +47,7 @@ func loopSaying(s loops.Session) string {
 }
 
 func (d Deps) loop(r *ui.Request, s loops.Session) (_ ui.Answer, err error) {
-	v := loopView{Session: s, State: words.LoopState(s.Status), Saying: loopSaying(s),
+	v := loopView{Session: s, Saying: loopSaying(s),
 		MayEnd: r.May(person.Developer) && s.Status == loop.StatusRunning}
 	if v.Project, err = d.Reads.Projects.Get(r.Context(), s.AccountID, s.ProjectID); err != nil {
 		return ui.Answer{}, err
@@ -67,7 +61,7 @@ func (d Deps) loop(r *ui.Request, s loops.Session) (_ ui.Answer, err error) {
 		if err != nil {
 			return ui.Answer{}, err
 		}
-		v.Steps = append(v.Steps, step{words.LineOf(j.Summary()), i + 1})
+		v.Steps = append(v.Steps, step{j.Summary(), i + 1})
 		live = append(live, domain.JobStream(j.ID))
 	}
 	open, err := d.Reads.History.Open(r.Context(), s.AccountID, s.ProjectID, failuresNamed)

@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"humanqa/domain"
-	"humanqa/domain/person"
 	"humanqa/httpapi/dashboard/words"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/wire"
 	"humanqa/projections/history"
+	"humanqa/projections/loops"
 	"humanqa/projections/projects"
 )
 
@@ -64,11 +64,9 @@ type projectView struct {
 	Plot     *ui.Plot
 	Failures []history.OpenFailure
 	Queue    []history.PreparedBatch
-	Loops    []loopLine
+	Loops    []loops.Session
 	Matrix   matrixView
 	Webhook  ui.State
-	MayEdit  bool
-	Owner    bool
 	SLAs     []int
 	Form     projectForm
 }
@@ -97,12 +95,8 @@ func (d Deps) projectView(r *ui.Request) (v projectView, err error) {
 	if v.Failures, err = d.Reads.History.OpenFailures(ctx, v.AccountID, v.ID, 20); err != nil {
 		return v, err
 	}
-	runs, err := d.Reads.Loops.OfProject(ctx, v.AccountID, v.ID, loopsShown)
-	if err != nil {
+	if v.Loops, err = d.Reads.Loops.OfProject(ctx, v.AccountID, v.ID, loopsShown); err != nil {
 		return v, err
-	}
-	for _, s := range runs {
-		v.Loops = append(v.Loops, loopLine{s, words.LoopState(s.Status)})
 	}
 	if v.Matrix.Matrix, err = d.Reads.History.Matrix(ctx, v.AccountID, v.ID, testsCompared); err != nil {
 		return v, err
@@ -114,7 +108,6 @@ func (d Deps) projectView(r *ui.Request) (v projectView, err error) {
 	}
 	v.Webhook = words.WebhookState(v.Project, health)
 	v.Percent, v.Queue = int(v.History.PassRate+0.5), v.History.Prepared
-	v.MayEdit, v.Owner = r.May(person.Developer), r.May(person.Owner)
 	v.SLAs = []int{15, 30, 60}
 	v.Form = projectForm{Description: wire.OrZero(v.Description), URL: wire.OrZero(v.DefaultURL), SLA: wire.OrZero(v.DefaultSLAMinutes)}
 	v.Host = ui.HostOf(v.Form.URL)

@@ -14,7 +14,6 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/announce"
 	"humanqa/domain/command"
-	"humanqa/domain/person"
 	"humanqa/domain/project"
 	"humanqa/httpapi/dashboard/words"
 	"humanqa/httpapi/ui"
@@ -43,8 +42,6 @@ type webhookView struct {
 	Rotations []rotationLine
 	NewSecret string // shown once, right after it was made
 	Until     *time.Time
-	MayEdit   bool
-	Owner     bool
 	Said      string // the result of the form that was just sent
 }
 
@@ -104,7 +101,6 @@ func (d Deps) webhookView(r *ui.Request) (v webhookView, err error) {
 	v.Health, v.State = all[p.ID], words.WebhookState(p, all)
 	v.Until = v.Health.PreviousUntil
 	v.WaitingOf = v.Health.Held + v.Health.Failed
-	v.MayEdit, v.Owner = r.May(person.Developer), r.May(person.Owner)
 	v.Settings = r.FormValue("tab") == "settings"
 	if err := d.listDeliveries(r, &v); err != nil {
 		return v, err

@@ -9,7 +9,6 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/command"
-	"humanqa/domain/person"
 	"humanqa/domain/retention"
 	"humanqa/httpapi/evidence"
 	"humanqa/httpapi/input"
@@ -27,7 +26,6 @@ type evidenceView struct {
 	Form     evidenceForm
 	Estimate *evidence.Usage // the effect of the form's days; nil: not asked for
 	Job      string          // the job for which a hold is asked
-	MayEdit  bool
 }
 
 // evidenceForm holds the fields of the form; empty days keep everything.
@@ -99,7 +97,6 @@ func (d Deps) evidenceView(r *ui.Request) (v evidenceView, err error) {
 	if err != nil {
 		return v, err
 	}
-	v.MayEdit = r.May(person.Owner)
 	v.Holds, err = d.holdLines(ctx, holds, names)
 	return v, err
 }

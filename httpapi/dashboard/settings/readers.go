@@ -12,9 +12,8 @@ import (
 )
 
 type readersView struct {
-	Readers   []readerLine
-	MayForget bool
-	Most      int // readers of an account
+	Readers []readerLine
+	Most    int // readers of an account
 }
 
 type readerLine struct {
@@ -62,7 +61,7 @@ func (d Deps) readers(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	v := readersView{MayForget: !r.Account.Suspended, Most: readers.PerAccount}
+	v := readersView{Most: readers.PerAccount}
 	for i, one := range found {
 		line := lineOf(one, now)
 		line.Place = i + 1

@@ -37,7 +37,7 @@ func NoticeOf(e events.AccountEvent) Notice {
 		n.Text, n.Detail, n.Href = "Could not be tested: "+e.About.Title, ui.Credits(one.Refund)+" refunded.", "/dashboard/jobs/"+id
 	case *loop.Ended:
 		n.Text, n.Detail, n.Href = "The loop of "+one.Skill+" in "+one.ProjectName+" ended",
-			LoopState(one.FinalStatus).Word+" after "+ui.Count(one.Iterations, "round")+".", "/dashboard/loops/"+one.SessionID
+			ui.LoopState(one.FinalStatus).Word+" after "+ui.Count(one.Iterations, "round")+".", "/dashboard/loops/"+one.SessionID
 	case *project.WebhookDisabled:
 		n.Text, n.Detail, n.Href = "The webhook of "+e.About.Title+" was disabled", one.Reason, "/dashboard/projects/"+id+"#webhook"
 	case *credits.Debited:
@@ -71,22 +71,4 @@ func Failing(keys []string, open []history.OpenFailure) (items []string) {
 		items = append(items, cmp.Or(called[key], strings.ReplaceAll(key, "-", " ")))
 	}
 	return items
-}
-
-// LoopState is the state of a loop as pages show it.
-func LoopState(s loop.Status) ui.State {
-	switch s {
-	case loop.StatusRunning:
-		return ui.NewState("Running", "live", "")
-	case loop.StatusPassed:
-		return ui.NewState("Passed", "pass", "check")
-	case loop.StatusStuckSameBug:
-		return ui.NewState("Stuck", "fail", "cross")
-	case loop.StatusOutOfCredits:
-		return ui.NewState("Out of credits", "fail", "coin")
-	case loop.StatusMaxIterations:
-		return ui.NewState("Gave up", "warn", "alert")
-	case loop.StatusAbandoned:
-	}
-	return ui.NewState("Abandoned", "", "skip")
 }
