@@ -26,7 +26,7 @@ type accountsView struct {
 	Pager ui.Pager
 }
 
-func (d console) accounts(r *ui.Request) (ui.Answer, error) {
+func (d Deps) accounts(r *ui.Request) (ui.Answer, error) {
 	v := accountsView{Text: textOf(r)}
 	lines, total, err := d.Reads.Overall.Accounts(r.Context(), v.Text, pageOf(r), d.Now())
 	v.Lines, v.Pager = lines, ui.NewPager(r, ui.PageOf(r), len(lines), total)
@@ -56,7 +56,6 @@ type accountView struct {
 	Pooled       bool
 	Pools        []pools.Pool // the pools to which the account may be limited
 	Acts         []actLine
-	Now          time.Time
 }
 
 type keyLine struct {
@@ -70,13 +69,13 @@ type personLine struct {
 	Roles []string
 }
 
-func (d console) accountPage(r *ui.Request) (ui.Answer, error) {
+func (d Deps) accountPage(r *ui.Request) (ui.Answer, error) {
 	id, err := idOf(r, "account")
 	if err != nil {
 		return ui.Answer{}, err
 	}
 	ctx := r.Context()
-	v := accountView{Now: d.Now()}
+	v := accountView{}
 	if v.Account, err = d.Reads.Access.Account(ctx, id); err != nil {
 		return ui.Answer{}, err
 	}
@@ -96,7 +95,7 @@ func (d console) accountPage(r *ui.Request) (ui.Answer, error) {
 	}
 	v.KeyCount = count
 	for _, k := range keys {
-		v.Keys = append(v.Keys, keyLine{k, k.ExpiresAt != nil && !v.Now.Before(*k.ExpiresAt)})
+		v.Keys = append(v.Keys, keyLine{k, k.ExpiresAt != nil && !d.Now().Before(*k.ExpiresAt)})
 	}
 	members, err := d.Reads.People.Members(ctx, id)
 	if err != nil {
@@ -124,7 +123,7 @@ func (d console) accountPage(r *ui.Request) (ui.Answer, error) {
 	return ui.Show("console-account", v.Name, v), err
 }
 
-func (d console) personLines(ctx context.Context, list []people.Person) (lines []personLine, err error) {
+func (d Deps) personLines(ctx context.Context, list []people.Person) (lines []personLine, err error) {
 	ids := wire.List(list, func(p people.Person) string { return p.ID })
 	name, err := d.names(ctx, ids...)
 	if err != nil {
@@ -141,7 +140,7 @@ func (d console) personLines(ctx context.Context, list []people.Person) (lines [
 }
 
 // onAccount carries out a form on an account's page.
-func (d console) onAccount(
+func (d Deps) onAccount(
 	r *ui.Request, act oversight.Act, detail string, do func(ctx context.Context, cause command.Cause, id string) (domain.Position, error),
 ) (ui.Answer, error) {
 	id, err := idOf(r, "account")
@@ -162,7 +161,7 @@ func (d console) onAccount(
 // maxGrant bounds the credits of one grant, and so the cost of a typing error.
 const maxGrant = 1_000_000
 
-func (d console) grantCredits(r *ui.Request) (ui.Answer, error) {
+func (d Deps) grantCredits(r *ui.Request) (ui.Answer, error) {
 	var wrong []domain.Detail
 	amount, err := strconv.Atoi(strings.TrimSpace(r.PostFormValue("amount")))
 	if err != nil || amount < 1 || amount > maxGrant {
@@ -200,15 +199,15 @@ func (d console) grantCredits(r *ui.Request) (ui.Answer, error) {
 		})
 }
 
-func (d console) suspend(r *ui.Request) (ui.Answer, error) {
+func (d Deps) suspend(r *ui.Request) (ui.Answer, error) {
 	return d.onAccount(r, oversight.Suspend, "", d.Commands.SuspendAccount)
 }
 
-func (d console) reinstate(r *ui.Request) (ui.Answer, error) {
+func (d Deps) reinstate(r *ui.Request) (ui.Answer, error) {
 	return d.onAccount(r, oversight.Reinstate, "", d.Commands.ReinstateAccount)
 }
 
-func (d console) choosePool(r *ui.Request) (ui.Answer, error) {
+func (d Deps) choosePool(r *ui.Request) (ui.Answer, error) {
 	poolID := r.PostFormValue("pool")
 	detail := "any checker"
 	if poolID != "" {

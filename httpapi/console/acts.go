@@ -31,7 +31,7 @@ type actsView struct {
 }
 
 // acts lists the acts of operators.
-func (d console) acts(r *ui.Request) (ui.Answer, error) {
+func (d Deps) acts(r *ui.Request) (ui.Answer, error) {
 	page := pageOf(r)
 	f := oversight.Filter{
 		PersonID: r.FormValue("by"), AccountID: r.FormValue("account"), Act: domainOversight.Act(r.FormValue("act")),
@@ -56,7 +56,7 @@ func (d console) acts(r *ui.Request) (ui.Answer, error) {
 }
 
 // latestActs are the latest acts that the filter finds.
-func (d console) latestActs(ctx context.Context, f oversight.Filter) ([]actLine, error) {
+func (d Deps) latestActs(ctx context.Context, f oversight.Filter) ([]actLine, error) {
 	f.Limit = actsShown
 	list, _, err := d.Reads.Acts.Acts(ctx, f)
 	if err != nil {
@@ -65,7 +65,7 @@ func (d console) latestActs(ctx context.Context, f oversight.Filter) ([]actLine,
 	return d.actLines(ctx, list)
 }
 
-func (d console) actLines(ctx context.Context, list []oversight.Act) (lines []actLine, err error) {
+func (d Deps) actLines(ctx context.Context, list []oversight.Act) (lines []actLine, err error) {
 	ids := wire.List(list, func(a oversight.Act) string { return a.PersonID })
 	name, err := d.names(ctx, ids...)
 	if err != nil {

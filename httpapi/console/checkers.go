@@ -19,7 +19,7 @@ type checkersView struct {
 	Pager ui.Pager
 }
 
-func (d console) checkers(r *ui.Request) (ui.Answer, error) {
+func (d Deps) checkers(r *ui.Request) (ui.Answer, error) {
 	v := checkersView{Text: textOf(r)}
 	lines, total, err := d.Reads.Overall.Checkers(r.Context(), v.Text, "", pageOf(r))
 	v.Lines, v.Pager = lines, ui.NewPager(r, ui.PageOf(r), len(lines), total)
@@ -36,7 +36,7 @@ type poolRow struct {
 	Account string // the name of the account that owns the pool
 }
 
-func (d console) poolsPage(r *ui.Request) (ui.Answer, error) {
+func (d Deps) poolsPage(r *ui.Request) (ui.Answer, error) {
 	v := poolsView{}
 	all, err := d.Reads.Pools.Pools(r.Context())
 	if err != nil {
@@ -54,7 +54,7 @@ func (d console) poolsPage(r *ui.Request) (ui.Answer, error) {
 	return ui.Show("console-pools", "Pools", v), err
 }
 
-func (d console) createPool(r *ui.Request) (ui.Answer, error) {
+func (d Deps) createPool(r *ui.Request) (ui.Answer, error) {
 	name, accountID := strings.TrimSpace(r.PostFormValue("name")), ""
 	var err error
 	if typed := r.PostFormValue("account"); strings.TrimSpace(typed) != "" {
@@ -86,7 +86,7 @@ type poolView struct {
 	Pager   ui.Pager
 }
 
-func (d console) poolPage(r *ui.Request) (ui.Answer, error) {
+func (d Deps) poolPage(r *ui.Request) (ui.Answer, error) {
 	id, err := idOf(r, "pool")
 	if err != nil {
 		return ui.Answer{}, err
@@ -112,7 +112,7 @@ func (d console) poolPage(r *ui.Request) (ui.Answer, error) {
 }
 
 // changePool takes a checker in, or out.
-func (d console) changePool(r *ui.Request) (ui.Answer, error) {
+func (d Deps) changePool(r *ui.Request) (ui.Answer, error) {
 	id, err := idOf(r, "pool")
 	if err != nil {
 		return ui.Answer{}, err

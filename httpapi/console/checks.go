@@ -42,7 +42,7 @@ type boardLine struct {
 	Found int
 }
 
-func (d console) checksPage(r *ui.Request) (ui.Answer, error) {
+func (d Deps) checksPage(r *ui.Request) (ui.Answer, error) {
 	ctx := r.Context()
 	v := checksView{}
 	list, err := d.Checks.List(ctx, checksShown)
@@ -83,7 +83,7 @@ func (d console) checksPage(r *ui.Request) (ui.Answer, error) {
 	return show("console-checks", "Invariants", v), nil
 }
 
-func (d console) startCheck(r *ui.Request) (ui.Answer, error) {
+func (d Deps) startCheck(r *ui.Request) (ui.Answer, error) {
 	err := d.act(r, command.OperatorAct{Act: oversight.Check, Subject: "the invariants"},
 		func(ctx context.Context, cause command.Cause) (domain.Position, error) {
 			return domain.Position{}, d.Checks.Start(ctx, domain.DeriveID(cause.CommandID, "check"), r.Person.ID)
@@ -91,7 +91,7 @@ func (d console) startCheck(r *ui.Request) (ui.Answer, error) {
 	return ui.Go("/console/checks"), err
 }
 
-func (d console) cancelCheck(r *ui.Request) (ui.Answer, error) {
+func (d Deps) cancelCheck(r *ui.Request) (ui.Answer, error) {
 	id, err := uuid.Parse(r.PathValue("id"))
 	if err != nil {
 		return ui.Answer{}, domain.NotFound("check")
@@ -110,7 +110,7 @@ type systemView struct {
 }
 
 // system shows the versions and the settings of this process, and the service's problems.
-func (d console) system(r *ui.Request) (ui.Answer, error) {
+func (d Deps) system(r *ui.Request) (ui.Answer, error) {
 	v := systemView{Facts: d.Facts, Settings: d.Settings}
 	for _, p := range d.Problems(r.Context()) {
 		v.Problems = append(v.Problems, problemLine{Part: p.Part, Text: ui.Sentence(p.Reason)})

@@ -73,15 +73,8 @@ type Setting struct {
 	Given              bool // by the environment
 }
 
-// console is Deps with the state that the pages keep between requests.
-type console struct {
-	Deps
-	pace *pace
-}
-
 // Pages are the pages of the package.
-func Pages(deps Deps) []ui.Page {
-	d := console{deps, new(pace)}
+func Pages(d Deps) []ui.Page {
 	return []ui.Page{
 		{Method: "GET", Pattern: "/console", For: ui.Operators, Handle: d.overview},
 
@@ -166,12 +159,12 @@ func idOf(r *ui.Request, what string) (string, error) {
 
 // act records the act that the operator intends, carries it out, and records a failure of
 // it, too.
-func (d console) act(r *ui.Request, a command.OperatorAct, do func(context.Context, command.Cause) (domain.Position, error)) error {
+func (d Deps) act(r *ui.Request, a command.OperatorAct, do func(context.Context, command.Cause) (domain.Position, error)) error {
 	return d.actAs(r, r.Cause(), a, do)
 }
 
 // actAs is act with a cause from the caller, who needs an id that derives from its command.
-func (d console) actAs(
+func (d Deps) actAs(
 	r *ui.Request, cause command.Cause, a command.OperatorAct, do func(context.Context, command.Cause) (domain.Position, error),
 ) error {
 	a.PersonID, a.Reason = r.Person.ID, r.PostFormValue("reason")
@@ -183,7 +176,7 @@ func (d console) actAs(
 }
 
 // names gives the names of people by id. A person without a name is called by the id.
-func (d console) names(ctx context.Context, ids ...string) (func(id string) string, error) {
+func (d Deps) names(ctx context.Context, ids ...string) (func(id string) string, error) {
 	known, err := d.Credentials.Names(ctx, ids...)
 	return func(id string) string {
 		if name := known[id].Name; name != "" {

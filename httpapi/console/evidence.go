@@ -46,7 +46,7 @@ type holdLine struct {
 }
 
 // evidencePage measures the evidence of all accounts, and lists the holds.
-func (d console) evidencePage(r *ui.Request) (ui.Answer, error) {
+func (d Deps) evidencePage(r *ui.Request) (ui.Answer, error) {
 	ctx := r.Context()
 	v := evidenceView{Kinds: []string{retention.OfJob, retention.OfProject, retention.OfAccount}}
 	v.Kind, v.ID = r.FormValue("kind"), r.FormValue("id")
@@ -81,7 +81,7 @@ func (d console) evidencePage(r *ui.Request) (ui.Answer, error) {
 }
 
 // holdLines leaves out the reason of a client's hold: the client wrote it.
-func (d console) holdLines(ctx context.Context, holds []overall.Hold, accounts map[string]string) (lines []holdLine, err error) {
+func (d Deps) holdLines(ctx context.Context, holds []overall.Hold, accounts map[string]string) (lines []holdLine, err error) {
 	var ids []string
 	for _, h := range holds {
 		if id, is := strings.CutPrefix(h.PlacedBy, "operator:"); is {
@@ -108,17 +108,17 @@ func (d console) holdLines(ctx context.Context, holds []overall.Hold, accounts m
 	return lines, nil
 }
 
-func (d console) hold(r *ui.Request) (ui.Answer, error) {
+func (d Deps) hold(r *ui.Request) (ui.Answer, error) {
 	of := command.EvidenceSubject{Kind: r.PostFormValue("kind"), ID: strings.TrimSpace(r.PostFormValue("id"))}
 	return d.onHold(r, of, oversight.PlaceHold, d.Commands.PlaceHold)
 }
 
-func (d console) releaseHold(r *ui.Request) (ui.Answer, error) {
+func (d Deps) releaseHold(r *ui.Request) (ui.Answer, error) {
 	kind, id, _ := strings.Cut(r.PostFormValue("hold"), "-")
 	return d.onHold(r, command.EvidenceSubject{Kind: kind, ID: id}, oversight.ReleaseHold, d.Commands.ReleaseHold)
 }
 
-func (d console) onHold(
+func (d Deps) onHold(
 	r *ui.Request, of command.EvidenceSubject, act oversight.Act,
 	do func(context.Context, command.Cause, command.EvidenceSubject, string, bool) (domain.Position, error),
 ) (ui.Answer, error) {
@@ -138,7 +138,7 @@ func (d console) onHold(
 }
 
 // holdAccount gives the id of the account whose evidence it is.
-func (d console) holdAccount(ctx context.Context, of command.EvidenceSubject) (string, error) {
+func (d Deps) holdAccount(ctx context.Context, of command.EvidenceSubject) (string, error) {
 	known := slices.Contains([]string{retention.OfAccount, retention.OfProject, retention.OfJob}, of.Kind)
 	switch id, err := uuid.Parse(of.ID); {
 	case !known:

@@ -2,7 +2,6 @@ package console
 
 import (
 	"slices"
-	"time"
 
 	"humanqa/domain"
 	"humanqa/domain/job"
@@ -17,7 +16,6 @@ type jobsView struct {
 	Statuses []tab
 	Lines    []overall.Job
 	Pager    ui.Pager
-	Now      time.Time
 }
 
 type tab struct {
@@ -25,8 +23,8 @@ type tab struct {
 	Current     bool
 }
 
-func (d console) jobs(r *ui.Request) (ui.Answer, error) {
-	v := jobsView{Text: textOf(r), Status: r.FormValue("status"), Now: d.Now()}
+func (d Deps) jobs(r *ui.Request) (ui.Answer, error) {
+	v := jobsView{Text: textOf(r), Status: r.FormValue("status")}
 	states := []job.Status{job.StatusPending, job.StatusClaimed, job.StatusCompleted, job.StatusCancelled, job.StatusFailed}
 	if !slices.Contains(states, job.Status(v.Status)) {
 		v.Status = ""
@@ -54,16 +52,15 @@ type jobView struct {
 	Report    jobs.Job // only after a look was recorded
 	Summary   string
 	Completed bool
-	Now       time.Time
 }
 
-func (d console) job(r *ui.Request) (ui.Answer, error) {
+func (d Deps) job(r *ui.Request) (ui.Answer, error) {
 	id, err := idOf(r, "job")
 	if err != nil {
 		return ui.Answer{}, err
 	}
 	ctx := r.Context()
-	v := jobView{Now: d.Now()}
+	v := jobView{}
 	if v.Job, err = d.Reads.Overall.Job(ctx, id); err != nil {
 		return ui.Answer{}, err
 	}

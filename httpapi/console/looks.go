@@ -31,7 +31,7 @@ var ours = []string{
 }
 
 // lookInto says whether the stream's content may be shown to the person who asks.
-func (d console) lookInto(r *ui.Request, stream, accountID string) (lookView, error) {
+func (d Deps) lookInto(r *ui.Request, stream, accountID string) (lookView, error) {
 	v := lookView{Into: stream, Whose: accountID, Open: true}
 	v.Private = !slices.ContainsFunc(ours, func(category string) bool { return strings.HasPrefix(stream, category) })
 	var err error
@@ -42,7 +42,7 @@ func (d console) lookInto(r *ui.Request, stream, accountID string) (lookView, er
 }
 
 // look records that the operator looks into a stream, and leads back.
-func (d console) look(r *ui.Request) (ui.Answer, error) {
+func (d Deps) look(r *ui.Request) (ui.Answer, error) {
 	stream := r.PathValue("stream")
 	first, found, err := d.firstOf(r.Context(), stream)
 	switch {

@@ -23,7 +23,7 @@ type choices struct {
 // suggestion puts its value into the field: the name, or the id where several have it.
 type suggestion struct{ Value, Label string }
 
-func (d console) choices(ctx context.Context) (choices, error) {
+func (d Deps) choices(ctx context.Context) (choices, error) {
 	accounts, err := d.Reads.Overall.FirstAccounts(ctx, suggested)
 	if err != nil {
 		return choices{}, err
@@ -48,12 +48,12 @@ func suggestions(list []overall.Named) (out []suggestion) {
 }
 
 // accountOf gives the id of the account that a field names by its name or its id.
-func (d console) accountOf(ctx context.Context, typed string) (string, error) {
+func (d Deps) accountOf(ctx context.Context, typed string) (string, error) {
 	return oneOf(ctx, d.Reads.Overall.AccountsNamed, "account", typed)
 }
 
 // checkerOf gives the id of the checker that a field names.
-func (d console) checkerOf(ctx context.Context, typed string) (string, error) {
+func (d Deps) checkerOf(ctx context.Context, typed string) (string, error) {
 	return oneOf(ctx, d.Reads.Overall.CheckersNamed, "checker", typed)
 }
 

@@ -27,7 +27,6 @@ type overviewView struct {
 	Next     []overall.Deadline
 	Problems []problemLine
 	Acts     []actLine
-	Now      time.Time
 }
 
 // waitingLine is the queue of urgent jobs, or of the others.
@@ -63,9 +62,9 @@ func agesOf(ages overall.Ages) (lines []ageLine, plot *ui.Plot) {
 	return lines, ui.NewPlot(columns, 0, "")
 }
 
-func (d console) overview(r *ui.Request) (ui.Answer, error) {
+func (d Deps) overview(r *ui.Request) (ui.Answer, error) {
 	ctx, now := r.Context(), d.Now()
-	v := overviewView{Now: now}
+	v := overviewView{}
 	var err error
 	if v.Counts, err = d.Reads.Overall.Counts(ctx); err != nil {
 		return ui.Answer{}, err
@@ -97,7 +96,7 @@ func (d console) overview(r *ui.Request) (ui.Answer, error) {
 
 // wrongNow lists the problems of this moment: those of the service's readiness and its notes,
 // tests that are overdue or due soon, failing endpoints of clients, and an old check of the invariants.
-func (d console) wrongNow(r *ui.Request, overdue, soon int) (lines []problemLine, err error) {
+func (d Deps) wrongNow(r *ui.Request, overdue, soon int) (lines []problemLine, err error) {
 	places := map[string]string{"projections": "/console/projections", "webhooks": "/console/webhooks", "clock": "/console/system",
 		"log": "/console/system", "audit": "/console/checks", "invariants": "/console/checks"}
 	for _, p := range d.Problems(r.Context()) {

@@ -157,6 +157,5 @@ ON CONFLICT (name, generation) DO UPDATE SET commit_position = $1, prepare_posit
 		}
 		built(75)
 		tab.Wait(bar + ".value > 50")
-		tab.WaitText("to go")
 	})
 }

@@ -35,7 +35,7 @@ type personRow struct {
 // linkView is a sign-in link, shown once, right after it was made.
 type linkView struct{ Link, For string }
 
-func (d console) peoplePage(r *ui.Request) (ui.Answer, error) {
+func (d Deps) peoplePage(r *ui.Request) (ui.Answer, error) {
 	v := peopleView{Role: r.FormValue("show")}
 	known := append(person.AccountRoles(), person.Checker, person.Operator)
 	if !slices.Contains(known, person.Role(v.Role)) {
@@ -59,7 +59,7 @@ func (d console) peoplePage(r *ui.Request) (ui.Answer, error) {
 	return ui.Show("console-people", "People", v), nil
 }
 
-func (d console) personRows(ctx context.Context, list []overall.Person) (rows []personRow, err error) {
+func (d Deps) personRows(ctx context.Context, list []overall.Person) (rows []personRow, err error) {
 	ids := wire.List(list, func(p overall.Person) string { return p.ID })
 	names, err := d.Credentials.Names(ctx, ids...)
 	if err != nil {
@@ -76,7 +76,7 @@ func (d console) personRows(ctx context.Context, list []overall.Person) (rows []
 func nameless(id string) string { return "Person " + id }
 
 // grantOf reads which role a form gives. A checker that no field names is a new one.
-func (d console) grantOf(r *ui.Request) (g person.Grant, err error) {
+func (d Deps) grantOf(r *ui.Request) (g person.Grant, err error) {
 	g.Role = person.Role(r.PostFormValue("role"))
 	switch {
 	case g.Role.OfAccount():
@@ -100,7 +100,7 @@ func grantWords(g person.Grant) string {
 }
 
 // withChecker makes the checker of a grant that names none.
-func (d console) withChecker(ctx context.Context, cause command.Cause, g *person.Grant, name string) error {
+func (d Deps) withChecker(ctx context.Context, cause command.Cause, g *person.Grant, name string) error {
 	if g.Role != person.Checker || g.CheckerID != "" {
 		return nil
 	}
@@ -114,7 +114,7 @@ func (d console) withChecker(ctx context.Context, cause command.Cause, g *person
 
 // invite answers with the page itself: the link is on it, and nowhere else. The
 // same form again makes another link for the same person.
-func (d console) invite(r *ui.Request) (ui.Answer, error) {
+func (d Deps) invite(r *ui.Request) (ui.Answer, error) {
 	g, err := d.grantOf(r)
 	name, wrong := r.Text("name", credential.MaxName)
 	if err == nil && (name == "" || wrong != nil) {
@@ -148,7 +148,7 @@ func (d console) invite(r *ui.Request) (ui.Answer, error) {
 	return answer, err
 }
 
-func (d console) link(r *ui.Request, personID, name string, grants []person.Grant) (linkView, error) {
+func (d Deps) link(r *ui.Request, personID, name string, grants []person.Grant) (linkView, error) {
 	token, err := d.Credentials.Invite(r.Context(), personID, name, grants, credential.LinkFor)
 	return linkView{Link: r.Origin() + "/join/" + token, For: name}, err
 }
@@ -162,7 +162,7 @@ type personView struct {
 	Acts        []actLine // as an operator
 }
 
-func (d console) personPage(r *ui.Request) (ui.Answer, error) {
+func (d Deps) personPage(r *ui.Request) (ui.Answer, error) {
 	id, err := idOf(r, "person")
 	if err != nil {
 		return ui.Answer{}, err
@@ -186,7 +186,7 @@ func (d console) personPage(r *ui.Request) (ui.Answer, error) {
 
 // onPerson carries out a form on a person's page. Operators cannot change their own roles,
 // so that the last operator stays one.
-func (d console) onPerson(
+func (d Deps) onPerson(
 	r *ui.Request, act oversight.Act, accountID, detail string,
 	do func(context.Context, command.Cause, people.Person) (domain.Position, error),
 ) (people.Person, error) {
@@ -209,7 +209,7 @@ func (d console) onPerson(
 
 // newLink makes a sign-in link for a person who never used theirs, or lost it. Once it is
 // used, no other way to sign in works for them (decisions, "Way in").
-func (d console) newLink(r *ui.Request) (ui.Answer, error) {
+func (d Deps) newLink(r *ui.Request) (ui.Answer, error) {
 	who, err := d.onPerson(r, oversight.NewLink, "", "", func(context.Context, command.Cause, people.Person) (domain.Position, error) {
 		return domain.Position{}, nil
 	})
@@ -232,7 +232,7 @@ func (d console) newLink(r *ui.Request) (ui.Answer, error) {
 	return answer, err
 }
 
-func (d console) grantRole(r *ui.Request) (ui.Answer, error) {
+func (d Deps) grantRole(r *ui.Request) (ui.Answer, error) {
 	g, err := d.grantOf(r)
 	if err == nil {
 		_, err = d.onPerson(r, oversight.GrantRole, g.AccountID, grantWords(g),
@@ -254,7 +254,7 @@ func (d console) grantRole(r *ui.Request) (ui.Answer, error) {
 	return d.backToPerson(r, err)
 }
 
-func (d console) revokeRole(r *ui.Request) (ui.Answer, error) {
+func (d Deps) revokeRole(r *ui.Request) (ui.Answer, error) {
 	g := person.Grant{Role: person.Role(r.PostFormValue("role")), AccountID: r.PostFormValue("account"),
 		CheckerID: r.PostFormValue("checker")}
 	_, err := d.onPerson(r, oversight.RevokeRole, g.AccountID, grantWords(g),
@@ -270,7 +270,7 @@ func (d console) revokeRole(r *ui.Request) (ui.Answer, error) {
 
 // disable ends all rights of the person. Their sessions end with them, because a request
 // of theirs finds no person.
-func (d console) disable(r *ui.Request) (ui.Answer, error) {
+func (d Deps) disable(r *ui.Request) (ui.Answer, error) {
 	_, err := d.onPerson(r, oversight.Disable, "", "",
 		func(ctx context.Context, cause command.Cause, who people.Person) (domain.Position, error) {
 			return d.Commands.DisablePerson(ctx, cause, who.ID, strings.TrimSpace(r.PostFormValue("reason")))
@@ -278,6 +278,6 @@ func (d console) disable(r *ui.Request) (ui.Answer, error) {
 	return d.backToPerson(r, err)
 }
 
-func (d console) backToPerson(r *ui.Request, err error) (ui.Answer, error) {
+func (d Deps) backToPerson(r *ui.Request, err error) (ui.Answer, error) {
 	return ui.Go("/console/people/" + r.PathValue("id")), err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -27,7 +26,6 @@ type projectionsView struct {
 	Lines []projectionLine
 	Head  string
 	Skips []generation.Skipped
-	Now   time.Time
 	// Readers are open subscriptions of the embedded node, the slowest first; ReaderCount
 	// is their number. OwnLog says that this process runs the node.
 	Readers     []node.Subscription
@@ -39,7 +37,6 @@ type projectionLine struct {
 	consumer.Status
 	Behind     bool
 	Late       time.Duration // the age of the first event that it has not seen
-	ETA        time.Duration // of a generation that is built; 0: not known
 	Percent    int           // of the log, for a generation that is built
 	Problem    string
 	Notes      []string
@@ -49,9 +46,9 @@ type projectionLine struct {
 	Size       string // its size on disk; empty: no table
 }
 
-func (d console) projectionsPage(r *ui.Request) (ui.Answer, error) {
+func (d Deps) projectionsPage(r *ui.Request) (ui.Answer, error) {
 	ctx := r.Context()
-	v := projectionsView{Now: d.Now()}
+	v := projectionsView{}
 	head, err := d.Log.Head(ctx)
 	if err != nil {
 		return ui.Answer{}, err
@@ -82,11 +79,8 @@ func (d console) projectionsPage(r *ui.Request) (ui.Answer, error) {
 				return ui.Answer{}, err
 			}
 		}
-		if !s.Serving {
-			line.ETA = d.pace.eta(s, head, v.Now)
-			if head.Commit > 0 {
-				line.Percent = int(100 * min(s.Position.Commit, head.Commit) / head.Commit)
-			}
+		if !s.Serving && head.Commit > 0 {
+			line.Percent = int(100 * min(s.Position.Commit, head.Commit) / head.Commit)
 		}
 		v.Lines = append(v.Lines, line)
 		skips, err := generation.Skips(ctx, d.DB, s.Name)
@@ -103,42 +97,8 @@ func (d console) projectionsPage(r *ui.Request) (ui.Answer, error) {
 // rebuildable are the read models, and the audit's tree.
 func rebuildable() []string { return append(projections.Names(), auditlog.Name) }
 
-// pace remembers the position of each generation when it was first shown, to estimate the
-// time that the rest of a rebuild takes.
-type pace struct {
-	mu   sync.Mutex
-	seen map[string]mark // by schema
-}
-
-type mark struct {
-	at     domain.Position
-	moment time.Time
-}
-
-// maxPaces bounds the generations that pace remembers.
-const maxPaces = 100
-
-// eta extrapolates the time until the generation is built; 0 while it is not known.
-func (p *pace) eta(s consumer.Status, head domain.Position, now time.Time) time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	first, known := p.seen[s.Schema]
-	if !known || s.Position.Compare(first.at) < 0 {
-		if p.seen == nil || len(p.seen) >= maxPaces {
-			p.seen = map[string]mark{}
-		}
-		p.seen[s.Schema] = mark{s.Position, now}
-		return 0
-	}
-	moved, elapsed := s.Position.Commit-first.at.Commit, now.Sub(first.moment)
-	if moved == 0 || elapsed <= 0 || s.Position.Compare(head) >= 0 {
-		return 0
-	}
-	return time.Duration(float64(head.Commit-s.Position.Commit) / float64(moved) * float64(elapsed)).Round(time.Second)
-}
-
 // onProjection carries out a form about a consumer of the log.
-func (d console) onProjection(
+func (d Deps) onProjection(
 	r *ui.Request, act oversight.Act, known []string, detail string, do func(ctx context.Context, name string) error,
 ) (ui.Answer, error) {
 	name := r.PathValue("name")
@@ -152,7 +112,7 @@ func (d console) onProjection(
 	return ui.Go("/console/projections"), err
 }
 
-func (d console) rebuild(r *ui.Request) (ui.Answer, error) {
+func (d Deps) rebuild(r *ui.Request) (ui.Answer, error) {
 	return d.onProjection(r, oversight.Rebuild, rebuildable(), "", func(ctx context.Context, name string) error {
 		return generation.RequestRebuild(ctx, d.DB, name)
 	})
@@ -161,7 +121,7 @@ func (d console) rebuild(r *ui.Request) (ui.Answer, error) {
 // stoppable are all consumers of the log.
 func stoppable() []string { return append(rebuildable(), webhooks.SubscriberName, notices.Name) }
 
-func (d console) retry(r *ui.Request) (ui.Answer, error) {
+func (d Deps) retry(r *ui.Request) (ui.Answer, error) {
 	return d.onProjection(r, oversight.Retry, stoppable(), "", func(ctx context.Context, name string) error {
 		if _, err := d.failed(ctx, name); err != nil {
 			return err
@@ -171,7 +131,7 @@ func (d console) retry(r *ui.Request) (ui.Answer, error) {
 }
 
 // skip passes over the event that the form showed, and no other.
-func (d console) skip(r *ui.Request) (ui.Answer, error) {
+func (d Deps) skip(r *ui.Request) (ui.Answer, error) {
 	at := r.PostFormValue("position")
 	return d.onProjection(r, oversight.Skip, stoppable(), "the event at "+at, func(ctx context.Context, name string) error {
 		failed, err := d.failed(ctx, name)
@@ -187,7 +147,7 @@ func (d console) skip(r *ui.Request) (ui.Answer, error) {
 }
 
 // failed are the events that stop a projection, or a stream of it.
-func (d console) failed(ctx context.Context, name string) (at []domain.Position, err error) {
+func (d Deps) failed(ctx context.Context, name string) (at []domain.Position, err error) {
 	if at, err = consumer.Failed(ctx, d.DB, name); err == nil && len(at) == 0 {
 		err = domain.Conflict("%s is not stopped", name)
 	}
@@ -206,7 +166,7 @@ type webhookLine struct {
 	Account string
 }
 
-func (d console) webhooks(r *ui.Request) (ui.Answer, error) {
+func (d Deps) webhooks(r *ui.Request) (ui.Answer, error) {
 	v := webhooksView{All: r.FormValue("show") == "all"}
 	page := pageOf(r)
 	fleet, list, err := d.Deliveries.Fleet(r.Context(), v.All, page.Limit, page.Offset)

@@ -36,7 +36,7 @@ type foundStream struct{ Stream, Href, First string }
 var streamName = regexp.MustCompile(`^[a-z]+-[A-Za-z0-9.:_-]{1,200}$`)
 
 // streams finds streams by the id of their subject, or by their name.
-func (d console) streams(r *ui.Request) (ui.Answer, error) {
+func (d Deps) streams(r *ui.Request) (ui.Answer, error) {
 	v := streamsView{Text: textOf(r)}
 	var names []string
 	if id, err := uuid.Parse(v.Text); err == nil {
@@ -76,7 +76,7 @@ type first struct{ kind, accountID string }
 var errEnough = errors.New("enough")
 
 // firstOf reads the beginning of a stream: its first events name its account.
-func (d console) firstOf(ctx context.Context, stream string) (f first, found bool, err error) {
+func (d Deps) firstOf(ctx context.Context, stream string) (f first, found bool, err error) {
 	if !streamName.MatchString(stream) {
 		return f, false, nil
 	}
@@ -115,7 +115,7 @@ type eventLine struct {
 	Cut           bool   // there is more
 }
 
-func (d console) streamPage(r *ui.Request) (ui.Answer, error) {
+func (d Deps) streamPage(r *ui.Request) (ui.Answer, error) {
 	ctx, stream := r.Context(), r.PathValue("stream")
 	begins, found, err := d.firstOf(ctx, stream)
 	switch {
