@@ -13,8 +13,6 @@ import (
 
 type newBatchView struct {
 	submitView
-	Tests string // one test a line: its address, then its description
-
 	Preview *batchPreview
 }
 
@@ -29,11 +27,10 @@ type batchPreview struct {
 
 // batchForm is the form, with the lists that are written so far.
 func (d Deps) batchForm(r *ui.Request, fields url.Values) (v newBatchView, err error) {
-	v.Tests = fields.Get("tests")
 	v.submitView, err = d.submitView(r, fields)
 	v.Types = job.Types()
 	if fields.Has("item") {
-		v.Preview = &batchPreview{Tests: batchTests(fields), Review: job.Type(v.Type).Automatic()}
+		v.Preview = &batchPreview{Tests: batchTests(fields), Review: job.Type(fields.Get("type")).Automatic()}
 	}
 	return v, err
 }

@@ -16,9 +16,7 @@ import (
 
 // submitView holds the common part of the forms that cost credits.
 type submitView struct {
-	Type     string
-	Urgent   bool
-	Project  string
+	Fields   url.Values // as they were sent, or kept
 	Projects []projects.Project
 	Types    []job.Type
 	Prices   prices
@@ -28,20 +26,18 @@ type submitView struct {
 	// Unresolved is the test's URL if its host has no address; the person may still go on.
 	Unresolved string
 	Notice     string
+	Checkers   checkersView // of a session
 }
 
-type newTestView struct {
-	submitView
-	URL, Feature, Access, Device, Browser string
-}
+// Urgent says that the form asks for the dearer priority.
+func (v submitView) Urgent() bool { return v.Fields.Get("priority") == wire.Urgent }
 
 // prices are the prices of one test for each choice of the form.
 type prices struct{ Normal, Urgent, AI, AIUrgent domain.Credits }
 
 func (d Deps) submitView(r *ui.Request, fields url.Values) (submitView, error) {
 	v := submitView{
-		Type: fields.Get("type"), Urgent: fields.Get("priority") == wire.Urgent, Project: fields.Get("project"),
-		Types: job.HostedTypes(),
+		Fields: fields, Types: job.HostedTypes(),
 		Prices: prices{
 			job.GeneralQA.Price(false), job.GeneralQA.Price(true),
 			job.AIReview.Price(false), job.AIReview.Price(true),
@@ -72,67 +68,68 @@ func correctable(wrong error) (shown *domain.Error, err error) {
 	return nil, wrong
 }
 
-// shown fills the form that is shown again, with a preview where nothing is wrong but the
-// credits. It gives the error that the form shows, or the one that belongs to no form.
-func (d Deps) shown(
-	r *ui.Request, v *submitView, in command.HostedTest, checkers int, warned bool, wrong error, notice string,
-) (shown *domain.Error, err error) {
-	if shown, err = correctable(wrong); err != nil {
-		return nil, err
-	}
-	v.Notice = notice
-	if warned {
-		v.Unresolved = in.URL
-	}
-	if shown == nil || shown == errNoCredits {
-		v.Preview, err = d.preview(r, in, checkers)
-	} else if rows := rowsOf(r.PostForm); len(rows) > 0 {
-		v.Preview = &checklistView{Rows: rows}
-	}
-	nameItems(r, wrong)
-	return shown, err
+// hostedForm is the form of a hosted test, or of a session of such tests.
+type hostedForm struct {
+	draftForm
+	template, title string
+	session         bool // several checkers test, and its cost is always shown first
+	// read reads the fields; the items and the project are the same in both forms.
+	read func(r *ui.Request, limits *input.Limits) (in command.NewSession, form wire.Object, target input.Target)
+	// submit gives the path of the page of what was submitted.
+	submit func(d Deps, r *ui.Request, in command.NewSession) (at domain.Position, path string, err error)
 }
 
-func (d Deps) testForm(r *ui.Request, fields url.Values) (v newTestView, err error) {
-	v = newTestView{
-		URL: fields.Get("url"), Feature: fields.Get("feature"), Access: fields.Get("access"),
-		Device: fields.Get("device"), Browser: fields.Get("browser"),
+var testForm = hostedForm{
+	draftForm: testDraft, template: "newtest", title: "New test",
+	read: func(r *ui.Request, limits *input.Limits) (in command.NewSession, form wire.Object, target input.Target) {
+		form = ui.Form(r, map[string]string{
+			"url": "url", "feature": "feature", "type": "jobType", "priority": "priority", "access": "accessInstructions",
+			"device": "targetDevice", "browser": "targetBrowser",
+		})
+		in.Test, target = input.HostedTest(form, nil, limits)
+		return in, form, target
+	},
+	submit: func(d Deps, r *ui.Request, in command.NewSession) (domain.Position, string, error) {
+		out, err := d.Commands.TestHosted(r.Context(), r.Cause(), in.Test)
+		return out.Position, "/dashboard/jobs/" + out.JobID, err
+	},
+}
+
+// hostedView is the form with the fields.
+func (d Deps) hostedView(r *ui.Request, f hostedForm, fields url.Values) (submitView, error) {
+	v, err := d.submitView(r, fields)
+	if f.session {
+		v.forCheckers()
 	}
-	v.submitView, err = d.submitView(r, fields)
+	if rows := rowsOf(fields); len(rows) > 0 { // an own list, which may wait in the draft
+		v.Preview = &checklistView{Rows: rows}
+	}
 	return v, err
 }
 
-func (d Deps) newTest(r *ui.Request) (ui.Answer, error) {
-	fields, draft, err := d.begin(r, testDraft)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	v, err := d.testForm(r, fields)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	v.Draft = draft
-	for _, p := range v.Projects {
-		if p.ID == v.Project && v.URL == "" && p.DefaultURL != nil {
-			v.URL = *p.DefaultURL
+func (d Deps) newHosted(f hostedForm) func(*ui.Request) (ui.Answer, error) {
+	return func(r *ui.Request) (ui.Answer, error) {
+		fields, draft, err := d.begin(r, f.draftForm)
+		if err != nil {
+			return ui.Answer{}, err
 		}
+		v, err := d.hostedView(r, f, fields)
+		v.Draft = draft
+		for _, p := range v.Projects {
+			if p.ID == fields.Get("project") && fields.Get("url") == "" && p.DefaultURL != nil {
+				fields.Set("url", *p.DefaultURL)
+			}
+		}
+		return ui.Show(f.template, f.title, v), err
 	}
-	if rows := rowsOf(fields); len(rows) > 0 { // an own list waits in the draft
-		v.Preview = &checklistView{Rows: rows}
-	}
-	return ui.Show("newtest", "New test", v), nil
 }
 
-// readTest reads the form of a hosted test. The service finds the project and the type where
-// the form names none, and the earlier failures. warned says that the host has no address.
-func (d Deps) readTest(r *ui.Request) (in command.HostedTest, warned bool, err error) {
+// readHosted reads a form. The service finds the project and the type where the form names
+// none, and the earlier failures. warned says that the host has no address.
+func (d Deps) readHosted(r *ui.Request, f hostedForm) (in command.NewSession, warned bool, err error) {
 	r.Addresses("url")
-	form := ui.Form(r, map[string]string{
-		"url": "url", "feature": "feature", "type": "jobType", "priority": "priority", "access": "accessInstructions",
-		"device": "targetDevice", "browser": "targetBrowser",
-	})
-	in, target := input.HostedTest(form, nil, d.Limits)
-	in.Items, err = itemsOf(r.PostForm)
+	in, form, target := f.read(r, d.Limits)
+	in.Test.Items, err = itemsOf(r.PostForm)
 	if err := both(d.Limits.AdmittedForm(r.Context(), r.Account, form.Problems, target), err); err != nil {
 		return in, false, err
 	}
@@ -140,64 +137,81 @@ func (d Deps) readTest(r *ui.Request) (in command.HostedTest, warned bool, err e
 		if _, err := d.Reads.Projects.Get(r.Context(), r.Account.ID, id); err != nil {
 			return in, false, err
 		}
-		in.ProjectID = id
+		in.Test.ProjectID = id
 	}
 	return in, len(d.Limits.Unresolved(r.Context(), target)) > 0, nil
 }
 
-// startTest is POST /v1/hosted/test for people. It charges nothing until the person has
-// seen that the host has no address, or that the cost has changed since it was shown.
-func (d Deps) startTest(r *ui.Request) (ui.Answer, error) {
-	in, warned, err := d.readTest(r)
-	if err == nil && warned && r.PostFormValue("unresolved") != in.URL {
-		return d.showTest(r, in, true, nil, "")
-	}
-	if err == nil && r.PostFormValue("cost") != "" {
-		p, err := d.preview(r, in, 0)
+// startHosted is POST /v1/hosted/test or /v1/hosted/sessions for people. It charges nothing
+// until the person has seen that the host has no address, or that the cost has changed since
+// it was shown.
+func (d Deps) startHosted(f hostedForm) func(*ui.Request) (ui.Answer, error) {
+	return func(r *ui.Request) (ui.Answer, error) {
+		in, warned, err := d.readHosted(r, f)
+		shown := r.PostFormValue("cost") != ""
+		switch {
+		case err != nil:
+			return d.showHosted(r, f, in, false, err, "")
+		case warned && r.PostFormValue("unresolved") != in.Test.URL:
+			return d.showHosted(r, f, in, true, nil, "")
+		case f.session && !shown:
+			return d.showHosted(r, f, in, warned, nil, "Nothing was charged yet. Check the cost, then start.")
+		case shown:
+			p, err := d.preview(r, in.Test, len(in.Slots))
+			if err != nil {
+				return ui.Answer{}, err
+			}
+			if p.changed(r) {
+				return d.showHosted(r, f, in, warned, nil, "The cost has changed. Nothing was charged. Check the new cost, then start.")
+			}
+		}
+		at, path, err := f.submit(d, r, in)
 		if err != nil {
+			return d.showHosted(r, f, in, false, err, "")
+		}
+		if err := d.forget(r, f.draftForm); err != nil {
+			r.Log.WithError(err).Warn("the draft of a form that was submitted stays")
+		}
+		return r.Done(at, nil, path)
+	}
+}
+
+// previewHosted shows the items and the cost. It writes nothing but the draft.
+func (d Deps) previewHosted(f hostedForm) func(*ui.Request) (ui.Answer, error) {
+	return func(r *ui.Request) (ui.Answer, error) {
+		if r.PostFormValue("rewrite") != "" {
+			for _, field := range checklistFields {
+				r.PostForm.Del(field)
+			}
+		}
+		in, warned, err := d.readHosted(r, f)
+		return d.showHosted(r, f, in, warned, err, "")
+	}
+}
+
+// showHosted shows the form as it was sent, with a preview where nothing is wrong but the
+// credits. notice explains why a form without an error is shown again.
+func (d Deps) showHosted(
+	r *ui.Request, f hostedForm, in command.NewSession, warned bool, wrong error, notice string,
+) (ui.Answer, error) {
+	v, err := d.hostedView(r, f, r.PostForm)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	refused, err := correctable(wrong)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	v.Notice = notice
+	if warned {
+		v.Unresolved = in.Test.URL
+	}
+	if refused == nil || refused == errNoCredits {
+		if v.Preview, err = d.preview(r, in.Test, len(in.Slots)); err != nil {
 			return ui.Answer{}, err
 		}
-		if p.changed(r) {
-			return d.showTest(r, in, warned, nil, costChanged)
-		}
 	}
-	var out command.HostedJob
-	if err == nil {
-		out, err = d.Commands.TestHosted(r.Context(), r.Cause(), in)
-	}
-	if err != nil {
-		return d.showTest(r, in, false, err, "")
-	}
-	if err := d.forget(r, testDraft); err != nil {
-		r.Log.WithError(err).Warn("the draft of a test that was submitted stays")
-	}
-	return r.Done(out.Position, nil, "/dashboard/jobs/"+out.JobID)
-}
-
-// costChanged explains why a form without an error is shown again.
-const costChanged = "The cost has changed. Nothing was charged. Check the new cost, then start."
-
-// previewTest shows the items of the test and its cost. It writes nothing but the draft.
-func (d Deps) previewTest(r *ui.Request) (ui.Answer, error) {
-	if r.PostFormValue("rewrite") != "" {
-		for _, field := range checklistFields {
-			r.PostForm.Del(field)
-		}
-	}
-	in, warned, err := d.readTest(r)
-	return d.showTest(r, in, warned, err, "")
-}
-
-// showTest shows the form as it was sent, with a preview where nothing is wrong.
-func (d Deps) showTest(r *ui.Request, in command.HostedTest, warned bool, wrong error, notice string) (ui.Answer, error) {
-	v, err := d.testForm(r, r.PostForm)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	refused, err := d.shown(r, &v.submitView, in, 0, warned, wrong, notice)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	err = d.keep(r, testDraft)
-	return ui.Answer{Template: "newtest", Title: "New test", View: v, Refused: refused}, err
+	nameItems(r, wrong)
+	err = d.keep(r, f.draftForm)
+	return ui.Answer{Template: f.template, Title: f.title, View: v, Refused: refused}, err
 }
