@@ -133,7 +133,7 @@ type year struct {
 	began                  time.Time
 	pieces                 []madePiece
 	ledgers                map[string]*longlog.Ledger
-	files                  *blob.Bucket
+	files                  blob.Bucket
 	events, months, kills  int
 }
 

@@ -17,7 +17,6 @@ import (
 	"github.com/jmoiron/sqlx"
 	"golang.org/x/sync/errgroup"
 
-	"humanqa/internal/blob"
 	"humanqa/internal/pgpool"
 	"humanqa/internal/wholefile"
 )
@@ -57,7 +56,7 @@ func everyFile(ctx context.Context, q sqlx.QueryerContext, do func(context.Conte
 }
 
 // isThere says that the file is in the bucket, and whole.
-func isThere(ctx context.Context, in *blob.Bucket, f StoredFile) (bool, error) {
+func isThere(ctx context.Context, in Files, f StoredFile) (bool, error) {
 	size, err := in.Size(ctx, f.Key)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -68,7 +67,7 @@ func isThere(ctx context.Context, in *blob.Bucket, f StoredFile) (bool, error) {
 // Missing lists the files that rows name and that are not in the bucket, or not whole. The
 // file at notes says how far a look came: one that was interrupted goes on there, and looks
 // once more for the files that were missing. Rows that came behind it wait for the next look.
-func Missing(ctx context.Context, q sqlx.QueryerContext, in *blob.Bucket, notes, bucketURL string) (lost []StoredFile, err error) {
+func Missing(ctx context.Context, q sqlx.QueryerContext, in Files, notes, bucketURL string) (lost []StoredFile, err error) {
 	from := readPlace(notes, bucketURL)
 	place, page, mu := from, []StoredFile{}, sync.Mutex{}
 	place.Lost = slices.Clone(from.Lost) // until the look is over: it may be interrupted again
@@ -156,7 +155,7 @@ type Copied struct {
 // Copy copies every file that a row names to another bucket. A repeat copies the rest. It
 // removes what no row names any more: the service may have erased it meanwhile. Files of
 // accounts that this database does not know are another installation's, and stay.
-func Copy(ctx context.Context, db *sqlx.DB, from, to *blob.Bucket) (out Copied, err error) {
+func Copy(ctx context.Context, db *sqlx.DB, from, to Files) (out Copied, err error) {
 	out.Lost = []string{}
 	var mu sync.Mutex
 	err = everyFile(ctx, db, func(ctx context.Context, f StoredFile) error {
@@ -189,7 +188,7 @@ func Copy(ctx context.Context, db *sqlx.DB, from, to *blob.Bucket) (out Copied, 
 	return out, err
 }
 
-func copyFile(ctx context.Context, from, to *blob.Bucket, f StoredFile) (lost bool, err error) {
+func copyFile(ctx context.Context, from, to Files, f StoredFile) (lost bool, err error) {
 	if there, err := isThere(ctx, from, f); err != nil || !there {
 		return !there, err
 	}
@@ -222,7 +221,7 @@ OR NOT EXISTS (
 
 // removeUnnamed passes over keys that are not of our form: the bucket may have other things.
 // The row of an account's data key outlives the account.
-func removeUnnamed(ctx context.Context, db *sqlx.DB, in *blob.Bucket) (n int, err error) {
+func removeUnnamed(ctx context.Context, db *sqlx.DB, in Files) (n int, err error) {
 	err = in.Each(ctx, func(key string) error {
 		of := strings.Split(key, "/")
 		if len(of) != 3 || slices.ContainsFunc(of, func(id string) bool { return uuid.Validate(id) != nil }) {

@@ -13,7 +13,6 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
-	"humanqa/internal/blob"
 )
 
 // References finds, in a log that is read from its start, the pieces without a row that
@@ -114,7 +113,7 @@ ORDER BY account_id, job_id, id`
 // LetGo compares the pieces that the log let go with their rows, once the whole log was
 // seen. A crash leaves a lease, or a file, which the next sweep removes: neither is a
 // difference.
-func (e *References) LetGo(ctx context.Context, files *blob.Bucket) (unlike []Unlike, err error) {
+func (e *References) LetGo(ctx context.Context, files Files) (unlike []Unlike, err error) {
 	ids := make([]string, 0, len(e.expired))
 	for id := range e.expired {
 		ids = append(ids, id.String())

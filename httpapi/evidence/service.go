@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"sync"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/backoff"
+	"humanqa/internal/blob"
 	"humanqa/internal/vault"
 )
 
@@ -38,16 +38,8 @@ type Deps struct {
 	Now            func() time.Time
 }
 
-// Files stores the files: *blob.Bucket.
-type Files interface {
-	Write(ctx context.Context, key, contentType string, about map[string]string, content io.Reader) error
-	Read(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error)
-	Delete(ctx context.Context, key string) error
-	// Erase deletes every file whose key begins with the folder, and says how many.
-	Erase(ctx context.Context, folder string) (files int, err error)
-	// Room gives the free and all bytes of the disk; total is 0 where nothing bounds it.
-	Room() (free, total int64, err error)
-}
+// Files stores the files.
+type Files = blob.Bucket
 
 // Service keeps evidence.
 type Service struct {

@@ -9,29 +9,37 @@ package blob
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
 )
 
 // Bucket holds files by their keys. It is safe for concurrent use.
-type Bucket struct{ files store }
-
-// store is where the files lie: directory or objects.
-type store interface {
-	// write stores nothing when it fails, which it does when content or ctx fails.
-	write(ctx context.Context, key, contentType string, about map[string]string, content io.Reader) error
-	read(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error)
-	size(ctx context.Context, key string) (int64, error)
-	each(ctx context.Context, see func(key string) error) error
-	remove(ctx context.Context, key string) error
-	erase(ctx context.Context, folder string) (files int, err error)
-	room() (free, total int64, err error)
-	reachable(ctx context.Context) error
-	close() error
+type Bucket interface {
+	// Write stores a file under the key. When it fails, which it does when content or ctx
+	// fails, the file is not there. The same content under the same key may be written
+	// twice, at once too.
+	Write(ctx context.Context, key, contentType string, about map[string]string, content io.Reader) error
+	// Read gives length bytes from offset on. A file that is not there is fs.ErrNotExist.
+	Read(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error)
+	// Size is the size of a file in bytes. A file that is not there is fs.ErrNotExist.
+	Size(ctx context.Context, key string) (int64, error)
+	// Each calls see for the key of every file.
+	Each(ctx context.Context, see func(key string) error) error
+	// Delete removes a file; one that is not there is as good as removed.
+	Delete(ctx context.Context, key string) error
+	// Erase deletes every file in the folder (a key's first elements, without a slash at
+	// their end), and gives their number. A file that is still being written goes too: its
+	// write fails.
+	Erase(ctx context.Context, folder string) (files int, err error)
+	// Room is the free space of the bucket's disk for this process, and the disk's size, in
+	// bytes. total is 0 for a bucket that no disk of this machine bounds.
+	Room() (free, total int64, err error)
+	// Reachable says why the bucket cannot be used right now.
+	Reachable(ctx context.Context) error
+	// Close releases the resources of the bucket.
+	Close() error
 }
 
 // Check checks a bucket's URL without opening it: file:///dir or s3://bucket?region=…,
@@ -67,7 +75,7 @@ func Attributes(file string) string { return file + ".attrs" }
 
 // Open opens the bucket; a directory is made (0700) if it is missing. S3 is not
 // spoken to: its credentials come from the environment, as everywhere in AWS.
-func Open(_ context.Context, raw string) (*Bucket, error) {
+func Open(_ context.Context, raw string) (Bucket, error) {
 	if err := Check(raw); err != nil {
 		return nil, err
 	}
@@ -75,86 +83,11 @@ func Open(_ context.Context, raw string) (*Bucket, error) {
 	if err != nil {
 		return nil, err
 	}
-	var files store
 	if u.Scheme == "file" {
-		files, err = directory{u.Path}, os.MkdirAll(u.Path, 0o700)
-	} else {
-		files, err = openObjects(u)
+		return directory{u.Path}, os.MkdirAll(u.Path, 0o700)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("open bucket: %w", err)
-	}
-	return &Bucket{files: files}, nil
+	return openObjects(u)
 }
-
-// Write stores a file under the key. When it fails, the file is not there. The
-// same content under the same key may be written twice, at once too.
-func (b *Bucket) Write(ctx context.Context, key, contentType string, about map[string]string, content io.Reader) error {
-	if err := b.files.write(ctx, key, contentType, about, content); err != nil {
-		return fmt.Errorf("write %s: %w", key, err)
-	}
-	return nil
-}
-
-// Read gives length bytes from offset on. A file that is not there is
-// fs.ErrNotExist.
-func (b *Bucket) Read(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
-	r, err := b.files.read(ctx, key, offset, length)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", key, err)
-	}
-	return r, nil
-}
-
-// Size is the size of a file in bytes. A file that is not there is fs.ErrNotExist.
-func (b *Bucket) Size(ctx context.Context, key string) (int64, error) {
-	size, err := b.files.size(ctx, key)
-	if err != nil {
-		return 0, fmt.Errorf("look at %s: %w", key, err)
-	}
-	return size, nil
-}
-
-// Each calls see for the key of every file.
-func (b *Bucket) Each(ctx context.Context, see func(key string) error) error {
-	if err := b.files.each(ctx, see); err != nil {
-		return fmt.Errorf("list the bucket: %w", err)
-	}
-	return nil
-}
-
-// Delete removes a file; one that is not there is as good as removed.
-func (b *Bucket) Delete(ctx context.Context, key string) error {
-	if err := b.files.remove(ctx, key); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("delete %s: %w", key, err)
-	}
-	return nil
-}
-
-// Erase deletes every file in the folder (a key's first elements, without a slash at
-// their end), and gives their number. A file that is still being written goes too: its
-// write fails.
-func (b *Bucket) Erase(ctx context.Context, folder string) (files int, err error) {
-	if files, err = b.files.erase(ctx, folder); err != nil {
-		return files, fmt.Errorf("erase %s: %w", folder, err)
-	}
-	return files, nil
-}
-
-// Room is the free space of the bucket's disk for this process, and the disk's size, in
-// bytes. total is 0 for a bucket that no disk of this machine bounds.
-func (b *Bucket) Room() (free, total int64, err error) {
-	if free, total, err = b.files.room(); err != nil {
-		return 0, 0, fmt.Errorf("measure the disk of the bucket: %w", err)
-	}
-	return free, total, nil
-}
-
-// Reachable says why the bucket cannot be used right now.
-func (b *Bucket) Reachable(ctx context.Context) error { return b.files.reachable(ctx) }
-
-// Close releases the resources of the bucket.
-func (b *Bucket) Close() error { return b.files.close() }
 
 // Lost says that the file of a piece of evidence is not in its directory, or not whole.
 func Lost(file string, size int64) bool {

@@ -15,7 +15,7 @@ import (
 	"humanqa/internal/testing/must"
 )
 
-func open(t *testing.T) (*Bucket, string) {
+func open(t *testing.T) (Bucket, string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data dir", "evidence")
 	b, err := Open(t.Context(), Directory(dir))
@@ -24,7 +24,7 @@ func open(t *testing.T) (*Bucket, string) {
 	return b, dir
 }
 
-func read(t *testing.T, b *Bucket, key string, offset, length int64) string {
+func read(t *testing.T, b Bucket, key string, offset, length int64) string {
 	t.Helper()
 	r, err := b.Read(t.Context(), key, offset, length)
 	must.NoError(t, err)
@@ -69,7 +69,7 @@ func TestADirectoryHoldsFilesForItsOwnerAlone(t *testing.T) {
 }
 
 // equalKeys lists the bucket.
-func equalKeys(t *testing.T, b *Bucket, want ...string) {
+func equalKeys(t *testing.T, b Bucket, want ...string) {
 	t.Helper()
 	var keys []string
 	must.NoError(t, b.Each(t.Context(), func(key string) error {
@@ -225,7 +225,7 @@ func TestABucketsURL(t *testing.T) {
 }
 
 // erasesAFolder holds for both kinds: an account's files go, and no other's.
-func erasesAFolder(t *testing.T, b *Bucket) {
+func erasesAFolder(t *testing.T, b Bucket) {
 	t.Helper()
 	for _, key := range []string{"acc/j1/one", "acc/j1/two", "acc/j2/one", "account/j1/one"} {
 		must.NoError(t, b.Write(t.Context(), key, "image/png", nil, strings.NewReader("0123456789")))

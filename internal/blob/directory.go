@@ -36,7 +36,7 @@ func (d directory) root(key string) (*os.Root, string, error) {
 	return root, name, err
 }
 
-func (d directory) write(ctx context.Context, key, contentType string, about map[string]string, content io.Reader) error {
+func (d directory) Write(ctx context.Context, key, contentType string, about map[string]string, content io.Reader) error {
 	if err := os.MkdirAll(d.path, 0o700); err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (d directory) write(ctx context.Context, key, contentType string, about map
 	}
 	return put(root, name, func(w io.Writer) error {
 		if _, err := io.Copy(w, content); err != nil {
-			return err
+			return fmt.Errorf("write %s: %w", key, err)
 		}
 		if err := ctx.Err(); err != nil {
 			return err
@@ -93,7 +93,7 @@ func put(root *os.Root, name string, fill func(io.Writer) error) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-func (d directory) read(_ context.Context, key string, offset, length int64) (io.ReadCloser, error) {
+func (d directory) Read(_ context.Context, key string, offset, length int64) (io.ReadCloser, error) {
 	root, name, err := d.root(key)
 	if err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (d directory) read(_ context.Context, key string, offset, length int64) (io
 	}{io.NewSectionReader(f, offset, length), f}, nil
 }
 
-func (d directory) size(_ context.Context, key string) (int64, error) {
+func (d directory) Size(_ context.Context, key string) (int64, error) {
 	root, name, err := d.root(key)
 	if err != nil {
 		return 0, err
@@ -129,8 +129,8 @@ func (d directory) size(_ context.Context, key string) (int64, error) {
 	return info.Size(), nil
 }
 
-// each leaves out attributes, and half written files.
-func (d directory) each(ctx context.Context, see func(key string) error) error {
+// Each leaves out attributes, and half written files.
+func (d directory) Each(ctx context.Context, see func(key string) error) error {
 	return fs.WalkDir(os.DirFS(d.path), ".", func(key string, entry fs.DirEntry, err error) error {
 		if err = errors.Join(err, ctx.Err()); err != nil || entry.IsDir() || path.Ext(key) == Attributes("") || path.Ext(key) == ".tmp" {
 			return err
@@ -139,22 +139,27 @@ func (d directory) each(ctx context.Context, see func(key string) error) error {
 	})
 }
 
-// remove takes the attributes first: a repeat after a crash finds the rest by the
+// Delete takes the attributes first: a repeat after a crash finds the rest by the
 // file.
-func (d directory) remove(_ context.Context, key string) error {
+func (d directory) Delete(_ context.Context, key string) error {
 	root, name, err := d.root(key)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
 		return err
 	}
 	defer func() { _ = root.Close() }()
-	if err := root.Remove(Attributes(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	for _, file := range []string{Attributes(name), name} {
+		if err := root.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
-	return root.Remove(name)
+	return nil
 }
 
-// erase also counts the files beside files: attributes, and half written files.
-func (d directory) erase(ctx context.Context, folder string) (files int, err error) {
+// Erase also counts the files beside files: attributes, and half written files.
+func (d directory) Erase(ctx context.Context, folder string) (files int, err error) {
 	root, name, err := d.root(folder)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -175,16 +180,16 @@ func (d directory) erase(ctx context.Context, folder string) (files int, err err
 	return files, errors.Join(err, root.RemoveAll(name))
 }
 
-func (d directory) room() (free, total int64, err error) {
+func (d directory) Room() (free, total int64, err error) {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(d.path, &disk); err != nil {
-		return 0, 0, err
+		return 0, 0, &fs.PathError{Op: "measure the disk of", Path: d.path, Err: err}
 	}
 	size := int64(disk.Bsize) //nolint:unconvert // the type differs by system
 	return int64(disk.Bavail) * size, int64(disk.Blocks) * size, nil
 }
 
-func (d directory) reachable(context.Context) error {
+func (d directory) Reachable(context.Context) error {
 	root, err := os.OpenRoot(d.path)
 	if err != nil {
 		return err
@@ -192,4 +197,4 @@ func (d directory) reachable(context.Context) error {
 	return root.Close()
 }
 
-func (directory) close() error { return nil }
+func (directory) Close() error { return nil }

@@ -112,7 +112,7 @@ func openObjects(u *url.URL) (*objects, error) {
 // part is how much of a file is in memory, and sent, at a time. S3 takes 10,000 parts.
 const part = 8 << 20
 
-func (o *objects) write(ctx context.Context, key, contentType string, about map[string]string, content io.Reader) error {
+func (o *objects) Write(ctx context.Context, key, contentType string, about map[string]string, content io.Reader) error {
 	options := minio.PutObjectOptions{
 		ContentType: contentType, UserMetadata: make(map[string]string, len(about)),
 		// The signature covers the sum, so it need not cover the content: not every
@@ -126,15 +126,14 @@ func (o *objects) write(ctx context.Context, key, contentType string, about map[
 	// A file that fits into one part is one request.
 	whole := &unbroken{content: content}
 	begins, err := io.ReadAll(io.LimitReader(whole, part))
-	if err != nil {
-		return err
-	}
-	if len(begins) < part {
+	switch {
+	case err != nil:
+	case len(begins) < part:
 		_, err = o.client.Client.PutObject(ctx, o.bucket, key, bytes.NewReader(begins), int64(len(begins)), options)
-		return err
+	default:
+		_, err = o.client.Client.PutObject(ctx, o.bucket, key, io.MultiReader(bytes.NewReader(begins), whole), -1, options)
 	}
-	_, err = o.client.Client.PutObject(ctx, o.bucket, key, io.MultiReader(bytes.NewReader(begins), whole), -1, options)
-	return err
+	return of(key, err)
 }
 
 // unbroken never ends with io.ErrUnexpectedEOF itself, which the client would take
@@ -149,7 +148,7 @@ func (u *unbroken) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (o *objects) read(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
+func (o *objects) Read(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
 	var options minio.GetObjectOptions
 	if length > 0 {
 		if err := options.SetRange(offset, offset+length-1); err != nil {
@@ -159,27 +158,30 @@ func (o *objects) read(ctx context.Context, key string, offset, length int64) (i
 	content, _, _, err := o.client.GetObject(ctx, o.bucket, key, options)
 	switch {
 	case err != nil:
-		return nil, known(err)
+		return nil, of(key, err)
 	case length == 0:
 		return http.NoBody, content.Close()
 	}
 	return content, nil
 }
 
-// known tells a file that is not there from a bucket that is not.
-func known(err error) error {
-	if err != nil && minio.ToErrorResponse(err).Code == minio.NoSuchKey {
-		return errors.Join(fs.ErrNotExist, err)
+// of names the file, and tells one that is not there from a bucket that is not.
+func of(key string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case minio.ToErrorResponse(err).Code == minio.NoSuchKey:
+		return fmt.Errorf("%s: %w: %w", key, fs.ErrNotExist, err)
 	}
-	return err
+	return fmt.Errorf("%s: %w", key, err)
 }
 
-func (o *objects) size(ctx context.Context, key string) (int64, error) {
+func (o *objects) Size(ctx context.Context, key string) (int64, error) {
 	info, err := o.client.StatObject(ctx, o.bucket, key, minio.StatObjectOptions{})
-	return info.Size, known(err)
+	return info.Size, of(key, err)
 }
 
-func (o *objects) each(ctx context.Context, see func(key string) error) error {
+func (o *objects) Each(ctx context.Context, see func(key string) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the listing
 	for found := range o.client.Client.ListObjects(ctx, o.bucket, minio.ListObjectsOptions{Recursive: true}) {
@@ -193,18 +195,22 @@ func (o *objects) each(ctx context.Context, see func(key string) error) error {
 	return nil
 }
 
-func (o *objects) remove(ctx context.Context, key string) error {
-	return known(o.client.RemoveObject(ctx, o.bucket, key, minio.RemoveObjectOptions{}))
+func (o *objects) Delete(ctx context.Context, key string) error {
+	err := of(key, o.client.RemoveObject(ctx, o.bucket, key, minio.RemoveObjectOptions{}))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
-func (o *objects) erase(ctx context.Context, folder string) (files int, err error) {
+func (o *objects) Erase(ctx context.Context, folder string) (files int, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the listing where a deletion failed
 	for found := range o.client.Client.ListObjects(ctx, o.bucket, minio.ListObjectsOptions{Prefix: folder + "/", Recursive: true}) {
 		if found.Err != nil {
 			return files, found.Err
 		}
-		if err := o.remove(ctx, found.Key); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := o.Delete(ctx, found.Key); err != nil {
 			return files, err
 		}
 		files++
@@ -212,9 +218,9 @@ func (o *objects) erase(ctx context.Context, folder string) (files int, err erro
 	return files, nil
 }
 
-func (*objects) room() (free, total int64, err error) { return 0, 0, nil }
+func (*objects) Room() (free, total int64, err error) { return 0, 0, nil }
 
-func (o *objects) reachable(ctx context.Context) error {
+func (o *objects) Reachable(ctx context.Context) error {
 	found, err := o.client.BucketExists(ctx, o.bucket)
 	if err == nil && !found {
 		err = errors.New("the bucket does not exist")
@@ -222,7 +228,7 @@ func (o *objects) reachable(ctx context.Context) error {
 	return err
 }
 
-func (o *objects) close() error {
+func (o *objects) Close() error {
 	o.transport.CloseIdleConnections()
 	return nil
 }

@@ -107,7 +107,7 @@ func TestABucketThatSpeaksS3(t *testing.T) {
 	store := &s3{objects: map[string]object{}}
 	server := httptest.NewServer(store)
 	defer server.Close()
-	at := func(name string) *Bucket {
+	at := func(name string) Bucket {
 		b, err := Open(t.Context(), "s3://"+name+"?region=eu-central-1&use_path_style=true&endpoint="+url.QueryEscape(server.URL))
 		must.NoError(t, err)
 		t.Cleanup(func() { _ = b.Close() })

@@ -66,7 +66,7 @@ type Service struct {
 	demo       DemoFile     // with --demo
 	guestLinks []welcomeLink
 	api, admin net.Listener
-	bucket     *blob.Bucket // where evidence lies, with the API
+	bucket     blob.Bucket // where evidence lies, with the API
 	evidence   *evidence.Service
 	voice      *voice.Server // with the API, unless it is off
 	started    atomic.Bool   // the data of the first start are there

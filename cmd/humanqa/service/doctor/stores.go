@@ -235,7 +235,7 @@ func (e *examination) evidence(ctx context.Context) []Finding {
 
 // probe leaves nothing behind, except where this process dies in the middle: then a file
 // of a few bytes in the folder doctor, which no job names.
-func probe(ctx context.Context, bucket *blob.Bucket) (err error) {
+func probe(ctx context.Context, bucket blob.Bucket) (err error) {
 	key, content := "doctor/"+uuid.NewString(), []byte("humanqa doctor")
 	if err := bucket.Write(ctx, key, "text/plain", nil, bytes.NewReader(content)); err != nil {
 		return err

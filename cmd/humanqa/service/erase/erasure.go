@@ -34,7 +34,7 @@ type Operator struct {
 	*service.Core
 	log        *logrus.Logger
 	by, reason string
-	files      *blob.Bucket
+	files      blob.Bucket
 }
 
 // Open opens the evidence for an operator; by and reason stand in the log.

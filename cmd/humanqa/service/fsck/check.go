@@ -191,7 +191,7 @@ func SetAside(ctx context.Context, db *sqlx.DB, models []string) (found []audit.
 
 // auditEvidence looks for the file of every piece of evidence. It goes on where the last check
 // was interrupted.
-func (i Installation) auditEvidence(ctx context.Context, files *blob.Bucket, out *Result) error {
+func (i Installation) auditEvidence(ctx context.Context, files blob.Bucket, out *Result) error {
 	lost, err := evidence.Missing(ctx, i.Lent, files, i.Notes, i.EvidenceURL)
 	for _, f := range lost {
 		out.find(20, domain.JobStream(f.JobID), "the file of evidence %s is lost", f.Key)
@@ -233,7 +233,7 @@ func (i Installation) auditErasures(ctx context.Context, erased []string, out *R
 
 // auditLetGo compares evidence that is no longer kept with the log: rows without an
 // event, events without a row, and files that are still there.
-func (i Installation) auditLetGo(ctx context.Context, files *blob.Bucket, references *evidence.References, out *Result) error {
+func (i Installation) auditLetGo(ctx context.Context, files blob.Bucket, references *evidence.References, out *Result) error {
 	unlike, err := references.LetGo(ctx, files)
 	for _, u := range unlike {
 		out.find(20, domain.JobStream(u.JobID), "%s", u.Problem)
