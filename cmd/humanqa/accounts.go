@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"humanqa/cmd/humanqa/service"
@@ -13,44 +12,36 @@ import (
 	"humanqa/domain/oversight"
 )
 
-// after turns a duration flag into the instant it ends; nil is never.
-func after(d *time.Duration) *time.Time {
-	if d == nil {
-		return nil
-	}
-	return new(time.Now().Add(*d).UTC())
-}
+// lasting is the time until an end, in a flag without which there is none.
+type lasting time.Duration
 
-// lasts refuses a duration flag that ends at once.
-func lasts(flag string, d *time.Duration) error {
-	if d != nil && *d <= 0 {
-		return fmt.Errorf("%s must be more than 0; without it there is no end", flag)
+// UnmarshalText is called by kong.
+func (l *lasting) UnmarshalText(text []byte) error {
+	d, err := time.ParseDuration(string(text))
+	if err == nil && d <= 0 {
+		err = errors.New("it must be more than 0; without it there is no end")
 	}
-	return nil
+	*l = lasting(d)
+	return err
 }
 
 type accountCreateCmd struct {
 	auditTrail    `embed:""`
-	Name          string         `required:"" help:"The account's name."`
+	Name          filled         `required:"" help:"The account's name."`
 	Credits       domain.Credits `help:"Credits to grant."`
-	CreditsExpire *time.Duration `help:"How long the granted credits last, such as 720h; without it for ever."`
+	CreditsExpire *lasting       `help:"How long the granted credits last, such as 720h; without it for ever."`
 	Sandbox       bool           `help:"Jobs of the account never reach the human queue."`
 }
 
 // Validate is called by kong: its refusal is a usage error.
 func (c *accountCreateCmd) Validate() error {
 	switch {
-	case strings.TrimSpace(c.Name) == "":
-		return errors.New("--name must not be blank")
 	case c.Credits < 0:
 		return errors.New("--credits must not be negative")
 	case c.CreditsExpire != nil && c.Credits == 0:
 		return errors.New("--credits-expire needs --credits")
 	}
-	if err := lasts("--credits-expire", c.CreditsExpire); err != nil {
-		return err
-	}
-	return c.auditTrail.Validate()
+	return nil
 }
 
 func (c *accountCreateCmd) Run(ctx context.Context, a *app, core *service.Core) error {
@@ -61,7 +52,7 @@ func (c *accountCreateCmd) Run(ctx context.Context, a *app, core *service.Core) 
 		Act: oversight.OpenAccount, Subject: domain.AccountStream(id), AccountID: id, Detail: fmt.Sprintf("%d credits", c.Credits),
 	}, func(ctx context.Context, cause command.Cause) (at domain.Position, err error) {
 		opened, err = service.OpenAccount(ctx, core.Commands, cause, service.NewAccount{
-			Name: strings.TrimSpace(c.Name), Credits: c.Credits, CreditsExpire: c.CreditsExpire, Sandbox: c.Sandbox,
+			Name: string(c.Name), Credits: c.Credits, CreditsExpire: (*time.Duration)(c.CreditsExpire), Sandbox: c.Sandbox,
 		})
 		return opened.Position, err
 	})
@@ -110,7 +101,7 @@ type creditsGrantCmd struct {
 	auditTrail `embed:""`
 	Account    string         `required:"" help:"The account's id."`
 	Amount     domain.Credits `required:"" help:"How many."`
-	Expires    *time.Duration `help:"How long they last, such as 720h; without it for ever."`
+	Expires    *lasting       `help:"How long they last, such as 720h; without it for ever."`
 }
 
 // Validate is called by kong.
@@ -118,14 +109,11 @@ func (c *creditsGrantCmd) Validate() error {
 	if c.Amount <= 0 {
 		return errors.New("--amount must be positive")
 	}
-	if err := lasts("--expires", c.Expires); err != nil {
-		return err
-	}
-	return c.auditTrail.Validate()
+	return nil
 }
 
 func (c *creditsGrantCmd) Run(ctx context.Context, a *app, core *service.Core) error {
-	expires, err := service.ExpiryAfter(ctx, core.Commands, c.Account, c.Expires)
+	expires, err := service.ExpiryAfter(ctx, core.Commands, c.Account, (*time.Duration)(c.Expires))
 	if err != nil {
 		return err
 	}

@@ -123,23 +123,20 @@ func (v *auditVerifyCmd) Run(ctx context.Context, a *app, c *service.Core) error
 
 type auditAcceptCmd struct {
 	Event  uuid.UUID `help:"Accept this event, which audit verify names: it counts as if the service had written it."`
-	Reason string    `required:"" help:"Why; it stands in the log."`
+	Reason filled    `required:"" help:"Why; it stands in the log."`
 }
 
 // Run accepts one event. Without an event it lets the audit go on behind a finding that
 // names none, and that an operator can explain: a signing key that was made anew, lost
 // checkpoints.
 func (x *auditAcceptCmd) Run(ctx context.Context, a *app, c *service.Core) error {
-	if strings.TrimSpace(x.Reason) == "" {
-		return errors.New("the reason is empty")
-	}
 	if x.Event != uuid.Nil {
-		if err := c.Judge(ctx, a.log, x.Event, false, x.Reason); err != nil {
+		if err := c.Judge(ctx, a.log, x.Event, false, string(x.Reason)); err != nil {
 			return err
 		}
 		return a.print(map[string]any{"event": x.Event}, "accepted: event %s counts", x.Event)
 	}
-	if err := c.Accept(ctx, x.Reason); err != nil {
+	if err := c.Accept(ctx, string(x.Reason)); err != nil {
 		return err
 	}
 	verifier, err := c.Signer().Verifier(ctx)
@@ -152,16 +149,13 @@ func (x *auditAcceptCmd) Run(ctx context.Context, a *app, c *service.Core) error
 
 type auditDisownCmd struct {
 	Event  uuid.UUID `arg:"" help:"The event's id, as audit verify names it."`
-	Reason string    `required:"" help:"Why; it stands in the log."`
+	Reason filled    `required:"" help:"Why; it stands in the log."`
 }
 
 // Run says of an event that somebody put into the log past the service that it counts for
 // nothing. It stays in the log.
 func (x *auditDisownCmd) Run(ctx context.Context, a *app, c *service.Core) error {
-	if strings.TrimSpace(x.Reason) == "" {
-		return errors.New("the reason is empty")
-	}
-	if err := c.Judge(ctx, a.log, x.Event, true, x.Reason); err != nil {
+	if err := c.Judge(ctx, a.log, x.Event, true, string(x.Reason)); err != nil {
 		return err
 	}
 	return a.print(map[string]any{"event": x.Event}, "disowned. humanqa projections rebuild makes rows anew that fsck names")

@@ -17,14 +17,17 @@ import (
 // auditTrail are the flags of a command that the log keeps on record, as it keeps
 // what operators do on the console: by whom and why.
 type auditTrail struct {
-	By     string `default:"${user}" help:"The operator's name, for the record."`
-	Reason string `default:"done on the command line" help:"The reason, for the record."`
+	By     filled `default:"${user}" help:"The operator's name, for the record."`
+	Reason filled `default:"done on the command line" help:"The reason, for the record."`
 }
 
-// Validate is called by kong.
-func (t auditTrail) Validate() error {
-	if strings.TrimSpace(t.By) == "" || strings.TrimSpace(t.Reason) == "" {
-		return errors.New("--by and --reason must not be blank")
+// filled is a text that must not be blank.
+type filled string
+
+// UnmarshalText is called by kong.
+func (f *filled) UnmarshalText(text []byte) error {
+	if *f = filled(strings.TrimSpace(string(text))); *f == "" {
+		return errors.New("it must not be blank")
 	}
 	return nil
 }
@@ -42,7 +45,7 @@ func (t auditTrail) record(
 	ctx context.Context, core *service.Core, cause command.Cause, a command.OperatorAct,
 	do func(context.Context, command.Cause) (domain.Position, error),
 ) (domain.Position, error) {
-	a.PersonID, a.Reason = oversight.OnCommandLine(strings.TrimSpace(t.By)), t.Reason
+	a.PersonID, a.Reason = oversight.OnCommandLine(string(t.By)), string(t.Reason)
 	return core.Commands.Act(ctx, cause, a, do)
 }
 

@@ -19,15 +19,15 @@ type eraseCmd struct {
 	Person   string `xor:"subject" required:"" help:"A person, by their id: their name, ways to sign in, mails and drafts, and the checker that they work as."`
 	Pictures bool   `help:"Of a checker also the pictures and recordings that they made."`
 	Tests    bool   `help:"Of a checker also every test that they had, as --job does: notes, summaries and the texts of the client."`
-	By       string `help:"The operator's name, for the record."`
-	Reason   string `help:"The reason, for the record."`
+	By       filled `help:"The operator's name, for the record."`
+	Reason   filled `help:"The reason, for the record."`
 	DryRun   bool   `help:"Show what would be erased, and erase nothing."`
 }
 
 // Validate is called by kong.
 func (c *eraseCmd) Validate() error {
 	switch {
-	case !c.DryRun && (strings.TrimSpace(c.By) == "" || strings.TrimSpace(c.Reason) == ""):
+	case !c.DryRun && (c.By == "" || c.Reason == ""):
 		return errors.New("--by and --reason must not be blank")
 	case c.Job != "" && (c.Pictures || c.Tests):
 		return errors.New("--pictures and --tests are of a checker or a person: a job goes whole")
@@ -73,7 +73,7 @@ func (c *eraseCmd) open(ctx context.Context, by *erase.Operator) (erasing, error
 
 // Run may be repeated, after a crash too.
 func (c *eraseCmd) Run(ctx context.Context, a *app, core *service.Core) error {
-	by, err := erase.Open(ctx, core, a.log, c.By, c.Reason)
+	by, err := erase.Open(ctx, core, a.log, string(c.By), string(c.Reason))
 	if err != nil {
 		return err
 	}
@@ -181,16 +181,13 @@ func personLines(plan erase.PersonPlan) []string {
 
 type accountEraseCmd struct {
 	Account string `required:"" help:"The account's id."`
-	By      string `required:"" help:"The operator's name, for the record."`
-	Reason  string `required:"" help:"The reason, for the record."`
+	By      filled `required:"" help:"The operator's name, for the record."`
+	Reason  filled `required:"" help:"The reason, for the record."`
 }
-
-// Validate is called by kong.
-func (c *accountEraseCmd) Validate() error { return auditTrail{By: c.By, Reason: c.Reason}.Validate() }
 
 // Run may be repeated, after a crash too, until it says that nothing is left.
 func (c *accountEraseCmd) Run(ctx context.Context, a *app, core *service.Core) error {
-	by, err := erase.Open(ctx, core, a.log, c.By, c.Reason)
+	by, err := erase.Open(ctx, core, a.log, string(c.By), string(c.Reason))
 	if err != nil {
 		return err
 	}

@@ -109,7 +109,7 @@ func (c *evidenceKeepCmd) Validate() error {
 	if wrong := c.change().Wrong(); len(wrong) > 0 {
 		return fmt.Errorf("the days must be %d to %d, or ever to keep everything", retention.MinDays, retention.MaxDays)
 	}
-	return c.auditTrail.Validate()
+	return nil
 }
 
 func (c *evidenceKeepCmd) change() retention.Change {
@@ -201,8 +201,8 @@ type holdCmd struct {
 	Account string `xor:"whose" required:"" help:"All evidence of the account, by its id."`
 	Project string `xor:"whose" required:"" help:"The evidence of the project, by its id."`
 	Job     string `xor:"whose" required:"" help:"The evidence of the job, by its id."`
-	By      string `default:"${user}" help:"The operator's name, for the record."`
-	Reason  string `required:"" help:"The reason, for the record. The account's people see it."`
+	By      filled `default:"${user}" help:"The operator's name, for the record."`
+	Reason  filled `required:"" help:"The reason, for the record. The account's people see it."`
 }
 
 func (c holdCmd) subject() command.EvidenceSubject {
@@ -214,9 +214,6 @@ func (c holdCmd) subject() command.EvidenceSubject {
 	}
 	return command.EvidenceSubject{Kind: retention.OfJob, ID: c.Job}
 }
-
-// Validate is called by kong.
-func (c holdCmd) Validate() error { return auditTrail{By: c.By, Reason: c.Reason}.Validate() }
 
 func (c holdCmd) run(
 	ctx context.Context, a *app, core *service.Core, act oversight.Act, done string,
@@ -230,7 +227,7 @@ func (c holdCmd) run(
 	err = auditTrail{By: c.By, Reason: c.Reason}.recordShown(ctx, core, cause, command.OperatorAct{
 		Act: act, Subject: of.Stream(), AccountID: cause.AccountID,
 	}, func(ctx context.Context, cause command.Cause) (domain.Position, error) {
-		return do(ctx, cause, of, c.Reason, true)
+		return do(ctx, cause, of, string(c.Reason), true)
 	})
 	if err != nil {
 		return err

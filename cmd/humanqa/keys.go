@@ -15,28 +15,24 @@ import (
 
 type keyCreateCmd struct {
 	auditTrail `embed:""`
-	Account    string         `required:"" help:"The account's id."`
-	Name       string         `help:"The name of the key, such as the program that uses it."`
-	Scope      account.Scope  `enum:"full,read" default:"full" help:"The rights of the key: full or read."`
-	Project    string         `help:"Bind the key to one project."`
-	Expires    *time.Duration `help:"How long the key works, such as 24h; without it for ever."`
-}
-
-// Validate is called by kong.
-func (c *keyCreateCmd) Validate() error {
-	if err := lasts("--expires", c.Expires); err != nil {
-		return err
-	}
-	return c.auditTrail.Validate()
+	Account    string        `required:"" help:"The account's id."`
+	Name       string        `help:"The name of the key, such as the program that uses it."`
+	Scope      account.Scope `enum:"full,read" default:"full" help:"The rights of the key: full or read."`
+	Project    string        `help:"Bind the key to one project."`
+	Expires    *lasting      `help:"How long the key works, such as 24h; without it for ever."`
 }
 
 func (c *keyCreateCmd) Run(ctx context.Context, a *app, core *service.Core) error {
 	var key command.IssuedKey
+	var expires *time.Time
+	if c.Expires != nil {
+		expires = new(time.Now().Add(time.Duration(*c.Expires)).UTC())
+	}
 	err := c.recordShown(ctx, core, service.OperatorCause(c.Account), command.OperatorAct{
 		Act: oversight.IssueKey, Subject: domain.AccountStream(c.Account), AccountID: c.Account, Detail: string(c.Scope),
 	}, func(ctx context.Context, cause command.Cause) (at domain.Position, err error) {
 		key, err = core.Commands.IssueKey(ctx, cause, c.Account, command.IssueKey{
-			Name: c.Name, Scope: c.Scope, ProjectID: c.Project, ExpiresAt: after(c.Expires),
+			Name: c.Name, Scope: c.Scope, ProjectID: c.Project, ExpiresAt: expires,
 		})
 		return key.Position, err
 	})
@@ -59,7 +55,7 @@ func (c *keyRevokeCmd) Validate() error {
 	if _, _, ok := strings.Cut(c.Key, "."); !ok {
 		return errors.New("--key wants the key's id, as key create printed it")
 	}
-	return c.auditTrail.Validate()
+	return nil
 }
 
 func (c *keyRevokeCmd) Run(ctx context.Context, a *app, core *service.Core) error {
@@ -77,16 +73,8 @@ func (c *keyRevokeCmd) Run(ctx context.Context, a *app, core *service.Core) erro
 
 type checkerCreateCmd struct {
 	auditTrail `embed:""`
-	Name       string   `required:"" help:"The checker's name."`
+	Name       filled   `required:"" help:"The checker's name."`
 	Account    []string `help:"An account the checker belongs to: its jobs are never shown to them. May be repeated."`
-}
-
-// Validate is called by kong.
-func (c *checkerCreateCmd) Validate() error {
-	if strings.TrimSpace(c.Name) == "" {
-		return errors.New("--name must not be blank")
-	}
-	return c.auditTrail.Validate()
 }
 
 func (c *checkerCreateCmd) Run(ctx context.Context, a *app, core *service.Core) error {
@@ -95,7 +83,7 @@ func (c *checkerCreateCmd) Run(ctx context.Context, a *app, core *service.Core) 
 	err := c.recordShown(ctx, core, cause, command.OperatorAct{
 		Act: oversight.CreateChecker, Subject: domain.CheckerStream(command.NewCheckerID(cause)),
 	}, func(ctx context.Context, cause command.Cause) (at domain.Position, err error) {
-		checker, err = core.Commands.CreateChecker(ctx, cause, strings.TrimSpace(c.Name), c.Account)
+		checker, err = core.Commands.CreateChecker(ctx, cause, string(c.Name), c.Account)
 		return checker.Position, err
 	})
 	if err != nil {

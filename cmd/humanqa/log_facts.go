@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 
 	"humanqa/cmd/humanqa/service"
 	"humanqa/domain"
@@ -13,15 +11,7 @@ import (
 
 // logReason is why an operator states a fact of the log itself.
 type logReason struct {
-	Reason string `required:"" help:"The reason; it stands in the log."`
-}
-
-// Validate is called by kong.
-func (r logReason) Validate() error {
-	if strings.TrimSpace(r.Reason) == "" {
-		return errors.New("the reason is empty")
-	}
-	return nil
+	Reason filled `required:"" help:"The reason; it stands in the log."`
 }
 
 // toldLog names the log and its generation after the statement.
@@ -39,7 +29,7 @@ type eventstoreRestoredCmd struct {
 // Run begins a new generation of the log where the service cannot see the restore itself:
 // copied files, a snapshot of a machine, a log on another server.
 func (c *eventstoreRestoredCmd) Run(ctx context.Context, a *app, core *service.Core) error {
-	now, err := core.Binding.NoteRestored(ctx, c.Reason)
+	now, err := core.Binding.NoteRestored(ctx, string(c.Reason))
 	if err != nil {
 		return err
 	}
@@ -61,7 +51,7 @@ func (c *eventstoreTrimmedCmd) position() (at domain.Position, err error) {
 // Validate is called by kong.
 func (c *eventstoreTrimmedCmd) Validate() error {
 	_, err := c.position()
-	return errors.Join(c.logReason.Validate(), err)
+	return err
 }
 
 // Run notes that events up to a place are missing, so that readers from before it are
@@ -71,7 +61,7 @@ func (c *eventstoreTrimmedCmd) Run(ctx context.Context, a *app, core *service.Co
 	if err != nil {
 		return err
 	}
-	now, err := core.Binding.NoteTrimmed(ctx, at, c.Reason)
+	now, err := core.Binding.NoteTrimmed(ctx, at, string(c.Reason))
 	if err != nil {
 		return err
 	}

@@ -72,9 +72,6 @@ type projectionsRebuildCmd struct {
 
 // Validate is called by kong.
 func (c *projectionsRebuildCmd) Validate() error {
-	if err := c.auditTrail.Validate(); err != nil {
-		return err
-	}
 	if c.All != (c.Name == "") {
 		return errors.New("name one read model, or --all")
 	}
@@ -184,11 +181,6 @@ type projectionsRetryCmd struct {
 	stoppable  `embed:""`
 }
 
-// Validate is called by kong.
-func (c *projectionsRetryCmd) Validate() error {
-	return errors.Join(c.auditTrail.Validate(), c.stoppable.Validate())
-}
-
 func (c *projectionsRetryCmd) Run(ctx context.Context, a *app, core *service.Core) error {
 	err := c.recordOnProjection(ctx, core, oversight.Retry, c.Name, func() error { return generation.Retry(ctx, core.DB, c.Name) })
 	if err != nil {
@@ -201,8 +193,8 @@ type projectionsSkipCmd struct {
 	stoppable `embed:""`
 
 	Position string `help:"The event's, as projections list shows it, where several are set aside."`
-	Reason   string `required:"" help:"Why the event may be left out; kept on record."`
-	By       string `default:"operator" help:"The operator's name, for the record."`
+	Reason   filled `required:"" help:"Why the event may be left out; kept on record."`
+	By       filled `default:"operator" help:"The operator's name, for the record."`
 }
 
 func (c *projectionsSkipCmd) Run(ctx context.Context, a *app, core *service.Core) error {
@@ -227,15 +219,7 @@ func (c *projectionsSkipCmd) skip(ctx context.Context, core *service.Core) error
 	case len(failed) > 1:
 		return fmt.Errorf("%s has %d events to skip: name one with --position", c.Name, len(failed))
 	}
-	return generation.Skip(ctx, core.DB, c.Name, failed[0], c.By, c.Reason)
-}
-
-// Validate is called by kong.
-func (c *projectionsSkipCmd) Validate() error {
-	if strings.TrimSpace(c.Reason) == "" {
-		return errors.New("--reason must not be blank")
-	}
-	return c.stoppable.Validate()
+	return generation.Skip(ctx, core.DB, c.Name, failed[0], string(c.By), string(c.Reason))
 }
 
 type projectionsDropCmd struct {
@@ -248,7 +232,7 @@ func (c *projectionsDropCmd) Validate() error {
 	if slices.Contains(following(), c.Name) {
 		return fmt.Errorf("this binary runs %s: projections rebuild builds it anew", c.Name)
 	}
-	return c.auditTrail.Validate()
+	return nil
 }
 
 func (c *projectionsDropCmd) Run(ctx context.Context, a *app, core *service.Core) error {
