@@ -13,6 +13,7 @@ import (
 	"humanqa/projections"
 	"humanqa/projections/access"
 	"humanqa/projections/jobs"
+	"humanqa/projections/overall"
 	"humanqa/projections/projects"
 )
 
@@ -99,8 +100,8 @@ func (l listedAccount) String() string {
 }
 
 func (c *accountListCmd) Run(ctx context.Context, a *app, reads *projections.Reads) error {
-	return list(ctx, a, reads, "accounts", nil, c.page, listedAccountOf,
-		func() ([]access.Account, int, error) { return reads.Access.Accounts(ctx, c.access()) })
+	return list(ctx, a, reads, "accounts", nil, c.page, func(of overall.Account) listedAccount { return listedAccountOf(of.Account) },
+		func() ([]overall.Account, int, error) { return reads.Overall.Accounts(ctx, "", c.access(), time.Now()) })
 }
 
 type accountShowCmd struct {
@@ -215,7 +216,7 @@ type listedChecker struct {
 	Accounts  []string `json:"accounts"` // their own
 }
 
-func listedCheckerOf(k access.Checker) listedChecker {
+func listedCheckerOf(k overall.Checker) listedChecker {
 	return listedChecker{CheckerID: k.ID, Name: k.Name, Accounts: append([]string{}, k.Accounts...)}
 }
 
@@ -229,5 +230,5 @@ func (l listedChecker) String() string {
 
 func (c *checkerListCmd) Run(ctx context.Context, a *app, reads *projections.Reads) error {
 	return list(ctx, a, reads, "checkers", nil, c.page, listedCheckerOf,
-		func() ([]access.Checker, int, error) { return reads.Access.Checkers(ctx, c.access()) })
+		func() ([]overall.Checker, int, error) { return reads.Overall.Checkers(ctx, "", "", c.access()) })
 }

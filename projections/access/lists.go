@@ -40,21 +40,10 @@ type IssuedKey struct {
 // Page is a part of a list.
 type Page struct{ Limit, Offset int }
 
-const accountsSQL = `
+const getAccountSQL = `
 SELECT a.account_id, a.name, a.sandbox, a.suspended, e.erased_at, e.finished_at IS NOT NULL AS finished
 FROM readmodel.accounts a
-LEFT JOIN readmodel.erasures e ON e.account_id = a.account_id`
-
-const listAccountsSQL = accountsSQL + `
-ORDER BY a.name, a.account_id
-LIMIT $1
-OFFSET $2`
-
-const countAccountsSQL = `
-SELECT count(*)
-FROM readmodel.accounts`
-
-const getAccountSQL = accountsSQL + `
+LEFT JOIN readmodel.erasures e ON e.account_id = a.account_id
 WHERE a.account_id = $1`
 
 const listKeysSQL = `
@@ -70,22 +59,6 @@ const countKeysSQL = `
 SELECT count(*)
 FROM readmodel.api_keys
 WHERE account_id = $1`
-
-const listCheckersSQL = `
-SELECT checker_id, name, accounts
-FROM readmodel.checkers
-ORDER BY name, checker_id
-LIMIT $1
-OFFSET $2`
-
-const countCheckersSQL = `
-SELECT count(*)
-FROM readmodel.checkers`
-
-// Accounts lists every account, by name, and how many there are.
-func (q *Reads) Accounts(ctx context.Context, page Page) ([]Account, int, error) {
-	return readmodel.Page[Account](ctx, q.db, "accounts", countAccountsSQL, listAccountsSQL, nil, page.Limit, page.Offset)
-}
 
 // Account finds one by its id.
 func (q *Reads) Account(ctx context.Context, id string) (Account, error) {
@@ -114,9 +87,4 @@ func (q *Reads) KeyHints(ctx context.Context, accountID string, ids ...string) (
 // Keys lists an account's keys, those that work first, and how many there are.
 func (q *Reads) Keys(ctx context.Context, accountID string, page Page) ([]IssuedKey, int, error) {
 	return readmodel.Page[IssuedKey](ctx, q.db, "keys", countKeysSQL, listKeysSQL, []any{accountID}, page.Limit, page.Offset)
-}
-
-// Checkers lists every checker, by name, and how many there are.
-func (q *Reads) Checkers(ctx context.Context, page Page) ([]Checker, int, error) {
-	return readmodel.Page[Checker](ctx, q.db, "checkers", countCheckersSQL, listCheckersSQL, nil, page.Limit, page.Offset)
 }

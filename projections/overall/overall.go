@@ -15,6 +15,7 @@ import (
 	"humanqa/domain/identity"
 	"humanqa/domain/job"
 	"humanqa/internal/pgpool"
+	"humanqa/projections/access"
 	"humanqa/projections/readmodel"
 )
 
@@ -101,14 +102,12 @@ func (q *Reads) Counts(ctx context.Context) (Counts, error) {
 }
 
 // Page is a part of a list.
-type Page struct{ Limit, Offset int }
+type Page = access.Page
 
 // Account is an account in a list.
 type Account struct {
-	ID        string         `json:"account_id"`
-	Name      string         `json:"name"`
-	Sandbox   bool           `json:"sandbox"`
-	Suspended bool           `json:"suspended"`
+	access.Account
+
 	Available domain.Credits `json:"available"` // what its lots hold that have not expired
 	Jobs      int            `json:"jobs"`
 	Pool      string         `json:"pool"` // its name; empty: any checker
@@ -116,11 +115,12 @@ type Account struct {
 
 const accountsSQL = `
 FROM readmodel.accounts a
+LEFT JOIN readmodel.erasures e ON e.account_id = a.account_id
 WHERE a.account_id = $1
    OR strpos(a.folded, $2) > 0`
 
 const listAccountsSQL = `
-SELECT a.account_id, a.name, a.sandbox, a.suspended,
+SELECT a.account_id, a.name, a.sandbox, a.suspended, e.erased_at, e.finished_at IS NOT NULL AS finished,
        COALESCE((
            SELECT SUM(l.remaining)
            FROM readmodel.credit_lots l
@@ -182,8 +182,8 @@ func (q *Reads) People(ctx context.Context, role string, ids []string, page Page
 
 // Checker is a checker in a list.
 type Checker struct {
-	ID        string         `json:"checker_id"`
-	Name      string         `json:"name"`
+	access.Checker
+
 	PersonID  string         `json:"person_id"` // empty: the holder of the key
 	Languages pq.StringArray `json:"languages"`
 	Devices   pq.StringArray `json:"devices"`
@@ -204,7 +204,7 @@ WHERE (c.checker_id = $1 OR strpos(c.folded, $2) > 0)
              AND m.checker_id = c.checker_id))`
 
 const listCheckersSQL = `
-SELECT c.checker_id, c.name, COALESCE((
+SELECT c.checker_id, c.name, c.accounts, COALESCE((
            SELECT r.person_id
            FROM readmodel.person_roles r
            WHERE r.checker_id = c.checker_id
@@ -218,7 +218,7 @@ SELECT c.checker_id, c.name, COALESCE((
            WHERE m.checker_id = c.checker_id
            ORDER BY 1) AS pools,
        w.done, w.rated, w.average, w.job_id
-FROM (SELECT c.checker_id, c.name` + checkersSQL + `
+FROM (SELECT c.checker_id, c.name, c.accounts` + checkersSQL + `
       ORDER BY c.name, c.checker_id
       LIMIT $4
       OFFSET $5) c
