@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/getkin/kin-openapi/openapi3"
+
 	"humanqa/internal/testing/must"
 )
 
@@ -50,5 +52,64 @@ func TestEveryObjectWithFieldsHasAName(t *testing.T) {
 	}
 	if named < 200 {
 		t.Errorf("%d objects with fields were found", named)
+	}
+}
+
+// A generated method has one type of answer. NSwag throws at a second one, and Kiota reads it as
+// the first.
+func TestEverySuccessOfAnOperationHasOneSchema(t *testing.T) {
+	t.Parallel()
+	several := 0
+	operations(load(t), func(name string, _ *openapi3.PathItem, op *openapi3.Operation) {
+		first := ""
+		for status, response := range op.Responses.Map() {
+			media := response.Value.Content["application/json"]
+			if media == nil || !strings.HasPrefix(status, "2") {
+				continue
+			}
+			if first != "" {
+				several++
+			}
+			if schema := media.Schema.Ref; first != "" && schema != first {
+				t.Errorf("%s answers %s and %s", name, first, schema)
+			}
+			first = media.Schema.Ref
+		}
+	})
+	if several < 4 {
+		t.Errorf("%d operations have several successes", several)
+	}
+}
+
+// A client that takes a text for JSON, or for a string, loses it; bytes are bytes.
+func TestABodyThatIsNoJSONIsBinary(t *testing.T) {
+	t.Parallel()
+	operations(load(t), func(name string, _ *openapi3.PathItem, op *openapi3.Operation) {
+		for status, response := range op.Responses.Map() {
+			for media, body := range response.Value.Content {
+				if media != "application/json" && !strings.HasSuffix(media, "+json") && body.Schema.Value.Format != "binary" {
+					t.Errorf("%s: %s of %s is not binary", name, media, status)
+				}
+			}
+		}
+	})
+}
+
+// ogen makes one type of the headers of every answer with the same body.
+func TestAHeaderIsAlwaysRequiredOrNever(t *testing.T) {
+	t.Parallel()
+	required := map[string]bool{}
+	operations(load(t), func(name string, _ *openapi3.PathItem, op *openapi3.Operation) {
+		for status, response := range op.Responses.Map() {
+			for header, is := range response.Value.Headers {
+				before, seen := required[header]
+				if required[header] = is.Value.Required; seen && before != is.Value.Required {
+					t.Errorf("%s: %s of %s is required: %v; elsewhere %v", name, header, status, is.Value.Required, before)
+				}
+			}
+		}
+	})
+	if len(required) < 5 {
+		t.Errorf("%d headers were found", len(required))
 	}
 }

@@ -51,9 +51,6 @@ func nameEvents(doc *openapi3.T) {
 	}
 }
 
-// early refusals may come before the request is counted.
-var early = []string{"403", "500", "503"}
-
 // completeOperation adds the headers.
 func completeOperation(op *openapi3.Operation) {
 	counted := audience(op) != public
@@ -66,12 +63,10 @@ func completeOperation(op *openapi3.Operation) {
 		if counted && takes(op, "asOf") && (strings.HasPrefix(status, "2") || status == "304") {
 			addHeader(response.Value, "X-Log-Position", "LogPosition")
 		}
-		switch {
-		case !counted:
-		case slices.Contains(early, status):
-			addRateLimit(response.Value, "IfCounted")
-		default:
-			addRateLimit(response.Value, "")
+		if counted {
+			addHeader(response.Value, "X-RateLimit-Limit", "RateLimit")
+			addHeader(response.Value, "X-RateLimit-Remaining", "RateRemaining")
+			addHeader(response.Value, "X-RateLimit-Reset", "RateReset")
 		}
 	}
 	for _, media := range bodies(op) {
@@ -213,12 +208,6 @@ func withoutSiblings(ref *openapi3.SchemaRef) (*openapi3.SchemaRef, error) {
 
 func parameter(name string) *openapi3.ParameterRef {
 	return &openapi3.ParameterRef{Ref: "#/components/parameters/" + name}
-}
-
-func addRateLimit(response *openapi3.Response, suffix string) {
-	addHeader(response, "X-RateLimit-Limit", "RateLimit"+suffix)
-	addHeader(response, "X-RateLimit-Remaining", "RateRemaining"+suffix)
-	addHeader(response, "X-RateLimit-Reset", "RateReset"+suffix)
 }
 
 func addHeader(response *openapi3.Response, header, component string) {

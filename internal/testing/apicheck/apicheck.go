@@ -80,7 +80,7 @@ func (c *Checker) Response(method, escaped string, status int, header http.Heade
 		return fmt.Errorf("%s does not have the status %d", op.OperationID, status)
 	}
 	return errors.Join(
-		headers(described.Value, header),
+		headers(described.Value, status, header),
 		content(described.Value, method, header, body),
 	)
 }
@@ -142,14 +142,17 @@ var ordinary = []string{
 	"Transfer-Encoding", "Vary", "X-Accel-Buffering", "X-Content-Type-Options",
 }
 
-func headers(described *openapi3.Response, header http.Header) error {
+// early refusals may come before a request is counted. All other answers say what is left.
+var early = []int{http.StatusForbidden, http.StatusInternalServerError, http.StatusServiceUnavailable}
+
+func headers(described *openapi3.Response, status int, header http.Header) error {
 	var wrong []error
 	known := make(map[string]bool)
 	for name, ref := range described.Headers {
 		known[http.CanonicalHeaderKey(name)] = true
 		value := header.Get(name)
 		if value == "" {
-			if ref.Value.Required {
+			if ref.Value.Required || strings.HasPrefix(name, "X-RateLimit-") && !slices.Contains(early, status) {
 				wrong = append(wrong, fmt.Errorf("the header %s is missing", name))
 			}
 			continue

@@ -5,12 +5,18 @@ package humanqa
 
 // Defines values for AIReportStatus.
 const (
-	AIReportStatusCompleted AIReportStatus = "completed"
+	AIReportStatusCompleted  AIReportStatus = "completed"
+	AIReportStatusGenerating AIReportStatus = "generating"
 )
 
-// Defines values for AIReportGeneratingStatus.
+// Defines values for AnsweredDeployDryRun.
 const (
-	AIReportGeneratingStatusGenerating AIReportGeneratingStatus = "generating"
+	AnsweredDeployDryRunTrue AnsweredDeployDryRun = true
+)
+
+// Defines values for AnsweredDeployIgnored.
+const (
+	AnsweredDeployIgnoredTrue AnsweredDeployIgnored = true
 )
 
 // Defines values for AnsweredQuestionKind.
@@ -27,11 +33,6 @@ const (
 	AnsweredQuestionStatusClaimEnded AnsweredQuestionStatus = "claim_ended"
 	AnsweredQuestionStatusOpen       AnsweredQuestionStatus = "open"
 	AnsweredQuestionStatusUnanswered AnsweredQuestionStatus = "unanswered"
-)
-
-// Defines values for AskedJobStatus.
-const (
-	AskedJobStatusClaimed AskedJobStatus = "claimed"
 )
 
 // Defines values for AttachedRecordingContentType.
@@ -123,11 +124,6 @@ const (
 	DeliveryStatusPending   DeliveryStatus = "pending"
 )
 
-// Defines values for DeployTrialDryRun.
-const (
-	DeployTrialDryRunTrue DeployTrialDryRun = true
-)
-
 // Defines values for DraftItemOrigin.
 const (
 	DraftItemOriginOpenFailure DraftItemOrigin = "open_failure"
@@ -203,11 +199,6 @@ const (
 	HostedStatusItemStatusPass    HostedStatusItemStatus = "pass"
 	HostedStatusItemStatusPending HostedStatusItemStatus = "pending"
 	HostedStatusItemStatusSkip    HostedStatusItemStatus = "skip"
-)
-
-// Defines values for IgnoredDeployIgnored.
-const (
-	IgnoredDeployIgnoredTrue IgnoredDeployIgnored = true
 )
 
 // Defines values for ItemStatus.
@@ -399,6 +390,12 @@ const (
 	PlayQuestionKindLessThanNil PlayQuestionKind = "<nil>"
 	PlayQuestionKindMeaning     PlayQuestionKind = "meaning"
 	PlayQuestionKindOther       PlayQuestionKind = "other"
+)
+
+// Defines values for PlayedJobStatus.
+const (
+	PlayedJobStatusClaimed   PlayedJobStatus = "claimed"
+	PlayedJobStatusCompleted PlayedJobStatus = "completed"
 )
 
 // Defines values for Priority.
@@ -674,35 +671,35 @@ const (
 	WholeDeliveryStatusPending   WholeDeliveryStatus = "pending"
 )
 
-// AIReport defines model for AIReport.
+// AIReport All its fields are there once it is `completed`. While it is `generating` there are `jobId` and `status` alone.
 type AIReport struct {
 	// AsOf What `?asOf=` named; absent without it. Additive.
 	AsOf *string `json:"asOf,omitempty"`
 
 	// Bugs One entry a bug.
-	Bugs []Bug `json:"bugs"`
+	Bugs *[]Bug `json:"bugs,omitempty"`
 
 	// CreatedAt When the analysis was finished. Additive.
-	CreatedAt string `json:"createdAt"`
+	CreatedAt *string `json:"createdAt,omitempty"`
 
 	// ExecutiveSummary The analysis in a few sentences.
-	ExecutiveSummary string `json:"executiveSummary"`
+	ExecutiveSummary *string `json:"executiveSummary,omitempty"`
 
 	// FailCount Items that failed.
-	FailCount Count `json:"failCount"`
+	FailCount *Count `json:"failCount,omitempty"`
 
 	// GeneratedBy Who wrote it: `rules`, or the model's name. Additive.
 	//
 	// Example: rules
-	GeneratedBy GeneratedBy `json:"generatedBy"`
+	GeneratedBy *GeneratedBy `json:"generatedBy,omitempty"`
 
 	// HealthScore Higher is better. By rules: 100 − 25·critical − 10·major − 3·minor over failed items.
-	HealthScore int `json:"healthScore"`
+	HealthScore *int `json:"healthScore,omitempty"`
 
 	// ID Opaque.
 	//
 	// Example: 018f2f6e-7c1a-7d3b-9a52-6f0a3b1c2d4e
-	ID ID `json:"id"`
+	ID *ID `json:"id,omitempty"`
 
 	// JobID Opaque.
 	//
@@ -710,43 +707,26 @@ type AIReport struct {
 	JobID ID `json:"jobId"`
 
 	// PassCount Items that passed.
-	PassCount Count `json:"passCount"`
+	PassCount *Count `json:"passCount,omitempty"`
 
 	// Recommendations What to do next.
-	Recommendations []string `json:"recommendations"`
+	Recommendations *[]string `json:"recommendations,omitempty"`
 
 	// ReportID Of the QA report. Additive.
-	ReportID string `json:"reportId"`
+	ReportID *string `json:"reportId,omitempty"`
 
 	// SkipCount Items that were skipped.
-	SkipCount Count `json:"skipCount"`
+	SkipCount *Count `json:"skipCount,omitempty"`
 
-	// Status Always this.
+	// Status `generating` with 202, `completed` with 200.
 	Status AIReportStatus `json:"status"`
 
 	// Strengths What works well.
-	Strengths []string `json:"strengths"`
+	Strengths *[]string `json:"strengths,omitempty"`
 }
 
-// AIReportStatus Always this.
+// AIReportStatus `generating` with 202, `completed` with 200.
 type AIReportStatus string
-
-// AIReportGenerating defines model for AIReportGenerating.
-type AIReportGenerating struct {
-	// AsOf What `?asOf=` named; absent without it. Additive.
-	AsOf *string `json:"asOf,omitempty"`
-
-	// JobID Opaque.
-	//
-	// Example: 018f2f6e-7c1a-7d3b-9a52-6f0a3b1c2d4e
-	JobID ID `json:"jobId"`
-
-	// Status Always this.
-	Status AIReportGeneratingStatus `json:"status"`
-}
-
-// AIReportGeneratingStatus Always this.
-type AIReportGeneratingStatus string
 
 // AccessInstructions How to reach protected parts; may hold a login. Encrypted at rest, shown to the current claimant only. No answer of this API but a checker's claim returns it.
 //
@@ -795,6 +775,113 @@ type AdvanceClock struct {
 	Seconds int `json:"seconds"`
 }
 
+// AnsweredDeploy A test's fields with 201, and with 200 for one that was there. A dry run has those from `dryRun` to `sufficient`, and 202 has `ignored` and `reason`. Additive.
+type AnsweredDeploy struct {
+	// ChecklistItemCount Items of the checklist; 0 while it is being written.
+	ChecklistItemCount *Count `json:"checklistItemCount,omitempty"`
+
+	// CommitSha The commit of the deploy.
+	CommitSha *string `json:"commitSha,omitempty"`
+
+	// CreditsCharged Always equal to creditsDeducted.
+	CreditsCharged *int64 `json:"creditsCharged,omitempty"`
+
+	// CreditsDeducted Whole credits.
+	//
+	// Example: 5
+	CreditsDeducted *Credits `json:"creditsDeducted,omitempty"`
+
+	// CreditsRemaining Whole credits.
+	//
+	// Example: 5
+	CreditsRemaining *Credits `json:"creditsRemaining,omitempty"`
+
+	// CreditsRequired The price; 0 where nothing would be tested.
+	CreditsRequired *int64 `json:"creditsRequired,omitempty"`
+
+	// DashboardReportURL A page for people.
+	DashboardReportURL *string `json:"dashboardReportUrl,omitempty"`
+
+	// Deduplicated Of a deploy hook: the job was there before. Additive.
+	Deduplicated *bool `json:"deduplicated,omitempty"`
+
+	// DryRun Always true.
+	DryRun *AnsweredDeployDryRun `json:"dryRun,omitempty"`
+
+	// EstimatedCompletionMinutes From the queue: the SLA for normal, half of it for urgent, at least 5.
+	EstimatedCompletionMinutes *int `json:"estimatedCompletionMinutes,omitempty"`
+
+	// Ignored Always true.
+	Ignored *AnsweredDeployIgnored `json:"ignored,omitempty"`
+
+	// IsHostedApp The host is a hosted platform's.
+	IsHostedApp *bool `json:"isHostedApp,omitempty"`
+
+	// JobID The test; of a dry run, the one to which an earlier call led.
+	JobID *string `json:"jobId,omitempty"`
+
+	// JobType As submitted; detected ones in Title Case.
+	JobType *string `json:"jobType,omitempty"`
+
+	// JobTypeCode The type of the test, always snake_case.
+	//
+	// Example: general_qa
+	JobTypeCode *string `json:"jobTypeCode,omitempty"`
+
+	// LoopSessionID Of a test with X-Agent-Skill: the loop session that counts it, for GET /v1/loop-sessions. Additive.
+	LoopSessionID *string `json:"loopSessionId,omitempty"`
+
+	// Platform The platform that was recognised; null: your own body.
+	//
+	// Example: vercel
+	Platform *string `json:"platform,omitempty"`
+
+	// ProjectID Opaque.
+	//
+	// Example: 018f2f6e-7c1a-7d3b-9a52-6f0a3b1c2d4e
+	ProjectID *ID `json:"projectId,omitempty"`
+
+	// Reason Why nothing is tested, or would be.
+	Reason *string `json:"reason,omitempty"`
+
+	// RegressionItemsIncluded Items that come from earlier failures and prepared fixes.
+	RegressionItemsIncluded *Count `json:"regressionItemsIncluded,omitempty"`
+
+	// ReportURL Of the JSON report.
+	ReportURL *string `json:"reportUrl,omitempty"`
+
+	// Status `pending` → `claimed` → `completed`; `cancelled` and `failed` are the other ends. A missed SLA takes a
+	// claimed job back to `pending`, the third time to `failed` with a full refund. A job never fails
+	// because items failed.
+	//
+	//
+	// Example: pending
+	Status *JobStatus `json:"status,omitempty"`
+
+	// StatusURL Of GET /v1/hosted/status.
+	StatusURL *string `json:"statusUrl,omitempty"`
+
+	// Sufficient Whether the account has that many credits.
+	Sufficient *bool `json:"sufficient,omitempty"`
+
+	// URL The address that would be tested; empty where the call would be ignored.
+	URL *string `json:"url,omitempty"`
+
+	// Warnings What may have been meant otherwise: keys of a submission that were ignored and look like a slip (near a key of this call, or one of another call), a webhook's secret or events where there is no webhook, a host under test that does not resolve. Absent when there is none. What was asked for is done, and charged. Additive.
+	//
+	// Example: [{"message":"is not known and was ignored; did you mean priority?","path":"priorty"}]
+	Warnings *Warnings `json:"warnings,omitempty"`
+
+	// WouldTest Whether the call would submit a test.
+	WouldTest *bool `json:"wouldTest,omitempty"`
+}
+
+// AnsweredDeployDryRun Always true.
+type AnsweredDeployDryRun bool
+
+// AnsweredDeployIgnored Always true.
+type AnsweredDeployIgnored bool
+
 // AnsweredQuestion Additive.
 type AnsweredQuestion struct {
 	// Answer Your words; null until you answer.
@@ -842,23 +929,6 @@ type AnsweredQuestionKind string
 
 // AnsweredQuestionStatus `unanswered`: its time ran out, and its item was skipped. `claim_ended`: the checker stopped first.
 type AnsweredQuestionStatus string
-
-// AskedJob Additive.
-type AskedJob struct {
-	// JobID Opaque.
-	//
-	// Example: 018f2f6e-7c1a-7d3b-9a52-6f0a3b1c2d4e
-	JobID ID `json:"jobId"`
-
-	// Question A checker's question, and your answer. Additive.
-	Question Question `json:"question"`
-
-	// Status Always this.
-	Status AskedJobStatus `json:"status"`
-}
-
-// AskedJobStatus Always this.
-type AskedJobStatus string
 
 // AskedQuestion defines model for AskedQuestion.
 type AskedQuestion struct {
@@ -1691,46 +1761,6 @@ type Deploy struct {
 	URL *string `json:"url,omitempty"`
 }
 
-// DeployTrial What a deploy hook would do with the same call, without `dryRun=true`. Additive.
-type DeployTrial struct {
-	// CommitSha The commit of the deploy.
-	CommitSha *string `json:"commitSha"`
-
-	// CreditsRequired The price; 0 where nothing would be tested.
-	CreditsRequired int64 `json:"creditsRequired"`
-
-	// DryRun Always true.
-	DryRun DeployTrialDryRun `json:"dryRun"`
-
-	// JobID The test to which an earlier call led.
-	JobID *string `json:"jobId"`
-
-	// JobTypeCode The type that the test would have.
-	//
-	// Example: general_qa
-	JobTypeCode *string `json:"jobTypeCode"`
-
-	// Platform The platform that was recognised; null: your own body.
-	//
-	// Example: vercel
-	Platform *string `json:"platform"`
-
-	// Reason Why it would not.
-	Reason *string `json:"reason"`
-
-	// Sufficient Whether the account has that many credits.
-	Sufficient bool `json:"sufficient"`
-
-	// URL The address that would be tested; empty where the call would be ignored.
-	URL string `json:"url"`
-
-	// WouldTest Whether the call would submit a test.
-	WouldTest bool `json:"wouldTest"`
-}
-
-// DeployTrialDryRun Always true.
-type DeployTrialDryRun bool
-
 // DeviceLogin Additive.
 type DeviceLogin struct {
 	// DeviceCode The client's secret.
@@ -2266,18 +2296,6 @@ type HostedStatusItemStatus string
 //
 // Example: 018f2f6e-7c1a-7d3b-9a52-6f0a3b1c2d4e
 type ID = string
-
-// IgnoredDeploy Additive.
-type IgnoredDeploy struct {
-	// Ignored Always true.
-	Ignored IgnoredDeployIgnored `json:"ignored"`
-
-	// Reason Why nothing is tested.
-	Reason string `json:"reason"`
-}
-
-// IgnoredDeployIgnored Always true.
-type IgnoredDeployIgnored bool
 
 // ItemStatus Example: pass
 type ItemStatus string
@@ -3413,6 +3431,42 @@ type PlayResult struct {
 	// Status The verdict.
 	Status ItemStatus `json:"status"`
 }
+
+// PlayedJob A `completed` job has the report's fields. One that is `claimed` has the robot's question. Additive.
+type PlayedJob struct {
+	// FailCount Items that failed.
+	FailCount *Count `json:"failCount,omitempty"`
+
+	// JobID Opaque.
+	//
+	// Example: 018f2f6e-7c1a-7d3b-9a52-6f0a3b1c2d4e
+	JobID ID `json:"jobId"`
+
+	// OverallStatus `fail` if any item failed, else `pass` if any passed, else `inconclusive`.
+	//
+	// Example: fail
+	OverallStatus *OverallStatus `json:"overallStatus,omitempty"`
+
+	// PassCount Items that passed.
+	PassCount *Count `json:"passCount,omitempty"`
+
+	// Question A checker's question, and your answer. Additive.
+	Question *Question `json:"question,omitempty"`
+
+	// ReportID Opaque.
+	//
+	// Example: 018f2f6e-7c1a-7d3b-9a52-6f0a3b1c2d4e
+	ReportID *ID `json:"reportId,omitempty"`
+
+	// SkipCount Items that were skipped.
+	SkipCount *Count `json:"skipCount,omitempty"`
+
+	// Status `claimed` with 202, `completed` with 200.
+	Status PlayedJobStatus `json:"status"`
+}
+
+// PlayedJobStatus `claimed` with 202, `completed` with 200.
+type PlayedJobStatus string
 
 // PrepareNext At least one of the two lists must have an entry.
 type PrepareNext struct {

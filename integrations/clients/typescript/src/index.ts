@@ -14,6 +14,11 @@ export type Status =
   | (Schemas["HostedStatus"] & { status: "completed"; result: Schemas["HostedResult"] })
   | (Schemas["HostedStatus"] & { status: Exclude<Schemas["HostedStatus"]["status"], "completed">; result?: undefined });
 
+/** An AI report: whole if its status is completed. */
+export type AIReport =
+  | (Required<Omit<Schemas["AIReport"], "status" | "asOf">> & { status: "completed"; asOf?: string })
+  | (Pick<Schemas["AIReport"], "jobId" | "asOf"> & { status: "generating" });
+
 /** The body of a webhook, told apart by its event. */
 export type Webhook = {
   [E in keyof webhooks]: webhooks[E] extends { post: { requestBody?: infer Body } } ? Json<Body> & { event: E; type: E } : never;
@@ -28,6 +33,7 @@ type Said<R> = { [S in keyof R & (200 | 201 | 202)]: Json<R[S]> }[keyof R & (200
 /** What a path answers to a method. */
 export type Answer<P extends keyof paths, M extends Method> = P extends "/v1/hosted/status/{jobId}"
   ? Status
+  : P extends "/v1/jobs/{id}/ai-report" ? AIReport
   : Operation<P, M> extends { responses: infer R } ? Said<R> : never;
 /** What a path takes with a method. */
 export type Body<P extends keyof paths, M extends Method> = Operation<P, M> extends { requestBody?: infer B }
