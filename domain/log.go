@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 
@@ -69,16 +68,6 @@ func TypesIn(specs []EventSpec) []string {
 		types[i] = spec.New().EventType()
 	}
 	return types
-}
-
-// Last gives the last event of a type.
-func Last[E Event](events []Event) (e E, found bool) {
-	for _, one := range slices.Backward(events) {
-		if e, found = one.(E); found {
-			break
-		}
-	}
-	return e, found
 }
 
 // Metadata travels beside each event.

@@ -1,6 +1,7 @@
 package account
 
 import (
+	"maps"
 	"time"
 
 	"humanqa/domain"
@@ -37,6 +38,12 @@ type Key struct {
 	ProjectID string
 	ExpiresAt *time.Time
 	Revoked   bool
+}
+
+// Clone gives a state that its fold no longer changes.
+func (s State) Clone() State {
+	s.Advances, s.Keys = maps.Clone(s.Advances), maps.Clone(s.Keys)
+	return s
 }
 
 // Evolve folds one event into the state and takes the old state over (see

@@ -6,8 +6,8 @@ import (
 	"humanqa/domain"
 )
 
-// State is a checker after some events. It belongs to its fold: a state that
-// was passed to Evolve must not be used again.
+// State is a checker after some events. Evolve copies what it changes, so a state may be
+// kept.
 type State struct {
 	Exists   bool
 	Name     string
@@ -25,8 +25,7 @@ type State struct {
 	ErasedAt time.Time
 }
 
-// Evolve folds one event into the state and takes the old state over (see
-// State). Events of other aggregates change nothing.
+// Evolve folds one event into the state. Events of other aggregates change nothing.
 func Evolve(s State, e domain.Event) State {
 	switch e := e.(type) {
 	case *Created:

@@ -78,7 +78,7 @@ func (s *Service) giveBack(ctx context.Context, cause Cause, jobID string) (give
 // came. A session that its client cancelled was not given up.
 func (s *Service) sessionGivenUp(ctx context.Context, cause Cause, slots int) (bool, error) {
 	sessionID, jobIDs := ownSession(cause, slots)
-	st, err := s.readSession(ctx, sessionID)
+	st, err := s.Session(ctx, sessionID)
 	if err != nil {
 		return false, err
 	}

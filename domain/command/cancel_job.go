@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"time"
 
 	"humanqa/domain"
 	"humanqa/domain/job"
@@ -12,23 +13,14 @@ import (
 // repeat answers the same and refunds nothing more. reason is client or
 // operator.
 func (s *Service) CancelJob(ctx context.Context, cause Cause, jobID, reason string) (CancelledJob, error) {
-	now, err := s.AccountTime(ctx, cause)
-	if err != nil {
-		return CancelledJob{}, err
-	}
 	expired, err := s.ledger.ExpiringRefund(ctx, cause, jobID)
 	if err != nil {
 		return CancelledJob{}, err
 	}
-	price, written, err := repository.Execute(ctx, s.Jobs, cause, domain.JobStream(jobID),
-		func(st job.State, price *domain.Credits) ([]domain.Event, error) {
-			if !st.Exists || st.AccountID != cause.AccountID {
-				return nil, domain.NotFound("job")
-			}
-			*price = st.Price
-			events, err := job.DecideCancel(st, reason, now)
-			return foretold(events, expired), err
-		})
+	st, written, err := s.OnJob(ctx, cause, jobID, func(st job.State, now time.Time) ([]domain.Event, error) {
+		events, err := job.DecideCancel(st, reason, now)
+		return foretold(events, expired), err
+	})
 	if err != nil {
 		return CancelledJob{}, err
 	}
@@ -38,7 +30,7 @@ func (s *Service) CancelJob(ctx context.Context, cause Cause, jobID, reason stri
 	}
 	return CancelledJob{
 		JobID: jobID, Status: job.StatusCancelled,
-		CreditsRefunded: price - back.Expired, CreditsExpired: back.Expired, CreditsRemaining: back.Remaining,
+		CreditsRefunded: st.Price - back.Expired, CreditsExpired: back.Expired, CreditsRemaining: back.Remaining,
 		Position: written.Max(back.At),
 	}, nil
 }
@@ -66,13 +58,13 @@ func (s *Service) RefundJob(ctx context.Context, cause Cause, jobID, reason stri
 // job.created loses, and refunds the credits. A job that did come is left alone.
 func (s *Service) VoidJob(ctx context.Context, cause Cause, jobID string) (domain.Position, error) {
 	came, written, err := repository.Execute(ctx, s.Jobs, cause, domain.JobStream(jobID),
-		func(st job.State, came *bool) ([]domain.Event, error) {
-			*came = st.Exists
-			if *came {
+		func(st job.State) ([]domain.Event, error) {
+			if st.Exists {
 				return nil, nil
 			}
 			return job.DecideVoid(st, cause.AccountID, s.Now())
-		})
+		},
+		func(st job.State) bool { return st.Exists })
 	if err != nil || came {
 		return written, err
 	}

@@ -46,14 +46,9 @@ func tokenUse(c job.CommitStatus) string {
 // telling is the state of the jobs with one verdict at a commit.
 type telling struct {
 	request *job.CommitStatusRequested
-	account string
-	project string
-	batchID string
-	owner   string // the job that records the status
-	told    job.CommitState
-	done    bool
+	ownerID string // the job that records the status
+	owner   job.State
 	missing bool // a job is neither there nor voided
-	created time.Time
 	parts   []job.CommitPart
 }
 
@@ -68,16 +63,16 @@ func (s *Service) TellCommit(ctx context.Context, cause Cause, jobID string) (do
 	name := tokenName(t.request.Jobs)
 	state, description := job.CommitVerdict(t.parts)
 	switch {
-	case t.missing && !t.done && state != job.CommitPending:
+	case t.missing && !t.owner.CommitDone() && state != job.CommitPending:
 		// The batch is being submitted, or crashed and is about to be settled.
 		return domain.Position{}, domain.Unavailable(errors.New("a job of the batch is not there yet"))
-	case t.done: // a crash may have come before the token was forgotten
-		return domain.Position{}, s.Tokens.Forget(ctx, t.account, name)
-	case state == t.told:
+	case t.owner.CommitDone(): // a crash may have come before the token was forgotten
+		return domain.Position{}, s.Tokens.Forget(ctx, t.owner.AccountID, name)
+	case state == t.owner.CommitTold:
 		return domain.Position{}, nil
 	}
-	update := StatusUpdate{State: state, Description: description, JobID: t.owner, BatchID: t.batchID}
-	token, err := s.Tokens.Held(ctx, t.account, name, tokenUse(t.request.CommitStatus))
+	update := StatusUpdate{State: state, Description: description, JobID: t.ownerID, BatchID: t.owner.BatchID}
+	token, err := s.Tokens.Held(ctx, t.owner.AccountID, name, tokenUse(t.request.CommitStatus))
 	if err == nil {
 		err = s.Statuses.Set(ctx, t.request.CommitStatus, string(token), update)
 	}
@@ -89,52 +84,39 @@ func (s *Service) TellCommit(ctx context.Context, cause Cause, jobID string) (do
 		reason = err.Error()
 	case err != nil:
 		return domain.Position{}, domain.Unavailable(err)
-	case t.told == "": // a token that the code host takes may speak for the place
+	case t.owner.CommitTold == "": // a token that the code host takes may speak for the place
 		if err := s.supersede(ctx, cause, t); err != nil {
 			return domain.Position{}, err
 		}
 	}
-	at, err := s.onJob(ctx, cause, t.owner, func(st job.State, now time.Time) ([]domain.Event, error) {
+	at, err := s.onJob(ctx, cause, t.ownerID, func(st job.State, now time.Time) ([]domain.Event, error) {
 		if reason != "" {
 			return job.DecideAbandonCommit(st, reason, now)
 		}
 		return job.DecideTellCommit(st, state, now)
 	})
 	if err == nil && (reason != "" || state != job.CommitPending) {
-		err = s.Tokens.Forget(ctx, t.account, name)
+		err = s.Tokens.Forget(ctx, t.owner.AccountID, name)
 	}
 	return at, err
 }
 
 // readTelling reads the jobs with one verdict as the log has them now.
 func (s *Service) readTelling(ctx context.Context, jobID string) (t telling, err error) {
-	t.request, err = repository.Read(ctx, s.Jobs, domain.JobStream(jobID), func(st job.State) *job.CommitStatusRequested {
-		return st.CommitStatus
-	})
-	if err != nil || t.request == nil {
+	asked, err := s.Job(ctx, jobID)
+	if t.request = asked.CommitStatus; err != nil || t.request == nil {
 		return t, err
 	}
-	type one struct {
-		job.CommitPart
-		there                     bool
-		account, project, batchID string
-		told                      job.CommitState
-		done                      bool
-		created                   time.Time
-	}
 	for _, id := range t.request.Jobs {
-		o, err := repository.Read(ctx, s.Jobs, domain.JobStream(id), func(st job.State) one {
-			return one{st.CommitPart(), st.Exists, st.AccountID, st.ProjectID, st.BatchID, st.CommitTold, st.CommitDone(), st.CreatedAt}
-		})
+		st, err := s.Job(ctx, id)
 		if err != nil {
 			return t, err
 		}
-		if o.there && t.owner == "" {
-			t.owner, t.account, t.project, t.batchID = id, o.account, o.project, o.batchID
-			t.told, t.done, t.created = o.told, o.done, o.created
+		if st.Exists && t.ownerID == "" {
+			t.ownerID, t.owner = id, st
 		}
-		t.missing = t.missing || o.Status == ""
-		t.parts = append(t.parts, o.CommitPart)
+		t.missing = t.missing || st.Status == ""
+		t.parts = append(t.parts, st.CommitPart())
 	}
 	return t, nil
 }
@@ -146,16 +128,16 @@ func (s *Service) supersede(ctx context.Context, cause Cause, t telling) error {
 	if t.request.Ref == "" {
 		return nil
 	}
-	older, err := s.Reads.SamePlace(ctx, t.account, t.request.CommitStatus)
+	older, err := s.Reads.SamePlace(ctx, t.owner.AccountID, t.request.CommitStatus)
 	if err != nil {
 		return domain.Unavailable(err)
 	}
 	for _, id := range older {
 		replaced, err := repository.Read(ctx, s.Jobs, domain.JobStream(id), func(st job.State) bool {
-			return st.Status == job.StatusPending && st.AccountID == t.account && st.CommitStatus != nil &&
-				(t.request.AccountWide || st.ProjectID == t.project) &&
+			return st.Status == job.StatusPending && st.AccountID == t.owner.AccountID && st.CommitStatus != nil &&
+				(t.request.AccountWide || st.ProjectID == t.owner.ProjectID) &&
 				st.CommitStatus.SamePlace(t.request.CommitStatus) && st.CommitStatus.Jobs[0] != t.request.Jobs[0] &&
-				st.CreatedAt.Before(t.created)
+				st.CreatedAt.Before(t.owner.CreatedAt)
 		})
 		if err != nil {
 			return err

@@ -5,9 +5,7 @@ import (
 	"time"
 
 	"humanqa/domain"
-	"humanqa/domain/account"
 	"humanqa/domain/credits"
-	"humanqa/domain/repository"
 )
 
 // GrantCredits adds a lot to the account's ledger and says what is available
@@ -28,18 +26,8 @@ func (s *Service) GrantCredits(
 // withLedger gives the cause of a command on the account's ledger. A missing or erased
 // account has no ledger.
 func (s *Service) withLedger(ctx context.Context, cause Cause, accountID string) (Cause, error) {
-	type of struct{ exists, erased, sandbox bool }
-	known, err := repository.Read(ctx, s.Accounts, domain.AccountStream(accountID), func(st account.State) of {
-		return of{st.Exists, st.Erased, st.Sandbox}
-	})
-	switch {
-	case err != nil:
-	case !known.exists:
-		err = domain.NotFound("account")
-	case known.erased:
-		err = account.ErrErased
-	}
-	cause.AccountID, cause.Sandbox = accountID, known.sandbox
+	st, err := s.ExistingAccount(ctx, accountID)
+	cause.AccountID, cause.Sandbox = accountID, st.Sandbox
 	return cause, err
 }
 

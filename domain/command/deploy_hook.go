@@ -7,21 +7,15 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/project"
-	"humanqa/domain/repository"
 )
 
 // HookToken shows the token of the project's deploy hook, for the dashboard.
 func (s *Service) HookToken(ctx context.Context, accountID, projectID string) (string, error) {
-	st, err := repository.Read(ctx, s.Projects, domain.ProjectStream(projectID), func(st project.State) project.State {
-		return project.State{AccountID: st.AccountID, HookID: st.HookID}
-	})
-	switch {
-	case err != nil:
+	p, err := s.ownedProject(ctx, accountID, projectID)
+	if err != nil {
 		return "", err
-	case st.AccountID == "" || st.AccountID != accountID:
-		return "", domain.NotFound("project")
 	}
-	return s.DeployHookToken(ctx, accountID, projectID, st.HookID)
+	return s.DeployHookToken(ctx, accountID, projectID, p.HookID)
 }
 
 // RotateHook gives the project's deploy hook another token. The old token opens nothing
@@ -33,7 +27,7 @@ func (s *Service) RotateHook(
 	if token, err = s.DeployHookToken(ctx, cause.AccountID, projectID, hookID); err != nil {
 		return "", domain.Position{}, err
 	}
-	at, err = s.OnProject(ctx, cause, projectID, func(st project.State, now time.Time) ([]domain.Event, error) {
+	_, at, err = s.OnProject(ctx, cause, projectID, func(st project.State, now time.Time) ([]domain.Event, error) {
 		return project.DecideRotateHook(st, project.HookRotated{
 			HookID: hookID, HookHash: domain.HashToken(token), At: now, UserID: userID,
 		})
@@ -54,26 +48,20 @@ func (s *Service) SetHookSignature(
 			return domain.Position{}, fmt.Errorf("seal the secret of a deploy hook: %w", err)
 		}
 	}
-	return s.OnProject(ctx, cause, projectID, func(st project.State, now time.Time) ([]domain.Event, error) {
+	_, at, err := s.OnProject(ctx, cause, projectID, func(st project.State, now time.Time) ([]domain.Event, error) {
 		set.At = now
 		return project.DecideHookSignature(st, set)
 	})
+	return at, err
 }
 
 // HookSecret is the signature that the deploy hook needs, with the platform's secret; an
 // empty scheme needs none.
 func (s *Service) HookSecret(ctx context.Context, accountID, projectID string) (scheme string, secret []byte, err error) {
-	st, err := repository.Read(ctx, s.Projects, domain.ProjectStream(projectID), func(st project.State) project.State {
-		return project.State{AccountID: st.AccountID, HookSignature: st.HookSignature}
-	})
-	switch {
-	case err != nil:
+	p, err := s.ownedProject(ctx, accountID, projectID)
+	if err != nil || p.HookSignature.Scheme == "" {
 		return "", nil, err
-	case st.AccountID != accountID:
-		return "", nil, domain.NotFound("project")
-	case st.HookSignature.Scheme == "":
-		return "", nil, nil
 	}
-	secret, err = s.Sealer.Unseal(ctx, accountID, domain.ProjectStream(projectID), st.HookSignature.Sealed)
-	return st.HookSignature.Scheme, secret, err
+	secret, err = s.Sealer.Unseal(ctx, accountID, domain.ProjectStream(projectID), p.HookSignature.Sealed)
+	return p.HookSignature.Scheme, secret, err
 }

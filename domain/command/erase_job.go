@@ -19,23 +19,17 @@ type ErasingJob struct {
 
 // ErasingJob looks at a job before its erasure; NotFound without one.
 func (s *Service) ErasingJob(ctx context.Context, jobID string) (ErasingJob, error) {
-	var found bool
-	var projectID string
-	of, err := repository.Read(ctx, s.Jobs, domain.JobStream(jobID), func(st job.State) ErasingJob {
-		found, projectID = st.Exists, st.ProjectID
-		return ErasingJob{
-			AccountID: st.AccountID, Sandbox: st.Sandbox, Open: !st.Status.Ended(), Erased: !st.ErasedAt.IsZero(), Held: st.Hold != nil,
-		}
-	})
+	st, err := s.Job(ctx, jobID)
 	switch {
 	case err != nil:
-		return of, err
-	case !found:
-		return of, domain.NotFound("job")
+		return ErasingJob{}, err
+	case !st.Exists:
+		return ErasingJob{}, domain.NotFound("job")
 	}
-	held, err := s.Held(ctx, of.AccountID, projectID)
-	of.Held = of.Held || held
-	return of, err
+	held, err := s.Held(ctx, st.AccountID, st.ProjectID)
+	return ErasingJob{
+		AccountID: st.AccountID, Sandbox: st.Sandbox, Open: !st.Status.Ended(), Erased: !st.ErasedAt.IsZero(), Held: held || st.Hold != nil,
+	}, err
 }
 
 // EraseJob records in the log that the job is erased. A job that has not ended fails

@@ -3,10 +3,6 @@ package command
 import (
 	"cmp"
 	"context"
-
-	"humanqa/domain"
-	"humanqa/domain/credits"
-	"humanqa/domain/repository"
 )
 
 // EstimateJob gives the cost of a submission, and writes nothing.
@@ -16,13 +12,7 @@ func (s *Service) EstimateJob(ctx context.Context, cause Cause, in SubmitJob) (E
 		return Estimate{}, err
 	}
 	minutes := cmp.Or(in.SLAMinutes, sla, defaultSLAMinutes)
-	now, err := s.AccountTime(ctx, cause)
-	if err != nil {
-		return Estimate{}, err
-	}
-	available, err := repository.Read(ctx, s.Ledgers, domain.CreditsStream(cause.AccountID), func(st credits.State) domain.Credits {
-		return st.Available(now)
-	})
+	available, err := s.availableCredits(ctx, cause)
 	return Estimate{
 		CreditsRequired: in.Type.Price(in.Urgent), CreditsAvailable: available,
 		EstimatedMinutes: estimate(minutes, in.Urgent), SLAMinutes: minutes,

@@ -6,7 +6,6 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/credits"
-	"humanqa/domain/job"
 	"humanqa/domain/project"
 	"humanqa/domain/repository"
 )
@@ -87,32 +86,21 @@ func (s *Service) tellLoop(ctx context.Context, cause Cause, projectID string, s
 
 // findSubmitted answers a repeat: a job of that id is there already.
 func (s *Service) findSubmitted(ctx context.Context, cause Cause, jobID string) (out HostedJob, found bool, err error) {
-	loopID := ""
-	out, err = repository.Read(ctx, s.Jobs, domain.JobStream(jobID), func(st job.State) HostedJob {
-		if !st.Exists || st.AccountID != cause.AccountID {
-			return HostedJob{}
-		}
-		loopID = st.LoopID
-		out := HostedJob{
-			SubmittedJob: SubmittedJob{
-				JobID: jobID, Status: st.Status, EstimatedMinutes: estimate(st.SLAMinutes, st.Urgent),
-				CreditsDeducted: st.Price, ChecklistItemCount: len(st.Items),
-			},
-			ProjectID: st.ProjectID, Type: st.Type, TypeEcho: st.TypeEcho,
-			RegressionItems: len(st.Regressions), // of a list that is still to be written
-		}
-		for _, item := range st.Items {
-			if item.Origin != "" {
-				out.RegressionItems++
-			}
-		}
-		return out
-	})
-	if err != nil || out.JobID == "" {
+	st, err := s.Job(ctx, jobID)
+	if err != nil || !st.Exists || st.AccountID != cause.AccountID {
 		return HostedJob{}, false, err
 	}
-	if loopID != "" {
-		if out.LoopSessionID, err = s.loopSession(ctx, loopID, jobID); err != nil {
+	out = HostedJob{
+		SubmittedJob: submittedAs(jobID, st), ProjectID: st.ProjectID, Type: st.Type, TypeEcho: st.TypeEcho,
+		RegressionItems: len(st.Regressions), // of a list that is still to be written
+	}
+	for _, item := range st.Items {
+		if item.Origin != "" {
+			out.RegressionItems++
+		}
+	}
+	if st.LoopID != "" {
+		if out.LoopSessionID, err = s.loopSession(ctx, st.LoopID, jobID); err != nil {
 			return HostedJob{}, false, err
 		}
 	}
@@ -132,12 +120,12 @@ func (s *Service) availableCredits(ctx context.Context, cause Cause) (domain.Cre
 }
 
 // ownedProject reads a project; one of another account does not exist.
-func (s *Service) ownedProject(ctx context.Context, cause Cause, projectID string) (project.State, error) {
-	p, err := repository.Read(ctx, s.Projects, domain.ProjectStream(projectID), func(p project.State) project.State { return p })
+func (s *Service) ownedProject(ctx context.Context, accountID, projectID string) (project.State, error) {
+	p, err := s.Project(ctx, projectID)
 	switch {
 	case err != nil:
 		return project.State{}, fmt.Errorf("read project %s: %w", projectID, err)
-	case !p.Exists || p.AccountID != cause.AccountID:
+	case !p.Exists || p.AccountID != accountID:
 		return project.State{}, domain.NotFound("project")
 	}
 	return p, nil

@@ -76,36 +76,20 @@ func (s *Service) FailJob(ctx context.Context, cause Cause, jobID, reason string
 func (s *Service) endJob(
 	ctx context.Context, cause Cause, jobID string, decide func(job.State) ([]domain.Event, error),
 ) (FailedJob, error) {
-	type ending struct {
-		status job.Status
-		reason string
-		refund domain.Credits
-	}
 	expired, err := s.ledger.ExpiringRefund(ctx, cause, jobID)
 	if err != nil {
 		return FailedJob{}, err
 	}
-	end, written, err := repository.Execute(ctx, s.Jobs, cause, domain.JobStream(jobID),
-		func(st job.State, end *ending) ([]domain.Event, error) {
-			events, err := decide(st)
-			events = foretold(events, expired)
-			*end = ending{status: st.Status, reason: st.FailReason, refund: st.Refund}
-			for _, e := range events {
-				switch e := e.(type) {
-				case *job.UntestableReported, *job.SLAMissed:
-					end.status = job.StatusPending
-				case *job.Failed:
-					end.status, end.reason, end.refund = job.StatusFailed, e.Reason, e.Refund
-				}
-			}
-			return events, err
-		})
-	out := FailedJob{JobID: jobID, Status: end.status, Position: written}
-	if err != nil || end.status != job.StatusFailed {
+	st, written, err := repository.Execute(ctx, s.Jobs, cause, domain.JobStream(jobID), func(st job.State) ([]domain.Event, error) {
+		events, err := decide(st)
+		return foretold(events, expired), err
+	}, job.State.Clone)
+	out := FailedJob{JobID: jobID, Status: st.Status, Position: written}
+	if err != nil || st.Status != job.StatusFailed {
 		return out, err
 	}
-	back, err := s.ledger.Refund(ctx, cause, jobID, end.reason)
-	out.CreditsRefunded, out.CreditsExpired = end.refund-back.Expired, back.Expired
+	back, err := s.ledger.Refund(ctx, cause, jobID, st.FailReason)
+	out.CreditsRefunded, out.CreditsExpired = st.Refund-back.Expired, back.Expired
 	out.CreditsRemaining, out.Position = back.Remaining, out.Position.Max(back.At)
 	return out, err
 }

@@ -4,13 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"humanqa/domain"
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
 	"humanqa/domain/loop"
-	"humanqa/domain/project"
 	"humanqa/domain/repository"
 )
 
@@ -32,18 +30,14 @@ func (s *Service) joinLoop(
 	}
 	loopID = LoopID(projectID, step.Skill)
 	sessionID, _, err = repository.Execute(ctx, s.Loops, cause, domain.LoopStream(loopID),
-		func(st loop.State, joined *string) ([]domain.Event, error) {
-			events, err := loop.DecideJoin(st, loop.Join{
+		func(st loop.State) ([]domain.Event, error) {
+			return loop.DecideJoin(st, loop.Join{
 				SessionID: domain.DeriveID(cause.CommandID, "loop session").String(),
 				AccountID: cause.AccountID, ProjectID: projectID, Skill: step.Skill, MaxIterations: step.MaxIterations,
 				JobID: jobID, Iteration: step.Iteration, Credits: price,
 			}, at)
-			*joined = st.Jobs[jobID]
-			if counted, ok := domain.Last[*loop.Iterated](events); ok {
-				*joined = counted.SessionID
-			}
-			return events, err
-		})
+		},
+		func(st loop.State) string { return st.Jobs[jobID] })
 	return loopID, sessionID, err
 }
 
@@ -87,31 +81,11 @@ func (s *Service) AbandonLoop(ctx context.Context, cause Cause, loopID string) (
 // A test without a charge is not waited for: no policy would settle it. If its client
 // comes back, the test is submitted, and the loop ignores it.
 func (s *Service) RecordLoopOutcome(ctx context.Context, cause Cause, loopID, jobID string) (domain.Position, error) {
-	type test struct {
-		loop.Outcome
-		status job.Status // empty: the job has not come
-	}
-	of, err := repository.Read(ctx, s.Jobs, domain.JobStream(jobID), func(st job.State) test {
-		t := test{status: st.Status, Outcome: loop.Outcome{JobID: jobID, FailingKeys: []string{}}}
-		switch {
-		case st.Report != nil:
-			t.Overall, t.ReportID = st.Report.OverallStatus, st.Report.ReportID
-			for _, i := range st.Report.Items {
-				if i.Status == job.ItemFail {
-					t.FailingKeys = append(t.FailingKeys, i.Key)
-				}
-			}
-			slices.Sort(t.FailingKeys)
-			t.FailingKeys = slices.Compact(t.FailingKeys)
-		case st.Exists:
-			t.Refund = st.Price
-		}
-		return t
-	})
+	test, err := s.Job(ctx, jobID)
 	switch {
 	case err != nil:
 		return domain.Position{}, err
-	case of.status == "":
+	case test.Status == "": // it has not come
 		charged, err := s.isCharged(ctx, loopID, jobID)
 		if err != nil {
 			return domain.Position{}, err
@@ -119,12 +93,25 @@ func (s *Service) RecordLoopOutcome(ctx context.Context, cause Cause, loopID, jo
 		if charged {
 			return domain.Position{}, fmt.Errorf("job %s of loop %s has not come yet", jobID, loopID)
 		}
-	case of.status == job.StatusPending || of.status == job.StatusClaimed:
+	case test.Status == job.StatusPending || test.Status == job.StatusClaimed:
 		return domain.Position{}, nil // the job's end will call again
 	}
+	outcome := loop.Outcome{JobID: jobID, FailingKeys: []string{}}
+	switch {
+	case test.Report != nil:
+		outcome.Overall, outcome.ReportID = test.Report.OverallStatus, test.Report.ReportID
+		for _, i := range test.Report.Items {
+			if i.Status == job.ItemFail {
+				outcome.FailingKeys = append(outcome.FailingKeys, i.Key)
+			}
+		}
+		slices.Sort(outcome.FailingKeys)
+		outcome.FailingKeys = slices.Compact(outcome.FailingKeys)
+	case test.Exists:
+		outcome.Refund = test.Price
+	}
 	return s.onLoop(ctx, cause, loopID, func(st loop.State, at loop.Setting) ([]domain.Event, error) {
-		outcome := of.Outcome
-		if of.status == job.StatusVoided || of.status == "" {
+		if !test.Exists {
 			outcome.Refund = st.Session.Open[jobID]
 		}
 		return loop.DecideRecordOutcome(st, outcome, at)
@@ -176,16 +163,7 @@ func (s *Service) loopSetting(ctx context.Context, cause Cause, projectID string
 	if err != nil {
 		return loop.Setting{}, err
 	}
-	type alerts struct {
-		name    string
-		snoozed time.Time
-	}
-	p, err := repository.Read(ctx, s.Projects, domain.ProjectStream(projectID), func(st project.State) alerts {
-		a := alerts{name: st.Name}
-		if until := st.LoopAlertsSnoozedUntil; until != nil {
-			a.snoozed = *until
-		}
-		return a
-	})
-	return loop.Setting{ProjectName: p.name, Snoozed: now.Before(p.snoozed), Now: now}, err
+	p, err := s.Project(ctx, projectID)
+	snoozed := p.LoopAlertsSnoozedUntil != nil && now.Before(*p.LoopAlertsSnoozedUntil)
+	return loop.Setting{ProjectName: p.Name, Snoozed: snoozed, Now: now}, err
 }

@@ -2,10 +2,10 @@ package command
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"humanqa/domain"
-	"humanqa/domain/command/claims"
 	"humanqa/domain/job"
 	"humanqa/domain/repository"
 	"humanqa/domain/session"
@@ -14,7 +14,7 @@ import (
 // MarkSession records a moment that a person of the account marks for all participants.
 // The same command marks once.
 func (s *Service) MarkSession(ctx context.Context, cause Cause, sessionID, personID, note string) (domain.Position, error) {
-	st, err := s.readSession(ctx, sessionID)
+	st, err := s.Session(ctx, sessionID)
 	if err != nil {
 		return domain.Position{}, err
 	}
@@ -63,22 +63,14 @@ func (s *Service) recordMark(
 func (s *Service) MarkMoment(ctx context.Context, cause Cause, claim Claim, label string, ago time.Duration) (domain.Position, error) {
 	now := s.Now()
 	m := job.Moment{ID: domain.DeriveID(cause.CommandID, "moment").String(), Label: label, At: now.Add(-ago)}
-	type marked struct {
-		sessionID string
-		ago       time.Duration
-	}
-	in, at, err := claims.Run(ctx, s.Claims, cause, claim, func(st job.State, in *marked) ([]domain.Event, error) {
-		events, err := job.DecideMarkMoment(st, claim.CheckerID, claim.Token, m, now)
-		*in = marked{sessionID: st.SessionID}
-		if moment, ok := domain.Last[*job.MomentMarked](events); ok {
-			in.ago = now.Sub(moment.At)
-		}
-		return events, err
+	st, at, err := s.Run(ctx, cause, claim, func(st job.State) ([]domain.Event, error) {
+		return job.DecideMarkMoment(st, claim.CheckerID, claim.Token, m, now)
 	})
-	if err != nil || in.sessionID == "" {
+	if err != nil || st.SessionID == "" {
 		return at, err
 	}
-	shared, err := s.MarkSlot(ctx, cause.Step("room"), claim.CheckerID, in.sessionID, label, in.ago)
+	marked := st.Moments[slices.IndexFunc(st.Moments, func(known job.Moment) bool { return known.ID == m.ID })]
+	shared, err := s.MarkSlot(ctx, cause.Step("room"), claim.CheckerID, st.SessionID, label, now.Sub(marked.At))
 	if domain.IsKind(err, domain.KindConflict) {
 		err = nil // the session is full of marks or over: only the slot has the moment
 	}

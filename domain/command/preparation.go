@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"crypto/subtle"
 	"fmt"
@@ -93,24 +92,24 @@ func (s *Service) prepareTest(ctx context.Context, cause Cause, in HostedTest, j
 	if len(deployKeys) > 0 && !slices.ContainsFunc(deployKeys, func(k string) bool { return strings.HasPrefix(k, "commit:") }) {
 		test.Commit = in.Commit
 	}
-	prepared, _, err := repository.Execute(ctx, s.Projects, cause, domain.ProjectStream(to.projectID),
-		func(st project.State, p *preparation) ([]domain.Event, error) {
-			if living := livingDeploy(st, deployKeys, jobIDs[0], outcomes); living != "" {
-				p.living = living
-				return nil, nil
-			}
-			*p = preparation{projectID: to.projectID, jobType: jobType, typeEcho: echo}
-			if st.DefaultSLAMinutes != nil {
-				p.slaMinutes = *st.DefaultSLAMinutes
-			}
-			write := test
-			if !jobType.Automatic() { // a review fetches the page, which cannot show whether a bug is gone
-				waiting := st.Waiting(jobIDs, outcomes.fix)
-				p.regressions, p.prepared = regressions(failures, waiting)
-				write.Take, write.Forget = p.prepared, st.Verified(outcomes.fix)
-			}
-			return project.DecideTest(st, write)
-		})
+	var prepared preparation
+	_, err = repository.Decide(ctx, s.Projects, cause, domain.ProjectStream(to.projectID), func(st project.State) ([]domain.Event, error) {
+		if living := livingDeploy(st, deployKeys, jobIDs[0], outcomes); living != "" {
+			prepared = preparation{living: living}
+			return nil, nil
+		}
+		prepared = preparation{projectID: to.projectID, jobType: jobType, typeEcho: echo}
+		if st.DefaultSLAMinutes != nil {
+			prepared.slaMinutes = *st.DefaultSLAMinutes
+		}
+		write := test
+		if !jobType.Automatic() { // a review fetches the page, which cannot show whether a bug is gone
+			waiting := st.Waiting(jobIDs, outcomes.fix)
+			prepared.regressions, prepared.prepared = regressions(failures, waiting)
+			write.Take, write.Forget = prepared.prepared, st.Verified(outcomes.fix)
+		}
+		return project.DecideTest(st, write)
+	})
 	if err != nil {
 		return preparation{}, fmt.Errorf("prepare project %s: %w", to.projectID, err)
 	}
@@ -130,7 +129,7 @@ type destination struct {
 // derives from account and host, so that two first tests at once open one project.
 func (s *Service) findProject(ctx context.Context, cause Cause, in HostedTest) (destination, error) {
 	if in.ProjectID != "" {
-		p, err := s.ownedProject(ctx, cause, in.ProjectID)
+		p, err := s.ownedProject(ctx, cause.AccountID, in.ProjectID)
 		return destination{projectID: in.ProjectID, state: p, linked: true}, err
 	}
 	id, err := s.linkedProject(ctx, cause, in.Host)
@@ -154,7 +153,7 @@ func (s *Service) findProject(ctx context.Context, cause Cause, in HostedTest) (
 			return destination{projectID: domain.CommandIDFor("project", cause.AccountID, in.Host).String()}, nil
 		}
 	}
-	p, err := s.ownedProject(ctx, cause, id)
+	p, err := s.ownedProject(ctx, cause.AccountID, id)
 	if bound && domain.IsKind(err, domain.KindNotFound) {
 		err = nil // linked by a request that has not opened the project yet, and may never open it
 	}
@@ -177,10 +176,8 @@ func (s *Service) linkHost(ctx context.Context, cause Cause, in HostedTest, to d
 	}
 	link := host.Linked{AccountID: cause.AccountID, Host: in.Host, ProjectID: to.projectID, At: now}
 	winner, _, err := repository.Execute(ctx, s.Hosts, cause, domain.HostStream(cause.AccountID, in.Host),
-		func(st host.State, winner *string) ([]domain.Event, error) {
-			*winner = cmp.Or(st.ProjectID, to.projectID)
-			return host.DecideLink(st, link)
-		})
+		func(st host.State) ([]domain.Event, error) { return host.DecideLink(st, link) },
+		func(st host.State) string { return st.ProjectID })
 	return winner, err
 }
 

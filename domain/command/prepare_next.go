@@ -40,7 +40,7 @@ func (s *Service) PrepareNext(ctx context.Context, cause Cause, projectID string
 			ExpectedOutcome: f.ExpectedOutcome, Severity: string(f.Severity),
 		})
 	}
-	out.Position, err = s.OnProject(ctx, cause, projectID, func(st project.State, now time.Time) ([]domain.Event, error) {
+	_, out.Position, err = s.OnProject(ctx, cause, projectID, func(st project.State, now time.Time) ([]domain.Event, error) {
 		batch.At = now
 		return project.DecidePrepare(st, batch)
 	})

@@ -11,10 +11,8 @@ import (
 // RateJob records the client's rating of a completed job; a later one replaces
 // an earlier one.
 func (s *Service) RateJob(ctx context.Context, cause Cause, jobID string, rating int, note string) (domain.Position, error) {
-	return s.onJob(ctx, cause, jobID, func(st job.State, now time.Time) ([]domain.Event, error) {
-		if st.AccountID != cause.AccountID {
-			return nil, domain.NotFound("job")
-		}
+	_, at, err := s.OnJob(ctx, cause, jobID, func(st job.State, now time.Time) ([]domain.Event, error) {
 		return job.DecideRate(st, rating, note, now)
 	})
+	return at, err
 }

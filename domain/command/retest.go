@@ -3,11 +3,10 @@ package command
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"humanqa/domain"
-	"humanqa/domain/command/claims"
 	"humanqa/domain/credits"
-	"humanqa/domain/job"
 	"humanqa/domain/project"
 	"humanqa/domain/repository"
 )
@@ -48,51 +47,35 @@ func (s *Service) RetestBatch(ctx context.Context, cause Cause, jobIDs []string)
 
 // original is what a retest of the job submits.
 func (s *Service) original(ctx context.Context, cause Cause, jobID string) (newJob, error) {
-	type original struct {
-		newJob
-		sealed job.State // only what the brief needs
-		erased bool
-	}
-	o, err := repository.Read(ctx, s.Jobs, domain.JobStream(jobID), func(st job.State) *original {
-		if !st.Exists || st.AccountID != cause.AccountID {
-			return nil
-		}
-		if !st.ErasedAt.IsZero() {
-			return &original{erased: true}
-		}
-		o := &original{
-			newJob: newJob{
-				SubmitJob:   SubmitJob{Submission: st.Again(jobID)},
-				GeneratedBy: st.GeneratedBy, Regressions: st.Regressions,
-			},
-			sealed: claims.Briefed(st),
-		}
-		o.sealed.SessionID = "" // a retest has no role in a session
-		for _, i := range st.Items {
-			if i.Origin != "" {
-				o.Regressions = append(o.Regressions, i)
-				continue
-			}
-			o.Items = append(o.Items, NewItem{
-				Key: i.Key, Description: i.Description, ExpectedOutcome: i.ExpectedOutcome, Severity: i.Severity,
-			})
-		}
-		return o
-	})
+	st, err := s.Job(ctx, jobID)
 	switch {
 	case err != nil:
 		return newJob{}, err
-	case o == nil:
+	case !st.Exists || st.AccountID != cause.AccountID:
 		return newJob{}, domain.NotFound("job")
-	case o.erased:
+	case !st.ErasedAt.IsZero():
 		return newJob{}, domain.Conflict("the job was erased").WithHint("submit a new one")
 	}
-	secrets, err := s.Brief(ctx, jobID, o.sealed)
+	o := newJob{
+		SubmitJob:   SubmitJob{Submission: st.Again(jobID)},
+		GeneratedBy: st.GeneratedBy, Regressions: slices.Clone(st.Regressions),
+	}
+	for _, i := range st.Items {
+		if i.Origin != "" {
+			o.Regressions = append(o.Regressions, i)
+			continue
+		}
+		o.Items = append(o.Items, NewItem{
+			Key: i.Key, Description: i.Description, ExpectedOutcome: i.ExpectedOutcome, Severity: i.Severity,
+		})
+	}
+	st.SessionID, st.Questions = "", nil // a retest has no role in a session, and its checker asks anew
+	secrets, err := s.Brief(ctx, jobID, st)
 	if err != nil {
 		return newJob{}, err
 	}
 	o.Credentials, o.AccessInstructions = secrets.Credentials, secrets.AccessInstructions
-	return o.newJob, nil
+	return o, nil
 }
 
 // takePrepared puts the fixes that wait in the project's queue in front of the checklist, and
@@ -101,7 +84,7 @@ func (s *Service) takePrepared(ctx context.Context, cause Cause, jobID string, t
 	if test.ProjectID == "" || test.Type.Automatic() { // a review cannot show whether a bug is gone
 		return nil
 	}
-	p, err := s.ownedProject(ctx, cause, test.ProjectID)
+	p, err := s.ownedProject(ctx, cause.AccountID, test.ProjectID)
 	if err != nil || len(p.Queue) == 0 {
 		return err
 	}
@@ -116,13 +99,13 @@ func (s *Service) takePrepared(ctx context.Context, cause Cause, jobID string, t
 	if take.At, err = s.AccountTime(ctx, cause); err != nil {
 		return err
 	}
-	taken, _, err := repository.Execute(ctx, s.Projects, cause, domain.ProjectStream(test.ProjectID),
-		func(st project.State, taken *preparation) ([]domain.Event, error) {
-			taken.regressions, taken.prepared = regressions(nil, st.Waiting(take.JobIDs, outcomes.fix))
-			write := take
-			write.Take, write.Forget = taken.prepared, st.Verified(outcomes.fix)
-			return project.DecideTest(st, write)
-		})
+	var taken preparation
+	_, err = repository.Decide(ctx, s.Projects, cause, domain.ProjectStream(test.ProjectID), func(st project.State) ([]domain.Event, error) {
+		write := take
+		taken.regressions, taken.prepared = regressions(nil, st.Waiting(take.JobIDs, outcomes.fix))
+		write.Take, write.Forget = taken.prepared, st.Verified(outcomes.fix)
+		return project.DecideTest(st, write)
+	})
 	if err != nil {
 		return fmt.Errorf("take the fixes of project %s: %w", test.ProjectID, err)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
-	"humanqa/domain/repository"
 )
 
 // PlayJob has a robot checker claim, check and complete a sandbox job. Items
@@ -16,34 +15,20 @@ import (
 func (s *Service) PlayJob(
 	ctx context.Context, cause Cause, jobID string, results []PlayResult, summary string,
 ) (job.Completed, domain.Position, error) {
-	now, err := s.AccountTime(ctx, cause)
-	if err != nil {
-		return job.Completed{}, domain.Position{}, err
-	}
-	return repository.Execute(ctx, s.Jobs, cause, domain.JobStream(jobID),
-		func(st job.State, report *job.Completed) ([]domain.Event, error) {
-			if !st.Exists || st.AccountID != cause.AccountID {
-				return nil, domain.NotFound("job")
-			}
-			items, err := played(st, results)
-			if err != nil {
-				return nil, err
-			}
-			events, err := job.DecideRobotComplete(st, job.RobotCompletion{
-				Robot: job.Player, ReportID: domain.DeriveID(cause.CommandID, "report").String(),
-				Summary: summary, Items: items, At: now,
-			})
-			if err != nil {
-				return nil, err
-			}
-			if st.Report != nil {
-				*report = *st.Report
-			}
-			if done, ok := domain.Last[*job.Completed](events); ok {
-				*report = *done
-			}
-			return events, nil
+	st, at, err := s.OnJob(ctx, cause, jobID, func(st job.State, now time.Time) ([]domain.Event, error) {
+		items, err := played(st, results)
+		if err != nil {
+			return nil, err
+		}
+		return job.DecideRobotComplete(st, job.RobotCompletion{
+			Robot: job.Player, ReportID: domain.DeriveID(cause.CommandID, "report").String(),
+			Summary: summary, Items: items, At: now,
 		})
+	})
+	if err != nil {
+		return job.Completed{}, at, err
+	}
+	return *st.Report, at, nil
 }
 
 // PlayQuestion is a question that a robot asks in the middle of its work.
@@ -59,51 +44,27 @@ type PlayQuestion struct {
 func (s *Service) AskInPlay(
 	ctx context.Context, cause Cause, jobID string, in PlayQuestion, results []PlayResult, summary string,
 ) (job.Question, domain.Position, error) {
-	now, err := s.AccountTime(ctx, cause)
-	if err != nil {
-		return job.Question{}, domain.Position{}, err
-	}
 	wait, err := s.QuestionWait(ctx, jobID)
 	if err != nil {
 		return job.Question{}, domain.Position{}, err
 	}
-	ask := job.Ask{
-		QuestionID: domain.DeriveID(cause.CommandID, "question").String(), Kind: in.Kind, Text: in.Text, Wait: wait, At: now,
-	}
-	return repository.Execute(ctx, s.Jobs, cause, domain.JobStream(jobID),
-		func(st job.State, q *job.Question) ([]domain.Event, error) {
-			if !st.Exists || st.AccountID != cause.AccountID {
-				return nil, domain.NotFound("job")
+	questionID := domain.DeriveID(cause.CommandID, "question").String()
+	st, at, err := s.OnJob(ctx, cause, jobID, func(st job.State, now time.Time) ([]domain.Event, error) {
+		ask := job.Ask{QuestionID: questionID, Kind: in.Kind, Text: in.Text, Wait: wait, At: now}
+		items, err := played(st, results)
+		if err != nil {
+			return nil, err
+		}
+		if in.Item != "" && items != nil {
+			at := slices.IndexFunc(st.Items, func(i job.Item) bool { return i.ID == in.Item || i.Key == in.Item })
+			if at < 0 {
+				return nil, domain.Invalid(domain.Detail{Path: "question.item", Message: "is no item of the job's checklist"})
 			}
-			ask := ask
-			items, err := played(st, results)
-			if err != nil {
-				return nil, err
-			}
-			if in.Item != "" && items != nil {
-				at := slices.IndexFunc(st.Items, func(i job.Item) bool { return i.ID == in.Item || i.Key == in.Item })
-				if at < 0 {
-					return nil, domain.Invalid(domain.Detail{Path: "question.item", Message: "is no item of the job's checklist"})
-				}
-				ask.ItemID = st.Items[at].ID
-			}
-			events, err := job.DecideRobotAsk(st, ask, job.Script{Items: items, Summary: summary})
-			if err != nil {
-				return nil, err
-			}
-			if open, is := st.OpenQuestion(); is { // the same text again is the same question
-				*q = open
-			}
-			for _, known := range st.Questions {
-				if known.ID == ask.QuestionID {
-					*q = known
-				}
-			}
-			if asked, ok := domain.Last[*job.QuestionAsked](events); ok {
-				*q = asked.Asked()
-			}
-			return events, nil
-		})
+			ask.ItemID = st.Items[at].ID
+		}
+		return job.DecideRobotAsk(st, ask, job.Script{Items: items, Summary: summary})
+	})
+	return st.Asked(questionID), at, err
 }
 
 // GoOnPlaying has the robot complete a job after its question has ended.

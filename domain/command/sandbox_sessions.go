@@ -15,7 +15,7 @@ import (
 // ReadySlots has robot checkers claim slots of a sandbox session and wait in its lobby;
 // no slots means all of them. The last slot that becomes ready starts the session.
 func (s *Service) ReadySlots(ctx context.Context, cause Cause, sessionID string, slots []int) (CheckerSession, error) {
-	st, err := s.readSession(ctx, sessionID)
+	st, err := s.Session(ctx, sessionID)
 	switch {
 	case err != nil:
 		return CheckerSession{}, err

@@ -18,7 +18,7 @@ func (s *Service) ReadySession(ctx context.Context, cause Cause, checkerID, sess
 	if err != nil {
 		return CheckerSession{}, err
 	}
-	slot, err := s.slotOf(ctx, st, func(j job.State) bool { return j.Status == job.StatusClaimed && j.CheckerID == checkerID })
+	slot, err := s.slotOf(ctx, st, func(j job.State) bool { return j.ClaimedBy(checkerID) })
 	if err != nil {
 		return CheckerSession{}, err
 	}
@@ -58,7 +58,7 @@ func (s *Service) LeaveSession(ctx context.Context, cause Cause, checkerID, sess
 	if err != nil {
 		return CheckerSession{}, err
 	}
-	slot, err := s.slotOf(ctx, st, func(j job.State) bool { return j.Status == job.StatusClaimed && j.CheckerID == checkerID })
+	slot, err := s.slotOf(ctx, st, func(j job.State) bool { return j.ClaimedBy(checkerID) })
 	if err == nil && slot.Slot == 0 { // a repeat, unless the checker took another slot since
 		slot, err = s.slotOf(ctx, st, func(j job.State) bool { return j.Status == job.StatusPending && j.ReleasedBy == checkerID })
 	}
@@ -86,7 +86,7 @@ func (s *Service) LeaveSession(ctx context.Context, cause Cause, checkerID, sess
 
 // sessionFor reads a session that the checker may know of.
 func (s *Service) sessionFor(ctx context.Context, checkerID, sessionID string) (session.State, error) {
-	st, err := s.readSession(ctx, sessionID)
+	st, err := s.Session(ctx, sessionID)
 	if err != nil {
 		return session.State{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/session"
+	"humanqa/internal/testing/logtest"
 	"humanqa/internal/testing/must"
 )
 
@@ -195,4 +196,28 @@ func TestAMomentMarkedInASlotIsTheRooms(t *testing.T) {
 		t.Errorf("marked: %+v", e)
 	}
 	b.wantSession(t, s, "slot_ready slot_ready started marked", "claimed slot_started moment_marked", "claimed slot_started")
+}
+
+// The room's mark is of the press, also if the first try lost it.
+func TestAMomentThatIsMarkedAgainAfterACrashIsTheRoomsAtItsOwnTime(t *testing.T) {
+	t.Parallel()
+	b := setupHosted(t, 100)
+	s := b.opened(t, 2)
+	ann := b.waiting(t, s, 1)
+	b.waiting(t, s, 2)
+	jobID := s.Slots[0].JobID
+	cause, claim := b.checkerCause(ann), command.Claim{CheckerID: ann, JobID: jobID, Token: 1}
+	b.log.Fail(logtest.Of("session.marked"), false, errCut)
+	if _, err := b.MarkMoment(t.Context(), cause, claim, "here", 0); err == nil {
+		t.Fatal("the room was marked")
+	}
+	b.log.Heal()
+	b.clock.pass(time.Minute)
+	_, err := b.MarkMoment(t.Context(), cause, claim, "here", 0)
+	must.NoError(t, err)
+	pressed := eventOf[*job.MomentMarked](t, b.bundle, domain.JobStream(jobID))
+	shared := eventOf[*session.Marked](t, b.bundle, domain.SessionStream(s.SessionID))
+	if !shared.At.Equal(pressed.At) {
+		t.Errorf("the room is marked at %s, the moment was at %s", shared.At, pressed.At)
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"humanqa/domain"
 	"humanqa/domain/credits"
@@ -30,7 +29,7 @@ func (s *Service) CreateSession(ctx context.Context, cause Cause, in NewSession)
 
 func (s *Service) createSession(ctx context.Context, cause Cause, in NewSession) (CreatedSession, error) {
 	sessionID, jobIDs := ownSession(cause, len(in.Slots))
-	begun, err := s.readSession(ctx, sessionID)
+	begun, err := s.Session(ctx, sessionID)
 	if err != nil {
 		return CreatedSession{}, err
 	}
@@ -81,15 +80,12 @@ func (s *Service) openSession(ctx context.Context, cause Cause, sessionID string
 		return CreatedSession{}, err
 	}
 	opened, written, err := repository.Create(ctx, s.Sessions, cause, domain.SessionStream(sessionID),
-		func(st session.State, opened *session.State) ([]domain.Event, error) {
+		func(st session.State) ([]domain.Event, error) {
 			if st.Exists {
-				*opened = st.Clone() // the id derives from the command: a repeat
-				return nil, nil
+				return nil, nil // the id derives from the command: a repeat
 			}
-			events, err := session.DecideCreate(st, lobbyOf(in, jobIDs, drafts[0]))
-			*opened = foldedInto(st, events)
-			return events, err
-		})
+			return session.DecideCreate(st, lobbyOf(in, jobIDs, drafts[0]))
+		}, session.State.Clone)
 	if err != nil {
 		return CreatedSession{}, err
 	}
@@ -183,9 +179,7 @@ func (s *Service) draftSlots(ctx context.Context, cause Cause, sessionID string,
 	if err != nil {
 		return nil, err
 	}
-	first, err := repository.Read(ctx, s.Jobs, domain.JobStream(jobIDs[0]), func(j job.State) job.Created {
-		return job.Created{Items: slices.Clone(j.Items), GeneratedBy: j.GeneratedBy}
-	})
+	first, err := s.Job(ctx, jobIDs[0])
 	if err != nil {
 		return nil, err
 	}
@@ -237,7 +231,7 @@ func handleOf(sessionID string, st session.State, remaining domain.Credits) Crea
 // last job ends meanwhile. A crash after the first job was cancelled leaves the rest to
 // the policy.
 func (s *Service) CancelSession(ctx context.Context, cause Cause, sessionID string) (CancelledSession, error) {
-	known, err := s.readSession(ctx, sessionID)
+	known, err := s.Session(ctx, sessionID)
 	if err != nil {
 		return CancelledSession{}, err
 	}
@@ -313,28 +307,9 @@ func (s *Service) refundsOf(ctx context.Context, cause Cause, st session.State) 
 	return of, nil
 }
 
-// readSession reads a session from the log; a missing session is the zero state.
-func (s *Service) readSession(ctx context.Context, sessionID string) (session.State, error) {
-	return repository.Read(ctx, s.Sessions, domain.SessionStream(sessionID), session.State.Clone)
-}
-
 // onSession runs a decision on a session, and gives the state after it.
 func (s *Service) onSession(
 	ctx context.Context, cause Cause, sessionID string, decide func(session.State) ([]domain.Event, error),
 ) (session.State, domain.Position, error) {
-	return repository.Execute(ctx, s.Sessions, cause, domain.SessionStream(sessionID),
-		func(st session.State, after *session.State) ([]domain.Event, error) {
-			events, err := decide(st)
-			*after = foldedInto(st, events)
-			return events, err
-		})
-}
-
-// foldedInto gives a copy of the state with the events folded in.
-func foldedInto(st session.State, events []domain.Event) session.State {
-	st = st.Clone()
-	for _, e := range events {
-		st = session.Evolve(st, e)
-	}
-	return st
+	return repository.Execute(ctx, s.Sessions, cause, domain.SessionStream(sessionID), decide, session.State.Clone)
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 // end of the session. It may be called at any time, any number of times: every step
 // checks whether it is due.
 func (s *Service) SettleSession(ctx context.Context, cause Cause, sessionID string) (domain.Position, error) {
-	st, err := s.readSession(ctx, sessionID)
+	st, err := s.Session(ctx, sessionID)
 	if err != nil || !st.Exists {
 		return domain.Position{}, err
 	}
@@ -57,20 +58,17 @@ func (s *Service) advanceSession(
 func (s *Service) slotWork(ctx context.Context, st session.State) ([]session.Work, error) {
 	work := make([]session.Work, len(st.Slots))
 	for i, slot := range st.Slots {
-		var err error
-		work[i], err = repository.Read(ctx, s.Jobs, domain.JobStream(slot.JobID), func(j job.State) session.Work {
-			w := session.Work{Claim: session.Claim{CheckerID: j.CheckerID, Token: j.Token}}
-			switch j.Status {
-			case job.StatusCompleted:
-				w.Ended, w.OverallStatus = true, j.Report.OverallStatus
-			case job.StatusCancelled, job.StatusFailed, job.StatusVoided:
-				w.Ended, w.Cancelled = true, j.Status == job.StatusCancelled
-			case job.StatusPending, job.StatusClaimed:
-			}
-			return w
-		})
+		j, err := s.Job(ctx, slot.JobID)
 		if err != nil {
 			return nil, err
+		}
+		work[i].Claim = session.Claim{CheckerID: j.CheckerID, Token: j.Token}
+		switch j.Status {
+		case job.StatusCompleted:
+			work[i].Ended, work[i].OverallStatus = true, j.Report.OverallStatus
+		case job.StatusCancelled, job.StatusFailed, job.StatusVoided:
+			work[i].Ended, work[i].Cancelled = true, j.Status == job.StatusCancelled
+		case job.StatusPending, job.StatusClaimed:
 		}
 	}
 	return work, nil
@@ -118,25 +116,20 @@ func (s *Service) dropSlot(ctx context.Context, cause Cause, slot session.Slot, 
 	if err != nil {
 		return domain.Position{}, err
 	}
-	owed, written, err := repository.Execute(ctx, s.Jobs, cause.Step("drop"), domain.JobStream(slot.JobID),
-		func(j job.State, why *string) ([]domain.Event, error) {
+	st, written, err := repository.Execute(ctx, s.Jobs, cause.Step("drop"), domain.JobStream(slot.JobID),
+		func(j job.State) ([]domain.Event, error) {
 			switch {
-			case j.Status == job.StatusCompleted:
-				return nil, nil
-			case j.Status == job.StatusFailed:
-				*why = j.FailReason
+			case j.Status == job.StatusCompleted, j.Status == job.StatusFailed:
 				return nil, nil
 			case !j.Exists:
-				*why = reason
 				return job.DecideVoid(j, cause.AccountID, now)
 			}
-			*why = reason
 			events, err := job.DecideCancel(j, reason, now)
 			return foretold(events, expired), err
-		})
-	if err != nil || owed == "" {
+		}, job.State.Clone)
+	if err != nil || st.Status == job.StatusCompleted {
 		return written, err
 	}
-	back, err := s.ledger.Refund(ctx, cause.Step("refund "+slot.JobID), slot.JobID, owed)
+	back, err := s.ledger.Refund(ctx, cause.Step("refund "+slot.JobID), slot.JobID, cmp.Or(st.FailReason, reason))
 	return written.Max(back.At), err
 }

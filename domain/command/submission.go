@@ -212,27 +212,27 @@ var errGivenBack = domain.Conflict("the submission was abandoned and its charge 
 func (s *Service) openJob(
 	ctx context.Context, cause Cause, jobID string, created job.Created, tell *job.CommitStatusRequested,
 ) (SubmittedJob, error) {
-	handle, written, err := repository.Create(ctx, s.Jobs, cause, domain.JobStream(jobID),
-		func(st job.State, h *SubmittedJob) ([]domain.Event, error) {
-			*h = SubmittedJob{
-				JobID: jobID, Status: job.StatusPending,
-				EstimatedMinutes:   estimate(created.SLAMinutes, created.Urgent),
-				CreditsDeducted:    created.Price,
-				ChecklistItemCount: len(created.Items),
-			}
-			switch {
-			case st.Status == job.StatusVoided:
-				return nil, errGivenBack
-			case st.Exists:
-				h.EstimatedMinutes = estimate(st.SLAMinutes, st.Urgent)
-				h.CreditsDeducted, h.ChecklistItemCount = st.Price, len(st.Items)
-				return nil, nil
-			}
-			return job.DecideCreate(st, created, tell)
-		})
+	st, written, err := repository.Create(ctx, s.Jobs, cause, domain.JobStream(jobID), func(st job.State) ([]domain.Event, error) {
+		switch {
+		case st.Status == job.StatusVoided:
+			return nil, errGivenBack
+		case st.Exists:
+			return nil, nil
+		}
+		return job.DecideCreate(st, created, tell)
+	}, job.State.Clone)
 	if err != nil {
 		return SubmittedJob{}, fmt.Errorf("submit job %s: %w", jobID, err)
 	}
-	handle.Position = written
+	handle := submittedAs(jobID, st)
+	handle.Status, handle.Position = job.StatusPending, written
 	return handle, nil
+}
+
+// submittedAs is the handle of a job, without the account's available amount.
+func submittedAs(jobID string, st job.State) SubmittedJob {
+	return SubmittedJob{
+		JobID: jobID, Status: st.Status, EstimatedMinutes: estimate(st.SLAMinutes, st.Urgent),
+		CreditsDeducted: st.Price, ChecklistItemCount: len(st.Items),
+	}
 }

@@ -1,8 +1,6 @@
 package command
 
-import (
-	"context"
-)
+import "context"
 
 // SubmitJob charges the account and submits the job. It fails with
 // InsufficientCredits, or NotFound for a project that is not the account's;
@@ -23,7 +21,7 @@ func (s *Service) projectSLA(ctx context.Context, accountID, projectID string) (
 	if projectID == "" {
 		return 0, nil
 	}
-	p, err := s.ownedProject(ctx, Cause{AccountID: accountID}, projectID)
+	p, err := s.ownedProject(ctx, accountID, projectID)
 	if err == nil && p.DefaultSLAMinutes != nil {
 		minutes = *p.DefaultSLAMinutes
 	}

@@ -23,7 +23,7 @@ func TestARotatedSecretIsShownOnceAndKnownAgainByItsCommand(t *testing.T) {
 	}
 	first, c := secret(), b.cause()
 	rotated, err := b.RotateSecret(t.Context(), c, p.ProjectID, false)
-	if err != nil || rotated.Secret == first || rotated.Secret != secret() || rotated.PreviousUntil == nil || rotated.RotatedAt.IsZero() {
+	if err != nil || rotated.Secret == first || rotated.Secret != secret() || rotated.PreviousUntil == nil || rotated.RotatedAt == nil {
 		t.Fatalf("rotated to %+v, %v", rotated, err)
 	}
 	// Whoever lost the answer asks the same again, of another process.
@@ -43,7 +43,7 @@ func TestARotatedSecretIsShownOnceAndKnownAgainByItsCommand(t *testing.T) {
 
 	for range 2 { // the second time there is nothing to finish
 		done, err := b.FinishRotation(t.Context(), b.cause(), p.ProjectID)
-		if err != nil || done.PreviousUntil != nil || !done.RotatedAt.Equal(rotated.RotatedAt) || done.Secret != "" {
+		if err != nil || done.PreviousUntil != nil || !done.RotatedAt.Equal(*rotated.RotatedAt) || done.Secret != "" {
 			t.Errorf("finished as %+v, %v", done, err)
 		}
 	}

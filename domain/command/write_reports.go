@@ -16,34 +16,20 @@ import (
 
 // WriteChecklist gives a job that was submitted without one its checklist.
 func (s *Service) WriteChecklist(ctx context.Context, cause Cause, jobID string) (domain.Position, error) {
-	type waiting struct {
-		brief       ChecklistBrief
-		projectID   string
-		regressions []job.Item
-	}
-	w, err := repository.Read(ctx, s.Jobs, domain.JobStream(jobID), func(st job.State) *waiting {
-		if !st.NeedsChecklist() {
-			return nil
-		}
-		return &waiting{
-			brief: ChecklistBrief{
-				Type: st.Type, URL: st.URL, Title: st.Title, Description: st.Description, Feature: st.Feature,
-				AccountID: st.AccountID,
-			},
-			projectID: st.ProjectID, regressions: st.Regressions,
-		}
-	})
-	if err != nil || w == nil {
+	w, err := s.Job(ctx, jobID)
+	if err != nil || !w.NeedsChecklist() {
 		return domain.Position{}, err
 	}
-	items, by, err := s.composeChecklist(ctx, w.brief, w.projectID)
+	items, by, err := s.composeChecklist(ctx, ChecklistBrief{
+		Type: w.Type, URL: w.URL, Title: w.Title, Description: w.Description, Feature: w.Feature, AccountID: w.AccountID,
+	}, w.ProjectID)
 	if err != nil {
 		return domain.Position{}, err
 	}
-	if items, err = s.keepKeys(ctx, w.brief.AccountID, w.projectID, items); err != nil {
+	if items, err = s.keepKeys(ctx, w.AccountID, w.ProjectID, items); err != nil {
 		return domain.Position{}, err
 	}
-	list := checklist(w.regressions, items)
+	list := checklist(w.Regressions, items)
 	return s.onJob(ctx, cause, jobID, func(st job.State, now time.Time) ([]domain.Event, error) {
 		return job.DecideWriteChecklist(st, list, by, now)
 	})
@@ -52,25 +38,20 @@ func (s *Service) WriteChecklist(ctx context.Context, cause Cause, jobID string)
 // AnalyseJob has the AI analyse a completed job's report, once. The analysis has the
 // job's own id, so two simultaneous analyses are one.
 func (s *Service) AnalyseJob(ctx context.Context, cause Cause, jobID string) (domain.Position, error) {
-	brief, err := repository.Read(ctx, s.Jobs, domain.JobStream(jobID), func(st job.State) *AnalysisBrief {
-		if st.Report == nil || st.AIReport != nil || !st.ErasedAt.IsZero() {
-			return nil
-		}
-		return &AnalysisBrief{
-			AccountID: st.AccountID, Type: st.Type, URL: st.URL, Title: st.Title,
-			Description: st.Description, Feature: st.Feature, Target: st.Target, Report: *st.Report,
-		}
-	})
-	if err != nil || brief == nil {
+	of, err := s.Job(ctx, jobID)
+	if err != nil || of.Report == nil || of.AIReport != nil || !of.ErasedAt.IsZero() {
 		return domain.Position{}, err
 	}
-	report, err := s.AI.Analyse(ctx, *brief)
+	report, err := s.AI.Analyse(ctx, AnalysisBrief{
+		AccountID: of.AccountID, Type: of.Type, URL: of.URL, Title: of.Title,
+		Description: of.Description, Feature: of.Feature, Target: of.Target, Report: *of.Report,
+	})
 	if err != nil {
 		return domain.Position{}, domain.Unavailable(fmt.Errorf("analyse job %s: %w", jobID, err))
 	}
 	report.ID = domain.CommandIDFor("ai-report", jobID).String()
 	// The counts are facts, and the analyst cannot change them.
-	report.PassCount, report.FailCount, report.SkipCount = brief.Report.PassCount, brief.Report.FailCount, brief.Report.SkipCount
+	report.PassCount, report.FailCount, report.SkipCount = of.Report.PassCount, of.Report.FailCount, of.Report.SkipCount
 	return s.onJob(ctx, cause, jobID, func(st job.State, now time.Time) ([]domain.Event, error) {
 		report := report
 		report.At = now
@@ -80,24 +61,15 @@ func (s *Service) AnalyseJob(ctx context.Context, cause Cause, jobID string) (do
 
 // ReviewJob has the AI do an AI review, and completes it.
 func (s *Service) ReviewJob(ctx context.Context, cause Cause, jobID string) (domain.Position, error) {
-	type waiting struct {
-		url  string
-		list []job.Item
-	}
-	w, err := repository.Read(ctx, s.Jobs, domain.JobStream(jobID), func(st job.State) *waiting {
-		if !st.Type.Automatic() || st.Status != job.StatusPending {
-			return nil
-		}
-		return &waiting{url: st.URL, list: st.Items}
-	})
-	if err != nil || w == nil {
+	of, err := s.Job(ctx, jobID)
+	if err != nil || !of.Type.Automatic() || of.Status != job.StatusPending {
 		return domain.Position{}, err
 	}
-	review, err := s.AI.Review(ctx, w.url)
+	review, err := s.AI.Review(ctx, of.URL)
 	if err != nil {
 		return domain.Position{}, domain.Unavailable(fmt.Errorf("review job %s: %w", jobID, err))
 	}
-	items := reviewed(w.list, review.Items)
+	items := reviewed(of.Items, review.Items)
 	return s.onJob(ctx, cause, jobID, func(st job.State, now time.Time) ([]domain.Event, error) {
 		return job.DecideRobotComplete(st, job.RobotCompletion{
 			Robot: job.Reviewer, ReportID: domain.DeriveID(cause.CommandID, "report").String(),

@@ -52,7 +52,7 @@ func DecideClaim(s State, checkerID string, now time.Time) ([]domain.Event, erro
 	switch {
 	case !s.Exists:
 		return nil, domain.NotFound("job")
-	case s.Status == StatusClaimed && s.CheckerID == checkerID:
+	case s.ClaimedBy(checkerID):
 		return nil, nil
 	case s.Status != StatusPending:
 		return nil, domain.Conflict("the job is %s", s.Status).WithHint("claim another job")
@@ -96,7 +96,7 @@ func DecideLeave(s State, checkerID string, now time.Time) ([]domain.Event, erro
 	switch {
 	case !s.Exists:
 		return nil, domain.NotFound("job")
-	case s.Status != StatusClaimed || s.CheckerID != checkerID:
+	case !s.ClaimedBy(checkerID):
 		return nil, nil
 	}
 	return s.leaving(now, &Released{Token: s.Token, Reason: ReleaseLeft, At: now}), nil

@@ -150,12 +150,29 @@ func conclude(all []Question, id string, change func(*Question)) {
 	}
 }
 
+// Question gives a question by its id.
+func (s State) Question(id string) (q Question, known bool) {
+	if at := slices.IndexFunc(s.Questions, func(q Question) bool { return q.ID == id }); at >= 0 {
+		return s.Questions[at], true
+	}
+	return Question{}, false
+}
+
 // OpenQuestion gives the question that waits for its answer.
 func (s State) OpenQuestion() (q Question, open bool) {
 	if n := len(s.Questions); n > 0 && s.Questions[n-1].Open() {
 		return s.Questions[n-1], true
 	}
 	return Question{}, false
+}
+
+// Asked is the question of that id, or else the open one, which has the same text.
+func (s State) Asked(id string) Question {
+	if q, known := s.Question(id); known {
+		return q
+	}
+	q, _ := s.OpenQuestion()
+	return q
 }
 
 // waited is how long the answered and closed questions have waited together.
@@ -189,8 +206,7 @@ func DecideAsk(s State, a Ask) ([]domain.Event, error) {
 		return nil, err
 	}
 	open, waits := s.OpenQuestion()
-	if known := slices.ContainsFunc(s.Questions, func(q Question) bool { return q.ID == a.QuestionID }); known ||
-		waits && open.Text == a.Text && open.ItemID == a.ItemID && open.Token == a.Token {
+	if _, known := s.Question(a.QuestionID); known || waits && open.Text == a.Text && open.ItemID == a.ItemID && open.Token == a.Token {
 		return nil, nil
 	}
 	var wrong []domain.Detail
@@ -246,12 +262,10 @@ func DecideAnswer(s State, a Answer) ([]domain.Event, error) {
 	if !s.Exists {
 		return nil, domain.NotFound("job")
 	}
-	at := slices.IndexFunc(s.Questions, func(q Question) bool { return q.ID == a.QuestionID })
-	if at < 0 {
-		return nil, domain.NotFound("question")
-	}
-	q := s.Questions[at]
+	q, known := s.Question(a.QuestionID)
 	switch {
+	case !known:
+		return nil, domain.NotFound("question")
 	case q.AnswerID != "" && q.AnswerID == a.AnswerID:
 		return nil, nil
 	case s.Status.Ended():

@@ -94,8 +94,8 @@ type Script struct {
 // DecideRobotAsk has the player claim a job, unless it holds it, and ask the client. The
 // question has the bounds of any other. Then is what the robot does next.
 func DecideRobotAsk(s State, a Ask, then Script) ([]domain.Event, error) {
-	if slices.ContainsFunc(s.Questions, func(q Question) bool { return q.ID == a.QuestionID }) {
-		return nil, nil // a repeat
+	if _, known := s.Question(a.QuestionID); known { // a repeat
+		return nil, nil
 	}
 	if err := robotMay(s, Player); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -118,6 +119,18 @@ type Verdict struct {
 	Reason        string
 	ScreenshotURL string
 	More          []string // pictures beside the first
+}
+
+// Clone gives a state that its fold no longer changes. It is not to be evolved.
+func (s State) Clone() State {
+	s.Verdicts, s.Expired = maps.Clone(s.Verdicts), maps.Clone(s.Expired)
+	s.Findings, s.Questions = slices.Clone(s.Findings), slices.Clone(s.Questions)
+	return s
+}
+
+// ClaimedBy says that the checker holds the job.
+func (s State) ClaimedBy(checkerID string) bool {
+	return s.Status == StatusClaimed && s.CheckerID == checkerID
 }
 
 // Waiting says that the job is a slot of a session that has not started.

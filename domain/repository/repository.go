@@ -82,11 +82,12 @@ type writer[S any] struct {
 }
 
 // queued is one queued command. decide may be called several times, each time on a newer
-// state; the last decision holds.
+// state; the last decision holds. Behind each decision see gets the state with its events.
 type queued[S any] struct {
 	cause  domain.Cause
 	fresh  bool // the stream is assumed not to exist: it is not loaded first
 	decide func(S) ([]domain.Event, error)
+	see    func(S)
 	done   chan appendResult
 }
 
@@ -104,44 +105,38 @@ func New[S any](log domain.Log, now func() time.Time, limit int, evolve func(S, 
 	}
 }
 
-// Execute decides a command on the stream's state and appends its events. decide must not
-// keep the state, because later commands change it in place. The result carries
-// everything for the caller, and the position is that of the stream's last event. A
-// decision without events is a repeat.
+// Execute decides a command on the stream's state and appends its events. see gives the
+// caller what it needs of the state after them. decide and see must not keep the state,
+// because later commands change it in place. The position is that of the stream's last
+// event. A decision without events is a repeat.
 func Execute[S, R any](
-	ctx context.Context, s *Repository[S], cause domain.Cause, stream string, decide func(S, *R) ([]domain.Event, error),
+	ctx context.Context, s *Repository[S], cause domain.Cause, stream string, decide func(S) ([]domain.Event, error), see func(S) R,
 ) (R, domain.Position, error) {
-	return submit(ctx, s, stream, cause, false, decide)
+	return submit(ctx, s, stream, &queued[S]{cause: cause, decide: decide}, see)
 }
 
-// Decide is Execute for a decision with no result but the position.
+// Decide is Execute for a caller that needs only the position.
 func Decide[S any](
 	ctx context.Context, s *Repository[S], cause domain.Cause, stream string, decide func(S) ([]domain.Event, error),
 ) (domain.Position, error) {
-	_, at, err := submit(ctx, s, stream, cause, false, func(state S, _ *None) ([]domain.Event, error) { return decide(state) })
+	_, at, err := Execute(ctx, s, cause, stream, decide, func(S) struct{} { return struct{}{} })
 	return at, err
 }
 
 // Create is Execute for a stream that should not exist yet: the stream is read only if
 // the append finds it.
 func Create[S, R any](
-	ctx context.Context, s *Repository[S], cause domain.Cause, stream string, decide func(S, *R) ([]domain.Event, error),
+	ctx context.Context, s *Repository[S], cause domain.Cause, stream string, decide func(S) ([]domain.Event, error), see func(S) R,
 ) (R, domain.Position, error) {
-	return submit(ctx, s, stream, cause, true, decide)
+	return submit(ctx, s, stream, &queued[S]{cause: cause, fresh: true, decide: decide}, see)
 }
 
 // Read shows the stream's state as the log has it now. see must not keep the
 // state.
 func Read[S, R any](ctx context.Context, s *Repository[S], stream string, see func(S) R) (R, error) {
-	r, _, err := submit(ctx, s, stream, domain.Cause{}, false, func(state S, r *R) ([]domain.Event, error) {
-		*r = see(state)
-		return nil, nil
-	})
+	r, _, err := Execute(ctx, s, domain.Cause{}, stream, func(S) ([]domain.Event, error) { return nil, nil }, see)
 	return r, err
 }
-
-// None is the result of a command without a result.
-type None = struct{}
 
 // Longest is the length of the longest stream that a command was run on, in events.
 func (s *Repository[S]) Longest() uint64 { return s.longest.Load() }
@@ -149,15 +144,9 @@ func (s *Repository[S]) Longest() uint64 { return s.longest.Load() }
 // Wait returns when no writer runs any more.
 func (s *Repository[S]) Wait() { s.busy.Wait() }
 
-func submit[S, R any](
-	ctx context.Context, s *Repository[S], stream string, cause domain.Cause, fresh bool, decide func(S, *R) ([]domain.Event, error),
-) (R, domain.Position, error) {
+func submit[S, R any](ctx context.Context, s *Repository[S], stream string, r *queued[S], see func(S) R) (R, domain.Position, error) {
 	result := new(R)
-	r := &queued[S]{cause: cause, fresh: fresh, done: make(chan appendResult, 1)}
-	r.decide = func(state S) ([]domain.Event, error) {
-		*result = *new(R)
-		return decide(state, result)
-	}
+	r.see, r.done = func(state S) { *result = see(state) }, make(chan appendResult, 1)
 	w := s.writer(stream)
 	w.mu.Lock()
 	w.queue = append(w.queue, r)
@@ -169,7 +158,10 @@ func submit[S, R any](
 	}
 	select {
 	case o := <-r.done:
-		return *result, o.at, o.err
+		if o.err != nil {
+			return *new(R), o.at, o.err
+		}
+		return *result, o.at, nil
 	case <-ctx.Done():
 		// The command may still be written; its id makes a repeat harmless. The
 		// result is the writer's until it is done.
@@ -319,19 +311,30 @@ func (s *Repository[S]) attemptBatch(ctx context.Context, w *writer[S], batch []
 	var (
 		events  []domain.NewEvent
 		tail    []domain.Event // the last decision's events, not folded in yet
+		last    *queued[S]     // its command
 		writers int
 		errs    = make([]error, len(batch))
 	)
+	fold := func() {
+		for _, e := range tail {
+			w.state = s.evolve(w.state, e)
+		}
+		if tail != nil {
+			last.see(w.state)
+		}
+		tail = nil
+	}
 	for i, r := range batch {
 		// Folding waits until the next decision, so a batch with one writer leaves the
 		// state as the log has it.
-		var decided []domain.Event
-		if len(tail) > 0 {
-			w.foldEvents(s.evolve, tail)
-			tail = nil
-		}
-		if decided, errs[i] = r.decide(w.state); errs[i] == nil && len(decided) > 0 {
-			tail = decided
+		fold()
+		decided, err := r.decide(w.state)
+		switch errs[i] = err; {
+		case err != nil:
+		case len(decided) == 0:
+			r.see(w.state)
+		default:
+			tail, last = decided, r
 			writers++
 			events = s.addMetadata(events, r.cause, decided)
 		}
@@ -353,7 +356,7 @@ func (s *Repository[S]) attemptBatch(ctx context.Context, w *writer[S], batch []
 			}
 			return false, errStale
 		}
-		w.foldEvents(s.evolve, tail)
+		fold()
 		w.revision = domain.ExpectedRevision(written.Revision)
 		w.position = written.Position
 	case !confirmed:
@@ -444,12 +447,6 @@ func (s *Repository[S]) fold(w *writer[S], r domain.Recorded) error {
 	}
 	w.revision, w.position = domain.ExpectedRevision(r.Revision), r.Position
 	return nil
-}
-
-func (w *writer[S]) foldEvents(evolve func(S, domain.Event) S, events []domain.Event) {
-	for _, e := range events {
-		w.state = evolve(w.state, e)
-	}
 }
 
 // addMetadata gives the events their ids and metadata. The ids are new for each decision.

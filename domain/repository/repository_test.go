@@ -1,6 +1,7 @@
 package repository
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -76,7 +77,7 @@ func TestABatchOfCreationsThatAnotherProcessBeatsIsDecidedOnTheNewState(t *testi
 			})
 			var batch []*queued[[]string]
 			for _, text := range c.texts {
-				batch = append(batch, &queued[[]string]{fresh: true, decide: noted(text), done: make(chan appendResult, 1)})
+				batch = append(batch, &queued[[]string]{fresh: true, decide: noted(text), see: func([]string) {}, done: make(chan appendResult, 1)})
 			}
 			s := New(log, time.Now, 1, notes)
 			last := domain.Position{Commit: uint64(len(want)), Prepare: uint64(len(want))}
@@ -93,5 +94,30 @@ func TestABatchOfCreationsThatAnotherProcessBeatsIsDecidedOnTheNewState(t *testi
 				t.Errorf("the stream holds %q, want %q", got, want)
 			}
 		})
+	}
+}
+
+// The commands of a batch are written together, and each is answered as if it were alone.
+func TestEachCommandOfABatchSeesTheStateBehindItsOwnEvents(t *testing.T) {
+	t.Parallel()
+	log, stream := logtest.New(), domain.JobStream(uuid.NewString())
+	log.Record(stream, note("first"))
+	refusal := domain.Conflict("no")
+	var seen [5]string
+	var batch []*queued[[]string]
+	for i, decide := range []func([]string) ([]domain.Event, error){
+		noted("a"), noted("first"), noted("b"), func([]string) ([]domain.Event, error) { return nil, refusal }, noted("c"),
+	} {
+		batch = append(batch, &queued[[]string]{
+			decide: decide, see: func(state []string) { seen[i] = fmt.Sprint(state) }, done: make(chan appendResult, 1),
+		})
+	}
+	for i, got := range New(log, time.Now, 1, notes).batched(stream, batch...) {
+		if (i == 3) != errors.Is(got.err, refusal) {
+			t.Errorf("command %d is answered with %v", i, got.err)
+		}
+	}
+	if want := [5]string{"[first a]", "[first a]", "[first a b]", "", "[first a b c]"}; seen != want {
+		t.Errorf("the commands saw %q, want %q", seen, want)
 	}
 }

@@ -91,7 +91,7 @@ func TestTheStatesThatAreKeptAreBoundedByBytes(t *testing.T) {
 	long := strings.Repeat("x", 10_000)
 	run := func(stream, text string) {
 		t.Helper()
-		_, _, err := Execute(t.Context(), s, domain.Cause{}, stream, func(state []string, _ *None) ([]domain.Event, error) { return noted(text)(state) })
+		_, err := Decide(t.Context(), s, domain.Cause{}, stream, noted(text))
 		must.NoError(t, err)
 		s.Wait()
 	}

@@ -140,10 +140,9 @@ func (a *Handlers) rotateSecret(r *wire.Request) (wire.Answer, error) {
 		}
 		a.Writer.Visible(ctx, r, out.Position)
 		a.Fresh.Webhooks(ctx)
-		body := rotatedSecret{WebhookSecret: wire.OrNull(out.Secret), PreviousValidUntil: wire.Stamp(out.PreviousUntil), Next: next}
-		if !out.RotatedAt.IsZero() {
-			body.WebhookSecretRotatedAt = wire.Stamp(&out.RotatedAt)
-		}
-		return wire.Reply(http.StatusOK, body)
+		return wire.Reply(http.StatusOK, rotatedSecret{
+			WebhookSecret: wire.OrNull(out.Secret), PreviousValidUntil: wire.Stamp(out.PreviousUntil),
+			WebhookSecretRotatedAt: wire.Stamp(out.RotatedAt), Next: next,
+		})
 	})
 }

@@ -4,14 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"humanqa/domain"
-	"humanqa/domain/account"
 	"humanqa/domain/checker"
 	"humanqa/domain/job"
 	"humanqa/domain/repository"
-	"humanqa/domain/session"
 )
 
 // reservedFor bounds a reservation for a claim that has not reached its job. It is
@@ -29,29 +26,15 @@ func (s *Claims) ClaimJob(ctx context.Context, cause domain.Cause, checkerID, jo
 	if err := s.reserve(ctx, cause, checkerID, jobID); err != nil {
 		return ClaimedJob{}, err
 	}
-	type granted struct {
-		ClaimedJob
-		job job.State // only what the brief needs
-	}
-	g, written, err := repository.Execute(ctx, s.Jobs, cause, domain.JobStream(jobID),
-		func(st job.State, g *granted) ([]domain.Event, error) {
-			events, err := job.DecideClaim(st, checkerID, s.Now())
-			if err != nil {
-				return nil, err
-			}
-			g.ClaimedJob = claimedJob(jobID, st)
-			if claimed, ok := domain.Last[*job.Claimed](events); ok {
-				g.Token, g.DueAt = claimed.Token, claimed.DueAt
-			}
-			g.job = Briefed(st)
-			return events, nil
-		})
+	st, written, err := repository.Execute(ctx, s.Jobs, cause, domain.JobStream(jobID), func(st job.State) ([]domain.Event, error) {
+		return job.DecideClaim(st, checkerID, s.now())
+	}, job.State.Clone)
 	if err != nil {
 		return ClaimedJob{}, err
 	}
-	g.Position = written
-	g.Brief, err = s.Brief(ctx, jobID, g.job)
-	return g.ClaimedJob, err
+	claim, err := s.claimed(ctx, jobID, st)
+	claim.Position = written
+	return claim, err
 }
 
 // LiveClaim gives the claim that the checker holds, with its current draft; held is false
@@ -67,24 +50,14 @@ func (s *Claims) LiveClaim(ctx context.Context, checkerID string) (claim Claimed
 	if err != nil {
 		return ClaimedJob{}, false, err
 	}
-	type live struct {
-		ClaimedJob
-		held bool
-		job  job.State // only what the brief needs
-	}
 	for _, r := range taken {
-		l, err := repository.Read(ctx, s.Jobs, domain.JobStream(r.JobID), func(st job.State) live {
-			if st.Status != job.StatusClaimed || st.CheckerID != checkerID || hidden(st.AccountID) {
-				return live{}
-			}
-			return live{claimedJob(r.JobID, st), true, Briefed(st)}
-		})
+		st, err := s.Job(ctx, r.JobID)
 		switch {
 		case err != nil:
 			return ClaimedJob{}, false, err
-		case l.held:
-			l.Brief, err = s.Brief(ctx, r.JobID, l.job)
-			return l.ClaimedJob, true, err
+		case st.ClaimedBy(checkerID) && !hidden(st.AccountID):
+			claim, err = s.claimed(ctx, r.JobID, st)
+			return claim, true, err
 		}
 	}
 	return ClaimedJob{}, false, nil
@@ -97,56 +70,44 @@ func (s *Claims) CompletedBy(ctx context.Context, checkerID, jobID string) (at d
 	if err != nil {
 		return domain.Position{}, false, err
 	}
-	completed, written, err := repository.Execute(ctx, s.Jobs, domain.Cause{}, domain.JobStream(jobID),
-		func(st job.State, completed *bool) ([]domain.Event, error) {
-			*completed = st.Status == job.StatusCompleted && st.CheckerID == checkerID && !hidden(st.AccountID)
-			return nil, nil
+	completed, at, err = repository.Execute(ctx, s.Jobs, domain.Cause{}, domain.JobStream(jobID),
+		func(job.State) ([]domain.Event, error) { return nil, nil },
+		func(st job.State) bool {
+			return st.Status == job.StatusCompleted && st.CheckerID == checkerID && !hidden(st.AccountID)
 		})
-	return written, completed, err
+	return at, completed, err
 }
 
-func claimedJob(jobID string, st job.State) ClaimedJob {
+// claimed is the claim on the job.
+func (s *Claims) claimed(ctx context.Context, jobID string, st job.State) (ClaimedJob, error) {
 	draft := st.ReportItems()
+	brief, err := s.Brief(ctx, jobID, st)
 	return ClaimedJob{
 		JobID: jobID, AccountID: st.AccountID, ProjectID: st.ProjectID, Token: st.Token, DueAt: st.DueAt,
-		SessionID: st.SessionID, Waiting: st.Waiting(),
+		SessionID: st.SessionID, Waiting: st.Waiting(), Brief: brief,
 		Checklist: draft[:len(st.Items)], Findings: draft[len(st.Items):],
-	}
-}
-
-// Briefed reduces a job's state to the fields that the brief needs.
-func Briefed(st job.State) job.State {
-	return job.State{
-		Submission: st.Submission, Credentials: st.Credentials, AccessInstructions: st.AccessInstructions,
-		Questions: slices.Clone(st.Questions),
-	}
+	}, err
 }
 
 // reserve takes one of the checker's places for the job, unless they hold its claim
 // already. A job of an account the checker belongs to is not found: the checker must not
 // learn that it exists.
 func (s *Claims) reserve(ctx context.Context, cause domain.Cause, checkerID, jobID string) error {
-	target, err := s.readClaim(ctx, jobID)
+	target, err := s.Job(ctx, jobID)
 	if err != nil {
 		return err
 	}
-	refusal, err := repository.Read(ctx, s.Jobs, domain.JobStream(jobID), func(st job.State) error {
-		_, err := job.DecideClaim(st, checkerID, s.Now())
-		return err
-	})
-	if err != nil {
-		return err
-	}
+	_, refusal := job.DecideClaim(target, checkerID, s.now())
 	hidden, err := s.HiddenFrom(ctx, checkerID)
 	switch {
 	case err != nil:
 		return err
-	case target.account == "" || hidden(target.account):
+	case !target.Exists || hidden(target.AccountID):
 		return domain.NotFound("job")
 	}
 	suspended := false
-	if target.claimant != checkerID { // a claimed job may be finished
-		if suspended, err = s.offered(ctx, target.account, checkerID); err != nil {
+	if !target.ClaimedBy(checkerID) { // a claimed job may be finished
+		if suspended, err = s.offered(ctx, target.AccountID, checkerID); err != nil {
 			return err
 		}
 	}
@@ -155,7 +116,7 @@ func (s *Claims) reserve(ctx context.Context, cause domain.Cause, checkerID, job
 		return domain.Conflict("the job is not in the queue for now").WithHint("claim another job")
 	case refusal != nil:
 		return refusal // no place is held for a claim that cannot succeed
-	case target.claimant == checkerID:
+	case target.ClaimedBy(checkerID):
 		return nil
 	}
 	// The jobs themselves tell which places are taken.
@@ -166,18 +127,18 @@ func (s *Claims) reserve(ctx context.Context, cause domain.Cause, checkerID, job
 	}
 	live := make(map[checker.Reservation]bool, len(held))
 	for _, r := range held {
-		j, err := s.readClaim(ctx, r.JobID)
+		j, err := s.Job(ctx, r.JobID)
 		if err != nil {
 			return err
 		}
-		live[r] = j.claimant == checkerID || j.pending && j.token == r.Token && s.Now().Sub(r.At) < reservedFor
+		live[r] = j.ClaimedBy(checkerID) || j.Status == job.StatusPending && j.Token == r.Token && s.now().Sub(r.At) < reservedFor
 	}
 	_, err = repository.Decide(ctx, s.Checkers, cause, domain.CheckerStream(checkerID), func(st checker.State) ([]domain.Event, error) {
-		return checker.DecideTake(st, checker.Reservation{JobID: jobID, Token: target.token, At: s.Now()},
+		return checker.DecideTake(st, checker.Reservation{JobID: jobID, Token: target.Token, At: s.now()},
 			func(r checker.Reservation) bool {
 				alive, seen := live[r]
 				return alive || !seen // a reservation made after the look counts as alive
-			}, s.PerChecker)
+			}, s.perChecker)
 	})
 	return err
 }
@@ -186,41 +147,15 @@ func (s *Claims) reserve(ctx context.Context, cause domain.Cause, checkerID, job
 // (decisions, "Pools"): it is not found. It also says whether the account is
 // suspended.
 func (s *Claims) offered(ctx context.Context, accountID, checkerID string) (suspended bool, err error) {
-	type accountState struct {
-		suspended bool
-		poolID    string
-	}
-	of, err := repository.Read(ctx, s.Accounts, domain.AccountStream(accountID),
-		func(st account.State) accountState { return accountState{st.Suspended, st.PoolID} })
+	of, err := s.Account(ctx, accountID)
 	if err != nil {
 		return false, err
 	}
-	in, err := s.InPool(ctx, of.poolID, checkerID)
+	in, err := s.InPool(ctx, of.PoolID, checkerID)
 	if err == nil && !in {
 		err = domain.NotFound("job")
 	}
-	return of.suspended, err
-}
-
-// claimState is the part of a job's state that decides about a reservation.
-type claimState struct {
-	account  string // empty: there is no such job
-	pending  bool
-	claimant string // the checker that holds the claim now
-	token    int
-}
-
-func (s *Claims) readClaim(ctx context.Context, jobID string) (claimState, error) {
-	return repository.Read(ctx, s.Jobs, domain.JobStream(jobID), func(st job.State) claimState {
-		if !st.Exists {
-			return claimState{}
-		}
-		j := claimState{account: st.AccountID, pending: st.Status == job.StatusPending, token: st.Token}
-		if st.Status == job.StatusClaimed {
-			j.claimant = st.CheckerID
-		}
-		return j
-	})
+	return of.Suspended, err
 }
 
 // Brief opens what was sealed for the claimant.
@@ -229,27 +164,39 @@ func (s *Claims) Brief(ctx context.Context, jobID string, st job.State) (Brief, 
 	if err := s.briefSlot(ctx, jobID, st.SessionID, &out); err != nil {
 		return Brief{}, err
 	}
-	stream := domain.JobStream(jobID)
-	if st.Credentials != "" {
-		plain, err := s.Sealer.Unseal(ctx, st.AccountID, stream, st.Credentials)
-		if err != nil {
-			return Brief{}, fmt.Errorf("unseal credentials of %s: %w", stream, err)
-		}
+	credentials, err := s.unseal(ctx, jobID, st, "the credentials", st.Credentials)
+	if err != nil {
+		return Brief{}, err
+	}
+	if credentials != "" {
 		out.Credentials = new(Credentials)
-		if err := json.Unmarshal(plain, out.Credentials); err != nil {
-			return Brief{}, fmt.Errorf("decode credentials of %s: %w", stream, err)
+		if err := json.Unmarshal([]byte(credentials), out.Credentials); err != nil {
+			return Brief{}, fmt.Errorf("decode the credentials of job %s: %w", jobID, err)
 		}
 	}
-	if st.AccessInstructions != "" {
-		plain, err := s.Sealer.Unseal(ctx, st.AccountID, stream, st.AccessInstructions)
-		if err != nil {
-			return Brief{}, fmt.Errorf("unseal access instructions of %s: %w", stream, err)
-		}
-		out.AccessInstructions = string(plain)
+	if out.AccessInstructions, err = s.unseal(ctx, jobID, st, "the access instructions", st.AccessInstructions); err != nil {
+		return Brief{}, err
 	}
-	var err error
-	out.Questions, err = s.toldQuestions(ctx, jobID, st)
-	return out, err
+	for _, q := range st.Questions {
+		told := ToldQuestion{Question: q}
+		if told.Secret, err = s.unseal(ctx, jobID, st, "the answer to question "+q.ID, q.Sealed); err != nil {
+			return Brief{}, err
+		}
+		out.Questions = append(out.Questions, told)
+	}
+	return out, nil
+}
+
+// unseal opens a secret of the job; empty: there is none.
+func (s *Claims) unseal(ctx context.Context, jobID string, st job.State, what, sealed string) (string, error) {
+	if sealed == "" {
+		return "", nil
+	}
+	plain, err := s.sealer.Unseal(ctx, st.AccountID, domain.JobStream(jobID), sealed)
+	if err != nil {
+		return "", fmt.Errorf("unseal %s of job %s: %w", what, jobID, err)
+	}
+	return string(plain), nil
 }
 
 // briefSlot adds the checker's role in the session to a slot's brief.
@@ -257,7 +204,7 @@ func (s *Claims) briefSlot(ctx context.Context, jobID, sessionID string, brief *
 	if sessionID == "" {
 		return nil
 	}
-	st, err := repository.Read(ctx, s.Sessions, domain.SessionStream(sessionID), session.State.Clone)
+	st, err := s.Session(ctx, sessionID)
 	if err != nil {
 		return err
 	}

@@ -10,16 +10,14 @@ import (
 )
 
 // Claims runs the commands. It may be used by many goroutines.
-type Claims struct{ Config }
-
-// Config has the dependencies of Claims. All fields are required.
-type Config struct {
+type Claims struct {
 	*settings.Commands
-	Sealer settings.Sealer
-	Now    func() time.Time
-	// PerChecker bounds the live claims of one checker.
-	PerChecker int
+	sealer     settings.Sealer
+	now        func() time.Time
+	perChecker int // live claims at most
 }
 
 // New makes Claims.
-func New(c Config) *Claims { return &Claims{c} }
+func New(c *settings.Commands, sealer settings.Sealer, now func() time.Time, perChecker int) *Claims {
+	return &Claims{c, sealer, now, perChecker}
+}

@@ -18,15 +18,9 @@ type Beat struct {
 
 // Heartbeat says that the claimant is still at work.
 func (s *Claims) Heartbeat(ctx context.Context, cause domain.Cause, claim Claim) (Beat, domain.Position, error) {
-	return Run(ctx, s, cause, claim, func(st job.State, beat *Beat) ([]domain.Event, error) {
-		now := s.Now()
-		events, err := job.DecideHeartbeat(st, claim.CheckerID, claim.Token, now)
-		heard := st.SignOfLife
-		if len(events) > 0 {
-			heard = now
-		}
-		*beat = Beat{DueAt: st.DueAt, SilentAt: heard.Add(job.SilentAfter)}
-		_, beat.Stands = st.OpenQuestion()
-		return events, err
+	st, at, err := s.Run(ctx, cause, claim, func(st job.State) ([]domain.Event, error) {
+		return job.DecideHeartbeat(st, claim.CheckerID, claim.Token, s.now())
 	})
+	_, asks := st.OpenQuestion()
+	return Beat{DueAt: st.DueAt, SilentAt: st.SignOfLife.Add(job.SilentAfter), Stands: asks}, at, err
 }

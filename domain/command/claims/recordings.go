@@ -12,11 +12,10 @@ import (
 // of life. A checker without the claim is refused. But the checker that completed the job
 // may still send the rest of the recording.
 func (s *Claims) Record(ctx context.Context, cause domain.Cause, claim Claim) (accountID string, err error) {
-	accountID, _, err = Run(ctx, s, cause, claim, func(st job.State, accountID *string) ([]domain.Event, error) {
-		*accountID = st.AccountID
-		return job.DecideRecord(st, claim.CheckerID, claim.Token, s.Now())
+	st, _, err := s.Run(ctx, cause, claim, func(st job.State) ([]domain.Event, error) {
+		return job.DecideRecord(st, claim.CheckerID, claim.Token, s.now())
 	})
-	return accountID, err
+	return st.AccountID, err
 }
 
 // HoldsClaim says that the claim is alive.
@@ -29,6 +28,6 @@ func (s *Claims) HoldsClaim(ctx context.Context, claim Claim) (bool, error) {
 // AttachRecording adds a complete recording to the job.
 func (s *Claims) AttachRecording(ctx context.Context, cause domain.Cause, jobID string, r job.Recording) (domain.Position, error) {
 	return repository.Decide(ctx, s.Jobs, cause, domain.JobStream(jobID), func(st job.State) ([]domain.Event, error) {
-		return job.DecideAttachRecording(st, r, s.Now())
+		return job.DecideAttachRecording(st, r, s.now())
 	})
 }

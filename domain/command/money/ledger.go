@@ -11,13 +11,8 @@ import (
 )
 
 // Ledger runs commands on the accounts' ledgers. It may be used by many goroutines.
+// All exported fields but CloseFailed are required.
 type Ledger struct {
-	Config
-	books books
-}
-
-// Config has the dependencies of a Ledger. All fields but CloseFailed are required.
-type Config struct {
 	Log domain.Log
 	// Now is the service's clock, Clock an account's.
 	Now   func() time.Time
@@ -31,10 +26,8 @@ type Config struct {
 	// CloseFailed gets the reason why a ledger could not be closed after a command. The
 	// command is not affected: the ledger stays long, and costs memory and time.
 	CloseFailed func(accountID string, err error)
+	books       books
 }
-
-// New makes a Ledger.
-func New(c Config) *Ledger { return &Ledger{Config: c} }
 
 // StopCloses ends the closes under way, so that a stop does not wait for a long one.
 func (l *Ledger) StopCloses() { l.books.stopCloses() }
@@ -90,13 +83,15 @@ func (l *Ledger) Refund(ctx context.Context, cause domain.Cause, jobID, reason s
 		leftBehind, full bool
 	}
 	out, written, err := repository.Execute(ctx, l.Ledgers, cause, domain.CreditsStream(cause.AccountID),
-		func(st credits.State, out *outcome) (events []domain.Event, err error) {
-			out.leftBehind, out.full = st.LeftBehind(jobID), l.recordBook(cause.AccountID, st)
-			if !out.leftBehind {
-				events, err = credits.DecideRefund(st, jobID, reason, now)
+		func(st credits.State) ([]domain.Event, error) {
+			if st.LeftBehind(jobID) {
+				return nil, nil
 			}
-			out.Expired, out.Remaining = st.Lost(jobID, now), balanceAfter(st, events, now)
-			return events, err
+			return credits.DecideRefund(st, jobID, reason, now)
+		},
+		func(st credits.State) outcome {
+			back := Refund{Expired: st.Lost(jobID, now), Remaining: st.Available(now)}
+			return outcome{back, st.LeftBehind(jobID), l.recordBook(cause.AccountID, st)}
 		})
 	if err == nil && out.leftBehind {
 		var past *credits.Debit
@@ -141,36 +136,10 @@ func (l *Ledger) Execute(
 		full      bool
 	}
 	out, written, err := repository.Execute(ctx, l.Ledgers, cause, domain.CreditsStream(cause.AccountID),
-		func(st credits.State, out *outcome) ([]domain.Event, error) {
-			events, err := decide(st, now)
-			out.available, out.full = balanceAfter(st, events, now), l.recordBook(cause.AccountID, st)
-			return events, err
-		})
+		func(st credits.State) ([]domain.Event, error) { return decide(st, now) },
+		func(st credits.State) outcome { return outcome{st.Available(now), l.recordBook(cause.AccountID, st)} })
 	if out.full {
 		l.closeSoon(cause)
 	}
 	return out.available, written, err
-}
-
-// balanceAfter is the account's available amount after the events; without events, the
-// amount now.
-func balanceAfter(st credits.State, events []domain.Event, now time.Time) domain.Credits {
-	if len(events) == 0 {
-		return st.Available(now)
-	}
-	switch e := events[len(events)-1].(type) {
-	case *credits.Granted:
-		return e.BalanceAfter
-	case *credits.Debited:
-		return e.BalanceAfter
-	case *credits.Refunded:
-		return e.BalanceAfter
-	case *credits.LotExpired:
-		return e.BalanceAfter
-	case *credits.LowSet:
-		return e.BalanceAfter
-	case *credits.Closed:
-		return e.BalanceAfter
-	}
-	return st.Available(now)
 }

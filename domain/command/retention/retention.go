@@ -27,27 +27,17 @@ func New(c *settings.Commands) *Retention { return &Retention{c} }
 func (s *Retention) SetAccountRetention(
 	ctx context.Context, cause domain.Cause, change retention.Change,
 ) (keep retention.Keep, at domain.Position, err error) {
-	now, err := s.AccountTime(ctx, cause)
-	if err != nil {
-		return keep, at, err
-	}
-	return repository.Execute(ctx, s.Accounts, cause, domain.AccountStream(cause.AccountID),
-		func(st account.State, after *retention.Keep) ([]domain.Event, error) {
-			*after = change.On(st.Keep)
+	return settings.Execute(ctx, s.Commands, s.Accounts, cause, domain.AccountStream(cause.AccountID),
+		func(st account.State, now time.Time) ([]domain.Event, error) {
 			return account.DecideRetention(st, change, now)
-		})
+		},
+		func(st account.State) retention.Keep { return st.Keep })
 }
 
 // AccountRetention gives the account's settings and its hold; nil: none is in place.
 func (s *Retention) AccountRetention(ctx context.Context, accountID string) (retention.Keep, *retention.Hold, error) {
-	type kept struct {
-		keep retention.Keep
-		hold *retention.Hold
-	}
-	k, err := repository.Read(ctx, s.Accounts, domain.AccountStream(accountID), func(st account.State) kept {
-		return kept{st.Keep, st.Hold}
-	})
-	return k.keep, k.hold, err
+	st, err := s.Account(ctx, accountID)
+	return st.Keep, st.Hold, err
 }
 
 // Held says that a hold of the account, or of the project if one is named, keeps evidence.
@@ -56,7 +46,8 @@ func (s *Retention) Held(ctx context.Context, accountID, projectID string) (bool
 	if err != nil || hold != nil || projectID == "" {
 		return hold != nil, err
 	}
-	return repository.Read(ctx, s.Projects, domain.ProjectStream(projectID), func(st project.State) bool { return st.Hold != nil })
+	p, err := s.Project(ctx, projectID)
+	return p.Hold != nil, err
 }
 
 // Subject is a part of the cause's account: all of it, a project, or a job.
@@ -104,19 +95,15 @@ func (s *Retention) orderHold(ctx context.Context, cause domain.Cause, of Subjec
 			return account.DecideHold(st, order)
 		})
 	case retention.OfProject:
-		return repository.Decide(ctx, s.Projects, cause, of.Stream(), func(st project.State) ([]domain.Event, error) {
-			if st.AccountID != cause.AccountID {
-				return nil, domain.NotFound("project")
-			}
+		_, at, err = s.OnProject(ctx, cause, of.ID, func(st project.State, _ time.Time) ([]domain.Event, error) {
 			return project.DecideHold(st, order)
 		})
+		return at, err
 	case retention.OfJob:
-		return repository.Decide(ctx, s.Jobs, cause, of.Stream(), func(st job.State) ([]domain.Event, error) {
-			if st.AccountID != cause.AccountID {
-				return nil, domain.NotFound("job")
-			}
+		_, at, err = s.OnJob(ctx, cause, of.ID, func(st job.State, _ time.Time) ([]domain.Event, error) {
 			return job.DecideHold(st, order)
 		})
+		return at, err
 	}
 	return at, fmt.Errorf("%q has no holds", of.Kind)
 }
@@ -154,60 +141,37 @@ func (s *Retention) letGo(
 	ctx context.Context, cause domain.Cause, jobID string, pieces []job.Piece,
 	decide func(job.State, job.Retention, time.Time) ([]domain.Event, error),
 ) ([]Gone, error) {
-	type owner struct {
-		account, project string
-		sandbox          bool
-	}
-	of, err := repository.Read(ctx, s.Jobs, domain.JobStream(jobID), func(st job.State) owner {
-		return owner{st.AccountID, st.ProjectID, st.Sandbox}
-	})
+	of, err := s.Job(ctx, jobID)
 	if err != nil {
 		return nil, err
 	}
 	var keep job.Retention
 	var hold *retention.Hold
-	if keep.Account, hold, err = s.AccountRetention(ctx, of.account); err != nil {
+	if keep.Account, hold, err = s.AccountRetention(ctx, of.AccountID); err != nil {
 		return nil, err
 	}
 	keep.Held = hold != nil
-	if of.project != "" {
-		inProject, err := repository.Read(ctx, s.Projects, domain.ProjectStream(of.project), func(st project.State) job.Retention {
-			return job.Retention{Project: st.Keep, Held: st.Hold != nil}
-		})
+	if of.ProjectID != "" {
+		p, err := s.Project(ctx, of.ProjectID)
 		if err != nil {
 			return nil, err
 		}
-		keep.Project, keep.Held = inProject.Project, keep.Held || inProject.Held
+		keep.Project, keep.Held = p.Keep, keep.Held || p.Hold != nil
 	}
 	// A job does not always say that its account is a sandbox; the account's clock does.
-	cause.AccountID, cause.Sandbox = of.account, true
+	cause.AccountID, cause.Sandbox = of.AccountID, true
 	now, err := s.AccountTime(ctx, cause)
 	if err != nil {
 		return nil, err
 	}
-	cause.Sandbox = of.sandbox
-	gone, _, err := repository.Execute(ctx, s.Jobs, cause, domain.JobStream(jobID),
-		func(st job.State, gone *[]Gone) ([]domain.Event, error) {
-			events, err := decide(st, keep, now)
-			expired := map[string]*job.EvidenceExpired{}
-			for _, e := range events {
-				if e, is := e.(*job.EvidenceExpired); is {
-					for _, piece := range e.Pieces {
-						expired[piece.ID] = e
-					}
-				}
-			}
-			*gone = nil
-			for _, piece := range pieces {
-				e := expired[piece.ID]
-				if e == nil {
-					e = st.Expired[piece.ID]
-				}
-				if e != nil {
-					*gone = append(*gone, Gone{piece.ID, e.At, e.Rule})
-				}
-			}
-			return events, err
-		})
+	cause.Sandbox = of.Sandbox
+	st, _, err := repository.Execute(ctx, s.Jobs, cause, domain.JobStream(jobID),
+		func(st job.State) ([]domain.Event, error) { return decide(st, keep, now) }, job.State.Clone)
+	var gone []Gone
+	for _, piece := range pieces {
+		if e := st.Expired[piece.ID]; e != nil {
+			gone = append(gone, Gone{piece.ID, e.At, e.Rule})
+		}
+	}
 	return gone, err
 }

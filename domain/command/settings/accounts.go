@@ -8,19 +8,16 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/checker"
 	"humanqa/domain/person"
-	"humanqa/domain/project"
 	"humanqa/domain/repository"
 )
 
 // CreateAccount opens an account.
 func (s *Commands) CreateAccount(ctx context.Context, cause domain.Cause, name string, sandbox bool) (string, domain.Position, error) {
 	accountID := NewAccountID(cause)
-	cause.AccountID = accountID
-	_, written, err := repository.Create(ctx, s.Accounts, cause, domain.AccountStream(accountID),
-		func(st account.State, _ *repository.None) ([]domain.Event, error) {
-			return account.DecideCreate(st, name, sandbox)
-		})
-	return accountID, written, err
+	at, err := s.onAccount(ctx, cause, accountID, func(st account.State) ([]domain.Event, error) {
+		return account.DecideCreate(st, name, sandbox)
+	})
+	return accountID, at, err
 }
 
 // NewAccountID is the id of the account that CreateAccount opens for that cause.
@@ -57,30 +54,30 @@ func (s *Commands) FinishErasure(ctx context.Context, cause domain.Cause, accoun
 // it is bound to must be the account's own: another account's project is not found.
 func (s *Commands) IssueKey(ctx context.Context, cause domain.Cause, accountID string, in IssueKey) (IssuedKey, error) {
 	if in.ProjectID != "" {
-		owner, err := repository.Read(ctx, s.Projects, domain.ProjectStream(in.ProjectID),
-			func(st project.State) string { return st.AccountID })
+		p, err := s.Project(ctx, in.ProjectID)
 		switch {
 		case err != nil:
 			return IssuedKey{}, err
-		case owner != accountID:
+		case p.AccountID != accountID:
 			return IssuedKey{}, domain.NotFound("project")
 		}
 	}
-	keyID := accountID + "." + domain.DeriveID(cause.CommandID, "key").String()
-	live, sandbox := domain.NewToken(domain.LiveKeyPrefix), domain.NewToken(domain.SandboxKeyPrefix)
-	cause.AccountID = accountID
-	token, written, err := repository.Execute(ctx, s.Accounts, cause, domain.AccountStream(accountID),
-		func(st account.State, token *string) ([]domain.Event, error) {
-			*token = live
-			if st.Sandbox {
-				*token = sandbox
-			}
-			return account.DecideIssueKey(st, account.KeyIssued{
-				Name: strings.TrimSpace(in.Name), KeyID: keyID, Hash: domain.HashToken(*token), Prefix: domain.TokenHint(*token),
-				Scope: in.Scope, ProjectID: in.ProjectID, ExpiresAt: in.ExpiresAt,
-			})
+	of, err := s.Account(ctx, accountID)
+	if err != nil {
+		return IssuedKey{}, err
+	}
+	prefix := domain.LiveKeyPrefix
+	if of.Sandbox {
+		prefix = domain.SandboxKeyPrefix
+	}
+	key := IssuedKey{KeyID: accountID + "." + domain.DeriveID(cause.CommandID, "key").String(), Token: domain.NewToken(prefix)}
+	key.Position, err = s.onAccount(ctx, cause, accountID, func(st account.State) ([]domain.Event, error) {
+		return account.DecideIssueKey(st, account.KeyIssued{
+			Name: strings.TrimSpace(in.Name), KeyID: key.KeyID, Hash: domain.HashToken(key.Token), Prefix: domain.TokenHint(key.Token),
+			Scope: in.Scope, ProjectID: in.ProjectID, ExpiresAt: in.ExpiresAt,
 		})
-	return IssuedKey{KeyID: keyID, Token: token, Position: written}, err
+	})
+	return key, err
 }
 
 // RevokeKey ends an API key for good.
@@ -109,13 +106,13 @@ func (s *Commands) CreateChecker(ctx context.Context, cause domain.Cause, name s
 		CheckerID: NewCheckerID(cause),
 		Token:     domain.NewToken(domain.CheckerKeyPrefix),
 	}
-	_, written, err := repository.Create(ctx, s.Checkers, cause, domain.CheckerStream(out.CheckerID),
-		func(st checker.State, _ *repository.None) ([]domain.Event, error) {
+	var err error
+	out.Position, err = repository.Decide(ctx, s.Checkers, cause, domain.CheckerStream(out.CheckerID),
+		func(st checker.State) ([]domain.Event, error) {
 			return checker.DecideCreate(st, checker.Created{
 				Name: name, Hash: domain.HashToken(out.Token), Prefix: domain.TokenHint(out.Token), Accounts: accounts,
 			})
 		})
-	out.Position = written
 	return out, err
 }
 

@@ -42,7 +42,7 @@ type RotatedSecret struct {
 	// PreviousUntil is the end of the time in which the previous secret signs too, by the
 	// wall's clock; nil: it does not sign.
 	PreviousUntil *time.Time
-	RotatedAt     time.Time // zero before the first rotation
+	RotatedAt     *time.Time // nil before the first rotation
 	Position      domain.Position
 }
 

@@ -31,13 +31,21 @@ func (s *Commands) Act(
 	ctx context.Context, cause domain.Cause, a OperatorAct, do func(context.Context, domain.Cause) (domain.Position, error),
 ) (domain.Position, error) {
 	cause.AccountID = a.AccountID
-	recorded, err := s.recordAct(ctx, cause, a)
+	id, repeat := domain.DeriveID(cause.CommandID, "act").String(), false
+	recorded, err := repository.Decide(ctx, s.Oversight, cause, domain.OperatorStream(a.PersonID),
+		func(st oversight.State) ([]domain.Event, error) {
+			events, err := oversight.DecideAct(st, oversight.Acted{
+				ActID: id, PersonID: a.PersonID, Act: a.Act, Subject: a.Subject, AccountID: a.AccountID, Detail: a.Detail, Reason: a.Reason,
+			})
+			repeat = len(events) == 0
+			return events, err
+		})
 	if err != nil {
 		return domain.Position{}, err
 	}
 	at, err := do(ctx, cause)
-	if err == nil || recorded.repeat { // an earlier try may have done it
-		return recorded.position.Max(at), err
+	if err == nil || repeat { // an earlier try may have done it
+		return recorded.Max(at), err
 	}
 	problem := "the outcome is unknown: the service's log has the reason"
 	if known, ok := errors.AsType[*domain.Error](err); ok {
@@ -45,33 +53,11 @@ func (s *Commands) Act(
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), refuseWithin)
 	defer cancel()
-	at, unsaid := s.refuseAct(ctx, cause, a.PersonID, recorded.id, problem)
+	at, unsaid := s.refuseAct(ctx, cause, a.PersonID, id, problem)
 	if unsaid != nil {
 		unsaid = fmt.Errorf("the act stands as if it had been done: %w", unsaid)
 	}
 	return at, errors.Join(err, unsaid)
-}
-
-// recordedAct is an act in the log.
-type recordedAct struct {
-	id       string
-	repeat   bool // an earlier try recorded it
-	position domain.Position
-}
-
-// recordAct records an act. Its id derives from the command.
-func (s *Commands) recordAct(ctx context.Context, cause domain.Cause, a OperatorAct) (recordedAct, error) {
-	id := domain.DeriveID(cause.CommandID, "act").String()
-	out, written, err := repository.Execute(ctx, s.Oversight, cause, domain.OperatorStream(a.PersonID),
-		func(st oversight.State, out *recordedAct) ([]domain.Event, error) {
-			events, err := oversight.DecideAct(st, oversight.Acted{
-				ActID: id, PersonID: a.PersonID, Act: a.Act, Subject: a.Subject, AccountID: a.AccountID, Detail: a.Detail, Reason: a.Reason,
-			})
-			out.repeat = len(events) == 0
-			return events, err
-		})
-	out.id, out.position = id, written
-	return out, err
 }
 
 // refuseAct records that an act was not done.

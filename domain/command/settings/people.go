@@ -80,7 +80,7 @@ func (s *Commands) Grants(ctx context.Context, personID string) ([]person.Grant,
 // person.
 func (s *Commands) prepareGrant(ctx context.Context, cause domain.Cause, personID string, grant person.Grant) error {
 	if grant.AccountID != "" {
-		if err := s.accountExists(ctx, grant.AccountID); err != nil {
+		if _, err := s.ExistingAccount(ctx, grant.AccountID); err != nil {
 			return err
 		}
 	}

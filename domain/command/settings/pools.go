@@ -1,7 +1,6 @@
 package settings
 
 import (
-	"cmp"
 	"context"
 
 	"humanqa/domain"
@@ -17,17 +16,16 @@ func (s *Commands) CreatePool(
 	ctx context.Context, cause domain.Cause, name, accountID string,
 ) (poolID string, at domain.Position, err error) {
 	if accountID != "" {
-		if err := s.accountExists(ctx, accountID); err != nil {
+		if _, err := s.ExistingAccount(ctx, accountID); err != nil {
 			return "", domain.Position{}, err
 		}
 	}
 	poolID = domain.DeriveID(cause.CommandID, "pool").String()
 	cause.AccountID = accountID
-	_, written, err := repository.Create(ctx, s.Pools, cause, domain.PoolStream(poolID),
-		func(st pool.State, _ *repository.None) ([]domain.Event, error) {
-			return pool.DecideCreate(st, pool.Created{Name: name, AccountID: accountID})
-		})
-	return poolID, written, err
+	at, err = s.onPool(ctx, cause, poolID, func(st pool.State) ([]domain.Event, error) {
+		return pool.DecideCreate(st, pool.Created{Name: name, AccountID: accountID})
+	})
+	return poolID, at, err
 }
 
 // AddToPool takes a checker into a pool.
@@ -88,16 +86,15 @@ func (s *Commands) InPool(ctx context.Context, poolID, checkerID string) (bool, 
 	return repository.Read(ctx, s.Pools, domain.PoolStream(poolID), func(st pool.State) bool { return st.Has(checkerID) })
 }
 
-// accountExists refuses a missing or erased account.
-func (s *Commands) accountExists(ctx context.Context, accountID string) error {
-	refusal, err := repository.Read(ctx, s.Accounts, domain.AccountStream(accountID), func(st account.State) error {
-		switch {
-		case !st.Exists:
-			return domain.NotFound("account")
-		case st.Erased:
-			return account.ErrErased
-		}
-		return nil
-	})
-	return cmp.Or(err, refusal)
+// ExistingAccount gives an account, and refuses a missing or erased one.
+func (s *Commands) ExistingAccount(ctx context.Context, accountID string) (account.State, error) {
+	st, err := s.Account(ctx, accountID)
+	switch {
+	case err != nil:
+	case !st.Exists:
+		err = domain.NotFound("account")
+	case st.Erased:
+		err = account.ErrErased
+	}
+	return st, err
 }

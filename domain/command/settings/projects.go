@@ -17,15 +17,10 @@ func (s *Commands) CreateProject(ctx context.Context, cause domain.Cause, in Cre
 	if err != nil {
 		return CreatedProject{}, err
 	}
-	now, err := s.AccountTime(ctx, cause)
-	if err != nil {
-		return CreatedProject{}, err
-	}
 	opening := project.CreateCommand{
 		AccountID: cause.AccountID, Name: in.Name, Description: in.Description,
 		DefaultURL: in.DefaultURL, DefaultJobType: in.DefaultJobType, DefaultSLAMinutes: in.DefaultSLAMinutes,
 		WebhookURL: in.WebhookURL, Events: in.Events, HookHash: domain.HashToken(token),
-		At: now,
 	}
 	if opening.Headers, err = s.sealHeaders(ctx, cause, projectID, in.Headers); err != nil {
 		return CreatedProject{}, err
@@ -36,13 +31,14 @@ func (s *Commands) CreateProject(ctx context.Context, cause domain.Cause, in Cre
 			return CreatedProject{}, err
 		}
 	}
-	_, written, err := repository.Create(ctx, s.Projects, cause, domain.ProjectStream(projectID),
-		func(st project.State, _ *repository.None) ([]domain.Event, error) {
+	_, written, err := Execute(ctx, s, s.Projects, cause, domain.ProjectStream(projectID),
+		func(st project.State, now time.Time) ([]domain.Event, error) {
 			if st.Exists {
 				return nil, nil // the id derives from the command: a repeat
 			}
+			opening.At = now
 			return project.DecideCreate(st, opening)
-		})
+		}, func(project.State) struct{} { return struct{}{} })
 	if err != nil {
 		return CreatedProject{}, err
 	}
@@ -69,11 +65,8 @@ func (s *Commands) DeployHookToken(ctx context.Context, accountID, projectID, ho
 func (s *Commands) UpdateProject(
 	ctx context.Context, cause domain.Cause, projectID string, in UpdateProject,
 ) (project.State, domain.Position, error) {
-	now, err := s.AccountTime(ctx, cause)
-	if err != nil {
-		return project.State{}, domain.Position{}, err
-	}
-	update := project.UpdateCommand{Changes: in.Changes, At: now}
+	update := project.UpdateCommand{Changes: in.Changes}
+	var err error
 	if update.Headers, err = s.sealHeaders(ctx, cause, projectID, in.Headers); err != nil {
 		return project.State{}, domain.Position{}, err
 	}
@@ -83,39 +76,28 @@ func (s *Commands) UpdateProject(
 			return project.State{}, domain.Position{}, err
 		}
 	}
-	return repository.Execute(ctx, s.Projects, cause, domain.ProjectStream(projectID),
-		func(st project.State, after *project.State) ([]domain.Event, error) {
-			if !st.Exists || st.AccountID != cause.AccountID {
-				return nil, domain.NotFound("project")
-			}
-			events, err := project.DecideUpdate(st, update)
-			*after = st
-			for _, e := range events {
-				*after = project.Evolve(*after, e)
-			}
-			return events, err
-		})
+	return s.OnProject(ctx, cause, projectID, func(st project.State, now time.Time) ([]domain.Event, error) {
+		update.At = now
+		return project.DecideUpdate(st, update)
+	})
 }
 
 // EnableWebhook lets deliveries of a disabled webhook go out again.
 func (s *Commands) EnableWebhook(ctx context.Context, cause domain.Cause, projectID string) (domain.Position, error) {
-	return s.OnProject(ctx, cause, projectID, project.DecideEnable)
+	_, at, err := s.OnProject(ctx, cause, projectID, project.DecideEnable)
+	return at, err
 }
 
-// OnProject runs a decision on a project of the cause's account, at the account's time.
+// OnProject is OnJob for a project.
 func (s *Commands) OnProject(
 	ctx context.Context, cause domain.Cause, projectID string, decide func(project.State, time.Time) ([]domain.Event, error),
-) (domain.Position, error) {
-	now, err := s.AccountTime(ctx, cause)
-	if err != nil {
-		return domain.Position{}, err
-	}
-	return repository.Decide(ctx, s.Projects, cause, domain.ProjectStream(projectID), func(st project.State) ([]domain.Event, error) {
+) (project.State, domain.Position, error) {
+	return Execute(ctx, s, s.Projects, cause, domain.ProjectStream(projectID), func(st project.State, now time.Time) ([]domain.Event, error) {
 		if !st.Exists || st.AccountID != cause.AccountID {
 			return nil, domain.NotFound("project")
 		}
 		return decide(st, now)
-	})
+	}, func(st project.State) project.State { return st })
 }
 
 // DisableWebhook stops deliveries after one failed for good.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"humanqa/domain"
 	"humanqa/domain/project"
@@ -16,9 +17,7 @@ import (
 // WebhookSecret opens a project's signing secret, for the dashboard and the
 // operator; the API never returns it.
 func (s *Commands) WebhookSecret(ctx context.Context, projectID string) (string, error) {
-	p, err := repository.Read(ctx, s.Projects, domain.ProjectStream(projectID), func(st project.State) project.State {
-		return project.State{AccountID: st.AccountID, Secret: st.Secret}
-	})
+	p, err := s.Project(ctx, projectID)
 	switch {
 	case err != nil:
 		return "", err
@@ -27,6 +26,10 @@ func (s *Commands) WebhookSecret(ctx context.Context, projectID string) (string,
 	case p.Secret.Sealed == "":
 		return "", domain.NotFound("webhook secret").WithHint("set a webhookUrl first")
 	}
+	return s.unsealSecret(ctx, projectID, p)
+}
+
+func (s *Commands) unsealSecret(ctx context.Context, projectID string, p project.State) (string, error) {
 	plain, err := s.sealer.Unseal(ctx, p.AccountID, domain.ProjectStream(projectID), p.Secret.Sealed)
 	if err != nil {
 		return "", fmt.Errorf("unseal the secret of project %s: %w", projectID, err)
@@ -48,59 +51,27 @@ func (s *Commands) RotateSecret(ctx context.Context, cause domain.Cause, project
 		until := wall.Add(project.Overlap)
 		next.PreviousUntil = &until
 	}
-	type held struct {
-		sealed string
-		out    RotatedSecret
-	}
-	after, written, err := repository.Execute(ctx, s.Projects, cause, domain.ProjectStream(projectID),
-		func(st project.State, after *held) ([]domain.Event, error) {
-			if st.AccountID != cause.AccountID {
-				return nil, domain.NotFound("project")
-			}
-			events, err := project.DecideRotate(st, next, wall)
-			for _, e := range events {
-				st = project.Evolve(st, e)
-			}
-			*after = held{st.Secret.Sealed, RotatedSecret{PreviousUntil: st.PreviousUntil}}
-			if st.SecretRotatedAt != nil {
-				after.out.RotatedAt = *st.SecretRotatedAt
-			}
-			return events, err
-		})
+	st, at, err := s.OnProject(ctx, cause, projectID, func(st project.State, _ time.Time) ([]domain.Event, error) {
+		return project.DecideRotate(st, next, wall)
+	})
 	if err != nil {
 		return RotatedSecret{}, err
 	}
 	// A repeat drops its own new secret: the secret of the stream counts.
-	plain, err := s.sealer.Unseal(ctx, cause.AccountID, domain.ProjectStream(projectID), after.sealed)
-	if err != nil {
-		return RotatedSecret{}, fmt.Errorf("unseal the secret of project %s: %w", projectID, err)
-	}
-	after.out.Secret, after.out.Position = string(plain), written
-	return after.out, nil
+	secret, err := s.unsealSecret(ctx, projectID, st)
+	return RotatedSecret{Secret: secret, PreviousUntil: st.PreviousUntil, RotatedAt: st.SecretRotatedAt, Position: at}, err
 }
 
 // FinishRotation ends the overlap of the last rotation: from now on the new
 // secret signs alone. Without an overlap nothing changes.
 func (s *Commands) FinishRotation(ctx context.Context, cause domain.Cause, projectID string) (RotatedSecret, error) {
-	now, err := s.AccountTime(ctx, cause)
-	if err != nil {
-		return RotatedSecret{}, err
-	}
-	finished := project.RotationFinished{At: now}
-	finished.UserID, finished.KeyID = cause.RequestedBy()
 	wall := s.now()
-	after, written, err := repository.Execute(ctx, s.Projects, cause, domain.ProjectStream(projectID),
-		func(st project.State, after *RotatedSecret) ([]domain.Event, error) {
-			if st.AccountID != cause.AccountID {
-				return nil, domain.NotFound("project")
-			}
-			if st.SecretRotatedAt != nil {
-				after.RotatedAt = *st.SecretRotatedAt
-			}
-			return project.DecideFinish(st, finished, wall)
-		})
-	after.Position = written
-	return after, err
+	st, at, err := s.OnProject(ctx, cause, projectID, func(st project.State, now time.Time) ([]domain.Event, error) {
+		finished := project.RotationFinished{At: now}
+		finished.UserID, finished.KeyID = cause.RequestedBy()
+		return project.DecideFinish(st, finished, wall)
+	})
+	return RotatedSecret{RotatedAt: st.SecretRotatedAt, Position: at}, err
 }
 
 // ConfirmSecret ends the overlap of a rotation because the receiver confirmed the new

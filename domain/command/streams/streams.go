@@ -2,6 +2,7 @@
 package streams
 
 import (
+	"context"
 	"time"
 
 	"humanqa/domain"
@@ -64,6 +65,27 @@ func New(log domain.Log, now func() time.Time) *Streams {
 	s.Jobs.MaxBytes = jobsBytes
 	s.Ledgers.ClosedBy = (*credits.Closed)(nil).EventType()
 	return s
+}
+
+// Account gives an account as the log has it now. Like the other states here, it may be
+// kept, and it is the zero state where there is none.
+func (s *Streams) Account(ctx context.Context, accountID string) (account.State, error) {
+	return repository.Read(ctx, s.Accounts, domain.AccountStream(accountID), account.State.Clone)
+}
+
+// Job gives a job.
+func (s *Streams) Job(ctx context.Context, jobID string) (job.State, error) {
+	return repository.Read(ctx, s.Jobs, domain.JobStream(jobID), job.State.Clone)
+}
+
+// Project gives a project.
+func (s *Streams) Project(ctx context.Context, projectID string) (project.State, error) {
+	return repository.Read(ctx, s.Projects, domain.ProjectStream(projectID), func(st project.State) project.State { return st })
+}
+
+// Session gives a session.
+func (s *Streams) Session(ctx context.Context, sessionID string) (session.State, error) {
+	return repository.Read(ctx, s.Sessions, domain.SessionStream(sessionID), session.State.Clone)
 }
 
 // Wait returns when no command is being written any more.

@@ -203,7 +203,7 @@ func (e *Erasure) endWebhooks(ctx context.Context) (n int, err error) {
 	none := ""
 	for _, id := range e.found.projects {
 		var on bool
-		_, err := e.Commands.OnProject(ctx, e.cause(), id, func(st project.State, at time.Time) ([]domain.Event, error) {
+		_, _, err := e.Commands.OnProject(ctx, e.cause(), id, func(st project.State, at time.Time) ([]domain.Event, error) {
 			on = st.WebhookURL != ""
 			return project.DecideUpdate(st, project.UpdateCommand{Changes: project.Changes{WebhookURL: &none}, At: at})
 		})
