@@ -53,15 +53,20 @@ func (s *Supervisor) VerifyGeneration(ctx context.Context, name string, number i
 	return slices.Concat(differences...), err
 }
 
-// Tenure is one owner's time with the first generation's lease.
+// Tenure is one owner's time with a generation's lease.
 type Tenure struct{ f *tenure }
 
 // Acquire takes the lease of the projector's first generation; nil when
 // somebody else has it.
 func (s *Supervisor) Acquire(ctx context.Context, c Consumer, owner string, length time.Duration) (*Tenure, error) {
-	g, exists, err := generation.Get(ctx, s.db, c.Name(), 1)
+	return s.AcquireGeneration(ctx, c, 1, owner, length)
+}
+
+// AcquireGeneration is Acquire for any generation.
+func (s *Supervisor) AcquireGeneration(ctx context.Context, c Consumer, number int, owner string, length time.Duration) (*Tenure, error) {
+	g, exists, err := generation.Get(ctx, s.db, c.Name(), number)
 	if err != nil || !exists {
-		return nil, fmt.Errorf("read the first generation: %v, %w", exists, err)
+		return nil, fmt.Errorf("read generation %d: %v, %w", number, exists, err)
 	}
 	r := s.newRunner(c, g)
 	r.owner = owner
@@ -82,6 +87,20 @@ func (t *Tenure) Commit(ctx context.Context, batch []domain.Recorded) error {
 		return err
 	}
 	return t.f.commitBatch(ctx, write, len(batch), eventstore.At(batch[len(batch)-1].Position))
+}
+
+// CommitTogether applies a batch in one transaction for several owners.
+func (s *Supervisor) CommitTogether(ctx context.Context, batch []domain.Recorded, owners ...*Tenure) error {
+	var participants []*participant
+	for _, t := range owners {
+		write, _, err := t.f.prepareBatch(ctx, batch)
+		if err != nil {
+			return err
+		}
+		participants = append(participants, &participant{tenure: t.f, contribution: contribution{write: write, events: len(batch)}})
+	}
+	_, err := (&sharedBatch{Supervisor: s}).runTransaction(ctx, eventstore.At(batch[len(batch)-1].Position), participants)
+	return err
 }
 
 // SetAside goes on without an event.

@@ -20,6 +20,7 @@ import (
 	"humanqa/internal/testing/modeltest"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"
+	"humanqa/projections/jobs"
 )
 
 // grouped is a world that sees in which transaction each read model wrote last, and
@@ -241,6 +242,24 @@ func TestALostLeaseIsLostByOneOfThoseThatShareATransaction(t *testing.T) {
 	c.Reach(c.Sup)
 	c.shares()
 	c.Sound(c.Sup, names(manyModels())...)
+}
+
+// Both belong to one projection until the runner of the old generation learns of its end.
+func TestAReplacedGenerationIsNotWrittenWithItsSuccessor(t *testing.T) {
+	t.Parallel()
+	w := setup(t, jobs.Projector)
+	old, err := w.Sup.Acquire(w.Ctx(), jobs.Projector, "old", time.Hour)
+	must.NoError(t, err)
+	must.NoError(t, w.Sup.RebuildAll(w.Ctx(), []string{"jobs"}, nil))
+	next, err := w.Sup.AcquireGeneration(w.Ctx(), jobs.Projector, 2, "next", time.Hour)
+	must.NoError(t, err)
+	w.Log.Record(domain.JobStream("job"), modeltest.Created("acc"))
+	if err := w.Sup.CommitTogether(w.Ctx(), w.Log.All(), old, next); err == nil {
+		t.Errorf("it has %d jobs, and %d are shown", w.Count("SELECT count(*) FROM "+jobsSchema(1)+".jobs"), w.Count("SELECT count(*) FROM readmodel.jobs"))
+	}
+	must.NoError(t, w.Sup.CommitTogether(w.Ctx(), w.Log.All(), next))
+	w.Sound(w.Sup, "jobs")
+	w.soundAt(w.Sup, "jobs", 1)
 }
 
 // Whoever writes last takes what the others wrote with it, and all of it comes again.

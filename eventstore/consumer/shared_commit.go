@@ -114,7 +114,7 @@ WHERE c.name = mine.name
   AND set_config('synchronous_commit', 'off', true) = 'off'
   AND ` + generation.PlanOnce + `
   AND CASE WHEN $13 THEN pg_notify('` + generation.Channel + `', '') IS NOT NULL ELSE true END
-RETURNING c.name`
+RETURNING c.schema_name`
 
 // advanceCheckpoints moves the participants' checkpoints, all of them or an error.
 func (b *sharedBatch) advanceCheckpoints(
@@ -141,7 +141,7 @@ func (b *sharedBatch) advanceCheckpoints(
 		return nil, fmt.Errorf("move the checkpoints: %w", err)
 	}
 	for _, r := range participants {
-		if !slices.Contains(moved, r.tenure.lease.Gen.Name) {
+		if !slices.Contains(moved, r.tenure.lease.Gen.Schema) { // the name may be that of another generation, too
 			return r, errMissing
 		}
 	}
