@@ -143,16 +143,13 @@ func (l *Log) Deliveries(ctx context.Context, accountID, projectID string, f Del
 		f.Limit = 20
 	}
 	narrowed, args := f.conditions([]any{accountID, projectID, f.Limit + 1})
-	list = []Delivery{}
-	if err := l.db.SelectContext(ctx, &list, fmt.Sprintf(listDeliveries, narrowed), args...); err != nil {
-		return nil, "", fmt.Errorf("list deliveries: %w", err)
-	}
+	list, err = pgpool.List[Delivery](ctx, l.db, "the deliveries of a project", fmt.Sprintf(listDeliveries, narrowed), args...)
 	if len(list) > f.Limit {
 		list = list[:f.Limit]
 		last := list[f.Limit-1]
 		next = cursor.Cursor{At: last.CreatedAt, ID: last.ID.String()}.String()
 	}
-	return list, next, nil
+	return list, next, err
 }
 
 // conditions gives the filter's conditions, and the arguments with theirs. Unused
@@ -211,11 +208,8 @@ type Day struct {
 }
 
 // Days sums a project's deliveries of each of the last days. Today comes last.
-func (l *Log) Days(ctx context.Context, accountID, projectID string, days int) (list []Day, err error) {
-	if err := l.db.SelectContext(ctx, &list, listDays, accountID, projectID, days-1); err != nil {
-		return nil, fmt.Errorf("sum deliveries: %w", err)
-	}
-	return list, nil
+func (l *Log) Days(ctx context.Context, accountID, projectID string, days int) ([]Day, error) {
+	return pgpool.List[Day](ctx, l.db, "the deliveries of each day", listDays, accountID, projectID, days-1)
 }
 
 // The project may be empty: a page finds a delivery by its id alone.
@@ -239,11 +233,8 @@ func (l *Log) Delivery(ctx context.Context, accountID, projectID string, id uuid
 	if err != nil {
 		return DeliveryDetail{}, err
 	}
-	w.Attempts = []Attempt{}
-	if err := l.db.SelectContext(ctx, &w.Attempts, listAttempts, id); err != nil {
-		return DeliveryDetail{}, fmt.Errorf("list attempts: %w", err)
-	}
-	return w, nil
+	w.Attempts, err = pgpool.List[Attempt](ctx, l.db, "the attempts of a delivery", listAttempts, id)
+	return w, err
 }
 
 // Health is the health of a project's webhook.
@@ -292,13 +283,10 @@ WHERE e.account_id = $1 AND e.project_id = ANY($2)`
 // Health gives the health of projects' webhooks, by project. A project that the
 // subscriber has not seen yet is missing.
 func (l *Log) Health(ctx context.Context, accountID string, projectIDs ...string) (map[string]Health, error) {
-	var rows []Health
-	if err := l.db.SelectContext(ctx, &rows, readHealth, accountID, pq.Array(projectIDs)); err != nil {
-		return nil, fmt.Errorf("read webhooks' health: %w", err)
-	}
+	rows, err := pgpool.List[Health](ctx, l.db, "the health of webhooks", readHealth, accountID, pq.Array(projectIDs))
 	of := make(map[string]Health, len(rows))
 	for _, h := range rows {
 		of[h.ProjectID] = h
 	}
-	return of, nil
+	return of, err
 }

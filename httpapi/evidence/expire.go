@@ -144,9 +144,9 @@ func (x Expiry) expireBatch(ctx context.Context) (expired Size, err error) {
 	if err := x.step("lease"); err != nil {
 		return expired, err
 	}
-	var due []duePiece
-	if err := x.DB.SelectContext(ctx, &due, takeDueSQL, "", expireLease, expireBatch); err != nil {
-		return expired, fmt.Errorf("look for evidence that is due: %w", err)
+	due, err := pgpool.List[duePiece](ctx, x.DB, "the evidence that is due", takeDueSQL, "", expireLease, expireBatch)
+	if err != nil {
+		return expired, err
 	}
 	byJob := map[string][]duePiece{}
 	for _, p := range due {
@@ -194,8 +194,7 @@ func (x Expiry) expireJob(ctx context.Context, jobID string, due []duePiece, com
 			}
 			expired = expired.plus(Size{1, sizes[g.ID]})
 		}
-		_, err := tx.ExecContext(ctx, untakeSQL, due[0].AccountID, jobID)
-		return err
+		return pgpool.Exec(ctx, tx, "end the lease of evidence", untakeSQL, due[0].AccountID, jobID)
 	})
 	if err != nil {
 		return Size{}, err
@@ -223,9 +222,9 @@ func MadeBy(ctx context.Context, db *sqlx.DB, checkerID string) (kept Size, err 
 // repeated. A piece stays while a hold or a test that has not ended keeps it: MadeBy
 // counts it.
 func (x Expiry) EraseMadeBy(ctx context.Context, checkerID string) (swept Swept, err error) {
-	var pieces []duePiece
-	if err := x.DB.SelectContext(ctx, &pieces, madeBySQL, checkerID); err != nil {
-		return swept, fmt.Errorf("list the evidence of checker %s: %w", checkerID, err)
+	pieces, err := pgpool.List[duePiece](ctx, x.DB, "the evidence of checker "+checkerID, madeBySQL, checkerID)
+	if err != nil {
+		return swept, err
 	}
 	for len(pieces) > 0 {
 		n := slices.IndexFunc(pieces, func(p duePiece) bool { return p.JobID != pieces[0].JobID })
@@ -292,8 +291,7 @@ func (x Expiry) eraseBatch(ctx context.Context) (erased Size, waiting bool, err 
 		if err := x.step("erased"); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, erasedFilesSQL, pq.Array(ids))
-		return err
+		return pgpool.Exec(ctx, tx, "note which files are gone", erasedFilesSQL, pq.Array(ids))
 	})
 	if err != nil {
 		return Size{}, false, fmt.Errorf("delete the files of evidence that is kept no longer: %w", err)

@@ -94,9 +94,8 @@ WHERE account_id = $1
 ORDER BY at`
 
 // parts are the stored parts of the recording, in order.
-func (r recordingRows) parts(ctx context.Context, row recordingRow) (parts []partRow, err error) {
-	err = r.db.SelectContext(ctx, &parts, partsSQL, row.AccountID, row.ID)
-	return parts, err
+func (r recordingRows) parts(ctx context.Context, row recordingRow) ([]partRow, error) {
+	return pgpool.List[partRow](ctx, r.db, "the parts of recording "+row.ID, partsSQL, row.AccountID, row.ID)
 }
 
 // Parts that broke off, or are needed no more.

@@ -98,9 +98,8 @@ func (r recordingRows) begin(
 			return domain.Conflict("you have begun %d recordings of this job, the most there may be", maxRecordings).
 				WithHint("go on without one, or show pictures")
 		}
-		_, err := tx.ExecContext(ctx, beginRecordingSQL,
-			id, accountID, claim.JobID, claim.CheckerID, claim.Token, startedAt, recordingSilence)
-		if err != nil {
+		if err := pgpool.Exec(ctx, tx, "begin a recording", beginRecordingSQL,
+			id, accountID, claim.JobID, claim.CheckerID, claim.Token, startedAt, recordingSilence); err != nil {
 			return err
 		}
 		row, err = getRecording(ctx, tx, claim.CheckerID, claim.JobID, id.String())
@@ -180,8 +179,7 @@ WHERE account_id = $1
 // again says in how many seconds the service looks at the recording next, unless
 // it was finished meanwhile.
 func (r recordingRows) again(ctx context.Context, row recordingRow, seconds int) error {
-	_, err := r.db.ExecContext(ctx, recordingAgainSQL, row.AccountID, row.ID, seconds, row.Finished)
-	return err
+	return pgpool.Exec(ctx, r.db, "look again at recording "+row.ID, recordingAgainSQL, row.AccountID, row.ID, seconds, row.Finished)
 }
 
 const finishRecordingSQL = `
@@ -194,8 +192,7 @@ WHERE account_id = $1
 
 // finish ends the recording; the next node that is free assembles it.
 func (r recordingRows) finish(ctx context.Context, row recordingRow) error {
-	_, err := r.db.ExecContext(ctx, finishRecordingSQL, row.AccountID, row.ID)
-	return err
+	return pgpool.Exec(ctx, r.db, "finish recording "+row.ID, finishRecordingSQL, row.AccountID, row.ID)
 }
 
 const takeRecordingSQL = `
@@ -235,9 +232,8 @@ func (r recordingRows) keep(ctx context.Context, row recordingRow, size int64) (
 }
 
 // erased says that the account, or the job, was erased.
-func (r recordingRows) erased(ctx context.Context, row recordingRow) (erased bool, err error) {
-	err = r.db.GetContext(ctx, &erased, `SELECT `+erasedSQL("$2"), row.AccountID, row.JobID)
-	return erased, err
+func (r recordingRows) erased(ctx context.Context, row recordingRow) (bool, error) {
+	return pgpool.One[bool](ctx, r.db, "whether a recording was erased", `SELECT `+erasedSQL("$2"), row.AccountID, row.JobID)
 }
 
 const forgetRecordingSQL = `
@@ -246,8 +242,7 @@ WHERE account_id = $1
   AND id = $2`
 
 func (r recordingRows) forget(ctx context.Context, row recordingRow) error {
-	_, err := r.db.ExecContext(ctx, forgetRecordingSQL, row.AccountID, row.ID)
-	return err
+	return pgpool.Exec(ctx, r.db, "forget recording "+row.ID, forgetRecordingSQL, row.AccountID, row.ID)
 }
 
 const attachedRecordingSQL = `
@@ -267,11 +262,10 @@ WHERE account_id = $1
 // backup that is under way reads them.
 func (r recordingRows) attached(ctx context.Context, row recordingRow) error {
 	return pgpool.InTx(ctx, r.db, func(tx *sqlx.Tx) error {
-		if _, err := tx.ExecContext(ctx, attachedRecordingSQL, row.AccountID, row.ID); err != nil {
+		if err := pgpool.Exec(ctx, tx, "note that a job has recording "+row.ID, attachedRecordingSQL, row.AccountID, row.ID); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, unneededPartsSQL, row.AccountID, row.ID)
-		return err
+		return pgpool.Exec(ctx, tx, "give up the parts of recording "+row.ID, unneededPartsSQL, row.AccountID, row.ID)
 	})
 }
 

@@ -277,8 +277,7 @@ func discard(ctx context.Context, q sqlx.ExecerContext, files Files, e Piece, fo
 	if err := files.Delete(ctx, e.key()); err != nil {
 		return err
 	}
-	_, err := q.ExecContext(ctx, forgetSQL, e.AccountID, e.ID)
-	return err
+	return pgpool.Exec(ctx, q, "forget a file", forgetSQL, e.AccountID, e.ID)
 }
 
 // sweep discards the pieces that a query finds. The rows stay locked until their files

@@ -155,8 +155,7 @@ func (s *Store) JoinWithPassword(ctx context.Context, token string, in Joining, 
 		if err := s.call(ctx, tx, personID, in.Name, &in.Login); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, setPasswordSQL, personID, hash, s.time())
-		return err
+		return pgpool.Exec(ctx, tx, "set a password", setPasswordSQL, personID, hash, s.time())
 	})
 	if err != nil {
 		return "", taken(err)
@@ -246,8 +245,7 @@ SET hash = EXCLUDED.hash,
 
 // call stores the person's name, and the login if there is one.
 func (s *Store) call(ctx context.Context, tx *sqlx.Tx, personID, name string, login *string) error {
-	_, err := tx.ExecContext(ctx, callSQL, personID, name, login)
-	return err
+	return pgpool.Exec(ctx, tx, "name person "+personID, callSQL, personID, name, login)
 }
 
 var errTaken = domain.Invalid(domain.Detail{Path: "login", Message: "is taken: choose another one"})

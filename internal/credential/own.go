@@ -83,8 +83,7 @@ func (s *Store) SetPassword(ctx context.Context, personID, login, password strin
 		if _, err := tx.ExecContext(ctx, setLoginSQL, personID, login); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, setPasswordSQL, personID, hash, s.time())
-		return err
+		return pgpool.Exec(ctx, tx, "set a password", setPasswordSQL, personID, hash, s.time())
 	})
 	if err != nil {
 		return taken(err)
