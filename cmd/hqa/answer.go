@@ -23,7 +23,11 @@ const secretLimit = 64 << 10
 
 // Run answers the one question that a job can have.
 func (c *answerCmd) Run(ctx context.Context, a *app) error {
-	client, _, ids, err := a.thisOne(c.Job)
+	var named []string
+	if c.Job != "" {
+		named = []string{c.Job}
+	}
+	client, _, ids, err := a.these(named)
 	if err != nil {
 		return err
 	}

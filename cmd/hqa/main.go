@@ -48,7 +48,6 @@ type commands struct {
 	Failures failuresCmd `cmd:"" help:"List the items that fail."`
 	Answer   answerCmd   `cmd:"" help:"Answer the question of a checker; without a text, show it."`
 	Cancel   cancelCmd   `cmd:"" help:"Cancel tests that no checker has begun, and get the credits back."`
-	Open     openCmd     `cmd:"" help:"Open a test's page in the browser."`
 
 	Listen  listenCmd  `cmd:"" help:"Receive a project's webhooks over HTTPS on this machine, verify them and pass them on."`
 	Trigger triggerCmd `cmd:"" help:"Make an event happen in a sandbox's project, and so a delivery to its webhook."`

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os/exec"
-	"runtime"
 	"strings"
 
 	"humanqa/integrations/clients/go/humanqa"
@@ -73,14 +71,6 @@ func (a *app) these(named []string) (client *humanqa.Client, batchID string, ids
 	last, err := a.lastRun(client)
 	a.files = last.Files
 	return client, last.BatchID, last.JobIDs, err
-}
-
-// thisOne is like these for a command that takes one job; empty: those of the last run.
-func (a *app) thisOne(job string) (client *humanqa.Client, batchID string, ids []string, err error) {
-	if job == "" {
-		return a.these(nil)
-	}
-	return a.these([]string{job})
 }
 
 type waitCmd struct {
@@ -158,36 +148,6 @@ func (c *cancelCmd) Run(ctx context.Context, a *app) error {
 	}
 	a.verdictTold(over)
 	return first
-}
-
-type openCmd struct {
-	Job   string `arg:"" optional:"" help:"The job; without it the first one of the last run of this directory."`
-	Print bool   `help:"Print the URL and start no browser."`
-}
-
-// Run opens the page. The URL is printed, too: the browser may be on another machine.
-func (c *openCmd) Run(ctx context.Context, a *app) error {
-	client, _, ids, err := a.thisOne(c.Job)
-	if err != nil {
-		return err
-	}
-	target := page(client, url.PathEscape(ids[0]))
-	if err := a.print(map[string]string{"url": target}, "%s", target); err != nil || c.Print || !a.terminal {
-		return err
-	}
-	return openBrowser(ctx, target)
-}
-
-// openBrowser starts the browser with a URL of the service.
-func openBrowser(ctx context.Context, target string) error {
-	name, args := "xdg-open", []string{target}
-	switch runtime.GOOS {
-	case "darwin":
-		name = "open"
-	case "windows":
-		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", target}
-	}
-	return exec.CommandContext(ctx, name, args...).Start()
 }
 
 type failuresCmd struct {
