@@ -11,12 +11,38 @@ import (
 	"humanqa/domain/session"
 )
 
-// Cause identifies a command and its author.
-type Cause = domain.Cause
+// The requests, answers and needs of this package's parts and of the aggregates. They are
+// described there.
+type (
+	Cause  = domain.Cause
+	Sealer = settings.Sealer
 
-// Credentials let a checker sign in to the app. They are sealed before they reach an
-// event.
-type Credentials = claims.Credentials
+	AdvancedClock  = settings.AdvancedClock
+	CreateProject  = settings.CreateProject
+	CreatedProject = settings.CreatedProject
+	RotatedSecret  = settings.RotatedSecret
+	Field[T any]   = settings.Field[T]
+	UpdateProject  = settings.UpdateProject
+	Headers        = settings.Headers
+	IssueKey       = settings.IssueKey
+	IssuedKey      = settings.IssuedKey
+	CreatedChecker = settings.CreatedChecker
+	OperatorAct    = settings.OperatorAct
+
+	Credentials    = claims.Credentials
+	ClaimedJob     = claims.ClaimedJob
+	Claim          = claims.Claim
+	AnswerQuestion = claims.AnswerQuestion
+	ToldQuestion   = claims.ToldQuestion
+	Hidden         = claims.Hidden
+
+	EvidenceSubject = retention.Subject
+	ExpiredEvidence = retention.Gone
+
+	CheckItem   = job.Check
+	CompleteJob = job.Completion
+	AskQuestion = job.Ask
+)
 
 // NewItem is a checklist item as a client submits it. Key may be empty: it is
 // then derived from the description.
@@ -215,9 +241,6 @@ type PlayResult struct {
 	Severity job.Severity // empty: the item's own
 }
 
-// AdvancedClock is a sandbox account's time after a move.
-type AdvancedClock = settings.AdvancedClock
-
 // CancelledJob is the outcome of a cancellation, and its answer, the same for a repeat.
 // Refunded is the amount that came back, Expired the amount that went into expired lots.
 type CancelledJob struct {
@@ -232,71 +255,8 @@ type CancelledJob struct {
 // FailedJob is the outcome of a failure by the operator's order, the same for a repeat.
 type FailedJob CancelledJob
 
-// ClaimedJob is a claim: the lease's token fences every later call. Checklist and
-// Findings are the draft of the report, by this checker and by earlier ones.
-type ClaimedJob = claims.ClaimedJob
-
-// Claim names a claim: every call of a claimant carries it.
-type Claim = claims.Claim
-
-// CheckItem is a verdict on an item of the list.
-type CheckItem = job.Check
-
-// CompleteJob ends a claim with a report.
-type CompleteJob = job.Completion
-
-// CreateProject opens a project. Events nil: the list was omitted.
-type CreateProject = settings.CreateProject
-
-// CreatedProject carries the deploy hook's token, which is shown only here.
-type CreatedProject = settings.CreatedProject
-
-// RotatedSecret is a webhook's signing secret after a rotation. Secret is shown
-// only here; it is empty when a rotation was finished.
-type RotatedSecret = settings.RotatedSecret
-
-// Field is one field of a PATCH: absent, cleared, or a value.
-type Field[T any] = settings.Field[T]
-
-// UpdateProject changes the fields that are given.
-type UpdateProject = settings.UpdateProject
-
-// Headers changes the client's own headers of a project's deliveries.
-type Headers = settings.Headers
-
-// IssueKey describes a new API key.
-type IssueKey = settings.IssueKey
-
-// IssuedKey carries the token, which is shown only here.
-type IssuedKey = settings.IssuedKey
-
-// CreatedChecker carries the checker's key, which is shown only here.
-type CreatedChecker = settings.CreatedChecker
-
-// OperatorAct is an act that an operator begins.
-type OperatorAct = settings.OperatorAct
-
 // NewAccountID is the id of the account that CreateAccount opens for that cause.
 func NewAccountID(cause Cause) string { return settings.NewAccountID(cause) }
 
 // NewCheckerID is the id of the checker that CreateChecker registers for that cause.
 func NewCheckerID(cause Cause) string { return settings.NewCheckerID(cause) }
-
-// AskQuestion is a claimant's question to the client.
-type AskQuestion = job.Ask
-
-// AnswerQuestion is the client's answer. Secret is shown to the current claimant only;
-// it may be empty.
-type AnswerQuestion = claims.AnswerQuestion
-
-// ToldQuestion is a question as its claimant sees it: with the secret of its answer.
-type ToldQuestion = claims.ToldQuestion
-
-// Hidden is a picture that was taken away from an item.
-type Hidden = claims.Hidden
-
-// EvidenceSubject is an account, a project or a job with evidence.
-type EvidenceSubject = retention.Subject
-
-// ExpiredEvidence is a piece of evidence that is kept no longer.
-type ExpiredEvidence = retention.Gone

@@ -13,9 +13,6 @@ import (
 	"humanqa/domain/job"
 )
 
-// Sealer keeps secrets: package internal/vault.
-type Sealer = settings.Sealer
-
 // ChecklistBrief is the input for writing a checklist.
 type ChecklistBrief struct {
 	Type        job.Type
