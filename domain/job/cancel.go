@@ -33,8 +33,6 @@ type Cancelled struct {
 
 func (*Cancelled) EventType() string { return "job.cancelled" }
 
-var cancelEvents = domain.Specs(&Cancelled{})
-
 func (e *Cancelled) evolve(s *State) {
 	s.unclaim(StatusCancelled, "")
 	s.CancelledAt, s.CancelReason, s.Refund, s.RefundExpired = e.At, e.Reason, e.Refund, e.RefundExpired

@@ -62,11 +62,6 @@ func (*FindingAdded) EventType() string     { return "job.finding_added" }
 func (*FindingEdited) EventType() string    { return "job.finding_edited" }
 func (*FindingWithdrawn) EventType() string { return "job.finding_withdrawn" }
 
-var checkEvents = slices.Concat(
-	domain.Specs(&FindingWithdrawn{}),
-	domain.WithSealedTexts(&ItemChecked{}, &FindingAdded{}, &FindingEdited{}),
-)
-
 func (e *ItemChecked) evolve(s *State) {
 	s.heard(e.At)
 	if s.Verdicts == nil {

@@ -34,8 +34,6 @@ func (*Claimed) EventType() string   { return "job.claimed" }
 func (*Released) EventType() string  { return "job.released" }
 func (*Heartbeat) EventType() string { return "job.heartbeat" }
 
-var claimEvents = domain.Specs(&Claimed{}, &Released{}, &Heartbeat{})
-
 func (e *Heartbeat) evolve(s *State) { s.heard(e.At) }
 func (*Released) evolve(s *State)    { s.unclaim(StatusPending, s.CheckerID) }
 

@@ -76,11 +76,6 @@ func (*CommitStatusRequested) EventType() string { return "job.commit_status_req
 func (*CommitStatusSet) EventType() string       { return "job.commit_status_set" }
 func (*CommitStatusAbandoned) EventType() string { return "job.commit_status_abandoned" }
 
-var commitEvents = slices.Concat(
-	domain.Specs(&CommitStatusSet{}, &CommitStatusAbandoned{}),
-	domain.WithSealedTexts(&CommitStatusRequested{}),
-)
-
 func (e *CommitStatusRequested) evolve(s *State) { s.CommitStatus = e }
 func (e *CommitStatusSet) evolve(s *State)       { s.CommitTold = e.State }
 func (e *CommitStatusAbandoned) evolve(s *State) { s.CommitAbandoned = e.Reason }

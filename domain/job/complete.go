@@ -26,8 +26,6 @@ type Completed struct {
 
 func (*Completed) EventType() string { return "job.completed" }
 
-var completeEvents = domain.WithSealedTexts(&Completed{})
-
 func (e *Completed) evolve(s *State) {
 	s.Status, s.CompletedAt, s.Report = StatusCompleted, e.At, e
 	s.Verdicts, s.Findings, s.Withdrawn, s.Script = nil, nil, nil, nil

@@ -49,8 +49,6 @@ func (*Voided) EventType() string           { return "job.voided" }
 func (*ChecklistWritten) EventType() string { return "job.checklist_written" }
 func (*SlotStarted) EventType() string      { return "job.slot_started" }
 
-var createEvents = slices.Concat(domain.Specs(&Voided{}, &SlotStarted{}), domain.WithSealedTexts(&Created{}, &ChecklistWritten{}))
-
 func (e *ChecklistWritten) evolve(s *State) {
 	s.Items, s.Regressions, s.GeneratedBy = e.Items, nil, e.GeneratedBy
 }

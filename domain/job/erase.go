@@ -17,8 +17,6 @@ type Erased struct {
 
 func (*Erased) EventType() string { return "job.erased" }
 
-var eraseEvents = domain.Specs(&Erased{})
-
 func errErased() error { return domain.Conflict("the job was erased") }
 
 // DecideErase erases a job that has ended. A repeat changes nothing.

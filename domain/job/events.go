@@ -6,16 +6,19 @@
 // checked the right to see the job.
 package job
 
-import (
-	"slices"
+import "humanqa/domain"
 
-	"humanqa/domain"
-)
-
-// Specs lists the events for the codec. Each topic has its own list.
+// Specs lists the events for the codec.
 func Specs() []domain.EventSpec {
-	return slices.Concat(
-		createEvents, claimEvents, checkEvents, recordEvents, questionEvents, completeEvents, reviewEvents, cancelEvents, failEvents,
-		commitEvents, retentionEvents, eraseEvents,
+	return append(
+		domain.Specs(
+			&Voided{}, &SlotStarted{}, &Claimed{}, &Released{}, &Heartbeat{}, &FindingWithdrawn{}, &QuestionClosed{}, &Cancelled{}, &SLAMissed{},
+			&CommitStatusSet{}, &CommitStatusAbandoned{}, &EvidenceExpired{}, &HoldPlaced{}, &HoldReleased{}, &Erased{},
+		),
+		domain.WithSealedTexts(
+			&Created{}, &ChecklistWritten{}, &ItemChecked{}, &FindingAdded{}, &FindingEdited{}, &RecordingAttached{}, &MomentMarked{},
+			&QuestionAsked{}, &AnswerGiven{}, &Completed{}, &AIReportReady{}, &Rated{}, &UntestableReported{}, &Failed{},
+			&CommitStatusRequested{},
+		)...,
 	)
 }

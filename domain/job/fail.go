@@ -92,8 +92,6 @@ func (*SLAMissed) EventType() string          { return "job.failed_sla" }
 func (*UntestableReported) EventType() string { return "job.untestable_reported" }
 func (*Failed) EventType() string             { return "job.failed" }
 
-var failEvents = slices.Concat(domain.Specs(&SLAMissed{}), domain.WithSealedTexts(&UntestableReported{}, &Failed{}))
-
 func (e *UntestableReported) evolve(s *State) {
 	s.unclaim(StatusPending, e.CheckerID)
 	s.Untestable = append(s.Untestable, e.CheckerID)

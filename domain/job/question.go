@@ -111,8 +111,6 @@ func (*QuestionAsked) EventType() string  { return "job.question_asked" }
 func (*AnswerGiven) EventType() string    { return "job.question_answered" }
 func (*QuestionClosed) EventType() string { return "job.question_closed" }
 
-var questionEvents = slices.Concat(domain.Specs(&QuestionClosed{}), domain.WithSealedTexts(&QuestionAsked{}, &AnswerGiven{}))
-
 func (e *QuestionAsked) evolve(s *State) {
 	s.heard(e.At)
 	s.Questions = append(s.Questions, e.Asked())

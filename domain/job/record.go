@@ -45,8 +45,6 @@ type MomentMarked struct {
 func (*RecordingAttached) EventType() string { return "job.recording_attached" }
 func (*MomentMarked) EventType() string      { return "job.moment_marked" }
 
-var recordEvents = domain.WithSealedTexts(&RecordingAttached{}, &MomentMarked{})
-
 func (e *RecordingAttached) evolve(s *State) { s.Recordings = append(s.Recordings, e.Recording) }
 
 func (e *MomentMarked) evolve(s *State) {

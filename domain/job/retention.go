@@ -33,8 +33,6 @@ func (*EvidenceExpired) EventType() string { return "job.evidence_expired" }
 func (*HoldPlaced) EventType() string      { return "job.hold_placed" }
 func (*HoldReleased) EventType() string    { return "job.hold_released" }
 
-var retentionEvents = domain.Specs(&EvidenceExpired{}, &HoldPlaced{}, &HoldReleased{})
-
 func (e *HoldPlaced) evolve(s *State) { s.Hold = e.Hold() }
 func (*HoldReleased) evolve(s *State) { s.Hold = nil }
 

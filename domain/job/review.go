@@ -49,8 +49,6 @@ type Rated struct {
 func (*AIReportReady) EventType() string { return "job.ai_report_ready" }
 func (*Rated) EventType() string         { return "job.rated" }
 
-var reviewEvents = domain.WithSealedTexts(&AIReportReady{}, &Rated{})
-
 func (e *AIReportReady) evolve(s *State) { s.AIReport = &e.AIReport }
 func (e *Rated) evolve(s *State)         { s.Rating = e }
 
