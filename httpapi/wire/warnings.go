@@ -108,16 +108,16 @@ func (o Object) slip(name string, calls []Submission) string {
 // Near says that one name may be a slip of the other: another spelling of it, one letter
 // apart, or two where known has six characters or more.
 func Near(name, known string) bool {
-	a, b := Plain(name), Plain(known)
+	a, b := plain(name), plain(known)
 	allowed := 2
 	if utf8.RuneCountInString(b) < 6 {
 		allowed = 1
 	}
-	return a == b || Distance(a, b, allowed) <= allowed
+	return a == b || distance(a, b, allowed) <= allowed
 }
 
-// Plain is a name without the separators and capitals in which spellings differ.
-func Plain(name string) string {
+// plain is a name without the separators and capitals in which spellings differ.
+func plain(name string) string {
 	return strings.Map(func(c rune) rune {
 		if c == '_' || c == '-' || c == ' ' || c == '.' {
 			return -1
@@ -126,9 +126,9 @@ func Plain(name string) string {
 	}, strings.ToLower(name))
 }
 
-// Distance counts the letters to insert, remove, replace, or swap with their neighbour,
+// distance counts the letters to insert, remove, replace, or swap with their neighbour,
 // to make one word of the other. It is more than limit when the lengths say so.
-func Distance(s, t string, limit int) int {
+func distance(s, t string, limit int) int {
 	a, b := []rune(s), []rune(t)
 	if len(a)-len(b) > limit || len(b)-len(a) > limit {
 		return limit + 1
