@@ -103,6 +103,17 @@ func (at *asked) then() *string {
 	return &at.echo
 }
 
+// listThen is a list of the account's at the moment of ?asOf=, or now.
+func listThen[F, T any](
+	r *wire.Request, filter F, at *asked,
+	list func(context.Context, string, F) ([]T, int, error), then func(context.Context, string, F, events.Until) ([]T, int, error),
+) ([]T, int, error) {
+	if at != nil {
+		return then(r.Context(), r.Caller.AccountID, filter, at.Until)
+	}
+	return list(r.Context(), r.Caller.AccountID, filter)
+}
+
 // orNotThen turns a not-found error into one that says that there was none yet at the
 // moment.
 func (at *asked) orNotThen(what string, err error) error {

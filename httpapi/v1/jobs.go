@@ -144,7 +144,7 @@ func (a *Handlers) listJobs(r *wire.Request) (wire.Answer, error) {
 		return wire.Reply(http.StatusOK, page)
 	}
 	f.Limit++ // one more tells whether there are more
-	found, total, err := a.jobsThen(r, f, at)
+	found, total, err := listThen(r, f, at, a.Reads.Jobs.List, a.past.Jobs)
 	if err != nil {
 		return wire.Answer{}, err
 	}
@@ -156,14 +156,6 @@ func (a *Handlers) listJobs(r *wire.Request) (wire.Answer, error) {
 	}
 	page.Jobs = wire.List(found, summaryOf)
 	return wire.Reply(http.StatusOK, page)
-}
-
-// jobsThen is the list at the moment of ?asOf=.
-func (a *Handlers) jobsThen(r *wire.Request, f jobs.Filter, at *asked) ([]jobs.Summary, int, error) {
-	if at != nil {
-		return a.past.Jobs(r.Context(), r.Caller.AccountID, f, at.Until)
-	}
-	return a.Reads.Jobs.List(r.Context(), r.Caller.AccountID, f)
 }
 
 // jobBody is a job read alone.

@@ -125,7 +125,7 @@ func (a *Handlers) listProjects(r *wire.Request) (wire.Answer, error) {
 	if err := cmp.Or(p.Err(), err); err != nil {
 		return wire.Answer{}, err
 	}
-	found, total, err := a.projectsThen(r, f, at)
+	found, total, err := listThen(r, f, at, a.Reads.Projects.List, a.past.Projects)
 	if err != nil {
 		return wire.Answer{}, err
 	}
@@ -154,14 +154,6 @@ func (a *Handlers) getProject(r *wire.Request) (wire.Answer, error) {
 	}
 	out[0].AsOf = at.then()
 	return wire.Reply(http.StatusOK, out[0])
-}
-
-// projectsThen is the list at the moment of ?asOf=.
-func (a *Handlers) projectsThen(r *wire.Request, f projects.Filter, at *asked) ([]projects.Project, int, error) {
-	if at != nil {
-		return a.past.Projects(r.Context(), r.Caller.AccountID, f, at.Until)
-	}
-	return a.Reads.Projects.List(r.Context(), r.Caller.AccountID, f)
 }
 
 // countedThen are projects at the moment of ?asOf=. They have no past health of webhooks,

@@ -179,7 +179,7 @@ func (a *Handlers) listSessions(r *wire.Request) (wire.Answer, error) {
 	case none:
 		return wire.Reply(http.StatusOK, page)
 	}
-	found, total, err := a.sessionsThen(r, f, at)
+	found, total, err := listThen(r, f, at, a.Reads.Sessions.List, a.past.Sessions)
 	if err != nil {
 		return wire.Answer{}, err
 	}
@@ -204,14 +204,6 @@ func (a *Handlers) getSession(r *wire.Request) (wire.Answer, error) {
 	body := a.sessionBody(s)
 	body.AsOf = at.then()
 	return wire.Reply(http.StatusOK, body)
-}
-
-// sessionsThen is the list at the moment of ?asOf=.
-func (a *Handlers) sessionsThen(r *wire.Request, f sessions.Filter, at *asked) ([]sessions.Session, int, error) {
-	if at != nil {
-		return a.past.Sessions(r.Context(), r.Caller.AccountID, f, at.Until)
-	}
-	return a.Reads.Sessions.List(r.Context(), r.Caller.AccountID, f)
 }
 
 // ownSession reads the session the path names.
