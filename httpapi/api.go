@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"humanqa/domain"
+	"humanqa/domain/command"
 	"humanqa/httpapi/admit"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/readers"
@@ -41,7 +42,7 @@ type Deps struct {
 	// Halted gives the error that answers every request except those to public routes;
 	// nil, or a nil error, refuses none.
 	Halted func() error
-	Vault  admit.Vault
+	Vault  command.Sealer
 	// Spool stores large bodies while they arrive.
 	Spool  *wire.Spool
 	Tracer *tracing.Tracer // nil: no spans

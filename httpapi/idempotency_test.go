@@ -292,7 +292,7 @@ func TestAKeyIsForgottenAfterADay(t *testing.T) {
 }
 
 // brokenVault cannot seal: the answer cannot be stored.
-type brokenVault struct{ admit.Vault }
+type brokenVault struct{ command.Sealer }
 
 func (brokenVault) Seal(context.Context, string, string, []byte) (string, error) {
 	return "", errors.New("no key")

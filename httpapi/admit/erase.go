@@ -8,6 +8,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"humanqa/domain"
+	"humanqa/domain/command"
 	"humanqa/internal/pgpool"
 )
 
@@ -40,7 +41,9 @@ WHERE account_id = $1
 // EraseAnswersWith removes, of the answers that are kept for repeated requests of the
 // owners (accounts, checkers), those for which holds is true. A repeat of such a request
 // is decided anew: it finds the job ended.
-func EraseAnswersWith(ctx context.Context, db *sqlx.DB, v Vault, owners []string, holds func(path string, body []byte) bool) error {
+func EraseAnswersWith(
+	ctx context.Context, db *sqlx.DB, v command.Sealer, owners []string, holds func(path string, body []byte) bool,
+) error {
 	for _, owner := range owners {
 		var rows []struct {
 			Path string `db:"path"`

@@ -13,6 +13,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"humanqa/domain"
+	"humanqa/domain/command"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/backoff"
 	"humanqa/internal/pgpool"
@@ -42,7 +43,7 @@ const (
 // once. The answer is sealed, because that of a new project holds a token.
 type keyStore struct {
 	db    *sqlx.DB
-	Vault Vault
+	Vault command.Sealer
 }
 
 // KeyScope is the scope of a key. The owner is an account, or a checker.

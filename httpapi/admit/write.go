@@ -31,7 +31,7 @@ type Writer struct {
 }
 
 func NewWriter(
-	db *sqlx.DB, v Vault, waitFor func(context.Context, domain.Position) error, submissions func() []wire.Submission, now func() time.Time,
+	db *sqlx.DB, v command.Sealer, waitFor func(context.Context, domain.Position) error, submissions func() []wire.Submission, now func() time.Time,
 ) *Writer {
 	return &Writer{Keys: keyStore{db: db, Vault: v}, WaitFor: waitFor, submissions: submissions, now: now}
 }
@@ -194,11 +194,4 @@ func (w *Writer) Done(ctx context.Context, r *wire.Request, at domain.Position, 
 	}
 	w.Visible(ctx, r, at)
 	return wire.Reply(status, body)
-}
-
-// Vault seals content that must not be stored in the clear: package internal/vault.
-type Vault interface {
-	Seal(ctx context.Context, accountID, stream string, plaintext []byte) (string, error)
-	Unseal(ctx context.Context, accountID, stream, sealed string) ([]byte, error)
-	Fingerprint(ctx context.Context, accountID, use string, secret []byte) (string, error)
 }
