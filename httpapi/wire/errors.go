@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"database/sql/driver"
 	"encoding/json"
@@ -103,36 +104,24 @@ var errInternal = &domain.Error{
 	Hint: "send the same request again later; name the requestId when you report this",
 }
 
-// StatusOf is the HTTP status that a refusal of the kind answers with.
-func StatusOf(k domain.Kind) int {
-	switch k {
-	case domain.KindInvalid:
-		return http.StatusBadRequest
-	case domain.KindUnauthorized:
-		return http.StatusUnauthorized
-	case domain.KindPayment:
-		return http.StatusPaymentRequired
-	case domain.KindForbidden, domain.KindSuspended:
-		return http.StatusForbidden
-	case domain.KindNotFound:
-		return http.StatusNotFound
-	case domain.KindMethod:
-		return http.StatusMethodNotAllowed
-	case domain.KindConflict:
-		return http.StatusConflict
-	case domain.KindGone:
-		return http.StatusGone
-	case domain.KindEncoding:
-		return http.StatusUnsupportedMediaType
-	case domain.KindTooLarge:
-		return http.StatusRequestEntityTooLarge
-	case domain.KindRateLimited:
-		return http.StatusTooManyRequests
-	case domain.KindUnavailable:
-		return http.StatusServiceUnavailable
-	}
-	return http.StatusInternalServerError
+var statuses = map[domain.Kind]int{
+	domain.KindInvalid:      http.StatusBadRequest,
+	domain.KindUnauthorized: http.StatusUnauthorized,
+	domain.KindPayment:      http.StatusPaymentRequired,
+	domain.KindForbidden:    http.StatusForbidden,
+	domain.KindSuspended:    http.StatusForbidden,
+	domain.KindNotFound:     http.StatusNotFound,
+	domain.KindMethod:       http.StatusMethodNotAllowed,
+	domain.KindConflict:     http.StatusConflict,
+	domain.KindGone:         http.StatusGone,
+	domain.KindEncoding:     http.StatusUnsupportedMediaType,
+	domain.KindTooLarge:     http.StatusRequestEntityTooLarge,
+	domain.KindRateLimited:  http.StatusTooManyRequests,
+	domain.KindUnavailable:  http.StatusServiceUnavailable,
 }
+
+// StatusOf is the HTTP status that a refusal of the kind answers with.
+func StatusOf(k domain.Kind) int { return cmp.Or(statuses[k], http.StatusInternalServerError) }
 
 // errForged is the refusal of what an event would decide that the service did not write.
 var errForged = &domain.Error{
