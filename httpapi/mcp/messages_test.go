@@ -64,6 +64,9 @@ func TestAnAnswerHasTheFormThatItsClientTakes(t *testing.T) {
 			if got.status != http.StatusOK || got.header.Get("Content-Type") != want {
 				t.Errorf("%q of version %q: %d %s %s", accept, version, got.status, got.header.Get("Content-Type"), got.body)
 			}
+			if passedOn := got.header.Get("X-Accel-Buffering") == "no"; passedOn != (want != "application/json") {
+				t.Errorf("%q of version %q: a proxy passes it on at once: %v", accept, version, passedOn)
+			}
 			text := got.body
 			if want != "application/json" {
 				_, text, _ = strings.Cut(text, "data: ")

@@ -28,10 +28,14 @@ type shaped struct {
 // WriteHeader implements http.ResponseWriter.
 func (s *shaped) WriteHeader(status int) {
 	s.status = status
-	s.held = status >= http.StatusBadRequest || s.json && s.Header().Get("Content-Type") == wire.EventStream
-	if !s.held {
-		s.ResponseWriter.WriteHeader(status)
+	events := s.Header().Get("Content-Type") == wire.EventStream
+	if s.held = status >= http.StatusBadRequest || s.json && events; s.held {
+		return
 	}
+	if events {
+		wire.SendsEvents(s.Header())
+	}
+	s.ResponseWriter.WriteHeader(status)
 }
 
 // Write implements http.ResponseWriter.
