@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"strings"
@@ -195,6 +196,21 @@ func TestNothingCrosses(t *testing.T) {
 	w.Shown(key.Position, err)
 	if got := w.Call(guest{}, "GET", "/dashboard", nil, "Authorization", "Bearer "+key.Token); got.Status != 303 {
 		t.Errorf("a key opens the pages: %d", got.Status)
+	}
+}
+
+// Over plain HTTP a browser tells no more than its origin.
+func TestAProxyMayPassAnotherHostOnWithAForm(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	for origin, status := range map[string]int{w.Origin: http.StatusUnauthorized, "http://evil.example": http.StatusForbidden} {
+		r := httptest.NewRequest(http.MethodPost, "http://upstream:8080/signin", strings.NewReader("login=ann&password=not+hers"))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Origin", origin)
+		got := httptest.NewRecorder()
+		if w.Site.ServeHTTP(got, r); got.Code != status {
+			t.Errorf("a form of %s: %d, want %d", origin, got.Code, status)
+		}
 	}
 }
 

@@ -96,6 +96,10 @@ func New(c Config) (*Site, error) {
 		sameSite: http.NewCrossOriginProtection(), stopping: make(chan struct{}), watchers: newWatchers(),
 		places: wire.NewQuota(math.MaxInt64, pagesAtOnce, pageTime),
 	}
+	// A proxy may pass another Host on.
+	if err := s.sameSite.AddTrustedOrigin(Origin(c.BaseURL)); err != nil {
+		return nil, err
+	}
 	var err error
 	if s.assets, err = loadAssets(); err != nil {
 		return nil, err
