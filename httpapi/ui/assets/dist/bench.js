@@ -120,18 +120,22 @@ async function send(entry) {
     if (answer.type === "opaqueredirect") return { kind: "later", why: signedOut };
     if (answer.ok) return { kind: "done", next: (await answer.json()).next };
     if (answer.status >= 500 || answer.status === 429) return { kind: "later", why: "The service does not answer." };
-    return { kind: "refused", why: await reason(answer) };
+    return { kind: "refused", why: await reason(answer, entry.file?.size) };
   } catch {
     return { kind: "later", why: navigator.onLine ? "The service does not answer." : "There is no network." };
   }
 }
-async function reason(answer) {
+async function reason(answer, bytes = 0) {
   try {
     const said = await answer.json();
     return [said.error, said.hint].filter(Boolean).join(" ");
   } catch {
-    return "The service said " + answer.status + ".";
+    if (answer.status !== 413) return "The service said " + answer.status + ".";
+    return `A proxy in front of the service refused ${size(bytes)} (413). Ask the operator to raise its limit.`;
   }
+}
+function size(bytes) {
+  return bytes < 1 << 20 ? Math.ceil(bytes / 1024) + " KB" : (bytes / (1 << 20)).toFixed(1) + " MB";
 }
 async function usable() {
   if (!isSecureContext) return false;
@@ -197,6 +201,7 @@ async function leftovers(outbox, such, job = "") {
   if (at === null) return 0;
   const entries = (await outbox.all()).filter(such);
   at.hidden = entries.length === 0;
+  at.querySelector("[data-why]").textContent = entries.some((entry) => entry.refused === void 0) ? "Your claim had ended." : "";
   at.querySelector("ul").replaceChildren(...entries.map((entry) => Object.assign(document.createElement("li"), {
     className: "keep",
     textContent: entry.label + (entry.refused === void 0 ? "" : " (" + entry.refused + ")")
@@ -432,7 +437,7 @@ function write(at, text) {
 var head = 4096;
 var gathered = 512 << 10;
 var patience = 5e3;
-var largest = 4 << 20;
+var largest = 1 << 20;
 var pauses2 = [500, 1e3, 2e3, 5e3, 1e4];
 var inUse = (reel) => "humanqa-reel-" + reel;
 var Reels = class {
@@ -584,6 +589,8 @@ var Reels = class {
     });
     if (answer.type === "opaqueredirect") throw new Later(signedOut);
     if (answer.status >= 500 || answer.status === 429) throw new Later("The service does not answer.");
+    const proxys = !answer.headers.get("Content-Type")?.includes("json");
+    if (answer.status === 413 && proxys) throw new Later(await reason(answer, body instanceof Blob ? body.size : 0));
     if (!answer.ok) throw new Refused(await reason(answer));
     return answer.json();
   }
@@ -769,9 +776,6 @@ async function seen(stream) {
   video.srcObject = stream;
   await Promise.race([video.play(), new Promise((late) => setTimeout(late, 2e3))]);
   video.srcObject = null;
-}
-function size(bytes) {
-  return bytes < 1 << 20 ? Math.ceil(bytes / 1024) + " KB" : (bytes / (1 << 20)).toFixed(1) + " MB";
 }
 
 // src/annotate.ts

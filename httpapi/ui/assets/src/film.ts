@@ -1,5 +1,6 @@
 // Recording the screen: a film of the test, in slices of a second. While the login
 // to the tested app is shown it is black and silent, and its time goes on.
+import { size } from './outbox'
 import { inUse, Reels, type Sent } from './reels'
 
 const types = ['video/webm;codecs=vp9,opus', 'video/webm;codecs=vp8,opus', 'video/webm', 'video/mp4']
@@ -155,8 +156,4 @@ async function seen(stream: MediaStream) {
   video.srcObject = stream
   await Promise.race([video.play(), new Promise((late) => setTimeout(late, 2000))])
   video.srcObject = null
-}
-
-function size(bytes: number): string {
-  return bytes < 1 << 20 ? Math.ceil(bytes / 1024) + ' KB' : (bytes / (1 << 20)).toFixed(1) + ' MB'
 }

@@ -7,6 +7,7 @@ export async function leftovers(outbox: Outbox, such: (entry: Entry) => boolean,
   if (at === null) return 0
   const entries = (await outbox.all()).filter(such)
   at.hidden = entries.length === 0
+  at.querySelector('[data-why]')!.textContent = entries.some((entry) => entry.refused === undefined) ? 'Your claim had ended.' : ''
   at.querySelector('ul')!.replaceChildren(...entries.map((entry) => Object.assign(document.createElement('li'), {
     className: 'keep', textContent: entry.label + (entry.refused === undefined ? '' : ' (' + entry.refused + ')'),
   })))

@@ -150,20 +150,25 @@ async function send(entry: Entry): Promise<Outcome> {
     if (answer.type === 'opaqueredirect') return { kind: 'later', why: signedOut }
     if (answer.ok) return { kind: 'done', next: (await answer.json()).next }
     if (answer.status >= 500 || answer.status === 429) return { kind: 'later', why: 'The service does not answer.' }
-    return { kind: 'refused', why: await reason(answer) }
+    return { kind: 'refused', why: await reason(answer, entry.file?.size) }
   } catch {
     return { kind: 'later', why: navigator.onLine ? 'The service does not answer.' : 'There is no network.' }
   }
 }
 
-// reason is what a refusal says.
-export async function reason(answer: Response): Promise<string> {
+// reason is what the refusal of so many bytes says. A proxy says nothing that can be shown.
+export async function reason(answer: Response, bytes = 0): Promise<string> {
   try {
     const said = await answer.json()
     return [said.error, said.hint].filter(Boolean).join(' ')
   } catch {
-    return 'The service said ' + answer.status + '.'
+    if (answer.status !== 413) return 'The service said ' + answer.status + '.'
+    return `A proxy in front of the service refused ${size(bytes)} (413). Ask the operator to raise its limit.`
   }
+}
+
+export function size(bytes: number): string {
+  return bytes < 1 << 20 ? Math.ceil(bytes / 1024) + ' KB' : (bytes / (1 << 20)).toFixed(1) + ' MB'
 }
 
 // usable says that this browser keeps what is written down, and makes ids.

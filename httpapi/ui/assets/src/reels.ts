@@ -23,7 +23,7 @@ export interface Sent { unsent: number; reels: number; waits: string; refused: s
 const head = 4096 // bytes in which a file says what it is: a recorder's first slice may be one byte
 const gathered = 512 << 10 // bytes that are worth a request,
 const patience = 5000 // or ms after which fewer are
-const largest = 4 << 20
+const largest = 1 << 20 // the largest body that nginx lets through by default
 const pauses = [500, 1000, 2000, 5000, 10_000]
 
 // inUse names the lock that a recording's tab holds.
@@ -171,6 +171,8 @@ export class Reels {
     })
     if (answer.type === 'opaqueredirect') throw new Later(signedOut)
     if (answer.status >= 500 || answer.status === 429) throw new Later('The service does not answer.')
+    const proxys = !answer.headers.get('Content-Type')?.includes('json') // its limit can be raised
+    if (answer.status === 413 && proxys) throw new Later(await reason(answer, body instanceof Blob ? body.size : 0))
     if (!answer.ok) throw new Refused(await reason(answer))
     return answer.json()
   }
