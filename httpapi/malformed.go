@@ -97,6 +97,6 @@ func bareAnswer(status int, headers string, e *domain.Error) []byte {
 	id := wire.RequestID(nil)
 	body := wire.Envelope(e, id)
 	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nCache-Control: no-store\r\nConnection: close\r\nContent-Length: %d\r\n"+
-		"Content-Type: application/json; charset=utf-8\r\n%sX-Content-Type-Options: nosniff\r\n%s: %s\r\n\r\n%s",
+		"Content-Type: application/json\r\n%sX-Content-Type-Options: nosniff\r\n%s: %s\r\n\r\n%s",
 		status, http.StatusText(status), len(body), headers, wire.RequestIDHeader, id, body)
 }

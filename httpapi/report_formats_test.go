@@ -17,8 +17,8 @@ func TestAReportComesInTheFormatThatIsAskedFor(t *testing.T) {
 	_, key := s.account(100)
 	path := "/v1/jobs/" + s.tested(key, passes, fails) + "/report"
 	const (
-		asJSON, asXML = "application/json; charset=utf-8", "application/xml; charset=utf-8"
-		asCTRF, asMD  = "application/vnd.ctrf+json; charset=utf-8", "text/markdown; charset=utf-8"
+		asJSON, asXML = "application/json", "application/xml; charset=utf-8"
+		asCTRF, asMD  = "application/vnd.ctrf+json", "text/markdown; charset=utf-8"
 	)
 	for _, c := range []struct{ query, accept, want string }{
 		{"", "", asJSON},

@@ -144,7 +144,7 @@ func TestAnAddressThatIsNoneLeadsOn(t *testing.T) {
 		}
 	}
 	const browser = "text/html,application/xhtml+xml,*/*;q=0.8"
-	for accept, want := range map[string]string{browser: "text/html; charset=utf-8", "*/*": "application/json; charset=utf-8", "": "application/json; charset=utf-8"} {
+	for accept, want := range map[string]string{browser: "text/html; charset=utf-8", "*/*": "application/json", "": "application/json"} {
 		got := w.Call(owner, "GET", "/nowhere", nil, "Accept", accept)
 		if got.Status != 404 || got.Header.Get("Content-Type") != want || strings.Contains(got.Body, "Nothing here") != (accept == browser) {
 			t.Errorf("for %s: %d %s", accept, got.Status, got.Header.Get("Content-Type"))

@@ -126,7 +126,7 @@ const eventsFile = "webhooks.json"
 
 // eventCatalogue is the catalogue as JSON, for programs that make types of it.
 var eventCatalogue = sync.OnceValue(func() File {
-	return NewFile("application/json; charset=utf-8", made(json.MarshalIndent(struct {
+	return NewFile("application/json", made(json.MarshalIndent(struct {
 		Events []EventType `json:"events"`
 	}{EventTypes()}, "", " ")))
 })

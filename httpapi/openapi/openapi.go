@@ -32,7 +32,7 @@ var Document31 = sync.OnceValue(func() []byte { return unpacked(documents, "dist
 func Served(document func() []byte) func(base string) File {
 	return func(base string) File {
 		here := fmt.Appendf(nil, `"servers":[{"url":%q`, base)
-		return NewFile("application/json; charset=utf-8", bytes.Replace(document(), []byte(`"servers":[{"url":"/"`), here, 1))
+		return NewFile("application/json", bytes.Replace(document(), []byte(`"servers":[{"url":"/"`), here, 1))
 	}
 }
 

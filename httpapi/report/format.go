@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"humanqa/httpapi/wire"
 )
@@ -112,4 +113,9 @@ func (f Format) Answer(body any, o Outcome) (wire.Answer, error) {
 	return wire.Answer{Status: http.StatusOK, Header: header, Body: raw}, nil
 }
 
-func (f Format) mediaType() string { return f.types[0] + "; charset=utf-8" }
+func (f Format) mediaType() string {
+	if strings.HasSuffix(f.types[0], "json") {
+		return f.types[0]
+	}
+	return f.types[0] + "; charset=utf-8"
+}

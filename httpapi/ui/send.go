@@ -34,7 +34,7 @@ func (s *Site) send(w http.ResponseWriter, r *Request, a Answer) int {
 		w.WriteHeader(http.StatusSeeOther)
 		return http.StatusSeeOther
 	case a.JSON != nil:
-		h.Set("Content-Type", "application/json; charset=utf-8")
+		h.Set("Content-Type", "application/json")
 		w.WriteHeader(status)
 		_ = json.NewEncoder(w).Encode(a.JSON) // the client is gone
 		return status

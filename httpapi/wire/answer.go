@@ -45,7 +45,7 @@ func (a Answer) Send(w http.ResponseWriter) int {
 	maps.Copy(h, a.Header)
 	if len(a.Body) > 0 {
 		if h.Get("Content-Type") == "" {
-			h.Set("Content-Type", "application/json; charset=utf-8")
+			h.Set("Content-Type", "application/json") // which has no charset (RFC 8259, section 11)
 		}
 		h.Set("Content-Length", strconv.Itoa(len(a.Body)))
 	}
