@@ -67,7 +67,7 @@ contract: go alerts clients postgres ## check the OpenAPI document, the log, the
 	$(GO) test $(RACE) -vet=off -count=1 -timeout 60m -run TestTheDocumentInOtherTools ./httpapi/openapi -args -clients $(CURDIR)/$(CLIENTS)
 	$(GO) test $(RACE) -vet=off -count=1 -timeout 60m -run "TestOthersReadWhatWeWrote|TestTheService/the_official_libraries" ./cmd/humanqa -args -clients $(CURDIR)/$(CLIENTS)
 	$(GO) test $(RACE) -vet=off -count=1 -timeout 60m -run TestTheOfficial ./httpapi/mcp -args -clients $(CURDIR)/$(CLIENTS)
-	$(GO) test $(RACE) -vet=off -count=1 -timeout 60m -run TestTheClientPackages ./httpapi -args -packages $(CURDIR)/$(PACKAGES)
+	$(GO) test $(RACE) -vet=off -count=1 -timeout 60m -run "TestTheClientPackages|TestGeneratedClients" ./httpapi -args -packages $(CURDIR)/$(PACKAGES) -clients $(CURDIR)/$(CLIENTS)
 	$(GO) test $(RACE) -vet=off -count=1 -timeout 60m -run TestTheNodeServesTheClient ./eventstore/node -args -clients $(CURDIR)/$(CLIENTS)
 
 .PHONY: clients

@@ -12,7 +12,10 @@ import (
 	"humanqa/internal/testing/must"
 )
 
-var packagesDir = flag.String("packages", "", "the folder of the client packages, built; see make contract")
+var (
+	packagesDir = flag.String("packages", "", "the folder of the client packages, built; see make contract")
+	toolsDir    = flag.String("clients", "", "the folder of what generators made of the API's document; see make contract")
+)
 
 const clientsDir = "../integrations/clients"
 
@@ -56,6 +59,33 @@ func does(t *testing.T, dir, name string, args ...string) {
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", cmd, err, out)
+	}
+}
+
+// Each program submits, claims, gives verdicts, completes, and reads report and history.
+func TestGeneratedClientsPlayTheMainJob(t *testing.T) {
+	t.Parallel()
+	if *toolsDir == "" {
+		t.Skip("make contract runs it, behind the generators")
+	}
+	generated := filepath.Join(*toolsDir, "generated")
+	for generator, run := range map[string][]string{
+		"@hey-api/openapi-ts": {"node", generated + "/js/play/hey-api.mjs"},
+		"orval":               {"node", generated + "/js/play/orval.mjs"},
+		"oapi-codegen":        {generated + "/play/oapi-codegen"},
+		"ogen":                {generated + "/play/ogen"},
+	} {
+		t.Run(generator, func(t *testing.T) {
+			t.Parallel()
+			s := shared(t)
+			_, key := s.account(100)
+			server := httptest.NewServer(s.API)
+			t.Cleanup(server.Close)
+			p := start(t, append(os.Environ(), "BASE_URL="+server.URL, "API_KEY="+key, "CHECKER_KEY="+s.checker(), "PROJECT_ID="+s.project(key, `{"name":"Shop"}`)), run...)
+			equal(t, p.next(""), "fail 1 1 One of two works.")
+			equal(t, p.next(""), "1 The button works")
+			p.ends()
+		})
 	}
 }
 

@@ -53,12 +53,14 @@ func TestTheDocumentInOtherTools(t *testing.T) {
 		t.Parallel()
 		tool(t, "node_modules/.bin/openapi-typescript", generated+"/openapi-3.0.json", "-o", generated+"/types.ts")
 		tool(t, "node_modules/.bin/openapi-ts", "-i", generated+"/openapi-3.1.json", "-o", generated+"/client", "--client", "@hey-api/client-fetch")
+		tool(t, "node_modules/.bin/orval", "--input", generated+"/openapi-3.0.json", "--output", generated+"/orval.ts", "--client", "fetch")
 		tool(t, "node_modules/.bin/tsc", "-p", ".")
 	})
 	t.Run("Go compiles", func(t *testing.T) {
 		t.Parallel()
 		tool(t, "go", "tool", "oapi-codegen", "-generate", "types,client", "-package", "api", "-o", generated+"/api/api.go", generated+"/openapi-3.0.json")
-		tool(t, "go", "build", generated+"/api")
+		tool(t, "go", "tool", "ogen", "-config", "ogen.yaml", "-target", generated+"/ogen", "-package", "ogen", generated+"/openapi-3.0.json")
+		tool(t, "go", "build", "-o", generated+"/play/", "./play/oapi-codegen", "./play/ogen")
 	})
 	t.Run("the types of the client in Go are current", func(t *testing.T) {
 		t.Parallel()
