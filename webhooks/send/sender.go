@@ -34,7 +34,8 @@ const (
 	// bodyTime is the time that a body may take after its status.
 	bodyTime = time.Second
 
-	caCheckEvery = time.Second
+	// lookEvery is the time between two looks at the CA file.
+	lookEvery = time.Second
 )
 
 // sender is the HTTP side of the dispatcher: HTTPS only, no proxy, no
@@ -45,8 +46,8 @@ type sender struct {
 
 	mu        sync.Mutex // guards the rest
 	clients   clients
-	caStamp   string // of the CA file that they trust
-	caChecked time.Time
+	seen      []byte    // the CA file, at the last look
+	lookAgain time.Time // at the CA file
 }
 
 // clients send the requests. Requests of shared may share a connection with others.
@@ -59,13 +60,7 @@ func (c clients) close() {
 
 func newSender(cfg Config) (*sender, error) {
 	s := &sender{Config: cfg}
-	s.caStamp, s.caChecked = s.caFileStamp(), time.Now()
-	pool, err := trustedRoots(s.CAFile)
-	if err != nil {
-		return nil, err
-	}
-	s.clients = s.newClients(pool)
-	return s, nil
+	return s, s.trust()
 }
 
 // sendDelivery makes one request. The body goes out as it is.
@@ -187,22 +182,12 @@ func cleanText(s string) string {
 func (s *sender) currentClients() clients {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.CAFile == "" || time.Since(s.caChecked) < caCheckEvery {
+	if s.CAFile == "" || time.Now().Before(s.lookAgain) {
 		return s.clients
 	}
-	s.caChecked = time.Now()
-	stamp := s.caFileStamp()
-	if stamp == s.caStamp {
-		return s.clients
-	}
-	s.caStamp = stamp
-	pool, err := trustedRoots(s.CAFile)
-	if err != nil {
+	if err := s.trust(); err != nil {
 		s.Log.WithError(err).Error("the webhook CA file cannot be used; the certificates of before stay trusted")
-		return s.clients
 	}
-	s.clients.close()
-	s.clients = s.newClients(pool)
 	return s.clients
 }
 
@@ -212,39 +197,35 @@ func (s *sender) close() {
 	s.clients.close()
 }
 
-// caFileStamp tells versions of the CA file apart; empty while there is none.
-func (s *sender) caFileStamp() string {
-	if s.CAFile == "" {
-		return ""
+// trust makes clients that trust the system's certificates and those of the CA file, unless
+// the file is the same as before. A file that is not there (yet) adds none: a local receiver
+// writes it when it starts.
+func (s *sender) trust() error {
+	s.lookAgain = time.Now().Add(lookEvery)
+	var pem []byte
+	if s.CAFile != "" {
+		var err error
+		if pem, err = os.ReadFile(s.CAFile); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("read the webhook CA file: %w", err)
+		}
 	}
-	info, err := os.Stat(s.CAFile)
-	if err != nil {
-		return ""
+	first := s.clients.shared == nil
+	if !first && bytes.Equal(pem, s.seen) {
+		return nil
 	}
-	return fmt.Sprintf("%d %d", info.Size(), info.ModTime().UnixNano())
-}
-
-// trustedRoots is the system's pool and the certificates of the file. A file that
-// is not there (yet) adds none: a local receiver writes it when it starts.
-func trustedRoots(caFile string) (*x509.CertPool, error) {
+	s.seen = pem
 	pool, err := x509.SystemCertPool()
 	if err != nil {
-		return nil, fmt.Errorf("read the system's certificates: %w", err)
+		return fmt.Errorf("read the system's certificates: %w", err)
 	}
-	if caFile == "" {
-		return pool, nil
+	if pem != nil && !pool.AppendCertsFromPEM(pem) {
+		return fmt.Errorf("the webhook CA file %s holds no certificate", s.CAFile)
 	}
-	pem, err := os.ReadFile(caFile)
-	if errors.Is(err, os.ErrNotExist) {
-		return pool, nil
+	if !first {
+		s.clients.close()
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read the webhook CA file: %w", err)
-	}
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("the webhook CA file %s holds no certificate", caFile)
-	}
-	return pool, nil
+	s.clients = s.newClients(pool)
+	return nil
 }
 
 // newClients gives a client that speaks HTTP/2 where the endpoint offers it, and one that
