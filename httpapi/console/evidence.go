@@ -82,13 +82,8 @@ func (d Deps) evidencePage(r *ui.Request) (ui.Answer, error) {
 
 // holdLines leaves out the reason of a client's hold: the client wrote it.
 func (d Deps) holdLines(ctx context.Context, holds []overall.Hold, accounts map[string]string) (lines []holdLine, err error) {
-	var ids []string
-	for _, h := range holds {
-		if id, is := strings.CutPrefix(h.PlacedBy, "operator:"); is {
-			ids = append(ids, id)
-		}
-	}
-	name, err := d.names(ctx, ids...)
+	placers := wire.List(holds, func(h overall.Hold) string { return h.PlacedBy })
+	name, err := d.names(ctx, placers...)
 	if err != nil {
 		return nil, err
 	}

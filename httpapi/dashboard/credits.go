@@ -8,6 +8,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/httpapi/ui"
+	"humanqa/httpapi/wire"
 	"humanqa/internal/credential"
 	"humanqa/projections/credits"
 	"humanqa/projections/ledger"
@@ -247,12 +248,7 @@ func (d Deps) statementPart(
 	if !part.First && len(lines) > 0 {
 		part.Before = lines[0].Balance - lines[0].Change
 	}
-	var people []string
-	for _, l := range lines {
-		if id, ok := strings.CutPrefix(l.Actor, "person:"); ok {
-			people = append(people, id)
-		}
-	}
+	people := wire.List(lines, func(l ledger.Line) string { return l.Actor })
 	names, err := d.Credentials.Names(ctx, people...)
 	if err != nil {
 		return part, err

@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/go-webauthn/webauthn/protocol"
@@ -119,14 +120,19 @@ FROM (
 ORDER BY person_id, joined DESC`
 
 // Names gives the names of people, by id: the chosen name of a person who has joined,
-// else the name that the inviter wrote. An erased person has no entry.
-func (s *Store) Names(ctx context.Context, personIDs ...string) (map[string]Person, error) {
-	people, err := pgpool.List[Person](ctx, s.db, "names", namesSQL, pq.Array(personIDs))
+// else the name that the inviter wrote. An erased person has no entry. A person may also be
+// named as an actor (person:ID, operator:ID); other actors have no entry.
+func (s *Store) Names(ctx context.Context, people ...string) (map[string]Person, error) {
+	ids := make([]string, len(people))
+	for i, one := range people {
+		ids[i] = strings.TrimPrefix(strings.TrimPrefix(one, "person:"), "operator:")
+	}
+	found, err := pgpool.List[Person](ctx, s.db, "names", namesSQL, pq.Array(ids))
 	if err != nil {
 		return nil, err
 	}
-	names := make(map[string]Person, len(people))
-	for _, p := range people {
+	names := make(map[string]Person, len(found))
+	for _, p := range found {
 		names[p.ID] = p
 	}
 	return names, nil

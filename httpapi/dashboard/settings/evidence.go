@@ -13,6 +13,7 @@ import (
 	"humanqa/httpapi/evidence"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/ui"
+	"humanqa/httpapi/wire"
 	"humanqa/projections/projects"
 	kept "humanqa/projections/retention"
 )
@@ -102,12 +103,7 @@ func (d Deps) evidenceView(r *ui.Request) (v evidenceView, err error) {
 }
 
 func (d Deps) holdLines(ctx context.Context, holds []kept.Hold, names map[string]string) (lines []holdLine, err error) {
-	var people []string
-	for _, h := range holds {
-		if id, is := strings.CutPrefix(h.PlacedBy, "person:"); is && !h.Operator {
-			people = append(people, id)
-		}
-	}
+	people := wire.List(holds, func(h kept.Hold) string { return h.PlacedBy })
 	known, err := d.Credentials.Names(ctx, people...)
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/command"
 	"humanqa/httpapi/ui"
+	"humanqa/httpapi/wire"
 	"humanqa/projections/access"
 	"humanqa/projections/projects"
 )
@@ -42,12 +43,7 @@ func (d Deps) keysView(r *ui.Request) (v keysView, err error) {
 	if v.Projects, _, err = d.Reads.Projects.List(r.Context(), r.Account.ID, projects.Filter{Limit: projectsOffered}); err != nil {
 		return v, err
 	}
-	makers := make([]string, 0, len(keys))
-	for _, k := range keys {
-		if id, person := strings.CutPrefix(k.IssuedBy, "person:"); person {
-			makers = append(makers, id)
-		}
-	}
+	makers := wire.List(keys, func(k access.IssuedKey) string { return k.IssuedBy })
 	names, err := d.Credentials.Names(r.Context(), makers...)
 	if err != nil {
 		return v, err
