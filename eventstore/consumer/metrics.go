@@ -11,46 +11,24 @@ import (
 
 	"humanqa/eventstore"
 	"humanqa/eventstore/generation"
+	"humanqa/internal/metrics"
 	"humanqa/internal/pgpool"
 )
 
 // scrapeLimit bounds the one query that a scrape makes.
 const scrapeLimit = time.Second
 
-var (
-	lagDesc = prometheus.NewDesc("humanqa_projection_lag",
-		"Positions between the projection and the end of the log: events, or bytes of an original server.", []string{"projection"}, nil)
-	lateDesc = prometheus.NewDesc("humanqa_projection_lag_seconds",
-		"Age of the first event that the projection has not seen, 0 at the end of the log.", []string{"projection"}, nil)
-	stalledDesc = prometheus.NewDesc("humanqa_projection_stalled_seconds",
-		"How long the projection has stood still short of the end of the log.", []string{"projection"}, nil)
-	stoppedDesc = prometheus.NewDesc("humanqa_projection_stopped",
-		"1 while the projection waits for an operator.", []string{"projection"}, nil)
-	appliedDesc = prometheus.NewDesc("humanqa_projection_applied_events",
-		"Events that the serving generation has applied.", []string{"projection"}, nil)
-	unknownDesc = prometheus.NewDesc("humanqa_projection_unknown_events",
-		"Events passed over because their type was not known.", []string{"projection"}, nil)
-	bytesDesc = prometheus.NewDesc("humanqa_projection_bytes",
-		"What the generation's tables take on disk, indexes included.", []string{"projection"}, nil)
-	skippedDesc = prometheus.NewDesc("humanqa_projection_skipped_events",
-		"Events passed over by an operator's word.", []string{"projection"}, nil)
-	asideDesc = prometheus.NewDesc("humanqa_projection_set_aside_streams",
-		"Streams that the projection goes on without, because an event of theirs cannot be applied.", []string{"projection"}, nil)
-)
-
 // Collector gives the metrics of the serving generations, wherever they run. A
 // scrape that cannot reach Postgres gives none.
-func (s *Supervisor) Collector() prometheus.Collector { return collector{s} }
+func (s *Supervisor) Collector() prometheus.Collector { return collector{s: s} }
 
-type collector struct{ s *Supervisor }
+type collector struct {
+	metrics.Found
 
-func (collector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{lagDesc, lateDesc, stalledDesc, stoppedDesc, appliedDesc, unknownDesc, bytesDesc, skippedDesc,
-		asideDesc} {
-		to <- d
-	}
+	s *Supervisor
 }
 
+// Collect implements prometheus.Collector.
 func (c collector) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeLimit)
 	defer cancel()
@@ -67,28 +45,28 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 		if !status.Serving || status.Foreign {
 			continue
 		}
-		gauge := func(desc *prometheus.Desc, value float64) {
-			to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, status.Name)
+		gauge := func(name, help string, value float64) {
+			metrics.Gauges(to)("humanqa_projection_"+name, help, value, "projection", status.Name)
 		}
 		stopped := 0.0
 		if status.Failure != nil {
 			stopped = 1
 		}
-		gauge(lagDesc, float64(status.Lag))
+		gauge("lag", "Positions between the projection and the end of the log: events, or bytes of an original server.", float64(status.Lag))
 		if late, err := c.s.lateness(ctx, status, time.Now()); err == nil {
-			gauge(lateDesc, late.Seconds())
+			gauge("lag_seconds", "Age of the first event that the projection has not seen, 0 at the end of the log.", late.Seconds())
 		} else {
 			c.s.log.WithError(err).WithField("consumer", status.Name).Debug("how late it is cannot be read")
 		}
-		gauge(stalledDesc, status.Stalled.Seconds())
-		gauge(stoppedDesc, stopped)
-		gauge(appliedDesc, float64(status.Applied))
-		gauge(unknownDesc, float64(status.Unknown))
+		gauge("stalled_seconds", "How long the projection has stood still short of the end of the log.", status.Stalled.Seconds())
+		gauge("stopped", "1 while the projection waits for an operator.", stopped)
+		gauge("applied_events", "Events that the serving generation has applied.", float64(status.Applied))
+		gauge("unknown_events", "Events passed over because their type was not known.", float64(status.Unknown))
+		gauge("skipped_events", "Events passed over by an operator's word.", float64(status.Skipped))
 		if size, known := sizes[status.Schema]; known {
-			gauge(bytesDesc, float64(size))
+			gauge("bytes", "What the generation's tables take on disk, indexes included.", float64(size))
 		}
-		gauge(skippedDesc, float64(status.Skipped))
-		gauge(asideDesc, float64(len(status.SetAside)))
+		gauge("set_aside_streams", "Streams that the projection goes on without, because an event of theirs cannot be applied.", float64(len(status.SetAside)))
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/audit"
 	"humanqa/internal/backoff"
+	"humanqa/internal/metrics"
 	"humanqa/internal/pgpool"
 )
 
@@ -98,6 +99,8 @@ func (c Check) Findings() (found []audit.Finding) {
 
 // Checks starts checks and tells of them. It may be used by many goroutines.
 type Checks struct {
+	metrics.Found
+
 	db  *sqlx.DB
 	run Run
 	log logrus.FieldLogger
@@ -354,18 +357,6 @@ func (c *Checks) Problem(ctx context.Context) (string, error) {
 	return fmt.Sprintf("the check of the invariants of %s has %d findings: humanqa fsck", last.StartedAt.UTC().Format(time.RFC3339), last.Found), nil
 }
 
-var (
-	findingsMetric = prometheus.NewDesc("humanqa_fsck_findings", "The findings of the last check of the invariants.", nil, nil)
-	ageMetric      = prometheus.NewDesc("humanqa_fsck_age_seconds",
-		"How long ago the last complete check of the invariants began; before the first one, how long this process runs.", nil, nil)
-)
-
-// Describe implements prometheus.Collector.
-func (c *Checks) Describe(out chan<- *prometheus.Desc) {
-	out <- findingsMetric
-	out <- ageMetric
-}
-
 // Collect implements prometheus.Collector. Without Postgres there are no numbers.
 func (c *Checks) Collect(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeLimit)
@@ -378,6 +369,8 @@ func (c *Checks) Collect(out chan<- prometheus.Metric) {
 	if found {
 		since = last.StartedAt
 	}
-	out <- prometheus.MustNewConstMetric(findingsMetric, prometheus.GaugeValue, float64(last.Found))
-	out <- prometheus.MustNewConstMetric(ageMetric, prometheus.GaugeValue, max(time.Since(since).Seconds(), 0))
+	gauge := metrics.Gauges(out)
+	gauge("humanqa_fsck_findings", "The findings of the last check of the invariants.", float64(last.Found))
+	gauge("humanqa_fsck_age_seconds", "How long ago the last complete check of the invariants began; before the first one, how long this "+
+		"process runs.", max(time.Since(since).Seconds(), 0))
 }

@@ -13,6 +13,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/internal/backoff"
+	"humanqa/internal/metrics"
 	"humanqa/internal/pgpool"
 )
 
@@ -27,6 +28,8 @@ const (
 // Keeper signs a checkpoint a minute, and counts the findings. Any number of processes may
 // keep.
 type Keeper struct {
+	metrics.Found
+
 	signer *Signer
 	log    logrus.FieldLogger
 	every  time.Duration
@@ -133,19 +136,6 @@ func (s *Signer) Accept(ctx context.Context) error {
 	return failed("forget what the audit found", err)
 }
 
-var (
-	findingsMetric = prometheus.NewDesc("humanqa_audit_findings",
-		"What the last check of the whole log found, and 1 while what was written since the newest checkpoint is not signed for what it is.", nil, nil)
-	ageMetric = prometheus.NewDesc("humanqa_audit_checkpoint_age_seconds",
-		"Age of the newest checkpoint while events wait behind it; 0 when none does.", nil, nil)
-)
-
-// Describe implements prometheus.Collector.
-func (k *Keeper) Describe(out chan<- *prometheus.Desc) {
-	out <- findingsMetric
-	out <- ageMetric
-}
-
 // collectLimit bounds how long a scrape waits for Postgres.
 const collectLimit = 2 * time.Second
 
@@ -155,11 +145,13 @@ func (k *Keeper) Collect(out chan<- prometheus.Metric) {
 	if k.refused.Load() {
 		n++
 	}
-	out <- prometheus.MustNewConstMetric(findingsMetric, prometheus.GaugeValue, float64(n))
+	gauge := metrics.Gauges(out)
+	gauge("humanqa_audit_findings", "What the last check of the whole log found, and 1 while what was written since the newest checkpoint "+
+		"is not signed for what it is.", float64(n))
 	ctx, cancel := context.WithTimeout(context.Background(), collectLimit)
 	defer cancel()
 	if age, err := k.signer.age(ctx); err == nil { // without an age the metric is left out
-		out <- prometheus.MustNewConstMetric(ageMetric, prometheus.GaugeValue, age.Seconds())
+		gauge("humanqa_audit_checkpoint_age_seconds", "Age of the newest checkpoint while events wait behind it; 0 when none does.", age.Seconds())
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
 	"humanqa/internal/backoff"
+	"humanqa/internal/metrics"
 	"humanqa/internal/pgpool"
 )
 
@@ -38,23 +39,12 @@ const (
 	pagePresence = 5 * time.Minute
 )
 
-var (
-	queueDesc = prometheus.NewDesc("humanqa_queue_jobs",
-		"Jobs that wait for a checker.", []string{"priority"}, nil)
-	queueAgeDesc = prometheus.NewDesc("humanqa_queue_oldest_seconds",
-		"How long ago the oldest job came that waits for a checker.", []string{"priority"}, nil)
-	slaUsedDesc = prometheus.NewDesc("humanqa_queue_sla_used_ratio",
-		"The part of its SLA that a waiting job has used, of the job with the largest part; above 1 the SLA is over.", []string{"priority"}, nil)
-	liveClaimsDesc = prometheus.NewDesc("humanqa_live_claims",
-		"Jobs that checkers work on.", nil, nil)
-	checkersDesc = prometheus.NewDesc("humanqa_checkers_present",
-		"Checkers who used their key within a minute, or a page within five.", nil, nil)
-)
-
 // Business gives the business metrics: the queue, the checkers who work on it, and counts
 // of the log's events since the process started. Every process with these metrics reports
 // the same log.
 type Business struct {
+	metrics.Found
+
 	reads  *Reads
 	db     *sqlx.DB
 	source consumer.Source
@@ -149,20 +139,12 @@ func (b *Business) weigh(ctx context.Context) error {
 	return err
 }
 
-// Describe implements prometheus.Collector.
-func (b *Business) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{queueDesc, queueAgeDesc, slaUsedDesc, liveClaimsDesc, checkersDesc} {
-		to <- d
-	}
-	b.own.Describe(to)
-}
-
 // Collect implements prometheus.Collector.
 func (b *Business) Collect(to chan<- prometheus.Metric) {
 	b.own.Collect(to)
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeLimit)
 	defer cancel()
-	if err := b.look(ctx, to); err != nil {
+	if err := b.look(ctx, metrics.Gauges(to)); err != nil {
 		b.log.WithError(err).Debug("the queue's metrics cannot be read")
 	}
 }
@@ -201,10 +183,7 @@ SELECT COUNT(*) FILTER (
              AND j.status = 'claimed')), 0) AS claims
 FROM readmodel.checkers c`
 
-func (b *Business) look(ctx context.Context, to chan<- prometheus.Metric) error {
-	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
-		to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
-	}
+func (b *Business) look(ctx context.Context, gauge metrics.Gauge) error {
 	now := b.now()
 	queue, err := b.reads.Queue(ctx, now)
 	if err != nil {
@@ -219,16 +198,17 @@ func (b *Business) look(ctx context.Context, to chan<- prometheus.Metric) error 
 				used = max(q.Used, 0)
 			}
 		}
-		gauge(queueDesc, float64(jobs), priority)
-		gauge(queueAgeDesc, age, priority)
-		gauge(slaUsedDesc, used, priority)
+		gauge("humanqa_queue_jobs", "Jobs that wait for a checker.", float64(jobs), "priority", priority)
+		gauge("humanqa_queue_oldest_seconds", "How long ago the oldest job came that waits for a checker.", age, "priority", priority)
+		gauge("humanqa_queue_sla_used_ratio", "The part of its SLA that a waiting job has used, of the job with the largest part; above 1 "+
+			"the SLA is over.", used, "priority", priority)
 	}
 	var atWork struct{ Present, Claims float64 }
 	err = b.db.GetContext(ctx, &atWork, atWorkSQL, presence(now)...)
 	if err != nil {
 		return fmt.Errorf("count who is at work: %w", err)
 	}
-	gauge(checkersDesc, atWork.Present)
-	gauge(liveClaimsDesc, atWork.Claims)
+	gauge("humanqa_checkers_present", "Checkers who used their key within a minute, or a page within five.", atWork.Present)
+	gauge("humanqa_live_claims", "Jobs that checkers work on.", atWork.Claims)
 	return nil
 }

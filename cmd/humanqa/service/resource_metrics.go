@@ -9,36 +9,27 @@ import (
 
 	"humanqa/httpapi/evidence"
 	"humanqa/internal/datadir"
+	"humanqa/internal/metrics"
 	"humanqa/internal/pgclock"
-)
-
-var (
-	diskFreeDesc = prometheus.NewDesc("humanqa_disk_free_bytes",
-		"What the service may still write to the disk of the data directory, and of the embedded Postgres where that lies elsewhere.",
-		[]string{"place"}, nil)
-	diskSizeDesc = prometheus.NewDesc("humanqa_disk_size_bytes", "The size of that disk.", []string{"place"}, nil)
-	clockDesc    = prometheus.NewDesc("humanqa_clock_ahead_seconds",
-		"How far Postgres' clock is before this machine's; below 0 it is behind.", nil, nil)
 )
 
 // resourceMetrics are the resources of the machine that this process has.
 type resourceMetrics struct {
+	metrics.Found
+
 	dataDir string
 	clock   *pgclock.Clock
 }
 
-func (resourceMetrics) Describe(to chan<- *prometheus.Desc) {
-	to <- diskFreeDesc
-	to <- diskSizeDesc
-	to <- clockDesc
-}
-
+// Collect implements prometheus.Collector.
 func (m resourceMetrics) Collect(to chan<- prometheus.Metric) {
-	to <- prometheus.MustNewConstMetric(clockDesc, prometheus.GaugeValue, m.clock.Ahead().Seconds())
+	gauge := metrics.Gauges(to)
+	gauge("humanqa_clock_ahead_seconds", "How far Postgres' clock is before this machine's; below 0 it is behind.", m.clock.Ahead().Seconds())
 	for name, place := range datadir.Places(m.dataDir) {
 		if free, total, err := datadir.Room(place); err == nil { // else there is no such number
-			to <- prometheus.MustNewConstMetric(diskFreeDesc, prometheus.GaugeValue, float64(free), name)
-			to <- prometheus.MustNewConstMetric(diskSizeDesc, prometheus.GaugeValue, float64(total), name)
+			gauge("humanqa_disk_free_bytes", "What the service may still write to the disk of the data directory, and of the embedded "+
+				"Postgres where that lies elsewhere.", float64(free), "place", name)
+			gauge("humanqa_disk_size_bytes", "The size of that disk.", float64(total), "place", name)
 		}
 	}
 }
@@ -50,11 +41,11 @@ type countedFiles struct {
 	failures *prometheus.CounterVec
 }
 
-func countFiles(files evidence.Files, metrics prometheus.Registerer) countedFiles {
+func countFiles(files evidence.Files, registry prometheus.Registerer) countedFiles {
 	failures := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "humanqa_evidence_failures_total", Help: "Files of evidence that could not be written, read or deleted.",
 	}, []string{"operation"})
-	metrics.MustRegister(failures)
+	registry.MustRegister(failures)
 	for _, operation := range []string{"write", "read", "delete"} {
 		failures.WithLabelValues(operation)
 	}

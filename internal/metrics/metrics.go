@@ -1,0 +1,24 @@
+// Package metrics tells numbers that are looked up at each scrape.
+package metrics
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Found is embedded by a collector with the numbers that a scrape finds: it promises none.
+type Found struct{}
+
+// Describe implements prometheus.Collector.
+func (Found) Describe(chan<- *prometheus.Desc) {}
+
+// Gauge sends a number. A label has a name and a value.
+type Gauge func(name, help string, value float64, label ...string)
+
+// Gauges sends numbers to a scrape.
+func Gauges(to chan<- prometheus.Metric) Gauge {
+	return func(name, help string, value float64, label ...string) {
+		labels := prometheus.Labels{}
+		if len(label) > 0 {
+			labels[label[0]] = label[1]
+		}
+		to <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, nil, labels), prometheus.GaugeValue, value)
+	}
+}
