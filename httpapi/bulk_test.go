@@ -184,6 +184,47 @@ func TestABatchIsSubmittedOnceUnderOneKey(t *testing.T) {
 	equal(t, s.count("job.created"), 3)
 }
 
+// Decisions, "Bulk": cancel and repeat.
+func TestABatchIsCancelledAndRepeated(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	_, key := s.account(100)
+	items := `"checklistItems":[{"description":"It opens","severity":"critical"}],"credentials":{"username":"a@b.example","password":"hunter2"}`
+	bulk := `{"jobs":[` + jobWith(items) + `,` + aJob + `,` + aJob + `]}`
+	first := s.call(key, "POST", "/v1/jobs/bulk", bulk).want(http.StatusCreated)
+	id, _ := first["batchId"].(string)
+	jobs := texts(first["jobIds"])
+	s.claims(s.checker(""), jobs[1])
+
+	want := map[string]any{"batchId": id, "cancelled": 2.0, "creditsRefunded": 10.0, "creditsExpired": 0.0}
+	for range 2 { // a repeat changes nothing
+		with(t, s.call(key, "POST", "/v1/jobs/bulk/"+id+"/cancel", "").want(http.StatusOK), want)
+		with(t, s.call(key, "GET", "/v1/credits", "").want(http.StatusOK), map[string]any{"available": 95.0})
+	}
+	with(t, s.call(key, "GET", "/v1/jobs/"+jobs[1], "").want(http.StatusOK), map[string]any{"status": "claimed"})
+
+	again := s.call(key, "POST", "/v1/jobs/bulk/"+id+"/repeat", "", "Idempotency-Key", "again")
+	batch := again.want(http.StatusCreated)
+	with(t, batch, map[string]any{"totalCreditsDeducted": 15.0, "creditsRemaining": 80.0})
+	equal(t, s.call(key, "POST", "/v1/jobs/bulk/"+id+"/repeat", "", "Idempotency-Key", "again").Body.String(), again.Body.String())
+	for i, jobID := range texts(batch["jobIds"]) {
+		with(t, s.call(key, "GET", "/v1/jobs/"+jobID, "").want(http.StatusOK), map[string]any{
+			"batchId": batch["batchId"], "parentJobId": jobs[i], "status": "pending", "source": "retest",
+		})
+	}
+	brief, _ := s.call(s.checker(""), "POST", "/v1/checker/claims", `{"jobId":"`+texts(batch["jobIds"])[0]+`"}`).
+		want(http.StatusCreated)["brief"].(map[string]any)
+	login, _ := brief["credentials"].(map[string]any)
+	with(t, login, map[string]any{"username": "a@b.example", "password": "hunter2"})
+
+	// All or none.
+	_, poor := s.account(15)
+	bought, _ := s.call(poor, "POST", "/v1/jobs/bulk", bulk).want(http.StatusCreated)["batchId"].(string)
+	before := s.written()
+	s.call(poor, "POST", "/v1/jobs/bulk/"+bought+"/repeat", "").refused(http.StatusPaymentRequired, domain.CodeInsufficientCredits)
+	equal(t, s.written(), before)
+}
+
 func TestWhoMayReadABatch(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
@@ -208,6 +249,11 @@ func TestWhoMayReadABatch(t *testing.T) {
 		s.call(key, "GET", "/v1/jobs/bulk/"+uuid.NewString()+path, "").refused(http.StatusNotFound, domain.CodeNotFound)
 		s.call(key, "GET", "/v1/jobs/bulk/a%20b"+path, "").refused(http.StatusNotFound, domain.CodeNotFound)
 		s.call(bound, "GET", "/v1/jobs/bulk/"+mixed+path, "").refused(http.StatusForbidden, domain.CodeForbidden)
+	}
+	for _, path := range []string{"/cancel", "/repeat"} {
+		s.call(other, "POST", "/v1/jobs/bulk/"+mixed+path, "").refused(http.StatusNotFound, domain.CodeNotFound)
+		s.call(bound, "POST", "/v1/jobs/bulk/"+mixed+path, "").refused(http.StatusForbidden, domain.CodeForbidden)
+		s.call(read, "POST", "/v1/jobs/bulk/"+mixed+path, "").refused(http.StatusForbidden, domain.CodeForbidden)
 	}
 	s.call(read, "GET", "/v1/jobs/bulk/"+mixed, "").want(http.StatusOK)
 	equal(t, s.call(bound, "GET", "/v1/jobs/bulk/"+within, "").want(http.StatusOK)["totalJobs"], any(2.0))

@@ -40,6 +40,7 @@ func TestEveryRouteThatChargesOrCreatesKeepsTheRulesOfItsIdempotencyKey(t *testi
 		must.NoError(t, err)
 		return fmt.Sprint(s.written(), deliveries)
 	}
+	batch, _ := s.call(key, "POST", "/v1/jobs/bulk", bulkOf(2, nil)).want(http.StatusCreated)["batchId"].(string)
 	type effect struct {
 		key, path         string
 		body, other, fail string // fail is a 400, if the route can refuse a body
@@ -48,6 +49,7 @@ func TestEveryRouteThatChargesOrCreatesKeepsTheRulesOfItsIdempotencyKey(t *testi
 		"POST /v1/jobs":                       {key, "/v1/jobs", aJob, jobWith(`"priority":"urgent"`), `{}`},
 		"POST /v1/jobs/bulk":                  {key, "/v1/jobs/bulk", bulkOf(2, nil), bulkOf(1, nil), `{"jobs":[{}]}`},
 		"POST /v1/jobs/{id}/retest":           {key, "/v1/jobs/" + parent + "/retest", ``, `{}`, ``},
+		"POST /v1/jobs/bulk/{batchId}/repeat": {key, "/v1/jobs/bulk/" + batch + "/repeat", ``, `{}`, ``},
 		"POST /v1/hosted/test":                {key, "/v1/hosted/test", `{"url":"https://h.example.com/"}`, `{"url":"https://i.example.com/"}`, `{}`},
 		"POST /v1/hosted/sessions":            {key, "/v1/hosted/sessions", twoSlots, strings.Replace(twoSlots, "shop", "blog", 1), `{}`},
 		"POST /v1/hosted/prepare-next":        {key, "/v1/hosted/prepare-next", fix("one"), fix("two"), `{}`},

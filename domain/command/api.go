@@ -252,6 +252,14 @@ type CancelledJob struct {
 	Position         domain.Position `json:"-"`
 }
 
+// CancelledJobs is the outcome of the cancellation of several jobs, and its answer.
+type CancelledJobs struct {
+	Cancelled       int             `json:"cancelled"`
+	CreditsRefunded domain.Credits  `json:"creditsRefunded"`
+	CreditsExpired  domain.Credits  `json:"creditsExpired"`
+	Position        domain.Position `json:"-"`
+}
+
 // FailedJob is the outcome of a failure by the operator's order, the same for a repeat.
 type FailedJob CancelledJob
 

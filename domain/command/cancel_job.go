@@ -36,16 +36,22 @@ func (s *Service) CancelJob(ctx context.Context, cause Cause, jobID, reason stri
 }
 
 // CancelJobs ends those of the jobs that wait, each by itself, and leaves the others as they
-// are: who asks saw them a moment ago. It gives the position of the last end.
-func (s *Service) CancelJobs(ctx context.Context, cause Cause, jobIDs []string, reason string) (at domain.Position, err error) {
+// are. It counts the jobs that are cancelled then, by this command or before it.
+func (s *Service) CancelJobs(ctx context.Context, cause Cause, jobIDs []string, reason string) (out CancelledJobs, err error) {
 	for _, id := range jobIDs {
-		out, err := s.CancelJob(ctx, cause.Step("cancel "+id), id, reason)
-		if err != nil && !domain.IsKind(err, domain.KindConflict) {
-			return at, err
+		one, err := s.CancelJob(ctx, cause.Step("cancel "+id), id, reason)
+		switch {
+		case domain.IsKind(err, domain.KindConflict):
+			continue
+		case err != nil:
+			return out, err
 		}
-		at = at.Max(out.Position)
+		out.Cancelled++
+		out.CreditsRefunded += one.CreditsRefunded
+		out.CreditsExpired += one.CreditsExpired
+		out.Position = out.Position.Max(one.Position)
 	}
-	return at, nil
+	return out, nil
 }
 
 // RefundJob refunds the debit of an ended job, once.

@@ -56,8 +56,8 @@ func (v *batchView) add(j jobs.Outline) {
 
 // cancelBatch cancels the tests of the batch that wait.
 func (d Deps) cancelBatch(r *ui.Request, list []jobs.Outline) (ui.Answer, error) {
-	at, err := d.Commands.CancelJobs(r.Context(), r.Cause(), wire.List(list, outlineID), "client")
-	return r.Done(at, err, "/dashboard/batches/"+r.PathValue("id"))
+	out, err := d.Commands.CancelJobs(r.Context(), r.Cause(), wire.List(list, jobs.Outline.Key), "client")
+	return r.Done(out.Position, err, "/dashboard/batches/"+r.PathValue("id"))
 }
 
 // retestBatch submits the tests of the batch as another one.
@@ -65,8 +65,6 @@ func (d Deps) retestBatch(r *ui.Request, list []jobs.Outline) (ui.Answer, error)
 	if err := d.Limits.StillAllowed(r.Context(), r.Account, list...); err != nil {
 		return ui.Answer{}, err
 	}
-	out, err := d.Commands.RetestBatch(r.Context(), r.Cause(), wire.List(list, outlineID))
+	out, err := d.Commands.RetestBatch(r.Context(), r.Cause(), wire.List(list, jobs.Outline.Key))
 	return r.Done(out.Position, err, "/dashboard/batches/"+out.BatchID)
 }
-
-func outlineID(j jobs.Outline) string { return j.ID }

@@ -201,8 +201,8 @@ func (d Deps) cancelFound(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	at, err := d.Commands.CancelJobs(r.Context(), r.Cause(), wire.List(found.Page, func(f jobs.Found) string { return f.ID }), "client")
-	return r.Done(at, err, filter.href())
+	out, err := d.Commands.CancelJobs(r.Context(), r.Cause(), wire.List(found.Page, func(f jobs.Found) string { return f.ID }), "client")
+	return r.Done(out.Position, err, filter.href())
 }
 
 // postedFilter reads the filter of the list on which a form stands.

@@ -33,6 +33,38 @@ func (a *Handlers) submitBulk(r *wire.Request) (wire.Answer, error) {
 	})
 }
 
+type cancelledBatch struct {
+	BatchID string `json:"batchId"`
+	command.CancelledJobs
+}
+
+// cancelBatch is POST /v1/jobs/bulk/:batchId/cancel: what a checker has taken goes on.
+func (a *Handlers) cancelBatch(r *wire.Request) (wire.Answer, error) {
+	id, batch, err := a.ownBatch(r)
+	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		out, err := a.Commands.CancelJobs(ctx, cause, wire.List(batch, jobs.Outline.Key), "client")
+		return a.Writer.Done(ctx, r, out.Position, err, http.StatusOK, cancelledBatch{id, out})
+	})
+}
+
+// repeatBatch is POST /v1/jobs/bulk/:batchId/repeat: its jobs once more, as another batch.
+func (a *Handlers) repeatBatch(r *wire.Request) (wire.Answer, error) {
+	_, batch, err := a.ownBatch(r)
+	var p wire.Problems
+	r.IdempotencyKey(&p)
+	var targets []input.Target
+	for _, j := range batch {
+		if j.ErasedAt == nil { // the command says that it was erased
+			targets = append(targets, input.CheckTarget(&p, "url", j.URL, j.Type))
+		}
+	}
+	err = wire.RefusedFor(err, a.Limits.Admit(r.Context(), r.Caller, &p, targets...))
+	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+		out, err := a.Commands.RetestBatch(ctx, cause, wire.List(batch, jobs.Outline.Key))
+		return a.Writer.Done(ctx, r, out.Position, err, http.StatusCreated, out)
+	})
+}
+
 // The values of a batch's overallStatus.
 const (
 	batchInProgress = "in_progress"

@@ -23,6 +23,8 @@ func (a *Handlers) jobRoutes() []wire.Route {
 		{Method: "GET", Pattern: "/v1/jobs", Audience: wire.Clients, Past: true, Handle: a.listJobs},
 		{Method: "POST", Pattern: "/v1/jobs/bulk", Audience: wire.Clients, Write: true, Creates: true, Submits: true, Handle: a.submitBulk},
 		{Method: "GET", Pattern: "/v1/jobs/bulk/{batchId}", Audience: wire.Clients, Past: true, Handle: a.getBatch},
+		{Method: "POST", Pattern: "/v1/jobs/bulk/{batchId}/cancel", Audience: wire.Clients, Write: true, Handle: a.cancelBatch},
+		{Method: "POST", Pattern: "/v1/jobs/bulk/{batchId}/repeat", Audience: wire.Clients, Write: true, Creates: true, Handle: a.repeatBatch},
 		{Method: "GET", Pattern: "/v1/jobs/bulk/{batchId}/report", Audience: wire.Clients, Past: true, Handle: a.getBatchReport},
 		{Method: "GET", Pattern: "/v1/jobs/report", Audience: wire.Clients, Past: true, Handle: a.getReports},
 		{Method: "GET", Pattern: "/v1/jobs/{id}", Audience: wire.Clients, Past: true, Handle: a.getJob},

@@ -46,6 +46,9 @@ type Outline struct {
 	Progress
 }
 
+// Key is the job's id.
+func (j Outline) Key() string { return j.ID }
+
 // Job is a job as its account may see it.
 type Job struct {
 	Outline

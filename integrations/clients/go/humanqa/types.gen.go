@@ -1137,6 +1137,27 @@ type Bug struct {
 	Title string `json:"title"`
 }
 
+// CancelledBatch defines model for CancelledBatch.
+type CancelledBatch struct {
+	// BatchID Opaque.
+	//
+	// Example: 018f2f6e-7c1a-7d3b-9a52-6f0a3b1c2d4e
+	BatchID ID `json:"batchId"`
+
+	// Cancelled Jobs of the batch that are cancelled, by this call or before it.
+	Cancelled Count `json:"cancelled"`
+
+	// CreditsExpired What of the refund went into credits that had expired by then; `creditsRefunded` leaves it out. Additive.
+	//
+	// Example: 0
+	CreditsExpired CreditsExpired `json:"creditsExpired"`
+
+	// CreditsRefunded Whole credits.
+	//
+	// Example: 5
+	CreditsRefunded Credits `json:"creditsRefunded"`
+}
+
 // CancelledJob defines model for CancelledJob.
 type CancelledJob struct {
 	// CreditsExpired What of the refund went into credits that had expired by then; `creditsRefunded` leaves it out. Additive.
