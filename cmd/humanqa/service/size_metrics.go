@@ -22,7 +22,8 @@ func (g sizeMetrics) Collect(to chan<- prometheus.Metric) {
 	gauge := metrics.Gauges(to)
 	is := g.commands.Growth()
 	for category, events := range is.Streams {
-		gauge("humanqa_stream_longest_events", "The longest stream that this process has run a command on.", float64(events), "category", category)
+		gauge("humanqa_stream_longest_events", "The longest stream that this process has run a command on.", float64(events),
+			"category", category)
 	}
 	gauge("humanqa_ledger_book_events", "The most events since a ledger's newest close.", float64(is.Book.Events))
 	gauge("humanqa_ledger_book_debits", "The most debits of a ledger that are kept in memory.", float64(is.Book.Debits))
