@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"humanqa/internal/metrics"
 )
 
 const (
@@ -14,22 +16,9 @@ const (
 	scraped, lookedAt = 5000, 200
 )
 
-var (
-	readersDesc = prometheus.NewDesc("humanqa_feed_readers",
-		"Named readers of the feed of events: current, more than an hour behind, or refused for their cursor.", []string{"state"}, nil)
-	lagDesc = prometheus.NewDesc("humanqa_feed_reader_lag_seconds",
-		"Age of the oldest event that a named reader of the feed has not read.", nil, nil)
-)
-
 const allSQL = listSQL + `
 ORDER BY r.last_seen_at DESC
 LIMIT $2`
-
-// Describe implements prometheus.Collector.
-func (s *Readers) Describe(to chan<- *prometheus.Desc) {
-	to <- readersDesc
-	to <- lagDesc
-}
 
 // Collect implements prometheus.Collector. A scrape that cannot read the rows gives no
 // metrics.
@@ -49,8 +38,10 @@ func (s *Readers) Collect(to chan<- prometheus.Metric) {
 		states[r.State(now)]++
 		oldest = max(oldest, r.Lag(now))
 	}
+	gauge := metrics.Gauges(to)
 	for state, n := range states {
-		to <- prometheus.MustNewConstMetric(readersDesc, prometheus.GaugeValue, float64(n), string(state))
+		gauge("humanqa_feed_readers", "Named readers of the feed of events: current, more than an hour behind, or refused for their cursor.",
+			float64(n), "state", string(state))
 	}
-	to <- prometheus.MustNewConstMetric(lagDesc, prometheus.GaugeValue, oldest.Seconds())
+	gauge("humanqa_feed_reader_lag_seconds", "Age of the oldest event that a named reader of the feed has not read.", oldest.Seconds())
 }

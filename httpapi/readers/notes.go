@@ -15,6 +15,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/internal/backoff"
+	"humanqa/internal/metrics"
 	"humanqa/internal/pgpool"
 	"humanqa/projections/events"
 )
@@ -73,6 +74,7 @@ func (n noted) due(now time.Time) bool {
 
 // Readers notes the places of this process's readers, and reads the places of all.
 type Readers struct {
+	metrics.Found
 	db  *sqlx.DB
 	now func() time.Time
 	log logrus.FieldLogger

@@ -9,6 +9,7 @@ import (
 	"github.com/jmoiron/sqlx"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"humanqa/internal/metrics"
 	"humanqa/internal/pgpool"
 )
 
@@ -33,19 +34,17 @@ func (s *Sender) count(state string) {
 // scrapeLimit bounds the one query that a scrape makes.
 const scrapeLimit = time.Second
 
-var oldestDesc = prometheus.NewDesc("humanqa_mail_oldest_seconds", "How long the oldest letter has waited that is not sent yet.", nil, nil)
-
 // Collectors give the sender's metrics.
 func (s *Sender) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{s.loop, s.outcomes, waitingCollector{s}}
+	return []prometheus.Collector{s.loop, s.outcomes, waitingCollector{Sender: s}}
 }
 
 // waitingCollector asks Postgres: its number is that of all processes. A scrape that
 // cannot reach it gives none.
-type waitingCollector struct{ *Sender }
-
-// Describe implements prometheus.Collector.
-func (waitingCollector) Describe(to chan<- *prometheus.Desc) { to <- oldestDesc }
+type waitingCollector struct {
+	metrics.Found
+	*Sender
+}
 
 // Collect implements prometheus.Collector.
 func (c waitingCollector) Collect(to chan<- prometheus.Metric) {
@@ -56,7 +55,7 @@ func (c waitingCollector) Collect(to chan<- prometheus.Metric) {
 		c.cfg.Log.WithError(err).Debug("the metrics of e-mail cannot be read")
 		return
 	}
-	to <- prometheus.MustNewConstMetric(oldestDesc, prometheus.GaugeValue, late.Oldest.Float64)
+	metrics.Gauges(to)("humanqa_mail_oldest_seconds", "How long the oldest letter has waited that is not sent yet.", late.Oldest.Float64)
 }
 
 // waiting counts the letters that are not sent yet.

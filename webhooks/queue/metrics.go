@@ -8,37 +8,24 @@ import (
 	"github.com/jmoiron/sqlx"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
+
+	"humanqa/internal/metrics"
 )
 
 // scrapeLimit bounds the one query that a scrape makes.
 const scrapeLimit = time.Second
 
-var (
-	disabledDesc = prometheus.NewDesc("humanqa_webhook_disabled_endpoints",
-		"Webhooks that are disabled because a delivery failed for good.", nil, nil)
-	sealedDesc = prometheus.NewDesc("humanqa_webhook_sealed_endpoints",
-		"Webhooks that nothing is sent to because their signing secret cannot be opened.", nil, nil)
-	oldestDueDesc = prometheus.NewDesc("humanqa_webhook_oldest_due_seconds",
-		"How long the oldest delivery that is due has waited.", nil, nil)
-)
-
 // Collector gives the figures of the endpoints.
 func (q *Queue) Collector(log logrus.FieldLogger) prometheus.Collector {
-	return endpointsCollector{q.db, log}
+	return endpointsCollector{db: q.db, log: log}
 }
 
 // endpointsCollector reads Postgres, so its numbers are those of all processes. A scrape
 // that cannot reach Postgres gives no numbers.
 type endpointsCollector struct {
+	metrics.Found
 	db  *sqlx.DB
 	log logrus.FieldLogger
-}
-
-// Describe implements prometheus.Collector.
-func (endpointsCollector) Describe(to chan<- *prometheus.Desc) {
-	to <- disabledDesc
-	to <- sealedDesc
-	to <- oldestDueDesc
 }
 
 const readEndpoints = `
@@ -76,7 +63,8 @@ func (c endpointsCollector) Collect(to chan<- prometheus.Metric) {
 		c.log.WithError(err).Debug("the webhooks' metrics cannot be read")
 		return
 	}
-	to <- prometheus.MustNewConstMetric(disabledDesc, prometheus.GaugeValue, float64(now.Disabled))
-	to <- prometheus.MustNewConstMetric(sealedDesc, prometheus.GaugeValue, float64(now.Sealed))
-	to <- prometheus.MustNewConstMetric(oldestDueDesc, prometheus.GaugeValue, now.Oldest.Float64)
+	gauge := metrics.Gauges(to)
+	gauge("humanqa_webhook_disabled_endpoints", "Webhooks that are disabled because a delivery failed for good.", float64(now.Disabled))
+	gauge("humanqa_webhook_sealed_endpoints", "Webhooks that nothing is sent to because their signing secret cannot be opened.", float64(now.Sealed))
+	gauge("humanqa_webhook_oldest_due_seconds", "How long the oldest delivery that is due has waited.", now.Oldest.Float64)
 }
