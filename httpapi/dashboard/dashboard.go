@@ -64,11 +64,13 @@ func Pages(d Deps) []ui.Page {
 		{Method: "GET", Pattern: "/dashboard/find", For: ui.Viewers, Handle: d.find},
 
 		{Method: "GET", Pattern: "/dashboard/jobs", For: ui.Viewers, Handle: d.jobs},
-		{Method: "POST", Pattern: "/dashboard/jobs/cancel", For: ui.Developers, Says: "What waited is cancelled.", Handle: ui.WhileOpen(d.cancelFound)},
+		{Method: "POST", Pattern: "/dashboard/jobs/cancel", For: ui.Developers, Says: "What waited is cancelled.",
+			Handle: ui.WhileOpen(d.cancelFound)},
 		{Method: "POST", Pattern: "/dashboard/views", For: ui.Viewers, Says: "Saved.", Handle: d.keepView},
 		{Method: "POST", Pattern: "/dashboard/views/drop", For: ui.Viewers, Says: "The view was removed.", Handle: d.dropView},
 		{Method: "GET", Pattern: "/dashboard/jobs/new", For: ui.Developers, Handle: d.newHosted(testForm)},
-		{Method: "POST", Pattern: "/dashboard/jobs", For: ui.Developers, Says: "The test is submitted.", Handle: ui.WhileOpen(d.startHosted(testForm))},
+		{Method: "POST", Pattern: "/dashboard/jobs", For: ui.Developers, Says: "The test is submitted.",
+			Handle: ui.WhileOpen(d.startHosted(testForm))},
 		{Method: "POST", Pattern: "/dashboard/jobs/preview", For: ui.Developers, Handle: d.previewHosted(testForm)},
 		{Method: "POST", Pattern: "/dashboard/jobs/draft", For: ui.Developers, Handle: d.draft(testDraft)},
 
