@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -11,7 +12,7 @@ import (
 const maxNear = 3
 
 // nearest are patterns that a path without a route may be meant for: it leaves the version
-// out, or has slips in its words.
+// out, or has slips in its words. The nearest comes first.
 func (t table) nearest(path string) []string {
 	words := strings.FieldsFunc(path, func(c rune) bool { return c == '/' })
 	var found []string
@@ -24,7 +25,8 @@ func (t table) nearest(path string) []string {
 			found = append(found, pattern)
 		}
 	}
-	slices.Sort(found)
+	apart := func(pattern string) int { return wire.Distance(path, pattern, wire.MaxSlip) }
+	slices.SortFunc(found, func(a, b string) int { return cmp.Or(apart(a)-apart(b), strings.Compare(a, b)) })
 	return found[:min(len(found), maxNear)]
 }
 

@@ -113,7 +113,7 @@ func Near(name, known string) bool {
 	if utf8.RuneCountInString(b) < 6 {
 		allowed = 1
 	}
-	return a == b || distance(a, b, allowed) <= allowed
+	return a == b || Distance(a, b, allowed) <= allowed
 }
 
 // plain is a name without the separators and capitals in which spellings differ.
@@ -126,9 +126,9 @@ func plain(name string) string {
 	}, strings.ToLower(name))
 }
 
-// distance counts the letters to insert, remove, replace, or swap with their neighbour,
+// Distance counts the letters to insert, remove, replace, or swap with their neighbour,
 // to make one word of the other. It is more than limit when the lengths say so.
-func distance(s, t string, limit int) int {
+func Distance(s, t string, limit int) int {
 	a, b := []rune(s), []rune(t)
 	if len(a)-len(b) > limit || len(b)-len(a) > limit {
 		return limit + 1
