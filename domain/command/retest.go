@@ -100,7 +100,8 @@ func (s *Service) takePrepared(ctx context.Context, cause Cause, jobID string, t
 		return err
 	}
 	var taken preparation
-	_, err = repository.Decide(ctx, s.Projects, cause, domain.ProjectStream(test.ProjectID), func(st project.State) ([]domain.Event, error) {
+	stream := domain.ProjectStream(test.ProjectID)
+	_, err = repository.Decide(ctx, s.Projects, cause, stream, func(st project.State) ([]domain.Event, error) {
 		write := take
 		taken.regressions, taken.prepared = regressions(nil, st.Waiting(take.JobIDs, outcomes.fix))
 		write.Take, write.Forget = taken.prepared, st.Verified(outcomes.fix)

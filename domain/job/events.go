@@ -12,8 +12,8 @@ import "humanqa/domain"
 func Specs() []domain.EventSpec {
 	return append(
 		domain.Specs(
-			&Voided{}, &SlotStarted{}, &Claimed{}, &Released{}, &Heartbeat{}, &FindingWithdrawn{}, &QuestionClosed{}, &Cancelled{}, &SLAMissed{},
-			&CommitStatusSet{}, &CommitStatusAbandoned{}, &EvidenceExpired{}, &HoldPlaced{}, &HoldReleased{}, &Erased{},
+			&Voided{}, &SlotStarted{}, &Claimed{}, &Released{}, &Heartbeat{}, &FindingWithdrawn{}, &QuestionClosed{}, &Cancelled{},
+			&SLAMissed{}, &CommitStatusSet{}, &CommitStatusAbandoned{}, &EvidenceExpired{}, &HoldPlaced{}, &HoldReleased{}, &Erased{},
 		),
 		domain.WithSealedTexts(
 			&Created{}, &ChecklistWritten{}, &ItemChecked{}, &FindingAdded{}, &FindingEdited{}, &RecordingAttached{}, &MomentMarked{},

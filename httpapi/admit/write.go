@@ -31,7 +31,8 @@ type Writer struct {
 }
 
 func NewWriter(
-	db *sqlx.DB, v command.Sealer, waitFor func(context.Context, domain.Position) error, submissions func() []wire.Submission, now func() time.Time,
+	db *sqlx.DB, v command.Sealer, waitFor func(context.Context, domain.Position) error,
+	submissions func() []wire.Submission, now func() time.Time,
 ) *Writer {
 	return &Writer{Keys: keyStore{db: db, Vault: v}, WaitFor: waitFor, submissions: submissions, now: now}
 }

@@ -92,12 +92,13 @@ func (s *Commands) EnableWebhook(ctx context.Context, cause domain.Cause, projec
 func (s *Commands) OnProject(
 	ctx context.Context, cause domain.Cause, projectID string, decide func(project.State, time.Time) ([]domain.Event, error),
 ) (project.State, domain.Position, error) {
-	return Execute(ctx, s, s.Projects, cause, domain.ProjectStream(projectID), func(st project.State, now time.Time) ([]domain.Event, error) {
+	own := func(st project.State, now time.Time) ([]domain.Event, error) {
 		if !st.Exists || st.AccountID != cause.AccountID {
 			return nil, domain.NotFound("project")
 		}
 		return decide(st, now)
-	}, func(st project.State) project.State { return st })
+	}
+	return Execute(ctx, s, s.Projects, cause, domain.ProjectStream(projectID), own, func(st project.State) project.State { return st })
 }
 
 // DisableWebhook stops deliveries after one failed for good.
