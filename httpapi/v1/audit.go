@@ -12,14 +12,6 @@ import (
 	"humanqa/projections/events"
 )
 
-// auditRoutes are the routes of proofs.
-func (a *Handlers) auditRoutes() []wire.Route {
-	return []wire.Route{
-		{Method: "GET", Pattern: "/v1/audit/checkpoint", Audience: wire.Clients, Handle: a.getCheckpoint},
-		{Method: "GET", Pattern: "/v1/audit/proof", Audience: wire.Clients, AllProjects: true, Handle: a.getProof},
-	}
-}
-
 // OwnLog reads an account's own part of the log: *auditlog.Own.
 type OwnLog interface {
 	Events(ctx context.Context, accountID string, span auditlog.Span, each func(row []any) error) error

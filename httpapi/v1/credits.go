@@ -10,16 +10,6 @@ import (
 	"humanqa/projections/credits"
 )
 
-// creditRoutes are the routes of credits and prices.
-func (a *Handlers) creditRoutes() []wire.Route {
-	return []wire.Route{
-		{Method: "GET", Pattern: "/v1/credits", Audience: wire.Clients, Past: true, Handle: a.getCredits},
-		{Method: "GET", Pattern: "/v1/credits/ledger", Audience: wire.Clients, Past: true, AllProjects: true, Handle: a.creditsLedger},
-		{Method: "GET", Pattern: "/v1/credits/statement", Audience: wire.Clients, Past: true, AllProjects: true, Handle: a.creditsStatement},
-		{Method: "GET", Pattern: "/v1/pricing", Audience: wire.Clients, Handle: a.getPricing},
-	}
-}
-
 type creditsBody struct {
 	Available       domain.Credits    `json:"available"`
 	Used            domain.Credits    `json:"used"`

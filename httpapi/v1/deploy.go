@@ -10,13 +10,6 @@ import (
 	"humanqa/httpapi/wire"
 )
 
-// deployRoutes are the routes of deploy hooks.
-func (a *Handlers) deployRoutes() []wire.Route {
-	return []wire.Route{
-		{Method: "POST", Pattern: "/v1/hooks/deploy/{token}", Audience: wire.Hooks, Write: true, Creates: true, Submits: true, Handle: a.deployHook},
-	}
-}
-
 // deployedJob is the handle of a deploy's test: the one it made, or the one
 // that an earlier deploy with the same key made.
 type deployedJob struct {

@@ -21,15 +21,6 @@ import (
 	"humanqa/projections/events"
 )
 
-// eventRoutes are the routes of the feed of events.
-func (a *Handlers) eventRoutes() []wire.Route {
-	return []wire.Route{
-		{Method: "GET", Pattern: "/v1/events", Audience: wire.Clients, Handle: a.accountEvents},
-		{Method: "GET", Pattern: "/v1/events/readers", Audience: wire.Clients, Handle: a.listReaders},
-		{Method: "POST", Pattern: "/v1/events/readers/{name}/forget", Audience: wire.Clients, Write: true, Handle: a.forgetReader},
-	}
-}
-
 const (
 	// streamBeat is the time between two signs of life, which tell a client and its
 	// proxies that a stream is open.

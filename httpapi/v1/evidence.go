@@ -11,14 +11,6 @@ import (
 	"humanqa/httpapi/wire"
 )
 
-// evidenceRoutes are the routes of the retention of evidence.
-func (a *Handlers) evidenceRoutes() []wire.Route {
-	return []wire.Route{
-		{Method: "GET", Pattern: "/v1/evidence", Audience: wire.Clients, AllProjects: true, Handle: a.getEvidence},
-		{Method: "PATCH", Pattern: "/v1/evidence", Audience: wire.Clients, Write: true, AllProjects: true, Handle: a.updateEvidence},
-	}
-}
-
 type evidenceBody struct {
 	KeepEvidenceDays   *int       `json:"keepEvidenceDays"`
 	KeepRecordingsDays *int       `json:"keepRecordingsDays"`

@@ -16,15 +16,6 @@ import (
 	"humanqa/projections/events"
 )
 
-// exportRoutes are the routes of exports and pass rates.
-func (a *Handlers) exportRoutes() []wire.Route {
-	return []wire.Route{
-		{Method: "GET", Pattern: "/v1/exports/events", Audience: wire.Clients, Past: true, AllProjects: true, Handle: a.exportEvents},
-		{Method: "GET", Pattern: "/v1/exports/{table}", Audience: wire.Clients, Past: true, AllProjects: true, Handle: a.getExport},
-		{Method: "GET", Pattern: "/v1/analytics/pass-rate", Audience: wire.Clients, Past: true, Handle: a.getPassRates},
-	}
-}
-
 // streamPart is how much of a table is sent at a time.
 const streamPart = 64 << 10
 

@@ -3,7 +3,6 @@ package v1
 import (
 	"context"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -94,11 +93,3 @@ func New(d Deps) *Handlers {
 
 // Followers says how many streams of events are open on this node.
 func (a *Handlers) Followers() int { return a.feedWatch.Followers() }
-
-// Routes are the routes of clients. The file of a topic lists its own.
-func (a *Handlers) Routes() []wire.Route {
-	return slices.Concat(
-		a.jobRoutes(), a.hostedRoutes(), a.sessionRoutes(), a.deployRoutes(), a.loopRoutes(), a.eventRoutes(), a.projectRoutes(),
-		a.webhookRoutes(), a.evidenceRoutes(), a.creditRoutes(), a.exportRoutes(), a.auditRoutes(), a.sandboxRoutes(),
-	)
-}

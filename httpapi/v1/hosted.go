@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"time"
 
 	"humanqa/domain"
 	"humanqa/domain/announce"
@@ -15,16 +14,6 @@ import (
 	"humanqa/httpapi/wire"
 	"humanqa/internal/signature"
 )
-
-// hostedRoutes are the routes of hosted tests.
-func (a *Handlers) hostedRoutes() []wire.Route {
-	return []wire.Route{
-		{Method: "POST", Pattern: "/v1/hosted/test", Audience: wire.Clients, Write: true, Creates: true, Submits: true, Handle: a.testHosted},
-		{Method: "GET", Pattern: "/v1/hosted/status/{jobId}", Audience: wire.Clients, Past: true, Waits: maxStatusWait * time.Second,
-			Handle: a.hostedStatus},
-		{Method: "POST", Pattern: "/v1/hosted/prepare-next", Audience: wire.Clients, Write: true, Creates: true, Handle: a.prepareNext},
-	}
-}
 
 // hostedJob is the handle of a hosted test. creditsCharged always equals
 // creditsDeducted.

@@ -16,30 +16,6 @@ import (
 	"humanqa/projections/jobs"
 )
 
-// jobRoutes are the routes of jobs.
-func (a *Handlers) jobRoutes() []wire.Route {
-	return []wire.Route{
-		{Method: "POST", Pattern: "/v1/jobs", Audience: wire.Clients, Write: true, Creates: true, Submits: true, Handle: a.submitJob},
-		{Method: "GET", Pattern: "/v1/jobs", Audience: wire.Clients, Past: true, Handle: a.listJobs},
-		{Method: "POST", Pattern: "/v1/jobs/bulk", Audience: wire.Clients, Write: true, Creates: true, Submits: true, Handle: a.submitBulk},
-		{Method: "GET", Pattern: "/v1/jobs/bulk/{batchId}", Audience: wire.Clients, Past: true, Handle: a.getBatch},
-		{Method: "POST", Pattern: "/v1/jobs/bulk/{batchId}/cancel", Audience: wire.Clients, Write: true, Handle: a.cancelBatch},
-		{Method: "POST", Pattern: "/v1/jobs/bulk/{batchId}/repeat", Audience: wire.Clients, Write: true, Creates: true, Handle: a.repeatBatch},
-		{Method: "GET", Pattern: "/v1/jobs/bulk/{batchId}/report", Audience: wire.Clients, Past: true, Handle: a.getBatchReport},
-		{Method: "GET", Pattern: "/v1/jobs/report", Audience: wire.Clients, Past: true, Handle: a.getReports},
-		{Method: "GET", Pattern: "/v1/jobs/{id}", Audience: wire.Clients, Past: true, Handle: a.getJob},
-		{Method: "GET", Pattern: "/v1/jobs/{id}/report", Audience: wire.Clients, Past: true, Handle: a.getReport},
-		{Method: "GET", Pattern: "/v1/jobs/{id}/ai-report", Audience: wire.Clients, Past: true, Handle: a.getAIReport},
-		{Method: "GET", Pattern: "/v1/jobs/{id}/events", Audience: wire.Clients, Handle: a.jobEvents},
-		{Method: "POST", Pattern: "/v1/jobs/{id}/cancel", Audience: wire.Clients, Write: true, Handle: a.cancelJob},
-		{Method: "POST", Pattern: "/v1/jobs/{id}/retest", Audience: wire.Clients, Write: true, Creates: true, Handle: a.retestJob},
-		{Method: "POST", Pattern: "/v1/jobs/{id}/rating", Audience: wire.Clients, Write: true, Handle: a.rateJob},
-		{Method: "GET", Pattern: "/v1/jobs/{id}/questions", Audience: wire.Clients, Past: true, Handle: a.listQuestions},
-		{Method: "POST", Pattern: "/v1/jobs/{id}/questions/{questionId}/answer", Audience: wire.Clients, Write: true, Creates: true, Handle: a.answerQuestion},
-		{Method: "POST", Pattern: "/v1/estimate", Audience: wire.Clients, Submits: true, Handle: a.estimateJob},
-	}
-}
-
 type submittedJob struct {
 	command.SubmittedJob
 	JobType     string   `json:"jobType"`

@@ -12,14 +12,6 @@ import (
 	"humanqa/projections/loops"
 )
 
-// loopRoutes are the routes of loop sessions.
-func (a *Handlers) loopRoutes() []wire.Route {
-	return []wire.Route{
-		{Method: "GET", Pattern: "/v1/loop-sessions/{id}", Audience: wire.Clients, Handle: a.getLoop},
-		{Method: "POST", Pattern: "/v1/loop-sessions/{id}/finalize", Audience: wire.Clients, Write: true, Handle: a.finalizeLoop},
-	}
-}
-
 type loopSession struct {
 	ID            string          `json:"id"`
 	ProjectID     string          `json:"projectId"`

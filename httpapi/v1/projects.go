@@ -14,18 +14,6 @@ import (
 	"humanqa/webhooks"
 )
 
-// projectRoutes are the routes of projects.
-func (a *Handlers) projectRoutes() []wire.Route {
-	return []wire.Route{
-		{Method: "GET", Pattern: "/v1/projects", Audience: wire.Clients, Past: true, Handle: a.listProjects},
-		{Method: "POST", Pattern: "/v1/projects", Audience: wire.Clients, Write: true, Creates: true, AllProjects: true, Handle: a.createProject},
-		{Method: "GET", Pattern: "/v1/projects/{id}", Audience: wire.Clients, Past: true, Handle: a.getProject},
-		{Method: "PATCH", Pattern: "/v1/projects/{id}", Audience: wire.Clients, Write: true, Handle: a.updateProject},
-		{Method: "GET", Pattern: "/v1/projects/{id}/history", Audience: wire.Clients, Past: true, Handle: a.projectHistory},
-		{Method: "GET", Pattern: "/v1/projects/{id}/open-failures", Audience: wire.Clients, Handle: a.openFailures},
-	}
-}
-
 // projectBody is a project in every answer. The webhook's secret is never in
 // it, nor is the deploy hook's token, which is shown at creation only.
 type projectBody struct {

@@ -13,15 +13,6 @@ import (
 	"humanqa/httpapi/wire"
 )
 
-// sandboxRoutes are the routes of sandboxes.
-func (a *Handlers) sandboxRoutes() []wire.Route {
-	return []wire.Route{
-		{Method: "POST", Pattern: "/v1/sandbox/clock/advance", Audience: wire.Clients, Write: true, Creates: true, Handle: a.advanceClock},
-		{Method: "POST", Pattern: "/v1/sandbox/jobs/{id}/play", Audience: wire.Clients, Write: true, Handle: a.playJob},
-		{Method: "POST", Pattern: "/v1/sandbox/sessions/{id}/ready", Audience: wire.Clients, Write: true, Handle: a.readySlots},
-	}
-}
-
 type advancedClock struct {
 	Now             wire.Timestamp `json:"now"`
 	OffsetSeconds   int64          `json:"offsetSeconds"`

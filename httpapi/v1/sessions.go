@@ -15,16 +15,6 @@ import (
 	"humanqa/projections/sessions"
 )
 
-// sessionRoutes are the routes of sessions.
-func (a *Handlers) sessionRoutes() []wire.Route {
-	return []wire.Route{
-		{Method: "POST", Pattern: "/v1/hosted/sessions", Audience: wire.Clients, Write: true, Creates: true, Submits: true, Handle: a.createSession},
-		{Method: "GET", Pattern: "/v1/hosted/sessions", Audience: wire.Clients, Past: true, Handle: a.listSessions},
-		{Method: "GET", Pattern: "/v1/hosted/sessions/{id}", Audience: wire.Clients, Past: true, Handle: a.getSession},
-		{Method: "POST", Pattern: "/v1/hosted/sessions/{id}/cancel", Audience: wire.Clients, Write: true, Handle: a.cancelSession},
-	}
-}
-
 // createdSession is the handle of a session. creditsCharged always equals
 // creditsDeducted; checklistItemCount is per slot.
 type createdSession struct {

@@ -10,20 +10,6 @@ import (
 	"humanqa/webhooks"
 )
 
-// webhookRoutes are the routes of webhooks and their deliveries.
-func (a *Handlers) webhookRoutes() []wire.Route {
-	return []wire.Route{
-		{Method: "POST", Pattern: "/v1/projects/{id}/webhook/enable", Audience: wire.Clients, Write: true, Handle: a.enableWebhook},
-		{Method: "POST", Pattern: "/v1/projects/{id}/webhook/test", Audience: wire.Clients, Write: true, Creates: true, Handle: a.testWebhook},
-		{Method: "POST", Pattern: "/v1/projects/{id}/webhook/rotate-secret", Audience: wire.Clients, Write: true, Creates: true, Handle: a.rotateSecret},
-		{Method: "POST", Pattern: "/v1/projects/{id}/webhook/replay", Audience: wire.Clients, Write: true, Handle: a.replayDeliveries},
-		{Method: "POST", Pattern: "/v1/projects/{id}/webhook/drop", Audience: wire.Clients, Write: true, Handle: a.dropDeliveries},
-		{Method: "GET", Pattern: "/v1/projects/{id}/deliveries", Audience: wire.Clients, Handle: a.listDeliveries},
-		{Method: "GET", Pattern: "/v1/projects/{id}/deliveries/{deliveryId}", Audience: wire.Clients, Handle: a.getDelivery},
-		{Method: "POST", Pattern: "/v1/projects/{id}/deliveries/{deliveryId}/redeliver", Audience: wire.Clients, Write: true, Creates: true, Handle: a.redeliver},
-	}
-}
-
 // rotation is one replacement of the signing secret, by a person or else by an
 // API key.
 type rotation struct {

@@ -13,18 +13,6 @@ import (
 	"humanqa/httpapi/wire"
 )
 
-// claimRoutes are the routes of the queue and claims.
-func (a *Handlers) claimRoutes() []wire.Route {
-	return []wire.Route{
-		{Method: "GET", Pattern: "/v1/checker/queue", Audience: wire.Checkers, Handle: a.checkerQueue},
-		{Method: "GET", Pattern: "/v1/checker/claims", Audience: wire.Checkers, Handle: a.liveClaim},
-		{Method: "POST", Pattern: "/v1/checker/claims", Audience: wire.Checkers, Write: true, Handle: a.claimJob},
-		{Method: "POST", Pattern: "/v1/checker/jobs/{id}/release", Audience: wire.Checkers, Write: true, Handle: a.releaseJob},
-		{Method: "POST", Pattern: "/v1/checker/jobs/{id}/untestable", Audience: wire.Checkers, Write: true, Handle: a.reportUntestable},
-		{Method: "POST", Pattern: "/v1/checker/jobs/{id}/heartbeat", Audience: wire.Checkers, Write: true, Handle: a.heartbeat},
-	}
-}
-
 type claimBody struct {
 	JobID      string         `json:"jobId"`
 	ClaimToken string         `json:"claimToken"`

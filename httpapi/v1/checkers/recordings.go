@@ -11,18 +11,6 @@ import (
 	"humanqa/httpapi/wire"
 )
 
-// recordingRoutes are the routes of evidence.
-func (a *Handlers) recordingRoutes() []wire.Route {
-	return []wire.Route{
-		{Method: "POST", Pattern: "/v1/checker/jobs/{id}/evidence", Audience: wire.Checkers, Write: true, Upload: true, Handle: a.uploadEvidence},
-		{Method: "POST", Pattern: "/v1/checker/jobs/{id}/recordings", Audience: wire.Checkers, Write: true, Creates: true, Handle: a.createRecording},
-		{Method: "PATCH", Pattern: "/v1/checker/jobs/{id}/recordings/{recordingId}", Audience: wire.Checkers, Write: true, Upload: true, Handle: a.appendRecording},
-		{Method: "GET", Pattern: "/v1/checker/jobs/{id}/recordings/{recordingId}", Audience: wire.Checkers, Handle: a.getRecording},
-		{Method: "HEAD", Pattern: "/v1/checker/jobs/{id}/recordings/{recordingId}", Audience: wire.Checkers, Handle: a.getRecording},
-		{Method: "POST", Pattern: "/v1/checker/jobs/{id}/recordings/{recordingId}/finish", Audience: wire.Checkers, Write: true, Handle: a.finishRecording},
-	}
-}
-
 const UploadOffsetHeader = "Upload-Offset"
 
 // recordingAnswer shows a recording, and its offset in a header, too.

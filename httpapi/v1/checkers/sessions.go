@@ -13,15 +13,6 @@ import (
 	"humanqa/projections/sessions"
 )
 
-// sessionRoutes are the routes of sessions.
-func (a *Handlers) sessionRoutes() []wire.Route {
-	return []wire.Route{
-		{Method: "GET", Pattern: "/v1/checker/sessions/{id}", Audience: wire.Checkers, Handle: a.checkerSession},
-		{Method: "POST", Pattern: "/v1/checker/sessions/{id}/ready", Audience: wire.Checkers, Write: true, Handle: a.sessionReady},
-		{Method: "POST", Pattern: "/v1/checker/sessions/{id}/leave", Audience: wire.Checkers, Write: true, Handle: a.sessionLeave},
-	}
-}
-
 // sessionRoom is a session as a checker in it sees it: the progress of all, the marks,
 // and the effect of the deadline. It shows neither the account, nor the cost, nor the
 // other slots' jobs.

@@ -17,19 +17,6 @@ import (
 	"humanqa/projections/jobs"
 )
 
-// workRoutes are the routes of the work on a job.
-func (a *Handlers) workRoutes() []wire.Route {
-	return []wire.Route{
-		{Method: "PUT", Pattern: "/v1/checker/jobs/{id}/items/{itemId}", Audience: wire.Checkers, Write: true, Handle: a.checkItem},
-		{Method: "POST", Pattern: "/v1/checker/jobs/{id}/items", Audience: wire.Checkers, Write: true, Creates: true, Handle: a.addFinding},
-		{Method: "PUT", Pattern: "/v1/checker/jobs/{id}/findings/{findingId}", Audience: wire.Checkers, Write: true, Handle: a.editFinding},
-		{Method: "POST", Pattern: "/v1/checker/jobs/{id}/findings/{findingId}/withdraw", Audience: wire.Checkers, Write: true, Handle: a.withdrawFinding},
-		{Method: "POST", Pattern: "/v1/checker/jobs/{id}/questions", Audience: wire.Checkers, Write: true, Creates: true, Handle: a.askQuestion},
-		{Method: "GET", Pattern: "/v1/checker/jobs/{id}/open-failures", Audience: wire.Checkers, Handle: a.knownFailures},
-		{Method: "POST", Pattern: "/v1/checker/jobs/{id}/complete", Audience: wire.Checkers, Write: true, Handle: a.completeJob},
-	}
-}
-
 // The checker's interface (decisions, "Checker keys", "Claims", "Checker
 // queue" and "Checker work").
 
