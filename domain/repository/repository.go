@@ -107,8 +107,9 @@ func New[S any](log domain.Log, now func() time.Time, limit int, evolve func(S, 
 
 // Execute decides a command on the stream's state and appends its events. see gives the
 // caller what it needs of the state after them. decide and see must not keep the state,
-// because later commands change it in place. The position is that of the stream's last
-// event. A decision without events is a repeat.
+// because later commands change it in place. They run in the writer, which may outlive the
+// caller, so the variables they set are read only after success. The position is that of
+// the stream's last event. A decision without events is a repeat.
 func Execute[S, R any](
 	ctx context.Context, s *Repository[S], cause domain.Cause, stream string, decide func(S) ([]domain.Event, error), see func(S) R,
 ) (R, domain.Position, error) {
