@@ -79,13 +79,19 @@ func (c *cleaner) put(b []byte) {
 	}
 }
 
-// blank writes n bytes in the place of n that it drops.
-func (c *cleaner) blank(with string, n int64) {
-	c.put([]byte(with))
-	c.skip(n)
-	for zeros := make([]byte, 4<<10); c.err == nil && n > int64(len(with)); n -= int64(len(zeros)) {
-		c.put(zeros[:min(int64(len(zeros)), n-int64(len(with)))])
-	}
+// blank writes zeros behind with, in the place of n bytes that it drops.
+func (c *cleaner) blank(with string, n int64) { c.pass(&blanked{c.out, with}, n) }
+
+// blanked writes as many bytes as it gets, for a file may claim more than it has.
+type blanked struct {
+	out  io.Writer
+	with string
+}
+
+func (b *blanked) Write(p []byte) (int, error) {
+	zeros := make([]byte, len(p))
+	b.with = b.with[copy(zeros, b.with):]
+	return b.out.Write(zeros)
 }
 
 // upright is EXIF that says nothing but an orientation (Exif 2.32, section 4.6): a TIFF of one

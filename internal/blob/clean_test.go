@@ -3,6 +3,7 @@ package blob_test
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 	"image"
 	"image/color"
@@ -193,5 +194,29 @@ func TestAGIFLosesWhatTellsOfItsMakerAndStillMoves(t *testing.T) {
 	for cut := range len(whole) {
 		var out bytes.Buffer
 		must.NoError(t, kind.Clean(&out, strings.NewReader(whole[:cut])))
+	}
+}
+
+// small takes so many bytes and no more.
+type small int
+
+func (s *small) Write(b []byte) (int, error) {
+	if *s -= small(len(b)); *s < 0 {
+		return 0, errors.New("more came than went in")
+	}
+	return len(b), nil
+}
+
+func TestACleanFileIsNeverLongerThanItCame(t *testing.T) {
+	t.Parallel()
+	for name, file := range map[string]string{
+		"a box":   box("ftyp", "isom\x00\x00\x02\x00isom") + "\x00\x00\x00\x01udta\x00\x00\xff\xff\xff\xff\xff\xffAnn Smith",
+		"a chunk": "RIFF\xff\xff\xff\xffWEBP" + riff("VP8X", "\x2c\x00\x00\x00\x27\x00\x00\x1d\x00\x00") + "XMP \xff\xff\xff\xff<x:xmpmeta>",
+	} {
+		kind, known := blob.KindOf([]byte(file))
+		room := small(len(file))
+		if err := kind.Clean(&room, strings.NewReader(file)); err != nil || !known || room != 0 {
+			t.Errorf("%s: %v, and %d bytes are missing", name, err, room)
+		}
 	}
 }
