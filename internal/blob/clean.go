@@ -7,14 +7,17 @@ import (
 	"errors"
 	"hash/crc32"
 	"io"
+	"slices"
 	"strings"
+
+	"humanqa/internal/webm"
 )
 
 // Clean copies a file without what tells of its maker: place, author, camera, texts. It
 // decodes nothing, and a picture keeps its orientation. Where a file breaks its own format,
 // the rest is copied as it is: programs show none of it.
 //
-// What is left out of an MP4 or a WebP becomes zeros of the same length, because other parts
+// What is left out of an MP4, a WebM or a WebP becomes zeros of the same length, because other parts
 // name places behind it.
 func (k Kind) Clean(out io.Writer, in io.Reader) error {
 	c := &cleaner{in: bufio.NewReaderSize(in, headRoom), out: out}
@@ -29,6 +32,8 @@ func (k Kind) Clean(out io.Writer, in io.Reader) error {
 		c.gif()
 	case "video/mp4":
 		c.boxes(1<<63 - 1)
+	case "video/webm":
+		c.webm()
 	}
 	if c.err == nil {
 		_, c.err = io.Copy(out, c.in)
@@ -301,6 +306,37 @@ func (c *cleaner) boxes(within int64) {
 			c.blank("", size-header)
 		default:
 			c.copy(size)
+		}
+	}
+}
+
+// webm walks the elements as if all were of one level: no id of a level has another meaning on one below.
+func (c *cleaner) webm() {
+	for c.err == nil {
+		b, err := c.in.Peek(webm.HeadRoom)
+		if err != nil && !errors.Is(err, io.EOF) {
+			c.err = err
+			return
+		}
+		id, head, size, ok := webm.HeadOf(b)
+		switch whole := int64(head) + size; {
+		case !ok:
+			return
+		case slices.Contains(webm.Masters, id):
+			c.copy(int64(head))
+		case size < 0: // it ends where none knows
+			return
+		case slices.Contains(webm.Texts, id):
+			c.copy(int64(head))
+			c.blank("", size)
+		case slices.Contains(webm.Dropped, id):
+			void := []byte{0xEC, 0x80 | byte(whole-2)}
+			if whole > 0x80 {
+				void = binary.BigEndian.AppendUint64(void[:1], uint64(whole-9)|1<<56)
+			}
+			c.blank(string(void), whole)
+		default:
+			c.copy(whole)
 		}
 	}
 }

@@ -11,11 +11,13 @@ import (
 	"image/gif"
 	"image/jpeg"
 	"image/png"
+	"os"
 	"strings"
 	"testing"
 
 	"humanqa/internal/blob"
 	"humanqa/internal/testing/must"
+	"humanqa/internal/webm"
 )
 
 const home = "Hauptstraße 1, 52.5200N 13.4050E"
@@ -217,6 +219,52 @@ func TestACleanFileIsNeverLongerThanItCame(t *testing.T) {
 		room := small(len(file))
 		if err := kind.Clean(&room, strings.NewReader(file)); err != nil || !known || room != 0 {
 			t.Errorf("%s: %v, and %d bytes are missing", name, err, room)
+		}
+	}
+}
+
+// element is one of a WebM, with a size of eight bytes; nested ones are its text.
+func element(id, text string) string {
+	return id + string(binary.BigEndian.AppendUint64(nil, uint64(len(text))|1<<56)) + text
+}
+
+func TestAWebMLosesWhatTellsOfItsMaker(t *testing.T) {
+	t.Parallel()
+	const live = "\x01\xff\xff\xff\xff\xff\xff\xff" // a size that is unknown
+	frames := "\xe7\x81\x00\xa3\x8a\x81\x00\x00\x80frames"
+	head := element("\x1a\x45\xdf\xa3", element("\x42\x82", "webm")) + "\x18\x53\x80\x67" + live
+	info := func(text string) string {
+		return element("\x15\x49\xa9\x66", element("\x2a\xd7\xb1", "\x0f\x42\x40")+element("\x4d\x80", text)+element("\x57\x41", text))
+	}
+	tracks := func(text string) string {
+		return element("\x16\x54\xae\x6b", element("\xae", element("\xd7", "\x01")+element("\x53\x6e", text)))
+	}
+	void := func(n int) string { return element("\xec", strings.Repeat("\x00", n-9)) }
+	named := element("\x7b\xa9", "Ann Smith") + "\x44\x61\x88\x01\x02\x03\x04\x05\x06\x07\x08"
+	tags := element("\x12\x54\xc3\x67", "Ann Smith "+strings.Repeat("a", 200)) + element("\x19\x41\xa4\x69", home)
+	file := head + info("Ann Smith") + named + tracks("Ann Smith") + tags + "\x1f\x43\xb6\x75" + live + frames + tags + element("\x1f\x43\xb6\x75", frames) + void(40) + "\xec\x89Ann Smith"
+	blank := strings.Repeat("\x00", len("Ann Smith"))
+	got := cleaned(t, "video/webm", file)
+	if len(got) != len(file) || strings.Count(got, frames) != 2 || !strings.HasPrefix(got, head+info(blank)) || !strings.Contains(got, tracks(blank)) ||
+		strings.Index(got, frames) != strings.Index(file, frames) {
+		t.Errorf("the film is %q", got)
+	}
+}
+
+func TestWhatBrowsersRecordedPlaysAsLongOnceItIsClean(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"chromium", "firefox"} {
+		film, err := os.ReadFile("../webm/testdata/" + name + ".webm")
+		must.NoError(t, err)
+		got := cleaned(t, "video/webm", string(film))
+		before, err := webm.Scan(bytes.NewReader(film))
+		must.NoError(t, err)
+		after, err := webm.Scan(strings.NewReader(got))
+		if err != nil || len(got) != len(film) || after.Duration() != before.Duration() || after.Size() != before.Size() {
+			t.Errorf("%s: %v, %d bytes of %d", name, err, len(got), len(film))
+		}
+		if strings.Contains(got, "Chrome") || strings.Contains(got, "QTmuxingAppLibWebM") {
+			t.Errorf("%s names the program that made it", name)
 		}
 	}
 }

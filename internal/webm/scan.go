@@ -110,7 +110,7 @@ func cutAt(err error) error {
 
 // peek reads the next element's head and stays before it.
 func (s *scan) peek() (element, error) {
-	b, err := s.r.Peek(12)
+	b, err := s.r.Peek(HeadRoom)
 	if len(b) == 0 || err != nil && !errors.Is(err, io.EOF) {
 		return element{}, cutAt(err)
 	}
@@ -119,6 +119,16 @@ func (s *scan) peek() (element, error) {
 		return e, errCut
 	}
 	return e, nil
+}
+
+// HeadRoom is the most that a head has, in bytes.
+const HeadRoom = 12
+
+// HeadOf reads the head of the element that b begins with: its id, its own length, and that of the
+// content, which is negative where it is unknown.
+func HeadOf(b []byte) (id uint32, head int, size int64, ok bool) {
+	e, ok := headOf(b)
+	return e.id, e.head, e.size, ok
 }
 
 // headOf reads the head of the element that b begins with.

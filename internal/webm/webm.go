@@ -69,6 +69,17 @@ const (
 	idCuePosition  = 0xF1
 )
 
+// The elements that a cleaner of a file (blob.Kind.Clean) walks, those whose text it empties, and
+// those that it makes Void.
+var (
+	Masters = []uint32{idSegment, idCluster, idInfo, idTracks, idEntry}
+	Texts   = []uint32{0x4D80, 0x5741, 0x7BA9, 0x536E} // MuxingApp, WritingApp, Title, a track's Name
+	Dropped = []uint32{
+		idTags, idAttached, idChapters, 0xEC, 0xBF, // Void, CRC-32
+		0x4461, 0x73A4, 0x7384, 0x3CB923, 0x3C83AB, 0x3EB923, 0x3E83BB, 0x4444, 0x6924, // DateUTC, ids and names of files
+	}
+)
+
 // videoTrack is the type of a track that is seen.
 const videoTrack = 1
 
