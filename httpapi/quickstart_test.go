@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -143,7 +144,7 @@ func (r running) ends() {
 func TestTheQuickstartsProgramsDoWhatTheySay(t *testing.T) {
 	t.Parallel()
 	for name, run := range map[string][]string{
-		"quickstart.mjs": {"node"}, "quickstart.py": {"python3"}, "quickstart.go.txt": {"go"},
+		"quickstart.mjs": {"node"}, "quickstart.py": {"python3"}, "quickstart.go.txt": {"go"}, "quickstart.cs": {"mono"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -152,12 +153,16 @@ func TestTheQuickstartsProgramsDoWhatTheySay(t *testing.T) {
 			server := httptest.NewServer(s.API)
 			t.Cleanup(server.Close)
 			file, env := quickstart(t, server.URL, key, name, run[0])
-			if run[0] == "go" { // go run would leave its child running
+			switch run[0] {
+			case "go": // go run would leave its child running
 				built := strings.TrimSuffix(file, ".go")
-				if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", built, file).CombinedOutput(); err != nil {
-					t.Fatalf("%v\n%s", err, out)
-				}
+				does(t, ".", "go", "build", "-o", built, file)
 				run, file = []string{built}, ""
+			case "mono":
+				built := file + ".exe"
+				does(t, ".", "mcs", "-langversion:latest", "-main:Entry", "-r:System.Net.Http,System.Runtime.Serialization,System.Xml,System.Xml.Linq",
+					"-out:"+built, file, "testdata/mono.cs")
+				file, env = built, append(env, "PORT="+freePort(t)) // its listener takes no port 0
 			}
 			if file != "" {
 				run = append(run, file)
@@ -184,6 +189,16 @@ func TestTheQuickstartsProgramsDoWhatTheySay(t *testing.T) {
 			}
 		})
 	}
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must.NoError(t, err)
+	defer func() { must.NoError(t, listener.Close()) }()
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	must.NoError(t, err)
+	return port
 }
 
 // completesAs has a checker fail every item of the job.

@@ -38,7 +38,7 @@ func LLMs(base string) File {
 	link("Skill", "/docs/"+skillFile, "When to ask for a human test, what it costs, and how to loop until a report passes.")
 	link("Section for AGENTS.md", "/docs/"+agentsFile, "What a repository that uses the service tells its agents.")
 	out.WriteString("\n## Reference\n\n")
-	link("Introduction", "/docs/"+introductionSlug+".md", "Keys, limits, idempotency, webhooks, and a quickstart in four languages.")
+	link("Introduction", "/docs/"+introductionSlug+".md", "Keys, limits, idempotency, webhooks, and a quickstart in five languages.")
 	for _, tag := range b.Tags {
 		link(tag.Name, "/docs/"+slug(tag.Name)+".md", firstSentence(tag.Description))
 	}

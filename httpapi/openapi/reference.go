@@ -203,6 +203,7 @@ func quickness() (all []listing) {
 	for _, l := range []struct{ id, language, fence, file string }{
 		{"curl", "curl", "sh", "quickstart.sh"}, {"node", "Node", "js", "quickstart.mjs"},
 		{"python", "Python", "python", "quickstart.py"}, {"go", "Go", "go", "quickstart.go.txt"},
+		{"csharp", "C#", "csharp", "quickstart.cs"},
 	} {
 		all = append(all, listing{l.id, l.language, l.fence, string(ViewerFiles()[l.file].Body)})
 	}

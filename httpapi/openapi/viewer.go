@@ -40,7 +40,7 @@ const plain = "text/plain; charset=utf-8"
 
 var types = map[string]string{
 	".css": "text/css; charset=utf-8", ".txt": plain,
-	".sh": plain, ".mjs": plain, ".py": plain, // the quickstart, to be read
+	".sh": plain, ".mjs": plain, ".py": plain, ".cs": plain, // the quickstart, to be read
 }
 
 // ViewerFiles are the files that the pages load, and the quickstart's programs, by name.
