@@ -193,7 +193,7 @@ func TestTheQuickstartsProgramsDoWhatTheySay(t *testing.T) {
 
 func freePort(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	must.NoError(t, err)
 	defer func() { must.NoError(t, listener.Close()) }()
 	_, port, err := net.SplitHostPort(listener.Addr().String())

@@ -204,7 +204,7 @@ func TestAProxyMayPassAnotherHostOnWithAForm(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	for origin, status := range map[string]int{w.Origin: http.StatusUnauthorized, "http://evil.example": http.StatusForbidden} {
-		r := httptest.NewRequest(http.MethodPost, "http://upstream:8080/signin", strings.NewReader("login=ann&password=not+hers"))
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://upstream:8080/signin", strings.NewReader("login=ann&password=not+hers"))
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		r.Header.Set("Origin", origin)
 		got := httptest.NewRecorder()

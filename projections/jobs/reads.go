@@ -47,7 +47,7 @@ type Outline struct {
 }
 
 // Key is the job's id.
-func (j Outline) Key() string { return j.ID }
+func (o Outline) Key() string { return o.ID }
 
 // Job is a job as its account may see it.
 type Job struct {
