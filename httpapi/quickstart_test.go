@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -21,6 +20,7 @@ import (
 	"humanqa/httpapi/openapi"
 	"humanqa/internal/signature"
 	"humanqa/internal/testing/must"
+	"humanqa/internal/testing/process"
 )
 
 const quickstartSecret = "0123456789abcdef0123456789abcdef"
@@ -162,7 +162,8 @@ func TestTheQuickstartsProgramsDoWhatTheySay(t *testing.T) {
 				built := file + ".exe"
 				does(t, ".", "mcs", "-langversion:latest", "-main:Entry", "-r:System.Net.Http,System.Runtime.Serialization,System.Xml,System.Xml.Linq",
 					"-out:"+built, file, "testdata/mono.cs")
-				file, env = built, append(env, "PORT="+freePort(t)) // its listener takes no port 0
+				_, port, _ := strings.Cut(process.Address(t), ":")
+				file, env = built, append(env, "PORT="+port) // its listener takes no port 0
 			}
 			if file != "" {
 				run = append(run, file)
@@ -189,16 +190,6 @@ func TestTheQuickstartsProgramsDoWhatTheySay(t *testing.T) {
 			}
 		})
 	}
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	must.NoError(t, err)
-	defer func() { must.NoError(t, listener.Close()) }()
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	must.NoError(t, err)
-	return port
 }
 
 // completesAs has a checker fail every item of the job.
