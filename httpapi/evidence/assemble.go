@@ -141,7 +141,7 @@ func (s *Service) assemble(ctx context.Context, row recordingRow) (size int64, l
 		content, size, lasts = plan.Reader(source), plan.Size(), plan.Duration()
 	}
 	about := map[string]string{"account": row.AccountID, "job": row.JobID, "checker": row.CheckerID}
-	return size, lasts, s.Files.Write(ctx, row.evidence().key(), row.ContentType, about, content)
+	return size, lasts, s.writeClean(ctx, row.evidence(), about, content)
 }
 
 // partsReader reads the parts of a recording one after the other.

@@ -57,12 +57,9 @@ func (s *Service) keep(ctx context.Context, r *wire.Request, accountID string, c
 		return e, err
 	}
 	about := map[string]string{"account": e.AccountID, "job": e.JobID, "checker": claim.CheckerID}
-	clean, w := io.Pipe()
-	var cleaning sync.WaitGroup
-	cleaning.Go(func() { _ = w.CloseWithError(p.kind.Clean(w, content)) }) // it never fails
-	err = s.writeFile(ctx, e.key(), e.ContentType, about, clean)
-	_ = clean.Close() // it was read, or is given up
-	if cleaning.Wait(); err != nil {
+	writing, cancel := context.WithTimeout(ctx, writeTime) // Erase counts on it, as in writeFile
+	defer cancel()
+	if err := s.writeClean(writing, e, about, content); err != nil {
 		return e, domain.Unavailable(err)
 	}
 	kept, err := s.pieces.stored(ctx, e)
@@ -71,6 +68,18 @@ func (s *Service) keep(ctx context.Context, r *wire.Request, accountID string, c
 			discard(ctx, s.DB, s.Files, e, forgetEvidenceSQL)))
 	}
 	return e, err
+}
+
+// writeClean writes a piece's file without what tells of its maker. It has the size of the
+// content.
+func (s *Service) writeClean(ctx context.Context, e Piece, about map[string]string, content io.Reader) error {
+	clean, w := io.Pipe()
+	var cleaning sync.WaitGroup
+	cleaning.Go(func() { _ = w.CloseWithError(blob.Kind{Media: e.ContentType}.Clean(w, content)) }) // it never fails
+	err := s.Files.Write(ctx, e.key(), e.ContentType, about, clean)
+	_ = clean.Close() // it was read, or is given up
+	cleaning.Wait()
+	return err
 }
 
 // writeFile writes an uploaded file, within a time that Erase counts on.
