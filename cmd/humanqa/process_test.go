@@ -288,10 +288,16 @@ func (p *program) tryIn(ctx context.Context, method, path, key string, body any,
 	return reply{status: res.StatusCode, header: res.Header, body: raw}, nil
 }
 
-// call is try that must get the status.
+// call is try that must get the status. A read that is 503 on a busy machine is sent again,
+// as its answer says.
 func (p *program) call(status int, method, path, key string, body any, header ...string) reply {
 	p.t.Helper()
-	r, err := p.try(method, path, key, body, header...)
+	var r reply
+	var err error
+	eventually.True(p.t, method+" "+path+" is answered", func() bool {
+		r, err = p.try(method, path, key, body, header...)
+		return err != nil || method != http.MethodGet || r.status == status || r.status != http.StatusServiceUnavailable
+	})
 	if err != nil {
 		p.t.Fatalf("%s %s: %v", method, path, err)
 	}
