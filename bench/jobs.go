@@ -72,9 +72,9 @@ func jobs(ctx context.Context, b *bench) (_ section, err error) {
 			return section{}, err
 		}
 		out.Measurements, out.Figures = append(out.Measurements, rivers), append(out.Figures, cost)
-		slow, worst := 10.0, 30.0
+		slow, worst := 15.0, 30.0
 		if rate > jobRates[0] {
-			slow, worst = 15, 50
+			slow, worst = 20, 75
 		}
 		out.Goals = append(out.Goals,
 			below(fmt.Sprintf("%d a second, p50", rate), millis(got.quantile(0.5)), slow, "ms"),
