@@ -188,7 +188,7 @@ func (d Deps) jobs(r *ui.Request) (ui.Answer, error) {
 }
 
 // maxCancelled bounds the tests that one press cancels; the next press goes on.
-const maxCancelled = 500
+const maxCancelled = 200
 
 // cancelFound cancels the tests that wait, of those that the list's filter finds.
 func (d Deps) cancelFound(r *ui.Request) (ui.Answer, error) {
