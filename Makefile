@@ -62,9 +62,11 @@ test: go postgres chromium ## install missing programs and run the whole test su
 	@GO="$(GO)" RACE="$(RACE)" TEST_FLAGS="$(TEST_FLAGS)" exec scripts/test.sh $(PACKAGE)
 
 .PHONY: contract
-contract: go alerts clients postgres ## check the OpenAPI document, the log, the exports, the agents' protocol and the alerts with third-party tools, the client packages, and the types of the pages' scripts
+contract: go alerts clients postgres chromium ## check the OpenAPI document, the log, the exports, the agents' protocol and the alerts with third-party tools, the client packages, and the types of the pages' scripts
 	cd $(CLIENTS) && node_modules/.bin/tsc -p pages.tsconfig.json
 	$(GO) test $(RACE) -vet=off -count=1 -timeout 60m -run TestTheDocumentInOtherTools ./httpapi/openapi -args -clients $(CURDIR)/$(CLIENTS)
+	PATH="$$(dirname "$$(scripts/fetch-deb.sh nginx usr/sbin/nginx $(CURDIR)/$(TOOLS)/nginx)"):$$PATH" \
+		$(GO) test $(RACE) -vet=off -count=1 -timeout 60m -run TestAJobIsTestedBehindNginx ./cmd/humanqa
 	$(GO) test $(RACE) -vet=off -count=1 -timeout 60m -run "TestOthersReadWhatWeWrote|TestTheService/the_official_libraries" ./cmd/humanqa -args -clients $(CURDIR)/$(CLIENTS)
 	$(GO) test $(RACE) -vet=off -count=1 -timeout 60m -run TestTheOfficial ./httpapi/mcp -args -clients $(CURDIR)/$(CLIENTS)
 	$(GO) test $(RACE) -vet=off -count=1 -timeout 60m -run "TestTheClientPackages|TestGeneratedClients" ./httpapi -args -packages $(CURDIR)/$(PACKAGES) -clients $(CURDIR)/$(CLIENTS)

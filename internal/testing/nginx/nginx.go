@@ -19,7 +19,7 @@ import (
 const debian = "/usr/sbin/nginx"
 
 // Start serves at an address with the lines of a server, and otherwise with the settings that
-// Debian ships. The test is skipped where nginx is not installed.
+// Debian ships. The test is skipped where nginx is not installed; make contract fetches it.
 func Start(t testing.TB, address, lines string) *process.Process {
 	t.Helper()
 	program, err := exec.LookPath("nginx")
