@@ -18,7 +18,7 @@ import (
 // One account's rooms leave places for the others'.
 func TestPlacesAreBoundedByAccount(t *testing.T) {
 	t.Parallel()
-	s := listen(t)
+	s := opened(t)
 	took := map[string]*room{}
 	for n := range maxOnAccount {
 		name := fmt.Sprint("room ", n)
@@ -50,7 +50,7 @@ func TestPlacesAreBoundedByAccount(t *testing.T) {
 
 func TestWhoAnswersNoOfferLeaves(t *testing.T) {
 	t.Parallel()
-	s := listen(t)
+	s := opened(t)
 	ann := joins(t, s, "room", Guest{Key: "ann"})
 	ann.sees(1)
 	s.answerTime = time.Millisecond
@@ -120,7 +120,7 @@ func names(t *testing.T, browser string) []byte {
 
 func TestStrangersAtTheTCPPortKeepNoBrowserOut(t *testing.T) {
 	t.Parallel()
-	s := listen(t)
+	s := opened(t)
 	for n := range 800 {
 		dials(t, s.Addr(), fmt.Sprint("127.0.0.", 2+n%8), nil)
 	}

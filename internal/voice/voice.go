@@ -25,6 +25,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/pion/ice/v4"
@@ -76,8 +77,22 @@ type Server struct {
 	rooms  map[string]*room
 }
 
-// Listen opens the port.
-func Listen(ctx context.Context, c Config) (*Server, error) {
+// anyPort is how many of the ports that the kernel offers are tried where any will do: it
+// offers what is free for TCP.
+const anyPort = 20
+
+// Listen opens the port, for TCP and UDP.
+func Listen(ctx context.Context, c Config) (s *Server, err error) {
+	_, port, _ := net.SplitHostPort(c.Addr)
+	for range anyPort {
+		if s, err = listen(ctx, c); port != "0" || !errors.Is(err, syscall.EADDRINUSE) {
+			break
+		}
+	}
+	return s, err
+}
+
+func listen(ctx context.Context, c Config) (*Server, error) {
 	s := &Server{answerTime: answerTime, of: map[string]int{}, rooms: map[string]*room{}}
 	var settings webrtc.SettingEngine
 	if err := s.openPort(ctx, c, &settings); err != nil {

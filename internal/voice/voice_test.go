@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"runtime"
 	"slices"
@@ -22,7 +23,7 @@ import (
 	"humanqa/internal/testing/must"
 )
 
-func listen(t testing.TB) *Server {
+func opened(t testing.TB) *Server {
 	t.Helper()
 	s, err := Listen(t.Context(), Config{Addr: "127.0.0.1:0"})
 	must.NoError(t, err)
@@ -32,6 +33,22 @@ func listen(t testing.TB) *Server {
 		}
 	})
 	return s
+}
+
+// The kernel offers ports that are free for TCP. Where any will do, one is found that is free
+// for UDP, too, although others have some of those.
+func TestAnyPortIsFreeForBoth(t *testing.T) {
+	t.Parallel()
+	for range 2000 {
+		other, err := net.ListenPacket("udp", "127.0.0.1:0") //nolint:noctx // at once
+		must.NoError(t, err)
+		t.Cleanup(func() { _ = other.Close() }) // nothing was sent
+	}
+	for range 100 {
+		s, err := Listen(t.Context(), Config{Addr: "127.0.0.1:0"})
+		must.NoError(t, err)
+		must.NoError(t, s.Close())
+	}
 }
 
 // pipe is a line within the process.
@@ -300,7 +317,7 @@ func kernelDrops(t testing.TB) (since func() int) {
 func TestTenInARoomHearEachOther(t *testing.T) {
 	t.Parallel()
 	dropped := kernelDrops(t)
-	s := listen(t)
+	s := opened(t)
 	all := fill(t, s, 25)
 	for i, b := range all {
 		eventually.True(t, "everybody is seen to speak", func() bool {
@@ -344,7 +361,7 @@ func TestTenInARoomHearEachOther(t *testing.T) {
 // Ten connect, and what the process has in memory with them and their clients.
 func BenchmarkTenInARoom(b *testing.B) {
 	for b.Loop() {
-		s := listen(b)
+		s := opened(b)
 		began := time.Now()
 		all := fill(b, s, 1)
 		b.ReportMetric(float64(time.Since(began).Milliseconds()), "ms-to-connect")
@@ -363,7 +380,7 @@ func BenchmarkTenInARoom(b *testing.B) {
 // Who watches hears, and is heard while somebody who takes part lets them.
 func TestWhoWatchesSpeaksWhenInvited(t *testing.T) {
 	t.Parallel()
-	s := listen(t)
+	s := opened(t)
 	ann := joins(t, s, "room", Guest{Key: "ann", Label: "Caller"})
 	client := joins(t, s, "room", Guest{Key: "client", Label: "The client", Watches: true})
 	other := joins(t, s, "room", Guest{Key: "other", Label: "The client", Watches: true})
@@ -411,7 +428,7 @@ func TestWhoWatchesSpeaksWhenInvited(t *testing.T) {
 // A network that lets no UDP through is no hindrance.
 func TestVoiceGoesByTCP(t *testing.T) {
 	t.Parallel()
-	s := listen(t)
+	s := opened(t)
 	ann, bob := joins(t, s, "room", Guest{Key: "tcp ann"}), joins(t, s, "room", Guest{Key: "bob"})
 	ann.hears(10, bob)
 	bob.hears(10, ann)
@@ -424,7 +441,7 @@ func TestVoiceGoesByTCP(t *testing.T) {
 // Somebody who comes again takes the place of their older self; rooms are apart.
 func TestWhoComesAgainReplacesThemselves(t *testing.T) {
 	t.Parallel()
-	s := listen(t)
+	s := opened(t)
 	first := joins(t, s, "room", Guest{Key: "ann", Label: "Caller"})
 	elsewhere := joins(t, s, "another", Guest{Key: "ann", Label: "Caller"})
 	first.sees(1)
@@ -445,7 +462,7 @@ func TestWhoComesAgainReplacesThemselves(t *testing.T) {
 // ends that browser and nobody else.
 func TestRoomsAreBounded(t *testing.T) {
 	t.Parallel()
-	s := listen(t)
+	s := opened(t)
 	var watchers []*browser
 	for n := range maxPeers {
 		watchers = append(watchers, joins(t, s, "room", Guest{Key: fmt.Sprint(n), Watches: true}))
