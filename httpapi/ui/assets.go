@@ -6,6 +6,7 @@ import (
 	"embed"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"path"
@@ -102,6 +103,13 @@ func (a *assets) serve(w http.ResponseWriter, r *http.Request) {
 // answer that is no page. The name stays when the icon changes.
 func (a *assets) serveIcon(w http.ResponseWriter, r *http.Request) {
 	a.byName["mark.svg"].send(w, r, "public, max-age=86400")
+}
+
+// serveRobots lets search engines see what needs neither a sign-in nor a secret link.
+func serveRobots(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "public, max-age=86400")
+	_, _ = io.WriteString(w, "User-agent: *\nAllow: /$\nAllow: /docs\nAllow: /assets/\nDisallow: /\n")
 }
 
 func (one *asset) send(w http.ResponseWriter, r *http.Request, cache string) {

@@ -118,6 +118,7 @@ func New(c Config) (*Site, error) {
 	s.mux.HandleFunc("GET /live", s.live)
 	s.mux.HandleFunc("GET "+assetsPath, s.assets.serve)
 	s.mux.HandleFunc("GET /favicon.ico", s.assets.serveIcon)
+	s.mux.HandleFunc("GET /robots.txt", serveRobots)
 	return s, nil
 }
 
@@ -125,7 +126,7 @@ func New(c Config) (*Site, error) {
 func (s *Site) Serves(path string) bool {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	return slices.Contains([]string{"", "signin", "join", "account", "dashboard", "workbench", "console", "shared", "mail", "live",
-		"assets", "favicon.ico"}, first)
+		"assets", "favicon.ico", "robots.txt"}, first)
 }
 
 // Stop ends the streams; pages are still answered.

@@ -77,6 +77,11 @@ func TestARequestIsLedToThisMachineOnly(t *testing.T) {
 	if w.Code != 200 || w.Header().Get("Content-Type") != "image/svg+xml" || !s.Serves("/favicon.ico") || !strings.Contains(w.Body.String(), "<svg") {
 		t.Errorf("the icon: %d, %v", w.Code, w.Header())
 	}
+	w = httptest.NewRecorder()
+	s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost:8080/robots.txt", nil))
+	if w.Code != 200 || !s.Serves("/robots.txt") || !strings.Contains(w.Body.String(), "\nAllow: /docs\n") || !strings.HasSuffix(w.Body.String(), "\nDisallow: /\n") {
+		t.Errorf("for search engines: %d, %q", w.Code, w.Body)
+	}
 }
 
 func TestTimesAndAmountsInWords(t *testing.T) {
