@@ -113,3 +113,45 @@ func TestADeployHookIsShownAndReplacedBehindAProof(t *testing.T) {
 		}
 	}
 }
+
+// The form says what a call of the hook with this body would do; it tests and charges
+// nothing.
+func TestTheHooksPageSaysWhatABodyWouldDo(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	account := w.account("Acme", 100)
+	owner := w.Joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
+	project, err := w.Commands.CreateProject(t.Context(), pagetest.Client(account), command.CreateProject{Name: "Shop", DefaultURL: new("https://shop.example.com")})
+	w.Shown(project.Position, err)
+	path := "/dashboard/projects/" + project.ProjectID + "/hook"
+	for _, c := range []struct {
+		platform, body string
+		status         int
+		says           string
+	}{
+		{"", `{"commitSha": "c1"}`, 200, `It would test https://shop.example.com for 5 credits.`},
+		{"", ``, 200, `It would test https://shop.example.com`},
+		{"", `{"text": "x"}`, 200, `<strong>Nothing would be tested:</strong> the body is no deployment of a platform`},
+		{"gitlab", `{"status": "running", "deployment_id": 1}`, 200, `<strong>Nothing would be tested:</strong>`},
+		{"gitlab", `{"status": "success", "deployment_id": 7, "environment_external_url": "https://stage.example.com"}`, 200, `It would test https://stage.example.com`},
+		{"", `{"commitSha": `, 422, `must be valid JSON`},
+		{"", `{"url": "http://127.0.0.1/"}`, 422, `private or reserved`},
+	} {
+		got := w.Call(owner, "POST", path+"/try", url.Values{"platform": {c.platform}, "body": {c.body}})
+		if got.Status != c.status || !strings.Contains(got.Body, c.says) {
+			t.Errorf("%s %s: %d, and not %q", c.platform, c.body, got.Status, c.says)
+		}
+	}
+	if got := w.Call(owner, "POST", path+"/try", url.Values{"platform": {"gitlab"}, "body": {`{"status": "</textarea>"}`}}); !strings.Contains(got.Body, `{&#34;status&#34;: &#34;&lt;/textarea&gt;&#34;}</textarea>`) ||
+		!strings.Contains(got.Body, `<option value="gitlab" selected>`) {
+		t.Error("the form does not keep what was tried")
+	}
+	if got := w.Call(owner, "GET", "/dashboard/jobs", nil); strings.Contains(got.Body, "example.com") {
+		t.Error("a trial started a test")
+	}
+	w.Send(guest{}, "POST", "/v1/hooks/deploy/"+project.HookToken, strings.NewReader(`{"commitSha": "c1"}`), "Content-Type", "application/json")
+	if got := w.Call(owner, "POST", path+"/try", url.Values{"body": {`{"commitSha": "c1"}`}}); !strings.Contains(got.Body, "an earlier call led to this test") ||
+		!strings.Contains(got.Body, ">Open that test</a>") {
+		t.Error("a trial does not name the commit's own test")
+	}
+}

@@ -111,6 +111,7 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 
 		"POST /dashboard/projects/{id}/webhook/headers":        422,
 		"POST /dashboard/projects/{id}/webhook/headers/remove": 422,
+		"POST /dashboard/projects/{id}/hook/try":               422,
 		"POST /dashboard/projects/{id}/hook/signature":         422,
 		"POST /dashboard/deliveries/{id}/redeliver":            303,
 		"POST /dashboard/jobs/preview":                         422,

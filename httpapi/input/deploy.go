@@ -1,6 +1,7 @@
 package input
 
 import (
+	"context"
 	"mime"
 	"net/http"
 	"net/url"
@@ -11,6 +12,8 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/httpapi/wire"
+	"humanqa/projections"
+	"humanqa/projections/projects"
 )
 
 const (
@@ -65,6 +68,25 @@ func Deploy(h http.Header, o wire.Object) (in command.Deploy, target Target, ign
 
 func word(o wire.Object, name string, limit int) string {
 	return strings.TrimSpace(o.Optional(name, limit))
+}
+
+// OwnURL is the address that a deploy without one tests: the project's, else that of its
+// first test. It is empty if there is neither.
+func OwnURL(ctx context.Context, reads *projections.Reads, of projects.Project) (string, error) {
+	if of.DefaultURL != nil {
+		return *of.DefaultURL, nil
+	}
+	return reads.Jobs.FirstURL(ctx, of.AccountID, of.ID)
+}
+
+// OwnTarget has the test try the address of OwnURL.
+func OwnTarget(
+	ctx context.Context, p *wire.Problems, reads *projections.Reads, of projects.Project, test *command.HostedTest,
+) (_ Target, err error) {
+	if test.URL, err = OwnURL(ctx, reads, of); err == nil && test.URL == "" {
+		p.Add("url", "is required: the project has no defaultUrl, and no test to take one from")
+	}
+	return CheckTarget(p, "url", test.URL, ""), err
 }
 
 // DeployTrial answers a dry run of a deploy.

@@ -72,25 +72,20 @@ func (a *Handlers) deployHook(r *wire.Request) (wire.Answer, error) {
 	})
 }
 
-// deployedURL falls back to the project's URL, and then to that of its first test. Both
-// are checked again, because the account may no longer be allowed to test them.
+// deployedURL falls back to the project's own address, which is checked again, because the
+// account may no longer be allowed to test it.
 func (a *Handlers) deployedURL(ctx context.Context, c wire.Caller, test *command.HostedTest) error {
 	if test.URL == "" {
 		project, err := a.Reads.Projects.Get(ctx, c.AccountID, c.ProjectID)
 		if err != nil {
 			return err
 		}
-		if project.DefaultURL != nil {
-			test.URL = *project.DefaultURL
-		} else if test.URL, err = a.Reads.Jobs.FirstURL(ctx, c.AccountID, c.ProjectID); err != nil {
-			return err
-		}
 		var p wire.Problems
-		if test.URL == "" {
-			p.Add("url", "is required: the project has no defaultUrl, and no test to take one from")
-			return p.Err()
+		target, err := input.OwnTarget(ctx, &p, a.Reads, project, test)
+		if err == nil {
+			err = a.Limits.Admit(ctx, c, &p, target)
 		}
-		if err := a.Limits.Admit(ctx, c, &p, input.CheckTarget(&p, "url", test.URL, "")); err != nil {
+		if err != nil {
 			return err
 		}
 	}

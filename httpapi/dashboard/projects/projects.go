@@ -71,6 +71,7 @@ func Pages(d Deps) []ui.Page {
 		{Method: "GET", Pattern: "/dashboard/projects/{id}/hook", For: ui.Owners, Fresh: true, Handle: aProject(d.hook)},
 		{Method: "POST", Pattern: "/dashboard/projects/{id}/hook/rotate", For: ui.Owners, Fresh: true,
 			Handle: aProject(ui.Changing(d.rotateHook))},
+		{Method: "POST", Pattern: "/dashboard/projects/{id}/hook/try", For: ui.Owners, Fresh: true, Handle: aProject(d.tryHook)},
 		{Method: "POST", Pattern: "/dashboard/projects/{id}/hook/signature", For: ui.Owners, Fresh: true, Says: "Saved.",
 			Handle: aProject(ui.Changing(d.signHook))},
 	}
