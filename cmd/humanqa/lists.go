@@ -7,14 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"humanqa/cmd/humanqa/service"
 	"humanqa/cmd/humanqa/service/logging"
-	"humanqa/domain"
 	"humanqa/projections"
 	"humanqa/projections/access"
-	"humanqa/projections/jobs"
 	"humanqa/projections/overall"
-	"humanqa/projections/projects"
 )
 
 // page bounds every list.
@@ -104,52 +100,6 @@ func (c *accountListCmd) Run(ctx context.Context, a *app, reads *projections.Rea
 		func() ([]overall.Account, int, error) { return reads.Overall.Accounts(ctx, "", c.access(), time.Now()) })
 }
 
-type accountShowCmd struct {
-	Account string `required:"" help:"The account's id."`
-}
-
-func (c *accountShowCmd) Run(ctx context.Context, a *app, core *service.Core, reads *projections.Reads) error {
-	found, err := reads.Access.Account(ctx, c.Account)
-	if err != nil {
-		return err
-	}
-	cause := service.OperatorCause(c.Account)
-	cause.Sandbox = found.Sandbox
-	now, err := core.Commands.AccountTime(ctx, cause)
-	if err != nil {
-		return err
-	}
-	balance, err := reads.Credits.Balance(ctx, c.Account, now)
-	if err != nil {
-		return err
-	}
-	_, keys, err := reads.Access.Keys(ctx, c.Account, access.Page{Limit: 1})
-	if err != nil {
-		return err
-	}
-	_, ofProjects, err := reads.Projects.List(ctx, c.Account, projects.Filter{Limit: 1})
-	if err != nil {
-		return err
-	}
-	_, ofJobs, err := reads.Jobs.List(ctx, c.Account, jobs.Filter{Limit: 1})
-	if err != nil {
-		return err
-	}
-	l := listedAccountOf(found)
-	return a.print(struct {
-		listedAccount
-
-		Available domain.Credits `json:"available"`
-		Used      domain.Credits `json:"used"`
-		Total     domain.Credits `json:"total"`
-		Keys      int            `json:"keys"`
-		Projects  int            `json:"projects"`
-		Jobs      int            `json:"jobs"`
-	}{l, balance.Available, balance.Used, balance.Total, keys, ofProjects, ofJobs},
-		"%s\ncredits   %d available, %d used of %d\nkeys      %d\nprojects  %d\njobs      %d",
-		l, balance.Available, balance.Used, balance.Total, keys, ofProjects, ofJobs)
-}
-
 type keyListCmd struct {
 	Account string `required:"" help:"The account's id."`
 
@@ -180,6 +130,14 @@ func listedKeyOf(k access.IssuedKey) listedKey {
 		l.Status = "expired"
 	}
 	return l
+}
+
+// given is null in JSON for a value that was never given.
+func given(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
 }
 
 func (l listedKey) String() string {

@@ -38,7 +38,6 @@ type commands struct {
 
 	Account struct {
 		List      accountListCmd      `cmd:"" help:"List every account."`
-		Show      accountShowCmd      `cmd:"" help:"Show an account, its credits and its counts."`
 		Create    accountCreateCmd    `cmd:"" help:"Open an account and issue its first key."`
 		Suspend   accountSuspendCmd   `cmd:"" help:"Stop every key of an account."`
 		Reinstate accountReinstateCmd `cmd:"" help:"End a suspension."`
@@ -64,13 +63,10 @@ type commands struct {
 		Link   personLinkCmd   `cmd:"" help:"Make a new one-time link for a person who cannot sign in."`
 	} `cmd:"" help:"People who sign in."`
 	Job struct {
-		List       jobListCmd       `cmd:"" help:"List an account's jobs, the newest first."`
-		Show       jobShowCmd       `cmd:"" help:"Show a job and its state."`
 		Cancel     jobCancelCmd     `cmd:"" help:"Cancel a pending job and refund it."`
 		Untestable jobUntestableCmd `cmd:"" help:"Fail a job that cannot be tested and refund it."`
 	} `cmd:"" help:"Jobs."`
 	Project struct {
-		List   projectListCmd   `cmd:"" help:"List an account's projects, the newest first."`
 		Secret projectSecretCmd `cmd:"" help:"Show the signing secret of a project's webhook."`
 	} `cmd:"" help:"Projects."`
 
