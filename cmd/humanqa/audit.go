@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -104,21 +105,12 @@ func (v *auditVerifyCmd) Run(ctx context.Context, a *app, c *service.Core) error
 	if b := check.Bound(); b.Key != "" {
 		out.MACsBehind = b.At.String()
 	}
-	if !a.json {
-		for _, f := range out.Findings {
-			if err := a.print(nil, "%s", f); err != nil {
-				return err
-			}
-		}
+	if len(findings) > 0 {
+		err = errors.New("the log is not the one that was signed: keep the data directory as it is, and the checkpoints")
 	}
-	if err := a.print(out, "%d events, %d of them in the tree, %d checkpoints, root %s, MACs behind position %s, %d findings",
-		out.Events, out.InTree, out.Checkpoints, out.Root, out.MACsBehind, len(out.Findings)); err != nil {
-		return err
-	}
-	if len(out.Findings) > 0 {
-		return errors.New("the log is not the one that was signed: keep the data directory as it is, and the checkpoints")
-	}
-	return nil
+	return a.conclude(out, append(linesOf(findings),
+		fmt.Sprintf("%d events, %d of them in the tree, %d checkpoints, root %s, MACs behind position %s, %d findings",
+			out.Events, out.InTree, out.Checkpoints, out.Root, out.MACsBehind, len(findings))), err)
 }
 
 type auditAcceptCmd struct {
@@ -183,8 +175,5 @@ func (x *auditExportCmd) Run(ctx context.Context, a *app, c *service.Core) (err 
 	if err != nil || x.Out == "" {
 		return err
 	}
-	return a.print(struct {
-		File   string `json:"file"`
-		Events int64  `json:"events"`
-	}{x.Out, events}, "%s: %d events, verified anywhere by: go run ./cmd/auditverify \"$(humanqa audit key)\" %s", x.Out, events, x.Out)
+	return a.print(map[string]any{"file": x.Out, "events": events}, "%s: %d events, verified anywhere by: go run ./cmd/auditverify \"$(humanqa audit key)\" %s", x.Out, events, x.Out)
 }

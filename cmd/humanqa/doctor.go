@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"humanqa/cmd/humanqa/service"
 	"humanqa/cmd/humanqa/service/doctor"
@@ -44,14 +43,9 @@ func (c *doctorCmd) Run(ctx context.Context, a *app) error {
 			wrong++
 		}
 	}
-	if err := a.print(struct {
-		Settings []service.Settled `json:"settings"`
-		Findings []doctor.Finding  `json:"findings"`
-	}{settled, found}, "%s", strings.Join(lines, "\n")); err != nil {
-		return err
-	}
+	var err error
 	if wrong > 0 {
-		return fmt.Errorf("%d of %d parts are wrong: the lines above name the next steps", wrong, len(found))
+		err = fmt.Errorf("%d of %d parts are wrong: the lines above name the next steps", wrong, len(found))
 	}
-	return nil
+	return a.conclude(map[string]any{"settings": settled, "findings": found}, lines, err)
 }

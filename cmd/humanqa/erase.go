@@ -116,13 +116,6 @@ func (c *eraseCmd) Run(ctx context.Context, a *app, core *service.Core) error {
 
 // printErasure prints the plan, and the places where the texts were found.
 func (a *app) printErasure(status string, e erasing, found erase.Searched) error {
-	if a.json {
-		return a.print(struct {
-			Status string         `json:"status"`
-			Plan   any            `json:"plan"`
-			Search erase.Searched `json:"search"`
-		}{status, e.plan, found}, "")
-	}
 	lines := append([]string{e.act.Subject + ", " + status + ":"}, e.lines()...)
 	lines = append(lines, fmt.Sprintf("searched for %d texts: %d tables, about %d rows; %d events of its stream",
 		found.Texts, found.Tables, found.Rows, found.Events))
@@ -140,7 +133,7 @@ func (a *app) printErasure(status string, e erasing, found erase.Searched) error
 			lines = append(lines, "  "+places.title+": "+line)
 		}
 	}
-	return a.print(nil, "%s", strings.Join(lines, "\n"))
+	return a.print(map[string]any{"status": status, "plan": e.plan, "search": found}, "%s", strings.Join(lines, "\n"))
 }
 
 func jobLines(plan erase.Plan) []string {
@@ -204,10 +197,6 @@ func (c *accountEraseCmd) Run(ctx context.Context, a *app, core *service.Core) e
 	if err != nil {
 		return fmt.Errorf("%w: run the same command again to erase the rest", err)
 	}
-	return a.print(struct {
-		AccountID string `json:"accountId"`
-		Status    string `json:"status"`
-		Erased    int    `json:"erased"`
-	}{c.Account, "erased", e.Erased},
+	return a.print(map[string]any{"accountId": c.Account, "status": "erased", "erased": e.Erased},
 		"account %s is erased: %d remaining things of it are gone, its history stays in the log", c.Account, e.Erased)
 }

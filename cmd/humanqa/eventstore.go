@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"humanqa/cmd/humanqa/service"
 	"humanqa/cmd/humanqa/service/logging"
@@ -51,14 +50,11 @@ func (c *eventstoreCheckCmd) Run(ctx context.Context, a *app) (err error) {
 			missing++
 		}
 	}
-	if err := a.print(map[string]any{"findings": findings}, "%s", strings.Join(lines, "\n")); err != nil {
-		return err
-	}
 	if missing > 0 {
-		return fmt.Errorf("%d of %d things that the service needs of its log are missing: the lines above name the next steps", missing,
+		err = fmt.Errorf("%d of %d things that the service needs of its log are missing: the lines above name the next steps", missing,
 			len(findings))
 	}
-	return nil
+	return a.conclude(map[string]any{"findings": findings}, lines, err)
 }
 
 type eventstoreGrantCmd struct {

@@ -232,11 +232,7 @@ func (c holdCmd) run(
 	if err != nil {
 		return err
 	}
-	return a.print(struct {
-		Kind   string `json:"kind"`
-		ID     string `json:"id"`
-		Status string `json:"status"`
-	}{of.Kind, of.ID, done}, "the evidence of %s %s is %s", of.Kind, of.ID, done)
+	return a.print(map[string]any{"kind": of.Kind, "id": of.ID, "status": done}, "the evidence of %s %s is %s", of.Kind, of.ID, done)
 }
 
 type evidenceHoldCmd struct {

@@ -32,18 +32,11 @@ func (f *fsckCmd) Run(ctx context.Context, a *app, c *service.Core) error {
 // printChecked prints the findings, and the counts behind the text before; findings are
 // an error.
 func (a *app) printChecked(out fsck.Result, object any, before string) error {
-	for _, f := range out.Findings {
-		if !a.json {
-			if err := a.print(nil, "%s", f); err != nil {
-				return err
-			}
-		}
+	var wrong error
+	n := len(out.Findings)
+	if n > 0 {
+		wrong = fmt.Errorf("%d invariants do not hold: keep the data directory as it is and report the lines above", n)
 	}
-	if err := a.print(object, "%s%d events, %d jobs, %d findings", before, out.Events, out.Jobs, len(out.Findings)); err != nil {
-		return err
-	}
-	if n := len(out.Findings); n > 0 {
-		return fmt.Errorf("%d invariants do not hold: keep the data directory as it is and report the lines above", n)
-	}
-	return nil
+	counts := fmt.Sprintf("%s%d events, %d jobs, %d findings", before, out.Events, out.Jobs, n)
+	return a.conclude(object, append(linesOf(out.Findings), counts), wrong)
 }

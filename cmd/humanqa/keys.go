@@ -39,10 +39,7 @@ func (c *keyCreateCmd) Run(ctx context.Context, a *app, core *service.Core) erro
 	if err != nil {
 		return err
 	}
-	return a.print(struct {
-		KeyID  string `json:"keyId"`
-		APIKey string `json:"apiKey"`
-	}{key.KeyID, key.Token}, "key id  %s\nkey     %s   (shown once)", key.KeyID, key.Token)
+	return a.print(map[string]any{"keyId": key.KeyID, "apiKey": key.Token}, "key id  %s\nkey     %s   (shown once)", key.KeyID, key.Token)
 }
 
 type keyRevokeCmd struct {

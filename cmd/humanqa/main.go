@@ -10,6 +10,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -25,6 +27,7 @@ import (
 	"humanqa/cmd/humanqa/service"
 	"humanqa/cmd/humanqa/service/logging"
 	"humanqa/domain"
+	"humanqa/domain/audit"
 	"humanqa/projections"
 )
 
@@ -216,6 +219,20 @@ func (a *app) print(object any, format string, args ...any) error {
 	}
 	_, err := fmt.Fprintf(a.out, format+"\n", args...)
 	return err
+}
+
+// conclude prints the object or the lines, and gives the error of a check that found
+// something; nil: nothing is wrong.
+func (a *app) conclude(object any, lines []string, wrong error) error {
+	return cmp.Or(a.print(object, "%s", strings.Join(lines, "\n")), wrong)
+}
+
+// linesOf are the findings, a line each.
+func linesOf(found []audit.Finding) (lines []string) {
+	for _, f := range found {
+		lines = append(lines, f.String())
+	}
+	return lines
 }
 
 // tell writes the one line that a failure gets, with the next step where one is

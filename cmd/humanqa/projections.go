@@ -159,21 +159,14 @@ func (a *app) compare(ctx context.Context, core *service.Core, supervisor *consu
 	for i, name := range names {
 		findings = append(findings, fsck.RowFindings(name, differences[i])...)
 	}
-	for _, f := range slices.Concat(aside, findings) { // a rebuild would set aside these streams again, or apply them
-		if !a.json {
-			if err := a.print(nil, "%s: %s", f.Stream, f.Problem); err != nil {
-				return err
-			}
-		}
-	}
-	err = a.print(struct {
-		Findings []audit.Finding `json:"findings"`
-		SetAside []audit.Finding `json:"setAside,omitempty"` // streams that the rows go on without
-	}{findings, aside}, "%s: %d rows are not what the log says", strings.Join(names, ", "), len(findings))
-	if err == nil && len(findings) > 0 {
+	if len(findings) > 0 {
 		err = fmt.Errorf("a rebuild would change %d rows: humanqa fsck looks further", len(findings))
 	}
-	return err
+	told := linesOf(slices.Concat(aside, findings)) // a rebuild would set aside these streams again, or apply them
+	return a.conclude(struct {
+		Findings []audit.Finding `json:"findings"`
+		SetAside []audit.Finding `json:"setAside,omitempty"` // streams that the rows go on without
+	}{findings, aside}, append(told, fmt.Sprintf("%s: %d rows are not what the log says", strings.Join(names, ", "), len(findings))), err)
 }
 
 type projectionsRetryCmd struct {
