@@ -126,17 +126,17 @@ func target(t job.Target) string {
 func strengths(items []job.ReportItem) []string {
 	byTopic := make(map[string][]job.ReportItem)
 	for _, i := range items {
-		label := topicOf(i).label
+		label := topicOf(i).Label
 		byTopic[label] = append(byTopic[label], i)
 	}
 	points := []string{}
-	for _, t := range append(slices.Clone(topics), topic{label: security}, general) {
-		passed := withStatus(byTopic[t.label], job.ItemPass)
-		if len(passed) == 0 || len(withStatus(byTopic[t.label], job.ItemFail)) > 0 || len(points) == maxPoints {
+	for _, t := range append(slices.Clone(catalogue.Topics), topic{Label: security}, general) {
+		passed := withStatus(byTopic[t.Label], job.ItemPass)
+		if len(passed) == 0 || len(withStatus(byTopic[t.Label], job.ItemFail)) > 0 || len(points) == maxPoints {
 			continue
 		}
 		points = append(points, fence.Clean(fmt.Sprintf("%s: %s passed, such as %s.",
-			t.label, counted(len(passed), "check"), quote(passed[0].Description)), maxPoint))
+			t.Label, counted(len(passed), "check"), quote(passed[0].Description)), maxPoint))
 	}
 	return points
 }
@@ -189,16 +189,16 @@ func notCovered(b command.AnalysisBrief) []string {
 	about := wordsOf(b.URL, b.Title, b.Description, b.Feature)
 	covered := make(map[string]bool)
 	for _, i := range b.Report.Items {
-		covered[topicOf(i).label] = true
+		covered[topicOf(i).Label] = true
 		words := wordsOf(i.Description, i.ExpectedOutcome)
-		for _, t := range topics {
-			covered[t.label] = covered[t.label] || t.matches(words)
+		for _, t := range catalogue.Topics {
+			covered[t.Label] = covered[t.Label] || t.matches(words)
 		}
 	}
 	var missing []string
-	for _, t := range topics {
-		if len(missing) < 3 && !covered[t.label] && t.matches(about) {
-			missing = append(missing, t.label)
+	for _, t := range catalogue.Topics {
+		if len(missing) < 3 && !covered[t.Label] && t.matches(about) {
+			missing = append(missing, t.Label)
 		}
 	}
 	return missing

@@ -200,7 +200,7 @@ func (r *Rules) Review(ctx context.Context, url string) (command.Review, error) 
 		review.Items[i] = job.ReportItem{
 			Item: job.Item{
 				ID: fmt.Sprintf("item-%d", i+1), Key: c.key,
-				Description: c.description, ExpectedOutcome: c.expected, Severity: c.severity,
+				Description: c.Description, ExpectedOutcome: c.Expected, Severity: c.Severity,
 			},
 			Status: v.status, Reason: v.reason, Note: fence.Clean(v.note, maxNote),
 		}

@@ -35,9 +35,9 @@ func TestAGoodPagePasses(t *testing.T) {
 
 func TestEveryCheckCountsForATopicThatIsShown(t *testing.T) {
 	t.Parallel()
-	shown := []string{security, general.label}
-	for _, of := range topics {
-		shown = append(shown, of.label)
+	shown := []string{security, general.Label}
+	for _, of := range catalogue.Topics {
+		shown = append(shown, of.Label)
 	}
 	for _, c := range checks {
 		if !slices.Contains(shown, c.topic) || c.fix == "" || topicByKey[c.key].fix != c.fix {

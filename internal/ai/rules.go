@@ -46,19 +46,19 @@ func checklistByRules(b command.ChecklistBrief) []command.NewItem {
 			job.Critical,
 		})
 	}
-	list.addItems(maxItems, byType[b.Type]...)
+	list.addItems(maxItems, catalogue.Types[b.Type]...)
 	about, failed := wordsOf(b.URL, b.Title, b.Description, b.Feature), wordsOfFailures(b.Failures)
-	for _, t := range topics {
+	for _, t := range catalogue.Topics {
 		if t.matches(about) {
-			list.addItems(maxItems, t.items...)
+			list.addItems(maxItems, t.Items...)
 		}
 	}
-	for _, t := range topics {
+	for _, t := range catalogue.Topics {
 		if t.matches(failed) {
-			list.addItems(maxItems, t.items...)
+			list.addItems(maxItems, t.Items...)
 		}
 	}
-	list.addItems(max(minItems, len(list.items)+2), basics...)
+	list.addItems(max(minItems, len(list.items)+2), catalogue.Basics...)
 	return list.items
 }
 
@@ -67,7 +67,7 @@ func reviewList(list *checklist) []command.NewItem {
 	for _, c := range checks {
 		list.put(c.key, c.item)
 	}
-	list.addItems(1, basics...) // all of them failed before: a list is never empty
+	list.addItems(1, catalogue.Basics...) // all of them failed before: a list is never empty
 	return list.items
 }
 
@@ -98,14 +98,14 @@ func newChecklist(failures []command.Regression) *checklist {
 func (l *checklist) addItems(limit int, items ...item) {
 	for _, i := range items {
 		if len(l.items) < min(limit, maxItems) {
-			l.put(job.ReadableKey(i.description), i)
+			l.put(job.ReadableKey(i.Description), i)
 		}
 	}
 }
 
 // addWritten adds an item of a model's words, whose key is derived later.
 func (l *checklist) addWritten(i item) {
-	derived, readable := job.KeyFor(i.description), job.ReadableKey(i.description)
+	derived, readable := job.KeyFor(i.Description), job.ReadableKey(i.Description)
 	if len(l.items) == maxItems || l.taken[readable] || l.taken[derived] {
 		return
 	}
@@ -121,6 +121,6 @@ func (l *checklist) put(key string, i item) {
 	}
 	l.taken[key] = true
 	l.items = append(l.items, command.NewItem{
-		Key: key, Description: i.description, ExpectedOutcome: i.expected, Severity: i.severity,
+		Key: key, Description: i.Description, ExpectedOutcome: i.Expected, Severity: i.Severity,
 	})
 }

@@ -199,9 +199,27 @@ func TestNoBriefBreaksTheRules(t *testing.T) {
 
 func TestEveryTopicHasItems(t *testing.T) {
 	t.Parallel()
-	for _, of := range topics {
-		if of.label == "" || len(of.items) == 0 || len(of.stems) == 0 {
+	for _, of := range catalogue.Topics {
+		if of.Label == "" || len(of.Items) == 0 || len(of.Stems) == 0 {
 			t.Errorf("incomplete: %+v", of)
+		}
+		wellGraded(t, of.Label, of.Items)
+	}
+	wellGraded(t, "basics", catalogue.Basics)
+	for of, items := range catalogue.Types {
+		wellGraded(t, string(of), items)
+		if _, known := job.ParseType(string(of)); !known {
+			t.Errorf("there is no type %s", of)
+		}
+	}
+}
+
+// wellGraded wants each item whole: the file is read when the program starts.
+func wellGraded(t *testing.T, of string, items []item) {
+	t.Helper()
+	for _, i := range items {
+		if i.Description == "" || i.Expected == "" || rank(i.Severity) < 0 {
+			t.Errorf("%s: incomplete: %+v", of, i)
 		}
 	}
 }
@@ -223,7 +241,7 @@ func TestTheListOfAReviewIsWhatTheReviewJudges(t *testing.T) {
 	for _, key := range reviewed {
 		b.Failures = append(b.Failures, command.Regression{Key: key, Description: "failed before"})
 	}
-	if rest := rulesChecklist(t, b); len(rest) != 1 || rest[0].Description != loadItem.description {
+	if rest := rulesChecklist(t, b); len(rest) != 1 || rest[0].Description != catalogue.Basics[0].Description {
 		t.Errorf("when all failed before, the list is %+v", rest)
 	}
 }
