@@ -52,7 +52,7 @@ func TestABatchFromItsSubmissionToItsEnd(t *testing.T) {
 	id, _ := batch["batchId"].(string)
 	jobs := texts(batch["jobIds"])
 	equal(t, batch, map[string]any{
-		"batchId": id, "jobIds": batch["jobIds"], "totalCreditsDeducted": 30.0, "creditsRemaining": 70.0,
+		"batchId": id, "name": nil, "jobIds": batch["jobIds"], "totalCreditsDeducted": 30.0, "creditsRemaining": 70.0,
 		"estimatedCompletionMinutes": 60.0,
 	})
 	equal(t, len(jobs), 5)
@@ -72,7 +72,7 @@ func TestABatchFromItsSubmissionToItsEnd(t *testing.T) {
 		})
 	}
 	equal(t, pending, map[string]any{
-		"batchId": id, "overallStatus": "in_progress", "totalJobs": 5.0, "completedJobs": 0.0,
+		"batchId": id, "name": nil, "overallStatus": "in_progress", "totalJobs": 5.0, "completedJobs": 0.0,
 		"passCount": 0.0, "failCount": 0.0, "jobs": want,
 	})
 

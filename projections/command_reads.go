@@ -6,6 +6,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/job"
+	"humanqa/projections/jobs"
 )
 
 // CommandReads implements command.Reads over the read models.
@@ -50,6 +51,16 @@ func (n CommandReads) Tested(ctx context.Context, accountID, projectID string) (
 // Ended implements command.Reads.
 func (n CommandReads) Ended(ctx context.Context, accountID string, jobIDs []string) ([]string, error) {
 	return n.Jobs.Ended(ctx, accountID, jobIDs)
+}
+
+// Waiting implements command.Reads.
+func (n CommandReads) Waiting(ctx context.Context, accountID, projectID string, limit int) ([]string, error) {
+	page, _, err := n.Jobs.List(ctx, accountID, jobs.Filter{Status: job.StatusPending, ProjectID: projectID, Limit: limit})
+	ids := make([]string, len(page))
+	for i, j := range page {
+		ids[i] = j.ID
+	}
+	return ids, err
 }
 
 // SamePlace implements command.Reads.

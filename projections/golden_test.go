@@ -36,6 +36,7 @@ var goldenLogs = []goldenLog{
 		modeltest.Lives(log, "life", 60)
 	}},
 	{"testdata/golden-log.rest.ndjson", modeltest.Rest},
+	{"testdata/golden-log.archives.ndjson", modeltest.Archives},
 }
 
 // goldenLog is a file, and what wrote it once.

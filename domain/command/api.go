@@ -173,6 +173,7 @@ type PreparedFix struct {
 // in submitted order.
 type SubmittedBatch struct {
 	BatchID          string          `json:"batchId"`
+	Name             *string         `json:"name"` // nil: it has none
 	JobIDs           []string        `json:"jobIds"`
 	CreditsDeducted  domain.Credits  `json:"totalCreditsDeducted"`
 	CreditsRemaining domain.Credits  `json:"creditsRemaining"`
@@ -258,6 +259,12 @@ type CancelledJobs struct {
 	CreditsRefunded domain.Credits  `json:"creditsRefunded"`
 	CreditsExpired  domain.Credits  `json:"creditsExpired"`
 	Position        domain.Position `json:"-"`
+}
+
+// ArchivedProject is the outcome of an archive, or of a restore: ArchivedAt is nil then.
+type ArchivedProject struct {
+	ArchivedAt *time.Time
+	CancelledJobs
 }
 
 // FailedJob is the outcome of a failure by the operator's order, the same for a repeat.

@@ -46,12 +46,16 @@ func (s *Service) CancelJobs(ctx context.Context, cause Cause, jobIDs []string, 
 		case err != nil:
 			return out, err
 		}
-		out.Cancelled++
-		out.CreditsRefunded += one.CreditsRefunded
-		out.CreditsExpired += one.CreditsExpired
-		out.Position = out.Position.Max(one.Position)
+		out.add(CancelledJobs{1, one.CreditsRefunded, one.CreditsExpired, one.Position})
 	}
 	return out, nil
+}
+
+func (c *CancelledJobs) add(more CancelledJobs) {
+	c.Cancelled += more.Cancelled
+	c.CreditsRefunded += more.CreditsRefunded
+	c.CreditsExpired += more.CreditsExpired
+	c.Position = c.Position.Max(more.Position)
 }
 
 // RefundJob refunds the debit of an ended job, once.

@@ -119,6 +119,27 @@ func (s *Service) availableCredits(ctx context.Context, cause Cause) (domain.Cre
 	})
 }
 
+// openProject is ownedProject for a new test. An archived project takes none but jobs that a
+// repeat of the command finds.
+func (s *Service) openProject(ctx context.Context, accountID, projectID string, jobIDs ...string) (project.State, error) {
+	p, err := s.ownedProject(ctx, accountID, projectID)
+	if err != nil || p.ArchivedAt == nil {
+		return p, err
+	}
+	came := len(jobIDs) > 0
+	for _, id := range jobIDs {
+		j, err := s.Job(ctx, id)
+		if err != nil {
+			return p, err
+		}
+		came = came && j.Exists
+	}
+	if !came {
+		err = p.TakesTests()
+	}
+	return p, err
+}
+
 // ownedProject reads a project; one of another account does not exist.
 func (s *Service) ownedProject(ctx context.Context, accountID, projectID string) (project.State, error) {
 	p, err := s.Project(ctx, projectID)

@@ -14,7 +14,8 @@ import (
 
 // MissSLA puts a job back into the queue after the end of its SLA, or fails it. A job
 // that is not due any more is left alone. A timer belongs to the SLA that it was set for:
-// fired again, however late, it must not end the next SLA.
+// fired again, however late, it must not end the next SLA. In an archived project no job
+// waits again.
 func (s *Service) MissSLA(ctx context.Context, cause Cause, jobID string) (domain.Position, error) {
 	now, err := s.AccountTime(ctx, cause)
 	if err != nil {
@@ -26,7 +27,15 @@ func (s *Service) MissSLA(ctx context.Context, cause Cause, jobID string) (domai
 		}
 		return job.DecideMissSLA(st, now)
 	})
-	return ended.Position, err
+	if err != nil || ended.Status != job.StatusPending {
+		return ended.Position, err
+	}
+	st, err := s.Job(ctx, jobID)
+	if err != nil || st.ProjectID == "" {
+		return ended.Position, err
+	}
+	out, err := s.cancelArchived(ctx, cause.Step("archived"), st.ProjectID, []string{jobID})
+	return ended.Position.Max(out.Position), err
 }
 
 // ReportUntestable ends the claim with the checker's report that the job cannot be

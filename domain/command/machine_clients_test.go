@@ -317,6 +317,26 @@ func (w *world) cancel(t *rapid.T) {
 	})
 }
 
+// archive puts a project away, which is rare, or restores it.
+func (w *world) archive(t *rapid.T) {
+	a := w.drawTenant(t)
+	id, c := w.drawProject(t, a), w.client(a)
+	put := rapid.IntRange(0, 3).Draw(t, "archive") == 0
+	w.send(t, &order{
+		name: "archive",
+		do: func(s *command.Service) (any, error) {
+			_, err := s.ArchiveProject(ctx(), c, id, put)
+			return put, err
+		},
+		holds: func(any, int) string {
+			if archived := w.sites[id].ArchivedAt != nil; archived != put {
+				return fmt.Sprintf("it is archived: %t", archived)
+			}
+			return ""
+		},
+	})
+}
+
 // fail is the operator's word, which is rare.
 func (w *world) fail(t *rapid.T) {
 	if len(w.jobOrder) == 0 {

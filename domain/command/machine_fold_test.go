@@ -245,3 +245,14 @@ func (*moodyAI) KnownKeys(context.Context, string, string, []string) (map[string
 func (*moodyAI) SamePlace(context.Context, string, job.CommitStatus) ([]string, error) {
 	return nil, nil
 }
+
+// Waiting implements command.Reads.
+func (a *moodyAI) Waiting(_ context.Context, accountID, projectID string, limit int) (ids []string, err error) {
+	for _, id := range a.w.jobOrder {
+		j := a.w.jobs[id]
+		if j.AccountID == accountID && j.ProjectID == projectID && j.Status == job.StatusPending && len(ids) < limit {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}

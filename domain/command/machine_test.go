@@ -47,6 +47,7 @@ func TestNoHistoryOfCommandsBreaksTheLog(t *testing.T) {
 			"deploy":        w.deploy,
 			"prepare":       w.prepare,
 			"project":       w.openProject,
+			"archive":       w.archive,
 			"retest":        w.retest,
 			"cancel":        w.cancel,
 			"fail":          w.fail,

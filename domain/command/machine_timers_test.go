@@ -207,6 +207,8 @@ func (w *world) wantFixesTakenAlong(t *rapid.T) {
 					waiting = append(waiting, fix.ID)
 				}
 			}
+			_, err := w.services[0].ArchiveProject(ctx(), w.client(a), projectID, false)
+			must.NoError(t, err)
 			h, err := w.services[0].TestHosted(ctx(), w.client(a), command.HostedTest{
 				Submission: job.Submission{
 					URL: "https://shop.example", ProjectID: projectID, Source: "hosted", Type: job.Custom,

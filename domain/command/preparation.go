@@ -129,7 +129,7 @@ type destination struct {
 // derives from account and host, so that two first tests at once open one project.
 func (s *Service) findProject(ctx context.Context, cause Cause, in HostedTest) (destination, error) {
 	if in.ProjectID != "" {
-		p, err := s.ownedProject(ctx, cause.AccountID, in.ProjectID)
+		p, err := s.openProject(ctx, cause.AccountID, in.ProjectID)
 		return destination{projectID: in.ProjectID, state: p, linked: true}, err
 	}
 	id, err := s.linkedProject(ctx, cause, in.Host)
@@ -153,7 +153,7 @@ func (s *Service) findProject(ctx context.Context, cause Cause, in HostedTest) (
 			return destination{projectID: domain.CommandIDFor("project", cause.AccountID, in.Host).String()}, nil
 		}
 	}
-	p, err := s.ownedProject(ctx, cause.AccountID, id)
+	p, err := s.openProject(ctx, cause.AccountID, id)
 	if bound && domain.IsKind(err, domain.KindNotFound) {
 		err = nil // linked by a request that has not opened the project yet, and may never open it
 	}

@@ -31,12 +31,13 @@ func (s *Service) Retest(ctx context.Context, cause Cause, jobID string) (Submit
 	})
 }
 
-// RetestBatch submits jobs of the account once more, as one batch: all of them or none. It
-// leaves the prepared fixes of their projects to other tests.
-func (s *Service) RetestBatch(ctx context.Context, cause Cause, jobIDs []string) (SubmittedBatch, error) {
+// RetestBatch submits jobs of the account once more, as one batch of that name: all of them
+// or none. It leaves the prepared fixes of their projects to other tests.
+func (s *Service) RetestBatch(ctx context.Context, cause Cause, name string, jobIDs []string) (SubmittedBatch, error) {
 	tests := make([]newJob, len(jobIDs))
 	err := together(len(jobIDs), func(i int) (err error) {
 		tests[i], err = s.original(ctx, cause, jobIDs[i])
+		tests[i].BatchName = name
 		return err
 	})
 	if err != nil {
@@ -81,11 +82,11 @@ func (s *Service) original(ctx context.Context, cause Cause, jobID string) (newJ
 // takePrepared puts the fixes that wait in the project's queue in front of the checklist, and
 // takes them from the queue for the job. Without credits it takes none.
 func (s *Service) takePrepared(ctx context.Context, cause Cause, jobID string, test *newJob) error {
-	if test.ProjectID == "" || test.Type.Automatic() { // a review cannot show whether a bug is gone
+	if test.ProjectID == "" {
 		return nil
 	}
-	p, err := s.ownedProject(ctx, cause.AccountID, test.ProjectID)
-	if err != nil || len(p.Queue) == 0 {
+	p, err := s.openProject(ctx, cause.AccountID, test.ProjectID)
+	if err != nil || len(p.Queue) == 0 || test.Type.Automatic() { // a review cannot show whether a bug is gone
 		return err
 	}
 	outcomes, err := s.readOutcomes(ctx, cause, p, nil)

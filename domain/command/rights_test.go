@@ -1,6 +1,7 @@
 package command_test
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -36,6 +37,7 @@ var rights = map[string][]right{
 	"loop_silence":   {ownStream},
 	"session":        {ownStream, jobOfSession, ledgerOfAccount},
 	"commit_status":  {jobOfVerdict, jobThatIsReplaced, ledgerOfAccount},
+	"archive":        {jobOfProject, sessionOfProject, ledgerOfAccount},
 }
 
 func ownStream(_ *acts, cause, effect domain.Recorded) bool { return effect.Stream == cause.Stream }
@@ -72,6 +74,21 @@ func jobThatIsReplaced(a *acts, cause, effect domain.Recorded) bool {
 	newer, older := a.jobs[cause.Stream], a.jobs[effect.Stream]
 	return newer.CommitStatus != nil && older.CommitStatus != nil && older.CommitStatus.SamePlace(newer.CommitStatus.CommitStatus) &&
 		(newer.CommitStatus.AccountWide || older.ProjectID == newer.ProjectID)
+}
+
+func jobOfProject(a *acts, cause, effect domain.Recorded) bool {
+	return a.jobs[effect.Stream].ProjectID == cause.StreamID()
+}
+
+// sessionOfProject is a right to the session, and to the jobs of its slots.
+func sessionOfProject(a *acts, cause, effect domain.Recorded) bool {
+	of := cmp.Or(a.slots[effect.Stream], effect.Stream)
+	for slot, session := range a.slots {
+		if session == of && a.jobs[slot].ProjectID == cause.StreamID() {
+			return true
+		}
+	}
+	return false
 }
 
 // acts is what a log says of its streams.

@@ -85,6 +85,8 @@ type Reads interface {
 	Tested(ctx context.Context, accountID, projectID string) (bool, error)
 	// Ended picks those of the account's jobs that may have ended.
 	Ended(ctx context.Context, accountID string, jobIDs []string) ([]string, error)
+	// Waiting are the project's newest jobs that no checker has taken.
+	Waiting(ctx context.Context, accountID, projectID string, limit int) (jobIDs []string, err error)
 	// SamePlace are the account's jobs that may still run and have a commit status at the
 	// same place (job.CommitStatus.SamePlace), at most a few hundred.
 	SamePlace(ctx context.Context, accountID string, place job.CommitStatus) (jobIDs []string, err error)

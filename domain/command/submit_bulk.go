@@ -40,6 +40,9 @@ func (s *Service) submitBatch(ctx context.Context, cause, charging Cause, jobIDs
 	batch := SubmittedBatch{
 		BatchID: domain.DeriveID(cause.CommandID, "batch").String(), JobIDs: slices.Clone(jobIDs),
 	}
+	if name := jobs[0].BatchName; name != "" {
+		batch.Name = &name
+	}
 	charges := make([]credits.Charge, len(jobs))
 	for i := range jobs {
 		charges[i] = credits.Charge{JobID: batch.JobIDs[i], Amount: jobs[i].Type.Price(jobs[i].Urgent)}
@@ -78,7 +81,7 @@ func (s *Service) draftBatch(
 		sla, known := slas[in.ProjectID]
 		if !known {
 			var err error
-			if sla, err = s.projectSLA(ctx, cause.AccountID, in.ProjectID); err != nil {
+			if sla, err = s.projectSLA(ctx, cause.AccountID, in.ProjectID, batch.JobIDs...); err != nil {
 				return nil, err
 			}
 			slas[in.ProjectID] = sla

@@ -14,12 +14,14 @@ const (
 	CancelSessionCancelled = "session_cancelled"
 	// CancelSuperseded is the end of a job for an older commit (CommitStatus).
 	CancelSuperseded = "superseded"
+	// CancelArchived is the end of a job that waited when its project was archived.
+	CancelArchived = "project_archived"
 )
 
 // Cancelled ends a job without a claim. The refund follows in the ledger; Refund is its
 // amount.
 type Cancelled struct {
-	Reason string         `json:"reason"` // client, operator, session_expired, session_cancelled, superseded
+	Reason string         `json:"reason"` // client, operator, session_expired, session_cancelled, superseded, project_archived
 	Refund domain.Credits `json:"refund"`
 	// RefundExpired is the part of Refund for lots that had expired when the job
 	// ended. The refund itself has the last word.

@@ -26,7 +26,8 @@ type Submission struct {
 	Source      string         `json:"source"` // api, hosted, session, retest, bulk, deploy, loop
 	ParentID    string         `json:"parentId,omitempty"`
 	BatchID     string         `json:"batchId,omitempty"`
-	BatchIndex  int            `json:"batchIndex,omitempty"` // from 0, in submitted order
+	BatchIndex  int            `json:"batchIndex,omitempty"`              // from 0, in submitted order
+	BatchName   string         `json:"batchName,omitempty" sealed:"text"` // the same in each job of the batch
 	SessionID   string         `json:"sessionId,omitempty"`
 	SessionSlot int            `json:"sessionSlot,omitempty"` // from 1
 	LoopID      string         `json:"loopId,omitempty"`
@@ -53,7 +54,7 @@ type Target struct {
 // commit that the URL shows by then is not known.
 func (s Submission) Again(parentID string) Submission {
 	s.Source, s.ParentID, s.Commit = "retest", parentID, ""
-	s.BatchID, s.BatchIndex, s.SessionID, s.SessionSlot, s.LoopID = "", 0, "", 0, ""
+	s.BatchID, s.BatchIndex, s.BatchName, s.SessionID, s.SessionSlot, s.LoopID = "", 0, "", "", 0, ""
 	return s
 }
 

@@ -15,6 +15,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/loop"
 	"humanqa/domain/policy"
+	"humanqa/domain/project"
 	"humanqa/internal/testing/must"
 )
 
@@ -82,6 +83,9 @@ func TestWhatSetsAndClearsTimers(t *testing.T) {
 			{&credits.Granted{LotID: "l"}, nil},
 			{&credits.LotExpired{LotID: "l"}, cleared("lot_expiry", "l")},
 		}, nil},
+		{"archive", "project-p", []reaction{
+			{&project.Archived{}, wall(set("archive", "p", noon.Add(time.Minute)))},
+		}, []domain.Event{&project.Restored{}}},
 		{"sla", "job-j", []reaction{
 			{plain, first(set("sla", "j", ahead.Add(30*time.Minute)))},
 			{review, nil},
@@ -246,6 +250,10 @@ func (a *asked) GoOnPlaying(_ context.Context, c command.Cause, id string) (doma
 	return a.did(c, "play "+id)
 }
 
+func (a *asked) SettleArchive(_ context.Context, c command.Cause, id string) (domain.Position, error) {
+	return a.did(c, "archive "+id)
+}
+
 func (a *asked) TellCommit(_ context.Context, c command.Cause, id string) (domain.Position, error) {
 	return a.did(c, "tell "+id)
 }
@@ -256,7 +264,7 @@ func TestEachTimerIssuesItsCommandOnBehalfOfItsCause(t *testing.T) {
 		"orphaned_debit": "void k", "missing_refund": "refund k job_ended", "lot_expiry": "expire",
 		"sla": "miss k", "silent_claim": "release k", "question": "close k", "checklist": "list k", "analysis": "analyse k", "review": "review k",
 		"session": "settle k", "loop_judge": "outcome k ", "loop_silence": "abandon k",
-		"commit_status": "tell k", "player": "play k",
+		"commit_status": "tell k", "archive": "archive k", "player": "play k",
 	}
 	ids := map[uuid.UUID]bool{}
 	for _, p := range policy.All(&asked{}) {

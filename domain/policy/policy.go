@@ -150,6 +150,7 @@ type Commands interface {
 	RecordLoopOutcome(ctx context.Context, cause command.Cause, loopID, jobID string) (domain.Position, error)
 	AbandonLoop(ctx context.Context, cause command.Cause, loopID string) (domain.Position, error)
 	SettleSession(ctx context.Context, cause command.Cause, sessionID string) (domain.Position, error)
+	SettleArchive(ctx context.Context, cause command.Cause, projectID string) (domain.Position, error)
 	TellCommit(ctx context.Context, cause command.Cause, jobID string) (domain.Position, error)
 }
 

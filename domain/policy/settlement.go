@@ -8,6 +8,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
+	"humanqa/domain/project"
 )
 
 // orphanAfter is how long a debit may wait for its job before it is settled. A submission
@@ -18,7 +19,12 @@ const orphanAfter = 20 * time.Second
 // refundAfter is the time that the command that ended a job has to refund it itself.
 const refundAfter = 5 * time.Second
 
-// settlement are the policies of the ledger.
+// archivedAfter is how long a test of an archived project may wait for its end. A submission
+// that had asked the project before its archive has brought its job by then, or has lost its
+// charge (orphanAfter).
+const archivedAfter = time.Minute
+
+// settlement are the policies of the ledger, and of the refunds of an archive.
 var settlement = []Policy{
 	{
 		Kind:    "orphaned_debit",
@@ -33,6 +39,12 @@ var settlement = []Policy{
 		issue: func(c Commands, ctx context.Context, cause command.Cause, jobID string) (domain.Position, error) {
 			return c.RefundJob(ctx, cause, jobID, "job_ended")
 		},
+	},
+	{
+		Kind:    "archive",
+		Handles: domain.TypesOf(&project.Archived{}, &project.Restored{}),
+		react:   watchArchive,
+		issue:   Commands.SettleArchive,
 	},
 	{
 		Kind:    "lot_expiry",
@@ -76,6 +88,15 @@ func watchRefund(r domain.Recorded) []Change {
 		return cleared(e.JobID)
 	}
 	return nil
+}
+
+// watchArchive finishes an archive after a crash, and after submissions at the same moment
+// (decisions, "Archive").
+func watchArchive(r domain.Recorded) []Change {
+	if _, archived := r.Event.(*project.Archived); archived {
+		return set(after(r, r.StreamID(), archivedAfter))
+	}
+	return cleared(r.StreamID())
 }
 
 // watchLot records the expiry of a lot when its time comes. A lot that was used up by

@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"time"
 
 	"humanqa/domain"
@@ -57,7 +58,7 @@ func receive(s State, c TestCommand) ([]domain.Event, error) {
 		open.WebhookURL, open.Events, open.Secret, open.At = c.WebhookURL, c.Events, c.Secret, c.At
 		return DecideCreate(s, open)
 	}
-	if err := c.RefuseSecret(s); err != nil {
+	if err := cmp.Or(s.TakesTests(), c.RefuseSecret(s)); err != nil {
 		return nil, err
 	}
 	var wrong invalid

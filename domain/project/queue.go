@@ -80,6 +80,8 @@ func DecidePrepare(s State, batch RegressionsPrepared) ([]domain.Event, error) {
 		)
 	case slices.ContainsFunc(s.Queue, func(f Fix) bool { return f.BatchID == batch.BatchID }):
 		return nil, nil
+	case s.ArchivedAt != nil:
+		return nil, s.TakesTests()
 	}
 	return []domain.Event{&batch}, nil
 }

@@ -36,6 +36,7 @@ type State struct {
 	HookID          string // of the newest replacement of the first token; empty: it was not replaced
 	CreatedAt       time.Time
 	UpdatedAt       time.Time
+	ArchivedAt      *time.Time // nil: it is in use
 
 	// WebhookURL is empty when no webhook is configured. Events nil means
 	// every kind, empty means none.
@@ -135,6 +136,10 @@ func Evolve(s State, e domain.Event) State {
 		s.HookID, s.HookHash, s.UpdatedAt = e.HookID, e.HookHash, e.At
 	case *HookSignatureSet:
 		s.HookSignature, s.HookSignatureID = e.HookSignature, e.ChangeID
+	case *Archived:
+		s.ArchivedAt, s.UpdatedAt = &e.At, e.At
+	case *Restored:
+		s.ArchivedAt, s.UpdatedAt = nil, e.At
 	case *HoldPlaced:
 		s.Hold = e.Hold()
 	case *HoldReleased:

@@ -1,6 +1,8 @@
 package dashboard
 
 import (
+	"cmp"
+
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/httpapi/ui"
@@ -17,7 +19,7 @@ func (d Deps) batches(r *ui.Request) (ui.Answer, error) {
 }
 
 type batchView struct {
-	ID                     string
+	ID, Name               string
 	Lines                  []jobs.Found
 	Pass, Fail, Open, Rest int // jobs; Rest ended without a verdict
 	Waiting                int // jobs that can be cancelled, of Open
@@ -26,13 +28,13 @@ type batchView struct {
 
 // batch shows the jobs of one bulk submission (POST /v1/jobs/bulk).
 func (d Deps) batch(r *ui.Request, list []jobs.Outline) (ui.Answer, error) {
-	v := batchView{ID: r.PathValue("id")}
+	v := batchView{ID: r.PathValue("id"), Name: jobs.BatchName(list)}
 	var live []string
 	for _, j := range list {
 		v.add(j)
 		live = append(live, domain.JobStream(j.ID))
 	}
-	return ui.Show("batch", "Batch of "+ui.Count(len(list), "test"), v, live...), nil
+	return ui.Show("batch", cmp.Or(v.Name, "Batch of "+ui.Count(len(list), "test")), v, live...), nil
 }
 
 func (v *batchView) add(j jobs.Outline) {
@@ -62,9 +64,14 @@ func (d Deps) cancelBatch(r *ui.Request, list []jobs.Outline) (ui.Answer, error)
 
 // retestBatch submits the tests of the batch as another one.
 func (d Deps) retestBatch(r *ui.Request, list []jobs.Outline) (ui.Answer, error) {
+	return d.retestAll(r, jobs.BatchName(list), list)
+}
+
+// retestAll submits tests again, as a batch of that name.
+func (d Deps) retestAll(r *ui.Request, name string, list []jobs.Outline) (ui.Answer, error) {
 	if err := d.Limits.StillAllowed(r.Context(), r.Account, list...); err != nil {
 		return ui.Answer{}, err
 	}
-	out, err := d.Commands.RetestBatch(r.Context(), r.Cause(), wire.List(list, jobs.Outline.Key))
+	out, err := d.Commands.RetestBatch(r.Context(), r.Cause(), name, wire.List(list, jobs.Outline.Key))
 	return r.Done(out.Position, err, "/dashboard/batches/"+out.BatchID)
 }

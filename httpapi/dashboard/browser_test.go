@@ -42,6 +42,8 @@ func TestWhatPeopleDoWithTheirPages(t *testing.T) {
 		"a checklist is edited before it costs":     testAPersonEditsTheChecklistBeforeItCosts,
 		"a preview shows what failed before":        testAPreviewShowsWhatFailedBefore,
 		"many tests are stopped or run again":       testManyTestsAreStoppedOrRunAgain,
+		"tests are chosen by keys":                  testTestsAreChosenByKeys,
+		"projects are archived and restored":        testProjectsAreArchivedAndRestored,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -64,8 +64,11 @@ func Pages(d Deps) []ui.Page {
 		{Method: "GET", Pattern: "/dashboard/find", For: ui.Viewers, Handle: d.find},
 
 		{Method: "GET", Pattern: "/dashboard/jobs", For: ui.Viewers, Handle: d.jobs},
+		{Method: "GET", Pattern: "/dashboard/jobs/chosen", For: ui.Developers, Handle: d.chosen},
 		{Method: "POST", Pattern: "/dashboard/jobs/cancel", For: ui.Developers, Says: "What waited is cancelled.",
-			Handle: ui.WhileOpen(d.cancelFound)},
+			Handle: ui.WhileOpen(d.cancelChosen)},
+		{Method: "POST", Pattern: "/dashboard/jobs/retest", For: ui.Developers, Says: "The batch is submitted.",
+			Handle: ui.WhileOpen(d.retestChosen)},
 		{Method: "POST", Pattern: "/dashboard/views", For: ui.Viewers, Says: "Saved.", Handle: d.keepView},
 		{Method: "POST", Pattern: "/dashboard/views/drop", For: ui.Viewers, Says: "The view was removed.", Handle: d.dropView},
 		{Method: "GET", Pattern: "/dashboard/jobs/new", For: ui.Developers, Handle: d.newHosted(testForm)},

@@ -25,7 +25,7 @@ var (
 		"url", "feature", "type", "priority", "brief", "checkers", "role", "device", "browser", "silent",
 	}, checklistFields...)}
 	batchDraft = draftForm{"batch", "/dashboard/batches/new", append([]string{
-		"tests", "type", "priority", "project", "of",
+		"name", "tests", "type", "priority", "project", "of",
 	}, checklistFields...)}
 )
 
@@ -67,7 +67,7 @@ func (d Deps) keep(r *ui.Request, form draftForm) error {
 
 // typed says that a person writes the field: choices alone are no draft.
 func (f draftForm) typed(field string) bool {
-	return slices.Contains([]string{"url", "feature", "brief", "tests", "item", "role"}, field)
+	return slices.Contains([]string{"url", "feature", "brief", "name", "tests", "item", "role"}, field)
 }
 
 func (d Deps) forget(r *ui.Request, form draftForm) error {

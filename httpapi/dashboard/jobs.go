@@ -30,7 +30,6 @@ type jobsView struct {
 	Narrowed bool // by more than its state
 	Partial  bool // only the newest tests were searched
 	Errors   []string
-	AllWait  bool // all tests of the list wait
 	Views    []viewLine
 	Query    string // of this view; if it is kept under a name, it leads back here
 }
@@ -174,7 +173,6 @@ func (d Deps) jobs(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	v.Partial, v.Lines = found.Partial, found.Page
-	v.AllWait = search.Status == job.StatusPending && len(v.Lines) > 0
 	if v.Filter == (jobFilter{Status: v.Filter.Status, Project: v.Filter.Project}) {
 		total, err := d.Reads.Jobs.Total(r.Context(), r.Account.ID, search.Status, search.ProjectID)
 		if err != nil {
@@ -187,27 +185,9 @@ func (d Deps) jobs(r *ui.Request) (ui.Answer, error) {
 	return ui.Show("jobs", "Tests", v, ui.Everything), nil
 }
 
-// maxCancelled bounds the tests that one press cancels; the next press goes on.
-const maxCancelled = 200
-
-// cancelFound cancels the tests that wait, of those that the list's filter finds.
-func (d Deps) cancelFound(r *ui.Request) (ui.Answer, error) {
-	filter, search, err := postedFilter(r)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	search.Status, search.Limit = job.StatusPending, maxCancelled
-	found, err := d.Reads.Jobs.Find(r.Context(), r.Account.ID, search)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	out, err := d.Commands.CancelJobs(r.Context(), r.Cause(), wire.List(found.Page, func(f jobs.Found) string { return f.ID }), "client")
-	return r.Done(out.Position, err, filter.href())
-}
-
-// postedFilter reads the filter of the list on which a form stands.
-func postedFilter(r *ui.Request) (f jobFilter, s jobs.Search, err error) {
-	values, err := url.ParseQuery(r.PostFormValue("query"))
+// formsFilter reads the filter of the list on which a form stands.
+func formsFilter(r *ui.Request) (f jobFilter, s jobs.Search, err error) {
+	values, err := url.ParseQuery(r.FormValue("query"))
 	if err != nil {
 		return f, s, domain.Invalid(domain.Detail{Path: "query", Message: "cannot be read"})
 	}
@@ -221,7 +201,7 @@ func postedFilter(r *ui.Request) (f jobFilter, s jobs.Search, err error) {
 
 // keepView keeps a filter of the list under a name, for the person alone.
 func (d Deps) keepView(r *ui.Request) (ui.Answer, error) {
-	filter, _, err := postedFilter(r)
+	filter, _, err := formsFilter(r)
 	if err != nil {
 		return ui.Answer{}, err
 	}

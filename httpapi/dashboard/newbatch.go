@@ -63,7 +63,7 @@ func (d Deps) readBatch(r *ui.Request) (in []command.SubmitJob, missing map[int]
 		}
 		bodies = append(bodies, body)
 	}
-	form := ui.Object(map[string]any{"jobs": bodies})
+	form := ui.Object(map[string]any{"name": r.PostFormValue("name"), "jobs": bodies})
 	in, targets := input.Bulk(form, nil)
 	if err := d.Limits.AdmittedForm(r.Context(), r.Account, form.Problems, targets...); err != nil {
 		return in, nil, err

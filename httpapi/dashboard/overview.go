@@ -154,7 +154,8 @@ func (d Deps) lookAtProjects(r *ui.Request, v *overviewView, rows []projects.Pro
 	for _, p := range rows {
 		names[p.ID] = p.Name
 	}
-	ids := wire.List(rows, func(p projects.Project) string { return p.ID })
+	live := slices.DeleteFunc(slices.Clone(rows), func(p projects.Project) bool { return p.ArchivedAt != nil })
+	ids := wire.List(live, func(p projects.Project) string { return p.ID })
 	standings, err := d.Reads.History.Standings(r.Context(), r.Account.ID, ids, now.Add(-history.Lately), history.FailuresCounted)
 	if err != nil {
 		return err

@@ -121,6 +121,10 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 		"POST /dashboard/sessions/draft":                       303,
 		"POST /dashboard/batches":                              422,
 		"POST /dashboard/jobs/cancel":                          303,
+		"POST /dashboard/jobs/retest":                          409, // none is chosen
+		"POST /dashboard/projects/archive":                     303,
+		"POST /dashboard/projects/{id}/archive":                303,
+		"POST /dashboard/projects/{id}/restore":                303,
 		"POST /dashboard/batches/{id}/cancel":                  303,
 		"POST /dashboard/batches/{id}/retest":                  303,
 		"POST /dashboard/batches/preview":                      422,

@@ -77,8 +77,10 @@ func Bulk(o wire.Object, h http.Header) (submits []command.SubmitJob, targets []
 	if !o.Broken() && (!given || len(values) == 0) {
 		o.Wrong(name, "must have 1 to %d entries", maxBulkJobs) // unless something else is wrong with it
 	}
+	batch := strings.TrimSpace(o.Optional("name", maxTitle))
 	for _, one := range o.Objects(name, maxBulkJobs) {
 		in, target := Submit(one)
+		in.BatchName = batch
 		submits, targets = append(submits, in), append(targets, target)
 	}
 	if status := CommitStatus(o, h); len(submits) > 0 {

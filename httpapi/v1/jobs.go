@@ -149,6 +149,7 @@ type jobBody struct {
 	Feature          *string         `json:"feature"`
 	Source           string          `json:"source"`
 	BatchID          *string         `json:"batchId"`
+	BatchName        *string         `json:"batchName"`
 	SessionID        *string         `json:"sessionId"`
 	DueAt            wire.Timestamp  `json:"dueAt"`
 	CancelledAt      *wire.Timestamp `json:"cancelledAt"`
@@ -231,7 +232,7 @@ func (a *Handlers) getJob(r *wire.Request) (wire.Answer, error) {
 		jobSummary: summaryOf(j.Summary()), CreditsUsed: j.CreditsUsed(), SLAMinutes: j.SLAMinutes,
 		ClaimedAt: wire.Stamp(j.ClaimedAt), CompletedAt: wire.Stamp(j.CompletedAt), ParentJobID: j.ParentID,
 		Description: j.Description, Feature: wire.OrNull(j.Feature), Source: j.Source,
-		BatchID: wire.OrNull(j.BatchID), SessionID: wire.OrNull(j.SessionID), DueAt: wire.Timestamp(j.DueAt),
+		BatchID: wire.OrNull(j.BatchID), BatchName: wire.OrNull(j.BatchName), SessionID: wire.OrNull(j.SessionID), DueAt: wire.Timestamp(j.DueAt),
 		CancelledAt: wire.Stamp(j.CancelledAt), CancelReason: wire.OrNull(j.CancelReason),
 		FailedAt: wire.Stamp(j.FailedAt), FailReason: wire.OrNull(j.FailReason), FailNote: wire.OrNull(j.FailNote),
 		RequeueCount: j.RequeueCount, LastFailedSLAAt: wire.Stamp(j.LastFailedSLAAt), ErasedAt: wire.Stamp(j.ErasedAt),

@@ -42,6 +42,7 @@ type projectBody struct {
 	EvidenceHeld            bool            `json:"evidenceHeld"` // a hold on the project keeps it
 	CreatedAt               wire.Timestamp  `json:"createdAt"`
 	UpdatedAt               wire.Timestamp  `json:"updatedAt"`
+	ArchivedAt              *wire.Timestamp `json:"archivedAt"` // null: it is in use
 }
 
 // countedProject is a project together with the figures of its jobs.
@@ -64,7 +65,7 @@ func bodyOf(p projects.Project, health map[string]webhooks.Health) projectBody {
 		WebhookHeaderNames: append([]string{}, p.HeaderNames...), DeployHookSignature: wire.OrNull(p.HookScheme),
 		LoopAlertsSnoozedUntil: wire.Stamp(p.LoopAlertsSnoozedUntil), QuestionMinutes: p.QuestionWait(),
 		KeepEvidenceDays: p.Keep.EvidenceDays, KeepRecordingsDays: p.Keep.RecordingsDays, EvidenceHeld: p.Held,
-		CreatedAt: wire.Timestamp(p.CreatedAt), UpdatedAt: wire.Timestamp(p.UpdatedAt),
+		CreatedAt: wire.Timestamp(p.CreatedAt), UpdatedAt: wire.Timestamp(p.UpdatedAt), ArchivedAt: wire.Stamp(p.ArchivedAt),
 	}
 	if p.WebhookURL == "" {
 		return out
@@ -105,8 +106,9 @@ const maxProjects = 1000
 func (a *Handlers) listProjects(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	q := r.Query(&p)
+	archived := q.OneOf("archived", []string{"true", "false"}) == "true"
 	f := projects.Filter{
-		ID:    r.Caller.ProjectID,
+		ID: r.Caller.ProjectID, Archived: &archived,
 		Limit: q.Integer("limit", maxProjects, 1, maxProjects), Offset: q.Integer("offset", 0, 0, maxOffset),
 	}
 	at, err := a.asOf(r, &p)
@@ -243,4 +245,22 @@ func (a *Handlers) updateProject(r *wire.Request) (wire.Answer, error) {
 		health, err := a.healthOf(ctx, p)
 		return wire.ReplyUnless(err, http.StatusOK, bodyOf(p, health))
 	})
+}
+
+// archivedProject counts the tests that the archive has cancelled.
+type archivedProject struct {
+	ProjectID  string          `json:"projectId"`
+	ArchivedAt *wire.Timestamp `json:"archivedAt"`
+	command.CancelledJobs
+}
+
+// archiveProject is POST /v1/projects/:id/archive, or restore.
+func (a *Handlers) archiveProject(archive bool) func(*wire.Request) (wire.Answer, error) {
+	return func(r *wire.Request) (wire.Answer, error) {
+		id, err := a.ownProject(r)
+		return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
+			out, err := a.Commands.ArchiveProject(ctx, cause, id, archive)
+			return a.Writer.Done(ctx, r, out.Position, err, http.StatusOK, archivedProject{id, wire.Stamp(out.ArchivedAt), out.CancelledJobs})
+		})
+	}
 }

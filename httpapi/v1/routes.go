@@ -51,6 +51,8 @@ func (a *Handlers) Routes() []wire.Route {
 		{Method: "POST", Pattern: "/v1/projects", Audience: wire.Clients, Write: true, Creates: true, AllProjects: true, Handle: a.createProject},
 		{Method: "GET", Pattern: "/v1/projects/{id}", Audience: wire.Clients, Past: true, Handle: a.getProject},
 		{Method: "PATCH", Pattern: "/v1/projects/{id}", Audience: wire.Clients, Write: true, Handle: a.updateProject},
+		{Method: "POST", Pattern: "/v1/projects/{id}/archive", Audience: wire.Clients, Write: true, Handle: a.archiveProject(true)},
+		{Method: "POST", Pattern: "/v1/projects/{id}/restore", Audience: wire.Clients, Write: true, Handle: a.archiveProject(false)},
 		{Method: "GET", Pattern: "/v1/projects/{id}/history", Audience: wire.Clients, Past: true, Handle: a.projectHistory},
 		{Method: "GET", Pattern: "/v1/projects/{id}/open-failures", Audience: wire.Clients, Handle: a.openFailures},
 

@@ -70,6 +70,8 @@ var jobs = View{
 		// During an upgrade the rows of an older version serve until the new ones are
 		// built. They have no such column.
 		col("fail_note", tabular.Text, "NULLIF(to_jsonb(j) ->> 'fail_note', '')", "the words of checkers that could not test it, a line each; null without any"),
+		col("batch_id", tabular.Text, "NULLIF(j.batch_id, '')", "its bulk submission; null for none"),
+		col("batch_name", tabular.Text, "NULLIF(to_jsonb(j) ->> 'batch_name', '')", "the name of that; null without one"),
 	},
 }
 

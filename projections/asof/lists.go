@@ -178,7 +178,7 @@ func (q *Reads) Projects(
 		if err != nil {
 			return nil, 0, err
 		}
-		if !s.Exists {
+		if !s.Exists || f.Archived != nil && *f.Archived != (s.ArchivedAt != nil) {
 			continue
 		}
 		if total++; total <= f.Offset || len(page) == f.Limit {

@@ -39,6 +39,17 @@ type Summary struct {
 	Asks          bool   `json:"asks"`           // a question of its checker is open
 }
 
+// BatchName is the name of a bulk submission with these jobs: each has it until its texts are
+// erased.
+func BatchName(of []Outline) string {
+	for _, o := range of {
+		if o.ErasedAt == nil {
+			return o.BatchName
+		}
+	}
+	return ""
+}
+
 // Outline is a job without its items: its submission and its progress.
 type Outline struct {
 	ID string
@@ -153,18 +164,24 @@ FROM readmodel.job_reports
 WHERE account_id = $1
   AND job_id = $2`
 
-// The texts and the items are left out: they are megabytes that no list shows. The last
-// condition is implied; it lets the planner use the partial index.
-var batchSQL = `
+// The texts and the items are left out: they are megabytes that no list shows.
+var outlinesSQL = `
 SELECT ` + readmodel.ColumnsBut[jobRow](map[string]string{
 	"description": "''", "feature": "''", "items": "'[]'::jsonb", "recordings": "'[]'::jsonb", "questions": "'[]'::jsonb",
 	"returns": "'[]'::jsonb",
 }) + `
 FROM readmodel.jobs
-WHERE account_id = $1
+WHERE account_id = $1`
+
+// The last condition is implied; it lets the planner use the partial index.
+var batchSQL = outlinesSQL + `
   AND batch_id = $2
   AND batch_id <> ''
 ORDER BY batch_index`
+
+var chosenSQL = outlinesSQL + `
+  AND id = ANY($2)
+ORDER BY created_at DESC, id DESC`
 
 // A page shows only these columns; every column costs a hundred values a page.
 const listJobsSQL = `
@@ -320,17 +337,28 @@ func (q *Reads) Batch(ctx context.Context, accountID, batchID string) ([]Outline
 	case len(rows) == 0:
 		return nil, domain.NotFound("batch")
 	}
-	batch := make([]Outline, len(rows))
+	return outlines(rows), nil
+}
+
+// Chosen gives those of the account's jobs, the newest first, without their texts.
+func (q *Reads) Chosen(ctx context.Context, accountID string, ids []string) ([]Outline, error) {
+	rows, err := pgpool.List[jobRow](ctx, q.db, "chosen jobs of "+accountID, chosenSQL, accountID, pq.StringArray(ids))
+	return outlines(rows), err
+}
+
+func outlines(rows []jobRow) []Outline {
+	list := make([]Outline, len(rows))
 	for i := range rows {
-		batch[i] = rows[i].outline()
+		list[i] = rows[i].outline()
 	}
-	return batch, nil
+	return list
 }
 
 // BatchSummary is a bulk submission in a list, or, in a list of a day, the tests of a project
 // that no bulk submission has. Rest ended without a verdict.
 type BatchSummary struct {
 	ID         string         `json:"batch_id"`
+	Name       string         `json:"batch_name"` // empty: it has none
 	ProjectID  string         `json:"project_id"`
 	FirstTitle string         `json:"first_title"`
 	Jobs       int            `json:"jobs"`
@@ -343,6 +371,7 @@ type BatchSummary struct {
 }
 
 const sumsSQL = `
+       COALESCE(MIN(batch_name) FILTER (WHERE erased_at IS NULL), '') AS batch_name,
        (ARRAY_AGG(title ORDER BY batch_index))[1] AS first_title,
        COUNT(*) AS jobs,
        COUNT(*) FILTER (WHERE overall_status = 'pass') AS pass,

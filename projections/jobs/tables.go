@@ -19,7 +19,7 @@ import (
 // account, project and status. Credentials and access instructions stay in the log,
 // sealed; they never get here. Nor does a secret that came with an answer.
 var Projector = readmodel.New(readmodel.Spec{
-	Name: "jobs", Version: 11,
+	Name: "jobs", Version: 12,
 	Tables: []consumer.Table{
 		{Name: "jobs", DDL: jobsDDL, Indexes: jobsIndexes},
 		{Name: "job_reports", DDL: jobReportsDDL, View: true},
@@ -103,6 +103,7 @@ CREATE TABLE {schema}.jobs (
     source             text NOT NULL,
     parent_id          text NOT NULL,
     batch_id           text NOT NULL,
+    batch_name         text NOT NULL,
     session_id         text NOT NULL,
     loop_id            text NOT NULL,
     target             jsonb NOT NULL,
@@ -194,6 +195,7 @@ type submission struct {
 	ParentID    string         `json:"parent_id"`
 	BatchID     string         `json:"batch_id"`
 	BatchIndex  int            `json:"batch_index"`
+	BatchName   string         `json:"batch_name"`
 	SessionID   string         `json:"session_id"`
 	SessionSlot int            `json:"-"` // its session knows
 	LoopID      string         `json:"loop_id"`
@@ -310,7 +312,8 @@ func changing() []string {
 }
 
 // Only an erasure changes the columns of the submission.
-var eraseJobsSQL = readmodel.Update("jobs", "id", "url", "title", "description", "feature", "target", "branch", "environment")
+var eraseJobsSQL = readmodel.Update("jobs", "id", "url", "title", "description", "feature", "target", "branch", "environment",
+	"batch_name")
 
 var insertSandboxesSQL = readmodel.Insert("job_sandboxes")
 

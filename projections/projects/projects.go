@@ -22,7 +22,7 @@ import (
 // Projector keeps a row per project. The signing secret stays in the
 // log, sealed; only the times of its rotations get here.
 var Projector = readmodel.New(readmodel.Spec{
-	Name: "projects", Version: 7,
+	Name: "projects", Version: 8,
 	Tables:  []consumer.Table{{Name: "projects", DDL: projectsDDL}},
 	Handles: domain.TypesIn(project.Specs()),
 	Apply:   apply,
@@ -55,6 +55,7 @@ CREATE TABLE {schema}.projects (
     created_at          timestamptz NOT NULL,
     updated_at          timestamptz NOT NULL,
 
+    archived_at               timestamptz,
     loop_alerts_snoozed_until timestamptz,
     question_minutes          integer,
     keep_evidence_days        integer,
@@ -89,6 +90,7 @@ type projectRow struct {
 	CreatedAt         time.Time                        `json:"created_at"`
 	UpdatedAt         time.Time                        `json:"updated_at"`
 
+	ArchivedAt             *time.Time `json:"archived_at"`
 	LoopAlertsSnoozedUntil *time.Time `json:"loop_alerts_snoozed_until"`
 	QuestionMinutes        *int       `json:"question_minutes"`
 	KeepEvidenceDays       *int       `json:"keep_evidence_days"`
@@ -151,7 +153,7 @@ func (r projectRow) state() project.State {
 		HookHash: r.HookHash, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, WebhookURL: r.WebhookURL,
 		Disabled: r.Disabled, DisabledBy: r.DisabledBy, DisabledReason: r.DisabledReason,
 		SecretRotatedAt: r.SecretRotatedAt, LoopAlertsSnoozedUntil: r.LoopAlertsSnoozedUntil, QuestionMinutes: r.QuestionMinutes,
-		HeadersOrigin: r.HeadersOrigin, HookSignature: project.HookSignature{Scheme: r.HookScheme},
+		ArchivedAt: r.ArchivedAt, HeadersOrigin: r.HeadersOrigin, HookSignature: project.HookSignature{Scheme: r.HookScheme},
 		Keep: retention.Keep{EvidenceDays: r.KeepEvidenceDays, RecordingsDays: r.KeepRecordingsDays},
 	}
 	if r.Held {
@@ -185,6 +187,9 @@ func rowOf(id string, s project.State) projectRow {
 	}
 	if s.SecretRotatedAt != nil {
 		row.SecretRotatedAt = readmodel.MomentPtr(*s.SecretRotatedAt)
+	}
+	if s.ArchivedAt != nil {
+		row.ArchivedAt = readmodel.MomentPtr(*s.ArchivedAt)
 	}
 	if s.LoopAlertsSnoozedUntil != nil {
 		row.LoopAlertsSnoozedUntil = readmodel.MomentPtr(*s.LoopAlertsSnoozedUntil)
@@ -244,6 +249,7 @@ type Project struct {
 	PassRate       float64 // passed / completed tests, 0..1; 0 without tests
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
+	ArchivedAt     *time.Time // nil: it is in use
 }
 
 // QuestionWait is how many minutes a checker's question waits; 0: it may not be asked.
@@ -291,15 +297,17 @@ WHERE p.account_id = $1`
 
 var listProjectsSQL = selectProjectsSQL + `
   AND ($2 = '' OR p.id = $2)
+  AND ($3::boolean IS NULL OR $3 = (p.archived_at IS NOT NULL))
 ORDER BY p.created_at DESC, p.id DESC
-LIMIT $3
-OFFSET $4`
+LIMIT $4
+OFFSET $5`
 
 const totalProjectsSQL = `
 SELECT COUNT(*)
 FROM readmodel.projects p
 WHERE p.account_id = $1
-  AND ($2 = '' OR p.id = $2)`
+  AND ($2 = '' OR p.id = $2)
+  AND ($3::boolean IS NULL OR $3 = (p.archived_at IS NOT NULL))`
 
 var getProjectSQL = selectProjectsSQL + `
   AND p.id = $2`
@@ -313,16 +321,20 @@ type projectWithCounts struct {
 
 // Filter narrows a list of projects. Limit is required.
 type Filter struct {
-	ID     string // only this one; empty for all
-	Limit  int
-	Offset int
+	ID       string // only this one; empty for all
+	Archived *bool  // only those that are archived, or are not; nil for all
+	Limit    int
+	Offset   int
 }
+
+// Live are the projects that are not archived.
+func Live(limit int) Filter { return Filter{Archived: new(bool), Limit: limit} }
 
 // List gives a page of the account's projects, the newest first, and how many
 // there are on all pages.
 func (q *Reads) List(ctx context.Context, accountID string, f Filter) ([]Project, int, error) {
 	rows, total, err := readmodel.Page[projectWithCounts](ctx, q.db, "projects", totalProjectsSQL, listProjectsSQL,
-		[]any{accountID, f.ID}, f.Limit, f.Offset)
+		[]any{accountID, f.ID, f.Archived}, f.Limit, f.Offset)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -398,7 +410,7 @@ func (r projectWithCounts) project() Project {
 		LoopAlertsSnoozedUntil: s.LoopAlertsSnoozedUntil, QuestionMinutes: s.QuestionMinutes,
 		Keep: s.Keep, Held: s.Hold != nil,
 		SecretRotatedAt: s.SecretRotatedAt, JobCount: r.Jobs, CompletedCount: r.Completed, CreatedAt: s.CreatedAt,
-		UpdatedAt: s.UpdatedAt,
+		UpdatedAt: s.UpdatedAt, ArchivedAt: s.ArchivedAt,
 	}
 	if r.Completed > 0 {
 		p.PassRate = float64(r.Passed) / float64(r.Completed)
@@ -419,10 +431,11 @@ FROM readmodel.projects
 WHERE account_id = $1
   AND default_host = $2
   AND default_host <> ''
-ORDER BY created_at DESC, id DESC
+ORDER BY archived_at IS NOT NULL, created_at DESC, id DESC
 LIMIT 1`
 
-// ForHost finds the account's newest project whose default URL has the host.
+// ForHost finds the account's newest project whose default URL has the host. An archived one
+// is found where there is no other.
 func (q *Reads) ForHost(ctx context.Context, accountID, name string) (id string, found bool, err error) {
 	return pgpool.Find[string](ctx, q.db, "the host's project", projectForHostSQL, accountID, name)
 }

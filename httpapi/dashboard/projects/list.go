@@ -69,7 +69,11 @@ var chips = []struct {
 	{"worse", "Worse this week", func(l projectLine) bool { return l.Fresh > 0 }},
 	{"quiet", "Quiet", func(l projectLine) bool { return l.Quiet }},
 	{"webhook", "Webhook down", func(l projectLine) bool { return l.Webhook.Word != "" && l.Webhook.Kind != "pass" }},
+	{showArchived, "Archived", func(projectLine) bool { return true }},
 }
+
+// showArchived is the one chip with the archived projects, and without all others.
+const showArchived = "archived"
 
 // weeksShown is the number of weeks for which the pass rate is drawn.
 const weeksShown = 12
@@ -137,7 +141,9 @@ func (d Deps) projectsView(r *ui.Request) (v projectsView, err error) {
 	})
 	shown := lines
 	for _, c := range chips {
-		of := slices.DeleteFunc(slices.Clone(lines), func(l projectLine) bool { return !c.has(l) })
+		of := slices.DeleteFunc(slices.Clone(lines), func(l projectLine) bool {
+			return !c.has(l) || (c.show == showArchived) != (l.ArchivedAt != nil)
+		})
 		query := url.Values{"show": {c.show}, "q": {v.Words}}
 		maps.DeleteFunc(query, func(_ string, values []string) bool { return values[0] == "" })
 		href := strings.TrimSuffix("/dashboard/projects?"+query.Encode(), "?")

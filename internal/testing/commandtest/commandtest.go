@@ -84,6 +84,9 @@ func (NoReads) SamePlace(context.Context, string, job.CommitStatus) ([]string, e
 	return nil, nil
 }
 
+// Waiting implements command.Reads.
+func (NoReads) Waiting(context.Context, string, string, int) ([]string, error) { return nil, nil }
+
 // Tested implements command.Reads.
 func (NoReads) Tested(context.Context, string, string) (bool, error) { return false, nil }
 

@@ -94,7 +94,7 @@ func Stories(m *logtest.Memory, prefix string, n int) {
 			e.ProjectID = []string{"", "p1", "p2", "p1"}[i%4]
 			e.BatchID, e.BatchIndex, e.LoopID, e.HostedApp, e.Sandbox = "b"+prefix, n-i, "l", true, i%9 == 8
 			if i%2 == 0 {
-				e.Items = nil
+				e.Items, e.BatchName = nil, "Release "+prefix
 			}
 		}))
 	}

@@ -4,6 +4,7 @@ import { entries } from './entries'
 import { follow, refresh } from './live'
 import { passkeys } from './passkey'
 import { palette } from './palette'
+import { picks } from './picks'
 import { players } from './player'
 import { told } from './told'
 import { verifies } from './verify'
@@ -23,6 +24,7 @@ palette()
 told()
 onces()
 entries()
+picks()
 kept()
 refused()
 

@@ -220,6 +220,7 @@ const (
 	JobCancelReasonClient           JobCancelReason = "client"
 	JobCancelReasonLessThanNil      JobCancelReason = "<nil>"
 	JobCancelReasonOperator         JobCancelReason = "operator"
+	JobCancelReasonProjectArchived  JobCancelReason = "project_archived"
 	JobCancelReasonSessionCancelled JobCancelReason = "session_cancelled"
 	JobCancelReasonSessionExpired   JobCancelReason = "session_expired"
 	JobCancelReasonSuperseded       JobCancelReason = "superseded"
@@ -605,6 +606,7 @@ const (
 const (
 	WebhookJobCancelledDataReasonClient           WebhookJobCancelledDataReason = "client"
 	WebhookJobCancelledDataReasonOperator         WebhookJobCancelledDataReason = "operator"
+	WebhookJobCancelledDataReasonProjectArchived  WebhookJobCancelledDataReason = "project_archived"
 	WebhookJobCancelledDataReasonSessionCancelled WebhookJobCancelledDataReason = "session_cancelled"
 	WebhookJobCancelledDataReasonSessionExpired   WebhookJobCancelledDataReason = "session_expired"
 	WebhookJobCancelledDataReasonSuperseded       WebhookJobCancelledDataReason = "superseded"
@@ -930,6 +932,30 @@ type AnsweredQuestionKind string
 // AnsweredQuestionStatus `unanswered`: its time ran out, and its item was skipped. `claim_ended`: the checker stopped first.
 type AnsweredQuestionStatus string
 
+// ArchivedProject defines model for ArchivedProject.
+type ArchivedProject struct {
+	// ArchivedAt Null: it is in use.
+	ArchivedAt *string `json:"archivedAt"`
+
+	// Cancelled Jobs that this call cancelled.
+	Cancelled Count `json:"cancelled"`
+
+	// CreditsExpired What of the refund went into credits that had expired by then; `creditsRefunded` leaves it out. Additive.
+	//
+	// Example: 0
+	CreditsExpired CreditsExpired `json:"creditsExpired"`
+
+	// CreditsRefunded Whole credits.
+	//
+	// Example: 5
+	CreditsRefunded Credits `json:"creditsRefunded"`
+
+	// ProjectID Opaque.
+	//
+	// Example: 018f2f6e-7c1a-7d3b-9a52-6f0a3b1c2d4e
+	ProjectID ID `json:"projectId"`
+}
+
 // AskedQuestion defines model for AskedQuestion.
 type AskedQuestion struct {
 	// JobID Opaque.
@@ -1010,6 +1036,9 @@ type Batch struct {
 
 	// Jobs In submitted order.
 	Jobs []BatchJob `json:"jobs"`
+
+	// Name The batch's name; null without one. Additive.
+	Name *string `json:"name,omitempty"`
 
 	// OverallStatus `in_progress` from the submission until every job has ended, then `completed`.
 	OverallStatus BatchOverallStatus `json:"overallStatus"`
@@ -1444,6 +1473,9 @@ type Count = int
 type CountedProject struct {
 	// AllWebhookEvents Every kind of event is delivered, also those that cannot be named. Additive.
 	AllWebhookEvents bool `json:"allWebhookEvents"`
+
+	// ArchivedAt Since when the project takes no tests; null: it is in use. Additive.
+	ArchivedAt *string `json:"archivedAt,omitempty"`
 
 	// AsOf What `?asOf=` named; absent without it. Additive.
 	AsOf *string `json:"asOf,omitempty"`
@@ -2332,6 +2364,9 @@ type Job struct {
 	// BatchID Of a bulk job. Additive.
 	BatchID *string `json:"batchId"`
 
+	// BatchName The name of its batch; null without one. Additive.
+	BatchName *string `json:"batchName,omitempty"`
+
 	// Branch Of a deploy: the branch. Additive.
 	Branch *string `json:"branch"`
 
@@ -2830,6 +2865,9 @@ type NewBatch struct {
 
 	// Jobs 1 to 20 jobs. A batch has one commitStatus, beside them: that of a job is not read.
 	Jobs []NewJob `json:"jobs"`
+
+	// Name A name by which people find the batch. A repeat keeps it. Additive.
+	Name *string `json:"name,omitempty"`
 }
 
 // NewChecklistItem defines model for NewChecklistItem.
@@ -3580,6 +3618,9 @@ type Problem struct {
 type Project struct {
 	// AllWebhookEvents Every kind of event is delivered, also those that cannot be named. Additive.
 	AllWebhookEvents bool `json:"allWebhookEvents"`
+
+	// ArchivedAt Since when the project takes no tests; null: it is in use. Additive.
+	ArchivedAt *string `json:"archivedAt,omitempty"`
 
 	// CreatedAt RFC 3339, UTC, milliseconds, Z. Additive.
 	CreatedAt Timestamp `json:"createdAt"`
@@ -4754,6 +4795,9 @@ type SubmittedBatch struct {
 
 	// JobIds In submitted order.
 	JobIds []ID `json:"jobIds"`
+
+	// Name The batch's name; null without one. Additive.
+	Name *string `json:"name,omitempty"`
 
 	// TotalCreditsDeducted Whole credits.
 	//
