@@ -65,7 +65,7 @@ func TestTheLifeOfAJob(t *testing.T) {
 		"claimedAt": nil, "completedAt": nil, "cancelledAt": nil, "lastFailedSlaAt": nil, "requeueCount": 0.0,
 		"isFinal": false, "priority": "normal", "projectId": nil, "description": "Buy a thing",
 		"targetDevice": "phone", "targetOS": nil, "targetBrowser": nil, "targetScreenSize": nil, "targetNetwork": nil,
-		"feature": nil, "source": "api", "batchId": nil, "sessionId": nil, "cancelReason": nil, "failedAt": nil,
+		"feature": nil, "source": "api", "batchId": nil, "batchName": nil, "sessionId": nil, "cancelReason": nil, "failedAt": nil,
 		"failReason": nil, "failNote": nil, "overallStatus": nil, "aiReportStatus": nil, "checklistGeneratedBy": nil,
 		"branch": nil, "commitSha": nil, "environment": nil, "openQuestion": nil, "commitStatus": nil,
 	})

@@ -261,12 +261,6 @@ type CancelledJobs struct {
 	Position        domain.Position `json:"-"`
 }
 
-// ArchivedProject is the outcome of an archive, or of a restore: ArchivedAt is nil then.
-type ArchivedProject struct {
-	ArchivedAt *time.Time
-	CancelledJobs
-}
-
 // FailedJob is the outcome of a failure by the operator's order, the same for a repeat.
 type FailedJob CancelledJob
 

@@ -17,26 +17,27 @@ import (
 // SettleArchive finds the job a minute after the event: by then it has come, or its charge is
 // settled. A job that comes even later, or goes back to the queue, ends with its SLA.
 
-// archivedAtOnce bounds the tests that the command cancels itself. SettleArchive does the rest.
-const archivedAtOnce = 200
+// CancelledAtOnce bounds the tests that one request cancels: each has two commits.
+const CancelledAtOnce = 200
 
-// ArchiveProject puts a project away and cancels the tests in it that wait, or restores it.
-// Cancelled tests stay cancelled then.
-func (s *Service) ArchiveProject(ctx context.Context, cause Cause, projectID string, archive bool) (out ArchivedProject, err error) {
+// ArchiveProject puts a project away, or restores it. An archive cancels at most so many of the
+// tests that wait, and SettleArchive the others. A restore brings none of them back.
+func (s *Service) ArchiveProject(
+	ctx context.Context, cause Cause, projectID string, archive bool, atMost int,
+) (after project.State, out CancelledJobs, err error) {
 	after, at, err := s.OnProject(ctx, cause, projectID, func(st project.State, now time.Time) ([]domain.Event, error) {
 		by := project.Ordered{At: now}
 		by.UserID, by.KeyID = cause.RequestedBy()
 		return project.DecideArchive(st, archive, by)
 	})
 	if err == nil && archive {
-		out.CancelledJobs, err = s.cancelWaiting(ctx, cause, projectID, archivedAtOnce)
+		out, err = s.cancelWaiting(ctx, cause, projectID, atMost)
 	}
-	out.ArchivedAt, out.Position = after.ArchivedAt, out.Position.Max(at)
-	return out, err
+	out.Position = out.Position.Max(at)
+	return after, out, err
 }
 
-// SettleArchive cancels the tests that the archive of their project has left waiting, after a
-// crash, or because they came at the same moment.
+// SettleArchive cancels the tests that the archive of their project has left waiting.
 func (s *Service) SettleArchive(ctx context.Context, cause Cause, projectID string) (domain.Position, error) {
 	out, err := s.cancelWaiting(ctx, cause, projectID, math.MaxInt32)
 	return out.Position, err

@@ -70,7 +70,7 @@ func (s archiveStage) submitted(t *testing.T) string {
 
 func (s archiveStage) archive(t *testing.T) {
 	t.Helper()
-	_, err := s.service().ArchiveProject(t.Context(), s.cause(), s.project, true)
+	_, _, err := s.service().ArchiveProject(t.Context(), s.cause(), s.project, true, command.CancelledAtOnce)
 	must.NoError(t, err)
 }
 
@@ -92,7 +92,7 @@ func TestAnArchiveThatCrashesAnywhereIsMadeWhole(t *testing.T) {
 				s := setArchiveStage(t)
 				id := s.submitted(t)
 				s.log.Fail(cut, persisted, errCut)
-				_, err := s.ArchiveProject(t.Context(), s.cause(), s.project, true)
+				_, _, err := s.ArchiveProject(t.Context(), s.cause(), s.project, true, command.CancelledAtOnce)
 				wantKind(t, err, domain.KindUnavailable)
 				s.log.Heal()
 				s.settle(t)
@@ -207,7 +207,7 @@ func TestARestoredProjectLosesNoTest(t *testing.T) {
 	s.archive(t)
 	wantKind(t, func() error { _, err := s.SubmitJob(t.Context(), s.cause(), s.in(plain())); return err }(), domain.KindConflict)
 	for range 2 { // a repeat changes nothing
-		_, err := s.ArchiveProject(t.Context(), s.cause(), s.project, false)
+		_, _, err := s.ArchiveProject(t.Context(), s.cause(), s.project, false, command.CancelledAtOnce)
 		must.NoError(t, err)
 	}
 	id := s.submitted(t)
@@ -229,7 +229,7 @@ func TestAnArchiveCancelsLobbiesOnly(t *testing.T) {
 	must.NoError(t, err)
 	s.waiting(t, begun, 1)
 	s.waiting(t, begun, 2)
-	out, err := s.ArchiveProject(t.Context(), s.cause(), s.project, true)
+	_, out, err := s.ArchiveProject(t.Context(), s.cause(), s.project, true, command.CancelledAtOnce)
 	must.NoError(t, err)
 	if out.Cancelled != 2 || out.CreditsRefunded != lobby.CreditsDeducted {
 		t.Errorf("the archive answers %+v", out)
@@ -248,7 +248,7 @@ func TestOnlyTheProjectsAccountArchivesIt(t *testing.T) {
 	stranger := s.cause()
 	stranger.AccountID = "somebody-else"
 	s.nothing(t, func() {
-		_, err := s.ArchiveProject(t.Context(), stranger, s.project, true)
+		_, _, err := s.ArchiveProject(t.Context(), stranger, s.project, true, command.CancelledAtOnce)
 		wantKind(t, err, domain.KindNotFound)
 	})
 	_, err := project.DecideArchive(project.State{}, true, project.Ordered{})

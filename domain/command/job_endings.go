@@ -21,20 +21,18 @@ func (s *Service) MissSLA(ctx context.Context, cause Cause, jobID string) (domai
 	if err != nil {
 		return domain.Position{}, err
 	}
+	projectID := ""
 	ended, err := s.endJob(ctx, cause, jobID, func(st job.State) ([]domain.Event, error) {
+		projectID = st.ProjectID
 		if due := cause.NotBefore; !due.IsZero() && due.Before(st.DueAt) {
 			return nil, nil
 		}
 		return job.DecideMissSLA(st, now)
 	})
-	if err != nil || ended.Status != job.StatusPending {
+	if err != nil || ended.Status != job.StatusPending || projectID == "" {
 		return ended.Position, err
 	}
-	st, err := s.Job(ctx, jobID)
-	if err != nil || st.ProjectID == "" {
-		return ended.Position, err
-	}
-	out, err := s.cancelArchived(ctx, cause.Step("archived"), st.ProjectID, []string{jobID})
+	out, err := s.cancelArchived(ctx, cause.Step("archived"), projectID, []string{jobID})
 	return ended.Position.Max(out.Position), err
 }
 

@@ -325,7 +325,7 @@ func (w *world) archive(t *rapid.T) {
 	w.send(t, &order{
 		name: "archive",
 		do: func(s *command.Service) (any, error) {
-			_, err := s.ArchiveProject(ctx(), c, id, put)
+			_, _, err := s.ArchiveProject(ctx(), c, id, put, command.CancelledAtOnce)
 			return put, err
 		},
 		holds: func(any, int) string {

@@ -207,7 +207,7 @@ func (w *world) wantFixesTakenAlong(t *rapid.T) {
 					waiting = append(waiting, fix.ID)
 				}
 			}
-			_, err := w.services[0].ArchiveProject(ctx(), w.client(a), projectID, false)
+			_, _, err := w.services[0].ArchiveProject(ctx(), w.client(a), projectID, false, command.CancelledAtOnce)
 			must.NoError(t, err)
 			h, err := w.services[0].TestHosted(ctx(), w.client(a), command.HostedTest{
 				Submission: job.Submission{

@@ -19,9 +19,8 @@ const orphanAfter = 20 * time.Second
 // refundAfter is the time that the command that ended a job has to refund it itself.
 const refundAfter = 5 * time.Second
 
-// archivedAfter is how long a test of an archived project may wait for its end. A submission
-// that had asked the project before its archive has brought its job by then, or has lost its
-// charge (orphanAfter).
+// archivedAfter is how long a test of an archived project may wait for its end. It is longer
+// than a submission that asked the project before (orphanAfter).
 const archivedAfter = time.Minute
 
 // settlement are the policies of the ledger, and of the refunds of an archive.

@@ -28,7 +28,7 @@ type batchView struct {
 
 // batch shows the jobs of one bulk submission (POST /v1/jobs/bulk).
 func (d Deps) batch(r *ui.Request, list []jobs.Outline) (ui.Answer, error) {
-	v := batchView{ID: r.PathValue("id"), Name: jobs.BatchName(list)}
+	v := batchView{ID: r.PathValue("id"), Name: list[0].BatchName}
 	var live []string
 	for _, j := range list {
 		v.add(j)
@@ -64,7 +64,7 @@ func (d Deps) cancelBatch(r *ui.Request, list []jobs.Outline) (ui.Answer, error)
 
 // retestBatch submits the tests of the batch as another one.
 func (d Deps) retestBatch(r *ui.Request, list []jobs.Outline) (ui.Answer, error) {
-	return d.retestAll(r, jobs.BatchName(list), list)
+	return d.retestAll(r, list[0].BatchName, list)
 }
 
 // retestAll submits tests again, as a batch of that name.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"humanqa/domain"
+	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/wire"
@@ -11,7 +12,7 @@ import (
 )
 
 // maxChosen bounds the tests that one press takes; the next press goes on.
-const maxChosen = 200
+const maxChosen = command.CancelledAtOnce
 
 // chosenView shows tests of a list, and what one press does to all of them.
 type chosenView struct {
@@ -20,8 +21,7 @@ type chosenView struct {
 	More        bool // the list has more than these
 	Waiting     int  // tests that can be cancelled
 	Refund      domain.Credits
-	Again       int // tests that can be submitted again
-	Price       domain.Credits
+	Price       domain.Credits // of all of them again
 }
 
 // chosen shows the tests that were ticked in the list, or all that its filter finds.
@@ -31,33 +31,36 @@ func (d Deps) chosen(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	v := chosenView{Query: filter.Query(), Back: filter.href()}
-	ids := r.Form["job"]
 	if r.FormValue("all") != "" {
 		search.Limit = maxChosen
 		found, err := d.Reads.Jobs.Find(r.Context(), r.Account.ID, search)
 		if err != nil {
 			return ui.Answer{}, err
 		}
-		ids, v.More = wire.List(found.Page, func(f jobs.Found) string { return f.ID }), found.More
+		r.Form["job"], v.More = wire.List(found.Page, func(f jobs.Found) string { return f.ID }), found.More
 	}
-	list, err := d.ofIDs(r, ids)
+	list, err := d.ticked(r)
 	for _, j := range list {
 		v.Lines = append(v.Lines, jobs.Found{Summary: j.Summary()})
+		v.Price += j.Price
 		if j.Status == job.StatusPending && j.SessionID == "" {
 			v.Waiting++
 			v.Refund += j.Price
-		}
-		if j.ErasedAt == nil {
-			v.Again++
-			v.Price += j.Price
 		}
 	}
 	return ui.Show("chosen", "Chosen tests", v), err
 }
 
-// ofIDs gives those of the tests that are the account's.
-func (d Deps) ofIDs(r *ui.Request, ids []string) ([]jobs.Outline, error) {
-	return d.Reads.Jobs.Chosen(r.Context(), r.Account.ID, ids[:min(len(ids), maxChosen)])
+// ticked gives those of the form's tests that are the account's; it needs one. It leaves out those
+// whose texts were erased: they have ended, and nothing is left to submit again.
+func (d Deps) ticked(r *ui.Request) ([]jobs.Outline, error) {
+	ids := r.Form["job"]
+	list, err := d.Reads.Jobs.Chosen(r.Context(), r.Account.ID, ids[:min(len(ids), maxChosen)])
+	list = slices.DeleteFunc(list, func(j jobs.Outline) bool { return j.ErasedAt != nil })
+	if err == nil && len(list) == 0 {
+		err = domain.Conflict("no test was chosen").WithHint("tick tests in the list, then press the button below it")
+	}
+	return list, err
 }
 
 // cancelChosen cancels the tests of the form that wait.
@@ -66,7 +69,7 @@ func (d Deps) cancelChosen(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	list, err := d.ofIDs(r, r.PostForm["job"])
+	list, err := d.ticked(r)
 	if err != nil {
 		return ui.Answer{}, err
 	}
@@ -74,16 +77,11 @@ func (d Deps) cancelChosen(r *ui.Request) (ui.Answer, error) {
 	return r.Done(out.Position, err, filter.href())
 }
 
-// retestChosen submits the tests of the form again, as one batch: all of them or none. A test
-// that was erased meanwhile, or before, is left out.
+// retestChosen submits the tests of the form again, as one batch: all of them or none.
 func (d Deps) retestChosen(r *ui.Request) (ui.Answer, error) {
-	list, err := d.ofIDs(r, r.PostForm["job"])
-	list = slices.DeleteFunc(list, func(j jobs.Outline) bool { return j.ErasedAt != nil })
-	switch {
-	case err != nil:
+	list, err := d.ticked(r)
+	if err != nil {
 		return ui.Answer{}, err
-	case len(list) == 0:
-		return ui.Answer{}, domain.Conflict("no test was chosen").WithHint("tick tests in the list first")
 	}
 	return d.retestAll(r, "", list)
 }

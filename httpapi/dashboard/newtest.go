@@ -50,7 +50,7 @@ func (d Deps) submitView(r *ui.Request, fields url.Values) (submitView, error) {
 	if v.Balance, err = d.Reads.Credits.Balance(r.Context(), r.Account.ID, now); err != nil {
 		return v, err
 	}
-	v.Projects, _, err = d.Reads.Projects.List(r.Context(), r.Account.ID, projects.Live(projectsLooked))
+	v.Projects, _, err = d.Reads.Projects.List(r.Context(), r.Account.ID, projects.Filter{Archived: new(bool), Limit: projectsLooked})
 	return v, err
 }
 

@@ -105,10 +105,11 @@ func (d Deps) overview(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	if v.Needs, err = d.needs(r, rows, now); err != nil {
+	live := slices.DeleteFunc(slices.Clone(rows), func(p projects.Project) bool { return p.ArchivedAt != nil })
+	if v.Needs, err = d.needs(r, live, now); err != nil {
 		return ui.Answer{}, err
 	}
-	if err := d.lookAtProjects(r, &v, rows, now); err != nil {
+	if err := d.lookAtProjects(r, &v, rows, live, now); err != nil {
 		return ui.Answer{}, err
 	}
 	if v.Prospect, err = d.Reads.Overall.Prospect(ctx, account, job.GeneralQA, false, d.Now()); err != nil {
@@ -149,12 +150,11 @@ func (d Deps) lookAtQuestions(r *ui.Request, v *overviewView) error {
 }
 
 // lookAtProjects finds which projects got worse, and sums the tests since yesterday.
-func (d Deps) lookAtProjects(r *ui.Request, v *overviewView, rows []projects.Project, now time.Time) error {
+func (d Deps) lookAtProjects(r *ui.Request, v *overviewView, rows, live []projects.Project, now time.Time) error {
 	names := map[string]string{}
 	for _, p := range rows {
 		names[p.ID] = p.Name
 	}
-	live := slices.DeleteFunc(slices.Clone(rows), func(p projects.Project) bool { return p.ArchivedAt != nil })
 	ids := wire.List(live, func(p projects.Project) string { return p.ID })
 	standings, err := d.Reads.History.Standings(r.Context(), r.Account.ID, ids, now.Add(-history.Lately), history.FailuresCounted)
 	if err != nil {

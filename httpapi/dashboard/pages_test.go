@@ -64,6 +64,10 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	w.Shown(session.Position, err)
 	hooked, err := w.Commands.CreateProject(t.Context(), pagetest.Client(full), command.CreateProject{Name: "Back office", WebhookURL: "https://hooks.example.com/x"})
 	w.Shown(hooked.Position, err)
+	put, err := w.Commands.CreateProject(t.Context(), pagetest.Client(full), command.CreateProject{Name: "The shop of last year"})
+	w.Must(err)
+	_, archived, err := w.Commands.ArchiveProject(t.Context(), pagetest.Client(full), put.ProjectID, true, command.CancelledAtOnce)
+	w.Shown(archived.Position, err)
 	batch, _ := w.batch(full, "The landing page", "Sign-up", "The newsletter")
 	loop, _ := w.looped(full, "shop.example.com", "bug-fixer", 1)
 	w.looped(full, "shop.example.com", "bug-fixer", 2)
@@ -120,6 +124,8 @@ func TestEveryPageIsAccessible(t *testing.T) {
 			"job-live", "/dashboard/jobs/"+live, "job-waiting", "/dashboard/jobs/"+waiting, "job-replay", "/dashboard/jobs/"+report+"/replay?at=4",
 			"projects", "/dashboard/projects", "projects-weeks", "/dashboard/projects?weeks=all", "hook", "/dashboard/projects/"+hosted.ProjectID+"/hook",
 			"webhook-secret", "/dashboard/projects/"+hooked.ProjectID+"/webhook/secret", "sessions", "/dashboard/sessions",
+			"chosen", "/dashboard/jobs/chosen?job="+waiting+"&job="+report,
+			"projects-archived", "/dashboard/projects?show=archived", "project-archived", "/dashboard/projects/"+put.ProjectID,
 			"batch", "/dashboard/batches/"+batch, "batches", "/dashboard/batches", "loop", "/dashboard/loops/"+loop, "credits", "/dashboard/credits",
 			"statement", "/dashboard/credits/statement", "keys", "/dashboard/keys", "evidence", "/dashboard/evidence", "readers", "/dashboard/readers",
 			"device", "/dashboard/device", "device-code", "/dashboard/device?code="+begun.UserCode, "device-done", "/dashboard/device?done=confirmed",
@@ -144,6 +150,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 		webhooked(owner),
 		[]pagetest.Seen{
 			{Name: "nothing", Path: "/dashboard/jobs/none", As: owner, Allow: "404"},
+			{Name: "chosen-none", Path: "/dashboard/jobs/chosen", As: owner, Allow: "409"},
 			{Name: "overview", Path: "/dashboard", As: owner, Look: brokenComesFirst},
 			{Name: "project", Path: "/dashboard/projects/" + hosted.ProjectID, As: owner, Look: lastDayIsInSight},
 		},

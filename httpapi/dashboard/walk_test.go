@@ -120,9 +120,10 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 		"POST /dashboard/sessions/preview":                     422,
 		"POST /dashboard/sessions/draft":                       303,
 		"POST /dashboard/batches":                              422,
-		"POST /dashboard/jobs/cancel":                          303,
-		"POST /dashboard/jobs/retest":                          409, // none is chosen
-		"POST /dashboard/projects/archive":                     303,
+		"GET /dashboard/jobs/chosen":                           409, // none is
+		"POST /dashboard/jobs/cancel":                          409,
+		"POST /dashboard/jobs/retest":                          409,
+		"POST /dashboard/projects/archive":                     409,
 		"POST /dashboard/projects/{id}/archive":                303,
 		"POST /dashboard/projects/{id}/restore":                303,
 		"POST /dashboard/batches/{id}/cancel":                  303,

@@ -60,7 +60,7 @@ func (a *Handlers) repeatBatch(r *wire.Request) (wire.Answer, error) {
 	}
 	err = wire.RefusedFor(err, a.Limits.Admit(r.Context(), r.Caller, &p, targets...))
 	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
-		out, err := a.Commands.RetestBatch(ctx, cause, jobs.BatchName(batch), wire.List(batch, jobs.Outline.Key))
+		out, err := a.Commands.RetestBatch(ctx, cause, batch[0].BatchName, wire.List(batch, jobs.Outline.Key))
 		return a.Writer.Done(ctx, r, out.Position, err, http.StatusCreated, out)
 	})
 }
@@ -106,7 +106,7 @@ func (a *Handlers) getBatch(r *wire.Request) (wire.Answer, error) {
 // batchOf counts jobs. Cancelled and failed ones end a batch, too, but don't
 // count as completed.
 func batchOf(id string, batch []jobs.Outline) batchBody {
-	out := batchBody{BatchID: id, Name: wire.OrNull(jobs.BatchName(batch)), OverallStatus: batchStatus(batch), TotalJobs: len(batch), Jobs: []batchJob{}}
+	out := batchBody{BatchID: id, Name: wire.OrNull(batch[0].BatchName), OverallStatus: batchStatus(batch), TotalJobs: len(batch), Jobs: []batchJob{}}
 	for _, j := range batch {
 		if j.Status == job.StatusCompleted {
 			out.CompletedJobs++

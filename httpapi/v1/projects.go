@@ -259,8 +259,8 @@ func (a *Handlers) archiveProject(archive bool) func(*wire.Request) (wire.Answer
 	return func(r *wire.Request) (wire.Answer, error) {
 		id, err := a.ownProject(r)
 		return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
-			out, err := a.Commands.ArchiveProject(ctx, cause, id, archive)
-			return a.Writer.Done(ctx, r, out.Position, err, http.StatusOK, archivedProject{id, wire.Stamp(out.ArchivedAt), out.CancelledJobs})
+			after, out, err := a.Commands.ArchiveProject(ctx, cause, id, archive, command.CancelledAtOnce)
+			return a.Writer.Done(ctx, r, out.Position, err, http.StatusOK, archivedProject{id, wire.Stamp(after.ArchivedAt), out})
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -61,7 +62,7 @@ func (a *Handlers) getBatchReport(r *wire.Request) (wire.Answer, error) {
 		return wire.Answer{}, wire.RetryAfter(
 			domain.NotFound("report").WithHint("the report exists once every job of the batch has ended"), reportRetrySeconds)
 	}
-	return a.Reports.Joined(r, report.Outcome{Title: "Batch " + id, BatchID: id}, batch, past, at.then(), format)
+	return a.Reports.Joined(r, report.Outcome{Title: cmp.Or(batch[0].BatchName, "Batch "+id), BatchID: id}, batch, past, at.then(), format)
 }
 
 // mostReports bounds the jobs of one GET /v1/jobs/report.

@@ -39,17 +39,6 @@ type Summary struct {
 	Asks          bool   `json:"asks"`           // a question of its checker is open
 }
 
-// BatchName is the name of a bulk submission with these jobs: each has it until its texts are
-// erased.
-func BatchName(of []Outline) string {
-	for _, o := range of {
-		if o.ErasedAt == nil {
-			return o.BatchName
-		}
-	}
-	return ""
-}
-
 // Outline is a job without its items: its submission and its progress.
 type Outline struct {
 	ID string
@@ -371,7 +360,7 @@ type BatchSummary struct {
 }
 
 const sumsSQL = `
-       COALESCE(MIN(batch_name) FILTER (WHERE erased_at IS NULL), '') AS batch_name,
+       (ARRAY_AGG(batch_name ORDER BY batch_index))[1] AS batch_name,
        (ARRAY_AGG(title ORDER BY batch_index))[1] AS first_title,
        COUNT(*) AS jobs,
        COUNT(*) FILTER (WHERE overall_status = 'pass') AS pass,

@@ -66,7 +66,7 @@ CREATE TABLE {schema}.projects (
     hook_scheme               text NOT NULL DEFAULT ''
 );
 CREATE INDEX projects_by_account ON {schema}.projects (account_id, created_at DESC, id DESC);
-CREATE INDEX projects_by_host    ON {schema}.projects (account_id, default_host, created_at DESC, id DESC) WHERE default_host <> '';
+CREATE INDEX projects_by_host    ON {schema}.projects (account_id, default_host, (archived_at IS NOT NULL), created_at DESC, id DESC) WHERE default_host <> '';
 `
 
 type projectRow struct {
@@ -326,9 +326,6 @@ type Filter struct {
 	Limit    int
 	Offset   int
 }
-
-// Live are the projects that are not archived.
-func Live(limit int) Filter { return Filter{Archived: new(bool), Limit: limit} }
 
 // List gives a page of the account's projects, the newest first, and how many
 // there are on all pages.

@@ -2,6 +2,7 @@ package projects
 
 import (
 	"humanqa/domain"
+	"humanqa/domain/command"
 	"humanqa/httpapi/ui"
 	"humanqa/projections/projects"
 )
@@ -9,8 +10,13 @@ import (
 // archiveChosen archives the projects that were ticked. It leads to the list that restores them.
 func (d Deps) archiveChosen(r *ui.Request) (ui.Answer, error) {
 	var at domain.Position
-	for _, id := range r.PostForm["project"] {
-		out, err := d.Commands.ArchiveProject(r.Context(), r.Cause().Step("archive "+id), id, true)
+	ids := r.PostForm["project"]
+	if len(ids) == 0 {
+		return ui.Answer{}, domain.Conflict("no project was chosen").WithHint("tick projects in the list first")
+	}
+	for _, id := range ids {
+		cause := r.Cause().Step("archive " + id)
+		_, out, err := d.Commands.ArchiveProject(r.Context(), cause, id, true, max(1, command.CancelledAtOnce/len(ids)))
 		if err != nil {
 			return ui.Answer{}, err
 		}
@@ -22,7 +28,7 @@ func (d Deps) archiveChosen(r *ui.Request) (ui.Answer, error) {
 // archive archives a project, or restores it.
 func (d Deps) archive(archive bool) ui.Handler[projects.Project] {
 	return func(r *ui.Request, p projects.Project) (ui.Answer, error) {
-		out, err := d.Commands.ArchiveProject(r.Context(), r.Cause(), p.ID, archive)
+		_, out, err := d.Commands.ArchiveProject(r.Context(), r.Cause(), p.ID, archive, command.CancelledAtOnce)
 		return r.Done(out.Position, err, "/dashboard/projects/"+p.ID)
 	}
 }

@@ -1214,6 +1214,43 @@ function build(action) {
   return { dialog, input, show: show3, say };
 }
 
+// src/picks.ts
+function picks() {
+  const list = document.querySelector(".table-pick");
+  if (list === null) return;
+  let on2 = localStorage.getItem("humanqa:keys") !== "off";
+  const button2 = document.createElement("button");
+  button2.type = "button";
+  button2.className = "btn btn-quiet";
+  button2.id = "pick-keys";
+  button2.setAttribute("data-own", "");
+  button2.textContent = "Keys J, K and X";
+  button2.title = "J and K go down and up, X chooses a row";
+  const show3 = () => button2.setAttribute("aria-pressed", String(on2));
+  show3();
+  button2.addEventListener("click", () => {
+    on2 = !on2;
+    localStorage.setItem("humanqa:keys", on2 ? "on" : "off");
+    show3();
+  });
+  const put = () => {
+    if (!button2.isConnected) list.closest("form")?.querySelector("footer")?.append(button2);
+  };
+  put();
+  document.addEventListener("humanqa:refreshed", put);
+  document.addEventListener("keydown", (event) => {
+    const step = { j: 1, k: -1, x: 0 }[event.key.toLowerCase()];
+    const target = event.target;
+    if (!on2 || step === void 0 || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (target !== document.body && !list.contains(target) || document.querySelector("dialog[open]") !== null) return;
+    const boxes = [...list.querySelectorAll('tbody input[type="checkbox"]')];
+    const at = boxes.findIndex((box) => box.closest("tr").contains(target));
+    if (step === 0 && at >= 0) boxes[at].click();
+    else boxes[Math.min(Math.max(at + step, 0), boxes.length - 1)]?.focus();
+    event.preventDefault();
+  });
+}
+
 // src/player.ts
 function players() {
   const player = (id) => {
@@ -1444,6 +1481,7 @@ palette();
 told();
 onces();
 entries();
+picks();
 kept();
 refused2();
 function onces() {
