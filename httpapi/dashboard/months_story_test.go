@@ -262,3 +262,22 @@ func TestAPreviewSaysSinceWhenAnItemFails(t *testing.T) {
 		t.Errorf("%d failures stand below the list", len(failures))
 	}
 }
+
+// All that match are chosen with one press: the newest 200 of them, with what they cost.
+func TestAllThatMatchAreChosenUpToALimit(t *testing.T) {
+	t.Parallel()
+	w, owner := inThirdMonth(t)
+	page := w.Call(owner, "GET", "/dashboard/jobs/chosen?all=1&query=status%3Dcompleted", nil).Body
+	says(t, page, "200 chosen tests", "More tests match. These are the newest 200.", "None of them waits.", "Submits the same 200 tests again")
+	if rows := strings.Count(page, `<tr id="job-`); rows != 200 {
+		t.Errorf("%d tests are shown", rows)
+	}
+	few := w.Call(owner, "GET", "/dashboard/jobs/chosen?all=1&query=status%3Dclaimed", nil).Body
+	if strings.Contains(few, "More tests match") {
+		t.Error("few tests are said to be more")
+	}
+	wrong := w.Call(owner, "GET", "/dashboard/jobs/chosen?all=1&query=from%3Dsoon", nil)
+	if wrong.Status/100 != 4 {
+		t.Errorf("a filter that cannot be read is %d", wrong.Status)
+	}
+}

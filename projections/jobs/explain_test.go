@@ -21,7 +21,7 @@ FROM generate_series(1, 12000) n,
         'status', CASE WHEN n % 100 = 0 THEN 'pending' WHEN n % 7 = 0 THEN 'claimed' ELSE 'completed' END,
         'title', 'title', 'url', 'https://app.example', 'description', repeat('d', 200), 'feature', '',
         'type', 'custom', 'type_echo', 'Custom', 'urgent', n % 9 = 0, 'sla_minutes', 60, 'price', 5, 'refunded', 0,
-        'source', 'api', 'parent_id', '', 'batch_id', CASE WHEN n % 10 = 0 THEN 'b' || (n / 100) ELSE '' END, 'batch_index', n % 100, 'session_id', '', 'loop_id', '', 'hosted_app', false,
+        'source', 'api', 'parent_id', '', 'batch_id', CASE WHEN n % 10 = 0 THEN 'b' || (n / 100) ELSE '' END, 'batch_index', n % 100, 'batch_name', '', 'session_id', '', 'loop_id', '', 'hosted_app', false,
         'sandbox', false, 'target', '{}'::json, 'generated_by', '',
         'in_queue', true, 'checker_id', CASE WHEN n % 7 < 5 THEN 'c' || (n % 40) ELSE '' END, 'untestable_by', '[]'::json, 'report_id', '', 'overall_status', '', 'analysed', false, 'cancel_reason', '', 'fail_reason', '', 'fail_note', '', 'returns', '[]'::json, 'requeue_count', 0,
         'created_at', now() - n * interval '1 second', 'due_at', now(), 'queue_due_at', now(), 'claimed_at', now(), 'completed_at', now() - n * interval '1 second', 'items', '[]'::json, 'recordings', '[]'::json, 'questions', '[]'::json,
@@ -56,6 +56,7 @@ func TestHotQueriesWalkTheirIndexes(t *testing.T) {
 		{"first address", "jobs_by_project", func() (string, []any) { return firstURLSQL, []any{"acc1", "p7"} }},
 		{"job", "jobs_pkey", func() (string, []any) { return getJobSQL, []any{"acc1", "job7"} }},
 		{"batch", "jobs_by_batch", func() (string, []any) { return batchSQL, []any{"acc1", "b7"} }},
+		{"chosen", "jobs_pkey", func() (string, []any) { return chosenSQL, []any{"acc1", pq.StringArray{"job7", "job70"}} }},
 		{"AI report", "jobs_pkey", func() (string, []any) { return getAIReportSQL, []any{"acc1", "job7"} }},
 		{"queue", "jobs_queue", func() (string, []any) {
 			return listQueueSQL, []any{"ann", time.Now(), pq.Array([]string{"phone"}), false, "", 20, 0}

@@ -103,7 +103,7 @@ CREATE TABLE {schema}.jobs (
     source             text NOT NULL,
     parent_id          text NOT NULL,
     batch_id           text NOT NULL,
-    batch_name         text NOT NULL DEFAULT '',
+    batch_name         text NOT NULL,
     session_id         text NOT NULL,
     loop_id            text NOT NULL,
     target             jsonb NOT NULL,
