@@ -19,8 +19,7 @@ const orphanAfter = 20 * time.Second
 // refundAfter is the time that the command that ended a job has to refund it itself.
 const refundAfter = 5 * time.Second
 
-// archivedAfter is how long a test of an archived project may wait for its end. It is longer
-// than a submission that asked the project before (orphanAfter).
+// archivedAfter is longer than a submission takes that asked its project before the archive.
 const archivedAfter = time.Minute
 
 // settlement are the policies of the ledger, and of the refunds of an archive.
@@ -89,8 +88,7 @@ func watchRefund(r domain.Recorded) []Change {
 	return nil
 }
 
-// watchArchive finishes an archive after a crash, and after submissions at the same moment
-// (decisions, "Archive").
+// watchArchive finishes an archive (decisions, "Archive").
 func watchArchive(r domain.Recorded) []Change {
 	if _, archived := r.Event.(*project.Archived); archived {
 		return set(after(r, r.StreamID(), archivedAfter))

@@ -40,7 +40,7 @@ func testManyTestsAreStoppedOrRunAgain(t *testing.T, w *world) {
 	tab.Click(`nav.tabs a[href*='status=pending']`)
 	tab.Wait(`location.search.includes('status=pending')`)
 	tab.Click(`#take-all`)
-	tab.WaitText("3 tests leave the queue, and 30 credits come back. This cannot be undone.")
+	tab.WaitText("3 tests leave the queue, and 15 credits come back. This cannot be undone.")
 	tab.Axe("chosen tests")
 	tab.Click(`form[action="/dashboard/jobs/cancel"] button`)
 	tab.WaitText("What waited is cancelled.")
@@ -136,7 +136,7 @@ func testTestsAreChosenByKeys(t *testing.T, w *world) {
 	}
 
 	page := w.Call(dev, "GET", "/dashboard/jobs/chosen?job="+ids[1]+"&job="+stranger, nil).Body
-	says(t, page, "1 chosen test<", "1 test leaves the queue, and 10 credits come back.")
+	says(t, page, "1 chosen test<", "1 test leaves the queue, and 5 credits come back.")
 	if strings.Contains(page, "Top secret") || strings.Contains(page, stranger) {
 		t.Error("another account's test is chosen")
 	}

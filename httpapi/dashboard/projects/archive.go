@@ -1,9 +1,12 @@
 package projects
 
 import (
+	"slices"
+
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/httpapi/ui"
+	"humanqa/httpapi/wire"
 	"humanqa/projections/projects"
 )
 
@@ -11,12 +14,11 @@ import (
 func (d Deps) archiveChosen(r *ui.Request) (ui.Answer, error) {
 	var at domain.Position
 	ids := r.PostForm["project"]
-	if len(ids) == 0 {
+	if len(ids) == 0 || slices.ContainsFunc(ids, func(id string) bool { return !wire.IDPattern.MatchString(id) }) {
 		return ui.Answer{}, domain.Conflict("no project was chosen").WithHint("tick projects in the list first")
 	}
 	for _, id := range ids {
-		cause := r.Cause().Step("archive " + id)
-		_, out, err := d.Commands.ArchiveProject(r.Context(), cause, id, true, max(1, command.CancelledAtOnce/len(ids)))
+		_, out, err := d.Commands.ArchiveProject(r.Context(), r.Cause().Step(id), id, true, max(1, command.CancelledAtOnce/len(ids)))
 		if err != nil {
 			return ui.Answer{}, err
 		}
