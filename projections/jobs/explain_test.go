@@ -16,12 +16,12 @@ const manyJobsSQL = `
 INSERT INTO {jobs}.jobs
 SELECT r.*
 FROM generate_series(1, 12000) n,
-     jsonb_populate_record(NULL::{jobs}.jobs, jsonb '{"commit_sha": "", "branch": "", "environment": ""}' || jsonb_build_object(
+     jsonb_populate_record(NULL::{jobs}.jobs, jsonb '{"batch_name": "", "commit_sha": "", "branch": "", "environment": ""}' || jsonb_build_object(
         'id', 'job' || n, 'account_id', 'acc' || (n % 3), 'project_id', CASE WHEN n % 2 = 0 THEN '' ELSE 'p' || (n % 50) END,
         'status', CASE WHEN n % 100 = 0 THEN 'pending' WHEN n % 7 = 0 THEN 'claimed' ELSE 'completed' END,
         'title', 'title', 'url', 'https://app.example', 'description', repeat('d', 200), 'feature', '',
         'type', 'custom', 'type_echo', 'Custom', 'urgent', n % 9 = 0, 'sla_minutes', 60, 'price', 5, 'refunded', 0,
-        'source', 'api', 'parent_id', '', 'batch_id', CASE WHEN n % 10 = 0 THEN 'b' || (n / 100) ELSE '' END, 'batch_index', n % 100, 'batch_name', '', 'session_id', '', 'loop_id', '', 'hosted_app', false,
+        'source', 'api', 'parent_id', '', 'batch_id', CASE WHEN n % 10 = 0 THEN 'b' || (n / 100) ELSE '' END, 'batch_index', n % 100, 'session_id', '', 'loop_id', '', 'hosted_app', false,
         'sandbox', false, 'target', '{}'::json, 'generated_by', '',
         'in_queue', true, 'checker_id', CASE WHEN n % 7 < 5 THEN 'c' || (n % 40) ELSE '' END, 'untestable_by', '[]'::json, 'report_id', '', 'overall_status', '', 'analysed', false, 'cancel_reason', '', 'fail_reason', '', 'fail_note', '', 'returns', '[]'::json, 'requeue_count', 0,
         'created_at', now() - n * interval '1 second', 'due_at', now(), 'queue_due_at', now(), 'claimed_at', now(), 'completed_at', now() - n * interval '1 second', 'items', '[]'::json, 'recordings', '[]'::json, 'questions', '[]'::json,
