@@ -23,6 +23,10 @@ func (a *Audit) transition(r domain.Recorded, j *life) {
 	case *job.ItemChecked, *job.FindingAdded, *job.FindingEdited, *job.FindingWithdrawn, *job.Heartbeat, *job.MomentMarked,
 		*job.QuestionAsked:
 		a.work(r, j)
+	case *job.SecretShown:
+		a.legal(r, j, job.StatusClaimed)
+		a.under(r, j, e.Claim)
+		a.by(r, j)
 	case *job.AnswerGiven:
 		a.conclude(r, j, e.QuestionID)
 	case *job.QuestionClosed:

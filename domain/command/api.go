@@ -30,6 +30,7 @@ type (
 	OperatorAct    = settings.OperatorAct
 
 	Credentials    = claims.Credentials
+	Brief          = claims.Brief
 	ClaimedJob     = claims.ClaimedJob
 	Claim          = claims.Claim
 	AnswerQuestion = claims.AnswerQuestion

@@ -60,8 +60,9 @@ func TestAClaimOpensTheSecretsForTheClaimantOnly(t *testing.T) {
 	})
 	claim, err := b.ClaimJob(t.Context(), b.checkerCause(ann), ann, j.JobID)
 	must.NoError(t, err)
-	if claim.Brief.Credentials == nil || claim.Brief.Credentials.Password != "p" || claim.Brief.AccessInstructions != "ring twice" {
-		t.Errorf("brief: %+v", claim.Brief)
+	brief, _, err := b.Reveal(t.Context(), b.checkerCause(ann), command.Claim{CheckerID: ann, JobID: j.JobID, Token: claim.Token})
+	if err != nil || !opened(brief) {
+		t.Errorf("brief: %+v, %v", brief, err)
 	}
 	t.Run("claiming again answers the same claim", func(t *testing.T) {
 		again, err := b.ClaimJob(t.Context(), b.checkerCause(ann), ann, j.JobID)

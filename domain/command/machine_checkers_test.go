@@ -48,8 +48,8 @@ func (w *world) claimAs(t *rapid.T, checker, id string) {
 				return fmt.Sprintf("the job is %s by %s under %d", j.Status, j.CheckerID, j.Token)
 			case j.Sandbox || j.Type.Automatic() || len(a.Checklist) == 0:
 				return "it is no job for people"
-			case j.AccessInstructions != "" && a.Brief.AccessInstructions != "ring twice":
-				return "the brief hides how to get in"
+			case j.AccessInstructions != "" && !a.Brief.HasSecrets:
+				return "the brief hides that there is a way in"
 			}
 			return ""
 		},
@@ -117,7 +117,9 @@ func (w *world) work(t *rapid.T) {
 			item, _, err := s.AddFinding(ctx(), c, claim, job.Finding{Item: job.Item{Description: "a typo"}, Status: job.ItemFail})
 			return item, err
 		}})
-	case 3, 4:
+	case 3:
+		w.reveal(t, claim)
+	case 4:
 		w.under(t, claim, &order{name: "heartbeat", holds: nothing, do: func(s *command.Service) (any, error) {
 			due, _, err := s.Heartbeat(ctx(), c, claim)
 			return due, err
@@ -139,6 +141,27 @@ func (w *world) work(t *rapid.T) {
 	case 6:
 		w.untestable(t, claim)
 	}
+}
+
+// reveal expects that what is shown is in the log.
+func (w *world) reveal(t *rapid.T, claim command.Claim) {
+	w.under(t, claim, &order{
+		name: "reveal",
+		do: func(s *command.Service) (any, error) {
+			brief, _, err := s.Reveal(ctx(), w.checker(claim.CheckerID), claim)
+			return brief, err
+		},
+		holds: func(answer any, _ int) string {
+			brief, j := answer.(command.Brief), w.jobs[claim.JobID]
+			switch {
+			case j.AccessInstructions != "" && brief.AccessInstructions != "ring twice":
+				return "the brief hides how to get in"
+			case brief.AccessInstructions != "" && w.live(claim) && !slices.Contains(j.Shown, job.SecretAccess):
+				return "the log does not tell what was shown"
+			}
+			return ""
+		},
+	})
 }
 
 func (w *world) untestable(t *rapid.T, claim command.Claim) {

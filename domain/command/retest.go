@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"humanqa/domain"
+	"humanqa/domain/command/claims"
 	"humanqa/domain/credits"
 	"humanqa/domain/project"
 	"humanqa/domain/repository"
@@ -70,9 +71,8 @@ func (s *Service) original(ctx context.Context, cause Cause, jobID string) (newJ
 			Key: i.Key, Description: i.Description, ExpectedOutcome: i.ExpectedOutcome, Severity: i.Severity,
 		})
 	}
-	st.SessionID, st.Questions = "", nil // a retest has no role in a session, and its checker asks anew
-	secrets, err := s.Brief(ctx, jobID, st)
-	if err != nil {
+	var secrets claims.Brief
+	if err := s.OpenSecrets(ctx, jobID, st, &secrets); err != nil {
 		return newJob{}, err
 	}
 	o.Credentials, o.AccessInstructions = secrets.Credentials, secrets.AccessInstructions

@@ -39,7 +39,7 @@ func (*Released) evolve(s *State)    { s.unclaim(StatusPending, s.CheckerID) }
 
 func (e *Claimed) evolve(s *State) {
 	s.Status, s.CheckerID, s.Token = StatusClaimed, e.CheckerID, e.Token
-	s.ClaimedAt, s.SignOfLife, s.ReleasedBy = e.At, e.At, ""
+	s.ClaimedAt, s.SignOfLife, s.ReleasedBy, s.Shown = e.At, e.At, "", nil
 }
 
 // DecideClaim gives the job to a checker. The claimant asking again is a

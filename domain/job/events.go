@@ -14,6 +14,7 @@ func Specs() []domain.EventSpec {
 		domain.Specs(
 			&Voided{}, &SlotStarted{}, &Claimed{}, &Released{}, &Heartbeat{}, &FindingWithdrawn{}, &QuestionClosed{}, &Cancelled{},
 			&SLAMissed{}, &CommitStatusSet{}, &CommitStatusAbandoned{}, &EvidenceExpired{}, &HoldPlaced{}, &HoldReleased{}, &Erased{},
+			&SecretShown{},
 		),
 		domain.WithSealedTexts(
 			&Created{}, &ChecklistWritten{}, &ItemChecked{}, &FindingAdded{}, &FindingEdited{}, &RecordingAttached{}, &MomentMarked{},

@@ -62,6 +62,8 @@ type State struct {
 	ClaimedAt  time.Time
 	SignOfLife time.Time
 	ReleasedBy string
+	// Shown are the kinds of secrets that were shown under the claim of Token.
+	Shown []string
 	// Untestable are the checkers that reported the job as untestable.
 	Untestable []string
 	// FailNote has the notes of these reports, a line a report.
@@ -124,7 +126,7 @@ type Verdict struct {
 // Clone gives a state that its fold no longer changes. It is not to be evolved.
 func (s State) Clone() State {
 	s.Verdicts, s.Expired = maps.Clone(s.Verdicts), maps.Clone(s.Expired)
-	s.Findings, s.Questions = slices.Clone(s.Findings), slices.Clone(s.Questions)
+	s.Findings, s.Questions, s.Shown = slices.Clone(s.Findings), slices.Clone(s.Questions), slices.Clone(s.Shown)
 	return s
 }
 

@@ -120,13 +120,11 @@ func (d Deps) doneBy(r *ui.Request) (jobs.Work, error) {
 func (d Deps) show(r *ui.Request, c command.ClaimedJob) (ui.Answer, error) {
 	v := benchView{
 		Person:  r.Person.ID,
-		Secrets: c.Brief.Credentials != nil || c.Brief.AccessInstructions != "",
+		Secrets: c.Brief.HasSecrets,
 		Left:    left(c.Checklist), Skips: job.SkipReasons(), Kinds: job.QuestionKinds(),
 		Levels: []job.Severity{job.Critical, job.Major, job.Minor},
 	}
-	c.Brief.Credentials, c.Brief.AccessInstructions = nil, "" // the page never holds them
 	v.ask(c)
-	c.Brief.Questions = nil // with their secrets
 	v.ClaimedJob, v.Items = c, itemsOf(c.JobID, c.Checklist)
 	if c.SessionID != "" {
 		s, err := d.Reads.Sessions.Session(r.Context(), c.AccountID, c.SessionID)
@@ -149,7 +147,6 @@ func (v *benchView) ask(c command.ClaimedJob) {
 		n := 1 + slices.IndexFunc(c.Checklist, func(i job.ReportItem) bool { return i.ID == told.ItemID })
 		q := askedView{Question: told.Question, N: n}
 		v.Asked = append(v.Asked, q)
-		v.Secrets = v.Secrets || told.HasSecret
 		if q.Open() {
 			v.Open = &q.Question
 		}
@@ -374,11 +371,16 @@ func (d Deps) secrets(r *ui.Request) (ui.Answer, error) {
 	case !mine || c.Token != claimOf(r).Token:
 		return d.lost(r, errGone)
 	}
-	v := secretsView{JobID: c.JobID, AccessInstructions: c.Brief.AccessInstructions, Seconds: int(secretsFor.Seconds())}
-	if known := c.Brief.Credentials; known != nil {
+	brief, at, err := d.Commands.Reveal(r.Context(), r.Cause(), claimOf(r))
+	if err != nil {
+		return d.acted(r, at, err, "")
+	}
+	r.Visible(at)
+	v := secretsView{JobID: c.JobID, AccessInstructions: brief.AccessInstructions, Seconds: int(secretsFor.Seconds())}
+	if known := brief.Credentials; known != nil {
 		v.Username, v.Password, v.Notes = known.Username, known.Password, known.Notes
 	}
-	for _, q := range slices.Backward(c.Brief.Questions) {
+	for _, q := range slices.Backward(brief.Questions) {
 		if q.HasSecret {
 			v.Answers = append(v.Answers, secretAnswer{q.Text, q.Secret})
 		}

@@ -15,7 +15,8 @@ type Credentials struct {
 	Notes    string `json:"notes,omitempty"`
 }
 
-// Brief is the information for a claimant beside the checklist.
+// Brief is the information for a claimant beside the checklist. Only Reveal opens its
+// secrets; HasSecrets says that there are some.
 type Brief struct {
 	Title              string
 	URL                string
@@ -23,6 +24,7 @@ type Brief struct {
 	Feature            string
 	Credentials        *Credentials
 	AccessInstructions string
+	HasSecrets         bool
 	// Questions are those of every claim on the job, the oldest first.
 	Questions []ToldQuestion
 	// These are for a session's slot, and empty otherwise.

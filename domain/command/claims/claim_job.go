@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"humanqa/domain"
 	"humanqa/domain/checker"
@@ -81,7 +82,7 @@ func (s *Claims) CompletedBy(ctx context.Context, checkerID, jobID string) (at d
 // claimed is the claim on the job.
 func (s *Claims) claimed(ctx context.Context, jobID string, st job.State) (ClaimedJob, error) {
 	draft := st.ReportItems()
-	brief, err := s.Brief(ctx, jobID, st)
+	brief, err := s.brief(ctx, jobID, st)
 	return ClaimedJob{
 		JobID: jobID, AccountID: st.AccountID, ProjectID: st.ProjectID, Token: st.Token, DueAt: st.DueAt,
 		SessionID: st.SessionID, Waiting: st.Waiting(), Brief: brief,
@@ -158,33 +159,67 @@ func (s *Claims) offered(ctx context.Context, accountID, checkerID string) (susp
 	return of.Suspended, err
 }
 
-// Brief opens what was sealed for the claimant.
-func (s *Claims) Brief(ctx context.Context, jobID string, st job.State) (Brief, error) {
-	out := Brief{Title: st.Title, URL: st.URL, Description: st.Description, Feature: st.Feature}
-	if err := s.briefSlot(ctx, jobID, st.SessionID, &out); err != nil {
-		return Brief{}, err
+// brief is the brief with its secrets closed.
+func (s *Claims) brief(ctx context.Context, jobID string, st job.State) (Brief, error) {
+	out := Brief{
+		Title: st.Title, URL: st.URL, Description: st.Description, Feature: st.Feature,
+		HasSecrets: st.Credentials != "" || st.AccessInstructions != "",
 	}
+	for _, q := range st.Questions {
+		out.Questions = append(out.Questions, ToldQuestion{Question: q})
+		out.HasSecrets = out.HasSecrets || q.HasSecret
+	}
+	return out, s.briefSlot(ctx, jobID, st.SessionID, &out)
+}
+
+// Reveal opens the secrets of the claim's brief. The log says before that the claimant
+// was shown them (decisions, "Secrets seen"): without that event nothing is opened.
+func (s *Claims) Reveal(ctx context.Context, cause domain.Cause, claim Claim) (out Brief, at domain.Position, err error) {
+	target, err := s.Job(ctx, claim.JobID)
+	if err != nil {
+		return Brief{}, at, err
+	}
+	known, err := s.sealer.Fingerprint(ctx, target.AccountID, "checker", []byte(claim.CheckerID))
+	if err != nil {
+		return Brief{}, at, fmt.Errorf("the pseudonym of checker %s: %w", claim.CheckerID, err)
+	}
+	cause.Actor, cause.AccountID = "checker:"+claim.CheckerID, target.AccountID // no export names a person that tests
+	st, at, err := s.Run(ctx, cause, claim, func(st job.State) ([]domain.Event, error) {
+		return job.DecideShowSecrets(st, claim.CheckerID, claim.Token, strings.ToUpper(known[:pseudonymDigits]), s.now())
+	})
+	if err != nil {
+		return Brief{}, at, err
+	}
+	if out, err = s.brief(ctx, claim.JobID, st); err == nil {
+		err = s.OpenSecrets(ctx, claim.JobID, st, &out)
+	}
+	return out, at, err
+}
+
+// pseudonymDigits is how many hexadecimal digits a checker's pseudonym has.
+const pseudonymDigits = 4
+
+// OpenSecrets opens the job's secrets into the brief.
+func (s *Claims) OpenSecrets(ctx context.Context, jobID string, st job.State, out *Brief) error {
 	credentials, err := s.unseal(ctx, jobID, st, "the credentials", st.Credentials)
 	if err != nil {
-		return Brief{}, err
+		return err
 	}
 	if credentials != "" {
 		out.Credentials = new(Credentials)
 		if err := json.Unmarshal([]byte(credentials), out.Credentials); err != nil {
-			return Brief{}, fmt.Errorf("decode the credentials of job %s: %w", jobID, err)
+			return fmt.Errorf("decode the credentials of job %s: %w", jobID, err)
 		}
 	}
 	if out.AccessInstructions, err = s.unseal(ctx, jobID, st, "the access instructions", st.AccessInstructions); err != nil {
-		return Brief{}, err
+		return err
 	}
-	for _, q := range st.Questions {
-		told := ToldQuestion{Question: q}
-		if told.Secret, err = s.unseal(ctx, jobID, st, "the answer to question "+q.ID, q.Sealed); err != nil {
-			return Brief{}, err
+	for i, q := range out.Questions {
+		if out.Questions[i].Secret, err = s.unseal(ctx, jobID, st, "the answer to question "+q.ID, q.Sealed); err != nil {
+			return err
 		}
-		out.Questions = append(out.Questions, told)
 	}
-	return out, nil
+	return nil
 }
 
 // unseal opens a secret of the job; empty: there is none.

@@ -68,23 +68,36 @@ func (a *Handlers) claim(ctx context.Context, r *wire.Request, cause command.Cau
 		return wire.Answer{}, err
 	}
 	a.Writer.Visible(ctx, r, c.Position)
-	return a.showClaim(ctx, http.StatusCreated, c)
+	return a.showClaim(ctx, r, cause.Step("reveal"), http.StatusCreated, c)
 }
 
 // liveClaim is GET /v1/checker/claims: the work of a checker whose browser was closed, or
 // whose network was away, with all their verdicts.
 func (a *Handlers) liveClaim(r *wire.Request) (wire.Answer, error) {
-	c, held, err := a.Commands.LiveClaim(r.Context(), r.Caller.CheckerID)
-	switch {
-	case err != nil:
-		return wire.Answer{}, err
-	case !held:
-		return wire.Answer{Status: http.StatusNoContent}, nil
-	}
-	return a.showClaim(r.Context(), http.StatusOK, c)
+	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) { // the log says what is shown
+		c, held, err := a.Commands.LiveClaim(ctx, r.Caller.CheckerID)
+		switch {
+		case err != nil:
+			return wire.Answer{}, err
+		case !held:
+			return wire.Answer{Status: http.StatusNoContent}, nil
+		}
+		return a.showClaim(ctx, r, cause, http.StatusOK, c)
+	})
 }
 
-func (a *Handlers) showClaim(ctx context.Context, status int, c command.ClaimedJob) (wire.Answer, error) {
+// showClaim shows the claim with its secrets; the log says so before.
+func (a *Handlers) showClaim(
+	ctx context.Context, r *wire.Request, cause command.Cause, status int, c command.ClaimedJob,
+) (wire.Answer, error) {
+	if c.Brief.HasSecrets {
+		brief, at, err := a.Commands.Reveal(ctx, cause, command.Claim{CheckerID: r.Caller.CheckerID, JobID: c.JobID, Token: c.Token})
+		if err != nil {
+			return wire.Answer{}, err
+		}
+		a.Writer.Visible(ctx, r, at)
+		c.Brief = brief
+	}
 	out := claimBody{
 		JobID: c.JobID, ClaimToken: strconv.Itoa(c.Token), DueAt: wire.Timestamp(c.DueAt),
 		Brief: briefBody{
