@@ -6,6 +6,7 @@ import (
 	"humanqa/domain/policy"
 	"humanqa/eventstore/consumer"
 	"humanqa/projections/access"
+	"humanqa/projections/activity"
 	"humanqa/projections/analytics"
 	"humanqa/projections/commitstatuses"
 	"humanqa/projections/credits"
@@ -43,6 +44,7 @@ func All() []consumer.Consumer {
 		oversight.Projector,
 		commitstatuses.Projector,
 		retention.Projector,
+		activity.Projector,
 		timers.NewProjector(policy.Rules()),
 	}
 }
@@ -64,6 +66,7 @@ type Reads struct {
 	Loops    *loops.Reads
 	Events   *events.Reads
 	Commits  *commitstatuses.Reads
+	Activity *activity.Reads
 
 	Retention *retention.Reads
 
@@ -87,6 +90,7 @@ func NewReads(db *sqlx.DB) *Reads {
 		Loops:    loops.NewReads(db),
 		Events:   events.NewReads(db),
 		Commits:  commitstatuses.NewReads(db),
+		Activity: activity.NewReads(db),
 
 		Retention: retention.NewReads(db),
 

@@ -41,6 +41,22 @@ type rest struct {
 	n   int
 }
 
+// Secrets appends jobs that show their secrets to one claimant, or to two.
+func Secrets(m *logtest.Memory) {
+	for i := range 6 {
+		r := rest{log: m, acc: fmt.Sprint("secrets", i%2), n: i}
+		stream := domain.JobStream(fmt.Sprint("secret", i))
+		shown := func(kind string, claim int) *job.SecretShown {
+			return &job.SecretShown{Kind: kind, Claim: claim, Checker: fmt.Sprint("7F3", claim), At: r.at(2)}
+		}
+		r.record(stream, 0, Created(r.acc, func(e *job.Created) { e.ProjectID, e.CreatedAt = r.id("shop"), r.at(0) }), Claimed("ann"),
+			shown(job.SecretCredentials, 1), shown(job.SecretAccess, 1))
+		if i%3 == 0 {
+			r.record(stream, 3, &job.Released{Token: 1, Reason: "checker", At: r.at(3)}, Claimed("bob"), shown(job.SecretAnswer, 2))
+		}
+	}
+}
+
 // id is one of the account's.
 func (r rest) id(kind string) string { return r.acc + "-" + kind }
 
