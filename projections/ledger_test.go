@@ -46,3 +46,16 @@ func TestTheEntriesAddUpToTheBalance(t *testing.T) {
 	modeltest.Same(t, none, ledger.Sum{})
 	w.Sound(w.Sup, "ledger")
 }
+
+func TestTheAuthorOfAnEntryIsNeverAChecker(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ actor, reason, want string }{
+		{"key:k", "", "key:k"}, {"person:p", "client", "person:p"}, {"operator:olga", "untestable", "operator"},
+		{"policy:sla", "sla", "service"}, {"checker:ann", "untestable", "service"}, {"person:ann", "untestable", "service"},
+	} {
+		line := ledger.Line{Entry: ledger.Entry{Reason: c.reason}, Actor: c.actor}
+		if got := line.Author(); got != c.want {
+			t.Errorf("%s, %s: %s, want %s", c.actor, c.reason, got, c.want)
+		}
+	}
+}

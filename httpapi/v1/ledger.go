@@ -41,21 +41,9 @@ func ledgerEntryOf(l ledger.Line) ledgerEntry {
 	return ledgerEntry{
 		ID: strconv.FormatUint(l.Revision, 10), At: wire.Timestamp(l.At), Kind: l.Kind, Amount: l.Change, BalanceAfter: l.Balance,
 		Expired: l.Expired,
-		JobID:   wire.OrNull(l.JobID), JobTitle: wire.OrNull(l.JobTitle), Lots: l.Lots.V, By: byWhom(l.Actor),
+		JobID:   wire.OrNull(l.JobID), JobTitle: wire.OrNull(l.JobTitle), Lots: l.Lots.V, By: l.Author(),
 		RequestID: wire.OrNull(l.RequestID), Reason: wire.OrNull(l.Reason),
 	}
-}
-
-// byWhom is the actor as an account may know it: its own keys and people, or the
-// service. Never a checker.
-func byWhom(actor string) string {
-	switch kind, _, _ := strings.Cut(actor, ":"); kind {
-	case "key", "person":
-		return actor
-	case "operator": // the account may not know which one
-		return kind
-	}
-	return "service"
 }
 
 // creditsLedger is GET /v1/credits/ledger.
@@ -174,7 +162,7 @@ func (a *Handlers) statementRows(
 		for _, l := range lines {
 			lots := wire.List(l.Lots.V, func(lot ledger.Part) string { return lot.LotID })
 			err := each([]any{
-				l.At, l.Kind, int64(l.Change), int64(l.Balance), l.JobID, l.JobTitle, strings.Join(lots, " "), byWhom(l.Actor), l.RequestID,
+				l.At, l.Kind, int64(l.Change), int64(l.Balance), l.JobID, l.JobTitle, strings.Join(lots, " "), l.Author(), l.RequestID,
 				l.Reason,
 			})
 			if err != nil {

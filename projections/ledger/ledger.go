@@ -4,6 +4,7 @@ package ledger
 import (
 	"context"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -11,6 +12,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/credits"
+	"humanqa/domain/job"
 	"humanqa/eventstore/consumer"
 	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
@@ -215,6 +217,19 @@ type Line struct {
 	Lots      readmodel.JSON[[]Part] `json:"lots"`
 	Actor     string                 `json:"actor"` // as the log has it: "key:<id>", "policy:<name>", …
 	RequestID string                 `json:"request_id"`
+}
+
+// Author is the actor as the account may know it: its keys and people, "operator", or "service".
+// It never tells a checker, whose person older versions wrote down.
+func (l Line) Author() string {
+	kind, _, _ := strings.Cut(l.Actor, ":")
+	switch {
+	case kind == "operator": // the account may not know which one
+		return kind
+	case kind == "key", kind == "person" && l.Reason != job.FailUntestable:
+		return l.Actor
+	}
+	return "service"
 }
 
 const linesSQL = `
