@@ -771,6 +771,21 @@ type AccountEvent struct {
 	Type string `json:"type"`
 }
 
+// Activity Additive.
+type Activity struct {
+	// Facts The newest first.
+	Facts []Fact `json:"facts"`
+
+	// Limit How many a page has at most.
+	Limit int `json:"limit"`
+
+	// NextOffset `offset` of the next page; null on the last.
+	NextOffset *int `json:"nextOffset"`
+
+	// Offset How many were left out.
+	Offset int `json:"offset"`
+}
+
 // AdvanceClock defines model for AdvanceClock.
 type AdvanceClock struct {
 	// Seconds How far to go forward; a year at most.
@@ -2079,6 +2094,32 @@ type ExpiringCredits struct {
 	//
 	// Example: 2026-11-21T14:05:09.120Z
 	ExpiresAt Timestamp `json:"expiresAt"`
+}
+
+// Fact defines model for Fact.
+type Fact struct {
+	// At RFC 3339, UTC, milliseconds, Z.
+	//
+	// Example: 2026-11-21T14:05:09.120Z
+	At Timestamp `json:"at"`
+
+	// By `key:…`, `person:…`, `hook:…` with its project, `operator`, `checker:…` with a pseudonym, or the part of the service that did it.
+	By string `json:"by"`
+
+	// Detail By kind: `credentials`, `access` or `answer`, a rating, a key or a role.
+	Detail *string `json:"detail"`
+
+	// ID The fact's place in the log.
+	ID string `json:"id"`
+
+	// JobID The job that it is about.
+	JobID *string `json:"jobId"`
+
+	// Kind The event's type, such as `job.created`, `job.secret_shown` or `project.settings_changed`. There may be more of them at any time.
+	Kind string `json:"kind"`
+
+	// ProjectID The project that it is about.
+	ProjectID *string `json:"projectId"`
 }
 
 // FinalizeLoop defines model for FinalizeLoop.

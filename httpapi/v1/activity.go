@@ -1,0 +1,67 @@
+package v1
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"humanqa/domain"
+	"humanqa/httpapi/wire"
+	"humanqa/projections/activity"
+)
+
+// activityBody is a page of GET /v1/activity, the newest fact first.
+type activityBody struct {
+	Facts      []fact `json:"facts"`
+	Limit      int    `json:"limit"`
+	Offset     int    `json:"offset"`
+	NextOffset *int   `json:"nextOffset"` // null on the last page
+}
+
+type fact struct {
+	ID        string         `json:"id"`
+	At        wire.Timestamp `json:"at"`
+	Kind      string         `json:"kind"` // the event's type in the log
+	By        string         `json:"by"`   // as activity.Fact has it
+	ProjectID *string        `json:"projectId"`
+	JobID     *string        `json:"jobId"`
+	Detail    *string        `json:"detail"`
+}
+
+// activity is GET /v1/activity: the facts of the account and their authors.
+func (a *Handlers) activity(r *wire.Request) (wire.Answer, error) {
+	var p wire.Problems
+	q := r.Query(&p)
+	out := activityBody{Limit: q.Integer("limit", 20, 1, 100), Offset: q.Integer("offset", 0, 0, maxOffset)}
+	f := activity.Filter{
+		ProjectID: q.Text("projectId"), Author: q.Text("by"), Kind: q.OneOf("kind", activity.Kinds()),
+		Limit: out.Limit + 1, Offset: out.Offset,
+	}
+	if id := q.Text("jobId"); id != "" {
+		f.Stream = domain.JobStream(id)
+	}
+	if err := p.Err(); err != nil {
+		return wire.Answer{}, err
+	}
+	facts, err := a.Reads.Activity.List(r.Context(), r.Caller.AccountID, f)
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	if len(facts) > out.Limit {
+		next := out.Offset + out.Limit
+		facts, out.NextOffset = facts[:out.Limit], &next
+	}
+	out.Facts = wire.List(facts, factOf)
+	return wire.Reply(http.StatusOK, out)
+}
+
+func factOf(f activity.Titled) fact {
+	out := fact{
+		ID: strconv.FormatInt(f.Position, 10), At: wire.Timestamp(f.At), Kind: f.Kind, By: f.Author,
+		ProjectID: wire.OrNull(f.ProjectID), Detail: wire.OrNull(f.Detail),
+	}
+	if id, is := strings.CutPrefix(f.Stream, domain.JobStreams); is {
+		out.JobID = &id
+	}
+	return out
+}
