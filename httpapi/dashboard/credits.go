@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"humanqa/domain"
+	"humanqa/httpapi/dashboard/words"
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/wire"
-	"humanqa/internal/credential"
 	"humanqa/projections/credits"
 	"humanqa/projections/ledger"
 )
@@ -126,23 +126,6 @@ type statementLine struct {
 	Sound bool
 }
 
-// byWhom describes the author of an entry, as far as the account may know it; names holds
-// the account's people by id.
-func byWhom(actor string, names map[string]credential.Person) string {
-	switch kind, id, _ := strings.Cut(actor, ":"); kind {
-	case "key":
-		return "API key"
-	case "person":
-		if who, known := names[id]; known {
-			return who.Name
-		}
-		return "a former member"
-	case "operator":
-		return "operator"
-	}
-	return "service"
-}
-
 // statement shows a month, in UTC (decisions, "Ledger").
 func (d Deps) statement(r *ui.Request) (ui.Answer, error) {
 	now, err := d.now(r)
@@ -248,15 +231,15 @@ func (d Deps) statementPart(
 	if !part.First && len(lines) > 0 {
 		part.Before = lines[0].Balance - lines[0].Change
 	}
-	people := wire.List(lines, func(l ledger.Line) string { return l.Actor })
-	names, err := d.Credentials.Names(ctx, people...)
+	actors := wire.List(lines, ledger.Line.Author)
+	name, err := words.AuthorsOf(ctx, d.Credentials, d.Reads, accountID, actors...)
 	if err != nil {
 		return part, err
 	}
 	part.Balance = part.Before
 	for _, l := range lines {
 		part.Balance += l.Change
-		part.Lines = append(part.Lines, statementLine{l, byWhom(l.Actor, names), part.Balance == l.Balance})
+		part.Lines = append(part.Lines, statementLine{l, name(l.Author()), part.Balance == l.Balance})
 		part.Sound = part.Sound && part.Balance == l.Balance
 	}
 	part.Sound = part.Sound && (part.Further > 0 || part.Balance == of.Closing)

@@ -107,6 +107,8 @@ func Pages(d Deps) []ui.Page {
 		{Method: "GET", Pattern: "/dashboard/notifications/news", For: ui.Viewers, Handle: d.news},
 
 		{Method: "GET", Pattern: "/dashboard/looks", For: ui.Owners, Handle: d.looks},
+		{Method: "GET", Pattern: "/dashboard/activity", For: ui.Owners, Handle: d.activity},
+		{Method: "GET", Pattern: "/dashboard/secrets", For: ui.Owners, Handle: d.secrets},
 	}
 	return slices.Concat(pages,
 		jobpage.Pages(jobpage.Deps{

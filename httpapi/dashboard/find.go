@@ -57,6 +57,8 @@ var places = []place{
 	{"Page", "Command line", "hqa device code login terminal", "/dashboard/device", person.Owner, false},
 	{"Page", "Event readers", "feed cursor lag consumers", "/dashboard/readers", person.Developer, false},
 	{"Page", "Members", "people users team roles rights permissions invitations remove", "/dashboard/members", person.Owner, false},
+	{"Page", "Activity", "history audit log changes events facts did done people keys", "/dashboard/activity", person.Owner, false},
+	{"Page", "Who saw secrets", "credentials passwords logins access shown checkers seen", "/dashboard/secrets", person.Owner, false},
 	{"Page", "Access by staff", "looks operators audit", "/dashboard/looks", person.Owner, false},
 	{"Page", "Notifications", "e-mail email mail letters alerts told unsubscribe", "/dashboard/notifications", person.Viewer, false},
 	{"Page", "Your account", "profile settings passkey password sign-in login devices log out", "/account", person.Viewer, false},

@@ -41,16 +41,23 @@ func (d Deps) looksInto(r *ui.Request, since time.Time, limit int) (lines []look
 		return nil, err
 	}
 	for _, a := range acts {
-		line := lookLine{Act: a, By: cmp.Or(names[a.PersonID].Name, "An operator"), What: "texts of yours"}
-		for prefix, place := range map[string][2]string{
-			domain.JobStreams: {"a test", "/dashboard/jobs/"}, domain.ProjectStreams: {"a project", "/dashboard/projects/"},
-			domain.SessionStreams: {"a session", "/dashboard/sessions/"},
-		} {
-			if id, found := strings.CutPrefix(a.Subject, prefix); found {
-				line.What, line.Href = place[0], place[1]+id
-			}
-		}
+		line := lookLine{Act: a, By: cmp.Or(names[a.PersonID].Name, "An operator")}
+		what, href := placeOf(a.Subject)
+		line.What, line.Href = cmp.Or(strings.ToLower(what), "texts of yours"), href
 		lines = append(lines, line)
 	}
 	return lines, nil
+}
+
+// placeOf is the page of a stream, and a name for what stands there; empty: there is none.
+func placeOf(stream string) (what, href string) {
+	for prefix, place := range map[string][2]string{
+		domain.JobStreams: {"A test", "/dashboard/jobs/"}, domain.ProjectStreams: {"A project", "/dashboard/projects/"},
+		domain.SessionStreams: {"A session", "/dashboard/sessions/"},
+	} {
+		if id, found := strings.CutPrefix(stream, prefix); found {
+			return place[0], place[1] + id
+		}
+	}
+	return "", ""
 }

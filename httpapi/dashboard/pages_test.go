@@ -52,8 +52,9 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	c.checks(1, job.ItemFail, "After the card is declined the page stays white. Reloading it shows an empty basket.")
 	c.checks(2, job.ItemSkip, "")
 	c.completes("The price is right. A declined card ends on a white page, and the basket is gone.")
-	live := w.test(full, "Sign-up on a phone", func(in *command.SubmitJob) { in.Urgent = true })
+	live := w.test(full, "Sign-up on a phone", func(in *command.SubmitJob) { withLogin(in); in.Urgent = true })
 	tester := w.claims(w.Checker("ann"), live)
+	tester.reveals()
 	tester.checks(0, job.ItemPass, "")
 	tester.asks(1, "A code was sent by mail. What is it?")
 	waiting := w.test(full, "First look at the landing page", nil)
@@ -129,13 +130,14 @@ func TestEveryPageIsAccessible(t *testing.T) {
 			"batch", "/dashboard/batches/"+batch, "batches", "/dashboard/batches", "loop", "/dashboard/loops/"+loop, "credits", "/dashboard/credits",
 			"statement", "/dashboard/credits/statement", "keys", "/dashboard/keys", "evidence", "/dashboard/evidence", "readers", "/dashboard/readers",
 			"device", "/dashboard/device", "device-code", "/dashboard/device?code="+begun.UserCode, "device-done", "/dashboard/device?done=confirmed",
-			"members", "/dashboard/members", "looks-empty", "/dashboard/looks", "account", "/account", "passkey", "/account/passkeys/new",
+			"members", "/dashboard/members", "looks-empty", "/dashboard/looks", "activity", "/dashboard/activity", "secrets", "/dashboard/secrets", "account", "/account", "passkey", "/account/passkeys/new",
 			"confirm", "/signin/confirm", "confirm-form", "/signin/confirm?form=0195c6c0-0000-7000-8000-000000000000",
 			"notifications", "/dashboard/notifications",
 		),
 		fresh.Sees(
 			"welcome", "/dashboard", "jobs-empty", "/dashboard/jobs", "projects-empty", "/dashboard/projects", "sessions-empty", "/dashboard/sessions",
 			"keys-empty", "/dashboard/keys", "readers-empty", "/dashboard/readers", "notifications-empty", "/dashboard/notifications",
+			"secrets-empty", "/dashboard/secrets",
 		),
 		w.JoinedByPassword("penny", person.Grant{Role: person.Viewer, AccountID: empty}).Sees("confirm-password", "/signin/confirm", "account-password", "/account"),
 		tries.Sees(

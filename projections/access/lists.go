@@ -65,23 +65,21 @@ func (q *Reads) Account(ctx context.Context, id string) (Account, error) {
 	return readmodel.Get[Account](ctx, q.db, "account", getAccountSQL, id)
 }
 
-const keyHintsSQL = `
-SELECT key_id, prefix
+const namedKeysSQL = `
+SELECT key_id, prefix, name, revoked
 FROM readmodel.api_keys
 WHERE account_id = $1
   AND key_id = ANY($2)`
 
-// KeyHints says how the tokens of those of the account's keys begin, by the keys' ids.
-func (q *Reads) KeyHints(ctx context.Context, accountID string, ids ...string) (map[string]string, error) {
-	hints := map[string]string{}
-	if len(ids) == 0 {
-		return hints, nil
+// NamedKeys gives those of the account's keys by their ids: only how a key is called, how
+// its token begins, and whether it is revoked.
+func (q *Reads) NamedKeys(ctx context.Context, accountID string, ids ...string) (map[string]IssuedKey, error) {
+	rows, err := pgpool.List[IssuedKey](ctx, q.db, "the names of keys", namedKeysSQL, accountID, pq.Array(ids))
+	keys := make(map[string]IssuedKey, len(rows))
+	for _, k := range rows {
+		keys[k.ID] = k
 	}
-	rows, err := pgpool.List[IssuedKey](ctx, q.db, "how keys begin", keyHintsSQL, accountID, pq.Array(ids))
-	for _, r := range rows {
-		hints[r.ID] = r.Hint
-	}
-	return hints, err
+	return keys, err
 }
 
 // Keys lists an account's keys, those that work first, and how many there are.

@@ -10,7 +10,10 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
+	"humanqa/httpapi/dashboard/words"
 	"humanqa/httpapi/ui"
+	"humanqa/httpapi/wire"
+	"humanqa/projections/activity"
 	"humanqa/projections/events"
 	"humanqa/projections/jobs"
 )
@@ -21,6 +24,8 @@ type moment struct {
 	Text   string
 	Detail string
 	Said   string // a checker's own words
+	By     string // the person, the key or the like that did it; empty: it is not told
+	Kind   string // of a fact, which the template "fact" puts into words
 
 	revision uint64
 }
@@ -48,8 +53,6 @@ func momentOf(r domain.Recorded, st job.State) (m moment, ok bool) {
 		m.Text, m.Detail = "Finding added", e.Item.Description
 	case *job.FindingEdited:
 		m.Text, m.Detail = "Finding edited", e.Item.Description
-	case *job.FindingWithdrawn:
-		m.Text = "Finding withdrawn"
 	case *job.MomentMarked:
 		m.Text, m.Detail = "Marked a moment", e.Label
 	case *job.QuestionAsked:
@@ -59,10 +62,8 @@ func momentOf(r domain.Recorded, st job.State) (m moment, ok bool) {
 		if e.Text == "" {
 			m.Detail = "with a secret"
 		}
-	case *job.QuestionClosed:
-		m.Text = "The question got no answer"
-	case *job.RecordingAttached:
-		m.Text = "A recording was added"
+	case *job.SecretShown:
+		m.Text, m.Detail = "Checker "+e.Checker+" saw secrets", e.Kind
 	case *job.SLAMissed:
 		m.Text = "The time limit was missed"
 		if e.Requeued {
@@ -70,23 +71,22 @@ func momentOf(r domain.Recorded, st job.State) (m moment, ok bool) {
 		}
 	case *job.UntestableReported:
 		m.Text, m.Detail, m.Said = untestableWords, reasonWords(e.Reason), e.Note
-	case *job.SlotStarted:
-		m.Text = "The session started"
 	case *job.Completed:
 		m.Text = "Report finished"
 		m.Detail = fmt.Sprintf("%d passed, %d failed, %d skipped", e.PassCount, e.FailCount, e.SkipCount)
-	case *job.AIReportReady:
-		m.Text = "Analysis ready"
 	case *job.Rated:
 		m.Text, m.Detail = "Rated", fmt.Sprintf("%d of 5", e.Rating)
-	case *job.Cancelled:
-		m.Text = "Cancelled"
-	case *job.Failed:
-		m.Text = "Could not be tested"
-	default: // such as a heartbeat
-		return m, false
+	default: // not for a heartbeat
+		m.Text = plainWords[r.Type]
 	}
-	return m, true
+	return m, m.Text != ""
+}
+
+// plainWords are the events that need no more words.
+var plainWords = map[string]string{
+	"job.finding_withdrawn": "Finding withdrawn", "job.question_closed": "The question got no answer",
+	"job.recording_attached": "A recording was added", "job.slot_started": "The session started", "job.ai_report_ready": "Analysis ready",
+	"job.cancelled": "Cancelled", "job.failed": "Could not be tested",
 }
 
 var verdictWords = map[job.ItemStatus]string{
@@ -110,8 +110,11 @@ func reasonWords(reason string) string {
 	return reason
 }
 
-// timeline lists the moments of the test: its announced events, and between them the
-// claims that ended without a report.
+// factsShown bounds the facts of a test that its page tells, the newest.
+const factsShown = 200
+
+// timeline lists the moments of the test: its announced events, the claims that ended
+// without a report, and the other facts with an author.
 func (d Deps) timeline(ctx context.Context, j jobs.Job) (told []moment, err error) {
 	announced, err := d.Reads.Events.OfJob(ctx, j.AccountID, j.ID)
 	if err != nil {
@@ -130,6 +133,22 @@ func (d Deps) timeline(ctx context.Context, j jobs.Job) (told []moment, err erro
 			m.Text, m.Detail, m.Said = untestableWords, reasonWords(back.Reason), back.Note
 		}
 		told = append(told, m)
+	}
+	facts, err := d.Reads.Activity.List(ctx, j.AccountID, activity.Filter{Stream: domain.JobStream(j.ID), Limit: factsShown})
+	if err != nil {
+		return nil, err
+	}
+	authors := wire.List(facts, func(f activity.Titled) string { return f.Author })
+	name, err := words.AuthorsOf(ctx, d.Credentials, d.Reads, j.AccountID, authors...)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range facts {
+		if at := slices.IndexFunc(told, func(m moment) bool { return m.revision == f.Revision }); at >= 0 {
+			told[at].By = name(f.Author)
+		} else {
+			told = append(told, moment{At: f.At, By: name(f.Author), Kind: f.Kind, Detail: f.Detail, revision: f.Revision})
+		}
 	}
 	slices.SortStableFunc(told, func(a, b moment) int { return cmp.Compare(a.revision, b.revision) })
 	return told, nil

@@ -201,36 +201,32 @@ func (d Deps) listDeliveries(r *ui.Request, v *webhookView) error {
 	return nil
 }
 
-// rotations are the latest ones, each with the name of the person, or the beginning of the
-// key, that made it.
+// rotations are the latest ones, each with the person or the key that made it.
 func (d Deps) rotations(ctx context.Context, p projects.Project) (lines []rotationLine, err error) {
-	var people, keys []string
-	for _, rotation := range p.SecretRotations {
-		if rotation.UserID != nil {
-			people = append(people, *rotation.UserID)
-		}
-		if rotation.KeyID != "" {
-			keys = append(keys, rotation.KeyID)
-		}
-	}
-	hints, err := d.Reads.Access.KeyHints(ctx, p.AccountID, keys...)
+	actors := wire.List(p.SecretRotations, actorOf)
+	name, err := words.AuthorsOf(ctx, d.Credentials, d.Reads, p.AccountID, actors...)
 	if err != nil {
 		return nil, err
 	}
-	names, err := d.Credentials.Names(ctx, people...)
-	for _, rotation := range p.SecretRotations {
+	for i, rotation := range p.SecretRotations {
 		line := rotationLine{At: rotation.At, By: "an unknown person"}
-		switch {
-		case hints[rotation.KeyID] != "":
-			line.By = "the API key " + hints[rotation.KeyID] + "…"
-		case rotation.KeyID != "":
-			line.By = "an API key"
-		case rotation.UserID != nil && names[*rotation.UserID].Name != "":
-			line.By = names[*rotation.UserID].Name
+		if actors[i] != "" {
+			line.By = name(actors[i])
 		}
 		lines = append(lines, line)
 	}
-	return lines, err
+	return lines, nil
+}
+
+// actorOf is the actor of a rotation; empty: it is not known.
+func actorOf(r projects.SecretRotation) string {
+	switch {
+	case r.KeyID != "":
+		return "key:" + r.KeyID
+	case r.UserID != nil:
+		return "person:" + *r.UserID
+	}
+	return ""
 }
 
 // deeds are the results of the forms that lead here, by the word in the query.

@@ -10,6 +10,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/command"
 	"humanqa/domain/retention"
+	"humanqa/httpapi/dashboard/words"
 	"humanqa/httpapi/evidence"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/ui"
@@ -98,13 +99,15 @@ func (d Deps) evidenceView(r *ui.Request) (v evidenceView, err error) {
 	if err != nil {
 		return v, err
 	}
-	v.Holds, err = d.holdLines(ctx, holds, names)
+	v.Holds, err = d.holdLines(ctx, id, holds, names)
 	return v, err
 }
 
-func (d Deps) holdLines(ctx context.Context, holds []kept.Hold, names map[string]string) (lines []holdLine, err error) {
-	people := wire.List(holds, func(h kept.Hold) string { return h.PlacedBy })
-	known, err := d.Credentials.Names(ctx, people...)
+func (d Deps) holdLines(
+	ctx context.Context, accountID string, holds []kept.Hold, names map[string]string,
+) (lines []holdLine, err error) {
+	authors := wire.List(holds, func(h kept.Hold) string { return h.PlacedBy })
+	name, err := words.AuthorsOf(ctx, d.Credentials, d.Reads, accountID, authors...)
 	if err != nil {
 		return nil, err
 	}
@@ -116,8 +119,8 @@ func (d Deps) holdLines(ctx context.Context, holds []kept.Hold, names map[string
 		case retention.OfJob:
 			line.Name, line.Href = "A test", "/dashboard/jobs/"+h.ID
 		}
-		if id, is := strings.CutPrefix(h.PlacedBy, "person:"); is && !h.Operator {
-			line.By = cmp.Or(known[id].Name, "a person who left")
+		if !h.Operator {
+			line.By = name(h.PlacedBy)
 		}
 		lines = append(lines, line)
 	}

@@ -1,7 +1,6 @@
 package settings
 
 import (
-	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/command"
+	"humanqa/httpapi/dashboard/words"
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/wire"
 	"humanqa/projections/access"
@@ -44,7 +44,7 @@ func (d Deps) keysView(r *ui.Request) (v keysView, err error) {
 		return v, err
 	}
 	makers := wire.List(keys, func(k access.IssuedKey) string { return k.IssuedBy })
-	names, err := d.Credentials.Names(r.Context(), makers...)
+	name, err := words.AuthorsOf(r.Context(), d.Credentials, d.Reads, r.Account.ID, makers...)
 	if err != nil {
 		return v, err
 	}
@@ -60,8 +60,8 @@ func (d Deps) keysView(r *ui.Request) (v keysView, err error) {
 			}
 		}
 		line.Demo = k.ID == demo && !k.Revoked
-		if id, person := strings.CutPrefix(k.IssuedBy, "person:"); person {
-			line.Maker = cmp.Or(names[id].Name, "A former member")
+		if strings.HasPrefix(k.IssuedBy, "person:") {
+			line.Maker = name(k.IssuedBy)
 		}
 		switch {
 		case k.Revoked:
