@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"humanqa/domain"
+	"humanqa/domain/account"
 	"humanqa/domain/command"
 	"humanqa/httpapi/admit"
 	"humanqa/httpapi/input"
@@ -80,6 +81,7 @@ type API struct {
 	logins    *clientlogin.Store
 	PastReads *wire.Quota
 	Readers   *readers.Readers // the named readers of the feed
+	Refusals  *Refusals
 }
 
 // New makes the API.
@@ -107,6 +109,7 @@ func New(d Deps) *API {
 		stop:      sync.OnceFunc(func() { close(stopping) }),
 		logins:    clientlogin.NewStore(d.DB, d.Now),
 		PastReads: wire.NewQuota(v1.QuotaOfNode, v1.QuotaOfAccount, 0),
+		Refusals:  &Refusals{commands: d.Commands, now: d.Now, log: d.Log, accounts: map[string]*account.SubmissionsRefused{}},
 	}
 	a.clients = v1.New(v1.Deps{
 		Shared: d.Shared, Reports: report.Reader{Jobs: d.Reads.Jobs, Links: d.Evidence, BaseURL: d.BaseURL},
@@ -122,7 +125,7 @@ func New(d Deps) *API {
 }
 
 // Run forgets old idempotency keys and callers that have been silent, and writes the
-// places of the feed's readers, until ctx ends.
+// places of the feed's readers and the refused tests, until ctx ends.
 func (a *API) Run(ctx context.Context) error {
 	var noting sync.WaitGroup
 	defer noting.Wait()
@@ -131,6 +134,7 @@ func (a *API) Run(ctx context.Context) error {
 			a.Log.WithError(err).Warn("the last places of named readers are not written")
 		}
 	})
+	noting.Go(func() { a.Refusals.Run(ctx) })
 	for again := true; again; again = backoff.Wait(ctx, admit.SweepEvery) == nil {
 		if err := a.writer.Keys.Sweep(ctx); err != nil && ctx.Err() == nil {
 			a.Log.WithError(err).Warn("old idempotency keys stay until the next sweep")

@@ -63,7 +63,7 @@ func TestAProjectBoundKeyIsRefusedEveryOtherProject(t *testing.T) {
 		// They belong to no project, show the key's only, or go there: see below.
 		"GET /v1/credits": allowed, "GET /v1/pricing": allowed, "GET /v1/audit/checkpoint": allowed,
 		"GET /v1/analytics/pass-rate": allowed,
-		"GET /v1/activity":            "", "GET /v1/credits/ledger": "", "GET /v1/credits/statement": "", "GET /v1/exports/events": "", "GET /v1/evidence": "", "PATCH /v1/evidence": "{}", "GET /v1/audit/proof": "",
+		"GET /v1/activity":            "", "GET /v1/refusals": "", "GET /v1/credits/ledger": "", "GET /v1/credits/statement": "", "GET /v1/exports/events": "", "GET /v1/evidence": "", "PATCH /v1/evidence": "{}", "GET /v1/audit/proof": "",
 		"GET /v1/projects": allowed, "GET /v1/events": allowed, "GET /v1/events/readers": allowed,
 		"POST /v1/hosted/test": allowed, "POST /v1/hosted/sessions": allowed,
 	}

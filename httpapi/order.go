@@ -49,6 +49,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	a.metrics.open.Inc()
 	defer a.metrics.open.Dec()
 	ans := a.answer(w, r)
+	a.Refusals.note(r, ans)
 	sent := 0
 	span.Answered(ans.Status)
 	switch {
@@ -151,9 +152,10 @@ func (a *API) handle(w http.ResponseWriter, r *wire.Request) (wire.Answer, error
 		return wire.Answer{}, v1.ErrOtherProject
 	}
 	ans, err := admit.AtHead(ctx, a.Fresh, func() (wire.Answer, error) {
-		timed.Looked, timed.Notes = map[string]bool{}, nil
+		timed.Looked, timed.Notes, timed.Asked = map[string]bool{}, nil, nil
 		return a.positioned(&timed)
 	}, func(ans wire.Answer, err error) bool { return saysNotYet(&timed, ans, err) })
+	r.Asked = timed.Asked
 	if err != nil {
 		return ans, err
 	}
@@ -217,13 +219,13 @@ func (a *API) authenticate(h http.Header, r *wire.Request) error {
 	timed := *r // r's own context still says whether the client is there
 	timed.Request = r.WithContext(ctx)
 	caller, counted, err := a.gate.Authenticate(ctx, r.Header, r.Match)
+	timed.Caller, r.Caller = caller, caller // of a suspended account, too
 	if err != nil {
 		if admit.NoCredential(err) {
 			err = a.gate.LimitStranger(&timed, h, err)
 		}
 		return err
 	}
-	timed.Caller, r.Caller = caller, caller
 	return a.gate.LimitCaller(&timed, counted, h)
 }
 

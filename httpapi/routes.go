@@ -17,7 +17,8 @@ import (
 // segments stand before variables.
 func routesOf(a *API) []wire.Route {
 	declared := wire.Route{Method: "GET", Pattern: "/v1/analytics/{name}", Audience: wire.Clients, AllProjects: true, Handle: a.getDeclared}
-	return slices.Concat(a.clients.Routes(), []wire.Route{declared}, a.checkers.Routes(), a.publicRoutes())
+	refusals := wire.Route{Method: "GET", Pattern: "/v1/refusals", Audience: wire.Clients, AllProjects: true, Handle: a.listRefusals}
+	return slices.Concat(a.clients.Routes(), []wire.Route{declared, refusals}, a.checkers.Routes(), a.publicRoutes())
 }
 
 // publicRoutes are the routes that need no key.

@@ -27,6 +27,7 @@ func TestHowTheLogIsCutDoesNotMatter(t *testing.T) {
 	modeltest.Hours(log)
 	modeltest.Everything(log)
 	modeltest.Rest(log)
+	modeltest.Refusals(log)
 	for _, c := range projections.All() {
 		p, ok := c.(consumer.Projector)
 		if !ok {

@@ -38,6 +38,7 @@ var goldenLogs = []goldenLog{
 	{"testdata/golden-log.rest.ndjson", modeltest.Rest},
 	{"testdata/golden-log.archives.ndjson", modeltest.Archives},
 	{"testdata/golden-log.secrets.ndjson", modeltest.Secrets},
+	{"testdata/golden-log.refusals.ndjson", modeltest.Refusals},
 }
 
 // goldenLog is a file, and what wrote it once.

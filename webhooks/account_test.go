@@ -4,8 +4,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"humanqa/domain"
+	"humanqa/domain/account"
 	"humanqa/domain/credits"
 	"humanqa/domain/project"
 	"humanqa/domain/subscription"
@@ -35,6 +37,14 @@ func TestEventsOfTheAccountGoWhereTheyAreNamed(t *testing.T) {
 	spend(5, 25)
 	spend(10, 15)
 	spend(5, 10) // low already
+	b.Events.Add(domain.AccountStream("acc"), &account.SubmissionsRefused{
+		From: hooktest.At, To: hooktest.At.Add(time.Second),
+		Counts: []account.RefusedCount{
+			{Reason: domain.CodeInsufficientCredits, Source: "deploy", ProjectID: "shop", Tests: 2},
+			{Reason: domain.CodeRateLimited, Source: "api", KeyID: "acc.k1", Tests: 1},
+		},
+		Samples: []account.RefusedTest{{Source: "deploy", ProjectID: "shop", URL: "https://shop.example.com/", Commit: "abcdef0", Branch: "main", Whole: true}},
+	})
 	b.Subscribed()
 	stop()
 	stop = b.Subscribe() // the listeners are known after a restart, too
@@ -43,7 +53,7 @@ func TestEventsOfTheAccountGoWhereTheyAreNamed(t *testing.T) {
 		&project.WebhookDisabled{DeliveryID: "d1", Reason: "answered 500 four times", At: hooktest.At})
 	b.Subscribed()
 	got := map[string]string{}
-	for range 3 {
+	for range 4 {
 		r := e.Next()
 		got[r.Path+" "+r.Event()] = r.Body
 	}
@@ -51,6 +61,7 @@ func TestEventsOfTheAccountGoWhereTheyAreNamed(t *testing.T) {
 	for _, want := range []struct{ at, file string }{
 		{"/ops account.credits_low", "account.credits_low.json"},
 		{"/low account.credits_low", "account.credits_low.json"},
+		{"/ops account.submissions_refused", "account.submissions_refused.json"},
 		{"/ops account.webhook_disabled", "account.webhook_disabled.json"},
 	} {
 		if got[want.at] == "" {

@@ -161,6 +161,11 @@ func newClient(p *program, name string) *client {
 	}
 	tested, claimed := submit(1), submit(2)
 	c.pending = submit(3)
+	refused := make([]any, 20)
+	for i := range refused {
+		refused[i] = submission(1, "url", "https://refused.example/")
+	}
+	p.call(http.StatusPaymentRequired, "POST", "/v1/jobs/bulk", c.key, map[string]any{"jobs": refused}) // the stop records it
 	claim := p.call(http.StatusCreated, "POST", "/v1/checker/claims", c.checker, map[string]any{"jobId": tested})
 	a := &album{load: &load{program: p}, checker: c.checker, pictures: map[string][]byte{}}
 	a.upload(claim, []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR of "+c.account))
@@ -253,6 +258,8 @@ func keeps(t *testing.T, p *program, gone, other *client) {
 	defer func() { _ = db.Close() }()
 	for query, want := range map[string][2]int{ // of the erased account, of the other
 		`SELECT COUNT(*) FROM vault.data_keys WHERE account_id = $1 AND wrapped IS NOT NULL AND fingerprint IS NOT NULL AND $2 <> ''`:                                {0, 1},
+		`SELECT COUNT(*) FROM vault.subject_keys WHERE subject = 'account-' || $1 AND wrapped IS NOT NULL AND $2 <> ''`:                                              {0, 1},
+		`SELECT COUNT(*) FROM readmodel.account_events WHERE account_id = $1 AND data::text LIKE '%//refused.example%' AND $2 <> ''`:                                 {0, 1},
 		`SELECT COUNT(*) FROM http_idempotency WHERE account_id = $1 AND $2 <> ''`:                                                                                   {0, 3},
 		`SELECT COUNT(*) FROM http_key_uses WHERE account_id = $1 AND $2 <> ''`:                                                                                      {0, 1},
 		`SELECT COUNT(*) FROM http_evidence WHERE account_id = $1 AND $2 <> ''`:                                                                                      {0, 1},

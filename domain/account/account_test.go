@@ -193,3 +193,20 @@ func TestAnErasedAccountIsNoMore(t *testing.T) {
 		given(t, created(), erased, &account.ErasureFinished{}).When(account.DecideFinishErasure).Nothing()
 	})
 }
+
+func TestRefusedTestsAreRecordedUntilTheErasure(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 28, 2, 10, 0, 0, time.UTC)
+	told := account.SubmissionsRefused{
+		From: at, To: at.Add(time.Second), Counts: []account.RefusedCount{{Reason: domain.CodeInsufficientCredits, Source: "api", Tests: 3}},
+	}
+	refused := func(s account.State) ([]domain.Event, error) { return account.DecideRefused(s, told) }
+	given(t, created(), suspended()).When(refused).Happens(&told)
+	t.Run("by a sandbox's own clock", func(t *testing.T) {
+		ahead := told
+		ahead.From, ahead.To = at.Add(time.Hour), at.Add(time.Hour+time.Second)
+		given(t, &account.Created{Name: "Box", Sandbox: true}, advanced("a", 3600, 3600)).When(refused).Happens(&ahead)
+	})
+	given(t, created(), &account.Erased{By: "Ann Operator", Reason: "asked for"}).When(refused).Nothing()
+	given(t).When(refused).Nothing()
+}

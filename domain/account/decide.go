@@ -142,6 +142,15 @@ func DecideRevokeKey(s State, keyID string) ([]domain.Event, error) {
 	return []domain.Event{&KeyRevoked{KeyID: keyID}}, nil
 }
 
+// DecideRefused records refused tests; of an erased account nothing more.
+func DecideRefused(s State, e SubmissionsRefused) ([]domain.Event, error) {
+	if !s.Exists || s.Erased {
+		return nil, nil
+	}
+	e.From, e.To = e.From.Add(s.Ahead), e.To.Add(s.Ahead)
+	return []domain.Event{&e}, nil
+}
+
 // ErrErased refuses an operation on an erased account.
 var ErrErased = domain.Conflict("the account was erased").WithHint("open another one")
 

@@ -81,6 +81,40 @@ type HoldPlaced struct{ retention.HoldPlaced }
 // HoldReleased ends the account's hold.
 type HoldReleased struct{ retention.HoldReleased }
 
+// SubmissionsRefused sums tests of the account that one process has refused. Others may
+// have refused some at the same time (decisions, "Refusals").
+type SubmissionsRefused struct {
+	From    time.Time      `json:"from"` // of the first of them, by the account's clock
+	To      time.Time      `json:"to"`
+	Counts  []RefusedCount `json:"counts"`            // of equal reasons, the largest first
+	Samples []RefusedTest  `json:"samples,omitempty"` // a few different ones
+}
+
+// RefusedCount is a number of tests that were refused for one reason.
+type RefusedCount struct {
+	Reason    domain.Code `json:"reason"` // INSUFFICIENT_CREDITS, RATE_LIMITED or ACCOUNT_SUSPENDED
+	Source    string      `json:"source"` // as of a job: api, bulk, hosted, session, retest or deploy
+	ProjectID string      `json:"projectId,omitempty"`
+	KeyID     string      `json:"keyId,omitempty"` // absent: a deploy hook
+	Tests     int         `json:"tests"`
+}
+
+// MaxSamples bounds the samples of an event.
+const MaxSamples = 10
+
+// RefusedTest is a test for which there were no credits.
+type RefusedTest struct {
+	Source      string `json:"source"`
+	ProjectID   string `json:"projectId,omitempty"`
+	URL         string `json:"url" sealed:"text"` // without its fragment
+	Title       string `json:"title,omitempty" sealed:"text"`
+	Commit      string `json:"commitSha,omitempty"`
+	Branch      string `json:"branch,omitempty" sealed:"text"`
+	Environment string `json:"environment,omitempty" sealed:"text"`
+	Urgent      bool   `json:"urgent,omitempty"`
+	Whole       bool   `json:"whole,omitempty"` // a deploy that asked for nothing that is not here
+}
+
 // Erased ends an account for good, by an operator's order (decisions, "Erasure"). The
 // service does nothing for it any more, and begins to erase its data.
 type Erased struct {
@@ -104,13 +138,17 @@ func (*RetentionChanged) EventType() string { return "account.retention_changed"
 func (*HoldPlaced) EventType() string       { return "account.hold_placed" }
 func (*HoldReleased) EventType() string     { return "account.hold_released" }
 
+func (*SubmissionsRefused) EventType() string { return "account.submissions_refused" }
+
 func (*Erased) EventType() string          { return "account.erased" }
 func (*ErasureFinished) EventType() string { return "account.erasure_finished" }
 
 // Specs lists the events for the codec.
 func Specs() []domain.EventSpec {
-	return domain.Specs(
-		&Created{}, &Suspended{}, &Reinstated{}, &KeyIssued{}, &KeyRevoked{}, &ClockAdvanced{}, &PoolChosen{},
+	specs := domain.Specs(
+		&SubmissionsRefused{}, &Created{}, &Suspended{}, &Reinstated{}, &KeyIssued{}, &KeyRevoked{}, &ClockAdvanced{}, &PoolChosen{},
 		&RetentionChanged{}, &HoldPlaced{}, &HoldReleased{}, &Erased{}, &ErasureFinished{},
 	)
+	specs[0].Sealed = domain.SealedFields(&SubmissionsRefused{}) // since its first version
+	return specs
 }

@@ -2,6 +2,7 @@ package announce
 
 import (
 	"humanqa/domain"
+	"humanqa/domain/account"
 	"humanqa/domain/credits"
 	"humanqa/domain/project"
 	"humanqa/domain/subscription"
@@ -12,6 +13,7 @@ import (
 var accountKinds = []Kind{
 	kind(subscription.WebhookDisabled, webhookDisabled),
 	where((*credits.Debited).BecameLow, kind(subscription.CreditsLow, creditsLow)),
+	kind(subscription.SubmissionsRefused, func(_ subject, e *account.SubmissionsRefused) any { return RefusedOf(e) }),
 }
 
 type webhookDisabledData struct {
@@ -44,4 +46,22 @@ type creditsLowData struct {
 
 func creditsLow(s subject, e *credits.Debited) any {
 	return creditsLowData{AccountID: s.id, Available: e.BalanceAfter, Below: e.Limit(), CreditsURL: s.baseURL + "/dashboard/credits"}
+}
+
+// Refused is the payload of account.submissions_refused. GET /v1/refusals shows it, too.
+type Refused struct {
+	From    string                 `json:"from"`
+	To      string                 `json:"to"`
+	Tests   int                    `json:"tests"`
+	Counts  []account.RefusedCount `json:"counts"`
+	Samples []account.RefusedTest  `json:"samples"`
+}
+
+// RefusedOf shows refused tests.
+func RefusedOf(e *account.SubmissionsRefused) Refused {
+	out := Refused{From: stamp(e.From), To: stamp(e.To), Counts: e.Counts, Samples: append([]account.RefusedTest{}, e.Samples...)}
+	for _, c := range e.Counts {
+		out.Tests += c.Tests
+	}
+	return out
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"humanqa/domain"
+	"humanqa/domain/account"
 	"humanqa/domain/announce"
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
@@ -23,7 +24,7 @@ import (
 func TestEveryKindAnnouncesOneEventOfTheLogUnderItsOwnName(t *testing.T) {
 	t.Parallel()
 	logged := map[string]domain.Event{}
-	for _, spec := range slices.Concat(job.Specs(), loop.Specs(), session.Specs(), project.Specs(), credits.Specs()) {
+	for _, spec := range slices.Concat(job.Specs(), loop.Specs(), session.Specs(), project.Specs(), credits.Specs(), account.Specs()) {
 		logged[spec.New().EventType()] = spec.New()
 	}
 	names := map[string]bool{}

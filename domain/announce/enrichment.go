@@ -2,6 +2,7 @@ package announce
 
 import (
 	"humanqa/domain"
+	"humanqa/domain/account"
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
 	"humanqa/domain/loop"
@@ -23,7 +24,7 @@ type Enrichment struct {
 }
 
 // Begin gives the enrichment after the first event of a job, a session, a loop session, a
-// project or a ledger; ok is false for every other event.
+// project or a ledger, and after refusals of an account; ok is false for every other event.
 func Begin(r domain.Recorded) (about Enrichment, ok bool) {
 	switch e := r.Event.(type) {
 	case *job.Created:
@@ -35,6 +36,8 @@ func Begin(r domain.Recorded) (about Enrichment, ok bool) {
 		about.AccountID, about.ProjectID = e.AccountID, e.ProjectID
 	case *project.Created:
 		about.AccountID, about.ProjectID, about.Title = e.AccountID, r.StreamID(), e.Name
+	case *account.SubmissionsRefused:
+		about.AccountID = r.StreamID()
 	case *credits.Granted:
 		if r.Revision > 0 {
 			return about, false

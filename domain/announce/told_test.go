@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"humanqa/domain"
+	"humanqa/domain/account"
 	"humanqa/domain/announce"
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
@@ -85,7 +86,7 @@ func texts(t *testing.T, e domain.Event) (found []string) {
 func TestWhatIsToldIsAnnouncedAlike(t *testing.T) {
 	t.Parallel()
 	kinds := 0
-	for _, spec := range slices.Concat(job.Specs(), loop.Specs(), session.Specs(), project.Specs(), credits.Specs()) {
+	for _, spec := range slices.Concat(job.Specs(), loop.Specs(), session.Specs(), project.Specs(), credits.Specs(), account.Specs()) {
 		e, n := spec.New(), 0
 		fill(reflect.ValueOf(e).Elem(), &n)
 		switch e := e.(type) {

@@ -6,8 +6,9 @@ import "slices"
 
 // Account-level events (decisions, "Account events").
 const (
-	WebhookDisabled = "account.webhook_disabled"
-	CreditsLow      = "account.credits_low"
+	WebhookDisabled    = "account.webhook_disabled"
+	CreditsLow         = "account.credits_low"
+	SubmissionsRefused = "account.submissions_refused"
 )
 
 // Specified are the names of the specification ("Event kinds"); an omitted list
@@ -24,7 +25,7 @@ func Questions() []string { return []string{"job.question_asked", "job.question_
 
 // OfAccount are events of the whole account. A subscription that names such an event gets
 // it from every project; no other subscription gets it.
-func OfAccount() []string { return []string{WebhookDisabled, CreditsLow} }
+func OfAccount() []string { return []string{WebhookDisabled, CreditsLow, SubmissionsRefused} }
 
 // Names are all names that a list may hold.
 func Names() []string { return slices.Concat(Specified(), Questions(), OfAccount()) }

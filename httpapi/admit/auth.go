@@ -34,7 +34,7 @@ func NewGate(reads *projections.Reads, limits *limiter, now func() time.Time) *G
 // Authenticate is the 401 of the order of checks, and the 403 of a suspended account. API
 // keys are only valid outside /v1/checker, checker keys only inside. A deploy hook's
 // credential is its path. An API key's request is counted by the look-up itself: then the
-// allowance is not nil.
+// allowance is not nil. The caller of a suspended account comes with its refusal.
 func (g *Gate) Authenticate(ctx context.Context, h http.Header, m wire.Match) (wire.Caller, *Allowance, error) {
 	switch {
 	case m.Audience == wire.Public:
@@ -70,7 +70,7 @@ func (g *Gate) clientOf(ctx context.Context, token string) (wire.Caller, *Allowa
 	if err != nil {
 		return wire.Caller{}, nil, err
 	}
-	if err := counted.Refused; err != nil {
+	if err := counted.Refused; err != nil && !errors.Is(err, ErrSuspended) {
 		return wire.Caller{}, nil, err
 	}
 	if counted.Allowance.Admitted {
@@ -81,7 +81,7 @@ func (g *Gate) clientOf(ctx context.Context, token string) (wire.Caller, *Allowa
 	return wire.Caller{
 		Actor: "key:" + counted.KeyID, AccountID: counted.AccountID,
 		Scope: counted.Scope, ProjectID: counted.ProjectID, Sandbox: counted.Sandbox,
-	}, &counted.Allowance, nil
+	}, &counted.Allowance, counted.Refused
 }
 
 // mayCall is the 401 and the 403 of an API key.
@@ -119,12 +119,12 @@ func (g *Gate) hookOf(ctx context.Context, token string) (wire.Caller, error) {
 	case !found:
 		return wire.Caller{}, errNoHook
 	case target.Suspended:
-		return wire.Caller{}, ErrSuspended
+		err = ErrSuspended
 	}
 	return wire.Caller{
 		Actor: "hook:" + target.ProjectID, AccountID: target.AccountID,
 		Scope: account.ScopeFull, ProjectID: target.ProjectID, Sandbox: target.Sandbox,
-	}, nil
+	}, err
 }
 
 // NoCredential says that err refuses a missing or invalid credential.

@@ -56,6 +56,7 @@ func (a *Handlers) repeatBatch(r *wire.Request) (wire.Answer, error) {
 	for _, j := range batch {
 		if j.ErasedAt == nil { // the command says that it was erased
 			targets = append(targets, input.CheckTarget(&p, "url", j.URL, j.Type))
+			r.Asked = append(r.Asked, j.Submission)
 		}
 	}
 	err = wire.RefusedFor(err, a.Limits.Admit(r.Context(), r.Caller, &p, targets...))

@@ -62,6 +62,7 @@ func (a *Handlers) deployHook(r *wire.Request) (wire.Answer, error) {
 		if err := a.deployedURL(ctx, r.Caller, &in.Test); err != nil {
 			return wire.Answer{}, err
 		}
+		r.Asked = append(r.Asked, in.Test.Submission)
 		out, err := a.Commands.Deploy(ctx, cause, r.Caller.ProjectID, in)
 		status := http.StatusCreated
 		if out.Deduplicated {

@@ -61,6 +61,7 @@ func (a *Handlers) testHosted(r *wire.Request) (wire.Answer, error) {
 	in, target := input.HostedTest(o, r.Header, a.Limits)
 	in.ProjectID = r.Caller.ProjectID // a project-bound key's tests go to its project, for any host
 	in.Loop = input.LoopStep(r, &p)
+	r.Asked = append(r.Asked, in.Submission)
 	err := a.Limits.Admitted(r, &p, target)
 	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		out, err := a.Commands.TestHosted(ctx, cause, in)

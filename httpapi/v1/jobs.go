@@ -48,6 +48,7 @@ func submittedOf(out command.SubmittedJob, echo string, t job.Type, projectID st
 func (a *Handlers) place(r *wire.Request, in *command.SubmitJob, source string) error {
 	in.Source = source
 	in.ProjectID = cmp.Or(in.ProjectID, r.Caller.ProjectID)
+	r.Asked = append(r.Asked, in.Submission)
 	return a.mayUseProject(r.Context(), r.Caller, in.ProjectID)
 }
 

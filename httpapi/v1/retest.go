@@ -23,6 +23,7 @@ func (a *Handlers) retestJob(r *wire.Request) (wire.Answer, error) {
 	var target input.Target
 	if parent.ErasedAt == nil { // the command says that it was erased
 		target = input.CheckTarget(&p, "url", parent.URL, parent.Type)
+		r.Asked = append(r.Asked, parent.Submission)
 	}
 	err = wire.RefusedFor(err, a.Limits.Admit(r.Context(), r.Caller, &p, target))
 	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {

@@ -9,12 +9,12 @@ import (
 // Routes are the routes of clients.
 func (a *Handlers) Routes() []wire.Route {
 	return []wire.Route{
-		{Method: "POST", Pattern: "/v1/jobs", Audience: wire.Clients, Write: true, Creates: true, Submits: true, Handle: a.submitJob},
+		{Method: "POST", Pattern: "/v1/jobs", Audience: wire.Clients, Write: true, Creates: true, Buys: "api", Submits: true, Handle: a.submitJob},
 		{Method: "GET", Pattern: "/v1/jobs", Audience: wire.Clients, Past: true, Handle: a.listJobs},
-		{Method: "POST", Pattern: "/v1/jobs/bulk", Audience: wire.Clients, Write: true, Creates: true, Submits: true, Handle: a.submitBulk},
+		{Method: "POST", Pattern: "/v1/jobs/bulk", Audience: wire.Clients, Write: true, Creates: true, Buys: "bulk", Submits: true, Handle: a.submitBulk},
 		{Method: "GET", Pattern: "/v1/jobs/bulk/{batchId}", Audience: wire.Clients, Past: true, Handle: a.getBatch},
 		{Method: "POST", Pattern: "/v1/jobs/bulk/{batchId}/cancel", Audience: wire.Clients, Write: true, Handle: a.cancelBatch},
-		{Method: "POST", Pattern: "/v1/jobs/bulk/{batchId}/repeat", Audience: wire.Clients, Write: true, Creates: true, Handle: a.repeatBatch},
+		{Method: "POST", Pattern: "/v1/jobs/bulk/{batchId}/repeat", Audience: wire.Clients, Write: true, Creates: true, Buys: "bulk", Handle: a.repeatBatch},
 		{Method: "GET", Pattern: "/v1/jobs/bulk/{batchId}/report", Audience: wire.Clients, Past: true, Handle: a.getBatchReport},
 		{Method: "GET", Pattern: "/v1/jobs/report", Audience: wire.Clients, Past: true, Handle: a.getReports},
 		{Method: "GET", Pattern: "/v1/jobs/{id}", Audience: wire.Clients, Past: true, Handle: a.getJob},
@@ -22,23 +22,23 @@ func (a *Handlers) Routes() []wire.Route {
 		{Method: "GET", Pattern: "/v1/jobs/{id}/ai-report", Audience: wire.Clients, Past: true, Handle: a.getAIReport},
 		{Method: "GET", Pattern: "/v1/jobs/{id}/events", Audience: wire.Clients, Handle: a.jobEvents},
 		{Method: "POST", Pattern: "/v1/jobs/{id}/cancel", Audience: wire.Clients, Write: true, Handle: a.cancelJob},
-		{Method: "POST", Pattern: "/v1/jobs/{id}/retest", Audience: wire.Clients, Write: true, Creates: true, Handle: a.retestJob},
+		{Method: "POST", Pattern: "/v1/jobs/{id}/retest", Audience: wire.Clients, Write: true, Creates: true, Buys: "retest", Handle: a.retestJob},
 		{Method: "POST", Pattern: "/v1/jobs/{id}/rating", Audience: wire.Clients, Write: true, Handle: a.rateJob},
 		{Method: "GET", Pattern: "/v1/jobs/{id}/questions", Audience: wire.Clients, Past: true, Handle: a.listQuestions},
 		{Method: "POST", Pattern: "/v1/jobs/{id}/questions/{questionId}/answer", Audience: wire.Clients, Write: true, Creates: true, Handle: a.answerQuestion},
 		{Method: "POST", Pattern: "/v1/estimate", Audience: wire.Clients, Submits: true, Handle: a.estimateJob},
 
-		{Method: "POST", Pattern: "/v1/hosted/test", Audience: wire.Clients, Write: true, Creates: true, Submits: true, Handle: a.testHosted},
+		{Method: "POST", Pattern: "/v1/hosted/test", Audience: wire.Clients, Write: true, Creates: true, Buys: "hosted", Submits: true, Handle: a.testHosted},
 		{Method: "GET", Pattern: "/v1/hosted/status/{jobId}", Audience: wire.Clients, Past: true, Waits: maxStatusWait * time.Second,
 			Handle: a.hostedStatus},
 		{Method: "POST", Pattern: "/v1/hosted/prepare-next", Audience: wire.Clients, Write: true, Creates: true, Handle: a.prepareNext},
 
-		{Method: "POST", Pattern: "/v1/hosted/sessions", Audience: wire.Clients, Write: true, Creates: true, Submits: true, Handle: a.createSession},
+		{Method: "POST", Pattern: "/v1/hosted/sessions", Audience: wire.Clients, Write: true, Creates: true, Buys: "session", Submits: true, Handle: a.createSession},
 		{Method: "GET", Pattern: "/v1/hosted/sessions", Audience: wire.Clients, Past: true, Handle: a.listSessions},
 		{Method: "GET", Pattern: "/v1/hosted/sessions/{id}", Audience: wire.Clients, Past: true, Handle: a.getSession},
 		{Method: "POST", Pattern: "/v1/hosted/sessions/{id}/cancel", Audience: wire.Clients, Write: true, Handle: a.cancelSession},
 
-		{Method: "POST", Pattern: "/v1/hooks/deploy/{token}", Audience: wire.Hooks, Write: true, Creates: true, Submits: true, Handle: a.deployHook},
+		{Method: "POST", Pattern: "/v1/hooks/deploy/{token}", Audience: wire.Hooks, Write: true, Creates: true, Buys: "deploy", Submits: true, Handle: a.deployHook},
 
 		{Method: "GET", Pattern: "/v1/loop-sessions/{id}", Audience: wire.Clients, Handle: a.getLoop},
 		{Method: "POST", Pattern: "/v1/loop-sessions/{id}/finalize", Audience: wire.Clients, Write: true, Handle: a.finalizeLoop},

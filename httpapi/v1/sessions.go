@@ -48,6 +48,9 @@ func (a *Handlers) createSession(r *wire.Request) (wire.Answer, error) {
 	r.IdempotencyKey(&p)
 	in, target := input.Session(r.Object(&p), a.Limits)
 	in.Test.ProjectID = r.Caller.ProjectID
+	for range in.Slots {
+		r.Asked = append(r.Asked, in.Test.Submission)
+	}
 	err := a.Limits.Admitted(r, &p, target)
 	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		out, err := a.Commands.CreateSession(ctx, cause, in)

@@ -12,6 +12,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/account"
+	"humanqa/domain/job"
 )
 
 // Request is an accepted HTTP request on its way to a handler.
@@ -20,11 +21,12 @@ type Request struct {
 	Match
 	ID      string
 	Caller  Caller
-	Upload  *Body           // closed with the request
-	Content []byte          // the body until it has been parsed (ReleaseBody); not of a file
-	Read    *Problems       // once a handler opened the body
-	Looked  map[string]bool // the query parameters that the handler knows
-	Notes   []domain.Detail // for the warnings of the answer
+	Upload  *Body            // closed with the request
+	Content []byte           // the body until it has been parsed (ReleaseBody); not of a file
+	Read    *Problems        // once a handler opened the body
+	Looked  map[string]bool  // the query parameters that the handler knows
+	Notes   []domain.Detail  // for the warnings of the answer
+	Asked   []job.Submission // the tests that the request is to buy
 	// Unresolved warns of hosts under test without an address; nil: none was looked up.
 	Unresolved func(context.Context) []domain.Detail
 	// Shown is a position up to which the read models show every event; zero: not known.
@@ -101,6 +103,8 @@ type Route struct {
 	// Submits marks routes that take a test, or estimate one: the answer warns of fields
 	// that look like slips.
 	Submits bool
+	// Buys is the source of the tests that the route buys, as of a job; empty: it buys none.
+	Buys string
 	// Upload routes take files: their bodies are not brought into memory.
 	Upload bool
 	// AllProjects routes are about all projects of an account: they refuse a key of one.

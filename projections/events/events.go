@@ -11,6 +11,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"humanqa/domain"
+	"humanqa/domain/account"
 	"humanqa/domain/announce"
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
@@ -32,7 +33,7 @@ func (Projector) Name() string { return Name }
 func (Projector) Version() int { return announce.Revision() + layout }
 
 // layout is the tables'. Raise it when they change.
-const layout = 7
+const layout = 8
 
 // Gather implements consumer.Lazy: writes don't wait for the feed, its readers
 // do (Supervisor.CatchUp).
@@ -93,6 +94,8 @@ ALTER TABLE {schema}.account_events ADD PRIMARY KEY (commit_position, prepare_po
 CREATE INDEX account_events_in_order  ON {schema}.account_events (account_id, commit_position, prepare_position);
 CREATE INDEX account_events_noticed   ON {schema}.account_events (account_id, commit_position DESC, prepare_position DESC) WHERE ` +
 	noticed + `;
+CREATE INDEX account_events_refused   ON {schema}.account_events (account_id, commit_position DESC, prepare_position DESC) WHERE ` +
+	refused + `;
 CREATE INDEX account_events_by_stream ON {schema}.account_events (stream);
 `
 
@@ -101,8 +104,12 @@ var noticed = "type IN ('" + strings.Join(
 	domain.TypesOf((*job.SLAMissed)(nil), (*job.Failed)(nil), (*loop.Ended)(nil), (*project.WebhookDisabled)(nil), (*credits.Debited)(nil)),
 	"', '") + "')"
 
+// refused are the events that tell of refused tests. One may come every minute, so they are
+// not among the others that are noticed.
+var refused = "type = '" + (*account.SubmissionsRefused)(nil).EventType() + "'"
+
 func (Projector) Handles() []string {
-	return append(announce.Types(), domain.TypesOf((*job.Erased)(nil))...)
+	return append(announce.Types(), domain.TypesOf((*job.Erased)(nil), (*account.Erased)(nil))...)
 }
 
 type eventStreamRow struct {
@@ -156,7 +163,7 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 		if begins {
 			s.row.About.V = about
 		}
-		_, erases := r.Event.(*job.Erased)
+		erases := r.Type == (*job.Erased)(nil).EventType() || r.Type == (*account.Erased)(nil).EventType()
 		if erases {
 			erased = append(erased, r.Stream)
 			s.row.About.V.Submission = domain.WithoutTexts(s.row.About.V.Submission)

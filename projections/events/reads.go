@@ -1,11 +1,13 @@
 package events
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"time"
 
@@ -212,6 +214,22 @@ func (q *Reads) Notices(ctx context.Context, accountID, after string, limit int)
 	}
 	where := Filter{}.where(accountID, from)
 	return q.read(ctx, true, selectEventsSQL+where.SQL+orderNoticesSQL+"\nLIMIT "+where.Param(limit), where.Args...)
+}
+
+var refusalsSQL = selectEventsSQL + `
+  AND ` + refused + `
+  AND (e.commit_position, e.prepare_position) < ($2, $3)
+ORDER BY e.commit_position DESC, e.prepare_position DESC
+LIMIT $4`
+
+// Refusals gives the account's events of refused tests before a cursor, the newest first,
+// at most limit. Without a cursor it begins with the newest of all.
+func (q *Reads) Refusals(ctx context.Context, accountID, before string, limit int) ([]AccountEvent, error) {
+	to, err := parseCursor(cmp.Or(before, fmt.Sprintf("%d-0", int64(math.MaxInt64))))
+	if err != nil {
+		return nil, err
+	}
+	return q.read(ctx, true, refusalsSQL, accountID, to.commit, to.prepare, limit)
 }
 
 func (f Filter) where(accountID string, after place) *readmodel.Where {

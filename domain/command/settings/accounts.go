@@ -50,6 +50,12 @@ func (s *Commands) FinishErasure(ctx context.Context, cause domain.Cause, accoun
 	return s.onAccount(ctx, cause, accountID, account.DecideFinishErasure)
 }
 
+// RecordRefusals records tests of the account that were refused.
+func (s *Commands) RecordRefusals(ctx context.Context, cause domain.Cause, accountID string, e account.SubmissionsRefused) error {
+	_, err := s.onAccount(ctx, cause, accountID, func(st account.State) ([]domain.Event, error) { return account.DecideRefused(st, e) })
+	return err
+}
+
 // IssueKey makes an API key. Its token starts with qa_test_ for a sandbox. A project that
 // it is bound to must be the account's own: another account's project is not found.
 func (s *Commands) IssueKey(ctx context.Context, cause domain.Cause, accountID string, in IssueKey) (IssuedKey, error) {

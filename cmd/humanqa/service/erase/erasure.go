@@ -113,9 +113,10 @@ func (e *Erasure) endAccount(ctx context.Context) (int, error) {
 }
 
 // shredDataKey destroys the data key: nothing that was sealed opens any more, no link to
-// evidence works, and no upload that is under way is kept.
+// evidence works, and no upload that is under way is kept. The texts of refused tests have
+// a key of their own.
 func (e *Erasure) shredDataKey(ctx context.Context) (int, error) {
-	return 0, e.Vault.Shred(ctx, e.account)
+	return 0, errors.Join(e.Vault.Shred(ctx, e.account), e.Vault.ShredSubject(ctx, domain.AccountStream(e.account), e.account))
 }
 
 // belongings are the ids of an account's things. people are those of which a role in the

@@ -19,6 +19,7 @@ import (
 
 	"humanqa/cmd/humanqa/service/logging"
 	"humanqa/domain"
+	"humanqa/domain/account"
 	"humanqa/domain/audit"
 	"humanqa/domain/checker"
 	"humanqa/domain/job"
@@ -81,7 +82,7 @@ func (i Installation) Check(
 	log := audit.New()
 	references := evidence.References{DB: i.DB}
 	gone := map[string]bool{}   // jobs that were erased alone
-	var erased []string         // streams of jobs and checkers that were erased
+	var erased []string         // streams of jobs, checkers and accounts that were erased
 	closed := map[string]bool{} // streams whose texts do not open
 	var firstClosed string
 	var out Result
@@ -116,7 +117,7 @@ func (i Installation) Check(
 		case *job.Erased:
 			gone[r.StreamID()] = true
 			erased = append(erased, r.Stream)
-		case *checker.Erased:
+		case *checker.Erased, *account.Erased:
 			erased = append(erased, r.Stream)
 		}
 		if log.Events%toldEvery == 1 {
@@ -226,7 +227,8 @@ func (i Installation) auditErasures(ctx context.Context, erased []string, out *R
 	left, err := i.Vault.SubjectsWithKeys(ctx, erased)
 	for _, stream := range left {
 		kind, id, _ := strings.Cut(stream, "-")
-		out.find(13, stream, "it was erased, and the key of its texts is still there: run humanqa erase --%s %s again", kind, id)
+		again := cmp.Or(map[string]string{"account": "account erase"}[kind], "erase --"+kind)
+		out.find(13, stream, "it was erased, and the key of its texts is still there: run humanqa %s %s again", again, id)
 	}
 	return err
 }

@@ -140,16 +140,17 @@ const (
 
 // Defines values for EventName.
 const (
-	EventNameAccountCreditsLow      EventName = "account.credits_low"
-	EventNameAccountWebhookDisabled EventName = "account.webhook_disabled"
-	EventNameJobAIReportReady       EventName = "job.ai_report_ready"
-	EventNameJobCompleted           EventName = "job.completed"
-	EventNameJobCreated             EventName = "job.created"
-	EventNameJobQuestionAnswered    EventName = "job.question_answered"
-	EventNameJobQuestionAsked       EventName = "job.question_asked"
-	EventNameJobSessionCompleted    EventName = "job.session_completed"
-	EventNameJobSessionReady        EventName = "job.session_ready"
-	EventNameLoopSessionEnded       EventName = "loop_session.ended"
+	EventNameAccountCreditsLow         EventName = "account.credits_low"
+	EventNameAccountSubmissionsRefused EventName = "account.submissions_refused"
+	EventNameAccountWebhookDisabled    EventName = "account.webhook_disabled"
+	EventNameJobAIReportReady          EventName = "job.ai_report_ready"
+	EventNameJobCompleted              EventName = "job.completed"
+	EventNameJobCreated                EventName = "job.created"
+	EventNameJobQuestionAnswered       EventName = "job.question_answered"
+	EventNameJobQuestionAsked          EventName = "job.question_asked"
+	EventNameJobSessionCompleted       EventName = "job.session_completed"
+	EventNameJobSessionReady           EventName = "job.session_ready"
+	EventNameLoopSessionEnded          EventName = "loop_session.ended"
 )
 
 // Defines values for EvidenceContentType.
@@ -469,6 +470,33 @@ const (
 	RecordingStatusAttached RecordingStatus = "attached"
 	RecordingStatusFinished RecordingStatus = "finished"
 	RecordingStatusOpen     RecordingStatus = "open"
+)
+
+// Defines values for RefusedCountReason.
+const (
+	RefusedCountReasonACCOUNTSUSPENDED    RefusedCountReason = "ACCOUNT_SUSPENDED"
+	RefusedCountReasonINSUFFICIENTCREDITS RefusedCountReason = "INSUFFICIENT_CREDITS"
+	RefusedCountReasonRATELIMITED         RefusedCountReason = "RATE_LIMITED"
+)
+
+// Defines values for RefusedCountSource.
+const (
+	RefusedCountSourceAPI     RefusedCountSource = "api"
+	RefusedCountSourceBulk    RefusedCountSource = "bulk"
+	RefusedCountSourceDeploy  RefusedCountSource = "deploy"
+	RefusedCountSourceHosted  RefusedCountSource = "hosted"
+	RefusedCountSourceRetest  RefusedCountSource = "retest"
+	RefusedCountSourceSession RefusedCountSource = "session"
+)
+
+// Defines values for RefusedTestSource.
+const (
+	RefusedTestSourceAPI     RefusedTestSource = "api"
+	RefusedTestSourceBulk    RefusedTestSource = "bulk"
+	RefusedTestSourceDeploy  RefusedTestSource = "deploy"
+	RefusedTestSourceHosted  RefusedTestSource = "hosted"
+	RefusedTestSourceRetest  RefusedTestSource = "retest"
+	RefusedTestSourceSession RefusedTestSource = "session"
 )
 
 // Defines values for ReportItemSeverity.
@@ -4190,6 +4218,94 @@ type Recording struct {
 // RecordingStatus `attached` is the job's, and in its report.
 type RecordingStatus string
 
+// Refusals defines model for Refusals.
+type Refusals struct {
+	// NextCursor For the next page; null at the end.
+	NextCursor *string `json:"nextCursor"`
+
+	// Refusals The newest first.
+	Refusals []RefusedTests `json:"refusals"`
+}
+
+// RefusedCount Additive.
+type RefusedCount struct {
+	// KeyID The API key; absent for a deploy hook.
+	KeyID *string `json:"keyId,omitempty"`
+
+	// ProjectID The project; absent where the call named none.
+	ProjectID *string `json:"projectId,omitempty"`
+
+	// Reason The code of the refusals. The list may grow.
+	Reason RefusedCountReason `json:"reason"`
+
+	// Source How the tests were asked for.
+	Source RefusedCountSource `json:"source"`
+
+	// Tests How many.
+	Tests Count `json:"tests"`
+}
+
+// RefusedCountReason The code of the refusals. The list may grow.
+type RefusedCountReason string
+
+// RefusedCountSource How the tests were asked for.
+type RefusedCountSource string
+
+// RefusedTest Additive.
+type RefusedTest struct {
+	// Branch Of a deploy.
+	Branch *string `json:"branch,omitempty"`
+
+	// CommitSha Of a deploy.
+	CommitSha *string `json:"commitSha,omitempty"`
+
+	// Environment Of a deploy.
+	Environment *string `json:"environment,omitempty"`
+
+	// ProjectID The project; absent where the call named none.
+	ProjectID *string `json:"projectId,omitempty"`
+
+	// Source How it was asked for.
+	Source RefusedTestSource `json:"source"`
+
+	// Title Absent where the service gives the title.
+	Title *string `json:"title,omitempty"`
+
+	// Urgent It would have cost twice the price.
+	Urgent *bool `json:"urgent,omitempty"`
+
+	// URL The URL under test, without a fragment.
+	URL string `json:"url"`
+
+	// Whole A deploy that asked for nothing that is not here.
+	Whole *bool `json:"whole,omitempty"`
+}
+
+// RefusedTestSource How it was asked for.
+type RefusedTestSource string
+
+// RefusedTests Additive.
+type RefusedTests struct {
+	// Counts Their numbers, the largest first.
+	Counts []RefusedCount `json:"counts"`
+
+	// From RFC 3339, UTC, milliseconds, Z.
+	//
+	// Example: 2026-11-21T14:05:09.120Z
+	From Timestamp `json:"from"`
+
+	// Samples At most ten different tests, of calls that were refused with 402.
+	Samples []RefusedTest `json:"samples"`
+
+	// Tests How many were refused. A call that was refused before its body was read counts as one.
+	Tests Count `json:"tests"`
+
+	// To RFC 3339, UTC, milliseconds, Z.
+	//
+	// Example: 2026-11-21T14:05:09.120Z
+	To Timestamp `json:"to"`
+}
+
 // Report defines model for Report.
 type Report struct {
 	// AsOf What `?asOf=` named; absent without it. Additive.
@@ -5187,6 +5303,26 @@ type WebhookAccountCreditsLowData struct {
 
 	// CreditsURL The dashboard's page of credits.
 	CreditsURL string `json:"creditsUrl"`
+}
+
+// WebhookAccountSubmissionsRefused Tests of the account were refused. Additive.
+type WebhookAccountSubmissionsRefused struct {
+	// Data What was refused.
+	Data RefusedTests `json:"data"`
+
+	// Event The kind of event.
+	Event string `json:"event"`
+
+	// ProjectID None: it is about the whole account.
+	ProjectID *string `json:"projectId"`
+
+	// Timestamp RFC 3339, UTC, milliseconds, Z.
+	//
+	// Example: 2026-11-21T14:05:09.120Z
+	Timestamp Timestamp `json:"timestamp"`
+
+	// Type The same as `event`.
+	Type string `json:"type"`
 }
 
 // WebhookAccountWebhookDisabled The webhook of a project of the account was disabled.
