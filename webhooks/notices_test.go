@@ -93,12 +93,16 @@ func TestTheEventsOfAnAccountBecomeNoticesOfItsPeople(t *testing.T) {
 	b.Events.Add(domain.JobStream("j3"), &job.Failed{Reason: "sla", Refund: 5, At: hooktest.At})
 	b.Events.Add(domain.CreditsStream("acc"), &credits.Debited{JobID: "j1", Amount: 5, BalanceAfter: 15}, &credits.Debited{JobID: "j2", Amount: 5, BalanceAfter: 10})
 	b.Change("p1", &project.WebhookDisabled{DeliveryID: "d", Reason: "answered 500", At: hooktest.At})
+	for range 2 { // in one hour: told once
+		b.Events.Add(domain.AccountStream("acc"), &account.SubmissionsRefused{Counts: []account.RefusedCount{{Reason: domain.CodeInsufficientCredits, Source: "api", Tests: 2}}})
+	}
 	stop = followNotices(b)
 	noticesRead(b)
 	report := "report true p1|Checkout|3 of 5 failed, 1 skipped|/dashboard/jobs/j1"
 	failed := "report true |Checkout|Could not be tested. 5 credits refunded|/dashboard/jobs/j3"
 	want := []string{
 		"credits false |Credits are low|15 credits left|/dashboard/credits", failed,
+		"credits false |Tests are refused|The overview has their number and the reason|/dashboard",
 		"report false p1|Checkout|5 of 5 passed|/dashboard/jobs/j2", report,
 		"webhook false p1|The webhook of p1 is disabled|Events are held. answered 500|/dashboard/projects/p1/webhook",
 	}

@@ -53,7 +53,8 @@ func (*Subscriber) Begin(context.Context) error { return nil }
 // remembered.
 func (*Subscriber) Handles() []string {
 	return domain.TypesOf((*job.Created)(nil), (*job.Completed)(nil), (*job.Failed)(nil), (*job.QuestionAsked)(nil),
-		(*credits.Debited)(nil), (*project.WebhookDisabled)(nil), (*account.ErasureFinished)(nil), (*job.Erased)(nil))
+		(*credits.Debited)(nil), (*project.WebhookDisabled)(nil), (*account.SubmissionsRefused)(nil),
+		(*account.ErasureFinished)(nil), (*job.Erased)(nil))
 }
 
 // Prepare implements consumer.Preparer.
@@ -130,6 +131,7 @@ type found struct {
 
 // notice makes a notice of an event; tells is false if the event needs none.
 func (s *Subscriber) notice(ctx context.Context, r domain.Recorded) (n found, tells bool, err error) {
+	n.EventID = r.ID
 	switch e := r.Event.(type) {
 	case *credits.Debited:
 		if !e.BecameLow() {
@@ -137,6 +139,10 @@ func (s *Subscriber) notice(ctx context.Context, r domain.Recorded) (n found, te
 		}
 		n.Kind, n.Title, n.Path = mail.Credits, "Credits are low", "/dashboard/credits"
 		n.Verdict = creditsOf(e.BalanceAfter) + " left"
+	case *account.SubmissionsRefused: // one an hour for all of it
+		n.EventID = domain.CommandIDFor("refusals", r.Stream, r.Meta.Time.UTC().Format("2006-01-02T15"))
+		n.Kind, n.Title, n.Path = mail.Credits, "Tests are refused", "/dashboard"
+		n.Verdict = "The overview has their number and the reason"
 	case *project.WebhookDisabled:
 		n.Kind, n.Path = mail.Webhook, "/dashboard/projects/"+r.StreamID()+"/webhook"
 		n.Verdict = "Events are held. " + e.Reason
@@ -161,7 +167,7 @@ func (s *Subscriber) notice(ctx context.Context, r domain.Recorded) (n found, te
 	if n.Kind == "" {
 		return found{}, false, nil
 	}
-	n.EventID, n.AccountID, n.At = r.ID, about.AccountID, r.Meta.Time
+	n.AccountID, n.At = about.AccountID, r.Meta.Time
 	switch n.Kind {
 	case mail.Report, mail.Question:
 		n.Title, n.projectID = about.Title, about.ProjectID
