@@ -2,6 +2,7 @@ package projections_test
 
 import (
 	"testing"
+	"time"
 
 	"humanqa/domain"
 	"humanqa/domain/credits"
@@ -57,5 +58,34 @@ func TestTheAuthorOfAnEntryIsNeverAChecker(t *testing.T) {
 		if got := line.Author(); got != c.want {
 			t.Errorf("%s, %s: %s, want %s", c.actor, c.reason, got, c.want)
 		}
+	}
+}
+
+// A week of use and more says until when credits last; less says nothing.
+func TestCreditsLastAtThePaceOfTheLastWeeks(t *testing.T) {
+	t.Parallel()
+	w := modeltest.New(t, ledger.Projector)
+	w.Run(w.Sup)
+	now := modeltest.Noon
+	spends := func(accountID string, days int, amount domain.Credits) {
+		w.Log.RecordAs(domain.Metadata{Time: now.AddDate(0, 0, -days)}, domain.CreditsStream(accountID),
+			&credits.Debited{JobID: "j", Amount: amount, BalanceAfter: 100})
+	}
+	spends("steady", 20, 500) // too long ago
+	spends("steady", 10, 15)
+	spends("steady", 1, 10)
+	w.Log.RecordAs(domain.Metadata{Time: now.AddDate(0, 0, -1)}, domain.CreditsStream("steady"), &credits.Refunded{JobID: "j", Amount: 5, BalanceAfter: 100})
+	spends("new", 3, 15)
+	spends("rare", 10, 1)
+	w.Reach(w.Sup)
+	for accountID, want := range map[string]time.Time{"steady": now.AddDate(0, 0, 5), "new": {}, "rare": {}, "none": {}} {
+		at, err := ledger.NewReads(w.DB).Lasts(w.Ctx(), accountID, 10, now)
+		must.NoError(t, err)
+		if !at.Equal(want) {
+			t.Errorf("%s: until %s, want %s", accountID, at, want)
+		}
+	}
+	if at, err := ledger.NewReads(w.DB).Lasts(w.Ctx(), "steady", 1_000_000_000, now); err != nil || !at.IsZero() {
+		t.Errorf("credits for years: until %s, %v", at, err)
 	}
 }

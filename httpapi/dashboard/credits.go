@@ -24,6 +24,7 @@ type creditsView struct {
 	Pager   ui.Pager
 	Prices  prices
 	Low     string // the limit in the form
+	BuyURL  string
 }
 
 func (d Deps) credits(r *ui.Request) (ui.Answer, error) {
@@ -32,7 +33,7 @@ func (d Deps) credits(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	page := ui.PageOf(r)
-	var v creditsView
+	v := creditsView{BuyURL: d.CreditsURL}
 	if v.Balance, err = d.Reads.Credits.Balance(r.Context(), r.Account.ID, now); err != nil {
 		return ui.Answer{}, err
 	}

@@ -50,6 +50,8 @@ type Deps struct {
 	Now         func() time.Time
 	// BaseURL is the start of the links that are shown to be copied.
 	BaseURL string
+	// CreditsURL is where credits are bought; empty: nowhere.
+	CreditsURL string
 }
 
 // Pages are the pages of the package and of the two below it.
@@ -59,6 +61,8 @@ func Pages(d Deps) []ui.Page {
 	pages := []ui.Page{
 		{Method: "GET", Pattern: "/dashboard", For: ui.Viewers, Handle: d.overview},
 		{Method: "POST", Pattern: "/dashboard/notices/seen", For: ui.Viewers, Handle: d.markSeen},
+		{Method: "POST", Pattern: "/dashboard/refused/test", For: ui.Developers, Says: "The tests are submitted.",
+			Handle: ui.WhileOpen(d.testRefused)},
 		{Method: "POST", Pattern: "/dashboard/account", For: ui.Viewers, Handle: d.switchAccount},
 
 		{Method: "GET", Pattern: "/dashboard/find", For: ui.Viewers, Handle: d.find},

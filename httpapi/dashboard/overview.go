@@ -15,6 +15,7 @@ import (
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/wire"
 	"humanqa/projections/credits"
+	"humanqa/projections/events"
 	"humanqa/projections/history"
 	"humanqa/projections/jobs"
 	"humanqa/projections/overall"
@@ -36,6 +37,7 @@ type overviewView struct {
 
 	Asked   []askedLine
 	AskedOf int // all open questions
+	Refused *refusedView
 	Needs   []need
 	Worse   []worseLine
 	WorseOf int       // all projects that got worse
@@ -48,6 +50,8 @@ type overviewView struct {
 
 	Balance  credits.Balance
 	Low      bool
+	Lasts    time.Time // until when the credits last; zero: not known
+	BuyURL   string
 	Soon     domain.Credits // that expire within a week
 	SoonAt   time.Time
 	Price    domain.Credits
@@ -81,7 +85,7 @@ type need struct {
 }
 
 func (d Deps) overview(r *ui.Request) (ui.Answer, error) {
-	v := overviewView{Price: job.GeneralQA.Price(false)}
+	v := overviewView{Price: job.GeneralQA.Price(false), BuyURL: d.CreditsURL}
 	ctx, account := r.Context(), r.Account.ID
 	now, err := d.now(r)
 	if err != nil {
@@ -116,7 +120,12 @@ func (d Deps) overview(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	notices, upTo, err := d.notices(r)
+	if err != nil {
+		return ui.Answer{}, err
+	}
 	v.Notices, v.SeenTo = words.ByKind(notices), upTo
+	v.Refused, upTo, err = d.refused(r)
+	v.SeenTo = events.LaterCursor(v.SeenTo, upTo)
 	answer := ui.Show("overview", "Overview", v, ui.Everything)
 	answer.Every = time.Minute // no stream tells which checkers are online
 	return answer, err
@@ -127,6 +136,9 @@ func (d Deps) lookAtCredits(r *ui.Request, v *overviewView, now time.Time) (err 
 		return err
 	}
 	v.Low = v.Balance.Available < v.Balance.LowBelow
+	if v.Lasts, err = d.Reads.Ledger.Lasts(r.Context(), r.Account.ID, v.Balance.Available, now); err != nil {
+		return err
+	}
 	for _, lot := range v.Balance.Expiring {
 		if lot.ExpiresAt.Sub(now) <= soonExpired {
 			if v.Soon == 0 {

@@ -75,7 +75,7 @@ func pages(s *pagetest.Service, limits *input.Limits) ([]fs.FS, []ui.Page) {
 	return slices.Concat(dashboard.Templates, []fs.FS{settings.Templates}), slices.Concat(
 		dashboard.Pages(dashboard.Deps{
 			Commands: s.Commands, Reads: s.Reads, Evidence: s.Evidence, Readers: s.API.Readers, Limits: limits, Fresh: s.API.Fresh, PastReads: s.API.PastReads, Credentials: s.Credentials,
-			Preferences: preferences.New(s.DB, time.Now), Deliveries: webhooks.NewLog(s.DB), Now: time.Now, BaseURL: s.BaseURL,
+			Preferences: preferences.New(s.DB, time.Now), Deliveries: webhooks.NewLog(s.DB), Now: time.Now, BaseURL: s.BaseURL, CreditsURL: "https://pay.example.com/credits",
 		}),
 		settings.Pages(settings.Deps{
 			Commands: s.Commands, Reads: s.Reads, Credentials: s.Credentials, Logins: clientlogin.NewStore(s.DB, time.Now), Mail: mail.NewStore(s.DB, time.Now, links(s)), Evidence: s.Evidence, Readers: s.API.Readers, Now: time.Now,

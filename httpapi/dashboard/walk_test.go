@@ -64,6 +64,7 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 		"POST /dashboard/sessions/{id}/ready":            403,
 		"POST /dashboard/loops/{id}/end":                 303,
 		"POST /dashboard/notices/seen":                   422,
+		"POST /dashboard/refused/test":                   409, // nothing was refused
 		"POST /dashboard/notifications":                  422,
 		"POST /dashboard/notifications/link":             303,
 		"POST /dashboard/views":                          422,

@@ -204,6 +204,23 @@ func (q *Reads) DayEnds(ctx context.Context, accountID string, since time.Time) 
 	return pgpool.List[DayEnd](ctx, q.db, "the balances of "+accountID, dayEndsSQL, accountID, since)
 }
 
+// A week of use is the least that tells of a pace, and months tell of no day.
+const lastsSQL = `
+SELECT $4::timestamptz + ($3::float8 / -SUM(change)::float8) * ($4::timestamptz - MIN(at)) AS lasts
+FROM readmodel.ledger_entries
+WHERE account_id = $1
+  AND at >= $2
+  AND kind IN ('debited', 'refunded')
+HAVING MIN(at) < $4::timestamptz - interval '7 days'
+   AND -SUM(change) * 4 > $3`
+
+// Lasts says until when the available credits last at the pace of the last 14 days; zero
+// where these tell of no day.
+func (q *Reads) Lasts(ctx context.Context, accountID string, available domain.Credits, now time.Time) (at time.Time, err error) {
+	at, _, err = pgpool.Find[time.Time](ctx, q.db, "the pace of "+accountID, lastsSQL, accountID, now.AddDate(0, 0, -14), available, now)
+	return at, err
+}
+
 // Sum adds all entries of the account's ledger up.
 func (q *Reads) Sum(ctx context.Context, accountID string) (Sum, error) {
 	return readmodel.Get[Sum](ctx, q.db, "the sum of the ledger of "+accountID, ledgerSumSQL, accountID)

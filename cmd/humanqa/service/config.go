@@ -66,6 +66,7 @@ type environment struct {
 	MaxConnections           int       `env:"HUMANQA_MAX_CONNECTIONS" envDefault:"10000" about:"connections that HUMANQA_ADDR has open at a time, half of the files that the process may open at most; one more closes the one that waits longest"`
 	StopDelaySeconds         int       `env:"HUMANQA_STOP_DELAY" envDefault:"0" about:"seconds for which a stop serves on with /readyz at 503, so that the proxy in front takes this process out first; up to 30"`
 	RateLimit                int       `env:"HUMANQA_RATE_LIMIT" envDefault:"60" about:"requests per API key in any minute"`
+	CreditsURL               string    `env:"HUMANQA_CREDITS_URL" unset:"no button" about:"the page on which customers buy credits, for the button Buy credits where credits are short"`
 	CloseEvery               int       `env:"HUMANQA_CLOSE_EVERY" envDefault:"1000" about:"events after which an account's ledger is closed, so that the first command after a restart need not read it from its beginning"`
 	HostedDomainNames        string    `env:"HUMANQA_HOSTED_DOMAINS" unset:"those that are known" about:"domains of hosted-app platforms, by commas"`
 	RoleNames                string    `env:"HUMANQA_ROLES" envDefault:"api,projector,webhooks,policy" about:"the parts that this process runs"`
@@ -255,6 +256,7 @@ func (c Config) check() error {
 		checkLoopback("HUMANQA_EVENTSTORE_LISTEN_INSECURE", c.EventStoreListenInsecure),
 		CheckURL("HUMANQA_BASE_URL", c.BaseURL, "http", "https"),
 		checkOrigin("HUMANQA_BASE_URL", c.BaseURL),
+		CheckURL("HUMANQA_CREDITS_URL", c.CreditsURL, "http", "https"),
 		CheckURL("HUMANQA_DATABASE_URL", c.DatabaseURL, "postgres", "postgresql"),
 		CheckURL("HUMANQA_DATABASE_DIRECT_URL", c.DatabaseDirectURL, "postgres", "postgresql"),
 		CheckURL("HUMANQA_EVENTSTORE_URL", c.EventStoreURL, "esdb", "esdb+discover", "kurrentdb", "kurrentdb+discover"),

@@ -57,7 +57,7 @@ func (s *Service) openSite(
 				Commands: s.core.Commands, Reads: reads, Evidence: s.evidence, Readers: api.Readers, Limits: api.Limits,
 				Fresh: api.Fresh, PastReads: api.PastReads, Credentials: store,
 				Preferences: preferences.New(s.core.DB, time.Now), Deliveries: webhooks.NewLog(s.core.DB),
-				Now: time.Now, BaseURL: s.cfg.BaseURL,
+				Now: time.Now, BaseURL: s.cfg.BaseURL, CreditsURL: s.cfg.CreditsURL,
 			}),
 			settings.Pages(settings.Deps{
 				Commands: s.core.Commands, Reads: reads, Credentials: store, Logins: clientlogin.NewStore(s.core.DB, time.Now),
