@@ -223,8 +223,12 @@ func (r *Request) Cause() command.Cause {
 	if form, err := uuid.Parse(r.FormValue(CommandField)); err == nil {
 		id = domain.CommandIDFor("form", r.Person.ID, r.Pattern, r.URL.Path, form.String())
 	}
+	actor := "person:" + r.Person.ID
+	if r.Account.ID == "" && r.Person.CheckerID() != "" { // an account's exports name no person that tests
+		actor = "checker:" + r.Person.CheckerID()
+	}
 	return command.Cause{
-		CommandID: id, CorrelationID: r.ID, Trace: tracing.Of(r.Context()), Actor: "person:" + r.Person.ID,
+		CommandID: id, CorrelationID: r.ID, Trace: tracing.Of(r.Context()), Actor: actor,
 		AccountID: r.Account.ID, Sandbox: r.Account.Sandbox,
 	}
 }

@@ -4,7 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"humanqa/domain"
 	"humanqa/domain/command"
+	"humanqa/domain/job"
 	"humanqa/internal/testing/browsertest"
 	"humanqa/internal/testing/pagetest"
 )
@@ -55,5 +57,19 @@ func TestACheckerAsksTheClient(t *testing.T) {
 	tab.WaitText("483112")
 	if got := w.Call(ann, "POST", at, form); got.Status != 303 {
 		t.Errorf("the next question: %d", got.Status)
+	}
+	// The account's exports hold these events: a person's id would be the same in all accounts.
+	var kinds []string
+	w.Must(w.Log.Load(t.Context(), domain.JobStream(id), 0, func(e domain.Recorded) error {
+		if strings.HasPrefix(e.Meta.Actor, "person:") {
+			t.Errorf("%s names the person that tests: %s", e.Type, e.Meta.Actor)
+		}
+		if shown, is := e.Event.(*job.SecretShown); is {
+			kinds = append(kinds, shown.Kind)
+		}
+		return nil
+	}))
+	if len(kinds) != 1 || kinds[0] != job.SecretAnswer {
+		t.Errorf("the log says that %q were shown", kinds)
 	}
 }
