@@ -11,6 +11,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/httpapi/evidence"
+	"humanqa/internal/testing/filetest"
 	"humanqa/internal/testing/must"
 )
 
@@ -54,7 +55,7 @@ func TestAnUploadThatBrokeOffIsTakenUpAgainOrSwept(t *testing.T) {
 			if strings.Contains(r.Body.String(), "luck") || !strings.Contains(s.logged.String(), "out of luck") {
 				t.Errorf("the answer is %s", r.Body)
 			}
-			w.uploads(aPNG+"2").refused(http.StatusServiceUnavailable, domain.CodeUnavailable)
+			w.uploads(filetest.PNG("2")).refused(http.StatusServiceUnavailable, domain.CodeUnavailable)
 			finished, unfinished := s.pieces()
 			equal(t, []int{finished, unfinished}, []int{0, 2})
 
@@ -78,7 +79,7 @@ func TestAnUploadThatBrokeOffIsTakenUpAgainOrSwept(t *testing.T) {
 				t.Error("the file that nobody knows is still there")
 			}
 			equal(t, s.visit(link).Body.String(), aPNG)
-			w.uploads(aPNG + "2").want(http.StatusCreated) // and the swept one begins anew
+			w.uploads(filetest.PNG("2")).want(http.StatusCreated) // and the swept one begins anew
 		})
 	}
 }
@@ -118,7 +119,7 @@ func TestHalfAFileIsNotTakenForAWholeOne(t *testing.T) {
 	t.Parallel()
 	s := shared(t).node(nil)
 	_, key := s.account(100)
-	link := s.working(key).shown(aPNG + strings.Repeat("x", 1000))
+	link := s.working(key).shown(filetest.PNG(strings.Repeat("x", 1000)))
 	s.Evidence.Files = brittleFiles{s.Evidence.Files}
 	server := httptest.NewServer(s)
 	defer server.Close()

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"humanqa/domain"
+	"humanqa/internal/testing/filetest"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/vault"
 )
@@ -24,7 +25,7 @@ func TestALinkOpensWhatItWasSignedForAsLongAsItSays(t *testing.T) {
 	now := time.Now()
 	s.Evidence.Now = func() time.Time { return now }
 	w := s.working(key)
-	link, second, others := w.shown(aPNG), w.shown(aPNG+"2"), s.working(otherKey).shown(aPNG)
+	link, second, others := w.shown(aPNG), w.shown(filetest.PNG("2")), s.working(otherKey).shown(aPNG)
 	path, query, _ := strings.Cut(link, "?")
 	secondPath, _, _ := strings.Cut(second, "?")
 	_, othersQuery, _ := strings.Cut(others, "?")
@@ -66,7 +67,7 @@ func TestTheLinksOfAnExportedReportLast(t *testing.T) {
 	now := time.Now()
 	s.Evidence.Now = func() time.Time { return now }
 	w := s.working(key)
-	shot, other := w.shown(aPNG), w.shown(aPNG+"2")
+	shot, other := w.shown(aPNG), w.shown(filetest.PNG("2"))
 	w.check(0, `{"status":"fail","screenshotUrl":"`+shot+`"}`)
 	w.completes("Broken.")
 	path, query, _ := strings.Cut(shot, "?")

@@ -14,10 +14,11 @@ import (
 	"github.com/lib/pq"
 
 	"humanqa/httpapi/evidence"
+	"humanqa/internal/testing/filetest"
 	"humanqa/internal/testing/must"
 )
 
-const aPNG = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89 not much more"
+var aPNG = filetest.PNG("")
 
 // formOf is a form with one file; fields are further parts before it.
 func formOf(t *testing.T, name, declared, content string, fields ...string) (body, contentType string) {

@@ -16,6 +16,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/httpapi/wire"
+	"humanqa/internal/testing/filetest"
 	"humanqa/internal/testing/must"
 )
 
@@ -26,7 +27,7 @@ func TestSeveralPicturesOfAnItem(t *testing.T) {
 	s := shared(t)
 	_, key := s.account(100)
 	w := s.working(key)
-	a, b := w.shown(aPNG), w.shown(aPNG+" another")
+	a, b := w.shown(aPNG), w.shown(filetest.PNG(" another"))
 	put := func(body string) result { return w.call("PUT", "/items/"+w.items[0], body) }
 	both := put(fmt.Sprintf(`{"status": "fail", "screenshotUrls": [%q, %q]}`, a, b)).want(http.StatusOK)
 	links, _ := both["screenshotUrls"].([]any)
@@ -64,15 +65,8 @@ func TestEvidenceOfEachKindComesBackAsItCame(t *testing.T) {
 	s := shared(t)
 	_, key := s.account(100)
 	w := s.working(key)
-	for media, head := range map[string]string{
-		"image/png":  aPNG,
-		"image/jpeg": "\xff\xd8\xff\xe0\x00\x10JFIF\x00",
-		"image/gif":  "GIF89a\x01\x00\x01\x00",
-		"image/webp": "RIFF\x24\x00\x00\x00WEBPVP8 \x18\x00",
-		"video/mp4":  "\x00\x00\x00\x20ftypisom\x00\x00\x02\x00isomiso2avc1mp41",
-		"video/webm": "\x1a\x45\xdf\xa3\x8b\x42\x86\x81\x01\x42\x82\x84webm",
-	} {
-		content := head + strings.Repeat("\x00\r\n--", 40_000) // several reads, and no boundary
+	for _, media := range []string{"image/png", "image/jpeg", "image/gif", "image/webp", "video/mp4", "video/webm"} {
+		content := filetest.Whole(media, strings.Repeat("\x00\r\n--", 40_000)) // several reads, and no boundary
 		up := w.uploads(content).want(http.StatusCreated)
 		link, _ := up["url"].(string)
 		equal(t, up, map[string]any{"url": link, "contentType": media, "size": float64(len(content))})
@@ -105,7 +99,7 @@ func TestAReportsLinksWorkInEveryFormat(t *testing.T) {
 	s := shared(t)
 	_, key := s.account(100)
 	w := s.working(key)
-	shot, video := w.shown(aPNG), w.shown("\x1a\x45\xdf\xa3\x8b\x42\x86\x81\x01\x42\x82\x84webm")
+	shot, video := w.shown(aPNG), w.shown(filetest.Whole("video/webm", ""))
 
 	checked := w.call("PUT", "/items/"+w.items[0], `{"status":"fail","note":"broken","screenshotUrl":"`+shot+`"}`).want(http.StatusOK)
 	answered, _ := checked["screenshotUrl"].(string)
@@ -238,6 +232,8 @@ func TestWhatIsNoEvidenceIsRefused(t *testing.T) {
 		"SVG":                          form(`<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>`),
 		"HTML behind PNG's signature":  form("\x89PNG\r\n\x1a\n<html><script>alert(1)</script>"),
 		"an empty file":                form(""),
+		"a picture that was cut off":   form(strings.TrimSuffix(aPNG, "IEND\xae\x42\x60\x82")),
+		"a film of nothing":            form(strings.Replace(filetest.Whole("video/mp4", ""), "moov", "free", 1)),
 		"no form":                      {good, "image/png", []string{"body"}},
 		"no content type":              {good, "", []string{"body"}},
 		"a form without a boundary":    {good, "multipart/form-data", []string{"body"}},
@@ -265,7 +261,7 @@ func TestAFilesNameAndTypePlayNoPart(t *testing.T) {
 	for i, name := range []string{
 		"../../../etc/passwd", "shot.svg", "x.html", "", `a\"; filename=\"b.exe`, "файл.png", "C:\\\\con", strings.Repeat("x", 3000), "a%0d%0aSet-Cookie: x=1",
 	} {
-		content := fmt.Sprint(aPNG, i)
+		content := filetest.PNG(fmt.Sprint(i))
 		body, contentType := formOf(t, name, "text/html; charset=utf-8", content, "note", "file2")
 		up := s.call(w.checker, "POST", "/v1/checker/jobs/"+w.jobID+"/evidence", body,
 			"X-Claim-Token", w.token, "Content-Type", contentType).want(http.StatusCreated)
@@ -287,16 +283,18 @@ func TestEvidenceHasItsLimits(t *testing.T) {
 	s := shared(t).node(nil)
 	_, key := s.account(100)
 	w := s.working(key)
-	const aGIF, anMP4 = "GIF89a\x01\x00\x01\x00", "\x00\x00\x00\x20ftypisom\x00\x00\x02\x00isomiso2avc1mp41"
+	of := func(media string, size int) string {
+		return filetest.Whole(media, strings.Repeat("\x00", size-len(filetest.Whole(media, ""))))
+	}
 	const imageLimit, videoLimit = 10 << 20, wire.MaxBody - 64<<10
-	w.uploads(aGIF + strings.Repeat("\x00", imageLimit-len(aGIF))).want(http.StatusCreated)
-	over := w.uploads(aGIF+strings.Repeat("\x00", imageLimit-len(aGIF)+1)).refused(http.StatusRequestEntityTooLarge, domain.CodePayloadTooLarge)
-	equal(t, over["error"], any("a file of the type image/gif may have 10485760 bytes, this one has 10485761"))
-	video := anMP4 + strings.Repeat("\x00", videoLimit-len(anMP4))
+	w.uploads(of("image/png", imageLimit)).want(http.StatusCreated)
+	over := w.uploads(of("image/png", imageLimit+1)).refused(http.StatusRequestEntityTooLarge, domain.CodePayloadTooLarge)
+	equal(t, over["error"], any("a file of the type image/png may have 10485760 bytes, this one has 10485761"))
+	video := of("video/mp4", videoLimit)
 	up := w.uploads(video).want(http.StatusCreated)
 	equal(t, up["size"], any(float64(videoLimit)))
-	w.uploads(video+"\x00").refused(http.StatusRequestEntityTooLarge, domain.CodePayloadTooLarge)
-	w.uploads(video+strings.Repeat("\x00", 1<<20)).refused(http.StatusRequestEntityTooLarge, domain.CodePayloadTooLarge)
+	w.uploads(of("video/mp4", videoLimit+1)).refused(http.StatusRequestEntityTooLarge, domain.CodePayloadTooLarge)
+	w.uploads(of("video/mp4", videoLimit+1<<20)).refused(http.StatusRequestEntityTooLarge, domain.CodePayloadTooLarge)
 	link, _ := up["url"].(string)
 	if got := s.visit(link).Body.Len(); got != videoLimit {
 		t.Errorf("%d bytes came back", got)
@@ -322,12 +320,12 @@ func TestAJobHoldsSoManyPieces(t *testing.T) {
 	var uploads sync.WaitGroup
 	got := make([]int, 6)
 	for i := range got {
-		uploads.Go(func() { got[i] = w.uploads(fmt.Sprint(aPNG, i)).Code })
+		uploads.Go(func() { got[i] = w.uploads(filetest.PNG(fmt.Sprint(i))).Code })
 	}
 	uploads.Wait()
 	slices.Sort(got)
 	equal(t, got, []int{201, 409, 409, 409, 409, 409})
-	w.uploads(aPNG+"one more").refused(http.StatusConflict, domain.CodeConflict)
+	w.uploads(filetest.PNG("one more")).refused(http.StatusConflict, domain.CodeConflict)
 	equal(t, strings.Split(w.shown(aPNG), "?")[0], strings.Split(first, "?")[0]) // a repeat is none more
 }
 
@@ -336,7 +334,7 @@ func TestTheSameFileAgainIsTheSameEvidence(t *testing.T) {
 	s := shared(t)
 	_, key := s.account(100)
 	w := s.working(key)
-	content := aPNG + strings.Repeat("x", 1<<20)
+	content := filetest.PNG(strings.Repeat("x", 1<<20))
 	links := make([]string, 4)
 	var uploads sync.WaitGroup
 	for i := range links {
@@ -354,7 +352,7 @@ func TestAPartOfAFile(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
 	_, key := s.account(100)
-	content := aPNG + strings.Repeat("0123456789", 20_000)
+	content := filetest.PNG(strings.Repeat("0123456789", 20_000))
 	link := s.working(key).shown(content)
 	size := len(content)
 	id, _, _ := strings.Cut(strings.TrimPrefix(link, "https://qa.example/v1/evidence/"), "?")
@@ -402,7 +400,7 @@ func TestEvidenceOverTheWire(t *testing.T) {
 	w := s.working(key)
 	server := httptest.NewServer(s)
 	defer server.Close()
-	content := aPNG + strings.Repeat("x", 3<<20)
+	content := filetest.PNG(strings.Repeat("x", 3<<20))
 	link := strings.Replace(w.shown(content), "https://qa.example", server.URL, 1)
 	var readers sync.WaitGroup
 	for range 3 {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"humanqa/internal/testing/filetest"
 	"humanqa/internal/testing/must"
 )
 
@@ -18,7 +19,7 @@ func (s *qa) upload(checker, job, token string) (link string) {
 	form := multipart.NewWriter(&body)
 	part, err := form.CreateFormFile("file", "cart.png")
 	must.NoError(s.t, err)
-	_, err = part.Write([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR"))
+	_, err = part.Write([]byte(filetest.PNG("")))
 	must.NoError(s.t, err)
 	must.NoError(s.t, form.Close())
 	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+"/v1/checker/jobs/"+job+"/evidence", &body)

@@ -17,6 +17,7 @@ import (
 	"humanqa/internal/datadir"
 	"humanqa/internal/mail"
 	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/filetest"
 	"humanqa/internal/testing/mailtest"
 	"humanqa/internal/testing/must"
 )
@@ -160,7 +161,7 @@ func (a *alarms) loseEvidence() {
 	folder := filepath.Join(a.dir, "evidence")
 	must.NoError(a.t, os.RemoveAll(folder))
 	must.NoError(a.t, os.WriteFile(folder, nil, 0o600))
-	const form = "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.png\"\r\n\r\n\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\r\n--b--\r\n"
+	form := "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.png\"\r\n\r\n" + filetest.PNG("") + "\r\n--b--\r\n"
 	req, err := http.NewRequestWithContext(a.t.Context(), http.MethodPost, a.url("/v1/checker/jobs/"+job+"/evidence"), strings.NewReader(form))
 	must.NoError(a.t, err)
 	req.Header.Set("Authorization", "Bearer "+checker)

@@ -26,6 +26,7 @@ import (
 	"humanqa/httpapi/evidence"
 	"humanqa/internal/blob"
 	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/filetest"
 	"humanqa/internal/testing/must"
 )
 
@@ -51,7 +52,7 @@ func (a *album) run() {
 		if claim.status != http.StatusCreated {
 			continue // one of the others was faster
 		}
-		a.upload(claim, fmt.Appendf([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"), "picture %d", n))
+		a.upload(claim, []byte(filetest.PNG(fmt.Sprintf("picture %d", n))))
 		a.work(a.checker, claim, rand.New(rand.NewPCG(uint64(n), 3)))
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"humanqa/domain"
 	"humanqa/internal/pgpool"
 	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/filetest"
 	"humanqa/internal/testing/must"
 )
 
@@ -67,7 +68,7 @@ func (c *client) testsWithWordsBy(p *program, project, mark string, by checkedBy
 	j.checker = by.key
 	claim := p.call(http.StatusCreated, "POST", "/v1/checker/claims", j.checker, map[string]any{"jobId": j.id}, "Idempotency-Key", "claim "+mark)
 	a := &album{load: &load{program: p}, checker: j.checker, pictures: map[string][]byte{}}
-	a.upload(claim, []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"+w.of("picture")))
+	a.upload(claim, []byte(filetest.PNG(w.of("picture"))))
 	for j.picture = range a.pictures { // there is one
 	}
 	var list struct{ Checklist []struct{ ID string } }

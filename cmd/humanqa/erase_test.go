@@ -28,6 +28,7 @@ import (
 	"humanqa/internal/mail"
 	"humanqa/internal/pgpool"
 	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/filetest"
 	"humanqa/internal/testing/mailtest"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/vault"
@@ -168,7 +169,7 @@ func newClient(p *program, name string) *client {
 	p.call(http.StatusPaymentRequired, "POST", "/v1/jobs/bulk", c.key, map[string]any{"jobs": refused}) // the stop records it
 	claim := p.call(http.StatusCreated, "POST", "/v1/checker/claims", c.checker, map[string]any{"jobId": tested})
 	a := &album{load: &load{program: p}, checker: c.checker, pictures: map[string][]byte{}}
-	a.upload(claim, []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR of "+c.account))
+	a.upload(claim, []byte(filetest.PNG(c.account)))
 	for c.picture = range a.pictures { // there is one
 	}
 	var checklist struct{ Checklist []struct{ ID string } }

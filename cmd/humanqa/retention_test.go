@@ -31,6 +31,7 @@ import (
 	"humanqa/httpapi/evidence"
 	"humanqa/internal/blob"
 	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/filetest"
 	"humanqa/internal/testing/longlog"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"
@@ -278,7 +279,7 @@ func (y *year) writeJobs(ctx context.Context, from, to, all int) {
 				w.life.AccountID = y.without
 			}
 			w.hold = kind == heldByJob
-			content := bytes.Repeat(fmt.Appendf([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"), "picture %d of %s ", n, w.id), 20+n%60)
+			content := []byte(filetest.PNG(strings.Repeat(fmt.Sprintf("picture %d of %s ", n, w.id), 20+n%60)))
 			id := uuid.NewString()
 			w.life.Picture = evidence.Prefix + id
 			w.piece = &madePiece{

@@ -21,12 +21,13 @@ import (
 	"humanqa/domain/person"
 	"humanqa/domain/retention"
 	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/filetest"
 	"humanqa/internal/testing/pagetest"
 	"humanqa/internal/testing/webmtest"
 	"humanqa/projections/jobs"
 )
 
-const aPNG = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89 not much more"
+var aPNG = filetest.PNG("")
 
 // filmed is a job that a person tested, with a picture of a failure and a recording.
 func (w *world) filmed(accountID string) jobs.Job {

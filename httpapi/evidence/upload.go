@@ -10,6 +10,7 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/http"
+	"strings"
 	"sync"
 
 	"humanqa/domain"
@@ -95,6 +96,14 @@ type formError domain.Detail
 
 func (e formError) Error() string { return e.Path + ": " + e.Message }
 
+// words are the message for a page, which has one field.
+func (e formError) words() string {
+	if strings.HasPrefix(e.Message, "the ") {
+		return e.Message
+	}
+	return "the " + e.Path + " " + e.Message
+}
+
 var errBrokenForm = formError{wire.BodyPath, "must be a whole form, ends early or is broken"}
 
 // form is the request's form, from its start.
@@ -160,7 +169,8 @@ func measure(file io.Reader) (Upload, error) {
 		return Upload{}, formError{fileField, "must be a PNG, JPEG, WebP, GIF, MP4 or WebM file, by its content"}
 	}
 	sum, size := sha256.New(), length(0)
-	if err := kind.Clean(io.MultiWriter(sum, &size), content); err != nil {
+	var broken blob.Broken
+	if err := kind.CleanWhole(io.MultiWriter(sum, &size), content); err != nil && !errors.As(err, &broken) {
 		return Upload{}, errBrokenForm
 	}
 	limit := int64(maxImage)
@@ -173,6 +183,9 @@ func measure(file io.Reader) (Upload, error) {
 			Message: fmt.Sprintf("a file of the type %s may have %d bytes, this one has %d", kind.Media, limit, size),
 			Hint:    "send a smaller picture, or a shorter video",
 		}
+	}
+	if broken != "" {
+		return Upload{}, formError{fileField, string(broken)}
 	}
 	return Upload{kind: kind, size: int64(size), digest: sum.Sum(nil)}, nil
 }
@@ -214,7 +227,7 @@ func (s *Service) CollectRequest(
 	var bad formError
 	switch {
 	case errors.As(err, &bad):
-		return "", domain.Invalid(domain.Detail(bad))
+		return "", &domain.Error{Kind: domain.KindInvalid, Code: domain.CodeInvalidRequest, Message: bad.words()}
 	case err != nil:
 		return "", err
 	}

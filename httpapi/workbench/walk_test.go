@@ -272,6 +272,10 @@ func TestPicturesAreTakenAwayForGood(t *testing.T) {
 			t.Errorf("%s for a picture: %d", name, got.Status)
 		}
 	}
+	cut := picture(4)[:len(picture(4))-12]
+	if got := w.uploads(ann, item(0)+"/pictures", c.Token, cut); got.Status != 422 || !strings.Contains(got.Body, "The picture has no end: it was cut off. Send it again.") {
+		t.Errorf("a picture that was cut off: %d %s", got.Status, got.Body)
+	}
 	if got := w.uploads(ann, item(0)+"/pictures", c.Token+1, picture(9)); got.Status != 409 {
 		t.Errorf("a picture under a stale token: %d", got.Status)
 	}

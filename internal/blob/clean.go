@@ -19,7 +19,27 @@ import (
 //
 // What is left out of an MP4, a WebM or a WebP becomes zeros of the same length, because other parts
 // name places behind it.
-func (k Kind) Clean(out io.Writer, in io.Reader) error {
+func (k Kind) Clean(out io.Writer, in io.Reader) error { return k.clean(out, in).err }
+
+// CleanWhole is Clean that gives a Broken for a file that no program can open.
+func (k Kind) CleanWhole(out io.Writer, in io.Reader) error {
+	switch c := k.clean(out, in); {
+	case c.err != nil || c.sized && c.ended:
+		return c.err
+	case k.Video:
+		return Broken("the film has nothing to play: it was cut off. Send it again")
+	case !c.sized:
+		return Broken("the picture has no size: it was cut off. Send it again")
+	}
+	return Broken("the picture has no end: it was cut off. Send it again")
+}
+
+// Broken says what a file lacks.
+type Broken string
+
+func (b Broken) Error() string { return string(b) }
+
+func (k Kind) clean(out io.Writer, in io.Reader) *cleaner {
 	c := &cleaner{in: bufio.NewReaderSize(in, headRoom), out: out}
 	switch k.Media {
 	case "image/jpeg":
@@ -38,7 +58,7 @@ func (k Kind) Clean(out io.Writer, in io.Reader) error {
 	if c.err == nil {
 		_, c.err = io.Copy(out, c.in)
 	}
-	return c.err
+	return c
 }
 
 // headRoom is more than a segment of a JPEG, in bytes.
@@ -49,6 +69,9 @@ type cleaner struct {
 	in  *bufio.Reader
 	out io.Writer
 	err error
+	// sized says that the file tells how large its picture is, or which tracks its film has;
+	// ended that it has its end mark, or something to play.
+	sized, ended bool
 }
 
 // next gives the next n bytes without taking them; nil: the file ends before.
@@ -145,12 +168,14 @@ func (c *cleaner) jpeg() {
 			exif := "Exif\x00\x00" + turned(segment[10:])
 			c.skip(int64(size))
 			c.put(append(binary.BigEndian.AppendUint16([]byte{0xff, 0xe1}, uint16(2+len(exif))), exif...))
-		case kind == 0xe2 && bytes.HasPrefix(segment[4:], []byte("ICC_PROFILE")), kind == 0xe0, kind == 0xee, kind < 0xe0 && kind != 0xda, kind > 0xef && kind != 0xfe:
+		case kind != 0xda && draws(kind, segment[4:]):
+			c.sized = c.sized || strings.IndexByte(jpegFrames, kind) >= 0
 			c.copy(int64(size))
 		case kind == 0xda:
 			c.copy(int64(size))
 			if c.scan(); c.err == nil && c.next(2) != nil && c.next(2)[1] == 0xd9 {
 				c.copy(2)
+				c.ended = true
 				_, c.err = io.Copy(io.Discard, c.in)
 				return
 			}
@@ -158,6 +183,14 @@ func (c *cleaner) jpeg() {
 			c.skip(int64(size))
 		}
 	}
+}
+
+// jpegFrames are the kinds of the segments that tell how large a picture is.
+const jpegFrames = "\xc0\xc1\xc2\xc3\xc5\xc6\xc7\xc9\xca\xcb\xcd\xce\xcf"
+
+// draws says that a segment says how the picture looks.
+func draws(kind byte, text []byte) bool {
+	return kind < 0xe1 || kind == 0xe2 && bytes.HasPrefix(text, []byte("ICC_PROFILE")) || kind == 0xee || kind > 0xef && kind != 0xfe
 }
 
 // scan copies the coded picture up to the marker behind it.
@@ -174,10 +207,14 @@ func (c *cleaner) scan() {
 		case err != nil:
 			return
 		default:
-			if head := c.next(2); head == nil || head[1] != 0 && (head[1] < 0xd0 || head[1] > 0xd7) {
+			switch head := c.next(2); {
+			case head != nil && head[1] == 0xff: // a byte that fills
+				c.copy(1)
+			case head == nil || head[1] != 0 && (head[1] < 0xd0 || head[1] > 0xd7):
 				return
+			default:
+				c.copy(2)
 			}
-			c.copy(2)
 		}
 	}
 }
@@ -194,6 +231,7 @@ func (c *cleaner) png() {
 		case strings.ContainsFunc(kind, func(r rune) bool { return r|0x20 < 'a' || r|0x20 > 'z' }): // no chunk's name
 			return
 		case kind[0] >= 'A' && kind[0] <= 'Z' || strings.Contains(pngChunks, kind) || size > 1<<31-1 || whole == nil:
+			c.sized, c.ended = c.sized || kind == "IHDR" && whole != nil, kind == "IEND" && whole != nil
 			if c.copy(12 + size); kind == "IEND" {
 				_, c.err = io.Copy(io.Discard, c.in)
 			}
@@ -225,6 +263,7 @@ func (c *cleaner) gif() {
 			if head = c.next(10); head == nil {
 				return
 			}
+			c.sized, c.ended = true, true
 			c.copy(10 + colours(head[9]) + 1)
 			c.gifBlocks(c.out)
 		case '!':
@@ -279,6 +318,9 @@ func (c *cleaner) webp() {
 			c.copy(8)
 			c.blank("", size)
 		default:
+			if strings.HasPrefix(kind, "VP8") && c.next(int(min(8+size, headRoom))) != nil {
+				c.sized, c.ended = true, true
+			}
 			c.copy(8 + size)
 		}
 	}
@@ -297,6 +339,7 @@ func (c *cleaner) boxes(within int64) {
 		within -= size
 		switch kind {
 		case "moov", "trak", "moof", "traf":
+			c.sized, c.ended = c.sized || kind == "moov", c.ended || kind == "moov"
 			c.copy(header)
 			c.boxes(size - header)
 		case "udta", "meta", "uuid":
@@ -323,6 +366,7 @@ func (c *cleaner) webm() {
 		case !ok:
 			return
 		case slices.Contains(webm.Masters, id):
+			c.sized, c.ended = c.sized || id == webm.Tracks, c.ended || id == webm.Cluster
 			c.copy(int64(head))
 		case size < 0: // it ends where none knows
 			return

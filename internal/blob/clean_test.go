@@ -11,11 +11,13 @@ import (
 	"image/gif"
 	"image/jpeg"
 	"image/png"
+	"io"
 	"os"
 	"strings"
 	"testing"
 
 	"humanqa/internal/blob"
+	"humanqa/internal/testing/filetest"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/webm"
 )
@@ -157,6 +159,71 @@ func TestABrokenFileIsKeptAsItIs(t *testing.T) {
 	} {
 		if got := cleaned(t, media, file); got != file {
 			t.Errorf("%s became %q", media, got)
+		}
+	}
+}
+
+// So is one that no program opens: a page says why it is refused.
+func TestAFileThatNoProgramOpensIsRefused(t *testing.T) {
+	t.Parallel()
+	whole := func(media, file string) error {
+		kind, known := blob.KindOf([]byte(file))
+		if !known || kind.Media != media {
+			t.Fatalf("%q is %q", media, kind.Media)
+		}
+		var out bytes.Buffer
+		must.NoError(t, kind.Clean(&out, strings.NewReader(file)))
+		return kind.CleanWhole(io.Discard, strings.NewReader(file))
+	}
+	cut := func(file, before string) string { return file[:strings.LastIndex(file, before)] }
+	for media, lacks := range map[string]map[string]func(file string) string{
+		"image/png": {
+			"no size": func(file string) string { return file[:20] },
+			"no end":  func(file string) string { return cut(file, "\x00\x00\x00\x00IEND") },
+		},
+		"image/jpeg": {
+			"no size": func(file string) string { return strings.Replace(file, "\xff\xc0", "\xff\xdb", 1) },
+			"no end":  func(file string) string { return strings.TrimSuffix(file, "\xff\xd9") },
+		},
+		"image/gif":  {"no size": func(file string) string { return cut(file, ",\x00\x00\x00\x00\x01") }},
+		"image/webp": {"no size": func(file string) string { return file[:22] }},
+		"video/mp4":  {"nothing to play": func(file string) string { return strings.Replace(file, "moov", "free", 1) }},
+		"video/webm": {"nothing to play": func(file string) string { return cut(file, "\x1f\x43\xb6\x75") }},
+	} {
+		file := filetest.Whole(media, "a text")
+		if must.NoError(t, whole(media, file)); cleaned(t, media, file) != file {
+			t.Errorf("%s comes back changed", media)
+		}
+		must.NoError(t, whole(media, file+"more"))
+		for lack, of := range lacks {
+			var broken blob.Broken
+			if err := whole(media, of(file)); !errors.As(err, &broken) || !strings.Contains(err.Error(), lack+": it was cut off. Send it again") {
+				t.Errorf("%s with %s: %v", media, lack, err)
+			}
+		}
+	}
+	for i, encode := range []func(io.Writer) error{
+		func(w io.Writer) error { return png.Encode(w, picture()) },
+		func(w io.Writer) error { return jpeg.Encode(w, picture(), nil) },
+		func(w io.Writer) error { return gif.Encode(w, picture(), nil) },
+	} {
+		var b bytes.Buffer
+		must.NoError(t, encode(&b))
+		must.NoError(t, whole([]string{"image/png", "image/jpeg", "image/gif"}[i], b.String()))
+	}
+	for _, name := range []string{"chromium", "firefox"} { // neither wrote how long it became
+		film, err := os.ReadFile("../webm/testdata/" + name + ".webm")
+		must.NoError(t, err)
+		must.NoError(t, whole("video/webm", string(film)))
+	}
+}
+
+// A whole file of the helper is one that a decoder of the standard library opens.
+func TestTheHelpersPicturesOpen(t *testing.T) {
+	t.Parallel()
+	for _, media := range []string{"image/png", "image/jpeg", "image/gif"} {
+		if size, name, err := image.DecodeConfig(strings.NewReader(filetest.Whole(media, "text"))); err != nil || "image/"+name != media || size.Width != 1 || size.Height != 1 {
+			t.Errorf("%s: %s, %v, %v", media, name, size, err)
 		}
 	}
 }

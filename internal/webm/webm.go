@@ -69,6 +69,9 @@ const (
 	idCuePosition  = 0xF1
 )
 
+// The elements without which a film has nothing to play.
+const Tracks, Cluster = idTracks, idCluster
+
 // The elements that a cleaner of a file (blob.Kind.Clean) walks, those whose text it empties, and
 // those that it makes Void.
 var (
