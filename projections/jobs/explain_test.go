@@ -56,7 +56,6 @@ func TestHotQueriesWalkTheirIndexes(t *testing.T) {
 		{"first address", "jobs_by_project", func() (string, []any) { return firstURLSQL, []any{"acc1", "p7"} }},
 		{"job", "jobs_pkey", func() (string, []any) { return getJobSQL, []any{"acc1", "job7"} }},
 		{"batch", "jobs_by_batch", func() (string, []any) { return batchSQL, []any{"acc1", "b7"} }},
-		{"chosen", "jobs_pkey", func() (string, []any) { return chosenSQL, []any{"acc1", pq.StringArray{"job7", "job70"}} }},
 		{"AI report", "jobs_pkey", func() (string, []any) { return getAIReportSQL, []any{"acc1", "job7"} }},
 		{"queue", "jobs_queue", func() (string, []any) {
 			return listQueueSQL, []any{"ann", time.Now(), pq.Array([]string{"phone"}), false, "", 20, 0}
