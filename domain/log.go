@@ -199,8 +199,12 @@ func Specs(events ...Event) []EventSpec {
 // WithSealedTexts are the specs of events whose fields with the tag `sealed` are sealed since
 // version 2 (decisions, "Erasure of one subject"). Their JSON is the same once they are open. A binary
 // that knows no sealed texts must not take the marks for texts, and leaves such events.
-func WithSealedTexts(events ...Event) []EventSpec {
-	specs := Second(events...)
+func WithSealedTexts(events ...Event) []EventSpec { return sealing(Second(events...), events) }
+
+// SealedFromTheFirst are the specs of events whose texts never stood in the clear.
+func SealedFromTheFirst(events ...Event) []EventSpec { return sealing(Specs(events...), events) }
+
+func sealing(specs []EventSpec, events []Event) []EventSpec {
 	for i, e := range events {
 		specs[i].Sealed = SealedFields(e)
 	}

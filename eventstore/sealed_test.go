@@ -216,14 +216,14 @@ func TestTypesThatWereInTheClearHaveAVersionOfTheirOwn(t *testing.T) {
 // codes, times, hashes, and an operator's order with its reason. They stay when their
 // subject is erased.
 var bare = map[string]bool{
-	"accountId": true, "accounts": true, "answerId": true, "at": true, "batchId": true, "by": true,
-	"checkerId": true, "commit": true, "contentType": true, "createdAt": true, "dueAt": true, "failOn": true,
+	"accountId": true, "accounts": true, "answerId": true, "answerUntil": true, "at": true, "batchId": true, "before": true, "by": true,
+	"checkerId": true, "commit": true, "contentType": true, "createdAt": true, "decision": true, "disputeId": true, "dueAt": true, "failOn": true,
 	"findingId": true, "generatedBy": true, "hash": true, "id": true, "itemId": true, "jobId": true,
 	"jobs": true, "key": true, "kind": true, "loopId": true, "origin": true, "overallStatus": true,
 	"parentId": true, "personId": true, "prefix": true, "prepared": true, "projectId": true, "provider": true,
-	"questionId": true, "reason": true, "reportId": true, "sessionId": true, "setting": true, "settingOf": true,
+	"questionId": true, "reason": true, "reportId": true, "retestJobId": true, "sessionId": true, "setting": true, "settingOf": true,
 	"severity": true, "source": true, "startedAt": true, "state": true, "status": true, "type": true,
-	"typeEcho": true, "until": true,
+	"typeEcho": true, "until": true, "verdict": true,
 }
 
 // A string that a new field brings is sealed, or named here as none: else an erasure would

@@ -37,6 +37,8 @@ type Kind struct {
 	// Nameable kinds are beyond the specification: a list may name them, and they are sent
 	// where no list was given.
 	Nameable bool
+	// Listed kinds are sent only where a list names them.
+	Listed bool
 	// OfAccount kinds are sent only where a list names them, whichever project of the
 	// account they are about.
 	OfAccount bool
@@ -55,6 +57,7 @@ func kind[E domain.Event](name string, data func(subject, E) any) Kind {
 		Name: name, Type: e.EventType(),
 		Subscribable: slices.Contains(subscription.Specified(), name),
 		Nameable:     slices.Contains(subscription.Questions(), name),
+		Listed:       slices.Contains(subscription.Disputes(), name),
 		OfAccount:    slices.Contains(subscription.OfAccount(), name),
 		data:         func(s subject, e domain.Event) any { return data(s, e.(E)) },
 	}
@@ -87,7 +90,9 @@ var (
 func Kinds() []Kind { return slices.Clone(catalogue) }
 
 // Choices lists the names that a project chooses its events from.
-func Choices() []string { return slices.Concat(subscription.Specified(), subscription.Questions()) }
+func Choices() []string {
+	return slices.Concat(subscription.Specified(), subscription.Questions(), subscription.Disputes())
+}
 
 // Of gives the kind under which an event is announced; announced is false for events
 // that are not public.

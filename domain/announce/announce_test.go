@@ -99,10 +99,13 @@ func TestWhatAListMayName(t *testing.T) {
 	if !slices.Equal(subscribable, subscription.Specified()) {
 		t.Errorf("got %q, want %q", subscribable, subscription.Specified())
 	}
-	var ofAccount, nameable []string
+	var ofAccount, nameable, listed []string
 	for _, k := range announce.Kinds() {
 		if k.Nameable {
 			nameable = append(nameable, k.Name)
+		}
+		if k.Listed {
+			listed = append(listed, k.Name)
 		}
 		if k.OfAccount {
 			ofAccount = append(ofAccount, k.Name)
@@ -110,6 +113,9 @@ func TestWhatAListMayName(t *testing.T) {
 	}
 	if !slices.Equal(nameable, subscription.Questions()) {
 		t.Errorf("nameable: %q, want %q", nameable, subscription.Questions())
+	}
+	if !slices.Equal(listed, subscription.Disputes()) {
+		t.Errorf("only where they are listed: %q, want %q", listed, subscription.Disputes())
 	}
 	if !slices.Equal(ofAccount, subscription.OfAccount()) {
 		t.Errorf("of the account: %q, want %q", ofAccount, subscription.OfAccount())

@@ -15,6 +15,9 @@ var jobKinds = []Kind{
 	kind("job.failed", failed),
 	kind("job.question_asked", questionAsked),
 	kind("job.question_answered", questionAnswered),
+	kind("job.disputed", disputed),
+	kind("job.dispute_answered", disputeAnswered),
+	kind("job.dispute_decided", disputeDecided),
 }
 
 // common has the fields of data for every event about a job (decisions, "Job payloads").
@@ -137,6 +140,30 @@ type questionAnsweredData struct {
 	DueAt      string `json:"dueAt"`
 }
 
+// disputeData tells of a dispute, its answer or its decision, each with its own fields. It
+// never names the checker.
+type disputeData struct {
+	common
+	DisputeID   string         `json:"disputeId"`
+	ItemID      string         `json:"itemId"`
+	At          string         `json:"at"`
+	Verdict     job.ItemStatus `json:"verdict,omitempty"`
+	Reason      string         `json:"reason,omitempty"`
+	AnswerUntil string         `json:"answerUntil,omitempty"`
+	Answer      string         `json:"answer,omitempty"`
+	Decision    job.Ruling     `json:"decision,omitempty"`
+	// Figures are those of the report after the decision.
+	*figures
+}
+
+type figures struct {
+	OverallStatus   string         `json:"overallStatus"`
+	PassCount       int            `json:"passCount"`
+	FailCount       int            `json:"failCount"`
+	SkipCount       int            `json:"skipCount"`
+	CreditsRefunded domain.Credits `json:"creditsRefunded"`
+}
+
 type aiReportData struct {
 	common
 	ReportID string   `json:"reportId"`
@@ -215,6 +242,24 @@ func questionAnswered(s subject, e *job.AnswerGiven) any {
 	return questionAnsweredData{
 		common: s.job(job.StatusClaimed), QuestionID: e.QuestionID, Answer: e.Text, HasSecret: e.Sealed != "",
 		AnsweredAt: stamp(e.At), DueAt: stamp(e.DueAt),
+	}
+}
+
+func disputed(s subject, e *job.Disputed) any {
+	return disputeData{
+		common: s.job(job.StatusCompleted), DisputeID: e.DisputeID, ItemID: e.ItemID, At: stamp(e.At),
+		Verdict: e.Verdict, Reason: e.Reason, AnswerUntil: stamp(e.AnswerUntil),
+	}
+}
+
+func disputeAnswered(s subject, e *job.DisputeAnswered) any {
+	return disputeData{common: s.job(job.StatusCompleted), DisputeID: e.DisputeID, ItemID: e.ItemID, At: stamp(e.At), Answer: e.Text}
+}
+
+func disputeDecided(s subject, e *job.DisputeDecided) any {
+	return disputeData{
+		common: s.job(job.StatusCompleted), DisputeID: e.DisputeID, ItemID: e.ItemID, At: stamp(e.At), Decision: e.Decision,
+		figures: &figures{e.OverallStatus, e.PassCount, e.FailCount, e.SkipCount, e.Refund},
 	}
 }
 

@@ -47,6 +47,7 @@ type Audit struct {
 type ledger struct {
 	state   credits.State
 	debits  map[string]*debit
+	granted map[string]domain.Credits // by lot
 	damaged bool
 }
 
@@ -72,6 +73,9 @@ type life struct {
 	noList  bool
 	failing bool // the next event must be job.failed
 	told    bool // the analysis is there
+
+	owed     domain.Credits // the refund that a dispute led to
+	madeGood time.Time      // when a dispute led to a refund or a new test
 
 	question string // the open question
 	skipping bool   // a question ran out: the next event may be a skip by the policy
@@ -137,7 +141,7 @@ func (a *Audit) seePerson(r domain.Recorded, actor string) {
 func (a *Audit) seeLedger(r domain.Recorded, accountID string) {
 	l := a.ledgers[accountID]
 	if l == nil {
-		l = &ledger{debits: make(map[string]*debit)}
+		l = &ledger{debits: make(map[string]*debit), granted: make(map[string]domain.Credits)}
 		a.ledgers[accountID] = l
 	}
 	switch e := r.Event.(type) {
@@ -147,6 +151,8 @@ func (a *Audit) seeLedger(r domain.Recorded, accountID string) {
 			return
 		}
 		l.debits[e.JobID] = &debit{at: r.Meta.Time, amount: e.Amount}
+	case *credits.Granted:
+		l.granted[e.LotID] = e.Amount
 	case *credits.Refunded:
 		d := l.debits[e.JobID]
 		if d == nil || d.refunded {
@@ -261,6 +267,7 @@ func (a *Audit) Findings(now time.Time) []Finding {
 			add(8, stream, "missed its SLA for good and did not fail")
 		}
 	}
+	a.disputes(now, add)
 	for sessionID, g := range a.sessions {
 		if open := a.openSlots(g, now); len(open) > 0 {
 			add(8, domain.SessionStream(sessionID), "is %s and slots %v go on", g.status, open)
@@ -268,6 +275,19 @@ func (a *Audit) Findings(now time.Time) []Finding {
 	}
 	slices.SortFunc(findings, func(x, y Finding) int { return strings.Compare(x.String(), y.String()) })
 	return findings
+}
+
+// disputes compares the refunds of disputes with their lots.
+func (a *Audit) disputes(now time.Time, add func(invariant int, stream, format string, args ...any)) {
+	for jobID, j := range a.jobs {
+		var got domain.Credits
+		if l := a.ledgers[j.account]; l != nil {
+			got = l.granted[credits.DisputeLot(jobID)]
+		}
+		if got != j.owed && (got > 0 || now.Sub(j.madeGood) > settledWithin) {
+			add(3, domain.JobStream(jobID), "a dispute is to refund %d, and %d came back", j.owed, got)
+		}
+	}
 }
 
 func (a *Audit) find(invariant int, stream, format string, args ...any) {

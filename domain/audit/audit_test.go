@@ -86,6 +86,20 @@ func untestable(checker string, token int) *job.UntestableReported {
 	return &job.UntestableReported{CheckerID: checker, Token: token}
 }
 
+func ruled(ruling job.Ruling, refund domain.Credits) *job.DisputeDecided {
+	return &job.DisputeDecided{DisputeID: "d", Decision: ruling, Refund: refund}
+}
+
+// refundedLater is a completed job with a dispute, its decision, and a lot; 0: none.
+func refundedLater(decided *job.DisputeDecided, lot domain.Credits) *log {
+	l := paid().job(created()).work(claimed(1)).work(&job.Completed{}).job(&job.Disputed{DisputeID: "d"}).
+		work(&job.DisputeAnswered{DisputeID: "d"}).add("job-1", "operator:o", decided).job(&job.DisputeSettled{DisputeID: "d"})
+	if lot > 0 {
+		l.ledger(&credits.Granted{LotID: credits.DisputeLot("1"), Amount: lot, BalanceAfter: 15 + lot})
+	}
+	return l
+}
+
 func paid() *log { return newLog().ledger(granted()).ledger(debited()) }
 
 func TestASoundLogHasNoFindings(t *testing.T) {
@@ -124,6 +138,8 @@ func TestASoundLogHasNoFindings(t *testing.T) {
 		"a close behind the report":   closed(paid().job(created()).work(claimed(1)).work(&job.Completed{}), "1"),
 		"a close behind the refund":   closed(paid().job(created()).job(cancelled(job.CancelClient)).ledger(refunded()), "1"),
 		"a close behind a voided job": closed(paid().job(&job.Voided{AccountID: "acme"}).ledger(refunded()), "1"),
+		"a dispute with a refund":     refundedLater(ruled(job.Refunded, 5), 5),
+		"a dispute with a retest":     refundedLater(ruled(job.Retested, 0), 0),
 		"a refund behind a close":     closed(paid().job(created())).job(cancelled(job.CancelClient)).ledger(refunded()),
 	}
 	for name, l := range stories {
@@ -167,6 +183,11 @@ func TestEachBrokenInvariantIsFound(t *testing.T) {
 
 		"a failed job that was not refunded":   {paid().job(created()).job(failed()), "invariant 4"},
 		"a refund of a completed job":          {paid().job(created()).work(claimed(1)).work(&job.Completed{}).ledger(refunded()), "invariant 3"},
+		"a dispute without its refund":         {refundedLater(ruled(job.Refunded, 5), 0), "invariant 3"},
+		"a dispute with half its refund":       {refundedLater(ruled(job.Refunded, 5), 2), "invariant 3"},
+		"a refund that no dispute led to":      {refundedLater(ruled(job.Stands, 0), 5), "invariant 3"},
+		"a refund beside a retest":             {refundedLater(ruled(job.Refunded, 5), 5).job(ruled(job.Retested, 0)), "invariant 3"},
+		"a dispute before the report":          {paid().job(created()).job(&job.Disputed{}), "invariant 8"},
 		"half a refund promised":               {paid().job(created()).job(&job.Failed{Refund: 2}).ledger(refunded()), "invariant 3"},
 		"a sign of life under another token":   {paid().job(created()).work(claimed(1)).work(&job.Heartbeat{Token: 2}), "invariant 7"},
 		"a sign of somebody else's life":       {paid().job(created()).work(claimed(1)).job(&job.Heartbeat{Token: 1}), "invariant 7"},

@@ -54,8 +54,16 @@ func (a *Audit) transition(r domain.Recorded, j *life) {
 			a.find(8, r.Stream, "is analysed again")
 		}
 		j.told = true
-	case *job.Rated:
+	case *job.Rated, *job.Disputed, *job.DisputeAnswered, *job.DisputeSettled:
 		a.legal(r, j, job.StatusCompleted)
+	case *job.DisputeDecided:
+		a.legal(r, j, job.StatusCompleted)
+		if e.Decision.MakesGood() {
+			if !j.madeGood.IsZero() {
+				a.find(3, r.Stream, "is made good twice")
+			}
+			j.madeGood, j.owed = r.Meta.Time, e.Refund
+		}
 	case *job.Cancelled:
 		a.cancel(r, j, e)
 	case *job.Failed:

@@ -407,3 +407,51 @@ func (w *world) finalize(t *rapid.T) {
 		},
 	})
 }
+
+// drawReport draws a completed job.
+func (w *world) drawReport(t *rapid.T) (id string, st job.State) {
+	if len(w.completed) == 0 {
+		t.Skip("nothing is completed")
+	}
+	id = rapid.SampledFrom(w.completed).Draw(t, "job")
+	return id, w.jobs[id]
+}
+
+func (w *world) dispute(t *rapid.T) {
+	id, st := w.drawReport(t)
+	item := rapid.SampledFrom(st.Report.Items).Draw(t, "item").ID
+	a := w.drawTenant(t)
+	c := w.client(a)
+	_, _ = w.call(t, &order{
+		name: "dispute",
+		do: func(s *command.Service) (any, error) {
+			d, _, err := s.DisputeVerdict(ctx(), c, id, item, "No.")
+			return d, err
+		},
+		holds: func(answer any, _ int) string {
+			if d := w.jobs[id].Dispute(answer.(*job.Dispute).DisputeID); d == nil || d.ItemID != item || w.jobs[id].AccountID != a.id {
+				return "the verdict is not disputed"
+			}
+			return ""
+		},
+	}, w.drawService(t), nil)
+}
+
+func (w *world) rule(t *rapid.T) {
+	id, st := w.drawReport(t)
+	if len(st.Disputes) == 0 {
+		t.Skip("nothing is disputed")
+	}
+	of, ruling := rapid.SampledFrom(st.Disputes).Draw(t, "dispute").DisputeID, rapid.SampledFrom(job.Rulings()).Draw(t, "ruling")
+	c := w.client(w.drawTenant(t))
+	_, _ = w.call(t, &order{
+		name: "rule",
+		do:   func(s *command.Service) (any, error) { return s.RuleDispute(ctx(), c, id, of, ruling) },
+		holds: func(any, int) string {
+			if decided := w.jobs[id].Dispute(of).Decision(); decided != ruling {
+				return "the decision is " + string(decided)
+			}
+			return ""
+		},
+	}, w.drawService(t), nil)
+}

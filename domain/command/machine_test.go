@@ -52,6 +52,8 @@ func TestNoHistoryOfCommandsBreaksTheLog(t *testing.T) {
 			"cancel":        w.cancel,
 			"fail":          w.fail,
 			"rate":          w.rate,
+			"dispute":       w.dispute,
+			"rule":          w.rule,
 			"finalize":      w.finalize,
 			"session":       w.gather,
 			"dissolve":      w.dissolve,

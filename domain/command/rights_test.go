@@ -26,6 +26,7 @@ var rights = map[string][]right{
 	"orphaned_debit": {jobOfDebit, ledgerOfAccount},
 	"missing_refund": {ledgerOfAccount},
 	"lot_expiry":     {ownStream},
+	"dispute":        {ownStream, ledgerOfAccount, jobThatMakesGood},
 	"sla":            {ownStream, ledgerOfAccount},
 	"silent_claim":   {ownStream},
 	"question":       {ownStream},
@@ -49,6 +50,10 @@ func ledgerOfAccount(a *acts, cause, effect domain.Recorded) bool {
 func jobOfDebit(_ *acts, cause, effect domain.Recorded) bool {
 	e, is := cause.Event.(*credits.Debited)
 	return is && effect.Stream == domain.JobStream(e.JobID)
+}
+
+func jobThatMakesGood(a *acts, cause, effect domain.Recorded) bool {
+	return a.jobs[effect.Stream].ParentID == cause.StreamID() && a.jobs[effect.Stream].Price == 0
 }
 
 func loopOfJob(a *acts, cause, effect domain.Recorded) bool {

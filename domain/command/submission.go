@@ -30,8 +30,18 @@ type newJob struct {
 	// Regressions open the list, with their own keys and origins. Another item with one
 	// of these keys is left out.
 	Regressions []job.Item
+	// Free says that the test makes good another one: it costs nothing.
+	Free bool
 	// DefaultSLA holds where the submission names none, in minutes; 0: defaultSLAMinutes.
 	DefaultSLA int
+}
+
+// price is what the test costs.
+func (in newJob) price() domain.Credits {
+	if in.Free {
+		return 0
+	}
+	return in.Type.Price(in.Urgent)
 }
 
 // chargeAndOpen charges the account and opens the job: money before the job, so that
@@ -40,7 +50,7 @@ type newJob struct {
 func (s *Service) chargeAndOpen(ctx context.Context, cause Cause, jobID string, in newJob) (SubmittedJob, error) {
 	if in.Wait && !s.AI.Instant() {
 		// No list is written for a job that the account cannot pay for.
-		if err := s.ledger.CheckFunds(ctx, cause, credits.Charge{JobID: jobID, Amount: in.Type.Price(in.Urgent)}); err != nil {
+		if err := s.ledger.CheckFunds(ctx, cause, credits.Charge{JobID: jobID, Amount: in.price()}); err != nil {
 			return SubmittedJob{}, err
 		}
 	}
@@ -76,7 +86,7 @@ func (s *Service) draftJob(ctx context.Context, cause Cause, in newJob) (job.Cre
 	created := job.Created{
 		Submission: in.Submission, Prepared: in.Prepared, GeneratedBy: in.GeneratedBy, CreatedAt: now,
 	}
-	created.AccountID, created.Sandbox, created.Price = cause.AccountID, cause.Sandbox, in.Type.Price(in.Urgent)
+	created.AccountID, created.Sandbox, created.Price = cause.AccountID, cause.Sandbox, in.price()
 	items := in.Items
 	switch {
 	case len(items) > 0 || in.Type.Automatic():

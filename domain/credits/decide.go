@@ -15,6 +15,9 @@ const MaxGranted domain.Credits = 1<<53 - 1
 // of its last event is the spendable amount at that moment. A refusal and a repeat write
 // nothing, not even these expiries.
 
+// DisputeLot is the lot that refunds a job after a dispute. A job has one.
+func DisputeLot(jobID string) string { return domain.CommandIDFor("dispute-lot", jobID).String() }
+
 // DecideGrant adds a lot. A lot id that the ledger knows is a repeat.
 func DecideGrant(
 	s State, lotID string, amount domain.Credits, expiresAt *time.Time, reason string, now time.Time,

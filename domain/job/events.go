@@ -6,20 +6,26 @@
 // checked the right to see the job.
 package job
 
-import "humanqa/domain"
+import (
+	"slices"
+
+	"humanqa/domain"
+)
 
 // Specs lists the events for the codec.
 func Specs() []domain.EventSpec {
-	return append(
+	return slices.Concat(
 		domain.Specs(
 			&Voided{}, &SlotStarted{}, &Claimed{}, &Released{}, &Heartbeat{}, &FindingWithdrawn{}, &QuestionClosed{}, &Cancelled{},
 			&SLAMissed{}, &CommitStatusSet{}, &CommitStatusAbandoned{}, &EvidenceExpired{}, &HoldPlaced{}, &HoldReleased{}, &Erased{},
 			&SecretShown{},
+			&DisputeDecided{}, &DisputeSettled{},
 		),
 		domain.WithSealedTexts(
 			&Created{}, &ChecklistWritten{}, &ItemChecked{}, &FindingAdded{}, &FindingEdited{}, &RecordingAttached{}, &MomentMarked{},
 			&QuestionAsked{}, &AnswerGiven{}, &Completed{}, &AIReportReady{}, &Rated{}, &UntestableReported{}, &Failed{},
 			&CommitStatusRequested{},
-		)...,
+		),
+		domain.SealedFromTheFirst(&Disputed{}, &DisputeAnswered{}),
 	)
 }

@@ -38,6 +38,10 @@ var legal = map[string]map[job.Status]job.Status{
 	"job.completed":           {job.StatusClaimed: job.StatusCompleted},
 	"job.ai_report_ready":     {job.StatusCompleted: job.StatusCompleted},
 	"job.rated":               {job.StatusCompleted: job.StatusCompleted},
+	"job.disputed":            {job.StatusCompleted: job.StatusCompleted},
+	"job.dispute_answered":    {job.StatusCompleted: job.StatusCompleted},
+	"job.dispute_decided":     {job.StatusCompleted: job.StatusCompleted},
+	"job.dispute_settled":     {job.StatusCompleted: job.StatusCompleted},
 	"job.cancelled":           {job.StatusPending: job.StatusCancelled, job.StatusClaimed: job.StatusCancelled},
 	"job.failed":              {job.StatusPending: job.StatusFailed, job.StatusClaimed: job.StatusFailed},
 }
@@ -116,6 +120,18 @@ func TestNoHistoryTakesAJobOutOfLine(t *testing.T) {
 			"answer": m.by(func(s job.State, _ *rapid.T) ([]domain.Event, error) {
 				q, _ := s.OpenQuestion()
 				return job.DecideAnswer(s, job.Answer{QuestionID: q.ID, AnswerID: fmt.Sprint("a", len(m.history)), Text: "This.", At: m.now})
+			}),
+			"dispute": m.by(func(s job.State, t *rapid.T) ([]domain.Event, error) {
+				return job.DecideDispute(s, fmt.Sprint("d", len(m.history)), rapid.SampledFrom([]string{"i1", "i2"}).Draw(t, "of"), "No.", m.now)
+			}),
+			"answer a dispute": m.by(func(s job.State, t *rapid.T) ([]domain.Event, error) {
+				return job.DecideAnswerDispute(s, drawChecker(t), m.drawDispute(t), "Yes.", m.now)
+			}),
+			"decide a dispute": m.by(func(s job.State, t *rapid.T) ([]domain.Event, error) {
+				return job.DecideRule(s, m.drawDispute(t), rapid.SampledFrom(job.Rulings()).Draw(t, "ruling"), m.now)
+			}),
+			"settle a dispute": m.by(func(s job.State, _ *rapid.T) ([]domain.Event, error) {
+				return job.DecideSettleDispute(s, "retest", m.now)
 			}),
 			"no answer":  m.by(func(s job.State, _ *rapid.T) ([]domain.Event, error) { return job.DecideExpireQuestion(s, m.now) }),
 			"finding":    m.claimant(m.addFinding),
@@ -202,6 +218,13 @@ func (m *machine) checkItem(t *rapid.T, checker string, token int) decide {
 	return func(s job.State) ([]domain.Event, error) { return job.DecideCheckItem(s, c) }
 }
 
+func (m *machine) drawDispute(t *rapid.T) string {
+	if len(m.state.Disputes) == 0 {
+		return "none"
+	}
+	return rapid.SampledFrom(m.state.Disputes).Draw(t, "dispute").DisputeID
+}
+
 func drawFinding(t *rapid.T) string {
 	return fmt.Sprintf("f%d", rapid.IntRange(0, 5).Draw(t, "finding"))
 }
@@ -252,6 +275,11 @@ func (m *machine) run(t *rapid.T, checker string, token int, decide func(job.Sta
 		if c, ok := e.(*job.Created); ok {
 			m.pay(t, func() ([]domain.Event, error) {
 				return credits.DecideDebits(m.ledger, []credits.Charge{{JobID: "1", Amount: c.Price}}, m.now)
+			})
+		}
+		if d, ok := e.(*job.DisputeDecided); ok && d.Refund > 0 {
+			m.pay(t, func() ([]domain.Event, error) {
+				return credits.DecideGrant(m.ledger, credits.DisputeLot("1"), d.Refund, nil, "dispute", m.now)
 			})
 		}
 		m.state = job.Evolve(m.state, e)

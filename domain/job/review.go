@@ -62,6 +62,9 @@ func DecideAnalysed(s State, report AIReport) ([]domain.Event, error) {
 	case s.AIReport != nil, !s.ErasedAt.IsZero():
 		return nil, nil
 	}
+	if len(s.Disputes) > 0 { // a verdict may have been overturned meanwhile
+		report = report.Overturned(s.Report.Items)
+	}
 	return []domain.Event{&AIReportReady{AIReport: report}}, nil
 }
 

@@ -98,6 +98,9 @@ type State struct {
 	Report      *Completed
 	AIReport    *AIReport
 	Rating      *Rated
+	// Disputes are those of the report's verdicts, in their order. Report and AIReport have
+	// the figures after the decisions.
+	Disputes []Dispute
 
 	CancelledAt  time.Time
 	CancelReason string

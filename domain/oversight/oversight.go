@@ -49,6 +49,7 @@ const (
 	EraseJob      Act = "erase_job"
 	EraseChecker  Act = "erase_checker"
 	ErasePerson   Act = "erase_person"
+	DecideDispute Act = "decide_dispute"
 )
 
 // Acts lists them.
@@ -57,7 +58,7 @@ func Acts() []Act {
 		Look, GrantCredits, Suspend, Reinstate, ChoosePool, Invite, NewLink, GrantRole, RevokeRole, Disable,
 		CreatePool, AddChecker, RemoveChecker, Rebuild, Retry, Skip, Drop, Declare, Check, CancelCheck,
 		OpenAccount, EraseAccount, IssueKey, RevokeKey, CreateChecker, CancelJob, FailJob, EraseJob, EraseChecker, ErasePerson,
-		SetRetention, PlaceHold, ReleaseHold,
+		SetRetention, PlaceHold, ReleaseHold, DecideDispute,
 	}
 }
 
@@ -73,6 +74,7 @@ func (a Act) Words() string {
 		CreateChecker: "registered", CancelJob: "cancelled", FailJob: "ended as untestable",
 		SetRetention: "set how long evidence is kept of", PlaceHold: "placed a hold on", ReleaseHold: "released the hold on",
 		EraseJob: "erased", EraseChecker: "erased", ErasePerson: "erased",
+		DecideDispute: "decided a dispute of",
 	}[a]; words != "" {
 		return words
 	}

@@ -149,6 +149,12 @@ func TestWhatSetsAndClearsTimers(t *testing.T) {
 			{&job.Cancelled{}, nil},
 			{&job.Failed{}, nil},
 		}, nil},
+		{"dispute", "job-j", []reaction{
+			{&job.DisputeDecided{Decision: job.Refunded}, first(wall(set("dispute", "j", noon)))},
+			{&job.DisputeDecided{Decision: job.Retested}, first(wall(set("dispute", "j", noon)))},
+			{&job.DisputeDecided{Decision: job.Stands}, nil},
+			{&job.DisputeDecided{Decision: job.Overturned}, nil},
+		}, []domain.Event{&job.DisputeSettled{}}},
 		{"loop_silence", "loop-l", []reaction{
 			{&loop.Iterated{JobID: "j", At: ahead}, set("loop_silence", "l", ahead.Add(24*time.Hour))},
 			{&loop.Ended{}, cleared("loop_silence", "l")},
@@ -254,6 +260,10 @@ func (a *asked) SettleArchive(_ context.Context, c command.Cause, id string) (do
 	return a.did(c, "archive "+id)
 }
 
+func (a *asked) SettleDispute(_ context.Context, c command.Cause, id string) (domain.Position, error) {
+	return a.did(c, "make good "+id)
+}
+
 func (a *asked) TellCommit(_ context.Context, c command.Cause, id string) (domain.Position, error) {
 	return a.did(c, "tell "+id)
 }
@@ -264,7 +274,7 @@ func TestEachTimerIssuesItsCommandOnBehalfOfItsCause(t *testing.T) {
 		"orphaned_debit": "void k", "missing_refund": "refund k job_ended", "lot_expiry": "expire",
 		"sla": "miss k", "silent_claim": "release k", "question": "close k", "checklist": "list k", "analysis": "analyse k", "review": "review k",
 		"session": "settle k", "loop_judge": "outcome k ", "loop_silence": "abandon k",
-		"commit_status": "tell k", "archive": "archive k", "player": "play k",
+		"commit_status": "tell k", "archive": "archive k", "player": "play k", "dispute": "make good k",
 	}
 	ids := map[uuid.UUID]bool{}
 	for _, p := range policy.All(&asked{}) {

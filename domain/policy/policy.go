@@ -139,6 +139,7 @@ type Timers interface {
 type Commands interface {
 	VoidJob(ctx context.Context, cause command.Cause, jobID string) (domain.Position, error)
 	RefundJob(ctx context.Context, cause command.Cause, jobID, reason string) (domain.Position, error)
+	SettleDispute(ctx context.Context, cause command.Cause, jobID string) (domain.Position, error)
 	ExpireLots(ctx context.Context, cause command.Cause) (domain.Position, error)
 	MissSLA(ctx context.Context, cause command.Cause, jobID string) (domain.Position, error)
 	ReleaseSilent(ctx context.Context, cause command.Cause, jobID string) (domain.Position, error)

@@ -45,6 +45,12 @@ var settlement = []Policy{
 		issue:   Commands.SettleArchive,
 	},
 	{
+		Kind:    "dispute",
+		Handles: domain.TypesOf(&job.DisputeDecided{}, &job.DisputeSettled{}),
+		react:   watchDispute,
+		issue:   Commands.SettleDispute,
+	},
+	{
 		Kind:    "lot_expiry",
 		Handles: domain.TypesOf(&credits.Granted{}, &credits.LotExpired{}),
 		react:   watchLot,
@@ -94,6 +100,20 @@ func watchArchive(r domain.Recorded) []Change {
 		return set(after(r, r.StreamID(), archivedAfter))
 	}
 	return cleared(r.StreamID())
+}
+
+// watchDispute has a job made good once an operator has decided so. The decision sets the
+// timer; the new test, or the refund, clears it.
+func watchDispute(r domain.Recorded) []Change {
+	switch e := r.Event.(type) {
+	case *job.DisputeDecided:
+		if e.Decision.MakesGood() {
+			return setFirst(after(r, r.StreamID(), 0))
+		}
+	case *job.DisputeSettled:
+		return cleared(r.StreamID())
+	}
+	return nil
 }
 
 // watchLot records the expiry of a lot when its time comes. A lot that was used up by

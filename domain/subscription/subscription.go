@@ -23,9 +23,14 @@ func Specified() []string {
 // list means them, too; the specification does not have them.
 func Questions() []string { return []string{"job.question_asked", "job.question_answered"} }
 
+// Disputes are events about disputed verdicts. Only a list that names them has them.
+func Disputes() []string {
+	return []string{"job.disputed", "job.dispute_answered", "job.dispute_decided"}
+}
+
 // OfAccount are events of the whole account. A subscription that names such an event gets
 // it from every project; no other subscription gets it.
 func OfAccount() []string { return []string{WebhookDisabled, CreditsLow, SubmissionsRefused} }
 
 // Names are all names that a list may hold.
-func Names() []string { return slices.Concat(Specified(), Questions(), OfAccount()) }
+func Names() []string { return slices.Concat(Specified(), Questions(), Disputes(), OfAccount()) }
