@@ -39,6 +39,7 @@ var goldenLogs = []goldenLog{
 	{"testdata/golden-log.archives.ndjson", modeltest.Archives},
 	{"testdata/golden-log.secrets.ndjson", modeltest.Secrets},
 	{"testdata/golden-log.refusals.ndjson", modeltest.Refusals},
+	{"testdata/golden-log.disputes.ndjson", modeltest.Disputes},
 }
 
 // goldenLog is a file, and what wrote it once.

@@ -126,15 +126,15 @@ func (q *Reads) History(ctx context.Context, accountID, projectID string, at eve
 func (q *Reads) verdicts(ctx context.Context, past *history.Past, at events.Until) error {
 	latest := past.Latest()
 	for i := len(latest) - 1; i >= 0; i-- {
+		var st job.State // with its overturned verdicts
 		err := q.each(ctx, domain.JobStream(latest[i]), at, func(r domain.Recorded) error {
-			if e, ok := r.Event.(*job.Completed); ok {
-				past.Verdicts(latest[i], e)
-			}
+			st = job.Evolve(st, r.Event)
 			return nil
 		})
 		if err != nil {
 			return err
 		}
+		past.Verdicts(latest[i], st.Report)
 	}
 	for _, id := range past.Unsettled() {
 		err := q.each(ctx, domain.JobStream(id), at, func(r domain.Recorded) error {

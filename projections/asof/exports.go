@@ -82,19 +82,19 @@ func (q *Reads) account(ctx context.Context, accountID string, at events.Until) 
 	return row, err
 }
 
-// exportJobs reads the streams of the jobs that had not ended. An end absorbs, so the row
-// of a job that had ended by then has shown the same since.
+// exportJobs reads the streams of the jobs that had not ended, and of those with a dispute.
+// An end absorbs, so the row of any other job that had ended by then has shown the same since.
 func (q *Reads) exportJobs(ctx context.Context, v analytics.View, f analytics.Filter, at events.Until, each func(row []any) error) error {
 	of, err := q.account(ctx, f.AccountID, at)
 	if err != nil || of == nil {
 		return err
 	}
-	then := func(w *readmodel.Where, columns, status string) string {
+	then := func(w *readmodel.Where, columns, folded string) string {
 		return "SELECT " + columns + " FROM readmodel.jobs j" + at.JoinThen(w, "j.id") + " WHERE j.account_id = " + w.Param(f.AccountID) +
-			" AND " + at.Began(w, f.AccountID, "j.id", "j.created_at") + " AND past.created AND past.status " + status
+			" AND " + at.Began(w, f.AccountID, "j.id", "j.created_at") + " AND past.created AND (past.status IS NULL OR j.disputes <> '[]') IS " + folded
 	}
 	w := &readmodel.Where{}
-	query := then(w, "j.id", "IS NULL")
+	query := then(w, "j.id", "TRUE")
 	f.Within(w, "j.created_at")
 	open, err := pgpool.List[string](ctx, q.db, "the jobs that had not ended", query+w.SQL, w.Args...)
 	if err != nil {
@@ -110,7 +110,7 @@ func (q *Reads) exportJobs(ctx context.Context, v analytics.View, f analytics.Fi
 	}
 	return q.reads.Analytics.EachOf(ctx, v, f, func(w *readmodel.Where) (map[string]string, error) {
 		folded, err := analytics.Rows(w, "jobs", rows)
-		return map[string]string{"jobs": then(w, "j.*", "IS NOT NULL") + " UNION ALL " + folded}, err
+		return map[string]string{"jobs": then(w, "j.*", "FALSE") + " UNION ALL " + folded}, err
 	}, each)
 }
 
@@ -150,9 +150,13 @@ func (q *Reads) exportProjects(
 	}
 	return q.reads.Analytics.EachOf(ctx, v, f, func(w *readmodel.Where) (map[string]string, error) {
 		named, err := analytics.Rows(w, "history_projects", rows)
-		// A test's row never changes, except for the analysis, which comes later.
-		tests := "SELECT t.job_id, t.account_id, t.project_id, t.n, t.overall_status, t.pass_count, t.fail_count, t.tested_at," +
-			" CASE WHEN past.analysed THEN t.health_score END AS health_score FROM readmodel.history_tests t" +
+		if err != nil {
+			return nil, err
+		}
+		then, err := q.jobsThen(ctx, w, f.AccountID, at)
+		tests := "SELECT t.job_id, t.account_id, t.project_id, t.n, j.overall_status, j.report_pass AS pass_count," +
+			" j.report_fail AS fail_count, t.tested_at, CASE WHEN past.analysed THEN (j.ai_report::jsonb ->> 'healthScore')::integer END" +
+			" AS health_score FROM readmodel.history_tests t JOIN " + then + " AS j ON j.id = t.job_id" +
 			at.JoinThen(w, "t.job_id") + " WHERE past.status = 'completed' AND t.account_id = " + w.Param(f.AccountID) +
 			" AND " + at.Began(w, f.AccountID, "t.job_id", "t.tested_at")
 		return map[string]string{"history_projects": named, "history_tests": tests}, err

@@ -12,6 +12,7 @@ import (
 	"humanqa/domain/project"
 	"humanqa/internal/cursor"
 	"humanqa/internal/pgpool"
+	"humanqa/projections/analytics"
 	"humanqa/projections/events"
 	"humanqa/projections/jobs"
 	"humanqa/projections/projects"
@@ -129,6 +130,10 @@ type countsThen struct {
 // counts adds up the account's jobs by project, or one project's.
 func (q *Reads) counts(ctx context.Context, accountID, projectID string, at events.Until) (map[string]countsThen, error) {
 	w := &readmodel.Where{Args: []any{accountID, projectID}}
+	then, err := q.jobsThen(ctx, w, accountID, at)
+	if err != nil {
+		return nil, err
+	}
 	query := `
 SELECT j.project_id,
        COUNT(*) AS jobs,
@@ -137,7 +142,7 @@ SELECT j.project_id,
        COUNT(*) FILTER (WHERE past.status = 'completed' AND j.overall_status = 'fail') AS failed
 FROM (
     SELECT id, project_id, overall_status
-    FROM readmodel.jobs
+    FROM ` + then + ` AS jobs
     WHERE account_id = $1
       AND project_id <> ''
       AND ($2 = '' OR project_id = $2)
@@ -150,6 +155,27 @@ GROUP BY j.project_id`
 		counts[c.ProjectID] = c
 	}
 	return counts, err
+}
+
+// jobsThen is a source of the account's jobs. Those with a dispute by now are as they were,
+// because a decision may have changed their figures since.
+func (q *Reads) jobsThen(ctx context.Context, w *readmodel.Where, accountID string, at events.Until) (string, error) {
+	ids, err := q.reads.Jobs.Disputed(ctx, accountID)
+	if err != nil {
+		return "", err
+	}
+	rows := []any{}
+	for _, id := range ids {
+		past, err := q.Job(ctx, id, at)
+		if err != nil {
+			return "", err
+		}
+		if row := past.Row(); row != nil {
+			rows = append(rows, row)
+		}
+	}
+	disputed, err := analytics.Rows(w, "jobs", rows)
+	return "(SELECT * FROM readmodel.jobs WHERE account_id = " + w.Param(accountID) + " AND disputes = '[]' UNION ALL " + disputed + ")", err
 }
 
 // state folds a project's stream; s.Exists says whether the project existed.

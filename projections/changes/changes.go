@@ -55,7 +55,8 @@ func Person(id string) string { return "person:" + id }
 
 // quiet are the events of jobs that leave the queue as it is.
 var quiet = domain.TypesOf((*job.ItemChecked)(nil), (*job.FindingAdded)(nil), (*job.FindingEdited)(nil),
-	(*job.FindingWithdrawn)(nil), (*job.Heartbeat)(nil), (*job.Completed)(nil), (*job.AIReportReady)(nil), (*job.Rated)(nil))
+	(*job.FindingWithdrawn)(nil), (*job.Heartbeat)(nil), (*job.Completed)(nil), (*job.AIReportReady)(nil), (*job.Rated)(nil),
+	(*job.Disputed)(nil), (*job.DisputeAnswered)(nil), (*job.DisputeDecided)(nil), (*job.DisputeSettled)(nil))
 
 func changesQueue(e domain.Recorded) bool {
 	switch kind, _, _ := strings.Cut(e.Stream, "-"); kind {

@@ -18,7 +18,7 @@ INSERT INTO {history}.history_tests
 SELECT 'job' || n, 'acc1', CASE WHEN n % 10 = 0 THEN 'p' || (n % 500) ELSE 'p1' END, n, 'fail', n % 100, 1, 1, now()
 FROM generate_series(1, 11000) n;
 INSERT INTO {history}.history_items
-SELECT 'acc1', 'p' || (n % 20), 'key' || n, n, 'fail', n % 2 = 0, 'job', 'item', 'd', '', 'minor', n, 1, now(), now(), 1, NULL
+SELECT 'acc1', 'p' || (n % 20), 'key' || n, n, 'fail', n % 2 = 0, 'job', 'item', 'job', 'd', '', 'minor', n, 1, now(), now(), 1, NULL, '{}', '[]'
 FROM generate_series(1, 12000) n;
 ANALYZE;`
 

@@ -167,6 +167,8 @@ func (f *historyFold) fold(r domain.Recorded) {
 		}
 	case *job.AIReportReady:
 		f.score(id, e.HealthScore)
+	case *job.DisputeDecided:
+		f.rule(id, e)
 	case *job.Erased:
 		f.erase(id)
 	}
@@ -270,38 +272,6 @@ func failedItem(jobID string, i job.Item) FailedItem {
 	}
 }
 
-// see records the verdict of a test on an item. regressed says that the item failed, and
-// the test before had passed it. No two items of a report share a key.
-func (f *historyFold) see(test *historyTestRow, place int, i job.ReportItem) (regressed bool) {
-	at := itemAt{test.ProjectID, i.Key}
-	row := f.items[at]
-	if row == nil {
-		row = &historyItemRow{AccountID: test.AccountID, ProjectID: test.ProjectID, Key: i.Key}
-		f.items[at] = row
-	}
-	if !row.dirty {
-		row.dirty = true
-		f.seen = append(f.seen, row)
-	}
-	regressed = i.Status == job.ItemFail && row.SeenIn == test.N-1 && row.SeenAs == job.ItemPass
-	row.SeenIn, row.SeenAs = test.N, i.Status
-	testedAt := test.TestedAt
-	switch i.Status {
-	case job.ItemPass:
-		row.Open, row.LastPassedAt = false, &testedAt
-	case job.ItemFail:
-		if !row.Open {
-			row.Open, row.FirstFailedAt, row.FailedTests = true, &testedAt, 0
-		}
-		row.FailedTests++
-		row.JobID, row.ItemID, row.Description = test.JobID, i.ID, i.Description
-		row.ExpectedOutcome, row.Severity = i.ExpectedOutcome, i.Severity
-		row.FailedIn, row.Place, row.FailedAt = test.N, place, &testedAt
-	case job.ItemSkip, job.ItemPending: // no verdict
-	}
-	return regressed
-}
-
 // erase removes a job's texts from its project; its verdicts stay. Its items are erased
 // after the rest of the batch, since a later test may have written their rows anew.
 func (f *historyFold) erase(jobID string) {
@@ -311,7 +281,7 @@ func (f *historyFold) erase(jobID string) {
 	}
 	f.erased = append(f.erased, test)
 	for _, item := range f.items {
-		if item.JobID == jobID {
+		if item.TextOf == jobID {
 			item.Description, item.ExpectedOutcome = domain.Erased(item.Description), domain.Erased(item.ExpectedOutcome)
 		}
 	}
@@ -348,6 +318,10 @@ func (f *historyFold) score(jobID string, score int) {
 	p.row.HealthSum += int64(score)
 	p.row.HealthTests++
 	f.touch(p)
+	f.rewrite(test)
+}
+
+func (f *historyFold) rewrite(test *historyTestRow) {
 	if !test.dirty {
 		test.dirty = true
 		f.changed = append(f.changed, test)

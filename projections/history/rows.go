@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -28,7 +29,7 @@ func (f *historyFold) load(ctx context.Context, tx *sqlx.Tx, schema string, batc
 		switch e := r.Event.(type) {
 		case *job.Created:
 			created[id] = e.ProjectID
-		case *job.AIReportReady, *job.Erased:
+		case *job.AIReportReady, *job.DisputeDecided, *job.Erased:
 			analysed = append(analysed, id)
 		case *job.Completed, *job.Cancelled, *job.Failed, *job.Voided:
 			ended = append(ended, id)
@@ -68,27 +69,33 @@ func (f *historyFold) load(ctx context.Context, tx *sqlx.Tx, schema string, batc
 	return f.loadItems(ctx, tx, schema, batch, created)
 }
 
-// loadItems fetches the items of the tests that the batch completes.
+// loadItems fetches the items of the tests that the batch completes, and those that it decides
+// disputes about.
 func (f *historyFold) loadItems(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded, created map[string]string) error {
 	var accounts, projects, keys []string
 	wanted := map[itemAt]bool{}
 	for _, r := range batch {
-		e, completes := r.Event.(*job.Completed)
-		if !completes {
-			continue
-		}
-		projectID := f.jobs[r.StreamID()]
-		if projectID == "" {
-			projectID = created[r.StreamID()]
+		var items []string
+		projectID := cmp.Or(f.jobs[r.StreamID()], created[r.StreamID()])
+		switch e := r.Event.(type) {
+		case *job.Completed:
+			for _, i := range e.Items {
+				items = append(items, i.Key)
+			}
+		case *job.DisputeDecided:
+			items = []string{e.Key}
+			if test := f.tests[r.StreamID()]; test != nil {
+				projectID = test.ProjectID
+			}
 		}
 		p := f.projects[projectID]
 		if p == nil {
 			continue // it begins in this batch, or there is none
 		}
-		for _, i := range e.Items {
-			if at := (itemAt{projectID, i.Key}); !wanted[at] {
+		for _, key := range items {
+			if at := (itemAt{projectID, key}); !wanted[at] {
 				wanted[at] = true
-				accounts, projects, keys = append(accounts, p.state.AccountID), append(projects, projectID), append(keys, i.Key)
+				accounts, projects, keys = append(accounts, p.state.AccountID), append(projects, projectID), append(keys, key)
 			}
 		}
 	}

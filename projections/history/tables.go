@@ -16,7 +16,7 @@ import (
 // prepared fixes. A query about a project costs the same, however many tests it has. Jobs
 // without a project have no rows here.
 var Projector = readmodel.New(readmodel.Spec{
-	Name: "history", Version: 4,
+	Name: "history", Version: 5,
 	Tables: []consumer.Table{
 		{Name: "history_projects", DDL: historyProjectsDDL},
 		{Name: "history_tests", DDL: historyTestsDDL},
@@ -33,6 +33,7 @@ var Projector = readmodel.New(readmodel.Spec{
 		(*job.Created)(nil),
 		(*job.Completed)(nil),
 		(*job.AIReportReady)(nil),
+		(*job.DisputeDecided)(nil),
 		(*job.Cancelled)(nil),
 		(*job.Failed)(nil),
 		(*job.Voided)(nil),
@@ -77,7 +78,10 @@ CREATE UNIQUE INDEX history_by_test ON {schema}.history_tests (account_id, proje
 
 // seen_in and seen_as are the latest test that had the item, and its verdict there, a
 // skip too. The other columns are about passes and failures only: a skipped item was not
-// tested, so a failure stays open.
+// tested, so a failure stays open. text_of is the job whose words the texts are.
+//
+// recent are the item's latest verdicts, and earlier is the item before them, so that a
+// verdict can be taken back.
 const historyItemsDDL = `
 CREATE TABLE {schema}.history_items (
     account_id       text NOT NULL,
@@ -88,6 +92,7 @@ CREATE TABLE {schema}.history_items (
     open             boolean NOT NULL,
     job_id           text NOT NULL,
     item_id          text NOT NULL,
+    text_of          text NOT NULL,
     description      text NOT NULL,
     expected_outcome text NOT NULL,
     severity         text NOT NULL,
@@ -97,6 +102,8 @@ CREATE TABLE {schema}.history_items (
     first_failed_at  timestamptz,
     failed_tests     integer NOT NULL,
     last_passed_at   timestamptz,
+    earlier          jsonb NOT NULL,
+    recent           jsonb NOT NULL,
     PRIMARY KEY (account_id, project_id, key)
 );
 CREATE INDEX history_open ON {schema}.history_items (account_id, project_id, failed_in DESC, place) WHERE open;
@@ -149,25 +156,33 @@ type historyTestRow struct {
 }
 
 type historyItemRow struct {
-	AccountID       string         `json:"account_id"`
-	ProjectID       string         `json:"project_id"`
-	Key             string         `json:"key"`
-	SeenIn          int            `json:"seen_in"`
-	SeenAs          job.ItemStatus `json:"seen_as"`
-	Open            bool           `json:"open"`
-	JobID           string         `json:"job_id"`
-	ItemID          string         `json:"item_id"`
-	Description     string         `json:"description"`
-	ExpectedOutcome string         `json:"expected_outcome"`
-	Severity        job.Severity   `json:"severity"`
-	FailedIn        int            `json:"failed_in"`
-	Place           int            `json:"place"`
-	FailedAt        *time.Time     `json:"failed_at"`
-	FirstFailedAt   *time.Time     `json:"first_failed_at"`
-	FailedTests     int            `json:"failed_tests"`
-	LastPassedAt    *time.Time     `json:"last_passed_at"`
+	AccountID       string `json:"account_id"`
+	ProjectID       string `json:"project_id"`
+	Key             string `json:"key"`
+	TextOf          string `json:"text_of"`
+	Description     string `json:"description"`
+	ExpectedOutcome string `json:"expected_outcome"`
+	itemState
+	Earlier readmodel.JSON[itemState] `json:"earlier"`
+	Recent  readmodel.JSON[[]verdict] `json:"recent"`
 
 	dirty bool // to be written
+}
+
+// itemState is the result of an item's verdicts.
+type itemState struct {
+	SeenIn        int            `json:"seen_in"`
+	SeenAs        job.ItemStatus `json:"seen_as"`
+	Open          bool           `json:"open"`
+	JobID         string         `json:"job_id"`
+	ItemID        string         `json:"item_id"`
+	Severity      job.Severity   `json:"severity"`
+	FailedIn      int            `json:"failed_in"`
+	Place         int            `json:"place"`
+	FailedAt      *time.Time     `json:"failed_at"`
+	FirstFailedAt *time.Time     `json:"first_failed_at"`
+	FailedTests   int            `json:"failed_tests"`
+	LastPassedAt  *time.Time     `json:"last_passed_at"`
 }
 
 type historyJobRow struct {
@@ -193,7 +208,10 @@ var writeHistoryProjectsSQL = readmodel.Upsert[historyProjectRow]("history_proje
 
 var writeHistoryTestsSQL = readmodel.Insert("history_tests") + `
 ON CONFLICT (job_id) DO UPDATE
-SET health_score = EXCLUDED.health_score`
+SET health_score = EXCLUDED.health_score,
+    overall_status = EXCLUDED.overall_status,
+    pass_count = EXCLUDED.pass_count,
+    fail_count = EXCLUDED.fail_count`
 
 var writeHistoryItemsSQL = readmodel.Upsert[historyItemRow]("history_items", "account_id", "project_id", "key")
 
@@ -216,7 +234,7 @@ SET description = '` + domain.ErasedText + `',
 FROM json_populate_recordset(NULL::{schema}.history_tests, $1) r
 WHERE i.account_id = r.account_id
   AND i.project_id = r.project_id
-  AND i.job_id = r.job_id`
+  AND i.text_of = r.job_id`
 
 const deleteHistoryJobsSQL = `
 DELETE FROM {schema}.history_jobs

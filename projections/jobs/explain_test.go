@@ -16,7 +16,7 @@ const manyJobsSQL = `
 INSERT INTO {jobs}.jobs
 SELECT r.*
 FROM generate_series(1, 12000) n,
-     jsonb_populate_record(NULL::{jobs}.jobs, jsonb '{"batch_name": "", "commit_sha": "", "branch": "", "environment": ""}' || jsonb_build_object(
+     jsonb_populate_record(NULL::{jobs}.jobs, jsonb '{"batch_name": "", "commit_sha": "", "branch": "", "environment": "", "disputes": []}' || jsonb_build_object(
         'id', 'job' || n, 'account_id', 'acc' || (n % 3), 'project_id', CASE WHEN n % 2 = 0 THEN '' ELSE 'p' || (n % 50) END,
         'status', CASE WHEN n % 100 = 0 THEN 'pending' WHEN n % 7 = 0 THEN 'claimed' ELSE 'completed' END,
         'title', 'title', 'url', 'https://app.example', 'description', repeat('d', 200), 'feature', '',
@@ -73,7 +73,10 @@ func TestHotQueriesWalkTheirIndexes(t *testing.T) {
 	if plan := w.Plan(daySQL, "acc1", time.Now().Add(-time.Minute), 8); !strings.Contains(plan, "jobs_by_account") || strings.Contains(plan, "Seq Scan on jobs") {
 		t.Errorf("the tests of a day do not walk their index:\n%s", plan)
 	}
-	// A checker's own work is few, and may be sorted.
+	// Chosen jobs, and a checker's own work, are few, and may be sorted.
+	if plan := w.Plan(chosenSQL, "acc1", pq.StringArray{"job7", "job70"}); !strings.Contains(plan, "jobs_pkey") {
+		t.Errorf("chosen jobs do not walk their index:\n%s", plan)
+	}
 	if plan := w.Plan(listWorkSQL, "c7", 20); !strings.Contains(plan, "jobs_by_checker") {
 		t.Errorf("the work of a checker does not walk its index:\n%s", plan)
 	}

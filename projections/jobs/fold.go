@@ -255,6 +255,10 @@ func (f *jobsFold) fold(r domain.Recorded) error {
 		return j.analyse(e)
 	case *job.Rated: // the client's last word
 		j.row.CheckerRating, j.row.CheckerNote = &e.Rating, e.Note
+	case *job.Disputed, *job.DisputeAnswered, *job.DisputeSettled:
+		j.row.Disputes.V = job.Argue(j.row.Disputes.V, e)
+	case *job.DisputeDecided:
+		return f.rule(j, e)
 	case *job.RecordingAttached:
 		j.record(e)
 	case *job.QuestionAsked:
@@ -293,7 +297,7 @@ func (f *jobsFold) create(id string, e *job.Created) error {
 		closes := readmodel.Moment(e.CreatedAt).Add(session.LobbyTime) // its session has the same beginning
 		j.row.LobbyUntil = &closes
 	}
-	j.row.Questions.V = []job.Question{}
+	j.row.Questions.V, j.row.Disputes.V = []job.Question{}, []job.Dispute{}
 	j.row.Sandbox = e.Sandbox || f.allSandboxed || f.sandboxed[e.AccountID]
 	j.list(e.Items, e.GeneratedBy)
 	j.reworded = true
@@ -331,6 +335,7 @@ func (j *foldedJob) erase(e *job.Erased) error {
 	r.submission, r.Target.V = submission(left), left.Target
 	r.ErasedAt = readmodel.MomentPtr(e.At)
 	r.Items.V, r.Questions.V = domain.WithoutTexts(r.Items.V), domain.WithoutTexts(r.Questions.V)
+	r.Disputes.V = domain.WithoutTexts(r.Disputes.V)
 	r.Recordings.V, r.RecordingURL = []job.Recording{}, ""
 	r.FailNote, r.Summary, r.CheckerNote = domain.Erased(r.FailNote), domain.Erased(r.Summary), domain.Erased(r.CheckerNote)
 	r.Returns.V = slices.Clone(r.Returns.V)
@@ -339,16 +344,7 @@ func (j *foldedJob) erase(e *job.Erased) error {
 		back.Reason, back.Note = domain.Erased(back.Reason), domain.Erased(back.Note)
 	}
 	j.erased, j.reworded = true, true
-	if !r.Analysed {
-		return nil
-	}
-	var report job.AIReport
-	if err := json.Unmarshal([]byte(r.AIReport), &report); err != nil {
-		return fmt.Errorf("decode the AI report: %w", err)
-	}
-	text, err := json.Marshal(domain.WithoutTexts(report))
-	r.AIReport = string(text)
-	return err
+	return r.reanalyse(func(report job.AIReport) job.AIReport { return domain.WithoutTexts(report) })
 }
 
 // conclude ends the open question. The job's SLA ends later, by the wait.

@@ -45,7 +45,7 @@ func TestTheLifeOfAJobAsItsClientSeesIt(t *testing.T) {
 			{Item: submitted.Items[0], Status: job.ItemPending},
 			{Item: submitted.Items[1], Status: job.ItemPending},
 		},
-		Recordings: []job.Recording{}, Questions: []job.Question{}, Returns: []Return{},
+		Recordings: []job.Recording{}, Questions: []job.Question{}, Disputes: []job.Dispute{}, Returns: []Return{},
 	}
 	modeltest.Same(t, read(), want)
 	if got := read().CreditsUsed(); got != 5 {
@@ -91,7 +91,7 @@ func TestTheLifeOfAJobAsItsClientSeesIt(t *testing.T) {
 	must.NoError(t, err)
 	modeltest.Same(t, report, Report{
 		ID: "r1", JobID: "j1", OverallStatus: "fail", PassCount: 1, FailCount: 1, Summary: "mostly fine",
-		RecordingURL: "https://rec.example/1", Recordings: []job.Recording{}, Questions: []job.Question{}, Items: done.Items, CreatedAt: *modeltest.At(30),
+		RecordingURL: "https://rec.example/1", Recordings: []job.Recording{}, Questions: []job.Question{}, Disputes: []job.Dispute{}, Items: done.Items, CreatedAt: *modeltest.At(30),
 	})
 	if n := w.Count("SELECT COUNT(*) FROM readmodel.jobs j WHERE j::text LIKE '%sealed%'"); n > 0 {
 		t.Error("credentials reached the read model")

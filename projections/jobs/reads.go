@@ -55,6 +55,7 @@ type Job struct {
 	Items      []job.ReportItem // with the verdicts so far, findings last
 	Recordings []job.Recording  // those that can be played
 	Questions  []job.Question   // of its checkers, without secrets; the last one may be open
+	Disputes   []job.Dispute    // of the report's verdicts
 	Returns    []Return         // ends of claims without a report, in order
 }
 
@@ -133,8 +134,9 @@ type Report struct {
 	SkipCount     int              `json:"skip_count"`
 	Summary       string           `json:"summary"`
 	RecordingURL  string           `json:"recording_url"`
-	Recordings    []job.Recording  `json:"-"`              // a column of JSON, as are the next and the items
-	Questions     []job.Question   `json:"-"`              // without secrets
+	Recordings    []job.Recording  `json:"-"` // a column of JSON, as are the next and the items
+	Questions     []job.Question   `json:"-"` // without secrets
+	Disputes      []job.Dispute    `json:"-"`
 	CheckerRating *int             `json:"checker_rating"` // nil until the client rates
 	RatingNote    string           `json:"checker_note"`   // the client's words beside the rating
 	Items         []job.ReportItem `json:"-"`
@@ -157,7 +159,7 @@ WHERE account_id = $1
 var outlinesSQL = `
 SELECT ` + readmodel.ColumnsBut[jobRow](map[string]string{
 	"description": "''", "feature": "''", "items": "'[]'::jsonb", "recordings": "'[]'::jsonb", "questions": "'[]'::jsonb",
-	"returns": "'[]'::jsonb",
+	"disputes": "'[]'::jsonb", "returns": "'[]'::jsonb",
 }) + `
 FROM readmodel.jobs
 WHERE account_id = $1`
@@ -298,7 +300,7 @@ func (r *storedRow) report() Report {
 	return Report{
 		ID: r.ReportID, JobID: r.ID, OverallStatus: r.OverallStatus,
 		PassCount: r.PassCount, FailCount: r.FailCount, SkipCount: r.SkipCount,
-		Summary: r.Summary, RecordingURL: r.RecordingURL, Recordings: r.Recordings.V, Questions: r.Questions.V,
+		Summary: r.Summary, RecordingURL: r.RecordingURL, Recordings: r.Recordings.V, Questions: r.Questions.V, Disputes: r.Disputes.V,
 		CheckerRating: r.CheckerRating, RatingNote: r.CheckerNote, Items: r.Items.V,
 		CreatedAt: r.CompletedAt.UTC(),
 	}
@@ -306,7 +308,7 @@ func (r *storedRow) report() Report {
 
 func (r reportRow) report() Report {
 	whole := r.Report
-	whole.Recordings, whole.Questions, whole.Items = r.Recordings.V, r.Questions.V, r.Items.V
+	whole.Recordings, whole.Questions, whole.Disputes, whole.Items = r.Recordings.V, r.Questions.V, r.Disputes.V, r.Items.V
 	return whole
 }
 
@@ -412,7 +414,10 @@ func (q *Reads) Batches(ctx context.Context, accountID string, limit, offset int
 }
 
 func (r *jobRow) whole() Job {
-	return Job{Outline: r.outline(), Items: r.Items.V, Recordings: r.Recordings.V, Questions: r.Questions.V, Returns: r.Returns.V}
+	return Job{
+		Outline: r.outline(), Items: r.Items.V, Recordings: r.Recordings.V, Questions: r.Questions.V, Disputes: r.Disputes.V,
+		Returns: r.Returns.V,
+	}
 }
 
 func (r *jobRow) outline() Outline {

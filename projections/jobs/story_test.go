@@ -103,7 +103,7 @@ func TestTheSLAOfAJobIsMissedThreeTimes(t *testing.T) {
 			ID: "j1", Submission: e.Submission,
 			Progress: Progress{Status: job.StatusPending, CreatedAt: modeltest.Noon, DueAt: *modeltest.At(60)},
 		},
-		Items: []job.ReportItem{}, Recordings: []job.Recording{}, Questions: []job.Question{}, Returns: []Return{},
+		Items: []job.ReportItem{}, Recordings: []job.Recording{}, Questions: []job.Question{}, Disputes: []job.Dispute{}, Returns: []Return{},
 	}
 	w.walk(domain.JobStream("j1"), want, []step{
 		{e, func(*Job) {}},

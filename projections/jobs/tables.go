@@ -45,6 +45,10 @@ var Projector = readmodel.New(readmodel.Spec{
 		(*job.Completed)(nil),
 		(*job.AIReportReady)(nil),
 		(*job.Rated)(nil),
+		(*job.Disputed)(nil),
+		(*job.DisputeAnswered)(nil),
+		(*job.DisputeDecided)(nil),
+		(*job.DisputeSettled)(nil),
 		(*job.RecordingAttached)(nil),
 		(*job.QuestionAsked)(nil),
 		(*job.AnswerGiven)(nil),
@@ -122,6 +126,7 @@ CREATE TABLE {schema}.jobs (
     items              jsonb NOT NULL,
     recordings         jsonb NOT NULL,
     questions          jsonb NOT NULL,
+    disputes           jsonb NOT NULL,
     report_summary     text NOT NULL,
     report_url         text NOT NULL,
     report_note        text NOT NULL,
@@ -138,13 +143,14 @@ CREATE INDEX jobs_by_project ON {schema}.jobs (account_id, project_id, created_a
 CREATE INDEX jobs_by_batch   ON {schema}.jobs (account_id, batch_id, batch_index) WHERE batch_id <> '';
 CREATE INDEX jobs_by_checker ON {schema}.jobs (checker_id, completed_at) WHERE checker_id <> '';
 CREATE INDEX jobs_by_time    ON {schema}.jobs (created_at, id);
+CREATE INDEX jobs_disputed   ON {schema}.jobs (account_id) WHERE disputes <> '[]';
 CREATE INDEX jobs_queue      ON {schema}.jobs (` + queueOrder + `) WHERE in_queue AND status = 'pending';
 `
 
 const jobReportsDDL = `
 CREATE VIEW {schema}.job_reports AS
 SELECT id AS job_id, account_id, report_id, overall_status, report_pass::integer AS pass_count, report_fail::integer AS fail_count, report_skip::integer AS skip_count,
-       report_summary AS summary, report_url AS recording_url, recordings, questions, report_rating AS checker_rating,
+       report_summary AS summary, report_url AS recording_url, recordings, questions, disputes, report_rating AS checker_rating,
        report_note AS checker_note, items, completed_at AS created_at
 FROM {schema}.jobs
 WHERE status = 'completed';
@@ -261,6 +267,7 @@ type jobRow struct {
 	Items        readmodel.JSON[[]job.ReportItem] `json:"items"`
 	Recordings   readmodel.JSON[[]job.Recording]  `json:"recordings"`
 	Questions    readmodel.JSON[[]job.Question]   `json:"questions"`
+	Disputes     readmodel.JSON[[]job.Dispute]    `json:"disputes"`
 	Returns      readmodel.JSON[[]Return]         `json:"returns"`
 }
 
@@ -281,6 +288,7 @@ type reportRow struct {
 	Report
 	Recordings readmodel.JSON[[]job.Recording]  `json:"recordings"`
 	Questions  readmodel.JSON[[]job.Question]   `json:"questions"`
+	Disputes   readmodel.JSON[[]job.Dispute]    `json:"disputes"`
 	Items      readmodel.JSON[[]job.ReportItem] `json:"items"`
 }
 

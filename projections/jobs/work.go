@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/lib/pq"
@@ -29,6 +30,17 @@ type Work struct {
 	SessionID     string                           `json:"session_id"` // empty: of none
 	Summary       string                           `json:"summary"`
 	Items         readmodel.JSON[[]job.ReportItem] `json:"items"`
+	Disputes      readmodel.JSON[[]job.Dispute]    `json:"disputes"`
+}
+
+// ToAnswer are the disputes that the checker may answer.
+func (w Work) ToAnswer(now time.Time) (open []job.Dispute) {
+	for _, d := range w.Disputes.V {
+		if d.Answered == nil && d.Decided == nil && !now.After(d.AnswerUntil) {
+			open = append(open, d)
+		}
+	}
+	return open
 }
 
 // Record is all of a checker's work in numbers.
@@ -52,11 +64,18 @@ WHERE checker_id = $1
 
 const workColumnsSQL = `
 SELECT id, title, url, type, claimed_at, completed_at, overall_status, pass_count, fail_count, skip_count, rating, note,
-       account_id, session_id, summary, `
+       account_id, session_id, summary, disputes, `
 
 const listWorkSQL = workColumnsSQL + `'[]'::jsonb AS items` + workSQL + `
 ORDER BY completed_at DESC, id DESC
 LIMIT $2`
+
+// A report is disputed within job.DisputeWithin, and a dispute is answered within
+// job.DisputeAnswerWithin: $2 is so long ago.
+const contestedSQL = workColumnsSQL + `'[]'::jsonb AS items` + workSQL + `
+  AND completed_at > $2
+  AND disputes <> '[]'
+ORDER BY completed_at, id`
 
 const oneWorkSQL = workColumnsSQL + `report AS items` + workSQL + `
   AND id = $2`
@@ -72,6 +91,14 @@ func (q *Reads) Done(ctx context.Context, checkerID string, limit int) (done []W
 	}
 	all, err = readmodel.Get[Record](ctx, q.db, "the record of checker "+checkerID, recordSQL, checkerID)
 	return done, all, err
+}
+
+// Contested gives the tests of the checker with disputes to answer, the oldest first and
+// without their items.
+func (q *Reads) Contested(ctx context.Context, checkerID string, now time.Time) ([]Work, error) {
+	since := now.Add(-job.DisputeWithin - job.DisputeAnswerWithin)
+	all, err := pgpool.List[Work](ctx, q.db, "the disputes to answer of checker "+checkerID, contestedSQL, checkerID, since)
+	return slices.DeleteFunc(all, func(w Work) bool { return w.ToAnswer(now) == nil }), err
 }
 
 // DoneBy gives one test that the checker has completed, with its items; NotFound for

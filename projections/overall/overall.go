@@ -6,6 +6,7 @@ package overall
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -191,6 +192,8 @@ type Checker struct {
 	Done      int            `json:"done"`
 	Rated     int            `json:"rated"`
 	Average   float64        `json:"average"` // of the ratings
+	Stood     int            `json:"stood"`   // disputed verdicts that stand
+	Fell      int            `json:"fell"`    // those that were overturned
 	JobID     string         `json:"job_id"`  // the claimed job; empty: none
 }
 
@@ -217,7 +220,7 @@ SELECT c.checker_id, c.name, c.accounts, COALESCE((
            JOIN readmodel.pools p ON p.pool_id = m.pool_id
            WHERE m.checker_id = c.checker_id
            ORDER BY 1) AS pools,
-       w.done, w.rated, w.average, w.job_id
+       w.done, w.rated, w.average, w.job_id, w.stood, w.fell
 FROM (SELECT c.checker_id, c.name, c.accounts` + checkersSQL + `
       ORDER BY c.name, c.checker_id
       LIMIT $4
@@ -226,7 +229,9 @@ LEFT JOIN readmodel.checker_profiles f ON f.checker_id = c.checker_id
 CROSS JOIN LATERAL (
     SELECT COUNT(*) FILTER (WHERE j.status = 'completed') AS done, COUNT(r.checker_rating) AS rated,
            COALESCE(AVG(r.checker_rating), 0)::float8 AS average,
-           COALESCE(MIN(j.id) FILTER (WHERE j.status = 'claimed'), '') AS job_id
+           COALESCE(MIN(j.id) FILTER (WHERE j.status = 'claimed'), '') AS job_id,
+           COALESCE(SUM(jsonb_array_length(jsonb_path_query_array(j.disputes, '$[*].decided.decision ? (@ == "stands")'))), 0) AS stood,
+           COALESCE(SUM(jsonb_array_length(jsonb_path_query_array(j.disputes, '$[*].decided.decision ? (@ == "overturned")'))), 0) AS fell
     FROM readmodel.jobs j
     LEFT JOIN readmodel.job_reports r ON r.job_id = j.id
     WHERE j.checker_id = c.checker_id
@@ -268,6 +273,9 @@ type Job struct {
 	CompletedAt  *time.Time `json:"completed_at"`
 }
 
+// Disputed is a status of the filter: jobs with an open dispute, the oldest dispute first.
+const Disputed = "disputed"
+
 // JobFilter narrows the list; empty fields don't. Text is the id of a job, an account or
 // a checker.
 type JobFilter struct {
@@ -288,6 +296,10 @@ ORDER BY j.created_at DESC, j.id DESC
 LIMIT %s
 OFFSET %s`
 
+// openDisputesSQL are the times of a job's open disputes. The condition before it lets the
+// planner use the partial index.
+const openDisputesSQL = `(SELECT MIN(d ->> 'at') FROM jsonb_array_elements(j.disputes) d WHERE d -> 'decided' IS NULL)`
+
 const findJobsSQL = `j.id IN (
     SELECT id FROM readmodel.jobs WHERE id = %[1]s
     UNION SELECT id FROM readmodel.jobs WHERE account_id = %[1]s
@@ -300,13 +312,18 @@ func (q *Reads) Jobs(ctx context.Context, f JobFilter, page Page) ([]Job, error)
 	if f.AccountID != "" {
 		where.And("j.account_id = %s", f.AccountID)
 	}
-	if f.Status != "" {
+	order := orderJobsSQL
+	switch {
+	case f.Status == Disputed:
+		where.SQL += "\n  AND j.disputes <> '[]'\n  AND j.erased_at IS NULL\n  AND " + openDisputesSQL + " IS NOT NULL"
+		order = strings.Replace(order, "j.created_at DESC", openDisputesSQL, 1)
+	case f.Status != "":
 		where.And("j.status = %s", f.Status)
 	}
 	if f.Text != "" {
 		where.And(findJobsSQL, f.Text)
 	}
-	query := jobColumnsSQL + where.SQL + fmt.Sprintf(orderJobsSQL, where.Param(page.Limit), where.Param(page.Offset))
+	query := jobColumnsSQL + where.SQL + fmt.Sprintf(order, where.Param(page.Limit), where.Param(page.Offset))
 	return pgpool.List[Job](ctx, q.db, "jobs of all accounts", query, where.Args...)
 }
 

@@ -119,6 +119,11 @@ func (s *foldedSession) work(jobID string, e domain.Event) {
 	case *job.Completed:
 		slot.ReportID = e.ReportID
 		slot.end(job.StatusCompleted)
+	case *job.DisputeDecided: // an open session counts its jobs when it ends
+		if s.row.Status == session.StatusCompleted {
+			s.row.PassCount += e.Shift(job.OverallPass)
+			s.row.FailCount += e.Shift(job.OverallFail)
+		}
 	case *job.Failed:
 		slot.end(job.StatusFailed)
 	case *job.Cancelled, *job.Voided:

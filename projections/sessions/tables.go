@@ -20,7 +20,7 @@ import (
 // whole. session_jobs leads from a slot's job to its session. Most of a job's events
 // don't name it.
 var Projector = readmodel.New(readmodel.Spec{
-	Name: "sessions", Version: 3,
+	Name: "sessions", Version: 4,
 	Tables: []consumer.Table{
 		{Name: "sessions", DDL: sessionsDDL},
 		{Name: "session_jobs", DDL: sessionJobsDDL},
@@ -39,6 +39,7 @@ var Projector = readmodel.New(readmodel.Spec{
 		(*job.SLAMissed)(nil),
 		(*job.UntestableReported)(nil),
 		(*job.Completed)(nil),
+		(*job.DisputeDecided)(nil),
 		(*job.Failed)(nil),
 		(*job.Cancelled)(nil),
 		(*job.Voided)(nil),

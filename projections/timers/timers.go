@@ -38,7 +38,7 @@ func NewProjector(rules []policy.Policy) Projector {
 }
 
 func (Projector) Name() string { return "timers" }
-func (Projector) Version() int { return 5 }
+func (Projector) Version() int { return 6 }
 
 func (Projector) Tables() []consumer.Table {
 	return []consumer.Table{{Name: "timers", DDL: timersDDL, Indexes: "REINDEX TABLE {schema}.timers"},
