@@ -120,14 +120,14 @@ func (e *EndpointRow) enableAfresh() {
 
 // wantsKind says whether the endpoint is subscribed to that kind. The kinds that a
 // list cannot name are sent only when it was omitted (decisions,
-// "Unnamed events"), those of the account only when it names them (decisions,
-// "Account events").
+// "Unnamed events"), those of the account and of disputes only when it names them (decisions,
+// "Account events", "Disputes").
 func (e *EndpointRow) wantsKind(kind announce.Kind) bool {
 	switch {
 	case e.URL == "":
 		return false
 	case e.Events == nil:
-		return !kind.OfAccount
+		return !kind.OfAccount && !kind.Listed
 	}
-	return (kind.Subscribable || kind.Nameable || kind.OfAccount) && slices.Contains(e.Events, kind.Name)
+	return (kind.Subscribable || kind.Nameable || kind.Listed || kind.OfAccount) && slices.Contains(e.Events, kind.Name)
 }

@@ -18,6 +18,7 @@ import (
 	"humanqa/domain/loop"
 	"humanqa/domain/project"
 	"humanqa/domain/session"
+	"humanqa/domain/subscription"
 	"humanqa/internal/signature"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/hooktest"
@@ -30,7 +31,7 @@ func TestTheEventListFilters(t *testing.T) {
 	list := func(names ...string) *[]string { l := append([]string{}, names...); return &l }
 	var every []string
 	for _, k := range announce.Kinds() {
-		if !k.OfAccount {
+		if !k.OfAccount && !k.Listed {
 			every = append(every, k.Name)
 		}
 	}
@@ -42,7 +43,9 @@ func TestTheEventListFilters(t *testing.T) {
 		{"omitted means every kind", nil, every},
 		{"empty means none", list(), nil},
 		{"exactly those named", list("job.completed"), []string{"job.completed"}},
-		{"what the list cannot name is not sent to who gave one", list(every...), announce.Choices()},
+		{"what the list cannot name is not sent to who gave one", list(every...), slices.DeleteFunc(announce.Choices(),
+			func(name string) bool { return slices.Contains(subscription.Disputes(), name) })},
+		{"disputes only where they are named", list("job.disputed", "job.dispute_decided"), []string{"job.disputed", "job.dispute_decided"}},
 	}
 	b := setup(t)
 	e := b.Endpoint(hooktest.Status(http.StatusOK))
@@ -54,7 +57,9 @@ func TestTheEventListFilters(t *testing.T) {
 		b.Events.Add(domain.JobStream("job-of-"+id), hooktest.Claimed(),
 			&job.SLAMissed{RequeueCount: 1, Requeued: true, At: hooktest.At}, hooktest.Claimed(),
 			&job.QuestionAsked{QuestionID: "q", At: hooktest.At}, &job.AnswerGiven{QuestionID: "q", At: hooktest.At},
-			hooktest.Completed(), analysed())
+			hooktest.Completed(), analysed(),
+			&job.Disputed{DisputeID: "d", At: hooktest.At}, &job.DisputeAnswered{DisputeID: "d", At: hooktest.At},
+			&job.DisputeDecided{DisputeID: "d", Decision: job.Stands, At: hooktest.At})
 		b.Submit(id, "cancelled-of-"+id)
 		b.Events.Add(domain.JobStream("cancelled-of-"+id), &job.Cancelled{Reason: "client", At: hooktest.At})
 		b.Submit(id, "failed-of-"+id)

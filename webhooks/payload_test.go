@@ -17,6 +17,7 @@ import (
 	"humanqa/domain/job"
 	"humanqa/domain/loop"
 	"humanqa/domain/session"
+	"humanqa/domain/subscription"
 	"humanqa/internal/testing/hooktest"
 	"humanqa/internal/testing/must"
 )
@@ -56,6 +57,13 @@ func stories() []told {
 		told{job3, &job.AnswerGiven{QuestionID: "q1", AnswerID: "a1", Text: "It is the secret.", Sealed: "sealed-secret", At: hooktest.At, DueAt: hooktest.At.Add(time.Hour)}, "job.question_answered.json"},
 		told{job3, &job.SLAMissed{RequeueCount: 3, Refund: 5, At: hooktest.At}, "job.failed_sla.last.json"},
 		told{job3, &job.Failed{Reason: "sla", Note: "no_access: The login is refused.", Refund: 5, At: hooktest.At}, "job.failed.json"},
+	)
+	job4 := domain.JobStream("job-4")
+	list = append(list,
+		told{job4, &job.Disputed{DisputeID: "d1", ItemID: "i1", Verdict: job.ItemFail, Reason: "The page was down for a minute.", AnswerUntil: hooktest.At.Add(24 * time.Hour), At: hooktest.At}, "job.disputed.json"},
+		told{job4, &job.DisputeAnswered{DisputeID: "d1", ItemID: "i1", Text: "It was blank three times.", At: hooktest.At}, "job.dispute_answered.json"},
+		told{job4, &job.DisputeDecided{DisputeID: "d1", ItemID: "i1", Key: "k", Decision: job.Overturned, Before: "fail", OverallStatus: "pass", PassCount: 1, SkipCount: 1, HealthScore: 100, At: hooktest.At}, "job.dispute_decided.json"},
+		told{job4, &job.DisputeSettled{DisputeID: "d1", At: hooktest.At}, ""},
 	)
 	lobby := domain.SessionStream("sess")
 	list = append(list,
@@ -114,6 +122,9 @@ func TestPayloads(t *testing.T) {
 			b := setup(t)
 			e := b.Endpoint(hooktest.Status(http.StatusOK))
 			b.Project("p1", e.URL, nil)
+			disputes := subscription.Disputes()
+			b.Project("p2", e.URL, &disputes)
+			b.Events.Add(domain.JobStream("job-4"), hooktest.Created("p2"), hooktest.Claimed(), hooktest.Completed())
 			b.Dispatch()
 			stop := b.Subscribe()
 			for _, s := range stories() {
