@@ -116,7 +116,7 @@ func TestEveryCallUnderAStaleClaimIsAConflict(t *testing.T) {
 	}
 	// With tests of their own: they send files, or change nothing.
 	others := []string{
-		"GET /v1/checker/jobs/{id}/open-failures",
+		"GET /v1/checker/jobs/{id}/open-failures", "POST /v1/checker/jobs/{id}/disputes/{disputeId}/answer",
 		"POST /v1/checker/jobs/{id}/evidence", "PATCH /v1/checker/jobs/{id}/recordings/{recordingId}",
 		"GET /v1/checker/jobs/{id}/recordings/{recordingId}", "HEAD /v1/checker/jobs/{id}/recordings/{recordingId}",
 	}

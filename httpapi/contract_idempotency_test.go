@@ -29,6 +29,11 @@ func TestEveryRouteThatChargesOrCreatesKeepsTheRulesOfItsIdempotencyKey(t *testi
 	work := s.claims(s.checker(), s.submitted(key))
 	asking := s.claims(s.checker(), s.submitted(key))
 	question, _ := asking.call("POST", "/questions", `{"text":"Is it?"}`).want(http.StatusCreated)["questionId"].(string)
+	disputed := s.tested(key, passes)
+	items, _ := s.call(key, "GET", "/v1/jobs/"+disputed+"/report", "").want(http.StatusOK)["items"].([]any)
+	objection := func(reason string) string {
+		return fmt.Sprintf(`{"itemId":%q,"reason":%q}`, items[0].(map[string]any)["id"], reason)
+	}
 	hooked := s.project(key, `{"name":"hooked","webhookUrl":"https://hooks.example.com/in"}`)
 	sent, _ := s.call(key, "POST", "/v1/projects/"+hooked+"/webhook/test", "").want(http.StatusAccepted)["id"].(string)
 	// What an effect changes: the log, what waits to be delivered, recordings.
@@ -71,6 +76,7 @@ func TestEveryRouteThatChargesOrCreatesKeepsTheRulesOfItsIdempotencyKey(t *testi
 		"POST /v1/jobs/{id}/questions/{questionId}/answer": {
 			key, "/v1/jobs/" + asking.jobID + "/questions/" + question + "/answer", `{"text":"a"}`, `{"text":"b"}`, `{}`,
 		},
+		"POST /v1/jobs/{id}/disputes": {key, "/v1/jobs/" + disputed + "/disputes", objection("a"), objection("b"), `{}`},
 		"POST /v1/checker/jobs/{id}/items": {
 			work.checker, "/v1/checker/jobs/" + work.jobID + "/items",
 			`{"description":"a","status":"fail"}`, `{"description":"b","status":"fail"}`, `{}`,
@@ -115,8 +121,8 @@ func TestEveryRouteThatChargesOrCreatesKeepsTheRulesOfItsIdempotencyKey(t *testi
 			send("k", e.other).refused(http.StatusConflict, domain.CodeConflict)
 			equal(t, state(), after)
 
-			if strings.Contains(row.Pattern, "/questions") {
-				return // one open question a job, one answer a question: whatever the key
+			if strings.Contains(row.Pattern, "/questions") || strings.Contains(row.Pattern, "/disputes") {
+				return // one open question a job, one answer a question, one dispute an item: whatever the key
 			}
 			if another := send("l", e.body); another.Code != once.Code || another.Header().Get(replayedHeader) != "" {
 				t.Errorf("another key: %d %v", another.Code, another.Header())

@@ -68,7 +68,7 @@ func TestAProjectBoundKeyIsRefusedEveryOtherProject(t *testing.T) {
 		"POST /v1/hosted/test": allowed, "POST /v1/hosted/sessions": allowed,
 	}
 	before := s.written()
-	valid := `{"name":"x","rating":5,"finalStatus":"passed","since":"2026-11-21"}`
+	valid := `{"name":"x","rating":5,"itemId":"x","reason":"x","finalStatus":"passed","since":"2026-11-21"}`
 	for _, row := range routes {
 		if row.Audience != wire.Clients {
 			continue

@@ -123,7 +123,7 @@ func TestEveryRouteKeepsAccountsApart(t *testing.T) {
 	ownChecker := s.checker(accountA)
 
 	before := s.written()
-	valid := `{"name":"B's","rating":5,"text":"x","finalStatus":"passed","since":"2026-11-21"}` // for each route that reads one
+	valid := `{"name":"B's","rating":5,"text":"x","itemId":"x","reason":"x","finalStatus":"passed","since":"2026-11-21"}` // for each route that reads one
 	for _, row := range routes {
 		if !strings.Contains(row.Pattern, "{") || row.Audience != wire.Clients {
 			continue

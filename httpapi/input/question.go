@@ -21,3 +21,11 @@ func Answer(o wire.Object, questionID string) command.AnswerQuestion {
 	}
 	return in
 }
+
+// Dispute reads what the client disputes, and why.
+func Dispute(o wire.Object) (itemID, reason string) {
+	return o.Required("itemId", wire.MaxWord), o.Required("reason", maxQuestion)
+}
+
+// DisputeAnswer reads the checker's answer to a dispute.
+func DisputeAnswer(o wire.Object) string { return o.Required("text", maxAnswer) }

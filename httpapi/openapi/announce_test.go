@@ -31,7 +31,7 @@ func TestTheDocumentShowsWhatIsAnnounced(t *testing.T) {
 		if !shown {
 			t.Errorf("the document does not show %s", k.Name)
 		}
-		if unnamed := strings.Contains(hook.Post.Description, "only while the list of events was never set"); shown && unnamed == (k.Subscribable || k.Nameable || k.OfAccount) {
+		if unnamed := strings.Contains(hook.Post.Description, "only while the list of events was never set"); shown && unnamed == (k.Subscribable || k.Nameable || k.Listed || k.OfAccount) {
 			t.Errorf("%s can be subscribed to: %t, and the document says: %s", k.Name, k.Subscribable, hook.Post.Description)
 		}
 		delete(doc.Webhooks, k.Name)

@@ -81,7 +81,7 @@ func sentWhen(name string) string {
 	switch {
 	case at < 0:
 		return "Only when a test event is asked for."
-	case announce.Kinds()[at].OfAccount:
+	case announce.Kinds()[at].OfAccount, announce.Kinds()[at].Listed:
 		return "Only where subscribedWebhookEvents names it."
 	case announce.Kinds()[at].Subscribable, announce.Kinds()[at].Nameable:
 		return "Where subscribedWebhookEvents names it, and while that list was never set."

@@ -19,6 +19,7 @@ type Body struct {
 	RecordingURL   *string        `json:"recordingUrl"`
 	Recordings     []recording    `json:"recordings,omitempty"`
 	Questions      []Question     `json:"questions,omitempty"`
+	Disputes       []Dispute      `json:"disputes,omitempty"`
 	NoLongerKept   []gone         `json:"noLongerKept,omitempty"`
 	CheckerRating  *int           `json:"checkerRating"`
 	CreatedAt      wire.Timestamp `json:"createdAt"`
@@ -125,6 +126,7 @@ func (t Job) JSON() Body {
 			GoneAt: wire.Timestamp(g.At), Reason: g.Why,
 		})
 	}
+	out.Disputes = wire.List(report.Disputes, DisputeOf)
 	out.Questions = wire.List(report.Questions, QuestionOf)
 	for _, i := range report.Items {
 		out.Items = append(out.Items, item{

@@ -51,6 +51,9 @@ func (s Reader) Read(ctx context.Context, accountID string, j jobs.Outline, past
 		link = s.Links.LastingLink
 	}
 	out.Report = &stored
+	if format.isKept() {
+		withDisputes(&stored)
+	}
 	if out.Gone, err = s.Links.Gone(ctx, accountID, j.ID); err != nil {
 		return out, err
 	}

@@ -26,6 +26,8 @@ func (a *Handlers) Routes() []wire.Route {
 		{Method: "POST", Pattern: "/v1/jobs/{id}/rating", Audience: wire.Clients, Write: true, Handle: a.rateJob},
 		{Method: "GET", Pattern: "/v1/jobs/{id}/questions", Audience: wire.Clients, Past: true, Handle: a.listQuestions},
 		{Method: "POST", Pattern: "/v1/jobs/{id}/questions/{questionId}/answer", Audience: wire.Clients, Write: true, Creates: true, Handle: a.answerQuestion},
+		{Method: "GET", Pattern: "/v1/jobs/{id}/disputes", Audience: wire.Clients, Past: true, Handle: a.listDisputes},
+		{Method: "POST", Pattern: "/v1/jobs/{id}/disputes", Audience: wire.Clients, Write: true, Creates: true, Handle: a.disputeVerdict},
 		{Method: "POST", Pattern: "/v1/estimate", Audience: wire.Clients, Submits: true, Handle: a.estimateJob},
 
 		{Method: "POST", Pattern: "/v1/hosted/test", Audience: wire.Clients, Write: true, Creates: true, Buys: "hosted", Submits: true, Handle: a.testHosted},

@@ -30,6 +30,9 @@ func (a *Handlers) Routes() []wire.Route {
 		{Method: "GET", Pattern: "/v1/checker/jobs/{id}/open-failures", Audience: wire.Checkers, Handle: a.knownFailures},
 		{Method: "POST", Pattern: "/v1/checker/jobs/{id}/complete", Audience: wire.Checkers, Write: true, Handle: a.completeJob},
 
+		{Method: "GET", Pattern: "/v1/checker/disputes", Audience: wire.Checkers, Handle: a.openDisputes},
+		{Method: "POST", Pattern: "/v1/checker/jobs/{id}/disputes/{disputeId}/answer", Audience: wire.Checkers, Write: true, Handle: a.answerDispute},
+
 		{Method: "POST", Pattern: "/v1/checker/jobs/{id}/evidence", Audience: wire.Checkers, Write: true, Upload: true, Handle: a.uploadEvidence},
 		{Method: "POST", Pattern: "/v1/checker/jobs/{id}/recordings", Audience: wire.Checkers, Write: true, Creates: true, Handle: a.createRecording},
 		{Method: "PATCH", Pattern: "/v1/checker/jobs/{id}/recordings/{recordingId}", Audience: wire.Checkers, Write: true, Upload: true, Handle: a.appendRecording},
