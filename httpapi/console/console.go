@@ -26,7 +26,9 @@ import (
 	"humanqa/internal/credential"
 	"humanqa/internal/invariantcheck"
 	"humanqa/projections"
+	"humanqa/projections/jobs"
 	"humanqa/projections/overall"
+	"humanqa/projections/people"
 	"humanqa/webhooks"
 )
 
@@ -43,6 +45,10 @@ type Deps struct {
 	Deliveries  *webhooks.Log
 	Log         Log
 	Checks      *invariantcheck.Checks
+	// StillAllowed refuses the tests of a URL that the account may no longer test.
+	StillAllowed func(context.Context, people.Account, ...jobs.Outline) error
+	// Link makes a link to a piece of an account's evidence that works for minutes.
+	Link func(ctx context.Context, accountID, stored string) (string, error)
 	// Status tells where each read model stands; DB takes the orders to them.
 	Status func(context.Context) ([]consumer.Status, error)
 	DB     *sqlx.DB
@@ -80,6 +86,8 @@ func Pages(d Deps) []ui.Page {
 
 		{Method: "GET", Pattern: "/console/jobs", For: ui.Operators, Handle: d.jobs},
 		{Method: "GET", Pattern: "/console/jobs/{id}", For: ui.Operators, Handle: d.job},
+		{Method: "POST", Pattern: "/console/jobs/{id}/disputes/{dispute}", For: ui.Operators, Fresh: true, Says: "The dispute is decided.",
+			Handle: d.decideDispute},
 
 		{Method: "GET", Pattern: "/console/accounts", For: ui.Operators, Handle: d.accounts},
 		{Method: "GET", Pattern: "/console/accounts/{id}", For: ui.Operators, Handle: d.accountPage},

@@ -1,13 +1,17 @@
 package console
 
 import (
+	"context"
 	"slices"
 
 	"humanqa/domain"
+	"humanqa/domain/command"
 	"humanqa/domain/job"
+	"humanqa/domain/oversight"
 	"humanqa/httpapi/ui"
 	"humanqa/projections/jobs"
 	"humanqa/projections/overall"
+	"humanqa/projections/people"
 )
 
 type jobsView struct {
@@ -26,13 +30,14 @@ type tab struct {
 func (d Deps) jobs(r *ui.Request) (ui.Answer, error) {
 	v := jobsView{Text: textOf(r), Status: r.FormValue("status")}
 	states := []job.Status{job.StatusPending, job.StatusClaimed, job.StatusCompleted, job.StatusCancelled, job.StatusFailed}
-	if !slices.Contains(states, job.Status(v.Status)) {
+	if !slices.Contains(states, job.Status(v.Status)) && v.Status != overall.Disputed {
 		v.Status = ""
 	}
 	v.Statuses = append(v.Statuses, tab{"All", "", v.Status == ""})
 	for _, s := range states {
 		v.Statuses = append(v.Statuses, tab{string(s), string(s), v.Status == string(s)})
 	}
+	v.Statuses = append(v.Statuses, tab{"Open disputes", overall.Disputed, v.Status == overall.Disputed})
 	page := pageOf(r)
 	page.Limit++ // says whether there are more
 	lines, err := d.Reads.Overall.Jobs(r.Context(), overall.JobFilter{Text: v.Text, Status: v.Status}, page)
@@ -52,6 +57,32 @@ type jobView struct {
 	Report    jobs.Job // only after a look was recorded
 	Summary   string
 	Completed bool
+	Disputes  []disputeView
+	Rulings   []job.Ruling
+}
+
+// disputeView is a disputed verdict with its evidence.
+type disputeView struct {
+	job.Dispute
+	Item     job.ReportItem
+	Pictures []string // links
+}
+
+// disputes are those of the report. Pictures that are gone have no link.
+func (d Deps) disputes(ctx context.Context, j jobs.Job) (list []disputeView, err error) {
+	for _, of := range j.Disputes {
+		v := disputeView{Dispute: of}
+		v.Item = j.Items[slices.IndexFunc(j.Items, func(i job.ReportItem) bool { return i.ID == of.ItemID })]
+		for _, stored := range v.Item.Screenshots() {
+			link, err := d.Link(ctx, j.AccountID, stored)
+			if err != nil {
+				return nil, err
+			}
+			v.Pictures = append(v.Pictures, ui.SafeLink(link))
+		}
+		list = append(list, v)
+	}
+	return list, nil
 }
 
 func (d Deps) job(r *ui.Request) (ui.Answer, error) {
@@ -82,7 +113,38 @@ func (d Deps) job(r *ui.Request) (ui.Answer, error) {
 		if err != nil && !domain.IsKind(err, domain.KindNotFound) {
 			return ui.Answer{}, err
 		}
-		v.Summary, v.Completed = report.Summary, err == nil
+		v.Summary, v.Completed, v.Rulings = report.Summary, err == nil, job.Rulings()
+		if v.Disputes, err = d.disputes(ctx, v.Report); err != nil {
+			return ui.Answer{}, err
+		}
 	}
 	return ui.Answer{Template: "console-job", Title: "Job " + id, View: v, Secret: v.Open}, nil
+}
+
+// decideDispute decides a dispute. A new test checks the URL first, as a submission does.
+func (d Deps) decideDispute(r *ui.Request) (ui.Answer, error) {
+	id, err := idOf(r, "job")
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	of, err := d.Reads.Overall.Job(r.Context(), id)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	ruling, stream := job.Ruling(r.PostFormValue("decision")), domain.JobStream(id)
+	act := command.OperatorAct{Act: oversight.DecideDispute, Subject: stream, AccountID: of.AccountID, Detail: string(ruling)}
+	err = d.act(r, act, func(ctx context.Context, cause command.Cause) (domain.Position, error) {
+		cause.Sandbox = of.Sandbox
+		if ruling == job.Retested {
+			whole, err := d.Reads.Jobs.Job(ctx, of.AccountID, id)
+			if err == nil {
+				err = d.StillAllowed(ctx, people.Account{ID: of.AccountID, Sandbox: of.Sandbox}, whole.Outline)
+			}
+			if err != nil {
+				return domain.Position{}, err
+			}
+		}
+		return d.Commands.RuleDispute(ctx, cause, id, r.PathValue("dispute"), ruling)
+	})
+	return ui.Go("/console/jobs/" + id), err
 }

@@ -77,7 +77,7 @@ func setupWith(t *testing.T, more pagetest.Pages) world {
 			}),
 			console.Pages(console.Deps{
 				Commands: s.Commands, Reads: s.Reads, Credentials: s.Credentials, Deliveries: deliveries, Log: s.Log, Checks: checks,
-				Status: s.Consumers.Status, DB: s.DB, Now: time.Now,
+				Status: s.Consumers.Status, DB: s.DB, Now: time.Now, StillAllowed: s.API.Limits.StillAllowed, Link: s.Evidence.Link,
 				Problems: func(ctx context.Context) (problems []wire.ReadyProblem) {
 					all, err := s.Consumers.Status(ctx)
 					if err != nil && ctx.Err() == nil { // else the browser has left the page

@@ -33,7 +33,7 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 	w.Shown(at, err)
 	ids := map[string]string{"jobs": jobID, "accounts": account, "people": checker.ID, "pools": poolID, "checks": jobID}
 	fill := func(pattern string) string {
-		return strings.NewReplacer("{id}", ids[strings.Split(pattern+"//", "/")[2]], "{stream}", "job-"+jobID, "{name}", "jobs").Replace(pattern)
+		return strings.NewReplacer("{id}", ids[strings.Split(pattern+"//", "/")[2]], "{stream}", "job-"+jobID, "{name}", "jobs", "{dispute}", "none").Replace(pattern)
 	}
 	// What operators are answered to an empty form: nothing is done without a reason.
 	letIn := func(p ui.Page) int {

@@ -74,6 +74,7 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 		"POST /dashboard/jobs/{id}/cancel":               409,
 		"POST /dashboard/jobs/{id}/rating":               422,
 		"POST /dashboard/jobs/{id}/questions/{question}": 422,
+		"POST /dashboard/jobs/{id}/disputes":             422,
 		"POST /dashboard/jobs/{id}/share":                422,
 		"POST /dashboard/jobs/{id}/share/end":            404,
 		"POST /dashboard/projects":                       422,

@@ -309,7 +309,7 @@ func initial(name string) string {
 func Skipped(reason string) string {
 	if words := map[string]string{
 		"blocked": "blocked by something else", "not_applicable": "it does not apply",
-		"no_access": "no access", "out_of_time": "out of time",
+		"no_access": "no access", "out_of_time": "out of time", "disputed": "its verdict was overturned",
 	}[reason]; words != "" {
 		return words
 	}

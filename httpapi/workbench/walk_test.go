@@ -46,7 +46,7 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 	found, seen, err := w.Commands.AddFinding(t.Context(), pagetest.ByChecker(holderID), command.Claim{CheckerID: holderID, JobID: jobID, Token: c.Token},
 		job.Finding{Item: job.Item{Description: "The footer overlaps", Severity: job.Minor}, Status: job.ItemFail})
 	w.Shown(seen, err)
-	fill := strings.NewReplacer("{finding}", found.ID, "{id}", jobID, "{item}", c.Checklist[0].ID, "{evidence}", shown[strings.LastIndex(shown, "/")+1:], "{recording}", recording(w, holder, jobID, c.Token))
+	fill := strings.NewReplacer("{finding}", found.ID, "{id}", jobID, "{item}", c.Checklist[0].ID, "{dispute}", "none", "{evidence}", shown[strings.LastIndex(shown, "/")+1:], "{recording}", recording(w, holder, jobID, c.Token))
 	token := strconv.Itoa(c.Token)
 	// What the holder gets; each form is sent empty but for its token.
 	letIn := map[string]int{
@@ -60,6 +60,7 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 		"POST /workbench/jobs/{id}/findings/{finding}":           422,
 		"POST /workbench/jobs/{id}/findings/{finding}/withdraw":  303,
 		"POST /workbench/jobs/{id}/questions":                    422,
+		"POST /workbench/jobs/{id}/disputes/{dispute}":           422,
 		"POST /workbench/jobs/{id}/recordings":                   422,
 		"POST /workbench/jobs/{id}/recordings/{recording}/parts": 422,
 		"POST /workbench/jobs/{id}/marks":                        303,
@@ -115,7 +116,7 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 		hostile, id := w.Checks(fmt.Sprint("hostile ", n)) // each has their own limit of requests
 		another := w.test(account, "Another test", 2)
 		c := w.claimed(id, another)
-		walk(hostile, "/workbench/", strings.NewReplacer("{id}", another, "{item}", c.Checklist[0].ID, "{evidence}", "none", "{finding}", found.ID,
+		walk(hostile, "/workbench/", strings.NewReplacer("{id}", another, "{item}", c.Checklist[0].ID, "{evidence}", "none", "{dispute}", "none", "{finding}", found.ID,
 			"{recording}", recording(w, hostile, another, c.Token)).Replace, strconv.Itoa(c.Token))
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/httpapi/evidence"
+	"humanqa/httpapi/input"
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/wire"
 	"humanqa/projections"
@@ -73,6 +74,7 @@ func Pages(d Deps) []ui.Page {
 		{Method: "POST", Pattern: at + "/ready", For: ui.Checkers, Says: "You are ready.", Handle: d.ready},
 		{Method: "POST", Pattern: at + "/leave", For: ui.Checkers, Says: "You left the session.", Handle: d.leave},
 		{Method: "POST", Pattern: at + "/complete", For: ui.Checkers, Says: "The test is complete.", Handle: d.complete},
+		{Method: "POST", Pattern: at + "/disputes/{dispute}", For: ui.Checkers, Says: "Your answer is sent.", Handle: d.answerDispute},
 		{Method: "POST", Pattern: at + "/release", For: ui.Checkers, Says: "The test is back in the queue.", Handle: d.release},
 		{Method: "POST", Pattern: at + "/untestable", For: ui.Checkers, Says: "Your report is sent.", Handle: d.untestable},
 	}
@@ -94,6 +96,7 @@ type homeView struct {
 	Pager   ui.Pager
 	Fits    bool // only those that fit are shown
 	Work    []workLine
+	Contest []jobs.Work // with disputes to answer
 	Record  jobs.Record
 	Person  string
 }
@@ -128,7 +131,11 @@ func (d Deps) home(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	v := homeView{Record: record, Person: r.Person.ID, Fits: r.FormValue("show") == "fits"}
+	contested, err := d.Reads.Jobs.Contested(ctx, checker, d.Now())
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	v := homeView{Contest: contested, Record: record, Person: r.Person.ID, Fits: r.FormValue("show") == "fits"}
 	if err := d.queue(r, &v); err != nil {
 		return ui.Answer{}, err
 	}
@@ -136,6 +143,9 @@ func (d Deps) home(r *ui.Request) (ui.Answer, error) {
 	if found {
 		v.Claim, v.Left = &held, left(held.Checklist)
 		live = append(live, domain.JobStream(held.JobID))
+	}
+	for _, w := range contested {
+		live = append(live, domain.JobStream(w.JobID))
 	}
 	for _, w := range done {
 		v.Work = append(v.Work, workLine{w, wire.OrZero(w.Rating)})
@@ -248,4 +258,17 @@ func benchPath(jobID string) string { return "/workbench/jobs/" + jobID }
 func (d Deps) held(ctx context.Context, r *ui.Request) (command.ClaimedJob, bool, error) {
 	c, found, err := d.Commands.LiveClaim(ctx, r.Person.CheckerID())
 	return c, found && c.JobID == r.PathValue("id"), err
+}
+
+// answerDispute is the checker's answer to a dispute about a test that they have completed.
+func (d Deps) answerDispute(r *ui.Request) (ui.Answer, error) {
+	form := ui.Form(r, map[string]string{"text": "text"})
+	text, jobID := input.DisputeAnswer(form), r.PathValue("id")
+	err := form.Problems.Err()
+	var at domain.Position
+	if err == nil {
+		claim := command.Claim{CheckerID: r.Person.CheckerID(), JobID: jobID}
+		_, at, err = d.Commands.AnswerDispute(r.Context(), r.Cause(), claim, r.PathValue("dispute"), text)
+	}
+	return r.Done(at, err, benchPath(jobID))
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"humanqa/eventstore/node"
+	"humanqa/httpapi"
 	"humanqa/httpapi/console"
 	"humanqa/internal/buildinfo"
 	"humanqa/internal/credential"
@@ -18,7 +19,7 @@ import (
 )
 
 // consoleDeps are the dependencies of operators' pages.
-func (s *Service) consoleDeps(ctx context.Context, reads *projections.Reads, store *credential.Store) console.Deps {
+func (s *Service) consoleDeps(ctx context.Context, api *httpapi.API, reads *projections.Reads, store *credential.Store) console.Deps {
 	var subscriptions func() ([]node.Subscription, int)
 	if s.core.node != nil {
 		subscriptions = s.core.node.Subscriptions
@@ -27,7 +28,7 @@ func (s *Service) consoleDeps(ctx context.Context, reads *projections.Reads, sto
 		Subscriptions: subscriptions,
 		Commands:      s.core.Commands, Reads: reads, Credentials: store, Deliveries: webhooks.NewLog(s.core.DB), Log: s.core.Log,
 		Checks: s.checks, Status: s.consumers.Status, DB: s.core.Lent, Problems: s.problems, Now: time.Now,
-		Facts: s.facts(ctx), Settings: s.cfg.inForce(),
+		StillAllowed: api.Limits.StillAllowed, Link: s.evidence.Link, Facts: s.facts(ctx), Settings: s.cfg.inForce(),
 	}
 }
 

@@ -63,7 +63,7 @@ func (s *Service) openSite(
 				Commands: s.core.Commands, Reads: reads, Credentials: store, Logins: clientlogin.NewStore(s.core.DB, time.Now),
 				Mail: s.mailStore(), Evidence: s.evidence, Readers: api.Readers, Now: time.Now, DemoKey: s.demoKey,
 			}),
-			console.Pages(s.consoleDeps(ctx, reads, store)),
+			console.Pages(s.consoleDeps(ctx, api, reads, store)),
 			workbench.Pages(workbench.Deps{Commands: s.core.Commands, Reads: reads, Evidence: s.evidence, Voice: s.voice != nil,
 				Now: time.Now}),
 			room.Pages(room.Deps{Commands: s.core.Commands, Reads: reads, Evidence: s.evidence, Changes: out.changes, Voice: s.voice,

@@ -17,6 +17,7 @@ import (
 	"humanqa/httpapi/admit"
 	"humanqa/httpapi/dashboard/words"
 	"humanqa/httpapi/input"
+	"humanqa/httpapi/report"
 	"humanqa/httpapi/ui"
 	"humanqa/projections/history"
 	"humanqa/projections/jobs"
@@ -56,7 +57,7 @@ type jobView struct {
 	Errors    []string
 	Answer    string // half written
 
-	MayRetest, MayCancel, MayRate, MayFix, MayPlay, MayShare, MayHold bool
+	MayRetest, MayCancel, MayRate, MayFix, MayPlay, MayShare, MayHold, MayDispute bool
 
 	RetestPrice domain.Credits
 	OtherBugs   []job.Bug // those of the analysis that belong to no failure
@@ -81,7 +82,11 @@ type itemView struct {
 	PassedAt *time.Time
 	Since    *history.OpenFailure // its lineage; nil: it does not fail now
 	Issue    string               // the failure as Markdown, for a tracker of issues
+	Dispute  *job.Dispute         // of its verdict; nil: there is none
 }
+
+// Decision says how the dispute was decided.
+func (i itemView) Decision() string { return report.DecisionWords(i.Dispute.Decision()) }
 
 // Failures, Skips and Passes are the parts of a report. Its items stand in this order.
 func (v jobView) Failures() []itemView { return v.Items[:v.Fail] }
@@ -117,7 +122,7 @@ func (d Deps) jobPage(r *ui.Request) (jobView, error) {
 	if err != nil {
 		return jobView{}, err
 	}
-	v.allow(r)
+	d.allow(r, &v)
 	fixable, err := d.lookAtProject(ctx, &v)
 	if err != nil {
 		return jobView{}, err
@@ -165,13 +170,14 @@ func (d Deps) jobPage(r *ui.Request) (jobView, error) {
 }
 
 // allow says which acts the page offers to its reader.
-func (v *jobView) allow(r *ui.Request) {
+func (d Deps) allow(r *ui.Request, v *jobView) {
 	j, developer := v.Job, r.May(person.Developer)
 	v.RetestPrice, v.MayRetest = j.Price, developer
 	v.MayCancel = developer && j.Status == job.StatusPending && j.SessionID == ""
 	v.MayRate = developer && j.Status == job.StatusCompleted && !j.Type.Automatic()
 	v.MayPlay = developer && r.Account.Sandbox && !j.IsFinal() && len(j.Items) > 0 && j.SessionID == ""
 	v.MayShare = developer && v.Report != nil
+	v.MayDispute = v.MayShare && d.Now().Before(v.Report.CreatedAt.Add(job.DisputeWithin))
 	v.MayHold = r.May(person.Owner)
 	v.MayAnswer = developer && v.Open != nil
 }
@@ -206,6 +212,11 @@ func (d Deps) jobView(ctx context.Context, j jobs.Job, base string) (v jobView, 
 		v.Open = &q
 	}
 	v.Items = itemViews(items, base, v.gone)
+	for i := range v.Items {
+		if at := slices.IndexFunc(j.Disputes, func(d job.Dispute) bool { return d.ItemID == v.Items[i].ID }); at >= 0 {
+			v.Items[i].Dispute = &j.Disputes[at]
+		}
+	}
 	if v.Report != nil { // failures come first, then skips
 		order := []job.ItemStatus{job.ItemFail, job.ItemSkip, job.ItemPass, job.ItemPending}
 		slices.SortStableFunc(v.Items, func(a, b itemView) int {
@@ -404,6 +415,18 @@ func (d Deps) rate(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	}
 	at, err := d.Commands.RateJob(r.Context(), r.Cause(), j.ID, rating, note)
 	return r.Done(at, err, "/dashboard/jobs/"+j.ID+"#rating")
+}
+
+// dispute disputes the verdict on an item.
+func (d Deps) dispute(r *ui.Request, j jobs.Job) (ui.Answer, error) {
+	form := ui.Form(r, map[string]string{"item": "itemId", "why": "reason"})
+	itemID, reason := input.Dispute(form)
+	err := form.Problems.Err()
+	var at domain.Position
+	if err == nil {
+		_, at, err = d.Commands.DisputeVerdict(r.Context(), r.Cause(), j.ID, itemID, reason)
+	}
+	return r.Done(at, err, "/dashboard/jobs/"+j.ID+"#item-"+itemID)
 }
 
 // fixed keeps the ticked items for the project's next test.

@@ -64,6 +64,8 @@ func Pages(d Deps) []ui.Page {
 		{Method: "POST", Pattern: "/dashboard/jobs/{id}/cancel", For: ui.Developers, Says: "The test is cancelled.",
 			Handle: aTest(ui.Changing(d.cancel))},
 		{Method: "POST", Pattern: "/dashboard/jobs/{id}/rating", For: ui.Developers, Says: "Saved.", Handle: aTest(ui.Changing(d.rate))},
+		{Method: "POST", Pattern: "/dashboard/jobs/{id}/disputes", For: ui.Developers, Says: "Your objection is sent.",
+			Handle: aTest(ui.Changing(d.dispute))},
 		{Method: "POST", Pattern: "/dashboard/jobs/{id}/questions/{question}", For: ui.Developers, Says: "The answer is sent.",
 			Handle: aTest(ui.Changing(d.answer))},
 		{Method: "POST", Pattern: "/dashboard/jobs/{id}/fixed", For: ui.Developers, Handle: aTest(ui.Changing(d.fixed))},

@@ -11,6 +11,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/httpapi/dashboard/words"
+	"humanqa/httpapi/report"
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/wire"
 	"humanqa/projections/activity"
@@ -76,6 +77,12 @@ func momentOf(r domain.Recorded, st job.State) (m moment, ok bool) {
 		m.Detail = fmt.Sprintf("%d passed, %d failed, %d skipped", e.PassCount, e.FailCount, e.SkipCount)
 	case *job.Rated:
 		m.Text, m.Detail = "Rated", fmt.Sprintf("%d of 5", e.Rating)
+	case *job.Disputed:
+		m.Text, m.Said = "A verdict was disputed", e.Reason
+	case *job.DisputeAnswered:
+		m.Text, m.Said = "The checker answered the dispute", e.Text
+	case *job.DisputeDecided:
+		m.Text = report.DecisionWords(e.Decision)
 	default: // not for a heartbeat
 		m.Text = plainWords[r.Type]
 	}
