@@ -54,16 +54,9 @@ func (a *Audit) transition(r domain.Recorded, j *life) {
 			a.find(8, r.Stream, "is analysed again")
 		}
 		j.told = true
-	case *job.Rated, *job.Disputed, *job.DisputeAnswered, *job.DisputeSettled:
+	case *job.Rated, *job.Disputed, *job.DisputeAnswered, *job.DisputeDecided, *job.DisputeSettled:
 		a.legal(r, j, job.StatusCompleted)
-	case *job.DisputeDecided:
-		a.legal(r, j, job.StatusCompleted)
-		if e.Decision.MakesGood() {
-			if !j.madeGood.IsZero() {
-				a.find(3, r.Stream, "is made good twice")
-			}
-			j.madeGood, j.owed = r.Meta.Time, e.Refund
-		}
+		a.makeGood(r, j)
 	case *job.Cancelled:
 		a.cancel(r, j, e)
 	case *job.Failed:
@@ -77,6 +70,18 @@ func (a *Audit) transition(r domain.Recorded, j *life) {
 	default:
 		a.find(8, r.Stream, "the audit has no rule for %s", r.Type)
 	}
+}
+
+// makeGood notes what a decision on a dispute owes: once a job.
+func (a *Audit) makeGood(r domain.Recorded, j *life) {
+	e, decided := r.Event.(*job.DisputeDecided)
+	if !decided || !e.Decision.MakesGood() {
+		return
+	}
+	if !j.madeGood.IsZero() {
+		a.find(3, r.Stream, "is made good twice")
+	}
+	j.madeGood, j.owed = r.Meta.Time, e.Refund
 }
 
 // checkClaim checks the events that begin and end claims (invariant 7).
