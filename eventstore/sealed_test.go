@@ -217,7 +217,7 @@ func TestTypesThatWereInTheClearHaveAVersionOfTheirOwn(t *testing.T) {
 // subject is erased.
 var bare = map[string]bool{
 	"accountId": true, "accounts": true, "answerId": true, "answerUntil": true, "at": true, "batchId": true, "before": true, "by": true,
-	"checkerId": true, "commit": true, "contentType": true, "createdAt": true, "decision": true, "disputeId": true, "dueAt": true, "failOn": true,
+	"checker": true, "checkerId": true, "commit": true, "contentType": true, "createdAt": true, "decision": true, "disputeId": true, "dueAt": true, "failOn": true,
 	"findingId": true, "generatedBy": true, "hash": true, "id": true, "itemId": true, "jobId": true,
 	"jobs": true, "key": true, "kind": true, "loopId": true, "origin": true, "overallStatus": true,
 	"parentId": true, "personId": true, "prefix": true, "prepared": true, "projectId": true, "provider": true,

@@ -77,16 +77,24 @@ func momentOf(r domain.Recorded, st job.State) (m moment, ok bool) {
 		m.Detail = fmt.Sprintf("%d passed, %d failed, %d skipped", e.PassCount, e.FailCount, e.SkipCount)
 	case *job.Rated:
 		m.Text, m.Detail = "Rated", fmt.Sprintf("%d of 5", e.Rating)
-	case *job.Disputed:
-		m.Text, m.Said = "A verdict was disputed", e.Reason
-	case *job.DisputeAnswered:
-		m.Text, m.Said = "The checker answered the dispute", e.Text
-	case *job.DisputeDecided:
-		m.Text = report.DecisionWords(e.Decision)
+	case *job.Disputed, *job.DisputeAnswered, *job.DisputeDecided:
+		m.Text, m.Said = disputeWords(e)
 	default: // not for a heartbeat
 		m.Text = plainWords[r.Type]
 	}
 	return m, m.Text != ""
+}
+
+func disputeWords(event domain.Event) (text, said string) {
+	switch e := event.(type) {
+	case *job.Disputed:
+		return "A verdict was disputed", e.Reason
+	case *job.DisputeAnswered:
+		return "The checker answered the dispute", e.Text
+	case *job.DisputeDecided:
+		return report.DecisionWords(e.Decision), ""
+	}
+	return "", ""
 }
 
 // plainWords are the events that need no more words.
