@@ -69,7 +69,7 @@ func TestACheckerAsksTheClient(t *testing.T) {
 		}
 		return nil
 	}))
-	if len(kinds) != 1 || kinds[0] != job.SecretAnswer {
+	if strings.Join(kinds, ", ") != "credentials, answer" {
 		t.Errorf("the log says that %q were shown", kinds)
 	}
 }
