@@ -1,4 +1,5 @@
-package v1
+// Package facts answers GET /v1/activity, which names the author of each fact of an account.
+package facts
 
 import (
 	"net/http"
@@ -28,8 +29,14 @@ type fact struct {
 	Detail    *string        `json:"detail"`
 }
 
-// activity is GET /v1/activity: the facts of the account and their authors.
-func (a *Handlers) activity(r *wire.Request) (wire.Answer, error) {
+// maxOffset is far beyond any account, and within what Postgres can count.
+const maxOffset = 1 << 31
+
+// Handlers answers from the read model.
+type Handlers struct{ *activity.Reads }
+
+// Activity is GET /v1/activity: the facts of the account and their authors.
+func (a Handlers) Activity(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	q := r.Query(&p)
 	out := activityBody{Limit: q.Integer("limit", 20, 1, 100), Offset: q.Integer("offset", 0, 0, maxOffset)}
@@ -43,7 +50,7 @@ func (a *Handlers) activity(r *wire.Request) (wire.Answer, error) {
 	if err := p.Err(); err != nil {
 		return wire.Answer{}, err
 	}
-	facts, err := a.Reads.Activity.List(r.Context(), r.Caller.AccountID, f)
+	facts, err := a.List(r.Context(), r.Caller.AccountID, f)
 	if err != nil {
 		return wire.Answer{}, err
 	}
