@@ -31,8 +31,17 @@ func (s *Service) AnswerDispute(
 }
 
 // RuleDispute decides a dispute, by the operator's order. A new test, or a refund, follows
-// (SettleDispute).
+// (SettleDispute). An archived project takes no new test.
 func (s *Service) RuleDispute(ctx context.Context, cause Cause, jobID, disputeID string, ruling job.Ruling) (domain.Position, error) {
+	if ruling == job.Retested {
+		st, err := s.Job(ctx, jobID)
+		if err == nil && st.ProjectID != "" && st.MadeGood() == nil {
+			_, err = s.openProject(ctx, st.AccountID, st.ProjectID)
+		}
+		if err != nil {
+			return domain.Position{}, err
+		}
+	}
 	_, at, err := s.OnJob(ctx, cause, jobID, func(st job.State, now time.Time) ([]domain.Event, error) {
 		return job.DecideRule(st, disputeID, ruling, now)
 	})

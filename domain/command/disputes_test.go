@@ -15,10 +15,13 @@ import (
 )
 
 // reported is a completed test of two items, with a dispute of each.
-func (s stage) reported(t *testing.T) (jobID string, disputes []string) {
+func (s stage) reported(t *testing.T) (jobID string, disputes []string) { return s.reportedIn(t, "") }
+
+// reportedIn is reported, in a project.
+func (s stage) reportedIn(t *testing.T, projectID string) (jobID string, disputes []string) {
 	t.Helper()
 	in := command.SubmitJob{
-		Submission: job.Submission{URL: "https://shop.example", Title: "Shop", Type: job.PaymentFlow, Source: "api"},
+		Submission: job.Submission{ProjectID: projectID, URL: "https://shop.example", Title: "Shop", Type: job.PaymentFlow, Source: "api"},
 		Items:      []command.NewItem{{Description: "Fill the cart", Severity: job.Minor}, {Description: "Pay", Severity: job.Critical}},
 	}
 	out, err := s.SubmitJob(t.Context(), s.cause(), in)
@@ -176,6 +179,19 @@ func TestAFreeRetestCostsNothingInAnyWay(t *testing.T) {
 			t.Errorf("it answers %v", err)
 		}
 	})
+}
+
+func TestAnArchivedProjectTakesNoFreeRetest(t *testing.T) {
+	t.Parallel()
+	s := setStage(t, 100)
+	project := s.project(t, 60)
+	jobID, disputes := s.reportedIn(t, project)
+	_, _, err := s.ArchiveProject(t.Context(), s.cause(), project, true, command.CancelledAtOnce)
+	must.NoError(t, err)
+	_, err = s.RuleDispute(t.Context(), s.cause(), jobID, disputes[0], job.Retested)
+	wantKind(t, err, domain.KindConflict)
+	_, err = s.RuleDispute(t.Context(), s.cause(), jobID, disputes[0], job.Refunded)
+	must.NoError(t, err)
 }
 
 // Each write fails, once persisted and once not. The next firing finds what is there. So it does
