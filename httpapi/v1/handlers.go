@@ -15,6 +15,7 @@ import (
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/readers"
 	"humanqa/httpapi/report"
+	"humanqa/httpapi/v1/facts"
 	"humanqa/httpapi/wire"
 	"humanqa/projections"
 	"humanqa/projections/asof"
@@ -93,3 +94,5 @@ func New(d Deps) *Handlers {
 
 // Followers says how many streams of events are open on this node.
 func (a *Handlers) Followers() int { return a.feedWatch.Followers() }
+
+func (a *Handlers) activity(r *wire.Request) (wire.Answer, error) { return facts.Activity(r, a.Reads.Activity) }

@@ -3,7 +3,6 @@ package v1
 import (
 	"time"
 
-	"humanqa/httpapi/v1/facts"
 	"humanqa/httpapi/wire"
 )
 
@@ -74,7 +73,7 @@ func (a *Handlers) Routes() []wire.Route {
 		{Method: "GET", Pattern: "/v1/credits", Audience: wire.Clients, Past: true, Handle: a.getCredits},
 		{Method: "GET", Pattern: "/v1/credits/ledger", Audience: wire.Clients, Past: true, AllProjects: true, Handle: a.creditsLedger},
 		{Method: "GET", Pattern: "/v1/credits/statement", Audience: wire.Clients, Past: true, AllProjects: true, Handle: a.creditsStatement},
-		{Method: "GET", Pattern: "/v1/activity", Audience: wire.Clients, AllProjects: true, Handle: facts.Handlers{Reads: a.Reads.Activity}.Activity},
+		{Method: "GET", Pattern: "/v1/activity", Audience: wire.Clients, AllProjects: true, Handle: a.activity},
 		{Method: "GET", Pattern: "/v1/pricing", Audience: wire.Clients, Handle: a.getPricing},
 
 		{Method: "GET", Pattern: "/v1/exports/events", Audience: wire.Clients, Past: true, AllProjects: true, Handle: a.exportEvents},

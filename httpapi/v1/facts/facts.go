@@ -32,11 +32,8 @@ type fact struct {
 // maxOffset is far beyond any account, and within what Postgres can count.
 const maxOffset = 1 << 31
 
-// Handlers answers from the read model.
-type Handlers struct{ *activity.Reads }
-
-// Activity is GET /v1/activity: the facts of the account and their authors.
-func (a Handlers) Activity(r *wire.Request) (wire.Answer, error) {
+// Activity answers GET /v1/activity: the facts of the account and their authors.
+func Activity(r *wire.Request, reads *activity.Reads) (wire.Answer, error) {
 	var p wire.Problems
 	q := r.Query(&p)
 	out := activityBody{Limit: q.Integer("limit", 20, 1, 100), Offset: q.Integer("offset", 0, 0, maxOffset)}
@@ -50,7 +47,7 @@ func (a Handlers) Activity(r *wire.Request) (wire.Answer, error) {
 	if err := p.Err(); err != nil {
 		return wire.Answer{}, err
 	}
-	facts, err := a.List(r.Context(), r.Caller.AccountID, f)
+	facts, err := reads.List(r.Context(), r.Caller.AccountID, f)
 	if err != nil {
 		return wire.Answer{}, err
 	}
