@@ -95,4 +95,6 @@ func New(d Deps) *Handlers {
 // Followers says how many streams of events are open on this node.
 func (a *Handlers) Followers() int { return a.feedWatch.Followers() }
 
-func (a *Handlers) activity(r *wire.Request) (wire.Answer, error) { return facts.Activity(r, a.Reads.Activity) }
+func (a *Handlers) activity(r *wire.Request) (wire.Answer, error) {
+	return facts.Activity(r, a.Reads.Activity)
+}

@@ -69,7 +69,9 @@ func TestAnOverturnedVerdictIsAsIfTheItemHadBeenSkipped(t *testing.T) {
 			}
 			again, err := w.reads.PassedAgain(w.Ctx(), "acc", id, []string{"a"}, modeltest.Noon)
 			must.NoError(t, err)
-			return text + fmt.Sprint("\nagain ", len(again))
+			weeks, err := w.reads.Weeks(w.Ctx(), "acc", []string{id}, Monday(modeltest.Noon))
+			must.NoError(t, err)
+			return text + fmt.Sprintf("\nagain %d, of %d tests %d passed", len(again), weeks[0].Tests, weeks[0].Passed)
 		}
 		if got, want := shown(p.overturned), shown(p.skipped); got != want {
 			t.Errorf("%s:\n%s\nwant, as %s:\n%s", p.overturned, got, p.skipped, want)

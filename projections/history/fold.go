@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/jmoiron/sqlx"
 
@@ -47,6 +48,7 @@ func (p *Past) Fold(r domain.Recorded) {
 	f := &p.fold
 	f.fold(r)
 	f.opened, f.ended, f.deploys, f.touched, f.seen = f.opened[:0], f.ended[:0], f.deploys[:0], f.touched[:0], f.seen[:0]
+	f.weeks = f.weeks[:0]
 	if of := f.projects[p.id]; of != nil {
 		of.dirty = false
 	}
@@ -126,6 +128,7 @@ type historyFold struct {
 	seen     []*historyItemRow
 	erased   []*historyTestRow
 	deploys  []historyDeployRow
+	weeks    []historyWeekRow // each a change
 }
 
 type foldedProject struct {
@@ -249,7 +252,23 @@ func (f *historyFold) test(p *foldedProject, jobID string, e *job.Completed) {
 	}
 	f.tests[jobID] = test
 	f.changed = append(f.changed, test)
+	passed := 0
+	if e.OverallStatus == job.OverallPass {
+		passed = 1
+	}
+	f.count(test, 1, passed)
 	f.judge(p, test, e.Items)
+}
+
+// count adds to the week of a test.
+func (f *historyFold) count(test *historyTestRow, tests, passed int) {
+	f.weeks = append(f.weeks, historyWeekRow{test.AccountID, test.ProjectID, Monday(test.TestedAt).Format(time.DateOnly), tests, passed})
+}
+
+// Monday begins the week of a moment (UTC).
+func Monday(at time.Time) time.Time {
+	day := at.UTC().Truncate(24 * time.Hour)
+	return day.AddDate(0, 0, -(int(day.Weekday())+6)%7)
 }
 
 // judge records the verdicts of the latest test of a project on its items.

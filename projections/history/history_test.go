@@ -209,13 +209,28 @@ func TestAnOpenFailureKnowsItsLineage(t *testing.T) {
 	if standings, err := p.reads.Standings(p.Ctx(), "other", []string{"p1"}, *modeltest.At(0), 20); err != nil || len(standings) != 1 || standings[0] != (Standing{ProjectID: "p1"}) {
 		t.Errorf("another account's project fails: %+v, %v", standings, err)
 	}
-	weeks, err := p.reads.Weeks(p.Ctx(), "acc", []string{"p1", "none"}, modeltest.At(3).Add(-7*24*time.Hour))
+	p.test("j7", 24*60, "new=pass")
+	p.openKeys() // waits
+	weeks, err := p.reads.Weeks(p.Ctx(), "acc", []string{"p1", "none"}, Monday(*modeltest.At(3)).AddDate(0, 0, -7))
 	must.NoError(t, err)
-	modeltest.Same(t, weeks, []Week{{ProjectID: "p1", N: 0, Tests: 2, Passed: 1}, {ProjectID: "p1", N: 1, Tests: 4, Passed: 1}})
+	modeltest.Same(t, weeks, []Week{{ProjectID: "p1", N: 1, Tests: 6, Passed: 2}, {ProjectID: "p1", N: 2, Tests: 1, Passed: 1}})
 	if weeks, err := p.reads.Weeks(p.Ctx(), "other", []string{"p1"}, *modeltest.At(0)); err != nil || len(weeks) > 0 {
 		t.Errorf("another account's weeks: %+v, %v", weeks, err)
 	}
 	p.Sound(p.Sup, "history")
+}
+
+func TestAWeekBeginsOnItsMonday(t *testing.T) {
+	t.Parallel()
+	for at, want := range map[string]string{
+		"2026-11-23T00:00:00Z": "2026-11-23", "2026-11-29T23:59:59Z": "2026-11-23", "2026-11-30T00:30:00+01:00": "2026-11-23", "2027-01-01T12:00:00Z": "2026-12-28",
+	} {
+		moment, err := time.Parse(time.RFC3339, at)
+		must.NoError(t, err)
+		if got := Monday(moment).Format(time.DateOnly); got != want {
+			t.Errorf("%s is in the week of %s, want %s", at, got, want)
+		}
+	}
 }
 
 func TestPreparedFixesWaitUntilATestHasVerifiedThem(t *testing.T) {

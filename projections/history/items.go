@@ -9,7 +9,7 @@ import (
 
 // recentVerdicts bounds the verdicts of an item that can be taken back. An older one that is
 // overturned changes its test and the sums, and leaves the item as it is.
-const recentVerdicts = 50
+const recentVerdicts = 8
 
 // verdict is that of one test on an item. The last three are of failures only.
 type verdict struct {
@@ -100,6 +100,7 @@ func (f *historyFold) rule(jobID string, e *job.DisputeDecided) {
 	f.rewrite(test)
 	p.row.Passed += e.Shift(job.OverallPass)
 	p.row.Failed += e.Shift(job.OverallFail)
+	f.count(test, 0, e.Shift(job.OverallPass))
 	test.OverallStatus, test.PassCount, test.FailCount = e.OverallStatus, e.PassCount, e.FailCount
 	if test.HealthScore != nil {
 		p.row.HealthSum += int64(e.HealthScore - *test.HealthScore)

@@ -227,14 +227,12 @@ func (q *Reads) Standings(ctx context.Context, accountID string, projectIDs []st
 }
 
 const weeksSQL = `
-SELECT project_id, floor(extract(epoch FROM tested_at - $3) / 604800)::integer AS n,
-       COUNT(*) AS tests, COUNT(*) FILTER (WHERE overall_status = 'pass') AS passed
-FROM readmodel.history_tests
+SELECT project_id, (week - $3::date) / 7 AS n, tests, passed
+FROM readmodel.history_weeks
 WHERE account_id = $1
   AND project_id = ANY($2)
-  AND tested_at >= $3
-GROUP BY 1, 2
-ORDER BY 1, 2`
+  AND week >= $3::date
+ORDER BY project_id, week`
 
 // Week is a week of a project's tests. N counts the weeks, from 0.
 type Week struct {
@@ -244,9 +242,9 @@ type Week struct {
 	Passed    int    `json:"passed"`
 }
 
-// Weeks sums the tests of projects by weeks from a moment on, the oldest first.
+// Weeks sums the tests of projects by weeks from a Monday on, the oldest first.
 func (q *Reads) Weeks(ctx context.Context, accountID string, projectIDs []string, first time.Time) ([]Week, error) {
-	return pgpool.List[Week](ctx, q.db, "the weeks of projects", weeksSQL, accountID, pq.Array(projectIDs), first)
+	return pgpool.List[Week](ctx, q.db, "the weeks of projects", weeksSQL, accountID, pq.Array(projectIDs), first.Format(time.DateOnly))
 }
 
 const passedAgainSQL = `

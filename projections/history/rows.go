@@ -129,6 +129,7 @@ func (f *historyFold) write(ctx context.Context, tx *sqlx.Tx, schema string) err
 	err := readmodel.Run(ctx, tx, schema,
 		readmodel.Write("write projects", writeHistoryProjectsSQL, projects),
 		readmodel.Write("write tests", writeHistoryTestsSQL, f.changed),
+		readmodel.Write("add to weeks", addHistoryWeeksSQL, f.weeks),
 		readmodel.Write("write items", writeHistoryItemsSQL, f.seen),
 		readmodel.Write("insert jobs", insertHistoryJobsSQL, opened),
 		readmodel.Write("insert deploys", insertHistoryDeploysSQL, f.deploys),

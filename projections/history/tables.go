@@ -20,6 +20,7 @@ var Projector = readmodel.New(readmodel.Spec{
 	Tables: []consumer.Table{
 		{Name: "history_projects", DDL: historyProjectsDDL},
 		{Name: "history_tests", DDL: historyTestsDDL},
+		{Name: "history_weeks", DDL: historyWeeksDDL},
 		{Name: "history_items", DDL: historyItemsDDL},
 		{Name: "history_jobs", DDL: historyJobsDDL},
 		{Name: "history_deploys", DDL: historyDeploysDDL},
@@ -74,6 +75,18 @@ CREATE TABLE {schema}.history_tests (
     tested_at      timestamptz NOT NULL
 );
 CREATE UNIQUE INDEX history_by_test ON {schema}.history_tests (account_id, project_id, n DESC);
+`
+
+// A week begins on its Monday (UTC).
+const historyWeeksDDL = `
+CREATE TABLE {schema}.history_weeks (
+    account_id text NOT NULL,
+    project_id text NOT NULL,
+    week       date NOT NULL,
+    tests      integer NOT NULL,
+    passed     integer NOT NULL,
+    PRIMARY KEY (account_id, project_id, week)
+);
 `
 
 // seen_in and seen_as are the latest test that had the item, and its verdict there, a
@@ -185,6 +198,14 @@ type itemState struct {
 	LastPassedAt  *time.Time     `json:"last_passed_at"`
 }
 
+type historyWeekRow struct {
+	AccountID string `json:"account_id"`
+	ProjectID string `json:"project_id"`
+	Week      string `json:"week"`
+	Tests     int    `json:"tests"`
+	Passed    int    `json:"passed"`
+}
+
 type historyJobRow struct {
 	JobID     string `json:"job_id"`
 	ProjectID string `json:"project_id"`
@@ -212,6 +233,15 @@ SET health_score = EXCLUDED.health_score,
     overall_status = EXCLUDED.overall_status,
     pass_count = EXCLUDED.pass_count,
     fail_count = EXCLUDED.fail_count`
+
+const addHistoryWeeksSQL = `
+INSERT INTO {schema}.history_weeks AS was
+SELECT account_id, project_id, week, SUM(tests), SUM(passed)
+FROM json_populate_recordset(NULL::{schema}.history_weeks, $1)
+GROUP BY account_id, project_id, week
+ON CONFLICT (account_id, project_id, week) DO UPDATE
+SET tests = was.tests + EXCLUDED.tests,
+    passed = was.passed + EXCLUDED.passed`
 
 var writeHistoryItemsSQL = readmodel.Upsert[historyItemRow]("history_items", "account_id", "project_id", "key")
 

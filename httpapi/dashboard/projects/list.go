@@ -87,8 +87,7 @@ type weekLine struct {
 
 // firstMonday begins the weeks that are shown (UTC).
 func firstMonday(now time.Time) time.Time {
-	today := now.UTC().Truncate(24 * time.Hour)
-	return today.AddDate(0, 0, -(int(today.Weekday())+6)%7-7*(weeksShown-1))
+	return history.Monday(now).AddDate(0, 0, -7*(weeksShown-1))
 }
 
 // weeksOf gives the account's latest weeks up to the present one; nil if none had a test.
