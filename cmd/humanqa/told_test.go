@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -15,6 +16,8 @@ import (
 
 	"humanqa/cmd/humanqa/service"
 	"humanqa/domain/announce"
+	"humanqa/domain/command"
+	"humanqa/domain/job"
 	"humanqa/domain/subscription"
 	"humanqa/integrations/clients/go/humanqa"
 	"humanqa/internal/hqa/trigger"
@@ -42,39 +45,55 @@ type announced struct {
 	Data         struct {
 		ProjectID, SessionID, LoopSessionID string
 		Status, FinalStatus                 string
-		ReportID, QuestionID                string
+		ReportID, QuestionID, DisputeID     string
 		RequeueCount, Available             int
 	}
 }
 
 // readAt is where an event can be read, and whether an answer shows it or what came later.
 func (e announced) readAt() (path string, shows func(reply) bool) {
-	job, session := "/v1/jobs/"+e.JobID, "/v1/hosted/sessions/"+e.Data.SessionID
+	ofJob, session := "/v1/jobs/"+e.JobID, "/v1/hosted/sessions/"+e.Data.SessionID
 	is := func(name, want string) func(reply) bool { return func(r reply) bool { return r.text(name) == want } }
 	question := func(answered bool) func(reply) bool {
 		return func(r reply) bool {
 			return holds(r.list("questions"), "id", e.Data.QuestionID) && (!answered || holds(r.list("questions"), "status", "answered"))
 		}
 	}
+	disputed := func(field string) func(reply) bool { // that the dispute has the field
+		return func(r reply) bool {
+			return slices.ContainsFunc(r.list("disputes"), func(one any) bool {
+				d, _ := one.(map[string]any)
+				return d["id"] == e.Data.DisputeID && d[field] != nil
+			})
+		}
+	}
 	switch e.Event {
+	case "job.disputed":
+		return ofJob + "/disputes", disputed("id")
+	case "job.dispute_answered":
+		return ofJob + "/disputes", disputed("answer")
+	case "job.dispute_decided":
+		return ofJob + "/disputes", disputed("decision")
+	case subscription.SubmissionsRefused:
+		return "/v1/refusals", func(r reply) bool { return len(r.list("refusals")) > 0 }
 	case "job.created":
-		return job, is("id", e.JobID)
+		return ofJob, is("id", e.JobID)
 	case "job.claimed":
-		return job, func(r reply) bool { return r.text("status") != "pending" }
+		return ofJob, func(r reply) bool { return r.text("status") != "pending" }
 	case "job.completed":
-		return job + "/report", is("id", e.Data.ReportID)
+		return ofJob + "/report", is("id", e.Data.ReportID)
 	case "job.ai_report_ready":
-		return job + "/ai-report", is("status", "completed")
+		return ofJob + "/ai-report", is("status", "completed")
 	case "job.failed_sla":
-		return job, func(r reply) bool {
+		return ofJob, func(r reply) bool {
 			return r.number("requeueCount") >= e.Data.RequeueCount && (e.Data.Status == "pending" || r.text("status") == e.Data.Status)
 		}
 	case "job.cancelled", "job.failed":
-		return job, is("status", e.Data.Status)
+		return ofJob, is("status", e.Data.Status)
 	case "job.question_asked":
-		return job + "/questions", question(false)
+		return ofJob + "/questions", question(false)
 	case "job.question_answered":
-		return job + "/questions", question(true)
+		return ofJob + "/questions", question(true)
 	case "job.session_ready":
 		return session, func(r reply) bool { return r.text("status") != "lobby" }
 	case "job.session_completed":
@@ -187,6 +206,14 @@ func TestAReceiverReadsWhatEachWebhookTells(t *testing.T) {
 				_, err := core.Commands.DisableWebhook(t.Context(), service.OperatorCause(accountID), disabled, "", "a test")
 				must.NoError(t, err)
 			})
+			disputed := s.disputed(t, keys[players], x.URL+"/asks?key="+keys[players], func(projectID string) {
+				client, err := humanqa.New(s.url(""), keys[players], "test")
+				must.NoError(t, err)
+				_, err = trigger.Play(t.Context(), client, "job.completed", projectID)
+				must.NoError(t, err)
+			})
+			test := map[string]any{"jobType": "Custom", "url": "https://shop.example.com", "title": "Shop", "description": "It works."}
+			s.call(http.StatusPaymentRequired, "POST", "/v1/jobs/bulk", keys[players], map[string]any{"jobs": slices.Repeat([]any{test}, 20)})
 			inParallel(players, func(i int) int {
 				for {
 					for _, event := range trigger.Events() {
@@ -204,11 +231,17 @@ func TestAReceiverReadsWhatEachWebhookTells(t *testing.T) {
 				happened := map[string]int{}
 				for _, key := range keys {
 					for _, e := range s.events(t, key) {
-						happened[fmt.Sprint(e["event"])]++
+						event := fmt.Sprint(e["event"])
+						if e["jobId"] != disputed || slices.Contains(subscription.Disputes(), event) {
+							happened[event]++
+						}
 					}
 				}
 				if len(wrong) > 0 {
 					t.Fatal(strings.Join(wrong, "\n"))
+				}
+				if happened[subscription.SubmissionsRefused] == 0 {
+					return errors.New("the minute in which tests were refused is not over")
 				}
 				if !maps.Equal(agree, happened) {
 					return fmt.Errorf("of %v events agree %v", happened, agree)
@@ -224,6 +257,31 @@ func TestAReceiverReadsWhatEachWebhookTells(t *testing.T) {
 			t.Logf("%d of %d deliveries agree, %d answers named a time for another try: %v", sum, sum, a.late, agree)
 		})
 	}
+}
+
+// disputed has a verdict disputed, answered and decided, in a project whose webhook names only
+// these events.
+func (p *instance) disputed(t *testing.T, key, hook string, complete func(projectID string)) (jobID string) {
+	t.Helper()
+	project := p.call(http.StatusCreated, "POST", "/v1/projects", key, map[string]any{
+		"name": "disputes", "webhookUrl": hook, "subscribedWebhookEvents": subscription.Disputes(),
+	}).text("projectId")
+	complete(project)
+	jobs := p.call(http.StatusOK, "GET", "/v1/jobs?projectId="+project, key, nil).list("jobs")
+	id := fmt.Sprint(jobs[0].(map[string]any)["id"])
+	items := p.call(http.StatusOK, "GET", "/v1/jobs/"+id+"/report", key, nil).list("items")
+	dispute := p.call(http.StatusCreated, "POST", "/v1/jobs/"+id+"/disputes", key, map[string]any{
+		"itemId": items[0].(map[string]any)["id"], "reason": "It works here.",
+	}).text("id")
+	p.inCore(func(core *service.Core) {
+		st, err := core.Commands.Job(t.Context(), id)
+		must.NoError(t, err)
+		_, _, err = core.Commands.AnswerDispute(t.Context(), service.OperatorCause(st.AccountID), command.Claim{CheckerID: st.CheckerID, JobID: id}, dispute, "It did not.")
+		must.NoError(t, err)
+		_, err = core.Commands.RuleDispute(t.Context(), service.OperatorCause(st.AccountID), id, dispute, job.Stands)
+		must.NoError(t, err)
+	})
+	return id
 }
 
 // begin runs a service in the test's process, and in one of its own for a torture.

@@ -117,6 +117,7 @@ func TestThePaletteFindsEveryPageByItsAddress(t *testing.T) {
 		switch path := page.Pattern; {
 		case page.Method != http.MethodGet || !strings.HasPrefix(path, "/dashboard/") || strings.Contains(path, "{"):
 		case path == "/dashboard/find" || path == "/dashboard/notifications/news": // parts of every page
+		case path == "/dashboard/jobs/chosen": // of a list's boxes
 		default:
 			word := path[strings.LastIndex(path, "/")+1:]
 			if got := w.Call(owner, "GET", "/dashboard/find?q="+word, nil, "Accept", "application/json"); !strings.Contains(got.Body, `"href":"`+path+`"`) {

@@ -90,7 +90,7 @@ func TestManyProjectsAreATableThatBeginsWithTheWorst(t *testing.T) {
 	tab := w.Tab(owner)
 	tab.Screen(1280, 800, false)
 	tab.Open(w.Origin + "/dashboard/projects")
-	if got := browsertest.Eval[string](tab, `[...document.querySelectorAll('.tabs a')].map(a => a.innerText).join(', ')`); got != "All 40, Failing 23, Worse this week 8, Quiet 12, Webhook down 2" {
+	if got := browsertest.Eval[string](tab, `[...document.querySelectorAll('.tabs a')].map(a => a.innerText).join(', ')`); got != "All 40, Failing 23, Worse this week 8, Quiet 12, Webhook down 2, Archived 0" {
 		t.Errorf("the chips are %s", got)
 	}
 	if got := browsertest.Eval[[]float64](tab, `[...document.querySelectorAll('.table-dense tbody tr')].map(r => r.getBoundingClientRect().height)`); len(got) != 20 {

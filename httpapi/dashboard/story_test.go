@@ -87,14 +87,14 @@ func TestAnOwnersFirstTest(t *testing.T) {
 	tab.Click("#rating button")
 	tab.WaitText("Change the rating")
 
-	tab.Click("input[name=item]")
+	tab.Click("input[type=checkbox][name=item]")
 	tab.Click("#fixed button:not([formaction])")
 	tab.WaitText("For the next test")
 	tab.Shot("story-6-prepared")
 
 	// One press retests what is ticked.
 	tab.Open(w.Origin + path)
-	tab.Click("input[name=item]")
+	tab.Click("input[type=checkbox][name=item]")
 	tab.Click("#fixed [formaction]")
 	tab.WaitText("Waiting for a checker")
 	path = browsertest.Eval[string](tab, "location.pathname")

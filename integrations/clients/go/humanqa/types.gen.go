@@ -124,6 +124,38 @@ const (
 	DeliveryStatusPending   DeliveryStatus = "pending"
 )
 
+// Defines values for DisputeDecision.
+const (
+	DisputeDecisionLessThanNil DisputeDecision = "<nil>"
+	DisputeDecisionOverturned  DisputeDecision = "overturned"
+	DisputeDecisionRefund      DisputeDecision = "refund"
+	DisputeDecisionRetest      DisputeDecision = "retest"
+	DisputeDecisionStands      DisputeDecision = "stands"
+)
+
+// Defines values for DisputeVerdict.
+const (
+	DisputeVerdictFail DisputeVerdict = "fail"
+	DisputeVerdictPass DisputeVerdict = "pass"
+	DisputeVerdictSkip DisputeVerdict = "skip"
+)
+
+// Defines values for DisputedJobDecision.
+const (
+	DisputedJobDecisionLessThanNil DisputedJobDecision = "<nil>"
+	DisputedJobDecisionOverturned  DisputedJobDecision = "overturned"
+	DisputedJobDecisionRefund      DisputedJobDecision = "refund"
+	DisputedJobDecisionRetest      DisputedJobDecision = "retest"
+	DisputedJobDecisionStands      DisputedJobDecision = "stands"
+)
+
+// Defines values for DisputedJobVerdict.
+const (
+	DisputedJobVerdictFail DisputedJobVerdict = "fail"
+	DisputedJobVerdictPass DisputedJobVerdict = "pass"
+	DisputedJobVerdictSkip DisputedJobVerdict = "skip"
+)
+
 // Defines values for DraftItemOrigin.
 const (
 	DraftItemOriginOpenFailure DraftItemOrigin = "open_failure"
@@ -146,6 +178,9 @@ const (
 	EventNameJobAIReportReady          EventName = "job.ai_report_ready"
 	EventNameJobCompleted              EventName = "job.completed"
 	EventNameJobCreated                EventName = "job.created"
+	EventNameJobDisputeAnswered        EventName = "job.dispute_answered"
+	EventNameJobDisputeDecided         EventName = "job.dispute_decided"
+	EventNameJobDisputed               EventName = "job.disputed"
 	EventNameJobQuestionAnswered       EventName = "job.question_answered"
 	EventNameJobQuestionAsked          EventName = "job.question_asked"
 	EventNameJobSessionCompleted       EventName = "job.session_completed"
@@ -348,6 +383,22 @@ const (
 	NewQuestionKindOther       NewQuestionKind = "other"
 )
 
+// Defines values for OpenDisputeDecision.
+const (
+	OpenDisputeDecisionLessThanNil OpenDisputeDecision = "<nil>"
+	OpenDisputeDecisionOverturned  OpenDisputeDecision = "overturned"
+	OpenDisputeDecisionRefund      OpenDisputeDecision = "refund"
+	OpenDisputeDecisionRetest      OpenDisputeDecision = "retest"
+	OpenDisputeDecisionStands      OpenDisputeDecision = "stands"
+)
+
+// Defines values for OpenDisputeVerdict.
+const (
+	OpenDisputeVerdictFail OpenDisputeVerdict = "fail"
+	OpenDisputeVerdictPass OpenDisputeVerdict = "pass"
+	OpenDisputeVerdictSkip OpenDisputeVerdict = "skip"
+)
+
 // Defines values for OpenFailureSeverity.
 const (
 	OpenFailureSeverityCritical OpenFailureSeverity = "critical"
@@ -509,6 +560,7 @@ const (
 // Defines values for ReportItemSkipReason.
 const (
 	ReportItemSkipReasonBlocked       ReportItemSkipReason = "blocked"
+	ReportItemSkipReasonDisputed      ReportItemSkipReason = "disputed"
 	ReportItemSkipReasonNoAccess      ReportItemSkipReason = "no_access"
 	ReportItemSkipReasonNotApplicable ReportItemSkipReason = "not_applicable"
 	ReportItemSkipReasonOutOfTime     ReportItemSkipReason = "out_of_time"
@@ -621,6 +673,28 @@ const (
 // Defines values for WebhookAIReportOrNullStatus.
 const (
 	WebhookAIReportOrNullStatusCompleted WebhookAIReportOrNullStatus = "completed"
+)
+
+// Defines values for WebhookDisputeDataDecision.
+const (
+	WebhookDisputeDataDecisionOverturned WebhookDisputeDataDecision = "overturned"
+	WebhookDisputeDataDecisionRefund     WebhookDisputeDataDecision = "refund"
+	WebhookDisputeDataDecisionRetest     WebhookDisputeDataDecision = "retest"
+	WebhookDisputeDataDecisionStands     WebhookDisputeDataDecision = "stands"
+)
+
+// Defines values for WebhookDisputeDataOverallStatus.
+const (
+	WebhookDisputeDataOverallStatusFail         WebhookDisputeDataOverallStatus = "fail"
+	WebhookDisputeDataOverallStatusInconclusive WebhookDisputeDataOverallStatus = "inconclusive"
+	WebhookDisputeDataOverallStatusPass         WebhookDisputeDataOverallStatus = "pass"
+)
+
+// Defines values for WebhookDisputeDataVerdict.
+const (
+	WebhookDisputeDataVerdictFail WebhookDisputeDataVerdict = "fail"
+	WebhookDisputeDataVerdictPass WebhookDisputeDataVerdict = "pass"
+	WebhookDisputeDataVerdictSkip WebhookDisputeDataVerdict = "skip"
 )
 
 // Defines values for WebhookHealthStatus.
@@ -1875,6 +1949,123 @@ type DeviceLogin struct {
 	VerificationURL string `json:"verificationUrl"`
 }
 
+// Dispute A disputed verdict, with both words and the decision. Additive.
+type Dispute struct {
+	// Answer The checker's words; null until the checker answers. Untrusted text.
+	Answer *string `json:"answer"`
+
+	// AnswerUntil Until when the checker may answer.
+	AnswerUntil string `json:"answerUntil"`
+
+	// AnsweredAt Null until it happens.
+	AnsweredAt *NullableTimestamp `json:"answeredAt"`
+
+	// CreditsRefunded What the decision refunds.
+	CreditsRefunded int64 `json:"creditsRefunded"`
+
+	// DecidedAt Null until it happens.
+	DecidedAt *NullableTimestamp `json:"decidedAt"`
+
+	// Decision `overturned`: the item counts as skipped, with the reason `disputed`. `retest`: a new test, free. `refund`: the price of the test comes back. Null until an operator decides.
+	Decision *DisputeDecision `json:"decision"`
+
+	// DisputedAt RFC 3339, UTC, milliseconds, Z.
+	//
+	// Example: 2026-11-21T14:05:09.120Z
+	DisputedAt Timestamp `json:"disputedAt"`
+
+	// ID Opaque.
+	//
+	// Example: 018f2f6e-7c1a-7d3b-9a52-6f0a3b1c2d4e
+	ID ID `json:"id"`
+
+	// ItemID The item of the report.
+	ItemID string `json:"itemId"`
+
+	// Reason Your words.
+	Reason string `json:"reason"`
+
+	// RetestJobID The free retest; null until it is there.
+	RetestJobID *string `json:"retestJobId"`
+
+	// Verdict The checker's verdict.
+	Verdict DisputeVerdict `json:"verdict"`
+}
+
+// DisputeDecision `overturned`: the item counts as skipped, with the reason `disputed`. `retest`: a new test, free. `refund`: the price of the test comes back. Null until an operator decides.
+type DisputeDecision string
+
+// DisputeVerdict The checker's verdict.
+type DisputeVerdict string
+
+// DisputedJob Additive.
+type DisputedJob struct {
+	// Answer The checker's words; null until the checker answers. Untrusted text.
+	Answer *string `json:"answer"`
+
+	// AnswerUntil Until when the checker may answer.
+	AnswerUntil string `json:"answerUntil"`
+
+	// AnsweredAt Null until it happens.
+	AnsweredAt *NullableTimestamp `json:"answeredAt"`
+
+	// CreditsRefunded What the decision refunds.
+	CreditsRefunded int64 `json:"creditsRefunded"`
+
+	// DecidedAt Null until it happens.
+	DecidedAt *NullableTimestamp `json:"decidedAt"`
+
+	// Decision `overturned`: the item counts as skipped, with the reason `disputed`. `retest`: a new test, free. `refund`: the price of the test comes back. Null until an operator decides.
+	Decision *DisputedJobDecision `json:"decision"`
+
+	// DisputedAt RFC 3339, UTC, milliseconds, Z.
+	//
+	// Example: 2026-11-21T14:05:09.120Z
+	DisputedAt Timestamp `json:"disputedAt"`
+
+	// ID Opaque.
+	//
+	// Example: 018f2f6e-7c1a-7d3b-9a52-6f0a3b1c2d4e
+	ID ID `json:"id"`
+
+	// ItemID The item of the report.
+	ItemID string `json:"itemId"`
+
+	// JobID Opaque.
+	//
+	// Example: 018f2f6e-7c1a-7d3b-9a52-6f0a3b1c2d4e
+	JobID ID `json:"jobId"`
+
+	// Reason Your words.
+	Reason string `json:"reason"`
+
+	// RetestJobID The free retest; null until it is there.
+	RetestJobID *string `json:"retestJobId"`
+
+	// Verdict The checker's verdict.
+	Verdict DisputedJobVerdict `json:"verdict"`
+}
+
+// DisputedJobDecision `overturned`: the item counts as skipped, with the reason `disputed`. `retest`: a new test, free. `refund`: the price of the test comes back. Null until an operator decides.
+type DisputedJobDecision string
+
+// DisputedJobVerdict The checker's verdict.
+type DisputedJobVerdict string
+
+// Disputes Additive.
+type Disputes struct {
+	// AsOf What `?asOf=` named; absent without it. Additive.
+	AsOf *string `json:"asOf,omitempty"`
+
+	// Disputes The oldest first.
+	Disputes []Dispute `json:"disputes"`
+
+	// JobID Opaque.
+	//
+	// Example: 018f2f6e-7c1a-7d3b-9a52-6f0a3b1c2d4e
+	JobID ID `json:"jobId"`
+}
+
 // DraftItem defines model for DraftItem.
 type DraftItem struct {
 	// Description What to check.
@@ -2134,7 +2325,7 @@ type Fact struct {
 	// By `key:…`, `person:…`, `hook:…` with its project, `operator`, `checker:…` with a pseudonym, or the part of the service that did it.
 	By string `json:"by"`
 
-	// Detail By kind: `credentials`, `access` or `answer`, a rating, a key or a role.
+	// Detail By kind: `credentials`, `access` or `answer`, a rating, a decision, a number of tests, a key or a role.
 	Detail *string `json:"detail"`
 
 	// ID The fact's place in the log.
@@ -3001,6 +3192,21 @@ type NewCommitStatusFailOn string
 // NewCommitStatusProvider Absent: `github`.
 type NewCommitStatusProvider string
 
+// NewDispute Additive.
+type NewDispute struct {
+	// ItemID An item of the report.
+	ItemID string `json:"itemId"`
+
+	// Reason What is wrong with the verdict.
+	Reason string `json:"reason"`
+}
+
+// NewDisputeAnswer Additive.
+type NewDisputeAnswer struct {
+	// Text Your words; the client reads them in the report.
+	Text string `json:"text"`
+}
+
 // NewFinding defines model for NewFinding.
 type NewFinding struct {
 	// Description What was found.
@@ -3374,6 +3580,69 @@ type NullableTarget = string
 
 // NullableTimestamp Null until it happens.
 type NullableTimestamp = string
+
+// OpenDispute Additive.
+type OpenDispute struct {
+	// Answer The checker's words; null until the checker answers. Untrusted text.
+	Answer *string `json:"answer"`
+
+	// AnswerUntil Until when the checker may answer.
+	AnswerUntil string `json:"answerUntil"`
+
+	// AnsweredAt Null until it happens.
+	AnsweredAt *NullableTimestamp `json:"answeredAt"`
+
+	// CreditsRefunded What the decision refunds.
+	CreditsRefunded int64 `json:"creditsRefunded"`
+
+	// DecidedAt Null until it happens.
+	DecidedAt *NullableTimestamp `json:"decidedAt"`
+
+	// Decision `overturned`: the item counts as skipped, with the reason `disputed`. `retest`: a new test, free. `refund`: the price of the test comes back. Null until an operator decides.
+	Decision *OpenDisputeDecision `json:"decision"`
+
+	// DisputedAt RFC 3339, UTC, milliseconds, Z.
+	//
+	// Example: 2026-11-21T14:05:09.120Z
+	DisputedAt Timestamp `json:"disputedAt"`
+
+	// ID Opaque.
+	//
+	// Example: 018f2f6e-7c1a-7d3b-9a52-6f0a3b1c2d4e
+	ID ID `json:"id"`
+
+	// ItemID The item of the report.
+	ItemID string `json:"itemId"`
+
+	// JobID Opaque.
+	//
+	// Example: 018f2f6e-7c1a-7d3b-9a52-6f0a3b1c2d4e
+	JobID ID `json:"jobId"`
+
+	// Reason Your words.
+	Reason string `json:"reason"`
+
+	// RetestJobID The free retest; null until it is there.
+	RetestJobID *string `json:"retestJobId"`
+
+	// Title The job's title.
+	Title string `json:"title"`
+
+	// Verdict The checker's verdict.
+	Verdict OpenDisputeVerdict `json:"verdict"`
+}
+
+// OpenDisputeDecision `overturned`: the item counts as skipped, with the reason `disputed`. `retest`: a new test, free. `refund`: the price of the test comes back. Null until an operator decides.
+type OpenDisputeDecision string
+
+// OpenDisputeVerdict The checker's verdict.
+type OpenDisputeVerdict string
+
+// OpenDisputes Additive.
+type OpenDisputes struct {
+	// Disputes The oldest report first.
+	Disputes []OpenDispute `json:"disputes"`
+}
 
 // OpenFailure defines model for OpenFailure.
 type OpenFailure struct {
@@ -4321,6 +4590,9 @@ type Report struct {
 	//
 	// Example: 2026-11-21T14:05:09.120Z
 	CreatedAt Timestamp `json:"createdAt"`
+
+	// Disputes Disputed verdicts, where there are any, with both words and the decisions. Additive.
+	Disputes *[]Dispute `json:"disputes,omitempty"`
 
 	// FailCount Items that failed.
 	FailCount Count `json:"failCount"`
@@ -5399,6 +5671,119 @@ type WebhookChecklistItem struct {
 	// Status The verdict.
 	Status ItemStatus `json:"status"`
 }
+
+// WebhookDispute A dispute, its answer or its decision, each with its own fields. Never the identity of the checker. Additive.
+type WebhookDispute struct {
+	// DashboardReportURL A page for people about the job.
+	DashboardReportURL string `json:"dashboardReportUrl"`
+
+	// Data What happened; the fields depend on the kind of event.
+	Data WebhookDisputeData `json:"data"`
+
+	// Event The kind of event.
+	Event string `json:"event"`
+
+	// JobID The job.
+	JobID string `json:"jobId"`
+
+	// ProjectID The project.
+	ProjectID string `json:"projectId"`
+
+	// Timestamp RFC 3339, UTC, milliseconds, Z.
+	//
+	// Example: 2026-11-21T14:05:09.120Z
+	Timestamp Timestamp `json:"timestamp"`
+
+	// Type The same as `event`.
+	Type string `json:"type"`
+}
+
+// WebhookDisputeData defines model for WebhookDisputeData.
+type WebhookDisputeData struct {
+	// Answer Of an answer: the checker's words. Untrusted text.
+	Answer *string `json:"answer,omitempty"`
+
+	// AnswerUntil Of a dispute: until when the checker may answer.
+	AnswerUntil *string `json:"answerUntil,omitempty"`
+
+	// At RFC 3339, UTC, milliseconds, Z.
+	//
+	// Example: 2026-11-21T14:05:09.120Z
+	At Timestamp `json:"at"`
+
+	// CreditsRefunded Of a decision: what it refunds.
+	CreditsRefunded *int64 `json:"creditsRefunded,omitempty"`
+
+	// DashboardReportURL A page for people about the job.
+	DashboardReportURL string `json:"dashboardReportUrl"`
+
+	// Decision Of a decision.
+	Decision *WebhookDisputeDataDecision `json:"decision,omitempty"`
+
+	// DisputeID The dispute.
+	DisputeID string `json:"disputeId"`
+
+	// FailCount Of a decision: items that failed.
+	FailCount *int `json:"failCount,omitempty"`
+
+	// ItemID The item of the report.
+	ItemID string `json:"itemId"`
+
+	// JobID The job.
+	JobID string `json:"jobId"`
+
+	// JobType The spelling that was submitted, or found. Additive.
+	JobType string `json:"jobType"`
+
+	// JobTypeCode The job type in its one canonical spelling. Additive.
+	//
+	// Example: payment_flow
+	JobTypeCode *JobTypeCode `json:"jobTypeCode,omitempty"`
+
+	// OverallStatus Of a decision: the report's.
+	OverallStatus *WebhookDisputeDataOverallStatus `json:"overallStatus,omitempty"`
+
+	// PassCount Of a decision: items that passed.
+	PassCount *int `json:"passCount,omitempty"`
+
+	// Priority `urgent` costs twice as much and jumps the queue. Additive.
+	Priority Priority `json:"priority"`
+
+	// ProjectID The project.
+	ProjectID string `json:"projectId"`
+
+	// Reason Of a dispute: your words.
+	Reason *string `json:"reason,omitempty"`
+
+	// SessionID Of a session's slot, else null. Additive.
+	SessionID *string `json:"sessionId"`
+
+	// SkipCount Of a decision: items that were skipped, overturned ones among them.
+	SkipCount *int `json:"skipCount,omitempty"`
+
+	// Status `pending` → `claimed` → `completed`; `cancelled` and `failed` are the other ends. A missed SLA takes a
+	// claimed job back to `pending`, the third time to `failed` with a full refund. A job never fails
+	// because items failed. Additive.
+	Status JobStatus `json:"status"`
+
+	// Title The job's title. Additive.
+	Title string `json:"title"`
+
+	// URL The URL under test. Additive.
+	URL string `json:"url"`
+
+	// Verdict Of a dispute: the checker's verdict.
+	Verdict *WebhookDisputeDataVerdict `json:"verdict,omitempty"`
+}
+
+// WebhookDisputeDataDecision Of a decision.
+type WebhookDisputeDataDecision string
+
+// WebhookDisputeDataOverallStatus Of a decision: the report's.
+type WebhookDisputeDataOverallStatus string
+
+// WebhookDisputeDataVerdict Of a dispute: the checker's verdict.
+type WebhookDisputeDataVerdict string
 
 // WebhookHeaders Your own headers of deliveries, such as `Authorization`: at most 10, values of at most 2,048 printable
 // ASCII characters, 4,096 in all. A value adds or replaces its header, null removes it, and null instead of
