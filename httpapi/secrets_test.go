@@ -92,7 +92,7 @@ func TestTheActivityNamesWhatAKeyDid(t *testing.T) {
 	rated := s.tested(key, passes)
 	s.call(key, "POST", "/v1/jobs/"+rated+"/rating", `{"rating":4}`).want(http.StatusOK)
 	all := s.facts(key, "?limit=100")
-	by := all[0][:strings.Index(all[0], " ")]
+	by, _, _ := strings.Cut(all[0], " ")
 	if !strings.HasPrefix(by, "key:") {
 		t.Fatalf("the newest fact is %q", all[0])
 	}

@@ -261,19 +261,19 @@ func TestAReceiverReadsWhatEachWebhookTells(t *testing.T) {
 
 // disputed has a verdict disputed, answered and decided, in a project whose webhook names only
 // these events.
-func (p *instance) disputed(t *testing.T, key, hook string, complete func(projectID string)) (jobID string) {
+func (s *instance) disputed(t *testing.T, key, hook string, complete func(projectID string)) (jobID string) {
 	t.Helper()
-	project := p.call(http.StatusCreated, "POST", "/v1/projects", key, map[string]any{
+	project := s.call(http.StatusCreated, "POST", "/v1/projects", key, map[string]any{
 		"name": "disputes", "webhookUrl": hook, "subscribedWebhookEvents": subscription.Disputes(),
 	}).text("projectId")
 	complete(project)
-	jobs := p.call(http.StatusOK, "GET", "/v1/jobs?projectId="+project, key, nil).list("jobs")
+	jobs := s.call(http.StatusOK, "GET", "/v1/jobs?projectId="+project, key, nil).list("jobs")
 	id := fmt.Sprint(jobs[0].(map[string]any)["id"])
-	items := p.call(http.StatusOK, "GET", "/v1/jobs/"+id+"/report", key, nil).list("items")
-	dispute := p.call(http.StatusCreated, "POST", "/v1/jobs/"+id+"/disputes", key, map[string]any{
+	items := s.call(http.StatusOK, "GET", "/v1/jobs/"+id+"/report", key, nil).list("items")
+	dispute := s.call(http.StatusCreated, "POST", "/v1/jobs/"+id+"/disputes", key, map[string]any{
 		"itemId": items[0].(map[string]any)["id"], "reason": "It works here.",
 	}).text("id")
-	p.inCore(func(core *service.Core) {
+	s.inCore(func(core *service.Core) {
 		st, err := core.Commands.Job(t.Context(), id)
 		must.NoError(t, err)
 		_, _, err = core.Commands.AnswerDispute(t.Context(), service.OperatorCause(st.AccountID), command.Claim{CheckerID: st.CheckerID, JobID: id}, dispute, "It did not.")

@@ -50,8 +50,8 @@ func creditsLow(s subject, e *credits.Debited) any {
 
 // Refused is the payload of account.submissions_refused. GET /v1/refusals shows it, too.
 type Refused struct {
-	From    string                 `json:"from"`
-	To      string                 `json:"to"`
+	Since   string                 `json:"since"`
+	Until   string                 `json:"until"`
 	Tests   int                    `json:"tests"`
 	Counts  []account.RefusedCount `json:"counts"`
 	Samples []account.RefusedTest  `json:"samples"`
@@ -59,7 +59,7 @@ type Refused struct {
 
 // RefusedOf shows refused tests.
 func RefusedOf(e *account.SubmissionsRefused) Refused {
-	out := Refused{From: stamp(e.From), To: stamp(e.To), Counts: e.Counts, Samples: append([]account.RefusedTest{}, e.Samples...)}
+	out := Refused{Since: stamp(e.From), Until: stamp(e.To), Counts: e.Counts, Samples: append([]account.RefusedTest{}, e.Samples...)}
 	for _, c := range e.Counts {
 		out.Tests += c.Tests
 	}

@@ -216,7 +216,8 @@ func DecideDispute(s State, disputeID, itemID, reason string, now time.Time) ([]
 	case strings.TrimSpace(reason) == "":
 		return nil, domain.Invalid(domain.Detail{Path: "reason", Message: "must not be blank"})
 	case earlier != nil && earlier.Decided == nil:
-		return nil, domain.Conflict("the verdict is disputed already").WithHint("an operator decides about it").With("disputeId", earlier.DisputeID)
+		return nil, domain.Conflict("the verdict is disputed already").WithHint("an operator decides about it").
+			With("disputeId", earlier.DisputeID)
 	case earlier != nil:
 		return nil, domain.Conflict("a dispute of the verdict was decided: %s", earlier.Decision()).
 			WithHint("the decision is final; test the item again if the app has changed")

@@ -1,6 +1,7 @@
 package job_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -15,6 +16,11 @@ func withReport() []domain.Event {
 		ReportID: "r1", OverallStatus: "fail", PassCount: 1, FailCount: 1, At: minute(20),
 		Items: []job.ReportItem{{Item: list[0], Status: job.ItemFail, Note: "a blank page"}, {Item: list[1], Status: job.ItemPass}},
 	}}
+}
+
+// then is a history that goes on.
+func then(history []domain.Event, more ...domain.Event) []domain.Event {
+	return slices.Concat(history, more)
 }
 
 func dispute(id, item string, at time.Time) decide {
@@ -63,15 +69,15 @@ func TestADispute(t *testing.T) {
 		}).Invalid("reason")
 	})
 	t.Run("is one an item, and none after the decision", func(t *testing.T) {
-		open := append(done, disputed("d1", "i1", job.ItemFail))
+		open := then(done, disputed("d1", "i1", job.ItemFail))
 		given(t, open...).When(dispute("d1", "i1", minute(40))).Nothing()
 		given(t, open...).When(dispute("d2", "i1", minute(40))).Conflict("the verdict is disputed already")
-		decided := append(open, ruled("d1", "i1", "log-in", job.Stands))
+		decided := then(open, ruled("d1", "i1", "log-in", job.Stands))
 		given(t, decided...).When(dispute("d2", "i1", minute(99))).Conflict("a dispute of the verdict was decided: stands")
 		given(t, decided...).When(dispute("d2", "i2", minute(30))).Events(disputed("d2", "i2", job.ItemPass))
 	})
 	t.Run("is answered once, by the checker who tested, within a day", func(t *testing.T) {
-		open := append(done, disputed("d1", "i1", job.ItemFail))
+		open := then(done, disputed("d1", "i1", job.ItemFail))
 		said := &job.DisputeAnswered{DisputeID: "d1", ItemID: "i1", Text: "See the film.", At: minute(40)}
 		given(t, open...).When(answerDispute("ann", "d1", said.Text, minute(40))).Events(said)
 		given(t, open...).When(answerDispute("bob", "d1", said.Text, minute(40))).NotFound("job")
@@ -84,7 +90,7 @@ func TestADispute(t *testing.T) {
 			Conflict("the dispute was decided: stands")
 	})
 	t.Run("of an erased job is over", func(t *testing.T) {
-		erased := append(done, disputed("d1", "i1", job.ItemFail), &job.Erased{By: "op", Reason: "asked", At: minute(50)})
+		erased := then(done, disputed("d1", "i1", job.ItemFail), &job.Erased{By: "op", Reason: "asked", At: minute(50)})
 		s := given(t, erased...).State()
 		if s.Disputes[0].Reason != domain.ErasedText {
 			t.Errorf("the reason reads %q", s.Disputes[0].Reason)
@@ -97,10 +103,10 @@ func TestADispute(t *testing.T) {
 
 func TestADecisionOnADispute(t *testing.T) {
 	t.Parallel()
-	open := append(withReport(), disputed("d1", "i1", job.ItemFail), disputed("d2", "i2", job.ItemPass))
+	open := then(withReport(), disputed("d1", "i1", job.ItemFail), disputed("d2", "i2", job.ItemPass))
 	t.Run("is made once", func(t *testing.T) {
 		given(t, open...).When(rule("d1", job.Stands)).Events(ruled("d1", "i1", "log-in", job.Stands))
-		decided := append(open, ruled("d1", "i1", "log-in", job.Stands))
+		decided := then(open, ruled("d1", "i1", "log-in", job.Stands))
 		given(t, decided...).When(rule("d1", job.Stands)).Nothing()
 		given(t, decided...).When(rule("d1", job.Refunded)).Conflict("the dispute was decided already: stands")
 		given(t, open...).When(rule("d9", job.Stands)).NotFound("dispute")
@@ -124,7 +130,7 @@ func TestADecisionOnADispute(t *testing.T) {
 		settle := func(s job.State) ([]domain.Event, error) { return job.DecideSettleDispute(s, "j2", minute(91)) }
 		given(t, open...).When(settle).Nothing()
 		settled := &job.DisputeSettled{DisputeID: "d1", RetestJobID: "j2", At: minute(91)}
-		retest := append(open, ruled("d1", "i1", "log-in", job.Retested))
+		retest := then(open, ruled("d1", "i1", "log-in", job.Retested))
 		given(t, retest...).When(settle).Events(settled)
 		given(t, append(retest, settled)...).When(settle).Nothing()
 	})
@@ -132,7 +138,7 @@ func TestADecisionOnADispute(t *testing.T) {
 
 func TestAnOverturnedVerdictCountsNoMore(t *testing.T) {
 	t.Parallel()
-	done := append(withReport(), &job.AIReportReady{AIReport: job.AIReport{
+	done := then(withReport(), &job.AIReportReady{AIReport: job.AIReport{
 		ID: "a1", HealthScore: 75, PassCount: 1, FailCount: 1, Bugs: []job.Bug{{ItemID: "i1", Title: "Log in"}}, At: minute(21),
 	}}, disputed("d1", "i1", job.ItemFail))
 	report := done[2].(*job.Completed)

@@ -169,7 +169,7 @@ func measure(file io.Reader) (Upload, error) {
 		return Upload{}, formError{fileField, "must be a PNG, JPEG, WebP, GIF, MP4 or WebM file, by its content"}
 	}
 	sum, size := sha256.New(), length(0)
-	var broken blob.Broken
+	var broken blob.BrokenError
 	if err := kind.CleanWhole(io.MultiWriter(sum, &size), content); err != nil && !errors.As(err, &broken) {
 		return Upload{}, errBrokenForm
 	}

@@ -107,7 +107,9 @@ func (a *Handlers) getBatch(r *wire.Request) (wire.Answer, error) {
 // batchOf counts jobs. Cancelled and failed ones end a batch, too, but don't
 // count as completed.
 func batchOf(id string, batch []jobs.Outline) batchBody {
-	out := batchBody{BatchID: id, Name: wire.OrNull(batch[0].BatchName), OverallStatus: batchStatus(batch), TotalJobs: len(batch), Jobs: []batchJob{}}
+	out := batchBody{
+		BatchID: id, Name: wire.OrNull(batch[0].BatchName), OverallStatus: batchStatus(batch), TotalJobs: len(batch), Jobs: []batchJob{},
+	}
 	for _, j := range batch {
 		if j.Status == job.StatusCompleted {
 			out.CompletedJobs++

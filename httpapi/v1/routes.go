@@ -40,7 +40,8 @@ func (a *Handlers) Routes() []wire.Route {
 		{Method: "GET", Pattern: "/v1/hosted/sessions/{id}", Audience: wire.Clients, Past: true, Handle: a.getSession},
 		{Method: "POST", Pattern: "/v1/hosted/sessions/{id}/cancel", Audience: wire.Clients, Write: true, Handle: a.cancelSession},
 
-		{Method: "POST", Pattern: "/v1/hooks/deploy/{token}", Audience: wire.Hooks, Write: true, Creates: true, Buys: "deploy", Submits: true, Handle: a.deployHook},
+		{Method: "POST", Pattern: "/v1/hooks/deploy/{token}", Audience: wire.Hooks, Write: true, Creates: true, Buys: "deploy",
+			Submits: true, Handle: a.deployHook},
 
 		{Method: "GET", Pattern: "/v1/loop-sessions/{id}", Audience: wire.Clients, Handle: a.getLoop},
 		{Method: "POST", Pattern: "/v1/loop-sessions/{id}/finalize", Audience: wire.Clients, Write: true, Handle: a.finalizeLoop},

@@ -21,23 +21,23 @@ import (
 // name places behind it.
 func (k Kind) Clean(out io.Writer, in io.Reader) error { return k.clean(out, in).err }
 
-// CleanWhole is Clean that gives a Broken for a file that no program can open.
+// CleanWhole is Clean that gives a BrokenError for a file that no program can open.
 func (k Kind) CleanWhole(out io.Writer, in io.Reader) error {
 	switch c := k.clean(out, in); {
 	case c.err != nil || c.sized && c.ended:
 		return c.err
 	case k.Video:
-		return Broken("the film has nothing to play: it was cut off. Send it again")
+		return BrokenError("the film has nothing to play: it was cut off. Send it again")
 	case !c.sized:
-		return Broken("the picture has no size: it was cut off. Send it again")
+		return BrokenError("the picture has no size: it was cut off. Send it again")
 	}
-	return Broken("the picture has no end: it was cut off. Send it again")
+	return BrokenError("the picture has no end: it was cut off. Send it again")
 }
 
-// Broken says what a file lacks.
-type Broken string
+// BrokenError says what a file lacks.
+type BrokenError string
 
-func (b Broken) Error() string { return string(b) }
+func (b BrokenError) Error() string { return string(b) }
 
 func (k Kind) clean(out io.Writer, in io.Reader) *cleaner {
 	c := &cleaner{in: bufio.NewReaderSize(in, headRoom), out: out}

@@ -196,7 +196,7 @@ func TestAFileThatNoProgramOpensIsRefused(t *testing.T) {
 		}
 		must.NoError(t, whole(media, file+"more"))
 		for lack, of := range lacks {
-			var broken blob.Broken
+			var broken blob.BrokenError
 			if err := whole(media, of(file)); !errors.As(err, &broken) || !strings.Contains(err.Error(), lack+": it was cut off. Send it again") {
 				t.Errorf("%s with %s: %v", media, lack, err)
 			}

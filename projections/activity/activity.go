@@ -33,14 +33,14 @@ var Projector = readmodel.New(readmodel.Spec{
 // has their words.
 func Kinds() []string {
 	return domain.TypesOf((*job.Created)(nil), (*job.Cancelled)(nil), (*job.AnswerGiven)(nil), (*job.Rated)(nil), (*job.SecretShown)(nil),
-		(*job.Disputed)(nil), (*job.DisputeDecided)(nil), (*job.HoldPlaced)(nil), (*job.HoldReleased)(nil), (*project.Created)(nil), (*project.SettingsChanged)(nil),
-		(*project.Archived)(nil), (*project.Restored)(nil),
+		(*job.Disputed)(nil), (*job.DisputeDecided)(nil), (*job.HoldPlaced)(nil), (*job.HoldReleased)(nil),
+		(*project.Created)(nil), (*project.SettingsChanged)(nil), (*project.Archived)(nil), (*project.Restored)(nil),
 		(*project.WebhookSet)(nil), (*project.WebhookCleared)(nil), (*project.SecretSet)(nil), (*project.WebhookHeadersSet)(nil),
 		(*project.WebhookDisabled)(nil), (*project.WebhookEnabled)(nil), (*project.RegressionsPrepared)(nil), (*project.HookRotated)(nil),
 		(*project.HookSignatureSet)(nil), (*project.HoldPlaced)(nil), (*project.HoldReleased)(nil), (*account.KeyIssued)(nil),
 		(*account.KeyRevoked)(nil), (*account.RetentionChanged)(nil), (*account.HoldPlaced)(nil), (*account.HoldReleased)(nil),
-		(*account.Suspended)(nil), (*account.Reinstated)(nil), (*account.SubmissionsRefused)(nil), (*person.Invited)(nil), (*person.RoleGranted)(nil),
-		(*person.RoleRevoked)(nil), (*credits.LowSet)(nil))
+		(*account.Suspended)(nil), (*account.Reinstated)(nil), (*account.SubmissionsRefused)(nil), (*person.Invited)(nil),
+		(*person.RoleGranted)(nil), (*person.RoleRevoked)(nil), (*credits.LowSet)(nil))
 }
 
 const activityDDL = `

@@ -175,7 +175,8 @@ func (q *Reads) jobsThen(ctx context.Context, w *readmodel.Where, accountID stri
 		}
 	}
 	disputed, err := analytics.Rows(w, "jobs", rows)
-	return "(SELECT * FROM readmodel.jobs WHERE account_id = " + w.Param(accountID) + " AND disputes = '[]' UNION ALL " + disputed + ")", err
+	return "(SELECT * FROM readmodel.jobs WHERE account_id = " + w.Param(accountID) + " AND disputes = '[]' UNION ALL " +
+		disputed + ")", err
 }
 
 // state folds a project's stream; s.Exists says whether the project existed.

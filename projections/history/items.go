@@ -42,7 +42,7 @@ func (f *historyFold) see(test *historyTestRow, place int, i job.ReportItem) (re
 		row.Earlier.V.see(row.Recent.V[0])
 		row.Recent.V = row.Recent.V[1:]
 	}
-	row.itemState.see(v)
+	row.see(v)
 	return row.regressed(test.N)
 }
 
@@ -84,7 +84,7 @@ func (r *historyItemRow) overturn(n int) {
 		if r.Recent.V[i].N == n {
 			r.Recent.V[i] = verdict{N: n, As: job.ItemSkip, At: r.Recent.V[i].At}
 		}
-		r.itemState.see(r.Recent.V[i])
+		r.see(r.Recent.V[i])
 	}
 }
 

@@ -344,7 +344,7 @@ func (j *foldedJob) erase(e *job.Erased) error {
 		back.Reason, back.Note = domain.Erased(back.Reason), domain.Erased(back.Note)
 	}
 	j.erased, j.reworded = true, true
-	return r.reanalyse(func(report job.AIReport) job.AIReport { return domain.WithoutTexts(report) })
+	return r.reanalyse(domain.WithoutTexts)
 }
 
 // conclude ends the open question. The job's SLA ends later, by the wait.

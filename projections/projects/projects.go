@@ -66,7 +66,8 @@ CREATE TABLE {schema}.projects (
     hook_scheme               text NOT NULL DEFAULT ''
 );
 CREATE INDEX projects_by_account ON {schema}.projects (account_id, created_at DESC, id DESC);
-CREATE INDEX projects_by_host    ON {schema}.projects (account_id, default_host, (archived_at IS NOT NULL), created_at DESC, id DESC) WHERE default_host <> '';
+CREATE INDEX projects_by_host    ON {schema}.projects (account_id, default_host, (archived_at IS NOT NULL), created_at DESC, id DESC)
+    WHERE default_host <> '';
 `
 
 type projectRow struct {

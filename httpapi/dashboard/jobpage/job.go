@@ -193,19 +193,19 @@ func (d Deps) jobView(ctx context.Context, j jobs.Job, base string) (v jobView, 
 	}
 	items := j.Items
 	if j.Status == job.StatusCompleted {
-		report, err := d.Reads.Jobs.Report(ctx, j.AccountID, j.ID)
+		result, err := d.Reads.Jobs.Report(ctx, j.AccountID, j.ID)
 		if err != nil {
 			return v, err
 		}
-		v.Report, items = &report, report.Items
-		v.Recording = shotOf(base, report.RecordingURL, v.gone)
+		v.Report, items = &result, result.Items
+		v.Recording = shotOf(base, result.RecordingURL, v.gone)
 	}
 	if j.AIReport() == jobs.AIReportReady {
-		report, err := d.Reads.Jobs.AIReport(ctx, j.AccountID, j.ID)
+		analysis, err := d.Reads.Jobs.AIReport(ctx, j.AccountID, j.ID)
 		if err != nil {
 			return v, err
 		}
-		v.AI = &report
+		v.AI = &analysis
 	}
 	v.Asked = askedViews(j, items)
 	if q, open := j.OpenQuestion(); open {

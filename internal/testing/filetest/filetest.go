@@ -30,7 +30,8 @@ func Whole(media, text string) string {
 		dot := riff("VP8L", "\x2f\x00\x00\x00\x10\x07\x10\x11\x11\x88\x88\xfe\x07")
 		return riff("RIFF", "WEBP"+dot+riff("TEXT", text))
 	case "video/mp4":
-		return box("ftyp", "isom\x00\x00\x02\x00isomiso2avc1mp41") + box("moov", box("mvhd", strings.Repeat("\x00", 100))) + box("mdat", text)
+		return box("ftyp", "isom\x00\x00\x02\x00isomiso2avc1mp41") + box("moov", box("mvhd", strings.Repeat("\x00", 100))) +
+			box("mdat", text)
 	}
 	film := strings.Replace(string(webmtest.Film{Seconds: 1, Frame: 3}.Bytes()), "test", "\x00\x00\x00\x00", 1) // it names no program
 	return film + "\xa3\x01" + string(binary.BigEndian.AppendUint64(nil, uint64(len(text)+4))[1:]) +

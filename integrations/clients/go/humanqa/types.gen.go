@@ -4558,21 +4558,21 @@ type RefusedTests struct {
 	// Counts Their numbers, the largest first.
 	Counts []RefusedCount `json:"counts"`
 
-	// From RFC 3339, UTC, milliseconds, Z.
-	//
-	// Example: 2026-11-21T14:05:09.120Z
-	From Timestamp `json:"from"`
-
 	// Samples At most ten different tests, of calls that were refused with 402.
 	Samples []RefusedTest `json:"samples"`
+
+	// Since RFC 3339, UTC, milliseconds, Z.
+	//
+	// Example: 2026-11-21T14:05:09.120Z
+	Since Timestamp `json:"since"`
 
 	// Tests How many were refused. A call that was refused before its body was read counts as one.
 	Tests Count `json:"tests"`
 
-	// To RFC 3339, UTC, milliseconds, Z.
+	// Until RFC 3339, UTC, milliseconds, Z.
 	//
 	// Example: 2026-11-21T14:05:09.120Z
-	To Timestamp `json:"to"`
+	Until Timestamp `json:"until"`
 }
 
 // Report defines model for Report.
