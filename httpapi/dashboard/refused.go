@@ -10,7 +10,6 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/announce"
 	"humanqa/domain/command"
-	"humanqa/domain/identity"
 	"humanqa/domain/job"
 	"humanqa/httpapi/ui"
 	"humanqa/projections/events"
@@ -88,8 +87,8 @@ func (d Deps) testRefused(r *ui.Request) (ui.Answer, error) {
 		if err := d.Limits.StillAllowed(r.Context(), r.Account, jobs.Outline{Submission: s}); err != nil {
 			return ui.Answer{}, err
 		}
-		in := command.Deploy{Test: command.HostedTest{Submission: s, Host: identity.Site(s.URL)}}
-		in.Test.HostedApp = d.Limits.HostedDomains.Hosts(s.URL)
+		in := command.Deploy{Test: command.HostedTest{Submission: s}}
+		d.Limits.Place(&in.Test)
 		if s.Commit != "" {
 			in.Keys = []string{"commit:" + strings.ToLower(s.Commit)}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/command"
+	"humanqa/domain/identity"
 	"humanqa/domain/job"
 	"humanqa/httpapi/wire"
 	"humanqa/projections"
@@ -68,6 +69,11 @@ func Deploy(h http.Header, o wire.Object) (in command.Deploy, target Target, ign
 
 func word(o wire.Object, name string, limit int) string {
 	return strings.TrimSpace(o.Optional(name, limit))
+}
+
+// Place notes the site that a test looks at, and whether a platform of hosted apps serves it.
+func (l *Limits) Place(test *command.HostedTest) {
+	test.Host, test.HostedApp = identity.Site(test.URL), l.HostedDomains.Hosts(test.URL)
 }
 
 // OwnURL is the address that a deploy without one tests: the project's, else that of its

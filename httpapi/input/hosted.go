@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"humanqa/domain/command"
-	"humanqa/domain/identity"
 	"humanqa/domain/job"
 	"humanqa/httpapi/wire"
 )
@@ -46,7 +45,7 @@ func readHosted(o wire.Object, l *Limits) (command.HostedTest, Target) {
 	}
 	in.Type, in.TypeEcho = readHostedType(o, "jobType")
 	o.Check("webhookUrl", in.Webhook.URL, l.webhookURL)
-	in.Host, in.HostedApp = identity.Site(in.URL), l.HostedDomains.Hosts(in.URL)
+	l.Place(&in)
 	return in, CheckTarget(o.Problems, o.Path+"url", in.URL, in.Type)
 }
 

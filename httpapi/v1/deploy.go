@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"humanqa/domain/command"
-	"humanqa/domain/identity"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/wire"
 )
@@ -90,6 +89,6 @@ func (a *Handlers) deployedURL(ctx context.Context, c wire.Caller, test *command
 			return err
 		}
 	}
-	test.Host, test.HostedApp = identity.Site(test.URL), a.Limits.HostedDomains.Hosts(test.URL)
+	a.Limits.Place(test)
 	return nil
 }

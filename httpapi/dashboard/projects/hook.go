@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"humanqa/domain/command"
-	"humanqa/domain/identity"
 	"humanqa/domain/project"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/ui"
@@ -87,7 +86,7 @@ func (d Deps) tryHook(r *ui.Request, p projects.Project) (ui.Answer, error) {
 	}
 	err = d.Limits.AdmittedForm(r.Context(), r.Account, &problems, target)
 	if err == nil && ignored == "" {
-		in.Test.Host, in.Test.HostedApp = identity.Site(in.Test.URL), d.Limits.HostedDomains.Hosts(in.Test.URL)
+		d.Limits.Place(&in.Test)
 		would, err = d.Commands.TryDeploy(r.Context(), r.Cause(), p.ID, in)
 	}
 	if err != nil {
