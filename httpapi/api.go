@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -52,6 +53,9 @@ type Deps struct {
 	// RateLimit is how many requests an API key may send in any minute; 0 for
 	// the specification's 60.
 	RateLimit int
+	// RequestTime bounds all steps of a request together, without the arrival of its body
+	// and what its route waits; 0 for 20 seconds (decisions, "One patience").
+	RequestTime time.Duration
 	// LogAddresses names the client's address in the log's line of each request.
 	LogAddresses bool
 	Metrics      prometheus.Registerer

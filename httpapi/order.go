@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -101,7 +102,7 @@ func (a *API) handle(w http.ResponseWriter, r *wire.Request) (wire.Answer, error
 	if err := a.admit(w.Header(), r); err != nil {
 		return wire.Answer{}, err
 	}
-	left := requestTime - time.Since(admitted)
+	left := cmp.Or(a.RequestTime, requestTime) - time.Since(admitted)
 	body, err := a.Spool.ReadBody(w, r.Request, r.Caller)
 	if err != nil {
 		return wire.Answer{}, err

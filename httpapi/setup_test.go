@@ -23,6 +23,7 @@ import (
 	"humanqa/httpapi/wire"
 	"humanqa/internal/testing/apicheck"
 	"humanqa/internal/testing/apitest"
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/logtest"
 	"humanqa/internal/testing/must"
 	"humanqa/projections/events"
@@ -74,7 +75,7 @@ func over(t *testing.T, parts *apitest.Service) *service {
 	s.deps = Deps{
 		Shared: parts.Deps(), WaitFor: parts.WaitFor, Shown: parts.Consumers.Shown, FeedShown: parts.CatchUp(events.Name), WebhooksShown: parts.CatchUp(webhooks.SubscriberName),
 		Ready: func(context.Context) []Problem { return s.problems },
-		Vault: parts.Vault, Spool: parts.Spool,
+		Vault: parts.Vault, Spool: parts.Spool, RequestTime: eventually.Patience,
 		RateLimit: 1_000_000, // counted all the same; see ratelimit_test.go for the limit itself
 	}
 	return s

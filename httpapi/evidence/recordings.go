@@ -82,7 +82,7 @@ func (s *Service) AppendRequest(
 	if came.Size > MaxRecordingPart {
 		return Recording{}, ErrPartTooLarge
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(hr.Context()), writeTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(hr.Context()), s.WriteTime)
 	defer cancel()
 	return s.AppendPart(ctx, cause, claim, id, offset, came)
 }
@@ -151,7 +151,7 @@ func (s *Service) claimed(ctx context.Context, claim command.Claim, id string) (
 // discard removes a part that is not the recording's, at once, so that the same part,
 // sent again and again, does not fill the disk.
 func (s *Service) discard(ctx context.Context, part partRow) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTime) // ctx may have ended
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.WriteTime) // ctx may have ended
 	defer cancel()
 	if err := discard(ctx, s.DB, s.Files, part.Piece, forgetPartSQL); err != nil {
 		log := tracing.Log(ctx, s.Log).WithError(err).WithField("recording", part.RecordingID)

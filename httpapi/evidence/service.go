@@ -17,7 +17,7 @@ import (
 	"humanqa/internal/vault"
 )
 
-// Deps holds the dependencies of the service. RecordingLimit may be 0; all else is
+// Deps holds the dependencies of the service. RecordingLimit and WriteTime may be 0; all else is
 // required.
 type Deps struct {
 	// DB is used by transactions that wait for a command, too. So no command may need a
@@ -34,8 +34,11 @@ type Deps struct {
 	// RecordingLimit bounds the bytes that one checker may record of one job; 0 for
 	// DefaultRecordingLimit.
 	RecordingLimit int64
-	Log            logrus.FieldLogger
-	Now            func() time.Time
+	// WriteTime bounds the writing of one uploaded file; 0 for 30 seconds, which Erase
+	// counts on.
+	WriteTime time.Duration
+	Log       logrus.FieldLogger
+	Now       func() time.Time
 }
 
 // Files stores the files.
@@ -53,6 +56,7 @@ type Service struct {
 // New makes the service. It does its upkeep in Run.
 func New(d Deps) *Service {
 	d.RecordingLimit = cmp.Or(d.RecordingLimit, DefaultRecordingLimit)
+	d.WriteTime = cmp.Or(d.WriteTime, writeTime)
 	return &Service{
 		Deps: d, pieces: pieceRows{db: d.DB}, recordings: recordingRows{db: d.DB}, finished: make(chan struct{}, 1),
 	}

@@ -58,7 +58,7 @@ func (s *Service) keep(ctx context.Context, r *wire.Request, accountID string, c
 		return e, err
 	}
 	about := map[string]string{"account": e.AccountID, "job": e.JobID, "checker": claim.CheckerID}
-	writing, cancel := context.WithTimeout(ctx, writeTime) // Erase counts on it, as in writeFile
+	writing, cancel := context.WithTimeout(ctx, s.WriteTime) // Erase counts on it, as in writeFile
 	defer cancel()
 	if err := s.writeClean(writing, e, about, content); err != nil {
 		return e, domain.Unavailable(err)
@@ -85,7 +85,7 @@ func (s *Service) writeClean(ctx context.Context, e Piece, about map[string]stri
 
 // writeFile writes an uploaded file, within a time that Erase counts on.
 func (s *Service) writeFile(ctx context.Context, key, contentType string, about map[string]string, content io.Reader) error {
-	ctx, cancel := context.WithTimeout(ctx, writeTime)
+	ctx, cancel := context.WithTimeout(ctx, s.WriteTime)
 	defer cancel()
 	return s.Files.Write(ctx, key, contentType, about, content)
 }

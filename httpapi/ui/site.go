@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -66,10 +67,13 @@ type Config struct {
 	Address func(remote string) string
 	// LogAddresses names it in the lines of the log.
 	LogAddresses bool
-	Log          logrus.FieldLogger
-	Tracer       *tracing.Tracer // nil: no spans
-	Now          func() time.Time
-	BaseURL      string
+	// PageTime bounds all steps of a page together; 0 for 10 seconds (decisions, "One
+	// patience").
+	PageTime time.Duration
+	Log      logrus.FieldLogger
+	Tracer   *tracing.Tracer // nil: no spans
+	Now      func() time.Time
+	BaseURL  string
 	// Templates are those of the packages whose pages are in Pages.
 	Templates []fs.FS
 	Pages     []Page
@@ -91,10 +95,11 @@ type Site struct {
 // New makes a Site. It fails where a template cannot be parsed or two pages have
 // one pattern.
 func New(c Config) (*Site, error) {
+	c.PageTime = cmp.Or(c.PageTime, pageTime)
 	s := &Site{
 		Config: c, mux: http.NewServeMux(),
 		sameSite: http.NewCrossOriginProtection(), stopping: make(chan struct{}), watchers: newWatchers(),
-		places: wire.NewQuota(math.MaxInt64, pagesAtOnce, pageTime),
+		places: wire.NewQuota(math.MaxInt64, pagesAtOnce, c.PageTime),
 	}
 	// A proxy may pass another Host on.
 	if err := s.sameSite.AddTrustedOrigin(Origin(c.BaseURL)); err != nil {
@@ -157,7 +162,7 @@ func (s *Site) accept(w http.ResponseWriter, hr *http.Request) *Request {
 // serve answers one request; page is nil where there is none.
 func (s *Site) serve(w http.ResponseWriter, hr *http.Request, page *Page) {
 	started := time.Now()
-	allowed := pageTime
+	allowed := s.PageTime
 	if page != nil && page.Upload {
 		allowed = uploadTime
 	}

@@ -129,6 +129,7 @@ func (s *Service) Process(ai command.AI) *command.Service {
 func (s *Service) Evidence(log logrus.FieldLogger) *evidence.Service {
 	return evidence.New(evidence.Deps{
 		DB: s.DB, Files: s.files, Commands: s.Commands, Vault: s.Vault, Spool: s.Spool, BaseURL: BaseURL, Log: log, Now: time.Now,
+		WriteTime: eventually.Patience,
 	})
 }
 

@@ -115,14 +115,14 @@ func start(owner testing.TB, log *logrus.Logger, pages Pages) *Service {
 		WaitFor: patiently, FeedShown: func(ctx context.Context) error { return supervisor.CatchUp(ctx, events.Name) },
 		WebhooksShown: func(ctx context.Context) error { return supervisor.CatchUp(ctx, webhooks.SubscriberName) },
 		Ready:         func(context.Context) []httpapi.Problem { return nil },
-		Vault:         s.Vault, Spool: spool,
+		Vault:         s.Vault, Spool: spool, RequestTime: patience,
 	})
 	templates, table := pages(s)
 	s.Site, err = ui.New(ui.Config{
 		Credentials: s.Credentials, People: s.Reads.People, Changes: s.Changes,
 		Admit: s.API.Admit, Address: admit.Address, WaitFor: supervisor.WaitFor, Fresh: s.API.Fresh,
-		Waiting: s.Reads.Jobs.CountAsking,
-		Log:     log, Now: time.Now, BaseURL: s.BaseURL,
+		Waiting: s.Reads.Jobs.CountAsking, PageTime: patience,
+		Log: log, Now: time.Now, BaseURL: s.BaseURL,
 		Templates: append([]fs.FS{signin.Templates}, templates...),
 		Pages: slices.Concat(
 			signin.Pages(signin.Deps{Credentials: s.Credentials, People: s.Reads.People, Join: s.Commands.JoinPerson, BaseURL: s.BaseURL}),
