@@ -86,19 +86,11 @@ func (l *longRun) open(ctx context.Context) error {
 
 // write writes the jobs straight into the log, as the commands would have, while the
 // service is stopped.
-func (l *longRun) write(ctx context.Context) (err error) {
-	if err := l.stop(ctx); err != nil {
-		return err
-	}
-	cfg, err := app.ParseConfig(append(withoutOurs(os.Environ()), l.environ...))
-	if err != nil {
-		return err
-	}
-	core, err := app.Open(ctx, cfg, l.bench.log)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, core.Close(context.WithoutCancel(ctx))) }()
+func (l *longRun) write(ctx context.Context) error {
+	return l.whileStopped(ctx, func(core *app.Core) error { return l.writeInto(ctx, core) })
+}
+
+func (l *longRun) writeInto(ctx context.Context, core *app.Core) error {
 	ledger := longlog.NewLedger(core.Log, l.account, closedEvery)
 	if err := ledger.Reload(ctx); err != nil {
 		return err

@@ -14,6 +14,7 @@
 //	rivals.go     (i) the dispatcher beside River
 //	growth.go     (j) rebuilds and checks of a long log, restarts
 //	find.go       (k) search, filters and palette over many tests
+//	months.go     (n) the pages of an owner of 40 projects
 //	people.go     people who sign in, and the pages that they load
 //	long.go       (l) one service on a long log, to a restored backup
 //	faults.go     (m) refusals while the log does not answer
@@ -83,6 +84,7 @@ var parts = []part{
 		jobs},
 	{"j", "growth: rebuilds and checks of a long log, and the first command after a restart", growth},
 	{"k", "find: search, filters and palette of an account with 100,000 tests", find},
+	{"n", "months: the pages of an owner of 40 projects with 100,000 tests", months},
 	{"l", "long: the whole service on a log of -events events, from its start to a restored backup", long},
 	{"m", "faults: how long a refusal takes while the log is frozen, and while it is gone", faults},
 }
@@ -106,7 +108,7 @@ type bench struct {
 	log      logrus.FieldLogger
 	deadline time.Time
 	stops    stops
-	service  *service // of parts b, f, k and l
+	service  *service // of parts b, f, k, l and n
 	// readyWithin is how long a process may take until it is ready; 0: readyLimit.
 	readyWithin time.Duration
 }

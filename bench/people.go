@@ -16,13 +16,13 @@ const ofPerson = 10
 
 // peopled is an account that people sign in to.
 type peopled struct {
-	key    string
-	logins []string
+	id, key string
+	logins  []string
 }
 
 const benchPassword = "a password for measuring"
 
-func (s *service) openPeople(ctx context.Context, n int) (peopled, error) {
+func (s *service) openPeople(ctx context.Context, name string, n, credits int) (peopled, error) {
 	var opened struct{ AccountID, APIKey, Link string }
 	read := func(args ...string) error {
 		out, err := call(ctx, s.environ, s.program, append([]string{"--json"}, args...)...)
@@ -31,10 +31,10 @@ func (s *service) openPeople(ctx context.Context, n int) (peopled, error) {
 		}
 		return json.Unmarshal(out, &opened)
 	}
-	if err := read("account", "create", "--name", "watched", "--credits", strconv.Itoa(plenty)); err != nil {
+	if err := read("account", "create", "--name", name, "--credits", strconv.Itoa(credits)); err != nil {
 		return peopled{}, err
 	}
-	account := peopled{key: opened.APIKey}
+	account := peopled{id: opened.AccountID, key: opened.APIKey}
 	for i := range n {
 		if err := read("person", "invite", "--account", opened.AccountID, "--role", "owner", "--name", "Bench"); err != nil {
 			return peopled{}, err

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	app "humanqa/cmd/humanqa/service"
 )
 
 const (
@@ -85,6 +87,23 @@ func (s *service) run(ctx context.Context, addr string) error {
 		s.process = p
 	}
 	return err
+}
+
+// whileStopped stops the service, and opens what it stands on for do.
+func (s *service) whileStopped(ctx context.Context, do func(*app.Core) error) (err error) {
+	if err := s.stop(ctx); err != nil {
+		return err
+	}
+	cfg, err := app.ParseConfig(append(withoutOurs(os.Environ()), s.environ...))
+	if err != nil {
+		return err
+	}
+	core, err := app.Open(ctx, cfg, s.bench.log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, core.Close(context.WithoutCancel(ctx))) }()
+	return do(core)
 }
 
 // restart stops the service and starts it again; took is until it is ready.

@@ -27,7 +27,7 @@ var month struct {
 var months = pagetest.Shared{Pages: func(s *pagetest.Service) ([]fs.FS, []ui.Page) {
 	id, _, err := s.Commands.CreateAccount(s.Owner.Context(), pagetest.Operator(), "Globex", false)
 	must.NoError(s.Owner, err)
-	month.Month, err = thirdmonth.Write(s.Owner.Context(), s.Log, id, time.Now())
+	month.Month, err = thirdmonth.Write(s.Owner.Context(), s.Log, id, 1, time.Now())
 	must.NoError(s.Owner, err)
 	return pages(s, s.API.Limits)
 }}
