@@ -61,6 +61,22 @@ func (s *service) expired() (ids []string) {
 	return ids
 }
 
+// The operator who decides a dispute looks at the evidence: it stays until then.
+func TestADisputedTestKeepsItsEvidenceUntilTheDecision(t *testing.T) {
+	t.Parallel()
+	s := own(t)
+	accountID, key := s.account(100)
+	w := s.filmed(key)
+	s.call(key, "PATCH", "/v1/evidence", `{"keepEvidenceDays":7}`).want(http.StatusOK)
+	made := s.call(key, "POST", "/v1/jobs/"+w.jobID+"/disputes", `{"itemId":"`+w.items[0]+`","reason":"It works here."}`).want(http.StatusCreated)
+	s.later(accountID, 8)
+	equal(t, s.expires(), evidence.Swept{})
+	usage, _ := s.call(key, "GET", "/v1/evidence", "").want(http.StatusOK)["usage"].(map[string]any)
+	with(t, usage["evidence"].(map[string]any), map[string]any{"held": map[string]any{"files": 1.0, "bytes": float64(len(aPNG))}})
+	s.visible(s.commands.RuleDispute(t.Context(), operator(domain.NewCommandID()), w.jobID, made["id"].(string), job.Stands))
+	equal(t, s.expires().Expired.Files, int64(2)) // the picture and the recording
+}
+
 // Decisions, "What is kept": a recording goes before the pictures, and the report, its
 // formats and its links say so.
 func TestEvidenceGoesByTheSettingAndTheReportSaysSo(t *testing.T) {

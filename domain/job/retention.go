@@ -1,6 +1,7 @@
 package job
 
 import (
+	"slices"
 	"time"
 
 	"humanqa/domain"
@@ -66,13 +67,14 @@ type Retention struct {
 }
 
 // DecideExpire expires the pieces that are due, with an event for each rule. It does not
-// name a piece that expired before. A hold keeps all pieces.
+// name a piece that expired before. A hold keeps all pieces, and so does a dispute until it
+// is decided: the operator looks at them.
 func DecideExpire(s State, keep Retention, pieces []Piece, now time.Time) ([]domain.Event, error) {
 	ended := s.EndedAt()
 	switch {
 	case !s.Exists:
 		return nil, domain.NotFound("job")
-	case ended.IsZero() || keep.Held || s.Hold != nil:
+	case ended.IsZero() || keep.Held || s.Hold != nil || slices.ContainsFunc(s.Disputes, func(d Dispute) bool { return d.Decided == nil }):
 		return nil, nil
 	}
 	var events []domain.Event

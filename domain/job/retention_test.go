@@ -75,6 +75,19 @@ func TestEvidenceGoesByTheShorterSettingOnceTheJobHasEnded(t *testing.T) {
 	})
 }
 
+// The operator who decides a dispute looks at the evidence.
+func TestADisputeKeepsTheEvidenceUntilItIsDecided(t *testing.T) {
+	t.Parallel()
+	keep := job.Retention{Account: retention.Keep{EvidenceDays: days(2)}}
+	late := minute(5 * 24 * 60)
+	open := then(withReport(), disputed("d1", "i1", job.ItemFail))
+	given(t, open...).When(expire(keep, late, picture("p"))).Nothing()
+	decided := then(open, ruled("d1", "i1", "", job.Stands))
+	given(t, decided...).When(expire(keep, late, picture("p"))).Events(&job.EvidenceExpired{
+		Pieces: []job.Piece{picture("p")}, At: late, Rule: retention.Rule{Setting: "keepEvidenceDays", Of: "account", Days: 2},
+	})
+}
+
 func TestAHoldOfAJob(t *testing.T) {
 	t.Parallel()
 	place := func(reason string, operator bool) decide {

@@ -11,7 +11,8 @@ import (
 )
 
 // keptSQL selects the evidence that is kept: after how many days it expires (NULL:
-// never), when that is due by the service's clock, and whether a hold keeps it. settings
+// never), when that is due by the service's clock, and whether a hold, or a dispute
+// that is not decided, keeps it. settings
 // is a query of the settings that count. A recording is evidence, too: the shorter of its
 // settings counts.
 func keptSQL(settings string) string {
@@ -25,7 +26,8 @@ kept AS (
                SELECT
                FROM readmodel.retention_holds h
                WHERE h.account_id = e.account_id
-                 AND (h.kind = 'account' OR h.kind = 'project' AND h.id = j.project_id OR h.kind = 'job' AND h.id = j.id)) AS held
+                 AND (h.kind = 'account' OR h.kind = 'project' AND h.id = j.project_id OR h.kind = 'job' AND h.id = j.id))
+               OR jsonb_path_exists(j.disputes, '$[*] ? (!exists(@.decided))') AS held
     FROM http_evidence e
     JOIN readmodel.jobs j ON j.id = e.job_id AND j.account_id = e.account_id
     LEFT JOIN settings a ON a.account_id = e.account_id AND a.project_id = ''
