@@ -24,6 +24,23 @@ func TestMomentsAsChapters(t *testing.T) {
 	}
 }
 
+// Verdicts that came behind a recording's end stand at its end, in the order in which they came.
+func TestMomentsOfOneTimeStayInOrder(t *testing.T) {
+	t.Parallel()
+	got := string(chapters([]filmMark{
+		{At: time.Second, Status: job.ItemFail, Text: "first"},
+		{At: time.Second, Status: job.ItemPass, Text: "second"},
+		{At: time.Second + 300*time.Microsecond, Status: job.ItemPass, Text: "third"},
+	}, job.Recording{DurationMs: 1000}))
+	const want = "WEBVTT\n" +
+		"\n1\n00:00:01.000 --> 00:00:01.001\nFailed: first\n" +
+		"\n2\n00:00:01.001 --> 00:00:01.002\nPassed: second\n" +
+		"\n3\n00:00:01.002 --> 00:00:02.002\nPassed: third\n"
+	if got != want {
+		t.Errorf("got %q", got)
+	}
+}
+
 // A recording shows what was said while it was made, and shortly after its end.
 func TestWhichRecordingShowsAMoment(t *testing.T) {
 	t.Parallel()

@@ -173,15 +173,20 @@ func (d Deps) filmMarks(r *ui.Request) (ui.Answer, error) {
 	return ui.Answer{File: &ui.File{Name: "marks.vtt", Type: "text/vtt; charset=utf-8", Content: chapters(films[0].Marks, recording)}}, nil
 }
 
-// chapters writes each moment as a chapter that lasts until the next. Texts of people are
-// escaped, and stay within their line.
+// chapters writes each moment as a chapter that lasts until the next. No two begin in the
+// same millisecond: players would show the longer one first. Texts of people are escaped,
+// and stay within their line.
 func chapters(marks []filmMark, r job.Recording) []byte {
+	marks = slices.Clone(marks)
+	for n := 1; n < len(marks); n++ {
+		marks[n].At = max(marks[n].At, marks[n-1].At+time.Millisecond)
+	}
 	var b strings.Builder
 	b.WriteString("WEBVTT\n")
 	for n, m := range marks {
 		end := max(m.At+time.Second, time.Duration(r.DurationMs)*time.Millisecond)
 		if n+1 < len(marks) {
-			end = max(marks[n+1].At, m.At+time.Millisecond)
+			end = marks[n+1].At
 		}
 		word := cmp.Or(verdictWords[m.Status], "Marked")
 		text := strings.Join(strings.Fields(word+": "+m.Text), " ")
