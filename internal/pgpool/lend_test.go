@@ -3,6 +3,7 @@ package pgpool_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 
 	"github.com/jmoiron/sqlx"
@@ -97,7 +98,35 @@ func TestALentConnectionThatBreaksIsReplaced(t *testing.T) {
 	}
 }
 
-// An idle place of the lent pool has no connection, so its next user waits for one of the others.
+// Connections that are opened for callers who leave at that moment go to others, or back.
+func TestAConnectionForACallerWhoLeftIsUsedByOthers(t *testing.T) {
+	t.Parallel()
+	db, lent := lend(t)
+	for range 100 {
+		lent.SetConnMaxLifetime(1) // so that a caller who waits gets a new one
+		end := hold(t, lent)
+		waiting, leave := context.WithCancel(t.Context())
+		waited := lent.Stats().WaitCount
+		var callers sync.WaitGroup
+		for range 50 {
+			callers.Go(func() {
+				if err := lent.PingContext(waiting); err != nil && !errors.Is(err, context.Canceled) {
+					t.Errorf("it waited, and then %v", err)
+				}
+			})
+		}
+		eventually.True(t, "they wait", func() bool { return lent.Stats().WaitCount == waited+50 })
+		go leave()
+		end()
+		lent.SetConnMaxLifetime(0)
+		callers.Wait()
+		var one int
+		must.NoError(t, lent.GetContext(t.Context(), &one, "SELECT $1::int", 1))
+		eventually.True(t, "it goes back", func() bool { return db.Stats().InUse == 0 })
+	}
+}
+
+// The lent pool keeps no connection, so its next user waits for one of the others.
 func TestABorrowerWaitsForThePoolBehindAsLongAsItsContextLasts(t *testing.T) {
 	t.Parallel()
 	db, lent := lend(t)
