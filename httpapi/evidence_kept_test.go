@@ -72,8 +72,9 @@ func TestADisputedTestKeepsItsEvidenceUntilTheDecision(t *testing.T) {
 	s.later(accountID, 8)
 	equal(t, s.expires(), evidence.Swept{})
 	usage, _ := s.call(key, "GET", "/v1/evidence", "").want(http.StatusOK)["usage"].(map[string]any)
-	with(t, usage["evidence"].(map[string]any), map[string]any{"held": map[string]any{"files": 1.0, "bytes": float64(len(aPNG))}})
-	s.visible(s.commands.RuleDispute(t.Context(), operator(domain.NewCommandID()), w.jobID, made["id"].(string), job.Stands))
+	equal(t, usage["evidence"].(map[string]any)["held"], any(map[string]any{"files": 1.0, "bytes": float64(len(aPNG))}))
+	rules := command.Cause{CommandID: domain.NewCommandID(), Actor: "operator:o", AccountID: accountID}
+	s.visible(s.commands.RuleDispute(t.Context(), rules, w.jobID, made["id"].(string), job.Stands))
 	equal(t, s.expires().Expired.Files, int64(2)) // the picture and the recording
 }
 

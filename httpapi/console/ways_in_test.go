@@ -138,6 +138,9 @@ func TestWaysIn(t *testing.T) {
 		for range 6 { // a stranger, who knows the name
 			w.Call(guest{}, "POST", "/signin", form("login", "carol", "password", "guess"))
 		}
+		_, err := w.DB.ExecContext(t.Context(), // the pause is of two seconds, which a busy machine needs for an answer
+			`UPDATE signin.attempts SET free_at = free_at + interval '1 hour' WHERE who LIKE 'login:%' AND free_at > last_at`)
+		w.Must(err)
 		if got := w.Call(guest{}, "POST", "/signin", form(append(password, "login", "carol")...)); got.Status != 429 {
 			t.Fatalf("a stranger is not paused: %d", got.Status)
 		}
