@@ -137,7 +137,7 @@ func TestTheEndOfTheFeedIsNotToldWhileTheFeedIsBehind(t *testing.T) {
 	s.submitted(key)
 	s.feed(key, "/v1/events", 2)
 	late := s.node(func(d *Deps) { d.FeedShown = func(context.Context) error { return context.DeadlineExceeded } })
-	for _, path := range []string{"/v1/events", "/v1/jobs/" + id + "/events"} {
+	for _, path := range []string{"/v1/events", "/v1/jobs/" + id + "/events", "/v1/refusals"} {
 		late.call(key, "GET", path, "").refused(http.StatusServiceUnavailable, domain.CodeUnavailable)
 	}
 	late.call(key, "GET", "/v1/events?limit=1", "").want(http.StatusOK)

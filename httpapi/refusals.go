@@ -142,6 +142,9 @@ func (a *API) listRefusals(r *wire.Request) (wire.Answer, error) {
 	if err := p.Err(); err != nil {
 		return wire.Answer{}, err
 	}
+	if err := a.Fresh.RequireFeed(r.Context()); err != nil { // a webhook may have told of them
+		return wire.Answer{}, err
+	}
 	found, err := a.Reads.Events.Refusals(r.Context(), r.Caller.AccountID, before, limit+1)
 	if err != nil {
 		return wire.Answer{}, err
