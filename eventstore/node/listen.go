@@ -55,8 +55,10 @@ const (
 	strangerBytes = 128 << 10
 	strangerTime  = 10 * time.Second
 
-	// refusalWait bounds how long a refused append's other messages are awaited.
+	// refusalWait bounds how long each further message of a refused append is awaited, and
+	// refusalTime how long all of them are.
 	refusalWait = time.Second
+	refusalTime = 30 * time.Second
 )
 
 // endpoint is one address the node serves.
@@ -257,18 +259,19 @@ func refuseAfterTheLastMessage(srv any, stream grpc.ServerStream, info *grpc.Str
 	if err == nil || !info.IsClientStream || info.IsServerStream {
 		return err
 	}
-	rest := make(chan struct{})
+	rest, silent, all := make(chan struct{}), time.NewTimer(refusalWait), time.NewTimer(refusalTime)
+	defer silent.Stop()
+	defer all.Stop()
 	go func() { // ends with the call, which is cancelled when this returns
 		defer close(rest)
 		for stream.RecvMsg(new(streams.AppendReq)) == nil {
-			continue
+			silent.Reset(refusalWait)
 		}
 	}()
-	timeout := time.NewTimer(refusalWait)
-	defer timeout.Stop()
 	select {
 	case <-rest:
-	case <-timeout.C:
+	case <-silent.C:
+	case <-all.C:
 	}
 	return err
 }
