@@ -153,9 +153,14 @@ func (s *Service) WaitFor(ctx context.Context, at domain.Position) error {
 	return s.Consumers.WaitFor(patient, at)
 }
 
-// CatchUp waits until one consumer shows everything that earlier answers showed.
+// CatchUp waits until one consumer shows everything that earlier answers showed, however busy
+// the machine is.
 func (s *Service) CatchUp(name string) func(context.Context) error {
-	return func(ctx context.Context) error { return s.Consumers.CatchUp(ctx, name) }
+	return func(ctx context.Context) error {
+		patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), eventually.Patience)
+		defer cancel()
+		return s.Consumers.CatchUp(patient, name)
+	}
 }
 
 // Shown waits until every read model shows the events up to the position.
