@@ -12,7 +12,7 @@ type mcpCmd struct{}
 
 // Run serves the tools of /mcp until standard input ends.
 func (mcpCmd) Run(ctx context.Context, a *app, client *humanqa.Client) error {
-	if err := mcptools.New(client, a.build.Version).Run(ctx, a.in, a.out); ctx.Err() == nil {
+	if err := mcptools.Run(ctx, mcptools.New(client, a.build.Version), a.in, a.out); ctx.Err() == nil {
 		return err
 	}
 	return nil // as asked

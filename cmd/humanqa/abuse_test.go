@@ -303,7 +303,6 @@ func endless(text string, n int) io.Reader {
 var (
 	mebibyte = strings.Repeat(" ", 1<<20)
 	toolCall = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_report","arguments":{"jobId":"%s"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
-	listens  = `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"taskIds":["%s"]},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}}}`
 	opening  = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
 
 	targets  = []string{"/v1/jobs", "/v1/jobs/bulk", "/v1/projects", "/v1/hosted/test", "/mcp", "/signin", "/dashboard/jobs/preview"}
@@ -363,11 +362,6 @@ var abuses = []struct {
 		return a.mcp(strings.NewReader(fmt.Sprintf(toolCall, uuid.NewString())), "2026-07-28")
 	}},
 	{"an unread stream", func(a *abuse) string {
-		if rand.N(3) == 0 {
-			body := fmt.Sprintf(listens, drawn(a.ids...))
-			return a.raw(a.head("POST /mcp", "Content-Type: application/json", "Accept: application/json, text/event-stream", "Mcp-Protocol-Version: 2026-07-28",
-				"Mcp-Method: subscriptions/listen", fmt.Sprint("Content-Length: ", len(body)), "", body), true)
-		}
 		return a.raw(a.head(drawn(unstream...), "Accept: text/event-stream", ""), true)
 	}},
 	{"an unread answer", func(a *abuse) string {

@@ -9,7 +9,6 @@
 // Two handlers share one server. A request that names revision 2026-07-28 or a later one
 // in Mcp-Protocol-Version goes to a handler without sessions. Any other goes to one that
 // keeps a session in this process. So behind a balancer older clients need sticky sessions.
-// The library knows no notifications of tasks, so listen.go serves their streams.
 package mcp
 
 import (
@@ -18,7 +17,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -63,9 +61,7 @@ type API interface {
 // Handler serves /mcp and passes everything else on to the API.
 type Handler struct {
 	API
-	tools               *mcptools.Tools
 	stateless, stateful http.Handler
-	listens             *wire.Quota // streams of tasks, by key
 	answers             *wire.Quota // bytes of answers under way, by key
 	metadata            http.Handler
 	metadataURL         string
@@ -81,10 +77,8 @@ func New(api API, baseURL, version string) *Handler {
 		h.origin = at.Scheme + "://" + at.Host
 	}
 	h.stop = sync.OnceFunc(func() { close(h.stopped) })
-	h.tools = mcptools.New(client.Within(baseURL, inProcess{api}, "mcp/"+version), version)
-	h.listens = wire.NewQuota(math.MaxInt64, mcptools.MaxListens, 0)
 	h.answers = wire.NewQuota(answersOfNode, answersOfKey, wire.PlaceWait)
-	h.stateless, h.stateful = h.serving(h.tools.Server)
+	h.stateless, h.stateful = h.serving(mcptools.New(client.Within(baseURL, inProcess{api}, "mcp/"+version), version))
 	h.metadata = auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
 		Resource: baseURL + Path, ResourceName: "Human QA", BearerMethodsSupported: []string{"header"},
 		ResourceDocumentation: baseURL + "/docs",
@@ -152,8 +146,7 @@ func (h *Handler) serve(to http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Header.Set("Accept", "application/json, "+wire.EventStream) // which the library asks for
-	body, ok := oneMessage(w, r)
-	if !ok {
+	if !oneMessage(w, r) {
 		return
 	}
 	share := &underWay{quota: h.answers, key: actor}
@@ -173,9 +166,6 @@ func (h *Handler) serve(to http.ResponseWriter, r *http.Request) {
 	}
 	serving := h.stateful
 	if version := strings.TrimSpace(r.Header.Get(versionHeader)); version >= statelessSince {
-		if h.listen(w, r, body, actor) {
-			return
-		}
 		serving = h.stateless
 	}
 	serving.ServeHTTP(w, r)
@@ -183,14 +173,14 @@ func (h *Handler) serve(to http.ResponseWriter, r *http.Request) {
 
 // oneMessage reads the body, and refuses any that is not one message. The request keeps its
 // body.
-func oneMessage(w *shaped, r *http.Request) (body []byte, ok bool) {
+func oneMessage(w *shaped, r *http.Request) bool {
 	if r.Method != http.MethodPost {
-		return nil, true
+		return true
 	}
 	refusal, status := &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest}, http.StatusBadRequest
 	if err := wire.Inflate(r); err != nil {
 		wire.Refuse(&wire.Request{Request: r}, err).Send(w)
-		return nil, false
+		return false
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w.ResponseWriter, r.Body, maxBody))
 	body = bytes.TrimPrefix(body, []byte("\ufeff"))
@@ -202,12 +192,12 @@ func oneMessage(w *shaped, r *http.Request) (body []byte, ok bool) {
 	default:
 		if w.id, refusal = mcptools.Judge(body); refusal == nil {
 			r.Body = io.NopCloser(bytes.NewReader(body))
-			return body, true
+			return true
 		}
 	}
 	w.WriteHeader(status)
 	_, _ = w.Write(mcptools.Fault(w.id, refusal)) // it is held
-	return nil, false
+	return false
 }
 
 // Stop tells open streams and the API that the server is about to stop.

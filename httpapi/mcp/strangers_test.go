@@ -2,7 +2,6 @@ package mcp_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -92,16 +91,11 @@ func TestEveryToolFencesTheWordsOfStrangers(t *testing.T) {
 	}
 	taskIsFenced := func(quotes int) {
 		t.Helper()
-		s := a.listens(key, true, of.jobID)
-		s.next()
-		for by, got := range map[string]map[string]any{"tasks/get": a.task(key, of.jobID), "notifications/tasks": s.next().Params} {
-			text, err := json.Marshal(got)
-			must.NoError(t, err)
-			if strings.Contains(bare(string(text)), hostile) || strings.Count(string(text), hostile) != quotes {
-				t.Errorf("%s: %s", by, text)
-			}
+		text, err := json.Marshal(a.task(key, of.jobID))
+		must.NoError(t, err)
+		if strings.Contains(bare(string(text)), hostile) || strings.Count(string(text), hostile) != quotes {
+			t.Errorf("tasks/get: %s", text)
 		}
-		s.end()
 	}
 	fenced(0, "estimate", map[string]any{"url": "https://shop.example.com/", "feature": hostile})
 	fenced(1, "wait_for_report", job)
@@ -170,13 +164,6 @@ func TestAccountsNeverSeeEachOtherThroughATool(t *testing.T) {
 			if got, refused := a.call(stranger, method, of.jobID, map[string]any{"taskId": of.jobID}, true); refused["code"] != -32602.0 {
 				t.Errorf("%s tells another account %v, %v", method, got, refused)
 			}
-		}
-		s := a.listens(stranger, true, of.jobID)
-		if m := s.next(); fmt.Sprint(m.Params["notifications"]) != "map[taskIds:[]]" {
-			t.Errorf("another account listens: %+v", m)
-		}
-		if m := s.next(); m.Result["resultType"] != "complete" {
-			t.Errorf("another account was told %+v", m)
 		}
 		open := a.api(key, "GET", "/v1/jobs/"+of.jobID, "")["openQuestion"] != nil
 		if open == ended {

@@ -54,7 +54,7 @@ func TestAKeysAnswersUnderWayAreBounded(t *testing.T) {
 				r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, Path, strings.NewReader(body))
 				for name, value := range map[string]string{
 					"Authorization": "Bearer " + key, "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
-					versionHeader: version, "Mcp-Session-Id": session, methodHeader: "tools/call", "Mcp-Name": "open_failures",
+					versionHeader: version, "Mcp-Session-Id": session, "Mcp-Method": "tools/call", "Mcp-Name": "open_failures",
 				} {
 					if value != "" {
 						r.Header.Set(name, value)

@@ -16,23 +16,27 @@ import (
 // headerKey carries the header of an HTTP request to the tool that it calls.
 type headerKey struct{}
 
+// listenMethod subscribes to changes of lists and resources, of which there are none here. The
+// library would acknowledge a stream of nothing.
+const listenMethod = "subscriptions/listen"
+
 // withHeader is a middleware that keeps the request's header for the tools: custom methods
 // are not given it. A panic ends the request alone: tools run on goroutines of the library,
 // where it would end the process.
 func withHeader(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (result sdk.Result, err error) {
-		defer recovered(&err)
+		defer func() {
+			if found := recover(); found != nil {
+				err = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("panic: %v", found)}
+			}
+		}()
+		if method == listenMethod {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: method + " is not supported: poll with tasks/get"}
+		}
 		if extra := req.GetExtra(); extra != nil && extra.Header != nil {
 			ctx = context.WithValue(ctx, headerKey{}, extra.Header)
 		}
 		return next(ctx, method, req)
-	}
-}
-
-// recovered makes an error of a panic.
-func recovered(err *error) {
-	if found := recover(); found != nil {
-		*err = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("panic: %v", found)}
 	}
 }
 

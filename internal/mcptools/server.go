@@ -22,15 +22,9 @@ Use one idempotencyKey per intended test: a repeat under the same key is never p
 Ask for no human test of what a unit test or a browser script can check.
 ` + fence.Rule
 
-// Tools is the server with its tools. Listen serves the streams that the library cannot.
-type Tools struct {
-	*sdk.Server
-	calls *server
-}
-
 // New makes the server with its tools. The client of the API has the caller's key, unless
 // the requests of the callers bring it. version is that of this program.
-func New(client *humanqa.Client, version string) *Tools {
+func New(client *humanqa.Client, version string) *sdk.Server {
 	s := &server{api: client}
 	capabilities := &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}
 	capabilities.AddExtension(tasksExtension, nil)
@@ -39,5 +33,5 @@ func New(client *humanqa.Client, version string) *Tools {
 	s.addTools(server)
 	s.addTasks(server)
 	server.AddReceivingMiddleware(withHeader, s.makeTasks)
-	return &Tools{Server: server, calls: s}
+	return server
 }

@@ -45,7 +45,8 @@ func TestALastLineIsAnsweredBeforeTheEnd(t *testing.T) {
 {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}
 `), ended}
 		var out strings.Builder
-		must.NoError(t, New(humanqa.Within("http://qa.example.com", late{ended}, "test"), "test").Run(t.Context(), in, &out))
+		server := New(humanqa.Within("http://qa.example.com", late{ended}, "test"), "test")
+		must.NoError(t, Run(t.Context(), server, in, &out))
 		if !strings.Contains(out.String(), `"id":2,`) {
 			t.Errorf("it said only %s", &out)
 		}

@@ -36,7 +36,7 @@ const (
 // task is a human test as the extension shows it. Its id is the job's, so the log keeps it.
 type task struct {
 	sdk.ResultBase
-	ResultType     string          `json:"resultType,omitempty"` // none in a notification
+	ResultType     string          `json:"resultType"`
 	TaskID         string          `json:"taskId"`
 	Status         string          `json:"status"`
 	StatusMessage  string          `json:"statusMessage,omitempty"`
@@ -132,15 +132,10 @@ func noTask(err error) error {
 
 // task reads a job as a task.
 func (s *server) task(ctx context.Context, jobID string) (*task, error) {
-	now, err := s.statusAfter(ctx, jobID, seen{}, 0)
-	if err != nil {
+	var status humanqa.HostedStatus
+	if _, err := s.do(ctx, humanqa.Call{Method: http.MethodGet, Path: statusOf(jobID)}, &status); err != nil {
 		return nil, err
 	}
-	return s.taskOf(ctx, jobID, now.HostedStatus)
-}
-
-// taskOf is the task of a job with that status.
-func (s *server) taskOf(ctx context.Context, jobID string, status humanqa.HostedStatus) (*task, error) {
 	var j humanqa.Job
 	if _, err := s.do(ctx, humanqa.Call{Method: http.MethodGet, Path: "/v1/jobs/" + url.PathEscape(jobID)}, &j); err != nil {
 		return nil, err
