@@ -18,6 +18,7 @@ var catalogue = func() (c struct {
 	Basics []item
 	Topics []topic
 	Types  map[job.Type][]item
+	Review []check
 }) {
 	file := yaml.NewDecoder(bytes.NewReader(catalogueFile))
 	file.KnownFields(true)
@@ -27,7 +28,7 @@ var catalogue = func() (c struct {
 	return c
 }()
 
-// item is an entry of the catalogue, or of a review's checks.
+// item is an entry of the catalogue.
 type item struct {
 	Description string `yaml:"do"`
 	Expected    string `yaml:"expect"`
@@ -88,8 +89,8 @@ var topicByKey = func() map[string]topic {
 	for _, i := range catalogue.Basics {
 		known[job.ReadableKey(i.Description)] = general
 	}
-	for _, c := range checks {
-		known[c.key] = topic{Label: c.topic, fix: c.fix}
+	for _, c := range catalogue.Review {
+		known[c.Key] = topic{Label: c.Topic, fix: c.Fix}
 	}
 	for _, t := range catalogue.Topics {
 		for _, i := range t.Items {

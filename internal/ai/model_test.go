@@ -362,7 +362,7 @@ func TestAReviewAsksNoModel(t *testing.T) {
 	s := serveModel(t, refuses(http.StatusInternalServerError))
 	b := listBrief
 	b.Type = job.AIReview
-	if items, by, err := s.Checklist(t.Context(), b); err != nil || by != "rules" || len(items) != len(checks) {
+	if items, by, err := s.Checklist(t.Context(), b); err != nil || by != "rules" || len(items) != len(catalogue.Review) {
 		t.Errorf("the list has %d items by %q, %v", len(items), by, err)
 	}
 	review, err := s.Review(t.Context(), "https://127.0.0.1/")

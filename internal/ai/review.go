@@ -14,7 +14,7 @@ import (
 	"humanqa/internal/fence"
 )
 
-// The limits that a page should keep to.
+// The limits that a page should keep to, as catalogue.yaml names them.
 const (
 	goodRedirects = 2
 	goodTime      = 3 * time.Second
@@ -67,125 +67,40 @@ type reviewed struct {
 	now   time.Time
 }
 
-// check is one line of every review; its key never changes.
+// check is one line of every review.
 type check struct {
-	key   string
-	topic string // label of the topic that it counts for
-	item
-	fix   string
-	needs need
-	of    func(reviewed) finding
+	Key, Topic string
+	item       `yaml:",inline"`
+	Fix        string
+	Needs      need
 }
 
-// need is the input without which a check cannot run.
-type need int
+// need is the input without which a check cannot run; empty: it needs none.
+type need string
 
 const (
-	needsNothing need = iota
-	needsAnswer
-	needsTLS
-	needsPage // an HTML page with a status of success
+	needsTLS  need = "TLS"
+	needsPage need = "page" // in HTML, with a status of success
 )
 
-var checks = []check{
-	{
-		job.AnswersKey, "General",
-		item{"The page answers.", "It answers with a status of success after at most 5 redirects.", job.Critical},
-		"Repair what the note names (name, address, certificate, status), and watch the address from outside.",
-		needsNothing, reviewed.answers,
-	},
-	{
-		"review-https", security,
-		item{"The page is served over HTTPS.", "The page has an https address, and the way to it does not leave HTTPS.", job.Major},
-		"Serve the page over HTTPS and redirect http addresses there, in one hop and never back.",
-		needsAnswer, reviewed.https,
-	},
-	{
-		"review-tls-version", security,
-		item{"TLS is up to date.", "The version is TLS 1.2 or newer.", job.Major},
-		"Switch TLS 1.0 and 1.1 off at the server or its load balancer.",
-		needsTLS, reviewed.tlsVersion,
-	},
-	{
-		"review-certificate", security,
-		item{"The certificate is good for a while.", fmt.Sprintf("It is valid for at least %d more days.", goodExpiry), job.Major},
-		"Renew the certificate, and let that happen by itself well before it ends.",
-		needsTLS, reviewed.certificate,
-	},
-	{
-		"review-redirects", "Speed",
-		item{"The way to the page is short.", fmt.Sprintf("There are at most %d redirects.", goodRedirects), job.Minor},
-		"Link and redirect to the final address directly.",
-		needsAnswer, reviewed.redirects,
-	},
-	{
-		"review-response-time", "Speed",
-		item{"The server answers quickly.", fmt.Sprintf("The first byte comes within %d seconds, redirects included.",
-			goodTime/time.Second), job.Major},
-		"Find what the first byte waits for on the server, and cache or shorten it.",
-		needsAnswer, reviewed.responseTime,
-	},
-	{
-		"review-size", "Speed",
-		item{"The page is small and arrives whole.", fmt.Sprintf("The document itself, without images and scripts, has at most %d MiB.",
-			goodSize>>20), job.Minor},
-		"Send less in the document itself: load long lists and data later.",
-		needsPage, reviewed.size,
-	},
-	{
-		"review-title", "General",
-		item{"The page has a title.", fmt.Sprintf("There is one, of at most %d characters.", goodTitle), job.Minor},
-		"Give the page a short title that says what it is for.",
-		needsPage, reviewed.title,
-	},
-	{
-		"review-viewport", "Mobile",
-		item{"The page is set up for phones.", "There is a meta viewport with width=device-width.", job.Major},
-		"Add <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">.",
-		needsPage, reviewed.viewport,
-	},
-	{
-		"review-language", "Accessibility",
-		item{"The page names its language.", "The html element has a lang attribute.", job.Minor},
-		"Name the language on the html element, such as lang=\"en\".",
-		needsPage, reviewed.language,
-	},
-	{
-		"review-main-heading", "Accessibility",
-		item{"The page has one main heading.", "There is exactly one h1.", job.Minor},
-		"Give the page one h1 that says what it is about.",
-		needsPage, reviewed.mainHeading,
-	},
-	{
-		"review-heading-order", "Accessibility",
-		item{"The headings are in order.", "No level is left out on the way down.", job.Minor},
-		"Choose heading levels by structure, not by size.",
-		needsPage, reviewed.headingOrder,
-	},
-	{
-		"review-image-texts", "Accessibility",
-		item{"Images have a text for those who don't see them.", "Every image has an alt attribute.", job.Major},
-		"Describe each image in its alt attribute; an ornament gets alt=\"\".",
-		needsPage, reviewed.imageTexts,
-	},
-	{
-		"review-field-labels", "Accessibility",
-		item{"Form fields have labels.", "Every field has a label or an accessible name; a placeholder is none.", job.Major},
-		"Tie a label element to each field, or give it an aria-label.",
-		needsPage, reviewed.fieldLabels,
-	},
-	{
-		"review-links", "Navigation",
-		item{"Links to the same site work.", fmt.Sprintf("None of the first %d is dead.", maxLinks), job.Major},
-		"Correct or redirect the dead addresses, and let a link checker run with each deploy.",
-		needsPage, reviewed.deadLinks,
-	},
-	{
-		"review-mixed-content", security,
-		item{"Nothing is loaded without TLS.", "Every part of the page comes from an https address.", job.Major},
-		"Load every part from an https address.",
-		needsPage, reviewed.mixedContent,
-	},
+// judges give the results of the checks, by their keys.
+var judges = map[string]func(reviewed) finding{
+	job.AnswersKey:         reviewed.answers,
+	"review-https":         reviewed.https,
+	"review-tls-version":   reviewed.tlsVersion,
+	"review-certificate":   reviewed.certificate,
+	"review-redirects":     reviewed.redirects,
+	"review-response-time": reviewed.responseTime,
+	"review-size":          reviewed.size,
+	"review-title":         reviewed.title,
+	"review-viewport":      reviewed.viewport,
+	"review-language":      reviewed.language,
+	"review-main-heading":  reviewed.mainHeading,
+	"review-heading-order": reviewed.headingOrder,
+	"review-image-texts":   reviewed.imageTexts,
+	"review-field-labels":  reviewed.fieldLabels,
+	"review-links":         reviewed.deadLinks,
+	"review-mixed-content": reviewed.mixedContent,
 }
 
 // Review implements command.AI. A page that cannot be reached is a report too.
@@ -194,12 +109,12 @@ func (r *Rules) Review(ctx context.Context, url string) (command.Review, error) 
 	if err := ctx.Err(); err != nil {
 		return command.Review{}, fmt.Errorf("review a page: %w", err)
 	}
-	review := command.Review{Items: make([]job.ReportItem, len(checks)), By: byRules}
-	for i, c := range checks {
+	review := command.Review{Items: make([]job.ReportItem, len(catalogue.Review)), By: byRules}
+	for i, c := range catalogue.Review {
 		v := seen.runCheck(c)
 		review.Items[i] = job.ReportItem{
 			Item: job.Item{
-				ID: fmt.Sprintf("item-%d", i+1), Key: c.key,
+				ID: fmt.Sprintf("item-%d", i+1), Key: c.Key,
 				Description: c.Description, ExpectedOutcome: c.Expected, Severity: c.Severity,
 			},
 			Status: v.status, Reason: v.reason, Note: fence.Clean(v.note, maxNote),
@@ -242,17 +157,17 @@ func (r reviewed) isHTML() bool {
 
 func (r reviewed) runCheck(c check) finding {
 	switch {
-	case c.needs == needsNothing:
+	case c.Needs == "":
 	case r.err != nil:
 		return skips(blocked, "The page could not be reached.")
-	case c.needs == needsTLS && r.tls == nil:
+	case c.Needs == needsTLS && r.tls == nil:
 		return skips(notApplicable, "The page is not served over HTTPS.")
-	case c.needs == needsPage && !r.succeeded():
+	case c.Needs == needsPage && !r.succeeded():
 		return skips(blocked, "The answer is not the page but status %d.", r.status)
-	case c.needs == needsPage && !r.isHTML():
+	case c.Needs == needsPage && !r.isHTML():
 		return skips(notApplicable, "The answer is not an HTML page but %q.", fence.Clean(r.contentType, maxQuote))
 	}
-	return c.of(r)
+	return judges[c.Key](r)
 }
 
 func (r reviewed) answers() finding {

@@ -110,12 +110,12 @@ func review(t *testing.T, r *Rules, url string) command.Review {
 	t.Helper()
 	got, err := r.Review(t.Context(), url)
 	must.NoError(t, err)
-	if got.By != "rules" || len(got.Items) != len(checks) {
+	if got.By != "rules" || len(got.Items) != len(catalogue.Review) {
 		t.Fatalf("%d items by %q", len(got.Items), got.By)
 	}
 	bounded(t, "summary", got.Summary, 1500)
 	for i, item := range got.Items {
-		if item.ID != fmt.Sprintf("item-%d", i+1) || item.Key != checks[i].key {
+		if item.ID != fmt.Sprintf("item-%d", i+1) || item.Key != catalogue.Review[i].Key {
 			t.Errorf("item %d is %s with the key %s", i, item.ID, item.Key)
 		}
 		bounded(t, "note", item.Note, 500)

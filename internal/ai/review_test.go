@@ -39,9 +39,27 @@ func TestEveryCheckCountsForATopicThatIsShown(t *testing.T) {
 	for _, of := range catalogue.Topics {
 		shown = append(shown, of.Label)
 	}
-	for _, c := range checks {
-		if !slices.Contains(shown, c.topic) || c.fix == "" || topicByKey[c.key].fix != c.fix {
-			t.Errorf("incomplete: %s", c.key)
+	for _, c := range catalogue.Review {
+		if !slices.Contains(shown, c.Topic) || c.Fix == "" || topicByKey[c.Key].fix != c.Fix || judges[c.Key] == nil {
+			t.Errorf("incomplete: %s", c.Key)
+		}
+	}
+	if len(judges) != len(catalogue.Review) {
+		t.Errorf("%d checks are judged, there are %d", len(judges), len(catalogue.Review))
+	}
+}
+
+func TestACheckNamesTheLimitThatItIsJudgedBy(t *testing.T) {
+	t.Parallel()
+	for key, limit := range map[string]string{
+		job.AnswersKey: fmt.Sprintf("at most %d redirects", maxRedirects), "review-certificate": fmt.Sprintf("%d more days", goodExpiry),
+		"review-redirects": fmt.Sprintf("at most %d redirects", goodRedirects), "review-response-time": fmt.Sprintf("within %d seconds", goodTime/time.Second),
+		"review-size": fmt.Sprintf("at most %d MiB", goodSize>>20), "review-title": fmt.Sprintf("at most %d characters", goodTitle),
+		"review-links": fmt.Sprintf("the first %d is", maxLinks),
+	} {
+		i := slices.IndexFunc(catalogue.Review, func(c check) bool { return c.Key == key })
+		if i < 0 || !strings.Contains(catalogue.Review[i].Expected, limit) {
+			t.Errorf("%s does not say %q", key, limit)
 		}
 	}
 }

@@ -64,8 +64,8 @@ func checklistByRules(b command.ChecklistBrief) []command.NewItem {
 
 // reviewList lists the checks of Review under their keys: no person looks at the list.
 func reviewList(list *checklist) []command.NewItem {
-	for _, c := range checks {
-		list.put(c.key, c.item)
+	for _, c := range catalogue.Review {
+		list.put(c.Key, c.item)
 	}
 	list.addItems(1, catalogue.Basics...) // all of them failed before: a list is never empty
 	return list.items
