@@ -18,13 +18,13 @@ const maxFixes = 50 // in each list
 func Fixes(o wire.Object) (bugs []string, fixes []command.PreparedFix) {
 	const ids, texts = "fixedBugIds", "fixedDescriptions"
 	before := o.Problems.Count()
-	for i, s := range readFixTexts(o, ids) {
+	for i, s := range wire.OrZero(o.Strings(ids, maxFixes, maxItemText)) {
 		if !wire.IDPattern.MatchString(s) {
 			o.Wrong(fmt.Sprintf("%s[%d]", ids, i), "must be an id")
 		}
 		bugs = append(bugs, s)
 	}
-	for i, s := range readFixTexts(o, texts) {
+	for i, s := range wire.OrZero(o.Strings(texts, maxFixes, maxItemText)) {
 		if strings.TrimSpace(s) == "" {
 			o.Wrong(fmt.Sprintf("%s[%d]", texts, i), "must not be blank")
 		}
@@ -35,14 +35,6 @@ func Fixes(o wire.Object) (bugs []string, fixes []command.PreparedFix) {
 		o.Wrong(texts, "must name a fix, or %s must", ids)
 	}
 	return bugs, fixes
-}
-
-// readFixTexts reads a list of a prepare-next.
-func readFixTexts(o wire.Object, name string) []string {
-	if list := o.Strings(name, maxFixes, maxItemText); list != nil {
-		return *list
-	}
-	return nil
 }
 
 // FailedInLastTest turns ids of items into the fixes to verify. An id that did

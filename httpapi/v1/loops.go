@@ -3,7 +3,6 @@ package v1
 import (
 	"context"
 	"net/http"
-	"strings"
 
 	"humanqa/domain"
 	"humanqa/domain/command"
@@ -39,12 +38,9 @@ func (a *Handlers) finalizeLoop(r *wire.Request) (wire.Answer, error) {
 	found, err := a.ownLoop(r)
 	var p wire.Problems
 	o := r.Object(&p)
-	final := o.Required("finalStatus", wire.MaxWord)
-	if strings.TrimSpace(final) != "" {
-		o.OneOf("finalStatus", "", wire.Words(loop.Ends())...)
-	}
+	final := loop.Status(o.RequiredOneOf("finalStatus", wire.Words(loop.Ends())...))
 	return a.Writer.WriteUnless(wire.RefusedFor(err, p.Err()), r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
-		at, err := a.Commands.FinalizeLoop(ctx, cause, found.LoopID, found.ID, loop.Status(final))
+		at, err := a.Commands.FinalizeLoop(ctx, cause, found.LoopID, found.ID, final)
 		if err != nil {
 			return wire.Answer{}, err
 		}

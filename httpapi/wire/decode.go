@@ -305,36 +305,23 @@ func TextProblem(text string) string {
 
 // Text reads a value that must be a string of at most limit characters.
 func (o Object) Text(name string, v Value, limit int) (string, bool) {
-	if v.typed {
-		return o.typedText(name, string(v.raw), limit)
-	}
-	if !v.begins('"') {
+	n := 0
+	switch {
+	case v.typed:
+		n = utf8.RuneCount(v.raw)
+	case !v.begins('"'):
 		o.Wrong(name, "must be a string")
 		return "", false
+	case len(v.raw)-2 > limit: // a long one is not unescaped only to be refused
+		n = characters(v.raw)
 	}
-	if len(v.raw)-2 > limit { // a long one is not unescaped only to be refused
-		if n := characters(v.raw); n > limit {
-			o.Wrong(name, "must have at most %d characters, has %d", limit, n)
-			return "", false
-		}
-	}
-	var s string
-	if err := json.Unmarshal(v.raw, &s); err != nil {
-		o.Wrong(name, "must be a string")
-		return "", false
-	}
-	if problem := TextProblem(s); problem != "" {
-		o.Wrong(name, "%s", problem)
-		return "", false
-	}
-	return s, true
-}
-
-// typedText reads a text that a person typed into a form.
-func (o Object) typedText(name, s string, limit int) (string, bool) {
-	if n := utf8.RuneCountInString(s); n > limit {
+	if n > limit {
 		o.Wrong(name, "must have at most %d characters, has %d", limit, n)
 		return "", false
+	}
+	s := string(v.raw)
+	if !v.typed {
+		_ = json.Unmarshal(v.raw, &s) // it is valid
 	}
 	if problem := TextProblem(s); problem != "" {
 		o.Wrong(name, "%s", problem)
