@@ -38,8 +38,7 @@ func (a *API) getDeclared(r *wire.Request) (wire.Answer, error) {
 		return wire.Answer{}, err
 	}
 	if more {
-		next := out.Offset + out.Limit
-		out.NextOffset = &next
+		out.NextOffset = new(out.Offset + out.Limit)
 	}
 	return wire.Reply(http.StatusOK, out)
 }

@@ -74,8 +74,7 @@ func (a *API) collectLogin(r *wire.Request) (wire.Answer, error) {
 	}
 	in := command.IssueKey{Name: approval.Name, Scope: approval.Scope, ProjectID: approval.ProjectID}
 	if approval.KeyDays > 0 {
-		at := a.Now().Add(time.Duration(approval.KeyDays) * 24 * time.Hour).UTC()
-		in.ExpiresAt = &at
+		in.ExpiresAt = new(a.Now().Add(time.Duration(approval.KeyDays) * 24 * time.Hour).UTC())
 	}
 	key, err := a.Commands.IssueKey(r.Context(), command.Cause{
 		CommandID: commandID, CorrelationID: r.ID, Trace: tracing.Of(r.Context()),

@@ -106,8 +106,7 @@ func readPatch[T any](o wire.Object, name string, read func(wire.Value) T) comma
 	if !there || v.IsNull() {
 		return command.Field[T]{Set: there}
 	}
-	value := read(v)
-	return command.Field[T]{Set: true, Value: &value}
+	return command.Field[T]{Set: true, Value: new(read(v))}
 }
 
 // readPatchInteger reads a whole number of a PATCH.

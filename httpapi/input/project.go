@@ -56,8 +56,7 @@ func ProjectUpdate(o wire.Object, l *Limits) (command.UpdateProject, Target) {
 		Keep:                   Retention(o),
 	}}
 	if _, there := o.Field("name"); there {
-		name := o.Required("name", maxProjectName)
-		in.Name = &name
+		in.Name = new(o.Required("name", maxProjectName))
 	}
 	if v, there := o.Given("webhookUrl"); there {
 		if url, ok := o.Text("webhookUrl", v, MaxURL); ok {

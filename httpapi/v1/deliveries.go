@@ -40,8 +40,7 @@ func statusCode(code int64) *int {
 	if code == 0 {
 		return nil
 	}
-	n := int(code)
-	return &n
+	return new(int(code))
 }
 
 type deliveryPage struct {

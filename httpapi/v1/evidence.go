@@ -61,8 +61,7 @@ func (a *Handlers) getEvidence(r *wire.Request) (wire.Answer, error) {
 		if err != nil {
 			return wire.Answer{}, err
 		}
-		estimate := usageOf(would)
-		out.Estimate = &estimate
+		out.Estimate = new(usageOf(would))
 	}
 	return wire.Reply(http.StatusOK, out)
 }

@@ -212,12 +212,10 @@ func (a *Handlers) commitStatusOf(r *wire.Request, jobID string, at *asked) (*co
 
 // openQuestion is the question that waits for an answer; nil without one.
 func openQuestion(j jobs.Job) *report.Question {
-	q, open := j.OpenQuestion()
-	if !open {
-		return nil
+	if q, open := j.OpenQuestion(); open {
+		return new(report.QuestionOf(q))
 	}
-	shown := report.QuestionOf(q)
-	return &shown
+	return nil
 }
 
 // getJob is GET /v1/jobs/:id.

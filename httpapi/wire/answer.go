@@ -87,8 +87,7 @@ func Stamp(t *time.Time) *Timestamp {
 	if t == nil {
 		return nil
 	}
-	s := Timestamp(*t)
-	return &s
+	return new(Timestamp(*t))
 }
 
 // OrNull is a string or, when it is empty, null.
