@@ -47,20 +47,22 @@ func Refused[T any](_ T, err error) bool {
 
 // requireModels waits for the read models. It refuses the read if they stay behind.
 func (f *Freshness) requireModels(ctx context.Context) error {
-	short, cancel := context.WithTimeout(ctx, VisibleWithin)
-	defer cancel()
-	if err := f.models(short); err != nil {
-		return behind(ctx, fmt.Errorf("the read models are behind: %w", err))
-	}
-	return nil
+	return require(ctx, f.models, "the read models are behind")
 }
 
 // retryBehind is the Retry-After, in seconds, while read models are behind.
 const retryBehind = 1
 
-// behind refuses a read for now. Where the client hung up meanwhile, the error is only its
-// consequence.
-func behind(ctx context.Context, err error) error {
+// require waits, and refuses the read for now if that is in vain. Where the client hung up
+// meanwhile, the error is only its consequence.
+func require(ctx context.Context, shown func(context.Context) error, behind string) error {
+	short, cancel := context.WithTimeout(ctx, VisibleWithin)
+	defer cancel()
+	err := shown(short)
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("%s: %w", behind, err)
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return err
 	}
@@ -80,12 +82,7 @@ func (f *Freshness) Feed(ctx context.Context, log logrus.FieldLogger) {
 // RequireFeed waits for the feed of events. It refuses the read if the feed stays behind:
 // its answer would be wrong.
 func (f *Freshness) RequireFeed(ctx context.Context) error {
-	short, cancel := context.WithTimeout(ctx, VisibleWithin)
-	defer cancel()
-	if err := f.feed(short); err != nil {
-		return behind(ctx, fmt.Errorf("the feed of events is behind: %w", err))
-	}
-	return nil
+	return require(ctx, f.feed, "the feed of events is behind")
 }
 
 // Webhooks waits until the webhooks know everything that earlier answers showed: a client

@@ -21,7 +21,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -65,18 +64,18 @@ type Handler struct {
 	answers             *wire.Quota // bytes of answers under way, by key
 	metadata            http.Handler
 	metadataURL         string
-	origin              string // of the service's own pages
-	stopped             chan struct{}
-	stop                func()
+	origin              string          // of the service's own pages
+	serves              context.Context // until the server is about to stop
+	stop                context.CancelFunc
 }
 
 // New makes the handler. baseURL is the service's, without a slash at its end.
 func New(api API, baseURL, version string) *Handler {
-	h := &Handler{API: api, metadataURL: baseURL + metadataPath + Path, stopped: make(chan struct{})}
+	h := &Handler{API: api, metadataURL: baseURL + metadataPath + Path}
 	if at, err := url.Parse(baseURL); err == nil {
 		h.origin = at.Scheme + "://" + at.Host
 	}
-	h.stop = sync.OnceFunc(func() { close(h.stopped) })
+	h.serves, h.stop = context.WithCancel(context.Background())
 	h.answers = wire.NewQuota(answersOfNode, answersOfKey, wire.PlaceWait)
 	h.stateless, h.stateful = h.serving(mcptools.New(client.Within(baseURL, inProcess{api}, "mcp/"+version), version))
 	h.metadata = auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
@@ -156,13 +155,7 @@ func (h *Handler) serve(to http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	r = r.WithContext(ctx)
 	if r.Method == http.MethodGet { // a stream that would not end by itself
-		go func() {
-			select {
-			case <-h.stopped:
-				cancel()
-			case <-ctx.Done():
-			}
-		}()
+		defer context.AfterFunc(h.serves, cancel)()
 	}
 	serving := h.stateful
 	if version := strings.TrimSpace(r.Header.Get(versionHeader)); version >= statelessSince {

@@ -17,22 +17,7 @@ func Matches(known []string, tag string) bool {
 
 // TakesGzip says that an Accept-Encoding names gzip, by itself or by *, and not with
 // the weight 0 (RFC 9110, section 12.5.3).
-func TakesGzip(accept []string) bool {
-	takes := false
-	for _, one := range Listed(accept) {
-		name, params, _ := strings.Cut(one, ";")
-		q, weighed := strings.CutPrefix(strings.ReplaceAll(params, " ", ""), "q=")
-		weight, err := strconv.ParseFloat(q, 64)
-		refused := weighed && (err != nil || weight == 0)
-		switch strings.ToLower(strings.TrimSpace(name)) {
-		case "gzip", "x-gzip":
-			return !refused
-		case "*":
-			takes = !refused
-		}
-	}
-	return takes
-}
+func TakesGzip(accept []string) bool { return Quality(accept, "gzip", "x-gzip") > 0 }
 
 // Listed are the elements of a header that is a list, over all of its lines.
 func Listed(lines []string) (list []string) {
@@ -46,7 +31,7 @@ func Listed(lines []string) (list []string) {
 	return list
 }
 
-// covers says how specifically a media range names a type; -1: not at all.
+// covers says how specifically a range names a media type or a coding; -1: not at all.
 func covers(media, t string) int {
 	whole, _, _ := strings.Cut(t, "/")
 	switch media {
@@ -54,14 +39,14 @@ func covers(media, t string) int {
 		return 2
 	case whole + "/*":
 		return 1
-	case "*/*":
+	case "*/*", "*":
 		return 0
 	}
 	return -1
 }
 
-// Quality is the weight of the most specific range that covers one of the media
-// types (RFC 9110, section 12.5.1).
+// Quality is the weight of the most specific range that covers one of the media types, or
+// codings (RFC 9110, section 12.5).
 func Quality(accept []string, types ...string) float64 {
 	best, specific := 0.0, -1
 	for one := range strings.SplitSeq(strings.Join(accept, ","), ",") {

@@ -29,8 +29,6 @@ const (
 	// letters of a user code: no vowels, so no words, and none that look alike.
 	letters    = "BCDFGHJKLMNPQRSTVWXZ"
 	codeLength = 8
-	// maxClient is how long the client's name may be, in characters.
-	maxClient = 100
 )
 
 // Store keeps sign-ins in the database.
@@ -46,7 +44,6 @@ func NewStore(db *sqlx.DB, now func() time.Time) *Store { return &Store{db, now}
 type Begun struct {
 	DeviceCode string
 	UserCode   string // as people read it: XXXX-XXXX
-	ExpiresAt  time.Time
 }
 
 // Approval is the key that a person allows the client, and that person.
@@ -82,14 +79,11 @@ func (s *Store) Begin(ctx context.Context, client, address string) (Begun, error
 			Hint: "try again in ten minutes, or use a key from the dashboard",
 		}
 	}
-	if runes := []rune(client); len(runes) > maxClient {
-		client = string(runes[:maxClient])
-	}
-	b := Begun{DeviceCode: rand.Text(), UserCode: newUserCode(), ExpiresAt: s.now().Add(Life)}
+	b := Begun{DeviceCode: rand.Text(), UserCode: newUserCode()}
 	_, err := s.db.ExecContext(ctx, `
 		INSERT INTO signin.client_logins (device_hash, user_code, client, address, command_id, expires_at)
 		VALUES ($1, $2, $3, $4, $5, $6)`,
-		domain.HashToken(b.DeviceCode), plain(b.UserCode), client, address, uuid.New(), b.ExpiresAt)
+		domain.HashToken(b.DeviceCode), plain(b.UserCode), client, address, uuid.New(), s.now().Add(Life))
 	return b, err
 }
 
