@@ -43,20 +43,19 @@ type Generating struct {
 
 // AnalysisOf is the job's analysis in JSON.
 func AnalysisOf(j jobs.Job, report job.AIReport) Analysis {
-	out := Analysis{
+	return Analysis{
 		ID: report.ID, JobID: j.ID, ReportID: j.ReportID, Status: jobs.AIReportReady,
-		ExecutiveSummary: report.ExecutiveSummary, HealthScore: report.HealthScore, Bugs: []bug{},
+		ExecutiveSummary: report.ExecutiveSummary, HealthScore: report.HealthScore,
 		PassCount: report.PassCount, FailCount: report.FailCount, SkipCount: report.SkipCount,
 		Strengths: listOf(report.Strengths), Recommendations: listOf(report.Recommendations),
 		GeneratedBy: report.GeneratedBy, CreatedAt: wire.Timestamp(report.At),
+		Bugs: wire.List(report.Bugs, func(b job.Bug) bug {
+			return bug{
+				ItemID: wire.OrNull(b.ItemID), Title: b.Title, Severity: b.Severity, Description: b.Description,
+				ReproductionSteps: listOf(b.ReproductionSteps), SuggestedFix: b.SuggestedFix,
+			}
+		}),
 	}
-	for _, b := range report.Bugs {
-		out.Bugs = append(out.Bugs, bug{
-			ItemID: wire.OrNull(b.ItemID), Title: b.Title, Severity: b.Severity, Description: b.Description,
-			ReproductionSteps: listOf(b.ReproductionSteps), SuggestedFix: b.SuggestedFix,
-		})
-	}
-	return out
 }
 
 // listOf is the list, or an empty one: never null.

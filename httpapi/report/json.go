@@ -2,6 +2,7 @@ package report
 
 import (
 	"humanqa/domain/job"
+	"humanqa/domain/retention"
 	"humanqa/httpapi/wire"
 )
 
@@ -113,29 +114,29 @@ type Unreported struct {
 // JSON is the report's body in JSON; the job has one.
 func (t Job) JSON() Body {
 	report := t.Report
-	out := Body{
+	return Body{
 		ID: report.ID, JobID: report.JobID, ProjectID: wire.OrNull(t.ProjectID), OverallStatus: report.OverallStatus,
 		PassCount: report.PassCount, FailCount: report.FailCount, SkipCount: report.SkipCount,
-		CheckerSummary: report.Summary, Items: []item{}, RecordingURL: wire.OrNull(report.RecordingURL),
+		CheckerSummary: report.Summary, RecordingURL: wire.OrNull(report.RecordingURL),
 		CheckerRating: report.CheckerRating, CreatedAt: wire.Timestamp(report.CreatedAt),
+		Recordings: wire.List(report.Recordings, recordingOf), Disputes: wire.List(report.Disputes, DisputeOf),
+		Questions: wire.List(report.Questions, QuestionOf), NoLongerKept: wire.List(t.Gone, goneOf), Items: wire.List(report.Items, itemOf),
 	}
-	out.Recordings = wire.List(report.Recordings, recordingOf)
-	for _, g := range t.Gone {
-		out.NoLongerKept = append(out.NoLongerKept, gone{
-			ID: g.ID, Name: g.Name, ContentType: g.ContentType, Size: g.Size, Recording: g.Recording,
-			GoneAt: wire.Timestamp(g.At), Reason: g.Why,
-		})
+}
+
+func goneOf(g retention.Gone) gone {
+	return gone{
+		ID: g.ID, Name: g.Name, ContentType: g.ContentType, Size: g.Size, Recording: g.Recording,
+		GoneAt: wire.Timestamp(g.At), Reason: g.Why,
 	}
-	out.Disputes = wire.List(report.Disputes, DisputeOf)
-	out.Questions = wire.List(report.Questions, QuestionOf)
-	for _, i := range report.Items {
-		out.Items = append(out.Items, item{
-			ID: i.ID, Key: i.Key, Description: i.Description, ExpectedOutcome: i.ExpectedOutcome,
-			Severity: i.Severity, Status: i.Status, CheckerNote: i.Note,
-			SkipReason: i.Reason, ScreenshotURL: i.ScreenshotURL, ScreenshotURLs: SeveralScreenshots(i),
-		})
+}
+
+func itemOf(i job.ReportItem) item {
+	return item{
+		ID: i.ID, Key: i.Key, Description: i.Description, ExpectedOutcome: i.ExpectedOutcome,
+		Severity: i.Severity, Status: i.Status, CheckerNote: i.Note,
+		SkipReason: i.Reason, ScreenshotURL: i.ScreenshotURL, ScreenshotURLs: SeveralScreenshots(i),
 	}
-	return out
 }
 
 // SeveralScreenshots are the item's pictures, where there is more than one.

@@ -35,11 +35,12 @@ func (a *Handlers) getCredits(r *wire.Request) (wire.Answer, error) {
 	if err != nil {
 		return wire.Answer{}, err
 	}
-	out := creditsBody{Available: b.Available, Used: b.Used, Total: b.Total, ExpiringCredits: []expiringCredits{}, AsOf: at.then()}
-	for _, e := range b.Expiring {
-		out.ExpiringCredits = append(out.ExpiringCredits, expiringCredits{Amount: e.Amount, ExpiresAt: wire.Timestamp(e.ExpiresAt)})
-	}
-	return wire.Reply(http.StatusOK, out)
+	expiring := wire.List(b.Expiring, func(e credits.ExpiringCredits) expiringCredits {
+		return expiringCredits{Amount: e.Amount, ExpiresAt: wire.Timestamp(e.ExpiresAt)}
+	})
+	return wire.Reply(http.StatusOK, creditsBody{
+		Available: b.Available, Used: b.Used, Total: b.Total, ExpiringCredits: expiring, AsOf: at.then(),
+	})
 }
 
 // balanceThen is the balance at the moment of ?asOf=.
@@ -68,12 +69,7 @@ type price struct {
 // getPricing is GET /v1/pricing: credits for one job, or for one slot of a
 // session.
 func (a *Handlers) getPricing(*wire.Request) (wire.Answer, error) {
-	var out pricingBody
-	for _, t := range job.Types() {
-		out.Prices = append(out.Prices, price{
-			JobType: t.Title(), JobTypeCode: t,
-			Normal: t.Price(false), Urgent: t.Price(true),
-		})
-	}
-	return wire.Reply(http.StatusOK, out)
+	return wire.Reply(http.StatusOK, pricingBody{wire.List(job.Types(), func(t job.Type) price {
+		return price{JobType: t.Title(), JobTypeCode: t, Normal: t.Price(false), Urgent: t.Price(true)}
+	})})
 }

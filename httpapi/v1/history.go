@@ -77,31 +77,24 @@ func (a *Handlers) historyThen(r *wire.Request, id string, at *asked) (history.P
 }
 
 func historyOf(h history.Project) historyBody {
-	out := historyBody{
+	return historyBody{
 		ProjectID: h.ProjectID, ProjectName: h.ProjectName,
 		TotalTests: h.TotalTests, PassCount: h.PassCount, FailCount: h.FailCount,
 		CompletedCount: h.TotalTests, PassRate: h.PassRate, AverageHealthScore: h.AverageHealthScore, ScoredTests: h.ScoredTests,
-		LatestFailures: []latestFailure{}, Regressions: append([]string{}, h.Regressions...),
-		Trend: []trendTest{}, PreparedRegressions: []preparedBatch{},
+		Regressions: append([]string{}, h.Regressions...),
+		LatestFailures: wire.List(h.LatestFailures, func(f history.FailedItem) latestFailure {
+			return latestFailure{ID: f.ID, Description: f.Description, Key: f.Key, JobID: f.JobID, Severity: capitalised(string(f.Severity))}
+		}),
+		Trend: wire.List(h.Trend, func(t history.TrendTest) trendTest {
+			return trendTest{
+				JobID: t.JobID, OverallStatus: strings.ToUpper(t.OverallStatus), HealthScore: t.HealthScore,
+				PassCount: t.PassCount, FailCount: t.FailCount, TestedAt: wire.Timestamp(t.TestedAt),
+			}
+		}),
+		PreparedRegressions: wire.List(h.Prepared, func(b history.PreparedBatch) preparedBatch {
+			return preparedBatch{BugIDs: b.BugIDs, Descriptions: b.Descriptions, PreparedAt: wire.Timestamp(b.PreparedAt)}
+		}),
 	}
-	for _, f := range h.LatestFailures {
-		out.LatestFailures = append(out.LatestFailures, latestFailure{
-			ID: f.ID, Description: f.Description, Key: f.Key, JobID: f.JobID,
-			Severity: capitalised(string(f.Severity)),
-		})
-	}
-	for _, t := range h.Trend {
-		out.Trend = append(out.Trend, trendTest{
-			JobID: t.JobID, OverallStatus: strings.ToUpper(t.OverallStatus), HealthScore: t.HealthScore,
-			PassCount: t.PassCount, FailCount: t.FailCount, TestedAt: wire.Timestamp(t.TestedAt),
-		})
-	}
-	for _, b := range h.Prepared {
-		out.PreparedRegressions = append(out.PreparedRegressions, preparedBatch{
-			BugIDs: b.BugIDs, Descriptions: b.Descriptions, PreparedAt: wire.Timestamp(b.PreparedAt),
-		})
-	}
-	return out
 }
 
 func capitalised(word string) string {
@@ -139,16 +132,13 @@ func (a *Handlers) openFailures(r *wire.Request) (wire.Answer, error) {
 		return wire.Answer{}, err
 	}
 	failures, err := a.Reads.History.OpenFailures(r.Context(), r.Caller.AccountID, id, limit)
-	if err != nil {
-		return wire.Answer{}, err
+	return wire.ReplyUnless(err, http.StatusOK, openFailuresBody{ProjectID: id, OpenFailures: wire.List(failures, openFailureOf)})
+}
+
+func openFailureOf(f history.OpenFailure) openFailure {
+	return openFailure{
+		ID: f.ID, Key: f.Key, Description: f.Description, ExpectedOutcome: wire.OrNull(f.ExpectedOutcome),
+		Severity: f.Severity, JobID: f.JobID, FailedAt: wire.Timestamp(f.FailedAt),
+		FirstFailedAt: wire.Timestamp(f.FirstFailedAt), FailedTests: f.FailedTests, LastPassedAt: wire.Stamp(f.LastPassedAt),
 	}
-	out := openFailuresBody{ProjectID: id, OpenFailures: []openFailure{}}
-	for _, f := range failures {
-		out.OpenFailures = append(out.OpenFailures, openFailure{
-			ID: f.ID, Key: f.Key, Description: f.Description, ExpectedOutcome: wire.OrNull(f.ExpectedOutcome),
-			Severity: f.Severity, JobID: f.JobID, FailedAt: wire.Timestamp(f.FailedAt),
-			FirstFailedAt: wire.Timestamp(f.FirstFailedAt), FailedTests: f.FailedTests, LastPassedAt: wire.Stamp(f.LastPassedAt),
-		})
-	}
-	return wire.Reply(http.StatusOK, out)
 }

@@ -233,14 +233,12 @@ func statusMessage(j jobs.Job, c ChecklistState) string {
 }
 
 func resultOf(tested jobs.Report) *hostedResult {
-	out := &hostedResult{
+	return &hostedResult{
 		OverallStatus: tested.OverallStatus, PassCount: tested.PassCount, FailCount: tested.FailCount,
-		SkipCount: tested.SkipCount, Summary: tested.Summary, Items: []resultItem{},
+		SkipCount: tested.SkipCount, Summary: tested.Summary, Items: wire.List(tested.Items, func(i job.ReportItem) resultItem {
+			return resultItem{ID: i.ID, Description: i.Description, Status: i.Status, Note: i.Note}
+		}),
 	}
-	for _, i := range tested.Items {
-		out.Items = append(out.Items, resultItem{ID: i.ID, Description: i.Description, Status: i.Status, Note: i.Note})
-	}
-	return out
 }
 
 func ProgressOf(items []job.ReportItem) ChecklistState {
