@@ -193,15 +193,9 @@ func (a *app) tellNote(n wait.Note, several bool) {
 		var object any
 		switch {
 		case n.Item != nil:
-			object = struct {
-				Type string `json:"type"`
-				*wait.Checked
-			}{"item", n.Item}
+			object = n.Item
 		case n.Asked != nil:
-			object = struct {
-				Type string `json:"type"`
-				*wait.Asked
-			}{"question", n.Asked}
+			object = n.Asked
 		case n.State != nil:
 			state := *n.State
 			state.Items, state.OpenQuestion, state.Result = nil, nil, nil // told one by one

@@ -43,6 +43,7 @@ type Note struct {
 
 // Checked is an item with a verdict.
 type Checked struct {
+	Type  string `json:"type"` // item
 	JobID string `json:"jobId"`
 	humanqa.HostedStatusItem
 	Number int `json:"number"`
@@ -51,6 +52,7 @@ type Checked struct {
 
 // Asked is a question that waits for an answer.
 type Asked struct {
+	Type  string `json:"type"` // question
 	JobID string `json:"jobId"`
 	humanqa.Question
 }
@@ -107,7 +109,7 @@ func (w *Waiter) watch(ctx context.Context) error {
 		if !first && failures == 0 { // behind a failure the back-off was the pause
 			pause = w.pause(streaming)
 		}
-		open, err := w.read(ctx, pause)
+		err := w.read(ctx, pause)
 		select {
 		case why := <-w.moved:
 			w.Tell(Note{Moved: why})
@@ -134,7 +136,7 @@ func (w *Waiter) watch(ctx context.Context) error {
 				return ctx.Err()
 			}
 		}
-		if err == nil && open == 0 {
+		if open, _ := w.open(); err == nil && len(open) == 0 {
 			return nil
 		}
 		if w.left() <= 0 {
@@ -181,23 +183,22 @@ func (w *Waiter) pause(streaming bool) time.Duration {
 }
 
 // read waits for the pause, or for the stream, and reads every open job once.
-func (w *Waiter) read(ctx context.Context, pause time.Duration) (open int, err error) {
+func (w *Waiter) read(ctx context.Context, pause time.Duration) error {
 	timer := time.NewTimer(min(pause, w.left()))
 	defer timer.Stop()
-	list, _ := w.open()
 	select {
 	case <-timer.C:
 	case <-w.wake:
 	case <-ctx.Done():
-		return len(list), ctx.Err()
+		return ctx.Err()
 	}
-	for _, j := range list {
+	open, _ := w.open()
+	for _, j := range open {
 		if err := w.look(ctx, j); err != nil {
-			return len(list), err
+			return err
 		}
 	}
-	list, _ = w.open()
-	return len(list), nil
+	return nil
 }
 
 // look reads a job's state and tells the changes in it.
@@ -219,12 +220,12 @@ func (w *Waiter) look(ctx context.Context, j *job) error {
 		number++
 		if j.checked[i.ID] != i.Status {
 			j.checked[i.ID] = i.Status
-			w.Tell(Note{Item: &Checked{JobID: j.id, HostedStatusItem: i, Number: number, Of: now.Checklist.TotalItems}})
+			w.Tell(Note{Item: &Checked{Type: "item", JobID: j.id, HostedStatusItem: i, Number: number, Of: now.Checklist.TotalItems}})
 		}
 	}
 	if q := now.OpenQuestion; q != nil && j.asked != q.ID {
 		j.asked = q.ID
-		w.Tell(Note{Asked: &Asked{JobID: j.id, Question: *q}})
+		w.Tell(Note{Asked: &Asked{Type: "question", JobID: j.id, Question: *q}})
 	}
 	if before.Status != now.Status || before.StatusMessage != now.StatusMessage && now.Status != humanqa.HostedStatusStatusInProgress {
 		w.Tell(Note{State: &now})
