@@ -11,6 +11,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/wire"
+	"humanqa/projections/projects"
 	"humanqa/webhooks"
 )
 
@@ -50,7 +51,7 @@ type deliveryPage struct {
 
 // listDeliveries is GET /v1/projects/:id/deliveries.
 func (a *Handlers) listDeliveries(r *wire.Request) (wire.Answer, error) {
-	id, err := a.ownProject(r)
+	project, err := a.knownProject(r)
 	var p wire.Problems
 	q := r.Query(&p)
 	f := webhooks.DeliveryFilter{
@@ -63,11 +64,8 @@ func (a *Handlers) listDeliveries(r *wire.Request) (wire.Answer, error) {
 	if err := wire.RefusedFor(err, p.Err()); err != nil {
 		return wire.Answer{}, err
 	}
-	if _, err := a.Reads.Projects.Get(r.Context(), r.Caller.AccountID, id); err != nil {
-		return wire.Answer{}, err
-	}
 	a.Fresh.Webhooks(r.Context())
-	list, next, err := a.deliveries.Deliveries(r.Context(), r.Caller.AccountID, id, f)
+	list, next, err := a.deliveries.Deliveries(r.Context(), r.Caller.AccountID, project.ID, f)
 	return wire.ReplyUnless(err, http.StatusOK, deliveryPage{Deliveries: wire.List(list, deliveryOf), NextCursor: wire.OrNull(next)})
 }
 
@@ -132,17 +130,20 @@ func headersOf(w webhooks.DeliveryDetail, a webhooks.Attempt) map[string]string 
 	return sent
 }
 
+// knownProject reads the project the path names.
+func (a *Handlers) knownProject(r *wire.Request) (projects.Project, error) {
+	return own(r, "project", r.Vars["id"], a.Reads.Projects.Get, func(p projects.Project) string { return p.ID })
+}
+
 // ownDelivery is the project's and the delivery's id in the path, unless the
 // caller must not use them.
 func (a *Handlers) ownDelivery(r *wire.Request) (projectID string, id uuid.UUID, err error) {
-	if projectID, err = a.ownProject(r); err != nil {
-		return "", uuid.Nil, err
+	project, err := a.knownProject(r)
+	id, malformed := uuid.Parse(r.Vars["deliveryId"])
+	if malformed != nil {
+		malformed = domain.NotFound("delivery")
 	}
-	if id, err = uuid.Parse(r.Vars["deliveryId"]); err != nil {
-		return "", uuid.Nil, domain.NotFound("delivery")
-	}
-	_, err = a.Reads.Projects.Get(r.Context(), r.Caller.AccountID, projectID)
-	return projectID, id, err
+	return project.ID, id, wire.RefusedFor(err, malformed)
 }
 
 // redeliver is POST /v1/projects/:id/deliveries/:deliveryId/redeliver.
@@ -168,10 +169,7 @@ func (a *Handlers) onItsWay(ctx context.Context, accountID, projectID string, id
 
 // testWebhook is POST /v1/projects/:id/webhook/test.
 func (a *Handlers) testWebhook(r *wire.Request) (wire.Answer, error) {
-	projectID, err := a.ownProject(r)
-	if err == nil {
-		_, err = a.Reads.Projects.Get(r.Context(), r.Caller.AccountID, projectID)
-	}
+	project, err := a.knownProject(r)
 	if err != nil {
 		return wire.Answer{}, err
 	}
@@ -181,11 +179,11 @@ func (a *Handlers) testWebhook(r *wire.Request) (wire.Answer, error) {
 		if err != nil {
 			return wire.Answer{}, err
 		}
-		id, err := a.deliveries.TestOf(ctx, cause.AccountID, projectID, cause.CommandID, at)
+		id, err := a.deliveries.TestOf(ctx, cause.AccountID, project.ID, cause.CommandID, at)
 		if err != nil {
 			return wire.Answer{}, err
 		}
-		return a.onItsWay(ctx, cause.AccountID, projectID, id)
+		return a.onItsWay(ctx, cause.AccountID, project.ID, id)
 	})
 }
 
@@ -206,18 +204,15 @@ func (a *Handlers) dropDeliveries(r *wire.Request) (wire.Answer, error) {
 func (a *Handlers) changeDeliveries(
 	r *wire.Request, change func(ctx context.Context, accountID, projectID string, c webhooks.Chosen) (int, error),
 ) (wire.Answer, error) {
-	id, err := a.ownProject(r)
+	project, err := a.knownProject(r)
 	var p wire.Problems
 	chosen := input.ChosenDeliveries(r.Object(&p))
 	if err := wire.RefusedFor(err, p.Err()); err != nil {
 		return wire.Answer{}, err
 	}
-	if _, err := a.Reads.Projects.Get(r.Context(), r.Caller.AccountID, id); err != nil {
-		return wire.Answer{}, err
-	}
 	a.Fresh.Webhooks(r.Context())
 	return a.Writer.Write(r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
-		n, err := change(ctx, cause.AccountID, id, chosen)
+		n, err := change(ctx, cause.AccountID, project.ID, chosen)
 		if err != nil {
 			return wire.Answer{}, webhooks.HeardOf(err)
 		}

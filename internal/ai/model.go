@@ -16,16 +16,16 @@ import (
 // Model asks a language model, and has the rules finish what it cannot do. It
 // may be used by many goroutines.
 type Model struct {
-	chat  *chat
-	rules *Rules
-	name  string
-	log   logrus.FieldLogger
+	*Rules // review pages: there is nothing to ask a model, and the text of a page never reaches one
+	chat   *chat
+	name   string
+	log    logrus.FieldLogger
 	// failed is called when the rules take over.
 	failed func(task string)
 }
 
 func newModel(cfg Config, rules *Rules) *Model {
-	m := &Model{chat: newChat(cfg), rules: rules, name: cfg.Model, log: cfg.Log, failed: cfg.Failed}
+	m := &Model{Rules: rules, chat: newChat(cfg), name: cfg.Model, log: cfg.Log, failed: cfg.Failed}
 	if m.failed == nil {
 		m.failed = func(string) {}
 	}
@@ -38,7 +38,7 @@ func (*Model) Instant() bool { return false }
 // Checklist implements command.AI.
 func (m *Model) Checklist(ctx context.Context, b command.ChecklistBrief) ([]command.NewItem, string, error) {
 	if b.Type.Automatic() {
-		return m.rules.Checklist(ctx, b) // the list that Review can judge
+		return m.Rules.Checklist(ctx, b) // the list that Review can judge
 	}
 	var items []command.NewItem
 	err := m.chat.ask(ctx, question{
@@ -54,7 +54,7 @@ func (m *Model) Checklist(ctx context.Context, b command.ChecklistBrief) ([]comm
 	if err := m.giveUp(ctx, checklistWork, b.AccountID, err); err != nil {
 		return nil, "", err
 	}
-	return m.rules.Checklist(ctx, b)
+	return m.Rules.Checklist(ctx, b)
 }
 
 // Analyse implements command.AI.
@@ -74,13 +74,7 @@ func (m *Model) Analyse(ctx context.Context, b command.AnalysisBrief) (job.AIRep
 	if err := m.giveUp(ctx, analysisWork, b.AccountID, err); err != nil {
 		return job.AIReport{}, err
 	}
-	return m.rules.Analyse(ctx, b)
-}
-
-// Review implements command.AI. The faults of a page are measured: there is nothing to
-// ask a model, and the text of a page never reaches one.
-func (m *Model) Review(ctx context.Context, url string) (command.Review, error) {
-	return m.rules.Review(ctx, url)
+	return m.Rules.Analyse(ctx, b)
 }
 
 // giveUp logs why the rules take over. It fails where no caller waits any more. The
