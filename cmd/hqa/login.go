@@ -79,7 +79,7 @@ func (c *loginCmd) device(ctx context.Context, a *app, url string) error {
 	}
 	a.json = true // an agent or a script reads it
 	return a.line(map[string]any{
-		"verificationUrl": begun.VerificationURL, "userCode": begun.UserCode, "expiresInSeconds": begun.ExpiresIn,
+		"verificationUrl": begun.VerificationURL, "userCode": begun.UserCode, "expiresInSeconds": begun.ExpiresInSeconds,
 		"next": "hqa login --collect " + client.Base(),
 	})
 }
@@ -93,7 +93,7 @@ func clip(name string) string {
 // collect asks for the key until a person has answered.
 func (a *app) collect(ctx context.Context, client *humanqa.Client, begun store.Login) error {
 	call := humanqa.Call{Method: http.MethodPost, Path: "/v1/device/token", Body: map[string]string{"deviceCode": begun.DeviceCode}}
-	pause := time.Duration(max(1, begun.Interval)) * time.Second
+	pause := time.Duration(max(1, begun.IntervalSeconds)) * time.Second
 	for n := 1; ; {
 		var got humanqa.CollectedLogin
 		_, err := client.Once(ctx, call, &got)

@@ -140,7 +140,8 @@ func (s keyStore) openAnswer(ctx context.Context, at KeyScope, row storedRow) (*
 	return &wire.Answer{Status: int(row.Status.Int16), Body: body}, nil
 }
 
-const renewLeaseSQL = `
+// leaseSQL begins the time of a lease anew; of no seconds, it ends the lease.
+const leaseSQL = `
 UPDATE http_idempotency
 SET leased_until = now() + make_interval(secs => $5)
 WHERE account_id = $1
@@ -157,7 +158,7 @@ func (s keyStore) holdLease(ctx context.Context, at KeyScope, commandID uuid.UUI
 	go func() {
 		defer close(ended)
 		for backoff.Wait(ctx, RenewEvery) == nil {
-			_, _ = s.db.ExecContext(ctx, renewLeaseSQL, at.Owner, at.Path, at.Key, commandID, LeaseFor.Seconds())
+			_, _ = s.db.ExecContext(ctx, leaseSQL, at.Owner, at.Path, at.Key, commandID, LeaseFor.Seconds())
 		}
 	}()
 	return sync.OnceFunc(func() { cancel(); <-ended })
@@ -196,15 +197,6 @@ func (s keyStore) StoreAnswer(ctx context.Context, at KeyScope, commandID uuid.U
 	return s.openAnswer(ctx, at, row)
 }
 
-const releaseKeySQL = `
-UPDATE http_idempotency
-SET leased_until = now()
-WHERE account_id = $1
-  AND path = $2
-  AND key = $3
-  AND command_id = $4
-  AND status IS NULL`
-
 const forgetKeySQL = `
 DELETE FROM http_idempotency
 WHERE account_id = $1
@@ -216,11 +208,11 @@ WHERE account_id = $1
 // releaseKey ends a request without a definite answer. With nothing written the
 // key is as if never used; else the command id stays for the next try.
 func (s keyStore) releaseKey(ctx context.Context, at KeyScope, commandID uuid.UUID, nothingWritten bool) error {
-	statement := releaseKeySQL
+	const what = "release idempotency key"
 	if nothingWritten {
-		statement = forgetKeySQL
+		return pgpool.Exec(ctx, s.db, what, forgetKeySQL, at.Owner, at.Path, at.Key, commandID)
 	}
-	return pgpool.Exec(ctx, s.db, "release idempotency key", statement, at.Owner, at.Path, at.Key, commandID)
+	return pgpool.Exec(ctx, s.db, what, leaseSQL, at.Owner, at.Path, at.Key, commandID, 0.0)
 }
 
 const sweepKeysSQL = `

@@ -17,13 +17,9 @@ const (
 )
 
 const (
-	maxSkill     = 100
-	maxIteration = 1_000_000
-)
-
-const (
-	highestLoopCap  = 1000
-	lowestIteration = 1
+	maxSkill       = 100
+	maxIteration   = 1_000_000
+	highestLoopCap = 1000
 )
 
 // LoopStep reads an agent's headers; nil when neither the skill nor the iteration is
@@ -43,18 +39,18 @@ func LoopStep(r *wire.Request, p *wire.Problems) *command.LoopStep {
 	if len(iterations) == 0 {
 		p.Add(IterationHeader, "is required with %s", SkillHeader)
 	} else {
-		step.Iteration = wholeHeader(r, p, IterationHeader, lowestIteration, maxIteration)
+		step.Iteration = wholeHeader(r, p, IterationHeader, maxIteration)
 	}
 	if len(r.Header.Values(MaxIterationsHeader)) > 0 {
-		step.MaxIterations = wholeHeader(r, p, MaxIterationsHeader, lowestIteration, highestLoopCap)
+		step.MaxIterations = wholeHeader(r, p, MaxIterationsHeader, highestLoopCap)
 	}
 	return step
 }
 
-func wholeHeader(r *wire.Request, p *wire.Problems, name string, low, high int) int {
+func wholeHeader(r *wire.Request, p *wire.Problems, name string, high int) int {
 	n, err := strconv.Atoi(strings.TrimSpace(r.Header.Get(name)))
-	if err != nil || n < low || n > high {
-		p.Add(name, "must be a whole number from %d to %d", low, high)
+	if err != nil || n < 1 || n > high {
+		p.Add(name, "must be a whole number from 1 to %d", high)
 		return 0
 	}
 	return n

@@ -99,11 +99,7 @@ func writeCTRF(o Outcome) ([]byte, error) {
 		out.ReportID = uuidOf(o.BatchID)
 		out.Results.Extra["batchId"] = o.BatchID
 	} else {
-		var ids []string
-		for _, t := range o.Jobs {
-			ids = append(ids, t.ID)
-		}
-		out.ReportID = uuidOf(strings.Join(ids, ","))
+		out.ReportID = uuidOf(strings.Join(wire.List(o.Jobs, func(t Job) string { return t.ID }), ","))
 	}
 	return domain.EncodeJSON(out)
 }

@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"time"
 
+	"humanqa/integrations/clients/go/humanqa"
 	"humanqa/internal/wholefile"
 )
 
@@ -96,12 +97,8 @@ func (s Store) Path() string { return filepath.Join(s.dir, keysFile) }
 
 // Login is a sign-in that waits for a person's word. Its device code is a secret until then.
 type Login struct {
-	URL             string `json:"url"`
-	DeviceCode      string `json:"deviceCode"`
-	UserCode        string `json:"userCode"`
-	VerificationURL string `json:"verificationUrl"`
-	ExpiresIn       int    `json:"expiresInSeconds"`
-	Interval        int    `json:"intervalSeconds"`
+	URL string `json:"url"`
+	humanqa.DeviceLogin
 }
 
 const loginFile = "login.json"

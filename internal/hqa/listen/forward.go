@@ -19,30 +19,23 @@ const (
 	forwardRead = 1 << 20
 )
 
-// answerer answers deliveries as the flags say.
-type answerer struct {
-	Flags
-	client *http.Client
-	ended  <-chan struct{} // listen is being stopped
-}
-
-// answer gives the status to answer with; told says how passing on went, where it
-// was asked for.
-func (a answerer) answer(sender context.Context, r receiver.Delivery) (status int, told string) {
+// answer gives the status to answer a delivery with, by the flags; passed says how passing
+// on went, where it was asked for.
+func (t *told) answer(sender context.Context, r receiver.Delivery) (status int, passed string) {
 	switch {
-	case a.Hang:
+	case t.Hang:
 		select {
 		case <-sender.Done():
-		case <-a.ended:
+		case <-t.ended:
 		}
 		return receiver.NoAnswer, ""
-	case a.Answer != 0:
-		return a.Answer, ""
-	case a.ForwardTo == "":
+	case t.Answer != 0:
+		return t.Answer, ""
+	case t.ForwardTo == "":
 		return http.StatusNoContent, ""
 	}
 	began := time.Now()
-	status, err := a.forward(sender, r)
+	status, err := t.forward(sender, r)
 	if err != nil {
 		return http.StatusBadGateway, "not passed on: " + strings.Join(strings.Fields(err.Error()), " ")
 	}
@@ -50,8 +43,8 @@ func (a answerer) answer(sender context.Context, r receiver.Delivery) (status in
 }
 
 // forward sends the same bytes, and the headers that belong to them.
-func (a answerer) forward(ctx context.Context, r receiver.Delivery) (status int, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.ForwardTo, bytes.NewReader(r.Body))
+func (t *told) forward(ctx context.Context, r receiver.Delivery) (status int, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.ForwardTo, bytes.NewReader(r.Body))
 	if err != nil {
 		return 0, err
 	}
@@ -60,7 +53,7 @@ func (a answerer) forward(ctx context.Context, r receiver.Delivery) (status int,
 			req.Header[name] = values
 		}
 	}
-	resp, err := a.client.Do(req)
+	resp, err := t.client.Do(req)
 	if err != nil {
 		return 0, err
 	}

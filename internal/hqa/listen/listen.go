@@ -77,10 +77,13 @@ type Listener struct {
 	Opened func(ctx context.Context, url string) error
 }
 
-// told calls Tell and Complain one after the other: deliveries arrive in parallel.
+// told is a Listener that runs. It calls Tell and Complain one after the other: deliveries
+// arrive in parallel.
 type told struct {
 	sync.Mutex
 	Listener
+	client *http.Client    // passes deliveries on
+	ended  <-chan struct{} // listen is being stopped
 }
 
 func (t *told) delivery(h Heard, signature string) {
@@ -101,8 +104,7 @@ func (t *told) Write(line []byte) (int, error) {
 
 // Run receives until ctx ends.
 func (l Listener) Run(ctx context.Context) error {
-	out := &told{Listener: l}
-	answers := answerer{Flags: l.Flags, ended: ctx.Done(), client: &http.Client{
+	out := &told{Listener: l, ended: ctx.Done(), client: &http.Client{
 		Timeout:       forwardTime,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
@@ -119,7 +121,7 @@ func (l Listener) Run(ctx context.Context) error {
 			if l.Hang {
 				out.delivery(h, signature+", left hanging")
 			}
-			h.Answered, h.Forwarded = answers.answer(sender, r)
+			h.Answered, h.Forwarded = out.answer(sender, r)
 			switch {
 			case l.Hang:
 			case h.Forwarded != "":
