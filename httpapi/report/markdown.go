@@ -1,11 +1,13 @@
 package report
 
 import (
-	"fmt"
+	_ "embed"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
+	"text/template"
+	"time"
 
 	"humanqa/domain/job"
 	"humanqa/httpapi/wire"
@@ -16,67 +18,29 @@ import (
 // the texts in it, so none of them may become markup. Coding agents read it, too: the
 // whole of it is fenced as data.
 
+//go:embed markdown.tmpl
+var markdownText string
+
+// markdown is a report. Its last line says how long the links work, which a reader cannot see
+// (decisions, "Links in exports").
+var markdown = template.Must(template.New("report").Funcs(template.FuncMap{
+	"inline": inline, "autolink": autolink, "note": markdownNote, "answer": markdownAnswer, "reason": Job.reason,
+	"stamp": func(at time.Time) string { return at.UTC().Format(wire.TimestampLayout) },
+}).Parse(markdownText))
+
 func writeMarkdown(o Outcome) ([]byte, error) {
 	var b strings.Builder
-	heading := "#"
-	if _, ok := o.single(); !ok {
-		fmt.Fprintf(&b, "# %s\n\n", inline(o.Title))
-		heading = "##"
-	}
-	linked := false
-	for i, t := range o.Jobs {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		t.markdown(&b, heading)
-		linked = linked || t.hasLinks()
-	}
-	if linked {
-		b.WriteString("\n" + lastingLinks + "\n")
-	}
-	return []byte(fence.Document("testers and pages", b.String())), nil
+	_, single := o.single()
+	err := markdown.Execute(&b, struct {
+		Outcome
+		Single, Linked bool
+	}{o, single, slices.ContainsFunc(o.Jobs, Job.hasLinks)})
+	return []byte(fence.Document("testers and pages", b.String())), err
 }
-
-// lastingLinks says how long the links work, which a reader cannot see (decisions, "Links
-// in exports").
-const lastingLinks = "Links to pictures and recordings need no sign-in and do not expire. They end when the evidence is deleted."
 
 func (t Job) hasLinks() bool {
 	return t.Report != nil && (t.Report.RecordingURL != "" ||
 		slices.ContainsFunc(t.Report.Items, func(i job.ReportItem) bool { return len(i.Screenshots()) > 0 }))
-}
-
-func (t Job) markdown(b *strings.Builder, heading string) {
-	fmt.Fprintf(b, "%s %s\n\n", heading, inline(t.Title))
-	if t.Report == nil {
-		fmt.Fprintf(b, "- **Result:** none, %s\n", inline(t.reason()))
-	} else {
-		fmt.Fprintf(b, "- **Result:** %s (%d passed, %d failed, %d skipped)\n",
-			inline(t.Report.OverallStatus), t.Report.PassCount, t.Report.FailCount, t.Report.SkipCount)
-	}
-	fmt.Fprintf(b, "- **URL:** %s\n", autolink(t.URL))
-	fmt.Fprintf(b, "- **Job:** %s (%s)\n", inline(t.ID), inline(t.TypeEcho))
-	fmt.Fprintf(b, "- **Page:** %s\n", autolink(t.Page))
-	if t.Report == nil {
-		return
-	}
-	fmt.Fprintf(b, "- **Completed:** %s\n", t.Report.CreatedAt.UTC().Format(wire.TimestampLayout))
-	if t.Report.RecordingURL != "" {
-		fmt.Fprintf(b, "- **Recording:** %s\n", autolink(t.Report.RecordingURL))
-	}
-	if t.Report.Summary != "" {
-		fmt.Fprintf(b, "\n%s\n", inline(t.Report.Summary))
-	}
-	if len(t.Report.Items) > 0 {
-		t.markdownItems(b)
-	}
-	if len(t.Report.Questions) == 0 {
-		return
-	}
-	b.WriteString("\n| Question | Answer |\n| --- | --- |\n")
-	for _, q := range t.Report.Questions {
-		fmt.Fprintf(b, "| %s | %s |\n", inline(q.Text), markdownAnswer(q))
-	}
 }
 
 func markdownAnswer(q job.Question) string {
@@ -87,13 +51,6 @@ func markdownAnswer(q job.Question) string {
 		return strings.TrimSpace(inline(q.Answer) + " (with a secret)")
 	}
 	return inline(q.Answer)
-}
-
-func (t Job) markdownItems(b *strings.Builder) {
-	b.WriteString("\n| Result | Severity | Item | Note |\n| --- | --- | --- | --- |\n")
-	for _, i := range t.Report.Items {
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", i.Status, i.Severity, inline(i.Description), markdownNote(i))
-	}
 }
 
 func markdownNote(i job.ReportItem) string {

@@ -1,6 +1,7 @@
 package ai
 
 import (
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,16 +21,25 @@ type schema struct {
 	resolved *jsonschema.Resolved
 }
 
-func newSchema(name, text string) schema {
+//go:embed *.schema.json
+var schemaFiles embed.FS
+
+var checklistSchema, analysisSchema = newSchema("checklist"), newSchema("analysis")
+
+func newSchema(name string) schema {
+	text, err := schemaFiles.ReadFile(name + ".schema.json")
+	if err != nil {
+		panic(err) // a file of ours
+	}
 	var document jsonschema.Schema
-	if err := json.Unmarshal([]byte(text), &document); err != nil {
-		panic(err) // a constant of ours
+	if err := json.Unmarshal(text, &document); err != nil {
+		panic(err)
 	}
 	resolved, err := document.Resolve(nil)
 	if err != nil {
 		panic(err)
 	}
-	return schema{name: name, document: json.RawMessage(text), resolved: resolved}
+	return schema{name: name, document: text, resolved: resolved}
 }
 
 // decode validates an answer and reads it. Its errors quote nothing of it.
@@ -46,37 +56,3 @@ func (s schema) decode(answer string, into any) error {
 	}
 	return nil
 }
-
-var checklistSchema = newSchema("checklist", `{
-	"type": "object", "additionalProperties": false, "required": ["items"],
-	"properties": {"items": {"type": "array", "items": {
-		"type": "object", "additionalProperties": false,
-		"required": ["description", "expectedOutcome", "severity"],
-		"properties": {
-			"description": {"type": "string"},
-			"expectedOutcome": {"type": "string"},
-			"severity": {"type": "string", "enum": ["critical", "major", "minor"]}
-		}
-	}}}
-}`)
-
-var analysisSchema = newSchema("analysis", `{
-	"type": "object", "additionalProperties": false,
-	"required": ["executiveSummary", "bugs", "strengths", "recommendations"],
-	"properties": {
-		"executiveSummary": {"type": "string"},
-		"bugs": {"type": "array", "items": {
-			"type": "object", "additionalProperties": false,
-			"required": ["itemId", "title", "description", "reproductionSteps", "suggestedFix"],
-			"properties": {
-				"itemId": {"type": "string"},
-				"title": {"type": "string"},
-				"description": {"type": "string"},
-				"reproductionSteps": {"type": "array", "items": {"type": "string"}},
-				"suggestedFix": {"type": "string"}
-			}
-		}},
-		"strengths": {"type": "array", "items": {"type": "string"}},
-		"recommendations": {"type": "array", "items": {"type": "string"}}
-	}
-}`)
