@@ -43,7 +43,7 @@ const NameForm = "must be 1 to 64 letters, digits, dots, underscores or hyphens,
 func IsName(name string) bool { return namePattern.MatchString(name) }
 
 // ID names a reader. A reader with a project-bound key is not the reader of that name of
-// the whole account.
+// the whole account. One without a name is not known, and nothing is noted of it.
 type ID struct {
 	AccountID, ProjectID, Name string
 }
@@ -110,7 +110,7 @@ func (s *Readers) Admit(ctx context.Context, id ID) error {
 	s.mu.Lock()
 	_, has := s.notes[id]
 	s.mu.Unlock()
-	if has {
+	if has || id.Name == "" {
 		return nil
 	}
 	now := s.now()
@@ -146,10 +146,10 @@ func (s *Readers) dropWritten() {
 
 // Note keeps the note of a request, if its reader was admitted.
 func (s *Readers) Note(n Note) {
-	n.Types = slices.Sorted(slices.Values(n.Types))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if of := s.notes[n.ID]; of != nil {
+		n.Types = slices.Sorted(slices.Values(n.Types))
 		if n.Refused != "" { // its place stays the same
 			n.Cursor = of.note.Cursor
 		}

@@ -97,9 +97,9 @@ func (a *Handlers) accountEvents(r *wire.Request) (wire.Answer, error) {
 }
 
 // eventPage reads the page behind the filter's cursor, as the reader sent it.
-func (a *Handlers) eventPage(r *wire.Request, f events.Filter, reader *readers.ID) (page eventPage, err error) {
+func (a *Handlers) eventPage(r *wire.Request, f events.Filter, reader readers.ID) (page eventPage, err error) {
 	ctx := r.Context()
-	if err := a.admitReader(ctx, reader); err != nil {
+	if err := a.Readers.Admit(ctx, reader); err != nil {
 		return page, err
 	}
 	if f.After, err = a.cursors.Accept(ctx, f.After); err != nil {
@@ -109,7 +109,7 @@ func (a *Handlers) eventPage(r *wire.Request, f events.Filter, reader *readers.I
 	f.Limit++ // tells whether there are more
 	behind := a.Fresh.RequireFeed(ctx)
 	end := ""
-	if reader != nil {
+	if reader.Name != "" {
 		if end, err = a.Reads.Events.Newest(ctx); err != nil { // before the page, so that the page reaches at least as far
 			return page, err
 		}
@@ -132,7 +132,7 @@ func (a *Handlers) eventPage(r *wire.Request, f events.Filter, reader *readers.I
 		}
 		confirmed = events.LaterCursor(f.After, end) // nothing up to there is for this reader
 	}
-	a.noteReader(reader, confirmed, f.Types)
+	a.Readers.Note(readers.Note{ID: reader, Cursor: confirmed, Types: f.Types})
 	page.Next = wire.OrNull(a.cursors.Tell(last))
 	page.Events, page.PassedOver, err = a.feedItems(found)
 	return page, err
@@ -149,15 +149,13 @@ func (a *Handlers) onLog(answer wire.Answer) wire.Answer {
 	return answer
 }
 
-// eventFilter reads the query. A project-bound key only sees its project. reader is nil
-// for a reader without a name.
-func eventFilter(r *wire.Request, p *wire.Problems) (f events.Filter, reader *readers.ID) {
+// eventFilter reads the query. A project-bound key only sees its project. A reader may have
+// no name.
+func eventFilter(r *wire.Request, p *wire.Problems) (f events.Filter, reader readers.ID) {
 	q := r.Query(p)
-	if name := q.Text("reader"); name != "" {
-		reader = &readers.ID{AccountID: r.Caller.AccountID, ProjectID: r.Caller.ProjectID, Name: name}
-		if !readers.IsName(name) {
-			p.Add("reader", readers.NameForm)
-		}
+	reader = readers.ID{AccountID: r.Caller.AccountID, ProjectID: r.Caller.ProjectID, Name: q.Text("reader")}
+	if reader.Name != "" && !readers.IsName(reader.Name) {
+		p.Add("reader", readers.NameForm)
 	}
 	f = events.Filter{
 		After: q.Text("after"), ProjectID: r.Caller.ProjectID, Limit: q.Integer("limit", 20, 1, 100),
@@ -249,8 +247,8 @@ func (a *Handlers) streamEvents(r *wire.Request) (wire.Answer, error) {
 }
 
 // beginStream judges the cursor of a stream.
-func (a *Handlers) beginStream(ctx context.Context, f events.Filter, reader *readers.ID) (after string, err error) {
-	if err := a.admitReader(ctx, reader); err != nil {
+func (a *Handlers) beginStream(ctx context.Context, f events.Filter, reader readers.ID) (after string, err error) {
+	if err := a.Readers.Admit(ctx, reader); err != nil {
 		return "", err
 	}
 	if after, err = a.cursors.Accept(ctx, f.After); err == nil {
@@ -264,7 +262,7 @@ func (a *Handlers) beginStream(ctx context.Context, f events.Filter, reader *rea
 
 // follow sends the account's events until the client is gone, the service stops or the
 // key is refused. After any end the client can go on behind the last event it got.
-func (a *Handlers) follow(ctx context.Context, r *wire.Request, f events.Filter, reader *readers.ID, w *wire.StreamWriter) error {
+func (a *Handlers) follow(ctx context.Context, r *wire.Request, f events.Filter, reader readers.ID, w *wire.StreamWriter) error {
 	token, err := admit.Bearer(r.Header)
 	if err != nil {
 		return err
@@ -295,7 +293,7 @@ func (a *Handlers) follow(ctx context.Context, r *wire.Request, f events.Filter,
 			more = true
 		case <-next:
 			if more, err = a.SendEvents(ctx, r.Caller.AccountID, &f, w); err == nil {
-				a.noteReader(reader, f.After, f.Types)
+				a.Readers.Note(readers.Note{ID: reader, Cursor: f.After, Types: f.Types})
 			}
 		case <-beat.C:
 			more = true // in case a wake was missed

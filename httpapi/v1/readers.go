@@ -1,7 +1,6 @@
 package v1
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -13,27 +12,13 @@ import (
 	"humanqa/projections/events"
 )
 
-// admitReader gives a reader with a name its row.
-func (a *Handlers) admitReader(ctx context.Context, id *readers.ID) error {
-	if id == nil {
-		return nil
-	}
-	return a.Readers.Admit(ctx, *id)
-}
-
-func (a *Handlers) noteReader(id *readers.ID, cursor string, types []string) {
-	if id != nil {
-		a.Readers.Note(readers.Note{ID: *id, Cursor: cursor, Types: types})
-	}
-}
-
 // noteRefused notes why a reader cannot continue, and returns the error.
-func (a *Handlers) noteRefused(id *readers.ID, f events.Filter, err error) error {
+func (a *Handlers) noteRefused(id readers.ID, f events.Filter, err error) error {
 	var refused *domain.Error
-	if id != nil && errors.As(err, &refused) {
+	if errors.As(err, &refused) {
 		switch refused.Code {
 		case domain.CodeCursorAhead, domain.CodeCursorGone, domain.CodeAnotherLog:
-			a.Readers.Note(readers.Note{ID: *id, Types: f.Types, Refused: refused.Code})
+			a.Readers.Note(readers.Note{ID: id, Types: f.Types, Refused: refused.Code})
 		}
 	}
 	return err
