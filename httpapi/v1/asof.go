@@ -45,8 +45,7 @@ func (a *Handlers) asOf(r *wire.Request, p *wire.Problems) (*asked, error) {
 			return nil, nil
 		}
 		if _, err := a.cursors.Accept(r.Context(), text); err != nil {
-			var refused *domain.Error
-			if errors.As(err, &refused) {
+			if refused, ok := errors.AsType[*domain.Error](err); ok {
 				return nil, refused.WithHint("name the moment as a time, or by a cursor that this log gave")
 			}
 			return nil, err

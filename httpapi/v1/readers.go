@@ -14,8 +14,7 @@ import (
 
 // noteRefused notes why a reader cannot continue, and returns the error.
 func (a *Handlers) noteRefused(id readers.ID, f events.Filter, err error) error {
-	var refused *domain.Error
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*domain.Error](err); ok {
 		switch refused.Code {
 		case domain.CodeCursorAhead, domain.CodeCursorGone, domain.CodeAnotherLog:
 			a.Readers.Note(readers.Note{ID: id, Types: f.Types, Refused: refused.Code})

@@ -140,8 +140,7 @@ var errNewer = &domain.Error{
 // outage says that the error comes from a part of the service that is away, and may come
 // back. Any other error is a fault of ours.
 func outage(err error) bool {
-	var fromPostgres *pq.Error
-	if errors.As(err, &fromPostgres) {
+	if fromPostgres, ok := errors.AsType[*pq.Error](err); ok {
 		switch fromPostgres.Code.Class() {
 		case "08", "53", "57": // connection, resources, operator intervention
 			return true
