@@ -34,11 +34,8 @@ func (a *API) getDeclared(r *wire.Request) (wire.Answer, error) {
 	var more bool
 	var err error
 	out.Rows, more, err = declared.Served(r.Context(), a.Lent, r.Vars["name"], r.Caller.AccountID, out.Limit, out.Offset)
-	if err != nil {
-		return wire.Answer{}, err
-	}
 	if more {
 		out.NextOffset = new(out.Offset + out.Limit)
 	}
-	return wire.Reply(http.StatusOK, out)
+	return wire.ReplyUnless(err, http.StatusOK, out)
 }

@@ -146,9 +146,6 @@ func (a *API) listRefusals(r *wire.Request) (wire.Answer, error) {
 		return wire.Answer{}, err
 	}
 	found, err := a.Reads.Events.Refusals(r.Context(), r.Caller.AccountID, before, limit+1)
-	if err != nil {
-		return wire.Answer{}, err
-	}
 	var page refusalPage
 	if len(found) > limit {
 		found = found[:limit]
@@ -157,5 +154,5 @@ func (a *API) listRefusals(r *wire.Request) (wire.Answer, error) {
 	page.Refusals = wire.List(found, func(e events.AccountEvent) announce.Refused {
 		return announce.RefusedOf(e.Recorded.Event.(*account.SubmissionsRefused))
 	})
-	return wire.Reply(http.StatusOK, page)
+	return wire.ReplyUnless(err, http.StatusOK, page)
 }

@@ -32,13 +32,10 @@ func (a *Handlers) getCredits(r *wire.Request) (wire.Answer, error) {
 		return wire.Answer{}, err
 	}
 	b, err := a.balanceThen(r, at)
-	if err != nil {
-		return wire.Answer{}, err
-	}
 	expiring := wire.List(b.Expiring, func(e credits.ExpiringCredits) expiringCredits {
 		return expiringCredits{Amount: e.Amount, ExpiresAt: wire.Timestamp(e.ExpiresAt)}
 	})
-	return wire.Reply(http.StatusOK, creditsBody{
+	return wire.ReplyUnless(err, http.StatusOK, creditsBody{
 		Available: b.Available, Used: b.Used, Total: b.Total, ExpiringCredits: expiring, AsOf: at.then(),
 	})
 }

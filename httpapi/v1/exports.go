@@ -147,9 +147,6 @@ func (a *Handlers) getPassRates(r *wire.Request) (wire.Answer, error) {
 		return wire.Answer{}, err
 	}
 	rates, err := a.Reads.Analytics.PassRates(r.Context(), r.Caller.AccountID, r.Caller.ProjectID, by, at.place())
-	if err != nil {
-		return wire.Answer{}, err
-	}
 	out := passRatesBody{By: by, Groups: []passRate{}, AsOf: at.then()}
 	for _, rate := range rates {
 		g := passRate{CompletedCount: rate.Completed, PassCount: rate.Passed, FailCount: rate.Failed,
@@ -165,5 +162,5 @@ func (a *Handlers) getPassRates(r *wire.Request) (wire.Answer, error) {
 		}
 		out.Groups = append(out.Groups, g)
 	}
-	return wire.Reply(http.StatusOK, out)
+	return wire.ReplyUnless(err, http.StatusOK, out)
 }

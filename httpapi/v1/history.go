@@ -58,12 +58,9 @@ func (a *Handlers) projectHistory(r *wire.Request) (wire.Answer, error) {
 		return wire.Answer{}, err
 	}
 	h, err := a.historyThen(r, id, at)
-	if err != nil {
-		return wire.Answer{}, err
-	}
 	body := historyOf(h)
 	body.AsOf = at.then()
-	return wire.Reply(http.StatusOK, body)
+	return wire.ReplyUnless(err, http.StatusOK, body)
 }
 
 // historyThen is the project's history at the moment of ?asOf=.

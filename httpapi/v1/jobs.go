@@ -124,9 +124,6 @@ func (a *Handlers) listJobs(r *wire.Request) (wire.Answer, error) {
 	}
 	f.Limit++ // one more tells whether there are more
 	found, total, err := listThen(r, f, at, a.Reads.Jobs.List, a.past.Jobs)
-	if err != nil {
-		return wire.Answer{}, err
-	}
 	page.Total = total
 	if len(found) == f.Limit {
 		found = found[:page.Limit]
@@ -134,7 +131,7 @@ func (a *Handlers) listJobs(r *wire.Request) (wire.Answer, error) {
 		page.NextCursor = wire.OrNull(cursor.Cursor{At: last.CreatedAt, ID: last.ID}.String())
 	}
 	page.Jobs = wire.List(found, summaryOf)
-	return wire.Reply(http.StatusOK, page)
+	return wire.ReplyUnless(err, http.StatusOK, page)
 }
 
 // jobBody is a job read alone.

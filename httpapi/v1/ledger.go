@@ -70,14 +70,11 @@ func (a *Handlers) creditsLedger(r *wire.Request) (wire.Answer, error) {
 	if err == nil && at != nil {
 		err = a.past.Titles(r.Context(), lines, at.Until)
 	}
-	if err != nil {
-		return wire.Answer{}, err
-	}
 	out := ledgerBody{Entries: wire.List(lines[:min(len(lines), limit)], ledgerEntryOf), AsOf: at.then()}
 	if len(lines) > limit {
 		out.Next = &out.Entries[limit-1].ID
 	}
-	return wire.Reply(http.StatusOK, out)
+	return wire.ReplyUnless(err, http.StatusOK, out)
 }
 
 // ledgerThen is the revision behind the ledger's end at the moment of ?asOf=.

@@ -51,10 +51,7 @@ func (a *Handlers) listReaders(r *wire.Request) (wire.Answer, error) {
 	}
 	a.Fresh.Feed(r.Context(), r.Log) // so that the list counts everything that earlier answers showed
 	found, err := a.Readers.Of(r.Context(), r.Caller.AccountID, r.Caller.ProjectID)
-	if err != nil {
-		return wire.Answer{}, err
-	}
-	return wire.Reply(http.StatusOK, readerList{
+	return wire.ReplyUnless(err, http.StatusOK, readerList{
 		Log: wire.OrNull(a.cursors.Log()), Readers: wire.List(found, func(one readers.Reader) readerAs { return a.readerAs(one, now) }),
 	})
 }

@@ -173,12 +173,9 @@ func (a *Handlers) listSessions(r *wire.Request) (wire.Answer, error) {
 		return wire.Reply(http.StatusOK, page)
 	}
 	found, total, err := listThen(r, f, at, a.Reads.Sessions.List, a.past.Sessions)
-	if err != nil {
-		return wire.Answer{}, err
-	}
 	page.Total = total
 	page.Sessions = wire.List(found, a.sessionBody)
-	return wire.Reply(http.StatusOK, page)
+	return wire.ReplyUnless(err, http.StatusOK, page)
 }
 
 // getSession is GET /v1/hosted/sessions/:id.

@@ -103,13 +103,10 @@ func (a *Handlers) showClaim(
 		Brief: briefBody{
 			Title: c.Brief.Title, URL: c.Brief.URL, Description: c.Brief.Description,
 			Feature: wire.OrNull(c.Brief.Feature), AccessInstructions: wire.OrNull(c.Brief.AccessInstructions),
-			ScenarioBrief: c.Brief.ScenarioBrief, RoleLabel: c.Brief.RoleLabel,
+			ScenarioBrief: c.Brief.ScenarioBrief, RoleLabel: c.Brief.RoleLabel, Credentials: (*credentialsBody)(c.Brief.Credentials),
 		},
+		Questions: wire.List(c.Brief.Questions, toldOf),
 	}
-	if secret := c.Brief.Credentials; secret != nil {
-		out.Brief.Credentials = &credentialsBody{Username: secret.Username, Password: secret.Password, Notes: secret.Notes}
-	}
-	out.Questions = wire.List(c.Brief.Questions, toldOf)
 	var err error
 	if out.Checklist, err = a.draft(ctx, c.AccountID, c.Checklist); err != nil {
 		return wire.Answer{}, err

@@ -48,15 +48,12 @@ func Activity(r *wire.Request, reads *activity.Reads) (wire.Answer, error) {
 		return wire.Answer{}, err
 	}
 	facts, err := reads.List(r.Context(), r.Caller.AccountID, f)
-	if err != nil {
-		return wire.Answer{}, err
-	}
 	if len(facts) > out.Limit {
 		next := out.Offset + out.Limit
 		facts, out.NextOffset = facts[:out.Limit], &next
 	}
 	out.Facts = wire.List(facts, factOf)
-	return wire.Reply(http.StatusOK, out)
+	return wire.ReplyUnless(err, http.StatusOK, out)
 }
 
 func factOf(f activity.Titled) fact {
