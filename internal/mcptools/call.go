@@ -16,8 +16,8 @@ import (
 // headerKey carries the header of an HTTP request to the tool that it calls.
 type headerKey struct{}
 
-// listenMethod subscribes to changes of lists and resources, of which there are none here. The
-// library would acknowledge a stream of nothing.
+// listenMethod subscribes to changes, and there are none here: tasks are polled (decisions,
+// "Waiting"). The library would acknowledge a stream of nothing.
 const listenMethod = "subscriptions/listen"
 
 // withHeader is a middleware that keeps the request's header for the tools: custom methods
