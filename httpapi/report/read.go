@@ -70,7 +70,7 @@ func (s Reader) Read(ctx context.Context, accountID string, j jobs.Outline, past
 }
 
 // Joined answers with the reports of jobs that have ended, as one document about shown. past are
-// the jobs as they were at the moment asOf; without one, past is nil or holds nil.
+// the jobs as they were at the moment asOf; without one, each is nil.
 func (s Reader) Joined(
 	r *wire.Request, shown Outcome, ended []jobs.Outline, past []*jobs.Past, asOf *string, format Format,
 ) (wire.Answer, error) {
@@ -83,12 +83,8 @@ func (s Reader) Joined(
 		if j.ReportID == "" {
 			out.WithoutReport = append(out.WithoutReport, Unreported{JobID: j.ID, Status: j.Status})
 		} else {
-			var then *jobs.Past
-			if past != nil {
-				then = past[i]
-			}
 			var err error
-			if tested, err = s.Read(r.Context(), r.Caller.AccountID, j, then, format); err != nil {
+			if tested, err = s.Read(r.Context(), r.Caller.AccountID, j, past[i], format); err != nil {
 				return wire.Answer{}, err
 			}
 			out.Reports = append(out.Reports, tested.JSON())

@@ -144,7 +144,7 @@ func (a *Handlers) ownBatchThen(
 	id, batch, err = a.ownBatch(r)
 	at, failed := a.asOf(r, p)
 	if err := wire.RefusedFor(err, cmp.Or(p.Err(), failed)); err != nil || at == nil {
-		return id, batch, nil, nil, err
+		return id, batch, make([]*jobs.Past, len(batch)), nil, err
 	}
 	past, err = a.past.Batch(r.Context(), batch, at.Until)
 	if err != nil {
