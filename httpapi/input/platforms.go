@@ -83,7 +83,7 @@ func platformDeploy(h http.Header, o wire.Object) (p platform, known bool) {
 		return vercel(kind, o), true
 	case strings.EqualFold(kind, "deploy") && deployment, strings.HasPrefix(kind, "Deployment.") && details:
 		return railway(kind, o), true
-	case h.Get("Webhook-Id") != "" && peek(child(o, "data"), "serviceId") != "":
+	case h.Get("Webhook-Id") != "" && peek(o.Within("data"), "serviceId") != "":
 		return render(kind, o), true
 	}
 	return p, false
@@ -100,7 +100,7 @@ func github(event string, o wire.Object) platform {
 		p.ignored = "the event " + clip(event, wire.MaxWord) + " is no deployment_status"
 		return p
 	}
-	status, deployed := child(o, "deployment_status"), child(o, "deployment")
+	status, deployed := o.Within("deployment_status"), o.Within("deployment")
 	if state := peek(status, "state"); state != "success" {
 		p.ignored = "the deployment is " + state + ", not success"
 		return p
@@ -121,9 +121,9 @@ func vercel(kind string, o wire.Object) platform {
 		p.ignored = "the event " + clip(kind, wire.MaxWord) + " tells of no deployment that can be tested"
 		return p
 	}
-	payload := child(o, "payload")
-	deployed := child(payload, "deployment")
-	meta := child(deployed, "meta")
+	payload := o.Within("payload")
+	deployed := payload.Within("deployment")
+	meta := deployed.Within("meta")
 	p.id, p.url = id(deployed), peek(deployed, "url")
 	if p.url != "" && !strings.Contains(p.url, "://") {
 		p.url = "https://" + p.url
@@ -152,7 +152,7 @@ func netlify(o wire.Object) platform {
 // render reads deploy_ended. It has no URL and no commit, and no id but that of its
 // event.
 func render(kind string, o wire.Object) platform {
-	data := child(o, "data")
+	data := o.Within("data")
 	p := platform{name: "render", path: "url", id: id(data)}
 	if status := peek(data, "status"); kind != "deploy_ended" || status != "succeeded" {
 		p.ignored = strings.TrimSpace("the event " + clip(kind+" "+status, wire.MaxWord) + " is no deploy that succeeded")
@@ -163,11 +163,11 @@ func render(kind string, o wire.Object) platform {
 // railway reads both forms of a deployment's status. Neither has a URL.
 func railway(kind string, o wire.Object) platform {
 	p := platform{name: "railway", path: "url"}
-	deployed, environment, status := child(o, "deployment"), child(o, "environment"), peek(o, "status")
-	meta := child(deployed, "meta")
-	if details := child(o, "details"); strings.HasPrefix(kind, "Deployment.") {
-		resource := child(o, "resource")
-		deployed, environment = child(resource, "deployment"), child(resource, "environment")
+	deployed, environment, status := o.Within("deployment"), o.Within("environment"), peek(o, "status")
+	meta := deployed.Within("meta")
+	if details := o.Within("details"); strings.HasPrefix(kind, "Deployment.") {
+		resource := o.Within("resource")
+		deployed, environment = resource.Within("deployment"), resource.Within("environment")
 		meta, status = details, peek(details, "status")
 		p.id = id(details)
 	}
@@ -175,9 +175,7 @@ func railway(kind string, o wire.Object) platform {
 		p.ignored = "the deployment is " + clip(status, wire.MaxWord) + ", not SUCCESS"
 		return p
 	}
-	if own := id(deployed); own != "" {
-		p.id = own
-	}
+	p.id = cmp.Or(id(deployed), p.id)
 	p.commit, p.branch, p.environment = peek(meta, "commitHash"), peek(meta, "branch"), peek(environment, "name")
 	return p
 }
@@ -198,19 +196,17 @@ func gitlab(event string, o wire.Object) platform {
 
 // heroku reads a release's webhook. It has the app's address only where Heroku sends it.
 func heroku(o wire.Object) platform {
-	data := child(o, "data")
-	p := platform{name: "heroku", path: "data.app.web_url", id: id(data), url: peek(child(data, "app"), "web_url")}
+	data := o.Within("data")
+	p := platform{name: "heroku", path: "data.app.web_url", id: id(data), url: peek(data.Within("app"), "web_url")}
 	if told := peek(o, "resource") + " " + peek(o, "action") + " " + peek(data, "status"); told != "release update succeeded" {
 		p.ignored = "the event " + clip(told, wire.MaxWord) + " is no release that succeeded"
 	}
-	p.commit = peek(child(data, "slug"), "commit")
+	p.commit = peek(data.Within("slug"), "commit")
 	return p
 }
 
-// child, peek and id read leniently: a platform defines its body, so nothing in it is
-// refused.
-func child(o wire.Object, name string) wire.Object { return o.Within(name) }
-
+// peek and id read leniently, as Within does: a platform defines its body, so nothing in it
+// is refused.
 func peek(o wire.Object, name string) string { return clip(o.Peek(name), MaxURL) }
 
 func id(o wire.Object) string { return clip(o.PeekScalar("id"), maxDeduplicationKey) }
