@@ -99,10 +99,7 @@ func (a *API) handle(w http.ResponseWriter, r *wire.Request) (wire.Answer, error
 		}
 	}
 	admitted := time.Now()
-	if err := a.authenticate(w.Header(), r); err != nil {
-		return wire.Answer{}, err
-	}
-	if err := admit.MayWrite(r); err != nil { // counted like any call: guessing is not free
+	if err := a.admit(w.Header(), r); err != nil {
 		return wire.Answer{}, err
 	}
 	left := cmp.Or(a.RequestTime, requestTime) - time.Since(admitted)
@@ -200,6 +197,14 @@ func saysNotYet(r *wire.Request, ans wire.Answer, err error) bool {
 		return domain.IsKind(err, domain.KindNotFound) || r.Method == http.MethodGet && domain.IsKind(err, domain.KindConflict)
 	}
 	return ans.Status == http.StatusAccepted && r.Method == http.MethodGet
+}
+
+// admit finds the caller of a request, counts it, and checks its right to write.
+func (a *API) admit(h http.Header, r *wire.Request) error {
+	if err := a.authenticate(h, r); err != nil {
+		return err
+	}
+	return admit.MayWrite(r) // counted like any call: guessing is not free
 }
 
 // authenticate finds the caller of a request and counts it. No place among the requests
