@@ -164,7 +164,8 @@ func taskOutlivesKills(t *testing.T, s *qa) {
 	got = second.task(id)
 	result, _ := got["result"].(map[string]any)
 	report, _ := result["structuredContent"].(map[string]any)
-	if got["status"] != "completed" || report["passed"] != false || report["jobId"] != id || !strings.Contains(fmt.Sprint(report), "[data ") {
+	if got["status"] != "completed" || report["passed"] != false || report["jobId"] != id ||
+		!strings.Contains(fmt.Sprint(report), "[data ") {
 		t.Errorf("at last %v", got)
 	}
 }

@@ -80,7 +80,9 @@ func historyOf(h history.Project) historyBody {
 		CompletedCount: h.TotalTests, PassRate: h.PassRate, AverageHealthScore: h.AverageHealthScore, ScoredTests: h.ScoredTests,
 		Regressions: append([]string{}, h.Regressions...),
 		LatestFailures: wire.List(h.LatestFailures, func(f history.FailedItem) latestFailure {
-			return latestFailure{ID: f.ID, Description: f.Description, Key: f.Key, JobID: f.JobID, Severity: capitalised(string(f.Severity))}
+			return latestFailure{
+				ID: f.ID, Description: f.Description, Key: f.Key, JobID: f.JobID, Severity: capitalised(string(f.Severity)),
+			}
 		}),
 		Trend: wire.List(h.Trend, func(t history.TrendTest) trendTest {
 			return trendTest{

@@ -53,8 +53,9 @@ func TestACheckNamesTheLimitThatItIsJudgedBy(t *testing.T) {
 	t.Parallel()
 	for key, limit := range map[string]string{
 		job.AnswersKey: fmt.Sprintf("at most %d redirects", maxRedirects), "review-certificate": fmt.Sprintf("%d more days", goodExpiry),
-		"review-redirects": fmt.Sprintf("at most %d redirects", goodRedirects), "review-response-time": fmt.Sprintf("within %d seconds", goodTime/time.Second),
-		"review-size": fmt.Sprintf("at most %d MiB", goodSize>>20), "review-title": fmt.Sprintf("at most %d characters", goodTitle),
+		"review-redirects":     fmt.Sprintf("at most %d redirects", goodRedirects),
+		"review-response-time": fmt.Sprintf("within %d seconds", goodTime/time.Second),
+		"review-size":          fmt.Sprintf("at most %d MiB", goodSize>>20), "review-title": fmt.Sprintf("at most %d characters", goodTitle),
 		"review-links": fmt.Sprintf("the first %d is", maxLinks),
 	} {
 		i := slices.IndexFunc(catalogue.Review, func(c check) bool { return c.Key == key })
