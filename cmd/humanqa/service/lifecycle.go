@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"crypto/tls"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"syscall"
+	"text/template"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -339,57 +341,20 @@ func (c *Core) confirmSecret(ctx context.Context, projectID, sealed string) erro
 	return err
 }
 
+//go:embed texts/welcome.txt
+var welcomeText string
+
 // Welcome prints the addresses and the next steps.
 func (s *Service) Welcome(w io.Writer) {
-	var lines []string
-	if s.api != nil {
-		lines = append(lines, "humanqa is ready: open "+s.cfg.BaseURL+"/ in a browser", "  api       "+s.cfg.BaseURL+"/docs")
-	} else { // nothing listens there
-		lines = append(lines, "humanqa is ready: this process runs "+s.cfg.Roles.String())
+	shown := map[string]any{
+		"API": s.api, "URL": s.cfg.BaseURL, "Roles": s.cfg.Roles, "DataDir": s.cfg.DataDir, "Admin": s.admin, "Voice": s.voice,
+		"Postgres": s.core.postgres, "DSN": s.core.dsn, "Node": s.core.node, "User": node.Username, "Links": s.guestLinks,
 	}
-	lines = append(lines, "  data      "+s.cfg.DataDir)
 	if s.core.postgres != nil && !strings.HasPrefix(s.core.postgres.Home(), s.cfg.DataDir) {
-		lines = append(lines, "  database  "+s.core.postgres.Home()+
-			"   (elsewhere, because this is root's: copy neither, use humanqa backup)")
-	}
-	if s.admin != nil {
-		lines = append(lines, "  metrics   http://"+s.admin.Addr().String()+"/metrics")
-	}
-	if s.voice != nil {
-		lines = append(lines, "  voice     "+s.voice.Addr().String()+"   (UDP and TCP)")
-	}
-	if s.core.postgres != nil {
-		lines = append(lines, "  postgres  psql '"+s.core.dsn+"'")
-	}
-	if s.core.node != nil {
-		lines = append(lines, "  log       "+s.core.node.Addr())
-		for _, url := range s.core.node.ConnectionStrings() {
-			lines = append(lines, "            "+url)
-		}
-		if password := s.core.node.GeneratedPassword(); password != "" {
-			lines = append(lines, "            user "+node.Username+", password "+password+"   (shown once)")
-		}
-	}
-	if len(s.guestLinks) > 0 {
-		lines = append(lines, "", "Come in as … (each link works once)")
-		for _, l := range s.guestLinks {
-			lines = append(lines, fmt.Sprintf("  %-9s %s", l.who, l.url))
-		}
+		shown["Elsewhere"] = s.core.postgres.Home()
 	}
 	if s.cfg.Demo && s.api != nil {
-		lines = append(lines,
-			"  demo      "+DemoPath(s.cfg.DataDir)+"   (an account with credits, a checker)",
-			"",
-			"In another terminal, watch one job from submission to a verified webhook:",
-			"  make demo",
-			"or submit one by hand:",
-			"  KEY=$(jq -r .apiKey "+DemoPath(s.cfg.DataDir)+")",
-			"  curl -s "+s.cfg.BaseURL+"/v1/jobs -H \"Authorization: Bearer $KEY\" \\",
-			`    -d '{"url": "https://example.com", "title": "Sign-up", "jobType": "Custom", "description": "Can a new user sign up?"}'`,
-		)
+		shown["Demo"] = DemoPath(s.cfg.DataDir)
 	}
-	lines = append(lines, "", "Ctrl-C stops everything that was started.")
-	for _, line := range lines {
-		_, _ = fmt.Fprintln(w, line) // a closed terminal ends us by its signal
-	}
+	_ = template.Must(template.New("welcome").Parse(welcomeText)).Execute(w, shown) // a closed terminal ends us by its signal
 }

@@ -66,7 +66,7 @@ func (l SignInLinks) InviteLink(ctx context.Context, personID, name string, gran
 }
 
 // welcomeLink is a way in that a start prints.
-type welcomeLink struct{ who, url string }
+type welcomeLink struct{ Who, URL string }
 
 // welcomeLinks are the links that are still unused: of the demo's three people, or of the
 // first operator while there is none. Each is derived from its purpose, so that every
