@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"embed"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"text/template"
 
 	"humanqa/internal/tied"
 	"humanqa/internal/wholefile"
@@ -68,69 +70,30 @@ func (h Home) initdb(ctx context.Context, bin, fresh string) error {
 	return nil
 }
 
+//go:embed files
+var files embed.FS
+
+var configFiles = template.Must(template.New("").Funcs(template.FuncMap{
+	"quoted": func(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" },
+}).ParseFS(files, "files/*.conf"))
+
 // writeConfig writes the server's two files. Settings that depend on the run (port,
 // listen address) are given on the command line.
 func (h Home) writeConfig(socketDir string, open bool) error {
-	settings := [][2]string{
-		{"data_directory", h.Data()},
-		{"hba_file", h.hbaFile()},
-		{"unix_socket_directories", socketDir},
-		{"unix_socket_permissions", "0700"},
-		{"password_encryption", "scram-sha-256"},
-
-		{"max_connections", "200"},
-		{"shared_buffers", "128MB"},
-		{"wal_compression", "on"},
-		{"checkpoint_timeout", "15min"},
-		{"random_page_cost", "1.1"}, // solid state disks
-		{"jit", "off"},              // costs more than our short queries
-		{"timezone", "UTC"},
-		{"log_timezone", "UTC"},
-		{"lc_messages", "C"}, // reason reads FATAL lines
-
-		// Seven files at most: each weekday overwrites the last one. Neither
-		// statements nor row values reach the log; both may hold secrets.
-		{"logging_collector", "on"},
-		{"log_directory", h.logs()},
-		{"log_filename", "postgres-%a.log"},
-		{"log_rotation_age", "1d"},
-		{"log_rotation_size", "0"},
-		{"log_truncate_on_rotation", "on"},
-		{"log_line_prefix", "%m [%p] "},
-		{"log_error_verbosity", "terse"},
-		{"log_min_error_statement", "panic"},
-		{"log_checkpoints", "off"},
+	is := map[string]any{
+		"Data": h.Data(), "HBA": h.hbaFile(), "SocketDir": socketDir, "Logs": h.logs(), "SharedMemory": h.sharedMemory(),
+		"Open": open, "Certificate": h.certificateFile(), "Key": h.keyFile(), "Database": Database, "Analysts": Analysts,
 	}
-	if kind := h.sharedMemory(); kind != "" {
-		settings = append(settings, [2]string{"dynamic_shared_memory_type", kind})
-	}
-	if open {
-		settings = append(settings, [][2]string{
-			{"ssl", "on"},
-			{"ssl_cert_file", h.certificateFile()},
-			{"ssl_key_file", h.keyFile()},
-			{"ssl_min_protocol_version", "TLSv1.2"},
-		}...)
-	}
-	var conf strings.Builder
-	conf.WriteString("# Written at every start. Local changes: ALTER SYSTEM.\n")
-	for _, kv := range settings {
-		fmt.Fprintf(&conf, "%s = '%s'\n", kv[0], strings.ReplaceAll(kv[1], "'", "''"))
-	}
-	hba := `# Written at every start.
-# The socket directory is 0700: who reaches it is the server's user or root.
-local all all trust
-host  all all 127.0.0.1/32 scram-sha-256
-`
-	if open {
-		hba += "hostssl " + Database + " +" + Analysts + " all scram-sha-256\n"
-	}
-	// Readable by the server's user; the password is not in here.
-	if err := wholefile.Write(h.configFile(), []byte(conf.String()), 0o644); err != nil {
-		return fmt.Errorf("write the database configuration: %w", err)
-	}
-	if err := wholefile.Write(h.hbaFile(), []byte(hba), 0o644); err != nil {
-		return fmt.Errorf("write the database access rules: %w", err)
+	for _, path := range []string{h.configFile(), h.hbaFile()} {
+		var text bytes.Buffer
+		err := configFiles.ExecuteTemplate(&text, filepath.Base(path), is)
+		if err == nil {
+			// Readable by the server's user; the password is not in here.
+			err = wholefile.Write(path, text.Bytes(), 0o644)
+		}
+		if err != nil {
+			return fmt.Errorf("write the database configuration: %w", err)
+		}
 	}
 	return nil
 }
