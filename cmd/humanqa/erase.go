@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"strings"
+	"text/template"
 
 	"humanqa/cmd/humanqa/service"
 	"humanqa/cmd/humanqa/service/erase"
@@ -39,8 +41,8 @@ func (c *eraseCmd) Validate() error {
 type erasing struct {
 	act         command.OperatorAct
 	search, run func(context.Context) (erase.Searched, error)
+	kind        string // of the subject
 	plan        any
-	lines       func() []string
 }
 
 func (c *eraseCmd) open(ctx context.Context, by *erase.Operator) (erasing, error) {
@@ -52,7 +54,7 @@ func (c *eraseCmd) open(ctx context.Context, by *erase.Operator) (erasing, error
 			return erasing{}, err
 		}
 		act := command.OperatorAct{Act: oversight.EraseJob, Subject: domain.JobStream(c.Job), AccountID: j.Plan.AccountID}
-		return erasing{act, j.Search, j.Run, &j.Plan, func() []string { return jobLines(j.Plan) }}, nil
+		return erasing{act, j.Search, j.Run, "job", &j.Plan}, nil
 	case c.Checker != "":
 		e, err := erase.NewChecker(ctx, by, c.Checker)
 		if err != nil {
@@ -60,7 +62,7 @@ func (c *eraseCmd) open(ctx context.Context, by *erase.Operator) (erasing, error
 		}
 		act := command.OperatorAct{Act: oversight.EraseChecker, Subject: domain.CheckerStream(c.Checker)}
 		run := func(ctx context.Context) (erase.Searched, error) { return e.Run(ctx, asked) }
-		return erasing{act, e.Search, run, &e.Plan, func() []string { return checkerLines(e.Plan) }}, nil
+		return erasing{act, e.Search, run, "checker", &e.Plan}, nil
 	}
 	p, err := erase.NewPerson(ctx, by, c.Person)
 	if err != nil {
@@ -68,7 +70,7 @@ func (c *eraseCmd) open(ctx context.Context, by *erase.Operator) (erasing, error
 	}
 	act := command.OperatorAct{Act: oversight.ErasePerson, Subject: domain.PersonStream(c.Person)}
 	run := func(ctx context.Context) (erase.Searched, error) { return p.Run(ctx, asked) }
-	return erasing{act, p.Search, run, &p.Plan, func() []string { return personLines(p.Plan) }}, nil
+	return erasing{act, p.Search, run, "person", &p.Plan}, nil
 }
 
 // Run may be repeated, after a crash too.
@@ -114,62 +116,20 @@ func (c *eraseCmd) Run(ctx context.Context, a *app, core *service.Core) error {
 	return nil
 }
 
+//go:embed texts/erased.txt
+var erasedText string
+
+var erased = template.Must(template.New("").Funcs(template.FuncMap{"sized": sized, "lines": erase.Lines}).Parse(erasedText))
+
 // printErasure prints the plan, and the places where the texts were found.
 func (a *app) printErasure(status string, e erasing, found erase.Searched) error {
-	lines := append([]string{e.act.Subject + ", " + status + ":"}, e.lines()...)
-	lines = append(lines, fmt.Sprintf("searched for %d texts: %d tables, about %d rows; %d events of its stream",
-		found.Texts, found.Tables, found.Rows, found.Events))
-	for _, places := range []struct {
-		title string
-		list  []erase.Place
-	}{
-		{"left", found.Left}, {"in the clear in the log", found.InClear},
-		{"the same texts in data of other people, untouched", found.Elsewhere},
-	} {
-		if len(places.list) == 0 {
-			lines = append(lines, "  "+places.title+": none")
-		}
-		for _, line := range erase.Lines(places.list) {
-			lines = append(lines, "  "+places.title+": "+line)
-		}
+	var text strings.Builder
+	err := errors.Join(erased.ExecuteTemplate(&text, e.kind, e.plan), erased.ExecuteTemplate(&text, "found", found))
+	if err != nil {
+		return err
 	}
-	return a.print(map[string]any{"status": status, "plan": e.plan, "search": found}, "%s", strings.Join(lines, "\n"))
-}
-
-func jobLines(plan erase.Plan) []string {
-	lines := []string{
-		fmt.Sprintf("  %d texts in %d events, %d of these events in the clear", plan.Texts, plan.Events, plan.InClear),
-		fmt.Sprintf("  %d files of evidence, %d bytes", plan.Files, plan.FileBytes),
-		fmt.Sprintf("  the stored bodies of %d deliveries", plan.Deliveries),
-	}
-	if plan.KeyGone {
-		lines = append(lines, "  it was erased before: its texts open no more, so this run could not search for them")
-	}
-	return lines
-}
-
-func checkerLines(plan erase.CheckerPlan) []string {
-	lines := []string{
-		fmt.Sprintf("  name and profile: %d texts, %d of these too short to be searched for", plan.Texts, plan.Short),
-		fmt.Sprintf("  %s of pictures and recordings that they made (--pictures)", sized(plan.Made)),
-		fmt.Sprintf("  %d tests that they had (--tests)", plan.Tests),
-	}
-	if plan.PersonID != "" {
-		lines = append(lines, "  the person who works as this checker is "+plan.PersonID)
-	}
-	return lines
-}
-
-func personLines(plan erase.PersonPlan) []string {
-	lines := []string{
-		fmt.Sprintf("  name and addresses: %d texts, %d of these too short to be searched for", plan.Texts, plan.Short),
-		fmt.Sprintf("  %d roles", len(plan.Roles)),
-	}
-	if plan.Checker != nil {
-		lines = append(lines, "  checker "+plan.Checker.CheckerID+":")
-		lines = append(lines, checkerLines(*plan.Checker)...)
-	}
-	return lines
+	return a.print(map[string]any{"status": status, "plan": e.plan, "search": found}, "%s, %s:\n%s",
+		e.act.Subject, status, strings.TrimRight(text.String(), "\n"))
 }
 
 type accountEraseCmd struct {
