@@ -3,6 +3,7 @@
 package hosting
 
 import (
+	_ "embed"
 	"fmt"
 	"net/url"
 	"slices"
@@ -16,26 +17,17 @@ import (
 // as DNS sees them.
 type Domains []string
 
-// Known are the development and the published domains of public platforms.
-func Known() Domains { return slices.Clone(known) }
+//go:embed known.txt
+var known string
 
-var known = Domains{
-	// Builders that host what they make.
-	"replit.app", "replit.dev", "repl.co",
-	"lovable.app", "lovableproject.com",
-	"bolt.host", "webcontainer.io", "webcontainer-api.io", "stackblitz.io",
-	"v0.app", "vusercontent.net",
-	"base44.app", "bubbleapps.io", "softr.app", "glideapp.io", "framer.app", "framer.website",
-	"webflow.io", "wixsite.com", "wixstudio.com", "glitch.me",
-	"streamlit.app", "hf.space", "val.run", "e2b.app", "e2b.dev",
-	// Editors in the cloud.
-	"csb.app", "codesandbox.io", "app.github.dev", "gitpod.io", "gitpod.dev", "cloudworkstations.dev",
-	// Platforms that deploy from a repository or a container.
-	"vercel.app", "now.sh", "netlify.app", "pages.dev", "workers.dev", "surge.sh", "deno.dev", "deno.net",
-	"onrender.com", "up.railway.app", "fly.dev", "herokuapp.com", "koyeb.app", "zeabur.app", "northflank.app",
-	"pythonanywhere.com", "github.io", "gitlab.io", "web.app", "firebaseapp.com", "hosted.app",
-	"run.app", "appspot.com", "azurewebsites.net", "azurestaticapps.net", "azurecontainerapps.io",
-	"amplifyapp.com", "awsapprunner.com", "elasticbeanstalk.com", "ondigitalocean.app", "modal.run",
+// Known are the development and the published domains of public platforms.
+func Known() (d Domains) {
+	for line := range strings.Lines(known) {
+		if !strings.HasPrefix(line, "#") {
+			d = append(d, strings.Fields(line)...)
+		}
+	}
+	return d
 }
 
 // Parse reads a list of domains, separated by commas. Of nothing it makes nil.
