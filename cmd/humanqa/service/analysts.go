@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -14,10 +15,16 @@ import (
 	"humanqa/internal/pgpool"
 )
 
+const roleExistsSQL = `
+SELECT EXISTS (
+    SELECT
+    FROM pg_roles
+    WHERE rolname = $1)`
+
 // MakeAnalyst makes a role that reads schemas analytics and declared, or gives it a new password.
 func MakeAnalyst(ctx context.Context, db *sqlx.DB, role, password string) error {
 	return pgpool.InTx(ctx, db, func(tx *sqlx.Tx) error {
-		exists, err := roleExists(ctx, tx, role)
+		exists, err := pgpool.One[bool](ctx, tx, "the roles", roleExistsSQL, role)
 		if err != nil {
 			return err
 		}
@@ -33,51 +40,32 @@ func MakeAnalyst(ctx context.Context, db *sqlx.DB, role, password string) error 
 	})
 }
 
-func roleExists(ctx context.Context, tx *sqlx.Tx, role string) (exists bool, err error) {
-	err = tx.GetContext(ctx, &exists, `SELECT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = $1)`, role)
-	return exists, err
-}
+// An idle transaction keeps rows that are gone. The service's role becomes a member where it
+// needs that to see and end the analyst's sessions. A superuser does not: a member of Analysts
+// may come from other machines.
+const boundAnalystSQL = `
+DO $bound$
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '` + pgdev.Analysts + `') THEN
+        CREATE ROLE ` + pgdev.Analysts + ` NOLOGIN;
+    END IF;
+    IF NOT (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) THEN
+        GRANT {role} TO CURRENT_USER;
+    END IF;
+END
+$bound$;
+GRANT ` + pgdev.Analysts + ` TO {role};
+ALTER ROLE {role} SET default_transaction_read_only = on;
+ALTER ROLE {role} SET statement_timeout = '5min';
+ALTER ROLE {role} SET idle_in_transaction_session_timeout = '1min';
+ALTER ROLE {role} SET search_path = analytics, declared;
+GRANT USAGE ON SCHEMA analytics, declared TO {role};
+GRANT SELECT ON ALL TABLES IN SCHEMA analytics, declared TO {role};
+ALTER DEFAULT PRIVILEGES IN SCHEMA analytics, declared GRANT SELECT ON TABLES TO {role};`
 
-const superuserSQL = `
-SELECT rolsuper
-FROM pg_roles
-WHERE rolname = current_user`
-
-// boundAnalyst says what an analyst's role may, and for how long. The service's role becomes a
-// member where it needs that to see and end the analyst's sessions. A superuser does not: a
-// member of Analysts may come from other machines.
+// boundAnalyst says what an analyst's role may, and for how long.
 func boundAnalyst(ctx context.Context, tx *sqlx.Tx, role string) error {
-	name := pq.QuoteIdentifier(role)
-	statements := []string{
-		"GRANT " + pgdev.Analysts + " TO " + name,
-		"ALTER ROLE " + name + " SET default_transaction_read_only = on",
-		"ALTER ROLE " + name + " SET statement_timeout = '5min'",
-		"ALTER ROLE " + name + " SET idle_in_transaction_session_timeout = '1min'", // it keeps rows that are gone
-		"ALTER ROLE " + name + " SET search_path = analytics, declared",
-		"GRANT USAGE ON SCHEMA analytics, declared TO " + name,
-		"GRANT SELECT ON ALL TABLES IN SCHEMA analytics, declared TO " + name,
-		"ALTER DEFAULT PRIVILEGES IN SCHEMA analytics, declared GRANT SELECT ON TABLES TO " + name,
-	}
-	grouped, err := roleExists(ctx, tx, pgdev.Analysts)
-	if err != nil {
-		return err
-	}
-	var superuser bool
-	if err := tx.GetContext(ctx, &superuser, superuserSQL); err != nil {
-		return err
-	}
-	if !superuser {
-		statements = append(statements, "GRANT "+name+" TO CURRENT_USER")
-	}
-	if !grouped {
-		statements = append([]string{"CREATE ROLE " + pgdev.Analysts + " NOLOGIN"}, statements...)
-	}
-	for _, statement := range statements {
-		if _, err := tx.ExecContext(ctx, statement); err != nil {
-			return err
-		}
-	}
-	return nil
+	return pgpool.Exec(ctx, tx, "bound the role "+role, strings.ReplaceAll(boundAnalystSQL, "{role}", pq.QuoteIdentifier(role)))
 }
 
 const analystRolesSQL = `
@@ -89,16 +77,13 @@ WHERE rolname LIKE 'analyst\_%'
 // boundAnalysts gives roles of older versions the bounds of this one.
 func boundAnalysts(ctx context.Context, db *sqlx.DB) error {
 	return pgpool.InTx(ctx, db, func(tx *sqlx.Tx) error {
-		var roles []string
-		if err := tx.SelectContext(ctx, &roles, analystRolesSQL); err != nil {
-			return fmt.Errorf("list the analysts: %w", err)
-		}
+		roles, err := pgpool.List[string](ctx, tx, "the analysts", analystRolesSQL)
 		for _, role := range roles {
-			if err := boundAnalyst(ctx, tx, role); err != nil {
-				return fmt.Errorf("bound the role %s: %w", role, err)
+			if err == nil {
+				err = boundAnalyst(ctx, tx, role)
 			}
 		}
-		return nil
+		return err
 	})
 }
 
