@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jmoiron/sqlx"
-
 	"humanqa/domain"
 	"humanqa/internal/pgpool"
 )
@@ -18,10 +16,6 @@ const holdSecret = `
 	SET sealed = EXCLUDED.sealed,
 	    expires_at = EXCLUDED.expires_at`
 
-const forgetExpired = `
-	DELETE FROM vault.held
-	WHERE expires_at <= now()`
-
 // Hold keeps a secret of the account under a name, at most for the given time. use names the
 // purpose of the secret: under another use it does not open. A later secret of that name
 // replaces it. The row is committed before Hold returns.
@@ -30,17 +24,7 @@ func (v *Vault) Hold(ctx context.Context, accountID, name, use string, secret []
 	if err != nil {
 		return err
 	}
-	err = pgpool.InTx(ctx, v.keys.db, func(tx *sqlx.Tx) error {
-		if _, err := tx.ExecContext(ctx, forgetExpired); err != nil {
-			return err
-		}
-		_, err := tx.ExecContext(ctx, holdSecret, accountID, name, sealed, atMost.Seconds())
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("hold %s: %w", name, err)
-	}
-	return nil
+	return pgpool.Exec(ctx, v.keys.db, "hold "+name, holdSecret, accountID, name, sealed, atMost.Seconds())
 }
 
 // heldContext binds a held secret to its name and its use.
@@ -68,15 +52,15 @@ const forgetHeld = `
 	WHERE account_id = $1
 	  AND name = $2`
 
-const forgetAllHeld = `
-	DELETE FROM vault.held
-	WHERE account_id = $1`
-
 // Forget deletes a held secret. A repeat does nothing. A crash of Postgres right after it
 // may bring the row back until it expires.
 func (v *Vault) Forget(ctx context.Context, accountID, name string) error {
 	return pgpool.Exec(ctx, v.keys.db, "forget "+name, forgetHeld, accountID, name)
 }
+
+const forgetExpired = `
+	DELETE FROM vault.held
+	WHERE expires_at <= now()`
 
 // ForgetExpired deletes the held secrets whose time is over.
 func (v *Vault) ForgetExpired(ctx context.Context) error {

@@ -207,6 +207,10 @@ const insertDataKey = `
 	ON CONFLICT (account_id) DO NOTHING`
 
 const shredDataKey = `
+	WITH held AS (
+		DELETE FROM vault.held
+		WHERE account_id = $1
+	)
 	INSERT INTO vault.data_keys (account_id, shredded_at)
 	VALUES ($1, now())
 	ON CONFLICT (account_id) DO UPDATE
@@ -217,15 +221,8 @@ const shredDataKey = `
 // Shred destroys the account's data key, for good: secrets sealed with it never
 // open again, and none is sealed for the account any more. A repeat does nothing.
 func (v *Vault) Shred(ctx context.Context, accountID string) error {
-	err := pgpool.InTx(ctx, v.keys.db, func(tx *sqlx.Tx) error {
-		if _, err := tx.ExecContext(ctx, forgetAllHeld, accountID); err != nil {
-			return err
-		}
-		_, err := tx.ExecContext(ctx, shredDataKey, accountID)
+	if err := pgpool.Exec(ctx, v.keys.db, "shred the data key of account "+accountID, shredDataKey, accountID); err != nil {
 		return err
-	})
-	if err != nil {
-		return fmt.Errorf("shred the data key of account %s: %w", accountID, err)
 	}
 	v.keys.cache.Remove(accountID)
 	return nil

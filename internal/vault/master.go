@@ -53,7 +53,7 @@ func openMaster(ctx context.Context, cfg Config) (*master, error) {
 		return nil, err
 	}
 	if proof == nil {
-		if err := leaveProof(ctx, cfg.DB, read); err != nil {
+		if err := read.prove(ctx, cfg.DB, insertProof); err != nil {
 			return nil, err
 		}
 	}

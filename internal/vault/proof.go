@@ -42,22 +42,22 @@ const insertMasterKey = `
 	ON CONFLICT (key_id) DO UPDATE
 	SET wraps = true`
 
-// leaveProof stores a proof if there is none: another process may have been first, with the
-// same keyset or another one.
-func leaveProof(ctx context.Context, db *sqlx.DB, k *Keyset) error {
+// prove stores a proof under the keyset's current key, and that data keys may be wrapped under
+// the key of the proof that is there then: another process may have been first at its start,
+// with the same keyset or another one.
+func (k *Keyset) prove(ctx context.Context, db *sqlx.DB, store string) error {
 	proof, err := k.aead.Encrypt(proofText, proofContext)
-	if err != nil {
-		return fmt.Errorf("prove the master keyset: %w", err)
-	}
-	err = pgpool.InTx(ctx, db, func(tx *sqlx.Tx) error {
-		if _, err := tx.ExecContext(ctx, insertProof, proof); err != nil {
+	if err == nil {
+		err = pgpool.InTx(ctx, db, func(tx *sqlx.Tx) error {
+			if _, err := tx.ExecContext(ctx, store, proof); err != nil {
+				return err
+			}
+			_, err := tx.ExecContext(ctx, insertMasterKey)
 			return err
-		}
-		_, err := tx.ExecContext(ctx, insertMasterKey)
-		return err
-	})
+		})
+	}
 	if err != nil {
-		return fmt.Errorf("store the master keyset's proof: %w", err)
+		return fmt.Errorf("store the proof of the master key %s: %w", hexID(k.current), err)
 	}
 	return nil
 }

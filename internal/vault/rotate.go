@@ -165,19 +165,8 @@ func (v *Vault) promote(ctx context.Context, id uint32) error {
 	if err != nil {
 		return err
 	}
-	proof, err := next.aead.Encrypt(proofText, proofContext)
-	if err != nil {
-		return fmt.Errorf("prove the master keyset: %w", err)
-	}
-	err = pgpool.InTx(ctx, v.keys.db, func(tx *sqlx.Tx) error {
-		if _, err := tx.ExecContext(ctx, updateProof, proof); err != nil {
-			return err
-		}
-		_, err := tx.ExecContext(ctx, insertMasterKey)
+	if err := next.prove(ctx, v.keys.db, updateProof); err != nil {
 		return err
-	})
-	if err != nil {
-		return fmt.Errorf("make the key %s the current one: %w", hexID(id), err)
 	}
 	v.master.now.Store(next)
 	return nil

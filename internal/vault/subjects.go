@@ -87,9 +87,9 @@ const selectSubjectKeys = `
 
 // load brings the keys of subjects into the cache. A subject without a row is left out.
 func (s *subjects) load(ctx context.Context, names []string) error {
-	var rows []storedKey
-	if err := s.db.SelectContext(ctx, &rows, selectSubjectKeys, pq.Array(names)); err != nil {
-		return fmt.Errorf("read the keys of subjects: %w", err)
+	rows, err := pgpool.List[storedKey](ctx, s.db, "the keys of subjects", selectSubjectKeys, pq.Array(names))
+	if err != nil {
+		return err
 	}
 	return s.remember(rows)
 }
@@ -257,8 +257,7 @@ func (s *subjects) writeWanted(ctx context.Context) {
 		}
 		slices.SortStableFunc(batch, func(a, b *newKey) int { return strings.Compare(a.Subject, b.Subject) })
 		bounded, cancel := context.WithTimeout(ctx, writeTime)
-		var rows []storedKey
-		err := s.db.SelectContext(bounded, &rows, insertSubjectKeys, pgpool.Rows(batch))
+		rows, err := pgpool.List[storedKey](bounded, s.db, "the keys that were stored", insertSubjectKeys, pgpool.Rows(batch))
 		if err == nil {
 			_ = s.remember(rows) // get reports a key that does not open to its own subject
 		}
@@ -334,8 +333,7 @@ const shredSubjectKey = `
 // ShredSubject destroys the subject's key, for good: its texts never open again, and none
 // is sealed any more. A repeat does nothing.
 func (v *Vault) ShredSubject(ctx context.Context, subject, accountID string) error {
-	err := pgpool.Exec(ctx, v.subjects.db, "destroy the key of "+subject, shredSubjectKey, subject, accountID)
-	if err != nil {
+	if err := pgpool.Exec(ctx, v.subjects.db, "destroy the key of "+subject, shredSubjectKey, subject, accountID); err != nil {
 		return err
 	}
 	v.subjects.cache.Remove(subject)
