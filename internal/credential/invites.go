@@ -172,14 +172,11 @@ SELECT EXISTS (
 
 // loginIsFree refuses a sign-in name that is another person's, in any of its forms.
 func (s *Store) loginIsFree(ctx context.Context, personID, login string) error {
-	var isTaken bool
-	if err := s.db.GetContext(ctx, &isTaken, loginTakenSQL, pq.Array(namesOf(login)), personID); err != nil {
-		return fmt.Errorf("look for a sign-in name: %w", err)
-	}
+	isTaken, err := pgpool.One[bool](ctx, s.db, "a sign-in name", loginTakenSQL, pq.Array(namesOf(login)), personID)
 	if isTaken {
-		return errTaken
+		err = errTaken
 	}
-	return nil
+	return err
 }
 
 func checkName(name string) []domain.Detail {
@@ -223,10 +220,7 @@ func (s *Store) spend(ctx context.Context, tx *sqlx.Tx, token string) (personID 
 	if err := s.stillFor(ctx, i); err != nil {
 		return "", err
 	}
-	if _, err := tx.ExecContext(ctx, replaceSQL, i.PersonID); err != nil {
-		return "", fmt.Errorf("end earlier ways in: %w", err)
-	}
-	return i.PersonID, nil
+	return i.PersonID, pgpool.Exec(ctx, tx, "end earlier ways in", replaceSQL, i.PersonID)
 }
 
 const callSQL = `

@@ -264,13 +264,10 @@ func (s *Store) RemovePasskey(ctx context.Context, personID, id string) error {
 		if err := pgpool.ExecOne(ctx, tx, errNoPasskey, "remove a passkey", removePasskeySQL, personID, key); err != nil {
 			return err
 		}
-		var left int
-		if err := tx.GetContext(ctx, &left, waysSQL, personID); err != nil {
-			return err
+		left, err := pgpool.One[int](ctx, tx, "the ways to sign in", waysSQL, personID)
+		if err == nil && left == 0 {
+			err = errLastWay
 		}
-		if left == 0 {
-			return errLastWay
-		}
-		return nil
+		return err
 	})
 }

@@ -186,10 +186,8 @@ func (w work) Take(ctx context.Context, limit int) (due []leased, next time.Dura
 		if _, err := tx.ExecContext(ctx, makeQuestionsSQL, min(w.cfg.Every, questionsEvery).Milliseconds(), 0); err != nil {
 			return fmt.Errorf("make letters with questions: %w", err)
 		}
-		if err := tx.SelectContext(ctx, &due, leaseSQL, limit, lease.Milliseconds()); err != nil {
-			return fmt.Errorf("lease letters: %w", err)
-		}
-		return nil
+		due, err = pgpool.List[leased](ctx, tx, "the letters that are due", leaseSQL, limit, lease.Milliseconds())
+		return err
 	})
 	return due, -1, err
 }

@@ -71,21 +71,15 @@ WHERE account_id = $1`
 
 // EraseDrafts removes the account's drafts that hold a text to be erased.
 func EraseDrafts(ctx context.Context, db *sqlx.DB, accountID string, holds func(fields string) bool) error {
-	var rows []struct {
+	rows, err := pgpool.List[struct {
 		PersonID string `db:"person_id"`
 		Form     string `db:"form"`
 		Fields   string `db:"fields"`
-	}
-	if err := db.SelectContext(ctx, &rows, accountDraftsSQL, accountID); err != nil {
-		return fmt.Errorf("list drafts: %w", err)
-	}
+	}](ctx, db, "drafts", accountDraftsSQL, accountID)
 	for _, row := range rows {
-		if !holds(row.Fields) {
-			continue
-		}
-		if err := pgpool.Exec(ctx, db, "erase a draft", dropDraftSQL, accountID, row.PersonID, row.Form); err != nil {
-			return err
+		if err == nil && holds(row.Fields) {
+			err = pgpool.Exec(ctx, db, "erase a draft", dropDraftSQL, accountID, row.PersonID, row.Form)
 		}
 	}
-	return nil
+	return err
 }

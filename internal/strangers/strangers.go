@@ -4,10 +4,10 @@
 package strangers
 
 import (
-	"container/list"
 	"errors"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,7 +26,7 @@ type Listener struct {
 	Time  time.Duration // until it has to be known
 
 	mu   sync.Mutex
-	open list.List // of *Conn, all strangers, the oldest first
+	open []*Conn // all strangers, the oldest first
 }
 
 // Conn is a connection that the listener accepted.
@@ -34,7 +34,6 @@ type Conn struct {
 	net.Conn
 	among *Listener
 	from  netip.Prefix
-	place *list.Element // among the strangers, under the listener's mutex
 	timer *time.Timer
 	known atomic.Bool
 	left  int // bytes that may still be read of a stranger; of the goroutine that reads
@@ -49,10 +48,10 @@ func (l *Listener) Accept() (net.Conn, error) {
 	c := &Conn{Conn: conn, among: l, from: network(conn.RemoteAddr()), left: l.Bytes}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.open.Len() >= l.Most {
+	if len(l.open) >= l.Most {
 		l.closeOne()
 	}
-	c.place = l.open.PushBack(c)
+	l.open = append(l.open, c)
 	c.timer = time.AfterFunc(l.Time, func() { _ = c.Close() })
 	return c, nil
 }
@@ -71,19 +70,13 @@ func network(a net.Addr) netip.Prefix {
 // closeOne makes room for a stranger. The mutex is held.
 func (l *Listener) closeOne() {
 	of, most := map[netip.Prefix]int{}, 0
-	var strangers []*Conn
-	for e := l.open.Front(); e != nil; e = e.Next() {
-		c, _ := e.Value.(*Conn)
-		strangers = append(strangers, c)
+	for _, c := range l.open {
 		of[c.from]++
 		most = max(most, of[c.from])
 	}
-	for _, c := range strangers {
-		if of[c.from] == most {
-			c.leave()
-			_ = c.Conn.Close() // ends the read that it waits in
-			return
-		}
+	if i := slices.IndexFunc(l.open, func(c *Conn) bool { return of[c.from] == most }); i >= 0 {
+		_ = l.open[i].Conn.Close() // ends the read that it waits in
+		l.open[i].leave()
 	}
 }
 
@@ -91,8 +84,7 @@ func (l *Listener) closeOne() {
 func (l *Listener) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for e := l.open.Front(); e != nil; e = e.Next() {
-		c, _ := e.Value.(*Conn)
+	for _, c := range l.open {
 		_ = c.Conn.Close() // nothing was said
 	}
 	return l.Listener.Close()
@@ -101,7 +93,7 @@ func (l *Listener) Close() error {
 // leave takes the connection off the strangers. The listener's mutex is held.
 func (c *Conn) leave() {
 	if c.known.CompareAndSwap(false, true) {
-		c.among.open.Remove(c.place)
+		c.among.open = slices.DeleteFunc(c.among.open, func(o *Conn) bool { return o == c })
 		c.timer.Stop()
 	}
 }

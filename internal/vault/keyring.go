@@ -3,7 +3,6 @@ package vault
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -147,13 +146,13 @@ func (k *keyring) get(ctx context.Context, accountID string) (*dataKey, error) {
 	if c, ok := k.cache.Get(accountID); ok && time.Now().Before(c.expires) {
 		return c.key, nil
 	}
-	var r row
-	switch err := k.db.GetContext(ctx, &r, selectDataKey, accountID); {
-	case errors.Is(err, sql.ErrNoRows):
+	r, found, err := pgpool.Find[row](ctx, k.db, "the data key of account "+accountID, selectDataKey, accountID)
+	switch {
+	case err != nil:
+		return nil, err
+	case !found:
 		k.cache.Remove(accountID)
 		return nil, errNoKey
-	case err != nil:
-		return nil, fmt.Errorf("read the data key of account %s: %w", accountID, err)
 	case r.Wrapped == nil:
 		k.cache.Remove(accountID)
 		return nil, domain.ErrShredded

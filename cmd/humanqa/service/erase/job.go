@@ -17,6 +17,7 @@ import (
 	"humanqa/eventstore/consumer"
 	"humanqa/httpapi/admit"
 	"humanqa/httpapi/evidence"
+	"humanqa/internal/pgpool"
 	"humanqa/internal/preferences"
 	"humanqa/webhooks"
 	"humanqa/webhooks/notices"
@@ -78,10 +79,8 @@ func (j *Job) look(ctx context.Context) (err error) {
 	if j.Plan.Files, j.Plan.FileBytes, err = evidence.Kept(ctx, j.DB, j.of.AccountID, j.id); err != nil {
 		return err
 	}
-	if err := j.DB.GetContext(ctx, &j.Plan.Deliveries, countDeliveriesSQL, domain.JobStream(j.id)); err != nil {
-		return fmt.Errorf("count the deliveries of job %s: %w", j.id, err)
-	}
-	return nil
+	j.Plan.Deliveries, err = pgpool.One[int](ctx, j.DB, "the deliveries of job "+j.id, countDeliveriesSQL, domain.JobStream(j.id))
+	return err
 }
 
 func (j *Job) see(ctx context.Context, e eventstore.RawEvent) error {

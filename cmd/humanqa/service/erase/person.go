@@ -2,12 +2,12 @@ package erase
 
 import (
 	"context"
-	"fmt"
 
 	"humanqa/cmd/humanqa/service"
 	"humanqa/domain"
 	"humanqa/domain/person"
 	"humanqa/internal/credential"
+	"humanqa/internal/pgpool"
 )
 
 // Person is the erasure of one person (decisions, "Erasure of one subject"): their roles, name,
@@ -63,23 +63,19 @@ WHERE person_id = $1
   AND address <> ''`
 
 func (p *Person) look(ctx context.Context) error {
+	texts, err := pgpool.Set(ctx, p.DB, "the address of person "+p.id, addressSQL, p.id)
+	if err != nil {
+		return err
+	}
 	names, err := p.store.Names(ctx, p.id)
 	if err != nil {
 		return err
 	}
-	texts := map[string]bool{}
 	if known, ok := names[p.id]; ok {
 		texts[known.Name] = known.Name != ""
 		if known.Login != nil {
 			texts[*known.Login] = true
 		}
-	}
-	var addresses []string
-	if err := p.DB.SelectContext(ctx, &addresses, addressSQL, p.id); err != nil {
-		return fmt.Errorf("read the address of person %s: %w", p.id, err)
-	}
-	for _, a := range addresses {
-		texts[a] = true
 	}
 	delete(texts, "")
 	p.needles = newNeedles(texts)

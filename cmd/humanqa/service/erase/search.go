@@ -19,6 +19,7 @@ import (
 	"humanqa/cmd/humanqa/service"
 	"humanqa/domain"
 	"humanqa/eventstore"
+	"humanqa/internal/pgpool"
 )
 
 // shortestNeedle is the least length of a text that is searched for, in characters: a
@@ -149,12 +150,12 @@ LIMIT 10000`
 // read model meanwhile: then the search begins anew, with the tables that are there.
 func (n needles) tables(ctx context.Context, db *sqlx.DB, of owner, out *Searched) error {
 	before := *out
-	var tables []struct {
+	tables, err := pgpool.List[struct {
 		Name string `db:"name"`
 		Rows int64  `db:"rows"`
-	}
-	if err := db.SelectContext(ctx, &tables, listTablesSQL); err != nil {
-		return fmt.Errorf("list the tables: %w", err)
+	}](ctx, db, "the tables", listTablesSQL)
+	if err != nil {
+		return err
 	}
 	for _, t := range tables {
 		out.Tables++
@@ -162,14 +163,13 @@ func (n needles) tables(ctx context.Context, db *sqlx.DB, of owner, out *Searche
 		if len(n.all) == 0 {
 			continue
 		}
-		var lines []string
-		err := db.SelectContext(ctx, &lines, fmt.Sprintf(searchTableSQL, t.Name), pq.Array(n.all))
+		lines, err := pgpool.List[string](ctx, db, "table "+t.Name, fmt.Sprintf(searchTableSQL, t.Name), pq.Array(n.all))
 		if dropped := (*pq.Error)(nil); errors.As(err, &dropped) && dropped.Code.Name() == "undefined_table" {
 			*out = before
 			return n.tables(ctx, db, of, out)
 		}
 		if err != nil {
-			return fmt.Errorf("search table %s: %w", t.Name, err)
+			return err
 		}
 		for _, line := range lines {
 			var row map[string]any
