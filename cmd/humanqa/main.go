@@ -33,9 +33,9 @@ import (
 
 // commands is the command line; each command's Run is in its group's file.
 type commands struct {
-	JSON      bool        `name:"json" help:"Print one JSON object instead of text."`
-	EnvFile   string      `name:"env-file" type:"path" placeholder:"FILE" help:"Read settings from this file, such as /etc/humanqa/env; the environment wins."`
-	ShowBuild versionFlag `name:"version" help:"Show the version, as humanqa version does."`
+	JSON      bool             `name:"json" help:"Print one JSON object instead of text."`
+	EnvFile   string           `name:"env-file" type:"path" placeholder:"FILE" help:"Read settings from this file, such as /etc/humanqa/env; the environment wins."`
+	ShowBuild kong.VersionFlag `name:"version" help:"Show the version, as humanqa version does."`
 
 	Serve serveCmd `cmd:"" help:"Run the service."`
 
@@ -197,6 +197,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 func newParser(c *commands, options ...kong.Option) (*kong.Kong, error) {
 	return kong.New(c, append(options,
 		kong.Name("humanqa"),
+		kong.Vars{"version": build()},
 		kong.Description("Human QA testing as a service: submit a URL, a person tests it, read the report."))...)
 }
 

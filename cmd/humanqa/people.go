@@ -56,11 +56,11 @@ func (c *personInviteCmd) Run(ctx context.Context, a *app, core *service.Core) e
 	if err != nil {
 		return err
 	}
-	links, err := core.SignInLinks(a.cfg.PagesURL())
+	store, err := core.Credentials(a.cfg.PagesURL())
 	if err != nil {
 		return err
 	}
-	link, err := links.InviteLink(ctx, id, c.Name, []person.Grant{grant}, credential.LinkFor)
+	link, err := service.InviteLink(ctx, store, a.cfg.PagesURL(), id, c.Name, []person.Grant{grant}, credential.LinkFor)
 	if err != nil {
 		return err
 	}
@@ -103,11 +103,11 @@ func (c *personLinkCmd) Run(ctx context.Context, a *app, core *service.Core) err
 	if who.Disabled {
 		return domain.Conflict("the person is disabled").WithHint("invite them anew: humanqa person invite")
 	}
-	links, err := core.SignInLinks(a.cfg.PagesURL())
+	store, err := core.Credentials(a.cfg.PagesURL())
 	if err != nil {
 		return err
 	}
-	names, err := links.Names(ctx, who.ID)
+	names, err := store.Names(ctx, who.ID)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (c *personLinkCmd) Run(ctx context.Context, a *app, core *service.Core) err
 	_, err = c.record(ctx, core, service.OperatorCause(""), command.OperatorAct{Act: oversight.NewLink,
 		Subject: domain.PersonStream(who.ID)},
 		func(ctx context.Context, _ command.Cause) (at domain.Position, err error) {
-			link, err = links.InviteLink(ctx, who.ID, names[who.ID].Name, who.Grants(), credential.LinkFor)
+			link, err = service.InviteLink(ctx, store, a.cfg.PagesURL(), who.ID, names[who.ID].Name, who.Grants(), credential.LinkFor)
 			return at, err
 		})
 	if err != nil {

@@ -1,28 +1,17 @@
 package main
 
 import (
-	"github.com/alecthomas/kong"
+	"fmt"
 
 	"humanqa/internal/buildinfo"
 )
 
 type versionCmd struct{}
 
-func (versionCmd) Run(a *app) error { return a.printBuild() }
+func (versionCmd) Run(a *app) error { return a.print(buildinfo.This(), "%s", build()) }
 
-func (a *app) printBuild() error {
+// build is the build in a line.
+func build() string {
 	b := buildinfo.This()
-	return a.print(b, "humanqa %s, commit %s, %s", b.Version, b.Commit, b.GoVersion)
-}
-
-// versionFlag is humanqa --version, which needs no command.
-type versionFlag bool
-
-// BeforeReset is called by kong as soon as the flag is seen.
-func (versionFlag) BeforeReset(k *kong.Kong) error {
-	if err := (&app{out: k.Stdout}).printBuild(); err != nil {
-		return err
-	}
-	k.Exit(exitDone)
-	return nil
+	return fmt.Sprintf("humanqa %s, commit %s, %s", b.Version, b.Commit, b.GoVersion)
 }

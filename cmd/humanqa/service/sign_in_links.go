@@ -42,27 +42,18 @@ func (s *Service) tellPagesURL(cfg Config) error {
 	return nil
 }
 
-// SignInLinks makes one-time links.
-type SignInLinks struct {
-	*credential.Store
-	base string
-}
-
 // Credentials opens the store of sign-ins, for pages that begin with base.
 func (c *Core) Credentials(base string) (*credential.Store, error) {
 	return credential.Open(credential.Config{DB: c.DB, Now: time.Now, BaseURL: base, Grants: c.Commands.Grants, Sealer: c.Vault})
 }
 
-// SignInLinks makes links that begin with base.
-func (c *Core) SignInLinks(base string) (SignInLinks, error) {
-	store, err := c.Credentials(base)
-	return SignInLinks{Store: store, base: ui.Origin(base)}, err
-}
-
-// InviteLink makes a link. Its use replaces every other way in that the person has.
-func (l SignInLinks) InviteLink(ctx context.Context, personID, name string, grants []person.Grant, works time.Duration) (string, error) {
-	token, err := l.Invite(ctx, personID, name, grants, works)
-	return l.base + "/join/" + token, err
+// InviteLink makes a one-time link that begins with base. Its use replaces every other way in
+// that the person has.
+func InviteLink(
+	ctx context.Context, store *credential.Store, base, personID, name string, grants []person.Grant, works time.Duration,
+) (string, error) {
+	token, err := store.Invite(ctx, personID, name, grants, works)
+	return ui.Origin(base) + "/join/" + token, err
 }
 
 // welcomeLink is a way in that a start prints.
@@ -72,7 +63,7 @@ type welcomeLink struct{ Who, URL string }
 // first operator while there is none. Each is derived from its purpose, so that every
 // start means the same people; an older link ends with the new one.
 func (s *Service) welcomeLinks(ctx context.Context) ([]welcomeLink, error) {
-	l, err := s.core.SignInLinks(s.cfg.BaseURL)
+	store, err := s.core.Credentials(s.cfg.BaseURL)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +115,7 @@ func (s *Service) welcomeLinks(ctx context.Context) ([]welcomeLink, error) {
 		if who.JoinedAt != nil || who.Disabled {
 			continue
 		}
-		link, err := l.InviteLink(ctx, id, g.name, []person.Grant{g.grant}, g.works)
+		link, err := InviteLink(ctx, store, s.cfg.BaseURL, id, g.name, []person.Grant{g.grant}, g.works)
 		if err != nil {
 			return nil, err
 		}
