@@ -34,7 +34,8 @@ const (
 	refusedFor = 3 * 24 * time.Hour
 	// keepSettled is how long a settled letter stays.
 	keepSettled = 30 * 24 * time.Hour
-	purgeEvery  = time.Hour
+	// PurgeEvery is how often letters are to be purged.
+	PurgeEvery = time.Hour
 	// questionsEvery is the least time between two letters with questions: each waits for
 	// half an hour (decisions, "Questions").
 	questionsEvery = 5 * time.Minute
@@ -82,10 +83,6 @@ func NewSender(cfg Config) *Sender {
 
 // Run sends until ctx ends.
 func (s *Sender) Run(ctx context.Context) error {
-	purging, stop := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() { defer close(done); s.purge(purging) }()
-	defer func() { stop(); <-done }()
 	s.loop.Run(ctx, nil)
 	return nil
 }
@@ -344,16 +341,11 @@ DELETE FROM mail.letters
 WHERE state <> 'waiting'
   AND settled_at < now() - $1 * interval '1 millisecond'`
 
-// purge forgets letters, with their notices, that were settled long ago, and addresses to
+// Purge forgets letters, with their notices, that were settled long ago, and addresses to
 // which none was sent lately.
-func (s *Sender) purge(ctx context.Context) {
-	for again := true; again; again = backoff.Wait(ctx, purgeEvery) == nil {
-		err := pgpool.Exec(ctx, s.cfg.DB, "forget old letters", purgeSQL, keepSettled.Milliseconds())
-		if err == nil {
-			err = pgpool.Exec(ctx, s.cfg.DB, "forget addresses", purgeAddressesSQL)
-		}
-		if err != nil && ctx.Err() == nil {
-			s.cfg.Log.WithError(err).Warn("old letters stay until the next purge")
-		}
+func (s *Sender) Purge(ctx context.Context) error {
+	if err := pgpool.Exec(ctx, s.cfg.DB, "forget old letters", purgeSQL, keepSettled.Milliseconds()); err != nil {
+		return err
 	}
+	return pgpool.Exec(ctx, s.cfg.DB, "forget addresses", purgeAddressesSQL)
 }

@@ -91,7 +91,8 @@ type Server struct {
 	release  func()
 	stopOnce sync.Once
 
-	stopping chan struct{} // closed by Stop: no start after this
+	stopping context.Context // ended by Stop: no start after this
+	end      context.CancelFunc
 	done     chan struct{} // closed by the supervisor, its last act
 	err      error         // the reason why the supervisor gave up; read after done
 
@@ -113,14 +114,14 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		Address:  Address{home: h.dir},
-		home:     h,
-		listen:   cfg.Listen,
-		log:      log,
-		release:  release,
-		stopping: make(chan struct{}),
-		done:     make(chan struct{}),
+		Address: Address{home: h.dir},
+		home:    h,
+		listen:  cfg.Listen,
+		log:     log,
+		release: release,
+		done:    make(chan struct{}),
 	}
+	s.stopping, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	if err := s.prepare(ctx); err != nil {
 		release()
 		return nil, err
@@ -220,16 +221,8 @@ func (s *Server) Home() string { return s.home.dir }
 // close it.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
-// Err is why the server could not be kept alive; nil while Done is open and
-// after a Stop.
-func (s *Server) Err() error {
-	select {
-	case <-s.done:
-		return s.err
-	default:
-		return nil
-	}
-}
+// Err is why the server could not be kept alive; nil after a Stop. It is read after Done.
+func (s *Server) Err() error { return s.err }
 
 // Stop shuts the server down: clients are cut, the cluster is left clean. When
 // ctx ends first the server is killed, the next start recovers the cluster, and
@@ -237,7 +230,7 @@ func (s *Server) Err() error {
 func (s *Server) Stop(ctx context.Context) error {
 	var err error
 	s.stopOnce.Do(func() {
-		close(s.stopping)
+		s.end()
 		s.signal(syscall.SIGINT) // fast shutdown
 		select {
 		case <-s.done:
@@ -274,15 +267,6 @@ func (s *Server) signal(sig os.Signal) {
 	}
 	if err := s.current.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		s.log.WithError(err).Warnf("signal %s to postgres", sig)
-	}
-}
-
-func (s *Server) isStopping() bool {
-	select {
-	case <-s.stopping:
-		return true
-	default:
-		return false
 	}
 }
 

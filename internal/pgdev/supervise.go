@@ -46,7 +46,7 @@ func (s *Server) supervise(ctx context.Context, ready chan<- struct{}) {
 		failures int
 		answered bool
 	)
-	for !s.isStopping() {
+	for s.stopping.Err() == nil {
 		p, err := s.launch(ctx, answered)
 		if err == nil {
 			if s.awaitReady(ctx, p) {
@@ -63,7 +63,7 @@ func (s *Server) supervise(ctx context.Context, ready chan<- struct{}) {
 				err = errors.New("exit status 0")
 			}
 		}
-		if s.isStopping() {
+		if s.stopping.Err() != nil {
 			return
 		}
 		failures++
@@ -81,7 +81,7 @@ func (s *Server) supervise(ctx context.Context, ready chan<- struct{}) {
 			return
 		}
 		select {
-		case <-s.stopping:
+		case <-s.stopping.Done():
 		case <-time.After(backoff.Delay(failures, minBackoff, maxBackoff)):
 		}
 	}
@@ -125,7 +125,7 @@ func (s *Server) launch(ctx context.Context, answered bool) (*tied.Process, erro
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.isStopping() { // Stop has sent its signal already and will not send another
+	if s.stopping.Err() != nil { // Stop has sent its signal already and will not send another
 		return nil, context.Canceled
 	}
 	p, err := tied.Start(cmd, syscall.SIGINT) // a fast shutdown

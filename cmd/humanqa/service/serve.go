@@ -270,6 +270,7 @@ func (b *boot) startWebhooks() {
 		b.mail = mail.NewSender(b.mailConfig(b.log))
 		b.metrics.MustRegister(b.mail.Collectors()...)
 		b.run(true, "mail sender", b.mail.Run)
+		b.run(true, "old letters", repeating(mail.PurgeEvery, b.mail.Purge, b.log, "old letters stay until the next purge"))
 	}
 }
 
