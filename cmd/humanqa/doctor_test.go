@@ -21,7 +21,7 @@ import (
 
 // examined is what humanqa doctor prints.
 type examined struct {
-	Settings []service.Settled
+	Settings []service.Setting
 	Findings []doctor.Finding
 }
 
@@ -34,13 +34,13 @@ func (e examined) finding(part string) doctor.Finding {
 	return doctor.Finding{}
 }
 
-func (e examined) setting(name string) service.Settled {
+func (e examined) setting(name string) service.Setting {
 	for _, s := range e.Settings {
 		if s.Name == name {
 			return s
 		}
 	}
-	return service.Settled{}
+	return service.Setting{}
 }
 
 // A healthy service has no wrong part, and a host without an address is a note.

@@ -42,7 +42,7 @@ func settingsReference() string {
 	text.WriteString(generated + "# Settings\n\nThe service and its commands read these variables of the environment. " +
 		"An empty value counts as unset. An unknown\nname that begins with `HUMANQA_` stops the start.\n\n| Variable | Default | |\n|---|---|---|\n")
 	for _, s := range service.Settings() {
-		byDefault := s.Default
+		byDefault := s.Value
 		if byDefault != "" && !strings.Contains(byDefault, " ") {
 			byDefault = "`" + byDefault + "`"
 		}

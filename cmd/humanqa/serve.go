@@ -45,8 +45,8 @@ func (c *serveCmd) Help() string {
 	text.WriteString("The environment settles the rest:\n")
 	for _, s := range service.Settings() {
 		fmt.Fprintf(&text, "\n\t%-34s  %s", s.Name, s.About)
-		if s.Default != "" {
-			fmt.Fprintf(&text, " (%s)", s.Default)
+		if s.Value != "" {
+			fmt.Fprintf(&text, " (%s)", s.Value)
 		}
 	}
 	return text.String()

@@ -56,12 +56,8 @@ func (s *Service) facts(ctx context.Context) []console.Fact {
 // No secret is in it.
 func (c Config) inForce() []console.Setting {
 	var all []console.Setting
-	for _, s := range Settings() {
-		value, given := c.given[s.Name]
-		if !given {
-			value = s.Default
-		}
-		all = append(all, console.Setting{Name: s.Name, Value: value, About: s.About, Given: given})
+	for _, s := range c.Settled("", nil, nil) {
+		all = append(all, console.Setting{Name: s.Name, Value: s.Value, About: s.About, Given: s.From != unset})
 	}
 	return all
 }

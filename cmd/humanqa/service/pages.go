@@ -6,11 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sirupsen/logrus"
-
-	"humanqa/domain"
-	"humanqa/eventstore/consumer"
-	"humanqa/httpapi"
 	"humanqa/httpapi/admit"
 	"humanqa/httpapi/console"
 	"humanqa/httpapi/dashboard"
@@ -20,58 +15,50 @@ import (
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/workbench"
 	"humanqa/internal/clientlogin"
-	"humanqa/internal/credential"
 	"humanqa/internal/preferences"
 	"humanqa/projections/changes"
 	"humanqa/webhooks"
 )
 
-// readySite is the pages, and the changes that keep them current.
-type readySite struct {
-	*ui.Site
-	changes     *changes.Changes
-	credentials *credential.Store
-	from        domain.Position
-}
-
-// openSite sets the pages up over the API. They follow the log from a position on.
-func (s *Service) openSite(
-	ctx context.Context, api *httpapi.API, feed consumer.Source, from domain.Position, log *logrus.Logger,
-) (readySite, error) {
-	store, err := s.core.Credentials(s.cfg.BaseURL)
+// openSite sets the pages up over the API, and starts the workers that keep open pages current
+// and end old sign-ins.
+func (b *boot) openSite() (*ui.Site, error) {
+	api := b.handlers
+	store, err := b.core.Credentials(b.cfg.BaseURL)
 	if err != nil {
-		return readySite{}, err
+		return nil, err
 	}
-	reads := s.core.reads()
-	out := readySite{changes: changes.New(feed, s.core.DB, s.consumers.WaitFor, log), credentials: store, from: from}
-	out.Site, err = ui.New(ui.Config{
-		Credentials: store, People: reads.People, Changes: out.changes,
-		Admit: api.Admit, Address: admit.Address, LogAddresses: s.cfg.LogAddresses(), WaitFor: s.consumers.WaitFor, Fresh: api.Fresh,
+	reads, changed := b.core.reads(), changes.New(b.feed, b.core.DB, b.consumers.WaitFor, b.log)
+	site, err := ui.New(ui.Config{
+		Credentials: store, People: reads.People, Changes: changed,
+		Admit: api.Admit, Address: admit.Address, LogAddresses: b.cfg.LogAddresses(), WaitFor: b.consumers.WaitFor, Fresh: api.Fresh,
 		Waiting: reads.Jobs.CountAsking,
-		Log:     log.WithField("part", "pages"), Tracer: s.tracer, Now: time.Now, BaseURL: s.cfg.BaseURL,
+		Log:     b.log.WithField("part", "pages"), Tracer: b.tracer, Now: time.Now, BaseURL: b.cfg.BaseURL,
 		Templates: append([]fs.FS{signin.Templates, settings.Templates, workbench.Templates, room.Templates, console.Templates},
 			dashboard.Templates...),
 		Pages: slices.Concat(
-			signin.Pages(signin.Deps{Credentials: store, People: reads.People, Join: s.core.Commands.JoinPerson, BaseURL: s.cfg.BaseURL}),
+			signin.Pages(signin.Deps{Credentials: store, People: reads.People, Join: b.core.Commands.JoinPerson, BaseURL: b.cfg.BaseURL}),
 			dashboard.Pages(dashboard.Deps{
-				Commands: s.core.Commands, Reads: reads, Evidence: s.evidence, Readers: api.Readers, Limits: api.Limits,
+				Commands: b.core.Commands, Reads: reads, Evidence: b.evidence, Readers: api.Readers, Limits: api.Limits,
 				Fresh: api.Fresh, PastReads: api.PastReads, Credentials: store,
-				Preferences: preferences.New(s.core.DB, time.Now), Deliveries: webhooks.NewLog(s.core.DB),
-				Now: time.Now, BaseURL: s.cfg.BaseURL, CreditsURL: s.cfg.CreditsURL,
+				Preferences: preferences.New(b.core.DB, time.Now), Deliveries: webhooks.NewLog(b.core.DB),
+				Now: time.Now, BaseURL: b.cfg.BaseURL, CreditsURL: b.cfg.CreditsURL,
 			}),
 			settings.Pages(settings.Deps{
-				Commands: s.core.Commands, Reads: reads, Credentials: store, Logins: clientlogin.NewStore(s.core.DB, time.Now),
-				Mail: s.mailStore(), Evidence: s.evidence, Readers: api.Readers, Now: time.Now, DemoKey: s.demoKey,
+				Commands: b.core.Commands, Reads: reads, Credentials: store, Logins: clientlogin.NewStore(b.core.DB, time.Now),
+				Mail: b.mailStore(), Evidence: b.evidence, Readers: api.Readers, Now: time.Now, DemoKey: b.demoKey,
 			}),
-			console.Pages(s.consoleDeps(ctx, api, reads, store)),
-			workbench.Pages(workbench.Deps{Commands: s.core.Commands, Reads: reads, Evidence: s.evidence, Voice: s.voice != nil,
+			console.Pages(b.consoleDeps(b.ctx, api, reads, store)),
+			workbench.Pages(workbench.Deps{Commands: b.core.Commands, Reads: reads, Evidence: b.evidence, Voice: b.voice != nil,
 				Now: time.Now}),
-			room.Pages(room.Deps{Commands: s.core.Commands, Reads: reads, Evidence: s.evidence, Changes: out.changes, Voice: s.voice,
+			room.Pages(room.Deps{Commands: b.core.Commands, Reads: reads, Evidence: b.evidence, Changes: changed, Voice: b.voice,
 				Now: time.Now}),
 		),
 	})
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	b.run(true, "pages", func(ctx context.Context) error { return changed.Run(ctx, b.head) })
+	b.run(true, "sign-ins", sweeping(store.Sweep, b.log, "ended sessions and links stay until the next sweep"))
+	return site, nil
 }
-
-// run keeps open pages current, until ctx ends.
-func (s readySite) run(ctx context.Context) error { return s.changes.Run(ctx, s.from) }

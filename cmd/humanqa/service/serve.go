@@ -282,15 +282,13 @@ func (b *boot) startAPI() error {
 	b.handlers = httpapi.New(b.apiDeps(b.log, b.metrics, spool))
 	b.run(wanted, "api upkeep", b.handlers.Run)
 	if wanted {
-		pages, err := b.openSite(b.ctx, b.handlers, b.feed, b.head, b.log)
+		site, err := b.openSite()
 		if err != nil {
 			return err
 		}
-		b.run(true, "pages", pages.run)
-		b.run(true, "sign-ins", sweeping(pages.credentials.Sweep, b.log, "ended sessions and links stay until the next sweep"))
 		b.core.shutdown.add("api", apiBudget, b.workers.start("api", func(ctx context.Context) error {
 			front := ui.Front{
-				Site: pages.Site, API: mcp.New(b.handlers, b.cfg.BaseURL, buildinfo.This().Version),
+				Site: site, API: mcp.New(b.handlers, b.cfg.BaseURL, buildinfo.This().Version),
 				Halted: b.core.Binding.Refuse, Settle: b.reach().Settle,
 			}
 			server := httpapi.NewServer(front, b.log)

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"reflect"
@@ -10,47 +11,41 @@ import (
 
 // Setting is one HUMANQA_* variable, as documents and help show it.
 type Setting struct {
-	Name    string
-	Default string // its value if unset; empty: none
-	About   string
+	Name  string `json:"name"`
+	Value string `json:"value"` // without secrets; empty: there is none
+	From  string `json:"from"`  // flag, environment, the settings file, or default
+	About string `json:"-"`
 }
 
-// Settings are all of them, in the order of the documents.
-func Settings() []Setting {
-	var all []Setting
+// unset is the source of a setting with its default.
+const unset = "default"
+
+// Settings are all of them with their defaults, in the order of the documents.
+func Settings() (all []Setting) {
 	for field := range reflect.TypeFor[environment]().Fields() {
-		s := Setting{Name: field.Tag.Get("env"), Default: field.Tag.Get("unset"), About: field.Tag.Get("about")}
-		if value := field.Tag.Get("envDefault"); value != "" {
-			s.Default = value
-		}
-		all = append(all, s)
+		all = append(all, Setting{
+			Name: field.Tag.Get("env"), Value: cmp.Or(field.Tag.Get("envDefault"), field.Tag.Get("unset")), From: unset,
+			About: field.Tag.Get("about"),
+		})
 	}
 	return all
 }
 
-// Settled is the value of a setting, without secrets, and its source.
-type Settled struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-	From  string `json:"from"` // flag, environment, the settings file, or default
-}
-
 // Settled is every setting with the value in force. file is the settings file, of which
 // fromFile names the settings in force; flags are those that a flag overrides.
-func (c Config) Settled(file string, fromFile []string, flags map[string]string) []Settled {
-	var all []Settled
-	for _, s := range Settings() {
-		settled := Settled{Name: s.Name, Value: s.Default, From: "default"}
+func (c Config) Settled(file string, fromFile []string, flags map[string]string) []Setting {
+	all := Settings()
+	for i := range all {
+		s := &all[i]
 		if value, given := c.given[s.Name]; given {
-			settled.Value, settled.From = value, "environment"
+			s.Value, s.From = value, "environment"
 			if slices.Contains(fromFile, s.Name) {
-				settled.From = file
+				s.From = file
 			}
 		}
 		if value, given := flags[s.Name]; given {
-			settled.Value, settled.From = value, "flag"
+			s.Value, s.From = value, "flag"
 		}
-		all = append(all, settled)
 	}
 	return all
 }

@@ -17,7 +17,7 @@ func TestEverySettingIsTold(t *testing.T) {
 		t.Fatalf("%d settings are told, there are %d", len(told), len(fields))
 	}
 	for i, f := range fields {
-		if told[i].Name != f.Key || told[i].About == "" || f.DefaultValue != "" && told[i].Default != f.DefaultValue {
+		if told[i].Name != f.Key || told[i].About == "" || f.DefaultValue != "" && told[i].Value != f.DefaultValue {
 			t.Errorf("%s is told as %+v, its default is %q", f.Key, told[i], f.DefaultValue)
 		}
 	}
