@@ -112,18 +112,20 @@ func (h *Hosts) request(
 	ctx context.Context, to job.CommitStatus, token string, is command.StatusUpdate, page string,
 ) (*http.Request, error) {
 	var path string
-	body, headers := map[string]string{"target_url": page, "description": is.Description}, map[string]string{}
+	body := map[string]string{"target_url": page, "description": is.Description}
+	header := http.Header{"Content-Type": {"application/json"}, "User-Agent": {"humanqa"}}
 	switch to.Provider {
 	case job.GitHub:
 		owner, name, _ := strings.Cut(to.Repository, "/")
 		path = "/repos/" + url.PathEscape(owner) + "/" + url.PathEscape(name) + "/statuses/" + url.PathEscape(to.Commit)
 		body["state"], body["context"] = string(is.State), to.Context
-		headers["Authorization"], headers["Accept"] = "Bearer "+token, "application/vnd.github+json"
-		headers["X-GitHub-Api-Version"] = "2022-11-28"
+		header.Set("Authorization", "Bearer "+token)
+		header.Set("Accept", "application/vnd.github+json")
+		header.Set("X-GitHub-Api-Version", "2022-11-28")
 	case job.GitLab:
 		path = "/projects/" + url.PathEscape(to.Repository) + "/statuses/" + url.PathEscape(to.Commit)
-		body["state"], body["name"] = gitLabState(is.State), to.Context
-		headers["PRIVATE-TOKEN"] = token
+		body["state"], body["name"] = gitLabStates[is.State], to.Context
+		header.Set("PRIVATE-TOKEN", token)
 	default:
 		return nil, fmt.Errorf("%w: %s is no known code host", command.ErrStatusRefused, to.Provider)
 	}
@@ -135,25 +137,13 @@ func (h *Hosts) request(
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("User-Agent", "humanqa")
-	for name, value := range headers {
-		req.Header.Set(name, value)
-	}
+	req.Header = header
 	return req, nil
 }
 
-// gitLabState is the state in GitLab's words, which knows no error.
-func gitLabState(s job.CommitState) string {
-	switch s {
-	case job.CommitSuccess:
-		return "success"
-	case job.CommitFailure:
-		return "failed"
-	case job.CommitError:
-		return "canceled"
-	}
-	return "pending"
+// gitLabStates are the states in GitLab's words, which knows no error.
+var gitLabStates = map[job.CommitState]string{
+	job.CommitPending: "pending", job.CommitSuccess: "success", job.CommitFailure: "failed", job.CommitError: "canceled",
 }
 
 // send makes the request. Its errors quote nothing that the host said.

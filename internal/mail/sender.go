@@ -95,19 +95,19 @@ type work struct{ *Sender }
 
 // leased is a letter that belongs to this process until its lease ends.
 type leased struct {
-	ID        string    `db:"id"`
-	PersonID  string    `db:"person_id"`
-	Kind      string    `db:"kind"`
-	Attempt   int       `db:"attempt"`
-	CreatedAt time.Time `db:"created_at"`
+	ID        string    `db:"id" json:"id"`
+	PersonID  string    `db:"person_id" json:"-"`
+	Kind      string    `db:"kind" json:"-"`
+	Attempt   int       `db:"attempt" json:"attempt"`
+	CreatedAt time.Time `db:"created_at" json:"-"`
 }
 
-// outcome is the result of an attempt.
+// outcome is the result of an attempt, as settleSQL reads it.
 type outcome struct {
 	leased
-	state string // sent, dropped, refused, or waiting: it is tried again
-	wait  time.Duration
-	said  string // why the letter was not sent
+	State string `json:"state"` // sent, dropped, refused, or waiting: it is tried again
+	Wait  int64  `json:"wait"`  // milliseconds
+	Said  string `json:"said"`  // why the letter was not sent
 }
 
 // A person with notices gets a letter of all of them, unless one waits already or the
@@ -197,22 +197,23 @@ func (w work) Do(ctx context.Context, l leased) outcome {
 	switch {
 	case err != nil:
 	case why != "":
-		return outcome{leased: l, state: "dropped", said: why}
+		return outcome{leased: l, State: "dropped", Said: why}
 	default:
 		err = w.cfg.Server.send(ctx, message)
 	}
 	if err == nil {
-		return outcome{leased: l, state: "sent"}
+		return outcome{leased: l, State: "sent"}
 	}
 	w.cfg.Log.WithError(err).WithFields(logrus.Fields{"letter": l.ID, "attempt": l.Attempt}).Warn("a letter was not sent")
-	o := outcome{leased: l, state: "waiting", said: err.Error()}
+	o := outcome{leased: l, State: "waiting", Said: err.Error()}
 	if refused := (refusedError{}); errors.As(err, &refused) {
-		o.said = refusedMark + o.said
+		o.Said = refusedMark + o.Said
 		if time.Since(l.CreatedAt) > refusedFor {
-			o.state = "refused"
+			o.State = "refused"
 		}
 	}
-	o.wait = backoff.Jitter(backoff.Delay(l.Attempt, w.cfg.Retry, lastRetry))
+	o.Said = fence.Clean(o.Said, maxSaid)
+	o.Wait = backoff.Jitter(backoff.Delay(l.Attempt, w.cfg.Retry, lastRetry)).Milliseconds()
 	return o
 }
 
@@ -308,44 +309,29 @@ WHERE p.person_id = settled.person_id
   AND settled.kind <> 'confirm'
   AND settled.state = 'sent'`
 
-type settledRow struct {
-	ID      string `json:"id"`
-	Attempt int    `json:"attempt"`
-	State   string `json:"state"`
-	Wait    int64  `json:"wait"` // milliseconds
-	Said    string `json:"said"`
-}
-
 // Settle implements workloop.Work.
 func (w work) Settle(ctx context.Context, done []outcome) (more bool, err error) {
-	rows := make([]settledRow, len(done))
-	for i, o := range done {
-		rows[i] = settledRow{ID: o.ID, Attempt: o.Attempt, State: o.state, Wait: o.wait.Milliseconds(), Said: fence.Clean(o.said, maxSaid)}
-	}
-	if _, err := w.cfg.DB.ExecContext(ctx, settleSQL, pgpool.Rows(rows)); err != nil {
-		return false, fmt.Errorf("settle letters: %w", err)
+	if err := pgpool.Exec(ctx, w.cfg.DB, "settle letters", settleSQL, pgpool.Rows(done)); err != nil {
+		return false, err
 	}
 	for _, o := range done {
-		w.count(o.state)
+		w.count(o.State)
 	}
 	return false, nil
 }
 
-const purgeAddressesSQL = `
+const purgeSQL = `
+WITH letters AS (
+    DELETE FROM mail.letters
+    WHERE state <> 'waiting'
+      AND settled_at < now() - $1 * interval '1 millisecond'
+)
 DELETE FROM mail.addresses
 WHERE refused_at IS NULL
   AND NOT EXISTS (SELECT FROM unnest(asked_at) t WHERE t > now() - interval '1 day')`
 
-const purgeSQL = `
-DELETE FROM mail.letters
-WHERE state <> 'waiting'
-  AND settled_at < now() - $1 * interval '1 millisecond'`
-
 // Purge forgets letters, with their notices, that were settled long ago, and addresses to
 // which none was sent lately.
 func (s *Sender) Purge(ctx context.Context) error {
-	if err := pgpool.Exec(ctx, s.cfg.DB, "forget old letters", purgeSQL, keepSettled.Milliseconds()); err != nil {
-		return err
-	}
-	return pgpool.Exec(ctx, s.cfg.DB, "forget addresses", purgeAddressesSQL)
+	return pgpool.Exec(ctx, s.cfg.DB, "forget old letters", purgeSQL, keepSettled.Milliseconds())
 }

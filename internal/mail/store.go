@@ -309,15 +309,15 @@ func (s *Store) Confirming(ctx context.Context, token string) (personID, address
 }
 
 const confirmSQL = `
+WITH welcome AS (
+    UPDATE mail.addresses
+    SET refused_at = NULL
+    WHERE mark = ANY($4)
+)
 UPDATE mail.people
 SET confirmed_at = COALESCE(confirmed_at, $3)
 WHERE person_id = $1
   AND address = $2`
-
-const welcomeSQL = `
-UPDATE mail.addresses
-SET refused_at = NULL
-WHERE mark = ANY($1)`
 
 // Confirm notes that the address is the person's. Its reader takes letters again. A repeat
 // has no further effect.
@@ -326,12 +326,7 @@ func (s *Store) Confirm(ctx context.Context, token string) error {
 	if err != nil {
 		return err
 	}
-	return pgpool.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
-		if err := pgpool.Exec(ctx, tx, "confirm an address", confirmSQL, personID, address, s.time()); err != nil {
-			return err
-		}
-		return pgpool.Exec(ctx, tx, "take letters to an address again", welcomeSQL, s.links.marks(address))
-	})
+	return pgpool.Exec(ctx, s.db, "confirm an address", confirmSQL, personID, address, s.time(), s.links.marks(address))
 }
 
 // Stops says what the link stops: all e-mail to a person, or else letters of confirmation to

@@ -62,8 +62,9 @@ func Restore(ctx context.Context, cfg service.Config, from *archive.Reader, log 
 	}
 	again := service.IsHalfRestored(cfg)
 	if err = vacant(cfg); err == nil { // another process may have taken it by now
-		err = writeDurably(filepath.Join(cfg.DataDir, service.RestoreMark),
-			"This is half a restored backup. Run humanqa restore again, or remove the directory.\n")
+		err = writeNew(filepath.Join(cfg.DataDir, service.RestoreMark),
+			strings.NewReader("This is half a restored backup. Run humanqa restore again, or remove the directory.\n"))
+		unix.Sync() // the mark is on the disk before the next step
 	}
 	if err != nil {
 		release()
@@ -167,15 +168,6 @@ func writeNew(file string, from io.Reader) error {
 	}
 	_, err = io.Copy(f, from)
 	return errors.Join(err, f.Close())
-}
-
-// writeDurably is writeNew for a file that must be on the disk before the next step.
-func writeDurably(file, text string) error {
-	if err := writeNew(file, strings.NewReader(text)); err != nil {
-		return err
-	}
-	unix.Sync()
-	return nil
 }
 
 // CurrentModels names the read models whose rows this binary folds. Those of an

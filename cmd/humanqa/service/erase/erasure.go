@@ -55,8 +55,8 @@ type Erasure struct {
 	account string // its id
 	sandbox bool
 	people  *credential.Store
-	found   belongings
-	Erased  int // things that were left of the account and are gone
+	found   map[string][]string // the ids of the account's things, by the category of their streams
+	Erased  int                 // things that were left of the account and are gone
 }
 
 // New prepares the erasure of an account.
@@ -119,10 +119,6 @@ func (e *Erasure) shredDataKey(ctx context.Context) (int, error) {
 	return 0, errors.Join(e.Vault.Shred(ctx, e.account), e.Vault.ShredSubject(ctx, domain.AccountStream(e.account), e.account))
 }
 
-// belongings are the ids of an account's things. people are those of which a role in the
-// account is known.
-type belongings struct{ jobs, projects, people []string }
-
 // collectBelongings finds them by the read models, once these show all of the log. So the
 // cost is that of the account. The log decides about each.
 func (e *Erasure) collectBelongings(ctx context.Context) (int, error) {
@@ -143,17 +139,10 @@ func (e *Erasure) collectBelongings(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	e.found = belongings{}
+	e.found = map[string][]string{}
 	for _, stream := range streams {
 		kind, id, _ := strings.Cut(stream, "-")
-		switch kind + "-" {
-		case domain.JobStreams:
-			e.found.jobs = append(e.found.jobs, id)
-		case domain.ProjectStreams:
-			e.found.projects = append(e.found.projects, id)
-		case domain.PersonStreams:
-			e.found.people = append(e.found.people, id)
-		}
+		e.found[kind+"-"] = append(e.found[kind+"-"], id)
 	}
 	return 0, nil
 }
@@ -202,7 +191,7 @@ func (e *Erasure) named(ctx context.Context, stream string) (named bool, err err
 
 func (e *Erasure) endWebhooks(ctx context.Context) (n int, err error) {
 	none := ""
-	for _, id := range e.found.projects {
+	for _, id := range e.found[domain.ProjectStreams] {
 		var on bool
 		_, _, err := e.Commands.OnProject(ctx, e.cause(), id, func(st project.State, at time.Time) ([]domain.Event, error) {
 			on = st.WebhookURL != ""
@@ -223,7 +212,7 @@ func (e *Erasure) endWebhooks(ctx context.Context) (n int, err error) {
 // go back to the ledger.
 func (e *Erasure) eraseJobs(ctx context.Context) (n int, err error) {
 	var at domain.Position
-	for _, id := range e.found.jobs {
+	for _, id := range e.found[domain.JobStreams] {
 		of, err := e.Commands.ErasingJob(ctx, id)
 		if err != nil {
 			return n, fmt.Errorf("erase job %s: %w", id, err)
@@ -250,7 +239,7 @@ func (e *Erasure) eraseJobs(ctx context.Context) (n int, err error) {
 // forgetPeople takes the account's roles back. A person without another role is disabled
 // and forgotten: no sign-in works, and no name is kept.
 func (e *Erasure) forgetPeople(ctx context.Context) (n int, err error) {
-	for _, id := range e.found.people {
+	for _, id := range e.found[domain.PersonStreams] {
 		who, err := e.Commands.Person(ctx, id)
 		if err != nil {
 			return n, err
