@@ -66,25 +66,20 @@ type Waiting struct {
 
 // Begin opens a sign-in and removes those that are over.
 func (s *Store) Begin(ctx context.Context, client, address string) (Begun, error) {
-	if _, err := s.db.ExecContext(ctx, `DELETE FROM signin.client_logins WHERE expires_at <= $1`, s.now()); err != nil {
-		return Begun{}, err
+	full := &domain.Error{
+		Kind: domain.KindRateLimited, Code: domain.CodeRateLimited, Message: "too many sign-ins are waiting",
+		Hint: "try again in ten minutes, or use a key from the dashboard",
 	}
-	var open int
-	if err := s.db.GetContext(ctx, &open, `SELECT count(*) FROM signin.client_logins`); err != nil {
-		return Begun{}, err
-	}
-	if open >= mostOpen {
-		return Begun{}, &domain.Error{
-			Kind: domain.KindRateLimited, Code: domain.CodeRateLimited, Message: "too many sign-ins are waiting",
-			Hint: "try again in ten minutes, or use a key from the dashboard",
-		}
-	}
-	b := Begun{DeviceCode: rand.Text(), UserCode: newUserCode()}
-	_, err := s.db.ExecContext(ctx, `
+	b, now := Begun{DeviceCode: rand.Text(), UserCode: newUserCode()}, s.now()
+	return b, pgpool.ExecOne(ctx, s.db, full, "begin a sign-in", `
+		WITH over AS (
+			DELETE FROM signin.client_logins
+			WHERE expires_at <= $7
+		)
 		INSERT INTO signin.client_logins (device_hash, user_code, client, address, command_id, expires_at)
-		VALUES ($1, $2, $3, $4, $5, $6)`,
-		domain.HashToken(b.DeviceCode), plain(b.UserCode), client, address, uuid.New(), s.now().Add(Life))
-	return b, err
+		SELECT $1, $2, $3, $4, $5, $6
+		WHERE (SELECT count(*) FROM signin.client_logins WHERE expires_at > $7) < $8`,
+		domain.HashToken(b.DeviceCode), plain(b.UserCode), client, address, uuid.New(), now.Add(Life), now, mostOpen)
 }
 
 // newUserCode has about 35 bits, and lives for ten minutes. A guess needs a signed-in owner,

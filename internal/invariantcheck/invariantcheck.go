@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -239,58 +240,48 @@ func (c *Checks) watch(id uuid.UUID) {
 	ctx, cancel := context.WithTimeout(c.ctx, longest)
 	defer cancel()
 	var (
-		mu     sync.Mutex
-		step   string
-		events int
-		asked  bool // to cancel
+		now   atomic.Pointer[Check] // the step, and the events that were read
+		asked bool                  // to cancel
+		out   Result
+		err   error
+		ended = make(chan struct{})
 	)
-	type outcome struct {
-		Result
-		err error
-	}
-	out := make(chan outcome, 1)
+	now.Store(&Check{})
 	go func() {
-		r, err := c.guarded(ctx, func(s string, n int) {
-			mu.Lock()
-			defer mu.Unlock()
-			step, events = s, n
-		})
-		out <- outcome{r, err}
+		defer close(ended)
+		out, err = c.guarded(ctx, func(step string, events int) { now.Store(&Check{Step: step, Events: events}) })
 	}()
 	tick := time.NewTicker(beatEvery)
 	defer tick.Stop()
-	for {
+	for running := true; running; {
 		select {
-		case o := <-out:
-			state, problem := "done", ""
-			switch {
-			case o.err == nil:
-				if n := len(o.Findings); n > 0 {
-					c.log.WithField("findings", n).Error("invariants do not hold: `humanqa fsck` says which")
-				}
-			case asked:
-				state = "cancelled"
-			default:
-				state, problem = "failed", o.err.Error()
-				c.log.WithError(o.err).Warn("a check ended before it was through")
-			}
-			if err := c.end(id, state, o.Result, problem); err != nil {
-				c.log.WithError(err).Warn("what a check found was not kept")
-			}
-			return
+		case <-ended:
+			running = false
 		case <-tick.C:
-			mu.Lock()
-			now, n := step, events
-			mu.Unlock()
 			var stop bool
-			if err := c.db.GetContext(ctx, &stop, beatCheckSQL, id, now, n); err != nil && ctx.Err() == nil {
+			if err := c.db.GetContext(ctx, &stop, beatCheckSQL, id, now.Load().Step, now.Load().Events); err != nil && ctx.Err() == nil {
 				c.log.WithError(err).Warn("a check that runs could not say so")
 			}
-			if stop && !asked {
+			if stop {
 				asked = true
 				cancel()
 			}
 		}
+	}
+	state, problem := "done", ""
+	switch {
+	case err == nil:
+		if n := len(out.Findings); n > 0 {
+			c.log.WithField("findings", n).Error("invariants do not hold: `humanqa fsck` says which")
+		}
+	case asked:
+		state = "cancelled"
+	default:
+		state, problem = "failed", err.Error()
+		c.log.WithError(err).Warn("a check ended before it was through")
+	}
+	if err := c.end(id, state, out, problem); err != nil {
+		c.log.WithError(err).Warn("what a check found was not kept")
 	}
 }
 
