@@ -23,10 +23,11 @@ const passkeysEach = 20
 
 // Passkey is one of a person's passkeys. ID is its credential's, as base64url.
 type Passkey struct {
-	ID        string
-	Name      string // empty: none was given
-	CreatedAt time.Time
-	UsedAt    time.Time
+	ID         string    `db:"id"`
+	Name       string    `db:"name"`       // empty: none was given
+	Credential []byte    `db:"credential"` // as the library has it
+	CreatedAt  time.Time `db:"created_at"`
+	UsedAt     time.Time `db:"used_at"`
 }
 
 const renameSQL = `
@@ -92,31 +93,14 @@ func (s *Store) SetPassword(ctx context.Context, personID, login, password strin
 }
 
 const passkeysSQL = `
-SELECT credential_id, name, credential, created_at, used_at
+SELECT translate(encode(credential_id, 'base64'), E'+/=\n', '-_') AS id, name, credential, created_at, used_at
 FROM signin.passkeys
 WHERE person_id = $1
 ORDER BY created_at, credential_id`
 
-type passkeyRow struct {
-	ID         []byte    `db:"credential_id"`
-	Name       string    `db:"name"`
-	Credential []byte    `db:"credential"`
-	CreatedAt  time.Time `db:"created_at"`
-	UsedAt     time.Time `db:"used_at"`
-}
-
-func (s *Store) passkeyRows(ctx context.Context, personID string) ([]passkeyRow, error) {
-	return pgpool.List[passkeyRow](ctx, s.db, "the passkeys of "+personID, passkeysSQL, personID)
-}
-
 // PasskeysOf lists the person's passkeys, the oldest first.
-func (s *Store) PasskeysOf(ctx context.Context, personID string) (keys []Passkey, err error) {
-	rows, err := s.passkeyRows(ctx, personID)
-	for _, row := range rows {
-		keys = append(keys, Passkey{ID: base64.RawURLEncoding.EncodeToString(row.ID), Name: row.Name, CreatedAt: row.CreatedAt.UTC(),
-			UsedAt: row.UsedAt.UTC()})
-	}
-	return keys, err
+func (s *Store) PasskeysOf(ctx context.Context, personID string) ([]Passkey, error) {
+	return pgpool.List[Passkey](ctx, s.db, "the passkeys of "+personID, passkeysSQL, personID)
 }
 
 func addingPasskey(personID string) string { return "add:" + personID }
@@ -127,17 +111,17 @@ func (s *Store) AskForPasskey(ctx context.Context, personID, name string) (Chall
 	if s.passkeys == nil {
 		return Challenge{}, errNoPasskeys
 	}
-	rows, err := s.passkeyRows(ctx, personID)
+	has, err := s.PasskeysOf(ctx, personID)
 	if err != nil {
 		return Challenge{}, err
 	}
-	if len(rows) >= passkeysEach {
+	if len(has) >= passkeysEach {
 		return Challenge{}, errManyPasskeys
 	}
 	person := owner{id: personID, name: name}
-	for _, row := range rows {
+	for _, one := range has {
 		var key webauthn.Credential
-		if err := json.Unmarshal(row.Credential, &key); err != nil {
+		if err := json.Unmarshal(one.Credential, &key); err != nil {
 			return Challenge{}, fmt.Errorf("decode a passkey: %w", err)
 		}
 		person.keys = append(person.keys, key)
