@@ -21,7 +21,6 @@ import (
 	"humanqa/domain/command"
 	"humanqa/eventstore/node"
 	"humanqa/httpapi"
-	"humanqa/httpapi/evidence"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/ui"
 	v1 "humanqa/httpapi/v1"
@@ -32,7 +31,6 @@ import (
 	"humanqa/projections/auditlog"
 	"humanqa/projections/events"
 	"humanqa/webhooks"
-	"humanqa/webhooks/send"
 )
 
 // readyLimit is how long the read models may take to catch up at a start
@@ -124,36 +122,6 @@ func (c Config) connections() int {
 	return int(max(1, min(uint64(c.MaxConnections), files.Cur/2)))
 }
 
-// reach is how clients get to the listener.
-func (s *Service) reach() httpapi.Reach {
-	return httpapi.Reach{TLS: s.cfg.TLSCert != "", Proxies: s.cfg.TrustedProxies}
-}
-
-func (s *Service) webhookConfig(log *logrus.Logger) send.Config {
-	return send.Config{
-		DSN:     s.core.dsn,
-		Allow:   s.cfg.WebhookAllow,
-		CAFile:  s.cfg.WebhookCAFile,
-		Log:     log.WithField("part", "webhooks"),
-		LogName: func() string { return s.core.Binding.Lineage().String() },
-		Tracer:  s.tracer,
-	}
-}
-
-// mailGather is how long the first notice waits for others of the same moment.
-const mailGather = time.Minute
-
-func (s *Service) mailConfig(log *logrus.Logger) mail.Config {
-	return mail.Config{
-		DB:     s.core.DB,
-		Server: s.cfg.Mail,
-		Links:  s.mailLinks(),
-		Grants: s.core.Commands.Grants,
-		Log:    log.WithField("part", "mail"),
-		Gather: mailGather,
-	}
-}
-
 // mailStore keeps addresses and choices; nil where no e-mail is sent.
 func (s *Service) mailStore() *mail.Store {
 	if s.cfg.Mail == nil {
@@ -164,20 +132,6 @@ func (s *Service) mailStore() *mail.Store {
 
 func (s *Service) mailLinks() mail.Links {
 	return mail.Links{BaseURL: ui.Origin(s.cfg.PagesURL()), Keys: s.core.Vault.MACKeys}
-}
-
-func (s *Service) evidenceDeps(log *logrus.Logger, metrics prometheus.Registerer, spool *wire.Spool) evidence.Deps {
-	return evidence.Deps{
-		DB:             s.core.Lent,
-		Files:          countFiles(s.bucket, metrics),
-		Commands:       s.core.Commands,
-		Vault:          s.core.Vault,
-		Spool:          spool,
-		BaseURL:        s.cfg.BaseURL,
-		RecordingLimit: s.cfg.RecordingLimit,
-		Log:            log.WithField("part", "api"),
-		Now:            s.core.Clock.Now,
-	}
 }
 
 func (s *Service) apiDeps(log *logrus.Logger, metrics prometheus.Registerer, spool *wire.Spool) httpapi.Deps {

@@ -205,7 +205,14 @@ func (b *boot) startLog() {
 func (b *boot) startConsumers() {
 	core, roles := b.core, b.cfg.Roles
 	b.dispatcher = send.NewDispatcher(core.DB, core.Vault, send.Report{Disabled: core.disableWebhook, Confirmed: core.confirmSecret},
-		b.webhookConfig(b.log))
+		send.Config{
+			DSN:     core.dsn,
+			Allow:   b.cfg.WebhookAllow,
+			CAFile:  b.cfg.WebhookCAFile,
+			Log:     b.log.WithField("part", "webhooks"),
+			LogName: func() string { return core.Binding.Lineage().String() },
+			Tracer:  b.tracer,
+		})
 	b.subscriber.SendThrough(b.dispatcher.Direct())
 	var following []string
 	if roles.Projector {
@@ -262,12 +269,22 @@ func (b *boot) startPolicies() {
 	b.run(wanted, "policies", func(ctx context.Context) error { b.policies.Run(ctx); return nil })
 }
 
+// mailGather is how long the first notice waits for others of the same moment.
+const mailGather = time.Minute
+
 func (b *boot) startWebhooks() {
 	wanted := b.cfg.Roles.Webhooks
 	b.metrics.MustRegister(b.dispatcher.Collectors()...)
 	b.run(wanted, "webhook dispatcher", b.dispatcher.Run)
 	if b.cfg.Mail != nil && wanted {
-		b.mail = mail.NewSender(b.mailConfig(b.log))
+		b.mail = mail.NewSender(mail.Config{
+			DB:     b.core.DB,
+			Server: b.cfg.Mail,
+			Links:  b.mailLinks(),
+			Grants: b.core.Commands.Grants,
+			Log:    b.log.WithField("part", "mail"),
+			Gather: mailGather,
+		})
 		b.metrics.MustRegister(b.mail.Collectors()...)
 		b.run(true, "mail sender", b.mail.Run)
 		b.run(true, "old letters", repeating(mail.PurgeEvery, b.mail.Purge, b.log, "old letters stay until the next purge"))
@@ -277,7 +294,17 @@ func (b *boot) startWebhooks() {
 func (b *boot) startAPI() error {
 	wanted := b.cfg.Roles.API
 	spool := wire.NewSpool(b.cfg.DataDir)
-	b.evidence = evidence.New(b.evidenceDeps(b.log, b.metrics, spool))
+	b.evidence = evidence.New(evidence.Deps{
+		DB:             b.core.Lent,
+		Files:          countFiles(b.bucket, b.metrics),
+		Commands:       b.core.Commands,
+		Vault:          b.core.Vault,
+		Spool:          spool,
+		BaseURL:        b.cfg.BaseURL,
+		RecordingLimit: b.cfg.RecordingLimit,
+		Log:            b.log.WithField("part", "api"),
+		Now:            b.core.Clock.Now,
+	})
 	b.run(wanted, "evidence", b.evidence.Run)
 	b.handlers = httpapi.New(b.apiDeps(b.log, b.metrics, spool))
 	b.run(wanted, "api upkeep", b.handlers.Run)
@@ -289,7 +316,7 @@ func (b *boot) startAPI() error {
 		b.core.shutdown.add("api", apiBudget, b.workers.start("api", func(ctx context.Context) error {
 			front := ui.Front{
 				Site: site, API: mcp.New(b.handlers, b.cfg.BaseURL, buildinfo.This().Version),
-				Halted: b.core.Binding.Refuse, Settle: b.reach().Settle,
+				Halted: b.core.Binding.Refuse, Settle: httpapi.Reach{TLS: b.cfg.TLSCert != "", Proxies: b.cfg.TrustedProxies}.Settle,
 			}
 			server := httpapi.NewServer(front, b.log)
 			server.Handler = b.handlers.Parting(server.Handler)
