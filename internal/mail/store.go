@@ -134,6 +134,14 @@ func checkAddress(address string) []domain.Detail {
 // A choice that was turned on covers only later events. A choice that was turned off ends
 // the notices that are not in a letter yet.
 const chooseSQL = `
+WITH unwanted AS (
+    DELETE FROM mail.notices
+    WHERE person_id = $1
+      AND account_id = $2
+      AND letter_id IS NULL
+      AND (kind = 'report' AND ($3 = 'none' OR $3 = 'failures' AND NOT failed) OR kind = 'question' AND NOT $4
+        OR kind = 'credits' AND NOT $5 OR kind = 'webhook' AND NOT $6)
+)
 INSERT INTO mail.choices AS old (person_id, account_id, reports, questions, credits, webhooks, since)
 VALUES ($1, $2, $3, $4, $5, $6, $7)
 ON CONFLICT (account_id, person_id) DO UPDATE
@@ -143,14 +151,6 @@ SET reports = EXCLUDED.reports, questions = EXCLUDED.questions, credits = EXCLUD
             OR EXCLUDED.webhooks AND NOT old.webhooks OR EXCLUDED.questions AND NOT old.questions THEN EXCLUDED.since
         ELSE old.since
     END`
-
-const unchooseSQL = `
-DELETE FROM mail.notices
-WHERE person_id = $1
-  AND account_id = $2
-  AND letter_id IS NULL
-  AND (kind = 'report' AND ($3 = 'none' OR $3 = 'failures' AND NOT failed) OR kind = 'question' AND NOT $4
-    OR kind = 'credits' AND NOT $5 OR kind = 'webhook' AND NOT $6)`
 
 const setAddressSQL = `
 INSERT INTO mail.people AS old (person_id, address, asked_at)
@@ -194,9 +194,6 @@ func (s *Store) Save(ctx context.Context, accountID, personID, address string, c
 	return pgpool.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		if _, err := tx.ExecContext(ctx, chooseSQL, personID, accountID, c.Reports, c.Questions, c.Credits, c.Webhooks, now); err != nil {
 			return fmt.Errorf("save the choices of a person: %w", err)
-		}
-		if _, err := tx.ExecContext(ctx, unchooseSQL, personID, accountID, c.Reports, c.Questions, c.Credits, c.Webhooks); err != nil {
-			return fmt.Errorf("drop notices that are not wanted: %w", err)
 		}
 		var unasked bool
 		if err := tx.GetContext(ctx, &unasked, setAddressSQL, personID, address, now); err != nil {

@@ -28,17 +28,12 @@ const (
 // Formats lists them.
 func Formats() []string { return []string{string(NDJSON), string(CSV), string(Parquet)} }
 
-// MediaType is the name of the format in HTTP.
-func (f Format) MediaType() string {
-	switch f {
-	case CSV:
-		return "text/csv; charset=utf-8"
-	case Parquet:
-		return "application/vnd.apache.parquet"
-	case NDJSON:
-	}
-	return "application/x-ndjson"
+var mediaTypes = map[Format]string{
+	NDJSON: "application/x-ndjson", CSV: "text/csv; charset=utf-8", Parquet: "application/vnd.apache.parquet",
 }
+
+// MediaType is the name of the format in HTTP.
+func (f Format) MediaType() string { return mediaTypes[f] }
 
 // Kind is the kind of a column's values. Any value may be nil.
 type Kind int
