@@ -17,8 +17,12 @@ const (
 	homeNote      = "README.txt"                // in the home
 )
 
-// leaveNotes writes both, at every start: directories are moved.
-func (h Home) leaveNotes(dir string) error {
+// leaveNotes writes both, at every start: directories are moved. Later starts find the home by
+// the link.
+func (h Home) leaveNotes(dir, link string) error {
+	if err := os.Symlink(h.dir, link); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("link the cluster into the data directory: %w", err)
+	}
 	for path, text := range map[string]string{
 		filepath.Join(dir, elsewhereNote): "The database of this data directory is in\n\n\t" + h.dir + "\n\n" +
 			"PostgreSQL does not run as root, and the user that it runs as cannot reach this\n" +

@@ -55,46 +55,27 @@ func OpenHome(ctx context.Context, dir string, log logrus.FieldLogger) (Home, fu
 		return Home{}, nil, err
 	}
 	link := filepath.Join(dir, linkName)
-	path, err := filepath.EvalSymlinks(link)
-	switch {
+	h, take := Home{dir: link, owner: own}, Home.take
+	switch path, err := filepath.EvalSymlinks(link); {
 	case err == nil:
-		h := Home{dir: path, owner: own.keeping(path)}
-		release, err := h.take(ctx, dir, log)
-		if err == nil && path != link {
-			err = h.noted(dir, release)
-		}
-		return h, release, err
+		h = Home{dir: path, owner: own.keeping(path)}
 	case !errors.Is(err, fs.ErrNotExist):
 		return Home{}, nil, fmt.Errorf("locate the cluster of %s: %w", dir, err)
+	default:
+		if err := lost(link); err != nil {
+			return Home{}, nil, err
+		}
+		if !own.canReach(dir) {
+			h.dir, take = filepath.Join(rootHomes, shortHash(dir)), Home.takeFresh
+		}
 	}
-	if err := lost(link); err != nil {
-		return Home{}, nil, err
+	release, err := take(h, ctx, dir, log)
+	if err == nil && h.dir != link {
+		if err = h.leaveNotes(dir, link); err != nil {
+			release()
+		}
 	}
-	if own.canReach(dir) {
-		h := Home{dir: link, owner: own}
-		release, err := h.take(ctx, dir, log)
-		return h, release, err
-	}
-	h := Home{dir: filepath.Join(rootHomes, shortHash(dir)), owner: own}
-	release, err := h.takeFresh(ctx, dir, log)
-	if err != nil {
-		return Home{}, nil, err
-	}
-	if err := os.Symlink(h.dir, link); err != nil { // later starts find the home by the link
-		release()
-		return Home{}, nil, fmt.Errorf("link the cluster into the data directory: %w", err)
-	}
-	return h, release, h.noted(dir, release)
-}
-
-// noted leaves the notes of a home that is outside its data directory, or gives
-// the home back.
-func (h Home) noted(dir string, release func()) error {
-	err := h.leaveNotes(dir)
-	if err != nil {
-		release()
-	}
-	return err
+	return h, release, err
 }
 
 // take makes the home where it is missing and becomes its only user.

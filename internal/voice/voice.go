@@ -102,7 +102,7 @@ func listen(ctx context.Context, c Config) (*Server, error) {
 	settings.DisableActiveTCP(true)
 	settings.SetICEMulticastDNSMode(ice.MulticastDNSModeDisabled)
 	settings.SetICETimeouts(15*time.Second, 30*time.Second, 2*time.Second)
-	settings.LoggerFactory = quiet{}
+	settings.LoggerFactory = quiet
 	if len(c.Public) > 0 {
 		err := settings.SetICEAddressRewriteRules(webrtc.ICEAddressRewriteRule{
 			External: c.Public, AsCandidateType: webrtc.ICECandidateTypeHost, Mode: webrtc.ICEAddressRewriteReplace,
@@ -231,12 +231,6 @@ var (
 )
 
 // quiet drops the library's own log: it names addresses of people.
-type quiet struct{}
+var quiet = &logging.DefaultLoggerFactory{Writer: io.Discard, DefaultLogLevel: logging.LogLevelDisabled}
 
-func (quiet) NewLogger(string) logging.LeveledLogger { return quietly }
-
-var quietly = func() logging.LeveledLogger {
-	f := logging.NewDefaultLoggerFactory()
-	f.DefaultLogLevel, f.Writer = logging.LogLevelDisabled, io.Discard
-	return f.NewLogger("voice")
-}()
+var quietly = quiet.NewLogger("voice")

@@ -108,7 +108,7 @@ func joins(t testing.TB, s *Server, room string, g Guest) *browser {
 		if strings.HasPrefix(g.Key, "tcp") { // a network that lets no UDP through
 			e.SetNetworkTypes([]webrtc.NetworkType{webrtc.NetworkTypeTCP4})
 		}
-		e.LoggerFactory = quiet{}
+		e.LoggerFactory = quiet
 		return e
 	}())).NewPeerConnection(webrtc.Configuration{})
 	must.NoError(t, err)
