@@ -20,23 +20,21 @@ func ownAddresses(cfg Config, postgres ...string) *guard.Own {
 		own.Listens(address)
 	}
 	own.Site(cfg.BaseURL)
+	peers := func(hosts, port string) {
+		for host := range strings.SplitSeq(hosts, ",") {
+			if _, _, err := net.SplitHostPort(host); err != nil {
+				host = net.JoinHostPort(strings.Trim(host, "[]"), port)
+			}
+			own.Peer(host)
+		}
+	}
 	for _, dsn := range postgres {
 		if u, err := url.Parse(dsn); err == nil && dsn != "" {
-			for host := range strings.SplitSeq(cmp.Or(u.Query().Get("host"), u.Host), ",") {
-				if _, _, err := net.SplitHostPort(host); err != nil {
-					host = net.JoinHostPort(strings.Trim(host, "[]"), cmp.Or(u.Query().Get("port"), "5432"))
-				}
-				own.Peer(host)
-			}
+			peers(cmp.Or(u.Query().Get("host"), u.Host), cmp.Or(u.Query().Get("port"), "5432"))
 		}
 	}
 	if u, err := url.Parse(cfg.EventStoreURL); err == nil {
-		for node := range strings.SplitSeq(u.Host, ",") {
-			if _, _, err := net.SplitHostPort(node); err != nil {
-				node = net.JoinHostPort(strings.Trim(node, "[]"), "2113")
-			}
-			own.Peer(node)
-		}
+		peers(u.Host, "2113")
 	}
 	return own
 }

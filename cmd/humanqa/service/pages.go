@@ -59,6 +59,6 @@ func (b *boot) openSite() (*ui.Site, error) {
 		return nil, err
 	}
 	b.run(true, "pages", func(ctx context.Context) error { return changed.Run(ctx, b.head) })
-	b.run(true, "sign-ins", sweeping(store.Sweep, b.log, "ended sessions and links stay until the next sweep"))
+	b.run(true, "sign-ins", repeating(sweepEvery, store.Sweep, b.log, "ended sessions and links stay until the next sweep"))
 	return site, nil
 }

@@ -196,7 +196,7 @@ func (b *boot) startLog() {
 	b.run(true, "analysts", repeating(analystsEvery, func(ctx context.Context) error {
 		return EndAnalysts(ctx, core.DB, analystLimit)
 	}, b.log, "long queries of analysts go on until the next look"))
-	b.run(true, "keyset", sweeping(core.Vault.FollowKeyset, b.log, "the keyset is not the newest"))
+	b.run(true, "keyset", repeating(sweepEvery, core.Vault.FollowKeyset, b.log, "the keyset is not the newest"))
 	b.run(true, "log's name", func(ctx context.Context) error { return core.Binding.Watch(ctx, b.log) })
 	b.run(true, "feed", b.feed.Run)
 	b.run(true, "log's follower", func(ctx context.Context) error { return b.consumers.Follow(ctx, core.dsn, b.head) })
@@ -265,7 +265,7 @@ func (b *boot) startPolicies() {
 	b.policies = scheduler.New(timers.New(core.DB, core.dsn), b.log, policy.All(core.Commands)...)
 	b.metrics.MustRegister(b.policies.Collectors()...)
 	// One of them is the token of a submission that crashed before its job.
-	b.run(wanted, "held secrets", sweeping(core.Vault.ForgetExpired, b.log, "expired secrets stay until the next look"))
+	b.run(wanted, "held secrets", repeating(sweepEvery, core.Vault.ForgetExpired, b.log, "expired secrets stay until the next look"))
 	b.run(wanted, "policies", func(ctx context.Context) error { b.policies.Run(ctx); return nil })
 }
 

@@ -60,12 +60,8 @@ func (g *workerGroup) start(name string, run func(context.Context) error) (stop 
 // sweepEvery is how often a worker removes rows that are over.
 const sweepEvery = 10 * time.Minute
 
-// sweeping is a worker that removes rows that are over. otherwise is the warning of a
+// repeating is a worker that does a thing again and again. otherwise is the warning of a
 // failure.
-func sweeping(sweep func(context.Context) error, log logrus.FieldLogger, otherwise string) func(context.Context) error {
-	return repeating(sweepEvery, sweep, log, otherwise)
-}
-
 func repeating(
 	every time.Duration, sweep func(context.Context) error, log logrus.FieldLogger, otherwise string,
 ) func(context.Context) error {
