@@ -2,8 +2,6 @@ package credential
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
@@ -60,17 +58,13 @@ type counted struct {
 // counter is cleared, and the address's counter loses that guess.
 func (s *Store) attempt(ctx context.Context, c counted) error {
 	now := s.time()
-	var failures int
-	err := s.db.GetContext(ctx, &failures, attemptSQL, c.who, now, now.Add(-forgetAfter), c.free, longestPause.Seconds())
-	switch {
-	case err == nil:
-		return nil
-	case !errors.Is(err, sql.ErrNoRows):
-		return fmt.Errorf("count an attempt: %w", err)
+	_, counted, err := pgpool.Find[int](ctx, s.db, "the attempts", attemptSQL, c.who, now, now.Add(-forgetAfter), c.free, longestPause.Seconds())
+	if err != nil || counted {
+		return err
 	}
-	var at time.Time
-	if err := s.db.GetContext(ctx, &at, freeAtSQL, c.who); err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return fmt.Errorf("read a pause: %w", err)
+	at, _, err := pgpool.Find[time.Time](ctx, s.db, "a pause", freeAtSQL, c.who)
+	if err != nil {
+		return err
 	}
 	seconds := max(1, int(at.Sub(now).Seconds()+0.999))
 	return &domain.Error{

@@ -2,7 +2,6 @@ package credential
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"humanqa/domain"
@@ -41,11 +40,8 @@ VALUES ($1, $2, $3)`
 // browser keeps the token.
 func (s *Store) Remember(ctx context.Context, personID, device string) (token string, err error) {
 	now := s.time()
-	seen, err := s.db.ExecContext(ctx, seenDeviceSQL, domain.HashToken(device), personID, now)
-	if err != nil {
-		return "", fmt.Errorf("note a browser's use: %w", err)
-	}
-	if n, err := seen.RowsAffected(); err != nil || n > 0 {
+	seen, err := pgpool.ExecCount(ctx, s.db, "note a browser's use", seenDeviceSQL, domain.HashToken(device), personID, now)
+	if err != nil || seen > 0 {
 		return device, err
 	}
 	token = domain.NewToken("")

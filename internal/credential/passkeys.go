@@ -2,9 +2,7 @@ package credential
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -168,17 +166,14 @@ func (s *Store) SignInWithPasskey(ctx context.Context, challenge string, answer 
 	}
 	var broken error // a fault of ours in the look-up of the key
 	_, key, err := s.passkeys.ValidatePasskeyLogin(func(rawID, handle []byte) (webauthn.User, error) {
-		var row struct {
+		row, found, err := pgpool.Find[struct {
 			PersonID   string `db:"person_id"`
 			Credential []byte `db:"credential"`
+		}](ctx, s.db, "a passkey", passkeySQL, rawID)
+		if broken = err; err != nil {
+			return nil, err
 		}
-		switch err := s.db.GetContext(ctx, &row, passkeySQL, rawID); {
-		case errors.Is(err, sql.ErrNoRows):
-			return nil, ErrWrong
-		case err != nil:
-			broken = fmt.Errorf("look a passkey up: %w", err)
-			return nil, broken
-		case row.PersonID != string(handle):
+		if !found || row.PersonID != string(handle) {
 			return nil, ErrWrong
 		}
 		o := owner{id: row.PersonID, keys: make([]webauthn.Credential, 1)}

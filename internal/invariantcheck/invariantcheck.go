@@ -212,18 +212,14 @@ func (c *Checks) Start(ctx context.Context, id uuid.UUID, personID string) error
 
 // start starts a check, unless one is less than so old.
 func (c *Checks) start(ctx context.Context, id uuid.UUID, personID string, every time.Duration) error {
-	if _, err := c.db.ExecContext(ctx, buryChecksSQL); err != nil {
-		return fmt.Errorf("end checks that no process runs: %w", err)
+	if err := pgpool.Exec(ctx, c.db, "end checks that no process runs", buryChecksSQL); err != nil {
+		return err
 	}
-	done, err := c.db.ExecContext(ctx, startCheckSQL, id, personID, every.Seconds())
-	var taken *pq.Error
-	if errors.As(err, &taken) && taken.Constraint == "checks_running" {
+	n, err := pgpool.ExecCount(ctx, c.db, "start a check", startCheckSQL, id, personID, every.Seconds())
+	if taken, ok := errors.AsType[*pq.Error](err); ok && taken.Constraint == "checks_running" {
 		return domain.Conflict("a check is under way").WithHint("wait for it, or cancel it")
 	}
-	if err != nil {
-		return fmt.Errorf("start a check: %w", err)
-	}
-	if n, err := done.RowsAffected(); err != nil || n == 0 {
+	if err != nil || n == 0 {
 		return err
 	}
 	c.mu.Lock()
@@ -302,8 +298,7 @@ func (c *Checks) end(id uuid.UUID, state string, r Result, problem string) error
 	if err != nil {
 		return err
 	}
-	_, err = c.db.ExecContext(ctx, endCheckSQL, id, state, r.Events, r.Jobs, len(r.Findings), findings, problem)
-	return err
+	return pgpool.Exec(ctx, c.db, "end a check", endCheckSQL, id, state, r.Events, r.Jobs, len(r.Findings), findings, problem)
 }
 
 // Cancel asks the process that runs the check to end it. A check that has ended is not
@@ -314,8 +309,8 @@ func (c *Checks) Cancel(ctx context.Context, id uuid.UUID) error {
 
 // List gives the newest checks.
 func (c *Checks) List(ctx context.Context, limit int) ([]Check, error) {
-	if _, err := c.db.ExecContext(ctx, buryChecksSQL); err != nil {
-		return nil, fmt.Errorf("end checks that no process runs: %w", err)
+	if err := pgpool.Exec(ctx, c.db, "end checks that no process runs", buryChecksSQL); err != nil {
+		return nil, err
 	}
 	return pgpool.List[Check](ctx, c.db, "checks", listChecksSQL, limit)
 }
@@ -335,8 +330,7 @@ func Record(ctx context.Context, db *sqlx.DB, personID string, took time.Duratio
 	if err != nil {
 		return err
 	}
-	_, err = db.ExecContext(ctx, recordSQL, uuid.New(), personID, took.Seconds(), r.Events, r.Jobs, len(r.Findings), findings)
-	return err
+	return pgpool.Exec(ctx, db, "keep a check", recordSQL, uuid.New(), personID, took.Seconds(), r.Events, r.Jobs, len(r.Findings), findings)
 }
 
 // Problem describes the findings of the last check in one sentence; empty if there are none.
