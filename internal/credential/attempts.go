@@ -58,7 +58,8 @@ type counted struct {
 // counter is cleared, and the address's counter loses that guess.
 func (s *Store) attempt(ctx context.Context, c counted) error {
 	now := s.time()
-	_, counted, err := pgpool.Find[int](ctx, s.db, "the attempts", attemptSQL, c.who, now, now.Add(-forgetAfter), c.free, longestPause.Seconds())
+	_, counted, err := pgpool.Find[int](ctx, s.db, "the attempts", attemptSQL,
+		c.who, now, now.Add(-forgetAfter), c.free, longestPause.Seconds())
 	if err != nil || counted {
 		return err
 	}

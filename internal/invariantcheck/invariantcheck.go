@@ -330,7 +330,8 @@ func Record(ctx context.Context, db *sqlx.DB, personID string, took time.Duratio
 	if err != nil {
 		return err
 	}
-	return pgpool.Exec(ctx, db, "keep a check", recordSQL, uuid.New(), personID, took.Seconds(), r.Events, r.Jobs, len(r.Findings), findings)
+	return pgpool.Exec(ctx, db, "keep a check", recordSQL, uuid.New(), personID, took.Seconds(), r.Events, r.Jobs, len(r.Findings),
+		findings)
 }
 
 // Problem describes the findings of the last check in one sentence; empty if there are none.
