@@ -30,51 +30,51 @@ import (
 // says which value holds where there is no default. A new setting is a field here, one in
 // Config if its text has to be read, and the place that uses it.
 type environment struct {
-	Addr                     string    `env:"HUMANQA_ADDR" envDefault:"127.0.0.1:8080" about:"where it listens"`
-	BaseURL                  string    `env:"HUMANQA_BASE_URL" unset:"http://$HUMANQA_ADDR, https:// with a certificate" about:"starts every URL that is handed out"`
-	TLSCert                  string    `env:"HUMANQA_TLS_CERT" unset:"plain HTTP" about:"file with the certificate and its chain (PEM), to serve HTTPS; a renewed one is taken by itself"`
-	TLSKey                   string    `env:"HUMANQA_TLS_KEY" about:"file with its key (PEM)"`
-	TrustedProxyNets         string    `env:"HUMANQA_TRUSTED_PROXIES" unset:"none" about:"networks of proxies in front, as CIDRs: their X-Forwarded-For and X-Forwarded-Proto are believed"`
-	AdminAddr                string    `env:"HUMANQA_ADMIN_ADDR" envDefault:"127.0.0.1:9090" about:"metrics, profiles and health, without a password, by this address and loopback names only; off for none"`
-	VoiceChoice              string    `env:"HUMANQA_VOICE" envDefault:"embedded" about:"voice chat in sessions: embedded, or off"`
-	VoiceAddr                string    `env:"HUMANQA_VOICE_ADDR" unset:"port 7882 beside HUMANQA_ADDR" about:"where voice listens, by UDP and by TCP; browsers must reach it"`
-	VoicePublicIPs           string    `env:"HUMANQA_VOICE_PUBLIC" unset:"where it listens" about:"IP addresses by which browsers reach it, by commas, behind NAT"`
-	DataDir                  string    `env:"HUMANQA_DATA_DIR" envDefault:".humanqa" about:"the directory of the embedded Postgres, keys, evidence and sockets; mode 0700"`
-	DatabaseURL              string    `env:"HUMANQA_DATABASE_URL" unset:"the embedded Postgres" about:"your own Postgres, postgres://…"`
-	DatabaseDirectURL        string    `env:"HUMANQA_DATABASE_DIRECT_URL" unset:"HUMANQA_DATABASE_URL" about:"Postgres itself, where HUMANQA_DATABASE_URL is a pooler in transaction mode: for what needs a session"`
-	DatabaseConnections      int       `env:"HUMANQA_DATABASE_CONNECTIONS" envDefault:"12" about:"sessions that this process has at HUMANQA_DATABASE_URL at most"`
-	PostgresListen           string    `env:"HUMANQA_POSTGRES_LISTEN" unset:"loopback only" about:"TCP address, with a port, at which the embedded Postgres lets analysts in from other machines, with TLS and passwords"`
-	EventStoreURL            string    `env:"HUMANQA_EVENTSTORE_URL" unset:"the embedded node" about:"your own EventStoreDB or KurrentDB, or another service's node, esdb://… (also kurrentdb://…)"`
-	EventStoreListen         string    `env:"HUMANQA_EVENTSTORE_LISTEN" unset:"a unix socket only" about:"TCP address for the embedded node, with TLS and a password that is printed once"`
-	EventStoreListenInsecure string    `env:"HUMANQA_EVENTSTORE_LISTEN_INSECURE" unset:"a unix socket only" about:"loopback TCP address for the embedded node, without either"`
-	EventStoreMaxAppend      int       `env:"HUMANQA_EVENTSTORE_MAX_APPEND" envDefault:"1048576" about:"bytes of data, metadata and names that the embedded node takes in one append of other clients, up to 16767216; the service needs no more than the default"`
-	MasterKeyFile            string    `env:"HUMANQA_MASTER_KEY_FILE" unset:"in the data directory" about:"the keyset that every secret is sealed under"`
-	MasterKeyCommand         string    `env:"HUMANQA_MASTER_KEY_COMMAND" unset:"HUMANQA_MASTER_KEY_FILE" about:"a program, and its arguments behind blanks, whose standard output is the keyset; docs/keys.md"`
-	EvidenceURL              string    `env:"HUMANQA_EVIDENCE_URL" unset:"in the data directory" about:"where checkers' pictures and videos go: file:///dir, or s3://bucket?region=… with endpoint=… and use_path_style=true for other servers that speak S3"`
-	RecordingLimit           int64     `env:"HUMANQA_RECORDING_LIMIT" envDefault:"1073741824" about:"bytes that a checker may record of one job; of all jobs of 24 hours, eight times as many"`
-	AIChoice                 string    `env:"HUMANQA_AI" envDefault:"rules" about:"the writer of checklists and AI reports: rules, or openai for any server with OpenAI's chat completions"`
-	AIBaseURL                string    `env:"HUMANQA_AI_BASE_URL" unset:"OpenAI's own" about:"the server to ask, with openai"`
-	AIModel                  string    `env:"HUMANQA_AI_MODEL" about:"the model to ask, with openai"`
-	AIKey                    ai.Secret `env:"HUMANQA_AI_KEY" about:"the key to it, with openai; a server without keys takes any word"`
-	WebhookAllowNets         string    `env:"HUMANQA_WEBHOOK_ALLOW" unset:"public addresses only" about:"private networks that may be delivered to, as CIDRs"`
-	WebhookCAFile            string    `env:"HUMANQA_WEBHOOK_CA_FILE" unset:"the system's" about:"further CA certificates trusted for deliveries"`
-	SMTPURL                  string    `env:"HUMANQA_SMTP_URL" unset:"no e-mail" about:"the mail server that takes notices to people: smtp://user:password@host:587 (with STARTTLS; ?starttls=off for a server without it) or smtps://…; the same in every process"`
-	SMTPFrom                 string    `env:"HUMANQA_SMTP_FROM" about:"the sender of e-mail, such as humanqa <qa@example.com>"`
-	GitHubURL                string    `env:"HUMANQA_GITHUB_API_URL" envDefault:"https://api.github.com" about:"GitHub's API, for commit statuses; of an own server https://HOST/api/v3 (in a private network with HUMANQA_WEBHOOK_ALLOW)"`
-	GitLabURL                string    `env:"HUMANQA_GITLAB_API_URL" envDefault:"https://gitlab.com/api/v4" about:"GitLab's API, for commit statuses"`
-	TargetAllowHosts         string    `env:"HUMANQA_TARGET_ALLOW" unset:"public hosts only" about:"private hosts that any account may test and AI reviews may fetch: CIDRs, and suffixes of names, by commas"`
-	MaxConnections           int       `env:"HUMANQA_MAX_CONNECTIONS" envDefault:"10000" about:"connections that HUMANQA_ADDR has open at a time, half of the files that the process may open at most; one more closes the one that waits longest"`
-	StopDelaySeconds         int       `env:"HUMANQA_STOP_DELAY" envDefault:"0" about:"seconds for which a stop serves on with /readyz at 503, so that the proxy in front takes this process out first; up to 30"`
-	RateLimit                int       `env:"HUMANQA_RATE_LIMIT" envDefault:"60" about:"requests per API key in any minute"`
-	CreditsURL               string    `env:"HUMANQA_CREDITS_URL" unset:"no button" about:"the page on which customers buy credits, for the button Buy credits where credits are short"`
-	CloseEvery               int       `env:"HUMANQA_CLOSE_EVERY" envDefault:"1000" about:"events after which an account's ledger is closed, so that the first command after a restart need not read it from its beginning"`
-	HostedDomainNames        string    `env:"HUMANQA_HOSTED_DOMAINS" unset:"those that are known" about:"domains of hosted-app platforms, by commas"`
-	RoleNames                string    `env:"HUMANQA_ROLES" envDefault:"api,projector,webhooks,policy" about:"the parts that this process runs"`
-	CheckHours               int       `env:"HUMANQA_CHECK_HOURS" envDefault:"24" about:"hours between two checks of every invariant, as humanqa fsck does them, one at a time over all processes; 0 for none"`
-	ProjectionsDir           string    `env:"HUMANQA_PROJECTIONS" unset:"none" about:"a directory whose *.yaml files are added at each start, as humanqa projections add does; for the role projector"`
-	LogFormat                string    `env:"HUMANQA_LOG_FORMAT" unset:"text on a terminal, else json" about:"text or json"`
-	LogClientAddress         string    `env:"HUMANQA_LOG_CLIENT_ADDRESS" envDefault:"off" about:"on names the client's address in the log's line of each request, of IPv6 the network: off keeps no address"`
-	LogLevelName             string    `env:"HUMANQA_LOG_LEVEL" envDefault:"info" about:"debug, info, warn or error"`
+	Addr                     string          `env:"HUMANQA_ADDR" envDefault:"127.0.0.1:8080" about:"where it listens"`
+	BaseURL                  string          `env:"HUMANQA_BASE_URL" unset:"http://$HUMANQA_ADDR, https:// with a certificate" about:"starts every URL that is handed out"`
+	TLSCert                  string          `env:"HUMANQA_TLS_CERT" unset:"plain HTTP" about:"file with the certificate and its chain (PEM), to serve HTTPS; a renewed one is taken by itself"`
+	TLSKey                   string          `env:"HUMANQA_TLS_KEY" about:"file with its key (PEM)"`
+	TrustedProxies           guard.Allow     `env:"HUMANQA_TRUSTED_PROXIES" unset:"none" about:"networks of proxies in front, as CIDRs: their X-Forwarded-For and X-Forwarded-Proto are believed"`
+	AdminAddr                string          `env:"HUMANQA_ADMIN_ADDR" envDefault:"127.0.0.1:9090" about:"metrics, profiles and health, without a password, by this address and loopback names only; off for none"`
+	VoiceChoice              string          `env:"HUMANQA_VOICE" envDefault:"embedded" about:"voice chat in sessions: embedded, or off"`
+	VoiceAddr                string          `env:"HUMANQA_VOICE_ADDR" unset:"port 7882 beside HUMANQA_ADDR" about:"where voice listens, by UDP and by TCP; browsers must reach it"`
+	VoicePublic              []string        `env:"HUMANQA_VOICE_PUBLIC" unset:"where it listens" about:"IP addresses by which browsers reach it, by commas, behind NAT"`
+	DataDir                  string          `env:"HUMANQA_DATA_DIR" envDefault:".humanqa" about:"the directory of the embedded Postgres, keys, evidence and sockets; mode 0700"`
+	DatabaseURL              string          `env:"HUMANQA_DATABASE_URL" unset:"the embedded Postgres" about:"your own Postgres, postgres://…"`
+	DatabaseDirectURL        string          `env:"HUMANQA_DATABASE_DIRECT_URL" unset:"HUMANQA_DATABASE_URL" about:"Postgres itself, where HUMANQA_DATABASE_URL is a pooler in transaction mode: for what needs a session"`
+	DatabaseConnections      int             `env:"HUMANQA_DATABASE_CONNECTIONS" envDefault:"12" about:"sessions that this process has at HUMANQA_DATABASE_URL at most"`
+	PostgresListen           string          `env:"HUMANQA_POSTGRES_LISTEN" unset:"loopback only" about:"TCP address, with a port, at which the embedded Postgres lets analysts in from other machines, with TLS and passwords"`
+	EventStoreURL            string          `env:"HUMANQA_EVENTSTORE_URL" unset:"the embedded node" about:"your own EventStoreDB or KurrentDB, or another service's node, esdb://… (also kurrentdb://…)"`
+	EventStoreListen         string          `env:"HUMANQA_EVENTSTORE_LISTEN" unset:"a unix socket only" about:"TCP address for the embedded node, with TLS and a password that is printed once"`
+	EventStoreListenInsecure string          `env:"HUMANQA_EVENTSTORE_LISTEN_INSECURE" unset:"a unix socket only" about:"loopback TCP address for the embedded node, without either"`
+	EventStoreMaxAppend      int             `env:"HUMANQA_EVENTSTORE_MAX_APPEND" envDefault:"1048576" about:"bytes of data, metadata and names that the embedded node takes in one append of other clients, up to 16767216; the service needs no more than the default"`
+	MasterKeyFile            string          `env:"HUMANQA_MASTER_KEY_FILE" unset:"in the data directory" about:"the keyset that every secret is sealed under"`
+	MasterKeyCommand         string          `env:"HUMANQA_MASTER_KEY_COMMAND" unset:"HUMANQA_MASTER_KEY_FILE" about:"a program, and its arguments behind blanks, whose standard output is the keyset; docs/keys.md"`
+	EvidenceURL              string          `env:"HUMANQA_EVIDENCE_URL" unset:"in the data directory" about:"where checkers' pictures and videos go: file:///dir, or s3://bucket?region=… with endpoint=… and use_path_style=true for other servers that speak S3"`
+	RecordingLimit           int64           `env:"HUMANQA_RECORDING_LIMIT" envDefault:"1073741824" about:"bytes that a checker may record of one job; of all jobs of 24 hours, eight times as many"`
+	AIChoice                 string          `env:"HUMANQA_AI" envDefault:"rules" about:"the writer of checklists and AI reports: rules, or openai for any server with OpenAI's chat completions"`
+	AIBaseURL                string          `env:"HUMANQA_AI_BASE_URL" unset:"OpenAI's own" about:"the server to ask, with openai"`
+	AIModel                  string          `env:"HUMANQA_AI_MODEL" about:"the model to ask, with openai"`
+	AIKey                    ai.Secret       `env:"HUMANQA_AI_KEY" about:"the key to it, with openai; a server without keys takes any word"`
+	WebhookAllow             guard.Allow     `env:"HUMANQA_WEBHOOK_ALLOW" unset:"public addresses only" about:"private networks that may be delivered to, as CIDRs"`
+	WebhookCAFile            string          `env:"HUMANQA_WEBHOOK_CA_FILE" unset:"the system's" about:"further CA certificates trusted for deliveries"`
+	SMTPURL                  string          `env:"HUMANQA_SMTP_URL" unset:"no e-mail" about:"the mail server that takes notices to people: smtp://user:password@host:587 (with STARTTLS; ?starttls=off for a server without it) or smtps://…; the same in every process"`
+	SMTPFrom                 string          `env:"HUMANQA_SMTP_FROM" about:"the sender of e-mail, such as humanqa <qa@example.com>"`
+	GitHubURL                string          `env:"HUMANQA_GITHUB_API_URL" envDefault:"https://api.github.com" about:"GitHub's API, for commit statuses; of an own server https://HOST/api/v3 (in a private network with HUMANQA_WEBHOOK_ALLOW)"`
+	GitLabURL                string          `env:"HUMANQA_GITLAB_API_URL" envDefault:"https://gitlab.com/api/v4" about:"GitLab's API, for commit statuses"`
+	TargetAllow              guard.Targets   `env:"HUMANQA_TARGET_ALLOW" unset:"public hosts only" about:"private hosts that any account may test and AI reviews may fetch: CIDRs, and suffixes of names, by commas"`
+	MaxConnections           int             `env:"HUMANQA_MAX_CONNECTIONS" envDefault:"10000" about:"connections that HUMANQA_ADDR has open at a time, half of the files that the process may open at most; one more closes the one that waits longest"`
+	StopDelaySeconds         int             `env:"HUMANQA_STOP_DELAY" envDefault:"0" about:"seconds for which a stop serves on with /readyz at 503, so that the proxy in front takes this process out first; up to 30"`
+	RateLimit                int             `env:"HUMANQA_RATE_LIMIT" envDefault:"60" about:"requests per API key in any minute"`
+	CreditsURL               string          `env:"HUMANQA_CREDITS_URL" unset:"no button" about:"the page on which customers buy credits, for the button Buy credits where credits are short"`
+	CloseEvery               int             `env:"HUMANQA_CLOSE_EVERY" envDefault:"1000" about:"events after which an account's ledger is closed, so that the first command after a restart need not read it from its beginning"`
+	HostedDomains            hosting.Domains `env:"HUMANQA_HOSTED_DOMAINS" unset:"those that are known" about:"domains of hosted-app platforms, by commas"`
+	RoleNames                string          `env:"HUMANQA_ROLES" envDefault:"api,projector,webhooks,policy" about:"the parts that this process runs"`
+	CheckHours               int             `env:"HUMANQA_CHECK_HOURS" envDefault:"24" about:"hours between two checks of every invariant, as humanqa fsck does them, one at a time over all processes; 0 for none"`
+	ProjectionsDir           string          `env:"HUMANQA_PROJECTIONS" unset:"none" about:"a directory whose *.yaml files are added at each start, as humanqa projections add does; for the role projector"`
+	LogFormat                string          `env:"HUMANQA_LOG_FORMAT" unset:"text on a terminal, else json" about:"text or json"`
+	LogClientAddress         string          `env:"HUMANQA_LOG_CLIENT_ADDRESS" envDefault:"off" about:"on names the client's address in the log's line of each request, of IPv6 the network: off keeps no address"`
+	LogLevelName             string          `env:"HUMANQA_LOG_LEVEL" envDefault:"info" about:"debug, info, warn or error"`
 }
 
 // The test suite's own settings may stand in the environment of a service that
@@ -90,17 +90,12 @@ type Config struct {
 	// EvidenceURL have their defaults. A WebhookCAFile may appear later.
 	environment
 
-	TrustedProxies guard.Allow
 	AdminAddrGiven bool // else a start goes on without that very address
 	Voice          bool
-	VoiceAddrGiven bool      // else a start goes on without that very address
-	VoicePublic    []string  // IP addresses; none: those it listens at
-	AI             ai.Config // its Log comes with the core
-	WebhookAllow   guard.Allow
-	TargetAllow    guard.Targets
+	VoiceAddrGiven bool         // else a start goes on without that very address
+	AI             ai.Config    // its Log comes with the core
 	Mail           *mail.Server // nil: no e-mail is sent
 	StopDelay      time.Duration
-	HostedDomains  hosting.Domains
 	Roles          Roles
 	LogLevel       logrus.Level
 	// Demo seeds a demo account on the first start and lets webhooks reach the
@@ -122,12 +117,9 @@ func ParseConfig(environ []string) (Config, error) {
 	if err := refuseUnknown(vars); err != nil {
 		return Config{}, err
 	}
-	if err := refuseUnreadable(vars); err != nil {
-		return Config{}, err
-	}
 	var e environment
-	if err := env.ParseWithOptions(&e, env.Options{Environment: vars}); err != nil {
-		return Config{}, fmt.Errorf("read the environment: %w", err)
+	if err := env.ParseWithOptions(&e, env.Options{Environment: vars, FuncMap: readers}); err != nil {
+		return Config{}, unreadable(err, vars)
 	}
 	c, err := e.config()
 	_, c.AdminAddrGiven = vars["HUMANQA_ADMIN_ADDR"]
@@ -166,19 +158,26 @@ func refuseUnknown(vars map[string]string) error {
 	return fmt.Errorf("unknown setting %s: %s", strings.Join(unknown, ", "), next)
 }
 
-// refuseUnreadable refuses a number that cannot be read, in our own words.
-func refuseUnreadable(vars map[string]string) error {
-	for field := range reflect.TypeFor[environment]().Fields() {
-		name := field.Tag.Get("env")
-		value, given := vars[name]
-		if !given || !field.Type.ConvertibleTo(reflect.TypeFor[int64]()) {
-			continue
-		}
-		if _, err := strconv.ParseInt(value, 10, field.Type.Bits()); err != nil {
-			return BadSetting(name, "%q is no whole number that fits", value)
-		}
+// readers read the settings that are no plain words.
+var readers = map[reflect.Type]env.ParserFunc{
+	reflect.TypeFor[guard.Allow]():     func(text string) (any, error) { return guard.ParseAllow(text) },
+	reflect.TypeFor[guard.Targets]():   func(text string) (any, error) { return guard.ParseTargets(text) },
+	reflect.TypeFor[hosting.Domains](): func(text string) (any, error) { return hosting.Parse(text) },
+	reflect.TypeFor[[]string]():        func(text string) (any, error) { return parseIPs(text) },
+}
+
+// unreadable names the setting that cannot be read; of a number in our own words.
+func unreadable(err error, vars map[string]string) error {
+	wrong, _ := errors.AsType[env.ParseError](err)
+	field, found := reflect.TypeFor[environment]().FieldByName(wrong.Name)
+	if !found {
+		return fmt.Errorf("read the environment: %w", err)
 	}
-	return nil
+	name := field.Tag.Get("env")
+	if field.Type.ConvertibleTo(reflect.TypeFor[int64]()) {
+		return BadSetting(name, "%q is no whole number that fits", vars[name])
+	}
+	return BadSetting(name, "%v", wrong.Err)
 }
 
 func (e environment) config() (Config, error) {
@@ -192,15 +191,9 @@ func (e environment) config() (Config, error) {
 	if host, _, err := net.SplitHostPort(c.Addr); err == nil && c.VoiceAddr == "" {
 		c.VoiceAddr = net.JoinHostPort(host, voicePort)
 	}
-	if err := cmp.Or(
-		readInto(&c.VoicePublic, "HUMANQA_VOICE_PUBLIC", e.VoicePublicIPs, parseIPs),
-		readInto(&c.DataDir, "HUMANQA_DATA_DIR", e.DataDir, filepath.Abs),
-		readInto(&c.WebhookAllow, "HUMANQA_WEBHOOK_ALLOW", e.WebhookAllowNets, guard.ParseAllow),
-		readInto(&c.TargetAllow, "HUMANQA_TARGET_ALLOW", e.TargetAllowHosts, guard.ParseTargets),
-		readInto(&c.TrustedProxies, "HUMANQA_TRUSTED_PROXIES", e.TrustedProxyNets, guard.ParseAllow),
-		readInto(&c.HostedDomains, "HUMANQA_HOSTED_DOMAINS", e.HostedDomainNames, hosting.Parse),
-	); err != nil {
-		return Config{}, err
+	var err error
+	if c.DataDir, err = filepath.Abs(e.DataDir); err != nil {
+		return Config{}, BadSetting("HUMANQA_DATA_DIR", "%v", err)
 	}
 	if c.MasterKeyFile != "" && c.MasterKeyCommand != "" {
 		return Config{}, BadSetting("HUMANQA_MASTER_KEY_COMMAND", "gives the keyset, so there is no file of it: unset it or HUMANQA_MASTER_KEY_FILE")
@@ -213,7 +206,6 @@ func (e environment) config() (Config, error) {
 	} else if err := blob.Check(c.EvidenceURL); err != nil {
 		return Config{}, BadSetting("HUMANQA_EVIDENCE_URL", "%v", err)
 	}
-	var err error
 	if c.Roles, err = ParseRoles(e.RoleNames); err != nil {
 		return Config{}, err
 	}
@@ -233,14 +225,6 @@ func (e environment) config() (Config, error) {
 		return Config{}, BadSetting("HUMANQA_LOG_LEVEL", "%q is no level: use debug, info, warn or error", e.LogLevelName)
 	}
 	return c, c.check()
-}
-
-// readInto reads a setting; an error names it.
-func readInto[T any](setting *T, name, value string, read func(string) (T, error)) (err error) {
-	if *setting, err = read(value); err != nil {
-		return BadSetting(name, "%v", err)
-	}
-	return nil
 }
 
 // check looks at the values, and at settings that exclude each other.
@@ -301,13 +285,10 @@ const voicePort = "7882"
 func parseIPs(csv string) (ips []string, err error) {
 	for part := range strings.SplitSeq(csv, ",") {
 		part = strings.TrimSpace(part)
-		switch {
-		case part == "" && csv == "":
-		case net.ParseIP(part) == nil:
+		if net.ParseIP(part) == nil {
 			return nil, fmt.Errorf("%q is no IP address", part)
-		default:
-			ips = append(ips, part)
 		}
+		ips = append(ips, part)
 	}
 	return ips, nil
 }

@@ -113,10 +113,9 @@ func TestEverySettingIsTaken(t *testing.T) {
 	want.Roles = Roles{API: true, Policy: true}
 	want.LogFormat = "json"
 	want.LogLevel = logrus.DebugLevel
-	want.TrustedProxyNets, want.WebhookAllowNets, want.TargetAllowHosts = "10.0.0.0/8", "10.0.0.0/8, 127.0.0.1", "staging.internal"
-	want.VoiceChoice, want.VoicePublicIPs = "off", "192.0.2.7, 2001:db8::7"
+	want.VoiceChoice = "off"
 	want.AIChoice, want.AIBaseURL, want.AIModel, want.AIKey = "openai", want.AI.BaseURL, want.AI.Model, want.AI.Key
-	want.StopDelaySeconds, want.HostedDomainNames = 5, "apps.example, Other.example"
+	want.StopDelaySeconds = 5
 	want.RoleNames, want.LogLevelName = "api, policy", "debug"
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
