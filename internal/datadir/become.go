@@ -34,21 +34,24 @@ func Become(dir string) (name string, err error) {
 }
 
 // ownerOf gives the one user to whom the directory and all that lies in it belong; root
-// where they are several.
+// where they are several. Of a missing one it gives the owner of the nearest directory above.
 func ownerOf(dir string) (uid, gid int, err error) {
 	dir, err = filepath.Abs(dir)
 	if err != nil {
 		return 0, 0, fmt.Errorf("locate data directory: %w", err)
 	}
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
-		return parentsOwner(filepath.Dir(dir))
+	there := dir
+	uid, gid, err = owns(there)
+	for errors.Is(err, fs.ErrNotExist) && there != filepath.Dir(there) {
+		there = filepath.Dir(there)
+		uid, gid, err = owns(there)
 	}
+	if err != nil || there != dir {
+		return uid, gid, err
+	}
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return 0, 0, fmt.Errorf("look into data directory: %w", err)
-	}
-	if uid, gid, err = owns(dir); err != nil {
-		return 0, 0, err
 	}
 	for _, e := range entries {
 		if other, _, err := owns(filepath.Join(dir, e.Name())); err != nil || other != uid {
@@ -56,17 +59,6 @@ func ownerOf(dir string) (uid, gid int, err error) {
 		}
 	}
 	return uid, gid, nil
-}
-
-// parentsOwner gives the owner of the nearest directory that is there.
-func parentsOwner(dir string) (uid, gid int, err error) {
-	for {
-		uid, gid, err = owns(dir)
-		if !errors.Is(err, fs.ErrNotExist) || dir == filepath.Dir(dir) {
-			return uid, gid, err
-		}
-		dir = filepath.Dir(dir)
-	}
 }
 
 func owns(path string) (uid, gid int, err error) {

@@ -191,14 +191,7 @@ func (p *pool) Do(ctx context.Context, t policy.Timer) (o policy.Outcome) {
 // renew prolongs the timer's lease until its firing ends. A renewal that fails is
 // tried again: the lease may end meanwhile, and the fence decides then.
 func (p *pool) renew(firing context.Context, end context.CancelCauseFunc, t policy.Timer) {
-	tick := time.NewTicker(renewEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-firing.Done():
-			return
-		case <-tick.C:
-		}
+	for backoff.Wait(firing, renewEvery) == nil {
 		held, err := p.timers.Renew(firing, t, leaseTime)
 		switch {
 		case firing.Err() != nil:

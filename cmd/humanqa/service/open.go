@@ -10,6 +10,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"humanqa/internal/backoff"
 	"humanqa/internal/datadir"
 	"humanqa/internal/pgdev"
 	"humanqa/migrations"
@@ -78,10 +79,8 @@ func Open(ctx context.Context, cfg Config, log logrus.FieldLogger) (*Core, error
 // runs them already. It waits while that process starts or stops, and refuses
 // where there is no data.
 func joinOrStart[T any](ctx context.Context, cfg Config, join, start func() (T, error)) (none T, _ error) {
-	patience := time.NewTimer(handoverLimit)
-	defer patience.Stop()
-	retry := time.NewTicker(200 * time.Millisecond)
-	defer retry.Stop()
+	patience, cancel := context.WithTimeout(ctx, handoverLimit)
+	defer cancel()
 	for {
 		err := NoData(cfg)
 		switch {
@@ -100,12 +99,12 @@ func joinOrStart[T any](ctx context.Context, cfg Config, join, start func() (T, 
 		if !errors.Is(joinErr, pgdev.ErrNotRunning) && !errors.Is(joinErr, fs.ErrNotExist) {
 			return none, joinErr
 		}
-		select {
-		case <-retry.C:
-		case <-patience.C:
-			return none, fmt.Errorf("%w; no service answers there either: %w", err, joinErr)
-		case <-ctx.Done():
+		switch {
+		case backoff.Wait(patience, 200*time.Millisecond) == nil:
+		case ctx.Err() != nil:
 			return none, ctx.Err()
+		default:
+			return none, fmt.Errorf("%w; no service answers there either: %w", err, joinErr)
 		}
 	}
 }
