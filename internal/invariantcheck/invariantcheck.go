@@ -240,28 +240,21 @@ func (c *Checks) watch(id uuid.UUID) {
 		asked bool                  // to cancel
 		out   Result
 		err   error
-		ended = make(chan struct{})
 	)
 	now.Store(&Check{})
+	running, end := context.WithCancel(context.WithoutCancel(ctx))
 	go func() {
-		defer close(ended)
+		defer end()
 		out, err = c.guarded(ctx, func(step string, events int) { now.Store(&Check{Step: step, Events: events}) })
 	}()
-	tick := time.NewTicker(beatEvery)
-	defer tick.Stop()
-	for running := true; running; {
-		select {
-		case <-ended:
-			running = false
-		case <-tick.C:
-			var stop bool
-			if err := c.db.GetContext(ctx, &stop, beatCheckSQL, id, now.Load().Step, now.Load().Events); err != nil && ctx.Err() == nil {
-				c.log.WithError(err).Warn("a check that runs could not say so")
-			}
-			if stop {
-				asked = true
-				cancel()
-			}
+	for backoff.Wait(running, beatEvery) == nil {
+		stop, err := pgpool.One[bool](ctx, c.db, "whether a check is to end", beatCheckSQL, id, now.Load().Step, now.Load().Events)
+		if err != nil && ctx.Err() == nil {
+			c.log.WithError(err).Warn("a check that runs could not say so")
+		}
+		if stop {
+			asked = true
+			cancel()
 		}
 	}
 	state, problem := "done", ""

@@ -80,10 +80,7 @@ func (s *Server) supervise(ctx context.Context, ready chan<- struct{}) {
 			s.err = fmt.Errorf("postgres in %s does not start: %s (%w)", s.home.dir, reason, err)
 			return
 		}
-		select {
-		case <-s.stopping.Done():
-		case <-time.After(backoff.Delay(failures, minBackoff, maxBackoff)):
-		}
+		_ = backoff.Wait(s.stopping, backoff.Delay(failures, minBackoff, maxBackoff)) // the loop finds out about the stop
 	}
 }
 
