@@ -142,14 +142,16 @@ func (s *qa) account(credits int, sandbox bool) string {
 	return s.open(credits, sandbox).APIKey
 }
 
-func (s *qa) open(credits int, sandbox bool) service.OpenedAccount {
+type openedAccount struct{ AccountID, APIKey string }
+
+func (s *qa) open(credits int, sandbox bool) openedAccount {
 	s.t.Helper()
-	return operate(s, func(ctx context.Context, core *service.Core) (service.OpenedAccount, error) {
-		opened, err := service.OpenAccount(ctx, core.Commands, service.OperatorCause(""), service.NewAccount{
+	return operate(s, func(ctx context.Context, core *service.Core) (openedAccount, error) {
+		accountID, key, err := service.OpenAccount(ctx, core.Commands, service.OperatorCause(""), service.NewAccount{
 			Name: "Acme", Credits: domain.Credits(credits), Sandbox: sandbox,
 		})
-		core.WaitVisible(ctx, opened.Position)
-		return opened, err
+		core.WaitVisible(ctx, key.Position)
+		return openedAccount{accountID, key.Token}, err
 	})
 }
 

@@ -45,22 +45,21 @@ func (c *accountCreateCmd) Validate() error {
 }
 
 func (c *accountCreateCmd) Run(ctx context.Context, a *app, core *service.Core) error {
-	var opened service.OpenedAccount
+	var key command.IssuedKey
 	cause := service.OperatorCause("")
 	id := command.NewAccountID(cause)
 	err := c.recordShown(ctx, core, cause, command.OperatorAct{
 		Act: oversight.OpenAccount, Subject: domain.AccountStream(id), AccountID: id, Detail: fmt.Sprintf("%d credits", c.Credits),
 	}, func(ctx context.Context, cause command.Cause) (at domain.Position, err error) {
-		opened, err = service.OpenAccount(ctx, core.Commands, cause, service.NewAccount{
+		_, key, err = service.OpenAccount(ctx, core.Commands, cause, service.NewAccount{
 			Name: string(c.Name), Credits: c.Credits, CreditsExpire: (*time.Duration)(c.CreditsExpire), Sandbox: c.Sandbox,
 		})
-		return opened.Position, err
+		return key.Position, err
 	})
 	if err != nil {
 		return err
 	}
-	return a.print(map[string]any{"accountId": opened.AccountID, "apiKey": opened.APIKey},
-		"account %s\nkey     %s   (shown once)", opened.AccountID, opened.APIKey)
+	return a.print(map[string]any{"accountId": id, "apiKey": key.Token}, "account %s\nkey     %s   (shown once)", id, key.Token)
 }
 
 type accountSuspendCmd struct {

@@ -26,15 +26,12 @@ type Pair struct{ Certificate, Key []byte }
 
 // New makes a certificate of the template that begins an hour ago, since clocks differ, and
 // ends after life. The authority signs it; without one it signs itself.
-func New(template *x509.Certificate, life time.Duration, authority *tls.Certificate) (Pair, error) {
-	pair, err := create(template, life, authority)
-	if err != nil {
-		return Pair{}, fmt.Errorf("make a certificate for %s: %w", template.Subject.CommonName, err)
-	}
-	return pair, nil
-}
-
-func create(template *x509.Certificate, life time.Duration, authority *tls.Certificate) (Pair, error) {
+func New(template *x509.Certificate, life time.Duration, authority *tls.Certificate) (_ Pair, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("make a certificate for %s: %w", template.Subject.CommonName, err)
+		}
+	}()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return Pair{}, err

@@ -1,6 +1,7 @@
 package voice
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	"github.com/pion/webrtc/v4"
+
+	"humanqa/internal/backoff"
 )
 
 // room is the people that talk to each other. Its lock is held while connections are changed,
@@ -17,13 +20,14 @@ type room struct {
 	places int // the server's: of the people who are in, or coming
 
 	mu      sync.Mutex
-	peers   []*peer       // in the order they came
-	stopped chan struct{} // closed when the last one has left
+	peers []*peer // in the order they came
+	end   func()  // called when the last one has left
 }
 
 func newRoom() *room {
-	r := &room{stopped: make(chan struct{})}
-	go r.speakers()
+	alive, end := context.WithCancel(context.Background())
+	r := &room{end: end}
+	go r.speakers(alive)
 	return r
 }
 
@@ -232,29 +236,22 @@ const (
 )
 
 // speakers names the people that speak, while there is a room.
-func (r *room) speakers() {
-	tick := time.NewTicker(speakEvery)
-	defer tick.Stop()
+func (r *room) speakers(ctx context.Context) {
 	var told []string
-	for {
-		select {
-		case <-r.stopped:
-			return
-		case now := <-tick.C:
-			r.mu.Lock()
-			var heard []string
-			for _, p := range r.peers {
-				if p.speaks.Load() && now.Sub(time.UnixMilli(p.loud.Load())) < heardWithin {
-					heard = append(heard, p.id)
-				}
+	for backoff.Wait(ctx, speakEvery) == nil {
+		r.mu.Lock()
+		var heard []string
+		for _, p := range r.peers {
+			if p.speaks.Load() && time.Since(time.UnixMilli(p.loud.Load())) < heardWithin {
+				heard = append(heard, p.id)
 			}
-			if !slices.Equal(heard, told) {
-				told = heard
-				for _, p := range r.peers {
-					p.queueMessage(Message{Type: "speaking", Speaking: heard})
-				}
-			}
-			r.mu.Unlock()
 		}
+		if !slices.Equal(heard, told) {
+			told = heard
+			for _, p := range r.peers {
+				p.queueMessage(Message{Type: "speaking", Speaking: heard})
+			}
+		}
+		r.mu.Unlock()
 	}
 }

@@ -217,7 +217,7 @@ func (s *Server) leaveRoom(account, name string, r *room) {
 		delete(s.of, account)
 	}
 	if r.places--; r.places == 0 {
-		close(r.stopped)
+		r.end()
 		if s.rooms[name] == r {
 			delete(s.rooms, name)
 		}

@@ -65,7 +65,7 @@ func seedDemo(ctx context.Context, c *Core, baseURL string) (d DemoFile, at doma
 	case err == nil && d.BaseURL == baseURL:
 		return d, at, nil
 	case errors.Is(err, fs.ErrNotExist):
-		account, err := OpenAccount(ctx, c.Commands, OperatorCause(""), NewAccount{Name: "Demo", KeyName: "Demo", Credits: DemoCredits})
+		accountID, key, err := OpenAccount(ctx, c.Commands, OperatorCause(""), NewAccount{Name: "Demo", KeyName: "Demo", Credits: DemoCredits})
 		if err != nil {
 			return d, at, fmt.Errorf("seed the demo account: %w", err)
 		}
@@ -73,8 +73,8 @@ func seedDemo(ctx context.Context, c *Core, baseURL string) (d DemoFile, at doma
 		if err != nil {
 			return d, at, fmt.Errorf("seed the demo checker: %w", err)
 		}
-		d.AccountID, d.APIKey, d.CheckerKey = account.AccountID, account.APIKey, checker.Token
-		at = account.Position.Max(checker.Position)
+		d.AccountID, d.APIKey, d.CheckerKey = accountID, key.Token, checker.Token
+		at = key.Position.Max(checker.Position)
 	case err != nil:
 		return d, at, err
 	}

@@ -39,31 +39,23 @@ type NewAccount struct {
 	Sandbox       bool
 }
 
-// OpenedAccount is an account that was made, with its first key.
-type OpenedAccount struct {
-	AccountID, APIKey string
-	Position          domain.Position
-}
-
 // OpenAccount makes an account ready to use. The key comes last: its holder finds the
 // credits granted.
-func OpenAccount(ctx context.Context, commands *command.Service, cause command.Cause, c NewAccount) (OpenedAccount, error) {
-	accountID, _, err := commands.CreateAccount(ctx, cause, c.Name, c.Sandbox)
-	if err != nil {
-		return OpenedAccount{}, err
+func OpenAccount(
+	ctx context.Context, commands *command.Service, cause command.Cause, c NewAccount,
+) (accountID string, key command.IssuedKey, err error) {
+	if accountID, _, err = commands.CreateAccount(ctx, cause, c.Name, c.Sandbox); err != nil {
+		return accountID, key, err
 	}
 	if c.Credits > 0 {
 		expires, err := ExpiryAfter(ctx, commands, accountID, c.CreditsExpire)
 		if err != nil {
-			return OpenedAccount{}, err
+			return accountID, key, err
 		}
 		if _, _, err := commands.GrantCredits(ctx, OperatorCause(accountID), accountID, c.Credits, expires, "account opened"); err != nil {
-			return OpenedAccount{}, err
+			return accountID, key, err
 		}
 	}
-	key, err := commands.IssueKey(ctx, OperatorCause(accountID), accountID, command.IssueKey{Name: c.KeyName, Scope: account.ScopeFull})
-	if err != nil {
-		return OpenedAccount{}, err
-	}
-	return OpenedAccount{AccountID: accountID, APIKey: key.Token, Position: key.Position}, nil
+	key, err = commands.IssueKey(ctx, OperatorCause(accountID), accountID, command.IssueKey{Name: c.KeyName, Scope: account.ScopeFull})
+	return accountID, key, err
 }
