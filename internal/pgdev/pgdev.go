@@ -107,7 +107,9 @@ type Server struct {
 func Start(ctx context.Context, cfg Config) (*Server, error) {
 	log := cfg.Log
 	if log == nil {
-		log = silent()
+		silent := logrus.New()
+		silent.SetOutput(io.Discard)
+		log = silent
 	}
 	h, release, err := OpenHome(ctx, cfg.Dir, log)
 	if err != nil {
@@ -142,12 +144,6 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		return nil, errors.Join(err, s.Stop(undo))
 	}
 	return s, nil
-}
-
-func silent() logrus.FieldLogger {
-	log := logrus.New()
-	log.SetOutput(io.Discard)
-	return log
 }
 
 // prepare does the steps before the first start of a postmaster.

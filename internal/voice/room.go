@@ -19,7 +19,7 @@ import (
 type room struct {
 	places int // the server's: of the people who are in, or coming
 
-	mu      sync.Mutex
+	mu    sync.Mutex
 	peers []*peer // in the order they came
 	end   func()  // called when the last one has left
 }

@@ -65,7 +65,8 @@ func seedDemo(ctx context.Context, c *Core, baseURL string) (d DemoFile, at doma
 	case err == nil && d.BaseURL == baseURL:
 		return d, at, nil
 	case errors.Is(err, fs.ErrNotExist):
-		accountID, key, err := OpenAccount(ctx, c.Commands, OperatorCause(""), NewAccount{Name: "Demo", KeyName: "Demo", Credits: DemoCredits})
+		accountID, key, err := OpenAccount(ctx, c.Commands, OperatorCause(""),
+			NewAccount{Name: "Demo", KeyName: "Demo", Credits: DemoCredits})
 		if err != nil {
 			return d, at, fmt.Errorf("seed the demo account: %w", err)
 		}
