@@ -6,6 +6,7 @@ import (
 	"context"
 	"embed"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -73,9 +74,21 @@ func (h Home) initdb(ctx context.Context, bin, fresh string) error {
 //go:embed files
 var files embed.FS
 
-var configFiles = template.Must(template.New("").Funcs(template.FuncMap{
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"quoted": func(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" },
-}).ParseFS(files, "files/*.conf"))
+}).ParseFS(files, "files/*"))
+
+// writeFilled writes the template with the name of the file, unless the file is like that.
+func writeFilled(path string, is map[string]any, mode fs.FileMode) error {
+	var text bytes.Buffer
+	if err := templates.ExecuteTemplate(&text, filepath.Base(path), is); err != nil {
+		return err
+	}
+	if there, err := os.ReadFile(path); err == nil && bytes.Equal(there, text.Bytes()) {
+		return nil
+	}
+	return wholefile.Write(path, text.Bytes(), mode)
+}
 
 // writeConfig writes the server's two files. Settings that depend on the run (port,
 // listen address) are given on the command line.
@@ -85,13 +98,8 @@ func (h Home) writeConfig(socketDir string, open bool) error {
 		"Open": open, "Certificate": h.certificateFile(), "Key": h.keyFile(), "Database": Database, "Analysts": Analysts,
 	}
 	for _, path := range []string{h.configFile(), h.hbaFile()} {
-		var text bytes.Buffer
-		err := configFiles.ExecuteTemplate(&text, filepath.Base(path), is)
-		if err == nil {
-			// Readable by the server's user; the password is not in here.
-			err = wholefile.Write(path, text.Bytes(), 0o644)
-		}
-		if err != nil {
+		// Readable by the server's user; the password is not in here.
+		if err := writeFilled(path, is, 0o644); err != nil {
 			return fmt.Errorf("write the database configuration: %w", err)
 		}
 	}

@@ -6,8 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"humanqa/internal/wholefile"
 )
 
 // A cluster that is not in its data directory is easily forgotten when one
@@ -23,18 +21,8 @@ func (h Home) leaveNotes(dir, link string) error {
 	if err := os.Symlink(h.dir, link); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("link the cluster into the data directory: %w", err)
 	}
-	for path, text := range map[string]string{
-		filepath.Join(dir, elsewhereNote): "The database of this data directory is in\n\n\t" + h.dir + "\n\n" +
-			"PostgreSQL does not run as root, and the user that it runs as cannot reach this\n" +
-			"directory. Neither of the two is of use without the other: a copy of this one is\n" +
-			"no backup. This is:\n\n\thumanqa backup FILE\n",
-		filepath.Join(h.dir, homeNote): "This is the database of the humanqa data directory\n\n\t" + dir + "\n\n" +
-			"Neither of the two is of use without the other. To back both up:\n\n\thumanqa backup FILE\n",
-	} {
-		if there, err := os.ReadFile(path); err == nil && string(there) == text {
-			continue
-		}
-		if err := wholefile.Write(path, []byte(text), 0o600); err != nil {
+	for _, path := range []string{filepath.Join(dir, elsewhereNote), filepath.Join(h.dir, homeNote)} {
+		if err := writeFilled(path, map[string]any{"Home": h.dir, "Dir": dir}, 0o600); err != nil {
 			return fmt.Errorf("say where the database is: %w", err)
 		}
 	}

@@ -38,30 +38,24 @@ const owners = 3
 
 // Lines are a line for each table, and for the log. The same words may be in thousands of tests.
 func Lines(places []Place) (lines []string) {
-	tables := byTable(places)
-	for _, where := range slices.Sorted(maps.Keys(tables)) {
-		of := tables[where]
-		count, named := 0, ""
-		for n, p := range of {
-			count += p.Count
-			if p.Of != "" && n < owners {
-				named += ", of " + p.Of
+	counts, of := map[string]int{}, map[string][]string{}
+	for _, p := range places {
+		counts[p.Where] += p.Count
+		of[p.Where] = append(of[p.Where], p.Of)
+	}
+	for _, where := range slices.Sorted(maps.Keys(counts)) {
+		named := ""
+		for _, one := range of[where][:min(len(of[where]), owners)] {
+			if one != "" {
+				named += ", of " + one
 			}
 		}
-		if more := len(of) - owners; more > 0 {
+		if more := len(of[where]) - owners; more > 0 {
 			named += fmt.Sprintf(", and of %d more", more)
 		}
-		lines = append(lines, fmt.Sprintf("%s%s: %d", where, named, count))
+		lines = append(lines, fmt.Sprintf("%s%s: %d", where, named, counts[where]))
 	}
 	return lines
-}
-
-func byTable(places []Place) map[string][]Place {
-	all := map[string][]Place{}
-	for _, p := range places {
-		all[p.Where] = append(all[p.Where], p)
-	}
-	return all
 }
 
 // Searched says where the texts of a subject were looked for, and found.
