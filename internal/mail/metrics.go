@@ -36,26 +36,20 @@ const scrapeLimit = time.Second
 
 // Collectors give the sender's metrics.
 func (s *Sender) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{s.loop, s.outcomes, waitingCollector{Sender: s}}
+	return []prometheus.Collector{s.loop, s.outcomes, metrics.Func(s.collectWaiting)}
 }
 
-// waitingCollector asks Postgres: its number is that of all processes. A scrape that
+// collectWaiting asks Postgres: its number is that of all processes. A scrape that
 // cannot reach it gives none.
-type waitingCollector struct {
-	metrics.Found
-	*Sender
-}
-
-// Collect implements prometheus.Collector.
-func (c waitingCollector) Collect(to chan<- prometheus.Metric) {
+func (s *Sender) collectWaiting(gauge metrics.Gauge) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeLimit)
 	defer cancel()
-	late, err := countWaiting(ctx, c.cfg.DB)
+	late, err := countWaiting(ctx, s.cfg.DB)
 	if err != nil {
-		c.cfg.Log.WithError(err).Debug("the metrics of e-mail cannot be read")
+		s.cfg.Log.WithError(err).Debug("the metrics of e-mail cannot be read")
 		return
 	}
-	metrics.Gauges(to)("humanqa_mail_oldest_seconds", "How long the oldest letter has waited that is not sent yet.", late.Oldest.Float64)
+	gauge("humanqa_mail_oldest_seconds", "How long the oldest letter has waited that is not sent yet.", late.Oldest.Float64)
 }
 
 // waiting counts the letters that are not sent yet.

@@ -9,6 +9,15 @@ type Found struct{}
 // Describe implements prometheus.Collector.
 func (Found) Describe(chan<- *prometheus.Desc) {}
 
+// Func is a collector with the numbers that a function finds at each scrape.
+type Func func(Gauge)
+
+// Describe implements prometheus.Collector.
+func (Func) Describe(chan<- *prometheus.Desc) {}
+
+// Collect implements prometheus.Collector.
+func (find Func) Collect(to chan<- prometheus.Metric) { find(Gauges(to)) }
+
 // Gauge sends a number. A label has a name and a value.
 type Gauge func(name, help string, value float64, label ...string)
 

@@ -14,22 +14,16 @@ import (
 )
 
 // resourceMetrics are the resources of the machine that this process has.
-type resourceMetrics struct {
-	metrics.Found
-
-	dataDir string
-	clock   *pgclock.Clock
-}
-
-// Collect implements prometheus.Collector.
-func (m resourceMetrics) Collect(to chan<- prometheus.Metric) {
-	gauge := metrics.Gauges(to)
-	gauge("humanqa_clock_ahead_seconds", "How far Postgres' clock is before this machine's; below 0 it is behind.", m.clock.Ahead().Seconds())
-	for name, place := range datadir.Places(m.dataDir) {
-		if free, total, err := datadir.Room(place); err == nil { // else there is no such number
-			gauge("humanqa_disk_free_bytes", "What the service may still write to the disk of the data directory, and of the embedded "+
-				"Postgres where that lies elsewhere.", float64(free), "place", name)
-			gauge("humanqa_disk_size_bytes", "The size of that disk.", float64(total), "place", name)
+func resourceMetrics(dataDir string, clock *pgclock.Clock) metrics.Func {
+	return func(gauge metrics.Gauge) {
+		gauge("humanqa_clock_ahead_seconds", "How far Postgres' clock is before this machine's; below 0 it is behind.",
+			clock.Ahead().Seconds())
+		for name, place := range datadir.Places(dataDir) {
+			if free, total, err := datadir.Room(place); err == nil { // else there is no such number
+				gauge("humanqa_disk_free_bytes", "What the service may still write to the disk of the data directory, and of the embedded "+
+					"Postgres where that lies elsewhere.", float64(free), "place", name)
+				gauge("humanqa_disk_size_bytes", "The size of that disk.", float64(total), "place", name)
+			}
 		}
 	}
 }

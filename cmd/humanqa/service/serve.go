@@ -160,8 +160,8 @@ func (b *boot) prepare() error {
 	}
 	b.consumers = consumer.New(core.DB, b.feed, b.log, followers...)
 	b.consumers.TraceWith(b.tracer)
-	b.metrics.MustRegister(b.consumers.Collector(), b.feed.Collector(), sizeMetrics{commands: core.Commands},
-		resourceMetrics{dataDir: b.cfg.DataDir, clock: core.Clock})
+	b.metrics.MustRegister(b.consumers.Collector(), b.feed.Collector(), sizeMetrics(core.Commands),
+		resourceMetrics(b.cfg.DataDir, core.Clock))
 	prometheus.WrapRegistererWithPrefix("humanqa_", b.metrics).MustRegister(
 		collectors.NewDBStatsCollector(core.DB.DB, "all"), collectors.NewDBStatsCollector(core.Lent.DB, "lent"))
 	if err := b.consumers.Prepare(b.ctx); err != nil {

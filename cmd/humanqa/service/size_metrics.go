@@ -11,27 +11,21 @@ import (
 )
 
 // sizeMetrics are the sizes that grow with the log.
-type sizeMetrics struct {
-	metrics.Found
-
-	commands *command.Service
-}
-
-// Collect implements prometheus.Collector.
-func (g sizeMetrics) Collect(to chan<- prometheus.Metric) {
-	gauge := metrics.Gauges(to)
-	is := g.commands.Growth()
-	for category, events := range is.Streams {
-		gauge("humanqa_stream_longest_events", "The longest stream that this process has run a command on.", float64(events),
-			"category", category)
+func sizeMetrics(commands *command.Service) metrics.Func {
+	return func(gauge metrics.Gauge) {
+		is := commands.Growth()
+		for category, events := range is.Streams {
+			gauge("humanqa_stream_longest_events", "The longest stream that this process has run a command on.", float64(events),
+				"category", category)
+		}
+		gauge("humanqa_ledger_book_events", "The most events since a ledger's newest close.", float64(is.Book.Events))
+		gauge("humanqa_ledger_book_debits", "The most debits of a ledger that are kept in memory.", float64(is.Book.Debits))
+		age := 0.0
+		if !is.Book.OpenedAt.IsZero() {
+			age = max(time.Since(is.Book.OpenedAt).Seconds(), 0)
+		}
+		gauge("humanqa_ledger_book_oldest_seconds", "How long ago the oldest open book was opened by a close.", age)
 	}
-	gauge("humanqa_ledger_book_events", "The most events since a ledger's newest close.", float64(is.Book.Events))
-	gauge("humanqa_ledger_book_debits", "The most debits of a ledger that are kept in memory.", float64(is.Book.Debits))
-	age := 0.0
-	if !is.Book.OpenedAt.IsZero() {
-		age = max(time.Since(is.Book.OpenedAt).Seconds(), 0)
-	}
-	gauge("humanqa_ledger_book_oldest_seconds", "How long ago the oldest open book was opened by a close.", age)
 }
 
 // countAIFailures counts the tasks that a model did not do.
