@@ -316,10 +316,7 @@ func checkLoopback(name, addr string) error {
 	if addr == "" {
 		return nil
 	}
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return BadSetting(name, "%v", err)
-	}
+	host, _, _ := net.SplitHostPort(addr) // checkListen tells of another error
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return BadSetting(name, "%q is not a loopback address: without TLS only 127.0.0.1 is allowed", addr)
 	}
