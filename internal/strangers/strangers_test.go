@@ -75,8 +75,8 @@ func TestOneStrangerMoreReplacesTheOldestAndEachHasItsTime(t *testing.T) {
 				t.Error("a stranger is kept beyond its time")
 			}
 		}
-		if ended(client) || l.open.Len() != 0 {
-			t.Errorf("the client's connection ended, or %d strangers are left", l.open.Len())
+		if ended(client) || len(l.open) != 0 {
+			t.Errorf("the client's connection ended, or %d strangers are left", len(l.open))
 		}
 		must.NoError(t, known.Close())
 	})
