@@ -28,7 +28,6 @@ import (
 
 	"humanqa/internal/datadir"
 	"humanqa/internal/testing/pgimage"
-	"humanqa/internal/tied"
 )
 
 const (
@@ -66,7 +65,7 @@ func Main(run func() int) int {
 }
 
 func inFolder(run func() int) (code int, err error) {
-	if err := tied.ToParent(); err != nil {
+	if err := endWithParent(); err != nil {
 		return 1, fmt.Errorf("end with the process that started this one: %w", err)
 	}
 	sweep(os.TempDir())
