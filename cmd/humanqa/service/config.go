@@ -27,8 +27,8 @@ import (
 
 // environment is every HUMANQA_* variable there is, and the one table of them. The list
 // of known names, humanqa serve --help and docs/settings.md are made of the tags. unset
-// says which value holds where there is no default. A new setting is a field here, one in
-// Config if its text has to be read, and the place that uses it.
+// says which value holds where there is no default. A new setting is a field here, a line of
+// readers if its type has to be read, and the place that uses it.
 type environment struct {
 	Addr                     string          `env:"HUMANQA_ADDR" envDefault:"127.0.0.1:8080" about:"where it listens"`
 	BaseURL                  string          `env:"HUMANQA_BASE_URL" unset:"http://$HUMANQA_ADDR, https:// with a certificate" about:"starts every URL that is handed out"`
