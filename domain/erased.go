@@ -20,14 +20,8 @@ func Erased(text string) string {
 
 // OrderOfErasure refuses the order of an erasure without an operator's name or a reason.
 func OrderOfErasure(by, reason string) error {
-	var wrong []Detail
-	for _, field := range []struct{ path, value string }{{"by", by}, {"reason", reason}} {
-		if strings.TrimSpace(field.value) == "" {
-			wrong = append(wrong, Detail{Path: field.path, Message: "must not be blank"})
-		}
-	}
-	if len(wrong) > 0 {
-		return Invalid(wrong...)
-	}
-	return nil
+	var wrong Wrong
+	wrong.AddIf(strings.TrimSpace(by) == "", "by", "must not be blank")
+	wrong.AddIf(strings.TrimSpace(reason) == "", "reason", "must not be blank")
+	return wrong.Refusal()
 }

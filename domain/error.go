@@ -113,6 +113,34 @@ func Invalid(details ...Detail) *Error {
 	}
 }
 
+// InvalidAt is Invalid for one place.
+func InvalidAt(path, format string, args ...any) *Error {
+	return Invalid(Detail{Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+// Wrong gathers the offending places of a request.
+type Wrong []Detail
+
+// Add adds a place.
+func (w *Wrong) Add(path, format string, args ...any) {
+	*w = append(*w, Detail{Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+// AddIf adds a place if it offends.
+func (w *Wrong) AddIf(offends bool, path, format string, args ...any) {
+	if offends {
+		w.Add(path, format, args...)
+	}
+}
+
+// Refusal is Invalid for the places; nil without any.
+func (w Wrong) Refusal() error {
+	if len(w) == 0 {
+		return nil
+	}
+	return Invalid(w...)
+}
+
 // NotFound refuses because the thing does not exist for this account. what is
 // a noun: "job", "project".
 func NotFound(what string) *Error {

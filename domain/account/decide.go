@@ -1,7 +1,6 @@
 package account
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -23,7 +22,7 @@ func DecideCreate(s State, name string, sandbox bool) ([]domain.Event, error) {
 	case s.Exists:
 		return nil, domain.Conflict("the account exists already")
 	case strings.TrimSpace(name) == "":
-		return nil, domain.Invalid(domain.Detail{Path: "name", Message: "must not be blank"})
+		return nil, domain.InvalidAt("name", "must not be blank")
 	}
 	return []domain.Event{&Created{Name: name, Sandbox: sandbox}}, nil
 }
@@ -48,7 +47,7 @@ func DecideAdvance(s State, advanceID string, by time.Duration) ([]domain.Event,
 	case done:
 		return nil, nil
 	case by < time.Second || by > MaxAdvance:
-		return nil, domain.Invalid(domain.Detail{Path: "seconds", Message: "is out of range"})
+		return nil, domain.InvalidAt("seconds", "is out of range")
 	case s.Ahead+by > maxAhead:
 		return nil, domain.Conflict("the clock would be more than ten years ahead").WithHint("open another sandbox account")
 	}
@@ -103,11 +102,8 @@ func DecideChoosePool(s State, poolID string) ([]domain.Event, error) {
 // then works from the reinstatement on. The same id with the same hash is a
 // repeat.
 func DecideIssueKey(s State, k KeyIssued) ([]domain.Event, error) {
-	switch {
-	case !s.Exists:
-		return nil, domain.NotFound("account")
-	case s.Erased:
-		return nil, ErrErased
+	if err := open(s); err != nil {
+		return nil, err
 	}
 	if old, ok := s.Keys[k.KeyID]; ok {
 		if old.Hash == k.Hash {
@@ -115,15 +111,11 @@ func DecideIssueKey(s State, k KeyIssued) ([]domain.Event, error) {
 		}
 		return nil, domain.Conflict("the key id is taken")
 	}
-	var wrong []domain.Detail
-	if utf8.RuneCountInString(k.Name) > MaxKeyName {
-		wrong = append(wrong, domain.Detail{Path: "name", Message: fmt.Sprintf("must have at most %d characters", MaxKeyName)})
-	}
-	if k.Scope != ScopeFull && k.Scope != ScopeRead {
-		wrong = append(wrong, domain.Detail{Path: "scope", Message: "must be full or read"})
-	}
-	if len(wrong) > 0 {
-		return nil, domain.Invalid(wrong...)
+	var wrong domain.Wrong
+	wrong.AddIf(utf8.RuneCountInString(k.Name) > MaxKeyName, "name", "must have at most %d characters", MaxKeyName)
+	wrong.AddIf(k.Scope != ScopeFull && k.Scope != ScopeRead, "scope", "must be full or read")
+	if err := wrong.Refusal(); err != nil {
+		return nil, err
 	}
 	return []domain.Event{&k}, nil
 }

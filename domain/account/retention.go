@@ -12,8 +12,8 @@ func DecideRetention(s State, c retention.Change, at time.Time) ([]domain.Event,
 	if err := open(s); err != nil {
 		return nil, err
 	}
-	if wrong := c.Wrong(); len(wrong) > 0 {
-		return nil, domain.Invalid(wrong...)
+	if err := c.Wrong().Refusal(); err != nil {
+		return nil, err
 	}
 	after := c.On(s.Keep)
 	if after.Same(s.Keep) {

@@ -18,7 +18,7 @@ func DecideCreate(s State, c Created) ([]domain.Event, error) {
 	case s.Exists:
 		return nil, domain.Conflict("the checker exists already")
 	case strings.TrimSpace(c.Name) == "":
-		return nil, domain.Invalid(domain.Detail{Path: "name", Message: "must not be blank"})
+		return nil, domain.InvalidAt("name", "must not be blank")
 	}
 	return []domain.Event{&c}, nil
 }
@@ -53,7 +53,7 @@ func DecideProfile(s State, p Profiled) ([]domain.Event, error) {
 	case !s.ErasedAt.IsZero():
 		return nil, errErased()
 	}
-	var wrong []domain.Detail
+	var wrong domain.Wrong
 	tidy := func(path string, entries []string) []string {
 		kept := []string{}
 		for _, e := range entries {
@@ -62,22 +62,16 @@ func DecideProfile(s State, p Profiled) ([]domain.Event, error) {
 			case e == "" || slices.ContainsFunc(kept, func(k string) bool { return identity.Fold(k) == identity.Fold(e) }):
 				continue
 			case len([]rune(e)) > maxEntry || strings.ContainsFunc(e, unicode.IsControl):
-				wrong = append(wrong, domain.Detail{Path: path,
-					Message: "must have entries of 80 characters at most, all of which can be seen"})
+				wrong.Add(path, "must have entries of 80 characters at most, all of which can be seen")
 			}
 			kept = append(kept, e)
 		}
-		if len(kept) > maxEntries {
-			wrong = append(wrong, domain.Detail{Path: path, Message: "must have 20 entries at most"})
-		}
+		wrong.AddIf(len(kept) > maxEntries, path, "must have 20 entries at most")
 		return kept
 	}
 	p.Languages, p.Devices = tidy("languages", p.Languages), tidy("devices", p.Devices)
-	switch {
-	case len(wrong) > 0:
-		return nil, domain.Invalid(wrong...)
-	case slices.Equal(p.Languages, s.Languages) && slices.Equal(p.Devices, s.Devices):
-		return nil, nil
+	if err := wrong.Refusal(); err != nil || slices.Equal(p.Languages, s.Languages) && slices.Equal(p.Devices, s.Devices) {
+		return nil, err
 	}
 	return []domain.Event{&p}, nil
 }

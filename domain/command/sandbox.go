@@ -58,7 +58,7 @@ func (s *Service) AskInPlay(
 		if in.Item != "" && items != nil {
 			at := slices.IndexFunc(st.Items, func(i job.Item) bool { return i.ID == in.Item || i.Key == in.Item })
 			if at < 0 {
-				return nil, domain.Invalid(domain.Detail{Path: "question.item", Message: "is no item of the job's checklist"})
+				return nil, domain.InvalidAt("question.item", "is no item of the job's checklist")
 			}
 			ask.ItemID = st.Items[at].ID
 		}
@@ -87,7 +87,7 @@ func played(st job.State, results []PlayResult) ([]job.ReportItem, error) {
 		items[i] = job.ReportItem{Item: item, Status: job.ItemPass}
 		byID[item.ID], byKey[item.Key] = i, i
 	}
-	var wrong []domain.Detail
+	var wrong domain.Wrong
 	named := make(map[int]bool, len(results))
 	for n, r := range results {
 		path := fmt.Sprintf("results[%d].item", n)
@@ -97,10 +97,10 @@ func played(st job.State, results []PlayResult) ([]job.ReportItem, error) {
 		}
 		switch {
 		case !known:
-			wrong = append(wrong, domain.Detail{Path: path, Message: "is no item of the job's checklist"})
+			wrong.Add(path, "is no item of the job's checklist")
 			continue
 		case named[i]:
-			wrong = append(wrong, domain.Detail{Path: path, Message: "is named twice"})
+			wrong.Add(path, "is named twice")
 			continue
 		}
 		named[i] = true
@@ -112,8 +112,5 @@ func played(st job.State, results []PlayResult) ([]job.ReportItem, error) {
 			items[i].Severity = r.Severity
 		}
 	}
-	if len(wrong) > 0 {
-		return nil, domain.Invalid(wrong...)
-	}
-	return items, nil
+	return items, wrong.Refusal()
 }

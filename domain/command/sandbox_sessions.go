@@ -54,18 +54,15 @@ func slotsNamed(st session.State, numbers []int) ([]session.Slot, error) {
 	}
 	var (
 		named []session.Slot
-		wrong []domain.Detail
+		wrong domain.Wrong
 	)
 	for n, number := range numbers {
 		at := slices.IndexFunc(st.Slots, func(slot session.Slot) bool { return slot.Slot == number })
 		if at < 0 {
-			wrong = append(wrong, domain.Detail{Path: fmt.Sprintf("slots[%d]", n), Message: "is no slot of the session"})
+			wrong.Add(fmt.Sprintf("slots[%d]", n), "is no slot of the session")
 			continue
 		}
 		named = append(named, st.Slots[at])
 	}
-	if len(wrong) > 0 {
-		return nil, domain.Invalid(wrong...)
-	}
-	return named, nil
+	return named, wrong.Refusal()
 }

@@ -28,18 +28,12 @@ func DecideGrant(
 	if _, ok := s.byID[lotID]; ok {
 		return nil, nil
 	}
-	var wrong []domain.Detail
-	switch {
-	case amount <= 0:
-		wrong = append(wrong, domain.Detail{Path: "amount", Message: "must be positive"})
-	case amount > MaxGranted-s.granted:
-		wrong = append(wrong, domain.Detail{Path: "amount", Message: "is more than an account can hold"})
-	}
-	if expiresAt != nil && !now.Before(*expiresAt) {
-		wrong = append(wrong, domain.Detail{Path: "expiresAt", Message: "must lie ahead"})
-	}
-	if len(wrong) > 0 {
-		return nil, domain.Invalid(wrong...)
+	var wrong domain.Wrong
+	wrong.AddIf(amount <= 0, "amount", "must be positive")
+	wrong.AddIf(amount > MaxGranted-s.granted, "amount", "is more than an account can hold")
+	wrong.AddIf(expiresAt != nil && !now.Before(*expiresAt), "expiresAt", "must lie ahead")
+	if err := wrong.Refusal(); err != nil {
+		return nil, err
 	}
 	events, balance := s.sweep(now)
 	return append(events, &Granted{
@@ -81,7 +75,7 @@ func DecideDebits(s State, charges []Charge, now time.Time) ([]domain.Event, err
 	var sum domain.Credits
 	for _, c := range owed {
 		if c.Amount > MaxGranted-sum {
-			return nil, domain.Invalid(domain.Detail{Path: "amount", Message: "is more than an account can hold"})
+			return nil, domain.InvalidAt("amount", "is more than an account can hold")
 		}
 		sum += c.Amount
 	}
@@ -120,7 +114,7 @@ func (s State) unpaid(charges []Charge) ([]Charge, error) {
 		}
 		switch {
 		case c.Amount < 0:
-			return nil, domain.Invalid(domain.Detail{Path: "amount", Message: "must not be negative"})
+			return nil, domain.InvalidAt("amount", "must not be negative")
 		case charged && d.refunded:
 			return nil, domain.Conflict("the charge for this job was given back").WithHint("submit the job again")
 		case charged && d.amount != c.Amount:

@@ -1,7 +1,6 @@
 package credits
 
 import (
-	"fmt"
 	"time"
 
 	"humanqa/domain"
@@ -21,7 +20,7 @@ func DecideLow(s State, below domain.Credits, now time.Time) ([]domain.Event, er
 		return nil, err
 	}
 	if below < 0 || below > MaxLow {
-		return nil, domain.Invalid(domain.Detail{Path: "below", Message: fmt.Sprintf("must be a number from 0 to %d", MaxLow)})
+		return nil, domain.InvalidAt("below", "must be a number from 0 to %d", MaxLow)
 	}
 	if below == s.LowBelow() {
 		return nil, nil

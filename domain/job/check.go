@@ -1,7 +1,7 @@
 package job
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -160,29 +160,19 @@ func DecideCheckItem(s State, c Check) ([]domain.Event, error) {
 	if !s.hasItem(c.ItemID) {
 		return nil, domain.NotFound("checklist item")
 	}
-	var wrong []domain.Detail
+	var wrong domain.Wrong
 	switch c.Status {
 	case ItemPass, ItemFail, ItemPending:
-		if c.Reason != "" {
-			wrong = append(wrong, domain.Detail{Path: "reason", Message: "only a skip has a reason"})
-		}
+		wrong.AddIf(c.Reason != "", "reason", "only a skip has a reason")
 	case ItemSkip:
-		if !slices.Contains(SkipReasons(), c.Reason) {
-			wrong = append(wrong, domain.Detail{
-				Path: "reason", Message: "a skip needs one of " + strings.Join(SkipReasons(), ", "),
-			})
-		}
+		wrong.AddIf(!slices.Contains(SkipReasons(), c.Reason), "reason", "a skip needs one of %s", strings.Join(SkipReasons(), ", "))
 	default:
-		wrong = append(wrong, domain.Detail{Path: "status", Message: "must be pass, fail, skip or pending"})
+		wrong.Add("status", "must be pass, fail, skip or pending")
 	}
-	if c.Severity != "" && !c.Severity.known() {
-		wrong = append(wrong, domain.Detail{Path: "severity", Message: "must be critical, major or minor"})
-	}
-	if len(c.Screenshots) > MaxScreenshots {
-		wrong = append(wrong, domain.Detail{Path: "screenshotUrls", Message: fmt.Sprintf("must have at most %d entries", MaxScreenshots)})
-	}
-	if len(wrong) > 0 {
-		return nil, domain.Invalid(wrong...)
+	wrong.AddIf(c.Severity != "" && !c.Severity.known(), "severity", "must be critical, major or minor")
+	wrong.AddIf(len(c.Screenshots) > MaxScreenshots, "screenshotUrls", "must have at most %d entries", MaxScreenshots)
+	if err := wrong.Refusal(); err != nil {
+		return nil, err
 	}
 	old, said := s.Verdicts[c.ItemID]
 	if !said {
@@ -287,22 +277,12 @@ func DecideWithdrawFinding(s State, checkerID string, token int, findingID strin
 
 // check refuses a finding without content, and fills in its severity.
 func (f *Finding) check() error {
-	var wrong []domain.Detail
-	if strings.TrimSpace(f.Item.Description) == "" {
-		wrong = append(wrong, domain.Detail{Path: "description", Message: "must not be blank"})
-	}
-	if f.Status != ItemPass && f.Status != ItemFail {
-		wrong = append(wrong, domain.Detail{Path: "status", Message: "must be pass or fail"})
-	}
-	if f.Item.Severity == "" {
-		f.Item.Severity = Major
-	} else if !f.Item.Severity.known() {
-		wrong = append(wrong, domain.Detail{Path: "severity", Message: "must be critical, major or minor"})
-	}
-	if len(wrong) > 0 {
-		return domain.Invalid(wrong...)
-	}
-	return nil
+	var wrong domain.Wrong
+	wrong.AddIf(strings.TrimSpace(f.Item.Description) == "", "description", "must not be blank")
+	wrong.AddIf(f.Status != ItemPass && f.Status != ItemFail, "status", "must be pass or fail")
+	f.Item.Severity = cmp.Or(f.Item.Severity, Major)
+	wrong.AddIf(!f.Item.Severity.known(), "severity", "must be critical, major or minor")
+	return wrong.Refusal()
 }
 
 // freeKey is the finding's key, made unique in the job.

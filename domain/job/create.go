@@ -107,7 +107,7 @@ func DecideWriteChecklist(s State, items []Item, by string, now time.Time) ([]do
 	case !s.NeedsChecklist():
 		return nil, nil
 	case len(items) == 0:
-		return nil, domain.Invalid(domain.Detail{Path: "items", Message: "must not be empty"})
+		return nil, domain.InvalidAt("items", "must not be empty")
 	}
 	return []domain.Event{&ChecklistWritten{Items: items, GeneratedBy: by, At: now}}, nil
 }

@@ -1,7 +1,6 @@
 package job
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -212,9 +211,9 @@ func DecideDispute(s State, disputeID, itemID, reason string, now time.Time) ([]
 	case s.Status != StatusCompleted:
 		return nil, domain.Conflict("the job is %s", s.Status).WithHint("a verdict can be disputed once there is a report")
 	case !reported:
-		return nil, domain.Invalid(domain.Detail{Path: "itemId", Message: "is no item of the report"})
+		return nil, domain.InvalidAt("itemId", "is no item of the report")
 	case strings.TrimSpace(reason) == "":
-		return nil, domain.Invalid(domain.Detail{Path: "reason", Message: "must not be blank"})
+		return nil, domain.InvalidAt("reason", "must not be blank")
 	case earlier != nil && earlier.Decided == nil:
 		return nil, domain.Conflict("the verdict is disputed already").WithHint("an operator decides about it").
 			With("disputeId", earlier.DisputeID)
@@ -241,7 +240,7 @@ func DecideAnswerDispute(s State, checkerID, disputeID, text string, now time.Ti
 	case !s.ErasedAt.IsZero():
 		return nil, errErased()
 	case strings.TrimSpace(text) == "":
-		return nil, domain.Invalid(domain.Detail{Path: "text", Message: "must not be blank"})
+		return nil, domain.InvalidAt("text", "must not be blank")
 	case d.Answered != nil && d.Answered.Text == text:
 		return nil, nil
 	case d.Answered != nil:
@@ -264,7 +263,7 @@ func DecideRule(s State, disputeID string, ruling Ruling, now time.Time) ([]doma
 	case d == nil:
 		return nil, domain.NotFound("dispute")
 	case !slices.Contains(Rulings(), ruling):
-		return nil, domain.Invalid(domain.Detail{Path: "decision", Message: fmt.Sprintf("must be one of %q", Rulings())})
+		return nil, domain.InvalidAt("decision", "must be one of %q", Rulings())
 	case d.Decision() == ruling:
 		return nil, nil
 	case d.Decided != nil:

@@ -155,7 +155,7 @@ func DecideUntestable(s State, u Untestable) ([]domain.Event, error) {
 		return nil, err
 	}
 	if strings.TrimSpace(u.Reason) == "" {
-		return nil, domain.Invalid(domain.Detail{Path: "reason", Message: "must not be blank"})
+		return nil, domain.InvalidAt("reason", "must not be blank")
 	}
 	events := s.leaving(u.At, &UntestableReported{
 		CheckerID: u.CheckerID, Token: u.Token, Reason: u.Reason, Note: u.Note, At: u.At,
@@ -177,7 +177,7 @@ func DecideFail(s State, reason string, now time.Time) ([]domain.Event, error) {
 	case s.Status != StatusPending && s.Status != StatusClaimed:
 		return nil, domain.Conflict("the job is %s", s.Status).WithHint("only a pending or claimed job can fail")
 	case reason != FailUntestable && reason != FailOperator:
-		return nil, domain.Invalid(domain.Detail{Path: "reason", Message: "must be untestable or operator"})
+		return nil, domain.InvalidAt("reason", "must be untestable or operator")
 	}
 	return s.leaving(now, s.fail(reason, now)), nil
 }

@@ -207,15 +207,11 @@ func DecideAsk(s State, a Ask) ([]domain.Event, error) {
 	if _, known := s.Question(a.QuestionID); known || waits && open.Text == a.Text && open.ItemID == a.ItemID && open.Token == a.Token {
 		return nil, nil
 	}
-	var wrong []domain.Detail
-	if strings.TrimSpace(a.Text) == "" {
-		wrong = append(wrong, domain.Detail{Path: "text", Message: "must not be blank"})
-	}
-	if !slices.Contains(QuestionKinds(), a.Kind) {
-		wrong = append(wrong, domain.Detail{Path: "kind", Message: "must be one of " + strings.Join(QuestionKinds(), ", ")})
-	}
-	if len(wrong) > 0 {
-		return nil, domain.Invalid(wrong...)
+	var wrong domain.Wrong
+	wrong.AddIf(strings.TrimSpace(a.Text) == "", "text", "must not be blank")
+	wrong.AddIf(!slices.Contains(QuestionKinds(), a.Kind), "kind", "must be one of %s", strings.Join(QuestionKinds(), ", "))
+	if err := wrong.Refusal(); err != nil {
+		return nil, err
 	}
 	asked := 0
 	for _, q := range s.Questions {
@@ -277,7 +273,7 @@ func DecideAnswer(s State, a Answer) ([]domain.Event, error) {
 		return nil, domain.Conflict("the checker that asked has left the job").WithHint("the next checker asks again if they need to know")
 	}
 	if strings.TrimSpace(a.Text) == "" && a.Sealed == "" {
-		return nil, domain.Invalid(domain.Detail{Path: "text", Message: "must not be blank without a secret"})
+		return nil, domain.InvalidAt("text", "must not be blank without a secret")
 	}
 	now := notBefore(a.At, q.AskedAt)
 	return []domain.Event{&AnswerGiven{

@@ -75,7 +75,7 @@ func DecideRate(s State, rating int, note string, now time.Time) ([]domain.Event
 	case !s.Exists:
 		return nil, domain.NotFound("job")
 	case rating < 1 || rating > 5:
-		return nil, domain.Invalid(domain.Detail{Path: "rating", Message: "must be 1 to 5"})
+		return nil, domain.InvalidAt("rating", "must be 1 to 5")
 	case s.Type.Automatic():
 		return nil, domain.Conflict("an AI review has no checker").WithHint("rate tests that a person did")
 	case s.Status != StatusCompleted:

@@ -63,19 +63,16 @@ func DecideRobotComplete(s State, c RobotCompletion) ([]domain.Event, error) {
 	for i, keyed := range UniqueKeys(list) {
 		items[i].Key = keyed.Key
 	}
-	var wrong []domain.Detail
+	var wrong domain.Wrong
 	for _, listed := range s.Items {
-		if !slices.ContainsFunc(items, func(it ReportItem) bool { return it.ID == listed.ID }) {
-			wrong = append(wrong, domain.Detail{Path: "items", Message: "leaves out " + listed.ID})
-		}
+		there := slices.ContainsFunc(items, func(it ReportItem) bool { return it.ID == listed.ID })
+		wrong.AddIf(!there, "items", "leaves out %s", listed.ID)
 	}
 	for _, it := range items {
-		if it.Status != ItemPass && it.Status != ItemFail && it.Status != ItemSkip {
-			wrong = append(wrong, domain.Detail{Path: "items", Message: it.ID + " has no verdict"})
-		}
+		wrong.AddIf(it.Status != ItemPass && it.Status != ItemFail && it.Status != ItemSkip, "items", "%s has no verdict", it.ID)
 	}
-	if len(wrong) > 0 {
-		return nil, domain.Invalid(wrong...)
+	if err := wrong.Refusal(); err != nil {
+		return nil, err
 	}
 	completed := s.complete(c.ReportID, c.Summary, "", items, c.At)
 	if s.Status == StatusClaimed {

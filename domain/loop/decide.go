@@ -119,7 +119,7 @@ func DecideFinalize(s State, sessionID string, final Status, at Setting) ([]doma
 	case sessionID == "" || sessionID != s.Session.ID:
 		return nil, domain.NotFound("loop session")
 	case !slices.Contains(Ends(), final):
-		return nil, domain.Invalid(domain.Detail{Path: "finalStatus", Message: "is not how a loop session ends"})
+		return nil, domain.InvalidAt("finalStatus", "is not how a loop session ends")
 	}
 	return []domain.Event{s.Session.endedEvent(final, at)}, nil
 }

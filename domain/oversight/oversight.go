@@ -156,13 +156,13 @@ func DecideAct(s State, a Acted) ([]domain.Event, error) {
 	case s.acts[a.ActID]:
 		return nil, nil
 	case !slices.Contains(Acts(), a.Act):
-		return nil, domain.Invalid(domain.Detail{Path: "act", Message: "is none that operators do"})
+		return nil, domain.InvalidAt("act", "is none that operators do")
 	case len([]rune(a.PersonID)) > maxUser || strings.ContainsFunc(a.PersonID, unicode.IsControl):
-		return nil, domain.Invalid(domain.Detail{Path: "by", Message: "must have 95 characters at most, and no control characters"})
+		return nil, domain.InvalidAt("by", "must have 95 characters at most, and no control characters")
 	case a.Reason == "":
-		return nil, domain.Invalid(domain.Detail{Path: "reason", Message: "must not be blank"})
+		return nil, domain.InvalidAt("reason", "must not be blank")
 	case len([]rune(a.Reason)) > MaxReason:
-		return nil, domain.Invalid(domain.Detail{Path: "reason", Message: "must have 500 characters at most"})
+		return nil, domain.InvalidAt("reason", "must have 500 characters at most")
 	}
 	return []domain.Event{&a}, nil
 }

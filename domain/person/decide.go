@@ -83,18 +83,9 @@ var errDisabled = domain.Conflict("the person is disabled").WithHint("invite the
 // checkFields refuses a grant with a missing or a superfluous field.
 func (g Grant) checkFields() error {
 	known := append(AccountRoles(), Checker, Operator)
-	var wrong []domain.Detail
-	if !slices.Contains(known, g.Role) {
-		wrong = append(wrong, domain.Detail{Path: "role", Message: "must be owner, developer, viewer, checker or operator"})
-	}
-	if g.Role.OfAccount() != (g.AccountID != "") {
-		wrong = append(wrong, domain.Detail{Path: "accountId", Message: "goes with a role of an account, and with no other"})
-	}
-	if (g.Role == Checker) != (g.CheckerID != "") {
-		wrong = append(wrong, domain.Detail{Path: "checkerId", Message: "goes with the role of a checker, and with no other"})
-	}
-	if len(wrong) > 0 {
-		return domain.Invalid(wrong...)
-	}
-	return nil
+	var wrong domain.Wrong
+	wrong.AddIf(!slices.Contains(known, g.Role), "role", "must be owner, developer, viewer, checker or operator")
+	wrong.AddIf(g.Role.OfAccount() != (g.AccountID != ""), "accountId", "goes with a role of an account, and with no other")
+	wrong.AddIf((g.Role == Checker) != (g.CheckerID != ""), "checkerId", "goes with the role of a checker, and with no other")
+	return wrong.Refusal()
 }

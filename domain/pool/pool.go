@@ -80,7 +80,7 @@ func DecideCreate(s State, c Created) ([]domain.Event, error) {
 	case s.Exists:
 		return nil, domain.Conflict("the pool exists already")
 	case c.Name == "" || len([]rune(c.Name)) > MaxName || strings.ContainsFunc(c.Name, unicode.IsControl):
-		return nil, domain.Invalid(domain.Detail{Path: "name", Message: "must have 1 to 80 characters, none of which cannot be seen"})
+		return nil, domain.InvalidAt("name", "must have 1 to 80 characters, none of which cannot be seen")
 	}
 	return []domain.Event{&c}, nil
 }

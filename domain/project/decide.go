@@ -84,8 +84,8 @@ func DecideCreate(s State, c CreateCommand) ([]domain.Event, error) {
 	wrong.name(c.Name)
 	wrong.sla(c.DefaultSLAMinutes)
 	wrong.events(c.Events)
-	if len(wrong) > 0 {
-		return nil, domain.Invalid(wrong...)
+	if err := wrong.Refusal(); err != nil {
+		return nil, err
 	}
 	events := []domain.Event{&Created{
 		AccountID: c.AccountID, Name: c.Name, HookHash: c.HookHash,
@@ -114,10 +114,10 @@ func DecideUpdate(s State, c UpdateCommand) ([]domain.Event, error) {
 	}
 	wrong.sla(c.DefaultSLAMinutes.Value)
 	wrong.questions(c.QuestionMinutes.Value)
-	wrong = append(wrong, c.Keep.Wrong()...)
+	wrong.Wrong = append(wrong.Wrong, c.Keep.Wrong()...)
 	wrong.events(c.Events)
-	if len(wrong) > 0 {
-		return nil, domain.Invalid(wrong...)
+	if err := wrong.Refusal(); err != nil {
+		return nil, err
 	}
 	return withHeaders(s, c, append(changeSettings(s, c), changeWebhook(s, c)...))
 }

@@ -79,11 +79,10 @@ func HeaderValue(value string) (wrong string) {
 
 // CheckHeaders finds the errors in a change of own headers, by name; a nil value removes
 // the header.
-func CheckHeaders(change map[string]*string) (wrong []domain.Detail) {
+func CheckHeaders(change map[string]*string) (wrong domain.Wrong) {
 	const path = "webhookHeaders"
-	add := func(path, problem string) { wrong = append(wrong, domain.Detail{Path: path, Message: problem}) }
 	if len(change) > 2*MaxHeaders {
-		add(path, fmt.Sprintf("must have at most %d names", 2*MaxHeaders))
+		wrong.Add(path, "must have at most %d names", 2*MaxHeaders)
 		return wrong
 	}
 	total, spelled := 0, map[string]bool{}
@@ -92,24 +91,22 @@ func CheckHeaders(change map[string]*string) (wrong []domain.Detail) {
 		canonical, problem := HeaderName(name)
 		switch value := change[name]; {
 		case len(name) > MaxHeaderName:
-			add(path, "has a name that "+problem)
+			wrong.Add(path, "has a name that %s", problem)
 			continue
 		case problem != "":
-			add(at, problem)
+			wrong.Add(at, "%s", problem)
 			continue
 		case spelled[canonical]:
-			add(at, "stands there twice, in two spellings")
+			wrong.Add(at, "stands there twice, in two spellings")
 		case value == nil:
 		case HeaderValue(*value) != "":
-			add(at, HeaderValue(*value))
+			wrong.Add(at, "%s", HeaderValue(*value))
 		default:
 			total += len(canonical) + len(*value)
 		}
 		spelled[canonical] = true
 	}
-	if total > MaxHeadersTotal {
-		add(path, fmt.Sprintf("must have at most %d characters in all", MaxHeadersTotal))
-	}
+	wrong.AddIf(total > MaxHeadersTotal, path, "must have at most %d characters in all", MaxHeadersTotal)
 	return wrong
 }
 
@@ -158,9 +155,7 @@ func changeHeaders(s State, c UpdateCommand, after State) ([]domain.Event, error
 	}
 	next = slices.DeleteFunc(next, func(h OwnHeader) bool { return slices.Contains(c.Headers.Remove, h.Name) })
 	if len(next) > MaxHeaders {
-		return nil, domain.Invalid(domain.Detail{
-			Path: "webhookHeaders", Message: fmt.Sprintf("would be %d headers; at most %d are possible", len(next), MaxHeaders),
-		})
+		return nil, domain.InvalidAt("webhookHeaders", "would be %d headers; at most %d are possible", len(next), MaxHeaders)
 	}
 	origin := WebhookOrigin(after.WebhookURL)
 	if slices.Equal(next, s.Headers) && (len(next) == 0 || origin == s.HeadersOrigin) {

@@ -62,8 +62,9 @@ func receive(s State, c TestCommand) ([]domain.Event, error) {
 		return nil, err
 	}
 	var wrong invalid
-	if wrong.events(c.Events); len(wrong) > 0 {
-		return nil, domain.Invalid(wrong...)
+	wrong.events(c.Events)
+	if err := wrong.Refusal(); err != nil {
+		return nil, err
 	}
 	update := UpdateCommand{Changes: Changes{Events: c.Events}, Secret: c.Secret, At: c.At}
 	if c.WebhookURL != "" && c.WebhookURL != s.WebhookURL {

@@ -13,31 +13,22 @@ import (
 func SLAMinutes() []int { return []int{15, 30, 60} }
 
 // invalid gathers every offending path of a command.
-type invalid []domain.Detail
-
-func (w *invalid) add(path, format string, args ...any) {
-	*w = append(*w, domain.Detail{Path: path, Message: fmt.Sprintf(format, args...)})
-}
+type invalid struct{ domain.Wrong }
 
 func (w *invalid) name(name string) {
-	if strings.TrimSpace(name) == "" {
-		w.add("name", "must not be blank")
-	}
+	w.AddIf(strings.TrimSpace(name) == "", "name", "must not be blank")
 }
 
 func (w *invalid) sla(minutes *int) {
-	if minutes != nil && !slices.Contains(SLAMinutes(), *minutes) {
-		w.add("defaultSlaMinutes", "must be 15, 30 or 60")
-	}
+	w.AddIf(minutes != nil && !slices.Contains(SLAMinutes(), *minutes), "defaultSlaMinutes", "must be 15, 30 or 60")
 }
 
 // MaxQuestionMinutes is the longest that a project may let a checker's question wait.
 const MaxQuestionMinutes = 60
 
 func (w *invalid) questions(minutes *int) {
-	if minutes != nil && (*minutes < 0 || *minutes > MaxQuestionMinutes) {
-		w.add("questionMinutes", "must be 0 to %d; 0 switches questions off", MaxQuestionMinutes)
-	}
+	w.AddIf(minutes != nil && (*minutes < 0 || *minutes > MaxQuestionMinutes),
+		"questionMinutes", "must be 0 to %d; 0 switches questions off", MaxQuestionMinutes)
 }
 
 func (w *invalid) events(list *[]string) {
@@ -45,8 +36,7 @@ func (w *invalid) events(list *[]string) {
 		return
 	}
 	for i, name := range *list {
-		if !slices.Contains(subscription.Names(), name) {
-			w.add(fmt.Sprintf("subscribedWebhookEvents[%d]", i), "must be one of %s", strings.Join(subscription.Names(), ", "))
-		}
+		w.AddIf(!slices.Contains(subscription.Names(), name),
+			fmt.Sprintf("subscribedWebhookEvents[%d]", i), "must be one of %s", strings.Join(subscription.Names(), ", "))
 	}
 }

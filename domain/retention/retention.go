@@ -69,17 +69,12 @@ func (c Change) On(k Keep) Keep {
 }
 
 // Wrong lists the settings out of bounds.
-func (c Change) Wrong() (wrong []domain.Detail) {
-	for _, one := range []struct {
-		name string
-		days *int
-	}{{EvidenceDays, c.Evidence.Value}, {RecordingsDays, c.Recordings.Value}} {
-		if one.days != nil && (*one.days < MinDays || *one.days > MaxDays) {
-			wrong = append(wrong, domain.Detail{
-				Path: one.name, Message: fmt.Sprintf("must be %d to %d days; null keeps everything", MinDays, MaxDays),
-			})
-		}
+func (c Change) Wrong() (wrong domain.Wrong) {
+	check := func(name string, days *int) {
+		wrong.AddIf(days != nil && (*days < MinDays || *days > MaxDays), name, "must be %d to %d days; null keeps everything", MinDays, MaxDays)
 	}
+	check(EvidenceDays, c.Evidence.Value)
+	check(RecordingsDays, c.Recordings.Value)
 	return wrong
 }
 
@@ -205,7 +200,7 @@ func checkReason(reason *string) error {
 	default:
 		return nil
 	}
-	return domain.Invalid(domain.Detail{Path: "reason", Message: problem})
+	return domain.InvalidAt("reason", "%s", problem)
 }
 
 // Gone is a piece of evidence that is kept no longer.

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -66,9 +65,7 @@ func DecideCreate(s State, c Created) ([]domain.Event, error) {
 	case s.Exists:
 		return nil, domain.Conflict("the session exists already")
 	case n < MinSlots || n > MaxSlots:
-		return nil, domain.Invalid(domain.Detail{
-			Path: "slots", Message: fmt.Sprintf("must have %d to %d entries", MinSlots, MaxSlots),
-		})
+		return nil, domain.InvalidAt("slots", "must have %d to %d entries", MinSlots, MaxSlots)
 	}
 	return []domain.Event{&c}, nil
 }

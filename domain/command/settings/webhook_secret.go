@@ -116,8 +116,8 @@ func (s *Commands) sealHeaders(ctx context.Context, cause domain.Cause, projectI
 	if in == nil {
 		return nil, nil
 	}
-	if wrong := project.CheckHeaders(in.Values); len(wrong) > 0 {
-		return nil, domain.Invalid(wrong...)
+	if err := project.CheckHeaders(in.Values).Refusal(); err != nil {
+		return nil, err
 	}
 	change := &project.HeadersChange{Clear: in.Clear}
 	for _, given := range slices.Sorted(maps.Keys(in.Values)) {
