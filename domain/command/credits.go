@@ -49,8 +49,3 @@ func (s *Service) SetLowCredits(ctx context.Context, cause Cause, below domain.C
 	})
 	return at, err
 }
-
-// CloseBook closes the account's book, however short it is. It changes no answer.
-func (s *Service) CloseBook(ctx context.Context, cause Cause) (domain.Position, error) {
-	return s.ledger.CloseBook(ctx, cause)
-}

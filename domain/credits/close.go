@@ -265,11 +265,7 @@ func (s *State) startBook(e *Closed) {
 		byID: make(map[string]int, len(e.Lots)), damage: s.damage, low: e.LowBelow,
 	}
 	for i, l := range e.Lots {
-		of := lot{id: l.LotID, left: l.Left, swept: l.Swept}
-		if l.ExpiresAt != nil {
-			of.expiresAt = l.ExpiresAt.Truncate(time.Millisecond)
-		}
-		s.lots = append(s.lots, of)
+		s.lots = append(s.lots, lot{id: l.LotID, left: l.Left, swept: l.Swept, expiresAt: expiry(l.ExpiresAt)})
 		s.byID[l.LotID] = i
 		s.balance += l.Left
 	}
@@ -288,11 +284,7 @@ func (s *State) compare(e *Closed) {
 		s.damaged("close %d says that credits are low below %d, its stream below %d", e.Number, limit(e.LowBelow), s.LowBelow())
 	}
 	same := slices.EqualFunc(e.Lots, s.lots, func(a ClosedLot, b lot) bool {
-		at := time.Time{}
-		if a.ExpiresAt != nil {
-			at = *a.ExpiresAt
-		}
-		return a.LotID == b.id && a.Left == b.left && a.Swept == b.swept && at.Equal(b.expiresAt)
+		return a.LotID == b.id && a.Left == b.left && a.Swept == b.swept && expiry(a.ExpiresAt).Equal(b.expiresAt)
 	})
 	if !same {
 		s.damaged("close %d has other lots than its stream", e.Number)

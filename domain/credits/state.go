@@ -187,16 +187,19 @@ func (s *State) grant(e *Granted) {
 	if s.byID == nil {
 		s.byID = make(map[string]int)
 	}
-	l := lot{id: e.LotID}
-	if e.ExpiresAt != nil {
-		// Timers and answers know milliseconds: at the announced moment the lot must be
-		// expired.
-		l.expiresAt = e.ExpiresAt.Truncate(time.Millisecond)
-	}
-	s.lots = append(s.lots, l)
+	s.lots = append(s.lots, lot{id: e.LotID, expiresAt: expiry(e.ExpiresAt)})
 	s.byID[e.LotID] = len(s.lots) - 1
 	s.granted += e.Amount
 	s.give(len(s.lots)-1, e.Amount)
+}
+
+// expiry is when a lot expires; zero: never. Timers and answers know milliseconds: at the
+// announced moment the lot must be expired.
+func expiry(at *time.Time) time.Time {
+	if at == nil {
+		return time.Time{}
+	}
+	return at.Truncate(time.Millisecond)
 }
 
 func (s *State) debit(e *Debited) {

@@ -92,8 +92,9 @@ func (b *books) endClose(accountID string, now time.Time, err error) {
 	delete(b.closing, accountID)
 }
 
-// stopCloses ends the closes under way, so that a stop does not wait for a long one.
-func (b *books) stopCloses() {
+// StopCloses ends the closes under way, so that a stop does not wait for a long one.
+func (l *Ledger) StopCloses() {
+	b := &l.books
 	b.mu.Lock()
 	for _, cancel := range b.closing {
 		cancel()
@@ -111,7 +112,7 @@ func (l *Ledger) closeSoon(of domain.Cause) {
 		return
 	}
 	l.books.busy.Go(func() {
-		_, err := l.closeFull(ctx, domain.Cause{
+		_, err := l.CloseBook(ctx, domain.Cause{
 			CommandID: domain.NewCommandID(), CorrelationID: of.CorrelationID, Trace: of.Trace,
 			Actor: "policy:close_book", AccountID: of.AccountID,
 		}, l.CloseEvery)
@@ -125,15 +126,10 @@ func (l *Ledger) closeSoon(of domain.Cause) {
 	})
 }
 
-// CloseBook closes the account's book, however short it is. It changes no answer.
-func (l *Ledger) CloseBook(ctx context.Context, cause domain.Cause) (domain.Position, error) {
-	return l.closeFull(ctx, cause, 0)
-}
-
-// closeFull closes a full book. It first reads from the log which jobs have ended; an end
-// is final, so the answer stays true. If two processes close at once, one finds an empty
-// book.
-func (l *Ledger) closeFull(ctx context.Context, cause domain.Cause, every int) (domain.Position, error) {
+// CloseBook closes a book that is full after so many events; 0: however short it is. It first
+// reads from the log which jobs have ended; an end is final, so the answer stays true. If two
+// processes close at once, one finds an empty book.
+func (l *Ledger) CloseBook(ctx context.Context, cause domain.Cause, every int) (domain.Position, error) {
 	stream := domain.CreditsStream(cause.AccountID)
 	type unsettled struct {
 		full           bool

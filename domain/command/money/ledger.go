@@ -29,9 +29,6 @@ type Ledger struct {
 	books       books
 }
 
-// StopCloses ends the closes under way, so that a stop does not wait for a long one.
-func (l *Ledger) StopCloses() { l.books.stopCloses() }
-
 // Debit charges the account for jobs, all or none and each once, in one append. remaining
 // is the available amount after it.
 func (l *Ledger) Debit(ctx context.Context, cause domain.Cause, charges ...credits.Charge) (remaining domain.Credits, err error) {
