@@ -70,18 +70,34 @@ type Retention struct {
 // name a piece that expired before. A hold keeps all pieces, and so does a dispute until it
 // is decided: the operator looks at them.
 func DecideExpire(s State, keep Retention, pieces []Piece, now time.Time) ([]domain.Event, error) {
-	ended := s.EndedAt()
+	disputed := slices.ContainsFunc(s.Disputes, func(d Dispute) bool { return d.Decided == nil })
+	return s.expire(keep.Held || disputed, pieces, now, func(piece Piece) (retention.Rule, bool) {
+		rule, limited := retention.Shortest(keep.Account, keep.Project, piece.Recording)
+		return rule, limited && !rule.Due(s.EndedAt()).After(now)
+	})
+}
+
+// DecideEraseEvidence expires all of the pieces, because the checker who made them is
+// erased. It keeps them under a hold, and while the job has not ended.
+func DecideEraseEvidence(s State, held bool, pieces []Piece, now time.Time) ([]domain.Event, error) {
+	return s.expire(held, pieces, now, func(Piece) (retention.Rule, bool) {
+		return retention.Rule{Setting: retention.CheckerErased}, true
+	})
+}
+
+// expire expires the pieces that are due, each by its rule.
+func (s State) expire(held bool, pieces []Piece, now time.Time, due func(Piece) (retention.Rule, bool)) ([]domain.Event, error) {
 	switch {
 	case !s.Exists:
 		return nil, domain.NotFound("job")
-	case ended.IsZero() || keep.Held || s.Hold != nil || slices.ContainsFunc(s.Disputes, func(d Dispute) bool { return d.Decided == nil }):
+	case s.EndedAt().IsZero() || held || s.Hold != nil:
 		return nil, nil
 	}
 	var events []domain.Event
 	byRule := map[retention.Rule]*EvidenceExpired{}
 	for _, piece := range pieces {
-		rule, limited := retention.Shortest(keep.Account, keep.Project, piece.Recording)
-		if !limited || rule.Due(ended).After(now) || s.Expired[piece.ID] != nil {
+		rule, is := due(piece)
+		if !is || s.Expired[piece.ID] != nil {
 			continue
 		}
 		if byRule[rule] == nil {
@@ -91,27 +107,6 @@ func DecideExpire(s State, keep Retention, pieces []Piece, now time.Time) ([]dom
 		byRule[rule].Pieces = append(byRule[rule].Pieces, piece)
 	}
 	return events, nil
-}
-
-// DecideEraseEvidence expires all of the pieces, because the checker who made them is
-// erased. It keeps them under a hold, and while the job has not ended.
-func DecideEraseEvidence(s State, held bool, pieces []Piece, now time.Time) ([]domain.Event, error) {
-	switch {
-	case !s.Exists:
-		return nil, domain.NotFound("job")
-	case s.EndedAt().IsZero() || held || s.Hold != nil:
-		return nil, nil
-	}
-	e := &EvidenceExpired{Rule: retention.Rule{Setting: retention.CheckerErased}, At: now}
-	for _, piece := range pieces {
-		if s.Expired[piece.ID] == nil {
-			e.Pieces = append(e.Pieces, piece)
-		}
-	}
-	if len(e.Pieces) == 0 {
-		return nil, nil
-	}
-	return []domain.Event{e}, nil
 }
 
 // DecideHold places or releases a hold on the job's evidence.
