@@ -17,24 +17,20 @@ var accountKinds = []Kind{
 }
 
 type webhookDisabledData struct {
-	AccountID   string    `json:"accountId"`
-	ProjectID   projectID `json:"projectId"`
-	ProjectName string    `json:"projectName"`
-	DeliveryID  *string   `json:"deliveryId"` // the delivery that failed for good; null: a person disabled the webhook
-	Reason      string    `json:"reason"`
-	DisabledAt  string    `json:"disabledAt"`
-	ProjectURL  string    `json:"projectUrl"`
+	AccountID   string `json:"accountId"`
+	ProjectID   orNull `json:"projectId"`
+	ProjectName string `json:"projectName"`
+	DeliveryID  orNull `json:"deliveryId"` // the delivery that failed for good; null: a person disabled the webhook
+	Reason      string `json:"reason"`
+	DisabledAt  string `json:"disabledAt"`
+	ProjectURL  string `json:"projectUrl"`
 }
 
 func webhookDisabled(s subject, e *project.WebhookDisabled) any {
-	d := webhookDisabledData{
-		AccountID: s.AccountID, ProjectID: projectID(s.id), ProjectName: s.Title, Reason: e.Reason,
+	return webhookDisabledData{
+		AccountID: s.AccountID, ProjectID: orNull(s.id), ProjectName: s.Title, DeliveryID: orNull(e.DeliveryID), Reason: e.Reason,
 		DisabledAt: stamp(e.At), ProjectURL: s.baseURL + "/dashboard/projects/" + s.id,
 	}
-	if e.DeliveryID != "" {
-		d.DeliveryID = &e.DeliveryID
-	}
-	return d
 }
 
 type creditsLowData struct {

@@ -7,7 +7,6 @@
 package announce
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -110,24 +109,24 @@ func Of(e domain.Event) (k Kind, announced bool) {
 // envelope is the body of an announcement (specification, "Delivery envelope"). An
 // announcement that is not about a job has no jobId and no dashboardReportUrl.
 type envelope struct {
-	Event              string    `json:"event"`
-	Type               string    `json:"type"`
-	Timestamp          string    `json:"timestamp"`
-	ProjectID          projectID `json:"projectId"`
-	JobID              string    `json:"jobId,omitempty"`
-	DashboardReportURL string    `json:"dashboardReportUrl,omitempty"`
-	Data               any       `json:"data"`
+	Event              string `json:"event"`
+	Type               string `json:"type"`
+	Timestamp          string `json:"timestamp"`
+	ProjectID          orNull `json:"projectId"`
+	JobID              string `json:"jobId,omitempty"`
+	DashboardReportURL string `json:"dashboardReportUrl,omitempty"`
+	Data               any    `json:"data"`
 }
 
-// projectID is null in JSON if it is empty: a feed also has jobs without a project.
-type projectID string
+// orNull is null in JSON if it is empty. So is a project's id: a feed also has jobs without one.
+type orNull string
 
 // MarshalJSON implements json.Marshaler.
-func (p projectID) MarshalJSON() ([]byte, error) {
-	if p == "" {
+func (s orNull) MarshalJSON() ([]byte, error) {
+	if s == "" {
 		return []byte("null"), nil
 	}
-	return json.Marshal(string(p))
+	return domain.EncodeJSON(string(s))
 }
 
 // subject is what an announcement is about: the job, session, loop, project or
@@ -148,11 +147,11 @@ func Render(baseURL string, r domain.Recorded, about Enrichment) (body []byte, a
 	}
 	_, id, _ := strings.Cut(r.Stream, "-")
 	out := envelope{
-		Event: k.Name, Type: k.Name, Timestamp: stamp(r.Meta.Time), ProjectID: projectID(about.ProjectID),
+		Event: k.Name, Type: k.Name, Timestamp: stamp(r.Meta.Time), ProjectID: orNull(about.ProjectID),
 		Data: k.data(subject{Enrichment: about, id: id, baseURL: baseURL}, r.Event),
 	}
 	if strings.HasPrefix(r.Stream, domain.ProjectStreams) {
-		out.ProjectID = projectID(id)
+		out.ProjectID = orNull(id)
 	}
 	if strings.HasPrefix(r.Stream, domain.JobStreams) {
 		out.JobID, out.DashboardReportURL = id, ReportPage(baseURL, id)

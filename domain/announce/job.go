@@ -22,7 +22,7 @@ var jobKinds = []Kind{
 
 // common has the fields of data for every event about a job (decisions, "Job payloads").
 type common struct {
-	ProjectID          projectID  `json:"projectId"`
+	ProjectID          orNull     `json:"projectId"`
 	JobID              string     `json:"jobId"`
 	DashboardReportURL string     `json:"dashboardReportUrl"`
 	Title              string     `json:"title"`
@@ -31,22 +31,19 @@ type common struct {
 	JobTypeCode        string     `json:"jobTypeCode"`
 	Status             job.Status `json:"status"`
 	Priority           string     `json:"priority"`
-	SessionID          *string    `json:"sessionId"`
+	SessionID          orNull     `json:"sessionId"`
 }
 
 // job gives the fields of every announcement about the job, with its status after the
 // event.
 func (s subject) job(status job.Status) common {
 	c := common{
-		ProjectID: projectID(s.ProjectID), JobID: s.id, DashboardReportURL: ReportPage(s.baseURL, s.id),
+		ProjectID: orNull(s.ProjectID), JobID: s.id, DashboardReportURL: ReportPage(s.baseURL, s.id),
 		Title: s.Title, URL: s.URL, JobType: s.TypeEcho, JobTypeCode: string(s.Type),
-		Status: status, Priority: "normal",
+		Status: status, Priority: "normal", SessionID: orNull(s.SessionID),
 	}
 	if s.Urgent {
 		c.Priority = "urgent"
-	}
-	if s.SessionID != "" {
-		c.SessionID = &s.SessionID
 	}
 	return c
 }
@@ -87,7 +84,7 @@ type failedData struct {
 	common
 	FailedAt        string         `json:"failedAt"`
 	Reason          string         `json:"reason"`
-	FailNote        *string        `json:"failNote"`        // the words of checkers that could not test it, a line each
+	FailNote        orNull         `json:"failNote"`        // the words of checkers that could not test it, a line each
 	CreditsRefunded domain.Credits `json:"creditsRefunded"` // what came back
 	CreditsExpired  domain.Credits `json:"creditsExpired"`  // what went into expired lots
 }
@@ -121,12 +118,12 @@ type checklistItem struct {
 // questionAskedData never names the checker.
 type questionAskedData struct {
 	common
-	QuestionID string  `json:"questionId"`
-	ItemID     *string `json:"itemId"` // null: about the whole test
-	Kind       string  `json:"kind"`
-	Text       string  `json:"text"`
-	AskedAt    string  `json:"askedAt"`
-	Until      string  `json:"until"`
+	QuestionID string `json:"questionId"`
+	ItemID     orNull `json:"itemId"` // null: about the whole test
+	Kind       string `json:"kind"`
+	Text       string `json:"text"`
+	AskedAt    string `json:"askedAt"`
+	Until      string `json:"until"`
 }
 
 // questionAnsweredData says whether a secret came with the answer; it never holds the
@@ -218,24 +215,17 @@ func cancelled(s subject, e *job.Cancelled) any {
 }
 
 func failed(s subject, e *job.Failed) any {
-	d := failedData{
-		common: s.job(job.StatusFailed), FailedAt: stamp(e.At), Reason: e.Reason,
+	return failedData{
+		common: s.job(job.StatusFailed), FailedAt: stamp(e.At), Reason: e.Reason, FailNote: orNull(e.Note),
 		CreditsRefunded: e.Refund - e.RefundExpired, CreditsExpired: e.RefundExpired,
 	}
-	if e.Note != "" {
-		d.FailNote = &e.Note
-	}
-	return d
 }
 
 func questionAsked(s subject, e *job.QuestionAsked) any {
-	d := questionAskedData{
-		common: s.job(job.StatusClaimed), QuestionID: e.QuestionID, Kind: e.Kind, Text: e.Text, AskedAt: stamp(e.At), Until: stamp(e.Until),
+	return questionAskedData{
+		common: s.job(job.StatusClaimed), QuestionID: e.QuestionID, ItemID: orNull(e.ItemID), Kind: e.Kind, Text: e.Text,
+		AskedAt: stamp(e.At), Until: stamp(e.Until),
 	}
-	if e.ItemID != "" {
-		d.ItemID = &e.ItemID
-	}
-	return d
 }
 
 func questionAnswered(s subject, e *job.AnswerGiven) any {

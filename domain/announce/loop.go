@@ -19,16 +19,12 @@ type loopData struct {
 	CreditsSpent  domain.Credits `json:"creditsSpent"`
 	Platform      string         `json:"platform"` // the agent's skill
 	ProjectName   string         `json:"projectName"`
-	FinalReportID *string        `json:"finalReportId"`
+	FinalReportID orNull         `json:"finalReportId"`
 }
 
 func endedLoop(_ subject, e *loop.Ended) any {
-	d := loopData{
+	return loopData{
 		ProjectID: e.ProjectID, LoopSessionID: e.SessionID, FinalStatus: e.FinalStatus, Iterations: e.Iterations,
-		CreditsSpent: e.CreditsSpent, Platform: e.Skill, ProjectName: e.ProjectName,
+		CreditsSpent: e.CreditsSpent, Platform: e.Skill, ProjectName: e.ProjectName, FinalReportID: orNull(e.FinalReportID),
 	}
-	if e.FinalReportID != "" {
-		d.FinalReportID = &e.FinalReportID
-	}
-	return d
 }

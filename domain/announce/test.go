@@ -18,7 +18,7 @@ type testData struct {
 // Test gives the bytes of a test event.
 func Test(project string, at time.Time) ([]byte, error) {
 	return domain.EncodeJSON(envelope{
-		Event: TestName, Type: TestName, Timestamp: stamp(at), ProjectID: projectID(project),
+		Event: TestName, Type: TestName, Timestamp: stamp(at), ProjectID: orNull(project),
 		Data: testData{ProjectID: project, Message: "This is a test. Nothing has happened."},
 	})
 }
