@@ -24,15 +24,14 @@ var secret = map[string]bool{
 }
 
 // IsSecret says whether a field holds a secret, by its name in JSON or in Go.
-func IsSecret(field string) bool { return secretFields[strings.ToLower(field)] }
-
-var secretFields = func() map[string]bool {
-	lower := make(map[string]bool, len(secret))
+func IsSecret(field string) bool {
 	for name := range secret {
-		lower[strings.ToLower(name)] = true
+		if strings.EqualFold(name, field) {
+			return true
+		}
 	}
-	return lower
-}()
+	return false
+}
 
 // Redact gives an event's JSON for human eyes: in the same order, secrets
 // replaced. It shows nothing of an event of an unknown type, which may hold secrets.

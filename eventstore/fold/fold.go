@@ -25,38 +25,36 @@ type Fold struct {
 	evolve func(domain.Event) any
 }
 
+// states begins with the empty state of a stream, by its category.
+var states = map[string]func() func(domain.Event) any{
+	domain.AccountStreams: evolves(account.Evolve),
+	domain.CheckerStreams: evolves(checker.Evolve),
+	domain.CreditsStreams: ledgerOf,
+	domain.HostStreams:    evolves(host.Evolve),
+	domain.JobStreams:     evolves(job.Evolve),
+	domain.LoopStreams:    evolves(loop.Evolve),
+	domain.PersonStreams:  evolves(person.Evolve),
+	domain.ProjectStreams: evolves(project.Evolve),
+	domain.SessionStreams: evolves(session.Evolve),
+}
+
 // New begins with the empty state of a stream. A stream of an unknown category
 // has no state.
 func New(stream string) *Fold {
 	category, _, _ := strings.Cut(stream, "-")
-	switch category + "-" {
-	case domain.AccountStreams:
-		return &Fold{evolves(account.Evolve)}
-	case domain.CheckerStreams:
-		return &Fold{evolves(checker.Evolve)}
-	case domain.CreditsStreams:
-		return &Fold{ledgerOf()}
-	case domain.HostStreams:
-		return &Fold{evolves(host.Evolve)}
-	case domain.JobStreams:
-		return &Fold{evolves(job.Evolve)}
-	case domain.LoopStreams:
-		return &Fold{evolves(loop.Evolve)}
-	case domain.PersonStreams:
-		return &Fold{evolves(person.Evolve)}
-	case domain.ProjectStreams:
-		return &Fold{evolves(project.Evolve)}
-	case domain.SessionStreams:
-		return &Fold{evolves(session.Evolve)}
+	if begin, known := states[category+"-"]; known {
+		return &Fold{begin()}
 	}
 	return &Fold{func(domain.Event) any { return nil }}
 }
 
-func evolves[S any](evolve func(S, domain.Event) S) func(domain.Event) any {
-	var s S
-	return func(e domain.Event) any {
-		s = evolve(s, e)
-		return s
+func evolves[S any](evolve func(S, domain.Event) S) func() func(domain.Event) any {
+	return func() func(domain.Event) any {
+		var s S
+		return func(e domain.Event) any {
+			s = evolve(s, e)
+			return s
+		}
 	}
 }
 
