@@ -19,10 +19,7 @@ type jobCancelCmd struct {
 }
 
 func (c *jobCancelCmd) Run(ctx context.Context, a *app, core *service.Core) error {
-	return a.endJob(ctx, core, c.auditTrail, oversight.CancelJob, c.Job,
-		func(ctx context.Context, cause command.Cause) (command.CancelledJob, error) {
-			return core.Commands.CancelJob(ctx, cause, c.Job, job.CancelOperator)
-		})
+	return a.endJob(ctx, core, c.auditTrail, oversight.CancelJob, c.Job, job.CancelOperator, core.Commands.CancelJob)
 }
 
 type jobUntestableCmd struct {
@@ -31,27 +28,23 @@ type jobUntestableCmd struct {
 }
 
 func (c *jobUntestableCmd) Run(ctx context.Context, a *app, core *service.Core) error {
-	return a.endJob(ctx, core, c.auditTrail, oversight.FailJob, c.Job,
-		func(ctx context.Context, cause command.Cause) (command.CancelledJob, error) {
-			failed, err := core.Commands.FailJob(ctx, cause, c.Job, job.FailUntestable)
-			return command.CancelledJob(failed), err
-		})
+	return a.endJob(ctx, core, c.auditTrail, oversight.FailJob, c.Job, job.FailUntestable, core.Commands.FailJob)
 }
 
 // endJob ends a job for the operator and prints the refund.
 func (a *app) endJob(
-	ctx context.Context, core *service.Core, on auditTrail, act oversight.Act, jobID string,
-	end func(context.Context, command.Cause) (command.CancelledJob, error),
+	ctx context.Context, core *service.Core, on auditTrail, act oversight.Act, jobID, reason string,
+	end func(ctx context.Context, cause command.Cause, jobID, reason string) (command.EndedJob, error),
 ) error {
 	cause, err := operatorOn(ctx, core.Log, domain.JobStream(jobID))
 	if err != nil {
 		return err
 	}
-	var ended command.CancelledJob
+	var ended command.EndedJob
 	err = on.recordShown(ctx, core, cause, command.OperatorAct{
 		Act: act, Subject: domain.JobStream(jobID), AccountID: cause.AccountID,
 	}, func(ctx context.Context, cause command.Cause) (at domain.Position, err error) {
-		ended, err = end(ctx, cause)
+		ended, err = end(ctx, cause, jobID, reason)
 		return ended.Position, err
 	})
 	if err != nil {

@@ -243,9 +243,10 @@ type PlayResult struct {
 	Severity job.Severity // empty: the item's own
 }
 
-// CancelledJob is the outcome of a cancellation, and its answer, the same for a repeat.
-// Refunded is the amount that came back, Expired the amount that went into expired lots.
-type CancelledJob struct {
+// EndedJob is the outcome of a cancellation, or of a failure by the operator's order, and its
+// answer, the same for a repeat. Refunded is the amount that came back, Expired the amount that
+// went into expired lots.
+type EndedJob struct {
 	JobID            string          `json:"jobId"`
 	Status           job.Status      `json:"status"`
 	CreditsRefunded  domain.Credits  `json:"creditsRefunded"`
@@ -261,9 +262,6 @@ type CancelledJobs struct {
 	CreditsExpired  domain.Credits  `json:"creditsExpired"`
 	Position        domain.Position `json:"-"`
 }
-
-// FailedJob is the outcome of a failure by the operator's order, the same for a repeat.
-type FailedJob CancelledJob
 
 // NewAccountID is the id of the account that CreateAccount opens for that cause.
 func NewAccountID(cause Cause) string { return settings.NewAccountID(cause) }

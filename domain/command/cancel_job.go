@@ -12,27 +12,13 @@ import (
 // CancelJob ends a pending job of the account and gives its credits back. A
 // repeat answers the same and refunds nothing more. reason is client or
 // operator.
-func (s *Service) CancelJob(ctx context.Context, cause Cause, jobID, reason string) (CancelledJob, error) {
-	expired, err := s.ledger.ExpiringRefund(ctx, cause, jobID)
-	if err != nil {
-		return CancelledJob{}, err
-	}
-	st, written, err := s.OnJob(ctx, cause, jobID, func(st job.State, now time.Time) ([]domain.Event, error) {
-		events, err := job.DecideCancel(st, reason, now)
-		return foretold(events, expired), err
+func (s *Service) CancelJob(ctx context.Context, cause Cause, jobID, reason string) (EndedJob, error) {
+	return s.endJob(ctx, cause, jobID, job.StatusCancelled, func(st job.State, now time.Time) ([]domain.Event, error) {
+		if st.AccountID != cause.AccountID {
+			return nil, domain.NotFound("job")
+		}
+		return job.DecideCancel(st, reason, now)
 	})
-	if err != nil {
-		return CancelledJob{}, err
-	}
-	back, err := s.ledger.Refund(ctx, cause, jobID, reason)
-	if err != nil {
-		return CancelledJob{}, err
-	}
-	return CancelledJob{
-		JobID: jobID, Status: job.StatusCancelled,
-		CreditsRefunded: st.Price - back.Expired, CreditsExpired: back.Expired, CreditsRemaining: back.Remaining,
-		Position: written.Max(back.At),
-	}, nil
 }
 
 // CancelJobs ends those of the jobs that wait, each by itself, and leaves the others as they

@@ -215,7 +215,7 @@ func TestARefundTellsWhatCameBackAndWhatHadExpired(t *testing.T) {
 	for range 2 { // a repeat tells the same
 		got, err := b.CancelJob(t.Context(), b.cause(), id, job.CancelClient)
 		got.Position = domain.Position{}
-		want := command.CancelledJob{JobID: id, Status: job.StatusCancelled, CreditsRefunded: 2, CreditsExpired: 3, CreditsRemaining: 5}
+		want := command.EndedJob{JobID: id, Status: job.StatusCancelled, CreditsRefunded: 2, CreditsExpired: 3, CreditsRemaining: 5}
 		if err != nil || got != want {
 			t.Errorf("got %+v, %v", got, err)
 		}

@@ -116,7 +116,7 @@ func TestTheOperatorsWordFailsAJob(t *testing.T) {
 	wantKind(t, err, domain.KindNotFound)
 	for range 2 {
 		got, err := s.FailJob(t.Context(), s.cause(), id, job.FailUntestable)
-		want := command.FailedJob{JobID: id, Status: job.StatusFailed, CreditsRefunded: 5, CreditsRemaining: 100, Position: got.Position}
+		want := command.EndedJob{JobID: id, Status: job.StatusFailed, CreditsRefunded: 5, CreditsRemaining: 100, Position: got.Position}
 		if err != nil || got != want {
 			t.Errorf("fail: %+v, %v; want %+v", got, err, want)
 		}

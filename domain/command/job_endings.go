@@ -1,10 +1,12 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"time"
 
 	"humanqa/domain"
+	"humanqa/domain/command/settings"
 	"humanqa/domain/job"
 	"humanqa/domain/repository"
 )
@@ -17,12 +19,8 @@ import (
 // fired again, however late, it must not end the next SLA. In an archived project no job
 // waits again.
 func (s *Service) MissSLA(ctx context.Context, cause Cause, jobID string) (domain.Position, error) {
-	now, err := s.AccountTime(ctx, cause)
-	if err != nil {
-		return domain.Position{}, err
-	}
 	projectID := ""
-	ended, err := s.endJob(ctx, cause, jobID, func(st job.State) ([]domain.Event, error) {
+	ended, err := s.endJob(ctx, cause, jobID, job.StatusFailed, func(st job.State, now time.Time) ([]domain.Event, error) {
 		projectID = st.ProjectID
 		if due := cause.NotBefore; !due.IsZero() && due.Before(st.DueAt) {
 			return nil, nil
@@ -55,9 +53,9 @@ func (s *Service) ReportUntestable(
 		return "", domain.Position{}, domain.NotFound("job")
 	}
 	cause.AccountID = accountID
-	ended, err := s.endJob(ctx, cause, claim.JobID, func(st job.State) ([]domain.Event, error) {
+	ended, err := s.endJob(ctx, cause, claim.JobID, job.StatusFailed, func(st job.State, now time.Time) ([]domain.Event, error) {
 		return job.DecideUntestable(st, job.Untestable{
-			CheckerID: claim.CheckerID, Token: claim.Token, Reason: reason, Note: note, At: s.Now(),
+			CheckerID: claim.CheckerID, Token: claim.Token, Reason: reason, Note: note, At: now,
 		})
 	})
 	return ended.Status, ended.Position, err
@@ -65,12 +63,8 @@ func (s *Service) ReportUntestable(
 
 // FailJob ends a job with a full refund, by the operator's order. reason is untestable or
 // operator.
-func (s *Service) FailJob(ctx context.Context, cause Cause, jobID, reason string) (FailedJob, error) {
-	now, err := s.AccountTime(ctx, cause)
-	if err != nil {
-		return FailedJob{}, err
-	}
-	return s.endJob(ctx, cause, jobID, func(st job.State) ([]domain.Event, error) {
+func (s *Service) FailJob(ctx context.Context, cause Cause, jobID, reason string) (EndedJob, error) {
+	return s.endJob(ctx, cause, jobID, job.StatusFailed, func(st job.State, now time.Time) ([]domain.Event, error) {
 		if st.AccountID != cause.AccountID {
 			return nil, domain.NotFound("job")
 		}
@@ -78,24 +72,25 @@ func (s *Service) FailJob(ctx context.Context, cause Cause, jobID, reason string
 	})
 }
 
-// endJob runs a decision that may fail the job. If the job fails, endJob refunds the
-// account.
+// endJob runs a decision that may end the job without a report, at its account's time. If the
+// job ends so, endJob refunds the account.
 func (s *Service) endJob(
-	ctx context.Context, cause Cause, jobID string, decide func(job.State) ([]domain.Event, error),
-) (FailedJob, error) {
+	ctx context.Context, cause Cause, jobID string, as job.Status, decide func(job.State, time.Time) ([]domain.Event, error),
+) (EndedJob, error) {
 	expired, err := s.ledger.ExpiringRefund(ctx, cause, jobID)
 	if err != nil {
-		return FailedJob{}, err
+		return EndedJob{}, err
 	}
-	st, written, err := repository.Execute(ctx, s.Jobs, cause, domain.JobStream(jobID), func(st job.State) ([]domain.Event, error) {
-		events, err := decide(st)
+	decideAll := func(st job.State, now time.Time) ([]domain.Event, error) {
+		events, err := decide(st, now)
 		return foretold(events, expired), err
-	}, job.State.Clone)
-	out := FailedJob{JobID: jobID, Status: st.Status, Position: written}
-	if err != nil || st.Status != job.StatusFailed {
+	}
+	st, written, err := settings.Execute(ctx, s.Commands, s.Jobs, cause, domain.JobStream(jobID), decideAll, job.State.Clone)
+	out := EndedJob{JobID: jobID, Status: st.Status, Position: written}
+	if err != nil || st.Status != as {
 		return out, err
 	}
-	back, err := s.ledger.Refund(ctx, cause, jobID, st.FailReason)
+	back, err := s.ledger.Refund(ctx, cause, jobID, cmp.Or(st.FailReason, st.CancelReason))
 	out.CreditsRefunded, out.CreditsExpired = st.Refund-back.Expired, back.Expired
 	out.CreditsRemaining, out.Position = back.Remaining, out.Position.Max(back.At)
 	return out, err

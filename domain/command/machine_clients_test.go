@@ -308,7 +308,7 @@ func (w *world) cancel(t *rapid.T) {
 		name: "cancel", once: true,
 		do: func(s *command.Service) (any, error) { return s.CancelJob(ctx(), c, id, job.CancelClient) },
 		holds: func(answer any, i int) string {
-			j := answer.(command.CancelledJob)
+			j := answer.(command.EndedJob)
 			if w.jobs[id].AccountID != a.id || w.jobs[id].Status != job.StatusCancelled || w.jobs[id].Price != j.CreditsRefunded+j.CreditsExpired {
 				return fmt.Sprintf("the job is %s and was %d", w.jobs[id].Status, w.jobs[id].Price)
 			}
@@ -350,14 +350,13 @@ func (w *world) fail(t *rapid.T) {
 	w.send(t, &order{
 		name: "fail", once: true,
 		do: func(s *command.Service) (any, error) {
-			out, err := s.FailJob(ctx(), c, id, job.FailOperator)
-			return command.CancelledJob(out), err
+			return s.FailJob(ctx(), c, id, job.FailOperator)
 		},
 		holds: func(answer any, i int) string {
 			if w.jobs[id].AccountID != a.id || w.jobs[id].Status != job.StatusFailed {
 				return fmt.Sprintf("the job is %s", w.jobs[id].Status)
 			}
-			return cmp.Or(w.refunded(a, id), w.remains(a, i, answer.(command.CancelledJob).CreditsRemaining))
+			return cmp.Or(w.refunded(a, id), w.remains(a, i, answer.(command.EndedJob).CreditsRemaining))
 		},
 	})
 }

@@ -255,7 +255,7 @@ func lasting(answer any) any {
 		return a
 	case command.PreparedFixes:
 		return a.Descriptions
-	case command.CancelledJob:
+	case command.EndedJob:
 		a.CreditsRemaining, a.Position = 0, domain.Position{}
 		return a
 	case command.CreatedSession:
