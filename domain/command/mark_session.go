@@ -7,7 +7,6 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/job"
-	"humanqa/domain/repository"
 	"humanqa/domain/session"
 )
 
@@ -46,14 +45,12 @@ func (s *Service) recordMark(
 	ctx context.Context, cause Cause, sessionID string, st session.State, m session.Marked, ago time.Duration,
 ) (domain.Position, error) {
 	cause.AccountID, cause.Sandbox = st.AccountID, st.Sandbox
-	now, err := s.AccountTime(ctx, cause)
-	if err != nil {
-		return domain.Position{}, err
-	}
-	m.ID, m.At = domain.DeriveID(cause.CommandID, "mark").String(), now.Add(-ago)
-	return repository.Decide(ctx, s.Sessions, cause, domain.SessionStream(sessionID), func(st session.State) ([]domain.Event, error) {
+	m.ID = domain.DeriveID(cause.CommandID, "mark").String()
+	_, at, err := s.onSession(ctx, cause, sessionID, func(st session.State, now time.Time) ([]domain.Event, error) {
+		m.At = now.Add(-ago)
 		return session.DecideMark(st, m)
 	})
+	return at, err
 }
 
 // MarkMoment marks a moment of the test, ago before now, under an id that derives from

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"humanqa/domain"
+	"humanqa/domain/command/settings"
 	"humanqa/domain/credits"
 	"humanqa/domain/host"
 	"humanqa/domain/identity"
@@ -170,13 +171,10 @@ func (s *Service) linkHost(ctx context.Context, cause Cause, in HostedTest, to d
 	if to.linked {
 		return to.projectID, nil
 	}
-	now, err := s.AccountTime(ctx, cause)
-	if err != nil {
-		return "", err
-	}
-	link := host.Linked{AccountID: cause.AccountID, Host: in.Host, ProjectID: to.projectID, At: now}
-	winner, _, err := repository.Execute(ctx, s.Hosts, cause, domain.HostStream(cause.AccountID, in.Host),
-		func(st host.State) ([]domain.Event, error) { return host.DecideLink(st, link) },
+	winner, _, err := settings.Execute(ctx, s.Commands, s.Hosts, cause, domain.HostStream(cause.AccountID, in.Host),
+		func(st host.State, now time.Time) ([]domain.Event, error) {
+			return host.DecideLink(st, host.Linked{AccountID: cause.AccountID, Host: in.Host, ProjectID: to.projectID, At: now})
+		},
 		func(st host.State) string { return st.ProjectID })
 	return winner, err
 }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"humanqa/domain"
 	"humanqa/domain/command/claims"
 	"humanqa/domain/credits"
 	"humanqa/domain/project"
-	"humanqa/domain/repository"
 )
 
 // Retest submits a job of the account once more: the same submission with the current
@@ -96,15 +96,10 @@ func (s *Service) takePrepared(ctx context.Context, cause Cause, jobID string, t
 	if err := s.ledger.CheckFunds(ctx, cause, credits.Charge{JobID: jobID, Amount: test.Type.Price(test.Urgent)}); err != nil {
 		return err
 	}
-	take := project.TestCommand{JobIDs: []string{jobID}}
-	if take.At, err = s.AccountTime(ctx, cause); err != nil {
-		return err
-	}
 	var taken preparation
-	stream := domain.ProjectStream(test.ProjectID)
-	_, err = repository.Decide(ctx, s.Projects, cause, stream, func(st project.State) ([]domain.Event, error) {
-		write := take
-		taken.regressions, taken.prepared = regressions(nil, st.Waiting(take.JobIDs, outcomes.fix))
+	_, _, err = s.OnProject(ctx, cause, test.ProjectID, func(st project.State, now time.Time) ([]domain.Event, error) {
+		write := project.TestCommand{JobIDs: []string{jobID}, At: now}
+		taken.regressions, taken.prepared = regressions(nil, st.Waiting(write.JobIDs, outcomes.fix))
 		write.Take, write.Forget = taken.prepared, st.Verified(outcomes.fix)
 		return project.DecideTest(st, write)
 	})

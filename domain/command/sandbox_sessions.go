@@ -8,7 +8,6 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/account"
 	"humanqa/domain/job"
-	"humanqa/domain/repository"
 	"humanqa/domain/session"
 )
 
@@ -28,16 +27,9 @@ func (s *Service) ReadySlots(ctx context.Context, cause Cause, sessionID string,
 	if err != nil {
 		return CheckerSession{}, err
 	}
-	now, err := s.AccountTime(ctx, cause)
-	if err != nil {
-		return CheckerSession{}, err
-	}
 	var own CheckerSession
 	for _, slot := range taken {
-		_, err := repository.Decide(ctx, s.Jobs, cause, domain.JobStream(slot.JobID), func(j job.State) ([]domain.Event, error) {
-			return job.DecideRobotClaim(j, now)
-		})
-		if err != nil {
+		if _, err := s.onJob(ctx, cause, slot.JobID, job.DecideRobotClaim); err != nil {
 			return CheckerSession{}, err
 		}
 		own, err = s.enterSession(ctx, cause.Step(fmt.Sprintf("slot %d", slot.Slot)), sessionID, st, slot, job.Player)

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"time"
 
 	"humanqa/domain"
 	"humanqa/domain/job"
@@ -31,15 +32,11 @@ func (s *Service) enterSession(
 	ctx context.Context, cause Cause, sessionID string, st session.State, slot session.Slot, checkerID string,
 ) (CheckerSession, error) {
 	cause.AccountID, cause.Sandbox = st.AccountID, st.Sandbox
-	now, err := s.AccountTime(ctx, cause)
-	if err != nil {
-		return CheckerSession{}, err
-	}
 	work, err := s.slotWork(ctx, st)
 	if err != nil {
 		return CheckerSession{}, err
 	}
-	after, ready, err := s.onSession(ctx, cause, sessionID, func(st session.State) ([]domain.Event, error) {
+	after, ready, err := s.onSession(ctx, cause, sessionID, func(st session.State, now time.Time) ([]domain.Event, error) {
 		return session.DecideReady(st, slot.Slot, checkerID, work, now)
 	})
 	if err != nil {
@@ -66,18 +63,14 @@ func (s *Service) LeaveSession(ctx context.Context, cause Cause, checkerID, sess
 		return CheckerSession{}, err
 	}
 	cause.AccountID, cause.Sandbox = st.AccountID, st.Sandbox
-	now, err := s.AccountTime(ctx, cause)
-	if err != nil {
-		return CheckerSession{}, err
-	}
-	after, left, err := s.onSession(ctx, cause, sessionID, func(st session.State) ([]domain.Event, error) {
+	after, left, err := s.onSession(ctx, cause, sessionID, func(st session.State, now time.Time) ([]domain.Event, error) {
 		return session.DecideLeave(st, slot.Slot, checkerID, now)
 	})
 	if err != nil {
 		return CheckerSession{}, err
 	}
 	own := checkerSession(sessionID, after, slot)
-	released, err := repository.Decide(ctx, s.Jobs, cause, domain.JobStream(slot.JobID), func(j job.State) ([]domain.Event, error) {
+	released, err := s.onJob(ctx, cause, slot.JobID, func(j job.State, now time.Time) ([]domain.Event, error) {
 		return job.DecideLeave(j, checkerID, now)
 	})
 	own.Position = left.Max(released)

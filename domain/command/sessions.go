@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"humanqa/domain"
+	"humanqa/domain/command/settings"
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
 	"humanqa/domain/repository"
@@ -156,13 +158,8 @@ func (s *Service) wasAbandoned(ctx context.Context, cause Cause, sessionID strin
 
 // isWhole says that no job of the session is missing.
 func (s *Service) isWhole(ctx context.Context, st session.State) (bool, error) {
-	for _, slot := range st.Slots {
-		came, err := repository.Read(ctx, s.Jobs, domain.JobStream(slot.JobID), func(j job.State) bool { return j.Exists })
-		if err != nil || !came {
-			return false, err
-		}
-	}
-	return true, nil
+	missing, err := s.slotOf(ctx, st, func(j job.State) bool { return !j.Exists })
+	return missing.Slot == 0, err
 }
 
 // draftSlots settles the project and drafts the event of every slot's job. The checklist
@@ -241,11 +238,7 @@ func (s *Service) CancelSession(ctx context.Context, cause Cause, sessionID stri
 	if _, _, err := s.advanceSession(ctx, cause.Step("complete"), sessionID, known, session.DecideComplete); err != nil {
 		return CancelledSession{}, err
 	}
-	now, err := s.AccountTime(ctx, cause)
-	if err != nil {
-		return CancelledSession{}, err
-	}
-	st, cancelled, err := s.onSession(ctx, cause, sessionID, func(st session.State) ([]domain.Event, error) {
+	st, cancelled, err := s.onSession(ctx, cause, sessionID, func(st session.State, now time.Time) ([]domain.Event, error) {
 		return session.DecideCancel(st, session.CancelClient, now)
 	})
 	if err != nil {
@@ -260,25 +253,20 @@ func (s *Service) CancelSession(ctx context.Context, cause Cause, sessionID stri
 	case err != nil:
 		return CancelledSession{}, err
 	case st.Status != session.StatusCancelled: // the last of its jobs ended first
-		_, err := session.DecideCancel(st, session.CancelClient, now)
+		_, err := session.DecideCancel(st, session.CancelClient, s.Now())
 		return CancelledSession{}, err
 	}
 	out := CancelledSession{SessionID: sessionID, Status: st.Status, Position: cancelled.Max(at).Max(ended)}
-	of, err := s.refundsOf(ctx, cause, st)
-	if err != nil {
+	if out.CreditsRefunded, out.CreditsExpired, err = s.refundsOf(ctx, cause, st); err != nil {
 		return CancelledSession{}, err
 	}
-	out.CreditsRefunded, out.CreditsExpired = of.back, of.expired
 	out.CreditsRemaining, err = s.availableCredits(ctx, cause)
 	return out, err
 }
 
-// refunds has the sum of several refunds: the amount that came back, and the amount that
-// was lost.
-type refunds struct{ back, expired domain.Credits }
-
-// refundsOf adds up the refunds of the session's slots.
-func (s *Service) refundsOf(ctx context.Context, cause Cause, st session.State) (of refunds, err error) {
+// refundsOf adds up the refunds of the session's slots: the amount that came back, and the
+// amount that was lost.
+func (s *Service) refundsOf(ctx context.Context, cause Cause, st session.State) (back, expired domain.Credits, err error) {
 	debits, err := repository.Read(ctx, s.Ledgers, domain.CreditsStream(cause.AccountID), func(ledger credits.State) []*credits.Debit {
 		debits := make([]*credits.Debit, len(st.Slots))
 		for i, slot := range st.Slots {
@@ -290,26 +278,26 @@ func (s *Service) refundsOf(ctx context.Context, cause Cause, st session.State) 
 		return debits
 	})
 	if err != nil {
-		return of, err
+		return 0, 0, err
 	}
 	for i, d := range debits {
 		if d == nil {
 			if d, err = s.ledger.PastDebit(ctx, cause.AccountID, st.Slots[i].JobID); err != nil {
-				return of, err
+				return 0, 0, err
 			}
 		}
 		if d != nil && d.Refunded {
 			// The stream of a voided job does not have its price.
 			amount := max(d.Amount, st.SlotPrice)
-			of.back, of.expired = of.back+amount-d.Expired, of.expired+d.Expired
+			back, expired = back+amount-d.Expired, expired+d.Expired
 		}
 	}
-	return of, nil
+	return back, expired, nil
 }
 
-// onSession runs a decision on a session, and gives the state after it.
+// onSession runs a decision on a session, at its account's time, and gives the state after it.
 func (s *Service) onSession(
-	ctx context.Context, cause Cause, sessionID string, decide func(session.State) ([]domain.Event, error),
+	ctx context.Context, cause Cause, sessionID string, decide func(session.State, time.Time) ([]domain.Event, error),
 ) (session.State, domain.Position, error) {
-	return repository.Execute(ctx, s.Sessions, cause, domain.SessionStream(sessionID), decide, session.State.Clone)
+	return settings.Execute(ctx, s.Commands, s.Sessions, cause, domain.SessionStream(sessionID), decide, session.State.Clone)
 }

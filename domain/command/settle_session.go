@@ -50,7 +50,11 @@ func (s *Service) advanceSession(
 	if err != nil {
 		return st, domain.Position{}, err
 	}
-	return s.onSession(ctx, cause, sessionID, func(st session.State) ([]domain.Event, error) { return decide(st, work, now), nil })
+	// The time is that before the look at the work: after a deadline, the work has every checker
+	// who was ready in time.
+	return s.onSession(ctx, cause, sessionID, func(st session.State, _ time.Time) ([]domain.Event, error) {
+		return decide(st, work, now), nil
+	})
 }
 
 // slotWork reads the facts about its jobs that the session's decisions need, in the
