@@ -53,11 +53,11 @@ func Drop(ctx context.Context, db *sqlx.DB, name string) error {
 		if len(all) == 0 {
 			return fmt.Errorf("%w %s", ErrNone, name)
 		}
-		var owned bool
-		if err := tx.GetContext(ctx, &owned, runsSQL, name); err != nil {
-			return fmt.Errorf("read the processes that run %s: %w", name, err)
-		}
-		if owned {
+		owned, err := pgpool.One[bool](ctx, tx, "the processes that run "+name, runsSQL, name)
+		switch {
+		case err != nil:
+			return err
+		case owned:
 			return fmt.Errorf("projection %s: %w", name, ErrRuns)
 		}
 		for _, g := range all {

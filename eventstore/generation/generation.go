@@ -195,12 +195,8 @@ func createGeneration(ctx context.Context, tx *sqlx.Tx, p ReadModel, all []Gener
 	return g, CreateIndexes(ctx, tx, p, schema)
 }
 
-func insertGeneration(ctx context.Context, tx *sqlx.Tx, c Consumer, number int, schema string, serving bool) (g Generation, err error) {
-	err = tx.GetContext(ctx, &g, insertGenerationSQL, c.Name(), number, VersionOf(c), schema, serving)
-	if err != nil {
-		return g, fmt.Errorf("insert the checkpoint: %w", err)
-	}
-	return g, nil
+func insertGeneration(ctx context.Context, tx *sqlx.Tx, c Consumer, number int, schema string, serving bool) (Generation, error) {
+	return pgpool.One[Generation](ctx, tx, "the new checkpoint", insertGenerationSQL, c.Name(), number, VersionOf(c), schema, serving)
 }
 
 // CreateTables makes the tables of a projector in a schema of their own, without the
@@ -304,8 +300,8 @@ func lockWait(d time.Duration) string {
 // old runner then finds that it owns nothing any more.
 func Flip(ctx context.Context, db *sqlx.DB, p ReadModel, l *Lease, wait time.Duration) (flipped bool, err error) {
 	err = pgpool.InTxSet(ctx, db, lockWait(wait), func(tx *sqlx.Tx) error {
-		var rows []Generation
-		if err := tx.SelectContext(ctx, &rows, lockRowsSQL, l.Gen.Name, l.Gen.Number); err != nil {
+		rows, err := pgpool.List[Generation](ctx, tx, "the checkpoints", lockRowsSQL, l.Gen.Name, l.Gen.Number)
+		if err != nil {
 			return err
 		}
 		var serving Generation
@@ -336,9 +332,9 @@ func Flip(ctx context.Context, db *sqlx.DB, p ReadModel, l *Lease, wait time.Dur
 // hardly any reader is left. It does not wait for a reader that is left.
 func DropRetired(ctx context.Context, db *sqlx.DB, after time.Duration) error {
 	return pgpool.InTxSet(ctx, db, lockWait(200*time.Millisecond), func(tx *sqlx.Tx) error {
-		var expired []Generation
-		if err := tx.SelectContext(ctx, &expired, listExpiredSQL, after.Seconds()); err != nil {
-			return fmt.Errorf("list retired generations: %w", err)
+		expired, err := pgpool.List[Generation](ctx, tx, "the retired generations", listExpiredSQL, after.Seconds())
+		if err != nil {
+			return err
 		}
 		for _, g := range expired {
 			if err := dropGeneration(ctx, tx, g); err != nil {

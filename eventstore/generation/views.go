@@ -94,15 +94,17 @@ func dropViews(ctx context.Context, tx *sqlx.Tx, schema string) error {
 
 // pointView lets one view show the generation's table.
 func pointView(ctx context.Context, tx *sqlx.Tx, name, table string) error {
-	var shown, columns, changed []string
-	if err := tx.SelectContext(ctx, &shown, columnsSQL, name); err != nil {
-		return fmt.Errorf("list the columns of view %s: %w", name, err)
+	shown, err := columnsOf(ctx, tx, name)
+	if err != nil {
+		return err
 	}
-	if err := tx.SelectContext(ctx, &columns, columnsSQL, table); err != nil {
-		return fmt.Errorf("list the columns of %s: %w", table, err)
+	columns, err := columnsOf(ctx, tx, table)
+	if err != nil {
+		return err
 	}
-	if err := tx.SelectContext(ctx, &changed, changedColumnsSQL, name, table); err != nil {
-		return fmt.Errorf("compare view %s with %s: %w", name, table, err)
+	changed, err := pgpool.List[string](ctx, tx, "the columns that changed of "+name, changedColumnsSQL, name, table)
+	if err != nil {
+		return err
 	}
 	if len(changed) > 0 {
 		return remakeView(ctx, tx, name, table, columns)
@@ -114,6 +116,10 @@ func pointView(ctx context.Context, tx *sqlx.Tx, name, table string) error {
 		}
 	}
 	return createView(ctx, tx, name, table, shown)
+}
+
+func columnsOf(ctx context.Context, tx *sqlx.Tx, name string) ([]string, error) {
+	return pgpool.List[string](ctx, tx, "the columns of "+name, columnsSQL, name)
 }
 
 func createView(ctx context.Context, tx *sqlx.Tx, name, table string, columns []string) error {
@@ -195,9 +201,9 @@ type dependentView struct {
 // remakeView makes a view anew whose columns have changed, and all views that depend
 // on it. One that cannot be made again is an obstacle to the whole.
 func remakeView(ctx context.Context, tx *sqlx.Tx, name, table string, columns []string) error {
-	var views []dependentView
-	if err := tx.SelectContext(ctx, &views, dependentsSQL, name); err != nil {
-		return fmt.Errorf("list the objects that depend on view %s: %w", name, err)
+	views, err := pgpool.List[dependentView](ctx, tx, "the objects that depend on "+name, dependentsSQL, name)
+	if err != nil {
+		return err
 	}
 	for i := range views {
 		v := &views[i]
@@ -207,13 +213,12 @@ func remakeView(ctx context.Context, tx *sqlx.Tx, name, table string, columns []
 		}
 		kept := columns
 		if !v.Root {
-			kept = nil
-			if err := tx.SelectContext(ctx, &kept, columnsSQL, v.Name); err != nil {
-				return fmt.Errorf("list the columns of %s: %w", v.Name, err)
+			if kept, err = columnsOf(ctx, tx, v.Name); err != nil {
+				return err
 			}
 		}
-		if err := tx.SelectContext(ctx, &v.attached, attachedSQL, v.Name, pq.Array(kept)); err != nil {
-			return fmt.Errorf("read the rights on %s: %w", v.Name, err)
+		if v.attached, err = pgpool.List[string](ctx, tx, "the rights on "+v.Name, attachedSQL, v.Name, pq.Array(kept)); err != nil {
+			return err
 		}
 	}
 	for _, v := range slices.Backward(views) {

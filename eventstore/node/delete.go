@@ -11,11 +11,7 @@ import (
 
 func (s *streamsServer) Delete(ctx context.Context, req *streams.DeleteReq) (*streams.DeleteResp, error) {
 	o := req.GetOptions()
-	expected, err := expectedOf(o, o.GetExpectedStreamRevision() != nil)
-	if err != nil {
-		return nil, err
-	}
-	position, err := s.removeStream(ctx, store.OpDelete, o.GetStreamIdentifier(), expected)
+	position, err := s.removeStream(ctx, store.OpDelete, o, o.GetExpectedStreamRevision() != nil)
 	if err != nil {
 		return nil, answer(ctx, err)
 	}
@@ -26,11 +22,7 @@ func (s *streamsServer) Delete(ctx context.Context, req *streams.DeleteReq) (*st
 
 func (s *streamsServer) Tombstone(ctx context.Context, req *streams.TombstoneReq) (*streams.TombstoneResp, error) {
 	o := req.GetOptions()
-	expected, err := expectedOf(o, o.GetExpectedStreamRevision() != nil)
-	if err != nil {
-		return nil, err
-	}
-	position, err := s.removeStream(ctx, store.OpTombstone, o.GetStreamIdentifier(), expected)
+	position, err := s.removeStream(ctx, store.OpTombstone, o, o.GetExpectedStreamRevision() != nil)
 	if err != nil {
 		return nil, answer(ctx, err)
 	}
@@ -39,9 +31,19 @@ func (s *streamsServer) Tombstone(ctx context.Context, req *streams.TombstoneReq
 	}}, nil
 }
 
-// removeStream deletes a stream, softly or for good.
-func (s *streamsServer) removeStream(ctx context.Context, op store.Operation, id *shared.StreamIdentifier, expected int64) (uint64, error) {
-	stream, err := writableStream(id)
+// removal is what a delete and a tombstone ask for.
+type removal interface {
+	expectation
+	GetStreamIdentifier() *shared.StreamIdentifier
+}
+
+// removeStream deletes a stream, softly or for good. given is as in expectedOf.
+func (s *streamsServer) removeStream(ctx context.Context, op store.Operation, o removal, given bool) (uint64, error) {
+	expected, err := expectedOf(o, given)
+	if err != nil {
+		return 0, err
+	}
+	stream, err := writableStream(o.GetStreamIdentifier())
 	if err != nil {
 		return 0, err
 	}

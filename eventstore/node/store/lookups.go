@@ -56,11 +56,7 @@ func (l *lookups) loadStates(ctx context.Context, names []string) (map[string]*s
 	for _, name := range names {
 		found[name] = &state{last: NoStream}
 	}
-	rows, err := l.states.QueryContext(ctx, pq.StringArray(names))
-	if err != nil {
-		return nil, fmt.Errorf("load stream states: %w", err)
-	}
-	err = eachRow(rows, func() error {
+	err := eachRow(ctx, l.states, func(rows *sql.Rows) error {
 		var (
 			name   string
 			isJSON bool
@@ -73,7 +69,7 @@ func (l *lookups) loadStates(ctx context.Context, names []string) (map[string]*s
 		st.meta = parseMetadata(isJSON, data)
 		found[name] = &st
 		return nil
-	})
+	}, pq.StringArray(names))
 	if err != nil {
 		return nil, fmt.Errorf("load stream states: %w", err)
 	}
@@ -83,11 +79,7 @@ func (l *lookups) loadStates(ctx context.Context, names []string) (map[string]*s
 // loadIDs reads the last events of a log that ends at head.
 func (l *lookups) loadIDs(ctx context.Context, head int64) (*ids, error) {
 	held := &ids{first: max(head-idsHeld, 0) + 1, byID: map[uuid.UUID]int64{}, byPlace: map[place]int64{}}
-	rows, err := l.lastIDs.QueryContext(ctx, held.first)
-	if err != nil {
-		return nil, fmt.Errorf("load the ids of the last events: %w", err)
-	}
-	err = eachRow(rows, func() error {
+	err := eachRow(ctx, l.lastIDs, func(rows *sql.Rows) error {
 		var (
 			id sql.RawBytes
 			e  placed
@@ -98,7 +90,7 @@ func (l *lookups) loadIDs(ctx context.Context, head int64) (*ids, error) {
 		e.id = uuid.UUID(id)
 		held.add(e)
 		return nil
-	})
+	}, held.first)
 	if err != nil {
 		return nil, fmt.Errorf("load the ids of the last events: %w", err)
 	}
@@ -107,12 +99,8 @@ func (l *lookups) loadIDs(ctx context.Context, head int64) (*ids, error) {
 
 // identitiesAt returns the events at revisions from..to of a stream.
 func (l *lookups) identitiesAt(ctx context.Context, stream string, from, to int64) ([]identity, error) {
-	rows, err := l.identities.QueryContext(ctx, stream, from, to)
-	if err != nil {
-		return nil, fmt.Errorf("read event ids of %s: %w", stream, err)
-	}
 	var ids []identity
-	err = eachRow(rows, func() error {
+	err := eachRow(ctx, l.identities, func(rows *sql.Rows) error {
 		var (
 			id       identity
 			revision int64
@@ -124,19 +112,24 @@ func (l *lookups) identitiesAt(ctx context.Context, stream string, from, to int6
 		id.id = uuid.UUID(raw)
 		ids = append(ids, id)
 		return nil
-	})
+	}, stream, from, to)
 	if err != nil {
 		return nil, fmt.Errorf("read event ids of %s: %w", stream, err)
 	}
 	return ids, nil
 }
 
-// eachRow calls scan for every row and always closes rows.
-func eachRow(rows *sql.Rows, scan func() error) error {
+// eachRow runs a query and calls scan for every row.
+func eachRow(ctx context.Context, query *sql.Stmt, scan func(*sql.Rows) error, args ...any) (err error) {
+	rows, err := query.QueryContext(ctx, args...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
-		if err := scan(); err != nil {
-			return errors.Join(err, rows.Close())
+		if err := scan(rows); err != nil {
+			return err
 		}
 	}
-	return errors.Join(rows.Err(), rows.Close())
+	return rows.Err()
 }

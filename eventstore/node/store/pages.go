@@ -144,12 +144,8 @@ func (p *pages) readPage(ctx context.Context, stmt *sql.Stmt, limit int, args ..
 	var out Page
 	err := retryRead(ctx, func() error {
 		out = Page{}
-		rows, err := stmt.QueryContext(ctx, append([]any{limit, pageBytes}, args...)...)
-		if err != nil {
-			return err
-		}
 		bytes := 0
-		err = eachRow(rows, func() error {
+		err := eachRow(ctx, stmt, func(rows *sql.Rows) error {
 			r := &Record{}
 			var id sql.RawBytes
 			if err := rows.Scan(&r.Position, &r.Revision, &r.Created, &id, &r.JSON, &r.Stream, &r.Type, &r.Data, &r.Metadata); err != nil {
@@ -162,7 +158,7 @@ func (p *pages) readPage(ctx context.Context, stmt *sql.Stmt, limit int, args ..
 			}
 			out.Events = append(out.Events, r)
 			return nil
-		})
+		}, append([]any{limit, pageBytes}, args...)...)
 		out.Complete = len(out.Events) < limit && bytes < pageBytes
 		return err
 	})
