@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"iter"
 	"math"
 	"strconv"
 	"strings"
@@ -58,12 +59,16 @@ type Copied struct {
 // one, and refuses a different one. After a run that added events, to is read once
 // more and its hash compared. told gets the number of events so far, many times a second.
 func Copy(ctx context.Context, from, to *Client, told func(events int64)) (Copied, error) {
-	c := copying{from: walk(from), to: walk(to), target: to, deleted: map[string]bool{}, told: told}
 	head, exists, err := from.head(ctx)
 	if err != nil || !exists {
 		return Copied{}, err
 	}
-	c.from.until = &head
+	c := copying{target: to, deleted: map[string]bool{}, told: told}
+	var stopFrom, stopTo func()
+	c.from, stopFrom = pull(from.stored(ctx, &head))
+	defer stopFrom()
+	c.to, stopTo = pull(to.stored(ctx, nil))
+	defer stopTo()
 	sum, added, err := c.copyMissing(ctx)
 	if err != nil {
 		return Copied{Events: sum.events, Added: added}, err
@@ -84,19 +89,19 @@ func Copy(ctx context.Context, from, to *Client, told func(events int64)) (Copie
 
 // Walk calls each for every event that a copy keeps, in the log's order.
 func (c *Client) Walk(ctx context.Context, each func(RawEvent) error) error {
-	for w := walk(c); ; {
-		e, err := w.nextEvent(ctx)
-		if err != nil || e == nil {
+	for e, err := range c.stored(ctx, nil) {
+		if err != nil {
 			return err
 		}
 		if err := each(e.RawEvent); err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 type copying struct {
-	from, to   *walker
+	from, to   func() (*storedEvent, error) // the next event, nil behind the last one
 	target     *Client
 	deleted    map[string]bool // streams that are deleted softly
 	told       func(int64)
@@ -109,14 +114,14 @@ func (c *copying) copyMissing(ctx context.Context) (sum *summary, added int64, e
 	sum = newSummary()
 	c.samePlaces = true
 	for {
-		was, err := c.to.nextEvent(ctx)
+		was, err := c.to()
 		if err != nil {
 			return sum, 0, fmt.Errorf("the log to copy to: %w", err)
 		}
 		if was == nil {
 			break
 		}
-		is, err := c.from.nextEvent(ctx)
+		is, err := c.from()
 		if err != nil {
 			return sum, 0, fmt.Errorf("the log to copy from: %w", err)
 		}
@@ -136,7 +141,7 @@ func (c *copying) copyMissing(ctx context.Context) (sum *summary, added int64, e
 	var batch []*storedEvent
 	size := 0
 	for {
-		e, err := c.from.nextEvent(ctx)
+		e, err := c.from()
 		if err != nil {
 			return sum, added, fmt.Errorf("the log to copy from: %w", err)
 		}
@@ -298,55 +303,43 @@ func (s *summary) add(e *storedEvent) {
 func (s *summary) content() string   { return hex.EncodeToString(s.of.Sum(nil)) }
 func (s *summary) placesSum() string { return hex.EncodeToString(s.where.Sum(nil)) }
 
-// walker reads a log from its start, page by page, and skips the server's own
-// streams.
-type walker struct {
-	client *Client
-	at     domain.Position
-	inside bool             // at was reached, else it stands at the start
-	until  *domain.Position // inclusive; nil: the end of the log
-	page   []*storedEvent
-	end    bool
-}
-
-func walk(c *Client) *walker { return &walker{client: c} }
-
-// nextEvent gives nil behind the last event.
-func (w *walker) nextEvent(ctx context.Context) (*storedEvent, error) {
-	for len(w.page) == 0 {
-		if w.end {
-			return nil, nil
-		}
-		if err := w.readPage(ctx); err != nil {
-			return nil, err
-		}
-	}
-	e := w.page[0]
-	w.page = w.page[1:]
-	if w.until != nil && e.Position.Compare(*w.until) > 0 {
-		w.page, w.end = nil, true
-		return nil, nil
-	}
-	return e, nil
-}
-
-func (w *walker) readPage(ctx context.Context) error {
-	var page []*storedEvent
-	next, end, err := w.client.readStored(ctx, w.at, !w.inside, copyPage, func() { page = nil },
-		func(_ context.Context, e *esdb.RecordedEvent) error {
-			if !serversOwn(e.StreamID) {
-				page = append(page, &storedEvent{raw(e)})
+// stored gives the log's events from its start, without those of the server's own streams, up
+// to and including a place; nil: to the end of the log. It reads page by page.
+func (c *Client) stored(ctx context.Context, until *domain.Position) iter.Seq2[*storedEvent, error] {
+	return func(yield func(*storedEvent, error) bool) {
+		at := Checkpoint{Start: true}
+		for end := false; !end; {
+			var page []*storedEvent
+			next, last, err := c.readStored(ctx, at.Position, at.Start, copyPage, func() { page = nil },
+				func(_ context.Context, e *esdb.RecordedEvent) error {
+					if !serversOwn(e.StreamID) {
+						page = append(page, &storedEvent{raw(e)})
+					}
+					return nil
+				})
+			if err != nil {
+				yield(nil, err)
+				return
 			}
-			return nil
-		})
-	if err != nil {
-		return err
+			for _, e := range page {
+				if until != nil && e.Position.Compare(*until) > 0 || !yield(e, nil) {
+					return
+				}
+			}
+			if end = last; next != at.Position || len(page) > 0 {
+				at = At(next)
+			}
+		}
 	}
-	w.page, w.end = page, end
-	if next != w.at || len(page) > 0 {
-		w.at, w.inside = next, true
-	}
-	return nil
+}
+
+// pull gives the events one by one: nil behind the last one.
+func pull(events iter.Seq2[*storedEvent, error]) (next func() (*storedEvent, error), stop func()) {
+	one, stop := iter.Pull2(events)
+	return func() (*storedEvent, error) {
+		e, err, _ := one()
+		return e, err
+	}, stop
 }
 
 // serversOwn is a stream that a server keeps for itself, or the metadata of one.
