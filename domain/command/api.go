@@ -46,13 +46,8 @@ type (
 )
 
 // NewItem is a checklist item as a client submits it. Key may be empty: it is
-// then derived from the description.
-type NewItem struct {
-	Key             string
-	Description     string
-	ExpectedOutcome string
-	Severity        job.Severity
-}
+// then derived from the description. The service fills in ID and Origin.
+type NewItem = job.Item
 
 // SubmitJob charges the account and submits a job. The caller has checked
 // shapes and lengths.

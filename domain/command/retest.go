@@ -67,9 +67,8 @@ func (s *Service) original(ctx context.Context, cause Cause, jobID string) (newJ
 			o.Regressions = append(o.Regressions, i)
 			continue
 		}
-		o.Items = append(o.Items, NewItem{
-			Key: i.Key, Description: i.Description, ExpectedOutcome: i.ExpectedOutcome, Severity: i.Severity,
-		})
+		i.ID = "" // the new list numbers its items
+		o.Items = append(o.Items, i)
 	}
 	var secrets claims.Brief
 	if err := s.OpenSecrets(ctx, jobID, st, &secrets); err != nil {

@@ -171,15 +171,10 @@ func checklist(regressions []job.Item, items []NewItem) []job.Item {
 		}
 	}
 	for _, it := range items {
-		key := it.Key
-		if key == "" {
-			key = job.KeyFor(it.Description)
-		}
+		key := cmp.Or(it.Key, job.KeyFor(it.Description))
 		older := func(key string) bool { return known[key] }
 		if !known[key] && (it.Key != "" || !slices.ContainsFunc(job.OlderKeys(it.Description), older)) {
-			out = append(out, job.Item{
-				Key: it.Key, Description: it.Description, ExpectedOutcome: it.ExpectedOutcome, Severity: it.Severity,
-			})
+			out = append(out, it)
 		}
 	}
 	out = job.UniqueKeys(out)
