@@ -20,21 +20,13 @@ var commitStatuses = []Policy{{
 // The request sets the timer, and so does the end of a job with a request. The end is the
 // later event, so its timer fires even if the first firing failed.
 func watchCommit(r domain.Recorded) []Change {
-	tells := false
-	switch e := r.Event.(type) {
-	case *job.CommitStatusRequested:
+	if e, asked := r.Event.(*job.CommitStatusRequested); asked {
 		if e.Jobs[0] != r.StreamID() {
 			return nil // the first job sets the status for all
 		}
 		return setFirst(after(r, r.StreamID(), 0))
-	case *job.Completed:
-		tells = e.CommitStatus
-	case *job.Cancelled:
-		tells = e.CommitStatus
-	case *job.Failed:
-		tells = e.CommitStatus
 	}
-	if !tells {
+	if _, _, tells := endOf(r.Event); !tells {
 		return nil
 	}
 	return set(after(r, r.StreamID(), 0))

@@ -30,8 +30,10 @@ var deadlines = []Policy{
 	{
 		Kind:    "question",
 		Handles: domain.TypesOf(&job.QuestionAsked{}, &job.AnswerGiven{}, &job.QuestionClosed{}),
-		react:   watchQuestion,
-		issue:   Commands.ExpireQuestion,
+		// A question without an answer in time is closed (decisions, "Questions"). The end of a
+		// claim closes its question first, so only an answer or a close ends a question.
+		react: from(func(r domain.Recorded, e *job.QuestionAsked) []Change { return ofJob(r, e.Until) }),
+		issue: Commands.ExpireQuestion,
 	},
 }
 
@@ -98,15 +100,6 @@ func watchSilence(r domain.Recorded) []Change {
 		return cleared(r.StreamID())
 	}
 	return ofJob(r, heard.Add(job.SilentAfter))
-}
-
-// watchQuestion closes a question without an answer in time (decisions, "Questions"). The
-// end of a claim closes its question first, so only an answer or a close ends a question.
-func watchQuestion(r domain.Recorded) []Change {
-	if e, asked := r.Event.(*job.QuestionAsked); asked {
-		return ofJob(r, e.Until)
-	}
-	return cleared(r.StreamID())
 }
 
 // endsOfJob lists the events after which nothing more happens to a job's test.

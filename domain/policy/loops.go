@@ -28,8 +28,12 @@ var loops = []Policy{
 	{
 		Kind:    "loop_silence",
 		Handles: domain.TypesOf(&loop.Iterated{}, &loop.Ended{}),
-		react:   watchAgent,
-		issue:   Commands.AbandonLoop,
+		// A loop session without calls of its agent ends. Every test sets the timer anew; the
+		// session's end clears it.
+		react: from(func(r domain.Recorded, e *loop.Iterated) []Change {
+			return set(Timer{Key: r.StreamID(), AccountID: r.Meta.AccountID, DueAt: e.At.Add(loop.SilentFor)})
+		}),
+		issue: Commands.AbandonLoop,
 	},
 }
 
@@ -37,30 +41,15 @@ var loops = []Policy{
 // timer; the outcome in the loop clears it. The join of a test sets it, too, in case the
 // job never comes.
 func watchLoopTest(r domain.Recorded) []Change {
-	loopID := ""
 	switch e := r.Event.(type) {
 	case *loop.Iterated:
 		return setFirst(after(r, r.StreamID()+"/"+e.JobID, settledAfter))
 	case *loop.OutcomeRecorded:
 		return cleared(r.StreamID() + "/" + e.JobID)
-	case *job.Completed:
-		loopID = e.LoopID
-	case *job.Cancelled:
-		loopID = e.LoopID
-	case *job.Failed:
-		loopID = e.LoopID
 	}
+	_, loopID, _ := endOf(r.Event)
 	if loopID == "" {
 		return nil
 	}
 	return set(after(r, loopID+"/"+r.StreamID(), 0))
-}
-
-// watchAgent ends loop sessions without calls of their agent. Every test sets the timer
-// anew; the session's end clears it.
-func watchAgent(r domain.Recorded) []Change {
-	if e, ok := r.Event.(*loop.Iterated); ok {
-		return set(Timer{Key: r.StreamID(), AccountID: r.Meta.AccountID, DueAt: e.At.Add(loop.SilentFor)})
-	}
-	return cleared(r.StreamID())
 }

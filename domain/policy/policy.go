@@ -28,6 +28,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/command"
+	"humanqa/domain/job"
 )
 
 // Timer is a thing to do at a time. Kind and Key identify it.
@@ -189,6 +190,31 @@ func cause(t Timer) command.Cause {
 		c.NotBefore = t.DueAt
 	}
 	return c
+}
+
+// endOf gives the facts about the end of a job that timers depend on: the session and the loop
+// of the job, and whether a commit status tells its verdict.
+func endOf(e domain.Event) (sessionID, loopID string, tellsCommit bool) {
+	switch e := e.(type) {
+	case *job.Completed:
+		return e.SessionID, e.LoopID, e.CommitStatus
+	case *job.Cancelled:
+		return e.SessionID, e.LoopID, e.CommitStatus
+	case *job.Failed:
+		return e.SessionID, e.LoopID, e.CommitStatus
+	}
+	return "", "", false
+}
+
+// from sets a timer at the events of one Go type. All other events that the policy handles
+// clear it.
+func from[E domain.Event](begin func(domain.Recorded, E) []Change) func(domain.Recorded) []Change {
+	return func(r domain.Recorded) []Change {
+		if e, begins := r.Event.(E); begins {
+			return begin(r, e)
+		}
+		return cleared(r.StreamID())
+	}
 }
 
 func cleared(key string) []Change {

@@ -27,57 +27,28 @@ var robots = []Policy{
 		Kind:    "checklist",
 		Handles: append(endsOfJob(), domain.TypesOf(&job.Created{}, &job.ChecklistWritten{})...),
 		Pool:    writers,
-		react:   watchChecklist,
-		issue:   Commands.WriteChecklist,
+		// A job that was submitted without a list has it written. Its list or its end clears the timer.
+		react: from(func(r domain.Recorded, e *job.Created) []Change {
+			return atOnce(r, e, !e.Type.Automatic() && len(e.Items) == 0)
+		}),
+		issue: Commands.WriteChecklist,
 	},
 	{
 		Kind:    "analysis",
 		Handles: domain.TypesOf(&job.Completed{}, &job.AIReportReady{}),
 		Pool:    writers,
-		react:   watchReport,
-		issue:   Commands.AnalyseJob,
+		// Every report is analysed. Its analysis clears the timer.
+		react: from(func(r domain.Recorded, _ *job.Completed) []Change { return setFirst(after(r, r.StreamID(), 0)) }),
+		issue: Commands.AnalyseJob,
 	},
 	{
 		Kind:    "review",
 		Handles: append(endsOfJob(), domain.TypesOf(&job.Created{})...),
 		Pool:    reviews,
-		react:   watchReview,
-		issue:   Commands.ReviewJob,
+		// An AI review is done, also that of a sandbox. Its end clears the timer.
+		react: from(func(r domain.Recorded, e *job.Created) []Change { return atOnce(r, e, e.Type.Automatic()) }),
+		issue: Commands.ReviewJob,
 	},
-}
-
-// watchChecklist has the list written for a job that was submitted without one. Such a
-// job sets the timer; its list or its end clears it.
-func watchChecklist(r domain.Recorded) []Change {
-	e, submitted := r.Event.(*job.Created)
-	switch {
-	case !submitted:
-		return cleared(r.StreamID())
-	case e.Type.Automatic() || len(e.Items) > 0:
-		return nil
-	}
-	return atOnce(r, e)
-}
-
-// watchReport has every report analysed. A report sets the timer; its analysis clears it.
-func watchReport(r domain.Recorded) []Change {
-	if _, ok := r.Event.(*job.Completed); ok {
-		return setFirst(after(r, r.StreamID(), 0))
-	}
-	return cleared(r.StreamID())
-}
-
-// watchReview has AI reviews done, also those of a sandbox. A requested review sets the
-// timer; its end clears it.
-func watchReview(r domain.Recorded) []Change {
-	e, submitted := r.Event.(*job.Created)
-	switch {
-	case !submitted:
-		return cleared(r.StreamID())
-	case !e.Type.Automatic():
-		return nil
-	}
-	return atOnce(r, e)
 }
 
 // watchPlay has a robot go on with its work once its question has an answer, or is closed
@@ -96,8 +67,11 @@ func watchPlay(r domain.Recorded) []Change {
 	return set(after(r, r.StreamID(), 0))
 }
 
-// atOnce sets a timer of a new job for the moment of its submission.
-func atOnce(r domain.Recorded, e *job.Created) []Change {
+// atOnce sets a timer of a wanted new job for the moment of its submission.
+func atOnce(r domain.Recorded, e *job.Created, wanted bool) []Change {
+	if !wanted {
+		return nil
+	}
 	t := after(r, r.StreamID(), 0)
 	t.AccountID = e.AccountID
 	return setFirst(t)

@@ -35,19 +35,16 @@ var sessions = []Policy{{
 // each other, and do not delay the session's own timer. A slot cancelled with its session
 // sets a timer that finishes the cancellation after a crash.
 func watchSession(r domain.Recorded) []Change {
-	slotOf, wait := "", time.Duration(0)
+	slotOf, _, _ := endOf(r.Event)
+	wait := time.Duration(0)
 	switch e := r.Event.(type) {
 	case *session.Created:
 		return setFirst(Timer{Key: r.StreamID(), AccountID: e.AccountID, DueAt: e.ReadyDeadline})
 	case *session.Started, *session.Expired, *session.Cancelled:
 		return set(after(r, r.StreamID(), settleAfter))
-	case *job.Completed:
-		slotOf = e.SessionID
-	case *job.Failed:
-		slotOf = e.SessionID
 	case *job.Cancelled:
-		if e.Reason == job.CancelSessionCancelled {
-			slotOf, wait = e.SessionID, settleAfter
+		if wait = settleAfter; e.Reason != job.CancelSessionCancelled {
+			return nil
 		}
 	}
 	if slotOf == "" {

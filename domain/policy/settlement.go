@@ -41,8 +41,11 @@ var settlement = []Policy{
 	{
 		Kind:    "archive",
 		Handles: domain.TypesOf(&project.Archived{}, &project.Restored{}),
-		react:   watchArchive,
-		issue:   Commands.SettleArchive,
+		// An archive is finished (decisions, "Archive").
+		react: from(func(r domain.Recorded, _ *project.Archived) []Change {
+			return set(after(r, r.StreamID(), archivedAfter))
+		}),
+		issue: Commands.SettleArchive,
 	},
 	{
 		Kind:    "dispute",
@@ -92,14 +95,6 @@ func watchRefund(r domain.Recorded) []Change {
 		return cleared(e.JobID)
 	}
 	return nil
-}
-
-// watchArchive finishes an archive (decisions, "Archive").
-func watchArchive(r domain.Recorded) []Change {
-	if _, archived := r.Event.(*project.Archived); archived {
-		return set(after(r, r.StreamID(), archivedAfter))
-	}
-	return cleared(r.StreamID())
 }
 
 // watchDispute has a job made good once an operator has decided so. The decision sets the
