@@ -193,8 +193,7 @@ func (b *Binding) checkLog(ctx context.Context) error {
 		return err
 	}
 	b.lineage.Store(&is.lineage)
-	var shorter *foreignLogError
-	if err := b.checkLength(ctx); !errors.As(err, &shorter) {
+	if err := b.checkLength(ctx); !Foreign(err) {
 		return err
 	}
 	if err := backoff.Wait(ctx, lateHead); err != nil {

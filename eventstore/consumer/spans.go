@@ -11,9 +11,6 @@ import (
 // startBatch begins the span of a transaction with the rows of events, of one consumer or
 // of several.
 func startBatch(ctx context.Context, t *tracing.Tracer, events []domain.Recorded, consumers ...string) (context.Context, tracing.Span) {
-	if t == nil {
-		return ctx, tracing.Span{}
-	}
 	ctx, span := t.StartCaused(ctx, "projection batch", func(yield func(string) bool) {
 		for i := range events {
 			if !yield(events[i].Meta.Trace) {

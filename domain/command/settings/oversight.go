@@ -53,17 +53,11 @@ func (s *Commands) Act(
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), refuseWithin)
 	defer cancel()
-	at, unsaid := s.refuseAct(ctx, cause, a.PersonID, id, problem)
+	cause.CommandID = domain.DeriveID(cause.CommandID, "refused")
+	at, unsaid := repository.Decide(ctx, s.Oversight, cause, domain.OperatorStream(a.PersonID),
+		func(st oversight.State) ([]domain.Event, error) { return oversight.DecideRefused(st, id, problem) })
 	if unsaid != nil {
 		unsaid = fmt.Errorf("the act stands as if it had been done: %w", unsaid)
 	}
 	return at, errors.Join(err, unsaid)
-}
-
-// refuseAct records that an act was not done.
-func (s *Commands) refuseAct(ctx context.Context, cause domain.Cause, personID, actID, problem string) (domain.Position, error) {
-	cause.CommandID = domain.DeriveID(cause.CommandID, "refused")
-	return repository.Decide(ctx, s.Oversight, cause, domain.OperatorStream(personID), func(st oversight.State) ([]domain.Event, error) {
-		return oversight.DecideRefused(st, actID, problem)
-	})
 }

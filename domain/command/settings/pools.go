@@ -30,12 +30,8 @@ func (s *Commands) CreatePool(
 
 // AddToPool takes a checker into a pool.
 func (s *Commands) AddToPool(ctx context.Context, cause domain.Cause, poolID, checkerID string) (domain.Position, error) {
-	exists, err := repository.Read(ctx, s.Checkers, domain.CheckerStream(checkerID), func(st checker.State) bool { return st.Exists })
-	switch {
-	case err != nil:
+	if _, err := s.Checker(ctx, checkerID); err != nil {
 		return domain.Position{}, err
-	case !exists:
-		return domain.Position{}, domain.NotFound("checker")
 	}
 	return s.onPool(ctx, cause, poolID, func(st pool.State) ([]domain.Event, error) { return pool.DecideAdd(st, checkerID) })
 }
