@@ -21,7 +21,7 @@ type (
 	CreateProject  = settings.CreateProject
 	CreatedProject = settings.CreatedProject
 	RotatedSecret  = settings.RotatedSecret
-	Field[T any]   = settings.Field[T]
+	Field[T any]   = domain.Field[T]
 	UpdateProject  = settings.UpdateProject
 	Headers        = settings.Headers
 	IssueKey       = settings.IssueKey

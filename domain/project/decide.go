@@ -68,12 +68,8 @@ type UpdateCommand struct {
 	At     time.Time
 }
 
-// Field is a setting in an update: not mentioned, cleared (Set, Value nil) or
-// given.
-type Field[T any] struct {
-	Set   bool
-	Value *T
-}
+// Field is a setting in an update.
+type Field[T any] = domain.Field[T]
 
 // DecideCreate opens the project, with its webhook if a URL comes with it.
 func DecideCreate(s State, c CreateCommand) ([]domain.Event, error) {
@@ -141,28 +137,19 @@ func changeSettings(s State, c UpdateCommand) []domain.Event {
 		Description:       text(s.Description, c.Description),
 		DefaultURL:        text(s.DefaultURL, c.DefaultURL),
 		DefaultJobType:    text(s.DefaultJobType, c.DefaultJobType),
-		DefaultSLAMinutes: s.DefaultSLAMinutes,
+		DefaultSLAMinutes: c.DefaultSLAMinutes.Or(s.DefaultSLAMinutes),
 
-		LoopAlertsSnoozedUntil: s.LoopAlertsSnoozedUntil,
-		QuestionMinutes:        s.QuestionMinutes,
+		LoopAlertsSnoozedUntil: c.LoopAlertsSnoozedUntil.Or(s.LoopAlertsSnoozedUntil),
+		QuestionMinutes:        c.QuestionMinutes.Or(s.QuestionMinutes),
 		Keep:                   c.Keep.On(s.Keep),
 		At:                     c.At,
 	}
 	if c.Name != nil {
 		e.Name = *c.Name
 	}
-	if c.DefaultSLAMinutes.Set {
-		e.DefaultSLAMinutes = c.DefaultSLAMinutes.Value
-	}
-	if c.LoopAlertsSnoozedUntil.Set {
-		e.LoopAlertsSnoozedUntil = c.LoopAlertsSnoozedUntil.Value
-	}
-	if c.QuestionMinutes.Set {
-		e.QuestionMinutes = c.QuestionMinutes.Value
-	}
-	if e.Name == s.Name && same(e.Description, s.Description) && same(e.DefaultURL, s.DefaultURL) &&
-		same(e.DefaultJobType, s.DefaultJobType) && same(e.DefaultSLAMinutes, s.DefaultSLAMinutes) &&
-		sameTime(e.LoopAlertsSnoozedUntil, s.LoopAlertsSnoozedUntil) && same(e.QuestionMinutes, s.QuestionMinutes) &&
+	if e.Name == s.Name && domain.Same(e.Description, s.Description) && domain.Same(e.DefaultURL, s.DefaultURL) &&
+		domain.Same(e.DefaultJobType, s.DefaultJobType) && domain.Same(e.DefaultSLAMinutes, s.DefaultSLAMinutes) &&
+		sameTime(e.LoopAlertsSnoozedUntil, s.LoopAlertsSnoozedUntil) && domain.Same(e.QuestionMinutes, s.QuestionMinutes) &&
 		e.Same(s.Keep) {
 		return nil
 	}
@@ -317,13 +304,6 @@ func unlessEmpty(s *string) *string {
 		return nil
 	}
 	return s
-}
-
-func same[T comparable](a, b *T) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return *a == *b
 }
 
 // sameTime compares instants, whatever their location.

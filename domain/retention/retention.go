@@ -38,34 +38,18 @@ func (k Keep) Any() bool { return k.EvidenceDays != nil || k.RecordingsDays != n
 
 // Same compares the days, not the pointers.
 func (k Keep) Same(o Keep) bool {
-	return same(k.EvidenceDays, o.EvidenceDays) && same(k.RecordingsDays, o.RecordingsDays)
+	return domain.Same(k.EvidenceDays, o.EvidenceDays) && domain.Same(k.RecordingsDays, o.RecordingsDays)
 }
 
-func same(a, b *int) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return *a == *b
-}
-
-// Setting is a setting in a change: not mentioned, cleared (Set, Value nil), or given.
-type Setting struct {
-	Set   bool
-	Value *int
-}
+// Setting is a setting in a change.
+type Setting = domain.Field[int]
 
 // Change changes the settings that it mentions.
 type Change struct{ Evidence, Recordings Setting }
 
 // On gives the settings after the change.
 func (c Change) On(k Keep) Keep {
-	if c.Evidence.Set {
-		k.EvidenceDays = c.Evidence.Value
-	}
-	if c.Recordings.Set {
-		k.RecordingsDays = c.Recordings.Value
-	}
-	return k
+	return Keep{EvidenceDays: c.Evidence.Or(k.EvidenceDays), RecordingsDays: c.Recordings.Or(k.RecordingsDays)}
 }
 
 // Wrong lists the settings out of bounds.

@@ -102,7 +102,7 @@ func readHeaders(o wire.Object) *command.Headers {
 // Retention reads how long evidence is kept; null keeps everything.
 func Retention(o wire.Object) retention.Change {
 	days := func(name string) retention.Setting {
-		return retention.Setting(readPatchInteger(o, name, retention.MinDays, retention.MaxDays))
+		return readPatchInteger(o, name, retention.MinDays, retention.MaxDays)
 	}
 	return retention.Change{Evidence: days(retention.EvidenceDays), Recordings: days(retention.RecordingsDays)}
 }

@@ -46,9 +46,6 @@ type RotatedSecret struct {
 	Position      domain.Position
 }
 
-// Field is one field of a PATCH: absent, cleared, or a value.
-type Field[T any] = project.Field[T]
-
 // UpdateProject changes the fields that are given.
 type UpdateProject struct {
 	project.Changes
