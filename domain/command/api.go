@@ -8,6 +8,7 @@ import (
 	"humanqa/domain/command/retention"
 	"humanqa/domain/command/settings"
 	"humanqa/domain/job"
+	"humanqa/domain/project"
 	"humanqa/domain/session"
 )
 
@@ -23,7 +24,7 @@ type (
 	RotatedSecret  = settings.RotatedSecret
 	Field[T any]   = domain.Field[T]
 	UpdateProject  = settings.UpdateProject
-	Headers        = settings.Headers
+	Headers        = project.Headers
 	IssueKey       = settings.IssueKey
 	IssuedKey      = settings.IssuedKey
 	CreatedChecker = settings.CreatedChecker

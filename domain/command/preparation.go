@@ -202,7 +202,8 @@ func (s *Service) testCommand(ctx context.Context, cause Cause, in HostedTest, o
 	}
 	token, err := s.DeployHookToken(ctx, cause.AccountID, of.projectID, "")
 	test.Open = project.CreateCommand{
-		AccountID: cause.AccountID, Name: shorten(in.Host, maxProjectName), Host: in.Host, HookHash: domain.HashToken(token),
+		Opening:   project.Opening{Name: shorten(in.Host, maxProjectName)},
+		AccountID: cause.AccountID, Host: in.Host, HookHash: domain.HashToken(token),
 	}
 	return test, err
 }

@@ -11,30 +11,36 @@ import (
 // Every decision returns the events to write, none for a harmless repeat, or
 // the refusal.
 
-// CreateCommand opens a project. Optional settings are nil, or empty, when
-// they are not set.
-type CreateCommand struct {
-	AccountID         string
+// Opening has the settings of a new project. Optional ones are nil, or empty, when they are
+// not set.
+type Opening struct {
 	Name              string
 	Description       *string
 	DefaultURL        *string
 	DefaultJobType    *string
 	DefaultSLAMinutes *int
-	HookHash          string
-	// Host is the host of a hosted test that opens the project automatically.
-	Host string
 	// WebhookURL may be empty; Events are ignored then. Events nil means every kind,
 	// empty means none.
 	WebhookURL string
 	Events     *[]string
+	Headers    *Headers // the decision takes the sealed ones
+}
+
+// CreateCommand opens a project.
+type CreateCommand struct {
+	Opening
+	AccountID string
+	HookHash  string
+	// Host is the host of a hosted test that opens the project automatically.
+	Host string
 	// Secret is a freshly made one; it is used only with a WebhookURL.
 	Secret SecretSet
-	// Headers, too, are used only with a WebhookURL; nil: none. UserID or KeyID sets
-	// them.
-	Headers *HeadersChange
-	UserID  *string
-	KeyID   string
-	At      time.Time
+	// Sealed are the own headers, which, too, are used only with a WebhookURL; nil: none.
+	// UserID or KeyID sets them.
+	Sealed *HeadersChange
+	UserID *string
+	KeyID  string
+	At     time.Time
 }
 
 // Changes are new values of settings. A Field that is not set, and a nil pointer, change
@@ -94,7 +100,7 @@ func DecideCreate(s State, c CreateCommand) ([]domain.Event, error) {
 			firstSecret(c.Secret, c.At),
 			&WebhookSet{URL: c.WebhookURL, Events: c.Events, At: c.At})
 	}
-	return withHeaders(s, UpdateCommand{Headers: c.Headers, UserID: c.UserID, KeyID: c.KeyID, At: c.At}, events)
+	return withHeaders(s, UpdateCommand{Headers: c.Sealed, UserID: c.UserID, KeyID: c.KeyID, At: c.At}, events)
 }
 
 // DecideUpdate changes settings and webhook (specification, "PATCH

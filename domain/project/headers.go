@@ -30,6 +30,13 @@ type OwnHeader struct {
 	Fingerprint string `json:"fingerprint"`
 }
 
+// Headers changes the client's own headers of deliveries. Values holds the new values by
+// name; nil removes a header. Clear removes all others. The values are secrets.
+type Headers struct {
+	Clear  bool
+	Values map[string]*string
+}
+
 // HeadersChange adds, replaces and removes own headers by their names.
 type HeadersChange struct {
 	Clear  bool // removes all earlier headers first

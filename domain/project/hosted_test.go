@@ -12,7 +12,7 @@ import (
 func test(change func(*project.TestCommand)) decide {
 	return func(s project.State) ([]domain.Event, error) {
 		c := project.TestCommand{
-			Open:     project.CreateCommand{AccountID: "acme", Name: "shop.example", Host: "shop.example", HookHash: "hh"},
+			Open:     project.CreateCommand{Opening: project.Opening{Name: "shop.example"}, AccountID: "acme", Host: "shop.example", HookHash: "hh"},
 			Supplied: true, Secret: fresh(), JobIDs: []string{"j1"}, At: t1,
 		}
 		change(&c)

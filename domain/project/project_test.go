@@ -59,7 +59,7 @@ func freshEvent(rotated bool) *project.SecretSet {
 
 func create(change func(*project.CreateCommand)) decide {
 	return func(s project.State) ([]domain.Event, error) {
-		c := project.CreateCommand{AccountID: "acme", Name: "Shop", HookHash: "hh", Secret: fresh(), At: t1}
+		c := project.CreateCommand{Opening: project.Opening{Name: "Shop"}, AccountID: "acme", HookHash: "hh", Secret: fresh(), At: t1}
 		change(&c)
 		return project.DecideCreate(s, c)
 	}

@@ -9,23 +9,7 @@ import (
 )
 
 // CreateProject opens a project. Events nil: the list was omitted.
-type CreateProject struct {
-	Name              string
-	Description       *string
-	DefaultURL        *string
-	DefaultJobType    *string
-	DefaultSLAMinutes *int
-	WebhookURL        string
-	Events            *[]string
-	Headers           *Headers
-}
-
-// Headers changes the client's own headers of deliveries. Values holds the new values by
-// name; nil removes a header. Clear removes all others. The values are secrets.
-type Headers struct {
-	Clear  bool
-	Values map[string]*string
-}
+type CreateProject = project.Opening
 
 // CreatedProject carries the deploy hook's token, which is shown only here.
 type CreatedProject struct {
@@ -49,7 +33,7 @@ type RotatedSecret struct {
 // UpdateProject changes the fields that are given.
 type UpdateProject struct {
 	project.Changes
-	Headers *Headers // nil leaves them untouched
+	Headers *project.Headers // nil leaves them untouched
 }
 
 // IssueKey describes a new API key.

@@ -17,12 +17,8 @@ func (s *Commands) CreateProject(ctx context.Context, cause domain.Cause, in Cre
 	if err != nil {
 		return CreatedProject{}, err
 	}
-	opening := project.CreateCommand{
-		AccountID: cause.AccountID, Name: in.Name, Description: in.Description,
-		DefaultURL: in.DefaultURL, DefaultJobType: in.DefaultJobType, DefaultSLAMinutes: in.DefaultSLAMinutes,
-		WebhookURL: in.WebhookURL, Events: in.Events, HookHash: domain.HashToken(token),
-	}
-	if opening.Headers, err = s.sealHeaders(ctx, cause, projectID, in.Headers); err != nil {
+	opening := project.CreateCommand{Opening: in, AccountID: cause.AccountID, HookHash: domain.HashToken(token)}
+	if opening.Sealed, err = s.sealHeaders(ctx, cause, projectID, in.Headers); err != nil {
 		return CreatedProject{}, err
 	}
 	opening.UserID, opening.KeyID = cause.RequestedBy()
