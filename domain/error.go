@@ -3,6 +3,7 @@ package domain
 import (
 	"errors"
 	"fmt"
+	"maps"
 )
 
 // Kind says what class of refusal an Error is. The HTTP status follows from
@@ -83,10 +84,8 @@ func (e *Error) WithHint(format string, args ...any) *Error {
 // With returns a copy that carries one more top-level key.
 func (e *Error) With(key string, value any) *Error {
 	c := *e
-	c.Extras = make(map[string]any, len(e.Extras)+1)
-	for k, v := range e.Extras {
-		c.Extras[k] = v
-	}
+	c.Extras = map[string]any{}
+	maps.Copy(c.Extras, e.Extras)
 	c.Extras[key] = value
 	return &c
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -53,13 +54,9 @@ func (s *Service) testHosted(
 
 // newJob is the test as a job.
 func (g preparation) newJob(in HostedTest) newJob {
-	description := in.Feature
-	if description == "" {
-		description = "Test the app as a whole."
-	}
 	submission := in.Submission
 	submission.ProjectID, submission.Type, submission.TypeEcho, submission.SLAMinutes = g.projectID, g.jobType, g.typeEcho, g.slaMinutes
-	submission.Title, submission.Description = shorten("Hosted test of "+in.Host, maxTitle), description
+	submission.Title, submission.Description = shorten("Hosted test of "+in.Host, maxTitle), cmp.Or(in.Feature, "Test the app as a whole.")
 	items := in.Items
 	if g.jobType.Automatic() {
 		items = nil

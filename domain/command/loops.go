@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -145,9 +146,7 @@ func (s *Service) onLoop(
 	case of.accountID == "":
 		return domain.Position{}, domain.NotFound("loop session")
 	}
-	if cause.AccountID == "" {
-		cause.AccountID = of.accountID
-	}
+	cause.AccountID = cmp.Or(cause.AccountID, of.accountID)
 	at, err := s.loopSetting(ctx, cause, of.projectID)
 	if err != nil {
 		return domain.Position{}, err

@@ -27,9 +27,7 @@ func (s *Service) PrepareNext(ctx context.Context, cause Cause, projectID string
 	out := PreparedFixes{Descriptions: []string{}}
 	for n, f := range fixes {
 		f.Key = cmp.Or(items[n].Key, job.KeyFor(f.Description))
-		if f.Severity == "" {
-			f.Severity = job.Major
-		}
+		f.Severity = cmp.Or(f.Severity, job.Major)
 		if slices.ContainsFunc(batch.Items, func(p project.Prepared) bool { return p.Key == f.Key }) {
 			continue
 		}

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -152,9 +153,7 @@ type Service struct {
 func New(d Deps) *Service {
 	clock := d.Now
 	d.Now = func() time.Time { return clock().UTC().Truncate(time.Millisecond) }
-	if d.CloseEvery == 0 {
-		d.CloseEvery = money.CloseEvery
-	}
+	d.CloseEvery = cmp.Or(d.CloseEvery, money.CloseEvery)
 	all := streams.New(d.Log, d.Now)
 	s := &Service{Deps: d, Commands: settings.New(all, d.Sealer, d.Now)}
 	s.Claims = claims.New(s.Commands, d.Sealer, d.Now, d.ClaimsPerChecker)

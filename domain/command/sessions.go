@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -205,10 +206,7 @@ func lobbyOf(in NewSession, jobIDs []string, j job.Created) session.Created {
 		ReadyDeadline: j.CreatedAt.Add(session.LobbyTime), At: j.CreatedAt,
 	}
 	for i, slot := range in.Slots {
-		label := slot.RoleLabel
-		if label == "" {
-			label = fmt.Sprintf("Checker %d", i+1)
-		}
+		label := cmp.Or(slot.RoleLabel, fmt.Sprintf("Checker %d", i+1))
 		c.Slots = append(c.Slots, session.Slot{Slot: i + 1, RoleLabel: label, JobID: jobIDs[i], Target: slot.Target})
 	}
 	return c

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -113,10 +114,5 @@ func together(n int, step func(i int) error) error {
 		steps.Go(func() { errs[i] = step(i) })
 	}
 	steps.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(errs...)
 }

@@ -135,9 +135,7 @@ type Finding struct {
 // one, is a repeat.
 func DecideShow(s State, p Show) ([]domain.Event, error) {
 	v := s.Verdicts[p.ItemID]
-	if v.Status == "" {
-		v.Status = ItemPending
-	}
+	v.Status = cmp.Or(v.Status, ItemPending)
 	shown := screenshots(v.ScreenshotURL, v.More)
 	switch at := slices.Index(shown, p.Screenshot); {
 	case p.Remove && at >= 0:

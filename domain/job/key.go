@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
@@ -44,10 +45,7 @@ func readable(text string) string {
 	}
 	sum := sha256.Sum256([]byte(text))
 	hash := hex.EncodeToString(sum[:4])
-	if slug == "" {
-		return "item-" + hash
-	}
-	return slug + "-" + hash
+	return cmp.Or(slug, "item") + "-" + hash
 }
 
 // slugOf keeps the ASCII letters and digits; lossy says that anything else was

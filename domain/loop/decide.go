@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -69,13 +70,10 @@ func DecideJoin(s State, j Join, at Setting) ([]domain.Event, error) {
 		}
 		events = append(events, s.Session.endedEvent(StatusAbandoned, at))
 	}
-	if j.MaxIterations == 0 {
-		j.MaxIterations = DefaultMaxIterations
-	}
 	iterated.SessionID = j.SessionID
 	return append(events, &Started{
 		SessionID: j.SessionID, AccountID: j.AccountID, ProjectID: j.ProjectID, Skill: j.Skill,
-		MaxIterations: j.MaxIterations, At: at.Now,
+		MaxIterations: cmp.Or(j.MaxIterations, DefaultMaxIterations), At: at.Now,
 	}, iterated), nil
 }
 

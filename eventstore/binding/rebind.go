@@ -1,6 +1,7 @@
 package binding
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -108,9 +109,7 @@ func Rebind(ctx context.Context, db *sqlx.DB, from, to CopiedLog) error {
 		if bound.Name == now.Name && bound.Stands == now.Stands {
 			return nil
 		}
-		if bound.Stands == "" {
-			bound.Stands = was.Stands
-		}
+		bound.Stands = cmp.Or(bound.Stands, was.Stands)
 		if err := sameLog(bound, was); err != nil {
 			return fmt.Errorf("the log to copy from: %w", err)
 		}

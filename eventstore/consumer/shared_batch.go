@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -243,11 +244,7 @@ func (l *pendingPage) cancelRead() {
 // tenure.restTime. The longer a batch takes, the more there is to share; a batch of few
 // events costs less than the wait for more.
 func (b *sharedBatch) restTime() time.Duration {
-	gather := b.gather
-	if gather == 0 {
-		gather = min(b.lastTook/2, b.limits.Gather)
-	}
-	return gather - time.Since(b.lastBatch)
+	return cmp.Or(b.gather, min(b.lastTook/2, b.limits.Gather)) - time.Since(b.lastBatch)
 }
 
 // handlePage applies the page that was read behind a place.

@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -259,10 +260,7 @@ func Compare(ctx context.Context, tx *sqlx.Tx, table, rows, fold string) ([]Diff
 	if err := tx.SelectContext(ctx, &key, keyColumnsSQL, rows+"."+table); err != nil {
 		return nil, fmt.Errorf("find the key of %s: %w", table, err)
 	}
-	order := strings.Join(key, ", ")
-	if order == "" {
-		order = "1"
-	}
+	order := cmp.Or(strings.Join(key, ", "), "1")
 	var differences []Difference
 	for _, inFold := range []bool{false, true} {
 		a, b := rows+"."+table, fold+"."+table

@@ -72,9 +72,7 @@ type Node struct {
 // Start takes the writer's lock and begins to serve. If another node keeps the
 // lock it returns ErrLocked after a few seconds. ctx bounds only the start.
 func Start(ctx context.Context, c Config) (*Node, error) {
-	if c.MaxAppendSize == 0 {
-		c.MaxAppendSize = MinAppendSize
-	}
+	c.MaxAppendSize = cmp.Or(c.MaxAppendSize, MinAppendSize)
 	if c.MaxAppendSize < MinAppendSize || c.MaxAppendSize > MaxAppendSize {
 		return nil, fmt.Errorf("start the event store node: an append is bounded between %d and %d bytes, not %d",
 			MinAppendSize, MaxAppendSize, c.MaxAppendSize)

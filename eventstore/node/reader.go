@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -42,10 +43,7 @@ func MakeReader(dir, listen string) (address string, err error) {
 	if _, err := os.Stat(ca); err != nil {
 		return "", fmt.Errorf("the node has not served %s yet: %w", listen, err)
 	}
-	host := hostOf(listen)
-	if host == "" {
-		host = "localhost" // it serves every address of the machine
-	}
+	host := cmp.Or(hostOf(listen), "localhost") // without a host it serves every address of the machine
 	password, hash := newPassword()
 	// A node that reads the file meanwhile finds the old password, whole.
 	if err := wholefile.Write(filepath.Join(dir, readerFile), []byte(hex.EncodeToString(hash[:])+"\n"), 0o600); err != nil {

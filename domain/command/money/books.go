@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"humanqa/domain"
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
@@ -163,32 +165,25 @@ func (l *Ledger) CloseBook(ctx context.Context, cause domain.Cause, every int) (
 // settled reads from the log which of the account's jobs have ended. It bypasses the
 // cache, since these jobs are over.
 func (l *Ledger) settled(ctx context.Context, accountID string, jobIDs []string) (map[string]credits.Settled, error) {
-	var (
-		asking sync.WaitGroup
-		mu     sync.Mutex // guards the two below
-		failed error
-		found  = make(map[string]credits.Settled, len(jobIDs))
-	)
-	for worker := range min(askedAtOnce, len(jobIDs)) {
-		asking.Go(func() {
-			for i := worker; i < len(jobIDs); i += askedAtOnce {
-				d, err := l.debitInLog(ctx, accountID, jobIDs[i])
+	asking, ctx := errgroup.WithContext(ctx)
+	asking.SetLimit(askedAtOnce)
+	var mu sync.Mutex // guards found
+	found := make(map[string]credits.Settled, len(jobIDs))
+	for _, id := range jobIDs {
+		asking.Go(func() error {
+			d, err := l.debitInLog(ctx, accountID, id)
+			switch {
+			case err != nil:
+				return domain.Unavailable(err)
+			case d != nil:
 				mu.Lock()
-				switch {
-				case err != nil:
-					failed = domain.Unavailable(err)
-				case d != nil:
-					found[jobIDs[i]] = credits.Settled{Completed: !d.Refunded, RefundExpired: d.Expired}
-				}
-				mu.Unlock()
-				if err != nil {
-					return
-				}
+				defer mu.Unlock()
+				found[id] = credits.Settled{Completed: !d.Refunded, RefundExpired: d.Expired}
 			}
+			return nil
 		})
 	}
-	asking.Wait()
-	return found, failed
+	return found, asking.Wait()
 }
 
 // debitInLog is PastDebit without the cache.

@@ -182,9 +182,7 @@ func openDB(dsn string, size int, dial pq.Dialer) (*sql.DB, error) {
 		return nil, fmt.Errorf("read the database url: %w", err)
 	}
 	config.BinaryParameters = true
-	if config.ApplicationName == "" {
-		config.ApplicationName = "humanqa-eventlog"
-	}
+	config.ApplicationName = cmp.Or(config.ApplicationName, "humanqa-eventlog")
 	connector, err := pgpool.Connector(config, dial, sessionSettings)
 	if err != nil {
 		return nil, err
