@@ -157,14 +157,8 @@ type Deploy struct {
 
 // PreparedFix is a fix to verify with the next test. BugID, Key, Severity and
 // ExpectedOutcome are those of the failed item it fixes; all but Description
-// are empty for a fix in plain words.
-type PreparedFix struct {
-	BugID           string
-	Key             string
-	Description     string
-	ExpectedOutcome string
-	Severity        job.Severity
-}
+// are empty for a fix in plain words. The service fills in ID.
+type PreparedFix = project.Prepared
 
 // SubmittedBatch is the handle of a bulk submission, as its answer shows it. JobIDs are
 // in submitted order.

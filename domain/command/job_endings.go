@@ -54,7 +54,7 @@ func (s *Service) ReportUntestable(
 	}
 	cause.AccountID = accountID
 	ended, err := s.endJob(ctx, cause, claim.JobID, job.StatusFailed, func(st job.State, now time.Time) ([]domain.Event, error) {
-		return job.DecideUntestable(st, job.Untestable{
+		return job.DecideUntestable(st, job.UntestableReported{
 			CheckerID: claim.CheckerID, Token: claim.Token, Reason: reason, Note: note, At: now,
 		})
 	})

@@ -97,7 +97,7 @@ func (s *Service) RecordLoopOutcome(ctx context.Context, cause Cause, loopID, jo
 	case test.Status == job.StatusPending || test.Status == job.StatusClaimed:
 		return domain.Position{}, nil // the job's end will call again
 	}
-	outcome := loop.Outcome{JobID: jobID, FailingKeys: []string{}}
+	outcome := loop.OutcomeRecorded{JobID: jobID, FailingKeys: []string{}}
 	switch {
 	case test.Report != nil:
 		outcome.Overall, outcome.ReportID = test.Report.OverallStatus, test.Report.ReportID

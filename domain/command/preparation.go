@@ -252,7 +252,7 @@ func regressions(failures []Regression, fixes []project.Fix) (items []job.Item, 
 	for _, f := range fixes {
 		all = append(all, candidate{fix: f.ID, at: f.PreparedAt, item: job.Item{
 			Key: f.Key, Description: f.Description, ExpectedOutcome: f.ExpectedOutcome,
-			Severity: job.Severity(f.Severity), Origin: job.PreparedFix,
+			Severity: f.Severity, Origin: job.PreparedFix,
 		}})
 	}
 	for _, f := range failures {

@@ -28,15 +28,12 @@ func (s *Service) PrepareNext(ctx context.Context, cause Cause, projectID string
 	for n, f := range fixes {
 		f.Key = cmp.Or(items[n].Key, job.KeyFor(f.Description))
 		f.Severity = cmp.Or(f.Severity, job.Major)
-		if slices.ContainsFunc(batch.Items, func(p project.Prepared) bool { return p.Key == f.Key }) {
+		if slices.ContainsFunc(batch.Items, func(p PreparedFix) bool { return p.Key == f.Key }) {
 			continue
 		}
+		f.ID = domain.DeriveID(cause.CommandID, "prepared-"+strconv.Itoa(n)).String()
 		out.Descriptions = append(out.Descriptions, f.Description)
-		batch.Items = append(batch.Items, project.Prepared{
-			ID:    domain.DeriveID(cause.CommandID, "prepared-"+strconv.Itoa(n)).String(),
-			BugID: f.BugID, Key: f.Key, Description: f.Description,
-			ExpectedOutcome: f.ExpectedOutcome, Severity: string(f.Severity),
-		})
+		batch.Items = append(batch.Items, f)
 	}
 	_, out.Position, err = s.OnProject(ctx, cause, projectID, func(st project.State, now time.Time) ([]domain.Event, error) {
 		batch.At = now

@@ -20,9 +20,9 @@ func (s *Service) PlayJob(
 		if err != nil {
 			return nil, err
 		}
-		return job.DecideRobotComplete(st, job.RobotCompletion{
-			Robot: job.Player, ReportID: domain.DeriveID(cause.CommandID, "report").String(),
-			Summary: summary, Items: items, At: now,
+		return job.DecideRobotComplete(st, job.Player, job.Completed{
+			ReportID: domain.DeriveID(cause.CommandID, "report").String(),
+			Summary:  summary, Items: items, At: now,
 		})
 	})
 	if err != nil {

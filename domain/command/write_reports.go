@@ -71,9 +71,9 @@ func (s *Service) ReviewJob(ctx context.Context, cause Cause, jobID string) (dom
 	}
 	items := reviewed(of.Items, review.Items)
 	return s.onJob(ctx, cause, jobID, func(st job.State, now time.Time) ([]domain.Event, error) {
-		return job.DecideRobotComplete(st, job.RobotCompletion{
-			Robot: job.Reviewer, ReportID: domain.DeriveID(cause.CommandID, "report").String(),
-			Summary: review.Summary, Items: items, At: now,
+		return job.DecideRobotComplete(st, job.Reviewer, job.Completed{
+			ReportID: domain.DeriveID(cause.CommandID, "report").String(),
+			Summary:  review.Summary, Items: items, At: now,
 		})
 	})
 }

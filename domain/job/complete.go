@@ -62,7 +62,9 @@ func DecideComplete(s State, c Completion) ([]domain.Event, error) {
 			WithHint("check every item of the list, or skip it with a reason").
 			With("uncheckedItems", unchecked)
 	}
-	return s.leaving(c.At, s.complete(c.ReportID, c.Summary, c.RecordingURL, items, c.At)), nil
+	return s.leaving(c.At, s.complete(Completed{
+		ReportID: c.ReportID, Summary: c.Summary, RecordingURL: c.RecordingURL, Items: items, At: c.At,
+	})), nil
 }
 
 func withoutVerdict(n int) string {
@@ -72,11 +74,10 @@ func withoutVerdict(n int) string {
 	return fmt.Sprintf("%d items have no verdict yet", n)
 }
 
-func (s State) complete(reportID, summary, recordingURL string, items []ReportItem, at time.Time) *Completed {
-	done := &Completed{
-		ReportID: reportID, Summary: summary, RecordingURL: recordingURL, Items: items,
-		OverallStatus: OverallStatus(items), SessionID: s.SessionID, LoopID: s.LoopID, CommitStatus: s.TellsCommit(), At: at,
-	}
-	done.PassCount, done.FailCount, done.SkipCount = Counts(items)
-	return done
+// complete fills in what follows from the report's items, and the job's own facts.
+func (s State) complete(report Completed) *Completed {
+	report.OverallStatus = OverallStatus(report.Items)
+	report.PassCount, report.FailCount, report.SkipCount = Counts(report.Items)
+	report.SessionID, report.LoopID, report.CommitStatus = s.SessionID, s.LoopID, s.TellsCommit()
+	return &report
 }

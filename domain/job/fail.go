@@ -134,19 +134,10 @@ func DecideMissSLA(s State, now time.Time) ([]domain.Event, error) {
 	return []domain.Event{missed}, nil
 }
 
-// Untestable is a claimant's report that the job cannot be tested.
-type Untestable struct {
-	CheckerID string
-	Token     int
-	Reason    string
-	Note      string
-	At        time.Time
-}
-
 // DecideUntestable ends the claim with the claimant's report that the job cannot be
 // tested. The first report puts the job back into the queue, for another checker. A
 // second checker's report fails it with a full refund.
-func DecideUntestable(s State, u Untestable) ([]domain.Event, error) {
+func DecideUntestable(s State, u UntestableReported) ([]domain.Event, error) {
 	said := slices.Contains(s.Untestable, u.CheckerID)
 	if said && s.Token == u.Token && s.ReleasedBy == u.CheckerID {
 		return nil, nil
@@ -157,9 +148,7 @@ func DecideUntestable(s State, u Untestable) ([]domain.Event, error) {
 	if strings.TrimSpace(u.Reason) == "" {
 		return nil, domain.InvalidAt("reason", "must not be blank")
 	}
-	events := s.leaving(u.At, &UntestableReported{
-		CheckerID: u.CheckerID, Token: u.Token, Reason: u.Reason, Note: u.Note, At: u.At,
-	})
+	events := s.leaving(u.At, &u)
 	if len(s.Untestable) > 0 && !said {
 		s.FailNote = FailNote(s.FailNote, u.Reason, u.Note)
 		events = append(events, s.fail(FailUntestable, u.At))

@@ -23,7 +23,7 @@ func failed(reason string, at time.Time) *job.Failed {
 
 func untestable(checker string, token int) decide {
 	return func(s job.State) ([]domain.Event, error) {
-		return job.DecideUntestable(s, job.Untestable{
+		return job.DecideUntestable(s, job.UntestableReported{
 			CheckerID: checker, Token: token, Reason: "blocked", Note: "a login wall", At: minute(8),
 		})
 	}
@@ -147,7 +147,7 @@ func TestUntestable(t *testing.T) {
 	})
 	t.Run("says why", func(t *testing.T) {
 		given(t, created(), claimedBy("ann", 1)).When(func(s job.State) ([]domain.Event, error) {
-			return job.DecideUntestable(s, job.Untestable{CheckerID: "ann", Token: 1, Reason: " ", At: minute(8)})
+			return job.DecideUntestable(s, job.UntestableReported{CheckerID: "ann", Token: 1, Reason: " ", At: minute(8)})
 		}).Invalid("reason")
 	})
 }

@@ -119,7 +119,7 @@ func TestNoHistoryTakesAJobOutOfLine(t *testing.T) {
 			}),
 			"answer": m.by(func(s job.State, _ *rapid.T) ([]domain.Event, error) {
 				q, _ := s.OpenQuestion()
-				return job.DecideAnswer(s, job.Answer{QuestionID: q.ID, AnswerID: fmt.Sprint("a", len(m.history)), Text: "This.", At: m.now})
+				return job.DecideAnswer(s, job.AnswerGiven{QuestionID: q.ID, AnswerID: fmt.Sprint("a", len(m.history)), Text: "This.", At: m.now})
 			}),
 			"dispute": m.by(func(s job.State, t *rapid.T) ([]domain.Event, error) {
 				return job.DecideDispute(s, fmt.Sprint("d", len(m.history)), rapid.SampledFrom([]string{"i1", "i2"}).Draw(t, "of"), "No.", m.now)

@@ -241,18 +241,9 @@ func DecideAsk(s State, a Ask) ([]domain.Event, error) {
 	}}, nil
 }
 
-// Answer is the client's answer to a question. Sealed is a secret that comes with it,
-// already sealed; it may be empty.
-type Answer struct {
-	QuestionID string
-	AnswerID   string
-	Text       string
-	Sealed     string
-	At         time.Time
-}
-
-// DecideAnswer answers an open question. The same answer id again is a repeat.
-func DecideAnswer(s State, a Answer) ([]domain.Event, error) {
+// DecideAnswer answers an open question. The same answer id again is a repeat. The end of
+// the SLA is filled in here.
+func DecideAnswer(s State, a AnswerGiven) ([]domain.Event, error) {
 	if !s.Exists {
 		return nil, domain.NotFound("job")
 	}
@@ -275,11 +266,9 @@ func DecideAnswer(s State, a Answer) ([]domain.Event, error) {
 	if strings.TrimSpace(a.Text) == "" && a.Sealed == "" {
 		return nil, domain.InvalidAt("text", "must not be blank without a secret")
 	}
-	now := notBefore(a.At, q.AskedAt)
-	return []domain.Event{&AnswerGiven{
-		QuestionID: q.ID, AnswerID: a.AnswerID, Text: a.Text, Sealed: a.Sealed, DueAt: s.goesOnUntil(q, now), At: now,
-		Robot: IsRobot(s.CheckerID),
-	}}, nil
+	a.At = notBefore(a.At, q.AskedAt)
+	a.DueAt, a.Robot = s.goesOnUntil(q, a.At), IsRobot(s.CheckerID)
+	return []domain.Event{&a}, nil
 }
 
 // DecideExpireQuestion closes a question at the end of its wait, and skips its item, so
@@ -295,10 +284,8 @@ func DecideExpireQuestion(s State, now time.Time) ([]domain.Event, error) {
 	events := s.closing(QuestionUnanswered, now)
 	if v, said := s.Verdicts[q.ItemID]; q.ItemID != "" && (!said || v.Status == ItemPending) {
 		v.Note = strings.TrimSpace(fmt.Sprintf("%s\n%s", v.Note, "The checker asked a question about this, and no answer came in time."))
-		events = append(events, &ItemChecked{
-			ItemID: q.ItemID, Status: ItemSkip, Note: v.Note, Reason: "no_access",
-			ScreenshotURL: v.ScreenshotURL, MoreScreenshotURLs: v.More, At: s.alive(now),
-		})
+		v.ItemID, v.Status, v.Severity, v.Reason, v.At = q.ItemID, ItemSkip, "", "no_access", s.alive(now)
+		events = append(events, &v)
 	}
 	return events, nil
 }

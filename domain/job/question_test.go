@@ -25,7 +25,7 @@ func asked(id string, at, until int) domain.Event {
 
 func answer(id, answerID string, at int) decide {
 	return func(s job.State) ([]domain.Event, error) {
-		return job.DecideAnswer(s, job.Answer{QuestionID: id, AnswerID: answerID, Text: "It is 7.", Sealed: "sealed", At: minute(at)})
+		return job.DecideAnswer(s, job.AnswerGiven{QuestionID: id, AnswerID: answerID, Text: "It is 7.", Sealed: "sealed", At: minute(at)})
 	}
 }
 

@@ -32,30 +32,21 @@ func DecideRobotClaim(s State, now time.Time) ([]domain.Event, error) {
 	return []domain.Event{s.claimedEvent(Player, now)}, nil
 }
 
-// RobotCompletion is a robot's whole work on a job. Items is the report: every item of
-// the list, and other findings, each with a verdict. An empty key is derived.
-type RobotCompletion struct {
-	Robot    string
-	ReportID string
-	Summary  string
-	Items    []ReportItem
-	At       time.Time
-}
-
 // DecideRobotComplete has a robot claim a job, unless it holds it, and complete
 // it at once: the reviewer an AI review, the player any other job of a sandbox.
-// The same robot completing again is a repeat: the first report stands.
-func DecideRobotComplete(s State, c RobotCompletion) ([]domain.Event, error) {
-	if s.Status == StatusCompleted && s.CheckerID == c.Robot {
+// The same robot completing again is a repeat: the first report stands. The report has
+// every item of the list, and other findings, each with a verdict. An empty key is derived.
+func DecideRobotComplete(s State, robot string, report Completed) ([]domain.Event, error) {
+	if s.Status == StatusCompleted && s.CheckerID == robot {
 		return nil, nil
 	}
-	if err := robotMay(s, c.Robot); err != nil {
+	if err := robotMay(s, robot); err != nil {
 		return nil, err
 	}
 	if err := begun(s); err != nil {
 		return nil, err
 	}
-	items := slices.Clone(c.Items)
+	items := slices.Clone(report.Items)
 	list := make([]Item, len(items))
 	for i, it := range items {
 		list[i] = it.Item
@@ -74,11 +65,12 @@ func DecideRobotComplete(s State, c RobotCompletion) ([]domain.Event, error) {
 	if err := wrong.Refusal(); err != nil {
 		return nil, err
 	}
-	completed := s.complete(c.ReportID, c.Summary, "", items, c.At)
+	report.Items = items
+	completed := s.complete(report)
 	if s.Status == StatusClaimed {
-		return s.leaving(c.At, completed), nil
+		return s.leaving(report.At, completed), nil
 	}
-	return []domain.Event{s.claimedEvent(c.Robot, c.At), completed}, nil
+	return []domain.Event{s.claimedEvent(robot, report.At), completed}, nil
 }
 
 // Script is what a robot does once its question has ended: Items is the report, with a
@@ -130,7 +122,7 @@ func DecideRobotGoOn(s State, reportID string, now time.Time) ([]domain.Event, e
 			items[i].Status, items[i].Note, items[i].Reason = v.Status, v.Note, v.Reason
 		}
 	}
-	return DecideRobotComplete(s, RobotCompletion{Robot: Player, ReportID: reportID, Summary: s.Script.Summary, Items: items, At: now})
+	return DecideRobotComplete(s, Player, Completed{ReportID: reportID, Summary: s.Script.Summary, Items: items, At: now})
 }
 
 // robotMay refuses a job that is not for that robot, or that another checker holds.

@@ -21,8 +21,8 @@ func play(robot string, changes ...func([]job.ReportItem) []job.ReportItem) deci
 		for _, change := range changes {
 			items = change(items)
 		}
-		return job.DecideRobotComplete(s, job.RobotCompletion{
-			Robot: robot, ReportID: "r1", Summary: "played", Items: items, At: minute(5),
+		return job.DecideRobotComplete(s, robot, job.Completed{
+			ReportID: "r1", Summary: "played", Items: items, At: minute(5),
 		})
 	}
 }
@@ -119,7 +119,7 @@ func TestARobotAsks(t *testing.T) {
 		QuestionID: "q", Token: 1, ItemID: submission().Items[0].ID, Kind: "code", Text: "The code of q?", Until: minute(5).Add(job.QuestionWait), At: minute(5), Then: &script,
 	}
 	answer := func(s job.State) ([]domain.Event, error) {
-		return job.DecideAnswer(s, job.Answer{QuestionID: "q", AnswerID: "a", Text: "12", At: minute(5)})
+		return job.DecideAnswer(s, job.AnswerGiven{QuestionID: "q", AnswerID: "a", Text: "12", At: minute(5)})
 	}
 	waiting := func(t *testing.T) []domain.Event {
 		t.Helper()

@@ -43,16 +43,6 @@ type Setting struct {
 	Now     time.Time
 }
 
-// Outcome is the outcome of a test. Its ReportID is empty when the job ended without a
-// report; Refund is the amount that came back then.
-type Outcome struct {
-	JobID       string
-	Overall     string
-	ReportID    string
-	FailingKeys []string // sorted
-	Refund      domain.Credits
-}
-
 // DecideJoin counts a test into the session that runs. It starts a new session when none
 // runs, when the agent begins again with iteration 1, and when the running session has
 // been silent for too long. The same job is counted once.
@@ -78,16 +68,14 @@ func DecideJoin(s State, j Join, at Setting) ([]domain.Event, error) {
 }
 
 // DecideRecordOutcome records the outcome of a test, and ends the session if the outcome
-// decides it. The outcome of a test of an earlier session changes nothing.
-func DecideRecordOutcome(s State, o Outcome, at Setting) ([]domain.Event, error) {
+// decides it. The outcome of a test of an earlier session changes nothing. Refund is the
+// amount that came back for a job without a report. The session and the time are filled in here.
+func DecideRecordOutcome(s State, o OutcomeRecorded, at Setting) ([]domain.Event, error) {
 	if _, open := s.Session.Open[o.JobID]; !open || s.Session.Status != StatusRunning {
 		return nil, nil
 	}
-	recorded := &OutcomeRecorded{
-		SessionID: s.Session.ID, JobID: o.JobID, Overall: o.Overall, ReportID: o.ReportID,
-		FailingKeys: o.FailingKeys, Refund: o.Refund, At: at.Now,
-	}
-	events := []domain.Event{recorded}
+	o.SessionID, o.At = s.Session.ID, at.Now
+	events := []domain.Event{&o}
 	known := s.Session.Iterations - len(s.Session.Open) + 1 // outcomes, with this one
 	after := s.Session                                      // the maps stay the state's: only plain fields change
 	after.Spent -= o.Refund

@@ -76,14 +76,14 @@ func record(jobID, overall string, keys ...string) decide {
 		keys = []string{}
 	}
 	return func(st loop.State) ([]domain.Event, error) {
-		o := loop.Outcome{JobID: jobID, Overall: overall, ReportID: "r-" + jobID, FailingKeys: keys}
+		o := loop.OutcomeRecorded{JobID: jobID, Overall: overall, ReportID: "r-" + jobID, FailingKeys: keys}
 		return loop.DecideRecordOutcome(st, o, setting())
 	}
 }
 
 func lose(jobID string) decide {
 	return func(st loop.State) ([]domain.Event, error) {
-		return loop.DecideRecordOutcome(st, loop.Outcome{JobID: jobID, FailingKeys: []string{}, Refund: 5}, setting())
+		return loop.DecideRecordOutcome(st, loop.OutcomeRecorded{JobID: jobID, FailingKeys: []string{}, Refund: 5}, setting())
 	}
 }
 
@@ -196,7 +196,7 @@ func TestASessionIsStuckOnTheSameBug(t *testing.T) {
 			When(func(st loop.State) ([]domain.Event, error) {
 				s := setting()
 				s.Snoozed = true
-				return loop.DecideRecordOutcome(st, loop.Outcome{JobID: "z", Overall: "fail", ReportID: "r-z", FailingKeys: pay}, s)
+				return loop.DecideRecordOutcome(st, loop.OutcomeRecorded{JobID: "z", Overall: "fail", ReportID: "r-z", FailingKeys: pay}, s)
 			}).
 			Events(outcome("s1", "z", "fail", "pay"), ended("s1", loop.StatusStuckSameBug, after(3, 15, "r-z")))
 	})

@@ -104,7 +104,7 @@ func TestNoHistoryTakesALoopOutOfLine(t *testing.T) {
 				h.happens(t, func(st loop.State) ([]domain.Event, error) { return loop.DecideJoin(st, j, at()) })
 			},
 			"outcome": func(t *rapid.T) {
-				o := loop.Outcome{JobID: job.Draw(t, "job"), FailingKeys: []string{}}
+				o := loop.OutcomeRecorded{JobID: job.Draw(t, "job"), FailingKeys: []string{}}
 				switch o.Overall = rapid.SampledFrom([]string{"", "pass", "fail"}).Draw(t, "overall"); o.Overall {
 				case "":
 					o.Refund = 5

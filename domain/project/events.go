@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"humanqa/domain"
+	"humanqa/domain/job"
 	"humanqa/domain/retention"
 )
 
@@ -52,12 +53,12 @@ type HoldReleased struct{ retention.HoldReleased }
 // Prepared is a fix to verify with the next test. BugID is the failed item that it
 // fixes, empty for a fix in plain words. Key is the item's key.
 type Prepared struct {
-	ID              string `json:"id"`
-	BugID           string `json:"bugId,omitempty"`
-	Key             string `json:"key"`
-	Description     string `json:"description"`
-	ExpectedOutcome string `json:"expectedOutcome,omitempty"`
-	Severity        string `json:"severity"`
+	ID              string       `json:"id"`
+	BugID           string       `json:"bugId,omitempty"`
+	Key             string       `json:"key"`
+	Description     string       `json:"description"`
+	ExpectedOutcome string       `json:"expectedOutcome,omitempty"`
+	Severity        job.Severity `json:"severity"`
 }
 
 // RegressionsPrepared queues fixes (specification, "POST /v1/hosted/prepare-next"). It

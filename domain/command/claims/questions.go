@@ -57,7 +57,7 @@ func (s *Claims) AnswerQuestion(
 		}
 	}
 	st, at, err := s.OnJob(ctx, cause, jobID, func(st job.State, now time.Time) ([]domain.Event, error) {
-		return job.DecideAnswer(st, job.Answer{
+		return job.DecideAnswer(st, job.AnswerGiven{
 			QuestionID: in.QuestionID, AnswerID: domain.DeriveID(cause.CommandID, "answer").String(),
 			Text: in.Text, Sealed: sealed, At: now,
 		})
