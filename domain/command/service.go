@@ -14,17 +14,12 @@ import (
 	"humanqa/domain/job"
 )
 
-// ChecklistBrief is the input for writing a checklist.
+// ChecklistBrief is the input for writing a checklist. The account has the budget for the
+// writing.
 type ChecklistBrief struct {
-	Type        job.Type
-	URL         string
-	Title       string
-	Description string
-	Feature     string
+	job.Submission
 	// Failures are the project's open ones, newest first.
 	Failures []Regression
-	// AccountID is the account with the budget for the writing.
-	AccountID string
 }
 
 // Regression is an item that failed when it was last tested.
@@ -39,14 +34,8 @@ type Regression struct {
 // AnalysisBrief is the input for the analysis of a report. It never holds credentials or
 // access instructions.
 type AnalysisBrief struct {
-	AccountID   string
-	Type        job.Type
-	URL         string
-	Title       string
-	Description string
-	Feature     string
-	Target      job.Target // the devices that the job asked for
-	Report      job.Completed
+	job.Submission
+	Report job.Completed
 }
 
 // Review has the AI's findings on a page. Every item has a verdict.

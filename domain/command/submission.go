@@ -94,11 +94,7 @@ func (s *Service) draftJob(ctx context.Context, cause Cause, in newJob) (job.Cre
 		created.Regressions = in.Regressions
 		return created, nil
 	default:
-		items, created.GeneratedBy, err = s.composeChecklist(ctx, ChecklistBrief{
-			Type: in.Type, URL: in.URL, Title: in.Title, Description: in.Description, Feature: in.Feature,
-			AccountID: cause.AccountID,
-		}, in.ProjectID)
-		if err != nil {
+		if items, created.GeneratedBy, err = s.composeChecklist(ctx, created.Submission); err != nil {
 			return job.Created{}, err
 		}
 	}
@@ -111,11 +107,12 @@ func (s *Service) draftJob(ctx context.Context, cause Cause, in newJob) (job.Cre
 
 // composeChecklist has a checklist written. The list is never empty, because a job
 // without a list counts as waiting for its list.
-func (s *Service) composeChecklist(ctx context.Context, brief ChecklistBrief, projectID string) ([]NewItem, string, error) {
+func (s *Service) composeChecklist(ctx context.Context, of job.Submission) ([]NewItem, string, error) {
+	brief := ChecklistBrief{Submission: of}
 	var err error
-	if projectID != "" {
-		if brief.Failures, err = s.Reads.OpenFailures(ctx, brief.AccountID, projectID, briefedFailures); err != nil {
-			return nil, "", domain.Unavailable(fmt.Errorf("open failures of project %s: %w", projectID, err))
+	if of.ProjectID != "" {
+		if brief.Failures, err = s.Reads.OpenFailures(ctx, of.AccountID, of.ProjectID, briefedFailures); err != nil {
+			return nil, "", domain.Unavailable(fmt.Errorf("open failures of project %s: %w", of.ProjectID, err))
 		}
 	}
 	items, by, err := s.AI.Checklist(ctx, brief)

@@ -20,9 +20,7 @@ func (s *Service) WriteChecklist(ctx context.Context, cause Cause, jobID string)
 	if err != nil || !w.NeedsChecklist() {
 		return domain.Position{}, err
 	}
-	items, by, err := s.composeChecklist(ctx, ChecklistBrief{
-		Type: w.Type, URL: w.URL, Title: w.Title, Description: w.Description, Feature: w.Feature, AccountID: w.AccountID,
-	}, w.ProjectID)
+	items, by, err := s.composeChecklist(ctx, w.Submission)
 	if err != nil {
 		return domain.Position{}, err
 	}
@@ -42,10 +40,7 @@ func (s *Service) AnalyseJob(ctx context.Context, cause Cause, jobID string) (do
 	if err != nil || of.Report == nil || of.AIReport != nil || !of.ErasedAt.IsZero() {
 		return domain.Position{}, err
 	}
-	report, err := s.AI.Analyse(ctx, AnalysisBrief{
-		AccountID: of.AccountID, Type: of.Type, URL: of.URL, Title: of.Title,
-		Description: of.Description, Feature: of.Feature, Target: of.Target, Report: *of.Report,
-	})
+	report, err := s.AI.Analyse(ctx, AnalysisBrief{Submission: of.Submission, Report: *of.Report})
 	if err != nil {
 		return domain.Position{}, domain.Unavailable(fmt.Errorf("analyse job %s: %w", jobID, err))
 	}

@@ -22,9 +22,11 @@ func reportItem(id, description string, severity job.Severity, status job.ItemSt
 // shopReport is a report with every kind of line in it.
 func shopReport() command.AnalysisBrief {
 	return command.AnalysisBrief{
-		AccountID: "acc-1", Type: job.PaymentFlow, URL: "https://shop.example.com/checkout?session=s3cret",
-		Title: "Checkout", Description: "Pay with a test card; also look at the mobile menu and search.",
-		Target: job.Target{Device: "iPhone 17", OS: "iOS 26", ScreenSize: "402x874"},
+		Submission: job.Submission{
+			AccountID: "acc-1", Type: job.PaymentFlow, URL: "https://shop.example.com/checkout?session=s3cret",
+			Title: "Checkout", Description: "Pay with a test card; also look at the mobile menu and search.",
+			Target: job.Target{Device: "iPhone 17", OS: "iOS 26", ScreenSize: "402x874"},
+		},
 		Report: job.Completed{ReportID: "rep-1", Items: []job.ReportItem{
 			reportItem("item-1", "Submit the form empty.", job.Minor, job.ItemFail, "", ""),
 			reportItem("item-2", "Compare price, tax and total on every page of the payment.", job.Critical, job.ItemFail, "Tax is added\ntwice", ""),
@@ -40,13 +42,13 @@ func shopReport() command.AnalysisBrief {
 func TestTheAnalysisOfAReport(t *testing.T) {
 	t.Parallel()
 	whole := func(status job.ItemStatus, reason string) command.AnalysisBrief {
-		return command.AnalysisBrief{Type: job.GeneralQA, URL: "https://app.example.com/", Report: job.Completed{Items: []job.ReportItem{
+		return command.AnalysisBrief{Submission: job.Submission{Type: job.GeneralQA, URL: "https://app.example.com/"}, Report: job.Completed{Items: []job.ReportItem{
 			reportItem("item-1", "Open the page.", job.Critical, status, "", reason),
 		}}}
 	}
 	for name, b := range map[string]command.AnalysisBrief{
 		"failed": shopReport(), "passed": whole(job.ItemPass, ""), "inconclusive": whole(job.ItemSkip, "out_of_time"),
-		"empty": {Type: job.Custom, URL: "https://app.example.com/"},
+		"empty": {Submission: job.Submission{Type: job.Custom, URL: "https://app.example.com/"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -101,11 +103,11 @@ func wellFormedReport(t rapid.TB, b command.AnalysisBrief, r job.AIReport) {
 func TestNoReportBreaksTheAnalysis(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		b := command.AnalysisBrief{
+		b := command.AnalysisBrief{Submission: job.Submission{
 			Type: rapid.SampledFrom(append(job.Types(), "unknown")).Draw(t, "type"),
 			URL:  hostile().Draw(t, "url"), Description: hostile().Draw(t, "description"),
 			Target: job.Target{Device: hostile().Draw(t, "device"), Network: hostile().Draw(t, "network")},
-		}
+		}}
 		for i := range rapid.IntRange(0, 6).Draw(t, "items") {
 			b.Report.Items = append(b.Report.Items, job.ReportItem{
 				Item: job.Item{

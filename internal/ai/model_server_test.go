@@ -147,8 +147,10 @@ func written(n int) string {
 }
 
 var listBrief = command.ChecklistBrief{
-	AccountID: "acc-1", Type: job.Custom, URL: "https://app.example.com/start?token=t0ken#frag",
-	Title: "Start", Description: "Look around", Feature: "search",
+	Submission: job.Submission{
+		AccountID: "acc-1", Type: job.Custom, URL: "https://app.example.com/start?token=t0ken#frag",
+		Title: "Start", Description: "Look around", Feature: "search",
+	},
 	Failures: []command.Regression{{Key: "k", Description: "The total is wrong"}},
 }
 

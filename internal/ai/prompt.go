@@ -71,10 +71,10 @@ type about struct {
 	Feature     string `json:"feature,omitempty"`
 }
 
-func newAbout(t job.Type, url, title, description, feature string) about {
+func newAbout(s job.Submission) about {
 	return about{
-		TestType: t.Analysis(), URL: fence.Clean(withoutSecrets(url), maxShownURL), Title: told(title, maxTitle),
-		Description: told(description, promptText), Feature: told(feature, promptText),
+		TestType: s.Type.Analysis(), URL: fence.Clean(withoutSecrets(s.URL), maxShownURL), Title: told(s.Title, maxTitle),
+		Description: told(s.Description, promptText), Feature: told(s.Feature, promptText),
 	}
 }
 
@@ -84,7 +84,7 @@ type checklistData struct {
 }
 
 func checklistPrompt(b command.ChecklistBrief) checklistData {
-	d := checklistData{about: newAbout(b.Type, b.URL, b.Title, b.Description, b.Feature)}
+	d := checklistData{about: newAbout(b.Submission)}
 	for _, f := range b.Failures[:min(promptFailures, len(b.Failures))] {
 		d.AlreadyIncluded = append(d.AlreadyIncluded, told(f.Description, promptItem))
 	}
@@ -111,7 +111,7 @@ type analysisData struct {
 
 func analysisPrompt(b command.AnalysisBrief) analysisData {
 	d := analysisData{
-		about:  newAbout(b.Type, b.URL, b.Title, b.Description, b.Feature),
+		about:  newAbout(b.Submission),
 		Device: told(target(b.Target), promptText), FailedItems: []itemData{},
 	}
 	shown := b

@@ -29,12 +29,14 @@ func TestNoPromptHoldsAURLsQuery(t *testing.T) {
 	}})
 	const brief = "see https://app.example.com/reset?code=TOKEN&x=TOKEN"
 	list := command.ChecklistBrief{
-		Type: job.Custom, URL: url, Title: brief, Description: brief, Feature: brief,
-		Failures: []command.Regression{{Description: brief}},
+		Submission: job.Submission{Type: job.Custom, URL: url, Title: brief, Description: brief, Feature: brief},
+		Failures:   []command.Regression{{Description: brief}},
 	}
 	analysis := command.AnalysisBrief{
-		Type: job.AIReview, URL: url, Title: brief, Description: brief, Feature: brief,
-		Target: job.Target{Device: brief}, Report: job.Completed{Items: items},
+		Submission: job.Submission{
+			Type: job.AIReview, URL: url, Title: brief, Description: brief, Feature: brief, Target: job.Target{Device: brief},
+		},
+		Report: job.Completed{Items: items},
 	}
 	for name, data := range map[string]any{"checklist": checklistPrompt(list), "analysis": analysisPrompt(analysis)} {
 		text, err := asData(data)

@@ -120,7 +120,7 @@ func (r *Rules) Review(ctx context.Context, url string) (command.Review, error) 
 			Status: v.status, Reason: v.reason, Note: fence.Clean(v.note, maxNote),
 		}
 	}
-	b := command.AnalysisBrief{Type: job.AIReview, URL: url, Report: job.Completed{Items: review.Items}}
+	b := command.AnalysisBrief{Submission: job.Submission{Type: job.AIReview, URL: url}, Report: job.Completed{Items: review.Items}}
 	review.Summary = fence.Clean(headline(b)+" "+worst(review.Items, bugs(b)), maxSummary)
 	return review, nil
 }

@@ -85,7 +85,7 @@ func TestAPageThatCannotBeReachedIsAReportToo(t *testing.T) {
 	s.Close()
 	r := review(t, reviewer(t, here), s.URL)
 	goldenReview(t, "review_unreachable", r)
-	b := command.AnalysisBrief{Type: job.AIReview, URL: s.URL, Report: job.Completed{Items: r.Items}}
+	b := command.AnalysisBrief{Submission: job.Submission{Type: job.AIReview, URL: s.URL}, Report: job.Completed{Items: r.Items}}
 	wellFormedReport(t, b, analysisByRules(b))
 }
 

@@ -49,9 +49,9 @@ func TestTheChecklistOfEachType(t *testing.T) {
 	for _, jobType := range job.Types() {
 		t.Run(string(jobType), func(t *testing.T) {
 			t.Parallel()
-			golden(t, "checklist_"+string(jobType), goldenItems(rulesChecklist(t, command.ChecklistBrief{
+			golden(t, "checklist_"+string(jobType), goldenItems(rulesChecklist(t, command.ChecklistBrief{Submission: job.Submission{
 				Type: jobType, URL: "https://app.example.com/", Title: "Before the release",
-			})))
+			}})))
 		})
 	}
 }
@@ -59,8 +59,10 @@ func TestTheChecklistOfEachType(t *testing.T) {
 func TestTheChecklistOfABriefThatSaysALot(t *testing.T) {
 	t.Parallel()
 	golden(t, "checklist_brief", goldenItems(rulesChecklist(t, command.ChecklistBrief{
-		Type: job.Custom, URL: "https://example.com/search", Feature: "Avatar upload",
-		Description: "Works on an iPhone?", Failures: []command.Regression{{Key: "x", Description: "The receipt of the payment is missing"}},
+		Submission: job.Submission{
+			Type: job.Custom, URL: "https://example.com/search", Feature: "Avatar upload", Description: "Works on an iPhone?",
+		},
+		Failures: []command.Regression{{Key: "x", Description: "The receipt of the payment is missing"}},
 	})))
 }
 
@@ -84,17 +86,17 @@ func TestAChecklistFollowsTheBrief(t *testing.T) {
 		not   []string
 	}{
 		"nothing to go by":         {command.ChecklistBrief{}, []string{"main thing", navigation}, []string{payment, signIn, cart, upload}},
-		"a type alone":             {command.ChecklistBrief{Type: job.PaymentFlow}, []string{payment}, []string{signIn}},
-		"words of the URL":         {command.ChecklistBrief{URL: "https://example.com/checkout?step=1"}, []string{payment}, []string{signIn}},
-		"words of the title":       {command.ChecklistBrief{Title: "Log in and out"}, []string{signIn}, []string{payment}},
-		"words of the description": {command.ChecklistBrief{Description: "Put things into the basket."}, []string{cart}, []string{payment}},
-		"words of the feature":     {command.ChecklistBrief{Feature: "Avatar upload"}, []string{upload, "this feature from start to end, as a customer would: Avatar upload"}, nil},
+		"a type alone":             {command.ChecklistBrief{Submission: job.Submission{Type: job.PaymentFlow}}, []string{payment}, []string{signIn}},
+		"words of the URL":         {command.ChecklistBrief{Submission: job.Submission{URL: "https://example.com/checkout?step=1"}}, []string{payment}, []string{signIn}},
+		"words of the title":       {command.ChecklistBrief{Submission: job.Submission{Title: "Log in and out"}}, []string{signIn}, []string{payment}},
+		"words of the description": {command.ChecklistBrief{Submission: job.Submission{Description: "Put things into the basket."}}, []string{cart}, []string{payment}},
+		"words of the feature":     {command.ChecklistBrief{Submission: job.Submission{Feature: "Avatar upload"}}, []string{upload, "this feature from start to end, as a customer would: Avatar upload"}, nil},
 		"words of a failure":       {command.ChecklistBrief{Failures: []command.Regression{{Key: "k", Description: "The cart forgets"}}}, []string{cart}, []string{"The cart forgets"}},
-		"two topics":               {command.ChecklistBrief{Description: "search, then filter; works on an iPhone?"}, []string{search, mobile}, nil},
-		"accessibility":            {command.ChecklistBrief{Description: "Is it WCAG AA?"}, []string{zoom}, nil},
-		"speed":                    {command.ChecklistBrief{Description: "it feels laggy"}, []string{speed}, nil},
-		"a part of another word":   {command.ChecklistBrief{Description: "Formalities of the information page, authored by payola"}, nil, []string{form, signIn, payment}},
-		"two words that are apart": {command.ChecklistBrief{Description: "log the errors in"}, nil, []string{signIn}},
+		"two topics":               {command.ChecklistBrief{Submission: job.Submission{Description: "search, then filter; works on an iPhone?"}}, []string{search, mobile}, nil},
+		"accessibility":            {command.ChecklistBrief{Submission: job.Submission{Description: "Is it WCAG AA?"}}, []string{zoom}, nil},
+		"speed":                    {command.ChecklistBrief{Submission: job.Submission{Description: "it feels laggy"}}, []string{speed}, nil},
+		"a part of another word":   {command.ChecklistBrief{Submission: job.Submission{Description: "Formalities of the information page, authored by payola"}}, nil, []string{form, signIn, payment}},
+		"two words that are apart": {command.ChecklistBrief{Submission: job.Submission{Description: "log the errors in"}}, nil, []string{signIn}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -117,14 +119,14 @@ func TestAChecklistFollowsTheBrief(t *testing.T) {
 
 func TestAnEarlierFailureIsNotAskedForTwice(t *testing.T) {
 	t.Parallel()
-	own := rulesChecklist(t, command.ChecklistBrief{Type: job.PaymentFlow})
+	own := rulesChecklist(t, command.ChecklistBrief{Submission: job.Submission{Type: job.PaymentFlow}})
 	for name, failure := range map[string]command.Regression{
 		"by its key":         {Key: own[1].Key, Description: "Reworded."},
 		"by its description": {Key: "explicit", Description: strings.ToUpper(own[1].Description)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			items := rulesChecklist(t, command.ChecklistBrief{Type: job.PaymentFlow, Failures: []command.Regression{failure}})
+			items := rulesChecklist(t, command.ChecklistBrief{Submission: job.Submission{Type: job.PaymentFlow}, Failures: []command.Regression{failure}})
 			wellFormed(t, items)
 			for _, i := range items {
 				if i.Key == own[1].Key {
@@ -182,9 +184,11 @@ func TestNoBriefBreaksTheRules(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		b := command.ChecklistBrief{
-			Type: rapid.SampledFrom([]job.Type{job.Custom, job.PaymentFlow, job.FullUserStory, "unknown"}).Draw(t, "type"),
-			URL:  hostile().Draw(t, "url"), Title: hostile().Draw(t, "title"),
-			Description: hostile().Draw(t, "description"), Feature: hostile().Draw(t, "feature"),
+			Submission: job.Submission{
+				Type: rapid.SampledFrom([]job.Type{job.Custom, job.PaymentFlow, job.FullUserStory, "unknown"}).Draw(t, "type"),
+				URL:  hostile().Draw(t, "url"), Title: hostile().Draw(t, "title"),
+				Description: hostile().Draw(t, "description"), Feature: hostile().Draw(t, "feature"),
+			},
 			Failures: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) command.Regression {
 				return command.Regression{Key: hostile().Draw(t, "key"), Description: hostile().Draw(t, "failure")}
 			}), 0, 5).Draw(t, "failures"),
@@ -226,7 +230,7 @@ func wellGraded(t *testing.T, of string, items []item) {
 
 func TestTheListOfAReviewIsWhatTheReviewJudges(t *testing.T) {
 	t.Parallel()
-	b := command.ChecklistBrief{Type: job.AIReview, URL: "https://app.example.com/", Feature: "Payment"}
+	b := command.ChecklistBrief{Submission: job.Submission{Type: job.AIReview, URL: "https://app.example.com/", Feature: "Payment"}}
 	var keys []string
 	for _, i := range rulesChecklist(t, b) {
 		keys = append(keys, i.Key)
