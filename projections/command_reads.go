@@ -30,10 +30,8 @@ func (n CommandReads) OpenFailures(ctx context.Context, accountID, projectID str
 		if f.Description == domain.ErasedText {
 			continue // without a description a checker would not know where to look
 		}
-		regressions = append(regressions, command.Regression{
-			Key: f.Key, Description: f.Description, ExpectedOutcome: f.ExpectedOutcome,
-			Severity: f.Severity, FailedAt: f.FailedAt,
-		})
+		item := job.Item{Key: f.Key, Description: f.Description, ExpectedOutcome: f.ExpectedOutcome, Severity: f.Severity}
+		regressions = append(regressions, command.Regression{Item: item, FailedAt: f.FailedAt})
 	}
 	return regressions, nil
 }

@@ -72,7 +72,8 @@ func TestCommandsReadWhatWasTestedAndWhatFailed(t *testing.T) {
 	failures, err := n.OpenFailures(p.Ctx(), "acc", "p1", 1)
 	must.NoError(t, err)
 	modeltest.Same(t, failures, []command.Regression{{
-		Key: "x", Description: "X", ExpectedOutcome: "it works", Severity: job.Critical, FailedAt: *modeltest.At(1),
+		Item:     job.Item{Key: "x", Description: "X", ExpectedOutcome: "it works", Severity: job.Critical},
+		FailedAt: *modeltest.At(1),
 	}})
 	if failures, err := n.OpenFailures(p.Ctx(), "other", "p1", 9); err != nil || len(failures) > 0 {
 		t.Errorf("another account nominates %+v, %v", failures, err)

@@ -23,8 +23,8 @@ func TestAHostedTestRepeatsWhatFailedAndWhatWasFixed(t *testing.T) {
 	b.reads.tested[p] = true
 	hour := func(n int) time.Time { return b.clock.now().Add(time.Duration(n) * time.Hour) }
 	b.reads.failures[p] = []command.Regression{
-		{Key: "login", Description: "Login", Severity: job.Critical, FailedAt: hour(-1)},
-		{Key: "menu", Description: "Menu", Severity: job.Minor, FailedAt: hour(-2)},
+		{Item: job.Item{Key: "login", Description: "Login", Severity: job.Critical}, FailedAt: hour(-1)},
+		{Item: job.Item{Key: "menu", Description: "Menu", Severity: job.Minor}, FailedAt: hour(-2)},
 	}
 	_, err := b.PrepareNext(t.Context(), b.cause(), p, []command.PreparedFix{
 		{BugID: "item-1", Key: "login", Description: "Login", ExpectedOutcome: "in", Severity: job.Critical},
@@ -51,7 +51,7 @@ func TestAHostedTestRepeatsWhatFailedAndWhatWasFixed(t *testing.T) {
 		b.reads.failures[p] = nil
 		for n := range 25 {
 			b.reads.failures[p] = append(b.reads.failures[p], command.Regression{
-				Key: fmt.Sprintf("k%02d", n), Description: "x", Severity: job.Major, FailedAt: hour(-n - 1),
+				Item: job.Item{Key: fmt.Sprintf("k%02d", n), Description: "x", Severity: job.Major}, FailedAt: hour(-n - 1),
 			})
 		}
 		b.prepare(t, p, "newest")

@@ -218,9 +218,8 @@ func (a *moodyAI) OpenFailures(_ context.Context, accountID, projectID string, l
 		}
 		for _, i := range j.Report.Items {
 			if i.Status == job.ItemFail && !judged[i.Key] {
-				open = append(open, command.Regression{
-					Key: i.Key, Description: i.Description, Severity: i.Severity, FailedAt: j.CompletedAt,
-				})
+				item := job.Item{Key: i.Key, Description: i.Description, Severity: i.Severity}
+				open = append(open, command.Regression{Item: item, FailedAt: j.CompletedAt})
 			}
 			judged[i.Key] = true
 		}

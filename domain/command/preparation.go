@@ -258,10 +258,8 @@ func regressions(failures []Regression, fixes []project.Fix) (items []job.Item, 
 	for _, f := range failures {
 		known := func(c candidate) bool { return c.item.Key == f.Key }
 		if !slices.ContainsFunc(all, known) {
-			all = append(all, candidate{at: f.FailedAt, item: job.Item{
-				Key: f.Key, Description: f.Description, ExpectedOutcome: f.ExpectedOutcome,
-				Severity: f.Severity, Origin: job.OpenFailure,
-			}})
+			f.Origin = job.OpenFailure
+			all = append(all, candidate{at: f.FailedAt, item: f.Item})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b candidate) int { return b.at.Compare(a.at) })

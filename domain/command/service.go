@@ -24,11 +24,8 @@ type ChecklistBrief struct {
 
 // Regression is an item that failed when it was last tested.
 type Regression struct {
-	Key             string
-	Description     string
-	ExpectedOutcome string
-	Severity        job.Severity
-	FailedAt        time.Time
+	job.Item
+	FailedAt time.Time
 }
 
 // AnalysisBrief is the input for the analysis of a report. It never holds credentials or

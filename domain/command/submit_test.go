@@ -125,7 +125,7 @@ func TestWhoeverWaitsGetsTheListWithTheAnswer(t *testing.T) {
 func TestTheWriterIsToldWhatFailedBefore(t *testing.T) {
 	t.Parallel()
 	s := setStage(t, 100)
-	s.ai.set(func(a *scriptedAI) { a.failures = []command.Regression{{Key: "pay", Description: "Pay"}} })
+	s.ai.set(func(a *scriptedAI) { a.failures = []command.Regression{{Item: job.Item{Key: "pay", Description: "Pay"}}} })
 	in := plain()
 	in.ProjectID = s.project(t, 30)
 	_, err := s.SubmitJob(t.Context(), s.cause(), in)
@@ -297,7 +297,7 @@ func TestRegressionsOpenTheListAndStandInItOnce(t *testing.T) {
 			must.NoError(t, err)
 			s.ai.set(func(a *scriptedAI) {
 				a.instant = instant
-				a.failures = []command.Regression{{Key: "pay", Description: "Paying works", Severity: job.Critical}}
+				a.failures = []command.Regression{{Item: job.Item{Key: "pay", Description: "Paying works", Severity: job.Critical}}}
 				a.items = []command.NewItem{{Description: "Log in"}, {Description: "Pay!"}, {Key: "pay", Description: "Pay again"}}
 			})
 			j, err := s.TestHosted(t.Context(), s.cause(), aTest())

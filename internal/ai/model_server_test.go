@@ -151,7 +151,7 @@ var listBrief = command.ChecklistBrief{
 		AccountID: "acc-1", Type: job.Custom, URL: "https://app.example.com/start?token=t0ken#frag",
 		Title: "Start", Description: "Look around", Feature: "search",
 	},
-	Failures: []command.Regression{{Key: "k", Description: "The total is wrong"}},
+	Failures: []command.Regression{{Item: job.Item{Key: "k", Description: "The total is wrong"}}},
 }
 
 // analysed is an answer about shopReport.

@@ -30,7 +30,7 @@ func TestNoPromptHoldsAURLsQuery(t *testing.T) {
 	const brief = "see https://app.example.com/reset?code=TOKEN&x=TOKEN"
 	list := command.ChecklistBrief{
 		Submission: job.Submission{Type: job.Custom, URL: url, Title: brief, Description: brief, Feature: brief},
-		Failures:   []command.Regression{{Description: brief}},
+		Failures:   []command.Regression{{Item: job.Item{Description: brief}}},
 	}
 	analysis := command.AnalysisBrief{
 		Submission: job.Submission{

@@ -62,7 +62,7 @@ func TestTheChecklistOfABriefThatSaysALot(t *testing.T) {
 		Submission: job.Submission{
 			Type: job.Custom, URL: "https://example.com/search", Feature: "Avatar upload", Description: "Works on an iPhone?",
 		},
-		Failures: []command.Regression{{Key: "x", Description: "The receipt of the payment is missing"}},
+		Failures: []command.Regression{{Item: job.Item{Key: "x", Description: "The receipt of the payment is missing"}}},
 	})))
 }
 
@@ -91,7 +91,7 @@ func TestAChecklistFollowsTheBrief(t *testing.T) {
 		"words of the title":       {command.ChecklistBrief{Submission: job.Submission{Title: "Log in and out"}}, []string{signIn}, []string{payment}},
 		"words of the description": {command.ChecklistBrief{Submission: job.Submission{Description: "Put things into the basket."}}, []string{cart}, []string{payment}},
 		"words of the feature":     {command.ChecklistBrief{Submission: job.Submission{Feature: "Avatar upload"}}, []string{upload, "this feature from start to end, as a customer would: Avatar upload"}, nil},
-		"words of a failure":       {command.ChecklistBrief{Failures: []command.Regression{{Key: "k", Description: "The cart forgets"}}}, []string{cart}, []string{"The cart forgets"}},
+		"words of a failure":       {command.ChecklistBrief{Failures: []command.Regression{{Item: job.Item{Key: "k", Description: "The cart forgets"}}}}, []string{cart}, []string{"The cart forgets"}},
 		"two topics":               {command.ChecklistBrief{Submission: job.Submission{Description: "search, then filter; works on an iPhone?"}}, []string{search, mobile}, nil},
 		"accessibility":            {command.ChecklistBrief{Submission: job.Submission{Description: "Is it WCAG AA?"}}, []string{zoom}, nil},
 		"speed":                    {command.ChecklistBrief{Submission: job.Submission{Description: "it feels laggy"}}, []string{speed}, nil},
@@ -120,13 +120,13 @@ func TestAChecklistFollowsTheBrief(t *testing.T) {
 func TestAnEarlierFailureIsNotAskedForTwice(t *testing.T) {
 	t.Parallel()
 	own := rulesChecklist(t, command.ChecklistBrief{Submission: job.Submission{Type: job.PaymentFlow}})
-	for name, failure := range map[string]command.Regression{
+	for name, failure := range map[string]job.Item{
 		"by its key":         {Key: own[1].Key, Description: "Reworded."},
 		"by its description": {Key: "explicit", Description: strings.ToUpper(own[1].Description)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			items := rulesChecklist(t, command.ChecklistBrief{Submission: job.Submission{Type: job.PaymentFlow}, Failures: []command.Regression{failure}})
+			items := rulesChecklist(t, command.ChecklistBrief{Submission: job.Submission{Type: job.PaymentFlow}, Failures: []command.Regression{{Item: failure}}})
 			wellFormed(t, items)
 			for _, i := range items {
 				if i.Key == own[1].Key {
@@ -190,7 +190,7 @@ func TestNoBriefBreaksTheRules(t *testing.T) {
 				Description: hostile().Draw(t, "description"), Feature: hostile().Draw(t, "feature"),
 			},
 			Failures: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) command.Regression {
-				return command.Regression{Key: hostile().Draw(t, "key"), Description: hostile().Draw(t, "failure")}
+				return command.Regression{Item: job.Item{Key: hostile().Draw(t, "key"), Description: hostile().Draw(t, "failure")}}
 			}), 0, 5).Draw(t, "failures"),
 		}
 		items := checklistByRules(b)
@@ -243,7 +243,7 @@ func TestTheListOfAReviewIsWhatTheReviewJudges(t *testing.T) {
 		t.Errorf("the list has %v, the review %v", keys, reviewed)
 	}
 	for _, key := range reviewed {
-		b.Failures = append(b.Failures, command.Regression{Key: key, Description: "failed before"})
+		b.Failures = append(b.Failures, command.Regression{Item: job.Item{Key: key, Description: "failed before"}})
 	}
 	if rest := rulesChecklist(t, b); len(rest) != 1 || rest[0].Description != catalogue.Basics[0].Description {
 		t.Errorf("when all failed before, the list is %+v", rest)
