@@ -125,7 +125,9 @@ func TestWhoeverWaitsGetsTheListWithTheAnswer(t *testing.T) {
 func TestTheWriterIsToldWhatFailedBefore(t *testing.T) {
 	t.Parallel()
 	s := setStage(t, 100)
-	s.ai.set(func(a *scriptedAI) { a.failures = []command.Regression{{Item: job.Item{Key: "pay", Description: "Pay"}}} })
+	s.ai.set(func(a *scriptedAI) {
+		a.failures = []command.Regression{{Item: job.Item{Key: "pay", Description: "Pay"}}}
+	})
 	in := plain()
 	in.ProjectID = s.project(t, 30)
 	_, err := s.SubmitJob(t.Context(), s.cause(), in)
