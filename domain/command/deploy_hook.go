@@ -19,29 +19,26 @@ func (s *Service) HookToken(ctx context.Context, accountID, projectID string) (s
 }
 
 // RotateHook gives the project's deploy hook another token. The old token opens nothing
-// any more. userID is its author; nil: an author without a sign-in.
-func (s *Service) RotateHook(
-	ctx context.Context, cause Cause, projectID string, userID *string,
-) (token string, at domain.Position, err error) {
+// any more.
+func (s *Service) RotateHook(ctx context.Context, cause Cause, projectID string) (token string, at domain.Position, err error) {
 	hookID := domain.DeriveID(cause.CommandID, "hook").String()
 	if token, err = s.DeployHookToken(ctx, cause.AccountID, projectID, hookID); err != nil {
 		return "", domain.Position{}, err
 	}
+	rotated := project.HookRotated{HookID: hookID, HookHash: domain.HashToken(token)}
+	rotated.UserID, _ = cause.RequestedBy()
 	_, at, err = s.OnProject(ctx, cause, projectID, func(st project.State, now time.Time) ([]domain.Event, error) {
-		return project.DecideRotateHook(st, project.HookRotated{
-			HookID: hookID, HookHash: domain.HashToken(token), At: now, UserID: userID,
-		})
+		rotated.At = now
+		return project.DecideRotateHook(st, rotated)
 	})
 	return token, at, err
 }
 
 // SetHookSignature makes a signature of the scheme required for every call of the
-// project's deploy hook, beside its token. An empty scheme requires none. userID is its
-// author; nil: an author without a sign-in.
-func (s *Service) SetHookSignature(
-	ctx context.Context, cause Cause, projectID, scheme, secret string, userID *string,
-) (domain.Position, error) {
-	set := project.HookSignatureSet{ChangeID: cause.CommandID.String(), UserID: userID}
+// project's deploy hook, beside its token. An empty scheme requires none.
+func (s *Service) SetHookSignature(ctx context.Context, cause Cause, projectID, scheme, secret string) (domain.Position, error) {
+	set := project.HookSignatureSet{ChangeID: cause.CommandID.String()}
+	set.UserID, _ = cause.RequestedBy()
 	if set.Scheme = scheme; scheme != "" {
 		var err error
 		if set.Sealed, err = s.Sealer.Seal(ctx, cause.AccountID, domain.ProjectStream(projectID), []byte(secret)); err != nil {

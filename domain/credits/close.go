@@ -210,7 +210,8 @@ func (s *State) closeBook(e *Closed) {
 	} else {
 		s.compare(e)
 	}
-	kept := make(map[string]debit, e.keeps())
+	keeps := e.each()
+	kept := make(map[string]debit, len(keeps))
 	split := make(map[string][]share)
 	s.open = s.open[:0:0]
 	for i := range s.lots {
@@ -219,17 +220,7 @@ func (s *State) closeBook(e *Closed) {
 		}
 	}
 	slices.SortFunc(s.open, s.payingOrder)
-	for _, o := range e.Open {
-		i, ok := s.byID[o.LotID]
-		if !ok {
-			s.damaged("close %d keeps a debit from the unknown lot %s", e.Number, o.LotID)
-			return
-		}
-		for _, id := range o.JobIDs {
-			kept[id] = debit{amount: o.Amount, lot: int32(i)}
-		}
-	}
-	for _, d := range e.Kept {
+	for _, d := range keeps {
 		of := debit{amount: d.Amount, lot: noLot, refunded: d.Refunded}
 		var shares []share
 		for _, p := range d.Parts {
@@ -249,7 +240,7 @@ func (s *State) closeBook(e *Closed) {
 		}
 		kept[d.JobID] = of
 	}
-	if len(kept) < e.keeps() {
+	if len(kept) < len(keeps) {
 		s.damaged("close %d keeps the debit of a job twice", e.Number)
 		return
 	}
@@ -300,15 +291,6 @@ func (s *State) compare(e *Closed) {
 type sums struct {
 	Number, Debits                  int
 	Granted, Used, Expired, Balance domain.Credits
-}
-
-// keeps is how many debits stay.
-func (e *Closed) keeps() int {
-	n := len(e.Kept)
-	for _, o := range e.Open {
-		n += len(o.JobIDs)
-	}
-	return n
 }
 
 // each lists every debit that stays.

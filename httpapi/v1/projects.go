@@ -225,7 +225,7 @@ func (a *Handlers) updateProject(r *wire.Request) (wire.Answer, error) {
 	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		if signed != nil {
 			own := cause.Step("hook signature")
-			if _, err := a.Commands.SetHookSignature(ctx, own, id, signed.Scheme, signed.Secret, nil); err != nil {
+			if _, err := a.Commands.SetHookSignature(ctx, own, id, signed.Scheme, signed.Secret); err != nil {
 				return wire.Answer{}, err
 			}
 		}

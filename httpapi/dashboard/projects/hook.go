@@ -45,7 +45,7 @@ func (d Deps) showHook(r *ui.Request, v hookView) (_ ui.Answer, err error) {
 }
 
 func (d Deps) rotateHook(r *ui.Request, p projects.Project) (ui.Answer, error) {
-	token, at, err := d.Commands.RotateHook(r.Context(), r.Cause(), p.ID, &r.Person.ID)
+	token, at, err := d.Commands.RotateHook(r.Context(), r.Cause(), p.ID)
 	if err != nil {
 		return ui.Answer{}, err
 	}
@@ -111,6 +111,6 @@ func (d Deps) signHook(r *ui.Request, p projects.Project) (ui.Answer, error) {
 	if err := o.Problems.Err(); err != nil {
 		return ui.Answer{}, err
 	}
-	at, err := d.Commands.SetHookSignature(r.Context(), r.Cause(), p.ID, set.Scheme, set.Secret, &r.Person.ID)
+	at, err := d.Commands.SetHookSignature(r.Context(), r.Cause(), p.ID, set.Scheme, set.Secret)
 	return r.Done(at, err, "/dashboard/projects/"+p.ID+"/hook#signature")
 }
