@@ -28,9 +28,8 @@ type Created struct {
 	At   time.Time `json:"at"`
 }
 
-// SettingsChanged replaces the plain settings. Each field holds the value after the
-// change, nil for a cleared one.
-type SettingsChanged struct {
+// Settings are the plain settings of a project. A nil one is not set.
+type Settings struct {
 	Name              string  `json:"name"`
 	Description       *string `json:"description,omitempty"`
 	DefaultURL        *string `json:"defaultUrl,omitempty"`
@@ -39,9 +38,15 @@ type SettingsChanged struct {
 	// LoopAlertsSnoozedUntil suppresses loop_session.ended until then.
 	LoopAlertsSnoozedUntil *time.Time `json:"loopAlertsSnoozedUntil,omitempty"`
 	// QuestionMinutes is how long a checker's question waits; 0: no questions.
-	QuestionMinutes *int      `json:"questionMinutes,omitempty"`
-	retention.Keep            // of the project's evidence
-	At              time.Time `json:"at"`
+	QuestionMinutes *int `json:"questionMinutes,omitempty"`
+	retention.Keep       // of the project's evidence
+}
+
+// SettingsChanged replaces the plain settings. Each field holds the value after the
+// change, nil for a cleared one.
+type SettingsChanged struct {
+	Settings
+	At time.Time `json:"at"`
 }
 
 // HoldPlaced stops retention in the project.
