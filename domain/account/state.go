@@ -31,13 +31,8 @@ type State struct {
 
 // Key is an API key as the account knows it.
 type Key struct {
-	ID        string
-	Hash      string
-	Prefix    string
-	Scope     Scope
-	ProjectID string
-	ExpiresAt *time.Time
-	Revoked   bool
+	KeyIssued
+	Revoked bool
 }
 
 // Clone gives a state that its fold no longer changes.
@@ -72,10 +67,7 @@ func Evolve(s State, e domain.Event) State {
 		if s.Keys == nil {
 			s.Keys = make(map[string]Key)
 		}
-		s.Keys[e.KeyID] = Key{
-			ID: e.KeyID, Hash: e.Hash, Prefix: e.Prefix,
-			Scope: e.Scope, ProjectID: e.ProjectID, ExpiresAt: e.ExpiresAt,
-		}
+		s.Keys[e.KeyID] = Key{KeyIssued: *e}
 	case *ClockAdvanced:
 		s.Ahead = time.Duration(e.OffsetSeconds) * time.Second
 		if s.Advances == nil {
