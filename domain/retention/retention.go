@@ -55,7 +55,8 @@ func (c Change) On(k Keep) Keep {
 // Wrong lists the settings out of bounds.
 func (c Change) Wrong() (wrong domain.Wrong) {
 	check := func(name string, days *int) {
-		wrong.AddIf(days != nil && (*days < MinDays || *days > MaxDays), name, "must be %d to %d days; null keeps everything", MinDays, MaxDays)
+		wrong.AddIf(days != nil && (*days < MinDays || *days > MaxDays), name,
+			"must be %d to %d days; null keeps everything", MinDays, MaxDays)
 	}
 	check(EvidenceDays, c.Evidence.Value)
 	check(RecordingsDays, c.Recordings.Value)

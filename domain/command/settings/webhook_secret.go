@@ -112,7 +112,9 @@ func (s *Commands) SealSecret(ctx context.Context, cause domain.Cause, projectID
 }
 
 // sealHeaders seals own headers for an event; nil stays nil.
-func (s *Commands) sealHeaders(ctx context.Context, cause domain.Cause, projectID string, in *project.Headers) (*project.HeadersChange, error) {
+func (s *Commands) sealHeaders(
+	ctx context.Context, cause domain.Cause, projectID string, in *project.Headers,
+) (*project.HeadersChange, error) {
 	if in == nil {
 		return nil, nil
 	}
