@@ -32,11 +32,10 @@ func (s *Service) joinLoop(
 	loopID = LoopID(projectID, step.Skill)
 	sessionID, _, err = repository.Execute(ctx, s.Loops, cause, domain.LoopStream(loopID),
 		func(st loop.State) ([]domain.Event, error) {
-			return loop.DecideJoin(st, loop.Join{
+			return loop.DecideJoin(st, loop.Started{
 				SessionID: domain.DeriveID(cause.CommandID, "loop session").String(),
 				AccountID: cause.AccountID, ProjectID: projectID, Skill: step.Skill, MaxIterations: step.MaxIterations,
-				JobID: jobID, Iteration: step.Iteration, Credits: price,
-			}, at)
+			}, loop.Iterated{JobID: jobID, Iteration: step.Iteration, Credits: price}, at)
 		},
 		func(st loop.State) string { return st.Jobs[jobID] })
 	return loopID, sessionID, err

@@ -22,19 +22,6 @@ const (
 // Every decision returns the events to write, none for a harmless repeat, or
 // the refusal. Sessions of one stream run one after the other.
 
-// Join is a test that an agent submits.
-type Join struct {
-	// SessionID is the id of a session that starts with this test.
-	SessionID     string
-	AccountID     string
-	ProjectID     string
-	Skill         string
-	MaxIterations int // of a session that starts; 0: the default
-	JobID         string
-	Iteration     int // the agent's own number
-	Credits       domain.Credits
-}
-
 // Setting has the facts outside the loop that decide an end.
 type Setting struct {
 	ProjectName string
@@ -45,26 +32,23 @@ type Setting struct {
 
 // DecideJoin counts a test into the session that runs. It starts a new session when none
 // runs, when the agent begins again with iteration 1, and when the running session has
-// been silent for too long. The same job is counted once.
-func DecideJoin(s State, j Join, at Setting) ([]domain.Event, error) {
-	if _, counted := s.Jobs[j.JobID]; counted {
+// been silent for too long. The same job is counted once. The test's session, both times
+// and the default of the bound are filled in here.
+func DecideJoin(s State, start Started, test Iterated, at Setting) ([]domain.Event, error) {
+	if _, counted := s.Jobs[test.JobID]; counted {
 		return nil, nil
 	}
-	iterated := &Iterated{
-		SessionID: s.Session.ID, JobID: j.JobID, Iteration: j.Iteration, Credits: j.Credits, At: at.Now,
-	}
+	test.SessionID, test.At = s.Session.ID, at.Now
 	var events []domain.Event
 	if s.Session.Status == StatusRunning {
-		if again := j.Iteration == 1 && s.Session.Iterations > 0; !again && !s.Session.silent(at.Now) {
-			return []domain.Event{iterated}, nil
+		if again := test.Iteration == 1 && s.Session.Iterations > 0; !again && !s.Session.silent(at.Now) {
+			return []domain.Event{&test}, nil
 		}
 		events = append(events, s.Session.endedEvent(StatusAbandoned, at))
 	}
-	iterated.SessionID = j.SessionID
-	return append(events, &Started{
-		SessionID: j.SessionID, AccountID: j.AccountID, ProjectID: j.ProjectID, Skill: j.Skill,
-		MaxIterations: cmp.Or(j.MaxIterations, DefaultMaxIterations), At: at.Now,
-	}, iterated), nil
+	test.SessionID = start.SessionID
+	start.MaxIterations, start.At = cmp.Or(start.MaxIterations, DefaultMaxIterations), at.Now
+	return append(events, &start, &test), nil
 }
 
 // DecideRecordOutcome records the outcome of a test, and ends the session if the outcome

@@ -65,9 +65,8 @@ func at(when time.Time) func(*loop.Ended) { return func(e *loop.Ended) { e.At = 
 
 func join(id, jobID string, n int, s loop.Setting) decide {
 	return func(st loop.State) ([]domain.Event, error) {
-		return loop.DecideJoin(st, loop.Join{
-			SessionID: id, AccountID: "acc", ProjectID: "p", Skill: "fix", JobID: jobID, Iteration: n, Credits: 5,
-		}, s)
+		return loop.DecideJoin(st, loop.Started{SessionID: id, AccountID: "acc", ProjectID: "p", Skill: "fix"},
+			loop.Iterated{JobID: jobID, Iteration: n, Credits: 5}, s)
 	}
 }
 
@@ -134,10 +133,8 @@ func TestATestJoins(t *testing.T) {
 	})
 	t.Run("with the agent's own bound", func(t *testing.T) {
 		given(t).When(func(st loop.State) ([]domain.Event, error) {
-			return loop.DecideJoin(st, loop.Join{
-				SessionID: "s1", AccountID: "acc", ProjectID: "p", Skill: "fix", MaxIterations: 3,
-				JobID: "j1", Iteration: 1, Credits: 5,
-			}, setting())
+			return loop.DecideJoin(st, loop.Started{SessionID: "s1", AccountID: "acc", ProjectID: "p", Skill: "fix", MaxIterations: 3},
+				loop.Iterated{JobID: "j1", Iteration: 1, Credits: 5}, setting())
 		}).Events(startedWith("s1", 3, noon), iterated("s1", "j1", 1))
 	})
 }

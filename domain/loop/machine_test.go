@@ -96,12 +96,12 @@ func TestNoHistoryTakesALoopOutOfLine(t *testing.T) {
 		job := rapid.SampledFrom([]string{"j1", "j2", "j3", "j4", "j5", "j6", "j7", "j8"})
 		t.Repeat(map[string]func(*rapid.T){
 			"join": func(t *rapid.T) {
-				j := loop.Join{
+				start := loop.Started{
 					SessionID: fmt.Sprint("s", len(h.sessions)), AccountID: "acc", ProjectID: "p", Skill: "fix",
-					MaxIterations: rapid.IntRange(0, 4).Draw(t, "max"), JobID: job.Draw(t, "job"),
-					Iteration: rapid.IntRange(1, 3).Draw(t, "iteration"), Credits: 5,
+					MaxIterations: rapid.IntRange(0, 4).Draw(t, "max"),
 				}
-				h.happens(t, func(st loop.State) ([]domain.Event, error) { return loop.DecideJoin(st, j, at()) })
+				test := loop.Iterated{JobID: job.Draw(t, "job"), Iteration: rapid.IntRange(1, 3).Draw(t, "iteration"), Credits: 5}
+				h.happens(t, func(st loop.State) ([]domain.Event, error) { return loop.DecideJoin(st, start, test, at()) })
 			},
 			"outcome": func(t *rapid.T) {
 				o := loop.OutcomeRecorded{JobID: job.Draw(t, "job"), FailingKeys: []string{}}
