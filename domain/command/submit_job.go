@@ -22,8 +22,5 @@ func (s *Service) projectSLA(ctx context.Context, accountID, projectID string, j
 		return 0, nil
 	}
 	p, err := s.openProject(ctx, accountID, projectID, jobIDs...)
-	if err == nil && p.DefaultSLAMinutes != nil {
-		minutes = *p.DefaultSLAMinutes
-	}
-	return minutes, err
+	return p.SLAMinutes(), err
 }
