@@ -4,7 +4,7 @@
 package oversight
 
 import (
-	"cmp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -52,22 +52,40 @@ const (
 	DecideDispute Act = "decide_dispute"
 )
 
-// words has each act as the verb of a sentence.
-var words = map[Act]string{
-	Look: "opened the texts of", GrantCredits: "granted credits to", Suspend: "suspended", Reinstate: "reinstated",
-	ChoosePool: "chose the checkers of", Invite: "invited", NewLink: "created a sign-in link for", GrantRole: "added a role to",
-	RevokeRole: "revoked a role of", Disable: "disabled", CreatePool: "created", AddChecker: "added a checker to",
-	RemoveChecker: "removed a checker from", Rebuild: "requested a rebuild of", Retry: "retried",
-	Skip: "skipped an event in", Drop: "dropped", Declare: "declared", Check: "started a check of", CancelCheck: "cancelled a check of",
-	OpenAccount: "opened", EraseAccount: "erased", IssueKey: "created a key of", RevokeKey: "revoked a key of",
-	CreateChecker: "registered", CancelJob: "cancelled", FailJob: "ended as untestable",
-	SetRetention: "set how long evidence is kept of", PlaceHold: "placed a hold on", ReleaseHold: "released the hold on",
-	EraseJob: "erased", EraseChecker: "erased", ErasePerson: "erased",
-	DecideDispute: "decided a dispute of",
+// sentences has each act with the verb of a sentence, in the order of every list of acts.
+var sentences = []struct {
+	act   Act
+	words string
+}{
+	{Look, "opened the texts of"}, {GrantCredits, "granted credits to"}, {Suspend, "suspended"}, {Reinstate, "reinstated"},
+	{ChoosePool, "chose the checkers of"}, {Invite, "invited"}, {NewLink, "created a sign-in link for"},
+	{GrantRole, "added a role to"}, {RevokeRole, "revoked a role of"}, {Disable, "disabled"}, {CreatePool, "created"},
+	{AddChecker, "added a checker to"}, {RemoveChecker, "removed a checker from"}, {Rebuild, "requested a rebuild of"},
+	{Retry, "retried"}, {Skip, "skipped an event in"}, {Drop, "dropped"}, {Declare, "declared"}, {Check, "started a check of"},
+	{CancelCheck, "cancelled a check of"}, {OpenAccount, "opened"}, {EraseAccount, "erased"}, {IssueKey, "created a key of"},
+	{RevokeKey, "revoked a key of"}, {CreateChecker, "registered"}, {CancelJob, "cancelled"}, {FailJob, "ended as untestable"},
+	{EraseJob, "erased"}, {EraseChecker, "erased"}, {ErasePerson, "erased"}, {SetRetention, "set how long evidence is kept of"},
+	{PlaceHold, "placed a hold on"}, {ReleaseHold, "released the hold on"}, {DecideDispute, "decided a dispute of"},
+}
+
+// Acts lists them.
+func Acts() []Act {
+	acts := make([]Act, len(sentences))
+	for i, s := range sentences {
+		acts[i] = s.act
+	}
+	return acts
 }
 
 // Words gives the act as the verb of a sentence. An act of a newer version has none.
-func (a Act) Words() string { return cmp.Or(words[a], string(a)) }
+func (a Act) Words() string {
+	for _, s := range sentences {
+		if s.act == a {
+			return s.words
+		}
+	}
+	return string(a)
+}
 
 // MaxReason bounds a reason, in characters.
 const MaxReason = 500
@@ -143,7 +161,7 @@ func DecideAct(s State, a Acted) ([]domain.Event, error) {
 		return nil, domain.Conflict("it was refused before").WithHint("load the page again, then send the form")
 	case s.acts[a.ActID]:
 		return nil, nil
-	case words[a.Act] == "":
+	case !slices.Contains(Acts(), a.Act):
 		return nil, domain.InvalidAt("act", "is none that operators do")
 	case len([]rune(a.PersonID)) > maxUser || strings.ContainsFunc(a.PersonID, unicode.IsControl):
 		return nil, domain.InvalidAt("by", "must have 95 characters at most, and no control characters")
