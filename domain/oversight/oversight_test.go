@@ -37,4 +37,9 @@ func TestAnActHasAReasonAndIsWrittenOnce(t *testing.T) {
 	given(done).When(refuse).Events(&oversight.Refused{ActID: "a1", Problem: "no such job"}).When(refuse).Nothing()
 	given(done, &oversight.Refused{ActID: "a1"}).When(act("a1", "They asked us to", oversight.Look)).Conflict("it was refused before")
 	given().When(refuse).NotFound("act")
+	for _, a := range oversight.Acts() {
+		if a.Words() == string(a) {
+			t.Errorf("%s has no words", a)
+		}
+	}
 }
