@@ -144,11 +144,8 @@ func New(d Deps) *Service {
 	s := &Service{Deps: d, Commands: settings.New(all, d.Sealer, d.Now)}
 	s.Claims = claims.New(s.Commands, d.Sealer, d.Now, d.ClaimsPerChecker)
 	s.Retention = retention.New(s.Commands)
-	ended := func(ctx context.Context, accountID string, jobIDs []string) ([]string, error) {
-		return d.Reads.Ended(ctx, accountID, jobIDs)
-	}
 	s.ledger = &money.Ledger{
-		Log: d.Log, Now: d.Now, Clock: s.AccountTime, Ended: ended, Ledgers: all.Ledgers, Jobs: all.Jobs,
+		Log: d.Log, Now: d.Now, Clock: s.AccountTime, Ended: d.Reads.Ended, Ledgers: all.Ledgers, Jobs: all.Jobs,
 		CloseEvery: d.CloseEvery, CloseFailed: d.CloseFailed,
 	}
 	return s
