@@ -82,7 +82,7 @@ func TestAChangeOfOwnHeaders(t *testing.T) {
 		}
 	}
 
-	s := State{Exists: true, Settings: Settings{Name: "Shop"}, Secret: SecretSet{SecretID: "s"}}
+	s := State{Exists: true, Name: "Shop", Secret: Secret{ID: "s"}}
 	s, events := change(s, UpdateCommand{Headers: set("X-A", "1")})
 	if len(events) != 0 {
 		t.Errorf("without a URL: %v", events)
