@@ -99,7 +99,10 @@ func (s *Service) prepareTest(ctx context.Context, cause Cause, in HostedTest, j
 			prepared = preparation{living: living}
 			return nil, nil
 		}
-		prepared = preparation{projectID: to.projectID, slaMinutes: st.SLAMinutes(), jobType: jobType, typeEcho: echo}
+		prepared = preparation{projectID: to.projectID, jobType: jobType, typeEcho: echo}
+		if st.DefaultSLAMinutes != nil {
+			prepared.slaMinutes = *st.DefaultSLAMinutes
+		}
 		write := test
 		if !jobType.Automatic() { // a review fetches the page, which cannot show whether a bug is gone
 			waiting := st.Waiting(jobIDs, outcomes.fix)

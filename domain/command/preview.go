@@ -34,10 +34,13 @@ func (s *Service) PreviewTest(ctx context.Context, cause Cause, in HostedTest) (
 	if err != nil {
 		return TestPreview{}, err
 	}
-	found := preparation{projectID: to.projectID, slaMinutes: to.state.SLAMinutes()}
+	found := preparation{projectID: to.projectID}
 	var failures []Regression
 	if found.jobType, found.typeEcho, failures, err = s.readHistory(ctx, cause, in, to); err != nil {
 		return TestPreview{}, err
+	}
+	if to.state.DefaultSLAMinutes != nil {
+		found.slaMinutes = *to.state.DefaultSLAMinutes
 	}
 	if !found.jobType.Automatic() {
 		found.regressions, _ = regressions(failures, to.state.Waiting(nil, outcomes.fix))

@@ -22,5 +22,8 @@ func (s *Service) projectSLA(ctx context.Context, accountID, projectID string, j
 		return 0, nil
 	}
 	p, err := s.openProject(ctx, accountID, projectID, jobIDs...)
-	return p.SLAMinutes(), err
+	if err == nil && p.DefaultSLAMinutes != nil {
+		minutes = *p.DefaultSLAMinutes
+	}
+	return minutes, err
 }

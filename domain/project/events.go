@@ -42,14 +42,6 @@ type Settings struct {
 	retention.Keep       // of the project's evidence
 }
 
-// SLAMinutes is the default SLA of the project's jobs; 0: it has none.
-func (s Settings) SLAMinutes() int {
-	if s.DefaultSLAMinutes == nil {
-		return 0
-	}
-	return *s.DefaultSLAMinutes
-}
-
 // SettingsChanged replaces the plain settings. Each field holds the value after the
 // change, nil for a cleared one.
 type SettingsChanged struct {
