@@ -31,8 +31,13 @@ type State struct {
 
 // Key is an API key as the account knows it.
 type Key struct {
-	KeyIssued
-	Revoked bool
+	ID        string
+	Hash      string
+	Prefix    string
+	Scope     Scope
+	ProjectID string
+	ExpiresAt *time.Time
+	Revoked   bool
 }
 
 // Clone gives a state that its fold no longer changes.
@@ -67,7 +72,10 @@ func Evolve(s State, e domain.Event) State {
 		if s.Keys == nil {
 			s.Keys = make(map[string]Key)
 		}
-		s.Keys[e.KeyID] = Key{KeyIssued: *e}
+		s.Keys[e.KeyID] = Key{
+			ID: e.KeyID, Hash: e.Hash, Prefix: e.Prefix,
+			Scope: e.Scope, ProjectID: e.ProjectID, ExpiresAt: e.ExpiresAt,
+		}
 	case *ClockAdvanced:
 		s.Ahead = time.Duration(e.OffsetSeconds) * time.Second
 		if s.Advances == nil {

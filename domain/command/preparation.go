@@ -194,7 +194,7 @@ func (s *Service) testCommand(ctx context.Context, cause Cause, in HostedTest, o
 		if err == nil && s.sameSecret(ctx, cause, of, in.Webhook.Secret) {
 			test.Secret.Fingerprint = of.state.Secret.Fingerprint
 		}
-	case in.Webhook.URL != "" && of.state.Secret.SecretID == "":
+	case in.Webhook.URL != "" && of.state.Secret.ID == "":
 		test.Secret, err = s.NewSecret(ctx, cause, of.projectID)
 	}
 	if err != nil || of.state.Exists {
@@ -211,7 +211,7 @@ func (s *Service) testCommand(ctx context.Context, cause Cause, in HostedTest, o
 // sameSecret compares a client's secret with the project's own. A fingerprint
 // may be from the time when fingerprints did not carry their use.
 func (s *Service) sameSecret(ctx context.Context, cause Cause, of destination, secret string) bool {
-	if of.state.Secret.SecretID == "" {
+	if of.state.Secret.ID == "" {
 		return false
 	}
 	own, err := s.Sealer.Unseal(ctx, cause.AccountID, domain.ProjectStream(of.projectID), of.state.Secret.Sealed)

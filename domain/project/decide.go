@@ -180,7 +180,7 @@ func changeWebhook(s State, c UpdateCommand) []domain.Event {
 	}
 
 	var events []domain.Event
-	if s.Secret.SecretID == "" {
+	if s.Secret.ID == "" {
 		events = append(events, firstSecret(c.Secret, c.At))
 	}
 	reenable := s.Disabled && c.WebhookURL != nil
@@ -248,7 +248,7 @@ func DecideRotate(s State, secret SecretSet, wall time.Time) ([]domain.Event, er
 		return nil, domain.NotFound("project")
 	case s.WebhookURL == "":
 		return nil, noWebhook()
-	case s.Secret.SecretID == secret.SecretID:
+	case s.Secret.ID == secret.SecretID:
 		return nil, nil
 	case again:
 		return nil, domain.Conflict("the secret was rotated once more since").WithHint("read the present one in the dashboard")

@@ -76,7 +76,7 @@ func receive(s State, c TestCommand) ([]domain.Event, error) {
 // RefuseSecret refuses a client's secret that is not the project's own. A command calls
 // it before its first write.
 func (c TestCommand) RefuseSecret(s State) error {
-	if !c.Supplied || s.Secret.SecretID == "" || s.Secret.Fingerprint == c.Secret.Fingerprint {
+	if !c.Supplied || s.Secret.ID == "" || s.Secret.Fingerprint == c.Secret.Fingerprint {
 		return nil
 	}
 	return &domain.Error{

@@ -38,7 +38,7 @@ func TestAHostedTestOpensItsProject(t *testing.T) {
 		s := given(t).
 			When(test(func(c *project.TestCommand) { c.Events = list("job.completed") })).
 			Events(opened()).State()
-		if s.Secret.SecretID != "" || s.Events != nil {
+		if s.Secret.ID != "" || s.Events != nil {
 			t.Errorf("the project is %+v", s)
 		}
 	})

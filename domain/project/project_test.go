@@ -101,7 +101,7 @@ func TestAProjectIsCreated(t *testing.T) {
 				&project.WebhookSet{URL: hook, Events: list("job.created"), At: t1},
 			).
 			State()
-		if s.Secret.SecretID != "s2" || len(s.Rotations) != 0 || s.SecretRotatedAt != nil {
+		if s.Secret.ID != "s2" || len(s.Rotations) != 0 || s.SecretRotatedAt != nil {
 			t.Errorf("secret %+v, rotations %v, rotated at %v", s.Secret, s.Rotations, s.SecretRotatedAt)
 		}
 	})
@@ -195,7 +195,7 @@ func TestAnUpdateOfTheWebhook(t *testing.T) {
 			When(update(url(""))).
 			Events(&project.WebhookCleared{At: t1}).
 			State()
-		if s.WebhookURL != "" || s.Events != nil || s.Disabled || s.Secret.SecretID != "s1" {
+		if s.WebhookURL != "" || s.Events != nil || s.Disabled || s.Secret.ID != "s1" {
 			t.Errorf("the project is %+v", s)
 		}
 	})
@@ -315,7 +315,7 @@ func TestARotation(t *testing.T) {
 	t.Run("ends early when it is finished, once", func(t *testing.T) {
 		done := &project.RotationFinished{At: t1, KeyID: "k"}
 		s := given(t, during...).When(finishAt(t1)).Events(done).State()
-		if s.PreviousUntil != nil || s.Secret.SecretID != "s2" {
+		if s.PreviousUntil != nil || s.Secret.ID != "s2" {
 			t.Errorf("the project is %+v", s)
 		}
 		given(t, append(slices.Clone(during), done)...).When(finishAt(t1)).Nothing()

@@ -44,8 +44,8 @@ type State struct {
 	DisabledBy     string
 	DisabledReason string
 
-	// Secret outlives the webhook's URL. Its SecretID is empty while there is none.
-	Secret SecretSet
+	// Secret outlives the webhook's URL. Its ID is empty while there is none.
+	Secret Secret
 	// Rotations are the KeptRotations most recent ones, the newest last. The
 	// first secret is no rotation.
 	Rotations       []Rotation
@@ -66,6 +66,13 @@ type State struct {
 	Queue []Fix
 	// Deploys are the KeptDeploys most recent ones, the newest last.
 	Deploys []DeployReceived
+}
+
+// Secret is the sealed signing secret.
+type Secret struct {
+	ID          string
+	Sealed      string
+	Fingerprint string
 }
 
 // Rotation is one replacement of the secret: by the person UserID, or else by
@@ -102,7 +109,8 @@ func Evolve(s State, e domain.Event) State {
 	case *WebhookEnabled:
 		s.Disabled, s.DisabledBy, s.DisabledReason, s.UpdatedAt = false, "", "", e.At
 	case *SecretSet:
-		s.Secret, s.UpdatedAt, s.PreviousUntil = *e, e.At, e.PreviousUntil
+		s.Secret = Secret{ID: e.SecretID, Sealed: e.Sealed, Fingerprint: e.Fingerprint}
+		s.UpdatedAt, s.PreviousUntil = e.At, e.PreviousUntil
 		if e.Rotated {
 			s.Rotations = newest(KeptRotations, s.Rotations, Rotation{At: e.At, UserID: e.UserID, KeyID: e.KeyID, SecretID: e.SecretID})
 			s.SecretRotatedAt = &e.At
