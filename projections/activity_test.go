@@ -25,7 +25,7 @@ func TestWhatWasDoneInAnAccountIsListedWithItsAuthor(t *testing.T) {
 	test := domain.JobStream("j1")
 	w.Log.RecordAs(by("key:k1"), domain.AccountStream("acme"), &account.KeyIssued{KeyID: "k2", Hash: "h2", Name: "CI"})
 	w.Log.RecordAs(by("person:ada"), domain.ProjectStream("p1"), &project.Created{AccountID: "acme", Name: "Shop"})
-	w.Log.RecordAs(by("operator:olga"), domain.ProjectStream("p1"), &project.SettingsChanged{Settings: project.Settings{Name: "The shop"}})
+	w.Log.RecordAs(by("operator:olga"), domain.ProjectStream("p1"), &project.SettingsChanged{Name: "The shop"})
 	w.Log.RecordAs(by("hook:p1"), test, modeltest.Created("acme", func(e *job.Created) { e.ProjectID = "p1" }))
 	w.Log.RecordAs(by("person:bea"), test, modeltest.Claimed("bea"), &job.SecretShown{Kind: job.SecretAccess, Claim: 1, Checker: "7F3A", At: modeltest.Noon})
 	w.Log.RecordAs(by("person:ada"), test, &job.Rated{Rating: 4, At: modeltest.Noon})

@@ -40,7 +40,7 @@ func TestCommandsReadTheNewestProjectOfTheHost(t *testing.T) {
 			t.Errorf("%q leads to %q, want %q", host, got, want)
 		}
 	}
-	w.Log.Record(domain.ProjectStream("newer"), &project.SettingsChanged{Settings: project.Settings{Name: "newer"}, At: *modeltest.At(6)}) // without a URL
+	w.Log.Record(domain.ProjectStream("newer"), &project.SettingsChanged{Name: "newer", At: *modeltest.At(6)}) // without a URL
 	if got := find("app.example"); got != "older" {
 		t.Errorf("a cleared URL still leads to %q", got)
 	}

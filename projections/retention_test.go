@@ -25,12 +25,12 @@ func TestSettingsAndHoldsAreThoseThatCountNow(t *testing.T) {
 		&account.HoldPlaced{HoldPlaced: placed}, &account.ClockAdvanced{AdvanceID: "a", OffsetSeconds: 60},
 		&account.ClockAdvanced{AdvanceID: "b", OffsetSeconds: 120})
 	w.Log.Record(domain.ProjectStream("p1"), &project.Created{AccountID: "acme", Name: "Shop"},
-		&project.SettingsChanged{Settings: project.Settings{Name: "Shop", Keep: retention.Keep{RecordingsDays: days(7)}}},
+		&project.SettingsChanged{Name: "Shop", Keep: retention.Keep{RecordingsDays: days(7)}},
 		&project.HoldPlaced{HoldPlaced: placed}, &project.HoldReleased{})
 	w.Log.Record(domain.ProjectStream("p2"), &project.Created{AccountID: "acme", Name: "Blog"},
-		&project.SettingsChanged{Settings: project.Settings{Name: "Blog", Keep: retention.Keep{RecordingsDays: days(7)}}},
-		&project.SettingsChanged{Settings: project.Settings{Name: "Blog"}})
-	w.Log.Record(domain.ProjectStream("p3"), &project.Created{AccountID: "acme", Name: "None"}, &project.SettingsChanged{Settings: project.Settings{Name: "Still none"}})
+		&project.SettingsChanged{Name: "Blog", Keep: retention.Keep{RecordingsDays: days(7)}},
+		&project.SettingsChanged{Name: "Blog"})
+	w.Log.Record(domain.ProjectStream("p3"), &project.Created{AccountID: "acme", Name: "None"}, &project.SettingsChanged{Name: "Still none"})
 	w.Log.Record(domain.JobStream("j1"), &job.HoldPlaced{HoldPlaced: placed})
 	w.Reach(w.Sup)
 

@@ -48,7 +48,7 @@ func TestEventsOfTheAccountGoWhereTheyAreNamed(t *testing.T) {
 	b.Subscribed()
 	stop()
 	stop = b.Subscribe() // the listeners are known after a restart, too
-	b.Change("shop", &project.SettingsChanged{Settings: project.Settings{Name: "Shop"}, At: hooktest.At})
+	b.Change("shop", &project.SettingsChanged{Name: "Shop", At: hooktest.At})
 	b.Events.RecordAs(domain.Metadata{Time: hooktest.At}, domain.ProjectStream("shop"),
 		&project.WebhookDisabled{DeliveryID: "d1", Reason: "answered 500 four times", At: hooktest.At})
 	b.Subscribed()

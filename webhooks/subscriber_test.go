@@ -180,7 +180,7 @@ func TestUnknownEventsAndOtherStreamsPass(t *testing.T) {
 	b.Project("p1", e.URL, nil)
 	b.Events.Add("account-acc", &job.Released{})
 	b.Events.Add(domain.JobStream("voided"), &job.Voided{AccountID: "acc", At: hooktest.At})
-	b.Change("p1", &project.SettingsChanged{Settings: project.Settings{Name: "new"}, At: hooktest.At})
+	b.Change("p1", &project.SettingsChanged{Name: "new", At: hooktest.At})
 	b.Submit("p1", "j1")
 	b.Subscribe()
 	b.Subscribed()

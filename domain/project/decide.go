@@ -138,7 +138,7 @@ func withHeaders(s State, c UpdateCommand, events []domain.Event) ([]domain.Even
 }
 
 func changeSettings(s State, c UpdateCommand) []domain.Event {
-	e := SettingsChanged{At: c.At, Settings: Settings{
+	e := SettingsChanged{
 		Name:              s.Name,
 		Description:       text(s.Description, c.Description),
 		DefaultURL:        text(s.DefaultURL, c.DefaultURL),
@@ -148,7 +148,8 @@ func changeSettings(s State, c UpdateCommand) []domain.Event {
 		LoopAlertsSnoozedUntil: c.LoopAlertsSnoozedUntil.Or(s.LoopAlertsSnoozedUntil),
 		QuestionMinutes:        c.QuestionMinutes.Or(s.QuestionMinutes),
 		Keep:                   c.Keep.On(s.Keep),
-	}}
+		At:                     c.At,
+	}
 	if c.Name != nil {
 		e.Name = *c.Name
 	}

@@ -28,8 +28,9 @@ type Created struct {
 	At   time.Time `json:"at"`
 }
 
-// Settings are the plain settings of a project. A nil one is not set.
-type Settings struct {
+// SettingsChanged replaces the plain settings. Each field holds the value after the
+// change, nil for a cleared one.
+type SettingsChanged struct {
 	Name              string  `json:"name"`
 	Description       *string `json:"description,omitempty"`
 	DefaultURL        *string `json:"defaultUrl,omitempty"`
@@ -38,15 +39,9 @@ type Settings struct {
 	// LoopAlertsSnoozedUntil suppresses loop_session.ended until then.
 	LoopAlertsSnoozedUntil *time.Time `json:"loopAlertsSnoozedUntil,omitempty"`
 	// QuestionMinutes is how long a checker's question waits; 0: no questions.
-	QuestionMinutes *int `json:"questionMinutes,omitempty"`
-	retention.Keep       // of the project's evidence
-}
-
-// SettingsChanged replaces the plain settings. Each field holds the value after the
-// change, nil for a cleared one.
-type SettingsChanged struct {
-	Settings
-	At time.Time `json:"at"`
+	QuestionMinutes *int      `json:"questionMinutes,omitempty"`
+	retention.Keep            // of the project's evidence
+	At              time.Time `json:"at"`
 }
 
 // HoldPlaced stops retention in the project.

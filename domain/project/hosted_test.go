@@ -152,7 +152,7 @@ func TestLoopAlertsAreSnoozedUntilAMomentOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	bare := &project.Created{AccountID: "acme", Name: "Shop", HookHash: "hh", At: t0}
 	until := func(at *time.Time) *project.SettingsChanged {
-		return &project.SettingsChanged{Settings: project.Settings{Name: "Shop", LoopAlertsSnoozedUntil: at}, At: t1}
+		return &project.SettingsChanged{Name: "Shop", LoopAlertsSnoozedUntil: at, At: t1}
 	}
 	snooze := func(f project.Field[time.Time]) decide {
 		return update(func(c *project.UpdateCommand) { c.LoopAlertsSnoozedUntil = f })

@@ -121,10 +121,10 @@ func TestAProjectIsCreated(t *testing.T) {
 func TestAnUpdateOfSettings(t *testing.T) {
 	t.Parallel()
 	unchanged := func() *project.SettingsChanged {
-		return &project.SettingsChanged{At: t1, Settings: project.Settings{
+		return &project.SettingsChanged{
 			Name: "Shop", Description: new("the shop"), DefaultURL: new("https://shop.example"),
-			DefaultJobType: new("Payment Flow"), DefaultSLAMinutes: new(30),
-		}}
+			DefaultJobType: new("Payment Flow"), DefaultSLAMinutes: new(30), At: t1,
+		}
 	}
 	t.Run("changes what is named and nothing else", func(t *testing.T) {
 		want := unchanged()

@@ -21,10 +21,14 @@ const (
 
 // State is a project after some events.
 type State struct {
-	Exists    bool
-	AccountID string
-	Settings
-	HookHash string
+	Exists            bool
+	AccountID         string
+	Name              string
+	Description       *string
+	DefaultURL        *string
+	DefaultJobType    *string
+	DefaultSLAMinutes *int
+	HookHash          string
 	// HookSignature is the signature that a call of the deploy hook needs beside its
 	// token; HookSignatureID is the change that set it.
 	HookSignature   HookSignature
@@ -59,7 +63,14 @@ type State struct {
 	Headers       []OwnHeader
 	HeadersOrigin string
 
-	// Hold suspends Keep; nil: there is no hold.
+	// LoopAlertsSnoozedUntil holds loop_session.ended back; nil: it does not.
+	LoopAlertsSnoozedUntil *time.Time
+	// QuestionMinutes is how long a checker's question waits; nil: as long as usual, 0: it
+	// may not be asked.
+	QuestionMinutes *int
+	// Keep is how long the project's evidence is kept. Hold suspends that; nil: there is
+	// no hold.
+	Keep retention.Keep
 	Hold *retention.Hold
 	// Queue holds the prepared fixes, the newest last, one a key: those that
 	// wait and those that a test has taken along (see Fix).
@@ -78,10 +89,10 @@ type Secret struct {
 // Rotation is one replacement of the secret: by the person UserID, or else by
 // the API key KeyID.
 type Rotation struct {
-	At       time.Time `json:"at"`
-	UserID   *string   `json:"userId"`
-	KeyID    string    `json:"keyId,omitempty"`
-	SecretID string    `json:"secretId,omitempty"`
+	At       time.Time
+	UserID   *string
+	KeyID    string
+	SecretID string
 }
 
 // Evolve folds one event into the state. It leaves the old state as it is, so that a
@@ -90,14 +101,16 @@ func Evolve(s State, e domain.Event) State {
 	switch e := e.(type) {
 	case *Created:
 		s = State{
-			Exists: true, AccountID: e.AccountID, HookHash: e.HookHash, CreatedAt: e.At, UpdatedAt: e.At,
-			Settings: Settings{
-				Name: e.Name, Description: e.Description, DefaultURL: e.DefaultURL,
-				DefaultJobType: e.DefaultJobType, DefaultSLAMinutes: e.DefaultSLAMinutes,
-			},
+			Exists: true, AccountID: e.AccountID, HookHash: e.HookHash,
+			Name: e.Name, Description: e.Description, DefaultURL: e.DefaultURL,
+			DefaultJobType: e.DefaultJobType, DefaultSLAMinutes: e.DefaultSLAMinutes,
+			CreatedAt: e.At, UpdatedAt: e.At,
 		}
 	case *SettingsChanged:
-		s.Settings, s.UpdatedAt = e.Settings, e.At
+		s.Name, s.Description, s.DefaultURL = e.Name, e.Description, e.DefaultURL
+		s.DefaultJobType, s.DefaultSLAMinutes = e.DefaultJobType, e.DefaultSLAMinutes
+		s.LoopAlertsSnoozedUntil, s.QuestionMinutes, s.UpdatedAt = e.LoopAlertsSnoozedUntil, e.QuestionMinutes, e.At
+		s.Keep = e.Keep
 	case *WebhookSet:
 		s.WebhookURL, s.Events, s.UpdatedAt = e.URL, e.Events, e.At
 		s.Disabled, s.DisabledBy, s.DisabledReason = false, "", ""

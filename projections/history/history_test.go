@@ -283,7 +283,7 @@ func TestOnlyTestsOfTheProjectAreItsHistory(t *testing.T) {
 	p := setupTested(t)
 	p.Log.Record(domain.JobStream("alone"), modeltest.Created("acc"), modeltest.Claimed("ann"), modeltest.Completed("fail"), modeltest.Analysed(10))
 	p.Log.Record(domain.JobStream("strange"), modeltest.Created("acc", func(e *job.Created) { e.ProjectID = "skipped" }), modeltest.Claimed("ann"), modeltest.Completed("fail"), modeltest.Analysed(10))
-	p.Log.Record(domain.ProjectStream("skipped"), &project.SettingsChanged{Settings: project.Settings{Name: "n"}, At: modeltest.Noon})
+	p.Log.Record(domain.ProjectStream("skipped"), &project.SettingsChanged{Name: "n", At: modeltest.Noon})
 	if h := p.history(); h.TotalTests != 0 || h.AverageHealthScore != 0 || h.ScoredTests != 0 {
 		t.Errorf("got %+v", h)
 	}

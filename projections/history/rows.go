@@ -143,7 +143,5 @@ func (f *historyFold) write(ctx context.Context, tx *sqlx.Tx, schema string) err
 
 // open is the project of a row, for folding.
 func (r historyProjectRow) open() *foldedProject {
-	return &foldedProject{row: r, state: project.State{
-		Exists: true, AccountID: r.AccountID, Settings: project.Settings{Name: r.Name}, Queue: r.Queue.V,
-	}}
+	return &foldedProject{row: r, state: project.State{Exists: true, AccountID: r.AccountID, Name: r.Name, Queue: r.Queue.V}}
 }

@@ -71,25 +71,25 @@ CREATE INDEX projects_by_host    ON {schema}.projects (account_id, default_host,
 `
 
 type projectRow struct {
-	ID                string                             `json:"id"`
-	AccountID         string                             `json:"account_id"`
-	Name              string                             `json:"name"`
-	Description       *string                            `json:"description"`
-	DefaultURL        *string                            `json:"default_url"`
-	DefaultHost       string                             `json:"default_host"`
-	FoldedName        string                             `json:"folded_name"`
-	DefaultJobType    *string                            `json:"default_job_type"`
-	DefaultSLAMinutes *int                               `json:"default_sla_minutes"`
-	HookHash          string                             `json:"hook_hash"`
-	WebhookURL        string                             `json:"webhook_url"`
-	Events            *readmodel.JSON[[]string]          `json:"events"`
-	Disabled          bool                               `json:"disabled"`
-	DisabledBy        string                             `json:"disabled_by"`
-	DisabledReason    string                             `json:"disabled_reason"`
-	Rotations         readmodel.JSON[[]project.Rotation] `json:"rotations"`
-	SecretRotatedAt   *time.Time                         `json:"secret_rotated_at"`
-	CreatedAt         time.Time                          `json:"created_at"`
-	UpdatedAt         time.Time                          `json:"updated_at"`
+	ID                string                           `json:"id"`
+	AccountID         string                           `json:"account_id"`
+	Name              string                           `json:"name"`
+	Description       *string                          `json:"description"`
+	DefaultURL        *string                          `json:"default_url"`
+	DefaultHost       string                           `json:"default_host"`
+	FoldedName        string                           `json:"folded_name"`
+	DefaultJobType    *string                          `json:"default_job_type"`
+	DefaultSLAMinutes *int                             `json:"default_sla_minutes"`
+	HookHash          string                           `json:"hook_hash"`
+	WebhookURL        string                           `json:"webhook_url"`
+	Events            *readmodel.JSON[[]string]        `json:"events"`
+	Disabled          bool                             `json:"disabled"`
+	DisabledBy        string                           `json:"disabled_by"`
+	DisabledReason    string                           `json:"disabled_reason"`
+	Rotations         readmodel.JSON[[]SecretRotation] `json:"rotations"`
+	SecretRotatedAt   *time.Time                       `json:"secret_rotated_at"`
+	CreatedAt         time.Time                        `json:"created_at"`
+	UpdatedAt         time.Time                        `json:"updated_at"`
 
 	ArchivedAt             *time.Time `json:"archived_at"`
 	LoopAlertsSnoozedUntil *time.Time `json:"loop_alerts_snoozed_until"`
@@ -138,18 +138,24 @@ func apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recor
 	return readmodel.Run(ctx, tx, schema, readmodel.Write("write projects", writeProjectsSQL, rows))
 }
 
+// SecretRotation is one replacement of the signing secret, by a person or else
+// by an API key.
+type SecretRotation struct {
+	At       time.Time `json:"at"`
+	UserID   *string   `json:"userId"`
+	KeyID    string    `json:"keyId,omitempty"`
+	SecretID string    `json:"secretId,omitempty"`
+}
+
 func (r projectRow) state() project.State {
 	s := project.State{
-		Exists: true, AccountID: r.AccountID,
-		Settings: project.Settings{
-			Name: r.Name, Description: r.Description, DefaultURL: r.DefaultURL, DefaultJobType: r.DefaultJobType,
-			DefaultSLAMinutes: r.DefaultSLAMinutes, LoopAlertsSnoozedUntil: r.LoopAlertsSnoozedUntil, QuestionMinutes: r.QuestionMinutes,
-			Keep: retention.Keep{EvidenceDays: r.KeepEvidenceDays, RecordingsDays: r.KeepRecordingsDays},
-		},
+		Exists: true, AccountID: r.AccountID, Name: r.Name, Description: r.Description,
+		DefaultURL: r.DefaultURL, DefaultJobType: r.DefaultJobType, DefaultSLAMinutes: r.DefaultSLAMinutes,
 		HookHash: r.HookHash, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, WebhookURL: r.WebhookURL,
 		Disabled: r.Disabled, DisabledBy: r.DisabledBy, DisabledReason: r.DisabledReason,
-		SecretRotatedAt: r.SecretRotatedAt, Rotations: r.Rotations.V,
+		SecretRotatedAt: r.SecretRotatedAt, LoopAlertsSnoozedUntil: r.LoopAlertsSnoozedUntil, QuestionMinutes: r.QuestionMinutes,
 		ArchivedAt: r.ArchivedAt, HeadersOrigin: r.HeadersOrigin, HookSignature: project.HookSignature{Scheme: r.HookScheme},
+		Keep: retention.Keep{EvidenceDays: r.KeepEvidenceDays, RecordingsDays: r.KeepRecordingsDays},
 	}
 	if r.Held {
 		s.Hold = &retention.Hold{}
@@ -159,6 +165,9 @@ func (r projectRow) state() project.State {
 	}
 	if r.Events != nil {
 		s.Events = &r.Events.V
+	}
+	for _, rotation := range r.Rotations.V {
+		s.Rotations = append(s.Rotations, project.Rotation(rotation))
 	}
 	return s
 }
@@ -190,9 +199,11 @@ func rowOf(id string, s project.State) projectRow {
 		row.Events = &readmodel.JSON[[]string]{V: append([]string{}, *s.Events...)} // never null: an empty list means no event
 	}
 	row.HeaderNames.V = append([]string{}, project.HeaderNames(s.Headers)...)
-	row.Rotations.V = append([]project.Rotation{}, s.Rotations...)
-	for i := range row.Rotations.V {
-		row.Rotations.V[i].At = readmodel.Moment(row.Rotations.V[i].At)
+	row.Rotations.V = []SecretRotation{}
+	for _, r := range s.Rotations {
+		rotation := SecretRotation(r)
+		rotation.At = readmodel.Moment(r.At)
+		row.Rotations.V = append(row.Rotations.V, rotation)
 	}
 	return row
 }
@@ -220,7 +231,7 @@ type Project struct {
 	DisabledReason  string
 	// SecretRotations are the five most recent ones, the newest first; nil when
 	// no webhook is configured, empty when the secret was never replaced.
-	SecretRotations []project.Rotation
+	SecretRotations []SecretRotation
 	SecretRotatedAt *time.Time
 	// HeaderNames are those of the client's own headers that deliveries to WebhookURL carry.
 	HeaderNames []string
@@ -403,8 +414,10 @@ func (r projectWithCounts) project() Project {
 		p.PassRate = float64(r.Passed) / float64(r.Completed)
 	}
 	if s.WebhookURL != "" {
-		p.SecretRotations = append([]project.Rotation{}, s.Rotations...)
-		slices.Reverse(p.SecretRotations)
+		p.SecretRotations = []SecretRotation{}
+		for _, rotation := range slices.Backward(s.Rotations) {
+			p.SecretRotations = append(p.SecretRotations, SecretRotation(rotation))
+		}
 	}
 	return p
 }

@@ -181,8 +181,7 @@ func Everything(m *logtest.Memory) {
 	}
 	Lives(m, "a", 60)
 	Stories(m, "b", 60)
-	m.Record(domain.ProjectStream("p1"), Prepared("z", "mail", "later"),
-		&project.SettingsChanged{Settings: project.Settings{Name: "shop"}, At: Noon},
+	m.Record(domain.ProjectStream("p1"), Prepared("z", "mail", "later"), &project.SettingsChanged{Name: "shop", At: Noon},
 		&project.WebhookDisabled{Reason: "answered 500", At: Noon})
 	m.Record(domain.CreditsStream("acc0"), &credits.Granted{LotID: "l", Amount: 22, BalanceAfter: 22},
 		&credits.Debited{JobID: "j", Amount: 5, BalanceAfter: 17})
