@@ -65,9 +65,12 @@ func (*FindingWithdrawn) EventType() string { return "job.finding_withdrawn" }
 func (e *ItemChecked) evolve(s *State) {
 	s.heard(e.At)
 	if s.Verdicts == nil {
-		s.Verdicts = make(map[string]ItemChecked, len(s.Items))
+		s.Verdicts = make(map[string]Verdict, len(s.Items))
 	}
-	s.Verdicts[e.ItemID] = *e
+	s.Verdicts[e.ItemID] = Verdict{
+		Status: e.Status, Note: e.Note, Severity: e.Severity,
+		Reason: e.Reason, ScreenshotURL: e.ScreenshotURL, More: e.MoreScreenshotURLs,
+	}
 }
 
 func (e *FindingAdded) evolve(s *State) {
@@ -133,7 +136,7 @@ type Finding struct {
 func DecideShow(s State, p Show) ([]domain.Event, error) {
 	v := s.Verdicts[p.ItemID]
 	v.Status = cmp.Or(v.Status, ItemPending)
-	shown := screenshots(v.ScreenshotURL, v.MoreScreenshotURLs)
+	shown := screenshots(v.ScreenshotURL, v.More)
 	switch at := slices.Index(shown, p.Screenshot); {
 	case p.Remove && at >= 0:
 		shown = slices.Delete(shown, at, at+1)
@@ -171,9 +174,7 @@ func DecideCheckItem(s State, c Check) ([]domain.Event, error) {
 	}
 	old := s.Verdicts[c.ItemID]
 	old.Status = cmp.Or(old.Status, ItemPending)
-	v := ItemChecked{
-		ItemID: c.ItemID, Status: c.Status, Note: c.Note, Severity: c.Severity, Reason: c.Reason, At: s.alive(c.At),
-	}
+	v := Verdict{Status: c.Status, Note: c.Note, Severity: c.Severity, Reason: c.Reason}
 	if c.Status == ItemPending {
 		v.Severity = "" // only a verdict has a severity
 	}
@@ -182,16 +183,19 @@ func DecideCheckItem(s State, c Check) ([]domain.Event, error) {
 	}
 	switch {
 	case c.KeepScreenshots:
-		v.ScreenshotURL, v.MoreScreenshotURLs = old.ScreenshotURL, old.MoreScreenshotURLs
+		v.ScreenshotURL, v.More = old.ScreenshotURL, old.More
 	case len(c.Screenshots) > 1:
-		v.ScreenshotURL, v.MoreScreenshotURLs = c.Screenshots[0], slices.Clone(c.Screenshots[1:])
+		v.ScreenshotURL, v.More = c.Screenshots[0], slices.Clone(c.Screenshots[1:])
 	case len(c.Screenshots) == 1:
 		v.ScreenshotURL = c.Screenshots[0]
 	}
-	if v.says(old) {
+	if v.equal(old) {
 		return nil, nil
 	}
-	return []domain.Event{&v}, nil
+	return []domain.Event{&ItemChecked{
+		ItemID: c.ItemID, Status: v.Status, Note: v.Note, Severity: v.Severity,
+		Reason: v.Reason, ScreenshotURL: v.ScreenshotURL, MoreScreenshotURLs: v.More, At: s.alive(c.At),
+	}}, nil
 }
 
 // ownSeverity is the item's severity in the list.
@@ -199,10 +203,9 @@ func (s State) ownSeverity(itemID string) Severity {
 	return s.Items[slices.IndexFunc(s.Items, func(i Item) bool { return i.ID == itemID })].Severity
 }
 
-// says reports whether both verdicts say the same.
-func (e ItemChecked) says(o ItemChecked) bool {
-	return e.Status == o.Status && e.Note == o.Note && e.Severity == o.Severity && e.Reason == o.Reason &&
-		e.ScreenshotURL == o.ScreenshotURL && slices.Equal(e.MoreScreenshotURLs, o.MoreScreenshotURLs)
+func (v Verdict) equal(o Verdict) bool {
+	return v.Status == o.Status && v.Note == o.Note && v.Severity == o.Severity && v.Reason == o.Reason &&
+		v.ScreenshotURL == o.ScreenshotURL && slices.Equal(v.More, o.More)
 }
 
 // DecideAddFinding adds an item outside the list. The same item id is a repeat, even if

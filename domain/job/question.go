@@ -284,8 +284,10 @@ func DecideExpireQuestion(s State, now time.Time) ([]domain.Event, error) {
 	events := s.closing(QuestionUnanswered, now)
 	if v, said := s.Verdicts[q.ItemID]; q.ItemID != "" && (!said || v.Status == ItemPending) {
 		v.Note = strings.TrimSpace(fmt.Sprintf("%s\n%s", v.Note, "The checker asked a question about this, and no answer came in time."))
-		v.ItemID, v.Status, v.Severity, v.Reason, v.At = q.ItemID, ItemSkip, "", "no_access", s.alive(now)
-		events = append(events, &v)
+		events = append(events, &ItemChecked{
+			ItemID: q.ItemID, Status: ItemSkip, Note: v.Note, Reason: "no_access",
+			ScreenshotURL: v.ScreenshotURL, MoreScreenshotURLs: v.More, At: s.alive(now),
+		})
 	}
 	return events, nil
 }

@@ -61,10 +61,7 @@ func (s State) reportItem(i Item) ReportItem {
 	if v.Severity != "" {
 		i.Severity = v.Severity
 	}
-	return ReportItem{
-		Item: i, Status: v.Status, Note: v.Note, Reason: v.Reason,
-		ScreenshotURL: v.ScreenshotURL, MoreScreenshotURLs: v.MoreScreenshotURLs,
-	}
+	return ReportItem{Item: i, Status: v.Status, Note: v.Note, Reason: v.Reason, ScreenshotURL: v.ScreenshotURL, MoreScreenshotURLs: v.More}
 }
 
 // Counts counts the verdicts.

@@ -71,7 +71,7 @@ type State struct {
 
 	// The draft of the report. Verdicts, by item id, and Findings outlive a
 	// release; after completion only Report holds them.
-	Verdicts map[string]ItemChecked
+	Verdicts map[string]Verdict
 	Findings []ReportItem
 	// Withdrawn are the ids of findings that were taken back.
 	Withdrawn []string
@@ -113,6 +113,17 @@ type State struct {
 
 	// ErasedAt is when the job's texts and pictures were erased; zero: they are there.
 	ErasedAt time.Time
+}
+
+// Verdict is what the checker says about one item of the list. Severity is
+// empty unless the checker overrode the item's.
+type Verdict struct {
+	Status        ItemStatus
+	Note          string
+	Severity      Severity
+	Reason        string
+	ScreenshotURL string
+	More          []string // pictures beside the first
 }
 
 // Clone gives a state that its fold no longer changes. It is not to be evolved.
