@@ -3,11 +3,11 @@ package dashboard_test
 import (
 	"context"
 	"io/fs"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"humanqa/domain/person"
 	"humanqa/httpapi/ui"
 	"humanqa/internal/testing/browsertest"
 	"humanqa/internal/testing/eventually"
@@ -24,28 +24,46 @@ var month struct {
 	delivered sync.Once
 }
 
-var months = pagetest.Shared{Pages: func(s *pagetest.Service) ([]fs.FS, []ui.Page) {
+var months = pagetest.Shared{Pages: func(s *pagetest.Service) ([]fs.FS, []ui.Page) { return withThirdMonth(s, &month.Month) }}
+
+// withThirdMonth writes the month of a new account before the service follows its log.
+func withThirdMonth(s *pagetest.Service, m *thirdmonth.Month) ([]fs.FS, []ui.Page) {
 	id, _, err := s.Commands.CreateAccount(s.Owner.Context(), pagetest.Operator(), "Globex", false)
 	must.NoError(s.Owner, err)
-	month.Month, err = thirdmonth.Write(s.Owner.Context(), s.Log, id, 1, time.Now())
+	*m, err = thirdmonth.Write(s.Owner.Context(), s.Log, id, 1, time.Now())
 	must.NoError(s.Owner, err)
 	return pages(s, s.API.Limits)
-}}
+}
 
-// inThirdMonth is the service with the month, and an owner of its account.
+// shows waits until the read models show the month.
+func (w *world) shows(m thirdmonth.Month) {
+	w.T.Helper()
+	at, err := w.Log.Head(w.T.Context())
+	w.Must(err)
+	ctx, cancel := context.WithTimeout(w.T.Context(), 10*eventually.Patience) // they are 25,000 events
+	defer cancel()
+	w.Must(w.Consumers.WaitFor(ctx, at))
+	w.Must(w.Consumers.CatchUp(w.T.Context(), webhooks.SubscriberName))
+	w.Must(m.Deliver(w.T.Context(), w.DB))
+	w.Must(m.Name(w.T.Context(), w.DB))
+}
+
+// inThirdMonth is the service with the month, and the owner of its account. A test that
+// changes the month, or keeps a draft as this person, has an own month or person.
 func inThirdMonth(t *testing.T) (*world, guest) {
 	t.Helper()
 	w := on(months.In(t))
-	month.delivered.Do(func() {
-		at, err := w.Log.Head(t.Context())
-		w.Must(err)
-		ctx, cancel := context.WithTimeout(t.Context(), 10*eventually.Patience) // they are 25,000 events
-		defer cancel()
-		w.Must(w.Consumers.WaitFor(ctx, at))
-		w.Must(w.Consumers.CatchUp(t.Context(), webhooks.SubscriberName))
-		w.Must(month.Deliver(t.Context(), w.DB))
-	})
-	return w, w.Joined("Olga Owner", person.Grant{Role: person.Owner, AccountID: month.AccountID})
+	month.delivered.Do(func() { w.shows(month.Month) })
+	return w, w.SignsIn(month.People[0].ID)
+}
+
+// ownThirdMonth is a month that the test may change.
+func ownThirdMonth(t *testing.T) (*world, thirdmonth.Month) {
+	t.Helper()
+	var m thirdmonth.Month
+	w := on(pagetest.Start(t, func(s *pagetest.Service) ([]fs.FS, []ui.Page) { return withThirdMonth(s, &m) }))
+	w.shows(m)
+	return w, m
 }
 
 // The fixture has the figures that its package promises.
@@ -70,6 +88,27 @@ func TestTheThirdMonthIsThatOfFortyProjects(t *testing.T) {
 	}
 	if all != thirdmonth.Projects || tests != thirdmonth.Tests || balance.Available != thirdmonth.Left || asking != thirdmonth.Asking || held != thirdmonth.Dead {
 		t.Errorf("%d projects, %d tests, %d credits, %d questions, %d webhooks that hold events", all, tests, balance.Available, asking, held)
+	}
+}
+
+// The members stand under their names and roles in the list, and their acts in the activity.
+func TestTheMembersOfTheThirdMonthAreNamed(t *testing.T) {
+	t.Parallel()
+	w, owner := inThirdMonth(t)
+	members := w.Call(owner, "GET", "/dashboard/members", nil).Body
+	if len(month.People) != thirdmonth.Members {
+		t.Errorf("%d members", len(month.People))
+	}
+	for _, one := range month.People {
+		_, row, _ := strings.Cut(members, `id="person-`+one.ID+`"`)
+		row, _, _ = strings.Cut(row, "</tr>")
+		says(t, row, one.Name, ">"+string(one.Role)+"<")
+	}
+	activity := w.Call(owner, "GET", "/dashboard/activity", nil).Body
+	says(t, activity, ">Dee Developer</a>", ">Olga Owner</a>", ">Deploy hook</a>")
+	of := w.Call(owner, "GET", "/dashboard/activity?by=person:"+month.People[1].ID, nil).Body
+	if rows := strings.Count(of, `<tr id="fact-`); rows != 7 || strings.Contains(of, ">Olga Owner</a>") {
+		t.Errorf("%d acts of a member", rows)
 	}
 }
 

@@ -163,6 +163,12 @@ func (s *Service) Joined(name string, g person.Grant) Guest {
 	s.Shown(s.Commands.JoinPerson(s.T.Context(), Operator(), id))
 	_, err := s.DB.ExecContext(s.T.Context(), `INSERT INTO signin.people (person_id, name) VALUES ($1, $2)`, id, name)
 	s.Must(err)
+	return s.SignsIn(id)
+}
+
+// SignsIn is a person who has joined before, with a session more.
+func (s *Service) SignsIn(id string) Guest {
+	s.T.Helper()
 	token, err := s.Credentials.Begin(s.T.Context(), id, "127.0.0.1", "Mozilla/5.0 (X11; Linux x86_64) Chrome/156.0", "")
 	s.Must(err)
 	return Guest{id, token}
@@ -176,9 +182,7 @@ func (s *Service) JoinedByPassword(name string, g person.Grant) Guest {
 	_, err := s.Credentials.JoinWithPassword(s.T.Context(), strings.TrimPrefix(path, "/join/"), in, "127.0.0.1")
 	s.Must(err)
 	s.Shown(s.Commands.JoinPerson(s.T.Context(), Operator(), id))
-	token, err := s.Credentials.Begin(s.T.Context(), id, "127.0.0.1", "Mozilla/5.0 (X11; Linux x86_64) Chrome/156.0", "")
-	s.Must(err)
-	return Guest{id, token}
+	return s.SignsIn(id)
 }
 
 // Response is an answer as a browser would get it.

@@ -1,6 +1,15 @@
 package thirdmonth
 
-import "strings"
+import (
+	"strings"
+
+	"humanqa/domain/person"
+)
+
+// members are the people of the account, who have no id yet.
+var members = [Members]Member{
+	{Name: "Olga Owner", Role: person.Owner}, {Name: "Dee Developer", Role: person.Developer}, {Name: "Vera Viewer", Role: person.Viewer},
+}
 
 // names are those of the projects.
 var names = [Projects]string{

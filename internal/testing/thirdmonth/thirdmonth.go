@@ -1,6 +1,6 @@
 // Package thirdmonth writes the third month of an account into a log: 40 projects, 5,000
-// tests, two webhooks that are disabled, and 7 credits that are left. Tests of pages, and
-// pictures of them, see with it what an owner of many projects sees.
+// tests, three members, two webhooks that are disabled, and 7 credits that are left. Tests
+// of pages, and pictures of them, see with it what an owner of many projects sees.
 package thirdmonth
 
 import (
@@ -16,13 +16,14 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
+	"humanqa/domain/person"
 	"humanqa/domain/project"
 )
 
 const (
 	// Projects, Tests and Left are the figures of the account.
 	Projects, Tests = 40, 5_000
-	Left            = 7
+	Members, Left   = 3, 7
 	// Failing is the number of projects with open failures, Worse that of those that passed
 	// a week ago, and Quiet that of projects whose latest test is older than two weeks.
 	Failing, Worse, Quiet = 23, 8, 12
@@ -32,10 +33,12 @@ const (
 	Asking = 2
 	// Batch is the number of tests of today's batch; one passed, four failed.
 	Batch, batchPassed, batchFailed = 20, 1, 4
+	// Short is the number of items of the newest tests, which the owner's colleague submitted.
+	Short = 3
 
 	broken  = Failing - batchFailed     // projects that fail since before today
 	spread  = Projects - broken - Quiet // projects of the batch; its first test is the last one's
-	waiting = 7                         // tests of no batch that wait for a checker: newer than the questions
+	waiting = 7                         // tests of no batch that wait for a checker: newer than the questions, and shorter
 	days    = 89                        // of the first test, before today
 	price   = 5
 	checker = "ann"
@@ -50,12 +53,19 @@ type Log interface {
 // Month is what was written.
 type Month struct {
 	AccountID  string
+	People     []Member // the owner first
 	ProjectIDs []string // those that fail come first, the quiet ones last
 	DeadHooks  []string // projects
 	Questions  []string // tests whose checkers wait for an answer
 	BatchID    string
 	Report     string // a test that failed and has a newer test behind it
 	Newest     string // the first project's latest test
+}
+
+// Member is a person of the account.
+type Member struct {
+	ID, Name string
+	Role     person.Role
 }
 
 type writer struct {
@@ -80,6 +90,11 @@ type life struct {
 // follows the log may run: it would find debits whose jobs are still to come.
 func Write(ctx context.Context, log Log, accountID string, times int, now time.Time) (Month, error) {
 	w := &writer{ctx: ctx, log: log, now: now.UTC(), times: times, Month: Month{AccountID: accountID, BatchID: uuid.NewString()}}
+	for _, one := range members {
+		if err := w.invite(one); err != nil {
+			return Month{}, err
+		}
+	}
 	for n := range Projects {
 		if err := w.openProject(n); err != nil {
 			return Month{}, err
@@ -89,6 +104,15 @@ func Write(ctx context.Context, log Log, accountID string, times int, now time.T
 	w.testToday()
 	slices.SortStableFunc(w.all, func(a, b life) int { return a.at.Compare(b.at) })
 	return w.Month, w.writeDays()
+}
+
+// invite writes a member who has joined.
+func (w *writer) invite(one Member) error {
+	one.ID = uuid.NewString()
+	w.People = append(w.People, one)
+	events := []domain.Event{&person.Invited{Grant: person.Grant{Role: one.Role, AccountID: w.AccountID}}, &person.Joined{}}
+	_, err := w.append(domain.PersonStream(one.ID), events, func(domain.Event) time.Time { return w.ago(days + 1) })
+	return err
 }
 
 // openProject writes a project and its webhook.
@@ -196,7 +220,10 @@ func (w *writer) testToday() {
 		w.all = append(w.all, of)
 	}
 	for i := range waiting {
-		w.all = append(w.all, w.test(10+i, i, uuid.NewString(), w.now.Add(-time.Duration(8-i)*time.Minute)))
+		of := w.test(10+i, i, uuid.NewString(), w.now.Add(-time.Duration(8-i)*time.Minute))
+		created := of.events[0].(*job.Created)
+		created.Source, created.Items = "hosted", created.Items[:Short]
+		w.all = append(w.all, of)
 	}
 }
 
@@ -344,15 +371,42 @@ func (w *writer) appendAt(
 	batch := make([]domain.NewEvent, len(events))
 	for i, e := range events {
 		actor := "key:deploys"
-		switch e.(type) {
+		switch e := e.(type) {
 		case *job.Claimed, *job.Completed, *job.QuestionAsked:
 			actor = "checker:" + checker
+		case *project.Created, *person.Invited:
+			actor = "person:" + w.People[0].ID
+		case *job.Created:
+			actor = w.author(e.Submission)
 		}
 		batch[i] = domain.NewEvent{ID: uuid.New(), Event: e, Meta: domain.Metadata{
 			CommandID: uuid.New(), CorrelationID: uuid.NewString(), Actor: actor, AccountID: w.AccountID, Time: at(e),
 		}}
 	}
 	return w.log.Append(w.ctx, stream, next, batch)
+}
+
+// author is the actor that submitted a test: who that is goes by the way it took.
+func (w *writer) author(s job.Submission) string {
+	switch s.Source {
+	case "deploy":
+		return "hook:" + s.ProjectID
+	case "bulk":
+		return "person:" + w.People[0].ID
+	case "hosted":
+		return "person:" + w.People[1].ID
+	}
+	return "key:deploys"
+}
+
+// Name gives the members their names, which are not in the log.
+func (m Month) Name(ctx context.Context, db *sqlx.DB) error {
+	for _, one := range m.People {
+		if _, err := db.ExecContext(ctx, `INSERT INTO signin.people (person_id, name) VALUES ($1, $2)`, one.ID, one.Name); err != nil {
+			return fmt.Errorf("name the members: %w", err)
+		}
+	}
+	return nil
 }
 
 // The statements that settle the deliveries: each came with its event, and the servers that
