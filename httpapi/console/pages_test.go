@@ -54,6 +54,23 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	}
 	w.Shown(c.Position, nil)
 
+	objections := command.SubmitJob{Submission: job.Submission{URL: "https://shop.example.com", Title: "Checkout with objections", Type: job.GeneralQA, Source: "api"}}
+	for _, point := range []string{"The price is right", "A declined card leads back", "A mail arrives", "The basket is kept"} {
+		objections.Items = append(objections.Items, command.NewItem{Description: point, Severity: job.Major})
+	}
+	contested, err := w.Commands.SubmitJob(t.Context(), pagetest.Client(account), objections)
+	w.Shown(contested.Position, err)
+	c, err = w.Commands.ClaimJob(t.Context(), pagetest.ByChecker(ids[1]), ids[1], contested.JobID)
+	w.Shown(c.Position, err)
+	claim = command.Claim{CheckerID: ids[1], JobID: contested.JobID, Token: c.Token}
+	for _, item := range c.Checklist {
+		_, at, err = w.Commands.CheckItem(t.Context(), pagetest.ByChecker(ids[1]), claim, command.CheckItem{ItemID: item.ID, Status: job.ItemFail, Note: "The page stays white."})
+		w.Shown(at, err)
+	}
+	_, at, err = w.Commands.CompleteJob(t.Context(), pagetest.ByChecker(ids[1]), claim, command.CompleteJob{Summary: "Nothing works."})
+	w.Shown(at, err)
+	w.Contested(account, ids[1], contested.JobID, "The page was down for a minute, as our own log says.")
+
 	do := func(path string, pairs ...string) string {
 		got := w.Call(olga, "POST", path, form(append(pairs, "reason", "As agreed with them on the phone")...))
 		if got.Status != 303 {
@@ -68,6 +85,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	do("/console/accounts/"+account+"/pool", "pool", strings.TrimPrefix(pool, "/console/pools/"))
 	do("/console/accounts/" + other + "/suspend")
 	do("/console/streams/job-" + jobs[0] + "/look")
+	do("/console/streams/job-" + contested.JobID + "/look")
 	do("/console/evidence/hold", "kind", "job", "id", jobs[0])
 	w.check <- finds(audit.Finding{Invariant: 3, Stream: domain.CreditsStream(account), Problem: "job x is charged twice"})
 	do("/console/checks")
@@ -81,6 +99,7 @@ VALUES ('audit', 1, 1, 'audit_v1_g1', 'stopped', TRUE, 'poison', 3, 3, 'column "
 
 	w.OpensAll("/console", w.Accessible(olga.Sees(
 		"console", "/console", "console-jobs", "/console/jobs", "console-job", "/console/jobs/"+jobs[1],
+		"console-jobs-disputed", "/console/jobs?status=disputed", "console-job-disputed", "/console/jobs/"+contested.JobID,
 		"console-job-open", "/console/jobs/"+jobs[0], "console-accounts", "/console/accounts",
 		"console-account", "/console/accounts/"+account, "console-people", "/console/people", "console-person", "/console/people/"+carol.ID,
 		"console-checkers", "/console/checkers", "console-pools", "/console/pools", "console-pool", pool,

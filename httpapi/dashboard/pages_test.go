@@ -28,6 +28,8 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	fresh := w.Joined("Ann Example", person.Grant{Role: person.Owner, AccountID: empty})
 	owner := w.Joined("Bob Example", person.Grant{Role: person.Owner, AccountID: full})
 	w.Invited("Carol", person.Grant{Role: person.Developer, AccountID: full})
+	develops := w.Joined("Dan Example", person.Grant{Role: person.Developer, AccountID: full})
+	views := w.Joined("Vera Example", person.Grant{Role: person.Viewer, AccountID: full})
 	checks := w.Joined("Erin Example", person.Grant{Role: person.Checker, CheckerID: w.Checker("ann")})
 	runs := w.Joined("Frank Example", person.Grant{Role: person.Operator})
 	_, link := w.Invited("Dave", person.Grant{Role: person.Viewer, AccountID: full})
@@ -52,6 +54,18 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	c.checks(1, job.ItemFail, "After the card is declined the page stays white. Reloading it shows an empty basket.")
 	c.checks(2, job.ItemSkip, "")
 	c.completes("The price is right. A declined card ends on a white page, and the basket is gone.")
+	contested := w.test(full, "Checkout with objections", func(in *command.SubmitJob) {
+		inProject(in)
+		for _, more := range []string{"The basket is kept for a day", "A voucher lowers the total"} {
+			in.Items = append(in.Items, command.NewItem{Description: more, ExpectedOutcome: "It is there", Severity: job.Minor})
+		}
+	})
+	c = w.claims(w.Checker("ann"), contested)
+	for n := range c.Checklist {
+		c.checks(n, job.ItemFail, "The page stays white.")
+	}
+	c.completes("Nothing works.")
+	w.Contested(full, c.CheckerID, contested, "It was down for a minute, see "+strings.Repeat("averylongword", 12)+".")
 	live := w.test(full, "Sign-up on a phone", func(in *command.SubmitJob) { withLogin(in); in.Urgent = true })
 	tester := w.claims(w.Checker("ann"), live)
 	tester.reveals()
@@ -104,6 +118,8 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	w.Must(err)
 	share, err := w.Credentials.Share(t.Context(), full, report, owner.ID, time.Hour)
 	w.Must(err)
+	objections, err := w.Credentials.Share(t.Context(), full, contested, owner.ID, time.Hour)
+	w.Must(err)
 
 	w.reads(readers.Note{ID: readers.ID{AccountID: full, Name: "warehouse"}, Refused: domain.CodeAnotherLog})
 	w.reads(readers.Note{ID: readers.ID{AccountID: full, ProjectID: hosted.ProjectID, Name: "mirror"}})
@@ -155,12 +171,29 @@ func TestEveryPageIsAccessible(t *testing.T) {
 			{Name: "chosen-none", Path: "/dashboard/jobs/chosen", As: owner, Allow: "409"},
 			{Name: "overview", Path: "/dashboard", As: owner, Look: brokenComesFirst},
 			{Name: "project", Path: "/dashboard/projects/" + hosted.ProjectID, As: owner, Look: lastDayIsInSight},
+			{Name: "job-disputed", Path: "/dashboard/jobs/" + contested, As: owner, Look: unfolded(1)},
+			{Name: "job-disputed-developer", Path: "/dashboard/jobs/" + contested, As: develops, Look: unfolded(1)},
+			{Name: "job-disputed-viewer", Path: "/dashboard/jobs/" + contested, As: views, Look: unfolded(0)},
+			{Name: "job-disputed-shared", Path: "/shared/" + objections, Look: unfolded(0)},
 		},
 	)
 	w.OpensAll("/", w.Accessible(seen...), []string{
 		"/dashboard/jobs/{id}/report/{format}", "/dashboard/jobs/{id}/evidence/{evidence}", "/dashboard/jobs/{id}/recordings/{recording}",
 		"/dashboard/jobs/{id}/recordings/{recording}/marks", "/shared/{token}/evidence/{evidence}", "/dashboard/notifications/news",
 	})
+}
+
+// unfolded opens all that is folded on a report with four disputes, and checks that so many
+// items can be disputed still.
+func unfolded(forms int) func(*browsertest.Tab) {
+	return func(tab *browsertest.Tab) {
+		tab.Wait(fmt.Sprintf(`(page => {
+			page.querySelectorAll('details:not(.menu)').forEach(d => { d.open = true })
+			const words = [...page.querySelectorAll('.dispute')].map(d => d.innerText)
+			return words.length === 4 && words.filter(w => w.includes('has not decided yet')).length === 2 && words.filter(w => w.includes('The checker answered')).length === 3 &&
+				page.querySelectorAll('form[action$="/disputes"]').length === %d
+		})(document.querySelector('main'))`, forms))
+	}
 }
 
 // brokenComesFirst checks that the overview tells what is broken before what will be.

@@ -15,6 +15,31 @@ import (
 	"humanqa/projections/events"
 )
 
+// A dispute is a form that needs no script, also after a refusal.
+func TestAVerdictIsDisputedWithoutAScript(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	account := w.account("Acme", 100)
+	dev := w.Joined("Ann", person.Grant{Role: person.Developer, AccountID: account})
+	id := w.completed(account, "Checkout", "The page stays white.", job.ItemFail, job.ItemPass, job.ItemPass)
+	tab := w.Tab(dev)
+	tab.NoScript()
+	tab.Screen(390, 844, false)
+	tab.Open(w.Origin + "/dashboard/jobs/" + id)
+	tab.Click(`.failures details[id^="dispute-"] summary`)
+	tab.Fill(`.failures [name=why]`, " ")
+	tab.Allow("422")
+	tab.Click(`.failures form[action$="/disputes"] button`)
+	tab.WaitText("What is wrong with this verdict? is required.")
+	tab.Fill(`.failures [name=why]`, "It was down.")
+	tab.Click(`.failures form[action$="/disputes"] button`)
+	tab.WaitText("An operator has not decided yet.")
+	tab.WaitText("It was down.")
+	if wide := browsertest.Eval[int](tab, "document.documentElement.scrollWidth"); wide > 390 {
+		t.Errorf("the page is %d px wide", wide)
+	}
+}
+
 // A link opens one report for who has it, shows nothing beside it, and ends.
 func TestAReportIsSharedByALinkThatEnds(t *testing.T) {
 	t.Parallel()

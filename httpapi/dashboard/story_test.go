@@ -208,6 +208,7 @@ func TestWhatOthersWriteIsText(t *testing.T) {
 	c.checks(1, job.ItemFail, evil)
 	_, at, err = w.Commands.CompleteJob(t.Context(), pagetest.ByChecker(c.CheckerID), c.Claim, command.CompleteJob{Summary: evil, RecordingURL: "javascript:window.hit=1"})
 	w.Shown(at, err)
+	w.Contested(account, c.CheckerID, id, evil)
 	batch, _ := w.batch(account, evil, evil)
 	loop, _ := w.looped(account, "evil.example.com", evil, 1)
 	w.Must(w.preferences.KeepView(t.Context(), account, owner.ID, evil[:50], "status=pending"))

@@ -35,6 +35,9 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 	project, err := w.Commands.CreateProject(t.Context(), pagetest.Client(ours), command.CreateProject{Name: "Top secret project", WebhookURL: "https://hooks.example.com/x"})
 	w.Shown(project.Position, err)
 	jobID := w.completed(ours, "Top secret test", "Top secret note", job.ItemFail, job.ItemPass, job.ItemPass)
+	tested, err := w.Commands.Job(t.Context(), jobID)
+	w.Must(err)
+	w.Contested(ours, tested.CheckerID, jobID, "Top secret objection")
 	session, err := w.Commands.CreateSession(t.Context(), pagetest.Client(ours), command.NewSession{
 		Test: command.HostedTest{Submission: job.Submission{URL: "https://chat.example.com", Source: "session"}, Host: "chat.example.com"}, Slots: []command.NewSlot{{}, {}},
 	})

@@ -31,6 +31,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	done := w.test(account, "Checkout with a declined card", 3)
 	w.completes(freeID, w.claimed(freeID, done), job.ItemFail, "After the card is declined the page stays white, on a phone and on a computer.")
 	rating(w, account, done, 4, "Good pictures. Next time say which card.")
+	w.Contested(account, freeID, done, "The page was down for a minute, as our own log says.")
 
 	bench := w.test(account, "Checkout with three cards", 6)
 	c := w.claimed(busyID, bench)
