@@ -1,6 +1,9 @@
 package job
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // The values of a report's overallStatus.
 const (
@@ -19,6 +22,9 @@ type ReportItem struct {
 	// MoreScreenshotURLs are the pictures beside the first.
 	MoreScreenshotURLs []string `json:"moreScreenshotUrls,omitempty" sealed:"link"`
 }
+
+// IsFinding says that the checker found it beside the list.
+func (i ReportItem) IsFinding() bool { return strings.HasPrefix(i.ID, "finding") }
 
 // Screenshots are all pictures of the item, in the order of their arrival.
 func (i ReportItem) Screenshots() []string { return screenshots(i.ScreenshotURL, i.MoreScreenshotURLs) }

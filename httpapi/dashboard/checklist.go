@@ -87,6 +87,48 @@ func allRowsOf(fields url.Values) (rows []checklistRow) {
 	return rows
 }
 
+// takeOver puts the list of the test that the request names in place of the form's own.
+// Findings of its checker are no part of the list.
+func (d Deps) takeOver(r *ui.Request, fields url.Values) error {
+	id := r.FormValue("checklist")
+	if id == "" {
+		return nil
+	}
+	other, err := d.Reads.Jobs.Job(r.Context(), r.Account.ID, id)
+	switch {
+	case err != nil:
+		return err
+	case other.ErasedAt != nil:
+		return domain.Conflict("the texts of the test were erased").WithHint("use the checklist of another test")
+	}
+	for _, field := range checklistFields {
+		fields.Del(field)
+	}
+	for _, item := range other.Items {
+		if !item.IsFinding() {
+			fields.Add("item", item.Description)
+			fields.Add("expected", item.ExpectedOutcome)
+			fields.Add("severity", string(item.Severity))
+		}
+	}
+	return nil
+}
+
+// othersOffered bounds the lists that a form offers.
+const othersOffered = 5
+
+// offerOthers reads the lists of the project's other tests, once the project is known.
+func (d Deps) offerOthers(r *ui.Request, v *submitView) (err error) {
+	projectID := v.Fields.Get("project")
+	if v.Preview != nil {
+		projectID = cmp.Or(v.Preview.ProjectID, projectID)
+	}
+	if projectID != "" {
+		v.Others, err = d.Reads.Jobs.Checklists(r.Context(), r.Account.ID, projectID, othersOffered)
+	}
+	return err
+}
+
 // bodyOf gives the rows as a request to the API holds them.
 func bodyOf(rows []checklistRow) (items []map[string]any) {
 	for _, row := range rows {
@@ -165,6 +207,9 @@ func (d Deps) preview(r *ui.Request, in command.HostedTest, checkers int) (*chec
 		if item.Origin != "" {
 			v.Again = append(v.Again, againItem{item, since[item.Key]})
 			continue
+		}
+		if slices.ContainsFunc(v.Again, func(again againItem) bool { return again.Description == item.Description }) {
+			continue // one of another key, such as of a list that was taken over
 		}
 		v.Rows = append(v.Rows, checklistRow{
 			N: len(v.Rows) + 1, Description: item.Description, Expected: item.ExpectedOutcome, Severity: item.Severity,

@@ -250,7 +250,8 @@ func TestTheChecklistIsEditedByKeysBeforeItIsPaid(t *testing.T) {
 // What failed before stands above the list, with the day on which it began.
 func TestAPreviewSaysSinceWhenAnItemFails(t *testing.T) {
 	t.Parallel()
-	w, owner := inThirdMonth(t)
+	w, _ := inThirdMonth(t)
+	owner := w.Joined("Dan", person.Grant{Role: person.Developer, AccountID: month.AccountID})
 	failures, err := w.Reads.History.OpenFailures(t.Context(), month.AccountID, month.ProjectIDs[0], 10)
 	w.Must(err)
 	got := w.Call(owner, "POST", "/dashboard/jobs/preview", url.Values{"url": {"https://shop.example.com"}, "project": {month.ProjectIDs[0]}, "item": {"It opens"}, "severity": {"minor"}})
@@ -260,6 +261,92 @@ func TestAPreviewSaysSinceWhenAnItemFails(t *testing.T) {
 	}
 	if strings.Index(got.Body, again) > strings.Index(got.Body, `class="entry"`) || len(failures) != 3 || failures[0].Severity == job.Minor {
 		t.Errorf("%d failures stand below the list", len(failures))
+	}
+}
+
+// The list of another test of the project takes the place of the page's own, with a script
+// and without. All else stays as it was typed.
+func TestAChecklistIsTakenFromAnotherTest(t *testing.T) {
+	t.Parallel()
+	w, _ := inThirdMonth(t)
+	project := month.ProjectIDs[10]
+	lists, err := w.Reads.Jobs.Checklists(t.Context(), month.AccountID, project, 5)
+	w.Must(err)
+	if len(lists) != 2 || lists[0].Items != thirdmonth.Short {
+		t.Fatalf("the lists of the project are %+v", lists)
+	}
+	const shown = `[...document.querySelectorAll('.again li, .entry')].map(e => e.matches('li') ? e.firstChild.textContent.trim() :
+		[...e.querySelectorAll('[name=item], [name=expected], [name=severity]')].map(f => f.value).join('|')).filter(text => !text.startsWith('|'))`
+	for name, scripted := range map[string]bool{"with a script": true, "without one": false} {
+		t.Run(name, func(t *testing.T) {
+			w := on(w.In(t))
+			dev := w.Joined("Dan", person.Grant{Role: person.Developer, AccountID: month.AccountID})
+			tab := w.Tab(dev)
+			if !scripted {
+				tab.NoScript()
+			}
+			tab.Screen(1280, 800, false)
+			tab.Open(w.Origin + "/dashboard/jobs/new?project=" + project)
+			tab.Fill("#feature", "On a phone")
+			tab.Fill("#access", "ring twice")
+			for n, list := range lists {
+				tab.Click(fmt.Sprintf("li:nth-child(%d) > [name=checklist]", n+1))
+				j, err := w.Reads.Jobs.Job(t.Context(), month.AccountID, list.JobID)
+				w.Must(err)
+				want := []string{j.Items[0].Description} // it fails, so it is retested in any case
+				for _, item := range j.Items[1:] {
+					want = append(want, fmt.Sprintf("%s|%s|%s", item.Description, item.ExpectedOutcome, item.Severity))
+				}
+				tab.Wait(fmt.Sprintf(`%s.join('\n') === %q`, shown, strings.Join(want, "\n")))
+				if scripted && n == 0 {
+					tab.Axe("a new test with the lists of others")
+				}
+				typed := browsertest.Eval[string](tab, `['feature', 'access', 'project'].map(id => document.getElementById(id).value).join(' ')`)
+				if want := "On a phone ring twice " + project; typed != want {
+					t.Errorf("what was typed is %q, want %q", typed, want)
+				}
+			}
+			tab.Shot("new-test-others-1280")
+			tab.Screen(390, 844, false)
+			tab.Shot("new-test-others-390")
+			// By an address, too: a draft stays, and a report leads to a form of its own.
+			tab.Open(w.Origin + "/dashboard/jobs/new?checklist=" + lists[0].JobID)
+			tab.Wait(`document.getElementById('feature').value === 'On a phone' && document.querySelectorAll('.entry').length === ` + fmt.Sprint(thirdmonth.Short))
+			tab.Screen(1280, 800, false)
+			tab.Open(w.Origin + "/dashboard/jobs/" + lists[1].JobID)
+			tab.Click(`a[href^="/dashboard/jobs/new?checklist="]`)
+			tab.WaitText("What will be tested")
+			tab.Wait(`document.getElementById('feature').value === '' && document.getElementById('url').value.startsWith('https://landing-pages.') && document.querySelectorAll('.entry').length === ` + fmt.Sprint(lists[1].Items))
+		})
+	}
+	other := w.Joined("Otto", person.Grant{Role: person.Owner, AccountID: w.account("Initech", 10)})
+	for _, id := range []string{lists[0].JobID, "none"} {
+		for _, form := range []url.Values{nil, {"url": {"https://shop.example.com"}, "checklist": {id}}} {
+			method, path := "GET", "/dashboard/jobs/new?checklist="+id
+			if form != nil {
+				method, path = "POST", "/dashboard/jobs/preview"
+			}
+			if got := w.Call(other, method, path, form); got.Status != http.StatusNotFound || strings.Contains(got.Body, `name="item"`) {
+				t.Errorf("%s of the list of %s in another account: %d", method, id, got.Status)
+			}
+		}
+	}
+}
+
+// Erased texts make no list.
+func TestTheChecklistOfAnErasedTestIsNotTaken(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	account := w.account("Acme", 100)
+	dev := w.Joined("Dee", person.Grant{Role: person.Developer, AccountID: account})
+	id := w.completed(account, "Checkout", "White.", job.ItemFail, job.ItemPass, job.ItemPass)
+	at, err := w.Commands.EraseJob(t.Context(), pagetest.Operator(), id, "Ann", "asked for")
+	w.Shown(at, err)
+	if got := w.Call(dev, "GET", "/dashboard/jobs/new?checklist="+id, nil); got.Status != http.StatusConflict {
+		t.Errorf("the list of an erased test: %d", got.Status)
+	}
+	if strings.Contains(w.Call(dev, "GET", "/dashboard/jobs/"+id, nil).Body, "New test with this checklist") {
+		t.Error("the list of an erased test is offered")
 	}
 }
 

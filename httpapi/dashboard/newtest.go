@@ -11,6 +11,7 @@ import (
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/wire"
 	"humanqa/projections/credits"
+	"humanqa/projections/jobs"
 	"humanqa/projections/projects"
 )
 
@@ -23,6 +24,7 @@ type submitView struct {
 	Balance  credits.Balance
 	Draft    *keptDraft
 	Preview  *checklistView
+	Others   []jobs.Checklist // of the project's latest tests, to be taken over
 	// Unresolved is the test's URL if its host has no address; the person may still go on.
 	Unresolved string
 	Notice     string
@@ -110,16 +112,23 @@ func (d Deps) hostedView(r *ui.Request, f hostedForm, fields url.Values) (submit
 func (d Deps) newHosted(f hostedForm) func(*ui.Request) (ui.Answer, error) {
 	return func(r *ui.Request) (ui.Answer, error) {
 		fields, draft, err := d.begin(r, f.draftForm)
+		if err == nil {
+			err = d.takeOver(r, fields)
+		}
 		if err != nil {
 			return ui.Answer{}, err
 		}
 		v, err := d.hostedView(r, f, fields)
+		if err != nil {
+			return ui.Answer{}, err
+		}
 		v.Draft = draft
 		for _, p := range v.Projects {
 			if p.ID == fields.Get("project") && fields.Get("url") == "" && p.DefaultURL != nil {
 				fields.Set("url", *p.DefaultURL)
 			}
 		}
+		err = d.offerOthers(r, &v)
 		return ui.Show(f.template, f.title, v), err
 	}
 }
@@ -184,6 +193,9 @@ func (d Deps) previewHosted(f hostedForm) func(*ui.Request) (ui.Answer, error) {
 				r.PostForm.Del(field)
 			}
 		}
+		if err := d.takeOver(r, r.PostForm); err != nil {
+			return ui.Answer{}, err
+		}
 		in, warned, err := d.readHosted(r, f)
 		return d.showHosted(r, f, in, warned, err, "")
 	}
@@ -212,6 +224,9 @@ func (d Deps) showHosted(
 		}
 	}
 	nameItems(r, wrong)
+	if err := d.offerOthers(r, &v); err != nil {
+		return ui.Answer{}, err
+	}
 	err = d.keep(r, f.draftForm)
 	return ui.Answer{Template: f.template, Title: f.title, View: v, Refused: refused}, err
 }

@@ -73,6 +73,9 @@ func TestHotQueriesWalkTheirIndexes(t *testing.T) {
 	if plan := w.Plan(daySQL, "acc1", time.Now().Add(-time.Minute), 8); !strings.Contains(plan, "jobs_by_account") || strings.Contains(plan, "Seq Scan on jobs") {
 		t.Errorf("the tests of a day do not walk their index:\n%s", plan)
 	}
+	if plan := w.Plan(checklistsSQL, "acc1", "p7", listsWalked, 5, job.AIReview); !strings.Contains(plan, "jobs_by_project") || strings.Contains(plan, "Seq Scan on jobs") {
+		t.Errorf("the lists of a project do not walk its newest tests:\n%s", plan)
+	}
 	// Chosen jobs, and a checker's own work, are few, and may be sorted.
 	if plan := w.Plan(chosenSQL, "acc1", pq.StringArray{"job7", "job70"}); !strings.Contains(plan, "jobs_pkey") {
 		t.Errorf("chosen jobs do not walk their index:\n%s", plan)

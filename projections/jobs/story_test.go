@@ -308,6 +308,53 @@ func TestABatchIsReadInSubmittedOrder(t *testing.T) {
 	}
 }
 
+// A list counts once, by the last test that had it: however its items are ordered, and
+// whatever the checker found beside them.
+func TestTheDifferentChecklistsOfAProject(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.Run(w.Sup)
+	item := func(key string) job.Item {
+		return job.Item{ID: "i-" + key, Key: key, Description: key, Severity: job.Minor}
+	}
+	created := func(id, account string, minute int, keys ...string) {
+		w.Log.Record(domain.JobStream(id), modeltest.Created(account, func(e *job.Created) {
+			e.ProjectID, e.Title, e.CreatedAt, e.Items = "p1", "The "+id, *modeltest.At(minute), nil
+			if id == "review" {
+				e.Type = job.AIReview
+			}
+			for _, key := range keys {
+				e.Items = append(e.Items, item(key))
+			}
+		}))
+	}
+	created("old", "acc", 0, "pay", "mail")
+	created("short", "acc", 1, "pay")
+	created("new", "acc", 2, "mail", "pay")
+	created("erased", "acc", 3, "pay", "mail", "refund")
+	created("unwritten", "acc", 4)
+	created("review", "acc", 5, "headers")
+	created("theirs", "other", 6, "secret")
+	w.Log.Record(domain.JobStream("new"), modeltest.Claimed("ann"),
+		&job.FindingAdded{Item: job.Item{ID: "finding-1", Key: "odd", Description: "odd"}, Status: job.ItemFail})
+	w.Log.Record(domain.JobStream("erased"), &job.Erased{By: "owner", Reason: "asked", At: modeltest.Noon})
+	w.Reach(w.Sup)
+	all := []Checklist{
+		{JobID: "new", Title: "The new", CreatedAt: *modeltest.At(2), Items: 2}, {JobID: "short", Title: "The short", CreatedAt: *modeltest.At(1), Items: 1},
+	}
+	for limit := range 4 {
+		lists, err := w.reads.Checklists(w.Ctx(), "acc", "p1", limit)
+		must.NoError(t, err)
+		for i := range lists {
+			lists[i].CreatedAt = lists[i].CreatedAt.UTC()
+		}
+		modeltest.Same(t, append([]Checklist{}, lists...), all[:min(limit, len(all))])
+	}
+	if lists, err := w.reads.Checklists(w.Ctx(), "other", "p2", 5); err != nil || len(lists) != 0 {
+		t.Errorf("%+v of another project, %v", lists, err)
+	}
+}
+
 // Submissions that were written before they said so themselves.
 func TestAnOldSubmissionOfASandboxIsASandboxJob(t *testing.T) {
 	t.Parallel()

@@ -262,7 +262,7 @@ func (v *jobView) explain() {
 
 func itemViews(items []job.ReportItem, base string, gone map[string]*retention.Gone) (list []itemView) {
 	for _, i := range items {
-		list = append(list, itemView{ReportItem: i, Finding: isFinding(i), Shots: shotsOf(base, i, gone)})
+		list = append(list, itemView{ReportItem: i, Finding: i.IsFinding(), Shots: shotsOf(base, i, gone)})
 	}
 	return list
 }
@@ -357,7 +357,7 @@ func (d Deps) curl(j jobs.Job) string {
 	}
 	var items []map[string]any
 	for _, item := range j.Items {
-		if isFinding(item) || j.Type.Automatic() {
+		if item.IsFinding() || j.Type.Automatic() {
 			continue
 		}
 		one := map[string]any{"key": item.Key, "description": item.Description, "severity": item.Severity}
@@ -372,9 +372,6 @@ func (d Deps) curl(j jobs.Job) string {
 	return "curl " + ui.ShellWord(d.BaseURL+"/v1/jobs") +
 		" \\\n  -H \"Authorization: Bearer $API_KEY\" \\\n  -d " + ui.ShellWord(jsonText(in))
 }
-
-// isFinding says that the checker found it beside the list.
-func isFinding(i job.ReportItem) bool { return strings.HasPrefix(i.ID, "finding") }
 
 func (d Deps) reportFile(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	if j.Status != job.StatusCompleted {
