@@ -41,13 +41,20 @@ type load struct {
 	asked     map[string]int    // the questions of a job that were acknowledged
 	answered  map[string]bool   // jobs with an answer that was acknowledged
 	vanishing map[string]bool   // jobs of accounts that are erased meanwhile
+	erasing   map[string]bool   // jobs that an operator erases
+	copied    map[string]bool   // jobs whose words a new test has, too
+	contests  map[string]*contest
 }
 
 // hasWorked says that each kind of work was done once at least.
 func (l *load) hasWorked() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.jobs) > 0 && len(l.completed) > 0 && len(l.asked) > 0
+	decided := l.contests == nil
+	for _, c := range l.contests {
+		decided = decided || c.decided
+	}
+	return len(l.jobs) > 0 && len(l.completed) > 0 && len(l.asked) > 0 && decided
 }
 
 // plenty are grants that no test spends.
@@ -59,6 +66,7 @@ func newLoad(p *program, dice *rand.Rand, grants ...int) *load {
 		program: p, attempt: p.try, settles: eventually.Patience, dice: dice, quit: make(chan struct{}),
 		projects: map[string][]string{}, jobs: map[string]string{}, cancelled: map[string]bool{}, completed: map[string]bool{}, ended: map[string]string{},
 		asked: map[string]int{}, answered: map[string]bool{}, titles: map[string]string{}, tasks: map[string]bool{}, vanishing: map[string]bool{},
+		erasing: map[string]bool{},
 	}
 	for _, credits := range grants {
 		id, key := p.newAccount(credits)
@@ -282,6 +290,9 @@ func (l *load) work(key string, claim reply, dice *rand.Rand) {
 	l.mu.Lock()
 	l.completed[id] = true
 	l.mu.Unlock()
+	if l.contests != nil && dice.IntN(3) == 0 {
+		l.dispute(id, key, list.Checklist[0].ID, dice)
+	}
 }
 
 // declined reports a refusal, unless the job's account is being erased.
@@ -356,9 +367,10 @@ func (l *load) check() {
 		}
 		l.checkQuestions(id, key, status)
 	}
+	made := l.checkDisputes()
 	for _, key := range l.accounts {
-		if total := l.call(200, "GET", "/v1/jobs?limit=1", key, nil).number("total"); total != jobs[key] {
-			l.t.Errorf("%d jobs exist, %d were acknowledged", total, jobs[key])
+		if total := l.call(200, "GET", "/v1/jobs?limit=1", key, nil).number("total"); total != jobs[key]+made[key] {
+			l.t.Errorf("%d jobs exist, %d were acknowledged, and %d are new tests of disputes", total, jobs[key], made[key])
 		}
 		// A debit that lost its job while we were cut off is refunded by the
 		// policy soon.

@@ -96,11 +96,12 @@ func (x *tortured) eraseTests() {
 		next := ""
 		x.mu.Lock()
 		for id := range x.completed {
-			if !done[id] && x.jobs[id] != "" {
+			if !done[id] && x.jobs[id] != "" && !x.copied[id] {
 				next = id
 			}
 		}
 		title := x.titles[next]
+		x.erasing[next] = true
 		x.mu.Unlock()
 		if next == "" {
 			time.Sleep(20 * time.Millisecond) // until checkers have completed more
@@ -139,9 +140,9 @@ func (x *tortured) erased(words ...string) {
 
 // operates does what a command does that joins the running service, again until it succeeds.
 // A command would start a service that was just killed, which is the test's to do.
-func (x *tortured) operates(act func(context.Context, *service.Core) error) {
-	cfg, err := service.ParseConfig(x.environ)
-	must.NoError(x.t, err)
+func (l *load) operates(act func(context.Context, *service.Core) error) {
+	cfg, err := service.ParseConfig(l.environ)
+	must.NoError(l.t, err)
 	once := func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), eventually.Patience)
 		defer cancel()
@@ -151,13 +152,13 @@ func (x *tortured) operates(act func(context.Context, *service.Core) error) {
 		}
 		return errors.Join(act(ctx, core), core.Close(ctx))
 	}
-	for x.going() { // the blows may fall faster than an erasure searches every table
+	for l.going() { // the blows may fall faster than an erasure searches every table
 		if once() == nil {
 			return
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	eventually.Within(x.t, eventually.Patience, once)
+	eventually.Within(l.t, eventually.Patience, once)
 }
 
 // taskOf names a task, and taskState is how it stands.

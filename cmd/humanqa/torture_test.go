@@ -23,8 +23,8 @@ var (
 )
 
 // The service, its Postgres, or both at once are killed again and again while clients submit
-// and cancel and checkers work, and most receivers of webhooks are hostile; ledgers are closed
-// every fifty events. With -torture agents submit by tools, too, an operator erases tests and
+// and cancel and checkers work, verdicts are disputed, answered and decided, and most receivers
+// of webhooks are hostile; ledgers are closed every fifty events. With -torture agents submit by tools, too, an operator erases tests and
 // accounts, evidence goes by its age, and people get mail. Whatever was acknowledged must be
 // there in the end, and told by mail. Nothing may be charged twice or without a job, or be left
 // of an erased subject, and the read models must be the fold of the log.
@@ -51,6 +51,7 @@ func TestTorture(t *testing.T) {
 	}
 	load.receivers(x.URL, append([]string{"/ok"}, hostile...))
 	kept := p.checkpoint(t)
+	load.disputing()
 	start()
 	for round := range rounds {
 		each(round)
@@ -105,8 +106,8 @@ func TestTorture(t *testing.T) {
 		}
 		closes += strings.Count(stdout, "credits.closed")
 	}
-	t.Logf("%d jobs acknowledged, %d cancelled, %d completed, %d asked about, %d answered; %d ledgers closed",
-		len(load.jobs), len(load.cancelled), len(load.completed), len(load.asked), len(load.answered), closes)
+	t.Logf("%d jobs acknowledged, %d cancelled, %d completed, %d asked about, %d answered, %d disputed; %d ledgers closed",
+		len(load.jobs), len(load.cancelled), len(load.completed), len(load.asked), len(load.answered), len(load.contests), closes)
 	if closes == 0 && len(load.jobs) > 1000 {
 		t.Error("no ledger was ever closed")
 	}
