@@ -3,6 +3,7 @@ package auditlog
 import (
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -109,8 +110,6 @@ CROSS JOIN LATERAL (
 WHERE levels.level <= $1
 ORDER BY t.level`
 
-var writeTilesSQL = readmodel.Upsert[tileRow]("tree_tiles", "level", "index")
-
 // Apply implements consumer.Projector: it grows the tree at its right edge.
 func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
 	e, err := loadEdge(ctx, tx, schema)
@@ -126,7 +125,7 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 	}
 	return readmodel.Run(ctx, tx, schema,
 		readmodel.Append("tree_leaves", leaves),
-		readmodel.Write("write tiles", writeTilesSQL, e.changed()),
+		readmodel.Upsert("tree_tiles", e.changed(), "level", "index"),
 	)
 }
 
@@ -137,18 +136,16 @@ type edge struct {
 }
 
 type tile struct {
-	Level   int    `db:"level"`
-	Index   int64  `db:"index"`
-	Hashes  []byte `db:"hashes"`
+	Level   int    `json:"level"`
+	Index   int64  `json:"index"`
+	Hashes  hashes `json:"hashes"`
 	changed bool
 }
 
-// tileRow is a tile that is written.
-type tileRow struct {
-	Level  int    `json:"level"`
-	Index  int64  `json:"index"`
-	Hashes string `json:"hashes"`
-}
+// hashes are read as bytes, and written as a text.
+type hashes []byte
+
+func (h hashes) MarshalJSON() ([]byte, error) { return json.Marshal(bytea(h)) }
 
 // bytea is how Postgres reads bytes in a text.
 func bytea(b []byte) string { return `\x` + hex.EncodeToString(b) }
@@ -198,15 +195,12 @@ func (e *edge) add(level int, h tlog.Hash) {
 }
 
 // changed are the tiles to write.
-func (e *edge) changed() (rows []tileRow) {
+func (e *edge) changed() []tile {
 	tiles := e.full
 	for _, t := range e.tiles {
 		if t.changed {
 			tiles = append(tiles, t)
 		}
 	}
-	for _, t := range tiles {
-		rows = append(rows, tileRow{t.Level, t.Index, bytea(t.Hashes)})
-	}
-	return rows
+	return tiles
 }

@@ -3,7 +3,6 @@ package commitstatuses
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -65,10 +64,6 @@ type statusRow struct {
 	ToldAt     *time.Time      `json:"told_at"`
 }
 
-var loadSQL = readmodel.Load[statusRow]("commit_statuses", "job_id")
-
-var writeSQL = readmodel.Upsert[statusRow]("commit_statuses", "job_id")
-
 // concerns says whether the event changes a row: most jobs have no commit status.
 func concerns(e domain.Event) bool {
 	switch e := e.(type) {
@@ -93,9 +88,9 @@ func apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recor
 	if len(ids) == 0 {
 		return nil
 	}
-	var loaded []statusRow
-	if err := readmodel.SelectAny(ctx, tx, schema, loadSQL, &loaded, ids); err != nil {
-		return fmt.Errorf("load commit statuses: %w", err)
+	loaded, err := readmodel.Load[statusRow](ctx, tx, schema, "commit_statuses", "job_id", ids)
+	if err != nil {
+		return err
 	}
 	f := fold{rows: make(map[string]*statusRow, len(loaded))}
 	for i := range loaded {
@@ -104,7 +99,7 @@ func apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recor
 	for _, r := range batch {
 		f.fold(r)
 	}
-	return readmodel.Run(ctx, tx, schema, readmodel.Write("write commit statuses", writeSQL, f.order))
+	return readmodel.Run(ctx, tx, schema, readmodel.Upsert("commit_statuses", f.order, "job_id"))
 }
 
 // fold has the rows of some jobs, in the order in which they came.

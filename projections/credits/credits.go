@@ -95,10 +95,6 @@ type limitRow struct {
 	LowBelow  domain.Credits `json:"low_below"`
 }
 
-var setCreditLimitsSQL = readmodel.Upsert[limitRow]("credit_limits", "account_id")
-
-var insertCreditLotsSQL = readmodel.Insert("credit_lots")
-
 const addToCreditLotsSQL = `
 UPDATE {schema}.credit_lots l
 SET remaining = l.remaining + r.remaining
@@ -115,9 +111,9 @@ func apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recor
 	}
 	return readmodel.Run(ctx, tx, schema,
 		readmodel.Write("add to the ledgers", addToCreditAccountsSQL, f.sums),
-		readmodel.Write("insert lots", insertCreditLotsSQL, f.granted),
+		readmodel.Append("credit_lots", f.granted),
 		readmodel.Write("add to the lots", addToCreditLotsSQL, f.changed),
-		readmodel.Write("set the limits", setCreditLimitsSQL, slices.Collect(maps.Values(f.limits))),
+		readmodel.Upsert("credit_limits", slices.Collect(maps.Values(f.limits)), "account_id"),
 	)
 }
 

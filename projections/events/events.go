@@ -133,10 +133,6 @@ type accountEventRow struct {
 	Data            json.RawMessage `json:"data"`
 }
 
-var loadEventStreamsSQL = readmodel.Load[eventStreamRow]("event_streams", "stream")
-
-var learnSQL = readmodel.Update("event_streams", "stream", "about")
-
 // Apply writes a row per announced event. It skips the events of a stream without its
 // first event, which an operator skipped.
 func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
@@ -191,7 +187,7 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 	}
 	err = readmodel.Run(ctx, tx, schema,
 		readmodel.Append("event_streams", begun),
-		readmodel.Write("update streams", learnSQL, learned),
+		readmodel.Update("event_streams", "stream", learned, "about"),
 		readmodel.Append("account_events", rows),
 	)
 	if err != nil {
@@ -199,12 +195,6 @@ func (Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []
 	}
 	return eraseStreams(ctx, tx, schema, erased)
 }
-
-const ofStreamsSQL = `
-SELECT commit_position, prepare_position, type, data
-FROM {schema}.account_events
-WHERE stream = ANY($1)
-ORDER BY commit_position, prepare_position`
 
 const eraseEventsSQL = `
 UPDATE {schema}.account_events e
@@ -216,9 +206,9 @@ WHERE e.commit_position = r.commit_position
 // eraseStreams erases the texts of the streams' events. The rows are then as the log's
 // events are read without the key of their texts.
 func eraseStreams(ctx context.Context, tx *sqlx.Tx, schema string, streams []string) error {
-	var rows []erasedEventRow
-	if err := readmodel.SelectAny(ctx, tx, schema, ofStreamsSQL, &rows, streams); err != nil {
-		return fmt.Errorf("load events to erase: %w", err)
+	rows, err := readmodel.Load[erasedEventRow](ctx, tx, schema, "account_events", "stream", streams)
+	if err != nil {
+		return err
 	}
 	for i := range rows {
 		rows[i].Data = eventstore.EraseTexts(rows[i].Type, rows[i].Data)
@@ -251,9 +241,9 @@ func loadStreams(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain
 			}
 		}
 	}
-	var rows []eventStreamRow
-	if err := readmodel.SelectAny(ctx, tx, schema, loadEventStreamsSQL, &rows, names); err != nil {
-		return nil, fmt.Errorf("load streams: %w", err)
+	rows, err := readmodel.Load[eventStreamRow](ctx, tx, schema, "event_streams", "stream", names)
+	if err != nil {
+		return nil, err
 	}
 	for _, row := range rows {
 		streams[row.Stream] = &eventStream{row: row}

@@ -37,9 +37,9 @@ func (f *historyFold) load(ctx context.Context, tx *sqlx.Tx, schema string, batc
 			projects = append(projects, id)
 		}
 	}
-	var live []historyJobRow
-	if err := readmodel.SelectAny(ctx, tx, schema, loadHistoryJobsSQL, &live, ended); err != nil {
-		return fmt.Errorf("load jobs: %w", err)
+	live, err := readmodel.Load[historyJobRow](ctx, tx, schema, "history_jobs", "job_id", ended)
+	if err != nil {
+		return err
 	}
 	for _, row := range live {
 		f.jobs[row.JobID] = row.ProjectID
@@ -50,18 +50,18 @@ func (f *historyFold) load(ctx context.Context, tx *sqlx.Tx, schema string, batc
 			projects = append(projects, created[id])
 		}
 	}
-	var tests []historyTestRow
-	if err := readmodel.SelectAny(ctx, tx, schema, loadHistoryTestsSQL, &tests, analysed); err != nil {
-		return fmt.Errorf("load tests: %w", err)
+	tests, err := readmodel.Load[historyTestRow](ctx, tx, schema, "history_tests", "job_id", analysed)
+	if err != nil {
+		return err
 	}
 	for _, row := range tests {
 		f.tests[row.JobID] = &row
 		projects = append(projects, row.ProjectID)
 	}
 	slices.Sort(projects)
-	var rows []historyProjectRow
-	if err := readmodel.SelectAny(ctx, tx, schema, loadHistoryProjectsSQL, &rows, slices.Compact(projects)); err != nil {
-		return fmt.Errorf("load projects: %w", err)
+	rows, err := readmodel.Load[historyProjectRow](ctx, tx, schema, "history_projects", "project_id", slices.Compact(projects))
+	if err != nil {
+		return err
 	}
 	for _, row := range rows {
 		f.projects[row.ProjectID] = row.open()
@@ -127,10 +127,10 @@ func (f *historyFold) write(ctx context.Context, tx *sqlx.Tx, schema string) err
 		}
 	}
 	err := readmodel.Run(ctx, tx, schema,
-		readmodel.Write("write projects", writeHistoryProjectsSQL, projects),
+		readmodel.Upsert("history_projects", projects, "project_id"),
 		readmodel.Write("write tests", writeHistoryTestsSQL, f.changed),
 		readmodel.Write("add to weeks", addHistoryWeeksSQL, f.weeks),
-		readmodel.Write("write items", writeHistoryItemsSQL, f.seen),
+		readmodel.Upsert("history_items", f.seen, "account_id", "project_id", "key"),
 		readmodel.Write("insert jobs", insertHistoryJobsSQL, opened),
 		readmodel.Write("insert deploys", insertHistoryDeploysSQL, f.deploys),
 		readmodel.Write("erase items", eraseHistoryItemsSQL, f.erased),

@@ -211,12 +211,6 @@ type historyJobRow struct {
 	ProjectID string `json:"project_id"`
 }
 
-var loadHistoryJobsSQL = readmodel.Load[historyJobRow]("history_jobs", "job_id")
-
-var loadHistoryTestsSQL = readmodel.Load[historyTestRow]("history_tests", "job_id")
-
-var loadHistoryProjectsSQL = readmodel.Load[historyProjectRow]("history_projects", "project_id")
-
 var loadHistoryItemsSQL = `
 SELECT ` + readmodel.Columns[historyItemRow]("i.") + `
 FROM {schema}.history_items i
@@ -224,8 +218,6 @@ JOIN unnest($1::text[], $2::text[], $3::text[]) AS w (account_id, project_id, ke
   ON i.account_id = w.account_id
  AND i.project_id = w.project_id
  AND i.key = w.key`
-
-var writeHistoryProjectsSQL = readmodel.Upsert[historyProjectRow]("history_projects", "project_id")
 
 var writeHistoryTestsSQL = readmodel.Insert("history_tests") + `
 ON CONFLICT (job_id) DO UPDATE
@@ -242,8 +234,6 @@ GROUP BY account_id, project_id, week
 ON CONFLICT (account_id, project_id, week) DO UPDATE
 SET tests = was.tests + EXCLUDED.tests,
     passed = was.passed + EXCLUDED.passed`
-
-var writeHistoryItemsSQL = readmodel.Upsert[historyItemRow]("history_items", "account_id", "project_id", "key")
 
 // A job that took fixes along is here before it is created.
 var insertHistoryJobsSQL = readmodel.Insert("history_jobs") + `

@@ -143,16 +143,16 @@ func (f *jobsFold) load(ctx context.Context, tx *sqlx.Tx, schema string, batch [
 			}
 		}
 	}
-	var sandboxed []string
-	if err := readmodel.SelectAny(ctx, tx, schema, loadSandboxesSQL, &sandboxed, creators); err != nil {
-		return fmt.Errorf("load sandbox accounts: %w", err)
+	sandboxes, err := readmodel.Load[sandboxRow](ctx, tx, schema, "job_sandboxes", "account_id", creators)
+	if err != nil {
+		return err
 	}
-	for _, id := range sandboxed {
-		f.sandboxed[id] = true
+	for _, s := range sandboxes {
+		f.sandboxed[s.AccountID] = true
 	}
-	var rows []storedRow
-	if err := readmodel.SelectAny(ctx, tx, schema, loadJobsSQL, &rows, changed); err != nil {
-		return fmt.Errorf("load jobs: %w", err)
+	rows, err := readmodel.Load[storedRow](ctx, tx, schema, "jobs", "id", changed)
+	if err != nil {
+		return err
 	}
 	for _, row := range rows {
 		j := &foldedJob{row: row}
@@ -188,12 +188,13 @@ func (f *jobsFold) write(ctx context.Context, tx *sqlx.Tx, schema string) error 
 		}
 	}
 	return readmodel.Run(ctx, tx, schema,
-		readmodel.Write("insert sandbox accounts", insertSandboxesSQL, f.sandboxes),
+		readmodel.Append("job_sandboxes", f.sandboxes),
 		readmodel.Append("jobs", inserts),
-		readmodel.Write("update jobs", updateJobsSQL, updates),
-		readmodel.Write("erase jobs", eraseJobsSQL, erased),
+		readmodel.Update("jobs", "id", updates, changing...),
+		// Only an erasure changes the columns of the submission.
+		readmodel.Update("jobs", "id", erased, "url", "title", "description", "feature", "target", "branch", "environment", "batch_name"),
 		readmodel.Write("write the words of jobs", writeWordsSQL, worded),
-		readmodel.Write("write the states beside the words", moveWordsSQL, moved),
+		readmodel.Update("job_words", "job_id", moved, "status"),
 		readmodel.Write("add to the counts", addCountsSQL, f.tally),
 	)
 }

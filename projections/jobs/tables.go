@@ -304,26 +304,10 @@ type sandboxRow struct {
 	AccountID string `json:"account_id"`
 }
 
-var loadJobsSQL = readmodel.Load[storedRow]("jobs", "id")
-
-const loadSandboxesSQL = `
-SELECT account_id
-FROM {schema}.job_sandboxes
-WHERE account_id = ANY($1)`
-
-var updateJobsSQL = readmodel.Update("jobs", "id", changing()...)
-
-// changing lists the columns that later events of the job change.
-func changing() []string {
-	fixed := append(readmodel.Names[submission](), "id", "target", "created_at")
-	return slices.DeleteFunc(readmodel.Names[storedRow](), func(name string) bool { return slices.Contains(fixed, name) })
-}
-
-// Only an erasure changes the columns of the submission.
-var eraseJobsSQL = readmodel.Update("jobs", "id", "url", "title", "description", "feature", "target", "branch", "environment",
-	"batch_name")
-
-var insertSandboxesSQL = readmodel.Insert("job_sandboxes")
+// changing are the columns that later events of the job change.
+var changing = slices.DeleteFunc(readmodel.Names[storedRow](), func(name string) bool {
+	return slices.Contains(append(readmodel.Names[submission](), "id", "target", "created_at"), name)
+})
 
 var addCountsSQL = readmodel.Insert("job_counts") + `
 ON CONFLICT (account_id, project_id, status) DO UPDATE

@@ -74,8 +74,6 @@ type statusRow struct {
 	Status job.Status `json:"status"`
 }
 
-var moveWordsSQL = readmodel.Update("job_words", "job_id", "status")
-
 // querySQL is a search as a tsquery. Its parameters are the search, the suffix of its
 // last word (":*" if that may be the beginning of a word), and the labels. A search with
 // text but without any word fits no job.

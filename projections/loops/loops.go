@@ -3,7 +3,6 @@ package loops
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -45,10 +44,6 @@ CREATE TABLE {schema}.loop_sessions (
 CREATE INDEX loop_sessions_by_project ON {schema}.loop_sessions (account_id, project_id, started_at DESC, id);
 `
 
-var loadLoopSessionsSQL = readmodel.Load[Session]("loop_sessions", "id")
-
-var writeLoopSessionsSQL = readmodel.Upsert[Session]("loop_sessions", "id")
-
 // apply folds the batch per session in memory: each is written once. It skips a session
 // without a row (an operator skipped its beginning).
 func apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
@@ -58,9 +53,9 @@ func apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recor
 			known = append(known, loopSessionOf(r.Event))
 		}
 	}
-	var loaded []Session
-	if err := readmodel.SelectAny(ctx, tx, schema, loadLoopSessionsSQL, &loaded, known); err != nil {
-		return fmt.Errorf("load loop sessions: %w", err)
+	loaded, err := readmodel.Load[Session](ctx, tx, schema, "loop_sessions", "id", known)
+	if err != nil {
+		return err
 	}
 	rows := make(map[string]*Session, len(loaded))
 	var order []*Session
@@ -79,7 +74,7 @@ func apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recor
 			row.fold(r.Event)
 		}
 	}
-	return readmodel.Run(ctx, tx, schema, readmodel.Write("write loop sessions", writeLoopSessionsSQL, order))
+	return readmodel.Run(ctx, tx, schema, readmodel.Upsert("loop_sessions", order, "id"))
 }
 
 func loopSessionOf(e domain.Event) string {

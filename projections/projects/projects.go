@@ -3,7 +3,6 @@ package projects
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -103,10 +102,6 @@ type projectRow struct {
 	HookScheme    string                   `json:"hook_scheme"`
 }
 
-var loadProjectsSQL = readmodel.Load[projectRow]("projects", "id")
-
-var writeProjectsSQL = readmodel.Upsert[projectRow]("projects", "id")
-
 // apply folds each project of the batch with the aggregate's own Evolve. Its facts that
 // the row lacks (the secret) do not affect the row.
 func apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
@@ -117,9 +112,9 @@ func apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recor
 			ids = append(ids, id)
 		}
 	}
-	var rows []projectRow
-	if err := readmodel.SelectAny(ctx, tx, schema, loadProjectsSQL, &rows, ids); err != nil {
-		return fmt.Errorf("load projects: %w", err)
+	rows, err := readmodel.Load[projectRow](ctx, tx, schema, "projects", "id", ids)
+	if err != nil {
+		return err
 	}
 	states := map[string]project.State{}
 	for _, row := range rows {
@@ -135,7 +130,7 @@ func apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recor
 			rows = append(rows, rowOf(id, s))
 		}
 	}
-	return readmodel.Run(ctx, tx, schema, readmodel.Write("write projects", writeProjectsSQL, rows))
+	return readmodel.Run(ctx, tx, schema, readmodel.Upsert("projects", rows, "id"))
 }
 
 // SecretRotation is one replacement of the signing secret, by a person or else

@@ -79,7 +79,7 @@ func Run(ctx context.Context, tx *sqlx.Tx, schema string, statements ...Statemen
 
 // Write is a statement that takes all its rows at once: its only parameter is a JSON
 // array, which the statement opens with json_populate_recordset(NULL::{schema}.<table>,
-// $1), as Insert and Upsert do. Postgres parses it once, however many rows and columns
+// $1), as Insert does. Postgres parses it once, however many rows and columns
 // there are. what names the statement in errors.
 func Write[Row any](what, query string, rows []Row) Statement {
 	return func(ctx context.Context, tx *sqlx.Tx, schema string) error {
@@ -202,30 +202,30 @@ SELECT *
 FROM json_populate_recordset(NULL::{schema}.` + table + `, $1)`
 }
 
-// Upsert is the statement that writes new rows, and existing rows with all their columns.
-func Upsert[Row any](table string, key ...string) string {
+// Upsert writes new rows, and existing rows with all their columns.
+func Upsert[Row any](table string, rows []Row, key ...string) Statement {
 	var set []string
 	for _, column := range Names[Row]() {
 		if !slices.Contains(key, column) {
 			set = append(set, column+" = EXCLUDED."+column)
 		}
 	}
-	return Insert(table) + `
-ON CONFLICT (` + strings.Join(key, ", ") + `) DO UPDATE
-SET ` + strings.Join(set, ",\n    ")
+	return Write("write "+table, Insert(table)+`
+ON CONFLICT (`+strings.Join(key, ", ")+`) DO UPDATE
+SET `+strings.Join(set, ",\n    "), rows)
 }
 
-// Update is the statement that writes some columns of existing rows.
-func Update(table, key string, columns ...string) string {
+// Update writes some columns of existing rows.
+func Update[Row any](table, key string, rows []Row, columns ...string) Statement {
 	set := make([]string, len(columns))
 	for i, column := range columns {
 		set[i] = column + " = r." + column
 	}
-	return `
-UPDATE {schema}.` + table + ` t
-SET ` + strings.Join(set, ",\n    ") + `
-FROM json_populate_recordset(NULL::{schema}.` + table + `, $1) r
-WHERE t.` + key + ` = r.` + key
+	return Write("update "+table, `
+UPDATE {schema}.`+table+` t
+SET `+strings.Join(set, ",\n    ")+`
+FROM json_populate_recordset(NULL::{schema}.`+table+`, $1) r
+WHERE t.`+key+` = r.`+key, rows)
 }
 
 // Each runs the statement of each event in turn, for rows that change rarely. An event
@@ -246,12 +246,19 @@ func Each(change func(domain.Recorded) (query string, args []any)) Apply {
 	}
 }
 
-// Load is the query for the rows whose key is in a list.
-func Load[Row any](table, key string) string {
-	return `
+// Load reads the rows of a generation whose key is in a list.
+func Load[Row any](ctx context.Context, tx *sqlx.Tx, schema, table, key string, keys []string) (rows []Row, err error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	query := `
 SELECT ` + Columns[Row]("") + `
 FROM {schema}.` + table + `
 WHERE ` + key + ` = ANY($1)`
+	if err := Select(ctx, tx, schema, &rows, query, pq.Array(keys)); err != nil {
+		return nil, fmt.Errorf("load %s: %w", table, err)
+	}
+	return rows, nil
 }
 
 // Select reads rows of a generation into a slice of structs.
@@ -259,15 +266,6 @@ func Select(ctx context.Context, tx *sqlx.Tx, schema string, rows any, query str
 	mapped := *tx
 	mapped.Mapper = mapper
 	return mapped.SelectContext(ctx, rows, consumer.In(schema, query), args...)
-}
-
-// SelectAny runs a query whose parameter is a list of ids, as in Load, unless it is
-// empty.
-func SelectAny[Row any](ctx context.Context, tx *sqlx.Tx, schema, query string, rows *[]Row, ids []string) error {
-	if len(ids) == 0 {
-		return nil
-	}
-	return Select(ctx, tx, schema, rows, query, pq.Array(ids))
 }
 
 // Get reads one row; NotFound without one.

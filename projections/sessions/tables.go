@@ -98,15 +98,6 @@ type sessionJobRow struct {
 	SessionID string `json:"session_id"`
 }
 
-var loadSessionJobsSQL = readmodel.Load[sessionJobRow]("session_jobs", "job_id")
-
-var loadSessionsSQL = readmodel.Load[sessionRow]("sessions", "id")
-
-var insertSessionJobsSQL = readmodel.Insert("session_jobs")
-
-var updateSessionsSQL = readmodel.Update("sessions", "id",
-	"status", "refunded", "expired", "pass_count", "fail_count", "close_reason", "started_at", "closed_at", "slots", "marks")
-
 // apply folds the batch per session in memory, so that a session is written
 // once however many of its events the batch holds.
 func apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) error {
@@ -172,17 +163,17 @@ func (f *sessionsFold) load(ctx context.Context, tx *sqlx.Tx, schema string, bat
 			jobs = append(jobs, readmodel.JobOf(r))
 		}
 	}
-	var links []sessionJobRow
-	if err := readmodel.SelectAny(ctx, tx, schema, loadSessionJobsSQL, &links, jobs); err != nil {
-		return fmt.Errorf("load the sessions of jobs: %w", err)
+	links, err := readmodel.Load[sessionJobRow](ctx, tx, schema, "session_jobs", "job_id", jobs)
+	if err != nil {
+		return err
 	}
 	for _, l := range links {
 		f.ofJob[l.JobID] = l.SessionID
 		ids = append(ids, l.SessionID)
 	}
-	var rows []sessionRow
-	if err := readmodel.SelectAny(ctx, tx, schema, loadSessionsSQL, &rows, ids); err != nil {
-		return fmt.Errorf("load sessions: %w", err)
+	rows, err := readmodel.Load[sessionRow](ctx, tx, schema, "sessions", "id", ids)
+	if err != nil {
+		return err
 	}
 	for _, row := range rows {
 		s := &foldedSession{row: row}
@@ -207,7 +198,8 @@ func (f *sessionsFold) write(ctx context.Context, tx *sqlx.Tx, schema string) er
 	}
 	return readmodel.Run(ctx, tx, schema,
 		readmodel.Append("sessions", inserts),
-		readmodel.Write("insert the jobs of sessions", insertSessionJobsSQL, f.jobs),
-		readmodel.Write("update sessions", updateSessionsSQL, updates),
+		readmodel.Append("session_jobs", f.jobs),
+		readmodel.Update("sessions", "id", updates, "status", "refunded", "expired", "pass_count", "fail_count", "close_reason",
+			"started_at", "closed_at", "slots", "marks"),
 	)
 }

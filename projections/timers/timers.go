@@ -108,8 +108,6 @@ type clockRow struct {
 	AheadSeconds int64  `json:"ahead_seconds"`
 }
 
-var setClocksSQL = readmodel.Upsert[clockRow]("timer_clocks", "account_id")
-
 // The horizon moves back, so that no timer that is set or moved lies before it. Its row
 // is locked whether it changes or not. So Forget, which moves it forward, either sees
 // these timers, or its move is seen here.
@@ -218,7 +216,7 @@ func setClocks(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.R
 	for i, id := range order {
 		rows[i] = clockRow{AccountID: id, AheadSeconds: ahead[id]}
 	}
-	return advanced, readmodel.Run(ctx, tx, schema, readmodel.Write("set the clocks of sandboxes", setClocksSQL, rows))
+	return advanced, readmodel.Run(ctx, tx, schema, readmodel.Upsert("timer_clocks", rows, "account_id"))
 }
 
 // fold gives the timers that the batch leaves set, and those it leaves cleared.
