@@ -119,7 +119,7 @@ func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), '
 // films are the slots' recordings, in the slots' order.
 func (s seat) films(parts map[string]jobs.Part) (films []film) {
 	for _, slot := range s.Slots {
-		for _, r := range parts[slot.JobID].Recordings.V {
+		for _, r := range parts[slot.JobID].Recordings {
 			films = append(films, film{
 				ID: r.ID, Who: s.who(slot.Slot), Href: s.path + "/films/" + r.ID, From: seconds(r.StartedAt.Sub(*s.StartedAt)),
 				started: r.StartedAt, lasted: time.Duration(r.DurationMs) * time.Millisecond,
@@ -136,7 +136,7 @@ func (d Deps) film(r *ui.Request, s seat) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	for _, part := range parts {
-		for _, known := range part.Recordings.V {
+		for _, known := range part.Recordings {
 			if known.ID != r.PathValue("film") {
 				continue
 			}

@@ -141,7 +141,7 @@ func (d Deps) parts(ctx context.Context, s seat) (map[string]jobs.Part, error) {
 
 func (v *view) slots(s seat, parts map[string]jobs.Part) {
 	for _, slot := range s.Slots {
-		items := parts[slot.JobID].Items.V
+		items := parts[slot.JobID].Items
 		sv := slotView{Slot: slot, Who: s.who(slot.Slot), State: slotState(slot),
 			Mine: slot.JobID == s.own.JobID, Total: len(items)}
 		pass, fail, skip := job.Counts(items)
@@ -235,10 +235,10 @@ func refunded(s seat, words string) string {
 // it at the deadline.
 func outlook(s seat) string {
 	all := len(s.Slots)
-	out := session.AtDeadline(s.ReadyCount, all)
-	words := fmt.Sprintf("the session will start with %d of %d checkers", s.ReadyCount, all)
+	out := session.AtDeadline(s.ReadyCount(), all)
+	words := fmt.Sprintf("the session will start with %d of %d checkers", s.ReadyCount(), all)
 	if !out.Starts {
-		words = fmt.Sprintf("the session will not start, with %d of %d checkers ready", s.ReadyCount, all)
+		words = fmt.Sprintf("the session will not start, with %d of %d checkers ready", s.ReadyCount(), all)
 	}
 	if out.Refunded > 0 && s.watches() {
 		price := s.CreditsCharged / domain.Credits(all)

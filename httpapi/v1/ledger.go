@@ -41,7 +41,7 @@ func ledgerEntryOf(l ledger.Line) ledgerEntry {
 	return ledgerEntry{
 		ID: strconv.FormatUint(l.Revision, 10), At: wire.Timestamp(l.At), Kind: l.Kind, Amount: l.Change, BalanceAfter: l.Balance,
 		Expired: l.Expired,
-		JobID:   wire.OrNull(l.JobID), JobTitle: wire.OrNull(l.JobTitle), Lots: l.Lots.V, By: l.Author(),
+		JobID:   wire.OrNull(l.JobID), JobTitle: wire.OrNull(l.JobTitle), Lots: l.Lots, By: l.Author(),
 		RequestID: wire.OrNull(l.RequestID), Reason: wire.OrNull(l.Reason),
 	}
 }
@@ -157,7 +157,7 @@ func (a *Handlers) statementRows(
 			return err
 		}
 		for _, l := range lines {
-			lots := wire.List(l.Lots.V, func(lot ledger.Part) string { return lot.LotID })
+			lots := wire.List(l.Lots, func(lot ledger.Part) string { return lot.LotID })
 			err := each([]any{
 				l.At, l.Kind, int64(l.Change), int64(l.Balance), l.JobID, l.JobTitle, strings.Join(lots, " "), l.Author(), l.RequestID,
 				l.Reason,

@@ -121,7 +121,7 @@ func (a *Handlers) sessionBody(s sessions.Session) sessionBody {
 	out := sessionBody{
 		SessionID: s.ID, ProjectID: s.ProjectID, Status: s.Status, URL: s.URL, Feature: wire.OrNull(s.Feature),
 		ScenarioBrief: wire.OrNull(s.ScenarioBrief), VoiceEnabled: s.VoiceEnabled, JobType: s.TypeEcho, JobTypeCode: s.Type,
-		CheckerCount: len(s.Slots), ReadyCount: s.ReadyCount, ChecklistItemCount: s.ItemCount,
+		CheckerCount: len(s.Slots), ReadyCount: s.ReadyCount(), ChecklistItemCount: s.ItemCount,
 		CreditsCharged: s.CreditsCharged, CreditsRefunded: s.CreditsRefunded, CreditsExpired: s.CreditsExpired,
 		ReadyDeadline: wire.Timestamp(s.ReadyDeadline), CreatedAt: wire.Timestamp(s.CreatedAt),
 		StartedAt: wire.Stamp(s.StartedAt), ClosedAt: wire.Stamp(s.ClosedAt), CloseReason: wire.OrNull(s.CloseReason),

@@ -96,7 +96,7 @@ func (d Deps) bench(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	return ui.Show("done", w.Title, doneView{
-		Work: w, Items: itemsOf(w.JobID, w.Items.V), Stars: wire.OrZero(w.Rating), Person: r.Person.ID,
+		Work: w, Items: itemsOf(w.JobID, w.Items), Stars: wire.OrZero(w.Rating), Person: r.Person.ID,
 	}, domain.JobStream(w.JobID)), nil
 }
 
@@ -328,7 +328,7 @@ func (d Deps) evidence(r *ui.Request) (ui.Answer, error) {
 		if err != nil {
 			return ui.Answer{}, err
 		}
-		account, items = w.AccountID, w.Items.V
+		account, items = w.AccountID, w.Items
 	}
 	for _, i := range items {
 		for _, s := range shotsOf(r.PathValue("id"), i) {

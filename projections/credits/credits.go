@@ -139,9 +139,8 @@ func (f *creditsFold) fold(accountID string, e domain.Event) {
 	switch e := e.(type) {
 	case *credits.Granted:
 		sums.Granted += e.Amount
-		lot := &lotRow{AccountID: accountID, LotID: e.LotID, Amount: e.Amount, Remaining: e.Amount}
-		if e.ExpiresAt != nil {
-			lot.ExpiresAt = readmodel.MomentPtr(*e.ExpiresAt)
+		lot := &lotRow{
+			AccountID: accountID, LotID: e.LotID, Amount: e.Amount, Remaining: e.Amount, ExpiresAt: readmodel.OptionalMoment(e.ExpiresAt),
 		}
 		f.lots[lotKey{accountID, e.LotID}] = lot
 		f.granted = append(f.granted, lot)
@@ -295,10 +294,7 @@ func (p *Past) begin(e *credits.Closed) {
 	sums := p.fold.account(p.accountID)
 	sums.Granted, sums.Used, sums.Expired = e.Granted, e.Used, e.Expired
 	for _, l := range e.Lots {
-		lot := &lotRow{AccountID: p.accountID, LotID: l.LotID, Remaining: l.Left}
-		if l.ExpiresAt != nil {
-			lot.ExpiresAt = readmodel.MomentPtr(*l.ExpiresAt)
-		}
+		lot := &lotRow{AccountID: p.accountID, LotID: l.LotID, Remaining: l.Left, ExpiresAt: readmodel.OptionalMoment(l.ExpiresAt)}
 		p.fold.lots[lotKey{p.accountID, l.LotID}] = lot
 		p.fold.granted = append(p.fold.granted, lot)
 	}

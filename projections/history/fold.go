@@ -185,7 +185,7 @@ func (f *historyFold) change(id string, e domain.Event) {
 			return
 		}
 		p = &foldedProject{row: historyProjectRow{ProjectID: id}}
-		p.row.Failures.V, p.row.Regressions.V = []FailedItem{}, []string{}
+		p.row.Failures, p.row.Regressions = []FailedItem{}, []string{}
 		f.projects[id] = p
 	}
 	p.state = project.Evolve(p.state, e)
@@ -273,13 +273,13 @@ func Monday(at time.Time) time.Time {
 
 // judge records the verdicts of the latest test of a project on its items.
 func (f *historyFold) judge(p *foldedProject, test *historyTestRow, items []job.ReportItem) {
-	p.row.Failures.V, p.row.Regressions.V = []FailedItem{}, []string{}
+	p.row.Failures, p.row.Regressions = []FailedItem{}, []string{}
 	for place, i := range items {
 		if i.Status == job.ItemFail {
-			p.row.Failures.V = append(p.row.Failures.V, failedItem(test.JobID, i.Item))
+			p.row.Failures = append(p.row.Failures, failedItem(test.JobID, i.Item))
 		}
 		if f.see(test, place, i) {
-			p.row.Regressions.V = append(p.row.Regressions.V, i.Description)
+			p.row.Regressions = append(p.row.Regressions, i.Description)
 		}
 	}
 }
@@ -308,16 +308,16 @@ func (f *historyFold) erase(jobID string) {
 	if p == nil {
 		return
 	}
-	p.row.Failures.V = slices.Clone(p.row.Failures.V)
-	for i := range p.row.Failures.V {
-		if left := &p.row.Failures.V[i]; left.JobID == jobID {
+	p.row.Failures = slices.Clone(p.row.Failures)
+	for i := range p.row.Failures {
+		if left := &p.row.Failures[i]; left.JobID == jobID {
 			left.Description, left.ExpectedOutcome = domain.Erased(left.Description), domain.Erased(left.ExpectedOutcome)
 		}
 	}
 	if test.N == p.row.Tests { // the regressions are the latest test's
-		p.row.Regressions.V = slices.Clone(p.row.Regressions.V)
-		for i := range p.row.Regressions.V {
-			p.row.Regressions.V[i] = domain.Erased(p.row.Regressions.V[i])
+		p.row.Regressions = slices.Clone(p.row.Regressions)
+		for i := range p.row.Regressions {
+			p.row.Regressions[i] = domain.Erased(p.row.Regressions[i])
 		}
 	}
 	f.touch(p)

@@ -37,10 +37,10 @@ func (f *historyFold) see(test *historyTestRow, place int, i job.ReportItem) (re
 		row.TextOf, row.Description, row.ExpectedOutcome = test.JobID, i.Description, i.ExpectedOutcome
 	}
 	f.rewriteItem(row)
-	row.Recent.V = append(row.Recent.V, v)
-	if len(row.Recent.V) > recentVerdicts {
-		row.Earlier.V.see(row.Recent.V[0])
-		row.Recent.V = row.Recent.V[1:]
+	row.Recent = append(row.Recent, v)
+	if len(row.Recent) > recentVerdicts {
+		row.Earlier.V.see(row.Recent[0])
+		row.Recent = row.Recent[1:]
 	}
 	row.see(v)
 	return row.regressed(test.N)
@@ -71,20 +71,20 @@ func (s *itemState) see(v verdict) {
 
 // regressed says that the item failed in the test n, and the test before had passed it.
 func (r *historyItemRow) regressed(n int) bool {
-	last := len(r.Recent.V) - 1
-	return last > 0 && r.Recent.V[last].N == n && r.Recent.V[last].As == job.ItemFail &&
-		r.Recent.V[last-1].N == n-1 && r.Recent.V[last-1].As == job.ItemPass
+	last := len(r.Recent) - 1
+	return last > 0 && r.Recent[last].N == n && r.Recent[last].As == job.ItemFail &&
+		r.Recent[last-1].N == n-1 && r.Recent[last-1].As == job.ItemPass
 }
 
 // overturn takes the verdict of the test n back, as if it had skipped the item.
 func (r *historyItemRow) overturn(n int) {
-	r.Recent.V = slices.Clone(r.Recent.V)
+	r.Recent = slices.Clone(r.Recent)
 	r.itemState = r.Earlier.V
-	for i := range r.Recent.V {
-		if r.Recent.V[i].N == n {
-			r.Recent.V[i] = verdict{N: n, As: job.ItemSkip, At: r.Recent.V[i].At}
+	for i := range r.Recent {
+		if r.Recent[i].N == n {
+			r.Recent[i] = verdict{N: n, As: job.ItemSkip, At: r.Recent[i].At}
 		}
-		r.see(r.Recent.V[i])
+		r.see(r.Recent[i])
 	}
 }
 
@@ -107,7 +107,7 @@ func (f *historyFold) rule(jobID string, e *job.DisputeDecided) {
 		test.HealthScore = &e.HealthScore
 	}
 	if test.N == p.row.Tests { // the failures are the latest test's
-		p.row.Failures.V = slices.DeleteFunc(slices.Clone(p.row.Failures.V), func(i FailedItem) bool { return i.ID == e.ItemID })
+		p.row.Failures = slices.DeleteFunc(slices.Clone(p.row.Failures), func(i FailedItem) bool { return i.ID == e.ItemID })
 	}
 	row := f.items[itemAt{test.ProjectID, e.Key}]
 	if row == nil { // see Past.Verdicts
@@ -116,7 +116,7 @@ func (f *historyFold) rule(jobID string, e *job.DisputeDecided) {
 	regressed := row.regressed(p.row.Tests)
 	row.overturn(test.N)
 	f.rewriteItem(row)
-	if at := slices.Index(p.row.Regressions.V, row.Description); regressed && !row.regressed(p.row.Tests) && at >= 0 {
-		p.row.Regressions.V = slices.Delete(slices.Clone(p.row.Regressions.V), at, at+1)
+	if at := slices.Index(p.row.Regressions, row.Description); regressed && !row.regressed(p.row.Tests) && at >= 0 {
+		p.row.Regressions = slices.Delete(slices.Clone(p.row.Regressions), at, at+1)
 	}
 }

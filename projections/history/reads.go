@@ -136,12 +136,12 @@ WHERE account_id = $1
 func (q *Reads) Project(ctx context.Context, accountID, projectID string) (Project, error) {
 	row, err := readmodel.Get[struct {
 		historyProjectRow
-		Trend readmodel.JSON[[]historyTestRow] `json:"trend"`
+		Trend readmodel.List[historyTestRow] `json:"trend"`
 	}](ctx, q.db, "project", getHistorySQL, accountID, projectID)
 	if err != nil {
 		return Project{}, err
 	}
-	return row.open().shown(row.Trend.V), nil
+	return row.open().shown(row.Trend), nil
 }
 
 // trendTests is how many tests a trend shows.
@@ -153,7 +153,7 @@ func (p *foldedProject) shown(trend []historyTestRow) Project {
 	h := Project{
 		ProjectID: row.ProjectID, ProjectName: row.Name,
 		TotalTests: row.Tests, PassCount: row.Passed, FailCount: row.Failed, ScoredTests: row.HealthTests,
-		LatestFailures: row.Failures.V, Regressions: row.Regressions.V, Prepared: waiting(p.state.Queue),
+		LatestFailures: row.Failures, Regressions: row.Regressions, Prepared: waiting(p.state.Queue),
 	}
 	if row.Tests > 0 {
 		h.PassRate = float64(row.Passed) * 100 / float64(row.Tests)
@@ -326,6 +326,5 @@ func (q *Reads) Open(ctx context.Context, accountID, projectID string, limit int
 
 // LastFailures gives the failed items of the project's latest completed test.
 func (q *Reads) LastFailures(ctx context.Context, accountID, projectID string) ([]FailedItem, error) {
-	failures, err := readmodel.Get[readmodel.JSON[[]FailedItem]](ctx, q.db, "project", lastFailuresSQL, accountID, projectID)
-	return failures.V, err
+	return readmodel.Get[readmodel.List[FailedItem]](ctx, q.db, "project", lastFailuresSQL, accountID, projectID)
 }

@@ -117,7 +117,7 @@ func (f *historyFold) loadItems(ctx context.Context, tx *sqlx.Tx, schema string,
 func (f *historyFold) write(ctx context.Context, tx *sqlx.Tx, schema string) error {
 	var projects []historyProjectRow
 	for _, p := range f.touched {
-		p.row.AccountID, p.row.Name, p.row.Queue.V = p.state.AccountID, p.state.Name, append([]project.Fix{}, p.state.Queue...)
+		p.row.AccountID, p.row.Name, p.row.Queue = p.state.AccountID, p.state.Name, append([]project.Fix{}, p.state.Queue...)
 		projects = append(projects, p.row)
 	}
 	var opened []historyJobRow
@@ -143,5 +143,5 @@ func (f *historyFold) write(ctx context.Context, tx *sqlx.Tx, schema string) err
 
 // open is the project of a row, for folding.
 func (r historyProjectRow) open() *foldedProject {
-	return &foldedProject{row: r, state: project.State{Exists: true, AccountID: r.AccountID, Name: r.Name, Queue: r.Queue.V}}
+	return &foldedProject{row: r, state: project.State{Exists: true, AccountID: r.AccountID, Name: r.Name, Queue: r.Queue}}
 }

@@ -141,17 +141,17 @@ CREATE TABLE {schema}.history_deploys (
 `
 
 type historyProjectRow struct {
-	ProjectID   string                        `json:"project_id"`
-	AccountID   string                        `json:"account_id"`
-	Name        string                        `json:"name"`
-	Tests       int                           `json:"tests"`
-	Passed      int                           `json:"passed"`
-	Failed      int                           `json:"failed"`
-	HealthSum   int64                         `json:"health_sum"`
-	HealthTests int                           `json:"health_tests"`
-	Failures    readmodel.JSON[[]FailedItem]  `json:"failures"`
-	Regressions readmodel.JSON[[]string]      `json:"regressions"`
-	Queue       readmodel.JSON[[]project.Fix] `json:"queue"`
+	ProjectID   string                      `json:"project_id"`
+	AccountID   string                      `json:"account_id"`
+	Name        string                      `json:"name"`
+	Tests       int                         `json:"tests"`
+	Passed      int                         `json:"passed"`
+	Failed      int                         `json:"failed"`
+	HealthSum   int64                       `json:"health_sum"`
+	HealthTests int                         `json:"health_tests"`
+	Failures    readmodel.List[FailedItem]  `json:"failures"`
+	Regressions readmodel.List[string]      `json:"regressions"`
+	Queue       readmodel.List[project.Fix] `json:"queue"`
 }
 
 type historyTestRow struct {
@@ -177,7 +177,7 @@ type historyItemRow struct {
 	ExpectedOutcome string `json:"expected_outcome"`
 	itemState
 	Earlier readmodel.JSON[itemState] `json:"earlier"`
-	Recent  readmodel.JSON[[]verdict] `json:"recent"`
+	Recent  readmodel.List[verdict]   `json:"recent"`
 
 	dirty bool // to be written
 }

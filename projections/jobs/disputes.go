@@ -13,14 +13,14 @@ import (
 // analysis have other figures from now on.
 func (f *jobsFold) rule(j *foldedJob, e *job.DisputeDecided) error {
 	r := &j.row
-	r.Disputes.V, r.Refunded = job.Argue(r.Disputes.V, e), max(r.Refunded, e.Refund)
+	r.Disputes, r.Refunded = job.Argue(r.Disputes, e), max(r.Refunded, e.Refund)
 	if e.Decision != job.Overturned {
 		return nil
 	}
-	r.Items.V, r.OverallStatus, j.reworded = job.Overturn(r.Items.V, e.ItemID), e.OverallStatus, true
+	r.Items, r.OverallStatus, j.reworded = job.Overturn(r.Items, e.ItemID), e.OverallStatus, true
 	r.PassCount, r.FailCount, r.SkipCount = e.PassCount, e.FailCount, e.SkipCount
 	f.count(j, job.StatusCompleted).Passed += int64(e.Shift(job.OverallPass))
-	return r.reanalyse(func(report job.AIReport) job.AIReport { return report.Overturned(r.Items.V) })
+	return r.reanalyse(func(report job.AIReport) job.AIReport { return report.Overturned(r.Items) })
 }
 
 // reanalyse changes the analysis, if there is one.

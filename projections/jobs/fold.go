@@ -242,13 +242,13 @@ func (f *jobsFold) fold(r domain.Recorded) error {
 	case *job.ItemChecked:
 		return j.check(e)
 	case *job.FindingAdded:
-		j.row.Items.V = append(j.row.Items.V, job.ReportItem{Item: e.Item, Status: e.Status, Note: e.Note})
+		j.row.Items = append(j.row.Items, job.ReportItem{Item: e.Item, Status: e.Status, Note: e.Note})
 		j.reworded = true
 	case *job.FindingEdited:
 		j.reworded = true
 		return j.edit(e)
 	case *job.FindingWithdrawn:
-		j.row.Items.V = slices.DeleteFunc(slices.Clone(j.row.Items.V), func(item job.ReportItem) bool { return item.ID == e.FindingID })
+		j.row.Items = slices.DeleteFunc(slices.Clone(j.row.Items), func(item job.ReportItem) bool { return item.ID == e.FindingID })
 		j.reworded = true
 	case *job.Completed:
 		f.complete(j, e)
@@ -257,13 +257,13 @@ func (f *jobsFold) fold(r domain.Recorded) error {
 	case *job.Rated: // the client's last word
 		j.row.CheckerRating, j.row.CheckerNote = &e.Rating, e.Note
 	case *job.Disputed, *job.DisputeAnswered, *job.DisputeSettled:
-		j.row.Disputes.V = job.Argue(j.row.Disputes.V, e)
+		j.row.Disputes = job.Argue(j.row.Disputes, e)
 	case *job.DisputeDecided:
 		return f.rule(j, e)
 	case *job.RecordingAttached:
 		j.record(e)
 	case *job.QuestionAsked:
-		j.row.Questions.V = append(slices.Clone(j.row.Questions.V), e.Asked())
+		j.row.Questions = append(slices.Clone(j.row.Questions), e.Asked())
 	case *job.AnswerGiven:
 		j.conclude(e, e.DueAt)
 	case *job.QuestionClosed:
@@ -293,12 +293,12 @@ func (f *jobsFold) create(id string, e *job.Created) error {
 		Progress:     Progress{CreatedAt: readmodel.Moment(e.CreatedAt), DueAt: due},
 		UntestableBy: pq.StringArray{}, QueueDueAt: due,
 	}}}
-	j.row.Target.V, j.row.Items.V, j.row.Recordings.V, j.row.Returns.V = e.Target, []job.ReportItem{}, []job.Recording{}, []Return{}
+	j.row.Target.V, j.row.Items, j.row.Recordings, j.row.Returns = e.Target, []job.ReportItem{}, []job.Recording{}, []Return{}
 	if e.SessionID != "" {
 		closes := readmodel.Moment(e.CreatedAt).Add(session.LobbyTime) // its session has the same beginning
 		j.row.LobbyUntil = &closes
 	}
-	j.row.Questions.V, j.row.Disputes.V = []job.Question{}, []job.Dispute{}
+	j.row.Questions, j.row.Disputes = []job.Question{}, []job.Dispute{}
 	j.row.Sandbox = e.Sandbox || f.allSandboxed || f.sandboxed[e.AccountID]
 	j.list(e.Items, e.GeneratedBy)
 	j.reworded = true
@@ -314,13 +314,13 @@ func (f *jobsFold) complete(j *foldedJob, e *job.Completed) {
 		items = []job.ReportItem{}
 	}
 	f.move(j, job.StatusCompleted)
-	j.row.Items.V, j.reworded = items, true
+	j.row.Items, j.reworded = items, true
 	j.row.ReportID, j.row.OverallStatus, j.row.CompletedAt = e.ReportID, e.OverallStatus, readmodel.MomentPtr(e.At)
 	if e.OverallStatus == "pass" {
 		f.count(j, job.StatusCompleted).Passed++
 	}
 	j.row.PassCount, j.row.FailCount, j.row.SkipCount, j.row.Summary = e.PassCount, e.FailCount, e.SkipCount, e.Summary
-	j.row.RecordingURL = cmp.Or(e.RecordingURL, firstURL(j.row.Recordings.V))
+	j.row.RecordingURL = cmp.Or(e.RecordingURL, firstURL(j.row.Recordings))
 }
 
 func (j *foldedJob) analyse(e *job.AIReportReady) error {
@@ -335,13 +335,13 @@ func (j *foldedJob) erase(e *job.Erased) error {
 	left := domain.WithoutTexts(r.outline().Submission)
 	r.submission, r.Target.V = submission(left), left.Target
 	r.ErasedAt = readmodel.MomentPtr(e.At)
-	r.Items.V, r.Questions.V = domain.WithoutTexts(r.Items.V), domain.WithoutTexts(r.Questions.V)
-	r.Disputes.V = domain.WithoutTexts(r.Disputes.V)
-	r.Recordings.V, r.RecordingURL = []job.Recording{}, ""
+	r.Items, r.Questions = domain.WithoutTexts(r.Items), domain.WithoutTexts(r.Questions)
+	r.Disputes = domain.WithoutTexts(r.Disputes)
+	r.Recordings, r.RecordingURL = []job.Recording{}, ""
 	r.FailNote, r.Summary, r.CheckerNote = domain.Erased(r.FailNote), domain.Erased(r.Summary), domain.Erased(r.CheckerNote)
-	r.Returns.V = slices.Clone(r.Returns.V)
-	for i := range r.Returns.V {
-		back := &r.Returns.V[i]
+	r.Returns = slices.Clone(r.Returns)
+	for i := range r.Returns {
+		back := &r.Returns[i]
 		back.Reason, back.Note = domain.Erased(back.Reason), domain.Erased(back.Note)
 	}
 	j.erased, j.reworded = true, true
@@ -350,15 +350,15 @@ func (j *foldedJob) erase(e *job.Erased) error {
 
 // conclude ends the open question. The job's SLA ends later, by the wait.
 func (j *foldedJob) conclude(e domain.Event, dueAt time.Time) {
-	j.row.Questions.V = slices.Clone(j.row.Questions.V)
-	job.Conclude(j.row.Questions.V, e)
+	j.row.Questions = slices.Clone(j.row.Questions)
+	job.Conclude(j.row.Questions, e)
 	j.row.DueAt, j.row.QueueDueAt = readmodel.Moment(dueAt), readmodel.Moment(dueAt)
 }
 
 // record adds a recording to the job, and to its report. The report links to the first
 // recording, unless the checker named another.
 func (j *foldedJob) record(e *job.RecordingAttached) {
-	j.row.Recordings.V = append(slices.Clone(j.row.Recordings.V), e.Recording)
+	j.row.Recordings = append(slices.Clone(j.row.Recordings), e.Recording)
 	if j.row.Status == job.StatusCompleted {
 		j.row.RecordingURL = cmp.Or(j.row.RecordingURL, e.URL)
 	}
@@ -368,18 +368,18 @@ func (j *foldedJob) record(e *job.RecordingAttached) {
 // are few, and are never dropped.
 func (j *foldedJob) returned(r domain.Recorded, back Return) {
 	back.Revision, back.At = r.Revision, readmodel.Moment(r.Meta.Time)
-	all := append(slices.Clone(j.row.Returns.V), back)
+	all := append(slices.Clone(j.row.Returns), back)
 	if len(all) > maxReturns {
 		oldest := slices.IndexFunc(all, func(b Return) bool { return b.Why != ReturnUntestable })
 		all = slices.Delete(all, max(oldest, 0), max(oldest, 0)+1)
 	}
-	j.row.Returns.V = all
+	j.row.Returns = all
 }
 
 // reports gives the notes of the checkers that could not test the job. Older job.failed
 // events do not hold them.
 func (j *foldedJob) reports() (note string) {
-	for _, back := range j.row.Returns.V {
+	for _, back := range j.row.Returns {
 		if back.Why == ReturnUntestable {
 			note = job.FailNote(note, back.Reason, back.Note)
 		}
@@ -397,11 +397,11 @@ func firstURL(all []job.Recording) string {
 // check puts a verdict on an item of the list; a later one replaces an earlier
 // one.
 func (j *foldedJob) check(e *job.ItemChecked) error {
-	i := slices.IndexFunc(j.row.Items.V, func(item job.ReportItem) bool { return item.ID == e.ItemID })
+	i := slices.IndexFunc(j.row.Items, func(item job.ReportItem) bool { return item.ID == e.ItemID })
 	if i < 0 {
 		return fmt.Errorf("the job has no item %s", e.ItemID)
 	}
-	item := &j.row.Items.V[i]
+	item := &j.row.Items[i]
 	j.reworded = j.reworded || item.Note != e.Note
 	item.Status, item.Note, item.Reason = e.Status, e.Note, e.Reason
 	item.ScreenshotURL, item.MoreScreenshotURLs = e.ScreenshotURL, e.MoreScreenshotURLs
@@ -412,21 +412,21 @@ func (j *foldedJob) check(e *job.ItemChecked) error {
 }
 
 func (j *foldedJob) edit(e *job.FindingEdited) error {
-	i := slices.IndexFunc(j.row.Items.V, func(item job.ReportItem) bool { return item.ID == e.Item.ID })
+	i := slices.IndexFunc(j.row.Items, func(item job.ReportItem) bool { return item.ID == e.Item.ID })
 	if i < 0 {
 		return fmt.Errorf("the job has no finding %s", e.Item.ID)
 	}
-	j.row.Items.V[i] = job.ReportItem{Item: e.Item, Status: e.Status, Note: e.Note}
+	j.row.Items[i] = job.ReportItem{Item: e.Item, Status: e.Status, Note: e.Note}
 	return nil
 }
 
 // list gives the job its checklist. Only a job with a checklist can be claimed.
 func (j *foldedJob) list(items []job.Item, by string) {
 	for _, item := range items {
-		j.row.Items.V = append(j.row.Items.V, job.ReportItem{Item: item, Status: job.ItemPending})
+		j.row.Items = append(j.row.Items, job.ReportItem{Item: item, Status: job.ItemPending})
 	}
 	j.row.GeneratedBy, j.reworded = by, true
-	j.row.InQueue = len(j.row.Items.V) > 0 && !j.row.Type.Automatic() && !j.row.Sandbox
+	j.row.InQueue = len(j.row.Items) > 0 && !j.row.Type.Automatic() && !j.row.Sandbox
 }
 
 // requeue ends the claim, if there is one.

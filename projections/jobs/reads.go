@@ -126,21 +126,21 @@ type Filter struct {
 
 // Report is the finished report of a job.
 type Report struct {
-	ID            string           `json:"report_id"`
-	JobID         string           `json:"job_id"`
-	OverallStatus string           `json:"overall_status"`
-	PassCount     int              `json:"pass_count"`
-	FailCount     int              `json:"fail_count"`
-	SkipCount     int              `json:"skip_count"`
-	Summary       string           `json:"summary"`
-	RecordingURL  string           `json:"recording_url"`
-	Recordings    []job.Recording  `json:"-"` // a column of JSON, as are the next and the items
-	Questions     []job.Question   `json:"-"` // without secrets
-	Disputes      []job.Dispute    `json:"-"`
-	CheckerRating *int             `json:"checker_rating"` // nil until the client rates
-	RatingNote    string           `json:"checker_note"`   // the client's words beside the rating
-	Items         []job.ReportItem `json:"-"`
-	CreatedAt     time.Time        `json:"created_at"`
+	ID            string                         `json:"report_id"`
+	JobID         string                         `json:"job_id"`
+	OverallStatus string                         `json:"overall_status"`
+	PassCount     int                            `json:"pass_count"`
+	FailCount     int                            `json:"fail_count"`
+	SkipCount     int                            `json:"skip_count"`
+	Summary       string                         `json:"summary"`
+	RecordingURL  string                         `json:"recording_url"`
+	Recordings    readmodel.List[job.Recording]  `json:"recordings"`
+	Questions     readmodel.List[job.Question]   `json:"questions"` // without secrets
+	Disputes      readmodel.List[job.Dispute]    `json:"disputes"`
+	CheckerRating *int                           `json:"checker_rating"` // nil until the client rates
+	RatingNote    string                         `json:"checker_note"`   // the client's words beside the rating
+	Items         readmodel.List[job.ReportItem] `json:"items"`
+	CreatedAt     time.Time                      `json:"created_at"`
 }
 
 var getJobSQL = `
@@ -150,7 +150,7 @@ WHERE account_id = $1
   AND id = $2`
 
 var getReportSQL = `
-SELECT ` + readmodel.Columns[reportRow]("") + `
+SELECT ` + readmodel.Columns[Report]("") + `
 FROM readmodel.job_reports
 WHERE account_id = $1
   AND job_id = $2`
@@ -288,11 +288,7 @@ func (q *Reads) CountAsking(ctx context.Context, accountID string) (int, error) 
 // Report gives the report of a job. A job without one answers not found. A caller that
 // must distinguish this from a missing job reads the job first.
 func (q *Reads) Report(ctx context.Context, accountID, jobID string) (Report, error) {
-	row, err := readmodel.Get[reportRow](ctx, q.db, "report", getReportSQL, accountID, jobID)
-	if err != nil {
-		return Report{}, err
-	}
-	return row.report(), nil
+	return readmodel.Get[Report](ctx, q.db, "report", getReportSQL, accountID, jobID)
 }
 
 // report is the report of a completed job.
@@ -300,16 +296,10 @@ func (r *storedRow) report() Report {
 	return Report{
 		ID: r.ReportID, JobID: r.ID, OverallStatus: r.OverallStatus,
 		PassCount: r.PassCount, FailCount: r.FailCount, SkipCount: r.SkipCount,
-		Summary: r.Summary, RecordingURL: r.RecordingURL, Recordings: r.Recordings.V, Questions: r.Questions.V, Disputes: r.Disputes.V,
-		CheckerRating: r.CheckerRating, RatingNote: r.CheckerNote, Items: r.Items.V,
+		Summary: r.Summary, RecordingURL: r.RecordingURL, Recordings: r.Recordings, Questions: r.Questions, Disputes: r.Disputes,
+		CheckerRating: r.CheckerRating, RatingNote: r.CheckerNote, Items: r.Items,
 		CreatedAt: r.CompletedAt.UTC(),
 	}
-}
-
-func (r reportRow) report() Report {
-	whole := r.Report
-	whole.Recordings, whole.Questions, whole.Disputes, whole.Items = r.Recordings.V, r.Questions.V, r.Disputes.V, r.Items.V
-	return whole
 }
 
 // AIReport gives the analysis of a completed job; NotFound while there is none.
@@ -415,8 +405,8 @@ func (q *Reads) Batches(ctx context.Context, accountID string, limit, offset int
 
 func (r *jobRow) whole() Job {
 	return Job{
-		Outline: r.outline(), Items: r.Items.V, Recordings: r.Recordings.V, Questions: r.Questions.V, Disputes: r.Disputes.V,
-		Returns: r.Returns.V,
+		Outline: r.outline(), Items: r.Items, Recordings: r.Recordings, Questions: r.Questions, Disputes: r.Disputes,
+		Returns: r.Returns,
 	}
 }
 

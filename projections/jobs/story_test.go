@@ -269,7 +269,7 @@ func TestACheckersOwnWork(t *testing.T) {
 		t.Errorf("ann has done %s, %+v", told, all)
 	}
 	one, err := w.reads.DoneBy(w.Ctx(), "ann", "j1")
-	if err != nil || len(one.Items.V) == 0 || one.Rating == nil || *one.Rating != 4 {
+	if err != nil || len(one.Items) == 0 || one.Rating == nil || *one.Rating != 4 {
 		t.Errorf("j1 is %+v, %v", one, err)
 	}
 	for _, other := range [][2]string{{"ann", "j3"}, {"ann", "j4"}, {"", "j1"}, {"bob", "j1"}, {"ann", "none"}} {

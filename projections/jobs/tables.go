@@ -259,16 +259,16 @@ type jobRow struct {
 	submission
 	Target readmodel.JSON[job.Target] `json:"target"`
 	Progress
-	InQueue      bool                             `json:"in_queue"`
-	CheckerID    string                           `json:"checker_id"`
-	UntestableBy pq.StringArray                   `json:"untestable_by"`
-	QueueDueAt   time.Time                        `json:"queue_due_at"`
-	LobbyUntil   *time.Time                       `json:"lobby_until"`
-	Items        readmodel.JSON[[]job.ReportItem] `json:"items"`
-	Recordings   readmodel.JSON[[]job.Recording]  `json:"recordings"`
-	Questions    readmodel.JSON[[]job.Question]   `json:"questions"`
-	Disputes     readmodel.JSON[[]job.Dispute]    `json:"disputes"`
-	Returns      readmodel.JSON[[]Return]         `json:"returns"`
+	InQueue      bool                           `json:"in_queue"`
+	CheckerID    string                         `json:"checker_id"`
+	UntestableBy pq.StringArray                 `json:"untestable_by"`
+	QueueDueAt   time.Time                      `json:"queue_due_at"`
+	LobbyUntil   *time.Time                     `json:"lobby_until"`
+	Items        readmodel.List[job.ReportItem] `json:"items"`
+	Recordings   readmodel.List[job.Recording]  `json:"recordings"`
+	Questions    readmodel.List[job.Question]   `json:"questions"`
+	Disputes     readmodel.List[job.Dispute]    `json:"disputes"`
+	Returns      readmodel.List[Return]         `json:"returns"`
 }
 
 // storedRow is a whole row.
@@ -282,14 +282,6 @@ type storedRow struct {
 	CheckerRating *int   `json:"report_rating"`
 	CheckerNote   string `json:"report_note"`
 	AIReport      string `json:"ai_report"`
-}
-
-type reportRow struct {
-	Report
-	Recordings readmodel.JSON[[]job.Recording]  `json:"recordings"`
-	Questions  readmodel.JSON[[]job.Question]   `json:"questions"`
-	Disputes   readmodel.JSON[[]job.Dispute]    `json:"disputes"`
-	Items      readmodel.JSON[[]job.ReportItem] `json:"items"`
 }
 
 type countRow struct {

@@ -137,8 +137,8 @@ func (r *storedRow) words() wordsRow {
 		}
 	}
 	add(firstOfID(r.ID), r.Title, r.URL, apart(r.URL), r.Feature)
-	for i := range r.Items.V {
-		item := &r.Items.V[i]
+	for i := range r.Items {
+		item := &r.Items[i]
 		add(item.Description, item.Note, item.ExpectedOutcome)
 	}
 	add(r.Summary, r.Description)

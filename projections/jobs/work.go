@@ -14,28 +14,28 @@ import (
 
 // Work is a test that a checker has completed, as they may look back at it.
 type Work struct {
-	JobID         string                           `json:"id"`
-	Title         string                           `json:"title"`
-	URL           string                           `json:"url"`
-	Type          job.Type                         `json:"type"`
-	ClaimedAt     time.Time                        `json:"claimed_at"`
-	CompletedAt   time.Time                        `json:"completed_at"`
-	OverallStatus string                           `json:"overall_status"`
-	PassCount     int                              `json:"pass_count"`
-	FailCount     int                              `json:"fail_count"`
-	SkipCount     int                              `json:"skip_count"`
-	Rating        *int                             `json:"rating"` // nil until the client rates
-	Note          string                           `json:"note"`   // the client's, with the rating
-	AccountID     string                           `json:"account_id"`
-	SessionID     string                           `json:"session_id"` // empty: of none
-	Summary       string                           `json:"summary"`
-	Items         readmodel.JSON[[]job.ReportItem] `json:"items"`
-	Disputes      readmodel.JSON[[]job.Dispute]    `json:"disputes"`
+	JobID         string                         `json:"id"`
+	Title         string                         `json:"title"`
+	URL           string                         `json:"url"`
+	Type          job.Type                       `json:"type"`
+	ClaimedAt     time.Time                      `json:"claimed_at"`
+	CompletedAt   time.Time                      `json:"completed_at"`
+	OverallStatus string                         `json:"overall_status"`
+	PassCount     int                            `json:"pass_count"`
+	FailCount     int                            `json:"fail_count"`
+	SkipCount     int                            `json:"skip_count"`
+	Rating        *int                           `json:"rating"` // nil until the client rates
+	Note          string                         `json:"note"`   // the client's, with the rating
+	AccountID     string                         `json:"account_id"`
+	SessionID     string                         `json:"session_id"` // empty: of none
+	Summary       string                         `json:"summary"`
+	Items         readmodel.List[job.ReportItem] `json:"items"`
+	Disputes      readmodel.List[job.Dispute]    `json:"disputes"`
 }
 
 // ToAnswer are the disputes that the checker may answer.
 func (w Work) ToAnswer(now time.Time) (open []job.Dispute) {
-	for _, d := range w.Disputes.V {
+	for _, d := range w.Disputes {
 		if d.Answered == nil && d.Decided == nil && !now.After(d.AnswerUntil) {
 			open = append(open, d)
 		}
@@ -110,10 +110,10 @@ func (q *Reads) DoneBy(ctx context.Context, checkerID, jobID string) (Work, erro
 // Part is a slot's test as its session shows it: how far it is, until when it is due, and
 // its recordings.
 type Part struct {
-	ID         string                           `json:"id"`
-	DueAt      time.Time                        `json:"due_at"`
-	Items      readmodel.JSON[[]job.ReportItem] `json:"items"`
-	Recordings readmodel.JSON[[]job.Recording]  `json:"recordings"`
+	ID         string                         `json:"id"`
+	DueAt      time.Time                      `json:"due_at"`
+	Items      readmodel.List[job.ReportItem] `json:"items"`
+	Recordings readmodel.List[job.Recording]  `json:"recordings"`
 }
 
 // placeSQL finds the slot of session $2 that checker $1 holds or has completed, unless

@@ -60,9 +60,9 @@ type ledgerRow struct {
 	Reason    string         `json:"reason"`
 	At        time.Time      `json:"at"`
 
-	Lots      readmodel.JSON[[]Part] `json:"lots"`
-	Actor     string                 `json:"actor"`
-	RequestID string                 `json:"request_id"`
+	Lots      readmodel.List[Part] `json:"lots"`
+	Actor     string               `json:"actor"`
+	RequestID string               `json:"request_id"`
 }
 
 // Part is the amount that an entry took from, or gave to, one lot. Expired is the amount
@@ -99,21 +99,21 @@ func apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recor
 	for _, r := range batch {
 		row := ledgerRow{AccountID: r.StreamID(), Revision: r.Revision,
 			At: readmodel.Moment(r.Meta.Time), Actor: r.Meta.Actor, RequestID: r.Meta.CorrelationID}
-		row.Lots.V = []Part{}
+		row.Lots = []Part{}
 		switch e := r.Event.(type) {
 		case *credits.Granted:
 			row.Kind, row.Change, row.Balance, row.Reason = Granted, e.Amount, e.BalanceAfter, e.Reason
-			row.Lots.V = []Part{{LotID: e.LotID, Change: e.Amount}}
+			row.Lots = []Part{{LotID: e.LotID, Change: e.Amount}}
 		case *credits.Debited:
 			row.Kind, row.Change, row.Balance, row.JobID = Debited, -e.Amount, e.BalanceAfter, e.JobID
-			row.Lots.V = partsOf(e.Parts, -1)
+			row.Lots = partsOf(e.Parts, -1)
 		case *credits.Refunded:
 			row.Kind, row.Change, row.Expired = Refunded, e.Amount-e.Expired, e.Expired
 			row.Balance, row.JobID, row.Reason = e.BalanceAfter, e.JobID, e.Reason
-			row.Lots.V = partsOf(e.Parts, 1)
+			row.Lots = partsOf(e.Parts, 1)
 		case *credits.LotExpired:
 			row.Kind, row.Change, row.Balance = Expired, -e.Amount, e.BalanceAfter
-			row.Lots.V = []Part{{LotID: e.LotID, Change: -e.Amount}}
+			row.Lots = []Part{{LotID: e.LotID, Change: -e.Amount}}
 		}
 		rows = append(rows, row)
 	}
@@ -230,10 +230,10 @@ func (q *Reads) Sum(ctx context.Context, accountID string) (Sum, error) {
 type Line struct {
 	Entry
 
-	Revision  uint64                 `json:"revision"`
-	Lots      readmodel.JSON[[]Part] `json:"lots"`
-	Actor     string                 `json:"actor"` // as the log has it: "key:<id>", "policy:<name>", …
-	RequestID string                 `json:"request_id"`
+	Revision  uint64               `json:"revision"`
+	Lots      readmodel.List[Part] `json:"lots"`
+	Actor     string               `json:"actor"` // as the log has it: "key:<id>", "policy:<name>", …
+	RequestID string               `json:"request_id"`
 }
 
 // Author is the actor as the account may know it: its keys and people, "operator", or "service".

@@ -70,25 +70,25 @@ CREATE INDEX projects_by_host    ON {schema}.projects (account_id, default_host,
 `
 
 type projectRow struct {
-	ID                string                           `json:"id"`
-	AccountID         string                           `json:"account_id"`
-	Name              string                           `json:"name"`
-	Description       *string                          `json:"description"`
-	DefaultURL        *string                          `json:"default_url"`
-	DefaultHost       string                           `json:"default_host"`
-	FoldedName        string                           `json:"folded_name"`
-	DefaultJobType    *string                          `json:"default_job_type"`
-	DefaultSLAMinutes *int                             `json:"default_sla_minutes"`
-	HookHash          string                           `json:"hook_hash"`
-	WebhookURL        string                           `json:"webhook_url"`
-	Events            *readmodel.JSON[[]string]        `json:"events"`
-	Disabled          bool                             `json:"disabled"`
-	DisabledBy        string                           `json:"disabled_by"`
-	DisabledReason    string                           `json:"disabled_reason"`
-	Rotations         readmodel.JSON[[]SecretRotation] `json:"rotations"`
-	SecretRotatedAt   *time.Time                       `json:"secret_rotated_at"`
-	CreatedAt         time.Time                        `json:"created_at"`
-	UpdatedAt         time.Time                        `json:"updated_at"`
+	ID                string                         `json:"id"`
+	AccountID         string                         `json:"account_id"`
+	Name              string                         `json:"name"`
+	Description       *string                        `json:"description"`
+	DefaultURL        *string                        `json:"default_url"`
+	DefaultHost       string                         `json:"default_host"`
+	FoldedName        string                         `json:"folded_name"`
+	DefaultJobType    *string                        `json:"default_job_type"`
+	DefaultSLAMinutes *int                           `json:"default_sla_minutes"`
+	HookHash          string                         `json:"hook_hash"`
+	WebhookURL        string                         `json:"webhook_url"`
+	Events            *readmodel.List[string]        `json:"events"`
+	Disabled          bool                           `json:"disabled"`
+	DisabledBy        string                         `json:"disabled_by"`
+	DisabledReason    string                         `json:"disabled_reason"`
+	Rotations         readmodel.List[SecretRotation] `json:"rotations"`
+	SecretRotatedAt   *time.Time                     `json:"secret_rotated_at"`
+	CreatedAt         time.Time                      `json:"created_at"`
+	UpdatedAt         time.Time                      `json:"updated_at"`
 
 	ArchivedAt             *time.Time `json:"archived_at"`
 	LoopAlertsSnoozedUntil *time.Time `json:"loop_alerts_snoozed_until"`
@@ -97,9 +97,9 @@ type projectRow struct {
 	KeepRecordingsDays     *int       `json:"keep_recordings_days"`
 	Held                   bool       `json:"held"`
 
-	HeaderNames   readmodel.JSON[[]string] `json:"header_names"`
-	HeadersOrigin string                   `json:"headers_origin"`
-	HookScheme    string                   `json:"hook_scheme"`
+	HeaderNames   readmodel.List[string] `json:"header_names"`
+	HeadersOrigin string                 `json:"headers_origin"`
+	HookScheme    string                 `json:"hook_scheme"`
 }
 
 // apply folds each project of the batch with the aggregate's own Evolve. Its facts that
@@ -146,7 +146,7 @@ func (r projectRow) state() project.State {
 	s := project.State{
 		Exists: true, AccountID: r.AccountID, Name: r.Name, Description: r.Description,
 		DefaultURL: r.DefaultURL, DefaultJobType: r.DefaultJobType, DefaultSLAMinutes: r.DefaultSLAMinutes,
-		HookHash: r.HookHash, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, WebhookURL: r.WebhookURL,
+		HookHash: r.HookHash, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, WebhookURL: r.WebhookURL, Events: (*[]string)(r.Events),
 		Disabled: r.Disabled, DisabledBy: r.DisabledBy, DisabledReason: r.DisabledReason,
 		SecretRotatedAt: r.SecretRotatedAt, LoopAlertsSnoozedUntil: r.LoopAlertsSnoozedUntil, QuestionMinutes: r.QuestionMinutes,
 		ArchivedAt: r.ArchivedAt, HeadersOrigin: r.HeadersOrigin, HookSignature: project.HookSignature{Scheme: r.HookScheme},
@@ -155,13 +155,10 @@ func (r projectRow) state() project.State {
 	if r.Held {
 		s.Hold = &retention.Hold{}
 	}
-	for _, name := range r.HeaderNames.V {
+	for _, name := range r.HeaderNames {
 		s.Headers = append(s.Headers, project.OwnHeader{Name: name})
 	}
-	if r.Events != nil {
-		s.Events = &r.Events.V
-	}
-	for _, rotation := range r.Rotations.V {
+	for _, rotation := range r.Rotations {
 		s.Rotations = append(s.Rotations, project.Rotation(rotation))
 	}
 	return s
@@ -175,30 +172,23 @@ func rowOf(id string, s project.State) projectRow {
 		HookHash:          s.HookHash, WebhookURL: s.WebhookURL,
 		Disabled: s.Disabled, DisabledBy: s.DisabledBy, DisabledReason: s.DisabledReason,
 		CreatedAt: readmodel.Moment(s.CreatedAt), UpdatedAt: readmodel.Moment(s.UpdatedAt), QuestionMinutes: s.QuestionMinutes,
-		HeadersOrigin: s.HeadersOrigin, HookScheme: s.HookSignature.Scheme,
+		SecretRotatedAt: readmodel.OptionalMoment(s.SecretRotatedAt), ArchivedAt: readmodel.OptionalMoment(s.ArchivedAt),
+		LoopAlertsSnoozedUntil: readmodel.OptionalMoment(s.LoopAlertsSnoozedUntil),
+		HeadersOrigin:          s.HeadersOrigin, HookScheme: s.HookSignature.Scheme,
 		KeepEvidenceDays: s.Keep.EvidenceDays, KeepRecordingsDays: s.Keep.RecordingsDays, Held: s.Hold != nil,
 	}
 	if s.DefaultURL != nil {
 		row.DefaultHost = identity.Site(*s.DefaultURL)
 	}
-	if s.SecretRotatedAt != nil {
-		row.SecretRotatedAt = readmodel.MomentPtr(*s.SecretRotatedAt)
-	}
-	if s.ArchivedAt != nil {
-		row.ArchivedAt = readmodel.MomentPtr(*s.ArchivedAt)
-	}
-	if s.LoopAlertsSnoozedUntil != nil {
-		row.LoopAlertsSnoozedUntil = readmodel.MomentPtr(*s.LoopAlertsSnoozedUntil)
-	}
 	if s.Events != nil {
-		row.Events = &readmodel.JSON[[]string]{V: append([]string{}, *s.Events...)} // never null: an empty list means no event
+		row.Events = new(append(readmodel.List[string]{}, *s.Events...)) // never null: an empty list means no event
 	}
-	row.HeaderNames.V = append([]string{}, project.HeaderNames(s.Headers)...)
-	row.Rotations.V = []SecretRotation{}
+	row.HeaderNames = append([]string{}, project.HeaderNames(s.Headers)...)
+	row.Rotations = []SecretRotation{}
 	for _, r := range s.Rotations {
 		rotation := SecretRotation(r)
 		rotation.At = readmodel.Moment(r.At)
-		row.Rotations.V = append(row.Rotations.V, rotation)
+		row.Rotations = append(row.Rotations, rotation)
 	}
 	return row
 }

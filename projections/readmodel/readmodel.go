@@ -7,12 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/jmoiron/sqlx"
 	"github.com/jmoiron/sqlx/reflectx"
@@ -122,7 +121,7 @@ func copyRows[Row any](ctx context.Context, tx *sqlx.Tx, schema, table string, r
 	}
 	defer func() { _ = in.Close() }() // the last Exec has reported any error
 	fields := make([]*reflectx.FieldInfo, len(names))
-	plain := make([]bool, len(names)) // its kind determines its value
+	plain := make([]bool, len(names))
 	for i, name := range names {
 		fields[i] = mapper.TypeMap(reflect.TypeFor[Row]()).GetByPath(name)
 		t := fields[i].Field.Type
@@ -132,7 +131,7 @@ func copyRows[Row any](ctx context.Context, tx *sqlx.Tx, schema, table string, r
 	for i := range rows {
 		row := reflect.Indirect(reflect.ValueOf(&rows[i]).Elem()) // rows may be pointers
 		for i := range names {
-			if values[i], err = encode(row.FieldByIndex(fields[i].Index), plain[i]); err != nil {
+			if values[i], err = copyable(row.FieldByIndex(fields[i].Index), plain[i]); err != nil {
 				return fmt.Errorf("encode %s: %w", names[i], err)
 			}
 		}
@@ -144,53 +143,42 @@ func copyRows[Row any](ctx context.Context, tx *sqlx.Tx, schema, table string, r
 	return err
 }
 
-// encode is copyable with a shorter way for the values of most columns.
-func encode(v reflect.Value, plain bool) (any, error) {
-	switch {
-	case !plain:
-	case v.Kind() == reflect.String && utf8.ValidString(v.String()):
-		return v.String(), nil
-	case v.CanInt():
-		return v.Int(), nil
-	case v.CanUint() && v.Uint() <= math.MaxInt64:
-		return int64(v.Uint()), nil
-	case v.Kind() == reflect.Bool:
-		return v.Bool(), nil
-	}
-	return copyable(v.Interface())
-}
-
-// copyable is a value as COPY takes it, with the same result as Write: objects become
-// JSON, and texts are valid UTF-8.
-func copyable(value any) (any, error) {
-	if v := reflect.ValueOf(value); v.Kind() == reflect.Pointer {
+// copyable is a value as COPY takes it, with the same result as Write: objects and lists
+// become JSON, and texts are valid UTF-8. plain says that its kind determines its value.
+func copyable(v reflect.Value, plain bool) (any, error) {
+	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
 			return nil, nil
 		}
-		return copyable(v.Elem().Interface())
+		return copyable(v.Elem(), plain)
 	}
-	switch v := value.(type) {
-	case time.Time:
-		return v, nil
-	case driver.Valuer: // a list
-		list, err := v.Value()
-		if err != nil || list == nil {
-			return nil, err
+	if !plain {
+		switch v := v.Interface().(type) {
+		case time.Time:
+			return v, nil
+		case driver.Valuer: // an array
+			array, err := v.Value()
+			if err != nil || array == nil {
+				return nil, err
+			}
+			return copyable(reflect.ValueOf(array), false)
+		case json.Marshaler:
+			text, err := v.MarshalJSON()
+			return string(text), err
 		}
-		return copyable(list)
-	case json.Marshaler:
-		text, err := v.MarshalJSON()
-		return string(text), err
 	}
-	switch v := reflect.ValueOf(value); v.Kind() {
-	case reflect.String:
+	switch {
+	case v.Kind() == reflect.String:
 		return strings.ToValidUTF8(v.String(), "\uFFFD"), nil
-	case reflect.Struct:
-		text, err := json.Marshal(value)
+	case v.CanInt():
+		return v.Int(), nil
+	case v.CanUint():
+		return strconv.FormatUint(v.Uint(), 10), nil
+	case v.Kind() == reflect.Struct, v.Kind() == reflect.Slice:
+		text, err := json.Marshal(v.Interface())
 		return string(text), err
-	default:
-		return fmt.Sprint(value), nil // numbers and truths
 	}
+	return fmt.Sprint(v.Interface()), nil // other numbers, and truths
 }
 
 // Insert is the statement that writes new rows. A clause that a caller adds calls the
@@ -301,9 +289,14 @@ func JobOf(r domain.Recorded) string {
 func Moment(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
 // MomentPtr is Moment for a column that may be null.
-func MomentPtr(t time.Time) *time.Time {
-	m := Moment(t)
-	return &m
+func MomentPtr(t time.Time) *time.Time { return new(Moment(t)) }
+
+// OptionalMoment is Moment of a time that may be missing.
+func OptionalMoment(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	return MomentPtr(*t)
 }
 
 // Where collects the conditions of a list and their parameters, the account's
@@ -331,13 +324,21 @@ func (w *Where) Param(arg any) string {
 type JSON[T any] struct{ V T }
 
 // Scan implements sql.Scanner.
-func (j *JSON[T]) Scan(src any) error {
+func (j *JSON[T]) Scan(src any) error { return scanJSON(src, &j.V) }
+
+// MarshalJSON implements json.Marshaler.
+func (j JSON[T]) MarshalJSON() ([]byte, error) { return json.Marshal(j.V) }
+
+// List is a column that holds a list as JSON.
+type List[T any] []T
+
+// Scan implements sql.Scanner.
+func (l *List[T]) Scan(src any) error { return scanJSON(src, (*[]T)(l)) }
+
+func scanJSON(src, into any) error {
 	data, ok := src.([]byte)
 	if !ok {
 		return fmt.Errorf("a column of JSON holds a %T", src)
 	}
-	return json.Unmarshal(data, &j.V)
+	return json.Unmarshal(data, into)
 }
-
-// MarshalJSON implements json.Marshaler.
-func (j JSON[T]) MarshalJSON() ([]byte, error) { return json.Marshal(j.V) }

@@ -39,16 +39,15 @@ func (f *sessionsFold) create(id string, e *session.Created) error {
 		return fmt.Errorf("session %s was created before", id)
 	}
 	s := &foldedSession{isNew: true, changed: true}
-	s.row.Session = Session{
+	s.row = Session{
 		ID: id, AccountID: e.AccountID, ProjectID: e.ProjectID, Status: session.StatusLobby,
 		URL: e.URL, Feature: e.Feature, ScenarioBrief: e.ScenarioBrief, VoiceEnabled: e.VoiceEnabled,
 		Type: e.Type, TypeEcho: e.TypeEcho, ItemCount: e.ItemCount,
 		CreditsCharged: e.SlotPrice * domain.Credits(len(e.Slots)),
-		ReadyDeadline:  readmodel.Moment(e.ReadyDeadline), CreatedAt: readmodel.Moment(e.At),
+		ReadyDeadline:  readmodel.Moment(e.ReadyDeadline), CreatedAt: readmodel.Moment(e.At), Marks: []Mark{},
 	}
-	s.row.Marks.V = []Mark{}
 	for _, slot := range e.Slots {
-		s.row.Slots.V = append(s.row.Slots.V, Slot{
+		s.row.Slots = append(s.row.Slots, Slot{
 			Slot: slot.Slot, RoleLabel: slot.RoleLabel, JobID: slot.JobID, Target: slot.Target, Status: SlotWaiting,
 			JobStatus: job.StatusPending, // or about to be
 		})
@@ -69,8 +68,8 @@ func (s *foldedSession) move(e domain.Event) {
 		s.put(e.Slot, SlotWaiting, nil)
 	case *session.Started:
 		s.row.Status, s.row.StartedAt = session.StatusActive, readmodel.MomentPtr(e.At)
-		for i := range s.row.Slots.V {
-			switch slot := &s.row.Slots.V[i]; {
+		for i := range s.row.Slots {
+			switch slot := &s.row.Slots[i]; {
 			case slot.Status == SlotEnded:
 			case slices.Contains(e.Dropped, slot.Slot):
 				slot.Status = SlotDropped
@@ -79,7 +78,7 @@ func (s *foldedSession) move(e domain.Event) {
 			}
 		}
 	case *session.Marked:
-		s.row.Marks.V = append(s.row.Marks.V, Mark{Slot: e.Slot, Note: e.Note, At: readmodel.Moment(e.At)})
+		s.row.Marks = append(s.row.Marks, Mark{Slot: e.Slot, Note: e.Note, At: readmodel.Moment(e.At)})
 	case *session.Completed:
 		s.row.PassCount, s.row.FailCount = e.PassCount, e.FailCount
 		s.close(session.StatusCompleted, "completed", e.At)
@@ -91,11 +90,11 @@ func (s *foldedSession) move(e domain.Event) {
 }
 
 func (s *foldedSession) put(slot int, status string, readyAt *time.Time) {
-	for i := range s.row.Slots.V {
-		if s.row.Slots.V[i].Slot == slot {
-			s.row.Slots.V[i].ReadyAt = readyAt
-			if s.row.Slots.V[i].Status != SlotEnded {
-				s.row.Slots.V[i].Status = status
+	for i := range s.row.Slots {
+		if s.row.Slots[i].Slot == slot {
+			s.row.Slots[i].ReadyAt = readyAt
+			if s.row.Slots[i].Status != SlotEnded {
+				s.row.Slots[i].Status = status
 			}
 		}
 	}
@@ -107,7 +106,7 @@ func (s *foldedSession) close(to session.Status, reason string, at time.Time) {
 
 // work applies an event of a slot's job, or the refund of it.
 func (s *foldedSession) work(jobID string, e domain.Event) {
-	slot := &s.row.Slots.V[slices.IndexFunc(s.row.Slots.V, func(slot Slot) bool { return slot.JobID == jobID })]
+	slot := &s.row.Slots[slices.IndexFunc(s.row.Slots, func(slot Slot) bool { return slot.JobID == jobID })]
 	switch e := e.(type) {
 	case *job.Claimed:
 		slot.JobStatus = job.StatusClaimed

@@ -45,9 +45,18 @@ type Session struct {
 	StartedAt       *time.Time     `json:"started_at"`
 	ClosedAt        *time.Time     `json:"closed_at"`
 
-	ReadyCount int    `json:"-"` // ready slots of the lobby; after its close, those at that time
-	Slots      []Slot `json:"-"` // sessionRow has them as a column, and the marks
-	Marks      []Mark `json:"-"` // the oldest first
+	Slots readmodel.List[Slot] `json:"slots"`
+	Marks readmodel.List[Mark] `json:"marks"` // the oldest first
+}
+
+// ReadyCount is how many slots of the lobby are ready; after its close, were ready then.
+func (s Session) ReadyCount() (ready int) {
+	for _, slot := range s.Slots {
+		if slot.ReadyAt != nil {
+			ready++
+		}
+	}
+	return ready
 }
 
 // Slot is one checker's part of a session.
@@ -101,13 +110,13 @@ type Filter struct {
 }
 
 var getSessionSQL = `
-SELECT ` + readmodel.Columns[sessionRow]("") + `
+SELECT ` + readmodel.Columns[Session]("") + `
 FROM readmodel.sessions
 WHERE account_id = $1
   AND id = $2`
 
 var listSessionsSQL = `
-SELECT ` + readmodel.Columns[sessionRow]("") + `
+SELECT ` + readmodel.Columns[Session]("") + `
 FROM readmodel.sessions
 WHERE account_id = $1`
 
@@ -134,16 +143,11 @@ func (f Filter) where(accountID string) *readmodel.Where {
 
 // List gives a page of the account's sessions, the newest first, and how many
 // there are on all pages.
-func (q *Reads) List(ctx context.Context, accountID string, f Filter) (sessions []Session, total int, err error) {
+func (q *Reads) List(ctx context.Context, accountID string, f Filter) ([]Session, int, error) {
 	where := f.where(accountID)
 	of := where.Args
 	query := listSessionsSQL + where.SQL + fmt.Sprintf(orderSessionsSQL, where.Param(f.Limit), where.Param(f.Offset))
-	rows, total, err := readmodel.Page[sessionRow](ctx, q.db, "sessions", totalSessionsSQL+where.SQL, query, of, f.Limit, f.Offset)
-	sessions = make([]Session, len(rows))
-	for i := range rows {
-		sessions[i] = rows[i].session()
-	}
-	return sessions, total, err
+	return readmodel.Page[Session](ctx, q.db, "sessions", totalSessionsSQL+where.SQL, query, of, f.Limit, f.Offset)
 }
 
 // IDs lists the account's sessions, the newest first; a project narrows them.
@@ -155,17 +159,5 @@ func (q *Reads) IDs(ctx context.Context, accountID, projectID string) ([]string,
 
 // Session gives one session.
 func (q *Reads) Session(ctx context.Context, accountID, id string) (Session, error) {
-	row, err := readmodel.Get[sessionRow](ctx, q.db, "session", getSessionSQL, accountID, id)
-	return row.session(), err
-}
-
-func (r *sessionRow) session() Session {
-	s := r.Session
-	s.Slots, s.Marks = r.Slots.V, r.Marks.V
-	for _, slot := range s.Slots {
-		if slot.ReadyAt != nil {
-			s.ReadyCount++
-		}
-	}
-	return s
+	return readmodel.Get[Session](ctx, q.db, "session", getSessionSQL, accountID, id)
 }

@@ -55,8 +55,8 @@ func TestASessionAsItsClientSeesIt(t *testing.T) {
 	w.Log.Record(stream, &session.SlotReady{Slot: 1, CheckerID: "ann", At: *modeltest.At(2)}, &session.SlotReady{Slot: 2, CheckerID: "bob", At: *modeltest.At(3)})
 	want.Slots[0].JobStatus, want.Slots[0].Status, want.Slots[0].ReadyAt = job.StatusClaimed, SlotReady, modeltest.At(2)
 	want.Slots[1].JobStatus, want.Slots[1].Status, want.Slots[1].ReadyAt = job.StatusClaimed, SlotReady, modeltest.At(3)
-	want.ReadyCount = 2
 	modeltest.Same(t, w.session("s1"), want)
+	modeltest.Same(t, w.session("s1").ReadyCount(), 2)
 
 	w.Log.Record(stream, &session.SlotLeft{Slot: 2, CheckerID: "bob", At: *modeltest.At(4)})
 	w.Log.Record(two, &job.Released{Token: 1, Reason: "left", At: *modeltest.At(4)})
@@ -64,8 +64,8 @@ func TestASessionAsItsClientSeesIt(t *testing.T) {
 	for i := range 2 {
 		want.Slots[i].JobStatus, want.Slots[i].Status, want.Slots[i].ReadyAt = job.StatusPending, SlotWaiting, nil
 	}
-	want.ReadyCount = 0
 	modeltest.Same(t, w.session("s1"), want)
+	modeltest.Same(t, w.session("s1").ReadyCount(), 0)
 
 	w.Log.Record(one, modeltest.Claimed("ann"))
 	w.Log.Record(stream, &session.SlotLeft{Slot: 1, CheckerID: "ann", At: *modeltest.At(5)}, &session.SlotReady{Slot: 1, CheckerID: "ann", At: *modeltest.At(5)})
@@ -79,11 +79,12 @@ func TestASessionAsItsClientSeesIt(t *testing.T) {
 	w.Log.Record(stream, &session.Marked{ID: "m1", Slot: 2, CheckerID: "eve", Note: "here", At: *modeltest.At(16)})
 	w.Log.Record(stream, &session.Marked{ID: "m2", PersonID: "owner", At: *modeltest.At(17)})
 	want.Marks = []Mark{{Slot: 2, Note: "here", At: *modeltest.At(16)}, {At: *modeltest.At(17)}}
-	want.Status, want.StartedAt, want.ReadyCount, want.CreditsRefunded = session.StatusActive, modeltest.At(15), 2, 5
+	want.Status, want.StartedAt, want.CreditsRefunded = session.StatusActive, modeltest.At(15), 5
 	want.Slots[0].Status = SlotActive
 	want.Slots[1].JobStatus, want.Slots[1].Status, want.Slots[1].ReadyAt = job.StatusClaimed, SlotActive, modeltest.At(5)
 	want.Slots[2].JobStatus, want.Slots[2].Status = job.StatusCancelled, SlotDropped
 	modeltest.Same(t, w.session("s1"), want)
+	modeltest.Same(t, w.session("s1").ReadyCount(), 2)
 
 	w.Log.Record(one, modeltest.Completed("pass"))
 	w.Log.Record(two, &job.SLAMissed{SessionID: "s1", Refund: 5, At: *modeltest.At(75)}, &job.Failed{Reason: "sla", Refund: 5, SessionID: "s1", At: *modeltest.At(75)})
@@ -108,9 +109,10 @@ func TestASessionThatExpiredOrWasCancelledSaysWhy(t *testing.T) {
 	w.Log.Record(domain.CreditsStream("acc"), modeltest.Refunded("s2-1"), modeltest.Refunded("no session's"))
 
 	expired := gathered("s1")
-	expired.Status, expired.CloseReason, expired.ClosedAt, expired.ReadyCount = session.StatusExpired, "expired", modeltest.At(15), 1
+	expired.Status, expired.CloseReason, expired.ClosedAt = session.StatusExpired, "expired", modeltest.At(15)
 	expired.Slots[0].Status, expired.Slots[0].ReadyAt = SlotReady, modeltest.At(1)
 	modeltest.Same(t, w.session("s1"), expired)
+	modeltest.Same(t, w.session("s1").ReadyCount(), 1)
 
 	cancelled := gathered("s2")
 	cancelled.Status, cancelled.CloseReason, cancelled.ClosedAt, cancelled.CreditsRefunded = session.StatusCancelled, "client", modeltest.At(3), 5

@@ -87,12 +87,6 @@ CREATE TABLE {schema}.session_jobs (
 CREATE INDEX session_jobs_by_session ON {schema}.session_jobs (session_id);
 `
 
-type sessionRow struct {
-	Session
-	Slots readmodel.JSON[[]Slot] `json:"slots"`
-	Marks readmodel.JSON[[]Mark] `json:"marks"`
-}
-
 type sessionJobRow struct {
 	JobID     string `json:"job_id"`
 	SessionID string `json:"session_id"`
@@ -127,7 +121,7 @@ func Fold(id string, events []domain.Recorded) (Session, error) {
 	if s == nil {
 		return Session{}, domain.NotFound("session")
 	}
-	return s.row.session(), nil
+	return s.row, nil
 }
 
 // sessionsFold is one batch on its way into the tables.
@@ -139,7 +133,7 @@ type sessionsFold struct {
 }
 
 type foldedSession struct {
-	row            sessionRow
+	row            Session
 	isNew, changed bool
 }
 
@@ -171,7 +165,7 @@ func (f *sessionsFold) load(ctx context.Context, tx *sqlx.Tx, schema string, bat
 		f.ofJob[l.JobID] = l.SessionID
 		ids = append(ids, l.SessionID)
 	}
-	rows, err := readmodel.Load[sessionRow](ctx, tx, schema, "sessions", "id", ids)
+	rows, err := readmodel.Load[Session](ctx, tx, schema, "sessions", "id", ids)
 	if err != nil {
 		return err
 	}
@@ -185,7 +179,7 @@ func (f *sessionsFold) load(ctx context.Context, tx *sqlx.Tx, schema string, bat
 
 // write puts the folded batch into the tables, a statement per table.
 func (f *sessionsFold) write(ctx context.Context, tx *sqlx.Tx, schema string) error {
-	var inserts, updates []sessionRow
+	var inserts, updates []Session
 	for _, s := range f.order {
 		if !s.changed {
 			continue

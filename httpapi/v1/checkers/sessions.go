@@ -78,12 +78,12 @@ func (a *Handlers) checkerSession(r *wire.Request) (wire.Answer, error) {
 func (a *Handlers) sessionRoom(s sessions.Session, ownJob string, parts map[string]jobs.Part) sessionRoom {
 	out := sessionRoom{
 		SessionID: s.ID, Status: s.Status, URL: s.URL, Feature: wire.OrNull(s.Feature), ScenarioBrief: wire.OrNull(s.ScenarioBrief),
-		VoiceEnabled: s.VoiceEnabled, JobID: ownJob, ReadyCount: s.ReadyCount, CheckerCount: len(s.Slots),
+		VoiceEnabled: s.VoiceEnabled, JobID: ownJob, ReadyCount: s.ReadyCount(), CheckerCount: len(s.Slots),
 		ReadyDeadline: wire.Timestamp(s.ReadyDeadline), StartedAt: wire.Stamp(s.StartedAt), ClosedAt: wire.Stamp(s.ClosedAt),
 		Marks: []roomMark{}, RoomURL: a.BaseURL + "/workbench/sessions/" + s.ID,
 	}
-	if s.Status == session.StatusLobby && session.AtDeadline(s.ReadyCount, len(s.Slots)).Starts {
-		out.StartsWith = &s.ReadyCount
+	if s.Status == session.StatusLobby && session.AtDeadline(s.ReadyCount(), len(s.Slots)).Starts {
+		out.StartsWith = new(s.ReadyCount())
 	}
 	for _, slot := range s.Slots {
 		if slot.JobID == ownJob {
@@ -94,7 +94,7 @@ func (a *Handlers) sessionRoom(s sessions.Session, ownJob string, parts map[stri
 			TargetOS:      wire.OrNull(slot.Target.OS),
 			TargetBrowser: wire.OrNull(slot.Target.Browser), TargetScreenSize: wire.OrNull(slot.Target.ScreenSize),
 			TargetNetwork: wire.OrNull(slot.Target.Network), Status: slot.Status, ReadyAt: wire.Stamp(slot.ReadyAt),
-			Checklist: v1.ProgressOf(parts[slot.JobID].Items.V),
+			Checklist: v1.ProgressOf(parts[slot.JobID].Items),
 		})
 	}
 	for _, m := range s.Marks {
