@@ -30,41 +30,20 @@ type batchPlan struct {
 	changed   []string // project ids
 	hold      []string // project ids
 	rotated   []string // project ids
-	rows      []row
-}
-
-// row is a new delivery.
-type row struct {
-	step
-	id    uuid.UUID
-	state string
+	rows      []NewDelivery
 }
 
 func (s *Subscriber) writeBatch(ctx context.Context, tx *sqlx.Tx, steps []step) error {
-	erased := Distinct(steps, func(st step) string { return st.erased })
-	erasedJobs := Distinct(steps, func(st step) string { return st.erasedJob })
-	steps = slices.DeleteFunc(slices.Clone(steps), func(st step) bool { return st.erased != "" || st.erasedJob != "" })
-	if err := s.writeSteps(ctx, tx, steps); err != nil {
+	told := slices.DeleteFunc(slices.Clone(steps), func(st step) bool { return st.erase != nil })
+	if err := s.writeSteps(ctx, tx, told); err != nil {
 		return err
 	}
-	// This comes after the job's other events, so their deliveries are written.
-	for _, stream := range erasedJobs {
-		if stream == "" {
-			continue
-		}
-		if _, err := tx.ExecContext(ctx, eraseBodies, stream); err != nil {
-			return fmt.Errorf("erase the deliveries of %s: %w", stream, err)
-		}
-	}
-	// This comes last: the rows of the account's events are written then, and its
-	// projects have no webhook any more.
-	for _, accountID := range erased {
-		if accountID == "" {
-			continue
-		}
-		for _, query := range []string{eraseDeliveries, eraseEndpoints} {
-			if _, err := tx.ExecContext(ctx, query, accountID); err != nil {
-				return fmt.Errorf("erase the webhooks of account %s: %w", accountID, err)
+	// This comes last: the deliveries of the other events are written then, and the projects
+	// of an account have no webhook any more.
+	for _, st := range steps {
+		for _, query := range st.erase {
+			if err := pgpool.Exec(ctx, tx, "erase the deliveries of "+st.erased, query, st.erased); err != nil {
+				return err
 			}
 		}
 	}
@@ -123,7 +102,7 @@ func (s *Subscriber) writeSteps(ctx context.Context, tx *sqlx.Tx, steps []step) 
 			return fmt.Errorf("start deliveries afresh: %w", err)
 		}
 	}
-	touched := Distinct(append(Distinct(p.rows, func(r row) string { return r.projectID }), p.changed...),
+	touched := Distinct(append(Distinct(p.rows, func(d NewDelivery) string { return d.ProjectID }), p.changed...),
 		func(id string) string { return id })
 	switch {
 	case len(p.rows) > 0:
@@ -154,11 +133,15 @@ func foldSteps(current []EndpointRow, steps []step) batchPlan {
 		if e == nil || !e.wantsKind(st.kind) {
 			continue
 		}
-		r := row{step: st, id: deliveryID(st.projectID, st.ID), state: "pending"}
-		if !e.Enabled {
-			r.state = "held"
+		d := NewDelivery{
+			ID: deliveryID(st.projectID, st.ID).String(), ProjectID: st.projectID, EventID: st.ID.String(), Event: st.kind.Name,
+			OrderingKey: st.orderingKey(), Revision: st.Revision, Body: string(st.body), State: StatePending,
+			RequestID: st.Meta.CorrelationID, Trace: st.Meta.Trace, Endpoint: e,
 		}
-		p.rows = append(p.rows, r)
+		if !e.Enabled {
+			d.State = StateHeld
+		}
+		p.rows = append(p.rows, d)
 	}
 	return p
 }
@@ -181,8 +164,8 @@ func (p *batchPlan) applySettings(e *EndpointRow, st step) {
 	}
 	p.hold = append(p.hold, st.projectID)
 	for i := range p.rows {
-		if p.rows[i].projectID == st.projectID {
-			p.rows[i].state = "held"
+		if p.rows[i].ProjectID == st.projectID {
+			p.rows[i].State = StateHeld
 		}
 	}
 }
@@ -230,8 +213,8 @@ func saveEndpoint(ctx context.Context, tx *sqlx.Tx, e *EndpointRow) error {
 		e.Headers, e.HeadersOrigin)
 }
 
-// newDelivery is a row as insertDeliveries takes it.
-type newDelivery struct {
+// NewDelivery is a delivery as insertDeliveries takes it.
+type NewDelivery struct {
 	ID          string `json:"id"`
 	ProjectID   string `json:"project_id"`
 	EventID     string `json:"event_id"`
@@ -241,30 +224,21 @@ type newDelivery struct {
 	Body        string `json:"body"` // JSON, so text
 	State       string `json:"state"`
 	Offered     bool   `json:"offered"` // for direct dispatch
-	RequestID   string `json:"request_id"`
-	Trace       string `json:"trace"`
-}
+	// RequestID and Trace are of the request that led to the event; either may be empty.
+	RequestID string `json:"request_id"`
+	Trace     string `json:"trace"`
 
-func newDeliveries(rows []row, offered []string) (list []newDelivery) {
-	for _, r := range rows {
-		id := r.id.String()
-		list = append(list, newDelivery{
-			ID: id, ProjectID: r.projectID, EventID: r.ID.String(), Event: r.kind.Name, OrderingKey: r.orderingKey(),
-			Revision: r.Revision, Body: string(r.body), State: r.state, Offered: slices.Contains(offered, id),
-			RequestID: r.Meta.CorrelationID, Trace: r.Meta.Trace,
-		})
-	}
-	return list
+	Endpoint *EndpointRow `json:"-"` // as it is locked
 }
 
 // orderingKey is the stream, so its deliveries go out in order. An event of the whole
 // account may go to several projects, and the delivery for one project waits for no other
 // project.
-func (r row) orderingKey() string {
-	if r.kind.OfAccount {
-		return r.Stream + " for " + r.projectID
+func (st step) orderingKey() string {
+	if st.kind.OfAccount {
+		return st.Stream + " for " + st.projectID
 	}
-	return r.Stream
+	return st.Stream
 }
 
 // Distinct gives the different keys of a list, in order of appearance.

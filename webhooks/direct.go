@@ -3,6 +3,7 @@ package webhooks
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,25 +17,15 @@ import (
 // without a claim: the subscriber, which holds the endpoint's row, leases the endpoint to
 // it in the statement that writes the delivery (direct dispatch).
 type DirectSender interface {
-	// ReservePlaces reserves places for candidates, as far as there are any. It returns
-	// the lease with which these candidates must be written.
-	ReservePlaces([]Candidate) DirectLease
+	// ReservePlaces reserves places for deliveries that wait for nothing of their own
+	// batch, as far as there are any. It returns the lease with which these must be written.
+	ReservePlaces([]NewDelivery) DirectLease
 	// KeepLeased frees the places of all other deliveries, because they did not get the
 	// lease.
 	KeepLeased(ids []string)
 	// Committed says how the transaction ended: without an error the leased deliveries
 	// are sent.
 	Committed(err error)
-}
-
-// Candidate is a new delivery that waits for nothing of its own batch.
-type Candidate struct {
-	ID    uuid.UUID
-	Event string
-	Body  []byte
-	// RequestID and Trace are of the request that led to the event; either may be empty.
-	RequestID, Trace string
-	Endpoint         *EndpointRow // as it is locked
 }
 
 // DirectLease is a dispatcher's lease of the endpoints of deliveries.
@@ -57,15 +48,13 @@ func (s *Subscriber) Committed(err error) {
 
 // candidates are the first new deliveries of their streams, to endpoints whose settings
 // stay as they are.
-func (p *batchPlan) candidates() (list []Candidate) {
+func (p *batchPlan) candidates() (list []NewDelivery) {
 	streams := map[string]bool{}
-	for _, r := range p.rows {
-		key := r.orderingKey()
-		first := !streams[key]
-		streams[key] = true
-		if first && r.state == StatePending && !p.changesSettings(r.projectID) {
-			list = append(list, Candidate{ID: r.id, Event: r.kind.Name, Body: r.body, Endpoint: p.endpoints[r.projectID],
-				RequestID: r.Meta.CorrelationID, Trace: r.Meta.Trace})
+	for _, d := range p.rows {
+		first := !streams[d.OrderingKey]
+		streams[d.OrderingKey] = true
+		if first && d.State == StatePending && !p.changesSettings(d.ProjectID) {
+			list = append(list, d)
 		}
 	}
 	return list
@@ -123,8 +112,11 @@ func (s *Subscriber) insertRows(ctx context.Context, tx *sqlx.Tx, p batchPlan, t
 	if s.direct != nil {
 		lease = s.direct.ReservePlaces(p.candidates())
 	}
+	for i := range p.rows {
+		p.rows[i].Offered = slices.Contains(lease.Deliveries, p.rows[i].ID)
+	}
 	var leased []string
-	err := tx.SelectContext(ctx, &leased, insertDeliveries, pq.Array(touched), pgpool.Rows(newDeliveries(p.rows, lease.Deliveries)),
+	err := tx.SelectContext(ctx, &leased, insertDeliveries, pq.Array(touched), pgpool.Rows(p.rows),
 		pq.Array(p.changed), lease.Holder, lease.Term.Milliseconds())
 	if err != nil {
 		return fmt.Errorf("insert deliveries: %w", err)

@@ -2,7 +2,6 @@ package webhooks
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -88,16 +87,10 @@ func (l *Log) Drop(ctx context.Context, accountID, projectID string, c Chosen) (
 func (l *Log) changeDeliveries(
 	ctx context.Context, accountID, projectID, query string, c Chosen, allowed func(EndpointRow) error,
 ) (changed int, err error) {
-	var named []string // nil: all; empty: none
-	if c.IDs != nil {
-		named = []string{}
-	}
-	for _, id := range c.IDs {
-		named = append(named, id.String())
-	}
-	var began time.Time // later deliveries are not part of the request
-	if err := l.db.GetContext(ctx, &began, "SELECT clock_timestamp()"); err != nil {
-		return 0, fmt.Errorf("read the clock: %w", err)
+	// Later deliveries are not part of the request.
+	began, err := pgpool.One[time.Time](ctx, l.db, "the clock", "SELECT clock_timestamp()")
+	if err != nil {
+		return 0, err
 	}
 	for {
 		var n int
@@ -106,7 +99,7 @@ func (l *Log) changeDeliveries(
 				return err
 			}
 			var err error
-			n, err = pgpool.ExecCount(ctx, tx, "change deliveries", query, projectID, pq.Array(named), c.Since.UTC(), began, changedAtOnce)
+			n, err = pgpool.ExecCount(ctx, tx, "change deliveries", query, projectID, pq.Array(c.IDs), c.Since.UTC(), began, changedAtOnce)
 			return err
 		})
 		changed += n
@@ -150,9 +143,9 @@ SELECT EXISTS (SELECT FROM webhooks.deliveries WHERE id = $1 AND project_id = $2
 // endpoint must be enabled.
 func (l *Log) Redeliver(ctx context.Context, accountID, projectID string, id uuid.UUID) error {
 	return l.withLockedEndpoint(ctx, accountID, projectID, func(tx *sqlx.Tx, e EndpointRow) error {
-		var there bool
-		if err := tx.GetContext(ctx, &there, delivers, id, projectID); err != nil {
-			return fmt.Errorf("find a delivery: %w", err)
+		there, err := pgpool.One[bool](ctx, tx, "a delivery", delivers, id, projectID)
+		if err != nil {
+			return err
 		}
 		if !there {
 			return domain.NotFound("delivery")

@@ -117,8 +117,8 @@ func (s *Subscriber) Begin(ctx context.Context) (err error) {
 // step is one event that may touch an endpoint, or erases an account or a job.
 type step struct {
 	domain.Recorded
-	erased    string // the account to erase; else empty
-	erasedJob string // the stream of a job whose texts to erase; else empty
+	erase     []string // the statements of an erasure; else nil
+	erased    string   // their subject
 	projectID string
 	kind      announce.Kind // of an announcement; zero for a project event
 	body      []byte        // of an announcement
@@ -157,11 +157,11 @@ func (s *Subscriber) prepareEvent(ctx context.Context, r domain.Recorded) (steps
 		steps = append(steps, step{Recorded: r, projectID: id})
 	}
 	if _, ok := r.Event.(*account.ErasureFinished); ok {
-		return append(steps, step{Recorded: r, erased: r.StreamID()}), nil
+		return append(steps, step{Recorded: r, erase: []string{eraseDeliveries, eraseEndpoints}, erased: r.StreamID()}), nil
 	}
 	if _, ok := r.Event.(*job.Erased); ok {
 		s.about.Forget(r.Stream)
-		return append(steps, step{Recorded: r, erasedJob: r.Stream}), nil
+		return append(steps, step{Recorded: r, erase: []string{eraseBodies}, erased: r.Stream}), nil
 	}
 	kind, announced := announce.Of(r.Event)
 	if !announced || len(s.urls) == 0 || kind.OfAccount && len(s.listeners) == 0 {

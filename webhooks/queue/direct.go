@@ -10,7 +10,7 @@ import (
 // endpoints' rows decide, and the register, where direct dispatch has so many places. The
 // lease with which they must be written ends at until, by this process's clock. Any
 // goroutine may call it.
-func (q *Queue) Reserve(candidates []webhooks.Candidate, places int) (lease webhooks.DirectLease, batch []Delivery, until time.Time) {
+func (q *Queue) Reserve(candidates []webhooks.NewDelivery, places int) (lease webhooks.DirectLease, batch []Delivery, until time.Time) {
 	until = q.inFlight.leaseEnd()
 	lease = webhooks.DirectLease{Holder: q.inFlight.holder, Term: q.inFlight.lease}
 	room := map[string]int{}
@@ -23,7 +23,7 @@ func (q *Queue) Reserve(candidates []webhooks.Candidate, places int) (lease webh
 			continue
 		}
 		d := Delivery{
-			ID: one.ID.String(), ProjectID: e.ProjectID, Event: one.Event, Body: one.Body, Attempt: 1,
+			ID: one.ID, ProjectID: e.ProjectID, Event: one.Event, Body: []byte(one.Body), Attempt: 1,
 			RequestID: one.RequestID, Trace: one.Trace,
 			AccountID: e.AccountID, URL: e.URL, Secret: e.Secret, Resets: e.Resets, OwnHeaders: e.OwnHeaders,
 		}

@@ -37,7 +37,7 @@ type direct struct {
 }
 
 // ReservePlaces implements webhooks.DirectSender.
-func (d *direct) ReservePlaces(candidates []webhooks.Candidate) (lease webhooks.DirectLease) {
+func (d *direct) ReservePlaces(candidates []webhooks.NewDelivery) (lease webhooks.DirectLease) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !d.open {
