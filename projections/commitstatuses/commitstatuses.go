@@ -48,7 +48,10 @@ CREATE INDEX commit_statuses_by_place     ON {schema}.commit_statuses (account_i
     WHERE NOT ended AND ref <> '';
 `
 
-type statusRow struct {
+// Status is a commit status as the code host has it. Statement is the first of the jobs
+// with the same verdict. State is empty before the first one. Abandoned is the reason why no
+// other state will come. ToldAt is the time of the newest record; nil: there is none.
+type Status struct {
 	JobID      string          `json:"job_id"`
 	AccountID  string          `json:"account_id"`
 	Statement  string          `json:"statement"`
@@ -88,11 +91,11 @@ func apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recor
 	if len(ids) == 0 {
 		return nil
 	}
-	loaded, err := readmodel.Load[statusRow](ctx, tx, schema, "commit_statuses", "job_id", ids)
+	loaded, err := readmodel.Load[Status](ctx, tx, schema, "commit_statuses", "job_id", ids)
 	if err != nil {
 		return err
 	}
-	f := fold{rows: make(map[string]*statusRow, len(loaded))}
+	f := fold{rows: make(map[string]*Status, len(loaded))}
 	for i := range loaded {
 		f.add(&loaded[i])
 	}
@@ -104,15 +107,15 @@ func apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recor
 
 // fold has the rows of some jobs, in the order in which they came.
 type fold struct {
-	rows  map[string]*statusRow
-	order []*statusRow
+	rows  map[string]*Status
+	order []*Status
 }
 
-func (f *fold) add(row *statusRow) { f.rows[row.JobID], f.order = row, append(f.order, row) }
+func (f *fold) add(row *Status) { f.rows[row.JobID], f.order = row, append(f.order, row) }
 
 func (f *fold) fold(r domain.Recorded) {
 	if e, ok := r.Event.(*job.CommitStatusRequested); ok {
-		f.add(&statusRow{
+		f.add(&Status{
 			JobID: r.StreamID(), AccountID: r.Meta.AccountID, Statement: e.Jobs[0], Provider: e.Provider, Repository: e.Repository,
 			Commit: e.Commit, Context: e.Context, Ref: e.Ref, FailOn: e.FailOn,
 		})
@@ -144,7 +147,7 @@ type Past struct {
 
 // NewPast is a job before its first event.
 func NewPast(jobID string) *Past {
-	return &Past{jobID: jobID, fold: fold{rows: map[string]*statusRow{}}}
+	return &Past{jobID: jobID, fold: fold{rows: map[string]*Status{}}}
 }
 
 // Fold adds the next event of the job's stream, or of a job of Others.
@@ -174,7 +177,7 @@ func (p *Past) Status() (s Status, found bool) {
 	}
 	told := *own
 	told.State, told.Abandoned, told.ToldAt = newest.State, newest.Abandoned, newest.ToldAt
-	return told.status(), true
+	return told, true
 }
 
 // Reads reads commit statuses.
@@ -183,28 +186,9 @@ type Reads struct{ db *sqlx.DB }
 // NewReads reads through the views in schema readmodel.
 func NewReads(db *sqlx.DB) *Reads { return &Reads{db: readmodel.Pool(db)} }
 
-// Status is a commit status as the code host has it. State is empty before the first one.
-// Abandoned is the reason why no other state will come. ToldAt is the time of the newest
-// record; nil: there is none.
-type Status struct {
-	job.CommitStatus
-	Statement string // the first of the jobs with the same verdict
-	State     job.CommitState
-	Abandoned string
-	ToldAt    *time.Time
-}
-
-func (r statusRow) status() Status {
-	return Status{
-		CommitStatus: job.CommitStatus{
-			Provider: r.Provider, Repository: r.Repository, Commit: r.Commit, Context: r.Context, Ref: r.Ref, FailOn: r.FailOn,
-		},
-		Statement: r.Statement, State: r.State, Abandoned: r.Abandoned, ToldAt: r.ToldAt,
-	}
-}
-
 const ofJobSQL = `
-SELECT j.statement, j.provider, j.repository, j.commit, j.context, j.ref, j.fail_on, o.state, o.abandoned, o.told_at
+SELECT j.job_id, j.account_id, j.statement, j.provider, j.repository, j.commit, j.context, j.ref, j.fail_on, j.ended,
+       o.state, o.abandoned, o.told_at
 FROM readmodel.commit_statuses j
 JOIN readmodel.commit_statuses o ON o.account_id = j.account_id AND o.statement = j.statement
 WHERE j.account_id = $1
@@ -214,11 +198,7 @@ LIMIT 1`
 
 // OfJob gives the commit status of a job; found is false without one.
 func (q *Reads) OfJob(ctx context.Context, accountID, jobID string) (s Status, found bool, err error) {
-	r, found, err := pgpool.Find[statusRow](ctx, q.db, "commit status", ofJobSQL, accountID, jobID)
-	if err != nil || !found {
-		return Status{}, false, err
-	}
-	return r.status(), true, nil
+	return pgpool.Find[Status](ctx, q.db, "commit status", ofJobSQL, accountID, jobID)
 }
 
 const samePlaceSQL = `
