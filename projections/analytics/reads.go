@@ -42,7 +42,7 @@ func (v View) Table() []tabular.Column {
 }
 
 // HasTime says that the rows of a period can be asked for.
-func (v View) HasTime() bool { return v.time != "" }
+func (v View) HasTime() bool { return v.Time != "" }
 
 // Filter narrows an export; zero fields don't. Since is inclusive, and Until is not.
 type Filter struct {
@@ -102,7 +102,7 @@ func Rows(w *readmodel.Where, table string, rows any) (string, error) {
 // EachOf is Each with other rows in the place of the view's tables.
 func (q *Reads) EachOf(ctx context.Context, v View, f Filter, of Sources, each func(row []any) error) error {
 	where := &readmodel.Where{}
-	from := v.from
+	from := v.From
 	sources, err := of(where)
 	if err != nil {
 		return err
@@ -123,17 +123,17 @@ func (q *Reads) each(ctx context.Context, v View, f Filter, from string, where *
 		where.And("account_id = %s", f.AccountID)
 	}
 	if v.HasTime() {
-		f.Within(where, v.time)
+		f.Within(where, v.Time)
 	}
 	switch {
 	case f.After == (domain.Position{}):
-	case v.Name == ledger.Name:
+	case v.Name == "ledger":
 		where.And("entry >= %s", f.Entry)
 	default:
 		where.SQL += fmt.Sprintf(changedSQL, len(domain.JobStreams)+1, where.Param(f.AccountID),
 			where.Param(f.After.Commit), where.Param(f.After.Prepare))
 	}
-	query += " WHERE TRUE" + where.SQL + " ORDER BY " + v.key
+	query += " WHERE TRUE" + where.SQL + " ORDER BY " + v.Key
 	rows, err := q.db.QueryxContext(ctx, query, where.Args...) //nolint:sqlclosecheck // it is closed below: the linter does not know sqlx
 	if err != nil {
 		return fmt.Errorf("read analytics.%s: %w", v.Name, err)
