@@ -26,9 +26,6 @@ type Endpoint struct {
 	Oldest      sql.NullTime `db:"oldest"` // of the pending ones
 }
 
-// Ill says that its owner should look at it.
-func (e Endpoint) Ill() bool { return !e.Enabled || e.Failures > 0 }
-
 // FailingSince is when it began to fail; the zero time while it does not.
 func (e Endpoint) FailingSince() time.Time { return e.FailingFrom.Time.UTC() }
 

@@ -9,6 +9,7 @@ import (
 	"humanqa/internal/pgpool"
 	"humanqa/projections/analytics"
 	"humanqa/projections/events"
+	"humanqa/projections/people"
 	"humanqa/projections/readmodel"
 )
 
@@ -58,20 +59,12 @@ func (q *Reads) exportRows(
 	}, each)
 }
 
-// accountRow is a row of the table accounts.
-type accountRow struct {
-	AccountID string `json:"account_id"`
-	Name      string `json:"name"`
-	Sandbox   bool   `json:"sandbox"`
-	Suspended bool   `json:"suspended"`
-}
-
 // account is nil before the account was opened.
-func (q *Reads) account(ctx context.Context, accountID string, at events.Until) (row *accountRow, err error) {
+func (q *Reads) account(ctx context.Context, accountID string, at events.Until) (row *people.Account, err error) {
 	err = q.each(ctx, domain.AccountStream(accountID), at, func(r domain.Recorded) error {
 		switch e := r.Event.(type) {
 		case *account.Created:
-			row = &accountRow{AccountID: accountID, Name: e.Name, Sandbox: e.Sandbox}
+			row = &people.Account{ID: accountID, Name: e.Name, Sandbox: e.Sandbox}
 		case *account.Suspended:
 			row.Suspended = true
 		case *account.Reinstated:
@@ -114,16 +107,6 @@ func (q *Reads) exportJobs(ctx context.Context, v analytics.View, f analytics.Fi
 	}, each)
 }
 
-// historyRow has the columns of a row of history_projects that the views show.
-type historyRow struct {
-	ProjectID string `json:"project_id"`
-	AccountID string `json:"account_id"`
-	Name      string `json:"name"`
-	Tests     int    `json:"tests"`
-	Passed    int    `json:"passed"`
-	Failed    int    `json:"failed"`
-}
-
 func (q *Reads) exportProjects(
 	ctx context.Context, v analytics.View, f analytics.Filter, at events.Until, each func(row []any) error,
 ) error {
@@ -142,7 +125,9 @@ func (q *Reads) exportProjects(
 			return err
 		}
 		if c := counts[id]; s.Exists {
-			rows = append(rows, historyRow{id, s.AccountID, s.Name, c.Completed, c.Passed, c.Failed})
+			rows = append(rows, map[string]any{ // the columns of history_projects that the views show
+				"project_id": id, "account_id": s.AccountID, "name": s.Name, "tests": c.Completed, "passed": c.Passed, "failed": c.Failed,
+			})
 		}
 	}
 	if v.Name == "projects" {

@@ -42,17 +42,12 @@ func SplitCursor(s string) (at domain.Position, mark string, ok bool) {
 	}
 	plain, mark, _ := strings.Cut(s, ".")
 	commit, prepare, _ := strings.Cut(plain, "-")
-	for _, part := range []struct {
-		text string
-		into *uint64
-	}{{commit, &at.Commit}, {prepare, &at.Prepare}} {
-		n, err := strconv.ParseInt(part.text, 10, 64)
-		if err != nil {
-			return domain.Position{}, "", false
-		}
-		*part.into = uint64(n)
+	c, errCommit := strconv.ParseInt(commit, 10, 64)
+	p, errPrepare := strconv.ParseInt(prepare, 10, 64)
+	if errCommit != nil || errPrepare != nil {
+		return at, "", false
 	}
-	return at, mark, true
+	return domain.Position{Commit: uint64(c), Prepare: uint64(p)}, mark, true
 }
 
 // LaterCursor is the later of two cursors.

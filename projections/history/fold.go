@@ -247,8 +247,10 @@ func (f *historyFold) test(p *foldedProject, jobID string, e *job.Completed) {
 		p.row.Failed++
 	}
 	test := &historyTestRow{
-		JobID: jobID, AccountID: p.state.AccountID, ProjectID: p.row.ProjectID, N: p.row.Tests,
-		OverallStatus: e.OverallStatus, PassCount: e.PassCount, FailCount: e.FailCount, TestedAt: readmodel.Moment(e.At), dirty: true,
+		TrendTest: TrendTest{
+			JobID: jobID, OverallStatus: e.OverallStatus, PassCount: e.PassCount, FailCount: e.FailCount, TestedAt: readmodel.Moment(e.At),
+		},
+		AccountID: p.state.AccountID, ProjectID: p.row.ProjectID, N: p.row.Tests, dirty: true,
 	}
 	f.tests[jobID] = test
 	f.changed = append(f.changed, test)

@@ -52,12 +52,12 @@ type FailedItem struct {
 // TrendTest is one completed test. The counts count items. HealthScore is nil
 // without an AI report.
 type TrendTest struct {
-	JobID         string
-	OverallStatus string // lower case
-	HealthScore   *int
-	PassCount     int
-	FailCount     int
-	TestedAt      time.Time
+	JobID         string    `json:"job_id"`
+	OverallStatus string    `json:"overall_status"` // lower case
+	HealthScore   *int      `json:"health_score"`
+	PassCount     int       `json:"pass_count"`
+	FailCount     int       `json:"fail_count"`
+	TestedAt      time.Time `json:"tested_at"`
 }
 
 // PreparedBatch has the fixes that one prepare-next queued and no test has taken yet.
@@ -72,10 +72,10 @@ type PreparedBatch struct {
 // since, and the last pass (nil: never).
 type OpenFailure struct {
 	FailedItem
-	FailedAt      time.Time
-	FirstFailedAt time.Time
-	FailedTests   int
-	LastPassedAt  *time.Time
+	FailedAt      time.Time  `json:"failed_at"`
+	FirstFailedAt time.Time  `json:"first_failed_at"`
+	FailedTests   int        `json:"failed_tests"`
+	LastPassedAt  *time.Time `json:"last_passed_at"`
 }
 
 // One statement, so that the totals and the trend are of the same moment.
@@ -93,8 +93,10 @@ FROM readmodel.history_projects p
 WHERE p.account_id = $1
   AND p.project_id = $2`
 
-var openFailuresSQL = `
-SELECT ` + readmodel.Columns[historyItemRow]("") + `
+// A FailedItem has no other names for its columns, since a project's row holds some as JSON.
+const openFailuresSQL = `
+SELECT job_id AS "JobID", item_id AS "ID", key AS "Key", description AS "Description", expected_outcome AS "ExpectedOutcome",
+       severity AS "Severity", failed_at, first_failed_at, failed_tests, last_passed_at
 FROM readmodel.history_items
 WHERE account_id = $1
   AND project_id = $2
@@ -162,10 +164,8 @@ func (p *foldedProject) shown(trend []historyTestRow) Project {
 		h.AverageHealthScore = float64(row.HealthSum) / float64(row.HealthTests)
 	}
 	for _, t := range trend {
-		h.Trend = append(h.Trend, TrendTest{
-			JobID: t.JobID, OverallStatus: t.OverallStatus, HealthScore: t.HealthScore,
-			PassCount: t.PassCount, FailCount: t.FailCount, TestedAt: t.TestedAt.UTC(),
-		})
+		t.TestedAt = t.TestedAt.UTC()
+		h.Trend = append(h.Trend, t.TrendTest)
 	}
 	return h
 }
@@ -305,23 +305,7 @@ func (q *Reads) KnownKeys(ctx context.Context, accountID, projectID string, keys
 
 // Open is OpenFailures for a project that need not exist: it then has none.
 func (q *Reads) Open(ctx context.Context, accountID, projectID string, limit int) ([]OpenFailure, error) {
-	rows, err := pgpool.List[historyItemRow](ctx, q.db, "the open failures of project "+projectID,
-		openFailuresSQL, accountID, projectID, limit)
-	if err != nil {
-		return nil, err
-	}
-	failures := make([]OpenFailure, len(rows))
-	for i, r := range rows {
-		failures[i] = OpenFailure{
-			FailedItem: FailedItem{
-				JobID: r.JobID, ID: r.ItemID, Key: r.Key, Description: r.Description,
-				ExpectedOutcome: r.ExpectedOutcome, Severity: r.Severity,
-			},
-			FailedAt: *r.FailedAt, FirstFailedAt: *r.FirstFailedAt,
-			FailedTests: r.FailedTests, LastPassedAt: r.LastPassedAt,
-		}
-	}
-	return failures, nil
+	return pgpool.List[OpenFailure](ctx, q.db, "the open failures of project "+projectID, openFailuresSQL, accountID, projectID, limit)
 }
 
 // LastFailures gives the failed items of the project's latest completed test.

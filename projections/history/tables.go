@@ -155,15 +155,10 @@ type historyProjectRow struct {
 }
 
 type historyTestRow struct {
-	JobID         string    `json:"job_id"`
-	AccountID     string    `json:"account_id"`
-	ProjectID     string    `json:"project_id"`
-	N             int       `json:"n"`
-	OverallStatus string    `json:"overall_status"`
-	HealthScore   *int      `json:"health_score"`
-	PassCount     int       `json:"pass_count"`
-	FailCount     int       `json:"fail_count"`
-	TestedAt      time.Time `json:"tested_at"`
+	TrendTest
+	AccountID string `json:"account_id"`
+	ProjectID string `json:"project_id"`
+	N         int    `json:"n"`
 
 	dirty bool // to be written
 }
