@@ -283,10 +283,6 @@ WHERE e.account_id = $1 AND e.project_id = ANY($2)`
 // Health gives the health of projects' webhooks, by project. A project that the
 // subscriber has not seen yet is missing.
 func (l *Log) Health(ctx context.Context, accountID string, projectIDs ...string) (map[string]Health, error) {
-	rows, err := pgpool.List[Health](ctx, l.db, "the health of webhooks", readHealth, accountID, pq.Array(projectIDs))
-	of := make(map[string]Health, len(rows))
-	for _, h := range rows {
-		of[h.ProjectID] = h
-	}
-	return of, err
+	byProject := func(h Health) string { return h.ProjectID }
+	return pgpool.By(ctx, l.db, "the health of webhooks", byProject, readHealth, accountID, pq.Array(projectIDs))
 }

@@ -89,10 +89,10 @@ type Secret struct {
 // Rotation is one replacement of the secret: by the person UserID, or else by
 // the API key KeyID.
 type Rotation struct {
-	At       time.Time
-	UserID   *string
-	KeyID    string
-	SecretID string
+	At       time.Time `json:"at"`
+	UserID   *string   `json:"userId"`
+	KeyID    string    `json:"keyId,omitempty"`
+	SecretID string    `json:"secretId,omitempty"`
 }
 
 // Evolve folds one event into the state. It leaves the old state as it is, so that a

@@ -70,6 +70,18 @@ func One[Row any](ctx context.Context, q sqlx.QueryerContext, what, query string
 	return row, nil
 }
 
+// By reads the rows of a query by a key of each.
+func By[Row any, Key comparable](
+	ctx context.Context, q sqlx.QueryerContext, what string, key func(Row) Key, query string, args ...any,
+) (map[Key]Row, error) {
+	rows, err := List[Row](ctx, q, what, query, args...)
+	by := make(map[Key]Row, len(rows))
+	for _, row := range rows {
+		by[key(row)] = row
+	}
+	return by, err
+}
+
 // Set reads the texts of a query's only column as a set.
 func Set(ctx context.Context, q sqlx.QueryerContext, what, query string, args ...any) (map[string]bool, error) {
 	list, err := List[string](ctx, q, what, query, args...)

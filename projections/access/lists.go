@@ -74,12 +74,7 @@ WHERE account_id = $1
 // NamedKeys gives those of the account's keys by their ids: only how a key is called, how
 // its token begins, and whether it is revoked.
 func (q *Reads) NamedKeys(ctx context.Context, accountID string, ids ...string) (map[string]IssuedKey, error) {
-	rows, err := pgpool.List[IssuedKey](ctx, q.db, "the names of keys", namedKeysSQL, accountID, pq.Array(ids))
-	keys := make(map[string]IssuedKey, len(rows))
-	for _, k := range rows {
-		keys[k.ID] = k
-	}
-	return keys, err
+	return pgpool.By(ctx, q.db, "the names of keys", func(k IssuedKey) string { return k.ID }, namedKeysSQL, accountID, pq.Array(ids))
 }
 
 // Keys lists an account's keys, those that work first, and how many there are.

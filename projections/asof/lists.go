@@ -36,13 +36,7 @@ func (l listed) behind(c cursor.Cursor) bool {
 // job.
 func (q *Reads) Jobs(ctx context.Context, accountID string, f jobs.Filter, at events.Until) (page []jobs.Summary, total int, err error) {
 	open := f.Status == job.StatusPending || f.Status == job.StatusClaimed
-	w := readmodel.WhereAccount(accountID)
-	if f.ProjectID != "" {
-		w.And("project_id = %s AND project_id <> ''", f.ProjectID)
-	}
-	if f.Since != nil {
-		w.And("created_at > %s", *f.Since)
-	}
+	w := jobs.Filter{ProjectID: f.ProjectID, Since: f.Since}.Where(accountID)
 	from := "\nFROM (SELECT id, created_at FROM readmodel.jobs WHERE account_id = $1" + w.SQL + " AND " +
 		at.Began(w, accountID, "id", "created_at") + ") j" + at.JoinThen(w, "j.id") + "\nWHERE past.created"
 	switch {
@@ -149,12 +143,8 @@ FROM (
       AND ` + at.Began(w, accountID, "id", "created_at") + `) j` + at.JoinThen(w, "j.id") + `
 WHERE past.created
 GROUP BY j.project_id`
-	rows, err := pgpool.List[countsThen](ctx, q.db, "the counts of jobs that there were", query, w.Args...)
-	counts := make(map[string]countsThen, len(rows))
-	for _, c := range rows {
-		counts[c.ProjectID] = c
-	}
-	return counts, err
+	byProject := func(c countsThen) string { return c.ProjectID }
+	return pgpool.By(ctx, q.db, "the counts of jobs that there were", byProject, query, w.Args...)
 }
 
 // jobsThen is a source of the account's jobs. Those with a dispute by now are as they were,

@@ -56,7 +56,8 @@ SELECT r.job_id, i.value->>'key' AS key, i.value->>'description' AS description,
 FROM readmodel.job_reports r
 CROSS JOIN LATERAL jsonb_array_elements(r.items) AS i
 WHERE r.account_id = $1
-  AND r.job_id = ANY($2)`
+  AND r.job_id = ANY($2)
+ORDER BY array_position($2::text[], r.job_id)`
 
 type matrixCell struct {
 	JobID       string         `json:"job_id"`
@@ -82,29 +83,24 @@ func (q *Reads) Matrix(ctx context.Context, accountID, projectID string, limit i
 	if err != nil {
 		return m, err
 	}
-	slices.SortFunc(cells, func(a, b matrixCell) int {
-		return cmp.Or(cmp.Compare(at[a.JobID], at[b.JobID]), cmp.Compare(a.Key, b.Key))
-	})
 	rows := map[string]*MatrixRow{}
-	var keys []string
-	for _, c := range cells {
+	for _, c := range cells { // the tests in their order
 		row := rows[c.Key]
 		if row == nil {
 			row = &MatrixRow{Key: c.Key, Verdicts: make([]job.ItemStatus, len(m.Tests)), FailedFirst: -1}
 			rows[c.Key] = row
-			keys = append(keys, c.Key)
 		}
 		row.see(at[c.JobID], c.Status)
 		row.Description, row.Severity = c.Description, c.Severity
 	}
-	for _, key := range keys {
-		if row := rows[key]; row.FailedFirst >= 0 {
+	for _, row := range rows {
+		if row.FailedFirst >= 0 {
 			m.Rows = append(m.Rows, *row)
 		} else {
 			m.Passed++
 		}
 	}
-	slices.SortStableFunc(m.Rows, func(a, b MatrixRow) int {
+	slices.SortFunc(m.Rows, func(a, b MatrixRow) int {
 		if a.Open != b.Open {
 			if a.Open {
 				return -1

@@ -35,7 +35,7 @@ func TestHotQueriesWalkTheirIndexes(t *testing.T) {
 	w.Exec(manyJobsSQL)
 	w.Exec("ANALYZE {jobs}.jobs")
 	list := func(f Filter) (string, []any) {
-		where := f.where("acc1")
+		where := f.Where("acc1")
 		f.Limit = 100
 		return f.page(where), where.Args
 	}

@@ -234,6 +234,6 @@ func (s Search) candidates(where *readmodel.Where) string {
 // Total is how many tests the account has in a state and a project, by the table of
 // counts.
 func (q *Reads) Total(ctx context.Context, accountID string, status job.Status, projectID string) (int, error) {
-	where := Filter{Status: status, ProjectID: projectID}.where(accountID)
+	where := Filter{Status: status, ProjectID: projectID}.Where(accountID)
 	return readmodel.Get[int](ctx, q.db, "the number of jobs", totalJobsSQL+where.SQL, where.Args...)
 }

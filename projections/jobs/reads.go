@@ -220,8 +220,8 @@ SELECT ` + readmodel.Columns[jobRow]("") + fromAskingSQL + `
 ORDER BY (questions -> -1 ->> 'until')::timestamptz, id
 LIMIT $2`
 
-// where gives the conditions of a list.
-func (f Filter) where(accountID string) *readmodel.Where {
+// Where gives the conditions of a list.
+func (f Filter) Where(accountID string) *readmodel.Where {
 	c := readmodel.WhereAccount(accountID)
 	if f.Status != "" {
 		c.And("status = %s", f.Status)
@@ -239,7 +239,7 @@ func (f Filter) where(accountID string) *readmodel.Where {
 // List gives a page of the account's jobs, the newest first, and how many
 // there are on all pages.
 func (q *Reads) List(ctx context.Context, accountID string, f Filter) (page []Summary, total int, err error) {
-	where := f.where(accountID)
+	where := f.Where(accountID)
 	totalSQL := totalJobsSQL
 	if f.Since != nil {
 		totalSQL = totalJobsSinceSQL

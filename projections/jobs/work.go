@@ -147,10 +147,5 @@ WHERE account_id = $1
 
 // Parts gives how far the account's jobs are, by their id.
 func (q *Reads) Parts(ctx context.Context, accountID string, jobIDs []string) (map[string]Part, error) {
-	rows, err := pgpool.List[Part](ctx, q.db, "how far jobs are", partsSQL, accountID, pq.Array(jobIDs))
-	parts := make(map[string]Part, len(rows))
-	for _, r := range rows {
-		parts[r.ID] = r
-	}
-	return parts, err
+	return pgpool.By(ctx, q.db, "how far jobs are", func(p Part) string { return p.ID }, partsSQL, accountID, pq.Array(jobIDs))
 }

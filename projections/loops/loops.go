@@ -164,19 +164,10 @@ LIMIT $4`
 
 // OfProject gives the project's loop sessions, the newest first, at most limit.
 func (q *Reads) OfProject(ctx context.Context, accountID, projectID string, limit int) ([]Session, error) {
-	return q.list(ctx, accountID, projectID, "", limit)
+	return pgpool.List[Session](ctx, q.db, "the loop sessions of project "+projectID, projectSessionsSQL, accountID, projectID, "", limit)
 }
 
 // OfJob gives the loop session of the project's job; found is false without one.
 func (q *Reads) OfJob(ctx context.Context, accountID, projectID, jobID string) (s Session, found bool, err error) {
-	list, err := q.list(ctx, accountID, projectID, jobID, 1)
-	if err != nil || len(list) == 0 {
-		return Session{}, false, err
-	}
-	return list[0], true, nil
-}
-
-func (q *Reads) list(ctx context.Context, accountID, projectID, jobID string, limit int) ([]Session, error) {
-	return pgpool.List[Session](ctx, q.db, "the loop sessions of project "+projectID,
-		projectSessionsSQL, accountID, projectID, jobID, limit)
+	return pgpool.Find[Session](ctx, q.db, "the loop session of job "+jobID, projectSessionsSQL, accountID, projectID, jobID, 1)
 }

@@ -70,25 +70,25 @@ CREATE INDEX projects_by_host    ON {schema}.projects (account_id, default_host,
 `
 
 type projectRow struct {
-	ID                string                         `json:"id"`
-	AccountID         string                         `json:"account_id"`
-	Name              string                         `json:"name"`
-	Description       *string                        `json:"description"`
-	DefaultURL        *string                        `json:"default_url"`
-	DefaultHost       string                         `json:"default_host"`
-	FoldedName        string                         `json:"folded_name"`
-	DefaultJobType    *string                        `json:"default_job_type"`
-	DefaultSLAMinutes *int                           `json:"default_sla_minutes"`
-	HookHash          string                         `json:"hook_hash"`
-	WebhookURL        string                         `json:"webhook_url"`
-	Events            *readmodel.List[string]        `json:"events"`
-	Disabled          bool                           `json:"disabled"`
-	DisabledBy        string                         `json:"disabled_by"`
-	DisabledReason    string                         `json:"disabled_reason"`
-	Rotations         readmodel.List[SecretRotation] `json:"rotations"`
-	SecretRotatedAt   *time.Time                     `json:"secret_rotated_at"`
-	CreatedAt         time.Time                      `json:"created_at"`
-	UpdatedAt         time.Time                      `json:"updated_at"`
+	ID                string                           `json:"id"`
+	AccountID         string                           `json:"account_id"`
+	Name              string                           `json:"name"`
+	Description       *string                          `json:"description"`
+	DefaultURL        *string                          `json:"default_url"`
+	DefaultHost       string                           `json:"default_host"`
+	FoldedName        string                           `json:"folded_name"`
+	DefaultJobType    *string                          `json:"default_job_type"`
+	DefaultSLAMinutes *int                             `json:"default_sla_minutes"`
+	HookHash          string                           `json:"hook_hash"`
+	WebhookURL        string                           `json:"webhook_url"`
+	Events            *readmodel.List[string]          `json:"events"`
+	Disabled          bool                             `json:"disabled"`
+	DisabledBy        string                           `json:"disabled_by"`
+	DisabledReason    string                           `json:"disabled_reason"`
+	Rotations         readmodel.List[project.Rotation] `json:"rotations"`
+	SecretRotatedAt   *time.Time                       `json:"secret_rotated_at"`
+	CreatedAt         time.Time                        `json:"created_at"`
+	UpdatedAt         time.Time                        `json:"updated_at"`
 
 	ArchivedAt             *time.Time `json:"archived_at"`
 	LoopAlertsSnoozedUntil *time.Time `json:"loop_alerts_snoozed_until"`
@@ -133,15 +133,6 @@ func apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recor
 	return readmodel.Run(ctx, tx, schema, readmodel.Upsert("projects", rows, "id"))
 }
 
-// SecretRotation is one replacement of the signing secret, by a person or else
-// by an API key.
-type SecretRotation struct {
-	At       time.Time `json:"at"`
-	UserID   *string   `json:"userId"`
-	KeyID    string    `json:"keyId,omitempty"`
-	SecretID string    `json:"secretId,omitempty"`
-}
-
 func (r projectRow) state() project.State {
 	s := project.State{
 		Exists: true, AccountID: r.AccountID, Name: r.Name, Description: r.Description,
@@ -150,16 +141,14 @@ func (r projectRow) state() project.State {
 		Disabled: r.Disabled, DisabledBy: r.DisabledBy, DisabledReason: r.DisabledReason,
 		SecretRotatedAt: r.SecretRotatedAt, LoopAlertsSnoozedUntil: r.LoopAlertsSnoozedUntil, QuestionMinutes: r.QuestionMinutes,
 		ArchivedAt: r.ArchivedAt, HeadersOrigin: r.HeadersOrigin, HookSignature: project.HookSignature{Scheme: r.HookScheme},
-		Keep: retention.Keep{EvidenceDays: r.KeepEvidenceDays, RecordingsDays: r.KeepRecordingsDays},
+		Rotations: r.Rotations,
+		Keep:      retention.Keep{EvidenceDays: r.KeepEvidenceDays, RecordingsDays: r.KeepRecordingsDays},
 	}
 	if r.Held {
 		s.Hold = &retention.Hold{}
 	}
 	for _, name := range r.HeaderNames {
 		s.Headers = append(s.Headers, project.OwnHeader{Name: name})
-	}
-	for _, rotation := range r.Rotations {
-		s.Rotations = append(s.Rotations, project.Rotation(rotation))
 	}
 	return s
 }
@@ -184,10 +173,9 @@ func rowOf(id string, s project.State) projectRow {
 		row.Events = new(append(readmodel.List[string]{}, *s.Events...)) // never null: an empty list means no event
 	}
 	row.HeaderNames = append([]string{}, project.HeaderNames(s.Headers)...)
-	row.Rotations = []SecretRotation{}
-	for _, r := range s.Rotations {
-		rotation := SecretRotation(r)
-		rotation.At = readmodel.Moment(r.At)
+	row.Rotations = []project.Rotation{}
+	for _, rotation := range s.Rotations {
+		rotation.At = readmodel.Moment(rotation.At)
 		row.Rotations = append(row.Rotations, rotation)
 	}
 	return row
@@ -216,7 +204,7 @@ type Project struct {
 	DisabledReason  string
 	// SecretRotations are the five most recent ones, the newest first; nil when
 	// no webhook is configured, empty when the secret was never replaced.
-	SecretRotations []SecretRotation
+	SecretRotations []project.Rotation
 	SecretRotatedAt *time.Time
 	// HeaderNames are those of the client's own headers that deliveries to WebhookURL carry.
 	HeaderNames []string
@@ -399,10 +387,8 @@ func (r projectWithCounts) project() Project {
 		p.PassRate = float64(r.Passed) / float64(r.Completed)
 	}
 	if s.WebhookURL != "" {
-		p.SecretRotations = []SecretRotation{}
-		for _, rotation := range slices.Backward(s.Rotations) {
-			p.SecretRotations = append(p.SecretRotations, SecretRotation(rotation))
-		}
+		p.SecretRotations = append([]project.Rotation{}, s.Rotations...)
+		slices.Reverse(p.SecretRotations)
 	}
 	return p
 }

@@ -85,7 +85,7 @@ func TestAProjectAsItsClientSeesIt(t *testing.T) {
 		&project.WebhookHeadersSet{Headers: []project.OwnHeader{{Name: "X-Env", Sealed: "sealed"}}, Origin: "https://hook.example", At: *modeltest.At(2)})
 	want.Name, want.Description, want.DefaultURL = "shop 2", nil, text("https://a.example")
 	want.DefaultJobType, want.DefaultSLAMinutes, want.UpdatedAt = text("Custom"), &sla, *modeltest.At(2)
-	want.WebhookURL, want.SecretRotations, want.HeaderNames = "https://hook.example", []SecretRotation{}, []string{"X-Env"}
+	want.WebhookURL, want.SecretRotations, want.HeaderNames = "https://hook.example", []project.Rotation{}, []string{"X-Env"}
 	modeltest.Same(t, read(), want)
 
 	for i := range 7 {
@@ -95,7 +95,7 @@ func TestAProjectAsItsClientSeesIt(t *testing.T) {
 		&project.WebhookDisabled{DeliveryID: "d1", Reason: "HTTP 500", At: *modeltest.At(21)})
 	want.SecretRotations = nil
 	for i := 6; i > 1; i-- {
-		want.SecretRotations = append(want.SecretRotations, SecretRotation{At: *modeltest.At(10 + i), UserID: text(fmt.Sprint("u", i)), SecretID: fmt.Sprint("s", i)})
+		want.SecretRotations = append(want.SecretRotations, project.Rotation{At: *modeltest.At(10 + i), UserID: text(fmt.Sprint("u", i)), SecretID: fmt.Sprint("s", i)})
 	}
 	want.SecretRotatedAt, want.Events, want.UpdatedAt = modeltest.At(16), &[]string{}, *modeltest.At(21)
 	want.WebhookDisabled, want.DisabledReason = true, "HTTP 500"

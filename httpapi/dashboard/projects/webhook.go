@@ -219,7 +219,7 @@ func (d Deps) rotations(ctx context.Context, p projects.Project) (lines []rotati
 }
 
 // actorOf is the actor of a rotation; empty: it is not known.
-func actorOf(r projects.SecretRotation) string {
+func actorOf(r project.Rotation) string {
 	switch {
 	case r.KeyID != "":
 		return "key:" + r.KeyID
