@@ -12,6 +12,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/eventstore"
+	"humanqa/internal/pgpool"
 )
 
 const (
@@ -78,12 +79,12 @@ func NewCheck(ctx context.Context, tx *sqlx.Tx, signer *Signer, kept []Checkpoin
 		return nil, err
 	}
 	if c.bound, err = signer.log.Bound(ctx); err != nil {
-		return nil, failed("read how the log is proved", err)
+		return nil, fmt.Errorf("read how the log is proved: %w", err)
 	}
 	slices.SortFunc(c.kept, func(a, b Checkpoint) int { return cmp.Compare(a.Size, b.Size) })
-	var grows bool
-	if err := tx.GetContext(ctx, &grows, treeExistsSQL); err != nil {
-		return nil, fmt.Errorf("look for the tree: %w", err)
+	grows, err := pgpool.One[bool](ctx, tx, "whether there is a tree", treeExistsSQL)
+	if err != nil {
+		return nil, err
 	}
 	if grows { // else no service of this version has run yet
 		if c.size, err = c.tree.Size(ctx); err != nil {
@@ -355,30 +356,24 @@ func (c *Check) findUnproved(ctx context.Context) error {
 		c.find("", "the signing key was made anew: the log is bound to the key with SHA-256 %s…, and checkpoints are signed by %s…; "+
 			"what was before is proved by checkpoints of the first one only (humanqa audit accept)", c.bound.Key[:16], is[:16])
 	}
-	var stored, signed struct{ Checkpoints, Size int64 }
-	if err := sqlx.GetContext(ctx, c.db, &stored, storedCountSQL); err != nil {
-		return fmt.Errorf("count the checkpoints: %w", err)
+	count, err := pgpool.One[struct{ Stored, Upto, Signed, Size int64 }](ctx, c.db, "the number of checkpoints", countedSQL)
+	if err != nil {
+		return err
 	}
-	if err := sqlx.GetContext(ctx, c.db, &signed, signedCountSQL); err != nil {
-		return fmt.Errorf("read how many checkpoints there were: %w", err)
+	if count.Stored < count.Signed {
+		c.find("", "the database has %d checkpoints, up to %d events; %d were signed, up to %d", count.Stored, count.Upto,
+			count.Signed, count.Size)
 	}
-	if stored.Checkpoints < signed.Checkpoints {
-		c.find("", "the database has %d checkpoints, up to %d events; %d were signed, up to %d", stored.Checkpoints, stored.Size,
-			signed.Checkpoints, signed.Size)
-	}
-	if old := c.signer.now().Sub(c.bound.Since); c.bound.Key != "" && c.Signed == 0 && stored.Checkpoints == 0 && old > unsignedFor {
+	if old := c.signer.now().Sub(c.bound.Since); c.bound.Key != "" && c.Signed == 0 && count.Stored == 0 && old > unsignedFor {
 		c.find("", "the log is to be signed since %s and has no checkpoint: nothing proves it (a service that runs signs one a minute)",
 			old.Truncate(time.Second))
 	}
 	return nil
 }
 
-const storedCountSQL = `
-SELECT count(*) AS checkpoints, coalesce(max(size), 0) AS size
-FROM audit.checkpoints`
-
-const signedCountSQL = `
-SELECT coalesce(sum(signed), 0)::bigint AS checkpoints, coalesce(sum(signed_size), 0)::bigint AS size
+const countedSQL = `
+SELECT (SELECT count(*) FROM audit.checkpoints) AS stored, (SELECT coalesce(max(size), 0) FROM audit.checkpoints) AS upto,
+       coalesce(sum(signed), 0)::bigint AS signed, coalesce(sum(signed_size), 0)::bigint AS size
 FROM audit.keys`
 
 func (c *Check) treeAt(ctx context.Context, size int64) (tlog.Hash, error) {

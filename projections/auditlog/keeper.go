@@ -2,7 +2,6 @@ package auditlog
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -78,12 +77,11 @@ func (k *Keeper) remember(ctx context.Context, refused error) {
 	if refused != nil {
 		problem = refused.Error()
 	}
-	var findings int64
-	err := k.signer.db.GetContext(ctx, &findings, setProblemSQL, problem)
+	findings, found, err := pgpool.Find[int64](ctx, k.signer.db, "what the audit found", setProblemSQL, problem)
 	switch {
-	case err == nil:
+	case found: // else there is no key yet
 		k.found.Store(findings)
-	case !errors.Is(err, sql.ErrNoRows) && ctx.Err() == nil: // else there is no key yet
+	case err != nil && ctx.Err() == nil:
 		k.log.WithError(err).Warn("the console does not show what the audit found")
 	}
 }
@@ -94,13 +92,7 @@ SET findings = $1`
 
 // Found stores how many findings the last check of the whole log has.
 func (s *Signer) Found(ctx context.Context, findings int) error {
-	_, err := s.db.ExecContext(ctx, setFindingsSQL, findings)
-	return failed("keep what the audit found", err)
-}
-
-type foundRow struct {
-	Findings int64
-	Problem  string
+	return pgpool.Exec(ctx, s.db, "keep what the audit found", setFindingsSQL, findings)
 }
 
 const foundSQL = `
@@ -109,7 +101,10 @@ FROM audit.keys`
 
 // Problem describes the audit's findings in one sentence; empty if there are none.
 func (s *Signer) Problem(ctx context.Context) (string, error) {
-	row, found, err := pgpool.Find[foundRow](ctx, s.db, "what the audit found", foundSQL)
+	row, found, err := pgpool.Find[struct {
+		Findings int64
+		Problem  string
+	}](ctx, s.db, "what the audit found", foundSQL)
 	switch {
 	case err != nil:
 		return "", err
@@ -132,8 +127,7 @@ SET (signed, signed_size) = (SELECT count(*), coalesce(max(size), 0) FROM audit.
 // Accept clears the findings, after an operator has accepted the log by an event
 // (origin.KeyBound).
 func (s *Signer) Accept(ctx context.Context) error {
-	_, err := s.db.ExecContext(ctx, acceptSQL)
-	return failed("forget what the audit found", err)
+	return pgpool.Exec(ctx, s.db, "forget what the audit found", acceptSQL)
 }
 
 // collectLimit bounds how long a scrape waits for Postgres.

@@ -3,7 +3,6 @@ package auditlog
 import (
 	"context"
 	"crypto/rand"
-	"database/sql"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -55,10 +54,10 @@ func (s *Signer) Verifier(ctx context.Context) (string, error) {
 	return row.Verifier, err
 }
 
-func (s *Signer) key(ctx context.Context) (row keyRow, err error) {
-	err = s.db.GetContext(ctx, &row, keySQL)
-	if !errors.Is(err, sql.ErrNoRows) {
-		return row, failed("read the log's key", err)
+func (s *Signer) key(ctx context.Context) (keyRow, error) {
+	row, found, err := pgpool.Find[keyRow](ctx, s.db, "the log's key", keySQL)
+	if err != nil || found {
+		return row, err
 	}
 	random := make([]byte, 6)
 	_, _ = rand.Read(random) // it never fails
@@ -72,19 +71,13 @@ func (s *Signer) key(ctx context.Context) (row keyRow, err error) {
 		return row, err
 	}
 	err = pgpool.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
-		if _, err := tx.ExecContext(ctx, insertKeySQL, name, verifier, sealed); err != nil {
+		if err := pgpool.Exec(ctx, tx, "store the log's key", insertKeySQL, name, verifier, sealed); err != nil {
 			return err
 		}
-		return tx.GetContext(ctx, &row, keySQL) // another process may have been first
+		row, err = pgpool.One[keyRow](ctx, tx, "the log's key", keySQL) // another process may have been first
+		return err
 	})
-	return row, failed("store the log's key", err)
-}
-
-func failed(what string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", what, err)
+	return row, err
 }
 
 const newestSQL = `
@@ -197,7 +190,6 @@ type storedNote struct {
 }
 
 // storedNotes gives the notes of trees with more than after leaves.
-func storedNotes(ctx context.Context, db sqlx.QueryerContext, after int64) (rows []storedNote, err error) {
-	err = sqlx.SelectContext(ctx, db, &rows, storedSQL, after, storedPage)
-	return rows, failed("read the checkpoints", err)
+func storedNotes(ctx context.Context, db sqlx.QueryerContext, after int64) ([]storedNote, error) {
+	return pgpool.List[storedNote](ctx, db, "the checkpoints", storedSQL, after, storedPage)
 }

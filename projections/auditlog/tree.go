@@ -93,9 +93,9 @@ func (t Tree) hashes(ctx context.Context) tlog.HashReader {
 				levels, numbers = append(levels, int64(of.L)), append(numbers, of.N)
 			}
 		}
-		var found []tile
-		if err := sqlx.SelectContext(ctx, t.db, &found, tilesSQL, pq.Array(levels), pq.Array(numbers)); err != nil {
-			return nil, fmt.Errorf("read tiles: %w", err)
+		found, err := pgpool.List[tile](ctx, t.db, "tiles", tilesSQL, pq.Array(levels), pq.Array(numbers))
+		if err != nil {
+			return nil, err
 		}
 		for _, f := range found {
 			wanted[place{f.Level, f.Index}] = f.Hashes
@@ -159,15 +159,12 @@ ORDER BY index`
 
 // leaves gives a range of the tree's leaves.
 func (t Tree) leaves(ctx context.Context, from, to int64) ([]Leaf, error) {
-	var rows []leafRow
-	if err := sqlx.SelectContext(ctx, t.db, &rows, leavesSQL, from, to); err != nil {
-		return nil, fmt.Errorf("read the leaves behind %d: %w", from, err)
-	}
+	rows, err := pgpool.List[leafRow](ctx, t.db, fmt.Sprintf("the leaves behind %d", from), leavesSQL, from, to)
 	out := make([]Leaf, len(rows))
 	for i, r := range rows {
 		out[i] = r.leaf()
 	}
-	return out, nil
+	return out, err
 }
 
 // search finds the first leaf with a property that all later leaves have, too. Without one

@@ -39,7 +39,7 @@ func (s *Signer) vouch(ctx context.Context, tree Tree, last Checkpoint, size int
 	}
 	b, err := s.log.Bound(ctx)
 	if err != nil {
-		return root, failed("read how the log is proved", err)
+		return root, fmt.Errorf("read how the log is proved: %w", err)
 	}
 	forged, example := 0, ""
 	for f.size < size {

@@ -3,7 +3,6 @@ package overall
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -203,10 +202,9 @@ func (b *Business) look(ctx context.Context, gauge metrics.Gauge) error {
 		gauge("humanqa_queue_sla_used_ratio", "The part of its SLA that a waiting job has used, of the job with the largest part; above 1 "+
 			"the SLA is over.", used, "priority", priority)
 	}
-	var atWork struct{ Present, Claims float64 }
-	err = b.db.GetContext(ctx, &atWork, atWorkSQL, presence(now)...)
+	atWork, err := pgpool.One[struct{ Present, Claims float64 }](ctx, b.db, "the checkers at work", atWorkSQL, presence(now)...)
 	if err != nil {
-		return fmt.Errorf("count who is at work: %w", err)
+		return err
 	}
 	gauge("humanqa_checkers_present", "Checkers who used their key within a minute, or a page within five.", atWork.Present)
 	gauge("humanqa_live_claims", "Jobs that checkers work on.", atWork.Claims)

@@ -3,9 +3,7 @@ package timers
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -114,13 +112,12 @@ func (t *Timers) TakeDue(ctx context.Context, kinds []string, limit, perAccount 
 	if perAccount > 0 {
 		query, args = takeSharedTimersSQL, append(args, perAccount)
 	}
-	var rows []timerRow
-	err := t.db.SelectContext(ctx, &rows, query, args...)
+	rows, err := pgpool.List[timerRow](ctx, t.db, "the timers to take", query, args...)
 	switch {
 	case older(err):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("take due timers: %w", err)
+		return nil, err
 	}
 	due := make([]policy.Timer, len(rows))
 	for i, r := range rows {
@@ -149,11 +146,7 @@ WHERE kind = $1
 
 // Renew implements policy.Timers.
 func (t *Timers) Renew(ctx context.Context, timer policy.Timer, lease time.Duration) (held bool, err error) {
-	done, err := t.db.ExecContext(ctx, renewTimerSQL, timer.Kind, timer.Key, timer.Fence, lease.Seconds())
-	if err != nil {
-		return false, fmt.Errorf("renew the lease of a timer: %w", err)
-	}
-	n, err := done.RowsAffected()
+	n, err := pgpool.ExecCount(ctx, t.db, "renew the lease of a timer", renewTimerSQL, timer.Kind, timer.Key, timer.Fence, lease.Seconds())
 	return n > 0, err
 }
 
@@ -183,11 +176,7 @@ func (t *Timers) Settle(ctx context.Context, outcomes []policy.Outcome) error {
 			rows[i].State = "failed"
 		}
 	}
-	data, err := json.Marshal(rows)
-	if err != nil {
-		return fmt.Errorf("encode what timers led to: %w", err)
-	}
-	return pgpool.Exec(ctx, t.db, "settle timers", settleTimersSQL, string(data))
+	return pgpool.Exec(ctx, t.db, "settle timers", settleTimersSQL, pgpool.Rows(rows))
 }
 
 // Timers that are due after within are not searched. Otherwise a look for kinds without
@@ -215,13 +204,12 @@ SELECT extract(epoch FROM least(
 
 // Next implements policy.Timers.
 func (t *Timers) Next(ctx context.Context, kinds []string, within time.Duration) (time.Duration, bool, error) {
-	var seconds sql.NullFloat64
-	err := t.db.GetContext(ctx, &seconds, nextTimerSQL, pq.Array(kinds), within.Seconds())
+	seconds, err := pgpool.One[sql.NullFloat64](ctx, t.db, "the next timer", nextTimerSQL, pq.Array(kinds), within.Seconds())
 	switch {
 	case older(err):
 		return 0, false, nil
 	case err != nil:
-		return 0, false, fmt.Errorf("look for the next timer: %w", err)
+		return 0, false, err
 	}
 	// Rounded up: a look that comes too early finds nothing.
 	return time.Duration(seconds.Float64*float64(time.Second)) + time.Millisecond, seconds.Valid, nil
@@ -277,26 +265,18 @@ WHERE h.generation = $1`
 // Forget implements policy.Timers. It also moves the horizon to the first timer
 // that is not settled.
 func (t *Timers) Forget(ctx context.Context) error {
-	if _, err := t.db.ExecContext(ctx, forgetTimerLeasesSQL); err != nil {
-		return fmt.Errorf("forget ended leases of timers: %w", err)
-	}
-	if _, err := t.db.ExecContext(ctx, forgetHorizonsSQL); err != nil {
-		return fmt.Errorf("forget horizons of timers: %w", err)
-	}
-	err := pgpool.InTx(ctx, t.db, func(tx *sqlx.Tx) error {
-		var generation string
-		err := tx.GetContext(ctx, &generation, lockHorizonSQL)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil // the timers are being built
-		}
-		if err == nil {
-			// A statement of its own: it sees what the lock has waited for.
-			_, err = tx.ExecContext(ctx, moveHorizonSQL, generation)
-		}
+	if err := pgpool.Exec(ctx, t.db, "forget ended leases of timers", forgetTimerLeasesSQL); err != nil {
 		return err
-	})
-	if err != nil {
-		return fmt.Errorf("move the horizon of timers: %w", err)
 	}
-	return nil
+	if err := pgpool.Exec(ctx, t.db, "forget horizons of timers", forgetHorizonsSQL); err != nil {
+		return err
+	}
+	return pgpool.InTx(ctx, t.db, func(tx *sqlx.Tx) error {
+		generation, serves, err := pgpool.Find[string](ctx, tx, "the horizon of timers", lockHorizonSQL)
+		if err != nil || !serves { // the timers are being built
+			return err
+		}
+		// A statement of its own: it sees what the lock has waited for.
+		return pgpool.Exec(ctx, tx, "move the horizon of timers", moveHorizonSQL, generation)
+	})
 }
