@@ -2,7 +2,6 @@ package webhooks
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/google/uuid"
@@ -77,14 +76,12 @@ SET secret = '', previous_secret = '', headers = '[]', last_error = '', disabled
 WHERE account_id = $1`
 
 func (s *Subscriber) writeSteps(ctx context.Context, tx *sqlx.Tx, steps []step) error {
-	own := slices.Clone(steps)
-	own = slices.DeleteFunc(own, func(st step) bool { return st.body != nil })
+	own := slices.DeleteFunc(slices.Clone(steps), func(st step) bool { return st.body != nil })
 	byProject := func(st step) string { return st.projectID }
-	var current []EndpointRow
-	err := tx.SelectContext(ctx, &current, lockConcerned,
+	current, err := pgpool.List[EndpointRow](ctx, tx, "the endpoints of a batch", lockConcerned,
 		pq.Array(Distinct(steps, byProject)), pq.Array(Distinct(own, byProject)))
 	if err != nil {
-		return fmt.Errorf("lock endpoints: %w", err)
+		return err
 	}
 	p := foldSteps(current, steps)
 	for _, id := range p.changed {
@@ -93,13 +90,13 @@ func (s *Subscriber) writeSteps(ctx context.Context, tx *sqlx.Tx, steps []step) 
 		}
 	}
 	if len(p.hold) > 0 {
-		if _, err := tx.ExecContext(ctx, HoldDeliveries, pq.Array(p.hold)); err != nil {
-			return fmt.Errorf("hold deliveries: %w", err)
+		if err := pgpool.Exec(ctx, tx, "hold deliveries", HoldDeliveries, pq.Array(p.hold)); err != nil {
+			return err
 		}
 	}
 	if len(p.rotated) > 0 {
-		if _, err := tx.ExecContext(ctx, startAfresh, pq.Array(p.rotated)); err != nil {
-			return fmt.Errorf("start deliveries afresh: %w", err)
+		if err := pgpool.Exec(ctx, tx, "start deliveries afresh", startAfresh, pq.Array(p.rotated)); err != nil {
+			return err
 		}
 	}
 	touched := Distinct(append(Distinct(p.rows, func(d NewDelivery) string { return d.ProjectID }), p.changed...),

@@ -2,7 +2,6 @@ package webhooks
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -115,14 +114,10 @@ func (s *Subscriber) insertRows(ctx context.Context, tx *sqlx.Tx, p batchPlan, t
 	for i := range p.rows {
 		p.rows[i].Offered = slices.Contains(lease.Deliveries, p.rows[i].ID)
 	}
-	var leased []string
-	err := tx.SelectContext(ctx, &leased, insertDeliveries, pq.Array(touched), pgpool.Rows(p.rows),
+	leased, err := pgpool.List[string](ctx, tx, "the deliveries that were inserted", insertDeliveries, pq.Array(touched), pgpool.Rows(p.rows),
 		pq.Array(p.changed), lease.Holder, lease.Term.Milliseconds())
-	if err != nil {
-		return fmt.Errorf("insert deliveries: %w", err)
-	}
-	if len(lease.Deliveries) > 0 {
+	if err == nil && len(lease.Deliveries) > 0 {
 		s.direct.KeepLeased(leased)
 	}
-	return nil
+	return err
 }

@@ -70,17 +70,14 @@ func (c *Column) UnmarshalYAML(n *yaml.Node) error {
 // their tables. Any number of processes may run it.
 func Prepare(ctx context.Context, db *sqlx.DB) error {
 	return pgpool.InTx(ctx, db, func(tx *sqlx.Tx) error {
-		if _, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock(hashtext('humanqa.analytics'))`); err != nil {
-			return fmt.Errorf("lock schema analytics: %w", err)
-		}
-		statements := []string{`CREATE SCHEMA IF NOT EXISTS analytics`,
+		statements := []string{`SELECT pg_advisory_xact_lock(hashtext('humanqa.analytics'))`, `CREATE SCHEMA IF NOT EXISTS analytics`,
 			`COMMENT ON SCHEMA analytics IS 'Views for analysts; see docs/analytics.md. Their columns never change.'`}
 		for _, v := range Views() {
 			statements = append(statements, v.statements()...)
 		}
 		for _, s := range statements {
-			if _, err := tx.ExecContext(ctx, s); err != nil {
-				return fmt.Errorf("make schema analytics: %w", err)
+			if err := pgpool.Exec(ctx, tx, "make schema analytics", s); err != nil {
+				return err
 			}
 		}
 		return nil

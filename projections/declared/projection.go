@@ -14,6 +14,7 @@ import (
 	"humanqa/domain"
 	"humanqa/eventstore/consumer"
 	"humanqa/eventstore/generation"
+	"humanqa/internal/pgpool"
 )
 
 // Limits bound what one projection may take.
@@ -123,11 +124,10 @@ WHERE relnamespace = to_regnamespace($1)
   AND relkind = 'r'`
 
 func (p *Projection) checkSize(ctx context.Context, tx *sqlx.Tx, schema string) error {
-	var is struct{ Bytes, Rows int64 }
-	if err := tx.GetContext(ctx, &is, sizeSQL, schema); err != nil {
-		return fmt.Errorf("read the size of %s: %w", schema, err)
-	}
+	is, err := pgpool.One[struct{ Bytes, Rows int64 }](ctx, tx, "the size of "+schema, sizeSQL, schema)
 	switch {
+	case err != nil:
+		return err
 	case is.Rows > p.limits.Rows:
 		return &consumer.HopelessError{Err: fmt.Errorf("its tables have %d rows, of at most %d", is.Rows, p.limits.Rows)}
 	case is.Bytes > p.limits.Bytes:

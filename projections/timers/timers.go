@@ -4,7 +4,6 @@ package timers
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"humanqa/domain/account"
 	"humanqa/domain/policy"
 	"humanqa/eventstore/consumer"
+	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 )
 
@@ -176,16 +176,14 @@ func (p Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch 
 		return err
 	}
 	if len(keys) > 0 {
-		if _, err := tx.ExecContext(ctx, consumer.In(schema, clearTimersSQL), pq.Array(kinds), pq.Array(keys)); err != nil {
-			return fmt.Errorf("clear timers: %w", err)
+		if err := pgpool.Exec(ctx, tx, "clear timers", consumer.In(schema, clearTimersSQL), pq.Array(kinds), pq.Array(keys)); err != nil {
+			return err
 		}
 	}
-	if len(advanced) > 0 {
-		if _, err := tx.ExecContext(ctx, consumer.In(schema, moveTimersSQL), pq.Array(advanced)); err != nil {
-			return fmt.Errorf("move timers of sandboxes: %w", err)
-		}
+	if len(advanced) == 0 {
+		return nil
 	}
-	return nil
+	return pgpool.Exec(ctx, tx, "move timers of sandboxes", consumer.In(schema, moveTimersSQL), pq.Array(advanced))
 }
 
 // setClocks writes the sandboxes' clocks down and names the accounts whose

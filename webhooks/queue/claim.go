@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -209,18 +208,18 @@ func (q *Queue) inTx(ctx context.Context, done []Outcome, f func(*sqlx.Tx) error
 
 func (q *Queue) claim(ctx context.Context, tx *sqlx.Tx, limit int, use accountUse) (batch []Delivery, next time.Duration, err error) {
 	full := use.fullAccounts(limit)
-	var endpoints []dueEndpoint
-	if err := tx.SelectContext(ctx, &endpoints, lockDueEndpoints, pq.Array(full), limit, q.inFlight.holder); err != nil {
-		return nil, 0, fmt.Errorf("lock due endpoints: %w", err)
+	endpoints, err := pgpool.List[dueEndpoint](ctx, tx, "due endpoints", lockDueEndpoints, pq.Array(full), limit, q.inFlight.holder)
+	if err != nil {
+		return nil, 0, err
 	}
 	if len(endpoints) > 0 {
 		if err := q.expireAttempts(ctx, tx, endpoints); err != nil {
 			return nil, 0, err
 		}
-		err := tx.SelectContext(ctx, &batch, leaseDue, pgpool.Rows(q.endpointRooms(endpoints, limit, use)), limit,
+		batch, err = pgpool.List[Delivery](ctx, tx, "due deliveries", leaseDue, pgpool.Rows(q.endpointRooms(endpoints, limit, use)), limit,
 			q.inFlight.holder, q.inFlight.lease.Milliseconds(), pgpool.Rows(use.quotas(limit)), quota(limit, 0))
 		if err != nil {
-			return nil, 0, fmt.Errorf("lease due deliveries: %w", err)
+			return nil, 0, err
 		}
 	}
 	for _, d := range batch {
@@ -231,12 +230,12 @@ func (q *Queue) claim(ctx context.Context, tx *sqlx.Tx, limit int, use accountUs
 	if len(batch) == limit {
 		return batch, -1, nil
 	}
-	var look struct {
-		MS     int64 `db:"ms"`
-		Others bool  `db:"others"`
-	}
-	if err := tx.GetContext(ctx, &look, untilDue, pq.Array(full), q.inFlight.holder); err != nil {
-		return nil, 0, fmt.Errorf("find the next due endpoint: %w", err)
+	look, err := pgpool.One[struct {
+		MS     int64
+		Others bool
+	}](ctx, tx, "the next due endpoint", untilDue, pq.Array(full), q.inFlight.holder)
+	if err != nil {
+		return nil, 0, err
 	}
 	next = time.Duration(look.MS) * time.Millisecond
 	switch q.peers.present = look.Others; {

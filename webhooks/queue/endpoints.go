@@ -3,7 +3,6 @@ package queue
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -158,13 +157,9 @@ func saveEndpoints(ctx context.Context, tx *sqlx.Tx, after map[string]webhooks.E
 			Failures: e.ConsecutiveFailures, Since: e.FailingSince, Error: e.LastError, Success: e.LastSuccessAt,
 		})
 	}
-	var due []bool
-	err = tx.SelectContext(ctx, &due, settleEndpoints, pgpool.Rows(endpoints),
+	due, err := pgpool.List[bool](ctx, tx, "the endpoints that were settled", settleEndpoints, pgpool.Rows(endpoints),
 		pq.Array(webhooks.Distinct(batch, func(o Outcome) string { return o.ID })))
-	if err != nil {
-		return false, fmt.Errorf("settle endpoints: %w", err)
-	}
-	return slices.Contains(due, true), nil
+	return slices.Contains(due, true), err
 }
 
 // disableEndpointsSQL gives as the reason the errors of the delivery's failed attempts,
@@ -196,7 +191,7 @@ WHERE e.project_id = c.project_id AND e.enabled
 RETURNING e.project_id, e.disabled_by, e.disabled_reason`
 
 // disableEndpoints switches endpoints off because of deliveries, both by project.
-func disableEndpoints(ctx context.Context, tx *sqlx.Tx, causes map[string]string) (disabled []webhooks.EndpointRow, err error) {
+func disableEndpoints(ctx context.Context, tx *sqlx.Tx, causes map[string]string) ([]webhooks.EndpointRow, error) {
 	type cause struct {
 		ProjectID  string `json:"project_id"`
 		DeliveryID string `json:"delivery_id"`
@@ -205,11 +200,9 @@ func disableEndpoints(ctx context.Context, tx *sqlx.Tx, causes map[string]string
 	for project, delivery := range causes {
 		list = append(list, cause{project, delivery})
 	}
-	if err := tx.SelectContext(ctx, &disabled, disableEndpointsSQL, pgpool.Rows(list)); err != nil {
-		return nil, fmt.Errorf("disable endpoints: %w", err)
+	disabled, err := pgpool.List[webhooks.EndpointRow](ctx, tx, "the endpoints that were disabled", disableEndpointsSQL, pgpool.Rows(list))
+	if err != nil {
+		return nil, err
 	}
-	if _, err := tx.ExecContext(ctx, webhooks.HoldDeliveries, pq.Array(slices.Collect(maps.Keys(causes)))); err != nil {
-		return nil, fmt.Errorf("hold deliveries: %w", err)
-	}
-	return disabled, nil
+	return disabled, pgpool.Exec(ctx, tx, "hold deliveries", webhooks.HoldDeliveries, pq.Array(slices.Collect(maps.Keys(causes))))
 }

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -62,13 +61,10 @@ func (q *Queue) settle(ctx context.Context, tx *sqlx.Tx, batch []Outcome) (Settl
 		return Settlement{}, nil
 	}
 	projectIDs := webhooks.Distinct(batch, func(o Outcome) string { return o.ProjectID })
-	var endpoints []webhooks.EndpointRow
-	if err := tx.SelectContext(ctx, &endpoints, lockEndpoints, pq.Array(projectIDs)); err != nil {
-		return Settlement{}, fmt.Errorf("lock endpoints: %w", err)
-	}
-	now := make(map[string]webhooks.EndpointRow, len(endpoints))
-	for _, e := range endpoints {
-		now[e.ProjectID] = e
+	byProject := func(e webhooks.EndpointRow) string { return e.ProjectID }
+	now, err := pgpool.By(ctx, tx, "the endpoints to settle", byProject, lockEndpoints, pq.Array(projectIDs))
+	if err != nil {
+		return Settlement{}, err
 	}
 	final := slices.Clone(batch)
 	for i := range final {
@@ -124,8 +120,5 @@ func (q *Queue) writeOutcomes(
 			Signature: o.Signed.Service, Standard: o.Signed.Standard,
 		})
 	}
-	if _, err := tx.ExecContext(ctx, settleDeliveries, pgpool.Rows(attempts)); err != nil {
-		return nil, fmt.Errorf("settle deliveries: %w", err)
-	}
-	return closed, nil
+	return closed, pgpool.Exec(ctx, tx, "settle deliveries", settleDeliveries, pgpool.Rows(attempts))
 }
