@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/google/uuid"
@@ -85,8 +86,8 @@ func (s *Subscriber) writeSteps(ctx context.Context, tx *sqlx.Tx, steps []step) 
 	}
 	p := foldSteps(current, steps)
 	for _, id := range p.changed {
-		if err := saveEndpoint(ctx, tx, p.endpoints[id]); err != nil {
-			return err
+		if _, err := tx.NamedExecContext(ctx, upsertEndpoint, p.endpoints[id]); err != nil {
+			return fmt.Errorf("save the endpoint of project %s: %w", id, err)
 		}
 	}
 	if len(p.hold) > 0 {
@@ -192,7 +193,9 @@ const upsertEndpoint = `
 INSERT INTO webhooks.endpoints AS e (project_id, account_id, url, events, secret, previous_secret, previous_until, new_secret,
 	generation, enabled, disabled_by, disabled_reason, announced, cap,
 	consecutive_failures, failing_since, last_error, last_success_at, headers, headers_origin)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
+VALUES (:project_id, :account_id, :url, :events, :secret, :previous_secret, :previous_until, :new_secret,
+	:generation, :enabled, :disabled_by, :disabled_reason, :announced, :cap,
+	:consecutive_failures, :failing_since, :last_error, :last_success_at, :headers, :headers_origin)
 ON CONFLICT (project_id) DO UPDATE
 SET url = excluded.url, events = excluded.events, secret = excluded.secret,
 	previous_secret = excluded.previous_secret, previous_until = excluded.previous_until, new_secret = excluded.new_secret,
@@ -202,13 +205,6 @@ SET url = excluded.url, events = excluded.events, secret = excluded.secret,
 	last_error = excluded.last_error, last_success_at = excluded.last_success_at,
 	headers = excluded.headers, headers_origin = excluded.headers_origin,
 	due_at = NULL`
-
-func saveEndpoint(ctx context.Context, tx *sqlx.Tx, e *EndpointRow) error {
-	return pgpool.Exec(ctx, tx, "save the endpoint of project "+e.ProjectID, upsertEndpoint,
-		e.ProjectID, e.AccountID, e.URL, e.Events, e.Secret, e.PreviousSecret, e.PreviousUntil, e.NewSecret, e.Resets, e.Enabled,
-		e.DisabledBy, e.DisabledReason, e.Announced, e.Cap, e.ConsecutiveFailures, e.FailingSince, e.LastError, e.LastSuccessAt,
-		e.Headers, e.HeadersOrigin)
-}
 
 // NewDelivery is a delivery as insertDeliveries takes it.
 type NewDelivery struct {

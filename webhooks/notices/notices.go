@@ -60,10 +60,9 @@ func (*Subscriber) Handles() []string {
 // Prepare implements consumer.Preparer.
 func (s *Subscriber) Prepare(ctx context.Context, batch []domain.Recorded) (write consumer.Write, done int, err error) {
 	var (
-		told       []found
-		accounts   []string
-		erased     []string
-		erasedJobs []domain.Recorded
+		told     []found
+		accounts []string
+		erasures []domain.Recorded
 	)
 	for _, r := range batch {
 		n, tells, failed := s.notice(ctx, r)
@@ -75,10 +74,8 @@ func (s *Subscriber) Prepare(ctx context.Context, batch []domain.Recorded) (writ
 			told, accounts = append(told, n), append(accounts, n.AccountID)
 		}
 		switch r.Event.(type) {
-		case *account.ErasureFinished:
-			erased = append(erased, r.StreamID())
-		case *job.Erased:
-			erasedJobs = append(erasedJobs, r)
+		case *account.ErasureFinished, *job.Erased:
+			erasures = append(erasures, r)
 		}
 		done++
 	}
@@ -98,24 +95,25 @@ func (s *Subscriber) Prepare(ctx context.Context, batch []domain.Recorded) (writ
 			list = append(list, n.Notice)
 		}
 	}
-	for _, r := range erasedJobs {
+	for _, r := range erasures {
 		s.about.Forget(r.Stream)
 	}
-	if len(list) == 0 && len(erased) == 0 && len(erasedJobs) == 0 {
+	if len(list) == 0 && len(erasures) == 0 {
 		return nil, done, err
 	}
 	return func(ctx context.Context, tx *sqlx.Tx) error {
 		if err := mail.Add(ctx, tx, list); err != nil {
 			return err
 		}
-		for _, r := range erasedJobs {
-			if err := mail.EraseJob(ctx, tx, r.Meta.AccountID, r.StreamID()); err != nil {
-				return err
+		// This comes last: the notices of the other events are written then.
+		for _, r := range erasures {
+			var err error
+			if _, ofJob := r.Event.(*job.Erased); ofJob {
+				err = mail.EraseJob(ctx, tx, r.Meta.AccountID, r.StreamID())
+			} else {
+				err = mail.EraseAccount(ctx, tx, r.StreamID())
 			}
-		}
-		// This comes last: the notices of the account's events are written then.
-		for _, id := range erased {
-			if err := mail.EraseAccount(ctx, tx, id); err != nil {
+			if err != nil {
 				return err
 			}
 		}
