@@ -56,7 +56,6 @@ type Delivery struct {
 	LastStatus sql.NullInt64 `db:"last_status"`
 	LastError  string        `db:"last_error"`
 	CreatedAt  time.Time     `db:"created_at"`
-	SettledAt  sql.NullTime  `db:"settled_at"`
 }
 
 // JobID is the job that the event is about; empty for events about none.
@@ -125,7 +124,7 @@ func IsCursor(text string) bool {
 const underWay = `coalesce(e.leased_until > now() AND d.id = ANY(e.in_flight), false)`
 
 const deliveryColumns = `d.id, d.project_id, d.event_id, d.event, d.ordering_key, d.state, d.attempts, d.due_at,
-	` + underWay + ` AS sending, d.last_status, d.last_error, d.created_at, d.settled_at`
+	` + underWay + ` AS sending, d.last_status, d.last_error, d.created_at`
 
 const listDeliveries = `
 SELECT ` + deliveryColumns + `

@@ -151,8 +151,12 @@ func (o *Own) Proof(ctx context.Context, accountID string, id uuid.UUID) (Proof,
 		own, ownErr := o.feed.Own(ctx, accountID, leaf.Stream)
 		found, err = own[leaf.Stream], ownErr
 	}
-	if err != nil || !found {
-		return Proof{}, notFoundOr(err, id)
+	switch {
+	case err != nil:
+		return Proof{}, err
+	case !found:
+		return Proof{}, domain.NotFound("event " + id.String()).WithHint(
+			"it is the id of an event of yours; one that was written just now is in the tree within a second")
 	}
 	in, signed, err := o.signer.Latest(ctx)
 	if err != nil {
@@ -183,12 +187,4 @@ func (o *Own) Proof(ctx context.Context, accountID string, id uuid.UUID) (Proof,
 		return nil
 	})
 	return proof, err
-}
-
-func notFoundOr(err error, id uuid.UUID) error {
-	if err != nil {
-		return err
-	}
-	return domain.NotFound("event " + id.String()).WithHint(
-		"it is the id of an event of yours; one that was written just now is in the tree within a second")
 }

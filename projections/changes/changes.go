@@ -160,16 +160,15 @@ SELECT stream, account_id
 FROM readmodel.event_streams
 WHERE stream = ANY($1)`
 
-// claimantsSQL finds the checkers of jobs.
-const claimantsSQL = `
+// workSQL finds the checkers of jobs $1, and the people that work in the sessions of these
+// jobs, and in sessions $2.
+const workSQL = `
 SELECT 'job-' || id AS stream, checker_id AS account_id
 FROM readmodel.jobs
 WHERE id = ANY($1)
-  AND checker_id <> ''`
-
-// roomsSQL finds the people that work in the sessions of jobs $1, and in sessions $2.
-const roomsSQL = `
-SELECT DISTINCT 'session-' || s.session_id AS stream, j.checker_id AS account_id
+  AND checker_id <> ''
+UNION
+SELECT 'session-' || s.session_id, j.checker_id
 FROM (
     SELECT session_id FROM readmodel.session_jobs WHERE job_id = ANY($1)
     UNION
@@ -262,19 +261,12 @@ func (c *Changes) work(ctx context.Context, page eventstore.Page, news map[strin
 	if len(jobs)+len(sessions) == 0 {
 		return nil
 	}
-	rows, err := pgpool.List[ownerRow](ctx, c.db, "the claimants of jobs", claimantsSQL, pq.Array(jobs))
-	if err != nil {
-		return err
-	}
-	rooms, err := pgpool.List[ownerRow](ctx, c.db, "the checkers in sessions", roomsSQL, pq.Array(jobs), pq.Array(sessions))
-	if err != nil {
-		return err
-	}
-	for _, r := range append(rows, rooms...) {
+	rows, err := pgpool.List[ownerRow](ctx, c.db, "the checkers of jobs and sessions", workSQL, pq.Array(jobs), pq.Array(sessions))
+	for _, r := range rows {
 		topic := Checker(r.AccountID)
 		news[topic] = append(news[topic], r.Stream, topic)
 	}
-	return nil
+	return err
 }
 
 // gather adds to the changes that wait to be taken. The caller holds the lock, so nothing

@@ -1,7 +1,6 @@
 package declared
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -117,7 +116,7 @@ func (o *Owners) of(ctx context.Context, r domain.Recorded, family string) (foun
 
 // rows gives the batch as JSON; nil where none of its events is wanted.
 func (o *Owners) rows(ctx context.Context, types []string, batch []domain.Recorded) ([]byte, error) {
-	var out bytes.Buffer
+	var rows []batchRow
 	for _, r := range batch {
 		family, _, _ := strings.Cut(r.Stream, "-")
 		of, err := o.of(ctx, r, family)
@@ -127,39 +126,31 @@ func (o *Owners) rows(ctx context.Context, types []string, batch []domain.Record
 		if !slices.Contains(types, r.Type) {
 			continue
 		}
-		row := batchRow{
-			Position: r.Position.Commit, Stream: r.Stream, Revision: r.Revision, Type: r.Type, At: r.Meta.Time, Actor: r.Meta.Actor,
-			AccountID: of.accountID, ProjectID: of.projectID,
-		}
-		line, err := row.encode(r, family)
+		data, err := eventstore.WithoutSealed(r.Event)
 		if err != nil {
 			return nil, fmt.Errorf("encode %s of %s: %w", r.Type, r.Stream, err)
 		}
-		if out.Len() > 0 {
-			out.WriteByte(',')
-		}
-		out.Write(line)
+		rows = append(rows, batchRow{
+			Position: r.Position.Commit, Stream: r.Stream, Revision: r.Revision, Type: r.Type, At: r.Meta.Time, Actor: r.Meta.Actor,
+			AccountID: of.accountID, ProjectID: of.projectID, JobID: jobOf(r, family), Data: data,
+		})
 	}
-	if out.Len() == 0 {
+	if rows == nil {
 		return nil, nil
 	}
-	return slices.Concat([]byte("["), out.Bytes(), []byte("]")), nil
+	return json.Marshal(rows)
 }
 
-// encode adds the data, and the job that they or the stream name.
-func (row batchRow) encode(r domain.Recorded, family string) (line []byte, err error) {
-	if row.Data, err = eventstore.WithoutSealed(r.Event); err != nil {
-		return nil, err
-	}
+// jobOf is the job that the event or its stream names.
+func jobOf(r domain.Recorded, family string) string {
 	switch e := r.Event.(type) {
 	case *credits.Debited:
-		row.JobID = e.JobID
+		return e.JobID
 	case *credits.Refunded:
-		row.JobID = e.JobID
-	default:
-		if family == "job" {
-			row.JobID = r.StreamID()
-		}
+		return e.JobID
 	}
-	return json.Marshal(row)
+	if family == "job" {
+		return r.StreamID()
+	}
+	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -108,13 +109,10 @@ func define(ctx context.Context, tx *sqlx.Tx, field, before string, s statement,
 	if !errors.As(err, &refused) {
 		return err
 	}
-	place, known := 0, false
-	if _, scanErr := fmt.Sscan(refused.Position, &place); scanErr == nil {
-		known = true
-		place -= utf8.RuneCountInString(before) + 1
-	}
+	place, _ := strconv.Atoi(refused.Position) // 0: it is not known
+	place -= utf8.RuneCountInString(before) + 1
 	line := s.line
-	if text := []rune(s.sql); known && place > 0 {
+	if text := []rune(s.sql); place > 0 {
 		line += strings.Count(string(text[:min(place, len(text))]), "\n")
 	}
 	return fmt.Errorf("line %d: %s: %w", line, field, err)

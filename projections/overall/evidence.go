@@ -3,7 +3,6 @@ package overall
 import (
 	"context"
 
-	"humanqa/internal/pgpool"
 	"humanqa/projections/readmodel"
 	"humanqa/projections/retention"
 )
@@ -14,22 +13,19 @@ type Hold struct {
 	retention.Hold
 }
 
+const countHoldsSQL = `
+SELECT COUNT(*)
+FROM readmodel.retention_holds`
+
 const holdsSQL = `
-SELECT account_id, kind, id, reason, operator, placed_by, placed_at, count(*) OVER () AS total
+SELECT account_id, kind, id, reason, operator, placed_by, placed_at
 FROM readmodel.retention_holds
 ORDER BY placed_at DESC, kind, id
 LIMIT $1 OFFSET $2`
 
 // Holds lists holds on evidence, the newest first, and says how many there are.
-func (q *Reads) Holds(ctx context.Context, page Page) (list []Hold, total int, err error) {
-	rows, err := pgpool.List[struct {
-		Hold
-		Total int `json:"total"`
-	}](ctx, q.db, "holds", holdsSQL, page.Limit, page.Offset)
-	for _, row := range rows {
-		list, total = append(list, row.Hold), row.Total
-	}
-	return list, total, err
+func (q *Reads) Holds(ctx context.Context, page Page) ([]Hold, int, error) {
+	return readmodel.Page[Hold](ctx, q.db, "holds", countHoldsSQL, holdsSQL, nil, page.Limit, page.Offset)
 }
 
 const projectAccountSQL = `

@@ -288,9 +288,7 @@ var getProjectSQL = selectProjectsSQL + `
 
 type projectWithCounts struct {
 	projectRow
-	Jobs      int `json:"jobs"`
-	Completed int `json:"completed"`
-	Passed    int `json:"passed"`
+	Counts
 }
 
 // Filter narrows a list of projects. Limit is required.
@@ -356,7 +354,7 @@ type Counts struct {
 // Of is the read model's project for that state and these sums of its jobs. It is the
 // same fold, without a table.
 func Of(id string, s project.State, c Counts) Project {
-	return projectWithCounts{projectRow: rowOf(id, s), Jobs: c.Jobs, Completed: c.Completed, Passed: c.Passed}.project()
+	return projectWithCounts{rowOf(id, s), c}.project()
 }
 
 // IDs lists the account's projects, the newest first; or the one with that id.

@@ -30,11 +30,8 @@ FOR UPDATE SKIP LOCKED`
 
 // dueEndpoint is an endpoint that this process may send to.
 type dueEndpoint struct {
-	ProjectID string         `db:"project_id"`
-	AccountID string         `db:"account_id"`
-	Cap       int            `db:"cap"`
-	InFlight  pq.StringArray `db:"in_flight"`
-	Ours      bool           `db:"ours"` // the lease is this process's
+	webhooks.EndpointRow
+	Ours bool // the lease is this process's
 }
 
 // leaseDue runs under the locks of lockDueEndpoints, as a statement of its own, so it
