@@ -31,10 +31,7 @@ type About struct {
 // NewAbout makes an About that reads a stream from the log if it has not seen the
 // stream's first event.
 func NewAbout(log domain.Log) *About {
-	known, err := lru.New[string, announce.Enrichment](keptEnrichments)
-	if err != nil {
-		panic(err) // only for a size below one
-	}
+	known, _ := lru.New[string, announce.Enrichment](keptEnrichments) // the size is positive
 	return &About{log: log, known: known}
 }
 
@@ -49,9 +46,7 @@ func (n *About) Event(ctx context.Context, r domain.Recorded) (announce.Enrichme
 	switch e := r.Event.(type) {
 	case *loop.Ended:
 		return announce.Enrichment{Submission: job.Submission{ProjectID: e.ProjectID}}, nil
-	case *session.Started, *session.Completed: // two in a session's life: not worth remembering
-		return n.loadStream(ctx, r.Stream, r.Revision)
-	case *project.WebhookDisabled:
+	case *session.Started, *session.Completed, *project.WebhookDisabled: // few in a stream's life: not worth remembering
 		return n.loadStream(ctx, r.Stream, r.Revision)
 	case *credits.Debited:
 		return announce.Enrichment{Submission: job.Submission{AccountID: r.StreamID()}}, nil

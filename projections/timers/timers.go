@@ -190,29 +190,20 @@ func (p Projector) Apply(ctx context.Context, tx *sqlx.Tx, schema string, batch 
 // clock has moved.
 func setClocks(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recorded) (advanced []string, err error) {
 	ahead := make(map[string]int64)
-	var order []string
 	for _, r := range batch {
-		accountID := r.StreamID()
-		_, seen := ahead[accountID]
 		switch e := r.Event.(type) {
 		case *account.Created:
-			if !e.Sandbox {
-				continue
+			if e.Sandbox {
+				ahead[r.StreamID()] = 0
 			}
-			ahead[accountID] = 0
 		case *account.ClockAdvanced:
-			ahead[accountID] = e.OffsetSeconds
-			advanced = append(advanced, accountID)
-		default:
-			continue
-		}
-		if !seen {
-			order = append(order, accountID)
+			ahead[r.StreamID()] = e.OffsetSeconds
+			advanced = append(advanced, r.StreamID())
 		}
 	}
-	rows := make([]clockRow, len(order))
-	for i, id := range order {
-		rows[i] = clockRow{AccountID: id, AheadSeconds: ahead[id]}
+	var rows []clockRow
+	for _, id := range slices.Sorted(maps.Keys(ahead)) {
+		rows = append(rows, clockRow{AccountID: id, AheadSeconds: ahead[id]})
 	}
 	return advanced, readmodel.Run(ctx, tx, schema, readmodel.Upsert("timer_clocks", rows, "account_id"))
 }

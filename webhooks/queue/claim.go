@@ -198,7 +198,7 @@ func (q *Queue) inTx(ctx context.Context, done []Outcome, f func(*sqlx.Tx) error
 		return err
 	}
 	for _, o := range done {
-		q.inFlight.remove(o.Delivery)
+		q.Forget(o.Delivery)
 	}
 	return nil
 }

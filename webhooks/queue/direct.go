@@ -55,11 +55,3 @@ func (q *Queue) directRoom(e *webhooks.EndpointRow) int {
 	}
 	return max(q.caps.Begin-q.inFlight.countUnanswered(e.InFlight), 0)
 }
-
-// MarkAnswered frees the delivery's place: it only needs to be settled. Any goroutine may
-// call it.
-func (q *Queue) MarkAnswered(d Delivery) { q.inFlight.markAnswered(d) }
-
-// Forget gives up deliveries that were reserved and are not written. Any goroutine may call
-// it.
-func (q *Queue) Forget(batch ...Delivery) { q.inFlight.remove(batch...) }

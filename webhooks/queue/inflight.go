@@ -73,8 +73,9 @@ func (f *inFlight) reservePlace(c Delivery, kept int, until time.Time) bool {
 	return true
 }
 
-// remove forgets deliveries; a later attempt of one of them stays.
-func (f *inFlight) remove(batch ...Delivery) {
+// Forget takes deliveries out that were settled, or reserved and not written; a later attempt
+// of one of them stays. Any goroutine may call it.
+func (f *inFlight) Forget(batch ...Delivery) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, c := range batch {
@@ -84,8 +85,9 @@ func (f *inFlight) remove(batch ...Delivery) {
 	}
 }
 
-// markAnswered frees the delivery's place: it only needs to be settled.
-func (f *inFlight) markAnswered(c Delivery) {
+// MarkAnswered frees the delivery's place: it only needs to be settled. Any goroutine may
+// call it.
+func (f *inFlight) MarkAnswered(c Delivery) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if one, known := f.deliveries[c.ID]; known && one.Attempt == c.Attempt {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jmoiron/sqlx"
 
 	"humanqa/internal/pgpool"
@@ -15,12 +14,13 @@ import (
 // leased while one of its deliveries is under way, and each with a cap on those. One
 // goroutine claims and settles.
 type Queue struct {
-	db       *sqlx.DB
-	pool     int
-	caps     Caps
-	inFlight *inFlight
-	peers    peers
-	short    bool // the last claim left deliveries for lack of places
+	*inFlight
+
+	db    *sqlx.DB
+	pool  int
+	caps  Caps
+	peers peers
+	short bool // the last claim left deliveries for lack of places
 }
 
 // New gives the queue for a dispatcher with so many places. Its leases are those of a
@@ -32,9 +32,7 @@ func New(db *sqlx.DB, pool int, caps Caps, lease time.Duration) *Queue {
 // Listen wakes the reader of the channel when there is work. Its connection shows other
 // processes that this one lives, until ctx ends.
 func (q *Queue) Listen(ctx context.Context, dsn string, interrupted func(error)) <-chan struct{} {
-	own := func(payload string) bool { // the notification is only about leases of this process
-		holder, err := uuid.Parse(payload)
-		return err == nil && holder == q.inFlight.holder
-	}
+	// The notification is only about leases of this process.
+	own := func(payload string) bool { return payload == q.inFlight.holder.String() }
 	return pgpool.ListenTo(ctx, pgpool.Named(dsn, sessionName(q.inFlight.holder)), webhooks.DueChannel, own, interrupted)
 }
