@@ -114,8 +114,8 @@ func (s *Subscriber) insertRows(ctx context.Context, tx *sqlx.Tx, p batchPlan, t
 	for i := range p.rows {
 		p.rows[i].Offered = slices.Contains(lease.Deliveries, p.rows[i].ID)
 	}
-	leased, err := pgpool.List[string](ctx, tx, "the deliveries that were inserted", insertDeliveries, pq.Array(touched), pgpool.Rows(p.rows),
-		pq.Array(p.changed), lease.Holder, lease.Term.Milliseconds())
+	leased, err := pgpool.List[string](ctx, tx, "the deliveries that were inserted", insertDeliveries,
+		pq.Array(touched), pgpool.Rows(p.rows), pq.Array(p.changed), lease.Holder, lease.Term.Milliseconds())
 	if err == nil && len(lease.Deliveries) > 0 {
 		s.direct.KeepLeased(leased)
 	}
