@@ -206,7 +206,7 @@ WHERE e.commit_position = r.commit_position
 // eraseStreams erases the texts of the streams' events. The rows are then as the log's
 // events are read without the key of their texts.
 func eraseStreams(ctx context.Context, tx *sqlx.Tx, schema string, streams []string) error {
-	rows, err := readmodel.Load[erasedEventRow](ctx, tx, schema, "account_events", "stream", streams)
+	rows, err := readmodel.Load[accountEventRow](ctx, tx, schema, "account_events", "stream", streams)
 	if err != nil {
 		return err
 	}
@@ -214,13 +214,6 @@ func eraseStreams(ctx context.Context, tx *sqlx.Tx, schema string, streams []str
 		rows[i].Data = eventstore.EraseTexts(rows[i].Type, rows[i].Data)
 	}
 	return readmodel.Run(ctx, tx, schema, readmodel.Write("erase events", eraseEventsSQL, rows))
-}
-
-type erasedEventRow struct {
-	CommitPosition  uint64          `json:"commit_position"`
-	PreparePosition uint64          `json:"prepare_position"`
-	Type            string          `json:"type"`
-	Data            json.RawMessage `json:"data"`
 }
 
 // eventStream is the row of a job, a session, a loop or another announced stream.

@@ -165,8 +165,7 @@ func (f *jobsFold) load(ctx context.Context, tx *sqlx.Tx, schema string, batch [
 // write puts the folded batch into the tables, a statement per table.
 func (f *jobsFold) write(ctx context.Context, tx *sqlx.Tx, schema string) error {
 	var inserts, updates, erased []storedRow
-	var worded []wordsRow
-	var moved []statusRow
+	var worded, moved []wordsRow // those moved have a new state, but the words of before
 	for _, j := range f.order {
 		if !j.changed {
 			continue
@@ -175,7 +174,7 @@ func (f *jobsFold) write(ctx context.Context, tx *sqlx.Tx, schema string) error 
 		case j.reworded:
 			worded = append(worded, j.row.words())
 		case j.moved:
-			moved = append(moved, statusRow{JobID: j.row.ID, Status: j.row.Status})
+			moved = append(moved, wordsRow{JobID: j.row.ID, Status: j.row.Status})
 		}
 		switch {
 		case j.isNew:

@@ -68,12 +68,6 @@ ON CONFLICT (job_id) DO UPDATE
 SET status = EXCLUDED.status,
     words = EXCLUDED.words`
 
-// statusRow is a job that changed its state, but not its words.
-type statusRow struct {
-	JobID  string     `json:"job_id"`
-	Status job.Status `json:"status"`
-}
-
 // querySQL is a search as a tsquery. Its parameters are the search, the suffix of its
 // last word (":*" if that may be the beginning of a word), and the labels. A search with
 // text but without any word fits no job.

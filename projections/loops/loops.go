@@ -79,8 +79,6 @@ func apply(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.Recor
 
 func loopSessionOf(e domain.Event) string {
 	switch e := e.(type) {
-	case *loop.Started:
-		return e.SessionID
 	case *loop.Iterated:
 		return e.SessionID
 	case *loop.OutcomeRecorded:
