@@ -31,30 +31,31 @@ import (
 	"humanqa/domain/job"
 )
 
-// Timer is a thing to do at a time. Kind and Key identify it.
+// Timer is a thing to do at a time. Kind and Key identify it. The tags are the columns of
+// its row.
 type Timer struct {
-	Kind string
-	Key  string
+	Kind string `json:"kind"`
+	Key  string `json:"key"`
 	// AccountID is the account of the timer's data. It may be empty where no sandbox
 	// has such timers.
-	AccountID string
+	AccountID string `json:"account_id"`
 	// DueAt is the account's time, which a sandbox's clock may reach early. With
 	// WallClock it is the service's time, which no client moves.
-	DueAt     time.Time
-	WallClock bool
+	DueAt     time.Time `json:"due_at"`
+	WallClock bool      `json:"wall_clock"`
 
 	// The runner sets these fields of a timer that is due.
 
 	// Sandbox says that the account is a sandbox.
-	Sandbox bool
+	Sandbox bool `json:"sandbox"`
 	// CauseID is the event that set the timer; Position is where it stands in
 	// the log.
-	CauseID  string
-	Position int64
+	CauseID  string `json:"cause_id"`
+	Position int64  `json:"position"`
 	// Attempt counts the firings for that event, from 1.
-	Attempt int
+	Attempt int `json:"attempts"`
 	// Fence is the fencing token of this lease of the timer.
-	Fence int64
+	Fence int64 `json:"fence"`
 }
 
 // Change sets a timer (again), or clears it. First promises that the timer was

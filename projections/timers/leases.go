@@ -112,21 +112,11 @@ func (t *Timers) TakeDue(ctx context.Context, kinds []string, limit, perAccount 
 	if perAccount > 0 {
 		query, args = takeSharedTimersSQL, append(args, perAccount)
 	}
-	rows, err := pgpool.List[timerRow](ctx, t.db, "the timers to take", query, args...)
-	switch {
-	case older(err):
+	due, err := pgpool.List[policy.Timer](ctx, t.db, "the timers to take", query, args...)
+	if older(err) {
 		return nil, nil
-	case err != nil:
-		return nil, err
 	}
-	due := make([]policy.Timer, len(rows))
-	for i, r := range rows {
-		due[i] = policy.Timer{
-			Kind: r.Kind, Key: r.Key, AccountID: r.AccountID, DueAt: r.DueAt, WallClock: r.WallClock,
-			Sandbox: r.Sandbox, CauseID: r.CauseID, Position: r.Position, Attempt: r.Attempts, Fence: r.Fence,
-		}
-	}
-	return due, nil
+	return due, err
 }
 
 // older says that the view still shows a generation of an older version, which lacks a

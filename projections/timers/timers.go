@@ -89,20 +89,6 @@ func (Projector) Gather() time.Duration { return 250 * time.Millisecond }
 
 type timerID struct{ kind, key string }
 
-// timerRow is a timer to set, or one that is due.
-type timerRow struct {
-	Kind      string    `json:"kind"`
-	Key       string    `json:"key"`
-	AccountID string    `json:"account_id"`
-	DueAt     time.Time `json:"due_at"`
-	WallClock bool      `json:"wall_clock"`
-	Sandbox   bool      `json:"sandbox"`
-	CauseID   string    `json:"cause_id"`
-	Position  int64     `json:"position"`
-	Attempts  int       `json:"attempts"`
-	Fence     int64     `json:"fence"`
-}
-
 type clockRow struct {
 	AccountID    string `json:"account_id"`
 	AheadSeconds int64  `json:"ahead_seconds"`
@@ -209,7 +195,7 @@ func setClocks(ctx context.Context, tx *sqlx.Tx, schema string, batch []domain.R
 }
 
 // fold gives the timers that the batch leaves set, and those it leaves cleared.
-func (p Projector) fold(batch []domain.Recorded) (set []timerRow, kinds, keys []string) {
+func (p Projector) fold(batch []domain.Recorded) (set []policy.Timer, kinds, keys []string) {
 	type lastChange struct {
 		policy.Change
 		by domain.Recorded
@@ -232,10 +218,8 @@ func (p Projector) fold(batch []domain.Recorded) (set []timerRow, kinds, keys []
 	for _, id := range order {
 		switch c := last[id]; {
 		case !c.Clear:
-			set = append(set, timerRow{
-				Kind: c.Kind, Key: c.Key, AccountID: c.AccountID, DueAt: readmodel.Moment(c.DueAt), WallClock: c.WallClock,
-				CauseID: c.by.ID.String(), Position: int64(c.by.Position.Commit),
-			})
+			c.DueAt, c.CauseID, c.Position = readmodel.Moment(c.DueAt), c.by.ID.String(), int64(c.by.Position.Commit)
+			set = append(set, c.Timer)
 		case !born[id]:
 			kinds, keys = append(kinds, c.Kind), append(keys, c.Key)
 		}
