@@ -190,8 +190,7 @@ func (f *jobsFold) write(ctx context.Context, tx *sqlx.Tx, schema string) error 
 		readmodel.Append("job_sandboxes", f.sandboxes),
 		readmodel.Append("jobs", inserts),
 		readmodel.Update("jobs", "id", updates, changing...),
-		// Only an erasure changes the columns of the submission.
-		readmodel.Update("jobs", "id", erased, "url", "title", "description", "feature", "target", "branch", "environment", "batch_name"),
+		readmodel.Update("jobs", "id", erased, erasing...),
 		readmodel.Write("write the words of jobs", writeWordsSQL, worded),
 		readmodel.Update("job_words", "job_id", moved, "status"),
 		readmodel.Write("add to the counts", addCountsSQL, f.tally),

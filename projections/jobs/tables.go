@@ -296,6 +296,9 @@ type sandboxRow struct {
 	AccountID string `json:"account_id"`
 }
 
+// erasing are the columns of the submission that an erasure changes.
+var erasing = []string{"url", "title", "description", "feature", "target", "branch", "environment", "batch_name"}
+
 // changing are the columns that later events of the job change.
 var changing = slices.DeleteFunc(readmodel.Names[storedRow](), func(name string) bool {
 	return slices.Contains(append(readmodel.Names[submission](), "id", "target", "created_at"), name)
