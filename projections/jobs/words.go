@@ -10,7 +10,6 @@ import (
 
 	"humanqa/domain/identity"
 	"humanqa/domain/job"
-	"humanqa/projections/readmodel"
 )
 
 // The words that a search of tests reads. They have a table of their own, because its
