@@ -124,6 +124,7 @@ func (r *renderer) functions(a *assets) template.FuncMap {
 		"until":   func(t time.Time) string { return Until(r.now(), t) },
 		"next":    func(t *time.Time) string { return Next(r.now(), *t) },
 		"closing": func(t time.Time) string { return Next(r.now(), t) },
+		"past":    func(t *time.Time) bool { return t != nil && !r.now().Before(*t) },
 		"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"moment":  func(t time.Time) template.HTML { return zoned(t, "moment", inUTC) },
 		"day":     func(t time.Time) template.HTML { return zoned(t, "day", "2 Jan 2006") },
@@ -136,7 +137,6 @@ func (r *renderer) functions(a *assets) template.FuncMap {
 		"initial": initial,
 		"dict":    dict,
 		"skipped": Skipped,
-		"asking":  asking,
 		"host":    HostOf,
 		"link":    SafeLink,
 		"asked":   asked,
@@ -147,9 +147,13 @@ func (r *renderer) functions(a *assets) template.FuncMap {
 		"loop":    LoopState,
 		"session": SessionState,
 		"short":   short,
+		"nth":     nth,
+		"after":   func(n int) int { return n + 1 },
 		"span":    Span,
 		"number":  Number,
 		"bytes":   Bytes,
+		"phrase":  Sentence,
+		"join":    func(list []string) string { return strings.Join(list, ", ") },
 	}
 }
 
@@ -316,14 +320,9 @@ func Skipped(reason string) string {
 	return reason
 }
 
-// asking puts the kind of a checker's question into words (decisions, "Questions").
-func asking(kind string) string {
-	if words := map[string]string{
-		"code": "A code", "access": "A way in", "meaning": "Is this meant?", "other": "Something else",
-	}[kind]; words != "" {
-		return words
-	}
-	return kind
+// nth is the place of an item in its list, from 1; 0: it is not there.
+func nth(items []job.ReportItem, id string) int {
+	return 1 + slices.IndexFunc(items, func(i job.ReportItem) bool { return i.ID == id })
 }
 
 // asked is the beginning of a request's text, of at most 120 characters, on one line.

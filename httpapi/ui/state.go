@@ -65,20 +65,14 @@ func SessionState(s sessions.Session) State {
 	return NewState("Completed", "pass", "check")
 }
 
-// LoopState is the state of a loop as pages show it.
-func LoopState(s loop.Status) State {
-	switch s {
-	case loop.StatusRunning:
-		return NewState("Running", "live", "")
-	case loop.StatusPassed:
-		return NewState("Passed", "pass", "check")
-	case loop.StatusStuckSameBug:
-		return NewState("Stuck", "fail", "cross")
-	case loop.StatusOutOfCredits:
-		return NewState("Out of credits", "fail", "coin")
-	case loop.StatusMaxIterations:
-		return NewState("Gave up", "warn", "alert")
-	case loop.StatusAbandoned:
-	}
-	return NewState("Abandoned", "", "skip")
+var loopStates = map[loop.Status]State{
+	loop.StatusRunning:       {"Running", "live", ""},
+	loop.StatusPassed:        {"Passed", "pass", "check"},
+	loop.StatusStuckSameBug:  {"Stuck", "fail", "cross"},
+	loop.StatusOutOfCredits:  {"Out of credits", "fail", "coin"},
+	loop.StatusMaxIterations: {"Gave up", "warn", "alert"},
+	loop.StatusAbandoned:     {"Abandoned", "", "skip"},
 }
+
+// LoopState is the state of a loop as pages show it.
+func LoopState(s loop.Status) State { return loopStates[s] }

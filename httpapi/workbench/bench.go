@@ -29,18 +29,11 @@ type benchView struct {
 	Items   []itemView
 	Left    int
 	Skips   []string
-	Kinds   []string // of questions
-	Asked   []askedView
+	Kinds   []string      // of questions
 	Open    *job.Question // waits for the client's answer; nil: none
 	Levels  []job.Severity
 	Lobby   *sessions.Session // of a slot that waits
 	Voice   *ui.Voice         // nil: there is none
-}
-
-// askedView is a question to the client, without the secret of its answer.
-type askedView struct {
-	job.Question
-	N int // of the item that it is about; 0: the whole test
 }
 
 type itemView struct {
@@ -124,7 +117,11 @@ func (d Deps) show(r *ui.Request, c command.ClaimedJob) (ui.Answer, error) {
 		Left:    left(c.Checklist), Skips: job.SkipReasons(), Kinds: job.QuestionKinds(),
 		Levels: []job.Severity{job.Critical, job.Major, job.Minor},
 	}
-	v.ask(c)
+	for _, told := range c.Brief.Questions {
+		if told.Open() {
+			v.Open = &told.Question
+		}
+	}
 	v.ClaimedJob, v.Items = c, itemsOf(c.JobID, c.Checklist)
 	if c.SessionID != "" {
 		s, err := d.Reads.Sessions.Session(r.Context(), c.AccountID, c.SessionID)
@@ -139,18 +136,6 @@ func (d Deps) show(r *ui.Request, c command.ClaimedJob) (ui.Answer, error) {
 		}
 	}
 	return ui.Show("bench", c.Brief.Title, &v, domain.JobStream(c.JobID), changes.Queue), nil
-}
-
-// ask adds the questions to the client.
-func (v *benchView) ask(c command.ClaimedJob) {
-	for _, told := range c.Brief.Questions {
-		n := 1 + slices.IndexFunc(c.Checklist, func(i job.ReportItem) bool { return i.ID == told.ItemID })
-		q := askedView{Question: told.Question, N: n}
-		v.Asked = append(v.Asked, q)
-		if q.Open() {
-			v.Open = &q.Question
-		}
-	}
 }
 
 var errGone = domain.Conflict("you do not hold this test").

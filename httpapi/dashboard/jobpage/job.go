@@ -15,10 +15,12 @@ import (
 	"humanqa/domain/person"
 	"humanqa/domain/retention"
 	"humanqa/httpapi/admit"
-	"humanqa/httpapi/dashboard/words"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/report"
 	"humanqa/httpapi/ui"
+	"humanqa/httpapi/wire"
+	"humanqa/internal/credential"
+	"humanqa/projections/commitstatuses"
 	"humanqa/projections/history"
 	"humanqa/projections/jobs"
 	"humanqa/projections/loops"
@@ -27,18 +29,20 @@ import (
 
 type jobView struct {
 	jobs.Job
-	Heading string
-	Saying  string
 	Project *projects.Project
 	Loop    *loops.Session // the agent's loop in which the test is a step
 
 	Prospect string // the expected wait for a checker; empty: it waits for none
 
-	AtCommit *words.AtCommit // nil: no commit status was asked for
+	AtCommit *commitstatuses.Status // nil: no commit status was asked for
+
+	// Due is the end of the time limit in words, by the account's clock; Overdue says that it is over.
+	Due     string
+	Overdue bool
 
 	Items                     []itemView
 	Pass, Fail, Skip, Pending int
-	Percent                   int
+	Checked, Percent          int
 	Live                      bool
 
 	Report    *jobs.Report
@@ -47,15 +51,13 @@ type jobView struct {
 	AI        *job.AIReport
 	AIPending bool
 	ByAI      bool // a review, which no checker works on
-	Stars     []star
+	Stars     int  // of the rating; 0: not rated
 	Timeline  []moment
 	Untested  []moment // reports of checkers that could not test it
 
-	Asked     []askedView
 	Open      *job.Question // waits for an answer; nil: none
 	MayAnswer bool
 	Errors    []string
-	Answer    string // half written
 
 	MayRetest, MayCancel, MayRate, MayFix, MayPlay, MayShare, MayHold, MayDispute bool
 
@@ -64,10 +66,11 @@ type jobView struct {
 	Curl        string
 	Here        string // the page, to be copied
 	Brief       string // for a coding agent; empty: nothing failed
-	Shares      []shareLine
-	NewShare    string // the link, shown once
-	Shared      bool   // the page was opened by such a link
-	Newer       string // the project's latest completed job, if it is another one
+	Shares      []credential.Share
+	SharedBy    map[string]credential.Person // the people who made the links
+	NewShare    string                       // the link, shown once
+	Shared      bool                         // the page was opened by such a link
+	Newer       string                       // the project's latest completed job, if it is another one
 
 	gone map[string]*retention.Gone // evidence that is kept no longer
 }
@@ -97,14 +100,12 @@ func (v jobView) Skips() []itemView { return v.Items[v.Fail : v.Fail+v.Skip] }
 // Passes are the others.
 func (v jobView) Passes() []itemView { return v.Items[v.Fail+v.Skip:] }
 
-type star struct {
-	N       int
-	Checked bool
-}
-
 func (d Deps) job(r *ui.Request) (ui.Answer, error) {
 	v, err := d.jobPage(r)
-	answer := ui.Show("job", v.Title, v, append(v.AtCommit.Streams(), domain.JobStream(v.ID), domain.CreditsStream(v.AccountID))...)
+	answer := ui.Show("job", v.Title, v, domain.JobStream(v.ID), domain.CreditsStream(v.AccountID))
+	if v.AtCommit != nil { // one of the tests with the same verdict records the status
+		answer.Live = append(answer.Live, domain.JobStream(v.AtCommit.Statement))
+	}
 	if v.Prospect != "" {
 		answer.Every = time.Minute // no stream tells which checkers are online
 	}
@@ -131,10 +132,8 @@ func (d Deps) jobPage(r *ui.Request) (jobView, error) {
 	for i := range v.Items {
 		v.Items[i].Fixable = v.MayFix && fixable[v.Items[i].ID]
 	}
-	if v.MayRate {
-		for n := 1; n <= 5; n++ {
-			v.Stars = append(v.Stars, star{n, v.Report.CheckerRating != nil && *v.Report.CheckerRating == n})
-		}
+	if v.Report != nil {
+		v.Stars = wire.OrZero(v.Report.CheckerRating)
 	}
 	if v.Films, err = d.films(ctx, j, j.Recordings); err != nil {
 		return jobView{}, err
@@ -152,8 +151,10 @@ func (d Deps) jobPage(r *ui.Request) (jobView, error) {
 	if v.Prospect, err = d.prospect(ctx, j); err != nil {
 		return jobView{}, err
 	}
-	if v.AtCommit, err = words.AtCommitOf(d.Reads.Commits.OfJob(ctx, j.AccountID, j.ID)); err != nil {
+	if at, found, err := d.Reads.Commits.OfJob(ctx, j.AccountID, j.ID); err != nil {
 		return jobView{}, err
+	} else if found {
+		v.AtCommit = &at
 	}
 	if v.Report == nil {
 		v.Untested = slices.DeleteFunc(slices.Clone(v.Timeline), func(m moment) bool { return m.Text != untestableWords })
@@ -164,7 +165,7 @@ func (d Deps) jobPage(r *ui.Request) (jobView, error) {
 	}
 	v.Brief, v.Here = d.brief(v), d.BaseURL+"/dashboard/jobs/"+v.ID
 	if v.MayShare {
-		v.Shares, err = d.sharesOf(ctx, j)
+		err = d.lookAtShares(ctx, &v)
 	}
 	return v, err
 }
@@ -207,7 +208,6 @@ func (d Deps) jobView(ctx context.Context, j jobs.Job, base string) (v jobView, 
 		}
 		v.AI = &analysis
 	}
-	v.Asked = askedViews(j, items)
 	if q, open := j.OpenQuestion(); open {
 		v.Open = &q
 	}
@@ -232,7 +232,7 @@ func (d Deps) jobView(ctx context.Context, j jobs.Job, base string) (v jobView, 
 	if err != nil {
 		return v, err
 	}
-	v.tell(now)
+	v.Due, v.Overdue = ui.Until(now, j.DueAt), now.After(j.DueAt)
 	return v, nil
 }
 
@@ -333,11 +333,12 @@ func (d Deps) lookAtLater(ctx context.Context, v *jobView) error {
 
 func (v *jobView) count(items []job.ReportItem) {
 	v.Pass, v.Fail, v.Skip = job.Counts(items)
-	v.Pending = len(items) - v.Pass - v.Fail - v.Skip
+	v.Checked = v.Pass + v.Fail + v.Skip
+	v.Pending = len(items) - v.Checked
 	if len(items) == 0 {
 		return
 	}
-	v.Percent = 100 * (len(items) - v.Pending) / len(items)
+	v.Percent = 100 * v.Checked / len(items)
 }
 
 // curl is the command that starts this test from a terminal. It has the test's checklist,

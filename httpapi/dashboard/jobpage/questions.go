@@ -2,28 +2,12 @@ package jobpage
 
 import (
 	"errors"
-	"slices"
 
 	"humanqa/domain"
-	"humanqa/domain/job"
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/ui"
 	"humanqa/projections/jobs"
 )
-
-// askedView is a checker's question, and the number of the item that it is about; 0: the
-// whole test.
-type askedView struct {
-	job.Question
-	N int
-}
-
-func askedViews(j jobs.Job, items []job.ReportItem) (list []askedView) {
-	for _, q := range j.Questions {
-		list = append(list, askedView{q, 1 + slices.IndexFunc(items, func(i job.ReportItem) bool { return i.ID == q.ItemID })})
-	}
-	return list
-}
 
 // answer answers a checker's question. Only the checker sees the secret again.
 func (d Deps) answer(r *ui.Request, j jobs.Job) (ui.Answer, error) {

@@ -26,22 +26,19 @@ type filmView struct {
 }
 
 // Strip are the moments on the line under the player, in the order in which they are drawn.
-func (f filmView) Strip() (strip []stripMark) {
-	whole := f.Lasts
-	if whole == 0 && len(f.Marks) > 0 {
-		whole = f.Marks[len(f.Marks)-1].At + time.Second
-	}
-	for _, m := range f.Marks {
-		strip = append(strip, stripMark{m, ui.Place(m.At, whole)})
-	}
-	slices.SortStableFunc(strip, func(a, b stripMark) int { return ui.DrawnAfter(string(a.Status), string(b.Status)) })
-	return strip
+func (f filmView) Strip() []filmMark {
+	return slices.SortedStableFunc(slices.Values(f.Marks), func(a, b filmMark) int {
+		return ui.DrawnAfter(string(a.Status), string(b.Status))
+	})
 }
 
-// stripMark is a moment at its place on the strip, which is 100 wide.
-type stripMark struct {
-	filmMark
-	X string
+// X is the place of a moment on the strip, which is 100 wide.
+func (f filmView) X(m filmMark) string {
+	whole := f.Lasts
+	if whole == 0 {
+		whole = f.Marks[len(f.Marks)-1].At + time.Second
+	}
+	return ui.Place(m.At, whole)
 }
 
 // filmMark is a moment, counted from the recording's start.

@@ -28,6 +28,8 @@ type moment struct {
 	By     string // the person, the key or the like that did it; empty: it is not told
 	Kind   string // of a fact, which the template "fact" puts into words
 
+	N int // its place among all moments of a replay, from 1
+
 	revision uint64
 }
 
@@ -172,9 +174,9 @@ func (d Deps) timeline(ctx context.Context, j jobs.Job) (told []moment, err erro
 // replayView is the test as it stood after one of its events.
 type replayView struct {
 	ID, Title string
-	Moments   []replayMoment // those around At
-	At, Last  int            // counted from 1
-	Now       replayMoment
+	Moments   []moment // those around At
+	At, Last  int      // counted from 1
+	Now       moment
 	Previous  int // 0: there is none
 	Next      int
 	Items     []itemView
@@ -184,12 +186,6 @@ type replayView struct {
 	Fail      int
 	Skip      int
 	Pending   int
-}
-
-type replayMoment struct {
-	moment
-	N       int
-	Current bool
 }
 
 // replayList bounds the events that are listed on either side of the one that is shown. A
@@ -221,9 +217,9 @@ func (d Deps) replay(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 			return
 		}
 		v.Last++
-		shown := replayMoment{moment: m, N: v.Last}
+		m.N = v.Last
 		if v.At < wanted {
-			v.At, v.Now, v.Changed, v.Cursor = v.Last, shown, "", events.CursorAt(e.Position)
+			v.At, v.Now, v.Changed, v.Cursor = v.Last, m, "", events.CursorAt(e.Position)
 			if checked, ok := e.Event.(*job.ItemChecked); ok {
 				v.Changed = checked.ItemID
 			}
@@ -231,7 +227,7 @@ func (d Deps) replay(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 		if v.Last > v.At+replayList {
 			return
 		}
-		if v.Moments = append(v.Moments, shown); len(v.Moments) > 4*replayList {
+		if v.Moments = append(v.Moments, m); len(v.Moments) > 4*replayList {
 			v.Moments = v.Moments[:copy(v.Moments, v.Moments[len(v.Moments)-2*replayList-1:])]
 		}
 	})
@@ -241,10 +237,7 @@ func (d Deps) replay(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	if v.Last == 0 {
 		return ui.Answer{}, domain.NotFound("test")
 	}
-	v.Moments = slices.DeleteFunc(v.Moments, func(m replayMoment) bool { return m.N < v.At-replayList })
-	for i := range v.Moments {
-		v.Moments[i].Current = v.Moments[i].N == v.At
-	}
+	v.Moments = slices.DeleteFunc(v.Moments, func(m moment) bool { return m.N < v.At-replayList })
 	v.Previous = v.At - 1
 	if v.At < v.Last {
 		v.Next = v.At + 1

@@ -16,23 +16,13 @@ import (
 	"humanqa/projections/jobs"
 )
 
-// shareLine is a link to the report that works.
-type shareLine struct {
-	credential.Share
-	By string
-}
-
-func (d Deps) sharesOf(ctx context.Context, j jobs.Job) (lines []shareLine, err error) {
-	list, err := d.Credentials.Shares(ctx, j.AccountID, j.ID)
-	if err != nil {
-		return nil, err
+func (d Deps) lookAtShares(ctx context.Context, v *jobView) (err error) {
+	if v.Shares, err = d.Credentials.Shares(ctx, v.AccountID, v.ID); err != nil {
+		return err
 	}
-	ids := wire.List(list, func(s credential.Share) string { return s.PersonID })
-	names, err := d.Credentials.Names(ctx, ids...)
-	for _, s := range list {
-		lines = append(lines, shareLine{s, names[s.PersonID].Name})
-	}
-	return lines, err
+	ids := wire.List(v.Shares, func(s credential.Share) string { return s.PersonID })
+	v.SharedBy, err = d.Credentials.Names(ctx, ids...)
+	return err
 }
 
 // share makes a link to the report. It answers with the page itself: the link
