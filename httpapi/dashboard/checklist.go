@@ -25,25 +25,22 @@ var checklistFields = []string{"item", "expected", "severity"}
 // blankRows is the number of empty rows at the end of the editor, for further items.
 const blankRows = 3
 
-// checklistView shows the items of a test and its cost before anything is charged.
+// checklistView shows the items of a test, or of the tests of a batch, and the cost before
+// anything is charged.
 type checklistView struct {
 	Type        string
 	ProjectID   string // empty: a project of its own is made
 	ProjectName string
-	Again       []againItem // items that failed before: the service adds them
+	Again       []job.Item            // items that failed before: the service adds them
+	Since       map[string]*time.Time // they began to fail, by their keys; an item that passes now has none
 	Rows        []checklistRow
-	By          string // author of the rows; empty: the person
-	Review      bool   // the AI tests the page by its own list
-	Checkers    int    // 0: it is no session
-	Cost, Left  domain.Credits
+	Tests       []batchTest    // of a batch
+	By          string         // author of the rows; empty: the person
+	Review      bool           // the AI tests the page by its own list
+	Checkers    int            // 0: it is no session
+	Cost, Left  domain.Credits // a cost of 0 is not known yet
 	Short       domain.Credits // the credits that are missing
 	Minutes     int
-}
-
-// againItem is an item that failed before, since a moment if it fails now.
-type againItem struct {
-	job.Item
-	Since *time.Time
 }
 
 // Items is the number of items in the list.
@@ -199,13 +196,13 @@ func (d Deps) preview(r *ui.Request, in command.HostedTest, checkers int) (*chec
 	if err != nil {
 		return nil, err
 	}
-	since := map[string]*time.Time{}
+	v.Since = map[string]*time.Time{}
 	for i := range open {
-		since[open[i].Key] = &open[i].FirstFailedAt
+		v.Since[open[i].Key] = &open[i].FirstFailedAt
 	}
 	for _, item := range p.Items {
 		if item.Origin != "" {
-			v.Again = append(v.Again, againItem{item, since[item.Key]})
+			v.Again = append(v.Again, item)
 			continue
 		}
 		if slices.ContainsFunc(v.Again, func(again againItem) bool { return again.Description == item.Description }) {

@@ -23,12 +23,11 @@ type creditsView struct {
 	Plot    *ui.Plot
 	Pager   ui.Pager
 	Prices  prices
-	Low     string // the limit in the form
 	BuyURL  string
 }
 
 func (d Deps) credits(r *ui.Request) (ui.Answer, error) {
-	now, err := d.now(r)
+	now, err := d.Commands.AccountTime(r.Context(), r.Cause())
 	if err != nil {
 		return ui.Answer{}, err
 	}
@@ -47,7 +46,6 @@ func (d Deps) credits(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	v.Sound = v.Sum.Sum == v.Sum.Balance
-	v.Low = strconv.FormatInt(int64(v.Balance.LowBelow), 10)
 	v.Pager = ui.NewPager(r, page, len(v.Entries), v.Sum.Entries)
 	return ui.Show("credits", "Credits", v, domain.CreditsStream(r.Account.ID)), nil
 }
@@ -129,7 +127,7 @@ type statementLine struct {
 
 // statement shows a month, in UTC (decisions, "Ledger").
 func (d Deps) statement(r *ui.Request) (ui.Answer, error) {
-	now, err := d.now(r)
+	now, err := d.Commands.AccountTime(r.Context(), r.Cause())
 	if err != nil {
 		return ui.Answer{}, err
 	}

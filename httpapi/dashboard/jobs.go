@@ -30,15 +30,8 @@ type jobsView struct {
 	Narrowed bool // by more than its state
 	Partial  bool // only the newest tests were searched
 	Errors   []string
-	Views    []viewLine
+	Views    []preferences.View
 	Query    string // of this view; if it is kept under a name, it leads back here
-}
-
-// viewLine is a filter that the person keeps.
-type viewLine struct {
-	preferences.View
-	Href    string
-	Current bool
 }
 
 type jobTab struct {
@@ -158,12 +151,8 @@ func (d Deps) jobs(r *ui.Request) (ui.Answer, error) {
 	}
 	v.Query = v.Filter.Query()
 	v.Filtered, v.Narrowed = v.Filter != jobFilter{}, v.Filter != jobFilter{Status: v.Filter.Status}
-	views, err := d.Preferences.Views(r.Context(), r.Account.ID, r.Person.ID)
-	if err != nil {
+	if v.Views, err = d.Preferences.Views(r.Context(), r.Account.ID, r.Person.ID); err != nil {
 		return ui.Answer{}, err
-	}
-	for _, view := range views {
-		v.Views = append(v.Views, viewLine{view, "/dashboard/jobs?" + view.Query, view.Query == v.Query})
 	}
 	search, wrong := v.Filter.search()
 	v.Errors = wrong

@@ -11,26 +11,12 @@ import (
 	"humanqa/httpapi/ui"
 )
 
-type newBatchView struct {
-	submitView
-	Preview *batchPreview
-}
-
-// batchPreview shows the tests of a batch and its cost before it is submitted.
-type batchPreview struct {
-	Tests  []batchTest
-	Review bool           // the AI works through its own list
-	Cost   domain.Credits // 0: it is not known yet
-	Left   domain.Credits
-	Short  domain.Credits
-}
-
 // batchForm is the form, with the lists that are written so far.
-func (d Deps) batchForm(r *ui.Request, fields url.Values) (v newBatchView, err error) {
-	v.submitView, err = d.submitView(r, fields)
+func (d Deps) batchForm(r *ui.Request, fields url.Values) (submitView, error) {
+	v, err := d.submitView(r, fields)
 	v.Types = job.Types()
 	if fields.Has("item") {
-		v.Preview = &batchPreview{Tests: batchTests(fields), Review: job.Type(fields.Get("type")).Automatic()}
+		v.Preview = &checklistView{Tests: batchTests(fields), Review: job.Type(fields.Get("type")).Automatic()}
 	}
 	return v, err
 }
@@ -148,7 +134,7 @@ func (d Deps) showBatch(
 }
 
 // batchPreview asks for a list for each test that has none, and sums up the cost.
-func (d Deps) batchPreview(r *ui.Request, in []command.SubmitJob, tests []batchTest, has domain.Credits) (*batchPreview, error) {
+func (d Deps) batchPreview(r *ui.Request, in []command.SubmitJob, tests []batchTest, has domain.Credits) (*checklistView, error) {
 	leave, err := d.PastReads.Enter("previews", r.Account.ID)
 	if err != nil {
 		return nil, err
@@ -158,7 +144,7 @@ func (d Deps) batchPreview(r *ui.Request, in []command.SubmitJob, tests []batchT
 	if err != nil {
 		return nil, err
 	}
-	v := &batchPreview{Tests: tests, Review: in[0].Type.Automatic(), Cost: costOf(in)}
+	v := &checklistView{Tests: tests, Review: in[0].Type.Automatic(), Cost: costOf(in)}
 	v.Left, v.Short = max(0, has-v.Cost), max(0, v.Cost-has)
 	for i, draft := range drafts {
 		tests[i].Rows = nil

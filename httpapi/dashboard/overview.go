@@ -1,10 +1,7 @@
 package dashboard
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"humanqa/domain"
@@ -20,6 +17,7 @@ import (
 	"humanqa/projections/jobs"
 	"humanqa/projections/overall"
 	"humanqa/projections/projects"
+	"humanqa/webhooks"
 )
 
 const (
@@ -38,13 +36,20 @@ type overviewView struct {
 	Asked   []askedLine
 	AskedOf int // all open questions
 	Refused *refusedView
-	Needs   []need
-	Worse   []worseLine
-	WorseOf int       // all projects that got worse
-	Failing int       // projects with open failures
-	Day     []dayLine // since yesterday
-	DayOf   int       // all groups since then
-	From    string    // yesterday, UTC
+	// Disabled are the projects whose webhook is disabled; the webhooks of Troubled will be if
+	// their servers continue to fail.
+	Disabled, Troubled []projects.Project
+	Health             map[string]webhooks.Health
+	// Stopped are the names of readers that are refused; those of Behind fell behind.
+	Stopped, Behind []string
+
+	Worse   []history.Standing
+	WorseOf int                 // all projects that got worse
+	Failing int                 // projects with open failures
+	Day     []jobs.BatchSummary // since yesterday: of a batch, else of a project
+	DayOf   int                 // all groups since then
+	From    string              // yesterday, UTC
+	Names   map[string]string   // of projects
 
 	Pending, Claimed, Completed int
 
@@ -66,28 +71,10 @@ type askedLine struct {
 	Question job.Question
 }
 
-// worseLine is a project with failures that began lately.
-type worseLine struct {
-	history.Standing
-	Name string
-}
-
-// dayLine sums tests since yesterday: those of a batch, else those of a project.
-type dayLine struct {
-	jobs.BatchSummary
-	Name string // empty: of no project
-}
-
-// need is something else that waits for a person.
-type need struct {
-	Icon, Kind, Text, Detail, Href, Action string
-	Word                                   string // empty: by Kind
-}
-
 func (d Deps) overview(r *ui.Request) (ui.Answer, error) {
 	v := overviewView{Price: job.GeneralQA.Price(false), BuyURL: d.CreditsURL}
 	ctx, account := r.Context(), r.Account.ID
-	now, err := d.now(r)
+	now, err := d.Commands.AccountTime(r.Context(), r.Cause())
 	if err != nil {
 		return ui.Answer{}, err
 	}
@@ -110,7 +97,10 @@ func (d Deps) overview(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	live := slices.DeleteFunc(slices.Clone(rows), func(p projects.Project) bool { return p.ArchivedAt != nil })
-	if v.Needs, err = d.needs(r, live, now); err != nil {
+	if err := d.lookAtWebhooks(r, &v, live); err != nil {
+		return ui.Answer{}, err
+	}
+	if err := d.lookAtReaders(r, &v, now); err != nil {
 		return ui.Answer{}, err
 	}
 	if err := d.lookAtProjects(r, &v, rows, live, now); err != nil {
@@ -163,10 +153,7 @@ func (d Deps) lookAtQuestions(r *ui.Request, v *overviewView) error {
 
 // lookAtProjects finds which projects got worse, and sums the tests since yesterday.
 func (d Deps) lookAtProjects(r *ui.Request, v *overviewView, rows, live []projects.Project, now time.Time) error {
-	names := map[string]string{}
-	for _, p := range rows {
-		names[p.ID] = p.Name
-	}
+	v.Names = words.ProjectNames(rows)
 	ids := wire.List(live, func(p projects.Project) string { return p.ID })
 	standings, err := d.Reads.History.Standings(r.Context(), r.Account.ID, ids, now.Add(-history.Lately), history.FailuresCounted)
 	if err != nil {
@@ -177,91 +164,54 @@ func (d Deps) lookAtProjects(r *ui.Request, v *overviewView, rows, live []projec
 			v.Failing++
 		}
 		if s.Fresh > 0 {
-			v.Worse = append(v.Worse, worseLine{s, names[s.ProjectID]})
+			v.Worse = append(v.Worse, s)
 		}
 	}
 	v.WorseOf, v.Worse = len(v.Worse), v.Worse[:min(len(v.Worse), worseShown)]
 	yesterday := now.UTC().Truncate(24*time.Hour).AddDate(0, 0, -1)
-	day, groups, err := d.Reads.Jobs.Since(r.Context(), r.Account.ID, yesterday, dayShown)
-	for _, b := range day {
-		v.Day = append(v.Day, dayLine{b, names[b.ProjectID]})
-	}
-	v.DayOf, v.From = groups, yesterday.Format(time.DateOnly)
+	v.From = yesterday.Format(time.DateOnly)
+	v.Day, v.DayOf, err = d.Reads.Jobs.Since(r.Context(), r.Account.ID, yesterday, dayShown)
 	return err
 }
 
-// needs lists what else waits for a person: what is broken stands before what will be.
-func (d Deps) needs(r *ui.Request, rows []projects.Project, now time.Time) ([]need, error) {
-	list, err := d.failingWebhooks(r, rows)
-	if err != nil {
-		return nil, err
-	}
-	stopped, err := d.stoppedReaders(r, now)
-	list = append(list, stopped...)
-	slices.SortStableFunc(list, func(a, b need) int { return cmp.Compare(a.Kind, b.Kind) }) // fail, warn
-	return list, err
-}
-
-// failingWebhooks lists the webhooks that are disabled, and those that will be disabled
+// lookAtWebhooks finds the webhooks that are disabled, and those that will be disabled
 // if their servers continue to fail.
-func (d Deps) failingWebhooks(r *ui.Request, rows []projects.Project) (list []need, err error) {
+func (d Deps) lookAtWebhooks(r *ui.Request, v *overviewView, rows []projects.Project) (err error) {
 	var ids []string
 	for _, p := range rows {
 		if p.WebhookURL != "" {
 			ids = append(ids, p.ID)
 		}
 	}
-	health, err := d.Deliveries.Health(r.Context(), r.Account.ID, ids...)
-	if err != nil {
-		return nil, err
+	if v.Health, err = d.Deliveries.Health(r.Context(), r.Account.ID, ids...); err != nil {
+		return err
 	}
 	for _, p := range rows {
-		n := need{Icon: "alert", Kind: "fail", Href: "/dashboard/projects/" + p.ID + "/webhook", Action: "Open"}
-		switch words.WebhookState(p, health).Word {
+		switch words.WebhookState(p, v.Health).Word {
 		case "Disabled":
-			n.Text = "The webhook of " + p.Name + " is disabled"
-			n.Detail = "Nothing is lost: its events are held until you enable it and replay them."
-			if failures := health[p.ID].ConsecutiveFailures; failures > 0 {
-				n.Detail = ui.Count(failures, "attempt") + " failed in a row. " + n.Detail
-			}
+			v.Disabled = append(v.Disabled, p)
 		case "Failing":
-			n.Kind, n.Text = "warn", "The webhook of "+p.Name+" fails"
-			n.Detail = fmt.Sprintf("%s, %s in a row. The webhook is disabled when the last retry fails.", health[p.ID].LastError, ui.Count(health[p.ID].ConsecutiveFailures, "attempt"))
-		default:
-			continue
+			v.Troubled = append(v.Troubled, p)
 		}
-		list = append(list, n)
 	}
-	return list, nil
+	return nil
 }
 
-// stoppedReaders lists the readers that are refused or fell behind, for persons who may
+// lookAtReaders finds the readers that are refused or fell behind, for persons who may
 // see the page of readers.
-func (d Deps) stoppedReaders(r *ui.Request, now time.Time) (list []need, err error) {
+func (d Deps) lookAtReaders(r *ui.Request, v *overviewView, now time.Time) error {
 	if !r.Role.Includes(person.Developer) {
-		return nil, nil
+		return nil
 	}
 	found, err := d.Readers.Brief(r.Context(), r.Account.ID)
-	if err != nil {
-		return nil, err
-	}
-	names := map[readers.State][]string{}
 	for _, one := range found {
-		names[one.State(now)] = append(names[one.State(now)], one.Name)
+		switch one.State(now) {
+		case readers.Refused:
+			v.Stopped = append(v.Stopped, one.Name)
+		case readers.Behind:
+			v.Behind = append(v.Behind, one.Name)
+		case readers.Current:
+		}
 	}
-	if refused := names[readers.Refused]; len(refused) > 0 {
-		list = append(list, need{
-			Icon: "alert", Kind: "fail", Text: ui.Count(len(refused), "event reader") + " refused: " + strings.Join(refused, ", "),
-			Detail: "The service does not take the cursor. The page says what to do next.",
-			Href:   "/dashboard/readers", Action: "See readers",
-		})
-	}
-	if behind := names[readers.Behind]; len(behind) > 0 {
-		list = append(list, need{
-			Icon: "clock", Kind: "warn", Word: "Behind",
-			Text:   ui.Count(len(behind), "event reader") + " behind: " + strings.Join(behind, ", "),
-			Detail: "An event is unread for more than an hour.", Href: "/dashboard/readers", Action: "See readers",
-		})
-	}
-	return list, nil
+	return err
 }

@@ -13,6 +13,7 @@ import (
 	"humanqa/httpapi/ui"
 	"humanqa/projections/events"
 	"humanqa/projections/history"
+	"humanqa/projections/projects"
 )
 
 // Notice is something that went wrong while the account's people were away.
@@ -58,6 +59,15 @@ func ByKind(list []Notice) (kinds [][]Notice) {
 		kinds[i] = append(kinds[i], n)
 	}
 	return kinds
+}
+
+// ProjectNames are the projects' names by their ids.
+func ProjectNames(list []projects.Project) map[string]string {
+	names := make(map[string]string, len(list))
+	for _, p := range list {
+		names[p.ID] = p.Name
+	}
+	return names
 }
 
 // Failing gives the descriptions of the items with these keys. An item that is not in the
