@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -18,25 +17,16 @@ import (
 )
 
 type deliveryView struct {
-	webhooks.DeliveryDetail
-	Chip     ui.State
-	Project  projects.Project
-	Test     string        // as in the list
-	Attempts []attemptLine // the newest first
-	Body     string        // the exact bytes
-	Readable string        // the same, indented
-	Headers  []signature.Header
-	Curl     string
-	Signed   bool // an attempt was signed: its signatures can be verified
-	Latest   webhooks.Attempt
-	Stamp    string // webhook-timestamp of the latest attempt
-}
+	webhooks.DeliveryDetail // the newest of its attempts comes first
 
-type attemptLine struct {
-	webhooks.Attempt
-	Chip    ui.State
-	Why     string // the error, unless the status says it
-	Headers []signature.Header
+	Project  projects.Project
+	Titles   map[string]string // as in the list
+	Body     string            // the exact bytes
+	Readable string            // the same, indented
+	Sent     []signature.Header
+	Curl     string
+	Latest   webhooks.Attempt // that was signed: its signatures can be verified
+	Stamp    string           // webhook-timestamp of it
 }
 
 func (d Deps) getDelivery(ctx context.Context, accountID, id string) (webhooks.DeliveryDetail, error) {
@@ -48,30 +38,20 @@ func (d Deps) getDelivery(ctx context.Context, accountID, id string) (webhooks.D
 }
 
 func (d Deps) delivery(r *ui.Request, w webhooks.DeliveryDetail) (_ ui.Answer, err error) {
-	v := deliveryView{DeliveryDetail: w, Chip: lineOfDelivery(w.Delivery).Chip, Body: string(w.Body)}
+	slices.Reverse(w.Attempts)
+	v := deliveryView{DeliveryDetail: w, Body: string(w.Body), Sent: w.Headers(webhooks.Attempt{})}
 	if v.Project, err = d.Reads.Projects.Get(r.Context(), w.AccountID, w.ProjectID); err != nil {
 		return ui.Answer{}, err
 	}
-	named := []deliveryLine{{Delivery: w.Delivery}}
-	if err := d.nameTests(r.Context(), w.AccountID, named); err != nil {
+	if v.Titles, err = d.titlesOf(r.Context(), w.AccountID, w.Delivery); err != nil {
 		return ui.Answer{}, err
 	}
-	v.Test, v.Headers = named[0].Test, w.Headers(webhooks.Attempt{})
-	for _, a := range w.Attempts {
-		line := attemptLine{Attempt: a, Chip: ui.NewState("Arrived", "pass", "check"), Headers: w.Headers(a)}
-		if a.Error != "" {
-			line.Chip = ui.NewState("Failed", "fail", "cross")
-			if a.Error != fmt.Sprintf("answered %d", a.Status.Int64) {
-				line.Why = a.Error
-			}
-		}
-		if a.Signature != "" {
-			v.Latest, v.Signed = a, true
-		}
-		v.Headers = line.Headers
-		v.Attempts = append(v.Attempts, line)
+	if len(w.Attempts) > 0 {
+		v.Sent = w.Headers(w.Attempts[0])
 	}
-	slices.Reverse(v.Attempts)
+	if at := slices.IndexFunc(w.Attempts, func(a webhooks.Attempt) bool { return a.Signature != "" }); at >= 0 {
+		v.Latest = w.Attempts[at]
+	}
 	for _, h := range w.Headers(v.Latest) {
 		if h.Name == "webhook-timestamp" {
 			v.Stamp = h.Value
@@ -81,7 +61,7 @@ func (d Deps) delivery(r *ui.Request, w webhooks.DeliveryDetail) (_ ui.Answer, e
 	if json.Indent(&readable, w.Body, "", "  ") == nil { // the service made the body as JSON
 		v.Readable = readable.String()
 	}
-	v.Curl = curlOf(v.Project.WebhookURL, v.Headers, v.Body)
+	v.Curl = curlOf(v.Project.WebhookURL, v.Sent, v.Body)
 	return ui.Show("delivery", w.Event, v, domain.ProjectStream(w.ProjectID)), nil
 }
 

@@ -16,7 +16,6 @@ const stepsShown = 50
 
 type loopView struct {
 	loops.Session
-	Saying  string
 	Project projects.Project
 	Steps   []step   // the latest first
 	Failing []string // the items that failed in the latest report
@@ -28,27 +27,8 @@ type step struct {
 	N int
 }
 
-// loopSaying explains a loop's state to the person who looks after the agent.
-func loopSaying(s loops.Session) string {
-	switch s.Status {
-	case loop.StatusRunning:
-		return "The agent fixes the failures and starts another test."
-	case loop.StatusPassed:
-		return "The agent's last test passed."
-	case loop.StatusStuckSameBug:
-		return "The same items failed three times in a row. The agent needs help."
-	case loop.StatusOutOfCredits:
-		return "There were not enough credits for the agent's next test."
-	case loop.StatusMaxIterations:
-		return "The agent has used all its rounds, and items still fail."
-	case loop.StatusAbandoned:
-	}
-	return "The agent sent nothing for a day, or ended the loop."
-}
-
 func (d Deps) loop(r *ui.Request, s loops.Session) (_ ui.Answer, err error) {
-	v := loopView{Session: s, Saying: loopSaying(s),
-		MayEnd: r.May(person.Developer) && s.Status == loop.StatusRunning}
+	v := loopView{Session: s, MayEnd: r.May(person.Developer) && s.Status == loop.StatusRunning}
 	if v.Project, err = d.Reads.Projects.Get(r.Context(), s.AccountID, s.ProjectID); err != nil {
 		return ui.Answer{}, err
 	}

@@ -60,7 +60,8 @@ type projectView struct {
 	Host     string
 	History  history.Project
 	Percent  int
-	Trend    []trendLine
+	Trend    []history.TrendTest // the oldest first
+	Commits  map[string]string   // of the tests, by their ids
 	Plot     *ui.Plot
 	Failures []history.OpenFailure
 	Queue    []history.PreparedBatch
@@ -68,20 +69,7 @@ type projectView struct {
 	Matrix   matrixView
 	Webhook  ui.State
 	SLAs     []int
-	Form     projectForm
-}
-
-// projectForm holds the settings as the form shows them.
-type projectForm struct {
-	Description, URL string
-	SLA              int
-	Questions        string // minutes; empty: the default
-}
-
-// trendLine is a test in the trend, the oldest first.
-type trendLine struct {
-	history.TrendTest
-	Commit string
+	SLA      int // minutes; 0: the usual
 }
 
 func (d Deps) projectView(r *ui.Request) (v projectView, err error) {
@@ -109,30 +97,25 @@ func (d Deps) projectView(r *ui.Request) (v projectView, err error) {
 	v.Webhook = words.WebhookState(v.Project, health)
 	v.Percent, v.Queue = int(v.History.PassRate+0.5), v.History.Prepared
 	v.SLAs = []int{15, 30, 60}
-	v.Form = projectForm{Description: wire.OrZero(v.Description), URL: wire.OrZero(v.DefaultURL), SLA: wire.OrZero(v.DefaultSLAMinutes)}
-	v.Host = ui.HostOf(v.Form.URL)
-	if v.QuestionMinutes != nil {
-		v.Form.Questions = strconv.Itoa(*v.QuestionMinutes)
-	}
+	v.SLA, v.Host = wire.OrZero(v.DefaultSLAMinutes), ui.HostOf(wire.OrZero(v.DefaultURL))
 	v.trend()
 	return v, nil
 }
 
 // trend draws the share of items that passed, test by test.
 func (v *projectView) trend() {
-	commits := map[string]string{}
+	v.Commits = map[string]string{}
 	for _, t := range v.Matrix.Tests {
-		commits[t.JobID] = t.Commit
+		v.Commits[t.JobID] = t.Commit
 	}
 	var columns []ui.Column
 	for _, t := range slices.Backward(v.History.Trend) { // the newest comes first there
-		line := trendLine{t, commits[t.JobID]}
-		v.Trend = append(v.Trend, line)
+		v.Trend = append(v.Trend, t)
 		column := ui.Column{Label: t.TestedAt.UTC().Format("2 Jan"), Number: "–"}
 		column.Says = fmt.Sprintf("%s: %d of %d items passed",
 			t.TestedAt.UTC().Format("2 Jan 2006, 15:04 UTC"), t.PassCount, t.PassCount+t.FailCount)
-		if line.Commit != "" {
-			column.Says += ", commit " + line.Commit
+		if commit := v.Commits[t.JobID]; commit != "" {
+			column.Says += ", commit " + commit
 		}
 		if items := t.PassCount + t.FailCount; items > 0 {
 			share := 100 * float64(t.PassCount) / float64(items)

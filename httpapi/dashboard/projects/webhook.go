@@ -29,57 +29,40 @@ type webhookView struct {
 	Project   projects.Project
 	Health    webhooks.Health
 	State     ui.State
-	Settings  bool           // the tab of the settings is open
-	WaitingOf int            // held and failed deliveries
-	Days      *ui.Plot       // the deliveries of a week, day by day
-	Lines     []deliveryLine // the newest first
+	Settings  bool                // the tab of the settings is open
+	WaitingOf int                 // held and failed deliveries
+	Days      *ui.Plot            // the deliveries of a week, day by day
+	Lines     []webhooks.Delivery // the newest first
+	Titles    map[string]string   // of the tests that they are about, by id
 	Tabs      []ui.Tab
 	Status    string
 	Job       string // the only test whose deliveries are listed; empty: all tests
 	Older     string
-	Events    []eventChoice
-	Every     bool // every kind of event is sent, also those that no list names
-	Rotations []rotationLine
-	NewSecret string // shown once, right after it was made
+	Events    []string // that can be chosen
+	Every     bool     // every kind of event is sent, also those that no list names
+	NewSecret string   // shown once, right after it was made
 	Until     *time.Time
 	Said      string // the result of the form that was just sent
+
+	name func(actor string) string
 }
 
-type deliveryLine struct {
-	webhooks.Delivery
-	Chip ui.State
-	Test string // title of the test that the event is about; empty: of none
-	Held bool   // waits for a replay or a drop
+// Held says that a delivery waits for a replay or a drop.
+func (webhookView) Held(d webhooks.Delivery) bool {
+	return (d.State == webhooks.StateHeld || d.State == webhooks.StateFailed) && d.Event != announce.TestName
 }
 
-type eventChoice struct {
-	Name   string
-	Chosen bool
+// Chosen says that a kind of event is sent.
+func (v webhookView) Chosen(event string) bool {
+	return v.Every || slices.Contains(*v.Project.Events, event)
 }
 
-type rotationLine struct {
-	At time.Time
-	By string
-}
-
-func lineOfDelivery(d webhooks.Delivery) deliveryLine {
-	chips := map[string]ui.State{
-		webhooks.StatePending:   ui.NewState("Retrying", "warn", "loop"),
-		webhooks.StateDelivered: ui.NewState("Delivered", "pass", "check"),
-		webhooks.StateFailed:    ui.NewState("Failed", "fail", "cross"),
-		webhooks.StateHeld:      ui.NewState("Held", "warn", "clock"),
-		webhooks.StateDropped:   ui.NewState("Dropped", "", "skip"),
+// Rotator is the person or the key that replaced the secret.
+func (v webhookView) Rotator(r projects.SecretRotation) string {
+	if actor := actorOf(r); actor != "" {
+		return v.name(actor)
 	}
-	chip := chips[d.State]
-	switch {
-	case d.State != webhooks.StatePending:
-	case d.Sending:
-		chip = ui.NewState("Sending", "live", "")
-	case d.Attempts == 0:
-		chip = ui.NewState("Waiting", "", "clock")
-	}
-	held := (d.State == webhooks.StateHeld || d.State == webhooks.StateFailed) && d.Event != announce.TestName
-	return deliveryLine{Delivery: d, Chip: chip, Held: held}
+	return "an unknown person"
 }
 
 // deliveryTabs are the states that the list can be narrowed to.
@@ -105,33 +88,27 @@ func (d Deps) webhookView(r *ui.Request) (v webhookView, err error) {
 	if err := d.listDeliveries(r, &v); err != nil {
 		return v, err
 	}
-	if err := d.nameTests(ctx, p.AccountID, v.Lines); err != nil {
+	if v.Titles, err = d.titlesOf(ctx, p.AccountID, v.Lines...); err != nil {
 		return v, err
 	}
 	if err := d.drawDays(ctx, &v); err != nil {
 		return v, err
 	}
-	v.Every = p.Events == nil
-	for _, name := range announce.Choices() {
-		v.Events = append(v.Events, eventChoice{name, v.Every || slices.Contains(*p.Events, name)})
-	}
-	v.Rotations, err = d.rotations(ctx, p)
+	v.Every, v.Events = p.Events == nil, announce.Choices()
+	actors := wire.List(p.SecretRotations, actorOf)
+	v.name, err = words.AuthorsOf(ctx, d.Credentials, d.Reads, p.AccountID, actors...)
 	return v, err
 }
 
-// nameTests puts the titles of the tests beside their events.
-func (d Deps) nameTests(ctx context.Context, accountID string, lines []deliveryLine) error {
+// titlesOf are the titles of the tests that deliveries are about, by the tests' ids.
+func (d Deps) titlesOf(ctx context.Context, accountID string, list ...webhooks.Delivery) (map[string]string, error) {
 	var ids []string
-	for _, line := range lines {
-		if id := line.JobID(); id != "" {
+	for _, one := range list {
+		if id := one.JobID(); id != "" {
 			ids = append(ids, id)
 		}
 	}
-	titles, err := d.Reads.Jobs.Titles(ctx, accountID, ids)
-	for i := range lines {
-		lines[i].Test = titles[lines[i].JobID()]
-	}
-	return err
+	return d.Reads.Jobs.Titles(ctx, accountID, ids)
 }
 
 // daysDrawn is the number of days of which the deliveries are drawn.
@@ -191,31 +168,11 @@ func (d Deps) listDeliveries(r *ui.Request, v *webhookView) error {
 	list, next, err := d.Deliveries.Deliveries(r.Context(), v.Project.AccountID, v.Project.ID, webhooks.DeliveryFilter{
 		State: v.Status, JobID: v.Job, Limit: deliveriesShown, After: r.FormValue("after"),
 	})
-	if err != nil {
-		return err
-	}
-	v.Lines = wire.List(list, lineOfDelivery)
 	if next != "" {
 		v.Older = at(v.Status, next)
 	}
-	return nil
-}
-
-// rotations are the latest ones, each with the person or the key that made it.
-func (d Deps) rotations(ctx context.Context, p projects.Project) (lines []rotationLine, err error) {
-	actors := wire.List(p.SecretRotations, actorOf)
-	name, err := words.AuthorsOf(ctx, d.Credentials, d.Reads, p.AccountID, actors...)
-	if err != nil {
-		return nil, err
-	}
-	for i, rotation := range p.SecretRotations {
-		line := rotationLine{At: rotation.At, By: "an unknown person"}
-		if actors[i] != "" {
-			line.By = name(actors[i])
-		}
-		lines = append(lines, line)
-	}
-	return lines, nil
+	v.Lines = list
+	return err
 }
 
 // actorOf is the actor of a rotation; empty: it is not known.
