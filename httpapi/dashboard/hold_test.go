@@ -52,6 +52,9 @@ func TestAnOwnerHoldsTheEvidenceOfAProject(t *testing.T) {
 	if whole, wrong := w.Commands.Held(t.Context(), account, ""); err != nil || wrong != nil || !held || whole {
 		t.Errorf("the project is held: %t, the account: %t, %v %v", held, whole, err, wrong)
 	}
+	if got := w.Call(owner, "GET", "/dashboard/evidence", nil); got.Status != 200 || !strings.Contains(got.Body, `aria-label="Release the hold on Shop"`) {
+		t.Errorf("the page does not offer to release the hold: %d", got.Status)
+	}
 	released := w.Call(owner, "POST", "/dashboard/evidence/release", url.Values{"kind": {"project"}, "id": {project.ProjectID}, "reason": {"Settled"}})
 	if held, err = w.Commands.Held(t.Context(), account, project.ProjectID); released.Status != 303 || err != nil || held {
 		t.Errorf("the hold is released: %d, %t, %v", released.Status, held, err)

@@ -1,9 +1,9 @@
 package settings
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,9 +22,11 @@ import (
 type evidenceView struct {
 	Usage    evidence.Usage
 	Keep     retention.Keep // the account's
-	Settings []settingLine  // of projects
-	Holds    []holdLine
+	Settings []kept.Setting // of projects
+	Holds    []kept.Hold
 	Projects []projects.Project
+	Names    map[string]string         // of projects
+	Called   func(actor string) string // the name of a hold's author
 	Form     evidenceForm
 	Estimate *evidence.Usage // the effect of the form's days; nil: not asked for
 	Job      string          // the job for which a hold is asked
@@ -33,24 +35,15 @@ type evidenceView struct {
 // evidenceForm holds the fields of the form; empty days keep everything.
 type evidenceForm struct{ Project, ProjectName, Evidence, Recordings string }
 
-type settingLine struct {
-	retention.Keep
-	ProjectID, Name string
-}
-
-type holdLine struct {
-	kept.Hold
-	Name, Href, By string
-	Releasable     bool
-}
-
-// Size is a number of files with their bytes, as a page shows them.
-func Size(s evidence.Size) string {
+// Sized shows a number of files with their bytes.
+func (evidenceView) Sized(s evidence.Size) string {
 	return fmt.Sprintf("%s, %.1f MB", ui.Count(int(s.Files), "file"), float64(s.Bytes)/1e6)
 }
 
-// Sized shows a size.
-func (evidenceView) Sized(s evidence.Size) string { return Size(s) }
+// Kept says how long a setting keeps evidence.
+func (evidenceView) Kept(s kept.Setting) string {
+	return retention.Keep{EvidenceDays: s.EvidenceDays, RecordingsDays: s.RecordingsDays}.Words()
+}
 
 // evidence shows how much evidence there is, how long it is kept, and the holds.
 func (d Deps) evidence(r *ui.Request) (ui.Answer, error) {
@@ -79,52 +72,18 @@ func (d Deps) evidenceView(r *ui.Request) (v evidenceView, err error) {
 	if v.Projects, _, err = d.Reads.Projects.List(ctx, id, projects.Filter{Limit: projectsOffered}); err != nil {
 		return v, err
 	}
-	names := map[string]string{}
-	for _, p := range v.Projects {
-		names[p.ID] = p.Name
-	}
+	v.Names = words.ProjectNames(v.Projects)
 	settings, err := d.Reads.Retention.Settings(ctx, id)
 	if err != nil {
 		return v, err
 	}
-	for _, s := range settings {
-		if s.ProjectID != "" {
-			v.Settings = append(v.Settings, settingLine{
-				retention.Keep{EvidenceDays: s.EvidenceDays, RecordingsDays: s.RecordingsDays},
-				s.ProjectID, cmp.Or(names[s.ProjectID], "A project"),
-			})
-		}
-	}
-	holds, err := d.Reads.Retention.Holds(ctx, id)
-	if err != nil {
+	v.Settings = slices.DeleteFunc(settings, func(s kept.Setting) bool { return s.ProjectID == "" })
+	if v.Holds, err = d.Reads.Retention.Holds(ctx, id); err != nil {
 		return v, err
 	}
-	v.Holds, err = d.holdLines(ctx, id, holds, names)
+	authors := wire.List(v.Holds, func(h kept.Hold) string { return h.PlacedBy })
+	v.Called, err = words.AuthorsOf(ctx, d.Credentials, d.Reads, id, authors...)
 	return v, err
-}
-
-func (d Deps) holdLines(
-	ctx context.Context, accountID string, holds []kept.Hold, names map[string]string,
-) (lines []holdLine, err error) {
-	authors := wire.List(holds, func(h kept.Hold) string { return h.PlacedBy })
-	name, err := words.AuthorsOf(ctx, d.Credentials, d.Reads, accountID, authors...)
-	if err != nil {
-		return nil, err
-	}
-	for _, h := range holds {
-		line := holdLine{Hold: h, Name: "The whole account", By: "the operator of the service", Releasable: !h.Operator}
-		switch h.Kind {
-		case retention.OfProject:
-			line.Name, line.Href = cmp.Or(names[h.ID], "A project"), "/dashboard/projects/"+h.ID
-		case retention.OfJob:
-			line.Name, line.Href = "A test", "/dashboard/jobs/"+h.ID
-		}
-		if !h.Operator {
-			line.By = name(h.PlacedBy)
-		}
-		lines = append(lines, line)
-	}
-	return lines, nil
 }
 
 func daysText(days *int) string {

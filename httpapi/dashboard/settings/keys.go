@@ -22,56 +22,37 @@ import (
 const keysShown = 200
 
 type keysView struct {
-	Keys     []keyLine
+	Keys     []access.IssuedKey
 	Projects []projects.Project
+	Names    map[string]string  // of projects
+	Demo     string             // the id of the key that the demo of the service uses; empty: there is none
 	New      *command.IssuedKey // shown once, right after it was made
+
+	name func(actor string) string
 }
 
-type keyLine struct {
-	access.IssuedKey
-	Project string
-	State   ui.State
-	Maker   string // a person's name; empty: the operator of the service
-	Demo    bool   // the demo of the service uses it
+// Maker is the name of the person who made a key; empty: the operator of the service did.
+func (v keysView) Maker(k access.IssuedKey) string {
+	if strings.HasPrefix(k.IssuedBy, "person:") {
+		return v.name(k.IssuedBy)
+	}
+	return ""
 }
 
 func (d Deps) keysView(r *ui.Request) (v keysView, err error) {
-	keys, _, err := d.Reads.Access.Keys(r.Context(), r.Account.ID, access.Page{Limit: keysShown})
-	if err != nil {
+	if v.Keys, _, err = d.Reads.Access.Keys(r.Context(), r.Account.ID, access.Page{Limit: keysShown}); err != nil {
 		return v, err
 	}
 	if v.Projects, _, err = d.Reads.Projects.List(r.Context(), r.Account.ID, projects.Filter{Limit: projectsOffered}); err != nil {
 		return v, err
 	}
-	makers := wire.List(keys, func(k access.IssuedKey) string { return k.IssuedBy })
-	name, err := words.AuthorsOf(r.Context(), d.Credentials, d.Reads, r.Account.ID, makers...)
-	if err != nil {
+	v.Names = words.ProjectNames(v.Projects)
+	makers := wire.List(v.Keys, func(k access.IssuedKey) string { return k.IssuedBy })
+	if v.name, err = words.AuthorsOf(r.Context(), d.Credentials, d.Reads, r.Account.ID, makers...); err != nil {
 		return v, err
 	}
-	demo, err := d.demoKeyID(r)
-	if err != nil {
-		return v, err
-	}
-	for _, k := range keys {
-		line := keyLine{IssuedKey: k, State: ui.NewState("Active", "pass", "check")}
-		for _, p := range v.Projects {
-			if p.ID == k.ProjectID {
-				line.Project = p.Name
-			}
-		}
-		line.Demo = k.ID == demo && !k.Revoked
-		if strings.HasPrefix(k.IssuedBy, "person:") {
-			line.Maker = name(k.IssuedBy)
-		}
-		switch {
-		case k.Revoked:
-			line.State = ui.NewState("Revoked", "", "skip")
-		case k.ExpiresAt != nil && !d.Now().Before(*k.ExpiresAt):
-			line.State = ui.NewState("Expired", "", "clock")
-		}
-		v.Keys = append(v.Keys, line)
-	}
-	return v, nil
+	v.Demo, err = d.demoKeyID(r)
+	return v, err
 }
 
 // demoKeyID is the id of the key in the demo's file; empty: there is no demo.

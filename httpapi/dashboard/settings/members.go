@@ -1,7 +1,6 @@
 package settings
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -14,38 +13,21 @@ import (
 )
 
 type membersView struct {
-	Members []memberLine
+	Members []people.Person
+	Names   map[string]credential.Person
 	Roles   []person.Role
 	Link    string // shown once, right after it was made
 	For     string
 }
 
-type memberLine struct {
-	people.Person
-	Name  string
-	Login string
-	Role  person.Role
-	You   bool
-}
-
 func (d Deps) membersView(r *ui.Request) (v membersView, err error) {
-	list, err := d.Reads.People.Members(r.Context(), r.Account.ID)
-	if err != nil {
-		return v, err
-	}
-	ids := wire.List(list, func(p people.Person) string { return p.ID })
-	names, err := d.Credentials.Names(r.Context(), ids...)
-	if err != nil {
-		return v, err
-	}
 	v.Roles = person.AccountRoles()
-	for _, p := range list {
-		v.Members = append(v.Members, memberLine{
-			Person: p, Name: cmp.Or(names[p.ID].Name, "Invited person"), Login: wire.OrZero(names[p.ID].Login),
-			Role: p.Roles[0].Role, You: p.ID == r.Person.ID,
-		})
+	if v.Members, err = d.Reads.People.Members(r.Context(), r.Account.ID); err != nil {
+		return v, err
 	}
-	return v, nil
+	ids := wire.List(v.Members, func(p people.Person) string { return p.ID })
+	v.Names, err = d.Credentials.Names(r.Context(), ids...)
+	return v, err
 }
 
 func (d Deps) members(r *ui.Request) (ui.Answer, error) {
