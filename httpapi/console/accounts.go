@@ -48,25 +48,15 @@ type accountView struct {
 	Projects []projects.Project // the newest
 	// ProjectCount is the number of all projects.
 	ProjectCount int
-	Keys         []keyLine
+	Keys         []access.IssuedKey
 	KeyCount     int
-	Members      []personLine
+	Members      []people.Person
+	Called       func(id string) string // the name of a member
 	Jobs         []overall.Job
 	Pool         pools.Pool
 	Pooled       bool
 	Pools        []pools.Pool // the pools to which the account may be limited
 	Acts         []actLine
-}
-
-type keyLine struct {
-	access.IssuedKey
-	Expired bool
-}
-
-type personLine struct {
-	people.Person
-	Name  string
-	Roles []string
 }
 
 func (d Deps) accountPage(r *ui.Request) (ui.Answer, error) {
@@ -89,19 +79,14 @@ func (d Deps) accountPage(r *ui.Request) (ui.Answer, error) {
 	if v.Projects, v.ProjectCount, err = d.Reads.Projects.List(ctx, id, projects.Filter{Limit: accountShown}); err != nil {
 		return ui.Answer{}, err
 	}
-	keys, count, err := d.Reads.Access.Keys(ctx, id, access.Page{Limit: accountShown})
-	if err != nil {
+	if v.Keys, v.KeyCount, err = d.Reads.Access.Keys(ctx, id, access.Page{Limit: accountShown}); err != nil {
 		return ui.Answer{}, err
 	}
-	v.KeyCount = count
-	for _, k := range keys {
-		v.Keys = append(v.Keys, keyLine{k, k.ExpiresAt != nil && !d.Now().Before(*k.ExpiresAt)})
-	}
-	members, err := d.Reads.People.Members(ctx, id)
-	if err != nil {
+	if v.Members, err = d.Reads.People.Members(ctx, id); err != nil {
 		return ui.Answer{}, err
 	}
-	if v.Members, err = d.personLines(ctx, members); err != nil {
+	ids := wire.List(v.Members, func(p people.Person) string { return p.ID })
+	if v.Called, err = d.names(ctx, ids...); err != nil {
 		return ui.Answer{}, err
 	}
 	if v.Jobs, err = d.Reads.Overall.Jobs(ctx, overall.JobFilter{AccountID: id}, overall.Page{Limit: 8}); err != nil {
@@ -123,22 +108,6 @@ func (d Deps) accountPage(r *ui.Request) (ui.Answer, error) {
 	return ui.Show("console-account", v.Name, v), err
 }
 
-func (d Deps) personLines(ctx context.Context, list []people.Person) (lines []personLine, err error) {
-	ids := wire.List(list, func(p people.Person) string { return p.ID })
-	name, err := d.names(ctx, ids...)
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range list {
-		line := personLine{Person: p, Name: name(p.ID)}
-		for _, g := range p.Roles {
-			line.Roles = append(line.Roles, string(g.Role))
-		}
-		lines = append(lines, line)
-	}
-	return lines, nil
-}
-
 // onAccount carries out a form on an account's page.
 func (d Deps) onAccount(
 	r *ui.Request, act oversight.Act, detail string, do func(ctx context.Context, cause command.Cause, id string) (domain.Position, error),
@@ -152,7 +121,7 @@ func (d Deps) onAccount(
 		if act == oversight.GrantCredits {
 			subject = domain.CreditsStream(id)
 		}
-		err = d.act(r, command.OperatorAct{Act: act, Subject: subject, AccountID: id, Detail: detail},
+		err = d.act(r, r.Cause(), command.OperatorAct{Act: act, Subject: subject, AccountID: id, Detail: detail},
 			func(ctx context.Context, cause command.Cause) (domain.Position, error) { return do(ctx, cause, id) })
 	}
 	return ui.Go("/console/accounts/" + id), err

@@ -27,28 +27,20 @@ func (d Deps) checkers(r *ui.Request) (ui.Answer, error) {
 }
 
 type poolsView struct {
-	Choices choices
-	Pools   []poolRow
-}
-
-type poolRow struct {
-	pools.Pool
-	Account string // the name of the account that owns the pool
+	Choices  choices
+	Pools    []pools.Pool
+	Accounts map[string]string // the names of the accounts that own pools, by id
 }
 
 func (d Deps) poolsPage(r *ui.Request) (ui.Answer, error) {
 	v := poolsView{}
-	all, err := d.Reads.Pools.Pools(r.Context())
-	if err != nil {
+	var err error
+	if v.Pools, err = d.Reads.Pools.Pools(r.Context()); err != nil {
 		return ui.Answer{}, err
 	}
-	ids := wire.List(all, func(p pools.Pool) string { return p.AccountID })
-	names, err := d.Reads.Overall.AccountNames(r.Context(), ids)
-	if err != nil {
+	ids := wire.List(v.Pools, func(p pools.Pool) string { return p.AccountID })
+	if v.Accounts, err = d.Reads.Overall.AccountNames(r.Context(), ids); err != nil {
 		return ui.Answer{}, err
-	}
-	for _, p := range all {
-		v.Pools = append(v.Pools, poolRow{p, names[p.AccountID]})
 	}
 	v.Choices, err = d.choices(r.Context())
 	return ui.Show("console-pools", "Pools", v), err
@@ -68,7 +60,7 @@ func (d Deps) createPool(r *ui.Request) (ui.Answer, error) {
 	}
 	var id string
 	cause := r.Cause()
-	err = d.actAs(r, cause, command.OperatorAct{
+	err = d.act(r, cause, command.OperatorAct{
 		Act: oversight.CreatePool, Subject: domain.PoolStream(domain.DeriveID(cause.CommandID, "pool").String()), AccountID: accountID,
 		Detail: name,
 	}, func(ctx context.Context, cause command.Cause) (at domain.Position, err error) {
@@ -129,7 +121,7 @@ func (d Deps) changePool(r *ui.Request) (ui.Answer, error) {
 	if r.FormValue("action") == "remove" {
 		act, change = oversight.RemoveChecker, d.Commands.RemoveFromPool
 	}
-	err = d.act(r, command.OperatorAct{Act: act, Subject: domain.PoolStream(id), AccountID: p.AccountID,
+	err = d.act(r, r.Cause(), command.OperatorAct{Act: act, Subject: domain.PoolStream(id), AccountID: p.AccountID,
 		Detail: "checker " + checkerID},
 		func(ctx context.Context, cause command.Cause) (domain.Position, error) {
 			return change(ctx, cause, id, checkerID)

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -11,6 +12,7 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/oversight"
 	"humanqa/httpapi/ui"
+	"humanqa/httpapi/wire"
 	"humanqa/internal/invariantcheck"
 )
 
@@ -18,73 +20,49 @@ import (
 const checksShown = 10
 
 type checksView struct {
-	Running *checkLine // nil: none
-	Last    *checkLine // the newest complete check; nil: none
-	Lines   []checkLine
-	Board   []boardLine
-	Found   []findingLine // of Last
-	More    int           // findings of it that were not kept
+	Running    *invariantcheck.Check // nil: none
+	Last       *invariantcheck.Check // the newest complete check; nil: none
+	Lines      []invariantcheck.Check
+	Called     func(id string) string // the name of the operator who started a check
+	Invariants []humanqa.Invariant
+	Broken     map[int]int     // the findings of Last for each invariant
+	Found      []audit.Finding // of Last
+	More       int             // findings of it that were not kept
 }
 
-type checkLine struct {
-	invariantcheck.Check
-	By string
-}
-
-type findingLine struct {
-	audit.Finding
-	Href string
-}
-
-// boardLine is an invariant with the number of findings of the last check.
-type boardLine struct {
-	humanqa.Invariant
-	Found int
-}
+// Href is the page of a finding's stream; empty: there is none.
+func (checksView) Href(stream string) string { return streamHref(stream) }
 
 func (d Deps) checksPage(r *ui.Request) (ui.Answer, error) {
 	ctx := r.Context()
-	v := checksView{}
-	list, err := d.Checks.List(ctx, checksShown)
-	if err != nil {
+	v := checksView{Invariants: humanqa.Invariants, Broken: map[int]int{}}
+	var err error
+	if v.Lines, err = d.Checks.List(ctx, checksShown); err != nil {
 		return ui.Answer{}, err
 	}
 	last, found, err := d.Checks.LastDone(ctx)
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	ids := []string{last.PersonID}
-	for _, c := range list {
-		ids = append(ids, c.PersonID)
-	}
-	name, err := d.names(ctx, ids...)
-	if err != nil {
+	ids := append(wire.List(v.Lines, func(c invariantcheck.Check) string { return c.PersonID }), last.PersonID)
+	if v.Called, err = d.names(ctx, ids...); err != nil {
 		return ui.Answer{}, err
 	}
-	for _, c := range list {
-		line := checkLine{c, name(c.PersonID)}
-		v.Lines = append(v.Lines, line)
-		if c.Running() {
-			v.Running = &line
-		}
+	if at := slices.IndexFunc(v.Lines, invariantcheck.Check.Running); at >= 0 {
+		v.Running = &v.Lines[at]
 	}
-	broken := map[int]int{}
 	if found {
-		v.Last = &checkLine{last, name(last.PersonID)}
-		for _, f := range last.Findings() {
-			broken[f.Invariant]++
-			v.Found = append(v.Found, findingLine{f, streamHref(f.Stream)})
+		v.Last, v.Found = &last, last.Findings()
+		for _, f := range v.Found {
+			v.Broken[f.Invariant]++
 		}
 		v.More = last.Found - len(v.Found)
-	}
-	for _, one := range humanqa.Invariants {
-		v.Board = append(v.Board, boardLine{one, broken[one.Number]})
 	}
 	return show("console-checks", "Invariants", v), nil
 }
 
 func (d Deps) startCheck(r *ui.Request) (ui.Answer, error) {
-	err := d.act(r, command.OperatorAct{Act: oversight.Check, Subject: "the invariants"},
+	err := d.act(r, r.Cause(), command.OperatorAct{Act: oversight.Check, Subject: "the invariants"},
 		func(ctx context.Context, cause command.Cause) (domain.Position, error) {
 			return domain.Position{}, d.Checks.Start(ctx, domain.DeriveID(cause.CommandID, "check"), r.Person.ID)
 		})
@@ -96,7 +74,7 @@ func (d Deps) cancelCheck(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, domain.NotFound("check")
 	}
-	err = d.act(r, command.OperatorAct{Act: oversight.CancelCheck, Subject: "the invariants"},
+	err = d.act(r, r.Cause(), command.OperatorAct{Act: oversight.CancelCheck, Subject: "the invariants"},
 		func(ctx context.Context, _ command.Cause) (domain.Position, error) {
 			return domain.Position{}, d.Checks.Cancel(ctx, id)
 		})

@@ -167,12 +167,7 @@ func idOf(r *ui.Request, what string) (string, error) {
 
 // act records the act that the operator intends, carries it out, and records a failure of
 // it, too.
-func (d Deps) act(r *ui.Request, a command.OperatorAct, do func(context.Context, command.Cause) (domain.Position, error)) error {
-	return d.actAs(r, r.Cause(), a, do)
-}
-
-// actAs is act with a cause from the caller, who needs an id that derives from its command.
-func (d Deps) actAs(
+func (d Deps) act(
 	r *ui.Request, cause command.Cause, a command.OperatorAct, do func(context.Context, command.Cause) (domain.Position, error),
 ) error {
 	a.PersonID, a.Reason = r.Person.ID, r.PostFormValue("reason")

@@ -24,25 +24,18 @@ const evidenceShown = 50
 
 type evidenceView struct {
 	Total    evidence.Usage
-	Accounts int
-	Lines    []evidenceLine
+	Usage    map[string]evidence.Usage // by account
+	Shown    []string                  // accounts
+	Names    map[string]string         // of accounts
 	Holds    []holdLine
 	Pager    ui.Pager
 	Kinds    []string
 	Kind, ID string // in the form
 }
 
-type evidenceLine struct {
-	evidence.Usage
-	ID, Name string
-}
-
 type holdLine struct {
 	overall.Hold
-	Account string // its name
-	By      string
-	Href    string
-	Value   string // kind and id, as the form to release it sends them
+	By, Href string
 }
 
 // evidencePage measures the evidence of all accounts, and lists the holds.
@@ -50,15 +43,14 @@ func (d Deps) evidencePage(r *ui.Request) (ui.Answer, error) {
 	ctx := r.Context()
 	v := evidenceView{Kinds: []string{retention.OfJob, retention.OfProject, retention.OfAccount}}
 	v.Kind, v.ID = r.FormValue("kind"), r.FormValue("id")
-	all, err := evidence.UsageByAccount(ctx, d.DB, "")
-	if err != nil {
+	var err error
+	if v.Usage, err = evidence.UsageByAccount(ctx, d.DB, ""); err != nil {
 		return ui.Answer{}, err
 	}
-	v.Accounts = len(all)
-	ids := slices.SortedFunc(maps.Keys(all), func(a, b string) int {
-		return cmp.Or(cmp.Compare(all[b].Kept().Bytes, all[a].Kept().Bytes), cmp.Compare(a, b))
+	ids := slices.SortedFunc(maps.Keys(v.Usage), func(a, b string) int {
+		return cmp.Or(cmp.Compare(v.Usage[b].Kept().Bytes, v.Usage[a].Kept().Bytes), cmp.Compare(a, b))
 	})
-	for _, usage := range all {
+	for _, usage := range v.Usage {
 		v.Total = v.Total.Plus(usage)
 	}
 	page := pageOf(r)
@@ -67,28 +59,24 @@ func (d Deps) evidencePage(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	v.Pager = ui.NewPager(r, ui.PageOf(r), len(holds), total)
-	shown := ids[:min(len(ids), evidenceShown)]
+	v.Shown = ids[:min(len(ids), evidenceShown)]
 	held := wire.List(holds, func(h overall.Hold) string { return h.AccountID })
-	names, err := d.Reads.Overall.AccountNames(ctx, slices.Concat(shown, held))
-	if err != nil {
+	if v.Names, err = d.Reads.Overall.AccountNames(ctx, slices.Concat(v.Shown, held)); err != nil {
 		return ui.Answer{}, err
 	}
-	for _, id := range shown {
-		v.Lines = append(v.Lines, evidenceLine{all[id], id, names[id]})
-	}
-	v.Holds, err = d.holdLines(ctx, holds, names)
+	v.Holds, err = d.holdLines(ctx, holds)
 	return ui.Show("console-evidence", "Evidence", v), err
 }
 
 // holdLines leaves out the reason of a client's hold: the client wrote it.
-func (d Deps) holdLines(ctx context.Context, holds []overall.Hold, accounts map[string]string) (lines []holdLine, err error) {
+func (d Deps) holdLines(ctx context.Context, holds []overall.Hold) (lines []holdLine, err error) {
 	placers := wire.List(holds, func(h overall.Hold) string { return h.PlacedBy })
 	name, err := d.names(ctx, placers...)
 	if err != nil {
 		return nil, err
 	}
 	for _, h := range holds {
-		line := holdLine{Hold: h, Account: accounts[h.AccountID], By: "the client", Value: h.Kind + "-" + h.ID}
+		line := holdLine{Hold: h, By: "the client"}
 		if h.Operator {
 			line.By = "an operator"
 			if id, is := strings.CutPrefix(h.PlacedBy, "operator:"); is {
@@ -124,7 +112,7 @@ func (d Deps) onHold(
 		cause.AccountID, cause.Sandbox, err = accountID, account.Sandbox, missing
 	}
 	if err == nil {
-		err = d.actAs(r, cause, command.OperatorAct{Act: act, Subject: of.Stream(), AccountID: accountID},
+		err = d.act(r, cause, command.OperatorAct{Act: act, Subject: of.Stream(), AccountID: accountID},
 			func(ctx context.Context, cause command.Cause) (domain.Position, error) {
 				return do(ctx, cause, of, strings.TrimSpace(r.PostFormValue("reason")), true)
 			})

@@ -17,27 +17,18 @@ import (
 type jobsView struct {
 	Text     string
 	Status   string
-	Statuses []tab
+	Statuses []job.Status
 	Lines    []overall.Job
 	Pager    ui.Pager
 }
 
-type tab struct {
-	Text, Value string
-	Current     bool
-}
-
 func (d Deps) jobs(r *ui.Request) (ui.Answer, error) {
-	v := jobsView{Text: textOf(r), Status: r.FormValue("status")}
-	states := []job.Status{job.StatusPending, job.StatusClaimed, job.StatusCompleted, job.StatusCancelled, job.StatusFailed}
-	if !slices.Contains(states, job.Status(v.Status)) && v.Status != overall.Disputed {
+	v := jobsView{Text: textOf(r), Status: r.FormValue("status"), Statuses: []job.Status{
+		job.StatusPending, job.StatusClaimed, job.StatusCompleted, job.StatusCancelled, job.StatusFailed,
+	}}
+	if !slices.Contains(v.Statuses, job.Status(v.Status)) && v.Status != overall.Disputed {
 		v.Status = ""
 	}
-	v.Statuses = append(v.Statuses, tab{"All", "", v.Status == ""})
-	for _, s := range states {
-		v.Statuses = append(v.Statuses, tab{string(s), string(s), v.Status == string(s)})
-	}
-	v.Statuses = append(v.Statuses, tab{"Open disputes", overall.Disputed, v.Status == overall.Disputed})
 	page := pageOf(r)
 	page.Limit++ // says whether there are more
 	lines, err := d.Reads.Overall.Jobs(r.Context(), overall.JobFilter{Text: v.Text, Status: v.Status}, page)
@@ -133,7 +124,7 @@ func (d Deps) decideDispute(r *ui.Request) (ui.Answer, error) {
 	}
 	ruling, stream := job.Ruling(r.PostFormValue("decision")), domain.JobStream(id)
 	act := command.OperatorAct{Act: oversight.DecideDispute, Subject: stream, AccountID: of.AccountID, Detail: string(ruling)}
-	err = d.act(r, act, func(ctx context.Context, cause command.Cause) (domain.Position, error) {
+	err = d.act(r, r.Cause(), act, func(ctx context.Context, cause command.Cause) (domain.Position, error) {
 		cause.Sandbox = of.Sandbox
 		if ruling == job.Retested {
 			whole, err := d.Reads.Jobs.Job(ctx, of.AccountID, id)

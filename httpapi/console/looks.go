@@ -51,7 +51,7 @@ func (d Deps) look(r *ui.Request) (ui.Answer, error) {
 	case !found:
 		return ui.Answer{}, domain.NotFound("stream")
 	}
-	err = d.act(r, command.OperatorAct{Act: oversight.Look, Subject: stream, AccountID: first.accountID},
+	err = d.act(r, r.Cause(), command.OperatorAct{Act: oversight.Look, Subject: stream, AccountID: first.accountID},
 		func(context.Context, command.Cause) (domain.Position, error) { return domain.Position{}, nil })
 	return ui.Go(ui.LocalPath(r.PostFormValue("next"), streamHref(stream))), err
 }

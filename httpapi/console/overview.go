@@ -1,11 +1,11 @@
 package console
 
 import (
+	"context"
 	"strconv"
 	"time"
 
 	"humanqa/httpapi/ui"
-	"humanqa/internal/invariantcheck"
 	"humanqa/projections/overall"
 	"humanqa/projections/oversight"
 	"humanqa/webhooks"
@@ -18,21 +18,20 @@ const (
 
 type overviewView struct {
 	Counts   overall.Counts
-	Queue    []waitingLine
+	Queue    []overall.Waiting // of urgent jobs, and of the others
 	Ages     []ageLine
 	AgesPlot *ui.Plot
 	InQueue  int
 	Overdue  int
 	Soon     int // due within ten minutes
 	Next     []overall.Deadline
-	Problems []problemLine
-	Acts     []actLine
-}
-
-// waitingLine is the queue of urgent jobs, or of the others.
-type waitingLine struct {
-	overall.Waiting
-	OldestAt, NextAt time.Time
+	Problems []problemLine // of the service's readiness and its notes
+	Webhooks webhooks.Fleet
+	// Unchecked says that the invariants were never checked; CheckedAt is the last check if the
+	// next one is due.
+	Unchecked bool
+	CheckedAt *time.Time
+	Acts      []actLine
 }
 
 // problemLine is a problem that an operator should look at now.
@@ -69,15 +68,13 @@ func (d Deps) overview(r *ui.Request) (ui.Answer, error) {
 	if v.Counts, err = d.Reads.Overall.Counts(ctx); err != nil {
 		return ui.Answer{}, err
 	}
-	queue, err := d.Reads.Overall.Queue(ctx, now)
-	if err != nil {
+	if v.Queue, err = d.Reads.Overall.Queue(ctx, now); err != nil {
 		return ui.Answer{}, err
 	}
-	for _, w := range queue {
+	for _, w := range v.Queue {
 		v.InQueue += w.Jobs
 		v.Overdue += w.Overdue
 		v.Soon += w.Soon
-		v.Queue = append(v.Queue, waitingLine{w, *w.Oldest, *w.Next})
 	}
 	ages, err := d.Reads.Overall.Ages(ctx, now)
 	if err != nil {
@@ -87,68 +84,31 @@ func (d Deps) overview(r *ui.Request) (ui.Answer, error) {
 	if v.Next, err = d.Reads.Overall.Next(ctx, nextShown); err != nil {
 		return ui.Answer{}, err
 	}
-	if v.Problems, err = d.wrongNow(r, v.Overdue, v.Soon); err != nil {
+	v.Problems = d.wrongNow(ctx)
+	if v.Webhooks, _, err = d.Deliveries.Fleet(ctx, false, 1, 0); err != nil {
 		return ui.Answer{}, err
+	}
+	last, checked, err := d.Checks.LastDone(ctx)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	if v.Unchecked = !checked; checked && now.Sub(last.StartedAt) > staleCheck {
+		v.CheckedAt = &last.StartedAt
 	}
 	v.Acts, err = d.latestActs(ctx, oversight.Filter{})
 	return show("console-overview", "Console", v), err
 }
 
-// wrongNow lists the problems of this moment: those of the service's readiness and its notes,
-// tests that are overdue or due soon, failing endpoints of clients, and an old check of the invariants.
-func (d Deps) wrongNow(r *ui.Request, overdue, soon int) (lines []problemLine, err error) {
-	places := map[string]string{"projections": "/console/projections", "webhooks": "/console/webhooks", "clock": "/console/system",
-		"log": "/console/system", "audit": "/console/checks", "invariants": "/console/checks"}
-	for _, p := range d.Problems(r.Context()) {
-		finding := places[p.Part] == "/console/checks"
-		lines = append(lines, problemLine{Part: p.Part, Text: ui.Sentence(p.Reason), Href: places[p.Part], Warn: p.Note && !finding})
-	}
-	if overdue > 0 {
-		lines = append(lines, problemLine{Part: "queue", Text: ui.Count(overdue, "test") + " in the queue passed the time limit.",
-			Href: "/console/jobs?status=pending"})
-	}
-	if soon > 0 {
-		lines = append(lines, problemLine{Part: "queue", Text: ui.Count(soon, "test") + " in the queue must be done within ten minutes.",
-			Href: "/console/jobs?status=pending", Warn: true})
-	}
-	fleet, _, err := d.Deliveries.Fleet(r.Context(), false, 1, 0)
-	if err != nil {
-		return nil, err
-	}
-	if text := fleetProblem(fleet); text != "" {
-		lines = append(lines, problemLine{Part: "webhooks", Text: text, Href: "/console/webhooks", Warn: true})
-	}
-	last, checked, err := d.Checks.LastDone(r.Context())
-	if err != nil {
-		return nil, err
-	}
-	if text := checkProblem(last, checked, d.Now()); text != "" {
-		lines = append(lines, problemLine{Part: "invariants", Text: text, Href: "/console/checks", Warn: true})
-	}
-	return lines, nil
-}
-
-func fleetProblem(f webhooks.Fleet) string {
-	switch {
-	case f.Disabled > 0 && f.Failing > 0:
-		return ui.Count(f.Disabled, "webhook") + " of clients disabled, " + ui.Count(f.Failing, "other") + " failing."
-	case f.Disabled > 0:
-		return ui.Count(f.Disabled, "webhook") + " of clients disabled."
-	case f.Failing > 0:
-		return ui.Count(f.Failing, "webhook") + " of clients failing."
-	}
-	return ""
-}
-
 // staleCheck is the age of a check at which the next one is due.
 const staleCheck = 7 * 24 * time.Hour
 
-func checkProblem(last invariantcheck.Check, found bool, now time.Time) string {
-	switch {
-	case !found:
-		return "The invariants have not been checked yet."
-	case now.Sub(last.StartedAt) > staleCheck:
-		return "The invariants were last checked " + ui.Ago(now, last.StartedAt) + "."
+// wrongNow lists the problems of this moment that the service's readiness and its notes tell.
+func (d Deps) wrongNow(ctx context.Context) (lines []problemLine) {
+	places := map[string]string{"projections": "/console/projections", "webhooks": "/console/webhooks", "clock": "/console/system",
+		"log": "/console/system", "audit": "/console/checks", "invariants": "/console/checks"}
+	for _, p := range d.Problems(ctx) {
+		finding := places[p.Part] == "/console/checks"
+		lines = append(lines, problemLine{Part: p.Part, Text: ui.Sentence(p.Reason), Href: places[p.Part], Warn: p.Note && !finding})
 	}
-	return ""
+	return lines
 }

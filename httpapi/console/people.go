@@ -21,35 +21,28 @@ import (
 type peopleView struct {
 	Choices choices
 	Role    string
-	Roles   []tab
-	Lines   []personRow
+	Roles   []person.Role
+	Lines   []overall.Person
+	Names   map[string]credential.Person
 	Pager   ui.Pager
 	linkView
-}
-
-type personRow struct {
-	overall.Person
-	Name, Login string
 }
 
 // linkView is a sign-in link, shown once, right after it was made.
 type linkView struct{ Link, For string }
 
 func (d Deps) peoplePage(r *ui.Request) (ui.Answer, error) {
-	v := peopleView{Role: r.FormValue("show")}
-	known := append(person.AccountRoles(), person.Checker, person.Operator)
-	if !slices.Contains(known, person.Role(v.Role)) {
+	v := peopleView{Role: r.FormValue("show"), Roles: append(person.AccountRoles(), person.Checker, person.Operator)}
+	if !slices.Contains(v.Roles, person.Role(v.Role)) {
 		v.Role = ""
-	}
-	v.Roles = append(v.Roles, tab{"All", "", v.Role == ""})
-	for _, role := range known {
-		v.Roles = append(v.Roles, tab{string(role) + "s", string(role), v.Role == string(role)})
 	}
 	list, total, err := d.Reads.Overall.People(r.Context(), v.Role, nil, pageOf(r))
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	if v.Lines, err = d.personRows(r.Context(), list); err != nil {
+	v.Lines = list
+	ids := wire.List(list, func(p overall.Person) string { return p.ID })
+	if v.Names, err = d.Credentials.Names(r.Context(), ids...); err != nil {
 		return ui.Answer{}, err
 	}
 	if v.Choices, err = d.choices(r.Context()); err != nil {
@@ -57,19 +50,6 @@ func (d Deps) peoplePage(r *ui.Request) (ui.Answer, error) {
 	}
 	v.Pager = ui.NewPager(r, ui.PageOf(r), len(list), total)
 	return ui.Show("console-people", "People", v), nil
-}
-
-func (d Deps) personRows(ctx context.Context, list []overall.Person) (rows []personRow, err error) {
-	ids := wire.List(list, func(p overall.Person) string { return p.ID })
-	names, err := d.Credentials.Names(ctx, ids...)
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range list {
-		known := names[p.ID]
-		rows = append(rows, personRow{Person: p, Name: cmp.Or(known.Name, nameless(p.ID)), Login: wire.OrZero(known.Login)})
-	}
-	return rows, nil
 }
 
 // nameless is the name for a person who has given none.
@@ -126,7 +106,7 @@ func (d Deps) invite(r *ui.Request) (ui.Answer, error) {
 	var id string
 	cause := r.Cause()
 	subject := domain.PersonStream(domain.DeriveID(cause.CommandID, "person").String())
-	err = d.actAs(r, cause, command.OperatorAct{Act: oversight.Invite, Subject: subject, AccountID: g.AccountID, Detail: grantWords(g)},
+	err = d.act(r, cause, command.OperatorAct{Act: oversight.Invite, Subject: subject, AccountID: g.AccountID, Detail: grantWords(g)},
 		func(ctx context.Context, cause command.Cause) (at domain.Position, err error) {
 			if err = d.withChecker(ctx, cause, &g, name); err == nil {
 				id, at, err = d.Commands.InvitePerson(ctx, cause, g)
@@ -203,7 +183,7 @@ func (d Deps) onPerson(
 	case who.Disabled:
 		return who, domain.Conflict("this person is disabled for good").WithHint("invite the person again")
 	}
-	return who, d.act(r, command.OperatorAct{Act: act, Subject: domain.PersonStream(id), AccountID: accountID, Detail: detail},
+	return who, d.act(r, r.Cause(), command.OperatorAct{Act: act, Subject: domain.PersonStream(id), AccountID: accountID, Detail: detail},
 		func(ctx context.Context, cause command.Cause) (domain.Position, error) { return do(ctx, cause, who) })
 }
 

@@ -105,7 +105,7 @@ func (d Deps) onProjection(
 	if !slices.Contains(known, name) && !generation.IsDeclared(name) {
 		return ui.Answer{}, domain.NotFound("projection")
 	}
-	err := d.act(r, command.OperatorAct{Act: act, Subject: name, Detail: detail},
+	err := d.act(r, r.Cause(), command.OperatorAct{Act: act, Subject: name, Detail: detail},
 		func(ctx context.Context, _ command.Cause) (domain.Position, error) {
 			return domain.Position{}, do(ctx, name)
 		})
@@ -156,36 +156,27 @@ func (d Deps) failed(ctx context.Context, name string) (at []domain.Position, er
 
 type webhooksView struct {
 	webhooks.Fleet
-	All   bool
-	Lines []webhookLine
-	Pager ui.Pager
-}
-
-type webhookLine struct {
-	webhooks.Endpoint
-	Account string
+	All      bool
+	Lines    []webhooks.Endpoint
+	Accounts map[string]string // their names, by id
+	Pager    ui.Pager
 }
 
 func (d Deps) webhooks(r *ui.Request) (ui.Answer, error) {
 	v := webhooksView{All: r.FormValue("show") == "all"}
 	page := pageOf(r)
-	fleet, list, err := d.Deliveries.Fleet(r.Context(), v.All, page.Limit, page.Offset)
-	if err != nil {
+	var err error
+	if v.Fleet, v.Lines, err = d.Deliveries.Fleet(r.Context(), v.All, page.Limit, page.Offset); err != nil {
 		return ui.Answer{}, err
 	}
-	v.Fleet = fleet
-	ids := wire.List(list, func(e webhooks.Endpoint) string { return e.AccountID })
-	names, err := d.Reads.Overall.AccountNames(r.Context(), ids)
-	if err != nil {
+	ids := wire.List(v.Lines, func(e webhooks.Endpoint) string { return e.AccountID })
+	if v.Accounts, err = d.Reads.Overall.AccountNames(r.Context(), ids); err != nil {
 		return ui.Answer{}, err
-	}
-	for _, e := range list {
-		v.Lines = append(v.Lines, webhookLine{e, names[e.AccountID]})
 	}
 	total := v.Disabled + v.Failing
 	if v.All {
 		total = v.Endpoints
 	}
-	v.Pager = ui.NewPager(r, ui.PageOf(r), len(list), total)
+	v.Pager = ui.NewPager(r, ui.PageOf(r), len(v.Lines), total)
 	return show("console-webhooks", "Webhooks", v), nil
 }
