@@ -4,37 +4,28 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
 	"humanqa/domain"
-	"humanqa/domain/person"
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/credential"
-	"humanqa/projections/people"
 )
 
 type accountView struct {
-	Roles    []string
 	Login    string
 	Password bool
 	Passkeys []credential.Passkey
 	// Offered says that the browser can make a passkey at this address.
 	Offered  bool
-	Shortest int // password, in characters
-	Checker  bool
-	Operator bool
-	Sessions []sessionView
+	Shortest int                  // password, in characters
+	Sessions []credential.Session // the current one first
+	Current  uuid.UUID
 }
 
-type sessionView struct {
-	ID                      uuid.UUID
-	Browser, Address        string
-	SeenAt, CreatedAt, Ends time.Time
-	Current                 bool
-}
+// Browser names the browser of a session.
+func (accountView) Browser(agent string) string { return browser(agent) }
 
 // Ways is the number of ways in which the person can sign in.
 func (v accountView) Ways() int {
@@ -54,8 +45,8 @@ func (d Deps) account(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	v := accountView{
-		Checker: r.Person.Has(person.Checker), Operator: r.Person.Has(person.Operator), Offered: d.Credentials.Passkeys(r.Host),
-		Shortest: credential.MinPassword, Login: wire.OrZero(names[r.Person.ID].Login),
+		Offered: d.Credentials.Passkeys(r.Host), Shortest: credential.MinPassword, Login: wire.OrZero(names[r.Person.ID].Login),
+		Current: r.Session.ID,
 	}
 	if v.Password, err = d.Credentials.HasPassword(r.Context(), r.Person.ID); err != nil {
 		return ui.Answer{}, err
@@ -63,23 +54,11 @@ func (d Deps) account(r *ui.Request) (ui.Answer, error) {
 	if v.Passkeys, err = d.Credentials.PasskeysOf(r.Context(), r.Person.ID); err != nil {
 		return ui.Answer{}, err
 	}
-	for _, role := range r.Person.Roles {
-		v.Roles = append(v.Roles, purpose([]people.PersonRole{role}))
+	current := func(s credential.Session) bool { return s.ID == r.Session.ID }
+	if at := slices.IndexFunc(sessions, current); at >= 0 {
+		v.Sessions = append(v.Sessions, sessions[at])
 	}
-	for _, s := range sessions {
-		v.Sessions = append(v.Sessions, sessionView{
-			ID: s.ID, Browser: browser(s.Agent), Address: s.Address, SeenAt: s.SeenAt, CreatedAt: s.CreatedAt,
-			Ends: s.ExpiresAt, Current: s.ID == r.Session.ID,
-		})
-	}
-	slices.SortStableFunc(v.Sessions, func(a, b sessionView) int {
-		if a.Current == b.Current {
-			return 0
-		} else if a.Current {
-			return -1
-		}
-		return 1
-	})
+	v.Sessions = append(v.Sessions, slices.DeleteFunc(sessions, current)...)
 	return ui.Show("account", "You", v), nil
 }
 

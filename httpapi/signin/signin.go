@@ -14,7 +14,6 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/command"
-	"humanqa/domain/person"
 	"humanqa/httpapi/ui"
 	"humanqa/internal/credential"
 	"humanqa/projections/people"
@@ -284,8 +283,8 @@ func (d Deps) resend(r *ui.Request) (ui.Answer, error) {
 type joinView struct {
 	Token    string
 	Name     string
-	As       string // the roles that the invitation gives
-	Again    bool   // they have joined before
+	Roles    []people.PersonRole // that the invitation gives
+	Again    bool                // they have joined before
 	Ends     time.Time
 	Passkeys bool
 	Insecure bool
@@ -313,27 +312,9 @@ func (d Deps) joinView(r *ui.Request) (joinView, error) {
 		return joinView{}, credential.ErrNoLink
 	}
 	return joinView{
-		Token: token, Name: i.Name, As: purpose(who.Roles), Again: who.JoinedAt != nil, Ends: i.ExpiresAt,
+		Token: token, Name: i.Name, Roles: who.Roles, Again: who.JoinedAt != nil, Ends: i.ExpiresAt,
 		Passkeys: d.Credentials.Passkeys(r.Host), Insecure: d.insecure(r), Shortest: credential.MinPassword,
 	}, nil
-}
-
-// purpose puts a person's roles into words.
-func purpose(roles []people.PersonRole) string {
-	var parts []string
-	for _, role := range roles {
-		switch role.Role {
-		case person.Operator:
-			parts = append(parts, "an operator of this service")
-		case person.Checker:
-			parts = append(parts, "a checker")
-		case person.Owner:
-			parts = append(parts, "an owner of "+role.Account.Name)
-		case person.Developer, person.Viewer:
-			parts = append(parts, "a "+string(role.Role)+" of "+role.Account.Name)
-		}
-	}
-	return strings.Join(parts, ", and ")
 }
 
 func (d Deps) join(r *ui.Request) (ui.Answer, error) {
