@@ -17,12 +17,12 @@ func (d Deps) mark(r *ui.Request, s seat) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	var at domain.Position
-	if s.watches() {
+	if s.Watches() {
 		at, err = d.Commands.MarkSession(r.Context(), r.Cause(), s.ID, r.Person.ID, note)
 	} else {
 		at, err = d.Commands.MarkSlot(r.Context(), r.Cause(), s.checker, s.ID, note, 0)
 	}
-	return d.acted(r, at, err, s.path+"#marks")
+	return d.acted(r, at, err, s.Path+"#marks")
 }
 
 // cancel ends the session for all, on the client's request. The slots that have not ended
@@ -32,12 +32,12 @@ func (d Deps) cancel(r *ui.Request, s seat) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	out, err := d.Commands.CancelSession(r.Context(), r.Cause(), s.ID)
-	return d.acted(r, out.Position, err, s.path)
+	return d.acted(r, out.Position, err, s.Path)
 }
 
 // ready and leave are the checker's.
 func (d Deps) ready(r *ui.Request, s seat) (ui.Answer, error) {
-	return d.inLobby(r, s, d.Commands.ReadySession, s.path)
+	return d.inLobby(r, s, d.Commands.ReadySession, s.Path)
 }
 
 func (d Deps) leave(r *ui.Request, s seat) (ui.Answer, error) {

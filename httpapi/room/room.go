@@ -63,15 +63,16 @@ func Pages(d Deps) []ui.Page {
 // seat is the session as one person in it sees it.
 type seat struct {
 	sessions.Session
-	path string // of the room, by their door
+	Path string // of the room, by their door
 	// checker is empty for a person who watches.
 	checker string
-	own     sessions.Slot // the checker's
-	mayMark bool
+	Own     sessions.Slot // the checker's
+	MayMark bool
 	now     time.Time // the account's
 }
 
-func (s seat) watches() bool { return s.checker == "" }
+// Watches says that the person is no checker.
+func (s seat) Watches() bool { return s.checker == "" }
 
 // through finds the person's seat by the door, and gives it to act.
 func through(door func(*ui.Request) (seat, error), act func(*ui.Request, seat) (ui.Answer, error)) func(*ui.Request) (ui.Answer, error) {
@@ -92,7 +93,7 @@ func (d Deps) watcher(r *ui.Request) (seat, error) {
 	}
 	now, err := d.Commands.AccountTime(r.Context(), command.Cause{AccountID: r.Account.ID, Sandbox: r.Account.Sandbox})
 	open := s.ClosedAt == nil
-	return seat{Session: s, path: "/dashboard/sessions/" + s.ID, mayMark: open && r.May(person.Developer), now: now}, err
+	return seat{Session: s, Path: "/dashboard/sessions/" + s.ID, MayMark: open && r.May(person.Developer), now: now}, err
 }
 
 // worker seats a checker who has a slot in the session.
@@ -109,12 +110,12 @@ func (d Deps) worker(r *ui.Request) (seat, error) {
 	if err != nil {
 		return seat{}, err
 	}
-	out := seat{Session: s, path: "/workbench/sessions/" + id, checker: checker, now: d.Now()}
+	out := seat{Session: s, Path: "/workbench/sessions/" + id, checker: checker, now: d.Now()}
 	for _, slot := range s.Slots {
 		if slot.JobID == place.JobID {
-			out.own = slot
+			out.Own = slot
 		}
 	}
-	out.mayMark = s.ClosedAt == nil && out.own.Status != sessions.SlotDropped
+	out.MayMark = s.ClosedAt == nil && out.Own.Status != sessions.SlotDropped
 	return out, nil
 }

@@ -63,7 +63,7 @@ type moment struct {
 func (d Deps) story(ctx context.Context, s seat, parts map[string]jobs.Part) (*story, error) {
 	whole := s.ClosedAt.Sub(*s.StartedAt)
 	out := &story{Lasted: clock(whole)}
-	if s.watches() {
+	if s.Watches() {
 		out.Films = s.films(parts)
 	}
 	plays := whole
@@ -72,10 +72,10 @@ func (d Deps) story(ctx context.Context, s seat, parts map[string]jobs.Part) (*s
 	}
 	out.Seconds = seconds(plays)
 	for _, m := range s.Marks {
-		if s.after(m.At) == "" {
+		if s.After(m.At) == "" {
 			continue // a mark of the lobby
 		}
-		out.Moments = append(out.Moments, moment{At: m.At, Who: s.who(m.Slot), Kind: "mark", Text: m.Note})
+		out.Moments = append(out.Moments, moment{At: m.At, Who: s.Who(m.Slot), Kind: "mark", Text: m.Note})
 		out.Lines = append(out.Lines, s.place(m.At))
 	}
 	for _, slot := range s.Slots {
@@ -86,7 +86,7 @@ func (d Deps) story(ctx context.Context, s seat, parts map[string]jobs.Part) (*s
 		if err != nil {
 			return nil, err
 		}
-		l := track{Who: s.who(slot.Slot)}
+		l := track{Who: s.Who(slot.Slot)}
 		counts := map[string]int{}
 		for _, m := range said {
 			l.Dots = append(l.Dots, dot{m.Kind, s.place(m.At)})
@@ -103,7 +103,7 @@ func (d Deps) story(ctx context.Context, s seat, parts map[string]jobs.Part) (*s
 	slices.SortStableFunc(out.Moments, func(a, b moment) int { return a.At.Compare(b.At) })
 	for i := range out.Moments {
 		m := &out.Moments[i]
-		m.After, m.Into = s.after(m.At), seconds(m.At.Sub(*s.StartedAt))
+		m.After, m.Into = s.After(m.At), seconds(m.At.Sub(*s.StartedAt))
 		for _, f := range out.Films {
 			into := m.At.Sub(f.started)
 			if into >= 0 && (f.lasted == 0 || into <= f.lasted) && (m.Film == "" || f.Who == m.Who) {
@@ -121,7 +121,7 @@ func (s seat) films(parts map[string]jobs.Part) (films []film) {
 	for _, slot := range s.Slots {
 		for _, r := range parts[slot.JobID].Recordings {
 			films = append(films, film{
-				ID: r.ID, Who: s.who(slot.Slot), Href: s.path + "/films/" + r.ID, From: seconds(r.StartedAt.Sub(*s.StartedAt)),
+				ID: r.ID, Who: s.Who(slot.Slot), Href: s.Path + "/films/" + r.ID, From: seconds(r.StartedAt.Sub(*s.StartedAt)),
 				started: r.StartedAt, lasted: time.Duration(r.DurationMs) * time.Millisecond,
 			})
 		}
@@ -169,9 +169,9 @@ func (d Deps) verdicts(ctx context.Context, s seat, slot sessions.Slot) (said []
 			if was := last[e.ItemID]; was.Kind == string(e.Status) {
 				return // a note, or a picture
 			}
-			last[e.ItemID] = moment{At: e.At, Who: s.who(slot.Slot), Kind: string(e.Status), Text: item.Description, Href: e.ItemID}
+			last[e.ItemID] = moment{At: e.At, Who: s.Who(slot.Slot), Kind: string(e.Status), Text: item.Description, Href: e.ItemID}
 		case *job.FindingAdded:
-			last[e.Item.ID] = moment{At: e.At, Who: s.who(slot.Slot), Kind: string(e.Status), Text: e.Item.Description, Href: e.Item.ID}
+			last[e.Item.ID] = moment{At: e.At, Who: s.Who(slot.Slot), Kind: string(e.Status), Text: e.Item.Description, Href: e.Item.ID}
 		case *job.FindingEdited:
 			m := last[e.Item.ID]
 			m.Kind, m.Text = string(e.Status), e.Item.Description
@@ -188,9 +188,9 @@ func (d Deps) verdicts(ctx context.Context, s seat, slot sessions.Slot) (said []
 			continue
 		}
 		switch {
-		case s.watches():
+		case s.Watches():
 			m.Href = "/dashboard/jobs/" + slot.JobID + "#item-" + m.Href
-		case slot.JobID == s.own.JobID && slot.ReportID != "":
+		case slot.JobID == s.Own.JobID && slot.ReportID != "":
 			m.Href = "/workbench/jobs/" + slot.JobID + "#item-" + m.Href
 		default:
 			m.Href = ""

@@ -11,6 +11,7 @@ import (
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/wire"
 	"humanqa/projections/jobs"
+	"humanqa/projections/projects"
 	"humanqa/projections/sessions"
 )
 
@@ -38,27 +39,24 @@ func slotState(s sessions.Slot) ui.State {
 }
 
 type view struct {
-	sessions.Session
-	Path    string
-	Watches bool
-	Saying  string
-	At      time.Time // Saying follows it; zero: it has no time
-	Lobby   bool
-	Open    bool
-	Project *project // only for a person who watches
-	Own     sessions.Slot
-	Work    string // the page of the checker's test; empty: nothing to do
-	Beat    int    // the token of the claim that waits here; 0: none
-	Slots   []slotView
-	MayMark bool
+	seat
+	At    time.Time // the next step of the session; zero: it has no time
+	Lobby bool
+	Open  bool
+	// Outlook is how the lobby will end if no checker comes or goes, and Refund what comes back then.
+	Outlook session.Outlook
+	Refund  domain.Credits
+	// Back is the number of tests that were given back, of Living that have not ended.
+	Back, Living int
+	Project      *projects.Project // only for a person who watches
+	Work         string            // the page of the checker's test; empty: nothing to do
+	Beat         int               // the token of the claim that waits here; 0: none
+	Slots        []slotView
 	// MayCancel is true for the client's developers while the session is open.
 	MayCancel bool
-	Marks     []markView
 	Story     *story // of a session that is over
 	Voice     *ui.Voice
 }
-
-type project struct{ ID, Name string }
 
 type slotView struct {
 	sessions.Slot
@@ -71,20 +69,13 @@ type slotView struct {
 	Skipped, Open  int
 }
 
-type markView struct {
-	sessions.Mark
-	Who   string
-	After string // since the start, as 04:05; empty before it
-}
-
 // show is the page of the room.
 func (d Deps) show(r *ui.Request, s seat) (ui.Answer, error) {
 	v := view{
-		Session: s.Session, Path: s.path, Watches: s.watches(), Lobby: s.Status == session.StatusLobby, Open: s.ClosedAt == nil,
-		Own: s.own, MayMark: s.mayMark, MayCancel: s.mayMark && s.watches(), Voice: d.voice(s),
+		seat: s, Lobby: s.Status == session.StatusLobby, Open: s.ClosedAt == nil, MayCancel: s.MayMark && s.Watches(), Voice: d.voice(s),
 	}
 	live := []string{domain.SessionStream(s.ID)}
-	if s.watches() {
+	if s.Watches() {
 		for _, slot := range s.Slots {
 			live = append(live, domain.JobStream(slot.JobID))
 		}
@@ -93,7 +84,7 @@ func (d Deps) show(r *ui.Request, s seat) (ui.Answer, error) {
 			if err != nil {
 				return ui.Answer{}, err
 			}
-			v.Project = &project{p.ID, p.Name}
+			v.Project = &p
 		}
 	} else if err := d.own(r, s, &v); err != nil {
 		return ui.Answer{}, err
@@ -103,10 +94,10 @@ func (d Deps) show(r *ui.Request, s seat) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	v.slots(s, parts)
-	v.Saying, v.At = saying(s, parts)
-	for _, m := range s.Marks {
-		v.Marks = append(v.Marks, markView{m, s.who(m.Slot), s.after(m.At)})
-	}
+	v.At = nextStep(s, parts)
+	v.Back, v.Living = s.GivenBack()
+	v.Outlook = session.AtDeadline(s.ReadyCount(), len(s.Slots))
+	v.Refund = s.CreditsCharged / domain.Credits(max(1, len(s.Slots))) * domain.Credits(v.Outlook.Refunded)
 	if s.StartedAt != nil && s.ClosedAt != nil {
 		told, err := d.story(r.Context(), s, parts)
 		if err != nil {
@@ -123,13 +114,13 @@ func (d Deps) own(r *ui.Request, s seat, v *view) error {
 	switch {
 	case err != nil:
 		return err
-	case held && c.JobID == s.own.JobID:
+	case held && c.JobID == s.Own.JobID:
 		v.Beat = c.Token
 		if !c.Waiting {
 			v.Work = "/workbench/jobs/" + c.JobID
 		}
-	case s.own.ReportID != "":
-		v.Work = "/workbench/jobs/" + s.own.JobID
+	case s.Own.ReportID != "":
+		v.Work = "/workbench/jobs/" + s.Own.JobID
 	}
 	return nil
 }
@@ -142,12 +133,12 @@ func (d Deps) parts(ctx context.Context, s seat) (map[string]jobs.Part, error) {
 func (v *view) slots(s seat, parts map[string]jobs.Part) {
 	for _, slot := range s.Slots {
 		items := parts[slot.JobID].Items
-		sv := slotView{Slot: slot, Who: s.who(slot.Slot), State: slotState(slot),
-			Mine: slot.JobID == s.own.JobID, Total: len(items)}
+		sv := slotView{Slot: slot, Who: s.Who(slot.Slot), State: slotState(slot),
+			Mine: slot.JobID == s.Own.JobID, Total: len(items)}
 		pass, fail, skip := job.Counts(items)
 		sv.Done, sv.Passed, sv.Failed, sv.Skipped, sv.Open = pass+fail+skip, pass, fail, skip, len(items)-pass-fail-skip
 		switch {
-		case s.watches():
+		case s.Watches():
 			sv.Href = "/dashboard/jobs/" + slot.JobID
 		case sv.Mine:
 			sv.Href = v.Work
@@ -156,9 +147,9 @@ func (v *view) slots(s seat, parts map[string]jobs.Part) {
 	}
 }
 
-// who names a slot's checker to the person in the seat: their own slot is "You".
-func (s seat) who(slot int) string {
-	if !s.watches() && slot == s.own.Slot {
+// Who names a slot's checker to the person in the seat: their own slot is "You".
+func (s seat) Who(slot int) string {
+	if !s.Watches() && slot == s.Own.Slot {
 		return "You (" + s.label(slot) + ")"
 	}
 	return s.label(slot)
@@ -174,8 +165,8 @@ func (s seat) label(slot int) string {
 	return "The client"
 }
 
-// after is the time since the start; empty before the start.
-func (s seat) after(at time.Time) string {
+// After is the time since the start, as 04:05; empty before the start.
+func (s seat) After(at time.Time) string {
 	if s.StartedAt == nil || at.Before(*s.StartedAt) {
 		return ""
 	}
@@ -191,58 +182,17 @@ func clock(d time.Duration) string {
 	return fmt.Sprintf("%02d:%02d", seconds/60, seconds%60)
 }
 
-// saying tells the state of the session, and its next step. The words follow the time at
-// which that comes, if there is one.
-func saying(s seat, parts map[string]jobs.Part) (words string, at time.Time) {
-	switch s.Status {
-	case session.StatusLobby:
-		if !s.now.Before(s.ReadyDeadline) {
-			return "The lobby has closed. The session starts or ends in a moment.", at
-		}
-		return outlook(s), s.ReadyDeadline
-	case session.StatusActive:
-		back, live := s.GivenBack()
-		if back == 0 {
-			return "All checkers who were ready test at the same time.", at
-		}
+// nextStep is when the lobby closes, or when tests end that were given back; zero: neither comes.
+func nextStep(s seat, parts map[string]jobs.Part) (at time.Time) {
+	if s.Status == session.StatusLobby && s.now.Before(s.ReadyDeadline) {
+		return s.ReadyDeadline
+	}
+	if back, _ := s.GivenBack(); s.Status == session.StatusActive && back > 0 {
 		for _, slot := range s.Slots {
 			if slot.Status == sessions.SlotActive { // the start gave all of them one time
 				at = parts[slot.JobID].DueAt
 			}
 		}
-		words = fmt.Sprintf("%d of %d tests end, unless other checkers take them.", back, live)
-		if back == live {
-			words = "the session ends, unless other checkers take its tests: all were given back."
-		}
-		return words + refunded(s, " What has no report is refunded."), at
-	case session.StatusExpired:
-		return "Fewer than two checkers were ready in time." + refunded(s, " All credits were refunded."), at
-	case session.StatusCancelled:
-		return "The session was cancelled before its end." + refunded(s, " Tests without a report were refunded."), at
-	case session.StatusCompleted:
 	}
-	return ui.Count(s.PassCount, "test") + " passed, " + ui.Count(s.FailCount, "test") + " failed.", at
-}
-
-func refunded(s seat, words string) string {
-	if s.watches() {
-		return words
-	}
-	return ""
-}
-
-// outlook says how the lobby will end if no checker comes or goes, by the rule that decides
-// it at the deadline.
-func outlook(s seat) string {
-	all := len(s.Slots)
-	out := session.AtDeadline(s.ReadyCount(), all)
-	words := fmt.Sprintf("the session will start with %d of %d checkers", s.ReadyCount(), all)
-	if !out.Starts {
-		words = fmt.Sprintf("the session will not start, with %d of %d checkers ready", s.ReadyCount(), all)
-	}
-	if out.Refunded > 0 && s.watches() {
-		price := s.CreditsCharged / domain.Credits(all)
-		words += fmt.Sprintf("; %s refunded", ui.Credits(price*domain.Credits(out.Refunded)))
-	}
-	return words + ". It starts at once when all are ready."
+	return at
 }

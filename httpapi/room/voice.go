@@ -42,11 +42,11 @@ func (d Deps) voice(s seat) *ui.Voice {
 	if !s.VoiceEnabled || !s.mayTalk() {
 		return nil
 	}
-	return &ui.Voice{Path: s.path, Watches: s.watches(), Off: d.Voice == nil}
+	return &ui.Voice{Path: s.Path, Watches: s.Watches(), Off: d.Voice == nil}
 }
 
 func (s seat) mayTalk() bool {
-	return s.ClosedAt == nil && s.own.Status != sessions.SlotDropped
+	return s.ClosedAt == nil && s.Own.Status != sessions.SlotDropped
 }
 
 // talk takes a browser into the session's voice chat, until the person has to leave.
@@ -81,7 +81,7 @@ func (d Deps) talk(audience ui.Audience, door func(*ui.Request) (seat, error)) f
 		beside.Go(func() { d.watch(ctx, end, r, s.ID, audience, door) })
 		beside.Go(func() { ping(ctx, end, conn) })
 
-		guest := voice.Guest{Account: s.AccountID, Key: r.Person.ID, Label: s.label(s.own.Slot), Watches: s.watches()}
+		guest := voice.Guest{Account: s.AccountID, Key: r.Person.ID, Label: s.label(s.Own.Slot), Watches: s.Watches()}
 		err = d.Voice.Join(ctx, s.ID, guest, line{conn})
 		switch {
 		case errors.Is(err, voice.ErrFull):
