@@ -37,18 +37,13 @@ type Upload struct {
 	digest []byte
 }
 
-// Collect takes the file of the request as evidence under the claim.
+// Collect takes the file of the request as evidence under the claim. A crash in here leaves
+// at most an upload that the sweep removes; the same file sent again goes on from there.
 func (s *Service) Collect(ctx context.Context, r *wire.Request, cause command.Cause, claim command.Claim, p Upload) (Piece, error) {
 	accountID, err := s.Commands.CollectEvidence(ctx, cause, claim)
 	if err != nil {
 		return Piece{}, err
 	}
-	return s.keep(ctx, r, accountID, claim, p)
-}
-
-// keep stores the file of the request. A crash in here leaves at most an upload
-// that the sweep removes; the same file sent again goes on from there.
-func (s *Service) keep(ctx context.Context, r *wire.Request, accountID string, claim command.Claim, p Upload) (Piece, error) {
 	e, err := s.pieces.reserve(ctx, accountID, claim.JobID, claim.CheckerID, p)
 	if err != nil || e.Stored {
 		return e, err
