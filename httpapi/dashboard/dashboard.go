@@ -11,22 +11,12 @@ import (
 	"embed"
 	"io/fs"
 	"slices"
-	"time"
 
 	"humanqa/domain"
-	"humanqa/domain/command"
-	"humanqa/httpapi/admit"
+	"humanqa/httpapi/dashboard/deps"
 	"humanqa/httpapi/dashboard/jobpage"
 	"humanqa/httpapi/dashboard/projects"
-	"humanqa/httpapi/evidence"
-	"humanqa/httpapi/input"
-	"humanqa/httpapi/readers"
 	"humanqa/httpapi/ui"
-	"humanqa/httpapi/wire"
-	"humanqa/internal/credential"
-	"humanqa/internal/preferences"
-	"humanqa/projections"
-	"humanqa/webhooks"
 )
 
 //go:embed templates/*.html
@@ -35,24 +25,8 @@ var templates embed.FS
 // Templates are those of the package and of the two below it, for ui.Config.
 var Templates = []fs.FS{templates, jobpage.Templates, projects.Templates}
 
-// Deps are the dependencies of the pages. All fields are required.
-type Deps struct {
-	Commands    *command.Service
-	Reads       *projections.Reads
-	Limits      *input.Limits
-	Evidence    *evidence.Service
-	Readers     *readers.Readers
-	Fresh       *admit.Freshness
-	PastReads   *wire.Quota // of pages that read a whole stream
-	Credentials *credential.Store
-	Preferences *preferences.Store
-	Deliveries  *webhooks.Log
-	Now         func() time.Time
-	// BaseURL is the start of the links that are shown to be copied.
-	BaseURL string
-	// CreditsURL is where credits are bought; empty: nowhere.
-	CreditsURL string
-}
+// Deps are the dependencies of the pages.
+type Deps deps.Deps
 
 // Pages are the pages of the package and of the two below it.
 func Pages(d Deps) []ui.Page {
@@ -114,15 +88,7 @@ func Pages(d Deps) []ui.Page {
 		{Method: "GET", Pattern: "/dashboard/activity", For: ui.Owners, Handle: d.activity},
 		{Method: "GET", Pattern: "/dashboard/secrets", For: ui.Owners, Handle: d.secrets},
 	}
-	return slices.Concat(pages,
-		jobpage.Pages(jobpage.Deps{
-			Commands: d.Commands, Reads: d.Reads, Limits: d.Limits, Evidence: d.Evidence, Fresh: d.Fresh, PastReads: d.PastReads,
-			Credentials: d.Credentials, Now: d.Now, BaseURL: d.BaseURL,
-		}),
-		projects.Pages(projects.Deps{
-			Commands: d.Commands, Reads: d.Reads, Limits: d.Limits, Fresh: d.Fresh, Credentials: d.Credentials,
-			Deliveries: d.Deliveries, BaseURL: d.BaseURL,
-		}))
+	return slices.Concat(pages, jobpage.Pages(jobpage.Deps(d)), projects.Pages(projects.Deps(d)))
 }
 
 func (d Deps) switchAccount(r *ui.Request) (ui.Answer, error) {
@@ -133,9 +99,4 @@ func (d Deps) switchAccount(r *ui.Request) (ui.Answer, error) {
 		}
 	}
 	return ui.Answer{}, domain.NotFound("account")
-}
-
-// now is the account's time: a sandbox has its own.
-func (d Deps) now(r *ui.Request) (time.Time, error) {
-	return d.Commands.AccountTime(r.Context(), command.Cause{AccountID: r.Account.ID, Sandbox: r.Account.Sandbox})
 }

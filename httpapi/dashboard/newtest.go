@@ -45,7 +45,7 @@ func (d Deps) submitView(r *ui.Request, fields url.Values) (submitView, error) {
 			job.AIReview.Price(false), job.AIReview.Price(true),
 		},
 	}
-	now, err := d.now(r)
+	now, err := d.Commands.AccountTime(r.Context(), r.Cause())
 	if err != nil {
 		return v, err
 	}

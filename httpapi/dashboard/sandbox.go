@@ -30,7 +30,7 @@ func (d Deps) sandbox(r *ui.Request) (ui.Answer, error) {
 	if !r.Account.Sandbox {
 		return ui.Answer{}, domain.NotFound("sandbox").WithHint("this account is no sandbox; humanqa account create --sandbox creates one")
 	}
-	now, err := d.now(r)
+	now, err := d.Commands.AccountTime(r.Context(), r.Cause())
 	if err != nil {
 		return ui.Answer{}, err
 	}
@@ -82,7 +82,7 @@ func (d Deps) expire(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	if err := sandboxed(r); err != nil {
 		return ui.Answer{}, err
 	}
-	now, err := d.now(r)
+	now, err := d.Commands.AccountTime(r.Context(), r.Cause())
 	if err != nil {
 		return ui.Answer{}, err
 	}

@@ -4,17 +4,10 @@ package jobpage
 
 import (
 	"embed"
-	"time"
 
-	"humanqa/domain/command"
-	"humanqa/httpapi/admit"
-	"humanqa/httpapi/evidence"
-	"humanqa/httpapi/input"
+	"humanqa/httpapi/dashboard/deps"
 	"humanqa/httpapi/report"
 	"humanqa/httpapi/ui"
-	"humanqa/httpapi/wire"
-	"humanqa/internal/credential"
-	"humanqa/projections"
 )
 
 // Templates are the package's, for ui.Config.
@@ -22,19 +15,8 @@ import (
 //go:embed templates/*.html
 var Templates embed.FS
 
-// Deps are the dependencies of the pages. All fields are required.
-type Deps struct {
-	Commands    *command.Service
-	Reads       *projections.Reads
-	Limits      *input.Limits
-	Evidence    *evidence.Service
-	Fresh       *admit.Freshness
-	PastReads   *wire.Quota // of pages that read a whole stream
-	Credentials *credential.Store
-	Now         func() time.Time
-	// BaseURL is the start of the links that are shown to be copied.
-	BaseURL string
-}
+// Deps are the dependencies of the pages.
+type Deps deps.Deps
 
 // reports reads reports, with links that work.
 func (d Deps) reports() report.Reader {

@@ -5,13 +5,8 @@ package projects
 import (
 	"embed"
 
-	"humanqa/domain/command"
-	"humanqa/httpapi/admit"
-	"humanqa/httpapi/input"
+	"humanqa/httpapi/dashboard/deps"
 	"humanqa/httpapi/ui"
-	"humanqa/internal/credential"
-	"humanqa/projections"
-	"humanqa/webhooks"
 )
 
 // Templates are the package's, for ui.Config.
@@ -19,17 +14,8 @@ import (
 //go:embed templates/*.html
 var Templates embed.FS
 
-// Deps are the dependencies of the pages. All fields are required.
-type Deps struct {
-	Commands    *command.Service
-	Reads       *projections.Reads
-	Limits      *input.Limits
-	Fresh       *admit.Freshness
-	Credentials *credential.Store
-	Deliveries  *webhooks.Log
-	// BaseURL is the start of the links that are shown to be copied.
-	BaseURL string
-}
+// Deps are the dependencies of the pages.
+type Deps deps.Deps
 
 // Pages are the pages of the package.
 func Pages(d Deps) []ui.Page {

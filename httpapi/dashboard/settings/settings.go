@@ -4,16 +4,10 @@ package settings
 
 import (
 	"embed"
-	"time"
 
-	"humanqa/domain/command"
-	"humanqa/httpapi/evidence"
-	"humanqa/httpapi/readers"
+	"humanqa/httpapi/dashboard/deps"
 	"humanqa/httpapi/ui"
-	"humanqa/internal/clientlogin"
-	"humanqa/internal/credential"
 	"humanqa/internal/mail"
-	"humanqa/projections"
 )
 
 // Templates are the package's, for ui.Config.
@@ -21,19 +15,8 @@ import (
 //go:embed templates/*.html
 var Templates embed.FS
 
-// Deps are the dependencies of the pages. All fields but Mail and DemoKey are required.
-type Deps struct {
-	Commands    *command.Service
-	Reads       *projections.Reads
-	Credentials *credential.Store
-	Logins      *clientlogin.Store
-	Mail        *mail.Store // nil: the service sends no e-mail
-	Evidence    *evidence.Service
-	Readers     *readers.Readers
-	Now         func() time.Time
-	// DemoKey gives the API key that the demo of the service uses; nil or empty: there is no demo.
-	DemoKey func() string
-}
+// Deps are the dependencies of the pages.
+type Deps deps.Deps
 
 // Pages are the pages of the package.
 func Pages(d Deps) []ui.Page {
