@@ -58,7 +58,7 @@ func (v webhookView) Chosen(event string) bool {
 }
 
 // Rotator is the person or the key that replaced the secret.
-func (v webhookView) Rotator(r projects.SecretRotation) string {
+func (v webhookView) Rotator(r project.Rotation) string {
 	if actor := actorOf(r); actor != "" {
 		return v.name(actor)
 	}
