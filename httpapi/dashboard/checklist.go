@@ -205,7 +205,7 @@ func (d Deps) preview(r *ui.Request, in command.HostedTest, checkers int) (*chec
 			v.Again = append(v.Again, item)
 			continue
 		}
-		if slices.ContainsFunc(v.Again, func(again againItem) bool { return again.Description == item.Description }) {
+		if slices.ContainsFunc(v.Again, func(again job.Item) bool { return again.Description == item.Description }) {
 			continue // one of another key, such as of a list that was taken over
 		}
 		v.Rows = append(v.Rows, checklistRow{
