@@ -2264,7 +2264,7 @@ type EvidenceKind struct {
 	// Files Files that are kept.
 	Files int `json:"files"`
 
-	// Held What a hold keeps.
+	// Held What a hold, or a dispute that is not decided, keeps.
 	Held EvidenceSize `json:"held"`
 
 	// NextMonth What goes within 30 days.
