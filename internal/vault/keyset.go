@@ -77,9 +77,13 @@ func (k *Keyset) under(id uint32) (*Keyset, error) {
 	keys := proto.CloneOf(k.keys)
 	keys.PrimaryKeyId = id
 	next := &Keyset{Text: k.Text, from: k.from, keys: k.keys, macs: k.macs, current: id, before: k.before}
-	handle, err := insecurecleartextkeyset.Read(&keyset.MemReaderWriter{Keyset: keys})
+	var plain bytes.Buffer
+	err := keyset.NewBinaryWriter(&plain).Write(keys)
 	if err == nil {
-		next.aead, err = aead.New(handle)
+		var handle *keyset.Handle
+		if handle, err = insecurecleartextkeyset.Read(keyset.NewBinaryReader(&plain)); err == nil {
+			next.aead, err = aead.New(handle)
+		}
 	}
 	if err != nil { // it may quote the keyset
 		return nil, fmt.Errorf("%s holds no encryption keyset: restore it from its backup", k.from)

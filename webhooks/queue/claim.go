@@ -154,13 +154,13 @@ const noWait = `; SET LOCAL synchronous_commit = off`
 func (q *Queue) Exchange(
 	ctx context.Context, done []Outcome, limit int,
 ) (s Settlement, batch []Delivery, next time.Duration, err error) {
-	until := q.inFlight.leaseEnd()
-	use, back := q.inFlight.accountUse()
+	until := q.leaseEnd()
+	use, back := q.accountUse()
 	if len(done) == 0 && limit == 0 {
 		q.short = true
 		return s, nil, back, nil
 	}
-	if err := q.peers.endDeadLeases(ctx, q.db, q.inFlight.holder); err != nil {
+	if err := q.peers.endDeadLeases(ctx, q.db, q.holder); err != nil {
 		return s, nil, 0, err
 	}
 	err = q.inTx(ctx, done, func(tx *sqlx.Tx) error {
@@ -173,7 +173,7 @@ func (q *Queue) Exchange(
 	if err != nil {
 		return s, nil, 0, err
 	}
-	q.inFlight.addBatch(batch, until)
+	q.addBatch(batch, until)
 	return s, batch, sooner(next, back), nil
 }
 
@@ -205,7 +205,7 @@ func (q *Queue) inTx(ctx context.Context, done []Outcome, f func(*sqlx.Tx) error
 
 func (q *Queue) claim(ctx context.Context, tx *sqlx.Tx, limit int, use accountUse) (batch []Delivery, next time.Duration, err error) {
 	full := use.fullAccounts(limit)
-	endpoints, err := pgpool.List[dueEndpoint](ctx, tx, "due endpoints", lockDueEndpoints, pq.Array(full), limit, q.inFlight.holder)
+	endpoints, err := pgpool.List[dueEndpoint](ctx, tx, "due endpoints", lockDueEndpoints, pq.Array(full), limit, q.holder)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -214,7 +214,7 @@ func (q *Queue) claim(ctx context.Context, tx *sqlx.Tx, limit int, use accountUs
 			return nil, 0, err
 		}
 		batch, err = pgpool.List[Delivery](ctx, tx, "due deliveries", leaseDue, pgpool.Rows(q.endpointRooms(endpoints, limit, use)), limit,
-			q.inFlight.holder, q.inFlight.lease.Milliseconds(), pgpool.Rows(use.quotas(limit)), quota(limit, 0))
+			q.holder, q.inFlight.lease.Milliseconds(), pgpool.Rows(use.quotas(limit)), quota(limit, 0))
 		if err != nil {
 			return nil, 0, err
 		}
@@ -230,7 +230,7 @@ func (q *Queue) claim(ctx context.Context, tx *sqlx.Tx, limit int, use accountUs
 	look, err := pgpool.One[struct {
 		MS     int64
 		Others bool
-	}](ctx, tx, "the next due endpoint", untilDue, pq.Array(full), q.inFlight.holder)
+	}](ctx, tx, "the next due endpoint", untilDue, pq.Array(full), q.holder)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -302,7 +302,7 @@ func (q *Queue) expireAttempts(ctx context.Context, tx *sqlx.Tx, endpoints []due
 	for i, e := range endpoints {
 		var alive []string
 		for _, id := range e.InFlight {
-			if e.Ours && q.inFlight.isSending(id) {
+			if e.Ours && q.isSending(id) {
 				alive = append(alive, id)
 			} else {
 				ids, projects = append(ids, id), append(projects, e.ProjectID)
@@ -313,5 +313,5 @@ func (q *Queue) expireAttempts(ctx context.Context, tx *sqlx.Tx, endpoints []due
 	if len(ids) == 0 {
 		return nil
 	}
-	return pgpool.Exec(ctx, tx, "expire attempts", expireAttemptsSQL, pq.Array(ids), pq.Array(projects), q.inFlight.lease.Milliseconds())
+	return pgpool.Exec(ctx, tx, "expire attempts", expireAttemptsSQL, pq.Array(ids), pq.Array(projects), q.lease.Milliseconds())
 }

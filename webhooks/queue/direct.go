@@ -11,8 +11,8 @@ import (
 // lease with which they must be written ends at until, by this process's clock. Any
 // goroutine may call it.
 func (q *Queue) Reserve(candidates []webhooks.NewDelivery, places int) (lease webhooks.DirectLease, batch []Delivery, until time.Time) {
-	until = q.inFlight.leaseEnd()
-	lease = webhooks.DirectLease{Holder: q.inFlight.holder, Term: q.inFlight.lease}
+	until = q.leaseEnd()
+	lease = webhooks.DirectLease{Holder: q.holder, Term: q.inFlight.lease}
 	room := map[string]int{}
 	for _, one := range candidates {
 		e := one.Endpoint
@@ -27,7 +27,7 @@ func (q *Queue) Reserve(candidates []webhooks.NewDelivery, places int) (lease we
 			RequestID: one.RequestID, Trace: one.Trace,
 			AccountID: e.AccountID, URL: e.URL, Secret: e.Secret, Resets: e.Resets, OwnHeaders: e.OwnHeaders,
 		}
-		if !q.inFlight.reservePlace(d, places, until) {
+		if !q.reservePlace(d, places, until) {
 			room[e.ProjectID] = 0
 			continue
 		}
@@ -46,12 +46,12 @@ func (q *Queue) directRoom(e *webhooks.EndpointRow) int {
 		return 0
 	case e.DueAt != nil && !e.DueAt.After(time.Now()): // a delivery waits
 		return 0
-	case e.LeaseID != nil && *e.LeaseID != q.inFlight.holder:
+	case e.LeaseID != nil && *e.LeaseID != q.holder:
 		return 0
 	case len(e.InFlight) >= q.caps.Most: // also those that are only to be settled
 		return 0
 	case e.Cap > 0 && e.Cap < q.caps.Begin:
 		return max(e.Cap-len(e.InFlight), 0)
 	}
-	return max(q.caps.Begin-q.inFlight.countUnanswered(e.InFlight), 0)
+	return max(q.caps.Begin-q.countUnanswered(e.InFlight), 0)
 }

@@ -148,7 +148,7 @@ func TestTheLeasesOfADispatcherThatDiedEndWithItsConnection(t *testing.T) {
 			t.Fatal(batch, err)
 		}
 	}
-	life := pgtest.NewDB(t, pgpool.Named(dsn, sessionName(mortal.inFlight.holder)))
+	life := pgtest.NewDB(t, pgpool.Named(dsn, sessionName(mortal.holder)))
 	must.NoError(t, life.PingContext(t.Context()))
 	alive := time.Now()
 	eventually.True(t, "it is seen alive", func() bool { other.takes(0); return other.peers.lookedAt.After(alive) })
@@ -162,7 +162,7 @@ func TestTheLeasesOfADispatcherThatDiedEndWithItsConnection(t *testing.T) {
 		got = append(got, batch...)
 		return len(got) > 0
 	})
-	if len(got) != 1 || got[0].ID != slices.Collect(maps.Keys(mortal.inFlight.deliveries))[0] || got[0].Attempt != 2 {
+	if len(got) != 1 || got[0].ID != slices.Collect(maps.Keys(mortal.deliveries))[0] || got[0].Attempt != 2 {
 		t.Errorf("it took %+v", got)
 	}
 }

@@ -33,6 +33,6 @@ func New(db *sqlx.DB, pool int, caps Caps, lease time.Duration) *Queue {
 // processes that this one lives, until ctx ends.
 func (q *Queue) Listen(ctx context.Context, dsn string, interrupted func(error)) <-chan struct{} {
 	// The notification is only about leases of this process.
-	own := func(payload string) bool { return payload == q.inFlight.holder.String() }
-	return pgpool.ListenTo(ctx, pgpool.Named(dsn, sessionName(q.inFlight.holder)), webhooks.DueChannel, own, interrupted)
+	own := func(payload string) bool { return payload == q.holder.String() }
+	return pgpool.ListenTo(ctx, pgpool.Named(dsn, sessionName(q.holder)), webhooks.DueChannel, own, interrupted)
 }

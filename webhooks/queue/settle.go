@@ -110,7 +110,7 @@ func (q *Queue) writeOutcomes(
 ) (closed []Outcome, err error) {
 	var attempts []attemptRow
 	for _, o := range batch {
-		counts := q.inFlight.ownsOutcome(now[o.ProjectID], o)
+		counts := q.ownsOutcome(now[o.ProjectID], o)
 		if counts {
 			closed = append(closed, o)
 		}
