@@ -127,8 +127,8 @@ func TestAFullSubmissionIsRead(t *testing.T) {
 	want := `{"accountId":"","projectId":"p1","url":"https://example.com/x","title":"last","description":"d",` +
 		`"type":"payment_flow","typeEcho":"payment FLOW","urgent":true,"slaMinutes":15,"price":0,"source":"",` +
 		`"target":{"device":"phone"},"Items":[` +
-		`{"Key":"pay","Description":"pays","ExpectedOutcome":"receipt","Severity":"major"},` +
-		`{"Key":"","Description":"b","ExpectedOutcome":"","Severity":"major"}],` +
+		`{"id":"","key":"pay","description":"pays","expectedOutcome":"receipt","severity":"major"},` +
+		`{"id":"","key":"","description":"b","severity":"major"}],` +
 		`"Credentials":{"username":"u","password":"p"},"AccessInstructions":"ring twice","Wait":true}`
 	if string(got) != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
