@@ -106,22 +106,16 @@ func start(owner testing.TB, log *logrus.Logger, pages Pages) *Service {
 		defer cancel()
 		return supervisor.WaitFor(ctx, at)
 	}
-	shows := func(name string) func(context.Context) error {
-		return func(ctx context.Context) error {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-			defer cancel()
-			return supervisor.CatchUp(ctx, name)
-		}
-	}
 	s.API = httpapi.New(httpapi.Deps{
 		Shared: v1.Shared{
 			Commands: s.Commands, Reads: s.Reads, DB: s.DB, Lent: s.DB, Evidence: s.Evidence,
 			Head: func(ctx context.Context) (domain.Position, error) { return client.Head(context.WithoutCancel(ctx)) },
 			Log:  log, Now: time.Now, BaseURL: s.BaseURL,
 		},
-		WaitFor: patiently, FeedShown: shows(events.Name), WebhooksShown: shows(webhooks.SubscriberName),
-		Ready: func(context.Context) []httpapi.Problem { return nil },
-		Vault: s.Vault, Spool: spool, RequestTime: patience,
+		WaitFor: patiently, FeedShown: func(ctx context.Context) error { return supervisor.CatchUp(ctx, events.Name) },
+		WebhooksShown: func(ctx context.Context) error { return supervisor.CatchUp(ctx, webhooks.SubscriberName) },
+		Ready:         func(context.Context) []httpapi.Problem { return nil },
+		Vault:         s.Vault, Spool: spool, RequestTime: patience,
 	})
 	templates, table := pages(s)
 	s.Site, err = ui.New(ui.Config{
