@@ -214,7 +214,7 @@ func (q *Queue) claim(ctx context.Context, tx *sqlx.Tx, limit int, use accountUs
 			return nil, 0, err
 		}
 		batch, err = pgpool.List[Delivery](ctx, tx, "due deliveries", leaseDue, pgpool.Rows(q.endpointRooms(endpoints, limit, use)), limit,
-			q.holder, q.inFlight.lease.Milliseconds(), pgpool.Rows(use.quotas(limit)), quota(limit, 0))
+			q.holder, q.lease.Milliseconds(), pgpool.Rows(use.quotas(limit)), quota(limit, 0))
 		if err != nil {
 			return nil, 0, err
 		}

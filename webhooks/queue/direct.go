@@ -12,7 +12,7 @@ import (
 // goroutine may call it.
 func (q *Queue) Reserve(candidates []webhooks.NewDelivery, places int) (lease webhooks.DirectLease, batch []Delivery, until time.Time) {
 	until = q.leaseEnd()
-	lease = webhooks.DirectLease{Holder: q.holder, Term: q.inFlight.lease}
+	lease = webhooks.DirectLease{Holder: q.holder, Term: q.lease}
 	room := map[string]int{}
 	for _, one := range candidates {
 		e := one.Endpoint
