@@ -169,7 +169,9 @@ func ofAccount(accountID, category string, tell func(eventstore.RawEvent) error)
 	return func(e eventstore.RawEvent) error {
 		if category == "job" && e.Revision == 0 && strings.HasPrefix(e.Stream, domain.JobStreams) {
 			var first struct{ AccountID string }
-			_ = json.Unmarshal(e.Whole(), &first) // an event that names no account belongs to none
+			if err := json.Unmarshal(e.Whole(), &first); err != nil && e.Unreadable() == nil {
+				return fmt.Errorf("the account of %s: %w", e.Stream, err)
+			}
 			owned[e.Stream] = first.AccountID == accountID
 		}
 		if !owned[e.Stream] {
