@@ -12,7 +12,7 @@ import (
 var commitStatuses = []Policy{{
 	Kind:    "commit_status",
 	Handles: domain.TypesOf(&job.CommitStatusRequested{}, &job.Completed{}, &job.Cancelled{}, &job.Failed{}),
-	Pool:    Pool{Name: "commit statuses", Places: 16, PerAccount: 4, Within: 30 * time.Second},
+	Pool:    Pool{Name: "commit statuses", Places: 16, PerAccount: 4, Within: 30 * time.Second, Rest: 5 * time.Minute},
 	react:   watchCommit,
 	issue:   Commands.TellCommit,
 }}

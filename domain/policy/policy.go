@@ -104,6 +104,9 @@ type Pool struct {
 	PerAccount int
 	// Within is the longest time that a Fire may take.
 	Within time.Duration
+	// Rest is the longest pause behind a Fire that failed. The log is tried again soon: an
+	// SLA that ended while it was away is late by no more than this. A stranger's server is not.
+	Rest time.Duration
 }
 
 // Outcome is the outcome of a firing. Err nil settles the timer; otherwise it comes back

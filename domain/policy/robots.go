@@ -9,10 +9,10 @@ import (
 
 var (
 	// writers wait for a model. One account cannot take all places.
-	writers = Pool{Name: "writers", Places: 16, PerAccount: 12, Within: 2 * time.Minute}
+	writers = Pool{Name: "writers", Places: 16, PerAccount: 12, Within: 2 * time.Minute, Rest: 5 * time.Minute}
 	// reviews each wait for a client's page, so they have a pool of their own, and one
 	// account has only a few of its places.
-	reviews = Pool{Name: "reviews", Places: 16, PerAccount: 4, Within: 30 * time.Second}
+	reviews = Pool{Name: "reviews", Places: 16, PerAccount: 4, Within: 30 * time.Second, Rest: 5 * time.Minute}
 )
 
 // robots do the work of the AI, and of a sandbox's robot.

@@ -26,7 +26,7 @@ import (
 
 // commands is the pool of policies that name none: their commands gather in the
 // log's group commit.
-var commands = policy.Pool{Name: "policies", Places: 256, Within: 15 * time.Second}
+var commands = policy.Pool{Name: "policies", Places: 256, Within: 15 * time.Second, Rest: 20 * time.Second}
 
 const (
 	lookAgain  = 5 * time.Second // the safety look: nothing waits for it
@@ -37,7 +37,6 @@ const (
 	leaseTime   = 10 * time.Second
 	renewEvery  = 3 * time.Second
 	firstRetry  = time.Second
-	lastRetry   = 5 * time.Minute
 	forgetEvery = 10 * time.Minute
 )
 
@@ -180,7 +179,7 @@ func (p *pool) Do(ctx context.Context, t policy.Timer) (o policy.Outcome) {
 		case answered(o.Err):
 			o.Final = true
 		default:
-			o.Retry = backoff.Delay(t.Attempt, firstRetry, lastRetry)
+			o.Retry = backoff.Delay(t.Attempt, firstRetry, p.Rest)
 		}
 		p.log.Warnf("policies: fire %s %s: %v", t.Kind, t.Key, o.Err)
 	}()

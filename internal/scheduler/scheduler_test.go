@@ -78,7 +78,7 @@ func firing(kind string, fire func(context.Context, policy.Timer) error) policy.
 
 // slowFiring is one that waits for somebody outside.
 func slowFiring(fire func(context.Context, policy.Timer) error) policy.Policy {
-	return policy.Policy{Kind: "slow", Pool: policy.Pool{Name: "slow", Places: 16, Within: time.Hour}, Fire: fire}
+	return policy.Policy{Kind: "slow", Pool: policy.Pool{Name: "slow", Places: 16, Within: time.Hour, Rest: 5 * time.Minute}, Fire: fire}
 }
 
 type silentLog struct{}
@@ -113,19 +113,23 @@ func TestWhatAFiringLeadsTo(t *testing.T) {
 		attempt int
 		final   bool
 		retry   time.Duration
+		pool    policy.Pool
 	}{
-		"done":                               {nil, 1, false, 0},
-		"a first failure rests a second":     {broken, 1, false, time.Second},
-		"the fourth rests longer":            {broken, 4, false, 8 * time.Second},
-		"and never longer than five minutes": {broken, 60, false, 5 * time.Minute},
-		"unavailable is a failure":           {domain.Unavailable(broken), 2, false, 2 * time.Second},
-		"a refusal is an answer":             {fmt.Errorf("fire: %w", domain.Conflict("the job is completed")), 1, true, 0},
-		"nothing there is an answer":         {domain.NotFound("job"), 1, true, 0},
+		"done":                           {nil, 1, false, 0, policy.Pool{}},
+		"a first failure rests a second": {broken, 1, false, time.Second, policy.Pool{}},
+		"the fourth rests longer":        {broken, 4, false, 8 * time.Second, policy.Pool{}},
+		"and never longer than the log may be away unnoticed": {broken, 60, false, 20 * time.Second, policy.Pool{}},
+		"a stranger's server rests longer":                    {broken, 60, false, time.Hour, policy.Pool{Name: "slow", Places: 1, Within: time.Minute, Rest: time.Hour}},
+		"unavailable is a failure":                            {domain.Unavailable(broken), 2, false, 2 * time.Second, policy.Pool{}},
+		"a refusal is an answer":                              {fmt.Errorf("fire: %w", domain.Conflict("the job is completed")), 1, true, 0, policy.Pool{}},
+		"nothing there is an answer":                          {domain.NotFound("job"), 1, true, 0, policy.Pool{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tb := newTable(policy.Timer{Kind: "k", Attempt: c.attempt})
-			run(t, tb, firing("k", func(context.Context, policy.Timer) error { return c.err }))
+			fire := firing("k", func(context.Context, policy.Timer) error { return c.err })
+			fire.Pool = c.pool
+			run(t, tb, fire)
 			o := tb.outcome(t)
 			if !errors.Is(o.Err, c.err) || o.Final != c.final || o.Retry != c.retry {
 				t.Errorf("outcome: %+v, want final %v, retry %v", o, c.final, c.retry)
