@@ -18,6 +18,9 @@ import (
 // writing.
 type ChecklistBrief struct {
 	job.Submission
+	// Opening are the items that open the list already. What else failed may be asked for
+	// again: the project's failures may have changed since Opening was chosen.
+	Opening []job.Item
 	// Failures are the project's open ones, newest first.
 	Failures []Regression
 }

@@ -94,7 +94,7 @@ func (s *Service) draftJob(ctx context.Context, cause Cause, in newJob) (job.Cre
 		created.Regressions = in.Regressions
 		return created, nil
 	default:
-		if items, created.GeneratedBy, err = s.composeChecklist(ctx, created.Submission); err != nil {
+		if items, created.GeneratedBy, err = s.composeChecklist(ctx, created.Submission, in.Regressions); err != nil {
 			return job.Created{}, err
 		}
 	}
@@ -105,10 +105,10 @@ func (s *Service) draftJob(ctx context.Context, cause Cause, in newJob) (job.Cre
 	return created, nil
 }
 
-// composeChecklist has a checklist written. The list is never empty, because a job
-// without a list counts as waiting for its list.
-func (s *Service) composeChecklist(ctx context.Context, of job.Submission) ([]NewItem, string, error) {
-	brief := ChecklistBrief{Submission: of}
+// composeChecklist has the rest of a checklist written, behind the items that open it. It
+// is never empty, because a job without a list counts as waiting for its list.
+func (s *Service) composeChecklist(ctx context.Context, of job.Submission, opening []job.Item) ([]NewItem, string, error) {
+	brief := ChecklistBrief{Submission: of, Opening: opening}
 	var err error
 	if of.ProjectID != "" {
 		if brief.Failures, err = s.Reads.OpenFailures(ctx, of.AccountID, of.ProjectID, briefedFailures); err != nil {

@@ -137,6 +137,31 @@ func TestTheWriterIsToldWhatFailedBefore(t *testing.T) {
 	}
 }
 
+// The read model may show a failure a moment after the items that open the list were chosen.
+func TestTheWriterIsToldWhatOpensTheList(t *testing.T) {
+	t.Parallel()
+	for name, instant := range map[string]bool{"written at once": true, "written later": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := setStage(t, 100)
+			_, err := s.TestHosted(t.Context(), s.cause(), aTest())
+			must.NoError(t, err)
+			pay := command.Regression{Item: job.Item{Key: "pay", Description: "Pay", Severity: job.Critical}}
+			s.ai.set(func(a *scriptedAI) { a.instant, a.failures, a.briefs = instant, []command.Regression{pay}, nil })
+			j, err := s.TestHosted(t.Context(), s.cause(), aTest())
+			must.NoError(t, err)
+			s.ai.set(func(a *scriptedAI) {
+				a.failures = append(a.failures, command.Regression{Item: job.Item{Key: "late", Description: "Log in"}})
+			})
+			_, err = s.WriteChecklist(t.Context(), s.cause(), j.JobID)
+			must.NoError(t, err)
+			if got := s.ai.briefs[0]; len(got.Opening) != 1 || got.Opening[0].Key != "pay" {
+				t.Errorf("the brief was %+v", got)
+			}
+		})
+	}
+}
+
 func TestAnAIReviewMakesItsOwnList(t *testing.T) {
 	t.Parallel()
 	s := setStage(t, 100)

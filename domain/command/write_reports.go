@@ -20,7 +20,7 @@ func (s *Service) WriteChecklist(ctx context.Context, cause Cause, jobID string)
 	if err != nil || !w.NeedsChecklist() {
 		return domain.Position{}, err
 	}
-	items, by, err := s.composeChecklist(ctx, w.Submission)
+	items, by, err := s.composeChecklist(ctx, w.Submission, w.Regressions)
 	if err != nil {
 		return domain.Position{}, err
 	}

@@ -129,7 +129,7 @@ func readChecklist(answer string, b command.ChecklistBrief) ([]command.NewItem, 
 	if n := len(written.Items); n < minItems || n > maxItems {
 		return nil, malformed("%d items", n)
 	}
-	list := newChecklist(b.Failures)
+	list := newChecklist(b.Opening)
 	for i, w := range written.Items {
 		if !fits(&w.Description, maxItemText) || !fits(&w.ExpectedOutcome, maxItemText) {
 			return nil, malformed("item %d is blank or too long", i)

@@ -151,7 +151,10 @@ var listBrief = command.ChecklistBrief{
 		AccountID: "acc-1", Type: job.Custom, URL: "https://app.example.com/start?token=t0ken#frag",
 		Title: "Start", Description: "Look around", Feature: "search",
 	},
-	Failures: []command.Regression{{Item: job.Item{Key: "k", Description: "The total is wrong"}}},
+	Opening: []job.Item{{Key: "k", Description: "The total is wrong"}},
+	Failures: []command.Regression{
+		{Item: job.Item{Key: "k", Description: "The total is wrong"}}, {Item: job.Item{Key: "new", Description: "The cart forgets"}},
+	},
 }
 
 // analysed is an answer about shopReport.

@@ -55,7 +55,7 @@ func TestAModelWritesAChecklist(t *testing.T) {
 		t.Errorf("the answer's shape is asked for as %+v", f)
 	}
 	wantData := `<data>
-{"testType":"custom test","url":"https://app.example.com/start","title":"Start","description":"Look around","feature":"search","alreadyIncluded":["The total is wrong"]}
+{"testType":"custom test","url":"https://app.example.com/start","title":"Start","description":"Look around","feature":"search","alreadyIncluded":["The total is wrong"],"failedBefore":["The cart forgets"]}
 </data>`
 	if m := got.body.Messages; len(m) != 2 || m[0].Role != "system" || m[0].Content != checklistTask || m[1].Role != "user" || m[1].Content != wantData {
 		t.Errorf("the prompt is %+v", m)

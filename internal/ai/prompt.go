@@ -42,7 +42,7 @@ Write %d to %d items for the app and the task that the document describes. Each 
 - description: what to do, at most %d characters.
 - expectedOutcome: what should happen, at most %d characters.
 - severity: critical, major or minor; how bad it is if the item fails.
-The items listed as alreadyIncluded are in the list anyway: write other ones.`,
+The items listed as alreadyIncluded are in the list anyway: write other ones. Those listed as failedBefore failed in an earlier test: ask for them again where they belong to the task.`,
 	minItems, maxItems, maxItemText, maxItemText)
 
 var analysisTask = fmt.Sprintf(`You write reports for developers from the results of a human test of their web app. `+dataRule+`
@@ -81,12 +81,20 @@ func newAbout(s job.Submission) about {
 type checklistData struct {
 	about
 	AlreadyIncluded []string `json:"alreadyIncluded,omitempty"`
+	FailedBefore    []string `json:"failedBefore,omitempty"`
 }
 
 func checklistPrompt(b command.ChecklistBrief) checklistData {
 	d := checklistData{about: newAbout(b.Submission)}
+	opens := make(map[string]bool)
+	for _, i := range b.Opening[:min(promptFailures, len(b.Opening))] {
+		opens[i.Key] = true
+		d.AlreadyIncluded = append(d.AlreadyIncluded, told(i.Description, promptItem))
+	}
 	for _, f := range b.Failures[:min(promptFailures, len(b.Failures))] {
-		d.AlreadyIncluded = append(d.AlreadyIncluded, told(f.Description, promptItem))
+		if !opens[f.Key] {
+			d.FailedBefore = append(d.FailedBefore, told(f.Description, promptItem))
+		}
 	}
 	return d
 }

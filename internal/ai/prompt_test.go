@@ -30,6 +30,7 @@ func TestNoPromptHoldsAURLsQuery(t *testing.T) {
 	const brief = "see https://app.example.com/reset?code=TOKEN&x=TOKEN"
 	list := command.ChecklistBrief{
 		Submission: job.Submission{Type: job.Custom, URL: url, Title: brief, Description: brief, Feature: brief},
+		Opening:    []job.Item{{Key: "opens", Description: brief}},
 		Failures:   []command.Regression{{Item: job.Item{Description: brief}}},
 	}
 	analysis := command.AnalysisBrief{

@@ -28,14 +28,13 @@ const (
 
 // Checklist gives 5 to 12 items, in this order: for the feature, for the job's type, for
 // the topics of the brief, for those of the earlier failures, for every app. A review
-// gets the review's own checks. The failures themselves are not among them: they join
-// every list by their own keys.
+// gets the review's own checks. The items that open the list are not among them.
 func (*Rules) Checklist(_ context.Context, b command.ChecklistBrief) ([]command.NewItem, string, error) {
 	return checklistByRules(b), byRules, nil
 }
 
 func checklistByRules(b command.ChecklistBrief) []command.NewItem {
-	list := newChecklist(b.Failures)
+	list := newChecklist(b.Opening)
 	if b.Type.Automatic() {
 		return reviewList(list)
 	}
@@ -85,10 +84,10 @@ type checklist struct {
 	taken map[string]bool
 }
 
-// newChecklist leaves the failures' keys to the failures.
-func newChecklist(failures []command.Regression) *checklist {
+// newChecklist leaves the keys of the items that open the list to them.
+func newChecklist(opening []job.Item) *checklist {
 	l := &checklist{taken: make(map[string]bool)}
-	for _, f := range failures {
+	for _, f := range opening {
 		l.taken[f.Key] = true
 		l.taken[job.KeyFor(f.Description)], l.taken[job.ReadableKey(f.Description)] = true, true
 	}
