@@ -234,6 +234,38 @@ func TestAHigherVersionTakesTheViewsOverAndADropLeavesNothing(t *testing.T) {
 	}
 }
 
+// A batch holds the checkpoint until it commits.
+func TestADropWaitsForTheLastBatch(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	modeltest.Lives(w.Log, "a", 24)
+	w.add(example(t, "pass_rates"))
+	stop := w.keep(declared.DefaultLimits())
+	w.reached("pass_rates", 1)
+	stop()
+	batch, err := w.DB.BeginTx(w.Ctx(), nil)
+	must.NoError(t, err)
+	_, err = batch.ExecContext(w.Ctx(), "SELECT FROM projection_checkpoints WHERE name = 'declared_pass_rates' FOR UPDATE")
+	must.NoError(t, err)
+	dropped := make(chan error, 1)
+	go func() { dropped <- declared.Drop(w.Ctx(), w.DB, "pass_rates") }()
+	waits := map[time.Time]bool{}
+	w.Eventually("it waits again, or has ended", func() bool {
+		var since []time.Time
+		must.NoError(t, w.DB.SelectContext(w.Ctx(), &since, `SELECT xact_start FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%projection_checkpoints%'`))
+		for _, at := range since {
+			waits[at] = true
+		}
+		return len(waits) > 1 || len(dropped) > 0
+	})
+	must.NoError(t, batch.Rollback())
+	must.NoError(t, <-dropped)
+	if n := w.Count(`SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'declared\_%'`); n != 0 {
+		t.Errorf("%d schemas are left", n)
+	}
+}
+
 // A backup holds no roles, and its tables belong to the role that restores it.
 func TestRowsOutOfABackupAreBuiltAnew(t *testing.T) {
 	t.Parallel()

@@ -83,7 +83,7 @@ func Add(ctx context.Context, db *sqlx.DB, f File) (added bool, err error) {
 	return added, err
 }
 
-// dropWithin is how long Drop waits for the service, which looks every second, to end its work.
+// dropWithin is how long Drop waits for the service to look, and to end its last batch.
 const dropWithin = 30 * time.Second
 
 // Drop removes a projection with its rows, its views and its role. It waits until no service
@@ -98,14 +98,11 @@ func Drop(ctx context.Context, db *sqlx.DB, name string) error {
 	}
 	for limit := time.Now().Add(dropWithin); ; {
 		err := generation.Drop(ctx, db, generation.Declared(name))
-		if errors.Is(err, generation.ErrNone) {
-			err = nil // no service has built it yet
-		}
-		if !errors.Is(err, generation.ErrRuns) || time.Now().After(limit) || backoff.Wait(ctx, lookEvery/4) != nil {
-			if err != nil {
-				return err
-			}
+		switch runs := errors.Is(err, generation.ErrRuns) || generation.Transient(err); {
+		case err == nil, errors.Is(err, generation.ErrNone): // no service has built it yet
 			return pgpool.Exec(ctx, db, "drop the role "+role, "DROP ROLE IF EXISTS "+role)
+		case !runs, time.Now().After(limit), backoff.Wait(ctx, lookEvery/4) != nil:
+			return err
 		}
 	}
 }
