@@ -92,12 +92,15 @@ func TestThePlotsNameCommitsAndDays(t *testing.T) {
 			t.Errorf("the project's page has %d times %s, want %d", got, text, n)
 		}
 	}
+	if _, matrix, _ := strings.Cut(page, `id="matrix"`); !strings.Contains(matrix, "Days and times are UTC.") || strings.Contains(matrix[:strings.Index(matrix, "</section>")], "data-zone") {
+		t.Error("the matrix has the days of one zone and the times of another")
+	}
 	all := w.Call(viewer, "GET", "/dashboard/projects/"+project.ProjectID+"?items=all", nil).Body
 	if n := strings.Count(all, `<tr><th scope="row">`); n != 2 {
 		t.Errorf("with all that failed once the matrix has %d rows", n)
 	}
 	list := w.Call(viewer, "GET", "/dashboard/projects", nil).Body
-	if !strings.Contains(list, `id="project-`+project.ProjectID) || !strings.Contains(list, `<td data-label="Pass rate" class="num nowrap">0 %`) {
+	if !strings.Contains(list, `id="project-`+project.ProjectID) || !strings.Contains(list, `<td data-label="Tests passed" class="num nowrap">0 %`) {
 		t.Error("the list of projects has no pass rate")
 	}
 	if body := w.Call(other, "GET", "/dashboard/projects", nil).Body; strings.Contains(body, project.ProjectID) {

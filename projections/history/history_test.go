@@ -26,7 +26,7 @@ func setupTested(t *testing.T) tested {
 }
 
 func (p tested) submit(id string) {
-	p.Log.Record(domain.JobStream(id), modeltest.Created("acc", func(e *job.Created) { e.ProjectID = "p1" }))
+	p.Log.RecordAs(domain.Metadata{Actor: "person:ada"}, domain.JobStream(id), modeltest.Created("acc", func(e *job.Created) { e.ProjectID = "p1" }))
 }
 
 // complete ends a job so many minutes past noon; see modeltest.Results.
@@ -199,8 +199,8 @@ func TestAnOpenFailureKnowsItsLineage(t *testing.T) {
 		t.Errorf("the newest: %+v, %v", failures, err)
 	}
 	for limit, want := range map[int]Standing{
-		20: {ProjectID: "p1", TestedAt: modeltest.At(6), Failures: 2, Critical: 2, Fresh: 1, Gravest: "NEW"},
-		1:  {ProjectID: "p1", TestedAt: modeltest.At(6), Failures: 1, Critical: 1, Fresh: 1, Gravest: "NEW"},
+		20: {ProjectID: "p1", TestedAt: modeltest.At(6), Author: "person:ada", Failures: 2, Critical: 2, Fresh: 1, Gravest: "NEW"},
+		1:  {ProjectID: "p1", TestedAt: modeltest.At(6), Author: "person:ada", Failures: 1, Critical: 1, Fresh: 1, Gravest: "NEW"},
 	} {
 		standings, err := p.reads.Standings(p.Ctx(), "acc", []string{"p2", "p1", "none"}, *modeltest.At(5), limit)
 		must.NoError(t, err)

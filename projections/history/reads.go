@@ -106,17 +106,23 @@ LIMIT $3`
 
 // At most $3 failures of each project are counted.
 const standingsSQL = `
-SELECT p.project_id, t.tested_at, COUNT(f.description) AS failures,
+SELECT p.project_id, COALESCE(s.author, '') AS author, t.tested_at, COUNT(f.description) AS failures,
        COUNT(*) FILTER (WHERE f.critical) AS critical, COUNT(*) FILTER (WHERE f.fresh) AS fresh,
        COALESCE((array_agg(f.description ORDER BY f.fresh DESC, f.critical DESC, f.failed_in DESC, f.place))[1], '') AS gravest
 FROM unnest($2::text[]) WITH ORDINALITY AS p (project_id, n)
 LEFT JOIN LATERAL (
-    SELECT tested_at
+    SELECT job_id, tested_at
     FROM readmodel.history_tests
     WHERE account_id = $1
       AND project_id = p.project_id
     ORDER BY n DESC
     LIMIT 1) t ON TRUE
+LEFT JOIN LATERAL (
+    SELECT author
+    FROM readmodel.activity
+    WHERE stream = 'job-' || t.job_id
+      AND revision = 0
+    LIMIT 1) s ON TRUE
 LEFT JOIN LATERAL (
     SELECT description, failed_in, place, severity = 'critical' AS critical, first_failed_at > $4 AS fresh
     FROM readmodel.history_items
@@ -125,7 +131,7 @@ LEFT JOIN LATERAL (
       AND open
     ORDER BY failed_in DESC, place
     LIMIT $3) f ON TRUE
-GROUP BY p.project_id, p.n, t.tested_at
+GROUP BY p.project_id, p.n, s.author, t.tested_at
 ORDER BY critical DESC, failures DESC, p.n`
 
 const lastFailuresSQL = `
@@ -214,6 +220,7 @@ const (
 type Standing struct {
 	ProjectID string     `json:"project_id"`
 	TestedAt  *time.Time `json:"tested_at"` // its latest test; nil: there is none
+	Author    string     `json:"author"`    // the actor that submitted that test (activity.Fact)
 	Failures  int        `json:"failures"`  // open ones
 	Critical  int        `json:"critical"`  // of these
 	Fresh     int        `json:"fresh"`     // of these, those that began after the moment

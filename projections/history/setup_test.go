@@ -6,6 +6,7 @@ import (
 
 	"humanqa/internal/testing/modeltest"
 	"humanqa/internal/testing/pgtest"
+	"humanqa/projections/activity"
 	"humanqa/projections/jobs"
 	"humanqa/projections/projects"
 )
@@ -19,6 +20,6 @@ type world struct {
 
 func setup(t *testing.T) *world {
 	t.Helper()
-	w := modeltest.New(t, Projector, projects.Projector, jobs.Projector)
+	w := modeltest.New(t, Projector, projects.Projector, jobs.Projector, activity.Projector)
 	return &world{World: w, reads: NewReads(w.DB)}
 }

@@ -30,6 +30,7 @@ const (
 
 type projectsView struct {
 	Lines     []projectLine
+	Called    func(actor string) string // names the author of a latest test
 	Chips     []chip
 	Words     string
 	Show      string // the chip that is chosen
@@ -155,6 +156,10 @@ func (d Deps) projectsView(r *ui.Request) (v projectsView, err error) {
 	page := ui.PageOf(r)
 	v.Lines = shown[min(len(shown), (page-1)*linesShown):min(len(shown), page*linesShown)]
 	v.Pager = ui.NewPagerOf(r, linesShown, page, len(v.Lines), len(shown))
+	authors := wire.List(v.Lines, func(l projectLine) string { return l.Author })
+	if v.Called, err = words.AuthorsOf(r.Context(), d.Credentials, d.Reads, r.Account.ID, authors...); err != nil {
+		return v, err
+	}
 	return v, d.drawWeeks(r, &v, now)
 }
 
