@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"humanqa/domain"
 	"humanqa/domain/credits"
@@ -56,7 +57,8 @@ func (s *Service) testHosted(
 func (g preparation) newJob(in HostedTest) newJob {
 	submission := in.Submission
 	submission.ProjectID, submission.Type, submission.TypeEcho, submission.SLAMinutes = g.projectID, g.jobType, g.typeEcho, g.slaMinutes
-	submission.Title, submission.Description = shorten("Hosted test of "+in.Host, maxTitle), cmp.Or(in.Feature, "Test the app as a whole.")
+	asked := strings.Join(strings.Fields(in.Feature), " ")
+	submission.Title, submission.Description = shorten(cmp.Or(asked, "Hosted test of "+in.Host), maxTitle), cmp.Or(in.Feature, "Test the app as a whole.")
 	items := in.Items
 	if g.jobType.Automatic() {
 		items = nil

@@ -33,6 +33,11 @@ func TestTheFirstHostedTestOfAHostOpensItsProject(t *testing.T) {
 	if !strings.HasPrefix(c.AccessInstructions, "sealed:"+b.account+":"+domain.JobStream(j.JobID)) {
 		t.Errorf("the access instructions are not sealed: %q", c.AccessInstructions)
 	}
+	asked := aTest()
+	asked.Feature = " Pay with a voucher,\nthen return  the order. "
+	if c := b.created(t, b.test(t, asked).JobID); c.Title != "Pay with a voucher, then return the order." {
+		t.Errorf("the title is %q, not what was asked", c.Title)
+	}
 	again := b.test(t, aTest())
 	if again.ProjectID != j.ProjectID {
 		t.Errorf("the second test went to project %s, the first to %s", again.ProjectID, j.ProjectID)
