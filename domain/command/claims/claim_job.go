@@ -179,13 +179,13 @@ func (s *Claims) Reveal(ctx context.Context, cause domain.Cause, claim Claim) (o
 	if err != nil {
 		return Brief{}, at, err
 	}
-	known, err := s.sealer.Fingerprint(ctx, target.AccountID, "checker", []byte(claim.CheckerID))
+	pseudonym, err := s.Pseudonym(ctx, target.AccountID, claim.CheckerID)
 	if err != nil {
-		return Brief{}, at, fmt.Errorf("the pseudonym of checker %s: %w", claim.CheckerID, err)
+		return Brief{}, at, err
 	}
 	cause.Actor, cause.AccountID = "checker:"+claim.CheckerID, target.AccountID // no export names a person that tests
 	st, at, err := s.Run(ctx, cause, claim, func(st job.State) ([]domain.Event, error) {
-		return job.DecideShowSecrets(st, claim.CheckerID, claim.Token, strings.ToUpper(known[:pseudonymDigits]), s.now())
+		return job.DecideShowSecrets(st, claim.CheckerID, claim.Token, pseudonym, s.now())
 	})
 	if err != nil {
 		return Brief{}, at, err
@@ -198,6 +198,16 @@ func (s *Claims) Reveal(ctx context.Context, cause domain.Cause, claim Claim) (o
 
 // pseudonymDigits is how many hexadecimal digits a checker's pseudonym has.
 const pseudonymDigits = 4
+
+// Pseudonym names a checker to the people of an account: always the same there, and another
+// name in each other account.
+func (s *Claims) Pseudonym(ctx context.Context, accountID, checkerID string) (string, error) {
+	known, err := s.sealer.Fingerprint(ctx, accountID, "checker", []byte(checkerID))
+	if err != nil {
+		return "", fmt.Errorf("the pseudonym of checker %s: %w", checkerID, err)
+	}
+	return strings.ToUpper(known[:pseudonymDigits]), nil
+}
 
 // OpenSecrets opens the job's secrets into the brief.
 func (s *Claims) OpenSecrets(ctx context.Context, jobID string, st job.State, out *Brief) error {

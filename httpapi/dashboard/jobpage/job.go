@@ -61,6 +61,7 @@ type jobView struct {
 
 	MayRetest, MayCancel, MayRate, MayFix, MayPlay, MayShare, MayHold, MayDispute bool
 
+	Tester      string // the pseudonym of the checker whose report it is; empty: none, or it is not told
 	RetestPrice domain.Credits
 	OtherBugs   []job.Bug // those of the analysis that belong to no failure
 	Curl        string
@@ -151,6 +152,9 @@ func (d Deps) jobPage(r *ui.Request) (jobView, error) {
 	if v.Prospect, err = d.prospect(ctx, j); err != nil {
 		return jobView{}, err
 	}
+	if v.Tester, err = d.tester(ctx, v); err != nil {
+		return jobView{}, err
+	}
 	if at, found, err := d.Reads.Commits.OfJob(ctx, j.AccountID, j.ID); err != nil {
 		return jobView{}, err
 	} else if found {
@@ -168,6 +172,18 @@ func (d Deps) jobPage(r *ui.Request) (jobView, error) {
 		err = d.lookAtShares(ctx, &v)
 	}
 	return v, err
+}
+
+// tester is the pseudonym of the checker whose report the test has; empty: none.
+func (d Deps) tester(ctx context.Context, v jobView) (string, error) {
+	if v.Report == nil || v.ByAI {
+		return "", nil
+	}
+	of, err := d.Reads.Overall.Job(ctx, v.ID)
+	if err != nil || of.CheckerID == "" {
+		return "", err
+	}
+	return d.Commands.Pseudonym(ctx, v.AccountID, of.CheckerID)
 }
 
 // allow says which acts the page offers to its reader.
