@@ -52,7 +52,7 @@ var byDesign = strings.Fields(`
 	history.history_projects.name
 	jobs.job_words.words jobs.jobs.ai_report jobs.jobs.description jobs.jobs.items jobs.jobs.questions jobs.jobs.report_summary
 	jobs.jobs.title jobs.jobs.url
-	mail.notices.project mail.notices.title projects.projects.folded_name projects.projects.name projects.projects.webhook_url
+	mail.notices.project mail.notices.title mail.notices.verdict projects.projects.folded_name projects.projects.name projects.projects.webhook_url
 	public.http_idempotency.key signin.invites.name
 	webhooks.attempts.response webhooks.attempts.url webhooks.deliveries.body webhooks.endpoints.url`)
 

@@ -135,14 +135,14 @@ func TestPeopleAreToldByMailUntilTheyStopIt(t *testing.T) {
 	failed := w.completed(account, "Checkout", "It stays white.", job.ItemFail, job.ItemPass, job.ItemSkip)
 	w.completed(account, "Search", "", job.ItemPass, job.ItemPass, job.ItemPass) // leaves 15
 	letter("ann@example.com", "Sign-up: 3 of 3 passed")
-	letter("ann@example.com", "Checkout: 1 of 3 failed, 1 skipped")
+	letter("ann@example.com", "Checkout: 1 of 3 failed, 1 skipped: The price on the page is the price that is charged")
 	letter("ann@example.com", "Credits are low: 15 credits left")
 	asking := w.claims(w.Checker("ann"), w.test(account, "Sign-in", nil))
 	asking.asks(0, "Which code did you get?")
 	if l := letter("ann@example.com", "Sign-in: The checker asks, and waits 30 minutes for your answer"); strings.Contains(l.Body, "Which code") {
 		t.Errorf("a letter quotes a question:\n%s", l.Raw)
 	}
-	told := letter("bob@example.com", "Checkout: 1 of 3 failed, 1 skipped")
+	told := letter("bob@example.com", "Checkout: 1 of 3 failed, 1 skipped: The price on the page is the price that is charged")
 	if !strings.Contains(told.Body, w.Origin+"/dashboard/jobs/"+failed) || strings.Contains(told.Body, "It stays white") {
 		t.Errorf("bob got\n%s", told.Raw)
 	}

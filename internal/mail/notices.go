@@ -78,11 +78,11 @@ WHERE account_id = $1`
 
 const eraseJobSQL = `
 UPDATE mail.notices
-SET title = '` + domain.ErasedText + `'
+SET title = '` + domain.ErasedText + `', verdict = split_part(verdict, ': ', 1)
 WHERE account_id = $1
   AND split_part(path, '#', 1) = '/dashboard/jobs/' || $2`
 
-// EraseJob erases the title of a test in every notice of it.
+// EraseJob erases the title of a test in every notice of it, and what failed.
 func EraseJob(ctx context.Context, tx *sqlx.Tx, accountID, jobID string) error {
 	return pgpool.Exec(ctx, tx, "erase the notices of job "+jobID, eraseJobSQL, accountID, jobID)
 }

@@ -5,6 +5,7 @@ package notices
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -176,11 +177,17 @@ func (s *Subscriber) notice(ctx context.Context, r domain.Recorded) (n found, te
 	return n, true, nil
 }
 
-// verdict is a short summary of a report.
+// verdict is a short summary of a report, which names what failed first: of the client's
+// list, for a finding is in the checker's words. Behind the colon are texts that an erasure
+// takes away (mail.EraseJob).
 func verdict(e *job.Completed) string {
 	words := job.Tally(e.PassCount, e.FailCount, e.SkipCount)
 	if e.SkipCount > 0 {
 		words += fmt.Sprintf(", %d skipped", e.SkipCount)
+	}
+	first := slices.IndexFunc(e.Items, func(i job.ReportItem) bool { return i.Status == job.ItemFail && !i.IsFinding() })
+	if first >= 0 {
+		words += ": " + e.Items[first].Description
 	}
 	return words
 }
