@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"strconv"
 	"time"
 
 	"humanqa/httpapi/ui"
@@ -54,7 +53,7 @@ func agesOf(ages overall.Ages) (lines []ageLine, plot *ui.Plot) {
 	} {
 		lines = append(lines, ageLine{used.long, ages[i]})
 		columns = append(columns, ui.Column{
-			Label: used.short, Number: strconv.Itoa(ages[i]), Says: used.long + ": " + ui.Count(ages[i], "test"),
+			Label: used.short, Number: ui.Group(int64(ages[i])), Says: used.long + ": " + ui.Count(ages[i], "test"),
 			Parts: []ui.ColumnPart{{Kind: used.kind, Of: float64(ages[i])}},
 		})
 	}

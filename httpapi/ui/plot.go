@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 )
 
 // Plot is a chart of columns, which the server draws: an axis that begins with 0, numbers
@@ -52,7 +53,10 @@ func NewPlot(columns []Column, top float64, unit string) *Plot {
 		}
 		top = roundUp(top)
 	}
-	axis := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) + unit }
+	axis := func(v float64) string {
+		whole, part := math.Modf(v)
+		return Group(int64(whole)) + strings.TrimPrefix(strconv.FormatFloat(part, 'f', -1, 64), "0") + unit
+	}
 	plot := &Plot{Max: axis(top), Half: axis(top / 2), Columns: columns}
 	every := (len(columns) + mostLabels - 1) / mostLabels
 	for i := range columns {

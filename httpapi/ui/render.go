@@ -252,29 +252,29 @@ func Count(n int, noun string) string {
 		return "1 " + noun
 	}
 	if before, y := strings.CutSuffix(noun, "y"); y && !strings.HasSuffix(before, "a") {
-		return group(int64(n)) + " " + before + "ies"
+		return Group(int64(n)) + " " + before + "ies"
 	}
-	return group(int64(n)) + " " + noun + "s"
+	return Group(int64(n)) + " " + noun + "s"
 }
 
 // Credits writes an amount with its unit.
 func Credits(n domain.Credits) string {
 	if n == 1 || n == -1 {
-		return group(int64(n)) + " credit"
+		return Group(int64(n)) + " credit"
 	}
-	return group(int64(n)) + " credits"
+	return Group(int64(n)) + " credits"
 }
 
 // Number writes a number of any integer type, with thin spaces between thousands.
 func Number(n any) (string, error) {
 	v := reflect.ValueOf(n)
 	if v.CanUint() && v.Uint() <= math.MaxInt64 {
-		return group(int64(v.Uint())), nil
+		return Group(int64(v.Uint())), nil
 	}
 	if !v.CanInt() {
 		return "", fmt.Errorf("a number is %T", n)
 	}
-	return group(v.Int()), nil
+	return Group(v.Int()), nil
 }
 
 // Bytes writes a size in the largest unit in which it is one or more.
@@ -290,8 +290,8 @@ func Bytes(n int64) string {
 	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 }
 
-// group puts thin spaces between thousands.
-func group(n int64) string {
+// Group puts thin spaces between thousands.
+func Group(n int64) string {
 	digits := fmt.Sprint(max(n, -n))
 	for i := len(digits) - 3; i > 0; i -= 3 {
 		digits = digits[:i] + "\u202f" + digits[i:]

@@ -102,6 +102,9 @@ func TestTimesAndAmountsInWords(t *testing.T) {
 			t.Errorf("%v: %q", d, got)
 		}
 	}
+	if p := NewPlot([]Column{{Parts: []ColumnPart{{Of: 4900}}}}, 0, " %"); p.Max != "5\u202f000 %" || p.Half != "2\u202f500 %" || NewPlot([]Column{{}}, 5, "").Half != "2.5" {
+		t.Errorf("the axis of a plot is %s, %s", p.Max, p.Half)
+	}
 	if got := Credits(1) + ", " + Credits(-12345) + ", " + Count(1000, "test"); got != "1 credit, −12\u202f345 credits, 1\u202f000 tests" {
 		t.Error(got)
 	}

@@ -126,7 +126,7 @@ func (d Deps) drawDays(ctx context.Context, v *webhookView) error {
 		at, sum := day.At.UTC(), day.Delivered+day.Failed+day.Open
 		all += sum
 		columns = append(columns, ui.Column{
-			Label: at.Format("2 Jan"), Number: strconv.Itoa(sum),
+			Label: at.Format("2 Jan"), Number: ui.Group(int64(sum)),
 			Says: fmt.Sprintf("%s: %d delivered, %d held or failed, %d under way",
 				at.Format("2 Jan 2006"), day.Delivered, day.Failed, day.Open),
 			Parts: []ui.ColumnPart{
@@ -161,7 +161,7 @@ func (d Deps) listDeliveries(r *ui.Request, v *webhookView) error {
 	for _, t := range deliveryTabs {
 		text := t.text
 		if n := map[string]int{webhooks.StateFailed: v.Health.Failed, webhooks.StateHeld: v.Health.Held}[t.status]; n > 0 {
-			text += " " + strconv.Itoa(n)
+			text += " " + ui.Group(int64(n))
 		}
 		v.Tabs = append(v.Tabs, ui.Tab{Text: text, Href: at(t.status, ""), Current: v.Status == t.status})
 	}
