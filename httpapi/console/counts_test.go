@@ -84,8 +84,14 @@ func TestCountsAgreeOnEveryPage(t *testing.T) {
 	w.has(owner, "/dashboard/projects", `<tr id="project-`+project.ProjectID)
 	console := w.has(operator, "/console")
 	stat(console, "Waiting", fmt.Sprint(waiting))
-	stat(console, "Being tested", fmt.Sprint(claimed))
+	stat(console, "Testing", fmt.Sprint(claimed))
 	stat(console, "Completed", fmt.Sprint(done))
+	list := w.has(operator, "/console/jobs")
+	for word, n := range map[string]int{"Waiting": waiting, "Testing": claimed, "Completed": done} {
+		if got := strings.Count(list, `">`+word+`</span>`); got != n {
+			t.Errorf("the console calls %d tests %s, want %d", got, word, n)
+		}
+	}
 	if n := rows(operator, "/console/jobs?status=pending", "job-"); n != waiting {
 		t.Errorf("the console lists %d waiting tests, want %d", n, waiting)
 	}

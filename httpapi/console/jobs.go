@@ -38,7 +38,7 @@ func (d Deps) jobs(r *ui.Request) (ui.Answer, error) {
 	total := page.Offset + len(lines)
 	v.Lines = lines[:min(len(lines), ui.PageSize)]
 	v.Pager = ui.NewPager(r, ui.PageOf(r), len(v.Lines), total)
-	return ui.Show("console-jobs", "Jobs", v), nil
+	return ui.Show("console-jobs", "Tests", v), nil
 }
 
 type jobView struct {
@@ -109,7 +109,7 @@ func (d Deps) job(r *ui.Request) (ui.Answer, error) {
 			return ui.Answer{}, err
 		}
 	}
-	return ui.Answer{Template: "console-job", Title: "Job " + id, View: v, Secret: v.Open}, nil
+	return ui.Answer{Template: "console-job", Title: "Test " + id, View: v, Secret: v.Open}, nil
 }
 
 // decideDispute decides a dispute. A new test checks the URL first, as a submission does.
