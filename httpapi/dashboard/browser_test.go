@@ -150,7 +150,25 @@ func testTheReferenceIsAccessible(t *testing.T, w *world) {
 		tab.Open(w.Origin + "/docs" + page)
 		pagetest.OnEveryScreen(t, tab, "docs"+strings.ReplaceAll(page, "/", "-"))
 	}
+	tab.Screen(390, 844, false)
 	tab.Open(w.Origin + "/docs")
+	if small := browsertest.Eval[float64](tab, `Math.min(...[...document.querySelectorAll('code, pre')].map(e => parseFloat(getComputedStyle(e).fontSize)))`); small < 13 {
+		t.Errorf("code is %.1f px on a phone", small)
+	}
+	// A probe of the page's own shows that shifts are told.
+	if moved := browsertest.Eval[[]float64](tab, `new Promise(async (told) => {
+		const shifts = []
+		new PerformanceObserver((list) => list.getEntries().forEach((e) => {
+			if (shifts.push(e.value) && document.getElementById('probe') !== null) told(shifts)
+		})).observe({ type: 'layout-shift', buffered: true })
+		await document.fonts.ready
+		const frame = () => new Promise((next) => requestAnimationFrame(next))
+		await frame(); await frame()
+		document.querySelector('main').prepend(Object.assign(document.createElement('p'), { id: 'probe', textContent: 'A probe' }))
+	})`); len(moved) > 1 {
+		t.Errorf("the page moved by %v while it loaded", moved[:len(moved)-1])
+	}
+	tab.Screen(1280, 800, false)
 	tab.Click(`main a[href="docs/jobs"]`)
 	tab.Wait(`location.pathname === '/docs/jobs' && document.getElementById('submitJob') !== null`)
 	tab.Click(`nav a[href="webhooks"]`)

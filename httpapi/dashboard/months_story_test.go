@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -45,6 +46,9 @@ func TestTheOverviewOfManyProjectsBeginsWithWhatWaits(t *testing.T) {
 			t.Fatalf("%q does not follow", text)
 		}
 		at += found
+	}
+	if n := strings.Count(page, `#failures"><span>`); n != 6 {
+		t.Errorf("the figures of %d projects that got worse lead to their failures", n)
 	}
 	for _, number := range regexp.MustCompile(`href="(/dashboard/jobs\?[^"]*)">([0-9]+)(?: (?:passed|failed|tests?))?</a>`).FindAllStringSubmatch(page, -1) {
 		list := w.Call(owner, "GET", strings.ReplaceAll(number[1], "&amp;", "&"), nil).Body
@@ -110,6 +114,11 @@ func TestManyProjectsAreATableThatBeginsWithTheWorst(t *testing.T) {
 			t.Errorf("row %d has more critical failures than the one before: %v", i, criticals)
 		}
 	}
+	submitted := browsertest.Eval[[]string](tab, `[...document.querySelectorAll('.table-dense td[data-label="Submitted by"]')].map(c => c.innerText)`)
+	slices.Sort(submitted)
+	if got := slices.Compact(submitted); !slices.Equal(got, []string{"API key", "Deploy hook", "Olga Owner"}) {
+		t.Errorf("the latest tests were submitted by %q", got)
+	}
 	tab.Click("a[rel=next]")
 	tab.WaitText("21 to 40 of 40")
 	tab.Click(`.tabs a[href$="show=quiet"]`)
@@ -158,6 +167,26 @@ func TestAReportBeginsWithWhatWasSeen(t *testing.T) {
 	tab.Click(`nav.tabs a[href="#what-happened"]`)
 	tab.Wait(`document.querySelector('.timeline').checkVisibility()`)
 	tab.Wait(`document.querySelector('#rating').getBoundingClientRect().top > document.querySelector('.failures').getBoundingClientRect().bottom`)
+}
+
+// A shared report names a newer test, has nothing beside the results, and prints to two pages.
+func TestASharedReportPrintsToTwoPages(t *testing.T) {
+	t.Parallel()
+	w, owner := inThirdMonth(t)
+	share, err := w.Credentials.Share(t.Context(), month.AccountID, month.Report, owner.ID, time.Hour)
+	w.Must(err)
+	const wide, high = 718, 1047 // A4 within a centimetre, in CSS pixels
+	tab := browsertest.New(t)
+	tab.Screen(wide, high, false)
+	tab.Open(w.Origin + "/shared/" + share)
+	tab.WaitText("A newer test of the project exists.")
+	if browsertest.Eval[bool](tab, `document.querySelector('main aside') !== null`) {
+		t.Error("something stands beside a shared report")
+	}
+	tab.Print()
+	if got := browsertest.Eval[int](tab, `Math.ceil(document.querySelector('main').getBoundingClientRect().height)`); got > 2*high {
+		t.Errorf("the report is %d px high, which is more than two pages", got)
+	}
 }
 
 // A webhook that is down says so in a sentence, and has one button for what is next.

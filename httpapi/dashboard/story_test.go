@@ -149,6 +149,10 @@ func TestEverythingWorksWithoutAScript(t *testing.T) {
 		tab.WaitText(text)
 	}
 	tab.Open(w.Origin + link)
+	at("Welcome, Ann")
+	if browsertest.Eval[bool](tab, `document.body.innerText.includes('Your name')`) {
+		t.Error("an invited person is asked for the name that the invitation has")
+	}
 	tab.Click("details summary")
 	tab.Fill("#login", login)
 	tab.Fill("#password", "too short")
@@ -172,6 +176,9 @@ func TestEverythingWorksWithoutAScript(t *testing.T) {
 	tab.Fill("#name", "Pipeline")
 	tab.Click("form[action='/dashboard/keys'] button")
 	at("Your new key")
+	if n := browsertest.Eval[int](tab, `[...document.querySelectorAll('[data-copy]')].filter(b => b.checkVisibility()).length`); n > 0 {
+		t.Errorf("%d buttons copy without a script", n)
+	}
 	tab.Open(w.Origin + "/dashboard/members")
 	tab.Fill("#name", "Bob")
 	tab.Click("[value=viewer]")

@@ -387,7 +387,7 @@ func TestASuspendedAccountIsReadOnly(t *testing.T) {
 func TestEachPublicPageDescribesItself(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	for path, back := range map[string]string{"/": "", "/signin": "", "/docs": `href="./">Back`, "/docs/jobs": `href="../">Back`} {
+	for path, back := range map[string]string{"/": `<section class="card" id="sample"`, "/signin": "", "/docs": `href="./">Back`, "/docs/jobs": `href="../">Back`} {
 		got := w.Call(guest{}, "GET", path, nil, "Accept", "text/html")
 		if got.Status != 200 || strings.Count(got.Body, `<meta name="description" content="`) != 1 || !strings.Contains(got.Body, back) {
 			t.Errorf("%s: %d without a description, or without a way back", path, got.Status)

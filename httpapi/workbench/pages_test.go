@@ -74,6 +74,9 @@ func TestEveryPageIsAccessible(t *testing.T) {
 		[]pagetest.Seen{
 			{Name: "bench", Path: "/workbench/jobs/" + bench, As: busy, Look: func(tab *browsertest.Tab) {
 				tab.WaitText("All saved") // by then it has scrolled to where to go on
+				if high := browsertest.Eval[float64](tab, `document.querySelector('.bar-row').offsetHeight`); high > 48 {
+					t.Errorf("the bar that stays has more than a row: %.0f px", high)
+				}
 			}},
 			{Name: "lost", Path: "/workbench/jobs/" + bench, As: free, Allow: "404"},
 		},
