@@ -383,7 +383,7 @@ func TestTheInvariantsAreChecked(t *testing.T) {
 	eventually.True(t, "the findings are there", func() bool {
 		return strings.Contains(w.Call(olga, "GET", "/console/checks", nil).Body, "Findings of the last check")
 	})
-	body := w.has(olga, "/console/checks", `href="/console/streams/credits-`+account+`"`, "balance -1 &lt;script&gt;", "1 finding", "holds", "12 events, 3 jobs")
+	body := w.has(olga, "/console/checks", `href="/console/streams/credits-`+account+`"`, "balance -1 &lt;script&gt;", "1 finding", "holds", "12 events, 3 tests")
 	if strings.Contains(body, hostile) {
 		t.Error("a finding runs")
 	}

@@ -27,6 +27,25 @@ var screens = []struct {
 	{"dark-1280", 1280, 800, true, true}, {"light-1280", 1280, 800, false, false},
 }
 
+// brokenWords finds words, numbers and hosts that stand on two lines: those of up to 16
+// characters, or of 12 on the narrowest screen. Code may break anywhere.
+const brokenWords = `(() => {
+	const found = [], range = document.createRange()
+	const texts = document.createTreeWalker(document.querySelector('main') ?? document.body, NodeFilter.SHOW_TEXT)
+	while (texts.nextNode()) {
+		const node = texts.currentNode
+		if (node.parentElement.closest('pre, code, .code, .hidden-text, textarea, option, template') !== null) continue
+		for (const word of node.data.matchAll(/(?<![\p{L}\p{N}:.,@_/-])[\p{L}\p{N}:.,%]{2,16}(?![\p{L}\p{N}:.,@_/-])/gu)) {
+			if (word[0].length > 12 && innerWidth <= 320) continue
+			range.setStart(node, word.index)
+			range.setEnd(node, word.index + word[0].length)
+			const lines = new Set([...range.getClientRects()].filter(r => r.width > 1).map(r => Math.round(r.top / 4)))
+			if (lines.size > 1) found.push(word[0] + ' in ' + node.parentElement.outerHTML.slice(0, 100))
+		}
+	}
+	return found.slice(0, 6).join(' | ')
+})()`
+
 // zoomed is the width at 400 % of 1280 pixels.
 const zoomed = 320
 
@@ -106,6 +125,9 @@ func OnEveryScreen(t *testing.T, tab *browsertest.Tab, name string) {
 		if wide := browsertest.Eval[int64](tab, "(scrollTo(0, 0), document.documentElement.scrollWidth)"); wide > screen.Wide {
 			t.Errorf("%s is %d px wide: %s", what, wide, browsertest.Eval[string](tab, fmt.Sprintf(
 				"[...document.querySelectorAll('main *')].filter(e => e.closest('.scroll') === null && e.getBoundingClientRect().right > %d).slice(0, 6).map(e => e.outerHTML.slice(0, 120)).join(' | ')", screen.Wide+1)))
+		}
+		if broken := browsertest.Eval[string](tab, brokenWords); broken != "" {
+			t.Errorf("%s breaks within a word: %s", what, broken)
 		}
 		switch {
 		case screen.Wide == zoomed: // nothing needs scrolling sideways (WCAG 1.4.10), and the strip of tabs shows the chosen one
