@@ -150,10 +150,10 @@ func TestEverythingWorksWithoutAScript(t *testing.T) {
 	}
 	tab.Open(w.Origin + link)
 	at("Welcome, Ann")
+	tab.Click("details summary")
 	if browsertest.Eval[bool](tab, `document.body.innerText.includes('Your name')`) {
 		t.Error("an invited person is asked for the name that the invitation has")
 	}
-	tab.Click("details summary")
 	tab.Fill("#login", login)
 	tab.Fill("#password", "too short")
 	tab.Click("form[action^='/join'] button.btn-quiet")
