@@ -17,8 +17,8 @@ import (
 type creditsView struct {
 	Balance credits.Balance
 	Entries []ledger.Entry
-	Sum     ledger.Sum
-	Sound   bool
+	Before  domain.Credits // the balance before the entries
+	Sound   bool           // each balance is the one before and the change
 	Days    []ledger.DayEnd
 	Plot    *ui.Plot
 	Pager   ui.Pager
@@ -36,17 +36,22 @@ func (d Deps) credits(r *ui.Request) (ui.Answer, error) {
 	if v.Balance, err = d.Reads.Credits.Balance(r.Context(), r.Account.ID, now); err != nil {
 		return ui.Answer{}, err
 	}
-	if v.Entries, err = d.Reads.Ledger.Entries(r.Context(), r.Account.ID, ui.PageSize, (page-1)*ui.PageSize); err != nil {
+	entries, err := d.Reads.Ledger.Entries(r.Context(), r.Account.ID, ui.PageSize+1, (page-1)*ui.PageSize)
+	if err != nil {
 		return ui.Answer{}, err
 	}
-	if v.Sum, err = d.Reads.Ledger.Sum(r.Context(), r.Account.ID); err != nil {
-		return ui.Answer{}, err
+	v.Entries, v.Sound = entries[:min(len(entries), ui.PageSize)], true
+	for i, e := range v.Entries {
+		v.Before = 0
+		if i+1 < len(entries) {
+			v.Before = entries[i+1].Balance
+		}
+		v.Sound = v.Sound && v.Before+e.Change == e.Balance
 	}
 	if v.Days, v.Plot, err = d.balances(r, now); err != nil {
 		return ui.Answer{}, err
 	}
-	v.Sound = v.Sum.Sum == v.Sum.Balance
-	v.Pager = ui.NewPager(r, page, len(v.Entries), v.Sum.Entries)
+	v.Pager = ui.NewOpenPager(r, page, len(v.Entries), len(entries) > len(v.Entries))
 	return ui.Show("credits", "Credits", v, domain.CreditsStream(r.Account.ID)), nil
 }
 
@@ -57,21 +62,15 @@ const daysShown = 30
 // entries has no drawing.
 func (d Deps) balances(r *ui.Request, now time.Time) (days []ledger.DayEnd, plot *ui.Plot, err error) {
 	first := now.UTC().Truncate(24*time.Hour).AddDate(0, 0, 1-daysShown)
-	ends, err := d.Reads.Ledger.DayEnds(r.Context(), r.Account.ID, first)
-	if err != nil || len(ends) == 0 {
+	days, err = d.Reads.Ledger.DayEnds(r.Context(), r.Account.ID, first, daysShown)
+	if err != nil || len(days) == 0 {
 		return nil, nil, err
 	}
 	var columns []ui.Column
-	var balance domain.Credits
-	for n := range daysShown {
-		day := first.AddDate(0, 0, n)
-		for len(ends) > 0 && !ends[0].Day.After(day) {
-			balance, ends = ends[0].Balance, ends[1:]
-		}
-		days = append(days, ledger.DayEnd{Day: day, Balance: balance})
+	for _, end := range days {
 		columns = append(columns, ui.Column{
-			Label: day.Format("2 Jan"), Says: day.Format("2 Jan 2006") + ": " + ui.Credits(balance),
-			Parts: []ui.ColumnPart{{Kind: "plain", Of: float64(balance)}},
+			Label: end.Day.Format("2 Jan"), Says: end.Day.Format("2 Jan 2006") + ": " + ui.Credits(end.Balance),
+			Parts: []ui.ColumnPart{{Kind: "plain", Of: float64(end.Balance)}},
 		})
 	}
 	return days, ui.NewPlot(columns, 0, ""), nil
@@ -89,7 +88,7 @@ func (d Deps) setLow(r *ui.Request) (ui.Answer, error) {
 
 // statementMost bounds the entries on a page of a month, and the entries of a whole month
 // that are in memory at a time.
-const statementMost = 500
+const statementMost = 200
 
 // statementView is a month of the ledger, to be printed.
 type statementView struct {
@@ -155,31 +154,36 @@ func (d Deps) statement(r *ui.Request) (ui.Answer, error) {
 		}
 		return answer, nil
 	}
-	from := of.From
-	if text := r.FormValue("from"); text != "" {
-		if from, err = strconv.ParseUint(text, 10, 63); err != nil || from < of.From || from >= of.To {
-			return ui.Answer{}, domain.NotFound("page of the statement")
-		}
-	}
-	if v.Part, err = d.statementPart(r.Context(), r.Account.ID, v.Month, of, from); err != nil {
+	if err := d.statementPage(r, &v, of); err != nil {
 		return ui.Answer{}, err
 	}
-	v.Part.Alone = true
-	if from > of.From {
-		if len(v.Part.Lines) == 0 {
-			return ui.Answer{}, domain.NotFound("page of the statement")
-		}
-		earlier, err := d.Reads.Ledger.Before(r.Context(), r.Account.ID, from, statementMost)
-		if err != nil {
-			return ui.Answer{}, err
-		}
-		v.Earlier = max(of.From, earlier[len(earlier)-1].Revision)
-	}
-	v.Paged = !v.Part.First || v.Part.Further > 0
 	if of.From > 0 && len(v.Part.Lines) > 0 || len(v.Part.Lines) == 0 && of.Opening != 0 {
 		v.Previous = v.Month.AddDate(0, -1, 0).Format(monthForm)
 	}
 	return ui.Show("statement", statementTitle(v.Month), v, domain.CreditsStream(r.Account.ID)), nil
+}
+
+// statementPage reads the page of a month that begins at the revision in the address.
+func (d Deps) statementPage(r *ui.Request, v *statementView, of ledger.Statement) (err error) {
+	from, before := of.From, of.Opening
+	if text := r.FormValue("from"); text != "" {
+		if from, err = strconv.ParseUint(text, 10, 63); err != nil || from < of.From || from >= of.To {
+			return domain.NotFound("page of the statement")
+		}
+	}
+	if from > of.From {
+		earlier, err := d.Reads.Ledger.Before(r.Context(), r.Account.ID, from, statementMost)
+		if err != nil {
+			return err
+		}
+		before, v.Earlier = earlier[0].Balance, max(of.From, earlier[len(earlier)-1].Revision)
+	}
+	v.Part, err = d.statementPart(r.Context(), r.Account.ID, v.Month, of, from, before)
+	if err == nil && from > of.From && len(v.Part.Lines) == 0 {
+		err = domain.NotFound("page of the statement")
+	}
+	v.Part.Alone, v.Paged = true, !v.Part.First || v.Part.Further > 0
+	return err
 }
 
 // monthForm is a month in the address of a statement.
@@ -202,8 +206,8 @@ func statementTitle(month time.Time) string { return "Credits, " + month.Format(
 // eachStatementPart reads a whole month, part by part.
 func (d Deps) eachStatementPart(ctx context.Context, accountID string, month time.Time, of ledger.Statement, each func(any) error) error {
 	sound := true
-	for from := of.From; ; {
-		part, err := d.statementPart(ctx, accountID, month, of, from)
+	for from, before := of.From, of.Opening; ; {
+		part, err := d.statementPart(ctx, accountID, month, of, from, before)
 		if err != nil {
 			return err
 		}
@@ -211,31 +215,28 @@ func (d Deps) eachStatementPart(ctx context.Context, accountID string, month tim
 		if err := each(part); err != nil || part.Further == 0 {
 			return err
 		}
-		from, sound = part.Further, part.Sound
+		from, before, sound = part.Further, part.Balance, part.Sound
 	}
 }
 
-// statementPart reads up to statementMost entries of a statement from a revision on.
+// statementPart reads up to statementMost entries of a statement from a revision on, with
+// the balance before it.
 func (d Deps) statementPart(
-	ctx context.Context, accountID string, month time.Time, of ledger.Statement, from uint64,
+	ctx context.Context, accountID string, month time.Time, of ledger.Statement, from uint64, before domain.Credits,
 ) (part statementPart, err error) {
 	lines, err := d.Reads.Ledger.Lines(ctx, accountID, of, from, statementMost+1)
 	if err != nil {
 		return part, err
 	}
-	part = statementPart{First: from == of.From, Month: month, Before: of.Opening, Closing: of.Closing, Sound: true}
+	part = statementPart{First: from == of.From, Month: month, Before: before, Balance: before, Closing: of.Closing, Sound: true}
 	if len(lines) > statementMost {
 		part.Further, lines = lines[statementMost].Revision, lines[:statementMost]
-	}
-	if !part.First && len(lines) > 0 {
-		part.Before = lines[0].Balance - lines[0].Change
 	}
 	actors := wire.List(lines, ledger.Line.Author)
 	name, err := words.AuthorsOf(ctx, d.Credentials, d.Reads, accountID, actors...)
 	if err != nil {
 		return part, err
 	}
-	part.Balance = part.Before
 	for _, l := range lines {
 		part.Balance += l.Change
 		part.Lines = append(part.Lines, statementLine{l, name(l.Author()), part.Balance == l.Balance})

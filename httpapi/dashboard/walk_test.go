@@ -274,35 +274,67 @@ func TestALongStatementHasPages(t *testing.T) {
 	w := setup(t)
 	account := w.account("Acme", 1)
 	owner := w.Joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
-	grants := make([]domain.NewEvent, 600)
-	for i := range grants {
-		grants[i] = domain.NewEvent{ID: uuid.New(), Meta: domain.Metadata{Time: time.Now(), Actor: "operator"}, Event: &credits.Granted{
-			LotID: fmt.Sprint("l", i), Amount: 1, BalanceAfter: domain.Credits(i + 2), Reason: fmt.Sprintf("grant %d.", i+1),
-		}}
-	}
-	written, err := w.Log.Append(t.Context(), domain.CreditsStream(account), 0, grants)
-	w.Shown(written.Position, err)
+	w.grants(account, 300, 0)
 	first := w.Call(owner, "GET", "/dashboard/credits/statement", nil)
 	next := regexp.MustCompile(`href="(/dashboard/credits/statement\?month=[0-9-]+)&amp;from=([0-9]+)"`).FindStringSubmatch(first.Body)
-	if next == nil || next[2] != "500" || !strings.Contains(first.Body, "It adds up") || strings.Contains(first.Body, "Closing balance</td>") || strings.Contains(first.Body, "grant 500.") {
+	if next == nil || next[2] != "200" || !strings.Contains(first.Body, "It adds up") || strings.Contains(first.Body, "Closing balance</td>") || strings.Contains(first.Body, "grant 200.") {
 		t.Fatalf("the first page: %v", next)
 	}
 	second := w.Call(owner, "GET", next[1]+"&from="+next[2], nil)
-	for _, want := range []string{"It adds up", ">601</td>", "grant 500.", "grant 600.", "Balance before", ">500</td>", "From the beginning", "Earlier entries", "The month and its times are UTC.", "from=0\"", "<dd>+601</dd>"} {
+	for _, want := range []string{"It adds up", ">301</td>", "grant 200.", "grant 300.", "Balance before", ">200</td>", "From the beginning", "Earlier entries", "The month and its times are UTC.", "from=0\"", "<dd>+301</dd>"} {
 		if !strings.Contains(second.Body, want) {
 			t.Errorf("the second page is without %q", want)
 		}
 	}
 	// The whole month comes as it is read, and adds up at its end.
 	whole := w.Call(owner, "GET", next[1]+"&whole=1", nil)
-	for want, times := range map[string]int{"It adds up": 1, "Opening balance</td>": 1, "<td>Closing balance": 1, "<tr>": 603 + 1, "grant 1.<": 1, "grant 500.<": 1, "grant 600.<": 1, "</html>": 1} {
+	for want, times := range map[string]int{"It adds up": 1, "Opening balance</td>": 1, "<td>Closing balance": 1, "<tr>": 303 + 1, "grant 1.<": 1, "grant 200.<": 1, "grant 300.<": 1, "</html>": 1} {
 		if got := strings.Count(whole.Body, want); whole.Status != 200 || got != times {
 			t.Errorf("the whole month has %q %d times, not %d", want, got, times)
 		}
 	}
-	for _, from := range []string{"601", "-1", "x"} {
+	for _, from := range []string{"301", "-1", "x"} {
 		if got := w.Call(owner, "GET", next[1]+"&from="+from, nil); got.Status != 404 {
 			t.Errorf("from %s: %d", from, got.Status)
+		}
+	}
+	ledger := w.Call(owner, "GET", "/dashboard/credits?page=2", nil)
+	if !strings.Contains(ledger.Body, "50 entries add up from 201 to 251") {
+		t.Error("the second page of the ledger does not add up")
+	}
+}
+
+// grants writes as many grants of one credit, with balances that leap by so much at revision 200.
+func (w *world) grants(accountID string, count int, leap domain.Credits) {
+	w.T.Helper()
+	grants := make([]domain.NewEvent, count)
+	for i := range grants {
+		e := &credits.Granted{LotID: fmt.Sprint("l", i), Amount: 1, BalanceAfter: domain.Credits(i + 2), Reason: fmt.Sprintf("grant %d.", i+1)}
+		if i+1 >= 200 {
+			e.BalanceAfter += leap
+		}
+		grants[i] = domain.NewEvent{ID: uuid.New(), Meta: domain.Metadata{Time: time.Now(), Actor: "operator"}, Event: e}
+	}
+	written, err := w.Log.Append(w.T.Context(), domain.CreditsStream(accountID), 0, grants)
+	w.Shown(written.Position, err)
+}
+
+// A balance that does not follow from that of the page before is seen.
+func TestABreakBetweenTwoPagesIsSeen(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	account := w.account("Acme", 1)
+	owner := w.Joined("Ann", person.Grant{Role: person.Owner, AccountID: account})
+	w.grants(account, 249, 7)
+	for path, want := range map[string]string{
+		"/dashboard/credits":                    "These entries do not add up",
+		"/dashboard/credits?page=2":             "50 entries add up from 150 to 200",
+		"/dashboard/credits/statement":          "It adds up",
+		"/dashboard/credits/statement?from=200": "It does not add up",
+		"/dashboard/credits/statement?whole=1":  "It does not add up",
+	} {
+		if got := w.Call(owner, "GET", path, nil); got.Status != 200 || !strings.Contains(got.Body, want) {
+			t.Errorf("%s: %d without %q", path, got.Status, want)
 		}
 	}
 }

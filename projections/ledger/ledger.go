@@ -139,14 +139,6 @@ type Entry struct {
 	At       time.Time      `json:"at"`
 }
 
-// Sum is the sum of the entries. The ledger is sound when Sum equals the balance of its
-// newest entry.
-type Sum struct {
-	Entries int            `json:"entries"`
-	Sum     domain.Credits `json:"sum"`
-	Balance domain.Credits `json:"balance"`
-}
-
 const ofAccountSQL = `
 FROM readmodel.ledger_entries e
 LEFT JOIN readmodel.jobs j
@@ -154,55 +146,83 @@ LEFT JOIN readmodel.jobs j
  AND j.account_id = e.account_id
 WHERE e.account_id = $1`
 
+// The subquery walks the index alone, however far back the page is.
 const ledgerEntriesSQL = `
 SELECT e.kind, e.change, e.expired, e.balance, e.job_id, COALESCE(j.title, '') AS job_title, e.reason, e.at` + ofAccountSQL + `
+  AND e.revision <= (
+      SELECT revision
+      FROM readmodel.ledger_entries
+      WHERE account_id = $1
+      ORDER BY revision DESC
+      LIMIT 1
+      OFFSET $3)
 ORDER BY e.revision DESC
-LIMIT $2
-OFFSET $3`
-
-const ledgerSumSQL = `
-SELECT COUNT(*) AS entries,
-       COALESCE(SUM(change), 0) AS sum,
-       COALESCE((
-           SELECT balance
-           FROM readmodel.ledger_entries
-           WHERE account_id = $1
-           ORDER BY revision DESC
-           LIMIT 1), 0) AS balance
-FROM readmodel.ledger_entries
-WHERE account_id = $1`
+LIMIT $2`
 
 // Entries gives a page of the account's ledger, the newest entry first.
 func (q *Reads) Entries(ctx context.Context, accountID string, limit, offset int) ([]Entry, error) {
 	return pgpool.List[Entry](ctx, q.db, "the ledger of "+accountID, ledgerEntriesSQL, accountID, limit, offset)
 }
 
-// DayEnd is the balance at the end of a day (UTC) that has entries.
+// behindSQL is the revision of the first entry at a moment or later; without one, that
+// behind the ledger's end. Two clocks may differ by some seconds, and no entry may fall
+// between two months. So it is the first such entry behind one of the latest earlier time,
+// or before that, within a minute of the moment. OFFSET 0 keeps Postgres from walking
+// through all revisions to find the least.
+const behindSQL = `
+COALESCE(
+    LEAST(
+        (
+            SELECT revision
+            FROM readmodel.ledger_entries
+            WHERE account_id = $1
+              AND at >= {moment}
+              AND revision > COALESCE((
+                  SELECT revision
+                  FROM readmodel.ledger_entries
+                  WHERE account_id = $1
+                    AND at < {moment}
+                  ORDER BY at DESC
+                  LIMIT 1), -1)
+            ORDER BY revision
+            LIMIT 1),
+        (
+            SELECT MIN(revision)
+            FROM (
+                SELECT revision
+                FROM readmodel.ledger_entries
+                WHERE account_id = $1
+                  AND at >= {moment}
+                  AND at < {moment} + interval '1 minute'
+                OFFSET 0) soon)),
+    (SELECT MAX(revision) + 1 FROM readmodel.ledger_entries WHERE account_id = $1),
+    0)`
+
+// DayEnd is the balance at the end of a day (UTC).
 type DayEnd struct {
 	Day     time.Time      `json:"day"`
 	Balance domain.Credits `json:"balance"`
 }
 
-// The balance before the first day comes as a row with an earlier day.
-const dayEndsSQL = `
-(SELECT date_trunc('day', at, 'UTC') AS day, balance
- FROM readmodel.ledger_entries
- WHERE account_id = $1
-   AND at < $2
- ORDER BY revision DESC
- LIMIT 1)
-UNION ALL
-(SELECT DISTINCT ON (date_trunc('day', at, 'UTC')) date_trunc('day', at, 'UTC') AS day, balance
- FROM readmodel.ledger_entries
- WHERE account_id = $1
-   AND at >= $2
- ORDER BY date_trunc('day', at, 'UTC'), revision DESC)`
+var dayEndsSQL = `
+SELECT day, COALESCE((
+           SELECT balance
+           FROM readmodel.ledger_entries
+           WHERE account_id = $1
+             AND revision < ` + behind("day + interval '24 hours'") + `
+           ORDER BY revision DESC
+           LIMIT 1), 0) AS balance
+FROM generate_series($2::timestamptz, $2 + ($3::integer - 1) * interval '24 hours', interval '24 hours') AS day
+WHERE (SELECT MAX(revision) FROM readmodel.ledger_entries WHERE account_id = $1) IS NOT NULL
+ORDER BY day`
 
-// DayEnds gives the balances at the end of days with entries, since a moment, the oldest
-// first. Before them comes the latest balance of an earlier day.
-func (q *Reads) DayEnds(ctx context.Context, accountID string, since time.Time) ([]DayEnd, error) {
-	return pgpool.List[DayEnd](ctx, q.db, "the balances of "+accountID, dayEndsSQL, accountID, since)
+// DayEnds gives the balances at the end of so many days from a day on: those with which a
+// statement up to there would close. An account without entries has none.
+func (q *Reads) DayEnds(ctx context.Context, accountID string, from time.Time, days int) ([]DayEnd, error) {
+	return pgpool.List[DayEnd](ctx, q.db, "the balances of "+accountID, dayEndsSQL, accountID, from, days)
 }
+
+func behind(moment string) string { return strings.ReplaceAll(behindSQL, "{moment}", moment) }
 
 // A week of use is the least that tells of a pace, and months tell of no day.
 const lastsSQL = `
@@ -219,11 +239,6 @@ HAVING MIN(at) < $4::timestamptz - interval '7 days'
 func (q *Reads) Lasts(ctx context.Context, accountID string, available domain.Credits, now time.Time) (at time.Time, err error) {
 	at, _, err = pgpool.Find[time.Time](ctx, q.db, "the pace of "+accountID, lastsSQL, accountID, now.AddDate(0, 0, -14), available, now)
 	return at, err
-}
-
-// Sum adds all entries of the account's ledger up.
-func (q *Reads) Sum(ctx context.Context, accountID string) (Sum, error) {
-	return readmodel.Get[Sum](ctx, q.db, "the sum of the ledger of "+accountID, ledgerSumSQL, accountID)
 }
 
 // Line is an entry with its details. Revision is its place in the ledger, from 0.
@@ -304,12 +319,10 @@ type Statement struct {
 	Closing domain.Credits `json:"closing"`
 }
 
-// A period begins at the first revision with an entry at its moment or later. Two clocks
-// may differ a little, and no entry may fall between two months.
-const statementSQL = `
-WITH bounds AS (
-    SELECT LEAST($4::bigint, (SELECT MIN(revision) FROM readmodel.ledger_entries WHERE account_id = $1 AND at >= $2)) AS first,
-           LEAST($4::bigint, (SELECT MIN(revision) FROM readmodel.ledger_entries WHERE account_id = $1 AND at >= $3)) AS behind)
+var statementSQL = `
+WITH bounds AS MATERIALIZED (
+    SELECT LEAST($4::bigint, ` + behind("$2") + `) AS first,
+           LEAST($4::bigint, ` + behind("$3") + `) AS behind)
 SELECT LEAST(first, behind) AS first, behind,
        COALESCE((
            SELECT balance FROM readmodel.ledger_entries
