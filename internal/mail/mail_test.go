@@ -234,6 +234,20 @@ func TestLettersOfConfirmationAreBoundedByAddressAndEndedByItsReader(t *testing.
 	must.NoError(t, asks("i", "reader@example.com"))
 }
 
+// A letter of a failed test quotes an item of the client's.
+func TestALetterBehindAnErasureHasNoTextOfTheTest(t *testing.T) {
+	w := setup(t)
+	smtpd := mailtest.Start(t, "127.0.0.1:0", nil)
+	w.joins("ann", "ann@example.com", everything, "acc")
+	w.tell(report("acc", "Secret title", "1 of 2 failed: Ada: Lovelace signs in", true))
+	must.NoError(t, pgpool.InTx(t.Context(), w.db, func(tx *sqlx.Tx) error { return mail.EraseJob(t.Context(), tx, "acc", "j1") }))
+	w.send(w.server(smtpd, "smtp"), nil)
+	eventually.True(t, "the letter is there", func() bool { return len(smtpd.Letters()) == 1 })
+	if told := smtpd.Letters()[0]; told.Header.Get("Subject") != domain.ErasedText+": 1 of 2 failed" || strings.Contains(told.Raw, "Lovelace") {
+		t.Errorf("ann got:\n%s", told.Raw)
+	}
+}
+
 func TestTwoPeopleAreToldWhatTheyChoseUntilALinkStopsIt(t *testing.T) {
 	w := setup(t)
 	smtpd := mailtest.Start(t, "127.0.0.1:0", nil)
