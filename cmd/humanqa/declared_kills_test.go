@@ -72,9 +72,11 @@ func TestDeclaredProjectionsOutliveKills(t *testing.T) {
 	must.NoError(t, os.WriteFile(filepath.Join(folder, "pass_rates.yaml"), example, 0o600))
 	p := newProgram(t, "HUMANQA_PROJECTIONS="+folder)
 	s := p.spawn()
+	s.stop() // it would give a charge back whose job does not follow within seconds
+	p.finishJobs(400)
+	s = p.spawn()
 	db := pgtest.NewDB(t, p.dsn())
 	load := newLoad(p, dice, plenty[0])
-	p.finishJobs(400)
 	load.submit(0, load.accounts[0])
 	load.takeFromQueue(load.checkers[0])
 
