@@ -57,8 +57,8 @@ func (s *Service) testHosted(
 func (g preparation) newJob(in HostedTest) newJob {
 	submission := in.Submission
 	submission.ProjectID, submission.Type, submission.TypeEcho, submission.SLAMinutes = g.projectID, g.jobType, g.typeEcho, g.slaMinutes
-	asked := strings.Join(strings.Fields(in.Feature), " ")
-	submission.Title, submission.Description = shorten(cmp.Or(asked, "Hosted test of "+in.Host), maxTitle), cmp.Or(in.Feature, "Test the app as a whole.")
+	title := cmp.Or(strings.Join(strings.Fields(in.Feature), " "), "Hosted test of "+in.Host)
+	submission.Title, submission.Description = shorten(title, maxTitle), cmp.Or(in.Feature, "Test the app as a whole.")
 	items := in.Items
 	if g.jobType.Automatic() {
 		items = nil
