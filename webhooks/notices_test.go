@@ -86,7 +86,7 @@ func TestTheEventsOfAnAccountBecomeNoticesOfItsPeople(t *testing.T) {
 	noticesRead(b)
 	stop() // what the log said before is not remembered
 	good := hooktest.Completed()
-	good.PassCount, good.FailCount, good.SkipCount = 5, 0, 0
+	good.PassCount, good.FailCount, good.SkipCount, good.Items = 5, 0, 0, nil
 	asked := &job.QuestionAsked{QuestionID: "q", Kind: "code", Text: "Which code?", At: hooktest.At, Until: hooktest.At.Add(30 * time.Minute)}
 	b.Events.Add(domain.JobStream("j1"), hooktest.Claimed(), asked, hooktest.Completed())
 	b.Events.Add(domain.JobStream("j2"), hooktest.Claimed(), good)
@@ -98,7 +98,7 @@ func TestTheEventsOfAnAccountBecomeNoticesOfItsPeople(t *testing.T) {
 	}
 	stop = followNotices(b)
 	noticesRead(b)
-	report := "report true p1|Checkout|3 of 5 failed, 1 skipped|/dashboard/jobs/j1"
+	report := "report true p1|Checkout|3 of 5 failed, 1 skipped: a critical one|/dashboard/jobs/j1"
 	failed := "report true |Checkout|Could not be tested. 5 credits refunded|/dashboard/jobs/j3"
 	want := []string{
 		"credits false |Credits are low|15 credits left|/dashboard/credits", failed,
