@@ -8,8 +8,10 @@ import (
 	"time"
 )
 
-// Patience bounds a wait whose condition never comes; a machine may be very busy.
-const Patience = 3 * time.Minute
+// Patience bounds a wait whose condition never comes. It is long because a machine may be very
+// busy: two suites at once on two slow processors had axe take more than three minutes on one
+// page. Only a hang ever waits for it.
+const Patience = 10 * time.Minute
 
 // True waits until a condition is met, and fails the test after Patience.
 func True(t testing.TB, what string, met func() bool) {
