@@ -59,16 +59,9 @@ type accountView struct {
 	Acts         []actLine
 }
 
-func (d Deps) accountPage(r *ui.Request) (ui.Answer, error) {
-	id, err := idOf(r, "account")
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	ctx := r.Context()
-	v := accountView{}
-	if v.Account, err = d.Reads.Access.Account(ctx, id); err != nil {
-		return ui.Answer{}, err
-	}
+func (d Deps) accountPage(r *ui.Request, of access.Account) (ui.Answer, error) {
+	ctx, id := r.Context(), of.ID
+	v := accountView{Account: of}
 	now, err := d.Commands.AccountTime(ctx, command.Cause{AccountID: id, Sandbox: v.Sandbox})
 	if err != nil {
 		return ui.Answer{}, err
@@ -110,27 +103,22 @@ func (d Deps) accountPage(r *ui.Request) (ui.Answer, error) {
 
 // onAccount carries out a form on an account's page.
 func (d Deps) onAccount(
-	r *ui.Request, act oversight.Act, detail string, do func(ctx context.Context, cause command.Cause, id string) (domain.Position, error),
+	r *ui.Request, id string, act oversight.Act, detail string,
+	do func(ctx context.Context, cause command.Cause, id string) (domain.Position, error),
 ) (ui.Answer, error) {
-	id, err := idOf(r, "account")
-	if err == nil {
-		_, err = d.Reads.Access.Account(r.Context(), id)
+	subject := domain.AccountStream(id)
+	if act == oversight.GrantCredits {
+		subject = domain.CreditsStream(id)
 	}
-	if err == nil {
-		subject := domain.AccountStream(id)
-		if act == oversight.GrantCredits {
-			subject = domain.CreditsStream(id)
-		}
-		err = d.act(r, r.Cause(), command.OperatorAct{Act: act, Subject: subject, AccountID: id, Detail: detail},
-			func(ctx context.Context, cause command.Cause) (domain.Position, error) { return do(ctx, cause, id) })
-	}
+	err := d.act(r, r.Cause(), command.OperatorAct{Act: act, Subject: subject, AccountID: id, Detail: detail},
+		func(ctx context.Context, cause command.Cause) (domain.Position, error) { return do(ctx, cause, id) })
 	return ui.Go("/console/accounts/" + id), err
 }
 
 // maxGrant bounds the credits of one grant, and so the cost of a typing error.
 const maxGrant = 1_000_000
 
-func (d Deps) grantCredits(r *ui.Request) (ui.Answer, error) {
+func (d Deps) grantCredits(r *ui.Request, of access.Account) (ui.Answer, error) {
 	var wrong []domain.Detail
 	amount, err := strconv.Atoi(strings.TrimSpace(r.PostFormValue("amount")))
 	if err != nil || amount < 1 || amount > maxGrant {
@@ -147,15 +135,11 @@ func (d Deps) grantCredits(r *ui.Request) (ui.Answer, error) {
 	if len(wrong) > 0 {
 		return ui.Answer{}, domain.Invalid(wrong...)
 	}
-	return d.onAccount(r, oversight.GrantCredits, detail,
+	return d.onAccount(r, of.ID, oversight.GrantCredits, detail,
 		func(ctx context.Context, cause command.Cause, id string) (domain.Position, error) {
 			var until *time.Time
 			if days > 0 {
-				account, err := d.Reads.Access.Account(ctx, id)
-				if err != nil {
-					return domain.Position{}, err
-				}
-				now, err := d.Commands.AccountTime(ctx, command.Cause{AccountID: id, Sandbox: account.Sandbox})
+				now, err := d.Commands.AccountTime(ctx, command.Cause{AccountID: id, Sandbox: of.Sandbox})
 				if err != nil {
 					return domain.Position{}, err
 				}
@@ -168,15 +152,15 @@ func (d Deps) grantCredits(r *ui.Request) (ui.Answer, error) {
 		})
 }
 
-func (d Deps) suspend(r *ui.Request) (ui.Answer, error) {
-	return d.onAccount(r, oversight.Suspend, "", d.Commands.SuspendAccount)
+func (d Deps) suspend(r *ui.Request, of access.Account) (ui.Answer, error) {
+	return d.onAccount(r, of.ID, oversight.Suspend, "", d.Commands.SuspendAccount)
 }
 
-func (d Deps) reinstate(r *ui.Request) (ui.Answer, error) {
-	return d.onAccount(r, oversight.Reinstate, "", d.Commands.ReinstateAccount)
+func (d Deps) reinstate(r *ui.Request, of access.Account) (ui.Answer, error) {
+	return d.onAccount(r, of.ID, oversight.Reinstate, "", d.Commands.ReinstateAccount)
 }
 
-func (d Deps) choosePool(r *ui.Request) (ui.Answer, error) {
+func (d Deps) choosePool(r *ui.Request, of access.Account) (ui.Answer, error) {
 	poolID := r.PostFormValue("pool")
 	detail := "any checker"
 	if poolID != "" {
@@ -186,7 +170,7 @@ func (d Deps) choosePool(r *ui.Request) (ui.Answer, error) {
 		}
 		detail = "the pool " + p.Name
 	}
-	return d.onAccount(r, oversight.ChoosePool, detail, func(ctx context.Context, cause command.Cause, id string) (domain.Position, error) {
+	return d.onAccount(r, of.ID, oversight.ChoosePool, detail, func(ctx context.Context, cause command.Cause, id string) (domain.Position, error) {
 		return d.Commands.ChoosePool(ctx, cause, id, poolID)
 	})
 }

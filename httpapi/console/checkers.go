@@ -78,16 +78,9 @@ type poolView struct {
 	Pager   ui.Pager
 }
 
-func (d Deps) poolPage(r *ui.Request) (ui.Answer, error) {
-	id, err := idOf(r, "pool")
-	if err != nil {
-		return ui.Answer{}, err
-	}
+func (d Deps) poolPage(r *ui.Request, p pools.Pool) (_ ui.Answer, err error) {
 	ctx := r.Context()
-	v := poolView{}
-	if v.Pool, err = d.Reads.Pools.Pool(ctx, id); err != nil {
-		return ui.Answer{}, err
-	}
+	v := poolView{Pool: p}
 	if v.AccountID != "" {
 		of, err := d.Reads.Access.Account(ctx, v.AccountID)
 		if err != nil {
@@ -98,21 +91,13 @@ func (d Deps) poolPage(r *ui.Request) (ui.Answer, error) {
 	if v.Choices, err = d.choices(ctx); err != nil {
 		return ui.Answer{}, err
 	}
-	lines, total, err := d.Reads.Overall.Checkers(ctx, "", id, pageOf(r))
+	lines, total, err := d.Reads.Overall.Checkers(ctx, "", p.ID, pageOf(r))
 	v.Lines, v.Pager = lines, ui.NewPager(r, ui.PageOf(r), len(lines), total)
 	return ui.Show("console-pool", v.Name, v), err
 }
 
 // changePool takes a checker in, or out.
-func (d Deps) changePool(r *ui.Request) (ui.Answer, error) {
-	id, err := idOf(r, "pool")
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	p, err := d.Reads.Pools.Pool(r.Context(), id)
-	if err != nil {
-		return ui.Answer{}, err
-	}
+func (d Deps) changePool(r *ui.Request, p pools.Pool) (ui.Answer, error) {
 	checkerID, err := d.checkerOf(r.Context(), r.PostFormValue("checker"))
 	if err != nil {
 		return ui.Answer{}, err
@@ -121,10 +106,10 @@ func (d Deps) changePool(r *ui.Request) (ui.Answer, error) {
 	if r.FormValue("action") == "remove" {
 		act, change = oversight.RemoveChecker, d.Commands.RemoveFromPool
 	}
-	err = d.act(r, r.Cause(), command.OperatorAct{Act: act, Subject: domain.PoolStream(id), AccountID: p.AccountID,
+	err = d.act(r, r.Cause(), command.OperatorAct{Act: act, Subject: domain.PoolStream(p.ID), AccountID: p.AccountID,
 		Detail: "checker " + checkerID},
 		func(ctx context.Context, cause command.Cause) (domain.Position, error) {
-			return change(ctx, cause, id, checkerID)
+			return change(ctx, cause, p.ID, checkerID)
 		})
-	return ui.Go("/console/pools/" + id), err
+	return ui.Go("/console/pools/" + p.ID), err
 }

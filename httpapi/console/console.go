@@ -81,39 +81,41 @@ type Setting struct {
 
 // Pages are the pages of the package.
 func Pages(d Deps) []ui.Page {
+	aJob, anAccount := about("job", d.Reads.Overall.Job), about("account", d.Reads.Access.Account)
+	aPerson, aPool := about("person", d.Reads.People.Person), about("pool", d.Reads.Pools.Pool)
 	return []ui.Page{
 		{Method: "GET", Pattern: "/console", For: ui.Operators, Handle: d.overview},
 
 		{Method: "GET", Pattern: "/console/jobs", For: ui.Operators, Handle: d.jobs},
-		{Method: "GET", Pattern: "/console/jobs/{id}", For: ui.Operators, Handle: d.job},
+		{Method: "GET", Pattern: "/console/jobs/{id}", For: ui.Operators, Handle: aJob(d.job)},
 		{Method: "POST", Pattern: "/console/jobs/{id}/disputes/{dispute}", For: ui.Operators, Fresh: true, Says: "The dispute is decided.",
-			Handle: d.decideDispute},
+			Handle: aJob(d.decideDispute)},
 
 		{Method: "GET", Pattern: "/console/accounts", For: ui.Operators, Handle: d.accounts},
-		{Method: "GET", Pattern: "/console/accounts/{id}", For: ui.Operators, Handle: d.accountPage},
+		{Method: "GET", Pattern: "/console/accounts/{id}", For: ui.Operators, Handle: anAccount(d.accountPage)},
 		{Method: "POST", Pattern: "/console/accounts/{id}/credits", For: ui.Operators, Fresh: true, Says: "The credits are granted.",
-			Handle: d.grantCredits},
+			Handle: anAccount(d.grantCredits)},
 		{Method: "POST", Pattern: "/console/accounts/{id}/suspend", For: ui.Operators, Fresh: true, Says: "The account is suspended.",
-			Handle: d.suspend},
+			Handle: anAccount(d.suspend)},
 		{Method: "POST", Pattern: "/console/accounts/{id}/reinstate", For: ui.Operators, Fresh: true, Says: "The account is reinstated.",
-			Handle: d.reinstate},
-		{Method: "POST", Pattern: "/console/accounts/{id}/pool", For: ui.Operators, Says: "Saved.", Handle: d.choosePool},
+			Handle: anAccount(d.reinstate)},
+		{Method: "POST", Pattern: "/console/accounts/{id}/pool", For: ui.Operators, Says: "Saved.", Handle: anAccount(d.choosePool)},
 
 		{Method: "GET", Pattern: "/console/people", For: ui.Operators, Handle: d.peoplePage},
 		{Method: "POST", Pattern: "/console/people", For: ui.Operators, Fresh: true, Handle: d.invite},
-		{Method: "GET", Pattern: "/console/people/{id}", For: ui.Operators, Handle: d.personPage},
-		{Method: "POST", Pattern: "/console/people/{id}/link", For: ui.Operators, Fresh: true, Handle: d.newLink},
-		{Method: "POST", Pattern: "/console/people/{id}/roles", For: ui.Operators, Fresh: true, Says: "Saved.", Handle: d.grantRole},
+		{Method: "GET", Pattern: "/console/people/{id}", For: ui.Operators, Handle: aPerson(d.personPage)},
+		{Method: "POST", Pattern: "/console/people/{id}/link", For: ui.Operators, Fresh: true, Handle: aPerson(d.newLink)},
+		{Method: "POST", Pattern: "/console/people/{id}/roles", For: ui.Operators, Fresh: true, Says: "Saved.", Handle: aPerson(d.grantRole)},
 		{Method: "POST", Pattern: "/console/people/{id}/roles/revoke", For: ui.Operators, Fresh: true, Says: "Saved.",
-			Handle: d.revokeRole},
+			Handle: aPerson(d.revokeRole)},
 		{Method: "POST", Pattern: "/console/people/{id}/disable", For: ui.Operators, Fresh: true, Says: "The person is disabled.",
-			Handle: d.disable},
+			Handle: aPerson(d.disable)},
 
 		{Method: "GET", Pattern: "/console/checkers", For: ui.Operators, Handle: d.checkers},
 		{Method: "GET", Pattern: "/console/pools", For: ui.Operators, Handle: d.poolsPage},
 		{Method: "POST", Pattern: "/console/pools", For: ui.Operators, Says: "The pool is created.", Handle: d.createPool},
-		{Method: "GET", Pattern: "/console/pools/{id}", For: ui.Operators, Handle: d.poolPage},
-		{Method: "POST", Pattern: "/console/pools/{id}/checkers", For: ui.Operators, Says: "Saved.", Handle: d.changePool},
+		{Method: "GET", Pattern: "/console/pools/{id}", For: ui.Operators, Handle: aPool(d.poolPage)},
+		{Method: "POST", Pattern: "/console/pools/{id}/checkers", For: ui.Operators, Says: "Saved.", Handle: aPool(d.changePool)},
 
 		{Method: "GET", Pattern: "/console/evidence", For: ui.Operators, Handle: d.evidencePage},
 		{Method: "POST", Pattern: "/console/evidence/hold", For: ui.Operators, Fresh: true, Says: "The hold is in place.",
@@ -156,13 +158,15 @@ func pageOf(r *ui.Request) overall.Page {
 	return overall.Page{Limit: ui.PageSize, Offset: (ui.PageOf(r) - 1) * ui.PageSize}
 }
 
-// idOf reads the path's id.
-func idOf(r *ui.Request, what string) (string, error) {
-	id := r.PathValue("id")
-	if _, err := uuid.Parse(id); err != nil {
-		return "", domain.NotFound(what)
-	}
-	return id, nil
+// about finds the thing with the path's id, whichever account has it.
+func about[T any](what string, get func(context.Context, string) (T, error)) func(ui.Handler[T]) func(*ui.Request) (ui.Answer, error) {
+	return ui.With(func(r *ui.Request) (T, error) {
+		id := r.PathValue("id")
+		if _, err := uuid.Parse(id); err != nil {
+			return *new(T), domain.NotFound(what)
+		}
+		return get(r.Context(), id)
+	})
 }
 
 // act records the act that the operator intends, carries it out, and records a failure of

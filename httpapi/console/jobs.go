@@ -76,16 +76,9 @@ func (d Deps) disputes(ctx context.Context, j jobs.Job) (list []disputeView, err
 	return list, nil
 }
 
-func (d Deps) job(r *ui.Request) (ui.Answer, error) {
-	id, err := idOf(r, "job")
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	ctx := r.Context()
-	v := jobView{}
-	if v.Job, err = d.Reads.Overall.Job(ctx, id); err != nil {
-		return ui.Answer{}, err
-	}
+func (d Deps) job(r *ui.Request, of overall.Job) (_ ui.Answer, err error) {
+	ctx, id := r.Context(), of.ID
+	v := jobView{Job: of}
 	if v.lookView, err = d.lookInto(r, domain.JobStream(id), v.AccountID); err != nil {
 		return ui.Answer{}, err
 	}
@@ -113,21 +106,13 @@ func (d Deps) job(r *ui.Request) (ui.Answer, error) {
 }
 
 // decideDispute decides a dispute. A new test checks the URL first, as a submission does.
-func (d Deps) decideDispute(r *ui.Request) (ui.Answer, error) {
-	id, err := idOf(r, "job")
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	of, err := d.Reads.Overall.Job(r.Context(), id)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	ruling, stream := job.Ruling(r.PostFormValue("decision")), domain.JobStream(id)
+func (d Deps) decideDispute(r *ui.Request, of overall.Job) (ui.Answer, error) {
+	ruling, stream := job.Ruling(r.PostFormValue("decision")), domain.JobStream(of.ID)
 	act := command.OperatorAct{Act: oversight.DecideDispute, Subject: stream, AccountID: of.AccountID, Detail: string(ruling)}
-	err = d.act(r, r.Cause(), act, func(ctx context.Context, cause command.Cause) (domain.Position, error) {
+	err := d.act(r, r.Cause(), act, func(ctx context.Context, cause command.Cause) (domain.Position, error) {
 		cause.Sandbox = of.Sandbox
 		if ruling == job.Retested {
-			whole, err := d.Reads.Jobs.Job(ctx, of.AccountID, id)
+			whole, err := d.Reads.Jobs.Job(ctx, of.AccountID, of.ID)
 			if err == nil {
 				err = d.StillAllowed(ctx, people.Account{ID: of.AccountID, Sandbox: of.Sandbox}, whole.Outline)
 			}
@@ -135,7 +120,7 @@ func (d Deps) decideDispute(r *ui.Request) (ui.Answer, error) {
 				return domain.Position{}, err
 			}
 		}
-		return d.Commands.RuleDispute(ctx, cause, id, r.PathValue("dispute"), ruling)
+		return d.Commands.RuleDispute(ctx, cause, of.ID, r.PathValue("dispute"), ruling)
 	})
-	return ui.Go("/console/jobs/" + id), err
+	return ui.Go("/console/jobs/" + of.ID), err
 }

@@ -142,16 +142,9 @@ type personView struct {
 	Acts        []actLine // as an operator
 }
 
-func (d Deps) personPage(r *ui.Request) (ui.Answer, error) {
-	id, err := idOf(r, "person")
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	ctx := r.Context()
-	v := personView{You: id == r.Person.ID}
-	if v.Person, err = d.Reads.People.Person(ctx, id); err != nil {
-		return ui.Answer{}, err
-	}
+func (d Deps) personPage(r *ui.Request, who people.Person) (ui.Answer, error) {
+	ctx, id := r.Context(), who.ID
+	v := personView{Person: who, You: id == r.Person.ID}
 	names, err := d.Credentials.Names(ctx, id)
 	if err != nil {
 		return ui.Answer{}, err
@@ -167,30 +160,22 @@ func (d Deps) personPage(r *ui.Request) (ui.Answer, error) {
 // onPerson carries out a form on a person's page. Operators cannot change their own roles,
 // so that the last operator stays one.
 func (d Deps) onPerson(
-	r *ui.Request, act oversight.Act, accountID, detail string,
-	do func(context.Context, command.Cause, people.Person) (domain.Position, error),
-) (people.Person, error) {
-	id, err := idOf(r, "person")
-	if err != nil {
-		return people.Person{}, err
-	}
-	who, err := d.Reads.People.Person(r.Context(), id)
+	r *ui.Request, who people.Person, act oversight.Act, accountID, detail string,
+	do func(context.Context, command.Cause) (domain.Position, error),
+) error {
 	switch {
-	case err != nil:
-		return who, err
-	case id == r.Person.ID:
-		return who, domain.Conflict("you cannot change your own roles").WithHint("ask another operator")
+	case who.ID == r.Person.ID:
+		return domain.Conflict("you cannot change your own roles").WithHint("ask another operator")
 	case who.Disabled:
-		return who, domain.Conflict("this person is disabled for good").WithHint("invite the person again")
+		return domain.Conflict("this person is disabled for good").WithHint("invite the person again")
 	}
-	return who, d.act(r, r.Cause(), command.OperatorAct{Act: act, Subject: domain.PersonStream(id), AccountID: accountID, Detail: detail},
-		func(ctx context.Context, cause command.Cause) (domain.Position, error) { return do(ctx, cause, who) })
+	return d.act(r, r.Cause(), command.OperatorAct{Act: act, Subject: domain.PersonStream(who.ID), AccountID: accountID, Detail: detail}, do)
 }
 
 // newLink makes a sign-in link for a person who never used theirs, or lost it. Once it is
 // used, no other way to sign in works for them (decisions, "Way in").
-func (d Deps) newLink(r *ui.Request) (ui.Answer, error) {
-	who, err := d.onPerson(r, oversight.NewLink, "", "", func(context.Context, command.Cause, people.Person) (domain.Position, error) {
+func (d Deps) newLink(r *ui.Request, who people.Person) (ui.Answer, error) {
+	err := d.onPerson(r, who, oversight.NewLink, "", "", func(context.Context, command.Cause) (domain.Position, error) {
 		return domain.Position{}, nil
 	})
 	if err != nil {
@@ -204,7 +189,7 @@ func (d Deps) newLink(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	answer, err := d.personPage(r)
+	answer, err := d.personPage(r, who)
 	if v, ok := answer.View.(personView); ok {
 		v.linkView = link
 		answer.View, answer.Secret = v, true
@@ -212,11 +197,11 @@ func (d Deps) newLink(r *ui.Request) (ui.Answer, error) {
 	return answer, err
 }
 
-func (d Deps) grantRole(r *ui.Request) (ui.Answer, error) {
+func (d Deps) grantRole(r *ui.Request, who people.Person) (ui.Answer, error) {
 	g, err := d.grantOf(r)
 	if err == nil {
-		_, err = d.onPerson(r, oversight.GrantRole, g.AccountID, grantWords(g),
-			func(ctx context.Context, cause command.Cause, who people.Person) (domain.Position, error) {
+		err = d.onPerson(r, who, oversight.GrantRole, g.AccountID, grantWords(g),
+			func(ctx context.Context, cause command.Cause) (domain.Position, error) {
 				names, err := d.names(ctx, who.ID)
 				if err != nil {
 					return domain.Position{}, err
@@ -231,33 +216,29 @@ func (d Deps) grantRole(r *ui.Request) (ui.Answer, error) {
 				return at, err
 			})
 	}
-	return d.backToPerson(r, err)
+	return ui.Go("/console/people/" + who.ID), err
 }
 
-func (d Deps) revokeRole(r *ui.Request) (ui.Answer, error) {
+func (d Deps) revokeRole(r *ui.Request, who people.Person) (ui.Answer, error) {
 	g := person.Grant{Role: person.Role(r.PostFormValue("role")), AccountID: r.PostFormValue("account"),
 		CheckerID: r.PostFormValue("checker")}
-	_, err := d.onPerson(r, oversight.RevokeRole, g.AccountID, grantWords(g),
-		func(ctx context.Context, cause command.Cause, who people.Person) (domain.Position, error) {
+	err := d.onPerson(r, who, oversight.RevokeRole, g.AccountID, grantWords(g),
+		func(ctx context.Context, cause command.Cause) (domain.Position, error) {
 			at, err := d.Commands.RevokeRole(ctx, cause, who.ID, g)
 			if err == nil {
 				err = d.Credentials.EndLinks(ctx, who.ID)
 			}
 			return at, err
 		})
-	return d.backToPerson(r, err)
+	return ui.Go("/console/people/" + who.ID), err
 }
 
 // disable ends all rights of the person. Their sessions end with them, because a request
 // of theirs finds no person.
-func (d Deps) disable(r *ui.Request) (ui.Answer, error) {
-	_, err := d.onPerson(r, oversight.Disable, "", "",
-		func(ctx context.Context, cause command.Cause, who people.Person) (domain.Position, error) {
+func (d Deps) disable(r *ui.Request, who people.Person) (ui.Answer, error) {
+	err := d.onPerson(r, who, oversight.Disable, "", "",
+		func(ctx context.Context, cause command.Cause) (domain.Position, error) {
 			return d.Commands.DisablePerson(ctx, cause, who.ID, strings.TrimSpace(r.PostFormValue("reason")))
 		})
-	return d.backToPerson(r, err)
-}
-
-func (d Deps) backToPerson(r *ui.Request, err error) (ui.Answer, error) {
-	return ui.Go("/console/people/" + r.PathValue("id")), err
+	return ui.Go("/console/people/" + who.ID), err
 }

@@ -64,12 +64,8 @@ func (d Deps) ticked(r *ui.Request) ([]jobs.Outline, error) {
 }
 
 // cancelChosen cancels the tests of the form that wait.
-func (d Deps) cancelChosen(r *ui.Request) (ui.Answer, error) {
+func (d Deps) cancelChosen(r *ui.Request, list []jobs.Outline) (ui.Answer, error) {
 	filter, _, err := formsFilter(r)
-	if err != nil {
-		return ui.Answer{}, err
-	}
-	list, err := d.ticked(r)
 	if err != nil {
 		return ui.Answer{}, err
 	}
@@ -78,10 +74,6 @@ func (d Deps) cancelChosen(r *ui.Request) (ui.Answer, error) {
 }
 
 // retestChosen submits the tests of the form again, as one batch: all of them or none.
-func (d Deps) retestChosen(r *ui.Request) (ui.Answer, error) {
-	list, err := d.ticked(r)
-	if err != nil {
-		return ui.Answer{}, err
-	}
+func (d Deps) retestChosen(r *ui.Request, list []jobs.Outline) (ui.Answer, error) {
 	return d.retestAll(r, "", list)
 }

@@ -31,7 +31,7 @@ type Deps deps.Deps
 // Pages are the pages of the package and of the two below it.
 func Pages(d Deps) []ui.Page {
 	aTest, aBatch := ui.About("test", d.Reads.Jobs.Job), ui.About("batch", d.Reads.Jobs.Batch)
-	aSession := ui.About("session", d.Reads.Sessions.Session)
+	aSession, aChoice := ui.About("session", d.Reads.Sessions.Session), ui.With(d.ticked)
 	pages := []ui.Page{
 		{Method: "GET", Pattern: "/dashboard", For: ui.Viewers, Handle: d.overview},
 		{Method: "POST", Pattern: "/dashboard/notices/seen", For: ui.Viewers, Handle: d.markSeen},
@@ -44,9 +44,9 @@ func Pages(d Deps) []ui.Page {
 		{Method: "GET", Pattern: "/dashboard/jobs", For: ui.Viewers, Handle: d.jobs},
 		{Method: "GET", Pattern: "/dashboard/jobs/chosen", For: ui.Developers, Handle: d.chosen},
 		{Method: "POST", Pattern: "/dashboard/jobs/cancel", For: ui.Developers, Says: "What waited is cancelled.",
-			Handle: ui.WhileOpen(d.cancelChosen)},
+			Handle: ui.WhileOpen(aChoice(d.cancelChosen))},
 		{Method: "POST", Pattern: "/dashboard/jobs/retest", For: ui.Developers, Says: "The batch is submitted.",
-			Handle: ui.WhileOpen(d.retestChosen)},
+			Handle: ui.WhileOpen(aChoice(d.retestChosen))},
 		{Method: "POST", Pattern: "/dashboard/views", For: ui.Viewers, Says: "Saved.", Handle: d.keepView},
 		{Method: "POST", Pattern: "/dashboard/views/drop", For: ui.Viewers, Says: "The view was removed.", Handle: d.dropView},
 		{Method: "GET", Pattern: "/dashboard/jobs/new", For: ui.Developers, Handle: d.newHosted(testForm)},

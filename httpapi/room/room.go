@@ -43,20 +43,21 @@ type Deps struct {
 func Pages(d Deps) []ui.Page {
 	const watch, work = "/dashboard/sessions/{id}", "/workbench/sessions/{id}"
 	const marked = "The moment is marked."
+	aWatcher, aWorker := ui.With(d.watcher), ui.With(d.worker)
 	return []ui.Page{
-		{Method: "GET", Pattern: watch, For: ui.Viewers, Handle: through(d.watcher, d.show)},
-		{Method: "POST", Pattern: watch + "/marks", For: ui.Developers, Says: marked, Handle: through(d.watcher, d.mark)},
+		{Method: "GET", Pattern: watch, For: ui.Viewers, Handle: aWatcher(d.show)},
+		{Method: "POST", Pattern: watch + "/marks", For: ui.Developers, Says: marked, Handle: aWatcher(d.mark)},
 		{Method: "GET", Pattern: watch + "/voice", For: ui.Viewers, Takes: true, Handle: d.talk(ui.Viewers, d.watcher)},
-		{Method: "GET", Pattern: watch + "/films/{film}", For: ui.Viewers, Handle: through(d.watcher, d.film)},
+		{Method: "GET", Pattern: watch + "/films/{film}", For: ui.Viewers, Handle: aWatcher(d.film)},
 
-		{Method: "GET", Pattern: work, For: ui.Checkers, Handle: through(d.worker, d.show)},
-		{Method: "POST", Pattern: work + "/marks", For: ui.Checkers, Says: marked, Handle: through(d.worker, d.mark)},
-		{Method: "POST", Pattern: work + "/ready", For: ui.Checkers, Says: "You are ready.", Handle: through(d.worker, d.ready)},
-		{Method: "POST", Pattern: work + "/leave", For: ui.Checkers, Says: "You left the session.", Handle: through(d.worker, d.leave)},
+		{Method: "GET", Pattern: work, For: ui.Checkers, Handle: aWorker(d.show)},
+		{Method: "POST", Pattern: work + "/marks", For: ui.Checkers, Says: marked, Handle: aWorker(d.mark)},
+		{Method: "POST", Pattern: work + "/ready", For: ui.Checkers, Says: "You are ready.", Handle: aWorker(d.ready)},
+		{Method: "POST", Pattern: work + "/leave", For: ui.Checkers, Says: "You left the session.", Handle: aWorker(d.leave)},
 		{Method: "GET", Pattern: work + "/voice", For: ui.Checkers, Takes: true, Handle: d.talk(ui.Checkers, d.worker)},
 
 		{Method: "POST", Pattern: watch + "/cancel", For: ui.Developers, Says: "The session is cancelled.",
-			Handle: through(d.watcher, d.cancel)},
+			Handle: aWatcher(d.cancel)},
 	}
 }
 
@@ -73,17 +74,6 @@ type seat struct {
 
 // Watches says that the person is no checker.
 func (s seat) Watches() bool { return s.checker == "" }
-
-// through finds the person's seat by the door, and gives it to act.
-func through(door func(*ui.Request) (seat, error), act func(*ui.Request, seat) (ui.Answer, error)) func(*ui.Request) (ui.Answer, error) {
-	return func(r *ui.Request) (ui.Answer, error) {
-		s, err := door(r)
-		if err != nil {
-			return ui.Answer{}, err
-		}
-		return act(r, s)
-	}
-}
 
 // watcher seats a person of the account.
 func (d Deps) watcher(r *ui.Request) (seat, error) {

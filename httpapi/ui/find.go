@@ -35,9 +35,14 @@ type Handler[T any] func(*Request, T) (Answer, error)
 func About[T any](
 	what string, get func(ctx context.Context, accountID, id string) (T, error),
 ) func(Handler[T]) func(*Request) (Answer, error) {
+	return With(func(r *Request) (T, error) { return Find(r, what, get) })
+}
+
+// With reads what the page's handler is about.
+func With[T any](read func(*Request) (T, error)) func(Handler[T]) func(*Request) (Answer, error) {
 	return func(handle Handler[T]) func(*Request) (Answer, error) {
 		return func(r *Request) (Answer, error) {
-			found, err := Find(r, what, get)
+			found, err := read(r)
 			if err != nil {
 				return Answer{}, err
 			}

@@ -28,19 +28,19 @@ func (jobView) Files() []report.Format { return report.Files() }
 
 // Pages are the pages of the package.
 func Pages(d Deps) []ui.Page {
-	aTest := ui.About("test", d.Reads.Jobs.Job)
+	aTest, aShared := ui.About("test", d.Reads.Jobs.Job), ui.With(d.sharedJob)
 	return []ui.Page{
 		{Method: "GET", Pattern: "/dashboard/jobs/{id}", For: ui.Viewers, Handle: d.job},
 		{Method: "GET", Pattern: "/dashboard/jobs/{id}/report/{format}", For: ui.Viewers, Handle: aTest(d.reportFile)},
 		{Method: "GET", Pattern: "/dashboard/jobs/{id}/evidence/{evidence}", For: ui.Viewers, Handle: aTest(d.evidenceOf)},
-		{Method: "GET", Pattern: "/dashboard/jobs/{id}/recordings/{recording}", For: ui.Viewers, Handle: d.film},
-		{Method: "GET", Pattern: "/dashboard/jobs/{id}/recordings/{recording}/marks", For: ui.Viewers, Handle: d.filmMarks},
+		{Method: "GET", Pattern: "/dashboard/jobs/{id}/recordings/{recording}", For: ui.Viewers, Handle: aTest(d.film)},
+		{Method: "GET", Pattern: "/dashboard/jobs/{id}/recordings/{recording}/marks", For: ui.Viewers, Handle: aTest(d.filmMarks)},
 		{Method: "GET", Pattern: "/dashboard/jobs/{id}/replay", For: ui.Viewers, Handle: aTest(d.replay)},
 		{Method: "POST", Pattern: "/dashboard/jobs/{id}/share", For: ui.Developers, Handle: aTest(ui.Changing(d.share))},
 		{Method: "POST", Pattern: "/dashboard/jobs/{id}/share/end", For: ui.Developers, Says: "The link is ended.",
 			Handle: aTest(d.endShare)},
-		{Method: "GET", Pattern: "/shared/{token}", Handle: d.shared},
-		{Method: "GET", Pattern: "/shared/{token}/evidence/{evidence}", Handle: d.sharedPicture},
+		{Method: "GET", Pattern: "/shared/{token}", Handle: aShared(d.shared)},
+		{Method: "GET", Pattern: "/shared/{token}/evidence/{evidence}", Handle: aShared(d.sharedPicture)},
 		{Method: "POST", Pattern: "/dashboard/jobs/{id}/retest", For: ui.Developers, Says: "The test is submitted.",
 			Handle: aTest(ui.Changing(d.retest))},
 		{Method: "POST", Pattern: "/dashboard/jobs/{id}/cancel", For: ui.Developers, Says: "The test is cancelled.",

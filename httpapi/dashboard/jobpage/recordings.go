@@ -133,23 +133,19 @@ func shows(r job.Recording, at time.Time, before time.Duration) bool {
 	return in >= 0 && (r.DurationMs == 0 || in <= time.Duration(r.DurationMs)*time.Millisecond+before)
 }
 
-func (d Deps) filmOf(r *ui.Request) (jobs.Job, job.Recording, error) {
-	j, err := ui.Find(r, "test", d.Reads.Jobs.Job)
-	if err != nil {
-		return j, job.Recording{}, err
-	}
+func filmOf(r *ui.Request, j jobs.Job) (job.Recording, error) {
 	for _, recording := range j.Recordings {
 		if recording.ID == r.PathValue("recording") {
-			return j, recording, nil
+			return recording, nil
 		}
 	}
-	return j, job.Recording{}, domain.NotFound("recording")
+	return job.Recording{}, domain.NotFound("recording")
 }
 
 // film serves a recording at an address that stays, so that a player may ask for
 // parts of it at any time.
-func (d Deps) film(r *ui.Request) (ui.Answer, error) {
-	j, recording, err := d.filmOf(r)
+func (d Deps) film(r *ui.Request, j jobs.Job) (ui.Answer, error) {
+	recording, err := filmOf(r, j)
 	if err != nil {
 		return ui.Answer{}, err
 	}
@@ -158,8 +154,8 @@ func (d Deps) film(r *ui.Request) (ui.Answer, error) {
 }
 
 // filmMarks are the moments as chapters, in WebVTT.
-func (d Deps) filmMarks(r *ui.Request) (ui.Answer, error) {
-	j, recording, err := d.filmOf(r)
+func (d Deps) filmMarks(r *ui.Request, j jobs.Job) (ui.Answer, error) {
+	recording, err := filmOf(r, j)
 	if err != nil {
 		return ui.Answer{}, err
 	}

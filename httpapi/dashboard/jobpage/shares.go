@@ -45,11 +45,8 @@ func (d Deps) share(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	v, err := d.jobPage(r)
-	if err != nil {
-		return ui.Answer{}, err
-	}
 	v.NewShare = r.Origin() + "/shared/" + token
-	return ui.Answer{Template: "job", Title: v.Title, View: v, Secret: true}, nil
+	return ui.Answer{Template: "job", Title: v.Title, View: v, Secret: true}, err
 }
 
 func (d Deps) endShare(r *ui.Request, j jobs.Job) (ui.Answer, error) {
@@ -76,26 +73,15 @@ func (d Deps) sharedJob(r *ui.Request) (jobs.Job, error) {
 
 // shared shows only the report to a holder of the link: not its cost, the client's request,
 // the account, or the recordings.
-func (d Deps) shared(r *ui.Request) (ui.Answer, error) {
-	j, err := d.sharedJob(r)
-	if err != nil {
-		return ui.Answer{}, err
-	}
+func (d Deps) shared(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	v, err := d.jobView(r.Context(), j, "/shared/"+r.PathValue("token"))
-	if err != nil {
-		return ui.Answer{}, err
-	}
 	v.Shared, v.Recording = true, nil
-	return ui.Answer{Template: "job", Title: j.Title, View: v, Secret: true, Bare: true}, nil
+	return ui.Answer{Template: "job", Title: j.Title, View: v, Secret: true, Bare: true}, err
 }
 
 // sharedPicture serves a picture of the report itself: a signed link to it would outlast
 // the link to the report.
-func (d Deps) sharedPicture(r *ui.Request) (ui.Answer, error) {
-	j, err := d.sharedJob(r)
-	if err != nil {
-		return ui.Answer{}, err
-	}
+func (d Deps) sharedPicture(r *ui.Request, j jobs.Job) (ui.Answer, error) {
 	shown, _, err := d.pictures(r.Context(), j)
 	if err != nil {
 		return ui.Answer{}, err

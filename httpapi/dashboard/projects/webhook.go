@@ -191,15 +191,12 @@ var deeds = map[string]string{"replayed": "will be sent", "dropped": "dropped", 
 
 func (d Deps) webhook(r *ui.Request) (ui.Answer, error) {
 	v, err := d.webhookView(r)
-	if err != nil {
-		return ui.Answer{}, err
-	}
 	done := r.FormValue("done")
 	v.Said = deeds[done]
 	if n, err := strconv.Atoi(r.FormValue("count")); err == nil && n >= 0 && (done == "replayed" || done == "dropped") {
 		v.Said = ui.Count(n, "event") + " " + deeds[done] + "."
 	}
-	return ui.Show("webhook", "Webhook of "+v.Project.Name, v, ui.Everything), nil
+	return ui.Show("webhook", "Webhook of "+v.Project.Name, v, ui.Everything), err
 }
 
 // caughtUp first waits until the webhooks know the changes that were answered before.
@@ -286,11 +283,8 @@ func (d Deps) rotateSecret(r *ui.Request, p projects.Project) (ui.Answer, error)
 	}
 	r.Visible(out.Position)
 	v, err := d.webhookView(r)
-	if err != nil {
-		return ui.Answer{}, err
-	}
 	v.NewSecret, v.Until, v.Settings = out.Secret, out.PreviousUntil, true
-	return ui.Answer{Template: "webhook", Title: "Webhook of " + p.Name, View: v, Secret: true}, nil
+	return ui.Answer{Template: "webhook", Title: "Webhook of " + p.Name, View: v, Secret: true}, err
 }
 
 func (d Deps) finishRotation(r *ui.Request, p projects.Project) (ui.Answer, error) {

@@ -97,11 +97,8 @@ func (d Deps) createKey(r *ui.Request) (ui.Answer, error) {
 	}
 	r.Visible(key.Position)
 	v, err := d.keysView(r)
-	if err != nil {
-		return ui.Answer{}, err
-	}
 	v.New = &key
-	return ui.Answer{Template: "keys", Title: "API keys", View: v, Secret: true}, nil
+	return ui.Answer{Template: "keys", Title: "API keys", View: v, Secret: true}, err
 }
 
 // maxKeyDays is ten years.

@@ -60,11 +60,8 @@ func (d Deps) withLink(r *ui.Request, personID, name string, grants []person.Gra
 		return ui.Answer{}, err
 	}
 	v, err := d.membersView(r)
-	if err != nil {
-		return ui.Answer{}, err
-	}
 	v.Link, v.For = r.Origin()+"/join/"+token, strings.TrimSpace(name)
-	return ui.Answer{Template: "members", Title: "Members", View: v, Secret: true}, nil
+	return ui.Answer{Template: "members", Title: "Members", View: v, Secret: true}, err
 }
 
 // member finds the member that a form is about. An owner cannot change their own role, so
@@ -85,12 +82,9 @@ func (d Deps) member(r *ui.Request) (people.Person, error) {
 }
 
 // changeMember gives another role, or takes the role away.
-func (d Deps) changeMember(r *ui.Request) (ui.Answer, error) {
-	member, err := d.member(r)
-	if err != nil {
-		return ui.Answer{}, err
-	}
+func (d Deps) changeMember(r *ui.Request, member people.Person) (ui.Answer, error) {
 	var position domain.Position
+	var err error
 	switch action := r.PostFormValue("action"); action {
 	case "remove":
 		position, err = d.Commands.RevokeRole(r.Context(), r.Cause(), member.ID, member.Roles[0].Grant)
@@ -110,11 +104,7 @@ func (d Deps) changeMember(r *ui.Request) (ui.Answer, error) {
 // newLink makes a sign-in link for a member who never used theirs, or lost it. A holder of
 // the link can sign in as that person. So a person with a role elsewhere gets none: an owner
 // decides only for their own account (decisions, "Way in").
-func (d Deps) newLink(r *ui.Request) (ui.Answer, error) {
-	member, err := d.member(r)
-	if err != nil {
-		return ui.Answer{}, err
-	}
+func (d Deps) newLink(r *ui.Request, member people.Person) (ui.Answer, error) {
 	whole, err := d.Reads.People.Person(r.Context(), member.ID)
 	if err != nil {
 		return ui.Answer{}, err

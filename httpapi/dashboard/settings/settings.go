@@ -20,6 +20,7 @@ type Deps deps.Deps
 
 // Pages are the pages of the package.
 func Pages(d Deps) []ui.Page {
+	aMember := ui.With(d.member)
 	return []ui.Page{
 		{Method: "GET", Pattern: "/dashboard/keys", For: ui.Owners, Handle: d.keys},
 		{Method: "POST", Pattern: "/dashboard/keys", For: ui.Owners, Fresh: true, Handle: ui.WhileOpen(d.createKey)},
@@ -42,8 +43,8 @@ func Pages(d Deps) []ui.Page {
 
 		{Method: "GET", Pattern: "/dashboard/members", For: ui.Owners, Handle: d.members},
 		{Method: "POST", Pattern: "/dashboard/members", For: ui.Owners, Handle: ui.WhileOpen(d.invite)},
-		{Method: "POST", Pattern: "/dashboard/members/{person}", For: ui.Owners, Says: "Saved.", Handle: ui.WhileOpen(d.changeMember)},
-		{Method: "POST", Pattern: "/dashboard/members/{person}/link", For: ui.Owners, Fresh: true, Handle: ui.WhileOpen(d.newLink)},
+		{Method: "POST", Pattern: "/dashboard/members/{person}", For: ui.Owners, Says: "Saved.", Handle: ui.WhileOpen(aMember(d.changeMember))},
+		{Method: "POST", Pattern: "/dashboard/members/{person}/link", For: ui.Owners, Fresh: true, Handle: ui.WhileOpen(aMember(d.newLink))},
 
 		{Method: "GET", Pattern: "/dashboard/notifications", For: ui.Viewers, Handle: d.notifications},
 		{Method: "POST", Pattern: "/dashboard/notifications", For: ui.Viewers, Says: "Saved.",
