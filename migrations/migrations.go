@@ -13,10 +13,8 @@ package migrations
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
 	"embed"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -28,8 +26,10 @@ import (
 	"github.com/pressly/goose/v3/lock"
 )
 
+// Files are the files, in one folder.
+//
 //go:embed *.sql
-var files embed.FS
+var Files embed.FS
 
 // table records the applied files. It carries our name, so a database shared
 // with another goose user stays readable.
@@ -64,7 +64,7 @@ var ErrOlder = errors.New("the database is not up to date")
 
 // Newest is the schema that this binary knows: the number of its last file.
 func Newest() (int64, error) {
-	names, err := fs.Glob(files, "*.sql")
+	names, err := fs.Glob(Files, "*.sql")
 	if err != nil || len(names) == 0 {
 		return 0, fmt.Errorf("list the migrations: %w", err)
 	}
@@ -73,23 +73,6 @@ func Newest() (int64, error) {
 		return 0, fmt.Errorf("read the number of a migration: %w", err)
 	}
 	return newest, nil
-}
-
-// Hash names the files: databases that Up has made of the same files are alike.
-func Hash() (string, error) {
-	names, err := fs.Glob(files, "*.sql")
-	if err != nil {
-		return "", fmt.Errorf("list the migrations: %w", err)
-	}
-	sum := sha256.New()
-	for _, name := range names {
-		content, err := files.ReadFile(name)
-		if err != nil {
-			return "", fmt.Errorf("read a migration: %w", err)
-		}
-		_, _ = fmt.Fprintf(sum, "%s %d\n%s", name, len(content), content)
-	}
-	return hex.EncodeToString(sum.Sum(nil)[:8]), nil
 }
 
 const versionTableSQL = `
@@ -143,7 +126,7 @@ func Up(ctx context.Context, db *sql.DB) error {
 	if err := Check(ctx, db); err != nil && !errors.Is(err, ErrOlder) {
 		return err
 	}
-	if err := up(ctx, db, files); err != nil {
+	if err := up(ctx, db, Files); err != nil {
 		return err
 	}
 	return Check(ctx, db)

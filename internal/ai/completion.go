@@ -110,10 +110,7 @@ func (c *chat) prompt(q question, data string, plain bool) prompt {
 	task := q.task
 	if plain {
 		// The server does not know the schema, so the model must be told.
-		document, err := json.Marshal(q.schema.document)
-		if err != nil {
-			panic(err) // a constant of ours
-		}
+		document, _ := json.Marshal(q.schema.document) // a constant of ours
 		task += "\n\nThe JSON object matches this JSON schema: " + string(document)
 		p.ResponseFormat.Type = "json_object"
 	} else {

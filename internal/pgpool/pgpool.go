@@ -82,10 +82,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	}
 	// An evicted statement is closed at once. An error of the close is the
 	// connection's, and comes back with its next use.
-	prepared, err := simplelru.NewLRU(kept, func(_ string, s statement) { _ = s.Close() })
-	if err != nil {
-		return nil, errors.Join(err, opened.Close())
-	}
+	prepared, _ := simplelru.NewLRU(kept, func(_ string, s statement) { _ = s.Close() }) // the size is positive
 	return &conn{pqConn: inner, prepared: prepared, shared: c.shared, socket: &below}, nil
 }
 

@@ -126,10 +126,7 @@ type cached struct {
 }
 
 func newKeyring(db *sqlx.DB, m *master) *keyring {
-	cache, err := lru.New[string, cached](cacheSize)
-	if err != nil {
-		panic(err) // only a size below 1 is refused
-	}
+	cache, _ := lru.New[string, cached](cacheSize) // the size is positive
 	return &keyring{db: db, master: m, cache: cache}
 }
 

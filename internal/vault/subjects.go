@@ -65,10 +65,7 @@ type newKey struct {
 }
 
 func newSubjects(db *sqlx.DB, m *master) *subjects {
-	cache, err := lru.New[string, subjectKey](subjectsCached)
-	if err != nil {
-		panic(err) // only a size below 1 is refused
-	}
+	cache, _ := lru.New[string, subjectKey](subjectsCached) // the size is positive
 	return &subjects{db: db, master: m, cache: cache}
 }
 

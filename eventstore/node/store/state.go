@@ -23,10 +23,7 @@ type states struct {
 }
 
 func newStates() *states {
-	held, err := simplelru.NewLRU[string, *state](statesHeld, nil)
-	if err != nil { // only for a size below one
-		panic(err)
-	}
+	held, _ := simplelru.NewLRU[string, *state](statesHeld, nil) // the size is positive
 	return &states{held: held}
 }
 

@@ -2,6 +2,8 @@ package pgtest
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -41,7 +43,7 @@ var image = sync.OnceValues(func() (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	schema, err := migrations.Hash()
+	schema, err := schemaHash()
 	if err != nil {
 		return "", err
 	}
@@ -122,4 +124,16 @@ func sweepImages(folder string) {
 			_ = os.RemoveAll(filepath.Join(folder, e.Name())) // the next sweep removes the rest
 		}
 	}
+}
+
+// schemaHash names the migrations: databases that they have made are alike.
+func schemaHash() (string, error) {
+	sum := sha256.New()
+	names, err := fs.Glob(migrations.Files, "*.sql")
+	for _, name := range names {
+		content, failed := migrations.Files.ReadFile(name)
+		err = errors.Join(err, failed)
+		_, _ = fmt.Fprintf(sum, "%s %d\n%s", name, len(content), content)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:8]), err
 }
