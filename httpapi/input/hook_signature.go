@@ -19,21 +19,23 @@ type HookSigning struct{ Scheme, Secret string }
 // HookSignature reads the change; nil: none. The secret is a platform's, and no error repeats
 // it.
 func HookSignature(o wire.Object) *HookSigning {
-	const name = "deployHookSignature"
+	return removable(o, "deployHookSignature", func(c wire.Object) HookSigning {
+		in := HookSigning{Scheme: c.RequiredOneOf("scheme", project.HookSchemes()...), Secret: c.Required("secret", maxHookSecret)}
+		if in.Secret != "" && (len(in.Secret) < minHookSecret || !Printable(in.Secret) || strings.TrimSpace(in.Secret) != in.Secret) {
+			c.Wrong("secret", "must be %d to %d printable ASCII characters, as at the platform", minHookSecret, maxHookSecret)
+		}
+		return in
+	})
+}
+
+// removable reads an object that null removes, which gives the zero T; nil: there is none.
+func removable[T any](o wire.Object, name string, read func(wire.Object) T) *T {
 	v, there := o.Field(name)
-	switch {
-	case !there:
-		return nil
-	case v.IsNull():
-		return &HookSigning{}
+	if there && v.IsNull() {
+		return new(T)
 	}
-	c, ok := o.Child(name)
-	if !ok {
-		return nil
+	if c, ok := o.Child(name); ok {
+		return new(read(c))
 	}
-	in := &HookSigning{Scheme: c.RequiredOneOf("scheme", project.HookSchemes()...), Secret: c.Required("secret", maxHookSecret)}
-	if in.Secret != "" && (len(in.Secret) < minHookSecret || !Printable(in.Secret) || strings.TrimSpace(in.Secret) != in.Secret) {
-		c.Wrong("secret", "must be %d to %d printable ASCII characters, as at the platform", minHookSecret, maxHookSecret)
-	}
-	return in
+	return nil
 }

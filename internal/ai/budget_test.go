@@ -1,7 +1,6 @@
 package ai
 
 import (
-	"net/http"
 	"testing"
 	"time"
 )
@@ -34,19 +33,5 @@ func TestABudgetIsPerAccountAndMinute(t *testing.T) {
 	step(true, "ann", 100)
 	if n := len(b.spent); n != 1 {
 		t.Errorf("%d accounts are kept, want only the live one", n)
-	}
-}
-
-func TestRetryAfter(t *testing.T) {
-	t.Parallel()
-	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	for header, want := range map[string]time.Duration{
-		"": 0, "7": 7 * time.Second, "-7": 0, "7.5": 0, "soon": 0, "99999999999999999999": 0,
-		now.Add(time.Minute).Format(http.TimeFormat):  time.Minute,
-		now.Add(-time.Minute).Format(http.TimeFormat): 0,
-	} {
-		if got := retryAfter(header, now); got != want {
-			t.Errorf("%q is %v, want %v", header, got, want)
-		}
 	}
 }

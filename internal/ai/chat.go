@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -193,23 +192,12 @@ func (c *chat) request(ctx context.Context, q question, data string, plain bool)
 			err: fmt.Errorf("the server answered %d", got.status), status: got.status,
 			again: got.status == http.StatusTooManyRequests || got.status == http.StatusRequestTimeout ||
 				got.status >= http.StatusInternalServerError,
-			after: retryAfter(got.retryAfter, time.Now()),
+			after: backoff.RetryAfter(got.retryAfter, time.Now()),
 		}
 	case err != nil:
 		return nil, &failure{err: fmt.Errorf("%w: it is not a chat completion", errMalformed)}
 	}
 	return done, nil
-}
-
-// retryAfter reads seconds or a date; 0 for anything else.
-func retryAfter(header string, now time.Time) time.Duration {
-	if seconds, err := strconv.ParseUint(header, 10, 31); err == nil {
-		return time.Duration(seconds) * time.Second
-	}
-	if at, err := http.ParseTime(header); err == nil {
-		return max(0, at.Sub(now))
-	}
-	return 0
 }
 
 // wait waits, unless ctx would end before: then it fails at once.

@@ -4,6 +4,8 @@ package backoff
 import (
 	"context"
 	"math/rand/v2"
+	"net/http"
+	"strconv"
 	"time"
 )
 
@@ -20,6 +22,17 @@ func Delay(n int, first, most time.Duration) time.Duration {
 // Jitter is between half of d and d, so that many callers do not retry at the same
 // moment.
 func Jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
+
+// RetryAfter reads the header of that name: seconds or a date; 0 for anything else.
+func RetryAfter(header string, now time.Time) time.Duration {
+	if seconds, err := strconv.ParseUint(header, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	if at, err := http.ParseTime(header); err == nil {
+		return max(0, at.Sub(now))
+	}
+	return 0
+}
 
 // Wait returns nil after d, or ctx's error as soon as ctx ends.
 func Wait(ctx context.Context, d time.Duration) error {

@@ -3,6 +3,7 @@ package backoff_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"testing"
 	"time"
 
@@ -39,6 +40,20 @@ func TestAWaitEndsWithItsContext(t *testing.T) {
 	for _, d := range []time.Duration{0, time.Hour} {
 		if err := backoff.Wait(ctx, d); !errors.Is(err, context.Canceled) {
 			t.Errorf("a wait of %s after the end: %v", d, err)
+		}
+	}
+}
+
+func TestARetryIsAskedForInSecondsOrByADate(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	for header, want := range map[string]time.Duration{
+		"": 0, "7": 7 * time.Second, "-7": 0, "7.5": 0, "soon": 0, "99999999999999999999": 0,
+		now.Add(time.Minute).Format(http.TimeFormat):  time.Minute,
+		now.Add(-time.Minute).Format(http.TimeFormat): 0,
+	} {
+		if got := backoff.RetryAfter(header, now); got != want {
+			t.Errorf("%q is %v, want %v", header, got, want)
 		}
 	}
 }

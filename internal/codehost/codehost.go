@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -58,18 +57,10 @@ var _ command.Statuses = (*Hosts)(nil)
 
 // New prepares the hosts; nothing is sent before SetPages.
 func New(cfg Config) *Hosts {
-	dialer := &net.Dialer{Timeout: callTime, Control: guard.Control(cfg.Allow)}
 	h := &Hosts{
-		base: map[string]string{job.GitHub: cfg.GitHubURL, job.GitLab: cfg.GitLabURL},
-		rest: map[string]*gobreaker.CircuitBreaker[struct{}]{},
-		client: &http.Client{
-			Timeout: callTime,
-			Transport: &http.Transport{
-				DialContext: dialer.DialContext, TLSHandshakeTimeout: callTime, MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute,
-				ForceAttemptHTTP2: true,
-			},
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
+		base:   map[string]string{job.GitHub: cfg.GitHubURL, job.GitLab: cfg.GitLabURL},
+		rest:   map[string]*gobreaker.CircuitBreaker[struct{}]{},
+		client: guard.Client(cfg.Allow, callTime),
 	}
 	for provider := range h.base {
 		h.rest[provider] = gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{

@@ -2,8 +2,11 @@ package guard
 
 import (
 	"errors"
+	"net"
+	"net/http"
 	"net/netip"
 	"syscall"
+	"time"
 
 	"code.dny.dev/ssrf"
 )
@@ -38,4 +41,19 @@ func Control(allow Allow) func(network, address string, c syscall.RawConn) error
 	return control(func(at netip.AddrPort) bool {
 		return allow.Contains(at.Addr()) || !blocked(at.Addr()) && webhookPort(at.Port())
 	})
+}
+
+// Client makes requests of at most timeout. It dials as Control lets it, follows no redirect,
+// and its answers are safe to read.
+func Client(allow Allow, timeout time.Duration) *http.Client {
+	dialer := &net.Dialer{Control: Control(allow)}
+	return &http.Client{
+		Timeout:       timeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: Answers(&http.Transport{
+			// No Proxy: one would dial where the guard does not see it.
+			DialContext: dialer.DialContext, ForceAttemptHTTP2: true,
+			IdleConnTimeout: time.Minute, MaxIdleConnsPerHost: 4, MaxResponseHeaderBytes: 16 << 10,
+		}),
+	}
 }
