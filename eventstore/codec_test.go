@@ -210,7 +210,7 @@ func TestNoSecretIsShown(t *testing.T) {
 	secrets := map[string]int{
 		"account.key_issued": 1, "checker.created": 1, "job.created": 2,
 		"project.created": 1, "project.hook_rotated": 1, "project.webhook_secret_set": 2,
-		"log.part": 1, "job.question_answered": 1, "project.hook_signature_set": 1, "project.webhook_headers_set": 2,
+		"log.part": 1, "job.question_answered": 1, "project.hook_signature_set": 1, "project.webhook_headers_set": 2, "project.chat_set": 1,
 	}
 	for _, eventType := range Types() {
 		content := encodeGolden(t, eventType)

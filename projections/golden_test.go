@@ -40,6 +40,7 @@ var goldenLogs = []goldenLog{
 	{"testdata/golden-log.secrets.ndjson", modeltest.Secrets},
 	{"testdata/golden-log.refusals.ndjson", modeltest.Refusals},
 	{"testdata/golden-log.disputes.ndjson", modeltest.Disputes},
+	{"testdata/golden-log.chats.ndjson", modeltest.Chats},
 }
 
 // goldenLog is a file, and what wrote it once.

@@ -46,7 +46,7 @@ func (n *About) Event(ctx context.Context, r domain.Recorded) (announce.Enrichme
 	switch e := r.Event.(type) {
 	case *loop.Ended:
 		return announce.Enrichment{Submission: job.Submission{ProjectID: e.ProjectID}}, nil
-	case *session.Started, *session.Completed, *project.WebhookDisabled: // few in a stream's life: not worth remembering
+	case *session.Started, *session.Completed, *project.WebhookDisabled, *project.ChatSet: // few in a stream's life: not worth remembering
 		return n.loadStream(ctx, r.Stream, r.Revision)
 	case *credits.Debited:
 		return announce.Enrichment{Submission: job.Submission{AccountID: r.StreamID()}}, nil

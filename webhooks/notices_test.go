@@ -24,10 +24,10 @@ import (
 )
 
 // followNotices runs the subscriber until it is stopped.
-func followNotices(b *hooktest.Bundle) (stop func()) {
+func followNotices(b *hooktest.Bundle, people bool) (stop func()) {
 	quiet := logrus.New()
 	quiet.SetOutput(io.Discard)
-	s := consumer.New(b.DB, b.Events, quiet, notices.New(b.DB, b.Events))
+	s := consumer.New(b.DB, b.Events, quiet, notices.New(b.DB, b.Events, people))
 	s.SetLimits(consumer.Limits{
 		Shared: time.Second,
 		Live:   500, Rebuild: 500, Lease: 15 * time.Second, Take: 2 * time.Second,
@@ -82,7 +82,7 @@ func TestTheEventsOfAnAccountBecomeNoticesOfItsPeople(t *testing.T) {
 	b.Submit("p1", "j2")
 	b.Submit("", "j3")
 	b.Submit("p1", "j4")
-	stop := followNotices(b)
+	stop := followNotices(b, true)
 	noticesRead(b)
 	stop() // what the log said before is not remembered
 	good := hooktest.Completed()
@@ -96,7 +96,7 @@ func TestTheEventsOfAnAccountBecomeNoticesOfItsPeople(t *testing.T) {
 	for range 2 { // in one hour: told once
 		b.Events.Add(domain.AccountStream("acc"), &account.SubmissionsRefused{Counts: []account.RefusedCount{{Reason: domain.CodeInsufficientCredits, Source: "api", Tests: 2}}})
 	}
-	stop = followNotices(b)
+	stop = followNotices(b, true)
 	noticesRead(b)
 	report := "report true p1|Checkout|3 of 5 failed, 1 skipped: a critical one|/dashboard/jobs/j1"
 	failed := "report true |Checkout|Could not be tested. 5 credits refunded|/dashboard/jobs/j3"
@@ -120,7 +120,7 @@ func TestTheEventsOfAnAccountBecomeNoticesOfItsPeople(t *testing.T) {
 	// As after a crash that lost the checkpoint, and not the rows.
 	stop()
 	b.Exec(`UPDATE projection_checkpoints SET commit_position = -1, prepare_position = -1 WHERE name = 'mail'`)
-	stop = followNotices(b)
+	stop = followNotices(b, true)
 	noticesRead(b)
 	if got := noticesOf(b, "ann"); !slices.Equal(got, want) {
 		t.Errorf("after a repeat ann is told\n%s", strings.Join(got, "\n"))
@@ -128,7 +128,7 @@ func TestTheEventsOfAnAccountBecomeNoticesOfItsPeople(t *testing.T) {
 	stop()
 	b.Events.Add(domain.AccountStream("acc"), &account.ErasureFinished{})
 	b.Events.Add(domain.JobStream("j4"), hooktest.Claimed(), hooktest.Completed())
-	followNotices(b)
+	followNotices(b, true)
 	noticesRead(b)
 	if n := len(noticesOf(b, "ann")) + len(noticesOf(b, "bob")); n != 0 {
 		t.Errorf("%d notices are left of an account that was erased", n)

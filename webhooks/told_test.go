@@ -44,7 +44,7 @@ func TestNothingIsToldWhileTheReadModelOfTestsIsHeldUp(t *testing.T) {
 		"webhooks.deliveries": func(b *hooktest.Bundle) teller {
 			return webhooks.NewSubscriber(b.DB, b.Events, "https://qa.example")
 		},
-		"mail.notices":             func(b *hooktest.Bundle) teller { return notices.New(b.DB, b.Events) },
+		"mail.notices":             func(b *hooktest.Bundle) teller { return notices.New(b.DB, b.Events, true) },
 		"readmodel.account_events": func(*hooktest.Bundle) teller { return events.Projector{} },
 	} {
 		t.Run(table, func(t *testing.T) {

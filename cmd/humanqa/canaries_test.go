@@ -87,6 +87,10 @@ func TestNoErrorThatIsKeptOrLoggedQuotesAClient(t *testing.T) {
 	_, err = db.ExecContext(t.Context(), `UPDATE mail.choices SET questions = true`)
 	must.NoError(t, err)
 	project := p.newProject(c.key, x.URL+"/quotes?"+canary)
+	// A name below Azure's that leads nowhere: the chat cannot be told.
+	p.call(http.StatusOK, "PATCH", "/v1/projects/"+project, c.key, map[string]any{"chat": map[string]any{
+		"url": "https://nowhere-of-humanqa.logic.azure.com/workflows/" + canary + "/triggers/manual/paths/invoke",
+	}})
 	w := &words{mark: canary}
 	job := p.call(http.StatusCreated, "POST", "/v1/jobs", c.key, map[string]any{
 		"projectId": project, "url": "https://" + canary + ".example.com/" + canary, "title": w.of("title"),
@@ -110,7 +114,10 @@ func TestNoErrorThatIsKeptOrLoggedQuotesAClient(t *testing.T) {
 		return n
 	}
 	eventually.True(t, "the letter with the question is refused", func() bool {
-		return count(`SELECT count(*) FROM mail.letters WHERE kind = 'question' AND last_error LIKE 'refused: %'`) == 1
+		return count(`SELECT count(*) FROM mail.letters WHERE account_id IS NULL AND kind = 'question' AND last_error LIKE 'refused: %'`) == 1
+	})
+	eventually.True(t, "the chat is not told of the question", func() bool {
+		return count(`SELECT count(*) FROM mail.letters WHERE account_id IS NOT NULL AND kind = 'question' AND last_error LIKE 'refused: reach the chat: %'`) == 1
 	})
 	send(http.StatusOK, "PUT", "/items/"+list.Checklist[0].ID, map[string]any{"status": "fail", "note": w.of("note")})
 	send(http.StatusOK, "POST", "/complete", map[string]any{"summary": w.of("summary")})

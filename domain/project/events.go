@@ -208,6 +208,6 @@ func Specs() []domain.EventSpec {
 	return domain.Specs(
 		&Created{}, &SettingsChanged{}, &WebhookSet{}, &WebhookCleared{}, &SecretSet{}, &RotationFinished{},
 		&WebhookHeadersSet{}, &WebhookDisabled{}, &WebhookEnabled{}, &RegressionsPrepared{}, &RegressionsAttached{},
-		&DeployReceived{}, &HookRotated{}, &HookSignatureSet{}, &HoldPlaced{}, &HoldReleased{}, &Archived{}, &Restored{},
+		&DeployReceived{}, &HookRotated{}, &HookSignatureSet{}, &HoldPlaced{}, &HoldReleased{}, &Archived{}, &Restored{}, &ChatSet{},
 	)
 }

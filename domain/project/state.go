@@ -63,6 +63,9 @@ type State struct {
 	Headers       []OwnHeader
 	HeadersOrigin string
 
+	Chat   Chat
+	ChatID string // the change that set it
+
 	// LoopAlertsSnoozedUntil holds loop_session.ended back; nil: it does not.
 	LoopAlertsSnoozedUntil *time.Time
 	// QuestionMinutes is how long a checker's question waits; nil: as long as usual, 0: it
@@ -122,12 +125,7 @@ func Evolve(s State, e domain.Event) State {
 	case *WebhookEnabled:
 		s.Disabled, s.DisabledBy, s.DisabledReason, s.UpdatedAt = false, "", "", e.At
 	case *SecretSet:
-		s.Secret = Secret{ID: e.SecretID, Sealed: e.Sealed, Fingerprint: e.Fingerprint}
-		s.UpdatedAt, s.PreviousUntil = e.At, e.PreviousUntil
-		if e.Rotated {
-			s.Rotations = newest(KeptRotations, s.Rotations, Rotation{At: e.At, UserID: e.UserID, KeyID: e.KeyID, SecretID: e.SecretID})
-			s.SecretRotatedAt = &e.At
-		}
+		s = s.withSecret(e)
 	case *WebhookHeadersSet:
 		s.Headers, s.HeadersOrigin, s.UpdatedAt = e.Headers, e.Origin, e.At
 	case *RotationFinished:
@@ -136,6 +134,8 @@ func Evolve(s State, e domain.Event) State {
 		s.HookID, s.HookHash, s.UpdatedAt = e.HookID, e.HookHash, e.At
 	case *HookSignatureSet:
 		s.HookSignature, s.HookSignatureID = e.HookSignature, e.ChangeID
+	case *ChatSet:
+		s.Chat, s.ChatID, s.UpdatedAt = e.Chat, e.ChangeID, e.At
 	case *Archived:
 		s.ArchivedAt, s.UpdatedAt = &e.At, e.At
 	case *Restored:
@@ -150,6 +150,16 @@ func Evolve(s State, e domain.Event) State {
 		s.Queue = attached(s.Queue, e)
 	case *DeployReceived:
 		s.Deploys = newest(KeptDeploys, s.Deploys, *e)
+	}
+	return s
+}
+
+func (s State) withSecret(e *SecretSet) State {
+	s.Secret = Secret{ID: e.SecretID, Sealed: e.Sealed, Fingerprint: e.Fingerprint}
+	s.UpdatedAt, s.PreviousUntil = e.At, e.PreviousUntil
+	if e.Rotated {
+		s.Rotations = newest(KeptRotations, s.Rotations, Rotation{At: e.At, UserID: e.UserID, KeyID: e.KeyID, SecretID: e.SecretID})
+		s.SecretRotatedAt = &e.At
 	}
 	return s
 }

@@ -41,7 +41,7 @@ func (w *world) mails(smtpd *mailtest.Server) {
 		DB: w.DB, Server: server, Links: w.links(), Grants: w.Commands.Grants, Log: log, Every: time.Millisecond, Poll: 20 * time.Millisecond,
 		Retry: 20 * time.Millisecond,
 	})
-	for _, run := range []func(context.Context) error{feed.Run, consumer.New(w.DB, feed, log, notices.New(w.DB, w.Log)).Run, sender.Run} {
+	for _, run := range []func(context.Context) error{feed.Run, consumer.New(w.DB, feed, log, notices.New(w.DB, w.Log, true)).Run, sender.Run} {
 		ctx, cancel := context.WithCancel(context.WithoutCancel(w.T.Context()))
 		ended := make(chan error, 1)
 		go func() { ended <- run(ctx) }()

@@ -11,10 +11,12 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
+	"humanqa/domain/project"
 	"humanqa/httpapi/readers"
 	"humanqa/internal/clientlogin"
 	"humanqa/internal/mail"
 	"humanqa/internal/testing/browsertest"
+	"humanqa/internal/testing/chattest"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/pagetest"
 )
@@ -110,6 +112,8 @@ func TestEveryPageIsAccessible(t *testing.T) {
 		c.completes("Tested after the deploy.")
 	}
 	w.Shown(w.Commands.DisableWebhook(t.Context(), pagetest.Operator(), hooked.ProjectID, "", "answered 500 four times in a row"))
+	w.Shown(w.Commands.SetChat(t.Context(), pagetest.Client(full), hosted.ProjectID, chattest.Slack, project.Chat{Address: "hooks.slack.com …a1b2"}))
+	w.Shown(w.Commands.SetChat(t.Context(), pagetest.Client(full), hooked.ProjectID, "", project.Chat{Address: "prod-01.westeurope.logic.azure.com …e5f6", Ended: "the chat answered 410"}))
 	w.Must(w.preferences.KeepView(t.Context(), full, owner.ID, "What is done", "status=completed"))
 	w.Must(w.preferences.KeepView(t.Context(), full, owner.ID, "What waits", "status=pending"))
 	letters := mail.NewStore(w.DB, time.Now, w.links())
@@ -140,6 +144,8 @@ func TestEveryPageIsAccessible(t *testing.T) {
 			"jobs-not-found", "/dashboard/jobs?q=nothing&from=soon", "find", "/dashboard/find?q=checkout", "job-report", "/dashboard/jobs/"+report,
 			"job-live", "/dashboard/jobs/"+live, "job-waiting", "/dashboard/jobs/"+waiting, "job-replay", "/dashboard/jobs/"+report+"/replay?at=4",
 			"projects", "/dashboard/projects", "projects-weeks", "/dashboard/projects?weeks=all", "hook", "/dashboard/projects/"+hosted.ProjectID+"/hook",
+			"chat", "/dashboard/projects/"+hosted.ProjectID+"/chat", "chat-none", "/dashboard/projects/"+put.ProjectID+"/chat",
+			"chat-ended", "/dashboard/projects/"+hooked.ProjectID+"/chat",
 			"webhook-secret", "/dashboard/projects/"+hooked.ProjectID+"/webhook/secret", "sessions", "/dashboard/sessions",
 			"chosen", "/dashboard/jobs/chosen?job="+waiting+"&job="+report,
 			"projects-archived", "/dashboard/projects?show=archived", "project-archived", "/dashboard/projects/"+put.ProjectID,

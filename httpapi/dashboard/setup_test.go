@@ -2,7 +2,9 @@ package dashboard_test
 
 import (
 	"context"
+	"errors"
 	"io/fs"
+	"net/http"
 	"os"
 	"slices"
 	"sync"
@@ -17,9 +19,11 @@ import (
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/room"
 	"humanqa/httpapi/ui"
+	"humanqa/internal/chat"
 	"humanqa/internal/clientlogin"
 	"humanqa/internal/mail"
 	"humanqa/internal/preferences"
+	"humanqa/internal/testing/chattest"
 	"humanqa/internal/testing/pagetest"
 	"humanqa/projections/pools"
 	"humanqa/webhooks"
@@ -38,6 +42,20 @@ type world struct {
 
 // demoKeys are the keys of demos, by their service's URL.
 var demoKeys sync.Map
+
+// chats are the stubs of chats, by their service's URL; all other services reach none.
+var chats sync.Map
+
+type stubbed string
+
+func (s stubbed) RoundTrip(r *http.Request) (*http.Response, error) {
+	stub, ok := chats.Load(string(s))
+	if !ok {
+		return nil, errors.New("the test has no chat")
+	}
+	chat, _ := stub.(*chattest.Server)
+	return chat.Poster.Client.Transport.RoundTrip(r)
+}
 
 // shared has the page of a session, too, which is another package's.
 var shared = pagetest.Shared{Pages: func(s *pagetest.Service) ([]fs.FS, []ui.Page) {
@@ -75,7 +93,7 @@ func pages(s *pagetest.Service, limits *input.Limits) ([]fs.FS, []ui.Page) {
 	return slices.Concat(dashboard.Templates, []fs.FS{settings.Templates}), slices.Concat(
 		dashboard.Pages(dashboard.Deps{
 			Commands: s.Commands, Reads: s.Reads, Evidence: s.Evidence, Readers: s.API.Readers, Limits: limits, Fresh: s.API.Fresh, PastReads: s.API.PastReads, Credentials: s.Credentials,
-			Preferences: preferences.New(s.DB, time.Now), Deliveries: webhooks.NewLog(s.DB), Now: time.Now, BaseURL: s.BaseURL, CreditsURL: "https://pay.example.com/credits",
+			Preferences: preferences.New(s.DB, time.Now), Deliveries: webhooks.NewLog(s.DB), Chats: &chat.Poster{Client: &http.Client{Transport: stubbed(s.BaseURL)}}, Now: time.Now, BaseURL: s.BaseURL, CreditsURL: "https://pay.example.com/credits",
 		}),
 		settings.Pages(settings.Deps{
 			Commands: s.Commands, Reads: s.Reads, Credentials: s.Credentials, Logins: clientlogin.NewStore(s.DB, time.Now), Mail: mail.NewStore(s.DB, time.Now, links(s)), Evidence: s.Evidence, Readers: s.API.Readers, Now: time.Now,

@@ -116,6 +116,8 @@ func TestEveryPageKeepsPeopleApart(t *testing.T) {
 
 		"POST /dashboard/projects/{id}/webhook/headers":        422,
 		"POST /dashboard/projects/{id}/webhook/headers/remove": 422,
+		"POST /dashboard/projects/{id}/chat":                   422,
+		"POST /dashboard/projects/{id}/chat/test":              409, // there is none
 		"POST /dashboard/projects/{id}/hook/try":               422,
 		"POST /dashboard/projects/{id}/hook/signature":         422,
 		"POST /dashboard/deliveries/{id}/redeliver":            303,

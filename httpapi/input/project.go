@@ -43,7 +43,7 @@ func checkDefaults(o wire.Object, defaultURL, jobType *string) (target Target) {
 
 func ProjectUpdate(o wire.Object, l *Limits) (command.UpdateProject, Target) {
 	o.Cleared("description", "defaultUrl", "defaultJobType", "defaultSlaMinutes", "loopAlertsSnoozedUntil", "questionMinutes",
-		retention.EvidenceDays, retention.RecordingsDays, "deployHookSignature")
+		retention.EvidenceDays, retention.RecordingsDays, "deployHookSignature", "chat")
 	in := command.UpdateProject{Headers: readHeaders(o), Changes: project.Changes{
 		Description:       readPatchText(o, "description", maxProjectDescription),
 		DefaultURL:        readPatchText(o, "defaultUrl", MaxURL),

@@ -35,6 +35,7 @@ type projectBody struct {
 	AllWebhookEvents        bool            `json:"allWebhookEvents"`
 	WebhookHeaderNames      []string        `json:"webhookHeaderNames"`  // never the values
 	DeployHookSignature     *string         `json:"deployHookSignature"` // the scheme; null: no signature is needed
+	Chat                    *chatBody       `json:"chat"`                // null: notices go by e-mail alone
 	LoopAlertsSnoozedUntil  *wire.Timestamp `json:"loopAlertsSnoozedUntil"`
 	QuestionMinutes         int             `json:"questionMinutes"`  // 0: checkers may ask nothing
 	KeepEvidenceDays        *int            `json:"keepEvidenceDays"` // null: kept, unless the account's setting says otherwise
@@ -43,6 +44,13 @@ type projectBody struct {
 	CreatedAt               wire.Timestamp  `json:"createdAt"`
 	UpdatedAt               wire.Timestamp  `json:"updatedAt"`
 	ArchivedAt              *wire.Timestamp `json:"archivedAt"` // null: it is in use
+}
+
+// chatBody is a project's chat. The address itself is never shown.
+type chatBody struct {
+	Address string  `json:"address"` // its host and last characters
+	Reports string  `json:"reports"` // all or failures
+	Ended   *string `json:"ended"`   // why nothing goes there any more; null: it is told
 }
 
 // countedProject is a project together with the figures of its jobs.
@@ -66,6 +74,9 @@ func bodyOf(p projects.Project, health map[string]webhooks.Health) projectBody {
 		LoopAlertsSnoozedUntil: wire.Stamp(p.LoopAlertsSnoozedUntil), QuestionMinutes: p.QuestionWait(),
 		KeepEvidenceDays: p.Keep.EvidenceDays, KeepRecordingsDays: p.Keep.RecordingsDays, EvidenceHeld: p.Held,
 		CreatedAt: wire.Timestamp(p.CreatedAt), UpdatedAt: wire.Timestamp(p.UpdatedAt), ArchivedAt: wire.Stamp(p.ArchivedAt),
+	}
+	if p.Chat.Address != "" {
+		out.Chat = &chatBody{p.Chat.Address, p.Chat.Reports, wire.OrNull(p.Chat.Ended)}
 	}
 	if p.WebhookURL == "" {
 		return out
@@ -220,12 +231,17 @@ func (a *Handlers) updateProject(r *wire.Request) (wire.Answer, error) {
 	var p wire.Problems
 	o := r.Object(&p)
 	in, target := input.ProjectUpdate(o, a.Limits)
-	signed := input.HookSignature(o)
+	signed, chat := input.HookSignature(o), input.ChatChange(o)
 	err = wire.RefusedFor(err, a.Limits.Admitted(r, &p, target))
 	return a.Writer.WriteUnless(err, r, func(ctx context.Context, cause command.Cause) (wire.Answer, error) {
 		if signed != nil {
 			own := cause.Step("hook signature")
 			if _, err := a.Commands.SetHookSignature(ctx, own, id, signed.Scheme, signed.Secret); err != nil {
+				return wire.Answer{}, err
+			}
+		}
+		if chat != nil {
+			if _, err := a.Commands.SetChat(ctx, cause.Step("chat"), id, chat.URL, chat.Chat); err != nil {
 				return wire.Answer{}, err
 			}
 		}

@@ -13,6 +13,10 @@
 // letter itself ends it, after three days. Every read and write of the server has a
 // deadline, and an attempt has one as a whole.
 //
+// The chat of a project (internal/chat) gets letters as a person does: the same notices,
+// leases, hour and retries. Its address stays in the log, sealed. A letter that a chat has not
+// taken for three days is given up.
+//
 // Nothing but the link that confirms it goes to an address before it is confirmed. Such
 // letters are bounded for the person and for the address, and their reader can end them. The
 // links need no sign-in: they carry a MAC under the master keyset (Links), and no row

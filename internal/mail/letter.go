@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"humanqa/internal/chat"
 	"humanqa/internal/fence"
 )
 
@@ -49,6 +50,21 @@ func digestLetter(id, to string, told []Notice, more int, links Links, stop stri
 	}
 	fmt.Fprintf(&text, "-- \nChange your notifications: %s\nStop all e-mail: %s\n", links.Page("/dashboard/notifications"), stop)
 	return letter{ID: id, To: to, Subject: subject(told, more), Text: text.String(), Stop: stop}
+}
+
+// chatLines tells the notices of a letter in the chat of their project.
+func chatLines(told []Notice, links Links) (lines []chat.Line) {
+	if len(told) > 1 {
+		lines = append(lines, chat.Line{Text: subject(told, 0)})
+	}
+	for _, n := range told {
+		line := chat.Line{Text: headline(n), Link: links.Page(n.Path)}
+		if project := oneLine(n.Project); project != "" && (n.Kind == Report || n.Kind == Question) {
+			line.Text = project + ": " + line.Text
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 // headline is a notice in one line.

@@ -131,7 +131,7 @@ func (w *world) tell(list ...mail.Notice) {
 		}
 		list[i].At = time.Now()
 	}
-	must.NoError(w, pgpool.InTx(w.Context(), w.db, func(tx *sqlx.Tx) error { return mail.Add(w.Context(), tx, list) }))
+	must.NoError(w, pgpool.InTx(w.Context(), w.db, func(tx *sqlx.Tx) error { return mail.Add(w.Context(), tx, list, true) }))
 }
 
 func report(account, title, verdict string, failed bool) mail.Notice {

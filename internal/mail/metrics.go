@@ -36,7 +36,7 @@ const scrapeLimit = time.Second
 
 // Collectors give the sender's metrics.
 func (s *Sender) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{s.loop, s.outcomes, metrics.Func(s.collectWaiting)}
+	return []prometheus.Collector{s.people, s.chats, s.outcomes, metrics.Func(s.collectWaiting)}
 }
 
 // collectWaiting asks Postgres: its number is that of all processes. A scrape that
@@ -52,7 +52,8 @@ func (s *Sender) collectWaiting(gauge metrics.Gauge) {
 	gauge("humanqa_mail_oldest_seconds", "How long the oldest letter has waited that is not sent yet.", late.Oldest.Float64)
 }
 
-// waiting counts the letters that are not sent yet.
+// waiting counts the letters to people that are not sent yet. A chat that takes nothing is no
+// trouble of the operator's.
 type waiting struct {
 	Count  int             `db:"count"`
 	Oldest sql.NullFloat64 `db:"oldest"` // seconds
@@ -61,7 +62,8 @@ type waiting struct {
 const waitingSQL = `
 SELECT count(*) AS count, extract(epoch FROM now() - min(created_at)) AS oldest
 FROM mail.letters
-WHERE state = 'waiting'`
+WHERE state = 'waiting'
+  AND account_id IS NULL`
 
 func countWaiting(ctx context.Context, db *sqlx.DB) (waiting, error) {
 	return pgpool.One[waiting](ctx, db, "the number of letters that wait", waitingSQL)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -15,6 +16,7 @@ import (
 	"humanqa/domain"
 	"humanqa/domain/person"
 	"humanqa/internal/backoff"
+	"humanqa/internal/chat"
 	"humanqa/internal/fence"
 	"humanqa/internal/pgpool"
 	"humanqa/internal/workloop"
@@ -46,8 +48,13 @@ const (
 // Config holds the dependencies and settings of a Sender.
 type Config struct {
 	DB     *sqlx.DB
-	Server *Server
+	Server *Server // nil: no e-mail is sent, and letters to people wait
 	Links  Links
+	Poster *chat.Poster
+	// ChatAddress gives the address of a project's chat, and the change that set it; empty:
+	// there is none. EndChat ends the chat that the change has set.
+	ChatAddress func(ctx context.Context, accountID, projectID string) (address, changeID string, err error)
+	EndChat     func(ctx context.Context, accountID, projectID, changeID, reason string) error
 	// Grants gives the rights that a person has in the log now; domain.KindNotFound where
 	// they are disabled, or not there.
 	Grants func(ctx context.Context, personID string) ([]person.Grant, error)
@@ -67,7 +74,8 @@ type Config struct {
 // processes.
 type Sender struct {
 	cfg      Config
-	loop     *workloop.Loop[leased, outcome]
+	people   *workloop.Loop[leased, outcome]
+	chats    *workloop.Loop[leased, outcome]
 	outcomes *prometheus.CounterVec
 }
 
@@ -77,26 +85,38 @@ func NewSender(cfg Config) *Sender {
 	cfg.Poll = cmp.Or(cfg.Poll, poll)
 	cfg.Retry = cmp.Or(cfg.Retry, firstRetry)
 	s := &Sender{cfg: cfg, outcomes: newOutcomes()}
-	s.loop = workloop.New(work{s}, workloop.Config{Name: "mail", Places: places, Lease: lease, Drain: drain, Poll: cfg.Poll, Log: cfg.Log})
+	loop := workloop.Config{Name: "mail", Places: places, Lease: lease, Drain: drain, Poll: cfg.Poll, Log: cfg.Log}
+	s.people = workloop.New(work{s, false}, loop)
+	loop.Name = "chats"
+	s.chats = workloop.New(work{s, true}, loop)
 	return s
 }
 
 // Run sends until ctx ends.
 func (s *Sender) Run(ctx context.Context) error {
-	s.loop.Run(ctx, nil)
+	var people sync.WaitGroup
+	if s.cfg.Server != nil {
+		people.Go(func() { s.people.Run(ctx, nil) })
+	}
+	s.chats.Run(ctx, nil)
+	people.Wait()
 	return nil
 }
 
 // Problem says why nothing is sent although there is work; empty: nothing is wrong.
-func (s *Sender) Problem() string { return s.loop.Problem() }
+func (s *Sender) Problem() string { return cmp.Or(s.people.Problem(), s.chats.Problem()) }
 
-// work is the sender as a loop does it.
-type work struct{ *Sender }
+// work is the sender as a loop does it: a mail server that hangs keeps no chat waiting.
+type work struct {
+	*Sender
+	chats bool // or people
+}
 
 // leased is a letter that belongs to this process until its lease ends.
 type leased struct {
 	ID        string    `db:"id" json:"id"`
 	PersonID  string    `db:"person_id" json:"-"`
+	AccountID string    `db:"account_id" json:"-"` // of the chat of project PersonID; empty: it is a person's
 	Kind      string    `db:"kind" json:"-"`
 	Attempt   int       `db:"attempt" json:"attempt"`
 	CreatedAt time.Time `db:"created_at" json:"-"`
@@ -118,9 +138,10 @@ var makeDigestsSQL, makeQuestionsSQL = makeLettersSQL("digest", "digest_at", "<>
 func makeLettersSQL(kind, last, questions string) string {
 	return strings.NewReplacer("{kind}", kind, "{last}", last, "{is}", questions).Replace(`
 WITH ready AS (
-    SELECT person_id
+    SELECT person_id, account_id
     FROM mail.people p
     WHERE confirmed_at IS NOT NULL
+      AND (account_id IS NOT NULL) = $3
       AND stopped_at IS NULL
       AND ({last} IS NULL OR {last} <= now() - $1 * interval '1 millisecond')
       AND EXISTS (
@@ -145,8 +166,8 @@ WITH ready AS (
     FROM ready
     WHERE p.person_id = ready.person_id
 ), made AS (
-    INSERT INTO mail.letters (id, person_id, kind, created_at, due_at)
-    SELECT gen_random_uuid(), person_id, '{kind}', now(), now()
+    INSERT INTO mail.letters (id, person_id, account_id, kind, created_at, due_at)
+    SELECT gen_random_uuid(), person_id, account_id, '{kind}', now(), now()
     FROM ready
     RETURNING id, person_id
 )
@@ -158,32 +179,40 @@ WHERE n.person_id = made.person_id
   AND n.letter_id IS NULL`)
 }
 
+// An account whose chats hang or fail comes after the others: what is leased, or tried again,
+// has its first turns.
 const leaseSQL = `
-WITH due AS (
-    SELECT id
+WITH turns AS (
+    SELECT id, row_number() OVER (PARTITION BY account_id ORDER BY due_at <= now(), due_at) AS turn
     FROM mail.letters
     WHERE state = 'waiting'
+      AND (account_id IS NOT NULL) = $3
+), due AS (
+    SELECT id
+    FROM mail.letters l
+    JOIN turns USING (id)
+    WHERE state = 'waiting'
       AND due_at <= now()
-    ORDER BY due_at
+    ORDER BY turn, due_at
     LIMIT $1
-    FOR UPDATE SKIP LOCKED
+    FOR UPDATE OF l SKIP LOCKED
 )
 UPDATE mail.letters l
 SET due_at = now() + $2 * interval '1 millisecond', attempt = attempt + 1
 FROM due
 WHERE l.id = due.id
-RETURNING l.id, l.person_id, l.kind, l.attempt, l.created_at`
+RETURNING l.id, l.person_id, coalesce(l.account_id, '') AS account_id, l.kind, l.attempt, l.created_at`
 
 // Take implements workloop.Work.
 func (w work) Take(ctx context.Context, limit int) (due []leased, next time.Duration, err error) {
 	err = pgpool.InTx(ctx, w.cfg.DB, func(tx *sqlx.Tx) error {
-		if _, err := tx.ExecContext(ctx, makeDigestsSQL, w.cfg.Every.Milliseconds(), w.cfg.Gather.Milliseconds()); err != nil {
+		if _, err := tx.ExecContext(ctx, makeDigestsSQL, w.cfg.Every.Milliseconds(), w.cfg.Gather.Milliseconds(), w.chats); err != nil {
 			return fmt.Errorf("make letters: %w", err)
 		}
-		if _, err := tx.ExecContext(ctx, makeQuestionsSQL, min(w.cfg.Every, questionsEvery).Milliseconds(), 0); err != nil {
+		if _, err := tx.ExecContext(ctx, makeQuestionsSQL, min(w.cfg.Every, questionsEvery).Milliseconds(), 0, w.chats); err != nil {
 			return fmt.Errorf("make letters with questions: %w", err)
 		}
-		due, err = pgpool.List[leased](ctx, tx, "the letters that are due", leaseSQL, limit, lease.Milliseconds())
+		due, err = pgpool.List[leased](ctx, tx, "the letters that are due", leaseSQL, limit, lease.Milliseconds(), w.chats)
 		return err
 	})
 	return due, -1, err
@@ -193,15 +222,16 @@ func (w work) Take(ctx context.Context, limit int) (due []leased, next time.Dura
 func (w work) Do(ctx context.Context, l leased) outcome {
 	ctx, cancel := context.WithTimeout(ctx, lease/2)
 	defer cancel()
-	message, why, err := w.compose(ctx, l)
+	hand := w.sendLetter
+	if w.chats {
+		hand = w.tellChat
+	}
+	why, err := hand(ctx, l)
 	switch {
 	case err != nil:
 	case why != "":
 		return outcome{leased: l, State: "dropped", Said: why}
 	default:
-		err = w.cfg.Server.send(ctx, message)
-	}
-	if err == nil {
 		return outcome{leased: l, State: "sent"}
 	}
 	w.cfg.Log.WithError(err).WithFields(logrus.Fields{"letter": l.ID, "attempt": l.Attempt}).Warn("a letter was not sent")
@@ -213,8 +243,37 @@ func (w work) Do(ctx context.Context, l leased) outcome {
 		}
 	}
 	o.Said = fence.Clean(o.Said, maxSaid)
-	o.Wait = backoff.Jitter(backoff.Delay(l.Attempt, w.cfg.Retry, lastRetry)).Milliseconds()
+	wait := backoff.Jitter(backoff.Delay(l.Attempt, w.cfg.Retry, lastRetry))
+	if answer, answered := errors.AsType[*chat.Error](err); answered {
+		wait = max(wait, answer.After)
+	}
+	o.Wait = wait.Milliseconds()
 	return o
+}
+
+// tellChat tells a project's chat, and ends a chat that is gone. A crash between the answer
+// and our commit has it told twice. Other trouble ends the letter, as a refusal does; why
+// says for which reason there is nothing to tell.
+func (w work) tellChat(ctx context.Context, l leased) (why string, err error) {
+	told, err := pgpool.List[Notice](ctx, w.cfg.DB, "the notices for a chat", toldSQL, l.ID)
+	if err != nil {
+		return "", err
+	}
+	address, changeID, err := w.cfg.ChatAddress(ctx, l.AccountID, l.PersonID)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("read the chat of a project: %w", err)
+	case address == "" || len(told) == 0:
+		return "the chat is not there any more", nil
+	}
+	err = w.cfg.Poster.Post(ctx, address, chatLines(told, w.cfg.Links), w.cfg.Links.Page("/dashboard"))
+	if answer, answered := errors.AsType[*chat.Error](err); answered && answer.Gone {
+		return answer.Error(), w.cfg.EndChat(ctx, l.AccountID, l.PersonID, changeID, answer.Error())
+	}
+	if err != nil {
+		return "", refusedError{err}
+	}
+	return "", nil
 }
 
 // refusedMark begins the codes of a server that refused a letter: its person may see them.
@@ -226,39 +285,40 @@ FROM mail.notices
 WHERE letter_id = $1
 ORDER BY at, event_id`
 
-// compose makes the message of a letter; why says for which reason there is none.
-func (w work) compose(ctx context.Context, l leased) (message letter, why string, err error) {
+// sendLetter makes the message of a letter and sends it; why says for which reason there is
+// none.
+func (w work) sendLetter(ctx context.Context, l leased) (why string, err error) {
 	p, err := pgpool.One[Person](ctx, w.cfg.DB, "the address of a letter", personSQL, l.PersonID)
 	if err != nil {
-		return letter{}, "", err
+		return "", err
 	}
 	if p.StoppedAt != nil {
-		return letter{}, "the person stopped e-mail", nil
+		return "the person stopped e-mail", nil
 	}
 	links := w.cfg.Links
 	if l.Kind == "confirm" {
 		refused, err := refuses(ctx, w.cfg.DB, links.marks(p.Address))
 		if err != nil || refused {
-			return letter{}, "the reader of the address wants no link", err
+			return "the reader of the address wants no link", err
 		}
 		host := strings.TrimPrefix(strings.TrimPrefix(links.BaseURL, "https://"), "http://")
-		return confirmLetter(l.ID, p.Address, links.Confirm(l.PersonID, p.Address, p.AskedAt), host, links.Refuse(p.Address)), "", nil
+		return "", w.cfg.Server.send(ctx, confirmLetter(l.ID, p.Address, links.Confirm(l.PersonID, p.Address, p.AskedAt), host, links.Refuse(p.Address)))
 	}
 	if p.ConfirmedAt == nil {
-		return letter{}, "the address is not confirmed any more", nil
+		return "the address is not confirmed any more", nil
 	}
 	told, err := pgpool.List[Notice](ctx, w.cfg.DB, "the notices of a letter", toldSQL, l.ID)
 	if err == nil {
 		told, err = w.permitted(ctx, l.PersonID, told)
 	}
 	if err != nil {
-		return letter{}, "", err
+		return "", err
 	}
 	if len(told) == 0 {
-		return letter{}, "the person may read nothing of it any more", nil
+		return "the person may read nothing of it any more", nil
 	}
 	more := max(0, len(told)-mostTold)
-	return digestLetter(l.ID, p.Address, told[:len(told)-more], more, links, links.Stop(l.PersonID)), "", nil
+	return "", w.cfg.Server.send(ctx, digestLetter(l.ID, p.Address, told[:len(told)-more], more, links, links.Stop(l.PersonID)))
 }
 
 // permitted are the notices of accounts in which the person still has a role.

@@ -21,7 +21,7 @@ import (
 // Projector keeps a row per project. The signing secret stays in the
 // log, sealed; only the times of its rotations get here.
 var Projector = readmodel.New(readmodel.Spec{
-	Name: "projects", Version: 8,
+	Name: "projects", Version: 9,
 	Tables:  []consumer.Table{{Name: "projects", DDL: projectsDDL}},
 	Handles: domain.TypesIn(project.Specs()),
 	Apply:   apply,
@@ -31,7 +31,7 @@ var Projector = readmodel.New(readmodel.Spec{
 // as it is searched (identity.Fold). events is null
 // when the list was omitted (every kind), an array otherwise. rotations holds
 // the newest last. header_names are those of the client's own headers; their values
-// stay in the log, too.
+// stay in the log, and so does the address of the chat.
 const projectsDDL = `
 CREATE TABLE {schema}.projects (
     id                  text PRIMARY KEY,
@@ -62,7 +62,8 @@ CREATE TABLE {schema}.projects (
     held                      boolean NOT NULL DEFAULT false,
     header_names              jsonb NOT NULL DEFAULT '[]',
     headers_origin            text NOT NULL DEFAULT '',
-    hook_scheme               text NOT NULL DEFAULT ''
+    hook_scheme               text NOT NULL DEFAULT '',
+    chat                      jsonb NOT NULL DEFAULT '{}'
 );
 CREATE INDEX projects_by_account ON {schema}.projects (account_id, created_at DESC, id DESC);
 CREATE INDEX projects_by_host    ON {schema}.projects (account_id, default_host, (archived_at IS NOT NULL), created_at DESC, id DESC)
@@ -100,6 +101,8 @@ type projectRow struct {
 	HeaderNames   readmodel.List[string] `json:"header_names"`
 	HeadersOrigin string                 `json:"headers_origin"`
 	HookScheme    string                 `json:"hook_scheme"`
+
+	Chat readmodel.JSON[project.Chat] `json:"chat"`
 }
 
 // apply folds each project of the batch with the aggregate's own Evolve. Its facts that
@@ -141,8 +144,8 @@ func (r projectRow) state() project.State {
 		Disabled: r.Disabled, DisabledBy: r.DisabledBy, DisabledReason: r.DisabledReason,
 		SecretRotatedAt: r.SecretRotatedAt, LoopAlertsSnoozedUntil: r.LoopAlertsSnoozedUntil, QuestionMinutes: r.QuestionMinutes,
 		ArchivedAt: r.ArchivedAt, HeadersOrigin: r.HeadersOrigin, HookSignature: project.HookSignature{Scheme: r.HookScheme},
-		Rotations: r.Rotations,
-		Keep:      retention.Keep{EvidenceDays: r.KeepEvidenceDays, RecordingsDays: r.KeepRecordingsDays},
+		Rotations: r.Rotations, Chat: r.Chat.V,
+		Keep: retention.Keep{EvidenceDays: r.KeepEvidenceDays, RecordingsDays: r.KeepRecordingsDays},
 	}
 	if r.Held {
 		s.Hold = &retention.Hold{}
@@ -173,6 +176,8 @@ func rowOf(id string, s project.State) projectRow {
 		row.Events = new(append(readmodel.List[string]{}, *s.Events...)) // never null: an empty list means no event
 	}
 	row.HeaderNames = append([]string{}, project.HeaderNames(s.Headers)...)
+	row.Chat.V = s.Chat
+	row.Chat.V.Sealed = ""
 	row.Rotations = []project.Rotation{}
 	for _, rotation := range s.Rotations {
 		rotation.At = readmodel.Moment(rotation.At)
@@ -210,6 +215,8 @@ type Project struct {
 	HeaderNames []string
 	// HookScheme is the signature that calls of the deploy hook need; empty: none.
 	HookScheme string
+	// Chat is where notices go, without its sealed address; the zero Chat: nowhere.
+	Chat project.Chat
 	// LoopAlertsSnoozedUntil holds loop_session.ended back; nil: it does not.
 	LoopAlertsSnoozedUntil *time.Time
 	// QuestionMinutes is how long a checker's question waits; nil: as long as usual.
@@ -375,7 +382,7 @@ func (r projectWithCounts) project() Project {
 		ID: r.ID, AccountID: s.AccountID, Name: s.Name, Description: s.Description,
 		DefaultURL: s.DefaultURL, DefaultJobType: s.DefaultJobType, DefaultSLAMinutes: s.DefaultSLAMinutes,
 		WebhookURL: s.WebhookURL, Events: s.Events, WebhookDisabled: s.Disabled, DisabledReason: s.DisabledReason,
-		HeaderNames: project.HeaderNames(s.SentHeaders()), HookScheme: s.HookSignature.Scheme,
+		HeaderNames: project.HeaderNames(s.SentHeaders()), HookScheme: s.HookSignature.Scheme, Chat: s.Chat,
 		LoopAlertsSnoozedUntil: s.LoopAlertsSnoozedUntil, QuestionMinutes: s.QuestionMinutes,
 		Keep: s.Keep, Held: s.Hold != nil,
 		SecretRotatedAt: s.SecretRotatedAt, JobCount: r.Jobs, CompletedCount: r.Completed, CreatedAt: s.CreatedAt,

@@ -1,5 +1,6 @@
-// Package notices makes notices of events, for the people who want e-mail (internal/mail):
-// a consumer of the log that writes each notice in the transaction of its checkpoint.
+// Package notices makes notices of events, for the people who want e-mail and for the chats
+// of projects (internal/mail). A consumer of the log writes each notice in the transaction of
+// its checkpoint.
 package notices
 
 import (
@@ -26,8 +27,9 @@ const Name = "mail"
 // Subscriber writes notices; eventstore/consumer runs it. It never goes back before its
 // checkpoint, so no notice is written twice.
 type Subscriber struct {
-	db    *sqlx.DB
-	about *webhooks.About
+	db     *sqlx.DB
+	about  *webhooks.About
+	people bool
 }
 
 var (
@@ -35,8 +37,11 @@ var (
 	_ consumer.Announcer = (*Subscriber)(nil)
 )
 
-// New prepares a subscriber. log is asked about tests and projects.
-func New(db *sqlx.DB, log domain.Log) *Subscriber { return &Subscriber{db, webhooks.NewAbout(log)} }
+// New prepares a subscriber. log is asked about tests and projects. Without a mail server
+// (people is false) it writes for chats alone.
+func New(db *sqlx.DB, log domain.Log, people bool) *Subscriber {
+	return &Subscriber{db, webhooks.NewAbout(log), people}
+}
 
 // Name implements consumer.Consumer.
 func (*Subscriber) Name() string { return Name }
@@ -54,16 +59,17 @@ func (*Subscriber) Begin(context.Context) error { return nil }
 // remembered.
 func (*Subscriber) Handles() []string {
 	return domain.TypesOf((*job.Created)(nil), (*job.Completed)(nil), (*job.Failed)(nil), (*job.QuestionAsked)(nil),
-		(*credits.Debited)(nil), (*project.WebhookDisabled)(nil), (*account.SubmissionsRefused)(nil),
+		(*credits.Debited)(nil), (*project.WebhookDisabled)(nil), (*project.ChatSet)(nil), (*account.SubmissionsRefused)(nil),
 		(*account.ErasureFinished)(nil), (*job.Erased)(nil))
 }
 
 // Prepare implements consumer.Preparer.
-func (s *Subscriber) Prepare(ctx context.Context, batch []domain.Recorded) (write consumer.Write, done int, err error) {
+func (s *Subscriber) Prepare(ctx context.Context, batch []domain.Recorded) (_ consumer.Write, done int, err error) {
 	var (
 		told     []found
 		accounts []string
 		erasures []domain.Recorded
+		chats    []domain.Recorded
 	)
 	for _, r := range batch {
 		n, tells, failed := s.notice(ctx, r)
@@ -77,6 +83,8 @@ func (s *Subscriber) Prepare(ctx context.Context, batch []domain.Recorded) (writ
 		switch r.Event.(type) {
 		case *account.ErasureFinished, *job.Erased:
 			erasures = append(erasures, r)
+		case *project.ChatSet:
+			chats = append(chats, r)
 		}
 		done++
 	}
@@ -87,8 +95,8 @@ func (s *Subscriber) Prepare(ctx context.Context, batch []domain.Recorded) (writ
 			return nil, 0, failed
 		}
 		for _, n := range told {
-			if !listen[n.AccountID] {
-				continue
+			if !listen[n.AccountID] && len(chats) == 0 {
+				continue // nobody wants it, unless one of these chats does
 			}
 			if n.Project, failed = s.about.Project(ctx, n.projectID); failed != nil {
 				return nil, 0, fmt.Errorf("read the name of project %s: %w", n.projectID, failed)
@@ -99,27 +107,40 @@ func (s *Subscriber) Prepare(ctx context.Context, batch []domain.Recorded) (writ
 	for _, r := range erasures {
 		s.about.Forget(r.Stream)
 	}
-	if len(list) == 0 && len(erasures) == 0 {
+	if len(list) == 0 && len(erasures) == 0 && len(chats) == 0 {
 		return nil, done, err
 	}
-	return func(ctx context.Context, tx *sqlx.Tx) error {
-		if err := mail.Add(ctx, tx, list); err != nil {
+	return func(ctx context.Context, tx *sqlx.Tx) error { return s.write(ctx, tx, chats, list, erasures) }, done, err
+}
+
+// write begins with the chats, each of which is told of later events only. Erasures come last:
+// the notices of the other events are written then.
+func (s *Subscriber) write(ctx context.Context, tx *sqlx.Tx, chats []domain.Recorded, list []mail.Notice, erasures []domain.Recorded) error {
+	for _, r := range chats {
+		set, _ := r.Event.(*project.ChatSet)
+		reports := mail.Reports(set.Reports)
+		if set.Sealed == "" {
+			reports = ""
+		}
+		if err := mail.SetChat(ctx, tx, r.Meta.AccountID, r.StreamID(), reports, r.Meta.Time); err != nil {
 			return err
 		}
-		// This comes last: the notices of the other events are written then.
-		for _, r := range erasures {
-			var err error
-			if _, ofJob := r.Event.(*job.Erased); ofJob {
-				err = mail.EraseJob(ctx, tx, r.Meta.AccountID, r.StreamID())
-			} else {
-				err = mail.EraseAccount(ctx, tx, r.StreamID())
-			}
-			if err != nil {
-				return err
-			}
+	}
+	if err := mail.Add(ctx, tx, list, s.people); err != nil {
+		return err
+	}
+	for _, r := range erasures {
+		var err error
+		if _, ofJob := r.Event.(*job.Erased); ofJob {
+			err = mail.EraseJob(ctx, tx, r.Meta.AccountID, r.StreamID())
+		} else {
+			err = mail.EraseAccount(ctx, tx, r.StreamID())
 		}
-		return nil
-	}, done, err
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // found is a notice whose project is not looked up yet.
@@ -142,9 +163,18 @@ func (s *Subscriber) notice(ctx context.Context, r domain.Recorded) (n found, te
 		n.EventID = domain.CommandIDFor("refusals", r.Stream, r.Meta.Time.UTC().Format("2006-01-02T15"))
 		n.Kind, n.Title, n.Path = mail.Credits, "Tests are refused", "/dashboard"
 		n.Verdict = "The overview has their number and the reason"
+		for _, c := range e.Counts {
+			n.Projects = append(n.Projects, c.ProjectID)
+		}
 	case *project.WebhookDisabled:
 		n.Kind, n.Path = mail.Webhook, "/dashboard/projects/"+r.StreamID()+"/webhook"
 		n.Verdict = "Events are held. " + e.Reason
+	case *project.ChatSet:
+		if e.Ended == "" {
+			return found{}, false, nil
+		}
+		n.Kind, n.Path = mail.Webhook, "/dashboard/projects/"+r.StreamID()+"/chat"
+		n.Verdict = "Its address takes nothing any more: " + e.Ended
 	case *job.Completed:
 		n.Kind, n.Path, n.Failed = mail.Report, "/dashboard/jobs/"+r.StreamID(), e.FailCount > 0
 		n.Verdict = verdict(e)
@@ -172,7 +202,13 @@ func (s *Subscriber) notice(ctx context.Context, r domain.Recorded) (n found, te
 		n.Title, n.projectID = about.Title, about.ProjectID
 	case mail.Webhook:
 		n.Title, n.projectID = "The webhook of "+about.Title+" is disabled", r.StreamID()
+		if _, ofChat := r.Event.(*project.ChatSet); ofChat {
+			n.Title = "The chat of " + about.Title + " has ended"
+		}
 	case mail.Credits:
+	}
+	if n.projectID != "" {
+		n.Projects = []string{n.projectID}
 	}
 	return n, true, nil
 }

@@ -24,6 +24,7 @@ import (
 	"humanqa/eventstore/generation"
 	"humanqa/eventstore/node"
 	"humanqa/internal/ai"
+	"humanqa/internal/chat"
 	"humanqa/internal/codehost"
 	"humanqa/internal/datadir"
 	"humanqa/internal/guard"
@@ -64,6 +65,7 @@ type Core struct {
 	Vault    *vault.Vault
 	Clock    *pgclock.Clock
 	Hosts    *codehost.Hosts
+	Chats    *chat.Poster
 	Commands *command.Service
 	own      *guard.Own // addresses that no page under test may have
 
@@ -275,6 +277,7 @@ func (c *Core) connectLog(ctx context.Context, socket string, log logrus.FieldLo
 	c.Hosts = codehost.New(codehost.Config{
 		GitHubURL: c.Config.GitHubURL, GitLabURL: c.Config.GitLabURL, Allow: c.Config.WebhookAllow,
 	})
+	c.Chats = chat.New()
 	c.Commands = command.New(command.Deps{
 		Log:              c.Binding.Guard(),
 		Sealer:           c.Vault,

@@ -41,7 +41,7 @@ func (b *boot) openSite() (*ui.Site, error) {
 			dashboard.Pages(dashboard.Deps{
 				Commands: b.core.Commands, Reads: reads, Evidence: b.evidence, Readers: api.Readers, Limits: api.Limits,
 				Fresh: api.Fresh, PastReads: api.PastReads, Credentials: store,
-				Preferences: preferences.New(b.core.DB, time.Now), Deliveries: webhooks.NewLog(b.core.DB),
+				Preferences: preferences.New(b.core.DB, time.Now), Deliveries: webhooks.NewLog(b.core.DB), Chats: b.core.Chats,
 				Now: time.Now, BaseURL: b.cfg.BaseURL, CreditsURL: b.cfg.CreditsURL,
 			}),
 			settings.Pages(settings.Deps{

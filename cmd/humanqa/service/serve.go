@@ -62,7 +62,7 @@ type Service struct {
 	policies   *scheduler.Scheduler
 	checks     *invariantcheck.Checks
 	dispatcher *send.Dispatcher
-	mail       *mail.Sender // nil where this process sends no e-mail
+	mail       *mail.Sender // nil where this process sends no letters
 	demo       DemoFile     // with --demo
 	guestLinks []welcomeLink
 	api, admin net.Listener
@@ -154,10 +154,7 @@ func (b *boot) prepare() error {
 	b.feed = eventstore.NewFeed(core.Log, b.log)
 	b.feed.Verify(core.Binding.Check)
 	b.subscriber = webhooks.NewSubscriber(core.DB, core.Log, b.cfg.BaseURL)
-	followers := append(projections.All(), auditlog.Projector{}, b.subscriber)
-	if b.cfg.Mail != nil {
-		followers = append(followers, notices.New(core.DB, core.Log))
-	}
+	followers := append(projections.All(), auditlog.Projector{}, b.subscriber, notices.New(core.DB, core.Log, b.cfg.Mail != nil))
 	b.consumers = consumer.New(core.DB, b.feed, b.log, followers...)
 	b.consumers.TraceWith(b.tracer)
 	b.metrics.MustRegister(b.consumers.Collector(), b.feed.Collector(), sizeMetrics(core.Commands),
@@ -219,10 +216,7 @@ func (b *boot) startConsumers() {
 		following = append(projections.Names(), auditlog.Name)
 	}
 	if roles.Webhooks {
-		following = append(following, webhooks.SubscriberName)
-		if b.cfg.Mail != nil {
-			following = append(following, notices.Name)
-		}
+		following = append(following, webhooks.SubscriberName, notices.Name)
 	}
 	b.run(roles.Projector, "declared projections", declared.NewKeeper(core.Lent, b.feed, b.log).From(b.cfg.ProjectionsDir, core.Log.Last).Run)
 	b.run(len(following) > 0, "consumers' session", func(ctx context.Context) error { return b.consumers.Present(ctx, core.dsn) })
@@ -276,11 +270,12 @@ func (b *boot) startWebhooks() {
 	wanted := b.cfg.Roles.Webhooks
 	b.metrics.MustRegister(b.dispatcher.Collectors()...)
 	b.run(wanted, "webhook dispatcher", b.dispatcher.Run)
-	if b.cfg.Mail != nil && wanted {
+	if wanted {
 		b.mail = mail.NewSender(mail.Config{
 			DB:     b.core.DB,
 			Server: b.cfg.Mail,
 			Links:  b.mailLinks(),
+			Poster: b.core.Chats, ChatAddress: b.core.Commands.ChatAddress, EndChat: b.core.Commands.EndChat,
 			Grants: b.core.Commands.Grants,
 			Log:    b.log.WithField("part", "mail"),
 			Gather: mailGather,

@@ -10,6 +10,7 @@ import (
 	"humanqa/httpapi/input"
 	"humanqa/httpapi/readers"
 	"humanqa/httpapi/wire"
+	"humanqa/internal/chat"
 	"humanqa/internal/clientlogin"
 	"humanqa/internal/credential"
 	"humanqa/internal/mail"
@@ -19,7 +20,7 @@ import (
 )
 
 // Deps are the dependencies of the pages. Logins, Mail and DemoKey are for the settings,
-// which need neither Limits, Fresh, PastReads, Preferences, Deliveries nor a URL.
+// which need neither Limits, Fresh, PastReads, Preferences, Deliveries, Chats nor a URL.
 type Deps struct {
 	Commands    *command.Service
 	Reads       *projections.Reads
@@ -31,6 +32,7 @@ type Deps struct {
 	Credentials *credential.Store
 	Preferences *preferences.Store
 	Deliveries  *webhooks.Log
+	Chats       *chat.Poster
 	Logins      *clientlogin.Store
 	Mail        *mail.Store // nil: the service sends no e-mail
 	Now         func() time.Time

@@ -60,6 +60,11 @@ func Pages(d Deps) []ui.Page {
 		{Method: "GET", Pattern: "/dashboard/deliveries/{id}", For: ui.Viewers, Handle: aDelivery(d.delivery)},
 		{Method: "POST", Pattern: "/dashboard/deliveries/{id}/redeliver", For: ui.Developers, Handle: aDelivery(ui.Changing(d.redeliver))},
 
+		{Method: "GET", Pattern: "/dashboard/projects/{id}/chat", For: ui.Viewers, Handle: aProject(d.chat)},
+		{Method: "POST", Pattern: "/dashboard/projects/{id}/chat", For: ui.Developers, Says: "Saved.",
+			Handle: aProject(ui.Changing(d.setChat))},
+		{Method: "POST", Pattern: "/dashboard/projects/{id}/chat/test", For: ui.Developers, Handle: aProject(ui.Changing(d.testChat))},
+
 		{Method: "GET", Pattern: "/dashboard/projects/{id}/hook", For: ui.Owners, Fresh: true, Handle: aProject(d.hook)},
 		{Method: "POST", Pattern: "/dashboard/projects/{id}/hook/rotate", For: ui.Owners, Fresh: true,
 			Handle: aProject(ui.Changing(d.rotateHook))},

@@ -14,7 +14,6 @@ import (
 	"humanqa/domain/command"
 	"humanqa/domain/job"
 	"humanqa/eventstore"
-	"humanqa/eventstore/consumer"
 	"humanqa/httpapi/admit"
 	"humanqa/httpapi/evidence"
 	"humanqa/internal/pgpool"
@@ -223,11 +222,8 @@ func (j *Job) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	followers := []consumer.Consumer{webhooks.NewSubscriber(j.DB, j.Log, j.Config.PagesURL())}
-	if j.Config.Mail != nil {
-		followers = append(followers, notices.New(j.DB, j.Log))
-	}
-	return j.CatchUp(ctx, j.log, at, followers...)
+	return j.CatchUp(ctx, j.log, at, webhooks.NewSubscriber(j.DB, j.Log, j.Config.PagesURL()),
+		notices.New(j.DB, j.Log, j.Config.Mail != nil))
 }
 
 func (j *Job) eraseFiles(ctx context.Context) error {

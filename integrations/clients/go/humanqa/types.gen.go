@@ -57,6 +57,12 @@ const (
 	CancelledSessionStatusCancelled CancelledSessionStatus = "cancelled"
 )
 
+// Defines values for ChatReports.
+const (
+	ChatReportsAll      ChatReports = "all"
+	ChatReportsFailures ChatReports = "failures"
+)
+
 // Defines values for CheckedItemOrigin.
 const (
 	CheckedItemOriginOpenFailure CheckedItemOrigin = "open_failure"
@@ -336,6 +342,13 @@ const (
 	LoopSessionStatusStuckSameBug  LoopSessionStatus = "stuck_same_bug"
 )
 
+// Defines values for NewChatReports.
+const (
+	NewChatReportsAll         NewChatReports = "all"
+	NewChatReportsFailures    NewChatReports = "failures"
+	NewChatReportsLessThanNil NewChatReports = "<nil>"
+)
+
 // Defines values for NewCommitStatusFailOn.
 const (
 	NewCommitStatusFailOnCritical    NewCommitStatusFailOn = "critical"
@@ -476,6 +489,7 @@ const (
 
 // Defines values for ProjectChangeClear.
 const (
+	ProjectChangeClearChat                   ProjectChangeClear = "chat"
 	ProjectChangeClearDefaultJobType         ProjectChangeClear = "defaultJobType"
 	ProjectChangeClearDefaultSLAMinutes      ProjectChangeClear = "defaultSlaMinutes"
 	ProjectChangeClearDefaultURL             ProjectChangeClear = "defaultUrl"
@@ -1368,6 +1382,21 @@ type ChangedDeliveries struct {
 	Count int `json:"count"`
 }
 
+// Chat Where notices of the project go, beside e-mail; null: nowhere.
+type Chat struct {
+	// Address The host, and the last four characters of the address.
+	Address string `json:"address"`
+
+	// Ended Why nothing goes there any more: the chat answered 404 or 410. Set a new address. Null: it is told.
+	Ended *string `json:"ended"`
+
+	// Reports Which reports it hears of.
+	Reports ChatReports `json:"reports"`
+}
+
+// ChatReports Which reports it hears of.
+type ChatReports string
+
 // CheckedItem defines model for CheckedItem.
 type CheckedItem struct {
 	// Description What to check.
@@ -1596,6 +1625,9 @@ type CountedProject struct {
 
 	// AsOf What `?asOf=` named; absent without it. Additive.
 	AsOf *string `json:"asOf,omitempty"`
+
+	// Chat Where notices of the project go, beside e-mail; null: nowhere. Additive.
+	Chat *Chat `json:"chat"`
 
 	// CompletedCount Jobs with a report. Additive.
 	CompletedCount int `json:"completedCount"`
@@ -3130,6 +3162,22 @@ type NewBatch struct {
 	Name *string `json:"name,omitempty"`
 }
 
+// NewChat Where notices of the project go, beside e-mail: an incoming webhook of Slack (`hooks.slack.com`), Discord
+// (`discord.com/api/webhooks/…`) or Microsoft Teams (a workflow at `*.logic.azure.com` or
+// `*.powerplatform.com`, or `*.webhook.office.com`). The host tells which. It hears of reports, questions, tests of
+// the project that were refused, and a disabled webhook: once an hour at most, and of questions within five
+// minutes. A message has what an e-mail has: the title, the verdict and the page. Null removes the chat.
+type NewChat struct {
+	// Reports Which reports it hears of. `failures` are reports with a failed item, and tests that nobody could do. Absent: as before, and `all` at first.
+	Reports *NewChatReports `json:"reports,omitempty"`
+
+	// URL HTTPS. Sealed, and never shown: its holder can write to the chat. Absent: the present address stays.
+	URL *string `json:"url,omitempty"`
+}
+
+// NewChatReports Which reports it hears of. `failures` are reports with a failed item, and tests that nobody could do. Absent: as before, and `all` at first.
+type NewChatReports string
+
 // NewChecklistItem defines model for NewChecklistItem.
 type NewChecklistItem struct {
 	// Description What to check.
@@ -3960,6 +4008,9 @@ type Project struct {
 	// ArchivedAt Since when the project takes no tests; null: it is in use. Additive.
 	ArchivedAt *string `json:"archivedAt,omitempty"`
 
+	// Chat Where notices of the project go, beside e-mail; null: nowhere. Additive.
+	Chat *Chat `json:"chat"`
+
 	// CreatedAt RFC 3339, UTC, milliseconds, Z. Additive.
 	CreatedAt Timestamp `json:"createdAt"`
 
@@ -4047,6 +4098,13 @@ type ProjectDeployHookSignature string
 
 // ProjectChange defines model for ProjectChange.
 type ProjectChange struct {
+	// Chat Where notices of the project go, beside e-mail: an incoming webhook of Slack (`hooks.slack.com`), Discord
+	// (`discord.com/api/webhooks/…`) or Microsoft Teams (a workflow at `*.logic.azure.com` or
+	// `*.powerplatform.com`, or `*.webhook.office.com`). The host tells which. It hears of reports, questions, tests of
+	// the project that were refused, and a disabled webhook: once an hour at most, and of questions within five
+	// minutes. A message has what an e-mail has: the title, the verdict and the page. Null removes the chat. Additive.
+	Chat *NewChat `json:"chat,omitempty"`
+
 	// Clear Fields that are to be cleared, as null does: for clients that cannot send null. Additive.
 	//
 	// Example: ["defaultUrl"]
