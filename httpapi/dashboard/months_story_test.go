@@ -12,6 +12,7 @@ import (
 
 	"humanqa/domain/job"
 	"humanqa/domain/person"
+	"humanqa/httpapi/ui"
 	"humanqa/internal/testing/browsertest"
 	"humanqa/internal/testing/pagetest"
 	"humanqa/internal/testing/thirdmonth"
@@ -154,6 +155,9 @@ func TestAReportBeginsWithWhatWasSeen(t *testing.T) {
 	tab := w.Tab(owner)
 	tab.Screen(1280, 800, false)
 	tab.Open(w.Origin + "/dashboard/jobs/" + month.Report)
+	j, err := w.Reads.Jobs.Job(t.Context(), month.AccountID, month.Report)
+	w.Must(err)
+	says(t, browsertest.Eval[string](tab, `document.querySelector('.head .meta').innerText`), "tested in "+ui.Span(j.CompletedAt.Sub(*j.ClaimedAt)))
 	says(t, browsertest.Eval[string](tab, `document.querySelector('.card nav.tabs').innerText`), "Failures 3", "Passed 3", "Activity")
 	failure := browsertest.Eval[string](tab, `document.querySelector('.failures > li').innerText`)
 	says(t, failure, "the total stays at 48.00 EUR", "Expected:", "Fails since", "Copy as issue", "Link to this item", "critical")

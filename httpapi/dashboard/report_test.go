@@ -60,7 +60,7 @@ func TestAReportIsSharedByALinkThatEnds(t *testing.T) {
 	link := share()
 	for who, g := range map[string]guest{"nobody": {}, "somebody else": elsewhere} {
 		got := w.Call(g, "GET", link, nil)
-		if got.Status != 200 || !strings.Contains(got.Body, "The page stays white.") || got.Header.Get("Cache-Control") != "no-store" {
+		if got.Status != 200 || !strings.Contains(got.Body, "tested in 1 minute") || !strings.Contains(got.Body, "The page stays white.") || got.Header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: %d", who, got.Status)
 		}
 		for _, private := range []string{"Acme", account, "Buy the cheapest plan", "5 credits", "/dashboard/jobs/", "curl ", `method="post" action="/dashboard`} {

@@ -31,15 +31,10 @@ func (d Deps) prospect(ctx context.Context, j jobs.Job) (string, error) {
 // Failed says why the test failed.
 func (v jobView) Failed() string { return job.FailSentence(v.FailReason) }
 
-// Worked is the time that the checker worked, in words.
-func (v jobView) Worked() string {
-	from := v.CreatedAt
-	if v.ClaimedAt != nil {
-		from = *v.ClaimedAt
+// Worked is the time from the claim to the report; of a review, from its request.
+func (v jobView) Worked() time.Duration {
+	if v.ClaimedAt == nil {
+		return v.CompletedAt.Sub(v.CreatedAt)
 	}
-	d := v.CompletedAt.Sub(from)
-	if d < time.Minute {
-		return "less than a minute"
-	}
-	return ui.Count(int(d.Round(time.Minute)/time.Minute), "minute")
+	return v.CompletedAt.Sub(*v.ClaimedAt)
 }
