@@ -48,6 +48,13 @@ func TestTheOverviewOfManyProjectsBeginsWithWhatWaits(t *testing.T) {
 		}
 		at += found
 	}
+	for text, list := range map[string]string{
+		"Checkers": "/dashboard/jobs?status=pending", "Usual time": "/dashboard/jobs?status=completed&amp;kind=general_qa",
+	} {
+		if !strings.Contains(page, "<dt>"+text+`</dt><dd><a class="num" href="`+list+`">`) {
+			t.Errorf("%q leads nowhere", text)
+		}
+	}
 	if n := strings.Count(page, `#failures"><span>`); n != 6 {
 		t.Errorf("the figures of %d projects that got worse lead to their failures", n)
 	}

@@ -177,12 +177,7 @@ func (d Deps) lookAtProjects(r *ui.Request, v *overviewView, rows, live []projec
 // lookAtWebhooks finds the webhooks that are disabled, and those that will be disabled
 // if their servers continue to fail.
 func (d Deps) lookAtWebhooks(r *ui.Request, v *overviewView, rows []projects.Project) (err error) {
-	var ids []string
-	for _, p := range rows {
-		if p.WebhookURL != "" {
-			ids = append(ids, p.ID)
-		}
-	}
+	ids := wire.List(rows, func(p projects.Project) string { return p.ID })
 	if v.Health, err = d.Deliveries.Health(r.Context(), r.Account.ID, ids...); err != nil {
 		return err
 	}
