@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/pem"
 	"fmt"
+	"html"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -230,6 +232,55 @@ func TestHeldEventsAreChosenReplayedAndDropped(t *testing.T) {
 	lead(w.Call(dev, "POST", page, url.Values{"event": {"job.created", "job.claimed"}}), "#events")
 	if p, err := w.Reads.Projects.Get(t.Context(), account, project); err != nil || p.Events == nil || fmt.Sprint(*p.Events) != "[job.created]" {
 		t.Errorf("one event: %v, %v", p.Events, err)
+	}
+}
+
+// The deliveries of a test stand together under its title, however many tests ran at once. The
+// test with the newest event comes first, and 25 rows make a page.
+func TestDeliveriesStandUnderTheirTest(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	account := w.account("Acme", 500)
+	dev := w.Joined("Ann", person.Grant{Role: person.Developer, AccountID: account})
+	project := w.hooked(account, "Shop", "https://hooks.example.com/in")
+	w.Shown(w.Commands.DisableWebhook(t.Context(), pagetest.Operator(), project, "", "answered 502"))
+	tests := make([]string, 14)
+	for i := range tests {
+		tests[i] = w.testIn(account, project)
+	}
+	for _, id := range tests {
+		out, err := w.Commands.CancelJob(t.Context(), pagetest.Client(account), id, "client")
+		w.Shown(out.Position, err)
+	}
+	w.within("all are held", func() bool { return len(w.deliveries(account, project, webhooks.StateHeld)) == 2*len(tests) })
+	slices.Reverse(tests)
+	row := regexp.MustCompile(`<th scope="rowgroup"[^>]*><span class="clip"><a class="title" href="/dashboard/jobs/([0-9a-f-]+)">Checkout</a>|<tr id="delivery-[^"]*">.*?>(job\.[a-z]+)</a>`)
+	rows := func(query string) (list []string) {
+		for _, found := range row.FindAllStringSubmatch(w.Call(dev, "GET", "/dashboard/projects/"+project+"/webhook"+query, nil).Body, -1) {
+			list = append(list, found[1]+found[2])
+		}
+		return list
+	}
+	var first, rest []string
+	for i, id := range tests {
+		if first = append(first, id, "job.cancelled"); i < 11 {
+			first = append(first, "job.created")
+			continue
+		}
+		rest = append(rest, id, "job.created") // beyond the 25 rows of a page
+	}
+	if got := rows(""); !slices.Equal(got, first) {
+		t.Errorf("the first page has\n%q, want\n%q", got, first)
+	}
+	older := regexp.MustCompile(`href="[^"?]*([^"]*)#deliveries" rel="next">Older</a>`).FindStringSubmatch(w.Call(dev, "GET", "/dashboard/projects/"+project+"/webhook", nil).Body)
+	if older == nil {
+		t.Fatal("no link leads to older ones")
+	}
+	if got := rows(html.UnescapeString(older[1])); !slices.Equal(got, rest) {
+		t.Errorf("the second page has %q, want %q", got, rest)
+	}
+	if got := rows("?job=" + tests[4]); !slices.Equal(got, []string{tests[4], "job.cancelled", "job.created"}) {
+		t.Errorf("of one test there are %q", got)
 	}
 }
 

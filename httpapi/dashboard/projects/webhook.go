@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -32,7 +31,7 @@ type webhookView struct {
 	Settings  bool                // the tab of the settings is open
 	WaitingOf int                 // held and failed deliveries
 	Days      *ui.Plot            // the deliveries of a week, day by day
-	Lines     []webhooks.Delivery // the newest first
+	Lines     []webhooks.Delivery // those of one test together
 	Titles    map[string]string   // of the tests that they are about, by id
 	Tabs      []ui.Tab
 	Status    string
@@ -41,8 +40,7 @@ type webhookView struct {
 	Events    []string // that can be chosen
 	Every     bool     // every kind of event is sent, also those that no list names
 	NewSecret string   // shown once, right after it was made
-	Until     *time.Time
-	Said      string // the result of the form that was just sent
+	Said      string   // the result of the form that was just sent
 
 	name func(actor string) string
 }
@@ -82,7 +80,6 @@ func (d Deps) webhookView(r *ui.Request) (v webhookView, err error) {
 		return v, err
 	}
 	v.Health, v.State = all[p.ID], words.WebhookState(p, all)
-	v.Until = v.Health.PreviousUntil
 	v.WaitingOf = v.Health.Held + v.Health.Failed
 	v.Settings = r.FormValue("tab") == "settings"
 	if err := d.listDeliveries(r, &v); err != nil {
@@ -171,8 +168,18 @@ func (d Deps) listDeliveries(r *ui.Request, v *webhookView) error {
 	if next != "" {
 		v.Older = at(v.Status, next)
 	}
-	v.Lines = list
+	v.Lines = byTest(list)
 	return err
+}
+
+// byTest puts the deliveries of a test together, where its newest stands.
+func byTest(list []webhooks.Delivery) []webhooks.Delivery {
+	first := map[string]int{}
+	for i, d := range slices.Backward(list) {
+		first[d.JobID()] = i
+	}
+	slices.SortStableFunc(list, func(a, b webhooks.Delivery) int { return first[a.JobID()] - first[b.JobID()] })
+	return list
 }
 
 // actorOf is the actor of a rotation; empty: it is not known.
@@ -283,7 +290,7 @@ func (d Deps) rotateSecret(r *ui.Request, p projects.Project) (ui.Answer, error)
 	}
 	r.Visible(out.Position)
 	v, err := d.webhookView(r)
-	v.NewSecret, v.Until, v.Settings = out.Secret, out.PreviousUntil, true
+	v.NewSecret, v.Health.PreviousUntil, v.Settings = out.Secret, out.PreviousUntil, true
 	return ui.Answer{Template: "webhook", Title: "Webhook of " + p.Name, View: v, Secret: true}, err
 }
 
