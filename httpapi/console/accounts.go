@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -88,15 +89,10 @@ func (d Deps) accountPage(r *ui.Request, of access.Account) (ui.Answer, error) {
 	if v.Pool, v.Pooled, err = d.Reads.Pools.OfAccount(ctx, id); err != nil {
 		return ui.Answer{}, err
 	}
-	all, err := d.Reads.Pools.Pools(ctx)
-	if err != nil {
+	if v.Pools, err = d.Reads.Pools.Pools(ctx); err != nil {
 		return ui.Answer{}, err
 	}
-	for _, p := range all {
-		if p.AccountID == "" || p.AccountID == id {
-			v.Pools = append(v.Pools, p)
-		}
-	}
+	v.Pools = slices.DeleteFunc(v.Pools, func(p pools.Pool) bool { return p.AccountID != "" && p.AccountID != id })
 	v.Acts, err = d.latestActs(ctx, acts.Filter{AccountID: id})
 	return ui.Show("console-account", v.Name, v), err
 }

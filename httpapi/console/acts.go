@@ -8,7 +8,7 @@ import (
 	"humanqa/domain"
 	domainOversight "humanqa/domain/oversight"
 	"humanqa/httpapi/ui"
-	"humanqa/httpapi/wire"
+	"humanqa/projections/overall"
 	"humanqa/projections/oversight"
 )
 
@@ -22,10 +22,10 @@ type actLine struct {
 }
 
 type actsView struct {
+	oversight.Filter
 	Lines   []actLine
 	Kinds   []domainOversight.Act
-	Kind    domainOversight.Act
-	Account string
+	Account string // the name of the filter's account, and By of its operator
 	By      string
 	Pager   ui.Pager
 }
@@ -47,10 +47,18 @@ func (d Deps) acts(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	v := actsView{Kinds: domainOversight.Acts(), Kind: f.Act, Account: f.AccountID, By: f.PersonID}
+	v := actsView{Filter: f, Kinds: domainOversight.Acts()}
 	if v.Lines, err = d.actLines(r.Context(), list); err != nil {
 		return ui.Answer{}, err
 	}
+	if v.Account, err = d.Reads.Overall.Name(r.Context(), overall.Accounts, f.AccountID); err != nil {
+		return ui.Answer{}, err
+	}
+	name, err := d.names(r.Context(), f.PersonID)
+	if err != nil {
+		return ui.Answer{}, err
+	}
+	v.By = name(f.PersonID)
 	v.Pager = ui.NewPager(r, ui.PageOf(r), len(list), total)
 	return ui.Show("console-acts", "Audit log", v), nil
 }
@@ -66,13 +74,16 @@ func (d Deps) latestActs(ctx context.Context, f oversight.Filter) ([]actLine, er
 }
 
 func (d Deps) actLines(ctx context.Context, list []oversight.Act) (lines []actLine, err error) {
-	ids := wire.List(list, func(a oversight.Act) string { return a.PersonID })
+	var ids, accounts []string
+	for _, a := range list {
+		ids = append(ids, a.PersonID, strings.TrimPrefix(a.Subject, domain.PersonStreams))
+		accounts = append(accounts, accountIn(a.Subject))
+	}
 	name, err := d.names(ctx, ids...)
 	if err != nil {
 		return nil, err
 	}
-	accounts := wire.List(list, func(a oversight.Act) string { return accountIn(a.Subject) })
-	called, err := d.Reads.Overall.AccountNames(ctx, accounts)
+	called, err := d.Reads.Overall.Names(ctx, overall.Accounts, accounts)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +91,7 @@ func (d Deps) actLines(ctx context.Context, list []oversight.Act) (lines []actLi
 		_, outside := domainOversight.WhoOnCommandLine(a.PersonID)
 		lines = append(lines, actLine{
 			Act: a, By: name(a.PersonID), Person: !outside, Did: a.Act.Words(),
-			Name: subjectName(a.Subject, called), Href: subjectHref(a.Subject),
+			Name: subjectName(a.Subject, called, name), Href: subjectHref(a.Subject),
 		})
 	}
 	return lines, nil
@@ -96,16 +107,19 @@ func accountIn(subject string) string {
 	return ""
 }
 
-// subjectName names the subject of an act: an account by its name, any other by its id.
-func subjectName(subject string, accounts map[string]string) string {
+// subjectName names the subject of an act: an account and a person by their names, any other
+// by its id.
+func subjectName(subject string, accounts map[string]string, person func(id string) string) string {
 	if name := accounts[accountIn(subject)]; name != "" {
 		return "account " + name
 	}
 	category, id, isStream := strings.Cut(subject, "-")
-	if !isStream || len(id) < 8 {
+	switch {
+	case !isStream || len(id) < 8:
 		return subject
-	}
-	if category == "credits" {
+	case category == "person":
+		return person(id)
+	case category == "credits":
 		category = "account"
 	}
 	return category + " " + id

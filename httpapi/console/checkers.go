@@ -39,7 +39,7 @@ func (d Deps) poolsPage(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	ids := wire.List(v.Pools, func(p pools.Pool) string { return p.AccountID })
-	if v.Accounts, err = d.Reads.Overall.AccountNames(r.Context(), ids); err != nil {
+	if v.Accounts, err = d.Reads.Overall.Names(r.Context(), overall.Accounts, ids); err != nil {
 		return ui.Answer{}, err
 	}
 	v.Choices, err = d.choices(r.Context())
@@ -49,8 +49,8 @@ func (d Deps) poolsPage(r *ui.Request) (ui.Answer, error) {
 func (d Deps) createPool(r *ui.Request) (ui.Answer, error) {
 	name, accountID := strings.TrimSpace(r.PostFormValue("name")), ""
 	var err error
-	if typed := r.PostFormValue("account"); strings.TrimSpace(typed) != "" {
-		accountID, err = d.accountOf(r.Context(), typed)
+	if strings.TrimSpace(r.PostFormValue("account")) != "" {
+		accountID, err = d.named(r, overall.Accounts)
 	}
 	if name == "" {
 		err = domain.Invalid(domain.Detail{Path: "name", Message: "must not be blank"})
@@ -81,12 +81,8 @@ type poolView struct {
 func (d Deps) poolPage(r *ui.Request, p pools.Pool) (_ ui.Answer, err error) {
 	ctx := r.Context()
 	v := poolView{Pool: p}
-	if v.AccountID != "" {
-		of, err := d.Reads.Access.Account(ctx, v.AccountID)
-		if err != nil {
-			return ui.Answer{}, err
-		}
-		v.Account = of.Name
+	if v.Account, err = d.Reads.Overall.Name(ctx, overall.Accounts, v.AccountID); err != nil {
+		return ui.Answer{}, err
 	}
 	if v.Choices, err = d.choices(ctx); err != nil {
 		return ui.Answer{}, err
@@ -98,7 +94,7 @@ func (d Deps) poolPage(r *ui.Request, p pools.Pool) (_ ui.Answer, err error) {
 
 // changePool takes a checker in, or out.
 func (d Deps) changePool(r *ui.Request, p pools.Pool) (ui.Answer, error) {
-	checkerID, err := d.checkerOf(r.Context(), r.PostFormValue("checker"))
+	checkerID, err := d.named(r, overall.Checkers)
 	if err != nil {
 		return ui.Answer{}, err
 	}

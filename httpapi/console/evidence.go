@@ -61,7 +61,7 @@ func (d Deps) evidencePage(r *ui.Request) (ui.Answer, error) {
 	v.Pager = ui.NewPager(r, ui.PageOf(r), len(holds), total)
 	v.Shown = ids[:min(len(ids), evidenceShown)]
 	held := wire.List(holds, func(h overall.Hold) string { return h.AccountID })
-	if v.Names, err = d.Reads.Overall.AccountNames(ctx, slices.Concat(v.Shown, held)); err != nil {
+	if v.Names, err = d.Reads.Overall.Names(ctx, overall.Accounts, slices.Concat(v.Shown, held)); err != nil {
 		return ui.Answer{}, err
 	}
 	v.Holds, err = d.holdLines(ctx, holds)

@@ -82,12 +82,8 @@ func (d Deps) job(r *ui.Request, of overall.Job) (_ ui.Answer, err error) {
 	if v.lookView, err = d.lookInto(r, domain.JobStream(id), v.AccountID); err != nil {
 		return ui.Answer{}, err
 	}
-	if v.CheckerID != "" {
-		if list, _, err := d.Reads.Overall.Checkers(ctx, v.CheckerID, "", overall.Page{Limit: 1}); err != nil {
-			return ui.Answer{}, err
-		} else if len(list) > 0 {
-			v.Checker = list[0].Name
-		}
+	if v.Checker, err = d.Reads.Overall.Name(ctx, overall.Checkers, v.CheckerID); err != nil {
+		return ui.Answer{}, err
 	}
 	if v.Open {
 		if v.Report, err = d.Reads.Jobs.Job(ctx, v.AccountID, id); err != nil {

@@ -3,10 +3,13 @@ package console
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"humanqa/domain"
 	"humanqa/domain/identity"
+	"humanqa/httpapi/ui"
+	"humanqa/httpapi/wire"
 	"humanqa/projections/overall"
 )
 
@@ -24,11 +27,11 @@ type choices struct {
 type suggestion struct{ Value, Label string }
 
 func (d Deps) choices(ctx context.Context) (choices, error) {
-	accounts, err := d.Reads.Overall.FirstAccounts(ctx, suggested)
+	accounts, err := d.Reads.Overall.First(ctx, overall.Accounts, suggested)
 	if err != nil {
 		return choices{}, err
 	}
-	checkers, err := d.Reads.Overall.FirstCheckers(ctx, suggested)
+	checkers, err := d.Reads.Overall.First(ctx, overall.Checkers, suggested)
 	return choices{suggestions(accounts), suggestions(checkers)}, err
 }
 
@@ -38,50 +41,36 @@ func suggestions(list []overall.Named) (out []suggestion) {
 		times[identity.Fold(one.Name)]++
 	}
 	for _, one := range list {
+		s := suggestion{one.ID, one.Name}
 		if times[identity.Fold(one.Name)] == 1 {
-			out = append(out, suggestion{one.Name, one.ID})
-		} else {
-			out = append(out, suggestion{one.ID, one.Name})
+			s = suggestion{one.Name, one.ID}
 		}
+		out = append(out, s)
 	}
 	return out
 }
 
-// accountOf gives the id of the account that a field names by its name or its id.
-func (d Deps) accountOf(ctx context.Context, typed string) (string, error) {
-	return oneOf(ctx, d.Reads.Overall.AccountsNamed, "account", typed)
-}
-
-// checkerOf gives the id of the checker that a field names.
-func (d Deps) checkerOf(ctx context.Context, typed string) (string, error) {
-	return oneOf(ctx, d.Reads.Overall.CheckersNamed, "checker", typed)
-}
-
-// oneOf refuses an unknown name, and a name that several have: a role in the wrong account
+// named gives the id of the account, or of the checker, that a form names by its name or its
+// id. It refuses an unknown name, and a name that several have: a role in the wrong account
 // would open that account.
-func oneOf(
-	ctx context.Context, find func(context.Context, string) ([]overall.Named, error), what, typed string,
-) (string, error) {
-	typed = strings.TrimSpace(typed)
+func (d Deps) named(r *ui.Request, of overall.Kind) (string, error) {
+	typed := strings.TrimSpace(r.PostFormValue(of.Word))
 	if typed == "" {
-		return "", domain.Invalid(domain.Detail{Path: what, Message: "must not be empty: enter the name or the id"})
+		return "", domain.Invalid(domain.Detail{Path: of.Word, Message: "must not be empty: enter the name or the id"})
 	}
-	found, err := find(ctx, typed)
+	found, err := d.Reads.Overall.Named(r.Context(), of, typed)
 	switch {
 	case err != nil:
 		return "", err
 	case len(found) == 0:
-		return "", domain.Invalid(domain.Detail{Path: what, Message: fmt.Sprintf("is not known: no %s has this name or id", what)})
+		return "", domain.Invalid(domain.Detail{Path: of.Word, Message: fmt.Sprintf("is not known: no %s has this name or id", of.Word)})
 	case len(found) == 1:
 		return found[0].ID, nil
 	}
-	ids := make([]string, len(found))
-	for i, one := range found {
-		if one.ID == typed {
-			return one.ID, nil
-		}
-		ids[i] = one.ID
+	ids := wire.List(found, func(one overall.Named) string { return one.ID })
+	if slices.Contains(ids, typed) {
+		return typed, nil
 	}
-	return "", domain.Invalid(domain.Detail{Path: what,
-		Message: fmt.Sprintf("is the name of several %ss: enter the id of one (%s)", what, strings.Join(ids, ", "))})
+	return "", domain.Invalid(domain.Detail{Path: of.Word,
+		Message: fmt.Sprintf("is the name of several %ss: enter the id of one (%s)", of.Word, strings.Join(ids, ", "))})
 }

@@ -31,12 +31,14 @@ type peopleView struct {
 // linkView is a sign-in link, shown once, right after it was made.
 type linkView struct{ Link, For string }
 
-func (d Deps) peoplePage(r *ui.Request) (ui.Answer, error) {
-	v := peopleView{Role: r.FormValue("show"), Roles: append(person.AccountRoles(), person.Checker, person.Operator)}
+func (d Deps) peoplePage(r *ui.Request) (ui.Answer, error) { return d.people(r, linkView{}) }
+
+func (d Deps) people(r *ui.Request, link linkView) (ui.Answer, error) {
+	v := peopleView{linkView: link, Role: r.FormValue("show"), Roles: append(person.AccountRoles(), person.Checker, person.Operator)}
 	if !slices.Contains(v.Roles, person.Role(v.Role)) {
 		v.Role = ""
 	}
-	list, total, err := d.Reads.Overall.People(r.Context(), v.Role, nil, pageOf(r))
+	list, total, err := d.Reads.Overall.People(r.Context(), v.Role, pageOf(r))
 	if err != nil {
 		return ui.Answer{}, err
 	}
@@ -49,7 +51,7 @@ func (d Deps) peoplePage(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{}, err
 	}
 	v.Pager = ui.NewPager(r, ui.PageOf(r), len(list), total)
-	return ui.Show("console-people", "People", v), nil
+	return ui.Answer{Template: "console-people", Title: "People", View: v, Secret: link.Link != ""}, nil
 }
 
 // nameless is the name for a person who has given none.
@@ -60,10 +62,10 @@ func (d Deps) grantOf(r *ui.Request) (g person.Grant, err error) {
 	g.Role = person.Role(r.PostFormValue("role"))
 	switch {
 	case g.Role.OfAccount():
-		g.AccountID, err = d.accountOf(r.Context(), r.PostFormValue("account"))
+		g.AccountID, err = d.named(r, overall.Accounts)
 	case g.Role == person.Checker:
-		if typed := r.PostFormValue("checker"); strings.TrimSpace(typed) != "" {
-			g.CheckerID, err = d.checkerOf(r.Context(), typed)
+		if strings.TrimSpace(r.PostFormValue("checker")) != "" {
+			g.CheckerID, err = d.named(r, overall.Checkers)
 		}
 	case g.Role != person.Operator:
 		err = domain.Invalid(domain.Detail{Path: "role", Message: "must be owner, developer, viewer, checker or operator"})
@@ -120,12 +122,7 @@ func (d Deps) invite(r *ui.Request) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	answer, err := d.peoplePage(r)
-	if v, ok := answer.View.(peopleView); ok {
-		v.linkView = link
-		answer.View, answer.Secret = v, true
-	}
-	return answer, err
+	return d.people(r, link)
 }
 
 func (d Deps) link(r *ui.Request, personID, name string, grants []person.Grant) (linkView, error) {
@@ -139,12 +136,17 @@ type personView struct {
 	linkView
 	Name, Login string
 	You         bool
-	Acts        []actLine // as an operator
+	Checkers    map[string]string // the names of those that the person works as, by id
+	Acts        []actLine         // as an operator
 }
 
 func (d Deps) personPage(r *ui.Request, who people.Person) (ui.Answer, error) {
+	return d.person(r, who, linkView{})
+}
+
+func (d Deps) person(r *ui.Request, who people.Person, link linkView) (ui.Answer, error) {
 	ctx, id := r.Context(), who.ID
-	v := personView{Person: who, You: id == r.Person.ID}
+	v := personView{Person: who, linkView: link, You: id == r.Person.ID}
 	names, err := d.Credentials.Names(ctx, id)
 	if err != nil {
 		return ui.Answer{}, err
@@ -153,8 +155,12 @@ func (d Deps) personPage(r *ui.Request, who people.Person) (ui.Answer, error) {
 	if v.Choices, err = d.choices(ctx); err != nil {
 		return ui.Answer{}, err
 	}
+	checkers := wire.List(who.Roles, func(r people.PersonRole) string { return r.CheckerID })
+	if v.Checkers, err = d.Reads.Overall.Names(ctx, overall.Checkers, checkers); err != nil {
+		return ui.Answer{}, err
+	}
 	v.Acts, err = d.latestActs(ctx, acts.Filter{PersonID: id})
-	return ui.Show("console-person", v.Name, v), err
+	return ui.Answer{Template: "console-person", Title: v.Name, View: v, Secret: link.Link != ""}, err
 }
 
 // onPerson carries out a form on a person's page. Operators cannot change their own roles,
@@ -189,12 +195,7 @@ func (d Deps) newLink(r *ui.Request, who people.Person) (ui.Answer, error) {
 	if err != nil {
 		return ui.Answer{}, err
 	}
-	answer, err := d.personPage(r, who)
-	if v, ok := answer.View.(personView); ok {
-		v.linkView = link
-		answer.View, answer.Secret = v, true
-	}
-	return answer, err
+	return d.person(r, who, link)
 }
 
 func (d Deps) grantRole(r *ui.Request, who people.Person) (ui.Answer, error) {

@@ -18,6 +18,7 @@ import (
 	"humanqa/httpapi/wire"
 	"humanqa/projections"
 	"humanqa/projections/auditlog"
+	"humanqa/projections/overall"
 	"humanqa/webhooks"
 	"humanqa/webhooks/notices"
 )
@@ -159,6 +160,7 @@ type webhooksView struct {
 	All      bool
 	Lines    []webhooks.Endpoint
 	Accounts map[string]string // their names, by id
+	Projects map[string]string
 	Pager    ui.Pager
 }
 
@@ -169,8 +171,12 @@ func (d Deps) webhooks(r *ui.Request) (ui.Answer, error) {
 	if v.Fleet, v.Lines, err = d.Deliveries.Fleet(r.Context(), v.All, page.Limit, page.Offset); err != nil {
 		return ui.Answer{}, err
 	}
-	ids := wire.List(v.Lines, func(e webhooks.Endpoint) string { return e.AccountID })
-	if v.Accounts, err = d.Reads.Overall.AccountNames(r.Context(), ids); err != nil {
+	accounts := wire.List(v.Lines, func(e webhooks.Endpoint) string { return e.AccountID })
+	if v.Accounts, err = d.Reads.Overall.Names(r.Context(), overall.Accounts, accounts); err != nil {
+		return ui.Answer{}, err
+	}
+	projects := wire.List(v.Lines, func(e webhooks.Endpoint) string { return e.ProjectID })
+	if v.Projects, err = d.Reads.Overall.Names(r.Context(), overall.Projects, projects); err != nil {
 		return ui.Answer{}, err
 	}
 	total := v.Disabled + v.Failing

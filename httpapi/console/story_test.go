@@ -18,6 +18,7 @@ import (
 	"humanqa/projections/jobs"
 	"humanqa/projections/overall"
 	"humanqa/projections/oversight"
+	"humanqa/webhooks"
 )
 
 var (
@@ -138,7 +139,7 @@ func TestWhatAnOperatorDoesWithPeople(t *testing.T) {
 	if again.Status != 200 || link(again.Body) == link(made.Body) {
 		t.Errorf("the same form again: %d", again.Status)
 	}
-	people, total, err := w.Reads.Overall.People(t.Context(), "checker", nil, pageOfAll)
+	people, total, err := w.Reads.Overall.People(t.Context(), "checker", pageOfAll)
 	if err != nil || total != 1 {
 		t.Fatalf("%d people were invited, %v", total, err)
 	}
@@ -202,6 +203,39 @@ func TestWhatAnOperatorDoesWithPeople(t *testing.T) {
 	w.has(olga, "/console/people/"+dave.ID, "disabled")
 	w.has(olga, "/console/people?show=operators", "Olga Example")
 	w.has(olga, "/console/acts", "Lost the mail", "Left us", "created a sign-in link for")
+}
+
+// Operators read names, not ids: of a webhook's project, of the checker that a person works as,
+// and of the account and the operator to which the audit log is narrowed.
+func TestTheConsoleCallsThingsByTheirNames(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	olga, account, tess := w.operates("Olga Example"), w.Account("Acme", 0, false), w.Checker("Tess Tester")
+	carol := w.Joined("Carol Example", person.Grant{Role: person.Checker, CheckerID: tess})
+	project, err := w.Commands.CreateProject(t.Context(), pagetest.Client(account), command.CreateProject{Name: "Shop " + hostile, WebhookURL: "https://hooks.example.com/x"})
+	w.Shown(project.Position, err)
+	w.Must(w.Consumers.CatchUp(t.Context(), webhooks.SubscriberName))
+	if got := w.Call(olga, "POST", "/console/accounts/"+account+"/suspend", form("reason", "Unpaid")); got.Status != 303 {
+		t.Fatalf("suspending: %d", got.Status)
+	}
+	if got := w.Call(olga, "POST", "/console/people/"+carol.ID+"/roles", form("role", "viewer", "account", account, "reason", "Helps")); got.Status != 303 {
+		t.Fatalf("a role: %d", got.Status)
+	}
+	shown := func(path string) string {
+		return regexp.MustCompile(`\s+`).ReplaceAllString(tags.ReplaceAllString(w.has(olga, path), " "), " ")
+	}
+	for path, text := range map[string]string{
+		"/console/webhooks?show=all":         "Acme , project Shop &lt;script&gt;",
+		"/console/people/" + carol.ID:        "checker Tess Tester",
+		"/console/acts?account=" + account:   "Of Acme Show all",
+		"/console/acts?by=" + olga.ID:        "By Olga Example Show all",
+		"/console/acts?act=grant_role":       "to Carol Example viewer of account",
+		"/console/acts?account=of-none&by=x": "Of an account By Person x Show all",
+	} {
+		if got := shown(path); !strings.Contains(got, text) {
+			t.Errorf("%s does not say %q: %s", path, text, got)
+		}
+	}
 }
 
 // A look into what belongs to a client opens it for the one who gave a reason, for a

@@ -16,6 +16,7 @@ import (
 	"humanqa/domain"
 	"humanqa/eventstore"
 	"humanqa/httpapi/ui"
+	"humanqa/projections/overall"
 )
 
 const (
@@ -128,12 +129,8 @@ func (d Deps) streamPage(r *ui.Request) (ui.Answer, error) {
 	if v.lookView, err = d.lookInto(r, stream, begins.accountID); err != nil {
 		return ui.Answer{}, err
 	}
-	if begins.accountID != "" {
-		of, err := d.Reads.Access.Account(ctx, begins.accountID)
-		if err != nil && !domain.IsKind(err, domain.KindNotFound) {
-			return ui.Answer{}, err
-		}
-		v.Account = of.Name
+	if v.Account, err = d.Reads.Overall.Name(ctx, overall.Accounts, begins.accountID); err != nil {
+		return ui.Answer{}, err
 	}
 	if n, err := strconv.ParseUint(r.FormValue("from"), 10, 62); err == nil {
 		v.From = n

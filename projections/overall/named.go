@@ -10,7 +10,17 @@ import (
 	"humanqa/internal/pgpool"
 )
 
-// Named is an account or a checker that an operator picks by its name.
+// Kind is a kind of things with names: its word, and the column of the id.
+type Kind struct{ Word, id string }
+
+// The kinds.
+var (
+	Accounts = Kind{"account", "account_id"}
+	Checkers = Kind{"checker", "checker_id"}
+	Projects = Kind{"project", "id"} // not by name: only an account's people look for them
+)
+
+// Named is a thing that an operator knows by its name.
 type Named struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
@@ -20,49 +30,38 @@ type Named struct {
 // name is not unique, the others help to choose.
 const namedLimit = 5
 
-// {of} is account or checker in these.
 const namedSQL = `
-SELECT {of}_id AS id, name
+SELECT {id} AS id, name
 FROM readmodel.{of}s
-WHERE {of}_id = $1
+WHERE {id} = $1
    OR folded = $2
-ORDER BY {of}_id
+ORDER BY {id}
 LIMIT $3`
 
 const firstSQL = `
-SELECT {of}_id AS id, name
+SELECT {id} AS id, name
 FROM readmodel.{of}s
-ORDER BY name, {of}_id
+ORDER BY name, {id}
 LIMIT $1`
 
-const accountNamesSQL = `
-SELECT {of}_id AS id, name
+const namesSQL = `
+SELECT {id} AS id, name
 FROM readmodel.{of}s
-WHERE {of}_id = ANY($1)`
+WHERE {id} = ANY($1)`
 
-// AccountsNamed gives the account of the id, or those of the name; five at most.
-func (q *Reads) AccountsNamed(ctx context.Context, text string) ([]Named, error) {
-	return q.named(ctx, "account", namedSQL, text, identity.Fold(text), namedLimit)
+// Named gives the account or the checker of the id, or those of the name; five at most.
+func (q *Reads) Named(ctx context.Context, of Kind, text string) ([]Named, error) {
+	return q.named(ctx, of, namedSQL, text, identity.Fold(text), namedLimit)
 }
 
-// CheckersNamed gives the checker of the id, or those of the name; five at most.
-func (q *Reads) CheckersNamed(ctx context.Context, text string) ([]Named, error) {
-	return q.named(ctx, "checker", namedSQL, text, identity.Fold(text), namedLimit)
+// First are so many of the kind, by name.
+func (q *Reads) First(ctx context.Context, of Kind, limit int) ([]Named, error) {
+	return q.named(ctx, of, firstSQL, limit)
 }
 
-// FirstAccounts are so many accounts, by name.
-func (q *Reads) FirstAccounts(ctx context.Context, limit int) ([]Named, error) {
-	return q.named(ctx, "account", firstSQL, limit)
-}
-
-// FirstCheckers are so many checkers, by name.
-func (q *Reads) FirstCheckers(ctx context.Context, limit int) ([]Named, error) {
-	return q.named(ctx, "checker", firstSQL, limit)
-}
-
-// AccountNames gives the names of the accounts that exist, by id.
-func (q *Reads) AccountNames(ctx context.Context, ids []string) (map[string]string, error) {
-	rows, err := q.named(ctx, "account", accountNamesSQL, pq.StringArray(ids))
+// Names gives the names of those that exist, by id.
+func (q *Reads) Names(ctx context.Context, of Kind, ids []string) (map[string]string, error) {
+	rows, err := q.named(ctx, of, namesSQL, pq.StringArray(ids))
 	names := map[string]string{}
 	for _, row := range rows {
 		names[row.ID] = row.Name
@@ -70,6 +69,13 @@ func (q *Reads) AccountNames(ctx context.Context, ids []string) (map[string]stri
 	return names, err
 }
 
-func (q *Reads) named(ctx context.Context, of, query string, args ...any) ([]Named, error) {
-	return pgpool.List[Named](ctx, q.db, "names", strings.ReplaceAll(query, "{of}", of), args...)
+// Name gives the name of one of them; empty: it does not exist.
+func (q *Reads) Name(ctx context.Context, of Kind, id string) (string, error) {
+	names, err := q.Names(ctx, of, []string{id})
+	return names[id], err
+}
+
+func (q *Reads) named(ctx context.Context, of Kind, query string, args ...any) ([]Named, error) {
+	query = strings.NewReplacer("{of}", of.Word, "{id}", of.id).Replace(query)
+	return pgpool.List[Named](ctx, q.db, "names", query, args...)
 }

@@ -155,12 +155,12 @@ type Person struct {
 
 const peopleSQL = `
 FROM readmodel.people p
-WHERE ($1 = '' OR EXISTS (
-           SELECT
-           FROM readmodel.person_roles r
-           WHERE r.person_id = p.person_id
-             AND r.role = $1))
-  AND ($2::text[] IS NULL OR p.person_id = ANY ($2))`
+WHERE $1 = ''
+   OR EXISTS (
+       SELECT
+       FROM readmodel.person_roles r
+       WHERE r.person_id = p.person_id
+         AND r.role = $1)`
 
 const listPeopleSQL = `
 SELECT p.person_id, p.invited_at, p.joined_at, p.disabled,
@@ -171,14 +171,13 @@ SELECT p.person_id, p.invited_at, p.joined_at, p.disabled,
            WHERE r.person_id = p.person_id
            ORDER BY 1) AS roles` + peopleSQL + `
 ORDER BY p.invited_at DESC, p.person_id
-LIMIT $3
-OFFSET $4`
+LIMIT $2
+OFFSET $3`
 
 // People lists people, the last invited first. A role, if given, narrows them to people
-// with that role; ids narrow them to these people (nil: all people).
-func (q *Reads) People(ctx context.Context, role string, ids []string, page Page) ([]Person, int, error) {
-	return readmodel.Page[Person](ctx, q.db, "people", `SELECT COUNT(*)`+peopleSQL, listPeopleSQL,
-		[]any{role, pq.Array(ids)}, page.Limit, page.Offset)
+// with that role.
+func (q *Reads) People(ctx context.Context, role string, page Page) ([]Person, int, error) {
+	return readmodel.Page[Person](ctx, q.db, "people", `SELECT COUNT(*)`+peopleSQL, listPeopleSQL, []any{role}, page.Limit, page.Offset)
 }
 
 // Checker is a checker in a list.
