@@ -7,9 +7,11 @@ import (
 	"humanqa/domain/identity"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
+	"humanqa/httpapi/dashboard/words"
 	"humanqa/httpapi/ui"
 	"humanqa/httpapi/wire"
 	"humanqa/projections/jobs"
+	"humanqa/projections/people"
 )
 
 // findView is the palette: the places that a person may go to. Without scripts it is a page.
@@ -20,7 +22,7 @@ type findView struct {
 
 // hit is a place to go to.
 type hit struct {
-	Kind   string `json:"kind"` // Test, Project, Page, Act
+	Kind   string `json:"kind"` // Test, Project, Person, Page, Act
 	Text   string `json:"text"`
 	Detail string `json:"detail"`
 	Href   string `json:"href"`
@@ -68,6 +70,7 @@ var places = []place{
 // The most places of each kind that the palette lists.
 const (
 	placesFound   = 6
+	peopleFound   = 5
 	projectsFound = 5
 	testsFound    = 8
 )
@@ -75,14 +78,17 @@ const (
 // find is the palette's answer: a page, or JSON for the page's script.
 func (d Deps) find(r *ui.Request) (ui.Answer, error) {
 	v := findView{Words: searched(r.FormValue("q")), Hits: []hit{}}
-	words := identity.Words(v.Words)
+	typed := identity.Words(v.Words)
 	for _, p := range places {
 		allowed := r.Role.Includes(p.needs) && (!p.sandbox || r.Account.Sandbox)
-		if len(v.Hits) < placesFound && allowed && holds(identity.Words(p.text+" "+p.words), words) {
+		if len(v.Hits) < placesFound && allowed && holds(identity.Words(p.text+" "+p.words), typed) {
 			v.Hits = append(v.Hits, hit{Kind: p.kind, Text: p.text, Href: p.href})
 		}
 	}
 	if strings.TrimSpace(v.Words) != "" {
+		if err := d.findMembers(r, &v, typed); err != nil {
+			return ui.Answer{}, err
+		}
 		found, err := d.Reads.Projects.Named(r.Context(), r.Account.ID, v.Words, projectsFound)
 		if err != nil {
 			return ui.Answer{}, err
@@ -109,6 +115,21 @@ func (d Deps) find(r *ui.Request) (ui.Answer, error) {
 		return ui.Answer{JSON: v.Hits}, nil
 	}
 	return ui.Show("find", "Search", v), nil
+}
+
+// findMembers finds members of the account, for those who may see what they did.
+func (d Deps) findMembers(r *ui.Request, v *findView, typed []string) error {
+	if !r.Role.Includes(person.Owner) || len(typed) == 0 {
+		return nil
+	}
+	members, names, err := words.MembersOf(r.Context(), d.Credentials, d.Reads, r.Account.ID)
+	members = slices.DeleteFunc(members, func(p people.Person) bool { return !holds(identity.Words(names[p.ID].Name), typed) })
+	for _, p := range members[:min(len(members), peopleFound)] {
+		v.Hits = append(v.Hits, hit{
+			Kind: "Person", Text: names[p.ID].Name, Detail: string(p.Roles[0].Role), Href: "/dashboard/activity?by=person:" + p.ID,
+		})
+	}
+	return err
 }
 
 // holds says that each word is the beginning of one of the text's words.

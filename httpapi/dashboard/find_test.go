@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -105,6 +106,50 @@ func testATestIsFoundAgain(t *testing.T, w *world) {
 	tab.Wait(`!document.querySelector('.palette').open`)
 	if !browsertest.Eval[bool](tab, `document.querySelector('.palette input').value === ''`) {
 		t.Error("the palette keeps what was typed")
+	}
+}
+
+// An owner finds a member by name, and what the member did. Nobody else may see that.
+func TestAnOwnerFindsAMemberByName(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	account := w.account("Acme", 100)
+	in := func(role person.Role, accountID string) person.Grant {
+		return person.Grant{Role: role, AccountID: accountID}
+	}
+	owner, dee := w.Joined("Olga Owner", in(person.Owner, account)), w.Joined("Dée Developer", in(person.Developer, account))
+	w.Joined("Dora Elsewhere", in(person.Developer, w.account("Globex", 0)))
+	left := w.Joined("Dan Developer", in(person.Developer, account))
+	w.Shown(w.Commands.RevokeRole(t.Context(), pagetest.Operator(), left.ID, in(person.Developer, account)))
+	people := func(g guest, words string) (found []string) {
+		t.Helper()
+		var hits []struct{ Kind, Text, Detail, Href string }
+		got := w.Call(g, "GET", "/dashboard/find?q="+url.QueryEscape(words), nil, "Accept", "application/json")
+		w.Must(json.Unmarshal([]byte(got.Body), &hits))
+		for _, h := range hits {
+			if h.Kind == "Person" {
+				found = append(found, h.Text+", "+h.Detail+" "+h.Href)
+			}
+		}
+		return found
+	}
+	place := "/dashboard/activity?by=person:" + dee.ID
+	for _, words := range []string{"dée dev", "DEVELOPER", "De\u0301e"} {
+		if got := people(owner, words); !slices.Equal(got, []string{"Dée Developer, developer " + place}) {
+			t.Errorf("%q finds %q", words, got)
+		}
+	}
+	for _, words := range []string{"dora", "dan", " ", "!", "developer olga"} {
+		if got := people(owner, words); len(got) != 0 {
+			t.Errorf("%q finds %q", words, got)
+		}
+	}
+	if got := people(dee, "dée"); len(got) != 0 {
+		t.Errorf("a developer finds %q", got)
+	}
+	says(t, w.Call(owner, "GET", "/dashboard/find?q=developer", nil).Body, `<a href="`+place+`">Dée Developer</a>`)
+	if got := w.Call(owner, "GET", place, nil); got.Status != 200 || !strings.Contains(got.Body, "Dée Developer") {
+		t.Errorf("the activity of the member: %d", got.Status)
 	}
 }
 

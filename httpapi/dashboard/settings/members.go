@@ -6,8 +6,8 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/person"
+	"humanqa/httpapi/dashboard/words"
 	"humanqa/httpapi/ui"
-	"humanqa/httpapi/wire"
 	"humanqa/internal/credential"
 	"humanqa/projections/people"
 )
@@ -22,11 +22,7 @@ type membersView struct {
 
 func (d Deps) membersView(r *ui.Request) (v membersView, err error) {
 	v.Roles = person.AccountRoles()
-	if v.Members, err = d.Reads.People.Members(r.Context(), r.Account.ID); err != nil {
-		return v, err
-	}
-	ids := wire.List(v.Members, func(p people.Person) string { return p.ID })
-	v.Names, err = d.Credentials.Names(r.Context(), ids...)
+	v.Members, v.Names, err = words.MembersOf(r.Context(), d.Credentials, d.Reads, r.Account.ID)
 	return v, err
 }
 

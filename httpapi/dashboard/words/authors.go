@@ -5,9 +5,22 @@ import (
 	"context"
 	"strings"
 
+	"humanqa/httpapi/wire"
 	"humanqa/internal/credential"
 	"humanqa/projections"
+	"humanqa/projections/people"
 )
+
+// MembersOf lists the people of the account, and their names by their ids.
+func MembersOf(
+	ctx context.Context, store *credential.Store, reads *projections.Reads, accountID string,
+) (members []people.Person, names map[string]credential.Person, err error) {
+	if members, err = reads.People.Members(ctx, accountID); err != nil {
+		return nil, nil, err
+	}
+	names, err = store.Names(ctx, wire.List(members, func(p people.Person) string { return p.ID })...)
+	return members, names, err
+}
 
 // AuthorsOf looks up actors, which the log has as "key:<id>", "person:<id>" and so on. The
 // names are those that the people of the account may know.

@@ -1143,11 +1143,11 @@ function build(action) {
   for (const [name, value] of Object.entries({
     name: "q",
     type: "search",
-    placeholder: "Search tests, projects, pages and actions",
+    placeholder: "Search tests, projects, people, pages and actions",
     maxlength: "200",
     autocomplete: "off",
     role: "combobox",
-    "aria-label": "Search tests, projects, pages and actions",
+    "aria-label": "Search tests, projects, people, pages and actions",
     "aria-autocomplete": "list",
     "aria-controls": "palette-hits",
     "aria-expanded": "false"

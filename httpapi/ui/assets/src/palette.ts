@@ -59,8 +59,8 @@ function build(action: string) {
   form.action = action
   const input = form.appendChild(document.createElement('input'))
   for (const [name, value] of Object.entries({
-    name: 'q', type: 'search', placeholder: 'Search tests, projects, pages and actions', maxlength: '200', autocomplete: 'off',
-    role: 'combobox', 'aria-label': 'Search tests, projects, pages and actions', 'aria-autocomplete': 'list', 'aria-controls': 'palette-hits', 'aria-expanded': 'false',
+    name: 'q', type: 'search', placeholder: 'Search tests, projects, people, pages and actions', maxlength: '200', autocomplete: 'off',
+    role: 'combobox', 'aria-label': 'Search tests, projects, people, pages and actions', 'aria-autocomplete': 'list', 'aria-controls': 'palette-hits', 'aria-expanded': 'false',
   })) input.setAttribute(name, value)
   const list = dialog.appendChild(document.createElement('ul'))
   list.className = 'hits'
