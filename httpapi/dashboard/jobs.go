@@ -34,15 +34,10 @@ type jobsView struct {
 	Query    string // of this view; if it is kept under a name, it leads back here
 }
 
-type jobTab struct {
-	status job.Status
-	text   string
-}
-
 // jobTabs are the statuses that a list can be narrowed to.
-var jobTabs = []jobTab{
-	{"", "All"}, {job.StatusPending, "Waiting"}, {job.StatusClaimed, "Testing"}, {job.StatusCompleted, "Completed"},
-	{job.StatusCancelled, "Cancelled"}, {job.StatusFailed, "Not tested"},
+var jobTabs = []choice{
+	{"", "All"}, {string(job.StatusPending), "Waiting"}, {string(job.StatusClaimed), "Testing"},
+	{string(job.StatusCompleted), "Completed"}, {string(job.StatusCancelled), "Cancelled"}, {string(job.StatusFailed), "Not tested"},
 }
 
 // jobFilter narrows a list of tests, as the list's URL says. Unknown values of the URL are
@@ -76,7 +71,7 @@ func jobFilterOf(values url.Values) (f jobFilter) {
 	f = jobFilter{
 		Words: searched(values.Get("q")), Project: values.Get("project"),
 	}
-	if status := values.Get("status"); slices.ContainsFunc(jobTabs, func(t jobTab) bool { return string(t.status) == status }) {
+	if status := values.Get("status"); slices.ContainsFunc(jobTabs, func(c choice) bool { return c.Value == status }) {
 		f.Status = status
 	}
 	if kind, known := job.ParseType(values.Get("kind")); known {
@@ -146,8 +141,8 @@ func (d Deps) jobs(r *ui.Request) (ui.Answer, error) {
 	}
 	for _, t := range jobTabs {
 		of := v.Filter
-		of.Status = string(t.status)
-		v.Tabs = append(v.Tabs, ui.Tab{Text: t.text, Href: of.href(), Current: of.Status == v.Filter.Status})
+		of.Status = t.Value
+		v.Tabs = append(v.Tabs, ui.Tab{Text: t.Text, Href: of.href(), Current: of.Status == v.Filter.Status})
 	}
 	v.Query = v.Filter.Query()
 	v.Filtered, v.Narrowed = v.Filter != jobFilter{}, v.Filter != jobFilter{Status: v.Filter.Status}

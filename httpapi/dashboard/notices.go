@@ -49,10 +49,7 @@ func (d Deps) notices(r *ui.Request) (list []words.Notice, upTo string, err erro
 	}
 	list = append(list, looks...)
 	slices.SortStableFunc(list, func(a, b words.Notice) int { return b.At.Compare(a.At) })
-	if upTo == "" || at != "" && events.LaterCursor(upTo, at) == at {
-		upTo = at
-	}
-	return list[:min(len(list), noticesShown)], upTo, nil
+	return list[:min(len(list), noticesShown)], events.LaterCursor(upTo, at), nil
 }
 
 // lookNotices are the looks of operators that an owner has not marked as seen, and

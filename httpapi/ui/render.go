@@ -122,8 +122,7 @@ func (r *renderer) functions(a *assets) template.FuncMap {
 		"tag":     func() string { return tagMark },
 		"ago":     func(t time.Time) string { return Ago(r.now(), t) },
 		"until":   func(t time.Time) string { return Until(r.now(), t) },
-		"next":    func(t *time.Time) string { return Next(r.now(), *t) },
-		"closing": func(t time.Time) string { return Next(r.now(), t) },
+		"next":    func(t time.Time) string { return Next(r.now(), t) },
 		"past":    func(t *time.Time) bool { return t != nil && !r.now().Before(*t) },
 		"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"moment":  func(t time.Time) template.HTML { return zoned(t, "moment", inUTC) },
@@ -204,12 +203,10 @@ func (r *renderer) render(w io.Writer, name string, f Frame) error {
 
 // Ago puts the time since t into words.
 func Ago(now, t time.Time) string {
-	switch d := now.Sub(t); {
-	case d < 45*time.Second:
-		return "just now"
-	default:
+	if d := now.Sub(t); d >= 45*time.Second {
 		return Span(d) + " ago"
 	}
+	return "just now"
 }
 
 // Until puts the time until t into words.

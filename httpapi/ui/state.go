@@ -1,6 +1,8 @@
 package ui
 
 import (
+	"cmp"
+
 	"humanqa/domain/job"
 	"humanqa/domain/loop"
 	"humanqa/domain/session"
@@ -18,29 +20,22 @@ type State struct {
 // NewState is a State.
 func NewState(word, kind, icon string) State { return State{Word: word, Kind: kind, Icon: icon} }
 
+var (
+	jobStates = map[job.Status]State{
+		job.StatusPending:   {"Waiting", "", "clock"},
+		job.StatusClaimed:   {"Testing", "live", ""},
+		job.StatusCancelled: {"Cancelled", "", "skip"},
+		job.StatusFailed:    {"Not tested", "warn", "alert"},
+	}
+	verdictStates = map[string]State{job.OverallPass: {"Passed", "pass", "check"}, job.OverallFail: {"Failed", "fail", "cross"}}
+)
+
 // JobState is the state of a test as pages show it.
 func JobState(j jobs.Summary) State {
 	if j.Asks {
-		return NewState("Question", "warn", "person")
+		return State{"Question", "warn", "person"}
 	}
-	switch j.Status {
-	case job.StatusPending:
-		return NewState("Waiting", "", "clock")
-	case job.StatusClaimed:
-		return NewState("Testing", "live", "")
-	case job.StatusCancelled:
-		return NewState("Cancelled", "", "skip")
-	case job.StatusFailed:
-		return NewState("Not tested", "warn", "alert")
-	case job.StatusCompleted, job.StatusVoided: // a voided job is never shown
-	}
-	switch j.OverallStatus {
-	case job.OverallPass:
-		return NewState("Passed", "pass", "check")
-	case job.OverallFail:
-		return NewState("Failed", "fail", "cross")
-	}
-	return NewState("Inconclusive", "warn", "skip")
+	return cmp.Or(jobStates[j.Status], verdictStates[j.OverallStatus], State{"Inconclusive", "warn", "skip"})
 }
 
 // SessionState is the state of a session as pages show it.

@@ -239,11 +239,11 @@ func (d Deps) jobView(ctx context.Context, j jobs.Job, base string) (v jobView, 
 			return slices.Index(order, a.Status) - slices.Index(order, b.Status)
 		})
 	}
+	v.count(items)
 	if err := d.lookAtLater(ctx, &v); err != nil {
 		return v, err
 	}
 	v.explain()
-	v.count(items)
 	now, err := d.Commands.AccountTime(ctx, command.Cause{AccountID: j.AccountID, Sandbox: j.Sandbox})
 	if err != nil {
 		return v, err
@@ -258,10 +258,8 @@ func (v *jobView) explain() {
 		return
 	}
 	failed := map[string]*itemView{}
-	for i := range v.Items {
-		if v.Items[i].Status == job.ItemFail {
-			failed[v.Items[i].ID] = &v.Items[i]
-		}
+	for i, item := range v.Failures() {
+		failed[item.ID] = &v.Items[i]
 	}
 	for _, bug := range v.AI.Bugs {
 		item, known := failed[bug.ItemID]
@@ -323,9 +321,10 @@ func (d Deps) lookAtLater(ctx context.Context, v *jobView) error {
 	if err != nil {
 		return err
 	}
-	for i := range v.Items {
-		at := slices.IndexFunc(open, func(f history.OpenFailure) bool { return f.Key == v.Items[i].Key })
-		if at >= 0 && v.Items[i].Status == job.ItemFail {
+	failed := map[string]*itemView{}
+	for i, item := range v.Failures() {
+		failed[item.Key] = &v.Items[i]
+		if at := slices.IndexFunc(open, func(f history.OpenFailure) bool { return f.Key == item.Key }); at >= 0 {
 			v.Items[i].Since = &open[at]
 		}
 	}
@@ -334,12 +333,6 @@ func (d Deps) lookAtLater(ctx context.Context, v *jobView) error {
 		return err
 	}
 	v.Newer = newest
-	failed := map[string]*itemView{}
-	for i := range v.Items {
-		if v.Items[i].Status == job.ItemFail {
-			failed[v.Items[i].Key] = &v.Items[i]
-		}
-	}
 	again, err := d.Reads.History.PassedAgain(ctx, v.AccountID, v.ProjectID, slices.Collect(maps.Keys(failed)), v.Report.CreatedAt)
 	for _, one := range again {
 		failed[one.Key].PassedAt = &one.At

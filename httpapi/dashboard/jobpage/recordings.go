@@ -112,10 +112,7 @@ func (d Deps) films(ctx context.Context, j jobs.Job, recordings []job.Recording)
 			f.Marks = append(f.Marks, m.mark)
 		}
 		slices.SortFunc(f.Marks, func(a, b filmMark) int {
-			if a.At != b.At {
-				return int(a.At - b.At)
-			}
-			return strings.Compare(a.Text, b.Text)
+			return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Text, b.Text))
 		})
 		films = append(films, f)
 	}

@@ -160,22 +160,6 @@ func (d Deps) keepEvidence(r *ui.Request) (ui.Answer, error) {
 	return r.Done(at, err, "/dashboard/evidence")
 }
 
-func holdForm(r *ui.Request) (of command.EvidenceSubject, reason string, err error) {
-	of = command.EvidenceSubject{Kind: r.PostFormValue("kind"), ID: r.PostFormValue("id")}
-	switch of.Kind {
-	case retention.OfAccount:
-		of.ID = r.Account.ID
-		if project := r.PostFormValue("project"); project != "" {
-			of = command.EvidenceSubject{Kind: retention.OfProject, ID: project}
-		}
-	case retention.OfProject, retention.OfJob:
-	default:
-		return of, "", domain.Invalid(domain.Detail{Path: "kind", Message: "must be account, project or job"})
-	}
-	reason, err = r.Text("reason", retention.MaxReason)
-	return of, reason, err
-}
-
 // holdEvidence keeps evidence whatever the settings say.
 func (d Deps) holdEvidence(r *ui.Request) (ui.Answer, error) {
 	return d.changeHold(r, d.Commands.PlaceHold)
@@ -188,10 +172,21 @@ func (d Deps) releaseEvidence(r *ui.Request) (ui.Answer, error) {
 func (d Deps) changeHold(
 	r *ui.Request, do func(context.Context, command.Cause, command.EvidenceSubject, string, bool) (domain.Position, error),
 ) (ui.Answer, error) {
-	of, reason, err := holdForm(r)
-	if err != nil {
-		return ui.Answer{}, err
+	of := command.EvidenceSubject{Kind: r.PostFormValue("kind"), ID: r.PostFormValue("id")}
+	switch of.Kind {
+	case retention.OfAccount:
+		of.ID = r.Account.ID
+		if project := r.PostFormValue("project"); project != "" {
+			of = command.EvidenceSubject{Kind: retention.OfProject, ID: project}
+		}
+	case retention.OfProject, retention.OfJob:
+	default:
+		return ui.Answer{}, domain.Invalid(domain.Detail{Path: "kind", Message: "must be account, project or job"})
 	}
-	at, err := do(r.Context(), r.Cause(), of, reason, false)
+	reason, err := r.Text("reason", retention.MaxReason)
+	var at domain.Position
+	if err == nil {
+		at, err = do(r.Context(), r.Cause(), of, reason, false)
+	}
 	return r.Done(at, err, "/dashboard/evidence#holds")
 }

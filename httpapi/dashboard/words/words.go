@@ -14,6 +14,7 @@ import (
 	"humanqa/projections/events"
 	"humanqa/projections/history"
 	"humanqa/projections/projects"
+	"humanqa/webhooks"
 )
 
 // Notice is something that went wrong while the account's people were away.
@@ -59,6 +60,20 @@ func ByKind(list []Notice) (kinds [][]Notice) {
 		kinds[i] = append(kinds[i], n)
 	}
 	return kinds
+}
+
+// WebhookState is the state of a webhook as pages show it.
+func WebhookState(p projects.Project, all map[string]webhooks.Health) ui.State {
+	h, known := all[p.ID]
+	switch {
+	case p.WebhookURL == "":
+		return ui.State{}
+	case p.WebhookDisabled || known && h.Status() == webhooks.HealthDisabled:
+		return ui.NewState("Disabled", "fail", "alert")
+	case known && h.Status() == webhooks.HealthFailing:
+		return ui.NewState("Failing", "warn", "alert")
+	}
+	return ui.NewState("Works", "pass", "check")
 }
 
 // ProjectNames are the projects' names by their ids.
