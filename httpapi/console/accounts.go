@@ -166,7 +166,8 @@ func (d Deps) choosePool(r *ui.Request, of access.Account) (ui.Answer, error) {
 		}
 		detail = "the pool " + p.Name
 	}
-	return d.onAccount(r, of.ID, oversight.ChoosePool, detail, func(ctx context.Context, cause command.Cause, id string) (domain.Position, error) {
-		return d.Commands.ChoosePool(ctx, cause, id, poolID)
-	})
+	return d.onAccount(r, of.ID, oversight.ChoosePool, detail,
+		func(ctx context.Context, cause command.Cause, id string) (domain.Position, error) {
+			return d.Commands.ChoosePool(ctx, cause, id, poolID)
+		})
 }

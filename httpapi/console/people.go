@@ -175,7 +175,8 @@ func (d Deps) onPerson(
 	case who.Disabled:
 		return domain.Conflict("this person is disabled for good").WithHint("invite the person again")
 	}
-	return d.act(r, r.Cause(), command.OperatorAct{Act: act, Subject: domain.PersonStream(who.ID), AccountID: accountID, Detail: detail}, do)
+	intended := command.OperatorAct{Act: act, Subject: domain.PersonStream(who.ID), AccountID: accountID, Detail: detail}
+	return d.act(r, r.Cause(), intended, do)
 }
 
 // newLink makes a sign-in link for a person who never used theirs, or lost it. Once it is

@@ -132,9 +132,9 @@ func (d Deps) findMembers(r *ui.Request, v *findView, typed []string) error {
 	return err
 }
 
-// holds says that each word is the beginning of one of the text's words.
-func holds(text, words []string) bool {
-	for _, w := range words {
+// holds says that each wanted word is the beginning of one of the text's words.
+func holds(text, wanted []string) bool {
+	for _, w := range wanted {
 		if !slices.ContainsFunc(text, func(t string) bool { return strings.HasPrefix(t, w) }) {
 			return false
 		}

@@ -53,8 +53,8 @@ func (s stubbed) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !ok {
 		return nil, errors.New("the test has no chat")
 	}
-	chat, _ := stub.(*chattest.Server)
-	return chat.Poster.Client.Transport.RoundTrip(r)
+	server, _ := stub.(*chattest.Server)
+	return server.Poster.Client.Transport.RoundTrip(r)
 }
 
 // shared has the page of a session, too, which is another package's.

@@ -38,9 +38,9 @@ func Kinds() []string {
 		(*project.WebhookSet)(nil), (*project.WebhookCleared)(nil), (*project.SecretSet)(nil), (*project.WebhookHeadersSet)(nil),
 		(*project.WebhookDisabled)(nil), (*project.WebhookEnabled)(nil), (*project.RegressionsPrepared)(nil), (*project.HookRotated)(nil),
 		(*project.HookSignatureSet)(nil), (*project.ChatSet)(nil), (*project.HoldPlaced)(nil), (*project.HoldReleased)(nil),
-		(*account.KeyIssued)(nil), (*account.KeyRevoked)(nil), (*account.RetentionChanged)(nil), (*account.HoldPlaced)(nil), (*account.HoldReleased)(nil),
-		(*account.Suspended)(nil), (*account.Reinstated)(nil), (*account.SubmissionsRefused)(nil), (*person.Invited)(nil),
-		(*person.RoleGranted)(nil), (*person.RoleRevoked)(nil), (*credits.LowSet)(nil))
+		(*account.KeyIssued)(nil), (*account.KeyRevoked)(nil), (*account.RetentionChanged)(nil), (*account.HoldPlaced)(nil),
+		(*account.HoldReleased)(nil), (*account.Suspended)(nil), (*account.Reinstated)(nil), (*account.SubmissionsRefused)(nil),
+		(*person.Invited)(nil), (*person.RoleGranted)(nil), (*person.RoleRevoked)(nil), (*credits.LowSet)(nil))
 }
 
 const activityDDL = `

@@ -115,7 +115,9 @@ func (s *Subscriber) Prepare(ctx context.Context, batch []domain.Recorded) (_ co
 
 // write begins with the chats, each of which is told of later events only. Erasures come last:
 // the notices of the other events are written then.
-func (s *Subscriber) write(ctx context.Context, tx *sqlx.Tx, chats []domain.Recorded, list []mail.Notice, erasures []domain.Recorded) error {
+func (s *Subscriber) write(ctx context.Context, tx *sqlx.Tx, chats []domain.Recorded, list []mail.Notice,
+	erasures []domain.Recorded,
+) error {
 	for _, r := range chats {
 		set, _ := r.Event.(*project.ChatSet)
 		reports := mail.Reports(set.Reports)

@@ -43,7 +43,8 @@ func Pages(d Deps) []ui.Page {
 
 		{Method: "GET", Pattern: "/dashboard/members", For: ui.Owners, Handle: d.members},
 		{Method: "POST", Pattern: "/dashboard/members", For: ui.Owners, Handle: ui.WhileOpen(d.invite)},
-		{Method: "POST", Pattern: "/dashboard/members/{person}", For: ui.Owners, Says: "Saved.", Handle: ui.WhileOpen(aMember(d.changeMember))},
+		{Method: "POST", Pattern: "/dashboard/members/{person}", For: ui.Owners, Says: "Saved.",
+			Handle: ui.WhileOpen(aMember(d.changeMember))},
 		{Method: "POST", Pattern: "/dashboard/members/{person}/link", For: ui.Owners, Fresh: true, Handle: ui.WhileOpen(aMember(d.newLink))},
 
 		{Method: "GET", Pattern: "/dashboard/notifications", For: ui.Viewers, Handle: d.notifications},

@@ -37,7 +37,7 @@ func AuthorsOf(
 	if err != nil {
 		return nil, err
 	}
-	people, err := store.Names(ctx, actors...)
+	named, err := store.Names(ctx, actors...)
 	return func(actor string) string {
 		kind, id, _ := strings.Cut(actor, ":")
 		switch kind {
@@ -49,7 +49,7 @@ func AuthorsOf(
 			}
 			return text
 		case "person":
-			return cmp.Or(people[id].Name, "A person who was erased")
+			return cmp.Or(named[id].Name, "A person who was erased")
 		case "checker": // with a pseudonym
 			return "Checker " + id
 		case "hook":
