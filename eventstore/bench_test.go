@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"humanqa/domain"
+	"humanqa/domain/job"
 	"humanqa/eventstore/node"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pgtest"
@@ -58,6 +59,32 @@ func BenchmarkLoad(b *testing.B) {
 			n++
 			return nil
 		}))
+	}
+}
+
+// BenchmarkLoadTail reads the open book of a ledger of 10,000 events, whose close lies some events
+// back, as the first command after a start does.
+func BenchmarkLoadTail(b *testing.B) {
+	c := benchClient(b)
+	for _, open := range []int{10, 500, 1000} {
+		stream := fmt.Sprintf("job-%d", open)
+		events := make([]domain.NewEvent, 10_000)
+		for i := range events {
+			events[i] = note("x")
+		}
+		events[len(events)-open].Event = &job.Heartbeat{Token: 1}
+		for at := 0; at < len(events); at += 1000 {
+			_, err := c.Append(b.Context(), stream, domain.ExpectedRevision(at-1), events[at:at+1000])
+			must.NoError(b, err)
+		}
+		b.Run(strconv.Itoa(open), func(b *testing.B) {
+			for b.Loop() {
+				tail, ok, err := c.LoadTail(b.Context(), stream, "job.heartbeat", len(events))
+				if err != nil || !ok || len(tail) != open {
+					b.Fatalf("%d events, %t, %v", len(tail), ok, err)
+				}
+			}
+		})
 	}
 }
 

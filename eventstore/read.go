@@ -52,27 +52,35 @@ func (c *Client) decode(ctx context.Context, e *esdb.RecordedEvent) (domain.Reco
 var errTail = errors.New("the tail is read")
 
 // LoadTail gives the events of a stream from the last one of a type on, in order, or all
-// if it has none of the type. It reads backwards, once. Not ok: there are more than most.
+// if it has none of the type. It reads backwards, in pages as Load does. Not ok: there are more
+// than most.
 func (c *Client) LoadTail(ctx context.Context, stream, eventType string, most int) (events []domain.Recorded, ok bool, err error) {
-	err = c.retry(ctx, stream, func() (bool, error) {
-		events = nil
-		return false, c.runRead(ctx, func(ctx context.Context, client *esdb.Client) (*esdb.ReadStream, error) {
-			opts := esdb.ReadStreamOptions{From: esdb.End{}, Direction: esdb.Backwards}
-			return client.ReadStream(ctx, stream, opts, uint64(max(most, 1)))
-		}, func(e *esdb.RecordedEvent) error {
-			if n := len(events); n > 0 && e.EventNumber != events[n-1].Revision-1 {
-				return fmt.Errorf("read %s: %w: revision %d before %d", stream, ErrTruncated, e.EventNumber, events[n-1].Revision)
-			}
-			recorded, err := c.decode(ctx, e)
-			if err != nil {
-				return err
-			}
-			if events = append(events, recorded); e.EventType == eventType && !recorded.Disowned {
-				return errTail
-			}
-			return nil
+	opts := esdb.ReadStreamOptions{From: esdb.End{}, Direction: esdb.Backwards}
+	for page, whole := firstLoaded, true; whole && err == nil; page *= moreLoaded {
+		before := len(events)
+		count := min(page, max(most, 1)-before)
+		err = c.retry(ctx, stream, func() (bool, error) {
+			events = events[:before]
+			return false, c.runRead(ctx, func(ctx context.Context, client *esdb.Client) (*esdb.ReadStream, error) {
+				return client.ReadStream(ctx, stream, opts, uint64(count))
+			}, func(e *esdb.RecordedEvent) error {
+				if n := len(events); n > 0 && e.EventNumber != events[n-1].Revision-1 {
+					return fmt.Errorf("read %s: %w: revision %d before %d", stream, ErrTruncated, e.EventNumber, events[n-1].Revision)
+				}
+				recorded, err := c.decode(ctx, e)
+				if err != nil {
+					return err
+				}
+				if events = append(events, recorded); e.EventType == eventType && !recorded.Disowned {
+					return errTail
+				}
+				return nil
+			})
 		})
-	})
+		if whole = len(events) == before+count && len(events) < most && events[len(events)-1].Revision > 0; whole {
+			opts.From = esdb.Revision(events[len(events)-1].Revision - 1)
+		}
+	}
 	if err != nil && !errors.Is(err, errTail) {
 		return nil, false, err
 	}

@@ -141,7 +141,7 @@ func (c *contract) loadEnds() {
 	}
 }
 
-// tail is of more events than a node gives at once.
+// tail is of more events than a node gives at once. Some tails end where a page of 64 does.
 func (c *contract) tail() {
 	most := 1000
 	tail := func(first, last uint64) {
@@ -159,20 +159,22 @@ func (c *contract) tail() {
 	if events, ok, err := c.log.LoadTail(c.Context(), c.stream, "job.heartbeat", most); len(events) > 0 || !ok || err != nil {
 		c.Errorf("no stream has the tail %v %t %v", events, ok, err)
 	}
-	c.append(domain.NoStream, notes(3)...)
-	tail(0, 2)
+	c.append(domain.NoStream, notes(64)...)
+	tail(0, 63)
 	beat := note("")
 	beat.Event = &job.Heartbeat{Token: 1}
-	c.append(2, beat)
-	tail(3, 3)
-	c.append(3, notes(500)...)
-	tail(3, 503)
+	c.append(63, beat)
+	tail(64, 64)
+	c.append(64, notes(500)...)
+	tail(64, 564)
 	beat.ID = uuid.New()
-	c.append(503, beat)
-	tail(504, 504)
-	c.append(504, notes(150)...)
+	c.append(564, beat)
+	tail(565, 565)
+	c.append(565, notes(63)...)
+	tail(565, 628)
+	c.append(628, notes(87)...)
 	most = 151
-	tail(504, 654)
+	tail(565, 715)
 	most = 150
 	if events, ok, err := c.log.LoadTail(c.Context(), c.stream, "job.heartbeat", most); len(events) > 0 || ok || err != nil {
 		c.Errorf("a longer tail is %d events %t %v", len(events), ok, err)
