@@ -97,12 +97,18 @@ func TestAFindingTakesTheLineageOfAnOpenFailure(t *testing.T) {
 	tab.WaitText("The same as The footer overlaps the button")
 	tab.Shot("bench-same-light-1280")
 	tab.Axe("the same failure")
+	// The page comes anew while the finding is not sent: what was chosen stays.
+	first := c.Checklist[0].ID
+	_, seen, err := w.Commands.CheckItem(t.Context(), pagetest.ByChecker(annID), command.Claim{CheckerID: annID, JobID: c.JobID, Token: c.Token},
+		command.CheckItem{ItemID: first, Status: job.ItemPass})
+	w.Shown(seen, err)
+	tab.Wait(`document.querySelector('li[data-item="` + first + `"]').dataset.status === 'pass'`)
 	tab.Click(`#finding [value=fail]`)
 	eventually.True(t, "the finding is there", func() bool {
 		f := w.draft(annID).Findings
 		return len(f) == 1 && f[0].Key == "footer" && f[0].Note == "The footer covers the pay button!" && f[0].Severity == job.Critical
 	})
-	tab.Wait(`document.getElementById('same').hidden && document.getElementById('finding-what').value === ''`)
+	tab.Wait(`document.getElementById('same').hidden && document.getElementById('finding-what').value === '' && document.getElementById('finding-severity').value === 'major'`)
 	tab.WaitText("All saved")
 	tab.Open("about:blank") // it would look at the test while it ends
 	w.completes(annID, w.draft(annID), job.ItemPass, "")

@@ -1872,6 +1872,7 @@ function start(bench2) {
     if (last === void 0 || li === null) return;
     const field = noteOf(li);
     field.value = field.defaultValue = last.said.note;
+    li.querySelector("[name=severity]").value = last.said.severity;
     say(li, last.said, false);
     go(li);
   }
@@ -2131,6 +2132,7 @@ function start(bench2) {
       if (labels[kind] === void 0 || kind === "complete") void reel.stop().then(() => keep(entry));
       else keep(entry);
       if (kind === "finding" || kind === "ask") {
+        form.reset();
         form.querySelectorAll("input:not([type=hidden]), textarea").forEach((f) => {
           f.value = "";
           notes.forget(f);

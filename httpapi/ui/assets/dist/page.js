@@ -1024,11 +1024,14 @@ function become(next, asked) {
       // What a script of the page keeps is its own.
       beforeNodeMorphed: (node) => !(node instanceof Element && node.hasAttribute("data-own")),
       // What somebody opened, typed, or is about to send stays theirs.
-      beforeAttributeUpdated: (name, node) => !(name === "open" && node instanceof HTMLDetailsElement) && !(name === "value" && node instanceof HTMLInputElement && node.name === "command") && !(name === "checked" && node instanceof HTMLInputElement && node.checked !== node.defaultChecked) && !(name === "value" && (node instanceof HTMLInputElement || node instanceof HTMLTextAreaElement) && node.value !== node.defaultValue)
+      beforeAttributeUpdated: (name, node) => !(name === "open" && node instanceof HTMLDetailsElement) && !(name === "value" && node instanceof HTMLInputElement && node.name === "command") && !(name === "checked" && node instanceof HTMLInputElement && node.checked !== node.defaultChecked) && !(name === "selected" && node instanceof HTMLOptionElement && chosen(node.closest("select"))) && !(name === "value" && (node instanceof HTMLInputElement || node instanceof HTMLTextAreaElement) && node.value !== node.defaultValue)
     }
   });
   document.dispatchEvent(new CustomEvent("humanqa:refreshed", { detail: asked }));
   if (focused !== "" && document.activeElement === document.body) document.getElementById(focused)?.focus({ preventScroll: true });
+}
+function chosen(at) {
+  return at.selectedOptions[0] !== ([...at.options].find((option) => option.defaultSelected) ?? at.options[0]);
 }
 function elsewhere(now) {
   if (document.getElementById("elsewhere") !== null) return;

@@ -266,6 +266,7 @@ function start(bench: HTMLElement) {
     if (last === undefined || li === null) return
     const field = noteOf(li)
     field.value = field.defaultValue = last.said.note
+    li.querySelector<HTMLSelectElement>('[name=severity]')!.value = last.said.severity
     say(li, last.said, false)
     go(li)
   }
@@ -479,6 +480,7 @@ function start(bench: HTMLElement) {
       if (labels[kind] === undefined || kind === 'complete') void reel.stop().then(() => keep(entry))
       else keep(entry)
       if (kind === 'finding' || kind === 'ask') {
+        form.reset() // what is chosen, too
         form.querySelectorAll<HTMLInputElement>('input:not([type=hidden]), textarea').forEach((f) => { f.value = ''; notes.forget(f) })
         if (kind === 'finding') known.clear()
         else form.closest('details')!.open = false

@@ -104,12 +104,18 @@ function become(next: Document, asked: number) {
         !(name === 'open' && node instanceof HTMLDetailsElement) &&
         !(name === 'value' && node instanceof HTMLInputElement && node.name === 'command') &&
         !(name === 'checked' && node instanceof HTMLInputElement && node.checked !== node.defaultChecked) &&
+        !(name === 'selected' && node instanceof HTMLOptionElement && chosen(node.closest('select')!)) &&
         !(name === 'value' && (node instanceof HTMLInputElement || node instanceof HTMLTextAreaElement) && node.value !== node.defaultValue),
     },
   })
   document.dispatchEvent(new CustomEvent('humanqa:refreshed', { detail: asked }))
   // A script of the page made its part anew.
   if (focused !== '' && document.activeElement === document.body) document.getElementById(focused)?.focus({ preventScroll: true })
+}
+
+// chosen says that somebody chose another option than the page came with.
+function chosen(at: HTMLSelectElement): boolean {
+  return at.selectedOptions[0] !== ([...at.options].find((option) => option.defaultSelected) ?? at.options[0])
 }
 
 // elsewhere says that the page is of an account that was chosen no longer, by another tab:
