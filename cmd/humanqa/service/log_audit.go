@@ -242,7 +242,8 @@ func (c *Core) auditedAt(ctx context.Context) (time.Time, error) {
 	if c.Served || c.serves || c.node == nil {
 		return now, nil
 	}
-	_, last, err := store.Head(ctx, c.DB)
+	// The event that tells of a restore comes from no service.
+	last, err := store.LastWritten(ctx, c.DB, (*origin.Restored)(nil).EventType())
 	if err != nil || last.After(now) {
 		return now, err
 	}

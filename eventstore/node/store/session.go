@@ -46,6 +46,9 @@ WHERE h.address <> excluded.address`
 SELECT coalesce(max(position), 0), coalesce((SELECT created FROM eventlog.events ORDER BY position DESC LIMIT 1), 0)
 FROM eventlog.events`
 
+	sqlLastWritten = `
+SELECT coalesce((SELECT created FROM eventlog.events WHERE type <> $1 ORDER BY position DESC LIMIT 1), 0)`
+
 	sqlInsertGroup = `
 INSERT INTO eventlog.events (position, revision, created, event_id, is_json, stream, type, data, metadata)
 SELECT g.position, g.revision, $3, g.event_id, g.is_json, g.stream, g.type, g.data, g.metadata
@@ -71,17 +74,23 @@ type Queryer interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// Head is the position of the log's last event in a migrated database, and when
-// it was written. It needs no node; an empty log gives zeros.
-func Head(ctx context.Context, q Queryer) (position int64, at time.Time, err error) {
+// Head is the position of the log's last event in a migrated database; 0: it is empty. It
+// needs no node.
+func Head(ctx context.Context, q Queryer) (position int64, err error) {
 	var created int64
 	if err := q.QueryRowContext(ctx, sqlHead).Scan(&position, &created); err != nil {
-		return 0, time.Time{}, fmt.Errorf("read the head of the log: %w", err)
+		return 0, fmt.Errorf("read the head of the log: %w", err)
 	}
-	if position > 0 {
-		at = time.UnixMicro(created).UTC()
+	return position, nil
+}
+
+// LastWritten is when the last event of another type was written; 1970: there is none.
+func LastWritten(ctx context.Context, q Queryer, but string) (time.Time, error) {
+	var created int64
+	if err := q.QueryRowContext(ctx, sqlLastWritten, but).Scan(&created); err != nil {
+		return time.Time{}, fmt.Errorf("read when the log was written: %w", err)
 	}
-	return position, at, nil
+	return time.UnixMicro(created).UTC(), nil
 }
 
 // session is the writer's hold on the log: one connection, the advisory lock

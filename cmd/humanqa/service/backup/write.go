@@ -102,7 +102,7 @@ func Write(ctx context.Context, cfg service.Config, from pgdev.Address, file str
 	if m.Schema, err = known(ctx, tx); err != nil {
 		return Saved{}, err
 	}
-	if m.Events, _, err = store.Head(ctx, tx); err != nil { // positions have no holes
+	if m.Events, err = store.Head(ctx, tx); err != nil { // positions have no holes
 		return Saved{}, err
 	}
 	to, err := archive.Create(file)

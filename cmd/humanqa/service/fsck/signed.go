@@ -96,7 +96,7 @@ func (i Installation) lastRow(ctx context.Context, tx *sqlx.Tx) (uint64, error) 
 	if !i.Embedded {
 		return 0, nil
 	}
-	position, _, err := store.Head(ctx, tx)
+	position, err := store.Head(ctx, tx)
 	return uint64(position), err
 }
 
