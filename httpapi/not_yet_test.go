@@ -19,6 +19,7 @@ import (
 // standStill keeps all read models from writing until release is called.
 func (s *service) standStill() (release func()) {
 	s.t.Helper()
+	s.db.SetMaxOpenConns(32) // consumers that wait leave connections to readers, as in a service
 	return pgtest.HoldUp(s.t, s.db, "projection_checkpoints")
 }
 
