@@ -99,7 +99,7 @@ func testATestIsStartedAgainFromATerminal(t *testing.T, w *world) {
 		}
 	}
 	hook := html.UnescapeString(w.Call(owner, "GET", "/dashboard/projects/"+project.ProjectID+"/webhook", nil).Body)
-	if !strings.Contains(hook, "Ann's checkout</a><small>") || strings.Contains(hook, "overdue") {
+	if !strings.Contains(hook, "Ann's checkout</a></span></th>") || strings.Contains(hook, "overdue") {
 		t.Error("a delivery does not name its test, or is overdue")
 	}
 }
