@@ -6,8 +6,6 @@ SET LOCAL lock_timeout = '1s';
 -- address is read from the log.
 ALTER TABLE mail.people ADD COLUMN account_id text; -- of the project; NULL: a person with e-mail
 ALTER TABLE mail.letters ADD COLUMN account_id text; -- as above
-CREATE INDEX people_by_account ON mail.people (account_id) WHERE account_id IS NOT NULL;
-CREATE INDEX letters_by_account ON mail.letters (account_id) WHERE account_id IS NOT NULL;
 
 -- +goose Down
 
