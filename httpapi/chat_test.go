@@ -47,7 +47,11 @@ func TestTheAddressOfAChatIsNeverShown(t *testing.T) {
 		`{"url":"` + chattest.Slack + `","reports":"none"}`:                       "chat.reports",
 		`{}`: "chat.url", `"` + chattest.Slack + `"`: "chat",
 	} {
-		equal(t, patch(key, text).paths(), []string{path})
+		got := patch(key, text)
+		equal(t, got.paths(), []string{path})
+		if path == "chat.url" && !strings.Contains(got.Body.String(), "make an incoming webhook there") {
+			t.Errorf("the refusal of %s has another next step", text)
+		}
 	}
 	equal(t, read(), shown("all"))
 

@@ -1,12 +1,16 @@
 package wire
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // Hints are the next steps after a 400, by the field that is wrong. A message that names
 // a closed list or a limit needs none.
 var Hints = map[string]string{
 	BodyPath:                  "send one JSON object; GET /docs shows it for every call",
 	"url":                     "use the public address of the page, such as https://example.com/; what is behind a login needs credentials or accessInstructions",
+	"chat.url":                "make an incoming webhook there, and send its whole address; the project's page Chat sends a test message",
 	"webhookUrl":              "use a public https address; for a receiver on your own machine open a tunnel to it",
 	"webhookSecret":           "leave it out to have one made",
 	"subscribedWebhookEvents": "leave it out for every event, or send [] for none",
@@ -30,7 +34,7 @@ func (p *Problems) hint() string {
 		}
 	}
 	for _, d := range p.details {
-		if hint := p.hints[d.Path]; hint != "" {
+		if hint := cmp.Or(p.hints[d.Path], Hints[d.Path]); hint != "" {
 			return hint
 		}
 		name, _, _ := strings.Cut(d.Path[strings.LastIndexByte(d.Path, '.')+1:], "[")
