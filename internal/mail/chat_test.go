@@ -96,7 +96,7 @@ func TestAChatIsToldOfItsProjectOnceAnHour(t *testing.T) {
 	_, err := w.db.Exec(`UPDATE mail.people SET digest_at = digest_at - interval '1 hour' WHERE person_id = 'p1'`)
 	must.NoError(t, err)
 	eventually.True(t, "the rest is told together", func() bool { return len(s.Messages()) == 4 })
-	if got := content(t, s.Messages()[3]); !strings.HasPrefix(got, "2 notices from Shop, 1 test failed\nShop: Second") || !strings.Contains(got, "Third") {
+	if got := content(t, s.Messages()[3]); !strings.HasPrefix(got, "2 notices from Shop, 1 test failed\n") || !strings.Contains(got, "\nShop: Second") || !strings.Contains(got, "\nShop: Third") {
 		t.Errorf("the rest is %q", got)
 	}
 }
@@ -244,7 +244,7 @@ func TestChatsThatHangKeepNoOtherAccountWaiting(t *testing.T) {
 	w.chat("acc", "good", mail.AllReports)
 	w.tell(in("good", report("acc", "Checkout", "3 of 11 failed", true)))
 	held <- struct{}{}
-	eventually.True(t, "a place is taken again", func() bool { return len(s.Messages()) == 5 })
+	eventually.True(t, "a place is taken again", func() bool { return len(s.Messages()) >= 5 }) // the good one ends at once
 	if m := s.Messages()[4]; m.Path != "/services/T0/B0/"+chattest.Secret+"/a1b2" {
 		t.Errorf("the place went to %s", m.Path)
 	}
