@@ -17,6 +17,7 @@ import (
 
 	"humanqa/domain"
 	"humanqa/domain/command"
+	"humanqa/domain/command/money"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
 	"humanqa/internal/testing/commandtest"
@@ -30,7 +31,7 @@ const (
 	grownAccounts = 50
 	growers       = 32  // streams that are written at the same time
 	ledgerBatch   = 250 // debits an append
-	closedEvery   = 1000
+	closedEvery   = money.CloseEvery
 	restarts      = 5
 	// runningJobs have not ended, so their debits stay in the book.
 	runningJobs = 100_000

@@ -66,7 +66,7 @@ func BenchmarkLoad(b *testing.B) {
 // back, as the first command after a start does.
 func BenchmarkLoadTail(b *testing.B) {
 	c := benchClient(b)
-	for _, open := range []int{10, 500, 1000} {
+	for _, open := range []int{10, 250, 500, 1000} {
 		stream := fmt.Sprintf("job-%d", open)
 		events := make([]domain.NewEvent, 10_000)
 		for i := range events {

@@ -17,7 +17,7 @@ import (
 
 // The first page of a load is short, since most readers of a long stream's middle stop soon.
 // The node would have sent many more events by then.
-const firstLoaded, moreLoaded = 64, 16
+const firstLoaded, moreLoaded = 64, 4
 
 // Load calls each for every event of the stream from the given revision on, in
 // order. A stream that does not exist has no events. After an error, the stream may

@@ -121,7 +121,7 @@ type Deps struct {
 	Now func() time.Time
 	// ClaimsPerChecker bounds the live claims of one checker.
 	ClaimsPerChecker int
-	// CloseEvery is the number of events after which a ledger is closed; 0: 1000.
+	// CloseEvery is the number of events after which a ledger is closed; 0: 250.
 	CloseEvery int
 	// CloseFailed gets the reason why a ledger could not be closed after a command. The
 	// command is not affected: the ledger stays long, and costs memory and time.

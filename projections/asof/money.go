@@ -16,8 +16,8 @@ import (
 )
 
 // The fold for a balance begins this many events before the place, and four times as many
-// if no close is among them. A book is closed after some 1,000 events.
-const bookLength = 1500
+// if no close is among them. A book is closed after some 250 events.
+const bookLength = 400
 
 // Balance is the account's balance as it was. At a position, credits expire by the time
 // of the ledger's newest event up to there.

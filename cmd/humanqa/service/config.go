@@ -67,7 +67,7 @@ type environment struct {
 	StopDelaySeconds         int             `env:"HUMANQA_STOP_DELAY" envDefault:"0" about:"seconds for which a stop serves on with /readyz at 503, so that the proxy in front takes this process out first; up to 30"`
 	RateLimit                int             `env:"HUMANQA_RATE_LIMIT" envDefault:"60" about:"requests per API key in any minute"`
 	CreditsURL               string          `env:"HUMANQA_CREDITS_URL" unset:"no button" about:"the page on which customers buy credits, for the button Buy credits where credits are short"`
-	CloseEvery               int             `env:"HUMANQA_CLOSE_EVERY" envDefault:"1000" about:"events after which an account's ledger is closed, so that the first command after a restart need not read it from its beginning"`
+	CloseEvery               int             `env:"HUMANQA_CLOSE_EVERY" envDefault:"250" about:"events after which an account's ledger is closed, so that the first command after a restart need not read it from its beginning"`
 	HostedDomains            hosting.Domains `env:"HUMANQA_HOSTED_DOMAINS" unset:"those that are known" about:"domains of hosted-app platforms, by commas"`
 	RoleNames                string          `env:"HUMANQA_ROLES" envDefault:"api,projector,webhooks,policy" about:"the parts that this process runs"`
 	CheckHours               int             `env:"HUMANQA_CHECK_HOURS" envDefault:"24" about:"hours between two checks of every invariant, as humanqa fsck does them, one at a time over all processes; 0 for none"`

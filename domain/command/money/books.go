@@ -21,7 +21,7 @@ import (
 const (
 	// CloseEvery is the default number of events after which a ledger is closed: folding
 	// that many takes some milliseconds.
-	CloseEvery = 1000
+	CloseEvery = 250
 	// booksSeen bounds the ledgers with a remembered length.
 	booksSeen = 1024
 	// askedAtOnce bounds how many jobs a close reads from the log at a time.
