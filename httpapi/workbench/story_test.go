@@ -183,6 +183,45 @@ func refreshing(tab *browsertest.Tab) (answered string) {
 	return fmt.Sprint(answers, " > ", before)
 }
 
+// A page that was asked for before a note was saved, and comes behind it, shows the item as it
+// was. The verdict that is given then keeps the note all the same.
+func TestAVerdictKeepsTheNoteBehindALatePage(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	tab, _, checker, _ := begun(w)
+	first := func() job.ReportItem { return w.draft(checker).Checklist[0] }
+	browsertest.Eval[bool](tab, `(() => {
+		const ask = window.fetch
+		const late = new Promise((come) => { window.comes = come })
+		let asked = 0
+		window.fetch = async (...what) => {
+			if (what[0] !== location.href) return ask(...what)
+			if (asked++ > 0) return new Promise(() => {}) // no later page
+			const page = await ask(...what)
+			window.asked = true
+			await late
+			return page
+		}
+		document.getElementById('main').dataset.tag = ''
+		document.dispatchEvent(new Event('humanqa:refresh'))
+		document.addEventListener('humanqa:refreshed', () => { window.came = true })
+		return true
+	})()`)
+	tab.Wait("window.asked")
+	keys := &keyboard{tab: tab}
+	keys.press("nslow?")
+	tab.Press(browsertest.Enter)
+	eventually.True(t, "the note is there", func() bool { return first().Note == "slow?" })
+	tab.WaitText("All saved")
+	browsertest.Eval[bool](tab, `(window.comes(), true)`)
+	tab.Wait("window.came")
+	keys.press("p")
+	eventually.True(t, "it passes", func() bool { return first().Status == job.ItemPass })
+	if note := first().Note; note != "slow?" {
+		t.Errorf("the note is %q", note)
+	}
+}
+
 func TestKeysUndoNotesAndFindings(t *testing.T) {
 	t.Parallel()
 	w := setup(t)

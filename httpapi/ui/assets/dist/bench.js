@@ -1838,6 +1838,8 @@ function start(bench2) {
     const note = li.querySelector(".said");
     note.textContent = said.note;
     note.hidden = said.note === "";
+    const field = noteOf(li);
+    if (field.value === field.defaultValue) field.value = field.defaultValue = said.note;
     const why = li.querySelector(".why");
     why.hidden = said.reason === "";
     why.lastElementChild.textContent = li.querySelector(`[name=reason] option[value="${said.reason}"]`)?.text ?? "";

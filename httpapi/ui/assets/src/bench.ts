@@ -231,6 +231,8 @@ function start(bench: HTMLElement) {
     const note = li.querySelector<HTMLElement>('.said')!
     note.textContent = said.note
     note.hidden = said.note === ''
+    const field = noteOf(li) // a page that was asked for before has emptied it
+    if (field.value === field.defaultValue) field.value = field.defaultValue = said.note
     const why = li.querySelector<HTMLElement>('.why')!
     why.hidden = said.reason === ''
     why.lastElementChild!.textContent = li.querySelector<HTMLOptionElement>(`[name=reason] option[value="${said.reason}"]`)?.text ?? ''
