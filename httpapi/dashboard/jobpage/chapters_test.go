@@ -47,7 +47,7 @@ func TestWhichRecordingShowsAMoment(t *testing.T) {
 	start := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	film, endless := job.Recording{StartedAt: start, DurationMs: 10_000}, job.Recording{StartedAt: start}
 	for seconds, want := range map[int][3]bool{ // of it, shortly after it, of one whose end is not known
-		-1: {false, false, false}, 0: {true, true, true}, 10: {true, true, true}, 14: {false, true, true}, 16: {false, false, true},
+		-1: {false, false, false}, 0: {true, true, true}, 10: {true, true, true}, 69: {false, true, true}, 71: {false, false, true},
 	} {
 		at := start.Add(time.Duration(seconds) * time.Second)
 		if got := [3]bool{shows(film, at, 0), shows(film, at, afterFilm), shows(endless, at, 0)}; got != want {

@@ -120,8 +120,9 @@ func (d Deps) films(ctx context.Context, j jobs.Job, recordings []job.Recording)
 }
 
 // afterFilm is the time after a recording's end in which a verdict still belongs to it,
-// unless another recording shows it: a checker gives the last verdict a moment late.
-const afterFilm = 5 * time.Second
+// unless another recording shows it: a checker gives the last verdict a moment late, and on
+// a slow network it comes late.
+const afterFilm = time.Minute
 
 // shows says that the recording was running at that time, or ended at most before earlier.
 // A recording whose end is not known still runs.
