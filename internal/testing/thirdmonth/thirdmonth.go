@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"humanqa/domain"
+	"humanqa/domain/command/money"
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
 	"humanqa/domain/person"
@@ -287,7 +288,8 @@ func (w *writer) results(of life, i int, verdict func(item int) job.ItemStatus) 
 	}
 }
 
-// writeDays writes each day: first its debits, then its tests, those of a project in order.
+// writeDays writes each day: a close of a full book, the debits, then the tests, those of a project
+// in order.
 func (w *writer) writeDays() error {
 	ledger, next := credits.State{}, domain.NoStream
 	pay := func(events []domain.Event, err error, at time.Time) error {
@@ -305,15 +307,25 @@ func (w *writer) writeDays() error {
 	if err := pay(granted, err, w.ago(days+1)); err != nil {
 		return err
 	}
+	settled := map[string]credits.Settled{} // tests of earlier days that were completed
 	for len(w.all) > 0 {
 		day := w.all[0].at
 		end := slices.IndexFunc(w.all, func(l life) bool { return l.at.Sub(day) > 12*time.Hour })
 		if end < 0 {
 			end = len(w.all)
 		}
+		if ledger.Full(money.CloseEvery) {
+			closed, err := credits.DecideClose(ledger, settled, day)
+			if err := pay(closed, err, day); err != nil {
+				return err
+			}
+		}
 		var charges []credits.Charge
 		byProject := map[string][]life{}
 		for _, l := range w.all[:end] {
+			if slices.ContainsFunc(l.events, func(e domain.Event) bool { _, ended := e.(*job.Completed); return ended }) {
+				settled[l.id] = credits.Settled{Completed: true}
+			}
 			charges = append(charges, credits.Charge{JobID: l.id, Amount: price, AskedAt: l.at, KnownTo: ledger.Book().Closes})
 			byProject[l.project] = append(byProject[l.project], l)
 		}
