@@ -22,7 +22,7 @@ endif
 # and a build of its own of every dependency. The limit of a package is for a machine that
 # is a tenth as fast: the waits within the tests find a hang, and say what they waited for.
 RACE       ?=
-TEST_FLAGS ?= -count=1 -timeout 60m -p 4
+TEST_FLAGS ?= -count=1 -timeout 3h -p 4
 
 LINT_VERSION = $(shell awk '$$1 == "github.com/golangci/golangci-lint/v2" { print $$2 }' tools/go.mod)
 LINT         = $(TOOLS)/golangci-lint-$(LINT_VERSION)
