@@ -2,7 +2,6 @@ package asof
 
 import (
 	"context"
-	"sort"
 	"time"
 
 	"github.com/lib/pq"
@@ -43,56 +42,39 @@ func (q *Reads) Balance(ctx context.Context, accountID string, at events.Until) 
 }
 
 // Ledger is the length of the account's ledger then: the revision of the first event
-// after the place. The read models tell about where that is, and the log decides. Each
-// step reads one event, and the steps grow from there, so later entries cost nothing.
+// after the place. The read models tell about where that is, and the log decides: the read
+// begins an event before, or further back if that one came later.
 func (q *Reads) Ledger(ctx context.Context, accountID string, at events.Until) (revision uint64, err error) {
 	moment, err := q.reads.Events.Moment(ctx, accountID, at)
 	if err != nil {
 		return 0, err
 	}
-	near, err := q.reads.Ledger.Length(ctx, accountID, moment)
-	if err != nil {
-		return 0, err
-	}
-	passed := func(revision uint64) bool {
-		if err != nil {
-			return true
+	from, err := q.reads.Ledger.Length(ctx, accountID, moment)
+	for back := uint64(1); err == nil; back *= 4 {
+		from -= min(back, from)
+		revision = from
+		err = q.eachFrom(ctx, domain.CreditsStream(accountID), from, at, func(domain.Recorded) error {
+			revision++
+			return nil
+		})
+		if revision > from || from == 0 {
+			break
 		}
-		r, there, lookErr := q.one(ctx, domain.CreditsStream(accountID), revision)
-		err = lookErr
-		return err != nil || !there || at.Passed(r)
 	}
-	low, high := near, near
-	for step := uint64(1); err == nil && low > 0 && passed(low-1); step *= 2 {
-		low, high = low-min(step, low), low-1
-	}
-	for step := uint64(1); !passed(high); step *= 2 {
-		low, high = high+1, high+1+step
-	}
-	found := sort.Search(int(high-low), func(i int) bool { return passed(low + uint64(i)) })
-	return low + uint64(found), err
-}
-
-// one reads a single event of a stream.
-func (q *Reads) one(ctx context.Context, stream string, revision uint64) (found domain.Recorded, there bool, err error) {
-	err = q.log.Load(ctx, stream, revision, func(r domain.Recorded) error {
-		found, there = r, true
-		return errPassed
-	})
-	if there {
-		err = nil
-	}
-	return found, there, err
+	return revision, err
 }
 
 // Now is the account's time at that place: at a position that of the ledger's
 // newest event up to there.
-func (q *Reads) Now(ctx context.Context, accountID string, length uint64, at events.Until) (time.Time, error) {
+func (q *Reads) Now(ctx context.Context, accountID string, length uint64, at events.Until) (now time.Time, err error) {
 	if at.Position == (domain.Position{}) || length == 0 {
 		return at.Moment, nil
 	}
-	r, _, err := q.one(ctx, domain.CreditsStream(accountID), length-1)
-	return r.Meta.Time, err
+	err = q.eachFrom(ctx, domain.CreditsStream(accountID), length-1, at, func(r domain.Recorded) error {
+		now = r.Meta.Time
+		return nil
+	})
+	return now, err
 }
 
 // Titles removes the titles from lines of jobs that did not exist yet: a debit stands in
