@@ -222,6 +222,24 @@ func TestAVerdictKeepsTheNoteBehindALatePage(t *testing.T) {
 	}
 }
 
+// A verdict is not saved before the browser has written it down.
+func TestNothingLooksSavedThatIsNot(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	tab, _, checker, c := begun(w)
+	said := browsertest.Eval[string](tab, fmt.Sprintf(`(() => {
+		document.querySelector('#item-%s').dispatchEvent(new KeyboardEvent('keydown', {key: 'p', bubbles: true}))
+		return document.getElementById('saved').textContent
+	})()`, c.Checklist[0].ID))
+	if said != "Saving" {
+		t.Errorf("it says %q", said)
+	}
+	tab.WaitText("All saved")
+	if is := w.draft(checker).Checklist[0].Status; is != job.ItemPass {
+		t.Errorf("it is %s", is)
+	}
+}
+
 func TestKeysUndoNotesAndFindings(t *testing.T) {
 	t.Parallel()
 	w := setup(t)

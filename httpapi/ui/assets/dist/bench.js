@@ -1701,6 +1701,7 @@ function start(bench2) {
   const count = (n, one, many) => n === 1 ? "1 " + one : n + " " + many;
   const complain = (text) => tell("refused", text);
   function keep(entry) {
+    tell("muted", "Saving");
     return outbox.add(entry).catch((problem) => complain("This browser could not keep the text: " + problem.message));
   }
   async function refused2(entry, why) {

@@ -99,6 +99,7 @@ function start(bench: HTMLElement) {
   // keep writes down what was said. A browser without room for it says so: nothing
   // may look saved that is not.
   function keep(entry: Parameters<Outbox['add']>[0]) {
+    tell('muted', 'Saving')
     return outbox.add(entry).catch((problem: Error) => complain('This browser could not keep the text: ' + problem.message))
   }
 
