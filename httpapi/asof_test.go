@@ -153,6 +153,8 @@ func TestAsOfAnswersWhatWasAnsweredThen(t *testing.T) {
 	h := &histories{service: s, dice: rand.New(rand.NewPCG(seed, 1)), checker: s.checker()}
 
 	box := h.open(s.sandbox())
+	_, at, err := h.commands.GrantCredits(t.Context(), operator(uuid.New()), box.accountID, 100_000, nil, "more than it spends")
+	h.visible(at, err)
 	box.steps = append(box.steps, func() {
 		h.call(box.key, "POST", "/v1/sandbox/jobs/"+h.pick(box.jobs)+"/play", []string{`{"results":[]}`, `{"results":[{"item":"item-1","status":"fail","note":"no"}]}`}[h.dice.IntN(2)])
 	}, func() {
@@ -160,7 +162,7 @@ func TestAsOfAnswersWhatWasAnsweredThen(t *testing.T) {
 			h.call(box.key, "POST", "/v1/sandbox/sessions/"+h.pick(box.sessions)+"/ready", "")
 		}
 	})
-	people := h.open(s.account(500))
+	people := h.open(s.account(100_000))
 	people.steps = append(people.steps, h.works(people), h.works(people), h.works(people), h.works(people))
 	accounts := []*pastAccount{box, people}
 	for _, a := range accounts {
