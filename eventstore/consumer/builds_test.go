@@ -13,6 +13,7 @@ import (
 	"humanqa/internal/testing/must"
 	"humanqa/projections/access"
 	"humanqa/projections/credits"
+	"humanqa/projections/events"
 	"humanqa/projections/jobs"
 )
 
@@ -24,6 +25,7 @@ func TestNewCodeIsNotReadyUntilItsOwnRowsAreShown(t *testing.T) {
 	stop := w.Run(w.Sup)
 	modeltest.Lives(w.Log, "a", 50)
 	w.Reach(w.Sup)
+	must.NoError(t, w.Sup.CatchUp(w.Ctx(), events.Projector{}.Name())) // it is lazy
 	stop()
 
 	gate := w.Log.Copy()
