@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 
 	"humanqa/domain"
 	"humanqa/internal/backoff"
@@ -215,6 +218,43 @@ func TestAFollowersReadsAreBehindAndMissNothing(t *testing.T) {
 	if at, err := follower.Head(t.Context()); err != nil || at != last.Position {
 		t.Errorf("it ends at %s, %v, want %s", at, err, last.Position)
 	}
+}
+
+// A look for the node takes longer than the silence after which a connection is checked.
+func TestALookForTheNodeThatFailsLeavesNoCallBehind(t *testing.T) {
+	t.Parallel()
+	var silent [2]string // they take connections and say nothing
+	for i := range silent {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		must.NoError(t, err)
+		defer func() { _ = listener.Close() }()
+		silent[i] = listener.Addr().String()
+	}
+	config, err := esdb.ParseConnectionString("esdb://" + silent[0] + "," + silent[1] + "?tls=false&gossipTimeout=1")
+	must.NoError(t, err)
+	limits := patientLimits
+	limits.suspect = 10 * time.Millisecond
+	c := open(*config, limits, quietLog())
+	k := c.pool[0]
+	ctx, leave := context.WithCancel(t.Context())
+	var calls sync.WaitGroup
+	calls.Go(func() { _, _ = k.acquire(ctx) }) // begins to dial
+	eventually.True(t, "a dial fails", func() bool {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		return k.dialErr != nil
+	})
+	leave()
+	calls.Wait()
+	_ = c.Close() // another dial may run, for longer than Close waits
+	eventually.True(t, "every call comes back", func() bool {
+		select {
+		case <-k.drained:
+			return true
+		default:
+			return false
+		}
+	})
 }
 
 func TestAClustersConnectionIsSetForAFailOverUnlessItsAddressSaysOtherwise(t *testing.T) {

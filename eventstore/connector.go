@@ -361,9 +361,10 @@ func (k *connector) suspicion() (tick <-chan time.Time, stop func()) {
 // look checks whether a node that keeps a caller waiting answers at all: a frozen
 // node holds its connections open. If it does not answer, every call inside is ended
 // at once. The other connections are checked too, since they may be to the same node.
+// Only the live one is checked: a client that still looks for its node may close itself.
 func (k *connector) look(conn *connection) {
 	k.mu.Lock()
-	if conn.retired || conn.looking {
+	if k.live != conn || conn.looking {
 		k.mu.Unlock()
 		return
 	}

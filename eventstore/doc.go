@@ -33,10 +33,10 @@
 //     into it block for ever and ignore their context. A client that finds the node
 //     again leaks its previous connection. A failed read does not make it look for the
 //     node at all. So a connector (connector.go) first asks for the node with a
-//     throw-away client, and then opens the client that it keeps. Once that client
-//     turns bad, no call enters it any more (gate.go). Its calls drain, it is closed,
-//     and a new one is opened with backoff. Every call into the library runs on its own
-//     goroutine, which can be left behind if it does not return.
+//     throw-away client, which nothing else enters, and then opens the client that it
+//     keeps. Once that client turns bad, no call enters it any more (gate.go). Its calls
+//     drain, it is closed, and a new one is opened with backoff. Every call into the
+//     library runs on its own goroutine, which can be left behind if it does not return.
 //   - A frozen node keeps its connections open, and gRPC's keepalive cannot notice
 //     within 10 s. So a waiting call has the node checked (connector.look).
 //   - The library panics on unexpected messages: a panic becomes an error.
