@@ -167,7 +167,7 @@ func TestACopyKeepsWhatOtherClientsWrite(t *testing.T) {
 func library(t *testing.T, c *Client) *esdb.Client {
 	t.Helper()
 	config := c.pool[0].config
-	config.Logger = nil
+	config.Logger, config.DefaultDeadline = nil, new(eventually.Patience)
 	client, err := esdb.NewClient(&config)
 	must.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close() })

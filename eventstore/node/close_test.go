@@ -34,7 +34,9 @@ func TestCloseLeavesNoGoroutine(t *testing.T) {
 		DSN: dsn, Socket: filepath.Join(dir, "s"), InsecureListen: "127.0.0.1:0", Log: quiet(), Registerer: registry,
 	})
 	must.NoError(t, err)
-	client, err := esdb.NewClient(socketConfig(n.Addr()))
+	config := socketConfig(n.Addr())
+	config.DefaultDeadline = new(patience)
+	client, err := esdb.NewClient(config)
 	must.NoError(t, err)
 	ctx := t.Context()
 	_, err = client.AppendToStream(ctx, "s", esdb.AppendToStreamOptions{}, event())

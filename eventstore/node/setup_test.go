@@ -101,6 +101,7 @@ func socketConfig(address string) *esdb.Configuration {
 
 func connect(t testing.TB, config *esdb.Configuration) *esdb.Client {
 	t.Helper()
+	config.DefaultDeadline = new(patience) // the library's own is 10 s, which a busy machine needs for one call
 	client, err := esdb.NewClient(config)
 	must.NoError(t, err)
 	t.Cleanup(func() {

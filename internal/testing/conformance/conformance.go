@@ -91,7 +91,9 @@ func (s *suite) newCase(t *testing.T) *scenario {
 
 func (c *scenario) connect() *esdb.Client {
 	c.Helper()
-	client, err := esdb.NewClient(c.suite.config())
+	config := c.suite.config()
+	config.DefaultDeadline = new(patience) // the library's own is 10 s, which a busy machine needs for one call
+	client, err := esdb.NewClient(config)
 	must.NoError(c, err)
 	c.Cleanup(func() {
 		if err := client.Close(); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"humanqa/eventstore"
 	"humanqa/eventstore/node"
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 )
 
@@ -70,7 +71,7 @@ func Server(t testing.TB, dsn string) (url string) {
 	url = n.ConnectionStrings()[0]
 	config, err := esdb.ParseConnectionString(url)
 	must.NoError(t, err)
-	config.Logger = nil
+	config.Logger, config.DefaultDeadline = nil, new(eventually.Patience)
 	client, err := esdb.NewClient(config)
 	must.NoError(t, err)
 	defer func() { _ = client.Close() }() // it was only written to
