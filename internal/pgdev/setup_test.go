@@ -133,7 +133,7 @@ func ping(t *testing.T, dsn string) error {
 		return err
 	}
 	defer func() { _ = db.Close() }()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	return db.PingContext(ctx)
 }

@@ -210,14 +210,14 @@ func (w *writer) testToday() {
 		}
 		w.all = append(w.all, of)
 	}
+	tomorrow := w.now.Add(24 * time.Hour) // the questions wait for as long as a slow machine may look at the month
 	for i := range Asking {
 		of := w.test(2+i, i, uuid.NewString(), w.now.Add(-30*time.Minute))
 		w.Questions = append(w.Questions, of.id)
 		at := w.now.Add(-time.Duration(12-5*i) * time.Minute)
 		of.events = append(of.events,
-			&job.Claimed{CheckerID: checker, Token: 1, DueAt: of.at.Add(time.Hour), At: at.Add(-time.Minute)},
-			&job.QuestionAsked{QuestionID: uuid.NewString(), Token: 1, ItemID: "item-1", Kind: "code", Text: questions[i],
-				Until: at.Add(job.QuestionWait), At: at})
+			&job.Claimed{CheckerID: checker, Token: 1, DueAt: tomorrow, At: at.Add(-time.Minute)},
+			&job.QuestionAsked{QuestionID: uuid.NewString(), Token: 1, ItemID: "item-1", Kind: "code", Text: questions[i], Until: tomorrow, At: at})
 		w.all = append(w.all, of)
 	}
 	for i := range waiting {
