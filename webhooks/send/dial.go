@@ -11,10 +11,11 @@ import (
 // request dials. The others wait for its connection, and share it if the host speaks
 // HTTP/2. Without this each request of a burst dials, and all but one of the connections
 // are dropped after a handshake, which costs more than a delivery. No request waits longer
-// than dialPatience: then it dials by itself.
+// than patience: then it dials by itself.
 type dials struct {
-	mu    sync.Mutex // guards hosts, and all of their fields
-	hosts map[string]*dialHost
+	patience time.Duration
+	mu       sync.Mutex // guards hosts, and all of their fields
+	hosts    map[string]*dialHost
 }
 
 type dialHost struct {
@@ -43,7 +44,7 @@ type dial struct {
 func (s *dials) awaitDial(ctx context.Context, name string) *dial {
 	w, ahead := s.joinDial(name, time.Now())
 	if ahead != nil {
-		patience := time.NewTimer(dialPatience)
+		patience := time.NewTimer(s.patience)
 		defer patience.Stop()
 		select {
 		case <-ahead:

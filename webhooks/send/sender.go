@@ -59,7 +59,7 @@ func (c clients) close() {
 }
 
 func newSender(cfg Config) (*sender, error) {
-	s := &sender{Config: cfg}
+	s := &sender{Config: cfg, dials: dials{patience: dialPatience}}
 	return s, s.trust()
 }
 

@@ -43,7 +43,7 @@ func toEndpoint(t *testing.T, timeout time.Duration, handle http.HandlerFunc) (*
 func TestHTTP2IsSpokenWhereItIsOffered(t *testing.T) {
 	t.Parallel()
 	var last atomic.Pointer[http.Request]
-	server, s, send := toEndpoint(t, 10*time.Second, func(_ http.ResponseWriter, r *http.Request) { last.Store(r) })
+	server, s, send := toEndpoint(t, eventually.Patience, func(_ http.ResponseWriter, r *http.Request) { last.Store(r) })
 	connections := map[string]bool{}
 	for range 10 {
 		if a := send("/"); a.Err != "" || a.Status != http.StatusOK {
@@ -156,7 +156,7 @@ func TestAKeptConnectionThatItsReceiverClosedIsNoFailure(t *testing.T) {
 	t.Parallel()
 	var arrived atomic.Int32
 	closing := make(chan struct{})
-	server, _, send := toEndpoint(t, 10*time.Second, func(w http.ResponseWriter, r *http.Request) {
+	server, _, send := toEndpoint(t, eventually.Patience, func(w http.ResponseWriter, r *http.Request) {
 		if arrived.Add(1) != 2 {
 			return
 		}
