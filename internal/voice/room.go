@@ -158,7 +158,7 @@ func (p *peer) listenTo(q *peer) error {
 }
 
 // gatherTime bounds the look for our own addresses, which are known.
-const gatherTime = 2 * time.Second
+const gatherTime = 10 * time.Second
 
 // offer makes an offer of the changes, unless the last offer is not answered yet. The
 // caller holds the lock.

@@ -18,6 +18,7 @@
 package voice
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,7 +45,8 @@ const (
 	maxOnServer = 400
 	// maxOnAccount bounds the rooms of one account.
 	maxOnAccount = maxOnServer / 4
-	// answerTime is how long a browser may take to answer an offer.
+	// answerTime is how long a browser may take to answer an offer, and to come back once
+	// nothing of it came for half of that.
 	answerTime = 30 * time.Second
 	// maxLines bounds a connection's media lines, of which each person that came and
 	// left used one up; beyond, its browser makes another connection.
@@ -60,6 +62,8 @@ type Config struct {
 	Addr string
 	// Public are the addresses by which browsers reach it, where they are others.
 	Public []string
+
+	answerTime time.Duration // zero: the constant
 }
 
 // Server holds the rooms of a process.
@@ -67,7 +71,6 @@ type Server struct {
 	api  *webrtc.API
 	addr *net.TCPAddr
 	ends []io.Closer
-	// answerTime is the constant, but in tests.
 	answerTime time.Duration
 
 	mu     sync.Mutex
@@ -93,7 +96,7 @@ func Listen(ctx context.Context, c Config) (s *Server, err error) {
 }
 
 func listen(ctx context.Context, c Config) (*Server, error) {
-	s := &Server{answerTime: answerTime, of: map[string]int{}, rooms: map[string]*room{}}
+	s := &Server{answerTime: cmp.Or(c.answerTime, answerTime), of: map[string]int{}, rooms: map[string]*room{}}
 	var settings webrtc.SettingEngine
 	if err := s.openPort(ctx, c, &settings); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -101,7 +104,7 @@ func listen(ctx context.Context, c Config) (*Server, error) {
 	settings.SetLite(true)
 	settings.DisableActiveTCP(true)
 	settings.SetICEMulticastDNSMode(ice.MulticastDNSModeDisabled)
-	settings.SetICETimeouts(15*time.Second, 30*time.Second, 2*time.Second)
+	settings.SetICETimeouts(s.answerTime/2, s.answerTime, 2*time.Second)
 	settings.LoggerFactory = quiet
 	if len(c.Public) > 0 {
 		err := settings.SetICEAddressRewriteRules(webrtc.ICEAddressRewriteRule{

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"os"
 	"runtime"
@@ -25,7 +26,7 @@ import (
 
 func opened(t testing.TB) *Server {
 	t.Helper()
-	s, err := Listen(t.Context(), Config{Addr: "127.0.0.1:0"})
+	s, err := Listen(t.Context(), Config{Addr: "127.0.0.1:0", answerTime: eventually.Patience})
 	must.NoError(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
@@ -81,7 +82,8 @@ type browser struct {
 	line  pipe
 	pc    *webrtc.PeerConnection
 	mic   *webrtc.TrackLocalStaticRTP
-	over  chan error // of Join
+	over  chan error   // of Join
+	ended atomic.Value // the same in words, for a failure
 	hush  context.CancelFunc
 	tries atomic.Int32 // offers that were answered
 
@@ -108,6 +110,8 @@ func joins(t testing.TB, s *Server, room string, g Guest) *browser {
 		if strings.HasPrefix(g.Key, "tcp") { // a network that lets no UDP through
 			e.SetNetworkTypes([]webrtc.NetworkType{webrtc.NetworkTypeTCP4})
 		}
+		e.SetICEMaxBindingRequests(math.MaxUint16) // the library gives up after seven in 1.4 s, which a browser does not
+		e.SetICETimeouts(eventually.Patience, eventually.Patience, 2*time.Second)
 		e.LoggerFactory = quiet
 		return e
 	}())).NewPeerConnection(webrtc.Configuration{})
@@ -118,7 +122,11 @@ func joins(t testing.TB, s *Server, room string, g Guest) *browser {
 	pc.OnTrack(func(track *webrtc.TrackRemote, _ *webrtc.RTPReceiver) { b.listens(track) })
 	ctx, hush := context.WithCancel(context.Background())
 	b.hush = hush
-	go func() { b.over <- s.Join(ctx, room, g, b.line) }()
+	go func() {
+		err := s.Join(ctx, room, g, b.line)
+		b.ended.Store(fmt.Sprint("has left: ", err))
+		b.over <- err
+	}()
 	go b.follows(ctx)
 	t.Cleanup(func() {
 		b.leaves()
@@ -240,14 +248,24 @@ func (b *browser) talks(ctx context.Context, sender *webrtc.RTPSender) {
 func (b *browser) hears(packets int, of ...*browser) {
 	b.t.Helper()
 	for _, other := range of {
-		eventually.True(b.t, "a microphone is heard", func() bool {
+		eventually.Within(b.t, eventually.Patience, func() error {
 			id := other.id()
 			b.mu.Lock()
 			defer b.mu.Unlock()
-			s := b.heard[id]
-			return id != "" && s != nil && s.packets >= packets
+			if b.ended.Load() != nil || other.ended.Load() != nil {
+				b.t.Fatalf("%s hears no more of %s", b.state(), other.state())
+			}
+			if s := b.heard[id]; id == "" || s == nil || s.packets < packets {
+				return fmt.Errorf("a microphone is not heard: %s hears %s", b.state(), other.state())
+			}
+			return nil
 		})
 	}
+}
+
+// state says for a failure how the connection is.
+func (b *browser) state() string {
+	return fmt.Sprintf("a browser (%s, %v)", b.pc.ConnectionState(), b.ended.Load())
 }
 
 func (b *browser) id() string {
@@ -320,10 +338,13 @@ func TestTenInARoomHearEachOther(t *testing.T) {
 	s := opened(t)
 	all := fill(t, s, 25)
 	for i, b := range all {
-		eventually.True(t, "everybody is seen to speak", func() bool {
+		eventually.Within(t, eventually.Patience, func() error {
 			b.mu.Lock()
 			defer b.mu.Unlock()
-			return len(b.loud) == 10
+			if len(b.loud) < 10 {
+				return fmt.Errorf("%d sees %d speak: %s", i, len(b.loud), b.state())
+			}
+			return nil
 		})
 		b.mu.Lock()
 		if len(b.heard) != 9 {
