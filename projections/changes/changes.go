@@ -26,8 +26,8 @@ import (
 const (
 	// changesBatch bounds how many events one look takes.
 	changesBatch = 500
-	// changesWait bounds how long news waits for the read models. A follower that is told
-	// before they show the change finds nothing new, and is not told again.
+	// changesWait bounds how long news waits for the read models. Then all followers look,
+	// and again after as long, until the read models show the change.
 	changesWait = 20 * time.Second
 	// changesRetry is the pause after a look that failed.
 	changesRetry = time.Second
@@ -129,8 +129,9 @@ func (c *Changes) Run(ctx context.Context, from domain.Position) error {
 	for ctx.Err() == nil {
 		page, err := c.source.Next(ctx, at, changesBatch, nil)
 		if err == nil {
-			at = eventstore.Checkpoint{Position: page.Next}
-			err = c.tell(ctx, page)
+			if err = c.tell(ctx, page); err == nil {
+				at = eventstore.Checkpoint{Position: page.Next}
+			}
 		}
 		if unreadable, ok := errors.AsType[*eventstore.DecodeError](err); ok {
 			at = eventstore.At(unreadable.Position)
@@ -199,9 +200,9 @@ func (c *Changes) tell(ctx context.Context, page eventstore.Page) error {
 	}
 	short, cancel := context.WithTimeout(ctx, changesWait)
 	defer cancel()
-	// After a time-out the followers are told all the same: the next change tells them
-	// again.
-	_ = c.waitFor(short, page.Next)
+	if err := c.waitFor(short, page.Next); err != nil {
+		return err
+	}
 	if len(unknown) > 0 {
 		rows, err := pgpool.List[ownerRow](ctx, c.db, "the owners of streams", ownersSQL, pq.Array(unknown), pq.Array(ids))
 		if err != nil {

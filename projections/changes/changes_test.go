@@ -174,6 +174,29 @@ func TestAFollowerHearsOnceTheReadModelsShowTheChange(t *testing.T) {
 	}
 }
 
+// Read models may be far behind. Who looked before they showed a change looks again.
+func TestAFollowerHearsAgainOnceTheReadModelsAreNoLongerBehind(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	caughtUp := make(chan struct{})
+	c := New(w.Log, w.DB, func(ctx context.Context, at domain.Position) error {
+		select {
+		case <-caughtUp:
+			return w.Sup.WaitFor(ctx, at)
+		default:
+			return context.DeadlineExceeded
+		}
+	}, silent())
+	told, leave := c.Follow("acc")
+	defer leave()
+	follows(t, c)
+	w.Log.Record(domain.JobStream("j1"), modeltest.Created("acc"))
+	hears(t, told, Everything)
+	hears(t, told, Everything)
+	close(caughtUp)
+	hears(t, told, domain.JobStream("j1"))
+}
+
 // A checker hears that the queue changed, of no job in it, and of their own work.
 func TestCheckersHearOfTheQueueAndOfTheirOwnWork(t *testing.T) {
 	t.Parallel()
