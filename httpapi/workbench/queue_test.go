@@ -26,6 +26,23 @@ func TestTheQueueFollowsItsChecker(t *testing.T) {
 	}
 }
 
+// A proxy refuses a page's stream while the service starts.
+func TestThePageOfARefusedStreamFollowsAllTheSame(t *testing.T) {
+	t.Parallel()
+	w := own(t)
+	account := w.Account("Acme", 100, false)
+	ann, _ := w.Checks("Ann")
+	w.RefuseStreams(true)
+	tab := w.Tab(ann)
+	tab.Allow("502")
+	tab.Open(w.Origin + "/workbench")
+	tab.WaitText("No waiting tests")
+	tab.Wait(`performance.getEntriesByType('resource').some((e) => e.name.endsWith('/live'))`)
+	w.RefuseStreams(false)
+	w.test(account, "Checkout with a card", 3)
+	tab.WaitText("Checkout with a card")
+}
+
 // Three sessions come while a thousand older tests wait, and three checkers only press
 // "Take the next": each lobby fills before it closes, and its slots are done before any
 // other test. The page tells the true number, and has all tests on its pages.

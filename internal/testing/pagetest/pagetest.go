@@ -65,7 +65,7 @@ type Service struct {
 	BaseURL     string // of the API
 	Origin      string // of the pages
 
-	away *atomic.Bool
+	away, refuses *atomic.Bool
 }
 
 // In is the service for another test, such as a subtest.

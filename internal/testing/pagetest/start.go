@@ -61,7 +61,7 @@ func Start(t *testing.T, pages Pages) *Service {
 // start runs the service as long as its owner.
 func start(owner testing.TB, log *logrus.Logger, pages Pages) *Service {
 	owner.Helper()
-	s := &Service{Owner: owner, DB: alltest.Database.New(owner), away: new(atomic.Bool)}
+	s := &Service{Owner: owner, DB: alltest.Database.New(owner), away: new(atomic.Bool), refuses: new(atomic.Bool)}
 	dir, err := os.MkdirTemp("", "ui") //nolint:usetesting // a socket's path must be short, TempDir holds the test's name
 	must.NoError(owner, err)
 	owner.Cleanup(func() { _ = os.RemoveAll(dir) })
@@ -132,7 +132,7 @@ func start(owner testing.TB, log *logrus.Logger, pages Pages) *Service {
 	must.NoError(owner, err)
 
 	owner.Cleanup(s.Commands.Drain) // it runs once the parts started below have ended
-	front := gate{ui.Front{Site: s.Site, API: s.API, Settle: httpapi.Reach{}.Settle}, s.away}
+	front := gate{ui.Front{Site: s.Site, API: s.API, Settle: httpapi.Reach{}.Settle}, s.away, s.refuses}
 	for _, part := range []func(context.Context) error{
 		s.API.Run, s.Evidence.Run, feed.Run, supervisor.Run,
 		func(ctx context.Context) error { return s.Changes.Run(ctx, domain.Position{}) },
@@ -168,18 +168,25 @@ func ended(owner testing.TB, err error) {
 	}
 }
 
-// gate cuts connections off while the service is away.
+// gate cuts connections off while the service is away, and refuses streams as a proxy does.
 type gate struct {
 	ui.Front
-	away *atomic.Bool
+	away, refuses *atomic.Bool
 }
 
 func (g gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if g.away.Load() {
 		panic(http.ErrAbortHandler)
 	}
+	if g.refuses.Load() && r.URL.Path == "/live" {
+		w.WriteHeader(http.StatusBadGateway)
+		return
+	}
 	g.Front.ServeHTTP(w, r)
 }
+
+// RefuseStreams answers pages that ask for their stream as a proxy does while the service starts.
+func (s *Service) RefuseStreams(refuses bool) { s.refuses.Store(refuses) }
 
 // Away makes the service answer no request, until it is back.
 func (s *Service) Away(away bool) { s.away.Store(away) }

@@ -942,23 +942,32 @@ function follow() {
   if (main()?.dataset.live === void 0) return;
   const channel = new BroadcastChannel("humanqa-live");
   channel.onmessage = (event) => heard(String(event.data));
-  const hold = () => new Promise(() => {
-    const source = new EventSource("/live");
-    const tell = (streams) => {
-      heard(streams);
-      channel.postMessage(streams);
-    };
-    source.addEventListener("opened", () => tell("*"));
-    source.addEventListener("ended", () => {
-      source.close();
-      tell("*");
-    });
-    source.onmessage = (event) => tell(event.data);
-  });
+  const hold = () => new Promise(() => listen((streams) => {
+    heard(streams);
+    channel.postMessage(streams);
+  }));
   document.addEventListener("humanqa:refresh", () => void refresh());
   if (navigator.locks) void navigator.locks.request("humanqa-live", hold);
   else void hold();
   heard("*");
+}
+function listen(tell, refusals = 0) {
+  const source = new EventSource("/live");
+  source.addEventListener("opened", () => {
+    refusals = 0;
+    tell("*");
+  });
+  source.addEventListener("ended", () => {
+    source.close();
+    tell("*");
+  });
+  source.onmessage = (event) => tell(event.data);
+  source.onerror = () => {
+    if (source.readyState === EventSource.CLOSED) setTimeout(() => listen(tell, refusals + 1), later(refusals + 1));
+  };
+}
+function later(failures2) {
+  return Math.min(longest, 2 ** failures2 * pause) * (0.5 + Math.random());
 }
 function heard(streams) {
   const shown = main()?.dataset.live?.split(" ") ?? [];
@@ -1001,8 +1010,7 @@ async function refresh() {
     failures++;
   }
   due ||= failures > 0;
-  const wait = failures === 0 ? pause : Math.min(longest, 2 ** failures * pause) * (0.5 + Math.random());
-  await new Promise((wake) => setTimeout(wake, wait));
+  await new Promise((wake) => setTimeout(wake, failures === 0 ? pause : later(failures)));
   busy = false;
   if (due) {
     due = false;

@@ -28,18 +28,27 @@ export function follow() {
   if (main()?.dataset.live === undefined) return
   const channel = new BroadcastChannel('humanqa-live')
   channel.onmessage = (event) => heard(String(event.data))
-  const hold = () => new Promise<never>(() => {
-    const source = new EventSource('/live')
-    const tell = (streams: string) => { heard(streams); channel.postMessage(streams) }
-    source.addEventListener('opened', () => tell('*')) // what happened until now is unknown
-    source.addEventListener('ended', () => { source.close(); tell('*') })
-    source.onmessage = (event) => tell(event.data)
-  })
+  const hold = () => new Promise<never>(() => listen((streams) => { heard(streams); channel.postMessage(streams) }))
   document.addEventListener('humanqa:refresh', () => void refresh())
   if (navigator.locks) void navigator.locks.request('humanqa-live', hold)
   else void hold()
   heard('*') // another tab may hold the stream: what changed since the page was made is unknown, too
 }
+
+// listen holds the stream. The browser opens it again by itself where its connection broke off,
+// but not where it was refused, as by a proxy while the service starts.
+function listen(tell: (streams: string) => void, refusals = 0) {
+  const source = new EventSource('/live')
+  source.addEventListener('opened', () => { refusals = 0; tell('*') }) // what happened until now is unknown
+  source.addEventListener('ended', () => { source.close(); tell('*') })
+  source.onmessage = (event) => tell(event.data)
+  source.onerror = () => {
+    if (source.readyState === EventSource.CLOSED) setTimeout(() => listen(tell, refusals + 1), later(refusals + 1))
+  }
+}
+
+// later is the wait after so many failures, in ms, not the same for all browsers.
+function later(failures: number): number { return Math.min(longest, 2 ** failures * pause) * (0.5 + Math.random()) }
 
 function heard(streams: string) {
   const shown = main()?.dataset.live?.split(' ') ?? []
@@ -79,8 +88,7 @@ export async function refresh() {
     failures++
   }
   due ||= failures > 0
-  const wait = failures === 0 ? pause : Math.min(longest, 2 ** failures * pause) * (0.5 + Math.random()) // not all at once
-  await new Promise((wake) => setTimeout(wake, wait))
+  await new Promise((wake) => setTimeout(wake, failures === 0 ? pause : later(failures)))
   busy = false
   if (due) { due = false; void refresh() }
 }
