@@ -225,7 +225,7 @@ func TestALookForTheNodeThatFailsLeavesNoCallBehind(t *testing.T) {
 	t.Parallel()
 	var silent [2]string // they take connections and say nothing
 	for i := range silent {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 		must.NoError(t, err)
 		defer func() { _ = listener.Close() }()
 		silent[i] = listener.Addr().String()

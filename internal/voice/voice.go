@@ -68,9 +68,9 @@ type Config struct {
 
 // Server holds the rooms of a process.
 type Server struct {
-	api  *webrtc.API
-	addr *net.TCPAddr
-	ends []io.Closer
+	api        *webrtc.API
+	addr       *net.TCPAddr
+	ends       []io.Closer
 	answerTime time.Duration
 
 	mu     sync.Mutex

@@ -217,7 +217,8 @@ func (w *writer) testToday() {
 		at := w.now.Add(-time.Duration(12-5*i) * time.Minute)
 		of.events = append(of.events,
 			&job.Claimed{CheckerID: checker, Token: 1, DueAt: tomorrow, At: at.Add(-time.Minute)},
-			&job.QuestionAsked{QuestionID: uuid.NewString(), Token: 1, ItemID: "item-1", Kind: "code", Text: questions[i], Until: tomorrow, At: at})
+			&job.QuestionAsked{QuestionID: uuid.NewString(), Token: 1, ItemID: "item-1", Kind: "code", Text: questions[i],
+				Until: tomorrow, At: at})
 		w.all = append(w.all, of)
 	}
 	for i := range waiting {
