@@ -13,8 +13,8 @@ import (
 // are dropped after a handshake, which costs more than a delivery. No request waits longer
 // than patience: then it dials by itself.
 type dials struct {
-	patience time.Duration
-	mu       sync.Mutex // guards hosts, and all of their fields
+	patience time.Duration // dialPatience, but in tests
+	mu       sync.Mutex    // guards hosts, and all of their fields
 	hosts    map[string]*dialHost
 }
 

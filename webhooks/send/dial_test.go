@@ -15,7 +15,8 @@ func TestABurstToAHostSharesOneConnection(t *testing.T) {
 	t.Parallel()
 	var handshakes atomic.Int64
 	server, s, send := toEndpoint(t, eventually.Patience, func(http.ResponseWriter, *http.Request) {})
-	s.dials.patience = eventually.Patience                                            // a busy machine takes longer than dialPatience for one handshake
+	// A busy machine takes longer than dialPatience for one handshake.
+	s.dials.patience = eventually.Patience
 	server.TLS.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { // its listener shares it
 		handshakes.Add(1)
 		return nil, nil
