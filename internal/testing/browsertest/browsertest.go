@@ -20,6 +20,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,6 +30,7 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/cdproto/webauthn"
@@ -218,7 +220,43 @@ func (b *Tab) Opened() *Tab {
 // waits for the page that a link or a form leads to.
 func (b *Tab) Click(selector string) {
 	b.t.Helper()
-	b.do("click "+selector, chromedp.Click(chromedp.CSS(selector)))
+	b.follow("click "+selector, chromedp.Click(chromedp.CSS(selector)))
+}
+
+// follow does a step. If the tab leaves its page by it, it waits until the next one is loaded,
+// or turns out to be a file to save. The browser tells that a tab leaves before it answers the
+// step.
+func (b *Tab) follow(what string, step chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	ctx, stop := context.WithTimeout(b.ctx, patience)
+	defer stop()
+	main := cdp.FrameID(chromedp.FromContext(b.ctx).Target.TargetID)
+	var asked atomic.Bool
+	var begun bool // only the listener uses it, for one event at a time
+	loaded, end := context.WithCancel(ctx)
+	defer end()
+	must.NoError(b.t, chromedp.Listen(ctx, func(ev any) {
+		switch e := ev.(type) {
+		case *page.EventFrameRequestedNavigation:
+			if e.FrameID == main && e.Disposition == page.ClientNavigationDispositionCurrentTab {
+				asked.Store(true)
+			}
+		case *page.EventFrameStartedLoading:
+			begun = begun || e.FrameID == main && asked.Load()
+		case *page.EventFrameStoppedLoading:
+			if e.FrameID == main && begun {
+				end()
+			}
+		}
+	}))
+	b.do(what, step)
+	if !asked.Load() {
+		return
+	}
+	<-loaded.Done()
+	if err := ctx.Err(); err != nil {
+		b.t.Fatalf("%s: the page that it leads to does not load: %v\n%s", what, err, b.where())
+	}
 }
 
 // Fill types the text into the selected field.
@@ -243,7 +281,7 @@ func (b *Tab) PressCtrl(keys string) {
 // handles the key itself gets no letter in its field.
 func (b *Tab) press(keys string, held chromedp.Modifier) {
 	b.t.Helper()
-	b.do("press "+keys, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+	b.follow("press "+keys, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 		for _, r := range keys {
 			events := kb.Encode(r)
 			for _, e := range events {
