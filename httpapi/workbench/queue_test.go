@@ -37,7 +37,8 @@ func TestThePageOfARefusedStreamFollowsAllTheSame(t *testing.T) {
 	tab.Allow("502")
 	tab.Open(w.Origin + "/workbench")
 	tab.WaitText("No waiting tests")
-	tab.Wait(`performance.getEntriesByType('resource').some((e) => e.name.endsWith('/live'))`)
+	// Its first look is over, so that only the stream can tell it of the test.
+	tab.Wait(`['/live', '/workbench'].every((end) => performance.getEntriesByType('resource').some((e) => e.name.endsWith(end)))`)
 	w.RefuseStreams(false)
 	w.test(account, "Checkout with a card", 3)
 	tab.WaitText("Checkout with a card")

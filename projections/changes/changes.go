@@ -26,8 +26,8 @@ import (
 const (
 	// changesBatch bounds how many events one look takes.
 	changesBatch = 500
-	// changesWait bounds how long news waits for the read models. Then all followers look,
-	// and again after as long, until the read models show the change.
+	// changesWait bounds how long news waits for the read models. Then who is told looks, and
+	// again after as long. All look once the read models are no more behind.
 	changesWait = 20 * time.Second
 	// changesRetry is the pause after a look that failed.
 	changesRetry = time.Second
@@ -75,6 +75,7 @@ type Changes struct {
 	source  consumer.Source
 	db      *sqlx.DB
 	waitFor func(context.Context, domain.Position) error
+	wait    time.Duration
 	log     logrus.FieldLogger
 
 	mu        sync.Mutex
@@ -91,7 +92,7 @@ type follower struct {
 // the position.
 func New(source consumer.Source, db *sqlx.DB, waitFor func(context.Context, domain.Position) error, log logrus.FieldLogger) *Changes {
 	return &Changes{
-		source: source, db: readmodel.Pool(db), waitFor: waitFor, log: log.WithField("component", "changes"),
+		source: source, db: readmodel.Pool(db), waitFor: waitFor, wait: changesWait, log: log.WithField("component", "changes"),
 		followers: map[*follower]struct{}{},
 	}
 }
@@ -126,24 +127,45 @@ func (c *Changes) followed() (anybody, checkers bool) {
 // Run reads the log from a position on, until ctx ends.
 func (c *Changes) Run(ctx context.Context, from domain.Position) error {
 	at := eventstore.Checkpoint{Position: from, Start: from == domain.Position{}}
+	late := false // somebody looked before it was shown
 	for ctx.Err() == nil {
 		page, err := c.source.Next(ctx, at, changesBatch, nil)
 		if err == nil {
-			if err = c.tell(ctx, page); err == nil {
+			shown, slow := c.shown(ctx, page.Next)
+			// Whoever follows from now on sees what is shown.
+			if err = c.tell(ctx, page); err != nil || late && shown {
+				c.tellAll()
+			}
+			late = !shown
+			if !slow || len(page.Events) == changesBatch {
 				at = eventstore.Checkpoint{Position: page.Next}
 			}
-		}
-		if unreadable, ok := errors.AsType[*eventstore.DecodeError](err); ok {
+		} else if unreadable, ok := errors.AsType[*eventstore.DecodeError](err); ok {
 			at = eventstore.At(unreadable.Position)
+			c.tellAll()
 		}
 		if err != nil && ctx.Err() == nil {
 			// The projections report the errors that stop them.
-			c.log.WithError(err).Warn("what changed cannot be found out, all open pages look for it")
-			c.tellAll()
+			c.log.WithError(err).Warn("what changed cannot be found out")
 			_ = backoff.Wait(ctx, changesRetry)
 		}
 	}
 	return nil
+}
+
+// shown waits until the read models show the position, or are slow. If one of them has
+// stopped, the others get a moment.
+func (c *Changes) shown(ctx context.Context, at domain.Position) (shown, slow bool) {
+	short, cancel := context.WithTimeout(ctx, c.wait)
+	defer cancel()
+	if c.waitFor(short, at) == nil {
+		return true, false
+	}
+	slow = short.Err() != nil
+	if !slow {
+		_ = backoff.Wait(ctx, changesRetry)
+	}
+	return false, slow
 }
 
 // ownersSQL finds the accounts of streams $1 with the ids $2: a checker's events do not name
@@ -183,6 +205,7 @@ type ownerRow struct {
 	AccountID string `json:"account_id"`
 }
 
+// tell tells the followers of the page's streams.
 func (c *Changes) tell(ctx context.Context, page eventstore.Page) error {
 	anybody, checkers := c.followed()
 	if len(page.Events) == 0 || !anybody {
@@ -197,11 +220,6 @@ func (c *Changes) tell(ctx context.Context, page eventstore.Page) error {
 			owner[e.Stream] = ""
 			unknown, ids = append(unknown, e.Stream), append(ids, e.StreamID())
 		}
-	}
-	short, cancel := context.WithTimeout(ctx, changesWait)
-	defer cancel()
-	if err := c.waitFor(short, page.Next); err != nil {
-		return err
 	}
 	if len(unknown) > 0 {
 		rows, err := pgpool.List[ownerRow](ctx, c.db, "the owners of streams", ownersSQL, pq.Array(unknown), pq.Array(ids))

@@ -15,6 +15,7 @@ import (
 	"humanqa/domain/credits"
 	"humanqa/domain/job"
 	"humanqa/domain/session"
+	"humanqa/eventstore/consumer"
 	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/modeltest"
 	"humanqa/internal/testing/must"
@@ -100,7 +101,8 @@ func TestFollowersHearOfTheirAccountsOnly(t *testing.T) {
 func TestWhatCannotBeFoundOutIsToldToAll(t *testing.T) {
 	t.Parallel()
 	w := modeltest.New(t)
-	c := New(w.Log, w.DB, func(context.Context, domain.Position) error { return w.DB.Close() }, silent())
+	must.NoError(t, w.DB.Close())
+	c := New(w.Log, w.DB, func(context.Context, domain.Position) error { return nil }, silent())
 	told, leave := c.Follow("acc")
 	defer leave()
 	follows(t, c)
@@ -162,11 +164,7 @@ func TestAFollowerHearsOnceTheReadModelsShowTheChange(t *testing.T) {
 	follows(t, c)
 	w.Log.Record(domain.JobStream("j1"), modeltest.Created("acc"))
 	<-waits
-	select {
-	case streams := <-told:
-		t.Errorf("%v was told", streams)
-	default:
-	}
+	hearsNothing(t, told)
 	release()
 	hears(t, told, domain.JobStream("j1"))
 	if w.Count("SELECT COUNT(*) FROM readmodel.jobs WHERE id = 'j1'") == 0 {
@@ -174,8 +172,19 @@ func TestAFollowerHearsOnceTheReadModelsShowTheChange(t *testing.T) {
 	}
 }
 
-// Read models may be far behind. Who looked before they showed a change looks again.
-func TestAFollowerHearsAgainOnceTheReadModelsAreNoLongerBehind(t *testing.T) {
+// hearsNothing fails if a follower was told of anything.
+func hearsNothing(t *testing.T, told <-chan []string) {
+	t.Helper()
+	select {
+	case streams := <-told:
+		t.Errorf("%v was told", streams)
+	default:
+	}
+}
+
+// Read models may be far behind. Who looks before they show a change looks again, and
+// nobody else does until they have caught up.
+func TestWhileReadModelsAreBehindOnlyWhoIsConcernedLooks(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	caughtUp := make(chan struct{})
@@ -183,18 +192,61 @@ func TestAFollowerHearsAgainOnceTheReadModelsAreNoLongerBehind(t *testing.T) {
 		select {
 		case <-caughtUp:
 			return w.Sup.WaitFor(ctx, at)
-		default:
-			return context.DeadlineExceeded
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}, silent())
-	told, leave := c.Follow("acc")
+	c.wait = time.Second
+	ours, leave := c.Follow("acc")
 	defer leave()
+	theirs, leaveTheirs := c.Follow("other")
+	defer leaveTheirs()
 	follows(t, c)
 	w.Log.Record(domain.JobStream("j1"), modeltest.Created("acc"))
-	hears(t, told, Everything)
-	hears(t, told, Everything)
+	hears(t, ours, domain.JobStream("j1"))
+	hears(t, ours, domain.JobStream("j1"))
+	hearsNothing(t, theirs)
 	close(caughtUp)
+	hears(t, theirs, Everything)
+}
+
+// A page may begin to follow between a change and the read models that show it.
+func TestWhoFollowsBeforeAChangeIsShownHearsOfIt(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	waits := make(chan struct{}, 10)
+	c := New(w.Log, w.DB, func(ctx context.Context, at domain.Position) error {
+		waits <- struct{}{}
+		return w.Sup.WaitFor(ctx, at)
+	}, silent())
+	release := pgtest.HoldUp(t, w.DB, "readmodel.jobs")
+	follows(t, c)
+	w.Log.Record(domain.JobStream("j1"), modeltest.Created("acc"))
+	<-waits
+	told, leave := c.Follow("acc")
+	defer leave()
+	release()
 	hears(t, told, domain.JobStream("j1"))
+}
+
+// A read model that has stopped is not waited for. Who is concerned looks at once, and once.
+func TestAReadModelThatStoppedDelaysNoNews(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	stopped := &consumer.StoppedError{Name: "spending"}
+	c := New(w.Log, w.DB, func(context.Context, domain.Position) error { return stopped }, silent())
+	ours, leave := c.Follow("acc")
+	defer leave()
+	theirs, leaveTheirs := c.Follow("other")
+	defer leaveTheirs()
+	follows(t, c)
+	for _, id := range []string{"j1", "j2", "j3"} {
+		w.Log.Record(domain.JobStream(id), modeltest.Created("acc"))
+		if told := <-ours; !slices.Equal(told, []string{domain.JobStream(id)}) {
+			t.Errorf("told was %v, want %s", told, id)
+		}
+	}
+	hearsNothing(t, theirs)
 }
 
 // A checker hears that the queue changed, of no job in it, and of their own work.
