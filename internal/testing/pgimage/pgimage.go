@@ -6,6 +6,7 @@
 package pgimage
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -27,6 +28,13 @@ import (
 	"humanqa/internal/wholefile"
 )
 
+// A server that is killed leaves its shared memory behind. In a file of the cluster it goes
+// with the cluster; initdb chooses /dev/shm, where nobody would remove it.
+const (
+	inFolder = "dynamic_shared_memory_type = mmap"
+	chosen   = "dynamic_shared_memory_type = posix"
+)
+
 // Kind is a name for all images that are made here from the same statements: it has the
 // version of PostgreSQL, and a hash of the way that clusters are made.
 func Kind(ctx context.Context) (string, error) {
@@ -40,7 +48,7 @@ func Kind(ctx context.Context) (string, error) {
 	}
 	_, version, _ := strings.Cut(strings.TrimSpace(string(out)), ") ")
 	number, _, _ := strings.Cut(version, " ")
-	sum := sha256.Sum256([]byte(version + strings.Join(pgdev.InitdbOptions, " ")))
+	sum := sha256.Sum256([]byte(version + strings.Join(pgdev.InitdbOptions, " ") + inFolder))
 	return "postgres-" + number + "-" + hex.EncodeToString(sum[:8]), nil
 }
 
@@ -63,6 +71,14 @@ func Save(ctx context.Context, s *pgdev.Server, path string) error {
 	}
 	if err := copyCluster(filepath.Join(s.Home(), "data"), fresh, os.Getuid(), os.Getgid()); err != nil {
 		return fmt.Errorf("copy a cluster: %w", err)
+	}
+	settings := filepath.Join(fresh, "postgresql.conf")
+	conf, err := os.ReadFile(settings)
+	if err == nil {
+		err = os.WriteFile(settings, bytes.Replace(conf, []byte(chosen), []byte(inFolder), 1), 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("set where an image has its shared memory: %w", err)
 	}
 	unix.Sync() // a name that is on the disk before its files would be a broken image
 	if err := errors.Join(os.Rename(fresh, path), wholefile.SyncDir(filepath.Dir(path))); err != nil {

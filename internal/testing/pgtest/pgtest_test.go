@@ -41,6 +41,16 @@ func TestTheURLReachesTheSameDatabase(t *testing.T) {
 	}
 }
 
+// What a killed server leaves there is removed with its folder.
+func TestTheServerHasItsSharedMemoryInItsFolder(t *testing.T) {
+	t.Parallel()
+	var kind string
+	must.NoError(t, pgtest.NewDB(t, pgtest.NewDSN(t)).Get(&kind, "SHOW dynamic_shared_memory_type"))
+	if kind != "mmap" {
+		t.Errorf("its shared memory is %s, want mmap", kind)
+	}
+}
+
 func TestADatabaseIsDroppedWithItsTestWhoeverIsConnected(t *testing.T) {
 	t.Parallel()
 	outer := pgtest.New(t)
