@@ -218,7 +218,7 @@ func (w *writer) testToday() {
 		of.events = append(of.events,
 			&job.Claimed{CheckerID: checker, Token: 1, DueAt: tomorrow, At: at.Add(-time.Minute)},
 			&job.QuestionAsked{QuestionID: uuid.NewString(), Token: 1, ItemID: "item-1", Kind: "code", Text: questions[i],
-				Until: tomorrow, At: at})
+				Until: tomorrow.Add(time.Duration(i) * time.Minute), At: at})
 		w.all = append(w.all, of)
 	}
 	for i := range waiting {
