@@ -133,7 +133,7 @@ func (c *Changes) Run(ctx context.Context, from domain.Position) error {
 		if err == nil {
 			shown, slow := c.shown(ctx, page.Next)
 			// Whoever follows from now on sees what is shown.
-			if err = c.tell(ctx, page); err != nil || late && shown {
+			if err = c.tell(ctx, page); ctx.Err() == nil && (err != nil || late && shown) {
 				c.tellAll()
 			}
 			late = !shown
@@ -158,14 +158,12 @@ func (c *Changes) Run(ctx context.Context, from domain.Position) error {
 func (c *Changes) shown(ctx context.Context, at domain.Position) (shown, slow bool) {
 	short, cancel := context.WithTimeout(ctx, c.wait)
 	defer cancel()
-	if c.waitFor(short, at) == nil {
-		return true, false
-	}
+	shown = c.waitFor(short, at) == nil
 	slow = short.Err() != nil
-	if !slow {
+	if !shown && !slow {
 		_ = backoff.Wait(ctx, changesRetry)
 	}
-	return false, slow
+	return shown, slow
 }
 
 // ownersSQL finds the accounts of streams $1 with the ids $2: a checker's events do not name
