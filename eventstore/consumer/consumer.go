@@ -107,18 +107,15 @@ type Source interface {
 	Load(ctx context.Context, stream string, from uint64, each func(domain.Recorded) error) error
 }
 
-// handledBy is the set of types whose events any of the consumers wants decoded. A raw
-// consumer wants the sums of the stored bytes, too.
-func handledBy(consumers ...Consumer) map[string]bool {
+// handledBy is the set of types whose events the consumer wants decoded. A raw one wants none,
+// but the sums of the stored bytes.
+func handledBy(c Consumer) map[string]bool {
+	if _, raw := c.(RawConsumer); raw {
+		return map[string]bool{eventstore.Sums: true}
+	}
 	types := map[string]bool{}
-	for _, c := range consumers {
-		if _, raw := c.(RawConsumer); raw {
-			types[eventstore.Sums] = true
-			continue
-		}
-		for _, eventType := range c.Handles() {
-			types[eventType] = true
-		}
+	for _, eventType := range c.Handles() {
+		types[eventType] = true
 	}
 	return types
 }

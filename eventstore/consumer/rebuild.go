@@ -38,13 +38,11 @@ func (s *Supervisor) RebuildAll(ctx context.Context, names []string, progress fu
 		return err
 	}
 	begun := make([]generation.Generation, len(names))
-	built := make([]Consumer, len(names))
 	for i, name := range names {
 		p := s.projectorNamed(name)
 		if p == nil {
 			return fmt.Errorf("there is no projection %s", name)
 		}
-		built[i] = p
 		err := pgpool.InTx(ctx, s.db, func(tx *sqlx.Tx) (err error) {
 			begun[i], err = generation.StartBuild(ctx, tx, p)
 			return err
@@ -53,14 +51,15 @@ func (s *Supervisor) RebuildAll(ctx context.Context, names []string, progress fu
 			return err
 		}
 	}
-	defer s.scan.Expect(handledBy(built...))()
 	runners := newRunnerSet(s, s.consumers)
 	defer runners.running.Wait()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	came := s.scan.Await() // all of them
 	for _, g := range begun {
 		runners.startRunner(ctx, g)
 	}
+	came()
 	var (
 		watching sync.WaitGroup
 		telling  sync.Mutex

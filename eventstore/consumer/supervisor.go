@@ -90,7 +90,6 @@ func (s *Supervisor) runConsumers(ctx context.Context, consumers []Consumer) err
 		}
 		return err
 	}
-	defer s.scan.Expect(handledBy(consumers...))() // any of them may be built
 	runners := newRunnerSet(s, consumers)
 	defer runners.running.Wait()
 	runners.startBatches(ctx)
@@ -159,6 +158,7 @@ func (s *Supervisor) lookForWork(ctx context.Context, runners *runnerSet) error 
 		return err
 	}
 	retired := false
+	came := s.scan.Await() // all runners that start together
 	all := make([]generation.Generation, len(seen))
 	for i, g := range seen {
 		all[i] = g.Generation
@@ -171,6 +171,7 @@ func (s *Supervisor) lookForWork(ctx context.Context, runners *runnerSet) error 
 			runners.remindRunner(g.Schema)
 		}
 	}
+	came()
 	s.observeStalls(all)
 	if err := endLeases(ctx, s.db, s.peers.Dead(seen[0].Started, seen[0].Present), all); err != nil {
 		return err

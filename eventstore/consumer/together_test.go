@@ -7,13 +7,16 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
 	"humanqa/domain"
 	"humanqa/domain/job"
 	"humanqa/eventstore"
 	"humanqa/eventstore/consumer"
+	"humanqa/eventstore/sharedscan"
 	"humanqa/internal/testing/eventually"
+	"humanqa/internal/testing/logtest"
 	"humanqa/internal/testing/modeltest"
 	"humanqa/internal/testing/must"
 	"humanqa/projections/jobs"
@@ -78,6 +81,41 @@ func TestRebuildingAllReadsTheLogOnce(t *testing.T) {
 	}
 }
 
+// Readers that begin near each other come together, whichever begins to read first.
+func TestReadersThatBeginNearEachOtherShareThePass(t *testing.T) {
+	t.Parallel()
+	log := logtest.New()
+	for range 30 {
+		log.Record(domain.JobStream("1"), &job.Heartbeat{})
+	}
+	for range 20 {
+		before := len(log.Asked())
+		scan := sharedscan.New(log, 5, eventually.Patience)
+		var reading sync.WaitGroup
+		for _, at := range []eventstore.Checkpoint{
+			eventstore.At(domain.Position{Commit: 7, Prepare: 7}), {Start: true}, eventstore.At(domain.Position{Commit: 2, Prepare: 2}),
+		} {
+			r, came := scan.Add(at, nil), scan.Await()
+			reading.Go(func() {
+				defer r.Leave()
+				came()
+				for at.Position != log.Head() {
+					page, err := r.Next(t.Context(), at)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					at = eventstore.At(page.Next)
+				}
+			})
+		}
+		reading.Wait()
+		if asked := log.Asked()[before:]; len(asked) != 30/5 {
+			t.Fatalf("pages of 5 events were read behind %v", asked)
+		}
+	}
+}
+
 // After a night without a projector, read models follow the log with one pass.
 func TestWhatBeginsBehindTheLogsEndReadsItTogether(t *testing.T) {
 	t.Parallel()
@@ -100,7 +138,7 @@ func TestWhatBeginsBehindTheLogsEndReadsItTogether(t *testing.T) {
 	w.Run(morning)
 	w.Reach(morning)
 	models := len(names(manyModels()))
-	if pages := len(w.Log.Asked()) - before; pages > models*3000/page/3 {
-		t.Errorf("%d read models read %d pages of %d events to get over 3,000", models, pages, page)
+	if asked := w.Log.Asked()[before:]; len(asked) > models*3000/page/3 {
+		t.Errorf("%d read models read %d pages of %d events to get over 3,000: %v", models, len(asked), page, asked)
 	}
 }

@@ -32,19 +32,18 @@ const (
 // Scan reads the log from its beginning once for any number of readers: each
 // page is read and decoded by the reader that comes first. The readers stay together,
 // because the fastest waits for the others. A reader elsewhere in the log, such as a
-// build that was interrupted, reads by itself until it meets them. Events that no
-// reader handles are not decoded.
+// build that was interrupted, waits once for those behind it, and then reads by itself
+// until it meets them. Events that no reader handles are not decoded.
 type Scan struct {
 	source   Source
 	size     int           // events in a page
 	patience time.Duration // of the fastest with a reader that stands still
 
-	mu       sync.Mutex
-	pages    []*scanPage // they follow on each other
-	readers  map[*Reader]bool
-	expected map[*expectation]bool
-	awaited  int           // readers that may still join
-	moved    chan struct{} // closed and replaced when a reader moved or left
+	mu      sync.Mutex
+	pages   []*scanPage // they follow on each other
+	readers map[*Reader]bool
+	awaited int           // readers that may still join
+	moved   chan struct{} // closed and replaced when a reader moved or left
 }
 
 // scanPage is a page that is being read, or was read.
@@ -61,29 +60,16 @@ type scanPage struct {
 // Reader takes part in the scan.
 type Reader struct {
 	scan  *Scan
-	types map[string]bool       // the types that it handles
-	at    eventstore.Checkpoint // guarded by Scan.mu
+	types map[string]bool // the types that it handles
+
+	// Guarded by Scan.mu.
+	at    eventstore.Checkpoint
+	alone bool // those behind it did not come while it waited for them
 }
 
-// expectation holds the types of readers that will join.
-type expectation struct{ types map[string]bool }
-
-// Expect makes the scan decode these types, too, until forget is called. Their readers join
-// one after the other, and the page that one begins has to serve the next.
-func (p *Scan) Expect(types map[string]bool) (forget func()) {
-	e := &expectation{types: types}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.expected[e] = true
-	return func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		delete(p.expected, e)
-	}
-}
-
-// Await makes readers that are ahead wait, for a while, until came was called: a reader that
-// may join at the same place takes a moment to begin. came may be called again.
+// Await makes readers that begin, or are ahead, wait for a while until came was called: a
+// reader that may join takes a moment, and the first page has to serve it. came may be called
+// again.
 func (p *Scan) Await() (came func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -98,8 +84,7 @@ func (p *Scan) Await() (came func()) {
 
 // New prepares a scan in pages of so many events.
 func New(source Source, size int, patience time.Duration) *Scan {
-	return &Scan{source: source, size: size, patience: patience, readers: map[*Reader]bool{}, expected: map[*expectation]bool{},
-		moved: make(chan struct{})}
+	return &Scan{source: source, size: size, patience: patience, readers: map[*Reader]bool{}, moved: make(chan struct{})}
 }
 
 // decodesFor says that the page has all types of the reader decoded.
@@ -154,11 +139,10 @@ func (r *Reader) Next(ctx context.Context, after eventstore.Checkpoint) (eventst
 	for waited := false; ; {
 		s := p.pageCovering(r, after)
 		if s == nil {
+			appends := p.canAppendPage(r, after)
+			begins := !appends || len(p.pages) == 0
 			switch {
-			case !p.canAppendPage(r, after):
-				p.mu.Unlock()
-				return p.source.Next(ctx, after, p.size, r.types)
-			case p.isAhead(r) && !waited:
+			case !waited && (begins && p.isBeforeOthers(r) || !begins && p.isAhead(r)):
 				moved := p.moved
 				p.mu.Unlock()
 				select {
@@ -169,7 +153,11 @@ func (r *Reader) Next(ctx context.Context, after eventstore.Checkpoint) (eventst
 					return eventstore.Page{}, ctx.Err()
 				}
 				p.mu.Lock()
+				r.alone = r.alone || waited && begins
 				continue
+			case !appends:
+				p.mu.Unlock()
+				return p.source.Next(ctx, after, p.size, r.types)
 			}
 			s = p.startPage(ctx, r, after)
 		}
@@ -240,6 +228,20 @@ func (p *Scan) canAppendPage(r *Reader, after eventstore.Checkpoint) bool {
 	return true
 }
 
+// isBeforeOthers says that others may come to where the reader is, and it has yet to wait for
+// them. The caller holds the lock.
+func (p *Scan) isBeforeOthers(r *Reader) bool {
+	if r.alone {
+		return false
+	}
+	for other := range p.readers {
+		if !other.alone && !generation.AtLeast(other.at, r.at) {
+			return true
+		}
+	}
+	return p.awaited > 0
+}
+
 // isAhead says that one more page would push out a page that another reader, or one that
 // may still join, has not read. The caller holds the lock.
 func (p *Scan) isAhead(r *Reader) bool {
@@ -263,9 +265,6 @@ func (p *Scan) startPage(ctx context.Context, r *Reader, after eventstore.Checkp
 	s := &scanPage{from: after, types: maps.Clone(r.types), done: make(chan struct{}), cancel: cancel}
 	for other := range p.readers {
 		maps.Copy(s.types, other.types)
-	}
-	for e := range p.expected {
-		maps.Copy(s.types, e.types)
 	}
 	if len(p.pages) >= scanPages {
 		p.pages = p.pages[1:]
