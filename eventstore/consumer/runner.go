@@ -17,7 +17,7 @@ import (
 type Limits struct {
 	Live, Rebuild int           // events in a page
 	Lease         time.Duration // how long a silent owner keeps a projection
-	Take          time.Duration // how long the taking of a lease may last
+	Take          time.Duration // how long the taking of a lease may last, and its return
 	StandBy       time.Duration // how often a lease that another has is asked for, and orders are looked for
 	Store         time.Duration // how long a checkpoint may be ahead in memory once the log is quiet
 	Gather        time.Duration // the least time between two batches of a live projection
@@ -143,7 +143,7 @@ func (r *runner) holdLease(ctx context.Context) (progressed bool, err error) {
 		r.log.Info("another runner has taken the consumer over, standing by")
 	}
 	// This also runs when ctx has ended, so that the next service can start.
-	farewell, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	farewell, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.limits.Take)
 	defer cancel()
 	if ctx.Err() != nil && l.Seen != l.Stored {
 		_ = f.storeCheckpoint(farewell) // else those events are read again, which is harmless
