@@ -50,7 +50,7 @@ func connect(t *testing.T, addr net.Addr) dialled {
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), addr.Network(), addr.String())
 	must.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
-	must.NoError(t, conn.SetDeadline(time.Now().Add(time.Minute)))
+	must.NoError(t, conn.SetDeadline(time.Now().Add(eventually.Patience)))
 	return dialled{conn, bufio.NewReader(conn)}
 }
 

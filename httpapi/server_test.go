@@ -124,7 +124,7 @@ func TestA413IsAnsweredBeforeTheRestHasCome(t *testing.T) {
 		"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s", key, size, make([]byte, wire.MaxBody+1))} {
 		conn, err := (&net.Dialer{}).DialContext(t.Context(), addr.Network(), addr.String())
 		must.NoError(t, err)
-		must.NoError(t, conn.SetDeadline(time.Now().Add(time.Minute)))
+		must.NoError(t, conn.SetDeadline(time.Now().Add(eventually.Patience)))
 		_, err = io.WriteString(conn, begun) // and not the rest: it must not be waited for
 		must.NoError(t, err)
 		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -137,7 +137,7 @@ func TestA413IsAnsweredBeforeTheRestHasCome(t *testing.T) {
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), addr.Network(), addr.String())
 	must.NoError(t, err)
 	defer func() { _ = conn.Close() }()
-	must.NoError(t, conn.SetDeadline(time.Now().Add(time.Minute)))
+	must.NoError(t, conn.SetDeadline(time.Now().Add(eventually.Patience)))
 	_, err = io.WriteString(conn, request)
 	must.NoError(t, err)
 	_, err = io.Copy(conn, junk(size)) // nothing is reset meanwhile
@@ -155,7 +155,7 @@ func raw(t *testing.T, addr net.Addr, request string) (status int, id, body stri
 	conn, err := d.DialContext(t.Context(), addr.Network(), addr.String())
 	must.NoError(t, err)
 	defer func() { _ = conn.Close() }()
-	must.NoError(t, conn.SetDeadline(time.Now().Add(time.Minute)))
+	must.NoError(t, conn.SetDeadline(time.Now().Add(eventually.Patience)))
 	_, err = io.WriteString(conn, request)
 	must.NoError(t, err)
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)

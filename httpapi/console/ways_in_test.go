@@ -7,16 +7,16 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"humanqa/domain/person"
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/pagetest"
 )
 
 // live opens a stream; told waits for a line with that in it, and gives it.
 func (w world) live(g guest) (told func(part string) string) {
 	w.T.Helper()
-	ctx, cancel := context.WithTimeout(w.T.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(w.T.Context(), eventually.Patience)
 	w.T.Cleanup(cancel)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.Origin+"/live", nil)
 	w.Must(err)

@@ -13,6 +13,7 @@ import (
 	"humanqa/httpapi/mcp"
 	"humanqa/integrations/clients/go/humanqa"
 	"humanqa/internal/mcptools"
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 )
 
@@ -59,7 +60,7 @@ func TestAWaitTellsOfItsProgress(t *testing.T) {
 			}
 		case got := <-over:
 			t.Fatalf("the wait ended first: %v", got)
-		case <-time.After(time.Minute):
+		case <-time.After(eventually.Patience):
 			t.Fatalf("nothing says %s", words)
 		}
 	}

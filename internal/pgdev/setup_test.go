@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"humanqa/internal/pgdev"
 	"humanqa/internal/testing/eventually"
@@ -133,7 +132,7 @@ func ping(t *testing.T, dsn string) error {
 		return err
 	}
 	defer func() { _ = db.Close() }()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), eventually.Patience)
 	defer cancel()
 	return db.PingContext(ctx)
 }
