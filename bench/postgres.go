@@ -85,7 +85,7 @@ func (b *bench) startLog(ctx context.Context, pg *pgdev.Server, name string, sto
 		return nil, nil, err
 	}
 	stops.add(n.Close)
-	client, err := eventstore.OpenSocket(socket, b.log)
+	client, err := eventstore.OpenSocket(socket, eventstore.Patience, b.log)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -96,7 +96,7 @@ func benchClient(b *testing.B) *Client {
 		b.Fatal(err)
 	}
 	b.Cleanup(n.stop)
-	c, err := OpenSocket(n.socket, quietLog())
+	c, err := OpenSocket(n.socket, Patience, quietLog())
 	must.NoError(b, err)
 	b.Cleanup(func() { _ = c.Close() })
 	return c

@@ -23,6 +23,8 @@ const (
 	// connection writes its frames one after the other, and cannot use all that
 	// the node can take.
 	connections = 4
+	// Patience is how long an operation is usually tried again before it is given up.
+	Patience = 15 * time.Second
 	// closeTimeout is how long Close waits for calls to come back.
 	closeTimeout = 5 * time.Second
 )
@@ -31,9 +33,8 @@ const (
 type limits struct {
 	// call is for one attempt of a call, or one step of a read: after it the
 	// node counts as hung.
-	call time.Duration
-	// patience is how long an operation is tried again before it is given up.
-	patience time.Duration
+	call     time.Duration
+	patience time.Duration // see Patience
 	// quiet is how long a subscription may bring no event before the log is
 	// asked whether it has a newer one.
 	quiet time.Duration
@@ -42,7 +43,7 @@ type limits struct {
 	suspect time.Duration
 }
 
-var defaultLimits = limits{call: 5 * time.Second, patience: 15 * time.Second, quiet: 10 * time.Second, suspect: 1500 * time.Millisecond}
+var defaultLimits = limits{call: Patience / 3, patience: Patience, quiet: 10 * time.Second, suspect: 1500 * time.Millisecond}
 
 // Settings of a connection to a cluster, unless its address says otherwise. The
 // library's own are made for servers far away, and would delay a fail-over. An
@@ -127,11 +128,13 @@ func Open(connection string, log logrus.FieldLogger) (*Client, error) {
 }
 
 // OpenSocket prepares a client for the embedded node's unix socket.
-func OpenSocket(path string, log logrus.FieldLogger) (*Client, error) {
+func OpenSocket(path string, patience time.Duration, log logrus.FieldLogger) (*Client, error) {
 	if path == "" {
 		return nil, errors.New("event store socket: empty path")
 	}
-	return open(socketConfig(path), defaultLimits, log), nil
+	limits := defaultLimits
+	limits.call, limits.patience = patience/3, patience
+	return open(socketConfig(path), limits, log), nil
 }
 
 func socketConfig(path string) esdb.Configuration {

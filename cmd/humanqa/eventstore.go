@@ -33,7 +33,7 @@ func (c *eventstoreCheckCmd) Run(ctx context.Context, a *app) (err error) {
 	}
 	var log *eventstore.Client
 	if url == "" {
-		log, err = eventstore.OpenSocket(service.SocketPath(a.cfg.DataDir), logging.Quiet(a.log))
+		log, err = eventstore.OpenSocket(service.SocketPath(a.cfg.DataDir), eventstore.Patience, logging.Quiet(a.log))
 	} else {
 		log, err = a.openLog("URL", url)
 	}

@@ -91,7 +91,7 @@ func TestWhatIsNotReadyIsSaidWithoutTheErrors(t *testing.T) {
 	t.Parallel()
 	_, quiet := serveConfig(t)
 	nowhere := filepath.Join(t.TempDir(), "nowhere")
-	log, err := eventstore.OpenSocket(nowhere, quiet)
+	log, err := eventstore.OpenSocket(nowhere, eventstore.Patience, quiet)
 	must.NoError(t, err)
 	db, err := sqlx.Open("postgres", "sslmode=disable user=nobody host="+nowhere)
 	must.NoError(t, err)

@@ -244,7 +244,7 @@ func (c *Core) connectLog(ctx context.Context, socket string, log logrus.FieldLo
 	if c.Config.EventStoreURL != "" {
 		c.Log, err = eventstore.Open(c.Config.EventStoreURL, log)
 	} else {
-		c.Log, err = eventstore.OpenSocket(socket, log)
+		c.Log, err = eventstore.OpenSocket(socket, eventstore.Patience, log)
 	}
 	if err != nil {
 		return err

@@ -224,8 +224,7 @@ func (b *Tab) Click(selector string) {
 }
 
 // follow does a step. If the tab leaves its page by it, it waits until the next one is loaded,
-// or turns out to be a file to save. The browser tells that a tab leaves before it answers the
-// step.
+// or turns out to be a file to save.
 func (b *Tab) follow(what string, step chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
 	ctx, stop := context.WithTimeout(b.ctx, patience)
@@ -250,6 +249,8 @@ func (b *Tab) follow(what string, step chromedp.Action[chromedp.Void]) {
 		}
 	}))
 	b.do(what, step)
+	// The page answers in order. An error is that of a page that is left.
+	_, _ = chromedp.Run(ctx, chromedp.Evaluate[int]("0"))
 	if !asked.Load() {
 		return
 	}

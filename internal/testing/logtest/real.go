@@ -39,7 +39,7 @@ func Start(t testing.TB, dsn string) Real {
 			t.Error(err)
 		}
 	})
-	client, err := eventstore.OpenSocket(socket, quiet)
+	client, err := eventstore.OpenSocket(socket, eventually.Patience, quiet)
 	must.NoError(t, err)
 	t.Cleanup(func() {
 		if err := client.Close(); err != nil {

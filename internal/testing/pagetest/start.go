@@ -34,6 +34,7 @@ import (
 	"humanqa/internal/credential"
 	"humanqa/internal/scheduler"
 	"humanqa/internal/testing/commandtest"
+	"humanqa/internal/testing/eventually"
 	"humanqa/internal/testing/must"
 	"humanqa/internal/testing/pagetest/alltest"
 	"humanqa/internal/testing/pgtest"
@@ -70,7 +71,7 @@ func start(owner testing.TB, log *logrus.Logger, pages Pages) *Service {
 		Log: log}) // as a service does by default
 	must.NoError(owner, err)
 	owner.Cleanup(func() { ended(owner, n.Close(context.Background())) })
-	client, err := eventstore.OpenSocket(socket, log)
+	client, err := eventstore.OpenSocket(socket, eventually.Patience, log)
 	must.NoError(owner, err)
 	owner.Cleanup(func() { ended(owner, client.Close()) })
 

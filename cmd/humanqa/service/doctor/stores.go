@@ -136,7 +136,7 @@ func (e *examination) eventlog(ctx context.Context) []Finding {
 		if _, gone := os.Stat(socket); gone != nil || e.running == 0 {
 			return note("the embedded node is stopped", "humanqa serve starts it")
 		}
-		e.events, err = eventstore.OpenSocket(socket, e.log)
+		e.events, err = eventstore.OpenSocket(socket, eventstore.Patience, e.log)
 	}
 	if err != nil {
 		return wrong(err, "set HUMANQA_EVENTSTORE_URL to an address such as esdb://host:2113")
