@@ -142,7 +142,7 @@ func (r *Reader) Next(ctx context.Context, after eventstore.Checkpoint) (eventst
 			appends := p.canAppendPage(r, after)
 			begins := !appends || len(p.pages) == 0
 			switch {
-			case !waited && (begins && p.isBeforeOthers(r) || !begins && p.isAhead(r)):
+			case !waited && p.isAhead(r, begins):
 				moved := p.moved
 				p.mu.Unlock()
 				select {
@@ -228,35 +228,20 @@ func (p *Scan) canAppendPage(r *Reader, after eventstore.Checkpoint) bool {
 	return true
 }
 
-// isBeforeOthers says that others may come to where the reader is, and it has yet to wait for
-// them. The caller holds the lock.
-func (p *Scan) isBeforeOthers(r *Reader) bool {
-	if r.alone {
+// isAhead says that the reader has to wait for others, or for those that may still join. Where it
+// begins, they may come to its place, unless it has waited for that before. Behind the kept pages,
+// one more would push out a page that another reader has not read. The caller holds the lock.
+func (p *Scan) isAhead(r *Reader, begins bool) bool {
+	if begins && r.alone || !begins && len(p.pages) < scanPages {
 		return false
 	}
 	for other := range p.readers {
-		if !other.alone && !generation.AtLeast(other.at, r.at) {
+		if begins && !other.alone && !generation.AtLeast(other.at, r.at) ||
+			!begins && other != r && p.pageCovering(other, other.at) == p.pages[0] {
 			return true
 		}
 	}
 	return p.awaited > 0
-}
-
-// isAhead says that one more page would push out a page that another reader, or one that
-// may still join, has not read. The caller holds the lock.
-func (p *Scan) isAhead(r *Reader) bool {
-	if len(p.pages) < scanPages {
-		return false
-	}
-	if p.awaited > 0 {
-		return true
-	}
-	for other := range p.readers {
-		if other != r && p.pageCovering(other, other.at) == p.pages[0] {
-			return true
-		}
-	}
-	return false
 }
 
 // startPage reads the page behind the checkpoint for all. The caller holds the lock.
