@@ -69,8 +69,8 @@ func changesQueue(e domain.Recorded) bool {
 }
 
 // Changes tells the followers of an account which of its streams the read models show
-// anew. One reader serves all followers of this process; without followers it only keeps
-// its place.
+// anew. One reader serves all followers of this process; without followers it stands still,
+// and no read model is hurried.
 type Changes struct {
 	source  consumer.Source
 	db      *sqlx.DB
@@ -78,6 +78,7 @@ type Changes struct {
 	wait    time.Duration
 	log     logrus.FieldLogger
 
+	joined    chan struct{} // has a token if somebody began to follow
 	mu        sync.Mutex
 	followers map[*follower]struct{}
 }
@@ -93,7 +94,7 @@ type follower struct {
 func New(source consumer.Source, db *sqlx.DB, waitFor func(context.Context, domain.Position) error, log logrus.FieldLogger) *Changes {
 	return &Changes{
 		source: source, db: readmodel.Pool(db), waitFor: waitFor, wait: changesWait, log: log.WithField("component", "changes"),
-		followers: map[*follower]struct{}{},
+		joined: make(chan struct{}, 1), followers: map[*follower]struct{}{},
 	}
 }
 
@@ -105,6 +106,10 @@ func (c *Changes) Follow(accounts ...string) (changed <-chan []string, leave fun
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.followers[f] = struct{}{}
+	select {
+	case c.joined <- struct{}{}:
+	default: // there is one
+	}
 	return f.out, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -129,6 +134,18 @@ func (c *Changes) Run(ctx context.Context, from domain.Position) error {
 	at := eventstore.Checkpoint{Position: from, Start: from == domain.Position{}}
 	late := false // somebody looked before it was shown
 	for ctx.Err() == nil {
+		if anybody, _ := c.followed(); !anybody {
+			select {
+			case <-c.joined:
+				at = eventstore.At(at.Position.Max(c.source.Head())) // all before was for nobody
+				for slow := true; slow && ctx.Err() == nil; {
+					_, slow = c.shown(ctx, at.Position)
+				}
+				c.tellAll()
+			case <-ctx.Done():
+			}
+			continue
+		}
 		page, err := c.source.Next(ctx, at, changesBatch, nil)
 		if err == nil {
 			shown, slow := c.shown(ctx, page.Next)
@@ -159,8 +176,7 @@ func (c *Changes) shown(ctx context.Context, at domain.Position) (shown, slow bo
 	short, cancel := context.WithTimeout(ctx, c.wait)
 	defer cancel()
 	shown = c.waitFor(short, at) == nil
-	slow = short.Err() != nil
-	if !shown && !slow {
+	if slow = short.Err() != nil; !shown && !slow {
 		_ = backoff.Wait(ctx, changesRetry)
 	}
 	return shown, slow

@@ -222,11 +222,24 @@ func TestWhoFollowsBeforeAChangeIsShownHearsOfIt(t *testing.T) {
 	release := pgtest.HoldUp(t, w.DB, "readmodel.jobs")
 	follows(t, c)
 	w.Log.Record(domain.JobStream("j1"), modeltest.Created("acc"))
-	<-waits
+	if len(waits) > 0 {
+		t.Error("the read models are waited for, for nobody")
+	}
 	told, leave := c.Follow("acc")
 	defer leave()
+	<-waits
+	hearsNothing(t, told)
 	release()
-	hears(t, told, domain.JobStream("j1"))
+	select {
+	case <-told: // of everything, or of the test, if the log is read from now on only
+	case <-time.After(eventually.Patience):
+		t.Fatal("nothing was told")
+	}
+	if w.Count("SELECT COUNT(*) FROM readmodel.jobs WHERE id = 'j1'") == 0 {
+		t.Error("it was told before it was shown")
+	}
+	w.Log.Record(domain.JobStream("j2"), modeltest.Created("acc"))
+	hears(t, told, domain.JobStream("j2"))
 }
 
 // A read model that has stopped is not waited for. Who is concerned looks at once, and once.
