@@ -27,6 +27,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"humanqa/eventstore/node"
@@ -233,6 +234,7 @@ func TestOneAppendMayCarryManySmallEvents(t *testing.T) {
 		Options: &streams.BatchAppendReq_Options{
 			StreamIdentifier:       stream("s"),
 			ExpectedStreamPosition: &streams.BatchAppendReq_Options_NoStream{NoStream: &emptypb.Empty{}},
+			DeadlineOption:         &streams.BatchAppendReq_Options_Deadline{Deadline: durationpb.New(patience)},
 		},
 	})
 	must.NoError(t, err)
