@@ -215,7 +215,7 @@ func TestANodeThatSaysNothingIsNoticed(t *testing.T) {
 		_, err := c.Append(t.Context(), fmt.Sprint("job-", tries), domain.NoStream, []domain.NewEvent{note("x")})
 		sent := errors.Is(err, domain.ErrUnknownOutcome)
 		if !sent && !domain.IsKind(err, domain.KindUnavailable) { // the latter: its connection is not open again
-			t.Errorf("append: %v", err)
+			t.Fatalf("append: %v", err)
 		}
 		return sent
 	})

@@ -127,7 +127,7 @@ func Open(connection string, log logrus.FieldLogger) (*Client, error) {
 	return open(*config, defaultLimits, log), nil
 }
 
-// OpenSocket prepares a client for the embedded node's unix socket.
+// OpenSocket prepares a client for the embedded node's unix socket. It tries operations for as long as patience.
 func OpenSocket(path string, patience time.Duration, log logrus.FieldLogger) (*Client, error) {
 	if path == "" {
 		return nil, errors.New("event store socket: empty path")

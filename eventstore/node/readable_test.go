@@ -69,48 +69,51 @@ func readAllWays(t *testing.T, n *node.Node, names []string, count int, see func
 	defer cancel()
 	// On a busy machine Postgres needs longer for the longest events than the node waits for its
 	// answer. Then they are asked for again, as every client does.
-	away := func(err error) bool {
-		failed, ok := esdb.FromError(err)
-		return !ok && (failed.Code() == esdb.ErrorUnavailable || status.Code(err) == codes.Unavailable) && ctx.Err() == nil
-	}
-	var read func(how string, count int, open func() (*esdb.ReadStream, error))
-	read = func(how string, count int, open func() (*esdb.ReadStream, error)) {
+	again := func(how string, try func() error) {
 		t.Helper()
-		r, err := open()
-		must.NoError(t, err)
-		defer r.Close()
-		for i := range count {
-			e, err := r.Recv()
-			if away(err) {
-				read(how, count, open)
-				return
-			}
-			if err != nil {
-				t.Errorf("%s: event %d: %v", how, i, err)
-				return
-			}
-			see(how, e)
+		var err error
+		eventually.True(t, how, func() bool {
+			err = try()
+			failed, ok := esdb.FromError(err)
+			return ok || failed.Code() != esdb.ErrorUnavailable && status.Code(err) != codes.Unavailable
+		})
+		if err != nil {
+			t.Errorf("%s: %v", how, err)
 		}
 	}
-	var follow func(how string, count int, open func() (*esdb.Subscription, error))
-	follow = func(how string, count int, open func() (*esdb.Subscription, error)) {
+	read := func(how string, count int, open func() (*esdb.ReadStream, error)) {
 		t.Helper()
-		s, err := open()
-		must.NoError(t, err)
-		defer func() { must.NoError(t, s.Close()) }()
-		for left := count; left > 0; {
-			switch got := s.Recv(); {
-			case got.SubscriptionDropped != nil && away(got.SubscriptionDropped.Error):
-				follow(how, count, open)
-				return
-			case got.SubscriptionDropped != nil:
-				t.Errorf("%s: %d events before the end: %v", how, left, got.SubscriptionDropped.Error)
-				return
-			case got.EventAppeared != nil:
-				see(how, got.EventAppeared)
-				left--
+		again(how, func() error {
+			r, err := open()
+			must.NoError(t, err)
+			defer r.Close()
+			for range count {
+				e, err := r.Recv()
+				if err != nil {
+					return err
+				}
+				see(how, e)
 			}
-		}
+			return nil
+		})
+	}
+	follow := func(how string, count int, open func() (*esdb.Subscription, error)) {
+		t.Helper()
+		again(how, func() error {
+			s, err := open()
+			must.NoError(t, err)
+			defer func() { must.NoError(t, s.Close()) }()
+			for left := count; left > 0; {
+				switch got := s.Recv(); {
+				case got.SubscriptionDropped != nil:
+					return got.SubscriptionDropped.Error
+				case got.EventAppeared != nil:
+					see(how, got.EventAppeared)
+					left--
+				}
+			}
+			return nil
+		})
 	}
 	for _, links := range []bool{false, true} {
 		with := map[bool]string{true: ", links resolved"}[links]

@@ -54,19 +54,22 @@ func follows(t *testing.T, c *Changes) (stop func()) {
 	return stop
 }
 
+// takes waits for what a follower is told next.
+func takes(t *testing.T, told <-chan []string) []string {
+	t.Helper()
+	select {
+	case streams := <-told:
+		return streams
+	case <-time.After(eventually.Patience):
+		t.Fatal("nothing was told")
+		return nil
+	}
+}
+
 // hears waits until a follower is told of a stream.
 func hears(t *testing.T, told <-chan []string, want string) {
 	t.Helper()
-	timeout := time.After(eventually.Patience)
-	for {
-		select {
-		case streams := <-told:
-			if slices.Contains(streams, want) {
-				return
-			}
-		case <-timeout:
-			t.Fatalf("nothing was heard of %s", want)
-		}
+	for !slices.Contains(takes(t, told), want) {
 	}
 }
 
@@ -107,13 +110,8 @@ func TestWhatCannotBeFoundOutIsToldToAll(t *testing.T) {
 	defer leave()
 	follows(t, c)
 	w.Log.Record(domain.JobStream("j1"), &job.ItemChecked{ItemID: "item-1", Status: job.ItemPass})
-	select {
-	case streams := <-told:
-		if !slices.Equal(streams, []string{Everything}) {
-			t.Errorf("told was %v", streams)
-		}
-	case <-time.After(eventually.Patience):
-		t.Error("nobody was told")
+	if streams := takes(t, told); !slices.Equal(streams, []string{Everything}) {
+		t.Errorf("told was %v", streams)
 	}
 }
 
@@ -222,24 +220,35 @@ func TestWhoFollowsBeforeAChangeIsShownHearsOfIt(t *testing.T) {
 	release := pgtest.HoldUp(t, w.DB, "readmodel.jobs")
 	follows(t, c)
 	w.Log.Record(domain.JobStream("j1"), modeltest.Created("acc"))
-	if len(waits) > 0 {
-		t.Error("the read models are waited for, for nobody")
-	}
 	told, leave := c.Follow("acc")
 	defer leave()
 	<-waits
 	hearsNothing(t, told)
 	release()
-	select {
-	case <-told: // of everything, or of the test, if the log is read from now on only
-	case <-time.After(eventually.Patience):
-		t.Fatal("nothing was told")
-	}
+	takes(t, told) // everything, or the test if the reader began after the follower
 	if w.Count("SELECT COUNT(*) FROM readmodel.jobs WHERE id = 'j1'") == 0 {
 		t.Error("it was told before it was shown")
 	}
 	w.Log.Record(domain.JobStream("j2"), modeltest.Created("acc"))
 	hears(t, told, domain.JobStream("j2"))
+}
+
+// The reader's wait would have the read models write each event by itself.
+func TestReadModelsAreNotHurriedForNobody(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	waits := make(chan struct{}, 10)
+	c := New(w.Log, w.DB, func(context.Context, domain.Position) error {
+		waits <- struct{}{}
+		return nil
+	}, silent())
+	stop := follows(t, c)
+	w.Log.Record(domain.JobStream("j1"), modeltest.Created("acc"))
+	w.Reach(w.Sup)
+	stop()
+	if len(waits) > 0 {
+		t.Error("the read models were waited for")
+	}
 }
 
 // A read model that has stopped is not waited for. Who is concerned looks at once, and once.
@@ -255,7 +264,7 @@ func TestAReadModelThatStoppedDelaysNoNews(t *testing.T) {
 	follows(t, c)
 	for _, id := range []string{"j1", "j2", "j3"} {
 		w.Log.Record(domain.JobStream(id), modeltest.Created("acc"))
-		if told := <-ours; !slices.Equal(told, []string{domain.JobStream(id)}) {
+		if told := takes(t, ours); !slices.Equal(told, []string{domain.JobStream(id)}) {
 			t.Errorf("told was %v, want %s", told, id)
 		}
 	}
@@ -273,14 +282,8 @@ func TestCheckersHearOfTheQueueAndOfTheirOwnWork(t *testing.T) {
 	heard := func(want ...string) {
 		t.Helper()
 		var all []string
-		timeout := time.After(eventually.Patience)
 		for len(all) < len(want) {
-			select {
-			case streams := <-ann:
-				all = append(all, streams...)
-			case <-timeout:
-				t.Fatalf("heard %v, want %v", all, want)
-			}
+			all = append(all, takes(t, ann)...)
 		}
 		slices.Sort(all)
 		if !slices.Equal(slices.Compact(all), want) {

@@ -6,7 +6,6 @@
 package pgimage
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -18,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/lib/pq"
@@ -29,11 +29,11 @@ import (
 )
 
 // A server that is killed leaves its shared memory behind. In a file of the cluster it goes
-// with the cluster; initdb chooses /dev/shm, where nobody would remove it.
-const (
-	inFolder = "dynamic_shared_memory_type = mmap"
-	chosen   = "dynamic_shared_memory_type = posix"
-)
+// with the cluster; initdb mostly chooses /dev/shm, where nobody would remove it.
+const inFolder = "dynamic_shared_memory_type = mmap"
+
+// chosen is initdb's choice.
+var chosen = regexp.MustCompile(`(?m)^dynamic_shared_memory_type = \w+`)
 
 // Kind is a name for all images that are made here from the same statements: it has the
 // version of PostgreSQL, and a hash of the way that clusters are made.
@@ -75,7 +75,7 @@ func Save(ctx context.Context, s *pgdev.Server, path string) error {
 	settings := filepath.Join(fresh, "postgresql.conf")
 	conf, err := os.ReadFile(settings)
 	if err == nil {
-		err = os.WriteFile(settings, bytes.Replace(conf, []byte(chosen), []byte(inFolder), 1), 0o600)
+		err = os.WriteFile(settings, chosen.ReplaceAll(conf, []byte(inFolder)), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("set where an image has its shared memory: %w", err)
