@@ -18,10 +18,14 @@ func TestMain(m *testing.M) { os.Exit(browsertest.Main(m.Run)) }
 // window and a script leave the tab where it is.
 func TestAClickWaitsForThePageThatItLeadsTo(t *testing.T) {
 	t.Parallel()
-	served := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	// Whoever does not wait sees the page before, or half of the page.
+	moment := func(r *http.Request) {
 		if r.URL.Path != "/" {
-			time.Sleep(300 * time.Millisecond) // the page before is seen by whoever does not wait
+			time.Sleep(300 * time.Millisecond)
 		}
+	}
+	served := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		moment(r)
 		w.Header().Set("Content-Type", "text/html")
 		switch {
 		case r.Method == http.MethodPost:
@@ -34,9 +38,7 @@ func TestAClickWaitsForThePageThatItLeadsTo(t *testing.T) {
 			<a id=window href=/window target=_blank>c</a> <a id=place href=#there>d</a> <button id=script onclick="document.title = 'did'">e</button>
 			<form method=post><input name=text><button id=send>f</button></form>`)
 		_ = http.NewResponseController(w).Flush()
-		if r.URL.Path != "/" {
-			time.Sleep(300 * time.Millisecond)
-		}
+		moment(r)
 		_, _ = fmt.Fprint(w, "<p id=end>The end</p>")
 	}))
 	t.Cleanup(served.Close)
