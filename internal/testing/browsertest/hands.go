@@ -119,7 +119,9 @@ func (b *Tab) Drag(fromX, fromY, toX, toY float64) {
 	b.t.Helper()
 	b.mouse("drag",
 		input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMousePressed, X: fromX, Y: fromY, Buttons: 1, ClickCount: 1},
-		input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved, X: (fromX + toX) / 2, Y: (fromY + toY) / 2, Buttons: 1},
+		input.DispatchMouseEventParams{
+			Type: input.DispatchMouseEventTypeMouseMoved, X: (fromX + toX) / 2, Y: (fromY + toY) / 2, Buttons: 1,
+		},
 		input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved, X: toX, Y: toY, Buttons: 1},
 		input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseReleased, X: toX, Y: toY, ClickCount: 1},
 	)
