@@ -91,14 +91,14 @@ func TestReadersThatBeginNearEachOtherShareThePass(t *testing.T) {
 	for range 20 {
 		before := len(log.Asked())
 		scan := sharedscan.New(log, 5, eventually.Patience)
+		all := scan.Await()
 		var reading sync.WaitGroup
 		for _, at := range []eventstore.Checkpoint{
 			eventstore.At(domain.Position{Commit: 7, Prepare: 7}), {Start: true}, eventstore.At(domain.Position{Commit: 2, Prepare: 2}),
 		} {
-			r, came := scan.Add(at, nil), scan.Await()
+			r := scan.Add(at, nil)
 			reading.Go(func() {
 				defer r.Leave()
-				came()
 				for at.Position != log.Head() {
 					page, err := r.Next(t.Context(), at)
 					if err != nil {
@@ -109,6 +109,7 @@ func TestReadersThatBeginNearEachOtherShareThePass(t *testing.T) {
 				}
 			})
 		}
+		all()
 		reading.Wait()
 		if asked := log.Asked()[before:]; len(asked) != 30/5 {
 			t.Fatalf("pages of 5 events were read behind %v", asked)
