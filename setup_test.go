@@ -17,7 +17,7 @@ import (
 	"humanqa/internal/testing/must"
 )
 
-// A machine is a clone of scripts/install-go.sh, and all programs in its PATH. It has no Go
+// A machine is a clone of scripts/install-go.sh and its apt.sh, and all programs in its PATH. It has no Go
 // and no package manager at first.
 type machine struct {
 	t        *testing.T
@@ -31,12 +31,12 @@ const archive = "go1.99.0.linux-amd64.tar.gz"
 func newMachine(t *testing.T) *machine {
 	t.Helper()
 	m := &machine{t: t, clone: t.TempDir(), bin: t.TempDir()}
-	for _, name := range []string{"go.mod", "scripts/install-go.sh"} {
+	for _, name := range []string{"go.mod", "scripts/install-go.sh", "scripts/apt.sh"} {
 		b, err := os.ReadFile(name)
 		must.NoError(t, err)
 		m.file(filepath.Join(m.clone, name), string(b))
 	}
-	programs := []string{"awk", "bash", "curl", "dirname", "env", "grep", "gzip", "mkdir", "mktemp", "mv", "rm", "tar"}
+	programs := []string{"awk", "bash", "curl", "dirname", "env", "grep", "gzip", "mkdir", "mktemp", "mv", "rm", "sleep", "tar"}
 	if _, err := exec.LookPath("sha256sum"); err == nil {
 		programs = append(programs, "sha256sum")
 	} else {
@@ -205,5 +205,22 @@ func TestEverySystemHasItsArchiveOfGo(t *testing.T) {
 		if code != 1 || !strings.HasPrefix(said, "fetching go1.") || !strings.Contains(said, "."+archive+".tar.gz into .tools …\n") {
 			t.Errorf("%s: %d %q", system, code, said)
 		}
+	}
+}
+
+// Two set-ups at once is what a machine of CI does. apt-get update says at once that its lists
+// are locked, and the second went on without what it had to install.
+func TestASetUpWaitsForAnothersLists(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.apt("1.24")
+	as := m.bin + "/apt"
+	must.NoError(t, os.Rename(m.bin+"/apt-get", as))
+	m.program("apt-get", `case "$*" in
+*update) /bin/mkdir `+m.clone+`/asked 2>/dev/null && echo "E: Could not get lock /var/lib/apt/lists/lock." >&2 && exit 100 ;;
+esac
+exec `+as+` "$@"`)
+	if said, version, code := m.install(); version != "go1.24" {
+		t.Errorf("%d, %q: %s", code, version, said)
 	}
 }

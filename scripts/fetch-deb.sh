@@ -16,7 +16,7 @@ if [[ ! -x $found ]]; then
 	if ! (cd "$fetched" && apt-get -q download "$package" >log 2>&1); then
 		as_root=()
 		[[ $(id -u) -eq 0 ]] || as_root=(sudo)
-		"${as_root[@]}" apt-get -q update >"$fetched/log" 2>&1 &&
+		"${as_root[@]}" "$(dirname "$0")/apt.sh" update >"$fetched/log" 2>&1 &&
 			(cd "$fetched" && apt-get -q download "$package" >>log 2>&1) || {
 			cat "$fetched/log" >&2
 			echo "the package $package cannot be fetched" >&2

@@ -39,8 +39,8 @@ if [[ $(id -u) -ne 0 ]]; then
 	as_root=(sudo)
 fi
 command -v apt-get >/dev/null || cannot "there is no browser, and no apt-get"
-apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=120 --no-install-recommends)
+apt=("${as_root[@]}" "$(dirname "$0")/apt.sh")
 echo "installing chromium …" >&2
-"${apt[@]}" update >&2 || cannot "the list of packages could not be read"
-full || "${apt[@]}" install -y chromium fonts-dejavu-core </dev/null >&2 || cannot "chromium could not be installed"
-shell || "${apt[@]}" install -y chromium-headless-shell </dev/null >&2 || cannot "chromium's shell could not be installed"
+"${apt[@]}" update || cannot "the list of packages could not be read"
+full || "${apt[@]}" install chromium fonts-dejavu-core || cannot "chromium could not be installed"
+shell || "${apt[@]}" install chromium-headless-shell || cannot "chromium's shell could not be installed"

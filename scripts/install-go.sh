@@ -29,8 +29,7 @@ works() {
 apt() {
 	local as_root=()
 	[[ $(id -u) -eq 0 ]] || as_root=(sudo -n)
-	"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-		apt-get -y -q -o DPkg::Lock::Timeout=120 --no-install-recommends "$@" >/dev/null 2>&1 </dev/null
+	"${as_root[@]}" scripts/apt.sh "$@" 2>/dev/null
 }
 
 by_apt() {

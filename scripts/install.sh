@@ -51,8 +51,7 @@ quietly() {
 }
 
 apt() {
-	quietly as_root env DEBIAN_FRONTEND=noninteractive \
-		apt-get -y -q -o DPkg::Lock::Timeout=120 -o Dpkg::Use-Pty=0 --no-install-recommends "$@"
+	quietly as_root "$(dirname "$0")/apt.sh" "$@"
 }
 
 apt_updated=
