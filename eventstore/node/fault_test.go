@@ -150,7 +150,10 @@ func TestNoAcknowledgedAppendIsLostWhenPostgresDropsTheNode(t *testing.T) {
 			}
 			last++
 		case got.SubscriptionDropped != nil:
-			live, err = client.SubscribeToAll(ctx, esdb.SubscribeToAllOptions{From: esdb.Position{Commit: last, Prepare: last}})
+			eventually.True(t, "the node serves again", func() bool {
+				live, err = client.SubscribeToAll(ctx, esdb.SubscribeToAllOptions{From: esdb.Position{Commit: last, Prepare: last}})
+				return !isUnavailable(err)
+			})
 			must.NoError(t, err)
 		}
 	}
