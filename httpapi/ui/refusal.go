@@ -40,8 +40,7 @@ func sentencesOf(wrong map[string]string, r *Request) (out []string) {
 
 // refuse is the only place that turns an error into a page.
 func (s *Site) refuse(r *Request, err error) Answer {
-	v := Refusal{Status: http.StatusInternalServerError, Message: "Something went wrong on our side.", Hint: "Try again in a moment.",
-		ID: r.ID}
+	v := Refusal{Message: "Something went wrong on our side.", Hint: "Try again in a moment.", ID: r.ID}
 	var known *domain.Error
 	switch {
 	case errors.As(err, &known):
@@ -50,8 +49,8 @@ func (s *Site) refuse(r *Request, err error) Answer {
 			v.Message, v.Wrong = "The form was not accepted.", sentencesOf(wrong, r)
 			v.Hint = "Go back, correct it, and send it again."
 		}
-	case r.Context().Err() != nil:
-		v.Status = http.StatusServiceUnavailable
+	default:
+		_, v.Status = wire.Classify(r.Context(), err)
 	}
 	if v.Status >= http.StatusInternalServerError {
 		r.Log.WithError(err).Error("page not served")

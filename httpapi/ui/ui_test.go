@@ -3,19 +3,25 @@ package ui
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/lib/pq"
 	"github.com/sirupsen/logrus"
+	logtest "github.com/sirupsen/logrus/hooks/test"
 
+	"humanqa/httpapi/wire"
 	"humanqa/internal/inter"
 	"humanqa/internal/testing/must"
 )
@@ -193,5 +199,35 @@ func TestEveryTemplateParses(t *testing.T) {
 		if _, err := parsed(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A browser that goes to another page ends the request for the one before, at any place.
+func TestWhoeverLeavesAPageIsNoFaultOfTheService(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		left   bool
+		err    error
+		status int
+		logged int
+	}{
+		"in the middle of a session's set-up": {true, &net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}, wire.StatusClientGone, 0},
+		"in the middle of a statement":        {true, &pq.Error{Code: "57014"}, wire.StatusClientGone, 0},
+		"a Postgres that is away":             {false, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, http.StatusServiceUnavailable, 1},
+		"a fault":                             {false, errors.New("a bug"), http.StatusInternalServerError, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			if c.left {
+				leave()
+			}
+			log, logged := logtest.NewNullLogger()
+			r := &Request{Request: httptest.NewRequestWithContext(ctx, http.MethodGet, "/live", nil), Log: log, Writer: httptest.NewRecorder()}
+			if got := new(Site).refuse(r, c.err); got.Status != c.status || len(logged.AllEntries()) != c.logged {
+				t.Errorf("%d, and logged %d times, want %d and %d", got.Status, len(logged.AllEntries()), c.status, c.logged)
+			}
+		})
 	}
 }

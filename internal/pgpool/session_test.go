@@ -103,10 +103,10 @@ func TestAListenerOutlivesTheTimeThatItsRoleMayBeIdle(t *testing.T) {
 	plain, err := sql.Open("postgres", dsn)
 	must.NoError(t, err)
 	defer func() { _ = plain.Close() }() // it was ended
-	other, err := plain.Conn(t.Context())
-	must.NoError(t, err)
 	var pid int
-	must.NoError(t, other.QueryRowContext(t.Context(), "SELECT pg_backend_pid()").Scan(&pid))
+	eventually.True(t, "a session of the role tells its process", func() bool {
+		return plain.QueryRowContext(t.Context(), "SELECT pg_backend_pid()").Scan(&pid) == nil // it may have ended meanwhile
+	})
 	eventually.True(t, "an idle session of the role ends", func() bool {
 		var there int
 		must.NoError(t, db.GetContext(context.Background(), &there, "SELECT count(*) FROM pg_stat_activity WHERE pid = $1", pid))

@@ -76,14 +76,9 @@ func (*run) Levels() []logrus.Level {
 	return []logrus.Level{logrus.PanicLevel, logrus.FatalLevel, logrus.ErrorLevel}
 }
 
-// Fire fails the run for an entry of the log, unless the browser has left the page: then its
-// request is canceled, here or in a statement that Postgres was working on.
+// Fire fails the run for an entry of the log.
 func (r *run) Fire(e *logrus.Entry) error {
-	err, _ := e.Data[logrus.ErrorKey].(error)
-	if err == nil || !strings.Contains(err.Error(), context.Canceled.Error()) &&
-		!strings.Contains(err.Error(), "canceling statement due to user request") {
-		r.Errorf("the shared service logs: %s %v", e.Message, e.Data)
-	}
+	r.Errorf("the shared service logs: %s %v", e.Message, e.Data)
 	return nil
 }
 
