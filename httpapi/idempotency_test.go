@@ -243,6 +243,33 @@ func TestALeaseIsShortAndRenewedByALivingRequest(t *testing.T) {
 	equal(t, s.count("job.created"), 1)
 }
 
+// leftCommands submits, loses its client, and then fails to tell the outcome.
+type leftCommands struct {
+	v1.Submitter
+	leave context.CancelFunc
+}
+
+func (c leftCommands) SubmitJob(ctx context.Context, cause command.Cause, in command.SubmitJob) (command.SubmittedJob, error) {
+	_, err := c.Submitter.SubmitJob(ctx, cause, in)
+	c.leave()
+	return command.SubmittedJob{}, errors.Join(err, errors.New("the outcome could not be read"))
+}
+
+// A client that gives up repeats its request. That it has gone says nothing of what was written.
+func TestAClientThatLeavesAFailingRequestIsChargedOnce(t *testing.T) {
+	t.Parallel()
+	s := shared(t).node(nil)
+	_, key := s.account(100)
+	ctx, leave := context.WithCancel(t.Context())
+	whole := s.clients.Submits
+	s.clients.Submits = leftCommands{whole, leave}
+	s.callWith(ctx, key, "POST", "/v1/jobs", aJob, "Idempotency-Key", "k")
+	s.clients.Submits = whole
+	again := s.call(key, "POST", "/v1/jobs", aJob, "Idempotency-Key", "k").want(http.StatusCreated)
+	with(t, again, map[string]any{"creditsDeducted": 5.0, "creditsRemaining": 95.0})
+	equal(t, s.count("job.created"), 1)
+}
+
 func TestParallelRequestsUnderOneKey(t *testing.T) {
 	t.Parallel()
 	s := shared(t)

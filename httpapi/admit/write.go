@@ -137,7 +137,7 @@ func (w *Writer) runOnce(
 	returned = true
 	stop() // a key that is released must not be leased again
 	if err != nil {
-		_, status := wire.Classify(r.Context(), err)
+		_, status := wire.Classify(ctx, err) // that the client has gone says nothing of what was written
 		if !definite(status) {
 			w.releaseKey(ctx, r, at, b.commandID, status < 500 && !b.takenOver)
 			return wire.Answer{}, err
