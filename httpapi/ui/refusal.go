@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"net/http"
@@ -41,18 +42,15 @@ func sentencesOf(wrong map[string]string, r *Request) (out []string) {
 // refuse is the only place that turns an error into a page.
 func (s *Site) refuse(r *Request, err error) Answer {
 	v := Refusal{Message: "Something went wrong on our side.", Hint: "Try again in a moment.", ID: r.ID}
-	var known *domain.Error
-	switch {
-	case errors.As(err, &known):
+	_, v.Status = wire.Classify(r.Context(), err)
+	if known, ok := errors.AsType[*domain.Error](err); ok {
 		v.Status, v.Message, v.Hint = StatusOf(known.Kind), Sentence(known.Message), Sentence(known.Hint)
 		if wrong := Wrongs(known); len(wrong) > 0 && wrong[""] == "" {
 			v.Message, v.Wrong = "The form was not accepted.", sentencesOf(wrong, r)
 			v.Hint = "Go back, correct it, and send it again."
 		}
-	default:
-		_, v.Status = wire.Classify(r.Context(), err)
 	}
-	if v.Status >= http.StatusInternalServerError {
+	if v.Status >= http.StatusInternalServerError && !errors.Is(r.Context().Err(), context.Canceled) {
 		r.Log.WithError(err).Error("page not served")
 	}
 	for name, value := range wire.HeadersOf(err) {

@@ -21,6 +21,7 @@ import (
 	"github.com/sirupsen/logrus"
 	logtest "github.com/sirupsen/logrus/hooks/test"
 
+	"humanqa/domain"
 	"humanqa/httpapi/wire"
 	"humanqa/internal/inter"
 	"humanqa/internal/testing/must"
@@ -213,6 +214,7 @@ func TestWhoeverLeavesAPageIsNoFaultOfTheService(t *testing.T) {
 	}{
 		"in the middle of a session's set-up": {true, &net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}, wire.StatusClientGone, 0},
 		"in the middle of a statement":        {true, &pq.Error{Code: "57014"}, wire.StatusClientGone, 0},
+		"in the middle of a command":          {true, domain.Unavailable(context.Canceled), http.StatusServiceUnavailable, 0},
 		"a Postgres that is away":             {false, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, http.StatusServiceUnavailable, 1},
 		"a fault":                             {false, errors.New("a bug"), http.StatusInternalServerError, 1},
 	} {
