@@ -162,11 +162,14 @@ func (s *Site) accept(w http.ResponseWriter, hr *http.Request) *Request {
 // serve answers one request; page is nil where there is none.
 func (s *Site) serve(w http.ResponseWriter, hr *http.Request, page *Page) {
 	started := time.Now()
-	allowed := s.PageTime
+	parent, allowed := hr.Context(), s.PageTime
 	if page != nil && page.Upload {
 		allowed = uploadTime
 	}
-	ctx, cancel := context.WithTimeout(hr.Context(), allowed)
+	if page != nil && page.Method == http.MethodPost {
+		parent = context.WithoutCancel(parent) // a command cut in half would need repair
+	}
+	ctx, cancel := context.WithTimeout(parent, allowed)
 	if page != nil && page.Takes {
 		ctx, cancel = s.untilStop(hr.Context())
 	}

@@ -233,3 +233,29 @@ func TestWhoeverLeavesAPageIsNoFaultOfTheService(t *testing.T) {
 		})
 	}
 }
+
+// Whoever presses a button and closes the tab gets what the button says, or nothing at all.
+func TestACommandGoesOnWhenItsBrowserLeaves(t *testing.T) {
+	t.Parallel()
+	for method, want := range map[string]error{http.MethodPost: nil, http.MethodGet: context.Canceled} {
+		ctx, leave := context.WithCancel(t.Context())
+		var seen error
+		quiet, _ := logtest.NewNullLogger()
+		site, err := New(Config{
+			Log: quiet, BaseURL: "http://qa.example", Now: time.Now, Address: func(at string) string { return at },
+			Admit: func(context.Context, string, int) (int, error) { return 0, nil },
+			Pages: []Page{{Method: method, Pattern: "/join", For: Anybody, Handle: func(r *Request) (Answer, error) {
+				leave()
+				seen = r.Context().Err()
+				_, limited := r.Context().Deadline()
+				return Answer{Redirect: "/"}, map[bool]error{false: errors.New("it may last for ever")}[limited]
+			}}},
+		})
+		must.NoError(t, err)
+		w := httptest.NewRecorder()
+		site.ServeHTTP(w, httptest.NewRequestWithContext(ctx, method, "http://qa.example/join", nil))
+		if !errors.Is(seen, want) || w.Code != http.StatusSeeOther {
+			t.Errorf("%s: %v, %d %s", method, seen, w.Code, w.Body)
+		}
+	}
+}
