@@ -174,7 +174,7 @@ func (l *Loop[T, R]) Run(ctx context.Context, wake <-chan struct{}) {
 				continue
 			}
 		}
-		more, settleErr := l.settleDone(ctx)
+		more, settleErr := l.settleDone(ctx, l.Lease)
 		if !due && !more && settleErr == nil {
 			l.taking = false
 			continue
@@ -324,12 +324,13 @@ func (l *Loop[T, R]) collectResults(r result[R]) {
 	}
 }
 
-// settleDone settles the items that have ended. It keeps outcomes that cannot be written.
-func (l *Loop[T, R]) settleDone(ctx context.Context) (more bool, err error) {
+// settleDone settles the items that have ended. It keeps outcomes that cannot be written within
+// the limit.
+func (l *Loop[T, R]) settleDone(ctx context.Context, limit time.Duration) (more bool, err error) {
 	if len(l.done) == 0 {
 		return false, nil
 	}
-	within, cancel := context.WithTimeout(ctx, l.Lease)
+	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if more, err = l.work.Settle(within, l.doneValues()); err != nil {
 		l.warn(ctx, "settle", err)
@@ -402,9 +403,7 @@ func (l *Loop[T, R]) drainItems(ctx context.Context, abort context.CancelCauseFu
 		lease.Stop()
 	}
 	l.mu.Unlock()
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSettle)
-	defer cancel()
-	_, _ = l.settleDone(last) // it has complained
+	_, _ = l.settleDone(context.WithoutCancel(ctx), lastSettle) // it has complained
 }
 
 // stats is read by others while the loop runs.

@@ -401,6 +401,33 @@ func TestAStopEndsTheContextOfWhatTakesTooLong(t *testing.T) {
 	d.wait(t, workloop.ErrStopped.Error())
 }
 
+// silentDesk gets no answer from its database.
+type silentDesk struct{ *desk }
+
+func (silentDesk) Settle(ctx context.Context, _ []string) (bool, error) {
+	<-ctx.Done()
+	return false, ctx.Err()
+}
+
+func TestAStopTellsOfOutcomesThatItCouldNotWriteInTime(t *testing.T) {
+	t.Parallel()
+	began := make(chan struct{})
+	d := newDesk(func(ctx context.Context, item string) string {
+		close(began)
+		<-ctx.Done()
+		return item
+	})
+	d.add("a")
+	var log notes
+	loop := workloop.New(silentDesk{d}, workloop.Config{Name: "test", Places: 1, Lease: time.Hour, Poll: time.Hour, Log: &log})
+	ctx, stop := context.WithCancel(t.Context())
+	go func() { <-began; stop() }()
+	loop.Run(ctx, d.wake)
+	if !log.have("test: settle: context deadline exceeded") {
+		t.Errorf("nobody is told of what was left to its lease: %v", log.lines)
+	}
+}
+
 func TestAStopIsBoundedWhateverTheCodeInAPlaceDoes(t *testing.T) {
 	t.Parallel()
 	began, release := make(chan struct{}, 1), make(chan struct{})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
+	logtest "github.com/sirupsen/logrus/hooks/test"
 
 	"humanqa/domain"
 	"humanqa/internal/testing/hooktest"
@@ -199,11 +201,13 @@ func TestACompletionAfterTheLeaseIsFencedOff(t *testing.T) {
 	}
 }
 
-// A stop is bounded: on a busy machine an outcome may not be written in time, and the
-// delivery is left to its lease. Then it is stopped again.
+// A stop is bounded: on a busy machine an outcome may not be written in time. Then it says so, the
+// delivery is left to its lease, and it is stopped again.
 func TestAStopInterruptsAndTheNextStartSendsAgainAtOnce(t *testing.T) {
 	b := setup(t)
 	b.Config.Timeout, b.Config.Lease = 30*time.Second, time.Minute
+	log, said := logtest.NewNullLogger()
+	b.Config.Log = log
 	hang := make(chan struct{}, 1)
 	e := b.Endpoint(func(w http.ResponseWriter, r *http.Request) {
 		select {
@@ -218,6 +222,7 @@ func TestAStopInterruptsAndTheNextStartSendsAgainAtOnce(t *testing.T) {
 	var lost hooktest.Request
 	for settled, stops := false, 0; !settled; stops++ {
 		hang <- struct{}{}
+		said.Reset()
 		stop := b.Dispatch()
 		lost = e.Next()
 		stop()
@@ -226,6 +231,12 @@ func TestAStopInterruptsAndTheNextStartSendsAgainAtOnce(t *testing.T) {
 			t.Fatalf("after stop %d the delivery is %+v", stops, d)
 		}
 		if !settled {
+			late := func(e *logrus.Entry) bool {
+				return strings.Contains(e.Message, "settle: ") || strings.Contains(e.Message, "go on although they were told to stop")
+			}
+			if !slices.ContainsFunc(said.AllEntries(), late) {
+				t.Fatalf("it was not settled, and nobody is told: %+v", d)
+			}
 			b.Exec("UPDATE webhooks.endpoints SET leased_until = now(), due_at = now()") // as after a minute
 		}
 	}
