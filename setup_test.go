@@ -17,8 +17,8 @@ import (
 	"humanqa/internal/testing/must"
 )
 
-// A machine is a clone of scripts/install-go.sh and its apt.sh, and all programs in its PATH. It has no Go
-// and no package manager at first.
+// A machine is a clone of scripts/install-go.sh and its apt.sh, and all programs in its PATH.
+// It has no Go and no package manager at first.
 type machine struct {
 	t        *testing.T
 	clone    string
